@@ -134,6 +134,7 @@ func (d *driver) ask(ctx context.Context, turn int) error {
 func (d *driver) stream(ctx context.Context, req llm.Request, said *strings.Builder) (event.Body, error) {
 	watched, done := d.interruptible(ctx)
 	defer done()
+	by := d.model.Info()
 	for chunk, err := range d.model.Stream(watched, req) {
 		switch {
 		case err != nil && errors.Is(context.Cause(watched), errInterrupted):
@@ -143,15 +144,22 @@ func (d *driver) stream(ctx context.Context, req llm.Request, said *strings.Buil
 		case err != nil:
 			return failed(llm.AsError(err), 0), nil
 		case chunk.Reply != nil:
-			return d.replied(chunk.Reply), nil
+			return d.replied(chunk.Reply, by), nil
 		case chunk.Retry != nil:
 			said.Reset()
 			if err := d.append(ctx, failed(chunk.Retry.Cause, chunk.Retry.Wait)); err != nil {
 				return nil, err
 			}
+		case chunk.Routed != nil:
+			said.Reset()
+			if err := d.append(ctx, routed(chunk.Routed, by.Route())); err != nil {
+				return nil, err
+			}
+			by = chunk.Routed.Info
 		}
 		said.WriteString(chunk.Text)
-		delta := event.Delta{Text: chunk.Text, Reasoning: chunk.Reasoning, Call: chunk.Call, Void: chunk.Retry != nil}
+		void := chunk.Retry != nil || chunk.Routed != nil
+		delta := event.Delta{Text: chunk.Text, Reasoning: chunk.Reasoning, Call: chunk.Call, Void: void}
 		if err := d.show(delta); err != nil {
 			return nil, err
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"time"
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/llm"
@@ -73,9 +74,10 @@ func (d *driver) image(ctx context.Context, p llm.Image) (llm.Part, error) {
 	return p, nil
 }
 
-// replied makes an event of a reply. What is stored can always be sent again:
-// calls have ids of their own and a JSON object as arguments.
-func (d *driver) replied(r *llm.Reply) event.Replied {
+// replied makes an event of a reply that the model by gave. What is stored can
+// always be sent again: calls have ids of their own and a JSON object as
+// arguments.
+func (d *driver) replied(r *llm.Reply, by llm.Info) event.Replied {
 	body := event.Replied{
 		Stop: r.Stop, Usage: r.Usage, Route: r.Route, RequestID: r.RequestID,
 		Parts: make(llm.Parts, 0, len(r.Parts)),
@@ -94,11 +96,8 @@ func (d *driver) replied(r *llm.Reply) event.Replied {
 		}
 		body.Parts = append(body.Parts, part)
 	}
-	if price := d.model.Info().Price; price != nil {
-		body.Cost = price.Cost(r.Usage)
-	} else {
-		body.Unpriced = true
-	}
+	price, known := by.Prices.At(time.Now())
+	body.Cost, body.Unpriced = price.Cost(r.Usage), !known
 	return body
 }
 
@@ -146,6 +145,14 @@ func partial(text, route string) event.Replied {
 		r.Parts = llm.Say(text)
 	}
 	return r
+}
+
+func routed(r *llm.Routed, from string) event.Routed {
+	body := event.Routed{Route: r.Info.Route(), Rule: r.Rule, Reason: r.Reason}
+	if r.Cause != nil {
+		body.From, body.Cause, body.Error = from, r.Cause.Kind, r.Cause.Error()
+	}
+	return body
 }
 
 func failed(e *llm.Error, retry float64) event.Failed {

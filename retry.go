@@ -40,7 +40,7 @@ func (r retrier) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chun
 				return
 			}
 			wait := pause(attempt, err)
-			if !err.Kind.Retryable() || attempt == maxAttempts || wait > left || ctx.Err() != nil {
+			if p := err.Kind.Policy(); p != llm.PolicyRetry && p != llm.PolicyAwait || attempt == maxAttempts || wait > left || ctx.Err() != nil {
 				yield(llm.Chunk{}, err)
 				return
 			}

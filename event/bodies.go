@@ -119,6 +119,39 @@ type Failed struct {
 	Status  int      `json:"status,omitempty"`
 }
 
+// Routed says which of several models answers a request, and why it was taken.
+//
+// Emitted after Asked by a model that chooses, and again when the one chosen
+// could not be had and another took over; then From and Cause tell of it.
+type Routed struct {
+	Route  string   `json:"route"`            // "provider/model"
+	Rule   string   `json:"rule"`             // name of the rule
+	Reason string   `json:"reason,omitempty"` // for people: what the rule saw
+	From   string   `json:"from,omitempty"`   // the model given up
+	Cause  llm.Kind `json:"cause,omitempty"`  // why it was
+	Error  string   `json:"error,omitempty"`  // in the vendor's words
+}
+
+// Healed says that the conversation so far goes to the model in a simpler form
+// from here on, because a vendor refused it. The events stay as they are.
+//
+// Emitted after a Failed whose cause calls for it. Costs the prompt cache.
+type Healed struct {
+	Level Healing  `json:"level"`
+	Cause llm.Kind `json:"cause"` // what the vendor refused it for
+}
+
+// Healing is how far a conversation is simplified. Each level holds for all
+// that was said before it.
+type Healing string
+
+// Healings, the mildest first.
+const (
+	HealReasoning Healing = "reasoning" // the models' thinking is left out
+	HealImages    Healing = "images"    // images become a line of text
+	HealCalls     Healing = "calls"     // calls and results become text
+)
+
 // Judged is the verdict on a call.
 //
 // Emitted once for each call of a reply, in order, unless the call was never
@@ -231,9 +264,10 @@ type Compacted struct {
 //
 // Emitted last in a run. A Said, Steered or raised limit starts the next.
 type Stopped struct {
-	Reason Reason `json:"reason"`
-	Detail string `json:"detail,omitempty"` // for people: which limit, what failed, what was repeated
-	Digest string `json:"digest,omitempty"` // of the folded state, to check replays; "version:hex"
+	Reason Reason   `json:"reason"`
+	Cause  llm.Kind `json:"cause,omitempty"`  // for failed, refused and budget: what the model call came to, if it was that
+	Detail string   `json:"detail,omitempty"` // for people: which limit, what failed, what was repeated
+	Digest string   `json:"digest,omitempty"` // of the folded state, to check replays; "version:hex"
 }
 
 // Reason is why a run ended.
@@ -290,6 +324,8 @@ func (Claimed) Kind() string   { return "claimed" }
 func (Asked) Kind() string     { return "asked" }
 func (Replied) Kind() string   { return "replied" }
 func (Failed) Kind() string    { return "failed" }
+func (Routed) Kind() string    { return "routed" }
+func (Healed) Kind() string    { return "healed" }
 func (Judged) Kind() string    { return "judged" }
 func (Waiting) Kind() string   { return "waiting" }
 func (Started) Kind() string   { return "started" }
@@ -328,6 +364,10 @@ func decodeBody(kind string, raw json.RawMessage) (Body, error) {
 		return intoParts(raw, func(b *Replied) *llm.Parts { return &b.Parts })
 	case "failed":
 		return into[Failed](raw)
+	case "routed":
+		return into[Routed](raw)
+	case "healed":
+		return into[Healed](raw)
 	case "judged":
 		return into[Judged](raw)
 	case "waiting":

@@ -41,6 +41,8 @@ func bodies() []event.Body {
 			Usage: llm.Usage{Input: 1, CacheRead: 2, CacheWrite: 3, Output: 4, Reasoning: 5, Estimated: true},
 		},
 		event.Failed{Cause: llm.KindQuota, Message: "m", Retry: 0.5, Status: 429},
+		event.Routed{Route: "a/b", Rule: "r", Reason: "why", From: "c/d", Cause: llm.KindOverloaded, Error: "e"},
+		event.Healed{Level: event.HealImages, Cause: llm.KindTooLarge},
 		event.Judged{
 			Call: "c", Action: tool.Ask, By: "mode", Reason: "w", Args: json.RawMessage(`{"a":1}`),
 			Effects: []tool.Effect{{Kind: tool.Write, Path: "/w/a", Text: "t"}},

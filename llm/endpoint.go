@@ -31,11 +31,15 @@ type Endpoint struct {
 	HTTP http.RoundTripper
 	// Deadlines of one call; see there for the defaults.
 	Deadlines Deadlines
-	// Window, MaxOutput and Price override what the adapter knows of the model;
+	// Dialect names which of the servers that speak the wire this is, such as
+	// "vllm" or "bedrock". Empty leaves it to the adapter, which goes by BaseURL.
+	Dialect string
+
+	// Window, MaxOutput and Prices override what the adapter knows of the model;
 	// zero leaves that as it is.
 	Window    int
 	MaxOutput int
-	Price     *Price
+	Prices    Prices
 	// Images says that the model accepts images, where the adapter does not
 	// know it.
 	Images bool
@@ -55,8 +59,8 @@ func (e Endpoint) Describe(provider string, known Info) Info {
 	if e.MaxOutput != 0 {
 		known.MaxOutput = e.MaxOutput
 	}
-	if e.Price != nil {
-		known.Price = e.Price
+	if e.Prices != nil {
+		known.Prices = e.Prices
 	}
 	known.Images = known.Images || e.Images
 	return known

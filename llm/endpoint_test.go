@@ -9,8 +9,8 @@ import (
 )
 
 func TestDescribe(t *testing.T) {
-	price, other := &llm.Price{Input: 1}, &llm.Price{Input: 2}
-	known := llm.Info{Window: 10, MaxOutput: 5, Price: price, Images: true}
+	price, other := llm.Prices{{Input: 1}}, llm.Prices{{Input: 2}}
+	known := llm.Info{Window: 10, MaxOutput: 5, Prices: price, Images: true}
 	for name, tc := range map[string]struct {
 		at    llm.Endpoint
 		known llm.Info
@@ -19,12 +19,12 @@ func TestDescribe(t *testing.T) {
 		"what is known stands": {
 			llm.Endpoint{ID: "m"},
 			known,
-			llm.Info{Provider: "vendor", Model: "m", Window: 10, MaxOutput: 5, Price: price, Images: true},
+			llm.Info{Provider: "vendor", Model: "m", Window: 10, MaxOutput: 5, Prices: price, Images: true},
 		},
 		"fields go before it": {
-			llm.Endpoint{ID: "m", Provider: "mine", Window: 20, MaxOutput: 6, Price: other},
+			llm.Endpoint{ID: "m", Provider: "mine", Window: 20, MaxOutput: 6, Prices: other},
 			known,
-			llm.Info{Provider: "mine", Model: "m", Window: 20, MaxOutput: 6, Price: other, Images: true},
+			llm.Info{Provider: "mine", Model: "m", Window: 20, MaxOutput: 6, Prices: other, Images: true},
 		},
 		"fields alone": {
 			llm.Endpoint{ID: "m", Images: true},

@@ -29,16 +29,46 @@ const (
 	KindHistory     Kind = "invalid_history"   // the request is malformed in a way that repairing the history can cure
 	KindInvalid     Kind = "invalid_request"   // the request is malformed
 	KindNoModel     Kind = "model_not_found"   // no such model, or not for this account
+	KindNoTools     Kind = "tools_unsupported" // the model, or the way it is served, takes no tools
+	KindBudget      Kind = "budget"            // a limit of ours on money is reached; nothing was sent
 	KindCancelled   Kind = "cancelled"         // the caller's context ended
 )
 
-// Retryable reports whether sending the same request again later may help.
-func (k Kind) Retryable() bool {
+// Policy is what a kind of failure calls for.
+type Policy string
+
+// Policies.
+const (
+	PolicyRetry     Policy = "retry"     // send it again, after RetryAfter or a growing pause
+	PolicyAwait     Policy = "await"     // the same, though it may take hours: go elsewhere, or wait if nobody minds
+	PolicyRenew     Policy = "renew"     // send it again with fresh credentials, once
+	PolicyHeal      Policy = "heal"      // send the conversation in a simpler form
+	PolicyShrink    Policy = "shrink"    // send it with less in it: images first
+	PolicyCompact   Policy = "compact"   // shorten the conversation, or take a model with a larger window
+	PolicyElsewhere Policy = "elsewhere" // another model may answer; this one won't
+	PolicyStop      Policy = "stop"      // nothing helps
+)
+
+// Policy returns what a failure of the kind calls for. It is the only place
+// that says so.
+func (k Kind) Policy() Policy {
 	switch k {
-	case KindTransient, KindRateLimited, KindQuota, KindOverloaded, KindTimeout, KindStreamCut:
-		return true
+	case KindTransient, KindRateLimited, KindOverloaded, KindTimeout, KindStreamCut:
+		return PolicyRetry
+	case KindQuota:
+		return PolicyAwait
+	case KindAuthExpired:
+		return PolicyRenew
+	case KindHistory:
+		return PolicyHeal
+	case KindTooLarge:
+		return PolicyShrink
+	case KindWindow:
+		return PolicyCompact
+	case KindAuth, KindBilling, KindNoModel, KindNoTools:
+		return PolicyElsewhere
 	}
-	return false
+	return PolicyStop // KindRefused, KindInvalid, KindBudget, KindCancelled
 }
 
 // Error is a failed model call.

@@ -37,8 +37,9 @@ type Info struct {
 	Model     string // the vendor's own model id
 	Window    int    // context window in tokens; 0 if unknown
 	MaxOutput int    // most output tokens of one reply; 0 if unknown
-	Price     *Price // nil if unknown
+	Prices    Prices // empty if unknown
 	Images    bool   // accepts Image parts
+	NoTools   bool   // known not to accept tools
 }
 
 // Route is the name a person uses for the model, "provider/model". It also
@@ -63,6 +64,14 @@ type Request struct {
 	Effort string
 	// Session is a stable key of the conversation, for caches that want one.
 	Session string
+
+	// Pin is the route that made the calls whose results Messages end with;
+	// empty if they end otherwise. A model that chooses among others stays with
+	// it, as the reasoning behind the calls is of use to no other.
+	Pin string
+	// Purpose says what is asked for beside the conversation, such as
+	// "summary"; empty: its next turn. A model that chooses may heed it.
+	Purpose string
 }
 
 // ToolSpec is how a tool is described to a model.
@@ -78,6 +87,7 @@ type Chunk struct {
 	Reasoning string     // reasoning text just added, for display
 	Call      *CallDelta // a tool call being written, for display
 	Retry     *Retry     // everything streamed so far is void; see Retry
+	Routed    *Routed    // everything streamed so far is void; see Routed
 	Reply     *Reply     // the complete reply, always last
 }
 
@@ -91,9 +101,18 @@ type CallDelta struct {
 // Retry says that a wrapper will send the request again after Wait. What was
 // streamed before is void and will be streamed anew.
 type Retry struct {
-	Attempt int     // number of the attempt that comes, from 2
+	Attempt int     // number of the attempt that comes; 1 if the first is held back
 	Wait    float64 // seconds until then
 	Cause   *Error
+}
+
+// Routed says which of several models a model has chosen, before anything that
+// this one streams. It comes again when another takes over.
+type Routed struct {
+	Info   Info   // of the model that answers now
+	Rule   string // name of the rule that chose it
+	Reason string // for people: what the rule saw, and why others were passed over
+	Cause  *Error // why the one before it was given up; nil if it is the first
 }
 
 // A Reply is a complete answer.

@@ -1,5 +1,10 @@
 package llm
 
+import (
+	"slices"
+	"time"
+)
+
 // Usage counts the tokens of one exchange. The five fields never overlap:
 // the prompt was Input+CacheRead+CacheWrite tokens, the reply Output, of
 // which Reasoning were spent thinking.
@@ -33,10 +38,35 @@ type Price struct {
 	CacheRead  float64 `json:"cache_read" toml:"cache_read"`
 	CacheWrite float64 `json:"cache_write" toml:"cache_write"`
 	Output     float64 `json:"output" toml:"output"`
+
+	// From is the first day the price holds, "2026-10-07" in UTC; empty: ever since.
+	From string `json:"from,omitempty" toml:"from"`
+	// Long is what the whole exchange costs if the prompt has more than Above
+	// tokens; nil: the same.
+	Above int    `json:"above,omitempty" toml:"above"`
+	Long  *Price `json:"long,omitempty" toml:"long"`
 }
 
 // Cost returns the price of u in US dollars.
 func (p Price) Cost(u Usage) float64 {
+	if p.Long != nil && u.Prompt() > p.Above {
+		p = *p.Long
+	}
 	return (float64(u.Input)*p.Input + float64(u.CacheRead)*p.CacheRead +
 		float64(u.CacheWrite)*p.CacheWrite + float64(u.Output)*p.Output) / 1e6
+}
+
+// Prices are what one model has cost, costs, and will cost as far as it is
+// announced, oldest first. None means that the price is not known.
+type Prices []Price
+
+// At returns the price that holds at a time, and whether one is known.
+func (p Prices) At(t time.Time) (Price, bool) {
+	day := t.UTC().Format(time.DateOnly)
+	for _, price := range slices.Backward(p) {
+		if price.From <= day {
+			return price, true
+		}
+	}
+	return Price{}, false
 }

@@ -126,7 +126,7 @@ type talker struct {
 }
 
 func (*talker) Info() llm.Info {
-	return llm.Info{Provider: "fake", Model: "talker", Price: &llm.Price{}}
+	return llm.Info{Provider: "fake", Model: "talker", Prices: llm.Prices{{}}}
 }
 
 func (m *talker) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {

@@ -118,7 +118,7 @@ func (a *App) agent(ctx context.Context, o Options, at inspan.Place, warn func(s
 			warn(w)
 		}
 	}
-	if agent.MaxCost > 0 && choice.Model.Info().Price == nil {
+	if agent.MaxCost > 0 && len(choice.Model.Info().Prices) == 0 {
 		return nil, configError{fmt.Errorf("a cost limit needs the price of %s; set providers.%s.models.%q.price in %s",
 			choice.Model.Info().Route(), choice.Model.Info().Provider, choice.Model.Info().Model, a.ConfigPath)}
 	}

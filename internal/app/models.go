@@ -175,7 +175,10 @@ func (a *App) build(p Provider, id string) (llm.Model, error) {
 	known := p.Models[id]
 	at := llm.Endpoint{
 		Provider: p.Name, ID: id, BaseURL: p.BaseURL, Key: key(p.Provider),
-		Window: known.Window, MaxOutput: known.MaxOutput, Price: known.Price, Images: known.Images,
+		Window: known.Window, MaxOutput: known.MaxOutput, Images: known.Images,
+	}
+	if known.Price != nil {
+		at.Prices = llm.Prices{*known.Price}
 	}
 	switch p.Kind {
 	case "anthropic":

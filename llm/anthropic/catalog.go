@@ -39,7 +39,7 @@ func known(id string) llm.Info {
 	for _, r := range rows {
 		if len(r.prefix) > longest && isOrDated(id, r.prefix) {
 			longest = len(r.prefix)
-			info.Window, info.MaxOutput, info.Price = r.window, r.maxOutput, &r.price
+			info.Window, info.MaxOutput, info.Prices = r.window, r.maxOutput, llm.Prices{r.price}
 		}
 	}
 	return info

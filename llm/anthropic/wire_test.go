@@ -114,15 +114,15 @@ func TestCatalog(t *testing.T) {
 	for _, c := range cases {
 		info := (&Model{ID: c.id}).Info()
 		price := llm.Price{}
-		if info.Price != nil {
-			price = *info.Price
+		if len(info.Prices) > 0 {
+			price = info.Prices[0]
 		}
 		if info.Window != c.window || price.Input != c.input {
 			t.Errorf("%s: window %d, input %v, want %d, %v", c.id, info.Window, price.Input, c.window, c.input)
 		}
 	}
-	own := (&Model{ID: "x", Window: 5, MaxOutput: 6, Price: &llm.Price{Input: 7}}).Info()
-	if own.Window != 5 || own.MaxOutput != 6 || own.Price.Input != 7 || own.Images {
+	own := (&Model{ID: "x", Window: 5, MaxOutput: 6, Prices: llm.Prices{{Input: 7}}}).Info()
+	if own.Window != 5 || own.MaxOutput != 6 || own.Prices[0].Input != 7 || own.Images {
 		t.Errorf("own figures: %+v", own)
 	}
 }

@@ -42,7 +42,7 @@ func known(id string) llm.Info {
 	for _, r := range rows {
 		if isOrVersion(id, r.model) {
 			info.Window, info.MaxOutput = window, maxOutput
-			info.Price = &llm.Price{Input: r.input, CacheRead: r.cacheRead, CacheWrite: r.input, Output: r.output}
+			info.Prices = llm.Prices{{Input: r.input, CacheRead: r.cacheRead, CacheWrite: r.input, Output: r.output}}
 		}
 	}
 	return info

@@ -34,7 +34,7 @@ func known(id string) llm.Info {
 	name := dated.ReplaceAllString(id, "")
 	for _, r := range rows {
 		if r.id == name {
-			return llm.Info{Window: r.window, MaxOutput: r.maxOutput, Price: &r.price, Images: true}
+			return llm.Info{Window: r.window, MaxOutput: r.maxOutput, Prices: llm.Prices{r.price}, Images: true}
 		}
 	}
 	return llm.Info{}

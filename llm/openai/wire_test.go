@@ -120,11 +120,11 @@ func TestEffort(t *testing.T) {
 }
 
 func TestCatalog(t *testing.T) {
-	if i := (&Model{ID: "gpt-5-2025-08-07"}).Info(); i.Window != 400_000 || i.Price.Input != 1.25 || !i.Images {
+	if i := (&Model{ID: "gpt-5-2025-08-07"}).Info(); i.Window != 400_000 || i.Prices[0].Input != 1.25 || !i.Images {
 		t.Errorf("got %+v", i)
 	}
 	for _, m := range []*Model{{ID: "gpt-5-unknown"}, {ID: "gpt-5", BaseURL: "http://localhost:1/v1"}} {
-		if i := m.Info(); i.Window != 0 || i.Price != nil || i.Images {
+		if i := m.Info(); i.Window != 0 || i.Prices != nil || i.Images {
 			t.Errorf("%s at %q: %+v", m.ID, m.BaseURL, i)
 		}
 	}

@@ -51,7 +51,7 @@ func (m *Model) Info() llm.Info {
 	if id == "" {
 		id = "commands"
 	}
-	return llm.Info{Provider: Provider, Model: id, Window: 200_000, MaxOutput: 32_000, Price: &llm.Price{}, Images: true}
+	return llm.Info{Provider: Provider, Model: id, Window: 200_000, MaxOutput: 32_000, Prices: llm.Prices{{}}, Images: true}
 }
 
 // Stream implements [llm.Model].

@@ -120,7 +120,7 @@ func (r *Reply) Complete(err error) error {
 	if e.RequestID == "" {
 		e.RequestID = r.RequestID()
 	}
-	if e.RetryAfter == 0 && (e.Kind.Retryable() || e.Kind == llm.KindBilling) {
+	if p := e.Kind.Policy(); e.RetryAfter == 0 && (p == llm.PolicyRetry || p == llm.PolicyAwait || e.Kind == llm.KindBilling) {
 		e.RetryAfter = RetryAfter(r.Header, e.Message, time.Now())
 	}
 	if e.Kind == llm.KindBilling && e.RetryAfter > 0 {
