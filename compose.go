@@ -28,7 +28,7 @@ func (a *Agent) judges() ([]tool.Judge, error) {
 func (a *Agent) model() llm.Model {
 	m := a.Model
 	for _, wrap := range []func(llm.Model) llm.Model{
-		retrying(a.RetryFor),
+		retrying(a.RetryFor, a.Unattended),
 	} {
 		m = wrap(m)
 	}

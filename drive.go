@@ -3,6 +3,7 @@ package inspan
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -53,7 +54,13 @@ func (d *driver) drive(ctx context.Context) error {
 		case loop.Wait:
 			return nil
 		case loop.Ask:
+			if wait := time.Until(n.NotBefore); wait > 0 {
+				err = d.pause(ctx, wait)
+				break
+			}
 			err = d.ask(ctx, n.Turn)
+		case loop.Heal:
+			err = d.append(ctx, n.Healed)
 		case loop.Judge:
 			err = d.judgeCalls(ctx, n.Calls)
 		case loop.RunCalls:
@@ -86,6 +93,7 @@ func (d *driver) catchUp(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		d.cache.saw(e.Body)
 		d.mu.Lock()
 		err = d.state.Apply(e)
 		d.mu.Unlock()
@@ -107,12 +115,29 @@ func (d *driver) show(body event.Body) error {
 	return nil
 }
 
+// pause lets the rest of a wait pass that an earlier driver began, unless
+// somebody interrupts.
+func (d *driver) pause(ctx context.Context, wait time.Duration) error {
+	text := fmt.Sprintf("waiting until %s to ask the model again", time.Now().Add(wait).Format(time.TimeOnly))
+	if err := d.show(event.Progress{Text: text}); err != nil {
+		return err
+	}
+	watched, done := d.interruptible(ctx)
+	sleep(watched, wait)
+	done()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return d.catchUp(ctx)
+}
+
 // ask sends the next request and stores what comes back.
 func (d *driver) ask(ctx context.Context, turn int) error {
 	req, err := d.request(ctx)
 	if err != nil {
 		return err
 	}
+	asking := d.state.Request()
 	if err := d.append(ctx, event.Asked{Turn: turn, Route: d.state.Route}); err != nil {
 		return err
 	}
@@ -122,11 +147,15 @@ func (d *driver) ask(ctx context.Context, turn int) error {
 	if err != nil {
 		return err
 	}
-	if r, ok := body.(event.Replied); ok {
-		r.Millis = time.Since(began).Milliseconds()
-		body = r
+	r, ok := body.(event.Replied)
+	if !ok {
+		return d.append(ctx, body)
 	}
-	return d.append(ctx, body)
+	r.Millis = time.Since(began).Milliseconds()
+	if note, lost := d.cache.look(asking, r, began); lost {
+		return d.append(ctx, r, note)
+	}
+	return d.append(ctx, r)
 }
 
 // stream shows the reply as it comes and returns the body to store: Replied,
@@ -138,7 +167,7 @@ func (d *driver) stream(ctx context.Context, req llm.Request, said *strings.Buil
 	for chunk, err := range d.model.Stream(watched, req) {
 		switch {
 		case err != nil && errors.Is(context.Cause(watched), errInterrupted):
-			return partial(said.String(), d.state.Route), nil
+			return partial(req, said.String(), by), nil
 		case err != nil && ctx.Err() != nil:
 			return nil, ctx.Err()
 		case err != nil:
@@ -147,7 +176,7 @@ func (d *driver) stream(ctx context.Context, req llm.Request, said *strings.Buil
 			return d.replied(chunk.Reply, by), nil
 		case chunk.Retry != nil:
 			said.Reset()
-			if err := d.append(ctx, failed(chunk.Retry.Cause, chunk.Retry.Wait)); err != nil {
+			if err := d.append(ctx, failed(chunk.Retry.Cause, max(chunk.Retry.Wait, 0.001))); err != nil {
 				return nil, err
 			}
 		case chunk.Routed != nil:

@@ -42,7 +42,8 @@ type Agent struct {
 	// Judges have a say in every call beside mode and rules. They can only
 	// tighten.
 	Judges []tool.Judge
-	// Unattended says that nobody will answer: what would ask is denied.
+	// Unattended says that nobody will answer: what would ask is denied, and the
+	// model is waited for longer.
 	Unattended bool
 
 	// MaxTurns bounds the turns of one run; 0 means 200 for a new session and
@@ -56,8 +57,10 @@ type Agent struct {
 	// CallTimeout bounds one tool call; 0 means 15 minutes.
 	CallTimeout time.Duration
 
-	// RetryFor bounds how long one request is tried again when the model can't
-	// be had for a moment, waits included; 0 means a minute, negative never.
+	// RetryFor bounds the waits before one request is sent again when the model
+	// can't be had; 0 means a minute, or a quarter of an hour when Unattended,
+	// which waits for a used-up allowance as much as a day; negative means never.
+	// A wait outlasts the process: whoever resumes the session waits the rest.
 	RetryFor time.Duration
 
 	// Close releases what the agent holds for one session, such as background

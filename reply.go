@@ -96,9 +96,7 @@ func (d *driver) replied(r *llm.Reply, by llm.Info) event.Replied {
 		}
 		body.Parts = append(body.Parts, part)
 	}
-	price, known := by.Prices.At(time.Now())
-	body.Cost, body.Unpriced = price.Cost(r.Usage), !known
-	return body
+	return priced(body, by)
 }
 
 // usedIDs are the call ids of the conversation.
@@ -138,12 +136,23 @@ func sound(c llm.Call) llm.Call {
 	return c
 }
 
-// partial is the reply of a model that was interrupted.
-func partial(text, route string) event.Replied {
-	r := event.Replied{Stop: llm.StopCut, Route: route, Parts: llm.Parts{}, Usage: llm.Usage{Output: len(text) / 4, Estimated: true}}
+// partial is the reply of a model that was interrupted. The vendor charges for
+// it and does not say how much.
+func partial(req llm.Request, text string, by llm.Info) event.Replied {
+	r := event.Replied{
+		Stop: llm.StopCut, Route: by.Route(), Parts: llm.Parts{},
+		Usage: llm.Usage{Input: req.Bytes() / 4, Output: len(text) / 4, Estimated: true},
+	}
 	if text != "" {
 		r.Parts = llm.Say(text)
 	}
+	return priced(r, by)
+}
+
+// priced adds what a reply cost on the day it came.
+func priced(r event.Replied, by llm.Info) event.Replied {
+	price, known := by.Prices.At(time.Now())
+	r.Cost, r.Unpriced = price.Cost(r.Usage), !known
 	return r
 }
 

@@ -23,7 +23,8 @@ type Session struct {
 	tools  map[string]tool.Tool // wrapped
 	judges []tool.Judge
 
-	driving sync.Mutex // held while a run goes on
+	driving sync.Mutex // held while a run goes on, guards cache
+	cache   cacheWatch
 	mu      sync.Mutex // guards state
 	state   *loop.State
 	closed  sync.Once

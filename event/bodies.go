@@ -300,7 +300,8 @@ type Delta struct {
 	Void      bool           `json:"void,omitempty"`
 }
 
-// Progress is what a running call shows. Transient.
+// Progress is what a running call shows, or the run itself if Call is empty.
+// Transient.
 type Progress struct {
 	Call string `json:"call"`
 	Text string `json:"text"`

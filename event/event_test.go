@@ -59,7 +59,7 @@ func bodies() []event.Body {
 			Tools: []llm.ToolSpec{{Name: "n", Description: "d", Schema: json.RawMessage(`{"type":"object"}`)}},
 		},
 		event.Compacted{Before: 10, After: 1, Snapshot: json.RawMessage(`{"v":[1,2]}`)},
-		event.Stopped{Reason: event.ReasonDone, Detail: "d", Digest: "1:ab"},
+		event.Stopped{Reason: event.ReasonFailed, Cause: llm.KindAuth, Detail: "d", Digest: "1:ab"},
 		event.Note{Topic: "t", Text: "x"},
 		event.Delta{Text: "t", Reasoning: "r", Call: call, Void: true},
 		event.Progress{Call: "c", Text: "t"},

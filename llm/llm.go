@@ -65,13 +65,29 @@ type Request struct {
 	// Session is a stable key of the conversation, for caches that want one.
 	Session string
 
-	// Pin is the route that made the calls whose results Messages end with;
-	// empty if they end otherwise. A model that chooses among others stays with
-	// it, as the reasoning behind the calls is of use to no other.
+	// Pin is the route that made the calls of the run that goes on; empty if
+	// there are none. A model that chooses among others stays with it, as the
+	// reasoning behind the calls is of use to no other.
 	Pin string
 	// Purpose says what is asked for beside the conversation, such as
 	// "summary"; empty: its next turn. A model that chooses may heed it.
 	Purpose string
+}
+
+// Bytes counts the text of the request: what is said, called and returned, the
+// tools and the system prompt. About four make a token. Images are left out.
+func (r Request) Bytes() int {
+	n := 0
+	for _, s := range r.System {
+		n += len(s)
+	}
+	for _, t := range r.Tools {
+		n += len(t.Name) + len(t.Description) + len(t.Schema)
+	}
+	for _, m := range r.Messages {
+		n += m.Parts.Bytes()
+	}
+	return n
 }
 
 // ToolSpec is how a tool is described to a model.

@@ -84,6 +84,24 @@ type Parts []Part
 // Say makes parts of one text.
 func Say(text string) Parts { return Parts{Text{Text: text}} }
 
+// Bytes counts the text of the parts, arguments and results included.
+func (p Parts) Bytes() int {
+	n := 0
+	for _, part := range p {
+		switch v := part.(type) {
+		case Text:
+			n += len(v.Text)
+		case Reasoning:
+			n += len(v.Opaque)
+		case Call:
+			n += len(v.Name) + len(v.Args)
+		case Result:
+			n += v.Parts.Bytes()
+		}
+	}
+	return n
+}
+
 // Text joins the text parts.
 func (p Parts) Text() string {
 	var b strings.Builder

@@ -1,6 +1,8 @@
 package loop
 
 import (
+	"time"
+
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
@@ -9,7 +11,7 @@ import (
 // replied folds a reply in: its message, and its calls if they may be made.
 func (s *State) replied(b event.Replied) {
 	r := &s.Run
-	r.Asking, r.Failed = false, nil
+	r.Asking, r.Failed, r.NotBefore, r.Route = false, nil, time.Time{}, ""
 	s.Total.Turns++
 	s.Total.Usage = s.Total.Usage.Add(b.Usage)
 	s.Total.Cost += b.Cost
@@ -25,6 +27,9 @@ func (s *State) replied(b event.Replied) {
 	if r.Reply != replyRefusal && !blank(b.Parts) {
 		s.push(llm.Assistant, b.Parts)
 		r.Calls = newCalls(b)
+		if len(r.Calls) > 0 {
+			r.Route = b.Route
+		}
 	}
 	if len(r.Calls) == 0 {
 		s.flushSteer()

@@ -2,6 +2,7 @@ package loop
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/llm"
@@ -11,8 +12,15 @@ import (
 // it; then it asks again.
 type Next interface{ next() }
 
-// Ask means: send Request to the model. Append Asked, then Replied or Failed.
-type Ask struct{ Turn int }
+// Ask means: send Request to the model, but not before the time given. Append
+// Asked, then Replied or Failed.
+type Ask struct {
+	Turn      int
+	NotBefore time.Time // zero: at once
+}
+
+// Heal means: the model refused the conversation. Append the body and go on.
+type Heal struct{ Healed event.Healed }
 
 // Judge means: get a verdict on each call. Append Judged for each, or Ended for one
 // that is not fit to run.
@@ -35,6 +43,7 @@ type Wait struct{ Calls []Call }
 type Stop struct{ Stopped event.Stopped }
 
 func (Ask) next()      {}
+func (Heal) next()     {}
 func (Judge) next()    {}
 func (RunCalls) next() {}
 func (End) next()      {}
@@ -57,6 +66,9 @@ func (s *State) Next() Next {
 	if len(s.Run.Calls) > 0 {
 		return s.nextCall()
 	}
+	if healed, ok := s.healing(); ok && !s.Run.Cancelled {
+		return Heal{healed}
+	}
 	if stop, over := s.over(); over {
 		stop.Digest = s.Digest()
 		return Stop{stop}
@@ -64,7 +76,7 @@ func (s *State) Next() Next {
 	if text := s.nudge(); text != "" {
 		return Steer{event.Steered{By: By, Parts: llm.Say(text)}}
 	}
-	return Ask{Turn: s.Run.Turn + 1}
+	return Ask{Turn: s.Run.Turn + 1, NotBefore: s.Run.NotBefore}
 }
 
 // nextCall moves the calls of the last reply on.
@@ -128,10 +140,8 @@ func (s *State) over() (event.Stopped, bool) {
 	switch {
 	case r.Cancelled:
 		return stop(event.ReasonCancelled, "")
-	case r.Failed != nil && r.Failed.Cause == llm.KindRefused:
-		return stop(event.ReasonRefused, "%s", r.Failed.Message)
 	case r.Failed != nil:
-		return stop(event.ReasonFailed, "%s", r.Failed.Message)
+		return event.Stopped{Reason: reasonOf(r.Failed.Cause), Cause: r.Failed.Cause, Detail: r.Failed.Message}, true
 	case r.Reply == replyRefusal:
 		return stop(event.ReasonRefused, "the model declined to answer")
 	case r.Reply == replyAnswer:
@@ -148,6 +158,17 @@ func (s *State) over() (event.Stopped, bool) {
 		return stop(event.ReasonBudget, "$%.4f spent of $%.4f", s.Total.Cost, s.Limits.Cost)
 	}
 	return event.Stopped{}, false
+}
+
+// reasonOf is why a run ends whose model call failed.
+func reasonOf(cause llm.Kind) event.Reason {
+	switch cause {
+	case llm.KindRefused:
+		return event.ReasonRefused
+	case llm.KindBudget:
+		return event.ReasonBudget
+	}
+	return event.ReasonFailed
 }
 
 // nudge is what the model must hear before it is asked again; empty if nothing.

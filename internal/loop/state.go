@@ -14,6 +14,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/llm"
@@ -58,12 +59,14 @@ type Total struct {
 // Run is the run in progress, or the last one.
 type Run struct {
 	Active    bool           `json:"active"`
-	Turn      int            `json:"turn"`   // turns asked so far
-	Asking    bool           `json:"asking"` // a request is open
-	Calls     []Call         `json:"calls"`  // of the last reply, until all have ended
-	Steer     []llm.Parts    `json:"steer"`  // to be put before the model with the results
-	Reply     replyKind      `json:"reply"`  // what the last reply was
-	Nudges    int            `json:"nudges"` // unusable replies in a row
+	Turn      int            `json:"turn"`                // turns asked so far
+	Asking    bool           `json:"asking"`              // a request is open
+	NotBefore time.Time      `json:"not_before,omitzero"` // when the model may be asked again
+	Route     string         `json:"route,omitempty"`     // that made the last calls of the run
+	Calls     []Call         `json:"calls"`               // of the last reply, until all have ended
+	Steer     []llm.Parts    `json:"steer"`               // to be put before the model with the results
+	Reply     replyKind      `json:"reply"`               // what the last reply was
+	Nudges    int            `json:"nudges"`              // unusable replies in a row
 	Cancelled bool           `json:"cancelled"`
 	Failed    *event.Failed  `json:"failed,omitempty"`
 	Repeats   repeats        `json:"repeats"`
@@ -143,7 +146,9 @@ func (s *State) Apply(e event.Event) error {
 	case event.Replied:
 		s.replied(b)
 	case event.Failed:
-		s.failed(b)
+		s.failed(b, e.Time)
+	case event.Healed:
+		s.heal(b)
 	case event.Judged, event.Waiting, event.Decided, event.Started, event.Ended:
 		s.called(b)
 	case event.Stopped:
@@ -168,6 +173,7 @@ func (s *State) Request() llm.Request {
 		Messages: s.Messages,
 		Effort:   s.Effort,
 		Session:  s.Session,
+		Pin:      s.Run.Route,
 	}
 }
 
@@ -197,6 +203,7 @@ func (s *State) added(b event.Added) {
 func (s *State) switched(b event.Switched) {
 	if b.Route != "" {
 		s.Route = b.Route
+		s.Run.NotBefore = time.Time{} // the wait was for another
 	}
 	if b.Effort != "" {
 		s.Effort = b.Effort
@@ -234,7 +241,7 @@ func (s *State) goOn() {
 	if r.Active || r.Stopped == nil || r.Stopped.Reason == event.ReasonDone {
 		return
 	}
-	*r = Run{Active: true, Turn: r.Turn}
+	*r = Run{Active: true, Turn: r.Turn, Route: r.Route}
 	if n := len(s.Messages); n > 0 && s.Messages[n-1].Role == llm.Assistant {
 		s.push(llm.User, llm.Say("Go on."))
 	}
@@ -283,8 +290,11 @@ func (s *State) claimed(b event.Claimed) {
 	}
 }
 
-func (s *State) failed(b event.Failed) {
+// failed keeps how long to wait: whoever drives the session when the time has
+// come asks again, also after a restart.
+func (s *State) failed(b event.Failed, at time.Time) {
 	if b.Retry > 0 {
+		s.Run.NotBefore = at.Add(time.Duration(b.Retry * float64(time.Second)))
 		return
 	}
 	s.Run.Asking = false
@@ -303,7 +313,7 @@ func (s *State) stopped(b event.Stopped) {
 }
 
 // push appends a message to the conversation. Messages are never changed once
-// they are there.
+// they are there, but for Healed and Compacted, which replace them all.
 func (s *State) push(role llm.Role, parts llm.Parts) {
 	s.Messages = append(s.Messages, llm.Message{Role: role, Parts: parts})
 }
