@@ -42,8 +42,11 @@ func (w *cacheWatch) saw(body event.Body) {
 func (w *cacheWatch) look(req llm.Request, r event.Replied, at time.Time) (note event.Note, lost bool) {
 	before := *w
 	*w = cacheWatch{req: req, route: r.Route, kept: r.Usage.CacheRead + r.Usage.CacheWrite, at: at}
-	if before.route != r.Route || at.Sub(before.at) > cacheLife || before.kept < cacheWorth || r.Usage.CacheRead >= before.kept/2 {
-		return note, false
+	switch {
+	case before.route != r.Route, at.Sub(before.at) > cacheLife, before.kept < cacheWorth:
+		return note, false // nothing was to be expected
+	case r.Usage.Prompt() < before.kept, r.Usage.CacheRead >= before.kept/2:
+		return note, false // no figures came, or good ones
 	}
 	return event.Note{Topic: "cache", Text: fmt.Sprintf("the prompt cache gave %d of the %d tokens it held %s ago; %s",
 		r.Usage.CacheRead, before.kept, at.Sub(before.at).Round(time.Second), difference(before.req, req))}, true

@@ -1,0 +1,350 @@
+package inspan_test
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
+)
+
+// vendor is a model that answers request after request as it is told.
+type vendor struct {
+	answers  []answer
+	requests []llm.Request
+}
+
+// answer is a choice, then an error or a reply; both zero: "Done."
+type answer struct {
+	routed *llm.Routed
+	err    *llm.Error
+	reply  llm.Reply
+}
+
+func (v *vendor) Info() llm.Info {
+	return llm.Info{Provider: "test", Model: "m", Prices: llm.Prices{{Output: 1e6}}}
+}
+
+func (v *vendor) Stream(_ context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
+	var a answer
+	if n := len(v.requests); n < len(v.answers) {
+		a = v.answers[n]
+	}
+	v.requests = append(v.requests, req)
+	return func(yield func(llm.Chunk, error) bool) {
+		if a.routed != nil && !yield(llm.Chunk{Routed: a.routed}, nil) {
+			return
+		}
+		if a.err != nil {
+			yield(llm.Chunk{}, a.err)
+			return
+		}
+		if a.reply.Parts == nil {
+			a.reply.Parts, a.reply.Stop = llm.Say("Done."), llm.StopEnd
+		}
+		if a.reply.Route == "" {
+			a.reply.Route = "test/m"
+		}
+		yield(llm.Chunk{Reply: &a.reply}, nil)
+	}
+}
+
+func fails(kind llm.Kind, after time.Duration) answer {
+	return answer{err: &llm.Error{Kind: kind, RetryAfter: after, Message: "no"}}
+}
+
+func TestUnattendedWaitsForAnAllowance(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		a := inspan.Agent{Model: &vendor{answers: []answer{fails(llm.KindQuota, 5*time.Hour)}}, Unattended: true}
+		if got := last[event.Stopped](t, collect(t, a.Run(t.Context(), "go"))); got.Reason != event.ReasonDone {
+			t.Errorf("stopped %+v", got)
+		}
+		if waited := time.Since(began); waited < 5*time.Hour || waited > 6*time.Hour {
+			t.Errorf("waited %v", waited)
+		}
+	})
+}
+
+func TestAPersonHearsOfAnAllowanceAtOnce(t *testing.T) {
+	a := inspan.Agent{Model: &vendor{answers: []answer{fails(llm.KindQuota, 5*time.Hour)}}}
+	got := last[event.Stopped](t, collect(t, a.Run(t.Context(), "go")))
+	if got.Reason != event.ReasonFailed || got.Cause != llm.KindQuota {
+		t.Errorf("stopped %+v", got)
+	}
+}
+
+// A wait that was broken off goes on where it was, whoever drives then.
+func TestWaitsOutlastTheProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := event.NewMemory("s")
+		began := time.Now()
+		v := &vendor{answers: []answer{fails(llm.KindQuota, 3*time.Hour)}}
+		a := &inspan.Agent{Model: v, Unattended: true}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		for _, err := range open(t, a, log).Run(ctx, said("go")) {
+			if err != nil && ctx.Err() == nil {
+				t.Fatal(err)
+			}
+		}
+		cancel()
+		if waited := time.Since(began); waited != time.Hour {
+			t.Fatalf("broken off after %v", waited)
+		}
+		if got := last[event.Stopped](t, collect(t, open(t, a, log).Run(t.Context()))); got.Reason != event.ReasonDone {
+			t.Errorf("stopped %+v", got)
+		}
+		if waited := time.Since(began); waited < 3*time.Hour || waited > 3*time.Hour+time.Second {
+			t.Errorf("waited %v in all", waited)
+		}
+	})
+}
+
+func TestAWaitCanBeInterrupted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := event.NewMemory("s")
+		a := &inspan.Agent{Model: &vendor{answers: []answer{fails(llm.KindQuota, 3*time.Hour)}}, Unattended: true}
+		for e := range open(t, a, log).Run(t.Context(), said("go")) {
+			if f, ok := e.Body.(event.Failed); ok && f.Retry > 0 {
+				break
+			}
+		}
+		s := open(t, a, log)
+		for e, err := range s.Run(t.Context()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if p, ok := e.Body.(event.Progress); ok && strings.Contains(p.Text, "waiting until") {
+				send(t, s, event.Cancelled{By: "me"})
+			}
+		}
+		if got := s.Status().Stopped; got == nil || got.Reason != event.ReasonCancelled {
+			t.Errorf("stopped %+v", got)
+		}
+	})
+}
+
+// Another model need not wait for what the first one lacks.
+func TestAnotherModelDoesNotWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := event.NewMemory("s")
+		a := &inspan.Agent{Model: &vendor{answers: []answer{fails(llm.KindQuota, 3*time.Hour)}}, Unattended: true}
+		for e := range open(t, a, log).Run(t.Context(), said("go")) {
+			if _, ok := e.Body.(event.Failed); ok {
+				break
+			}
+		}
+		began := time.Now()
+		other := &inspan.Agent{Model: scripted(t, "Hello.")}
+		collect(t, open(t, other, log).Run(t.Context()))
+		if waited := time.Since(began); waited > time.Second {
+			t.Errorf("waited %v", waited)
+		}
+	})
+}
+
+func TestCredentialsAreRenewedOnce(t *testing.T) {
+	for n, want := range map[int]event.Reason{1: event.ReasonDone, 2: event.ReasonFailed} {
+		v := &vendor{}
+		for range n {
+			v.answers = append(v.answers, fails(llm.KindAuthExpired, 0))
+		}
+		a := inspan.Agent{Model: v}
+		if got := last[event.Stopped](t, collect(t, a.Run(t.Context(), "go"))); got.Reason != want {
+			t.Errorf("%d times expired: %+v", n, got)
+		}
+	}
+}
+
+// Every kind of failure has one end, which names it.
+func TestEveryFailureIsNamed(t *testing.T) {
+	for kind, want := range map[llm.Kind]event.Reason{
+		llm.KindTransient: event.ReasonFailed, llm.KindRateLimited: event.ReasonFailed, llm.KindQuota: event.ReasonFailed,
+		llm.KindOverloaded: event.ReasonFailed, llm.KindTimeout: event.ReasonFailed, llm.KindStreamCut: event.ReasonFailed,
+		llm.KindWindow: event.ReasonFailed, llm.KindTooLarge: event.ReasonFailed, llm.KindAuthExpired: event.ReasonFailed,
+		llm.KindAuth: event.ReasonFailed, llm.KindBilling: event.ReasonFailed, llm.KindRefused: event.ReasonRefused,
+		llm.KindHistory: event.ReasonFailed, llm.KindInvalid: event.ReasonFailed, llm.KindNoModel: event.ReasonFailed,
+		llm.KindNoTools: event.ReasonFailed, llm.KindBudget: event.ReasonBudget,
+	} {
+		v := &vendor{}
+		for range 10 {
+			v.answers = append(v.answers, fails(kind, 0))
+		}
+		a := inspan.Agent{Model: v, RetryFor: -1}
+		if got := last[event.Stopped](t, collect(t, a.Run(t.Context(), "go"))); got.Reason != want || got.Cause != kind {
+			t.Errorf("%s: stopped %+v", kind, got)
+		}
+	}
+}
+
+// A conversation that a vendor refuses is sent in ever simpler forms, and stays
+// in the form that was accepted.
+func TestRefusedConversationIsHealed(t *testing.T) {
+	v := &vendor{answers: []answer{
+		{reply: llm.Reply{Stop: llm.StopCalls, Parts: llm.Parts{
+			llm.Reasoning{Text: "hm", Opaque: json.RawMessage(`{"a":1}`), Route: "test/m"},
+			llm.Call{ID: "c1", Name: "look", Args: json.RawMessage(`{"word":"a"}`)},
+		}}},
+		fails(llm.KindHistory, 0), fails(llm.KindHistory, 0), fails(llm.KindHistory, 0),
+	}}
+	look := tool.New("look", "shows a picture", func(context.Context, *tool.Call, wordArgs) (tool.Result, error) {
+		return tool.Result{Parts: llm.Parts{llm.Text{Text: "here"}, llm.Image{MediaType: "image/png", Data: []byte("png")}}}, nil
+	})
+	look.Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) {
+		return []tool.Effect{{Kind: tool.Read, Path: "/w/a"}}, nil
+	}
+	log := event.NewMemory("s")
+	agent := &inspan.Agent{Model: v, Tools: []tool.Tool{look}, Mode: "auto", Env: tool.Env{Root: "/w"}}
+	s := open(t, agent, log)
+	events := collect(t, s.Run(t.Context(), said("go")))
+	events = append(events, collect(t, s.Run(t.Context(), said("and now?")))...)
+	if got := last[event.Stopped](t, events); got.Reason != event.ReasonDone {
+		t.Fatalf("stopped %+v after %s", got, kinds(events))
+	}
+	var levels []event.Healing
+	for _, e := range events {
+		if h, ok := e.Body.(event.Healed); ok {
+			levels = append(levels, h.Level)
+		}
+	}
+	if diff := cmp.Diff([]event.Healing{event.HealReasoning, event.HealImages, event.HealCalls}, levels); diff != "" {
+		t.Error(diff)
+	}
+	want := []llm.Message{
+		{Role: llm.User, Parts: llm.Say("go")},
+		{Role: llm.Assistant, Parts: llm.Say(`[called look with {"word":"a"}]`)},
+		{Role: llm.User, Parts: llm.Say("[result of look]\nhere[an image was here; it is no longer sent]")},
+		{Role: llm.Assistant, Parts: llm.Say("Done.")},
+		{Role: llm.User, Parts: llm.Say("and now?")},
+	}
+	if diff := cmp.Diff(want, v.requests[len(v.requests)-1].Messages); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// What can't be simplified any more fails for good, and is not asked for ever.
+func TestHealingEnds(t *testing.T) {
+	v := &vendor{}
+	for range 10 {
+		v.answers = append(v.answers, fails(llm.KindHistory, 0))
+	}
+	a := inspan.Agent{Model: v}
+	got := last[event.Stopped](t, collect(t, a.Run(t.Context(), "go")))
+	if got.Cause != llm.KindHistory || len(v.requests) != 1 {
+		t.Errorf("stopped %+v after %d requests", got, len(v.requests))
+	}
+}
+
+func TestChoicesAreStored(t *testing.T) {
+	near := llm.Info{Provider: "near", Model: "a", Prices: llm.Prices{{Output: 1}}}
+	far := llm.Info{Provider: "far", Model: "b", Prices: llm.Prices{{Output: 2}}}
+	usage := llm.Usage{Output: 1e6}
+	a := inspan.Agent{Model: &vendor{answers: []answer{
+		{routed: &llm.Routed{Info: near, Rule: "small", Reason: "12 tokens"}, reply: llm.Reply{Route: "near/a", Usage: usage}},
+	}}}
+	events := collect(t, a.Run(t.Context(), "go"))
+	want := event.Routed{Route: "near/a", Rule: "small", Reason: "12 tokens"}
+	if diff := cmp.Diff(want, last[event.Routed](t, events)); diff != "" {
+		t.Error(diff)
+	}
+	if r := last[event.Replied](t, events); r.Cost != 1 || r.Route != "near/a" {
+		t.Errorf("replied %+v", r)
+	}
+
+	cause := &llm.Error{Kind: llm.KindBilling, Message: "pay"}
+	a = inspan.Agent{Model: &vendor{answers: []answer{
+		{routed: &llm.Routed{Info: far, Rule: "small", Reason: "the next", Cause: cause}, reply: llm.Reply{Route: "far/b", Usage: usage}},
+	}}}
+	events = collect(t, a.Run(t.Context(), "go"))
+	want = event.Routed{Route: "far/b", Rule: "small", Reason: "the next", From: "test/m", Cause: llm.KindBilling, Error: "billing: pay"}
+	if diff := cmp.Diff(want, last[event.Routed](t, events)); diff != "" {
+		t.Error(diff)
+	}
+	if r := last[event.Replied](t, events); r.Cost != 2 {
+		t.Errorf("replied %+v", r)
+	}
+}
+
+func TestLostCacheIsNoted(t *testing.T) {
+	cached := func(read, write int) answer {
+		return answer{reply: llm.Reply{
+			Parts: llm.Parts{llm.Call{ID: "c", Name: "look", Args: json.RawMessage(`{"word":"a"}`)}}, Stop: llm.StopCalls,
+			Usage: llm.Usage{Input: 10, CacheRead: read, CacheWrite: write},
+		}}
+	}
+	for name, tc := range map[string]struct {
+		answers []answer
+		between event.Body
+		later   time.Duration
+		want    string // of the note; empty: none
+	}{
+		"all is well":           {[]answer{cached(0, 9000), cached(9000, 100)}, nil, 0, ""},
+		"the vendor lost it":    {[]answer{cached(0, 9000), cached(100, 9000)}, nil, 0, "all that was sent before was sent again unchanged"},
+		"too small to matter":   {[]answer{cached(0, 900), cached(0, 1000)}, nil, 0, ""},
+		"no cache at all":       {[]answer{cached(0, 0), cached(0, 0)}, nil, 0, ""},
+		"it had time to expire": {[]answer{cached(0, 9000), cached(0, 9000)}, nil, 6 * time.Minute, ""},
+		"explained":             {[]answer{cached(0, 9000), cached(0, 9000)}, event.Switched{Effort: "high"}, 0, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := &ledger{}
+				v := &vendor{answers: tc.answers}
+				log := event.NewMemory("s")
+				s := open(t, &inspan.Agent{Model: v, Tools: []tool.Tool{l.reader()}, Mode: "auto", MaxTurns: 3, Env: tool.Env{Root: "/w"}}, log)
+				var events []event.Event
+				for e, err := range s.Run(t.Context(), said("go")) {
+					if err != nil {
+						t.Fatal(err)
+					}
+					events = append(events, e)
+					if _, ok := e.Body.(event.Started); ok && len(v.requests) == 1 {
+						time.Sleep(tc.later)
+						if tc.between != nil {
+							if _, err := log.Append(t.Context(), tc.between); err != nil {
+								t.Fatal(err)
+							}
+						}
+					}
+				}
+				got := ""
+				for _, e := range events {
+					if n, ok := e.Body.(event.Note); ok && n.Topic == "cache" {
+						got += n.Text
+					}
+				}
+				if (got == "") != (tc.want == "") || !strings.Contains(got, tc.want) {
+					t.Errorf("noted %q, want %q", got, tc.want)
+				}
+			})
+		})
+	}
+}
+
+func TestInterruptedRepliesAreEstimated(t *testing.T) {
+	log := event.NewMemory("s")
+	s := open(t, &inspan.Agent{Model: &slow{}}, log)
+	var replied event.Replied
+	for e, err := range s.Run(t.Context(), said(strings.Repeat("word ", 100))) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch b := e.Body.(type) {
+		case event.Delta:
+			send(t, s, event.Cancelled{})
+		case event.Replied:
+			replied = b
+		}
+	}
+	if u := replied.Usage; !u.Estimated || u.Input < 100 || u.Output == 0 {
+		t.Errorf("usage %+v", u)
+	}
+}
