@@ -3,7 +3,6 @@ package inspan
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -118,8 +117,7 @@ func (d *driver) show(body event.Body) error {
 // pause lets the rest of a wait pass that an earlier driver began, unless
 // somebody interrupts.
 func (d *driver) pause(ctx context.Context, wait time.Duration) error {
-	text := fmt.Sprintf("waiting until %s to ask the model again", time.Now().Add(wait).Format(time.TimeOnly))
-	if err := d.show(event.Progress{Text: text}); err != nil {
+	if err := d.show(event.Progress{Text: "the model can't be asked yet", Wait: wait.Seconds()}); err != nil {
 		return err
 	}
 	watched, done := d.interruptible(ctx)
@@ -176,24 +174,28 @@ func (d *driver) stream(ctx context.Context, req llm.Request, said *strings.Buil
 			return d.replied(chunk.Reply, by), nil
 		case chunk.Retry != nil:
 			said.Reset()
-			if err := d.append(ctx, failed(chunk.Retry.Cause, max(chunk.Retry.Wait, 0.001))); err != nil {
-				return nil, err
-			}
+			err = d.void(ctx, failed(chunk.Retry.Cause, max(chunk.Retry.Wait, 0.001)))
 		case chunk.Routed != nil:
 			said.Reset()
-			if err := d.append(ctx, routed(chunk.Routed, by.Route())); err != nil {
-				return nil, err
-			}
+			err = d.void(ctx, routed(chunk.Routed, by.Route()))
 			by = chunk.Routed.Info
+		default:
+			said.WriteString(chunk.Text)
+			err = d.show(event.Delta{Text: chunk.Text, Reasoning: chunk.Reasoning, Call: chunk.Call})
 		}
-		said.WriteString(chunk.Text)
-		void := chunk.Retry != nil || chunk.Routed != nil
-		delta := event.Delta{Text: chunk.Text, Reasoning: chunk.Reasoning, Call: chunk.Call, Void: void}
-		if err := d.show(delta); err != nil {
+		if err != nil {
 			return nil, err
 		}
 	}
 	return failed(&llm.Error{Kind: llm.KindStreamCut, Message: "the stream ended without a reply"}, 0), nil
+}
+
+// void takes back what was shown of the reply, and stores why.
+func (d *driver) void(ctx context.Context, why event.Body) error {
+	if err := d.show(event.Delta{Void: true}); err != nil {
+		return err
+	}
+	return d.append(ctx, why)
 }
 
 // interruptible returns a context that ends with errInterrupted when somebody

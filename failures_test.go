@@ -123,7 +123,7 @@ func TestAWaitCanBeInterrupted(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if p, ok := e.Body.(event.Progress); ok && strings.Contains(p.Text, "waiting until") {
+			if p, ok := e.Body.(event.Progress); ok && p.Wait > 10_000 {
 				send(t, s, event.Cancelled{By: "me"})
 			}
 		}

@@ -303,8 +303,9 @@ type Delta struct {
 // Progress is what a running call shows, or the run itself if Call is empty.
 // Transient.
 type Progress struct {
-	Call string `json:"call"`
-	Text string `json:"text"`
+	Call string  `json:"call"`
+	Text string  `json:"text"`
+	Wait float64 `json:"wait,omitempty"` // seconds until it goes on, if that is why it shows something
 }
 
 // Unknown is a body of a kind this version does not know.

@@ -62,7 +62,7 @@ func bodies() []event.Body {
 		event.Stopped{Reason: event.ReasonFailed, Cause: llm.KindAuth, Detail: "d", Digest: "1:ab"},
 		event.Note{Topic: "t", Text: "x"},
 		event.Delta{Text: "t", Reasoning: "r", Call: call, Void: true},
-		event.Progress{Call: "c", Text: "t"},
+		event.Progress{Call: "c", Text: "t", Wait: 1.5},
 	}
 }
 

@@ -27,7 +27,7 @@ func main() {
 // Main runs the command and returns its exit code. A panic is reported like
 // any other error, so that programs that read our output see a result.
 func Main(args []string, in io.Reader, out, errs io.Writer) (code int) {
-	cmd := &command{in: in, console: &console.Console{Out: out, Err: errs, Form: formOf(args), Color: colored(errs)}}
+	cmd := &command{in: in, console: &console.Console{Out: out, Err: errs, Form: formOf(args), Color: colored(errs), Live: isTerminal(errs)}}
 	defer func() {
 		if p := recover(); p != nil {
 			fmt.Fprintf(errs, "%s", debug.Stack())
@@ -64,7 +64,7 @@ func exitCode(err error) int {
 	case errors.Is(err, app.ErrConfig):
 		return console.ExitConfig
 	}
-	return console.ExitCode("error", err)
+	return console.ExitCode("error", "", err)
 }
 
 func (c *command) root() *cobra.Command {

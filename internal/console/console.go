@@ -38,6 +38,7 @@ type Console struct {
 	Out    io.Writer
 	Err    io.Writer
 	Color  bool
+	Live   bool    // Err is a terminal, where a line can be written over
 	Person *Person // answers where a call waits; nil: nobody does
 }
 
@@ -48,6 +49,7 @@ type Result struct {
 	Version  int       `json:"version"` // 1
 	Session  string    `json:"session,omitempty"`
 	Reason   string    `json:"reason"`           // as event.Reason, or "waiting" or "error"
+	Cause    llm.Kind  `json:"cause,omitempty"`  // what the model call came to, if that ended the run
 	Detail   string    `json:"detail,omitempty"` // more about the reason, for people
 	Text     string    `json:"text"`             // the model's last words
 	Model    string    `json:"model,omitempty"`
@@ -69,6 +71,7 @@ func (c *Console) Run(ctx context.Context, s *inspan.Session, inputs ...event.Bo
 		v.calls[p.Call.ID] = p.Call
 	}
 	err := c.drive(ctx, s, v, inputs)
+	v.endWait()
 	return c.finish(v.result(s.Status(), err))
 }
 
@@ -160,12 +163,12 @@ func (v *view) result(st inspan.Status, err error) Result {
 	case err != nil:
 		r.Reason, r.Detail = "error", err.Error()
 	case st.Stopped != nil:
-		r.Reason, r.Detail = string(st.Stopped.Reason), st.Stopped.Detail
+		r.Reason, r.Cause, r.Detail = string(st.Stopped.Reason), st.Stopped.Cause, st.Stopped.Detail
 	case len(st.Waiting) > 0:
 		r.Reason, r.Detail = "waiting", count(len(st.Waiting), "call")+" to decide on"
 	default:
 		r.Reason, r.Detail = "error", "there is nothing to do"
 	}
-	r.ExitCode = ExitCode(r.Reason, err)
+	r.ExitCode = ExitCode(r.Reason, r.Cause, err)
 	return r
 }

@@ -4,9 +4,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
+	"os"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
@@ -149,15 +154,70 @@ func TestEveryReasonHasItsCode(t *testing.T) {
 	for _, row := range console.Codes() {
 		listed[row[0]] = true
 	}
-	seen := map[int]event.Reason{}
-	for _, r := range []event.Reason{event.ReasonDone, event.ReasonMaxTurns, event.ReasonBudget, event.ReasonRefused, event.ReasonStuck, event.ReasonFailed, event.ReasonCancelled} {
-		code := console.ExitCode(string(r), nil)
+	type end struct {
+		reason event.Reason
+		cause  llm.Kind
+	}
+	ends := []end{
+		{event.ReasonDone, ""},
+		{event.ReasonMaxTurns, ""},
+		{event.ReasonBudget, ""},
+		{event.ReasonRefused, llm.KindRefused},
+		{event.ReasonStuck, ""},
+		{event.ReasonFailed, ""},
+		{event.ReasonCancelled, ""},
+	}
+	for _, kind := range []llm.Kind{
+		llm.KindTransient, llm.KindRateLimited, llm.KindQuota, llm.KindOverloaded, llm.KindTimeout, llm.KindStreamCut, llm.KindWindow,
+		llm.KindTooLarge, llm.KindAuthExpired, llm.KindAuth, llm.KindBilling, llm.KindHistory, llm.KindInvalid, llm.KindNoModel, llm.KindNoTools,
+	} {
+		ends = append(ends, end{event.ReasonFailed, kind})
+	}
+	seen := map[int]end{}
+	for _, e := range ends {
+		code := console.ExitCode(string(e.reason), e.cause, nil)
 		if other, twice := seen[code]; twice {
-			t.Errorf("%s and %s share %d", r, other, code)
+			t.Errorf("%v and %v share %d", e, other, code)
 		}
-		seen[code] = r
-		if text, _ := json.Marshal(code); !listed[string(text)] {
+		seen[code] = e
+		if !listed[strconv.Itoa(code)] {
 			t.Errorf("%d is not in the help", code)
 		}
+	}
+}
+
+func TestExitCodesAreDocumented(t *testing.T) {
+	doc, err := os.ReadFile("../../docs/OUTPUT.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range console.Codes() {
+		if line := fmt.Sprintf("| %s | %s", row[0], row[1]); !strings.Contains(string(doc), line) {
+			t.Errorf("docs/OUTPUT.md lacks %q", line)
+		}
+	}
+}
+
+// A person sees every wait, with a countdown where the terminal can show one.
+func TestWaitsAreCounted(t *testing.T) {
+	for live, want := range map[bool]string{
+		true:  `! script: overloaded \(HTTP 529\): scripted failure\n\r  trying again in \d\.\d s`,
+		false: `! script: overloaded \(HTTP 529\): scripted failure; trying again in \d\.\d s\n`,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var out, errs bytes.Buffer
+			var ran []string
+			c := &console.Console{Out: &out, Err: &errs, Live: live}
+			s := session(t, &ran, script.Step{Fail: 529, Times: 4, Parts: llm.Say("Hello.")})
+			if code := c.Run(t.Context(), s, said("go")); code != console.ExitDone {
+				t.Errorf("code %d: %s", code, errs.String())
+			}
+			if !regexp.MustCompile(want).MatchString(errs.String()) {
+				t.Errorf("live %v: %q", live, errs.String())
+			}
+			if counted := strings.Count(errs.String(), "trying again"); live != (counted > 6) {
+				t.Errorf("live %v: %d times", live, counted)
+			}
+		})
 	}
 }

@@ -2,9 +2,11 @@ package console
 
 import (
 	"errors"
+	"strconv"
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/session"
+	"github.com/inspan/inspan/llm"
 )
 
 // Exit codes. They never change their meaning.
@@ -18,52 +20,78 @@ const (
 	ExitBudget    = 11
 	ExitRefused   = 12
 	ExitStuck     = 13
-	ExitFailed    = 14 // the model could not be had
+	ExitFailed    = 14 // no usable reply came
 	ExitWaiting   = 15 // calls wait for a decision
 	ExitCancelled = 130
 )
 
-// Codes lists the exit codes with their meaning, for the help text.
-func Codes() [][2]string {
-	return [][2]string{
-		{"0", "done: the model answered"},
-		{"1", "error: the harness could not go on, such as a full disk"},
-		{"2", "usage: the command was not understood"},
-		{"3", "config: no model, no key, or unreadable settings"},
-		{"4", "busy: another process drives the session"},
-		{"10", "max_turns: the limit of turns was reached"},
-		{"11", "budget: the limit of money was reached"},
-		{"12", "refused: the model or a filter declined"},
-		{"13", "stuck: the same call brought the same result again and again"},
-		{"14", "failed: the model could not be had"},
-		{"15", "waiting: calls wait for a decision"},
-		{"130", "cancelled: interrupted by a person or a signal"},
+// codes lists the exit codes with the reason and the cause of a run's end that
+// they stand for.
+func codes() []code {
+	failed := string(event.ReasonFailed)
+	return []code{
+		{ExitDone, string(event.ReasonDone), "", "the model answered"},
+		{ExitError, "error", "", "the harness could not go on, such as a full disk"},
+		{ExitUsage, "usage", "", "the command was not understood"},
+		{ExitConfig, "config", "", "no model, no key, or unreadable settings"},
+		{ExitBusy, "busy", "", "another process drives the session"},
+		{ExitMaxTurns, string(event.ReasonMaxTurns), "", "the limit of turns was reached"},
+		{ExitBudget, string(event.ReasonBudget), "", "a limit of money was reached"},
+		{ExitRefused, string(event.ReasonRefused), "", "the model or a filter declined"},
+		{ExitStuck, string(event.ReasonStuck), "", "the same call brought the same result again and again"},
+		{ExitFailed, failed, "", "the model gave nothing usable"},
+		{ExitWaiting, "waiting", "", "calls wait for a decision"},
+		{20, failed, llm.KindTransient, "a server fault or a broken connection, again and again"},
+		{21, failed, llm.KindRateLimited, "too many requests, for longer than was waited"},
+		{22, failed, llm.KindQuota, "an allowance is used up"},
+		{23, failed, llm.KindOverloaded, "the vendor has no capacity now"},
+		{24, failed, llm.KindTimeout, "the model did not answer in time"},
+		{25, failed, llm.KindStreamCut, "replies broke off, again and again"},
+		{26, failed, llm.KindWindow, "the conversation does not fit the model's context window"},
+		{27, failed, llm.KindTooLarge, "the request has too many bytes"},
+		{28, failed, llm.KindAuthExpired, "credentials have expired and could not be renewed"},
+		{29, failed, llm.KindAuth, "credentials are missing or wrong"},
+		{30, failed, llm.KindBilling, "the vendor wants payment"},
+		{31, failed, llm.KindHistory, "the vendor refuses the conversation, in whatever form"},
+		{32, failed, llm.KindInvalid, "the vendor refuses the request"},
+		{33, failed, llm.KindNoModel, "there is no such model"},
+		{34, failed, llm.KindNoTools, "the model takes no tools"},
+		{ExitCancelled, string(event.ReasonCancelled), "", "interrupted by a person or a signal"},
 	}
 }
 
-// ExitCode returns the exit code for the reason of a result.
-func ExitCode(reason string, err error) int {
+type code struct {
+	code    int
+	reason  string
+	cause   llm.Kind
+	meaning string
+}
+
+// Codes lists the exit codes with their names and meanings, for the help text.
+func Codes() [][2]string {
+	var rows [][2]string
+	for _, c := range codes() {
+		name := c.reason
+		if c.cause != "" {
+			name = string(c.cause)
+		}
+		rows = append(rows, [2]string{strconv.Itoa(c.code), name + ": " + c.meaning})
+	}
+	return rows
+}
+
+// ExitCode returns the exit code for the end of a run: its reason and what the
+// model call came to, if it was that. err is the harness's own trouble.
+func ExitCode(reason string, cause llm.Kind, err error) int {
 	var busy *session.BusyError
 	if errors.As(err, &busy) {
 		return ExitBusy
 	}
-	switch event.Reason(reason) {
-	case event.ReasonDone:
-		return ExitDone
-	case event.ReasonMaxTurns:
-		return ExitMaxTurns
-	case event.ReasonBudget:
-		return ExitBudget
-	case event.ReasonRefused:
-		return ExitRefused
-	case event.ReasonStuck:
-		return ExitStuck
-	case event.ReasonFailed:
-		return ExitFailed
-	case event.ReasonCancelled:
-		return ExitCancelled
-	case "waiting":
-		return ExitWaiting
+	exit := ExitError
+	for _, c := range codes() {
+		if c.reason == reason && (c.cause == "" || c.cause == cause) {
+			exit = c.code
+		}
 	}
-	return ExitError
+	return exit
 }

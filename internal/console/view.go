@@ -21,6 +21,8 @@ type view struct {
 	seen    map[string]bool // calls whose change a person was shown before
 	written bool            // the model's line on standard output is open
 	shown   bool            // text of the current reply has been shown as it came
+	route   string          // and rule of the model that answered last, if it was chosen
+	wait    *countdown      // runs until the next event; nil if none does
 }
 
 func newView(c *Console) *view {
@@ -30,6 +32,7 @@ func newView(c *Console) *view {
 // event prints one event in the form that was asked for. The error is that of
 // standard output: nobody listens any more.
 func (v *view) event(e event.Event) error {
+	v.endWait()
 	v.note(e)
 	switch v.Form {
 	case JSON:
@@ -76,8 +79,16 @@ func (v *view) print(body event.Body) error {
 		v.ended(b)
 	case event.Failed:
 		if b.Retry > 0 {
-			v.line("%s", v.paint(yellow, fmt.Sprintf("! %s; trying again in %.1f s", OneLine(b.Message, 200), b.Retry)))
+			v.waits(OneLine(b.Message, 200), "trying again", b.Retry)
 		}
+	case event.Progress:
+		if b.Wait > 0 {
+			v.waits(OneLine(b.Text, 200), "going on", b.Wait)
+		}
+	case event.Routed:
+		v.routed(b)
+	case event.Healed:
+		v.line("%s", v.paint(yellow, "! the model refused the conversation ("+words(b.Cause)+"); it goes on without "+without(b.Level)))
 	case event.Steered:
 		v.line("%s", v.paint(dim, "· told the model: "+OneLine(b.Parts.Text(), 200)))
 	case event.Note:
@@ -88,6 +99,30 @@ func (v *view) print(body event.Body) error {
 		}
 	}
 	return nil
+}
+
+func (v *view) routed(b event.Routed) {
+	if b.From != "" {
+		v.line("%s", v.paint(yellow, fmt.Sprintf("! %s takes over from %s: %s", b.Route, b.From, OneLine(b.Error, 200))))
+		return
+	}
+	if b.Route+b.Rule != v.route {
+		v.route = b.Route + b.Rule
+		v.line("%s", v.paint(dim, fmt.Sprintf("· %s answers, by the rule %s: %s", b.Route, b.Rule, OneLine(b.Reason, 200))))
+	}
+}
+
+func words(cause llm.Kind) string { return strings.ReplaceAll(string(cause), "_", " ") }
+
+// without says what a healed conversation lacks.
+func without(level event.Healing) string {
+	switch level {
+	case event.HealReasoning:
+		return "the reasoning so far"
+	case event.HealImages:
+		return "the images so far"
+	}
+	return "calls and results so far, which become text"
 }
 
 func modeWord(mode string) string {
