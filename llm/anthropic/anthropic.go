@@ -1,71 +1,82 @@
-// Package anthropic speaks the Anthropic Messages API over plain HTTP.
+// Package anthropic speaks the Anthropic Messages API over plain HTTP: to the
+// vendor itself, to Amazon Bedrock and to Vertex AI.
 //
 // Wire reference: https://platform.claude.com/docs/en/api/messages and the
-// pages on streaming, thinking, prompt caching and errors beside it.
+// pages on streaming, thinking, prompt caching and errors beside it. What the
+// clouds want differently is in platform.go.
 package anthropic
 
 import (
+	"cmp"
 	"context"
 	"iter"
-	"net/http"
-	"strings"
 
 	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/llm/catalog"
 	"github.com/inspan/inspan/llm/internal/wire"
 )
 
-// Model is one model behind the Messages API. BaseURL is where "/v1/messages"
-// is. It never retries.
+// Model is one Claude, or another model behind the Messages API. It never
+// retries.
+//
+// Dialect is "anthropic", "bedrock" or "vertex"; empty goes by the host of
+// BaseURL. A model of another dialect answers every request with KindInvalid.
+//
+//   - anthropic: BaseURL is where "/v1/messages" is.
+//   - bedrock: BaseURL is "https://bedrock-runtime.REGION.amazonaws.com", and HTTP
+//     signs the requests (cloud.AWS), or Key returns a Bedrock API key.
+//   - vertex: BaseURL is ".../v1/projects/PROJECT/locations/LOCATION/publishers/anthropic",
+//     and Key returns an access token (cloud.Google).
+//
+// Without a Provider the dialect is its name, so that no platform is sent what
+// another one thought.
 type Model llm.Endpoint
 
 var _ llm.Model = (*Model)(nil)
 
 // Info implements [llm.Model].
 func (m *Model) Info() llm.Info {
-	return llm.Endpoint(*m).Describe("anthropic", known(m.ID))
-}
-
-func (m *Model) url() string {
-	base := strings.TrimSuffix(m.BaseURL, "/")
-	if base == "" {
-		base = "https://api.anthropic.com"
-	}
-	return strings.TrimSuffix(base, "/v1") + "/v1/messages"
+	p, _ := m.platform() // Stream tells of the error
+	return llm.Endpoint(*m).Describe(string(p), catalog.Find("anthropic", m.ID))
 }
 
 // Stream implements [llm.Model].
 func (m *Model) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
 	return func(yield func(llm.Chunk, error) bool) {
-		reply, err := m.post(encode(m.Info(), req)).Send(ctx, classify)
+		info, names := m.Info(), wire.ToolNames(req, wire.ToolName)
+		post, at, err := m.post(info, names, req)
+		if err != nil {
+			yield(llm.Chunk{}, &llm.Error{Kind: llm.KindInvalid, Provider: info.Provider, Message: err.Error()})
+			return
+		}
+		answer := &answered{next: post.HTTP}
+		post.HTTP = answer
+		reply, err := post.Send(ctx, answer.classify)
 		if err != nil {
 			yield(llm.Chunk{}, err)
 			return
 		}
 		defer reply.Close()
-		d := newDecoder(m.Info().Route())
-		done, err := d.run(reply, func(c llm.Chunk) bool { return yield(c, nil) })
+		d := newDecoder(info.Route(), names)
+		d.reply.RequestID = reply.RequestID()
+		done, err := d.run(source(at, reply), func(c llm.Chunk) bool { return yield(c, nil) })
 		switch {
 		case err != nil:
-			yield(llm.Chunk{}, reply.Complete(err))
+			e := llm.AsError(err)
+			e.RequestID = cmp.Or(e.RequestID, d.reply.RequestID)
+			yield(llm.Chunk{}, reply.Complete(e))
 		case done:
-			d.reply.RequestID = reply.RequestID()
 			yield(llm.Chunk{Reply: &d.reply}, nil)
 			reply.Finish()
 		}
 	}
 }
 
-func (m *Model) post(body []byte) wire.Post {
-	h := http.Header{"Anthropic-Version": {"2023-06-01"}}
-	if bindsThinking(m.ID) {
-		h.Set("Anthropic-Beta", "thinking-binding-controls-2026-08-01")
+// source returns what reads the events' data of a stream, one by one, and io.EOF
+// at its end.
+func source(p platform, reply *wire.Reply) func() ([]byte, error) {
+	if p == bedrock {
+		return newFrames(reply).next
 	}
-	header := "X-Api-Key"
-	if m.Bearer {
-		header = "Authorization"
-	}
-	return wire.Post{
-		Provider: m.Info().Provider, URL: m.url(), Header: h, Extra: m.Header, KeyHeader: header, Key: m.Key,
-		Body: body, HTTP: m.HTTP, Deadlines: m.Deadlines,
-	}
+	return serverSent(reply)
 }

@@ -51,7 +51,7 @@ func benchmark(b *testing.B, req llm.Request, stream []byte) {
 
 func BenchmarkHistory200KB(b *testing.B) {
 	req := longRequest()
-	b.SetBytes(int64(len(encode((&Model{ID: "claude-opus-5-5"}).Info(), req))))
+	b.SetBytes(int64(len(body(&Model{ID: "claude-opus-5-5"}, req))))
 	benchmark(b, req, []byte(sample))
 }
 

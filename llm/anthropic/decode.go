@@ -16,6 +16,7 @@ type decoder struct {
 	blocks []*block // in the order they began
 	open   map[int]*block
 	seen   bool // a stop reason came: the reply is complete even without the last event
+	names  *wire.Aliases
 }
 
 // block is one content block of the reply, as far as it has come.
@@ -27,8 +28,8 @@ type block struct {
 	raw       json.RawMessage // a block that is kept as it came
 }
 
-func newDecoder(route string) *decoder {
-	return &decoder{reply: llm.Reply{Route: route, Stop: llm.StopOther}, open: map[int]*block{}}
+func newDecoder(route string, names *wire.Aliases) *decoder {
+	return &decoder{reply: llm.Reply{Route: route, Stop: llm.StopOther}, open: map[int]*block{}, names: names}
 }
 
 // event is the union of all events' fields that matter.
@@ -57,21 +58,33 @@ type usage struct {
 	CacheRead  *int `json:"cache_read_input_tokens"`
 	CacheWrite *int `json:"cache_creation_input_tokens"`
 	Output     *int `json:"output_tokens"`
-	Details    struct {
+	Lives      struct {
+		Minutes *int `json:"ephemeral_5m_input_tokens"`
+		Hour    *int `json:"ephemeral_1h_input_tokens"`
+	} `json:"cache_creation"`
+	Details struct {
 		Thinking *int `json:"thinking_tokens"`
 	} `json:"output_tokens_details"`
 }
 
+// serverSent reads the events' data of the vendor's own stream.
+func serverSent(r io.Reader) func() ([]byte, error) {
+	events := wire.NewEvents(r, wire.MaxEvent)
+	return func() ([]byte, error) {
+		ev, err := events.Next()
+		return ev.Data, err
+	}
+}
+
 // run reads the stream to its end. It returns true if the reply is complete,
 // false without error if the consumer wants no more.
-func (d *decoder) run(r io.Reader, emit func(llm.Chunk) bool) (bool, error) {
-	events := wire.NewEvents(r, wire.MaxEvent)
+func (d *decoder) run(next func() ([]byte, error), emit func(llm.Chunk) bool) (bool, error) {
 	for {
-		ev, err := events.Next()
+		data, err := next()
 		if err != nil {
 			return d.end(err)
 		}
-		chunk, done, err := d.event(ev.Data)
+		chunk, done, err := d.event(data)
 		if err != nil {
 			return d.end(err)
 		}
@@ -143,7 +156,7 @@ func (d *decoder) begin(ev event) llm.Chunk {
 		return llm.Chunk{}
 	}
 	b := d.add(ev.Index, head.Type)
-	b.id, b.name = head.ID, head.Name
+	b.id, b.name = head.ID, d.names.Ours(head.Name)
 	b.text.WriteString(head.Text + head.Thinking)
 	switch head.Type {
 	case "redacted_thinking":
@@ -203,6 +216,9 @@ func (d *decoder) count(u usage) {
 	}
 	set(&d.reply.Usage.Input, u.Input)
 	set(&d.reply.Usage.CacheRead, u.CacheRead)
+	if m, h := u.Lives.Minutes, u.Lives.Hour; m != nil && h != nil {
+		d.reply.Usage.CacheWrite = *m + *h
+	}
 	set(&d.reply.Usage.CacheWrite, u.CacheWrite)
 	set(&d.reply.Usage.Output, u.Output)
 	set(&d.reply.Usage.Reasoning, u.Details.Thinking)
@@ -254,7 +270,7 @@ func stop(reason string) llm.Stop {
 		return llm.StopLength
 	case "pause_turn":
 		return llm.StopPause
-	case "refusal":
+	case "refusal", "sensitive":
 		return llm.StopRefusal
 	case "model_context_window_exceeded":
 		return llm.StopWindow

@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/inspan/inspan/llm"
@@ -13,12 +14,13 @@ import (
 //     a fixed order, no maps, no clock. Messages come last, so that a longer
 //     conversation only adds bytes at the end.
 //   - A cache_control marker says where the vendor keeps a cache entry. It is
-//     not part of the cached prefix: moving it from one message to the next
-//     leaves the prefix, and so the entry, what it was. At most four are
-//     allowed. They stand on the last tool, the last system block, the last
-//     block of the newest message, and the last block of the user message
-//     before: there the request before this one left its entry, which a turn
-//     of more than twenty blocks would otherwise miss.
+//     not part of the cached prefix: moving it leaves the prefix, and so the
+//     entry, what it was. Four are allowed: the first block of the system prompt,
+//     which is the same in every session and covers the tools before it; the
+//     last; the end of the conversation; and the end of the request before this
+//     one, if so many blocks came since that the vendor, which looks back twenty,
+//     would miss the entry there, or else the last tool. A system prompt of one
+//     block leaves one over.
 //   - Thinking can't carry a marker; the block before it does.
 const (
 	marker = `,"cache_control":{"type":"ephemeral"}`
@@ -28,20 +30,44 @@ const (
 	defaultMaxTokens = 8192
 
 	maxID = 64
+
+	maxMarkers = 4
+	lookback   = 18 // blocks; the vendor's 20, less what it may count that we don't
 )
 
 // encode returns the body of the request.
-func encode(info llm.Info, req llm.Request) []byte {
+func encode(info llm.Info, at platform, names *wire.Aliases, req llm.Request) []byte {
 	turns := wire.Turns(req.Messages, info.Route())
-	e := encoder{Writer: wire.NewWriter(req)}
-	e.Raw(`{"model":`).Str(info.Model)
+	imageLimits().Trim(turns)
+	e := encoder{Writer: wire.NewWriter(req), names: names}
+	system := slices.DeleteFunc(slices.Clone(req.System), func(s string) bool { return !wire.Visible(s) })
+	before, markTools := markers(len(system), turns)
+	e.head(at, info, req)
 	limit := maxTokens(info, req)
-	e.Raw(`,"max_tokens":`).Int(limit).Raw(`,"stream":true`)
+	e.Raw(`,"max_tokens":`).Int(limit)
 	e.thinking(info.Model, req.Effort, limit, turns)
-	e.system(req.System)
-	e.tools(req.Tools, turns)
-	e.messages(turns)
+	e.system(system)
+	e.tools(req.Tools, turns, markTools)
+	e.messages(turns, before)
 	return e.Raw(`}`).Buf
+}
+
+// markers places those markers that are not always there: behind which turn the
+// request before this one ended, -1 if that needs none, and whether the last tool
+// gets one.
+func markers(system int, turns []wire.Turn) (before int, tools bool) {
+	left := maxMarkers - 1 - min(system, 2)
+	before, since := len(turns)-2, 0
+	for before >= 0 && turns[before].Role != llm.User {
+		before--
+	}
+	for _, t := range turns[before+1:] {
+		since += len(t.Results) + len(t.Parts)
+	}
+	if before < 0 || since <= lookback {
+		return -1, true
+	}
+	return before, left > 1
 }
 
 func maxTokens(info llm.Info, req llm.Request) int {
@@ -54,11 +80,11 @@ func maxTokens(info llm.Info, req llm.Request) int {
 	return defaultMaxTokens
 }
 
-// encoder writes a body. tail is where a marker belongs that is to stand on the
-// last block written; 0 if no block can carry one.
+// encoder writes a body.
 type encoder struct {
 	wire.Writer
-	tail int
+	names *wire.Aliases
+	tail  int // where a marker belongs that is to stand on the last block; 0 if none can carry one
 }
 
 // mark puts a marker on the last block that can carry one.
@@ -134,26 +160,22 @@ func mayThink(turns []wire.Turn) bool {
 }
 
 func (e *encoder) system(blocks []string) {
-	open := false
-	for _, s := range blocks {
-		if !wire.Visible(s) {
-			continue
-		}
-		if !open {
-			e.Raw(`,"system":[`)
-			open = true
-		}
+	if len(blocks) == 0 {
+		return
+	}
+	e.Raw(`,"system":[`)
+	for i, s := range blocks {
 		e.text(s)
+		if i == 0 || i == len(blocks)-1 {
+			e.mark()
+		}
 	}
-	if open {
-		e.mark()
-		e.Raw(`]`)
-	}
+	e.Raw(`]`)
 }
 
 // tools writes the tools. The vendor refuses calls in the history if there are
 // none, so those that were called are named then, and may not be called again.
-func (e *encoder) tools(tools []llm.ToolSpec, turns []wire.Turn) {
+func (e *encoder) tools(tools []llm.ToolSpec, turns []wire.Turn, mark bool) {
 	none := len(tools) == 0
 	if none {
 		tools = wire.Called(turns)
@@ -167,7 +189,7 @@ func (e *encoder) tools(tools []llm.ToolSpec, turns []wire.Turn) {
 	e.Raw(`,"tools":[`)
 	for _, t := range tools {
 		e.Comma()
-		e.Raw(`{"name":`).Str(t.Name)
+		e.Raw(`{"name":`).Str(e.names.Theirs(t.Name))
 		if t.Description != "" {
 			e.Raw(`,"description":`).Str(t.Description)
 		}
@@ -175,17 +197,13 @@ func (e *encoder) tools(tools []llm.ToolSpec, turns []wire.Turn) {
 		e.Schema(t.Schema, `{"type":"object"}`)
 		e.close()
 	}
-	e.mark()
+	if mark {
+		e.mark()
+	}
 	e.Raw(`]`)
 }
 
-func (e *encoder) messages(turns []wire.Turn) {
-	before := -1 // the user message before the newest message
-	for i := len(turns) - 2; i >= 0 && before < 0; i-- {
-		if turns[i].Role == llm.User {
-			before = i
-		}
-	}
+func (e *encoder) messages(turns []wire.Turn, before int) {
 	e.Raw(`,"messages":[`)
 	for i, t := range turns {
 		last := i == len(turns)-1
@@ -221,7 +239,7 @@ func (e *encoder) part(p llm.Part) {
 		e.JSON(v.Opaque)
 	case llm.Call:
 		e.Comma()
-		e.Raw(`{"type":"tool_use","id":`).Str(wire.ShortID(v.ID, maxID)).Raw(`,"name":`).Str(v.Name).Raw(`,"input":`)
+		e.Raw(`{"type":"tool_use","id":`).Str(wire.ShortID(v.ID, maxID)).Raw(`,"name":`).Str(e.names.Theirs(v.Name)).Raw(`,"input":`)
 		e.JSON(wire.Object(v.Args))
 		e.close()
 	}

@@ -1,9 +1,11 @@
 package anthropic
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,48 +16,87 @@ import (
 // classify turns an error body, or the data of an error event, into an
 // [llm.Error]. The vendor's type decides; the status does where there is none,
 // as with answers of the edge in front of the API.
-func classify(status int, body []byte) *llm.Error {
-	var v struct {
-		Error struct {
-			Type    string `json:"type"`
-			Message string `json:"message"`
-		} `json:"error"`
-		RequestID string `json:"request_id"`
-	}
-	e := &llm.Error{Kind: llm.KindTransient}
-	if json.Unmarshal(body, &v) == nil {
-		e.Code, e.Message, e.RequestID = v.Error.Type, v.Error.Message, v.RequestID
-	}
+func classify(status int, body []byte) *llm.Error { return classifyAs("", status, body) }
+
+// classifyAs is classify for errors whose type is not in the body, as with
+// Bedrock's.
+func classifyAs(code string, status int, body []byte) *llm.Error {
+	f := parse(body)
+	e := &llm.Error{Code: cmp.Or(code, f.Error.Type, f.Error.Status), RequestID: f.RequestID}
+	e.Message = cmp.Or(f.Error.Message, f.Message, wire.Excerpt(body))
 	if status != http.StatusOK {
 		e.Status = status
 	}
-	if e.Message == "" {
-		e.Message = wire.Excerpt(body)
-	}
-	if e.Kind = kindOfType(e.Code); e.Kind == "" {
+	if e.Kind = kindOfType(strings.ToLower(e.Code)); e.Kind == "" {
 		e.Kind = wire.KindOfStatus(status)
 	}
-	refine(e)
+	refine(e, f.reasons())
 	return e
 }
 
+// failure is the body of an error: the vendor's, Bedrock's, which has a message
+// and no more, or Google's.
+type failure struct {
+	Error struct {
+		Type    string `json:"type"`
+		Message string `json:"message"`
+		Status  string `json:"status"`
+		Details []struct {
+			Reason string `json:"reason"`
+		} `json:"details"`
+	} `json:"error"`
+	Message   string `json:"message"`
+	RequestID string `json:"request_id"`
+}
+
+// parse returns the zero failure for what is not an API's answer. Google sends a
+// list of one.
+func parse(body []byte) failure {
+	var f failure
+	var list []json.RawMessage
+	if json.Unmarshal(body, &list) == nil && len(list) > 0 {
+		body = list[0]
+	}
+	if json.Unmarshal(body, &f) != nil {
+		return failure{}
+	}
+	return f
+}
+
+func (f failure) reasons() string {
+	var all string
+	for _, d := range f.Error.Details {
+		all += " " + d.Reason
+	}
+	return all
+}
+
+// kindOfType returns the kind of an error type, in lower case: the vendor's own,
+// Bedrock's exceptions, and Google's statuses.
 func kindOfType(code string) llm.Kind {
 	switch code {
-	case "invalid_request_error":
+	case "invalid_request_error", "validationexception", "invalid_argument", "failed_precondition":
 		return llm.KindInvalid
-	case "authentication_error", "permission_error":
+	case "authentication_error", "permission_error", "accessdeniedexception", "unrecognizedclientexception",
+		"invalidsignatureexception", "incompletesignature", "missingauthenticationtokenexception", "unauthenticated", "permission_denied":
 		return llm.KindAuth
+	case "expiredtokenexception":
+		return llm.KindAuthExpired
 	case "billing_error":
 		return llm.KindBilling
-	case "not_found_error":
+	case "not_found_error", "resourcenotfoundexception", "not_found":
 		return llm.KindNoModel
 	case "request_too_large":
 		return llm.KindTooLarge
-	case "rate_limit_error":
+	case "rate_limit_error", "throttlingexception", "resource_exhausted":
 		return llm.KindRateLimited
-	case "overloaded_error":
+	case "servicequotaexceededexception":
+		return llm.KindQuota
+	case "overloaded_error", "serviceunavailableexception", "modelnotreadyexception", "unavailable":
 		return llm.KindOverloaded
-	case "api_error", "timeout_error", "conflict_error":
+	case "api_error", "timeout_error", "conflict_error",
+		"internalserverexception", "modelstreamerrorexception", "modelerrorexception", "modeltimeoutexception",
+		"internal", "unknown", "cancelled", "aborted", "deadline_exceeded":
 		return llm.KindTransient
 	}
 	return ""
@@ -67,8 +108,9 @@ var (
 	history       = regexp.MustCompile("(?i)tool_use|tool_result|signature|thinking. block|roles must|text content blocks|could not process image|image exceeds|image dimensions")
 )
 
-// refine tells apart what the vendor files under one type, by its words.
-func refine(e *llm.Error) {
+// refine tells apart what the vendor files under one type, by its words and, on
+// Vertex AI, by its reasons.
+func refine(e *llm.Error, reasons string) {
 	if m := promptTooLong.FindStringSubmatch(e.Message); m != nil {
 		e.Kind = llm.KindWindow
 		e.Used, _ = strconv.Atoi(m[1])
@@ -83,19 +125,41 @@ func refine(e *llm.Error) {
 		e.Limit = max(e.Limit-reserved, 0)
 		return
 	}
-	text := strings.ToLower(e.Message)
+	text := strings.ToLower(e.Message + reasons)
+	has := func(words ...string) bool {
+		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, w) })
+	}
+	switch e.Kind {
+	case llm.KindAuth:
+		switch {
+		case has("expired"):
+			e.Kind = llm.KindAuthExpired
+		case has("payment instrument", "requires billing", "billing to be enabled"):
+			e.Kind = llm.KindBilling
+		}
+	case llm.KindRateLimited:
+		if has("spend limit", "per day") {
+			e.Kind = llm.KindQuota
+		}
+	case llm.KindInvalid:
+		refineInvalid(e, has)
+	}
+}
+
+func refineInvalid(e *llm.Error, has func(...string) bool) {
 	switch {
-	case e.Kind == llm.KindAuth && strings.Contains(text, "expired"):
-		e.Kind = llm.KindAuthExpired
-	case e.Kind != llm.KindInvalid:
-	case strings.Contains(text, "prompt is too long"):
+	case has("prompt is too long", "input is too long", "too many total text bytes"):
 		e.Kind = llm.KindWindow
-	case strings.Contains(text, "credit balance"):
+	case has("member must have length less than or equal to"):
+		e.Kind = llm.KindTooLarge
+	case has("credit balance"):
 		e.Kind = llm.KindBilling
-	case strings.Contains(text, "usage limits"), strings.Contains(text, "spend limit"):
+	case has("usage limits", "spend limit"):
 		e.Kind = llm.KindQuota
-	case strings.Contains(text, "content filtering policy"):
+	case has("content filtering policy"):
 		e.Kind = llm.KindRefused
+	case has("model identifier is invalid", "on-demand throughput"):
+		e.Kind = llm.KindNoModel
 	case history.MatchString(e.Message):
 		e.Kind = llm.KindHistory
 	}

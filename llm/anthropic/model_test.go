@@ -12,25 +12,54 @@ import (
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/anthropic"
 	"github.com/inspan/inspan/llm/anthropic/anthropictest"
+	"github.com/inspan/inspan/llm/cloud"
 )
 
 func TestModel(t *testing.T) {
 	for _, id := range []string{"claude-opus-5-5", "claude-opus-4-8", "claude-haiku-4-5", "some-other-model"} {
 		t.Run(id, func(t *testing.T) {
 			harnesstest.TestModel(t, harnesstest.ModelParams{
-				New: func(t *testing.T, turns ...harnesstest.Turn) harnesstest.Fake { return newFake(t, id, turns) },
-				Errors: []llm.Kind{
-					llm.KindTransient, llm.KindRateLimited, llm.KindQuota, llm.KindOverloaded, llm.KindWindow, llm.KindTooLarge,
-					llm.KindAuth, llm.KindAuthExpired, llm.KindBilling, llm.KindRefused, llm.KindHistory, llm.KindInvalid, llm.KindNoModel,
-				},
+				New:    func(t *testing.T, turns ...harnesstest.Turn) harnesstest.Fake { return newFake(t, at{id: id}, turns) },
+				Errors: append(kinds(), llm.KindQuota),
 			})
 		})
 	}
+	t.Run("bedrock", func(t *testing.T) {
+		harnesstest.TestModel(t, harnesstest.ModelParams{
+			New: func(t *testing.T, turns ...harnesstest.Turn) harnesstest.Fake {
+				return newFake(t, at{"us.anthropic.claude-sonnet-5-5-20260930-v1:0", "bedrock", failBedrock}, turns)
+			},
+			Errors: append(kinds(), llm.KindQuota),
+		})
+	})
+	t.Run("vertex", func(t *testing.T) {
+		harnesstest.TestModel(t, harnesstest.ModelParams{
+			New: func(t *testing.T, turns ...harnesstest.Turn) harnesstest.Fake {
+				return newFake(t, at{"claude-haiku-4-5@20251001", "vertex", failVertex}, turns)
+			},
+			Errors: kinds(),
+		})
+	})
+}
+
+// kinds are those that every platform can express.
+func kinds() []llm.Kind {
+	return []llm.Kind{
+		llm.KindTransient, llm.KindRateLimited, llm.KindOverloaded, llm.KindWindow, llm.KindTooLarge,
+		llm.KindAuth, llm.KindAuthExpired, llm.KindBilling, llm.KindRefused, llm.KindHistory, llm.KindInvalid, llm.KindNoModel,
+	}
+}
+
+// at is a model where it is served.
+type at struct {
+	id, dialect string
+	fail        func(*anthropictest.Answer, *llm.Error) // nil: in the vendor's words
 }
 
 // recorder plays answers in order and keeps the requests.
 type recorder struct {
 	mu       sync.Mutex
+	at       at
 	turns    []harnesstest.Turn
 	requests []string
 }
@@ -40,25 +69,35 @@ func (r *recorder) answer(_ *http.Request, body []byte) anthropictest.Answer {
 	defer r.mu.Unlock()
 	r.requests = append(r.requests, string(body))
 	if len(r.turns) == 0 {
-		return anthropictest.Answer{Status: 500, Type: "api_error", Message: "no turn left"}
+		return anthropictest.Answer{Status: 500, Type: "no turn left"}
 	}
 	turn := r.turns[0]
 	r.turns = r.turns[1:]
-	return answer(turn)
+	return r.at.answer(turn)
 }
 
-func newFake(t *testing.T, id string, turns []harnesstest.Turn) harnesstest.Fake {
-	rec := &recorder{turns: turns}
-	server := &anthropictest.Server{Answer: rec.answer, Key: "sk-ant-test"}
-	tr := anthropictest.Transport(t, server)
+func newFake(t *testing.T, at at, turns []harnesstest.Turn) harnesstest.Fake {
+	rec := &recorder{at: at, turns: turns}
+	server := &anthropictest.Server{Answer: rec.answer, Key: "sk-ant-test", Dialect: at.dialect}
+	var tr http.RoundTripper = anthropictest.Transport(t, server)
 	if turns[0].Stall == "connect" {
 		tr = anthropictest.NoTransport(t)
 	}
+	m := &anthropic.Model{
+		ID: at.id, HTTP: tr, Deadlines: harnesstest.Deadlines(), BaseURL: "http://fake", Dialect: at.dialect,
+		Key: func(context.Context) (string, error) { return "sk-ant-test", nil },
+	}
+	switch at.dialect {
+	case "bedrock":
+		server.Secret = "secret"
+		m.Key, m.HTTP = nil, &cloud.AWS{Region: "eu-west-1", HTTP: tr, Credentials: func(context.Context) (cloud.Credentials, error) {
+			return cloud.Credentials{AccessKey: anthropictest.AccessKey, SecretKey: "secret"}, nil
+		}}
+	case "vertex":
+		m.BaseURL = "http://fake/v1/projects/p/locations/global/publishers/anthropic"
+	}
 	return harnesstest.Fake{
-		Model: &anthropic.Model{
-			ID: id, HTTP: tr, Deadlines: harnesstest.Deadlines(), BaseURL: "http://fake",
-			Key: func(context.Context) (string, error) { return "sk-ant-test", nil },
-		},
+		Model: m,
 		Requests: func() []string {
 			rec.mu.Lock()
 			defer rec.mu.Unlock()
@@ -70,7 +109,7 @@ func newFake(t *testing.T, id string, turns []harnesstest.Turn) harnesstest.Fake
 }
 
 // answer renders a turn in the vendor's words.
-func answer(turn harnesstest.Turn) anthropictest.Answer {
+func (at at) answer(turn harnesstest.Turn) anthropictest.Answer {
 	a := anthropictest.Answer{Parts: turn.Parts, Stop: turn.Stop, Usage: turn.Usage, Split: turn.Split}
 	if turn.Cut {
 		a.CutAt = 6
@@ -84,7 +123,10 @@ func answer(turn harnesstest.Turn) anthropictest.Answer {
 		a.Pace = time.Second
 	}
 	if turn.Fail != nil {
-		fail(&a, turn.Fail)
+		if at.fail == nil {
+			at.fail = fail
+		}
+		at.fail(&a, turn.Fail)
 		if turn.Late {
 			a.Status, a.ErrorAt = 0, 6
 		}
@@ -124,5 +166,65 @@ func fail(a *anthropictest.Answer, e *llm.Error) {
 		set(404, "not_found_error", "model: claude-none")
 	default:
 		panic("no answer of the vendor means " + e.Kind)
+	}
+}
+
+// failBedrock says it in Bedrock's exceptions.
+func failBedrock(a *anthropictest.Answer, e *llm.Error) {
+	set := func(status int, kind, message string) { a.Status, a.Type, a.Message = status, kind, message }
+	switch e.Kind {
+	case llm.KindTransient:
+		set(424, "ModelErrorException", "The system encountered an unexpected error during processing.")
+	case llm.KindRateLimited:
+		set(429, "ThrottlingException", "Too many requests, please wait before trying again.")
+		a.Header = http.Header{"Retry-After": {strconv.Itoa(int(e.RetryAfter.Seconds()))}}
+	case llm.KindQuota:
+		set(429, "ThrottlingException", "Too many tokens per day, please wait before trying again.")
+	case llm.KindOverloaded:
+		set(429, "ModelNotReadyException", "The model is not ready to serve inference requests.")
+	case llm.KindWindow:
+		set(400, "ValidationException", "prompt is too long: "+strconv.Itoa(e.Used)+" tokens > "+strconv.Itoa(e.Limit)+" maximum")
+	case llm.KindTooLarge:
+		set(400, "ValidationException", "1 validation error detected: Value at 'body' failed to satisfy constraint: Member must have length less than or equal to 25000000")
+	case llm.KindAuth:
+		set(403, "AccessDeniedException", "You don't have access to the model with the specified model ID.")
+	case llm.KindAuthExpired:
+		set(403, "ExpiredTokenException", "The security token included in the request is expired")
+	case llm.KindBilling:
+		set(403, "AccessDeniedException", "Model access is denied due to INVALID_PAYMENT_INSTRUMENT:A valid payment instrument must be provided.")
+	case llm.KindRefused:
+		set(400, "ValidationException", "Output blocked by content filtering policy")
+	case llm.KindHistory:
+		set(400, "ValidationException", "messages.1.content.0: Invalid `signature` in `thinking` block")
+	case llm.KindInvalid:
+		set(400, "ValidationException", "max_tokens: Field required")
+	case llm.KindNoModel:
+		set(404, "ResourceNotFoundException", "Could not resolve the foundation model from the provided model identifier.")
+	default:
+		panic("no answer of Bedrock means " + e.Kind)
+	}
+}
+
+// failVertex says it in Google's words where Google answers before the model is
+// reached.
+func failVertex(a *anthropictest.Answer, e *llm.Error) {
+	set := func(status int, kind, message string) { a.Status, a.Type, a.Message = status, kind, message }
+	switch e.Kind {
+	case llm.KindTransient:
+		set(499, "CANCELLED", "The operation was cancelled.")
+	case llm.KindRateLimited:
+		set(429, "RESOURCE_EXHAUSTED", "Resource exhausted. Please try again later.")
+		a.Header = http.Header{"Retry-After": {strconv.Itoa(int(e.RetryAfter.Seconds()))}}
+	case llm.KindAuth:
+		set(403, "PERMISSION_DENIED", "Permission 'aiplatform.endpoints.predict' denied on resource.")
+	case llm.KindAuthExpired:
+		set(401, "UNAUTHENTICATED", "Request had invalid authentication credentials.")
+		a.Code = "ACCESS_TOKEN_EXPIRED"
+	case llm.KindBilling:
+		set(403, "PERMISSION_DENIED", "This API method requires billing to be enabled.")
+	case llm.KindNoModel:
+		set(404, "NOT_FOUND", "Publisher Model `claude-none` was not found or your project does not have access to it.")
+	default:
+		fail(a, e)
 	}
 }

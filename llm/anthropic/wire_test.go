@@ -21,13 +21,20 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/anthropic/anthropictest"
+	"github.com/inspan/inspan/llm/internal/wire"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
+// body returns what the model sends.
+func body(m *Model, req llm.Request) []byte {
+	p, _ := m.platform()
+	return encode(m.Info(), p, wire.ToolNames(req, wire.ToolName), req)
+}
+
 // goldenRequests are the requests whose bytes are held in testdata.
 func goldenRequests() map[string]struct {
-	id  string
+	m   Model
 	req llm.Request
 } {
 	route := "anthropic/claude-opus-5-5"
@@ -54,21 +61,45 @@ func goldenRequests() map[string]struct {
 	noTools.Tools = nil
 	paused := llm.Request{Messages: []llm.Message{history[0], {Role: llm.Assistant, Parts: llm.Say("So \n")}}}
 	type row = struct {
-		id  string
+		m   Model
 		req llm.Request
 	}
 	return map[string]row{
-		"full-adaptive": {"claude-opus-5-5", full},
-		"full-budget":   {"claude-haiku-4-5", full},
-		"bare":          {"claude-opus-4-8", bare},
-		"history-tools": {"claude-opus-4-8", noTools},
-		"paused":        {"claude-opus-4-8", paused},
+		"full-adaptive": {Model{ID: "claude-opus-5-5"}, full},
+		"full-budget":   {Model{ID: "claude-haiku-4-5"}, full},
+		"bare":          {Model{ID: "claude-opus-4-8"}, bare},
+		"history-tools": {Model{ID: "claude-opus-4-8"}, noTools},
+		"paused":        {Model{ID: "claude-opus-4-8"}, paused},
+		"bedrock":       {Model{ID: "us.anthropic.claude-opus-5-5-v1:0", Dialect: "bedrock"}, full},
+		"vertex":        {Model{ID: "claude-opus-5-5", Dialect: "vertex"}, full},
+		"markers-near":  {Model{ID: "claude-opus-4-8"}, longTurn(17, "One.", "Two.", "Three.")},
+		"markers-far":   {Model{ID: "claude-opus-4-8"}, longTurn(18, "One.", "Two.", "Three.")},
+		"markers-one":   {Model{ID: "claude-opus-4-8"}, longTurn(18, "One.")},
+		"markers-none":  {Model{ID: "claude-opus-4-8"}, longTurn(18)},
 	}
+}
+
+// longTurn is a conversation whose last turn added n results and a text.
+func longTurn(n int, system ...string) llm.Request {
+	req := llm.Request{
+		System:   system,
+		Tools:    []llm.ToolSpec{{Name: "read"}, {Name: "now"}},
+		Messages: []llm.Message{{Role: llm.User, Parts: llm.Say("Go.")}, {Role: llm.Assistant}, {Role: llm.User}},
+	}
+	for i := range (n + 1) / 2 {
+		id := "toolu_" + string(rune('a'+i))
+		req.Messages[1].Parts = append(req.Messages[1].Parts, llm.Call{ID: id, Name: "now", Args: json.RawMessage(`{}`)})
+		req.Messages[2].Parts = append(req.Messages[2].Parts, llm.Result{CallID: id, Name: "now"})
+	}
+	if n%2 == 0 {
+		req.Messages[2].Parts = append(req.Messages[2].Parts, llm.Text{Text: "Go on."})
+	}
+	return req
 }
 
 func TestGoldenRequests(t *testing.T) {
 	for name, g := range goldenRequests() {
-		got := encode((&Model{ID: g.id}).Info(), g.req)
+		got := body(&g.m, g.req)
 		var indented bytes.Buffer
 		if err := json.Indent(&indented, got, "", " "); err != nil {
 			t.Fatalf("%s: %v\n%s", name, err, got)
@@ -86,44 +117,6 @@ func TestGoldenRequests(t *testing.T) {
 		if diff := cmp.Diff(string(want), indented.String()+"\n"); diff != "" {
 			t.Errorf("%s:\n%s", name, diff)
 		}
-	}
-}
-
-func TestMarkers(t *testing.T) {
-	g := goldenRequests()["full-adaptive"]
-	got := string(encode((&Model{ID: g.id}).Info(), g.req))
-	if n := strings.Count(got, marker); n != 4 {
-		t.Errorf("%d markers, want 4:\n%s", n, got)
-	}
-}
-
-func TestCatalog(t *testing.T) {
-	cases := []struct {
-		id     string
-		window int
-		input  float64
-	}{
-		{"claude-opus-5-5", 1_000_000, 4},
-		{"claude-opus-5", 1_000_000, 5},
-		{"claude-opus-5-20260724", 1_000_000, 5},
-		{"claude-haiku-4-5-20251001", 200_000, 1},
-		{"claude-opus-5-7", 0, 0},
-		{"claude-opus-5-7-20270101", 0, 0},
-		{"kimi-k3", 0, 0},
-	}
-	for _, c := range cases {
-		info := (&Model{ID: c.id}).Info()
-		price := llm.Price{}
-		if len(info.Prices) > 0 {
-			price = info.Prices[0]
-		}
-		if info.Window != c.window || price.Input != c.input {
-			t.Errorf("%s: window %d, input %v, want %d, %v", c.id, info.Window, price.Input, c.window, c.input)
-		}
-	}
-	own := (&Model{ID: "x", Window: 5, MaxOutput: 6, Prices: llm.Prices{{Input: 7}}}).Info()
-	if own.Window != 5 || own.MaxOutput != 6 || own.Prices[0].Input != 7 || own.Images {
-		t.Errorf("own figures: %+v", own)
 	}
 }
 
@@ -145,33 +138,6 @@ func TestVersion(t *testing.T) {
 	for _, c := range cases {
 		if major, minor, ok := version(c.id); major != c.major || minor != c.minor || ok != c.ok {
 			t.Errorf("version(%q) = %d, %d, %v", c.id, major, minor, ok)
-		}
-	}
-}
-
-func TestClassify(t *testing.T) {
-	cases := []struct {
-		status      int
-		body        string
-		kind        llm.Kind
-		used, limit int
-	}{
-		{400, `{"error":{"type":"invalid_request_error","message":"prompt is too long: 210000 tokens > 200000 maximum"}}`, llm.KindWindow, 210000, 200000},
-		{400, "{\"error\":{\"type\":\"invalid_request_error\",\"message\":\"input length and `max_tokens` exceed context limit: 188240 + 21333 > 200000, decrease\"}}", llm.KindWindow, 188240, 178667},
-		{413, `<html>413 Request Entity Too Large</html>`, llm.KindTooLarge, 0, 0},
-		{502, `<html>bad gateway</html>`, llm.KindTransient, 0, 0},
-		{529, ``, llm.KindOverloaded, 0, 0},
-		{504, `{"error":{"type":"timeout_error","message":"x"}}`, llm.KindTransient, 0, 0},
-		{409, `{"error":{"type":"conflict_error","message":"x"}}`, llm.KindTransient, 0, 0},
-		{402, `{"error":{"type":"billing_error","message":"x"}}`, llm.KindBilling, 0, 0},
-		{403, `{"error":{"type":"permission_error","message":"x"}}`, llm.KindAuth, 0, 0},
-		{307, ``, llm.KindInvalid, 0, 0},
-		{200, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`, llm.KindOverloaded, 0, 0},
-		{200, `{"type":"error","error":{"type":"brand_new_error","message":"x"}}`, llm.KindTransient, 0, 0},
-	}
-	for _, c := range cases {
-		if e := classify(c.status, []byte(c.body)); e.Kind != c.kind || e.Used != c.used || e.Limit != c.limit {
-			t.Errorf("%d %s = %s %d %d, want %s %d %d", c.status, c.body, e.Kind, e.Used, e.Limit, c.kind, c.used, c.limit)
 		}
 	}
 }
@@ -236,9 +202,9 @@ func TestRetryAfterDate(t *testing.T) {
 
 // decodeAll runs a stream to its end.
 func decodeAll(r io.Reader) (llm.Reply, string, error) {
-	d := newDecoder("anthropic/m")
+	d := newDecoder("anthropic/m", wire.NewAliases(wire.ToolName))
 	var text strings.Builder
-	done, err := d.run(r, func(c llm.Chunk) bool {
+	done, err := d.run(serverSent(r), func(c llm.Chunk) bool {
 		text.WriteString(c.Text)
 		return true
 	})

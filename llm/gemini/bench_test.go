@@ -55,7 +55,7 @@ func benchmark(b *testing.B, req llm.Request, stream []byte) {
 
 func BenchmarkHistory200KB(b *testing.B) {
 	req := longRequest()
-	b.SetBytes(int64(len(encode((&Model{ID: "gemini-3.8-flash"}).Info(), req))))
+	b.SetBytes(int64(len(body(&Model{ID: "gemini-3.8-flash"}, req))))
 	benchmark(b, req, []byte(sample))
 }
 

@@ -15,6 +15,7 @@ import (
 type decoder struct {
 	reply   llm.Reply
 	history []llm.Message
+	names   *wire.Aliases
 	blocks  []*block
 	usage   usage
 	reason  string // the finish reason, once it came
@@ -30,8 +31,8 @@ type block struct {
 	args      json.RawMessage
 }
 
-func newDecoder(route string, history []llm.Message) *decoder {
-	return &decoder{reply: llm.Reply{Route: route}, history: history}
+func newDecoder(route string, names *wire.Aliases, history []llm.Message) *decoder {
+	return &decoder{reply: llm.Reply{Route: route}, names: names, history: history}
 }
 
 // chunk holds those fields of a chunk that matter.
@@ -164,8 +165,9 @@ func (d *decoder) event(data []byte, emit func(llm.Chunk) bool) (bool, error) {
 // the two is signed: a signature belongs to exactly the part it came with.
 func (d *decoder) part(p part) llm.Chunk {
 	if f := p.FunctionCall; f != nil {
-		d.blocks = append(d.blocks, &block{kind: "call", id: f.ID, name: f.Name, args: f.Args, signature: p.Signature})
-		return llm.Chunk{Call: &llm.CallDelta{Name: f.Name, Args: string(f.Args)}}
+		name := d.names.Ours(f.Name)
+		d.blocks = append(d.blocks, &block{kind: "call", id: f.ID, name: name, args: f.Args, signature: p.Signature})
+		return llm.Chunk{Call: &llm.CallDelta{Name: name, Args: string(f.Args)}}
 	}
 	text, kind := "", "text"
 	if p.Text != nil {

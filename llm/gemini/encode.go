@@ -54,10 +54,16 @@ func (s stamp) opaque() json.RawMessage {
 	return w.Raw(`}`).Buf
 }
 
+// imageLimits are those of one request: the vendor takes 20 MB
+// (ai.google.dev/gemini-api/docs/image-understanding), of which the rest is for
+// text.
+func imageLimits() wire.Images { return wire.Images{Bytes: 16 << 20} }
+
 // encode returns the body of the request.
-func encode(info llm.Info, req llm.Request) []byte {
+func encode(info llm.Info, names *wire.Aliases, req llm.Request) []byte {
 	turns := wire.Turns(req.Messages, info.Route())
-	e := encoder{Writer: wire.NewWriter(req), gen: generation(info.Model)}
+	imageLimits().Trim(turns)
+	e := encoder{Writer: wire.NewWriter(req), gen: generation(info.Model), names: names}
 	e.Raw(`{`)
 	e.system(req.System)
 	e.tools(req.Tools, turns)
@@ -81,7 +87,8 @@ func encode(info llm.Info, req llm.Request) []byte {
 // encoder writes a body for one generation of models.
 type encoder struct {
 	wire.Writer
-	gen float64
+	gen   float64
+	names *wire.Aliases
 }
 
 func (e *encoder) system(blocks []string) {
@@ -108,7 +115,7 @@ func (e *encoder) tools(tools []llm.ToolSpec, turns []wire.Turn) {
 	}
 	e.Comma().Raw(`"tools":[{"functionDeclarations":[`)
 	for _, t := range tools {
-		e.Comma().Raw(`{"name":`).Str(t.Name)
+		e.Comma().Raw(`{"name":`).Str(e.names.Theirs(t.Name))
 		if t.Description != "" {
 			e.Raw(`,"description":`).Str(t.Description)
 		}
@@ -217,7 +224,7 @@ func (e *encoder) reasoning(r llm.Reasoning, next llm.Part) (signature string, o
 func (e *encoder) call(c llm.Call, signature string) {
 	e.Comma().Raw(`{"functionCall":{`)
 	e.id(c.ID)
-	e.Comma().Raw(`"name":`).Str(c.Name).Raw(`,"args":`).JSON(wire.Object(c.Args)).Raw(`}`)
+	e.Comma().Raw(`"name":`).Str(e.names.Theirs(c.Name)).Raw(`,"args":`).JSON(wire.Object(c.Args)).Raw(`}`)
 	e.sign(signature)
 	e.Raw(`}`)
 }
@@ -287,7 +294,7 @@ func (e *encoder) user(t wire.Turn, calls []llm.Call) {
 func (e *encoder) response(r llm.Result) {
 	e.Comma().Raw(`{"functionResponse":{`)
 	e.id(r.CallID)
-	e.Comma().Raw(`"name":`).Str(r.Name).Raw(`,"response":{`)
+	e.Comma().Raw(`"name":`).Str(e.names.Theirs(r.Name)).Raw(`,"response":{`)
 	if r.Error {
 		e.Raw(`"error":`)
 	} else {

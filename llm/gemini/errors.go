@@ -20,8 +20,9 @@ type status struct {
 	Message string `json:"message"`
 	Status  string `json:"status"`
 	Details []struct {
-		Reason     string `json:"reason"`
-		RetryDelay string `json:"retryDelay"`
+		Reason     string            `json:"reason"`
+		Metadata   map[string]string `json:"metadata"`
+		RetryDelay string            `json:"retryDelay"`
 		Violations []struct {
 			QuotaID string `json:"quotaId"`
 		} `json:"violations"`
@@ -51,7 +52,12 @@ func classify(code int, body []byte) *llm.Error {
 	if e.Message == "" {
 		e.Message = wire.Excerpt(body)
 	}
-	if e.Kind = kindOf(s.Status); e.Kind == "" {
+	e.Kind = kindOf(s.Status)
+	switch {
+	case e.Kind != "":
+	case code == 499: // cancelled on the vendor's side
+		e.Kind = llm.KindTransient
+	default:
 		e.Kind = wire.KindOfStatus(code)
 	}
 	refine(e, s)
@@ -107,6 +113,8 @@ func refine(e *llm.Error, s status) {
 		refineQuota(e, s, has)
 	case llm.KindAuth:
 		switch {
+		case has("validation_required"):
+			e.Message += link(s)
 		case has("expired"):
 			e.Kind = llm.KindAuthExpired
 		case has("billing"):
@@ -119,9 +127,20 @@ func refine(e *llm.Error, s status) {
 	}
 }
 
-// refineQuota tells a limit that passes from an allowance that is used up. The
-// delay that comes with the latter is that of some other limit and means
-// nothing. A limit of 0 is a model that must be paid for.
+// link returns where a person is to prove who they are, in brackets.
+func link(s status) string {
+	for _, d := range s.Details {
+		if at := d.Metadata["validation_link"]; at != "" {
+			return " (" + at + ")"
+		}
+	}
+	return ""
+}
+
+// refineQuota tells a limit that passes from an allowance that is used up, and
+// both from a model without room. The delay that comes with an allowance of a day
+// is that of some other limit and means nothing. A limit of 0 is a model that must
+// be paid for.
 func refineQuota(e *llm.Error, s status, has func(...string) bool) {
 	daily := has("perday", "per day", "daily", "spending cap")
 	for _, d := range s.Details {
@@ -132,8 +151,12 @@ func refineQuota(e *llm.Error, s status, has func(...string) bool) {
 	switch {
 	case noLimit.MatchString(e.Message), has("prepayment credits"):
 		e.Kind = llm.KindBilling
+	case has("model_capacity_exhausted", "no capacity available"):
+		e.Kind, e.RetryAfter = llm.KindOverloaded, delay(s)
 	case daily:
 		e.Kind = llm.KindQuota
+	case has("quota_exhausted"):
+		e.Kind, e.RetryAfter = llm.KindQuota, delay(s)
 	default:
 		e.RetryAfter = delay(s)
 	}

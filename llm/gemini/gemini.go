@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/llm/catalog"
 	"github.com/inspan/inspan/llm/internal/wire"
 )
 
@@ -26,7 +27,7 @@ var _ llm.Model = (*Model)(nil)
 
 // Info implements [llm.Model].
 func (m *Model) Info() llm.Info {
-	return llm.Endpoint(*m).Describe("gemini", known(m.ID))
+	return llm.Endpoint(*m).Describe("gemini", catalog.Find("gemini", m.ID))
 }
 
 func (m *Model) url() string {
@@ -43,13 +44,14 @@ func (m *Model) url() string {
 // Stream implements [llm.Model].
 func (m *Model) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
 	return func(yield func(llm.Chunk, error) bool) {
-		reply, err := m.post(encode(m.Info(), req)).Send(ctx, classify)
+		info, names := m.Info(), wire.ToolNames(req, toolName)
+		reply, err := m.post(info.Provider, encode(info, names, req)).Send(ctx, classify)
 		if err != nil {
 			yield(llm.Chunk{}, err)
 			return
 		}
 		defer reply.Close()
-		d := newDecoder(m.Info().Route(), req.Messages)
+		d := newDecoder(info.Route(), names, req.Messages)
 		done, err := d.run(reply, func(c llm.Chunk) bool { return yield(c, nil) })
 		switch {
 		case err != nil:
@@ -64,13 +66,13 @@ func (m *Model) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk
 	}
 }
 
-func (m *Model) post(body []byte) wire.Post {
+func (m *Model) post(provider string, body []byte) wire.Post {
 	header := "X-Goog-Api-Key"
 	if m.Bearer {
 		header = "Authorization"
 	}
 	return wire.Post{
-		Provider: m.Info().Provider, URL: m.url(), Extra: m.Header, KeyHeader: header, Key: m.Key,
+		Provider: provider, URL: m.url(), Extra: m.Header, KeyHeader: header, Key: m.Key,
 		Body: body, HTTP: m.HTTP, Deadlines: m.Deadlines,
 	}
 }

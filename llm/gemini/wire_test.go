@@ -18,9 +18,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/gemini/geminitest"
+	"github.com/inspan/inspan/llm/internal/wire"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
+
+// body returns what the model sends.
+func body(m *Model, req llm.Request) []byte {
+	return encode(m.Info(), wire.ToolNames(req, toolName), req)
+}
 
 // goldenRequests are the requests whose bytes are held in testdata.
 func goldenRequests() map[string]struct {
@@ -44,7 +50,7 @@ func goldenRequests() map[string]struct {
 		{Role: llm.User, Parts: llm.Parts{
 			llm.Text{Text: "Also this."},
 			llm.Result{CallID: "bad id!", Parts: llm.Say("no"), Error: true},
-			llm.Result{CallID: "a1", Name: "read", Parts: llm.Parts{llm.Text{Text: "one"}, png, llm.Text{Text: "two"}, llm.Image{MediaType: "image/gif"}}},
+			llm.Result{CallID: "a1", Name: "read", Parts: llm.Parts{llm.Text{Text: "one"}, png, llm.Text{Text: "two"}, llm.Image{MediaType: "image/gif", Data: []byte("gif")}}},
 		}},
 		{Role: llm.User, Parts: llm.Say("Go on.")},
 		{Role: llm.Assistant, Parts: llm.Parts{
@@ -74,7 +80,7 @@ func goldenRequests() map[string]struct {
 
 func TestGoldenRequests(t *testing.T) {
 	for name, g := range goldenRequests() {
-		got := encode((&Model{ID: g.id}).Info(), g.req)
+		got := body(&Model{ID: g.id}, g.req)
 		var indented bytes.Buffer
 		if err := json.Indent(&indented, got, "", " "); err != nil {
 			t.Fatalf("%s: %v\n%s", name, err, got)
@@ -95,35 +101,23 @@ func TestGoldenRequests(t *testing.T) {
 	}
 }
 
-func TestCatalog(t *testing.T) {
-	cases := []struct {
-		id         string
-		window     int
-		input      float64
-		generation float64
-	}{
-		{"gemini-4-argon", 1_048_576, 2, 4},
-		{"models/gemini-3.8-flash", 1_048_576, 0.75, 3.8},
-		{"gemini-3.5-flash-lite", 1_048_576, 0.3, 3.5},
-		{"gemini-3.1-pro-preview-customtools", 1_048_576, 2, 3.1},
-		{"gemini-2.5-flash-001", 1_048_576, 0.3, 2.5},
-		{"gemini-2.5-flash-image", 0, 0, 2.5},
-		{"gemini-flash-latest", 0, 0, 99},
-		{"gemma-4-31b-it", 0, 0, 0},
-	}
-	for _, c := range cases {
-		info := (&Model{ID: c.id}).Info()
-		price := llm.Price{}
-		if len(info.Prices) > 0 {
-			price = info.Prices[0]
-		}
-		if info.Window != c.window || price.Input != c.input || generation(c.id) != c.generation {
-			t.Errorf("%s: window %d, input %v, generation %v, want %d, %v, %v", c.id, info.Window, price.Input, generation(c.id), c.window, c.input, c.generation)
+func TestGeneration(t *testing.T) {
+	for id, want := range map[string]float64{
+		"gemini-4-argon": 4, "models/gemini-3.8-flash": 3.8, "gemini-3.5-flash-lite": 3.5, "gemini-2.5-flash-001": 2.5,
+		"gemini-flash-latest": 99, "gemma-4-31b-it": 0,
+	} {
+		if got := generation(id); got != want {
+			t.Errorf("generation(%q) = %v, want %v", id, got, want)
 		}
 	}
-	own := (&Model{ID: "x", Window: 5, MaxOutput: 6, Prices: llm.Prices{{Input: 7}}}).Info()
-	if own.Window != 5 || own.MaxOutput != 6 || own.Prices[0].Input != 7 || own.Images {
-		t.Errorf("own figures: %+v", own)
+}
+
+func TestInfo(t *testing.T) {
+	if got := (&Model{ID: "models/gemini-3.8-flash"}).Info(); got.Provider != "gemini" || got.Window != 1_048_576 || len(got.Prices) != 2 || !got.Images {
+		t.Errorf("got %+v", got)
+	}
+	if own := (&Model{ID: "x", Window: 5}).Info(); own.Window != 5 || own.Images {
+		t.Errorf("got %+v", own)
 	}
 }
 
@@ -171,6 +165,10 @@ func TestClassify(t *testing.T) {
 		{404, `{"error":{"status":"NOT_FOUND","message":"x"}}`, llm.KindNoModel, 0, 0, 0},
 		{413, `<html>too large</html>`, llm.KindTooLarge, 0, 0, 0},
 		{499, `{"error":{"code":499,"status":"CANCELLED","message":"The operation was cancelled."}}`, llm.KindTransient, 0, 0, 0},
+		{499, `client closed request`, llm.KindTransient, 0, 0, 0},
+		{429, `{"error":{"status":"RESOURCE_EXHAUSTED","message":"No capacity available for model x on the server","details":[{"reason":"MODEL_CAPACITY_EXHAUSTED"},{"retryDelay":"9s"}]}}`, llm.KindOverloaded, 9 * time.Second, 0, 0},
+		{429, `{"error":{"status":"RESOURCE_EXHAUSTED","message":"You have exhausted your capacity on this model.","details":[{"reason":"QUOTA_EXHAUSTED"},{"retryDelay":"13463.5s"}]}}`, llm.KindQuota, 13463500 * time.Millisecond, 0, 0},
+		{429, `{"error":{"status":"RESOURCE_EXHAUSTED","message":"Too fast","details":[{"reason":"RATE_LIMIT_EXCEEDED"},{"retryDelay":"0.5s"}]}}`, llm.KindRateLimited, 500 * time.Millisecond, 0, 0},
 		{502, `<html>bad gateway</html>`, llm.KindTransient, 0, 0, 0},
 		{504, `{"error":{"status":"DEADLINE_EXCEEDED","message":"x"}}`, llm.KindTransient, 0, 0, 0},
 		{200, `{"error":{"code":503,"message":"The model is overloaded."}}`, llm.KindOverloaded, 0, 0, 0},
@@ -236,7 +234,7 @@ func noSecret(t *testing.T, m *Model, secrets ...string) *llm.Error {
 
 // decodeAll runs a stream to its end.
 func decodeAll(r io.Reader) (llm.Reply, string, error) {
-	d := newDecoder("gemini/gemini-3-m", make([]llm.Message, 3))
+	d := newDecoder("gemini/gemini-3-m", wire.NewAliases(toolName), make([]llm.Message, 3))
 	var text strings.Builder
 	done, err := d.run(r, func(c llm.Chunk) bool {
 		text.WriteString(c.Text)
@@ -309,11 +307,11 @@ func TestSignaturesReturn(t *testing.T) {
 			`{"functionCall":{"id":"call_3_4","name":"now","args":{}},"thoughtSignature":"skip_thought_signature_validator"},` +
 			`{"functionCall":{"id":"x7","name":"read","args":{"a":1}}}]`},
 	} {
-		body := encode(llm.Info{Provider: c.provider, Model: "gemini-3-m"}, req)
+		sent := body(&Model{Provider: c.provider, ID: "gemini-3-m"}, req)
 		var got struct {
 			Contents []struct{ Parts json.RawMessage }
 		}
-		if err := json.Unmarshal(body, &got); err != nil {
+		if err := json.Unmarshal(sent, &got); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(c.want, string(got.Contents[0].Parts)); diff != "" {
@@ -326,7 +324,7 @@ func TestFinishReasons(t *testing.T) {
 	for reason, want := range map[string]llm.Stop{
 		"STOP": llm.StopEnd, "MAX_TOKENS": llm.StopLength, "CONTINUATION": llm.StopLength, "SAFETY": llm.StopRefusal,
 		"RECITATION": llm.StopRefusal, "LANGUAGE": llm.StopRefusal, "BLOCKLIST": llm.StopRefusal, "PROHIBITED_CONTENT": llm.StopRefusal,
-		"SPII": llm.StopRefusal, "OTHER": llm.StopOther, "TOO_MANY_TOOL_CALLS": llm.StopOther, "NEW": llm.StopOther,
+		"SPII": llm.StopRefusal, "IMAGE_SAFETY": llm.StopRefusal, "OTHER": llm.StopOther, "TOO_MANY_TOOL_CALLS": llm.StopOther, "NEW": llm.StopOther,
 	} {
 		got, _, err := decodeAll(strings.NewReader(strings.Replace(sample, `"STOP"`, `"`+reason+`"`, 1)))
 		if want == llm.StopEnd {
@@ -337,7 +335,7 @@ func TestFinishReasons(t *testing.T) {
 		}
 	}
 	for reason, want := range map[string]llm.Kind{
-		"MALFORMED_FUNCTION_CALL": llm.KindTransient, "UNEXPECTED_TOOL_CALL": llm.KindTransient,
+		"MALFORMED_FUNCTION_CALL": llm.KindTransient, "UNEXPECTED_TOOL_CALL": llm.KindTransient, "MALFORMED_RESPONSE": llm.KindTransient,
 		"MISSING_THOUGHT_SIGNATURE": llm.KindHistory, "FINISH_REASON_UNSPECIFIED": llm.KindStreamCut,
 	} {
 		_, _, err := decodeAll(strings.NewReader(strings.Replace(sample, `"STOP"`, `"`+reason+`","finishMessage":"why"`, 1)))
@@ -398,8 +396,8 @@ func FuzzDecode(f *testing.F) {
 			}
 			ids[c.ID] = true
 		}
-		if body := encode(llm.Info{Provider: "gemini", Model: "gemini-3-m"}, llm.Request{Messages: []llm.Message{{Role: llm.Assistant, Parts: whole.Parts}}}); !json.Valid(body) {
-			t.Fatalf("the reply can't be sent back: %s", body)
+		if sent := body(&Model{ID: "gemini-3-m"}, llm.Request{Messages: []llm.Message{{Role: llm.Assistant, Parts: whole.Parts}}}); !json.Valid(sent) {
+			t.Fatalf("the reply can't be sent back: %s", sent)
 		}
 	})
 }

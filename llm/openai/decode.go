@@ -12,7 +12,9 @@ import (
 // decoder builds a reply out of the chunks of one stream.
 type decoder struct {
 	reply     llm.Reply
-	history   []llm.Message
+	req       llm.Request
+	aliases   *aliases
+	chunk     completion // the latest; its memory serves the next
 	text      strings.Builder
 	refusal   bool
 	reasoning thinking
@@ -29,111 +31,8 @@ type call struct {
 	args     strings.Builder
 }
 
-func newDecoder(route string, history []llm.Message) *decoder {
-	return &decoder{reply: llm.Reply{Route: route}, history: history}
-}
-
-// completion is a chunk of a stream or a whole reply.
-type completion struct {
-	Choices []choice        `json:"choices"`
-	Usage   *usage          `json:"usage"`
-	Error   json.RawMessage `json:"error"`
-	// Some servers report an error without wrapping it.
-	Object string          `json:"object"`
-	Detail json.RawMessage `json:"detail"`
-}
-
-type choice struct {
-	Delta        *message `json:"delta"`
-	Message      *message `json:"message"`
-	FinishReason *string  `json:"finish_reason"`
-	Usage        *usage   `json:"usage"` // where Moonshot has it
-}
-
-type message struct {
-	Content          content         `json:"content"`
-	Refusal          string          `json:"refusal"`
-	ReasoningContent *string         `json:"reasoning_content"`
-	Reasoning        *string         `json:"reasoning"`
-	ReasoningText    *string         `json:"reasoning_text"`
-	Details          []detail        `json:"reasoning_details"`
-	ToolCalls        toolCalls       `json:"tool_calls"`
-	FunctionCall     *functionObject `json:"function_call"`
-}
-
-// content is a string, or a list of parts as Mistral sends it.
-type content string
-
-func (c *content) UnmarshalJSON(b []byte) error {
-	if b[0] != '[' {
-		var s *string
-		err := json.Unmarshal(b, &s)
-		if s != nil {
-			*c = content(*s)
-		}
-		return err
-	}
-	var parts []struct {
-		Text string `json:"text"`
-	}
-	if err := json.Unmarshal(b, &parts); err != nil {
-		return err
-	}
-	for _, p := range parts {
-		*c += content(p.Text)
-	}
-	return nil
-}
-
-// toolCalls is a list, or a single one as old versions of TGI sent it.
-type toolCalls []toolCall
-
-func (t *toolCalls) UnmarshalJSON(b []byte) error {
-	if b[0] == '{' {
-		*t = make(toolCalls, 1)
-		return json.Unmarshal(b, &(*t)[0])
-	}
-	return json.Unmarshal(b, (*[]toolCall)(t))
-}
-
-type toolCall struct {
-	Index    *int           `json:"index"`
-	ID       string         `json:"id"`
-	Function functionObject `json:"function"`
-}
-
-type functionObject struct {
-	Name      string    `json:"name"`
-	Arguments arguments `json:"arguments"`
-}
-
-// arguments is a string of JSON, null, or the object itself.
-type arguments string
-
-func (a *arguments) UnmarshalJSON(b []byte) error {
-	switch b[0] {
-	case '"':
-		return json.Unmarshal(b, (*string)(a))
-	case 'n':
-		*a = ""
-	default:
-		*a = arguments(b)
-	}
-	return nil
-}
-
-type usage struct {
-	Prompt     int `json:"prompt_tokens"`
-	Completion int `json:"completion_tokens"`
-	CacheHit   int `json:"prompt_cache_hit_tokens"` // DeepSeek
-	Cached     int `json:"cached_tokens"`           // Moonshot
-	Details    struct {
-		Cached int `json:"cached_tokens"`
-		Write  int `json:"cache_write_tokens"`
-	} `json:"prompt_tokens_details"`
-	Output struct {
-		Reasoning int `json:"reasoning_tokens"`
-	} `json:"completion_tokens_details"`
+func newDecoder(route string, req llm.Request, a *aliases) *decoder {
+	return &decoder{reply: llm.Reply{Route: route}, req: req, aliases: a}
 }
 
 func (d *decoder) read(r io.Reader, streamed bool, emit func(llm.Chunk) bool) (bool, error) {
@@ -192,8 +91,10 @@ func (d *decoder) end(err error) (bool, error) {
 
 // event takes one chunk in and reports whether more are wanted.
 func (d *decoder) event(data []byte, emit func(llm.Chunk) bool) (bool, error) {
-	var c completion
-	if err := json.Unmarshal(data, &c); err != nil {
+	c := &d.chunk
+	clear(c.Choices)
+	*c = completion{Choices: c.Choices[:0]}
+	if err := json.Unmarshal(data, c); err != nil {
 		return false, brokenEvent(err)
 	}
 	if isSet(c.Error) || c.Object == "error" || isSet(c.Detail) {
@@ -202,14 +103,13 @@ func (d *decoder) event(data []byte, emit func(llm.Chunk) bool) (bool, error) {
 	if c.Usage != nil {
 		d.usage = c.Usage
 	}
-	for _, ch := range c.Choices[:min(len(c.Choices), 1)] {
+	for i := range c.Choices[:min(len(c.Choices), 1)] {
+		ch := &c.Choices[i]
 		if ch.Usage != nil {
 			d.usage = ch.Usage
 		}
-		for _, m := range []*message{ch.Delta, ch.Message} {
-			if m != nil && !d.message(m, emit) {
-				return false, nil
-			}
+		if !d.message(&ch.Delta, emit) || !d.message(&ch.Message, emit) {
+			return false, nil
 		}
 		if ch.FinishReason != nil && *ch.FinishReason != "" {
 			d.reason = *ch.FinishReason
@@ -225,7 +125,7 @@ func (d *decoder) message(m *message, emit func(llm.Chunk) bool) bool {
 	if m.Refusal != "" {
 		d.refusal = true
 	}
-	if s := string(m.Content) + m.Refusal; s != "" {
+	if s := m.Content.text + m.Refusal; s != "" {
 		d.text.WriteString(s)
 		if !emit(llm.Chunk{Text: s}) {
 			return false
@@ -239,7 +139,7 @@ func (d *decoder) message(m *message, emit func(llm.Chunk) bool) bool {
 	for _, t := range deltas {
 		c := d.call(t)
 		c.args.WriteString(string(t.Function.Arguments))
-		if !emit(llm.Chunk{Call: &llm.CallDelta{Name: c.name, Args: string(t.Function.Arguments)}}) {
+		if !emit(llm.Chunk{Call: &llm.CallDelta{Name: d.aliases.ours(c.name), Args: string(t.Function.Arguments)}}) {
 			return false
 		}
 	}
@@ -292,6 +192,7 @@ func (d *decoder) known(t toolCall) *call {
 // finish turns what came into the reply. The error is one the server put into
 // the finish reason.
 func (d *decoder) finish() error {
+	d.unwrap()
 	stop, err := d.stop()
 	if err != nil {
 		return err
@@ -304,42 +205,48 @@ func (d *decoder) finish() error {
 	if d.text.Len() > 0 {
 		d.reply.Parts = append(d.reply.Parts, llm.Text{Text: d.text.String()})
 	}
-	ids := newIDs(d.history)
+	ids := newIDs(d.req.Messages)
 	for _, c := range d.calls {
-		d.reply.Parts = append(d.reply.Parts, ids.call(c.id, c.name, c.args.String(), stop))
+		d.reply.Parts = append(d.reply.Parts, ids.call(c.id, d.aliases.ours(c.name), c.args.String(), stop))
 	}
 	d.count()
 	return nil
 }
 
 func (d *decoder) stop() (llm.Stop, error) {
-	calls := len(d.calls) > 0
 	switch d.reason {
 	case "length", "max_tokens", "MAX_TOKENS":
 		return llm.StopLength, nil
-	case "content_filter", "refusal":
+	case "content_filter", "refusal", "sensitive":
 		return llm.StopRefusal, nil
 	case "model_context_window_exceeded":
 		return llm.StopWindow, nil
 	case "pause_turn":
 		return llm.StopPause, nil
-	case "error":
-		return "", &llm.Error{Kind: llm.KindTransient, Message: "the server ended the reply with an error"}
+	case "error", "network_error", "abort":
+		return "", &llm.Error{Kind: llm.KindTransient, Code: d.reason, Message: "the server ended the reply with an error"}
 	case "insufficient_system_resource":
 		return "", &llm.Error{Kind: llm.KindOverloaded, Code: d.reason, Message: "the server ran out of resources"}
-	case "", "stop", "tool_calls", "function_call", "tool_use", "eos", "eos_token", "end_turn", "stop_sequence", "STOP":
-		switch {
-		case calls:
-			return llm.StopCalls, nil
-		case d.refusal:
-			return llm.StopRefusal, nil
-		}
-		return llm.StopEnd, nil
 	}
-	if calls {
+	switch {
+	case len(d.calls) > 0:
 		return llm.StopCalls, nil
+	case !finished(d.reason):
+		return llm.StopOther, nil
+	case d.refusal:
+		return llm.StopRefusal, nil
 	}
-	return llm.StopOther, nil
+	return llm.StopEnd, nil
+}
+
+// finished reports whether the reason says that the model came to an end of its
+// own. Without calls, those for calls say no more than that.
+func finished(reason string) bool {
+	switch reason {
+	case "", "null", "stop", "end", "tool_calls", "function_call", "tool_use", "eos", "eos_token", "end_turn", "stop_sequence", "STOP":
+		return true
+	}
+	return false
 }
 
 // count brings the vendor's figures into fields that do not overlap.

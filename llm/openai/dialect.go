@@ -1,63 +1,215 @@
 package openai
 
 import (
+	"context"
+	"fmt"
 	"net/url"
-	"regexp"
+	"slices"
 	"strings"
+
+	"github.com/inspan/inspan/llm"
 )
 
-// dialect is what a request to one host does differently.
-type dialect struct {
-	vendor bool // OpenAI's own API
-	// newLimit: the limit is called max_completion_tokens.
-	newLimit bool
-	// cacheKey: prompt_cache_key is understood.
-	cacheKey bool
-	// emptyThought: an assistant message that calls tools must have
-	// reasoning_content, even if nothing was thought or another model wrote it.
-	emptyThought bool
-	maxID        int // longest id of a call
+// Dialect is one of the servers that speak the wire, and where it is to be had.
+type Dialect struct {
+	Name    string
+	BaseURL string // empty if each account has its own
+	KeyEnv  string // the variable that by custom holds the key; empty: a key is not needed
+	Local   bool   // people run it themselves; BaseURL is the port it takes unless told otherwise
 }
 
-func (m *Model) dialect() dialect {
-	d := dialect{maxID: 40}
-	host := ""
-	if u, err := url.Parse(m.base()); err == nil {
-		host = u.Hostname()
+// Dialects returns the servers that are known by name: presets for people, and
+// the words that [llm.Endpoint.Dialect] may hold.
+func Dialects() []Dialect {
+	rows := dialects()
+	list := make([]Dialect, len(rows))
+	for i, row := range rows {
+		list[i] = row.Dialect
 	}
-	switch {
-	case isHost(host, "openai.com"):
-		d.vendor, d.newLimit, d.cacheKey = true, true, true
-	case isHost(host, "deepseek.com"), isHost(host, "moonshot.ai"), isHost(host, "moonshot.cn"):
-		d.emptyThought = true
+	return list
+}
+
+// DialectOf returns the server that at names or, if it names none, the one at
+// the host of BaseURL, OpenAI's where that is empty. Any other host gets the
+// zero Dialect, which is what most imitators have in common. A name that is not
+// known is an error.
+func DialectOf(at llm.Endpoint) (Dialect, error) {
+	d, err := dialectOf(at)
+	return d.Dialect, err
+}
+
+// dialect is what one server does differently. The zero value is a server of
+// which nothing is known.
+type dialect struct {
+	Dialect
+	hosts []string // where it is: these and all within them
+
+	own       bool   // it serves OpenAI's models under OpenAI's names
+	keyHeader string // carries the key; empty: Authorization
+	limit     string // field that bounds the reply; empty: max_tokens
+	// session is the field, and sessionHeader the header, whose value keeps a
+	// conversation at the cache it has filled.
+	session, sessionHeader string
+	effort                 effort
+	takesEffort            func(id string, tools bool) bool // nil: every model does
+	noUsageOption          bool                             // stream_options is refused; usage comes without being asked for
+
+	nineIDs      bool // ids of calls have nine letters and digits, instead of up to 40
+	resultName   bool // templates of its models read the tool's name off a result
+	bridge       bool // results of tools are followed by the model, never by the user
+	emptyThought bool // a message with calls has reasoning_content, even if nothing was thought
+	mockTools    bool // calls in the history need tools in the request
+	cacheMark    bool // Claude caches where cache_control says so
+
+	bareOverflow   bool                                               // 400 and 413 without a body mean that the prompt is too long
+	silentOverflow bool                                               // a prompt that is too long is accepted and cut
+	list           func(*lister, context.Context) ([]llm.Info, error) // nil: by what all have in common
+}
+
+// dialects are the rows of the table. The order is that of [Dialects].
+func dialects() []dialect { return append(vendors(), servers()...) }
+
+// vendors are those that serve models themselves.
+func vendors() []dialect {
+	const newLimit, cacheKey = "max_completion_tokens", "prompt_cache_key"
+	return []dialect{
+		{
+			Dialect: Dialect{Name: "openai", BaseURL: "https://api.openai.com/v1", KeyEnv: "OPENAI_API_KEY"}, hosts: []string{"openai.com"},
+			own: true, limit: newLimit, session: cacheKey, takesEffort: ownEffort,
+		},
+		{ // learn.microsoft.com/azure/foundry/openai/api-version-lifecycle; base URL https://RESOURCE.openai.azure.com/openai/v1
+			Dialect: Dialect{Name: "azure", KeyEnv: "AZURE_OPENAI_API_KEY"}, hosts: []string{"openai.azure.com", "services.ai.azure.com", "cognitiveservices.azure.com"},
+			own: true, keyHeader: "Api-Key", limit: newLimit, session: cacheKey, takesEffort: ownEffort,
+		},
+		{ // openrouter.ai/docs/guides/best-practices/prompt-caching
+			Dialect: Dialect{Name: "openrouter", BaseURL: "https://openrouter.ai/api/v1", KeyEnv: "OPENROUTER_API_KEY"}, hosts: []string{"openrouter.ai"},
+			session: "session_id", effort: effortObject, cacheMark: true,
+		},
+		{ // huggingface.co/docs/inference-providers
+			Dialect: Dialect{Name: "huggingface", BaseURL: "https://router.huggingface.co/v1", KeyEnv: "HF_TOKEN"}, hosts: []string{"router.huggingface.co"},
+			list: (*lister).huggingface,
+		},
+		{ // api-docs.deepseek.com/guides/thinking_mode
+			Dialect: Dialect{Name: "deepseek", BaseURL: "https://api.deepseek.com", KeyEnv: "DEEPSEEK_API_KEY"}, hosts: []string{"deepseek.com"},
+			emptyThought: true,
+		},
+		{ // console.groq.com/docs/api-reference
+			Dialect: Dialect{Name: "groq", BaseURL: "https://api.groq.com/openai/v1", KeyEnv: "GROQ_API_KEY"}, hosts: []string{"groq.com"},
+			limit: newLimit, takesEffort: gptOSS,
+		},
+		{ // docs.mistral.ai/api
+			Dialect: Dialect{Name: "mistral", BaseURL: "https://api.mistral.ai/v1", KeyEnv: "MISTRAL_API_KEY"}, hosts: []string{"mistral.ai"},
+			session: cacheKey, effort: effortHigh, noUsageOption: true, nineIDs: true, resultName: true, bridge: true,
+		},
+		{ // docs.x.ai/developers/advanced-api-usage/prompt-caching
+			Dialect: Dialect{Name: "xai", BaseURL: "https://api.x.ai/v1", KeyEnv: "XAI_API_KEY"}, hosts: []string{"x.ai"},
+			sessionHeader: "X-Grok-Conv-Id", takesEffort: reasoningGrok,
+		},
+		{ // platform.moonshot.ai/docs
+			Dialect: Dialect{Name: "moonshot", BaseURL: "https://api.moonshot.ai/v1", KeyEnv: "MOONSHOT_API_KEY"}, hosts: []string{"moonshot.ai", "moonshot.cn"},
+			session: cacheKey, effort: effortUnasked, emptyThought: true,
+		},
+		{ // docs.z.ai/guides/capabilities/thinking-mode
+			Dialect: Dialect{Name: "zai", BaseURL: "https://api.z.ai/api/paas/v4", KeyEnv: "ZAI_API_KEY"}, hosts: []string{"z.ai", "bigmodel.cn"},
+			effort: effortSwitch, silentOverflow: true,
+		},
+		{ // docs.together.ai/reference
+			Dialect: Dialect{Name: "together", BaseURL: "https://api.together.ai/v1", KeyEnv: "TOGETHER_API_KEY"}, hosts: []string{"together.ai", "together.xyz"},
+		},
+		{ // docs.fireworks.ai/api-reference
+			Dialect: Dialect{Name: "fireworks", BaseURL: "https://api.fireworks.ai/inference/v1", KeyEnv: "FIREWORKS_API_KEY"}, hosts: []string{"fireworks.ai"},
+		},
+		{ // inference-docs.cerebras.ai/api-reference
+			Dialect: Dialect{Name: "cerebras", BaseURL: "https://api.cerebras.ai/v1", KeyEnv: "CEREBRAS_API_KEY"}, hosts: []string{"cerebras.ai"},
+			limit: newLimit, bareOverflow: true,
+		},
+	}
+}
+
+// servers are those that people run.
+func servers() []dialect {
+	return []dialect{
+		{ // docs.litellm.ai/docs/proxy
+			Dialect:   Dialect{Name: "litellm", BaseURL: "http://localhost:4000/v1", KeyEnv: "LITELLM_API_KEY", Local: true},
+			mockTools: true,
+		},
+		{ // docs.vllm.ai/en/stable/serving/openai_compatible_server
+			Dialect:    Dialect{Name: "vllm", BaseURL: "http://localhost:8000/v1", Local: true},
+			resultName: true,
+		},
+		{ // github.com/ggml-org/llama.cpp/tree/master/tools/server
+			Dialect:    Dialect{Name: "llamacpp", BaseURL: "http://localhost:8080/v1", Local: true},
+			resultName: true, list: (*lister).llamacpp,
+		},
+		{ // lmstudio.ai/docs/developer
+			Dialect:    Dialect{Name: "lmstudio", BaseURL: "http://localhost:1234/v1", Local: true},
+			resultName: true, silentOverflow: true, list: (*lister).lmstudio,
+		},
+		{ // huggingface.co/docs/text-generation-inference/reference/api_reference
+			Dialect:    Dialect{Name: "tgi", BaseURL: "http://localhost:3000/v1", Local: true},
+			resultName: true, list: (*lister).tgi,
+		},
+	}
+}
+
+func dialectOf(at llm.Endpoint) (dialect, error) {
+	rows := dialects()
+	find := func(match func(dialect) bool) (dialect, bool) {
+		i := slices.IndexFunc(rows, match)
+		if i < 0 {
+			// A gateway of which nothing is known may have Claude behind it.
+			return dialect{mockTools: true}, false
+		}
+		return rows[i], true
+	}
+	name := at.Dialect
+	if name == "" && at.BaseURL == "" {
+		name = "openai"
+	}
+	if name == "" {
+		d, _ := find(func(d dialect) bool { return d.at(at.BaseURL) })
+		return d.forModel(at.ID), nil
+	}
+	d, ok := find(func(d dialect) bool { return d.Name == name })
+	if !ok {
+		return d, fmt.Errorf("unknown dialect %q: known are %s", name, strings.Join(names(rows), ", "))
+	}
+	return d.forModel(at.ID), nil
+}
+
+func names(rows []dialect) []string {
+	list := make([]string, len(rows))
+	for i, d := range rows {
+		list[i] = d.Name
+	}
+	return list
+}
+
+// at reports whether base is a URL of the server.
+func (d dialect) at(base string) bool {
+	u, err := url.Parse(base)
+	return err == nil && slices.ContainsFunc(d.hosts, func(domain string) bool {
+		return u.Hostname() == domain || strings.HasSuffix(u.Hostname(), "."+domain)
+	})
+}
+
+// forModel adds what a model wants wherever it is served. The templates of
+// Mistral's models refuse what their API refuses.
+func (d dialect) forModel(id string) dialect {
+	if !d.own && containsAny(strings.ToLower(id), "mistral", "ministral", "magistral", "mixtral", "devstral", "codestral", "pixtral") {
+		d.nineIDs, d.bridge = true, true
 	}
 	return d
 }
 
-// isHost reports whether host is domain or within it.
-func isHost(host, domain string) bool {
-	return host == domain || strings.HasSuffix(host, "."+domain)
+// ids is the rule of the ids of calls.
+func (d dialect) ids() func(string) string {
+	if d.nineIDs {
+		return nineLetters
+	}
+	return idUpTo40
 }
 
-// effort returns the reasoning_effort to send, empty for none. OpenAI refuses
-// it for models that do not reason and, since GPT-5.4, beside tools: reasoning
-// with tools is for its Responses API. Without the parameter its default
-// holds.
-func (d dialect) effort(id, effort string, tools bool) string {
-	if !d.vendor {
-		return effort
-	}
-	if !reasons(id) {
-		return ""
-	}
-	if tools && (strings.HasPrefix(id, "gpt-6") || id >= "gpt-5.4" && strings.HasPrefix(id, "gpt-5.")) {
-		return ""
-	}
-	return effort
+func containsAny(s string, parts ...string) bool {
+	return slices.ContainsFunc(parts, func(p string) bool { return strings.Contains(s, p) })
 }
-
-var reasoner = regexp.MustCompile(`^(?:.*/)?(?:gpt-[5-9]|o\d)`)
-
-// reasons reports whether the model is one of OpenAI's that reason, wherever
-// it is served.
-func reasons(id string) bool { return reasoner.MatchString(id) && !strings.Contains(id, "-chat") }

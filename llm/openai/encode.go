@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -16,33 +17,39 @@ import (
 //     conversation only adds bytes at the end.
 //   - Tool messages hold text only. Images of results follow in the user
 //     message behind them.
+//   - Tools and calls go by their aliases.
 //   - Reasoning goes back to the route that wrote it, under the name it came
 //     by: a list of reasoning_details always; reasoning_content only where
 //     tools are called or their results are answered, because DeepSeek and
-//     Moonshot want it there and others ignore or refuse it elsewhere.
+//     Moonshot want it there and others ignore or refuse it elsewhere; parts of
+//     the content, as Mistral has them, likewise.
 
 // encode returns the body of the request.
-func encode(info llm.Info, d dialect, req llm.Request) []byte {
-	e := encoder{Writer: wire.NewWriter(req), d: d}
-	e.Raw(`{"model":`).Str(info.Model).Raw(`,"stream":true,"stream_options":{"include_usage":true}`)
+func encode(info llm.Info, d dialect, a *aliases, req llm.Request) []byte {
+	e := encoder{Writer: wire.NewWriter(req), d: d, aliases: a}
+	turns := wire.Turns(req.Messages, info.Route())
+	e.Raw(`{"model":`).Str(info.Model).Raw(`,"stream":true`)
+	if !d.noUsageOption {
+		e.Raw(`,"stream_options":{"include_usage":true}`)
+	}
 	if req.MaxOutput > 0 {
-		name := `,"max_tokens":`
-		if d.newLimit {
-			name = `,"max_completion_tokens":`
-		}
-		e.Raw(name).Int(req.MaxOutput)
+		e.Raw(`,"` + cmp.Or(d.limit, "max_tokens") + `":`).Int(req.MaxOutput)
 	}
-	if effort := d.effort(info.Model, req.Effort, len(req.Tools) > 0); effort != "" {
-		e.Raw(`,"reasoning_effort":`).Str(effort)
+	d.writeEffort(&e.Writer, info.Model, req.Effort, len(req.Tools) > 0)
+	if d.session != "" && req.Session != "" {
+		e.Raw(`,"` + d.session + `":`).Str(wire.ShortID(req.Session, 64))
 	}
-	if d.cacheKey && req.Session != "" {
-		e.Raw(`,"prompt_cache_key":`).Str(wire.ShortID(req.Session, 64))
+	if d.cacheMark && strings.HasPrefix(info.Model, "anthropic/") {
+		e.Raw(`,"cache_control":{"type":"ephemeral"}`)
 	}
 	e.tools(req.Tools)
+	if d.mockTools && len(req.Tools) == 0 {
+		e.mock(wire.Called(turns))
+	}
 	e.Raw(`,"messages":[`)
 	e.system(req.System)
 	answering := false
-	for _, t := range wire.Turns(req.Messages, info.Route()) {
+	for _, t := range turns {
 		if t.Role == llm.Assistant {
 			e.assistant(t, answering)
 		} else {
@@ -57,7 +64,16 @@ func encode(info llm.Info, d dialect, req llm.Request) []byte {
 // encoder writes a body.
 type encoder struct {
 	wire.Writer
+	*aliases
 	d dialect
+}
+
+// mock writes tools that are there for the history only.
+func (e *encoder) mock(tools []llm.ToolSpec) {
+	if len(tools) > 0 {
+		e.tools(tools)
+		e.Raw(`,"tool_choice":"none"`)
+	}
 }
 
 func (e *encoder) tools(tools []llm.ToolSpec) {
@@ -67,7 +83,7 @@ func (e *encoder) tools(tools []llm.ToolSpec) {
 	e.Raw(`,"tools":[`)
 	for _, t := range tools {
 		e.Comma()
-		e.Raw(`{"type":"function","function":{"name":`).Str(t.Name)
+		e.Raw(`{"type":"function","function":{"name":`).Str(e.name(t.Name))
 		if t.Description != "" {
 			e.Raw(`,"description":`).Str(t.Description)
 		}
@@ -113,14 +129,21 @@ func (e *encoder) assistant(t wire.Turn, answering bool) {
 	if len(texts)+len(calls) == 0 {
 		return
 	}
+	var fields thoughts
+	_ = json.Unmarshal(thought, &fields) // nothing comes of what another wire wrote
+	inLoop := len(calls) > 0 || answering
 	e.Comma()
 	e.Raw(`{"role":"assistant","content":`)
-	if len(texts) > 0 {
-		e.Str(strings.Join(texts, "\n\n"))
-	} else {
+	text := strings.Join(texts, "\n\n")
+	switch {
+	case inLoop && fields.Thinking != nil:
+		e.thinking(*fields.Thinking, text)
+	case len(texts) > 0:
+		e.Str(text)
+	default:
 		e.Raw(`null`)
 	}
-	e.reasoning(thought, len(calls) > 0 || answering)
+	e.reasoning(fields, inLoop)
 	for i, c := range calls {
 		if i == 0 {
 			e.Raw(`,"tool_calls":[`)
@@ -133,12 +156,17 @@ func (e *encoder) assistant(t wire.Turn, answering bool) {
 	e.Raw(`}`)
 }
 
-// reasoning writes the fields of opaque, which is an object of them.
-func (e *encoder) reasoning(opaque json.RawMessage, inLoop bool) {
-	var fields thoughts
-	if opaque != nil && json.Unmarshal(opaque, &fields) != nil {
-		return
+// thinking writes a content whose first part is the thought.
+func (e *encoder) thinking(thought, text string) {
+	e.Raw(`[{"type":"thinking","thinking":[{"type":"text","text":`).Str(thought).Raw(`}]}`)
+	if text != "" {
+		e.Raw(`,{"type":"text","text":`).Str(text).Raw(`}`)
 	}
+	e.Raw(`]`)
+}
+
+// reasoning writes a thought that has a field of its own.
+func (e *encoder) reasoning(fields thoughts, inLoop bool) {
 	switch {
 	case len(fields.Details) > 0:
 		e.Raw(`,"reasoning_details":`)
@@ -154,7 +182,7 @@ func (e *encoder) reasoning(opaque json.RawMessage, inLoop bool) {
 
 func (e *encoder) call(c llm.Call) {
 	e.Comma()
-	e.Raw(`{"id":`).Str(wire.ShortID(c.ID, e.d.maxID)).Raw(`,"type":"function","function":{"name":`).Str(c.Name).Raw(`,"arguments":`)
+	e.Raw(`{"id":`).Str(e.id(c.ID)).Raw(`,"type":"function","function":{"name":`).Str(e.name(c.Name)).Raw(`,"arguments":`)
 	e.Quoted(wire.Object(c.Args)).Raw(`}}`)
 }
 
@@ -170,6 +198,9 @@ func (e *encoder) user(t wire.Turn) {
 	content = append(content, t.Parts...)
 	if len(content) == 0 {
 		return
+	}
+	if e.d.bridge && len(t.Results) > 0 {
+		e.Raw(`,{"role":"assistant","content":"I have the results."}`)
 	}
 	e.Comma()
 	e.Raw(`{"role":"user","content":`)
@@ -213,7 +244,11 @@ func (e *encoder) contents(parts []llm.Part) {
 func (e *encoder) result(r llm.Result) []llm.Part {
 	text, images := splitResult(r)
 	e.Comma()
-	e.Raw(`{"role":"tool","tool_call_id":`).Str(wire.ShortID(r.CallID, e.d.maxID)).Raw(`,"content":`).Str(text).Raw(`}`)
+	e.Raw(`{"role":"tool","tool_call_id":`).Str(e.id(r.CallID))
+	if e.d.resultName && r.Name != "" {
+		e.Raw(`,"name":`).Str(e.name(r.Name))
+	}
+	e.Raw(`,"content":`).Str(text).Raw(`}`)
 	return images
 }
 

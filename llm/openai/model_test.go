@@ -14,27 +14,34 @@ import (
 	"github.com/inspan/inspan/llm/openai/openaitest"
 )
 
-// servers are the habits the suite is run with.
-func servers() map[string]openaitest.Habits {
-	return map[string]openaitest.Habits{
-		"vendor":     {},
-		"openrouter": {Reasoning: "reasoning_details", Comments: true},
-		"moonshot":   {ChoiceUsage: true, SameIDs: true},
-		"local":      {Reasoning: "reasoning", WholeCalls: true, NoIndex: true, NoIDs: true, NoDone: true},
+// TestModel runs the suite with every server of the table, and with the habits
+// of some of which nothing is known.
+func TestModel(t *testing.T) {
+	for _, d := range openai.Dialects() {
+		var without []string
+		switch d.Name {
+		case "openai", "azure":
+			without = []string{"reasoning"} // they keep it to themselves
+		case "mistral":
+			without = []string{"pause"} // the model can't speak last
+		}
+		testModel(t, d.Name, d.Name, openaitest.Habits{}, without...)
 	}
+	testModel(t, "unnamed", "", openaitest.Habits{})
+	testModel(t, "unnamed-counting", "", openaitest.Habits{ChoiceUsage: true, SameIDs: true})
+	testModel(t, "unnamed-short", "", openaitest.Habits{Reasoning: "reasoning", WholeCalls: true, NoIndex: true, NoIDs: true, NoDone: true})
 }
 
-func TestModel(t *testing.T) {
-	for name, habits := range servers() {
-		t.Run(name, func(t *testing.T) {
-			harnesstest.TestModel(t, harnesstest.ModelParams{
-				New: func(t *testing.T, turns ...harnesstest.Turn) harnesstest.Fake {
-					return newFake(t, habits, "http://fake/v1", turns)
-				},
-				Errors: kinds(),
-			})
+func testModel(t *testing.T, name, dialect string, habits openaitest.Habits, without ...string) {
+	t.Run(name, func(t *testing.T) {
+		harnesstest.TestModel(t, harnesstest.ModelParams{
+			New: func(t *testing.T, turns ...harnesstest.Turn) harnesstest.Fake {
+				return newFake(t, dialect, habits, turns)
+			},
+			Without: without,
+			Errors:  kinds(),
 		})
-	}
+	})
 }
 
 // TestResponsesModel runs the suite on the Responses wire. With phases a reply
@@ -81,6 +88,7 @@ func kinds() []llm.Kind {
 	return []llm.Kind{
 		llm.KindTransient, llm.KindRateLimited, llm.KindQuota, llm.KindOverloaded, llm.KindWindow, llm.KindTooLarge,
 		llm.KindAuth, llm.KindAuthExpired, llm.KindBilling, llm.KindRefused, llm.KindHistory, llm.KindInvalid, llm.KindNoModel,
+		llm.KindNoTools,
 	}
 }
 
@@ -103,16 +111,16 @@ func (r *recorder) answer(_ *http.Request, body []byte) openaitest.Answer {
 	return answer(turn)
 }
 
-func newFake(t *testing.T, habits openaitest.Habits, base string, turns []harnesstest.Turn) harnesstest.Fake {
+func newFake(t *testing.T, dialect string, habits openaitest.Habits, turns []harnesstest.Turn) harnesstest.Fake {
 	rec := &recorder{turns: turns}
-	server := &openaitest.Server{Answer: rec.answer, Key: "sk-test-key", Habits: habits}
+	server := &openaitest.Server{Answer: rec.answer, Key: "sk-test-key", Dialect: dialect, Habits: habits}
 	tr := openaitest.Transport(t, server)
 	if turns[0].Stall == "connect" {
 		tr = openaitest.NoTransport(t)
 	}
 	return harnesstest.Fake{
 		Model: &openai.Model{
-			ID: "m", HTTP: tr, Deadlines: harnesstest.Deadlines(), BaseURL: base,
+			ID: "m", HTTP: tr, Deadlines: harnesstest.Deadlines(), BaseURL: "http://fake/v1", Dialect: dialect,
 			Key: func(context.Context) (string, error) { return "sk-test-key", nil },
 		},
 		Requests: rec.sent, InFlight: server.InFlight,
@@ -182,6 +190,8 @@ func fail(a *openaitest.Answer, e *llm.Error) {
 		set(400, invalid, "unsupported_parameter", "Unsupported parameter: 'x'.")
 	case llm.KindNoModel:
 		set(404, invalid, "model_not_found", "The model `m` does not exist or you do not have access to it.")
+	case llm.KindNoTools:
+		set(400, invalid, "", "The model does not support tools.")
 	default:
 		panic("no answer of the vendor means " + e.Kind)
 	}

@@ -3,14 +3,16 @@
 // ([Responses]), over plain HTTP.
 //
 // Wire reference: https://platform.openai.com/docs/api-reference/chat and
-// /responses beside it. What imitators do differently is told apart in
-// dialect.go, by the host; all else is read leniently whoever sends it.
+// /responses beside it. What imitators want differently is in the table of
+// dialect.go; what they send is read leniently whoever sends it.
 package openai
 
 import (
 	"context"
+	"errors"
 	"io"
 	"iter"
+	"net/http"
 	"strings"
 	"time"
 
@@ -21,34 +23,76 @@ import (
 // Model is one model behind a Chat Completions endpoint. It never retries.
 //
 // BaseURL is where "/chat/completions" is, such as "http://localhost:1234/v1".
-// The first byte has 300 s unless BaseURL is OpenAI's: a local server reads a
-// long prompt for minutes.
+// Dialect is one of [Dialects]; empty: see [DialectOf]. A model of an unknown
+// dialect answers every request with KindInvalid. The first byte has 300 s
+// unless OpenAI or Azure serves the model: a local server reads a long prompt
+// for minutes.
 type Model llm.Endpoint
 
 var _ llm.Model = (*Model)(nil)
 
 // Info implements [llm.Model].
 func (m *Model) Info() llm.Info {
+	d, _ := dialectOf(llm.Endpoint(*m)) // Stream tells of the error
+	return m.info(d)
+}
+
+func (m *Model) info(d dialect) llm.Info {
 	var info llm.Info
-	if m.dialect().vendor {
+	if d.own {
 		info = known(m.ID)
 	}
 	return llm.Endpoint(*m).Describe("openai", info)
 }
 
-func (m *Model) base() string {
-	if m.BaseURL == "" {
-		return "https://api.openai.com/v1"
-	}
-	return strings.TrimSuffix(m.BaseURL, "/")
-}
-
 // Stream implements [llm.Model].
 func (m *Model) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
 	return func(yield func(llm.Chunk, error) bool) {
-		body := encode(m.Info(), m.dialect(), req)
-		m.exchange(ctx, "/chat/completions", body, newDecoder(m.Info().Route(), req.Messages), yield)
+		s, err := m.server("/chat/completions", req)
+		if err != nil {
+			yield(llm.Chunk{}, err)
+			return
+		}
+		a := newAliases(req, s.ids())
+		s.body = encode(s.info, s.dialect, a, req)
+		s.exchange(ctx, newDecoder(s.info.Route(), req, a), yield)
 	}
+}
+
+// server is where one request goes.
+type server struct {
+	llm.Endpoint
+	dialect
+	info    llm.Info
+	url     string
+	session string
+	body    []byte
+}
+
+func (m *Model) server(path string, req llm.Request) (server, error) {
+	at := llm.Endpoint(*m)
+	d, err := dialectOf(at)
+	s := server{Endpoint: at, dialect: d, info: m.info(d), session: req.Session}
+	if err == nil {
+		s.url, err = d.base(at)
+		s.url += path
+	}
+	if err != nil {
+		err = &llm.Error{Kind: llm.KindInvalid, Provider: s.info.Provider, Message: err.Error()}
+	}
+	return s, err
+}
+
+// base returns the base URL without a slash at its end.
+func (d dialect) base(at llm.Endpoint) (string, error) {
+	base := at.BaseURL
+	if base == "" {
+		base = d.BaseURL
+	}
+	if base == "" {
+		return "", errors.New("the base URL is missing: " + d.Name + " has one for each account")
+	}
+	return strings.TrimSuffix(base, "/"), nil
 }
 
 // replyReader builds a reply out of the body of an answer.
@@ -61,9 +105,9 @@ type replyReader interface {
 	result(requestBytes int) *llm.Reply
 }
 
-// exchange sends body and yields what d makes of the answer.
-func (m *Model) exchange(ctx context.Context, path string, body []byte, d replyReader, yield func(llm.Chunk, error) bool) {
-	reply, err := m.post(path, body).Send(ctx, classify)
+// exchange sends the body and yields what d makes of the answer.
+func (s server) exchange(ctx context.Context, d replyReader, yield func(llm.Chunk, error) bool) {
+	reply, err := s.post().Send(ctx, s.classify)
 	if err != nil {
 		yield(llm.Chunk{}, err)
 		return
@@ -71,24 +115,49 @@ func (m *Model) exchange(ctx context.Context, path string, body []byte, d replyR
 	defer reply.Close()
 	streamed := !strings.Contains(reply.Header.Get("Content-Type"), "application/json")
 	done, err := d.read(reply, streamed, func(c llm.Chunk) bool { return yield(c, nil) })
+	var result *llm.Reply
+	if done && err == nil {
+		result = d.result(len(s.body))
+		err = s.cutPrompt(result.Usage)
+	}
 	switch {
 	case err != nil:
 		yield(llm.Chunk{}, reply.Complete(err))
 	case done:
-		result := d.result(len(body))
 		result.RequestID = reply.RequestID()
 		yield(llm.Chunk{Reply: result}, nil)
 		reply.Finish()
 	}
 }
 
-func (m *Model) post(path string, body []byte) wire.Post {
-	deadlines := m.Deadlines
-	if !m.dialect().vendor {
+// cutPrompt returns the error of a server that has cut a prompt which was too
+// long, where only its usage tells.
+func (s server) cutPrompt(u llm.Usage) error {
+	if !s.silentOverflow || u.Estimated || s.info.Window == 0 || u.Prompt() <= s.info.Window {
+		return nil
+	}
+	return &llm.Error{Kind: llm.KindWindow, Message: "the server took a prompt larger than the window", Used: u.Prompt(), Limit: s.info.Window}
+}
+
+func (s server) post() wire.Post {
+	deadlines := s.Deadlines
+	if !s.own {
 		deadlines = deadlines.Or(llm.Deadlines{FirstByte: 300 * time.Second})
 	}
-	return wire.Post{
-		Provider: m.Info().Provider, URL: m.base() + path, Extra: m.Header, KeyHeader: "Authorization", Key: m.Key,
-		Body: body, HTTP: m.HTTP, Deadlines: deadlines,
+	header := http.Header{}
+	if s.sessionHeader != "" && s.session != "" {
+		header.Set(s.sessionHeader, wire.ShortID(s.session, 64))
 	}
+	return wire.Post{
+		Provider: s.info.Provider, URL: s.url, Header: header, Extra: s.Header, KeyHeader: s.carrier(s.Bearer), Key: s.Key,
+		Body: s.body, HTTP: s.HTTP, Deadlines: deadlines,
+	}
+}
+
+// carrier returns the header that carries the key.
+func (d dialect) carrier(bearer bool) string {
+	if bearer || d.keyHeader == "" {
+		return "Authorization"
+	}
+	return d.keyHeader
 }

@@ -26,8 +26,13 @@ func (m *Responses) Info() llm.Info { return (*Model)(m).Info() }
 // Stream implements [llm.Model].
 func (m *Responses) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
 	return func(yield func(llm.Chunk, error) bool) {
-		model := (*Model)(m)
-		body := encodeResponses(m.Info(), model.dialect(), req)
-		model.exchange(ctx, "/responses", body, newResponseDecoder(m.Info().Route(), req.Messages), yield)
+		s, err := (*Model)(m).server("/responses", req)
+		if err != nil {
+			yield(llm.Chunk{}, err)
+			return
+		}
+		a := newAliases(req, idUpTo64)
+		s.body = encodeResponses(s.info, s.dialect, a, req)
+		s.exchange(ctx, newResponseDecoder(s.info.Route(), req, a), yield)
 	}
 }

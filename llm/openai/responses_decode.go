@@ -15,6 +15,7 @@ import (
 type responseDecoder struct {
 	reply   llm.Reply
 	history []llm.Message
+	aliases *aliases
 	items   []*item
 	size    int  // bytes of the reply, for the estimate
 	counted bool // the vendor gave its usage
@@ -22,6 +23,7 @@ type responseDecoder struct {
 
 // item is one entry of the output, as far as it has come.
 type item struct {
+	aliases   *aliases
 	index     int
 	done      bool
 	raw       json.RawMessage // once done
@@ -77,8 +79,8 @@ type response struct {
 	} `json:"usage"`
 }
 
-func newResponseDecoder(route string, history []llm.Message) *responseDecoder {
-	return &responseDecoder{reply: llm.Reply{Route: route}, history: history}
+func newResponseDecoder(route string, req llm.Request, a *aliases) *responseDecoder {
+	return &responseDecoder{reply: llm.Reply{Route: route}, history: req.Messages, aliases: a}
 }
 
 // errStop says that the consumer wants no more.
@@ -167,7 +169,7 @@ func (d *responseDecoder) at(index int, kind string) *item {
 			return d.items[i]
 		}
 	}
-	it := &item{index: index, Type: kind}
+	it := &item{aliases: d.aliases, index: index, Type: kind}
 	d.items = append(d.items, it)
 	return it
 }
@@ -176,7 +178,7 @@ func (d *responseDecoder) at(index int, kind string) *item {
 func (d *responseDecoder) item(ev responseEvent, emit func(llm.Chunk) bool) error {
 	it := d.at(ev.Index, "")
 	if it.done { // a server that does not count them
-		it = &item{index: ev.Index}
+		it = &item{aliases: d.aliases, index: ev.Index}
 		d.items = append(d.items, it)
 	}
 	if ev.Type == "response.output_item.done" {
@@ -233,7 +235,7 @@ func (it *item) show(delta string, emit func(llm.Chunk) bool) error {
 	var c llm.Chunk
 	switch {
 	case it.Type == "function_call":
-		c.Call = &llm.CallDelta{Name: it.Name, Args: delta}
+		c.Call = &llm.CallDelta{Name: it.aliases.ours(it.Name), Args: delta}
 	case delta == "":
 		return nil
 	case it.Type == "reasoning":
@@ -289,7 +291,7 @@ func (d *responseDecoder) end(raw json.RawMessage, status string, emit func(llm.
 	}
 	for i, raw := range r.Output {
 		if i >= len(d.items) {
-			d.items = append(d.items, &item{index: i})
+			d.items = append(d.items, &item{aliases: d.aliases, index: i})
 		}
 		if it := d.items[i]; !it.done {
 			if err := it.finish(raw, emit); err != nil {
@@ -365,7 +367,7 @@ func (d *responseDecoder) assemble(stop llm.Stop) {
 			a.message(text, it.ID, it.Phase)
 		case "function_call":
 			d.size += len(it.Name)
-			a.call(ids.call(it.CallID, it.Name, text, stop), it.ID)
+			a.call(ids.call(it.CallID, d.aliases.ours(it.Name), text, stop), it.ID)
 		}
 	}
 	d.reply.Parts = a.done()

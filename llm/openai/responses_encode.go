@@ -19,13 +19,13 @@ import (
 //   - Models that do not reason refuse to be asked for reasoning.
 
 // encodeResponses returns the body of the request.
-func encodeResponses(info llm.Info, d dialect, req llm.Request) []byte {
-	e := responseEncoder{wire.NewWriter(req)}
+func encodeResponses(info llm.Info, d dialect, a *aliases, req llm.Request) []byte {
+	e := responseEncoder{wire.NewWriter(req), a}
 	e.Raw(`{"model":`).Str(info.Model).Raw(`,"stream":true,"store":false`)
 	if req.MaxOutput > 0 {
 		e.Raw(`,"max_output_tokens":`).Int(req.MaxOutput)
 	}
-	if reasons(info.Model) || !d.vendor && req.Effort != "" {
+	if reasons(info.Model) || !d.own && req.Effort != "" {
 		e.reasoning(req.Effort)
 	}
 	if req.Session != "" {
@@ -46,7 +46,10 @@ func encodeResponses(info llm.Info, d dialect, req llm.Request) []byte {
 	return e.Raw(`]}`).Buf
 }
 
-type responseEncoder struct{ wire.Writer }
+type responseEncoder struct {
+	wire.Writer
+	*aliases
+}
 
 func (e *responseEncoder) reasoning(effort string) {
 	e.Raw(`,"include":["reasoning.encrypted_content"],"reasoning":{`)
@@ -64,7 +67,7 @@ func (e *responseEncoder) tools(tools []llm.ToolSpec) {
 	}
 	e.Raw(`,"parallel_tool_calls":true,"tools":[`)
 	for _, t := range tools {
-		e.Comma().Raw(`{"type":"function","name":`).Str(t.Name)
+		e.Comma().Raw(`{"type":"function","name":`).Str(e.name(t.Name))
 		if t.Description != "" {
 			e.Raw(`,"description":`).Str(t.Description)
 		}
@@ -125,7 +128,7 @@ func (e *responseEncoder) call(c llm.Call, marks []mark) {
 			break
 		}
 	}
-	e.Raw(`,"call_id":`).Str(wire.ShortID(c.ID, 64)).Raw(`,"name":`).Str(c.Name).Raw(`,"arguments":`).Quoted(wire.Object(c.Args)).Raw(`}`)
+	e.Raw(`,"call_id":`).Str(e.id(c.ID)).Raw(`,"name":`).Str(e.name(c.Name)).Raw(`,"arguments":`).Quoted(wire.Object(c.Args)).Raw(`}`)
 }
 
 func (e *responseEncoder) user(t wire.Turn) {
@@ -156,7 +159,7 @@ func (e *responseEncoder) contents(parts []llm.Part) {
 // result writes the answer to a call: text, or a list if it holds images.
 func (e *responseEncoder) result(r llm.Result) {
 	text, images := splitResult(r)
-	e.Comma().Raw(`{"type":"function_call_output","call_id":`).Str(wire.ShortID(r.CallID, 64)).Raw(`,"output":`)
+	e.Comma().Raw(`{"type":"function_call_output","call_id":`).Str(e.id(r.CallID)).Raw(`,"output":`)
 	if len(images) == 0 {
 		e.Str(text)
 	} else {

@@ -7,9 +7,13 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/inspan/inspan/llm"
@@ -61,7 +65,7 @@ func TestGoldenResponses(t *testing.T) {
 		if name == "responses-foreign" {
 			route = "other/model"
 		}
-		golden(t, name, encodeResponses(m.Info(), (*Model)(m).dialect(), talk(route)))
+		golden(t, name, encodedResponses(m, talk(route)))
 	}
 }
 
@@ -75,8 +79,8 @@ func TestOtherWire(t *testing.T) {
 		}}}}
 	}
 	for _, body := range [][]byte{
-		encode(m.Info(), m.dialect(), ask(`[{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"secret"}]}]`)),
-		encodeResponses(m.Info(), m.dialect(), ask(`{"reasoning":"secret"}`)),
+		encoded(m, ask(`[{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"secret"}]}]`)),
+		encodedResponses((*Responses)(m), ask(`{"reasoning":"secret"}`)),
 	} {
 		if !json.Valid(body) || strings.Contains(string(body), "secret") {
 			t.Errorf("got %s", body)
@@ -110,7 +114,7 @@ const (
 )
 
 func decodeResponses(r io.Reader) (llm.Reply, string, error) {
-	d := newResponseDecoder("p/m", []llm.Message{{Role: llm.Assistant, Parts: llm.Parts{llm.Call{ID: "call_0", Name: "old"}}}})
+	d := newResponseDecoder("p/m", earlier(), newAliases(earlier(), idUpTo64))
 	var shown strings.Builder
 	ok, err := d.read(r, true, func(c llm.Chunk) bool {
 		shown.WriteString(c.Text + c.Reasoning)
@@ -149,6 +153,8 @@ func TestResponsesStops(t *testing.T) {
 		"data: {\"type\":\"response.completed\"}\n\n":                                                  "stream_cut",
 		sse("response.output_item.done", `,"item":{"type":"message","content":"x"}`) + completed: "stream_cut",
 		late("server_error", "oops"):                                                                        "transient",
+		late("usage_limit_reached", "The usage limit has been reached"):                                     "quota",
+		late("insufficient_quota", "You exceeded your current quota"):                                       "billing",
 		late("rate_limit_exceeded", "Please try again in 2s"):                                               "rate_limited",
 		late("invalid_image_format", "bad image"):                                                           "invalid_history",
 		late("invalid_prompt", "Your prompt was flagged"):                                                   "content_refused",
@@ -323,6 +329,42 @@ func TestLeftOpen(t *testing.T) {
 	}
 }
 
+// TestLeftOpenByServer holds that the connection is given up behind a failure,
+// at once and not by a deadline, though the server leaves it open.
+func TestLeftOpenByServer(t *testing.T) {
+	for _, last := range []string{completed, sse("response.failed", `,"response":{"status":"failed","error":{"code":"server_error","message":"oops"}}`)} {
+		synctest.Test(t, func(t *testing.T) {
+			pr, pw := io.Pipe()
+			go func() { _, _ = io.WriteString(pw, doneItem(0, hello)+last) }()
+			m := &Responses{ID: "m", HTTP: roundTrip(func(r *http.Request) (*http.Response, error) {
+				context.AfterFunc(r.Context(), func() { _ = pr.CloseWithError(r.Context().Err()) }) // as a transport does
+				return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: pr}, nil
+			})}
+			start := time.Now()
+			if _, e := ask(t, m, greeting()); (e == nil) != (last == completed) || time.Since(start) > time.Second {
+				t.Errorf("%v after %v", e, time.Since(start))
+			}
+		})
+	}
+}
+
+// TestThoughtsGone holds that items go without the ids that bind them to a
+// thought when the thought is not there any more.
+func TestThoughtsGone(t *testing.T) {
+	m := &Responses{ID: "gpt-6-sol"}
+	req := talk(m.Info().Route())
+	for i, message := range req.Messages {
+		req.Messages[i].Parts = slices.DeleteFunc(message.Parts, func(p llm.Part) bool {
+			_, ok := p.(llm.Reasoning)
+			return ok
+		})
+	}
+	got := encodedResponses(m, req)
+	if err := openaitest.ValidateResponses(got); err != nil || regexp.MustCompile(`"id":"(fc|rs|msg)_`).Match(got) {
+		t.Errorf("%v\n%s", err, got)
+	}
+}
+
 func TestResponsesNotStreamed(t *testing.T) {
 	server := &openaitest.Responses{NotStreamed: true, Answer: func(*http.Request, []byte) openaitest.Answer {
 		return openaitest.Answer{Parts: llm.Parts{llm.Text{Text: "hello"}, llm.Call{ID: "a", Name: "now", Args: json.RawMessage(`{}`)}}, Usage: llm.Usage{Input: 5, Output: 2}}
@@ -395,6 +437,9 @@ func FuzzDecodeResponses(f *testing.F) {
 	f.Add(sample)
 	f.Add(strings.ReplaceAll(sample, "\n", "\r"))
 	f.Add(strings.ReplaceAll(sample, `"output_index":2`, `"output_index":-1`))
+	for n := 0; n < len(sample); n += 40 { // cut
+		f.Add(sample[:n])
+	}
 	events := strings.SplitAfter(sample, "\n\n")
 	for i := 1; i < len(events); i++ { // reordered
 		events[i-1], events[i] = events[i], events[i-1]
@@ -433,7 +478,7 @@ func replayable(t *testing.T, r llm.Reply) {
 	if _, err := json.Marshal(r.Parts); err != nil {
 		t.Fatal(err)
 	}
-	body := encodeResponses(llm.Info{Provider: "p", Model: "m"}, dialect{}, llm.Request{Messages: []llm.Message{{Role: llm.Assistant, Parts: r.Parts}, next}})
+	body := encodedResponses(&Responses{Provider: "p", ID: "m", BaseURL: "http://x"}, llm.Request{Messages: []llm.Message{{Role: llm.Assistant, Parts: r.Parts}, next}})
 	if !json.Valid(body) {
 		t.Fatalf("not JSON: %s", body)
 	}

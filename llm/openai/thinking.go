@@ -11,6 +11,7 @@ import (
 type thoughts struct {
 	Content   *string         `json:"reasoning_content,omitempty"`
 	Reasoning *string         `json:"reasoning,omitempty"`
+	Thinking  *string         `json:"thinking,omitempty"` // parts of the content
 	Details   json.RawMessage `json:"reasoning_details,omitempty"`
 }
 
@@ -29,8 +30,8 @@ type detail struct {
 
 // thinking collects reasoning in whichever fields it comes.
 type thinking struct {
-	content, reasoning *strings.Builder // nil until the field was seen
-	details            []detail
+	content, reasoning, parts *strings.Builder // nil until the field was seen
+	details                   []detail
 }
 
 // add takes in what m holds and returns the text to show.
@@ -39,6 +40,10 @@ func (t *thinking) add(m *message) string {
 	if m.ReasoningContent != nil {
 		shown = *m.ReasoningContent
 		appendTo(&t.content, shown)
+	}
+	if s := m.Content.thinking; s != "" {
+		shown += s
+		appendTo(&t.parts, s)
 	}
 	for _, s := range []*string{m.Reasoning, m.ReasoningText} {
 		if s != nil && m.ReasoningContent == nil {
@@ -108,6 +113,8 @@ func (t *thinking) shown() string {
 		return t.content.String()
 	case t.reasoning != nil:
 		return t.reasoning.String()
+	case t.parts != nil:
+		return t.parts.String()
 	}
 	var b strings.Builder
 	for _, d := range t.details {
@@ -129,6 +136,9 @@ func (t *thinking) part(route string) (llm.Reasoning, bool) {
 	case t.reasoning != nil && t.reasoning.Len() > 0:
 		s := t.reasoning.String()
 		th.Reasoning = &s
+	case t.parts != nil:
+		s := t.parts.String()
+		th.Thinking = &s
 	default:
 		return llm.Reasoning{}, false
 	}

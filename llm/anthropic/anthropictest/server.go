@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/inspan/inspan/llm"
@@ -22,14 +23,22 @@ import (
 // Answer is what the server does with one request.
 type Answer = fake.Answer
 
-// Server is an [http.Handler] that answers POST /v1/messages. A request the
-// vendor would refuse is answered with status 400 and never reaches Answer.
-// Safe for concurrent use if Answer is.
+// Server is an [http.Handler] that answers POST /v1/messages, or what takes its
+// place on a cloud. A request the vendor would refuse is answered with status 400
+// and never reaches Answer. Safe for concurrent use if Answer is.
 type Server struct {
 	// Answer decides what to do with a request; nil: an empty reply.
 	Answer func(r *http.Request, body []byte) Answer
-	// Key is the API key to insist on; empty: any or none will do.
+	// Key is the API key to insist on, or the bearer token of a cloud; empty: any
+	// or none will do.
 	Key string
+	// Dialect is "bedrock" or "vertex" to play one of them; empty: the vendor's
+	// own API. Errors are those of the cloud: an Answer's Type is the exception at
+	// Bedrock, and Google's status at Vertex AI if it is in capitals.
+	Dialect string
+	// Secret is the secret key that Bedrock's requests must be signed with, for
+	// the access key "AKID", within five minutes; empty: Key decides.
+	Secret string
 
 	active fake.Gauge
 }
@@ -57,16 +66,34 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	sum := sha256.Sum256(body)
 	id := hex.EncodeToString(sum[:10])
-	w.Header().Set("Request-Id", "req_"+id)
-	a, ok := fake.Decide(w, r, body, s.refuse(r, body), s.Answer, fail)
+	w.Header().Set(s.requestID(), "req_"+id)
+	a, ok := fake.Decide(w, r, body, s.refuse(r, body), s.Answer, s.fail)
 	if !ok {
 		return
 	}
-	render(fake.NewStream(w, r, a, event("error", errorBody(a))), a, id, body)
+	n := renderer{Server: s, a: a, id: id, model: s.model(r, body)}
+	n.out = fake.NewStream(w, r, a, n.failure())
+	if s.Dialect == "bedrock" {
+		w.Header().Set("Content-Type", "application/vnd.amazon.eventstream")
+	}
+	n.render()
+}
+
+func (s *Server) requestID() string {
+	if s.Dialect == "bedrock" {
+		return "X-Amzn-Requestid"
+	}
+	return "Request-Id"
 }
 
 // refuse returns the answer to a request that is not well-formed, nil if it is.
 func (s *Server) refuse(r *http.Request, body []byte) *Answer {
+	switch s.Dialect {
+	case "bedrock":
+		return s.refuseBedrock(r, body)
+	case "vertex":
+		return s.refuseVertex(r, body)
+	}
 	switch {
 	case r.Method != http.MethodPost || r.URL.Path != "/v1/messages":
 		return &Answer{Status: 404, Type: "not_found_error", Message: "Not found"}
@@ -81,54 +108,87 @@ func (s *Server) refuse(r *http.Request, body []byte) *Answer {
 	return nil
 }
 
-func fail(w http.ResponseWriter, a Answer) {
+func (s *Server) fail(w http.ResponseWriter, a Answer) {
 	w.Header().Set("Content-Type", "application/json")
+	if s.Dialect == "bedrock" {
+		w.Header().Set("X-Amzn-Errortype", a.Type+":http://internal.amazon.com/coral/com.amazon.bedrock/")
+	}
 	w.WriteHeader(a.Status)
-	_, _ = w.Write(errorBody(a))
+	_, _ = w.Write(s.errorBody(a))
 }
 
-func errorBody(a Answer) []byte {
+func (s *Server) errorBody(a Answer) []byte {
 	if a.Body != "" {
 		return []byte(a.Body)
 	}
-	b, err := json.Marshal(map[string]any{
-		"type":  "error",
-		"error": map[string]string{"type": a.Type, "message": a.Message},
-	})
+	var v any = map[string]any{"type": "error", "error": map[string]string{"type": a.Type, "message": a.Message}}
+	switch {
+	case s.Dialect == "bedrock":
+		v = map[string]string{"message": a.Message}
+	case s.Dialect == "vertex" && strings.ToUpper(a.Type) == a.Type:
+		details := []map[string]string{}
+		if a.Code != "" {
+			details = append(details, map[string]string{"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": a.Code})
+		}
+		v = []any{map[string]any{"error": map[string]any{"code": a.Status, "message": a.Message, "status": a.Type, "details": details}}}
+	}
+	b, err := json.Marshal(v)
 	if err != nil {
 		panic(err) // strings always marshal
 	}
 	return b
 }
 
-func event(name string, data []byte) []byte {
-	return fmt.Appendf(nil, "event: %s\ndata: %s\n\n", name, data)
+// renderer writes one reply.
+type renderer struct {
+	*Server
+	a         Answer
+	out       *fake.Stream
+	id, model string
+}
+
+// event sends one event, as server-sent or in a frame.
+func (n *renderer) event(name string, data []byte) {
+	if n.Dialect != "bedrock" {
+		n.out.Send(fmt.Appendf(nil, "event: %s\ndata: %s\n\n", name, data))
+		return
+	}
+	n.out.Send(Frame(data))
+}
+
+// failure returns the whole event that reports an error within a reply.
+func (n *renderer) failure() []byte {
+	if n.Dialect != "bedrock" {
+		return fmt.Appendf(nil, "event: error\ndata: %s\n\n", n.errorBody(n.a))
+	}
+	return Exception(n.a.Type, n.a.Message)
 }
 
 // render streams the reply: the prompt's usage at the start, a ping behind the
 // first block's beginning, the reply's usage at the end, as the vendor does.
-func render(s *fake.Stream, a Answer, id string, body []byte) {
-	u := a.Usage
-	model, _ := json.Marshal(modelOf(body))
-	s.Send(event("message_start", fmt.Appendf(nil, `{"type":"message_start","message":{"id":"msg_%s","type":"message",`+
+func (n *renderer) render() {
+	u := n.a.Usage
+	model, _ := json.Marshal(n.model)
+	n.event("message_start", fmt.Appendf(nil, `{"type":"message_start","message":{"id":"msg_%s","type":"message",`+
 		`"role":"assistant","model":%s,"content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":%d,`+
-		`"cache_creation_input_tokens":%d,"cache_read_input_tokens":%d,"output_tokens":1,"service_tier":"standard"}}}`,
-		id, model, u.Input, u.CacheWrite, u.CacheRead)))
-	for i, p := range a.Parts {
-		block(s, a, i, p)
+		`"cache_creation_input_tokens":%d,"cache_read_input_tokens":%d,"output_tokens":1,"service_tier":"standard",`+
+		`"cache_creation":{"ephemeral_5m_input_tokens":%d,"ephemeral_1h_input_tokens":0}}}}`,
+		n.id, model, u.Input, u.CacheWrite, u.CacheRead, u.CacheWrite))
+	for i, p := range n.a.Parts {
+		n.block(i, p)
 	}
-	reason := a.StopReason
+	reason := n.a.StopReason
 	if reason == "" {
-		reason = stopReason(a.Reason())
+		reason = stopReason(n.a.Reason())
 	}
-	s.Send(event("message_delta", fmt.Appendf(nil, `{"type":"message_delta","delta":{"stop_reason":%q,"stop_sequence":null},`+
+	n.event("message_delta", fmt.Appendf(nil, `{"type":"message_delta","delta":{"stop_reason":%q,"stop_sequence":null},`+
 		`"usage":{"input_tokens":%d,"cache_creation_input_tokens":%d,"cache_read_input_tokens":%d,"output_tokens":%d,`+
 		`"output_tokens_details":{"thinking_tokens":%d}}}`,
-		reason, u.Input, u.CacheWrite, u.CacheRead, u.Output, u.Reasoning)))
-	s.Send(event("message_stop", []byte(`{"type":"message_stop"}`)))
+		reason, u.Input, u.CacheWrite, u.CacheRead, u.Output, u.Reasoning))
+	n.event("message_stop", []byte(`{"type":"message_stop"}`))
 }
 
-func block(s *fake.Stream, a Answer, i int, p llm.Part) {
+func (n *renderer) block(i int, p llm.Part) {
 	start, kind, field, text := "", "", "", ""
 	switch v := p.(type) {
 	case llm.Text:
@@ -146,28 +206,28 @@ func block(s *fake.Stream, a Answer, i int, p llm.Part) {
 			text = ""
 		}
 	}
-	s.Send(event("content_block_start", fmt.Appendf(nil, `{"type":"content_block_start","index":%d,"content_block":%s}`, i, start)))
+	n.event("content_block_start", fmt.Appendf(nil, `{"type":"content_block_start","index":%d,"content_block":%s}`, i, start))
 	if i == 0 {
-		s.Send(event("ping", []byte(`{"type":"ping"}`)))
+		n.event("ping", []byte(`{"type":"ping"}`))
 	}
 	if kind == "input_json_delta" {
-		delta(s, i, kind, field, "")
+		n.delta(i, kind, field, "")
 	}
-	for _, piece := range a.Pieces(text) {
-		delta(s, i, kind, field, piece)
+	for _, piece := range n.a.Pieces(text) {
+		n.delta(i, kind, field, piece)
 	}
 	if kind == "thinking_delta" {
-		delta(s, i, "signature_delta", "signature", Sign(text))
+		n.delta(i, "signature_delta", "signature", Sign(text))
 	}
-	s.Send(event("content_block_stop", fmt.Appendf(nil, `{"type":"content_block_stop","index":%d}`, i)))
+	n.event("content_block_stop", fmt.Appendf(nil, `{"type":"content_block_stop","index":%d}`, i))
 }
 
-func delta(s *fake.Stream, i int, kind, field, piece string) {
-	b := append(make([]byte, 0, 128+len(piece)), "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":"...)
+func (n *renderer) delta(i int, kind, field, piece string) {
+	b := append(make([]byte, 0, 128+len(piece)), `{"type":"content_block_delta","index":`...)
 	b = strconv.AppendInt(b, int64(i), 10)
 	b = append(append(b, `,"delta":{"type":"`...), kind...)
 	b = append(append(append(b, `","`...), field...), `":`...)
-	s.Send(append(wire.AppendString(b, piece), "}}\n\n"...))
+	n.event("content_block_delta", append(wire.AppendString(b, piece), "}}"...))
 }
 
 // Sign returns the signature the server gives to thinking, which it wants to
@@ -175,14 +235,6 @@ func delta(s *fake.Stream, i int, kind, field, piece string) {
 func Sign(text string) string {
 	sum := sha256.Sum256([]byte("anthropictest:" + text))
 	return base64.StdEncoding.EncodeToString(sum[:])
-}
-
-func modelOf(body []byte) string {
-	var v struct {
-		Model string `json:"model"`
-	}
-	_ = json.Unmarshal(body, &v) // validated before
-	return v.Model
 }
 
 func stopReason(s llm.Stop) string {

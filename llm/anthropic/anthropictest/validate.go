@@ -1,16 +1,24 @@
 package anthropictest
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"image"
+	_ "image/gif" // the vendor reads these
+	_ "image/jpeg"
+	_ "image/png"
 	"regexp"
+	"slices"
 	"strings"
 )
 
 // request holds those fields of a request that are looked at.
 type request struct {
 	Model     string    `json:"model"`
+	Version   string    `json:"anthropic_version"`
+	Stream    bool      `json:"stream"`
 	MaxTokens int       `json:"max_tokens"`
 	System    contents  `json:"system"`
 	Tools     []tool    `json:"tools"`
@@ -55,6 +63,7 @@ type content struct {
 	Signature    string          `json:"signature"`
 	Data         string          `json:"data"`
 	ID           string          `json:"id"`
+	Name         string          `json:"name"`
 	Input        json.RawMessage `json:"input"`
 	ToolUseID    string          `json:"tool_use_id"`
 	Content      contents        `json:"content"`
@@ -68,7 +77,7 @@ type content struct {
 
 var (
 	goodID   = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
-	goodName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,128}$`)
+	goodName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`) // 128 on the vendor's own API
 )
 
 // objection is why a request is refused, in the vendor's words.
@@ -79,21 +88,27 @@ func (o objection) Error() string { return string(o) }
 func refuse(format string, args ...any) error { return objection(fmt.Sprintf(format, args...)) }
 
 // Validate returns the vendor's objection to a request, nil if there is none.
-func Validate(body []byte) error {
+func Validate(body []byte) error { return validate("", body) }
+
+func validate(dialect string, body []byte) error {
 	var r request
-	if err := decodeStrict(body, &r); err != nil {
+	if err := decodeStrict(dialect, body, &r); err != nil {
 		return err
 	}
 	switch {
-	case r.Model == "":
+	case dialect == "" && r.Model == "":
 		return refuse("model: Field required")
+	case dialect == "bedrock" && r.Version != "bedrock-2023-05-31", dialect == "vertex" && r.Version != "vertex-2023-10-16":
+		return refuse("anthropic_version: Field required")
+	case dialect != "bedrock" && !r.Stream:
+		return refuse("stream: the fake answers streams only")
 	case r.MaxTokens < 1:
 		return refuse("max_tokens: Input should be greater than or equal to 1")
 	case len(r.Messages) == 0:
 		return refuse("messages: at least one message is required")
 	}
 	for _, check := range []func(*request) error{
-		checkThinking, checkTools, checkRoles, checkBlocks, checkPairs, checkMarkers,
+		checkThinking, checkTools, checkRoles, checkBlocks, checkImages, checkPairs, checkMarkers,
 	} {
 		if err := check(&r); err != nil {
 			return err
@@ -102,16 +117,30 @@ func Validate(body []byte) error {
 	return nil
 }
 
-func decodeStrict(body []byte, into *request) error {
+// fields returns what a request may hold beside what every dialect takes.
+func fields(dialect string) []string {
+	switch dialect {
+	case "bedrock":
+		return []string{"anthropic_version", "anthropic_beta"}
+	case "vertex":
+		return []string{"anthropic_version", "stream"}
+	}
+	return []string{"model", "stream"}
+}
+
+func decodeStrict(dialect string, body []byte, into *request) error {
 	var top map[string]json.RawMessage
 	if err := json.Unmarshal(body, &top); err != nil {
 		return refuse("the request body is not valid JSON: %v", err)
 	}
 	for field := range top {
 		switch field {
-		case "model", "max_tokens", "stream", "system", "tools", "messages", "thinking", "output_config",
+		case "max_tokens", "system", "tools", "messages", "thinking", "output_config",
 			"stop_sequences", "tool_choice", "temperature", "top_k", "top_p", "metadata", "service_tier":
 		default:
+			if slices.Contains(fields(dialect), field) {
+				continue
+			}
 			return refuse("%s: Extra inputs are not permitted", field)
 		}
 	}
@@ -146,7 +175,7 @@ func checkTools(r *request) error {
 	for i, t := range r.Tools {
 		switch {
 		case !goodName.MatchString(t.Name):
-			return refuse("tools.%d.custom.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'", i)
+			return refuse("tools.%d.custom.name: String should match pattern '^[a-zA-Z0-9_-]{1,64}$'", i)
 		case seen[t.Name]:
 			return refuse("tools: Tool names must be unique.")
 		case t.InputSchema.Type != "object":
@@ -213,6 +242,8 @@ func checkBlock(at string, b content, role string) error {
 			return refuse("%s: `tool_use` blocks can only be in `assistant` messages", at)
 		case !goodID.MatchString(b.ID):
 			return refuse("%s.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'", at)
+		case !goodName.MatchString(b.Name):
+			return refuse("%s.tool_use.name: String should match pattern '^[a-zA-Z0-9_-]{1,64}$'", at)
 		case len(b.Input) == 0 || b.Input[0] != '{':
 			return refuse("%s.tool_use.input: Input should be a valid dictionary", at)
 		}
@@ -242,6 +273,31 @@ func checkImage(at string, b content) error {
 	}
 	if raw, err := base64.StdEncoding.DecodeString(b.Source.Data); err != nil || len(raw) == 0 {
 		return refuse("%s.image.source.base64: invalid base64 data", at)
+	}
+	return nil
+}
+
+// checkImages holds the limits of one image and of many.
+func checkImages(r *request) error {
+	var all []content
+	for _, m := range r.Messages {
+		for _, b := range m.Content {
+			all = append(append(all, b), b.Content...)
+		}
+	}
+	all = slices.DeleteFunc(all, func(b content) bool { return b.Type != "image" })
+	limit := 8000
+	if len(all) > 20 {
+		limit = 2000
+	}
+	for _, b := range all {
+		if len(b.Source.Data) > 5<<20 {
+			return refuse("image exceeds 5 MB maximum: %d bytes > 5242880 bytes", len(b.Source.Data))
+		}
+		raw, _ := base64.StdEncoding.DecodeString(b.Source.Data) // checked before
+		if c, _, err := image.DecodeConfig(bytes.NewReader(raw)); err == nil && max(c.Width, c.Height) > limit {
+			return refuse("At least one of the image dimensions exceed max allowed size: %d pixels", limit)
+		}
 	}
 	return nil
 }

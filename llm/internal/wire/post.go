@@ -48,6 +48,9 @@ type Reply struct {
 // classify makes an error of any other answer. The error is an [*llm.Error].
 func (p Post) Send(ctx context.Context, classify func(status int, body []byte) *llm.Error) (*Reply, error) {
 	header, err := p.header(ctx)
+	if err != nil && ctx.Err() != nil {
+		return nil, &llm.Error{Kind: llm.KindCancelled, Provider: p.Provider, Err: context.Cause(ctx)}
+	}
 	if err != nil {
 		return nil, &llm.Error{Kind: llm.KindAuth, Provider: p.Provider, Message: "no API key: " + err.Error(), Err: err}
 	}
@@ -133,7 +136,7 @@ func (r *Reply) Complete(err error) error {
 // RequestID returns the vendor's id of the exchange, or that of the gateway in
 // front of it; "" if there is none.
 func (r *Reply) RequestID() string {
-	for _, name := range []string{"X-Request-Id", "Request-Id", "X-Generation-Id", "Cf-Ray"} {
+	for _, name := range []string{"X-Request-Id", "Request-Id", "X-Generation-Id", "X-Amzn-Requestid", "Cf-Ray"} {
 		if id := r.Header.Get(name); id != "" {
 			return id
 		}
@@ -141,7 +144,8 @@ func (r *Reply) RequestID() string {
 	return ""
 }
 
-// failure says why the exchange broke: by us, by one of our deadlines, or by
+// failure says why the exchange broke: by us, by one of our deadlines, by a
+// transport that knows, such as one that signs and found no credentials, or by
 // the other side, which is kind.
 func (r *Reply) failure(err error, kind llm.Kind) error {
 	if e := context.Cause(r.parent); e != nil {
@@ -150,6 +154,12 @@ func (r *Reply) failure(err error, kind llm.Kind) error {
 	var timeout *llm.Error
 	if errors.As(context.Cause(r.ctx), &timeout) {
 		return timeout
+	}
+	var known *llm.Error
+	if errors.As(err, &known) {
+		own := *known
+		own.Provider = r.provider
+		return &own
 	}
 	return &llm.Error{Kind: kind, Provider: r.provider, Err: err}
 }

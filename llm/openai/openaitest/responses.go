@@ -62,7 +62,7 @@ func (s *Responses) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	id := hex.EncodeToString(sum[:12])
 	w.Header().Set("X-Request-Id", "req_"+id)
 	var req responseRequest
-	e := refused(r, "/responses", s.Key)
+	e := refused(r, "/responses", "", s.Key)
 	if e == nil {
 		e = objected(checkResponses(body, &req))
 	}

@@ -22,34 +22,43 @@ import (
 // Answer is what the server does with one request.
 type Answer = fake.Answer
 
-// Server is an [http.Handler] that answers POST .../chat/completions. A request
-// the vendor would refuse is answered with status 400 and never reaches
-// Answer. Safe for concurrent use if Answer is.
+// Server is an [http.Handler] that answers POST .../chat/completions, and GET
+// requests for its models. A request the vendor would refuse is answered with
+// status 400 and never reaches Answer. Safe for concurrent use if Answer is.
 type Server struct {
 	// Answer decides what to do with a request; nil: an empty reply.
 	Answer func(r *http.Request, body []byte) Answer
 	// Key is the API key to insist on; empty: any or none will do.
 	Key string
-	// Habits are those of an imitator; the zero value is OpenAI.
+	// Dialect names the server that this one is, as openai.Dialects does. It
+	// wants what that server wants, and refuses what it refuses. Empty: OpenAI,
+	// with a mild eye on thoughts.
+	Dialect string
+	// Habits are those of an imitator; the zero value is those of Dialect.
 	Habits Habits
+	// Models are what it has to offer. It tells no more of them than Dialect does.
+	Models []llm.Info
 
 	active fake.Gauge
 }
 
 // Habits are what servers do differently.
 type Habits struct {
-	Reasoning   string // field of the reasoning: "reasoning_content" (the default), "reasoning" or "reasoning_details"
-	Comments    bool   // ": OPENROUTER PROCESSING" before the first event
-	NoUsage     bool   // no usage at all
-	ChoiceUsage bool   // usage within the last choice
-	NoDone      bool   // no "[DONE]"
-	NoIDs       bool   // calls have no ids
-	SameIDs     bool   // ids are counted anew in every reply
-	NoIndex     bool   // tool deltas have no index
-	WholeCalls  bool   // a call comes in one delta
-	ObjectArgs  bool   // arguments are an object; only with WholeCalls
-	DoubleArgs  bool   // arguments are a string of a string; only with WholeCalls
-	NotStreamed bool   // the reply is one JSON object
+	// Reasoning is the field of thoughts: "reasoning_content" (the default),
+	// "reasoning", "reasoning_details", "parts" of the content, or "none".
+	Reasoning    string
+	Comments     bool // ": OPENROUTER PROCESSING" before the first event
+	NoUsage      bool // no usage at all
+	ChoiceUsage  bool // usage within the last choice
+	NoDone       bool // no "[DONE]"
+	NoIDs        bool // calls have no ids
+	SameIDs      bool // ids are counted anew in every reply
+	NoIndex      bool // tool deltas have no index
+	WholeCalls   bool // a call comes in one delta
+	ObjectArgs   bool // arguments are an object; only with WholeCalls
+	DoubleArgs   bool // arguments are a string of a string; only with WholeCalls
+	GrammarCalls bool // the name is among the arguments, as old TGI has it; only with WholeCalls
+	NotStreamed  bool // the reply is one JSON object
 }
 
 // Start serves s on a local port until the test ends and returns the base URL,
@@ -73,6 +82,11 @@ func (s *Server) InFlight() int { return s.active.Value() }
 // ServeHTTP implements [http.Handler].
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer s.active.Enter()()
+	rules := rulesOf(s.Dialect)
+	if r.Method == http.MethodGet {
+		s.serveModels(w, r)
+		return
+	}
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return
@@ -81,31 +95,41 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	id := hex.EncodeToString(sum[:12])
 	w.Header().Set("X-Request-Id", "req_"+id)
 	var req request
-	e := refused(r, "/chat/completions", s.Key)
+	e := refused(r, "/chat/completions", rules.keyHeader, s.Key)
 	if e == nil {
-		e = objected(validate(body, &req))
+		e = objected(rules.validate(body, &req))
 	}
-	a, ok := fake.Decide(w, r, body, e, s.Answer, fail)
+	a, ok := fake.Decide(w, r, body, e, s.Answer, func(w http.ResponseWriter, a Answer) {
+		a.Body = string(rules.errorBody(a))
+		fail(w, a)
+	})
 	if !ok {
 		return
 	}
-	rn := renderer{a: a, habits: s.Habits, id: id, model: req.Model, usage: req.StreamOptions.IncludeUsage}
+	rn := renderer{a: a, habits: s.Habits, id: id, model: req.Model, usage: req.StreamOptions.IncludeUsage || rules.usage}
+	if rn.habits == (Habits{}) {
+		rn.habits = rules.habits
+	}
 	if s.Habits.NotStreamed || !req.Stream {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write(rn.whole())
 		return
 	}
-	rn.s = fake.NewStream(w, r, a, fmt.Appendf(nil, "data: %s\n\n", errorBody(a)))
+	rn.s = fake.NewStream(w, r, a, fmt.Appendf(nil, "data: %s\n\n", rules.errorBody(a)))
 	rn.stream()
 }
 
 // refused returns the answer to a request for another path or with a wrong
 // key, nil if it may pass.
-func refused(r *http.Request, path, key string) *Answer {
+func refused(r *http.Request, path, keyHeader, key string) *Answer {
+	sent := r.Header.Get(keyHeader)
+	if keyHeader == "" {
+		sent = strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+	}
 	switch {
 	case r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, path):
 		return &Answer{Status: 404, Type: "invalid_request_error", Message: "Invalid URL (" + r.Method + " " + r.URL.Path + ")"}
-	case key != "" && r.Header.Get("Authorization") != "Bearer "+key:
+	case key != "" && sent != key:
 		return &Answer{Status: 401, Type: "invalid_request_error", Code: "invalid_api_key", Message: "Incorrect API key provided."}
 	}
 	return nil
@@ -213,6 +237,9 @@ func (n *renderer) part(p llm.Part) {
 func (n *renderer) reasoning(v llm.Reasoning) {
 	for _, s := range n.a.Pieces(v.Text) {
 		switch n.habits.Reasoning {
+		case "none":
+		case "parts":
+			n.delta(`"content":[{"type":"thinking","thinking":[{"type":"text","text":` + quote(s) + `}]}]`)
 		case "reasoning_details":
 			n.delta(`"reasoning":` + quote(s) + `,"reasoning_details":[{"type":"reasoning.text","text":` + quote(s) + `,"format":"fake","index":0}]`)
 		case "reasoning":
@@ -241,6 +268,10 @@ func (n *renderer) call(c llm.Call) {
 		position = ""
 	}
 	args := fake.ArgText(c)
+	if text, ok := grammar(c.Name, args); ok && n.habits.GrammarCalls {
+		n.delta(`"tool_calls":{` + position + n.callID(c, index) + `"type":"function","function":{"name":null,"arguments":` + quote(text) + `}}`)
+		return
+	}
 	open := position + n.callID(c, index) + `"type":"function","function":{"name":` + quote(c.Name) + `,"arguments":`
 	if n.habits.WholeCalls {
 		n.delta(`"tool_calls":[{` + open + n.wholeArgs(args) + `}}]`)
@@ -250,6 +281,16 @@ func (n *renderer) call(c llm.Call) {
 	for _, s := range n.a.Pieces(args) {
 		n.delta(`"tool_calls":[{` + position + `"function":{"arguments":` + quote(s) + `}}]`)
 	}
+}
+
+// grammar returns what a model writes that is bound to a grammar of its tools.
+func grammar(name, args string) (string, bool) {
+	var fields map[string]any
+	if json.Unmarshal([]byte(args), &fields) != nil {
+		return "", false
+	}
+	fields["_name"] = name
+	return string(marshal(map[string]any{"function": fields})), true
 }
 
 func (n *renderer) callID(c llm.Call, index int) string {
@@ -264,7 +305,7 @@ func (n *renderer) callID(c llm.Call, index int) string {
 
 func (n *renderer) wholeArgs(args string) string {
 	switch {
-	case n.habits.ObjectArgs:
+	case n.habits.ObjectArgs && json.Valid([]byte(args)):
 		return args
 	case n.habits.DoubleArgs:
 		return quote(quote(args))

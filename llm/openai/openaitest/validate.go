@@ -45,6 +45,16 @@ type message struct {
 		Text      string `json:"text"`
 		Signature string `json:"signature"`
 	} `json:"reasoning_details"`
+
+	fields map[string]json.RawMessage // all of them
+}
+
+func (m *message) UnmarshalJSON(b []byte) error {
+	type plain message
+	if err := json.Unmarshal(b, (*plain)(m)); err != nil {
+		return err
+	}
+	return json.Unmarshal(b, &m.fields)
 }
 
 type part struct {
@@ -68,10 +78,10 @@ func (o objection) Error() string { return string(o) }
 func refuse(format string, args ...any) error { return objection(fmt.Sprintf(format, args...)) }
 
 // Validate returns the vendor's objection to a request, nil if there is none.
-func Validate(body []byte) error { return validate(body, &request{}) }
+func Validate(body []byte) error { return ValidateAs("", body) }
 
-func validate(body []byte, r *request) error {
-	if err := decodeStrict(body, r); err != nil {
+func (rules rules) validate(body []byte, r *request) error {
+	if err := rules.decode(body, r); err != nil {
 		return err
 	}
 	switch {
@@ -90,19 +100,19 @@ func validate(body []byte, r *request) error {
 			return err
 		}
 	}
-	return checkPairs(r.Messages)
+	if err := checkPairs(r.Messages); err != nil {
+		return err
+	}
+	return rules.history(r)
 }
 
-func decodeStrict(body []byte, r *request) error {
+func (rules rules) decode(body []byte, r *request) error {
 	var top map[string]json.RawMessage
 	if err := json.Unmarshal(body, &top); err != nil {
 		return refuse("We could not parse the JSON body of your request.")
 	}
 	for field := range top {
-		switch field {
-		case "model", "stream", "stream_options", "messages", "tools", "tool_choice", "parallel_tool_calls", "max_tokens",
-			"max_completion_tokens", "reasoning_effort", "prompt_cache_key", "temperature", "top_p", "stop", "user", "store", "metadata":
-		default:
+		if !rules.takes(field) {
 			return refuse("Unrecognized request argument supplied: %s", field)
 		}
 	}
@@ -168,6 +178,7 @@ func checkContent(i int, m message) error {
 	for j, p := range parts {
 		switch {
 		case p.Type == "text":
+		case p.Type == "thinking" && m.Role == "assistant":
 		case p.Type != "image_url":
 			return refuse("Invalid value: '%s'. Supported values are: 'text' and 'image_url'.", p.Type)
 		case m.Role != "user":

@@ -1,0 +1,165 @@
+package cost
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/loop"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/llm/router"
+)
+
+// Turn is a recorded request, as far as a router looks at it, and the tokens
+// that its answer took.
+type Turn struct {
+	Features router.Features
+	Loop     bool // it goes on with the results of calls of the same run
+	Usage    llm.Usage
+	Dollars  float64 // what it did cost
+	Unpriced bool
+	At       time.Time
+}
+
+// Turns folds the events of one session, in order and from its start, and
+// returns what was asked and answered, as the router sees it. Events that a
+// fork has copied are left out.
+func Turns(session string, events iter.Seq2[event.Event, error], m *router.Model) ([]Turn, error) {
+	var state loop.State
+	var turns []Turn
+	var asked llm.Request
+	for e, err := range events {
+		if err != nil {
+			return turns, err
+		}
+		switch b := e.Body.(type) {
+		case event.Asked:
+			asked = state.Request()
+		case event.Replied:
+			if e.Session != session {
+				break
+			}
+			turns = append(turns, Turn{
+				Features: m.Features(asked), Loop: asked.Pin != "",
+				Usage: b.Usage, Dollars: b.Cost, Unpriced: b.Unpriced, At: e.Time,
+			})
+		}
+		if err := state.Apply(e); err != nil {
+			return turns, fmt.Errorf("session %s: %w", session, err)
+		}
+	}
+	return turns, nil
+}
+
+// Outcome is what a strategy would have cost.
+type Outcome struct {
+	Strategy string  `json:"strategy"`
+	Dollars  float64 `json:"dollars"`
+	Turns    int     `json:"turns"`
+	Local    int     `json:"local"`              // turns answered by a local model
+	Unpriced int     `json:"unpriced,omitempty"` // turns of models whose price is not known
+	Nobody   int     `json:"nobody,omitempty"`   // turns that no model could have answered
+	Rules    []Share `json:"rules,omitempty"`    // what decided, the most frequent first
+}
+
+// Share is what one rule decided.
+type Share struct {
+	Rule    string  `json:"rule"`
+	Turns   int     `json:"turns"`
+	Cloud   int     `json:"cloud"` // turns it sent to models that are not local
+	Dollars float64 `json:"dollars"`
+}
+
+// Recorded is what the turns did cost.
+func Recorded(turns []Turn) Outcome {
+	o := Outcome{Strategy: "as it was", Turns: len(turns)}
+	for _, t := range turns {
+		o.Dollars += t.Dollars
+		if t.Unpriced {
+			o.Unpriced++
+		}
+	}
+	return o
+}
+
+// Suppose returns what the turns, of one session after the other, would have
+// cost with a router, if all its routes were always to be had. Every turn takes
+// the tokens it took, at the price of its day; a local model whose price is not
+// known costs nothing. What a cache would have held is not guessed: tokens
+// count as cached where they did when it was recorded.
+func Suppose(strategy string, turns []Turn, m *router.Model) Outcome {
+	o := Outcome{Strategy: strategy, Turns: len(turns)}
+	infos := map[string]router.Route{}
+	for _, r := range m.Routes {
+		infos[r.Name] = r
+	}
+	pin := ""
+	shares := map[string]*Share{}
+	for _, t := range turns {
+		f := t.Features
+		if f.Pin = pin; !t.Loop {
+			f.Pin = ""
+		}
+		d := m.Decide(f, router.View{At: t.At})
+		if len(d.Use) == 0 {
+			o.Nobody++
+			continue
+		}
+		r := infos[d.Use[0]]
+		pin = r.Model.Info().Route()
+		o.count(t, r, share(shares, d.Rule))
+	}
+	for _, s := range shares {
+		o.Rules = append(o.Rules, *s)
+	}
+	slices.SortFunc(o.Rules, func(a, b Share) int { return cmp.Or(cmp.Compare(b.Turns, a.Turns), cmp.Compare(a.Rule, b.Rule)) })
+	return o
+}
+
+func share(shares map[string]*Share, rule string) *Share {
+	if shares[rule] == nil {
+		shares[rule] = &Share{Rule: rule}
+	}
+	return shares[rule]
+}
+
+// count adds a turn that the route answers, by the rule of s.
+func (o *Outcome) count(t Turn, r router.Route, s *Share) {
+	price, known := r.Model.Info().Prices.At(t.At)
+	dollars := price.Cost(t.Usage)
+	o.Dollars += dollars
+	s.Dollars += dollars
+	s.Turns++
+	if r.Local {
+		o.Local++
+	} else {
+		s.Cloud++
+	}
+	if !known && !r.Local {
+		o.Unpriced++
+	}
+}
+
+// Warnings say in words what a report of a router must not hide: a rule that
+// sends everything to the cloud, and turns nobody could have answered.
+func (o Outcome) Warnings() []string {
+	var out []string
+	for _, s := range o.Rules {
+		switch {
+		case s.Turns == o.Turns && s.Cloud == s.Turns:
+			out = append(out, fmt.Sprintf("the rule %q sends all %d turns to the cloud: this is cloud only by another name", s.Rule, s.Turns))
+		case o.Local == 0 && s.Cloud > 0:
+			out = append(out, fmt.Sprintf("the rule %q sends %d of %d turns to the cloud, and no other rule keeps any", s.Rule, s.Cloud, o.Turns))
+		}
+	}
+	if o.Nobody > 0 {
+		out = append(out, fmt.Sprintf("%d of %d turns could have been answered by nobody: they hold secrets or do not fit", o.Nobody, o.Turns))
+	}
+	if o.Unpriced > 0 {
+		out = append(out, fmt.Sprintf("the price of %d turns is not known; they count as nothing", o.Unpriced))
+	}
+	return out
+}

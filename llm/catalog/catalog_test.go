@@ -1,0 +1,212 @@
+package catalog
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/inspan/inspan/llm"
+)
+
+func TestRowsAreSane(t *testing.T) {
+	seen := map[string]bool{}
+	for _, r := range rows() {
+		name := r.vendor + "/" + r.model
+		if seen[name] {
+			t.Errorf("%s is there twice", name)
+		}
+		seen[name] = true
+		if r.maxOutput <= 0 || r.window < r.maxOutput {
+			t.Errorf("%s: window %d, output %d", name, r.window, r.maxOutput)
+		}
+		info := Find(r.vendor, r.model)
+		if info.Window != r.window || info.MaxOutput != r.maxOutput || !info.Images {
+			t.Errorf("%s is not found under its own name: %+v", name, info)
+		}
+		before := "-"
+		for i, p := range info.Prices {
+			if i > 0 && p.From <= before || p.From != "" && !isDay(p.From) || i == 0 && p.From != "" {
+				t.Errorf("%s: %q follows %q", name, p.From, before)
+			}
+			before = p.From
+			sane(t, name, p)
+			if (p.Long == nil) != (p.Above == 0) || p.Above >= r.window {
+				t.Errorf("%s: above %d, long %v", name, p.Above, p.Long)
+			}
+			if l := p.Long; l != nil {
+				sane(t, name, *l)
+				if l.Input <= p.Input || l.CacheRead <= p.CacheRead || l.CacheWrite <= p.CacheWrite || l.Output <= p.Output {
+					t.Errorf("%s: long prompts are no dearer: %+v, %+v", name, p, *l)
+				}
+			}
+		}
+		if len(info.Prices) == 0 {
+			t.Errorf("%s has no price", name)
+		}
+	}
+}
+
+func isDay(s string) bool {
+	_, err := time.Parse(time.DateOnly, s)
+	return err == nil
+}
+
+func sane(t *testing.T, name string, p llm.Price) {
+	t.Helper()
+	if p.CacheRead <= 0 || p.CacheRead > p.Input || p.CacheWrite < p.Input || p.CacheWrite > 2*p.Input || p.Output <= p.Input {
+		t.Errorf("%s: odd price %+v", name, p)
+	}
+}
+
+// TestChanges holds what a million tokens cost on the day before a change and on
+// the day of it.
+func TestChanges(t *testing.T) {
+	m := 1_000_000
+	for _, c := range []struct {
+		vendor, id  string
+		day         string
+		usage       llm.Usage
+		before, now float64
+	}{
+		{"gemini", "gemini-4-argon", "2026-12-01", llm.Usage{Input: m, Output: m}, 12, 24},
+		{"gemini", "gemini-3.6-flash", "2027-01-01", llm.Usage{Input: m, Output: m}, 4.5, 9},
+		{"gemini", "gemini-3.7-flash", "2027-01-01", llm.Usage{CacheRead: m}, 0.075, 0.15},
+		{"gemini", "gemini-3.8-flash", "2027-01-01", llm.Usage{Input: m}, 0.75, 1.5},
+		{"anthropic", "claude-sonnet-5-5", "2026-10-07", llm.Usage{CacheRead: m}, 0.2, 0.1},
+		{"anthropic", "claude-sonnet-5-5", "2026-10-07", llm.Usage{Input: m}, 2, 2},
+	} {
+		change, err := time.Parse(time.DateOnly, c.day)
+		if err != nil {
+			t.Fatal(err)
+		}
+		prices := Find(c.vendor, c.id).Prices
+		before, _ := prices.At(change.Add(-time.Second))
+		now, _ := prices.At(change)
+		if before.Cost(c.usage) != c.before || now.Cost(c.usage) != c.now {
+			t.Errorf("%s at %s: %v, then %v, want %v, then %v", c.id, c.day, before.Cost(c.usage), now.Cost(c.usage), c.before, c.now)
+		}
+	}
+}
+
+// TestLongPrompts holds what the last prompt of the ordinary price costs, and
+// one with a token more.
+func TestLongPrompts(t *testing.T) {
+	for _, c := range []struct {
+		vendor, id          string
+		above               int
+		input, output       float64
+		longInput, longOut  float64
+		cacheRead, longRead float64
+	}{
+		{"anthropic", "claude-haiku-5-5", 100_000, 0.1, 0.5, 0.5, 2.5, 0.01, 0.05},
+		{"openai", "gpt-6-sol", 272_000, 2, 10, 4, 15, 0.2, 0.4},
+		{"openai", "gpt-6-luna", 272_000, 0.1, 0.5, 0.2, 0.75, 0.01, 0.02},
+		{"openai", "gpt-5.4", 272_000, 2.5, 15, 5, 22.5, 0.25, 0.5},
+		{"gemini", "gemini-3.1-pro-preview", 200_000, 2, 12, 4, 18, 0.2, 0.4},
+		{"gemini", "gemini-2.5-pro", 200_000, 1.25, 10, 2.5, 15, 0.125, 0.25},
+	} {
+		p, ok := Find(c.vendor, c.id).Prices.At(time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC))
+		if !ok {
+			t.Fatalf("%s has no price", c.id)
+		}
+		got := []float64{
+			p.Cost(llm.Usage{Input: c.above}) / float64(c.above) * 1e6,
+			p.Cost(llm.Usage{Input: c.above + 1}) / float64(c.above+1) * 1e6,
+			p.Cost(llm.Usage{CacheRead: c.above}) / float64(c.above) * 1e6,
+			p.Cost(llm.Usage{CacheRead: c.above + 1}) / float64(c.above+1) * 1e6,
+			p.Output, p.Long.Output,
+		}
+		want := []float64{c.input, c.longInput, c.cacheRead, c.longRead, c.output, c.longOut}
+		if diff := cmp.Diff(want, got, cmp.Comparer(near)); diff != "" {
+			t.Errorf("%s:\n%s", c.id, diff)
+		}
+	}
+	for _, id := range []string{"gpt-5", "gpt-5-2025-08-07"} {
+		if p := Find("openai", id).Prices[0]; p.Long != nil {
+			t.Errorf("%s has a price for long prompts: %+v", id, p)
+		}
+	}
+	if p := Find("gemini", "gemini-4-argon").Prices[0]; p.Long != nil {
+		t.Errorf("gemini-4-argon has a price for long prompts: %+v", p)
+	}
+}
+
+func near(a, b float64) bool { return a-b < 1e-9 && b-a < 1e-9 }
+
+func TestFind(t *testing.T) {
+	for _, c := range []struct {
+		vendor, id string
+		window     int
+		input      float64
+		images     bool
+	}{
+		{"anthropic", "claude-opus-5-5", 1_000_000, 4, true},
+		{"anthropic", "claude-opus-5", 1_000_000, 5, true},
+		{"anthropic", "claude-opus-5-20260724", 1_000_000, 5, true},
+		{"anthropic", "claude-haiku-4-5-20251001", 200_000, 1, true},
+		{"anthropic", "claude-opus-5-7", 0, 0, true},
+		{"anthropic", "claude-opus-5-7-20270101", 0, 0, true},
+		{"anthropic", "claude-opus-5-5-fast", 0, 0, true},
+		{"anthropic", "claude-opus-5-5-2026010", 0, 0, true},
+		{"anthropic", "kimi-k3", 0, 0, false},
+		{"anthropic", "gpt-5", 0, 0, false},
+		{"anthropic", "", 0, 0, false},
+
+		{"anthropic", "us.anthropic.claude-sonnet-5-5-20260930-v1:0", 1_000_000, 2.2, true},
+		{"anthropic", "global.anthropic.claude-sonnet-5-5-20260930-v1:0", 1_000_000, 2, true},
+		{"anthropic", "anthropic.claude-opus-4-6-v1", 1_000_000, 5.5, true},
+		{"anthropic", "us-gov.anthropic.claude-haiku-4-5-20251001-v1:0:200k", 200_000, 1.1, true},
+		{"anthropic", "apac.anthropic.claude-opus-4-8", 1_000_000, 5.5, true},
+		{"anthropic", "arn:aws:bedrock:eu-west-1:123456789012:inference-profile/global.anthropic.claude-opus-5-5", 1_000_000, 4, true},
+		{"anthropic", "arn:aws:bedrock:eu-west-1:123456789012:application-inference-profile/abc123", 0, 0, false},
+		{"anthropic", "us.anthropic.claude-opus-5-7-v1:0", 0, 0, true},
+		{"anthropic", "anthropic.titan-v1", 0, 0, false},
+		{"anthropic", "claude-sonnet-5-5@20260930", 1_000_000, 2, true},
+		{"anthropic", "claude-opus-4-8@default", 1_000_000, 5, true},
+		{"anthropic", "claude-opus-4-8@2026", 0, 0, true},
+		{"anthropic", "claude-opus-4-8-v1:0", 0, 0, true},
+
+		{"openai", "gpt-5", 400_000, 1.25, true},
+		{"openai", "gpt-5-2025-08-07", 400_000, 1.25, true},
+		{"openai", "gpt-6-sol-2026-09-01", 1_050_000, 2, true},
+		{"openai", "gpt-5.4", 1_050_000, 2.5, true},
+		{"openai", "gpt-5-mini", 0, 0, false},
+		{"openai", "gpt-5.1", 0, 0, false},
+		{"openai", "gpt-5-20250807", 0, 0, false},
+		{"openai", "models/gpt-5", 0, 0, false},
+		{"openai", "claude-opus-5-5", 0, 0, false},
+
+		{"gemini", "gemini-4-argon", 1_048_576, 2, true},
+		{"gemini", "models/gemini-3.8-flash", 1_048_576, 0.75, true},
+		{"gemini", "gemini-3.5-flash-lite", 1_048_576, 0.3, true},
+		{"gemini", "gemini-3.1-pro-preview-customtools", 1_048_576, 2, true},
+		{"gemini", "gemini-2.5-flash-001", 1_048_576, 0.3, true},
+		{"gemini", "gemini-2.5-flash-image", 0, 0, true},
+		{"gemini", "gemini-2.5-flash-lite-image-preview", 0, 0, true},
+		{"gemini", "gemini-4", 0, 0, true},
+		{"gemini", "gemini-flash-latest", 0, 0, true},
+		{"gemini", "gemma-4-31b-it", 0, 0, false},
+
+		{"", "claude-opus-5-5", 0, 0, false},
+		{"mistral", "gpt-5", 0, 0, false},
+	} {
+		info := Find(c.vendor, c.id)
+		price := 0.0
+		if len(info.Prices) > 0 {
+			price = info.Prices[0].Input
+		}
+		if info.Window != c.window || price != c.input || info.Images != c.images {
+			t.Errorf("Find(%q, %q) = window %d, input %v, images %v, want %d, %v, %v", c.vendor, c.id, info.Window, price, info.Images, c.window, c.input, c.images)
+		}
+	}
+}
+
+// TestNothingIsShared holds that what a caller does to an Info harms no other.
+func TestNothingIsShared(t *testing.T) {
+	first := Find("anthropic", "claude-haiku-5-5")
+	first.Prices[0].Input, first.Prices[0].Long.Input = 99, 99
+	if again := Find("anthropic", "claude-haiku-5-5"); again.Prices[0].Input != 0.1 || again.Prices[0].Long.Input != 0.5 {
+		t.Errorf("the book was changed: %+v", again.Prices[0])
+	}
+}

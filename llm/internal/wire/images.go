@@ -1,0 +1,83 @@
+package wire
+
+import (
+	"encoding/base64"
+	"slices"
+
+	"github.com/inspan/inspan/llm"
+)
+
+// Images bound the images of one request. One beyond them would make the vendor
+// refuse it, and every later one with it.
+type Images struct {
+	Count int // most images; 0: any number
+	Bytes int // of all of them, in base64; 0: any
+	// Fits reports whether the vendor takes an image by itself; nil: any.
+	Fits func(llm.Image) bool
+}
+
+const noImage = "[An image was here. It is no longer sent.]"
+
+// Trim replaces by a word each image that the vendor refuses, and the oldest
+// ones of too many. Whenever a conversation passes a limit, a quarter goes at
+// once: each cut changes the prefix that the vendor has cached.
+func (m Images) Trim(turns []Turn) {
+	var sizes []int // 0 for one that does not go
+	eachImage(turns, func(v llm.Image) bool {
+		size := base64.StdEncoding.EncodedLen(len(v.Data))
+		if m.Bytes > 0 && size > m.Bytes || m.Fits != nil && !m.Fits(v) {
+			size = 0
+		}
+		sizes = append(sizes, size)
+		return true
+	})
+	first := m.first(sizes)
+	n := -1
+	eachImage(turns, func(llm.Image) bool {
+		n++
+		return n >= first && sizes[n] > 0
+	})
+}
+
+// first returns the index of the oldest image that stays.
+func (m Images) first(sizes []int) int {
+	first, bytes := 0, 0
+	beyond := func(count, share int) bool {
+		return m.Count > 0 && count > m.Count*share/4 || m.Bytes > 0 && bytes > m.Bytes/4*share
+	}
+	for i, size := range sizes {
+		if bytes += size; !beyond(i-first+1, 4) {
+			continue
+		}
+		for first < i && beyond(i-first+1, 3) {
+			bytes -= sizes[first]
+			first++
+		}
+	}
+	return first
+}
+
+// eachImage asks keep about every image in its order and replaces those that
+// don't stay. The parts of results are shared with the request and are copied.
+func eachImage(turns []Turn, keep func(llm.Image) bool) {
+	for i, t := range turns {
+		for j, r := range t.Results {
+			t.Results[j].Parts = withImages(r.Parts, keep)
+		}
+		turns[i].Parts = withImages(t.Parts, keep)
+	}
+}
+
+func withImages(parts []llm.Part, keep func(llm.Image) bool) []llm.Part {
+	out := parts
+	for i, p := range parts {
+		if v, ok := p.(llm.Image); !ok || keep(v) {
+			continue
+		}
+		if &out[0] == &parts[0] {
+			out = slices.Clone(parts)
+		}
+		out[i] = llm.Text{Text: noImage}
+	}
+	return out
+}

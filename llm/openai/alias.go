@@ -1,0 +1,46 @@
+package openai
+
+import (
+	"crypto/sha256"
+	"strings"
+
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/llm/internal/wire"
+)
+
+// aliases are the names of tools and the ids of calls as a server wants them,
+// for one request.
+type aliases struct {
+	names, ids *wire.Aliases
+}
+
+// newAliases returns those of a request; ids is the rule of the ids of calls.
+func newAliases(req llm.Request, ids func(string) string) *aliases {
+	return &aliases{names: wire.ToolNames(req, wire.ToolName), ids: wire.NewAliases(ids)}
+}
+
+// name returns the name of our tool on the wire.
+func (a *aliases) name(ours string) string { return a.names.Theirs(ours) }
+
+// ours returns the tool that has the name on the wire.
+func (a *aliases) ours(name string) string { return a.names.Ours(name) }
+
+// id returns the id of our call on the wire.
+func (a *aliases) id(ours string) string { return a.ids.Theirs(ours) }
+
+func idUpTo40(id string) string { return wire.ShortID(id, 40) }
+func idUpTo64(id string) string { return wire.ShortID(id, 64) }
+
+// nineLetters is the rule of Mistral.
+func nineLetters(id string) string {
+	const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+	if len(id) == 9 && strings.IndexFunc(id, func(r rune) bool { return !strings.ContainsRune(alphabet, r) }) < 0 {
+		return id
+	}
+	sum := sha256.Sum256([]byte(id))
+	short := make([]byte, 9)
+	for i := range short {
+		short[i] = alphabet[int(sum[i])%len(alphabet)]
+	}
+	return string(short)
+}

@@ -1,0 +1,246 @@
+package openai
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"maps"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/llm/internal/wire"
+)
+
+const (
+	maxList     = 16 << 20
+	listTimeout = 30 * time.Second
+)
+
+// Discover returns the models that a server offers for conversations, in its
+// order, with what it tells of them. Window is the true one where the server
+// tells it: what it was started with, not what the model could take. Of a model
+// that is not loaded yet it may be no more than that. Model ids are what
+// [llm.Endpoint.ID] wants.
+//
+// ID, Window, MaxOutput, Prices and Images of at mean nothing here, but for
+// Hugging Face's router: if ID is "model:provider", the list begins with what
+// is known of that pair. Deadlines.Total bounds the whole; 0 means 30 s. The
+// error is an [*llm.Error].
+func Discover(ctx context.Context, at llm.Endpoint) ([]llm.Info, error) {
+	d, err := dialectOf(llm.Endpoint{Dialect: at.Dialect, BaseURL: at.BaseURL})
+	base := ""
+	if err == nil {
+		base, err = d.base(at)
+	}
+	l := &lister{Endpoint: at, dialect: d, base: base, provider: llm.Endpoint{Provider: at.Provider}.Describe("openai", llm.Info{}).Provider}
+	if err != nil {
+		return nil, l.failed(ctx, err, llm.KindInvalid)
+	}
+	total := at.Deadlines.Or(llm.Deadlines{Total: listTimeout}).Total
+	if total > 0 {
+		late := &llm.Error{Kind: llm.KindTimeout, Provider: l.provider, Phase: "total"}
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, total, late)
+		defer cancel()
+	}
+	if d.list != nil {
+		return d.list(l, ctx)
+	}
+	return l.models(ctx)
+}
+
+// lister asks one server for its models.
+type lister struct {
+	llm.Endpoint
+	dialect
+	base     string
+	provider string
+}
+
+// models lists by the means that all servers have in common.
+func (l *lister) models(ctx context.Context) ([]llm.Info, error) {
+	entries, err := l.entries(ctx, l.base+"/models")
+	if err != nil {
+		return nil, err
+	}
+	var list []llm.Info
+	for _, e := range entries {
+		if e.converses() {
+			list = append(list, l.complete(e.info()))
+		}
+	}
+	return list, nil
+}
+
+// complete adds whose model it is, and what the catalog knows.
+func (l *lister) complete(info llm.Info) llm.Info {
+	if l.own {
+		catalog := known(info.Model)
+		catalog.Model = info.Model
+		info = catalog
+	}
+	info.Provider = l.provider
+	return info
+}
+
+// llamacpp asks the server how large its slots are. One that loads models on
+// demand says nothing of them.
+func (l *lister) llamacpp(ctx context.Context) ([]llm.Info, error) {
+	list, err := l.models(ctx)
+	if err != nil || len(list) != 1 {
+		return list, err
+	}
+	var props struct {
+		Context  amount `json:"n_ctx"`
+		Defaults struct {
+			Context amount `json:"n_ctx"`
+		} `json:"default_generation_settings"`
+		Modalities struct {
+			Vision bool `json:"vision"`
+		} `json:"modalities"`
+	}
+	if err := l.ask(ctx, "/props", &props); err != nil {
+		return nil, err
+	}
+	if n := first(props.Defaults.Context, props.Context); n > 0 {
+		list[0].Window = n
+	}
+	list[0].Images = list[0].Images || props.Modalities.Vision
+	return list, nil
+}
+
+// lmstudio asks the native API, whose first version is deprecated but tells
+// most, then its successor.
+func (l *lister) lmstudio(ctx context.Context) ([]llm.Info, error) {
+	own := l.base
+	for _, path := range []string{"/api/v0", "/api/v1"} {
+		l.base = root(own) + path
+		if list, err := l.models(ctx); err == nil {
+			return list, nil
+		} else if ctx.Err() != nil {
+			return nil, err
+		}
+	}
+	l.base = own
+	return l.models(ctx)
+}
+
+// tgi serves one model, of which /info tells. An endpoint may have another
+// server behind it.
+func (l *lister) tgi(ctx context.Context) ([]llm.Info, error) {
+	var info struct {
+		Model string `json:"model_id"`
+		Total amount `json:"max_total_tokens"`
+		Input amount `json:"max_input_tokens"`
+		Older amount `json:"max_input_length"`
+	}
+	if err := l.ask(ctx, "/info", &info); err != nil {
+		return nil, err
+	}
+	if info.Model == "" {
+		return l.models(ctx)
+	}
+	return []llm.Info{{Provider: l.provider, Model: info.Model, Window: first(info.Total, info.Input, info.Older)}}, nil
+}
+
+// huggingface lists the models of the router, before them the pair of model and
+// provider that the endpoint names.
+func (l *lister) huggingface(ctx context.Context) ([]llm.Info, error) {
+	entries, err := l.entries(ctx, l.base+"/models")
+	if err != nil {
+		return nil, err
+	}
+	var list, pair []llm.Info
+	for _, e := range entries {
+		list = append(list, l.complete(e.routed("")))
+		if name, provider, _ := strings.Cut(l.ID, ":"); name == e.ID && e.offeredBy(provider) {
+			pair = append(pair, l.complete(e.routed(provider)))
+		}
+	}
+	return append(pair, list...), nil
+}
+
+// ask reads what the server tells beside the wire. What it does not tell leaves
+// into as it is: only our own end is an error.
+func (l *lister) ask(ctx context.Context, path string, into any) error {
+	body, err := l.get(ctx, root(l.base)+path)
+	if ctx.Err() != nil {
+		return err
+	}
+	if err == nil {
+		_ = json.Unmarshal(body, into)
+	}
+	return nil
+}
+
+// root returns the base URL without the path of the version.
+func root(base string) string { return strings.TrimSuffix(base, "/v1") }
+
+// get returns the body of an answer with status 200.
+func (l *lister) get(ctx context.Context, url string) ([]byte, error) {
+	header, err := l.header(ctx)
+	if err != nil {
+		return nil, &llm.Error{Kind: llm.KindAuth, Provider: l.provider, Message: "no API key: " + err.Error(), Err: err}
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return nil, &llm.Error{Kind: llm.KindInvalid, Provider: l.provider, Message: "bad base URL"}
+	}
+	req.Header = header
+	tripper := l.HTTP
+	if tripper == nil {
+		tripper = http.DefaultTransport
+	}
+	resp, err := tripper.RoundTrip(req)
+	if err != nil {
+		return nil, l.failed(ctx, err, llm.KindTransient)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxList))
+	if err != nil {
+		return nil, l.failed(ctx, err, llm.KindTransient)
+	}
+	if resp.StatusCode == http.StatusOK {
+		return body, nil
+	}
+	e := l.classify(resp.StatusCode, body)
+	e.Provider = l.provider
+	if e.RetryAfter == 0 && e.Kind.Policy() == llm.PolicyRetry {
+		e.RetryAfter = wire.RetryAfter(resp.Header, e.Message, time.Now())
+	}
+	e.Message = wire.Redact(e.Message, wire.Secrets(header, l.carrier(l.Bearer))...)
+	return nil, e
+}
+
+func (l *lister) header(ctx context.Context) (http.Header, error) {
+	h := http.Header{"Accept": {"application/json"}, "User-Agent": {"inspan"}}
+	if l.Key != nil {
+		key, err := l.Key(ctx)
+		if err != nil {
+			return nil, err
+		}
+		carrier := l.carrier(l.Bearer)
+		if carrier == "Authorization" {
+			key = "Bearer " + key
+		}
+		h.Set(carrier, key)
+	}
+	maps.Copy(h, l.Header)
+	return h, nil
+}
+
+// failed returns why nothing came: by us, by our deadline, or for kind.
+func (l *lister) failed(ctx context.Context, err error, kind llm.Kind) error {
+	e := &llm.Error{Kind: kind, Provider: l.provider, Message: err.Error(), Err: err}
+	if ctx.Err() == nil {
+		return e
+	}
+	var late *llm.Error
+	if errors.As(context.Cause(ctx), &late) {
+		return late
+	}
+	return &llm.Error{Kind: llm.KindCancelled, Provider: l.provider, Err: context.Cause(ctx)}
+}

@@ -1,0 +1,65 @@
+package openai
+
+import (
+	"strings"
+
+	"github.com/inspan/inspan/llm/internal/wire"
+)
+
+// effort is how a server wants to be asked for reasoning.
+type effort int
+
+const (
+	effortField   effort = iota // "reasoning_effort":"low"
+	effortObject                // "reasoning":{"effort":"low"}
+	effortHigh                  // "reasoning_effort":"high", the only word that all its models take
+	effortSwitch                // "thinking":{"type":"enabled"}
+	effortUnasked               // not at all: the model decides
+)
+
+// writeEffort asks for reasoning if that is wanted and id takes the question.
+func (d dialect) writeEffort(w *wire.Writer, id, word string, tools bool) {
+	if word == "" || d.takesEffort != nil && !d.takesEffort(id, tools) {
+		return
+	}
+	switch d.effort {
+	case effortField:
+		w.Raw(`,"reasoning_effort":`).Str(word)
+	case effortObject:
+		w.Raw(`,"reasoning":{"effort":`).Str(word).Raw(`}`)
+	case effortHigh:
+		if word == "high" {
+			w.Raw(`,"reasoning_effort":"high"`)
+		}
+	case effortSwitch:
+		w.Raw(`,"thinking":{"type":"enabled"}`)
+	case effortUnasked:
+	}
+}
+
+// ownEffort: OpenAI refuses the question for models that do not reason and,
+// since GPT-5.4, beside tools: reasoning with tools is for its Responses API.
+// Without the question its default holds.
+func ownEffort(id string, tools bool) bool {
+	late := strings.HasPrefix(id, "gpt-6") || id >= "gpt-5.4" && strings.HasPrefix(id, "gpt-5.")
+	return reasons(id) && (!tools || !late)
+}
+
+// gptOSS: at Groq the other models that reason have words of their own.
+func gptOSS(id string, _ bool) bool { return strings.Contains(id, "gpt-oss") }
+
+func reasoningGrok(id string, _ bool) bool { return !strings.Contains(id, "non-reasoning") }
+
+// reasons reports whether the model is one of OpenAI's that reason, wherever
+// it is served.
+func reasons(id string) bool {
+	name := id[strings.LastIndexByte(id, '/')+1:]
+	generation, isGPT := strings.CutPrefix(name, "gpt-")
+	if !isGPT {
+		generation, isGPT = strings.CutPrefix(name, "o")
+		return isGPT && generation != "" && isDigit(generation[0]) && !strings.Contains(id, "-chat")
+	}
+	return generation != "" && generation[0] >= '5' && generation[0] <= '9' && !strings.Contains(id, "-chat")
+}
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }

@@ -1,0 +1,150 @@
+package router
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/inspan/inspan/llm"
+)
+
+// attempt is one request on its way through the routes of a decision.
+type attempt struct {
+	*Model
+	decision Decision
+	yield    func(llm.Chunk, error) bool
+
+	best  *llm.Error // of the failures so far, the one that leaves most hope
+	last  *llm.Error
+	floor int // only a larger window than this helps; 0: any does
+}
+
+// run asks one route after the other.
+func (a *attempt) run(ctx context.Context, req llm.Request) {
+	for i, name := range slices.Concat(a.decision.Use, a.decision.Reserve) {
+		r := a.route(name)
+		if a.last != nil && !a.worthwhile(r, i >= len(a.decision.Use)) {
+			continue
+		}
+		if !a.yield(llm.Chunk{Routed: a.routed(r)}, nil) {
+			return
+		}
+		failed := a.ask(ctx, req, r, i+1 < len(a.decision.Use))
+		if failed == nil {
+			return
+		}
+		if !a.goesOn(r, failed) {
+			a.yield(llm.Chunk{}, failed)
+			return
+		}
+		if ctx.Err() != nil {
+			a.yield(llm.Chunk{}, llm.AsError(ctx.Err()))
+			return
+		}
+	}
+	a.yield(llm.Chunk{}, a.best)
+}
+
+// worthwhile reports whether a route is to be asked after others have failed.
+// One in reserve is not, while the same request may succeed a little later.
+func (a *attempt) worthwhile(r Route, reserve bool) bool {
+	if a.floor > 0 && r.Model.Info().Window <= a.floor {
+		return false
+	}
+	return !reserve || a.best.Kind.Policy() != llm.PolicyRetry
+}
+
+func (a *attempt) routed(r Route) *llm.Routed {
+	out := &llm.Routed{Info: r.Model.Info(), Rule: a.decision.Rule, Reason: a.decision.String(), Cause: a.last}
+	if a.last != nil {
+		out.Reason = "next in line; " + out.Reason
+	}
+	return out
+}
+
+// ask passes the stream of one route on. It returns how that failed; nil if it
+// did not, or if nobody listens any more. instead says that another route could
+// answer without being asked to wait.
+func (a *attempt) ask(ctx context.Context, req llm.Request, r Route, instead bool) *llm.Error {
+	route, began := r.Model.Info().Route(), time.Now()
+	answered := false
+	for chunk, err := range r.Model.Stream(ctx, req) {
+		switch {
+		case err != nil:
+			return llm.AsError(err)
+		case chunk.Retry != nil && instead && heldBack(chunk.Retry):
+			return chunk.Retry.Cause
+		case chunk.Reply != nil:
+			answered = true
+			a.health.Answered(route, began)
+		}
+		if !a.yield(chunk, nil) {
+			return nil
+		}
+	}
+	if !answered {
+		return &llm.Error{Kind: llm.KindStreamCut, Provider: r.Model.Info().Provider, Err: errors.New("the stream ended without a reply")}
+	}
+	return nil
+}
+
+// heldBack reports whether a wrapper around the route holds the request back
+// for longer than it takes to give the route up.
+func heldBack(r *llm.Retry) bool { return r.Cause != nil && r.Cause.RetryAfter > longWait }
+
+// goesOn records a failure and reports whether the next route is to be asked.
+func (a *attempt) goesOn(r Route, e *llm.Error) bool {
+	info := r.Model.Info()
+	unhealthy := a.health.Failed(info.Route(), e)
+	a.last = e
+	if a.best == nil || better(e, a.best) {
+		a.best = e
+	}
+	switch e.Kind.Policy() {
+	case llm.PolicyAwait, llm.PolicyElsewhere:
+		return true
+	case llm.PolicyRetry:
+		return unhealthy || e.Kind == llm.KindOverloaded
+	case llm.PolicyCompact:
+		a.floor = max(a.floor, info.Window, e.Limit)
+		return a.floor > 0
+	}
+	return false
+}
+
+// hope ranks failures by what may still come of the request: sent again soon,
+// sent again some day, sent in a shorter form, nothing.
+func hope(e *llm.Error) int {
+	switch e.Kind.Policy() {
+	case llm.PolicyRetry:
+		return 0
+	case llm.PolicyAwait:
+		return 1
+	case llm.PolicyCompact:
+		return 2
+	}
+	return 3
+}
+
+// better reports whether e leaves more hope than f: the earlier one does, if
+// there is nothing else between them.
+func better(e, f *llm.Error) bool {
+	if hope(e) != hope(f) {
+		return hope(e) < hope(f)
+	}
+	return wait(e) < wait(f)
+}
+
+// wait is how long to wait if waiting helps. For an allowance that is used up,
+// silence means long.
+func wait(e *llm.Error) time.Duration {
+	switch {
+	case hope(e) > 1:
+		return 0
+	case hope(e) == 1 && e.RetryAfter == 0:
+		return math.MaxInt64
+	}
+	return e.RetryAfter
+}

@@ -1,0 +1,258 @@
+package router
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/inspan/inspan/llm"
+)
+
+// Steps of a conversation, for [Cond]. The purpose of a request beside the
+// conversation, such as "summary", is a step too.
+const (
+	StepPrompt  = "prompt"  // the messages end with what a person said
+	StepResults = "results" // they end with results of calls
+)
+
+// Cond is a condition on a request. All that is set must hold; the zero value
+// always matches. Health and window need no condition: a route that has failed
+// or is too small is passed over anyway.
+type Cond struct {
+	MinTokens     int     `toml:"min_tokens"`     // the prompt has at least so many, by our estimate
+	MaxTokens     int     `toml:"max_tokens"`     // at most; 0: no bound
+	MinComplexity float64 `toml:"min_complexity"` // 0 to 1, at least
+	MaxComplexity float64 `toml:"max_complexity"` // less than that; 0: no bound
+	Private       *bool   `toml:"private"`        // whether it holds private text; nil: either
+	Step          string  `toml:"step"`           // "prompt", "results", or a purpose such as "summary"; empty: any
+}
+
+// Decision says who may answer a request, and why. Its texts are for people and
+// hold nothing of what the request says.
+type Decision struct {
+	Rule    string   // name of what decided: the rule's, or "forced", "pinned" or "default"
+	Reason  string   // what it saw
+	Use     []string // routes to ask, in order
+	Reserve []string // routes to ask only if those leave no hope, in order
+	Passed  []Passed // every other route the rule named, and those in Reserve
+}
+
+// Passed is a route that is not asked, or not first.
+type Passed struct {
+	Route string
+	Why   string
+	Kind  llm.Kind // the failure that it would come to, or that it came to last
+}
+
+// String returns the reason and why routes were passed over.
+func (d Decision) String() string {
+	var b strings.Builder
+	b.WriteString(d.Reason)
+	for _, p := range d.Passed {
+		fmt.Fprintf(&b, "; not %s: %s", p.Route, p.Why)
+	}
+	return b.String()
+}
+
+// choice is what decided: a rule, or what stands in for one.
+type choice struct {
+	Rule
+	reason string
+	pin    string // route that is taken before all
+}
+
+// Decide chooses the routes for a request with such features, in the state of
+// health that v shows. It depends on nothing but these and the fields of m,
+// which must pass [Model.Check].
+func (m *Model) Decide(f Features, v View) Decision {
+	c := m.choose(f)
+	d := Decision{Rule: c.Name, Reason: c.reason}
+	type reserve struct {
+		name  string
+		until time.Time
+	}
+	var reserves []reserve
+	for _, name := range c.Use {
+		r := m.route(name)
+		info := r.Model.Info()
+		if why, kind := m.forbids(c, r, info, f, v.At); why != "" {
+			d.Passed = append(d.Passed, Passed{name, why, kind})
+			continue
+		}
+		why, kind := hinders(info, f, v)
+		if why == "" {
+			d.Use = append(d.Use, name)
+			continue
+		}
+		d.Passed = append(d.Passed, Passed{name, why, kind})
+		reserves = append(reserves, reserve{name, v.Models[info.Route()].Until})
+	}
+	slices.SortStableFunc(reserves, func(a, b reserve) int { return a.until.Compare(b.until) })
+	for _, r := range reserves {
+		d.Reserve = append(d.Reserve, r.name)
+	}
+	if c.pin != "" && len(d.Use) > 0 && d.Use[0] == c.pin {
+		d.Rule, d.Reason = "pinned", "it made the calls of this run; "+f.size()
+	}
+	return d
+}
+
+// choose finds the rule, and the routes in the order they would be taken if all
+// could answer.
+func (m *Model) choose(f Features) choice {
+	if m.Force != "" {
+		return choice{Rule: Rule{Name: "forced", Use: []string{m.Force}}, reason: "asked for by name; " + f.size()}
+	}
+	c := choice{Rule: Rule{Name: "default"}, reason: "in the order of the routes; " + f.size()}
+	for _, r := range m.Routes {
+		c.Use = append(c.Use, r.Name)
+	}
+	for _, rule := range m.Rules {
+		if rule.When.matches(f) {
+			c = choice{Rule: rule, reason: rule.When.reason(f)}
+			break
+		}
+	}
+	for _, r := range m.Routes {
+		switch {
+		case f.Pin != "" && c.pin == "" && r.Model.Info().Route() == f.Pin:
+			c.pin = r.Name
+			c.Use = append([]string{r.Name}, slices.DeleteFunc(slices.Clone(c.Use), func(name string) bool { return name == r.Name })...)
+		case f.Private != "" && r.Local && !slices.Contains(c.Use, r.Name):
+			// The rule may name none that may see it.
+			c.Use = append(slices.Clip(c.Use), r.Name)
+		}
+	}
+	return c
+}
+
+func (c Cond) matches(f Features) bool {
+	return f.Tokens >= c.MinTokens && (c.MaxTokens == 0 || f.Tokens <= c.MaxTokens) &&
+		f.Complexity >= c.MinComplexity && (c.MaxComplexity == 0 || f.Complexity < c.MaxComplexity) &&
+		(c.Private == nil || *c.Private == (f.Private != "")) &&
+		(c.Step == "" || c.Step == f.Step)
+}
+
+// reason says what the condition saw.
+func (c Cond) reason(f Features) string {
+	var said []string
+	if c.MinComplexity != 0 || c.MaxComplexity != 0 {
+		said = append(said, fmt.Sprintf("complexity %.2f (%s)%s", f.Complexity, f.Signs,
+			bounds(c.MinComplexity, c.MaxComplexity, "<", func(x float64) string { return strconv.FormatFloat(x, 'g', 3, 64) })))
+	}
+	if c.Private != nil && f.Private != "" {
+		said = append(said, "private: it holds "+f.Private)
+	} else if c.Private != nil {
+		said = append(said, "not private")
+	}
+	if c.Step != "" {
+		said = append(said, "step "+f.Step)
+	}
+	return strings.Join(append(said, f.size()+bounds(c.MinTokens, c.MaxTokens, "<=", thousands)), "; ")
+}
+
+func bounds[T cmp.Ordered](low, high T, below string, show func(T) string) string {
+	var zero T
+	s := ""
+	if low != zero {
+		s += " >= " + show(low)
+	}
+	if high != zero {
+		s += " " + below + " " + show(high)
+	}
+	return s
+}
+
+// forbids says why a route must not answer; empty: it may.
+func (m *Model) forbids(c choice, r Route, info llm.Info, f Features, at time.Time) (why string, kind llm.Kind) {
+	if f.Private != "" && !r.Local {
+		return "leaves the machine, but the text is private: it holds " + f.Private, llm.KindInvalid
+	}
+	if m.Force != "" {
+		return "", "" // the estimate may be wrong, and a person says so
+	}
+	room := reserved(info, f.MaxOutput)
+	switch {
+	case info.Window > 0 && f.Tokens > info.Window:
+		return fmt.Sprintf("does not fit: %s of %s", f.size(), thousands(info.Window)), llm.KindWindow
+	case info.Window > 0 && f.Tokens+room > info.Window:
+		return fmt.Sprintf("does not fit: %s and %s for the reply of %s", f.size(), thousands(room), thousands(info.Window)), llm.KindWindow
+	case c.MaxCost > 0 && r.Name != c.pin:
+		return dear(r, info, f, at, c.MaxCost), llm.KindBudget
+	}
+	return "", ""
+}
+
+// replyRoom is what must be left of a window for the reply, in tokens, unless
+// the reply is bounded by less. Small windows leave a quarter.
+const replyRoom = 4096
+
+func reserved(info llm.Info, asked int) int {
+	room := min(replyRoom, info.Window/4)
+	for _, bound := range []int{asked, info.MaxOutput} {
+		if bound > 0 {
+			room = min(room, bound)
+		}
+	}
+	return room
+}
+
+// dear says that the prompt costs more than a limit; empty: it does not.
+func dear(r Route, info llm.Info, f Features, at time.Time, limit float64) string {
+	price, known := info.Prices.At(at)
+	cost := price.Cost(llm.Usage{Input: f.Tokens})
+	switch {
+	case !known && !r.Local:
+		return "its price is not known"
+	case cost > limit:
+		return fmt.Sprintf("costs $%.4f for this prompt, more than $%.4f", cost, limit)
+	}
+	return ""
+}
+
+// hinders says why a route should be asked only if no other can answer; empty:
+// nothing is against it.
+func hinders(info llm.Info, f Features, v View) (why string, kind llm.Kind) {
+	route := info.Route()
+	switch {
+	case !v.healthy(route):
+		c := v.Models[route]
+		return fmt.Sprintf("unhealthy until %s: %s", c.Until.In(v.At.Location()).Format(time.TimeOnly), words(c.Kind)), c.Kind
+	case f.Tools && info.NoTools:
+		return "takes no tools", llm.KindNoTools
+	case f.Images && !info.Images:
+		return "takes no images", llm.KindInvalid
+	}
+	return "", ""
+}
+
+// refusal is the error for a request that no route may answer.
+func (d Decision) refusal(f Features) *llm.Error {
+	e := &llm.Error{Kind: llm.KindBudget, Provider: Provider, Message: "no route may answer"}
+	for _, p := range d.Passed {
+		e.Message += "; " + p.Route + ": " + p.Why
+		if p.Kind == llm.KindWindow {
+			e.Kind, e.Used = p.Kind, f.Tokens
+		}
+	}
+	if f.Private != "" {
+		// Not KindWindow: a shorter conversation is private too.
+		e.Kind, e.Used = llm.KindInvalid, 0
+	}
+	return e
+}
+
+// words is a kind as people read it.
+func words(k llm.Kind) string { return strings.ReplaceAll(string(k), "_", " ") }
+
+// thousands writes 1830 as "1,830".
+func thousands(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}

@@ -1,0 +1,99 @@
+package router
+
+import (
+	"fmt"
+
+	"github.com/inspan/inspan/llm"
+)
+
+// Features are all that a decision knows of a request.
+type Features struct {
+	Tokens     int     // of the prompt, about; see [Tokens]
+	MaxOutput  int     // most tokens of the reply; 0: the model's own bound
+	Complexity float64 // 0 to 1; see [Complexity]
+	Signs      string  // what the complexity was seen by, such as "12 words, 0 files"
+	Private    string  // what secret the text holds, such as "a private key"; empty: none
+	Step       string  // [StepPrompt], [StepResults], or the purpose of the request
+	Pin        string  // route that made the calls of this run
+	Images     bool    // holds images
+	Tools      bool    // offers tools
+}
+
+// Features looks at a request. The first time it reads the whole conversation
+// of a session for secrets, later only what was added.
+func (m *Model) Features(req llm.Request) Features {
+	m.prepare()
+	f := Features{
+		Tokens:    Tokens(req),
+		MaxOutput: req.MaxOutput,
+		Step:      step(req),
+		Pin:       req.Pin,
+		Images:    images(req) > 0,
+		Tools:     len(req.Tools) > 0,
+	}
+	f.Complexity, f.Signs = Complexity(req.Messages)
+	if m.broken != nil {
+		f.Private = "what can't be told, as the router's settings are wrong"
+	} else {
+		f.Private = m.secrets.find(req)
+	}
+	return f
+}
+
+func (f Features) size() string { return thousands(f.Tokens) + " tokens" }
+
+func step(req llm.Request) string {
+	if req.Purpose != "" {
+		return req.Purpose
+	}
+	if n := len(req.Messages); n > 0 && hasResults(req.Messages[n-1]) {
+		return StepResults
+	}
+	return StepPrompt
+}
+
+func hasResults(m llm.Message) bool {
+	for _, part := range m.Parts {
+		if _, ok := part.(llm.Result); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// imageTokens is about what vendors count for a picture of usual size.
+const imageTokens = 1500
+
+// Tokens estimates the size of the prompt: one token for 3.5 bytes of text, and
+// 1,500 for an image. English prose has about four bytes a token, code about
+// three; an estimate that is a little high keeps requests off windows they would
+// just not fit.
+func Tokens(req llm.Request) int { return req.Bytes()*2/7 + images(req)*imageTokens }
+
+func images(req llm.Request) int {
+	n := 0
+	for _, m := range req.Messages {
+		n += countImages(m.Parts)
+	}
+	return n
+}
+
+func countImages(parts llm.Parts) int {
+	n := 0
+	for _, part := range parts {
+		switch p := part.(type) {
+		case llm.Image:
+			n++
+		case llm.Result:
+			n += countImages(p.Parts)
+		}
+	}
+	return n
+}
+
+func plural(n int, one string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %ss", n, one)
+}

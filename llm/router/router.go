@@ -1,0 +1,225 @@
+// Package router is a model that chooses among models: small questions for the
+// one on the desk, hard ones for the one in the cloud, and the next in line
+// when one can't be had.
+//
+//	m := &router.Model{
+//		ID: "hybrid",
+//		Routes: []router.Route{
+//			{Name: "desk", Model: local, Local: true},
+//			{Name: "cloud", Model: remote},
+//		},
+//		Rules: []router.Rule{
+//			{Name: "hard", When: router.Cond{MinComplexity: 0.7}, Use: []string{"cloud", "desk"}},
+//			{Name: "easy", Use: []string{"desk", "cloud"}},
+//		},
+//	}
+//
+// Three steps make an answer, and each can be looked at by itself:
+//
+//  1. [Model.Features] says what a request is like: how long, how hard, whether
+//     it holds a secret.
+//  2. [Model.Decide] says which routes may answer it, in which order, and why
+//     not the others. It is a pure function, so that a recorded session can be
+//     decided again under other rules.
+//  3. [Model.Stream] asks them one after the other, and tells by an [llm.Routed]
+//     chunk who answers. [Health] remembers who failed.
+//
+// Text that holds a secret never reaches a route that is not Local: no rule,
+// pin, failure or force leads around that.
+package router
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/inspan/inspan/llm"
+)
+
+// Provider is the name under which routers appear: "router/ID".
+const Provider = "router"
+
+// Model chooses among models. Only Routes are needed; see [Model.Check] for what
+// must hold of the rest. The fields are not to be changed once it is in use;
+// then it is safe for concurrent use. Do not copy it.
+type Model struct {
+	// ID is the model's name: its route is "router/ID".
+	ID string
+	// Routes are the candidates.
+	Routes []Route
+	// Rules choose; the first that matches decides. Where none does, Routes
+	// are taken in order.
+	Rules []Rule
+	// Force is the name of a route to take whatever the rules and its health
+	// say, a person's word; empty: none. It has no other to fall back on, and
+	// it does not see private text unless it is Local.
+	Force string
+	// Private are regular expressions beyond the built-in ones. A request with
+	// text that matches stays on Local routes.
+	Private []string
+	// Health is what is known of the routes' failures, best shared by all
+	// routers of a process; nil: one of its own.
+	Health *Health
+
+	once    sync.Once
+	broken  error // what Check says
+	health  *Health
+	secrets scanner
+}
+
+// Route is a candidate.
+type Route struct {
+	Name  string // what rules call it
+	Model llm.Model
+	Local bool // what it is sent does not leave the user's machine or network, so it may see private text
+}
+
+// Rule says which routes answer which requests.
+type Rule struct {
+	Name string   `toml:"name"` // for people
+	When Cond     `toml:"when"` // the zero Cond always matches
+	Use  []string `toml:"use"`  // names of routes: the first that can answer does
+	// MaxCost passes over routes where this prompt alone costs more, in US
+	// dollars, without a cache; 0: no limit. A price that is not known is
+	// above any limit, unless the route is Local.
+	MaxCost float64 `toml:"max_cost"`
+}
+
+var _ llm.Model = (*Model)(nil)
+
+// Info implements [llm.Model]. The window is the largest of the routes', as a
+// longer conversation goes to those that hold it; so images are accepted if any
+// route does, and tools too. A reply is as long as the shortest of the routes
+// allows. Prices are known only if they are the same everywhere; what a reply
+// costs follows from the Info in [llm.Routed].
+func (m *Model) Info() llm.Info {
+	info := llm.Info{Provider: Provider, Model: m.ID, NoTools: len(m.Routes) > 0}
+	for i, r := range m.Routes {
+		of := r.Model.Info()
+		info.Window = max(info.Window, of.Window)
+		if info.MaxOutput == 0 || of.MaxOutput != 0 && of.MaxOutput < info.MaxOutput {
+			info.MaxOutput = of.MaxOutput
+		}
+		if i == 0 {
+			info.Prices = of.Prices
+		} else if !reflect.DeepEqual(info.Prices, of.Prices) {
+			info.Prices = nil
+		}
+		info.Images = info.Images || of.Images
+		info.NoTools = info.NoTools && of.NoTools
+	}
+	return info
+}
+
+// Check returns all that is wrong with the fields, nil if nothing is. A model
+// that does not pass answers no request.
+func (m *Model) Check() error {
+	var errs []error
+	names := map[string]bool{}
+	for i, r := range m.Routes {
+		switch {
+		case r.Name == "":
+			errs = append(errs, fmt.Errorf("route %d has no name", i+1))
+		case names[r.Name]:
+			errs = append(errs, fmt.Errorf("two routes are called %q", r.Name))
+		case r.Model == nil:
+			errs = append(errs, fmt.Errorf("route %q has no model", r.Name))
+		}
+		names[r.Name] = true
+	}
+	if len(m.Routes) == 0 {
+		errs = append(errs, errors.New("there are no routes"))
+	}
+	known := func(where, name string) {
+		if !names[name] {
+			errs = append(errs, fmt.Errorf("%s names the route %q; known: %s", where, name, strings.Join(slices.Sorted(maps.Keys(names)), ", ")))
+		}
+	}
+	if m.Force != "" {
+		known("force", m.Force)
+	}
+	for i, r := range m.Rules {
+		where := fmt.Sprintf("rule %d (%q)", i+1, r.Name)
+		if len(r.Use) == 0 {
+			errs = append(errs, fmt.Errorf("%s uses no route", where))
+		}
+		for i, name := range r.Use {
+			known(where, name)
+			if slices.Contains(r.Use[:i], name) {
+				errs = append(errs, fmt.Errorf("%s names %q twice", where, name))
+			}
+		}
+		if why := r.impossible(); why != "" {
+			errs = append(errs, fmt.Errorf("%s never matches: %s", where, why))
+		}
+	}
+	_, err := custom(m.Private)
+	return errors.Join(append(errs, err)...)
+}
+
+// impossible says why no request can match; empty: some can.
+func (r Rule) impossible() string {
+	c := r.When
+	switch {
+	case c.MaxTokens != 0 && c.MinTokens > c.MaxTokens:
+		return "min_tokens is above max_tokens"
+	case c.MaxComplexity != 0 && c.MinComplexity >= c.MaxComplexity:
+		return "min_complexity is not below max_complexity"
+	case c.MinComplexity > 1:
+		return "no complexity is above 1"
+	case c.MinTokens < 0 || c.MaxTokens < 0 || c.MinComplexity < 0 || c.MaxComplexity < 0 || r.MaxCost < 0:
+		return "a bound is negative"
+	}
+	return ""
+}
+
+// prepare makes what the fields stand for, once.
+func (m *Model) prepare() {
+	m.once.Do(func() {
+		m.health = m.Health
+		if m.health == nil {
+			m.health = new(Health)
+		}
+		if m.broken = m.Check(); m.broken == nil {
+			private, _ := custom(m.Private) // Check has seen the error
+			m.secrets.patterns = append(builtIn(), private...)
+		}
+	})
+}
+
+// Stream implements [llm.Model]. The first chunk is always Routed.
+//
+// A route that fails in a way no waiting cures, or that has no capacity, is
+// given up for the next one at once. A failure that may pass goes up, so that
+// the request is sent again a little later; one that makes the route unhealthy
+// (see [Health]) brings the next one at once, if there is one. When none is
+// left, the failure that leaves most hope goes up.
+func (m *Model) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
+	return func(yield func(llm.Chunk, error) bool) {
+		m.prepare()
+		if m.broken != nil {
+			yield(llm.Chunk{}, &llm.Error{Kind: llm.KindInvalid, Provider: Provider, Err: m.broken})
+			return
+		}
+		f := m.Features(req)
+		d := m.Decide(f, m.health.View())
+		if len(d.Use)+len(d.Reserve) == 0 {
+			yield(llm.Chunk{}, d.refusal(f))
+			return
+		}
+		a := &attempt{Model: m, decision: d, yield: yield}
+		a.run(ctx, req)
+	}
+}
+
+// route returns the route of a name. Check has seen that it is there.
+func (m *Model) route(name string) Route {
+	i := slices.IndexFunc(m.Routes, func(r Route) bool { return r.Name == name })
+	return m.Routes[i]
+}

@@ -1,0 +1,173 @@
+package router
+
+import (
+	"encoding/json"
+	"hash/maphash"
+	"iter"
+	"strings"
+	"sync"
+
+	"github.com/inspan/inspan/llm"
+)
+
+// sessions is how many conversations a scanner remembers.
+const sessions = 64
+
+// scanner finds secrets in conversations. It remembers a sum of each message
+// it has read, one on top of the other, so that a conversation that has only
+// grown is read only where it is new, and one that was changed from there on.
+type scanner struct {
+	patterns []pattern
+
+	mu    sync.Mutex
+	seed  maphash.Seed
+	clock uint64
+	seen  map[string]scanned // by session
+}
+
+// scanned is how far a conversation was read: a sum for what comes before the
+// messages, and one for each message after that.
+type scanned struct {
+	sums  []uint64
+	found string // what secret the part of the last sum holds; empty: none was found
+	used  uint64
+}
+
+// find says what secret a request holds; empty: none.
+func (s *scanner) find(req llm.Request) string {
+	old, h := s.recall(req.Session)
+	var now scanned
+	fresh := false
+	for i := -1; i < len(req.Messages) && now.found == ""; i++ {
+		for text := range texts(req, i) {
+			_, _ = h.WriteString(text)
+			maphash.WriteComparable(&h, len(text)) // texts must not flow into each other
+		}
+		now.sums = append(now.sums, h.Sum64())
+		switch n := len(now.sums); {
+		case n > len(old.sums) || old.sums[n-1] != now.sums[n-1]:
+			now.found, fresh = s.search(req, i), true
+		case n == len(old.sums):
+			now.found = old.found
+		}
+	}
+	if fresh {
+		s.remember(req.Session, now)
+	}
+	return now.found
+}
+
+// recall returns what is known of a session, and a hash to go on with.
+func (s *scanner) recall(session string) (old scanned, h maphash.Hash) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.seen == nil {
+		s.seen, s.seed = map[string]scanned{}, maphash.MakeSeed()
+	}
+	h.SetSeed(s.seed)
+	old, known := s.seen[session]
+	if known {
+		s.clock++
+		old.used = s.clock
+		s.seen[session] = old
+	}
+	return old, h
+}
+
+// remember stores what is known of a session, and forgets the one that was not
+// used for longest if there are too many.
+func (s *scanner) remember(session string, now scanned) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.clock++
+	now.used = s.clock
+	s.seen[session] = now
+	if len(s.seen) <= sessions {
+		return
+	}
+	oldest := session
+	for name, known := range s.seen {
+		if known.used < s.seen[oldest].used {
+			oldest = name
+		}
+	}
+	delete(s.seen, oldest)
+}
+
+// search looks for secrets in one message of a request, or in what comes before
+// the messages if i is -1.
+func (s *scanner) search(req llm.Request, i int) string {
+	for text, isJSON := range texts(req, i) {
+		if found := s.match(text); found != "" {
+			return found
+		}
+		if !isJSON || !strings.Contains(text, `\`) {
+			continue
+		}
+		// Written as JSON, a secret may look different.
+		for d := json.NewDecoder(strings.NewReader(text)); ; {
+			token, err := d.Token()
+			if err != nil {
+				break
+			}
+			if said, ok := token.(string); ok {
+				if found := s.match(said); found != "" {
+					return found
+				}
+			}
+		}
+	}
+	return ""
+}
+
+func (s *scanner) match(text string) string {
+	for _, p := range s.patterns {
+		if p.in(text) {
+			return p.what
+		}
+	}
+	return ""
+}
+
+// texts yields what a model would read of one message, or of what comes before
+// the messages if i is -1, and whether it is JSON. Of reasoning only the text
+// is read: the vendor's own block goes back to nobody else. Images are not
+// looked into.
+func texts(req llm.Request, i int) iter.Seq2[string, bool] {
+	return func(yield func(string, bool) bool) {
+		if i >= 0 {
+			partTexts(req.Messages[i].Parts, yield)
+			return
+		}
+		for _, block := range req.System {
+			if !yield(block, false) {
+				return
+			}
+		}
+		for _, t := range req.Tools {
+			if !yield(t.Description, false) || !yield(string(t.Schema), true) {
+				return
+			}
+		}
+	}
+}
+
+func partTexts(parts llm.Parts, yield func(string, bool) bool) bool {
+	for _, part := range parts {
+		open := true
+		switch p := part.(type) {
+		case llm.Text:
+			open = yield(p.Text, false)
+		case llm.Reasoning:
+			open = yield(p.Text, false)
+		case llm.Call:
+			open = yield(string(p.Args), true) && yield(p.Invalid, false)
+		case llm.Result:
+			open = partTexts(p.Parts, yield)
+		}
+		if !open {
+			return false
+		}
+	}
+	return true
+}
