@@ -1,6 +1,7 @@
 package inspan_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"iter"
@@ -14,6 +15,7 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/llm/replay"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -346,5 +348,47 @@ func TestInterruptedRepliesAreEstimated(t *testing.T) {
 	}
 	if u := replied.Usage; !u.Estimated || u.Input < 100 || u.Output == 0 {
 		t.Errorf("usage %+v", u)
+	}
+}
+
+// A session that is played back leaves the same log, byte for byte.
+func TestReplayedSessionIsTheSame(t *testing.T) {
+	replies := []string{
+		"reason: hm\nBoth.\ncall: look {\"word\":\"a\"}\ncall: note {\"word\":\"b\"}\nusage: 100 20 50",
+		"fail: 529\ncall: none {}", "stop: length\nA long", "Done.",
+	}
+	live := func(m llm.Model) string {
+		var log bytes.Buffer
+		synctest.Test(t, func(t *testing.T) {
+			var l ledger
+			memory := event.NewMemory("s")
+			a := &inspan.Agent{Model: m, Tools: []tool.Tool{l.reader(), l.writer()}, Mode: "auto", Env: tool.Env{Root: "/w"}, RetryFor: -1}
+			s := open(t, a, memory)
+			collect(t, s.Run(t.Context(), said("go")))
+			collect(t, s.Run(t.Context(), event.Said{}))
+			for e, err := range memory.Read(t.Context(), 0) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				line, err := event.Encode(e)
+				if err != nil {
+					t.Fatal(err)
+				}
+				log.Write(append(line, '\n'))
+			}
+		})
+		return log.String()
+	}
+	var cassette bytes.Buffer
+	recorded := live(&replay.Recorder{Model: scripted(t, replies...), To: &cassette})
+	player, err := replay.Open(&cassette)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(recorded, live(player)); diff != "" {
+		t.Error(diff)
+	}
+	if !strings.Contains(recorded, "Done.") || !strings.Contains(recorded, "overloaded") {
+		t.Errorf("the session holds too little:\n%s", recorded)
 	}
 }

@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"io"
+	"strconv"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -11,40 +13,86 @@ import (
 
 func (c *command) models() *cobra.Command {
 	return &cobra.Command{
-		Use:   "models",
-		Short: "List providers, which are ready, and the model that would be taken",
-		Long:  "Models are named provider/model, such as anthropic/claude-sonnet-5-5 or ollama/qwen3-coder.\nAny server that speaks the OpenAI Chat Completions API can be added in the settings with kind = \"openai\" and a base_url.",
-		Args:  exactly(0, 0, "no arguments"),
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Use:   "models [PROVIDER]",
+		Short: "List providers, which are ready, and the models that are found",
+		Long: "List providers, which are ready, the models of servers that run here, and the model that would be taken. With a PROVIDER, list\n" +
+			"the models it says it has.\n\n" +
+			"Models are named provider/model, such as anthropic/claude-sonnet-5-5 or ollama/qwen3-coder. Any server that speaks the OpenAI\n" +
+			"Chat Completions API can be added in the settings with kind = \"openai\" and a base_url.",
+		Args: exactly(0, 1, "[PROVIDER]"),
+		RunE: func(cmd *cobra.Command, args []string) error {
 			a, err := app.Load()
 			if err != nil {
 				return err
 			}
-			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-			fmt.Fprintln(w, "PROVIDER\tWIRE\tSTATE\tDEFAULT MODEL\tADDRESS")
-			for _, p := range a.Providers() {
-				state := "ready"
-				switch {
-				case !p.Ready:
-					state = p.Need
-				case p.KeyEnv == "" && p.KeyCommand == "":
-					state = "no key needed"
+			out := cmd.OutOrStdout()
+			if len(args) == 1 {
+				found, err := a.DiscoverAt(cmd.Context(), args[0])
+				if err != nil {
+					return err
 				}
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", p.Name, p.Kind, state, orDash(p.Default), orDash(p.BaseURL))
+				return printFound(out, []app.Found{found})
 			}
-			fmt.Fprintln(w, "script\t-\toffline\tcommands\t-")
-			if err := w.Flush(); err != nil {
+			if err := printProviders(out, a.Providers()); err != nil {
 				return err
 			}
-			choice, err := a.Model("", "")
+			if found := a.Discover(cmd.Context()); len(found) > 0 {
+				fmt.Fprintln(out)
+				if err := printFound(out, found); err != nil {
+					return err
+				}
+			}
+			choice, err := a.Model(cmd.Context(), "", "")
 			if err != nil {
-				fmt.Fprintf(cmd.OutOrStdout(), "\n%v\n", err)
+				fmt.Fprintf(out, "\n%v\n", err)
 				return nil
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "\nWithout --model: %s\nsettings: %s\n", choice.Model.Info().Route(), a.ConfigPath)
+			fmt.Fprintf(out, "\nWithout --model: %s\nsettings: %s\n", choice.Model.Info().Route(), a.ConfigPath)
 			return nil
 		},
 	}
+}
+
+func printProviders(out io.Writer, providers []app.Provider) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "PROVIDER\tWIRE\tSTATE\tDEFAULT MODEL\tADDRESS")
+	for _, p := range providers {
+		state := "ready"
+		switch {
+		case !p.Ready:
+			state = p.Need
+		case p.KeyEnv == "" && p.KeyCommand == "":
+			state = "no key needed"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", p.Name, p.Kind, state, orDash(p.Default), orDash(p.BaseURL))
+	}
+	fmt.Fprintln(w, "script\t-\toffline\tcommands\t-")
+	return w.Flush()
+}
+
+func printFound(out io.Writer, found []app.Found) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "MODEL\tWINDOW\tIMAGES\tTOOLS")
+	for _, f := range found {
+		for _, m := range f.Models {
+			window := "unknown"
+			if m.Window > 0 {
+				window = strconv.Itoa(m.Window)
+			}
+			fmt.Fprintf(w, "%s/%s\t%s\t%s\t%s\n", f.Provider.Name, m.Model, window, yes(m.Images), yes(!m.NoTools))
+		}
+		if len(f.Models) == 0 {
+			fmt.Fprintf(w, "%s has no models yet\t\t\t\n", f.Provider.Name)
+		}
+	}
+	return w.Flush()
+}
+
+func yes(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "-"
 }
 
 func orDash(s string) string {

@@ -80,6 +80,9 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.Mode, "mode", "", "permission `mode`: plan, ask, edit or auto (default ask)")
 	fl.IntVar(&f.maxTurns, "max-turns", 200, "most `turns` of one run; 0 means no limit")
 	fl.Float64Var(&f.MaxCost, "max-cost", 0, "most US `dollars` of the session; 0 means no limit")
+	fl.DurationVar(&f.RetryFor, "retry-for", 0, "how long to wait, as `90s` or 2h, for a model that can't be had (default 1m, or 15m without a terminal)")
+	fl.StringVar(&f.Record, "record", "", "new `file` to record the model's answers to")
+	fl.StringVar(&f.Replay, "replay", "", "recorded `file` to play instead of asking a model")
 	fl.StringVar(&f.output, "output", console.Text, "output `form`: text, json or stream-json")
 	fl.StringArrayVar(&f.Allow, "allow", nil, "`rule` for calls that need not ask, such as \"bash(go test *)\"; may be repeated")
 	fl.StringArrayVar(&f.Deny, "deny", nil, "`rule` for calls that are denied; may be repeated")
@@ -92,6 +95,9 @@ func (f *runFlags) check(cmd *cobra.Command) error {
 	}
 	if !slices.Contains(console.Forms(), f.output) {
 		return usageError{fmt.Errorf("--output: %q is none of text, json, stream-json%s", f.output, didYouMean("", tool.Nearest(f.output, console.Forms())))}
+	}
+	if f.Replay != "" && (f.Model != "" || f.Record != "") {
+		return usageError{fmt.Errorf("--replay takes the place of --model and --record")}
 	}
 	if f.maxTurns < 0 || f.MaxCost < 0 {
 		return usageError{fmt.Errorf("--max-turns and --max-cost can't be negative")}

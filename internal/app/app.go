@@ -4,6 +4,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,11 @@ import (
 	"github.com/inspan/inspan/internal/sandbox"
 	"github.com/inspan/inspan/internal/session"
 	"github.com/inspan/inspan/internal/tools"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/llm/cloud"
+	"github.com/inspan/inspan/llm/limit"
+	"github.com/inspan/inspan/llm/replay"
+	"github.com/inspan/inspan/llm/router"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -26,6 +32,9 @@ type App struct {
 	Config     config.Config
 	ConfigPath string // the settings file, whether it exists or not
 	StateDir   string // everything inspan keeps; sessions lie below it
+
+	health *router.Health // of the models, for all sessions of this process
+	google *cloud.Google
 }
 
 // ErrConfig says that settings, a model or a key are missing or wrong.
@@ -52,7 +61,7 @@ func Load() (*App, error) {
 	if err != nil {
 		return nil, configError{err}
 	}
-	return &App{Config: c, ConfigPath: path, StateDir: state}, nil
+	return &App{Config: c, ConfigPath: path, StateDir: state, health: &router.Health{}, google: &cloud.Google{}}, nil
 }
 
 // Options is what a command says beyond the settings. Zero fields leave the
@@ -66,6 +75,9 @@ type Options struct {
 	AppendSystem string
 	Allow, Deny  []string
 	Unattended   bool
+	RetryFor     time.Duration // as inspan.Agent has it
+	Record       string        // file to record the model to; it must not be there yet
+	Replay       string        // file to play instead of asking a model
 }
 
 // Store is where the sessions lie.
@@ -86,26 +98,27 @@ func (a *App) Host(o Options, warn func(string)) *inspan.Host {
 }
 
 func (a *App) agent(ctx context.Context, o Options, at inspan.Place, warn func(string)) (*inspan.Agent, error) {
-	choice, err := a.Model(o.Model, at.Route)
+	chosen, err := a.chosen(ctx, o, at, warn)
 	if err != nil {
 		return nil, err
-	}
-	if choice.Why != "" {
-		warn(choice.Why)
 	}
 	env, err := sandbox.Local(at.Root, at.Blobs)
 	if err != nil {
 		return nil, err
 	}
+	model, closeModel, err := a.recorded(a.budgeted(chosen), o.Record)
+	if err != nil {
+		return nil, err
+	}
 	shell := &tools.Shell{}
 	agent := &inspan.Agent{
-		Model: choice.Model, Tools: tools.Core(shell), Env: env,
-		Close: func() error { shell.Close(); return nil },
+		Model: model, Tools: tools.Core(shell), Env: env,
+		Close: func() error { shell.Close(); return closeModel() },
 		Mode:  o.Mode, MaxTurns: o.MaxTurns, MaxCost: o.MaxCost, Effort: a.Config.Effort,
 		Allow: append(append([]string{}, a.Config.Allow...), o.Allow...),
 		Deny:  append(append([]string{}, a.Config.Deny...), o.Deny...),
 
-		Unattended: o.Unattended,
+		Unattended: o.Unattended, RetryFor: cmp.Or(o.RetryFor, a.Config.RetryFor),
 	}
 	if at.New {
 		a.settings(agent)
@@ -118,11 +131,72 @@ func (a *App) agent(ctx context.Context, o Options, at inspan.Place, warn func(s
 			warn(w)
 		}
 	}
-	if agent.MaxCost > 0 && len(choice.Model.Info().Prices) == 0 {
-		return nil, configError{fmt.Errorf("a cost limit needs the price of %s; set providers.%s.models.%q.price in %s",
-			choice.Model.Info().Route(), choice.Model.Info().Provider, choice.Model.Info().Model, a.ConfigPath)}
+	if agent.MaxCost > 0 || a.Config.DayCost > 0 {
+		if err := a.priced(chosen); err != nil {
+			return nil, errors.Join(err, agent.Close())
+		}
 	}
 	return agent, nil
+}
+
+// chosen is the model of a session, or the cassette that stands for it.
+func (a *App) chosen(ctx context.Context, o Options, at inspan.Place, warn func(string)) (llm.Model, error) {
+	if o.Replay != "" {
+		f, err := os.Open(o.Replay)
+		if err != nil {
+			return nil, configError{err}
+		}
+		defer f.Close()
+		player, err := replay.Open(f)
+		if err != nil {
+			return nil, configError{fmt.Errorf("%s: %w", o.Replay, err)}
+		}
+		return player, nil
+	}
+	choice, err := a.Model(ctx, o.Model, at.Route)
+	if err == nil && choice.Why != "" {
+		warn(choice.Why)
+	}
+	return choice.Model, err
+}
+
+// budgeted holds a model to what may be spent in a day.
+func (a *App) budgeted(m llm.Model) llm.Model {
+	if a.Config.DayCost == 0 {
+		return m
+	}
+	budget := &limit.Budget{Path: filepath.Join(a.StateDir, "limits", "day"), PerDay: a.Config.DayCost, Seed: a.spentToday}
+	return budget.Model(m)
+}
+
+// recorded writes down what a model answers, if there is a file for it. Whoever
+// gets it closes it.
+func (a *App) recorded(m llm.Model, path string) (llm.Model, func() error, error) {
+	if path == "" {
+		return m, func() error { return nil }, nil
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, nil, configError{fmt.Errorf("record: %w", err)}
+	}
+	return &replay.Recorder{Model: m, To: f}, f.Close, nil
+}
+
+// priced returns an error if what a model costs can't be known.
+func (a *App) priced(m llm.Model) error {
+	if r, ok := m.(*router.Model); ok {
+		for _, route := range r.Routes {
+			if err := a.priced(route.Model); err != nil && !route.Local {
+				return err
+			}
+		}
+		return nil
+	}
+	if info := m.Info(); len(info.Prices) == 0 {
+		return configError{fmt.Errorf("a cost limit needs the price of %s; set providers.%s.models.%q.price in %s",
+			info.Route(), info.Provider, info.Model, a.ConfigPath)}
+	}
+	return nil
 }
 
 // settings fills in what the command left open.

@@ -62,7 +62,7 @@ func TestWhichModelIsTaken(t *testing.T) {
 		{"model ids may hold slashes", "", []string{"OPENROUTER_API_KEY"}, "openrouter/meta/llama:free", "", "openrouter/meta/llama:free", false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			c, err := load(t, tc.settings, tc.keys...).Model(tc.model, tc.had)
+			c, err := load(t, tc.settings, tc.keys...).Model(t.Context(), tc.model, tc.had)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -78,7 +78,7 @@ func TestNoModel(t *testing.T) {
 		"": "no model is configured", "openai/x": "set OPENAI_API_KEY", "opnai/x": `did you mean "openai"?`,
 		"nothing-like-it/x": "see 'inspan models'", "llamacpp": "name it as llamacpp/MODEL",
 	} {
-		_, err := load(t, "").Model(name, "")
+		_, err := load(t, "").Model(t.Context(), name, "")
 		if !errors.Is(err, app.ErrConfig) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", name, err)
 		}
@@ -144,7 +144,7 @@ func TestEveryKind(t *testing.T) {
 }
 
 func TestCostLimitNeedsAPrice(t *testing.T) {
-	a := load(t, "[providers.mine]\nkind='openai'\nbase_url='http://127.0.0.1:9'\n")
+	a := load(t, "[providers.mine]\nkind='openai'\nbase_url='http://192.0.2.1'\n")
 	if _, err := run(t, a, app.Options{Model: "mine/m", MaxCost: 1}); !errors.Is(err, app.ErrConfig) || !strings.Contains(err.Error(), `providers.mine.models."m".price`) {
 		t.Errorf("%v", err)
 	}
@@ -199,5 +199,106 @@ func TestToolsByHand(t *testing.T) {
 	}
 	if _, err := app.CallTool(t.Context(), filepath.Join(dir, "none"), "bash", nil); err == nil {
 		t.Error("no error for a folder that is not there")
+	}
+}
+
+func TestDayLimit(t *testing.T) {
+	hello := func(*http.Request, []byte) openaitest.Answer {
+		return openaitest.Answer{Parts: llm.Say("hello"), Usage: llm.Usage{Input: 1000, Output: 10}}
+	}
+	server := &openaitest.Server{Answer: hello}
+	a := load(t, fmt.Sprintf("max_cost_per_day=0.001\n[providers.mine]\nkind='openai'\nlocal=false\nbase_url='%s'\nmodels.m.price={input=1.0, output=1.0}\n", openaitest.Start(t, server)))
+	if got, err := run(t, a, app.Options{Model: "mine/m"}); err != nil || got != "hello" {
+		t.Fatalf("%q, %v", got, err)
+	}
+	if _, err := run(t, a, app.Options{Model: "mine/m"}); err == nil || !strings.Contains(err.Error(), "spent today of $0.0010") {
+		t.Errorf("the second run: %v", err)
+	}
+	// Without the file the sessions say what was spent.
+	if err := os.RemoveAll(filepath.Join(a.StateDir, "limits")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := run(t, a, app.Options{Model: "mine/m"}); err == nil || !strings.Contains(err.Error(), "spent today") {
+		t.Errorf("without the file: %v", err)
+	}
+}
+
+func TestFallbacks(t *testing.T) {
+	refuse := func(*http.Request, []byte) anthropictest.Answer {
+		return anthropictest.Answer{Status: 402, Type: "billing_error", Message: "pay"}
+	}
+	hello := func(*http.Request, []byte) anthropictest.Answer { return anthropictest.Answer{Parts: llm.Say("hello")} }
+	settings := fmt.Sprintf("fallback=['openai/m', 'second/m']\n[providers.first]\nkind='anthropic'\nbase_url='%s'\n[providers.second]\nkind='gemini'\nbase_url='%s'\n",
+		anthropictest.Start(t, &anthropictest.Server{Answer: refuse}), geminitest.Start(t, &geminitest.Server{Answer: hello}))
+	a := load(t, settings)
+	if got, err := run(t, a, app.Options{Model: "first/m"}); err != nil || got != "hello" {
+		t.Errorf("%q, %v", got, err)
+	}
+	choice, err := a.Model(t.Context(), "first/m", "")
+	if err != nil || choice.Model.Info().Route() != "first/m" {
+		t.Errorf("the chain is called %s, %v", choice.Model.Info().Route(), err)
+	}
+	if _, err := load(t, strings.Replace(settings, "openai/m", "nowhere/m", 1)).Model(t.Context(), "first/m", ""); err == nil || !strings.Contains(err.Error(), "fallback") {
+		t.Errorf("a fallback that does not exist: %v", err)
+	}
+}
+
+// Secrets do not leave with the fallback of a local model.
+func TestFallbacksOfALocalModelStayLocal(t *testing.T) {
+	refuse := func(*http.Request, []byte) anthropictest.Answer {
+		return anthropictest.Answer{Status: 404, Type: "not_found_error", Message: "model: m"}
+	}
+	asked := false
+	cloud := func(*http.Request, []byte) anthropictest.Answer {
+		asked = true
+		return anthropictest.Answer{Parts: llm.Say("hello")}
+	}
+	a := load(t, fmt.Sprintf("fallback=['far/m']\n[providers.near]\nkind='anthropic'\nbase_url='%s'\n[providers.far]\nkind='gemini'\nlocal=false\nbase_url='%s'\n",
+		anthropictest.Start(t, &anthropictest.Server{Answer: refuse}), geminitest.Start(t, &geminitest.Server{Answer: cloud})))
+	o := app.Options{Model: "near/m", System: "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQ"}
+	if _, err := run(t, a, o); err == nil || asked {
+		t.Errorf("asked %v, %v", asked, err)
+	}
+	if got, err := run(t, a, app.Options{Model: "near/m"}); err != nil || got != "hello" {
+		t.Errorf("without a secret: %q, %v", got, err)
+	}
+}
+
+func TestServersAtHomeAreFound(t *testing.T) {
+	s := &openaitest.Server{Dialect: "vllm", Models: []llm.Info{{Model: "qwen", Window: 40_960}}}
+	o := &ollamatest.Server{Models: []llm.Info{{Model: "small:1b", Window: 8192}}}
+	a := load(t, fmt.Sprintf("[providers.vllm]\nkind='openai'\nbase_url='%s'\n[providers.ollama]\nkind='ollama'\nbase_url='%s'\n", openaitest.Start(t, s), ollamatest.Start(t, o)))
+	found := map[string]int{}
+	for _, f := range a.Discover(t.Context()) {
+		for _, m := range f.Models {
+			found[f.Provider.Name+"/"+m.Model] = m.Window
+		}
+	}
+	if found["vllm/qwen"] != 40_960 || found["ollama/small:1b"] != 8192 {
+		t.Errorf("found %v", found)
+	}
+	choice, err := a.Model(t.Context(), "vllm/qwen", "")
+	if err != nil || choice.Model.Info().Window != 40_960 {
+		t.Errorf("the window is %d, %v", choice.Model.Info().Window, err)
+	}
+	if _, err := a.DiscoverAt(t.Context(), "nowhere"); !errors.Is(err, app.ErrConfig) {
+		t.Error(err)
+	}
+}
+
+func TestClouds(t *testing.T) {
+	for settings, want := range map[string]string{
+		"kind='anthropic'\ndialect='bedrock'\nregion='eu-west-1'":                         "",
+		"kind='anthropic'\ndialect='bedrock'":                                             "needs a region",
+		"kind='anthropic'\ndialect='vertex'\nregion='global'\nproject='p'":                "",
+		"kind='gemini'\ndialect='vertex'\nregion='europe-west1'\nproject='p'":             "",
+		"kind='gemini'\ndialect='vertex'\nregion='europe-west1'":                          "needs a region and a project",
+		"kind='openai'\ndialect='azure'\nbase_url='https://r.openai.azure.com/openai/v1'": "",
+		"kind='openai'\ndialect='azur'":                                                   "azur",
+	} {
+		_, err := load(t, "[providers.c]\n"+settings).Model(t.Context(), "c/m", "")
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", settings, err)
+		}
 	}
 }

@@ -10,34 +10,54 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/BurntSushi/toml"
 
 	"github.com/inspan/inspan/internal/policy"
 	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/llm/router"
 	"github.com/inspan/inspan/tool"
 )
 
 // Config is all that can be set. The zero value works.
 type Config struct {
-	Model     string              `toml:"model"`     // "provider/model"; empty: the first configured one
-	Mode      string              `toml:"mode"`      // permission mode; empty: ask
-	MaxTurns  *int                `toml:"max_turns"` // of one run; 0: no limit; not set: 200
-	MaxCost   float64             `toml:"max_cost"`  // US dollars of a session; 0: no limit
-	Effort    string              `toml:"effort"`    // reasoning: low, medium, high; empty: the vendor's default
-	Allow     []string            `toml:"allow"`     // rules, such as "bash(go test *)"
+	Model     string              `toml:"model"`            // "provider/model"; empty: the first configured one
+	Mode      string              `toml:"mode"`             // permission mode; empty: ask
+	MaxTurns  *int                `toml:"max_turns"`        // of one run; 0: no limit; not set: 200
+	MaxCost   float64             `toml:"max_cost"`         // US dollars of a session; 0: no limit
+	DayCost   float64             `toml:"max_cost_per_day"` // US dollars of all sessions of a day (UTC); 0: no limit
+	RetryFor  time.Duration       `toml:"retry_for"`        // how long a model that can't be had is asked again, as "90s"; 0: as inspan.Agent has it
+	Effort    string              `toml:"effort"`           // reasoning: low, medium, high; empty: the vendor's default
+	Fallback  []string            `toml:"fallback"`         // models to take in order when the one chosen can't be had
+	Allow     []string            `toml:"allow"`            // rules, such as "bash(go test *)"
 	Deny      []string            `toml:"deny"`
 	Providers map[string]Provider `toml:"providers"` // by the name used before the slash
+	Router    *Router             `toml:"router"`    // what "router/auto" chooses by; nil: there is none
+}
+
+// Router chooses among models by rules.
+type Router struct {
+	Routes  map[string]string `toml:"routes"`  // "provider/model" by the name that rules use
+	Rules   []router.Rule     `toml:"rules"`   // the first that matches decides; none: see Hard
+	Hard    float64           `toml:"hard"`    // without rules: the complexity from which the route "cloud" is asked before "local"; 0: 0.7
+	Private []string          `toml:"private"` // regular expressions of text that must stay on local models, beside secrets
 }
 
 // Provider is a place where models are to be had.
 type Provider struct {
-	Kind       string           `toml:"kind"`        // wire, one of Kinds
-	BaseURL    string           `toml:"base_url"`    // empty: the vendor's own
-	KeyEnv     string           `toml:"key_env"`     // environment variable that holds the key
-	KeyCommand string           `toml:"key_command"` // command that prints the key
-	Default    string           `toml:"default"`     // model to take when none is named
-	Models     map[string]Model `toml:"models"`      // what is known of single models
+	Kind       string           `toml:"kind"`                // wire, one of Kinds
+	BaseURL    string           `toml:"base_url"`            // empty: the vendor's own
+	KeyEnv     string           `toml:"key_env"`             // environment variable that holds the key
+	KeyCommand string           `toml:"key_command"`         // command that prints the key
+	Dialect    string           `toml:"dialect"`             // which of the servers that speak the wire; empty: told by the address
+	Region     string           `toml:"region"`              // of a cloud
+	Project    string           `toml:"project"`             // of Google Cloud
+	Local      *bool            `toml:"local"`               // what it is sent stays with the user; not set: told by the address
+	Requests   int              `toml:"requests_per_minute"` // 0: no limit of ours
+	Tokens     int              `toml:"tokens_per_minute"`   // of prompts; 0: no limit of ours
+	Default    string           `toml:"default"`             // model to take when none is named
+	Models     map[string]Model `toml:"models"`              // what is known of single models
 }
 
 // Model is what the catalogue does not know of a model, or knows wrongly.
@@ -46,6 +66,7 @@ type Model struct {
 	MaxOutput int        `toml:"max_output"` // longest reply in tokens
 	Price     *llm.Price `toml:"price"`      // US dollars per million tokens
 	Images    bool       `toml:"images"`     // accepts images
+	NoTools   bool       `toml:"no_tools"`   // takes no tools; they are put into the prompt
 }
 
 // Kinds lists the wires a provider can speak: Anthropic Messages, OpenAI Chat

@@ -189,7 +189,7 @@ func TestSuppose(t *testing.T) {
 	}
 	// The second turn is long, but goes on with the calls of a local model.
 	want := cost.Outcome{Strategy: "hybrid", Dollars: 11, Turns: 3, Local: 2, Rules: []cost.Share{
-		{Rule: "long", Turns: 1, Cloud: 1, Dollars: 11}, {Rule: "pinned", Turns: 1}, {Rule: "short", Turns: 1},
+		{Rule: "short", Turns: 2}, {Rule: "long", Turns: 1, Cloud: 1, Dollars: 11},
 	}}
 	if diff := cmp.Diff(want, cost.Suppose("hybrid", turns, m)); diff != "" {
 		t.Error(diff)

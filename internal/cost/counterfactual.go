@@ -96,7 +96,7 @@ func Suppose(strategy string, turns []Turn, m *router.Model) Outcome {
 	for _, r := range m.Routes {
 		infos[r.Name] = r
 	}
-	pin := ""
+	pin, rule := "", "" // of the run
 	shares := map[string]*Share{}
 	for _, t := range turns {
 		f := t.Features
@@ -104,13 +104,17 @@ func Suppose(strategy string, turns []Turn, m *router.Model) Outcome {
 			f.Pin = ""
 		}
 		d := m.Decide(f, router.View{At: t.At})
-		if len(d.Use) == 0 {
+		use := append(d.Use, d.Reserve...)
+		if len(use) == 0 {
 			o.Nobody++
 			continue
 		}
-		r := infos[d.Use[0]]
+		r := infos[use[0]]
 		pin = r.Model.Info().Route()
-		o.count(t, r, share(shares, d.Rule))
+		if d.Rule != router.RulePinned {
+			rule = d.Rule // which also answers for the turns pinned to it
+		}
+		o.count(t, r, share(shares, rule))
 	}
 	for _, s := range shares {
 		o.Rules = append(o.Rules, *s)

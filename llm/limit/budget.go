@@ -94,7 +94,7 @@ func (b *Budget) check(ctx context.Context) *llm.Error {
 	case err != nil:
 		return &llm.Error{Kind: llm.KindBudget, Message: "can't tell what was spent today: " + err.Error(), Err: err}
 	case total >= b.PerDay:
-		return &llm.Error{Kind: llm.KindBudget, Message: fmt.Sprintf("$%.2f spent today of $%.2f; the day ends at 00:00 UTC", total, b.PerDay)}
+		return &llm.Error{Kind: llm.KindBudget, Message: fmt.Sprintf("$%.4f spent today of $%.4f; the day ends at 00:00 UTC", total, b.PerDay)}
 	}
 	return nil
 }

@@ -49,7 +49,7 @@ func TestBudget(t *testing.T) {
 			t.Errorf("%d requests went well, %d were sent", n, len(v.times()))
 		}
 		_, failed := ask(t.Context(), b.Model(v), say("hi"))
-		if want := "$3.00 spent today of $3.00; the day ends at 00:00 UTC"; failed.Message != want || failed.Provider != "p" {
+		if want := "$3.0000 spent today of $3.0000; the day ends at 00:00 UTC"; failed.Message != want || failed.Provider != "p" {
 			t.Errorf("got %q by %q, want %q", failed.Message, failed.Provider, want)
 		}
 		time.Sleep(59 * time.Second)

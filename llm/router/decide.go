@@ -18,6 +18,13 @@ const (
 	StepResults = "results" // they end with results of calls
 )
 
+// What a [Decision] names as its rule where none of the router's decided.
+const (
+	RuleForced  = "forced"  // a person named the route
+	RulePinned  = "pinned"  // it made the calls of the run
+	RuleDefault = "default" // no rule matched, or there are none
+)
+
 // Cond is a condition on a request. All that is set must hold; the zero value
 // always matches. Health and window need no condition: a route that has failed
 // or is too small is passed over anyway.
@@ -33,7 +40,7 @@ type Cond struct {
 // Decision says who may answer a request, and why. Its texts are for people and
 // hold nothing of what the request says.
 type Decision struct {
-	Rule    string   // name of what decided: the rule's, or "forced", "pinned" or "default"
+	Rule    string   // name of what decided: the rule's, or [RuleForced], [RulePinned] or [RuleDefault]
 	Reason  string   // what it saw
 	Use     []string // routes to ask, in order
 	Reserve []string // routes to ask only if those leave no hope, in order
@@ -95,7 +102,7 @@ func (m *Model) Decide(f Features, v View) Decision {
 		d.Reserve = append(d.Reserve, r.name)
 	}
 	if c.pin != "" && len(d.Use) > 0 && d.Use[0] == c.pin {
-		d.Rule, d.Reason = "pinned", "it made the calls of this run; "+f.size()
+		d.Rule, d.Reason = RulePinned, "it made the calls of this run; "+f.size()
 	}
 	return d
 }
@@ -104,9 +111,9 @@ func (m *Model) Decide(f Features, v View) Decision {
 // could answer.
 func (m *Model) choose(f Features) choice {
 	if m.Force != "" {
-		return choice{Rule: Rule{Name: "forced", Use: []string{m.Force}}, reason: "asked for by name; " + f.size()}
+		return choice{Rule: Rule{Name: RuleForced, Use: []string{m.Force}}, reason: "asked for by name; " + f.size()}
 	}
-	c := choice{Rule: Rule{Name: "default"}, reason: "in the order of the routes; " + f.size()}
+	c := choice{Rule: Rule{Name: RuleDefault}, reason: "in the order of the routes; " + f.size()}
 	for _, r := range m.Routes {
 		c.Use = append(c.Use, r.Name)
 	}

@@ -49,7 +49,8 @@ const Provider = "router"
 // must hold of the rest. The fields are not to be changed once it is in use;
 // then it is safe for concurrent use. Do not copy it.
 type Model struct {
-	// ID is the model's name: its route is "router/ID".
+	// ID is the model's name: its route is "router/ID". Empty: it goes by the
+	// name of its first route's model, whose stand-ins the others are.
 	ID string
 	// Routes are the candidates.
 	Routes []Route
@@ -100,6 +101,10 @@ var _ llm.Model = (*Model)(nil)
 // costs follows from the Info in [llm.Routed].
 func (m *Model) Info() llm.Info {
 	info := llm.Info{Provider: Provider, Model: m.ID, NoTools: len(m.Routes) > 0}
+	if m.ID == "" && len(m.Routes) > 0 {
+		first := m.Routes[0].Model.Info()
+		info.Provider, info.Model = first.Provider, first.Model
+	}
 	for i, r := range m.Routes {
 		of := r.Model.Info()
 		info.Window = max(info.Window, of.Window)

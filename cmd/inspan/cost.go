@@ -1,0 +1,155 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/cost"
+	"github.com/inspan/inspan/tool"
+)
+
+func (c *command) cost() *cobra.Command {
+	var by, since, session, local, cloud string
+	var suppose, asJSON bool
+	cmd := &cobra.Command{
+		Use:   "cost",
+		Short: "Show what sessions have cost, or would have cost with other models",
+		Long: "Show what sessions have cost, by session, day (UTC), model, tool or agent. A turn counts for the tools whose results it read.\n\n" +
+			"With --counterfactual the recorded sessions are decided again: by the router of the settings, or by one that asks a local model\n" +
+			"first and a cloud model for what is hard (--local, --cloud). Each strategy gets the tokens that were used then, at the prices of\n" +
+			"that day; what a cache would have held is not guessed.",
+		Example: "  inspan cost --by tool --since 2026-11-01\n  inspan cost --counterfactual --local ollama/qwen3-coder --cloud anthropic/claude-sonnet-5-5",
+		Args:    exactly(0, 0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			spending, err := spendingOf(since, session)
+			if err != nil {
+				return err
+			}
+			a, err := app.Load()
+			if err != nil {
+				return err
+			}
+			warn := func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), "inspan: "+text) }
+			if suppose {
+				return c.counterfactual(cmd, a, spending, local, cloud, asJSON, warn)
+			}
+			entries, err := a.Spent(cmd.Context(), spending, warn)
+			if err != nil {
+				return err
+			}
+			rows, err := cost.Group(entries, by)
+			if err != nil {
+				return usageError{fmt.Errorf("--by: %w%s", err, didYouMean("", tool.Nearest(by, cost.Groupings())))}
+			}
+			if asJSON {
+				return printJSON(cmd.OutOrStdout(), append(rows, cost.Sum(entries)))
+			}
+			return printRows(cmd.OutOrStdout(), by, append(rows, cost.Sum(entries)))
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&by, "by", "session", "group by `what`: "+strings.Join(cost.Groupings(), ", "))
+	fl.StringVar(&since, "since", "", "only what was spent since the `day`, as 2026-11-21")
+	fl.StringVar(&session, "session", "", "only the session with the `id`, or last")
+	fl.BoolVar(&asJSON, "json", false, "print JSON")
+	fl.BoolVar(&suppose, "counterfactual", false, "show what cloud only, local only and a hybrid would have cost")
+	fl.StringVar(&local, "local", "", "local `model` of the hybrid, as provider/model")
+	fl.StringVar(&cloud, "cloud", "", "cloud `model` of the hybrid, as provider/model")
+	return cmd
+}
+
+func spendingOf(since, session string) (app.Spending, error) {
+	s := app.Spending{Session: session}
+	if since == "" {
+		return s, nil
+	}
+	day, err := time.Parse(time.DateOnly, since)
+	if err != nil {
+		return s, usageError{fmt.Errorf("--since: %q is not a day such as 2026-11-21", since)}
+	}
+	s.Since = day
+	return s, nil
+}
+
+func (c *command) counterfactual(cmd *cobra.Command, a *app.App, s app.Spending, local, cloud string, asJSON bool, warn func(string)) error {
+	m, err := a.Hybrid(cmd.Context(), local, cloud)
+	if err != nil {
+		return err
+	}
+	outcomes, err := a.Suppose(cmd.Context(), s, m, warn)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return printJSON(cmd.OutOrStdout(), outcomes)
+	}
+	for _, r := range m.Routes {
+		fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", r.Name, r.Model.Info().Route())
+	}
+	return printOutcomes(cmd.OutOrStdout(), outcomes)
+}
+
+func printJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}
+
+func printRows(out io.Writer, by string, rows []cost.Row) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, strings.ToUpper(by)+"\tREPLIES\tINPUT\tCACHED\tOUTPUT\tUS $")
+	for _, r := range rows {
+		hint := ""
+		if r.Unpriced > 0 {
+			hint = fmt.Sprintf("%d without a price", r.Unpriced)
+		}
+		if r.Estimated > 0 {
+			hint = strings.TrimPrefix(fmt.Sprintf("%s, %d estimated", hint, r.Estimated), ", ")
+		}
+		fmt.Fprintf(w, "%s\t%.4g\t%d\t%.0f%%\t%d\t%.4f\t%s\n", r.Key, r.Replies, r.Usage.Prompt(), share(r.Usage.CacheRead, r.Usage.Prompt()), r.Usage.Output, r.Dollars, hint)
+	}
+	return w.Flush()
+}
+
+func printOutcomes(out io.Writer, outcomes []cost.Outcome) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "\nSTRATEGY\tUS $\tTURNS\tLOCAL")
+	for _, o := range outcomes {
+		kept := "-"
+		if o.Rules != nil {
+			kept = fmt.Sprintf("%.0f%%", share(o.Local, o.Turns))
+		}
+		fmt.Fprintf(w, "%s\t%.4f\t%d\t%s\n", o.Strategy, o.Dollars, o.Turns, kept)
+	}
+	hybrid := outcomes[len(outcomes)-1]
+	fmt.Fprintln(w, "\nRULE\tUS $\tTURNS\tTO THE CLOUD")
+	for _, s := range hybrid.Rules {
+		fmt.Fprintf(w, "%s\t%.4f\t%d\t%.0f%%\n", s.Rule, s.Dollars, s.Turns, share(s.Cloud, s.Turns))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for _, o := range outcomes[1:] {
+		for _, warning := range o.Warnings() {
+			if o.Strategy != "cloud only" || !strings.Contains(warning, "to the cloud") {
+				fmt.Fprintf(out, "\n%s: %s\n", o.Strategy, warning)
+			}
+		}
+	}
+	return nil
+}
+
+// share is a of b in percent.
+func share(a, b int) float64 {
+	if b == 0 {
+		return 0
+	}
+	return 100 * float64(a) / float64(b)
+}

@@ -1,0 +1,110 @@
+package app
+
+import (
+	"maps"
+	"net/netip"
+	"net/url"
+	"os"
+	"slices"
+
+	"github.com/inspan/inspan/internal/config"
+	"github.com/inspan/inspan/llm/openai"
+	"github.com/inspan/inspan/llm/script"
+)
+
+// Provider is a place where models are to be had, as far as the settings and
+// the environment tell.
+type Provider struct {
+	Name string
+	config.Provider
+	Ready bool   // a key is there, or none is needed
+	Need  string // what is missing, for people
+}
+
+// presets are the providers that need no settings beyond a key. The order is
+// that in which a model is chosen when none is named. Servers that speak Chat
+// Completions come from the table of those.
+func presets() []Provider {
+	list := []Provider{
+		{Name: "anthropic", Provider: config.Provider{Kind: "anthropic", KeyEnv: "ANTHROPIC_API_KEY", Default: "claude-sonnet-5-5"}},
+		{Name: "openai", Provider: config.Provider{Kind: "openai-responses", KeyEnv: "OPENAI_API_KEY", Default: "gpt-6-sol"}},
+		{Name: "gemini", Provider: config.Provider{Kind: "gemini", KeyEnv: "GEMINI_API_KEY", Default: "gemini-3.8-flash"}},
+		{Name: "ollama", Provider: config.Provider{Kind: "ollama", BaseURL: "http://localhost:11434"}},
+	}
+	defaults := map[string]string{"openrouter": "openrouter/auto"}
+	for _, d := range openai.Dialects() {
+		if d.BaseURL == "" || d.Name == "openai" {
+			continue
+		}
+		list = append(list, Provider{Name: d.Name, Provider: config.Provider{
+			Kind: "openai", Dialect: d.Name, BaseURL: d.BaseURL, KeyEnv: d.KeyEnv, Default: defaults[d.Name],
+		}})
+	}
+	return list
+}
+
+// Providers lists the configured providers by name, then the presets, each
+// overlaid with what the settings say of it.
+func (a *App) Providers() []Provider {
+	list := []Provider{}
+	known := presets()
+	for _, name := range slices.Sorted(maps.Keys(a.Config.Providers)) {
+		if !slices.ContainsFunc(known, func(p Provider) bool { return p.Name == name }) {
+			list = append(list, Provider{Name: name, Provider: a.Config.Providers[name]})
+		}
+	}
+	for _, p := range known {
+		if set, ok := a.Config.Providers[p.Name]; ok {
+			p.Provider = overlay(p.Provider, set)
+		}
+		list = append(list, p)
+	}
+	for i := range list {
+		list[i].Ready, list[i].Need = ready(list[i].Provider)
+	}
+	return list
+}
+
+// overlay adds what the settings say of a preset.
+func overlay(base, set config.Provider) config.Provider {
+	if set.BaseURL == "" {
+		set.BaseURL = base.BaseURL
+	}
+	if set.KeyEnv == "" && set.KeyCommand == "" {
+		set.KeyEnv = base.KeyEnv
+	}
+	if set.Default == "" {
+		set.Default = base.Default
+	}
+	if set.Dialect == "" && set.Kind == base.Kind {
+		set.Dialect = base.Dialect
+	}
+	return set
+}
+
+func ready(p config.Provider) (ok bool, need string) {
+	switch {
+	case p.KeyCommand != "", p.KeyEnv == "", os.Getenv(p.KeyEnv) != "":
+		return true, ""
+	}
+	return false, "set " + p.KeyEnv
+}
+
+// stays reports whether what the provider is sent stays on the user's machine
+// or network, as far as the address tells. LiteLLM passes it on.
+func (p Provider) stays() bool {
+	switch {
+	case p.Local != nil:
+		return *p.Local
+	case p.Name == script.Provider:
+		return true
+	case p.Dialect == "litellm":
+		return false
+	}
+	u, err := url.Parse(p.BaseURL)
+	if err != nil || p.BaseURL == "" {
+		return false
+	}
+	ip, err := netip.ParseAddr(u.Hostname())
+	return u.Hostname() == "localhost" || err == nil && (ip.IsLoopback() || ip.IsPrivate())
+}
