@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -134,12 +135,18 @@ func (c Config) check() error {
 	if c.MaxCost < 0 || (c.MaxTurns != nil && *c.MaxTurns < 0) {
 		return errors.New("max_cost and max_turns can't be negative; 0 means no limit")
 	}
+	if c.DayCost < 0 || c.RetryFor < 0 {
+		return errors.New("max_cost_per_day and retry_for can't be negative; 0 means what is usual")
+	}
 	if !slices.Contains([]string{"", "low", "medium", "high"}, c.Effort) {
 		return fmt.Errorf("effort: %q is none of low, medium, high", c.Effort)
 	}
 	for name, p := range c.Providers {
 		if strings.Contains(name, "/") {
 			return fmt.Errorf("providers.%q: a name can't contain a slash", name)
+		}
+		if name == "script" || name == router.Provider {
+			return fmt.Errorf("providers.%s: the name is taken", name)
 		}
 		if !slices.Contains(Kinds(), p.Kind) {
 			return fmt.Errorf("providers.%s.kind: %q is none of %s", name, p.Kind, strings.Join(Kinds(), ", "))
@@ -150,17 +157,36 @@ func (c Config) check() error {
 
 // hint names the known key nearest to an unknown one.
 func hint(key toml.Key) string {
-	known := []string{"model", "mode", "max_turns", "max_cost", "effort", "allow", "deny", "providers"}
-	switch {
-	case len(key) >= 6:
-		known = []string{"input", "output", "cache_read", "cache_write"}
-	case len(key) >= 4:
-		known = []string{"window", "max_output", "price", "images"}
-	case len(key) >= 3:
-		known = []string{"kind", "base_url", "key_env", "key_command", "default", "models"}
-	}
+	known := keysAt(reflect.TypeFor[Config](), key[:len(key)-1])
 	if near := tool.Nearest(key[len(key)-1], known); near != "" {
 		return fmt.Sprintf("; did you mean %q?", near)
 	}
 	return "; known here: " + strings.Join(known, ", ")
+}
+
+// keysAt lists the keys of the table at a path below a type, in the order of
+// its fields.
+func keysAt(t reflect.Type, path []string) []string {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	if t.Kind() == reflect.Map && len(path) > 0 {
+		return keysAt(t.Elem(), path[1:]) // any name will do
+	}
+	if t.Kind() != reflect.Struct {
+		return nil
+	}
+	var keys []string
+	for i := range t.NumField() {
+		f := t.Field(i)
+		key := f.Tag.Get("toml")
+		if len(path) > 0 && strings.EqualFold(key, path[0]) {
+			return keysAt(f.Type, path[1:])
+		}
+		keys = append(keys, key)
+	}
+	if len(path) > 0 {
+		return nil
+	}
+	return keys
 }

@@ -3,6 +3,8 @@ package config_test
 import (
 	"os"
 	"path/filepath"
+	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -39,21 +41,53 @@ func TestMistakesAreNamed(t *testing.T) {
 		"modle = 'a/b'": `unknown key "modle"; did you mean "model"?`,
 		"[providers.x]\nkind='openai'\nkeyenv='K'":                                 `did you mean "key_env"?`,
 		"[providers.x]\nkind='openai'\n[providers.x.models.m]\nwindo=1":            `did you mean "window"?`,
-		"[providers.x]\nkind='openai'\n[providers.x.models.m.price]\ncurrency='x'": `known here: input, output`,
-		"zzz = 1":                            "known here: model, mode",
-		"mode = 'careful'":                   `"careful" is none of plan`,
-		"max_cost = -1":                      "can't be negative",
-		"max_turns = -1":                     "can't be negative",
-		"effort = 'huge'":                    `"huge" is none of low`,
-		"model = ":                           "line 1",
-		"[providers.'a/b']\nkind='openai'":   "can't contain a slash",
-		"[providers.x]\nkind='carrier'":      `"carrier" is none of`,
-		"[providers.x]\nbase_url='http://x'": `kind: "" is none of`,
-		"model = 3":                          "model",
+		"[providers.x]\nkind='openai'\n[providers.x.models.m.price]\ncurrency='x'": `known here: input, cache_read`,
+		"zzz = 1":                                        "known here: model, mode",
+		"retry_for = 'soon'":                             "retry_for",
+		"max_cost_per_day = -1.0":                        "can't be negative",
+		"[providers.router]\nkind='openai'":              "the name is taken",
+		"[[router.rules]]\nname='x'\nwhen={min_token=3}": `did you mean "min_tokens"?`,
+		"[router]\nroute={a='b'}":                        `did you mean "routes"?`,
+		"[providers.x.models.m.price.long]\nimput=1":     `did you mean "input"?`,
+		"mode = 'careful'":                               `"careful" is none of plan`,
+		"max_cost = -1":                                  "can't be negative",
+		"max_turns = -1":                                 "can't be negative",
+		"effort = 'huge'":                                `"huge" is none of low`,
+		"model = ":                                       "line 1",
+		"[providers.'a/b']\nkind='openai'":               "can't contain a slash",
+		"[providers.x]\nkind='carrier'":                  `"carrier" is none of`,
+		"[providers.x]\nbase_url='http://x'":             `kind: "" is none of`,
+		"model = 3":                                      "model",
 	} {
 		_, err := load(t, text)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", text, err, want)
 		}
 	}
+}
+
+// The sample shows every key there is.
+func TestSampleIsComplete(t *testing.T) {
+	raw, err := os.ReadFile("../../docs/config.sample.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var look func(reflect.Type)
+	look = func(typ reflect.Type) {
+		switch typ.Kind() {
+		case reflect.Pointer, reflect.Slice, reflect.Map:
+			look(typ.Elem())
+		case reflect.Struct:
+			for i := range typ.NumField() {
+				key := typ.Field(i).Tag.Get("toml")
+				if !regexp.MustCompile(`\b` + key + `\b`).Match(raw) {
+					t.Errorf("the sample lacks %q", key)
+				}
+				if key != "long" { // is of its own kind
+					look(typ.Field(i).Type)
+				}
+			}
+		}
+	}
+	look(reflect.TypeFor[config.Config]())
 }
