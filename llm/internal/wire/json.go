@@ -13,6 +13,10 @@ func AppendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	done := 0
 	for i := 0; i < len(s); {
+		if i+8 <= len(s) && plain(s[i:i+8]) {
+			i += 8
+			continue
+		}
 		c := s[i]
 		if c >= utf8.RuneSelf {
 			r, n := utf8.DecodeRuneInString(s[i:])
@@ -32,6 +36,17 @@ func AppendString(dst []byte, s string) []byte {
 		done = i
 	}
 	return append(append(dst, s[done:]...), '"')
+}
+
+// plain reports whether the eight bytes of s stand in a JSON string as they are:
+// ASCII, and no control character, quote or backslash. It may say no for some
+// that are. A byte is below n if subtracting n from it sets its high bit, and
+// equal to n if it is, after an exclusive or with n, below one.
+func plain(s string) bool {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	x := uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+	return (x|(x-' '*ones)|((x^'"'*ones)-ones)|((x^'\\'*ones)-ones))&highs == 0
 }
 
 func appendEscape(dst []byte, c byte) []byte {

@@ -183,3 +183,20 @@ func TestShortID(t *testing.T) {
 		t.Errorf("foreign id became %q", got)
 	}
 }
+
+// Every byte is seen wherever it stands among eight that are read at once.
+func TestAppendStringSeesEveryByte(t *testing.T) {
+	for c := range 256 {
+		for at := range 17 {
+			s := strings.Repeat("\u007f!", 8)
+			s = s[:at] + string([]byte{byte(c)}) + s[at:]
+			var got string
+			if err := json.Unmarshal(AppendString(nil, s), &got); err != nil {
+				t.Fatalf("byte %#x at %d: %v", c, at, err)
+			}
+			if want := strings.ReplaceAll(strings.ToValidUTF8(s, "\ufffd"), "\x00", "\ufffd"); got != want {
+				t.Fatalf("byte %#x at %d: got %q, want %q", c, at, got, want)
+			}
+		}
+	}
+}

@@ -63,7 +63,7 @@ func (w *Writer) Schema(schema json.RawMessage, empty string) *Writer {
 func sizeHint(req llm.Request) int {
 	n := 4096
 	for _, s := range req.System {
-		n += len(s) + len(s)/16
+		n += len(s) + len(s)/8
 	}
 	for _, t := range req.Tools {
 		n += len(t.Description) + len(t.Schema) + 200
@@ -77,10 +77,10 @@ func sizeHint(req llm.Request) int {
 func partsSize(parts llm.Parts) int {
 	n := 0
 	for _, p := range parts {
-		n += 120
+		n += 200
 		switch v := p.(type) {
 		case llm.Text:
-			n += len(v.Text) + len(v.Text)/16
+			n += len(v.Text) + len(v.Text)/8
 		case llm.Image:
 			n += base64.StdEncoding.EncodedLen(len(v.Data))
 		case llm.Reasoning:
