@@ -11,10 +11,14 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/config"
+	"github.com/inspan/inspan/internal/gpu"
+	"github.com/inspan/inspan/internal/profile"
 	"github.com/inspan/inspan/internal/prompt"
 	"github.com/inspan/inspan/internal/sandbox"
 	"github.com/inspan/inspan/internal/session"
@@ -35,6 +39,9 @@ type App struct {
 
 	health *router.Health // of the models, for all sessions of this process
 	google *cloud.Google
+
+	devicesOnce sync.Once
+	devices     []gpu.Device
 }
 
 // ErrConfig says that settings, a model or a key are missing or wrong.
@@ -111,8 +118,9 @@ func (a *App) agent(ctx context.Context, o Options, at inspan.Place, warn func(s
 		return nil, err
 	}
 	shell := &tools.Shell{}
+	needs := profile.For(chosen.Info().Route(), a.Config.Profiles)
 	agent := &inspan.Agent{
-		Model: model, Tools: tools.Core(shell), Env: env,
+		Model: model, Tools: tools.Core(shell, needs.Edit), Env: env,
 		Close: func() error { shell.Close(); return closeModel() },
 		Mode:  o.Mode, MaxTurns: o.MaxTurns, MaxCost: o.MaxCost, Effort: a.Config.Effort,
 		Allow: append(append([]string{}, a.Config.Allow...), o.Allow...),
@@ -123,7 +131,7 @@ func (a *App) agent(ctx context.Context, o Options, at inspan.Place, warn func(s
 	if at.New {
 		a.settings(agent)
 		blocks, warnings := prompt.Blocks(prompt.Input{
-			Replace: o.System, Append: o.AppendSystem,
+			Replace: o.System, Append: strings.TrimSpace(needs.Prompt + "\n\n" + o.AppendSystem),
 			Files: prompt.Find(at.Root, readInstructions), Facts: facts(ctx, env),
 		})
 		agent.System = blocks

@@ -302,3 +302,32 @@ func TestClouds(t *testing.T) {
 		}
 	}
 }
+
+// A weak model gets the tools, the schemas and the words it can deal with.
+func TestProfiles(t *testing.T) {
+	var sent []string
+	answer := func(_ *http.Request, body []byte) openaitest.Answer {
+		sent = append(sent, string(body))
+		return openaitest.Answer{Parts: llm.Say("hello")}
+	}
+	url := openaitest.Start(t, &openaitest.Server{Answer: answer})
+	settings := "[providers.mine]\nkind='openai'\nbase_url='" + url + "'\n[[profiles]]\nmatch='mine/*'\nprompt='Be brief.'\n"
+	for model, want := range map[string][]string{
+		"strong":    {`"name":"edit_file"`, "Be brief."},
+		"gemma3:4b": {`"name":"edit_lines"`, "Be brief."},
+		"gemma2":    {`<tools>`, "edit_lines"},
+	} {
+		sent = nil
+		if got, err := run(t, load(t, settings), app.Options{Model: "mine/" + model}); err != nil || got != "hello" {
+			t.Fatalf("%s: %q, %v", model, got, err)
+		}
+		for _, part := range want {
+			if !strings.Contains(sent[0], part) {
+				t.Errorf("%s: %q is not in what was sent: %.3000s", model, part, sent[0])
+			}
+		}
+		if strings.Contains(sent[0], `"tools":`) == (model == "gemma2") {
+			t.Errorf("%s: the model's own tools were used or not", model)
+		}
+	}
+}

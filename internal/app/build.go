@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/internal/config"
+	"github.com/inspan/inspan/internal/profile"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/anthropic"
 	"github.com/inspan/inspan/llm/cloud"
@@ -16,6 +17,7 @@ import (
 	"github.com/inspan/inspan/llm/limit"
 	"github.com/inspan/inspan/llm/ollama"
 	"github.com/inspan/inspan/llm/openai"
+	"github.com/inspan/inspan/llm/prompted"
 )
 
 // build makes the adapter for the wire a provider speaks.
@@ -24,12 +26,14 @@ func (a *App) build(ctx context.Context, p Provider, id string) (llm.Model, erro
 	if err := a.credentials(&at, p); err != nil {
 		return nil, err
 	}
-	a.probe(ctx, &at, p)
+	noTools := a.probe(ctx, &at, p)
 	m, err := adapter(p.Kind, &at)
 	if err != nil {
 		return nil, configError{fmt.Errorf("provider %s: %w", p.Name, err)}
 	}
-	return a.limits(p).Model(m), nil
+	needs := profile.For(m.Info().Route(), a.Config.Profiles)
+	inPrompt := noTools || needs.Tools == "prompt" || p.Models[id].NoTools
+	return a.limits(p).Model(needs.Model(&prompted.Model{Model: m, Always: inPrompt})), nil
 }
 
 // endpoint is what the settings say of a model.

@@ -1,11 +1,14 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"os"
 	"sync"
 	"time"
 
+	"github.com/inspan/inspan/internal/gpu"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/ollama"
 	"github.com/inspan/inspan/llm/openai"
@@ -72,22 +75,39 @@ func (a *App) discover(ctx context.Context, p Provider) Found {
 	return f
 }
 
-// probe asks a server at home for what the settings leave open of a model. One
-// that does not answer leaves it open.
-func (a *App) probe(ctx context.Context, at *llm.Endpoint, p Provider) llm.Info {
+// probe asks a server at home for what the settings leave open of a model, and
+// whether it takes tools. One that does not answer leaves it open.
+func (a *App) probe(ctx context.Context, at *llm.Endpoint, p Provider) (noTools bool) {
 	if !p.stays() {
-		return llm.Info{}
+		return false
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
-	for _, m := range a.discover(ctx, p).Models {
-		if m.Model == at.ID {
-			if at.Window == 0 {
-				at.Window = m.Window
+	var known llm.Info
+	if p.Kind == "ollama" {
+		shape, err := ollama.Show(ctx, *at)
+		if err != nil {
+			return false
+		}
+		known = shape.Info
+		known.Window = shape.Fit(gpu.Memory(a.Devices(ctx)))
+	} else {
+		for _, m := range a.discover(ctx, p).Models {
+			if m.Model == at.ID {
+				known = m
 			}
-			at.Images = at.Images || m.Images
-			return m
 		}
 	}
-	return llm.Info{}
+	at.Window = cmp.Or(at.Window, known.Window)
+	at.Images = at.Images || known.Images
+	return known.NoTools
+}
+
+// Devices returns the machine's graphics processors. They are asked for once.
+func (a *App) Devices(ctx context.Context) []gpu.Device {
+	a.devicesOnce.Do(func() {
+		run := func(ctx context.Context, args ...string) (string, error) { return output(ctx, nil, args...) }
+		a.devices = gpu.Read(ctx, run, os.DirFS("/sys"))
+	})
+	return a.devices
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // Tools lists the built-in tools. They belong to no session.
-func Tools() []tool.Tool { return tools.Core(&tools.Shell{}) }
+func Tools() []tool.Tool { return tools.Core(&tools.Shell{}, "") }
 
 // CallTool runs one tool for a person, in the folder cwd, and returns what the
 // model would see. Nobody is asked: the person has typed the call.
@@ -23,7 +23,7 @@ func CallTool(ctx context.Context, cwd, name string, args json.RawMessage) (text
 	shell := &tools.Shell{}
 	defer shell.Close()
 	var names []string
-	for _, t := range tools.Core(shell) {
+	for _, t := range tools.Core(shell, "") {
 		names = append(names, t.Name)
 		if t.Name != name {
 			continue

@@ -16,6 +16,7 @@ import (
 	"github.com/BurntSushi/toml"
 
 	"github.com/inspan/inspan/internal/policy"
+	"github.com/inspan/inspan/internal/profile"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/router"
 	"github.com/inspan/inspan/tool"
@@ -34,6 +35,7 @@ type Config struct {
 	Allow     []string            `toml:"allow"`            // rules, such as "bash(go test *)"
 	Deny      []string            `toml:"deny"`
 	Providers map[string]Provider `toml:"providers"` // by the name used before the slash
+	Profiles  []profile.Profile   `toml:"profiles"`  // what single models need; before what is built in
 	Router    *Router             `toml:"router"`    // what "router/auto" chooses by; nil: there is none
 }
 
@@ -140,6 +142,11 @@ func (c Config) check() error {
 	}
 	if !slices.Contains([]string{"", "low", "medium", "high"}, c.Effort) {
 		return fmt.Errorf("effort: %q is none of low, medium, high", c.Effort)
+	}
+	for i, p := range c.Profiles {
+		if err := p.Check(); err != nil {
+			return fmt.Errorf("profiles: number %d: %w", i+1, err)
+		}
 	}
 	for name, p := range c.Providers {
 		if strings.Contains(name, "/") {

@@ -43,6 +43,7 @@ func TestMistakesAreNamed(t *testing.T) {
 		"[providers.x]\nkind='openai'\n[providers.x.models.m]\nwindo=1":            `did you mean "window"?`,
 		"[providers.x]\nkind='openai'\n[providers.x.models.m.price]\ncurrency='x'": `known here: input, cache_read`,
 		"zzz = 1":                                        "known here: model, mode",
+		"[[profiles]]\nmatch='*'\nedit='magic'":          `profiles: number 1: edit: "magic" is none of replace`,
 		"retry_for = 'soon'":                             `line 1: invalid duration`,
 		"max_cost_per_day = -1.0":                        "can't be negative",
 		"[providers.router]\nkind='openai'":              "the name is taken",

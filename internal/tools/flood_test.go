@@ -48,7 +48,7 @@ func flood(n string) {
 	}
 	sh := &tools.Shell{}
 	defer sh.Close()
-	for _, tl := range tools.Core(sh) {
+	for _, tl := range tools.Core(sh, "") {
 		if tl.Name != "bash" {
 			continue
 		}

@@ -3,20 +3,47 @@
 // [tool.Env].
 package tools
 
-import "github.com/inspan/inspan/tool"
+import (
+	"slices"
+	"strings"
+
+	"github.com/inspan/inspan/tool"
+)
 
 // Core returns the tools every session starts with, in the order the model
 // sees them. Sh is the session's shell; it must be closed when the session is.
-func Core(sh *Shell) []tool.Tool {
-	return []tool.Tool{
-		readFile(),
-		writeFile(),
-		editFile(),
+// Edit chooses how files are changed in part: "lines" by edit_lines, "write"
+// not at all but by write_file, and anything else by edit_file.
+func Core(sh *Shell, edit string) []tool.Tool {
+	write, editors, editor := writeFile(), []tool.Tool{editFile()}, "edit_file"
+	switch edit {
+	case "lines":
+		editors, editor = []tool.Tool{editLines()}, "edit_lines"
+	case "write":
+		write.Doc = withoutLine(write.Doc, "edit_file")
+		editors, editor = nil, "write_file"
+	}
+	list := slices.Concat([]tool.Tool{readFile(), write}, editors, []tool.Tool{
 		deleteFile(),
 		listFiles(),
 		findFiles(),
 		searchFiles(),
 		bash(sh),
 		jobs(sh),
+	})
+	for i := range list {
+		list[i].Doc = strings.ReplaceAll(list[i].Doc, "edit_file", editor)
 	}
+	return list
+}
+
+// withoutLine returns text without the lines that speak of word.
+func withoutLine(text, word string) string {
+	var kept []string
+	for line := range strings.Lines(text) {
+		if !strings.Contains(line, word) {
+			kept = append(kept, line)
+		}
+	}
+	return strings.Join(kept, "")
 }

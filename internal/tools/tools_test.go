@@ -68,7 +68,7 @@ func newSession(t testing.TB) *session {
 		t.Fatal(err)
 	}
 	s := &session{t: t, env: env, cwd: env.Root, seen: map[string]string{}, shell: &tools.Shell{}, tools: map[string]tool.Tool{}}
-	for _, tl := range tools.Core(s.shell) {
+	for _, tl := range tools.Core(s.shell, "") {
 		s.tools[tl.Name] = tl
 	}
 	t.Cleanup(s.shell.Close)
@@ -252,7 +252,7 @@ func TestSchemas(t *testing.T) {
 		"bash":         {[]string{"command"}, []string{"timeout", "background", "interactive"}},
 		"jobs":         {[]string{"action"}, []string{"id", "input"}},
 	}
-	list := tools.Core(&tools.Shell{})
+	list := tools.Core(&tools.Shell{}, "")
 	if len(list) != len(want) {
 		t.Errorf("there are %d tools, want %d", len(list), len(want))
 	}

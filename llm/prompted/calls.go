@@ -1,0 +1,272 @@
+package prompted
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"strings"
+
+	"github.com/inspan/inspan/llm"
+)
+
+// A verdict is what the beginning of an object tells.
+type verdict int
+
+const (
+	unknown verdict = iota // nothing yet
+	foreign                // that it is no call of an offered tool
+	late                   // nothing before its end
+	known                  // the name of the tool, and where the arguments begin
+)
+
+// head reads the beginning of an object, whose quotes may be of either kind.
+func (s *scanner) head() verdict {
+	c := s.call
+	at := c.start
+	list := s.buf[at] == '['
+	if list {
+		at = skip(s.buf, at+1, space)
+		if at == len(s.buf) {
+			return unknown
+		}
+		if s.buf[at] != '{' {
+			return foreign
+		}
+	}
+	name := ""
+	for at++; ; {
+		key, value, v := s.member(at)
+		if v != known {
+			return v
+		}
+		switch {
+		case key == "name", key == "type", key == "id", key == "function" && s.buf[value] != '{':
+			word, next, v := quoted(s.buf, value)
+			if v != known {
+				return v
+			}
+			if at = next; key == "name" || key == "function" {
+				name = word
+			}
+			if name != "" && !s.offered(name) {
+				return foreign
+			}
+		case key != "function" && key != "arguments" && key != "parameters":
+			return foreign
+		case list || name == "" || key == "function":
+			return late
+		default:
+			c.name, c.args, c.shown = name, value, value
+			return known
+		}
+	}
+}
+
+// member finds the key of the next member of an object and where its value
+// begins.
+func (s *scanner) member(at int) (key string, value int, v verdict) {
+	at = skip(s.buf, at, space+",")
+	if at < len(s.buf) && s.buf[at] == '}' {
+		return "", 0, late
+	}
+	key, at, v = quoted(s.buf, at)
+	if v != known {
+		return "", 0, v
+	}
+	if at = skip(s.buf, at, space); at == len(s.buf) {
+		return "", 0, unknown
+	}
+	if s.buf[at] != ':' {
+		return "", 0, foreign
+	}
+	if at = skip(s.buf, at+1, space); at == len(s.buf) {
+		return "", 0, unknown
+	}
+	return key, at, known
+}
+
+// quoted reads a short text in quotes; it may be unknown or foreign.
+func quoted(buf []byte, at int) (word string, next int, v verdict) {
+	if at == len(buf) {
+		return "", 0, unknown
+	}
+	if buf[at] != '"' && buf[at] != '\'' {
+		return "", 0, foreign
+	}
+	n := bytes.IndexByte(buf[at+1:min(len(buf), at+1+maxName)], buf[at])
+	switch {
+	case n >= 0:
+		return string(buf[at+1 : at+1+n]), at + n + 2, known
+	case len(buf) < at+1+maxName:
+		return "", 0, unknown
+	}
+	return "", 0, foreign
+}
+
+// skip returns the first offset from at on whose byte is not in set.
+func skip(buf []byte, at int, set string) int {
+	for at < len(buf) && strings.IndexByte(set, buf[at]) >= 0 {
+		at++
+	}
+	return at
+}
+
+// balance finds the end of an object or a list, as it comes in. Texts are in
+// either kind of quotes.
+type balance struct {
+	pos    int // behind what was read
+	depth  int
+	inner  int // where the first value that begins at from ends; 0: not yet
+	quote  byte
+	escape bool
+}
+
+// feed reads on and reports whether the end is reached.
+func (b *balance) feed(buf []byte, from int) bool {
+	for b.pos < len(buf) {
+		c := buf[b.pos]
+		b.pos++
+		switch {
+		case b.escape:
+			b.escape = false
+		case b.quote != 0 && c == '\\':
+			b.escape = true
+		case b.quote != 0:
+			if c == b.quote {
+				b.quote = 0
+			}
+		case c == '"' || c == '\'':
+			b.quote = c
+		case c == '{' || c == '[':
+			b.depth++
+		case c == '}' || c == ']':
+			b.depth--
+			if b.depth == 1 && b.inner == 0 && from > 0 && b.pos > from {
+				b.inner = b.pos
+			}
+			if b.depth == 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// envelope is a call as an object.
+type envelope struct {
+	Name       string          `json:"name"`
+	Arguments  json.RawMessage `json:"arguments"`
+	Parameters json.RawMessage `json:"parameters"`
+	Function   json.RawMessage `json:"function"`
+}
+
+// read makes calls of a body. It reports false if one of them is no call of an
+// offered tool, or not to be read.
+func (s *scanner) read(text string, cut bool) ([]llm.Call, bool) {
+	c := s.call
+	switch {
+	case c.form.named:
+		return []llm.Call{newCall(c.name, text, cut)}, true
+	case cut:
+		return nil, false
+	}
+	if strings.HasPrefix(text, "{") {
+		text = "[" + text
+	}
+	object, ok := llm.RepairArgs(`{"calls":` + text) // which adds closers
+	var list struct{ Calls []envelope }
+	if !ok || json.Unmarshal(object, &list) != nil || len(list.Calls) == 0 {
+		return nil, false
+	}
+	calls := make([]llm.Call, len(list.Calls))
+	for i, e := range list.Calls {
+		if calls[i], ok = s.envelope(e); !ok {
+			return nil, false
+		}
+	}
+	return calls, true
+}
+
+func (s *scanner) envelope(e envelope) (llm.Call, bool) {
+	if len(e.Function) > 0 && json.Unmarshal(e.Function, &e.Name) != nil {
+		var inner envelope
+		if json.Unmarshal(e.Function, &inner) != nil {
+			return llm.Call{}, false
+		}
+		e = inner
+	}
+	args := e.Arguments
+	if args == nil {
+		args = e.Parameters
+	}
+	if !s.offered(e.Name) || args == nil && !s.call.form.sure() {
+		return llm.Call{}, false
+	}
+	return newCall(e.Name, string(args), false), true
+}
+
+// salvage makes a call of a body that is not to be read as a whole, if it has
+// come to the arguments.
+func (c *candidate) salvage(text string, cut bool) ([]llm.Call, bool) {
+	if c.args == 0 || c.args-c.start > len(text) {
+		return nil, false
+	}
+	raw := strings.TrimSpace(text[c.args-c.start:])
+	if !cut {
+		raw = strings.TrimSpace(strings.TrimSuffix(raw, "}")) // that of the call
+	}
+	return []llm.Call{newCall(c.name, cmp.Or(raw, text), cut)}, true
+}
+
+// newCall is a call with these arguments, which may be cut.
+func newCall(name, raw string, cut bool) llm.Call {
+	if raw = strings.TrimSpace(raw); !cut {
+		if args, ok := llm.RepairArgs(raw); ok {
+			return llm.Call{Name: name, Args: args}
+		}
+	}
+	return llm.Call{Name: name, Args: json.RawMessage("{}"), Invalid: raw}
+}
+
+// parameters makes a call of tagged parameters. All values are texts, which
+// the check of arguments makes what is wanted.
+func (c *candidate) parameters(text string, cut bool) []llm.Call {
+	raw := "{"
+	rest := strings.TrimSpace(text)
+	for rest != "" && !cut {
+		name, value, behind, ok := parameter(rest)
+		if !ok {
+			return []llm.Call{newCall(c.name, text, true)}
+		}
+		if raw != "{" {
+			raw += ","
+		}
+		raw += compact(name) + ":" + compact(value)
+		rest = behind
+	}
+	if cut {
+		return []llm.Call{newCall(c.name, text, true)}
+	}
+	return []llm.Call{newCall(c.name, raw+"}", false)}
+}
+
+// parameter reads the first of tagged parameters. Its end is one behind which
+// another begins or nothing is left.
+func parameter(text string) (name, value, rest string, ok bool) {
+	text, ok = strings.CutPrefix(text, parameterMark)
+	name, text, found := strings.Cut(text, ">")
+	for at := 0; ok && found; {
+		n := strings.Index(text[at:], parameterEnd)
+		if n < 0 {
+			break
+		}
+		at += n
+		rest = strings.TrimSpace(text[at+len(parameterEnd):])
+		if rest == "" || strings.HasPrefix(rest, parameterMark) {
+			value = strings.TrimSuffix(strings.TrimPrefix(text[:at], "\n"), "\n")
+			return name, value, rest, true
+		}
+		at++
+	}
+	return "", "", "", false
+}

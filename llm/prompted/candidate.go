@@ -1,0 +1,265 @@
+package prompted
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/inspan/inspan/llm"
+)
+
+// A candidate is what may be a call, or several in one form. Offsets are those
+// in the scanner's buffer, which begins with what opened the form.
+type candidate struct {
+	form  form
+	calls []written // those that are complete
+	end   int       // behind the last of them
+	body            // the one that is being read
+}
+
+// written is a complete call.
+type written struct {
+	call  llm.Call
+	shown bool // while it was written
+}
+
+// A body is one object, list or set of parameters.
+type body struct {
+	start int    // -1: not found yet
+	name  string // of the tool, if it is known
+	args  int    // where the arguments begin; 0: not known
+	ready bool   // the head was read as far as it helps
+	done  bool   // it is among the calls
+	scan  balance
+	shown int // up to where the arguments were shown
+	seen  int // up to where the end of parameters was looked for
+}
+
+func newCandidate(f form) *candidate { return &candidate{form: f, body: body{start: -1}} }
+
+// inCall goes on with a candidate.
+func (s *scanner) inCall() bool {
+	c := s.call
+	switch {
+	case c.start < 0:
+		return s.start()
+	case c.done:
+		return s.behind()
+	case c.form.named && s.buf[c.start] == '<':
+		return s.parameters()
+	}
+	return s.object()
+}
+
+// start finds the first body of a form.
+func (s *scanner) start() bool {
+	c := s.call
+	at := len(c.form.open)
+	if c.form.open == "{" || c.form.open == "[" {
+		at = 0
+	}
+	if c.form.named {
+		n := bytes.IndexByte(s.buf[at:], '>')
+		if n < 0 && !s.final && len(s.buf) < at+maxName {
+			return false
+		}
+		if n < 0 || !s.offered(string(s.buf[at:at+n])) {
+			return s.reject()
+		}
+		c.name = string(s.buf[at : at+n])
+		at += n + 1
+	}
+	at = skip(s.buf, at, space)
+	if at == len(s.buf) {
+		return s.final && s.reject()
+	}
+	switch first := s.buf[at]; {
+	case c.form.named && (first == '{' || first == '<'):
+		c.body = body{start: at, name: c.name, args: at, shown: at, seen: at, ready: true, scan: balance{pos: at}}
+		s.delta("")
+		return true
+	case !c.form.named && (first == '{' || first == '['):
+		c.body = body{start: at, scan: balance{pos: at}}
+		return true
+	case first == '<' && c.form.open == "<tool_call>":
+		return s.nested(at)
+	}
+	return s.reject()
+}
+
+// nested looks for a call by name within the tags of an object.
+func (s *scanner) nested(at int) bool {
+	rest := string(s.buf[at:])
+	if !s.final && len(rest) < len(functionMark) && strings.HasPrefix(functionMark, rest) {
+		return false
+	}
+	if !strings.HasPrefix(rest, functionMark) {
+		return s.reject()
+	}
+	for _, f := range s.forms {
+		if f.named {
+			f.open = string(s.buf[:at]) + f.open
+			s.call.form = f
+		}
+	}
+	return true
+}
+
+// object reads a body of JSON.
+func (s *scanner) object() bool {
+	c := s.call
+	if !c.ready {
+		switch s.head() {
+		case unknown:
+			if !s.final {
+				return false
+			}
+		case foreign:
+			return s.none()
+		}
+		c.ready = true
+		if c.args > 0 && c.form.sure() {
+			s.delta("")
+		}
+	}
+	within := c.args
+	if c.form.named {
+		within = 0 // the body is the arguments
+	}
+	done := c.scan.feed(s.buf, within)
+	s.show()
+	switch {
+	case done:
+		return s.finish(c.scan.pos, false)
+	case s.final:
+		return s.broken()
+	}
+	return false
+}
+
+// none gives up the body being read: what was read before may stand.
+func (s *scanner) none() bool {
+	c := s.call
+	if len(c.calls) > 0 && c.form.sure() {
+		return s.accept(c.end)
+	}
+	return s.reject()
+}
+
+// show displays the arguments as they are written.
+func (s *scanner) show() {
+	c := s.call
+	if c.args == 0 || !c.form.sure() || s.buf[c.args] != '{' {
+		return
+	}
+	end := c.scan.pos
+	if c.scan.inner > 0 {
+		end = c.scan.inner
+	}
+	if end > c.shown {
+		s.delta(string(s.buf[c.shown:end]))
+		c.shown = end
+	}
+}
+
+func (s *scanner) delta(args string) {
+	s.put(event{delta: &llm.CallDelta{Name: s.call.name, Args: args}})
+}
+
+// finish takes a body that ends before end.
+func (s *scanner) finish(end int, cut bool) bool {
+	c := s.call
+	text := string(s.buf[c.start:end])
+	calls, ok := s.read(text, cut)
+	if !ok && len(c.form.closers) > 0 {
+		// An end of the form within the body was a real one, if it has no meaning otherwise.
+		if n := strings.Index(text, c.form.closers[0]); n >= 0 {
+			text, end = text[:n], c.start+n
+		}
+	}
+	if !ok {
+		calls, ok = c.salvage(text, cut)
+	}
+	return s.add(calls, ok, end)
+}
+
+// add takes calls that end before end; ok is false if they are none.
+func (s *scanner) add(calls []llm.Call, ok bool, end int) bool {
+	c := s.call
+	if !ok {
+		return s.none()
+	}
+	for _, call := range calls {
+		c.calls = append(c.calls, written{call, c.shown > c.args})
+	}
+	c.end, c.done = end, true
+	return true
+}
+
+// broken takes a body that never comes to its end: it ends where the form is
+// closed, or with the text.
+func (s *scanner) broken() bool {
+	c := s.call
+	if len(c.form.closers) > 0 {
+		if n := bytes.Index(s.buf[c.start:], []byte(c.form.closers[0])); n >= 0 {
+			return s.finish(c.start+n, false)
+		}
+	}
+	return s.finish(len(s.buf), s.cut)
+}
+
+// parameters reads a body of tagged parameters.
+func (s *scanner) parameters() bool {
+	c, closer := s.call, []byte(functionEnd)
+	for {
+		n := bytes.Index(s.buf[c.seen:], closer)
+		if n < 0 {
+			break
+		}
+		end := c.seen + n
+		text := strings.TrimSpace(string(s.buf[c.start:end]))
+		if text == "" || strings.HasSuffix(text, parameterEnd) {
+			return s.add(c.parameters(text, false), true, end)
+		}
+		c.seen = end + 1
+	}
+	if !s.final {
+		c.seen = max(c.seen, len(s.buf)-len(closer))
+		return false
+	}
+	if n := bytes.Index(s.buf[c.start:], closer); n >= 0 {
+		return s.add(c.parameters(string(s.buf[c.start:c.start+n]), false), true, c.start+n)
+	}
+	return s.add(c.parameters(string(s.buf[c.start:]), s.cut), true, len(s.buf))
+}
+
+// behind reads what follows a body: another one, or what closes the form.
+func (s *scanner) behind() bool {
+	c := s.call
+	between := space + ",;"
+	if c.form.sure() {
+		between += "}]" // too many of them is a common slip
+	}
+	at := skip(s.buf, c.end, between)
+	rest := string(s.buf[at:])
+	for i, closer := range c.form.closers {
+		switch {
+		case strings.HasPrefix(rest, closer):
+			c.end, c.form.closers = at+len(closer), c.form.closers[i+1:]
+			return true
+		case !s.final && strings.HasPrefix(closer, rest):
+			return false
+		}
+	}
+	switch {
+	case rest == "" && s.final:
+		return s.accept(at)
+	case !c.form.whole && len(c.form.closers) == 0:
+		return s.accept(c.end)
+	case rest == "":
+		return false
+	case rest[0] == '{' && !c.form.named:
+		c.body = body{start: at, scan: balance{pos: at}}
+		return true
+	}
+	return s.none()
+}

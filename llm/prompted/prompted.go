@@ -1,0 +1,180 @@
+// Package prompted gives tools to models that have none: the tools are
+// described in the system prompt, calls are read out of the text, and results
+// go back as text.
+//
+//	m = &prompted.Model{Model: m}
+//
+// What is sent is the form that most open models were trained on, that of
+// Hermes and Qwen (https://qwen.readthedocs.io/en/latest/framework/function_call.html).
+// What is read are the forms that models fall back to as well; they are listed
+// in forms.go.
+package prompted
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"sync/atomic"
+
+	"github.com/inspan/inspan/llm"
+)
+
+// Model is a model whose tools may live in the prompt. Safe for concurrent use
+// if the model in it is; do not copy.
+//
+// A request goes out as it is. If it fails because the model takes no tools, it
+// is sent again in the prompted form at once, and so is every later one. A
+// model that is known to take no tools is not tried.
+type Model struct {
+	llm.Model
+	// Always puts tools into the prompt without trying the model's own way.
+	Always bool
+
+	noTools atomic.Bool // the model has refused them
+}
+
+var _ llm.Model = (*Model)(nil)
+
+// Info implements [llm.Model]. The model always takes tools.
+func (m *Model) Info() llm.Info {
+	info := m.Model.Info()
+	info.NoTools = false
+	return info
+}
+
+// Stream implements [llm.Model]. In the prompted form, calls have the ids
+// "call_1", "call_2" and so on, unique in the request's history.
+func (m *Model) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
+	return func(yield func(llm.Chunk, error) bool) {
+		if !m.Always && !m.noTools.Load() && !m.Model.Info().NoTools {
+			if !m.refused(ctx, req, yield) {
+				return
+			}
+			m.noTools.Store(true)
+		}
+		m.prompt(ctx, req, yield)
+	}
+}
+
+// refused sends the request as it is. It reports whether the model takes no
+// tools; nothing that counts has been yielded then.
+func (m *Model) refused(ctx context.Context, req llm.Request, yield func(llm.Chunk, error) bool) bool {
+	streamed := false
+	for c, err := range m.Model.Stream(ctx, req) {
+		if err != nil && !streamed && llm.AsError(err).Kind == llm.KindNoTools {
+			return true
+		}
+		streamed = c.Retry == nil && c.Routed == nil
+		if !yield(c, err) {
+			return false
+		}
+	}
+	return false
+}
+
+// prompt sends the request in the prompted form.
+func (m *Model) prompt(ctx context.Context, req llm.Request, yield func(llm.Chunk, error) bool) {
+	s := newScanner(req.Tools)
+	for c, err := range m.Model.Stream(ctx, rewrite(req)) {
+		chunks := []llm.Chunk{c}
+		switch {
+		case err != nil:
+			yield(c, err)
+			return
+		case c.Text != "":
+			chunks = display(s.write(c.Text))
+		case c.Retry != nil, c.Routed != nil:
+			s = newScanner(req.Tools)
+		case c.Reply != nil:
+			chunks = display(s.end(cut(c.Reply.Stop)))
+			chunks = append(chunks, llm.Chunk{Reply: read(c.Reply, req)})
+		}
+		for _, c := range chunks {
+			if !yield(c, nil) {
+				return
+			}
+		}
+	}
+}
+
+// cut reports whether a reply that ended so may have more to say.
+func cut(stop llm.Stop) bool { return stop != llm.StopEnd && stop != llm.StopCalls }
+
+// display returns what is shown of events.
+func display(events []event) []llm.Chunk {
+	var out []llm.Chunk
+	for _, e := range events {
+		switch {
+		case e.text != "":
+			out = append(out, llm.Chunk{Text: e.text})
+		case e.delta != nil:
+			out = append(out, llm.Chunk{Call: e.delta})
+		}
+	}
+	return out
+}
+
+// read returns the reply with the calls that its text holds.
+func read(in *llm.Reply, req llm.Request) *llm.Reply {
+	r := reader{scanner: newScanner(req.Tools), last: lastID(req.Messages)}
+	for _, p := range in.Parts {
+		if t, ok := p.(llm.Text); ok {
+			r.add(r.write(t.Text))
+		} else {
+			r.parts = append(r.parts, p)
+		}
+	}
+	r.add(r.end(cut(in.Stop)))
+	out := *in
+	out.Parts = r.parts
+	if in.Stop == llm.StopEnd && len(out.Calls()) > 0 {
+		out.Stop = llm.StopCalls
+	}
+	return &out
+}
+
+// reader makes parts of events.
+type reader struct {
+	*scanner
+	parts llm.Parts
+	last  int // number of the last id
+}
+
+func (r *reader) add(events []event) {
+	for _, e := range events {
+		switch {
+		case e.call != nil:
+			r.last++
+			e.call.ID = fmt.Sprintf("call_%d", r.last)
+			r.parts = append(r.parts, *e.call)
+		case e.text != "":
+			r.say(e.text)
+		}
+	}
+}
+
+// say adds text to that which stands at the end.
+func (r *reader) say(text string) {
+	if n := len(r.parts); n > 0 {
+		if t, ok := r.parts[n-1].(llm.Text); ok {
+			r.parts[n-1] = llm.Text{Text: t.Text + text}
+			return
+		}
+	}
+	r.parts = append(r.parts, llm.Text{Text: text})
+}
+
+// lastID returns the highest number of an id like ours in the history, 0 if
+// there is none.
+func lastID(history []llm.Message) int {
+	last := 0
+	for _, m := range history {
+		for _, c := range m.Parts.Calls() {
+			var n int
+			if _, err := fmt.Sscanf(c.ID, "call_%d", &n); err == nil {
+				last = max(last, n)
+			}
+		}
+	}
+	return last
+}
