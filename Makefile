@@ -6,7 +6,7 @@ GOFLAGS := -trimpath
 TAGS    := grpcnotrace
 export CGO_ENABLED ?= 0
 
-.PHONY: build demo test lint fuzz bench update
+.PHONY: build demo test lint fuzz bench e2e-local update
 
 build:
 	go build $(GOFLAGS) -tags $(TAGS) -ldflags '-s -w' -o inspan ./cmd/inspan
@@ -34,10 +34,15 @@ lint:
 fuzz:
 	./scripts/fuzz 20s
 
+# Hold the adapters against a real Ollama and a real llama.cpp server with a real
+# small model; what is needed is installed into the user's cache. Not part of test.
+e2e-local:
+	./scripts/e2e-local
+
 # Parts for a second each, then the whole; every figure of the whole is the
 # median of five rounds.
 bench:
-	go test -run '^$$' -bench . ./internal/loop ./internal/session
+	go test -run '^$$' -bench . ./internal/loop ./internal/session ./llm/...
 	go test -run '^$$' -bench . -benchtime 5x -timeout 20m ./cmd/inspan
 
 # Write everything anew that is made from the code.

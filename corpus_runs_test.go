@@ -29,6 +29,8 @@ func corpus() map[string]func(*testing.T) event.Log {
 		"interrupted": interruptedRun,
 		"retried":     retriedRun,
 		"failed":      failedRun,
+		"healed":      healedRun,
+		"routed":      routedRun,
 		"stuck":       stuckRun,
 		"max-turns":   maxTurnsRun,
 		"image":       imageRun,
@@ -216,6 +218,42 @@ func failedRun(t *testing.T) event.Log {
 	a := corpusAgent(t, "ask", "fail: 401\nHello at last.")
 	play(t, a, log, nil, said("hi"))
 	play(t, a, log, nil, event.Said{})
+	return log
+}
+
+// healedRun is refused twice for what is in it.
+func healedRun(t *testing.T) event.Log {
+	log := newSteady("healed")
+	a := corpusAgent(t, "edit", "unused")
+	a.Model = &vendor{answers: []answer{
+		{reply: llm.Reply{Stop: llm.StopCalls, Parts: llm.Parts{
+			llm.Reasoning{Text: "hm", Opaque: json.RawMessage(`{"a":1}`), Route: "test/m"},
+			llm.Call{ID: "c1", Name: "look", Args: json.RawMessage(`{"word":"a"}`)},
+		}}},
+		fails(llm.KindHistory, 0), fails(llm.KindHistory, 0),
+	}}
+	play(t, a, log, nil, said("look"))
+	return log
+}
+
+// routedRun is answered by one model, then by another that takes over.
+func routedRun(t *testing.T) event.Log {
+	log := newSteady("routed")
+	near := llm.Info{Provider: "near", Model: "a", Prices: llm.Prices{{Output: 10}}}
+	far := llm.Info{Provider: "far", Model: "b", Prices: llm.Prices{{Output: 20}}}
+	usage := llm.Usage{Input: 100, Output: 10}
+	a := corpusAgent(t, "edit", "unused")
+	a.Model = &vendor{answers: []answer{
+		{routed: &llm.Routed{Info: near, Rule: "easy", Reason: "complexity 0.10"}, reply: llm.Reply{
+			Route: "near/a", Usage: usage, Stop: llm.StopCalls,
+			Parts: llm.Parts{llm.Call{ID: "c1", Name: "look", Args: json.RawMessage(`{"word":"a"}`)}},
+		}},
+		{
+			routed: &llm.Routed{Info: far, Rule: "easy", Reason: "the next", Cause: &llm.Error{Kind: llm.KindOverloaded, Status: 529}},
+			reply:  llm.Reply{Route: "far/b", Usage: usage},
+		},
+	}}
+	play(t, a, log, nil, said("look"))
 	return log
 }
 

@@ -22,7 +22,7 @@ import (
 
 // build makes the adapter for the wire a provider speaks.
 func (a *App) build(ctx context.Context, p Provider, id string) (llm.Model, error) {
-	at := a.endpoint(p, id)
+	at := Endpoint(p, id)
 	if err := a.credentials(&at, p); err != nil {
 		return nil, err
 	}
@@ -36,8 +36,8 @@ func (a *App) build(ctx context.Context, p Provider, id string) (llm.Model, erro
 	return a.limits(p).Model(needs.Model(&prompted.Model{Model: m, Always: inPrompt})), nil
 }
 
-// endpoint is what the settings say of a model.
-func (a *App) endpoint(p Provider, id string) llm.Endpoint {
+// Endpoint is what the settings say of a provider's model.
+func Endpoint(p Provider, id string) llm.Endpoint {
 	known := p.Models[id]
 	at := llm.Endpoint{
 		Provider: p.Name, ID: id, BaseURL: p.BaseURL, Key: key(p.Provider), Dialect: p.Dialect,

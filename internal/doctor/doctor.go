@@ -46,11 +46,15 @@ func Run(ctx context.Context, probe bool) []Finding {
 	if err != nil {
 		return []Finding{{Check: "settings", State: Bad, Found: err.Error(), Remedy: "correct the file, or move it away to work without settings"}}
 	}
-	findings := []Finding{settings(a), state(a), disk(a), chosen(a)}
+	findings := []Finding{settings(a), state(a), disk(a), chosen(ctx, a)}
 	for _, p := range a.Providers() {
 		if _, set := a.Config.Providers[p.Name]; set || p.Ready && p.KeyEnv != "" {
 			findings = append(findings, provider(ctx, a, p, probe))
 		}
+	}
+	findings = append(findings, memory(a.Devices(ctx)))
+	if probe {
+		findings = append(findings, local(ctx, a)...)
 	}
 	return append(findings, programs(ctx)...)
 }
@@ -106,8 +110,8 @@ func existing(path string) string {
 	}
 }
 
-func chosen(a *app.App) Finding {
-	c, err := a.Model("", "")
+func chosen(ctx context.Context, a *app.App) Finding {
+	c, err := a.Model(ctx, "", "")
 	if err != nil {
 		return Finding{Check: "model", State: Warn, Found: "no model is configured", Remedy: "set a key such as ANTHROPIC_API_KEY, or name a model with --model; 'inspan demo' works without"}
 	}
@@ -128,7 +132,7 @@ func provider(ctx context.Context, a *app.App, p app.Provider, probe bool) Findi
 		f.State, f.Found = Skip, "not asked"
 		return f
 	}
-	c, err := a.Model(p.Name+"/"+p.Default, "")
+	c, err := a.Model(ctx, p.Name+"/"+p.Default, "")
 	if err != nil {
 		f.State, f.Found, f.Remedy = Bad, err.Error(), "correct providers."+p.Name+" in "+a.ConfigPath
 		return f

@@ -1,79 +1,124 @@
 package ollama
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
 	"slices"
-	"strings"
+	"sync"
 
 	"github.com/inspan/inspan/llm"
 )
 
-// Discover returns the models that a server has, in its order. base is as
-// Model.BaseURL. Window is the most that a model can take, which may be far more
-// than fits into the machine's memory: see Model.Window.
-func Discover(ctx context.Context, base string) ([]llm.Info, error) {
-	base = trimBase(base)
-	var tags struct {
-		Models []struct {
-			Name string `json:"name"`
-		} `json:"models"`
+// asked is how many models a server is asked about at once.
+const asked = 8
+
+// listed is what a server's list tells of a model.
+type listed struct {
+	Name string `json:"name"`
+	Size int64  `json:"size"`
+}
+
+// Discover returns the models of a server that converse, in its order. Window is
+// the most that a model was trained for, which may be far more than fits into
+// the machine's memory: see [Shape.Fit]. A model that the server can't describe
+// is listed by its name alone.
+//
+// ID, Window, MaxOutput, Prices and Images of at mean nothing here.
+// Deadlines.Total bounds the whole; 0 means 30 s. The error is an [*llm.Error].
+func Discover(ctx context.Context, at llm.Endpoint) ([]llm.Info, error) {
+	c := newClient(at)
+	ctx, cancel := c.within(ctx)
+	defer cancel()
+	models, err := c.list(ctx)
+	if err != nil {
+		return nil, err
 	}
-	if err := call(ctx, http.MethodGet, base+"/api/tags", nil, &tags); err != nil {
-		return nil, fmt.Errorf("list models: %w", err)
+	all := make([]described, len(models))
+	turns := make(chan struct{}, asked)
+	var wait sync.WaitGroup
+	for i, m := range models {
+		wait.Go(func() {
+			turns <- struct{}{}
+			defer func() { <-turns }()
+			one := c
+			one.ID = m.Name
+			all[i], _ = one.describe(ctx, false) // its name is known all the same
+		})
 	}
-	infos := make([]llm.Info, 0, len(tags.Models))
-	for _, m := range tags.Models {
-		info, err := show(ctx, base, m.Name)
-		if err != nil {
-			return nil, fmt.Errorf("show model %s: %w", m.Name, err)
+	wait.Wait()
+	if ctx.Err() != nil {
+		return nil, c.failed(ctx, ctx.Err())
+	}
+	infos := make([]llm.Info, 0, len(models))
+	for i, d := range all {
+		if d.Capabilities == nil || slices.Contains(d.Capabilities, "completion") {
+			infos = append(infos, d.info(c.provider, models[i].Name))
 		}
-		infos = append(infos, info)
 	}
 	return infos, nil
 }
 
-func show(ctx context.Context, base, name string) (llm.Info, error) {
-	body, err := json.Marshal(map[string]string{"model": name})
-	if err != nil {
-		return llm.Info{}, err
+func (c client) list(ctx context.Context) ([]listed, error) {
+	var tags struct {
+		Models []listed `json:"models"`
 	}
-	var v struct {
-		Capabilities []string                   `json:"capabilities"`
-		ModelInfo    map[string]json.RawMessage `json:"model_info"`
-	}
-	if err := call(ctx, http.MethodPost, base+"/api/show", body, &v); err != nil {
-		return llm.Info{}, err
-	}
-	info := llm.Info{Provider: "ollama", Model: name, Images: slices.Contains(v.Capabilities, "vision")}
-	for key, raw := range v.ModelInfo {
-		if strings.HasSuffix(key, ".context_length") { // its prefix is the architecture
-			_ = json.Unmarshal(raw, &info.Window) // a value of another kind leaves it unknown
-		}
-	}
-	return info, nil
+	err := c.ask(ctx, "/api/tags", nil, &tags)
+	return tags.Models, err
 }
 
-func call(ctx context.Context, method, url string, body []byte, into any) error {
-	req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
+// described is what a server tells of a model. Capabilities are nil if it is too
+// old to know them.
+type described struct {
+	Capabilities []string                   `json:"capabilities"`
+	ModelInfo    map[string]json.RawMessage `json:"model_info"`
+}
+
+// describe asks about the client's model; inFull the long lists come too.
+func (c client) describe(ctx context.Context, inFull bool) (d described, err error) {
+	question := map[string]any{"model": c.ID, "name": c.ID} // old servers want the name
+	if inFull {
+		question["verbose"] = true
+	}
+	err = c.ask(ctx, "/api/show", question, &d)
+	return d, err
+}
+
+func (d described) info(provider, name string) llm.Info {
+	return llm.Info{
+		Provider: provider, Model: name, Window: int(d.number("context_length")),
+		Images:  slices.Contains(d.Capabilities, "vision"),
+		NoTools: d.Capabilities != nil && !slices.Contains(d.Capabilities, "tools"),
+	}
+}
+
+// Show asks a server about the model at.ID. Deadlines.Total bounds the whole; 0
+// means 30 s. The error is an [*llm.Error].
+func Show(ctx context.Context, at llm.Endpoint) (Shape, error) {
+	c := newClient(at)
+	ctx, cancel := c.within(ctx)
+	defer cancel()
+	d, err := c.describe(ctx, false)
 	if err != nil {
-		return err
+		return Shape{}, err
 	}
-	resp, err := http.DefaultClient.Do(req)
+	if d.elided() {
+		if d, err = c.describe(ctx, true); err != nil {
+			return Shape{}, err
+		}
+	}
+	s := Shape{Info: d.info(c.provider, c.ID), PerToken: d.perToken()}
+	models, err := c.list(ctx)
 	if err != nil {
-		return err
+		return Shape{}, fmt.Errorf("list models: %w", err)
 	}
-	defer resp.Body.Close()
-	b, err := io.ReadAll(io.LimitReader(resp.Body, 16<<20))
-	if err != nil {
-		return err
+	for _, m := range models {
+		if same(m.Name, c.ID) {
+			s.Weights = m.Size
+		}
 	}
-	if resp.StatusCode != http.StatusOK {
-		return classify("", resp.StatusCode, b)
+	if p, ok := c.loaded(ctx); ok {
+		s.Loaded, s.OnCPU = p.Count, max(p.Size-p.VRAM, 0)
 	}
-	return json.Unmarshal(b, into)
+	return s, nil
 }

@@ -36,6 +36,8 @@ func classify(model string, status int, body []byte) *llm.Error {
 	case noModel.MatchString(e.Message):
 		e.Kind = llm.KindNoModel
 		e.Message += "; get it with: ollama pull " + model
+	case has("does not support tools"):
+		e.Kind = llm.KindNoTools
 	case has("does not support"), has("requires more system memory"):
 		e.Kind = llm.KindInvalid
 	case has("server busy"), has("loading model"):

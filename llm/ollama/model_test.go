@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/inspan/inspan/harnesstest"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/ollama"
@@ -24,7 +23,7 @@ func TestModel(t *testing.T) {
 				Without: []string{"broken-arguments", "length", "pause", "stop/refusal", "stop/window"},
 				Errors: []llm.Kind{
 					llm.KindTransient, llm.KindOverloaded, llm.KindWindow, llm.KindTooLarge, llm.KindAuth, llm.KindInvalid,
-					llm.KindNoModel, llm.KindQuota,
+					llm.KindNoModel, llm.KindQuota, llm.KindNoTools,
 				},
 			})
 		})
@@ -108,6 +107,8 @@ func fail(a *ollamatest.Answer, e *llm.Error) {
 	case llm.KindAuth:
 		set(401, "unauthorized")
 	case llm.KindInvalid:
+		set(400, `"x" does not support thinking`)
+	case llm.KindNoTools:
 		set(400, "registry.ollama.ai/library/x does not support tools")
 	case llm.KindNoModel:
 		set(404, "model 'none' not found")
@@ -115,19 +116,5 @@ func fail(a *ollamatest.Answer, e *llm.Error) {
 		set(429, "you've reached your weekly usage limit")
 	default:
 		panic("no answer of the vendor means " + e.Kind)
-	}
-}
-
-func TestDiscover(t *testing.T) {
-	want := []llm.Info{
-		{Provider: "ollama", Model: "qwen3-coder:30b", Window: 262144},
-		{Provider: "ollama", Model: "gemma4:12b", Window: 131072, Images: true},
-	}
-	got, err := ollama.Discover(t.Context(), ollamatest.Start(t, &ollamatest.Server{Models: want}))
-	if diff := cmp.Diff(want, got); diff != "" || err != nil {
-		t.Errorf("%v\n%s", err, diff)
-	}
-	if _, err := ollama.Discover(t.Context(), ollamatest.Start(t, &ollamatest.Server{Key: "x"})); llm.AsError(err).Kind != llm.KindAuth {
-		t.Errorf("without the key: %v", err)
 	}
 }

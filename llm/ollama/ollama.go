@@ -8,6 +8,8 @@ package ollama
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"iter"
 	"strings"
 	"time"
@@ -43,7 +45,8 @@ func trimBase(base string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(base, "/"), "/v1")
 }
 
-// Stream implements [llm.Model].
+// Stream implements [llm.Model]. A reply is checked against the window that the
+// server has loaded the model with: below Window it fails with KindWindow.
 func (m *Model) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
 	return func(yield func(llm.Chunk, error) bool) {
 		post := wire.Post{
@@ -53,14 +56,17 @@ func (m *Model) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk
 		classify := func(status int, body []byte) *llm.Error { return classify(m.ID, status, body) }
 		reply, err := post.Send(ctx, classify)
 		if err != nil {
-			yield(llm.Chunk{}, err)
+			yield(llm.Chunk{}, m.measured(ctx, err))
 			return
 		}
 		defer reply.Close()
 		d := decoder{model: m.ID, history: req.Messages, reply: llm.Reply{Route: m.Info().Route()}}
 		done, err := d.run(reply, func(c llm.Chunk) bool { return yield(c, nil) })
 		if done {
-			err = overflowed(m.Window, promptBytes(req), d.reply.Usage.Prompt())
+			reply.Finish()
+			if err = overflowed(m.Window, req.Bytes(), d.reply.Usage.Prompt()); err == nil {
+				err = m.verify(ctx)
+			}
 		}
 		switch {
 		case err != nil:
@@ -69,39 +75,50 @@ func (m *Model) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk
 			d.fill(m.Window)
 			d.reply.RequestID = reply.RequestID()
 			yield(llm.Chunk{Reply: &d.reply}, nil)
-			reply.Finish()
 		}
 	}
 }
 
-// promptBytes counts the text of a request.
-func promptBytes(req llm.Request) int {
-	n := 0
-	for _, s := range req.System {
-		n += len(s)
-	}
-	for _, t := range req.Tools {
-		n += len(t.Description) + len(t.Schema)
-	}
-	for _, m := range req.Messages {
-		n += partsBytes(m.Parts)
-	}
-	return n
+// verifyTime is what the question for the loaded window may take. A server that
+// does not answer within it has at least been told to refuse what does not fit.
+const verifyTime = 200 * time.Millisecond
+
+// window asks which window the model is loaded with; 0 if that can't be told.
+func (m *Model) window(ctx context.Context) int {
+	ctx, cancel := context.WithTimeout(ctx, verifyTime)
+	defer cancel()
+	p, _ := newClient(llm.Endpoint(*m)).loaded(ctx)
+	return p.Count
 }
 
-func partsBytes(parts llm.Parts) int {
-	n := 0
-	for _, p := range parts {
-		switch v := p.(type) {
-		case llm.Text:
-			n += len(v.Text)
-		case llm.Call:
-			n += len(v.Args)
-		case llm.Result:
-			n += partsBytes(v.Parts)
-		}
+// verify returns an error if the server has not given the model the window that
+// it was asked for. Another program's request may make it load the model anew,
+// so one look for all replies would not do.
+func (m *Model) verify(ctx context.Context) error {
+	if m.Window <= 0 {
+		return nil
 	}
-	return n
+	got := m.window(ctx)
+	if err := context.Cause(ctx); err != nil {
+		return &llm.Error{Kind: llm.KindCancelled, Err: err}
+	}
+	if got == 0 || got >= m.Window {
+		return nil
+	}
+	return &llm.Error{
+		Kind: llm.KindWindow, Limit: got,
+		Message: fmt.Sprintf("the server was asked for a context window of %d tokens and has loaded %s with %d; set its window to at most %d", m.Window, m.ID, got, got),
+	}
+}
+
+// measured adds to a refused prompt how much would fit, where the server has not
+// said so.
+func (m *Model) measured(ctx context.Context, err error) error {
+	var e *llm.Error
+	if errors.As(err, &e) && e.Kind == llm.KindWindow && e.Limit == 0 {
+		e.Limit = m.window(ctx)
+	}
+	return err
 }
 
 // overflowed returns an error if the server has silently cut the prompt, as

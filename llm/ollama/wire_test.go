@@ -144,6 +144,7 @@ func TestClassify(t *testing.T) {
 		{400, `{"error":"the input length exceeds the context length"}`, llm.KindWindow, 0, 0},
 		{500, `{"error":"no user query found in messages"}`, llm.KindWindow, 0, 0},
 		{404, `{"error":"model 'x' not found"}`, llm.KindNoModel, 0, 0},
+		{400, `{"error":"registry.ollama.ai/library/x:latest does not support tools"}`, llm.KindNoTools, 0, 0},
 		{400, `{"error":"\"x\" does not support thinking"}`, llm.KindInvalid, 0, 0},
 		{500, `{"error":"model requires more system memory (9 GiB) than is available (2 GiB)"}`, llm.KindInvalid, 0, 0},
 		{500, `{"error":"llm server loading model"}`, llm.KindOverloaded, 0, 0},

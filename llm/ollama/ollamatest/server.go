@@ -4,12 +4,15 @@ package ollamatest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/inspan/inspan/llm"
@@ -20,17 +23,36 @@ import (
 // Answer is what the server does with one request.
 type Answer = fake.Answer
 
-// Server is an [http.Handler] that answers POST /api/chat, and GET /api/tags
-// and POST /api/show if it has Models. Safe for concurrent use if Answer is.
+// Server is an [http.Handler] that answers POST /api/chat and /api/show, and GET
+// /api/tags and /api/ps. Safe for concurrent use if Answer is.
 type Server struct {
 	// Answer decides what to do with a chat; nil: an empty reply.
 	Answer func(r *http.Request, body []byte) Answer
 	// Key is the bearer token to insist on; empty: any or none will do.
 	Key string
-	// Models that the server has; Model, Window and Images are looked at.
+	// Models that the server has; Model, Window, Images and NoTools are looked
+	// at. A chat with any other is answered all the same.
 	Models []llm.Info
+	// Facts are what is told of a model beside that, by its name.
+	Facts map[string]Facts
+	// Largest is the largest window a model is loaded with; 0: any.
+	Largest int
+	// Old makes it a server of the time before /api/ps and capabilities, which
+	// ignores what it is told of truncating.
+	Old bool
 
 	active fake.Gauge
+	mu     sync.Mutex
+	loaded map[string]int // windows by full name
+}
+
+// Facts are what a server tells of a model. In Info the names lack the
+// architecture; a list of more than five is sent only if all is asked for.
+type Facts struct {
+	Info  map[string]any
+	Size  int64 // bytes on disk, and in memory once it is loaded
+	OnCPU int64 // bytes of those that no GPU has taken
+	Embed bool  // it makes embeddings and does not converse
 }
 
 // Start serves s on a local port until the test ends and returns its base URL.
@@ -61,6 +83,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fail(w, Answer{Status: http.StatusUnauthorized, Message: "unauthorized"})
 		return
 	}
+	if s.Old && r.URL.Path == "/api/ps" {
+		http.NotFound(w, r)
+		return
+	}
 	switch r.Method + " " + r.URL.Path {
 	case "POST /api/chat":
 		s.chat(w, r, body)
@@ -68,6 +94,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.tags(w)
 	case "POST /api/show":
 		s.show(w, body)
+	case "GET /api/ps":
+		s.processes(w)
 	default:
 		http.NotFound(w, r)
 	}
@@ -82,42 +110,114 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request, body []byte) {
 	if !ok {
 		return
 	}
-	var v struct{ Model string }
+	var v request
 	_ = json.Unmarshal(body, &v) // validated before
+	s.load(v)
 	n := renderer{a: a, s: fake.NewStream(w, r, a, append(errorBody(a), '\n')), model: v.Model}
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	n.render()
 }
 
-func (s *Server) tags(w http.ResponseWriter) {
-	list := []map[string]string{}
+// load gives the model the window that is asked for, within what it and the
+// server can.
+func (s *Server) load(r request) {
+	window := cmp.Or(r.Options.NumCtx, 4096)
+	if m, ok := s.model(r.Model); ok && m.Window > 0 {
+		window = min(window, m.Window)
+	}
+	if s.Largest > 0 {
+		window = min(window, s.Largest)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.loaded == nil {
+		s.loaded = map[string]int{}
+	}
+	s.loaded[full(r.Model)] = window
+}
+
+// full is a name with the tag that the server adds.
+func full(name string) string {
+	if !strings.Contains(name, ":") {
+		name += ":latest"
+	}
+	return name
+}
+
+func (s *Server) model(name string) (llm.Info, bool) {
 	for _, m := range s.Models {
-		list = append(list, map[string]string{"name": m.Model, "model": m.Model})
+		if full(m.Model) == full(name) {
+			return m, true
+		}
+	}
+	return llm.Info{}, false
+}
+
+func (s *Server) processes(w http.ResponseWriter) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := []map[string]any{}
+	for name, window := range s.loaded {
+		facts := s.Facts[name]
+		list = append(list, map[string]any{
+			"name": name, "model": name, "size": facts.Size, "size_vram": facts.Size - facts.OnCPU, "context_length": window,
+		})
+	}
+	_ = json.NewEncoder(w).Encode(map[string]any{"models": list})
+}
+
+func (s *Server) tags(w http.ResponseWriter) {
+	list := []map[string]any{}
+	for _, m := range s.Models {
+		list = append(list, map[string]any{"name": m.Model, "model": m.Model, "size": s.Facts[m.Model].Size})
 	}
 	_ = json.NewEncoder(w).Encode(map[string]any{"models": list})
 }
 
 func (s *Server) show(w http.ResponseWriter, body []byte) {
-	var v struct{ Model string }
+	var v struct {
+		Model   string
+		Verbose bool
+	}
 	if err := json.Unmarshal(body, &v); err != nil {
 		fail(w, Answer{Status: http.StatusBadRequest, Message: err.Error()})
 		return
 	}
-	for _, m := range s.Models {
-		if m.Model != v.Model {
-			continue
-		}
-		capabilities := []string{"completion", "tools"}
-		if m.Images {
-			capabilities = append(capabilities, "vision")
-		}
-		_ = json.NewEncoder(w).Encode(map[string]any{
-			"capabilities": capabilities,
-			"model_info":   map[string]any{"general.architecture": "fake", "fake.context_length": m.Window},
-		})
+	m, ok := s.model(v.Model)
+	if !ok {
+		fail(w, Answer{Status: http.StatusNotFound, Message: fmt.Sprintf("model '%s' not found", v.Model)})
 		return
 	}
-	fail(w, Answer{Status: http.StatusNotFound, Message: fmt.Sprintf("model '%s' not found", v.Model)})
+	answer := map[string]any{"model_info": s.facts(m, v.Verbose)}
+	if !s.Old {
+		answer["capabilities"] = s.capabilities(m)
+	}
+	_ = json.NewEncoder(w).Encode(answer)
+}
+
+func (s *Server) facts(m llm.Info, inFull bool) map[string]any {
+	info := map[string]any{"general.architecture": "fake", "fake.context_length": m.Window}
+	for name, value := range s.Facts[m.Model].Info {
+		if list, ok := value.([]int); ok && len(list) > 5 && !inFull {
+			value = nil
+		}
+		info["fake."+name] = value
+	}
+	return info
+}
+
+func (s *Server) capabilities(m llm.Info) []string {
+	if s.Facts[m.Model].Embed {
+		return []string{"embedding"}
+	}
+	list := []string{"completion"}
+	if !m.NoTools {
+		list = append(list, "tools")
+	}
+	if m.Images {
+		list = append(list, "vision")
+	}
+	return list
 }
 
 func fail(w http.ResponseWriter, a Answer) {

@@ -1,0 +1,97 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/gpu"
+	"github.com/inspan/inspan/llm/ollama"
+)
+
+// memory tells what models may fill, and the window that usually fits into it.
+func memory(devices []gpu.Device) Finding {
+	window := ollama.Shape{}.Fit(gpu.Memory(devices))
+	if len(devices) == 0 {
+		return Finding{Check: "gpu", State: Skip, Found: fmt.Sprintf("none found; local models run on the processor, with a window of about %s", tokens(window))}
+	}
+	var names []string
+	for _, d := range devices {
+		name := fmt.Sprintf("%s with %s", d.Name, bytes(d.Memory))
+		if d.Unified {
+			name += " of the common memory"
+		}
+		names = append(names, name)
+	}
+	return Finding{Check: "gpu", State: Good, Found: fmt.Sprintf("%s; good for a window of about %s", strings.Join(names, ", "), tokens(window))}
+}
+
+// local tells of each model of the Ollama servers at hand which window fits.
+func local(ctx context.Context, a *app.App) []Finding {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	var findings []Finding
+	for _, f := range a.Discover(ctx) {
+		if f.Provider.Kind != "ollama" {
+			continue
+		}
+		for _, m := range f.Models {
+			shape, err := ollama.Show(ctx, app.Endpoint(f.Provider, m.Model))
+			if err != nil {
+				findings = append(findings, Finding{Check: "model " + m.Route(), State: Skip, Found: err.Error()})
+				continue
+			}
+			findings = append(findings, fits(shape, f.Provider.Models[m.Model].Window, gpu.Memory(a.Devices(ctx))))
+		}
+	}
+	return findings
+}
+
+// fits compares what a model is set to, and loaded with, to what fits. set is the
+// window of the settings, 0: none; memory is that of the GPUs, 0: none.
+func fits(s ollama.Shape, set int, memory int64) Finding {
+	window := s.Fit(memory)
+	f := Finding{Check: "model " + s.Route(), State: Good, Found: fmt.Sprintf("a window of %s fits", tokens(window))}
+	if s.Window > 0 {
+		f.Found += fmt.Sprintf(", the model has %s", tokens(s.Window))
+	}
+	if s.PerToken > 0 {
+		f.Found += fmt.Sprintf(" at %s each 1K", bytes(s.PerToken<<10))
+	}
+	if s.Loaded > 0 {
+		f.Found += fmt.Sprintf("; loaded with %s", tokens(s.Loaded))
+	}
+	if s.NoTools {
+		f.Found += "; takes no tools"
+	}
+	remedy := fmt.Sprintf("set providers.%s.models.%q.window to %d", s.Provider, s.Model, window)
+	switch {
+	case s.Window > 0 && set > s.Window:
+		f.State, f.Remedy = Warn, remedy
+		f.Found += fmt.Sprintf("; the settings ask for %s, which it can't have", tokens(set))
+	case memory > 0 && s.OnCPU > 0:
+		f.State, f.Remedy = Warn, remedy+", or take a smaller model"
+		f.Found += fmt.Sprintf("; partly on the CPU, which is slow: %s did not fit", bytes(s.OnCPU))
+	case memory > 0 && set > window:
+		f.State, f.Remedy = Warn, remedy
+		f.Found += fmt.Sprintf("; the settings ask for %s, which would be partly on the CPU", tokens(set))
+	}
+	return f
+}
+
+// tokens writes a window as people do.
+func tokens(n int) string {
+	if n >= 1<<10 {
+		return fmt.Sprintf("%dK", n>>10)
+	}
+	return fmt.Sprint(n)
+}
+
+// bytes writes an amount of memory in the units of memory.
+func bytes(n int64) string {
+	if n >= 1<<30 {
+		return fmt.Sprintf("%.1f GB", float64(n)/(1<<30))
+	}
+	return fmt.Sprintf("%d MB", n>>20)
+}

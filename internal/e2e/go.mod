@@ -1,0 +1,7 @@
+module github.com/inspan/inspan/internal/e2e
+
+go 1.26.0
+
+replace github.com/inspan/inspan => ../..
+
+require github.com/inspan/inspan v0.0.0

@@ -1,0 +1,45 @@
+package e2e_test
+
+import (
+	"testing"
+
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/llm/openai"
+)
+
+func llamacpp(t *testing.T) llm.Endpoint {
+	return llm.Endpoint{BaseURL: env(t, "INSPAN_E2E_LLAMACPP") + "/v1", ID: "any", Dialect: "llamacpp"}
+}
+
+func speaks(e llm.Endpoint) *openai.Model { return (*openai.Model)(&e) }
+
+func TestLlamacppStreams(t *testing.T) { streams(t, speaks(llamacpp(t))) }
+
+func TestLlamacppCancel(t *testing.T) { frees(t, speaks(llamacpp(t))) }
+
+// TestLlamacppWindow takes the window from what the server tells.
+func TestLlamacppWindow(t *testing.T) {
+	e := llamacpp(t)
+	list, err := openai.Discover(t.Context(), e)
+	if err != nil || len(list) != 1 || list[0].Window == 0 {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	refusesTooLong(t, speaks(e), list[0].Window)
+}
+
+// TestLlamacppGrows holds that the second turn is read from the cache but for
+// what is new.
+func TestLlamacppGrows(t *testing.T) {
+	a, b := grows(t, speaks(llamacpp(t)))
+	if b.CacheRead < a.Prompt()*9/10 {
+		t.Errorf("first turn %+v, second %+v", a, b)
+	}
+	t.Logf("first turn %+v, second %+v", a, b)
+}
+
+// TestLlamacppCalls has the server's grammar force a call.
+func TestLlamacppCalls(t *testing.T) {
+	e := llamacpp(t)
+	e.HTTP = &forced{fields: map[string]any{"tool_choice": "required"}}
+	calls(t, speaks(e))
+}
