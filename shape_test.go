@@ -53,7 +53,6 @@ var rank = map[string]int{
 	"internal/export":             20,
 	"internal/profile":            20,
 	"internal/gpu":                20,
-	"internal/shell":              20,
 	"internal/tools":              30,
 	"internal/cost":               30,
 	"internal/config":             40,
