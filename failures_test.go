@@ -115,11 +115,8 @@ func TestAWaitCanBeInterrupted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := event.NewMemory("s")
 		a := &inspan.Agent{Model: &vendor{answers: []answer{fails(llm.KindQuota, 3*time.Hour)}}, Unattended: true}
-		for e := range open(t, a, log).Run(t.Context(), said("go")) {
-			if f, ok := e.Body.(event.Failed); ok && f.Retry > 0 {
-				break
-			}
-		}
+		waits := func(_ *inspan.Session, e event.Event) bool { _, failed := e.Body.(event.Failed); return !failed }
+		play(t, a, log, waits, said("go"))
 		s := open(t, a, log)
 		for e, err := range s.Run(t.Context()) {
 			if err != nil {
@@ -140,11 +137,8 @@ func TestAnotherModelDoesNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := event.NewMemory("s")
 		a := &inspan.Agent{Model: &vendor{answers: []answer{fails(llm.KindQuota, 3*time.Hour)}}, Unattended: true}
-		for e := range open(t, a, log).Run(t.Context(), said("go")) {
-			if _, ok := e.Body.(event.Failed); ok {
-				break
-			}
-		}
+		waits := func(_ *inspan.Session, e event.Event) bool { _, failed := e.Body.(event.Failed); return !failed }
+		play(t, a, log, waits, said("go"))
 		began := time.Now()
 		other := &inspan.Agent{Model: scripted(t, "Hello.")}
 		collect(t, open(t, other, log).Run(t.Context()))

@@ -76,14 +76,14 @@ func adapter(kind string, at *llm.Endpoint) (llm.Model, error) {
 // region, and its own way to prove who asks.
 func (a *App) credentials(at *llm.Endpoint, p Provider) error {
 	publisher := map[string]string{"anthropic": "anthropic", "gemini": "google"}[p.Kind]
-	switch {
-	case p.Dialect == "bedrock":
+	switch p.Dialect {
+	case "bedrock":
 		if p.Region == "" {
 			return configError{fmt.Errorf("provider %s: bedrock needs a region", p.Name)}
 		}
 		at.BaseURL = cmp.Or(p.BaseURL, "https://bedrock-runtime."+p.Region+".amazonaws.com")
 		at.HTTP, at.Key = &cloud.AWS{Region: p.Region}, nil
-	case p.Dialect == "vertex":
+	case "vertex":
 		if p.Region == "" || p.Project == "" {
 			return configError{fmt.Errorf("provider %s: vertex needs a region and a project", p.Name)}
 		}

@@ -104,7 +104,7 @@ func Suppose(strategy string, turns []Turn, m *router.Model) Outcome {
 			f.Pin = ""
 		}
 		d := m.Decide(f, router.View{At: t.At})
-		use := append(d.Use, d.Reserve...)
+		use := slices.Concat(d.Use, d.Reserve)
 		if len(use) == 0 {
 			o.Nobody++
 			continue
