@@ -1,12 +1,8 @@
 package ollama
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
-	"io"
-	"maps"
 	"net/http"
 	"strings"
 	"time"
@@ -42,74 +38,22 @@ func (c client) within(ctx context.Context) (context.Context, context.CancelFunc
 // ask sends question, if there is one, and reads the answer into into. The
 // error is an [*llm.Error].
 func (c client) ask(ctx context.Context, path string, question, into any) error {
-	method, body := http.MethodGet, []byte(nil)
+	post := wire.Post{
+		Method: http.MethodGet, Provider: c.provider, URL: trimBase(c.BaseURL) + path, Extra: c.Header,
+		KeyHeader: "Authorization", Key: c.Key, HTTP: c.HTTP, Deadlines: c.Deadlines,
+	}
 	if question != nil {
-		method = http.MethodPost
-		body, _ = json.Marshal(question) // maps of strings and booleans
+		post.Method = http.MethodPost
+		post.Body, _ = json.Marshal(question) // maps of strings and booleans
 	}
-	header, err := c.header(ctx)
+	answer, err := post.Ask(ctx, maxAnswer, func(status int, body []byte) *llm.Error { return classify(c.ID, status, body) })
 	if err != nil {
-		return &llm.Error{Kind: llm.KindAuth, Provider: c.provider, Message: "no API key: " + err.Error(), Err: err}
-	}
-	req, err := http.NewRequestWithContext(ctx, method, trimBase(c.BaseURL)+path, bytes.NewReader(body))
-	if err != nil {
-		return &llm.Error{Kind: llm.KindInvalid, Provider: c.provider, Message: "bad base URL"}
-	}
-	req.Header = header
-	status, answer, err := c.exchange(req)
-	if err != nil {
-		return c.failed(ctx, err)
-	}
-	if status != http.StatusOK {
-		e := classify(c.ID, status, answer)
-		e.Provider = c.provider
-		e.Message = wire.Redact(e.Message, wire.Secrets(header, "Authorization")...)
-		return e
+		return err
 	}
 	if err := json.Unmarshal(answer, into); err != nil {
 		return &llm.Error{Kind: llm.KindInvalid, Provider: c.provider, Message: path + " did not answer as Ollama does", Err: err}
 	}
 	return nil
-}
-
-// exchange follows no redirect: that would carry the key to another host.
-func (c client) exchange(req *http.Request) (int, []byte, error) {
-	tripper := c.HTTP
-	if tripper == nil {
-		tripper = http.DefaultTransport
-	}
-	resp, err := tripper.RoundTrip(req)
-	if err != nil {
-		return 0, nil, err
-	}
-	defer resp.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-	return resp.StatusCode, answer, err
-}
-
-func (c client) header(ctx context.Context) (http.Header, error) {
-	h := http.Header{"Accept": {"application/json"}, "Content-Type": {"application/json"}, "User-Agent": {"inspan"}}
-	if c.Key != nil {
-		key, err := c.Key(ctx)
-		if err != nil {
-			return nil, err
-		}
-		h.Set("Authorization", "Bearer "+key)
-	}
-	maps.Copy(h, c.Header)
-	return h, nil
-}
-
-// failed returns why nothing came: by us, by our deadline, or by the other side.
-func (c client) failed(ctx context.Context, err error) error {
-	if ctx.Err() == nil {
-		return &llm.Error{Kind: llm.KindTransient, Provider: c.provider, Message: err.Error(), Err: err}
-	}
-	var late *llm.Error
-	if errors.As(context.Cause(ctx), &late) {
-		return late
-	}
-	return &llm.Error{Kind: llm.KindCancelled, Provider: c.provider, Err: context.Cause(ctx)}
 }
 
 // process is a model that the server has loaded.

@@ -48,7 +48,7 @@ func Discover(ctx context.Context, at llm.Endpoint) ([]llm.Info, error) {
 	}
 	wait.Wait()
 	if ctx.Err() != nil {
-		return nil, c.failed(ctx, ctx.Err())
+		return nil, llm.AsError(context.Cause(ctx))
 	}
 	infos := make([]llm.Info, 0, len(models))
 	for i, d := range all {

@@ -3,9 +3,6 @@ package openai
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"io"
-	"maps"
 	"net/http"
 	"strings"
 	"time"
@@ -37,7 +34,7 @@ func Discover(ctx context.Context, at llm.Endpoint) ([]llm.Info, error) {
 	}
 	l := &lister{Endpoint: at, dialect: d, base: base, provider: llm.Endpoint{Provider: at.Provider}.Describe("openai", llm.Info{}).Provider}
 	if err != nil {
-		return nil, l.failed(ctx, err, llm.KindInvalid)
+		return nil, &llm.Error{Kind: llm.KindInvalid, Provider: l.provider, Message: err.Error(), Err: err}
 	}
 	total := at.Deadlines.Or(llm.Deadlines{Total: listTimeout}).Total
 	if total > 0 {
@@ -181,66 +178,8 @@ func root(base string) string { return strings.TrimSuffix(base, "/v1") }
 
 // get returns the body of an answer with status 200.
 func (l *lister) get(ctx context.Context, url string) ([]byte, error) {
-	header, err := l.header(ctx)
-	if err != nil {
-		return nil, &llm.Error{Kind: llm.KindAuth, Provider: l.provider, Message: "no API key: " + err.Error(), Err: err}
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
-	if err != nil {
-		return nil, &llm.Error{Kind: llm.KindInvalid, Provider: l.provider, Message: "bad base URL"}
-	}
-	req.Header = header
-	tripper := l.HTTP
-	if tripper == nil {
-		tripper = http.DefaultTransport
-	}
-	resp, err := tripper.RoundTrip(req)
-	if err != nil {
-		return nil, l.failed(ctx, err, llm.KindTransient)
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxList))
-	if err != nil {
-		return nil, l.failed(ctx, err, llm.KindTransient)
-	}
-	if resp.StatusCode == http.StatusOK {
-		return body, nil
-	}
-	e := l.classify(resp.StatusCode, body)
-	e.Provider = l.provider
-	if e.RetryAfter == 0 && e.Kind.Policy() == llm.PolicyRetry {
-		e.RetryAfter = wire.RetryAfter(resp.Header, e.Message, time.Now())
-	}
-	e.Message = wire.Redact(e.Message, wire.Secrets(header, l.carrier(l.Bearer))...)
-	return nil, e
-}
-
-func (l *lister) header(ctx context.Context) (http.Header, error) {
-	h := http.Header{"Accept": {"application/json"}, "User-Agent": {"inspan"}}
-	if l.Key != nil {
-		key, err := l.Key(ctx)
-		if err != nil {
-			return nil, err
-		}
-		carrier := l.carrier(l.Bearer)
-		if carrier == "Authorization" {
-			key = "Bearer " + key
-		}
-		h.Set(carrier, key)
-	}
-	maps.Copy(h, l.Header)
-	return h, nil
-}
-
-// failed returns why nothing came: by us, by our deadline, or for kind.
-func (l *lister) failed(ctx context.Context, err error, kind llm.Kind) error {
-	e := &llm.Error{Kind: kind, Provider: l.provider, Message: err.Error(), Err: err}
-	if ctx.Err() == nil {
-		return e
-	}
-	var late *llm.Error
-	if errors.As(context.Cause(ctx), &late) {
-		return late
-	}
-	return &llm.Error{Kind: llm.KindCancelled, Provider: l.provider, Err: context.Cause(ctx)}
+	return wire.Post{
+		Method: http.MethodGet, Provider: l.provider, URL: url, Extra: l.Header, KeyHeader: l.carrier(l.Bearer), Key: l.Key,
+		HTTP: l.HTTP, Deadlines: l.Deadlines,
+	}.Ask(ctx, maxList, l.classify)
 }

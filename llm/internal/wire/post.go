@@ -2,7 +2,9 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"maps"
@@ -18,6 +20,7 @@ import (
 // A Post is one request. Redirects are not followed: they would carry the key
 // to another host.
 type Post struct {
+	Method    string // empty: POST
 	Provider  string
 	URL       string
 	Header    http.Header // what the vendor wants beside what every request has
@@ -62,6 +65,22 @@ func (p Post) Send(ctx context.Context, classify func(status int, body []byte) *
 	return nil, r.Complete(classify(r.Status, r.ErrorBody()))
 }
 
+// Ask sends a question that has one short answer, and returns its body of at
+// most so many bytes. The error is an [*llm.Error].
+func (p Post) Ask(ctx context.Context, limit int64, classify func(status int, body []byte) *llm.Error) (json.RawMessage, error) {
+	p.Header = http.Header{"Accept": {"application/json"}}
+	reply, err := p.Send(ctx, classify)
+	if err != nil {
+		return nil, err
+	}
+	defer reply.Close()
+	body, err := io.ReadAll(io.LimitReader(reply, limit))
+	if err != nil {
+		return nil, reply.Complete(err)
+	}
+	return body, nil
+}
+
 func (p Post) header(ctx context.Context) (http.Header, error) {
 	h := http.Header{
 		"Content-Type":    {"application/json"},
@@ -95,7 +114,7 @@ func (p Post) do(parent context.Context, header http.Header) (*Reply, error) {
 	})
 	w := newWatchdog(cancel, p.Provider, d)
 	r := &Reply{provider: p.Provider, secrets: Secrets(header, p.KeyHeader), parent: parent, ctx: ctx, watch: w}
-	req, err := http.NewRequestWithContext(w.trace(ctx), http.MethodPost, p.URL, bytes.NewReader(p.Body))
+	req, err := http.NewRequestWithContext(w.trace(ctx), cmp.Or(p.Method, http.MethodPost), p.URL, bytes.NewReader(p.Body))
 	if err != nil {
 		w.stop()
 		return nil, &llm.Error{Kind: llm.KindInvalid, Provider: p.Provider, Message: "bad base URL"}
@@ -148,14 +167,13 @@ func (r *Reply) RequestID() string {
 // transport that knows, such as one that signs and found no credentials, or by
 // the other side, which is kind.
 func (r *Reply) failure(err error, kind llm.Kind) error {
+	var timeout, known *llm.Error
+	if errors.As(context.Cause(r.ctx), &timeout) {
+		return timeout // ours, or that of whoever asks
+	}
 	if e := context.Cause(r.parent); e != nil {
 		return &llm.Error{Kind: llm.KindCancelled, Provider: r.provider, Err: e}
 	}
-	var timeout *llm.Error
-	if errors.As(context.Cause(r.ctx), &timeout) {
-		return timeout
-	}
-	var known *llm.Error
 	if errors.As(err, &known) {
 		own := *known
 		own.Provider = r.provider
