@@ -13,6 +13,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"regexp"
 	"time"
@@ -98,8 +99,15 @@ func (a *AWS) sign(r *http.Request, now time.Time) (*http.Request, error) {
 	}
 	sum := sha256.Sum256(body)
 	keys := aws.Credentials{AccessKeyID: c.AccessKey, SecretAccessKey: c.SecretKey, SessionToken: c.Session}
+	unsent := func(_ string, values []string) bool { return len(values) == 0 } // a word for the transport alone
+	maps.DeleteFunc(out.Header, unsent)
 	if err := v4.NewSigner().SignHTTP(r.Context(), keys, out, hex.EncodeToString(sum[:]), service, region, now); err != nil {
 		return nil, fmt.Errorf("sign request: %w", err)
+	}
+	for name, values := range r.Header {
+		if unsent(name, values) {
+			out.Header[name] = values
+		}
 	}
 	return out, nil
 }

@@ -87,6 +87,9 @@ func (p Post) header(ctx context.Context) (http.Header, error) {
 		"Accept":          {"text/event-stream"},
 		"Accept-Encoding": {"identity"}, // compression would delay the events
 		"User-Agent":      {"inspan"},
+		// Not sent, but it lets the transport take a new connection where the
+		// server has just closed the old one, as llama.cpp's does.
+		"Idempotency-Key": {},
 	}
 	maps.Copy(h, p.Header)
 	if p.Key != nil {
