@@ -136,12 +136,13 @@ func (d *driver) ask(ctx context.Context, turn int) error {
 		return err
 	}
 	asking := d.state.Request()
-	if err := d.append(ctx, event.Asked{Turn: turn, Route: d.state.Route}); err != nil {
+	err = d.append(ctx, event.Asked{Turn: turn, Route: d.state.Route})
+	if err != nil || d.state.Run.Cancelled { // somebody was faster
 		return err
 	}
 	began := time.Now()
-	var said strings.Builder
-	body, err := d.stream(ctx, req, &said)
+	x := exchange{by: d.model.Info(), sent: began}
+	body, err := d.stream(ctx, req, &x)
 	if err != nil {
 		return err
 	}
@@ -150,37 +151,44 @@ func (d *driver) ask(ctx context.Context, turn int) error {
 		return d.append(ctx, body)
 	}
 	r.Millis = time.Since(began).Milliseconds()
-	if note, lost := d.cache.look(asking, r, began); lost {
+	if note, lost := d.cache.look(asking, r, x.sent); lost {
 		return d.append(ctx, r, note)
 	}
 	return d.append(ctx, r)
 }
 
+// exchange is a request under way.
+type exchange struct {
+	by   llm.Info        // who answers
+	sent time.Time       // when it went out, or will
+	said strings.Builder // the answer so far
+}
+
 // stream shows the reply as it comes and returns the body to store: Replied,
 // or Failed. An interrupt from the log ends it early with the text so far.
-func (d *driver) stream(ctx context.Context, req llm.Request, said *strings.Builder) (event.Body, error) {
+func (d *driver) stream(ctx context.Context, req llm.Request, x *exchange) (event.Body, error) {
 	watched, done := d.interruptible(ctx)
 	defer done()
-	by := d.model.Info()
 	for chunk, err := range d.model.Stream(watched, req) {
 		switch {
 		case err != nil && errors.Is(context.Cause(watched), errInterrupted):
-			return partial(req, said.String(), by), nil
+			return x.interrupted(req), nil
 		case err != nil && ctx.Err() != nil:
 			return nil, ctx.Err()
 		case err != nil:
 			return failed(llm.AsError(err), 0), nil
 		case chunk.Reply != nil:
-			return d.replied(chunk.Reply, by), nil
+			return d.replied(req, chunk.Reply, x.by), nil
 		case chunk.Retry != nil:
-			said.Reset()
+			x.said.Reset()
+			x.sent = time.Now().Add(time.Duration(chunk.Retry.Wait * float64(time.Second)))
 			err = d.void(ctx, failed(chunk.Retry.Cause, max(chunk.Retry.Wait, 0.001)))
 		case chunk.Routed != nil:
-			said.Reset()
-			err = d.void(ctx, routed(chunk.Routed, by.Route()))
-			by = chunk.Routed.Info
+			x.said.Reset()
+			err = d.void(ctx, routed(chunk.Routed, x.by.Route()))
+			x.by, x.sent = chunk.Routed.Info, time.Now()
 		default:
-			said.WriteString(chunk.Text)
+			x.said.WriteString(chunk.Text)
 			err = d.show(event.Delta{Text: chunk.Text, Reasoning: chunk.Reasoning, Call: chunk.Call})
 		}
 		if err != nil {

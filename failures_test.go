@@ -132,6 +132,47 @@ func TestAWaitCanBeInterrupted(t *testing.T) {
 	})
 }
 
+// What was held back when somebody interrupts was not sent, and costs nothing.
+func TestAnInterruptedWaitCostsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &inspan.Agent{Model: &vendor{answers: []answer{fails(llm.KindQuota, 3*time.Hour)}}, Unattended: true}
+		s := open(t, a, event.NewMemory("s"))
+		for e, err := range s.Run(t.Context(), said(strings.Repeat("word ", 100))) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch b := e.Body.(type) {
+			case event.Failed:
+				if b.Retry > 0 {
+					send(t, s, event.Cancelled{By: "me"})
+				}
+			case event.Replied:
+				t.Errorf("replied %+v", b)
+			}
+		}
+		if st := s.Status(); st.Stopped == nil || st.Stopped.Reason != event.ReasonCancelled || st.Turns != 0 || st.Usage != (llm.Usage{}) {
+			t.Errorf("status %+v", st)
+		}
+	})
+}
+
+// An interrupt that comes while the request is made keeps it from being sent.
+func TestInterruptBeforeTheRequest(t *testing.T) {
+	v := &vendor{}
+	s := open(t, &inspan.Agent{Model: v}, event.NewMemory("s"))
+	for e, err := range s.Run(t.Context(), said("go")) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := e.Body.(event.Said); ok {
+			send(t, s, event.Cancelled{By: "me"})
+		}
+	}
+	if st := s.Status(); len(v.requests) != 0 || st.Stopped == nil || st.Stopped.Reason != event.ReasonCancelled {
+		t.Errorf("%d requests, stopped %+v", len(v.requests), st.Stopped)
+	}
+}
+
 // Another model need not wait for what the first one lacks.
 func TestAnotherModelDoesNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -288,6 +329,7 @@ func TestLostCacheIsNoted(t *testing.T) {
 		"too small to matter":   {[]answer{cached(0, 900), cached(0, 1000)}, nil, 0, ""},
 		"no cache at all":       {[]answer{cached(0, 0), cached(0, 0)}, nil, 0, ""},
 		"it had time to expire": {[]answer{cached(0, 9000), cached(0, 9000)}, nil, 6 * time.Minute, ""},
+		"it expired in a wait":  {[]answer{cached(0, 9000), fails(llm.KindRateLimited, 10*time.Minute), cached(0, 9000)}, nil, 0, ""},
 		"explained":             {[]answer{cached(0, 9000), cached(0, 9000)}, event.Switched{Effort: "high"}, 0, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -295,7 +337,7 @@ func TestLostCacheIsNoted(t *testing.T) {
 				l := &ledger{}
 				v := &vendor{answers: tc.answers}
 				log := event.NewMemory("s")
-				s := open(t, &inspan.Agent{Model: v, Tools: []tool.Tool{l.reader()}, Mode: "auto", MaxTurns: 3, Env: tool.Env{Root: "/w"}}, log)
+				s := open(t, &inspan.Agent{Model: v, Tools: []tool.Tool{l.reader()}, Mode: "auto", MaxTurns: 3, RetryFor: time.Hour, Env: tool.Env{Root: "/w"}}, log)
 				var events []event.Event
 				for e, err := range s.Run(t.Context(), said("go")) {
 					if err != nil {
@@ -342,6 +384,17 @@ func TestInterruptedRepliesAreEstimated(t *testing.T) {
 	}
 	if u := replied.Usage; !u.Estimated || u.Input < 100 || u.Output == 0 {
 		t.Errorf("usage %+v", u)
+	}
+}
+
+// Where a vendor says nothing of what was used, it is estimated and flagged, so
+// that limits of money hold.
+func TestMissingUsageIsEstimated(t *testing.T) {
+	silent := answer{reply: llm.Reply{Parts: llm.Say("all is well here"), Stop: llm.StopEnd}}
+	a := inspan.Agent{Model: &vendor{answers: []answer{silent}}}
+	r := last[event.Replied](t, collect(t, a.Run(t.Context(), strings.Repeat("word ", 100))))
+	if want := (llm.Usage{Input: 125, Output: 4, Estimated: true}); r.Usage != want || r.Cost != 4 {
+		t.Errorf("usage %+v, cost %g", r.Usage, r.Cost)
 	}
 }
 

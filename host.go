@@ -26,10 +26,11 @@ type Host struct {
 
 // Place is what is known of a session before its agent is made.
 type Place struct {
-	Root  string     // the workspace, absolute
-	Blobs tool.Blobs // the session's own
-	New   bool       // the session is about to be opened for the first time
-	Route string     // model the session has worked with; empty if new
+	Root   string       // the workspace, absolute
+	Blobs  tool.Blobs   // the session's own
+	New    bool         // the session is about to be opened for the first time
+	Route  string       // model the session has worked with; empty if new
+	Limits event.Limits // of the session; zero if new
 }
 
 // Info describes a session without opening it.
@@ -83,7 +84,7 @@ func (h *Host) resume(ctx context.Context, log *session.Log) (*Session, error) {
 	if err != nil {
 		return nil, errors.Join(err, log.Close())
 	}
-	return h.open(ctx, log, Place{Root: state.Root, Route: state.Route}, state)
+	return h.open(ctx, log, Place{Root: state.Root, Route: state.Route, Limits: state.Limits}, state)
 }
 
 // Fork makes a new session of the events of an old one up to seq, all if seq

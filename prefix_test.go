@@ -25,17 +25,21 @@ import (
 )
 
 // TestPrefixGrows makes random sessions out of everything that can happen in
-// one: any kind of reply, interrupts, steering, denials, crashes and resumes.
-// Each request must be one that the vendors accept, and must begin with all of
-// the request before it, on each wire.
+// one: any kind of reply, interrupts, steering, denials, waits, other models,
+// conversations refused and healed, crashes and resumes. Each request must be
+// one that the vendors accept, and must begin with all of the request before
+// it, on each wire; but for one that follows a refusal.
 func TestPrefixGrows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := &world{t: t, route: "anthropic/m"}
+		w := &world{t: t, route: "anthropic/m", refused: map[int]bool{}}
 		log := event.NewMemory("m")
 		for range rapid.IntRange(1, 5).Draw(t, "runs") {
 			w.live(log)
 		}
 		for i := 1; i < len(w.sent); i++ {
+			if w.refused[i-1] {
+				continue
+			}
 			for wire := range w.sent[i] {
 				if before, after := w.sent[i-1][wire], w.sent[i][wire]; !strings.HasPrefix(after, before) {
 					t.Fatalf("wire %d: request %d does not continue the one before:\n%q\n%q", wire, i+1, before, after)
@@ -48,10 +52,11 @@ func TestPrefixGrows(t *testing.T) {
 // world plays the model and the circumstances of a session by chance, and
 // keeps what was sent on each wire.
 type world struct {
-	t     *rapid.T
-	route string
-	calls int
-	sent  [][3]string
+	t       *rapid.T
+	route   string
+	calls   int
+	sent    [][3]string
+	refused map[int]bool // requests that were refused for what the conversation holds
 }
 
 // live opens the session, says something and drives it to its end, or to a
@@ -114,7 +119,14 @@ func (w *world) Stream(_ context.Context, req llm.Request) iter.Seq2[llm.Chunk, 
 		w.send(req)
 		kind := rapid.SampledFrom([]string{"text", "calls", "calls", "calls", "empty", "thought", "length", "cut call", "pause", "refusal", "fail", "other"}).Draw(w.t, "reply")
 		if kind == "fail" {
-			yield(llm.Chunk{}, &llm.Error{Kind: llm.KindOverloaded})
+			why := rapid.SampledFrom([]llm.Kind{llm.KindOverloaded, llm.KindQuota, llm.KindHistory, llm.KindHistory, llm.KindTooLarge}).Draw(w.t, "why")
+			w.refused[len(w.sent)-1] = why == llm.KindHistory || why == llm.KindTooLarge
+			yield(llm.Chunk{}, &llm.Error{Kind: why})
+			return
+		}
+		switch before := rapid.SampledFrom([]string{"", "", "wait", "other model"}).Draw(w.t, "before"); {
+		case before == "wait" && !yield(llm.Chunk{Retry: &llm.Retry{Attempt: 2, Wait: 0.001, Cause: &llm.Error{Kind: llm.KindRateLimited}}}, nil),
+			before == "other model" && !yield(llm.Chunk{Routed: &llm.Routed{Info: llm.Info{Provider: "near", Model: "m"}, Rule: "r"}}, nil):
 			return
 		}
 		yield(llm.Chunk{Reply: w.reply(kind)}, nil)

@@ -74,12 +74,12 @@ func (d *driver) image(ctx context.Context, p llm.Image) (llm.Part, error) {
 	return p, nil
 }
 
-// replied makes an event of a reply that the model by gave. What is stored can
+// replied makes an event of the reply to a request that the model by gave. What is stored can
 // always be sent again: calls have ids of their own and a JSON object as
 // arguments.
-func (d *driver) replied(r *llm.Reply, by llm.Info) event.Replied {
+func (d *driver) replied(req llm.Request, r *llm.Reply, by llm.Info) event.Replied {
 	body := event.Replied{
-		Stop: r.Stop, Usage: r.Usage, Route: r.Route, RequestID: r.RequestID,
+		Stop: r.Stop, Usage: r.Used(req), Route: r.Route, RequestID: r.RequestID,
 		Parts: make(llm.Parts, 0, len(r.Parts)),
 	}
 	used := d.usedIDs()
@@ -136,17 +136,19 @@ func sound(c llm.Call) llm.Call {
 	return c
 }
 
-// partial is the reply of a model that was interrupted. The vendor charges for
-// it and does not say how much.
-func partial(req llm.Request, text string, by llm.Info) event.Replied {
-	r := event.Replied{
-		Stop: llm.StopCut, Route: by.Route(), Parts: llm.Parts{},
-		Usage: llm.Usage{Input: req.Bytes() / 4, Output: len(text) / 4, Estimated: true},
+// interrupted is what is left of a request that was interrupted: nothing, if it
+// was still held back, else the text so far. The vendor charges for that and does
+// not say how much.
+func (x *exchange) interrupted(req llm.Request) event.Body {
+	if time.Now().Before(x.sent) {
+		return failed(&llm.Error{Kind: llm.KindCancelled, Message: "interrupted before it was sent"}, 0)
 	}
-	if text != "" {
+	r := event.Replied{Stop: llm.StopCut, Route: x.by.Route(), Parts: llm.Parts{}}
+	if text := x.said.String(); text != "" {
 		r.Parts = llm.Say(text)
 	}
-	return priced(r, by)
+	r.Usage = (&llm.Reply{Parts: r.Parts}).Used(req)
+	return priced(r, x.by)
 }
 
 // priced adds what a reply cost on the day it came.

@@ -122,7 +122,8 @@ type Failed struct {
 // Routed says which of several models answers a request, and why it was taken.
 //
 // Emitted after Asked by a model that chooses, and again when the one chosen
-// could not be had and another took over; then From and Cause tell of it.
+// could not be had and another took over; then From and Cause tell of it. No
+// model gets the reasoning of another.
 type Routed struct {
 	Route  string   `json:"route"`            // "provider/model"
 	Rule   string   `json:"rule"`             // name of the rule
@@ -233,7 +234,8 @@ const (
 // change nothing.
 //
 // Emitted at the start of a session and whenever one of these changes.
-// Changing Tools costs the prompt cache.
+// Changing Tools costs the prompt cache; a new Route costs it too, and leaves
+// out the reasoning of the one before.
 type Switched struct {
 	Route  string         `json:"route,omitempty"` // model, "provider/model"
 	Effort string         `json:"effort,omitempty"`

@@ -143,6 +143,15 @@ type Reply struct {
 // Calls returns the tool calls of the reply, in order.
 func (r *Reply) Calls() []Call { return r.Parts.Calls() }
 
+// Used returns the usage of the reply to a request, or an estimate where the
+// vendor gave no figures at all: four bytes are about one token.
+func (r *Reply) Used(req Request) Usage {
+	if r.Usage != (Usage{}) {
+		return r.Usage
+	}
+	return Usage{Input: req.Bytes() / 4, Output: r.Parts.Bytes() / 4, Estimated: true}
+}
+
 // Stop tells why a reply ended.
 type Stop string
 

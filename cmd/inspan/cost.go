@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -31,6 +32,9 @@ func (c *command) cost() *cobra.Command {
 			spending, err := spendingOf(since, session)
 			if err != nil {
 				return err
+			}
+			if !suppose && local+cloud != "" {
+				return usageError{errors.New("--local and --cloud go with --counterfactual")}
 			}
 			a, err := app.Load()
 			if err != nil {

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -113,6 +114,11 @@ func (a *App) agent(ctx context.Context, o Options, at inspan.Place, warn func(s
 	if err != nil {
 		return nil, err
 	}
+	if o.MaxCost > 0 || at.Limits.Cost > 0 || at.New && a.Config.MaxCost > 0 || a.Config.DayCost > 0 {
+		if err := a.priced(chosen); err != nil {
+			return nil, err
+		}
+	}
 	model, closeModel, err := a.recorded(a.budgeted(chosen), o.Record)
 	if err != nil {
 		return nil, err
@@ -139,11 +145,6 @@ func (a *App) agent(ctx context.Context, o Options, at inspan.Place, warn func(s
 			warn(w)
 		}
 	}
-	if agent.MaxCost > 0 || a.Config.DayCost > 0 {
-		if err := a.priced(chosen); err != nil {
-			return nil, errors.Join(err, agent.Close())
-		}
-	}
 	return agent, nil
 }
 
@@ -168,12 +169,13 @@ func (a *App) chosen(ctx context.Context, o Options, at inspan.Place, warn func(
 	return choice.Model, err
 }
 
-// budgeted holds a model to what may be spent in a day.
+// budgeted holds a model to what may be spent in a day, unless it costs nothing.
 func (a *App) budgeted(m llm.Model) llm.Model {
-	if a.Config.DayCost == 0 {
+	prices := m.Info().Prices
+	if _, cassette := m.(*replay.Player); cassette || a.Config.DayCost == 0 || len(prices) == 1 && prices[0] == (llm.Price{}) {
 		return m
 	}
-	budget := &limit.Budget{Path: filepath.Join(a.StateDir, "limits", "day"), PerDay: a.Config.DayCost, Seed: a.spentToday}
+	budget := &limit.Budget{Path: filepath.Join(a.StateDir, "limits", "day.spent"), PerDay: a.Config.DayCost, Seed: a.spentToday}
 	return budget.Model(m)
 }
 
@@ -184,6 +186,9 @@ func (a *App) recorded(m llm.Model, path string) (llm.Model, func() error, error
 		return m, func() error { return nil }, nil
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil, nil, configError{fmt.Errorf("record: %s is there already; name a new file", path)}
+	}
 	if err != nil {
 		return nil, nil, configError{fmt.Errorf("record: %w", err)}
 	}
@@ -194,7 +199,7 @@ func (a *App) recorded(m llm.Model, path string) (llm.Model, func() error, error
 func (a *App) priced(m llm.Model) error {
 	if r, ok := m.(*router.Model); ok {
 		for _, route := range r.Routes {
-			if err := a.priced(route.Model); err != nil && !route.Local {
+			if err := a.priced(route.Model); err != nil {
 				return err
 			}
 		}

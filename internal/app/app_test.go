@@ -153,6 +153,81 @@ func TestCostLimitNeedsAPrice(t *testing.T) {
 	}
 }
 
+// A model without a price gets round no limit: not behind another, and not in a
+// session that has one.
+func TestCostLimitsHoldEverywhere(t *testing.T) {
+	settings := "[providers.mine]\nkind='openai'\nbase_url='http://192.0.2.1'\n[providers.dear]\nkind='openai'\nbase_url='http://192.0.2.1'\nmodels.m.price={input=1.0}\n"
+	tape := filepath.Join(t.TempDir(), "tape")
+	a := load(t, "fallback=['script']\n"+settings)
+	if _, err := run(t, a, app.Options{Model: "mine/m", MaxCost: 1, Record: tape}); !errors.Is(err, app.ErrConfig) {
+		t.Errorf("behind another: %v", err)
+	}
+	if _, err := os.Stat(tape); err == nil {
+		t.Error("a cassette was begun for a session that was not")
+	}
+	a = load(t, settings)
+	s, err := a.Host(app.Options{Model: "dear/m", MaxCost: 1}, func(string) {}).New(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = s.Close()
+	if _, err := a.Host(app.Options{Model: "mine/m"}, func(string) {}).Open(t.Context(), s.ID()); !errors.Is(err, app.ErrConfig) {
+		t.Errorf("in a session with a limit: %v", err)
+	}
+}
+
+// What costs nothing goes on when the day's money is spent.
+func TestDayLimitIsNotForWhatIsFree(t *testing.T) {
+	hello := func(*http.Request, []byte) openaitest.Answer {
+		return openaitest.Answer{Parts: llm.Say("hello"), Usage: llm.Usage{Input: 1000, Output: 10}}
+	}
+	url := openaitest.Start(t, &openaitest.Server{Answer: hello})
+	a := load(t, fmt.Sprintf("max_cost_per_day=0.001\n[providers.mine]\nkind='openai'\nlocal=false\nbase_url='%s'\nmodels.m.price={input=1.0}\n", url))
+	tape := filepath.Join(t.TempDir(), "tape")
+	if _, err := run(t, a, app.Options{Model: "mine/m", Record: tape}); err != nil {
+		t.Fatal(err)
+	}
+	for name, o := range map[string]app.Options{"free": {Model: "script"}, "a cassette": {Replay: tape}} {
+		if got, err := run(t, a, o); err != nil || got == "" {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+	if _, err := run(t, a, app.Options{Model: "script", Record: tape}); err == nil || !strings.Contains(err.Error(), "is there already; name a new file") {
+		t.Errorf("a cassette that is there: %v", err)
+	}
+}
+
+// The sum of the day and the pace of a provider are kept apart, whatever the
+// provider is called.
+func TestProviderCalledDay(t *testing.T) {
+	hello := func(*http.Request, []byte) openaitest.Answer {
+		return openaitest.Answer{Parts: llm.Say("hello"), Usage: llm.Usage{Input: 1000, Output: 10}}
+	}
+	url := openaitest.Start(t, &openaitest.Server{Answer: hello})
+	a := load(t, fmt.Sprintf("max_cost_per_day=0.0015\n[providers.day]\nkind='openai'\nlocal=false\nrequests_per_minute=600\nbase_url='%s'\nmodels.m.price={input=1.0}\n", url))
+	for range 2 {
+		if _, err := run(t, a, app.Options{Model: "day/m"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := run(t, a, app.Options{Model: "day/m"}); err == nil || !strings.Contains(err.Error(), "$0.0020 spent today") {
+		t.Errorf("the third run: %v", err)
+	}
+}
+
+// The offline model may stand in a router whose decisions are looked at.
+func TestHybridOfScript(t *testing.T) {
+	for name, router := range map[string]string{"named": "", "in the settings": "[router]\nroutes={local='script', cloud='anthropic/claude-sonnet-5-5'}"} {
+		local, cloud := "script", "anthropic/claude-sonnet-5-5"
+		if router != "" {
+			local, cloud = "", ""
+		}
+		if _, err := load(t, router).Hybrid(t.Context(), local, cloud); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // Settings are for new sessions: an old one keeps what it has.
 func TestSettingsDoNotChangeOldSessions(t *testing.T) {
 	a := load(t, "mode='plan'\nmax_turns=7")

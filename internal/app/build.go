@@ -101,7 +101,7 @@ func (a *App) credentials(at *llm.Endpoint, p Provider) error {
 
 // limits is what the provider's key may do, shared by all sessions of it.
 func (a *App) limits(p Provider) *limit.Limit {
-	return &limit.Limit{Path: filepath.Join(a.StateDir, "limits", p.Name), Requests: p.Requests, Tokens: p.Tokens}
+	return &limit.Limit{Path: filepath.Join(a.StateDir, "limits", p.Name+".pace"), Requests: p.Requests, Tokens: p.Tokens}
 }
 
 // keyTimeout bounds a key command; a person may have to touch a device.

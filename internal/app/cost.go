@@ -68,7 +68,7 @@ func (a *App) Suppose(ctx context.Context, s Spending, m *router.Model, warn fun
 		by   *router.Model
 	}{{"cloud only", only("cloud")}, {"local only", only("local")}, {"hybrid", m}} {
 		if err := strategy.by.Check(); err != nil {
-			return nil, configError{fmt.Errorf("the strategy %q: %w", strategy.name, err)}
+			return nil, configError{fmt.Errorf("the strategy %q: %w; call two routes of the router \"local\" and \"cloud\", or name models with --local and --cloud", strategy.name, err)}
 		}
 		out = append(out, cost.Suppose(strategy.name, turns, strategy.by))
 	}

@@ -70,7 +70,7 @@ func (a *App) discover(ctx context.Context, p Provider) Found {
 	case "ollama":
 		f.Models, f.Err = ollama.Discover(ctx, at)
 	default:
-		f.Err = fmt.Errorf("%s has no list that inspan reads", p.Name)
+		f.Err = fmt.Errorf("%s has no list that inspan reads; name its models as %s/MODEL", p.Name, p.Name)
 	}
 	return f
 }

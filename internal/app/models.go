@@ -91,7 +91,7 @@ func (a *App) named(ctx context.Context, name string) (llm.Model, Provider, erro
 // described returns the model with the name for its description alone: it needs
 // no key, and no server is asked.
 func (a *App) described(ctx context.Context, name string) (llm.Model, Provider, error) {
-	if strings.HasPrefix(name, script.Provider+"/") {
+	if provider, _, _ := strings.Cut(name, "/"); provider == script.Provider {
 		return a.named(ctx, name)
 	}
 	p, model, err := a.find(name)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -140,6 +141,9 @@ func (c Config) check() error {
 	if c.DayCost < 0 || c.RetryFor < 0 {
 		return errors.New("max_cost_per_day and retry_for can't be negative; 0 means what is usual")
 	}
+	if c.RetryFor > 0 && c.RetryFor < time.Millisecond {
+		return fmt.Errorf("retry_for: %d needs a unit, as in \"%ds\"", c.RetryFor, c.RetryFor)
+	}
 	if !slices.Contains([]string{"", "low", "medium", "high"}, c.Effort) {
 		return fmt.Errorf("effort: %q is none of low, medium, high", c.Effort)
 	}
@@ -158,8 +162,46 @@ func (c Config) check() error {
 		if !slices.Contains(Kinds(), p.Kind) {
 			return fmt.Errorf("providers.%s.kind: %q is none of %s", name, p.Kind, strings.Join(Kinds(), ", "))
 		}
+		if err := p.check(); err != nil {
+			return fmt.Errorf("providers.%s.%w", name, err)
+		}
 	}
 	return nil
+}
+
+func (p Provider) check() error {
+	if u, err := url.Parse(p.BaseURL); p.BaseURL != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
+		return fmt.Errorf("base_url: %q is no address such as \"http://localhost:8000/v1\"", p.BaseURL)
+	}
+	dialects := map[string][]string{"anthropic": {"anthropic", "bedrock", "vertex"}, "gemini": {"vertex"}, "ollama": {"ollama"}}
+	if known, few := dialects[p.Kind]; few && p.Dialect != "" && !slices.Contains(known, p.Dialect) {
+		return fmt.Errorf("dialect: %q is none of %s", p.Dialect, strings.Join(known, ", "))
+	}
+	if p.Requests < 0 || p.Tokens < 0 {
+		return errors.New("requests_per_minute and tokens_per_minute can't be negative; 0 means no limit")
+	}
+	for id, m := range p.Models {
+		if m.Window < 0 || m.MaxOutput < 0 {
+			return fmt.Errorf("models.%q: window and max_output can't be negative; 0 means unknown", id)
+		}
+		if err := checkPrice(m.Price); err != nil {
+			return fmt.Errorf("models.%q.price: %w", id, err)
+		}
+	}
+	return nil
+}
+
+func checkPrice(p *llm.Price) error {
+	if p == nil {
+		return nil
+	}
+	if min(p.Input, p.CacheRead, p.CacheWrite, p.Output) < 0 || p.Above < 0 {
+		return errors.New("nothing can be negative")
+	}
+	if _, err := time.Parse(time.DateOnly, p.From); p.From != "" && err != nil {
+		return fmt.Errorf("from: %q is not a day such as 2026-11-21", p.From)
+	}
+	return checkPrice(p.Long)
 }
 
 // hint names the known key nearest to an unknown one.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"regexp"
 	"strconv"
@@ -105,6 +106,31 @@ func TestAnswerGoesToStdoutAlone(t *testing.T) {
 	c.Run(t.Context(), session(t, &ran, script.Step{Parts: llm.Say("Forty-two.")}), said("go"))
 	if out.String() != "Forty-two.\n" {
 		t.Errorf("stdout %q", out.String())
+	}
+}
+
+// broken says a word and fails.
+type broken struct{ script.Model }
+
+func (*broken) Stream(context.Context, llm.Request) iter.Seq2[llm.Chunk, error] {
+	return func(yield func(llm.Chunk, error) bool) {
+		if yield(llm.Chunk{Text: "I think"}, nil) {
+			yield(llm.Chunk{}, &llm.Error{Kind: llm.KindInvalid, Message: "no"})
+		}
+	}
+}
+
+// What is said of a failure stands below what the model had begun to say.
+func TestFailureEndsTheLine(t *testing.T) {
+	s, err := (&inspan.Agent{Model: &broken{}}).Open(t.Context(), event.NewMemory("s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	var out bytes.Buffer
+	c := &console.Console{Out: &out, Err: &out}
+	if code := c.Run(t.Context(), s, said("go")); code != 32 || !strings.HasPrefix(out.String(), "I think\nfailed") {
+		t.Errorf("code %d: %q", code, out.String())
 	}
 }
 

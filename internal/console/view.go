@@ -78,6 +78,8 @@ func (v *view) print(body event.Body) error {
 	case event.Ended:
 		v.ended(b)
 	case event.Failed:
+		v.shown = false
+		v.endLine()
 		if b.Retry > 0 {
 			v.waits(OneLine(b.Message, 200), "trying again", b.Retry)
 		}

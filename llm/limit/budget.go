@@ -73,7 +73,7 @@ func (m budgeted) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chu
 				info = chunk.Routed.Info
 			case chunk.Reply != nil:
 				price, _ := info.Prices.At(time.Now())
-				m.budget.add(ctx, price.Cost(chunk.Reply.Usage))
+				m.budget.add(ctx, price.Cost(chunk.Reply.Used(req)))
 			}
 			if !yield(chunk, err) {
 				return

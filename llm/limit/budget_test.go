@@ -72,6 +72,18 @@ func TestBudgetRouted(t *testing.T) {
 	}
 }
 
+// TestBudgetOfSilentVendors holds that what a vendor says nothing of is estimated.
+func TestBudgetOfSilentVendors(t *testing.T) {
+	v := &vendor{info: llm.Info{Prices: llm.Prices{{Input: 10}}}}
+	b := &limit.Budget{PerDay: 3}
+	for n := range 5 {
+		_, failed := ask(t.Context(), b.Model(v), say(strings.Repeat("x", 400_000))) // a dollar
+		if failed != nil != (n >= 3) {
+			t.Errorf("request %d: %v", n+1, failed)
+		}
+	}
+}
+
 // TestNoBudget holds that no limit is no limit, and no price no cost.
 func TestNoBudget(t *testing.T) {
 	free := dollar()

@@ -13,6 +13,7 @@ package replay
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -152,7 +153,7 @@ type Recorder struct {
 
 	mu   sync.Mutex
 	any  bool
-	last []llm.Message
+	last [][sha256.Size]byte // digests of the messages of the exchange before
 	err  error
 }
 
@@ -186,11 +187,12 @@ func (r *Recorder) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Ch
 		if err := r.write(req, x); err != nil {
 			failed = &llm.Error{Kind: llm.KindInvalid, Message: "write the cassette: " + err.Error(), Err: err}
 		}
-		if failed != nil {
+		switch {
+		case failed != nil:
 			yield(llm.Chunk{}, failed)
-			return
+		case end.Reply != nil:
+			yield(end, nil)
 		}
-		yield(end, nil)
 	}
 }
 
@@ -200,8 +202,14 @@ func (r *Recorder) write(req llm.Request, x exchange) error {
 	if r.err != nil {
 		return r.err
 	}
+	now := make([][sha256.Size]byte, len(req.Messages))
+	for i, m := range req.Messages {
+		now[i] = sha256.Sum256(inJSON(m))
+	}
 	x.Request = requestOf(req)
-	x.Same = common(r.last, req.Messages)
+	for x.Same < min(len(now), len(r.last)) && now[x.Same] == r.last[x.Same] {
+		x.Same++
+	}
 	x.Request.Messages = req.Messages[x.Same:]
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
@@ -213,7 +221,7 @@ func (r *Recorder) write(req llm.Request, x exchange) error {
 	if r.err == nil {
 		_, r.err = r.To.Write(buf.Bytes())
 	}
-	r.any, r.last = true, req.Messages
+	r.any, r.last = true, now
 	return r.err
 }
 
