@@ -17,7 +17,7 @@ func TestClosedConnection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
+	defer func() { _ = l.Close() }()
 	requests := make(chan string, 9)
 	go func() {
 		for {
@@ -47,7 +47,7 @@ func TestClosedConnection(t *testing.T) {
 // answerOnce answers the first request on a connection and hangs up on the
 // second.
 func answerOnce(conn net.Conn, requests chan<- string) {
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	in := bufio.NewReader(conn)
 	for n := range 2 {
 		r, err := http.ReadRequest(in)
