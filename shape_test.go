@@ -44,6 +44,7 @@ var rank = map[string]int{
 	"llm/openai/openaitest":       12,
 	"llm/gemini/geminitest":       12,
 	"llm/ollama/ollamatest":       12,
+	"internal/shell":              12,
 	"harnesstest":                 15,
 	"internal/loop":               20,
 	"internal/prompt":             20,
@@ -71,7 +72,7 @@ var rank = map[string]int{
 }
 
 // pure packages compute and do nothing else.
-var pure = []string{"internal/loop", "internal/prompt", "internal/policy"}
+var pure = []string{"internal/loop", "internal/prompt", "internal/policy", "internal/profile", "internal/shell"}
 
 // only names the imports that just some packages may use.
 var only = map[string][]string{

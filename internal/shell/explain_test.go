@@ -1,0 +1,200 @@
+package shell
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/inspan/inspan/tool"
+)
+
+func TestSegments(t *testing.T) {
+	type seg struct {
+		Text, Argv string
+		Class      Class
+		Depth      int
+		Prefix     string
+	}
+	tests := []struct {
+		command string
+		want    []seg
+	}{
+		{"ls -l | wc", []seg{{"ls -l", "ls|-l", Read, 0, "ls"}, {"wc", "wc", Read, 0, "wc"}}},
+		{"timeout 5 git push origin", []seg{
+			{"timeout 5 git push origin", "timeout|5|git|push|origin", Read, 0, ""},
+			{"git push origin", "git|push|origin", Full, 1, "git push"},
+		}},
+		{`echo "$(npm test)"`, []seg{{`echo "$(npm test)"`, "", Read, 0, "echo"}, {"npm test", "npm|test", Full, 1, "npm test"}}},
+		{"sh -c 'ls; go test ./...'", []seg{
+			{"sh -c 'ls; go test ./...'", "sh|-c|ls; go test ./...", Read, 0, ""},
+			{"ls", "ls", Read, 1, "ls"},
+			{"go test ./...", "go|test|./...", Full, 1, "go test"},
+		}},
+		{"sudo rm -rf x", []seg{{"sudo rm -rf x", "sudo|rm|-rf|x", Full, 0, ""}, {"rm -rf x", "rm|-rf|x", Full, 1, ""}}},
+		{"PATH=. git push", []seg{{"PATH=. git push", "git|push", Full, 0, ""}}},
+		{"git push > /etc/x", []seg{{"git push > /etc/x", "git|push", Full, 0, ""}}},
+		{"docker compose up -d", []seg{{"docker compose up -d", "docker|compose|up|-d", Full, 0, "docker compose up"}}},
+		{"npm run build", []seg{{"npm run build", "npm|run|build", Full, 0, "npm run build"}}},
+		{"git -c a.b=c push", []seg{{"git -c a.b=c push", "git|-c|a.b=c|push", Full, 0, ""}}},
+		{"python3 x.py", []seg{{"python3 x.py", "python3|x.py", Full, 0, ""}}},
+		{"./run.sh fast", []seg{{"./run.sh fast", "./run.sh|fast", Full, 0, "./run.sh"}}},
+		{"find . -exec rm {} +", []seg{{"find . -exec rm {} +", "find|.|-exec|rm|{}|+", Read, 0, ""}, {"rm .…", "", Full, 1, ""}}},
+		{"sort -o /x a", []seg{{"sort -o /x a", "sort|-o|/x|a", Full, 0, ""}}},
+		{"uniq a /x", []seg{{"uniq a /x", "uniq|a|/x", Full, 0, ""}}},
+		{"mytool --all", []seg{{"mytool --all", "mytool|--all", Full, 0, "mytool"}}},
+		{"/usr/bin/mytool", []seg{{"/usr/bin/mytool", "/usr/bin/mytool", Full, 0, ""}}},
+		{"$x push", []seg{{"$x push", "", Full, 0, ""}}},
+		{"xargs rm", []seg{{"xargs rm", "xargs|rm", Read, 0, ""}, {"rm …", "", Full, 1, ""}}},
+		{"go run .", []seg{{"go run .", "go|run|.", Full, 0, ""}}},
+		{"f() { rm -r x; }", []seg{{"f() { rm -r x; }", "", Full, 0, ""}, {"rm -r x", "rm|-r|x", Full, 1, ""}}},
+		{"ls 'a b' # note", []seg{{"ls 'a b'", "ls|a b", Read, 0, "ls"}}},
+	}
+	for _, tt := range tests {
+		var got []seg
+		for _, s := range Explain(tt.command, repo()).Segments {
+			got = append(got, seg{s.Text, strings.Join(s.Argv, "|"), s.Class, s.Depth, strings.Join(s.Prefix, " ")})
+			if (s.Class == Read) != (s.Why == "") {
+				t.Errorf("%s: %q is %s because %q", tt.command, s.Text, s.Class, s.Why)
+			}
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s: (-want +got)\n%s", tt.command, diff)
+		}
+	}
+}
+
+func TestEffects(t *testing.T) {
+	read := func(p string) tool.Effect { return tool.Effect{Kind: tool.Read, Path: p} }
+	write := func(p string) tool.Effect { return tool.Effect{Kind: tool.Write, Path: p} }
+	execute := func(text string) tool.Effect { return tool.Effect{Kind: tool.Execute, Text: text} }
+	host := func(text string) tool.Effect { return tool.Effect{Kind: tool.Network, Text: text} }
+	tests := []struct {
+		command string
+		want    []tool.Effect
+	}{
+		{"", nil},
+		{"echo hi", nil},
+		{"cat a ../b /etc/c ~/d", []tool.Effect{read("/work/repo/a"), read("/work/b"), read("/etc/c"), read("/home/me/d")}},
+		{"cat < a", []tool.Effect{read("/work/repo/a")}},
+		{"cat src/*.go", []tool.Effect{read("/work/repo/src")}},
+		{"cat src/*/../../../x", []tool.Effect{read("/")}},
+		{`cat "$x"`, []tool.Effect{read("/")}},
+		{`cat "$HOME/.ssh/id"`, []tool.Effect{read("/home/me/.ssh/id")}},
+		{"cd src && cat a", []tool.Effect{read("/work/repo/src/a")}},
+		{"cd src; cat a", []tool.Effect{read("/work/repo/src/a"), read("/work/repo/a")}},
+		{"cd src || cat a", []tool.Effect{read("/work/repo/a")}},
+		{"(cd src); cat a", []tool.Effect{read("/work/repo/a")}},
+		{"cd -; cat a", []tool.Effect{read("/")}},
+		{"cd src && cd .. && cat a", []tool.Effect{read("/work/repo/a")}},
+		{"if cd src; then cat a; fi", []tool.Effect{read("/work/repo/src/a")}},
+		{`for f in a b; do cat "$f"; done`, []tool.Effect{read("/work/repo/a"), read("/work/repo/b")}},
+		{`for f in a b; do cat "$f/../../x"; done`, []tool.Effect{read("/")}},
+		{`for f in src/*; do cat "$f"; done`, []tool.Effect{read("/work/repo/src")}},
+		{"grep -f pat x in", []tool.Effect{read("/work/repo/pat"), read("/work/repo/x"), read("/work/repo/in")}},
+		{"grep foo in", []tool.Effect{read("/work/repo/in")}},
+		{"grep -r foo", []tool.Effect{read("/work/repo")}},
+		{"rg --files /etc", []tool.Effect{read("/etc")}},
+		{"ls", []tool.Effect{read("/work/repo")}},
+		{"tar tf x.tar a", []tool.Effect{read("/work/repo/x.tar")}},
+		{"find src -exec cat {} +", []tool.Effect{read("/work/repo/src")}},
+		{"diff <(sort a) b", []tool.Effect{read("/work/repo/b"), read("/work/repo/a")}},
+		{"git diff /etc/a /etc/b", []tool.Effect{read("/work/repo"), read("/etc/a"), read("/etc/b")}},
+		{"env", []tool.Effect{read("/proc/self/environ")}},
+		{"sort -o out in", []tool.Effect{write("/work/repo/out"), read("/work/repo/in")}},
+		{"ls > out 2>/dev/null", []tool.Effect{write("/work/repo/out"), read("/work/repo")}},
+		{"cp a b", []tool.Effect{write("/work/repo/b"), read("/work/repo/a")}},
+		{"make", []tool.Effect{execute("make")}},
+		{"curl -s https://me@example.com:8080/x", []tool.Effect{execute("curl -s https://me@example.com:8080/x"), host("example.com")}},
+		{"git clone git@example.com:a/b", []tool.Effect{execute("git clone git@example.com:a/b"), host("example.com")}},
+		{"git push", []tool.Effect{execute("git push"), host("*")}},
+		{"ssh me@example.com ls", []tool.Effect{execute("ssh me@example.com ls"), host("example.com")}},
+		{"cat </dev/tcp/example.com/80", []tool.Effect{execute("cat </dev/tcp/example.com/80"), host("example.com")}},
+	}
+	for _, tt := range tests {
+		if diff := cmp.Diff(tt.want, Explain(tt.command, repo()).Effects); diff != "" {
+			t.Errorf("%s: (-want +got)\n%s", tt.command, diff)
+		}
+	}
+}
+
+// TestGit holds that a plan says when it rests on the repository.
+func TestGit(t *testing.T) {
+	for command, want := range map[string]bool{"ls": false, "git status": true, "echo $(git log -1)": true, "git --version": false} {
+		if got := Explain(command, repo()).Git; got != want {
+			t.Errorf("%s: Git is %v", command, got)
+		}
+	}
+}
+
+func TestPlaces(t *testing.T) {
+	tests := []struct {
+		command string
+		at      Place
+		want    Class
+	}{
+		{"touch a", Place{}, Full},
+		{"touch a", Place{Cwd: "/work/repo"}, Full},
+		{"touch a", Place{Root: "/work/repo", Cwd: "/work/repo/sub"}, Workspace},
+		{"touch a", Place{Root: "/work/repo", Cwd: "/work/repository"}, Full},
+		{"touch /work/repository/a", repo(), Full},
+		{"git status", Place{Root: "/work/repo", Cwd: "/work/repo/sub"}, Full},
+		{"git status", Place{}, Full},
+		{"ls ~", Place{Root: "/work/repo", Cwd: "/work/repo"}, Read},
+	}
+	for _, tt := range tests {
+		if got := Explain(tt.command, tt.at).Class; got != tt.want {
+			t.Errorf("%s at %+v: got %s, want %s", tt.command, tt.at, got, tt.want)
+		}
+	}
+}
+
+// TestHostileSizes holds that no text takes long or much.
+func TestHostileSizes(t *testing.T) {
+	const size = 60 << 10
+	for _, piece := range []string{
+		"(", "{ ", "[", "$(", "`", "\"$(", "${x:-", "$((", "((", "if ", "while ", "! ", "a;", "a|", "a&&", "a\n", "{a,b}", "{a,", "<(", "$x", "'", "\\", "case ",
+		"f() ", "[[ ! ", "a <<x\n", "time ", "{a,b}{c,d} ", "sh -c 'sh -c ", "xargs ", "env ", "for i in a; do ", "x=", ">a ", "a*", "[[ ( ", "$((1+", "exec ", "\u00e9",
+	} {
+		command := strings.Repeat(piece, size/len(piece))
+		start := time.Now()
+		p := Explain(command, repo())
+		if took := time.Since(start); took > 2*time.Second {
+			t.Errorf("%q repeated took %v", piece, took)
+		}
+		if p.Class == Read && slices.ContainsFunc(p.Segments, func(s Segment) bool { return s.Class != Read }) {
+			t.Errorf("%q repeated is read", piece)
+		}
+	}
+	if p := Explain(strings.Repeat("a", maxText+1), repo()); p.Class != Full || len(p.Segments) != 1 {
+		t.Errorf("too long: got %s with %d segments", p.Class, len(p.Segments))
+	}
+}
+
+// TestDenySeesAll holds that rules see commands in what is not proven.
+func TestDenySeesAll(t *testing.T) {
+	for _, command := range []string{
+		"f() { git push; }", "coproc git push", "sudo git push", "select x in a; do git push; done", "x=($(git push))", "echo ${x:=$(git push)}",
+		"ls; git push; (", "env -S x; git push", "for ((;;)); do git push; done", "declare x=$(git push)", "ssh-agent git push", "echo $((x[$(git push)]))",
+		strings.Repeat("ls;", 5000) + "git push", "sh -c 'sh -c \"git push\"'", "cat <<E\n$(git push)\nE", "let x=$(git push)", "bash -lc 'git push'", "! time git push",
+		"((x = $(git push)))", "export A=$(git push)", "case a in b) git push;& c) ;; esac", "find . -execdir git push \\;", "nice -n 5 -- git push", "watch git push",
+	} {
+		found := false
+		for _, s := range Explain(command, repo()).Segments {
+			found = found || slices.Equal(s.Argv, []string{"git", "push"})
+		}
+		if !found {
+			t.Errorf("%.80s: git push is not among the segments", command)
+		}
+	}
+}
+
+func BenchmarkExplain(b *testing.B) {
+	command := `cd src && grep -rn "func main" --include='*.go' . | head -20 && git log --oneline -5 -- main.go; wc -l x`
+	b.ReportAllocs()
+	for b.Loop() {
+		Explain(command, repo())
+	}
+}

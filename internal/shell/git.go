@@ -1,0 +1,176 @@
+package shell
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/inspan/inspan/tool"
+)
+
+// git judges a git command. What it proves rests on the configuration of the
+// repository, see [Plan.Git].
+func (c *call) git() {
+	for len(c.args) > 0 && c.args[0].known && strings.HasPrefix(c.args[0].text, "-") {
+		flag := c.args[0].text
+		c.args = c.args[1:]
+		switch flag {
+		case "--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs":
+		case "--version", "-v":
+			if len(c.args) > 0 {
+				c.v.full("this form of git is not judged")
+			}
+			return
+		case "-C":
+			c.gitFolder()
+		default:
+			c.gitOdd(flag)
+			return
+		}
+	}
+	if len(c.args) == 0 || !c.args[0].known {
+		c.v.noRule = true
+		c.v.full("which git command runs can't be known")
+		return
+	}
+	name := c.args[0].text
+	c.args = c.args[1:]
+	c.subcommand(name)
+}
+
+// gitFolder follows git -C.
+func (c *call) gitFolder() {
+	if len(c.args) == 0 || !c.args[0].known {
+		c.s.cwds = nil
+	} else {
+		c.s.cwds = resolve(c.s.cwds, c.args[0].text)
+	}
+	c.args = c.args[min(1, len(c.args)):]
+}
+
+// gitOdd is for options before the command that change what git runs.
+func (c *call) gitOdd(flag string) {
+	c.v.noRule = true
+	c.v.full("git " + flag + " can name programs to run or another repository")
+}
+
+func (c *call) subcommand(name string) {
+	r, ok := find(gitTable, name)
+	if !ok {
+		c.gitUnknown(name)
+		return
+	}
+	c.name = "git " + name
+	c.j.git = true
+	if !c.rooted() {
+		c.v.full("in another folder than the root git may meet another repository, which can name programs to run")
+	}
+	if c.s.bare {
+		c.v.full("without its environment git may run what the repository names")
+	}
+	c.j.read(literal("."), c.s, c.v)
+	p := c.parse(r)
+	c.apply(r, p)
+	for _, o := range p.options {
+		if o.name == "--format" || o.name == "--pretty" {
+			c.gitFormat(o.value)
+		}
+	}
+	for _, w := range p.operands {
+		c.gitOperand(w)
+	}
+	c.gitCheck(r.check, p)
+}
+
+// gitOperand records operands that may be files outside the repository: git
+// diff reads those too.
+func (c *call) gitOperand(w word) {
+	if !w.known || strings.HasPrefix(w.text, "/") || slices.Contains(strings.Split(w.text, "/"), "..") {
+		c.j.read(w, c.s, c.v)
+	}
+}
+
+// gitFormat refuses formats that verify signatures: that runs a program.
+func (c *call) gitFormat(w word) {
+	if !w.one {
+		return // none was given
+	}
+	if !w.known || strings.Contains(w.text, "%G") || strings.Contains(w.text, "signature") {
+		c.v.full("this format can run a program")
+	}
+}
+
+// gitCheck applies what a row can't say.
+func (c *call) gitCheck(check string, p parsed) {
+	n := len(p.operands)
+	switch check {
+	case "-":
+	case "list": // branch and tag make one if there is a name and nothing says list
+		lists := p.has("-l", "--list", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at")
+		if c.name == "git branch" && p.has("-l") && !p.has("--list") {
+			lists = false
+		}
+		if n > 0 && !lists {
+			c.v.full(c.name + " with a name makes or changes one")
+		}
+	case "config":
+		for _, w := range p.operands {
+			if slices.Contains([]string{"edit", "set", "unset", "get", "list", "rename-section", "remove-section"}, w.text) {
+				c.v.full("git config " + w.text + " can change the configuration")
+			}
+		}
+		single := n == 1 && p.operands[0].known && strings.Contains(p.operands[0].text, ".")
+		if !p.has("-l", "--list", "--get", "--get-all", "--get-regexp", "--get-urlmatch") && !single {
+			c.v.full("this form of git config can change the configuration")
+		}
+	case "symbolic":
+		if n != 1 {
+			c.v.full("git symbolic-ref with a value changes a reference")
+		}
+	case "remote":
+		c.gitVerb(p, "get-url")
+	case "stash", "worktree":
+		verbs := []string{"list", "show"}
+		c.gitVerb(p, verbs[:1+strings.Count(check, "stash")]...)
+		if n == 0 || c.args[0].text != p.operands[0].text { // after options the verb is a path to git
+			c.v.full(c.name + " changes the repository")
+		}
+	case "reflog":
+		c.gitVerb(p, "show", "HEAD")
+	case "apply":
+		if !p.has("--stat", "--numstat", "--summary", "--check") {
+			c.v.full("git apply changes files")
+		}
+	case "add":
+		c.v.add(tool.Effect{Kind: tool.Write, Path: c.j.at.Root + "/.git"})
+		c.v.join(verdict{class: Workspace, why: "git add writes the index"})
+	default:
+		c.v.full("this form of git is not judged")
+	}
+}
+
+// gitVerb requires the first operand to be one of a few, if there is any.
+func (c *call) gitVerb(p parsed, verbs ...string) {
+	if len(p.operands) > 0 && (!p.operands[0].known || !slices.Contains(verbs, p.operands[0].text)) {
+		c.v.full(c.name + " with these words can change the repository")
+	}
+}
+
+// gitUnknown is for commands that are not in the table.
+func (c *call) gitUnknown(name string) {
+	switch name {
+	case "push", "pull", "fetch", "clone", "ls-remote":
+		host := "*"
+		for _, w := range c.args {
+			if h := hostOf(w.text); w.known && h != "" {
+				host = h
+				break
+			}
+		}
+		c.v.network(host)
+		c.v.full("git " + name + " talks to another machine")
+	case "commit", "merge", "rebase", "checkout", "switch", "cherry-pick", "revert", "am":
+		c.v.full("git " + name + " changes the repository and can run its hooks")
+	default:
+		c.v.full("git " + name + " is not known to be harmless")
+	}
+}

@@ -1,0 +1,214 @@
+package shell
+
+import (
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// call is one command whose words are resolved.
+type call struct {
+	j      *judge
+	s      scope
+	name   string // of the program, without its folder
+	args   []word
+	v      *verdict
+	prefix []string // see [Segment.Prefix]
+	out    flow
+}
+
+func (j *judge) simple(st *syntax.Stmt, cmd *syntax.CallExpr, s scope) flow {
+	end := cmd.End()
+	for _, r := range st.Redirs {
+		if e := redirEnd(r); e.After(end) {
+			end = e
+		}
+	}
+	begin := cmd.Pos()
+	if len(st.Redirs) > 0 && begin.After(st.Redirs[0].Pos()) {
+		begin = st.Redirs[0].Pos()
+	}
+	at := j.add(Segment{Text: s.slice(begin, end), Depth: s.depth})
+	v := j.redirects(st.Redirs, s)
+	v.noRule = v.class != ""
+	// What read splits at is over when it is done.
+	reads := false
+	if len(cmd.Args) > 0 {
+		text, literal := bare(cmd.Args[0])
+		reads = literal && text == "read"
+	}
+	j.assignments(cmd.Assigns, s, &v, reads)
+	return j.run(at, j.expand(cmd.Args, s), s, v)
+}
+
+// run judges resolved words as a command and writes its segment.
+func (j *judge) run(at int, words []word, s scope, v verdict) flow {
+	if !slices.ContainsFunc(words, func(w word) bool { return !w.known }) {
+		for _, w := range words {
+			j.segments[at].Argv = append(j.segments[at].Argv, w.text)
+		}
+	}
+	c := &call{j: j, s: s, v: &v, out: same(s.cwds)}
+	if len(words) > 0 {
+		c.dispatch(words)
+	}
+	j.settle(at, v, c.prefix)
+	return c.out
+}
+
+// under judges words as a command that this one runs.
+func (c *call) under(words []word) flow {
+	if len(words) == 0 {
+		return same(c.s.cwds)
+	}
+	s := c.s.deeper()
+	if s.depth > maxNest {
+		c.v.full("commands are nested too deep")
+		return flow{}
+	}
+	var text []string
+	for i, w := range words {
+		if i == 100 {
+			text = append(text, "…")
+			break
+		}
+		if w.known {
+			text = append(text, quote(w.text))
+		} else {
+			text = append(text, w.text+"…")
+		}
+	}
+	at := c.j.add(Segment{Text: strings.Join(text, " "), Depth: s.depth})
+	return c.j.run(at, words, s, verdict{})
+}
+
+func quote(text string) string {
+	if q, err := syntax.Quote(text, syntax.LangBash); err == nil {
+		return q
+	}
+	return text
+}
+
+// dispatch finds out which program runs.
+func (c *call) dispatch(words []word) {
+	first := words[0]
+	c.args = words[1:]
+	if !first.known {
+		c.v.noRule = true
+		c.v.full("which program runs can't be known")
+		return
+	}
+	name, folder := program(first.text)
+	c.name = name
+	switch {
+	case name == "":
+		c.prefix = []string{first.text}
+		c.v.full(first.text + " is no program of the system")
+	case folder || !c.builtin():
+		c.external()
+	}
+	if c.prefix != nil && folder {
+		c.prefix = nil // a rule for the bare name would not match these words
+	}
+}
+
+// program returns the name of a program that may be looked up in the tables:
+// a bare one, or one in a folder of the system.
+func program(text string) (name string, folder bool) {
+	for _, dir := range []string{"/usr/bin/", "/bin/", "/usr/sbin/", "/sbin/"} {
+		if rest, ok := strings.CutPrefix(text, dir); ok {
+			text, folder = rest, true
+			break
+		}
+	}
+	if text == "[" || text == "." || text == ":" || plain.MatchString(text) {
+		return text, folder
+	}
+	return "", false
+}
+
+// external judges a program by its row in the table.
+func (c *call) external() {
+	c.prefix = prefixOf(c.name, c.args)
+	if c.wrapper() {
+		return
+	}
+	r, ok := programs(c.name)
+	if !ok {
+		c.unknown()
+		return
+	}
+	c.judge(r)
+	if c.v.class == Full && subcommands(c.name) == 0 {
+		c.prefix = nil // a rule for the name would allow the worst the program can do
+	}
+}
+
+// unknown is for programs without a row.
+func (c *call) unknown() {
+	if c.dials() {
+		return
+	}
+	c.v.full("what " + c.name + " does is not known to be harmless")
+}
+
+// assignments judges variables that are set for a command or for the rest of
+// the text.
+func (j *judge) assignments(assigns []*syntax.Assign, s scope, v *verdict, reads bool) {
+	for _, a := range assigns {
+		if a.Array != nil || a.Index != nil || a.Append || a.Naked || a.Name == nil {
+			v.noRule = true
+			v.full("this assignment is not understood")
+			if a.Array != nil {
+				j.opaque(a.Array, s)
+			}
+			continue
+		}
+		value := literal("")
+		if a.Value != nil {
+			value = j.resolveWord(a.Value, s)
+		}
+		if !harmlessAssign(a.Name.Value, value) && (!reads || a.Name.Value != "IFS") {
+			v.noRule = true
+			v.full("setting " + a.Name.Value + " can change what programs do")
+		}
+	}
+}
+
+// harmlessName reports whether a variable of that name can be set to anything:
+// no shell and no program gives it a meaning.
+func harmlessName(name string) bool {
+	return lowName.MatchString(name) && name != "histchars"
+}
+
+func harmlessAssign(name string, value word) bool {
+	if harmlessName(name) {
+		return true
+	}
+	if !value.known || strings.ContainsAny(value.text, "%\n") {
+		return false
+	}
+	fixed := map[string]string{
+		"GIT_PAGER": "cat", "PAGER": "cat", "MANPAGER": "cat", "SYSTEMD_PAGER": "cat", "GH_PAGER": "cat",
+		"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0",
+	}
+	if want, ok := fixed[name]; ok {
+		return value.text == want
+	}
+	if name == "TZ" {
+		return !hasAnyPrefix(value.text, "/", ":") && !strings.Contains(value.text, "..")
+	}
+	return harmlessEnv(name) && !strings.Contains(value.text, "/")
+}
+
+// harmlessEnv lists variables that only change how output looks.
+func harmlessEnv(name string) bool {
+	switch name {
+	case "LANG", "LANGUAGE", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "FORCE_COLOR", "COLUMNS", "LINES", "TZ":
+		return true
+	case "LC_ALL", "LC_CTYPE", "LC_COLLATE", "LC_NUMERIC", "LC_TIME", "LC_MESSAGES":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,140 @@
+package shell
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/inspan/inspan/tool"
+)
+
+var (
+	digits   = regexp.MustCompile(`^[0-9]{1,9}$`)
+	plain    = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]*$`)
+	lowName  = regexp.MustCompile(`^[a-z][a-z0-9]{0,15}$`)
+	variably = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+)
+
+// verdict gathers what is found out about one segment. The zero value is a
+// proven read.
+type verdict struct {
+	class   Class // empty: Read
+	why     string
+	effects []tool.Effect
+	noRule  bool // no rule may allow it, whatever its words
+}
+
+// full marks it as not proven. The first reason counts.
+func (v *verdict) full(why string) {
+	if v.class != Full {
+		v.class, v.why = Full, why
+	}
+}
+
+func (v *verdict) network(host string) {
+	v.effects = append(v.effects, tool.Effect{Kind: tool.Network, Text: host})
+}
+
+func (v *verdict) add(e tool.Effect) {
+	if !slices.Contains(v.effects, e) {
+		v.effects = append(v.effects, e)
+	}
+}
+
+// join takes over what another verdict found.
+func (v *verdict) join(o verdict) {
+	for _, e := range o.effects {
+		v.add(e)
+	}
+	if o.class != "" && higher(v.class, o.class) != v.class {
+		v.class, v.why = o.class, o.why
+	}
+	v.noRule = v.noRule || o.noRule
+}
+
+// settle writes a verdict into its segment.
+func (j *judge) settle(at int, v verdict, prefix []string) {
+	seg := &j.segments[at]
+	seg.Class, seg.Why, seg.Effects = higher(Read, v.class), v.why, v.effects
+	if seg.Class == Full {
+		seg.Effects = append([]tool.Effect{{Kind: tool.Execute, Text: seg.Text}}, v.effects...)
+	}
+	if !v.noRule {
+		seg.Prefix = prefix
+	}
+}
+
+// read records that the files a word names are read.
+func (j *judge) read(w word, s scope, v *verdict) {
+	paths := j.places(w, s)
+	if paths == nil {
+		v.add(effect(tool.Read, "/"))
+	}
+	for _, p := range paths {
+		if strings.HasPrefix(p, "/dev/") && !quiet(p) && !slices.Contains([]string{"/dev/stdin", "/dev/zero", "/dev/urandom", "/dev/random", "/dev/fd/0"}, p) {
+			v.full("reading the device " + p + " can do more than read")
+		}
+		v.add(effect(tool.Read, p))
+	}
+}
+
+// places lists the absolute paths a word can stand for, or the folders above
+// them. Nil: anywhere.
+func (j *judge) places(w word, s scope) []string {
+	if w.paths == nil {
+		return nil
+	}
+	out := []string{}
+	for _, p := range w.paths {
+		abs := resolve(s.cwds, p)
+		if abs == nil {
+			return nil
+		}
+		out = append(out, abs...)
+	}
+	return out
+}
+
+// write records that the file a word names is written by what. It is proven
+// only for known paths inside the root.
+func (j *judge) write(w word, s scope, v *verdict, what string) {
+	paths := j.places(w, s)
+	if !w.known || w.text == "" || len(paths) == 0 {
+		v.full(what + " writes to a path that can't be known")
+		return
+	}
+	for _, p := range paths {
+		if quiet(p) {
+			continue
+		}
+		v.add(effect(tool.Write, p))
+		switch {
+		case !tool.Inside(j.at.Root, p):
+			v.full(what + " writes outside the workspace: " + p)
+		case inGit(p):
+			v.full(what + " writes inside .git, which can name programs to run")
+		default:
+			v.join(verdict{class: Workspace, why: what + " writes " + p})
+		}
+	}
+}
+
+// inGit reports whether a path leads into the insides of a repository, on file
+// systems that ignore case too.
+func inGit(path string) bool {
+	for name := range strings.SplitSeq(path, "/") {
+		if strings.EqualFold(name, ".git") {
+			return true
+		}
+	}
+	return false
+}
+
+func hasAnyPrefix(text string, prefixes ...string) bool {
+	for _, p := range prefixes {
+		if strings.HasPrefix(text, p) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,228 @@
+package shell
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+var duration = regexp.MustCompile(`^[0-9]{1,9}(\.[0-9]{1,9})?[smhd]?$`)
+
+// wrapper judges programs that run another one. It reports whether the name is
+// one of those. No rule may allow a wrapper by its name.
+func (c *call) wrapper() bool {
+	switch c.name {
+	case "env":
+		c.env()
+	case "xargs":
+		c.xargs()
+	case "timeout":
+		c.timeout()
+	case "find":
+		c.find()
+	case "git":
+		c.git()
+		return true
+	case "sh", "dash", "bash":
+		c.shell()
+	case "nice":
+		c.wrap(" -n: --adjustment= -# ")
+	case "ionice":
+		c.wrap(" -c: -n: -t --class= --classdata= ")
+	case "stdbuf":
+		c.wrap(" -i: -o: -e: --input= --output= --error= ")
+	case "setsid":
+		c.wrap(" -w --wait ")
+	case "time":
+		c.wrap(" -p -v --verbose --portability ")
+	case "nohup":
+		c.j.write(literal("nohup.out"), c.s, c.v, "nohup")
+		c.wrap(" ")
+	case "sudo", "doas", "su", "runuser", "pkexec", "chroot", "unshare", "nsenter", "setpriv", "firejail", "bwrap", "strace", "ltrace", "gdb", "perf", "watch",
+		"parallel", "busybox", "toybox", "script", "expect", "flock", "chrt", "taskset", "prlimit", "systemd-run", "at", "batch", "entr", "rlwrap", "unbuffer", "caffeinate", "daemonize", "start-stop-daemon", "ssh-agent", "dbus-run-session", "xvfb-run", "catchsegv", "eatmydata", "fakeroot", "proot", "choom", "cgexec", "numactl", "trickle", "torsocks", "proxychains", "direnv", "mise", "asdf":
+		c.v.full(c.name + " runs other programs, in its own way")
+		c.guess()
+	case "eval", "source", "csh", "tcsh", "zsh", "fish", "ksh", "mksh", "ash", "rbash", "pwsh":
+		c.v.full(c.name + " runs whatever it is told")
+		c.guess()
+	default:
+		return false
+	}
+	c.prefix, c.v.noRule = nil, true
+	return true
+}
+
+// guess looks for the command inside a wrapper that is not proven anyway, so
+// that rules can see it.
+func (c *call) guess() {
+	for i, w := range c.args {
+		if w.known && !strings.HasPrefix(w.text, "-") && !strings.Contains(w.text, "=") {
+			c.under(c.args[i:])
+			return
+		}
+	}
+}
+
+// split separates the options of a wrapper from the command it runs, as all of
+// them stop at the first operand.
+func (c *call) split(r row) (parsed, []word) {
+	p := parsed{}
+	args := c.args
+	for len(args) > 0 {
+		w := args[0]
+		if !w.known {
+			if !w.operand() || !w.one {
+				c.v.full("a word that can't be known could be an option of " + c.name)
+			}
+			break
+		}
+		if w.text == "--" {
+			return p, args[1:]
+		}
+		if len(w.text) < 2 || w.text[0] != '-' {
+			break
+		}
+		args = args[1:]
+		if strings.HasPrefix(w.text, "--") {
+			args = c.longOption(r, w, args, &p)
+		} else {
+			args = c.shortOptions(r, w.text, args, &p)
+		}
+	}
+	return p, args
+}
+
+// wrap judges a wrapper that has only options before the command.
+func (c *call) wrap(options string) {
+	_, args := c.split(row{options: options})
+	if len(args) == 0 {
+		c.v.full(c.name + " without a command is not judged")
+	}
+	c.under(args)
+}
+
+func (c *call) timeout() {
+	_, args := c.split(row{options: " -k: -s: -v --kill-after= --signal= --preserve-status --foreground --verbose "})
+	if len(args) < 2 || !args[0].known || !duration.MatchString(args[0].text) {
+		c.v.full("this form of timeout is not judged")
+		return
+	}
+	c.under(args[1:])
+}
+
+func (c *call) env() {
+	p, args := c.split(row{options: " -i -0 -u: --ignore-environment --null --unset= "})
+	for _, o := range p.options {
+		if (o.name == "-u" || o.name == "--unset") && (!o.value.known || !harmlessEnv(o.value.text) && !harmlessName(o.value.text)) {
+			c.v.full("env removes a variable that programs may need to be safe")
+		}
+	}
+	c.s.bare = c.s.bare || p.has("-i", "--ignore-environment")
+	for len(args) > 0 {
+		w := args[0]
+		name, value, isSet := strings.Cut(w.text, "=")
+		if !isSet {
+			if !w.known {
+				c.v.full("a word that can't be known could set a variable")
+			}
+			break
+		}
+		set := word{}
+		if w.known {
+			set = literal(value)
+		}
+		if !variably.MatchString(name) || !harmlessAssign(name, set) {
+			c.v.full("setting " + name + " can change what programs do")
+		}
+		args = args[1:]
+	}
+	if len(args) == 0 && !c.s.bare {
+		c.j.read(literal("/proc/self/environ"), c.s, c.v)
+	}
+	c.under(args)
+}
+
+// xargs judges the command with words at its end that can't be known.
+func (c *call) xargs() {
+	p, args := c.split(row{options: " -0rtx -n: -L: -P: -s: -I: -d: -E: -a:path --null --no-run-if-empty --verbose --max-args= --max-lines= --max-procs= --replace= --delimiter= --arg-file=path "})
+	if len(args) == 0 {
+		return // it prints the words
+	}
+	replace := ""
+	for _, o := range p.options {
+		if o.kind == "path" {
+			c.j.read(o.value, c.s, c.v)
+		}
+		if o.name == "-I" || o.name == "--replace" {
+			if replace = o.value.text; !o.value.known || replace == "" {
+				c.v.full("what xargs replaces can't be known")
+				return
+			}
+		}
+	}
+	words := slices.Clone(args)
+	if replace == "" {
+		c.under(append(words, word{loose: true}))
+		return
+	}
+	for i, w := range words {
+		words[i] = hole(w, replace, word{one: true, loose: true})
+	}
+	c.under(words)
+}
+
+// hole makes a word in which a mark stands for what can't be known.
+func hole(w word, mark string, filled word) word {
+	before, after, found := strings.Cut(w.text, mark)
+	switch {
+	case !w.known || !found:
+		return w
+	case before == "" && after == "":
+		return filled
+	case before == "":
+		filled.paths = nil
+		return filled
+	}
+	return word{text: before, one: true}
+}
+
+// shell judges sh -c and bash -c.
+func (c *call) shell() {
+	args := c.args
+	for len(args) > 0 && args[0].known && strings.HasPrefix(args[0].text, "-") {
+		flag := args[0].text
+		args = args[1:]
+		switch {
+		case flag == "-c" || flag == "-ec" || flag == "-euc" || flag == "-uc":
+			c.scriptOf(args)
+			return
+		case flag == "-e" || flag == "-u" || flag == "-eu" || flag == "--noprofile" || flag == "--norc":
+		case flag == "--version" && c.name == "bash" && len(args) == 0:
+			return
+		case (flag == "-o" || flag == "-eo" || flag == "-euo") && len(args) > 0 && args[0].known && args[0].text == "pipefail":
+			args = args[1:]
+		case strings.HasSuffix(flag, "c") && !strings.HasPrefix(flag, "--"):
+			c.v.full(c.name + " " + flag + " reads start-up files or does more")
+			c.scriptOf(args)
+			return
+		default:
+			c.v.full(c.name + " " + flag + " is not judged")
+			return
+		}
+	}
+	c.v.full(c.name + " runs a script that is not here")
+}
+
+func (c *call) scriptOf(args []word) {
+	if len(args) == 0 || !args[0].known {
+		c.v.full("the script can't be known")
+		return
+	}
+	if strings.HasPrefix(args[0].text, "-") {
+		c.v.full("the script looks like an option")
+		return
+	}
+	s := c.s.deeper()
+	s.vars = nil
+	c.j.script(args[0].text, s, dialects{bash: true, posix: c.name != "bash"})
+}
