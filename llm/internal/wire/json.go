@@ -11,11 +11,14 @@ const hexDigits = "0123456789abcdef"
 // servers refuse, become U+FFFD; nothing is escaped that need not be.
 func AppendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
-	done := 0
+	done, mixed := 0, 0 // what was appended, and up to where single bytes must be looked at
 	for i := 0; i < len(s); {
-		if i+8 <= len(s) && plain(s[i:i+8]) {
-			i += 8
-			continue
+		if i >= mixed && i+8 <= len(s) {
+			if plain(s[i : i+8]) {
+				i += 8
+				continue
+			}
+			mixed = i + 8
 		}
 		c := s[i]
 		if c >= utf8.RuneSelf {
