@@ -406,3 +406,14 @@ func TestProfiles(t *testing.T) {
 		}
 	}
 }
+
+func TestDeadlinesOfTheSettings(t *testing.T) {
+	hang := make(chan struct{})
+	answer := func(*http.Request, []byte) openaitest.Answer { return openaitest.Answer{Hold: hang} }
+	url := openaitest.Start(t, &openaitest.Server{Answer: answer})
+	defer close(hang)
+	a := load(t, fmt.Sprintf("[providers.mine]\nkind='openai'\nbase_url='%s'\ndeadlines={first_byte='20ms'}\n", url))
+	if _, err := run(t, a, app.Options{Model: "mine/m", RetryFor: -1}); err == nil || !strings.Contains(err.Error(), "timeout (first byte)") {
+		t.Errorf("%v", err)
+	}
+}

@@ -40,7 +40,8 @@ func (a *App) build(ctx context.Context, p Provider, id string) (llm.Model, erro
 func Endpoint(p Provider, id string) llm.Endpoint {
 	known := p.Models[id]
 	at := llm.Endpoint{
-		Provider: p.Name, ID: id, BaseURL: p.BaseURL, Key: key(p.Provider), Dialect: p.Dialect,
+		Deadlines: llm.Deadlines(p.Deadlines),
+		Provider:  p.Name, ID: id, BaseURL: p.BaseURL, Key: key(p.Provider), Dialect: p.Dialect,
 		Window: known.Window, MaxOutput: known.MaxOutput, Images: known.Images,
 	}
 	switch {

@@ -60,8 +60,18 @@ type Provider struct {
 	Local      *bool            `toml:"local"`               // what it is sent stays with the user; not set: told by the address
 	Requests   int              `toml:"requests_per_minute"` // 0: no limit of ours
 	Tokens     int              `toml:"tokens_per_minute"`   // of prompts; 0: no limit of ours
+	Deadlines  Deadlines        `toml:"deadlines"`           // of one request
 	Default    string           `toml:"default"`             // model to take when none is named
 	Models     map[string]Model `toml:"models"`              // what is known of single models
+}
+
+// Deadlines bound one request, as "90s"; a phase that is not set has what is usual
+// for the provider. See llm.Deadlines.
+type Deadlines struct {
+	Connect   time.Duration `toml:"connect"`
+	FirstByte time.Duration `toml:"first_byte"`
+	Idle      time.Duration `toml:"idle"`
+	Total     time.Duration `toml:"total"`
 }
 
 // Model is what the catalogue does not know of a model, or knows wrongly.
@@ -176,6 +186,11 @@ func (p Provider) check() error {
 	dialects := map[string][]string{"anthropic": {"anthropic", "bedrock", "vertex"}, "gemini": {"vertex"}, "ollama": {"ollama"}}
 	if known, few := dialects[p.Kind]; few && p.Dialect != "" && !slices.Contains(known, p.Dialect) {
 		return fmt.Errorf("dialect: %q is none of %s", p.Dialect, strings.Join(known, ", "))
+	}
+	for _, d := range []time.Duration{p.Deadlines.Connect, p.Deadlines.FirstByte, p.Deadlines.Idle, p.Deadlines.Total} {
+		if d < 0 || d > 0 && d < time.Millisecond {
+			return fmt.Errorf("deadlines: %d needs a unit, as in \"%ds\"", d, max(d, -d))
+		}
 	}
 	if p.Requests < 0 || p.Tokens < 0 {
 		return errors.New("requests_per_minute and tokens_per_minute can't be negative; 0 means no limit")
