@@ -72,6 +72,9 @@ func idAndTask(cmd *cobra.Command, store *session.Store, args []string) (id, tas
 	if len(args) == 1 {
 		_, err = store.Resolve(cmd.Context(), args[0])
 		if err == nil || !errors.Is(err, fs.ErrNotExist) || !strings.ContainsAny(args[0], " \t\n") {
+			if errors.Is(err, fs.ErrNotExist) {
+				err = fmt.Errorf("%w; if it is a task: inspan resume last %q", err, args[0])
+			}
 			return args[0], "", err
 		}
 		task = args[0]

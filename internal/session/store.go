@@ -277,7 +277,7 @@ func (s *Store) Resolve(ctx context.Context, text string) (string, error) {
 	})
 	switch n := len(ids); {
 	case n == 0:
-		return "", fmt.Errorf("find session: no session matches %q: %w", text, fs.ErrNotExist)
+		return "", missing(fmt.Sprintf("no session matches %q; see 'inspan sessions list'", text))
 	case n == 1:
 		return ids[0], nil
 	case n > 5:
@@ -286,6 +286,12 @@ func (s *Store) Resolve(ctx context.Context, text string) (string, error) {
 	}
 	return "", fmt.Errorf("find session: %q matches several: %s", text, strings.Join(ids, ", "))
 }
+
+// missing is an [fs.ErrNotExist] in words of its own.
+type missing string
+
+func (m missing) Error() string        { return string(m) }
+func (m missing) Is(target error) bool { return target == fs.ErrNotExist }
 
 func (s *Store) newest(ctx context.Context) (string, error) {
 	infos, err := s.List(ctx)
@@ -297,7 +303,7 @@ func (s *Store) newest(ctx context.Context) (string, error) {
 			return info.ID, nil
 		}
 	}
-	return "", fmt.Errorf("find session: there is none yet: %w", fs.ErrNotExist)
+	return "", missing("there is no session yet; start one with: inspan run \"...\"")
 }
 
 // Remove deletes a session with all that belongs to it. It fails with a

@@ -258,7 +258,7 @@ func Open(cassette io.Reader) (*Player, error) {
 	dec := json.NewDecoder(cassette)
 	var h header
 	if err := dec.Decode(&h); err != nil {
-		return nil, fmt.Errorf("read cassette: line 1: %w", err)
+		return nil, fmt.Errorf("read cassette: line 1 is not that of a cassette: %w", err)
 	}
 	if h.Cassette != version {
 		return nil, fmt.Errorf("read cassette: it is of version %d; this program reads version %d", h.Cassette, version)

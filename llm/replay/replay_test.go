@@ -184,7 +184,7 @@ func TestDamagedCassettes(t *testing.T) {
 	good := record(t, ask("a"), ask("b"))
 	for want, text := range map[string]string{
 		"line 1":                     "",
-		"read cassette: line 1":      "nonsense",
+		"is not that of a cassette":  "nonsense",
 		"it is of version 7":         `{"cassette":7}`,
 		"line 3: unexpected EOF":     good[:len(good)-20],
 		"goes on behind message 9":   strings.Replace(good, `"same":0`, `"same":9`, 1),
