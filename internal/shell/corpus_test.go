@@ -38,7 +38,7 @@ func examples(t testing.TB) []example {
 	return out
 }
 
-func repo() Place { return Place{Root: "/work/repo", Cwd: "/work/repo", Home: "/home/me"} }
+func repo() Place { return Place{Root: "/srv/repo", Cwd: "/srv/repo", Home: "/home/me"} }
 
 // TestCorpus holds the two numbers that matter: commands that are taken for
 // less than they are, of which there may be none, and questions that were not
