@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"iter"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/console"
 	"github.com/inspan/inspan/internal/export"
@@ -33,19 +31,6 @@ func found(ctx context.Context, text string) (*session.Store, string, error) {
 	}
 	id, err := a.Store().Resolve(ctx, text)
 	return a.Store(), id, err
-}
-
-// events reads a session, also one that is damaged further on.
-func events(ctx context.Context, store *session.Store, id string) iter.Seq2[event.Event, error] {
-	return func(yield func(event.Event, error) bool) {
-		log, err := store.Open(ctx, id)
-		if err != nil {
-			yield(event.Event{}, err)
-			return
-		}
-		defer log.Close()
-		log.Read(ctx, 0)(yield)
-	}
 }
 
 func (c *command) sessionsList() *cobra.Command {
@@ -104,7 +89,7 @@ func (c *command) sessionsShow() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.console.Show(events(cmd.Context(), store, id), raw)
+			return c.console.Show(store.Events(cmd.Context(), id), raw)
 		},
 	}
 	cmd.Flags().BoolVar(&raw, "events", false, "print the events as JSON lines")
@@ -198,11 +183,11 @@ func (c *command) sessionsExport() *cobra.Command {
 			blobs := func(digest string) string { return filepath.Join(store.Dir, id, "blobs", digest) }
 			switch format {
 			case "markdown", "md":
-				return export.Markdown(out, events(cmd.Context(), store, id))
+				return export.Markdown(out, store.Events(cmd.Context(), id))
 			case "json":
-				return (&console.Console{Out: out, Err: cmd.ErrOrStderr()}).Show(events(cmd.Context(), store, id), true)
+				return (&console.Console{Out: out, Err: cmd.ErrOrStderr()}).Show(store.Events(cmd.Context(), id), true)
 			case "atif":
-				return export.ATIF(out, events(cmd.Context(), store, id), blobs)
+				return export.ATIF(out, store.Events(cmd.Context(), id), blobs)
 			}
 			return usageError{fmt.Errorf("--format: %q is none of markdown, json, atif%s", format, didYouMean("", tool.Nearest(format, formats)))}
 		},

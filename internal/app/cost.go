@@ -96,20 +96,7 @@ func (a *App) eachSession(ctx context.Context, s Spending, do func(id string, ev
 		}
 	}
 	for _, id := range ids {
-		do(id, a.events(ctx, id))
+		do(id, store.Events(ctx, id))
 	}
 	return ctx.Err()
-}
-
-// events reads a session.
-func (a *App) events(ctx context.Context, id string) iter.Seq2[event.Event, error] {
-	return func(yield func(event.Event, error) bool) {
-		log, err := a.Store().Open(ctx, id)
-		if err != nil {
-			yield(event.Event{}, err)
-			return
-		}
-		defer log.Close()
-		log.Read(ctx, 0)(yield)
-	}
 }

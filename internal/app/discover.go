@@ -90,7 +90,9 @@ func (a *App) probe(ctx context.Context, at *llm.Endpoint, p Provider) (noTools 
 			return false
 		}
 		known = shape.Info
-		known.Window = shape.Fit(gpu.Memory(a.Devices(ctx)))
+		if at.Window == 0 { // the devices take a program or two to ask
+			known.Window = shape.Fit(gpu.Memory(a.Devices(ctx)))
+		}
 	} else {
 		for _, m := range a.discover(ctx, p).Models {
 			if m.Model == at.ID {

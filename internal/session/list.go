@@ -147,6 +147,20 @@ type Hit struct {
 	Text    string // the match with some text around it, in one line
 }
 
+// Events yields the events of the session with the id, also of one that is
+// damaged further on; then the error comes last.
+func (s *Store) Events(ctx context.Context, id string) iter.Seq2[event.Event, error] {
+	return func(yield func(event.Event, error) bool) {
+		l, err := s.Open(ctx, id)
+		if err != nil {
+			yield(event.Event{}, err)
+			return
+		}
+		defer l.Close()
+		l.Read(ctx, 0)(yield)
+	}
+}
+
 // Search yields the events in which people, models or tools said something
 // that matches, newest session first, in order within a session. A session
 // that can not be read to its end yields an error after its hits, with its id
