@@ -66,7 +66,7 @@ func (d *driver) collect(ctx context.Context, left int, results <-chan event.End
 			if failed == nil {
 				err = d.append(ctx, batch...)
 			} else if errors.Is(failed, errBroken) {
-				_, err = d.log.Append(ctx, batch...)
+				_, err = d.log.Append(ctx, d.clear(batch)...)
 			}
 		}
 		if err != nil && failed == nil {
@@ -86,6 +86,7 @@ func (d *driver) runCall(ctx context.Context, c *tool.Call) event.Ended {
 		end.Outcome, end.Parts = event.OutcomeFailed, llm.Say(fmt.Sprintf("There is no tool %q any more.", c.Name))
 		return end
 	}
+	c.Args = d.revealed(c.Args)
 	res, err := t.Run(ctx, c)
 	end.Parts, end.Files, end.Cwd = res.Parts, res.Files, res.Cwd
 	end.Millis = time.Since(began).Milliseconds()

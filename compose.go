@@ -2,8 +2,11 @@ package inspan
 
 import (
 	"fmt"
+	"os"
 
+	"github.com/inspan/inspan/internal/places"
 	"github.com/inspan/inspan/internal/policy"
+	"github.com/inspan/inspan/internal/secret"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -11,18 +14,9 @@ import (
 // The three places where behaviour is composed, and the only ones. Observing
 // is done by reading events; changing is done here, in this order.
 
-// judges decide whether a call may happen; see policy.Combine for how their
-// verdicts make one.
-func (a *Agent) judges() ([]tool.Judge, error) {
-	rules, err := a.rules()
-	if err != nil {
-		return nil, err
-	}
-	return append([]tool.Judge{
-		rules, // what a person denied
-		policy.Granted{Rules: rules, Inner: policy.Mode{}}, // the mode, and what a person allowed beyond it
-	}, a.Judges...), nil
-}
+// judges decide whether a call may happen, beside the policy, which is asked
+// first; see policy.Combine for how their verdicts make one.
+func (a *Agent) judges() []tool.Judge { return a.Judges }
 
 // model wraps the model, the outermost wrapper last.
 func (a *Agent) model() llm.Model {
@@ -36,10 +30,11 @@ func (a *Agent) model() llm.Model {
 }
 
 // tool wraps a tool, the outermost wrapper last.
-func (a *Agent) tool(t tool.Tool) tool.Tool {
+func (a *Agent) tool(t tool.Tool, vault *secret.Vault) tool.Tool {
 	for _, wrap := range []func(tool.Tool) tool.Tool{
 		catching,
 		limiting(a.CallTimeout),
+		redacting(vault),
 		spilling,
 	} {
 		t = wrap(t)
@@ -47,19 +42,19 @@ func (a *Agent) tool(t tool.Tool) tool.Tool {
 	return t
 }
 
-func (a *Agent) rules() (policy.Rules, error) {
-	var rules policy.Rules
-	for _, list := range []struct {
-		action tool.Action
-		texts  []string
-	}{{tool.Deny, a.Deny}, {tool.Allow, a.Allow}} {
-		for _, text := range list.texts {
-			r, err := policy.ParseRule(list.action, text)
-			if err != nil {
-				return nil, fmt.Errorf("%s %w", list.action, err)
-			}
-			rules = append(rules, r)
-		}
+// rules is the policy of the agent: mode, rules and sensitive places.
+func (a *Agent) rules() (policy.Policy, error) {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		home = "" // nothing lies in it then
 	}
-	return rules, nil
+	p := policy.Policy{Map: places.Map{Root: a.Env.Root, Home: home, State: a.Private, Open: a.Public}.Indexed()}
+	for _, rule := range a.Rules {
+		r, err := policy.ParseRule(rule.Action, rule.Text, rule.Scope)
+		if err != nil {
+			return p, fmt.Errorf("%s %w", rule.Action, err)
+		}
+		p.Rules = append(p.Rules, r)
+	}
+	return p, nil
 }

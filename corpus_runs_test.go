@@ -96,7 +96,7 @@ func parallelRun(t *testing.T) event.Log {
 func deniedRun(t *testing.T) event.Log {
 	log := newSteady("denied")
 	a := corpusAgent(t, "ask", "call: picture", "call: note {\"word\":\"x\"}", "Then not.")
-	a.Deny = []string{"picture"}
+	a.Rules = []inspan.Rule{{Action: tool.Deny, Text: "picture"}}
 	play(t, a, log, nil, said("show and note"))
 	id := open(t, a, log).Status().Waiting[0].Call.ID
 	play(t, a, log, nil, event.Decided{Call: id, By: "ann", Reason: "not on a Friday"})

@@ -51,7 +51,11 @@ func (d *driver) drive(ctx context.Context) error {
 		var err error
 		switch n := d.state.Next().(type) {
 		case loop.Wait:
-			return nil
+			late := overdue(n.Calls)
+			if len(late) == 0 {
+				return nil
+			}
+			err = d.append(ctx, late...)
 		case loop.Ask:
 			if wait := time.Until(n.NotBefore); wait > 0 {
 				err = d.pause(ctx, wait)
@@ -77,10 +81,21 @@ func (d *driver) drive(ctx context.Context) error {
 	}
 }
 
+// overdue denies calls that have waited for a decision long enough.
+func overdue(waiting []loop.Call) []event.Body {
+	var out []event.Body
+	for _, c := range waiting {
+		if !c.Until.IsZero() && time.Now().After(c.Until) {
+			out = append(out, event.Decided{Call: c.ID, By: loop.By, Reason: "nobody answered in time"})
+		}
+	}
+	return out
+}
+
 // append stores bodies, then folds and yields them together with whatever
 // others have appended before them.
 func (d *driver) append(ctx context.Context, bodies ...event.Body) error {
-	if _, err := d.log.Append(ctx, bodies...); err != nil {
+	if _, err := d.log.Append(ctx, d.clear(bodies)...); err != nil {
 		return err
 	}
 	return d.catchUp(ctx)
@@ -108,7 +123,7 @@ func (d *driver) catchUp(ctx context.Context) error {
 
 // show yields a transient event.
 func (d *driver) show(body event.Body) error {
-	if !d.yield(event.Event{Time: time.Now(), Session: d.state.Session, Body: body}, nil) {
+	if !d.yield(event.Event{Time: time.Now(), Session: d.state.Session, Body: d.redacted(body)}, nil) {
 		return errBroken
 	}
 	return nil
@@ -131,6 +146,7 @@ func (d *driver) pause(ctx context.Context, wait time.Duration) error {
 
 // ask sends the next request and stores what comes back.
 func (d *driver) ask(ctx context.Context, turn int) error {
+	d.learn()
 	req, err := d.request(ctx)
 	if err != nil {
 		return err

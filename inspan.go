@@ -13,6 +13,7 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/loop"
 	"github.com/inspan/inspan/internal/policy"
+	"github.com/inspan/inspan/internal/secret"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -33,15 +34,31 @@ type Agent struct {
 	// Env is the world the tools work in. Root is the workspace.
 	Env tool.Env
 
-	// Mode is the permission mode: "plan", "ask", "edit" or "auto". Empty
-	// means ask for a new session and no change for an old one.
+	// Mode is the permission mode: "plan", "ask", "edit", "auto" or "yolo".
+	// Empty means ask for a new session and no change for an old one.
 	Mode string
-	// Allow and Deny are rules such as "bash(go test *)" or "read_file(/etc/**)".
-	// Deny beats everything; Allow answers only what the mode would ask.
-	Allow, Deny []string
+	// Rules allow, ask about or deny calls. Deny beats ask beats allow, and
+	// allow answers only what the mode would ask.
+	Rules []Rule
+	// Private lists folders that tools neither read nor change, beside those of
+	// keys and passwords that every agent keeps away from; Public lists globs of
+	// absolute paths that are not sensitive after all. Private beats Public.
+	Private, Public []string
 	// Judges have a say in every call beside mode and rules. They can only
 	// tighten.
 	Judges []tool.Judge
+	// Secrets returns values, by what they are called, that reach neither the
+	// model nor the log nor whoever watches: placeholders stand for them, which
+	// tools get back. It is asked before each request. Nil: only what looks like a
+	// secret by its shape is held back.
+	Secrets func() map[string]string
+	// Remember keeps the rules that a person allowed for more than this session:
+	// for its workspace (event.ScopeProject) or for all (event.ScopeAlways). Nil:
+	// they hold for the session only.
+	Remember func(ctx context.Context, scope event.Scope, rules []string) error
+	// AskTimeout is how long a call waits for a decision before it counts as
+	// denied; 0 means for ever.
+	AskTimeout time.Duration
 	// Unattended says that nobody will answer: what would ask is denied, and the
 	// model is waited for longer.
 	Unattended bool
@@ -69,6 +86,16 @@ type Agent struct {
 }
 
 const defaultMaxTurns = 200
+
+// Rule is one line about what calls may do: TOOL, TOOL(PATTERN), or instead of a
+// tool a kind of effect: read, write, execute, network, external. "bash(go test
+// *)" names commands by their first words, "write(docs/**)" files,
+// "network(*.example.com)" hosts.
+type Rule struct {
+	Action tool.Action // Allow, Ask or Deny
+	Text   string
+	Scope  string // where the rule comes from, for people; may be empty
+}
 
 // Run runs the agent in a new session in memory. See [Session.Run].
 func (a *Agent) Run(ctx context.Context, text string) iter.Seq2[event.Event, error] {
@@ -101,17 +128,18 @@ func (a *Agent) attach(ctx context.Context, log event.Log, state *loop.State) (*
 	if err := policy.CheckMode(a.Mode); err != nil {
 		return nil, fmt.Errorf("open session: mode: %w", err)
 	}
-	judges, err := a.judges()
+	rules, err := a.rules()
 	if err != nil {
 		return nil, fmt.Errorf("open session: %w", err)
 	}
-	s := &Session{agent: a, log: log, state: state, judges: judges, model: a.model(), tools: map[string]tool.Tool{}}
+	s := &Session{agent: a, log: log, state: state, policy: rules, vault: &secret.Vault{}, model: a.model(), tools: map[string]tool.Tool{}}
 	for _, t := range a.Tools {
 		if _, twice := s.tools[t.Name]; twice {
 			return nil, fmt.Errorf("open session: two tools are named %q", t.Name)
 		}
-		s.tools[t.Name] = a.tool(t)
+		s.tools[t.Name] = a.tool(t, s.vault)
 	}
+	s.learn()
 	if state.Seq == 0 {
 		if err := s.begin(ctx); err != nil {
 			return nil, fmt.Errorf("open session: %w", err)

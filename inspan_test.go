@@ -297,9 +297,9 @@ func TestJudges(t *testing.T) {
 		{"a judge can't loosen", inspan.Agent{Mode: "plan", Judges: []tool.Judge{rewrite}}, nil, "mode plan"},
 		{"a judge that fails denies", inspan.Agent{Mode: "edit", Judges: []tool.Judge{broken}}, nil, "a judge that failed"},
 		{"endless rewriting denies", inspan.Agent{Mode: "edit", Judges: []tool.Judge{restless}}, nil, ""},
-		{"a rule allows what the mode asks", inspan.Agent{Mode: "ask", Allow: []string{"note"}, Unattended: true}, []string{"note secret"}, "rule note"},
-		{"a rule can't loosen plan mode", inspan.Agent{Mode: "plan", Allow: []string{"note"}}, nil, "mode plan"},
-		{"deny beats all", inspan.Agent{Mode: "auto", Allow: []string{"note"}, Deny: []string{"note(/w/*)"}}, nil, "rule note(/w/*)"},
+		{"a rule allows what the mode asks", inspan.Agent{Mode: "ask", Rules: []inspan.Rule{{Action: tool.Allow, Text: "note"}}, Unattended: true}, []string{"note secret"}, "rule note"},
+		{"a rule can't loosen plan mode", inspan.Agent{Mode: "plan", Rules: []inspan.Rule{{Action: tool.Allow, Text: "note"}}}, nil, "mode plan"},
+		{"deny beats all", inspan.Agent{Mode: "auto", Rules: []inspan.Rule{{Action: tool.Allow, Text: "note"}, {Action: tool.Deny, Text: "note(/w/*)"}}}, nil, "rule note(/w/*)"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var l ledger
@@ -359,7 +359,7 @@ func TestInterruptStopsCalls(t *testing.T) {
 		<-ctx.Done()
 		return tool.Text("so far"), ctx.Err()
 	})
-	a := inspan.Agent{Model: scripted(t, "call: hang", "Done."), Tools: []tool.Tool{hang}, Mode: "auto"}
+	a := inspan.Agent{Model: scripted(t, "call: hang", "Done."), Tools: []tool.Tool{hang}, Mode: "yolo"}
 	s := open(t, &a, event.NewMemory("m"))
 	go func() {
 		<-running
@@ -600,7 +600,7 @@ func TestBigResultsGoToBlobs(t *testing.T) {
 		return tool.Text(strings.Repeat("0123456789\n", 10_000)), nil
 	})
 	blobs := &memoryBlobs{}
-	a := inspan.Agent{Model: scripted(t, "call: big", "Done."), Tools: []tool.Tool{big}, Env: tool.Env{Blobs: blobs}, Mode: "auto"}
+	a := inspan.Agent{Model: scripted(t, "call: big", "Done."), Tools: []tool.Tool{big}, Env: tool.Env{Blobs: blobs}, Mode: "yolo"}
 	text := last[event.Ended](t, collect(t, a.Run(t.Context(), "go"))).Parts.Text()
 	if len(text) > 31_000 || !strings.Contains(text, "blob:sha256-0") || len(blobs.stored) != 1 {
 		t.Errorf("%d characters, %d blobs: %.200s", len(text), len(blobs.stored), text)
@@ -628,7 +628,7 @@ func TestOpenRefusesNonsense(t *testing.T) {
 	for name, a := range map[string]inspan.Agent{
 		"two tools of one name": {Tools: []tool.Tool{twice, twice}},
 		"unknown mode":          {Mode: "careful"},
-		"broken rule":           {Allow: []string{"bash("}},
+		"broken rule":           {Rules: []inspan.Rule{{Action: tool.Allow, Text: "bash("}}},
 	} {
 		a.Model = scripted(t, "Hi.")
 		if _, err := a.Open(t.Context(), event.NewMemory("m")); err == nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"time"
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/loop"
@@ -45,14 +46,15 @@ func (d *driver) judgeCall(ctx context.Context, c llm.Call) []event.Body {
 			return unfit(c, err.Error())
 		}
 		call = d.call(c, checked)
-		judged.Effects = effects(ctx, t, call)
-		v := d.verdict(ctx, call, judged.Effects)
+		judged.Effects = d.redactedEffects(effects(ctx, t, d.known(call)))
+		v, rules := d.verdict(ctx, call, judged.Effects)
 		judged.Action, judged.By, judged.Reason = v.Action, v.By, v.Reason
+		judged.Cost += v.Cost
 		if !sameJSON(checked, c.Args) {
 			judged.Args = checked
 		}
 		if v.Args == nil {
-			return d.withPreview(ctx, t, call, judged)
+			return d.withPreview(ctx, t, call, judged, rules)
 		}
 		args = v.Args
 	}
@@ -75,14 +77,17 @@ func sameJSON(a, b json.RawMessage) bool {
 }
 
 // withPreview adds what a person needs to see, where a person must decide.
-func (d *driver) withPreview(ctx context.Context, t tool.Tool, call *tool.Call, judged event.Judged) []event.Body {
+func (d *driver) withPreview(ctx context.Context, t tool.Tool, call *tool.Call, judged event.Judged, rules []string) []event.Body {
 	if judged.Action != tool.Ask {
 		return []event.Body{judged}
 	}
-	waiting := event.Waiting{Call: call.ID}
+	waiting := event.Waiting{Call: call.ID, Rules: rules}
+	if d.agent.AskTimeout > 0 {
+		waiting.Until = time.Now().Add(d.agent.AskTimeout).Round(time.Second)
+	}
 	if t.Preview != nil {
 		// Without a preview the arguments must do.
-		waiting.Preview, _ = t.Preview(ctx, call)
+		waiting.Preview, _ = t.Preview(ctx, d.known(call))
 	}
 	return []event.Body{judged, waiting}
 }
@@ -109,11 +114,21 @@ func unfit(c llm.Call, why string) []event.Body {
 
 // call is a call as tools and judges see it.
 func (d *driver) call(c llm.Call, args json.RawMessage) *tool.Call {
+	env := d.agent.Env
+	env.Clean = d.clean
 	return &tool.Call{
 		ID: c.ID, Name: c.Name, Args: args,
-		Env: d.agent.Env, Cwd: d.state.Cwd, Mode: d.state.Mode, Seen: d.state.Seen,
+		Env: env, Cwd: d.state.Cwd, Mode: d.state.Mode, Task: d.state.Task, Seen: d.state.Seen,
 		Progress: func(string) {},
 	}
+}
+
+// known is the call with the secrets that its placeholders stand for, as it will
+// run. Judges see it without.
+func (d *driver) known(c *tool.Call) *tool.Call {
+	known := *c
+	known.Args = d.revealed(c.Args)
+	return &known
 }
 
 // effects asks the tool what the call would do. What it can't say could be
@@ -130,23 +145,56 @@ func effects(ctx context.Context, t tool.Tool, c *tool.Call) []tool.Effect {
 	return list
 }
 
-// verdict combines what the judges say. One that fails denies.
-func (d *driver) verdict(ctx context.Context, c *tool.Call, effects []tool.Effect) tool.Verdict {
+// verdict combines what the policy and the judges say, and the rules that would
+// allow what asks. A judge that fails denies.
+func (d *driver) verdict(ctx context.Context, c *tool.Call, effects []tool.Effect) (v tool.Verdict, rules []string) {
+	findings := d.rules().Findings(c, effects)
 	var all []tool.Verdict
-	for _, j := range d.judges {
+	for _, f := range findings {
+		all = append(all, f.Verdict)
+	}
+	rules = policy.Proposals(findings)
+	spent, why := 0.0, []string{}
+	for _, j := range d.agent.judges() {
+		if policy.Combine(all).Action == tool.Deny {
+			break // nothing can change that any more
+		}
 		v, err := j.Judge(ctx, c, effects)
 		if err != nil {
 			v = tool.Verdict{Action: tool.Deny, By: "a judge that failed", Reason: err.Error()}
 		}
-		if v.Args != nil && v.Action != tool.Deny {
-			return v
+		if spent += v.Cost; v.Args != nil && v.Action != tool.Deny {
+			v.Cost = spent
+			return v, nil
+		}
+		if v.Action == tool.Allow && v.Reason != "" {
+			why = append(why, v.By+": "+v.Reason)
+		}
+		if v.Action == tool.Ask {
+			rules = nil // no rule answers for this judge
 		}
 		all = append(all, v)
 	}
-	v := policy.Combine(all)
+	v = policy.Combine(all)
+	v.Cost = spent
+	if v.Action == tool.Allow && len(why) > 0 {
+		v.Reason = strings.Join(why, "; ") // what was thought about it is worth keeping
+	}
 	if v.Action == tool.Ask && d.agent.Unattended {
 		v.Action = tool.Deny
 		v.Reason = strings.TrimPrefix(v.Reason+"; it needs approval, and nobody is here to give it", "; ")
 	}
-	return v
+	return v, rules
+}
+
+// rules is the agent's policy with what was allowed for this session.
+func (d *driver) rules() policy.Policy {
+	p := d.policy
+	for _, text := range d.state.Granted {
+		// What can't be read was written by another version; it grants nothing.
+		if r, err := policy.ParseRule(tool.Allow, text, "session"); err == nil {
+			p.Rules = append(p.Rules[:len(p.Rules):len(p.Rules)], r)
+		}
+	}
+	return p
 }

@@ -7,9 +7,12 @@ import (
 	"iter"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/loop"
+	"github.com/inspan/inspan/internal/policy"
+	"github.com/inspan/inspan/internal/secret"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -21,7 +24,8 @@ type Session struct {
 	log    event.Log
 	model  llm.Model            // wrapped
 	tools  map[string]tool.Tool // wrapped
-	judges []tool.Judge
+	policy policy.Policy
+	vault  *secret.Vault
 
 	driving sync.Mutex // held while a run goes on, guards cache
 	cache   cacheWatch
@@ -51,8 +55,10 @@ type Status struct {
 type Pending struct {
 	Call    llm.Call
 	Effects []tool.Effect
-	Reason  string // why it asks
-	Preview string // what would change; may be empty
+	Reason  string    // why it asks
+	Preview string    // what would change; may be empty
+	Rules   []string  // the narrowest that would allow it for longer; empty: it can only be allowed once
+	Until   time.Time // when no answer becomes a no; zero: never
 }
 
 // ErrBusy says that a run of this session is already going on here.
@@ -76,6 +82,10 @@ func (s *Session) Run(ctx context.Context, inputs ...event.Body) iter.Seq2[event
 		}
 		defer s.driving.Unlock()
 		d := &driver{Session: s, yield: yield}
+		if err := s.remember(ctx, inputs...); err != nil {
+			yield(event.Event{}, err)
+			return
+		}
 		if err := d.run(ctx, inputs); err != nil && !errors.Is(err, errBroken) {
 			yield(event.Event{}, err)
 		}
@@ -89,8 +99,30 @@ func (s *Session) Send(ctx context.Context, input event.Body) error {
 	if !event.Input(input) {
 		return fmt.Errorf("send: %s is not an input", input.Kind())
 	}
-	_, err := s.log.Append(ctx, input)
+	if err := s.remember(ctx, input); err != nil {
+		return err
+	}
+	_, err := s.log.Append(ctx, s.redacted(input))
 	return err
+}
+
+// remember keeps the rules of approvals that hold for longer than the session.
+func (s *Session) remember(ctx context.Context, inputs ...event.Body) error {
+	for _, input := range inputs {
+		d, ok := input.(event.Decided)
+		if !ok || !d.Allow || d.Scope != event.ScopeProject && d.Scope != event.ScopeAlways || s.agent.Remember == nil {
+			continue
+		}
+		for _, p := range s.Status().Waiting {
+			if p.Call.ID != d.Call || len(p.Rules) == 0 {
+				continue
+			}
+			if err := s.agent.Remember(ctx, d.Scope, p.Rules); err != nil {
+				return fmt.Errorf("remember approval: %w", err)
+			}
+		}
+	}
+	return nil
 }
 
 // Events yields the stored events with a sequence number above after and then
@@ -137,7 +169,9 @@ func pending(calls []loop.Call) []Pending {
 	var out []Pending
 	for _, c := range calls {
 		if c.Ended == nil {
-			out = append(out, Pending{Call: c.Call, Effects: c.Effects, Reason: c.Reason, Preview: c.Preview})
+			out = append(out, Pending{
+				Call: c.Call, Effects: c.Effects, Reason: c.Reason, Preview: c.Preview, Rules: c.Rules, Until: c.Until,
+			})
 		}
 	}
 	return out
@@ -193,7 +227,7 @@ func (s *Session) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.log.Append(ctx, s.agent.opening()...)
+	_, err = s.log.Append(ctx, s.clear(s.agent.opening())...)
 	if err = errors.Join(err, release()); err != nil {
 		return err
 	}

@@ -27,6 +27,10 @@ var rank = map[string]int{
 	"tool":                        1,
 	"event":                       2,
 	"llm/catalog":                 3,
+	"internal/places":             4,
+	"internal/secret":             4,
+	"internal/netguard":           4,
+	"internal/gitconf":            4,
 	"llm/internal/wire":           5,
 	"llm/internal/fake":           6,
 	"llm/anthropic":               10,
@@ -51,6 +55,8 @@ var rank = map[string]int{
 	"internal/policy":             20,
 	"internal/sandbox":            20,
 	"internal/session":            20,
+	"internal/consent":            20,
+	"internal/guard":              20,
 	"internal/export":             20,
 	"internal/profile":            20,
 	"internal/gpu":                20,
@@ -72,7 +78,7 @@ var rank = map[string]int{
 }
 
 // pure packages compute and do nothing else.
-var pure = []string{"internal/loop", "internal/prompt", "internal/policy", "internal/profile", "internal/shell"}
+var pure = []string{"internal/places", "internal/secret", "internal/gitconf", "internal/loop", "internal/prompt", "internal/policy", "internal/profile", "internal/shell"}
 
 // only names the imports that just some packages may use.
 var only = map[string][]string{

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/inspan/inspan/internal/secret"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -49,6 +50,23 @@ func limiting(d time.Duration) func(tool.Tool) tool.Tool {
 			res, err := run(limited, c)
 			if err != nil && limited.Err() != nil && ctx.Err() == nil {
 				err = fmt.Errorf("stopped after %v, the longest a call may take: %w", d, err)
+			}
+			return res, err
+		}
+		return t
+	}
+}
+
+// redacting takes secrets out of results, before anything of them is stored.
+func redacting(vault *secret.Vault) func(tool.Tool) tool.Tool {
+	return func(t tool.Tool) tool.Tool {
+		run := t.Run
+		t.Run = func(ctx context.Context, c *tool.Call) (tool.Result, error) {
+			res, err := run(ctx, c)
+			for i, part := range res.Parts {
+				if p, ok := part.(llm.Text); ok {
+					res.Parts[i] = llm.Text{Text: vault.Redact(p.Text)}
+				}
 			}
 			return res, err
 		}

@@ -3,6 +3,7 @@ package event
 import (
 	"encoding/json"
 	"errors"
+	"time"
 
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
@@ -60,9 +61,23 @@ type Decided struct {
 	Call   string `json:"call"` // id of the call
 	Allow  bool   `json:"allow"`
 	By     string `json:"by"`               // who decided
-	Rule   string `json:"rule,omitempty"`   // by which rule, or the rule made of it
+	Rule   string `json:"rule,omitempty"`   // by which rule, if it was one
+	Scope  Scope  `json:"scope,omitempty"`  // what an Allow holds for
 	Reason string `json:"reason,omitempty"` // shown to the model when denied
 }
+
+// Scope is what an approval holds for. Beyond the one call, it holds for the
+// rules that the call's Waiting names, and for nothing else; where it names
+// none, the approval is for the one call whatever it says.
+type Scope string
+
+// Scopes.
+const (
+	ScopeOnce    Scope = ""        // this call
+	ScopeSession Scope = "session" // what is like it, in this session
+	ScopeProject Scope = "project" // in all sessions of this workspace
+	ScopeAlways  Scope = "always"  // in all sessions
+)
 
 // Cancelled interrupts the run. Text the model has written so far is kept;
 // calls that run are stopped; calls that wait are not made.
@@ -165,6 +180,7 @@ type Judged struct {
 	Reason  string          `json:"reason,omitempty"`
 	Args    json.RawMessage `json:"args,omitempty"` // what will run, where it is not what the model wrote
 	Effects []tool.Effect   `json:"effects,omitempty"`
+	Cost    float64         `json:"cost,omitempty"` // of the judging, in US dollars
 }
 
 // Waiting says that a person must decide on a call. It stays open across
@@ -172,8 +188,10 @@ type Judged struct {
 //
 // Emitted after a Judged with Ask. It holds what the person needs to see.
 type Waiting struct {
-	Call    string `json:"call"`
-	Preview string `json:"preview,omitempty"` // what would change, such as a diff
+	Call    string    `json:"call"`
+	Preview string    `json:"preview,omitempty"` // what would change, such as a diff
+	Rules   []string  `json:"rules,omitempty"`   // the narrowest that would allow it; empty: it can only be allowed once
+	Until   time.Time `json:"until,omitzero"`    // when no answer becomes a no; zero: never
 }
 
 // Started is the intent to run a call, stored before the first effect.

@@ -32,7 +32,7 @@ func bodies() []event.Body {
 		event.Titled{Title: "t"},
 		event.Said{Parts: parts, By: "me"},
 		event.Steered{Parts: parts, By: "me"},
-		event.Decided{Call: "c", Allow: true, By: "me", Rule: "r", Reason: "w"},
+		event.Decided{Call: "c", Allow: true, By: "me", Rule: "r", Scope: event.ScopeProject, Reason: "w"},
 		event.Cancelled{By: "me", Reason: "w"},
 		event.Claimed{Epoch: 3, By: "h:1"},
 		event.Asked{Turn: 2, Route: "p/m"},
@@ -45,9 +45,9 @@ func bodies() []event.Body {
 		event.Healed{Level: event.HealImages, Cause: llm.KindTooLarge},
 		event.Judged{
 			Call: "c", Action: tool.Ask, By: "mode", Reason: "w", Args: json.RawMessage(`{"a":1}`),
-			Effects: []tool.Effect{{Kind: tool.Write, Path: "/w/a", Text: "t"}},
+			Effects: []tool.Effect{{Kind: tool.Write, Path: "/w/a", Text: "t", Class: tool.ProvenInside}}, Cost: 0.01,
 		},
-		event.Waiting{Call: "c", Preview: "-a\n+b"},
+		event.Waiting{Call: "c", Preview: "-a\n+b", Rules: []string{"write(a)"}, Until: time.Unix(1e9, 0).UTC()},
 		event.Started{Call: "c"},
 		event.Ended{
 			Call: "c", Outcome: event.OutcomeOK, Parts: parts, Cwd: "/w", Millis: 3,

@@ -18,7 +18,57 @@ type Env struct {
 	Files Files
 	Procs Procs // nil: no process can be started
 	Blobs Blobs // nil: big outputs are cut and the rest is lost
+	// Clean takes secrets out of text that will be stored. Nil: it stays as it is.
+	Clean func(io.Reader) io.Reader
+	Walls Walls // the boxes that Procs can build; zero: none, so judges ask more
 }
+
+// Walls says which boxes an environment has been seen to build.
+type Walls struct {
+	Read      bool   // [BoxRead]
+	Workspace bool   // [BoxWorkspace]
+	Hosts     bool   // single hosts can be reached from inside of [BoxWorkspace]
+	Why       string // what is missing and how to get it, for people; empty if nothing is
+}
+
+// Level is how much the walls around a process let through.
+type Level string
+
+// Levels. An environment without the walls that a level needs refuses to start
+// the process: no box is ever weaker than what was asked for.
+const (
+	// BoxDefault is what the environment gives to those who ask for nothing.
+	BoxDefault Level = ""
+	// BoxRead lets a process read the workspace and what everybody may read,
+	// and nothing else: it can't write a file that outlasts it, reach a network,
+	// read a secret or signal others.
+	BoxRead Level = "read"
+	// BoxWorkspace also lets it write below the workspace and in a temporary
+	// folder of its own, but nothing there that names programs for others to
+	// run. The network is closed but for the hosts given.
+	BoxWorkspace Level = "workspace"
+	// BoxNone has no walls.
+	BoxNone Level = "none"
+)
+
+// Box are the walls around one process and all it starts.
+type Box struct {
+	Level Level
+	// Read lists resolved paths that may be read too, Write those that may be
+	// written (BoxWorkspace only); folders stand for all below them. Secrets
+	// and what is never written stay closed.
+	Read, Write []string
+	// Hosts lists what may be reached through a proxy: "example.com",
+	// "*.example.com", with ":443" for one port only, or "*". BoxWorkspace only.
+	Hosts []string
+	// Git opens the insides of the workspace's repository for writing, but for
+	// its settings and hooks. BoxWorkspace only.
+	Git bool
+}
+
+// ErrNoBox says that a process was not started because the walls it was to have
+// can't be built here.
+var ErrNoBox = errors.New("the sandbox can't be built here")
 
 // Files reads and changes files. Paths are absolute. Safe for concurrent use.
 type Files interface {
@@ -81,6 +131,7 @@ type Command struct {
 	Stdin  io.Reader // nil: empty
 	Output io.Writer // receives standard output and standard error, interleaved; written by one goroutine
 	Report io.Writer // receives what the process writes to its descriptor 3; nil: not open
+	Box    Box       // the walls around it
 }
 
 // Process is a running process. Safe for concurrent use.
@@ -102,6 +153,15 @@ type Leaver interface {
 	// Left reports, once the process has ended, whether Kill has anything left
 	// to end. It waits for the end.
 	Left() bool
+}
+
+// Refuser is an optional interface of a [Process] that can tell what the walls
+// around it did.
+type Refuser interface {
+	// Refused lists, in words for people and models, what the walls kept from
+	// the process or took away from what it made. It is complete once the
+	// process and its descendants have ended.
+	Refused() []string
 }
 
 // Blobs stores big things by their content. Safe for concurrent use.

@@ -22,6 +22,8 @@ type Verdict struct {
 	// Args, if not nil, replaces the arguments. The call is then judged again
 	// from the start, and the change is recorded.
 	Args json.RawMessage
+	// Cost is what the judge spent on this verdict, in US dollars.
+	Cost float64
 }
 
 // Action is the outcome of a verdict.

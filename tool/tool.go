@@ -54,6 +54,7 @@ type Call struct {
 	Env  Env
 	Cwd  string            // directory relative paths start from; absolute
 	Mode string            // permission mode of the session
+	Task string            // what the person said last; empty if nobody did
 	Seen map[string]string // digest of each file when the session last read or wrote it, by resolved path; only to be read
 
 	// Progress shows text to whoever watches; it is not stored. Never nil
@@ -80,10 +81,39 @@ type File struct {
 }
 
 // Effect is one thing a call would do to the world.
+//
+// A tool that runs command lines lists an Execute for each simple command,
+// followed by what else that command does, up to the next Execute.
 type Effect struct {
 	Kind EffectKind `json:"kind"`
 	Path string     `json:"path,omitempty"` // resolved path for Read and Write; a directory stands for all below it
-	Text string     `json:"text,omitempty"` // command line for Execute, host for Network
+	Text string     `json:"text,omitempty"` // command for Execute, host for Network ("" or "*": any), what it is for External
+	// Class is what has been proven of an Execute.
+	Class Class `json:"class,omitempty"`
+	// Words are those of an Execute, where they are known. Not stored.
+	Words *Words `json:"-"`
+}
+
+// Class is what has been proven of a command.
+type Class string
+
+// Classes of commands. Whatever is proven holds only inside the box of that
+// level, as a proof can be wrong.
+const (
+	Unproven     Class = ""          // it may do anything
+	ProvenRead   Class = "read"      // it only reads and prints
+	ProvenInside Class = "workspace" // it also writes, only where its other effects say
+)
+
+// Words are the words of one simple command as the program would get them.
+type Words struct {
+	Argv []string // nil if a word can't be known before it runs
+	// Prefix is the shortest beginning of Argv that a rule may name to allow
+	// this command and those that begin alike. Nil: no beginning is safe.
+	Prefix []string
+	// Exact says that Argv is all there is to the command: no redirect or
+	// variable makes it more.
+	Exact bool
 }
 
 // EffectKind is a class of effects.
@@ -93,7 +123,7 @@ type EffectKind string
 const (
 	Read     EffectKind = "read"     // reads Path
 	Write    EffectKind = "write"    // creates, changes or deletes Path
-	Execute  EffectKind = "execute"  // runs Text, which may do anything the sandbox allows
+	Execute  EffectKind = "execute"  // runs Text, which may do anything the walls around it allow, unless Class says less
 	Network  EffectKind = "network"  // talks to Text
 	External EffectKind = "external" // anything else; the default for what is not understood
 )
@@ -109,7 +139,7 @@ func Inside(dir, path string) bool {
 // beside others and may be run again after a crash.
 func ReadOnly(effects []Effect) bool {
 	for _, e := range effects {
-		if e.Kind != Read {
+		if e.Kind != Read && (e.Kind != Execute || e.Class != ProvenRead) {
 			return false
 		}
 	}

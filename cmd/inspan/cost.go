@@ -36,7 +36,7 @@ func (c *command) cost() *cobra.Command {
 			if !suppose && local+cloud != "" {
 				return usageError{errors.New("--local and --cloud go with --counterfactual")}
 			}
-			a, err := app.Load()
+			a, err := app.Load(c.self)
 			if err != nil {
 				return err
 			}

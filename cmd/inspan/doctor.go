@@ -19,7 +19,7 @@ func (c *command) doctor() *cobra.Command {
 		Args:  exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			bad := 0
-			for _, f := range doctor.Run(cmd.Context(), !offline) {
+			for _, f := range doctor.Run(cmd.Context(), c.self, !offline) {
 				if f.State == doctor.Bad {
 					bad++
 				}

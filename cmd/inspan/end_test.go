@@ -4,9 +4,13 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -55,25 +59,36 @@ func TestSignals(t *testing.T) {
 // sleeps; nothing of it may be left.
 func TestInterruptReachesTheCommand(t *testing.T) {
 	h := newHome(t, "http://127.0.0.1:9")
-	cmd := h.command(t.Context(), "run", "--model", "script", "--mode", "auto", "--output", "stream-json", "bash: echo $$ > pid; exec sleep 600")
+	nap := fmt.Sprint(600 + rand.Float64()) // to be found among all processes
+	cmd := h.command(t.Context(), "run", "--model", "script", "--mode", "auto", "--output", "stream-json", "bash: echo 1 > pid; exec sleep "+nap)
 	out := until(t, cmd, "started", func() {
 		for { // the command itself starts a moment later
 			if raw, _ := os.ReadFile(h.work + "/pid"); len(raw) > 0 {
 				break
 			}
 		}
+		for !sleeps(nap) { // it does, or the test runs out of time
+			runtime.Gosched()
+		}
 		_ = cmd.Process.Signal(os.Interrupt)
 	})
 	if r := result(t, out); r.Reason != "cancelled" {
 		t.Errorf("%+v", r)
 	}
-	raw, err := os.ReadFile(h.work + "/pid")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := exec.Command("kill", "-0", strings.TrimSpace(string(raw))).Run(); err == nil {
+	if sleeps(nap) {
 		t.Error("the command still runs")
 	}
+}
+
+// sleeps reports whether a process of this machine sleeps for just that long.
+func sleeps(nap string) bool {
+	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, name := range lines {
+		if raw, err := os.ReadFile(name); err == nil && string(raw) == "sleep\x00"+nap+"\x00" {
+			return true
+		}
+	}
+	return false
 }
 
 // until runs the command, calls do when an event of the kind comes by, and

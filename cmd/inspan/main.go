@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"strings"
 
@@ -17,17 +18,21 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/console"
+	"github.com/inspan/inspan/internal/sandbox"
 	"github.com/inspan/inspan/tool"
 )
 
 func main() {
+	if ran, code := sandbox.Keeper(); ran {
+		os.Exit(code)
+	}
 	os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
 // Main runs the command and returns its exit code. A panic is reported like
 // any other error, so that programs that read our output see a result.
 func Main(args []string, in io.Reader, out, errs io.Writer) (code int) {
-	cmd := &command{in: in, console: &console.Console{Out: out, Err: errs, Form: formOf(args), Color: colored(errs), Live: isTerminal(errs)}}
+	cmd := &command{in: in, self: self(), console: &console.Console{Out: out, Err: errs, Form: formOf(args), Color: colored(errs), Live: isTerminal(errs)}}
 	defer func() {
 		if p := recover(); p != nil {
 			fmt.Fprintf(errs, "%s", debug.Stack())
@@ -44,11 +49,25 @@ func Main(args []string, in io.Reader, out, errs io.Writer) (code int) {
 	return cmd.code
 }
 
+// self is the path of this program, also when its file is replaced while it
+// runs.
+func self() string {
+	if runtime.GOOS == "linux" {
+		return "/proc/self/exe"
+	}
+	path, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	return path
+}
+
 // command is what all subcommands share.
 type command struct {
 	in      io.Reader
 	console *console.Console
-	code    int // exit code of a subcommand that ended without an error
+	self    string // what keeps processes; see app.App
+	code    int    // exit code of a subcommand that ended without an error
 }
 
 // usageError is an error of whoever typed the command.

@@ -7,9 +7,14 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/inspan/inspan/internal/sandbox"
 )
 
 func TestMain(m *testing.M) {
+	if ran, code := sandbox.Keeper(); ran {
+		os.Exit(code)
+	}
 	testscript.Main(tests{m}, map[string]func(){"inspan": main})
 }
 

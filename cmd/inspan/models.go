@@ -21,7 +21,7 @@ func (c *command) models() *cobra.Command {
 			"Chat Completions API can be added in the settings with kind = \"openai\" and a base_url.",
 		Args: exactly(0, 1, "[PROVIDER]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a, err := app.Load()
+			a, err := app.Load(c.self)
 			if err != nil {
 				return err
 			}

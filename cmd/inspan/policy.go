@@ -3,15 +3,16 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/console"
-	"github.com/inspan/inspan/internal/shell"
+	"github.com/inspan/inspan/internal/policy"
+	"github.com/inspan/inspan/tool"
 )
 
 func (c *command) policy() *cobra.Command {
@@ -19,49 +20,71 @@ func (c *command) policy() *cobra.Command {
 }
 
 func (c *command) policyExplain() *cobra.Command {
-	var cwd string
+	var cwd, mode string
 	cmd := &cobra.Command{
 		Use:   `explain "COMMAND"`,
-		Short: "Show what a command line would do, as far as that can be proven",
+		Short: "Show what a command line would do, and whether it would run unasked",
 		Long: "Show the simple commands that a command line for bash comes to, and what each would do: \"read\" only reads and prints,\n" +
-			"\"workspace\" also writes to known paths inside the workspace, \"full\" may do anything. What can't be proven is full.\n\n" +
-			"Nothing is run, and no file is looked at. The permission modes do not go by this yet: they treat every command as full.",
-		Example: "  inspan policy explain 'git log --oneline | head -5'\n  inspan policy explain 'find . -name \"*.tmp\" -delete'",
+			"\"workspace\" also writes to known paths inside the workspace, \"full\" may do anything. What can't be proven is full.\n" +
+			"Then show what the permission mode and your rules say of it, what asks, and the narrowest rule that would allow it.\n\n" +
+			"Nothing is run.",
+		Example: "  inspan policy explain 'git log --oneline | head -5'\n  inspan policy explain --mode edit 'find . -name \"*.tmp\" -delete'",
 		Args:    exactly(1, 1, "one COMMAND, in quotes"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			root, err := filepath.Abs(cwd)
-			if err != nil {
-				return fmt.Errorf("find the workspace: %w", err)
+			if err := policy.CheckMode(mode); err != nil {
+				return usageError{fmt.Errorf("--mode: %w", err)}
 			}
-			home, err := os.UserHomeDir()
+			a, err := app.Load(c.self)
 			if err != nil {
-				home = "" // no path is inside of it then
+				return err
 			}
-			return printPlan(cmd.OutOrStdout(), shell.Explain(args[0], shell.Place{Root: root, Cwd: root, Home: home}))
+			e, err := a.Explain(cmd.Context(), cwd, mode, args[0])
+			if err != nil {
+				return err
+			}
+			return printExplained(cmd.OutOrStdout(), e)
 		},
 	}
 	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` the command would run in, the workspace")
+	cmd.Flags().StringVar(&mode, "mode", "", "permission `mode`: plan, ask, edit, auto or yolo (default: that of new sessions)")
 	return cmd
 }
 
-func printPlan(out io.Writer, p shell.Plan) error {
-	fmt.Fprintf(out, "%s\n", p.Class)
+func printExplained(out io.Writer, e app.Explained) error {
+	fmt.Fprintf(out, "%s\n", e.Plan.Class)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	for _, s := range p.Segments {
-		why := s.Why
-		if s.Prefix != nil && s.Class != shell.Read {
-			why += "; a rule could allow: " + strings.Join(s.Prefix, " ")
-		}
-		fmt.Fprintf(w, "  %s%s\t%s\t%s\n", strings.Repeat("  ", s.Depth), s.Class, console.OneLine(s.Text, 100), console.OneLine(why, 200))
+	for _, s := range e.Plan.Segments {
+		fmt.Fprintf(w, "  %s%s\t%s\t%s\n", strings.Repeat("  ", s.Depth), s.Class, console.OneLine(s.Text, 100), console.OneLine(s.Why, 200))
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	for _, e := range p.Effects {
+	for _, e := range e.Plan.Effects {
 		fmt.Fprintf(out, "%s %s\n", e.Kind, console.OneLine(e.Path+e.Text, 200))
 	}
-	if p.Git {
+	if e.Plan.Git {
 		fmt.Fprintln(out, "This holds if the repository's configuration names no program and hooks are off.")
 	}
+	fmt.Fprintf(out, "In mode %s: %s, by %s\n", e.Mode, e.Verdict.Action, e.Verdict.By)
+	for _, f := range e.Findings {
+		if f.Verdict.Action != tool.Allow {
+			fmt.Fprintf(out, "  %s: %s\n", f.Verdict.Action, console.OneLine(f.Verdict.Reason, 300))
+		}
+	}
+	switch {
+	case e.Verdict.Action == tool.Deny:
+	case len(e.Rules) > 0:
+		fmt.Fprintf(out, "Narrowest rules that would allow it: allow = [%s]\n", console.OneLine(quoteAll(e.Rules), 300))
+	case e.Verdict.Action == tool.Ask:
+		fmt.Fprintln(out, "No rule could safely allow it; it can be allowed once.")
+	}
 	return nil
+}
+
+func quoteAll(texts []string) string {
+	quoted := make([]string, len(texts))
+	for i, t := range texts {
+		quoted[i] = strconv.Quote(t)
+	}
+	return strings.Join(quoted, ", ")
 }

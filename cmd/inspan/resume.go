@@ -28,7 +28,7 @@ func (c *command) resume() *cobra.Command {
 			if err := f.check(cmd); err != nil {
 				return err
 			}
-			a, err := app.Load()
+			a, err := app.Load(c.self)
 			if err != nil {
 				return err
 			}

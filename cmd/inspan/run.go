@@ -77,7 +77,7 @@ func modesHelp() string {
 func (f *runFlags) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVar(&f.Model, "model", "", "model as `provider/model`; see 'inspan models'")
-	fl.StringVar(&f.Mode, "mode", "", "permission `mode`: plan, ask, edit or auto (default ask)")
+	fl.StringVar(&f.Mode, "mode", "", "permission `mode`: plan, ask, edit, auto or yolo (default ask)")
 	fl.IntVar(&f.maxTurns, "max-turns", 200, "most `turns` of one run; 0 means no limit")
 	fl.Float64Var(&f.MaxCost, "max-cost", 0, "most US `dollars` of the session; 0 means no limit")
 	fl.DurationVar(&f.RetryFor, "retry-for", 0, "how long to wait, as `90s` or 2h, for a model that can't be had (default 1m, or 15m without a terminal)")
@@ -85,6 +85,7 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.Replay, "replay", "", "recorded `file` to play instead of asking a model")
 	fl.StringVar(&f.output, "output", console.Text, "output `form`: text, json or stream-json")
 	fl.StringArrayVar(&f.Allow, "allow", nil, "`rule` for calls that need not ask, such as \"bash(go test *)\"; may be repeated")
+	fl.StringArrayVar(&f.Ask, "ask", nil, "`rule` for calls that ask in every mode; may be repeated")
 	fl.StringArrayVar(&f.Deny, "deny", nil, "`rule` for calls that are denied; may be repeated")
 }
 
@@ -111,9 +112,9 @@ func (f *runFlags) check(cmd *cobra.Command) error {
 	for _, rules := range []struct {
 		flag  string
 		texts []string
-	}{{"--allow", f.Allow}, {"--deny", f.Deny}} {
+	}{{"--allow", f.Allow}, {"--ask", f.Ask}, {"--deny", f.Deny}} {
 		for _, text := range rules.texts {
-			if _, err := policy.ParseRule("", text); err != nil {
+			if _, err := policy.ParseRule("", text, ""); err != nil {
 				return usageError{fmt.Errorf("%s: %w", rules.flag, err)}
 			}
 		}
@@ -145,7 +146,7 @@ func (c *command) task(args []string) (string, error) {
 
 // host builds the host for run and resume.
 func (c *command) host(f *runFlags) (*inspan.Host, error) {
-	a, err := app.Load()
+	a, err := app.Load(c.self)
 	if err != nil {
 		return nil, err
 	}

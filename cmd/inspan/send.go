@@ -26,7 +26,7 @@ func (c *command) send() *cobra.Command {
 			if err != nil {
 				return usageError{err}
 			}
-			store, id, err := found(cmd.Context(), args[0])
+			store, id, err := c.found(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}

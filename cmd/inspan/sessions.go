@@ -24,8 +24,8 @@ func (c *command) sessions() *cobra.Command {
 }
 
 // found opens the store and finds the session a person means.
-func found(ctx context.Context, text string) (*session.Store, string, error) {
-	a, err := app.Load()
+func (c *command) found(ctx context.Context, text string) (*session.Store, string, error) {
+	a, err := app.Load(c.self)
 	if err != nil {
 		return nil, "", err
 	}
@@ -39,7 +39,7 @@ func (c *command) sessionsList() *cobra.Command {
 		Short: "List sessions, the one used last first",
 		Args:  exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			a, err := app.Load()
+			a, err := app.Load(c.self)
 			if err != nil {
 				return err
 			}
@@ -85,7 +85,7 @@ func (c *command) sessionsShow() *cobra.Command {
 		Short: "Show what happened in a session",
 		Args:  exactly(0, 1, "[ID]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			store, id, err := found(cmd.Context(), first(args))
+			store, id, err := c.found(cmd.Context(), first(args))
 			if err != nil {
 				return err
 			}
@@ -118,7 +118,7 @@ func (c *command) sessionsSearch() *cobra.Command {
 			if err != nil {
 				return usageError{err}
 			}
-			a, err := app.Load()
+			a, err := app.Load(c.self)
 			if err != nil {
 				return err
 			}
@@ -143,7 +143,7 @@ func (c *command) sessionsFork() *cobra.Command {
 		Short: "Make a new session that starts as a copy of another",
 		Args:  exactly(0, 1, "[ID]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			store, id, err := found(cmd.Context(), first(args))
+			store, id, err := c.found(cmd.Context(), first(args))
 			if err != nil {
 				return err
 			}
@@ -167,7 +167,7 @@ func (c *command) sessionsExport() *cobra.Command {
 		Args:  exactly(0, 1, "[ID]"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			formats := []string{"markdown", "json", "atif"}
-			store, id, err := found(cmd.Context(), first(args))
+			store, id, err := c.found(cmd.Context(), first(args))
 			if err != nil {
 				return err
 			}
@@ -204,7 +204,7 @@ func (c *command) sessionsRm() *cobra.Command {
 		Args:  exactly(1, 1000, "ID..."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for _, arg := range args {
-				store, id, err := found(cmd.Context(), arg)
+				store, id, err := c.found(cmd.Context(), arg)
 				if err == nil {
 					err = store.Remove(cmd.Context(), id)
 				}
@@ -226,7 +226,7 @@ func (c *command) sessionsFsck() *cobra.Command {
 		Long:  "Check every line of the log against its checksum and every blob against its name. Nothing is changed;\nwith --repair a tail that a crash left half written is set aside.",
 		Args:  exactly(0, 1, "[ID]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a, err := app.Load()
+			a, err := app.Load(c.self)
 			if err != nil {
 				return err
 			}

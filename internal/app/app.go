@@ -37,9 +37,15 @@ type App struct {
 	Config     config.Config
 	ConfigPath string // the settings file, whether it exists or not
 	StateDir   string // everything inspan keeps; sessions lie below it
+	Self       string // the program that keeps processes, see sandbox.Options; empty: there are no walls
 
-	health *router.Health // of the models, for all sessions of this process
-	google *cloud.Google
+	organisation config.Organisation
+	health       *router.Health // of the models, for all sessions of this process
+	google       *cloud.Google
+
+	printed sync.Map // keys by the provider whose key_command printed them
+
+	pool sandbox.Pool
 
 	devicesOnce sync.Once
 	devices     []gpu.Device
@@ -54,8 +60,8 @@ type configError struct{ error }
 func (e configError) Unwrap() error     { return e.error }
 func (e configError) Is(err error) bool { return err == ErrConfig }
 
-// Load reads the settings.
-func Load() (*App, error) {
+// Load reads the settings. Self is as in [App].
+func Load(self string) (*App, error) {
 	dir, err := config.Dir()
 	if err != nil {
 		return nil, err
@@ -69,7 +75,11 @@ func Load() (*App, error) {
 	if err != nil {
 		return nil, configError{err}
 	}
-	return &App{Config: c, ConfigPath: path, StateDir: state, health: &router.Health{}, google: &cloud.Google{}}, nil
+	org, err := config.LoadOrganisation(config.OrganisationFile)
+	if err != nil {
+		return nil, configError{err}
+	}
+	return &App{Config: c, ConfigPath: path, StateDir: state, Self: self, organisation: org, health: &router.Health{}, google: &cloud.Google{}}, nil
 }
 
 // Options is what a command says beyond the settings. Zero fields leave the
@@ -81,7 +91,8 @@ type Options struct {
 	MaxCost      float64
 	System       string
 	AppendSystem string
-	Allow, Deny  []string
+	Allow, Ask   []string // rules
+	Deny         []string
 	Unattended   bool
 	RetryFor     time.Duration // as inspan.Agent has it
 	Record       string        // file to record the model to; it must not be there yet
@@ -110,7 +121,7 @@ func (a *App) agent(ctx context.Context, o Options, at inspan.Place, warn func(s
 	if err != nil {
 		return nil, err
 	}
-	env, err := sandbox.Local(at.Root, at.Blobs)
+	env, err := a.env(at.Root, at.Blobs)
 	if err != nil {
 		return nil, err
 	}
@@ -123,14 +134,20 @@ func (a *App) agent(ctx context.Context, o Options, at inspan.Place, warn func(s
 	if err != nil {
 		return nil, err
 	}
-	shell := &tools.Shell{}
+	rules, err := a.rules(env.Root, o)
+	if err != nil {
+		return nil, err
+	}
+	if env.Walls.Why != "" {
+		warn("no full sandbox: " + env.Walls.Why + "; more will ask, see 'inspan doctor sandbox'")
+	}
+	shell := &tools.Shell{Home: home()}
 	needs := profile.For(chosen.Info().Route(), a.Config.Profiles)
 	agent := &inspan.Agent{
 		Model: model, Tools: tools.Core(shell, needs.Edit), Env: env,
 		Close: func() error { shell.Close(); return closeModel() },
 		Mode:  o.Mode, MaxTurns: o.MaxTurns, MaxCost: o.MaxCost, Effort: a.Config.Effort,
-		Allow: append(append([]string{}, a.Config.Allow...), o.Allow...),
-		Deny:  append(append([]string{}, a.Config.Deny...), o.Deny...),
+		Rules: rules, Judges: a.judges(), Private: a.private(), Public: a.public(env.Root), Secrets: a.secrets, AskTimeout: a.Config.Timeout,
 
 		Unattended: o.Unattended, RetryFor: cmp.Or(o.RetryFor, a.Config.RetryFor),
 	}

@@ -34,7 +34,7 @@ func load(t *testing.T, settings string, keys ...string) *app.App {
 	if err := os.WriteFile(filepath.Join(dir, "config.toml"), []byte(settings), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	a, err := app.Load()
+	a, err := app.Load("")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -330,11 +330,20 @@ func TestFallbacksOfALocalModelStayLocal(t *testing.T) {
 	}
 	a := load(t, fmt.Sprintf("fallback=['far/m']\n[providers.near]\nkind='anthropic'\nbase_url='%s'\n[providers.far]\nkind='gemini'\nlocal=false\nbase_url='%s'\n",
 		anthropictest.Start(t, &anthropictest.Server{Answer: refuse}), geminitest.Start(t, &geminitest.Server{Answer: cloud})))
-	o := app.Options{Model: "near/m", System: "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQ"}
-	if _, err := run(t, a, o); err == nil || asked {
-		t.Errorf("asked %v, %v", asked, err)
+	choice, err := a.Model(t.Context(), "near/m", "")
+	if err != nil {
+		t.Fatal(err)
 	}
-	if got, err := run(t, a, app.Options{Model: "near/m"}); err != nil || got != "hello" {
+	const key = "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQ"
+	var failed error
+	for _, err := range choice.Model.Stream(t.Context(), llm.Request{Messages: []llm.Message{{Role: llm.User, Parts: llm.Say(key)}}}) {
+		failed = err
+	}
+	if failed == nil || asked {
+		t.Errorf("asked %v, %v", asked, failed)
+	}
+	// In a session a placeholder stands for the key, and that may leave.
+	if got, err := run(t, a, app.Options{Model: "near/m", System: key}); err != nil || got != "hello" {
 		t.Errorf("without a secret: %q, %v", got, err)
 	}
 }

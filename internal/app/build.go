@@ -22,7 +22,7 @@ import (
 
 // build makes the adapter for the wire a provider speaks.
 func (a *App) build(ctx context.Context, p Provider, id string) (llm.Model, error) {
-	at := Endpoint(p, id)
+	at := a.Endpoint(p, id)
 	if err := a.credentials(&at, p); err != nil {
 		return nil, err
 	}
@@ -37,11 +37,11 @@ func (a *App) build(ctx context.Context, p Provider, id string) (llm.Model, erro
 }
 
 // Endpoint is what the settings say of a provider's model.
-func Endpoint(p Provider, id string) llm.Endpoint {
+func (a *App) Endpoint(p Provider, id string) llm.Endpoint {
 	known := p.Models[id]
 	at := llm.Endpoint{
 		Deadlines: llm.Deadlines(p.Deadlines),
-		Provider:  p.Name, ID: id, BaseURL: p.BaseURL, Key: key(p.Provider), Dialect: p.Dialect,
+		Provider:  p.Name, ID: id, BaseURL: p.BaseURL, Key: a.key(p.Name, p.Provider), Dialect: p.Dialect,
 		Window: known.Window, MaxOutput: known.MaxOutput, Images: known.Images,
 	}
 	switch {
@@ -109,13 +109,17 @@ func (a *App) limits(p Provider) *limit.Limit {
 const keyTimeout = 30 * time.Second
 
 // key returns what gets the provider's key, nil if it has none.
-func key(p config.Provider) func(context.Context) (string, error) {
+func (a *App) key(name string, p config.Provider) func(context.Context) (string, error) {
 	switch {
 	case p.KeyCommand != "":
 		return func(ctx context.Context) (string, error) {
 			ctx, cancel := context.WithTimeout(ctx, keyTimeout)
 			defer cancel()
-			return runKeyCommand(ctx, p.KeyCommand)
+			key, err := runKeyCommand(ctx, p.KeyCommand)
+			if key != "" {
+				a.printed.Store("the key of "+name, key)
+			}
+			return key, err
 		}
 	case p.KeyEnv != "":
 		return func(context.Context) (string, error) { return os.Getenv(p.KeyEnv), nil }

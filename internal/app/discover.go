@@ -62,7 +62,7 @@ func (a *App) DiscoverAt(ctx context.Context, name string) (Found, error) {
 }
 
 func (a *App) discover(ctx context.Context, p Provider) Found {
-	at := Endpoint(p, "")
+	at := a.Endpoint(p, "")
 	f := Found{Provider: p}
 	switch p.Kind {
 	case "openai", "openai-responses":

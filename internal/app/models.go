@@ -98,7 +98,7 @@ func (a *App) described(ctx context.Context, name string) (llm.Model, Provider, 
 	if err != nil {
 		return nil, p, err
 	}
-	at := Endpoint(p, model)
+	at := a.Endpoint(p, model)
 	m, err := adapter(p.Kind, &at)
 	return m, p, err
 }

@@ -21,7 +21,7 @@ func Output(ctx context.Context, args ...string) (string, error) {
 // output runs a program and returns what it prints to standard output, without
 // white space around it. environ is as in [tool.Command].
 func output(ctx context.Context, environ []string, args ...string) (string, error) {
-	env, err := sandbox.Local("/", nil)
+	env, err := sandbox.Local("/", nil, sandbox.Options{})
 	if err != nil {
 		return "", err
 	}

@@ -16,7 +16,7 @@ func Tools() []tool.Tool { return tools.Core(&tools.Shell{}, "") }
 // CallTool runs one tool for a person, in the folder cwd, and returns what the
 // model would see. Nobody is asked: the person has typed the call.
 func CallTool(ctx context.Context, cwd, name string, args json.RawMessage) (text string, err error) {
-	env, err := sandbox.Local(cwd, nil)
+	env, err := sandbox.Local(cwd, nil, sandbox.Options{})
 	if err != nil {
 		return "", err
 	}

@@ -34,11 +34,47 @@ type Config struct {
 	Effort    string              `toml:"effort"`           // reasoning: low, medium, high; empty: the vendor's default
 	Fallback  []string            `toml:"fallback"`         // models to take in order when the one chosen can't be had
 	Allow     []string            `toml:"allow"`            // rules, such as "bash(go test *)"
+	Ask       []string            `toml:"ask"`
 	Deny      []string            `toml:"deny"`
+	Public    []string            `toml:"public"`      // globs of paths that are not sensitive after all; relative to the workspace, or with ~/
+	Timeout   time.Duration       `toml:"ask_timeout"` // after which a question that nobody answers is a no; 0: never
+	Sandbox   Sandbox             `toml:"sandbox"`
 	Providers map[string]Provider `toml:"providers"` // by the name used before the slash
 	Profiles  []profile.Profile   `toml:"profiles"`  // what single models need; before what is built in
 	Router    *Router             `toml:"router"`    // what "router/auto" chooses by; nil: there is none
 }
+
+// Sandbox says what processes get beside the walls that the modes give them.
+type Sandbox struct {
+	Off         bool     `toml:"off"`         // no walls; the modes ask more then
+	Environment []string `toml:"environment"` // names of variables that are passed on, also those that look like secrets
+	Memory      int64    `toml:"memory_mb"`   // most megabytes of one process; 0: no limit
+	Processes   int      `toml:"processes"`   // most processes of one command; 0: what is usual
+	CPU         int      `toml:"cpu_seconds"` // most processor time of one process; 0: no limit
+	FileSize    int64    `toml:"file_mb"`     // largest file a process may write; 0: no limit
+}
+
+// Organisation is what a machine's administrator sets for all its users. It
+// comes on top of what they set themselves.
+type Organisation struct {
+	Modes []string `toml:"modes"` // the permission modes that may be used; none: all
+	Allow []string `toml:"allow"`
+	Ask   []string `toml:"ask"`
+	Deny  []string `toml:"deny"`
+}
+
+// OrganisationFile is where the organisation's settings lie.
+const OrganisationFile = "/etc/inspan/config.toml"
+
+// Project is what the folder that is worked in sets. It can only make things
+// stricter.
+type Project struct {
+	Ask  []string `toml:"ask"`
+	Deny []string `toml:"deny"`
+}
+
+// ProjectFile is where a project's settings lie, below its root.
+const ProjectFile = ".inspan/config.toml"
 
 // Router chooses among models by rules.
 type Router struct {
@@ -120,20 +156,9 @@ func StateDir() (string, error) {
 
 // Load reads the file at path. A file that is not there gives the zero Config.
 func Load(path string) (Config, error) {
-	var c Config
-	meta, err := toml.DecodeFile(path, &c)
-	if errors.Is(err, fs.ErrNotExist) {
-		return Config{}, nil
-	}
-	var parse toml.ParseError
-	if errors.As(err, &parse) {
-		return Config{}, fmt.Errorf("%s: line %d: %s", path, parse.Position.Line, parse.Message)
-	}
+	c, err := decode[Config](path)
 	if err != nil {
-		return Config{}, fmt.Errorf("%s: %w", path, err)
-	}
-	for _, key := range meta.Undecoded() {
-		return Config{}, fmt.Errorf("%s: unknown key %q%s", path, key, hint(key))
+		return Config{}, err
 	}
 	if err := c.check(); err != nil {
 		return Config{}, fmt.Errorf("%s: %w", path, err)
@@ -141,9 +166,83 @@ func Load(path string) (Config, error) {
 	return c, nil
 }
 
+// LoadOrganisation reads the settings of the organisation at path. A file that is
+// not there gives the zero value.
+func LoadOrganisation(path string) (Organisation, error) {
+	o, err := decode[Organisation](path)
+	if err != nil {
+		return Organisation{}, err
+	}
+	for _, mode := range o.Modes {
+		if err := policy.CheckMode(mode); err != nil {
+			return Organisation{}, fmt.Errorf("%s: modes: %w", path, err)
+		}
+	}
+	if err := checkRules(o.Allow, o.Ask, o.Deny); err != nil {
+		return Organisation{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return o, nil
+}
+
+// LoadProject reads the settings of the workspace root, if it has any.
+func LoadProject(root string) (Project, error) {
+	path := filepath.Join(root, ProjectFile)
+	p, err := decode[Project](path)
+	if err == nil {
+		if err = checkRules(nil, p.Ask, p.Deny); err != nil {
+			err = fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	return p, err
+}
+
+// decode reads a file strictly. A file that is not there gives the zero value.
+func decode[T any](path string) (T, error) {
+	var c, zero T
+	meta, err := toml.DecodeFile(path, &c)
+	if errors.Is(err, fs.ErrNotExist) {
+		return zero, nil
+	}
+	var parse toml.ParseError
+	if errors.As(err, &parse) {
+		return zero, fmt.Errorf("%s: line %d: %s", path, parse.Position.Line, parse.Message)
+	}
+	if err != nil {
+		return zero, fmt.Errorf("%s: %w", path, err)
+	}
+	for _, key := range meta.Undecoded() {
+		return zero, fmt.Errorf("%s: unknown key %q%s", path, key, hint(reflect.TypeFor[T](), key))
+	}
+	return c, nil
+}
+
+// checkRules returns an error for the first rule that can't be read.
+func checkRules(allow, ask, deny []string) error {
+	for _, list := range []struct {
+		action tool.Action
+		texts  []string
+	}{{tool.Allow, allow}, {tool.Ask, ask}, {tool.Deny, deny}} {
+		for _, text := range list.texts {
+			if _, err := policy.ParseRule(list.action, text, ""); err != nil {
+				return fmt.Errorf("%s: %w", list.action, err)
+			}
+		}
+	}
+	return nil
+}
+
 func (c Config) check() error {
 	if err := policy.CheckMode(c.Mode); err != nil {
 		return fmt.Errorf("mode: %w", err)
+	}
+	if err := checkRules(c.Allow, c.Ask, c.Deny); err != nil {
+		return err
+	}
+	if c.Timeout < 0 || c.Timeout > 0 && c.Timeout < time.Second {
+		return fmt.Errorf("ask_timeout: want a time such as \"10m\", at least a second")
+	}
+	if s := c.Sandbox; s.Memory < 0 || s.Processes < 0 || s.CPU < 0 || s.FileSize < 0 {
+		return errors.New("sandbox: limits can't be negative; 0 means no limit")
 	}
 	if c.MaxCost < 0 || (c.MaxTurns != nil && *c.MaxTurns < 0) {
 		return errors.New("max_cost and max_turns can't be negative; 0 means no limit")
@@ -220,8 +319,8 @@ func checkPrice(p *llm.Price) error {
 }
 
 // hint names the known key nearest to an unknown one.
-func hint(key toml.Key) string {
-	known := keysAt(reflect.TypeFor[Config](), key[:len(key)-1])
+func hint(in reflect.Type, key toml.Key) string {
+	known := keysAt(in, key[:len(key)-1])
 	if near := tool.Nearest(key[len(key)-1], known); near != "" {
 		return fmt.Sprintf("; did you mean %q?", near)
 	}

@@ -3,14 +3,17 @@ package console
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/tool"
 )
 
 // Person asks somebody at a terminal. Use NewPerson.
@@ -38,19 +41,27 @@ func NewPerson(c *Console, in io.Reader, out io.Writer) *Person {
 // decide shows what a call would do and waits for an answer: an event.Decided,
 // or event.Cancelled if the person interrupts or goes away.
 func (p *Person) decide(ctx context.Context, w inspan.Pending) (event.Body, error) {
-	fmt.Fprintf(p.out, "%s %s\n", p.console.paint(yellow, "? "+w.Call.Name+" asks"), p.console.paint(dim, "("+visible(w.Reason)+")"))
+	fmt.Fprintf(p.out, "%s %s\n", p.console.paint(yellow, "? "+visible(w.Call.Name)+" asks"), p.console.paint(dim, "("+visible(w.Reason)+")"))
 	p.show(w)
+	p.showEffects(w)
+	late, stop := until(w.Until)
+	defer stop()
 	for {
-		fmt.Fprint(p.out, "  Allow it? [y]es, [n]o, or say what to do instead: ")
+		fmt.Fprint(p.out, question(w))
 		select {
+		case <-late:
+			fmt.Fprintln(p.out, "\n  (nobody answered in time)")
+			return event.Decided{Call: w.Call.ID, By: "the time-out", Reason: "nobody answered in time"}, nil
 		case line, ok := <-p.lines:
 			if !ok {
 				fmt.Fprintln(p.out)
 				return event.Cancelled{By: "the end of input"}, nil
 			}
-			if d, ok := answer(w.Call.ID, strings.TrimSpace(line)); ok {
+			d, problem := answer(w, strings.TrimSpace(line))
+			if problem == "" {
 				return d, nil
 			}
+			fmt.Fprintln(p.out, "  "+problem)
 		case <-p.interrupted:
 			return event.Cancelled{By: "the user"}, nil
 		case <-ctx.Done():
@@ -90,17 +101,58 @@ func (p *Person) show(w inspan.Pending) {
 	fmt.Fprintln(p.out, "    "+visibleLines(pretty.String()))
 }
 
-// answer reads what the person typed; not ok if it says nothing.
-func answer(call, line string) (event.Decided, bool) {
-	d := event.Decided{Call: call, By: "the user"}
-	switch strings.ToLower(line) {
-	case "":
-		return d, false
-	case "y", "yes":
-		d.Allow = true
-	case "n", "no":
+// showEffects prints what the call would touch beyond what its text shows:
+// where it would write outside of the workspace, and whom it would talk to.
+func (p *Person) showEffects(w inspan.Pending) {
+	for _, e := range w.Effects {
+		switch {
+		case e.Kind == tool.Network:
+			fmt.Fprintln(p.out, "    talks to "+visible(cmp.Or(e.Text, "any host")))
+		case e.Kind == tool.Write && w.Preview == "":
+			fmt.Fprintln(p.out, "    changes "+visible(e.Path))
+		case e.Kind == tool.External && e.Text != "":
+			fmt.Fprintln(p.out, "    would "+visible(e.Text))
+		}
+	}
+}
+
+// question offers what the call can be allowed for. What holds longer is said
+// in full: the rules are all it would cover.
+func question(w inspan.Pending) string {
+	if len(w.Rules) == 0 {
+		return "  Allow it? [y]es, [n]o, or say what to do instead: "
+	}
+	return "  Allow it? [y]es once; for [s]ession, [p]roject or [a]lways: " + visible(strings.Join(w.Rules, ", ")) + "; [n]o, or say what to do instead: "
+}
+
+// until returns a channel that speaks when the time has come, never for zero.
+func until(t time.Time) (late <-chan time.Time, stop func()) {
+	if t.IsZero() {
+		return nil, func() {}
+	}
+	timer := time.NewTimer(time.Until(t))
+	return timer.C, func() { timer.Stop() }
+}
+
+// answer reads what the person typed, or says what is wrong with it.
+func answer(w inspan.Pending, line string) (d event.Decided, problem string) {
+	d = event.Decided{Call: w.Call.ID, By: "the user"}
+	scopes := map[string]event.Scope{
+		"y": event.ScopeOnce, "yes": event.ScopeOnce, "s": event.ScopeSession, "session": event.ScopeSession,
+		"p": event.ScopeProject, "project": event.ScopeProject, "a": event.ScopeAlways, "always": event.ScopeAlways,
+	}
+	word := strings.ToLower(line)
+	scope, yes := scopes[word]
+	switch {
+	case line == "":
+		return d, "Please answer; nothing is run before you do."
+	case yes && scope != event.ScopeOnce && len(w.Rules) == 0:
+		return d, "No rule could safely stand for this call, so it can only be allowed once: y or n."
+	case yes:
+		d.Allow, d.Scope = true, scope
+	case word == "n" || word == "no":
 	default:
 		d.Reason = line
 	}
-	return d, true
+	return d, ""
 }

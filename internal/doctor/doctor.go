@@ -41,8 +41,8 @@ const lowDisk = 500 << 20
 
 // Run makes all checks. With probe set each provider that is ready is asked
 // for a word, which costs a few tokens.
-func Run(ctx context.Context, probe bool) []Finding {
-	a, err := app.Load()
+func Run(ctx context.Context, self string, probe bool) []Finding {
+	a, err := app.Load(self)
 	if err != nil {
 		return []Finding{{Check: "settings", State: Bad, Found: err.Error(), Remedy: "correct the file, or move it away to work without settings"}}
 	}

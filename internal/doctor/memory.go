@@ -37,7 +37,7 @@ func local(ctx context.Context, a *app.App) []Finding {
 			continue
 		}
 		for _, m := range f.Models {
-			shape, err := ollama.Show(ctx, app.Endpoint(f.Provider, m.Model))
+			shape, err := ollama.Show(ctx, a.Endpoint(f.Provider, m.Model))
 			if err != nil {
 				findings = append(findings, Finding{Check: "model " + m.Route(), State: Skip, Found: err.Error()})
 				continue

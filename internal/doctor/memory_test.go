@@ -79,7 +79,7 @@ func TestLocal(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "config.toml"), []byte(settings), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	a, err := app.Load()
+	a, err := app.Load("")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"slices"
 	"time"
 
 	"github.com/inspan/inspan/event"
@@ -73,12 +74,13 @@ func newCalls(b event.Replied) []Call {
 func (s *State) called(body event.Body) {
 	switch b := body.(type) {
 	case event.Judged:
+		s.Total.Cost += b.Cost
 		if c := s.find(b.Call, phaseNew); c != nil {
 			c.judged(b)
 		}
 	case event.Waiting:
 		if c := s.find(b.Call, phaseNew); c != nil {
-			c.Phase, c.Preview = phaseWaiting, b.Preview
+			c.Phase, c.Preview, c.Rules, c.Until = phaseWaiting, b.Preview, b.Rules, b.Until
 		}
 	case event.Decided:
 		c := s.find(b.Call, phaseWaiting)
@@ -86,6 +88,7 @@ func (s *State) called(body event.Body) {
 		case c == nil:
 		case b.Allow:
 			c.Phase = phaseReady
+			s.grant(b.Scope, c.Rules)
 		default:
 			c.Phase, c.By, c.Reason = phaseDenied, b.By, b.Reason
 		}
@@ -95,6 +98,19 @@ func (s *State) called(body event.Body) {
 		}
 	case event.Ended:
 		s.ended(b)
+	}
+}
+
+// grant remembers what a person allowed beyond one call. The rules are those
+// that were shown, whatever the decision says.
+func (s *State) grant(scope event.Scope, rules []string) {
+	if scope == event.ScopeOnce {
+		return
+	}
+	for _, r := range rules {
+		if !slices.Contains(s.Granted, r) {
+			s.Granted = append(s.Granted, r)
+		}
 	}
 }
 

@@ -17,6 +17,8 @@ func conflict(a, b []tool.Effect) bool {
 
 func clash(x, y tool.Effect) bool {
 	switch {
+	case reader(x), reader(y): // what it reads stands beside it
+		return false
 	case x.Kind == tool.Read && y.Kind == tool.Read,
 		x.Kind == tool.Network && y.Kind == tool.Network,
 		isFile(x) && y.Kind == tool.Network,
@@ -28,5 +30,7 @@ func clash(x, y tool.Effect) bool {
 	}
 	return true
 }
+
+func reader(e tool.Effect) bool { return e.Kind == tool.Execute && e.Class == tool.ProvenRead }
 
 func isFile(e tool.Effect) bool { return e.Kind == tool.Read || e.Kind == tool.Write }

@@ -44,6 +44,8 @@ type State struct {
 	Run      Run               `json:"run"`
 	Seen     map[string]string `json:"seen"` // digest of each file when last read or written
 	Cwd      string            `json:"cwd,omitempty"`
+	Task     string            `json:"task,omitempty"`    // what the person said last
+	Granted  []string          `json:"granted,omitempty"` // rules that a person allowed for the session
 	Total    Total             `json:"total"`
 }
 
@@ -81,6 +83,8 @@ type Call struct {
 	By      string        `json:"by,omitempty"`     // who gave the verdict
 	Reason  string        `json:"reason,omitempty"` // for the verdict
 	Preview string        `json:"preview,omitempty"`
+	Rules   []string      `json:"rules,omitempty"` // that would allow it
+	Until   time.Time     `json:"until,omitzero"`  // when no answer becomes a no
 	Ended   *event.Ended  `json:"ended,omitempty"`
 }
 
@@ -231,6 +235,7 @@ func (s *State) said(b event.Said) {
 }
 
 func (s *State) begin(parts llm.Parts) {
+	s.Task = parts.Text()
 	s.Run = Run{Active: true}
 	s.push(llm.User, parts)
 }

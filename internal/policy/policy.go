@@ -1,14 +1,13 @@
 // Package policy decides whether calls may happen: modes, rules over tools and
-// their effects, and how verdicts combine. It is pure; it asks nobody and
-// reads nothing.
+// their effects, sensitive places, and how verdicts combine. It is pure; it
+// asks nobody and reads nothing.
 package policy
 
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 
+	"github.com/inspan/inspan/internal/places"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -39,95 +38,157 @@ func weight(a tool.Action) int {
 	return 3 // Deny, and anything unknown: fail closed
 }
 
-// Modes, from the most careful to the least.
-const (
-	ModePlan = "plan" // reads only
-	ModeAsk  = "ask"  // reads run, the rest asks
-	ModeEdit = "edit" // file changes in the workspace run too
-	ModeAuto = "auto" // commands run too
-)
-
-// Modes lists the modes and what each lets run unasked.
-func Modes() [][2]string {
-	return [][2]string{
-		{ModePlan, "reads inside the workspace run; everything else is denied"},
-		{ModeAsk, "reads inside the workspace run; everything else asks"},
-		{ModeEdit, "reads and file changes inside the workspace run; everything else asks"},
-		{ModeAuto, "everything runs, but files outside the workspace ask"},
-	}
+// Policy is the judge that every call passes first: it looks at each effect
+// alone and takes the strictest answer. In this order, the first that speaks
+// decides an effect:
+//
+//  1. a rule that denies
+//  2. the places that are never read or changed
+//  3. a rule that asks
+//  4. the mode, where it allows or denies
+//  5. a rule that allows
+//
+// What is left asks.
+type Policy struct {
+	Map   places.Map
+	Rules []Rule
 }
 
-// Mode is the judge for the session's permission mode.
-type Mode struct{}
-
-// Judge implements [tool.Judge]. It looks at each effect alone and takes the
-// strictest answer. An unknown mode denies.
-func (Mode) Judge(_ context.Context, c *tool.Call, effects []tool.Effect) (tool.Verdict, error) {
-	by := "mode " + c.Mode
-	verdicts := []tool.Verdict{{Action: tool.Allow, By: by}}
-	for _, e := range effects {
-		action, reason := judgeEffect(c.Mode, c.Env.Root, e)
-		verdicts = append(verdicts, tool.Verdict{Action: action, By: by, Reason: reason})
+// Judge implements [tool.Judge].
+func (p Policy) Judge(_ context.Context, c *tool.Call, effects []tool.Effect) (tool.Verdict, error) {
+	verdicts := []tool.Verdict{}
+	for _, f := range p.Findings(c, effects) {
+		verdicts = append(verdicts, f.Verdict)
 	}
 	return Combine(verdicts), nil
 }
 
-func judgeEffect(mode, root string, e tool.Effect) (tool.Action, string) {
-	outside := (e.Kind == tool.Read || e.Kind == tool.Write) && !tool.Inside(root, e.Path)
+// Finding is the verdict on one effect.
+type Finding struct {
+	Effect  tool.Effect // zero for a call without effects
+	Verdict tool.Verdict
+	// Rule is the narrowest rule that would allow what asks. Empty: no rule
+	// would be safe.
+	Rule string
+}
+
+// Findings judges each effect of a call, in their order.
+func (p Policy) Findings(c *tool.Call, effects []tool.Effect) []Finding {
+	if len(effects) == 0 {
+		return []Finding{p.finding(c, subject{pure: true})}
+	}
+	var out []Finding
+	command := (*tool.Effect)(nil)
+	for i, e := range effects {
+		if e.Kind == tool.Execute {
+			command = &effects[i]
+		}
+		out = append(out, p.finding(c, subject{Effect: e, command: command}))
+	}
+	return out
+}
+
+// subject is one effect, and the command that has it if there is one.
+type subject struct {
+	tool.Effect
+	command *tool.Effect
+	pure    bool // there is no effect
+}
+
+// ofCommand reports whether the effect is one that goes with its command:
+// whoever allows the command allows it too.
+func (s subject) ofCommand(m places.Map) bool {
 	switch {
-	case e.Kind == tool.Read && !outside:
-		return known(mode, tool.Allow), ""
-	case mode == ModePlan && e.Kind != tool.Read:
-		return tool.Deny, fmt.Sprintf("plan mode only reads; this would %s", describe(e))
-	case outside:
-		return known(mode, tool.Ask), fmt.Sprintf("%s is outside the workspace", e.Path)
-	case e.Kind == tool.Write && (mode == ModeEdit || mode == ModeAuto), mode == ModeAuto:
-		return tool.Allow, ""
+	case s.command == nil:
+		return false
+	case s.Kind == tool.Network:
+		return s.command.Class == tool.Unproven
 	}
-	return known(mode, tool.Ask), "it would " + describe(e)
+	at := m.Of(s.Path)
+	return s.Kind == tool.Write && s.command.Class == tool.ProvenInside && at.Zone == places.Workspace && at.Guard == places.Plain
 }
 
-// CheckMode returns an error, which names the nearest mode, if there is no mode
-// of that name. Empty is not an error: it leaves the mode open.
-func CheckMode(mode string) error {
-	names := modeNames()
-	if mode == "" || slices.Contains(names, mode) {
-		return nil
+func (p Policy) finding(c *tool.Call, s subject) Finding {
+	f := Finding{Effect: s.Effect, Verdict: p.decide(c, s)}
+	if f.Verdict.Action == tool.Ask && !p.asked(c, s) {
+		f.Rule = propose(p.Map, c, s)
 	}
-	hint := ""
-	if near := tool.Nearest(mode, names); near != "" {
-		hint = "; did you mean " + near + "?"
-	}
-	return fmt.Errorf("%q is none of %s%s", mode, strings.Join(names, ", "), hint)
+	return f
 }
 
-func modeNames() []string {
-	var names []string
-	for _, m := range Modes() {
-		names = append(names, m[0])
+func (p Policy) decide(c *tool.Call, s subject) tool.Verdict {
+	if v := p.denied(c, s); v.Action != tool.Abstain {
+		return v
 	}
-	return names
+	place := p.Map.Of(s.Path)
+	if v := sensitive(place, s.Effect); v.Action != tool.Abstain {
+		return v
+	}
+	for _, r := range p.Rules {
+		if r.Action == tool.Ask && r.touches(p.Map, c, s) == yes {
+			return tool.Verdict{Action: tool.Ask, By: r.by(), Reason: "a rule asks about it"}
+		}
+	}
+	v := judgeEffect(c, place, s)
+	if v.Action != tool.Ask {
+		return v
+	}
+	for _, r := range p.Rules {
+		if r.Action == tool.Allow && r.covers(p.Map, c, s) {
+			return tool.Verdict{Action: tool.Allow, By: r.by()}
+		}
+	}
+	return v
 }
 
-// known returns the action, or Deny if there is no such mode.
-func known(mode string, a tool.Action) tool.Action {
-	if !slices.Contains(modeNames(), mode) {
-		return tool.Deny
+// denied looks for rules that deny. Where it can't be told whether one does,
+// as the words of a command are not known, it asks.
+func (p Policy) denied(c *tool.Call, s subject) tool.Verdict {
+	v := tool.Verdict{}
+	for _, r := range p.Rules {
+		if r.Action != tool.Deny {
+			continue
+		}
+		switch r.touches(p.Map, c, s) {
+		case yes:
+			return tool.Verdict{Action: tool.Deny, By: r.by(), Reason: "a rule denies it"}
+		case perhaps:
+			v = tool.Verdict{Action: tool.Ask, By: r.by(), Reason: "it can't be told whether this rule denies " + quoted(s.Text)}
+		}
 	}
-	return a
+	return v
 }
 
-// describe puts an effect into words that follow "would".
-func describe(e tool.Effect) string {
-	switch e.Kind {
-	case tool.Read:
-		return "read " + e.Path
-	case tool.Write:
-		return "change " + e.Path
-	case tool.Execute:
-		return "run a command"
-	case tool.Network:
-		return "talk to " + e.Text
+// asked reports whether a rule asks, which no other rule can answer.
+func (p Policy) asked(c *tool.Call, s subject) bool {
+	for _, r := range p.Rules {
+		if r.Action != tool.Allow && r.touches(p.Map, c, s) != no {
+			return true
+		}
 	}
-	return "do something that is not understood"
+	return false
+}
+
+// sensitive denies what no mode and no rule opens.
+func sensitive(at places.Place, e tool.Effect) tool.Verdict {
+	var doing string
+	switch {
+	case e.Kind == tool.Read && at.Guard == places.Secret:
+		doing = "read"
+	case e.Kind == tool.Write && (at.Guard == places.Secret || at.Guard == places.Frozen):
+		doing = "changed"
+	default:
+		return tool.Verdict{}
+	}
+	return tool.Verdict{
+		Action: tool.Deny, By: "sensitive places",
+		Reason: fmt.Sprintf("%s is not %s by tools: it %s", e.Path, doing, at.Why),
+	}
+}
+
+func quoted(text string) string {
+	if len(text) > 80 {
+		text = text[:80] + "…"
+	}
+	return fmt.Sprintf("%q", text)
 }

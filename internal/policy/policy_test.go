@@ -2,60 +2,111 @@ package policy_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/inspan/inspan/harnesstest"
+	"github.com/inspan/inspan/internal/places"
 	"github.com/inspan/inspan/internal/policy"
+	"github.com/inspan/inspan/internal/shell"
 	"github.com/inspan/inspan/tool"
 )
 
+func here() places.Map {
+	return places.Map{Root: "/w", Home: "/home/ann", Settings: "/home/ann/.config/inspan", State: []string{"/home/ann/.local/state/inspan"}}.Indexed()
+}
+
 func call(name, mode string) *tool.Call {
-	return &tool.Call{Name: name, Mode: mode, Env: tool.Env{Root: "/w"}, Args: json.RawMessage(`{}`)}
+	return &tool.Call{
+		Name: name, Mode: mode, Cwd: "/w", Args: json.RawMessage(`{}`),
+		Env: tool.Env{Root: "/w", Walls: tool.Walls{Read: true, Workspace: true, Hosts: true}},
+	}
 }
 
 func read(p string) tool.Effect    { return tool.Effect{Kind: tool.Read, Path: p} }
 func write(p string) tool.Effect   { return tool.Effect{Kind: tool.Write, Path: p} }
 func command(c string) tool.Effect { return tool.Effect{Kind: tool.Execute, Text: c} }
+func host(h string) tool.Effect    { return tool.Effect{Kind: tool.Network, Text: h} }
+
+// typed is what bash would do.
+func typed(line string) []tool.Effect {
+	return shell.Explain(line, shell.Place{Root: "/w", Cwd: "/w", Home: "/home/ann"}).Calls()
+}
+
+func judge(t *testing.T, p policy.Policy, c *tool.Call, effects []tool.Effect) tool.Verdict {
+	t.Helper()
+	v, err := p.Judge(t.Context(), c, effects)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
 
 func TestModes(t *testing.T) {
 	allow, ask, deny := tool.Allow, tool.Ask, tool.Deny
 	for _, tc := range []struct {
-		name                  string
-		effects               []tool.Effect
-		plan, ask, edit, auto tool.Action
+		name                        string
+		effects                     []tool.Effect
+		plan, ask, edit, auto, yolo tool.Action
 	}{
-		{"nothing", nil, allow, allow, allow, allow},
-		{"read inside", []tool.Effect{read("/w/a")}, allow, allow, allow, allow},
-		{"read the workspace", []tool.Effect{read("/w")}, allow, allow, allow, allow},
-		{"read outside", []tool.Effect{read("/etc/passwd")}, ask, ask, ask, ask},
-		{"read a sibling with the same prefix", []tool.Effect{read("/wide/a")}, ask, ask, ask, ask},
-		{"read the parent", []tool.Effect{read("/")}, ask, ask, ask, ask},
-		{"write inside", []tool.Effect{write("/w/a")}, deny, ask, allow, allow},
-		{"write a file whose name starts with dots", []tool.Effect{write("/w/..a")}, deny, ask, allow, allow},
-		{"write outside", []tool.Effect{write("/etc/passwd")}, deny, ask, ask, ask},
-		{"command", []tool.Effect{command("ls")}, deny, ask, ask, allow},
-		{"network", []tool.Effect{{Kind: tool.Network, Text: "x.org"}}, deny, ask, ask, allow},
-		{"not understood", []tool.Effect{{Kind: tool.External}}, deny, ask, ask, allow},
-		{"the strictest counts", []tool.Effect{read("/w/a"), write("/w/a"), write("/x")}, deny, ask, ask, ask},
+		{"nothing", nil, allow, allow, allow, allow, allow},
+		{"read inside", []tool.Effect{read("/w/a")}, allow, allow, allow, allow, allow},
+		{"read outside", []tool.Effect{read("/etc/hosts")}, allow, allow, allow, allow, allow},
+		{"read keys", []tool.Effect{read("/home/ann/.ssh/id_rsa")}, deny, deny, deny, deny, deny},
+		{"read secrets in the workspace", []tool.Effect{read("/w/.env")}, deny, deny, deny, deny, deny},
+		{"write inside", []tool.Effect{write("/w/a")}, deny, ask, allow, allow, allow},
+		{"write a file whose name starts with dots", []tool.Effect{write("/w/..a")}, deny, ask, allow, allow, allow},
+		{"write a sibling with the same prefix", []tool.Effect{write("/wide/a")}, deny, ask, ask, ask, allow},
+		{"write what editors run", []tool.Effect{write("/w/.vscode/tasks.json")}, deny, ask, ask, ask, allow},
+		{"write a hook", []tool.Effect{write("/w/.git/hooks/pre-commit")}, deny, deny, deny, deny, deny},
+		{"write a shell's start", []tool.Effect{write("/home/ann/.bashrc")}, deny, deny, deny, deny, deny},
+		{"write our settings", []tool.Effect{write("/home/ann/.config/inspan/config.toml")}, deny, deny, deny, deny, deny},
+		{"read our sessions", []tool.Effect{read("/home/ann/.local/state/inspan/sessions/x")}, deny, deny, deny, deny, deny},
+		{"write outside", []tool.Effect{write("/etc/hosts")}, deny, ask, ask, ask, allow},
+		{"proven read", typed("ls -la | head"), allow, allow, allow, allow, allow},
+		{"proven read of keys", typed("cat ~/.ssh/id_rsa"), deny, deny, deny, deny, deny},
+		{"proven change", typed("mkdir -p build"), deny, ask, allow, allow, allow},
+		{"unproven", typed("go test ./..."), deny, ask, ask, allow, allow},
+		{"read and unproven", typed("ls && go test ./..."), deny, ask, ask, allow, allow},
+		{"over the network", typed("curl https://example.com"), deny, ask, ask, ask, allow},
+		{"network", []tool.Effect{host("x.org")}, deny, ask, ask, ask, allow},
+		{"not understood", []tool.Effect{{Kind: tool.External}}, deny, ask, ask, ask, allow},
+		{"of no kind", []tool.Effect{{}}, deny, ask, ask, ask, allow},
+		{"the strictest counts", []tool.Effect{read("/w/a"), write("/w/a"), write("/x")}, deny, ask, ask, ask, allow},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			for mode, want := range map[string]tool.Action{"plan": tc.plan, "ask": tc.ask, "edit": tc.edit, "auto": tc.auto} {
-				v, err := policy.Mode{}.Judge(t.Context(), call("t", mode), tc.effects)
-				if err != nil || v.Action != want {
+			p := policy.Policy{Map: here()}
+			for mode, want := range map[string]tool.Action{"plan": tc.plan, "ask": tc.ask, "edit": tc.edit, "auto": tc.auto, "yolo": tc.yolo} {
+				if v := judge(t, p, call("t", mode), tc.effects); v.Action != want {
 					t.Errorf("mode %s: %s (%s), want %s", mode, v.Action, v.Reason, want)
 				}
 			}
-			if v, _ := (policy.Mode{}).Judge(t.Context(), call("t", "careless"), append(tc.effects, read("/w/a"))); v.Action != deny {
+			if v := judge(t, p, call("t", "careless"), tc.effects); v.Action != deny {
 				t.Errorf("an unknown mode must deny, not %s", v.Action)
 			}
 		})
 	}
 }
 
+// TestWithoutWalls holds that more is asked where there is no sandbox.
+func TestWithoutWalls(t *testing.T) {
+	for _, mode := range []string{"plan", "ask", "edit", "auto"} {
+		c := call("bash", mode)
+		c.Env.Walls = tool.Walls{}
+		for _, line := range []string{"ls", "mkdir x", "go test ./..."} {
+			if v := judge(t, policy.Policy{Map: here()}, c, typed(line)); v.Action == tool.Allow {
+				t.Errorf("mode %s: %s runs unasked without a sandbox", mode, line)
+			}
+		}
+	}
+}
+
 func TestNoWorkspaceMeansNothingIsInside(t *testing.T) {
 	c := call("t", "auto")
 	c.Env.Root = ""
-	if v, _ := (policy.Mode{}).Judge(t.Context(), c, []tool.Effect{write("/w/a")}); v.Action != tool.Ask {
+	if v := judge(t, policy.Policy{}, c, []tool.Effect{write("/w/a")}); v.Action != tool.Ask {
 		t.Errorf("action %s", v.Action)
 	}
 }
@@ -79,71 +130,243 @@ func TestCombine(t *testing.T) {
 	}
 }
 
+// rule is a policy of one rule.
+func rule(t *testing.T, action tool.Action, text string) policy.Policy {
+	t.Helper()
+	r, err := policy.ParseRule(action, text, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return policy.Policy{Map: here(), Rules: []policy.Rule{r}}
+}
+
 func TestRules(t *testing.T) {
 	for _, tc := range []struct {
 		rule    string
 		tool    string
 		effects []tool.Effect
 		allows  bool // as an allow rule, in mode ask
-		denies  bool // as a deny rule, in mode auto
+		denies  bool // as a deny rule, in mode yolo
 	}{
-		{"bash", "bash", []tool.Effect{command("rm -rf /")}, true, true},
-		{"bash(go test *)", "bash", []tool.Effect{command("go test ./...")}, true, true},
-		{"bash(go test *)", "bash", []tool.Effect{command("go vet ./...")}, false, false},
-		{"bash(go test *)", "bash", []tool.Effect{command("go test . ; rm -rf /")}, false, true},
-		{"bash(go test *)", "bash", []tool.Effect{command("go test $(rm -rf /)")}, false, true},
-		{"bash(go test *)", "bash", []tool.Effect{command("go test .\nrm -rf /")}, false, true},
-		{"bash(*rm *)", "bash", []tool.Effect{command("ls && rm -rf x")}, false, true},
+		{"bash", "bash", typed("rm -rf /"), true, true},
+		{"bash(go test *)", "bash", typed("go test ./..."), true, true},
+		{"bash(go test *)", "bash", typed("go test"), true, true},
+		{"bash(go test)", "bash", typed("go test"), true, true},
+		{"bash(go test)", "bash", typed("go test ./..."), false, false},
+		{"bash(go test *)", "bash", typed("go testing"), false, false},
+		{"bash(go test *)", "bash", typed("go vet ./..."), false, false},
+		{"bash(go *)", "bash", typed("go vet ./..."), true, true},
+		{"bash(go *)", "bash", typed("go run ./evil"), false, true}, // it runs anything
+		{"bash(go test *)", "bash", typed("ls && go test . | head"), true, true},
+		{"bash(go test *)", "bash", typed("go test . ; rm -rf /"), false, true},
+		{"bash(go test *)", "bash", typed("go test $(rm -rf /)"), false, true},
+		{"bash(go test *)", "bash", typed("go test .\nrm -rf /"), false, true},
+		{"bash(go test *)", "bash", typed("go test . > /etc/passwd"), false, true},
+		{"bash(go test *)", "bash", typed("GOFLAGS=-exec=evil go test ."), false, true},
+		{"bash(go test *)", "bash", typed("./go test ."), false, true},
+		{"bash(go test *)", "bash", typed("timeout 60 go test ./..."), true, true},
+		{"bash(git push *)", "bash", typed("git -C sub push origin"), false, true},
+		{"bash(git push *)", "bash", typed("/usr/bin/git push"), false, true},
+		{"bash(git push *)", "bash", typed(`g"it" pu''sh`), true, true},
+		{"bash(git push *)", "bash", typed("sh -c 'git push'"), true, true},
+		{"bash(git push *)", "bash", typed("true; { git push; }"), true, true},
+		{"bash(git push *)", "bash", typed("git status"), true, false}, // a read runs anyhow
+		{"bash(git push *)", "bash", typed("git checkout push"), false, false},
+		{"bash(*rm *)", "bash", typed("ls && rm -rf x"), false, true},
+		{"bash(*git push*)", "bash", typed("git push --force"), false, true},
+		{"bash('./my tool' *)", "bash", typed("'./my tool' x"), true, true},
+		{"bash(npm run test:*)", "bash", typed("npm run test:unit"), true, true},
+		{"bash(make)", "bash", typed("make"), true, true},
+		{"bash(make)", "bash", typed("make > log"), false, true},
+		{"execute(go vet *)", "bash", typed("go vet ."), true, true},
 		{"edit_file(src/**)", "edit_file", []tool.Effect{write("/w/src/a/b.go")}, true, true},
 		{"edit_file(src/**)", "edit_file", []tool.Effect{write("/w/other.go")}, false, false},
-		{"read_file(/etc/**)", "read_file", []tool.Effect{read("/etc/hosts")}, true, true},
+		{"write(src/**)", "edit_file", []tool.Effect{write("/w/src/x")}, true, true},
+		{"write(src/gen/**)", "delete_file", []tool.Effect{write("/w/src")}, false, true},
+		{"write(~/notes/*)", "edit_file", []tool.Effect{write("/home/ann/notes/a")}, true, true},
+		{"read(/srv/**)", "read_file", []tool.Effect{read("/srv/x")}, true, true},
 		{"*_file(src/*)", "write_file", []tool.Effect{write("/w/src/a")}, true, true},
+		{"write", "bash", typed("mkdir a"), false, true}, // the command is not covered
+		{"network(*.example.com)", "fetch", []tool.Effect{host("api.example.com")}, true, true},
+		{"network(*.example.com)", "fetch", []tool.Effect{host("example.com.evil.org")}, false, false},
+		{"network(*.example.com)", "fetch", []tool.Effect{host("evilexample.com")}, false, false},
+		{"network(example.com)", "fetch", []tool.Effect{host("EXAMPLE.com.:443")}, false, false},
+		{"network(example.com)", "fetch", []tool.Effect{host("EXAMPLE.com:443")}, true, true},
+		{"bash(curl https://example.com/*)", "bash", typed("curl https://example.com/"), true, true},
+		{"bash(curl https://example.com/*)", "bash", typed("curl https://example.com.evil.org/"), false, false},
 		{"*", "anything", []tool.Effect{{Kind: tool.External}}, true, true},
+		{"external", "anything", []tool.Effect{{Kind: tool.External}}, true, true},
 		{"t(x)", "t", []tool.Effect{{Kind: tool.External}}, false, false},
 		{"t(/w/a)", "t", []tool.Effect{write("/w/a"), write("/w/b")}, false, true},
+		{"bash(ls *)", "bash", []tool.Effect{command("ls -l")}, true, true}, // of a tool that knows no words
+		{"bash(ls *)", "bash", []tool.Effect{command("ls; rm x")}, false, false},
 	} {
-		t.Run(tc.rule+" "+tc.tool, func(t *testing.T) {
-			allow, err := policy.ParseRule(tool.Allow, tc.rule)
-			if err != nil {
-				t.Fatal(err)
+		name := tc.rule + " " + tc.tool
+		if len(tc.effects) > 0 {
+			name += " " + tc.effects[0].Text + tc.effects[0].Path
+		}
+		t.Run(name, func(t *testing.T) {
+			if v := judge(t, rule(t, tool.Allow, tc.rule), call(tc.tool, "ask"), tc.effects); (v.Action == tool.Allow) != tc.allows {
+				t.Errorf("allow rule: %s by %s: %s", v.Action, v.By, v.Reason)
 			}
-			g := policy.Granted{Rules: policy.Rules{allow}, Inner: policy.Mode{}}
-			if v, _ := g.Judge(t.Context(), call(tc.tool, "ask"), tc.effects); (v.Action == tool.Allow) != tc.allows {
-				t.Errorf("allow rule: %s by %s", v.Action, v.By)
+			if v := judge(t, rule(t, tool.Deny, tc.rule), call(tc.tool, "yolo"), tc.effects); (v.Action == tool.Deny) != tc.denies {
+				t.Errorf("deny rule: %s by %s: %s", v.Action, v.By, v.Reason)
 			}
-			deny, err := policy.ParseRule(tool.Deny, tc.rule)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if v, _ := (policy.Rules{deny}).Judge(t.Context(), call(tc.tool, "auto"), tc.effects); (v.Action == tool.Deny) != tc.denies {
-				t.Errorf("deny rule: %s", v.Action)
+			if v := judge(t, rule(t, tool.Ask, tc.rule), call(tc.tool, "yolo"), tc.effects); (v.Action == tool.Ask) != tc.denies {
+				t.Errorf("ask rule: %s by %s: %s", v.Action, v.By, v.Reason)
 			}
 		})
 	}
 }
 
+// TestDenyWhatCanNotBeKnown holds that a command which might be the denied one
+// asks, also where everything else runs.
+func TestDenyWhatCanNotBeKnown(t *testing.T) {
+	p := rule(t, tool.Deny, "bash(git push *)")
+	for line, want := range map[string]tool.Action{
+		`$TOOL push`: tool.Ask, `git "$verb"`: tool.Ask, `eval "$x"`: tool.Ask, `bash script.sh "$x"`: tool.Ask, `terraform apply "$x"`: tool.Allow, `for f in *; do cat "$f"; done`: tool.Allow,
+	} {
+		if v := judge(t, p, call("bash", "yolo"), typed(line)); v.Action != want {
+			t.Errorf("%s: %s (%s), want %s", line, v.Action, v.Reason, want)
+		}
+	}
+}
+
+// TestDenyHowever holds that a deny rule finds a command wherever it stands in
+// a line, however long.
+func TestDenyHowever(t *testing.T) {
+	p := rule(t, tool.Deny, "bash(git push *)")
+	for name, line := range map[string]string{
+		"at the end":  strings.Repeat("true && ", 500) + "git push",
+		"nested":      strings.Repeat("( ", 50) + "git push" + strings.Repeat(" )", 50),
+		"substituted": "echo $(echo $(git push))", "piped": "yes | git push", "in a function": "f() { git push; }; f", "in a loop": "while true; do git push; done",
+		"in xargs": "echo origin | xargs git push", "in find": `find . -exec git push \;`, "behind env": "env -i A=1 git push", "behind sudo": "sudo -u x git push",
+		"in the background": "git push &", "in a here-document": "bash <<E\ngit push\nE", "after an unreadable part": "case x in x) git push;; esac",
+	} {
+		if v := judge(t, p, call("bash", "yolo"), typed(line)); v.Action != tool.Deny {
+			t.Errorf("%s: %s (%s)", name, v.Action, v.Reason)
+		}
+	}
+}
+
+func TestOrder(t *testing.T) {
+	parse := func(action tool.Action, text, scope string) policy.Rule {
+		r, err := policy.ParseRule(action, text, scope)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	p := policy.Policy{Map: here(), Rules: []policy.Rule{
+		parse(tool.Allow, "write(**)", "user"), parse(tool.Ask, "write(a/**)", "project"), parse(tool.Deny, "write(a/b)", "organisation"), parse(tool.Allow, "write(.git/**)", "user"),
+	}}
+	for path, want := range map[string]tool.Action{"/w/x": tool.Allow, "/w/a/x": tool.Ask, "/w/a/b": tool.Deny, "/w/.git/hooks/x": tool.Deny} {
+		if v := judge(t, p, call("t", "ask"), []tool.Effect{write(path)}); v.Action != want {
+			t.Errorf("%s: %s by %s, want %s", path, v.Action, v.By, want)
+		}
+	}
+	if v := judge(t, p, call("t", "ask"), []tool.Effect{write("/w/a/b")}); v.By != "rule write(a/b) (organisation)" {
+		t.Errorf("by %q", v.By)
+	}
+}
+
+func TestPublic(t *testing.T) {
+	m := here()
+	m.Open = []string{"/w/testdata/*.pem", "/home/ann/.local/**"}
+	m = m.Indexed()
+	p := policy.Policy{Map: m}
+	for path, want := range map[string]tool.Action{"/w/testdata/a.pem": tool.Allow, "/w/a.pem": tool.Deny, "/home/ann/.local/state/inspan/x": tool.Deny} {
+		if v := judge(t, p, call("t", "ask"), []tool.Effect{read(path)}); v.Action != want {
+			t.Errorf("%s: %s, want %s", path, v.Action, want)
+		}
+	}
+}
+
+// TestProposals holds that what is proposed allows the call, and little else.
+func TestProposals(t *testing.T) {
+	for _, tc := range []struct {
+		effects []tool.Effect
+		want    []string
+		still   []tool.Effect // asks although the proposal is a rule
+	}{
+		{typed("go test ./..."), []string{"bash(go test *)"}, typed("go vet ./...")},
+		{typed("npm install left-pad && npm test"), []string{"bash(npm install *)", "bash(npm test *)"}, typed("npm publish")},
+		{typed("mkdir -p a/b"), []string{"bash(mkdir *)"}, typed("mkdir /etc/x")},
+		{typed("git commit -m x"), []string{"bash(git commit *)"}, typed("git push")},
+		{typed("git config alias.x y"), nil, nil},
+		{typed("python3 x.py"), nil, nil},
+		{typed("rm -rf build"), nil, nil},
+		{typed("sudo make install"), nil, nil},
+		{typed("go test ./... > out.txt"), nil, nil},
+		{typed("go test . && rm x"), nil, nil},
+		{[]tool.Effect{write("/w/a[1].txt")}, []string{`write(a\[1\].txt)`}, []tool.Effect{write("/w/a1.txt")}},
+		{[]tool.Effect{write("/srv/x")}, []string{"write(/srv/x)"}, []tool.Effect{write("/srv/y")}},
+		{[]tool.Effect{host("example.com")}, []string{"network(example.com)"}, []tool.Effect{host("www.example.com")}},
+		{[]tool.Effect{host("*")}, nil, nil},
+		{[]tool.Effect{{Kind: tool.External}}, []string{"bash"}, nil},
+		{[]tool.Effect{command("go test"), {Kind: tool.External, Text: "run it outside"}}, nil, nil},
+	} {
+		findings := policy.Policy{Map: here()}.Findings(call("bash", "ask"), tc.effects)
+		got := policy.Proposals(findings)
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("%+v: %s", tc.effects[0], diff)
+			continue
+		}
+		p := policy.Policy{Map: here()}
+		for _, text := range got {
+			p.Rules = append(p.Rules, rule(t, tool.Allow, text).Rules...)
+		}
+		if v := judge(t, p, call("bash", "ask"), tc.effects); got != nil && v.Action != tool.Allow {
+			t.Errorf("%v does not allow %+v: %s", got, tc.effects, v.Reason)
+		}
+		if tc.still == nil {
+			continue
+		}
+		if v := judge(t, p, call("bash", "ask"), tc.still); v.Action != tool.Ask {
+			t.Errorf("%v also allows %+v", got, tc.still)
+		}
+	}
+}
+
+func TestNoProposalWhereARuleAsks(t *testing.T) {
+	p := rule(t, tool.Ask, "bash(go test *)")
+	if got := policy.Proposals(p.Findings(call("bash", "ask"), typed("go test ."))); got != nil {
+		t.Errorf("proposed %v, which would not help", got)
+	}
+}
+
 func TestBadRules(t *testing.T) {
-	for _, text := range []string{"", "(x)", "bash(", "bash()", "two words", "edit_file([)"} {
-		if _, err := policy.ParseRule(tool.Allow, text); err == nil {
+	for _, text := range []string{"", "(x)", "bash(", "bash()", "two words", "edit_file([)", "bash('x)", "[(x)"} {
+		if _, err := policy.ParseRule(tool.Allow, text, ""); err == nil {
 			t.Errorf("%q was accepted", text)
 		}
 	}
 }
 
 func TestJudgesKeepTheContract(t *testing.T) {
-	rule, err := policy.ParseRule(tool.Allow, "edit_file(/etc/*)")
-	if err != nil {
-		t.Fatal(err)
-	}
-	deny, err := policy.ParseRule(tool.Deny, "*")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, j := range map[string]tool.Judge{
-		"mode":    policy.Mode{},
-		"rules":   policy.Rules{deny},
-		"granted": policy.Granted{Rules: policy.Rules{rule}, Inner: policy.Mode{}},
+	for name, p := range map[string]policy.Policy{
+		"mode": {}, "allow": rule(t, tool.Allow, "edit_file(/etc/*)"), "deny": rule(t, tool.Deny, "*"), "ask": rule(t, tool.Ask, "bash(x *)"),
 	} {
-		t.Run(name, func(t *testing.T) { harnesstest.TestJudge(t, j) })
+		t.Run(name, func(t *testing.T) { harnesstest.TestJudge(t, p) })
+	}
+}
+
+// BenchmarkDecide is a whole decision on a command line, with 50 rules.
+func BenchmarkDecide(b *testing.B) {
+	p := policy.Policy{Map: here()}
+	for range 25 {
+		for action, text := range map[tool.Action]string{tool.Deny: "bash(git push *)", tool.Allow: "write(src/**)"} {
+			r, err := policy.ParseRule(action, text, "user")
+			if err != nil {
+				b.Fatal(err)
+			}
+			p.Rules = append(p.Rules, r)
+		}
+	}
+	c := call("bash", "ask")
+	for b.Loop() {
+		if _, err := p.Judge(b.Context(), c, typed(`git log --oneline -5 && grep -rn "func main" --include=*.go . | head -20`)); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

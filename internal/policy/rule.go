@@ -1,141 +1,177 @@
 package policy
 
 import (
-	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
 
+	"github.com/inspan/inspan/internal/places"
 	"github.com/inspan/inspan/tool"
 )
 
-// Rule is one line a person writes to allow or deny calls:
+// Rule is one line a person writes to allow, ask about or deny calls:
 //
 //	TOOL              every call of the tool; * stands for any part of the name
-//	TOOL(PATTERN)     only calls whose effects all match
+//	TOOL(PATTERN)     only what matches
+//	EFFECT            every effect of the kind, whatever tool has it: read, write,
+//	                  execute, network, external
+//	EFFECT(PATTERN)   only what matches
 //
 // For paths PATTERN is a glob with **, relative to the workspace unless it
-// starts with /. For commands it is text in which * stands for anything; an
-// allow rule never matches a command that holds more than one.
+// starts with / or ~/. For hosts it is a name, or *.name for all below it. For
+// commands see [command].
+//
+// Rules look at one effect, and of command lines at one simple command, at a
+// time. A call is denied if any is, and allowed if all are.
 type Rule struct {
-	Action  tool.Action
-	Tool    string
-	Pattern string // empty: any
-	text    string
+	Action  tool.Action // Allow, Ask or Deny
+	Text    string      // as written
+	Scope   string      // where it comes from, for people: "organisation", "user", "project", "session"
+	tool    string
+	pattern string // empty: any
+	command command
 }
 
 // ParseRule reads a rule.
-func ParseRule(action tool.Action, text string) (Rule, error) {
+func ParseRule(action tool.Action, text, scope string) (Rule, error) {
+	fail := func(why string) (Rule, error) {
+		return Rule{}, fmt.Errorf("rule %q: %s", text, why)
+	}
 	name, pattern, has := strings.Cut(strings.TrimSpace(text), "(")
-	r := Rule{Action: action, Tool: strings.TrimSpace(name), text: text}
+	r := Rule{Action: action, Text: strings.TrimSpace(text), Scope: scope, tool: strings.TrimSpace(name)}
 	if has {
 		inner, closed := strings.CutSuffix(strings.TrimSpace(pattern), ")")
-		if !closed || inner == "" {
-			return Rule{}, fmt.Errorf("rule %q: want TOOL or TOOL(PATTERN)", text)
+		if !closed || strings.TrimSpace(inner) == "" {
+			return fail("want TOOL or TOOL(PATTERN)")
 		}
-		r.Pattern = inner
+		r.pattern = strings.TrimSpace(inner)
 	}
-	if r.Tool == "" || strings.ContainsAny(r.Tool, " \t)") {
-		return Rule{}, fmt.Errorf("rule %q: want TOOL or TOOL(PATTERN)", text)
+	if r.tool == "" || strings.ContainsAny(r.tool, " \t)") {
+		return fail("want TOOL or TOOL(PATTERN)")
 	}
-	if !doublestar.ValidatePattern(r.Pattern) && !strings.HasPrefix(r.Tool, "bash") {
-		return Rule{}, fmt.Errorf("rule %q: bad pattern", text)
+	if _, err := filepath.Match(r.tool, ""); err != nil {
+		return fail("bad pattern for the tool's name")
+	}
+	var err error
+	if r.command, err = parseCommand(r.pattern); err != nil && r.runs() {
+		return fail(err.Error())
+	}
+	if !doublestar.ValidatePattern(r.pattern) && !r.runs() {
+		return fail("bad pattern")
 	}
 	return r, nil
 }
 
-// Rules is the judge for a list of rules. Deny rules match if any effect does,
-// allow rules only if all do. An allow rule may also cover what the mode would
-// ask about, see [Granted].
-type Rules []Rule
+// runs reports whether the pattern can only be one of commands.
+func (r Rule) runs() bool { return r.tool == "bash" || r.tool == "execute" }
 
-// Judge implements [tool.Judge].
-func (rs Rules) Judge(_ context.Context, c *tool.Call, effects []tool.Effect) (tool.Verdict, error) {
-	for _, r := range rs {
-		if r.Action == tool.Deny && r.matches(c, effects, true) {
-			return tool.Verdict{Action: tool.Deny, By: "rule " + r.text, Reason: "a rule denies it"}, nil
-		}
+func (r Rule) by() string {
+	if r.Scope == "" {
+		return "rule " + r.Text
 	}
-	return tool.Verdict{}, nil
+	return fmt.Sprintf("rule %s (%s)", r.Text, r.Scope)
 }
 
-// Granted is a judge that lets an allow rule answer what inner would ask. It
-// never overrules a denial.
-type Granted struct {
-	Rules Rules
-	Inner tool.Judge
-}
+// answer is whether a rule speaks of something.
+type answer int
 
-// Judge implements [tool.Judge].
-func (g Granted) Judge(ctx context.Context, c *tool.Call, effects []tool.Effect) (tool.Verdict, error) {
-	v, err := g.Inner.Judge(ctx, c, effects)
-	if err != nil || v.Action != tool.Ask {
-		return v, err
-	}
-	for _, r := range g.Rules {
-		if r.Action == tool.Allow && r.matches(c, effects, false) {
-			return tool.Verdict{Action: tool.Allow, By: "rule " + r.text}, nil
-		}
-	}
-	return v, nil
-}
+const (
+	no answer = iota
+	perhaps
+	yes
+)
 
-// matches reports whether the rule speaks of the call: of any of its effects,
-// or of all of them.
-func (r Rule) matches(c *tool.Call, effects []tool.Effect, anyEffect bool) bool {
-	if ok, err := filepath.Match(r.Tool, c.Name); err != nil || !ok {
-		return false
+// touches reports whether a rule that denies or asks speaks of an effect. It
+// takes in all that could be meant: a folder whose files are meant counts.
+func (r Rule) touches(m places.Map, c *tool.Call, s subject) answer {
+	if !r.named(c, s) {
+		return no
 	}
-	if r.Pattern == "" {
-		return true
+	if r.pattern == "" {
+		return yes
 	}
-	if len(effects) == 0 {
-		return false
+	if r.runs() && s.Kind != tool.Execute {
+		return no
 	}
-	for _, e := range effects {
-		if r.covers(c.Env.Root, e) == anyEffect {
-			return anyEffect
-		}
-	}
-	return !anyEffect
-}
-
-func (r Rule) covers(root string, e tool.Effect) bool {
-	switch e.Kind {
+	switch s.Kind {
 	case tool.Read, tool.Write:
-		pattern := r.Pattern
-		if !filepath.IsAbs(pattern) {
-			pattern = filepath.Join(root, pattern)
+		glob := r.glob(m)
+		base, _ := doublestar.SplitPattern(filepath.ToSlash(glob))
+		if matchPath(glob, s.Path) || s.Kind == tool.Write && tool.Inside(s.Path, filepath.FromSlash(base)) {
+			return yes
 		}
-		ok, err := doublestar.PathMatch(pattern, e.Path)
-		return ok && err == nil
 	case tool.Execute:
-		if r.Action == tool.Allow && strings.ContainsAny(e.Text, ";&|<>`$()\n\\") {
-			return false
-		}
-		return wild(r.Pattern, e.Text)
+		return r.command.touches(s.Effect)
 	case tool.Network:
-		return wild(r.Pattern, e.Text)
+		if s.Text == "" || s.Text == "*" {
+			return perhaps
+		}
+		if matchHost(r.pattern, s.Text) {
+			return yes
+		}
+	}
+	return no
+}
+
+// covers reports whether a rule that allows speaks of an effect, and of all of
+// it. A rule for a command covers what the command says over the network, and
+// what it is proven to change inside the workspace.
+func (r Rule) covers(m places.Map, c *tool.Call, s subject) bool {
+	if !r.named(c, s) {
+		return false
+	}
+	switch {
+	case r.runs() && s.ofCommand(m):
+		return r.pattern == "" || r.command.covers(*s.command)
+	case r.pattern == "":
+		return true
+	case s.Kind == tool.Read || s.Kind == tool.Write:
+		return !r.runs() && matchPath(r.glob(m), s.Path)
+	case s.Kind == tool.Execute:
+		return r.command.covers(s.Effect)
+	case s.Kind == tool.Network:
+		return matchHost(r.pattern, s.Text)
 	}
 	return false
 }
 
-// wild matches text against a pattern in which * stands for anything.
-func wild(pattern, text string) bool {
-	pieces := strings.Split(pattern, "*")
-	text, ok := strings.CutPrefix(text, pieces[0])
-	if !ok || len(pieces) == 1 {
-		return ok && text == ""
+// named reports whether the rule is for the tool, or for the kind of effect.
+func (r Rule) named(c *tool.Call, s subject) bool {
+	if kinds := []tool.EffectKind{tool.Read, tool.Write, tool.Execute, tool.Network, tool.External}; slices.Contains(kinds, tool.EffectKind(r.tool)) {
+		return r.tool == string(s.Kind)
 	}
-	last := len(pieces) - 1
-	for _, piece := range pieces[1:last] {
-		at := strings.Index(text, piece)
-		if at < 0 {
-			return false
-		}
-		text = text[at+len(piece):]
+	ok, err := filepath.Match(r.tool, c.Name)
+	return ok && err == nil
+}
+
+// glob is the pattern as an absolute one.
+func (r Rule) glob(m places.Map) string {
+	switch {
+	case strings.HasPrefix(r.pattern, "~/") && m.Home != "":
+		return filepath.Join(m.Home, r.pattern[2:])
+	case filepath.IsAbs(r.pattern):
+		return r.pattern
 	}
-	return strings.HasSuffix(text, pieces[last])
+	return filepath.Join(m.Root, r.pattern)
+}
+
+// matchPath matches a path, or a folder that the glob holds all of.
+func matchPath(glob, path string) bool {
+	ok, err := doublestar.PathMatch(glob, path)
+	return ok && err == nil
+}
+
+// matchHost matches a host, with or without a port, against a name or *.name.
+func matchHost(pattern, host string) bool {
+	pattern, host = strings.ToLower(pattern), strings.TrimSuffix(strings.ToLower(host), ".")
+	if !strings.Contains(pattern, ":") && strings.Count(host, ":") == 1 {
+		host, _, _ = strings.Cut(host, ":")
+	}
+	if suffix, ok := strings.CutPrefix(pattern, "*"); ok {
+		return suffix == "" || strings.HasPrefix(suffix, ".") && strings.HasSuffix(host, suffix) && len(host) > len(suffix)
+	}
+	return pattern == host
 }

@@ -4,11 +4,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-)
 
-// secretName matches names of variables that hold keys. They are never passed
-// on by default, whatever list they are on.
-var secretName = regexp.MustCompile(`(?i)(KEY|TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|COOKIE|(^|_)(AUTH|PAT|PWD)(_|$))`)
+	"github.com/inspan/inspan/internal/secret"
+)
 
 // userInfo matches a password inside a URL.
 var userInfo = regexp.MustCompile(`://[^/\s]*@`)
@@ -16,8 +14,8 @@ var userInfo = regexp.MustCompile(`://[^/\s]*@`)
 // environ makes the default environment of a process from ours: what programs
 // need to find their files and toolchains, and settings that keep them from
 // asking questions, paging and drawing. Everything else, agents' sockets
-// included, stays behind.
-func environ(ours []string) []string {
+// included, stays behind, unless it is among more.
+func environ(ours, more []string) []string {
 	env := []string{
 		"TERM=dumb", "NO_COLOR=1",
 		"PAGER=cat", "GIT_PAGER=cat", "MANPAGER=cat", "SYSTEMD_PAGER=cat",
@@ -27,7 +25,7 @@ func environ(ours []string) []string {
 	}
 	for _, kv := range ours {
 		name, value, _ := strings.Cut(kv, "=")
-		if passesOn(name) && !secretName.MatchString(name) && !userInfo.MatchString(value) {
+		if slices.Contains(more, name) || passesOn(name) && !secret.Named(name) && !userInfo.MatchString(value) {
 			env = append(env, kv)
 		}
 	}

@@ -10,11 +10,11 @@ func TestEnviron(t *testing.T) {
 		"PATH=/bin", "HOME=/home/x", "LC_ALL=C", "GOCACHE=/c", "XDG_CACHE_HOME=/y", "NO_PROXY=localhost", "HTTP_PROXY=http://proxy:1",
 		"ANTHROPIC_API_KEY=a", "AWS_SECRET_ACCESS_KEY=b", "GITHUB_TOKEN=c", "MY_PASSWORD=d", "SSH_AUTH_SOCK=/e", "NPM_AUTH=f",
 		"XDG_TOKEN=g", "LC_API_KEY=h", "https_proxy=http://u:p@proxy", "GOPROXY=https://u:p@goproxy,direct", "UNKNOWN=i", "BASH_ENV=j",
-		"PAGER=less", "TERM=xterm",
-	})
+		"PAGER=less", "TERM=xterm", "NAMED=k",
+	}, []string{"NAMED"})
 	for _, want := range []string{
 		"PATH=/bin", "HOME=/home/x", "LC_ALL=C", "GOCACHE=/c", "XDG_CACHE_HOME=/y", "NO_PROXY=localhost", "HTTP_PROXY=http://proxy:1",
-		"PAGER=cat", "TERM=dumb", "GIT_PAGER=cat", "GIT_TERMINAL_PROMPT=0",
+		"PAGER=cat", "TERM=dumb", "GIT_PAGER=cat", "GIT_TERMINAL_PROMPT=0", "NAMED=k",
 	} {
 		if i := slices.Index(env, want); i < 0 {
 			t.Errorf("%s is missing", want)
@@ -22,7 +22,7 @@ func TestEnviron(t *testing.T) {
 			env = slices.Delete(env, i, i+1)
 		}
 	}
-	ours := environ(nil)
+	ours := environ(nil, nil)
 	for _, kv := range env {
 		if !slices.Contains(ours, kv) {
 			t.Errorf("%s was passed on", kv)

@@ -11,11 +11,13 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/inspan/inspan/internal/places"
 	"github.com/inspan/inspan/tool"
 )
 
 // files implements [tool.Files] over the real file system.
 type files struct {
+	guard places.Map // the zero Map guards nothing
 	// change makes Change.If and the change itself one step within this
 	// process. Another process can still write in between, except that
 	// NoFile holds against all.
@@ -44,6 +46,9 @@ func (f *files) Open(ctx context.Context, path string) (fs.File, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := f.mayOpen(file, path); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
 	return file, nil
 }
 
@@ -65,6 +70,16 @@ func (f *files) Change(ctx context.Context, c tool.Change) error {
 	}
 	f.change.Lock()
 	defer f.change.Unlock()
+	held, err := f.hold(path, c)
+	if err != nil {
+		return err
+	}
+	defer held.release()
+	return held.tell(change(held.path, c))
+}
+
+// change makes one change.
+func change(path string, c tool.Change) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		info, err = nil, nil

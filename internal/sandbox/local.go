@@ -4,22 +4,23 @@
 package sandbox
 
 import (
-	"crypto/rand"
 	"fmt"
 	"os"
 	"path/filepath"
 
+	"github.com/inspan/inspan/internal/places"
 	"github.com/inspan/inspan/tool"
 )
 
-// Local returns the environment of the machine itself, without any walls:
-// tools may read, change and start whatever the user may. Root is the
-// workspace, an existing directory; blobs may be nil.
+// Local returns the environment of the machine itself. Root is the workspace,
+// an existing directory; blobs may be nil. With the zero Options there are no
+// walls: tools may read, change and start whatever the user may. With
+// [Options.Self] its Walls tell which boxes were just seen to work.
 //
 // Processes get an environment made from a list, never the one of this
 // process, and no open files of it: descriptors that this process was itself
 // started with are marked close-on-exec.
-func Local(root string, blobs tool.Blobs) (tool.Env, error) {
+func Local(root string, blobs tool.Blobs, o Options) (tool.Env, error) {
 	abs, err := filepath.Abs(root)
 	if err != nil {
 		return tool.Env{}, fmt.Errorf("open workspace: %w", err)
@@ -36,10 +37,24 @@ func Local(root string, blobs tool.Blobs) (tool.Env, error) {
 		return tool.Env{}, fmt.Errorf("open workspace: %s is not a directory", resolved)
 	}
 	keepDescriptors()
+	if o.Pool == nil {
+		o.Pool = &Pool{}
+	}
+	if guards(o.Map) {
+		o.Map.Root = resolved
+		o.Map = o.Map.Indexed()
+	}
+	ps := newProcs(resolved, o)
 	return tool.Env{
 		Root:  resolved,
-		Files: &files{},
-		Procs: &procs{mark: rand.Text()},
+		Files: &files{guard: o.Map},
+		Procs: ps,
 		Blobs: blobs,
+		Walls: o.Pool.known(o, ps.walls),
 	}, nil
+}
+
+// guards reports whether a map was given at all.
+func guards(m places.Map) bool {
+	return m.Root != "" || m.Home != "" || m.Settings != "" || len(m.State) > 0 || len(m.Open) > 0
 }

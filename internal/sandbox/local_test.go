@@ -12,7 +12,7 @@ import (
 
 func open(t testing.TB) tool.Env {
 	t.Helper()
-	env, err := sandbox.Local(t.TempDir(), nil)
+	env, err := sandbox.Local(t.TempDir(), nil, sandbox.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,13 +23,31 @@ func TestLocal(t *testing.T) {
 	harnesstest.TestEnv(t, func(t *testing.T) tool.Env { return open(t) })
 }
 
+// keep opens an environment with keepers.
+func keep(t testing.TB) tool.Env {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	env, err := sandbox.Local(t.TempDir(), nil, sandbox.Options{Self: self})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return env
+}
+
+func TestKept(t *testing.T) {
+	harnesstest.TestEnv(t, func(t *testing.T) tool.Env { return keep(t) })
+}
+
 func TestLocalNeedsDirectory(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "f")
 	if err := os.WriteFile(file, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	for _, root := range []string{file, file + "-missing"} {
-		if env, err := sandbox.Local(root, nil); err == nil {
+		if env, err := sandbox.Local(root, nil, sandbox.Options{}); err == nil {
 			t.Errorf("opened %s as %s", root, env.Root)
 		}
 	}

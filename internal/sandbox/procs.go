@@ -10,12 +10,10 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
-	"runtime"
 	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/inspan/inspan/tool"
@@ -41,6 +39,34 @@ const markName = "INSPAN_CALL"
 type procs struct {
 	mark  string // unguessable
 	count atomic.Int64
+	boxes boxes // what the system has to build walls from
+}
+
+// runner is one way to start a process, to watch over it and to end it.
+type runner interface {
+	// launch starts the process and tells of its end once. The caller closes
+	// the ends.
+	launch(cmd *exec.Cmd, e ends, ended func(code int, err error)) error
+	// end asks the group to end and kills it, and what can be found outside
+	// it, when the grace is over.
+	end()
+	// kill kills the group and all that can be found outside it.
+	kill()
+	// settle is called once the process has ended and its output is written.
+	// It reports whether the process left others behind that kill can end.
+	settle() (left bool)
+}
+
+// ends are the process's ends of its pipes. A nil in or out means nothing, a
+// nil report that descriptor 3 is not open.
+type ends struct{ in, out, report *os.File }
+
+func (e ends) close() {
+	for _, f := range []*os.File{e.in, e.out, e.report} {
+		if f != nil {
+			f.Close()
+		}
+	}
 }
 
 // Start implements [tool.Procs].
@@ -52,16 +78,16 @@ func (ps *procs) Start(ctx context.Context, c tool.Command) (tool.Process, error
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	cmd, err := prepare(c)
+	cmd, err := ps.prepare(c)
 	if err != nil {
 		return nil, fmt.Errorf("start process: %w", err)
 	}
-	p := &process{
-		mark:   ps.mark + "-" + strconv.FormatInt(ps.count.Add(1), 10),
-		exited: make(chan struct{}),
-		done:   make(chan struct{}),
+	mark := ps.mark + "-" + strconv.FormatInt(ps.count.Add(1), 10)
+	cmd.Env = append(cmd.Env, markName+"="+os.Getenv(markName)+"/"+mark+"/")
+	p := &process{exited: make(chan struct{}), done: make(chan struct{})}
+	if p.run, err = ps.boxes.runner(ctx, c, mark); err != nil {
+		return nil, fmt.Errorf("start process: %w", err)
 	}
-	cmd.Env = append(cmd.Env, markName+"="+os.Getenv(markName)+"/"+p.mark+"/")
 	if err := p.start(cmd, c); err != nil {
 		return nil, fmt.Errorf("start process: %w", err)
 	}
@@ -69,7 +95,7 @@ func (ps *procs) Start(ctx context.Context, c tool.Command) (tool.Process, error
 	return p, nil
 }
 
-func prepare(c tool.Command) (*exec.Cmd, error) {
+func (ps *procs) prepare(c tool.Command) (*exec.Cmd, error) {
 	if len(c.Args) == 0 {
 		return nil, errors.New("no program given")
 	}
@@ -80,7 +106,7 @@ func prepare(c tool.Command) (*exec.Cmd, error) {
 	cmd.Dir = c.Dir
 	cmd.Env = slices.Clone(c.Env)
 	if c.Env == nil {
-		cmd.Env = environ(os.Environ())
+		cmd.Env = environ(os.Environ(), ps.boxes.options().Environ)
 	}
 	cmd.SysProcAttr = attributes()
 	return cmd, cmd.Err
@@ -88,13 +114,12 @@ func prepare(c tool.Command) (*exec.Cmd, error) {
 
 // process implements [tool.Process].
 type process struct {
-	mark   string
-	pid    int
+	run    runner
 	stdin  *os.File  // our end of a pipe, nil if there is none
 	output []*copier // of standard output and of the report
 
-	exited chan struct{} // closed when the process itself has ended
-	done   chan struct{} // closed when all is settled; code, err and left are set before
+	exited chan struct{} // closed when the process itself has ended; code and err are set before
+	done   chan struct{} // closed when all is settled; left is set before
 	code   int
 	err    error
 	left   bool // descendants were alive when all was settled
@@ -112,10 +137,10 @@ func (p *process) Kill() {
 	select {
 	case <-p.done:
 		if p.left {
-			killMarked(p.mark)
+			p.run.kill()
 		}
 	default:
-		p.kill()
+		p.run.kill()
 	}
 }
 
@@ -125,39 +150,26 @@ func (p *process) Left() bool {
 	return p.left
 }
 
-// kill kills the group, and all that can be found outside it.
-func (p *process) kill() {
-	_ = syscall.Kill(-p.pid, syscall.SIGKILL) // fails if all have ended, which is the aim
-	killMarked(p.mark)
-}
-
-// groupAlive reports whether any process of the group runs. Those that have
-// ended count until somebody waits for them, which for orphans can take init a
-// while, so the marks are asked too.
-func (p *process) groupAlive() bool {
-	if errors.Is(syscall.Kill(-p.pid, 0), syscall.ESRCH) {
-		return false
+// Refused lists in words what the walls took away from the process, once it
+// has ended. It waits for the end. Callers find it by assertion.
+func (p *process) Refused() []string {
+	<-p.done
+	if r, ok := p.run.(interface{ refused() []string }); ok {
+		return r.refused()
 	}
-	select {
-	case <-p.exited:
-		return p.marksAlive()
-	default:
-		return true
-	}
+	return nil
 }
 
 // start opens the pipes and starts the process.
 func (p *process) start(cmd *exec.Cmd, c tool.Command) error {
-	var theirs []*os.File // the child's ends
-	defer func() {
-		for _, f := range theirs {
-			f.Close()
-		}
-	}()
-	err := p.connect(cmd, c, &theirs)
+	theirs, err := p.connect(c)
 	if err == nil {
-		err = p.launch(cmd)
+		err = p.run.launch(cmd, theirs, func(code int, err error) {
+			p.code, p.err = code, err
+			close(p.exited)
+		})
 	}
+	theirs.close()
 	if err != nil {
 		p.disconnect()
 		return err
@@ -174,40 +186,30 @@ func (p *process) start(cmd *exec.Cmd, c tool.Command) error {
 	return nil
 }
 
-func (p *process) connect(cmd *exec.Cmd, c tool.Command, theirs *[]*os.File) error {
+func (p *process) connect(c tool.Command) (theirs ends, err error) {
 	if c.Stdin != nil {
-		r, w, err := os.Pipe()
-		if err != nil {
-			return err
+		if theirs.in, p.stdin, err = os.Pipe(); err != nil {
+			return theirs, err
 		}
-		p.stdin, cmd.Stdin = w, r
-		*theirs = append(*theirs, r)
 	}
 	if c.Output != nil {
-		w, err := p.copyTo(c.Output, outputGrace, theirs)
-		if err != nil {
-			return err
+		if theirs.out, err = p.copyTo(c.Output, outputGrace); err != nil {
+			return theirs, err
 		}
-		cmd.Stdout, cmd.Stderr = w, w
 	}
 	if c.Report != nil {
-		w, err := p.copyTo(c.Report, reportGrace, theirs)
-		if err != nil {
-			return err
-		}
-		cmd.ExtraFiles = []*os.File{w} // becomes descriptor 3
+		theirs.report, err = p.copyTo(c.Report, reportGrace)
 	}
-	return nil
+	return theirs, err
 }
 
 // copyTo opens a pipe whose content will be copied to dst, and returns the
 // end to write to.
-func (p *process) copyTo(dst io.Writer, grace time.Duration, theirs *[]*os.File) (*os.File, error) {
+func (p *process) copyTo(dst io.Writer, grace time.Duration) (*os.File, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
-	*theirs = append(*theirs, w)
 	p.output = append(p.output, &copier{r: r, w: dst, grace: grace, done: make(chan struct{})})
 	return w, nil
 }
@@ -221,39 +223,6 @@ func (p *process) disconnect() {
 	}
 }
 
-// launch starts the process and the goroutine that waits for it. On Linux the
-// wish to die with the parent is tied to the thread that forked, so that
-// thread is kept until the process has ended.
-func (p *process) launch(cmd *exec.Cmd) error {
-	started := make(chan error)
-	go func() {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		err := cmd.Start()
-		if err == nil {
-			p.pid = cmd.Process.Pid
-		}
-		started <- err
-		if err != nil {
-			return
-		}
-		p.code, p.err = outcome(cmd.Wait(), cmd.ProcessState)
-		close(p.exited)
-	}()
-	return <-started
-}
-
-func outcome(err error, state *os.ProcessState) (int, error) {
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		return -1, fmt.Errorf("wait for process: %w", err)
-	}
-	if ws, ok := state.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
-		return 128 + int(ws.Signal()), nil
-	}
-	return state.ExitCode(), nil
-}
-
 // supervise sees the process through to its end.
 func (p *process) supervise(ctx context.Context) {
 	defer close(p.done)
@@ -261,7 +230,7 @@ func (p *process) supervise(ctx context.Context) {
 	select {
 	case <-p.exited:
 	case <-cancelled:
-		p.end()
+		p.run.end()
 		<-p.exited
 		cancelled = nil // it ends once
 	}
@@ -273,22 +242,11 @@ func (p *process) supervise(ctx context.Context) {
 	select {
 	case <-finished:
 	case <-cancelled:
-		p.end()
+		p.run.end()
 		<-finished
 	}
-	p.left = p.settle()
+	p.left = p.run.settle()
 	p.output = nil // what was written to need not live as long as the process is known
-}
-
-// end asks the group to end and kills it when the grace is over.
-func (p *process) end() {
-	_ = syscall.Kill(-p.pid, syscall.SIGTERM)
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for late := time.Now().Add(termGrace); time.Now().Before(late) && p.groupAlive(); {
-		<-tick.C
-	}
-	p.kill()
 }
 
 // finishOutput returns when the pipes are at their end, or the grace is over.

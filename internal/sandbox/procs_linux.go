@@ -22,11 +22,11 @@ func keepDescriptors() {
 	_ = unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)
 }
 
-// settle reports whether the process left descendants behind.
-func (p *process) settle() bool { return p.marksAlive() }
+// leaves reports whether the process left descendants behind.
+func (d *direct) leaves() bool { return d.marksAlive() }
 
 // marksAlive reports whether any process with the mark runs.
-func (p *process) marksAlive() bool { return len(marked(p.mark)) > 0 }
+func (d *direct) marksAlive() bool { return len(marked(d.mark)) > 0 }
 
 // killMarked kills every process with the mark in its environment. Killing and
 // forking race, so it looks again until none is left.
@@ -63,4 +63,20 @@ func marked(mark string) []int {
 		}
 	}
 	return pids
+}
+
+// killSession kills what is left of a session whose leader has ended.
+func killSession(id int) {
+	for range 10 {
+		none := true
+		for _, s := range stats() {
+			if s.session == id {
+				none = false
+				_ = syscall.Kill(s.pid, syscall.SIGKILL)
+			}
+		}
+		if none {
+			return
+		}
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -19,14 +20,20 @@ import (
 // TestMain lets the test binary play a harness that is killed: it starts a
 // process, says its id and waits to die.
 func TestMain(m *testing.M) {
+	if ran, code := sandbox.Keeper(); ran {
+		os.Exit(code)
+	}
 	if os.Getenv("SANDBOX_TEST_VICTIM") != "" {
 		victim()
+	}
+	if os.Getenv("SANDBOX_TEST_PARENT") != "" {
+		parent()
 	}
 	os.Exit(m.Run())
 }
 
 func victim() {
-	env, err := sandbox.Local(os.TempDir(), nil)
+	env, err := sandbox.Local(os.TempDir(), nil, sandbox.Options{})
 	if err != nil {
 		panic(err)
 	}
@@ -235,14 +242,28 @@ func TestOwnerIsKept(t *testing.T) {
 }
 
 func BenchmarkStart(b *testing.B) {
-	env := open(b)
-	for b.Loop() {
-		p, err := env.Procs.Start(b.Context(), tool.Command{Args: []string{"/bin/true"}, Dir: env.Root})
-		if err != nil {
-			b.Fatal(err)
+	b.Run("exec", func(b *testing.B) {
+		for b.Loop() {
+			if err := exec.Command("/bin/true").Run(); err != nil {
+				b.Fatal(err)
+			}
 		}
-		if _, err := p.Wait(); err != nil {
-			b.Fatal(err)
-		}
+	})
+	for name, env := range map[string]tool.Env{"direct": open(b), "none": keep(b), "read": keep(b), "workspace": keep(b)} {
+		b.Run(name, func(b *testing.B) {
+			level := tool.Level(name)
+			if name == "direct" {
+				level = tool.BoxNone
+			}
+			for b.Loop() {
+				p, err := env.Procs.Start(b.Context(), tool.Command{Args: []string{"/bin/true"}, Dir: env.Root, Box: tool.Box{Level: level}})
+				if err != nil {
+					b.Fatal(err)
+				}
+				if _, err := p.Wait(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

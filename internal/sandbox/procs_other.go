@@ -10,10 +10,10 @@ func attributes() *syscall.SysProcAttr {
 
 func keepDescriptors() {}
 
-// settle kills what is left of the group: later it could not be told from a
+// leaves kills what is left of the group: later it could not be told from a
 // new group with the same number.
-func (p *process) settle() bool {
-	_ = syscall.Kill(-p.pid, syscall.SIGKILL)
+func (d *direct) leaves() bool {
+	_ = syscall.Kill(-d.pid, syscall.SIGKILL)
 	return false
 }
 
@@ -21,4 +21,4 @@ func (p *process) settle() bool {
 func killMarked(string) {}
 
 // marksAlive knows no better than that a process of the group is left.
-func (p *process) marksAlive() bool { return true }
+func (d *direct) marksAlive() bool { return true }

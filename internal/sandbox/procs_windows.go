@@ -7,8 +7,17 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
+// Keeper does nothing: there are no keepers here. See the one for Linux.
+func Keeper() (ran bool, code int) { return false, 0 }
+
 // procs implements [tool.Procs] where processes cannot be started.
-type procs struct{ mark string }
+type procs struct{}
+
+func newProcs(string, Options) *procs { return &procs{} }
+
+func (p *procs) walls() tool.Walls {
+	return tool.Walls{Why: "there are no processes on Windows; run inside WSL"}
+}
 
 var errUnsupported = errors.New("starting processes is not supported on Windows; run inside WSL")
 

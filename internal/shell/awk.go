@@ -24,9 +24,6 @@ func (c *call) awk(p parsed) {
 			c.v.full("gawk opens a connection for names under /inet")
 		}
 	}
-	if strings.Contains(text, "ENVIRON") {
-		c.j.read(literal("/proc/self/environ"), c.s, c.v)
-	}
 }
 
 // awkProgram returns why a program is not proven to only read and print, or

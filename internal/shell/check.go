@@ -39,8 +39,6 @@ func (c *call) check(name string, p parsed) {
 		c.tac(p)
 	case "lsof":
 		c.lsof(p)
-	case "environ":
-		c.j.read(literal("/proc/self/environ"), c.s, c.v)
 	case "noat":
 		c.noAt(p)
 	case "gofmt":
@@ -229,14 +227,11 @@ func (c *call) lsof(p parsed) {
 	}
 }
 
-// jq can read modules and the environment.
+// jq can read modules.
 func (c *call) jq(p parsed) {
 	for _, w := range p.operands[:min(1, len(p.operands))] {
 		if !w.known || strings.Contains(w.text, "import") || strings.Contains(w.text, "include") {
 			c.j.read(word{}, c.s, c.v)
-		}
-		if !w.known || strings.Contains(strings.ToLower(w.text), "env") {
-			c.j.read(literal("/proc/self/environ"), c.s, c.v)
 		}
 	}
 }

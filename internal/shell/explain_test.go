@@ -102,7 +102,7 @@ func TestEffects(t *testing.T) {
 		{"find src -exec cat {} +", []tool.Effect{read("/srv/repo/src")}},
 		{"diff <(sort a) b", []tool.Effect{read("/srv/repo/b"), read("/srv/repo/a")}},
 		{"git diff /etc/a /etc/b", []tool.Effect{read("/srv/repo"), read("/etc/a"), read("/etc/b")}},
-		{"env", []tool.Effect{read("/proc/self/environ")}},
+		{"env", nil}, // its own environment, which is made from a list,
 		{"sort -o out in", []tool.Effect{write("/srv/repo/out"), read("/srv/repo/in")}},
 		{"ls > out 2>/dev/null", []tool.Effect{write("/srv/repo/out"), read("/srv/repo")}},
 		{"cp a b", []tool.Effect{write("/srv/repo/b"), read("/srv/repo/a")}},

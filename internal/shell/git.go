@@ -3,8 +3,6 @@ package shell
 import (
 	"slices"
 	"strings"
-
-	"github.com/inspan/inspan/tool"
 )
 
 // git judges a git command. What it proves rests on the configuration of the
@@ -141,7 +139,6 @@ func (c *call) gitCheck(check string, p parsed) {
 			c.v.full("git apply changes files")
 		}
 	case "add":
-		c.v.add(tool.Effect{Kind: tool.Write, Path: c.j.at.Root + "/.git"})
 		c.v.join(verdict{class: Workspace, why: "git add writes the index"})
 	default:
 		c.v.full("this form of git is not judged")

@@ -2,6 +2,7 @@ package shell
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -62,4 +63,40 @@ func (c *call) hosts(bare bool) string {
 		}
 	}
 	return "*"
+}
+
+// registry lists the hosts that a package manager fetches from when its words
+// say that it does. It is a service to whoever decides; nothing is proven by it.
+func (c *call) registry() []string {
+	verb := ""
+	for _, w := range c.args {
+		if w.known && !strings.HasPrefix(w.text, "-") {
+			verb = w.text
+			break
+		}
+	}
+	for _, r := range []struct{ programs, verbs, hosts string }{
+		{"npm pnpm yarn bun npx bunx pnpx", "install i add ci update upgrade dlx exec create init audit outdated view info", "registry.npmjs.org"},
+		{"yarn pnpm bun", "", "registry.npmjs.org"},
+		{"npx bunx pnpx", "*", "registry.npmjs.org"},
+		{"pip pip3 pipx uv poetry", "install download add sync update lock", "pypi.org files.pythonhosted.org"},
+		{"go", "get mod install", "proxy.golang.org sum.golang.org"},
+		{"cargo", "add install update fetch publish", "index.crates.io static.crates.io crates.io"},
+		{"gem bundle", "install update add", "rubygems.org index.rubygems.org"},
+		{"composer", "install update require", "repo.packagist.org"},
+		{"mvn gradle", "*", "repo.maven.apache.org repo1.maven.org plugins.gradle.org"},
+		{"dotnet", "restore add build", "api.nuget.org"},
+		{"docker podman", "pull push build run compose login", "*"},
+		{"apt apt-get dnf yum apk brew pacman", "install update upgrade", "*"},
+		{"terraform tofu", "init plan apply", "*"},
+		{"kubectl helm aws gcloud az", "*", "*"},
+	} {
+		if !slices.Contains(strings.Fields(r.programs), c.name) {
+			continue
+		}
+		if r.verbs == "*" || slices.Contains(strings.Fields(r.verbs), verb) || r.verbs == "" && len(c.args) == 0 {
+			return strings.Fields(r.hosts)
+		}
+	}
+	return nil
 }

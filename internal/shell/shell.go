@@ -7,6 +7,7 @@
 //
 //   - bash itself, started without start-up files, without functions and
 //     aliases from outside, and with CDPATH, BASH_ENV and PS4 unset;
+//   - an environment without secrets, as programs may print it;
 //   - a PATH of system folders that the user can't write;
 //   - no terminal, so that nothing starts a pager or an editor;
 //   - where [Plan.Git] is set, what that field says.
@@ -76,6 +77,26 @@ type Segment struct {
 	// the program runs whatever it is told, or the redirects or variables of
 	// this segment do more than its words say.
 	Prefix []string
+	// Exact says that Argv is all there is to the segment, so that a rule may
+	// name all of it.
+	Exact bool
+}
+
+// Calls lists the effects in the order of the segments, each segment's
+// Execute before what else it does; see [tool.Effect].
+func (p Plan) Calls() []tool.Effect {
+	classes := map[Class]tool.Class{Read: tool.ProvenRead, Workspace: tool.ProvenInside}
+	var out []tool.Effect
+	for _, s := range p.Segments {
+		words := &tool.Words{Argv: s.Argv, Prefix: s.Prefix, Exact: s.Exact}
+		out = append(out, tool.Effect{Kind: tool.Execute, Text: s.Text, Class: classes[s.Class], Words: words})
+		for _, e := range s.Effects {
+			if e.Kind != tool.Execute {
+				out = append(out, e)
+			}
+		}
+	}
+	return out
 }
 
 const (

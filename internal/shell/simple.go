@@ -39,7 +39,32 @@ func (j *judge) simple(st *syntax.Stmt, cmd *syntax.CallExpr, s scope) flow {
 		reads = literal && text == "read"
 	}
 	j.assignments(cmd.Assigns, s, &v, reads)
-	return j.run(at, j.expand(cmd.Args, s), s, v)
+	words := j.expand(cmd.Args, s)
+	out := j.run(at, words, s, v)
+	if len(words) > 0 && words[0].known {
+		j.fed(words[0].text, st.Redirs, s)
+	}
+	return out
+}
+
+// fed looks into what a shell is given to read, so that rules can see it. The
+// shell itself is not proven.
+func (j *judge) fed(name string, redirs []*syntax.Redirect, s scope) {
+	if name, _ = program(name); !slices.Contains([]string{"sh", "dash", "bash", "zsh", "ksh", "ash"}, name) {
+		return
+	}
+	for _, r := range redirs {
+		text := r.Hdoc
+		if r.Op == syntax.WordHdoc {
+			text = r.Word
+		}
+		if text == nil {
+			continue
+		}
+		if w := j.resolveWord(text, s); w.known {
+			j.script(w.text, s.deeper(), dialects{bash: true})
+		}
+	}
 }
 
 // run judges resolved words as a command and writes its segment.
@@ -149,6 +174,9 @@ func (c *call) external() {
 func (c *call) unknown() {
 	if c.dials() {
 		return
+	}
+	for _, host := range c.registry() {
+		c.v.network(host)
 	}
 	c.v.full("what " + c.name + " does is not known to be harmless")
 }

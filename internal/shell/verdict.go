@@ -60,7 +60,7 @@ func (j *judge) settle(at int, v verdict, prefix []string) {
 		seg.Effects = append([]tool.Effect{{Kind: tool.Execute, Text: seg.Text}}, v.effects...)
 	}
 	if !v.noRule {
-		seg.Prefix = prefix
+		seg.Prefix, seg.Exact = prefix, seg.Argv != nil
 	}
 }
 

@@ -55,7 +55,13 @@ func (c *call) wrapper() bool {
 // guess looks for the command inside a wrapper that is not proven anyway, so
 // that rules can see it.
 func (c *call) guess() {
-	for i, w := range c.args {
+	takes := map[string]string{"sudo": "-u -g -h -p -C -T -r -t -U -D -R", "doas": "-u -C", "runuser": "-u -g", "strace": "-o -e -p -s -u", "flock": "-w -E", "chrt": "-T -P -D", "watch": "-n"}
+	for i := 0; i < len(c.args); i++ {
+		w := c.args[i]
+		if w.known && strings.HasPrefix(w.text, "-") && slices.Contains(strings.Fields(takes[c.name]), w.text) {
+			i++ // with its value
+			continue
+		}
 		if w.known && !strings.HasPrefix(w.text, "-") && !strings.Contains(w.text, "=") {
 			c.under(c.args[i:])
 			return
@@ -135,9 +141,6 @@ func (c *call) env() {
 			c.v.full("setting " + name + " can change what programs do")
 		}
 		args = args[1:]
-	}
-	if len(args) == 0 && !c.s.bare {
-		c.j.read(literal("/proc/self/environ"), c.s, c.v)
 	}
 	c.under(args)
 }

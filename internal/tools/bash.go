@@ -30,13 +30,20 @@ type bashArgs struct {
 	// Standard input is empty by default: left open, grep, rg and cat without
 	// a file would wait for it until they are moved to the background.
 	Interactive bool `json:"interactive,omitempty" jsonschema:"keep standard input open, so that the command can be fed with the jobs tool once it is a job"`
+	// What goes beyond the sandbox is asked for in the call, so that a person
+	// decides on it before anything runs.
+	Network []string `json:"network,omitempty" jsonschema:"hosts the command must reach, such as registry.npmjs.org; needs approval"`
+	Outside bool     `json:"outside,omitempty" jsonschema:"run outside of the sandbox, if it can't work inside; needs approval"`
 }
 
 func bash(sh *Shell) tool.Tool {
 	t := tool.New("bash", bashDoc, sh.runBash)
-	t.Effects = func(_ context.Context, c *tool.Call) ([]tool.Effect, error) {
+	t.Effects = func(ctx context.Context, c *tool.Call) ([]tool.Effect, error) {
 		in, err := tool.Args[bashArgs](c)
-		return []tool.Effect{{Kind: tool.Execute, Text: in.Command}}, err
+		if err != nil {
+			return nil, err
+		}
+		return sh.plan(ctx, c, in).effects, nil
 	}
 	return t
 }
@@ -53,7 +60,7 @@ func (sh *Shell) runBash(ctx context.Context, c *tool.Call, in bashArgs) (tool.R
 	if r, err := needDir(ctx, c); err != nil {
 		return r, err
 	}
-	j, err := sh.start(c, in.Command, in.Background || in.Interactive)
+	j, err := sh.start(ctx, c, in)
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -169,8 +176,30 @@ func (j *job) result() string {
 	if !whole {
 		text += j.end.where() + "\n"
 	}
-	return text + j.end.outcome()
+	for _, r := range j.end.refused {
+		text += "[the sandbox " + r + "]\n"
+	}
+	return text + j.end.outcome() + j.advice(text)
 }
+
+// advice tells how to go on where the walls may be why a command failed. Without
+// it a model tries tricks.
+func (j *job) advice(text string) string {
+	if j.end.code == 0 || j.box.Level == tool.BoxNone || j.box.Level == tool.BoxDefault {
+		return ""
+	}
+	for _, sign := range []string{
+		"Permission denied", "Read-only file system", "Operation not permitted", "EROFS", "EACCES", "EPERM", "Device or resource busy", "Address family not supported",
+		"Could not resolve host", "Temporary failure in name resolution", "EAI_AGAIN", "ENOTFOUND", "no such host", "Network is unreachable", "network is unreachable", "Connection refused", "dial tcp", "403 Forbidden",
+	} {
+		if strings.Contains(text, sign) {
+			return "\n" + adviceText
+		}
+	}
+	return ""
+}
+
+const adviceText = "[it ran in a sandbox that writes only below the workspace and reaches no network; if that is why it failed, make the call again with network (the hosts it needs) or outside, and a person decides]"
 
 func (e ending) outcome() string {
 	if e.err != nil {

@@ -26,3 +26,22 @@ func openBlob(ctx context.Context, c *tool.Call, name string) (io.ReadCloser, er
 	}
 	return r, err
 }
+
+// storeOf is where the output of commands is kept: without its secrets.
+func storeOf(env tool.Env) tool.Blobs {
+	if env.Blobs == nil || env.Clean == nil {
+		return env.Blobs
+	}
+	return cleanBlobs{env.Blobs, env.Clean}
+}
+
+// cleanBlobs cleans what it stores.
+type cleanBlobs struct {
+	tool.Blobs
+	clean func(io.Reader) io.Reader
+}
+
+// Put implements [tool.Blobs].
+func (b cleanBlobs) Put(ctx context.Context, r io.Reader) (string, error) {
+	return b.Blobs.Put(ctx, b.clean(r))
+}

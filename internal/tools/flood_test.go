@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 // much memory it took at most.
 func flood(n string) {
 	var stored int64
-	env, err := sandbox.Local(os.TempDir(), nullBlobs{&stored})
+	env, err := sandbox.Local(os.TempDir(), nullBlobs{&stored}, sandbox.Options{})
 	if err != nil {
 		panic(err)
 	}
@@ -69,7 +69,7 @@ func flood(n string) {
 // end of what the model is shown.
 func runFlood(t testing.TB, n int64) (peak int, stored int64, shown int, end string) {
 	t.Helper()
-	env, err := sandbox.Local(t.TempDir(), nil)
+	env, err := sandbox.Local(t.TempDir(), nil, sandbox.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,6 +33,8 @@ type Shell struct {
 	// Hard is the longest timeout a command can ask for. Zero means ten
 	// minutes.
 	Hard time.Duration
+	// Home is the user's home folder, where ~ leads; may be empty.
+	Home string
 
 	mu     sync.Mutex
 	env    []string // nil: the default one
@@ -85,6 +87,8 @@ func (sh *Shell) Close() {
 type job struct {
 	id      string // empty in the foreground
 	command string
+	box     tool.Box
+	git     bool // it reads the repository with git
 	started time.Time
 	cancel  context.CancelFunc // ends the process group
 	out     *capture
@@ -105,22 +109,24 @@ type ending struct {
 	blob     string // holds the output if it was long
 	complete bool   // the blob holds all of it
 	blobErr  error
+	refused  []string // by the walls around it
 }
 
 var errClosed = errors.New("the session is closing")
 
 // start starts a command. The job does not end with ctx of the call: whoever
 // waits for it decides that.
-func (sh *Shell) start(c *tool.Call, command string, open bool) (*job, error) {
+func (sh *Shell) start(calling context.Context, c *tool.Call, in bashArgs) (*job, error) {
 	if c.Env.Procs == nil {
 		return nil, errors.New("commands cannot be run in this session")
 	}
+	plan := sh.plan(calling, c, in)
 	ctx, cancel := context.WithCancel(context.Background())
 	j := &job{
-		command: command, started: time.Now(), cancel: cancel, done: make(chan struct{}),
-		out: &capture{blobs: c.Env.Blobs}, report: &shellReport{},
+		command: in.Command, box: plan.box(c, in), git: plan.git, started: time.Now(), cancel: cancel, done: make(chan struct{}),
+		out: &capture{blobs: storeOf(c.Env)}, report: &shellReport{},
 	}
-	if open {
+	if in.Background || in.Interactive {
 		j.input = newFeeder()
 	}
 	sh.mu.Lock()
@@ -129,7 +135,11 @@ func (sh *Shell) start(c *tool.Call, command string, open bool) (*job, error) {
 		cancel()
 		return nil, errClosed
 	}
-	p, err := launch(ctx, c, j, sh.env)
+	env := sh.env
+	if j.box.Level == tool.BoxRead {
+		env = readEnvironment(env, c.Env.Root)
+	}
+	p, err := launch(ctx, c, j, env)
 	if err != nil {
 		cancel()
 		return nil, err
@@ -144,14 +154,18 @@ func (sh *Shell) start(c *tool.Call, command string, open bool) (*job, error) {
 
 // launch starts bash, or sh where there is no bash.
 func launch(ctx context.Context, c *tool.Call, j *job, env []string) (tool.Process, error) {
-	command := tool.Command{Dir: c.Cwd, Env: env, Output: j.out, Report: j.report}
+	command := tool.Command{Dir: c.Cwd, Env: env, Output: j.out, Report: j.report, Box: j.box}
 	if j.input != nil {
 		command.Stdin = j.input
 	}
-	command.Args = []string{"bash", "--noprofile", "--norc", "-c", bashScript, "bash", j.command}
+	before := ""
+	if j.git {
+		before = gitScript
+	}
+	command.Args = []string{"bash", "--noprofile", "--norc", "-c", before + bashScript, "bash", j.command}
 	p, err := c.Env.Procs.Start(ctx, command)
 	if errors.Is(err, fs.ErrNotExist) {
-		command.Args = []string{"sh", "-c", shScript, "sh", j.command}
+		command.Args = []string{"sh", "-c", before + shScript, "sh", j.command}
 		p, err = c.Env.Procs.Start(ctx, command)
 	}
 	return p, err
@@ -169,6 +183,9 @@ func (sh *Shell) see(j *job, ctx context.Context, p tool.Process) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	delete(sh.active, j)
+	if r, ok := p.(tool.Refuser); ok {
+		j.end.refused = r.Refused()
+	}
 	if l, ok := p.(tool.Leaver); !ok || l.Left() {
 		sh.ended = append(sh.ended, p)
 	}
@@ -273,11 +290,16 @@ func (r *shellReport) parse() (cwd string, env []string, ok bool) {
 // ownVariable reports whether a variable belongs to one shell only.
 func ownVariable(name string) bool {
 	switch name {
-	case "_", "PWD", "SHLVL", "INSPAN_CALL":
+	case "_", "PWD", "SHLVL", "INSPAN_CALL", "GIT_OPTIONAL_LOCKS", "GIT_CONFIG_COUNT":
 		return true
 	}
-	return strings.HasPrefix(name, "__inspan")
+	return strings.HasPrefix(name, "__inspan") || strings.HasPrefix(name, "GIT_CONFIG_KEY_") || strings.HasPrefix(name, "GIT_CONFIG_VALUE_")
 }
+
+// gitScript keeps git from changing and from running anything while it reads:
+// no refreshed index, no hooks, no monitor, no look into submodules.
+const gitScript = `export GIT_OPTIONAL_LOCKS=0 GIT_CONFIG_COUNT=3 GIT_CONFIG_KEY_0=core.fsmonitor GIT_CONFIG_VALUE_0=false ` +
+	`GIT_CONFIG_KEY_1=core.hooksPath GIT_CONFIG_VALUE_1=/dev/null GIT_CONFIG_KEY_2=diff.ignoreSubmodules GIT_CONFIG_VALUE_2=all; `
 
 // bashScript runs the command in $1 and reports where it ended, and what it
 // exports, whether it comes to its end, exits or fails. The report's

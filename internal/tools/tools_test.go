@@ -56,6 +56,7 @@ type session struct {
 	t     testing.TB
 	env   tool.Env
 	cwd   string
+	mode  string
 	seen  map[string]string
 	shell *tools.Shell
 	tools map[string]tool.Tool
@@ -63,7 +64,7 @@ type session struct {
 
 func newSession(t testing.TB) *session {
 	t.Helper()
-	env, err := sandbox.Local(t.TempDir(), &memBlobs{blobs: map[string][]byte{}})
+	env, err := sandbox.Local(t.TempDir(), &memBlobs{blobs: map[string][]byte{}}, sandbox.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +94,7 @@ func (s *session) call(name string, a args) (tool.Tool, *tool.Call) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return tl, &tool.Call{Name: name, Args: checked, Env: s.env, Cwd: s.cwd, Seen: s.seen, Progress: func(string) {}}
+	return tl, &tool.Call{Name: name, Args: checked, Env: s.env, Cwd: s.cwd, Mode: s.mode, Seen: s.seen, Progress: func(string) {}}
 }
 
 func (s *session) try(ctx context.Context, name string, a args) (tool.Result, error) {
@@ -202,6 +203,7 @@ func TestGolden(t *testing.T) {
 		{"bash", `{"cmd":"cat","background":true}`, "[still running as job 1;"},
 		{"bash", `{"command":"echo hi","interactive":true}`, "hi\n"},
 		{"bash", `{"command":"echo x","timeout":"5"}`, "x\n[exit code 0]"},
+		{"bash", `{"command":"echo y","network":"example.com","outside":true}`, "y\n[exit code 0]"},
 		{"jobs", `{"action":"list"}`, "job 1: running"},
 		{"jobs", `{"action":"feed","id":1,"input":"ping\n"}`, "sent 5 bytes to job 1"},
 		{"jobs", `{"action":"read","job_id":"1"}`, "[job 1 running"},
@@ -249,7 +251,7 @@ func TestSchemas(t *testing.T) {
 		"list_files":   {nil, []string{"path", "depth"}},
 		"find_files":   {[]string{"pattern"}, []string{"path"}},
 		"search_files": {[]string{"pattern"}, []string{"path", "glob", "ignore_case", "context", "max"}},
-		"bash":         {[]string{"command"}, []string{"timeout", "background", "interactive"}},
+		"bash":         {[]string{"command"}, []string{"timeout", "background", "interactive", "network", "outside"}},
 		"jobs":         {[]string{"action"}, []string{"id", "input"}},
 	}
 	list := tools.Core(&tools.Shell{}, "")
@@ -359,12 +361,27 @@ func TestEffects(t *testing.T) {
 		{"find_files", args{"pattern": "*"}, []tool.Effect{{Kind: tool.Read, Path: s.path("real")}}},
 		{"find_files", args{"pattern": "/etc/*.conf"}, []tool.Effect{{Kind: tool.Read, Path: "/etc"}}},
 		{"search_files", args{"pattern": "x", "path": ".."}, []tool.Effect{{Kind: tool.Read, Path: s.env.Root}}},
-		{"bash", args{"command": "rm -rf x"}, []tool.Effect{{Kind: tool.Execute, Text: "rm -rf x"}}},
+		{"bash", args{"command": "rm -rf x"}, []tool.Effect{{Kind: tool.Execute, Text: "rm -rf x"}, {Kind: tool.Write, Path: s.path("real/x")}}},
+		{"bash", args{"command": "cat ../link/f"}, []tool.Effect{
+			{Kind: tool.Execute, Text: "cat ../link/f", Class: tool.ProvenRead}, {Kind: tool.Read, Path: s.path("link/f")}, {Kind: tool.Read, Path: s.path("real/f")},
+		}},
+		{"bash", args{"command": "mkdir d && ls", "network": []any{"example.com"}, "outside": true}, []tool.Effect{
+			{Kind: tool.Execute, Text: "mkdir d", Class: tool.ProvenInside},
+			{Kind: tool.Write, Path: s.path("real/d")},
+			{Kind: tool.Execute, Text: "ls", Class: tool.ProvenRead},
+			{Kind: tool.Read, Path: s.path("real")},
+			{Kind: tool.Network, Text: "example.com"},
+			{Kind: tool.External, Text: "run it outside of the sandbox"},
+		}},
 		{"jobs", args{"action": "list"}, nil},
 		{"jobs", args{"action": "kill", "id": "1"}, nil},
 		{"jobs", args{"action": "feed", "id": "1", "input": "y\n"}, []tool.Effect{{Kind: tool.Execute, Text: "y\n"}}},
 	} {
-		if got := s.effects(tt.tool, tt.args); !slices.Equal(got, tt.want) || got == nil {
+		got := s.effects(tt.tool, tt.args)
+		for i := range got {
+			got[i].Words = nil // the shell's own tests look at them
+		}
+		if !slices.Equal(got, tt.want) || got == nil {
 			t.Errorf("%s %v: %+v, want %+v", tt.tool, tt.args, got, tt.want)
 		}
 	}

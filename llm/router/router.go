@@ -192,8 +192,7 @@ func (m *Model) prepare() {
 			m.health = new(Health)
 		}
 		if m.broken = m.Check(); m.broken == nil {
-			private, _ := custom(m.Private) // Check has seen the error
-			m.secrets.patterns = append(builtIn(), private...)
+			m.secrets.patterns, _ = custom(m.Private) // Check has seen the error
 		}
 	})
 }

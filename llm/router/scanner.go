@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/inspan/inspan/internal/secret"
 	"github.com/inspan/inspan/llm"
 )
 
@@ -17,6 +18,7 @@ const sessions = 64
 // it has read, one on top of the other, so that a conversation that has only
 // grown is read only where it is new, and one that was changed from there on.
 type scanner struct {
+	shapes   secret.Finder
 	patterns []pattern
 
 	mu    sync.Mutex
@@ -101,10 +103,11 @@ func (s *scanner) search(req llm.Request, i int) string {
 		if found := s.match(text); found != "" {
 			return found
 		}
-		if !isJSON || !strings.Contains(text, `\`) {
+		if !isJSON {
 			continue
 		}
-		// Written as JSON, a secret may look different.
+		// Written as JSON, a secret may look different, and a key that is cut
+		// off ends only with its string.
 		for d := json.NewDecoder(strings.NewReader(text)); ; {
 			token, err := d.Token()
 			if err != nil {
@@ -121,8 +124,11 @@ func (s *scanner) search(req llm.Request, i int) string {
 }
 
 func (s *scanner) match(text string) string {
+	if found, ok := s.shapes.First(text); ok {
+		return found.What
+	}
 	for _, p := range s.patterns {
-		if p.in(text) {
+		if p.re.MatchString(text) {
 			return p.what
 		}
 	}

@@ -1,0 +1,196 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/internal/config"
+	"github.com/inspan/inspan/internal/places"
+	"github.com/inspan/inspan/internal/policy"
+	"github.com/inspan/inspan/internal/sandbox"
+	"github.com/inspan/inspan/internal/secret"
+	"github.com/inspan/inspan/internal/shell"
+	"github.com/inspan/inspan/internal/tools"
+	"github.com/inspan/inspan/tool"
+)
+
+// env is the machine as the tools of a session see it, with walls where they
+// can be had.
+func (a *App) env(root string, blobs tool.Blobs) (tool.Env, error) {
+	s := a.Config.Sandbox
+	env, err := sandbox.Local(root, blobs, sandbox.Options{
+		Self: a.Self, Map: a.places(root), State: a.StateDir, Default: tool.BoxNone, Environ: s.Environment, Pool: &a.pool,
+		Limits: sandbox.Limits{
+			CPU: time.Duration(s.CPU) * time.Second, Memory: s.Memory << 20, Processes: s.Processes, FileSize: s.FileSize << 20,
+		},
+	})
+	if err == nil && s.Off {
+		env.Walls = tool.Walls{Why: "it is switched off in " + a.ConfigPath}
+	}
+	return env, err
+}
+
+// places is the machine as the judges see it.
+func (a *App) places(root string) places.Map {
+	return places.Map{Root: root, Home: home(), Settings: filepath.Dir(a.ConfigPath), State: []string{a.StateDir}, Open: a.public(root)}.Indexed()
+}
+
+// private lists what no tool of a session reads or changes.
+func (a *App) private() []string { return []string{a.StateDir, filepath.Dir(a.ConfigPath)} }
+
+// public makes the globs of the settings absolute.
+func (a *App) public(root string) []string {
+	var out []string
+	for _, glob := range a.Config.Public {
+		switch {
+		case strings.HasPrefix(glob, "~/"):
+			glob = filepath.Join(home(), glob[2:])
+		case !filepath.IsAbs(glob):
+			glob = filepath.Join(root, glob)
+		}
+		out = append(out, glob)
+	}
+	return out
+}
+
+// home is the user's home folder, empty if there is none.
+func home() string {
+	dir, err := os.UserHomeDir()
+	if err != nil {
+		return ""
+	}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		return real
+	}
+	return dir
+}
+
+// secrets are the values that no session may show: those of variables that are
+// called like secrets, and the keys that commands have printed.
+func (a *App) secrets() map[string]string {
+	out := map[string]string{}
+	for _, kv := range os.Environ() {
+		name, value, _ := strings.Cut(kv, "=")
+		if _, err := os.Lstat(value); secret.Named(name) && err != nil { // PWD and SSH_AUTH_SOCK are no secrets
+			out[name] = value
+		}
+	}
+	for _, p := range a.Config.Providers {
+		if p.KeyEnv != "" {
+			out[p.KeyEnv] = os.Getenv(p.KeyEnv)
+		}
+	}
+	a.printed.Range(func(name, key any) bool {
+		out[name.(string)], _ = key.(string)
+		return true
+	})
+	return out
+}
+
+// rules gathers the rules of all scopes for a workspace.
+func (a *App) rules(root string, o Options) ([]inspan.Rule, error) {
+	project, err := config.LoadProject(root)
+	if err != nil {
+		return nil, configError{err}
+	}
+	var out []inspan.Rule
+	add := func(action tool.Action, texts []string, scope string) {
+		for _, text := range texts {
+			out = append(out, inspan.Rule{Action: action, Text: text, Scope: scope})
+		}
+	}
+	org, user := a.organisation, a.Config
+	for _, list := range []struct {
+		scope            string
+		deny, ask, allow []string
+	}{
+		{"organisation", org.Deny, org.Ask, org.Allow},
+		{"user", user.Deny, user.Ask, user.Allow},
+		{"project", project.Deny, project.Ask, nil},
+		{"command line", o.Deny, o.Ask, o.Allow},
+	} {
+		add(tool.Deny, list.deny, list.scope)
+		add(tool.Ask, list.ask, list.scope)
+		add(tool.Allow, list.allow, list.scope)
+	}
+	return out, nil
+}
+
+// judges are those beside the policy.
+func (a *App) judges() []tool.Judge {
+	if len(a.organisation.Modes) == 0 {
+		return nil
+	}
+	return []tool.Judge{tool.JudgeFunc(a.modeAllowed)}
+}
+
+// modeAllowed denies everything in a mode that the organisation does not want.
+func (a *App) modeAllowed(_ context.Context, c *tool.Call, _ []tool.Effect) (tool.Verdict, error) {
+	if slices.Contains(a.organisation.Modes, c.Mode) {
+		return tool.Verdict{}, nil
+	}
+	return tool.Verdict{Action: tool.Deny, By: "organisation", Reason: fmt.Sprintf("mode %s may not be used here; %s may", c.Mode, strings.Join(a.organisation.Modes, ", "))}, nil
+}
+
+// Explained is what would become of a command line.
+type Explained struct {
+	Root     string
+	Mode     string
+	Plan     shell.Plan
+	Verdict  tool.Verdict
+	Findings []policy.Finding
+	Rules    []string // the narrowest that would allow what asks; empty: nothing asks, or it can only be allowed once
+}
+
+// Explain tells what would become of a command line in a workspace, in a mode;
+// empty means the one new sessions start with. Nothing is run.
+func (a *App) Explain(ctx context.Context, root, mode, command string) (Explained, error) {
+	env, err := a.env(root, nil)
+	if err != nil {
+		return Explained{}, err
+	}
+	out := Explained{Root: env.Root, Mode: cmp.Or(mode, a.Config.Mode, policy.ModeAsk)}
+	out.Plan = shell.Explain(command, shell.Place{Root: env.Root, Cwd: env.Root, Home: home()})
+	rules, err := a.rules(env.Root, Options{})
+	if err != nil {
+		return Explained{}, err
+	}
+	p := policy.Policy{Map: a.places(env.Root)}
+	for _, r := range rules {
+		rule, err := policy.ParseRule(r.Action, r.Text, r.Scope)
+		if err != nil {
+			return Explained{}, configError{err}
+		}
+		p.Rules = append(p.Rules, rule)
+	}
+	args, err := json.Marshal(map[string]string{"command": command})
+	if err != nil {
+		return Explained{}, err
+	}
+	call := &tool.Call{ID: "explain", Name: "bash", Args: args, Env: env, Cwd: env.Root, Mode: out.Mode}
+	bash := tools.Core(&tools.Shell{Home: home()}, "")[0]
+	for _, t := range tools.Core(&tools.Shell{Home: home()}, "") {
+		if t.Name == call.Name {
+			bash = t
+		}
+	}
+	effects, err := bash.Effects(ctx, call)
+	if err != nil {
+		return Explained{}, err
+	}
+	out.Findings = p.Findings(call, effects)
+	verdicts := []tool.Verdict{}
+	for _, f := range out.Findings {
+		verdicts = append(verdicts, f.Verdict)
+	}
+	out.Verdict, out.Rules = policy.Combine(verdicts), policy.Proposals(out.Findings)
+	return out, nil
+}

@@ -1,0 +1,139 @@
+package netguard
+
+import (
+	"crypto/tls"
+	"fmt"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// maxRedirects is how many redirects a request may follow.
+const maxRedirects = 5
+
+// maxHeader bounds the header of an answer, in bytes.
+const maxHeader = 256 << 10
+
+// Client returns a client whose every request is held to the rules of the
+// package. It sends requests to the host of their address and to no other, so
+// [http.Request.Host] is ignored. It follows at most 5 redirects; none leads
+// from https to http. When one leaves the scheme, host and port of the first
+// request, only harmless headers go along, from then on, and a request with a
+// body stops. Gzip is undone, other encodings are errors. A body over MaxBytes
+// is read up to there and then fails with [ErrTooLarge].
+func (g *Guard) Client() *http.Client {
+	return &http.Client{
+		Timeout:       g.timeout(),
+		CheckRedirect: follow,
+		Transport: &transport{guard: g, next: &http.Transport{
+			DialContext:            g.DialContext,
+			DisableKeepAlives:      true, // a connection used again would skip the checks
+			DisableCompression:     true, // undone in body.go, where both sizes are counted
+			MaxResponseHeaderBytes: maxHeader,
+			TLSClientConfig:        &tls.Config{RootCAs: g.RootCAs, MinVersion: tls.VersionTLS12},
+		}},
+	}
+}
+
+// transport checks each request and bounds each answer.
+type transport struct {
+	guard *Guard
+	next  http.RoundTripper
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	u, err := Check(req.URL.String())
+	if err != nil {
+		if req.Body != nil {
+			req.Body.Close()
+		}
+		return nil, err
+	}
+	req = req.Clone(req.Context())
+	req.URL, req.Host = u, u.Host
+	req.Header.Set("Accept-Encoding", "gzip")
+	if req.Method == http.MethodHead || req.Header.Get("Range") != "" {
+		req.Header.Set("Accept-Encoding", "identity")
+	}
+	resp, err := t.next.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.guard.bound(resp, u.Hostname()); err != nil {
+		resp.Body.Close()
+		return nil, err
+	}
+	return resp, nil
+}
+
+// checkType holds an answer to the types that are wanted. A redirect has
+// nothing to show, and neither has an empty answer.
+func (g *Guard) checkType(resp *http.Response, host string) error {
+	redirect := resp.StatusCode >= 300 && resp.StatusCode < 400
+	if len(g.Types) == 0 || redirect || resp.ContentLength == 0 {
+		return nil
+	}
+	said := resp.Header.Get("Content-Type")
+	got, _, err := mime.ParseMediaType(said)
+	if err != nil {
+		got = "application/octet-stream"
+	}
+	group, _, _ := strings.Cut(got, "/")
+	if slices.Contains(g.Types, got) || slices.Contains(g.Types, group+"/*") || slices.Contains(g.Types, "*/*") {
+		return nil
+	}
+	return fmt.Errorf("host %q answered with content type %q; wanted is one of %s", host, said, strings.Join(g.Types, ", "))
+}
+
+// follow implements [http.Client.CheckRedirect]. Allow and the addresses are
+// asked about when the new connection is made.
+func follow(req *http.Request, via []*http.Request) error {
+	from := via[len(via)-1].URL
+	if len(via) > maxRedirects {
+		return fmt.Errorf("host %q: more than %d redirects", from.Hostname(), maxRedirects)
+	}
+	u, err := Check(req.URL.String())
+	if err != nil {
+		return fmt.Errorf("host %q redirects to a bad place: %w", from.Hostname(), err)
+	}
+	if from.Scheme == "https" && u.Scheme != "https" {
+		return fmt.Errorf("host %q redirects from https to http, which is not followed", from.Hostname())
+	}
+	req.URL = u
+	first := origin(via[0].URL)
+	same := func(r *http.Request) bool { return origin(r.URL) == first }
+	if same(req) && !slices.ContainsFunc(via, func(r *http.Request) bool { return !same(r) }) {
+		return nil
+	}
+	if req.Body != nil {
+		return fmt.Errorf("host %q redirects a request with a body to %q, which is not followed", from.Hostname(), u.Hostname())
+	}
+	for name := range req.Header {
+		if !harmless(name) {
+			req.Header.Del(name)
+		}
+	}
+	return nil
+}
+
+// origin names the scheme, host and port of an address.
+func origin(u *url.URL) string {
+	host, err := canonical(u.Hostname())
+	if err != nil {
+		host = u.Host
+	}
+	return fmt.Sprintf("%s://%s:%d", u.Scheme, host, portOf(u))
+}
+
+// harmless reports whether a header may go to a host that it was not meant for.
+// Keys come under many names, so the list is of what is known to hold none.
+func harmless(header string) bool {
+	switch header {
+	case "Accept", "Accept-Language", "User-Agent", "Range":
+		return true
+	}
+	return false
+}

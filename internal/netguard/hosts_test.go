@@ -1,0 +1,67 @@
+package netguard_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/inspan/inspan/internal/netguard"
+)
+
+func TestHostsMatch(t *testing.T) {
+	for _, tt := range []struct {
+		pattern string
+		yes, no string // hosts, or HOST#PORT; without, the port is 443
+	}{
+		{"example.com", "example.com EXAMPLE.com example.com. example.com#22", "www.example.com notexample.com example.com.evil.test example.co example.com.. com xexample.com example.com%00 192.0.2.1"},
+		{"Example.COM.", "example.com", "www.example.com"},
+		{"example.com:443", "example.com example.com#443", "example.com#80 example.com#4430"},
+		{"*.example.com", "www.example.com a.b.example.com WWW.Example.Com.", "example.com notexample.com www-example.com www.example.com.evil.test .example.com"},
+		{"*.example.com:8080", "www.example.com#8080", "www.example.com example.com#8080"},
+		{"*", "example.com localhost 8.8.8.8 ::1 [::1]", "exam_ple.com! 127.1 0x7f.0.0.1 a..b"},
+		{"*:443", "example.com", "example.com#80"},
+		{"8.8.8.8", "8.8.8.8 ::ffff:8.8.8.8 [::ffff:808:808]", "8.8.8.80 18.8.8.8 8.8.8 8.8.8.8."},
+		{"[2606:4700::1]", "2606:4700::1 [2606:4700::1] 2606:4700:0:0:0:0:0:1 2606:4700::1#1", "2606:4700::2"},
+		{"[2606:4700::1]:8443", "2606:4700::1#8443", "2606:4700::1"},
+		{"xn--exmple-cua.com", "XN--exmple-cua.com", "exämple.com"},
+		{"", "", "example.com ."},
+		{"*.8.8.8", "", "8.8.8.8"},
+		{"*example.com", "", "example.com notexample.com"},
+		{"https://example.com", "", "example.com"},
+		{"example.com:0", "", "example.com example.com#0"},
+	} {
+		hosts := netguard.Hosts{"other.test", tt.pattern}
+		for want, list := range map[bool]string{true: tt.yes, false: tt.no} {
+			for _, item := range strings.Fields(list) {
+				host, port := item, 443
+				if name, text, ok := strings.Cut(item, "#"); ok {
+					host, port = name, map[string]int{"0": 0, "1": 1, "22": 22, "80": 80, "443": 443, "4430": 4430, "8080": 8080, "8443": 8443}[text]
+				}
+				if got := hosts.Match(host, port); got != want {
+					t.Errorf("%q matches %s: %v", tt.pattern, item, got)
+				}
+			}
+		}
+	}
+	if netguard.Hosts(nil).Match("example.com", 443) || (netguard.Hosts{"*.example.com", "example.com"}).Match("example.com\x00.evil.test", 443) ||
+		(netguard.Hosts{"*.example.com"}).Match("evil.test\x00.example.com", 443) {
+		t.Error("a host that nothing names is matched")
+	}
+}
+
+func TestCheckHost(t *testing.T) {
+	for _, good := range []string{"example.com", "*.example.com", "*", "*:8080", "localhost:3000", "8.8.8.8", "[::1]", "[::1]:80", "EXAMPLE.com."} {
+		if err := netguard.CheckHost(good); err != nil {
+			t.Errorf("%s: %v", good, err)
+		}
+	}
+	for bad, want := range map[string]string{
+		"": "empty", "https://example.com": "", "example.com/path": "scheme or a path", "*example.com": "first part", "a.*.com": "first part",
+		"*.*.com": "first part", "example.com:": "port", "example.com:0": "port", "example.com:99999": "port", "::1": "brackets", "fe80::2:80": "brackets",
+		"127.1": "number", "0x7f000001": "number", "*.1.2.3.4": "*", "[example.com]": "character", "exämple.com": "xn--", "a b.com": "character",
+		"*.": "empty", "[::1": "", "[fe80::1%eth0]": "zone", "user@example.com": "character", "-x.com": "hyphen",
+	} {
+		if err := netguard.CheckHost(bad); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), `"`+bad+`"`) {
+			t.Errorf("%q: %v, want %q in it", bad, err, want)
+		}
+	}
+}

@@ -1,0 +1,186 @@
+package netguard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"sync"
+	"time"
+)
+
+// Proxy is an HTTP proxy for boxed processes: CONNECT, and requests for http
+// addresses in absolute form. It reaches what its guard reaches; a refused host
+// is answered with 403 and a plain text that names the host and the reason.
+// The limits of the guard on bytes and types don't apply, since tunnels are
+// opaque. Its fields are set before Serve.
+type Proxy struct {
+	// Guard decides and dials. Nil means the zero Guard.
+	Guard *Guard
+	// Refused is called for each host refused, from several goroutines at once.
+	// The host is as the process wrote it where it has no canonical form. Nil is
+	// fine.
+	Refused func(host string)
+	// Idle is how long a connection may carry nothing in either direction.
+	// 0 means 5 minutes.
+	Idle time.Duration
+	// MaxConns bounds the connections open at once; more are closed as they
+	// come, so that a box can't use up the files of its host. 0 means 512.
+	MaxConns int
+}
+
+// Serve answers on the listener until ctx is done, which is no error. It closes
+// the listener, cuts what is open and returns when no connection is left.
+func (p *Proxy) Serve(ctx context.Context, l net.Listener) error {
+	var open sync.WaitGroup
+	s := &http.Server{
+		Handler:                      p.handler(&open),
+		ReadHeaderTimeout:            p.idle(),
+		IdleTimeout:                  p.idle(),
+		MaxHeaderBytes:               64 << 10,
+		DisableGeneralOptionsHandler: true,
+		ErrorLog:                     log.New(io.Discard, "", 0), // a box must not write to the terminal
+		BaseContext:                  func(net.Listener) context.Context { return ctx },
+		ConnState: func(_ net.Conn, state http.ConnState) {
+			switch state {
+			case http.StateNew:
+				open.Add(1)
+			case http.StateClosed, http.StateHijacked:
+				open.Done()
+			}
+		},
+	}
+	settle := onDone(ctx, func() { shut(s) })
+	err := s.Serve(&limited{Listener: l, slots: make(chan struct{}, p.maxConns())})
+	settle()
+	shut(s)
+	open.Wait()
+	if ctx.Err() == nil {
+		return fmt.Errorf("serve proxy: %w", err)
+	}
+	return nil
+}
+
+func (p *Proxy) idle() time.Duration {
+	if p.Idle <= 0 {
+		return 5 * time.Minute
+	}
+	return p.Idle
+}
+
+func (p *Proxy) maxConns() int {
+	if p.MaxConns <= 0 {
+		return 512
+	}
+	return p.MaxConns
+}
+
+func (p *Proxy) guard() *Guard {
+	if p.Guard == nil {
+		return &Guard{}
+	}
+	return p.Guard
+}
+
+func (p *Proxy) handler(open *sync.WaitGroup) http.Handler {
+	next := &http.Transport{
+		DisableKeepAlives:      true,
+		DisableCompression:     true,
+		MaxResponseHeaderBytes: maxHeader,
+		DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			conn, err := p.guard().DialContext(ctx, network, addr)
+			if err != nil {
+				return nil, err
+			}
+			return &idleConn{Conn: conn, idle: p.idle()}, nil
+		},
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodConnect {
+			p.connect(w, r, open)
+			return
+		}
+		u, err := Check(r.RequestURI)
+		switch {
+		case err != nil && r.URL.Host != "":
+			p.fail(w, &RefusedError{Host: r.URL.Host, Reason: err.Error()})
+		case err != nil || u.Scheme != "http":
+			http.Error(w, "This is a proxy: it takes CONNECT, and http addresses in full.", http.StatusBadRequest)
+		default:
+			p.forward(w, r, u, next)
+		}
+	})
+}
+
+// forward sends one request on and its answer back.
+func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, u *url.URL, next http.RoundTripper) {
+	rp := &httputil.ReverseProxy{
+		Transport:     next,
+		FlushInterval: -1,
+		ErrorLog:      log.New(io.Discard, "", 0),
+		Rewrite: func(pr *httputil.ProxyRequest) {
+			pr.Out.URL, pr.Out.Host = u, u.Host
+			pr.Out.Header.Del("Upgrade")
+			pr.Out.Header.Del("Connection")
+		},
+		ModifyResponse: func(resp *http.Response) error {
+			if resp.StatusCode == http.StatusSwitchingProtocols {
+				return fmt.Errorf("host %q switches protocols; only CONNECT can carry that", u.Hostname())
+			}
+			return nil
+		},
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) { p.fail(w, err) },
+	}
+	rp.ServeHTTP(w, r)
+}
+
+// connect opens a tunnel.
+func (p *Proxy) connect(w http.ResponseWriter, r *http.Request, open *sync.WaitGroup) {
+	u, err := Check("https://" + r.RequestURI)
+	if err == nil && (u.Port() == "" || u.String() != "https://"+u.Host) {
+		err = errors.New("CONNECT wants HOST:PORT and nothing else")
+	}
+	if err != nil {
+		p.fail(w, &RefusedError{Host: shown(r.RequestURI), Reason: err.Error()})
+		return
+	}
+	up, err := p.guard().DialContext(r.Context(), "tcp", u.Host)
+	if err != nil {
+		p.fail(w, err)
+		return
+	}
+	defer shut(up)
+	open.Add(1) // the server no longer counts a connection that is taken over
+	defer open.Done()
+	down, buffered, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		p.fail(w, fmt.Errorf("take over connection: %w", err))
+		return
+	}
+	defer shut(down)
+	early, _ := buffered.Peek(buffered.Reader.Buffered()) // sent before our answer
+	t := &tunnel{down: down, up: up, idle: p.idle()}
+	t.run(r.Context(), early)
+}
+
+// fail answers with 403 if the host is refused, else with 502.
+func (p *Proxy) fail(w http.ResponseWriter, err error) {
+	var refused *RefusedError
+	if !errors.As(err, &refused) {
+		http.Error(w, err.Error(), http.StatusBadGateway)
+		return
+	}
+	if p.Refused != nil {
+		p.Refused(refused.Host)
+	}
+	text := refused.Error() + "."
+	if refused.Err != nil {
+		text += "\nA person can allow it by adding it to the allowed hosts in the settings."
+	}
+	http.Error(w, text, http.StatusForbidden)
+}

@@ -1,0 +1,124 @@
+package places
+
+import (
+	"path/filepath"
+)
+
+// Known is a sensitive place that is known by its path.
+type Known struct {
+	Path  string
+	Guard Guard
+	Why   string
+}
+
+// Known lists the sensitive places of the machine that are known by their
+// paths, whether they exist or not. What is below them is as sensitive.
+func (m Map) Known() []Known { return append(m.own(), m.elsewhere()...) }
+
+// own is what belongs to inspan itself. No setting opens it.
+func (m Map) own() []Known {
+	var out []Known
+	for _, dir := range m.State {
+		if dir != "" {
+			out = append(out, Known{dir, Secret, "holds the sessions of inspan"})
+		}
+	}
+	if m.Settings != "" {
+		out = append(out, Known{m.Settings, Frozen, "holds the settings of inspan"})
+	}
+	return out
+}
+
+func (m Map) elsewhere() []Known {
+	var out []Known
+	for _, path := range secretSystem() {
+		out = append(out, Known{path, Secret, "holds secrets of the system"})
+	}
+	if m.Home != "" {
+		for _, name := range secretHome() {
+			out = append(out, Known{filepath.Join(m.Home, name), Secret, "holds keys, passwords or private data"})
+		}
+		for _, name := range startup() {
+			out = append(out, Known{filepath.Join(m.Home, name), Frozen, "decides what runs when a shell or a program starts"})
+		}
+	}
+	if m.Root != "" {
+		for _, name := range frozenRoot() {
+			out = append(out, Known{filepath.Join(m.Root, name), Frozen, "can name programs to run"})
+		}
+		for _, name := range guardedNames() {
+			out = append(out, Known{filepath.Join(m.Root, name), Guarded, "names programs that others run"})
+		}
+	}
+	return out
+}
+
+// system lists folders whose content is the same for everybody.
+func system() []string {
+	return []string{
+		"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/proc", "/sys", "/dev", "/nix/store", "/snap", "/var/lib/dpkg", "/var/lib/apt",
+		"/Library/Developer", "/Applications", "/System",
+	}
+}
+
+// Caches lists folders of a home, relative to it, that hold packages that were
+// downloaded: for anybody the same.
+func Caches() []string {
+	return []string{
+		"go/pkg/mod", "sdk", ".cargo/registry", ".cargo/bin", ".rustup", ".npm/_cacache", ".nvm", ".pyenv", ".rbenv", ".sdkman", ".m2/repository", ".gradle/caches", ".cache/go-build",
+		".cache/pip", ".local/lib", ".local/pipx", ".volta", ".bun/install", ".deno", ".asdf", ".local/share/mise", ".conda/pkgs", "miniconda3", "anaconda3", ".nuget/packages", ".gem/ruby", ".local/share/uv",
+	}
+}
+
+func secretSystem() []string {
+	return []string{
+		"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssl/private", "/etc/security/opasswd", "/etc/krb5.keytab",
+		"/etc/ssh/ssh_host_rsa_key", "/etc/ssh/ssh_host_ecdsa_key", "/etc/ssh/ssh_host_ed25519_key", "/etc/ssh/ssh_host_dsa_key", "/etc/NetworkManager/system-connections", "/etc/wireguard",
+		"/etc/openvpn", "/etc/letsencrypt", "/etc/docker/key.json", "/etc/kubernetes", "/etc/rancher",
+		"/run/secrets", "/var/run/secrets", "/run/docker.sock", "/var/run/docker.sock", "/run/containerd", "/proc/kcore", "/proc/kmem", "/proc/keys", "/proc/key-users", "/dev/mem", "/dev/kmem", "/dev/port",
+		"/var/lib/docker", "/var/lib/kubelet", "/var/spool/cron", "/var/mail", "/var/spool/mail",
+	}
+}
+
+func secretHome() []string {
+	return []string{
+		".ssh", ".aws", ".azure", ".gnupg", ".kube", ".oci", ".config/gcloud", ".config/gh", ".config/glab-cli", ".config/hub", ".config/op", ".config/sops", ".config/age", ".config/doctl",
+		".config/heroku", ".config/rclone", ".config/netlify", ".config/stripe", ".config/hcloud", ".config/containers/auth.json", ".config/git/credentials", ".config/pip/pip.conf",
+		".docker/config.json", ".netrc", "_netrc", ".npmrc", ".yarnrc.yml", ".pypirc", ".git-credentials", ".cargo/credentials", ".cargo/credentials.toml", ".gem/credentials", ".bundle/config",
+		".m2/settings.xml", ".m2/settings-security.xml", ".gradle/gradle.properties", ".ivy2/.credentials", ".sbt/credentials", ".nuget/NuGet/NuGet.Config", ".composer/auth.json", ".config/composer/auth.json",
+		".terraform.d", ".terraformrc", ".vault-token", ".pgpass", ".my.cnf", ".mylogin.cnf", ".s3cfg", ".boto", ".fly", ".vercel", ".databrickscfg", ".snowsql", ".dbt/profiles.yml", ".cloudflared", ".wrangler",
+		".password-store", ".local/share/keyrings", ".local/share/kwalletd", ".pki", ".mozilla", ".config/google-chrome", ".config/chromium", ".config/BraveSoftware", ".config/microsoft-edge", ".thunderbird",
+		"Library/Keychains", "Library/Cookies", "Library/Application Support/Google/Chrome", "Library/Application Support/Firefox", "Library/Messages", "Library/Mail",
+		".claude/.credentials.json", ".claude.json", ".codex/auth.json", ".gemini/oauth_creds.json", ".config/github-copilot", ".copilot", ".local/share/opencode/auth.json", ".huggingface", ".cache/huggingface/token", ".kaggle",
+		".electrum", ".bitcoin", ".ethereum", ".config/solana", ".wine", ".config/keepassxc", ".config/Bitwarden", ".config/1Password",
+		".bash_history", ".zsh_history", ".history", ".python_history", ".node_repl_history", ".psql_history", ".mysql_history", ".sqlite_history", ".lesshst", ".local/share/fish/fish_history", ".viminfo",
+	}
+}
+
+// startup lists what runs without being asked for: at login, when a shell or a
+// program starts, or on a timer.
+func startup() []string {
+	return []string{
+		".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".cshrc", ".tcshrc", ".login", ".inputrc",
+		".config/fish", ".config/nushell", ".config/powershell", ".gitconfig", ".config/git", ".gitattributes", ".hgrc", ".config/hg", ".config/jj", ".config/direnv", ".config/autostart", ".config/systemd", ".config/environment.d",
+		".pam_environment", ".xinitrc", ".xprofile", ".xsession", ".xsessionrc", ".vimrc", ".vim", ".config/nvim", ".emacs", ".emacs.d", ".config/emacs", ".nanorc", ".tmux.conf", ".config/tmux", ".screenrc", ".config/alacritty",
+		".config/kitty", ".config/Code", ".vscode", ".vscode-server", ".cursor", ".config/zed", ".curlrc", ".wgetrc", ".gdbinit", ".lldbinit", ".psqlrc", ".irbrc", ".pryrc", ".Rprofile", ".pythonrc", ".condarc", ".cargo/config", ".cargo/config.toml",
+		".config/mise", ".asdfrc", ".npm-global", ".local/bin", "bin", ".config/pip", ".pydistutils.cfg", ".config/yarn", ".yarnrc", ".gemrc", ".Xresources", ".forward", ".procmailrc", ".mailcap", ".config/mimeapps.list",
+		".local/share/applications", ".config/nix", ".config/home-manager", "Library/LaunchAgents", "Library/Preferences", ".claude", ".codex", ".gemini", ".continue", ".aider.conf.yml",
+	}
+}
+
+// frozenRoot lists what in a workspace is never changed by tools: the insides
+// of its repository, and what the project tells inspan.
+func frozenRoot() []string { return []string{".git", ".inspan", ".hg", ".svn", ".jj"} }
+
+// guardedNames lists what in any folder names programs that editors, other
+// agents, git, direnv and shells run by themselves.
+func guardedNames() []string {
+	return []string{
+		".gitmodules", ".mcp.json", ".envrc", ".vscode", ".idea", ".fleet", ".zed", ".devcontainer", ".husky", ".githooks", ".lefthook.yml", "lefthook.yml", ".pre-commit-config.yaml",
+		".claude", ".codex", ".cursor", ".gemini", ".continue", ".windsurf", ".aider.conf.yml", ".opencode", "opencode.json", ".roo", ".cline", ".kiro", ".amazonq",
+		".npmrc", ".yarnrc", ".yarnrc.yml", ".yarn", ".pnpmfile.cjs", ".cargo", ".bashrc", ".bash_profile", ".profile", ".zshrc", ".zshenv", ".zprofile", ".gitconfig", ".vimrc", ".exrc", ".nvimrc", ".nvim.lua", ".lvimrc",
+		".mise.toml", "mise.toml", ".autoenv", ".autoenv.zsh", ".gdbinit", ".lldbinit", ".dir-locals.el", ".emacs", ".tmux.conf", ".inputrc", ".ripgreprc",
+	}
+}

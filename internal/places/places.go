@@ -1,0 +1,179 @@
+// Package places tells what a path of a machine is to an agent: part of the
+// workspace, of the system, or somebody else's; and whether it is so sensitive
+// that rules can't open it. One list serves the judges, the file tools and the
+// walls around processes. It is pure: it looks at no file.
+package places
+
+import (
+	"path/filepath"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/inspan/inspan/tool"
+)
+
+// Guard is how a path is held back beyond what modes and rules say.
+type Guard string
+
+// Guards, from none to the strictest.
+const (
+	Plain   Guard = ""        // not at all
+	Guarded Guard = "guarded" // a change asks in every mode: it names programs that others will run
+	Frozen  Guard = "frozen"  // never changed: it decides what runs at the next login, commit or start of inspan
+	Secret  Guard = "secret"  // neither read nor changed
+)
+
+// Zone says whose a path is.
+type Zone string
+
+// Zones.
+const (
+	Workspace Zone = "workspace" // at or below the root
+	System    Zone = "system"    // anybody on the machine may read it: programs, libraries, documentation, caches of packages
+	Elsewhere Zone = "elsewhere" // all else, such as the user's other files
+)
+
+// Map is a machine as one session sees it. All paths are absolute, clean and
+// without symbolic links; empty ones stand for nothing. Safe for concurrent
+// use while nobody changes it.
+type Map struct {
+	Root     string   // the workspace
+	Home     string   // the user's home folder
+	Settings string   // inspan's own settings: never changed
+	State    []string // what inspan keeps: never read or changed
+	Open     []string // globs over absolute paths: what a person says is not sensitive
+
+	index *index // nil: looked up the slow way
+}
+
+// index holds the known places by their folded paths, and the guarded names.
+type index struct {
+	own, elsewhere map[string]Known
+	guarded        map[string]bool
+}
+
+// Indexed returns a map that answers the same, faster.
+func (m Map) Indexed() Map {
+	ix := &index{own: map[string]Known{}, elsewhere: map[string]Known{}, guarded: map[string]bool{}}
+	for _, list := range []struct {
+		from []Known
+		to   map[string]Known
+	}{{m.own(), ix.own}, {m.elsewhere(), ix.elsewhere}} {
+		for _, k := range list.from {
+			key := fold(k.Path)
+			if old, ok := list.to[key]; !ok || stricter(k.Guard, old.Guard) {
+				list.to[key] = k
+			}
+		}
+	}
+	for _, name := range guardedNames() {
+		ix.guarded[name] = true
+	}
+	m.index = ix
+	return m
+}
+
+// Place is what is known of one path.
+type Place struct {
+	Zone  Zone
+	Guard Guard
+	Why   string // what makes it sensitive, after "it ", such as "holds keys"; empty for Plain
+}
+
+// Of tells what a path is. The path is absolute, clean and resolved; letters
+// are compared without regard to case, as some file systems do.
+func (m Map) Of(path string) Place {
+	p := Place{Zone: m.zone(path)}
+	p.Guard, p.Why = m.guard(path)
+	return p
+}
+
+// Over reports whether a sensitive place that is known by its path lies below
+// the folder, so that reading all of the folder would read it.
+func (m Map) Over(folder string) bool {
+	for _, k := range m.Known() {
+		if k.Guard == Secret && k.Path != folder && tool.Inside(folder, k.Path) {
+			return true
+		}
+	}
+	return false
+}
+
+func (m Map) zone(path string) Zone {
+	if tool.Inside(m.Root, path) {
+		return Workspace
+	}
+	for _, dir := range system() {
+		if inside(dir, path) {
+			return System
+		}
+	}
+	if !tool.Inside(m.Home, path) {
+		return Elsewhere
+	}
+	rest := strings.TrimPrefix(path[len(m.Home):], string(filepath.Separator))
+	for _, dir := range Caches() {
+		if inside(dir, rest) {
+			return System
+		}
+	}
+	return Elsewhere
+}
+
+func (m Map) guard(path string) (Guard, string) {
+	if m.index == nil {
+		m = m.Indexed()
+	}
+	folded := fold(path)
+	if k, ok := above(m.index.own, folded); ok {
+		return k.Guard, k.Why
+	}
+	for _, pattern := range m.Open {
+		if ok, err := doublestar.PathMatch(pattern, path); ok && err == nil {
+			return Plain, ""
+		}
+	}
+	best, why := Plain, ""
+	if k, ok := above(m.index.elsewhere, folded); ok {
+		best, why = k.Guard, k.Why
+	}
+	if g, w := m.index.byName(folded); stricter(g, best) {
+		best, why = g, w
+	}
+	return best, why
+}
+
+// above returns the strictest of the places at or above a path.
+func above(known map[string]Known, path string) (best Known, ok bool) {
+	for {
+		if k, found := known[path]; found && stricter(k.Guard, best.Guard) {
+			best, ok = k, true
+		}
+		up := filepath.Dir(path)
+		if up == path {
+			return best, ok
+		}
+		path = up
+	}
+}
+
+// stricter reports whether a holds back more than b.
+func stricter(a, b Guard) bool { return weight(a) > weight(b) }
+
+func weight(g Guard) int {
+	switch g {
+	case Plain:
+		return 0
+	case Guarded:
+		return 1
+	case Frozen:
+		return 2
+	}
+	return 3
+}
+
+// inside is tool.Inside for clean paths of one kind.
+func inside(dir, path string) bool {
+	return strings.HasPrefix(path, dir) && (len(path) == len(dir) || path[len(dir)] == filepath.Separator)
+}

@@ -1,0 +1,117 @@
+package places_test
+
+import (
+	_ "embed"
+	"strings"
+	"testing"
+
+	"github.com/inspan/inspan/internal/places"
+)
+
+//go:embed testdata/paths.txt
+var paths string
+
+func here() places.Map {
+	return places.Map{
+		Root: "/w", Home: "/home/ann", Settings: "/home/ann/.config/inspan", State: []string{"/home/ann/.local/state/inspan"},
+		Open: []string{"/w/testdata/*.pem", "/home/ann/.local/**"},
+	}
+}
+
+// TestCorpus counts what would be opened wrongly, and what is closed without
+// need.
+func TestCorpus(t *testing.T) {
+	rank := map[string]int{"plain": 0, "guarded": 1, "frozen": 2, "secret": 3}
+	rows, open, closed := 0, 0, 0
+	for line := range strings.Lines(paths) {
+		line = strings.TrimSuffix(line, "\n")
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		cells := strings.Split(line, "\t")
+		if len(cells) != 3 {
+			t.Fatalf("row %q", line)
+		}
+		rows++
+		path := strings.ReplaceAll(cells[2], "␣", "\u200c")
+		for name, m := range map[string]places.Map{"indexed": here().Indexed(), "slow": here()} {
+			got := m.Of(path)
+			guard := string(got.Guard)
+			if guard == "" {
+				guard = "plain"
+			}
+			if guard != cells[0] || string(got.Zone) != cells[1] {
+				t.Errorf("%s, %s: %s %s (it %s), want %s %s", name, path, guard, got.Zone, got.Why, cells[0], cells[1])
+			}
+			if (got.Why == "") != (got.Guard == places.Plain) {
+				t.Errorf("%s: no reason for %s", path, guard)
+			}
+			if rank[guard] < rank[cells[0]] {
+				open++
+			}
+			if rank[guard] > rank[cells[0]] {
+				closed++
+			}
+		}
+	}
+	t.Logf("places: %d paths, wrongly open %d, needlessly closed %d", rows, open, closed)
+	if rows < 150 {
+		t.Error("the corpus was not read")
+	}
+}
+
+// TestKnownAgrees holds that what is listed by its path is judged the same, and
+// that nothing opens what belongs to inspan.
+func TestKnownAgrees(t *testing.T) {
+	m := here()
+	m.Open = []string{"/**"}
+	for _, k := range m.Known() {
+		if got := here().Of(k.Path + "/below").Guard; got != k.Guard && !strings.HasPrefix(k.Path, "/home/ann/.local") && got != places.Secret && k.Guard != places.Guarded {
+			t.Errorf("%s: %s below, %s itself", k.Path, got, k.Guard)
+		}
+		ours := strings.Contains(k.Path, "/inspan")
+		if got := m.Of(k.Path); (got.Guard == places.Plain) == ours {
+			t.Errorf("%s: %q although everything was declared public", k.Path, got.Guard)
+		}
+	}
+}
+
+func TestOver(t *testing.T) {
+	for folder, want := range map[string]bool{"/": true, "/home/ann": true, "/home": true, "/w": false, "/home/ann/src": false, "/home/ann/.ssh": false, "/etc": true} {
+		if got := here().Over(folder); got != want {
+			t.Errorf("%s: %v", folder, got)
+		}
+	}
+}
+
+func TestEmptyMapKnowsNobody(t *testing.T) {
+	for path, want := range map[string]places.Guard{"/w/.env": places.Secret, "/home/ann/.bashrc": places.Guarded, "/a": places.Plain, "": places.Plain, "relative": places.Plain, "/etc/shadow": places.Secret} {
+		if got := (places.Map{}).Of(path); got.Guard != want || got.Zone == places.Workspace {
+			t.Errorf("%q: %q in %s", path, got.Guard, got.Zone)
+		}
+	}
+}
+
+func FuzzOf(f *testing.F) {
+	for line := range strings.Lines(paths) {
+		f.Add(line)
+	}
+	m := here().Indexed()
+	f.Fuzz(func(t *testing.T, path string) {
+		got := m.Of(path)
+		if upper := m.Of(strings.ToUpper(path)); strings.HasPrefix(path, "/w/") && got.Guard == places.Secret && upper.Guard == places.Plain && ascii(path) {
+			t.Errorf("%q is open in capitals", path)
+		}
+	})
+}
+
+func ascii(text string) bool {
+	return strings.IndexFunc(text, func(r rune) bool { return r >= 0x80 }) < 0
+}
+
+func BenchmarkOf(b *testing.B) {
+	m := here().Indexed()
+	for b.Loop() {
+		m.Of("/w/internal/some/folder/deep/file.go")
+	}
+}

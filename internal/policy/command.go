@@ -1,0 +1,200 @@
+package policy
+
+import (
+	"errors"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/inspan/inspan/tool"
+)
+
+// command is a pattern of commands: words, of which the last may be * for any
+// more words. In words * stands for any part; single quotes take it and spaces
+// as they are.
+//
+// To allow, the words must be those of the command from the first on, and as
+// many as tell what the command does; without a * at the end they must be all.
+//
+// To deny or to ask, the program counts by its name in whatever folder, options
+// between the words are passed over, the words may go on, and the pattern may
+// also match the text as written, where * stands for anything.
+type command struct {
+	text  string
+	words []word
+	open  bool // ends with *
+}
+
+type word struct {
+	text string
+	glob bool // * stands for anything
+}
+
+// parseCommand splits a pattern into words.
+func parseCommand(text string) (command, error) {
+	c := command{text: text}
+	var b strings.Builder
+	glob, some, in := false, false, false
+	flush := func() {
+		if some {
+			c.words = append(c.words, word{b.String(), glob})
+		}
+		b.Reset()
+		glob, some = false, false
+	}
+	for _, r := range text {
+		switch {
+		case r == '\'':
+			in, some = !in, true
+		case !in && (r == ' ' || r == '\t'):
+			flush()
+		default:
+			glob, some = glob || r == '*' && !in, true
+			b.WriteRune(r)
+		}
+	}
+	if in {
+		return command{}, errors.New("a quote is not closed")
+	}
+	flush()
+	if n := len(c.words); n > 0 && c.words[n-1] == (word{"*", true}) {
+		c.words, c.open = c.words[:n-1], true
+	}
+	return c, nil
+}
+
+func (w word) matches(text string) bool {
+	if w.glob {
+		return wild(w.text, text)
+	}
+	return w.text == text
+}
+
+// covers reports whether the pattern allows a command.
+func (c command) covers(e tool.Effect) bool {
+	if len(c.words) == 0 {
+		return true
+	}
+	if e.Words == nil { // a tool that does not know shells
+		return !strings.ContainsAny(e.Text, ";&|<>`$()\n\\") && wild(c.text, e.Text)
+	}
+	argv := e.Words.Argv
+	if len(argv) < len(c.words) || c.words[0].glob {
+		return false
+	}
+	for i, w := range c.words {
+		if !w.matches(argv[i]) {
+			return false
+		}
+	}
+	if !c.open {
+		return e.Words.Exact && len(argv) == len(c.words)
+	}
+	return e.Words.Prefix != nil
+}
+
+// touches reports whether the pattern speaks of a command, as far as its words
+// are known.
+func (c command) touches(e tool.Effect) answer {
+	if wild(c.text, e.Text) {
+		return yes
+	}
+	if e.Words == nil {
+		return no
+	}
+	if e.Words.Argv == nil {
+		return c.might(e)
+	}
+	if c.begins(e.Words.Argv) || wild(c.text, strings.Join(e.Words.Argv, " ")) {
+		return yes
+	}
+	if e.Class == tool.Unproven && readsScript(e.Words.Argv) {
+		return perhaps
+	}
+	return no
+}
+
+// readsScript reports whether a command is a shell that runs what it reads from
+// elsewhere than a file.
+func readsScript(argv []string) bool {
+	if !slices.Contains([]string{"sh", "bash", "dash", "zsh", "ksh", "ash", "fish"}, path.Base(argv[0])) {
+		return false
+	}
+	return !slices.ContainsFunc(argv[1:], func(w string) bool { return !strings.HasPrefix(w, "-") })
+}
+
+// might answers for a command whose words are not all known. Where it is proven
+// to read, or its program is known and runs no other, it is not another's.
+func (c command) might(e tool.Effect) answer {
+	if len(c.words) == 0 || c.words[0].glob {
+		return perhaps
+	}
+	if e.Class == tool.ProvenRead && !strings.Contains(e.Text, c.words[0].text) {
+		return no
+	}
+	if p := e.Words.Prefix; len(p) > 0 && path.Base(p[0]) != c.words[0].text {
+		return no
+	}
+	return perhaps
+}
+
+// begins reports whether the words are those of argv in their order, options
+// passed over.
+func (c command) begins(argv []string) bool {
+	if len(c.words) == 0 {
+		return true
+	}
+	if len(argv) == 0 || !c.words[0].matches(argv[0]) && !c.words[0].matches(path.Base(argv[0])) {
+		return false
+	}
+	program, argv := path.Base(argv[0]), argv[1:]
+	for _, w := range c.words[1:] {
+		for len(argv) > 0 && !w.matches(argv[0]) && strings.HasPrefix(argv[0], "-") {
+			argv = argv[min(len(argv), optionWords(program, argv[0])):]
+		}
+		if len(argv) == 0 || !w.matches(argv[0]) {
+			return false
+		}
+		argv = argv[1:]
+	}
+	return c.open || len(argv) == 0
+}
+
+// optionWords is how many words an option takes that may stand before the words
+// that tell what a program does.
+func optionWords(program, option string) int {
+	takes := map[string][]string{
+		"git":     {"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env"},
+		"npm":     {"--prefix", "-C", "--loglevel", "-w", "--workspace"},
+		"pnpm":    {"-C", "--dir", "--filter", "-F"},
+		"yarn":    {"--cwd"},
+		"docker":  {"-H", "--host", "-c", "--context", "--config", "-l", "--log-level"},
+		"kubectl": {"-n", "--namespace", "--context", "--cluster", "--kubeconfig", "-s", "--server", "--user"},
+		"make":    {"-C", "-f", "--directory", "--file", "-I", "-j"},
+		"go":      {"-C"},
+		"aws":     {"--profile", "--region", "--output"},
+		"cargo":   {"--config", "-Z", "-C", "--color"},
+	}
+	if slices.Contains(takes[program], option) {
+		return 2
+	}
+	return 1
+}
+
+// wild matches text against a pattern in which * stands for anything.
+func wild(pattern, text string) bool {
+	first, rest, open := strings.Cut(pattern, "*")
+	text, ok := strings.CutPrefix(text, first)
+	for ok && open {
+		var piece string
+		if piece, rest, open = strings.Cut(rest, "*"); !open {
+			return strings.HasSuffix(text, piece)
+		}
+		at := strings.Index(text, piece)
+		if at < 0 {
+			return false
+		}
+		text = text[at+len(piece):]
+	}
+	return ok && text == ""
+}

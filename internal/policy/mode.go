@@ -1,0 +1,115 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/inspan/inspan/internal/places"
+	"github.com/inspan/inspan/tool"
+)
+
+// Modes, from the most careful to the least.
+const (
+	ModePlan = "plan" // reads only
+	ModeAsk  = "ask"  // reads run, the rest asks
+	ModeEdit = "edit" // changes in the workspace run too
+	ModeAuto = "auto" // commands run too, inside of the sandbox
+	ModeYolo = "yolo" // everything runs, without a sandbox
+)
+
+// Modes lists the modes and what each lets run unasked.
+func Modes() [][2]string {
+	return [][2]string{
+		{ModePlan, "reads run, also commands that are proven to only read; everything else is denied"},
+		{ModeAsk, "reads run, also commands that are proven to only read; everything else asks"},
+		{ModeEdit, "reads and changes inside the workspace run; everything else asks"},
+		{ModeAuto, "commands run too, inside the sandbox; the network, changes outside the workspace and leaving the sandbox ask"},
+		{ModeYolo, "everything runs, without a sandbox and without questions: it gives up every protection but your own rules that deny or ask and the list of sensitive places, which commands can get around"},
+	}
+}
+
+// CheckMode returns an error, which names the nearest mode, if there is no mode
+// of that name. Empty is not an error: it leaves the mode open.
+func CheckMode(mode string) error {
+	names := modeNames()
+	if mode == "" || slices.Contains(names, mode) {
+		return nil
+	}
+	hint := ""
+	if near := tool.Nearest(mode, names); near != "" {
+		hint = "; did you mean " + near + "?"
+	}
+	return fmt.Errorf("%q is none of %s%s", mode, strings.Join(names, ", "), hint)
+}
+
+func modeNames() []string {
+	var names []string
+	for _, m := range Modes() {
+		names = append(names, m[0])
+	}
+	return names
+}
+
+// judgeEffect is what the session's mode says of an effect.
+func judgeEffect(c *tool.Call, at places.Place, s subject) tool.Verdict {
+	action, reason := modeSays(c, at, s)
+	return tool.Verdict{Action: action, By: "mode " + c.Mode, Reason: reason}
+}
+
+func modeSays(c *tool.Call, at places.Place, s subject) (tool.Action, string) {
+	e := s.Effect
+	switch {
+	case !slices.Contains(modeNames(), c.Mode):
+		return tool.Deny, "there is no such mode"
+	case s.pure, e.Kind == tool.Read, c.Mode == ModeYolo:
+		return tool.Allow, ""
+	case e.Kind == tool.Execute && e.Class == tool.ProvenRead:
+		if !c.Env.Walls.Read {
+			return tool.Ask, "there is no sandbox here that would hold a command to reading" // in plan mode too: it may well be harmless
+		}
+		return tool.Allow, ""
+	case c.Mode == ModePlan:
+		return tool.Deny, "plan mode only reads; this would " + describe(e)
+	case e.Kind == tool.Write && at.Guard == places.Guarded:
+		return tool.Ask, fmt.Sprintf("%s %s", e.Path, at.Why)
+	case e.Kind == tool.Write && at.Zone != places.Workspace:
+		return tool.Ask, e.Path + " is outside the workspace"
+	}
+	return unasked(c, e)
+}
+
+// unasked is for what may run in the modes edit and auto.
+func unasked(c *tool.Call, e tool.Effect) (tool.Action, string) {
+	command := e.Kind == tool.Execute
+	switch {
+	case command && !c.Env.Walls.Workspace && c.Mode != ModeAsk:
+		return tool.Ask, "there is no sandbox here that would hold a command to the workspace; it would " + describe(e)
+	case c.Mode == ModeEdit && (e.Kind == tool.Write || command && e.Class == tool.ProvenInside),
+		c.Mode == ModeAuto && (e.Kind == tool.Write || command):
+		return tool.Allow, ""
+	}
+	return tool.Ask, "it would " + describe(e)
+}
+
+// describe puts an effect into words that follow "would".
+func describe(e tool.Effect) string {
+	switch e.Kind {
+	case tool.Read:
+		return "read " + e.Path
+	case tool.Write:
+		return "change " + e.Path
+	case tool.Execute:
+		return "run " + quoted(e.Text)
+	case tool.Network:
+		if e.Text == "" || e.Text == "*" {
+			return "talk to other machines"
+		}
+		return "talk to " + e.Text
+	case tool.External:
+		if e.Text != "" {
+			return e.Text
+		}
+	}
+	return "do something that is not understood"
+}

@@ -1,0 +1,84 @@
+package policy
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/inspan/inspan/internal/places"
+	"github.com/inspan/inspan/tool"
+)
+
+// Proposals lists the narrowest rules that together would allow what asks in a
+// call. It is empty where some of it can't be allowed by a rule.
+func Proposals(findings []Finding) []string {
+	var out []string
+	for _, f := range findings {
+		switch {
+		case f.Verdict.Action != tool.Ask:
+		case f.Rule == "":
+			return nil
+		case !slices.Contains(out, f.Rule):
+			out = append(out, f.Rule)
+		}
+	}
+	return out
+}
+
+// propose returns the narrowest rule that allows an effect, or nothing where a
+// rule would allow more than a person can see from it.
+func propose(m places.Map, c *tool.Call, s subject) string {
+	if s.ofCommand(m) {
+		if rule := proposeCommand(c, *s.command); rule != "" {
+			return rule
+		}
+	}
+	switch s.Kind {
+	case tool.Execute:
+		return proposeCommand(c, s.Effect)
+	case tool.Write, tool.Read:
+		return string(s.Kind) + "(" + relative(m, s.Path) + ")"
+	case tool.Network:
+		if s.Text == "" || strings.ContainsAny(s.Text, "*()") {
+			return ""
+		}
+		return "network(" + s.Text + ")"
+	case tool.External:
+		if s.Text == "" {
+			return c.Name
+		}
+	}
+	return ""
+}
+
+func proposeCommand(c *tool.Call, e tool.Effect) string {
+	if e.Words == nil || e.Words.Prefix == nil {
+		return ""
+	}
+	var words []string
+	for _, w := range e.Words.Prefix {
+		if strings.ContainsAny(w, "()'\n") {
+			return ""
+		}
+		if strings.ContainsAny(w, " \t*") {
+			w = "'" + w + "'"
+		}
+		words = append(words, w)
+	}
+	return c.Name + "(" + strings.Join(words, " ") + " *)"
+}
+
+// relative writes a path as a pattern that matches it alone.
+func relative(m places.Map, path string) string {
+	if rel, err := filepath.Rel(m.Root, path); err == nil && m.Root != "" && tool.Inside(m.Root, path) && !strings.HasPrefix(rel, "~") {
+		path = rel
+	}
+	var b strings.Builder
+	for _, r := range filepath.ToSlash(path) {
+		if strings.ContainsRune(`*?[]{}\`, r) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}

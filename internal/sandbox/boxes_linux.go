@@ -1,0 +1,94 @@
+package sandbox
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/inspan/inspan/tool"
+)
+
+// Limits where none are given; see [Limits].
+const (
+	defaultProcesses    = 4096
+	defaultFileSize     = 16 << 30
+	defaultReadFileSize = 256 << 20
+)
+
+// boxes builds walls around processes.
+type boxes struct {
+	o    Options
+	root string
+
+	mu       sync.Mutex
+	scanners map[string]*scanner
+	base     sync.Once
+	system   []string // what every box may read
+	etc      sync.Once
+	closed   []string // below /etc
+}
+
+func newProcs(root string, o Options) *procs {
+	return &procs{mark: rand.Text(), boxes: boxes{o: o, root: root}}
+}
+
+func (b *boxes) options() Options { return b.o }
+
+// runner returns what will run the command.
+func (b *boxes) runner(_ context.Context, c tool.Command, mark string) (runner, error) {
+	level := b.o.level(c.Box)
+	if b.o.Self == "" {
+		if level != tool.BoxNone {
+			return nil, fmt.Errorf("%w: this program has no keeper", tool.ErrNoBox)
+		}
+		return &direct{mark: mark}, nil
+	}
+	if level != tool.BoxNone && level != tool.BoxRead && level != tool.BoxWorkspace {
+		return nil, fmt.Errorf("%w: there is no box %q", tool.ErrNoBox, level)
+	}
+	return &kept{boxes: b, command: c, mark: mark}, nil
+}
+
+// order builds the walls on paper.
+func (b *boxes) order(k *kept) error {
+	o := &k.order
+	o.Level, o.Root = b.o.level(k.command.Box), b.root
+	if o.Level == tool.BoxNone {
+		return nil
+	}
+	o.Limits = b.limits(o.Level)
+	var found []spot
+	var err error
+	if !k.bare {
+		found, err = b.scanner(b.root).scan()
+	}
+	if err == nil {
+		o.Read, err = b.grants(k.command.Box, found)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", tool.ErrNoBox, err)
+	}
+	if o.Level == tool.BoxWorkspace {
+		return b.workspace(k, found)
+	}
+	o.Temp = filepath.Join(os.TempDir(), "inspan-"+rand.Text())
+	return nil
+}
+
+func (b *boxes) limits(level tool.Level) limits {
+	l := b.o.Limits
+	out := limits{CPU: uint64(l.CPU.Seconds()), Memory: uint64(l.Memory), Processes: uint64(l.Processes), FileSize: uint64(l.FileSize), OpenFiles: uint64(l.OpenFiles)}
+	if out.FileSize == 0 {
+		out.FileSize = defaultFileSize
+		if level == tool.BoxRead {
+			out.FileSize = defaultReadFileSize
+		}
+	}
+	if out.Processes == 0 && level == tool.BoxWorkspace {
+		out.Processes = defaultProcesses
+	}
+	return out
+}

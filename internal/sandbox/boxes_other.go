@@ -1,0 +1,102 @@
+//go:build unix && !linux
+
+package sandbox
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+
+	"github.com/inspan/inspan/tool"
+)
+
+// Keeper does nothing: there are no keepers here. See the one for Linux.
+func Keeper() (ran bool, code int) { return false, 0 }
+
+// boxes builds walls around processes: on macOS with Seatbelt, elsewhere not
+// at all.
+type boxes struct {
+	o    Options
+	root string
+}
+
+func newProcs(root string, o Options) *procs {
+	return &procs{mark: rand.Text(), boxes: boxes{o: o, root: root}}
+}
+
+func (b *boxes) options() Options { return b.o }
+
+const seatbelt = "/usr/bin/sandbox-exec"
+
+// runner returns what will run the command.
+func (b *boxes) runner(_ context.Context, c tool.Command, mark string) (runner, error) {
+	level := b.o.level(c.Box)
+	if level == tool.BoxNone {
+		return &direct{mark: mark}, nil
+	}
+	if runtime.GOOS != "darwin" || b.o.Self == "" {
+		return nil, fmt.Errorf("%w: there are no walls on %s yet", tool.ErrNoBox, runtime.GOOS)
+	}
+	if level == tool.BoxRead || level == tool.BoxWorkspace && len(c.Box.Hosts) == 0 {
+		return &belted{boxes: b, level: level, box: c.Box, direct: direct{mark: mark}}, nil
+	}
+	return nil, fmt.Errorf("%w: no single hosts can be opened on %s yet", tool.ErrNoBox, runtime.GOOS)
+}
+
+// walls tries both boxes.
+func (ps *procs) walls() tool.Walls {
+	if runtime.GOOS != "darwin" || ps.boxes.o.Self == "" {
+		return tool.Walls{Why: "there are no walls on " + runtime.GOOS + " yet"}
+	}
+	var w tool.Walls
+	for level, ok := range map[tool.Level]*bool{tool.BoxRead: &w.Read, tool.BoxWorkspace: &w.Workspace} {
+		text := profile(level, profilePaths(&ps.boxes, tool.Box{}, "/private/tmp/none"))
+		if err := exec.Command(seatbelt, "-p", text, "/usr/bin/true").Run(); err == nil {
+			*ok = true
+		} else {
+			w.Why = "sandbox-exec does not work: " + err.Error()
+		}
+	}
+	return w
+}
+
+// belted runs a process inside a profile of Seatbelt. There is no keeper here,
+// so it is watched over like any other.
+type belted struct {
+	direct
+	boxes *boxes
+	level tool.Level
+	box   tool.Box
+}
+
+// launch implements runner.
+func (b *belted) launch(cmd *exec.Cmd, e ends, ended func(int, error)) error {
+	temp, err := os.MkdirTemp("", "inspan-")
+	if err != nil {
+		return err
+	}
+	if real, err := filepath.EvalSymlinks(temp); err == nil {
+		temp = real
+	}
+	text := profile(b.level, profilePaths(b.boxes, b.box, temp))
+	cmd.Args = append([]string{seatbelt, "-p", text, cmd.Path}, cmd.Args[1:]...)
+	cmd.Path = seatbelt
+	cmd.Env = append(cmd.Env, "TMPDIR="+temp)
+	err = b.direct.launch(cmd, e, func(code int, err error) {
+		_ = os.RemoveAll(temp)
+		ended(code, err)
+	})
+	if err != nil {
+		_ = os.RemoveAll(temp)
+	}
+	return err
+}
+
+// profilePaths gathers what a profile names.
+func profilePaths(b *boxes, box tool.Box, temp string) paths {
+	return pathsOf(b.o.Map, b.root, box, temp)
+}

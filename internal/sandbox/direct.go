@@ -1,0 +1,116 @@
+//go:build unix
+
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"syscall"
+	"time"
+)
+
+// direct runs a process as a child of this one, without a keeper. Descendants
+// that left the group are found by their mark, where that is possible.
+type direct struct {
+	mark   string
+	pid    int
+	exited chan struct{} // closed when the process itself has ended
+	gone   bool          // all was settled
+}
+
+// launch implements runner. On Linux the wish to die with the parent is tied
+// to the thread that forked, so that thread is kept until the process has
+// ended.
+func (d *direct) launch(cmd *exec.Cmd, e ends, ended func(int, error)) error {
+	if e.in != nil {
+		cmd.Stdin = e.in
+	}
+	if e.out != nil {
+		cmd.Stdout, cmd.Stderr = e.out, e.out
+	}
+	if e.report != nil {
+		cmd.ExtraFiles = []*os.File{e.report} // becomes descriptor 3
+	}
+	d.exited = make(chan struct{})
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		if err == nil {
+			d.pid = cmd.Process.Pid
+		}
+		started <- err
+		if err != nil {
+			return
+		}
+		code, err := outcome(cmd.Wait(), cmd.ProcessState)
+		close(d.exited)
+		ended(code, err)
+	}()
+	return <-started
+}
+
+func outcome(err error, state *os.ProcessState) (int, error) {
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		return -1, fmt.Errorf("wait for process: %w", err)
+	}
+	if ws, ok := state.Sys().(syscall.WaitStatus); ok {
+		return exitCode(ws), nil
+	}
+	return state.ExitCode(), nil
+}
+
+// exitCode is 128+n for an end by signal n.
+func exitCode(ws syscall.WaitStatus) int {
+	if ws.Signaled() {
+		return 128 + int(ws.Signal())
+	}
+	return ws.ExitStatus()
+}
+
+// kill implements runner. When all was settled the number of the group may be
+// that of strangers.
+func (d *direct) kill() {
+	if !d.gone {
+		_ = syscall.Kill(-d.pid, syscall.SIGKILL) // fails if all have ended, which is the aim
+	}
+	killMarked(d.mark)
+}
+
+// end implements runner.
+func (d *direct) end() {
+	_ = syscall.Kill(-d.pid, syscall.SIGTERM)
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for late := time.Now().Add(termGrace); time.Now().Before(late) && d.groupAlive(); {
+		<-tick.C
+	}
+	d.kill()
+}
+
+// groupAlive reports whether any process of the group runs. Those that have
+// ended count until somebody waits for them, which for orphans can take init a
+// while, so the marks are asked too.
+func (d *direct) groupAlive() bool {
+	if errors.Is(syscall.Kill(-d.pid, 0), syscall.ESRCH) {
+		return false
+	}
+	select {
+	case <-d.exited:
+		return d.marksAlive()
+	default:
+		return true
+	}
+}
+
+// settle implements runner.
+func (d *direct) settle() bool {
+	left := d.leaves()
+	d.gone = true
+	return left
+}

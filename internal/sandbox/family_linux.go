@@ -1,0 +1,212 @@
+package sandbox
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// family are the descendants of this process, which adopts those whose parents
+// have ended.
+type family struct {
+	// signals is held while a process is waited for and while signals are
+	// sent, so that no number of a direct child is used again in between.
+	signals sync.Mutex
+	done    chan struct{} // closed when there are no descendants
+}
+
+// reap waits for every descendant until there is none, and tells of each that
+// has ended.
+func (f *family) reap(ended func(pid int, ws syscall.WaitStatus)) {
+	defer close(f.done)
+	for {
+		var info unix.Siginfo
+		err := unix.Waitid(unix.P_ALL, 0, &info, unix.WEXITED|unix.WNOWAIT, nil)
+		if errors.Is(err, syscall.EINTR) {
+			continue
+		}
+		if err != nil {
+			return // ECHILD: the family is gone
+		}
+		f.sweep(ended)
+	}
+}
+
+// sweep waits for those who have ended. It reports whether any descendant is
+// left.
+func (f *family) sweep(ended func(pid int, ws syscall.WaitStatus)) bool {
+	f.signals.Lock()
+	defer f.signals.Unlock()
+	for {
+		var ws syscall.WaitStatus
+		pid, err := syscall.Wait4(-1, &ws, syscall.WNOHANG, nil)
+		if errors.Is(err, syscall.EINTR) {
+			continue
+		}
+		if err != nil {
+			return false
+		}
+		if pid == 0 {
+			return true
+		}
+		ended(pid, ws)
+	}
+}
+
+// kill kills all descendants, again and again until none is left.
+func (f *family) kill() {
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-f.done:
+			return
+		default:
+		}
+		f.strike()
+		select {
+		case <-f.done:
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// strike kills all descendants that there are now. The first process of a
+// namespace lets the kernel do so. Any other stops them first, so that none
+// forks while it is looking.
+func (f *family) strike() {
+	f.signals.Lock()
+	defer f.signals.Unlock()
+	if os.Getpid() == 1 {
+		_ = syscall.Kill(-1, syscall.SIGKILL)
+		return
+	}
+	stopped := make(map[int]bool)
+	for range 100 {
+		fresh := false
+		for _, pid := range descendants() {
+			if !stopped[pid] {
+				stopped[pid], fresh = true, true
+				_ = syscall.Kill(pid, syscall.SIGSTOP)
+			}
+		}
+		if !fresh {
+			break
+		}
+	}
+	for pid := range stopped {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+}
+
+// signal sends a signal to a process or a group.
+func (f *family) signal(pid int, sig syscall.Signal) error {
+	f.signals.Lock()
+	defer f.signals.Unlock()
+	return syscall.Kill(pid, sig)
+}
+
+// descendants lists the children of this process and all below them.
+func descendants() []int {
+	if list, ok := childrenDeep(os.Getpid(), 0); ok {
+		return list
+	}
+	return descendantsByParent(os.Getpid())
+}
+
+// childrenDeep lists what is below a process. The depth is bounded by what a
+// machine can hold.
+func childrenDeep(pid, depth int) ([]int, bool) {
+	list, ok := children(pid)
+	if !ok || depth > 10000 {
+		return nil, false
+	}
+	out := list
+	for _, child := range list {
+		below, _ := childrenDeep(child, depth+1)
+		out = append(out, below...)
+	}
+	return out, true
+}
+
+// children lists the children of all threads of a process. Not every kernel
+// can tell.
+func children(pid int) ([]int, bool) {
+	tasks := "/proc/" + strconv.Itoa(pid) + "/task"
+	dir, err := os.Open(tasks)
+	if err != nil {
+		return nil, pid != os.Getpid()
+	}
+	threads, _ := dir.Readdirnames(-1)
+	dir.Close()
+	var out []int
+	known := false
+	for _, thread := range threads {
+		data, err := os.ReadFile(tasks + "/" + thread + "/children")
+		if err != nil {
+			continue
+		}
+		known = true
+		for field := range bytes.FieldsSeq(data) {
+			if child, err := strconv.Atoi(string(field)); err == nil {
+				out = append(out, child)
+			}
+		}
+	}
+	return out, known
+}
+
+// descendantsByParent finds them by what each process of the machine says of
+// its parent.
+func descendantsByParent(pid int) []int {
+	kids := make(map[int][]int)
+	for _, s := range stats() {
+		kids[s.parent] = append(kids[s.parent], s.pid)
+	}
+	var out []int
+	todo := []int{pid}
+	for len(todo) > 0 && len(out) < 1<<20 {
+		list := kids[todo[0]]
+		todo = append(todo[1:], list...)
+		out = append(out, list...)
+	}
+	return out
+}
+
+// stat is what is known of a process.
+type stat struct{ pid, parent, session int }
+
+// stats lists all processes that have not ended.
+func stats() []stat {
+	names, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		return nil
+	}
+	var out []stat
+	for _, name := range names {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			continue
+		}
+		// The name of the program stands in parentheses and may hold any.
+		end := bytes.LastIndexByte(data, ')')
+		fields := bytes.Fields(data[end+1:])
+		if end < 0 || len(fields) < 4 || fields[0][0] == 'Z' || fields[0][0] == 'X' {
+			continue
+		}
+		s := stat{}
+		s.pid, _ = strconv.Atoi(filepath.Base(filepath.Dir(name)))
+		s.parent, _ = strconv.Atoi(string(fields[1]))
+		s.session, _ = strconv.Atoi(string(fields[3]))
+		out = append(out, s)
+	}
+	return out
+}

@@ -1,0 +1,183 @@
+package sandbox
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/inspan/inspan/internal/places"
+	"github.com/inspan/inspan/tool"
+)
+
+// shared lists folders below the root, besides those at its top, that may
+// belong to the system; the map has the last word.
+func shared() []string {
+	return []string{"/nix/store", "/var/lib/dpkg", "/var/lib/apt", "/run/current-system", "/run/wrappers"}
+}
+
+// gitSettings lists the settings of git in a home. Git refuses to work if it
+// can't read those that exist.
+func gitSettings() []string {
+	return []string{".gitconfig", ".config/git/config", ".config/git/ignore", ".config/git/attributes"}
+}
+
+// readable lists what a box may read besides the workspace.
+func (b *boxes) readable(box tool.Box) []string {
+	b.base.Do(func() { b.system = b.shared() })
+	return slices.Concat(b.system, gitElsewhere(b.root), box.Read, box.Write)
+}
+
+// shared lists what belongs to the system, and packages and programs of the
+// user. It is looked for once, as it takes its time and changes seldom.
+func (b *boxes) shared() []string {
+	var out []string
+	add := func(path string) {
+		if real, err := filepath.EvalSymlinks(path); err == nil && !slices.Contains(out, real) {
+			out = append(out, real)
+		}
+	}
+	m := b.o.Map
+	system := func(path string) {
+		if m.Of(path).Zone == places.System {
+			add(path)
+		}
+	}
+	entries, _ := os.ReadDir("/")
+	for _, e := range entries {
+		if e.Type()&fs.ModeSymlink == 0 && e.Name() != "dev" {
+			system("/" + e.Name())
+		}
+	}
+	for _, path := range shared() {
+		system(path)
+	}
+	if m.Home != "" {
+		for _, name := range places.Caches() {
+			system(filepath.Join(m.Home, name))
+		}
+		for _, name := range gitSettings() {
+			add(filepath.Join(m.Home, name))
+		}
+	}
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		if filepath.IsAbs(dir) && filepath.Base(dir) == "bin" && m.Of(dir).Zone == places.Elsewhere {
+			for _, name := range []string{"bin", "lib", "lib64", "libexec"} {
+				add(filepath.Join(filepath.Dir(dir), name))
+			}
+		}
+	}
+	return out
+}
+
+// grants lists what a box may read, with the secrets left out.
+func (b *boxes) grants(box tool.Box, found []spot) ([]grant, error) {
+	paths := append([]string{b.root}, b.readable(box)...)
+	holes, err := b.holes(box, found)
+	if err != nil {
+		return nil, err
+	}
+	var out []grant
+	for _, path := range paths {
+		g := grant{Path: path}
+		closed := false
+		for _, hole := range holes {
+			switch {
+			case tool.Inside(hole, path):
+				closed = true
+			case tool.Inside(path, hole):
+				g.Holes = append(g.Holes, hole)
+			}
+		}
+		if !closed && !slices.ContainsFunc(out, func(o grant) bool { return o.Path == path }) {
+			out = append(out, g)
+		}
+	}
+	return out, nil
+}
+
+// holes lists every secret that exists in a place that could be read.
+func (b *boxes) holes(box tool.Box, found []spot) ([]string, error) {
+	var out []string
+	add := func(path string) {
+		if !slices.Contains(out, path) {
+			out = append(out, path)
+		}
+	}
+	for _, s := range found {
+		if s.Guard == places.Secret {
+			add(s.Path)
+		}
+	}
+	for _, k := range b.o.Map.Known() {
+		// Of processes and devices the kernel itself keeps the secrets.
+		if k.Guard != places.Secret || tool.Inside("/proc", k.Path) || tool.Inside("/dev", k.Path) {
+			continue
+		}
+		if real, err := filepath.EvalSymlinks(k.Path); err == nil && b.o.Map.Of(k.Path).Guard == places.Secret {
+			add(real)
+		}
+	}
+	for _, path := range append(slices.Clone(box.Read), box.Write...) {
+		if tool.Inside(b.root, path) {
+			continue
+		}
+		if b.o.Map.Of(path).Guard == places.Secret {
+			add(path)
+			continue
+		}
+		more, err := b.scanner(path).scan()
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range more {
+			if s.Guard == places.Secret {
+				add(s.Path)
+			}
+		}
+	}
+	for _, path := range b.private() {
+		add(path)
+	}
+	return out, nil
+}
+
+// scanner returns the scanner of a folder.
+func (b *boxes) scanner(root string) *scanner {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.scanners == nil {
+		b.scanners = make(map[string]*scanner)
+	}
+	s := b.scanners[root]
+	if s == nil {
+		s = newScanner(root, b.o.Map)
+		b.scanners[root] = s
+	}
+	return s
+}
+
+// private lists what others may not read below /etc. Only root could read it
+// in a box, so for others there is nothing to look for. It is looked for once.
+func (b *boxes) private() []string {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	b.etc.Do(func() {
+		_ = filepath.WalkDir("/etc", func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.Type()&fs.ModeSymlink != 0 {
+				return nil //nolint:nilerr // what can't be read needs no hole
+			}
+			info, err := d.Info()
+			if err != nil || info.Mode().Perm()&0o004 != 0 {
+				return nil //nolint:nilerr // the same
+			}
+			b.closed = append(b.closed, path)
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		})
+	})
+	return b.closed
+}

@@ -1,0 +1,114 @@
+package sandbox
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/inspan/inspan/internal/places"
+	"github.com/inspan/inspan/tool"
+)
+
+// closedError says why a place is not touched. It is an [fs.ErrPermission].
+type closedError struct{ why string }
+
+func (e closedError) Error() string { return "tools may not touch this: it " + e.why }
+func (e closedError) Unwrap() error { return fs.ErrPermission }
+
+// mayOpen judges a file by where it was found to lie once it was open, so that
+// links that change in between are of no use.
+func (f *files) mayOpen(file *os.File, path string) error {
+	if !guards(f.guard) {
+		return nil
+	}
+	place := f.guard.Of(lies(file, path))
+	if place.Guard != places.Secret {
+		return nil
+	}
+	return &fs.PathError{Op: "open", Path: path, Err: closedError{place.Why}}
+}
+
+// mayChange judges a path that is about to be written or removed.
+func (f *files) mayChange(path string) error {
+	place := f.guard.Of(path)
+	if place.Guard != places.Secret && place.Guard != places.Frozen {
+		return nil
+	}
+	return &fs.PathError{Op: "change", Path: path, Err: closedError{place.Why}}
+}
+
+// mayRemove judges all that a folder holds.
+func (f *files) mayRemove(path string) error {
+	return filepath.WalkDir(path, func(below string, _ fs.DirEntry, err error) error {
+		if err != nil || strings.Contains(below, "/node_modules/") {
+			return nil //nolint:nilerr // what can't be read can't be removed either
+		}
+		return f.mayChange(below)
+	})
+}
+
+// held is a path whose folder was judged and can't be exchanged any more.
+type held struct {
+	path   string // to be used instead of the true one
+	folder *os.File
+	true   string // of the folder
+}
+
+// hold opens the folder of a path, judges the path by where that folder lies,
+// and returns a path that leads through the open folder, where the system has
+// such paths. Nothing is held without a map.
+func (f *files) hold(path string, c tool.Change) (held, error) {
+	if !guards(f.guard) {
+		return held{path: path}, nil
+	}
+	if err := f.mayChange(path); err != nil {
+		return held{}, err
+	}
+	dir := filepath.Dir(path)
+	if !c.Remove && (c.If == "" || c.If == tool.NoFile) {
+		if err := makeDirs(dir); err != nil {
+			return held{}, err
+		}
+	}
+	folder, err := os.Open(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return held{path: path}, nil // the change will fail in its own words
+	}
+	if err != nil {
+		return held{}, err
+	}
+	h := held{path: through(folder, filepath.Base(path), path), folder: folder, true: lies(folder, dir)}
+	err = f.mayChange(filepath.Join(h.true, filepath.Base(path)))
+	if err == nil && c.Remove {
+		err = f.mayRemove(filepath.Join(h.true, filepath.Base(path)))
+	}
+	if err != nil {
+		return held{}, errors.Join(err, folder.Close())
+	}
+	return h, nil
+}
+
+func (h held) release() {
+	if h.folder != nil {
+		h.folder.Close()
+	}
+}
+
+// tell names the true path in an error.
+func (h held) tell(err error) error {
+	if err == nil || h.folder == nil {
+		return err
+	}
+	from := filepath.Dir(h.path)
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		pe.Path = strings.Replace(pe.Path, from, h.true, 1)
+	}
+	var le *os.LinkError
+	if errors.As(err, &le) {
+		le.Old, le.New = strings.Replace(le.Old, from, h.true, 1), strings.Replace(le.New, from, h.true, 1)
+	}
+	return err
+}

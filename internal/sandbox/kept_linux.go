@@ -1,0 +1,232 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/inspan/inspan/tool"
+)
+
+// patience is how long kill waits for the last descendant to be gone. Only
+// what runs as another user, or hangs in the kernel, takes longer.
+const patience = 5 * time.Second
+
+// kept runs a process through a keeper of its own.
+type kept struct {
+	boxes   *boxes
+	command tool.Command
+	mark    string
+	order   order
+	program string // as the caller named it
+	bare    bool   // only to see whether it works: nothing in the workspace is looked at
+
+	link
+	lines   lineReader
+	writing sync.Mutex
+
+	outside  *outside      // of a workspace box
+	session  int           // of the command, as this process numbers it; 0 if it can't be told
+	left     chan bool     // answers to opLeft
+	gone     chan struct{} // closed when the connection has ended
+	farewell bool          // the keeper said that nobody is left; set before gone is closed
+}
+
+// launch implements runner.
+func (k *kept) launch(cmd *exec.Cmd, e ends, ended func(int, error)) error {
+	k.program = cmd.Args[0]
+	k.order.Path, k.order.Args, k.order.Dir, k.order.Env = cmd.Path, cmd.Args, cmd.Dir, cmd.Env
+	if err := k.boxes.order(k); err != nil {
+		return err
+	}
+	return k.begin(e, ended)
+}
+
+// launchPath starts a program that gets nothing and says nothing.
+func (k *kept) launchPath(path string, ended func(int, error)) error {
+	k.program = path
+	k.order.Path, k.order.Args, k.order.Dir, k.order.Env = path, []string{path}, "/", []string{}
+	if err := k.boxes.order(k); err != nil {
+		return err
+	}
+	return k.begin(ends{}, ended)
+}
+
+func (k *kept) begin(e ends, ended func(int, error)) error {
+	k.left, k.gone = make(chan bool, 1), make(chan struct{})
+	if err := k.boxes.connect(k, e); err != nil {
+		return fmt.Errorf("start keeper: %w", err)
+	}
+	var first report
+	err := k.lines.next(&first)
+	if err == nil && first.Op != opStarted {
+		err = k.refusal(first)
+	}
+	if err != nil {
+		k.drop()
+		return err
+	}
+	if k.order.Level != tool.BoxWorkspace {
+		k.session = first.Pid
+	}
+	if k.order.Level == tool.BoxWorkspace && !k.bare {
+		k.outside = &outside{boxes: k.boxes, box: k.command.Box, before: k.order.View.Before}
+		k.outside.open()
+	}
+	go k.listen(ended)
+	return nil
+}
+
+// hand gives the keeper its order and the descriptors of the command.
+func (k *kept) hand(e ends) error {
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer null.Close()
+	files := []*os.File{null, null, null}
+	if e.in != nil {
+		files[0] = e.in
+	}
+	if e.out != nil {
+		files[1], files[2] = e.out, e.out
+	}
+	if e.report != nil {
+		files = append(files, e.report)
+	}
+	var fds []int
+	for _, f := range files {
+		fds = append(fds, int(f.Fd()))
+	}
+	line, err := encode(k.order)
+	if err != nil {
+		return err
+	}
+	n, _, err := k.conn.WriteMsgUnix(line, unix.UnixRights(fds...), nil)
+	if err == nil && n < len(line) {
+		_, err = k.conn.Write(line[n:])
+	}
+	return err
+}
+
+// refusal turns the keeper's report of a failed start into an error.
+func (k *kept) refusal(r report) error {
+	if r.Op != opFailed {
+		return fmt.Errorf("the keeper answered %q", r.Op)
+	}
+	if r.Text != "" {
+		return fmt.Errorf("%w: %s", tool.ErrNoBox, r.Text)
+	}
+	return &fs.PathError{Op: "run", Path: k.program, Err: syscall.Errno(r.Errno)}
+}
+
+// listen follows the reports of the keeper until there are no more.
+func (k *kept) listen(ended func(int, error)) {
+	told := false
+	for !k.farewell {
+		var r report
+		if k.lines.next(&r) != nil {
+			break
+		}
+		switch r.Op {
+		case opExited:
+			told = true
+			ended(exitCode(syscall.WaitStatus(r.Status)), nil)
+		case opLeft:
+			k.left <- r.Left
+		case opConn:
+			k.outside.accept(k.lines.take())
+		case opGone:
+			k.farewell = true
+		}
+	}
+	if !k.farewell {
+		k.abandoned()
+	}
+	if k.outside != nil {
+		k.outside.shut()
+	}
+	close(k.gone)
+	if !told {
+		ended(-1, errors.New("wait for process: its keeper was killed"))
+	}
+	k.drop()
+	if !k.bare {
+		k.boxes.o.Pool.spares.restock(k.order.Level, k.boxes.spawn)
+	}
+}
+
+// abandoned ends what a keeper that died without a farewell may have left
+// behind, as far as it can be found without it.
+func (k *kept) abandoned() {
+	killMarked(k.mark)
+	if k.session != 0 {
+		killSession(k.session)
+	}
+	if k.order.Temp != "" {
+		_ = os.RemoveAll(k.order.Temp)
+	}
+}
+
+// ask sends a request. If the keeper is gone there is nothing to ask.
+func (k *kept) ask(op string) {
+	line, err := encode(request{op})
+	if err != nil {
+		return
+	}
+	k.writing.Lock()
+	defer k.writing.Unlock()
+	_, _ = k.conn.Write(line)
+}
+
+// end implements runner.
+func (k *kept) end() {
+	k.ask(opEnd)
+	k.await(termGrace + patience)
+}
+
+// kill implements runner.
+func (k *kept) kill() {
+	k.ask(opKill)
+	k.await(patience)
+}
+
+func (k *kept) await(most time.Duration) {
+	late := time.NewTimer(most)
+	defer late.Stop()
+	select {
+	case <-k.gone:
+	case <-late.C:
+	}
+}
+
+// settle implements runner.
+func (k *kept) settle() bool {
+	k.ask(opLeft)
+	select {
+	case left := <-k.left:
+		if !left {
+			k.await(patience)
+		} else if k.outside != nil {
+			k.outside.sweep()
+		}
+		return left
+	case <-k.gone:
+		return false
+	}
+}
+
+// refused lists in words what the walls took away or kept from the process.
+func (k *kept) refused() []string {
+	if k.outside == nil {
+		return nil
+	}
+	return k.outside.refused()
+}

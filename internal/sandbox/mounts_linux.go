@@ -1,0 +1,325 @@
+package sandbox
+
+import (
+	"cmp"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/inspan/inspan/tool"
+)
+
+// scene is a file system in the making: a small one in memory into which
+// pieces of the machine's are mounted, which then takes its place. What is not
+// mounted is not there at all.
+//
+// The walls of bubblewrap are made of the same calls. It isn't used, as it
+// could not watch what appears in the workspace and would cost another start.
+type scene struct {
+	base   string // where the root will be until it is the root
+	pieces []piece
+	hidden string // the folder of masks
+}
+
+// piece is one mount: either a clone of a part of the machine's file system or
+// a change of what is there already.
+type piece struct {
+	path  string
+	fd    int // a clone; -1: of itself, made when its turn has come
+	write bool
+	mask  bool // nothing to see
+	dev   bool // a device
+}
+
+const cloneTree = unix.OPEN_TREE_CLONE | unix.OPEN_TREE_CLOEXEC | unix.AT_RECURSIVE
+
+// add clones a part of the machine's file system, to be mounted at the same
+// path. What is not there is left out.
+func (s *scene) add(path string, write, dev bool) error {
+	return s.addAs(path, path, write, dev)
+}
+
+// addAs is add at another path.
+func (s *scene) addAs(path, target string, write, dev bool) error {
+	at, err := openPath(path)
+	if err != nil {
+		return nil //nolint:nilerr // not there, or not to be seen by this user
+	}
+	defer func() { _ = unix.Close(at) }()
+	fd, err := unix.OpenTree(at, "", cloneTree|unix.AT_EMPTY_PATH)
+	if err != nil {
+		return setup("open "+path, err)
+	}
+	s.pieces = append(s.pieces, piece{path: target, fd: fd, write: write, dev: dev})
+	return nil
+}
+
+// devices lists those that hold nothing.
+func devices() []string {
+	return []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}
+}
+
+// collect clones all that will be seen.
+func (s *scene) collect(o order) error {
+	for _, g := range o.Read {
+		if g.Path == "/proc" || slices.Contains(o.Write, g.Path) {
+			continue
+		}
+		if err := s.add(g.Path, false, false); err != nil {
+			return err
+		}
+	}
+	for _, path := range o.Write {
+		if err := s.add(path, true, false); err != nil {
+			return err
+		}
+	}
+	if o.Cache != "" {
+		if err := s.addAs(o.Cache, cacheDir, true, false); err != nil {
+			return err
+		}
+	}
+	for _, path := range devices() {
+		if err := s.add(path, true, true); err != nil {
+			return err
+		}
+	}
+	for _, g := range o.Read {
+		for _, hole := range g.Holes {
+			s.pieces = append(s.pieces, piece{path: hole, fd: -1, mask: true})
+		}
+	}
+	for _, path := range o.View.Frozen {
+		s.pieces = append(s.pieces, piece{path: path, fd: -1})
+	}
+	for _, path := range o.View.Pinned {
+		s.pieces = append(s.pieces, piece{path: path, fd: -1, write: true})
+	}
+	// What is above comes first. At one place a clone does, then what opens
+	// or closes it, and masks last.
+	slices.SortStableFunc(s.pieces, func(a, b piece) int {
+		return cmp.Or(cmp.Compare(strings.Count(a.path, "/"), strings.Count(b.path, "/")), cmp.Compare(a.path, b.path), compareBool(a.fd < 0, b.fd < 0), compareBool(a.mask, b.mask), compareBool(!a.write, !b.write))
+	})
+	s.pieces = slices.CompactFunc(s.pieces, func(a, b piece) bool {
+		return a.path == b.path && a.fd < 0 && b.fd < 0 && a.mask == b.mask && a.write == b.write
+	})
+	return nil
+}
+
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
+}
+
+// found makes the empty file system that all is mounted into.
+func (s *scene) found() error {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return setup("part from the mounts of the machine", err)
+	}
+	links := topLinks()
+	s.base = "/tmp"
+	if st, err := os.Lstat(s.base); err != nil || !st.IsDir() {
+		s.base = "/dev"
+	}
+	if err := memory(s.base, "mode=755"); err != nil {
+		return err
+	}
+	for _, l := range links {
+		if err := os.Symlink(l[1], s.base+"/"+l[0]); err != nil {
+			return setup("link /"+l[0], err)
+		}
+	}
+	for _, dir := range []string{"/dev", "/proc", "/tmp", "/var", "/var/tmp", "/run", "/dev/shm", "/dev/pts"} {
+		if err := os.Mkdir(s.base+dir, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
+			return setup("make "+dir, err)
+		}
+	}
+	for _, dir := range []string{"/tmp", "/var/tmp", "/dev/shm"} {
+		if err := memory(s.base+dir, "mode=1777"); err != nil {
+			return err
+		}
+	}
+	return s.fillDev()
+}
+
+// topLinks lists the symbolic links in the root, such as /bin on most systems.
+func topLinks() [][2]string {
+	var out [][2]string
+	entries, _ := os.ReadDir("/")
+	for _, e := range entries {
+		if target, err := os.Readlink("/" + e.Name()); err == nil {
+			out = append(out, [2]string{e.Name(), target})
+		}
+	}
+	return out
+}
+
+func memory(dir, options string) error {
+	return setup("mount memory", unix.Mount("tmpfs", dir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, options))
+}
+
+func (s *scene) fillDev() error {
+	for name, target := range map[string]string{"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2", "ptmx": "pts/ptmx"} {
+		if err := os.Symlink(target, s.base+"/dev/"+name); err != nil {
+			return setup("link /dev/"+name, err)
+		}
+	}
+	if err := unix.Mount("devpts", s.base+"/dev/pts", "devpts", unix.MS_NOSUID|unix.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=620"); err != nil {
+		return setup("mount terminals", err)
+	}
+	if err := unix.Mount("proc", s.base+"/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC|unix.MS_RDONLY, ""); err != nil {
+		return setup("mount /proc (containers often forbid that)", err)
+	}
+	return nil
+}
+
+// blanks makes what is mounted over secrets and what takes the place of the
+// lists of users, in a place that is gone when all is done.
+func (s *scene) blanks(o order) error {
+	s.hidden = s.base + "/proc/" // the true one is below
+	if err := memory(s.hidden, "mode=755"); err != nil {
+		return err
+	}
+	if err := os.WriteFile(s.hidden+"file", nil, 0); err != nil {
+		return setup("make a mask", err)
+	}
+	if err := os.Mkdir(s.hidden+"folder", 0); err != nil {
+		return setup("make a mask", err)
+	}
+	for path, text := range map[string]string{"/etc/passwd": o.View.Passwd, "/etc/group": o.View.Group} {
+		if text == "" {
+			continue
+		}
+		name := s.hidden + filepath.Base(path)
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			return setup("write "+path, err)
+		}
+		fd, err := unix.OpenTree(unix.AT_FDCWD, name, cloneTree)
+		if err != nil {
+			return setup("open "+path, err)
+		}
+		s.pieces = append(s.pieces, piece{path: path, fd: fd})
+	}
+	return nil
+}
+
+// build mounts all pieces.
+func (s *scene) build() error {
+	for _, p := range s.pieces {
+		if err := s.put(p); err != nil {
+			return setup("mount "+p.path, err)
+		}
+	}
+	return setup("leave the masks", unix.Unmount(s.hidden, unix.MNT_DETACH))
+}
+
+func (s *scene) put(p piece) error {
+	target := s.base + p.path
+	if p.fd >= 0 {
+		if err := s.point(p, target); err != nil {
+			return err
+		}
+	}
+	// No link on the way is followed: one that came since the places were
+	// looked up must not lead the mount elsewhere.
+	at, err := openPath(target)
+	if p.fd < 0 && errors.Is(err, unix.ENOENT) {
+		return nil // it has gone since
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Close(at) }()
+	var st unix.Stat_t
+	if err := unix.Fstat(at, &st); err != nil {
+		return err
+	}
+	if st.Mode&unix.S_IFMT == unix.S_IFLNK {
+		return nil // a link can't be mounted over; what it leads to is judged by itself
+	}
+	fd := p.fd
+	switch {
+	case p.mask:
+		fd, err = s.mask(st)
+	case fd < 0:
+		fd, err = unix.OpenTree(at, "", cloneTree|unix.AT_EMPTY_PATH)
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Close(fd) }()
+	attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID}
+	if !p.dev {
+		attr.Attr_set |= unix.MOUNT_ATTR_NODEV
+	}
+	if !p.write || p.mask {
+		attr.Attr_set |= unix.MOUNT_ATTR_RDONLY
+	}
+	if err := unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &attr); err != nil {
+		return err
+	}
+	return unix.MoveMount(fd, "", at, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
+}
+
+// mask clones the empty file or folder that nobody may open.
+func (s *scene) mask(st unix.Stat_t) (int, error) {
+	name := "file"
+	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
+		name = "folder"
+	}
+	return unix.OpenTree(unix.AT_FDCWD, s.hidden+name, cloneTree)
+}
+
+// point makes the place that a piece is mounted at, if it isn't there.
+func (s *scene) point(p piece, target string) error {
+	var st unix.Stat_t
+	if unix.Lstat(target, &st) == nil {
+		return nil
+	}
+	if err := unix.Fstat(p.fd, &st); err != nil {
+		return err
+	}
+	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
+		return os.MkdirAll(target, 0o755)
+	}
+	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+		return err
+	}
+	file, err := os.OpenFile(target, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	return file.Close()
+}
+
+// enter makes the scene the file system of this process.
+func (s *scene) enter() error {
+	attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
+	if err := unix.MountSetattr(unix.AT_FDCWD, s.base, 0, &attr); err != nil {
+		return setup("close the root", err)
+	}
+	if err := os.Chdir(s.base); err != nil {
+		return setup("enter the root", err)
+	}
+	if err := unix.PivotRoot(".", "."); err != nil {
+		return setup("change the root", err)
+	}
+	if err := unix.Unmount(".", unix.MNT_DETACH); err != nil {
+		return setup("leave the old root", err)
+	}
+	return setup("enter the root", os.Chdir("/"))
+}
+
+// insideAny reports whether a path is at or below one of the folders.
+func insideAny(folders []string, path string) bool {
+	return slices.ContainsFunc(folders, func(f string) bool { return tool.Inside(f, path) })
+}

@@ -1,0 +1,60 @@
+package sandbox
+
+import (
+	"time"
+
+	"github.com/inspan/inspan/internal/netguard"
+	"github.com/inspan/inspan/internal/places"
+	"github.com/inspan/inspan/tool"
+)
+
+// Options say how processes are walled in and watched over. The zero value has
+// neither: processes start directly and may do what the user may.
+type Options struct {
+	// Self is the path of a program that calls [Keeper] first of all; on
+	// Linux "/proc/self/exe" is right for the running one. Empty: there are
+	// no keepers, so no boxes either.
+	Self string
+	// Map tells what is secret or never written. Local fills in Root. The
+	// zero Map guards nothing.
+	Map places.Map
+	// State is the folder where caches of boxes and what was taken away from
+	// them are kept. Empty: boxes get no caches, and what must be taken away
+	// is renamed beside its place.
+	State string
+	// Default is the level of commands that ask for none; empty means
+	// [tool.BoxNone].
+	Default tool.Level
+	// Environ names more variables that are passed on to processes.
+	Environ []string
+	// Guard dials for processes in boxes that may reach some hosts; its Allow
+	// is asked besides the hosts of the box. Nil means the zero Guard.
+	Guard *netguard.Guard
+	// Limits hold for every process in a box.
+	Limits Limits
+	// Pool is shared with other environments of this program. Nil: this one
+	// has its own.
+	Pool *Pool
+}
+
+// Limits bound what a process in a box may use up. Zero fields mean the
+// default.
+type Limits struct {
+	CPU       time.Duration // of each process, in whole seconds; no limit by default
+	Memory    int64         // bytes of private memory of each process; no limit by default
+	Processes int           // at once in a workspace box; by default 4096. The kernel doesn't count those of root
+	FileSize  int64         // bytes; by default 16 GiB, 256 MiB in a read box
+	OpenFiles int           // of each process; by default what inspan itself was given
+}
+
+// level returns the level that a box asks for.
+func (o Options) level(box tool.Box) tool.Level {
+	level := box.Level
+	if level == tool.BoxDefault {
+		level = o.Default
+	}
+	if level == tool.BoxDefault {
+		level = tool.BoxNone
+	}
+	return level
+}

@@ -1,0 +1,167 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"errors"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/inspan/inspan/internal/places"
+	"github.com/inspan/inspan/tool"
+)
+
+// An inspan and its keepers talk over a pair of connected sockets: lines of
+// JSON both ways. The first line to the keeper is an order, and the
+// descriptors of the command travel with it.
+
+// order tells a keeper what to start and within which walls. Paths are
+// absolute and resolved.
+type order struct {
+	Level  tool.Level
+	Path   string // of the program
+	Args   []string
+	Dir    string
+	Env    []string
+	Root   string  // the workspace
+	Read   []grant // what may be read
+	Write  []string
+	Cache  string // a folder that stands at cacheDir, to be written; empty: none
+	Temp   string // a folder to make for temporary files and to remove again; BoxRead only
+	View   view   // BoxWorkspace only
+	Map    places.Map
+	Box    tool.Box
+	Limits limits
+	ABI    int  // highest version of Landlock to use; 0: any
+	Proxy  bool // accept connections for a proxy outside
+}
+
+// grant opens a file, or a folder with all below it but the holes.
+type grant struct {
+	Path  string
+	Holes []string `json:",omitempty"`
+}
+
+// view is what a workspace box sees of the file system besides the grants of
+// the order.
+type view struct {
+	Frozen []string // in the workspace, not to be changed
+	Pinned []string // folders in the workspace that can't be renamed
+	Before []seen   // sensitive places in the workspace, as they were
+	Passwd string   // content of /etc/passwd, empty for the one of the machine
+	Group  string
+}
+
+// limits are resource limits: soft and hard are the same; 0 is none.
+type limits struct {
+	CPU, Memory, Processes, FileSize, OpenFiles uint64
+}
+
+// request is a later line to the keeper.
+type request struct {
+	Op string
+}
+
+// Requests.
+const (
+	opEnd  = "end"  // ask the group to end, kill what is left two seconds later
+	opKill = "kill" // kill all descendants
+	opLeft = "left" // tell whether there are descendants
+)
+
+// report is a line from the keeper.
+type report struct {
+	Op     string
+	Pid    int    `json:",omitempty"` // opStarted
+	Errno  int    `json:",omitempty"` // opFailed
+	Text   string `json:",omitempty"` // opFailed: what failed; empty if it is the program itself
+	Status int    `json:",omitempty"` // opExited: as wait4 tells it
+	Left   bool   `json:",omitempty"` // opLeft
+}
+
+// Reports.
+const (
+	opStarted = "started"
+	opFailed  = "failed"
+	opExited  = "exited" // the command itself has ended
+	opGone    = "gone"   // no descendant is left; the last line
+	opConn    = "conn"   // a connection for the proxy comes along
+)
+
+var errClosed = errors.New("the connection has ended")
+
+// lines reads lines and descriptors from a socket.
+type lineReader struct {
+	recv func(p, oob []byte) (n, oobn int, err error)
+	buf  []byte
+	fds  []int
+}
+
+// next decodes the next line into v.
+func (l *lineReader) next(v any) error {
+	scanned := 0
+	for {
+		for i := scanned; i < len(l.buf); i++ {
+			if l.buf[i] != '\n' {
+				continue
+			}
+			line := l.buf[:i]
+			err := json.Unmarshal(line, v)
+			l.buf = append([]byte(nil), l.buf[i+1:]...)
+			return err
+		}
+		scanned = len(l.buf)
+		if err := l.more(); err != nil {
+			return err
+		}
+	}
+}
+
+func (l *lineReader) more() error {
+	chunk := make([]byte, 64<<10)
+	oob := make([]byte, unix.CmsgSpace(8*4))
+	n, oobn, err := l.recv(chunk, oob)
+	if err != nil {
+		return err
+	}
+	l.buf = append(l.buf, chunk[:n]...)
+	if oobn > 0 {
+		l.fds = append(l.fds, rights(oob[:oobn])...)
+	}
+	if n == 0 {
+		return errClosed
+	}
+	return nil
+}
+
+// rights returns the descriptors in a control message.
+func rights(oob []byte) []int {
+	var out []int
+	messages, err := syscall.ParseSocketControlMessage(oob)
+	if err != nil {
+		return nil
+	}
+	for i := range messages {
+		fds, err := syscall.ParseUnixRights(&messages[i])
+		if err == nil {
+			out = append(out, fds...)
+		}
+	}
+	return out
+}
+
+// take returns the oldest descriptor that came along, -1 if there is none.
+func (l *lineReader) take() int {
+	if len(l.fds) == 0 {
+		return -1
+	}
+	fd := l.fds[0]
+	l.fds = l.fds[1:]
+	return fd
+}
+
+// encode makes a line.
+func encode(v any) ([]byte, error) {
+	data, err := json.Marshal(v)
+	return append(data, '\n'), err
+}

@@ -1,0 +1,210 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/inspan/inspan/internal/netguard"
+	"github.com/inspan/inspan/tool"
+)
+
+// outside is what is done for a workspace box outside of it: its proxy, and
+// taking away what appears in the workspace and must not.
+type outside struct {
+	boxes  *boxes
+	box    tool.Box
+	before []seen
+
+	stop  context.CancelFunc
+	tasks sync.WaitGroup
+	conns *handed
+	watch *os.File
+
+	mu   sync.Mutex
+	list []string // what was refused, in words
+}
+
+// open starts the tasks. They end with shut.
+func (o *outside) open() {
+	ctx, stop := context.WithCancel(context.Background())
+	o.stop = stop
+	if len(o.box.Hosts) > 0 {
+		o.conns = &handed{ch: make(chan net.Conn, 64), done: make(chan struct{})}
+		o.tasks.Go(func() { _ = o.proxy().Serve(ctx, o.conns) })
+	}
+	if o.watch = o.watched(); o.watch != nil {
+		o.tasks.Go(o.look)
+	}
+}
+
+// shut ends the tasks and looks at the workspace for the last time.
+func (o *outside) shut() {
+	o.stop()
+	if o.conns != nil {
+		_ = o.conns.Close()
+	}
+	if o.watch != nil {
+		o.watch.Close()
+	}
+	o.tasks.Wait()
+	o.sweep()
+}
+
+// sweep takes away what must not stay.
+func (o *outside) sweep() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, s := range o.boxes.appeared(o.box, o.before) {
+		o.list = append(o.list, o.boxes.takeAway(s))
+	}
+}
+
+func (o *outside) refuse(text string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !slices.Contains(o.list, text) && len(o.list) < 1000 {
+		o.list = append(o.list, text)
+	}
+}
+
+func (o *outside) refused() []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Clone(o.list)
+}
+
+// proxy reaches the hosts of the box and no others.
+func (o *outside) proxy() *netguard.Proxy {
+	var guard netguard.Guard
+	if o.boxes.o.Guard != nil {
+		guard = *o.boxes.o.Guard
+	}
+	more := guard.Allow
+	guard.Allow = func(host string, port int) error {
+		if !netguard.Hosts(o.box.Hosts).Match(host, port) {
+			return fmt.Errorf("%s is not among the hosts that this command may reach", host)
+		}
+		if more != nil {
+			return more(host, port)
+		}
+		return nil
+	}
+	return &netguard.Proxy{Guard: &guard, Refused: func(host string) { o.refuse("refused to connect to " + host) }}
+}
+
+// accept hands a connection from inside the box to the proxy.
+func (o *outside) accept(fd int) {
+	if fd < 0 {
+		return
+	}
+	file := os.NewFile(uintptr(fd), "connection")
+	defer file.Close()
+	conn, err := net.FileConn(file)
+	if err != nil {
+		return
+	}
+	if o.conns == nil || !o.conns.put(conn) {
+		_ = conn.Close()
+	}
+}
+
+// handed is a listener whose connections somebody else has accepted.
+type handed struct {
+	ch   chan net.Conn
+	done chan struct{}
+	once sync.Once
+}
+
+// put offers a connection. It reports false if nobody will take it.
+func (h *handed) put(c net.Conn) bool {
+	select {
+	case <-h.done:
+		return false
+	default:
+	}
+	select {
+	case h.ch <- c:
+		return true
+	default:
+		return false
+	}
+}
+
+// Accept implements [net.Listener].
+func (h *handed) Accept() (net.Conn, error) {
+	select {
+	case c := <-h.ch:
+		return c, nil
+	case <-h.done:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close implements [net.Listener].
+func (h *handed) Close() error {
+	h.once.Do(func() { close(h.done) })
+	return nil
+}
+
+// Addr implements [net.Listener].
+func (h *handed) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} }
+
+// watched starts a watch on the places where the well-known names appear. Nil
+// means that the kernel has no watches left; then the last look must do.
+func (o *outside) watched() *os.File {
+	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
+	if err != nil {
+		return nil
+	}
+	if _, err := unix.InotifyAddWatch(fd, o.boxes.root, unix.IN_CREATE|unix.IN_MOVED_TO|unix.IN_ONLYDIR); err != nil {
+		_ = unix.Close(fd)
+		return nil
+	}
+	return os.NewFile(uintptr(fd), "inotify")
+}
+
+// look takes away sensitive places as they appear at the top of the workspace.
+// It reads events only to know that there is something to look at.
+func (o *outside) look() {
+	buf := make([]byte, 64<<10)
+	for {
+		if n, err := o.watch.Read(buf); err != nil || n == 0 {
+			return
+		}
+		entries, err := readDir(o.boxes.root)
+		if err != nil {
+			continue
+		}
+		for _, e := range entries {
+			o.judge(filepath.Join(o.boxes.root, e.Name()))
+		}
+	}
+}
+
+func (o *outside) judge(path string) {
+	s, closed := o.boxes.spotAt(path)
+	st, ok := stampOf(path)
+	if !closed || !ok {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, b := range o.before {
+		if b == (seen{path, st.dev, st.ino}) || o.box.Git && path == filepath.Join(o.boxes.root, ".git") {
+			return
+		}
+	}
+	if o.boxes.others(path, o.before) {
+		return
+	}
+	if len(o.boxes.closedPlaces(o.box, []spot{s})) > 0 {
+		o.list = append(o.list, o.boxes.takeAway(s))
+	}
+}

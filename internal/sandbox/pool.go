@@ -1,0 +1,63 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/inspan/inspan/tool"
+)
+
+// Pool is what the environments of one program share: keepers that wait for a
+// command, and which boxes were seen to work. The zero value is ready. It is
+// safe for concurrent use.
+type Pool struct {
+	spares spares
+
+	trying sync.Mutex // held while boxes are tried
+	walls  *tool.Walls
+}
+
+// tried is what is kept of a try between programs.
+type tried struct {
+	Where string // it was made
+	Walls tool.Walls
+}
+
+// known returns which boxes work: as seen before here, or by an earlier program
+// on this very system, or as try finds out. A system that has changed since
+// makes Start fail, never a box weaker.
+func (p *Pool) known(o Options, try func() tool.Walls) tool.Walls {
+	p.trying.Lock()
+	defer p.trying.Unlock()
+	if p.walls != nil {
+		return *p.walls
+	}
+	where, file := whereabouts(o), filepath.Join(o.State, "walls.json")
+	var old tried
+	if raw, err := os.ReadFile(file); err == nil && o.State != "" && json.Unmarshal(raw, &old) == nil && old.Where == where && where != "" && old.Walls.Why == "" {
+		p.walls = &old.Walls
+		return old.Walls
+	}
+	found := try()
+	p.walls = &found
+	if o.State != "" && found.Why == "" {
+		if raw, err := json.Marshal(tried{where, found}); err == nil && os.MkdirAll(o.State, 0o700) == nil {
+			replaceFile(file, raw) // kept or not, it can be found out again
+		}
+	}
+	return found
+}
+
+// replaceFile writes a file as a whole, or not at all.
+func replaceFile(path string, data []byte) {
+	temp, err := os.CreateTemp(filepath.Dir(path), ".new-")
+	if err != nil {
+		return
+	}
+	_, err = temp.Write(data)
+	if temp.Close() != nil || err != nil || os.Rename(temp.Name(), path) != nil {
+		_ = os.Remove(temp.Name())
+	}
+}

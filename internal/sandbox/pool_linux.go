@@ -1,0 +1,66 @@
+package sandbox
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/inspan/inspan/tool"
+)
+
+// spares are keepers that wait for a command: at most one that has namespaces
+// of its own and one that has none.
+type spares struct {
+	mu   sync.Mutex
+	list map[bool]link
+}
+
+// take returns the keeper that waits for a command of this level.
+func (s *spares) take(level tool.Level) (link, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l, ok := s.list[level == tool.BoxWorkspace]
+	delete(s.list, level == tool.BoxWorkspace)
+	return l, ok
+}
+
+// restock starts a keeper for the next command, so that it need not wait for
+// the start of a big program. It ends with this process, if not before.
+func (s *spares) restock(level tool.Level, spawn func(tool.Level) (link, error)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	kind := level == tool.BoxWorkspace
+	if _, ok := s.list[kind]; ok {
+		return
+	}
+	if s.list == nil {
+		s.list = make(map[bool]link)
+	}
+	if l, err := spawn(level); err == nil {
+		s.list[kind] = l
+	}
+}
+
+// whereabouts tells apart systems on which other boxes may work: another boot,
+// user, container or program. Empty: it can't be told.
+func whereabouts(o Options) string {
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	info, err := os.Stat(o.Self)
+	if err != nil {
+		return ""
+	}
+	user, _ := os.Readlink("/proc/self/ns/user")
+	mounts, _ := os.Readlink("/proc/self/ns/mnt")
+	status, _ := os.ReadFile("/proc/self/status")
+	var rights []string // capabilities and filters that were put on this process
+	for line := range strings.Lines(string(status)) {
+		if strings.HasPrefix(line, "Cap") || strings.HasPrefix(line, "Seccomp") || strings.HasPrefix(line, "NoNewPrivs") {
+			rights = append(rights, strings.Join(strings.Fields(line), ""))
+		}
+	}
+	return fmt.Sprint(strings.TrimSpace(string(boot)), os.Geteuid(), user, mounts, info.Size(), info.ModTime().UnixNano(), rights)
+}

@@ -1,0 +1,32 @@
+//go:build unix
+
+package sandbox_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/inspan/inspan/internal/sandbox"
+)
+
+func TestProbe(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	checks := sandbox.Probe(t.Context(), sandbox.Options{Self: self})
+	if len(checks) < 2 {
+		t.Fatalf("checks are %+v", checks)
+	}
+	for i, c := range checks {
+		t.Logf("%v %s: %s", c.OK, c.Name, c.Text)
+		if !c.OK && i >= 2 {
+			t.Errorf("%s: %s", c.Name, c.Text)
+		}
+	}
+	for _, c := range sandbox.Probe(t.Context(), sandbox.Options{}) {
+		if c.OK || c.Text == "" {
+			t.Errorf("without a keeper: %+v", c)
+		}
+	}
+}

@@ -1,0 +1,14 @@
+package sandbox
+
+import "golang.org/x/sys/unix"
+
+func auditArch() uint32 { return unix.AUDIT_ARCH_X86_64 }
+
+// metadataCalls lists the old forms of calls that change what Landlock doesn't
+// watch.
+func metadataCalls() []uintptr {
+	return []uintptr{
+		unix.SYS_CHMOD, unix.SYS_CHOWN, unix.SYS_LCHOWN, unix.SYS_UTIME, unix.SYS_UTIMES, unix.SYS_FUTIMESAT, unix.SYS_MKNOD,
+		unix.SYS_IOPERM, unix.SYS_IOPL, unix.SYS_MODIFY_LDT, unix.SYS_USELIB, unix.SYS_USTAT, unix.SYS__SYSCTL,
+	}
+}

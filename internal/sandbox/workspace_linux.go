@@ -1,0 +1,224 @@
+package sandbox
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/inspan/inspan/internal/places"
+	"github.com/inspan/inspan/tool"
+)
+
+// mostMounts bounds how many places in a workspace can be held closed.
+const mostMounts = 2000
+
+// seen is a sensitive place as it was before a command.
+type seen struct {
+	Path     string
+	Dev, Ino uint64
+}
+
+// workspace puts the walls of a workspace box on paper.
+func (b *boxes) workspace(k *kept, found []spot) error {
+	o, box := &k.order, k.command.Box
+	cache, vars, err := b.caches()
+	if err != nil {
+		return err
+	}
+	o.Env, o.Cache = with(o.Env, vars...), cache
+	o.Write = []string{b.root}
+	for _, path := range box.Write {
+		if g := b.o.Map.Of(path).Guard; g != places.Secret && g != places.Frozen {
+			o.Write = append(o.Write, path)
+		}
+	}
+	closed := b.closedPlaces(box, found)
+	for _, s := range closed {
+		if st, ok := stampOf(s.Path); ok {
+			o.View.Frozen = append(o.View.Frozen, s.Path)
+			o.View.Before = append(o.View.Before, seen{s.Path, st.dev, st.ino})
+		}
+	}
+	o.View.Pinned = b.pins(box, found)
+	if len(o.View.Frozen)+len(o.View.Pinned) > mostMounts {
+		return fmt.Errorf("%w: the workspace holds too many sensitive places", tool.ErrNoBox)
+	}
+	o.Proxy, o.Map, o.Box = len(box.Hosts) > 0, b.o.Map, box
+	if os.Geteuid() == 0 {
+		o.View.Passwd, o.View.Group = accounts("/etc/passwd", "inspan:x:%d:%d::"+home()+":/bin/sh\n"), accounts("/etc/group", "inspan:x:%[2]d:\n")
+	}
+	return nil
+}
+
+// boxUser is the number that root has in a workspace box. With their own,
+// programs would believe that they may do what they can't.
+const boxUser = 1000
+
+func home() string {
+	if h := os.Getenv("HOME"); h != "" {
+		return h
+	}
+	return "/"
+}
+
+// accounts returns the list of users or groups with the one of the box added.
+func accounts(path, format string) string {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	var out strings.Builder
+	for line := range strings.Lines(string(data)) {
+		fields := strings.Split(line, ":")
+		if len(fields) > 2 && fields[2] == fmt.Sprint(boxUser) {
+			continue
+		}
+		out.WriteString(line)
+	}
+	fmt.Fprintf(&out, format, boxUser, boxUser)
+	return out.String()
+}
+
+// closedPlaces lists what in the workspace can't be changed.
+func (b *boxes) closedPlaces(box tool.Box, found []spot) []spot {
+	git := filepath.Join(b.root, ".git")
+	var out []spot
+	for _, s := range found {
+		if s.Guard != places.Frozen && s.Guard != places.Guarded || s.Guard == places.Guarded && insideAny(box.Write, s.Path) {
+			continue
+		}
+		if info, err := os.Lstat(s.Path); box.Git && s.Path == git && err == nil && info.IsDir() {
+			out = append(out, gitInsides(git)...)
+			continue
+		}
+		out = append(out, s)
+	}
+	for _, dir := range gitElsewhere(b.root) {
+		if tool.Inside(b.root, dir) {
+			out = append(out, spot{dir, places.Frozen})
+		}
+	}
+	return out
+}
+
+// gitInsides lists what in a repository names programs or other places.
+func gitInsides(git string) []spot {
+	var out []spot
+	add := func(dir string) {
+		for _, name := range []string{"config", "config.worktree", "hooks", "info/attributes", "commondir", "gitdir"} {
+			path := filepath.Join(dir, name)
+			if _, err := os.Lstat(path); err == nil {
+				out = append(out, spot{path, places.Frozen})
+			}
+		}
+	}
+	add(git)
+	for _, below := range []string{"modules", "worktrees"} {
+		_ = filepath.WalkDir(filepath.Join(git, below), func(path string, d fs.DirEntry, err error) error {
+			if err != nil || !d.IsDir() {
+				return nil //nolint:nilerr // what is not there needs no lock
+			}
+			switch d.Name() {
+			case "objects", "refs", "logs", "hooks":
+				return fs.SkipDir
+			}
+			add(path)
+			return nil
+		})
+	}
+	return out
+}
+
+// pins lists the folders that must not be renamed, since something closed in
+// them would go away with them: the repository if its insides are open, and
+// those above nested ones.
+func (b *boxes) pins(box tool.Box, found []spot) []string {
+	var out []string
+	git := filepath.Join(b.root, ".git")
+	if info, err := os.Lstat(git); box.Git && err == nil && info.IsDir() {
+		out = append(out, git)
+		for _, s := range gitInsides(git) {
+			out = b.above(out, s.Path)
+		}
+	}
+	for _, s := range found {
+		if s.Guard == places.Frozen {
+			out = b.above(out, s.Path)
+		}
+	}
+	return out
+}
+
+// above adds the folders between the workspace and a path.
+func (b *boxes) above(list []string, path string) []string {
+	for dir := filepath.Dir(path); dir != b.root && tool.Inside(b.root, dir); dir = filepath.Dir(dir) {
+		if !slices.Contains(list, dir) {
+			list = append(list, dir)
+		}
+	}
+	return list
+}
+
+// gitElsewhere returns the folders that a workspace's .git file leads to: of
+// the worktree and of the repository it belongs to. Anybody can write such a
+// file, so it counts only if the worktree there names this workspace.
+func gitElsewhere(root string) []string {
+	data, err := os.ReadFile(filepath.Join(root, ".git"))
+	dir, isLink := strings.CutPrefix(strings.TrimSpace(string(data)), "gitdir:")
+	if err != nil || !isLink {
+		return nil
+	}
+	if dir = strings.TrimSpace(dir); !filepath.IsAbs(dir) {
+		dir = filepath.Join(root, dir)
+	}
+	dir, err = filepath.EvalSymlinks(dir)
+	if err != nil {
+		return nil
+	}
+	back, err := os.ReadFile(filepath.Join(dir, "gitdir"))
+	if err != nil || strings.TrimSpace(string(back)) != filepath.Join(root, ".git") {
+		return nil
+	}
+	out := []string{dir}
+	common, err := os.ReadFile(filepath.Join(dir, "commondir"))
+	if err != nil {
+		return out
+	}
+	path := strings.TrimSpace(string(common))
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(dir, path)
+	}
+	// The worktree lies in the repository that it belongs to.
+	if path, err = filepath.EvalSymlinks(path); err == nil && tool.Inside(filepath.Join(path, "worktrees"), dir) {
+		out = append(out, path)
+	}
+	return out
+}
+
+// cacheDir is where a workspace box sees its caches. Their true place may lie
+// below one that is closed.
+const cacheDir = "/var/cache/inspan"
+
+// caches makes the folder where builds in boxes of this workspace keep what
+// they can use again, and the variables that lead there. The user's own caches
+// are not written: what a box puts there would run outside of it.
+func (b *boxes) caches() (folder string, vars []string, err error) {
+	if b.o.State == "" {
+		return "", nil, nil
+	}
+	sum := sha256.Sum256([]byte(b.root))
+	dir := filepath.Join(b.o.State, "cache", hex.EncodeToString(sum[:8]))
+	for _, c := range [][2]string{{"XDG_CACHE_HOME", "xdg"}, {"GOCACHE", "go-build"}, {"npm_config_cache", "npm"}, {"PIP_CACHE_DIR", "pip"}} {
+		if err := os.MkdirAll(filepath.Join(dir, c[1]), 0o700); err != nil {
+			return "", nil, fmt.Errorf("make cache: %w", err)
+		}
+		vars = append(vars, c[0]+"="+cacheDir+"/"+c[1])
+	}
+	dir, err = filepath.EvalSymlinks(dir)
+	return dir, vars, err
+}

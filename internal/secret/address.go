@@ -1,0 +1,77 @@
+package secret
+
+import "strings"
+
+// address looks at the colon of a scheme for a password, as in
+// postgres://app:password@host/db.
+func (s *scanner) address(i int) (Found, bool) {
+	before := s.before(i, 24)
+	if n := trailing(before); n == 0 || !s.has(i, "://") {
+		return Found{}, false
+	}
+	user := i + 3
+	colon := s.until(user, ":/@\"'<>?#", 512)
+	if s.at(colon) != ':' {
+		return s.userOnly(user, colon)
+	}
+	from := colon + 1
+	end := s.until(from, "/@\"'<>{}$[]^\\`", 512)
+	if s.at(end) != '@' {
+		return Found{}, false
+	}
+	if found, ok := s.token(from); ok && found.Start == from {
+		return found, true
+	}
+	password := s.text[from:end]
+	found := Found{from, end, "a password in an address"}
+	switch {
+	case len(password) < 3, strings.Trim(password, "0123456789.,_-") == "", isDummy(password), standIn(s.text[i : end+1]), password == s.text[user:colon]:
+		return found, false
+	case password[0] == '%' && (len(password) < 3 || !isHex(password[1]) || !isHex(password[2])), strings.Trim(password, "*.") == "":
+		return found, false // a format, or already hidden
+	case strings.ToUpper(password) == password && !strings.ContainsAny(password, "0123456789"):
+		return found, false // a name for it, as in DB_PASS
+	}
+	return found, len(password) >= 6 || secretive(password)
+}
+
+// userOnly looks for a token where the name of a user would be, as in
+// https://token@host.
+func (s *scanner) userOnly(user, end int) (Found, bool) {
+	if s.at(end) != '@' {
+		return Found{}, false
+	}
+	if found, ok := s.token(user); ok && found.Start == user {
+		return found, true
+	}
+	name := s.text[user:end]
+	public := len(name) == 32 && s.span(user, hexes, 33) == end // the public key of a Sentry address
+	return Found{user, end, "a token in an address"}, len(name) >= 20 && !public && mixed(name) && !standIn(name) && strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == ""
+}
+
+// until is where one of the stops or a space stands, at most limit bytes away.
+func (s *scanner) until(i int, stops string, limit int) int {
+	from := i
+	for i-from < limit && i < len(s.text) && !isSpace(s.text[i]) && strings.IndexByte(stops, s.text[i]) < 0 {
+		i++
+	}
+	if i == len(s.text) {
+		s.short = true
+	}
+	return i
+}
+
+// telegram looks at the colon of a bot's token, 123456789:AA... The number is
+// public and stays.
+func (s *scanner) telegram(i int) (Found, bool) {
+	before := s.before(i, 16)
+	n := trailing(before)
+	if n < 8 || n > 10 || strings.Trim(before[len(before)-n:], "0123456789") != "" || !s.has(i, ":AA") {
+		return Found{}, false
+	}
+	least, end := s.tail(i+1, "W33")
+	if end < 0 || standIn(s.text[i:least]) {
+		return Found{}, false
+	}
+	return Found{i + 1, end, "a Telegram token"}, true
+}

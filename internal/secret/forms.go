@@ -1,0 +1,77 @@
+package secret
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// form is a way in which a known value is written.
+type form struct {
+	text  string
+	value int // number of the known value
+	how   string
+}
+
+// formsOf lists how a value may be written, itself first.
+func formsOf(value string) []form {
+	out := []form{{text: value}}
+	add := func(how string, texts ...string) {
+		for _, text := range texts {
+			out = append(out, form{text: text, how: how})
+		}
+	}
+	quoted := quote(value)
+	add("as JSON", quoted, strings.ReplaceAll(quoted, "/", `\/`), escapeMarkup(quoted), quote(quoted), escapeMarkup(quote(quoted)), quote(escapeMarkup(quoted)))
+	for _, plain := range []string{"-_.~", "-_.~!'()*", "-_.~$&+:=@"} {
+		u := percent(value, plain, "%%%02X")
+		add("in an address", u, percent(value, plain, "%%%02x"), strings.ReplaceAll(u, "%20", "+"))
+	}
+	add("in hex", hex.EncodeToString([]byte(value)), strings.ToUpper(hex.EncodeToString([]byte(value))))
+	for before := range 3 {
+		add("in base64", base64s3(base64.StdEncoding, value, before)...)
+		add("in base64", base64s3(base64.URLEncoding, value, before)...)
+	}
+	return out
+}
+
+// base64s3 is how a value is written if so many bytes stand before it (modulo
+// 3): at the end of the data with padding and without, and with more behind.
+// Characters that also hold bits of the neighbours are left out.
+func base64s3(enc *base64.Encoding, value string, before int) []string {
+	all := enc.EncodeToString([]byte("\x00\x00\x00"[:before] + value))
+	from := (before*8 + 5) / 6
+	return []string{all[from:], strings.TrimRight(all[from:], "="), all[from : (before+len(value))*8/6]}
+}
+
+// quote is s as it stands between the quotes of a JSON string.
+func quote(s string) string {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if e.Encode(s) != nil {
+		return s
+	}
+	out := strings.TrimSuffix(b.String(), "\n")
+	return out[1 : len(out)-1]
+}
+
+// escapeMarkup escapes what many encoders of JSON escape for browsers.
+func escapeMarkup(s string) string {
+	return strings.NewReplacer("<", `\u003c`, ">", `\u003e`, "&", `\u0026`).Replace(s)
+}
+
+// percent escapes all but letters, digits and the plain characters, RFC 3986.
+func percent(s, plain, format string) string {
+	var b strings.Builder
+	for i := range len(s) {
+		if alnum.has(s[i]) || strings.IndexByte(plain, s[i]) >= 0 {
+			b.WriteByte(s[i])
+		} else {
+			fmt.Fprintf(&b, format, s[i])
+		}
+	}
+	return b.String()
+}

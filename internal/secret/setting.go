@@ -1,0 +1,328 @@
+package secret
+
+import (
+	"slices"
+	"strings"
+)
+
+// kind is what the name of a setting says of its value.
+type kind uint8
+
+const (
+	ordinary kind = iota
+	secretly      // a key, a token
+	password
+	auth    // base64 of name:password
+	header  // Authorization
+	cookies // the line goes on with cookies
+	session // the cookie of a session
+)
+
+// setting looks at what begins with = or : behind a name.
+func (s *scanner) setting(i int) (Found, bool) {
+	if next := s.peek(i + 1); s.text[i] == ':' && (next == '/' || next == 'A' || next == 0) {
+		if found, ok := s.address(i); ok || s.wait() {
+			return found, ok
+		}
+		if found, ok := s.telegram(i); ok || s.wait() {
+			return found, ok
+		}
+	}
+	key, lead := s.keyBefore(i)
+	if key == "" {
+		return Found{}, false
+	}
+	v := value{name: key, lead: lead, sign: s.text[i]}
+	v.kind = kindOf(key, s.cookie)
+	if v.kind == cookies {
+		s.cookie = s.text[i] == ':'
+		return Found{}, false
+	}
+	if v.kind == ordinary || !s.operator(i, &v) {
+		return Found{}, false
+	}
+	if !s.read(&v) {
+		return Found{}, false
+	}
+	return s.judge(&v)
+}
+
+// peek is the byte at i, or 0 behind the end, which it does not note.
+func (s *scanner) peek(i int) byte {
+	if i < len(s.text) {
+		return s.text[i]
+	}
+	return 0
+}
+
+// keyBefore is the name that ends before i, and the two bytes before that.
+func (s *scanner) keyBefore(i int) (key, lead string) {
+	text := s.before(i, 96)
+	n := len(text)
+	for n > 0 && (text[n-1] == ' ' || text[n-1] == '\t') {
+		n--
+	}
+	if n > 0 && text[n-1] == ']' {
+		n--
+	}
+	for n > 0 && (text[n-1] == '"' || text[n-1] == '\'') {
+		n--
+	}
+	if n > 0 && text[n-1] == '\\' {
+		n--
+	}
+	if text = text[:n]; !mayName(text) && !s.cookie {
+		return "", ""
+	}
+	for n > 0 && (isAlnum(text[n-1]) || text[n-1] == '_' || text[n-1] == '-' || text[n-1] == '.') {
+		n--
+	}
+	// In a string a line break may be written as \n, and the name begins behind it.
+	if n > 0 && n+1 < len(text) && text[n-1] == '\\' && strings.IndexByte("nrt", text[n]) >= 0 {
+		n++
+	}
+	return text[n:], text[max(0, n-2):n]
+}
+
+// kindOf reads the last words of a name: db_password, clientSecret, API-KEY.
+func kindOf(key string, cookie bool) kind {
+	last, rest := lastWord(key)
+	before, _ := lastWord(rest)
+	if last == "base" && before == "key" {
+		return secretly
+	}
+	switch {
+	case cookie && (slices.Contains([]string{"sid", "jwt", "auth"}, last) || strings.Contains(strings.ToLower(key), "sess") || strings.Contains(strings.ToLower(key), "remember") || strings.HasSuffix(last, "token")):
+		return session
+	case last == "cookie":
+		return cookies
+	case last == "authorization":
+		return header
+	case last == "auth":
+		return auth
+	case slices.Contains([]string{"password", "passwd", "pass", "pwd", "passphrase"}, last), strings.HasSuffix(last, "password"), strings.HasSuffix(last, "passwd"):
+		return password
+	case slices.Contains([]string{"credential", "credentials", "apikey"}, last), strings.HasSuffix(last, "secret"), strings.HasSuffix(last, "apikey"), strings.HasSuffix(last, "accesskey"), strings.HasSuffix(last, "privatekey"), strings.HasSuffix(last, "secretkey"):
+		return secretly
+	case last == "key" && slices.Contains([]string{"api", "access", "private", "secret", "signing", "encryption", "master", "auth", "account", "app", "service", "shared", "storage", "session", "hmac", "webhook", "license"}, before):
+		return secretly
+	case strings.HasSuffix(last, "token") && !slices.Contains([]string{
+		"next", "page", "continuation", "continue", "sync", "cursor", "eos", "bos", "pad", "unk", "sep", "cls", "mask", "stop", "start", "end", "cancel", "cancellation", "special", "max", "min", "num", "per", "image",
+	}, before):
+		return secretly
+	}
+	return ordinary
+}
+
+// mayName is a quick look at how a name ends.
+func mayName(key string) bool {
+	n := len(key)
+	if n < 3 {
+		return false
+	}
+	switch uint32(key[n-3]|0x20)<<16 | uint32(key[n-2]|0x20)<<8 | uint32(key[n-1]|0x20) {
+	case 'r'<<16 | 'e'<<8 | 't', 'k'<<16 | 'e'<<8 | 'n', 'o'<<16 | 'r'<<8 | 'd', 's'<<16 | 'w'<<8 | 'd', 'a'<<16 | 's'<<8 | 's', 'p'<<16 | 'w'<<8 | 'd',
+		'a'<<16 | 's'<<8 | 'e', 'a'<<16 | 'l'<<8 | 's', 'i'<<16 | 'a'<<8 | 'l', 'k'<<16 | 'e'<<8 | 'y', 'u'<<16 | 't'<<8 | 'h', 'i'<<16 | 'o'<<8 | 'n', 'k'<<16 | 'i'<<8 | 'e':
+		return true
+	}
+	return false
+}
+
+// lastWord is the last word of a name in small letters, and what comes before.
+func lastWord(key string) (word, rest string) {
+	key = strings.TrimRight(key, "_-.")
+	n := len(key)
+	for n > 0 && alnum.has(key[n-1]) {
+		n--
+		if n > 0 && isUpper(key[n]) && !isUpper(key[n-1]) {
+			break // as in apiKey
+		}
+	}
+	return strings.ToLower(key[n:]), key[:n]
+}
+
+func isUpper(b byte) bool { return 'A' <= b && b <= 'Z' }
+
+// values is the last run of valueEnd.
+type values struct {
+	stops string
+	run
+}
+
+// value is what a setting is set to.
+type value struct {
+	name, lead string
+	sign       byte // = or :
+	kind       kind
+	code       bool // the operator is one of code: the value must be quoted
+	tight      bool // no space behind the operator
+	from, end  int
+	quote      string // empty: none
+}
+
+// operator reads the operator at i, spaces and the opening quote.
+func (s *scanner) operator(i int, v *value) bool {
+	if v.sign == '=' && strings.IndexByte("=!<>+*/%&|^~:", s.text[max(0, i-1)]) >= 0 && i > s.start {
+		return false
+	}
+	i++
+	switch c := s.at(i); {
+	case v.sign == '=' && c == '=':
+		return false
+	case v.sign == '=' && c == '>', v.sign == ':' && c == '=':
+		v.code = true
+		i++
+	}
+	j := i
+	for j-i < 32 && (s.at(j) == ' ' || s.at(j) == '\t') {
+		j++
+	}
+	v.tight = i == j
+	c := s.at(j)
+	if strings.IndexByte("brufBRUF@", c) >= 0 && c != 0 && (s.at(j+1) == '"' || s.at(j+1) == '\'') {
+		j++
+	}
+	if s.at(j) == '\\' && (s.at(j+1) == '"' || s.at(j+1) == '\'') {
+		v.quote = s.text[j : j+2]
+	} else if c := s.at(j); c == '"' || c == '\'' || c == '`' {
+		v.quote = s.text[j : j+1]
+	}
+	v.from = j + len(v.quote)
+	return !v.code || v.quote != ""
+}
+
+// read finds the end of the value, and reports whether there is one.
+func (s *scanner) read(v *value) bool {
+	if v.kind == header {
+		for _, scheme := range []string{"token ", "Token ", "ApiKey ", "apikey ", "Bot ", "Key "} {
+			if s.has(v.from, scheme) {
+				v.from += len(scheme)
+				break
+			}
+		}
+	}
+	stops := " \t\r\n\"'<>(){},;\\`[$"
+	switch {
+	case v.quote != "":
+		stops = " \t\r\n" + v.quote
+	case v.sign == '=' && v.tight && v.shouting():
+		stops = " \t\r\n\"'\\`;" // a line of an environment
+	}
+	v.end = s.valueEnd(v.from, stops, v.quote)
+	if s.atEnd(v.end) {
+		return s.final
+	}
+	if s.placeholder(v.end) > 0 {
+		return false
+	}
+	switch c := s.text[v.end]; {
+	case v.end-v.from == longest:
+		return true
+	case v.quote != "":
+		return s.has(v.end, v.quote)
+	case v.shouting() && v.sign == '=' && v.tight:
+		return true
+	default:
+		return c != '(' && c != '<' && c != '{' && c != '[' && (c != '`' || v.shouting())
+	}
+}
+
+// valueEnd is where a value ends: at a stop, a placeholder, or where a query
+// goes on with its next argument. Like span it reads what has no quotes once.
+func (s *scanner) valueEnd(from int, stops, quote string) int {
+	m := &s.values
+	if quote != "" || m.stops != stops || from < m.from || from >= m.end {
+		*m = values{stops, run{from, from}}
+	}
+	for limit := from + longest; m.end < limit && m.end < len(s.text); m.end++ {
+		c := s.text[m.end]
+		if c == '\\' && len(quote) == 1 && m.end+1 < min(limit, len(s.text)) {
+			m.end++
+			continue
+		}
+		if strings.IndexByte(stops, c) >= 0 || c == '&' && quote == "" && s.argument(m.end+1) || c == '[' && s.placeholder(m.end) > 0 {
+			break
+		}
+	}
+	return min(m.end, from+longest)
+}
+
+// argument reports whether name= begins at i, as in the next part of a query.
+func (s *scanner) argument(i int) bool {
+	j := i
+	for j-i < 40 && (isAlnum(s.at(j)) || s.at(j) == '_' || s.at(j) == '-' || s.at(j) == '.') {
+		j++
+	}
+	return j > i && s.at(j) == '='
+}
+
+// shouting reports whether the name is one of an environment, as in DB_PASSWORD.
+func (v *value) shouting() bool { return strings.ToUpper(v.name) == v.name && isUpper(v.name[0]) }
+
+// argument reports whether it is an argument of an address, as in ?token=...; those
+// of badges and pages are short.
+func (v *value) argument() bool {
+	return v.sign == '=' && v.kind != password && (strings.HasSuffix(v.lead, "?") || strings.HasSuffix(v.lead, "&"))
+}
+
+// judge reports whether a value is a secret.
+func (s *scanner) judge(v *value) (Found, bool) {
+	text := s.text[v.from:v.end]
+	if text == "" {
+		return Found{}, false
+	}
+	if found, ok := s.token(v.from); ok && found.Start == v.from {
+		return found, true
+	}
+	found := Found{v.from, v.end, "a secret setting"}
+	look := text[:min(len(text), 256)]
+	switch {
+	case v.kind == auth:
+		found.What = "a login"
+		return found, len(text) <= 256 && isLogin(text)
+	case len(text) < 8, !s.secretValue(v, look), strings.HasSuffix(v.lead, "$"), v.lead == "${", standIn(look), isDummy(look), isPlain(look), isPlace(look):
+		return found, false
+	case strings.ContainsAny(text[:1], `$<{%(*\`), isNumber(look), v.argument() && len(text) < 16,
+		strings.Contains(look, "$("), strings.Contains(look, "#{"), strings.Contains(look, "%("):
+		return found, false
+	}
+	return found, true
+}
+
+// secretValue weighs the name against the value.
+func (s *scanner) secretValue(v *value, look string) bool {
+	bare := v.quote == ""
+	switch {
+	case v.kind == session, v.kind == header:
+		return len(look) >= 16 && (mixed(look) || strong(look))
+	case bare && v.sign == ':' && (v.name == "PASS" || v.name == "pass" || v.name == "Pass"):
+		return false // the verdict of a test
+	case v.shouting() && !v.code:
+		return secretive(look) || bare && v.tight && v.sign == '=' && s.wordAlone(v)
+	case bare && !v.tight && isName(look) && (v.kind != password || !isUpper(look[0])):
+		return false // a name in code
+	case v.kind == password && (v.quote != "" || v.sign == ':' || v.tight):
+		return mixed(look) || strong(look) || digitsAside(look) || bare && v.tight && jumbled(look)
+	}
+	return mixed(look) && (len(look) >= 10 || !bare) || len(look) >= 16 && strong(look)
+}
+
+// wordAlone reports whether the value is all that a line of an environment says.
+func (s *scanner) wordAlone(v *value) bool {
+	if strings.TrimFunc(s.text[v.from:v.end], isLetter) != "" || v.lead != "" && !isSpace(v.lead[len(v.lead)-1]) && v.lead != `\` {
+		return false
+	}
+	i := v.end
+	for i-v.end < 32 && (s.at(i) == ' ' || s.at(i) == '\t') {
+		i++
+	}
+	return s.atEnd(i) || s.text[i] == '\n' || s.text[i] == '\r'
+}
+
+func isLetter(r rune) bool { return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' }
+
+// digitsAside reports whether s has letters of both sizes and digits, as
+// passwords do that people choose.
+func digitsAside(s string) bool {
+	return strings.ContainsAny(s, "0123456789") && strings.ToLower(s) != s && strings.ToUpper(s) != s && (isUpper(s[0]) || !isName(s))
+}

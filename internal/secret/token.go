@@ -1,0 +1,190 @@
+package secret
+
+import (
+	"encoding/base64"
+	"slices"
+	"strings"
+)
+
+// finder is the shapes, ready to be looked up by their first two bytes.
+type finder struct {
+	shapes []shape
+	first  [4096]uint8 // number of the first shape of a slot; 0: none
+	kind   [256]uint8
+	longer int // bytes of the longest prefix
+}
+
+func newFinder() *finder {
+	f := &finder{shapes: shapes(), kind: kinds()}
+	for i := range f.shapes {
+		s := &f.shapes[i]
+		at := slot(s.prefix[0], s.prefix[1])
+		s.next, f.first[at] = f.first[at], uint8(i+1)
+		f.longer = max(f.longer, len(s.prefix))
+	}
+	return f
+}
+
+func slot(a, b byte) uint16 { return (uint16(a)<<6 ^ uint16(b)) & 4095 }
+
+// token looks for a token that begins at i.
+func (s *scanner) token(i int) (Found, bool) {
+	if len(s.text)-i < s.longer && !s.final {
+		s.mayBegin(i)
+	}
+	if len(s.text)-i < 2 {
+		return Found{}, false
+	}
+	for n := s.first[slot(s.text[i], s.text[i+1])]; n > 0; n = s.shapes[n-1].next {
+		sh := &s.shapes[n-1]
+		if strings.HasPrefix(s.text[i:], sh.prefix) {
+			if found, ok := s.proven(i, sh); ok {
+				return found, true
+			}
+		}
+	}
+	return Found{}, false
+}
+
+// mayBegin notes if the text ends within a prefix.
+func (s *scanner) mayBegin(i int) {
+	if i >= len(s.text) {
+		s.short = true
+		return
+	}
+	for n := range s.shapes {
+		if p := s.shapes[n].prefix; len(p) > len(s.text)-i && strings.HasPrefix(p, s.text[i:]) {
+			s.short = true
+			return
+		}
+	}
+}
+
+// proven reports whether the token of a shape begins at i. What is judged of a
+// token that is sure is only what it has at least: the rest may be cut off when
+// the text is read again.
+func (s *scanner) proven(i int, sh *shape) (Found, bool) {
+	from := i + len(sh.prefix)
+	if sh.check == netrc {
+		return s.netrc(i, from)
+	}
+	least, end := s.tail(from, sh.tail)
+	if end < 0 {
+		return Found{}, false
+	}
+	if sh.check == sure {
+		return Found{i, end, sh.what}, !standIn(s.text[i:min(least, i+256)])
+	}
+	value := s.text[from:min(end, from+256)]
+	if ok := sh.check == login && isLogin(value) || sh.check != login && mixed(value); !ok || s.placeholder(end) > 0 || standIn(value) {
+		return Found{}, false
+	}
+	if sh.check == random {
+		return Found{i, end, sh.what}, true
+	}
+	if found, ok := s.token(from); ok && found.Start == from {
+		return found, true
+	}
+	return Found{from, end, sh.what}, true
+}
+
+// tail matches what follows a prefix. It returns where the least that matches
+// ends and where all that matches does; -1 if nothing does.
+func (s *scanner) tail(i int, tail string) (least, end int) {
+	least = i
+	for len(tail) > 0 {
+		c, is := classOf(tail[0])
+		if !is {
+			if !s.has(i, tail[:1]) {
+				return -1, -1
+			}
+			i, least, tail = i+1, i+1, tail[1:]
+			continue
+		}
+		exact := strings.HasPrefix(tail[1:], "=")
+		tail = strings.TrimPrefix(tail[1:], "=")
+		n := 0
+		for len(tail) > 0 && '0' <= tail[0] && tail[0] <= '9' {
+			n, tail = n*10+int(tail[0]-'0'), tail[1:]
+		}
+		stop := s.run(i, c, tail == "")
+		if stop-i < n || exact && (stop-i > n || alnum.has(s.at(stop))) {
+			return -1, -1
+		}
+		i, least = stop, i+n
+		if n == 0 {
+			least = stop
+		}
+	}
+	return least, i
+}
+
+// run is the end of a run. Within a token it is short, at the end long.
+func (s *scanner) run(i int, c class, last bool) int {
+	if last {
+		return s.span(i, c, longest)
+	}
+	return s.span(i, c, longest/4)
+}
+
+// netrc looks for the password of a machine: the words machine NAME login USER
+// stand before it, on one line or on several. See the manual of netrc(5).
+func (s *scanner) netrc(i, from int) (Found, bool) {
+	for from-i < 64 && isSpace(s.at(from)) {
+		from++
+	}
+	words := strings.Fields(s.before(i, 300))
+	n := len(words)
+	if n < 3 || words[n-2] != "login" && words[n-2] != "machine" || !slices.Contains(words[max(0, n-5):], "machine") && words[n-3] != "default" {
+		return Found{}, false
+	}
+	end := from
+	for end < len(s.text) && end-from < longest && !isSpace(s.text[end]) && s.text[end] != '[' {
+		end++
+	}
+	if s.atEnd(end) && !s.final {
+		return Found{}, false
+	}
+	value := s.text[from:end]
+	if s.placeholder(end) > 0 || len(value) < 4 || isDummy(value) || standIn(value) || strings.ContainsAny(value[:1], "$<{") {
+		return Found{}, false
+	}
+	return Found{from, end, "a password"}, true
+}
+
+// split looks at a dot for a Discord token, which begins with the number of a
+// bot: MTIz....Gabc12.more. The number is public and stays.
+func (s *scanner) split(i int) (Found, bool) {
+	name := s.before(i, 32)
+	name = name[len(name)-trailing(name):]
+	if n := len(name); n < 23 || n > 28 || strings.IndexByte("MNO", name[0]) < 0 {
+		return Found{}, false
+	}
+	least, end := s.tail(i+1, "W6.W27")
+	if end < 0 || s.text[i+7] != '.' || standIn(s.text[i:least]) {
+		return Found{}, false
+	}
+	return Found{i + 1, end, "a Discord token"}, true
+}
+
+// trailing is how many letters and digits end s.
+func trailing(s string) int {
+	n := 0
+	for n < len(s) && isAlnum(s[len(s)-1-n]) {
+		n++
+	}
+	return n
+}
+
+// isLogin reports whether s is base64 of name:password.
+func isLogin(s string) bool {
+	raw, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(s, "="))
+	if err != nil {
+		return false
+	}
+	name, password, ok := strings.Cut(string(raw), ":")
+	for _, b := range raw {
+		ok = ok && b >= ' ' && b != 127
+	}
+	return ok && len(password) >= 3 && !isDummy(password) && password != name && !standIn(string(raw))
+}

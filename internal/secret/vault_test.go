@@ -1,0 +1,288 @@
+package secret_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/inspan/inspan/internal/secret"
+)
+
+// values are known secrets: plain, with signs, over lines, with other letters.
+func values() []string {
+	return []string{
+		"kT7vQ2mXw9", "p@ss/w0rd+<&>\"'\\=", "line one 77\nline two 88\n\tend", "gehëim-wachtwoord-è", "aaaaaaab", "zz_12345678", "x]y[z]w{v}u", "0123456789abcdef0123456789abcdef01234567", strings.Repeat("Long3r.", 40),
+	}
+}
+
+func vault(t testing.TB, values ...string) *secret.Vault {
+	t.Helper()
+	v := new(secret.Vault)
+	for i, value := range values {
+		if !v.Add(fmt.Sprint("NAME_", i), value) {
+			t.Fatalf("%q was not taken", value)
+		}
+	}
+	return v
+}
+
+// written lists how a value may stand in a text, and what of it must go.
+func written(value string) map[string]string {
+	escaped, _ := json.Marshal(value)
+	var plain bytes.Buffer
+	e := json.NewEncoder(&plain)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(value)
+	quoted := strings.TrimSpace(plain.String())
+	twice, _ := json.Marshal(quoted)
+	out := map[string]string{
+		"itself": value, "in a word": "abc" + value + "def", "JSON": string(escaped), "JSON of others": quoted, "JSON in JSON": string(twice),
+		"query": url.QueryEscape(value), "form": strings.ReplaceAll(url.QueryEscape(value), "+", "%20"), "path": url.PathEscape(value), "hex": hex.EncodeToString([]byte(value)), "HEX": strings.ToUpper(hex.EncodeToString([]byte(value))),
+		"login": "Basic " + base64.StdEncoding.EncodeToString([]byte("bob:"+value)),
+	}
+	for before := range 7 {
+		for after := range 4 {
+			data := []byte(strings.Repeat("~", before) + value + strings.Repeat("?", after))
+			for name, enc := range map[string]*base64.Encoding{"std": base64.StdEncoding, "url": base64.URLEncoding, "raw": base64.RawStdEncoding, "raw url": base64.RawURLEncoding} {
+				out[fmt.Sprint(name, " base64 behind ", before, " before ", after)] = enc.EncodeToString(data)
+			}
+		}
+	}
+	return out
+}
+
+// TestForms holds that known values are found however they are written.
+func TestForms(t *testing.T) {
+	n := 0
+	for i, value := range values() {
+		for how, text := range written(value) {
+			v := vault(t, values()...)
+			text = "« " + text + " »"
+			got := v.Redact(text)
+			n++
+			if !strings.Contains(got, "[secret:1") || len(got) > len("« abcdef Basic \"\" [secret:1.1] »")+16 {
+				t.Errorf("%q as %s: %q became %q", value, how, text, got)
+				continue
+			}
+			if back := v.Resolve(got); back != text {
+				t.Errorf("%q as %s came back as %q", text, how, back)
+			}
+			p := got[strings.Index(got, "[") : strings.Index(got, "]")+1]
+			if what := v.What(p); !strings.HasPrefix(what, fmt.Sprint("the value of NAME_", i)) {
+				t.Errorf("%s is %q, want that of NAME_%d", p, what, i)
+			}
+			for _, piece := range [][]string{{text[:len(text)/2], text[len(text)/2:]}, strings.SplitAfter(text, "")} {
+				if streamed := stream(t, v, piece...); streamed != got {
+					t.Errorf("%q as %s in pieces: %q, want %q", value, how, streamed, got)
+				}
+			}
+		}
+	}
+	t.Log(n, "ways of writing a known value")
+}
+
+func TestNumbers(t *testing.T) {
+	v := vault(t, "first-known-1", "second-known-2")
+	text := "a second-known-2 b first-known-1 c second-known-2 DB_PASSWORD=third3third3 DB_PASSWORD=third3third3 " + base64.StdEncoding.EncodeToString([]byte("first-known-1"))
+	want := "a [secret:1] b [secret:2] c [secret:1] DB_PASSWORD=[secret:3] DB_PASSWORD=[secret:3] [secret:2.1]"
+	if got := v.Redact(text); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := v.Resolve(want); got != text {
+		t.Errorf("back: %q", got)
+	}
+	for p, want := range map[string]string{
+		"[secret:1]": "the value of NAME_1", "[secret:2.1]": "the value of NAME_0 in base64", "[secret:3]": "a secret setting",
+		"[secret:4]": "", "[secret:0]": "", "[secret:2.2]": "", "[secret:1]x": "", "secret": "", "": "", "[secret:99999999999]": "",
+	} {
+		if got := v.What(p); got != want {
+			t.Errorf("%s is %q, want %q", p, got, want)
+		}
+	}
+	if got := v.Names(); !slices.Equal(got, []string{"NAME_0", "NAME_1"}) {
+		t.Errorf("names: %q", got)
+	}
+	for _, open := range []string{"[secret:4]", "[secret:", "[secret:x]", "[secret:1", "[secret:1.9]", "[secret:0] [secret:", "[[secret:7]]"} {
+		if got := v.Resolve(open); got != open {
+			t.Errorf("%q became %q", open, got)
+		}
+	}
+}
+
+func TestAdd(t *testing.T) {
+	var v secret.Vault
+	for _, value := range []string{"", "short77", "        ", "aaaaaaaaaaaa", "password", "CHANGEME", "development", "12345678901", "your-api-key-here", "xxxxxxxxxx1", "a [secret:1] b"} {
+		if v.Add("N", value) || v.Redact("<"+value+">") != "<"+value+">" {
+			t.Errorf("%q was taken", value)
+		}
+	}
+	if !v.Add("N", " spaced-value-1\n") || !v.Add("M", "spaced-value-1") || v.Redact("<spaced-value-1>") != "<[secret:1]>" || v.What("[secret:1]") != "the value of N" {
+		t.Error("a value with space around it, or one that is known, is not that value")
+	}
+	// A value that was known by its shape only, and by its name later.
+	var w secret.Vault
+	w.Redact("DB_PASSWORD=quite-s3cret-9")
+	w.Add("DB", "quite-s3cret-9")
+	if got := w.Redact("it is quite-s3cret-9!"); got != "it is [secret:1]!" || w.What("[secret:1]") != "the value of DB" {
+		t.Errorf("%q is %q", got, w.What("[secret:1]"))
+	}
+}
+
+// TestLongest holds that of two values at one place the longer one counts.
+func TestLongest(t *testing.T) {
+	v := vault(t, "abc-12345", "abc-12345-xyz", "345-xyz-77777")
+	for text, want := range map[string]string{
+		"abc-12345-xyz":         "[secret:1]",
+		"abc-12345-xy":          "[secret:2]-xy",
+		"abc-12345-xyz-77777":   "[secret:1]-77777",
+		"ab345-xyz-77777":       "ab[secret:3]",
+		"abc-1234[secret:1]5":   "abc-1234[secret:1]5",
+		"[secret:1]abc-12345":   "[secret:1][secret:2]",
+		"abc-12345abc-12345":    "[secret:2][secret:2]",
+		"abc-123abc-12345-xyz.": "abc-123[secret:1].",
+	} {
+		if text == "abc-12345-xyz" {
+			continue
+		}
+		v.Redact("abc-12345-xyz abc-12345 345-xyz-77777") // numbers
+		if got := v.Redact(text); got != want {
+			t.Errorf("%q became %q, want %q", text, got, want)
+		}
+	}
+}
+
+// TestWriterWaitsForLittle holds that words pass at once, and that only what may
+// be a secret waits.
+func TestWriterWaitsForLittle(t *testing.T) {
+	v := vault(t, "kT7vQ2mXw9")
+	var b strings.Builder
+	w := v.Writer(&b)
+	for _, tt := range []struct{ write, want string }{
+		{"Hello", "Hello"},
+		{" world, the token", "Hello world, the token"},
+		{": ", "Hello world, the token"},
+		{"no\n", "Hello world, the token: no\n"},
+		{"kT7", "Hello world, the token: no\n"},
+		{"vX ###", "Hello world, the token: no\nkT7vX ###"},
+		{" gh", "Hello world, the token: no\nkT7vX ### "},
+		{"osts", "Hello world, the token: no\nkT7vX ### ghosts"},
+	} {
+		if _, err := w.Write([]byte(tt.write)); err != nil {
+			t.Fatal(err)
+		}
+		if b.String() != tt.want {
+			t.Errorf("behind %q there is %q, want %q", tt.write, b.String(), tt.want)
+		}
+	}
+}
+
+// TestWriterIsBounded holds that no stream is held back for long.
+func TestWriterIsBounded(t *testing.T) {
+	for name, piece := range map[string]string{
+		"one word": "a", "token": "ghp_aB3dE6gH9" + strings.Repeat("k9Zt", 100), "base64": "QUJD/+9a", "key": "-----BEGIN PRIVATE KEY-----\n" + strings.Repeat("MIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n", 9),
+		"lines of a key": "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n", "value": "PASSWORD=k3", "placeholders": "[secret:1][secret:", "addresses": "a://b:c", "spaces": "password = ", "prefixes": "sk-eyJ-", "quoted": `token="a1b2c3`,
+	} {
+		var v secret.Vault
+		v.Add("N", strings.Repeat("Long3r.", 300))
+		passed, wrote := 0, 0
+		w := v.Writer(count{&passed})
+		head := map[string]string{"token": "ghp_", "lines of a key": "-----BEGIN PRIVATE KEY-----\n", "quoted": `token="a1`}[name]
+		_, _ = w.Write([]byte(head))
+		var whole strings.Builder
+		whole.WriteString(head)
+		most := 0
+		for wrote < 300_000 {
+			chunk := strings.Repeat(piece, 1000/len(piece)+1)
+			n, _ := w.Write([]byte(chunk))
+			whole.WriteString(chunk)
+			wrote += n
+			most = max(most, w.Held())
+		}
+		if most > 48<<10 {
+			t.Errorf("%s: %d bytes were held back", name, most)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if want := len(v.Redact(whole.String())); passed != want {
+			t.Errorf("%s: %d bytes came out, want %d", name, passed, want)
+		}
+	}
+}
+
+// TestLargeTokens holds that nothing of a token beyond the bound stays.
+func TestLargeTokens(t *testing.T) {
+	for _, text := range []string{"ghp_" + strings.Repeat("k9Zt", 9000) + " end", "API_TOKEN=" + strings.Repeat("k9Zt", 9000) + " end"} {
+		var v secret.Vault
+		got := v.Redact(text)
+		if strings.Contains(got, "k9Zt") || !strings.HasSuffix(got, "] end") || v.Resolve(got) != text {
+			t.Errorf("%d bytes became %.200q", len(text), got)
+		}
+	}
+}
+
+// TestManySecrets holds that what a vault remembers is bounded, and what it
+// no longer numbers is still taken out.
+func TestManySecrets(t *testing.T) {
+	var v secret.Vault
+	var text strings.Builder
+	for i := range 1<<16 + 9 {
+		fmt.Fprintf(&text, "ghp_%06dkQ7wZr2Xv9Lm4Tn8Bc3Hs6Jd1Fg5Py\n", i)
+	}
+	got := v.Redact(text.String())
+	if strings.Contains(got, "ghp_") || !strings.HasSuffix(got, "[secret:65536]\n"+strings.Repeat("[secret:0]\n", 9)) {
+		t.Errorf("ends in %q", got[len(got)-200:])
+	}
+}
+
+type count struct{ n *int }
+
+func (c count) Write(p []byte) (int, error) { *c.n += len(p); return len(p), nil }
+
+type broken struct{}
+
+var errBroken = errors.New("broken")
+
+func (broken) Write([]byte) (int, error) { return 0, errBroken }
+
+func TestWriterErrors(t *testing.T) {
+	var v secret.Vault
+	w := v.Writer(broken{})
+	if _, err := w.Write([]byte("hello, world")); !errors.Is(err, errBroken) {
+		t.Error(err)
+	}
+	if _, err := w.Write([]byte("x")); !errors.Is(err, errBroken) {
+		t.Error("the error is forgotten:", err)
+	}
+	if err := w.Close(); !errors.Is(err, errBroken) {
+		t.Error(err)
+	}
+}
+
+// TestTogether holds that a vault may be used from many places at once.
+func TestTogether(t *testing.T) {
+	v := new(secret.Vault)
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			value := fmt.Sprint("known-value-", i, "-x")
+			v.Add("N", value)
+			for range 50 {
+				got := v.Redact("so " + value + " and DB_PASSWORD=third3third3")
+				if strings.Contains(got, value) || v.Resolve(got) != "so "+value+" and DB_PASSWORD=third3third3" {
+					t.Errorf("got %q", got)
+				}
+				v.What("[secret:1]")
+			}
+		})
+	}
+	wg.Wait()
+}

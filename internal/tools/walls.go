@@ -1,0 +1,277 @@
+package tools
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/inspan/inspan/internal/gitconf"
+	"github.com/inspan/inspan/internal/shell"
+	"github.com/inspan/inspan/tool"
+)
+
+// yolo is the mode without walls; it is policy.ModeYolo.
+const yolo = "yolo"
+
+// plan is what a command would do, and so within which walls it runs: what was
+// judged is what can happen.
+type plan struct {
+	effects []tool.Effect
+	class   tool.Class
+	git     bool // it reads the repository, whose settings are inert
+	writes  bool // all that is not proven to read is git
+	outside bool // it can't run inside of walls
+}
+
+// plan tells what a call of bash would do.
+func (sh *Shell) plan(ctx context.Context, c *tool.Call, in bashArgs) plan {
+	p := shell.Explain(in.Command, shell.Place{Root: c.Env.Root, Cwd: c.Cwd, Home: sh.Home})
+	out := plan{class: tool.ProvenRead, git: p.Git, effects: p.Calls()}
+	if p.Git {
+		if err := inertRepository(ctx, c.Env); err != nil {
+			out.git = false
+			out.effects = append(out.effects, tool.Effect{Kind: tool.Execute, Text: in.Command, Words: &tool.Words{}},
+				tool.Effect{Kind: tool.External, Text: "let git run what the repository names: " + err.Error()})
+		}
+	}
+	if in.Interactive && len(p.Segments) > 0 {
+		// What is fed to it later is judged when it is fed.
+		out.class = tool.Unproven
+	}
+	for _, e := range out.effects {
+		if e.Kind == tool.Execute && e.Class != tool.ProvenRead && out.class != tool.Unproven {
+			out.class = e.Class
+		}
+	}
+	out.writes = onlyGit(out.effects)
+	for _, host := range in.Network {
+		out.effects = append(out.effects, tool.Effect{Kind: tool.Network, Text: host})
+	}
+	out.outside = in.Outside
+	if makesRepository(out.effects) {
+		out.outside = true
+		out.effects = append(out.effects, tool.Effect{Kind: tool.External, Text: "make a repository, whose settings and hooks git follows"})
+	}
+	if in.Outside {
+		out.effects = append(out.effects, tool.Effect{Kind: tool.External, Text: "run it outside of the sandbox"})
+	}
+	out.effects = resolved(ctx, c, out.effects)
+	return out
+}
+
+// onlyGit reports whether git is all that runs beside readers.
+func onlyGit(effects []tool.Effect) bool {
+	some := false
+	for _, e := range effects {
+		if e.Kind != tool.Execute || e.Class == tool.ProvenRead {
+			continue
+		}
+		if e.Words == nil || len(e.Words.Argv) == 0 || path.Base(e.Words.Argv[0]) != "git" {
+			return false
+		}
+		some = true
+	}
+	return some
+}
+
+// makesRepository reports whether git is to make a repository in the workspace:
+// walls keep that from happening unseen.
+func makesRepository(effects []tool.Effect) bool {
+	for _, e := range effects {
+		if e.Words == nil || len(e.Words.Argv) == 0 || path.Base(e.Words.Argv[0]) != "git" {
+			continue
+		}
+		for _, w := range e.Words.Argv[1:] {
+			if w == "init" || w == "clone" {
+				return true
+			}
+			if !strings.HasPrefix(w, "-") {
+				break
+			}
+		}
+	}
+	return false
+}
+
+// resolved follows the links of paths. A path that leads elsewhere counts both
+// as it is written and as it is reached.
+func resolved(ctx context.Context, c *tool.Call, effects []tool.Effect) []tool.Effect {
+	var out []tool.Effect
+	for _, e := range effects {
+		out = append(out, e)
+		if e.Kind != tool.Read && e.Kind != tool.Write {
+			continue
+		}
+		real, err := c.Env.Files.Resolve(ctx, e.Path)
+		switch {
+		case err != nil:
+			out = append(out, tool.Effect{Kind: tool.External, Text: "reach a path that can't be resolved: " + e.Path})
+		case real != e.Path:
+			out = append(out, tool.Effect{Kind: e.Kind, Path: real})
+		}
+	}
+	return out
+}
+
+// box is the walls for a command: no wider than what was judged. Where a level
+// can't be built the judges have asked, and a person has said yes.
+func (p plan) box(c *tool.Call, in bashArgs) tool.Box {
+	b := tool.Box{Level: tool.BoxWorkspace}
+	switch {
+	case c.Mode == yolo || p.outside:
+		return tool.Box{Level: tool.BoxNone}
+	case p.class == tool.ProvenRead && len(in.Network) == 0:
+		b.Level = tool.BoxRead
+	}
+	if len(in.Network) > 0 && !c.Env.Walls.Hosts {
+		return tool.Box{Level: tool.BoxNone}
+	}
+	if b.Level == tool.BoxRead && !c.Env.Walls.Read || b.Level == tool.BoxWorkspace && !c.Env.Walls.Workspace {
+		return tool.Box{Level: tool.BoxNone}
+	}
+	for _, e := range p.effects {
+		switch {
+		case e.Kind == tool.Read && e.Path != "/" && !tool.Inside(c.Env.Root, e.Path):
+			b.Read = add(b.Read, e.Path)
+		case e.Kind == tool.Write && b.Level == tool.BoxWorkspace:
+			b.Write = add(b.Write, e.Path)
+		case e.Kind == tool.Network && b.Level == tool.BoxWorkspace:
+			b.Hosts = add(b.Hosts, cmp.Or(e.Text, "*"))
+		}
+	}
+	b.Git = b.Level == tool.BoxWorkspace && p.writes
+	return b
+}
+
+func add(list []string, text string) []string {
+	if slices.Contains(list, text) {
+		return list
+	}
+	return append(list, text)
+}
+
+// maxGitConfig is how much of git's configuration is looked at, in bytes.
+const maxGitConfig = 64 << 10
+
+// inertRepository returns nil if the settings of the repository that git would
+// find from the workspace name no program that git would run while it reads.
+// Without a repository git fails, which is harmless too.
+func inertRepository(ctx context.Context, env tool.Env) error {
+	top := env.Root
+	for !exists(ctx, env, filepath.Join(top, ".git")) {
+		if top == filepath.Dir(top) {
+			return nil
+		}
+		top = filepath.Dir(top)
+	}
+	// A submodule may say that it is looked into, whatever the command says.
+	modules, err := readSmall(ctx, env, filepath.Join(top, ".gitmodules"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) || strings.Contains(strings.ToLower(modules), "ignore") {
+		return errOdd("submodules with settings of their own")
+	}
+	dir, common, err := gitFolders(ctx, env, top)
+	if err != nil {
+		return err
+	}
+	for _, path := range []string{filepath.Join(dir, "config.worktree"), filepath.Join(common, "config.worktree"), filepath.Join(common, "config")} {
+		text, err := readSmall(ctx, env, path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if err := gitconf.Inert(text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// gitFolders returns the folder of a work tree's repository, and the one it
+// shares with other work trees; see gitrepository-layout(5).
+func gitFolders(ctx context.Context, env tool.Env, top string) (dir, common string, err error) {
+	dir = filepath.Join(top, ".git")
+	if text, err := readSmall(ctx, env, dir); err == nil {
+		to, ok := strings.CutPrefix(strings.TrimSpace(text), "gitdir: ")
+		if !ok {
+			return "", "", errOdd("a .git that is not understood")
+		}
+		dir = absolute(top, to)
+	}
+	text, err := readSmall(ctx, env, filepath.Join(dir, "commondir"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return dir, dir, nil
+	}
+	return dir, absolute(dir, strings.TrimSpace(text)), err
+}
+
+func absolute(dir, path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(dir, path)
+}
+
+type errOdd string
+
+func (e errOdd) Error() string { return "its repository has " + string(e) }
+
+func exists(ctx context.Context, env tool.Env, path string) bool {
+	f, err := env.Files.Open(ctx, path)
+	if err == nil {
+		f.Close()
+	}
+	return err == nil
+}
+
+func readSmall(ctx context.Context, env tool.Env, path string) (string, error) {
+	f, err := env.Files.Open(ctx, path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	raw, err := io.ReadAll(io.LimitReader(f, maxGitConfig))
+	if err == nil && len(raw) == maxGitConfig {
+		err = errOdd("a configuration too long to look at")
+	}
+	return string(raw), err
+}
+
+// readVariables are the variables a reader does not inherit from the commands
+// before it: each can make some program do more than its words say.
+func readVariable(kv string) bool {
+	name, _, _ := strings.Cut(kv, "=")
+	for _, prefix := range []string{"BASH", "GIT_", "LD_", "DYLD_", "LESS", "RIPGREP_", "PERL", "PYTHON", "RUBY", "NODE_", "JAVA_", "AWK", "GAWK", "GCONV", "LOCPATH", "JQ_", "YQ_", "FD_", "EXA_", "BAT_"} {
+		if strings.HasPrefix(name, prefix) {
+			return false
+		}
+	}
+	if strings.HasSuffix(name, "_OPTIONS") || strings.HasSuffix(name, "OPTS") {
+		return false
+	}
+	return !slices.Contains([]string{"ENV", "CDPATH", "IFS", "PS1", "PS2", "PS4", "PROMPT_COMMAND", "SHELLOPTS", "PAGER", "MANPAGER", "EDITOR", "VISUAL", "TMPDIR", "POSIXLY_CORRECT", "GLOBIGNORE", "TERMINFO"}, name)
+}
+
+// readEnvironment is what a reader inherits; nil stays nil, the default.
+func readEnvironment(env []string, root string) []string {
+	var out []string
+	for _, kv := range env {
+		if !readVariable(kv) {
+			continue
+		}
+		if dirs, ok := strings.CutPrefix(kv, "PATH="); ok {
+			kv = "PATH=" + strings.Join(slices.DeleteFunc(filepath.SplitList(dirs), func(dir string) bool {
+				return !filepath.IsAbs(dir) || tool.Inside(root, filepath.Clean(dir))
+			}), string(filepath.ListSeparator))
+		}
+		out = append(out, kv)
+	}
+	return out
+}

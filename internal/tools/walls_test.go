@@ -1,0 +1,171 @@
+package tools_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/inspan/inspan/tool"
+)
+
+// spy keeps the commands that are started, and starts them.
+type spy struct {
+	tool.Procs
+	boxes []tool.Box
+	env   [][]string
+}
+
+func (s *spy) Start(ctx context.Context, c tool.Command) (tool.Process, error) {
+	s.boxes, s.env = append(s.boxes, c.Box), append(s.env, c.Env)
+	c.Box = tool.Box{}
+	return s.Procs.Start(ctx, c)
+}
+
+// TestBox holds that a command gets the walls that its effects were judged by.
+func TestBox(t *testing.T) {
+	s := newSession(t)
+	procs := &spy{Procs: s.env.Procs}
+	s.env.Procs = procs
+	s.env.Walls = tool.Walls{Read: true, Workspace: true, Hosts: true}
+	gitRepository(t, s.env.Root)
+	none, read, workspace := tool.BoxNone, tool.BoxRead, tool.BoxWorkspace
+	for _, tt := range []struct {
+		mode string
+		args args
+		want tool.Box
+	}{
+		{"ask", args{"command": "ls"}, tool.Box{Level: read}},
+		{"auto", args{"command": "ls | head"}, tool.Box{Level: read}},
+		{"ask", args{"command": "ls /srv"}, tool.Box{Level: read, Read: []string{"/srv"}}},
+		{"ask", args{"command": "for f in $(echo /x); do cat $f; done"}, tool.Box{Level: read}},
+		{"ask", args{"command": "git status"}, tool.Box{Level: read}},
+		{"ask", args{"command": "mkdir -p d"}, tool.Box{Level: workspace, Write: []string{s.path("d")}}},
+		{"auto", args{"command": "go version && true"}, tool.Box{Level: workspace}},
+		{"ask", args{"command": "ls", "network": []any{"example.com"}}, tool.Box{Level: workspace, Hosts: []string{"example.com"}}},
+		{"ask", args{"command": "ls", "outside": true}, tool.Box{Level: none}},
+		{"ask", args{"command": "git init sub"}, tool.Box{Level: none}},
+		{"yolo", args{"command": "ls"}, tool.Box{Level: none}},
+		{"ask", args{"command": "git stash list; git tag v1"}, tool.Box{Level: workspace, Git: true}},
+		{"ask", args{"command": "git tag v2; true > x"}, tool.Box{Level: workspace, Write: []string{s.path("x")}}},
+		{"ask", args{"command": "true", "interactive": true}, tool.Box{Level: workspace}},
+	} {
+		s.mode = tt.mode
+		s.run("bash", tt.args)
+		if diff := cmp.Diff(tt.want, procs.boxes[len(procs.boxes)-1]); diff != "" {
+			t.Errorf("%s %v: %s", tt.mode, tt.args, diff)
+		}
+	}
+	s.mode, s.env.Walls = "ask", tool.Walls{}
+	s.run("bash", args{"command": "ls"})
+	if got := procs.boxes[len(procs.boxes)-1]; got.Level != none {
+		t.Errorf("without walls: %+v", got)
+	}
+}
+
+// TestReadersDoNotInherit holds that a command which only reads is not led
+// astray by what one before it exported.
+func TestReadersDoNotInherit(t *testing.T) {
+	s := newSession(t)
+	s.env.Walls = tool.Walls{Read: true, Workspace: true}
+	procs := &spy{Procs: s.env.Procs}
+	s.env.Procs = procs
+	s.run("bash", args{"command": "export MINE=1 GIT_DIR=/x BASH_ENV=/x LESSOPEN=x GREP_OPTIONS=-r LD_PRELOAD= PATH=./bin:" + s.path("bin") + ":$PATH"})
+	s.run("bash", args{"command": "ls"})
+	env := procs.env[len(procs.env)-1]
+	joined := "\n" + strings.Join(env, "\n") + "\n"
+	for _, name := range []string{"GIT_DIR", "BASH_ENV", "LESSOPEN", "GREP_OPTIONS", "LD_PRELOAD"} {
+		if strings.Contains(joined, "\n"+name+"=") {
+			t.Errorf("a reader inherits %s", name)
+		}
+	}
+	if !strings.Contains(joined, "\nMINE=1\n") || strings.Contains(joined, s.path("bin")) || strings.Contains(joined, "./bin") {
+		t.Errorf("a reader gets %s", joined)
+	}
+	if got := s.run("bash", args{"command": "echo $MINE"}); !strings.HasPrefix(got, "1\n") {
+		t.Errorf("got %q", got)
+	}
+}
+
+// TestGitThatNamesPrograms holds that git which only reads is not proven to
+// where the repository names programs.
+func TestGitThatNamesPrograms(t *testing.T) {
+	inert := func(s *session, line string) bool {
+		return tool.ReadOnly(s.effects("bash", args{"command": line}))
+	}
+	for name, tt := range map[string]struct {
+		make  func(t *testing.T, root string)
+		inert bool
+	}{
+		"fresh":           {gitRepository, true},
+		"no repository":   {func(*testing.T, string) {}, true},
+		"a remote":        {func(t *testing.T, root string) { git(t, root, "remote", "add", "o", "https://example.com/x") }, true},
+		"a monitor":       {func(t *testing.T, root string) { git(t, root, "config", "core.fsmonitor", "./evil") }, false},
+		"an include":      {func(t *testing.T, root string) { git(t, root, "config", "include.path", "../evil") }, false},
+		"a filter":        {func(t *testing.T, root string) { git(t, root, "config", "filter.x.clean", "./evil") }, false},
+		"worktree config": {func(t *testing.T, root string) { git(t, root, "config", "extensions.worktreeConfig", "true") }, false},
+		"a work tree": {func(t *testing.T, root string) {
+			main := t.TempDir()
+			git(t, main, "commit", "-q", "--allow-empty", "-m", "x")
+			git(t, main, "worktree", "add", "-q", filepath.Join(root, "tree"))
+			move(t, filepath.Join(root, "tree", ".git"), filepath.Join(root, ".git"))
+		}, true},
+		"a work tree of a repository with a monitor": {func(t *testing.T, root string) {
+			main := t.TempDir()
+			git(t, main, "commit", "-q", "--allow-empty", "-m", "x")
+			git(t, main, "worktree", "add", "-q", filepath.Join(root, "tree"))
+			git(t, main, "config", "core.fsmonitor", "./evil")
+			move(t, filepath.Join(root, "tree", ".git"), filepath.Join(root, ".git"))
+		}, false},
+		"submodules that are looked into": {func(t *testing.T, root string) {
+			gitRepository(t, root)
+			write(t, filepath.Join(root, ".gitmodules"), "[submodule \"x\"]\n\tpath = x\n\turl = y\n\tignore = none\n")
+		}, false},
+		"a link": {func(t *testing.T, root string) {
+			write(t, filepath.Join(root, ".git"), "gitdir: ../elsewhere\n")
+		}, true}, // nothing is there, so git fails
+		"no git file": {func(t *testing.T, root string) { write(t, filepath.Join(root, ".git"), "hello\n") }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSession(t)
+			tt.make(t, s.env.Root)
+			if got := inert(s, "git status && git diff"); got != tt.inert {
+				t.Errorf("proven to read: %v; effects %+v", got, s.effects("bash", args{"command": "git status"}))
+			}
+			if !inert(s, "ls") {
+				t.Error("other readers are not proven")
+			}
+		})
+	}
+}
+
+func gitRepository(t *testing.T, root string) { git(t, root, "status") }
+
+// git runs git in a repository, which it makes if there is none.
+func git(t *testing.T, root string, words ...string) {
+	t.Helper()
+	for _, w := range [][]string{{"init", "-q"}, words} {
+		cmd := exec.Command("git", append([]string{"-C", root, "-c", "user.name=a", "-c", "user.email=a@b"}, w...)...)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", w, err, out)
+		}
+	}
+}
+
+func move(t *testing.T, from, to string) {
+	t.Helper()
+	if err := os.Rename(from, to); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
