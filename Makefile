@@ -6,7 +6,7 @@ GOFLAGS := -trimpath
 TAGS    := grpcnotrace
 export CGO_ENABLED ?= 0
 
-.PHONY: build demo test lint fuzz bench e2e-local update
+.PHONY: build demo test lint safety fuzz bench e2e-local update
 
 build:
 	go build $(GOFLAGS) -tags $(TAGS) -ldflags '-s -w' -o inspan ./cmd/inspan
@@ -30,6 +30,10 @@ test:
 lint:
 	go run mvdan.cc/gofumpt@v0.12.0 -l . | tee /dev/stderr | test -z "$$(cat)"
 	go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run ./...
+
+# False allows and needless asks over the corpora, escapes, orphans.
+safety:
+	./scripts/safety
 
 fuzz:
 	./scripts/fuzz 20s

@@ -26,17 +26,27 @@ import (
 // can be had.
 func (a *App) env(root string, blobs tool.Blobs) (tool.Env, error) {
 	s := a.Config.Sandbox
-	env, err := sandbox.Local(root, blobs, sandbox.Options{
-		Self: a.Self, Map: a.places(root), State: a.StateDir, Default: tool.BoxNone, Environ: s.Environment, Pool: &a.pool,
-		Limits: sandbox.Limits{
-			CPU: time.Duration(s.CPU) * time.Second, Memory: s.Memory << 20, Processes: s.Processes, FileSize: s.FileSize << 20,
-		},
-	})
+	env, err := sandbox.Local(root, blobs, a.walls(root))
 	if err == nil && s.Off {
 		env.Walls = tool.Walls{Why: "it is switched off in " + a.ConfigPath}
 	}
 	return env, err
 }
+
+// walls says how processes are walled in and watched over. Those that ask for
+// nothing special get the walls of the workspace.
+func (a *App) walls(root string) sandbox.Options {
+	s := a.Config.Sandbox
+	return sandbox.Options{
+		Self: a.Self, Map: a.places(root), State: a.StateDir, Default: tool.BoxWorkspace, Environ: s.Environment, Pool: &a.pool,
+		Limits: sandbox.Limits{
+			CPU: time.Duration(s.CPU) * time.Second, Memory: s.Memory << 20, Processes: s.Processes, FileSize: s.FileSize << 20,
+		},
+	}
+}
+
+// TrySandbox proves the walls by trying to get through them.
+func (a *App) TrySandbox(ctx context.Context) []sandbox.Check { return sandbox.Probe(ctx, a.walls("")) }
 
 // places is the machine as the judges see it.
 func (a *App) places(root string) places.Map {

@@ -44,7 +44,7 @@ const lowDisk = 500 << 20
 func Run(ctx context.Context, self string, probe bool) []Finding {
 	a, err := app.Load(self)
 	if err != nil {
-		return []Finding{{Check: "settings", State: Bad, Found: err.Error(), Remedy: "correct the file, or move it away to work without settings"}}
+		return []Finding{unloaded(err)}
 	}
 	findings := []Finding{settings(a), state(a), disk(a), chosen(ctx, a)}
 	for _, p := range a.Providers() {
@@ -57,6 +57,10 @@ func Run(ctx context.Context, self string, probe bool) []Finding {
 		findings = append(findings, local(ctx, a)...)
 	}
 	return append(findings, programs(ctx)...)
+}
+
+func unloaded(err error) Finding {
+	return Finding{Check: "settings", State: Bad, Found: err.Error(), Remedy: "correct the file, or move it away to work without settings"}
 }
 
 func settings(a *app.App) Finding {

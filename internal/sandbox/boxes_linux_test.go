@@ -228,6 +228,8 @@ func outsider(t *testing.T, home string) []string {
 
 // TestEscapes tries to get out of each box, and first without one.
 func TestEscapes(t *testing.T) {
+	tried, through := 0, 0
+	defer func() { t.Logf("escapes: %d attempts, %d got through", tried, through) }()
 	for i, a := range attempts() {
 		if raceEnabled && testing.Short() && i%4 != 0 {
 			continue // the race detector makes each start slow
@@ -237,11 +239,13 @@ func TestEscapes(t *testing.T) {
 				env, home, _ := boxed(t)
 				need(t, env, level)
 				code, out, refused := script(t, env, tool.Box{Level: level}, a.script, outsider(t, home)...)
+				tried++
 				stopped := level == tool.BoxRead && a.read || level == tool.BoxWorkspace && a.workspace
 				if level == tool.BoxNone && code != 0 && (os.Geteuid() == 0 || !strings.Contains(out, "not permitted")) {
 					t.Errorf("has no effect without a box: %s", out)
 				}
 				if stopped == (code == 0) {
+					through++
 					t.Errorf("%s box: exit code %d, stopped should be %v\n%s", level, code, stopped, out)
 				}
 				if a.after == "" || level != tool.BoxWorkspace {
