@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/inspan/inspan/internal/guard"
 	"github.com/inspan/inspan/internal/places"
 	"github.com/inspan/inspan/internal/policy"
 	"github.com/inspan/inspan/internal/secret"
@@ -34,6 +35,7 @@ func (a *Agent) tool(t tool.Tool, vault *secret.Vault) tool.Tool {
 	for _, wrap := range []func(tool.Tool) tool.Tool{
 		catching,
 		limiting(a.CallTimeout),
+		guard.Marker{}.Wrap,
 		redacting(vault),
 		spilling,
 	} {

@@ -20,7 +20,7 @@ require (
 	pgregory.net/rapid v1.3.0
 )
 
-require github.com/gofrs/flock v0.13.1 // indirect
+require github.com/gofrs/flock v0.13.1
 
 require (
 	cloud.google.com/go/compute/metadata v0.3.0 // indirect

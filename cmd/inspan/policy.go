@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -16,7 +17,7 @@ import (
 )
 
 func (c *command) policy() *cobra.Command {
-	return group("policy", "Look at permissions", c.policyExplain())
+	return group("policy", "Look at permissions", c.policyExplain(), c.policyRules(), c.policyForget())
 }
 
 func (c *command) policyExplain() *cobra.Command {
@@ -87,4 +88,73 @@ func quoteAll(texts []string) string {
 		quoted[i] = strconv.Quote(t)
 	}
 	return strings.Join(quoted, ", ")
+}
+
+func (c *command) policyRules() *cobra.Command {
+	var cwd string
+	cmd := &cobra.Command{
+		Use:   "rules",
+		Short: "List the rules that hold in a folder, and where they come from",
+		Long:  "List the rules of the organisation, of your settings, of the project, and those you allowed for the project or always. Deny beats ask beats allow.",
+		Args:  exactly(0, 0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			a, root, err := c.at(cwd)
+			if err != nil {
+				return err
+			}
+			rules, err := a.Rules(root)
+			if err != nil {
+				return err
+			}
+			if len(rules) == 0 {
+				fmt.Fprintln(cmd.ErrOrStderr(), "no rules; the permission mode alone decides")
+			}
+			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+			for _, r := range rules {
+				fmt.Fprintf(w, "%s\t%s\t%s\n", r.Action, console.OneLine(r.Text, 200), r.Scope)
+			}
+			return w.Flush()
+		},
+	}
+	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder`, the workspace")
+	return cmd
+}
+
+func (c *command) policyForget() *cobra.Command {
+	var cwd string
+	cmd := &cobra.Command{
+		Use:     `forget "RULE"`,
+		Short:   "Forget a rule that you allowed for a project or always",
+		Example: "  inspan policy forget 'bash(npm install *)'",
+		Args:    exactly(1, 1, "one RULE, in quotes"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a, root, err := c.at(cwd)
+			if err != nil {
+				return err
+			}
+			n, err := a.Consent().Revoke(cmd.Context(), args[0], root)
+			if err == nil && n == 0 {
+				return usageError{fmt.Errorf("%q was not allowed here; see 'inspan policy rules'", args[0])}
+			}
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder`, the workspace")
+	return cmd
+}
+
+// at reads the settings and finds a workspace.
+func (c *command) at(folder string) (*app.App, string, error) {
+	a, err := app.Load(c.self)
+	if err != nil {
+		return nil, "", err
+	}
+	root, err := filepath.Abs(folder)
+	if err == nil {
+		root, err = filepath.EvalSymlinks(root)
+	}
+	if err != nil {
+		return nil, "", usageError{fmt.Errorf("--cwd: %w", err)}
+	}
+	return a, root, nil
 }

@@ -86,6 +86,7 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.output, "output", console.Text, "output `form`: text, json or stream-json")
 	fl.StringArrayVar(&f.Allow, "allow", nil, "`rule` for calls that need not ask, such as \"bash(go test *)\"; may be repeated")
 	fl.StringArrayVar(&f.Ask, "ask", nil, "`rule` for calls that ask in every mode; may be repeated")
+	fl.StringVar(&f.Trust, "trust", "", "`sum` of the content of the folder that may run; 'inspan trust' prints it")
 	fl.StringArrayVar(&f.Deny, "deny", nil, "`rule` for calls that are denied; may be repeated")
 }
 

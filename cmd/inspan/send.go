@@ -1,18 +1,20 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/llm"
 )
 
 func (c *command) send() *cobra.Command {
 	var steer, cancel bool
-	var allow, deny string
+	var allow, deny, scope string
 	cmd := &cobra.Command{
 		Use:   `send ID ["text"]`,
 		Short: "Put an input into a session that another process may be running",
@@ -35,6 +37,11 @@ func (c *command) send() *cobra.Command {
 				return err
 			}
 			defer log.Close()
+			if d, ok := input.(event.Decided); ok && d.Allow {
+				if input, err = c.scoped(cmd.Context(), log, d, scope); err != nil {
+					return err
+				}
+			}
 			events, err := log.Append(cmd.Context(), input)
 			if err != nil {
 				return err
@@ -47,9 +54,45 @@ func (c *command) send() *cobra.Command {
 	fl.BoolVar(&steer, "steer", false, "show the text to the model within the current run")
 	fl.BoolVar(&cancel, "cancel", false, "interrupt the current run")
 	fl.StringVar(&allow, "allow", "", "allow the waiting call with this `id`")
+	fl.StringVar(&scope, "for", "once", "what --allow holds for: `once`, session, project or always")
 	fl.StringVar(&deny, "deny", "", "deny the waiting call with this `id`; the text is the reason")
 	cmd.MarkFlagsMutuallyExclusive("steer", "cancel", "allow", "deny")
 	return cmd
+}
+
+// scoped makes a decision hold for longer. The rules are those that the question
+// names; the settings keep them.
+func (c *command) scoped(ctx context.Context, log event.Log, d event.Decided, scope string) (event.Body, error) {
+	scopes := map[string]event.Scope{"once": event.ScopeOnce, "session": event.ScopeSession, "project": event.ScopeProject, "always": event.ScopeAlways}
+	known := false
+	if d.Scope, known = scopes[scope]; !known {
+		return nil, usageError{fmt.Errorf("--for: %q is none of once, session, project, always", scope)}
+	}
+	root, rules := "", []string(nil)
+	for e, err := range log.Read(ctx, 0) {
+		if err != nil {
+			return nil, err
+		}
+		switch b := e.Body.(type) {
+		case event.Opened:
+			root = b.Root
+		case event.Waiting:
+			if b.Call == d.Call {
+				rules = b.Rules
+			}
+		}
+	}
+	if d.Scope != event.ScopeOnce && len(rules) == 0 {
+		return nil, usageError{fmt.Errorf("no rule could safely stand for this call, so it can only be allowed once")}
+	}
+	if d.Scope != event.ScopeProject && d.Scope != event.ScopeAlways {
+		return d, nil
+	}
+	a, err := app.Load(c.self)
+	if err != nil {
+		return nil, err
+	}
+	return d, a.Remember(ctx, root, d.Scope, rules)
 }
 
 // input is the event the flags ask for.

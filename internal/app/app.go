@@ -17,8 +17,10 @@ import (
 	"time"
 
 	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/gpu"
+	"github.com/inspan/inspan/internal/guard"
 	"github.com/inspan/inspan/internal/profile"
 	"github.com/inspan/inspan/internal/prompt"
 	"github.com/inspan/inspan/internal/sandbox"
@@ -93,6 +95,7 @@ type Options struct {
 	AppendSystem string
 	Allow, Ask   []string // rules
 	Deny         []string
+	Trust        string // what consent.Sum says of the workspace content that may run
 	Unattended   bool
 	RetryFor     time.Duration // as inspan.Agent has it
 	Record       string        // file to record the model to; it must not be there yet
@@ -130,7 +133,15 @@ func (a *App) agent(ctx context.Context, o Options, at inspan.Place, warn func(s
 			return nil, err
 		}
 	}
-	model, closeModel, err := a.recorded(a.budgeted(chosen), o.Record)
+	checks, err := guard.Compile(a.Config.Checks)
+	if err != nil {
+		return nil, configError{err}
+	}
+	judges, err := a.judges(ctx, checks)
+	if err != nil {
+		return nil, err
+	}
+	model, closeModel, err := a.recorded(checks.Model(a.budgeted(chosen)), o.Record)
 	if err != nil {
 		return nil, err
 	}
@@ -141,14 +152,20 @@ func (a *App) agent(ctx context.Context, o Options, at inspan.Place, warn func(s
 	if env.Walls.Why != "" {
 		warn("no full sandbox: " + env.Walls.Why + "; more will ask, see 'inspan doctor sandbox'")
 	}
+	if err := a.inert(env.Root, o.Trust, warn); err != nil {
+		return nil, err
+	}
 	shell := &tools.Shell{Home: home()}
 	needs := profile.For(chosen.Info().Route(), a.Config.Profiles)
 	agent := &inspan.Agent{
-		Model: model, Tools: tools.Core(shell, needs.Edit), Env: env,
+		Model: model, Tools: wrapped(tools.Core(shell, needs.Edit), checks), Env: env,
 		Close: func() error { shell.Close(); return closeModel() },
 		Mode:  o.Mode, MaxTurns: o.MaxTurns, MaxCost: o.MaxCost, Effort: a.Config.Effort,
-		Rules: rules, Judges: a.judges(), Private: a.private(), Public: a.public(env.Root), Secrets: a.secrets, AskTimeout: a.Config.Timeout,
+		Rules: rules, Judges: judges, Private: a.private(), Public: a.public(env.Root), Secrets: a.secrets, AskTimeout: a.Config.Timeout,
 
+		Remember: func(ctx context.Context, scope event.Scope, rules []string) error {
+			return a.Remember(ctx, env.Root, scope, rules)
+		},
 		Unattended: o.Unattended, RetryFor: cmp.Or(o.RetryFor, a.Config.RetryFor),
 	}
 	if at.New {
@@ -163,6 +180,15 @@ func (a *App) agent(ctx context.Context, o Options, at inspan.Place, warn func(s
 		}
 	}
 	return agent, nil
+}
+
+// wrapped holds the results of tools to the checks.
+func wrapped(list []tool.Tool, checks guard.Checks) []tool.Tool {
+	out := make([]tool.Tool, len(list))
+	for i, t := range list {
+		out[i] = checks.Wrap(t)
+	}
+	return out
 }
 
 // chosen is the model of a session, or the cassette that stands for it.

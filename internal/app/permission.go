@@ -13,6 +13,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/config"
+	"github.com/inspan/inspan/internal/guard"
 	"github.com/inspan/inspan/internal/places"
 	"github.com/inspan/inspan/internal/policy"
 	"github.com/inspan/inspan/internal/sandbox"
@@ -131,15 +132,28 @@ func (a *App) rules(root string, o Options) ([]inspan.Rule, error) {
 		add(tool.Ask, list.ask, list.scope)
 		add(tool.Allow, list.allow, list.scope)
 	}
-	return out, nil
+	approved, err := a.approved(root)
+	return append(out, approved...), err
 }
 
-// judges are those beside the policy.
-func (a *App) judges() []tool.Judge {
-	if len(a.organisation.Modes) == 0 {
-		return nil
+// judges are those beside the policy, cheap ones first.
+func (a *App) judges(ctx context.Context, checks guard.Checks) ([]tool.Judge, error) {
+	var list []tool.Judge
+	if len(a.organisation.Modes) > 0 {
+		list = append(list, tool.JudgeFunc(a.modeAllowed))
 	}
-	return []tool.Judge{tool.JudgeFunc(a.modeAllowed)}
+	if len(a.Config.Checks) > 0 {
+		list = append(list, checks)
+	}
+	r := a.Config.Reviewer
+	if r == nil {
+		return list, nil
+	}
+	choice, err := a.Model(ctx, r.Model, "")
+	if err != nil {
+		return nil, fmt.Errorf("reviewer: %w", err)
+	}
+	return append(list, &guard.Reviewer{Model: a.budgeted(choice.Model), MaxCost: r.MaxCost, Timeout: r.Timeout}), nil
 }
 
 // modeAllowed denies everything in a mode that the organisation does not want.

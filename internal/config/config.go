@@ -16,6 +16,7 @@ import (
 
 	"github.com/BurntSushi/toml"
 
+	"github.com/inspan/inspan/internal/guard"
 	"github.com/inspan/inspan/internal/policy"
 	"github.com/inspan/inspan/internal/profile"
 	"github.com/inspan/inspan/llm"
@@ -39,6 +40,8 @@ type Config struct {
 	Public    []string            `toml:"public"`      // globs of paths that are not sensitive after all; relative to the workspace, or with ~/
 	Timeout   time.Duration       `toml:"ask_timeout"` // after which a question that nobody answers is a no; 0: never
 	Sandbox   Sandbox             `toml:"sandbox"`
+	Reviewer  *Reviewer           `toml:"reviewer"`  // a second model that looks at risky calls; nil: none
+	Checks    []guard.Check       `toml:"check"`     // patterns that refuse inputs, outputs, calls and results
 	Providers map[string]Provider `toml:"providers"` // by the name used before the slash
 	Profiles  []profile.Profile   `toml:"profiles"`  // what single models need; before what is built in
 	Router    *Router             `toml:"router"`    // what "router/auto" chooses by; nil: there is none
@@ -52,6 +55,13 @@ type Sandbox struct {
 	Processes   int      `toml:"processes"`   // most processes of one command; 0: what is usual
 	CPU         int      `toml:"cpu_seconds"` // most processor time of one process; 0: no limit
 	FileSize    int64    `toml:"file_mb"`     // largest file a process may write; 0: no limit
+}
+
+// Reviewer is a model that judges risky calls before they run.
+type Reviewer struct {
+	Model   string        `toml:"model"`    // "provider/model"
+	MaxCost float64       `toml:"max_cost"` // US dollars of a session's reviews; 0: no limit
+	Timeout time.Duration `toml:"timeout"`  // of one review; 0: 30 seconds
 }
 
 // Organisation is what a machine's administrator sets for all its users. It
@@ -243,6 +253,12 @@ func (c Config) check() error {
 	}
 	if s := c.Sandbox; s.Memory < 0 || s.Processes < 0 || s.CPU < 0 || s.FileSize < 0 {
 		return errors.New("sandbox: limits can't be negative; 0 means no limit")
+	}
+	if _, err := guard.Compile(c.Checks); err != nil {
+		return err
+	}
+	if r := c.Reviewer; r != nil && (r.Model == "" || r.MaxCost < 0 || r.Timeout < 0) {
+		return errors.New("reviewer: it needs a model, and max_cost and timeout can't be negative")
 	}
 	if c.MaxCost < 0 || (c.MaxTurns != nil && *c.MaxTurns < 0) {
 		return errors.New("max_cost and max_turns can't be negative; 0 means no limit")

@@ -54,7 +54,7 @@ func (l *Log) Lease(ctx context.Context) error {
 		err = fs.ErrClosed
 	}
 	if err == nil {
-		l.lease, err = l.store.take(filepath.Join(l.dir, leaseName))
+		l.lease, err = l.store.take(ctx, filepath.Join(l.dir, leaseName))
 	}
 	if err != nil {
 		return fmt.Errorf("lease session %s: %w", l.id, err)
@@ -83,13 +83,24 @@ func (l *Log) letGo() error {
 	return f.Close()
 }
 
+// deadGrace is how long a lock may outlive its holder: a process that it was
+// just starting has copies of all it holds, until it runs its own program.
+const deadGrace = 2 * time.Second
+
 // take locks the lease file at path or fails with a [*BusyError].
-func (s *Store) take(path string) (file, error) {
+func (s *Store) take(ctx context.Context, path string) (file, error) {
 	f, err := s.fs().Open(path, os.O_RDWR|os.O_CREATE|os.O_APPEND)
 	if err != nil {
 		return nil, err
 	}
 	got, err := f.TryLock()
+	if err == nil && !got {
+		if busy := holder(f); busy.dead() {
+			got, err = await(ctx, f)
+		} else {
+			err = busy
+		}
+	}
 	if err == nil && !got {
 		err = holder(f)
 	}
@@ -103,6 +114,25 @@ func (s *Store) take(path string) (file, error) {
 	_ = f.Truncate(0)
 	_, _ = f.Write(append(me, '\n'))
 	return f, nil
+}
+
+// await takes the lock of a holder that is dead.
+func await(ctx context.Context, f file) (got bool, err error) {
+	ctx, stop := context.WithTimeout(ctx, deadGrace)
+	defer stop()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for ctx.Err() == nil && err == nil && !got {
+		<-tick.C
+		got, err = f.TryLock()
+	}
+	return got, err
+}
+
+// dead reports whether the holder ran on this machine and is gone.
+func (e *BusyError) dead() bool {
+	host, err := os.Hostname()
+	return err == nil && e.Host == host && e.PID > 0 && gone(e.PID)
 }
 
 // holder reads who holds the lease file.

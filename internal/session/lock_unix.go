@@ -17,6 +17,9 @@ func (f osFile) TryLock() (bool, error) {
 	return err == nil, err
 }
 
+// gone reports whether there is no process of that number.
+func gone(pid int) bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
+
 // Unlock gives the lock back.
 func (f osFile) Unlock() error { return f.flock(syscall.LOCK_UN) }
 

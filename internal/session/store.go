@@ -322,7 +322,7 @@ func (s *Store) remove(ctx context.Context, id string) error {
 	if !idForm.MatchString(id) {
 		return fmt.Errorf("not a session id: %w", fs.ErrNotExist)
 	}
-	lease, err := s.take(filepath.Join(s.Dir, id, leaseName))
+	lease, err := s.take(ctx, filepath.Join(s.Dir, id, leaseName))
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,183 @@
+package consent
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"github.com/BurntSushi/toml"
+)
+
+// node is a value of a settings file. JSON keeps all of several equal keys:
+// readers differ on which of them counts, so people are shown each.
+type node struct {
+	key    string
+	scalar string // text of a string, number or boolean
+	list   bool
+	kids   []node // of a list or an object
+}
+
+// maxNesting bounds how deep values lie in one another.
+const maxNesting = 64
+
+var errNesting = fmt.Errorf("more than %d values in one another", maxNesting)
+
+// parse reads JSON, which may have comments and commas at ends, or TOML.
+func parse(ext string, data []byte) (node, error) {
+	if len(data) > maxParsed {
+		return node{}, fmt.Errorf("it is longer than %d bytes", maxParsed)
+	}
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	if ext == ".toml" {
+		var top map[string]any
+		if err := toml.Unmarshal(data, &top); err != nil {
+			return node{}, errors.New("it is no TOML")
+		}
+		return fromTOML("", top, maxNesting)
+	}
+	d := json.NewDecoder(bytes.NewReader(plainJSON(data)))
+	d.UseNumber()
+	top, err := fromJSON(d, maxNesting)
+	if err != nil {
+		return node{}, err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return node{}, errors.New("something follows its end")
+	}
+	return top, nil
+}
+
+func fromTOML(key string, value any, left int) (node, error) {
+	n := node{key: key}
+	if left == 0 {
+		return n, errNesting
+	}
+	add := func(key string, value any) error {
+		kid, err := fromTOML(key, value, left-1)
+		n.kids = append(n.kids, kid)
+		return err
+	}
+	var errs []error
+	switch v := value.(type) {
+	case map[string]any:
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			errs = append(errs, add(k, v[k]))
+		}
+	case []map[string]any:
+		n.list = true
+		for _, each := range v {
+			errs = append(errs, add("", each))
+		}
+	case []any:
+		n.list = true
+		for _, each := range v {
+			errs = append(errs, add("", each))
+		}
+	default:
+		n.scalar = fmt.Sprint(v)
+	}
+	return n, errors.Join(errs...)
+}
+
+func fromJSON(d *json.Decoder, left int) (n node, err error) {
+	t, err := d.Token()
+	if err != nil {
+		return n, errors.New("it is no JSON")
+	}
+	delim, nested := t.(json.Delim)
+	if !nested {
+		n.scalar = fmt.Sprint(t)
+		if t == nil {
+			n.scalar = ""
+		}
+		return n, nil
+	}
+	if left == 0 {
+		return n, errNesting
+	}
+	n.list = delim == '['
+	for d.More() {
+		key := ""
+		if !n.list {
+			t, err := d.Token()
+			if err != nil {
+				return n, errors.New("it is no JSON")
+			}
+			key = fmt.Sprint(t)
+		}
+		kid, err := fromJSON(d, left-1)
+		if err != nil {
+			return n, err
+		}
+		kid.key = key
+		n.kids = append(n.kids, kid)
+	}
+	if _, err := d.Token(); err != nil {
+		return n, errors.New("it is no JSON")
+	}
+	return n, nil
+}
+
+// plainJSON takes out comments, and commas before a closing bracket, as some
+// readers of settings do.
+func plainJSON(data []byte) []byte {
+	out := make([]byte, 0, len(data))
+	comma := -1 // where in out a comma may turn out to be the last
+	for i := 0; i < len(data); {
+		n := skip(data[i:])
+		switch c := data[i]; {
+		case n > 0:
+			out = append(out, ' ')
+			i += n
+			continue
+		case c == '"':
+			end := i + stringLen(data[i:])
+			out, comma = append(out, data[i:end]...), -1
+			i = end
+			continue
+		case c == ',':
+			comma = len(out)
+		case (c == '}' || c == ']') && comma >= 0:
+			out[comma], comma = ' ', -1
+		case !bytes.ContainsRune([]byte(" \t\r\n"), rune(c)):
+			comma = -1
+		}
+		out = append(out, data[i])
+		i++
+	}
+	return out
+}
+
+// skip is the length of a comment at the start of data, or 0.
+func skip(data []byte) int {
+	switch {
+	case bytes.HasPrefix(data, []byte("//")):
+		if end := bytes.IndexByte(data, '\n'); end >= 0 {
+			return end
+		}
+		return len(data)
+	case bytes.HasPrefix(data, []byte("/*")):
+		if end := bytes.Index(data[2:], []byte("*/")); end >= 0 {
+			return end + 4
+		}
+		return len(data)
+	}
+	return 0
+}
+
+// stringLen is the length of the string that data starts with.
+func stringLen(data []byte) int {
+	for i := 1; i < len(data); i++ {
+		switch data[i] {
+		case '\\':
+			i++
+		case '"':
+			return i + 1
+		}
+	}
+	return len(data)
+}

@@ -1,0 +1,62 @@
+package guard
+
+import (
+	"context"
+	"iter"
+	"slices"
+
+	"github.com/inspan/inspan/llm"
+)
+
+// Model holds a model to the checks of inputs and outputs: what a person said
+// last is looked at before it is sent, and the text of a reply before it
+// counts. What a check denies ends the request as refused. With no such checks
+// it returns m.
+func (c Checks) Model(m llm.Model) llm.Model {
+	if !slices.ContainsFunc(c.list, func(k compiled) bool { return k.On == OnInput || k.On == OnOutput }) {
+		return m
+	}
+	return &checkedModel{m, c}
+}
+
+type checkedModel struct {
+	llm.Model
+	checks Checks
+}
+
+// Stream implements [llm.Model].
+func (m *checkedModel) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
+	return func(yield func(llm.Chunk, error) bool) {
+		if k := m.checks.Input(newest(req)); k != nil {
+			yield(llm.Chunk{}, k.refusal("what was said"))
+			return
+		}
+		for chunk, err := range m.Model.Stream(ctx, req) {
+			if err == nil && chunk.Reply != nil {
+				if k := m.checks.Output(chunk.Reply.Parts.Text()); k != nil {
+					yield(llm.Chunk{}, k.refusal("the answer"))
+					return
+				}
+			}
+			if !yield(chunk, err) {
+				return
+			}
+		}
+	}
+}
+
+// newest is what was said since the model's last answer.
+func newest(req llm.Request) string {
+	if n := len(req.Messages); n > 0 && req.Messages[n-1].Role == llm.User {
+		return req.Messages[n-1].Parts.Text()
+	}
+	return ""
+}
+
+func (k *Check) refusal(what string) error {
+	text := "the check " + k.Name + " refused " + what
+	if k.Reason != "" {
+		text += ": " + k.Reason
+	}
+	return &llm.Error{Kind: llm.KindRefused, Message: text}
+}
