@@ -14,6 +14,7 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/guard"
+	"github.com/inspan/inspan/internal/netguard"
 	"github.com/inspan/inspan/internal/places"
 	"github.com/inspan/inspan/internal/policy"
 	"github.com/inspan/inspan/internal/sandbox"
@@ -38,8 +39,10 @@ func (a *App) env(root string, blobs tool.Blobs) (tool.Env, error) {
 // nothing special get the walls of the workspace.
 func (a *App) walls(root string) sandbox.Options {
 	s := a.Config.Sandbox
+	local, _ := s.Ranges() // they were read when the settings were
 	return sandbox.Options{
-		Self: a.Self, Map: a.places(root), State: a.StateDir, Default: tool.BoxWorkspace, Environ: s.Environment, Pool: &a.pool,
+		Guard: &netguard.Guard{Local: local},
+		Self:  a.Self, Map: a.places(root), State: a.StateDir, Default: tool.BoxWorkspace, Environ: s.Environment, Pool: &a.pool,
 		Limits: sandbox.Limits{
 			CPU: time.Duration(s.CPU) * time.Second, Memory: s.Memory << 20, Processes: s.Processes, FileSize: s.FileSize << 20,
 		},

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -51,10 +52,24 @@ type Config struct {
 type Sandbox struct {
 	Off         bool     `toml:"off"`         // no walls; the modes ask more then
 	Environment []string `toml:"environment"` // names of variables that are passed on, also those that look like secrets
+	Local       []string `toml:"local"`       // ranges such as "10.0.0.0/8" that hosts may lie in although they are not public
 	Memory      int64    `toml:"memory_mb"`   // most megabytes of one process; 0: no limit
 	Processes   int      `toml:"processes"`   // most processes of one command; 0: what is usual
 	CPU         int      `toml:"cpu_seconds"` // most processor time of one process; 0: no limit
 	FileSize    int64    `toml:"file_mb"`     // largest file a process may write; 0: no limit
+}
+
+// Ranges are the local ranges.
+func (s Sandbox) Ranges() ([]netip.Prefix, error) {
+	var out []netip.Prefix
+	for _, text := range s.Local {
+		p, err := netip.ParsePrefix(text)
+		if err != nil {
+			return nil, fmt.Errorf("sandbox.local: %q is no range such as \"10.0.0.0/8\"", text)
+		}
+		out = append(out, p)
+	}
+	return out, nil
 }
 
 // Reviewer is a model that judges risky calls before they run.
@@ -250,6 +265,9 @@ func (c Config) check() error {
 	}
 	if c.Timeout < 0 || c.Timeout > 0 && c.Timeout < time.Second {
 		return fmt.Errorf("ask_timeout: want a time such as \"10m\", at least a second")
+	}
+	if _, err := c.Sandbox.Ranges(); err != nil {
+		return err
 	}
 	if s := c.Sandbox; s.Memory < 0 || s.Processes < 0 || s.CPU < 0 || s.FileSize < 0 {
 		return errors.New("sandbox: limits can't be negative; 0 means no limit")

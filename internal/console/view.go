@@ -267,6 +267,9 @@ func brief(c llm.Call) string {
 // summaryLine is the first line of a result that says something.
 func summaryLine(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
+	if len(lines) > 2 && strings.HasPrefix(lines[0], "<untrusted ") {
+		lines = lines[1 : len(lines)-1] // the marks are for the model
+	}
 	first := OneLine(lines[0], 100)
 	if len(lines) > 1 {
 		first += fmt.Sprintf(" (+%d lines)", len(lines)-1)

@@ -23,9 +23,9 @@ type Proxy struct {
 	// Guard decides and dials. Nil means the zero Guard.
 	Guard *Guard
 	// Refused is called for each host refused, from several goroutines at once.
-	// The host is as the process wrote it where it has no canonical form. Nil is
-	// fine.
-	Refused func(host string)
+	// The host is as the process wrote it where it has no canonical form, the
+	// reason is for people. Nil is fine.
+	Refused func(host, reason string)
 	// Idle is how long a connection may carry nothing in either direction.
 	// 0 means 5 minutes.
 	Idle time.Duration
@@ -176,11 +176,11 @@ func (p *Proxy) fail(w http.ResponseWriter, err error) {
 		return
 	}
 	if p.Refused != nil {
-		p.Refused(refused.Host)
+		p.Refused(refused.Host, refused.Reason)
 	}
 	text := refused.Error() + "."
 	if refused.Err != nil {
-		text += "\nA person can allow it by adding it to the allowed hosts in the settings."
+		text += "\nA person can allow it by naming it in the network argument of the call, or by a rule network(HOST)."
 	}
 	http.Error(w, text, http.StatusForbidden)
 }

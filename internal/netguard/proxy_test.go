@@ -55,7 +55,7 @@ func newBox(t *testing.T, p *netguard.Proxy) *box {
 		}
 		return nil
 	}
-	p.Refused = func(host string) {
+	p.Refused = func(host, _ string) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		b.denied = append(b.denied, host)
@@ -209,7 +209,7 @@ func TestProxyRefuses(t *testing.T) {
 		{"GET http://app.test:PORT/", 200, "hello from app.test", ""},
 		{"GET http://APP.test.:PORT/", 200, "hello from app.test", ""},
 		{"GET http://evil.example:PORT/", 403, `"evil.example"`, "evil.example"},
-		{"GET http://evil.example:PORT/", 403, "allowed hosts", "evil.example"},
+		{"GET http://evil.example:PORT/", 403, "naming it in the network argument", "evil.example"},
 		{"GET http://apptest:PORT/", 403, "not on the list", "apptest"},
 		{"GET http://test:PORT/", 403, "not on the list", "test"},
 		{"GET http://app.test.evil.example:PORT/", 403, "not on the list", "app.test.evil.example"},
@@ -226,7 +226,7 @@ func TestProxyRefuses(t *testing.T) {
 		{"GET http://app.test:1/", 502, "refused", ""},
 		{"CONNECT app.test:PORT", 200, "", ""},
 		{"CONNECT APP.TEST.:PORT", 200, "", ""},
-		{"CONNECT evil.example:443", 403, "allowed hosts", "evil.example"},
+		{"CONNECT evil.example:443", 403, "naming it in the network argument", "evil.example"},
 		{"CONNECT inner.test:443", 403, "10.0.0.1 is a private address", "inner.test"},
 		{"CONNECT [::1]:PORT", 403, "not on the list", "::1"},
 		{"CONNECT 8.8.8.8:443", 403, "not on the list", "8.8.8.8"},
@@ -386,7 +386,7 @@ func TestServeWaits(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	finished := 0
-	p := &netguard.Proxy{Refused: func(string) {
+	p := &netguard.Proxy{Refused: func(string, string) {
 		cancel()
 		<-time.After(100 * time.Millisecond) // time for a Serve that does not wait to return
 		finished++

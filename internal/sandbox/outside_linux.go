@@ -96,7 +96,7 @@ func (o *outside) proxy() *netguard.Proxy {
 		}
 		return nil
 	}
-	return &netguard.Proxy{Guard: &guard, Refused: func(host string) { o.refuse("refused to connect to " + host) }}
+	return &netguard.Proxy{Guard: &guard, Refused: func(host, reason string) { o.refuse("refused to connect to " + host + ": " + reason) }}
 }
 
 // accept hands a connection from inside the box to the proxy.
