@@ -46,7 +46,7 @@ e2e-local:
 # Parts for a second each, then the whole; every figure of the whole is the
 # median of five rounds.
 bench:
-	go test -run '^$$' -bench . ./internal/loop ./internal/session ./llm/...
+	go test -run '^$$' -bench . ./internal/loop ./internal/session ./internal/policy ./internal/shell ./internal/places ./internal/secret ./internal/guard ./internal/sandbox ./llm/...
 	go test -run '^$$' -bench . -benchtime 5x -timeout 20m ./cmd/inspan
 
 # Write everything anew that is made from the code.

@@ -35,6 +35,7 @@ func TestEnv(t *testing.T, open func(t *testing.T) tool.Env) {
 		{"ChangeCreates", testChangeCreates},
 		{"ChangeKeepsMode", testChangeKeepsMode},
 		{"ChangeKeepsLinks", testChangeKeepsLinks},
+		{"ChangeExact", testChangeExact},
 		{"ChangeIf", testChangeIf},
 		{"ChangeOnce", testChangeOnce},
 		{"ChangeWhole", testChangeWhole},
@@ -258,6 +259,22 @@ func testChangeKeepsLinks(t *testing.T, w *world) {
 		t.Errorf("mode of the linked file became %v", mode)
 	}
 	w.sh(t, `test -L soft && test -L unborn && test hard -ef hard2`)
+}
+
+// An exact change reaches its path or nothing, whatever links say by then.
+func testChangeExact(t *testing.T, w *world) {
+	w.write(t, "real/a", "old")
+	w.sh(t, "ln -s real link; ln -s real/a file")
+	for _, name := range []string{"link/a", "link/new", "file"} {
+		if err := w.Files.Change(t.Context(), tool.Change{Path: w.path(name), Data: []byte("new"), Exact: true}); !errors.Is(err, tool.ErrChanged) {
+			t.Errorf("%s: %v, want ErrChanged", name, err)
+		}
+	}
+	w.want(t, "real/a", "old")
+	if err := w.Files.Change(t.Context(), tool.Change{Path: w.path("real/a"), Data: []byte("new"), Exact: true}); err != nil {
+		t.Error(err)
+	}
+	w.want(t, "real/a", "new")
 }
 
 func testChangeIf(t *testing.T, w *world) {

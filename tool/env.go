@@ -94,6 +94,9 @@ type Change struct {
 	// Mode is the permission of a new file; 0 means 0o644. A file that exists
 	// keeps its own mode, and one behind a symbolic or hard link stays linked.
 	Mode fs.FileMode
+	// Exact says that Path is what was judged: that a symbolic link has come to
+	// stand in it since is an error that wraps [ErrChanged].
+	Exact bool
 	// Remove deletes the file, or the directory with all in it.
 	Remove bool
 	// If, when not empty, is the digest the file must still have; [NoFile]

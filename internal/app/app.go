@@ -124,7 +124,11 @@ func (a *App) agent(ctx context.Context, o Options, at inspan.Place, warn func(s
 	if err != nil {
 		return nil, err
 	}
-	env, err := a.env(at.Root, at.Blobs)
+	rules, err := a.rules(at.Root, o)
+	if err != nil {
+		return nil, err
+	}
+	env, err := a.env(at.Root, at.Blobs, rules)
 	if err != nil {
 		return nil, err
 	}
@@ -142,10 +146,6 @@ func (a *App) agent(ctx context.Context, o Options, at inspan.Place, warn func(s
 		return nil, err
 	}
 	model, closeModel, err := a.recorded(checks.Model(a.budgeted(chosen)), o.Record)
-	if err != nil {
-		return nil, err
-	}
-	rules, err := a.rules(env.Root, o)
 	if err != nil {
 		return nil, err
 	}

@@ -174,10 +174,10 @@ func (v *victim) listen() {
 				return
 			}
 			v.reached.Add(1)
-			c.Close()
+			_ = c.Close()
 		}
 	}()
-	v.t.Cleanup(func() { listener.Close(); <-done })
+	v.t.Cleanup(func() { _ = listener.Close(); <-done })
 }
 
 // run has the model make the calls, one after the other.

@@ -26,9 +26,13 @@ import (
 
 // env is the machine as the tools of a session see it, with walls where they
 // can be had.
-func (a *App) env(root string, blobs tool.Blobs) (tool.Env, error) {
+func (a *App) env(root string, blobs tool.Blobs, rules []inspan.Rule) (tool.Env, error) {
+	closed, err := parsed(rules)
+	if err != nil {
+		return tool.Env{}, err
+	}
 	s := a.Config.Sandbox
-	env, err := sandbox.Local(root, blobs, a.walls(root))
+	env, err := sandbox.Local(root, blobs, a.walls(policy.Close(a.places(root), closed)))
 	if err == nil && s.Off {
 		env.Walls = tool.Walls{Why: "it is switched off in " + a.ConfigPath}
 	}
@@ -37,12 +41,12 @@ func (a *App) env(root string, blobs tool.Blobs) (tool.Env, error) {
 
 // walls says how processes are walled in and watched over. Those that ask for
 // nothing special get the walls of the workspace.
-func (a *App) walls(root string) sandbox.Options {
+func (a *App) walls(m places.Map) sandbox.Options {
 	s := a.Config.Sandbox
 	local, _ := s.Ranges() // they were read when the settings were
 	return sandbox.Options{
 		Guard: &netguard.Guard{Local: local},
-		Self:  a.Self, Map: a.places(root), State: a.StateDir, Default: tool.BoxWorkspace, Environ: s.Environment, Pool: &a.pool,
+		Self:  a.Self, Map: m, State: a.StateDir, Default: tool.BoxWorkspace, Environ: s.Environment, Pool: &a.pool,
 		Limits: sandbox.Limits{
 			CPU: time.Duration(s.CPU) * time.Second, Memory: s.Memory << 20, Processes: s.Processes, FileSize: s.FileSize << 20,
 		},
@@ -50,7 +54,22 @@ func (a *App) walls(root string) sandbox.Options {
 }
 
 // TrySandbox proves the walls by trying to get through them.
-func (a *App) TrySandbox(ctx context.Context) []sandbox.Check { return sandbox.Probe(ctx, a.walls("")) }
+func (a *App) TrySandbox(ctx context.Context) []sandbox.Check {
+	return sandbox.Probe(ctx, a.walls(a.places("")))
+}
+
+// parsed reads rules.
+func parsed(rules []inspan.Rule) ([]policy.Rule, error) {
+	var out []policy.Rule
+	for _, r := range rules {
+		rule, err := policy.ParseRule(r.Action, r.Text, r.Scope)
+		if err != nil {
+			return nil, configError{fmt.Errorf("%s %w", r.Action, err)}
+		}
+		out = append(out, rule)
+	}
+	return out, nil
+}
 
 // places is the machine as the judges see it.
 func (a *App) places(root string) places.Map {
@@ -180,23 +199,19 @@ type Explained struct {
 // Explain tells what would become of a command line in a workspace, in a mode;
 // empty means the one new sessions start with. Nothing is run.
 func (a *App) Explain(ctx context.Context, root, mode, command string) (Explained, error) {
-	env, err := a.env(root, nil)
+	rules, err := a.rules(root, Options{})
+	if err != nil {
+		return Explained{}, err
+	}
+	env, err := a.env(root, nil, rules)
 	if err != nil {
 		return Explained{}, err
 	}
 	out := Explained{Root: env.Root, Mode: cmp.Or(mode, a.Config.Mode, policy.ModeAsk)}
 	out.Plan = shell.Explain(command, shell.Place{Root: env.Root, Cwd: env.Root, Home: home()})
-	rules, err := a.rules(env.Root, Options{})
-	if err != nil {
-		return Explained{}, err
-	}
 	p := policy.Policy{Map: a.places(env.Root)}
-	for _, r := range rules {
-		rule, err := policy.ParseRule(r.Action, r.Text, r.Scope)
-		if err != nil {
-			return Explained{}, configError{err}
-		}
-		p.Rules = append(p.Rules, rule)
+	if p.Rules, err = parsed(rules); err != nil {
+		return Explained{}, err
 	}
 	args, err := json.Marshal(map[string]string{"command": command})
 	if err != nil {

@@ -75,9 +75,11 @@ func visibleLines(text string) string {
 // hidden reports whether r changes the direction of text or has no width.
 func hidden(r rune) bool {
 	switch {
-	case r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069: // bidirectional controls
+	case r >= 0x202a && r <= 0x202e, r >= 0x2061 && r <= 0x206f, r == 0x061c: // bidirectional and invisible controls
 		return true
-	case r == 0x200b, r == 0x200e, r == 0x200f, r == 0x2060, r == 0xfeff: // zero width and marks
+	case r == 0x200b, r == 0x200e, r == 0x200f, r == 0x2060, r == 0xfeff, r == 0x2028, r == 0x2029, r == 0x180e, r == 0x3164, r == 0xffa0: // zero width, marks, separators, fillers
+		return true
+	case r >= 0xe0000 && r <= 0xe0fff, r >= 0xfff9 && r <= 0xfffb: // tags and annotations
 		return true
 	}
 	return false

@@ -74,7 +74,7 @@ func (v *view) print(body event.Body) error {
 		return v.replied(b)
 	case event.Started:
 		c := v.calls[b.Call]
-		v.line(v.paint(bold, "▸ "+c.Name)+" %s", brief(c))
+		v.line("%s %s", v.paint(bold, "▸ "+OneLine(c.Name, 64)), brief(c))
 	case event.Ended:
 		v.ended(b)
 	case event.Failed:
@@ -175,7 +175,7 @@ func (v *view) ended(b event.Ended) {
 	case event.OutcomeOK:
 		v.line("  %s%s %s", v.paint(green, "✓"), took, v.paint(dim, summaryLine(text)))
 	default:
-		v.line("  %s%s %s %s", v.paint(red, "✗ "+string(b.Outcome)), took, c.Name, OneLine(text, 300))
+		v.line("  %s%s %s %s", v.paint(red, "✗ "+string(b.Outcome)), took, OneLine(c.Name, 64), OneLine(text, 300))
 	}
 	for _, f := range b.Files {
 		if !v.seen[b.Call] {

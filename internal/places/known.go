@@ -116,7 +116,9 @@ func frozenRoot() []string { return []string{".git", ".inspan", ".hg", ".svn", "
 // agents, git, direnv and shells run by themselves.
 func guardedNames() []string {
 	return []string{
-		".gitmodules", ".mcp.json", ".envrc", ".vscode", ".idea", ".fleet", ".zed", ".devcontainer", ".husky", ".githooks", ".lefthook.yml", "lefthook.yml", ".pre-commit-config.yaml",
+		".gitmodules", ".mcp.json", ".envrc", ".vscode", ".idea", ".fleet", ".zed", ".devcontainer", ".devcontainer.json", ".husky", ".githooks", ".lefthook.yml", ".lefthook.yaml", "lefthook.yml", "lefthook.yaml",
+		".pre-commit-config.yaml", ".pre-commit-hooks.yaml", ".hg", ".svn", ".jj", "opencode.jsonc", "crush.json", ".crush.json", ".qwen", ".mise", "mise.local.toml", ".rprofile", ".ghci", ".pnp.cjs", ".pnp.loader.mjs",
+		"bunfig.toml", ".mvn", ".zlogin", ".zlogout", ".bash_login", ".bash_logout", ".bash_aliases", ".kshrc", ".cshrc", ".tcshrc", ".login", ".irbrc", ".pryrc", ".psqlrc", ".sqliterc", ".curlrc", ".wgetrc", ".condarc",
 		".claude", ".codex", ".cursor", ".gemini", ".continue", ".windsurf", ".aider.conf.yml", ".opencode", "opencode.json", ".roo", ".cline", ".kiro", ".amazonq",
 		".npmrc", ".yarnrc", ".yarnrc.yml", ".yarn", ".pnpmfile.cjs", ".cargo", ".bashrc", ".bash_profile", ".profile", ".zshrc", ".zshenv", ".zprofile", ".gitconfig", ".vimrc", ".exrc", ".nvimrc", ".nvim.lua", ".lvimrc",
 		".mise.toml", "mise.toml", ".autoenv", ".autoenv.zsh", ".gdbinit", ".lldbinit", ".dir-locals.el", ".emacs", ".tmux.conf", ".inputrc", ".ripgreprc",

@@ -21,7 +21,7 @@ func (ix *index) byName(path string) (Guard, string) {
 			g, w = Frozen, "tells inspan what to do"
 		case name == ".ssh" || name == ".aws" || name == ".gnupg":
 			g, w = Secret, "is named like a folder of secrets"
-		case ix.guarded[name]:
+		case ix.guarded[name] || strings.HasSuffix(name, ".code-workspace"):
 			g, w = Guarded, "names programs that others run"
 		}
 		if stricter(g, guard) {

@@ -43,6 +43,9 @@ type Map struct {
 	Settings string   // inspan's own settings: never changed
 	State    []string // what inspan keeps: never read or changed
 	Open     []string // globs over absolute paths: what a person says is not sensitive
+	// Hidden and Closed are globs over absolute paths of what rules deny to read,
+	// which closes it altogether, and to change. They beat Open.
+	Hidden, Closed []string
 
 	index *index // nil: looked up the slow way
 }
@@ -129,10 +132,14 @@ func (m Map) guard(path string) (Guard, string) {
 	if k, ok := above(m.index.own, folded); ok {
 		return k.Guard, k.Why
 	}
-	for _, pattern := range m.Open {
-		if ok, err := doublestar.PathMatch(pattern, path); ok && err == nil {
-			return Plain, ""
-		}
+	if matches(m.Hidden, path) {
+		return Secret, "is closed by a rule"
+	}
+	if matches(m.Closed, path) {
+		return Frozen, "is closed to changes by a rule"
+	}
+	if matches(m.Open, path) {
+		return Plain, ""
 	}
 	best, why := Plain, ""
 	if k, ok := above(m.index.elsewhere, folded); ok {
@@ -142,6 +149,15 @@ func (m Map) guard(path string) (Guard, string) {
 		best, why = g, w
 	}
 	return best, why
+}
+
+func matches(globs []string, path string) bool {
+	for _, pattern := range globs {
+		if ok, err := doublestar.PathMatch(pattern, path); ok && err == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // above returns the strictest of the places at or above a path.

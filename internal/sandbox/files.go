@@ -68,6 +68,9 @@ func (f *files) Change(ctx context.Context, c tool.Change) error {
 	if err != nil {
 		return err
 	}
+	if c.Exact && path != c.Path {
+		return moved(c.Path)
+	}
 	f.change.Lock()
 	defer f.change.Unlock()
 	held, err := f.hold(path, c)

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -60,7 +61,7 @@ type held struct {
 // and returns a path that leads through the open folder, where the system has
 // such paths. Nothing is held without a map.
 func (f *files) hold(path string, c tool.Change) (held, error) {
-	if !guards(f.guard) {
+	if !guards(f.guard) && !c.Exact {
 		return held{path: path}, nil
 	}
 	if err := f.mayChange(path); err != nil {
@@ -80,6 +81,9 @@ func (f *files) hold(path string, c tool.Change) (held, error) {
 		return held{}, err
 	}
 	h := held{path: through(folder, filepath.Base(path), path), folder: folder, true: lies(folder, dir)}
+	if c.Exact && h.true != dir {
+		return held{}, errors.Join(moved(path), folder.Close())
+	}
 	err = f.mayChange(filepath.Join(h.true, filepath.Base(path)))
 	if err == nil && c.Remove {
 		err = f.mayRemove(filepath.Join(h.true, filepath.Base(path)))
@@ -88,6 +92,11 @@ func (f *files) hold(path string, c tool.Change) (held, error) {
 		return held{}, errors.Join(err, folder.Close())
 	}
 	return h, nil
+}
+
+// moved says that a path leads elsewhere than when it was judged.
+func moved(path string) error {
+	return &fs.PathError{Op: "change", Path: path, Err: fmt.Errorf("a link leads elsewhere by now: %w", tool.ErrChanged)}
 }
 
 func (h held) release() {

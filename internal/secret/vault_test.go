@@ -45,7 +45,7 @@ func written(value string) map[string]string {
 	twice, _ := json.Marshal(quoted)
 	out := map[string]string{
 		"itself": value, "in a word": "abc" + value + "def", "JSON": string(escaped), "JSON of others": quoted, "JSON in JSON": string(twice),
-		"query": url.QueryEscape(value), "form": strings.ReplaceAll(url.QueryEscape(value), "+", "%20"), "path": url.PathEscape(value), "hex": hex.EncodeToString([]byte(value)), "HEX": strings.ToUpper(hex.EncodeToString([]byte(value))),
+		"query": url.QueryEscape(value), "form": strings.ReplaceAll(url.QueryEscape(value), "+", "%20"), "path": url.PathEscape(value), "whole path": (&url.URL{Path: "/" + value}).EscapedPath()[1:], "with slashes": strings.ReplaceAll(strings.ReplaceAll(url.QueryEscape(value), "+", "%20"), "%2F", "/"), "hex": hex.EncodeToString([]byte(value)), "HEX": strings.ToUpper(hex.EncodeToString([]byte(value))),
 		"login": "Basic " + base64.StdEncoding.EncodeToString([]byte("bob:"+value)),
 	}
 	for before := range 7 {
