@@ -105,22 +105,17 @@ func (c command) touches(e tool.Effect) answer {
 	if e.Words.Argv == nil {
 		return c.might(e)
 	}
-	if c.begins(e.Words.Argv) || wild(c.text, strings.Join(e.Words.Argv, " ")) {
+	argv := e.Words.Argv
+	if c.begins(argv) || wild(c.text, strings.Join(argv, " ")) {
 		return yes
 	}
-	if e.Class == tool.Unproven && readsScript(e.Words.Argv) {
+	if usual := usualGit(argv); usual != nil && c.begins(usual) {
+		return yes
+	}
+	if e.Class == tool.Unproven && unseen(argv) {
 		return perhaps
 	}
 	return no
-}
-
-// readsScript reports whether a command is a shell that runs what it reads from
-// elsewhere than a file.
-func readsScript(argv []string) bool {
-	if !slices.Contains([]string{"sh", "bash", "dash", "zsh", "ksh", "ash", "fish"}, path.Base(argv[0])) {
-		return false
-	}
-	return !slices.ContainsFunc(argv[1:], func(w string) bool { return !strings.HasPrefix(w, "-") })
 }
 
 // might answers for a command whose words are not all known. Where it is proven
@@ -132,7 +127,7 @@ func (c command) might(e tool.Effect) answer {
 	if e.Class == tool.ProvenRead && !strings.Contains(e.Text, c.words[0].text) {
 		return no
 	}
-	if p := e.Words.Prefix; len(p) > 0 && path.Base(p[0]) != c.words[0].text {
+	if p := e.Words.Prefix; len(p) > 0 && path.Base(p[0]) != c.words[0].text && !strings.HasPrefix(path.Base(p[0]), c.words[0].text+"-") {
 		return no
 	}
 	return perhaps
@@ -163,19 +158,30 @@ func (c command) begins(argv []string) bool {
 // optionWords is how many words an option takes that may stand before the words
 // that tell what a program does.
 func optionWords(program, option string) int {
-	takes := map[string][]string{
-		"git":     {"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env"},
-		"npm":     {"--prefix", "-C", "--loglevel", "-w", "--workspace"},
-		"pnpm":    {"-C", "--dir", "--filter", "-F"},
-		"yarn":    {"--cwd"},
-		"docker":  {"-H", "--host", "-c", "--context", "--config", "-l", "--log-level"},
-		"kubectl": {"-n", "--namespace", "--context", "--cluster", "--kubeconfig", "-s", "--server", "--user"},
-		"make":    {"-C", "-f", "--directory", "--file", "-I", "-j"},
-		"go":      {"-C"},
-		"aws":     {"--profile", "--region", "--output"},
-		"cargo":   {"--config", "-Z", "-C", "--color"},
+	var takes []string
+	switch program {
+	case "git":
+		takes = []string{"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env", "--attr-source", "--super-prefix", "--shallow-file"}
+	case "npm":
+		takes = []string{"--prefix", "-C", "--loglevel", "-w", "--workspace"}
+	case "pnpm":
+		takes = []string{"-C", "--dir", "--filter", "-F"}
+	case "yarn":
+		takes = []string{"--cwd"}
+	case "docker":
+		takes = []string{"-H", "--host", "-c", "--context", "--config", "-l", "--log-level"}
+	case "kubectl":
+		takes = []string{"-n", "--namespace", "--context", "--cluster", "--kubeconfig", "-s", "--server", "--user"}
+	case "make":
+		takes = []string{"-C", "-f", "--directory", "--file", "-I", "-j"}
+	case "go":
+		takes = []string{"-C"}
+	case "aws":
+		takes = []string{"--profile", "--region", "--output"}
+	case "cargo":
+		takes = []string{"--config", "-Z", "-C", "--color"}
 	}
-	if slices.Contains(takes[program], option) {
+	if slices.Contains(takes, option) {
 		return 2
 	}
 	return 1

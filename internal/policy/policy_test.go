@@ -249,6 +249,45 @@ func TestDenyHowever(t *testing.T) {
 	}
 }
 
+// TestDenyWhatShellsRun holds that a deny rule finds what the shell, other
+// shells and git themselves would run, and asks where that can't be seen.
+func TestDenyWhatShellsRun(t *testing.T) {
+	p := rule(t, tool.Deny, "bash(git push *)")
+	for want, lines := range map[tool.Action][]string{
+		tool.Deny: {
+			"eval git push", `eval "git push" origin`, `eval 'eval "git push"'`, "trap 'git push' EXIT", "trap -- 'git push' 0", "alias p='git push'; p", "env -S 'git push'", "env -iS 'git push' origin", "env --split-string='git push'",
+			"env -C sub git push", "source /dev/stdin <<<'git push'", ". /dev/stdin <<E\ngit push\nE", "flock x git push", "flock x -c 'git push'", "flock -n x git push", "zsh -c 'git push'", "fish -c 'git push'",
+			"bash -x -c 'git push'", "ksh -xc 'git push'", "su -c 'git push'", "su ann -c 'git push'", "runuser -u x -c 'git push'", "script -c 'git push' log", "script -qc 'git push'", "watch -n 5 'git push'", "watch 'git push'",
+			"parallel git ::: push", "parallel 'git {}' ::: pull push", "parallel ::: 'git push'", "mapfile -C 'git push' -c 1 a", "readarray -C'git push' a", "git --attr-source HEAD push", "git --shallow-file x push", "git -c alias.p=push p",
+			"git -c alias.p='push origin' p", "git -c alias.p='!git push' p", "git -c core.pager='git push' -p log", "git -c core.sshCommand='git push' fetch", "git rebase --exec 'git push' main", "git rebase -x 'git push' main",
+			"git rebase --exec='git push' main", "git bisect run git push", "git submodule foreach git push", "git submodule foreach --recursive 'git push'", "git difftool -x 'git push'", "git-push", "git-push origin", "/usr/lib/git-core/git-push",
+			"git send-pack x", "git -C sub send-pack x", "git-http-push x", "git for-each-repo --config=x push", "sed '1e git push' f", "sed -n -e '/x/e git push' f", `awk 'BEGIN { system("git push") }'`, `awk '{ print | "git push" }'`,
+			`awk 'BEGIN { "git push" | getline x }'`, "exec -a x git push", "command -p git push", "timeout --odd 5 git push", "chroot / git push", "taskset 1 git push", "systemd-run -p A=b git push", "EDITOR='git push' git commit",
+			"GIT_SSH_COMMAND='git push' git fetch", "sudo flock x git push", "compgen -C 'git push'",
+		},
+		tool.Ask: {
+			"hash -p /usr/bin/git g; g push", "enable -f ./x.so x", "source x.sh", ". ./x.sh", `eval "$x"`, "alias g=git; g push", "git() { true; }; git", "echo x | bash -s", "echo x | sh -", "bash /dev/stdin < x", "echo x | zsh",
+			"git --config-env=alias.p=X p", "git -c include.path=x p", "git -c core.hooksPath=x commit", `git -c alias.p="$x" p`, `git rebase --exec "$x"`, `sed 's/x/y/e' f`, `awk 'BEGIN { system("git " v) }'`, `git-push "$x"`,
+			"echo push | parallel git", `parallel git ::: "$x"`, `zsh -c "$x"`,
+		},
+		tool.Allow: {
+			"git commit -m x", "eval ls", "trap 'rm -f x' EXIT", "alias l='ls -l'", "env -S 'ls -l'", "flock x make", "python3 x.py", "./x.sh", "make", "bash x.sh", "zsh -c 'git pull'", "git -c user.name=push commit -m x", "git-lfs pull",
+			"git rebase main", "git bisect run make", "git submodule foreach git pull", "sed -i s/push/pull/ /x", `awk 'BEGIN { system("ls") }'`, "sudo apt install x", "git send-email x", "watch ls", "parallel ls ::: a b",
+		},
+	} {
+		for _, line := range lines {
+			if v := judge(t, p, call("bash", "yolo"), typed(line)); v.Action != want {
+				t.Errorf("%s: %s (%s), want %s", line, v.Action, v.Reason, want)
+			}
+		}
+	}
+	for _, line := range []string{strings.Repeat("flock x ", 100) + "git push", strings.Repeat("env -S ", 150) + "git push", strings.Repeat("eval x; ", 100) + "eval git push"} {
+		if v := judge(t, p, call("bash", "yolo"), typed(line)); v.Action == tool.Allow {
+			t.Errorf("%.40s…: runs unasked", line)
+		}
+	}
+}
+
 func TestOrder(t *testing.T) {
 	parse := func(action tool.Action, text, scope string) policy.Rule {
 		r, err := policy.ParseRule(action, text, scope)

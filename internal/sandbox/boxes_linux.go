@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"sync"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/inspan/inspan/tool"
 )
 
@@ -74,8 +76,18 @@ func (b *boxes) order(k *kept) error {
 	if o.Level == tool.BoxWorkspace {
 		return b.workspace(k, found)
 	}
-	o.Temp = filepath.Join(os.TempDir(), "inspan-"+rand.Text())
+	o.Temp = filepath.Join(temporary(), "inspan-"+rand.Text())
 	return nil
+}
+
+// temporary returns the first folder for temporary files that can be written.
+func temporary() string {
+	for _, dir := range []string{os.TempDir(), "/tmp", "/var/tmp"} {
+		if info, err := os.Stat(dir); err == nil && info.IsDir() && unix.Access(dir, unix.W_OK|unix.X_OK) == nil {
+			return dir
+		}
+	}
+	return os.TempDir() // the keeper says what is wrong with it
 }
 
 func (b *boxes) limits(level tool.Level) limits {

@@ -169,7 +169,7 @@ func attempts() []attempt {
 		{name: "remove settings of agents", script: "rm .mcp.json", read: true, workspace: true},
 		{name: "remove the mask", script: "rm -f .env; test ! -e .env", read: true, workspace: true},
 		{name: "new repository", script: "mkdir -p n/.git", read: true, after: "n/.git"},
-		{name: "new settings", script: "mkdir .vscode && echo x >.vscode/tasks.json", read: true, after: ".vscode"},
+		{name: "new settings", script: "mkdir .vscode && { echo x >.vscode/tasks.json || true; }", read: true, after: ".vscode"},
 		{name: "new settings of inspan", script: "mkdir .inspan", read: true, after: ".inspan"},
 		{name: "new settings in capitals", script: "mkdir .INSPAN", read: true, after: ".INSPAN"},
 		{name: "renamed into place", script: "mkdir q && mv q .husky", read: true, after: ".husky"},

@@ -25,7 +25,19 @@ func gitSettings() []string {
 // readable lists what a box may read besides the workspace.
 func (b *boxes) readable(box tool.Box) []string {
 	b.base.Do(func() { b.system = b.shared() })
-	return slices.Concat(b.system, gitElsewhere(b.root), box.Read, box.Write)
+	return slices.Concat(b.system, gitElsewhere(b.root), mountable(b.o.level(box), box.Read), mountable(b.o.level(box), box.Write))
+}
+
+// mountable leaves out folders where sockets of others appear at any time, as
+// well as sockets: a workspace box could connect to them.
+func mountable(level tool.Level, paths []string) []string {
+	if level != tool.BoxWorkspace {
+		return paths
+	}
+	return slices.DeleteFunc(slices.Clone(paths), func(path string) bool {
+		info, err := os.Stat(path)
+		return err == nil && info.Mode()&fs.ModeSocket != 0 || slices.Contains([]string{"/", "/tmp", "/var/tmp", "/run", "/var/run", "/dev"}, path)
+	})
 }
 
 // shared lists what belongs to the system, and packages and programs of the
@@ -118,7 +130,7 @@ func (b *boxes) holes(box tool.Box, found []spot) ([]string, error) {
 			add(real)
 		}
 	}
-	for _, path := range append(slices.Clone(box.Read), box.Write...) {
+	for _, path := range mountable(b.o.level(box), append(slices.Clone(box.Read), box.Write...)) {
 		if tool.Inside(b.root, path) {
 			continue
 		}

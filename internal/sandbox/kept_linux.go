@@ -61,7 +61,11 @@ func (k *kept) launchPath(path string, ended func(int, error)) error {
 
 func (k *kept) begin(e ends, ended func(int, error)) error {
 	k.left, k.gone = make(chan bool, 1), make(chan struct{})
+	if k.order.Level == tool.BoxWorkspace && !k.bare {
+		k.outside = k.boxes.outside(k)
+	}
 	if err := k.boxes.connect(k, e); err != nil {
+		k.outside.release()
 		return fmt.Errorf("start keeper: %w", err)
 	}
 	var first report
@@ -70,14 +74,14 @@ func (k *kept) begin(e ends, ended func(int, error)) error {
 		err = k.refusal(first)
 	}
 	if err != nil {
+		k.outside.release()
 		k.drop()
 		return err
 	}
 	if k.order.Level != tool.BoxWorkspace {
 		k.session = first.Pid
 	}
-	if k.order.Level == tool.BoxWorkspace && !k.bare {
-		k.outside = &outside{boxes: k.boxes, box: k.command.Box, before: k.order.View.Before}
+	if k.outside != nil {
 		k.outside.open()
 	}
 	go k.listen(ended)
@@ -214,8 +218,6 @@ func (k *kept) settle() bool {
 	case left := <-k.left:
 		if !left {
 			k.await(patience)
-		} else if k.outside != nil {
-			k.outside.sweep()
 		}
 		return left
 	case <-k.gone:

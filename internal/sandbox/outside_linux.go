@@ -21,6 +21,9 @@ type outside struct {
 	boxes  *boxes
 	box    tool.Box
 	before []seen
+	held   []anchor
+	covers *covers
+	kill   func() // ends the command and its descendants, soon
 
 	stop  context.CancelFunc
 	tasks sync.WaitGroup
@@ -29,6 +32,23 @@ type outside struct {
 
 	mu   sync.Mutex
 	list []string // what was refused, in words
+}
+
+// outside prepares what is done outside of a box before that is made.
+func (b *boxes) outside(k *kept) *outside {
+	box := k.command.Box
+	places := slices.Clone(k.order.View.Before)
+	for _, g := range k.order.Read {
+		if g.Path != b.root && !slices.Contains(box.Read, g.Path) && !slices.Contains(box.Write, g.Path) {
+			continue
+		}
+		for _, hole := range g.Holes {
+			if st, ok := stampOf(hole); ok {
+				places = append(places, seen{hole, st.dev, st.ino, st.link})
+			}
+		}
+	}
+	return &outside{boxes: b, box: box, before: k.order.View.Before, held: b.anchors(box), covers: newCovers(places), kill: func() { k.ask(opKill) }}
 }
 
 // open starts the tasks. They end with shut.
@@ -55,15 +75,32 @@ func (o *outside) shut() {
 	}
 	o.tasks.Wait()
 	o.sweep()
+	o.release()
+}
+
+// release closes what is held open. Nil holds nothing.
+func (o *outside) release() {
+	if o == nil {
+		return
+	}
+	release(o.held)
+	o.covers.release()
+}
+
+// theirs reports whether what is at a place was put there from outside.
+func (o *outside) theirs(path string) bool {
+	if _, _, ok := o.covers.covered(path); ok {
+		return o.covers.changed(path)
+	}
+	return o.boxes.others(path, o.before)
 }
 
 // sweep takes away what must not stay.
 func (o *outside) sweep() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for _, s := range o.boxes.appeared(o.box, o.before) {
-		o.list = append(o.list, o.boxes.takeAway(s))
-	}
+	found := o.boxes.appeared(o.box, o.before, o.held, o.theirs)
+	o.list = append(o.list, o.boxes.sweepAll(found, o.held)...)
 }
 
 func (o *outside) refuse(text string) {
@@ -167,6 +204,7 @@ func (o *outside) watched() *os.File {
 		_ = unix.Close(fd)
 		return nil
 	}
+	o.covers.watch(fd)
 	return os.NewFile(uintptr(fd), "inotify")
 }
 
@@ -174,7 +212,13 @@ func (o *outside) watched() *os.File {
 // It reads events only to know that there is something to look at.
 func (o *outside) look() {
 	buf := make([]byte, 64<<10)
+	ended := false
 	for {
+		if path, ok := o.covers.first(); ok && !ended {
+			ended = true
+			o.refuse("was ended, because " + path + " was changed from outside while it ran; run it again")
+			o.kill()
+		}
 		if n, err := o.watch.Read(buf); err != nil || n == 0 {
 			return
 		}
@@ -190,21 +234,16 @@ func (o *outside) look() {
 
 func (o *outside) judge(path string) {
 	s, closed := o.boxes.spotAt(path)
-	st, ok := stampOf(path)
-	if !closed || !ok {
+	is, ok := lookAt(o.held, path)
+	if !closed || !ok || o.box.Git && path == filepath.Join(o.boxes.root, ".git") {
 		return
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for _, b := range o.before {
-		if b == (seen{path, st.dev, st.ino}) || o.box.Git && path == filepath.Join(o.boxes.root, ".git") {
-			return
-		}
-	}
-	if o.boxes.others(path, o.before) {
+	if slices.Contains(o.before, is) || o.theirs(path) {
 		return
 	}
 	if len(o.boxes.closedPlaces(o.box, []spot{s})) > 0 {
-		o.list = append(o.list, o.boxes.takeAway(s))
+		o.list = append(o.list, o.boxes.takeAway(fresh{s, is}, o.held))
 	}
 }

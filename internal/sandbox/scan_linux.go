@@ -26,10 +26,13 @@ type scanner struct {
 	m    places.Map
 
 	names   places.Map      // knows no places
+	rules   places.Map      // knows nothing but what rules close
+	ruled   bool            // there are such rules, so every path is asked for
 	known   map[string]bool // paths inside that the map knows
 	mu      sync.Mutex
 	folders map[string]*folder
 	verdict map[string]places.Guard // of names alone
+	tooBig  time.Time               // when it was last found to be
 }
 
 // folder is what was in a folder.
@@ -44,10 +47,15 @@ type folder struct {
 type spot struct {
 	Path  string
 	Guard places.Guard
+	Via   string // what makes it sensitive, if it is not so by itself: a link that leads to it, or the head of its repository
+	Why   string // what makes it sensitive, if the map doesn't know
+	Bare  bool   // the head of a repository that has no folder of its own name
+	Blind bool   // a folder that can't be looked into
 }
 
 func newScanner(root string, m places.Map) *scanner {
 	s := &scanner{root: root, m: m, names: places.Map{}.Indexed(), known: make(map[string]bool), folders: make(map[string]*folder), verdict: make(map[string]places.Guard)}
+	s.rules, s.ruled = places.Map{Hidden: m.Hidden, Closed: m.Closed, Open: []string{"/**"}}.Indexed(), len(m.Hidden)+len(m.Closed) > 0
 	for _, k := range m.Known() {
 		s.known[k.Path] = tool.Inside(root, k.Path)
 	}
@@ -56,9 +64,17 @@ func newScanner(root string, m places.Map) *scanner {
 
 // scan lists the sensitive places. A folder that is one is not looked into, so
 // what is below it counts as part of it.
-func (s *scanner) scan() ([]spot, error) {
+func (s *scanner) scan() ([]spot, error) { return s.all(true) }
+
+// all is scan. Only if it is bounded does it give up on a folder that holds too
+// many others.
+func (s *scanner) all(bounded bool) ([]spot, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if bounded && !s.tooBig.IsZero() && time.Since(s.tooBig) < bigFor {
+		return nil, errTooBig
+	}
+	s.tooBig = time.Time{}
 	seen := make(map[string]*folder, len(s.folders))
 	var out []spot
 	todo := []string{s.root}
@@ -69,10 +85,12 @@ func (s *scanner) scan() ([]spot, error) {
 		if f == nil {
 			continue
 		}
-		if len(seen) >= mostFolders {
+		if len(seen) < mostFolders {
+			seen[dir] = f
+		} else if bounded {
+			s.tooBig = time.Now()
 			return nil, errTooBig
 		}
-		seen[dir] = f
 		out = append(out, f.found...)
 		todo = append(todo, f.subs...)
 	}
@@ -80,12 +98,21 @@ func (s *scanner) scan() ([]spot, error) {
 	return out, nil
 }
 
+// bigFor is how long a folder that holds too many others is not looked at
+// again.
+const bigFor = 30 * time.Second
+
 // racy is how close to its reading a folder must have changed for the change
 // time to be no proof: clocks of file systems tick slowly.
 const racy = 50 * time.Millisecond
 
+// deepest is how long the path of a folder may be to be looked into. The kernel
+// takes no longer ones, though there can be such folders.
+const deepest = 3000
+
 // look returns what is in a folder, nil if it can't be read: then no process
-// of ours can read it either.
+// of ours can read it either. But a folder of ours could be opened by one, so
+// it is sensitive as a whole.
 func (s *scanner) look(dir string) *folder {
 	st, ok := stampOf(dir)
 	if !ok || !st.dir {
@@ -95,6 +122,9 @@ func (s *scanner) look(dir string) *folder {
 		return old
 	}
 	entries, err := readDir(dir)
+	if dir != s.root && (err != nil && !errors.Is(err, os.ErrNotExist) && st.own || len(dir) > deepest || err == nil && st.own && !st.open) {
+		return &folder{fresh: true, found: []spot{{Path: dir, Guard: places.Secret, Blind: true, Why: "can't be looked into"}}}
+	}
 	if err != nil {
 		return nil
 	}
@@ -102,7 +132,29 @@ func (s *scanner) look(dir string) *folder {
 	for _, e := range entries {
 		s.place(f, filepath.Join(dir, e.Name()), e)
 	}
+	if repository(entries) {
+		f.found = append(f.found, spot{Path: filepath.Join(dir, "HEAD"), Guard: places.Frozen, Bare: true, Why: "makes a repository of its folder"})
+	}
 	return f
+}
+
+// repository reports whether git would take a folder for a repository, whose
+// settings name programs.
+func repository(entries []os.DirEntry) bool {
+	var head, objects, refs, common bool
+	for _, e := range entries {
+		switch e.Name() {
+		case "HEAD":
+			head = true
+		case "objects":
+			objects = true
+		case "refs":
+			refs = true
+		case "commondir":
+			common = true
+		}
+	}
+	return head && (objects && refs || common)
 }
 
 // readDir lists a folder without sorting.
@@ -117,24 +169,33 @@ func readDir(dir string) ([]os.DirEntry, error) {
 
 func (s *scanner) place(f *folder, path string, e os.DirEntry) {
 	guard := s.judge(path, e)
+	if e.Type()&os.ModeSocket != 0 {
+		guard = places.Secret // who listens there is outside of the box
+	}
 	if guard == places.Plain {
 		if e.IsDir() {
 			f.subs = append(f.subs, path)
 		}
 		return
 	}
-	f.found = append(f.found, spot{path, guard})
-	if guard == places.Secret && e.Type()&os.ModeSymlink != 0 {
-		// What a secret name leads to is as secret.
-		if to, err := resolve(path); err == nil && to != s.root && tool.Inside(s.root, to) {
-			f.found = append(f.found, spot{to, guard})
-		}
+	f.found = append(f.found, spot{Path: path, Guard: guard})
+	if e.Type()&os.ModeSymlink == 0 {
+		return
+	}
+	// What a sensitive name leads to is as sensitive.
+	if to, err := resolve(path); err == nil && to != s.root && tool.Inside(s.root, to) {
+		f.found = append(f.found, spot{Path: to, Guard: guard, Via: path, Why: "is what " + path + " leads to"})
 	}
 }
 
 // judge asks the map only about names that are sensitive by themselves, as it
 // takes its time.
 func (s *scanner) judge(path string, e os.DirEntry) places.Guard {
+	if s.ruled {
+		if guard := s.rules.Of(path).Guard; guard != places.Plain {
+			return guard
+		}
+	}
 	if s.known[path] {
 		return s.m.Of(path).Guard
 	}

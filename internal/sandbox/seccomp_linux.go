@@ -102,11 +102,39 @@ func harmlessControls() []uint32 {
 func workspaceCalls() []callRule {
 	families := []uint32{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6}
 	return append(
-		always(),
+		append(always(), modeCalls()...),
+		callRule{nr: unix.SYS_OPENAT2, errno: syscall.ENOSYS}, // what it asks for can't be seen; programs know how to do without
 		callRule{nr: unix.SYS_SOCKET, errno: syscall.EAFNOSUPPORT, only: []argTest{{0, 0, families}}},
 		callRule{nr: unix.SYS_SOCKETPAIR, errno: syscall.EAFNOSUPPORT, only: []argTest{{0, 0, families}}},
 		callRule{nr: unix.SYS_IOCTL, errno: syscall.EPERM, but: []argTest{{1, 0, []uint32{unix.TIOCSTI, 0x541c, unix.TIOCSETD, unix.TIOCCONS}}}}, // 0x541c pastes on a console
 	)
+}
+
+// runsAs are the bits of a mode that let others run a file as its owner.
+const runsAs = unix.S_ISUID | unix.S_ISGID
+
+// modeCalls refuses those bits.
+func modeCalls() []callRule {
+	mode := func(nr uintptr, arg int) callRule {
+		return callRule{nr: nr, errno: syscall.EPERM, only: []argTest{{arg, runsAs, []uint32{0}}}}
+	}
+	out := []callRule{mode(unix.SYS_FCHMOD, 1), mode(unix.SYS_FCHMODAT, 2), mode(unix.SYS_FCHMODAT2, 2), mode(unix.SYS_MKDIRAT, 2), mode(unix.SYS_MKNODAT, 2), opening(unix.SYS_OPENAT, 2)}
+	for nr, arg := range oldModeCalls() {
+		out = append(out, mode(nr, arg))
+	}
+	for _, nr := range oldOpenCalls() {
+		out = append(out, opening(nr, 1))
+	}
+	return out
+}
+
+// opening refuses them where a file is made. Else the argument is not looked at.
+func opening(nr uintptr, flags int) callRule {
+	const hidden = unix.O_TMPFILE &^ unix.O_DIRECTORY
+	return callRule{nr: nr, errno: syscall.EPERM, but: []argTest{
+		{flags, unix.O_CREAT | hidden, []uint32{unix.O_CREAT, hidden, unix.O_CREAT | hidden}},
+		{flags + 1, runsAs, []uint32{unix.S_ISUID, unix.S_ISGID, runsAs}},
+	}}
 }
 
 // Offsets in what the kernel shows to a filter.

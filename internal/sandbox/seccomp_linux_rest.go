@@ -7,3 +7,7 @@ package sandbox
 func auditArch() uint32 { return 0 }
 
 func metadataCalls() []uintptr { return nil }
+
+func oldModeCalls() map[uintptr]int { return nil }
+
+func oldOpenCalls() []uintptr { return nil }

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -10,7 +11,8 @@ import (
 type stamp struct {
 	dev, ino     uint64
 	mtime, ctime int64 // ns
-	dir          bool
+	dir, link    bool
+	own, open    bool // it belongs to this user, who may look into it
 }
 
 func stampOf(path string) (stamp, bool) {
@@ -18,7 +20,7 @@ func stampOf(path string) (stamp, bool) {
 	if unix.Lstat(path, &st) != nil {
 		return stamp{}, false
 	}
-	return stamp{uint64(st.Dev), st.Ino, st.Mtim.Nano(), st.Ctim.Nano(), st.Mode&unix.S_IFMT == unix.S_IFDIR}, true //nolint:unconvert // other architectures have other widths
+	return stamp{uint64(st.Dev), st.Ino, st.Mtim.Nano(), st.Ctim.Nano(), st.Mode&unix.S_IFMT == unix.S_IFDIR, st.Mode&unix.S_IFMT == unix.S_IFLNK, int(st.Uid) == os.Geteuid(), os.Geteuid() == 0 || st.Mode&0o500 == 0o500}, true //nolint:unconvert // other architectures have other widths
 }
 
 func (s stamp) changed() time.Time { return time.Unix(0, max(s.mtime, s.ctime)) }

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,6 +20,7 @@ const mostMounts = 2000
 type seen struct {
 	Path     string
 	Dev, Ino uint64
+	Link     bool `json:",omitempty"` // nothing can be mounted over it, so it can have been replaced
 }
 
 // workspace puts the walls of a workspace box on paper.
@@ -32,16 +32,17 @@ func (b *boxes) workspace(k *kept, found []spot) error {
 	}
 	o.Env, o.Cache = with(o.Env, vars...), cache
 	o.Write = []string{b.root}
-	for _, path := range box.Write {
+	for _, path := range mountable(o.Level, box.Write) {
 		if g := b.o.Map.Of(path).Guard; g != places.Secret && g != places.Frozen {
 			o.Write = append(o.Write, path)
 		}
 	}
+	o.Write = append(o.Write, b.gitWritable(box)...)
 	closed := b.closedPlaces(box, found)
 	for _, s := range closed {
 		if st, ok := stampOf(s.Path); ok {
 			o.View.Frozen = append(o.View.Frozen, s.Path)
-			o.View.Before = append(o.View.Before, seen{s.Path, st.dev, st.ino})
+			o.View.Before = append(o.View.Before, seen{s.Path, st.dev, st.ino, st.link})
 		}
 	}
 	o.View.Pinned = b.pins(box, found)
@@ -89,7 +90,7 @@ func (b *boxes) closedPlaces(box tool.Box, found []spot) []spot {
 	git := filepath.Join(b.root, ".git")
 	var out []spot
 	for _, s := range found {
-		if s.Guard != places.Frozen && s.Guard != places.Guarded || s.Guard == places.Guarded && insideAny(box.Write, s.Path) {
+		if s.Guard != places.Frozen && s.Guard != places.Guarded && !s.Blind || s.Guard == places.Guarded && insideAny(box.Write, s.Path) {
 			continue
 		}
 		if info, err := os.Lstat(s.Path); box.Git && s.Path == git && err == nil && info.IsDir() {
@@ -97,39 +98,20 @@ func (b *boxes) closedPlaces(box tool.Box, found []spot) []spot {
 			continue
 		}
 		out = append(out, s)
+		if s.Bare {
+			for _, inner := range gitInsides(filepath.Dir(s.Path)) {
+				inner.Via = s.Path
+				out = append(out, inner)
+			}
+		}
 	}
+	out = append(out, b.gitNamed(git)...)
+	outside, _ := b.gitOutside(box)
+	out = append(out, outside...)
 	for _, dir := range gitElsewhere(b.root) {
 		if tool.Inside(b.root, dir) {
-			out = append(out, spot{dir, places.Frozen})
+			out = append(out, spot{Path: dir, Guard: places.Frozen})
 		}
-	}
-	return out
-}
-
-// gitInsides lists what in a repository names programs or other places.
-func gitInsides(git string) []spot {
-	var out []spot
-	add := func(dir string) {
-		for _, name := range []string{"config", "config.worktree", "hooks", "info/attributes", "commondir", "gitdir"} {
-			path := filepath.Join(dir, name)
-			if _, err := os.Lstat(path); err == nil {
-				out = append(out, spot{path, places.Frozen})
-			}
-		}
-	}
-	add(git)
-	for _, below := range []string{"modules", "worktrees"} {
-		_ = filepath.WalkDir(filepath.Join(git, below), func(path string, d fs.DirEntry, err error) error {
-			if err != nil || !d.IsDir() {
-				return nil //nolint:nilerr // what is not there needs no lock
-			}
-			switch d.Name() {
-			case "objects", "refs", "logs", "hooks":
-				return fs.SkipDir
-			}
-			add(path)
-			return nil
-		})
 	}
 	return out
 }
@@ -138,7 +120,7 @@ func gitInsides(git string) []spot {
 // them would go away with them: the repository if its insides are open, and
 // those above nested ones.
 func (b *boxes) pins(box tool.Box, found []spot) []string {
-	var out []string
+	_, out := b.gitOutside(box)
 	git := filepath.Join(b.root, ".git")
 	if info, err := os.Lstat(git); box.Git && err == nil && info.IsDir() {
 		out = append(out, git)
@@ -146,8 +128,8 @@ func (b *boxes) pins(box tool.Box, found []spot) []string {
 			out = b.above(out, s.Path)
 		}
 	}
-	for _, s := range found {
-		if s.Guard == places.Frozen {
+	for _, s := range append(b.gitNamed(git), found...) {
+		if s.Guard == places.Frozen || s.Guard == places.Guarded && s.Via != "" {
 			out = b.above(out, s.Path)
 		}
 	}

@@ -144,7 +144,8 @@ func (k *keeper) accept(listener int) {
 // here only if nobody is left who would do it outside, so nothing can be told.
 func (k *keeper) sweep() {
 	b := &boxes{o: Options{Map: k.order.Map}, root: k.order.Root}
-	for _, s := range b.appeared(k.order.Box, k.order.View.Before) {
-		b.takeAway(s)
-	}
+	held := b.anchors(k.order.Box)
+	defer release(held)
+	before := k.order.View.Before
+	b.sweepAll(b.appeared(k.order.Box, before, held, func(path string) bool { return b.others(path, before) }), held)
 }

@@ -157,6 +157,7 @@ func TestHostileSizes(t *testing.T) {
 	for _, piece := range []string{
 		"(", "{ ", "[", "$(", "`", "\"$(", "${x:-", "$((", "((", "if ", "while ", "! ", "a;", "a|", "a&&", "a\n", "{a,b}", "{a,", "<(", "$x", "'", "\\", "case ",
 		"f() ", "[[ ! ", "a <<x\n", "time ", "{a,b}{c,d} ", "sh -c 'sh -c ", "xargs ", "env ", "for i in a; do ", "x=", ">a ", "a*", "[[ ( ", "$((1+", "exec ", "\u00e9",
+		"eval ", "eval a;", "flock x ", "env -S ", "alias a=b;", "alias a=alias\\ a=", "strace ", "trap ", "parallel ::: ", "git -c alias.a=b a;", "exec -a ", "sed e ", "git bisect run ",
 	} {
 		command := strings.Repeat(piece, size/len(piece))
 		start := time.Now()

@@ -135,6 +135,7 @@ type judge struct {
 	segments []Segment
 	git      bool
 	left     int // words that braces may still expand to
+	inside   int // how often the inside of unproven commands was looked for
 }
 
 // scope is what holds at one place of the text.

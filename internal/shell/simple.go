@@ -50,7 +50,7 @@ func (j *judge) simple(st *syntax.Stmt, cmd *syntax.CallExpr, s scope) flow {
 // fed looks into what a shell is given to read, so that rules can see it. The
 // shell itself is not proven.
 func (j *judge) fed(name string, redirs []*syntax.Redirect, s scope) {
-	if name, _ = program(name); !slices.Contains([]string{"sh", "dash", "bash", "zsh", "ksh", "ash"}, name) {
+	if name, _ = program(name); !slices.Contains([]string{"sh", "dash", "bash", "zsh", "ksh", "mksh", "ash", "fish", "source", ".", "sudo", "doas", "su", "at", "batch"}, name) {
 		return
 	}
 	for _, r := range redirs {
@@ -77,6 +77,9 @@ func (j *judge) run(at int, words []word, s scope, v verdict) flow {
 	c := &call{j: j, s: s, v: &v, out: same(s.cwds)}
 	if len(words) > 0 {
 		c.dispatch(words)
+	}
+	if v.class == Full && len(words) > 0 {
+		(&call{j: j, s: s, v: &verdict{}}).inside(words)
 	}
 	j.settle(at, v, c.prefix)
 	return c.out
@@ -200,6 +203,7 @@ func (j *judge) assignments(assigns []*syntax.Assign, s scope, v *verdict, reads
 		if !harmlessAssign(a.Name.Value, value) && (!reads || a.Name.Value != "IFS") {
 			v.noRule = true
 			v.full("setting " + a.Name.Value + " can change what programs do")
+			j.insideVariable(a.Name.Value, value, s)
 		}
 	}
 }

@@ -136,7 +136,7 @@ func (sh *Shell) start(calling context.Context, c *tool.Call, in bashArgs) (*job
 		return nil, errClosed
 	}
 	env := sh.env
-	if j.box.Level == tool.BoxRead {
+	if j.box.Level == tool.BoxRead || j.box.Git {
 		env = readEnvironment(env, c.Env.Root)
 	}
 	p, err := launch(ctx, c, j, env)

@@ -25,7 +25,7 @@ type plan struct {
 	effects []tool.Effect
 	class   tool.Class
 	git     bool // it reads the repository, whose settings are inert
-	writes  bool // all that is not proven to read is git
+	writes  bool // all that is not proven is git, which may have the repository
 	outside bool // it can't run inside of walls
 }
 
@@ -65,17 +65,18 @@ func (sh *Shell) plan(ctx context.Context, c *tool.Call, in bashArgs) plan {
 	return out
 }
 
-// onlyGit reports whether git is all that runs beside readers.
+// onlyGit reports whether git that may have the repository is all that runs
+// beside commands that are proven.
 func onlyGit(effects []tool.Effect) bool {
 	some := false
 	for _, e := range effects {
-		if e.Kind != tool.Execute || e.Class == tool.ProvenRead {
-			continue
-		}
-		if e.Words == nil || len(e.Words.Argv) == 0 || path.Base(e.Words.Argv[0]) != "git" {
+		switch {
+		case e.Kind != tool.Execute || e.Class == tool.ProvenRead:
+		case plainGit(e):
+			some = true
+		case e.Class != tool.ProvenInside:
 			return false
 		}
-		some = true
 	}
 	return some
 }
@@ -244,10 +245,13 @@ func readSmall(ctx context.Context, env tool.Env, path string) (string, error) {
 	return string(raw), err
 }
 
-// readVariables are the variables a reader does not inherit from the commands
-// before it: each can make some program do more than its words say.
+// readVariable reports whether a reader, and git that writes its repository, inherit a variable from the commands
+// before them: those that do not pass can make some program do more than its words say.
 func readVariable(kv string) bool {
 	name, _, _ := strings.Cut(kv, "=")
+	if strings.HasPrefix(name, "GIT_AUTHOR_") || strings.HasPrefix(name, "GIT_COMMITTER_") {
+		return true
+	}
 	for _, prefix := range []string{"BASH", "GIT_", "LD_", "DYLD_", "LESS", "RIPGREP_", "PERL", "PYTHON", "RUBY", "NODE_", "JAVA_", "AWK", "GAWK", "GCONV", "LOCPATH", "JQ_", "YQ_", "FD_", "EXA_", "BAT_"} {
 		if strings.HasPrefix(name, prefix) {
 			return false
@@ -256,10 +260,10 @@ func readVariable(kv string) bool {
 	if strings.HasSuffix(name, "_OPTIONS") || strings.HasSuffix(name, "OPTS") {
 		return false
 	}
-	return !slices.Contains([]string{"ENV", "CDPATH", "IFS", "PS1", "PS2", "PS4", "PROMPT_COMMAND", "SHELLOPTS", "PAGER", "MANPAGER", "EDITOR", "VISUAL", "TMPDIR", "POSIXLY_CORRECT", "GLOBIGNORE", "TERMINFO"}, name)
+	return !slices.Contains([]string{"ENV", "CDPATH", "IFS", "PS1", "PS2", "PS4", "PROMPT_COMMAND", "SHELLOPTS", "PAGER", "MANPAGER", "EDITOR", "VISUAL", "SSH_ASKPASS", "TMPDIR", "POSIXLY_CORRECT", "GLOBIGNORE", "TERMINFO"}, name)
 }
 
-// readEnvironment is what a reader inherits; nil stays nil, the default.
+// readEnvironment is what they inherit; nil stays nil, the default.
 func readEnvironment(env []string, root string) []string {
 	var out []string
 	for _, kv := range env {

@@ -51,7 +51,7 @@ func TestBox(t *testing.T) {
 		{"ask", args{"command": "git init sub"}, tool.Box{Level: none}},
 		{"yolo", args{"command": "ls"}, tool.Box{Level: none}},
 		{"ask", args{"command": "git stash list; git tag v1"}, tool.Box{Level: workspace, Git: true}},
-		{"ask", args{"command": "git tag v2; true > x"}, tool.Box{Level: workspace, Write: []string{s.path("x")}}},
+		{"ask", args{"command": "git tag v2; true > x"}, tool.Box{Level: workspace, Write: []string{s.path("x")}, Git: true}},
 		{"ask", args{"command": "true", "interactive": true}, tool.Box{Level: workspace}},
 	} {
 		s.mode = tt.mode
@@ -64,6 +64,36 @@ func TestBox(t *testing.T) {
 	s.run("bash", args{"command": "ls"})
 	if got := procs.boxes[len(procs.boxes)-1]; got.Level != none {
 		t.Errorf("without walls: %+v", got)
+	}
+}
+
+// TestRepositoryIsForPlainGit holds which commands get the repository.
+func TestRepositoryIsForPlainGit(t *testing.T) {
+	s := newSession(t)
+	procs := &spy{Procs: s.env.Procs}
+	s.env.Procs = procs
+	s.env.Walls = tool.Walls{Read: true, Workspace: true, Hosts: true}
+	gitRepository(t, s.env.Root)
+	s.mode = "yes"
+	for want, lines := range map[bool][]string{
+		true: {
+			"git tag v1", "git add -A", "echo z > z && git add z && git commit -m z", `git commit -m "$(cat z)"`, `git commit -qm "$(printf %s a)" && git status`, "git switch -c b2", "git checkout -b b3 && touch y", "git branch -C b2 b4",
+			"git rebase b2", "git stash", "git stash pop", "git worktree list; git notes list; git gc", "git commit -m x 2>&1 | tail -5", "git clean -fd", "git cherry-pick b2", "git rm --cached x", "git merge --no-edit b2", "cd . && git reset -q",
+			"git fetch origin", "git push -u origin b2",
+		},
+		false: {
+			"git tag v3; true | ./x", "git status > s", "mkdir -p d", "git -c core.editor=./x commit", "git -C . tag v4", "git --git-dir=.git tag v5", "git --exec-path=. tag v6", "git --work-tree=. tag v7", "./git tag v8", "git rebase --exec ./x b2",
+			"git rebase --exe ./x b2", "git rebase -qx ./x b2", "git rebase -i b2", `git rebase "$x"`, "git add -i", "git add --interactive", "git fetch --upload-pack=./x origin", "git push --receive-pack ./x o", "git push ./bare", "git fetch ext::./x",
+			`git push "$x"`, `git commit -m "$(./x)"`, "GIT_EDITOR=./x git commit", "git bisect run ./x", "git submodule foreach ./x", "git difftool", "git config unset a.b", "eval git tag v9", "git tag v10; git nothing", "sh -c 'git tag; ./x'",
+			"git filter-branch", `git "$x"`, "git-tag v11",
+		},
+	} {
+		for _, line := range lines {
+			s.run("bash", args{"command": line})
+			if got := procs.boxes[len(procs.boxes)-1]; got.Git != want || got.Level != tool.BoxWorkspace {
+				t.Errorf("%s: %+v", line, got)
+			}
+		}
 	}
 }
 

@@ -1,0 +1,134 @@
+package sandbox_test
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/inspan/inspan/tool"
+)
+
+// TestSockets checks that no socket of others can be reached through what a box
+// may see.
+func TestSockets(t *testing.T) {
+	env, home, _ := boxed(t)
+	need(t, env, tool.BoxWorkspace)
+	for _, dir := range []string{env.Root, home} {
+		l, err := net.Listen("unix", filepath.Join(dir, "sock"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = l.Close() })
+		text := "python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect(\"" + filepath.Join(dir, "sock") + "\")'"
+		if code, out, _ := script(t, env, tool.Box{Level: tool.BoxNone}, text); code != 0 {
+			t.Errorf("not even without a box: %s", out)
+		}
+		for _, read := range [][]string{{home}, {filepath.Join(home, "sock")}, {"/tmp"}} {
+			if code, _, _ := script(t, env, tool.Box{Level: tool.BoxWorkspace, Read: read}, text); code == 0 {
+				t.Errorf("reached a socket in %s with %q", dir, read)
+			}
+		}
+	}
+}
+
+// TestBareRepositories checks repositories without a folder of their own, and
+// where the settings of a repository lead.
+func TestBareRepositories(t *testing.T) {
+	env, _, _ := boxed(t)
+	need(t, env, tool.BoxWorkspace)
+	put(t, env.Root, map[string]string{"old/HEAD": "", "old/objects/x": "", "old/refs/x": "", "old/config": "", "hooks/x": "", ".git/config": "[core]\n\thooksPath = hooks\n"})
+	box := tool.Box{Level: tool.BoxWorkspace}
+	if _, _, refused := script(t, env, box, "mkdir -p b/objects b/refs; echo x >b/HEAD; echo x >b/config"); len(refused) != 1 || !gone(filepath.Join(env.Root, "b/HEAD")) || gone(filepath.Join(env.Root, "b/config")) {
+		t.Errorf("refused %q", refused)
+	}
+	for text, want := range map[string]bool{"echo x >>old/config": false, "echo x >>hooks/x": false, "echo x >hooks/y": false, "mv old old2": false, "echo x >old/objects/y; echo x >HEAD; rm HEAD": true} {
+		if code, out, refused := script(t, env, box, text); want != (code == 0) || len(refused) > 0 {
+			t.Errorf("%s: exit code %d, refused %q\n%s", text, code, refused, out)
+		}
+	}
+}
+
+// TestModes checks that a box makes no file that runs as its owner.
+func TestModes(t *testing.T) {
+	env, _, _ := boxed(t)
+	need(t, env, tool.BoxWorkspace)
+	const py = "import os, stat; "
+	for _, text := range []string{
+		"chmod 4755 plain && test -u plain", "chmod 2755 plain && test -g plain", "python3 -c '" + py + "os.fchmod(os.open(\"plain\", 0), 0o4755)' && test -u plain",
+		"python3 -c '" + py + "os.open(\"new\", os.O_CREAT|os.O_WRONLY, 0o4755)' && test -u new", "python3 -c '" + py + "os.mknod(\"node\", 0o104755)' && test -u node",
+	} {
+		for _, level := range []tool.Level{tool.BoxNone, tool.BoxWorkspace} {
+			code, out, _ := script(t, env, tool.Box{Level: level}, "rm -f new node; chmod 644 plain; "+text)
+			if (level == tool.BoxNone) != (code == 0) {
+				t.Errorf("%q box: %s: exit code %d\n%s", level, text, code, out)
+			}
+		}
+	}
+	if code, out, _ := script(t, env, tool.Box{Level: tool.BoxWorkspace}, "chmod 755 plain && chmod +t a && echo x >n && mkdir -m 700 e"); code != 0 {
+		t.Error(out)
+	}
+}
+
+// TestNoTemporary checks boxes where the folder for temporary files is missing.
+func TestNoTemporary(t *testing.T) {
+	env, _, _ := boxed(t)
+	need(t, env, tool.BoxRead)
+	t.Setenv("TMPDIR", filepath.Join(env.Root, "none"))
+	if code, out, _ := script(t, env, tool.Box{Level: tool.BoxRead}, "echo x >$TMPDIR/x"); code != 0 {
+		t.Error(out)
+	}
+}
+
+// TestWorktrees checks work in a worktree whose repository lies elsewhere, and
+// new worktrees.
+func TestWorktrees(t *testing.T) {
+	env, _, _ := boxed(t)
+	need(t, env, tool.BoxWorkspace)
+	other, _, _ := boxed(t)
+	if code, out, _ := script(t, env, tool.Box{Level: tool.BoxNone}, "rm -rf .git sub $WT && git init -q . && git config user.name x && git config user.email x@y && git add plain && git commit -qm one && git worktree add -q $WT", "WT="+other.Root); code != 0 {
+		t.Fatal(out)
+	}
+	box, vars := tool.Box{Level: tool.BoxWorkspace, Git: true}, "REPO="+env.Root
+	for text, want := range map[string]bool{
+		"echo x >new && git add new && git commit -qm two": true, "git config core.pager x": false, "echo x >>$REPO/.git/hooks/x": false,
+		"echo x >>$REPO/.git/worktrees/ws/commondir": false,
+	} {
+		if code, out, refused := script(t, other, box, text, vars); want != (code == 0) || len(refused) > 0 {
+			t.Errorf("%s: exit code %d, refused %q\n%s", text, code, refused, out)
+		}
+	}
+	script(t, other, box, "echo x >>$REPO/plain", vars) // what it writes is gone with the box
+	if data, err := os.ReadFile(filepath.Join(env.Root, "plain")); err != nil || string(data) != "plain" {
+		t.Errorf("the other worktree holds %q, %v", data, err)
+	}
+	if _, _, refused := script(t, other, box, "mkdir -p $REPO/.git/info; echo x >$REPO/.git/info/attributes", vars); len(refused) != 1 {
+		t.Errorf("refused %q", refused)
+	}
+	if code, out, refused := script(t, env, box, "git worktree add -q wt2 && cd wt2 && git status"); code != 0 || len(refused) > 0 {
+		t.Errorf("exit code %d, refused %q\n%s", code, refused, out)
+	}
+	if _, _, refused := script(t, env, box, "git worktree add -q wt3 && echo /elsewhere >.git/worktrees/wt3/commondir"); len(refused) == 0 {
+		t.Error("a false worktree stays")
+	}
+}
+
+// TestBlind checks folders that can't be looked into: by their modes, which
+// root doesn't mind, and since they lie too deep.
+func TestBlind(t *testing.T) {
+	env, _, _ := boxed(t)
+	need(t, env, tool.BoxWorkspace)
+	deep := "python3 -c 'import os; [(os.mkdir(\"d\"*200), os.chdir(\"d\"*200)) for i in range(25)]; os.mkdir(\".vscode\")'"
+	if code, out, refused := script(t, env, tool.Box{Level: tool.BoxWorkspace}, deep); code != 0 || len(refused) == 0 {
+		t.Errorf("deep: exit code %d, refused %q\n%s", code, refused, out)
+	}
+	if code, out, refused := script(t, env, tool.Box{Level: tool.BoxWorkspace}, "true"); code != 0 || len(refused) > 0 {
+		t.Errorf("exit code %d, refused %q\n%s", code, refused, out)
+	}
+	if os.Geteuid() == 0 {
+		t.Skip("ROOT LOOKS INTO EVERY FOLDER")
+	}
+	if code, out, refused := script(t, env, tool.Box{Level: tool.BoxWorkspace}, "mkdir -p n/.git && chmod 311 n"); code != 0 || len(refused) != 1 || !gone(filepath.Join(env.Root, "n")) {
+		t.Errorf("exit code %d, refused %q\n%s", code, refused, out)
+	}
+}

@@ -1,0 +1,200 @@
+package sandbox
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/inspan/inspan/internal/places"
+	"github.com/inspan/inspan/tool"
+)
+
+// gitNames lists what in a repository names programs or other places.
+func gitNames() []string {
+	return []string{
+		"config", "config.worktree", "hooks", "info/attributes", "info/grafts", "commondir", "gitdir", "remotes", "branches", "objects/info/alternates", "objects/info/http-alternates",
+	}
+}
+
+// gitPlans lists the lists of what git will do when it goes on with something.
+// They name programs only if there is a line that says so.
+func gitPlans() []string {
+	return []string{"rebase-merge/git-rebase-todo", "rebase-apply/git-rebase-todo", "sequencer/todo"}
+}
+
+// gitInsides lists what in a repository names programs or other places, in the
+// repositories of its submodules and in its worktrees too.
+func gitInsides(git string) []spot {
+	var out []spot
+	add := func(dir string) {
+		for _, name := range gitNames() {
+			path := filepath.Join(dir, name)
+			if _, err := os.Lstat(path); err == nil {
+				out = append(out, spot{Path: path, Guard: places.Frozen, Why: "decides what git runs"})
+			}
+		}
+		for _, name := range gitPlans() {
+			if path := filepath.Join(dir, name); runsPrograms(path) {
+				out = append(out, spot{Path: path, Guard: places.Frozen, Why: "names programs that git will run"})
+			}
+		}
+	}
+	add(git)
+	for _, below := range []string{"modules", "worktrees"} {
+		_ = filepath.WalkDir(filepath.Join(git, below), func(path string, d fs.DirEntry, err error) error {
+			if err != nil || !d.IsDir() {
+				return nil //nolint:nilerr // what is not there needs no lock
+			}
+			if objects(path) {
+				return fs.SkipDir
+			}
+			add(path)
+			return nil
+		})
+	}
+	return out
+}
+
+// gitNamed lists what in the workspace the settings of its repository name as
+// programs or as more settings.
+func (b *boxes) gitNamed(git string) []spot {
+	info, err := os.Lstat(filepath.Join(git, "config"))
+	if err != nil || !info.Mode().IsRegular() || info.Size() > mostPlan {
+		return nil
+	}
+	data, err := os.ReadFile(filepath.Join(git, "config"))
+	if err != nil {
+		return nil
+	}
+	var out []spot
+	section := ""
+	for line := range strings.Lines(string(data)) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "[") {
+			head, rest, _ := strings.Cut(line[1:], "]")
+			section, line = strings.ToLower(strings.Fields(head + " -")[0]), strings.TrimSpace(rest)
+		}
+		key, value, _ := strings.Cut(line, "=")
+		value = strings.Trim(strings.TrimSpace(value), `"`)
+		from := ""
+		switch key = strings.ToLower(strings.TrimSpace(key)); {
+		case section == "core" && key == "hookspath":
+			from = b.root
+		case (section == "include" || section == "includeif") && key == "path":
+			from = git
+		default:
+			continue
+		}
+		if !filepath.IsAbs(value) {
+			value = filepath.Join(from, value)
+		}
+		if to, err := resolve(value); err == nil && to != b.root && tool.Inside(b.root, to) && !tool.Inside(git, to) && !tool.Inside(to, git) {
+			if _, err := os.Lstat(to); err == nil {
+				out = append(out, spot{Path: to, Guard: places.Frozen, Why: "is named by the settings of the repository"})
+			}
+		}
+	}
+	return out
+}
+
+// objects reports whether a folder holds a part of the objects of a
+// repository. Submodules can have any names, so it must not be one.
+func objects(path string) bool {
+	name := filepath.Base(path)
+	if filepath.Base(filepath.Dir(path)) != "objects" || len(name) != 2 && name != "pack" {
+		return false
+	}
+	_, err := os.Lstat(filepath.Join(path, "HEAD"))
+	return err != nil
+}
+
+// mostPlan is how much of a plan is read; a longer one counts as dangerous.
+const mostPlan = 1 << 20
+
+// runsPrograms reports whether a plan tells git to run a program.
+func runsPrograms(path string) bool {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return false
+	}
+	if !info.Mode().IsRegular() || info.Size() > mostPlan {
+		return true
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return true
+	}
+	for line := range strings.Lines(string(data)) {
+		if fields := strings.Fields(line); len(fields) > 0 && (fields[0] == "exec" || fields[0] == "x") {
+			return true
+		}
+	}
+	return false
+}
+
+// gitWritable returns the folders outside of the workspace that a box may
+// write to change its repository: those of a worktree.
+func (b *boxes) gitWritable(box tool.Box) []string {
+	if !box.Git {
+		return nil
+	}
+	return slices.DeleteFunc(gitElsewhere(b.root), func(dir string) bool { return tool.Inside(b.root, dir) || tool.Inside(dir, b.root) })
+}
+
+// gitOutside lists what in those folders is closed, and the folders above it,
+// which must not be renamed.
+func (b *boxes) gitOutside(box tool.Box) (closed []spot, pinned []string) {
+	dirs := b.gitWritable(box)
+	for _, dir := range dirs {
+		for _, s := range gitInsides(dir) {
+			if slices.ContainsFunc(closed, func(c spot) bool { return c.Path == s.Path }) {
+				continue
+			}
+			closed = append(closed, s)
+			for up := filepath.Dir(s.Path); up != dir && tool.Inside(dir, up); up = filepath.Dir(up) {
+				if !slices.Contains(dirs, up) && !slices.Contains(pinned, up) {
+					pinned = append(pinned, up)
+				}
+			}
+		}
+	}
+	return closed, pinned
+}
+
+// newWorktrees lists the files of worktrees in the workspace that do no more
+// than lead to its repository and back.
+func (b *boxes) newWorktrees(box tool.Box) map[string]bool {
+	out := make(map[string]bool)
+	if !box.Git {
+		return out
+	}
+	for _, git := range append(b.gitWritable(box), filepath.Join(b.root, ".git")) {
+		entries, err := readDir(filepath.Join(git, "worktrees"))
+		if err != nil {
+			continue
+		}
+		for _, e := range entries {
+			dir := filepath.Join(git, "worktrees", e.Name())
+			link := oneLine(filepath.Join(dir, "gitdir"))
+			if filepath.Base(link) == ".git" && filepath.Clean(link) == link && tool.Inside(b.root, link) && oneLine(filepath.Join(dir, "commondir")) == "../.." && oneLine(link) == "gitdir: "+dir {
+				out[link], out[filepath.Join(dir, "gitdir")], out[filepath.Join(dir, "commondir")] = true, true, true
+			}
+		}
+	}
+	return out
+}
+
+// oneLine returns the content of a small file, empty for anything else.
+func oneLine(path string) string {
+	info, err := os.Lstat(path)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > 8<<10 {
+		return ""
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSuffix(string(data), "\n")
+}

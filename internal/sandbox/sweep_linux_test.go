@@ -1,0 +1,134 @@
+package sandbox_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/inspan/inspan/internal/places"
+	"github.com/inspan/inspan/internal/sandbox"
+	"github.com/inspan/inspan/tool"
+)
+
+// put writes files below a folder.
+func put(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func gone(path string) bool {
+	_, err := os.Lstat(path)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// TestSweepStaysInside checks that what is taken away is not reached through
+// links that a process puts in the place of folders meanwhile.
+func TestSweepStaysInside(t *testing.T) {
+	env, home, _ := boxed(t)
+	need(t, env, tool.BoxWorkspace)
+	put(t, home, map[string]string{"victim/.bashrc": "mine"})
+	text := `for i in $(seq 0 199); do mkdir -p d/a$i; echo x >d/a$i/.bashrc; done
+python3 - <<'X' &
+import os, time
+end = time.time() + 0.5
+while time.time() < end:
+    for i in range(200):
+        try:
+            os.rename(f"d/a{i}", f"d/b{i}"); os.symlink(os.environ["OUT"] + "/victim", f"d/a{i}")
+            os.remove(f"d/a{i}"); os.rename(f"d/b{i}", f"d/a{i}")
+        except OSError: pass
+for i in range(0, 200, 2):
+    os.rename(f"d/a{i}", f"d/b{i}"); os.symlink(os.environ["OUT"] + "/victim", f"d/a{i}")
+X
+wait`
+	text = strings.Replace(text, "\nwait", "\nexec >/dev/null 2>&1; sleep 0.1", 1)
+	_, _, refused := script(t, env, tool.Box{Level: tool.BoxWorkspace}, text, "OUT="+home)
+	if gone(filepath.Join(home, "victim/.bashrc")) {
+		t.Errorf("a file outside was taken away: %q", refused)
+	}
+	if !gone(filepath.Join(env.Root, "d/a1/.bashrc")) {
+		t.Error("nothing was taken away")
+	}
+	if len(refused) > 10 {
+		t.Errorf("%d lines", len(refused))
+	}
+}
+
+// TestSweepLinks checks what sensitive names that are links lead to.
+func TestSweepLinks(t *testing.T) {
+	env, _, _ := boxed(t)
+	need(t, env, tool.BoxWorkspace)
+	put(t, env.Root, map[string]string{"cfg/envrc": "old", "agents/x": "old"})
+	if err := errors.Join(os.Symlink("cfg/envrc", filepath.Join(env.Root, ".envrc")), os.Symlink("agents", filepath.Join(env.Root, ".claude")), os.Symlink("cfg/none", filepath.Join(env.Root, ".npmrc"))); err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]bool{"echo x >>.envrc": false, "echo x >>cfg/envrc": false, "echo x >.claude/y": false, "mv agents b": false, "echo x >cfg/other": true, "mv cfg cfg2": false} {
+		if code, out, refused := script(t, env, tool.Box{Level: tool.BoxWorkspace}, text); want != (code == 0) || len(refused) > 0 {
+			t.Errorf("%s: exit code %d, refused %q\n%s", text, code, refused, out)
+		}
+	}
+	for text, path := range map[string]string{"rm .envrc; echo x >.envrc": ".envrc", "rm .claude; mkdir .claude": ".claude", "echo x >cfg/none": "cfg/none"} {
+		if code, out, refused := script(t, env, tool.Box{Level: tool.BoxWorkspace}, text); code != 0 || len(refused) == 0 || !gone(filepath.Join(env.Root, path)) {
+			t.Errorf("%s: exit code %d, refused %q\n%s", text, code, refused, out)
+		}
+	}
+	if _, _, refused := script(t, env, tool.Box{Level: tool.BoxWorkspace}, "ln -s cfg .husky"); len(refused) == 0 || gone(filepath.Join(env.Root, "cfg")) {
+		t.Errorf("what a new link leads to has gone: %q", refused)
+	}
+}
+
+// TestSweepMany checks that places are taken away from among very many folders,
+// and that later boxes say why they can't be built.
+func TestSweepMany(t *testing.T) {
+	if testing.Short() {
+		t.Skip("makes 50,000 folders")
+	}
+	env, _, _ := boxed(t)
+	need(t, env, tool.BoxWorkspace)
+	_, out, refused := script(t, env, tool.Box{Level: tool.BoxWorkspace}, "mkdir -p x/n/.vscode && python3 -c 'import os; [os.makedirs(f\"m/{i//1000}/{i}\") for i in range(50010)]'")
+	if len(refused) == 0 || !gone(filepath.Join(env.Root, "x/n/.vscode")) {
+		t.Errorf("refused %q\n%s", refused, out)
+	}
+	for range 2 {
+		if _, err := env.Procs.Start(t.Context(), tool.Command{Args: []string{"true"}, Box: tool.Box{Level: tool.BoxRead}}); !errors.Is(err, tool.ErrNoBox) {
+			t.Error(err)
+		}
+	}
+}
+
+// TestRules checks what rules close to reading and to changes.
+func TestRules(t *testing.T) {
+	env, _, _ := boxed(t)
+	need(t, env, tool.BoxWorkspace)
+	put(t, env.Root, map[string]string{"deep/hidden.txt": "secret", "deep/closed.txt": "text", "deep/open.txt": "text", "dir/hidden/f": "secret"})
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := places.Map{Hidden: []string{"/**/hidden.txt", env.Root + "/dir/hidden/**"}, Closed: []string{env.Root + "/deep/closed.txt"}}
+	ruled, err := sandbox.Local(env.Root, nil, sandbox.Options{Self: self, Map: m})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]bool{"cat deep/hidden.txt": false, "cat dir/hidden/f": false, "echo x >>deep/closed.txt": false, "cat deep/closed.txt && echo x >>deep/open.txt": true} {
+		if code, out, _ := script(t, ruled, tool.Box{Level: tool.BoxWorkspace}, text); want != (code == 0) {
+			t.Errorf("%s: exit code %d\n%s", text, code, out)
+		}
+		if code, _, _ := script(t, env, tool.Box{Level: tool.BoxWorkspace}, text); code != 0 {
+			t.Errorf("%s: refused without rules", text)
+		}
+	}
+	for _, name := range []string{"deep/hidden.txt", "dir/hidden/f"} {
+		if code, _, _ := script(t, ruled, tool.Box{Level: tool.BoxRead}, "cat "+name); code == 0 {
+			t.Errorf("read box: read %s", name)
+		}
+	}
+}

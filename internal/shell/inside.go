@@ -1,0 +1,328 @@
+package shell
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// maxInside bounds how often the inside of unproven commands is looked for in
+// one text, as every look can find more to look into. Long commands count more.
+const maxInside = 64
+
+// inside lists the commands that an unproven command would run itself, so that
+// rules which deny can see them. It proves nothing: the command stays Full.
+func (c *call) inside(words []word) {
+	name, _ := program(words[0].text)
+	if !words[0].known || name == "" || len(words) < 2 {
+		return
+	}
+	before := c.j.inside
+	c.j.inside += 1 + len(words)/256
+	if c.j.inside > maxInside {
+		if before <= maxInside {
+			c.j.unproven(c.s, c.j.segments[len(c.j.segments)-1].Text, "it runs too many commands to be looked into")
+		}
+		return
+	}
+	args := words[1:]
+	if rest, ok := strings.CutPrefix(name, "git-"); ok {
+		name, args = "git", append([]word{literal(rest)}, args...)
+	}
+	switch name {
+	case "git":
+		c.insideGit(args)
+	case "sed", "awk", "gawk", "mawk", "nawk":
+		c.insideProgram(name, args)
+	case "alias":
+		c.aliases(args)
+	case "parallel":
+		c.parallel(args)
+	default:
+		c.insideShell(name, args)
+	}
+}
+
+// insideShell is for what the shell itself runs, and for other shells.
+func (c *call) insideShell(name string, args []word) {
+	switch name {
+	case "eval":
+		c.joined(args)
+	case "trap", "watch":
+		args = skipOptions(args, " -n --interval ")
+		if name == "watch" {
+			c.joined(args)
+		} else if len(args) > 0 {
+			c.text(args[0])
+		}
+	case "mapfile", "readarray", "compgen", "complete":
+		c.texts(values(args, "-C"))
+	case "env":
+		c.splitText(args)
+	case "su", "runuser", "script":
+		c.texts(values(args, "-c", "--command", "--session-command"))
+	case "sh", "dash", "bash", "zsh", "ksh", "mksh", "ash", "rbash", "fish", "csh", "tcsh", "pwsh":
+		c.flagged(args)
+	case "flock":
+		c.texts(values(args, "-c", "--command"))
+	}
+	if takes, operands, ok := carriers(name); ok {
+		if args = skipOptions(args, takes); len(args) > operands {
+			c.under(args[operands:])
+		}
+	}
+}
+
+// carriers are programs that run their last words: which of their options take
+// a word, and how many operands stand before the command.
+func carriers(name string) (takes string, operands int, ok bool) {
+	switch name {
+	case "env":
+		return " -u --unset -C --chdir -a --argv0 ", 0, true
+	case "exec":
+		return " -a ", 0, true
+	case "command", "builtin", "nohup", "setsid":
+		return " ", 0, true
+	case "nice":
+		return " -n --adjustment ", 0, true
+	case "ionice":
+		return " -c -n -t --class --classdata ", 0, true
+	case "stdbuf":
+		return " -i -o -e --input --output --error ", 0, true
+	case "time":
+		return " -o -f --output --format ", 0, true
+	case "timeout":
+		return " -k -s --kill-after --signal ", 1, true
+	case "flock":
+		return " -w -E --timeout --conflict-exit-code ", 1, true
+	case "chroot", "taskset":
+		return " ", 1, true
+	case "chrt":
+		return " -T -P -D --sched-runtime --sched-period --sched-deadline ", 1, true
+	case "nsenter":
+		return " -t -S -G --target --setuid --setgid ", 0, true
+	case "setpriv":
+		return " --reuid --regid --groups --inh-caps --bounding-set --securebits ", 0, true
+	case "systemd-run":
+		return " -p --property -u --unit -E --setenv --slice --uid --gid --description ", 0, true
+	case "numactl":
+		return " -m -N -C -p -i ", 0, true
+	}
+	return "", 0, false
+}
+
+// skipOptions passes over options, and over the words that those of takes
+// have, and over what env would set.
+func skipOptions(args []word, takes string) []word {
+	rest := args
+	for len(rest) > 0 && rest[0].known && strings.HasPrefix(rest[0].text, "-") {
+		n := 1
+		if strings.Contains(takes, " "+rest[0].text+" ") {
+			n = min(2, len(rest))
+		}
+		rest = rest[n:]
+	}
+	for len(rest) > 0 && rest[0].known && isSetting(rest[0].text) {
+		rest = rest[1:]
+	}
+	return rest
+}
+
+func isSetting(text string) bool {
+	name, _, ok := strings.Cut(text, "=")
+	return ok && variably.MatchString(name)
+}
+
+// values returns what options are given, in any of the ways to give it.
+func values(args []word, options ...string) []word {
+	var out []word
+	for i, w := range args {
+		for _, o := range options {
+			rest, ok := strings.CutPrefix(w.text, o)
+			if at := strings.IndexByte(w.text, o[1]); !ok && len(o) == 2 && at > 1 && w.text[0] == '-' && w.text[1] != '-' {
+				rest, ok = w.text[at+1:], true // at the end of a cluster
+			}
+			switch {
+			case !w.known || !ok:
+			case rest == "" && i+1 < len(args):
+				out = append(out, args[i+1])
+			case rest != "" && len(o) == 2:
+				out = append(out, literal(rest))
+			case strings.HasPrefix(rest, "="):
+				out = append(out, literal(rest[1:]))
+			}
+		}
+	}
+	return out
+}
+
+// text looks into a word that is run as a script.
+func (c *call) text(w word) {
+	if !w.known {
+		return // the segment itself has no words then, so that any rule may mean it
+	}
+	s := c.s.deeper()
+	s.vars = nil
+	if s.depth <= maxNest {
+		c.j.script(w.text, s, dialects{bash: true})
+	}
+}
+
+func (c *call) texts(words []word) {
+	for _, w := range words {
+		c.text(w)
+	}
+}
+
+// joined looks into words that are run as one script.
+func (c *call) joined(words []word) {
+	var text []string
+	for _, w := range words {
+		if !w.known {
+			return
+		}
+		text = append(text, w.text)
+	}
+	c.text(literal(strings.Join(text, " ")))
+}
+
+// unseen adds a segment that may be any command.
+func (c *call) unseen(text, why string) {
+	c.j.unproven(c.s.deeper(), text, why)
+}
+
+// flagged looks into the text after -c, whatever options stand around it.
+func (c *call) flagged(args []word) {
+	for i, w := range args {
+		if !w.known || !strings.HasPrefix(w.text, "-") && !strings.HasPrefix(w.text, "+") {
+			continue
+		}
+		short := !strings.HasPrefix(w.text, "--") && strings.Contains(w.text, "c")
+		if value, ok := strings.CutPrefix(w.text, "--command="); ok {
+			c.text(literal(value))
+		} else if short || strings.EqualFold(w.text, "--command") || strings.EqualFold(w.text, "-Command") {
+			if rest := skipOptions(args[i+1:], " "); len(rest) > 0 {
+				c.text(rest[0])
+			}
+			return
+		}
+	}
+}
+
+// splitText looks into env -S, which splits its word into words.
+func (c *call) splitText(args []word) {
+	for i, w := range args {
+		value, long := strings.CutPrefix(w.text, "--split-string")
+		at := strings.IndexByte(w.text, 'S')
+		switch {
+		case !w.known || !strings.HasPrefix(w.text, "-"):
+			return
+		case long:
+			value = strings.TrimPrefix(value, "=")
+		case strings.HasPrefix(w.text, "--") || at < 0:
+			continue
+		default:
+			value = w.text[at+1:]
+		}
+		rest := args[i+1:]
+		if value != "" {
+			rest = append([]word{literal(value)}, rest...)
+		}
+		c.joined(rest)
+		return
+	}
+}
+
+// aliases looks into definitions. What follows a name where it is used is run
+// with it.
+func (c *call) aliases(args []word) {
+	for _, w := range args {
+		if _, value, ok := strings.Cut(w.text, "="); ok && w.known {
+			c.text(literal(value))
+			c.text(literal(value + ` "$@"`))
+		}
+	}
+}
+
+// parallel looks into the command of GNU parallel, with each of its arguments.
+func (c *call) parallel(args []word) {
+	args = skipOptions(args, " -j --jobs -n -N -I -a -S --delay --timeout --retries --joblog --results --colsep -d ")
+	at := slices.IndexFunc(args, func(w word) bool { return w.known && slices.Contains([]string{":::", ":::+", "::::"}, w.text) })
+	if at < 0 {
+		c.under(append(slices.Clone(args), word{loose: true}))
+		return
+	}
+	command, items := args[:at], args[at+1:]
+	for i, item := range items {
+		if i == 16 || !item.known || item.text == ":::" {
+			c.unseen("parallel …", "what parallel runs can't be known")
+			return
+		}
+		words, held := slices.Clone(command), false
+		for k, w := range words {
+			held = held || strings.Contains(w.text, "{}")
+			words[k] = word{text: strings.ReplaceAll(w.text, "{}", item.text), known: w.known}
+		}
+		if !held {
+			words = append(words, item)
+		}
+		c.joined(words)
+	}
+}
+
+var (
+	awkSystem = regexp.MustCompile(`system\s*\(\s*"((?:[^"\\]|\\.)*)"\s*\)`)
+	awkFrom   = regexp.MustCompile(`"((?:[^"\\]|\\.)*)"\s*\|&?\s*getline`)
+	awkTo     = regexp.MustCompile(`\|&?\s*"((?:[^"\\]|\\.)*)"`)
+)
+
+// insideProgram looks into the programs of sed and awk for the commands they
+// run.
+func (c *call) insideProgram(name string, args []word) {
+	if name == "sed" {
+		scripts := values(args, "-e", "--expression")
+		if rest := skipOptions(args, " "); len(scripts) == 0 && len(rest) > 0 {
+			scripts = rest[:1]
+		}
+		for _, w := range scripts {
+			c.insideSed(w.text)
+		}
+		return
+	}
+	for _, w := range args {
+		if w.known {
+			c.insideAwk(w.text)
+		}
+	}
+}
+
+func (c *call) insideSed(text string) {
+	s := &sedReader{text: text}
+	for !s.end() {
+		switch s.command() {
+		case "":
+		case "e runs a command":
+			line, _, _ := strings.Cut(s.text[s.at:], "\n")
+			s.at += len(line)
+			c.text(literal(line))
+		case "s///e runs a command":
+			c.unseen(text, "what sed runs can't be known")
+			return
+		default:
+			return
+		}
+	}
+}
+
+func (c *call) insideAwk(text string) {
+	found := 0
+	for _, re := range []*regexp.Regexp{awkSystem, awkFrom, awkTo} {
+		for _, m := range re.FindAllStringSubmatch(text, 8) {
+			found++
+			c.text(literal(unescape(m[1], `"\`)))
+		}
+	}
+	if found < strings.Count(text, "system")+strings.Count(text, "getline") {
+		c.unseen(text, "what awk runs can't be known")
+	}
+}

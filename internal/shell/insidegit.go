@@ -1,0 +1,107 @@
+package shell
+
+import (
+	"slices"
+	"strings"
+)
+
+// insideGit lists the commands that git is told to run.
+func (c *call) insideGit(args []word) {
+	var configs []word
+	for len(args) > 0 && args[0].known && strings.HasPrefix(args[0].text, "-") {
+		n := 1
+		if gitTakesWord(args[0].text) {
+			n = min(2, len(args))
+		}
+		if args[0].text == "-c" && n == 2 {
+			configs = append(configs, args[1])
+		}
+		args = args[n:]
+	}
+	for _, w := range configs {
+		c.insideSetting(w, args)
+	}
+	if len(args) > 0 && args[0].known {
+		c.insideSubcommand(args[0].text, args[1:])
+	}
+}
+
+// gitTakesWord reports whether an option of git itself, before the
+// subcommand, takes the word after it.
+func gitTakesWord(option string) bool {
+	return slices.Contains([]string{"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env", "--attr-source", "--super-prefix", "--shallow-file"}, option)
+}
+
+// insideSetting looks into git -c KEY=VALUE, for keys that name programs and
+// for an alias of the subcommand.
+func (c *call) insideSetting(w word, args []word) {
+	key, value, ok := strings.Cut(w.text, "=")
+	if !w.known || !ok {
+		return
+	}
+	key = strings.ToLower(key)
+	if strings.HasPrefix(key, "alias.") {
+		if script, shell := strings.CutPrefix(value, "!"); shell {
+			c.text(literal(script))
+			c.text(literal(script + ` "$@"`))
+			return
+		}
+		words := []word{literal("git")}
+		for field := range strings.FieldsSeq(value) {
+			words = append(words, literal(strings.Trim(field, `"'`)))
+		}
+		c.under(append(words, args[min(1, len(args)):]...))
+		return
+	}
+	programs := []string{"pager", "editor", "sshcommand", "fsmonitor", "askpass", "helper", "external", "command", "textconv", "clean", "smudge", "process", "driver", "cmd", "program", "difffilter", "hook", "pack", ".path", "proxy"}
+	if strings.HasPrefix(key, "pager.") || slices.ContainsFunc(programs, func(p string) bool { return strings.HasSuffix(key, p) }) {
+		c.text(literal(strings.TrimPrefix(value, "!")))
+	}
+}
+
+// insideSubcommand looks into what subcommands of git run.
+func (c *call) insideSubcommand(name string, args []word) {
+	switch name {
+	case "rebase":
+		c.texts(values(args, "-x", "--exec"))
+	case "difftool":
+		c.texts(values(args, "-x", "--extcmd"))
+	case "grep":
+		c.texts(values(args, "-O", "--open-files-in-pager"))
+	case "clone":
+		c.texts(values(args, "-u", "--upload-pack"))
+	case "fetch", "pull", "push", "ls-remote", "archive", "send-pack", "fetch-pack":
+		c.texts(values(args, "--upload-pack", "--receive-pack", "--exec"))
+	case "filter-branch":
+		c.texts(values(args, "--setup", "--env-filter", "--tree-filter", "--index-filter", "--parent-filter", "--msg-filter", "--commit-filter", "--tag-name-filter"))
+	case "bisect":
+		if len(args) > 1 && args[0].text == "run" {
+			c.joined(args[1:])
+			c.under(args[1:])
+		}
+	case "submodule":
+		if args = skipOptions(args, " "); len(args) > 1 && args[0].text == "foreach" {
+			args = skipOptions(args[1:], " ")
+			c.joined(args)
+		}
+	case "subtree":
+		if args = skipOptions(args, " -P --prefix "); len(args) > 0 && args[0].text == "push" {
+			c.under(append([]word{literal("git")}, args...))
+		}
+	case "for-each-repo":
+		if args = skipOptions(args, " --config "); len(args) > 0 {
+			c.under(append([]word{literal("git")}, args...))
+		}
+	}
+}
+
+// insideVariable looks into the values of variables that programs run.
+func (j *judge) insideVariable(name string, value word, s scope) {
+	if !value.known || !slices.Contains([]string{
+		"EDITOR", "VISUAL", "PAGER", "MANPAGER", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "GIT_PAGER", "GIT_SSH_COMMAND", "GIT_EXTERNAL_DIFF", "GIT_ASKPASS", "PROMPT_COMMAND", "LESSOPEN",
+	}, name) {
+		return
+	}
+	c := &call{j: j, s: s, v: &verdict{}}
+	c.text(value)
+}
