@@ -75,7 +75,11 @@ func (f *files) hold(path string, c tool.Change) (held, error) {
 	}
 	folder, err := os.Open(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return held{path: path}, nil // the change will fail in its own words
+		// Not looked for once more: it could be a link by now.
+		if c.If != "" {
+			err = tool.ErrChanged
+		}
+		return held{}, &fs.PathError{Op: "change", Path: path, Err: bare(err)}
 	}
 	if err != nil {
 		return held{}, err
