@@ -161,18 +161,18 @@ func lineStart(text string, at, _ int) bool {
 	return !strings.ContainsFunc(before, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) })
 }
 
-func talks(text string, at, end int) bool { return toModel.MatchString(text[at:end]) }
+func talks(text string, at, end int) bool { return toModel().MatchString(text[at:end]) }
 
 // opaqueQuery reports whether the address of an image carries something long
 // that is no signature.
 func opaqueQuery(text string, at, end int) bool {
-	m := image.FindStringSubmatch(text[at:end])
+	m := image().FindStringSubmatch(text[at:end])
 	before := text[boundary(text, at-200):at]
 	if open := strings.LastIndexByte(before, '['); m == nil || open < 1 || before[open-1] != '!' {
 		return false // a link, which somebody has to follow
 	}
-	for _, p := range parameter.FindAllStringSubmatch(m[1], -1) {
-		if !signed.MatchString(p[1]) && !strings.Contains(p[2], "%2F") && !strings.Contains(p[2], "://") {
+	for _, p := range parameter().FindAllStringSubmatch(m[1], -1) {
+		if !signed().MatchString(p[1]) && !strings.Contains(p[2], "%2F") && !strings.Contains(p[2], "://") {
 			return true
 		}
 	}
@@ -181,7 +181,7 @@ func opaqueQuery(text string, at, end int) bool {
 
 // carries reports whether a blob is text, and the words around say to follow it.
 func carries(text string, at, end int) bool {
-	return sentence(decoded(text[at:end])) && announced.MatchString(text[boundary(text, at-200):boundary(text, end+200)])
+	return sentence(decoded(text[at:end])) && announced().MatchString(text[boundary(text, at-200):boundary(text, end+200)])
 }
 
 // turned reports whether text that is turned by 13 letters stands near by.
