@@ -31,11 +31,11 @@ func (a *Agent) model() llm.Model {
 }
 
 // tool wraps a tool, the outermost wrapper last.
-func (a *Agent) tool(t tool.Tool, vault *secret.Vault) tool.Tool {
+func (a *Agent) tool(t tool.Tool, marker *guard.Marker, vault *secret.Vault) tool.Tool {
 	for _, wrap := range []func(tool.Tool) tool.Tool{
 		catching,
 		limiting(a.CallTimeout),
-		guard.Marker{}.Wrap,
+		marker.Wrap,
 		redacting(vault),
 		spilling,
 	} {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/guard"
 	"github.com/inspan/inspan/internal/loop"
 	"github.com/inspan/inspan/internal/policy"
 	"github.com/inspan/inspan/internal/secret"
@@ -133,11 +134,12 @@ func (a *Agent) attach(ctx context.Context, log event.Log, state *loop.State) (*
 		return nil, fmt.Errorf("open session: %w", err)
 	}
 	s := &Session{agent: a, log: log, state: state, policy: rules, vault: &secret.Vault{}, model: a.model(), tools: map[string]tool.Tool{}}
+	marker := new(guard.Marker)
 	for _, t := range a.Tools {
 		if _, twice := s.tools[t.Name]; twice {
 			return nil, fmt.Errorf("open session: two tools are named %q", t.Name)
 		}
-		s.tools[t.Name] = a.tool(t, s.vault)
+		s.tools[t.Name] = a.tool(t, marker, s.vault)
 	}
 	s.learn()
 	if state.Seq == 0 {

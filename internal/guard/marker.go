@@ -24,13 +24,22 @@ import (
 //
 // The texts of results and of errors are marked; images are left as they are.
 // It belongs inside of what takes secrets out of results, as hidden characters
-// can break a secret apart. The zero value is ready.
-type Marker struct{}
+// can break a secret apart. The zero value is ready; the tools of a session
+// share one, as its patterns are compiled when they are first needed. Not to be
+// copied after use; safe for concurrent use.
+type Marker struct {
+	once  sync.Once
+	table *table
+}
+
+func (m *Marker) known() *table {
+	m.once.Do(func() { m.table = newTable() })
+	return m.table
+}
 
 // Wrap returns the tool with its results marked.
-func (m Marker) Wrap(t tool.Tool) tool.Tool {
+func (m *Marker) Wrap(t tool.Tool) tool.Tool {
 	run, effects := t.Run, t.Effects
-	known := sync.OnceValue(newTable)
 	t.Run = func(ctx context.Context, c *tool.Call) (tool.Result, error) {
 		outside := fromOutside(ctx, effects, c)
 		res, err := run(ctx, c)
@@ -39,14 +48,14 @@ func (m Marker) Wrap(t tool.Tool) tool.Tool {
 			marked := make(llm.Parts, len(res.Parts))
 			for i, part := range res.Parts {
 				if p, ok := part.(llm.Text); ok {
-					part = llm.Text{Text: mark(known(), p.Text, from, outside)}
+					part = llm.Text{Text: mark(m.known(), p.Text, from, outside)}
 				}
 				marked[i] = part
 			}
 			res.Parts = marked
 		}
 		if err != nil {
-			if text := mark(known(), err.Error(), from, outside); text != err.Error() {
+			if text := mark(m.known(), err.Error(), from, outside); text != err.Error() {
 				err = markedError{err, text}
 			}
 		}

@@ -32,7 +32,7 @@ func run(t *testing.T, tl tool.Tool, args string) (tool.Result, error) {
 
 func marked(t *testing.T, kind tool.EffectKind, text, args string) string {
 	t.Helper()
-	res, err := run(t, guard.Marker{}.Wrap(bringing(kind, nil, llm.Text{Text: text})), args)
+	res, err := run(t, new(guard.Marker).Wrap(bringing(kind, nil, llm.Text{Text: text})), args)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func TestMarkerDelimits(t *testing.T) {
 	for _, effects := range []func(context.Context, *tool.Call) ([]tool.Effect, error){nil, func(context.Context, *tool.Call) ([]tool.Effect, error) { return nil, errors.New("no idea") }} {
 		tl := bringing(tool.Read, nil, llm.Text{Text: "x"})
 		tl.Effects = effects
-		if res, err := run(t, guard.Marker{}.Wrap(tl), "{}"); err != nil || !strings.HasPrefix(res.Parts.Text(), "<untrusted ") {
+		if res, err := run(t, new(guard.Marker).Wrap(tl), "{}"); err != nil || !strings.HasPrefix(res.Parts.Text(), "<untrusted ") {
 			t.Errorf("%q, %v", res.Parts.Text(), err)
 		}
 	}
@@ -179,7 +179,7 @@ func FuzzMarker(f *testing.F) {
 func TestMarkerLeavesImagesAndWrapsErrors(t *testing.T) {
 	img := llm.Image{MediaType: "image/png", Data: []byte("</untrusted>\x1b[31m")}
 	parts := llm.Parts{llm.Text{Text: "a"}, img}
-	res, err := run(t, guard.Marker{}.Wrap(bringing(tool.External, fs.ErrNotExist, parts...)), "{}")
+	res, err := run(t, new(guard.Marker).Wrap(bringing(tool.External, fs.ErrNotExist, parts...)), "{}")
 	if len(res.Parts) != 2 || string(res.Parts[1].(llm.Image).Data) != string(img.Data) || res.Cwd != "/w" {
 		t.Errorf("the result is %+v", res)
 	}
@@ -189,7 +189,7 @@ func TestMarkerLeavesImagesAndWrapsErrors(t *testing.T) {
 	if !errors.Is(err, fs.ErrNotExist) || !strings.HasPrefix(err.Error(), "<untrusted ") {
 		t.Errorf("the error is %v", err)
 	}
-	if _, err := run(t, guard.Marker{}.Wrap(bringing(tool.Read, fs.ErrNotExist)), "{}"); err != fs.ErrNotExist { //nolint:errorlint // the very same
+	if _, err := run(t, new(guard.Marker).Wrap(bringing(tool.Read, fs.ErrNotExist)), "{}"); err != fs.ErrNotExist { //nolint:errorlint // the very same
 		t.Errorf("a harmless error became %v", err)
 	}
 }

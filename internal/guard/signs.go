@@ -3,8 +3,10 @@ package guard
 import (
 	"encoding/base64"
 	"encoding/hex"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -40,14 +42,21 @@ func Suspicious(text string) []Sign {
 // table is the rules made ready. Safe for concurrent use.
 type table struct {
 	rules    []rule
+	compiled []func() *regexp.Regexp // of the rules
 	anchored []bool
 	filter   *filter
+
+	toModel, image, parameter, signed, announced func() *regexp.Regexp // for further conditions
 }
 
 func newTable() *table {
-	t := &table{rules: rules()}
+	t := &table{
+		rules:   rules(),
+		toModel: lazily(toModel), image: lazily(image), parameter: lazily(parameter), signed: lazily(signed), announced: lazily(announced),
+	}
 	var anchors []anchor
 	for i, r := range t.rules {
+		t.compiled = append(t.compiled, lazily(r.pattern))
 		t.anchored = append(t.anchored, r.anchored())
 		for word := range strings.SplitSeq(r.anchors, ";") {
 			anchors = append(anchors, anchor{word, i})
@@ -55,6 +64,11 @@ func newTable() *table {
 	}
 	t.filter = newFilter(anchors)
 	return t
+}
+
+// lazily compiles a pattern when it is first asked for.
+func lazily(pattern string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
 }
 
 // signs is Suspicious for text that was revealed.
@@ -103,7 +117,7 @@ func (s *search) try(text string, at, i int) {
 		s.next[i] = at + tooOften
 	}
 	seen := text[from:boundary(text, at+seenAfter)]
-	if loc := r.re.FindStringIndex(seen); loc != nil && (r.fits == nil || r.fits(text, from+loc[0], from+loc[1])) {
+	if loc := s.compiled[i]().FindStringIndex(seen); loc != nil && (r.fits == nil || r.fits(s.table, text, from+loc[0], from+loc[1])) {
 		s.signs = append(s.signs, Sign{r.kind, r.why, plainLine(seen[loc[0]:loc[1]], 80)})
 	}
 }
@@ -131,7 +145,7 @@ func boundary(text string, at int) int {
 
 // commanding reports whether a verb stands where a command begins, and is not
 // the "ignore the above instructions if you use Windows" of a manual.
-func commanding(text string, at, end int) bool {
+func commanding(_ *table, text string, at, end int) bool {
 	rest := strings.TrimLeft(text[end:boundary(text, end+20)], " \t\r\n*/#")
 	for _, word := range []string{"if ", "unless ", "when ", "in case "} {
 		if strings.HasPrefix(strings.ToLower(rest), word) {
@@ -155,24 +169,24 @@ func commanding(text string, at, end int) bool {
 }
 
 // lineStart reports whether nothing but marks stands before on the line.
-func lineStart(text string, at, _ int) bool {
+func lineStart(_ *table, text string, at, _ int) bool {
 	before := text[boundary(text, at-80):at]
 	before = before[strings.LastIndexByte(before, '\n')+1:]
 	return !strings.ContainsFunc(before, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) })
 }
 
-func talks(text string, at, end int) bool { return toModel().MatchString(text[at:end]) }
+func talks(t *table, text string, at, end int) bool { return t.toModel().MatchString(text[at:end]) }
 
 // opaqueQuery reports whether the address of an image carries something long
 // that is no signature.
-func opaqueQuery(text string, at, end int) bool {
-	m := image().FindStringSubmatch(text[at:end])
+func opaqueQuery(t *table, text string, at, end int) bool {
+	m := t.image().FindStringSubmatch(text[at:end])
 	before := text[boundary(text, at-200):at]
 	if open := strings.LastIndexByte(before, '['); m == nil || open < 1 || before[open-1] != '!' {
 		return false // a link, which somebody has to follow
 	}
-	for _, p := range parameter().FindAllStringSubmatch(m[1], -1) {
-		if !signed().MatchString(p[1]) && !strings.Contains(p[2], "%2F") && !strings.Contains(p[2], "://") {
+	for _, p := range t.parameter().FindAllStringSubmatch(m[1], -1) {
+		if !t.signed().MatchString(p[1]) && !strings.Contains(p[2], "%2F") && !strings.Contains(p[2], "://") {
 			return true
 		}
 	}
@@ -180,12 +194,12 @@ func opaqueQuery(text string, at, end int) bool {
 }
 
 // carries reports whether a blob is text, and the words around say to follow it.
-func carries(text string, at, end int) bool {
-	return sentence(decoded(text[at:end])) && announced().MatchString(text[boundary(text, at-200):boundary(text, end+200)])
+func carries(t *table, text string, at, end int) bool {
+	return sentence(decoded(text[at:end])) && t.announced().MatchString(text[boundary(text, at-200):boundary(text, end+200)])
 }
 
 // turned reports whether text that is turned by 13 letters stands near by.
-func turned(text string, at, end int) bool {
+func turned(_ *table, text string, at, end int) bool {
 	return toldTo(rot13(text[boundary(text, at-200):boundary(text, end+seenAfter)]))
 }
 
