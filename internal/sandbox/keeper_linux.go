@@ -37,14 +37,15 @@ func Keeper() (ran bool, code int) {
 		return false, 0
 	}
 	unix.CloseOnExec(keeperFD)
-	k := &keeper{family: family{done: make(chan struct{})}}
+	k := &keeper{family: family{done: make(chan struct{})}, begun: make(chan struct{})}
 	return true, k.run()
 }
 
 type keeper struct {
 	family family
 	order  order
-	main   int // the process id of the command
+	main   int           // the process id of the command
+	begun  chan struct{} // closed when the start has been told
 
 	writing sync.Mutex
 	lines   lineReader
@@ -220,6 +221,7 @@ func (k *keeper) fork(fds []int) error {
 	k.main = pid
 	k.limit(pid)
 	k.tell(report{Op: opStarted, Pid: pid})
+	close(k.begun)
 	return nil
 }
 

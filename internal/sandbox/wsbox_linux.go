@@ -127,6 +127,7 @@ func (k *keeper) accept(listener int) {
 	if err != nil {
 		return
 	}
+	<-k.begun // the start is told first
 	for {
 		conn, _, err := unix.Accept4(listener, unix.SOCK_CLOEXEC)
 		if err != nil {
