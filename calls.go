@@ -30,7 +30,7 @@ func (d *driver) runCalls(ctx context.Context, calls []loop.Call) error {
 	seen := maps.Clone(d.state.Seen)
 	for _, c := range calls {
 		call := d.call(c.Call, c.Args)
-		call.Env = held(call.Env, c.Effects)
+		call.Env = held(call, c.Effects, d.vault.Redact)
 		call.Seen = seen
 		call.Progress = func(text string) {
 			select {

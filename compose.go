@@ -3,6 +3,7 @@ package inspan
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/inspan/inspan/internal/guard"
 	"github.com/inspan/inspan/internal/places"
@@ -46,9 +47,9 @@ func (a *Agent) tool(t tool.Tool, marker *guard.Marker, vault *secret.Vault) too
 
 // rules is the policy of the agent: mode, rules and sensitive places.
 func (a *Agent) rules() (policy.Policy, error) {
-	home, err := os.UserHomeDir()
-	if err != nil {
-		home = "" // nothing lies in it then
+	home, _ := os.UserHomeDir() // if there is none, nothing lies in it
+	if real, err := filepath.EvalSymlinks(home); err == nil {
+		home = real
 	}
 	p := policy.Policy{Map: places.Map{Root: a.Env.Root, Home: home, State: a.Private, Open: a.Public}.Indexed()}
 	for _, rule := range a.Rules {
@@ -56,6 +57,7 @@ func (a *Agent) rules() (policy.Policy, error) {
 		if err != nil {
 			return p, fmt.Errorf("%s %w", rule.Action, err)
 		}
+		r.Reason = rule.Reason
 		p.Rules = append(p.Rules, r)
 	}
 	return p, nil

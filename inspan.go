@@ -96,6 +96,7 @@ type Rule struct {
 	Action tool.Action // Allow, Ask or Deny
 	Text   string
 	Scope  string // where the rule comes from, for people; may be empty
+	Reason string // shown where it asks or denies; may be empty
 }
 
 // Run runs the agent in a new session in memory. See [Session.Run].

@@ -47,7 +47,8 @@ func (d *driver) judgeCall(ctx context.Context, c llm.Call) []event.Body {
 		}
 		call = d.call(c, checked)
 		judged.Effects = d.redactedEffects(effects(ctx, t, d.known(call)))
-		v, rules := d.verdict(ctx, call, judged.Effects)
+		judged.Private = d.policy.Private(judged.Effects) || !bytes.Equal(d.revealed(checked), checked)
+		v, rules := d.verdict(ctx, call, judged)
 		judged.Action, judged.By, judged.Reason = v.Action, v.By, v.Reason
 		judged.Cost += v.Cost
 		if !sameJSON(checked, c.Args) {
@@ -147,19 +148,22 @@ func effects(ctx context.Context, t tool.Tool, c *tool.Call) []tool.Effect {
 
 // verdict combines what the policy and the judges say, and the rules that would
 // allow what asks. A judge that fails denies.
-func (d *driver) verdict(ctx context.Context, c *tool.Call, effects []tool.Effect) (v tool.Verdict, rules []string) {
-	findings := d.rules().Findings(c, effects)
+func (d *driver) verdict(ctx context.Context, c *tool.Call, judged event.Judged) (v tool.Verdict, rules []string) {
+	findings := d.rules().Findings(c, judged.Effects)
 	var all []tool.Verdict
 	for _, f := range findings {
 		all = append(all, f.Verdict)
 	}
 	rules = policy.Proposals(findings)
+	if v := policy.Leave(d.state.Untrusted, d.state.Private || judged.Private, c.Mode, judged.Effects); v.Action == tool.Ask {
+		all, rules = append([]tool.Verdict{v}, all...), nil
+	}
 	spent, why := 0.0, []string{}
 	for _, j := range d.agent.judges() {
 		if policy.Combine(all).Action == tool.Deny {
 			break // nothing can change that any more
 		}
-		v, err := j.Judge(ctx, c, effects)
+		v, err := j.Judge(ctx, c, judged.Effects)
 		if err != nil {
 			v = tool.Verdict{Action: tool.Deny, By: "a judge that failed", Reason: err.Error()}
 		}

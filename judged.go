@@ -6,24 +6,57 @@ import (
 	"io/fs"
 	"slices"
 
+	"github.com/inspan/inspan/internal/policy"
 	"github.com/inspan/inspan/tool"
 )
 
-// judgedFiles are files of which only those can be changed that a call was
-// judged by: between the verdict and the run a link may have come to lead
-// elsewhere.
-type judgedFiles struct {
-	tool.Files
-	effects []tool.Effect
+// judged is what a call that runs was judged by. Between the verdict and the
+// run a link may have come to lead elsewhere, or a repository to name programs:
+// what is done then is refused.
+type judged struct {
+	effects []tool.Effect // as stored
+	stored  func(string) string
 }
 
-// held is the environment of a call that runs.
-func held(env tool.Env, effects []tool.Effect) tool.Env {
-	anything := slices.ContainsFunc(effects, func(e tool.Effect) bool { return e.Kind == tool.External })
-	if env.Files != nil && !anything {
-		env.Files = judgedFiles{env.Files, effects}
+// held is the environment of a call that runs: no wider than its verdict.
+func held(c *tool.Call, effects []tool.Effect, stored func(string) string) tool.Env {
+	env := c.Env
+	if slices.ContainsFunc(effects, func(e tool.Effect) bool { return e.Kind == tool.External }) {
+		return env // it may do anything
+	}
+	by := judged{effects, stored}
+	if env.Files != nil {
+		env.Files = judgedFiles{env.Files, by}
+	}
+	if env.Procs != nil {
+		env.Procs = judgedProcs{env.Procs, by, env.Walls.Read && c.Mode != policy.ModeYolo && tool.ReadOnly(effects)}
 	}
 	return env
+}
+
+// by reports whether the call was judged by an effect that takes this one in.
+func (j judged) by(kind tool.EffectKind, what string) bool {
+	what = j.stored(what)
+	return slices.ContainsFunc(j.effects, func(e tool.Effect) bool {
+		switch {
+		case e.Kind != kind:
+			return false
+		case kind == tool.Network:
+			return e.Text == what || e.Text == "" && what == "*"
+		}
+		return tool.Inside(e.Path, what)
+	})
+}
+
+func notJudged(op, path, what string) error {
+	return &fs.PathError{Op: op, Path: path, Err: fmt.Errorf("it has come to need %s, which this call was not judged by: %w", what, fs.ErrPermission)}
+}
+
+// judgedFiles are files of which only those can be changed that a call was
+// judged by.
+type judgedFiles struct {
+	tool.Files
+	judged judged
 }
 
 // Change implements [tool.Files].
@@ -32,11 +65,38 @@ func (f judgedFiles) Change(ctx context.Context, c tool.Change) error {
 	if err != nil {
 		return err
 	}
-	for _, e := range f.effects {
-		if e.Kind == tool.Write && tool.Inside(e.Path, path) {
-			c.Path, c.Exact = path, true
-			return f.Files.Change(ctx, c)
+	if !f.judged.by(tool.Write, path) {
+		return notJudged("change", c.Path, path)
+	}
+	c.Path, c.Exact = path, true
+	return f.Files.Change(ctx, c)
+}
+
+// judgedProcs starts processes within walls that open only what a call was
+// judged by.
+type judgedProcs struct {
+	tool.Procs
+	judged judged
+	reads  bool // it was judged as one that only reads, and so stays in the read box
+}
+
+// Start implements [tool.Procs].
+func (p judgedProcs) Start(ctx context.Context, c tool.Command) (tool.Process, error) {
+	if p.reads && c.Box.Level == tool.BoxDefault {
+		c.Box.Level = tool.BoxRead
+	}
+	if p.reads && c.Box.Level != tool.BoxRead {
+		return nil, notJudged("run", c.Args[0], "more than to read")
+	}
+	for _, open := range []struct {
+		kind tool.EffectKind
+		list []string
+	}{{tool.Read, c.Box.Read}, {tool.Write, c.Box.Write}, {tool.Network, c.Box.Hosts}} {
+		for _, what := range open.list {
+			if !p.judged.by(open.kind, what) {
+				return nil, notJudged("run", c.Args[0], what)
+			}
 		}
 	}
-	return &fs.PathError{Op: "change", Path: c.Path, Err: fmt.Errorf("it leads to %s, which this call was not judged by: %w", path, fs.ErrPermission)}
+	return p.Procs.Start(ctx, c)
 }

@@ -36,19 +36,22 @@ type Session struct {
 
 // Status is how a session stands.
 type Status struct {
-	Session  string
-	Root     string
-	Title    string
-	Route    string // model, "provider/model"
-	Mode     string
-	Stopped  *event.Stopped // how the last run ended; nil before the first and while one goes on
-	Open     []Pending      // calls of the last reply that have not ended
-	Waiting  []Pending      // those of them that wait for a decision
-	Turns    int            // of the whole session, as are the next three
-	Calls    int
-	Usage    llm.Usage
-	Cost     float64 // US dollars
-	Unpriced bool    // Cost lacks replies whose price is not known
+	Session string
+	Root    string
+	Title   string
+	Route   string // model, "provider/model"
+	Mode    string
+	Stopped *event.Stopped // how the last run ended; nil before the first and while one goes on
+	Open    []Pending      // calls of the last reply that have not ended
+	Waiting []Pending      // those of them that wait for a decision
+	Turns   int            // of the whole session, as are the next three
+	Calls   int
+	Usage   llm.Usage
+	Cost    float64 // US dollars
+	// The conversation holds text that nobody here has written, and what is the
+	// person's own beyond the workspace. With both, whatever has a way out asks.
+	Untrusted, Private bool
+	Unpriced           bool // Cost lacks replies whose price is not known
 }
 
 // Pending is a call that waits for a person. Answer it with event.Decided.
@@ -156,7 +159,7 @@ func (s *Session) Status() Status {
 	out := Status{
 		Session: st.Session, Root: st.Root, Title: st.Title, Route: st.Route, Mode: st.Mode,
 		Stopped: st.Run.Stopped, Turns: st.Total.Turns, Calls: st.Total.Calls,
-		Usage: st.Total.Usage, Cost: st.Total.Cost, Unpriced: st.Total.Unpriced,
+		Usage: st.Total.Usage, Cost: st.Total.Cost, Unpriced: st.Total.Unpriced, Untrusted: st.Untrusted, Private: st.Private,
 	}
 	out.Open = pending(st.Run.Calls)
 	if w, ok := st.Next().(loop.Wait); ok {

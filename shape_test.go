@@ -55,6 +55,8 @@ var rank = map[string]int{
 	"internal/policy":             20,
 	"internal/sandbox":            20,
 	"internal/session":            20,
+	"internal/snapshot":           20,
+	"internal/compact":            20,
 	"internal/consent":            20,
 	"internal/guard":              20,
 	"internal/export":             20,
@@ -78,7 +80,7 @@ var rank = map[string]int{
 }
 
 // pure packages compute and do nothing else.
-var pure = []string{"internal/places", "internal/secret", "internal/gitconf", "internal/loop", "internal/prompt", "internal/policy", "internal/profile", "internal/shell"}
+var pure = []string{"internal/compact", "internal/places", "internal/secret", "internal/gitconf", "internal/loop", "internal/prompt", "internal/policy", "internal/profile", "internal/shell"}
 
 // only names the imports that just some packages may use.
 var only = map[string][]string{

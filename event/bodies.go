@@ -180,7 +180,8 @@ type Judged struct {
 	Reason  string          `json:"reason,omitempty"`
 	Args    json.RawMessage `json:"args,omitempty"` // what will run, where it is not what the model wrote
 	Effects []tool.Effect   `json:"effects,omitempty"`
-	Cost    float64         `json:"cost,omitempty"` // of the judging, in US dollars
+	Private bool            `json:"private,omitempty"` // it brings or uses what is the person's own beyond the workspace
+	Cost    float64         `json:"cost,omitempty"`    // of the judging, in US dollars
 }
 
 // Waiting says that a person must decide on a call. It stays open across

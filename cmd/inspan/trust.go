@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -23,7 +24,7 @@ func (c *command) trust() *cobra.Command {
 		Example: "  inspan trust\n  inspan trust --sum       # for --trust in CI\n  inspan trust --forget",
 		Args:    exactly(0, 1, "one FOLDER at most"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a, root, err := c.at(strings.Join(append(args, ".")[:1], ""))
+			a, root, err := c.at(append(args, ".")[0])
 			if err != nil {
 				return err
 			}
@@ -35,7 +36,7 @@ func (c *command) trust() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			all := append(append(append([]consent.Item{}, r.Trusted...), r.New...), r.Changed...)
+			all := slices.Concat(r.Trusted, r.New, r.Changed)
 			if sum {
 				fmt.Fprintln(out, consent.Sum(all))
 				return nil
@@ -43,7 +44,7 @@ func (c *command) trust() *cobra.Command {
 			show(out, "trusted", r.Trusted)
 			show(out, "changed since you trusted it", r.Changed)
 			show(out, "new", r.New)
-			open := append(append([]consent.Item{}, r.Changed...), r.New...)
+			open := slices.Concat(r.Changed, r.New)
 			switch {
 			case len(all) == 0:
 				fmt.Fprintln(out, "Nothing in this folder would run a program or change what inspan does.")

@@ -66,6 +66,7 @@ func parsed(rules []inspan.Rule) ([]policy.Rule, error) {
 		if err != nil {
 			return nil, configError{fmt.Errorf("%s %w", r.Action, err)}
 		}
+		rule.Reason = r.Reason
 		out = append(out, rule)
 	}
 	return out, nil
@@ -135,24 +136,19 @@ func (a *App) rules(root string, o Options) ([]inspan.Rule, error) {
 		return nil, configError{err}
 	}
 	var out []inspan.Rule
-	add := func(action tool.Action, texts []string, scope string) {
-		for _, text := range texts {
-			out = append(out, inspan.Rule{Action: action, Text: text, Scope: scope})
-		}
-	}
 	org, user := a.organisation, a.Config
-	for _, list := range []struct {
-		scope            string
-		deny, ask, allow []string
+	for _, scope := range []struct {
+		name  string
+		rules []config.Rule
 	}{
-		{"organisation", org.Deny, org.Ask, org.Allow},
-		{"user", user.Deny, user.Ask, user.Allow},
-		{"project", project.Deny, project.Ask, nil},
-		{"command line", o.Deny, o.Ask, o.Allow},
+		{"organisation", config.AllRules(org.Allow, org.Ask, org.Deny, org.Rules)},
+		{"user", config.AllRules(user.Allow, user.Ask, user.Deny, user.Rules)},
+		{"project", config.AllRules(nil, project.Ask, project.Deny, project.Rules)},
+		{"command line", config.AllRules(o.Allow, o.Ask, o.Deny, nil)},
 	} {
-		add(tool.Deny, list.deny, list.scope)
-		add(tool.Ask, list.ask, list.scope)
-		add(tool.Allow, list.allow, list.scope)
+		for _, r := range scope.rules {
+			out = append(out, inspan.Rule{Action: r.Action, Text: r.Text, Scope: scope.name, Reason: r.Reason})
+		}
 	}
 	approved, err := a.approved(root)
 	return append(out, approved...), err
@@ -218,12 +214,8 @@ func (a *App) Explain(ctx context.Context, root, mode, command string) (Explaine
 		return Explained{}, err
 	}
 	call := &tool.Call{ID: "explain", Name: "bash", Args: args, Env: env, Cwd: env.Root, Mode: out.Mode}
-	bash := tools.Core(&tools.Shell{Home: home()}, "")[0]
-	for _, t := range tools.Core(&tools.Shell{Home: home()}, "") {
-		if t.Name == call.Name {
-			bash = t
-		}
-	}
+	core := tools.Core(&tools.Shell{Home: home()}, "")
+	bash := core[slices.IndexFunc(core, func(t tool.Tool) bool { return t.Name == call.Name })]
 	effects, err := bash.Effects(ctx, call)
 	if err != nil {
 		return Explained{}, err

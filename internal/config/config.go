@@ -38,6 +38,7 @@ type Config struct {
 	Allow     []string            `toml:"allow"`            // rules, such as "bash(go test *)"
 	Ask       []string            `toml:"ask"`
 	Deny      []string            `toml:"deny"`
+	Rules     []Rule              `toml:"rule"`        // rules with a reason, and with examples that they are checked by
 	Public    []string            `toml:"public"`      // globs of paths that are not sensitive after all; relative to the workspace, or with ~/
 	Timeout   time.Duration       `toml:"ask_timeout"` // after which a question that nobody answers is a no; 0: never
 	Sandbox   Sandbox             `toml:"sandbox"`
@@ -86,6 +87,7 @@ type Organisation struct {
 	Allow []string `toml:"allow"`
 	Ask   []string `toml:"ask"`
 	Deny  []string `toml:"deny"`
+	Rules []Rule   `toml:"rule"`
 }
 
 // OrganisationFile is where the organisation's settings lie.
@@ -94,8 +96,9 @@ const OrganisationFile = "/etc/inspan/config.toml"
 // Project is what the folder that is worked in sets. It can only make things
 // stricter.
 type Project struct {
-	Ask  []string `toml:"ask"`
-	Deny []string `toml:"deny"`
+	Ask   []string `toml:"ask"`
+	Deny  []string `toml:"deny"`
+	Rules []Rule   `toml:"rule"` // none that allows
 }
 
 // ProjectFile is where a project's settings lie, below its root.
@@ -203,7 +206,7 @@ func LoadOrganisation(path string) (Organisation, error) {
 			return Organisation{}, fmt.Errorf("%s: modes: %w", path, err)
 		}
 	}
-	if err := checkRules(o.Allow, o.Ask, o.Deny); err != nil {
+	if err := checkRules(o.Allow, o.Ask, o.Deny, o.Rules); err != nil {
 		return Organisation{}, fmt.Errorf("%s: %w", path, err)
 	}
 	return o, nil
@@ -214,7 +217,7 @@ func LoadProject(root string) (Project, error) {
 	path := filepath.Join(root, ProjectFile)
 	p, err := decode[Project](path)
 	if err == nil {
-		if err = checkRules(nil, p.Ask, p.Deny); err != nil {
+		if err = p.check(); err != nil {
 			err = fmt.Errorf("%s: %w", path, err)
 		}
 	}
@@ -241,26 +244,11 @@ func decode[T any](path string) (T, error) {
 	return c, nil
 }
 
-// checkRules returns an error for the first rule that can't be read.
-func checkRules(allow, ask, deny []string) error {
-	for _, list := range []struct {
-		action tool.Action
-		texts  []string
-	}{{tool.Allow, allow}, {tool.Ask, ask}, {tool.Deny, deny}} {
-		for _, text := range list.texts {
-			if _, err := policy.ParseRule(list.action, text, ""); err != nil {
-				return fmt.Errorf("%s: %w", list.action, err)
-			}
-		}
-	}
-	return nil
-}
-
 func (c Config) check() error {
 	if err := policy.CheckMode(c.Mode); err != nil {
 		return fmt.Errorf("mode: %w", err)
 	}
-	if err := checkRules(c.Allow, c.Ask, c.Deny); err != nil {
+	if err := checkRules(c.Allow, c.Ask, c.Deny, c.Rules); err != nil {
 		return err
 	}
 	if c.Timeout < 0 || c.Timeout > 0 && c.Timeout < time.Second {

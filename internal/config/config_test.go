@@ -63,15 +63,23 @@ func TestMistakesAreNamed(t *testing.T) {
 		"[[router.rules]]\nname='x'\nwhen={min_token=3}":                             `did you mean "min_tokens"?`,
 		"[router]\nroute={a='b'}":                                                    `did you mean "routes"?`,
 		"[providers.x.models.m.price.long]\nimput=1":                                 `did you mean "input"?`,
-		"mode = 'careful'":                   `"careful" is none of plan`,
-		"max_cost = -1":                      "can't be negative",
-		"max_turns = -1":                     "can't be negative",
-		"effort = 'huge'":                    `"huge" is none of low`,
-		"model = ":                           "line 1",
-		"[providers.'a/b']\nkind='openai'":   "can't contain a slash",
-		"[providers.x]\nkind='carrier'":      `"carrier" is none of`,
-		"[providers.x]\nbase_url='http://x'": `kind: "" is none of`,
-		"model = 3":                          "model",
+		"mode = 'careful'":                    `"careful" is none of plan`,
+		"max_cost = -1":                       "can't be negative",
+		"max_turns = -1":                      "can't be negative",
+		"effort = 'huge'":                     `"huge" is none of low`,
+		"model = ":                            "line 1",
+		"[providers.'a/b']\nkind='openai'":    "can't contain a slash",
+		"[providers.x]\nkind='carrier'":       `"carrier" is none of`,
+		"[providers.x]\nbase_url='http://x'":  `kind: "" is none of`,
+		"model = 3":                           "model",
+		"[[rule]]\naction='forbid'\nrule='x'": `action: "forbid" is none of allow, ask, deny`,
+		"[[rule]]\naction='deny'\nrule='bash(git push *)'\nmatch=['git pull']":                         `rule "bash(git push *)" does not match its example "git pull"`,
+		"[[rule]]\naction='deny'\nrule='bash(git push *)'\nnot_match=['true; git -C x push']":          `matches "true; git -C x push", which it must not`,
+		"[[rule]]\naction='allow'\nrule='bash(go test *)'\nmatch=['go test ./... && rm x']":            `does not match its example`,
+		"[[rule]]\naction='deny'\nrule='write(src/**)'\nmatch=['src/a/b','/workspace/src/c','other']":  `its example "other"`,
+		"[[rule]]\naction='allow'\nrule='network(*.example.com)'\nmatch=['a.example.com:443','x.com']": `its example "x.com"`,
+		"[[rule]]\naction='ask'\nrule='read(~/**)'\nmatch=['~/notes']\nnot_match=['~/a']":              `matches "~/a"`,
+		"deny = ['network(exa*mple.com)']":                                                             "has a * elsewhere than as its first part",
 	} {
 		_, err := load(t, text)
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -104,4 +112,29 @@ func TestSampleIsComplete(t *testing.T) {
 		}
 	}
 	look(reflect.TypeFor[config.Config]())
+}
+
+// TestProjectOnlyTightens holds that the folder that is worked in allows nothing.
+func TestProjectOnlyTightens(t *testing.T) {
+	root := t.TempDir()
+	put := func(text string) error {
+		path := filepath.Join(root, config.ProjectFile)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		_, err := config.LoadProject(root)
+		return err
+	}
+	if err := put("ask=['write']\n[[rule]]\naction='deny'\nrule='bash(make deploy)'\nmatch=['make deploy']"); err != nil {
+		t.Error(err)
+	}
+	if err := put("[[rule]]\naction='allow'\nrule='bash'"); err == nil || !strings.Contains(err.Error(), "can't allow anything") {
+		t.Errorf("error %v", err)
+	}
+	if err := put("allow=['bash']"); err == nil {
+		t.Error("a project may allow")
+	}
 }

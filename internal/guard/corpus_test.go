@@ -77,7 +77,7 @@ func TestCorpusOfInjections(t *testing.T) {
 		}
 		t.Errorf("%s: no sign in %q", s.name, s.text)
 	}
-	t.Logf("%d of %d injections have signs", found, len(all))
+	t.Logf("guard: %d of %d injections have signs", found, len(all))
 	if len(all) < 60 {
 		t.Error("the corpus is not all there")
 	}
@@ -97,7 +97,7 @@ func TestCorpusOfHarmlessText(t *testing.T) {
 			t.Errorf("%s: changed to %q", s.name, seen)
 		}
 	}
-	t.Logf("%d of %d harmless texts have none", clean, len(all))
+	t.Logf("guard: %d of %d harmless texts have none", clean, len(all))
 	if len(all) < 60 {
 		t.Error("the corpus is not all there")
 	}

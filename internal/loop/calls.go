@@ -95,6 +95,8 @@ func (s *State) called(body event.Body) {
 	case event.Started:
 		if c := s.find(b.Call, phaseReady); c != nil {
 			c.Phase = phaseRunning
+			s.Private = s.Private || c.Private
+			s.Untrusted = s.Untrusted || slices.ContainsFunc(c.Effects, func(e tool.Effect) bool { return e.Kind == tool.Network || e.Kind == tool.External })
 		}
 	case event.Ended:
 		s.ended(b)
@@ -115,7 +117,7 @@ func (s *State) grant(scope event.Scope, rules []string) {
 }
 
 func (c *Call) judged(b event.Judged) {
-	c.Effects, c.By, c.Reason = b.Effects, b.By, b.Reason
+	c.Effects, c.Private, c.By, c.Reason = b.Effects, b.Private, b.By, b.Reason
 	if b.Args != nil {
 		c.Args = b.Args
 	}

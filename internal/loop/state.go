@@ -47,6 +47,9 @@ type State struct {
 	Task     string            `json:"task,omitempty"`    // what the person said last
 	Granted  []string          `json:"granted,omitempty"` // rules that a person allowed for the session
 	Total    Total             `json:"total"`
+
+	Untrusted bool `json:"untrusted,omitempty"` // the conversation holds text that nobody here has written
+	Private   bool `json:"private,omitempty"`   // and what is the person's own beyond the workspace
 }
 
 // Total sums up a session.
@@ -80,8 +83,9 @@ type Call struct {
 	llm.Call
 	Phase   phase         `json:"phase"`
 	Effects []tool.Effect `json:"effects"`
-	By      string        `json:"by,omitempty"`     // who gave the verdict
-	Reason  string        `json:"reason,omitempty"` // for the verdict
+	Private bool          `json:"private,omitempty"` // see event.Judged
+	By      string        `json:"by,omitempty"`      // who gave the verdict
+	Reason  string        `json:"reason,omitempty"`  // for the verdict
 	Preview string        `json:"preview,omitempty"`
 	Rules   []string      `json:"rules,omitempty"` // that would allow it
 	Until   time.Time     `json:"until,omitzero"`  // when no answer becomes a no

@@ -4,6 +4,7 @@
 package policy
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -74,16 +75,25 @@ type Finding struct {
 
 // Findings judges each effect of a call, in their order.
 func (p Policy) Findings(c *tool.Call, effects []tool.Effect) []Finding {
-	if len(effects) == 0 {
-		return []Finding{p.finding(c, subject{pure: true})}
-	}
 	var out []Finding
+	for _, s := range subjects(effects) {
+		out = append(out, p.finding(c, s))
+	}
+	return out
+}
+
+// subjects are what is judged of a call, one for each effect.
+func subjects(effects []tool.Effect) []subject {
+	if len(effects) == 0 {
+		return []subject{{pure: true}}
+	}
+	var out []subject
 	command := (*tool.Effect)(nil)
 	for i, e := range effects {
 		if e.Kind == tool.Execute {
 			command = &effects[i]
 		}
-		out = append(out, p.finding(c, subject{Effect: e, command: command}))
+		out = append(out, subject{Effect: e, command: command})
 	}
 	return out
 }
@@ -109,64 +119,59 @@ func (s subject) ofCommand(m places.Map) bool {
 }
 
 func (p Policy) finding(c *tool.Call, s subject) Finding {
-	f := Finding{Effect: s.Effect, Verdict: p.decide(c, s)}
-	if f.Verdict.Action == tool.Ask && !p.asked(c, s) {
+	v, byRule := p.decide(c, s)
+	f := Finding{Effect: s.Effect, Verdict: v}
+	if v.Action == tool.Ask && !byRule {
 		f.Rule = propose(p.Map, c, s)
 	}
 	return f
 }
 
-func (p Policy) decide(c *tool.Call, s subject) tool.Verdict {
-	if v := p.denied(c, s); v.Action != tool.Abstain {
-		return v
+// decide judges one effect. byRule says that a rule asks or denies, which no
+// other rule can answer.
+func (p Policy) decide(c *tool.Call, s subject) (v tool.Verdict, byRule bool) {
+	if v := p.ruled(tool.Deny, c, s); v.Action != tool.Abstain {
+		return v, true
 	}
 	place := p.Map.Of(s.Path)
 	if v := sensitive(place, s.Effect); v.Action != tool.Abstain {
-		return v
+		return v, false
 	}
-	for _, r := range p.Rules {
-		if r.Action == tool.Ask && r.touches(p.Map, c, s) == yes {
-			return tool.Verdict{Action: tool.Ask, By: r.by(), Reason: "a rule asks about it"}
-		}
+	if v := p.ruled(tool.Ask, c, s); v.Action != tool.Abstain {
+		return v, true
 	}
-	v := judgeEffect(c, place, s)
+	v = judgeEffect(c, place, s)
 	if v.Action != tool.Ask {
-		return v
+		return v, false
 	}
 	for _, r := range p.Rules {
 		if r.Action == tool.Allow && r.covers(p.Map, c, s) {
-			return tool.Verdict{Action: tool.Allow, By: r.by()}
+			return tool.Verdict{Action: tool.Allow, By: r.by()}, true
 		}
 	}
-	return v
+	return v, false
 }
 
-// denied looks for rules that deny. Where it can't be told whether one does,
-// as the words of a command are not known, it asks.
-func (p Policy) denied(c *tool.Call, s subject) tool.Verdict {
+// ruled looks for rules that deny, or ask. Where it can't be told whether one
+// speaks of the effect, as its words or its host are not known, it asks.
+func (p Policy) ruled(action tool.Action, c *tool.Call, s subject) tool.Verdict {
+	verb := "denies"
+	if action == tool.Ask {
+		verb = "asks about"
+	}
 	v := tool.Verdict{}
 	for _, r := range p.Rules {
-		if r.Action != tool.Deny {
+		if r.Action != action {
 			continue
 		}
 		switch r.touches(p.Map, c, s) {
 		case yes:
-			return tool.Verdict{Action: tool.Deny, By: r.by(), Reason: "a rule denies it"}
+			return tool.Verdict{Action: action, By: r.by(), Reason: cmp.Or(r.Reason, "a rule "+verb+" it")}
 		case perhaps:
-			v = tool.Verdict{Action: tool.Ask, By: r.by(), Reason: "it can't be told whether this rule denies " + quoted(s.Text)}
+			v = tool.Verdict{Action: tool.Ask, By: r.by(), Reason: "it can't be told whether this rule " + verb + " " + quoted(s.Text)}
 		}
 	}
 	return v
-}
-
-// asked reports whether a rule asks, which no other rule can answer.
-func (p Policy) asked(c *tool.Call, s subject) bool {
-	for _, r := range p.Rules {
-		if r.Action != tool.Allow && r.touches(p.Map, c, s) != no {
-			return true
-		}
-	}
-	return false
 }
 
 // sensitive denies what no mode and no rule opens.

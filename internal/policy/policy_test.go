@@ -190,7 +190,10 @@ func TestRules(t *testing.T) {
 		{"network(*.example.com)", "fetch", []tool.Effect{host("api.example.com")}, true, true},
 		{"network(*.example.com)", "fetch", []tool.Effect{host("example.com.evil.org")}, false, false},
 		{"network(*.example.com)", "fetch", []tool.Effect{host("evilexample.com")}, false, false},
-		{"network(example.com)", "fetch", []tool.Effect{host("EXAMPLE.com.:443")}, false, false},
+		{"network(example.com)", "fetch", []tool.Effect{host("EXAMPLE.com.:443")}, true, true},
+		{"network(example.com:443)", "fetch", []tool.Effect{host("example.com:443")}, true, true},
+		{"network(example.com:443)", "fetch", []tool.Effect{host("example.com:22")}, false, false},
+		{"network([2001:db8::1])", "fetch", []tool.Effect{host("[2001:DB8:0::1]:443")}, true, true},
 		{"network(example.com)", "fetch", []tool.Effect{host("EXAMPLE.com:443")}, true, true},
 		{"bash(curl https://example.com/*)", "bash", typed("curl https://example.com/"), true, true},
 		{"bash(curl https://example.com/*)", "bash", typed("curl https://example.com.evil.org/"), false, false},
@@ -406,6 +409,55 @@ func BenchmarkDecide(b *testing.B) {
 	for b.Loop() {
 		if _, err := p.Judge(b.Context(), c, typed(`git log --oneline -5 && grep -rn "func main" --include=*.go . | head -20`)); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// TestHostsThatCanNotBeKnown holds that a host which might be the one a rule is
+// for asks, and is never allowed.
+func TestHostsThatCanNotBeKnown(t *testing.T) {
+	for _, tc := range []struct {
+		rule, host string
+	}{
+		{"network(example.com)", ""},
+		{"network(example.com)", "*"},
+		{"network(example.com)", "exa mple.com"},
+		{"network(example.com:22)", "example.com"},
+		{"network(example.com:22)", "other.org"},
+	} {
+		for _, action := range []tool.Action{tool.Deny, tool.Ask} {
+			if v := judge(t, rule(t, action, tc.rule), call("fetch", "yolo"), []tool.Effect{host(tc.host)}); v.Action != tool.Ask {
+				t.Errorf("%s %s, host %q: %s (%s)", action, tc.rule, tc.host, v.Action, v.Reason)
+			}
+		}
+		if v := judge(t, rule(t, tool.Allow, tc.rule), call("fetch", "ask"), []tool.Effect{host(tc.host)}); v.Action != tool.Ask {
+			t.Errorf("allow %s, host %q: %s", tc.rule, tc.host, v.Action)
+		}
+	}
+}
+
+// TestMatches holds what the examples of a rule are checked by.
+func TestMatches(t *testing.T) {
+	for _, tc := range []struct {
+		action  tool.Action
+		rule    string
+		effects []tool.Effect
+		want    bool
+	}{
+		{tool.Allow, "bash(go test *)", typed("go test ./..."), true},
+		{tool.Allow, "bash(go test *)", typed("go test ./... && go vet"), false},
+		{tool.Allow, "bash(go test *)", typed("cat a | go test ./..."), true},
+		{tool.Allow, "bash(go test *)", typed("cat a"), false},
+		{tool.Deny, "bash(git push *)", typed("true && git -C x push"), true},
+		{tool.Deny, "bash(git push *)", typed("git pull"), false},
+		{tool.Ask, "network(*.example.com)", []tool.Effect{host("a.example.com")}, true},
+		{tool.Allow, "write(docs/**)", []tool.Effect{write("/w/docs/a"), write("/w/b")}, false},
+		{tool.Allow, "write(docs/**)", nil, false},
+	} {
+		r := rule(t, tc.action, tc.rule).Rules[0]
+		p := rule(t, tc.action, tc.rule)
+		if got := r.Matches(p.Map, call("bash", "ask"), tc.effects); got != tc.want {
+			t.Errorf("%s %s on %+v: %t", tc.action, tc.rule, tc.effects, got)
 		}
 	}
 }

@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
 
+	"github.com/inspan/inspan/internal/netguard"
 	"github.com/inspan/inspan/internal/places"
 	"github.com/inspan/inspan/tool"
 )
@@ -21,8 +23,8 @@ import (
 //	EFFECT(PATTERN)   only what matches
 //
 // For paths PATTERN is a glob with **, relative to the workspace unless it
-// starts with / or ~/. For hosts it is a name, or *.name for all below it. For
-// commands see [command].
+// starts with / or ~/. For hosts see [netguard.Hosts]. For commands see
+// [command].
 //
 // Rules look at one effect, and of command lines at one simple command, at a
 // time. A call is denied if any is, and allowed if all are.
@@ -30,6 +32,7 @@ type Rule struct {
 	Action  tool.Action // Allow, Ask or Deny
 	Text    string      // as written
 	Scope   string      // where it comes from, for people: "organisation", "user", "project", "session"
+	Reason  string      // for people and models, shown where it asks or denies; may be empty
 	tool    string
 	pattern string // empty: any
 	command command
@@ -58,6 +61,11 @@ func ParseRule(action tool.Action, text, scope string) (Rule, error) {
 	var err error
 	if r.command, err = parseCommand(r.pattern); err != nil && r.runs() {
 		return fail(err.Error())
+	}
+	if r.tool == string(tool.Network) && r.pattern != "" {
+		if err := netguard.CheckHost(r.pattern); err != nil {
+			return fail(err.Error())
+		}
 	}
 	if !doublestar.ValidatePattern(r.pattern) && !r.runs() {
 		return fail("bad pattern")
@@ -106,12 +114,7 @@ func (r Rule) touches(m places.Map, c *tool.Call, s subject) answer {
 	case tool.Execute:
 		return r.command.touches(s.Effect)
 	case tool.Network:
-		if s.Text == "" || s.Text == "*" {
-			return perhaps
-		}
-		if matchHost(r.pattern, s.Text) {
-			return yes
-		}
+		return r.host(s.Text)
 	}
 	return no
 }
@@ -133,7 +136,7 @@ func (r Rule) covers(m places.Map, c *tool.Call, s subject) bool {
 	case s.Kind == tool.Execute:
 		return r.command.covers(s.Effect)
 	case s.Kind == tool.Network:
-		return matchHost(r.pattern, s.Text)
+		return r.host(s.Text) == yes
 	}
 	return false
 }
@@ -164,14 +167,51 @@ func matchPath(glob, path string) bool {
 	return ok && err == nil
 }
 
-// matchHost matches a host, with or without a port, against a name or *.name.
-func matchHost(pattern, host string) bool {
-	pattern, host = strings.ToLower(pattern), strings.TrimSuffix(strings.ToLower(host), ".")
-	if !strings.Contains(pattern, ":") && strings.Count(host, ":") == 1 {
-		host, _, _ = strings.Cut(host, ":")
+// host reports whether the rule speaks of a host, "name" or "name:port".
+func (r Rule) host(text string) answer {
+	name, port := text, 0
+	if i := strings.LastIndexByte(text, ':'); i >= 0 && !strings.HasSuffix(text, "]") {
+		if n, err := strconv.Atoi(text[i+1:]); err == nil {
+			name, port = text[:i], n
+		}
 	}
-	if suffix, ok := strings.CutPrefix(pattern, "*"); ok {
-		return suffix == "" || strings.HasPrefix(suffix, ".") && strings.HasSuffix(host, suffix) && len(host) > len(suffix)
+	if name == "" || name == "*" {
+		return perhaps
 	}
-	return pattern == host
+	// The name can't be read, or the rule is for one port and it is not known
+	// which one is meant.
+	known := netguard.CheckHost(name) == nil
+	switch rule := (netguard.Hosts{r.pattern}); {
+	case rule.Match(name, port):
+		return yes
+	case !known || port == 0 && r.forPort():
+		return perhaps
+	}
+	return no
+}
+
+// forPort reports whether the rule is for hosts at one port.
+func (r Rule) forPort() bool {
+	i := strings.LastIndexByte(r.pattern, ':')
+	return i >= 0 && !strings.HasSuffix(r.pattern, "]")
+}
+
+// Matches reports whether the rule speaks of a call, so that a person can try
+// it: one that allows must cover all that the call does beside reading, one
+// that asks or denies some of it.
+func (r Rule) Matches(m places.Map, c *tool.Call, effects []tool.Effect) bool {
+	covered := false
+	for _, s := range subjects(effects) {
+		switch {
+		case r.Action != tool.Allow:
+			if r.touches(m, c, s) == yes {
+				return true
+			}
+		case r.covers(m, c, s):
+			covered = true
+		case !tool.ReadOnly([]tool.Effect{s.Effect}):
+			return false
+		}
+	}
+	return covered
 }

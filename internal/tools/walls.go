@@ -12,12 +12,10 @@ import (
 	"strings"
 
 	"github.com/inspan/inspan/internal/gitconf"
+	"github.com/inspan/inspan/internal/policy"
 	"github.com/inspan/inspan/internal/shell"
 	"github.com/inspan/inspan/tool"
 )
-
-// yolo is the mode without walls; it is policy.ModeYolo.
-const yolo = "yolo"
 
 // plan is what a command would do, and so within which walls it runs: what was
 // judged is what can happen.
@@ -125,7 +123,7 @@ func resolved(ctx context.Context, c *tool.Call, effects []tool.Effect) []tool.E
 func (p plan) box(c *tool.Call, in bashArgs) tool.Box {
 	b := tool.Box{Level: tool.BoxWorkspace}
 	switch {
-	case c.Mode == yolo || p.outside:
+	case c.Mode == policy.ModeYolo || p.outside:
 		return tool.Box{Level: tool.BoxNone}
 	case p.class == tool.ProvenRead && len(in.Network) == 0:
 		b.Level = tool.BoxRead

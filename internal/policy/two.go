@@ -1,0 +1,31 @@
+package policy
+
+import (
+	"slices"
+
+	"github.com/inspan/inspan/internal/places"
+	"github.com/inspan/inspan/tool"
+)
+
+// Private reports whether effects bring what is the person's own beyond the
+// workspace.
+func (p Policy) Private(effects []tool.Effect) bool {
+	return slices.ContainsFunc(effects, func(e tool.Effect) bool {
+		return e.Kind == tool.Read && p.Map.Of(e.Path).Zone == places.Elsewhere
+	})
+}
+
+// Leave asks about a call with a way out where the conversation, or the call
+// itself, holds text that nobody here has written and what is private: that
+// text could have it carried away. At most two of the three go without a
+// person; no rule answers it.
+func Leave(untrusted, private bool, mode string, effects []tool.Effect) tool.Verdict {
+	out := slices.ContainsFunc(effects, func(e tool.Effect) bool { return e.Kind == tool.Network || e.Kind == tool.External })
+	if !out || !untrusted || !private || mode == ModeYolo {
+		return tool.Verdict{}
+	}
+	return tool.Verdict{
+		Action: tool.Ask, By: "rule of two",
+		Reason: "the conversation holds text from elsewhere and what is private, and this could carry it away",
+	}
+}

@@ -1,0 +1,81 @@
+package inspan_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"testing"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/llm/script"
+	"github.com/inspan/inspan/tool"
+)
+
+// starter keeps the box of the process that was to start.
+type starter struct{ box *tool.Box }
+
+func (s *starter) Start(_ context.Context, c tool.Command) (tool.Process, error) {
+	s.box = &c.Box
+	return nil, errors.New("started")
+}
+
+// TestBoxIsNoWiderThanTheVerdict holds that a tool which finds, when it runs,
+// that more would happen than it was judged by, starts nothing.
+func TestBoxIsNoWiderThanTheVerdict(t *testing.T) {
+	walls := tool.Walls{Read: true, Workspace: true, Hosts: true}
+	read, write := tool.Effect{Kind: tool.Read, Path: "/w/a"}, tool.Effect{Kind: tool.Write, Path: "/w/out"}
+	host := tool.Effect{Kind: tool.Network, Text: "example.com"}
+	for _, tc := range []struct {
+		name    string
+		effects []tool.Effect
+		mode    string
+		walls   tool.Walls
+		box     tool.Box
+		want    tool.Level // of the process; "refused" if it must not start
+	}{
+		{"reads", []tool.Effect{read}, "auto", walls, tool.Box{Level: tool.BoxRead}, tool.BoxRead},
+		{"asks for nothing", []tool.Effect{read}, "auto", walls, tool.Box{}, tool.BoxRead},
+		{"would write", []tool.Effect{read}, "auto", walls, tool.Box{Level: tool.BoxWorkspace}, "refused"},
+		{"would be free", []tool.Effect{read}, "auto", walls, tool.Box{Level: tool.BoxNone}, "refused"},
+		{"no walls here", []tool.Effect{read}, "auto", tool.Walls{}, tool.Box{Level: tool.BoxNone}, tool.BoxNone},
+		{"free by mode", []tool.Effect{read}, "yolo", walls, tool.Box{Level: tool.BoxNone}, tool.BoxNone},
+		{"writes", []tool.Effect{write}, "auto", walls, tool.Box{Level: tool.BoxWorkspace, Write: []string{"/w/out/x"}}, tool.BoxWorkspace},
+		{"writes elsewhere", []tool.Effect{write}, "auto", walls, tool.Box{Level: tool.BoxWorkspace, Write: []string{"/etc"}}, "refused"},
+		{"reads elsewhere", []tool.Effect{write}, "auto", walls, tool.Box{Level: tool.BoxWorkspace, Read: []string{"/home/ann/x"}}, "refused"},
+		{"its host", []tool.Effect{host}, "yolo", walls, tool.Box{Level: tool.BoxWorkspace, Hosts: []string{"example.com"}}, tool.BoxWorkspace},
+		{"another host", []tool.Effect{host}, "yolo", walls, tool.Box{Level: tool.BoxWorkspace, Hosts: []string{"example.org"}}, "refused"},
+		{"any host", []tool.Effect{host}, "yolo", walls, tool.Box{Level: tool.BoxWorkspace, Hosts: []string{"*"}}, "refused"},
+		{"anything", []tool.Effect{{Kind: tool.External}}, "yolo", walls, tool.Box{Level: tool.BoxNone}, tool.BoxNone},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			procs, refused := &starter{}, false
+			starts := tool.New("start", "Starts something.", func(ctx context.Context, c *tool.Call, _ struct{}) (tool.Result, error) {
+				_, err := c.Env.Procs.Start(ctx, tool.Command{Args: []string{"x"}, Box: tc.box})
+				refused = errors.Is(err, fs.ErrPermission)
+				return tool.Result{}, err
+			})
+			starts.Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) { return tc.effects, nil }
+			model, err := script.Parse([]byte("-- reply --\ncall: start {}\n-- reply --\ndone\n"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			agent := inspan.Agent{Model: model, Tools: []tool.Tool{starts}, Mode: tc.mode, Env: tool.Env{Root: "/w", Procs: procs, Walls: tc.walls}, Rules: []inspan.Rule{{Action: tool.Allow, Text: "write"}}}
+			for e, err := range agent.Run(t.Context(), "go") {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if j, ok := e.Body.(event.Judged); ok && j.Action != tool.Allow {
+					t.Fatalf("%s by %s: %s", j.Action, j.By, j.Reason)
+				}
+			}
+			got := tool.Level("refused")
+			if procs.box != nil {
+				got = procs.box.Level
+			}
+			if got != tc.want || refused != (tc.want == "refused") {
+				t.Errorf("level %q, refused %t; want %q", got, refused, tc.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,79 @@
+package inspan_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/llm/script"
+	"github.com/inspan/inspan/tool"
+)
+
+// TestRuleOfTwo holds that a call with a way out asks, whatever rules say, once
+// the conversation holds both text from elsewhere and what is private.
+func TestRuleOfTwo(t *testing.T) {
+	does := func(name string, e tool.Effect) tool.Tool {
+		out := tool.New(name, "Does "+name+".", func(context.Context, *tool.Call, struct {
+			Text string `json:"text,omitempty"`
+		},
+		) (tool.Result, error) {
+			return tool.Text("done"), nil
+		})
+		out.Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) { return []tool.Effect{e}, nil }
+		return out
+	}
+	tools := []tool.Tool{
+		does("fetch", tool.Effect{Kind: tool.Network, Text: "example.com"}),
+		does("diary", tool.Effect{Kind: tool.Read, Path: "/home/ann/diary"}),
+		does("look", tool.Effect{Kind: tool.Read, Path: "/w/a"}),
+	}
+	for _, tc := range []struct{ name, mode, calls, denied string }{
+		{"text from elsewhere alone", "auto", "fetch look fetch", ""},
+		{"private alone", "auto", "diary look fetch", ""},
+		{"both", "auto", "fetch diary fetch", "fetch"},
+		{"both, the other way round", "auto", "diary fetch look fetch", "fetch"},
+		{"reading goes on", "auto", "fetch diary look", ""},
+		{"with a secret", "auto", "fetch secret", "secret"},
+		{"yolo", "yolo", "fetch diary fetch", ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			replies := ""
+			for name := range strings.FieldsSeq(tc.calls) {
+				args := "{}"
+				if name == "secret" {
+					name, args = "fetch", `{"text":"TOKENVALUE12345678"}`
+				}
+				replies += "-- reply --\ncall: " + name + " " + args + "\n"
+			}
+			model, err := script.Parse([]byte(replies + "-- reply --\ndone\n"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			agent := inspan.Agent{
+				Model: model, Tools: tools, Mode: tc.mode, Unattended: true, Env: tool.Env{Root: "/w"},
+				Rules:   []inspan.Rule{{Action: tool.Allow, Text: "network"}},
+				Secrets: func() map[string]string { return map[string]string{"TOKEN": "TOKENVALUE12345678"} },
+			}
+			var judged []event.Judged
+			for e, err := range agent.Run(t.Context(), "go") {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if j, ok := e.Body.(event.Judged); ok {
+					judged = append(judged, j)
+				}
+			}
+			for i, j := range judged {
+				want := tool.Allow
+				if tc.denied != "" && i == len(judged)-1 {
+					want = tool.Deny
+				}
+				if j.Action != want || want == tool.Deny && j.By != "rule of two" {
+					t.Errorf("call %d: %s by %s: %s", i+1, j.Action, j.By, j.Reason)
+				}
+			}
+		})
+	}
+}
