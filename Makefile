@@ -24,7 +24,7 @@ test:
 	@if command -v "$${CC:-cc}" >/dev/null 2>&1; then \
 		CGO_ENABLED=1 go test -race -timeout 15m $$(go list ./... | grep -v -e /cmd/inspan -e /internal/sandbox) && \
 		CGO_ENABLED=1 go test -race -short -timeout 15m ./cmd/inspan ./internal/sandbox && \
-		go test -timeout 10m ./internal/session ./cmd/inspan; \
+		go test -timeout 10m ./internal/session ./internal/snapshot ./cmd/inspan; \
 	else \
 		go test -timeout 15m ./...; \
 	fi
@@ -50,7 +50,7 @@ e2e-local:
 # Parts for a second each, then the whole; every figure of the whole is the
 # median of five rounds.
 bench:
-	go test -run '^$$' -bench . ./internal/loop ./internal/session ./internal/policy ./internal/shell ./internal/places ./internal/secret ./internal/guard ./internal/sandbox ./llm/...
+	go test -run '^$$' -bench . ./internal/loop ./internal/session ./internal/policy ./internal/shell ./internal/places ./internal/secret ./internal/guard ./internal/compact ./internal/snapshot ./internal/sandbox ./llm/...
 	go test -run '^$$' -bench . -benchtime 5x -timeout 20m ./cmd/inspan
 
 # Write everything anew that is made from the code.

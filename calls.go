@@ -16,7 +16,10 @@ import (
 // runCalls runs a set of calls at once. The intent to run is stored before the
 // first effect of any; each result is stored as soon as it is there.
 func (d *driver) runCalls(ctx context.Context, calls []loop.Call) error {
-	var intents []event.Body
+	intents, err := d.checkpoint(ctx, calls, false)
+	if err != nil {
+		return err
+	}
 	for _, c := range calls {
 		intents = append(intents, event.Started{Call: c.ID})
 	}
@@ -41,7 +44,11 @@ func (d *driver) runCalls(ctx context.Context, calls []loop.Call) error {
 		go func() { results <- d.runCall(watched, call) }()
 	}
 	// A result that exists is stored, even if ctx has ended meanwhile.
-	err := d.collect(context.WithoutCancel(ctx), len(calls), results, progress, done)
+	whole := context.WithoutCancel(ctx)
+	err = d.collect(whole, len(calls), results, progress, done)
+	if after, _ := d.checkpoint(whole, calls, true); err == nil && len(after) > 0 {
+		err = d.append(whole, after...)
+	}
 	return errors.Join(err, ctx.Err())
 }
 
@@ -63,6 +70,7 @@ func (d *driver) collect(ctx context.Context, left int, results <-chan event.End
 				batch = append(batch, <-results)
 			}
 			left -= len(batch)
+			batch = append(batch, d.nested(batch)...)
 			// The results are stored although nobody may be looking any more.
 			if failed == nil {
 				err = d.append(ctx, batch...)
@@ -89,7 +97,7 @@ func (d *driver) runCall(ctx context.Context, c *tool.Call) event.Ended {
 	}
 	c.Args = d.revealed(c.Args)
 	res, err := t.Run(ctx, c)
-	end.Parts, end.Files, end.Cwd = res.Parts, res.Files, res.Cwd
+	end.Parts, end.Files, end.Cwd, end.Exit = res.Parts, res.Files, res.Cwd, res.Exit
 	end.Millis = time.Since(began).Milliseconds()
 	switch {
 	case err != nil && ctx.Err() != nil:

@@ -35,9 +35,10 @@ func (d *driver) run(ctx context.Context, inputs []event.Body) (err error) {
 		return err
 	}
 	bodies := []event.Body{event.Claimed{Epoch: d.state.Epoch + 1, By: whoami()}}
-	if sw, some := d.agent.changes(d.state); some {
+	if sw, some := d.agent.changes(d.state); some && !d.joined {
 		bodies = append(bodies, sw)
 	}
+	d.joined = true
 	if err := d.append(ctx, append(bodies, inputs...)...); err != nil {
 		return err
 	}
@@ -64,6 +65,8 @@ func (d *driver) drive(ctx context.Context) error {
 			err = d.ask(ctx, n.Turn)
 		case loop.Heal:
 			err = d.append(ctx, n.Healed)
+		case loop.Compact:
+			err = d.compact(ctx, n)
 		case loop.Judge:
 			err = d.judgeCalls(ctx, n.Calls)
 		case loop.RunCalls:
@@ -108,6 +111,9 @@ func (d *driver) catchUp(ctx context.Context) error {
 			return err
 		}
 		d.cache.saw(e.Body)
+		if _, gone := e.Body.(event.Compacted); gone {
+			clear(d.looked) // what was added is no longer seen
+		}
 		d.mu.Lock()
 		err = d.state.Apply(e)
 		d.mu.Unlock()
@@ -147,7 +153,7 @@ func (d *driver) pause(ctx context.Context, wait time.Duration) error {
 // ask sends the next request and stores what comes back.
 func (d *driver) ask(ctx context.Context, turn int) error {
 	d.learn()
-	req, err := d.request(ctx)
+	req, err := d.loaded(ctx, d.state.Request())
 	if err != nil {
 		return err
 	}

@@ -32,6 +32,13 @@ type Agent struct {
 	// System is the system prompt, most stable block first. It is fixed when a
 	// session is opened; Where is ignored.
 	System []event.Added
+	// Instructions returns what holds for a file or folder below the workspace
+	// beyond System, outermost first. It is asked when a part of the workspace is
+	// first touched, and what is new is added at the tail. Nil: nothing.
+	Instructions func(path string) []event.Added
+	// Checkpoint keeps the state of the workspace, before and after calls that
+	// change something. Nil: nothing is kept.
+	Checkpoint func(ctx context.Context) (event.Checkpoint, error)
 	// Env is the world the tools work in. Root is the workspace.
 	Env tool.Env
 
@@ -70,6 +77,11 @@ type Agent struct {
 	// MaxCost bounds the US dollars of the whole session; 0 means no limit for
 	// a new session and no change for an old one.
 	MaxCost float64
+	// MaxTokens bounds the tokens of the whole session, prompts and replies
+	// together, and MaxTime one run, the waits for a person aside; 0 means as for
+	// MaxCost.
+	MaxTokens int64
+	MaxTime   time.Duration
 	// Effort asks the model for reasoning, see [llm.Request].
 	Effort string
 	// CallTimeout bounds one tool call; 0 means 15 minutes.
@@ -134,7 +146,7 @@ func (a *Agent) attach(ctx context.Context, log event.Log, state *loop.State) (*
 	if err != nil {
 		return nil, fmt.Errorf("open session: %w", err)
 	}
-	s := &Session{agent: a, log: log, state: state, policy: rules, vault: &secret.Vault{}, model: a.model(), tools: map[string]tool.Tool{}}
+	s := &Session{agent: a, log: log, state: state, policy: rules, vault: &secret.Vault{}, model: a.model(), tools: map[string]tool.Tool{}, looked: map[string]bool{}}
 	marker := new(guard.Marker)
 	for _, t := range a.Tools {
 		if _, twice := s.tools[t.Name]; twice {
@@ -180,6 +192,9 @@ func (a *Agent) changes(s *loop.State) (sw event.Switched, some bool) {
 	if l := a.limits(s.Limits); l != s.Limits {
 		sw.Limits, some = &l, true
 	}
+	if w := a.window(); w != s.Window {
+		sw.Window, some = &w, true
+	}
 	specs := []llm.ToolSpec{}
 	for _, t := range a.Tools {
 		specs = append(specs, t.Spec())
@@ -188,6 +203,25 @@ func (a *Agent) changes(s *loop.State) (sw event.Switched, some bool) {
 		sw.Tools, some = specs, true
 	}
 	return sw, some
+}
+
+// Tokens of the window that stay free for a reply, at least, and which part of a
+// window that is small.
+const (
+	leastReserve = 20_000
+	mostReserve  = 4
+)
+
+// window is what the model can be asked at once. A small one keeps a quarter
+// free, as it would be compacted all the time else.
+func (a *Agent) window() event.Window {
+	info := a.Model.Info()
+	w := event.Window{Tokens: info.Window, Reserve: max(info.MaxOutput, leastReserve)}
+	if w.Tokens == 0 {
+		return event.Window{}
+	}
+	w.Reserve = min(w.Reserve, w.Tokens/mostReserve)
+	return w
 }
 
 func (a *Agent) limits(now event.Limits) event.Limits {
@@ -199,6 +233,12 @@ func (a *Agent) limits(now event.Limits) event.Limits {
 	}
 	if a.MaxCost > 0 {
 		now.Cost = a.MaxCost
+	}
+	if a.MaxTokens > 0 {
+		now.Tokens = a.MaxTokens
+	}
+	if a.MaxTime > 0 {
+		now.Seconds = a.MaxTime.Seconds()
 	}
 	return now
 }

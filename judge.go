@@ -116,7 +116,7 @@ func unfit(c llm.Call, why string) []event.Body {
 // call is a call as tools and judges see it.
 func (d *driver) call(c llm.Call, args json.RawMessage) *tool.Call {
 	env := d.agent.Env
-	env.Clean = d.clean
+	env.Clean, env.History = d.clean, history{d.log}
 	return &tool.Call{
 		ID: c.ID, Name: c.Name, Args: args,
 		Env: env, Cwd: d.state.Cwd, Mode: d.state.Mode, Task: d.state.Task, Seen: d.state.Seen,

@@ -33,6 +33,12 @@ func (s *Session) redacted(body event.Body) event.Body {
 	case event.Decided:
 		b.Reason = clean(b.Reason)
 		return b
+	case event.Compact:
+		b.Focus = clean(b.Focus)
+		return b
+	case event.Kept:
+		b.Reason = clean(b.Reason)
+		return b
 	case event.Cancelled:
 		b.Reason = clean(b.Reason)
 		return b

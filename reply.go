@@ -12,9 +12,8 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// request is the next request with the images of the conversation loaded.
-func (d *driver) request(ctx context.Context) (llm.Request, error) {
-	req := d.state.Request()
+// loaded is a request with the images of the conversation.
+func (d *driver) loaded(ctx context.Context, req llm.Request) (llm.Request, error) {
 	req.Messages = slices.Clone(req.Messages) // the state's own stay as they are
 	for i, msg := range req.Messages {
 		parts, _, err := d.load(ctx, msg.Parts)

@@ -27,11 +27,14 @@ type Session struct {
 	policy policy.Policy
 	vault  *secret.Vault
 
-	driving sync.Mutex // held while a run goes on, guards cache
-	cache   cacheWatch
-	mu      sync.Mutex // guards state
-	state   *loop.State
-	closed  sync.Once
+	driving     sync.Mutex // held while a run goes on, guards cache
+	cache       cacheWatch
+	joined      bool            // what the agent wants different is in the log; guarded by driving
+	looked      map[string]bool // folders whose instructions were asked for; guarded by driving
+	uncheckable bool            // checkpoints can't be taken; guarded by driving
+	mu          sync.Mutex      // guards state
+	state       *loop.State
+	closed      sync.Once
 }
 
 // Status is how a session stands.
@@ -44,7 +47,8 @@ type Status struct {
 	Stopped *event.Stopped // how the last run ended; nil before the first and while one goes on
 	Open    []Pending      // calls of the last reply that have not ended
 	Waiting []Pending      // those of them that wait for a decision
-	Turns   int            // of the whole session, as are the next three
+	Limits  event.Limits
+	Turns   int // of the whole session, as are the next three
 	Calls   int
 	Usage   llm.Usage
 	Cost    float64 // US dollars
@@ -67,7 +71,7 @@ type Pending struct {
 // ErrBusy says that a run of this session is already going on here.
 var ErrBusy = errors.New("the session is already running")
 
-// Run appends the inputs and drives the session until there is nothing left to
+// Run appends the inputs, which may also be an event.Switched, and drives the session until there is nothing left to
 // do: the run stopped, or every call that could be made waits for a decision.
 // It yields every event from the first input on, as it happens, transient ones
 // included. With no inputs it goes on where the session was left.
@@ -157,7 +161,7 @@ func (s *Session) Status() Status {
 	defer s.mu.Unlock()
 	st := s.state
 	out := Status{
-		Session: st.Session, Root: st.Root, Title: st.Title, Route: st.Route, Mode: st.Mode,
+		Session: st.Session, Root: st.Root, Title: st.Title, Route: st.Route, Mode: st.Mode, Limits: st.Limits,
 		Stopped: st.Run.Stopped, Turns: st.Total.Turns, Calls: st.Total.Calls,
 		Usage: st.Total.Usage, Cost: st.Total.Cost, Unpriced: st.Total.Unpriced, Untrusted: st.Untrusted, Private: st.Private,
 	}

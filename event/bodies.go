@@ -212,6 +212,7 @@ type Ended struct {
 	Parts   llm.Parts   `json:"parts"`           // what the model sees
 	Files   []tool.File `json:"files,omitempty"` // files read or written
 	Cwd     string      `json:"cwd,omitempty"`   // directory later calls start from, if it changed
+	Exit    *int        `json:"exit,omitempty"`  // exit code of the process it was about
 	Millis  int64       `json:"millis,omitempty"`
 }
 
@@ -261,6 +262,13 @@ type Switched struct {
 	Mode   string         `json:"mode,omitempty"` // permission mode
 	Tools  []llm.ToolSpec `json:"tools,omitempty"`
 	Limits *Limits        `json:"limits,omitempty"`
+	Window *Window        `json:"window,omitempty"`
+}
+
+// Window is how much the model can be asked at once.
+type Window struct {
+	Tokens  int `json:"tokens"`  // context window of the model; 0: not known
+	Reserve int `json:"reserve"` // tokens of it that stay free: a prompt that would use them is compacted first
 }
 
 // Limits bound a session. Reaching one stops the run with its own reason; a
@@ -268,6 +276,16 @@ type Switched struct {
 type Limits struct {
 	Turns int     `json:"turns"` // most turns of one run; 0: no limit
 	Cost  float64 `json:"cost"`  // most US dollars of the session; 0: no limit
+	// Most tokens of the session, prompts and replies; 0: no limit.
+	Tokens int64 `json:"tokens,omitempty"`
+	// Most seconds that one run may take, waits for people aside; 0: no limit.
+	Seconds float64 `json:"seconds,omitempty"`
+}
+
+// Compact asks for the conversation to be compacted before the model is asked
+// again, or at once if no run goes on.
+type Compact struct {
+	Focus string `json:"focus,omitempty"` // what matters most; empty: all of it
 }
 
 // Compacted replaces the conversation so far by a shorter one. The events
@@ -276,8 +294,64 @@ type Limits struct {
 // Snapshot is the complete folded state after the compaction, in the form
 // internal/loop gives it.
 type Compacted struct {
-	Before   int             `json:"before"` // tokens of the prompt, about
+	Why      Compaction      `json:"why,omitempty"`
+	How      string          `json:"how,omitempty"`   // what made the summary: "model", "repaired" by it at a second try, or "extract" from the log alone
+	Lacks    []string        `json:"lacks,omitempty"` // what the checks found missing in what the model wrote first
+	Before   int             `json:"before"`          // tokens of the prompt, about
 	After    int             `json:"after"`
+	Route    string          `json:"route,omitempty"` // that was asked for the summary
+	Usage    llm.Usage       `json:"usage,omitzero"`
+	Cost     float64         `json:"cost,omitempty"` // of the summary, in US dollars
+	Of       uint64          `json:"of,omitempty"`   // the event after which the state was taken: the one before this; 0: not said
+	Snapshot json.RawMessage `json:"snapshot"`
+}
+
+// Compaction is why a conversation is compacted.
+type Compaction string
+
+// Compactions.
+const (
+	CompactWindow   Compaction = "window"   // the next prompt would use the reserve
+	CompactOverflow Compaction = "overflow" // the model refused the prompt as too long
+	CompactAsked    Compaction = "asked"    // somebody asked for it
+)
+
+// Kept says that a compaction was to be done and was not: the conversation
+// stays as it was.
+type Kept struct {
+	Why    Compaction `json:"why"`
+	Reason string     `json:"reason"` // for people
+	Usage  llm.Usage  `json:"usage,omitzero"`
+	Cost   float64    `json:"cost,omitempty"` // of what was tried, in US dollars
+}
+
+// Checkpoint names the state of the workspace before, or after, calls that
+// change something. What lies between the two is the work of those calls.
+//
+// Emitted around them; a crash can leave out the second.
+type Checkpoint struct {
+	ID    string `json:"id"`
+	After bool   `json:"after,omitempty"`
+	Left  int    `json:"left,omitempty"` // files whose content is not in it
+}
+
+// Restored says that files were put back to what they were at a checkpoint. It
+// lies itself between two, so that it can be undone like the work of calls.
+type Restored struct {
+	To     string   `json:"to"`
+	Before string   `json:"before"`
+	After  string   `json:"after"`
+	Files  []string `json:"files,omitempty"` // that were changed, at most 100
+	Kept   int      `json:"kept,omitempty"`  // files that were left, as somebody else has changed them since
+}
+
+// Rewound takes the conversation back to where it was after an event. What
+// came since stays in the log, and can be gone back to in the same way.
+//
+// Snapshot is the complete folded state from there on, as in Compacted.
+type Rewound struct {
+	To       uint64          `json:"to"`
+	Of       uint64          `json:"of"` // the event before this one
 	Snapshot json.RawMessage `json:"snapshot"`
 }
 
@@ -296,13 +370,15 @@ type Reason string
 
 // Reasons.
 const (
-	ReasonDone      Reason = "done"      // the model answered without calls
-	ReasonMaxTurns  Reason = "max_turns" // Limits.Turns
-	ReasonBudget    Reason = "budget"    // Limits.Cost
-	ReasonRefused   Reason = "refused"   // the model or a filter declined
-	ReasonStuck     Reason = "stuck"     // the same call with the same result, again and again
-	ReasonCancelled Reason = "cancelled" // a person interrupted
-	ReasonFailed    Reason = "failed"    // the model could not be had, or gave nothing usable
+	ReasonDone      Reason = "done"       // the model answered without calls
+	ReasonMaxTurns  Reason = "max_turns"  // Limits.Turns
+	ReasonBudget    Reason = "budget"     // Limits.Cost
+	ReasonMaxTokens Reason = "max_tokens" // Limits.Tokens
+	ReasonMaxTime   Reason = "max_time"   // Limits.Seconds
+	ReasonRefused   Reason = "refused"    // the model or a filter declined
+	ReasonStuck     Reason = "stuck"      // the same call with the same result, again and again
+	ReasonCancelled Reason = "cancelled"  // a person interrupted
+	ReasonFailed    Reason = "failed"     // the model could not be had, or gave nothing usable
 )
 
 // Note is something worth knowing that changes nothing: a repaired log, a
@@ -336,31 +412,36 @@ type Unknown struct {
 }
 
 // Kind returns the name of the kind as it stands in the log.
-func (Opened) Kind() string    { return "opened" }
-func (Forked) Kind() string    { return "forked" }
-func (Titled) Kind() string    { return "titled" }
-func (Said) Kind() string      { return "said" }
-func (Steered) Kind() string   { return "steered" }
-func (Decided) Kind() string   { return "decided" }
-func (Cancelled) Kind() string { return "cancelled" }
-func (Claimed) Kind() string   { return "claimed" }
-func (Asked) Kind() string     { return "asked" }
-func (Replied) Kind() string   { return "replied" }
-func (Failed) Kind() string    { return "failed" }
-func (Routed) Kind() string    { return "routed" }
-func (Healed) Kind() string    { return "healed" }
-func (Judged) Kind() string    { return "judged" }
-func (Waiting) Kind() string   { return "waiting" }
-func (Started) Kind() string   { return "started" }
-func (Ended) Kind() string     { return "ended" }
-func (Added) Kind() string     { return "added" }
-func (Switched) Kind() string  { return "switched" }
-func (Compacted) Kind() string { return "compacted" }
-func (Stopped) Kind() string   { return "stopped" }
-func (Note) Kind() string      { return "note" }
-func (Delta) Kind() string     { return "delta" }
-func (Progress) Kind() string  { return "progress" }
-func (u Unknown) Kind() string { return u.Name }
+func (Opened) Kind() string     { return "opened" }
+func (Forked) Kind() string     { return "forked" }
+func (Titled) Kind() string     { return "titled" }
+func (Said) Kind() string       { return "said" }
+func (Steered) Kind() string    { return "steered" }
+func (Decided) Kind() string    { return "decided" }
+func (Cancelled) Kind() string  { return "cancelled" }
+func (Claimed) Kind() string    { return "claimed" }
+func (Asked) Kind() string      { return "asked" }
+func (Replied) Kind() string    { return "replied" }
+func (Failed) Kind() string     { return "failed" }
+func (Routed) Kind() string     { return "routed" }
+func (Healed) Kind() string     { return "healed" }
+func (Judged) Kind() string     { return "judged" }
+func (Waiting) Kind() string    { return "waiting" }
+func (Started) Kind() string    { return "started" }
+func (Ended) Kind() string      { return "ended" }
+func (Added) Kind() string      { return "added" }
+func (Switched) Kind() string   { return "switched" }
+func (Compact) Kind() string    { return "compact" }
+func (Compacted) Kind() string  { return "compacted" }
+func (Kept) Kind() string       { return "kept" }
+func (Checkpoint) Kind() string { return "checkpoint" }
+func (Restored) Kind() string   { return "restored" }
+func (Rewound) Kind() string    { return "rewound" }
+func (Stopped) Kind() string    { return "stopped" }
+func (Note) Kind() string       { return "note" }
+func (Delta) Kind() string      { return "delta" }
+func (Progress) Kind() string   { return "progress" }
+func (u Unknown) Kind() string  { return u.Name }
 
 // decodeBody decodes a body by its kind.
 func decodeBody(kind string, raw json.RawMessage) (Body, error) {
@@ -405,6 +486,16 @@ func decodeBody(kind string, raw json.RawMessage) (Body, error) {
 		return into[Switched](raw)
 	case "compacted":
 		return into[Compacted](raw)
+	case Checkpoint{}.Kind():
+		return into[Checkpoint](raw)
+	case Restored{}.Kind():
+		return into[Restored](raw)
+	case Rewound{}.Kind():
+		return into[Rewound](raw)
+	case Compact{}.Kind():
+		return into[Compact](raw)
+	case Kept{}.Kind():
+		return into[Kept](raw)
 	case "stopped":
 		return into[Stopped](raw)
 	case "note":
@@ -432,7 +523,7 @@ func into[B Body](raw json.RawMessage) (Body, error) {
 // the next of these.
 func Synced(b Body) bool {
 	switch b.(type) {
-	case Said, Steered, Decided, Cancelled, Started, Ended, Compacted, Stopped:
+	case Said, Steered, Decided, Cancelled, Started, Ended, Compacted, Restored, Rewound, Stopped:
 		return true
 	}
 	return false
@@ -442,7 +533,7 @@ func Synced(b Body) bool {
 // the driver alone, who holds the session's lease.
 func Input(b Body) bool {
 	switch b.(type) {
-	case Said, Steered, Decided, Cancelled, Titled:
+	case Said, Steered, Decided, Cancelled, Titled, Compact:
 		return true
 	}
 	return false

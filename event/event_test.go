@@ -50,15 +50,20 @@ func bodies() []event.Body {
 		event.Waiting{Call: "c", Preview: "-a\n+b", Rules: []string{"write(a)"}, Until: time.Unix(1e9, 0).UTC()},
 		event.Started{Call: "c"},
 		event.Ended{
-			Call: "c", Outcome: event.OutcomeOK, Parts: parts, Cwd: "/w", Millis: 3,
+			Call: "c", Outcome: event.OutcomeOK, Parts: parts, Cwd: "/w", Exit: new(int), Millis: 3,
 			Files: []tool.File{{Path: "/w/a", Digest: "d", Written: true, Diff: "+"}},
 		},
 		event.Added{Where: event.PlaceTail, Source: "AGENTS.md", Text: "t"},
 		event.Switched{
-			Route: "p/m", Effort: "low", Mode: "auto", Limits: &event.Limits{Turns: 2, Cost: 1.5},
+			Route: "p/m", Effort: "low", Mode: "auto", Limits: &event.Limits{Turns: 2, Cost: 1.5, Tokens: 3, Seconds: 4}, Window: &event.Window{Tokens: 5, Reserve: 6},
 			Tools: []llm.ToolSpec{{Name: "n", Description: "d", Schema: json.RawMessage(`{"type":"object"}`)}},
 		},
-		event.Compacted{Before: 10, After: 1, Snapshot: json.RawMessage(`{"v":[1,2]}`)},
+		event.Checkpoint{ID: "c", After: true, Left: 1},
+		event.Restored{To: "a", Before: "b", After: "c", Files: []string{"x"}, Kept: 1},
+		event.Rewound{To: 3, Of: 9, Snapshot: json.RawMessage(`{"v":1}`)},
+		event.Compact{Focus: "f"},
+		event.Kept{Why: event.CompactAsked, Reason: "r", Usage: llm.Usage{Input: 1}, Cost: 0.1},
+		event.Compacted{Why: event.CompactWindow, How: "model", Lacks: []string{"x"}, Route: "p/m", Usage: llm.Usage{Input: 1}, Cost: 0.1, Of: 7, Before: 10, After: 1, Snapshot: json.RawMessage(`{"v":[1,2]}`)},
 		event.Stopped{Reason: event.ReasonFailed, Cause: llm.KindAuth, Detail: "d", Digest: "1:ab"},
 		event.Note{Topic: "t", Text: "x"},
 		event.Delta{Text: "t", Reasoning: "r", Call: call, Void: true},
@@ -266,7 +271,7 @@ func TestSyncedAndInput(t *testing.T) {
 	if want := "said steered decided cancelled started ended compacted stopped "; synced != want {
 		t.Errorf("synced are %s, want %s", synced, want)
 	}
-	if want := "titled said steered decided cancelled "; inputs != want {
+	if want := "titled said steered decided cancelled compact "; inputs != want {
 		t.Errorf("inputs are %s, want %s", inputs, want)
 	}
 }

@@ -16,12 +16,29 @@ type Log interface {
 	// Once it returns without an error the events survive a kill of the
 	// process, and those for which [Synced] holds survive power loss.
 	// After an error none, or a prefix, of the bodies is stored; the log
-	// stays readable and may refuse all further appends.
+	// stays readable and may refuse all further appends. A body that says of
+	// which event it was made (see [Of]) is refused with ErrGrown, and nothing
+	// is stored, if that is not the last one before it.
 	Append(ctx context.Context, bodies ...Body) ([]Event, error)
 
 	// Read yields the events with a sequence number above after, in order,
 	// and ends at the last one that is there. An error is yielded once, last.
 	Read(ctx context.Context, after uint64) iter.Seq2[Event, error]
+}
+
+// ErrGrown says that a log holds an event that a body was made without.
+var ErrGrown = errors.New("the log has grown meanwhile")
+
+// Of returns the number of the event that must be the last one before the body;
+// 0 if it can stand anywhere.
+func Of(b Body) uint64 {
+	switch b := b.(type) {
+	case Compacted:
+		return b.Of
+	case Rewound:
+		return b.Of
+	}
+	return 0
 }
 
 // Waiter is an optional interface of a [Log] that can tell when it grows.
@@ -35,7 +52,8 @@ type Waiter interface {
 // the state can be folded without reading what comes before.
 type Starter interface {
 	// Start returns the sequence number to Read after, so that the first event
-	// read is the last Compacted one; 0 if there is none.
+	// read is the last one with a snapshot, Compacted or Rewound; 0 if there is
+	// none.
 	Start(ctx context.Context) (uint64, error)
 }
 
@@ -76,6 +94,11 @@ func (m *Memory) Append(ctx context.Context, bodies ...Body) ([]Event, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	first := len(m.events)
+	for i, b := range bodies {
+		if of := Of(b); of > 0 && of != uint64(first+i) {
+			return nil, ErrGrown
+		}
+	}
 	now := m.now().UTC().Truncate(time.Millisecond)
 	for _, b := range bodies {
 		m.events = append(m.events, Event{Seq: uint64(len(m.events)) + 1, Time: now, Session: m.session, Body: b})

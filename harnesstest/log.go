@@ -290,12 +290,23 @@ func logStart(t *testing.T, l event.Log) {
 	check(0)
 	logAppend(t, l, logSay(1), logSay(2))
 	check(0)
-	for _, want := range []uint64{2, 4} {
-		logAppend(t, l, event.Compacted{Snapshot: json.RawMessage(`{}`)}, logSay(3))
+	for i, body := range []event.Body{
+		event.Compacted{Of: 2, Snapshot: json.RawMessage(`{}`)},
+		event.Rewound{Of: 4, Snapshot: json.RawMessage(`{}`)},
+	} {
+		want := uint64(2 + 2*i)
+		logAppend(t, l, body, logSay(3))
 		check(want)
-		if e := logRead(t, l, want)[0]; e.Body.Kind() != "compacted" {
+		if e := logRead(t, l, want)[0]; e.Body.Kind() != body.Kind() {
 			t.Errorf("the first event after Start is %s", e.Body.Kind())
 		}
+	}
+	late := event.Compacted{Of: 4, Snapshot: json.RawMessage(`{}`)}
+	if _, err := l.Append(t.Context(), logSay(1), late); !errors.Is(err, event.ErrGrown) {
+		t.Errorf("a body made without the last events: %v, want ErrGrown", err)
+	}
+	if n := len(logRead(t, l, 0)); n != 6 {
+		t.Errorf("%d events, want 6: nothing of what was refused is stored", n)
 	}
 }
 
@@ -330,7 +341,12 @@ func logBodies() []event.Body {
 		event.Ended{Call: "c1", Outcome: event.OutcomeOK, Parts: llm.Say("done")},
 		event.Added{Where: event.PlaceTail, Source: "test", Text: "more"},
 		event.Switched{Route: "p/n", Limits: &event.Limits{Turns: 3}},
+		event.Checkpoint{ID: "c1"},
+		event.Restored{To: "c1", Before: "c2", After: "c3"},
+		event.Rewound{To: 1, Snapshot: json.RawMessage(`{"x":2}`)},
+		event.Compact{Focus: "x"},
 		event.Compacted{Before: 10, After: 2, Snapshot: json.RawMessage(`{"x":1}`)},
+		event.Kept{Why: event.CompactWindow, Reason: "x"},
 		event.Stopped{Reason: event.ReasonDone},
 		event.Note{Topic: "test", Text: "note"},
 	}

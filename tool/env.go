@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"time"
 )
 
 // Env is the world as tools see it: every effect of every tool passes through
@@ -19,8 +20,9 @@ type Env struct {
 	Procs Procs // nil: no process can be started
 	Blobs Blobs // nil: big outputs are cut and the rest is lost
 	// Clean takes secrets out of text that will be stored. Nil: it stays as it is.
-	Clean func(io.Reader) io.Reader
-	Walls Walls // the boxes that Procs can build; zero: none, so judges ask more
+	Clean   func(io.Reader) io.Reader
+	History History // nil: what was said before can't be looked up
+	Walls   Walls   // the boxes that Procs can build; zero: none, so judges ask more
 }
 
 // Walls says which boxes an environment has been seen to build.
@@ -165,6 +167,22 @@ type Refuser interface {
 	// the process or took away from what it made. It is complete once the
 	// process and its descendants have ended.
 	Refused() []string
+}
+
+// History is what a session has been through, also what the model no longer
+// sees. Safe for concurrent use.
+type History interface {
+	// Find returns the newest passages, at most limit, for which match is true,
+	// oldest first.
+	Find(ctx context.Context, limit int, match func(Passage) bool) ([]Passage, error)
+}
+
+// Passage is one thing that was said or done.
+type Passage struct {
+	Seq  uint64    // number of its event
+	Time time.Time // when
+	Who  string    // "person", "model", "harness", or for what a call brought the name of its tool
+	Text string
 }
 
 // Blobs stores big things by their content. Safe for concurrent use.

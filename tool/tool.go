@@ -67,6 +67,7 @@ type Result struct {
 	Parts llm.Parts // Text and Image
 	Files []File    // files read or written, for staleness checks and for readers of the log
 	Cwd   string    // directory later calls start from; empty: unchanged
+	Exit  *int      // exit code of the process the call was about; nil: there is none, or it goes on
 }
 
 // Text makes a result of one text.
@@ -145,3 +146,7 @@ func ReadOnly(effects []Effect) bool {
 	}
 	return true
 }
+
+// Key names a call of a session, the same for every try of it: an idempotency
+// key for services that take one. It gives away neither of the two.
+func Key(session, call string) string { return Digest([]byte(session + "\x00" + call)) }

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -21,6 +22,7 @@ import (
 	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/gpu"
 	"github.com/inspan/inspan/internal/guard"
+	"github.com/inspan/inspan/internal/places"
 	"github.com/inspan/inspan/internal/profile"
 	"github.com/inspan/inspan/internal/prompt"
 	"github.com/inspan/inspan/internal/sandbox"
@@ -91,10 +93,13 @@ type Options struct {
 	Mode         string
 	MaxTurns     int // as inspan.Agent has it
 	MaxCost      float64
+	MaxTokens    int64
+	MaxTime      time.Duration
 	System       string
 	AppendSystem string
 	Allow, Ask   []string // rules
 	Deny         []string
+	Container    string // image that commands run in
 	Trust        string // what consent.Sum says of the workspace content that may run
 	Unattended   bool
 	RetryFor     time.Duration // as inspan.Agent has it
@@ -119,6 +124,29 @@ func (a *App) Host(o Options, warn func(string)) *inspan.Host {
 	}
 }
 
+// Context tells what the next prompt of a session is made of; an empty id means
+// a new one in the folder root.
+func (a *App) Context(ctx context.Context, root, id string, warn func(string)) (inspan.Context, error) {
+	if id == "" {
+		agent, err := a.agent(ctx, Options{}, inspan.Place{Root: root, New: true}, warn)
+		if err != nil {
+			return inspan.Context{}, err
+		}
+		s, err := agent.Open(ctx, event.NewMemory("new"))
+		if err != nil {
+			return inspan.Context{}, errors.Join(err, agent.Close())
+		}
+		defer s.Close()
+		return s.Context(), nil
+	}
+	log, err := a.Store().Open(ctx, id)
+	if err != nil {
+		return inspan.Context{}, err
+	}
+	defer log.Close()
+	return inspan.ContextOf(ctx, log)
+}
+
 func (a *App) agent(ctx context.Context, o Options, at inspan.Place, warn func(string)) (*inspan.Agent, error) {
 	chosen, err := a.chosen(ctx, o, at, warn)
 	if err != nil {
@@ -128,7 +156,7 @@ func (a *App) agent(ctx context.Context, o Options, at inspan.Place, warn func(s
 	if err != nil {
 		return nil, err
 	}
-	env, err := a.env(at.Root, at.Blobs, rules)
+	env, err := a.env(at.Root, at.Blobs, rules, o.Container)
 	if err != nil {
 		return nil, err
 	}
@@ -155,24 +183,32 @@ func (a *App) agent(ctx context.Context, o Options, at inspan.Place, warn func(s
 	if err := a.inert(env.Root, o.Trust, warn); err != nil {
 		return nil, err
 	}
+	checkpoint, err := a.checkpointing(ctx, env.Root, warn)
+	if err != nil {
+		return nil, err
+	}
 	shell := &tools.Shell{Home: home()}
 	needs := profile.For(chosen.Info().Route(), a.Config.Profiles)
 	agent := &inspan.Agent{
 		Model: model, Tools: wrapped(tools.Core(shell, needs.Edit), checks), Env: env,
 		Close: func() error { shell.Close(); return closeModel() },
-		Mode:  o.Mode, MaxTurns: o.MaxTurns, MaxCost: o.MaxCost, Effort: a.Config.Effort,
+		Mode:  o.Mode, MaxTurns: o.MaxTurns, MaxCost: o.MaxCost, MaxTokens: o.MaxTokens, MaxTime: o.MaxTime, Effort: a.Config.Effort,
 		Rules: rules, Judges: judges, Private: a.private(), Public: a.public(env.Root), Secrets: a.secrets, AskTimeout: a.Config.Timeout,
 
 		Remember: func(ctx context.Context, scope event.Scope, rules []string) error {
 			return a.Remember(ctx, env.Root, scope, rules)
 		},
+		Instructions: func(path string) []event.Added {
+			return prompt.Nested(prompt.Below(env.Root, path, a.reader(env.Root)))
+		},
+		Checkpoint: checkpoint,
 		Unattended: o.Unattended, RetryFor: cmp.Or(o.RetryFor, a.Config.RetryFor),
 	}
 	if at.New {
 		a.settings(agent)
 		blocks, warnings := prompt.Blocks(prompt.Input{
 			Replace: o.System, Append: strings.TrimSpace(needs.Prompt + "\n\n" + o.AppendSystem),
-			Files: prompt.Find(at.Root, readInstructions), Facts: facts(ctx, env),
+			Files: prompt.Find(at.Root, a.reader(env.Root)), Facts: facts(ctx, env),
 		})
 		agent.System = blocks
 		for _, w := range warnings {
@@ -263,12 +299,41 @@ func (a *App) settings(agent *inspan.Agent) {
 	if agent.MaxCost == 0 {
 		agent.MaxCost = a.Config.MaxCost
 	}
+	if agent.MaxTokens == 0 {
+		agent.MaxTokens = a.Config.MaxTokens
+	}
+	if agent.MaxTime == 0 {
+		agent.MaxTime = a.Config.MaxTime
+	}
 	if agent.MaxTurns == 0 && a.Config.MaxTurns != nil {
 		agent.MaxTurns = *a.Config.MaxTurns
 		if agent.MaxTurns == 0 {
 			agent.MaxTurns = -1
 		}
 	}
+}
+
+// reader reads instruction files for a workspace, and what they import: nothing
+// that tools may not read, and from folders above the workspace or elsewhere
+// only files of instructions, so that one that came with a repository can't put
+// a private file before the model.
+func (a *App) reader(root string) func(path string) ([]byte, error) {
+	at := a.places(root)
+	return func(path string) ([]byte, error) {
+		real, err := filepath.EvalSymlinks(path)
+		if err != nil {
+			return nil, err
+		}
+		named := instructions(path) && instructions(real)
+		if !named && !tool.Inside(root, real) || at.Of(real).Guard == places.Secret {
+			return nil, fmt.Errorf("%s: %w", path, fs.ErrPermission)
+		}
+		return readInstructions(real)
+	}
+}
+
+func instructions(path string) bool {
+	return slices.Contains([]string{"agents.md", "claude.md"}, strings.ToLower(filepath.Base(path)))
 }
 
 // readInstructions reads an instruction file, unless it belongs to another

@@ -26,13 +26,13 @@ import (
 
 // env is the machine as the tools of a session see it, with walls where they
 // can be had.
-func (a *App) env(root string, blobs tool.Blobs, rules []inspan.Rule) (tool.Env, error) {
+func (a *App) env(root string, blobs tool.Blobs, rules []inspan.Rule, image string) (tool.Env, error) {
 	closed, err := parsed(rules)
 	if err != nil {
 		return tool.Env{}, err
 	}
 	s := a.Config.Sandbox
-	env, err := sandbox.Local(root, blobs, a.walls(policy.Close(a.places(root), closed)))
+	env, err := sandbox.Local(root, blobs, a.walls(policy.Close(a.places(root), closed), image))
 	if err == nil && s.Off {
 		env.Walls = tool.Walls{Why: "it is switched off in " + a.ConfigPath}
 	}
@@ -40,13 +40,18 @@ func (a *App) env(root string, blobs tool.Blobs, rules []inspan.Rule) (tool.Env,
 }
 
 // walls says how processes are walled in and watched over. Those that ask for
-// nothing special get the walls of the workspace.
-func (a *App) walls(m places.Map) sandbox.Options {
+// nothing special get the walls of the workspace. Image is what they run in; empty means what the settings say.
+func (a *App) walls(m places.Map, image string) sandbox.Options {
 	s := a.Config.Sandbox
 	local, _ := s.Ranges() // they were read when the settings were
+	var container *sandbox.Container
+	if image = cmp.Or(image, s.Container); image != "" {
+		container = &sandbox.Container{Image: image, Engine: s.Engine}
+	}
 	return sandbox.Options{
-		Guard: &netguard.Guard{Local: local},
-		Self:  a.Self, Map: m, State: a.StateDir, Default: tool.BoxWorkspace, Environ: s.Environment, Pool: &a.pool,
+		Container: container,
+		Guard:     &netguard.Guard{Local: local},
+		Self:      a.Self, Map: m, State: a.StateDir, Default: tool.BoxWorkspace, Environ: s.Environment, Pool: &a.pool,
 		Limits: sandbox.Limits{
 			CPU: time.Duration(s.CPU) * time.Second, Memory: s.Memory << 20, Processes: s.Processes, FileSize: s.FileSize << 20,
 		},
@@ -55,7 +60,7 @@ func (a *App) walls(m places.Map) sandbox.Options {
 
 // TrySandbox proves the walls by trying to get through them.
 func (a *App) TrySandbox(ctx context.Context) []sandbox.Check {
-	return sandbox.Probe(ctx, a.walls(a.places("")))
+	return sandbox.Probe(ctx, a.walls(a.places(""), ""))
 }
 
 // parsed reads rules.
@@ -199,7 +204,7 @@ func (a *App) Explain(ctx context.Context, root, mode, command string) (Explaine
 	if err != nil {
 		return Explained{}, err
 	}
-	env, err := a.env(root, nil, rules)
+	env, err := a.env(root, nil, rules, "")
 	if err != nil {
 		return Explained{}, err
 	}

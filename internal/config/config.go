@@ -27,31 +27,36 @@ import (
 
 // Config is all that can be set. The zero value works.
 type Config struct {
-	Model     string              `toml:"model"`            // "provider/model"; empty: the first configured one
-	Mode      string              `toml:"mode"`             // permission mode; empty: ask
-	MaxTurns  *int                `toml:"max_turns"`        // of one run; 0: no limit; not set: 200
-	MaxCost   float64             `toml:"max_cost"`         // US dollars of a session; 0: no limit
-	DayCost   float64             `toml:"max_cost_per_day"` // US dollars of all sessions of a day (UTC); 0: no limit
-	RetryFor  time.Duration       `toml:"retry_for"`        // how long a model that can't be had is asked again, as "90s"; 0: as inspan.Agent has it
-	Effort    string              `toml:"effort"`           // reasoning: low, medium, high; empty: the vendor's default
-	Fallback  []string            `toml:"fallback"`         // models to take in order when the one chosen can't be had
-	Allow     []string            `toml:"allow"`            // rules, such as "bash(go test *)"
-	Ask       []string            `toml:"ask"`
-	Deny      []string            `toml:"deny"`
-	Rules     []Rule              `toml:"rule"`        // rules with a reason, and with examples that they are checked by
-	Public    []string            `toml:"public"`      // globs of paths that are not sensitive after all; relative to the workspace, or with ~/
-	Timeout   time.Duration       `toml:"ask_timeout"` // after which a question that nobody answers is a no; 0: never
-	Sandbox   Sandbox             `toml:"sandbox"`
-	Reviewer  *Reviewer           `toml:"reviewer"`  // a second model that looks at risky calls; nil: none
-	Checks    []guard.Check       `toml:"check"`     // patterns that refuse inputs, outputs, calls and results
-	Providers map[string]Provider `toml:"providers"` // by the name used before the slash
-	Profiles  []profile.Profile   `toml:"profiles"`  // what single models need; before what is built in
-	Router    *Router             `toml:"router"`    // what "router/auto" chooses by; nil: there is none
+	Model       string              `toml:"model"`            // "provider/model"; empty: the first configured one
+	Mode        string              `toml:"mode"`             // permission mode; empty: ask
+	MaxTurns    *int                `toml:"max_turns"`        // of one run; 0: no limit; not set: 200
+	MaxCost     float64             `toml:"max_cost"`         // US dollars of a session; 0: no limit
+	MaxTokens   int64               `toml:"max_tokens"`       // of a session, prompts and replies; 0: no limit
+	MaxTime     time.Duration       `toml:"max_time"`         // of one run, as "90s"; 0: no limit
+	DayCost     float64             `toml:"max_cost_per_day"` // US dollars of all sessions of a day (UTC); 0: no limit
+	RetryFor    time.Duration       `toml:"retry_for"`        // how long a model that can't be had is asked again, as "90s"; 0: as inspan.Agent has it
+	Effort      string              `toml:"effort"`           // reasoning: low, medium, high; empty: the vendor's default
+	Fallback    []string            `toml:"fallback"`         // models to take in order when the one chosen can't be had
+	Allow       []string            `toml:"allow"`            // rules, such as "bash(go test *)"
+	Ask         []string            `toml:"ask"`
+	Deny        []string            `toml:"deny"`
+	Rules       []Rule              `toml:"rule"`        // rules with a reason, and with examples that they are checked by
+	Public      []string            `toml:"public"`      // globs of paths that are not sensitive after all; relative to the workspace, or with ~/
+	Timeout     time.Duration       `toml:"ask_timeout"` // after which a question that nobody answers is a no; 0: never
+	Sandbox     Sandbox             `toml:"sandbox"`
+	Checkpoints Checkpoints         `toml:"checkpoints"`
+	Reviewer    *Reviewer           `toml:"reviewer"`  // a second model that looks at risky calls; nil: none
+	Checks      []guard.Check       `toml:"check"`     // patterns that refuse inputs, outputs, calls and results
+	Providers   map[string]Provider `toml:"providers"` // by the name used before the slash
+	Profiles    []profile.Profile   `toml:"profiles"`  // what single models need; before what is built in
+	Router      *Router             `toml:"router"`    // what "router/auto" chooses by; nil: there is none
 }
 
 // Sandbox says what processes get beside the walls that the modes give them.
 type Sandbox struct {
 	Off         bool     `toml:"off"`         // no walls; the modes ask more then
+	Container   string   `toml:"container"`   // image that commands run in, in the place of the walls of the kernel; empty: none
+	Engine      string   `toml:"engine"`      // podman or docker, name or path; empty: the first found
 	Environment []string `toml:"environment"` // names of variables that are passed on, also those that look like secrets
 	Local       []string `toml:"local"`       // ranges such as "10.0.0.0/8" that hosts may lie in although they are not public
 	Memory      int64    `toml:"memory_mb"`   // most megabytes of one process; 0: no limit
@@ -71,6 +76,12 @@ func (s Sandbox) Ranges() ([]netip.Prefix, error) {
 		out = append(out, p)
 	}
 	return out, nil
+}
+
+// Checkpoints says what is kept of workspaces so that they can be rewound.
+type Checkpoints struct {
+	Off   bool  `toml:"off"`      // nothing
+	Quota int64 `toml:"quota_mb"` // most megabytes for one workspace, the oldest go first; 0: 2 GiB
 }
 
 // Reviewer is a model that judges risky calls before they run.
@@ -260,6 +271,9 @@ func (c Config) check() error {
 	if s := c.Sandbox; s.Memory < 0 || s.Processes < 0 || s.CPU < 0 || s.FileSize < 0 {
 		return errors.New("sandbox: limits can't be negative; 0 means no limit")
 	}
+	if c.Checkpoints.Quota < 0 {
+		return errors.New("checkpoints.quota_mb can't be negative")
+	}
 	if _, err := guard.Compile(c.Checks); err != nil {
 		return err
 	}
@@ -268,6 +282,9 @@ func (c Config) check() error {
 	}
 	if c.MaxCost < 0 || (c.MaxTurns != nil && *c.MaxTurns < 0) {
 		return errors.New("max_cost and max_turns can't be negative; 0 means no limit")
+	}
+	if c.MaxTokens < 0 || c.MaxTime < 0 || c.MaxTime > 0 && c.MaxTime < time.Second {
+		return errors.New("max_tokens can't be negative, and max_time is a time such as \"2h\"; 0 means no limit")
 	}
 	if c.DayCost < 0 || c.RetryFor < 0 {
 		return errors.New("max_cost_per_day and retry_for can't be negative; 0 means what is usual")

@@ -91,10 +91,18 @@ func (c *Console) drive(ctx context.Context, s *inspan.Session, v *view, inputs 
 			}
 		}
 		waiting := s.Status().Waiting
-		if len(waiting) == 0 || c.Person == nil {
+		if c.Person == nil {
 			return nil
 		}
 		inputs = inputs[:0]
+		if len(waiting) == 0 {
+			raised, err := c.Person.raise(ctx, s.Status())
+			if err != nil || raised == nil {
+				return err
+			}
+			inputs = append(inputs, event.Switched{Limits: raised}, event.Said{})
+			continue
+		}
 		for _, p := range waiting {
 			d, err := c.Person.decide(ctx, p)
 			if err != nil {

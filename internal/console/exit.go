@@ -22,6 +22,8 @@ const (
 	ExitStuck     = 13
 	ExitFailed    = 14 // no usable reply came
 	ExitWaiting   = 15 // calls wait for a decision
+	ExitMaxTokens = 16
+	ExitMaxTime   = 17
 	ExitCancelled = 130
 )
 
@@ -41,6 +43,8 @@ func codes() []code {
 		{ExitStuck, string(event.ReasonStuck), "", "the same call brought the same result again and again"},
 		{ExitFailed, failed, "", "the model gave nothing usable"},
 		{ExitWaiting, "waiting", "", "calls wait for a decision"},
+		{ExitMaxTokens, string(event.ReasonMaxTokens), "", "the limit of tokens was reached"},
+		{ExitMaxTime, string(event.ReasonMaxTime), "", "the limit of time was reached"},
 		{20, failed, llm.KindTransient, "a server fault or a broken connection, again and again"},
 		{21, failed, llm.KindRateLimited, "too many requests, for longer than was waited"},
 		{22, failed, llm.KindQuota, "an allowance is used up"},

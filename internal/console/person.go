@@ -70,6 +70,38 @@ func (p *Person) decide(ctx context.Context, w inspan.Pending) (event.Body, erro
 	}
 }
 
+// raise asks whether a run that has reached a limit may use as much again. Nil
+// means no, or that it was no limit.
+func (p *Person) raise(ctx context.Context, st inspan.Status) (*event.Limits, error) {
+	more := st.Limits
+	switch {
+	case st.Stopped == nil:
+		return nil, nil
+	case st.Stopped.Reason == event.ReasonMaxTurns:
+		more.Turns *= 2
+	case st.Stopped.Reason == event.ReasonBudget && st.Stopped.Cause == "":
+		more.Cost += st.Limits.Cost
+	case st.Stopped.Reason == event.ReasonMaxTokens:
+		more.Tokens *= 2
+	case st.Stopped.Reason == event.ReasonMaxTime:
+		more.Seconds *= 2
+	default:
+		return nil, nil
+	}
+	fmt.Fprintf(p.out, "%s go on with twice the limit? [y]es [n]o ", p.console.paint(yellow, "? "+visible(st.Stopped.Detail)+":"))
+	select {
+	case line, ok := <-p.lines:
+		if ok && strings.HasPrefix(strings.ToLower(strings.TrimSpace(line)), "y") {
+			return &more, nil
+		}
+	case <-p.interrupted:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	fmt.Fprintln(p.out)
+	return nil, nil
+}
+
 // interrupt calls off the question that is being asked, if one is.
 func (p *Person) interrupt() {
 	select {

@@ -91,6 +91,14 @@ func (v *view) print(body event.Body) error {
 		v.routed(b)
 	case event.Healed:
 		v.line("%s", v.paint(yellow, "! the model refused the conversation ("+words(b.Cause)+"); it goes on without "+without(b.Level)))
+	case event.Compacted:
+		v.line("%s", v.paint(dim, fmt.Sprintf("· the conversation was compacted from about %s to %s tokens; the log keeps all of it", Thousands(b.Before), Thousands(b.After))))
+	case event.Rewound:
+		v.line("%s", v.paint(dim, fmt.Sprintf("· the conversation was rewound to where it was after event %d", b.To)))
+	case event.Restored:
+		v.line("%s", v.paint(dim, fmt.Sprintf("· %d files were put back", len(b.Files))))
+	case event.Kept:
+		v.line("%s", v.paint(yellow, "! the conversation was not compacted: "+OneLine(b.Reason, 200)))
 	case event.Steered:
 		v.line("%s", v.paint(dim, "· told the model: "+OneLine(b.Parts.Text(), 200)))
 	case event.Note:
@@ -225,7 +233,7 @@ func (c *Console) summary(r Result) {
 		cost = "cost unknown"
 	}
 	line := fmt.Sprintf("%s · %s · %s · %s in, %s out · %s · session %s", r.Reason, count(r.Turns, "turn"), count(r.Calls, "call"),
-		thousands(r.Usage.Prompt()), thousands(r.Usage.Output), cost, r.Session)
+		Thousands(r.Usage.Prompt()), Thousands(r.Usage.Output), cost, r.Session)
 	fmt.Fprintln(c.Err, c.paint(dim, line))
 	if r.Detail != "" {
 		fmt.Fprintln(c.Err, c.paint(red, visibleLines(r.Detail)))
@@ -242,7 +250,8 @@ func count(n int, word string) string {
 	return fmt.Sprintf("%d %ss", n, word)
 }
 
-func thousands(n int) string {
+// Thousands writes a number so that people can read it.
+func Thousands(n int) string {
 	s := fmt.Sprint(n)
 	for i := len(s) - 3; i > 0; i -= 3 {
 		s = s[:i] + "," + s[i:]

@@ -13,6 +13,7 @@ import (
 func (s *State) replied(b event.Replied) {
 	r := &s.Run
 	r.Asking, r.Failed, r.NotBefore, r.Route = false, nil, time.Time{}, ""
+	s.measure(b)
 	s.Total.Turns++
 	s.Total.Usage = s.Total.Usage.Add(b.Usage)
 	s.Total.Cost += b.Cost
@@ -27,6 +28,7 @@ func (s *State) replied(b event.Replied) {
 	// A refused or empty turn would poison every later request.
 	if r.Reply != replyRefusal && !blank(b.Parts) {
 		s.push(llm.Assistant, b.Parts)
+		s.Measured.Messages = len(s.Messages)
 		r.Calls = newCalls(b)
 		if len(r.Calls) > 0 {
 			r.Route = b.Route
@@ -151,6 +153,7 @@ func (s *State) ended(b event.Ended) {
 	if b.Cwd != "" {
 		s.Cwd = b.Cwd
 	}
+	s.Work.ended(*c, b)
 	s.settle()
 }
 

@@ -37,7 +37,7 @@ func (s *State) healing() (event.Healed, bool) {
 
 func (s *State) heal(b event.Healed) {
 	s.Messages, _ = healed(s.Messages, b.Level)
-	s.Run.Failed = nil
+	s.Run.Failed, s.counted = nil, counted{}
 }
 
 // healed returns the messages in the form of a level, and whether it differs.

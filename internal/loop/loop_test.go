@@ -3,8 +3,10 @@ package loop_test
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -52,6 +54,8 @@ func (tp *tape) next() string {
 			out = append(out, e.Call+"="+string(e.Outcome))
 		}
 		return "end " + strings.Join(out, " ")
+	case loop.Compact:
+		return strings.TrimSpace("compact " + string(n.Why) + " " + n.Focus)
 	case loop.Steer:
 		return "steer " + n.Steered.Parts.Text()
 	case loop.Wait:
@@ -178,7 +182,7 @@ func TestUnusableReplies(t *testing.T) {
 		{"call when the window is full", reply(llm.StopWindow, call("1", "w")), "end 1=cut"},
 		{"pause", reply(llm.StopPause, llm.Text{Text: "searching"}), "ask 2"},
 		{"refusal", reply(llm.StopRefusal, llm.Text{Text: "no"}), "stop refused"},
-		{"window", reply(llm.StopWindow, llm.Text{Text: "so far"}), "stop failed the context window is full"},
+		{"window", reply(llm.StopWindow, llm.Text{Text: "so far"}), "compact overflow"},
 		{"unknown stop with text", reply(llm.StopOther, llm.Text{Text: "ok"}), "stop done"},
 		{"unknown stop with calls", reply(llm.StopOther, call("1", "w")), "judge 1"},
 		{"end with calls", reply(llm.StopEnd, call("1", "w")), "judge 1"},
@@ -397,6 +401,182 @@ func TestSnapshotIsTheWholeState(t *testing.T) {
 	}
 	if err := fresh.Apply(event.Event{Seq: 9, Body: event.Compacted{Snapshot: json.RawMessage(`[]`)}}); err == nil {
 		t.Error("a broken snapshot must be an error")
+	}
+}
+
+// TestCompactsInTime holds when a conversation is compacted, and that two
+// compactions never follow each other without a word of the model between them.
+func TestCompactsInTime(t *testing.T) {
+	window := event.Switched{Window: &event.Window{Tokens: 100_000, Reserve: 20_000}}
+	used := func(prompt int, parts ...llm.Part) event.Replied {
+		r := reply(llm.StopCalls, parts...).(event.Replied)
+		r.Usage, r.Route = llm.Usage{Input: prompt, Output: 10}, "p/m"
+		return r
+	}
+	compacted := func(tp *tape, messages []llm.Message) event.Compacted {
+		t.Helper()
+		b, err := tp.Compacted(event.Compacted{Why: event.CompactWindow, Usage: llm.Usage{Input: 7}, Cost: 0.5}, messages, []int{0})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	short := []llm.Message{{Role: llm.User, Parts: llm.Say("x")}, {Role: llm.User, Parts: llm.Say("summary")}}
+
+	tp := newTape(t, window, said("x"), event.Asked{Turn: 1}, used(79_000, call("1", "r")), allowed("1"), event.Started{Call: "1"})
+	tp.add(ended("1", "short"))
+	tp.want("ask 2")
+	tp.add(event.Asked{Turn: 2}, used(79_500, call("2", "r")), allowed("2"), event.Started{Call: "2"}, ended("2", strings.Repeat("y", 4000)))
+	tp.want("compact window")
+	b := compacted(tp, short)
+	if b.Before < 80_000 || b.After > 60_000 || b.Of != tp.Seq {
+		t.Errorf("before %d, after %d, of %d", b.Before, b.After, b.Of)
+	}
+	tp.add(b)
+	if tp.Total.Cost != 0.5 || tp.Total.Usage.Input != 79_000+79_500+7 || len(tp.Messages) != 2 || tp.Compaction.Times != 1 {
+		t.Errorf("%+v, %d messages", tp.Total, len(tp.Messages))
+	}
+	tp.want("ask 3")
+
+	// What the model says is still too long: a reply later, but not before.
+	tp.add(event.Asked{Turn: 3}, event.Failed{Cause: llm.KindWindow, Message: "too long"})
+	tp.want("stop failed too long")
+	tp.add(tp.Next().(loop.Stop).Stopped, event.Said{})
+	tp.want("ask 4")
+
+	for _, tc := range []struct {
+		name string
+		with []event.Body
+		want string
+	}{
+		{"overflow", []event.Body{said("x"), event.Asked{Turn: 1}, event.Failed{Cause: llm.KindWindow, Message: "m"}}, "compact overflow"},
+		{"overflow, kept", []event.Body{said("x"), event.Asked{Turn: 1}, event.Failed{Cause: llm.KindWindow, Message: "m"}, event.Kept{Why: event.CompactOverflow}}, "stop failed m"},
+		{"asked in a run", []event.Body{said("x"), event.Compact{Focus: "tests"}}, "compact asked tests"},
+		{"asked between calls", []event.Body{said("x"), event.Asked{Turn: 1}, used(10, call("1", "r")), event.Compact{}}, "judge 1"},
+		{"asked with nothing going on", []event.Body{event.Compact{}}, "compact asked"},
+		{"asked and kept", []event.Body{event.Compact{}, event.Kept{Why: event.CompactAsked}}, "wait"},
+		{"not known", []event.Body{event.Switched{Window: &event.Window{}}, said(strings.Repeat("x", 1<<20))}, "ask 1"},
+		{"before the first reply", []event.Body{said(strings.Repeat("x", 350_000))}, "compact window"},
+		{"kept", []event.Body{said(strings.Repeat("x", 350_000)), event.Kept{Why: event.CompactWindow}}, "ask 1"},
+		{"overflow after one for the window was not done", []event.Body{said("x"), event.Kept{Why: event.CompactWindow}, event.Asked{Turn: 1}, event.Failed{Cause: llm.KindWindow, Message: "m"}}, "compact overflow"},
+		{"cut by the window", []event.Body{said("x"), event.Asked{Turn: 1}, reply(llm.StopWindow, llm.Text{Text: "so far"}), event.Kept{}}, "stop failed the context window is full"},
+		{"interrupted", []event.Body{said("x"), event.Asked{Turn: 1}, event.Failed{Cause: llm.KindWindow}, event.Cancelled{}}, "stop cancelled"},
+	} {
+		t.Run(tc.name, func(t *testing.T) { newTape(t, append([]event.Body{window}, tc.with...)...).want(tc.want) })
+	}
+
+	cut := newTape(t, window, said("x"), event.Asked{Turn: 1}, reply(llm.StopWindow, llm.Text{Text: "so far"}))
+	cut.add(compacted(cut, short))
+	cut.want("steer Your reply was cut by the output limit")
+}
+
+// TestNoEndlessCompaction holds that a conversation whose end alone is too long
+// is not compacted at every turn.
+func TestNoEndlessCompaction(t *testing.T) {
+	tp := newTape(t, event.Switched{Window: &event.Window{Tokens: 10_000, Reserve: 2_000}}, said(strings.Repeat("x", 40_000)))
+	long, times := tp.Messages, 0
+	for i := range 20 {
+		if _, ok := tp.Next().(loop.Compact); ok {
+			times++
+			b, err := tp.Compacted(event.Compacted{}, long, []int{0})
+			if err != nil {
+				t.Fatal(err)
+			}
+			tp.add(b)
+		}
+		tp.want("ask")
+		id := fmt.Sprint(i)
+		tp.add(event.Asked{Turn: i + 1}, reply(llm.StopCalls, call(id, id)), allowed(id), event.Started{Call: id}, ended(id, "ok"))
+	}
+	if times != 1 {
+		t.Errorf("%d compactions, want 1", times)
+	}
+}
+
+// TestTokensAreCalibrated holds that the estimate of a prompt is off by less than
+// 5 % after three calls, whatever the tokenizer.
+func TestTokensAreCalibrated(t *testing.T) {
+	for name, perByte := range map[string]float64{"English": 0.22, "code": 0.36, "dense": 0.6, "Chinese": 0.31} {
+		t.Run(name, func(t *testing.T) {
+			count := func(req llm.Request) int { return int(float64(req.Bytes())*perByte) + 12*len(req.Messages) + 300 }
+			tp := newTape(t, event.Added{Where: event.PlaceSystem, Text: strings.Repeat("be good ", 500)}, said("x"))
+			for i := range 40 {
+				want := count(tp.Request())
+				if off := math.Abs(float64(tp.Tokens())/float64(want) - 1); i >= 3 && off > 0.05 {
+					t.Errorf("call %d: %d tokens, counted %d", i+1, tp.Tokens(), want)
+				}
+				id := fmt.Sprint("c", i)
+				r := reply(llm.StopCalls, llm.Text{Text: "next"}, call(id, "r")).(event.Replied)
+				r.Usage, r.Route = llm.Usage{CacheRead: want / 2, Input: want - want/2, Output: int(float64(r.Parts.Bytes()) * perByte)}, "p/m"
+				tp.add(event.Asked{Turn: i + 1}, r, allowed(id), event.Started{Call: id}, ended(id, strings.Repeat("z", 100+i*i*20)))
+			}
+		})
+	}
+}
+
+// TestLimitsOfTokensAndTime holds two more limits of a run.
+func TestLimitsOfTokensAndTime(t *testing.T) {
+	tp := newTape(t, event.Switched{Limits: &event.Limits{Tokens: 100}}, said("x"), event.Asked{Turn: 1})
+	r := reply(llm.StopPause, llm.Text{Text: "hm"}).(event.Replied)
+	r.Usage = llm.Usage{Input: 60, CacheRead: 30, Output: 10}
+	tp.add(r)
+	tp.want("stop max_tokens 100 tokens used of 100")
+	tp.add(tp.Next().(loop.Stop).Stopped, event.Switched{Limits: &event.Limits{Tokens: 200}}, event.Said{})
+	tp.want("ask 2")
+
+	var s loop.State
+	at := time.Unix(1e9, 0)
+	pass := func(d time.Duration, b event.Body) {
+		at = at.Add(d)
+		if err := s.Apply(event.Event{Seq: s.Seq + 1, Time: at, Body: b}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pass(0, event.Switched{Limits: &event.Limits{Seconds: 60}})
+	pass(time.Hour, said("x")) // nothing went on
+	pass(0, event.Asked{Turn: 1})
+	pass(20*time.Second, reply(llm.StopCalls, call("1", "w")))
+	pass(time.Second, event.Judged{Call: "1", Action: tool.Ask})
+	pass(0, event.Waiting{Call: "1"})
+	pass(time.Hour, event.Decided{Call: "1", Allow: true}) // a person took their time
+	pass(0, event.Started{Call: "1"})
+	pass(20*time.Second, ended("1", "ok"))
+	if _, ok := s.Next().(loop.Ask); !ok || s.Run.Seconds != 41 {
+		t.Fatalf("%T after %v s", s.Next(), s.Run.Seconds)
+	}
+	pass(0, event.Asked{Turn: 2})
+	pass(time.Hour, event.Claimed{Epoch: 2}) // nobody was there
+	pass(0, event.Asked{Turn: 2})
+	pass(20*time.Second, reply(llm.StopPause, llm.Text{Text: "hm"}))
+	if stop, ok := s.Next().(loop.Stop); !ok || stop.Stopped.Reason != event.ReasonMaxTime {
+		t.Fatalf("%+v after %v s", s.Next(), s.Run.Seconds)
+	}
+}
+
+// TestWorkIsRemembered holds what the log proves of the work.
+func TestWorkIsRemembered(t *testing.T) {
+	tp := newTape(t, said("x"))
+	ran := func(id, command, out string, exit int, effects ...tool.Effect) {
+		tp.add(event.Asked{Turn: 1}, reply(llm.StopCalls, call(id, "bash")), allowed(id, append(effects, tool.Effect{Kind: tool.Execute, Text: command})...), event.Started{Call: id})
+		e := ended(id, out).(event.Ended)
+		e.Exit = &exit
+		tp.add(e)
+	}
+	ran("1", "go test ./...", "--- FAIL: TestCart (0.00s)\nFAIL\texample.com/shop\n[exit code 1]", 1)
+	tp.add(event.Asked{Turn: 2}, reply(llm.StopCalls, call("2", "edit")), allowed("2", write("/w/a")), event.Started{Call: "2"},
+		event.Ended{Call: "2", Outcome: event.OutcomeOK, Files: []tool.File{{Path: "/w/a", Digest: "d", Written: true}, {Path: "/w/read", Digest: "d"}}})
+	ran("3", "touch b", "[no output]\n[exit code 0]", 0, write("/w/b"))
+	ran("4", "touch c", "touch: cannot touch 'c'\n[exit code 1]", 1, write("/w/c"))
+	ran("5", "pytest | tail", "== 2 failed, 3 passed in 1s ==\n[exit code 0]", 0)
+	ran("6", "go test ./...", "ok  \texample.com/shop\t0.1s\n[exit code 0]", 0)
+	want := loop.Work{Changed: []string{"/w/a", "/w/b"}, Ran: []loop.Ran{
+		{Command: "touch b"},
+		{Command: "touch c", Exit: 1, Failed: true, Line: "touch: cannot touch 'c'"},
+		{Command: "pytest | tail", Failed: true, Line: "== 2 failed, 3 passed in 1s =="},
+		{Command: "go test ./...", Line: "ok  \texample.com/shop\t0.1s"},
+	}}
+	if diff := cmp.Diff(want, tp.Work); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -22,6 +22,13 @@ type Ask struct {
 // Heal means: the model refused the conversation. Append the body and go on.
 type Heal struct{ Healed event.Healed }
 
+// Compact means: make the conversation shorter. Append Compacted with the state
+// that [State.Compacted] gives, or Kept.
+type Compact struct {
+	Why   event.Compaction
+	Focus string // what matters most; empty: all of it
+}
+
 // Judge means: get a verdict on each call. Append Judged for each, or Ended for one
 // that is not fit to run.
 type Judge struct{ Calls []Call }
@@ -44,6 +51,7 @@ type Stop struct{ Stopped event.Stopped }
 
 func (Ask) next()      {}
 func (Heal) next()     {}
+func (Compact) next()  {}
 func (Judge) next()    {}
 func (RunCalls) next() {}
 func (End) next()      {}
@@ -60,11 +68,14 @@ const By = "inspan"
 
 // Next says what must happen now. It changes nothing.
 func (s *State) Next() Next {
+	if s.Run.Active && len(s.Run.Calls) > 0 {
+		return s.nextCall()
+	}
+	if c, ok := s.compaction(); ok && !s.Run.Cancelled {
+		return c
+	}
 	if !s.Run.Active {
 		return Wait{}
-	}
-	if len(s.Run.Calls) > 0 {
-		return s.nextCall()
 	}
 	if healed, ok := s.healing(); ok && !s.Run.Cancelled {
 		return Heal{healed}
@@ -75,6 +86,9 @@ func (s *State) Next() Next {
 	}
 	if text := s.nudge(); text != "" {
 		return Steer{event.Steered{By: By, Parts: llm.Say(text)}}
+	}
+	if s.full() {
+		return Compact{Why: event.CompactWindow}
 	}
 	return Ask{Turn: s.Run.Turn + 1, NotBefore: s.Run.NotBefore}
 }
@@ -156,6 +170,10 @@ func (s *State) over() (event.Stopped, bool) {
 		return stop(event.ReasonMaxTurns, "%d turns used of %d", r.Turn, s.Limits.Turns)
 	case s.Limits.Cost > 0 && s.Total.Cost >= s.Limits.Cost:
 		return stop(event.ReasonBudget, "$%.4f spent of $%.4f", s.Total.Cost, s.Limits.Cost)
+	case s.Limits.Tokens > 0 && s.Total.tokens() >= s.Limits.Tokens:
+		return stop(event.ReasonMaxTokens, "%d tokens used of %d", s.Total.tokens(), s.Limits.Tokens)
+	case s.Limits.Seconds > 0 && r.Seconds >= s.Limits.Seconds:
+		return stop(event.ReasonMaxTime, "%.0f seconds used of %.0f", r.Seconds, s.Limits.Seconds)
 	}
 	return event.Stopped{}, false
 }

@@ -13,6 +13,8 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,30 +28,41 @@ import (
 //
 // The zero value is the state of an empty log. Not safe for concurrent use.
 type State struct {
-	Seq     uint64 `json:"seq"` // last event applied
-	Session string `json:"session"`
-	Epoch   uint64 `json:"epoch"` // of the last driver
-	Root    string `json:"root"`
-	Title   string `json:"title,omitempty"`
+	Seq     uint64    `json:"seq"`         // last event applied
+	At      time.Time `json:"at,omitzero"` // its time
+	Session string    `json:"session"`
+	Epoch   uint64    `json:"epoch"` // of the last driver
+	Root    string    `json:"root"`
+	Title   string    `json:"title,omitempty"`
 
-	System []string       `json:"system"`
-	Tools  []llm.ToolSpec `json:"tools"`
-	Route  string         `json:"route"`
-	Effort string         `json:"effort,omitempty"`
-	Mode   string         `json:"mode"`
-	Limits event.Limits   `json:"limits"`
+	System  []string       `json:"system"`
+	Sources []string       `json:"sources,omitempty"` // of the blocks of System, one each
+	Tools   []llm.ToolSpec `json:"tools"`
+	Route   string         `json:"route"`
+	Effort  string         `json:"effort,omitempty"`
+	Mode    string         `json:"mode"`
+	Limits  event.Limits   `json:"limits"`
 
 	Messages []llm.Message     `json:"messages"` // the conversation as the model sees it
+	Person   []int             `json:"person"`   // indexes of messages that hold a person's own words
 	Queue    []llm.Parts       `json:"queue"`    // said while a run went on
 	Run      Run               `json:"run"`
 	Seen     map[string]string `json:"seen"` // digest of each file when last read or written
 	Cwd      string            `json:"cwd,omitempty"`
+	Noted    []string          `json:"noted,omitempty"`   // sources of what was added at the tail
 	Task     string            `json:"task,omitempty"`    // what the person said last
 	Granted  []string          `json:"granted,omitempty"` // rules that a person allowed for the session
 	Total    Total             `json:"total"`
+	Work     Work              `json:"work"`
+
+	Window     event.Window `json:"window"`
+	Measured   Measured     `json:"measured"`
+	Compaction Compaction   `json:"compaction"`
 
 	Untrusted bool `json:"untrusted,omitempty"` // the conversation holds text that nobody here has written
 	Private   bool `json:"private,omitempty"`   // and what is the person's own beyond the workspace
+
+	counted counted
 }
 
 // Total sums up a session.
@@ -61,21 +74,30 @@ type Total struct {
 	Unpriced bool      `json:"unpriced"` // some replies had no known price
 }
 
+func (t Total) tokens() int64 { return int64(t.Usage.Prompt()) + int64(t.Usage.Output) }
+
 // Run is the run in progress, or the last one.
 type Run struct {
 	Active    bool           `json:"active"`
 	Turn      int            `json:"turn"`                // turns asked so far
+	Seconds   float64        `json:"seconds,omitempty"`   // it has taken so far; waits for people and for the next driver aside
 	Asking    bool           `json:"asking"`              // a request is open
 	NotBefore time.Time      `json:"not_before,omitzero"` // when the model may be asked again
 	Route     string         `json:"route,omitempty"`     // that made the last calls of the run
 	Calls     []Call         `json:"calls"`               // of the last reply, until all have ended
-	Steer     []llm.Parts    `json:"steer"`               // to be put before the model with the results
+	Steer     []words        `json:"steer"`               // to be put before the model with the results
 	Reply     replyKind      `json:"reply"`               // what the last reply was
 	Nudges    int            `json:"nudges"`              // unusable replies in a row
 	Cancelled bool           `json:"cancelled"`
 	Failed    *event.Failed  `json:"failed,omitempty"`
 	Repeats   repeats        `json:"repeats"`
 	Stopped   *event.Stopped `json:"stopped,omitempty"` // how it ended; nil while Active
+}
+
+// words are to be put before the model.
+type words struct {
+	Parts  llm.Parts `json:"parts"`
+	Person bool      `json:"person,omitempty"` // a person's own
 }
 
 // Call is a call of the last reply on its way to a result.
@@ -127,6 +149,7 @@ func (s *State) Apply(e event.Event) error {
 	if e.Transient() {
 		return nil
 	}
+	s.pass(e)
 	switch b := e.Body.(type) {
 	case event.Opened:
 		s.Session, s.Root, s.Cwd = e.Session, b.Root, b.Root
@@ -144,7 +167,7 @@ func (s *State) Apply(e event.Event) error {
 		s.said(b)
 	case event.Steered:
 		s.warned(b)
-		s.steered(b.Parts)
+		s.steered(words{b.Parts, b.By != By})
 	case event.Cancelled:
 		s.cancel()
 	case event.Claimed:
@@ -161,15 +184,73 @@ func (s *State) Apply(e event.Event) error {
 		s.called(b)
 	case event.Stopped:
 		s.stopped(b)
+	case event.Compact:
+		s.Compaction.Wanted = &b
+	case event.Kept:
+		s.kept(b)
 	case event.Compacted:
-		var base State
-		if err := json.Unmarshal(b.Snapshot, &base); err != nil {
-			return fmt.Errorf("snapshot at event %d: %w", e.Seq, err)
-		}
-		*s = base
+		return s.become(e, b.Snapshot)
+	case event.Rewound:
+		return s.become(e, b.Snapshot)
+	case event.Restored:
+		s.restored(b)
 	}
-	s.Seq = e.Seq
+	s.Seq, s.At = e.Seq, e.Time
 	return nil
+}
+
+// become replaces the state by a snapshot.
+func (s *State) become(e event.Event, snapshot json.RawMessage) error {
+	var base State
+	if err := json.Unmarshal(snapshot, &base); err != nil {
+		return fmt.Errorf("snapshot at event %d: %w", e.Seq, err)
+	}
+	*s = base
+	s.Seq, s.At = e.Seq, e.Time
+	return nil
+}
+
+// Rewound returns the body that takes the conversation back to an earlier state.
+// What was used up stays used up, and what the session works with stays as it
+// is now.
+func (s *State) Rewound(to *State) (event.Rewound, error) {
+	next := *to
+	next.Session, next.Epoch, next.Title, next.Total = s.Session, s.Epoch, s.Title, s.Total
+	next.Tools, next.Route, next.Effort, next.Mode, next.Limits, next.Window = s.Tools, s.Route, s.Effort, s.Mode, s.Limits, s.Window
+	next.Untrusted, next.Private = s.Untrusted || to.Untrusted, s.Private || to.Private
+	next.Run.Asking, next.Queue = false, nil
+	next.cancel()
+	snapshot, err := next.Snapshot()
+	return event.Rewound{To: to.Seq, Of: s.Seq, Snapshot: snapshot}, err
+}
+
+// restored tells the model of files that are no longer what it made them, if it
+// knows of them.
+func (s *State) restored(b event.Restored) {
+	for _, path := range b.Files {
+		delete(s.Seen, filepath.Join(s.Root, filepath.FromSlash(path)))
+	}
+	if len(b.Files) > 0 && len(s.Messages) > 0 && !s.Run.Active {
+		s.push(llm.User, llm.Say("[The person has put these files back to an earlier state: "+strings.Join(b.Files, ", ")+". Read them again before you go on.]"))
+	}
+}
+
+// pass lets the time pass that has gone by until an event.
+func (s *State) pass(e event.Event) {
+	_, taken := e.Body.(event.Claimed)
+	if !s.Run.Active || taken || s.At.IsZero() || s.waiting() {
+		return
+	}
+	s.Run.Seconds += max(0, e.Time.Sub(s.At).Seconds())
+}
+
+// waiting reports whether nothing goes on but the wait for a person.
+func (s *State) waiting() bool {
+	if len(s.Run.Calls) == 0 {
+		return false
+	}
+	w, ok := s.nextCall().(Wait)
+	return ok && len(w.Calls) > 0 && !slices.ContainsFunc(s.Run.Calls, func(c Call) bool { return c.Phase == phaseRunning })
 }
 
 // Request is what the model is asked next. It depends on nothing but the
@@ -202,10 +283,11 @@ func (s *State) Digest() string {
 
 func (s *State) added(b event.Added) {
 	if b.Where == event.PlaceSystem {
-		s.System = append(s.System, b.Text)
+		s.System, s.Sources = append(s.System, b.Text), append(s.Sources, b.Source)
 		return
 	}
-	s.steered(llm.Say(b.Text))
+	s.Noted = append(s.Noted, b.Source)
+	s.steered(words{Parts: llm.Say(b.Text)})
 }
 
 func (s *State) switched(b event.Switched) {
@@ -225,6 +307,9 @@ func (s *State) switched(b event.Switched) {
 	if b.Limits != nil {
 		s.Limits = *b.Limits
 	}
+	if b.Window != nil {
+		s.Window = *b.Window
+	}
 }
 
 func (s *State) said(b event.Said) {
@@ -241,7 +326,15 @@ func (s *State) said(b event.Said) {
 func (s *State) begin(parts llm.Parts) {
 	s.Task = parts.Text()
 	s.Run = Run{Active: true}
-	s.push(llm.User, parts)
+	s.say(words{parts, true})
+}
+
+// say puts words before the model.
+func (s *State) say(w words) {
+	if w.Person {
+		s.Person = append(s.Person, len(s.Messages))
+	}
+	s.push(llm.User, w.Parts)
 }
 
 // goOn lets the last run continue after it stopped for any reason but done.
@@ -250,21 +343,21 @@ func (s *State) goOn() {
 	if r.Active || r.Stopped == nil || r.Stopped.Reason == event.ReasonDone {
 		return
 	}
-	*r = Run{Active: true, Turn: r.Turn, Route: r.Route}
+	*r = Run{Active: true, Turn: r.Turn, Seconds: r.Seconds, Route: r.Route}
 	if n := len(s.Messages); n > 0 && s.Messages[n-1].Role == llm.Assistant {
 		s.push(llm.User, llm.Say("Go on."))
 	}
 }
 
-func (s *State) steered(parts llm.Parts) {
+func (s *State) steered(w words) {
 	switch {
 	case !s.Run.Active:
-		s.begin(parts)
+		s.begin(w.Parts)
 	case s.Run.Asking || len(s.Run.Calls) > 0:
-		s.Run.Steer = append(s.Run.Steer, parts)
+		s.Run.Steer = append(s.Run.Steer, w)
 	default:
 		s.Run.Reply = replyNone
-		s.push(llm.User, parts)
+		s.say(w)
 	}
 }
 
@@ -328,9 +421,9 @@ func (s *State) push(role llm.Role, parts llm.Parts) {
 }
 
 func (s *State) flushSteer() {
-	for _, parts := range s.Run.Steer {
+	for _, w := range s.Run.Steer {
 		s.Run.Reply = replyNone
-		s.push(llm.User, parts)
+		s.say(w)
 	}
 	s.Run.Steer = nil
 }

@@ -44,7 +44,7 @@ func Blocks(in Input) (blocks []event.Added, warnings []string) {
 	blocks = append(blocks, first)
 	files, warnings := fit(in.Files)
 	for _, f := range files {
-		blocks = append(blocks, event.Added{Source: f.Path, Text: "Instructions from " + f.Path + ":\n\n" + f.Text})
+		blocks = append(blocks, f.block())
 	}
 	if len(in.Facts) > 0 {
 		blocks = append(blocks, event.Added{Source: "environment", Text: "Environment:\n- " + strings.Join(in.Facts, "\n- ")})
@@ -53,6 +53,23 @@ func Blocks(in Input) (blocks []event.Added, warnings []string) {
 		blocks = append(blocks, event.Added{Source: "--append-system", Text: in.Append})
 	}
 	return blocks, warnings
+}
+
+func (f File) block() event.Added {
+	return event.Added{Source: f.Path, Text: "Instructions from " + f.Path + ":\n\n" + f.Text}
+}
+
+// Nested are the blocks of instruction files for a part of the workspace, to be
+// added where it is first touched.
+func Nested(files []File) []event.Added {
+	var out []event.Added
+	files, _ = fit(files)
+	for _, f := range files {
+		b := f.block()
+		b.Where = event.PlaceTail
+		out = append(out, b)
+	}
+	return out
 }
 
 // fit cuts the files to MaxInstructions. The nearest files matter most, so
@@ -96,6 +113,20 @@ func Find(dir string, read func(path string) ([]byte, error)) []File {
 			break
 		}
 	}
+	return find(dirs, read)
+}
+
+// Below returns the instruction files in the folders from below root down to the
+// one of path, which lies below root. Root and path are absolute.
+func Below(root, path string, read func(path string) ([]byte, error)) []File {
+	var dirs []string
+	for d := filepath.Dir(filepath.Clean(path)); d != root && d != filepath.Dir(d); d = filepath.Dir(d) {
+		dirs = append([]string{d}, dirs...)
+	}
+	return find(dirs, read)
+}
+
+func find(dirs []string, read func(path string) ([]byte, error)) []File {
 	var files []File
 	seen := map[string]bool{"": true}
 	for _, d := range dirs {
@@ -107,7 +138,7 @@ func Find(dir string, read func(path string) ([]byte, error)) []File {
 				continue
 			}
 			seen[text] = true
-			files = append(files, File{Path: path, Text: text})
+			files = append(files, File{Path: path, Text: imported(text, path, read)})
 		}
 	}
 	return files

@@ -81,3 +81,36 @@ func TestTooLongInstructionsAreCutVisibly(t *testing.T) {
 		t.Errorf("%d bytes in all", total)
 	}
 }
+
+func TestBelowWalksOnlyTheSubtree(t *testing.T) {
+	files := reader(map[string]string{"/w/AGENTS.md": "root", "/w/a/AGENTS.md": "a", "/w/a/b/CLAUDE.md": "b", "/w/a/b/c/AGENTS.md": "deeper", "/w/x/AGENTS.md": "beside"})
+	for path, want := range map[string][]string{
+		"/w/a/b/file.go": {"/w/a/AGENTS.md", "/w/a/b/CLAUDE.md"}, "/w/file.go": nil, "/w/a/b": {"/w/a/AGENTS.md"}, "/elsewhere/file": nil,
+	} {
+		if got := paths(prompt.Below("/w", path, files)); !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", path, got, want)
+		}
+	}
+}
+
+func TestImports(t *testing.T) {
+	files := map[string]string{
+		"/w/AGENTS.md":     "Read @docs/style.md, and @./own.md.\nMail me@example.com or ask @ann.\n`@code.md`\n```\n@fenced.md\n```\n@/etc/abs.md @missing.md",
+		"/w/docs/style.md": "Tabs. See @more.md and @../AGENTS.md", "/w/docs/more.md": "loop back to @style.md", "/w/own.md": "own", "/w/code.md": "CODE", "/w/fenced.md": "FENCED", "/etc/abs.md": "abs",
+		"/deep/AGENTS.md": "@1", "/deep/1": "one @2", "/deep/2": "two @3", "/deep/3": "three @4", "/deep/4": "four @5", "/deep/5": "five @6", "/deep/6": "SIX",
+	}
+	text := prompt.Find("/w", reader(files))[0].Text
+	for _, want := range []string{"Imported from /w/docs/style.md:\n\nTabs.", "Imported from /w/docs/more.md:\n\nloop", "Imported from /w/own.md", "Imported from /etc/abs.md"} {
+		if strings.Count(text, want) != 1 {
+			t.Errorf("%q is there %d times", want, strings.Count(text, want))
+		}
+	}
+	for _, no := range []string{"CODE", "FENCED", "Imported from /w/AGENTS.md", "missing.md:"} {
+		if strings.Contains(text, no) {
+			t.Errorf("%q is there:\n%s", no, text)
+		}
+	}
+	if text := prompt.Find("/deep", reader(files))[0].Text; !strings.Contains(text, "five") || strings.Contains(text, "SIX") || !strings.Contains(text, "/deep/6 is not imported") {
+		t.Errorf("imports have no end:\n%s", text)
+	}
+}

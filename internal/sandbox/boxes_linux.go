@@ -22,8 +22,9 @@ const (
 
 // boxes builds walls around processes.
 type boxes struct {
-	o    Options
-	root string
+	o      Options
+	root   string
+	engine *engine // nil: no containers
 
 	mu       sync.Mutex
 	scanners map[string]*scanner
@@ -34,16 +35,16 @@ type boxes struct {
 }
 
 func newProcs(root string, o Options) *procs {
-	return &procs{mark: rand.Text(), boxes: boxes{o: o, root: root}}
+	return &procs{mark: rand.Text(), boxes: boxes{o: o, root: root, engine: newEngine(o)}}
 }
 
 func (b *boxes) options() Options { return b.o }
 
 // runner returns what will run the command.
-func (b *boxes) runner(_ context.Context, c tool.Command, mark string) (runner, error) {
+func (b *boxes) runner(ctx context.Context, c tool.Command, mark string) (runner, error) {
 	level := b.o.level(c.Box)
 	if b.o.Self == "" {
-		if level != tool.BoxNone {
+		if level != tool.BoxNone || b.engine != nil {
 			return nil, fmt.Errorf("%w: this program has no keeper", tool.ErrNoBox)
 		}
 		return &direct{mark: mark}, nil
@@ -51,14 +52,23 @@ func (b *boxes) runner(_ context.Context, c tool.Command, mark string) (runner, 
 	if level != tool.BoxNone && level != tool.BoxRead && level != tool.BoxWorkspace {
 		return nil, fmt.Errorf("%w: there is no box %q", tool.ErrNoBox, level)
 	}
-	return &kept{boxes: b, command: c, mark: mark}, nil
+	if b.engine != nil && level == tool.BoxWorkspace && len(c.Box.Hosts) > 0 {
+		return nil, fmt.Errorf("%w: single hosts can't be opened in a container", tool.ErrNoBox)
+	}
+	return &kept{boxes: b, command: c, mark: mark, cancelled: ctx.Done()}, nil
 }
 
 // order builds the walls on paper.
 func (b *boxes) order(k *kept) error {
 	o := &k.order
 	o.Level, o.Root = b.o.level(k.command.Box), b.root
+	if b.engine != nil {
+		o.Container, o.Image = true, k.command.Env == nil
+	}
 	if o.Level == tool.BoxNone {
+		if b.engine != nil {
+			o.Read, o.Write = plainGrants(k.command.Box.Read), append([]string{b.root}, k.command.Box.Write...)
+		}
 		return nil
 	}
 	o.Limits = b.limits(o.Level)
@@ -76,7 +86,9 @@ func (b *boxes) order(k *kept) error {
 	if o.Level == tool.BoxWorkspace {
 		return b.workspace(k, found)
 	}
-	o.Temp = filepath.Join(temporary(), "inspan-"+rand.Text())
+	if b.engine == nil {
+		o.Temp = filepath.Join(temporary(), "inspan-"+rand.Text())
+	}
 	return nil
 }
 
@@ -98,6 +110,10 @@ func (b *boxes) limits(level tool.Level) limits {
 		if level == tool.BoxRead {
 			out.FileSize = defaultReadFileSize
 		}
+	}
+	if b.engine != nil {
+		out.Memory, out.Processes = 0, 0 // the engine is told
+		return out
 	}
 	if out.Processes == 0 && level == tool.BoxWorkspace {
 		out.Processes = defaultProcesses

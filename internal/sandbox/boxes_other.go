@@ -30,10 +30,25 @@ func newProcs(root string, o Options) *procs {
 
 func (b *boxes) options() Options { return b.o }
 
+// noContainers says why none is started: what is to be the first process in one
+// is this program, which is none for Linux here.
+const noContainers = "commands run in containers on Linux only"
+
+// describe tells what containers are to run with; nothing without them.
+func describe(o Options) []Check {
+	if o.Container == nil {
+		return nil
+	}
+	return []Check{{Name: "container engine", Text: noContainers}}
+}
+
 const seatbelt = "/usr/bin/sandbox-exec"
 
 // runner returns what will run the command.
 func (b *boxes) runner(_ context.Context, c tool.Command, mark string) (runner, error) {
+	if b.o.Container != nil {
+		return nil, fmt.Errorf("%w: %s", tool.ErrNoBox, noContainers)
+	}
 	level := b.o.level(c.Box)
 	if level == tool.BoxNone {
 		return &direct{mark: mark}, nil
@@ -49,6 +64,9 @@ func (b *boxes) runner(_ context.Context, c tool.Command, mark string) (runner, 
 
 // walls tries both boxes.
 func (ps *procs) walls() tool.Walls {
+	if ps.boxes.o.Container != nil {
+		return tool.Walls{Why: noContainers}
+	}
 	if runtime.GOOS != "darwin" || ps.boxes.o.Self == "" {
 		return tool.Walls{Why: "there are no walls on " + runtime.GOOS + " yet"}
 	}

@@ -14,8 +14,8 @@ var userInfo = regexp.MustCompile(`://[^/\s]*@`)
 // environ makes the default environment of a process from ours: what programs
 // need to find their files and toolchains, and settings that keep them from
 // asking questions, paging and drawing. Everything else, agents' sockets
-// included, stays behind, unless it is among more.
-func environ(ours, more []string) []string {
+// included, stays behind, unless it passes or is among more.
+func environ(ours, more []string, passes func(name string) bool) []string {
 	env := []string{
 		"TERM=dumb", "NO_COLOR=1",
 		"PAGER=cat", "GIT_PAGER=cat", "MANPAGER=cat", "SYSTEMD_PAGER=cat",
@@ -25,12 +25,18 @@ func environ(ours, more []string) []string {
 	}
 	for _, kv := range ours {
 		name, value, _ := strings.Cut(kv, "=")
-		if slices.Contains(more, name) || passesOn(name) && !secret.Named(name) && !userInfo.MatchString(value) {
+		if slices.Contains(more, name) || passes(name) && !secret.Named(name) && !userInfo.MatchString(value) {
 			env = append(env, kv)
 		}
 	}
 	slices.Sort(env)
 	return env
+}
+
+// passesOnboard is passesOn for containers, where the image says where things
+// are.
+func passesOnboard(name string) bool {
+	return strings.HasPrefix(name, "LC_") || slices.Contains([]string{"LANG", "LANGUAGE", "TZ", "CI"}, name)
 }
 
 // passesOn reports whether a variable is on the list.

@@ -24,8 +24,21 @@ func gitSettings() []string {
 
 // readable lists what a box may read besides the workspace.
 func (b *boxes) readable(box tool.Box) []string {
-	b.base.Do(func() { b.system = b.shared() })
-	return slices.Concat(b.system, gitElsewhere(b.root), mountable(b.o.level(box), box.Read), mountable(b.o.level(box), box.Write))
+	level := b.o.level(box)
+	if b.engine != nil {
+		level = tool.BoxWorkspace // sockets can be made, and there is nothing of the system of the machine
+	} else {
+		b.base.Do(func() { b.system = b.shared() })
+	}
+	return slices.Concat(b.system, gitElsewhere(b.root), b.beyond(mountable(level, box.Read)), b.beyond(mountable(level, box.Write)))
+}
+
+// beyond leaves out what is open with the workspace: with a mount of its own it
+// could be neither removed nor renamed.
+func (b *boxes) beyond(paths []string) []string {
+	return slices.DeleteFunc(slices.Clone(paths), func(path string) bool {
+		return tool.Inside(b.root, path) && b.o.Map.Of(path).Guard == places.Plain
+	})
 }
 
 // mountable leaves out folders where sockets of others appear at any time, as
@@ -106,6 +119,15 @@ func (b *boxes) grants(box tool.Box, found []spot) ([]grant, error) {
 		}
 	}
 	return out, nil
+}
+
+// plainGrants opens paths without holes.
+func plainGrants(paths []string) []grant {
+	var out []grant
+	for _, path := range paths {
+		out = append(out, grant{Path: path})
+	}
+	return out
 }
 
 // holes lists every secret that exists in a place that could be read.

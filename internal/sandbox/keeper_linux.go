@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/signal"
 	"runtime"
@@ -17,7 +18,7 @@ import (
 
 const (
 	keeperName = "inspan-keeper" // the whole command line of a keeper
-	keeperFD   = 3               // its end of the connection
+	keeperFD   = 3               // its end of the connection, outside of containers
 )
 
 // Keeper is to be called first of all by every program whose path is given as
@@ -27,8 +28,17 @@ const (
 //
 // A keeper starts one command, watches over it and all its descendants, and
 // ends them when it is told to or when the connection to the one who started
-// it ends, in whatever way that one died.
+// it ends, in whatever way that one died. The first process of every container
+// is one too.
 func Keeper() (ran bool, code int) {
+	if len(os.Args) == 1 && os.Args[0] == insideProgram {
+		fd, err := callHome()
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "reach the other side of the container:", err)
+			return true, 1
+		}
+		return true, newKeeper(fd).run()
+	}
 	if len(os.Args) != 1 || os.Args[0] != keeperName {
 		return false, 0
 	}
@@ -37,11 +47,15 @@ func Keeper() (ran bool, code int) {
 		return false, 0
 	}
 	unix.CloseOnExec(keeperFD)
-	k := &keeper{family: family{done: make(chan struct{})}, begun: make(chan struct{})}
-	return true, k.run()
+	return true, newKeeper(keeperFD).run()
+}
+
+func newKeeper(fd int) *keeper {
+	return &keeper{fd: fd, family: family{done: make(chan struct{})}, begun: make(chan struct{})}
 }
 
 type keeper struct {
+	fd     int // its end of the connection
 	family family
 	order  order
 	main   int           // the process id of the command
@@ -63,7 +77,7 @@ func (k *keeper) run() int {
 	}
 	k.lines.recv = func(p, oob []byte) (int, int, error) {
 		for {
-			n, oobn, _, _, err := unix.Recvmsg(keeperFD, p, oob, unix.MSG_CMSG_CLOEXEC)
+			n, oobn, _, _, err := unix.Recvmsg(k.fd, p, oob, unix.MSG_CMSG_CLOEXEC)
 			if !errors.Is(err, syscall.EINTR) {
 				return n, oobn, err
 			}
@@ -128,7 +142,7 @@ func (k *keeper) send(line, oob []byte) {
 	k.writing.Lock()
 	defer k.writing.Unlock()
 	for len(line) > 0 {
-		n, err := unix.SendmsgN(keeperFD, line, oob, nil, unix.MSG_NOSIGNAL)
+		n, err := unix.SendmsgN(k.fd, line, oob, nil, unix.MSG_NOSIGNAL)
 		if errors.Is(err, syscall.EINTR) {
 			continue
 		}
@@ -145,14 +159,14 @@ func (k *keeper) listen() {
 		var r request
 		if err := k.lines.next(&r); err != nil {
 			k.orphan.Store(true)
-			k.family.kill()
+			k.killAll()
 			return
 		}
 		switch r.Op {
 		case opEnd:
 			go k.end()
 		case opKill:
-			go k.family.kill()
+			go k.killAll()
 		case opLeft:
 			k.tell(report{Op: opLeft, Left: k.family.sweep(k.ended)})
 		}
@@ -177,7 +191,7 @@ func (k *keeper) end() {
 			break
 		}
 	}
-	k.family.kill()
+	k.killAll()
 }
 
 // start builds the walls and starts the command. The thread that the command
@@ -227,6 +241,9 @@ func (k *keeper) fork(fds []int) error {
 
 // prepare does what concerns the whole keeper.
 func (k *keeper) prepare() error {
+	if k.order.Container {
+		return k.prepareInside()
+	}
 	switch k.order.Level {
 	case tool.BoxRead:
 		return k.prepareRead()
@@ -238,6 +255,9 @@ func (k *keeper) prepare() error {
 
 // enter puts the current thread behind the walls.
 func (k *keeper) enter() error {
+	if k.order.Container {
+		return k.enterInside()
+	}
 	switch k.order.Level {
 	case tool.BoxRead:
 		return k.enterRead()

@@ -28,6 +28,8 @@ type kept struct {
 	program string // as the caller named it
 	bare    bool   // only to see whether it works: nothing in the workspace is looked at
 
+	cancelled <-chan struct{} // the start; nil: never
+
 	link
 	lines   lineReader
 	writing sync.Mutex
@@ -78,7 +80,7 @@ func (k *kept) begin(e ends, ended func(int, error)) error {
 		k.drop()
 		return err
 	}
-	if k.order.Level != tool.BoxWorkspace {
+	if k.order.Level != tool.BoxWorkspace && !k.order.Container {
 		k.session = first.Pid
 	}
 	if k.outside != nil {
@@ -162,7 +164,7 @@ func (k *kept) listen(ended func(int, error)) {
 		ended(-1, errors.New("wait for process: its keeper was killed"))
 	}
 	k.drop()
-	if !k.bare {
+	if !k.bare && !k.order.Container {
 		k.boxes.o.Pool.spares.restock(k.order.Level, k.boxes.spawn)
 	}
 }
@@ -193,21 +195,32 @@ func (k *kept) ask(op string) {
 // end implements runner.
 func (k *kept) end() {
 	k.ask(opEnd)
-	k.await(termGrace + patience)
+	k.insist(termGrace + patience)
 }
 
 // kill implements runner.
 func (k *kept) kill() {
 	k.ask(opKill)
-	k.await(patience)
+	k.insist(patience)
 }
 
-func (k *kept) await(most time.Duration) {
+// insist waits for the end, and has the engine bring it about if the keeper in
+// a container can't.
+func (k *kept) insist(most time.Duration) {
+	if !k.await(most) && k.instance != nil {
+		k.instance.remove()
+	}
+}
+
+// await reports whether the keeper has ended in time.
+func (k *kept) await(most time.Duration) bool {
 	late := time.NewTimer(most)
 	defer late.Stop()
 	select {
 	case <-k.gone:
+		return true
 	case <-late.C:
+		return false
 	}
 }
 

@@ -12,18 +12,27 @@ import (
 
 // link is a keeper and the connection to it.
 type link struct {
-	keeper *os.Process
-	conn   *net.UnixConn
+	keeper   *os.Process // nil in a container
+	conn     *net.UnixConn
+	instance *instance // nil if there is no container
 }
 
 // drop ends the connection, which ends the keeper, and waits for that.
 func (l link) drop() {
 	_ = l.conn.Close()
+	if l.instance != nil {
+		l.instance.wait()
+		return
+	}
 	_, _ = l.keeper.Wait()
 }
 
-// connect gives the command to a keeper: the one that waits, or a new one.
+// connect gives the command to a keeper: the one that waits, or a new one, in
+// a container if there are to be any.
 func (b *boxes) connect(k *kept, e ends) error {
+	if b.engine != nil {
+		return b.board(k, e)
+	}
 	if l, ok := b.o.Pool.spares.take(k.order.Level); ok {
 		k.use(l)
 		if k.hand(e) == nil {
@@ -77,7 +86,7 @@ func (b *boxes) spawn(level tool.Level) (link, error) {
 		_ = conn.Close()
 		return link{}, err
 	}
-	return link{keeper, conn.(*net.UnixConn)}, nil
+	return link{keeper: keeper, conn: conn.(*net.UnixConn)}, nil
 }
 
 func keeperAttributes(level tool.Level) *syscall.SysProcAttr {

@@ -17,6 +17,9 @@ import (
 // walls: tools may read, change and start whatever the user may. With
 // [Options.Self] its Walls tell which boxes were just seen to work.
 //
+// With [Options.Container] every command runs in a container, whatever it asks
+// for; files are those of the machine.
+//
 // Processes get an environment made from a list, never the one of this
 // process, and no open files of it: descriptors that this process was itself
 // started with are marked close-on-exec.
@@ -50,7 +53,7 @@ func Local(root string, blobs tool.Blobs, o Options) (tool.Env, error) {
 		Files: &files{guard: o.Map},
 		Procs: ps,
 		Blobs: blobs,
-		Walls: o.Pool.known(o, ps.walls),
+		Walls: o.Pool.known(o, ps.where, ps.walls),
 	}, nil
 }
 

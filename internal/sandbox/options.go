@@ -32,6 +32,8 @@ type Options struct {
 	Guard *netguard.Guard
 	// Limits hold for every process in a box.
 	Limits Limits
+	// Container makes every command run in a container. Nil: none does.
+	Container *Container
 	// Pool is shared with other environments of this program. Nil: this one
 	// has its own.
 	Pool *Pool
@@ -41,8 +43,8 @@ type Options struct {
 // default.
 type Limits struct {
 	CPU       time.Duration // of each process, in whole seconds; no limit by default
-	Memory    int64         // bytes of private memory of each process; no limit by default
-	Processes int           // at once in a workspace box; by default 4096. The kernel doesn't count those of root
+	Memory    int64         // bytes of private memory of each process, of all together in a container; no limit by default
+	Processes int           // at once in a workspace box or a container; by default 4096. In a workspace box the kernel doesn't count those of root
 	FileSize  int64         // bytes; by default 16 GiB, 256 MiB in a read box
 	OpenFiles int           // of each process; by default what inspan itself was given
 }

@@ -34,6 +34,10 @@ type order struct {
 	Limits limits
 	ABI    int  // highest version of Landlock to use; 0: any
 	Proxy  bool // accept connections for a proxy outside
+
+	Container bool   // the keeper is in a container, which is what Level asks for
+	Image     bool   // Env comes on top of what the image says
+	Walls     []wall // what must be found in the container
 }
 
 // grant opens a file, or a folder with all below it but the holes.

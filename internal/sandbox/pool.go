@@ -28,13 +28,13 @@ type tried struct {
 // known returns which boxes work: as seen before here, or by an earlier program
 // on this very system, or as try finds out. A system that has changed since
 // makes Start fail, never a box weaker.
-func (p *Pool) known(o Options, try func() tool.Walls) tool.Walls {
+func (p *Pool) known(o Options, whereabouts func() string, try func() tool.Walls) tool.Walls {
 	p.trying.Lock()
 	defer p.trying.Unlock()
 	if p.walls != nil {
 		return *p.walls
 	}
-	where, file := whereabouts(o), filepath.Join(o.State, "walls.json")
+	where, file := whereabouts(), filepath.Join(o.State, wallsFile(o))
 	var old tried
 	if raw, err := os.ReadFile(file); err == nil && o.State != "" && json.Unmarshal(raw, &old) == nil && old.Where == where && where != "" && old.Walls.Why == "" {
 		p.walls = &old.Walls
@@ -50,14 +50,18 @@ func (p *Pool) known(o Options, try func() tool.Walls) tool.Walls {
 	return found
 }
 
+// wallsFile is where a try is kept.
+func wallsFile(o Options) string {
+	if o.Container != nil {
+		return "walls-container.json"
+	}
+	return "walls.json"
+}
+
 // replaceFile writes a file as a whole, or not at all.
 func replaceFile(path string, data []byte) {
-	temp, err := os.CreateTemp(filepath.Dir(path), ".new-")
-	if err != nil {
-		return
-	}
-	_, err = temp.Write(data)
-	if temp.Close() != nil || err != nil || os.Rename(temp.Name(), path) != nil {
-		_ = os.Remove(temp.Name())
+	temp, err := writeTemp(path, data, 0o600, func(*os.File) error { return nil })
+	if err == nil && os.Rename(temp, path) != nil {
+		_ = os.Remove(temp)
 	}
 }

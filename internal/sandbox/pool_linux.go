@@ -42,6 +42,20 @@ func (s *spares) restock(level tool.Level, spawn func(tool.Level) (link, error))
 	}
 }
 
+// where is whereabouts, for containers with what the image and the engine are.
+func (ps *procs) where() string {
+	where := whereabouts(ps.boxes.o)
+	if e := ps.boxes.engine; e != nil {
+		image, err := e.image()
+		if err != nil || where == "" {
+			return ""
+		}
+		e.tidy()
+		where += fmt.Sprint(" ", e.path, e.version, e.rootless, image)
+	}
+	return where
+}
+
 // whereabouts tells apart systems on which other boxes may work: another boot,
 // user, container or program. Empty: it can't be told.
 func whereabouts(o Options) string {

@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -27,17 +28,21 @@ type Check struct {
 // Probe proves the walls by trying to get through them, in a workspace of its
 // own that it removes again. Each attempt is also made without walls, where it
 // must succeed: else a wall could seem to stand where there was nothing to
-// reach. Of the options it uses Self and Limits.
+// reach. Of the options it uses Self, Limits and Container.
 func Probe(ctx context.Context, o Options) []Check {
 	p, err := newProbe(o)
 	if err != nil {
 		return []Check{{Name: "setup", Text: err.Error()}}
 	}
 	defer p.close()
-	checks := []Check{
-		{Name: "read box", OK: p.env.Walls.Read, Text: or(p.env.Walls.Read, "can be built", p.env.Walls.Why)},
-		{Name: "workspace box", OK: p.env.Walls.Workspace, Text: or(p.env.Walls.Workspace, "can be built", p.env.Walls.Why)},
+	checks := describe(o)
+	if failed(checks) {
+		return checks
 	}
+	checks = append(checks,
+		Check{Name: "read box", OK: p.env.Walls.Read, Text: or(p.env.Walls.Read, "can be built", p.env.Walls.Why)},
+		Check{Name: "workspace box", OK: p.env.Walls.Workspace, Text: or(p.env.Walls.Workspace, "can be built", p.env.Walls.Why)},
+	)
 	for _, level := range []tool.Level{tool.BoxRead, tool.BoxWorkspace} {
 		if level == tool.BoxRead && !p.env.Walls.Read || level == tool.BoxWorkspace && !p.env.Walls.Workspace {
 			continue
@@ -52,6 +57,11 @@ func Probe(ctx context.Context, o Options) []Check {
 	return checks
 }
 
+// failed reports whether a check failed.
+func failed(checks []Check) bool {
+	return slices.ContainsFunc(checks, func(c Check) bool { return !c.OK })
+}
+
 func or(ok bool, yes, no string) string {
 	if ok {
 		return yes
@@ -62,6 +72,8 @@ func or(ok bool, yes, no string) string {
 // probe is a small world with something to reach beyond each wall.
 type probe struct {
 	env      tool.Env
+	open     tool.Env // without walls or containers
+	inside   bool     // in containers
 	dir      string
 	listener net.Listener
 }
@@ -70,6 +82,7 @@ type probe struct {
 type try struct {
 	name, script string
 	read         bool // only the read box stops it
+	inside       bool // what is tried is in the container too, if there is one; else only outside
 }
 
 func newProbe(o Options) (*probe, error) {
@@ -80,7 +93,7 @@ func newProbe(o Options) (*probe, error) {
 	if dir, err = filepath.EvalSymlinks(dir); err != nil {
 		return nil, err
 	}
-	p := &probe{dir: dir}
+	p := &probe{dir: dir, inside: o.Container != nil}
 	for name, text := range map[string]string{"ws/file": "plain", "ws/.env": "secret", "ws/.git/config": "", "ws/.git/hooks/x": "", "out/file": "private"} {
 		path := filepath.Join(dir, name)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o600)); err != nil {
@@ -93,9 +106,12 @@ func newProbe(o Options) (*probe, error) {
 		return nil, err
 	}
 	p.env, err = Local(filepath.Join(dir, "ws"), nil, Options{
-		Self: o.Self, Limits: o.Limits, State: filepath.Join(dir, "state"),
+		Self: o.Self, Limits: o.Limits, Container: o.Container, State: filepath.Join(dir, "state"),
 		Map: places.Map{Home: filepath.Join(dir, "home"), State: []string{filepath.Join(dir, "state")}},
 	})
+	if err == nil {
+		p.open, err = Local(filepath.Join(dir, "ws"), nil, Options{})
+	}
 	if err != nil {
 		p.close()
 		return nil, err
@@ -111,25 +127,38 @@ func (p *probe) close() {
 }
 
 func (p *probe) tries() []try {
-	out, host := filepath.Join(p.dir, "out"), strconv.Itoa(os.Getpid())
+	beyond, host := filepath.Join(p.dir, "out"), strconv.Itoa(os.Getpid())
 	port := strconv.Itoa(p.listener.Addr().(*net.TCPAddr).Port)
-	return []try{
-		{"write in the workspace", "echo x >written", true},
-		{"change the mode of a file", "chmod 700 file", true},
-		{"write outside", "echo x >'" + out + "/new'", false},
-		{"read outside", "cat '" + out + "/file'", false},
-		{"read a secret", "cat .env", false},
-		{"write a hook of git", "echo x >.git/hooks/new", false},
-		{"signal inspan", "kill -0 " + host, false},
-		{"connect to a port of this machine", "bash -c 'exec 9<>/dev/tcp/127.0.0.1/" + port + "'", false},
-		{"read the environment of inspan", "cat /proc/" + host + "/environ >/dev/null", false},
+	out := []try{
+		{"write in the workspace", "echo x >written", true, true},
+		{"change the mode of a file", "chmod 700 file", true, true},
+		{"write outside", "echo x >'" + beyond + "/new'", false, false},
+		{"read outside", "cat '" + beyond + "/file'", false, false},
+		{"read a secret", "cat .env", false, true},
+		{"write a hook of git", "echo x >.git/hooks/new", false, true},
+		{"signal inspan", "kill -0 " + host, false, false},
+		{"connect to a port of this machine", "bash -c 'exec 9<>/dev/tcp/127.0.0.1/" + port + "'", false, false},
+		{"read the environment of inspan", "cat /proc/" + host + "/environ >/dev/null", false, false},
 	}
+	if p.inside {
+		// What an image lacks must not pass for a wall.
+		out = slices.DeleteFunc(out, func(t try) bool { return strings.HasPrefix(t.script, "bash ") })
+		out = append(out, try{"see a network", network, false, false}, try{"write to the image", "echo x >/inspan-probe", false, true})
+	}
+	return out
 }
+
+// network ends with 0 if there is more than the loopback network.
+const network = `while read -r name rest; do case $name in lo:*|*"|"*|Inter*) ;; *:*) [ -e "/sys/class/net/${name%%:*}" ] && exit 0 ;; esac; done </proc/net/dev; exit 1`
 
 // run returns the exit code of a script.
 func (p *probe) run(ctx context.Context, level tool.Level, script string) (int, string, tool.Process) {
+	return p.runIn(ctx, p.env, level, script)
+}
+
+func (p *probe) runIn(ctx context.Context, env tool.Env, level tool.Level, script string) (int, string, tool.Process) {
 	var out bytes.Buffer
-	proc, err := p.env.Procs.Start(ctx, tool.Command{Args: []string{"sh", "-c", script}, Dir: p.env.Root, Output: &out, Box: tool.Box{Level: level}})
+	proc, err := env.Procs.Start(ctx, tool.Command{Args: []string{"sh", "-c", script}, Dir: env.Root, Output: &out, Box: tool.Box{Level: level}})
 	if err != nil {
 		return -1, err.Error(), nil
 	}
@@ -143,7 +172,11 @@ func (p *probe) run(ctx context.Context, level tool.Level, script string) (int, 
 func (p *probe) check(ctx context.Context, level tool.Level, t try) Check {
 	c := Check{Name: fmt.Sprintf("%s box: %s", level, t.name)}
 	boxed, text, _ := p.run(ctx, level, t.script)
-	free, why, _ := p.run(ctx, tool.BoxNone, t.script)
+	outside := p.env
+	if p.inside && !t.inside {
+		outside = p.open
+	}
+	free, why, _ := p.runIn(ctx, outside, tool.BoxNone, t.script)
 	stopped := level == tool.BoxRead || !t.read
 	switch {
 	case boxed < 0:

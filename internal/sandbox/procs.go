@@ -99,17 +99,29 @@ func (ps *procs) prepare(c tool.Command) (*exec.Cmd, error) {
 	if len(c.Args) == 0 {
 		return nil, errors.New("no program given")
 	}
-	cmd := exec.Command(c.Args[0], c.Args[1:]...)
+	cmd := ps.command(c.Args)
 	if errors.Is(cmd.Err, exec.ErrNotFound) {
 		return nil, &fs.PathError{Op: "find program", Path: c.Args[0], Err: fs.ErrNotExist}
 	}
 	cmd.Dir = c.Dir
 	cmd.Env = slices.Clone(c.Env)
+	passes := passesOn
+	if ps.boxes.options().Container != nil {
+		passes = passesOnboard
+	}
 	if c.Env == nil {
-		cmd.Env = environ(os.Environ(), ps.boxes.options().Environ)
+		cmd.Env = environ(os.Environ(), ps.boxes.options().Environ, passes)
 	}
 	cmd.SysProcAttr = attributes()
 	return cmd, cmd.Err
+}
+
+// command looks a program up, but for containers, which have their own.
+func (ps *procs) command(args []string) *exec.Cmd {
+	if ps.boxes.options().Container != nil {
+		return &exec.Cmd{Path: args[0], Args: args}
+	}
+	return exec.Command(args[0], args[1:]...)
 }
 
 // process implements [tool.Process].

@@ -29,7 +29,12 @@ func TestMain(m *testing.M) {
 	if os.Getenv("SANDBOX_TEST_PARENT") != "" {
 		parent()
 	}
-	os.Exit(m.Run())
+	if os.Getenv("SANDBOX_TEST_DOCK") != "" {
+		dockedVictim()
+	}
+	code := m.Run()
+	closeDocks()
+	os.Exit(code)
 }
 
 func victim() {

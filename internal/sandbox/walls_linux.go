@@ -16,6 +16,9 @@ func (ps *procs) walls() tool.Walls {
 	if ps.boxes.o.Self == "" {
 		return tool.Walls{Why: "this program starts processes without keepers"}
 	}
+	if ps.boxes.engine != nil {
+		return ps.boxes.containerWalls()
+	}
 	var w tool.Walls
 	var why []string
 	try := func(level tool.Level) bool {
@@ -41,16 +44,20 @@ func (ps *procs) walls() tool.Walls {
 // try builds a box around nothing. It looks at no workspace: one that is too
 // big for boxes makes Start fail, not the walls.
 func (b *boxes) try(level tool.Level) error {
-	empty := &boxes{o: b.o, root: "/usr"}
-	if _, err := os.Stat("/usr"); err != nil {
+	empty := &boxes{o: b.o, root: "/usr", engine: b.engine}
+	program := truth()
+	if _, err := os.Stat("/usr"); err != nil || b.engine != nil {
 		empty.root = b.root
+	}
+	if b.engine != nil {
+		program = "true"
 	}
 	k := &kept{boxes: empty, bare: true}
 	k.command.Box.Level = level
+	k.command.Env = []string{}
 	ctx, stop := context.WithTimeout(context.Background(), 10*time.Second)
 	defer stop()
 	done := make(chan error, 1)
-	program := truth()
 	err := k.launchPath(program, func(code int, err error) {
 		if err == nil && code != 0 {
 			err = fmt.Errorf("%s ended with code %d", program, code)

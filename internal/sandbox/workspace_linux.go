@@ -32,7 +32,7 @@ func (b *boxes) workspace(k *kept, found []spot) error {
 	}
 	o.Env, o.Cache = with(o.Env, vars...), cache
 	o.Write = []string{b.root}
-	for _, path := range mountable(o.Level, box.Write) {
+	for _, path := range b.beyond(mountable(o.Level, box.Write)) {
 		if g := b.o.Map.Of(path).Guard; g != places.Secret && g != places.Frozen {
 			o.Write = append(o.Write, path)
 		}
@@ -50,7 +50,7 @@ func (b *boxes) workspace(k *kept, found []spot) error {
 		return fmt.Errorf("%w: the workspace holds too many sensitive places", tool.ErrNoBox)
 	}
 	o.Proxy, o.Map, o.Box = len(box.Hosts) > 0, b.o.Map, box
-	if os.Geteuid() == 0 {
+	if os.Geteuid() == 0 && b.engine == nil {
 		o.View.Passwd, o.View.Group = accounts("/etc/passwd", "inspan:x:%d:%d::"+home()+":/bin/sh\n"), accounts("/etc/group", "inspan:x:%[2]d:\n")
 	}
 	return nil
@@ -193,7 +193,11 @@ func (b *boxes) caches() (folder string, vars []string, err error) {
 	if b.o.State == "" {
 		return "", nil, nil
 	}
-	sum := sha256.Sum256([]byte(b.root))
+	key := b.root
+	if b.engine != nil {
+		key += "\x00" + b.o.Container.Image // other libraries, so other results
+	}
+	sum := sha256.Sum256([]byte(key))
 	dir := filepath.Join(b.o.State, "cache", hex.EncodeToString(sum[:8]))
 	for _, c := range [][2]string{{"XDG_CACHE_HOME", "xdg"}, {"GOCACHE", "go-build"}, {"npm_config_cache", "npm"}, {"PIP_CACHE_DIR", "pip"}} {
 		if err := os.MkdirAll(filepath.Join(dir, c[1]), 0o700); err != nil {

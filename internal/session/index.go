@@ -21,7 +21,7 @@ const (
 // They are derived from it, and each is verified against it when used.
 type marks struct {
 	Points    []cursor `json:"points,omitempty"`    // about every pointEvery bytes
-	Compacted []cursor `json:"compacted,omitempty"` // before each Compacted
+	Compacted []cursor `json:"compacted,omitempty"` // before each event with a snapshot
 	Said      *cursor  `json:"said,omitempty"`      // before the first Said
 	Titled    *cursor  `json:"titled,omitempty"`    // before the last Titled
 	Stopped   *cursor  `json:"stopped,omitempty"`   // before the last Stopped, unless a run has gone on since
@@ -37,7 +37,7 @@ func (m *marks) note(kind string, c cursor) {
 		m.Points = append(m.Points, c)
 	}
 	switch kind {
-	case event.Compacted{}.Kind():
+	case event.Compacted{}.Kind(), event.Rewound{}.Kind():
 		m.Compacted = append(m.Compacted, c)
 	case event.Said{}.Kind():
 		if m.Said == nil {

@@ -217,6 +217,9 @@ func (l *Log) write(bodies []event.Body) ([]event.Event, error) {
 	var buf []byte
 	var err error
 	for i, b := range bodies {
+		if of := event.Of(b); of > 0 && of != next.Seq {
+			return nil, event.ErrGrown
+		}
 		events[i] = event.Event{Seq: next.Seq + 1, Time: now, Session: l.id, Body: b}
 		starts[i] = next
 		if buf, err = next.add(buf, events[i]); err != nil {

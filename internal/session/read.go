@@ -176,7 +176,11 @@ func (l *Log) Start(ctx context.Context) (uint64, error) {
 	l.mu.Unlock()
 	for i := len(compacted) - 1; i >= 0; i-- {
 		e, err := l.at(compacted[i])
-		if _, ok := e.Body.(event.Compacted); ok && err == nil {
+		if err != nil {
+			continue
+		}
+		switch e.Body.(type) {
+		case event.Compacted, event.Rewound:
 			return compacted[i].Seq, nil
 		}
 	}

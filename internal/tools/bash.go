@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -159,11 +160,17 @@ func (sh *Shell) finished(c *tool.Call, j *job) tool.Result {
 	text := j.result()
 	cwd := sh.adopt(j)
 	if cwd == "" || cwd == c.Cwd {
-		return tool.Text(text)
+		return tool.Result{Parts: llm.Say(text), Exit: j.exit()}
 	}
-	r := tool.Text(text + "\n[now in " + cwd + "]")
-	r.Cwd = cwd
-	return r
+	return tool.Result{Parts: llm.Say(text + "\n[now in " + cwd + "]"), Cwd: cwd, Exit: j.exit()}
+}
+
+// exit is the exit code of a command that has ended, nil if it is not known.
+func (j *job) exit() *int {
+	if j.end.err != nil {
+		return nil
+	}
+	return &j.end.code
 }
 
 // result is all the model is told of a command that has ended.

@@ -30,6 +30,7 @@ func Core(sh *Shell, edit string) []tool.Tool {
 		searchFiles(),
 		bash(sh),
 		jobs(sh),
+		history(),
 	})
 	for i := range list {
 		list[i].Doc = strings.ReplaceAll(list[i].Doc, "edit_file", editor)

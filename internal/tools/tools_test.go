@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/inspan/inspan/internal/sandbox"
 	"github.com/inspan/inspan/internal/tools"
@@ -180,12 +181,27 @@ func says(t testing.TB, text string, words ...string) {
 	}
 }
 
+// said is a short history.
+type said []tool.Passage
+
+func (s said) Find(_ context.Context, limit int, match func(tool.Passage) bool) ([]tool.Passage, error) {
+	var out []tool.Passage
+	for _, p := range s {
+		if match(p) {
+			out = append(out, p)
+		}
+	}
+	return out[max(0, len(out)-limit):], nil
+}
+
 // TestGolden is a table of calls as models write them, one that must work for
 // each use of each tool. It runs them through Check and Run, in order.
 func TestGolden(t *testing.T) {
 	s := newSession(t)
 	s.put("a.txt", "one\ntwo\nthree\n")
 	s.put("sub/b.go", "package sub\n")
+	at := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
+	s.env.History = said{{Seq: 1, Time: at, Who: "person", Text: "which bird?"}, {Seq: 2, Time: at, Who: "model", Text: "looking"}, {Seq: 3, Time: at, Who: "bash", Text: "the heron is blue"}}
 	used := map[string]map[string]bool{}
 	for _, g := range []struct{ tool, args, want string }{
 		{"read_file", `{"path":"a.txt"}`, "     1\tone\n     2\ttwo\n     3\tthree"},
@@ -209,6 +225,8 @@ func TestGolden(t *testing.T) {
 		{"jobs", `{"action":"read","job_id":"1"}`, "[job 1 running"},
 		{"jobs", `{"action":"kill","id":"1"}`, "[job 1 ended after"},
 		{"delete_file", `{"path":"../new/c.txt"}`, "To bring it back: write_file with path new/c.txt and blob sha256-"},
+		{"history", `{"words":"Heron BLUE"}`, "#3 2026-11-22 10:00 bash:\nthe heron is blue"},
+		{"history", `{"at":3,"around":1}`, "#2 2026-11-22 10:00 model:\nlooking\n\n#3 "},
 		{"write_file", `{"path":"../new/c.txt","blob":"sha256-abc6fd595fc079d3114d4b71a4d84b1d1d0f79df1e70f8813212f2a65d8916df"}`, "created new/c.txt: 4 B"},
 	} {
 		tl := s.tools[g.tool]
@@ -253,6 +271,7 @@ func TestSchemas(t *testing.T) {
 		"search_files": {[]string{"pattern"}, []string{"path", "glob", "ignore_case", "context", "max"}},
 		"bash":         {[]string{"command"}, []string{"timeout", "background", "interactive", "network", "outside"}},
 		"jobs":         {[]string{"action"}, []string{"id", "input"}},
+		"history":      {nil, []string{"words", "at", "around"}},
 	}
 	list := tools.Core(&tools.Shell{}, "")
 	if len(list) != len(want) {

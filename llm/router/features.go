@@ -2,13 +2,14 @@ package router
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/inspan/inspan/llm"
 )
 
 // Features are all that a decision knows of a request.
 type Features struct {
-	Tokens     int     // of the prompt, about; see [Tokens]
+	Tokens     int     // of the prompt, about; see [llm.Request.Tokens]
 	MaxOutput  int     // most tokens of the reply; 0: the model's own bound
 	Complexity float64 // 0 to 1; see [Complexity]
 	Signs      string  // what the complexity was seen by, such as "12 words, 0 files"
@@ -24,11 +25,11 @@ type Features struct {
 func (m *Model) Features(req llm.Request) Features {
 	m.prepare()
 	f := Features{
-		Tokens:    Tokens(req),
+		Tokens:    req.Tokens(),
 		MaxOutput: req.MaxOutput,
 		Step:      step(req),
 		Pin:       req.Pin,
-		Images:    images(req) > 0,
+		Images:    slices.ContainsFunc(req.Messages, func(m llm.Message) bool { return m.Parts.Images() > 0 }),
 		Tools:     len(req.Tools) > 0,
 	}
 	f.Complexity, f.Signs = Complexity(req.Messages)
@@ -59,36 +60,6 @@ func hasResults(m llm.Message) bool {
 		}
 	}
 	return false
-}
-
-// imageTokens is about what vendors count for a picture of usual size.
-const imageTokens = 1500
-
-// Tokens estimates the size of the prompt: one token for 3.5 bytes of text, and
-// 1,500 for an image. English prose has about four bytes a token, code about
-// three; an estimate that is a little high keeps requests off windows they would
-// just not fit.
-func Tokens(req llm.Request) int { return req.Bytes()*2/7 + images(req)*imageTokens }
-
-func images(req llm.Request) int {
-	n := 0
-	for _, m := range req.Messages {
-		n += countImages(m.Parts)
-	}
-	return n
-}
-
-func countImages(parts llm.Parts) int {
-	n := 0
-	for _, part := range parts {
-		switch p := part.(type) {
-		case llm.Image:
-			n++
-		case llm.Result:
-			n += countImages(p.Parts)
-		}
-	}
-	return n
 }
 
 func plural(n int, one string) string {

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/console"
+)
+
+func (c *command) context() *cobra.Command {
+	var asJSON, fresh bool
+	cmd := &cobra.Command{
+		Use:   "context [ID]",
+		Short: "Show what the model is asked next: each source, its tokens and its share of the window",
+		Long: "Show what the next prompt of a session is made of. Without an ID it is the session used last in this folder, or what a new one would start with.\n" +
+			"Tokens are those the vendor counted where the text has been sent before, and an estimate that is corrected by them where not.",
+		Args: exactly(0, 1, "[ID]"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a, root, err := c.at(".")
+			if err != nil {
+				return err
+			}
+			id := ""
+			switch {
+			case fresh:
+			case len(args) == 1:
+				id, err = a.Store().Resolve(cmd.Context(), args[0])
+			default:
+				id, _ = lastHere(cmd, a.Store()) // none: a new one
+			}
+			if err != nil {
+				return err
+			}
+			shown, err := a.Context(cmd.Context(), root, id, func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), "inspan: "+text) })
+			switch {
+			case err != nil:
+				return err
+			case asJSON:
+				return printJSON(cmd.OutOrStdout(), shown)
+			}
+			return printContext(cmd.OutOrStdout(), id, shown)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&fresh, "new", false, "what a new session in this folder would start with")
+	return cmd
+}
+
+func printContext(out io.Writer, id string, c inspan.Context) error {
+	what := "a new session"
+	if id != "" {
+		what = "session " + id
+	}
+	window := "the window of the model is not known"
+	if c.Window > 0 {
+		window = fmt.Sprintf("%.1f%% of a window of %s, of which %s stay free for the reply", share(c.Tokens, c.Window), console.Thousands(c.Window), console.Thousands(c.Reserve))
+	}
+	fmt.Fprintf(out, "%s: about %s tokens, %s\n", what, console.Thousands(c.Tokens), window)
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, s := range c.Sources {
+		part := share(s.Tokens, c.Window)
+		if c.Window == 0 {
+			part = share(s.Tokens, c.Tokens)
+		}
+		fmt.Fprintf(w, "%9s\t%5.1f%%\t%s\t%s\n", console.Thousands(s.Tokens), part, console.OneLine(s.Name, 60), s.Why)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if c.Compactions > 0 {
+		fmt.Fprintf(out, "It was compacted (%d); the history tool searches what is gone.\n", c.Compactions)
+	}
+	if c.Untrusted && c.Private {
+		fmt.Fprintln(out, "It holds text from elsewhere and what is private, so whatever could carry that away asks.")
+	}
+	return nil
+}
+
+func (c *command) compact() *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use:   "compact [ID] [WHAT MATTERS MOST]",
+		Short: "Make a session's conversation shorter; the log keeps all of it",
+		Long: "Have the model sum up the older part of a conversation. What you said stays word for word, and so does the end. The summary is checked against what the\n" +
+			"log proves, and the history tool finds what is gone. inspan does the same by itself before a window is full.",
+		Example: "  inspan compact last \"the failing tests\"",
+		Args:    exactly(0, 2, "[ID] [WHAT MATTERS MOST]"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.check(cmd); err != nil {
+				return err
+			}
+			a, err := app.Load(c.self)
+			if err != nil {
+				return err
+			}
+			id, err := lastHere(cmd, a.Store())
+			if len(args) > 0 {
+				id, err = a.Store().Resolve(cmd.Context(), args[0])
+			}
+			if err != nil {
+				return err
+			}
+			host, err := c.host(&f)
+			if err != nil {
+				return err
+			}
+			s, err := host.Open(cmd.Context(), id)
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			input := event.Compact{Focus: strings.Join(args[min(1, len(args)):], " ")}
+			if st := s.Status(); st.Stopped == nil && st.Turns > 0 {
+				fmt.Fprintln(cmd.ErrOrStderr(), "Its run is not over: the conversation is compacted first when it goes on, with 'inspan resume "+st.Session+"'.")
+				return s.Send(cmd.Context(), input)
+			}
+			c.code = c.console.Run(cmd.Context(), s, input)
+			return nil
+		},
+	}
+	f.add(cmd)
+	return cmd
+}

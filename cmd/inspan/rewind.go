@@ -1,0 +1,222 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/console"
+	"github.com/inspan/inspan/internal/snapshot"
+)
+
+func (c *command) rewind() *cobra.Command {
+	var f runFlags
+	var to string
+	var files, conversation, redo, yes, force bool
+	cmd := &cobra.Command{
+		Use:   "rewind [ID]",
+		Short: "Take files, the conversation or both back to before you said something",
+		Long: "Without --to the places are listed that a session can be taken back to. With it the files that the agent has changed since, also by commands, are put back,\n" +
+			"and the conversation goes on from there. What would change is shown first. What you, or another program, changed between the agent's calls stays as it is.\n" +
+			"Nothing is lost: --redo takes the last rewind back. What calls did outside of the workspace stays done; 'inspan effects' lists it.",
+		Example: "  inspan rewind\n  inspan rewind --to last\n  inspan rewind 20261122 --to 57 --files\n  inspan rewind --redo",
+		Args:    exactly(0, 1, "[ID]"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.check(cmd); err != nil {
+				return err
+			}
+			a, err := app.Load(c.self)
+			if err != nil {
+				return err
+			}
+			id, err := sessionOf(cmd, a, args)
+			if err != nil {
+				return err
+			}
+			if to == "" && !redo {
+				return listPoints(cmd, a, id)
+			}
+			host, err := c.host(&f)
+			if err != nil {
+				return err
+			}
+			s, err := host.Open(cmd.Context(), id)
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			r, err := wayBack(cmd, a, s, to, files || !conversation, conversation || !files)
+			if err != nil {
+				return err
+			}
+			out := cmd.OutOrStdout()
+			showPlan(out, r, force)
+			if !yes && (!isTerminal(c.in) || !confirmed(out, c.in)) {
+				fmt.Fprintln(cmd.ErrOrStderr(), "Nothing was changed. --yes does what is shown.")
+				return nil
+			}
+			restored, err := r.Restore(cmd.Context(), force)
+			if err != nil {
+				return err
+			}
+			if err := s.Rewind(cmd.Context(), r.To, restored); err != nil {
+				return fmt.Errorf("the files were put back, and the log does not say so: %w", err)
+			}
+			fmt.Fprintln(out, "Done. 'inspan rewind --redo' takes it back; 'inspan resume' goes on from here.")
+			return nil
+		},
+	}
+	f.add(cmd)
+	cmd.Flags().StringVar(&to, "to", "", "`number` of what you said, as listed, or last")
+	cmd.Flags().BoolVar(&files, "files", false, "only the files")
+	cmd.Flags().BoolVar(&conversation, "conversation", false, "only the conversation")
+	cmd.Flags().BoolVar(&redo, "redo", false, "take the last rewind back")
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	cmd.Flags().BoolVar(&force, "force", false, "put back also what somebody else has changed since")
+	cmd.MarkFlagsMutuallyExclusive("to", "redo")
+	cmd.MarkFlagsMutuallyExclusive("files", "conversation")
+	return cmd
+}
+
+// sessionOf is the session named, or the one used last here.
+func sessionOf(cmd *cobra.Command, a *app.App, args []string) (string, error) {
+	if len(args) > 0 {
+		return a.Store().Resolve(cmd.Context(), args[0])
+	}
+	return lastHere(cmd, a.Store())
+}
+
+func listPoints(cmd *cobra.Command, a *app.App, id string) error {
+	points, err := a.Points(cmd.Context(), id)
+	if err != nil {
+		return err
+	}
+	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+	for _, p := range points {
+		fmt.Fprintf(w, "%d\t%s\t%s\n", p.Seq, p.Time.Local().Format("2006-01-02 15:04"), console.OneLine(p.Text, 80))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "inspan rewind %s --to NUMBER goes back to before that; --to last to before the last.\n", id)
+	return nil
+}
+
+// wayBack works out what was asked for.
+func wayBack(cmd *cobra.Command, a *app.App, s *inspan.Session, to string, files, conversation bool) (*app.Rewind, error) {
+	st := s.Status()
+	if to == "" {
+		return a.Redoing(cmd.Context(), st.Session, st.Root)
+	}
+	points, err := a.Points(cmd.Context(), st.Session)
+	if err != nil {
+		return nil, err
+	}
+	if len(points) == 0 {
+		return nil, usageError{errors.New("nothing was said in this session")}
+	}
+	seq := points[len(points)-1].Seq
+	if to != "last" {
+		n, err := strconv.ParseUint(to, 10, 64)
+		known := false
+		for _, p := range points {
+			known = known || p.Seq == n
+		}
+		if err != nil || !known {
+			return nil, usageError{fmt.Errorf("--to: %q is no number of what was said; 'inspan rewind %s' lists them", to, st.Session)}
+		}
+		seq = n
+	}
+	return a.Rewinding(cmd.Context(), st.Session, st.Root, seq, files, conversation)
+}
+
+func showPlan(out io.Writer, r *app.Rewind, force bool) {
+	for _, c := range r.Plan.Changes {
+		fmt.Fprintf(out, "  %s\n", planned(c))
+	}
+	for _, c := range r.Plan.Kept {
+		verb := "stays"
+		if force {
+			verb = "is overwritten, where that is possible"
+		}
+		fmt.Fprintf(out, "  %s %s: %s\n", console.OneLine(c.Path, 200), verb, c.Why)
+	}
+	if len(r.Plan.Changes)+len(r.Plan.Kept) == 0 {
+		fmt.Fprintln(out, "  no file changes")
+	}
+	if r.To > 0 {
+		fmt.Fprintf(out, "  the conversation goes to where it was after event %d\n", r.To)
+	}
+}
+
+func planned(c snapshot.Change) string {
+	path := console.OneLine(c.Path, 200)
+	switch c.Kind {
+	case snapshot.Create:
+		return path + " comes back"
+	case snapshot.Delete:
+		return path + " is removed, as the agent made it"
+	case snapshot.ChangeMod:
+		return fmt.Sprintf("%s gets its permissions back: %v", path, c.New.Mode)
+	case snapshot.Retype:
+		return path + " becomes what it was"
+	}
+	return path + " gets its content back"
+}
+
+func confirmed(out io.Writer, in io.Reader) bool {
+	fmt.Fprint(out, "Do this? [y]es [n]o ")
+	line, _ := bufio.NewReader(in).ReadString('\n')
+	return strings.HasPrefix(strings.ToLower(strings.TrimSpace(line)), "y")
+}
+
+func (c *command) effects() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "effects [ID]",
+		Short: "List what a session's calls did outside of the workspace, which no rewind takes back",
+		Args:  exactly(0, 1, "[ID]"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a, err := app.Load(c.self)
+			if err != nil {
+				return err
+			}
+			id, err := sessionOf(cmd, a, args)
+			if err != nil {
+				return err
+			}
+			list, err := a.Lasting(cmd.Context(), id)
+			if err != nil {
+				return err
+			}
+			out := cmd.OutOrStdout()
+			if asJSON {
+				return printJSON(out, list)
+			}
+			if len(list) == 0 {
+				fmt.Fprintln(out, "Nothing of this session reached beyond the workspace.")
+			}
+			for _, l := range list {
+				outcome := l.Outcome
+				if outcome == "" {
+					outcome = "not known"
+				}
+				fmt.Fprintf(out, "%d  %s  %s (%s)\n", l.Seq, l.Time.Local().Format("2006-01-02 15:04"), l.Tool, outcome)
+				for _, e := range l.Effects {
+					fmt.Fprintln(out, "    "+console.OneLine(e, 300))
+				}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, with the key of each call")
+	return cmd
+}

@@ -1,0 +1,235 @@
+package inspan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/compact"
+	"github.com/inspan/inspan/internal/loop"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
+)
+
+// keepTokens is how much of the end of a conversation a compaction leaves as it
+// is, in tokens; in a small window a quarter of it.
+const keepTokens = 20_000
+
+// compact replaces the old part of the conversation by a summary that is checked
+// against what the log proves. If the model can't be had the conversation stays
+// as it is, unless the model would not take it any more: then what the log
+// proves must do.
+func (d *driver) compact(ctx context.Context, c loop.Compact) error {
+	source := d.source()
+	plan, ok := compact.Split(source, d.keep())
+	if !ok {
+		return d.append(ctx, event.Kept{Why: c.Why, Reason: "there is too little that a summary could replace"})
+	}
+	if err := d.show(event.Progress{Text: "compacting the conversation"}); err != nil {
+		return err
+	}
+	s := summary{driver: d, plan: plan, focus: c.Focus}
+	record, err := s.write(ctx)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil && (c.Why != event.CompactOverflow || errors.Is(err, errInterrupted)) {
+		return d.append(ctx, event.Kept{Why: c.Why, Reason: err.Error(), Usage: s.usage, Cost: s.cost})
+	}
+	if err != nil {
+		record, s.how, s.lacks = plan.Extract(), "extract", append(s.lacks, "no summary: "+err.Error())
+	}
+	body := event.Compacted{Why: c.Why, How: s.how, Lacks: s.lacks, Route: s.route, Usage: s.usage, Cost: s.cost}
+	messages, person := plan.Build(record)
+	return d.replace(ctx, body, messages, person, len(source.Messages))
+}
+
+// replace appends the compaction. What others have sent since the conversation
+// was read comes behind it.
+func (d *driver) replace(ctx context.Context, body event.Compacted, messages []llm.Message, person []int, read int) error {
+	for {
+		whole := append(slices.Clone(messages), d.state.Messages[read:]...)
+		theirs := slices.Clone(person)
+		for _, i := range d.state.Person {
+			if i >= read {
+				theirs = append(theirs, i-read+len(messages))
+			}
+		}
+		done, err := d.state.Compacted(body, whole, theirs)
+		if err != nil {
+			return err
+		}
+		if done.After >= done.Before {
+			return d.append(ctx, event.Kept{Why: body.Why, Reason: "the summary would not make it shorter", Usage: body.Usage, Cost: body.Cost})
+		}
+		err = d.append(ctx, done)
+		if !errors.Is(err, event.ErrGrown) {
+			return err
+		}
+		if err := d.catchUp(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+func (d *driver) keep() int {
+	if room := d.state.Room(); room > 0 {
+		return min(keepTokens, room/4)
+	}
+	return keepTokens
+}
+
+// source is the conversation and what is known of it beside.
+func (d *driver) source() compact.Source {
+	st := d.state
+	return compact.Source{
+		Messages: st.Messages, Person: st.Person, Count: st.Count,
+		Facts: facts(st),
+		Carry: compact.Carry{Goal: st.Task, Files: inHand(st), Mode: st.Mode, Granted: st.Granted},
+	}
+}
+
+// testRun finds commands that run tests, by the words that all of them have.
+var testRun = regexp.MustCompile(`\b(?:go test|pytest|unittest|tox|nox|(?:npm|pnpm|yarn|bun|deno)(?: run)? test|npx (?:jest|vitest|mocha)|jest|vitest|mocha|cargo (?:test|nextest)|make (?:\S+ )*(?:test|check)|ctest|mvn (?:\S+ )*(?:test|verify)|gradlew? (?:\S+ )*(?:test|check)|dotnet test|swift test|mix test|rspec|phpunit|bats|zig build test|bazel test|sbt test|flutter test)\b`)
+
+// facts are what the log proves of the work.
+func facts(st *loop.State) compact.Facts {
+	var f compact.Facts
+	for _, path := range st.Work.Changed {
+		f.Changed = append(f.Changed, short(st.Root, path))
+	}
+	for _, ran := range st.Work.Ran {
+		switch {
+		case testRun.MatchString(ran.Command):
+			f.Test = &compact.Test{Command: ran.Command, Passed: !ran.Failed, Detail: ran.Line}
+		case ran.Failed:
+			f.Failed = append(f.Failed, ran.Command)
+		}
+	}
+	return f
+}
+
+// inHand are the files that were changed last.
+func inHand(st *loop.State) []string {
+	var out []string
+	for _, path := range st.Work.Changed[max(0, len(st.Work.Changed)-10):] {
+		out = append(out, short(st.Root, path))
+	}
+	return out
+}
+
+func short(root, path string) string {
+	if rel, err := filepath.Rel(root, path); err == nil && root != "" && tool.Inside(root, path) {
+		return rel
+	}
+	return path
+}
+
+// summary is one that is being written.
+type summary struct {
+	*driver
+	plan  compact.Plan
+	focus string
+
+	how   string
+	lacks []string // what was missing at the first try
+	route string
+	usage llm.Usage
+	cost  float64
+}
+
+// write asks the model, checks what it says, and asks once more if something is
+// missing. A model that fails both times has nothing to say in it. The error is
+// one of the model.
+func (s *summary) write(ctx context.Context) (compact.Summary, error) {
+	st := s.state
+	req := s.plan.Request(st.System, st.Tools, s.focus)
+	req.Effort, req.Session = st.Effort, st.Session
+	answer, err := s.ask(ctx, req)
+	if e := (*llm.Error)(nil); errors.As(err, &e) && e.Kind.Policy() == llm.PolicyCompact {
+		return s.pieces(ctx, e)
+	}
+	if err != nil {
+		return compact.Summary{}, err
+	}
+	record, missing := s.plan.Read(answer)
+	s.how = "model"
+	if len(missing) == 0 {
+		return record, nil
+	}
+	s.note(missing)
+	if answer, err = s.ask(ctx, s.plan.Repair(req, answer, missing)); err == nil {
+		if record, missing = s.plan.Read(answer); len(missing) == 0 {
+			s.how = "repaired"
+			return record, nil
+		}
+	}
+	if errors.Is(err, errInterrupted) {
+		return compact.Summary{}, err
+	}
+	s.how = "extract"
+	return s.plan.Extract(), nil
+}
+
+// pieces has a conversation summed up part by part that no longer fits.
+func (s *summary) pieces(ctx context.Context, e *llm.Error) (compact.Summary, error) {
+	limit := s.state.Room()
+	if limit == 0 {
+		limit = max(e.Limit, s.state.Tokens()) / 2
+	}
+	answer := ""
+	for _, chunk := range s.plan.Chunks(limit) {
+		said, err := s.ask(ctx, chunk.Request(answer, s.focus))
+		if err != nil {
+			return compact.Summary{}, err
+		}
+		answer = said
+	}
+	record, missing := s.plan.Read(answer)
+	s.how = "model"
+	if len(missing) > 0 {
+		s.note(missing)
+		record, s.how = s.plan.Extract(), "extract"
+	}
+	return record, nil
+}
+
+func (s *summary) note(missing []compact.Missing) {
+	for _, m := range missing[:min(len(missing), 20)] {
+		s.lacks = append(s.lacks, fmt.Sprintf("%s: %.200s", m.Kind, m.What))
+	}
+}
+
+// ask returns what the model says, without secrets.
+func (s *summary) ask(ctx context.Context, req llm.Request) (string, error) {
+	req, err := s.loaded(ctx, req)
+	if err != nil {
+		return "", err
+	}
+	watched, done := s.interruptible(ctx)
+	defer done()
+	by := s.model.Info()
+	for chunk, err := range s.model.Stream(watched, req) {
+		switch {
+		case err != nil && errors.Is(context.Cause(watched), errInterrupted):
+			return "", errInterrupted
+		case err != nil:
+			return "", err
+		case chunk.Routed != nil:
+			by = chunk.Routed.Info
+		case chunk.Retry != nil:
+			if err := s.show(event.Progress{Text: "compacting: " + chunk.Retry.Cause.Error(), Wait: chunk.Retry.Wait}); err != nil {
+				return "", err
+			}
+		case chunk.Reply != nil:
+			r := s.replied(req, chunk.Reply, by)
+			s.route, s.usage, s.cost = r.Route, s.usage.Add(r.Usage), s.cost+r.Cost
+			return s.vault.Redact(r.Parts.Text()), nil
+		}
+	}
+	return "", &llm.Error{Kind: llm.KindStreamCut, Message: "the stream ended without a reply"}
+}

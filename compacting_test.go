@@ -1,0 +1,420 @@
+package inspan_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/tools"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
+)
+
+// longWork is a model that reads for some turns and then answers. It refuses
+// prompts beyond its window, as vendors do, and checks that what it is asked is
+// a conversation.
+type longWork struct {
+	t       *testing.T
+	window  int
+	turns   int
+	summary func(req llm.Request) (string, error) // of a request for one
+	asked   []llm.Request                         // the others
+	turn    int
+}
+
+func (m *longWork) Info() llm.Info {
+	return llm.Info{Provider: "p", Model: "m", Window: m.window, Prices: llm.Prices{{Input: 1, Output: 1}}}
+}
+
+func (m *longWork) Stream(_ context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
+	return func(yield func(llm.Chunk, error) bool) {
+		if err := sound(req); err != nil {
+			m.t.Error(err)
+		}
+		prompt := req.Tokens()
+		if prompt > m.window {
+			yield(llm.Chunk{}, &llm.Error{Kind: llm.KindWindow, Message: "prompt is too long"})
+			return
+		}
+		reply := &llm.Reply{Stop: llm.StopEnd, Route: "p/m", Usage: llm.Usage{Input: prompt, Output: 50}}
+		if req.Purpose == "summary" {
+			text, err := m.summary(req)
+			if err != nil {
+				yield(llm.Chunk{}, err)
+				return
+			}
+			reply.Parts = llm.Say(text)
+			yield(llm.Chunk{Reply: reply}, nil)
+			return
+		}
+		m.asked = append(m.asked, req)
+		if m.turn++; m.turn%m.turns == 0 {
+			reply.Parts = llm.Say(fmt.Sprintf("Finished at turn %d.", m.turn))
+		} else {
+			args := json.RawMessage(fmt.Sprintf(`{"word":"w%d"}`, m.turn))
+			reply.Parts, reply.Stop = llm.Parts{llm.Call{ID: fmt.Sprint("c", m.turn), Name: "change", Args: args}}, llm.StopCalls
+		}
+		yield(llm.Chunk{Reply: reply}, nil)
+	}
+}
+
+// sound reports what is wrong with a request: each call has its result in the
+// message behind it, and no result is without its call.
+func sound(req llm.Request) error {
+	var open []string
+	for i, m := range req.Messages {
+		if i == 0 && m.Role != llm.User {
+			return fmt.Errorf("the conversation begins with %s", m.Role)
+		}
+		for _, part := range m.Parts {
+			if r, ok := part.(llm.Result); ok {
+				at := slices.Index(open, r.CallID)
+				if at < 0 {
+					return fmt.Errorf("message %d: result of %s without its call", i, r.CallID)
+				}
+				open = slices.Delete(open, at, at+1)
+			}
+		}
+		if len(open) > 0 {
+			return fmt.Errorf("message %d: no result of %v", i, open)
+		}
+		if len(m.Parts) == 0 {
+			return fmt.Errorf("message %d is empty", i)
+		}
+		for _, c := range m.Parts.Calls() {
+			open = append(open, c.ID)
+		}
+	}
+	return nil
+}
+
+// changes is a tool with long results that changes a file each time.
+func changes() tool.Tool {
+	t := tool.New("change", "Changes a file.", func(_ context.Context, _ *tool.Call, in struct {
+		Word string `json:"word"`
+	},
+	) (tool.Result, error) {
+		r := tool.Text(in.Word + strings.Repeat(" line of the file", 400))
+		r.Files = []tool.File{{Path: "/w/" + in.Word + ".go", Digest: "d", Written: true}}
+		return r, nil
+	})
+	t.Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) {
+		return []tool.Effect{{Kind: tool.Write, Path: "/w/all"}}, nil
+	}
+	return t
+}
+
+// record is an honest summary: it names what the log proves.
+func record(req llm.Request) (string, error) {
+	text := req.Messages[len(req.Messages)-1].Parts.Text()
+	var files []string
+	for _, word := range strings.Fields(text) {
+		if strings.HasSuffix(word, ".go") {
+			files = append(files, word)
+		}
+	}
+	return "## Goal\nChange all files, and never touch vendor/.\n## Constraints\nNever touch vendor/. Keep the API as it is.\n## Decisions\nOne file at a time.\n## Files\n" + strings.Join(files, "\n") +
+		"\n## State of work\nChanging goes on.\n## Open questions\nnone\n## Next\nThe next file.\n", nil
+}
+
+func longAgent(m *longWork) *inspan.Agent {
+	return &inspan.Agent{Model: m, Tools: []tool.Tool{changes()}, Mode: "yolo", Env: tool.Env{Root: "/w"}, System: []event.Added{{Text: "You are careful."}}, MaxTurns: -1}
+}
+
+const order = "Change all files. Never touch vendor/. Keep the API as it is. Remember the word KINGFISHER."
+
+// drivenTo drives a session and returns what was stored, and how it stopped.
+func drivenTo(t *testing.T, s *inspan.Session, inputs ...event.Body) (events []event.Event) {
+	t.Helper()
+	for e, err := range s.Run(t.Context(), inputs...) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !e.Transient() {
+			events = append(events, e)
+		}
+	}
+	return events
+}
+
+func bodiesOf[B event.Body](events []event.Event) (out []B) {
+	for _, e := range events {
+		if b, ok := e.Body.(B); ok {
+			out = append(out, b)
+		}
+	}
+	return out
+}
+
+func TestCompaction(t *testing.T) {
+	down := &llm.Error{Kind: llm.KindInvalid, Message: "no summary today"}
+	for _, tc := range []struct {
+		name    string
+		summary func(llm.Request) (string, error)
+		how     string
+		lacks   bool
+		kept    bool
+	}{
+		{"honest", record, "model", false, false},
+		{"lazy", func(llm.Request) (string, error) { return "All fine, go on.", nil }, "extract", true, false},
+		{"lying", func(llm.Request) (string, error) {
+			return "## Goal\nx\n## Constraints\nnone\n## Decisions\nnone\n## Files\ninvented.go\n## State of work\nall tests pass\n## Open questions\nnone\n## Next\nnone", nil
+		}, "extract", true, false},
+		{"better at the second try", func(req llm.Request) (string, error) {
+			if strings.Contains(req.Messages[len(req.Messages)-2].Parts.Text(), "sorry") {
+				return record(llm.Request{Messages: req.Messages[:len(req.Messages)-2]})
+			}
+			return "sorry", nil
+		}, "repaired", true, false},
+		{"failing", func(llm.Request) (string, error) { return "", down }, "extract", true, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			m := &longWork{t: t, window: 60_000, turns: 60, summary: tc.summary}
+			log := event.NewMemory("s")
+			s, err := longAgent(m).Open(t.Context(), log)
+			if err != nil {
+				t.Fatal(err)
+			}
+			events := drivenTo(t, s, event.Said{Parts: llm.Say(order)})
+			compacted, kept := bodiesOf[event.Compacted](events), bodiesOf[event.Kept](events)
+			if st := s.Status(); st.Stopped == nil || st.Stopped.Reason != event.ReasonDone {
+				t.Fatalf("stopped: %+v", st.Stopped)
+			}
+			if len(compacted) < 2 || (len(kept) > 0) != tc.kept {
+				t.Fatalf("%d compactions, %d not done", len(compacted), len(kept))
+			}
+			cost := 0.0
+			for _, c := range compacted {
+				if c.How != tc.how || (len(c.Lacks) > 0) != tc.lacks || c.After*2 > c.Before {
+					t.Errorf("how %q, lacks %q, from %d to %d tokens", c.How, c.Lacks, c.Before, c.After)
+				}
+				cost += c.Cost
+			}
+			for _, r := range bodiesOf[event.Replied](events) {
+				cost += r.Cost
+			}
+			for _, k := range kept {
+				cost += k.Cost
+			}
+			if got := s.Status().Cost; got < cost*0.999 || got > cost*1.001 {
+				t.Errorf("cost %v, want %v", got, cost)
+			}
+			last := m.asked[len(m.asked)-1]
+			if text := fmt.Sprint(last.Messages); !strings.Contains(text, order) || !strings.Contains(text, "w2.go") {
+				t.Error("the last request lacks what the person said, or a file that was changed early")
+			}
+			sameAgain(t, m, log)
+		})
+	}
+}
+
+// sameAgain holds that a session opened from its log asks what it would have
+// asked, whether the whole log is folded or only what follows the compaction.
+func sameAgain(t *testing.T, m *longWork, log *event.Memory) {
+	t.Helper()
+	var bodies []event.Body
+	start := 0
+	for e, err := range log.Read(t.Context(), 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Body.Kind() == "compacted" {
+			start = len(bodies)
+		}
+		bodies = append(bodies, e.Body)
+	}
+	next := func(from int) llm.Request {
+		again := event.NewMemory("s")
+		if _, err := again.Append(t.Context(), bodies[:0]...); err != nil {
+			t.Fatal(err)
+		}
+		for _, b := range bodies[from:] {
+			if c, ok := b.(event.Compacted); ok {
+				c.Of = 0
+				b = c
+			}
+			if _, err := again.Append(t.Context(), b); err != nil {
+				t.Fatal(err)
+			}
+		}
+		probe := *m
+		probe.asked = nil
+		s, err := longAgent(&probe).Open(t.Context(), again)
+		if err != nil {
+			t.Fatal(err)
+		}
+		drivenTo(t, s, event.Said{Parts: llm.Say("one more")})
+		return probe.asked[0]
+	}
+	whole, tail := next(0), next(start)
+	a, _ := json.Marshal(whole)
+	b, _ := json.Marshal(tail)
+	if string(a) != string(b) {
+		t.Errorf("the request differs: %d bytes from the whole log, %d from its end", len(a), len(b))
+	}
+}
+
+// TestSaidWhileCompacting holds that what others send while a summary is written
+// is not lost with it.
+func TestSaidWhileCompacting(t *testing.T) {
+	var s *inspan.Session
+	m := &longWork{t: t, window: 60_000, turns: 30}
+	sent := 0
+	m.summary = func(req llm.Request) (string, error) {
+		if sent++; sent > 2 {
+			return record(req)
+		}
+		for _, b := range []event.Body{event.Steered{By: "person", Parts: llm.Say(fmt.Sprint("HERON ", sent))}, event.Said{Parts: llm.Say(fmt.Sprint("EGRET ", sent))}} {
+			if err := s.Send(t.Context(), b); err != nil {
+				t.Error(err)
+			}
+		}
+		return record(req)
+	}
+	s, err := longAgent(m).Open(t.Context(), event.NewMemory("s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	drivenTo(t, s, event.Said{Parts: llm.Say(order)})
+	text := fmt.Sprint(m.asked[len(m.asked)-1].Messages)
+	for i := range 2 {
+		if !strings.Contains(text, fmt.Sprint("HERON ", i+1)) || !strings.Contains(text, fmt.Sprint("EGRET ", i+1)) {
+			t.Errorf("what was said during compaction %d is lost", i+1)
+		}
+	}
+	if sent == 0 {
+		t.Error("nothing was compacted")
+	}
+}
+
+// TestCompactWhenAsked holds the compaction that a person asks for, and that
+// one which can't help is not done.
+func TestCompactWhenAsked(t *testing.T) {
+	m := &longWork{t: t, window: 1_000_000, turns: 40}
+	focus := ""
+	m.summary = func(req llm.Request) (string, error) {
+		focus = req.Messages[len(req.Messages)-1].Parts.Text()
+		return record(req)
+	}
+	s, err := longAgent(m).Open(t.Context(), event.NewMemory("s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if events := drivenTo(t, s, event.Compact{}); len(bodiesOf[event.Kept](events)) != 1 {
+		t.Error("an empty conversation was compacted")
+	}
+	if n := len(bodiesOf[event.Compacted](drivenTo(t, s, event.Said{Parts: llm.Say(order)}))); n != 0 {
+		t.Errorf("%d compactions with a large window", n)
+	}
+	if n := len(bodiesOf[event.Compacted](drivenTo(t, s, event.Compact{Focus: "the PELICAN"}))); n != 1 || !strings.Contains(focus, "the PELICAN") {
+		t.Errorf("%d compactions, asked with %q", n, focus)
+	}
+	if events := drivenTo(t, s, event.Compact{}); len(bodiesOf[event.Kept](events)) != 1 {
+		t.Error("a second compaction was done right after the first")
+	}
+}
+
+// TestOverflowCompacts holds that a prompt which the vendor refuses as too long
+// is compacted, also where nobody knows the window and the summary can't be asked
+// for at once.
+func TestOverflowCompacts(t *testing.T) {
+	m := &longWork{t: t, window: 40_000, turns: 60, summary: record}
+	agent := longAgent(m)
+	agent.Model = unknownWindow{m}
+	s, err := agent.Open(t.Context(), event.NewMemory("s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	events := drivenTo(t, s, event.Said{Parts: llm.Say(order)})
+	compacted := bodiesOf[event.Compacted](events)
+	if len(compacted) == 0 || compacted[0].Why != event.CompactOverflow || s.Status().Stopped.Reason != event.ReasonDone {
+		t.Errorf("%d compactions; stopped %+v", len(compacted), s.Status().Stopped)
+	}
+}
+
+type unknownWindow struct{ *longWork }
+
+func (m unknownWindow) Info() llm.Info {
+	i := m.longWork.Info()
+	i.Window = 0
+	return i
+}
+
+// TestHistory holds that the model finds what it no longer sees.
+func TestHistory(t *testing.T) {
+	m := &longWork{t: t, window: 60_000, turns: 60, summary: record}
+	agent := longAgent(m)
+	log := event.NewMemory("s")
+	s, err := agent.Open(t.Context(), log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	drivenTo(t, s, event.Said{Parts: llm.Say(order)}, event.Steered{By: "person", Parts: llm.Say("mind the gap")})
+	var looked *tool.Call
+	probe := tool.New("probe", "x", func(_ context.Context, c *tool.Call, _ struct{}) (tool.Result, error) {
+		looked = c
+		return tool.Text("ok"), nil
+	})
+	agent.Tools = append(agent.Tools, probe)
+	m.turns, m.turn = 2, 2
+	asks := callOnce{m, "probe"}
+	agent.Model = &asks
+	again, err := agent.Open(t.Context(), log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	drivenTo(t, again, event.Said{Parts: llm.Say("probe")})
+	history := tools.Core(&tools.Shell{}, "")
+	tl := history[slices.IndexFunc(history, func(t tool.Tool) bool { return t.Name == "history" })]
+	for _, tc := range []struct{ args, want, lacks string }{
+		{`{"words":"kingfisher"}`, "person:\nChange all files.", "change:"},
+		{`{"words":"W7 line"}`, "change:\nw7 line of the file", "w8"},
+		{`{"words":"mind gap"}`, "mind the gap", ""},
+		{`{"words":"line"}`, "w59 line", "w20 line"},
+		{`{"words":"albatross"}`, `holds "albatross"`, ""},
+		{`{}`, "give words", ""},
+		{`{"at":999999}`, "no passage 999999", ""},
+	} {
+		call := *looked
+		call.Args = json.RawMessage(tc.args)
+		res, err := tl.Run(t.Context(), &call)
+		text := res.Parts.Text()
+		if err != nil {
+			text = err.Error()
+		}
+		if !strings.Contains(text, tc.want) || tc.lacks != "" && strings.Contains(text, tc.lacks) {
+			t.Errorf("%s: %.300s", tc.args, text)
+		}
+		var seq uint64
+		if _, err := fmt.Sscanf(text, "#%d", &seq); err != nil {
+			continue
+		}
+		call.Args = json.RawMessage(fmt.Sprintf(`{"at":%d,"around":2}`, seq))
+		if res, err := tl.Run(t.Context(), &call); err != nil || !strings.Contains(res.Parts.Text(), fmt.Sprintf("#%d ", seq)) || strings.Count(res.Parts.Text(), "\n#") < 2 {
+			t.Errorf("passage %d: %.300s, %v", seq, res.Parts.Text(), err)
+		}
+	}
+}
+
+// callOnce has a model call a tool first.
+type callOnce struct {
+	*longWork
+	name string
+}
+
+func (m *callOnce) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
+	if m.name == "" {
+		return m.longWork.Stream(ctx, req)
+	}
+	name := m.name
+	m.name = ""
+	return func(yield func(llm.Chunk, error) bool) {
+		yield(llm.Chunk{Reply: &llm.Reply{Stop: llm.StopCalls, Route: "p/m", Parts: llm.Parts{llm.Call{ID: "once", Name: name, Args: json.RawMessage("{}")}}}}, nil)
+	}
+}

@@ -1,0 +1,317 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/gitignore"
+	"github.com/inspan/inspan/internal/session"
+	"github.com/inspan/inspan/internal/snapshot"
+	"github.com/inspan/inspan/tool"
+)
+
+// snapshots is the store of checkpoints of a workspace; nil if none are kept,
+// as they are switched off, or as the workspace is more than a project.
+func (a *App) snapshots(root string) *snapshot.Store {
+	if a.Config.Checkpoints.Off || tool.Inside(root, home()) {
+		return nil
+	}
+	return &snapshot.Store{
+		Dir:  filepath.Join(a.StateDir, "snapshots", tool.Digest([]byte(root))),
+		Root: root, Skip: skipped(root), Quota: a.Config.Checkpoints.Quota << 20,
+	}
+}
+
+// skipped reports folders that can be made anew: what git ignores, and what
+// package managers fill. Single files that git ignores are kept.
+func skipped(root string) func(path string, dir bool) bool {
+	var rules *gitignore.Rules
+	if raw, err := os.ReadFile(filepath.Join(root, ".gitignore")); err == nil {
+		rules = rules.Add("", raw)
+	}
+	made := []string{"node_modules", ".venv", "venv", "__pycache__", ".tox", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".gradle", ".next", ".terraform"}
+	return func(path string, dir bool) bool {
+		return dir && (slices.Contains(made, filepath.Base(path)) || rules.Ignored(path, true))
+	}
+}
+
+// checkpointing returns what takes checkpoints for a session, and finishes a
+// rewind that a crash has cut off.
+func (a *App) checkpointing(ctx context.Context, root string, warn func(string)) (func(context.Context) (event.Checkpoint, error), error) {
+	store := a.snapshots(root)
+	if store == nil {
+		return nil, nil
+	}
+	if _, err := os.Stat(store.Dir); err == nil {
+		done, err := store.Recover(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("finish a rewind that was cut off: %w", err)
+		}
+		if done != nil {
+			warn(fmt.Sprintf("a rewind that was cut off has been finished: %d files", len(done.Changes)))
+		}
+	}
+	return func(ctx context.Context) (event.Checkpoint, error) {
+		c, err := store.Take(ctx)
+		if errors.Is(err, snapshot.ErrFull) {
+			if _, err := store.Clean(ctx); err != nil {
+				return event.Checkpoint{}, err
+			}
+			c, err = store.Take(ctx)
+		}
+		return event.Checkpoint{ID: c.ID, Left: c.Left}, err
+	}, nil
+}
+
+// Point is a place that a session can be rewound to: before a person said
+// something.
+type Point struct {
+	Seq  uint64 // of what was said
+	Time time.Time
+	Text string
+}
+
+// Points lists where a session can be rewound to, oldest first.
+func (a *App) Points(ctx context.Context, id string) ([]Point, error) {
+	var all []Point
+	last, back := uint64(0), map[uint64]uint64{} // where each rewind went to
+	for e, err := range a.Store().Events(ctx, id) {
+		if err != nil {
+			return nil, err
+		}
+		last = e.Seq
+		switch b := e.Body.(type) {
+		case event.Said:
+			if len(b.Parts) > 0 {
+				all = append(all, Point{e.Seq, e.Time, b.Parts.Text()})
+			}
+		case event.Rewound:
+			back[e.Seq] = b.To
+		}
+	}
+	// From the end back, past what was rewound.
+	var out []Point
+	for at := last; at > 0; at-- {
+		if to, ok := back[at]; ok {
+			at = to + 1
+			continue
+		}
+		if i := slices.IndexFunc(all, func(p Point) bool { return p.Seq == at }); i >= 0 {
+			out = append(out, all[i])
+		}
+	}
+	slices.Reverse(out)
+	return out, nil
+}
+
+// Rewind is a way back, of files, the conversation or both.
+type Rewind struct {
+	To    uint64 // event the conversation goes back to; 0: it stays
+	Plan  snapshot.Plan
+	store *snapshot.Store // nil: the files stay
+	at    string          // checkpoint they go back to
+	spans []snapshot.Span
+}
+
+// errNothing says that there is nothing to go back to.
+var errNothing = errors.New("nothing was changed since, as far as checkpoints tell")
+
+// Rewinding works out the way back to before an event of a session that works in
+// root, and changes nothing.
+func (a *App) Rewinding(ctx context.Context, id, root string, seq uint64, files, conversation bool) (*Rewind, error) {
+	r := &Rewind{}
+	if conversation {
+		r.To = seq - 1
+	}
+	if !files {
+		return r, nil
+	}
+	if r.store = a.snapshots(root); r.store == nil {
+		return nil, configError{errors.New("no checkpoints are kept of this workspace")}
+	}
+	if _, err := r.store.Recover(ctx); err != nil {
+		return nil, err
+	}
+	if err := r.collect(ctx, a.Store(), id, seq); err != nil {
+		return nil, err
+	}
+	if r.at == "" && conversation {
+		r.store = nil
+		return r, nil
+	}
+	if r.at == "" {
+		return nil, errNothing
+	}
+	var err error
+	r.Plan, err = r.store.Plan(ctx, r.at, r.spans)
+	return r, err
+}
+
+// collect finds what the calls of a session have done since an event: what lies
+// between the checkpoints around them.
+func (r *Rewind) collect(ctx context.Context, store *session.Store, id string, since uint64) error {
+	open := ""
+	add := func(before, after string) {
+		if r.at == "" {
+			r.at = before
+		}
+		r.spans = append(r.spans, snapshot.Span{Before: before, After: after})
+	}
+	for e, err := range store.Events(ctx, id) {
+		if err != nil {
+			return err
+		}
+		if e.Seq < since {
+			continue
+		}
+		switch b := e.Body.(type) {
+		case event.Checkpoint:
+			if open != "" { // or a crash has taken the second one
+				add(open, b.ID)
+			}
+			if open = b.ID; b.After {
+				open = ""
+			}
+		case event.Restored:
+			add(b.Before, b.After)
+		}
+	}
+	if open == "" {
+		return nil
+	}
+	now, err := r.store.Take(ctx)
+	if err == nil {
+		add(open, now.ID)
+	}
+	return err
+}
+
+// Redoing works out how the last rewind of a session is taken back.
+func (a *App) Redoing(ctx context.Context, id, root string) (*Rewind, error) {
+	r := &Rewind{}
+	for e, err := range a.Store().Events(ctx, id) {
+		if err != nil {
+			return nil, err
+		}
+		switch b := e.Body.(type) {
+		case event.Restored:
+			r.store, r.at, r.spans, r.To = a.snapshots(root), b.Before, []snapshot.Span{{Before: b.Before, After: b.After}}, 0
+		case event.Rewound:
+			r.To = b.Of
+		case event.Said: // what was rewound is no longer the last thing
+			*r = Rewind{}
+		}
+	}
+	if r.store == nil && r.To == 0 {
+		return nil, errors.New("nothing was rewound since something was said")
+	}
+	if r.store == nil {
+		return r, nil
+	}
+	var err error
+	r.Plan, err = r.store.Plan(ctx, r.at, r.spans)
+	return r, err
+}
+
+// Restore puts the files back. Nil means that there was nothing to put back.
+// Force also overwrites what somebody else has changed since.
+func (r *Rewind) Restore(ctx context.Context, force bool) (*event.Restored, error) {
+	forced := force && len(r.Plan.Kept) > 0
+	if r.store == nil || len(r.Plan.Changes) == 0 && !forced {
+		return nil, nil
+	}
+	done, err := r.store.Restore(ctx, r.at, r.spans, force)
+	if err != nil {
+		return nil, err
+	}
+	body := &event.Restored{To: r.at, Before: done.Before, After: done.After, Kept: len(done.Kept)}
+	for _, c := range done.Changes[:min(100, len(done.Changes))] {
+		body.Files = append(body.Files, strings.ToValidUTF8(c.Path, "\uFFFD"))
+	}
+	return body, nil
+}
+
+// Lasting is something a call has done that no rewind takes back.
+type Lasting struct {
+	Seq     uint64    `json:"seq"`
+	Time    time.Time `json:"time"`
+	Key     string    `json:"key"` // of the call, the same however often it is sent: an idempotency key
+	Tool    string    `json:"tool"`
+	Effects []string  `json:"effects"`
+	Outcome string    `json:"outcome"` // empty: it is not known how it ended
+}
+
+// Lasting lists what the calls of a session have done outside of its workspace:
+// over the network, to other folders, or nobody knows where.
+func (a *App) Lasting(ctx context.Context, id string) ([]Lasting, error) {
+	var out []Lasting
+	names, judged, at := map[string]string{}, map[string]event.Judged{}, map[string]int{}
+	root := ""
+	for e, err := range a.Store().Events(ctx, id) {
+		if err != nil {
+			return nil, err
+		}
+		switch b := e.Body.(type) {
+		case event.Opened:
+			root = b.Root
+		case event.Replied:
+			for _, c := range b.Parts.Calls() {
+				names[c.ID] = c.Name
+			}
+		case event.Judged:
+			judged[b.Call] = b
+		case event.Started:
+			if list := lasting(judged[b.Call].Effects, root); len(list) > 0 {
+				at[b.Call] = len(out)
+				out = append(out, Lasting{Seq: e.Seq, Time: e.Time, Key: tool.Key(id, b.Call), Tool: names[b.Call], Effects: list})
+			}
+		case event.Ended:
+			if i, ok := at[b.Call]; ok {
+				out[i].Outcome = string(b.Outcome)
+			}
+		}
+	}
+	return out, nil
+}
+
+// lasting says in words which effects stay.
+func lasting(effects []tool.Effect, root string) []string {
+	var out []string
+	command := ""
+	for _, e := range effects {
+		text := ""
+		switch {
+		case e.Kind == tool.Execute:
+			command = e.Text
+		case e.Kind == tool.Network:
+			text = "talked to " + e.Text
+			if e.Text == "" || e.Text == "*" {
+				text = "could reach any host"
+			}
+		case e.Kind == tool.External:
+			text = "could do anything"
+			if e.Text != "" {
+				text = "was to " + e.Text
+			}
+		case e.Kind == tool.Write && !tool.Inside(root, e.Path):
+			text = "changed " + e.Path
+		}
+		if text == "" {
+			continue
+		}
+		if command != "" {
+			text = command + ": " + text
+		}
+		if !slices.Contains(out, text) {
+			out = append(out, text)
+		}
+	}
+	return out
+}

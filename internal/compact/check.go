@@ -1,0 +1,295 @@
+package compact
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/inspan/inspan/llm"
+)
+
+// Kind says what is wrong with a summary.
+type Kind string
+
+// Kinds.
+const (
+	Shape        Kind = "shape"        // it has not the headings
+	File         Kind = "file"         // a changed file is not named
+	Invented     Kind = "invented"     // a file is named that occurs nowhere
+	Tests        Kind = "tests"        // the outcome of the last tests is not said
+	Contradicted Kind = "contradicted" // it is said wrongly
+	Constraint   Kind = "constraint"   // a person's demand is not kept
+	Foreign      Kind = "foreign"      // what a tool's result said stands as the person's wish
+	Empty        Kind = "empty"        // a section is empty although there is something to say
+	Thin         Kind = "thin"         // hardly anything of what was answered is in it
+	Long         Kind = "long"         // it is too long
+)
+
+// Missing is one thing that a summary fails to say or says wrongly.
+type Missing struct {
+	Kind Kind
+	What string // what it is about: a file, a sentence, a section
+}
+
+const (
+	maxNamed    = 100 // changed files that a record must name
+	maxLiterals = 24  // of what was answered last, of which a record must have some
+	minLiterals = 8   // with fewer nothing can be said about what is missing
+	foreignRun  = 8   // words in a row that are no accident
+)
+
+// Read parses the answer of a model and checks it. Nothing missing means that
+// the summary can be used.
+func (p Plan) Read(answer string) (Summary, []Missing) {
+	s, err := Parse(answer)
+	if err != nil {
+		return s, []Missing{{Kind: Shape}}
+	}
+	return s, p.Check(s)
+}
+
+// Check compares a summary with what the log proves. What it can not prove it
+// lets pass, so wrong reasons and forgotten details can get through.
+func (p Plan) Check(s Summary) []Missing {
+	out := p.checkFiles(s)
+	out = append(out, p.checkTests(s)...)
+	for _, c := range p.demanded() {
+		if !holds(s.Constraints, c) {
+			out = append(out, Missing{Constraint, c})
+		}
+	}
+	out = append(out, p.checkForeign(s)...)
+	out = append(out, p.checkEmpty(s)...)
+	if p.thin(s) {
+		out = append(out, Missing{Thin, strings.Join(p.names, ", ")})
+	}
+	if n := p.src.tokens(s.Text()); n > p.Room {
+		out = append(out, Missing{Long, fmt.Sprintf("%d tokens of at most %d", n, p.Room)})
+	}
+	return out
+}
+
+// changed returns the files that a record must name: the last ones, as many as
+// there is room for. The rest is counted where the log's facts stand.
+func (p Plan) changed() []string {
+	all := p.src.Facts.Changed
+	return newest(all[max(0, len(all)-maxNamed):], p.Room/4, p.src.tokens)
+}
+
+// demanded returns the constraints that no message of the person holds any
+// more, as many as there is room for.
+func (p Plan) demanded() []string { return newest(p.said, p.Room/5, p.src.tokens) }
+
+func (p Plan) checkFiles(s Summary) (out []Missing) {
+	text, tail := s.Text(), ""
+	for _, f := range p.changed() {
+		if names(text, f, p.src.Facts.Changed) {
+			continue
+		}
+		if tail == "" {
+			tail = say(p.src.Messages[p.From:]) + " "
+		}
+		if !names(tail, f, p.src.Facts.Changed) {
+			out = append(out, Missing{File, f})
+		}
+	}
+	known := ""
+	for _, f := range paths(s.Files) {
+		if known == "" {
+			known = p.known()
+		}
+		if !occurs(known, f) {
+			out = append(out, Missing{Invented, f})
+		}
+	}
+	return out
+}
+
+// occurs reports whether a path can come from a text: it has its last two names
+// side by side, or all its names somewhere, as where a folder was entered first.
+func occurs(known, path string) bool {
+	all := strings.Split(path, "/")
+	if n := len(all); n > 2 && strings.Contains(known, all[n-2]+"/"+all[n-1]) {
+		return true
+	}
+	return !slices.ContainsFunc(all, func(name string) bool { return !strings.Contains(known, name) })
+}
+
+// paths returns what looks like a file in a list of files: what stands first in
+// a line, or has a folder.
+func paths(text string) []string {
+	var out []string
+	for l := range strings.Lines(text) {
+		l = strings.TrimLeft(l, " \t-*`\"'0123456789.")
+		for _, at := range named.FindAllStringIndex(l, -1) {
+			f := slashed(l[at[0]:at[1]])
+			if address := strings.Contains(l[:at[0]], "://") || strings.HasPrefix(f, "//"); !address && (at[0] == 0 || strings.Contains(f, "/")) {
+				out = append(out, strings.Trim(f, "./"))
+			}
+		}
+	}
+	return distinct(out)
+}
+
+// known is all text that a summary can have a name from.
+func (p Plan) known() string {
+	f, c := p.src.Facts, p.src.Carry
+	parts := slices.Concat(f.Changed, f.Failed, c.Files, c.Pending, c.Skills, []string{c.Goal, say(p.src.Messages)})
+	for _, item := range c.Todo {
+		parts = append(parts, item.Text)
+	}
+	return slashed(strings.Join(parts, "\n"))
+}
+
+// say writes down all that is said, called and returned in messages.
+func say(messages []llm.Message) string {
+	var b strings.Builder
+	for _, m := range messages {
+		sayParts(&b, m.Parts)
+	}
+	return b.String()
+}
+
+func sayParts(b *strings.Builder, parts llm.Parts) {
+	for _, part := range parts {
+		switch v := part.(type) {
+		case llm.Text:
+			b.WriteString(v.Text + "\n")
+		case llm.Call:
+			b.WriteString(v.Name + " " + string(v.Args) + "\n")
+		case llm.Result:
+			sayParts(b, v.Parts)
+		}
+	}
+}
+
+func (p Plan) checkEmpty(s Summary) (out []Missing) {
+	f := p.src.Facts
+	has := map[string]bool{
+		"Goal":          p.src.Carry.Goal != "" || len(p.asked()) > 0,
+		"Constraints":   len(p.demanded()) > 0,
+		"Files":         len(p.changed()) > 0,
+		"State of work": f.Test != nil || len(f.Failed) > 0 || len(f.Changed) > 0,
+	}
+	for _, sec := range s.sections() {
+		if *sec.text == "" && has[sec.name] {
+			out = append(out, Missing{Empty, sec.name})
+		}
+	}
+	return out
+}
+
+// thin reports whether a summary has less than half of the numbers, names
+// and addresses in what was answered last.
+func (p Plan) thin(s Summary) bool {
+	text, n := s.Text(), 0
+	for _, l := range p.names {
+		if strings.Contains(text, l) {
+			n++
+		}
+	}
+	return len(p.names) >= minLiterals && 2*n < len(p.names)
+}
+
+// checkForeign finds what stands as the person's goal or demand and was taken
+// word for word from the result of a tool.
+func (p Plan) checkForeign(s Summary) (out []Missing) {
+	var results, person strings.Builder
+	for i, m := range p.src.Messages {
+		if p.src.person(i) {
+			sayParts(&person, m.Parts)
+			continue
+		}
+		for _, part := range m.Parts {
+			if r, ok := part.(llm.Result); ok {
+				sayParts(&results, r.Parts)
+			}
+		}
+	}
+	mine := " " + strings.Join(terms(person.String()+p.src.Carry.Goal+" "+p.before.Goal+" "+p.before.Constraints+" "+strings.Join(p.said, " ")), " ") + " "
+	theirs := " " + strings.Join(terms(results.String()), " ") + " "
+	for _, l := range sentences(s.Goal + "\n" + s.Constraints) {
+		if t := terms(l); slices.ContainsFunc(runs(t), func(run string) bool { return strings.Contains(theirs, run) && !strings.Contains(mine, run) }) {
+			out = append(out, Missing{Foreign, line(l, maxSentence)})
+		}
+	}
+	return out
+}
+
+// runs returns the runs of terms that are long enough to be a copy.
+func runs(terms []string) []string {
+	var out []string
+	for i := 0; i+foreignRun <= len(terms); i++ {
+		out = append(out, " "+strings.Join(terms[i:i+foreignRun], " ")+" ")
+	}
+	return out
+}
+
+var (
+	testLine = regexp.MustCompile(`(?im)^[\s>*_-]*(?:last )?tests?[*_]*\s*[:：][*_]*\s*(.+)$`)
+	testWord = regexp.MustCompile(`(?i)\btests?\b|testlauf|测试`)
+	noFail   = regexp.MustCompile(`(?i)(\b(0|no|none|zero|without|not|never|didn['’]t|don['’]t)\s+(any\s+)?|keine?r?\s+(ist\s+|sind\s+)?|没有)(failed|failures?|failing|fails?|errors?|broken|fehlgeschlagen|fehler|失败)|failures: 0`)
+	noPass   = regexp.MustCompile(`(?i)(\b(not|never|no longer|doesn['’]t|don['’]t|didn['’]t|cannot|can['’]t|nicht)\s+(all\s+|yet\s+|mehr\s+)?|未|没有?|不)(全部)?(pass(ed|es|ing)?|green|ok|succeed(ed|s)?|bestanden|grün|通过)`)
+	fail     = regexp.MustCompile(`(?i)\b(fail(s|ed|ing|ures?)?|broken|fehlgeschlagen|scheiter(n|t)|schlagen fehl|schlägt fehl|error(s|ed)?)\b|失败`)
+	pass     = regexp.MustCompile(`(?i)\b(pass(es|ed|ing)?|green|ok|succe(ss|ssful|eds?|eded)|bestanden|bestehen|grün)\b|通过`)
+)
+
+// outcome says what a text says of tests: passed, failed, or neither. The first
+// word decides; mixed tells whether the other one follows.
+func outcome(text string) (passed, said, mixed bool) {
+	text = noPass.ReplaceAllString(noFail.ReplaceAllString(text, " passed "), " failed ")
+	good, bad := pass.FindStringIndex(text), fail.FindStringIndex(text)
+	switch {
+	case good == nil && bad == nil:
+		return false, false, false
+	case good == nil || bad == nil:
+		return bad == nil, true, false
+	}
+	return good[0] < bad[0], true, true
+}
+
+// checkTests compares what is said of the last tests. The line that is asked
+// for counts; without it, the last sentence about tests that is plain.
+func (p Plan) checkTests(s Summary) []Missing {
+	t := p.src.Facts.Test
+	if t == nil {
+		return nil
+	}
+	what := t.say()
+	if m := testLine.FindStringSubmatch(s.State); m != nil {
+		if passed, said, _ := outcome(m[1]); said && passed != t.Passed {
+			return []Missing{{Contradicted, what}}
+		} else if said {
+			return nil
+		}
+	}
+	found := false
+	for _, sentence := range slices.Backward(sentences(s.State)) {
+		passed, said, mixed := outcome(sentence)
+		found = found || said && testWord.MatchString(sentence)
+		if said && !mixed && testWord.MatchString(sentence) {
+			if passed != t.Passed {
+				return []Missing{{Contradicted, what}}
+			}
+			return nil
+		}
+	}
+	if !found {
+		return []Missing{{Tests, what}}
+	}
+	return nil
+}
+
+// say writes the run of tests in the form that is asked of a model.
+func (t *Test) say() string {
+	how := "failed"
+	if t.Passed {
+		how = "passed"
+	}
+	text := "Tests: " + how + ": " + line(t.Command, 200)
+	if t.Detail != "" {
+		text += ": " + line(t.Detail, 300)
+	}
+	return text
+}

@@ -1,0 +1,236 @@
+// Package compact makes a long conversation short. What a person said and the
+// end of the conversation stay word for word; the rest is replaced by a record
+// that a model writes and that is checked against what the log proves.
+//
+// The package is pure. Whoever drives it sends the requests:
+//
+//	p, ok := Split(src, 20_000)
+//	req := p.Request(system, tools, "")
+//	for range 2 {
+//		answer := ... // the text of the reply; break if there is none
+//		s, missing := p.Read(answer)
+//		if len(missing) == 0 {
+//			return p.Build(s)
+//		}
+//		req = p.Repair(req, answer, missing)
+//	}
+//	return p.Build(p.Extract())
+package compact
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/inspan/inspan/llm"
+)
+
+const (
+	minFresh  = 1000   // tokens that must not have been through a compaction
+	minRoom   = 400    // tokens: with less, nothing would be gained
+	maxRoom   = 12_000 // tokens of the longest record that is taken
+	maxAsked  = 6000   // tokens of the record that is asked for, and of an extract
+	minPerson = 150    // tokens to which a message of the person is cut at most
+)
+
+// Source is a conversation and what its log proves. It is only read.
+type Source struct {
+	Messages []llm.Message
+	Person   []int // indexes of messages that hold a person's own words, ascending
+	Facts    Facts // of the whole session, also from before earlier compactions
+	Carry    Carry
+	// Count says how many tokens a message has, about. It must grow with the
+	// text. Nil is [llm.Message.Tokens].
+	Count func(llm.Message) int
+}
+
+// Facts are proven by the log.
+type Facts struct {
+	Changed []string // files that were changed, as written for people, each once, oldest first
+	Test    *Test    // the last run of tests; nil if none is known
+	Failed  []string // commands that failed when they were last run, oldest first
+}
+
+// Test is a run of tests.
+type Test struct {
+	Command string
+	Passed  bool
+	Detail  string // the line that tells most; may be empty
+}
+
+// Carry goes on as it is and never through a model.
+type Carry struct {
+	Goal    string
+	Todo    []Item
+	Pending []string // what waits for somebody
+	Files   []string // in hand
+	Mode    string   // permission mode
+	Granted []string // rules that a person allowed for the session
+	Skills  []string // that are loaded
+}
+
+// Item is a thing to do.
+type Item struct{ Text, Status string }
+
+// Plan says what of a conversation stays and what a record replaces. Made by
+// [Split]; safe for concurrent use if Source.Count is.
+type Plan struct {
+	From     int // index of the first message that stays, with all that follow
+	Replaced int // tokens that the record stands for
+	Room     int // tokens that a record may have
+
+	src    Source
+	kept   []llm.Message // the person's, from before From
+	said   []string      // constraints that no kept message holds
+	before Summary       // the record of the compaction before
+	gone   harvest       // what the messages that are replaced say
+	names  []string      // the literals in the last answers of those
+}
+
+// Split decides what stays word for word: the last keep tokens at least, in
+// whole messages and never apart from the call that a result answers; and all
+// messages of the person before them, of which the longest are cut in the
+// middle if they have more than keep tokens together. It returns false if
+// there is too little left that a record could replace.
+func Split(src Source, keep int) (p Plan, ok bool) {
+	if src.Count == nil {
+		src.Count = llm.Message.Tokens
+	}
+	keep = max(keep, 1)
+	p = Plan{src: src, From: tail(src, keep)}
+	p.keepPerson(keep)
+	fresh := p.Replaced
+	for i, m := range src.Messages[:p.From] {
+		text, is := p.record(i, m)
+		if !is {
+			continue
+		}
+		fresh -= src.Count(m)
+		s, said := readBuilt(text)
+		p.before = s
+		p.said = append(said, p.said...)
+	}
+	p.said = newest(distinct(p.said), keep, src.tokens)
+	p.gone = p.harvest()
+	p.names = distinctLiterals(strings.Join(p.gone.answers, "\n"))
+	p.names = p.names[max(0, len(p.names)-maxLiterals):]
+	p.Room = min((p.Replaced-src.Count(p.state(Summary{})))/2, maxRoom)
+	return p, p.Room >= minRoom && fresh >= max(minFresh, keep/8)
+}
+
+// tokens counts a text.
+func (s Source) tokens(text string) int {
+	return s.Count(llm.Message{Role: llm.User, Parts: llm.Say(text)})
+}
+
+// tail returns where the last keep tokens begin.
+func tail(src Source, keep int) int {
+	callOf := calls(src.Messages)
+	start, size := len(src.Messages), 0
+	for i := start - 1; i >= 0 && (size < keep || i >= start); i-- {
+		size += src.Count(src.Messages[i])
+		start = min(start, i, callOf[i])
+	}
+	return start
+}
+
+// calls returns for each message the first one that holds a call which it
+// answers; its own index if there is none.
+func calls(messages []llm.Message) []int {
+	first := make([]int, len(messages))
+	open := map[string]int{}
+	for i, m := range messages {
+		first[i] = i
+		for _, part := range m.Parts {
+			switch v := part.(type) {
+			case llm.Call:
+				open[v.ID] = i
+			case llm.Result:
+				if at, ok := open[v.CallID]; ok {
+					first[i] = min(first[i], at)
+				}
+			}
+		}
+	}
+	return first
+}
+
+// person reports whether message i holds a person's own words.
+func (s Source) person(i int) bool {
+	_, found := slices.BinarySearch(s.Person, i)
+	return found
+}
+
+// record returns the text of message i if it is what an earlier compaction
+// built. Only a message that says nothing else can be: not a result, and not
+// what a person said.
+func (p *Plan) record(i int, m llm.Message) (string, bool) {
+	if m.Role != llm.User || len(m.Parts) != 1 || p.src.person(i) {
+		return "", false
+	}
+	t, ok := m.Parts[0].(llm.Text)
+	return t.Text, ok && strings.HasPrefix(t.Text, headline)
+}
+
+// keepPerson takes over the person's messages and counts what is replaced.
+func (p *Plan) keepPerson(keep int) {
+	var sizes []int
+	for i, m := range p.src.Messages[:p.From] {
+		p.Replaced += p.src.Count(m)
+		if !p.src.person(i) {
+			continue
+		}
+		if parts := own(m.Parts); len(parts) > 0 {
+			p.kept = append(p.kept, llm.Message{Role: llm.User, Parts: parts})
+			sizes = append(sizes, p.src.Count(p.kept[len(p.kept)-1]))
+		}
+	}
+	limit := max(share(sizes, keep), minPerson)
+	for i, m := range p.kept {
+		if sizes[i] > limit {
+			p.kept[i] = p.src.cut(m, limit)
+			p.said = append(p.said, lost(m.Parts.Text(), p.kept[i].Parts.Text())...)
+		}
+		p.Replaced -= p.src.Count(p.kept[i])
+	}
+}
+
+// own returns the parts of a message that can be a person's and can be sent.
+func own(parts llm.Parts) llm.Parts {
+	var out llm.Parts
+	sendable := false
+	for _, part := range parts {
+		switch v := part.(type) {
+		case llm.Text:
+			if strings.TrimSpace(v.Text) == "" {
+				continue
+			}
+			sendable = true
+		case llm.Image:
+			sendable = true
+		case llm.Call, llm.Result, llm.Reasoning:
+			continue
+		}
+		out = append(out, part)
+	}
+	if !sendable {
+		return nil
+	}
+	return out
+}
+
+// share returns how much each may have so that all have at most total, and
+// those that need less get what they need.
+func share(sizes []int, total int) int {
+	sorted := slices.Sorted(slices.Values(sizes))
+	for i, size := range sorted {
+		each := total / (len(sorted) - i)
+		if size > each {
+			return each
+		}
+		total -= size
+	}
+	if len(sorted) == 0 {
+		return 0
+	}
+	return sorted[len(sorted)-1]
+}

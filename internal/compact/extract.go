@@ -1,0 +1,209 @@
+package compact
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/inspan/inspan/llm"
+)
+
+// Extract makes a summary without a model, out of what the log proves and of
+// the messages themselves: what was asked and answered, noted on the way, and
+// what failed. The same Plan gives the same summary, and it passes Check.
+func (p Plan) Extract() Summary {
+	room := min(p.Room, maxAsked)
+	for bytes := 4 * room; ; bytes = bytes * 4 / 5 {
+		s := p.extract(bytes)
+		if bytes < 64 || p.src.tokens(s.Text()) <= room {
+			return s
+		}
+	}
+}
+
+// extract makes the summary with about so many bytes.
+func (p Plan) extract(bytes int) Summary {
+	h := p.gone
+	old := p.before
+	s := Summary{
+		Goal:        bullets(p.goal(bytes / 12)),
+		Constraints: bullets(distinct(slices.Concat(fit(items(old.Constraints), bytes/10), p.demanded()))),
+		Decisions:   bullets(distinct(slices.Concat(fit(items(old.Decisions), bytes/5), short(h.notes, bytes/6), short(h.answers, bytes*2/5)))),
+		Files:       bullets(distinct(slices.Concat(fit(items(old.Files), bytes/12), p.changed()))),
+		State:       bullets(p.progress(bytes)),
+		Questions:   bullets(short(p.src.Carry.Pending, bytes/20)),
+		Next:        bullets(p.next(bytes / 12)),
+	}
+	if p.thin(s) {
+		// Hardly any room: at least the bare names and numbers.
+		some := p.names[len(p.names)/2:]
+		s.Decisions = bullets(append(items(s.Decisions), "Named in answers: "+strings.Join(some, ", ")))
+	}
+	for _, sec := range s.sections() {
+		*sec.text = clean(*sec.text)
+	}
+	return s
+}
+
+// harvest is what the messages that are replaced say, oldest first.
+type harvest struct {
+	answers []string // the last text of the agent in each run
+	notes   []string // its other texts
+	errors  []string // of calls that failed, one line each
+	last    string   // call
+}
+
+func (p Plan) harvest() harvest {
+	var h harvest
+	answer := ""
+	flush := func() {
+		if answer != "" {
+			h.answers = append(h.answers, answer)
+		}
+		answer = ""
+	}
+	for i, m := range p.src.Messages[:p.From] {
+		if p.src.person(i) {
+			flush()
+		}
+		if text := m.Parts.Text(); m.Role == llm.Assistant && strings.TrimSpace(text) != "" {
+			if answer != "" {
+				h.notes = append(h.notes, answer)
+			}
+			answer = text
+		}
+		for _, part := range m.Parts {
+			switch v := part.(type) {
+			case llm.Call:
+				h.last = v.Name + " " + string(v.Args)
+			case llm.Result:
+				if v.Error {
+					h.errors = append(h.errors, v.Name+" failed: "+telling(v.Parts.Text()))
+				}
+			}
+		}
+	}
+	flush()
+	h.notes, h.errors = distinct(h.notes), distinct(h.errors)
+	return h
+}
+
+var trouble = regexp.MustCompile(`(?i)error|fail|panic|fatal|exception|denied|not found|fehler|错误|失败`)
+
+// telling returns the line of an output that says most about what went wrong:
+// the last one that speaks of an error, or the last one of all.
+func telling(output string) string {
+	last := ""
+	for _, l := range slices.Backward(strings.Split(output, "\n")) {
+		if l = strings.TrimSpace(l); l == "" {
+			continue
+		}
+		if trouble.MatchString(l) {
+			return line(l, 300)
+		}
+		if last == "" {
+			last = l
+		}
+	}
+	return line(last, 300)
+}
+
+// asked returns what the person said, oldest first, also in the part that stays.
+func (p Plan) asked() []string {
+	var out []string
+	for _, i := range p.src.Person {
+		if text := line(p.src.Messages[i].Parts.Text(), 4*maxSentence); text != "" {
+			out = append(out, text)
+		}
+	}
+	return out
+}
+
+func (p Plan) goal(each int) []string {
+	var out []string
+	each = max(each, 16)
+	asked := p.asked()
+	if goal := p.src.Carry.Goal; goal != "" {
+		out = append(out, line(goal, 2*each))
+	} else if len(asked) > 0 {
+		out = append(out, "Asked first: "+line(asked[0], each))
+	}
+	if len(asked) > 0 {
+		out = append(out, "Asked last: "+line(asked[len(asked)-1], each))
+	}
+	return out
+}
+
+// progress says how far the work has come.
+func (p Plan) progress(bytes int) []string {
+	var out []string
+	if t := p.src.Facts.Test; t != nil {
+		out = append(out, line(t.say(), max(p.Room*4/5, 64)))
+	}
+	earlier := slices.DeleteFunc(items(p.before.State), func(l string) bool {
+		return testWord.MatchString(l) || strings.HasPrefix(l, "Earlier: ")
+	})
+	for _, l := range fit(earlier, bytes/15) {
+		out = append(out, "Earlier: "+l)
+	}
+	out = append(out, short(p.gone.errors, bytes/8)...)
+	if last := p.gone.last; last != "" {
+		out = append(out, "Last call before the part that stays: "+line(last, bytes/20))
+	}
+	if len(out) == 0 {
+		out = append(out, "What is proven stands above, in what is known from the log.")
+	}
+	return out
+}
+
+func (p Plan) next(bytes int) []string {
+	var out []string
+	for _, item := range p.src.Carry.Todo {
+		if s := strings.ToLower(item.Status); s != "done" && s != "completed" && s != "cancelled" {
+			out = append(out, line("["+item.Status+"] "+item.Text, 200))
+		}
+	}
+	slices.Reverse(out) // the first ones matter most
+	out = fit(out, bytes)
+	slices.Reverse(out)
+	return append(out, "Go on with what was asked last.")
+}
+
+// short makes one line of each text, so that all have about so many bytes
+// together. Where that would leave too little of each, the oldest are left out.
+func short(texts []string, bytes int) []string {
+	sizes := make([]int, len(texts))
+	for i, t := range texts {
+		sizes[i] = len(t)
+	}
+	each := max(share(sizes, bytes), min(bytes, 240))
+	out := make([]string, len(texts))
+	for i, t := range texts {
+		out[i] = line(t, each)
+	}
+	return fit(out, bytes)
+}
+
+// fit returns the last lines that have at most so many bytes.
+func fit(lines []string, bytes int) []string {
+	return newest(lines, bytes, func(l string) int { return len(l) })
+}
+
+// items returns the lines of a list without the marks before them.
+func items(text string) []string {
+	var out []string
+	for l := range strings.Lines(text) {
+		if l = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(l), "- ")); l != "" {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+func bullets(lines []string) string {
+	var b strings.Builder
+	for _, l := range lines {
+		b.WriteString("- " + l + "\n")
+	}
+	return b.String()
+}

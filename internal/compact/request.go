@@ -1,0 +1,202 @@
+package compact
+
+import (
+	_ "embed"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/inspan/inspan/llm"
+)
+
+var (
+	//go:embed form.md
+	formText string
+	//go:embed ask.md
+	askText string
+	//go:embed part.md
+	partText string
+	//go:embed repair.md
+	repairText string
+)
+
+// Purpose marks the requests for a record.
+const Purpose = "summary"
+
+// Request asks for the record of the whole conversation. It begins with the
+// same bytes as the conversation's next request, so that the prompt cache
+// serves it; whoever sends it sets Effort, Session and Pin to what that one
+// has. Tools are there for the same reason, and none is to be called. Focus is
+// what the person wants to be heeded, empty for nothing.
+func (p Plan) Request(system []string, tools []llm.ToolSpec, focus string) llm.Request {
+	messages := slices.Clone(p.src.Messages[:answered(p.src.Messages)])
+	text := strings.TrimSpace(askText) + "\n\n" + p.terms(focus)
+	return llm.Request{
+		System: system, Tools: tools, Purpose: Purpose,
+		Messages: append(messages, llm.Message{Role: llm.User, Parts: llm.Say(text)}),
+	}
+}
+
+// terms says how the record must be, and what the log knows already.
+func (p Plan) terms(focus string) string {
+	text := strings.TrimSpace(formText) + fmt.Sprintf("\n- Write at most %d words.", min(p.Room, maxAsked)/2)
+	if focus = strings.TrimSpace(focus); focus != "" {
+		text += "\n\nThe person asks you to heed this above all:\n  " + strings.ReplaceAll(focus, "\n", "\n  ")
+	}
+	return text + "\n\nThe log proves this, and the record must agree with it:\n" + p.facts()
+}
+
+// answered returns how many messages there are before the first call that has
+// no result.
+func answered(messages []llm.Message) int {
+	open := map[string]int{}
+	for i, m := range messages {
+		for _, part := range m.Parts {
+			switch v := part.(type) {
+			case llm.Call:
+				open[v.ID] = i
+			case llm.Result:
+				delete(open, v.CallID)
+			}
+		}
+	}
+	n := len(messages)
+	for _, i := range open {
+		n = min(n, i)
+	}
+	return n
+}
+
+// Repair asks again after an answer that can not be used. Asked is the request
+// that was answered, previous the answer.
+func (p Plan) Repair(asked llm.Request, previous string, missing []Missing) llm.Request {
+	asked.Messages = slices.Clone(asked.Messages)
+	if strings.TrimSpace(previous) != "" {
+		answer := llm.Message{Role: llm.Assistant, Parts: llm.Say(p.src.clip(previous, 2*max(p.Room, minRoom)))}
+		asked.Messages = append(asked.Messages, answer)
+	}
+	var b strings.Builder
+	b.WriteString(strings.TrimSpace(repairText) + "\n")
+	for _, m := range missing {
+		b.WriteString("\n- " + m.say())
+	}
+	asked.Messages = append(asked.Messages, llm.Message{Role: llm.User, Parts: llm.Say(b.String())})
+	return asked
+}
+
+// say puts into words what a model must mend.
+func (m Missing) say() string {
+	what := line(m.What, 2000)
+	switch m.Kind {
+	case File:
+		return "This file was changed, and Files does not name it: " + what
+	case Invented:
+		return "Files names a file that occurs nowhere in the conversation; correct its path or leave it out: " + what
+	case Tests:
+		return "State of work does not say how the last tests went. Write this line there: " + what
+	case Contradicted:
+		return "State of work says the contrary of how the last tests went. It must be: " + what
+	case Constraint:
+		return "Constraints does not keep what the person said: " + what
+	case Foreign:
+		return "This comes from the result of a tool and not from the person; take it out of Goal and Constraints: " + what
+	case Empty:
+		return "There is something to say below this heading, and nothing stands there: " + what
+	case Thin:
+		return "Nearly nothing of what was answered and found out is kept. Say what these are about: " + what
+	case Long:
+		return "It is too long: " + what
+	}
+	return "It must have all headings, each on a line of its own: Goal, Constraints, Decisions, Files, State of work, Open questions, Next."
+}
+
+// Chunk is a part of a conversation that does not fit into one request.
+type Chunk struct {
+	text string
+	plan Plan
+	most int // tokens of the record so far that fit
+}
+
+// Chunks cuts the part that is to be replaced into pieces, for models that can
+// not read the whole conversation again. Each is to be asked for with the answer
+// to the one before. Limit is how many tokens a request may have, at least about
+// 4,000: the form of the record needs some 800. What is long for it is cut in
+// the middle.
+func (p Plan) Chunks(limit int) []Chunk {
+	room := max(limit-p.src.tokens(partText+p.terms("")), 200)
+	each := room * 2 / 3
+	var out []Chunk
+	text := ""
+	for i, m := range p.src.Messages[:p.From] {
+		next := p.transcript(m, p.src.person(i), each)
+		if text != "" && p.src.tokens(text+next) > each {
+			out = append(out, Chunk{text, p, room - each})
+			text = ""
+		}
+		text += next
+	}
+	if text == "" {
+		return out
+	}
+	return append(out, Chunk{text, p, room - each})
+}
+
+// Request asks for the record of everything up to this chunk. SoFar is the
+// answer to the one before, empty for the first.
+func (c Chunk) Request(soFar, focus string) llm.Request {
+	if strings.TrimSpace(soFar) == "" {
+		soFar = "none"
+	}
+	soFar = indent(c.plan.src.clip(soFar, c.most*3/4))
+	text := "The record so far:\n<part>\n" + soFar + "</part>\n\nThe next part:\n<part>\n" + c.text + "</part>"
+	return llm.Request{
+		System:   []string{strings.TrimSpace(partText) + "\n\n" + c.plan.terms(focus)},
+		Messages: []llm.Message{{Role: llm.User, Parts: llm.Say(text)}},
+		Purpose:  Purpose,
+	}
+}
+
+// transcript writes a message as text of about limit tokens at most. All that
+// was said is set in, so none of it can look like another speaker or like the
+// end of the part.
+func (p Plan) transcript(m llm.Message, person bool, limit int) string {
+	for each := limit; ; each = each * 3 / 4 {
+		var b strings.Builder
+		for _, part := range m.Parts {
+			head, text := spoken(part, m.Role, person)
+			if head != "" {
+				b.WriteString(head + "\n" + indent(p.src.clip(text, each)))
+			}
+		}
+		if each < 32 || p.src.tokens(b.String()) <= limit {
+			return b.String()
+		}
+	}
+}
+
+// spoken returns who speaks in a part and what; empty if it is not written down.
+func spoken(part llm.Part, role llm.Role, person bool) (head, text string) {
+	who := "[agent]"
+	switch {
+	case person:
+		who = "[person]"
+	case role == llm.User:
+		who = "[harness]"
+	}
+	switch v := part.(type) {
+	case llm.Text:
+		return who, v.Text
+	case llm.Image:
+		return who, "(an image)"
+	case llm.Call:
+		return "[call]", v.Name + " " + string(v.Args)
+	case llm.Result:
+		return "[result]", v.Parts.Text()
+	}
+	return "", ""
+}
+
+func indent(text string) string {
+	text = strings.ReplaceAll(strings.TrimRight(text, "\r\n"), "\r", "\n")
+	return "  " + strings.ReplaceAll(text, "\n", "\n  ") + "\n"
+}

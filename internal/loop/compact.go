@@ -1,0 +1,157 @@
+package loop
+
+import (
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/llm"
+)
+
+// Compaction is what is known of compactions.
+type Compaction struct {
+	Wanted *event.Compact `json:"wanted,omitempty"` // somebody asked for one
+	Times  int            `json:"times,omitempty"`  // done so far
+	Tried  int            `json:"tried,omitempty"`  // turns of the session when the last one was done or not done; 0: never
+	After  int            `json:"after,omitempty"`  // tokens of the prompt that it left
+	// Why the last one was to be done that was not; empty if it was done.
+	Kept event.Compaction `json:"kept,omitempty"`
+}
+
+// Measured compares what a provider counted with our own estimate, so that the
+// estimate of the next prompt is one only of what is new in it.
+type Measured struct {
+	Route    string  `json:"route,omitempty"` // whose figures they are; empty: there are none
+	Tokens   int     `json:"tokens,omitempty"`
+	Messages int     `json:"messages,omitempty"` // of the conversation, that Tokens are for, with all before them
+	Ratio    float64 `json:"ratio,omitempty"`    // of counted tokens to our estimate, of late; 0: not known
+}
+
+// measure takes the provider's figures from a reply, before it is pushed.
+func (s *State) measure(b event.Replied) {
+	if b.Usage.Estimated || b.Usage.Prompt() == 0 {
+		return
+	}
+	old := s.Measured
+	counted, guessed := b.Usage.Prompt(), s.estimate()
+	if old.Route == b.Route && old.Messages > 0 && old.Messages <= len(s.Messages) {
+		// What is new tells more than the whole, to which vendors add their own.
+		counted -= old.Tokens
+		guessed = tokens(s.Messages[old.Messages:])
+	}
+	ratio := old.Ratio
+	if guessed >= leastMeasured {
+		ratio = min(max(float64(counted)/float64(guessed), 1/mostOff), mostOff)
+		if old.Route == b.Route && old.Ratio > 0 {
+			ratio = (ratio + old.Ratio) / 2
+		}
+	}
+	s.Measured = Measured{Route: b.Route, Ratio: ratio, Tokens: b.Usage.Prompt() + b.Usage.Output - b.Usage.Reasoning, Messages: len(s.Messages)}
+}
+
+const (
+	leastMeasured = 100 // tokens that say something of the ratio
+	mostOff       = 4.0 // times that an estimate may be off; more is something else
+)
+
+func tokens(messages []llm.Message) int {
+	n := 0
+	for _, m := range messages {
+		n += m.Tokens()
+	}
+	return n
+}
+
+// Tokens is about how many tokens the next prompt has: those that the provider
+// counted last, and an estimate of what came since.
+func (s *State) Tokens() int {
+	m := s.Measured
+	if m.Route == "" || m.Messages > len(s.Messages) {
+		return s.scaled(s.estimate())
+	}
+	return m.Tokens + s.scaled(tokens(s.Messages[m.Messages:]))
+}
+
+// estimate is about how many tokens the next prompt has, uncorrected. Messages
+// are counted once, as most are never changed.
+func (s *State) estimate() int {
+	c := &s.counted
+	if c.messages > len(s.Messages) {
+		*c = counted{}
+	}
+	c.tokens += tokens(s.Messages[c.messages:])
+	c.messages = len(s.Messages)
+	return llm.Request{System: s.System, Tools: s.Tools}.Tokens() + c.tokens
+}
+
+// counted is the sum of the first messages, by our own estimate.
+type counted struct{ messages, tokens int }
+
+// scaled is an estimate corrected by how far the last ones were off.
+func (s *State) scaled(tokens int) int {
+	if s.Measured.Ratio == 0 {
+		return tokens
+	}
+	return int(float64(tokens) * s.Measured.Ratio)
+}
+
+// Count is about how many tokens a message of this conversation has.
+func (s *State) Count(m llm.Message) int { return s.scaled(m.Tokens()) }
+
+// Room is how many tokens a prompt may have before it is compacted; 0 if that
+// is not known.
+func (s *State) Room() int { return max(0, s.Window.Tokens-s.Window.Reserve) }
+
+// full reports whether the next prompt would use what is kept free. Where the
+// last compaction left too much, nothing is gained by the next one until more
+// has come.
+func (s *State) full() bool {
+	room := s.Room()
+	if room == 0 || s.tried() {
+		return false
+	}
+	n := s.Tokens()
+	return n > room && n > s.Compaction.After+room/10
+}
+
+// tried reports whether nothing has come from the model since the last
+// compaction was done, or could not be done.
+func (s *State) tried() bool {
+	return s.Compaction.Tried > 0 && s.Compaction.Tried == s.Total.Turns+1
+}
+
+// compaction returns what compaction must be done before anything else.
+func (s *State) compaction() (Compact, bool) {
+	r := &s.Run
+	switch {
+	case s.Compaction.Wanted != nil && !r.Asking:
+		return Compact{Why: event.CompactAsked, Focus: s.Compaction.Wanted.Focus}, true
+	case !r.Active || s.tried() && s.Compaction.Kept != event.CompactWindow:
+	case r.Failed != nil && r.Failed.Cause.Policy() == llm.PolicyCompact, r.Reply == replyWindow:
+		return Compact{Why: event.CompactOverflow}, true
+	}
+	return Compact{}, false
+}
+
+func (s *State) kept(b event.Kept) {
+	s.Total.Usage = s.Total.Usage.Add(b.Usage)
+	s.Total.Cost += b.Cost
+	s.Compaction.Wanted, s.Compaction.Tried, s.Compaction.Kept = nil, s.Total.Turns+1, b.Why
+}
+
+// Compacted returns the state with another conversation, of which the messages
+// with the indexes person are a person's own words. It takes the body that tells
+// of it for its figures and returns it whole. The state itself stays as it is.
+func (s *State) Compacted(b event.Compacted, messages []llm.Message, person []int) (event.Compacted, error) {
+	next := *s
+	next.Messages, next.Person, next.counted = messages, person, counted{}
+	next.Total.Usage = next.Total.Usage.Add(b.Usage)
+	next.Total.Cost += b.Cost
+	next.Measured = Measured{Ratio: s.Measured.Ratio} // of what is gone
+	next.Run.Failed, next.Noted = nil, nil
+	if next.Run.Reply == replyWindow {
+		next.Run.Reply = replyLength // and is told to go on
+	}
+	b.Before, b.After, b.Of = s.Tokens(), next.Tokens(), s.Seq
+	next.Compaction = Compaction{Times: s.Compaction.Times + 1, Tried: s.Total.Turns + 1, After: b.After}
+	var err error
+	b.Snapshot, err = next.Snapshot()
+	return b, err
+}

@@ -1,0 +1,75 @@
+package prompt
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// maxImports is how deep imports may go.
+const maxImports = 5
+
+// mention finds what could be an import in a line: @ and a path, at its start or
+// behind a space.
+var mention = regexp.MustCompile(`(^|\s)@([^\s@` + "`" + `]+)`)
+
+// imported returns the text of an instruction file with the files it names as
+// @path behind it, each once. Paths are relative to the file. What is in code is
+// no import, and what can't be read is left as it stands: it may be a name.
+func imported(text, path string, read func(path string) ([]byte, error)) string {
+	seen := map[string]bool{path: true}
+	var b strings.Builder
+	b.WriteString(text)
+	var follow func(text, path string, depth int)
+	follow = func(text, path string, depth int) {
+		for _, name := range mentions(text) {
+			file := filepath.Join(filepath.Dir(path), name)
+			if filepath.IsAbs(name) {
+				file = filepath.Clean(name)
+			}
+			if seen[file] {
+				continue
+			}
+			seen[file] = true
+			raw, err := read(file)
+			if err != nil {
+				continue
+			}
+			if depth == maxImports {
+				fmt.Fprintf(&b, "\n\n[%s is not imported: imports go %d files deep]", file, maxImports)
+				continue
+			}
+			inner := strings.TrimSpace(strings.ToValidUTF8(string(raw), "\uFFFD"))
+			fmt.Fprintf(&b, "\n\nImported from %s:\n\n%s", file, inner)
+			follow(inner, file, depth+1)
+		}
+	}
+	follow(text, path, 0)
+	return b.String()
+}
+
+// mentions lists the paths named outside of code.
+func mentions(text string) []string {
+	var out []string
+	fenced := false
+	for line := range strings.Lines(text) {
+		if trimmed := strings.TrimSpace(line); strings.HasPrefix(trimmed, "```") || strings.HasPrefix(trimmed, "~~~") {
+			fenced = !fenced
+			continue
+		}
+		if fenced {
+			continue
+		}
+		// What stands between backquotes is code.
+		for i, part := range strings.Split(line, "`") {
+			if i%2 == 1 {
+				continue
+			}
+			for _, m := range mention.FindAllStringSubmatch(part, -1) {
+				out = append(out, strings.TrimRight(m[2], ".,;:!?)"))
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,215 @@
+package sandbox
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/inspan/inspan/tool"
+)
+
+// bind is a piece of the machine's file system in a container.
+type bind struct {
+	from, to string
+	write    bool
+	mask     bool // nothing to see: from is empty
+}
+
+// args tells an engine. The two ways to say it have different letters that
+// they can't say.
+func (m bind) args() ([]string, error) {
+	both := m.from + m.to
+	switch {
+	case !strings.ContainsAny(both, ",\"\n\r"):
+		text := "type=bind,source=" + m.from + ",target=" + m.to
+		if !m.write {
+			text += ",readonly"
+		}
+		return []string{"--mount", text}, nil
+	case !strings.ContainsAny(both, ":\\\n\r"):
+		if m.write {
+			return []string{"--volume", m.from + ":" + m.to}, nil
+		}
+		return []string{"--volume", m.from + ":" + m.to + ":ro"}, nil
+	}
+	return nil, fmt.Errorf("%w: no engine can be told of the path %q", tool.ErrNoBox, m.to)
+}
+
+// binds lists what a container sees of the machine by an order, what is above
+// first. Masks are the files of the folder for them.
+func binds(o order, masks string) []bind {
+	best := make(map[string]bind)
+	put := func(m bind) { best[m.to] = m }
+	for _, g := range o.Read {
+		put(bind{from: g.Path, to: g.Path})
+	}
+	for _, path := range o.Write {
+		put(bind{from: path, to: path, write: true})
+	}
+	if o.Cache != "" {
+		put(bind{from: o.Cache, to: cacheDir, write: true})
+	}
+	// What was said of a place before is made stricter only.
+	for _, path := range o.View.Pinned {
+		if _, ok := best[path]; !ok {
+			put(bind{from: path, to: path, write: true})
+		}
+	}
+	for _, path := range o.View.Frozen {
+		put(bind{from: path, to: path})
+	}
+	for _, m := range submounts(best) {
+		put(m)
+	}
+	for _, g := range o.Read {
+		for _, hole := range g.Holes {
+			put(bind{from: masks, to: hole, mask: true})
+		}
+	}
+	return settled(best)
+}
+
+// settled leaves out what is not there, what can't be mounted over and what
+// lies in a mask, and sorts the rest.
+func settled(best map[string]bind) []bind {
+	var masked []string
+	for path, m := range best {
+		if m.mask {
+			masked = append(masked, path)
+		}
+	}
+	var out []bind
+	for path, m := range best {
+		st, ok := stampOf(path)
+		if m.to == cacheDir {
+			st, ok = stampOf(m.from)
+		}
+		if !ok || st.link || slices.ContainsFunc(masked, func(f string) bool { return f != path && tool.Inside(f, path) }) {
+			continue
+		}
+		if m.mask {
+			m.from += maskFile
+			if st.dir {
+				m.from = strings.TrimSuffix(m.from, maskFile) + maskFolder
+			}
+		}
+		out = append(out, m)
+	}
+	slices.SortFunc(out, func(a, b bind) int {
+		return cmp.Or(cmp.Compare(strings.Count(a.to, "/"), strings.Count(b.to, "/")), cmp.Compare(a.to, b.to))
+	})
+	return out
+}
+
+// Names in the folder of masks.
+const (
+	maskFile   = "/nothing"
+	maskFolder = "/none"
+)
+
+// submounts lists what is mounted below read-only pieces on this machine: an
+// engine mounts it along, but not every one read-only.
+func submounts(best map[string]bind) []bind {
+	file, err := os.Open("/proc/self/mountinfo")
+	if err != nil {
+		return nil
+	}
+	defer file.Close()
+	var out []bind
+	lines := bufio.NewScanner(file)
+	for lines.Scan() {
+		fields := strings.Fields(lines.Text())
+		if len(fields) < 5 {
+			continue
+		}
+		point := unescaped(fields[4])
+		if _, ok := best[point]; ok {
+			continue
+		}
+		if m, ok := over(best, point); ok && !m.write {
+			out = append(out, bind{from: point, to: point})
+		}
+	}
+	return out
+}
+
+// over returns the piece that a path lies in: the deepest.
+func over(best map[string]bind, path string) (bind, bool) {
+	var out bind
+	for at, m := range best {
+		if len(at) > len(out.to) && m.from == m.to && tool.Inside(at, path) {
+			out = m
+		}
+	}
+	return out, out.to != ""
+}
+
+// unescaped undoes how the kernel writes blanks in paths.
+func unescaped(text string) string {
+	var out strings.Builder
+	for i := 0; i < len(text); i++ {
+		if text[i] == '\\' && i+3 < len(text) {
+			if n, err := strconv.ParseUint(text[i+1:i+4], 8, 8); err == nil {
+				out.WriteByte(byte(n))
+				i += 3
+				continue
+			}
+		}
+		out.WriteByte(text[i])
+	}
+	return out.String()
+}
+
+// wall is what the keeper in a container must find at a place before it starts
+// anything: the very file or folder that was meant, and closed if it is to be.
+type wall struct {
+	Path     string
+	Dev, Ino uint64
+	Write    bool `json:",omitempty"`
+}
+
+// wallsOf says it for pieces.
+func wallsOf(list []bind) ([]wall, error) {
+	var out []wall
+	for _, m := range list {
+		st, ok := stampOf(m.from)
+		if !ok {
+			return nil, fmt.Errorf("%w: %s is gone; try again", tool.ErrNoBox, m.to)
+		}
+		out = append(out, wall{Path: m.to, Dev: st.dev, Ino: st.ino, Write: m.write})
+	}
+	return out, nil
+}
+
+// stands checks a wall from inside.
+func (w wall) stands() error {
+	var st unix.Stat_t
+	if err := unix.Lstat(w.Path, &st); err != nil {
+		return err
+	}
+	if uint64(st.Dev) != w.Dev || st.Ino != w.Ino { //nolint:unconvert // other architectures have other widths
+		return fmt.Errorf("%s is not what was meant: it changed, or the engine runs on another machine", w.Path)
+	}
+	if w.Write {
+		return nil
+	}
+	return closedAt(w.Path)
+}
+
+// closedAt checks that nothing can be written at a place.
+func closedAt(path string) error {
+	var fs unix.Statfs_t
+	if err := unix.Statfs(path, &fs); err != nil {
+		return err
+	}
+	if fs.Flags&unix.ST_RDONLY == 0 {
+		return fmt.Errorf("%s can be written", path)
+	}
+	return nil
+}

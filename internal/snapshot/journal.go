@@ -1,0 +1,94 @@
+package snapshot
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"os"
+)
+
+const journalHead = "inspan-journal-1\n"
+
+// journal is a restore: all that is needed to do it, or what is left of it.
+type journal struct {
+	before string
+	word   string   // of the names of temporary files
+	locked []change // folders that must be opened up for writing; from is what they are
+	todo   []change // sorted by path
+	kept   []change
+}
+
+func (e *encoder) changes(list []change) {
+	e.num(int64(len(list)))
+	for _, c := range list {
+		e.str(c.path)
+		e.entry(c.from)
+		e.entry(c.to)
+		e.str(c.why)
+	}
+}
+
+func (d *decoder) change() change {
+	c := change{path: d.str(), from: d.entry(), to: d.entry(), why: d.str()}
+	if c.path != "" && !goodPath(c.path) {
+		d.fail()
+	}
+	return c
+}
+
+// goodPath reports whether a path stays below where it starts.
+func goodPath(path string) bool {
+	for len(path) > 0 {
+		dir, name := split(path)
+		if !goodName(name) || dir == "" && len(name) != len(path) {
+			return false
+		}
+		path = dir
+	}
+	return true
+}
+
+func (j *journal) encode() []byte {
+	var e encoder
+	e.str(j.before)
+	e.str(j.word)
+	e.changes(j.locked)
+	e.changes(j.todo)
+	e.changes(j.kept)
+	sum := sha256.Sum256(e.b)
+	return append(append([]byte(journalHead), sum[:]...), e.b...)
+}
+
+func parseJournal(data []byte) (*journal, bool) {
+	rest, ok := bytes.CutPrefix(data, []byte(journalHead))
+	if !ok || len(rest) < sha256.Size {
+		return nil, false
+	}
+	body := rest[sha256.Size:]
+	if sha256.Sum256(body) != digest(rest[:sha256.Size]) {
+		return nil, false
+	}
+	d := decoder{b: body}
+	j := &journal{before: d.str(), word: d.str()}
+	j.locked = list(&d, d.change)
+	j.todo = list(&d, d.change)
+	j.kept = list(&d, d.change)
+	return j, !d.bad && len(d.b) == 0
+}
+
+// readJournal reads the journal of a restore that is under way; the error is
+// fs.ErrNotExist if there is none.
+func readJournal(s *Store) (*journal, error) {
+	data, err := os.ReadFile(s.path(journalName))
+	if err != nil {
+		return nil, err
+	}
+	j, ok := parseJournal(data)
+	if !ok {
+		return nil, &DamageError{What: fmt.Sprintf("%s is not what was written; if it is deleted, the restore stays half done", s.path(journalName))}
+	}
+	return j, nil
+}
+
+// temp is the name of the temporary file of a path.
+func (j *journal) temp(n int) string { return fmt.Sprintf(".inspan-%s-%d", j.word, n) }

@@ -1,0 +1,313 @@
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+)
+
+// Why a path is kept as it is.
+const (
+	whySince    = "changed since by somebody else"
+	whyNotKept  = "its earlier content was not kept"
+	whyNotHeld  = "its present content could not be brought back"
+	whyMissing  = "its earlier content is missing from the store"
+	whyHolds    = "it holds something that is not part of this"
+	whyParent   = "the folder it was in is gone"
+	whyNoFolder = "what it was in is not a folder"
+	whyModOnly  = "only the permissions; the content is not kept"
+	whyFolder   = "needed for what is in it"
+)
+
+// Plan says what Restore would do, and changes nothing: not even a checkpoint
+// is taken.
+func (s *Store) Plan(ctx context.Context, to string, spans []Span) (Plan, error) {
+	v, unlock, err := s.reading(ctx)
+	if err != nil {
+		return Plan{}, err
+	}
+	defer unlock()
+	if err := s.idle(); err != nil {
+		return Plan{}, err
+	}
+	now := &dry{trees: map[digest][]byte{}}
+	_, root, err := s.scan(ctx, now, s.loadCache())
+	if err != nil {
+		return Plan{}, fmt.Errorf("read the workspace: %w", err)
+	}
+	v.fresh = now.trees
+	p, err := s.plan(ctx, &view{v: v, root: root}, to, spans, false)
+	if err != nil {
+		return Plan{}, fmt.Errorf("plan a restore: %w", err)
+	}
+	return p.public(), nil
+}
+
+// change is what becomes of a path.
+type change struct {
+	path     string
+	from, to entry
+	why      string
+}
+
+// plan is what a restore does.
+type plan struct {
+	s         *Store
+	ctx       context.Context
+	cur, want *view
+	force     bool
+	todo      map[string]change
+	kept      []change
+}
+
+func (p *plan) public() Plan {
+	var out Plan
+	for _, c := range p.todo {
+		out.Changes = append(out.Changes, changeOf(c.path, c.from, c.to, c.why))
+	}
+	for _, c := range p.kept {
+		out.Kept = append(out.Kept, changeOf(c.path, c.from, c.to, c.why))
+	}
+	sortChanges(out.Changes)
+	sortChanges(out.Kept)
+	return out
+}
+
+// plan finds out what is to be done so that the paths that differ within the
+// spans become what they were.
+func (s *Store) plan(ctx context.Context, cur *view, to string, spans []Span, force bool) (*plan, error) {
+	want, err := s.view(cur.v, to)
+	if err != nil {
+		return nil, err
+	}
+	p := &plan{s: s, ctx: ctx, cur: cur, want: want, force: force, todo: map[string]change{}}
+	left, err := s.touched(ctx, cur.v, spans)
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range sorted(left) {
+		if s.skips(path, left[path]) {
+			continue
+		}
+		if err := p.decide(path, left[path]); err != nil {
+			return nil, err
+		}
+	}
+	if err := p.removals(); err != nil {
+		return nil, err
+	}
+	return p, p.creations()
+}
+
+// touched returns the paths that differ within spans, and what the last span
+// that touched each left there.
+func (s *Store) touched(ctx context.Context, v *vault, spans []Span) (map[string]entry, error) {
+	left := map[string]entry{}
+	for _, span := range spans {
+		before, err := s.view(v, span.Before)
+		if err != nil {
+			return nil, err
+		}
+		after, err := s.view(v, span.After)
+		if err != nil {
+			return nil, err
+		}
+		err = before.walk(after, func(d difference) error {
+			left[d.path] = d.now
+			return ctx.Err()
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return left, nil
+}
+
+func sorted[T any](m map[string]T) []string {
+	paths := make([]string, 0, len(m))
+	for path := range m {
+		paths = append(paths, path)
+	}
+	slices.Sort(paths)
+	return paths
+}
+
+// skips reports whether a path is not to be touched, or something above it.
+func (s *Store) skips(path string, e entry) bool {
+	if path == "" {
+		return false
+	}
+	for i := 0; i <= len(path); i++ {
+		if i < len(path) && path[i] != '/' {
+			continue
+		}
+		_, name := split(path[:i])
+		if private(name) || s.Skip != nil && s.Skip(path[:i], i < len(path) || e.class() == isDir) {
+			return true
+		}
+	}
+	return false
+}
+
+// decide looks at one path by itself.
+func (p *plan) decide(path string, left entry) error {
+	if err := p.ctx.Err(); err != nil {
+		return err
+	}
+	from, err := p.cur.at(path)
+	if err != nil {
+		return err
+	}
+	to, err := p.want.at(path)
+	if err != nil || from.same(to) {
+		return err
+	}
+	c := change{path: path, from: from, to: to}
+	if c.why = p.obstacle(c, left); c.why != "" {
+		p.kept = append(p.kept, c)
+		return nil
+	}
+	if c.modeOnly() && (!from.held() || !to.held()) {
+		c.why = whyModOnly
+	}
+	p.todo[path] = c
+	return nil
+}
+
+// modeOnly reports whether the content is left alone: because it is the same,
+// or because a file or folder that can't be read may be the same.
+func (c change) modeOnly() bool {
+	if c.from.sameContent(c.to) {
+		return true
+	}
+	sealed := c.from.kind == isSealed || c.to.kind == isSealed
+	return sealed && c.from.class() == isFile && c.to.class() == isFile && c.from.perm != c.to.perm
+}
+
+// obstacle returns why a path can't be changed, or "".
+func (p *plan) obstacle(c change, left entry) string {
+	switch {
+	case c.from.kind == isUnknown:
+		return whyNotHeld
+	case c.to.kind == isUnknown:
+		return whyNotKept
+	case !c.from.same(left) && !p.force:
+		return whySince
+	case c.modeOnly():
+		return ""
+	case !c.to.held():
+		return whyNotKept
+	case !c.from.held():
+		return whyNotHeld
+	case c.to.kind == isFile && p.cur.v.lost(c.to.sum):
+		return whyMissing
+	}
+	return ""
+}
+
+func (p *plan) keep(c change, why string) {
+	delete(p.todo, c.path)
+	c.why = why
+	p.kept = append(p.kept, c)
+}
+
+// removals keeps folders that would have to go although something stays in
+// them.
+func (p *plan) removals() error {
+	paths := sorted(p.todo)
+	slices.Reverse(paths) // what is in a folder comes before it
+	for _, path := range paths {
+		c := p.todo[path]
+		if c.from.kind != isDir || c.to.class() == isDir {
+			continue
+		}
+		t, err := p.cur.list(path, c.from)
+		if err != nil {
+			return err
+		}
+		stays := func(e entry) bool {
+			_, goes := p.todo[join(path, e.name)]
+			return !goes
+		}
+		if t.part || slices.ContainsFunc(t.entries, stays) {
+			p.keep(c, whyHolds)
+		}
+	}
+	return nil
+}
+
+// creations keeps what has no folder to be made in.
+func (p *plan) creations() error {
+	for _, path := range sorted(p.todo) { // folders come before what is in them
+		c := p.todo[path]
+		if path == "" || c.to.kind == nothing {
+			continue
+		}
+		dir, _ := split(path)
+		why, err := p.parent(dir)
+		if err != nil {
+			return err
+		}
+		if why != "" {
+			p.keep(c, why)
+		}
+	}
+	return nil
+}
+
+// parent makes sure that there will be a folder at a path, and says why not.
+func (p *plan) parent(path string) (why string, err error) {
+	if c, ok := p.todo[path]; ok {
+		if c.to.class() == isDir {
+			return "", nil
+		}
+		return whyNoFolder, nil
+	}
+	from, err := p.cur.at(path)
+	if err != nil || from.class() == isDir {
+		return "", err
+	}
+	if from.kind != nothing {
+		return whyNoFolder, nil
+	}
+	to, err := p.want.at(path)
+	if err != nil {
+		return "", err
+	}
+	if !p.force || to.kind != isDir || p.s.skips(path, to) {
+		return whyParent, nil
+	}
+	dir, _ := split(path)
+	if why, err := p.parent(dir); err != nil || why != "" {
+		return why, err
+	}
+	p.todo[path] = change{path: path, to: to, why: whyFolder}
+	return "", nil
+}
+
+// sound checks that all content that the plan needs can be read.
+func (p *plan) sound() error {
+	for _, c := range p.todo {
+		if err := p.ctx.Err(); err != nil {
+			return err
+		}
+		if c.modeOnly() {
+			continue
+		}
+		if err := p.want.check(c.path, c.to); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// idle fails if a restore was cut off.
+func (s *Store) idle() error {
+	_, err := readJournal(s)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return errors.Join(ErrUnfinished, err)
+}

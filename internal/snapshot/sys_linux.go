@@ -1,0 +1,44 @@
+package snapshot
+
+import (
+	"io/fs"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// openFlags keep the opening of a pipe from waiting, and links from being
+// followed.
+const openFlags = syscall.O_NONBLOCK | syscall.O_NOFOLLOW
+
+// syncEach says that syncAll is not enough.
+const syncEach = false
+
+// inode returns the inode number and the time of its last change in ns since
+// 1970; 0 is not known.
+func inode(info fs.FileInfo) (ino uint64, ctime int64) {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, 0
+	}
+	return st.Ino, st.Ctim.Nano()
+}
+
+// clone makes to share the content of from, if the file system can.
+func clone(to, from *os.File) bool {
+	return unix.IoctlFileClone(int(to.Fd()), int(from.Fd())) == nil
+}
+
+// syncAll puts all that was written to the file system of f on the disk.
+func syncAll(f *os.File) error { return unix.Syncfs(int(f.Fd())) }
+
+// syncDir puts the names in a folder on the disk.
+func syncDir(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return f.Sync()
+}

@@ -1,0 +1,27 @@
+//go:build !linux && !darwin
+
+package snapshot
+
+import (
+	"io/fs"
+	"os"
+)
+
+// openFlags are added when a file of the workspace is opened.
+const openFlags = 0
+
+// syncEach says that syncAll is not enough.
+const syncEach = true
+
+// inode returns the inode number and the time of its last change in ns since
+// 1970; 0 is not known.
+func inode(fs.FileInfo) (ino uint64, ctime int64) { return 0, 0 }
+
+// clone makes to share the content of from, if the file system can.
+func clone(_, _ *os.File) bool { return false }
+
+// syncAll puts all that was written to the file system of f on the disk.
+func syncAll(*os.File) error { return nil }
+
+// syncDir puts the names in a folder on the disk; not every system can.
+func syncDir(string) error { return nil }

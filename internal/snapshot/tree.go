@@ -1,0 +1,199 @@
+package snapshot
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"io/fs"
+	"sort"
+	"strings"
+)
+
+// digest is the SHA-256 of an object, and its name.
+type digest [sha256.Size]byte
+
+func (d digest) String() string { return hex.EncodeToString(d[:]) }
+
+func parseDigest(s string) (d digest, ok bool) {
+	b, err := hex.DecodeString(s)
+	return digest(append(b, d[:]...)[:len(d)]), err == nil && len(b) == len(d)
+}
+
+// What an entry is. They are bytes of the format.
+const (
+	nothing    byte = 0
+	isFile     byte = 'f'
+	isDir      byte = 'd'
+	isLink     byte = 'l'
+	isLarge    byte = 'L' // a file whose content is too large to be kept
+	isSealed   byte = 'u' // a file that can't be read
+	isShut     byte = 'D' // a folder that can't be read
+	isUnknown  byte = '?' // below a shut folder; never stored
+	treeMark   byte = 'T'
+	treePart   byte = 1 // the folder holds more than is listed
+	permission      = 0o777
+)
+
+// entry is what is at a path. Fields that its kind has no use for are zero.
+type entry struct {
+	name   string // within its folder; in lists of changes the whole path
+	kind   byte
+	perm   uint16
+	size   int64  // isFile, isLarge, isSealed
+	mtime  int64  // isLarge, isSealed: ns since 1970
+	sum    digest // isFile: content; isDir: tree
+	target string // isLink
+}
+
+// class is the kind, without a look at whether the content is kept.
+func (e entry) class() byte {
+	switch e.kind {
+	case isLarge, isSealed:
+		return isFile
+	case isShut:
+		return isDir
+	}
+	return e.kind
+}
+
+// held reports whether the store can bring this back.
+func (e entry) held() bool {
+	return e.kind == isFile || e.kind == isDir || e.kind == isLink || e.kind == nothing
+}
+
+// same reports whether two entries are equal, without a look at what is in
+// folders. What isn't known is equal to nothing.
+func (e entry) same(o entry) bool {
+	return e.perm == o.perm && e.sameContent(o)
+}
+
+func (e entry) sameContent(o entry) bool {
+	switch {
+	case e.kind == isUnknown || o.kind == isUnknown:
+		return false
+	case e.class() == isDir:
+		return o.class() == isDir
+	case e.kind != o.kind:
+		return false
+	}
+	return e.size == o.size && e.mtime == o.mtime && e.sum == o.sum && e.target == o.target
+}
+
+// node is the entry as others see it.
+func (e entry) node() Node {
+	n := Node{Mode: fs.FileMode(e.perm), Exists: e.kind != nothing, Kept: e.held() && e.kind != nothing, Size: e.size, Target: e.target}
+	switch e.class() {
+	case isDir:
+		n.Mode |= fs.ModeDir
+	case isLink:
+		n.Mode |= fs.ModeSymlink
+	}
+	return n
+}
+
+// tree is what is in one folder.
+type tree struct {
+	part    bool // holds more than is listed
+	entries []entry
+}
+
+// find returns the entry of that name, or one of kind nothing.
+func (t *tree) find(name string) entry {
+	i := sort.Search(len(t.entries), func(i int) bool { return t.entries[i].name >= name })
+	if i < len(t.entries) && t.entries[i].name == name {
+		return t.entries[i]
+	}
+	return entry{name: name}
+}
+
+func (e *encoder) entry(v entry) {
+	e.byte(v.kind)
+	e.num(int64(v.perm))
+	e.str(v.name)
+	switch v.kind {
+	case isFile:
+		e.num(v.size)
+		e.digest(v.sum)
+	case isDir:
+		e.digest(v.sum)
+	case isLink:
+		e.str(v.target)
+	case isLarge, isSealed:
+		e.num(v.size)
+		e.num(v.mtime)
+	}
+}
+
+func (d *decoder) entry() entry {
+	v := entry{kind: d.byte()}
+	perm := d.num()
+	v.perm, v.name = uint16(perm&permission), d.str()
+	switch v.kind {
+	case isFile:
+		v.size, v.sum = d.num(), d.digest()
+	case isDir:
+		v.sum = d.digest()
+	case isLink:
+		v.target = d.str()
+	case isLarge, isSealed:
+		v.size, v.mtime = d.num(), d.num()
+	case isShut, isUnknown, nothing:
+	default:
+		d.fail()
+	}
+	if perm&^permission != 0 || v.size < 0 {
+		d.fail()
+	}
+	return v
+}
+
+func (t *tree) encode() []byte {
+	e := encoder{b: make([]byte, 0, 2+64*len(t.entries))}
+	e.byte(treeMark)
+	if t.part {
+		e.byte(treePart)
+	} else {
+		e.byte(0)
+	}
+	for _, v := range t.entries {
+		e.entry(v)
+	}
+	return e.b
+}
+
+// parseTree reads a tree; ok is false unless it could have been written.
+func parseTree(data []byte) (t *tree, ok bool) {
+	d := decoder{b: data}
+	mark, part := d.byte(), d.byte()
+	t = &tree{part: part == treePart}
+	last := ""
+	for len(d.b) > 0 {
+		v := d.entry()
+		if !goodName(v.name) || v.name <= last || v.kind == nothing || v.kind == isUnknown {
+			return nil, false
+		}
+		last = v.name
+		t.entries = append(t.entries, v)
+	}
+	return t, !d.bad && mark == treeMark && part <= treePart
+}
+
+// goodName reports whether this is one name, not a path that leads elsewhere.
+func goodName(name string) bool {
+	return name != "" && name != "." && name != ".." && !strings.ContainsAny(name, "/\x00")
+}
+
+// join and split take slash paths apart; "" is the workspace.
+func join(dir, name string) string {
+	if dir == "" {
+		return name
+	}
+	return dir + "/" + name
+}
+
+func split(path string) (dir, name string) {
+	i := strings.LastIndexByte(path, '/')
+	if i < 0 {
+		return "", path
+	}
+	return path[:i], path[i+1:]
+}

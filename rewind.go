@@ -1,0 +1,104 @@
+package inspan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/loop"
+	"github.com/inspan/inspan/tool"
+)
+
+// Rewind takes the conversation back to where it was after the event to, and
+// notes that files were put back; 0 leaves the conversation as it is, and nil
+// the files. What came since stays in the log: rewinding to the event before
+// the event.Rewound takes this back. It fails while a run goes on.
+func (s *Session) Rewind(ctx context.Context, to uint64, files *event.Restored) (err error) {
+	if !s.driving.TryLock() {
+		return ErrBusy
+	}
+	defer s.driving.Unlock()
+	d := &driver{Session: s, yield: func(event.Event, error) bool { return true }}
+	release, err := s.lease(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	if err := d.catchUp(ctx); err != nil {
+		return err
+	}
+	bodies := []event.Body{event.Claimed{Epoch: d.state.Epoch + 1, By: whoami()}}
+	if files != nil {
+		bodies = append(bodies, *files)
+	}
+	if err := d.append(ctx, bodies...); err != nil || to == 0 {
+		return err
+	}
+	earlier, err := s.at(ctx, to)
+	if err != nil {
+		return err
+	}
+	for {
+		body, err := d.state.Rewound(earlier)
+		if err != nil {
+			return err
+		}
+		err = d.append(ctx, body)
+		if !errors.Is(err, event.ErrGrown) {
+			clear(d.looked)
+			return err
+		}
+		if err := d.catchUp(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// at is the state after an event.
+func (s *Session) at(ctx context.Context, seq uint64) (*loop.State, error) {
+	state := &loop.State{}
+	for e, err := range s.log.Read(ctx, 0) {
+		if err != nil {
+			return nil, err
+		}
+		if e.Seq > seq {
+			break
+		}
+		if err := state.Apply(e); err != nil {
+			return nil, err
+		}
+	}
+	if state.Seq != seq {
+		return nil, fmt.Errorf("rewind: there is no event %d", seq)
+	}
+	return state, nil
+}
+
+// checkpoint takes a checkpoint of the workspace around calls that change
+// something. One that can't be taken is noted once and stops nothing.
+func (d *driver) checkpoint(ctx context.Context, calls []loop.Call, after bool) ([]event.Body, error) {
+	if d.agent.Checkpoint == nil || d.uncheckable || !writes(calls) {
+		return nil, nil
+	}
+	body, err := d.agent.Checkpoint(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err == nil:
+		body.After = after
+		return []event.Body{body}, nil
+	}
+	d.uncheckable = true
+	note := event.Note{Topic: "checkpoint", Text: "no more checkpoints of the workspace are taken, so that what is changed now can't be put back: " + err.Error()}
+	return []event.Body{note}, ctx.Err()
+}
+
+func writes(calls []loop.Call) bool {
+	for _, c := range calls {
+		if !tool.ReadOnly(c.Effects) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,137 @@
+package inspan
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/loop"
+	"github.com/inspan/inspan/llm"
+)
+
+// Context is what the model is asked next, by where it comes from.
+type Context struct {
+	Window  int // tokens the model takes; 0 if that is not known
+	Reserve int // tokens of it that stay free for the reply
+	Tokens  int // of the next prompt, about: counted by the vendor where it has been sent before, estimated where not
+	Sources []Source
+	// How often the conversation was compacted.
+	Compactions int
+	// The conversation holds text that nobody here has written, and what is the
+	// person's own beyond the workspace. With both, whatever has a way out asks.
+	Untrusted, Private bool
+}
+
+// Source is one part of what the model is asked.
+type Source struct {
+	Name   string // where it is from
+	Why    string // why it is there, for people
+	Tokens int    // about
+}
+
+// Context tells what the next prompt is made of, the system prompt first.
+func (s *Session) Context() Context {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return contextOf(s.state)
+}
+
+// ContextOf is [Session.Context] for a log that nobody needs to open.
+func ContextOf(ctx context.Context, log event.Log) (Context, error) {
+	state, err := fold(ctx, log)
+	if err != nil {
+		return Context{}, err
+	}
+	return contextOf(state), nil
+}
+
+func contextOf(st *loop.State) Context {
+	c := Context{
+		Window: st.Window.Tokens, Reserve: st.Window.Reserve, Tokens: st.Tokens(), Compactions: st.Compaction.Times,
+		Untrusted: st.Untrusted, Private: st.Private,
+	}
+	for i, block := range st.System {
+		name := "system prompt"
+		if i < len(st.Sources) {
+			name = cmp.Or(st.Sources[i], name)
+		}
+		c.Sources = append(c.Sources, Source{name, "part of the system prompt since the session began", st.Count(llm.Message{Parts: llm.Say(block)})})
+	}
+	tools := Source{Name: "tools", Why: counted(len(st.Tools), "description with its schema", "descriptions with their schemas")}
+	for _, t := range st.Tools {
+		tools.Tokens += st.Count(llm.Message{Parts: llm.Say(t.Name + t.Description + string(t.Schema))})
+	}
+	return c.with(append([]Source{tools}, conversation(st)...))
+}
+
+// with adds the sources that there is something of.
+func (c Context) with(sources []Source) Context {
+	for _, s := range sources {
+		if s.Tokens > 0 {
+			c.Sources = append(c.Sources, s)
+		}
+	}
+	return c
+}
+
+// conversation takes the messages apart.
+func conversation(st *loop.State) []Source {
+	person, model := Source{Name: "what you said"}, Source{Name: "what the model said", Why: "text, thoughts and calls"}
+	other := Source{Name: "what inspan said", Why: "summaries, hints and added instructions"}
+	results, images := Source{Name: "results of tools"}, Source{Name: "images"}
+	messages, each, calls := 0, map[string]int{}, 0
+	for i, m := range st.Messages {
+		if slices.Contains(st.Person, i) {
+			messages++
+		}
+		for _, part := range m.Parts {
+			n := st.Count(llm.Message{Parts: llm.Parts{part}})
+			r, isResult := part.(llm.Result)
+			_, isImage := part.(llm.Image)
+			switch {
+			case isResult:
+				results.Tokens += n
+				each[r.Name] += n
+				calls++
+			case isImage:
+				images.Tokens += n
+			case m.Role == llm.Assistant:
+				model.Tokens += n
+			case slices.Contains(st.Person, i):
+				person.Tokens += n
+			default:
+				other.Tokens += n
+			}
+		}
+	}
+	person.Why = counted(messages, "message, kept word for word", "messages, kept word for word")
+	results.Why = counted(calls, "result", "results") + largest(each)
+	return []Source{person, other, model, results, images}
+}
+
+// largest names the tools whose results take most.
+func largest(each map[string]int) string {
+	var names []string
+	for name := range each {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(each[b], each[a]), strings.Compare(a, b)) })
+	var out []string
+	for _, name := range names[:min(3, len(names))] {
+		out = append(out, fmt.Sprintf("%s %d", name, each[name]))
+	}
+	if len(out) == 0 {
+		return ""
+	}
+	return ", most of them " + strings.Join(out, ", ")
+}
+
+func counted(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
