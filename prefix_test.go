@@ -26,18 +26,20 @@ import (
 
 // TestPrefixGrows makes random sessions out of everything that can happen in
 // one: any kind of reply, interrupts, steering, denials, waits, other models,
-// conversations refused and healed, crashes and resumes. Each request must be
-// one that the vendors accept, and must begin with all of the request before
-// it, on each wire; but for one that follows a refusal.
+// conversations refused and healed, compactions, rewinds, crashes and resumes.
+// Each request, those for summaries too, must be one that the vendors accept,
+// and must begin with all of the request before it, on each wire; but for one
+// that follows a refusal, a compaction or a rewind.
 func TestPrefixGrows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := &world{t: t, route: "anthropic/m", refused: map[int]bool{}}
+		w := &world{t: t, route: "anthropic/m", refused: map[int]bool{}, anew: map[int]bool{}, window: rapid.SampledFrom([]int{0, 8_000}).Draw(t, "window")}
 		log := event.NewMemory("m")
+		w.log = log
 		for range rapid.IntRange(1, 5).Draw(t, "runs") {
 			w.live(log)
 		}
 		for i := 1; i < len(w.sent); i++ {
-			if w.refused[i-1] {
+			if w.refused[i-1] || w.anew[i] {
 				continue
 			}
 			for wire := range w.sent[i] {
@@ -57,6 +59,10 @@ type world struct {
 	calls   int
 	sent    [][3]string
 	refused map[int]bool // requests that were refused for what the conversation holds
+	anew    map[int]bool // requests before which the conversation was made another
+	window  int
+	log     event.Log
+	times   int // that it was made another when the last request was sent
 }
 
 // live opens the session, says something and drives it to its end, or to a
@@ -73,7 +79,10 @@ func (w *world) live(log event.Log) {
 		w.t.Fatal(err)
 	}
 	defer s.Close()
-	input := rapid.SampledFrom([]event.Body{said("do it"), said("éä \u2028 <b>"), event.Said{}, event.Steered{Parts: llm.Say("hm")}, event.Cancelled{}}).Draw(w.t, "input")
+	input := rapid.SampledFrom([]event.Body{said("do it"), said("éä \u2028 <b>"), event.Said{}, event.Steered{Parts: llm.Say("hm")}, event.Cancelled{}, event.Compact{Focus: "tests"}, said(strings.Repeat("long words. ", 700))}).Draw(w.t, "input")
+	if st := s.Status(); st.Turns > 3 && rapid.IntRange(0, 4).Draw(w.t, "rewind") == 0 {
+		w.rewind(s, log)
+	}
 	inputs := []event.Body{input}
 	for range 4 {
 		if w.drive(s, inputs) {
@@ -84,6 +93,28 @@ func (w *world) live(log event.Log) {
 			inputs = append(inputs, event.Decided{Call: p.Call.ID, Allow: rapid.Bool().Draw(w.t, "allow"), By: "chance"})
 		}
 	}
+}
+
+// rewind goes back to any place.
+func (w *world) rewind(s *inspan.Session, log event.Log) {
+	last := uint64(0)
+	for e := range log.Read(context.Background(), 0) {
+		last = e.Seq
+	}
+	if err := s.Rewind(context.Background(), rapid.Uint64Range(4, last).Draw(w.t, "to"), nil); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// made is how often the conversation was made another.
+func (w *world) made() (n int) {
+	for e := range w.log.Read(context.Background(), 0) {
+		switch e.Body.(type) {
+		case event.Compacted, event.Rewound:
+			n++
+		}
+	}
+	return n
 }
 
 // drive runs once, with inputs that come in between. It reports whether the
@@ -98,7 +129,7 @@ func (w *world) drive(s *inspan.Session, inputs []event.Body) (crashed bool) {
 		}
 		n++
 		if n == between {
-			in := rapid.SampledFrom([]event.Body{event.Steered{Parts: llm.Say("mind this")}, event.Cancelled{By: "ann"}, said("and then that")}).Draw(w.t, "in")
+			in := rapid.SampledFrom([]event.Body{event.Steered{Parts: llm.Say("mind this")}, event.Cancelled{By: "ann"}, said("and then that"), event.Compact{}}).Draw(w.t, "in")
 			if err := s.Send(context.Background(), in); err != nil {
 				w.t.Fatal(err)
 			}
@@ -111,12 +142,23 @@ func (w *world) drive(s *inspan.Session, inputs []event.Body) (crashed bool) {
 }
 
 // Info implements llm.Model.
-func (w *world) Info() llm.Info { return llm.Info{Provider: "anthropic", Model: "m", Images: true} }
+func (w *world) Info() llm.Info {
+	return llm.Info{Provider: "anthropic", Model: "m", Images: true, Window: w.window}
+}
 
 // Stream implements llm.Model with a reply that chance makes.
 func (w *world) Stream(_ context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
 	return func(yield func(llm.Chunk, error) bool) {
 		w.send(req)
+		if req.Purpose != "" {
+			// It is no part of the conversation, though it begins like it.
+			w.sent = w.sent[:len(w.sent)-1]
+			yield(llm.Chunk{Reply: &llm.Reply{Stop: llm.StopEnd, Route: w.route, Parts: llm.Say("I can't.")}}, nil)
+			return
+		}
+		if n := w.made(); n != w.times {
+			w.anew[len(w.sent)-1], w.times = true, n
+		}
 		kind := rapid.SampledFrom([]string{"text", "calls", "calls", "calls", "empty", "thought", "length", "cut call", "pause", "refusal", "fail", "other"}).Draw(w.t, "reply")
 		if kind == "fail" {
 			why := rapid.SampledFrom([]llm.Kind{llm.KindOverloaded, llm.KindQuota, llm.KindHistory, llm.KindHistory, llm.KindTooLarge}).Draw(w.t, "why")
@@ -135,7 +177,7 @@ func (w *world) Stream(_ context.Context, req llm.Request) iter.Seq2[llm.Chunk, 
 
 func (w *world) reply(kind string) *llm.Reply {
 	r := &llm.Reply{Stop: llm.StopEnd, Route: w.route}
-	text := rapid.SampledFrom([]string{"fine", " \n", "a <b> & \u2028", "x"}).Draw(w.t, "text")
+	text := rapid.SampledFrom([]string{"fine", " \n", "a <b> & \u2028", "x", strings.Repeat("many words, ", 900) + "all"}).Draw(w.t, "text")
 	thought := llm.Reasoning{Text: "hm", Route: w.route, Opaque: json.RawMessage(fmt.Sprintf(`{"type":"thinking","thinking":"hm","signature":%q}`, anthropictest.Sign("hm")))}
 	switch kind {
 	case "empty":

@@ -268,7 +268,7 @@ func TestSyncedAndInput(t *testing.T) {
 			inputs += b.Kind() + " "
 		}
 	}
-	if want := "said steered decided cancelled started ended compacted stopped "; synced != want {
+	if want := "said steered decided cancelled started ended restored rewound compacted stopped "; synced != want {
 		t.Errorf("synced are %s, want %s", synced, want)
 	}
 	if want := "titled said steered decided cancelled compact "; inputs != want {
