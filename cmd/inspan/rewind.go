@@ -1,12 +1,10 @@
 package main
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
 	"strconv"
-	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -59,7 +57,12 @@ func (c *command) rewind() *cobra.Command {
 			}
 			out := cmd.OutOrStdout()
 			showPlan(out, r, force)
-			if !yes && (!isTerminal(c.in) || !confirmed(out, c.in)) {
+			if !yes && c.console.Person != nil {
+				if yes, err = c.console.Person.Agrees(cmd.Context(), "Do this?"); err != nil {
+					return err
+				}
+			}
+			if !yes {
 				fmt.Fprintln(cmd.ErrOrStderr(), "Nothing was changed. --yes does what is shown.")
 				return nil
 			}
@@ -170,12 +173,6 @@ func planned(c snapshot.Change) string {
 		return path + " becomes what it was"
 	}
 	return path + " gets its content back"
-}
-
-func confirmed(out io.Writer, in io.Reader) bool {
-	fmt.Fprint(out, "Do this? [y]es [n]o ")
-	line, _ := bufio.NewReader(in).ReadString('\n')
-	return strings.HasPrefix(strings.ToLower(strings.TrimSpace(line)), "y")
 }
 
 func (c *command) effects() *cobra.Command {

@@ -88,18 +88,29 @@ func (p *Person) raise(ctx context.Context, st inspan.Status) (*event.Limits, er
 	default:
 		return nil, nil
 	}
-	fmt.Fprintf(p.out, "%s go on with twice the limit? [y]es [n]o ", p.console.paint(yellow, "? "+visible(st.Stopped.Detail)+":"))
+	yes, err := p.Agrees(ctx, p.console.paint(yellow, "? "+visible(st.Stopped.Detail)+":")+" go on with twice the limit?")
+	if !yes {
+		return nil, err
+	}
+	return &more, nil
+}
+
+// Agrees asks a question that is answered by yes or no; whatever is not yes is
+// no.
+func (p *Person) Agrees(ctx context.Context, question string) (bool, error) {
+	fmt.Fprint(p.out, question+" [y]es [n]o ")
 	select {
 	case line, ok := <-p.lines:
-		if ok && strings.HasPrefix(strings.ToLower(strings.TrimSpace(line)), "y") {
-			return &more, nil
+		if !ok {
+			fmt.Fprintln(p.out)
 		}
+		return ok && strings.HasPrefix(strings.ToLower(strings.TrimSpace(line)), "y"), nil
 	case <-p.interrupted:
+		fmt.Fprintln(p.out)
+		return false, nil
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return false, ctx.Err()
 	}
-	fmt.Fprintln(p.out)
-	return nil, nil
 }
 
 // interrupt calls off the question that is being asked, if one is.
