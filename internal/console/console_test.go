@@ -81,6 +81,23 @@ func TestPersonDecides(t *testing.T) {
 	}
 }
 
+// A limit that is reached asks whoever is there, and each yes doubles it.
+func TestLimitsAsk(t *testing.T) {
+	for typed, want := range map[string]struct{ ran, code int }{
+		"y\ny\ny\ny\ny\n": {3, console.ExitDone}, "y\ny\nno\n": {1, console.ExitMaxTurns}, "y\n\n": {1, console.ExitMaxTurns}, "y\n": {1, console.ExitMaxTurns},
+	} {
+		var ran []string
+		var out, errs bytes.Buffer
+		c := &console.Console{Out: &out, Err: &errs}
+		c.Person = console.NewPerson(c, strings.NewReader(typed), &errs)
+		s := session(t, &ran, step("I write.", "a"), step("Again.", "b"), step("Again.", "c"), script.Step{Parts: llm.Say("Done.")})
+		code := c.Run(t.Context(), s, event.Switched{Limits: &event.Limits{Turns: 1}}, said("go"))
+		if code != want.code || len(ran) != want.ran || !strings.Contains(errs.String(), "1 turns used of 1: go on with twice the limit?") {
+			t.Errorf("%q: code %d, ran %v\n%s", typed, code, ran, errs.String())
+		}
+	}
+}
+
 // Nothing a model, a tool or a file says may drive the terminal.
 func TestNothingDrivesTheTerminal(t *testing.T) {
 	var ran []string
