@@ -94,17 +94,18 @@ func (d *driver) source() compact.Source {
 }
 
 // testRun finds commands that run tests, by the words that all of them have.
-var testRun = regexp.MustCompile(`\b(?:go test|pytest|unittest|tox|nox|(?:npm|pnpm|yarn|bun|deno)(?: run)? test|npx (?:jest|vitest|mocha)|jest|vitest|mocha|cargo (?:test|nextest)|make (?:\S+ )*(?:test|check)|ctest|mvn (?:\S+ )*(?:test|verify)|gradlew? (?:\S+ )*(?:test|check)|dotnet test|swift test|mix test|rspec|phpunit|bats|zig build test|bazel test|sbt test|flutter test)\b`)
+const testRun = `\b(?:go test|pytest|unittest|tox|nox|(?:npm|pnpm|yarn|bun|deno)(?: run)? test|npx (?:jest|vitest|mocha)|jest|vitest|mocha|cargo (?:test|nextest)|make (?:\S+ )*(?:test|check)|ctest|mvn (?:\S+ )*(?:test|verify)|gradlew? (?:\S+ )*(?:test|check)|dotnet test|swift test|mix test|rspec|phpunit|bats|zig build test|bazel test|sbt test|flutter test)\b`
 
 // facts are what the log proves of the work.
 func facts(st *loop.State) compact.Facts {
 	var f compact.Facts
+	tests := regexp.MustCompile(testRun)
 	for _, path := range st.Work.Changed {
 		f.Changed = append(f.Changed, short(st.Root, path))
 	}
 	for _, ran := range st.Work.Ran {
 		switch {
-		case testRun.MatchString(ran.Command):
+		case tests.MatchString(ran.Command):
 			f.Test = &compact.Test{Command: ran.Command, Passed: !ran.Failed, Detail: ran.Line}
 		case ran.Failed:
 			f.Failed = append(f.Failed, ran.Command)

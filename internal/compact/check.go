@@ -2,7 +2,6 @@ package compact
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -95,7 +94,7 @@ func (p Plan) checkFiles(s Summary) (out []Missing) {
 		}
 	}
 	known := ""
-	for _, f := range paths(s.Files) {
+	for _, f := range p.words.paths(s.Files) {
 		if known == "" {
 			known = p.known()
 		}
@@ -118,11 +117,11 @@ func occurs(known, path string) bool {
 
 // paths returns what looks like a file in a list of files: what stands first in
 // a line, or has a folder.
-func paths(text string) []string {
+func (x *lexicon) paths(text string) []string {
 	var out []string
 	for l := range strings.Lines(text) {
 		l = strings.TrimLeft(l, " \t-*`\"'0123456789.")
-		for _, at := range named.FindAllStringIndex(l, -1) {
+		for _, at := range x.named.FindAllStringIndex(l, -1) {
 			f := slashed(l[at[0]:at[1]])
 			if address := strings.Contains(l[:at[0]], "://") || strings.HasPrefix(f, "//"); !address && (at[0] == 0 || strings.Contains(f, "/")) {
 				out = append(out, strings.Trim(f, "./"))
@@ -226,20 +225,11 @@ func runs(terms []string) []string {
 	return out
 }
 
-var (
-	testLine = regexp.MustCompile(`(?im)^[\s>*_-]*(?:last )?tests?[*_]*\s*[:：][*_]*\s*(.+)$`)
-	testWord = regexp.MustCompile(`(?i)\btests?\b|testlauf|测试`)
-	noFail   = regexp.MustCompile(`(?i)(\b(0|no|none|zero|without|not|never|didn['’]t|don['’]t)\s+(any\s+)?|keine?r?\s+(ist\s+|sind\s+)?|没有)(failed|failures?|failing|fails?|errors?|broken|fehlgeschlagen|fehler|失败)|failures: 0`)
-	noPass   = regexp.MustCompile(`(?i)(\b(not|never|no longer|doesn['’]t|don['’]t|didn['’]t|cannot|can['’]t|nicht)\s+(all\s+|yet\s+|mehr\s+)?|未|没有?|不)(全部)?(pass(ed|es|ing)?|green|ok|succeed(ed|s)?|bestanden|grün|通过)`)
-	fail     = regexp.MustCompile(`(?i)\b(fail(s|ed|ing|ures?)?|broken|fehlgeschlagen|scheiter(n|t)|schlagen fehl|schlägt fehl|error(s|ed)?)\b|失败`)
-	pass     = regexp.MustCompile(`(?i)\b(pass(es|ed|ing)?|green|ok|succe(ss|ssful|eds?|eded)|bestanden|bestehen|grün)\b|通过`)
-)
-
 // outcome says what a text says of tests: passed, failed, or neither. The first
 // word decides; mixed tells whether the other one follows.
-func outcome(text string) (passed, said, mixed bool) {
-	text = noPass.ReplaceAllString(noFail.ReplaceAllString(text, " passed "), " failed ")
-	good, bad := pass.FindStringIndex(text), fail.FindStringIndex(text)
+func (x *lexicon) outcome(text string) (passed, said, mixed bool) {
+	text = x.noPass.ReplaceAllString(x.noFail.ReplaceAllString(text, " passed "), " failed ")
+	good, bad := x.pass.FindStringIndex(text), x.fail.FindStringIndex(text)
 	switch {
 	case good == nil && bad == nil:
 		return false, false, false
@@ -257,8 +247,8 @@ func (p Plan) checkTests(s Summary) []Missing {
 		return nil
 	}
 	what := t.say()
-	if m := testLine.FindStringSubmatch(s.State); m != nil {
-		if passed, said, _ := outcome(m[1]); said && passed != t.Passed {
+	if m := p.words.testLine.FindStringSubmatch(s.State); m != nil {
+		if passed, said, _ := p.words.outcome(m[1]); said && passed != t.Passed {
 			return []Missing{{Contradicted, what}}
 		} else if said {
 			return nil
@@ -266,9 +256,9 @@ func (p Plan) checkTests(s Summary) []Missing {
 	}
 	found := false
 	for _, sentence := range slices.Backward(sentences(s.State)) {
-		passed, said, mixed := outcome(sentence)
-		found = found || said && testWord.MatchString(sentence)
-		if said && !mixed && testWord.MatchString(sentence) {
+		passed, said, mixed := p.words.outcome(sentence)
+		found = found || said && p.words.testWord.MatchString(sentence)
+		if said && !mixed && p.words.testWord.MatchString(sentence) {
 			if passed != t.Passed {
 				return []Missing{{Contradicted, what}}
 			}

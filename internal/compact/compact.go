@@ -79,6 +79,7 @@ type Plan struct {
 	Room     int // tokens that a record may have
 
 	src    Source
+	words  *lexicon
 	kept   []llm.Message // the person's, from before From
 	said   []string      // constraints that no kept message holds
 	before Summary       // the record of the compaction before
@@ -96,7 +97,7 @@ func Split(src Source, keep int) (p Plan, ok bool) {
 		src.Count = llm.Message.Tokens
 	}
 	keep = max(keep, 1)
-	p = Plan{src: src, From: tail(src, keep)}
+	p = Plan{src: src, From: tail(src, keep), words: newLexicon()}
 	p.keepPerson(keep)
 	fresh := p.Replaced
 	for i, m := range src.Messages[:p.From] {
@@ -111,7 +112,7 @@ func Split(src Source, keep int) (p Plan, ok bool) {
 	}
 	p.said = newest(distinct(p.said), keep, src.tokens)
 	p.gone = p.harvest()
-	p.names = distinctLiterals(strings.Join(p.gone.answers, "\n"))
+	p.names = p.words.distinctLiterals(strings.Join(p.gone.answers, "\n"))
 	p.names = p.names[max(0, len(p.names)-maxLiterals):]
 	p.Room = min((p.Replaced-src.Count(p.state(Summary{})))/2, maxRoom)
 	return p, p.Room >= minRoom && fresh >= max(minFresh, keep/8)
@@ -188,7 +189,7 @@ func (p *Plan) keepPerson(keep int) {
 	for i, m := range p.kept {
 		if sizes[i] > limit {
 			p.kept[i] = p.src.cut(m, limit)
-			p.said = append(p.said, lost(m.Parts.Text(), p.kept[i].Parts.Text())...)
+			p.said = append(p.said, p.words.lost(m.Parts.Text(), p.kept[i].Parts.Text())...)
 		}
 		p.Replaced -= p.src.Count(p.kept[i])
 	}

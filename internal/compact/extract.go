@@ -1,7 +1,6 @@
 package compact
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
@@ -78,7 +77,7 @@ func (p Plan) harvest() harvest {
 				h.last = v.Name + " " + string(v.Args)
 			case llm.Result:
 				if v.Error {
-					h.errors = append(h.errors, v.Name+" failed: "+telling(v.Parts.Text()))
+					h.errors = append(h.errors, v.Name+" failed: "+p.words.telling(v.Parts.Text()))
 				}
 			}
 		}
@@ -88,17 +87,15 @@ func (p Plan) harvest() harvest {
 	return h
 }
 
-var trouble = regexp.MustCompile(`(?i)error|fail|panic|fatal|exception|denied|not found|fehler|错误|失败`)
-
 // telling returns the line of an output that says most about what went wrong:
 // the last one that speaks of an error, or the last one of all.
-func telling(output string) string {
+func (x *lexicon) telling(output string) string {
 	last := ""
 	for _, l := range slices.Backward(strings.Split(output, "\n")) {
 		if l = strings.TrimSpace(l); l == "" {
 			continue
 		}
-		if trouble.MatchString(l) {
+		if x.trouble.MatchString(l) {
 			return line(l, 300)
 		}
 		if last == "" {
@@ -141,7 +138,7 @@ func (p Plan) progress(bytes int) []string {
 		out = append(out, line(t.say(), max(p.Room*4/5, 64)))
 	}
 	earlier := slices.DeleteFunc(items(p.before.State), func(l string) bool {
-		return testWord.MatchString(l) || strings.HasPrefix(l, "Earlier: ")
+		return p.words.testWord.MatchString(l) || strings.HasPrefix(l, "Earlier: ")
 	})
 	for _, l := range fit(earlier, bytes/15) {
 		out = append(out, "Earlier: "+l)

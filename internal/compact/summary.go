@@ -54,17 +54,18 @@ func (s Summary) Text() string {
 
 var errShape = errors.New("the answer has not the headings of a record")
 
-var (
-	// A line that may be a heading: marks, up to four words, and what follows a colon.
-	headed = regexp.MustCompile(`^ {0,3}(#{1,6}[ \t]*)?(\d{1,2}[.)][ \t]*)?(\*{2}|__)?[ \t]*([A-Za-z]+(?: [A-Za-z]+){0,3})[ \t]*([:：]?)(\*{2}|__)?[ \t]*([:：]?)[ \t]*#*(.*)$`)
-	// A line that says that there is nothing.
-	nothing = regexp.MustCompile(`(?i)^[\s*_(\[-]*(none|nothing|n/?a|keine?|nichts|无|没有)?[\s*_)\].。-]*$`)
-	// What could be taken for a heading or for the end of the record.
-	marks = regexp.MustCompile(`(?mi)^([ \t]*)#|<(/?[ \t]*record)`)
-)
+// A line that may be a heading: marks, up to four words, and what follows a colon.
+var headed = regexp.MustCompile(`^ {0,3}(#{1,6}[ \t]*)?(\d{1,2}[.)][ \t]*)?(\*{2}|__)?[ \t]*([A-Za-z]+(?: [A-Za-z]+){0,3})[ \t]*([:：]?)(\*{2}|__)?[ \t]*([:：]?)[ \t]*#*(.*)$`)
 
 // minSections is how many headings make a record.
 const minSections = 3
+
+// Patterns of a line that says that there is nothing, and of what would end a
+// section or the record.
+const (
+	nothing = `(?i)^[\s*_(\[-]*(none|nothing|n/?a|keine?|nichts|无|没有)?[\s*_)\].。-]*$`
+	marks   = `(?mi)^([ \t]*)#|<(/?[ \t]*record)`
+)
 
 // Parse reads the record in a model's answer. The headings may come in any
 // order, letter case and depth, bold or with a colon only, with text before
@@ -161,14 +162,14 @@ func (s *Summary) find(name string) *string {
 // else; empty if it says that there is nothing.
 func clean(text string) string {
 	text = strings.Trim(strings.ReplaceAll(text, "\r", ""), "\n")
-	text = marks.ReplaceAllStringFunc(text, func(m string) string {
+	text = regexp.MustCompile(marks).ReplaceAllStringFunc(text, func(m string) string {
 		if i := strings.IndexByte(m, '<'); i >= 0 {
 			return "‹" + m[1:]
 		}
 		return m[:len(m)-1] + `\#`
 	})
 	text = strings.TrimRight(text, " \t\n")
-	if nothing.MatchString(text) {
+	if regexp.MustCompile(nothing).MatchString(text) {
 		return ""
 	}
 	return text

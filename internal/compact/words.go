@@ -7,24 +7,42 @@ import (
 	"unicode"
 )
 
-var (
-	// demands are the words by which a sentence is taken for a constraint.
-	demands = regexp.MustCompile(`(?i)(^|[^\pL])(must|mustn't|never|don['’]?t|do not|only|always|without|keep|at most|at least|no more than|avoid|instead|should(n['’]?t)?|can(not|['’]?t)|have to|leave out|make sure|forbidden|required?s?|no longer|` +
-		`muss|müssen|darf|dürfen|nie|niemals|nur|immer|ohne|höchstens|mindestens|keine?[nmrs]?|nicht|stattdessen|behalte[n]?|soll(en)?|` +
-		`siempre|nunca|sólo|solo|sin|jamais|toujours|sans|seulement)($|[^\pL])|必须|不要|不能|不得|不许|只能|只用|仅|总是|始终|最多|至少|保持|禁止|务必|改用|不可`)
-	// literal is what is either kept exactly or lost: code, addresses, paths, numbers.
-	literal = regexp.MustCompile("`[^`\n]{2,60}`" + `|https?://[^\s)>\]"']+|[\pL\d_.@-]*/[\pL\d_./@-]*[\pL\d_]|[\pL\d]+[_.-][\pL\d_.-]*[\pL\d]|[\pL]*\d[\d.,]*\d`)
-	// named is a path of a file with an extension.
-	named = regexp.MustCompile(`[\pL\d_.@+/\\-]*[\pL\d_-]\.[A-Za-z][A-Za-z0-9]{0,4}`)
-)
+// lexicon are the words that are looked for. They are compiled for each plan:
+// that takes milliseconds, and most starts of a program make none.
+type lexicon struct {
+	demands *regexp.Regexp // words by which a sentence is taken for a constraint
+	literal *regexp.Regexp // what is either kept exactly or lost: code, addresses, paths, numbers
+	named   *regexp.Regexp // a path of a file with an extension
+	trouble *regexp.Regexp // of a line that speaks of an error
+
+	testLine, testWord         *regexp.Regexp // where it is said how tests went
+	noFail, noPass, fail, pass *regexp.Regexp // and how
+}
+
+func newLexicon() *lexicon {
+	return &lexicon{
+		demands: regexp.MustCompile(`(?i)(^|[^\pL])(must|mustn't|never|don['’]?t|do not|only|always|without|keep|at most|at least|no more than|avoid|instead|should(n['’]?t)?|can(not|['’]?t)|have to|leave out|make sure|forbidden|required?s?|no longer|` +
+			`muss|müssen|darf|dürfen|nie|niemals|nur|immer|ohne|höchstens|mindestens|keine?[nmrs]?|nicht|stattdessen|behalte[n]?|soll(en)?|` +
+			`siempre|nunca|sólo|solo|sin|jamais|toujours|sans|seulement)($|[^\pL])|必须|不要|不能|不得|不许|只能|只用|仅|总是|始终|最多|至少|保持|禁止|务必|改用|不可`),
+		literal:  regexp.MustCompile("`[^`\n]{2,60}`" + `|https?://[^\s)>\]"']+|[\pL\d_.@-]*/[\pL\d_./@-]*[\pL\d_]|[\pL\d]+[_.-][\pL\d_.-]*[\pL\d]|[\pL]*\d[\d.,]*\d`),
+		named:    regexp.MustCompile(`[\pL\d_.@+/\\-]*[\pL\d_-]\.[A-Za-z][A-Za-z0-9]{0,4}`),
+		trouble:  regexp.MustCompile(`(?i)error|fail|panic|fatal|exception|denied|not found|fehler|错误|失败`),
+		testLine: regexp.MustCompile(`(?im)^[\s>*_-]*(?:last )?tests?[*_]*\s*[:：][*_]*\s*(.+)$`),
+		testWord: regexp.MustCompile(`(?i)\btests?\b|testlauf|测试`),
+		noFail:   regexp.MustCompile(`(?i)(\b(0|no|none|zero|without|not|never|didn['’]t|don['’]t)\s+(any\s+)?|keine?r?\s+(ist\s+|sind\s+)?|没有)(failed|failures?|failing|fails?|errors?|broken|fehlgeschlagen|fehler|失败)|failures: 0`),
+		noPass:   regexp.MustCompile(`(?i)(\b(not|never|no longer|doesn['’]t|don['’]t|didn['’]t|cannot|can['’]t|nicht)\s+(all\s+|yet\s+|mehr\s+)?|未|没有?|不)(全部)?(pass(ed|es|ing)?|green|ok|succeed(ed|s)?|bestanden|grün|通过)`),
+		fail:     regexp.MustCompile(`(?i)\b(fail(s|ed|ing|ures?)?|broken|fehlgeschlagen|scheiter(n|t)|schlagen fehl|schlägt fehl|error(s|ed)?)\b|失败`),
+		pass:     regexp.MustCompile(`(?i)\b(pass(es|ed|ing)?|green|ok|succe(ss|ssful|eds?|eded)|bestanden|bestehen|grün)\b|通过`),
+	}
+}
 
 const maxSentence = 400 // bytes of a constraint that is kept
 
 // constraints returns the sentences by which a person demands, forbids or limits.
-func constraints(text string) []string {
+func (x *lexicon) constraints(text string) []string {
 	var out []string
 	for _, s := range sentences(text) {
-		if demands.MatchString(s) {
+		if x.demands.MatchString(s) {
 			out = append(out, line(s, maxSentence))
 		}
 	}
@@ -32,9 +50,9 @@ func constraints(text string) []string {
 }
 
 // lost returns the constraints of a text that a shorter form of it has not.
-func lost(text, short string) []string {
+func (x *lexicon) lost(text, short string) []string {
 	short = strings.Join(strings.Fields(short), " ")
-	return slices.DeleteFunc(constraints(text), func(s string) bool { return strings.Contains(short, s) })
+	return slices.DeleteFunc(x.constraints(text), func(s string) bool { return strings.Contains(short, s) })
 }
 
 // sentences cuts a text at line ends and at marks that end a sentence. A point
@@ -178,8 +196,8 @@ func continues(after string) bool {
 }
 
 // distinctLiterals returns the literals of a text, each once.
-func distinctLiterals(text string) []string {
-	found := literal.FindAllString(text, -1)
+func (x *lexicon) distinctLiterals(text string) []string {
+	found := x.literal.FindAllString(text, -1)
 	for i, l := range found {
 		found[i] = strings.TrimRight(strings.Trim(l, "`"), ".,;:")
 	}
