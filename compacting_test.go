@@ -260,6 +260,42 @@ func sameAgain(t *testing.T, m *longWork, log *event.Memory) {
 	}
 }
 
+// TestWhatCountsAsTests holds that only programs that run tests tell how tests
+// went, not words about them.
+func TestWhatCountsAsTests(t *testing.T) {
+	for command, want := range map[string]bool{
+		"go test ./...": true, "cd x; go test ./...; tail -5": true, "CI=1 npm test": true, "npx jest a.test.js": true, "uv run pytest -q": true, "make -j2 test": true, "python3 -m unittest": true,
+		`echo "ok all tests pass" "go test ./..."`: false, "grep -r pytest .": false, "cat go-test.log": false, "git commit -m 'go test passes'": false, "make build": false,
+	} {
+		m := &longWork{t: t, window: 1_000_000, turns: 8}
+		fact := ""
+		m.summary = func(req llm.Request) (string, error) {
+			fact = req.Messages[len(req.Messages)-1].Parts.Text()
+			return record(req)
+		}
+		agent := longAgent(m)
+		zero := 0
+		agent.Tools[0] = tool.New("change", "x", func(context.Context, *tool.Call, struct {
+			Word string `json:"word"`
+		},
+		) (tool.Result, error) {
+			return tool.Result{Parts: llm.Say(strings.Repeat("some output\n", 8000)), Exit: &zero}, nil
+		})
+		agent.Tools[0].Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) {
+			return []tool.Effect{{Kind: tool.Execute, Text: command}}, nil
+		}
+		s, err := agent.Open(t.Context(), event.NewMemory("s"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		drivenTo(t, s, event.Said{Parts: llm.Say(order)})
+		drivenTo(t, s, event.Compact{})
+		if got := strings.Contains(fact, "Tests: passed: "+command); got != want {
+			t.Errorf("%s: counts as tests: %t", command, got)
+		}
+	}
+}
+
 // TestSaidWhileCompacting holds that what others send while a summary is written
 // is not lost with it.
 func TestSaidWhileCompacting(t *testing.T) {

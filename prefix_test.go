@@ -98,8 +98,10 @@ func (w *world) live(log event.Log) {
 // rewind goes back to any place.
 func (w *world) rewind(s *inspan.Session, log event.Log) {
 	last := uint64(0)
-	for e := range log.Read(context.Background(), 0) {
-		last = e.Seq
+	for e, err := range log.Read(context.Background(), 0) {
+		if last = e.Seq; err != nil {
+			w.t.Fatal(err)
+		}
 	}
 	if err := s.Rewind(context.Background(), rapid.Uint64Range(4, last).Draw(w.t, "to"), nil); err != nil {
 		w.t.Fatal(err)
@@ -108,7 +110,10 @@ func (w *world) rewind(s *inspan.Session, log event.Log) {
 
 // made is how often the conversation was made another.
 func (w *world) made() (n int) {
-	for e := range w.log.Read(context.Background(), 0) {
+	for e, err := range w.log.Read(context.Background(), 0) {
+		if err != nil {
+			w.t.Fatal(err)
+		}
 		switch e.Body.(type) {
 		case event.Compacted, event.Rewound:
 			n++

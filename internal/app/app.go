@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -349,8 +350,17 @@ func readInstructions(path string) ([]byte, error) {
 	if !ours(info) {
 		return nil, fmt.Errorf("%s belongs to another user", path)
 	}
-	return os.ReadFile(path)
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxInstructions))
 }
+
+// maxInstructions is how much of one instruction file is read, in bytes. What is
+// used of all of them together is less.
+const maxInstructions = 8 * prompt.MaxInstructions
 
 // facts are what the model should know of its surroundings and what does not
 // change during a session.

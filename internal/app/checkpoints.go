@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/gitignore"
+	"github.com/inspan/inspan/internal/places"
 	"github.com/inspan/inspan/internal/session"
 	"github.com/inspan/inspan/internal/snapshot"
 	"github.com/inspan/inspan/tool"
@@ -25,20 +25,18 @@ func (a *App) snapshots(root string) *snapshot.Store {
 	}
 	return &snapshot.Store{
 		Dir:  filepath.Join(a.StateDir, "snapshots", tool.Digest([]byte(root))),
-		Root: root, Skip: skipped(root), Quota: a.Config.Checkpoints.Quota << 20,
+		Root: root, Skip: a.skipped(root), Quota: a.Config.Checkpoints.Quota << 20,
 	}
 }
 
-// skipped reports folders that can be made anew: what git ignores, and what
-// package managers fill. Single files that git ignores are kept.
-func skipped(root string) func(path string, dir bool) bool {
-	var rules *gitignore.Rules
-	if raw, err := os.ReadFile(filepath.Join(root, ".gitignore")); err == nil {
-		rules = rules.Add("", raw)
-	}
+// skipped reports what is never kept and never put back: folders that package
+// managers fill, and sensitive places, which calls change with a person's consent
+// only. What git ignores is kept, as a call could have it ignored.
+func (a *App) skipped(root string) func(path string, dir bool) bool {
+	at := a.places(root)
 	made := []string{"node_modules", ".venv", "venv", "__pycache__", ".tox", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".gradle", ".next", ".terraform"}
 	return func(path string, dir bool) bool {
-		return dir && (slices.Contains(made, filepath.Base(path)) || rules.Ignored(path, true))
+		return dir && slices.Contains(made, filepath.Base(path)) || at.Of(filepath.Join(root, filepath.FromSlash(path))).Guard != places.Plain
 	}
 }
 

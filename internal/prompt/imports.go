@@ -7,8 +7,13 @@ import (
 	"strings"
 )
 
-// maxImports is how deep imports may go.
-const maxImports = 5
+// Imports go so deep, and have so many files and bytes for one file of
+// instructions.
+const (
+	maxImports     = 5
+	maxImported    = 100
+	maxImportBytes = 2 * MaxInstructions
+)
 
 // mention finds what could be an import in a line: @ and a path, at its start or
 // behind a space.
@@ -31,7 +36,9 @@ func imported(text, path string, read func(path string) ([]byte, error)) string 
 			if seen[file] {
 				continue
 			}
-			seen[file] = true
+			if seen[file] = true; len(seen) > maxImported || b.Len() > maxImportBytes {
+				continue
+			}
 			raw, err := read(file)
 			if err != nil {
 				continue

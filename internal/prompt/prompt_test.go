@@ -1,6 +1,7 @@
 package prompt_test
 
 import (
+	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
@@ -109,6 +110,15 @@ func TestImports(t *testing.T) {
 		if strings.Contains(text, no) {
 			t.Errorf("%q is there:\n%s", no, text)
 		}
+	}
+	// However much is named, there is an end to it.
+	many := map[string]string{"/m/AGENTS.md": ""}
+	for i := range 500 {
+		many["/m/AGENTS.md"] += fmt.Sprintf("@%d.md ", i)
+		many[fmt.Sprintf("/m/%d.md", i)] = strings.Repeat("x", 3000)
+	}
+	if n := len(prompt.Find("/m", reader(many))[0].Text); n > 3*prompt.MaxInstructions {
+		t.Errorf("%d bytes are imported", n)
 	}
 	if text := prompt.Find("/deep", reader(files))[0].Text; !strings.Contains(text, "five") || strings.Contains(text, "SIX") || !strings.Contains(text, "/deep/6 is not imported") {
 		t.Errorf("imports have no end:\n%s", text)
