@@ -367,7 +367,24 @@ func TestOverflowCompacts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	over, watched := make(chan struct{}), make(chan int)
+	go func() { // somebody looks on all the time
+		most := 0
+		for {
+			select {
+			case <-over:
+				watched <- most
+				return
+			default:
+				most = max(most, s.Context().Tokens)
+			}
+		}
+	}()
 	events := drivenTo(t, s, event.Said{Parts: llm.Say(order)})
+	close(over)
+	if most := <-watched; most < 10_000 {
+		t.Errorf("at most %d tokens were seen", most)
+	}
 	compacted := bodiesOf[event.Compacted](events)
 	if len(compacted) == 0 || compacted[0].Why != event.CompactOverflow || s.Status().Stopped.Reason != event.ReasonDone {
 		t.Errorf("%d compactions; stopped %+v", len(compacted), s.Status().Stopped)

@@ -56,16 +56,27 @@ func (a *App) checkpointing(ctx context.Context, root string, warn func(string))
 			warn(fmt.Sprintf("a rewind that was cut off has been finished: %d files", len(done.Changes)))
 		}
 	}
-	return func(ctx context.Context) (event.Checkpoint, error) {
-		c, err := store.Take(ctx)
-		if errors.Is(err, snapshot.ErrFull) {
-			if _, err := store.Clean(ctx); err != nil {
-				return event.Checkpoint{}, err
-			}
-			c, err = store.Take(ctx)
+	return func(ctx context.Context) (event.Checkpoint, error) { return take(ctx, store) }, nil
+}
+
+// checkpointTime is how long a checkpoint may take. A workspace that needs longer
+// is no project, and nobody would wait for it at each call.
+const checkpointTime = 30 * time.Second
+
+func take(ctx context.Context, store *snapshot.Store) (event.Checkpoint, error) {
+	limited, cancel := context.WithTimeout(ctx, checkpointTime)
+	defer cancel()
+	c, err := store.Take(limited)
+	if errors.Is(err, snapshot.ErrFull) {
+		if _, err := store.Clean(limited); err != nil {
+			return event.Checkpoint{}, err
 		}
-		return event.Checkpoint{ID: c.ID, Left: c.Left}, err
-	}, nil
+		c, err = store.Take(limited)
+	}
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+		err = fmt.Errorf("it takes longer than %v", checkpointTime)
+	}
+	return event.Checkpoint{ID: c.ID, Left: c.Left}, err
 }
 
 // Point is a place that a session can be rewound to: before a person said

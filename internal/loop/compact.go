@@ -69,20 +69,21 @@ func (s *State) Tokens() int {
 	return m.Tokens + s.scaled(tokens(s.Messages[m.Messages:]))
 }
 
-// estimate is about how many tokens the next prompt has, uncorrected. Messages
-// are counted once, as most are never changed.
+// estimate is about how many tokens the next prompt has, uncorrected.
 func (s *State) estimate() int {
-	c := &s.counted
-	if c.messages > len(s.Messages) {
-		*c = counted{}
-	}
-	c.tokens += tokens(s.Messages[c.messages:])
-	c.messages = len(s.Messages)
-	return llm.Request{System: s.System, Tools: s.Tools}.Tokens() + c.tokens
+	return llm.Request{System: s.System, Tools: s.Tools}.Tokens() + s.counted.upTo(s.Messages).tokens
 }
 
-// counted is the sum of the first messages, by our own estimate.
+// counted is the sum of the first messages, by our own estimate. Messages are
+// counted once, when they are folded in, as most are never changed.
 type counted struct{ messages, tokens int }
+
+func (c counted) upTo(messages []llm.Message) counted {
+	if c.messages > len(messages) {
+		c = counted{}
+	}
+	return counted{len(messages), c.tokens + tokens(messages[c.messages:])}
+}
 
 // scaled is an estimate corrected by how far the last ones were off.
 func (s *State) scaled(tokens int) int {

@@ -195,7 +195,7 @@ func (s *State) Apply(e event.Event) error {
 	case event.Restored:
 		s.restored(b)
 	}
-	s.Seq, s.At = e.Seq, e.Time
+	s.Seq, s.At, s.counted = e.Seq, e.Time, s.counted.upTo(s.Messages)
 	return nil
 }
 
