@@ -16,7 +16,6 @@ import (
 )
 
 func (c *command) rewind() *cobra.Command {
-	var f runFlags
 	var to string
 	var files, conversation, redo, yes, force bool
 	cmd := &cobra.Command{
@@ -28,9 +27,6 @@ func (c *command) rewind() *cobra.Command {
 		Example: "  inspan rewind\n  inspan rewind --to last\n  inspan rewind 20261122 --to 57 --files\n  inspan rewind --redo",
 		Args:    exactly(0, 1, "[ID]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := f.check(cmd); err != nil {
-				return err
-			}
 			a, err := app.Load(c.self)
 			if err != nil {
 				return err
@@ -42,11 +38,7 @@ func (c *command) rewind() *cobra.Command {
 			if to == "" && !redo {
 				return listPoints(cmd, a, id)
 			}
-			host, err := c.host(&f)
-			if err != nil {
-				return err
-			}
-			s, err := host.Open(cmd.Context(), id)
+			s, err := a.Parked(cmd.Context(), id)
 			if err != nil {
 				return err
 			}
@@ -57,8 +49,8 @@ func (c *command) rewind() *cobra.Command {
 			}
 			out := cmd.OutOrStdout()
 			showPlan(out, r, force)
-			if !yes && c.console.Person != nil {
-				if yes, err = c.console.Person.Agrees(cmd.Context(), "Do this?"); err != nil {
+			if !yes && isTerminal(c.in) {
+				if yes, err = console.NewPerson(c.console, c.in, out).Agrees(cmd.Context(), "Do this?"); err != nil {
 					return err
 				}
 			}
@@ -77,7 +69,6 @@ func (c *command) rewind() *cobra.Command {
 			return nil
 		},
 	}
-	f.add(cmd)
 	cmd.Flags().StringVar(&to, "to", "", "`number` of what you said, as listed, or last")
 	cmd.Flags().BoolVar(&files, "files", false, "only the files")
 	cmd.Flags().BoolVar(&conversation, "conversation", false, "only the conversation")

@@ -10,10 +10,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/places"
 	"github.com/inspan/inspan/internal/session"
 	"github.com/inspan/inspan/internal/snapshot"
+	"github.com/inspan/inspan/llm/script"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -224,9 +226,26 @@ func (a *App) Redoing(ctx context.Context, id, root string) (*Rewind, error) {
 	if r.store == nil {
 		return r, nil
 	}
+	if _, err := r.store.Recover(ctx); err != nil {
+		return nil, err
+	}
 	var err error
 	r.Plan, err = r.store.Plan(ctx, r.at, r.spans)
 	return r, err
+}
+
+// Parked opens a session that can be looked at and rewound, and is not to be
+// run: it needs no model. The caller closes it.
+func (a *App) Parked(ctx context.Context, id string) (*inspan.Session, error) {
+	log, err := a.Store().Open(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	s, err := (&inspan.Agent{Model: &script.Model{}}).Open(ctx, log)
+	if err != nil {
+		return nil, errors.Join(err, log.Close())
+	}
+	return s, nil
 }
 
 // Restore puts the files back. Nil means that there was nothing to put back.
