@@ -52,6 +52,7 @@ type Reviewer struct {
 	// Timeout bounds one review; 0: 30 seconds.
 	Timeout time.Duration
 
+	scale  Scale
 	mu     sync.Mutex
 	spent  float64
 	cached map[string]*review
@@ -69,7 +70,7 @@ type review struct {
 
 // Judge implements [tool.Judge]. The error is that of ctx.
 func (r *Reviewer) Judge(ctx context.Context, c *tool.Call, effects []tool.Effect) (tool.Verdict, error) {
-	level := Risk(c.Env.Root, effects)
+	level := r.scale.Risk(c.Env.Root, effects)
 	if level < Medium {
 		return tool.Verdict{}, nil
 	}

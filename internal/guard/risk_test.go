@@ -29,11 +29,11 @@ func TestRisk(t *testing.T) {
 		{[]tool.Effect{{Kind: "of a later version"}}, guard.High},
 		{[]tool.Effect{{}}, guard.High},
 	} {
-		if got := guard.Risk("/w", c.effects); got != c.want {
+		if got := new(guard.Scale).Risk("/w", c.effects); got != c.want {
 			t.Errorf("%v: %s, want %s", c.effects, got, c.want)
 		}
 	}
-	if got := guard.Risk("", []tool.Effect{{Kind: tool.Write, Path: "/w/a"}}); got != guard.High {
+	if got := new(guard.Scale).Risk("", []tool.Effect{{Kind: tool.Write, Path: "/w/a"}}); got != guard.High {
 		t.Errorf("without a workspace: %s", got)
 	}
 }
@@ -54,12 +54,12 @@ func TestRiskOfCommands(t *testing.T) {
 		"go build ./...": guard.Medium, "make clean": guard.Medium, "chmod +x run.sh": guard.Medium, "npm test": guard.Medium, "git branch -d old": guard.Medium, "python3 add.py": guard.Medium,
 		"git add dd.txt": guard.Medium, "npm install": guard.Medium, "git checkout -b f": guard.Medium, "docker build .": guard.Medium,
 	} {
-		if got := guard.Risk("/w", []tool.Effect{{Kind: tool.Execute, Text: text}}); got != want {
+		if got := new(guard.Scale).Risk("/w", []tool.Effect{{Kind: tool.Execute, Text: text}}); got != want {
 			t.Errorf("%q: %s, want %s", text, got, want)
 		}
 	}
 	e := tool.Effect{Kind: tool.Execute, Text: `$'\x72m' -rf x`, Words: &tool.Words{Argv: strings.Fields("rm -rf x")}}
-	if got := guard.Risk("/w", []tool.Effect{e}); got != guard.High {
+	if got := new(guard.Scale).Risk("/w", []tool.Effect{e}); got != guard.High {
 		t.Errorf("by its words: %s", got)
 	}
 }
