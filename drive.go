@@ -24,8 +24,9 @@ var (
 	errInterrupted = errors.New("interrupted")
 )
 
-// run takes the session over, appends the inputs and drives.
-func (d *driver) run(ctx context.Context, inputs []event.Body) (err error) {
+// claim makes this driver the session's only one while f runs, with the body to
+// append first.
+func (d *driver) claim(ctx context.Context, f func(event.Claimed) error) (err error) {
 	release, err := d.lease(ctx)
 	if err != nil {
 		return err
@@ -34,7 +35,12 @@ func (d *driver) run(ctx context.Context, inputs []event.Body) (err error) {
 	if err := d.catchUp(ctx); err != nil {
 		return err
 	}
-	bodies := []event.Body{event.Claimed{Epoch: d.state.Epoch + 1, By: whoami()}}
+	return f(event.Claimed{Epoch: d.state.Epoch + 1, By: whoami()})
+}
+
+// run appends the inputs and drives.
+func (d *driver) run(ctx context.Context, claimed event.Claimed, inputs []event.Body) error {
+	bodies := []event.Body{claimed}
 	if sw, some := d.agent.changes(d.state); some && !d.joined {
 		bodies = append(bodies, sw)
 	}

@@ -14,28 +14,27 @@ import (
 // notes that files were put back; 0 leaves the conversation as it is, and nil
 // the files. What came since stays in the log: rewinding to the event before
 // the event.Rewound takes this back. It fails while a run goes on.
-func (s *Session) Rewind(ctx context.Context, to uint64, files *event.Restored) (err error) {
+func (s *Session) Rewind(ctx context.Context, to uint64, files *event.Restored) error {
 	if !s.driving.TryLock() {
 		return ErrBusy
 	}
 	defer s.driving.Unlock()
 	d := &driver{Session: s, yield: func(event.Event, error) bool { return true }}
-	release, err := s.lease(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, release()) }()
-	if err := d.catchUp(ctx); err != nil {
-		return err
-	}
-	bodies := []event.Body{event.Claimed{Epoch: d.state.Epoch + 1, By: whoami()}}
-	if files != nil {
-		bodies = append(bodies, *files)
-	}
-	if err := d.append(ctx, bodies...); err != nil || to == 0 {
-		return err
-	}
-	earlier, err := s.at(ctx, to)
+	return d.claim(ctx, func(claimed event.Claimed) error {
+		bodies := []event.Body{claimed}
+		if files != nil {
+			bodies = append(bodies, *files)
+		}
+		if err := d.append(ctx, bodies...); err != nil || to == 0 {
+			return err
+		}
+		return d.rewind(ctx, to)
+	})
+}
+
+// rewind makes the state what it was after an event.
+func (d *driver) rewind(ctx context.Context, to uint64) error {
+	earlier, err := d.at(ctx, to)
 	if err != nil {
 		return err
 	}

@@ -93,7 +93,8 @@ func (s *Session) Run(ctx context.Context, inputs ...event.Body) iter.Seq2[event
 			yield(event.Event{}, err)
 			return
 		}
-		if err := d.run(ctx, inputs); err != nil && !errors.Is(err, errBroken) {
+		err := d.claim(ctx, func(claimed event.Claimed) error { return d.run(ctx, claimed, inputs) })
+		if err != nil && !errors.Is(err, errBroken) {
 			yield(event.Event{}, err)
 		}
 	}
