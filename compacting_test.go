@@ -3,6 +3,7 @@ package inspan_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -257,6 +258,51 @@ func sameAgain(t *testing.T, m *longWork, log *event.Memory) {
 	b, _ := json.Marshal(tail)
 	if string(a) != string(b) {
 		t.Errorf("the request differs: %d bytes from the whole log, %d from its end", len(a), len(b))
+	}
+}
+
+// TestRewindWaitsForNobody holds that nothing is put back while a run goes on, and
+// that what putting back has done is noted before the conversation goes back.
+func TestRewindWaitsForNobody(t *testing.T) {
+	m := &longWork{t: t, window: 1_000_000, turns: 3}
+	s, err := longAgent(m).Open(t.Context(), event.NewMemory("s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	put := 0
+	restore := func(context.Context) (*event.Restored, error) {
+		put++
+		return &event.Restored{To: "a", Before: "b", After: "c", Files: []string{"x"}}, nil
+	}
+	for e, err := range s.Run(t.Context(), event.Said{Parts: llm.Say(order)}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Rewind(t.Context(), 3, restore); e.Body.Kind() == "started" && !errors.Is(err, inspan.ErrBusy) {
+			t.Errorf("a run that goes on was rewound: %v", err)
+		}
+	}
+	if put != 0 {
+		t.Errorf("files were put back %d times under a run", put)
+	}
+	failed := errors.New("disk full")
+	if err := s.Rewind(t.Context(), 3, func(context.Context) (*event.Restored, error) { return nil, failed }); !errors.Is(err, failed) || s.Status().Turns != 3 {
+		t.Errorf("error %v", err)
+	}
+	if err := s.Rewind(t.Context(), 3, restore); err != nil || put != 1 {
+		t.Fatalf("put back %d times, %v", put, err)
+	}
+	var last []string
+	for e, err := range s.Events(t.Context(), 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if last = append(last, e.Body.Kind()); e.Body.Kind() == "rewound" {
+			break
+		}
+	}
+	if want := []string{"claimed", "restored", "rewound"}; !slices.Equal(last[len(last)-3:], want) {
+		t.Errorf("the log ends with %v", last[len(last)-3:])
 	}
 }
 

@@ -117,7 +117,8 @@ func (d *driver) catchUp(ctx context.Context) error {
 			return err
 		}
 		d.cache.saw(e.Body)
-		if _, gone := e.Body.(event.Compacted); gone {
+		switch e.Body.(type) {
+		case event.Compacted, event.Rewound:
 			clear(d.looked) // what was added is no longer seen
 		}
 		d.mu.Lock()

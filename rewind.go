@@ -10,23 +10,33 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Rewind takes the conversation back to where it was after the event to, and
-// notes that files were put back; 0 leaves the conversation as it is, and nil
-// the files. What came since stays in the log: rewinding to the event before
-// the event.Rewound takes this back. It fails while a run goes on.
-func (s *Session) Rewind(ctx context.Context, to uint64, files *event.Restored) error {
+// Rewind takes the conversation back to where it was after the event to; 0 leaves
+// it as it is. Before that it has files put back and notes what that returns, nil
+// if it was nothing; a nil restore leaves the files as they are. Nobody else
+// drives the session meanwhile: while a run goes on, here or in another process,
+// Rewind fails and nothing is put back. What came since stays in the log:
+// rewinding to the event before the event.Rewound takes this back.
+func (s *Session) Rewind(ctx context.Context, to uint64, restore func(context.Context) (*event.Restored, error)) error {
 	if !s.driving.TryLock() {
 		return ErrBusy
 	}
 	defer s.driving.Unlock()
 	d := &driver{Session: s, yield: func(event.Event, error) bool { return true }}
 	return d.claim(ctx, func(claimed event.Claimed) error {
-		bodies := []event.Body{claimed}
-		if files != nil {
-			bodies = append(bodies, *files)
-		}
-		if err := d.append(ctx, bodies...); err != nil || to == 0 {
+		if err := d.append(ctx, claimed); err != nil {
 			return err
+		}
+		if restore != nil {
+			done, err := restore(ctx)
+			if err == nil && done != nil {
+				err = d.append(ctx, *done)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if to == 0 {
+			return nil
 		}
 		return d.rewind(ctx, to)
 	})
@@ -45,7 +55,6 @@ func (d *driver) rewind(ctx context.Context, to uint64) error {
 		}
 		err = d.append(ctx, body)
 		if !errors.Is(err, event.ErrGrown) {
-			clear(d.looked)
 			return err
 		}
 		if err := d.catchUp(ctx); err != nil {

@@ -100,18 +100,11 @@ func (c *command) compact() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			id, err := lastHere(cmd, a.Store())
-			if len(args) > 0 {
-				id, err = a.Store().Resolve(cmd.Context(), args[0])
-			}
+			id, err := sessionOf(cmd, a, args)
 			if err != nil {
 				return err
 			}
-			host, err := c.host(&f)
-			if err != nil {
-				return err
-			}
-			s, err := host.Open(cmd.Context(), id)
+			s, err := c.open(cmd, &f, id)
 			if err != nil {
 				return err
 			}

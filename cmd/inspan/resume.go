@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/session"
@@ -36,11 +37,7 @@ func (c *command) resume() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			host, err := c.host(&f)
-			if err != nil {
-				return err
-			}
-			s, err := host.Open(cmd.Context(), id)
+			s, err := c.open(cmd, &f, id)
 			if err != nil {
 				return err
 			}
@@ -61,6 +58,15 @@ func (c *command) resume() *cobra.Command {
 	}
 	f.add(cmd)
 	return cmd
+}
+
+// open opens a session so that it can be run.
+func (c *command) open(cmd *cobra.Command, f *runFlags, id string) (*inspan.Session, error) {
+	host, err := c.host(f)
+	if err != nil {
+		return nil, err
+	}
+	return host.Open(cmd.Context(), id)
 }
 
 // idAndTask tells the two optional arguments apart: a lone argument is an ID

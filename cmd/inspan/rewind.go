@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/console"
 	"github.com/inspan/inspan/internal/snapshot"
@@ -58,12 +60,9 @@ func (c *command) rewind() *cobra.Command {
 				fmt.Fprintln(cmd.ErrOrStderr(), "Nothing was changed. --yes does what is shown.")
 				return nil
 			}
-			restored, err := r.Restore(cmd.Context(), force)
+			err = s.Rewind(cmd.Context(), r.To, func(ctx context.Context) (*event.Restored, error) { return r.Restore(ctx, force) })
 			if err != nil {
 				return err
-			}
-			if err := s.Rewind(cmd.Context(), r.To, restored); err != nil {
-				return fmt.Errorf("the files were put back, and the log does not say so: %w", err)
 			}
 			fmt.Fprintln(out, "Done. 'inspan rewind --redo' takes it back; 'inspan resume' goes on from here.")
 			return nil
