@@ -32,7 +32,7 @@ func (w *cacheWatch) saw(body event.Body) {
 		if b.Route != "" || b.Tools != nil || b.Effort != "" {
 			w.route = ""
 		}
-	case event.Healed, event.Compacted, event.Rewound:
+	case event.Healed, event.Pruned, event.Compacted, event.Rewound:
 		w.route = ""
 	}
 }

@@ -34,14 +34,20 @@ func (d *driver) runCalls(ctx context.Context, calls []loop.Call) error {
 	for _, c := range calls {
 		call := d.call(c.Call, c.Args)
 		call.Env = held(call, c.Effects, d.vault.Redact)
-		call.Seen = seen
+		call.Seen, call.Answer = seen, c.Answer
 		call.Progress = func(text string) {
 			select {
 			case progress <- event.Progress{Call: c.ID, Text: text}:
 			default: // whoever watches is behind; the result will hold it all
 			}
 		}
-		go func() { results <- d.runCall(watched, call) }()
+		go func() {
+			end := d.runCall(watched, call)
+			if tool.ReadOnly(c.Effects) {
+				end = d.again(end)
+			}
+			results <- end
+		}()
 	}
 	// A result that exists is stored, even if ctx has ended meanwhile.
 	whole := context.WithoutCancel(ctx)
@@ -97,7 +103,7 @@ func (d *driver) runCall(ctx context.Context, c *tool.Call) event.Ended {
 	}
 	c.Args = d.revealed(c.Args)
 	res, err := t.Run(ctx, c)
-	end.Parts, end.Files, end.Cwd, end.Exit = res.Parts, res.Files, res.Cwd, res.Exit
+	end.Parts, end.Files, end.Cwd, end.Exit, end.Todo = res.Parts, res.Files, res.Cwd, res.Exit, res.Todo
 	end.Millis = time.Since(began).Milliseconds()
 	switch {
 	case err != nil && ctx.Err() != nil:

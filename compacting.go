@@ -89,7 +89,7 @@ func (d *driver) source() compact.Source {
 	return compact.Source{
 		Messages: st.Messages, Person: st.Person, Count: st.Count,
 		Facts: facts(st),
-		Carry: compact.Carry{Goal: st.Task, Files: inHand(st), Mode: st.Mode, Granted: st.Granted},
+		Carry: compact.Carry{Goal: st.Task, Todo: todo(st), Files: inHand(st), Mode: st.Mode, Granted: st.Granted},
 	}
 }
 
@@ -112,6 +112,14 @@ func facts(st *loop.State) compact.Facts {
 		}
 	}
 	return f
+}
+
+func todo(st *loop.State) []compact.Item {
+	var out []compact.Item
+	for _, t := range st.Todo {
+		out = append(out, compact.Item{Text: t.Text, Status: string(t.State)})
+	}
+	return out
 }
 
 // inHand are the files that were changed last.

@@ -24,6 +24,7 @@ type longWork struct {
 	t       *testing.T
 	window  int
 	turns   int
+	looks   int                                   // calls that it makes beside each other one
 	summary func(req llm.Request) (string, error) // of a request for one
 	asked   []llm.Request                         // the others
 	turn    int
@@ -60,6 +61,10 @@ func (m *longWork) Stream(_ context.Context, req llm.Request) iter.Seq2[llm.Chun
 		} else {
 			args := json.RawMessage(fmt.Sprintf(`{"word":"w%d"}`, m.turn))
 			reply.Parts, reply.Stop = llm.Parts{llm.Call{ID: fmt.Sprint("c", m.turn), Name: "change", Args: args}}, llm.StopCalls
+			for i := range m.looks {
+				args := json.RawMessage(fmt.Sprintf(`{"word":"w%d_%d"}`, m.turn, i))
+				reply.Parts = append(reply.Parts, llm.Call{ID: fmt.Sprint("l", m.turn, "_", i), Name: "look", Args: args})
+			}
 		}
 		yield(llm.Chunk{Reply: reply}, nil)
 	}
@@ -101,7 +106,7 @@ func changes() tool.Tool {
 		Word string `json:"word"`
 	},
 	) (tool.Result, error) {
-		r := tool.Text(in.Word + strings.Repeat(" line of the file", 400))
+		r := tool.Text(in.Word + strings.Repeat(" line of the file", 60))
 		r.Files = []tool.File{{Path: "/w/" + in.Word + ".go", Digest: "d", Written: true}}
 		return r, nil
 	})
@@ -124,8 +129,23 @@ func record(req llm.Request) (string, error) {
 		"\n## State of work\nChanging goes on.\n## Open questions\nnone\n## Next\nThe next file.\n", nil
 }
 
+// looks is a tool with results that are too short to be cut short.
+func looks() tool.Tool {
+	t := tool.New("look", "Looks at something.", func(_ context.Context, _ *tool.Call, in struct {
+		Word string `json:"word"`
+	},
+	) (tool.Result, error) {
+		return tool.Text(in.Word + strings.Repeat(" line of the file", 60)), nil
+	})
+	t.Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) { return nil, nil }
+	return t
+}
+
+// longAgent has a conversation of short results, so that there is nothing to do
+// about it but to compact it.
 func longAgent(m *longWork) *inspan.Agent {
-	return &inspan.Agent{Model: m, Tools: []tool.Tool{changes()}, Mode: "yolo", Env: tool.Env{Root: "/w"}, System: []event.Added{{Text: "You are careful."}}, MaxTurns: -1}
+	m.looks = 7
+	return &inspan.Agent{Model: m, Tools: []tool.Tool{changes(), looks()}, Mode: "yolo", Env: tool.Env{Root: "/w"}, System: []event.Added{{Text: "You are careful."}}, MaxTurns: -1}
 }
 
 const order = "Change all files. Never touch vendor/. Keep the API as it is. Remember the word KINGFISHER."
@@ -478,6 +498,8 @@ func TestHistory(t *testing.T) {
 		{`{"words":"line"}`, "w59 line", "w20 line"},
 		{`{"words":"albatross"}`, `holds "albatross"`, ""},
 		{`{}`, "give words", ""},
+		{`{"call":"c7"}`, "change:\nw7 line of the file", "w8"},
+		{`{"call":"c0"}`, `no call "c0"`, ""},
 		{`{"at":999999}`, "no passage 999999", ""},
 	} {
 		call := *looked

@@ -71,6 +71,8 @@ func (d *driver) drive(ctx context.Context) error {
 			err = d.ask(ctx, n.Turn)
 		case loop.Heal:
 			err = d.append(ctx, n.Healed)
+		case loop.Prune:
+			err = d.append(ctx, n.Pruned)
 		case loop.Compact:
 			err = d.compact(ctx, n)
 		case loop.Judge:

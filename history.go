@@ -55,7 +55,7 @@ func passage(e event.Event, names map[string]string) tool.Passage {
 			names[c.ID] = c.Name
 		}
 	case event.Ended:
-		p.Who, p.Text = names[b.Call], b.Parts.Text()
+		p.Who, p.Call, p.Text = names[b.Call], b.Call, b.Parts.Text()
 		delete(names, b.Call)
 	}
 	return p

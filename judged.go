@@ -1,11 +1,16 @@
 package inspan
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
+	"net/http"
+	"net/url"
 	"slices"
+	"strconv"
 
+	"github.com/inspan/inspan/internal/netguard"
 	"github.com/inspan/inspan/internal/policy"
 	"github.com/inspan/inspan/tool"
 )
@@ -28,6 +33,9 @@ func held(c *tool.Call, effects []tool.Effect, stored func(string) string) tool.
 	if env.Files != nil {
 		env.Files = judgedFiles{env.Files, by}
 	}
+	if env.HTTP != nil {
+		env.HTTP = judgedHTTP{env.HTTP, by}
+	}
 	if env.Procs != nil {
 		env.Procs = judgedProcs{env.Procs, by, env.Walls.Read && c.Mode != policy.ModeYolo && tool.ReadOnly(effects)}
 	}
@@ -45,6 +53,14 @@ func (j judged) by(kind tool.EffectKind, what string) bool {
 			return e.Text == what || e.Text == "" && what == "*"
 		}
 		return tool.Inside(e.Path, what)
+	})
+}
+
+// reaches reports whether the call was judged by a host that takes this one in.
+func (j judged) reaches(u *url.URL) bool {
+	port, err := strconv.Atoi(cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme]))
+	return err == nil && slices.ContainsFunc(j.effects, func(e tool.Effect) bool {
+		return e.Kind == tool.Network && netguard.Hosts{cmp.Or(e.Text, "*")}.Match(j.stored(u.Hostname()), port)
 	})
 }
 
@@ -99,4 +115,18 @@ func (p judgedProcs) Start(ctx context.Context, c tool.Command) (tool.Process, e
 		}
 	}
 	return p.Procs.Start(ctx, c)
+}
+
+// judgedHTTP reaches only servers that a call was judged by.
+type judgedHTTP struct {
+	tool.HTTP
+	judged judged
+}
+
+// Do implements [tool.HTTP].
+func (h judgedHTTP) Do(req *http.Request) (*http.Response, error) {
+	if !h.judged.reaches(req.URL) {
+		return nil, notJudged(req.Method, req.URL.Redacted(), req.URL.Host)
+	}
+	return h.HTTP.Do(req)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"net/http"
 	"testing"
 
 	"github.com/inspan/inspan"
@@ -75,6 +76,67 @@ func TestBoxIsNoWiderThanTheVerdict(t *testing.T) {
 			}
 			if got != tc.want || refused != (tc.want == "refused") {
 				t.Errorf("level %q, refused %t; want %q", got, refused, tc.want)
+			}
+		})
+	}
+}
+
+// asked keeps the address of the request that went out.
+type asked struct{ url string }
+
+func (a *asked) Do(req *http.Request) (*http.Response, error) {
+	a.url = req.URL.String()
+	return nil, errors.New("asked")
+}
+
+// TestRequestsGoWhereTheVerdictSays holds that a tool reaches no host that its
+// call was not judged by.
+func TestRequestsGoWhereTheVerdictSays(t *testing.T) {
+	for _, tc := range []struct {
+		effects string // host of the effect; "none" for a call that only reads
+		url     string
+		goes    bool
+	}{
+		{"example.com", "https://example.com/a", true},
+		{"example.com", "https://EXAMPLE.com./a", true},
+		{"example.com", "http://example.com:8080/a", true},
+		{"example.com:443", "https://example.com/a", true},
+		{"example.com:443", "https://example.com:8443/a", false},
+		{"example.com:443", "http://example.com/a", false},
+		{"example.com", "https://www.example.com/a", false},
+		{"*.example.com", "https://www.example.com/a", true},
+		{"", "https://example.org", true},
+		{"none", "https://example.com", false},
+	} {
+		t.Run(tc.effects+" "+tc.url, func(t *testing.T) {
+			out, refused := &asked{}, false
+			get := tool.New("get", "Gets something.", func(ctx context.Context, c *tool.Call, _ struct{}) (tool.Result, error) {
+				req, err := http.NewRequestWithContext(ctx, http.MethodGet, tc.url, nil)
+				if err != nil {
+					return tool.Result{}, err
+				}
+				_, err = c.Env.HTTP.Do(req) //nolint:bodyclose // there is none
+				refused = errors.Is(err, fs.ErrPermission)
+				return tool.Result{}, err
+			})
+			get.Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) {
+				if tc.effects == "none" {
+					return []tool.Effect{{Kind: tool.Read, Path: "/w/a"}}, nil
+				}
+				return []tool.Effect{{Kind: tool.Network, Text: tc.effects}}, nil
+			}
+			model, err := script.Parse([]byte("-- reply --\ncall: get {}\n-- reply --\ndone\n"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			agent := inspan.Agent{Model: model, Tools: []tool.Tool{get}, Mode: "yolo", Env: tool.Env{Root: "/w", HTTP: out}}
+			for _, err := range agent.Run(t.Context(), "go") {
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			if (out.url != "") != tc.goes || refused == tc.goes {
+				t.Errorf("went to %q, refused %t", out.url, refused)
 			}
 		})
 	}

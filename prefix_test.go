@@ -71,7 +71,7 @@ func (w *world) live(log event.Log) {
 	var l ledger
 	mode := rapid.SampledFrom([]string{"plan", "ask", "edit"}).Draw(w.t, "mode")
 	a := inspan.Agent{
-		Model: w, Tools: []tool.Tool{l.reader(), l.writer()}, Env: tool.Env{Root: "/w"}, Mode: mode, RetryFor: -1,
+		Model: w, Tools: []tool.Tool{long(l.reader()), l.writer()}, Env: tool.Env{Root: "/w"}, Mode: mode, RetryFor: -1,
 		System: []event.Added{{Source: "t", Text: "be good"}}, MaxTurns: 12,
 	}
 	s, err := a.Open(context.Background(), log)
@@ -95,6 +95,17 @@ func (w *world) live(log event.Log) {
 	}
 }
 
+// long makes a tool bring more than a prompt keeps for ever.
+func long(t tool.Tool) tool.Tool {
+	run := t.Run
+	t.Run = func(ctx context.Context, c *tool.Call) (tool.Result, error) {
+		r, err := run(ctx, c)
+		r.Parts = append(r.Parts, llm.Text{Text: strings.Repeat("much that was read, ", 120)})
+		return r, err
+	}
+	return t
+}
+
 // rewind goes back to any place.
 func (w *world) rewind(s *inspan.Session, log event.Log) {
 	last := uint64(0)
@@ -115,7 +126,7 @@ func (w *world) made() (n int) {
 			w.t.Fatal(err)
 		}
 		switch e.Body.(type) {
-		case event.Compacted, event.Rewound:
+		case event.Compacted, event.Pruned, event.Rewound:
 			n++
 		}
 	}

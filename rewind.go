@@ -26,8 +26,10 @@ func (s *Session) Rewind(ctx context.Context, to uint64, restore func(context.Co
 		if err := d.append(ctx, claimed); err != nil {
 			return err
 		}
+		files := false
 		if restore != nil {
 			done, err := restore(ctx)
+			files = done != nil
 			if err == nil && done != nil {
 				err = d.append(ctx, *done)
 			}
@@ -38,18 +40,19 @@ func (s *Session) Rewind(ctx context.Context, to uint64, restore func(context.Co
 		if to == 0 {
 			return nil
 		}
-		return d.rewind(ctx, to)
+		return d.rewind(ctx, to, files)
 	})
 }
 
-// rewind makes the state what it was after an event.
-func (d *driver) rewind(ctx context.Context, to uint64) error {
+// rewind makes the state what it was after an event, to which files may have
+// been put back as well.
+func (d *driver) rewind(ctx context.Context, to uint64, files bool) error {
 	earlier, err := d.at(ctx, to)
 	if err != nil {
 		return err
 	}
 	for {
-		body, err := d.state.Rewound(earlier)
+		body, err := d.state.Rewound(earlier, files)
 		if err != nil {
 			return err
 		}

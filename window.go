@@ -20,6 +20,8 @@ type Context struct {
 	Sources []Source
 	// How often the conversation was compacted.
 	Compactions int
+	Calls       int // of the session
+	Again       int // calls of those that brought what the model still saw from the same call before, so that it was not given twice
 	// The conversation holds text that nobody here has written, and what is the
 	// person's own beyond the workspace. With both, whatever has a way out asks.
 	Untrusted, Private bool
@@ -50,7 +52,7 @@ func ContextOf(ctx context.Context, log event.Log) (Context, error) {
 
 func contextOf(st *loop.State) Context {
 	c := Context{
-		Window: st.Window.Tokens, Reserve: st.Window.Reserve, Tokens: st.Tokens(), Compactions: st.Compaction.Times,
+		Window: st.Window.Tokens, Reserve: st.Window.Reserve, Tokens: st.Tokens(), Compactions: st.Compaction.Times, Calls: st.Total.Calls, Again: st.Total.Again,
 		Untrusted: st.Untrusted, Private: st.Private,
 	}
 	for i, block := range st.System {

@@ -64,6 +64,7 @@ type Decided struct {
 	Rule   string `json:"rule,omitempty"`   // by which rule, if it was one
 	Scope  Scope  `json:"scope,omitempty"`  // what an Allow holds for
 	Reason string `json:"reason,omitempty"` // shown to the model when denied
+	Answer string `json:"answer,omitempty"` // to a call that asks the person something
 }
 
 // Scope is what an approval holds for. Beyond the one call, it holds for the
@@ -168,6 +169,26 @@ const (
 	HealCalls     Healing = "calls"     // calls and results become text
 )
 
+// Pruned cuts old results of calls short in the conversation that the model
+// sees. The events stay as they are, and the history tool finds them.
+//
+// Emitted before the model is asked, in batches, as each costs the prompt cache.
+type Pruned struct {
+	Upto   int     `json:"upto"` // of so many messages, from the first
+	Why    Pruning `json:"why"`
+	Before int     `json:"before"` // tokens of the prompt, about
+	After  int     `json:"after"`
+}
+
+// Pruning is why results are cut short.
+type Pruning string
+
+// Prunings.
+const (
+	PruneWindow Pruning = "window" // the next prompt would use the reserve, and this spares a compaction
+	PruneCold   Pruning = "cold"   // nothing of the prompt is cached any more, so that it costs nothing
+)
+
 // Judged is the verdict on a call.
 //
 // Emitted once for each call of a reply, in order, unless the call was never
@@ -213,7 +234,11 @@ type Ended struct {
 	Files   []tool.File `json:"files,omitempty"` // files read or written
 	Cwd     string      `json:"cwd,omitempty"`   // directory later calls start from, if it changed
 	Exit    *int        `json:"exit,omitempty"`  // exit code of the process it was about
-	Millis  int64       `json:"millis,omitempty"`
+	Todo    []tool.Todo `json:"todo,omitzero"`   // the list of things to do from now on, if the call set it
+	// The very same call brought the very same before, which the model still
+	// sees: Parts only say so.
+	Again  bool  `json:"again,omitempty"`
+	Millis int64 `json:"millis,omitempty"`
 }
 
 // Outcome says how a call ended.
@@ -425,6 +450,7 @@ func (Replied) Kind() string    { return "replied" }
 func (Failed) Kind() string     { return "failed" }
 func (Routed) Kind() string     { return "routed" }
 func (Healed) Kind() string     { return "healed" }
+func (Pruned) Kind() string     { return "pruned" }
 func (Judged) Kind() string     { return "judged" }
 func (Waiting) Kind() string    { return "waiting" }
 func (Started) Kind() string    { return "started" }
@@ -472,6 +498,8 @@ func decodeBody(kind string, raw json.RawMessage) (Body, error) {
 		return into[Routed](raw)
 	case "healed":
 		return into[Healed](raw)
+	case Pruned{}.Kind():
+		return into[Pruned](raw)
 	case "judged":
 		return into[Judged](raw)
 	case "waiting":

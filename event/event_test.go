@@ -32,7 +32,7 @@ func bodies() []event.Body {
 		event.Titled{Title: "t"},
 		event.Said{Parts: parts, By: "me"},
 		event.Steered{Parts: parts, By: "me"},
-		event.Decided{Call: "c", Allow: true, By: "me", Rule: "r", Scope: event.ScopeProject, Reason: "w"},
+		event.Decided{Call: "c", Allow: true, By: "me", Rule: "r", Scope: event.ScopeProject, Reason: "w", Answer: "a"},
 		event.Cancelled{By: "me", Reason: "w"},
 		event.Claimed{Epoch: 3, By: "h:1"},
 		event.Asked{Turn: 2, Route: "p/m"},
@@ -43,6 +43,7 @@ func bodies() []event.Body {
 		event.Failed{Cause: llm.KindQuota, Message: "m", Retry: 0.5, Status: 429},
 		event.Routed{Route: "a/b", Rule: "r", Reason: "why", From: "c/d", Cause: llm.KindOverloaded, Error: "e"},
 		event.Healed{Level: event.HealImages, Cause: llm.KindTooLarge},
+		event.Pruned{Upto: 4, Why: event.PruneCold, Before: 9, After: 5},
 		event.Judged{
 			Call: "c", Action: tool.Ask, By: "mode", Reason: "w", Args: json.RawMessage(`{"a":1}`),
 			Effects: []tool.Effect{{Kind: tool.Write, Path: "/w/a", Text: "t", Class: tool.ProvenInside}}, Private: true, Cost: 0.01,
@@ -50,7 +51,7 @@ func bodies() []event.Body {
 		event.Waiting{Call: "c", Preview: "-a\n+b", Rules: []string{"write(a)"}, Until: time.Unix(1e9, 0).UTC()},
 		event.Started{Call: "c"},
 		event.Ended{
-			Call: "c", Outcome: event.OutcomeOK, Parts: parts, Cwd: "/w", Exit: new(int), Millis: 3,
+			Call: "c", Outcome: event.OutcomeOK, Parts: parts, Cwd: "/w", Exit: new(int), Todo: []tool.Todo{{Text: "t", State: tool.TodoDoing}}, Again: true, Millis: 3,
 			Files: []tool.File{{Path: "/w/a", Digest: "d", Written: true, Diff: "+"}},
 		},
 		event.Added{Where: event.PlaceTail, Source: "AGENTS.md", Text: "t"},

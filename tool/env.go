@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"net/http"
 	"time"
 )
 
@@ -18,6 +19,7 @@ type Env struct {
 	Root  string // the workspace: an absolute path without symbolic links
 	Files Files
 	Procs Procs // nil: no process can be started
+	HTTP  HTTP  // nil: no server can be reached
 	Blobs Blobs // nil: big outputs are cut and the rest is lost
 	// Clean takes secrets out of text that will be stored. Nil: it stays as it is.
 	Clean   func(io.Reader) io.Reader
@@ -139,6 +141,14 @@ type Command struct {
 	Box    Box       // the walls around it
 }
 
+// HTTP reaches servers. Safe for concurrent use.
+type HTTP interface {
+	// Do sends a request to the host of its address, which the call must have
+	// been judged by, and follows no redirect: where one leads is for the caller
+	// to judge anew. The caller closes the body of the answer.
+	Do(req *http.Request) (*http.Response, error)
+}
+
 // Process is a running process. Safe for concurrent use.
 type Process interface {
 	// Wait returns once the process has ended and its output is written. It
@@ -182,6 +192,7 @@ type Passage struct {
 	Seq  uint64    // number of its event
 	Time time.Time // when
 	Who  string    // "person", "model", "harness", or for what a call brought the name of its tool
+	Call string    // id of that call
 	Text string
 }
 

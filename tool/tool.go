@@ -52,10 +52,12 @@ type Call struct {
 	Args json.RawMessage // one JSON object, repaired, coerced and valid for the schema
 
 	Env  Env
-	Cwd  string            // directory relative paths start from; absolute
-	Mode string            // permission mode of the session
-	Task string            // what the person said last; empty if nobody did
-	Seen map[string]string // digest of each file when the session last read or wrote it, by resolved path; only to be read
+	Cwd  string // directory relative paths start from; absolute
+	Mode string // permission mode of the session
+	Task string // what the person said last; empty if nobody did
+	// Answer is what the person said to a call with the effect [Question].
+	Answer string
+	Seen   map[string]string // digest of each file when the session last read or wrote it, by resolved path; only to be read
 
 	// Progress shows text to whoever watches; it is not stored. Never nil
 	// while Run is called. Safe for concurrent use.
@@ -68,7 +70,24 @@ type Result struct {
 	Files []File    // files read or written, for staleness checks and for readers of the log
 	Cwd   string    // directory later calls start from; empty: unchanged
 	Exit  *int      // exit code of the process the call was about; nil: there is none, or it goes on
+	Todo  []Todo    // the session's list of things to do from now on; nil: unchanged
 }
+
+// Todo is a thing to do.
+type Todo struct {
+	Text  string    `json:"text"`
+	State TodoState `json:"state"`
+}
+
+// TodoState is how far a thing to do is.
+type TodoState string
+
+// States of things to do.
+const (
+	TodoOpen  TodoState = "open"
+	TodoDoing TodoState = "doing"
+	TodoDone  TodoState = "done"
+)
 
 // Text makes a result of one text.
 func Text(s string) Result { return Result{Parts: llm.Say(s)} }
@@ -127,6 +146,7 @@ const (
 	Execute  EffectKind = "execute"  // runs Text, which may do anything the walls around it allow, unless Class says less
 	Network  EffectKind = "network"  // talks to Text
 	External EffectKind = "external" // anything else; the default for what is not understood
+	Question EffectKind = "question" // asks the person Text: it waits for an answer in every mode, and nothing else happens
 )
 
 // Inside reports whether path is dir or below it. Both are resolved; nothing
@@ -140,7 +160,7 @@ func Inside(dir, path string) bool {
 // beside others and may be run again after a crash.
 func ReadOnly(effects []Effect) bool {
 	for _, e := range effects {
-		if e.Kind != Read && (e.Kind != Execute || e.Class != ProvenRead) {
+		if e.Kind != Read && e.Kind != Question && (e.Kind != Execute || e.Class != ProvenRead) {
 			return false
 		}
 	}

@@ -74,6 +74,9 @@ func printContext(out io.Writer, id string, c inspan.Context) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
+	if c.Again > 0 {
+		fmt.Fprintf(out, "%d of %d calls brought what the same call had brought before; it was not put there twice.\n", c.Again, c.Calls)
+	}
 	if c.Compactions > 0 {
 		fmt.Fprintf(out, "It was compacted (%d); the history tool searches what is gone.\n", c.Compactions)
 	}

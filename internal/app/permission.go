@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -36,21 +37,34 @@ func (a *App) env(root string, blobs tool.Blobs, rules []inspan.Rule, image stri
 	if err == nil && s.Off {
 		env.Walls = tool.Walls{Why: "it is switched off in " + a.ConfigPath}
 	}
+	env.HTTP = a.http()
 	return env, err
+}
+
+// http is how tools reach servers.
+func (a *App) http() *http.Client {
+	client := a.guard().Client()
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return client
+}
+
+// guard keeps tools from the addresses of this machine and its network.
+func (a *App) guard() *netguard.Guard {
+	local, _ := a.Config.Sandbox.Ranges() // they were read when the settings were
+	return &netguard.Guard{Local: local}
 }
 
 // walls says how processes are walled in and watched over. Those that ask for
 // nothing special get the walls of the workspace. Image is what they run in; empty means what the settings say.
 func (a *App) walls(m places.Map, image string) sandbox.Options {
 	s := a.Config.Sandbox
-	local, _ := s.Ranges() // they were read when the settings were
 	var container *sandbox.Container
 	if image = cmp.Or(image, s.Container); image != "" {
 		container = &sandbox.Container{Image: image, Engine: s.Engine}
 	}
 	return sandbox.Options{
 		Container: container,
-		Guard:     &netguard.Guard{Local: local},
+		Guard:     a.guard(),
 		Self:      a.Self, Map: m, State: a.StateDir, Default: tool.BoxWorkspace, Environ: s.Environment, Pool: &a.pool,
 		Limits: sandbox.Limits{
 			CPU: time.Duration(s.CPU) * time.Second, Memory: s.Memory << 20, Processes: s.Processes, FileSize: s.FileSize << 20,

@@ -91,6 +91,8 @@ func (v *view) print(body event.Body) error {
 		v.routed(b)
 	case event.Healed:
 		v.line("%s", v.paint(yellow, "! the model refused the conversation ("+words(b.Cause)+"); it goes on without "+without(b.Level)))
+	case event.Pruned:
+		v.line("%s", v.paint(dim, fmt.Sprintf("· old results were cut short, from about %s to %s tokens; the log keeps all of them", Thousands(b.Before), Thousands(b.After))))
 	case event.Compacted:
 		v.line("%s", v.paint(dim, fmt.Sprintf("· the conversation was compacted from about %s to %s tokens; the log keeps all of it", Thousands(b.Before), Thousands(b.After))))
 	case event.Rewound:

@@ -81,7 +81,7 @@ func fromOutside(ctx context.Context, effects func(context.Context, *tool.Call) 
 	list, err := effects(ctx, c)
 	for _, e := range list {
 		switch e.Kind {
-		case tool.Read, tool.Write, tool.Execute:
+		case tool.Read, tool.Write, tool.Execute, tool.Question:
 		default:
 			return true
 		}

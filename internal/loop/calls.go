@@ -15,6 +15,7 @@ func (s *State) replied(b event.Replied) {
 	r.Asking, r.Failed, r.NotBefore, r.Route = false, nil, time.Time{}, ""
 	s.measure(b)
 	s.Total.Turns++
+	s.Pruning.Cold = false
 	s.Total.Usage = s.Total.Usage.Add(b.Usage)
 	s.Total.Cost += b.Cost
 	s.Total.Unpriced = s.Total.Unpriced || b.Unpriced
@@ -89,7 +90,7 @@ func (s *State) called(body event.Body) {
 		switch {
 		case c == nil:
 		case b.Allow:
-			c.Phase = phaseReady
+			c.Phase, c.Answer = phaseReady, b.Answer
 			s.grant(b.Scope, c.Rules)
 		default:
 			c.Phase, c.By, c.Reason = phaseDenied, b.By, b.Reason
@@ -152,6 +153,12 @@ func (s *State) ended(b event.Ended) {
 	}
 	if b.Cwd != "" {
 		s.Cwd = b.Cwd
+	}
+	if b.Todo != nil {
+		s.Todo = b.Todo
+	}
+	if b.Again {
+		s.Total.Again++
 	}
 	s.Work.ended(*c, b)
 	s.settle()

@@ -146,7 +146,7 @@ func (s *State) Compacted(b event.Compacted, messages []llm.Message, person []in
 	next.Total.Usage = next.Total.Usage.Add(b.Usage)
 	next.Total.Cost += b.Cost
 	next.Measured = Measured{Ratio: s.Measured.Ratio} // of what is gone
-	next.Run.Failed, next.Noted = nil, nil
+	next.Run.Failed, next.Noted, next.Pruning.Upto = nil, nil, 0
 	if next.Run.Reply == replyWindow {
 		next.Run.Reply = replyLength // and is told to go on
 	}

@@ -29,6 +29,9 @@ type Compact struct {
 	Focus string // what matters most; empty: all of it
 }
 
+// Prune means: cut old results short. Append the body and go on.
+type Prune struct{ Pruned event.Pruned }
+
 // Judge means: get a verdict on each call. Append Judged for each, or Ended for one
 // that is not fit to run.
 type Judge struct{ Calls []Call }
@@ -52,6 +55,7 @@ type Stop struct{ Stopped event.Stopped }
 func (Ask) next()      {}
 func (Heal) next()     {}
 func (Compact) next()  {}
+func (Prune) next()    {}
 func (Judge) next()    {}
 func (RunCalls) next() {}
 func (End) next()      {}
@@ -86,6 +90,9 @@ func (s *State) Next() Next {
 	}
 	if text := s.nudge(); text != "" {
 		return Steer{event.Steered{By: By, Parts: llm.Say(text)}}
+	}
+	if pruned, ok := s.pruning(); ok {
+		return Prune{pruned}
 	}
 	if s.full() {
 		return Compact{Why: event.CompactWindow}

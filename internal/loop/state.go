@@ -52,12 +52,14 @@ type State struct {
 	Noted    []string          `json:"noted,omitempty"`   // sources of what was added at the tail
 	Task     string            `json:"task,omitempty"`    // what the person said last
 	Granted  []string          `json:"granted,omitempty"` // rules that a person allowed for the session
+	Todo     []tool.Todo       `json:"todo,omitempty"`
 	Total    Total             `json:"total"`
 	Work     Work              `json:"work"`
 
 	Window     event.Window `json:"window"`
 	Measured   Measured     `json:"measured"`
 	Compaction Compaction   `json:"compaction"`
+	Pruning    Pruning      `json:"pruning,omitzero"`
 
 	Untrusted bool `json:"untrusted,omitempty"` // the conversation holds text that nobody here has written
 	Private   bool `json:"private,omitempty"`   // and what is the person's own beyond the workspace
@@ -69,6 +71,7 @@ type State struct {
 type Total struct {
 	Turns    int       `json:"turns"`
 	Calls    int       `json:"calls"`
+	Again    int       `json:"again,omitempty"` // of the calls, those whose result the model saw already
 	Usage    llm.Usage `json:"usage"`
 	Cost     float64   `json:"cost"`     // US dollars
 	Unpriced bool      `json:"unpriced"` // some replies had no known price
@@ -109,8 +112,9 @@ type Call struct {
 	By      string        `json:"by,omitempty"`      // who gave the verdict
 	Reason  string        `json:"reason,omitempty"`  // for the verdict
 	Preview string        `json:"preview,omitempty"`
-	Rules   []string      `json:"rules,omitempty"` // that would allow it
-	Until   time.Time     `json:"until,omitzero"`  // when no answer becomes a no
+	Answer  string        `json:"answer,omitempty"` // of the person, to a question
+	Rules   []string      `json:"rules,omitempty"`  // that would allow it
+	Until   time.Time     `json:"until,omitzero"`   // when no answer becomes a no
 	Ended   *event.Ended  `json:"ended,omitempty"`
 }
 
@@ -150,6 +154,7 @@ func (s *State) Apply(e event.Event) error {
 		return nil
 	}
 	s.pass(e)
+	s.cools(e)
 	switch b := e.Body.(type) {
 	case event.Opened:
 		s.Session, s.Root, s.Cwd = e.Session, b.Root, b.Root
@@ -180,6 +185,8 @@ func (s *State) Apply(e event.Event) error {
 		s.failed(b, e.Time)
 	case event.Healed:
 		s.heal(b)
+	case event.Pruned:
+		s.prune(b)
 	case event.Judged, event.Waiting, event.Decided, event.Started, event.Ended:
 		s.called(b)
 	case event.Stopped:
@@ -212,9 +219,12 @@ func (s *State) become(e event.Event, snapshot json.RawMessage) error {
 
 // Rewound returns the body that takes the conversation back to an earlier state.
 // What was used up stays used up, and what the session works with stays as it
-// is now.
-func (s *State) Rewound(to *State) (event.Rewound, error) {
+// is now; so does what is known of the work, unless files were put back as well.
+func (s *State) Rewound(to *State, files bool) (event.Rewound, error) {
 	next := *to
+	if !files {
+		next.Work = s.Work
+	}
 	next.Session, next.Epoch, next.Title, next.Total = s.Session, s.Epoch, s.Title, s.Total
 	next.Tools, next.Route, next.Effort, next.Mode, next.Limits, next.Window = s.Tools, s.Route, s.Effort, s.Mode, s.Limits, s.Window
 	next.Untrusted, next.Private = s.Untrusted || to.Untrusted, s.Private || to.Private
@@ -415,7 +425,7 @@ func (s *State) stopped(b event.Stopped) {
 }
 
 // push appends a message to the conversation. Messages are never changed once
-// they are there, but for Healed and Compacted, which replace them all.
+// they are there, but for Healed, Pruned and Compacted, which replace them.
 func (s *State) push(role llm.Role, parts llm.Parts) {
 	s.Messages = append(s.Messages, llm.Message{Role: role, Parts: parts})
 }

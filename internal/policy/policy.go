@@ -133,6 +133,9 @@ func (p Policy) decide(c *tool.Call, s subject) (v tool.Verdict, byRule bool) {
 	if v := p.ruled(tool.Deny, c, s); v.Action != tool.Abstain {
 		return v, true
 	}
+	if s.Kind == tool.Question {
+		return tool.Verdict{Action: tool.Ask, By: "the model", Reason: "it asks you something"}, true
+	}
 	place := p.Map.Of(s.Path)
 	if v := sensitive(place, s.Effect); v.Action != tool.Abstain {
 		return v, false

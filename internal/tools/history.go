@@ -22,6 +22,7 @@ const (
 type historyArgs struct {
 	Words  string `json:"words,omitempty" jsonschema:"words that a passage must hold, all of them"`
 	At     uint64 `json:"at,omitempty" jsonschema:"number of the passage to show whole"`
+	Call   string `json:"call,omitempty" jsonschema:"id of the call whose result to show whole"`
 	Around int    `json:"around,omitempty" jsonschema:"passages to show before and after it"`
 }
 
@@ -37,10 +38,12 @@ func runHistory(ctx context.Context, c *tool.Call, in historyArgs) (tool.Result,
 	switch {
 	case c.Env.History == nil:
 		return tool.Result{}, errors.New("there is no history here")
+	case in.Call != "":
+		return resultOf(ctx, c, in.Call)
 	case in.At > 0:
 		return passage(ctx, c, in)
 	case len(words) == 0:
-		return tool.Result{}, errors.New("give words to look for, or the number of a passage as at")
+		return tool.Result{}, errors.New("give words to look for, the number of a passage as at, or the id of a call")
 	}
 	found, err := c.Env.History.Find(ctx, maxPassages, func(p tool.Passage) bool {
 		text := strings.ToLower(p.Text)
@@ -62,6 +65,18 @@ func runHistory(ctx context.Context, c *tool.Call, in historyArgs) (tool.Result,
 		fmt.Fprintf(&b, "%s\n%s\n\n", heading(p), glimpse(p.Text, words[0]))
 	}
 	return tool.Text(strings.TrimSpace(b.String())), nil
+}
+
+// resultOf shows what a call brought.
+func resultOf(ctx context.Context, c *tool.Call, id string) (tool.Result, error) {
+	found, err := c.Env.History.Find(ctx, 1, func(p tool.Passage) bool { return p.Call == id })
+	if err != nil {
+		return tool.Result{}, err
+	}
+	if len(found) == 0 {
+		return tool.Result{}, fmt.Errorf("no call %q has ended in this session", id)
+	}
+	return tool.Text(heading(found[0]) + "\n" + found[0].Text), nil
 }
 
 // passage shows one passage, and those around it.

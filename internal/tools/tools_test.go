@@ -201,7 +201,7 @@ func TestGolden(t *testing.T) {
 	s.put("a.txt", "one\ntwo\nthree\n")
 	s.put("sub/b.go", "package sub\n")
 	at := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
-	s.env.History = said{{Seq: 1, Time: at, Who: "person", Text: "which bird?"}, {Seq: 2, Time: at, Who: "model", Text: "looking"}, {Seq: 3, Time: at, Who: "bash", Text: "the heron is blue"}}
+	s.env.History = said{{Seq: 1, Time: at, Who: "person", Text: "which bird?"}, {Seq: 2, Time: at, Who: "model", Text: "looking"}, {Seq: 3, Time: at, Who: "bash", Call: "c1", Text: "the heron is blue"}}
 	used := map[string]map[string]bool{}
 	for _, g := range []struct{ tool, args, want string }{
 		{"read_file", `{"path":"a.txt"}`, "     1\tone\n     2\ttwo\n     3\tthree"},
@@ -226,6 +226,7 @@ func TestGolden(t *testing.T) {
 		{"jobs", `{"action":"kill","id":"1"}`, "[job 1 ended after"},
 		{"delete_file", `{"path":"../new/c.txt"}`, "To bring it back: write_file with path new/c.txt and blob sha256-"},
 		{"history", `{"words":"Heron BLUE"}`, "#3 2026-11-22 10:00 bash:\nthe heron is blue"},
+		{"history", `{"call":"c1"}`, "#3 2026-11-22 10:00 bash:\nthe heron is blue"},
 		{"history", `{"at":3,"around":1}`, "#2 2026-11-22 10:00 model:\nlooking\n\n#3 "},
 		{"write_file", `{"path":"../new/c.txt","blob":"sha256-abc6fd595fc079d3114d4b71a4d84b1d1d0f79df1e70f8813212f2a65d8916df"}`, "created new/c.txt: 4 B"},
 	} {
@@ -271,7 +272,7 @@ func TestSchemas(t *testing.T) {
 		"search_files": {[]string{"pattern"}, []string{"path", "glob", "ignore_case", "context", "max"}},
 		"bash":         {[]string{"command"}, []string{"timeout", "background", "interactive", "network", "outside"}},
 		"jobs":         {[]string{"action"}, []string{"id", "input"}},
-		"history":      {nil, []string{"words", "at", "around"}},
+		"history":      {nil, []string{"words", "at", "call", "around"}},
 	}
 	list := tools.Core(&tools.Shell{}, "")
 	if len(list) != len(want) {

@@ -1,0 +1,132 @@
+package loop
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/llm"
+)
+
+// Old results of calls are most of a long conversation and the least of what it
+// needs. Cutting one short changes the prompt from there on, so that a vendor's
+// cache of all that follows is lost: they are cut many at a time, and only where
+// the cache is lost anyway, because a compaction would be next or because of a
+// pause that no cache outlives.
+
+const (
+	keepResults = 40_000 // tokens at the end in which results stay whole; in a small window a third of it
+	leastPruned = 20_000 // tokens that a batch must save
+	mostCached  = time.Hour
+	prunedEnd   = 300 // bytes that stay of each end of a result
+	leastCut    = 4 * prunedEnd
+)
+
+// Pruning is what is known of results that were cut short.
+type Pruning struct {
+	Upto int       `json:"upto,omitempty"` // so many messages have been looked at
+	Last time.Time `json:"last,omitzero"`  // when a model replied last
+	Cold bool      `json:"cold,omitempty"` // nothing of the prompt can be cached any more
+}
+
+// cools notes what no prompt cache outlives: a pause, and another model.
+func (s *State) cools(e event.Event) {
+	p := &s.Pruning
+	switch b := e.Body.(type) {
+	case event.Replied:
+		p.Last = e.Time
+	case event.Switched:
+		p.Cold = p.Cold || b.Route != "" && s.Route != "" && b.Route != s.Route
+	default:
+		p.Cold = p.Cold || !p.Last.IsZero() && e.Time.Sub(p.Last) > mostCached
+	}
+}
+
+// pruning returns what should be cut short before the model is asked.
+func (s *State) pruning() (event.Pruned, bool) {
+	room := s.Room()
+	full := s.full()
+	if room == 0 || !full && !s.Pruning.Cold {
+		return event.Pruned{}, false
+	}
+	upto := s.prunable(min(keepResults, room/3))
+	if upto <= s.Pruning.Upto {
+		return event.Pruned{}, false
+	}
+	saved := 0
+	for _, m := range s.Messages[s.Pruning.Upto:upto] {
+		if short, changed := prunedMessage(m); changed {
+			saved += s.Count(m) - s.Count(short)
+		}
+	}
+	b := event.Pruned{Upto: upto, Why: event.PruneCold, Before: s.Tokens()}
+	b.After = b.Before - saved
+	if !full {
+		return b, saved >= min(leastPruned, room/4)
+	}
+	b.Why = event.PruneWindow
+	return b, b.After <= room-room/4 // else a compaction would follow soon
+}
+
+// prunable is how many messages there are before the last keep tokens.
+func (s *State) prunable(keep int) int {
+	i := len(s.Messages)
+	for size := 0; i > 0; i-- {
+		if size += s.Count(s.Messages[i-1]); size > keep {
+			return i - 1
+		}
+	}
+	return 0
+}
+
+func (s *State) prune(b event.Pruned) {
+	upto := min(b.Upto, len(s.Messages))
+	s.Messages = slices.Clone(s.Messages)
+	for i := s.Pruning.Upto; i < upto; i++ {
+		s.Messages[i], _ = prunedMessage(s.Messages[i])
+	}
+	s.Pruning.Upto = upto
+	s.counted, s.Measured = counted{}, Measured{Ratio: s.Measured.Ratio}
+}
+
+// prunedMessage returns a message with its results cut short, and whether it
+// differs. The message given stays as it is.
+func prunedMessage(m llm.Message) (llm.Message, bool) {
+	changed := false
+	parts := slices.Clone(m.Parts)
+	for i, part := range parts {
+		r, ok := part.(llm.Result)
+		if !ok {
+			continue
+		}
+		if short := prunedResult(r); short != nil {
+			r.Parts, changed = short, true
+			parts[i] = r
+		}
+	}
+	return llm.Message{Role: m.Role, Parts: parts}, changed
+}
+
+// prunedResult is what stays of a result; nil if it stays as it is.
+func prunedResult(r llm.Result) llm.Parts {
+	text, images := r.Parts.Text(), 0
+	for _, part := range r.Parts {
+		if _, ok := part.(llm.Image); ok {
+			images++
+		}
+	}
+	if len(text) < leastCut && images == 0 {
+		return nil
+	}
+	note := fmt.Sprintf("[This result is old and was cut short. The history tool shows all of it, with call %q.]", r.CallID)
+	if images > 0 {
+		note = "[An image was here that is no longer shown.]\n" + note
+	}
+	if len(text) < leastCut {
+		return llm.Say(strings.TrimSpace(text + "\n" + note))
+	}
+	head, tail := text[:prunedEnd], text[len(text)-prunedEnd:]
+	return llm.Say(strings.ToValidUTF8(head, "") + "\n[... " + fmt.Sprint(len(text)-2*prunedEnd) + " bytes left out ...]\n" + strings.ToValidUTF8(tail, "") + "\n" + note)
+}
