@@ -51,7 +51,8 @@ e2e-local:
 # median of five rounds.
 bench:
 	go test -run '^$$' -bench . ./internal/loop ./internal/session ./internal/policy ./internal/shell ./internal/places ./internal/secret ./internal/guard ./internal/compact ./internal/snapshot ./internal/sandbox ./llm/...
-	go test -run '^$$' -bench . -benchtime 5x -timeout 20m ./cmd/inspan
+	go test -run '^$$' -bench . -skip LongRun -benchtime 5x -timeout 20m ./cmd/inspan
+	go test -run '^$$' -bench LongRun -benchtime 1x -timeout 20m ./cmd/inspan
 
 # Write everything anew that is made from the code.
 update:

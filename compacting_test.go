@@ -1,6 +1,7 @@
 package inspan_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -482,7 +483,7 @@ func TestHistory(t *testing.T) {
 	})
 	agent.Tools = append(agent.Tools, probe)
 	m.turns, m.turn = 2, 2
-	asks := callOnce{m, "probe"}
+	asks := callOnce{longWork: m, name: "probe"}
 	agent.Model = &asks
 	again, err := agent.Open(t.Context(), log)
 	if err != nil {
@@ -527,15 +528,16 @@ func TestHistory(t *testing.T) {
 type callOnce struct {
 	*longWork
 	name string
+	args string // empty: {}
 }
 
 func (m *callOnce) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
 	if m.name == "" {
 		return m.longWork.Stream(ctx, req)
 	}
-	name := m.name
+	name, args := m.name, cmp.Or(m.args, "{}")
 	m.name = ""
 	return func(yield func(llm.Chunk, error) bool) {
-		yield(llm.Chunk{Reply: &llm.Reply{Stop: llm.StopCalls, Route: "p/m", Parts: llm.Parts{llm.Call{ID: "once", Name: name, Args: json.RawMessage("{}")}}}}, nil)
+		yield(llm.Chunk{Reply: &llm.Reply{Stop: llm.StopCalls, Route: "p/m", Parts: llm.Parts{llm.Call{ID: "once", Name: name, Args: json.RawMessage(args)}}}}, nil)
 	}
 }

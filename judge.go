@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -187,8 +188,16 @@ func (d *driver) verdict(ctx context.Context, c *tool.Call, judged event.Judged)
 	if v.Action == tool.Ask && d.agent.Unattended {
 		v.Action = tool.Deny
 		v.Reason = strings.TrimPrefix(v.Reason+"; it needs approval, and nobody is here to give it", "; ")
+		if asks(judged.Effects) {
+			v.Reason = "nobody is here to answer; decide yourself, and say what you decided"
+		}
 	}
 	return v, rules
+}
+
+// asks reports whether a call asks the person something.
+func asks(effects []tool.Effect) bool {
+	return slices.ContainsFunc(effects, func(e tool.Effect) bool { return e.Kind == tool.Question })
 }
 
 // rules is the agent's policy with what was allowed for this session.

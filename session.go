@@ -40,6 +40,7 @@ type Session struct {
 // Status is how a session stands.
 type Status struct {
 	Session string
+	Seq     uint64 // last event
 	Root    string
 	Title   string
 	Route   string // model, "provider/model"
@@ -62,6 +63,7 @@ type Status struct {
 type Pending struct {
 	Call    llm.Call
 	Effects []tool.Effect
+	Asks    bool      // the call asks the person something: what is to be decided is the answer
 	Reason  string    // why it asks
 	Preview string    // what would change; may be empty
 	Rules   []string  // the narrowest that would allow it for longer; empty: it can only be allowed once
@@ -162,7 +164,7 @@ func (s *Session) Status() Status {
 	defer s.mu.Unlock()
 	st := s.state
 	out := Status{
-		Session: st.Session, Root: st.Root, Title: st.Title, Route: st.Route, Mode: st.Mode, Limits: st.Limits,
+		Session: st.Session, Seq: st.Seq, Root: st.Root, Title: st.Title, Route: st.Route, Mode: st.Mode, Limits: st.Limits,
 		Stopped: st.Run.Stopped, Turns: st.Total.Turns, Calls: st.Total.Calls,
 		Usage: st.Total.Usage, Cost: st.Total.Cost, Unpriced: st.Total.Unpriced, Untrusted: st.Untrusted, Private: st.Private,
 	}
@@ -178,7 +180,7 @@ func pending(calls []loop.Call) []Pending {
 	for _, c := range calls {
 		if c.Ended == nil {
 			out = append(out, Pending{
-				Call: c.Call, Effects: c.Effects, Reason: c.Reason, Preview: c.Preview, Rules: c.Rules, Until: c.Until,
+				Call: c.Call, Effects: c.Effects, Asks: asks(c.Effects), Reason: c.Reason, Preview: c.Preview, Rules: c.Rules, Until: c.Until,
 			})
 		}
 	}

@@ -68,7 +68,7 @@ func (c *command) rewind() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&to, "to", "", "`number` of what you said, as listed, or last")
+	cmd.Flags().StringVar(&to, "to", "", "`number` of what you said, as listed, or of any event since, or last")
 	cmd.Flags().BoolVar(&files, "files", false, "only the files")
 	cmd.Flags().BoolVar(&conversation, "conversation", false, "only the conversation")
 	cmd.Flags().BoolVar(&redo, "redo", false, "take the last rewind back")
@@ -119,12 +119,8 @@ func wayBack(cmd *cobra.Command, a *app.App, s *inspan.Session, to string, files
 	seq := points[len(points)-1].Seq
 	if to != "last" {
 		n, err := strconv.ParseUint(to, 10, 64)
-		known := false
-		for _, p := range points {
-			known = known || p.Seq == n
-		}
-		if err != nil || !known {
-			return nil, usageError{fmt.Errorf("--to: %q is no number of what was said; 'inspan rewind %s' lists them", to, st.Session)}
+		if err != nil || n < points[0].Seq || n > st.Seq {
+			return nil, usageError{fmt.Errorf("--to: %q is no number of what was said, or of an event since; 'inspan rewind %s' lists what was said", to, st.Session)}
 		}
 		seq = n
 	}

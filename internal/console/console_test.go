@@ -81,6 +81,35 @@ func TestPersonDecides(t *testing.T) {
 	}
 }
 
+// A question is answered by a number, or in words.
+func TestPersonAnswers(t *testing.T) {
+	for typed, want := range map[string]string{"2\n": "egret", "3\n": "3", "\na wren, I think\n": "a wren, I think", "no\n": "no"} {
+		ask := tool.New("ask", "asks", func(_ context.Context, c *tool.Call, _ struct {
+			Options []string `json:"options"`
+		},
+		) (tool.Result, error) {
+			return tool.Text("heard " + c.Answer), nil
+		})
+		ask.Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) {
+			return []tool.Effect{{Kind: tool.Question, Text: "which?"}}, nil
+		}
+		ask.Preview = func(context.Context, *tool.Call) (string, error) { return "which?\n1. heron\n2. egret", nil }
+		call := llm.Call{Name: "ask", Args: json.RawMessage(`{"options":["heron","egret"]}`)}
+		a := inspan.Agent{Model: &script.Model{Steps: []script.Step{{Parts: llm.Parts{call}}, {Parts: llm.Say("Done.")}}}, Tools: []tool.Tool{ask}, Mode: "yolo"}
+		s, err := a.Open(t.Context(), event.NewMemory("m"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out, errs bytes.Buffer
+		c := &console.Console{Out: &out, Err: &errs}
+		c.Person = console.NewPerson(c, strings.NewReader(typed), &errs)
+		if code := c.Run(t.Context(), s, said("go")); code != console.ExitDone || !strings.Contains(errs.String(), "heard "+want) || !strings.Contains(errs.String(), "? which?\n    1. heron") {
+			t.Errorf("%q: code %d\n%s", typed, code, errs.String())
+		}
+		s.Close()
+	}
+}
+
 // A limit that is reached asks whoever is there, and each yes doubles it.
 func TestLimitsAsk(t *testing.T) {
 	for typed, want := range map[string]struct{ ran, code int }{

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"time"
 
@@ -41,9 +42,13 @@ func NewPerson(c *Console, in io.Reader, out io.Writer) *Person {
 // decide shows what a call would do and waits for an answer: an event.Decided,
 // or event.Cancelled if the person interrupts or goes away.
 func (p *Person) decide(ctx context.Context, w inspan.Pending) (event.Body, error) {
-	fmt.Fprintf(p.out, "%s %s\n", p.console.paint(yellow, "? "+visible(w.Call.Name)+" asks"), p.console.paint(dim, "("+visible(w.Reason)+")"))
-	p.show(w)
-	p.showEffects(w)
+	if w.Asks {
+		fmt.Fprintln(p.out, p.console.paint(yellow, "? "+strings.ReplaceAll(visibleLines(w.Preview), "\n", "\n    ")))
+	} else {
+		fmt.Fprintf(p.out, "%s %s\n", p.console.paint(yellow, "? "+visible(w.Call.Name)+" asks"), p.console.paint(dim, "("+visible(w.Reason)+")"))
+		p.show(w)
+		p.showEffects(w)
+	}
 	late, stop := until(w.Until)
 	defer stop()
 	for {
@@ -162,10 +167,25 @@ func (p *Person) showEffects(w inspan.Pending) {
 // question offers what the call can be allowed for. What holds longer is said
 // in full: the rules are all it would cover.
 func question(w inspan.Pending) string {
+	if w.Asks {
+		return "  Your answer, a number or your own words: "
+	}
 	if len(w.Rules) == 0 {
 		return "  Allow it? [y]es, [n]o, or say what to do instead: "
 	}
 	return "  Allow it? [y]es once; for [s]ession, [p]roject or [a]lways: " + visible(strings.Join(w.Rules, ", ")) + "; [n]o, or say what to do instead: "
+}
+
+// chosen is the option that a number stands for, or the answer as it was given.
+func chosen(w inspan.Pending, line string) string {
+	var args struct {
+		Options []string `json:"options"`
+	}
+	n, err := strconv.Atoi(line)
+	if err != nil || json.Unmarshal(w.Call.Args, &args) != nil || n < 1 || n > len(args.Options) {
+		return line
+	}
+	return args.Options[n-1]
 }
 
 // until returns a channel that speaks when the time has come, never for zero.
@@ -180,6 +200,13 @@ func until(t time.Time) (late <-chan time.Time, stop func()) {
 // answer reads what the person typed, or says what is wrong with it.
 func answer(w inspan.Pending, line string) (d event.Decided, problem string) {
 	d = event.Decided{Call: w.Call.ID, By: "the user"}
+	if w.Asks {
+		d.Allow, d.Answer = true, chosen(w, line)
+		if line == "" {
+			return d, "Please answer; the work waits for it."
+		}
+		return d, ""
+	}
 	scopes := map[string]event.Scope{
 		"y": event.ScopeOnce, "yes": event.ScopeOnce, "s": event.ScopeSession, "session": event.ScopeSession,
 		"p": event.ScopeProject, "project": event.ScopeProject, "a": event.ScopeAlways, "always": event.ScopeAlways,

@@ -30,6 +30,8 @@ func Core(sh *Shell, edit string) []tool.Tool {
 		searchFiles(),
 		bash(sh),
 		jobs(sh),
+		todo(),
+		askUser(),
 		history(),
 	})
 	for i := range list {

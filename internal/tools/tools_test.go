@@ -95,7 +95,7 @@ func (s *session) call(name string, a args) (tool.Tool, *tool.Call) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return tl, &tool.Call{Name: name, Args: checked, Env: s.env, Cwd: s.cwd, Mode: s.mode, Seen: s.seen, Progress: func(string) {}}
+	return tl, &tool.Call{Name: name, Args: checked, Env: s.env, Cwd: s.cwd, Mode: s.mode, Answer: "the second", Seen: s.seen, Progress: func(string) {}}
 }
 
 func (s *session) try(ctx context.Context, name string, a args) (tool.Result, error) {
@@ -225,6 +225,9 @@ func TestGolden(t *testing.T) {
 		{"jobs", `{"action":"read","job_id":"1"}`, "[job 1 running"},
 		{"jobs", `{"action":"kill","id":"1"}`, "[job 1 ended after"},
 		{"delete_file", `{"path":"../new/c.txt"}`, "To bring it back: write_file with path new/c.txt and blob sha256-"},
+		{"todo", `{"items":[{"text":"read  it","state":"done"},{"text":"mend it","state":"doing"}]}`, "0 open, 1 doing, 1 done."},
+		{"ask_user", `{"question":"which?","options":["a","b"]}`, "The person answers: the second"},
+		{"todo", `{"items":[]}`, "The list is empty."},
 		{"history", `{"words":"Heron BLUE"}`, "#3 2026-11-22 10:00 bash:\nthe heron is blue"},
 		{"history", `{"call":"c1"}`, "#3 2026-11-22 10:00 bash:\nthe heron is blue"},
 		{"history", `{"at":3,"around":1}`, "#2 2026-11-22 10:00 model:\nlooking\n\n#3 "},
@@ -272,6 +275,8 @@ func TestSchemas(t *testing.T) {
 		"search_files": {[]string{"pattern"}, []string{"path", "glob", "ignore_case", "context", "max"}},
 		"bash":         {[]string{"command"}, []string{"timeout", "background", "interactive", "network", "outside"}},
 		"jobs":         {[]string{"action"}, []string{"id", "input"}},
+		"todo":         {[]string{"items"}, nil},
+		"ask_user":     {[]string{"question"}, []string{"options"}},
 		"history":      {nil, []string{"words", "at", "call", "around"}},
 	}
 	list := tools.Core(&tools.Shell{}, "")
