@@ -24,7 +24,14 @@ const keepTokens = 20_000
 // as it is, unless the model would not take it any more: then what the log
 // proves must do.
 func (d *driver) compact(ctx context.Context, c loop.Compact) error {
-	source := d.source()
+	focus, kept, err := d.beforeCompact(ctx, c)
+	if err != nil {
+		return err
+	}
+	if kept.Reason != "" {
+		return d.append(ctx, kept)
+	}
+	times, source := d.state.Compaction.Times, d.source()
 	plan, ok := compact.Split(source, d.keep())
 	if !ok {
 		return d.append(ctx, event.Kept{Why: c.Why, Reason: "there is too little that a summary could replace"})
@@ -32,7 +39,7 @@ func (d *driver) compact(ctx context.Context, c loop.Compact) error {
 	if err := d.show(event.Progress{Text: "compacting the conversation"}); err != nil {
 		return err
 	}
-	s := summary{driver: d, plan: plan, focus: c.Focus}
+	s := summary{driver: d, plan: plan, focus: focus}
 	record, err := s.write(ctx)
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -45,7 +52,13 @@ func (d *driver) compact(ctx context.Context, c loop.Compact) error {
 	}
 	body := event.Compacted{Why: c.Why, How: s.how, Lacks: s.lacks, Route: s.route, Usage: s.usage, Cost: s.cost}
 	messages, person := plan.Build(record)
-	return d.replace(ctx, body, messages, person, len(source.Messages))
+	if err := d.replace(ctx, body, messages, person, len(source.Messages)); err != nil {
+		return err
+	}
+	if d.state.Compaction.Times == times {
+		return nil
+	}
+	return d.hook(ctx, tool.Point{Moment: tool.AfterCompact, Why: string(c.Why)})
 }
 
 // replace appends the compaction. What others have sent since the conversation

@@ -18,7 +18,13 @@ import (
 
 // judges decide whether a call may happen, beside the policy, which is asked
 // first; see policy.Combine for how their verdicts make one.
-func (a *Agent) judges() []tool.Judge { return a.Judges }
+func (a *Agent) judges() []tool.Judge {
+	judges := a.Judges
+	for _, h := range a.Hooks {
+		judges = append(judges[:len(judges):len(judges)], hookJudge{h})
+	}
+	return judges
+}
 
 // model wraps the model, the outermost wrapper last.
 func (a *Agent) model() llm.Model {
@@ -38,6 +44,7 @@ func (a *Agent) tool(t tool.Tool, marker *guard.Marker, vault *secret.Vault) too
 		limiting(a.CallTimeout),
 		marker.Wrap,
 		redacting(vault),
+		hooked(a.Hooks),
 		spilling,
 	} {
 		t = wrap(t)

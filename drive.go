@@ -44,6 +44,9 @@ func (d *driver) run(ctx context.Context, claimed event.Claimed, inputs []event.
 	if sw, some := d.agent.changes(d.state); some && !d.joined {
 		bodies = append(bodies, sw)
 	}
+	if !d.joined {
+		bodies = append(bodies, d.started(ctx)...)
+	}
 	d.joined = true
 	if err := d.append(ctx, append(bodies, inputs...)...); err != nil {
 		return err
@@ -68,6 +71,10 @@ func (d *driver) drive(ctx context.Context) error {
 				err = d.pause(ctx, wait)
 				break
 			}
+			if d.state.Run.Heard != "" && len(d.agent.Hooks) > 0 {
+				err = d.heard(ctx)
+				break
+			}
 			err = d.ask(ctx, n.Turn)
 		case loop.Heal:
 			err = d.append(ctx, n.Healed)
@@ -84,7 +91,7 @@ func (d *driver) drive(ctx context.Context) error {
 		case loop.Steer:
 			err = d.append(ctx, n.Steered)
 		case loop.Stop:
-			err = d.append(ctx, n.Stopped)
+			err = d.stop(ctx, n.Stopped)
 		}
 		if err != nil {
 			return err

@@ -55,6 +55,9 @@ type Agent struct {
 	// Judges have a say in every call beside mode and rules. They can only
 	// tighten.
 	Judges []tool.Judge
+	// Hooks run at fixed points of the session, in this order. What one allows
+	// answers what the mode would ask, like a rule; else they can only tighten.
+	Hooks []tool.Hook
 	// Secrets returns values, by what they are called, that reach neither the
 	// model nor the log nor whoever watches: placeholders stand for them, which
 	// tools get back. It is asked before each request. Nil: only what looks like a

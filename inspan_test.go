@@ -284,8 +284,11 @@ func TestJudges(t *testing.T) {
 	broken := tool.JudgeFunc(func(context.Context, *tool.Call, []tool.Effect) (tool.Verdict, error) {
 		return tool.Verdict{}, errors.New("out of order")
 	})
-	restless := tool.JudgeFunc(func(context.Context, *tool.Call, []tool.Effect) (tool.Verdict, error) {
+	settled := tool.JudgeFunc(func(context.Context, *tool.Call, []tool.Effect) (tool.Verdict, error) {
 		return tool.Verdict{Args: json.RawMessage(`{"word":"again"}`)}, nil
+	})
+	restless := tool.JudgeFunc(func(_ context.Context, c *tool.Call, _ []tool.Effect) (tool.Verdict, error) {
+		return tool.Verdict{Args: json.RawMessage(fmt.Sprintf(`{"word":"%s!"}`, strings.Repeat("x", len(c.Args))))}, nil
 	})
 	for _, tc := range []struct {
 		name  string
@@ -296,6 +299,7 @@ func TestJudges(t *testing.T) {
 		{"a rewritten argument runs and is recorded", inspan.Agent{Mode: "edit", Judges: []tool.Judge{rewrite}}, []string{"note [hidden]"}, "mode edit"},
 		{"a judge can't loosen", inspan.Agent{Mode: "plan", Judges: []tool.Judge{rewrite}}, nil, "mode plan"},
 		{"a judge that fails denies", inspan.Agent{Mode: "edit", Judges: []tool.Judge{broken}}, nil, "a judge that failed"},
+		{"the same rewriting again is none", inspan.Agent{Mode: "edit", Judges: []tool.Judge{settled}}, []string{"note again"}, "mode edit"},
 		{"endless rewriting denies", inspan.Agent{Mode: "edit", Judges: []tool.Judge{restless}}, nil, ""},
 		{"a rule allows what the mode asks", inspan.Agent{Mode: "ask", Rules: []inspan.Rule{{Action: tool.Allow, Text: "note"}}, Unattended: true}, []string{"note secret"}, "rule note"},
 		{"a rule can't loosen plan mode", inspan.Agent{Mode: "plan", Rules: []inspan.Rule{{Action: tool.Allow, Text: "note"}}}, nil, "mode plan"},

@@ -24,8 +24,10 @@ const maxRewrites = 3
 // All verdicts of a reply are stored before any of its calls runs.
 func (d *driver) judgeCalls(ctx context.Context, calls []loop.Call) error {
 	var out []event.Body
+	watched, done := d.interruptible(ctx)
+	defer done()
 	for _, c := range calls {
-		out = append(out, d.judgeCall(ctx, c.Call)...)
+		out = append(out, d.judgeCall(watched, c.Call)...)
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -119,7 +121,7 @@ func (d *driver) call(c llm.Call, args json.RawMessage) *tool.Call {
 	env := d.agent.Env
 	env.Clean, env.History = d.clean, history{d.log}
 	return &tool.Call{
-		ID: c.ID, Name: c.Name, Args: args,
+		ID: c.ID, Name: c.Name, Args: args, Session: d.state.Session,
 		Env: env, Cwd: d.state.Cwd, Mode: d.state.Mode, Task: d.state.Task, Seen: d.state.Seen,
 		Progress: func(string) {},
 	}
@@ -157,9 +159,9 @@ func (d *driver) verdict(ctx context.Context, c *tool.Call, judged event.Judged)
 	}
 	rules = policy.Proposals(findings)
 	if v := policy.Leave(d.state.Untrusted, d.state.Private || judged.Private, c.Mode, judged.Effects); v.Action == tool.Ask {
-		all, rules = append([]tool.Verdict{v}, all...), nil
+		all, rules = append(all, v), nil
 	}
-	spent, why := 0.0, []string{}
+	spent, why, granted := 0.0, []string{}, tool.Verdict{}
 	for _, j := range d.agent.judges() {
 		if policy.Combine(all).Action == tool.Deny {
 			break // nothing can change that any more
@@ -168,6 +170,9 @@ func (d *driver) verdict(ctx context.Context, c *tool.Call, judged event.Judged)
 		if err != nil {
 			v = tool.Verdict{Action: tool.Deny, By: "a judge that failed", Reason: err.Error()}
 		}
+		if v.Args != nil && sameJSON(v.Args, c.Args) {
+			v.Args = nil
+		}
 		if spent += v.Cost; v.Args != nil && v.Action != tool.Deny {
 			v.Cost = spent
 			return v, nil
@@ -175,10 +180,18 @@ func (d *driver) verdict(ctx context.Context, c *tool.Call, judged event.Judged)
 		if v.Action == tool.Allow && v.Reason != "" {
 			why = append(why, v.By+": "+v.Reason)
 		}
+		if v.Action == tool.Allow && v.Grant {
+			granted = v
+		}
 		if v.Action == tool.Ask {
 			rules = nil // no rule answers for this judge
 		}
 		all = append(all, v)
+	}
+	for i, f := range findings {
+		if f.Mode && granted.Grant {
+			all[i] = granted
+		}
 	}
 	v = policy.Combine(all)
 	v.Cost = spent

@@ -199,6 +199,9 @@ func (s *Session) ID() string {
 func (s *Session) Close() error {
 	var errs []error
 	s.closed.Do(func() {
+		if s.joined {
+			errs = append(errs, s.finished())
+		}
 		if s.agent.Close != nil {
 			errs = append(errs, s.agent.Close())
 		}

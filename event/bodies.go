@@ -149,6 +149,18 @@ type Routed struct {
 	Error  string   `json:"error,omitempty"`  // in the vendor's words
 }
 
+// Hooked says what hooks wanted at a moment of the session.
+//
+// Emitted after they ran, where they wanted something; for [tool.PromptSaid]
+// always. What they say of a call stands in its Judged and Ended.
+type Hooked struct {
+	Moment tool.Moment `json:"moment"`
+	By     string      `json:"by,omitempty"`
+	Action tool.Action `json:"action,omitempty"` // deny: the run ends before the model is asked
+	Reason string      `json:"reason,omitempty"`
+	Text   string      `json:"text,omitempty"` // put before the model
+}
+
 // Healed says that the conversation so far goes to the model in a simpler form
 // from here on, because a vendor refused it. The events stay as they are.
 //
@@ -449,6 +461,7 @@ func (Asked) Kind() string      { return "asked" }
 func (Replied) Kind() string    { return "replied" }
 func (Failed) Kind() string     { return "failed" }
 func (Routed) Kind() string     { return "routed" }
+func (Hooked) Kind() string     { return "hooked" }
 func (Healed) Kind() string     { return "healed" }
 func (Pruned) Kind() string     { return "pruned" }
 func (Judged) Kind() string     { return "judged" }
@@ -496,6 +509,8 @@ func decodeBody(kind string, raw json.RawMessage) (Body, error) {
 		return into[Failed](raw)
 	case "routed":
 		return into[Routed](raw)
+	case Hooked{}.Kind():
+		return into[Hooked](raw)
 	case "healed":
 		return into[Healed](raw)
 	case Pruned{}.Kind():

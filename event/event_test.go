@@ -42,6 +42,7 @@ func bodies() []event.Body {
 		},
 		event.Failed{Cause: llm.KindQuota, Message: "m", Retry: 0.5, Status: 429},
 		event.Routed{Route: "a/b", Rule: "r", Reason: "why", From: "c/d", Cause: llm.KindOverloaded, Error: "e"},
+		event.Hooked{Moment: tool.PromptSaid, By: "h", Action: tool.Deny, Reason: "r", Text: "t"},
 		event.Healed{Level: event.HealImages, Cause: llm.KindTooLarge},
 		event.Pruned{Upto: 4, Why: event.PruneCold, Before: 9, After: 5},
 		event.Judged{

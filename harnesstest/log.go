@@ -346,6 +346,7 @@ func logBodies() []event.Body {
 		event.Rewound{To: 1, Snapshot: json.RawMessage(`{"x":2}`)},
 		event.Compact{Focus: "x"},
 		event.Compacted{Before: 10, After: 2, Snapshot: json.RawMessage(`{"x":1}`)},
+		event.Hooked{Moment: "stop", Text: "t"},
 		event.Pruned{Upto: 1, Why: event.PruneWindow, Before: 2, After: 1},
 		event.Kept{Why: event.CompactWindow, Reason: "x"},
 		event.Stopped{Reason: event.ReasonDone},

@@ -22,6 +22,9 @@ type Verdict struct {
 	// Args, if not nil, replaces the arguments. The call is then judged again
 	// from the start, and the change is recorded.
 	Args json.RawMessage
+	// Grant says that an Allow speaks for the person, as a rule of theirs does: it
+	// answers what the mode would ask, and nothing stricter.
+	Grant bool
 	// Cost is what the judge spent on this verdict, in US dollars.
 	Cost float64
 }

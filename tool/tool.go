@@ -51,10 +51,11 @@ type Call struct {
 	Name string
 	Args json.RawMessage // one JSON object, repaired, coerced and valid for the schema
 
-	Env  Env
-	Cwd  string // directory relative paths start from; absolute
-	Mode string // permission mode of the session
-	Task string // what the person said last; empty if nobody did
+	Session string // id of the session
+	Env     Env
+	Cwd     string // directory relative paths start from; absolute
+	Mode    string // permission mode of the session
+	Task    string // what the person said last; empty if nobody did
 	// Answer is what the person said to a call with the effect [Question].
 	Answer string
 	Seen   map[string]string // digest of each file when the session last read or wrote it, by resolved path; only to be read

@@ -91,6 +91,12 @@ func (v *view) print(body event.Body) error {
 		v.routed(b)
 	case event.Healed:
 		v.line("%s", v.paint(yellow, "! the model refused the conversation ("+words(b.Cause)+"); it goes on without "+without(b.Level)))
+	case event.Hooked:
+		if b.Action == tool.Deny {
+			v.line("%s", v.paint(yellow, "! "+OneLine(b.By+" says no: "+b.Reason, 300)))
+		} else if b.Text != "" {
+			v.line("%s", v.paint(dim, "· told the model: "+OneLine(b.Text, 200)))
+		}
 	case event.Pruned:
 		v.line("%s", v.paint(dim, fmt.Sprintf("· old results were cut short, from about %s to %s tokens; the log keeps all of them", Thousands(b.Before), Thousands(b.After))))
 	case event.Compacted:

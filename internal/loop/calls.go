@@ -15,7 +15,7 @@ func (s *State) replied(b event.Replied) {
 	r.Asking, r.Failed, r.NotBefore, r.Route = false, nil, time.Time{}, ""
 	s.measure(b)
 	s.Total.Turns++
-	s.Pruning.Cold = false
+	s.Pruning.Cold, r.Heard = false, ""
 	s.Total.Usage = s.Total.Usage.Add(b.Usage)
 	s.Total.Cost += b.Cost
 	s.Total.Unpriced = s.Total.Unpriced || b.Unpriced

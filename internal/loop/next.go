@@ -160,7 +160,7 @@ func (s *State) over() (event.Stopped, bool) {
 	}
 	switch {
 	case r.Cancelled:
-		return stop(event.ReasonCancelled, "")
+		return stop(event.ReasonCancelled, "%s", r.Denied)
 	case r.Failed != nil:
 		return event.Stopped{Reason: reasonOf(r.Failed.Cause), Cause: r.Failed.Cause, Detail: r.Failed.Message}, true
 	case r.Reply == replyRefusal:

@@ -49,6 +49,7 @@ type State struct {
 	Run      Run               `json:"run"`
 	Seen     map[string]string `json:"seen"` // digest of each file when last read or written
 	Cwd      string            `json:"cwd,omitempty"`
+	Aside    []words           `json:"aside,omitempty"`   // to be put before the model with what the person says next
 	Noted    []string          `json:"noted,omitempty"`   // sources of what was added at the tail
 	Task     string            `json:"task,omitempty"`    // what the person said last
 	Granted  []string          `json:"granted,omitempty"` // rules that a person allowed for the session
@@ -91,7 +92,10 @@ type Run struct {
 	Steer     []words        `json:"steer"`               // to be put before the model with the results
 	Reply     replyKind      `json:"reply"`               // what the last reply was
 	Nudges    int            `json:"nudges"`              // unusable replies in a row
+	Heard     string         `json:"heard,omitempty"`     // the person's words that no hook has seen and no model
+	Rounds    int            `json:"rounds,omitempty"`    // how often a hook has made it go on
 	Cancelled bool           `json:"cancelled"`
+	Denied    string         `json:"denied,omitempty"` // why a hook has cancelled it
 	Failed    *event.Failed  `json:"failed,omitempty"`
 	Repeats   repeats        `json:"repeats"`
 	Stopped   *event.Stopped `json:"stopped,omitempty"` // how it ended; nil while Active
@@ -185,6 +189,8 @@ func (s *State) Apply(e event.Event) error {
 		s.failed(b, e.Time)
 	case event.Healed:
 		s.heal(b)
+	case event.Hooked:
+		s.hooked(b)
 	case event.Pruned:
 		s.prune(b)
 	case event.Judged, event.Waiting, event.Decided, event.Started, event.Ended:
@@ -337,12 +343,40 @@ func (s *State) begin(parts llm.Parts) {
 	s.Task = parts.Text()
 	s.Run = Run{Active: true}
 	s.say(words{parts, true})
+	for _, w := range s.Aside {
+		s.say(w)
+	}
+	s.Aside = nil
+}
+
+// hooked does what hooks want.
+func (s *State) hooked(b event.Hooked) {
+	if b.Moment == tool.PromptSaid {
+		s.Run.Heard = ""
+		if b.Action == tool.Deny {
+			s.cancel()
+			s.Run.Denied = b.By + ": " + b.Reason
+		}
+	}
+	if b.Text == "" {
+		return
+	}
+	w := words{Parts: llm.Say(b.Text)}
+	if !s.Run.Active {
+		s.Aside = append(s.Aside, w)
+		return
+	}
+	if b.Moment == tool.RunStop {
+		s.Run.Rounds++
+	}
+	s.steered(w)
 }
 
 // say puts words before the model.
 func (s *State) say(w words) {
 	if w.Person {
 		s.Person = append(s.Person, len(s.Messages))
+		s.Run.Heard = strings.TrimPrefix(s.Run.Heard+"\n"+w.Parts.Text(), "\n")
 	}
 	s.push(llm.User, w.Parts)
 }

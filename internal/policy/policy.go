@@ -68,6 +68,9 @@ func (p Policy) Judge(_ context.Context, c *tool.Call, effects []tool.Effect) (t
 type Finding struct {
 	Effect  tool.Effect // zero for a call without effects
 	Verdict tool.Verdict
+	// Mode says that it is the mode that asks, which a rule, or whoever else
+	// speaks for the person, can answer.
+	Mode bool
 	// Rule is the narrowest rule that would allow what asks. Empty: no rule
 	// would be safe.
 	Rule string
@@ -121,7 +124,7 @@ func (s subject) ofCommand(m places.Map) bool {
 func (p Policy) finding(c *tool.Call, s subject) Finding {
 	v, byRule := p.decide(c, s)
 	f := Finding{Effect: s.Effect, Verdict: v}
-	if v.Action == tool.Ask && !byRule {
+	if f.Mode = v.Action == tool.Ask && !byRule; f.Mode {
 		f.Rule = propose(p.Map, c, s)
 	}
 	return f

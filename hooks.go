@@ -1,0 +1,193 @@
+package inspan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/loop"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
+)
+
+const (
+	maxRounds = 5                // how often hooks may make one run go on
+	endTime   = 10 * time.Second // for the hooks at the end of a session
+)
+
+// outcome asks the hooks what should come of a moment. Their outcomes become one: the
+// strictest action, and all texts. Bodies are notes of those that failed.
+func (d *driver) outcome(ctx context.Context, p tool.Point) (sum tool.Outcome, bodies []event.Body) {
+	p.Session, p.Root, p.Mode = d.state.Session, d.state.Root, d.state.Mode
+	for _, h := range d.agent.Hooks {
+		out, err := h.At(ctx, p)
+		if err != nil {
+			bodies = append(bodies, event.Note{Topic: "hook", Text: fmt.Sprintf("a hook at %s failed: %v", p.Moment, err)})
+		}
+		if out.Action == tool.Deny && sum.Action != tool.Deny {
+			sum.Action, sum.By, sum.Reason = out.Action, out.By, out.Reason
+		}
+		if out.Text != "" {
+			sum.Text = strings.TrimPrefix(sum.Text+"\n\n"+saidBy(out), "\n\n")
+		}
+	}
+	return sum, bodies
+}
+
+// saidBy is what a hook puts before the model. It is the person's, and not what
+// the person said.
+func saidBy(out tool.Outcome) string {
+	by := out.By
+	if by == "" {
+		by = "a hook"
+	}
+	return fmt.Sprintf("[%s, set up by the person, says:]\n%s", by, strings.TrimSpace(out.Text))
+}
+
+// hook asks the hooks, and stores what they want.
+func (d *driver) hook(ctx context.Context, p tool.Point) error {
+	if len(d.agent.Hooks) == 0 {
+		return nil
+	}
+	watched, done := d.interruptible(ctx)
+	out, bodies := d.outcome(watched, p)
+	done()
+	if out.Action == tool.Deny || out.Text != "" || p.Moment == tool.PromptSaid {
+		bodies = append(bodies, event.Hooked{Moment: p.Moment, By: out.By, Action: out.Action, Reason: out.Reason, Text: out.Text})
+	}
+	if ctx.Err() != nil || len(bodies) == 0 {
+		return ctx.Err()
+	}
+	return d.append(ctx, bodies...)
+}
+
+// started is what hooks want when a driver joins a session.
+func (d *driver) started(ctx context.Context) []event.Body {
+	if len(d.agent.Hooks) == 0 {
+		return nil
+	}
+	p := tool.Point{Moment: tool.SessionStart, Why: "resumed"}
+	if len(d.state.Messages) == 0 {
+		p.Why = "new"
+	}
+	out, bodies := d.outcome(ctx, p)
+	if out.Text != "" {
+		bodies = append(bodies, event.Hooked{Moment: p.Moment, Text: out.Text})
+	}
+	return bodies
+}
+
+// heard has hooks see what the person said before a model does.
+func (d *driver) heard(ctx context.Context) error {
+	return d.hook(ctx, tool.Point{Moment: tool.PromptSaid, Text: d.state.Run.Heard})
+}
+
+// stop ends the run, unless it was done and a hook wants another round.
+func (d *driver) stop(ctx context.Context, stopped event.Stopped) error {
+	run := d.state.Run
+	if stopped.Reason == event.ReasonDone && run.Rounds < maxRounds {
+		if err := d.hook(ctx, tool.Point{Moment: tool.RunStop, Why: string(stopped.Reason), Text: d.lastWords(), Rounds: run.Rounds}); err != nil {
+			return err
+		}
+		if now, still := d.state.Next().(loop.Stop); still {
+			stopped = now.Stopped
+		} else {
+			return nil
+		}
+	}
+	return d.append(ctx, stopped)
+}
+
+// lastWords is what the model said last.
+func (d *driver) lastWords() string {
+	for i := len(d.state.Messages) - 1; i >= 0; i-- {
+		if m := d.state.Messages[i]; m.Role == llm.Assistant {
+			return m.Parts.Text()
+		}
+	}
+	return ""
+}
+
+// beforeCompact lets hooks say what a compaction is to keep, or that there is to
+// be none.
+func (d *driver) beforeCompact(ctx context.Context, c loop.Compact) (focus string, kept event.Kept, err error) {
+	if len(d.agent.Hooks) == 0 {
+		return c.Focus, kept, nil
+	}
+	watched, done := d.interruptible(ctx)
+	out, notes := d.outcome(watched, tool.Point{Moment: tool.BeforeCompact, Text: c.Focus, Why: string(c.Why)})
+	done()
+	if out.Action == tool.Deny {
+		kept = event.Kept{Why: c.Why, Reason: out.By + ": " + out.Reason}
+	}
+	if err = ctx.Err(); err == nil && len(notes) > 0 {
+		err = d.append(ctx, notes...)
+	}
+	return strings.TrimSpace(c.Focus + "\n" + out.Text), kept, err
+}
+
+// finished tells hooks that the session is closed.
+func (s *Session) finished() error {
+	ctx, cancel := context.WithTimeout(context.Background(), endTime)
+	defer cancel()
+	st := s.Status()
+	var errs []error
+	for _, h := range s.agent.Hooks {
+		_, err := h.At(ctx, tool.Point{Moment: tool.SessionEnd, Session: st.Session, Root: st.Root, Mode: st.Mode})
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// hookJudge is a hook that judges calls.
+type hookJudge struct{ hook tool.Hook }
+
+// Judge implements [tool.Judge].
+func (h hookJudge) Judge(ctx context.Context, c *tool.Call, effects []tool.Effect) (tool.Verdict, error) {
+	out, err := h.hook.At(ctx, tool.Point{Moment: tool.BeforeCall, Session: c.Session, Root: c.Env.Root, Mode: c.Mode, Call: c, Effects: effects})
+	return tool.Verdict{Action: out.Action, By: out.By, Reason: out.Reason, Args: out.Args, Grant: true}, err
+}
+
+// hooked lets hooks see what a call brought, add to it or put something else in
+// its place.
+func hooked(hooks []tool.Hook) func(tool.Tool) tool.Tool {
+	return func(t tool.Tool) tool.Tool {
+		if len(hooks) == 0 {
+			return t
+		}
+		run := t.Run
+		t.Run = func(ctx context.Context, c *tool.Call) (tool.Result, error) {
+			res, err := run(ctx, c)
+			for _, h := range hooks {
+				res, err = afterCall(ctx, h, c, res, err)
+			}
+			return res, err
+		}
+		return t
+	}
+}
+
+func afterCall(ctx context.Context, h tool.Hook, c *tool.Call, res tool.Result, failed error) (tool.Result, error) {
+	p := tool.Point{Moment: tool.AfterCall, Session: c.Session, Root: c.Env.Root, Mode: c.Mode, Call: c, Result: &res}
+	if failed != nil {
+		p.Failed = failed.Error()
+	}
+	out, err := h.At(ctx, p)
+	if out.Result != nil {
+		// What was done stays known, whatever the model is told of it.
+		res.Parts = out.Result.Parts
+		if failed != nil {
+			failed = errors.New("it failed; see above")
+		}
+	}
+	if err != nil {
+		out.Text = strings.TrimSpace(out.Text + "\n(a hook failed: " + err.Error() + ")")
+	}
+	if out.Text != "" {
+		res.Parts = append(res.Parts, llm.Text{Text: saidBy(out)})
+	}
+	return res, failed
+}
