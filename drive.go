@@ -41,11 +41,13 @@ func (d *driver) claim(ctx context.Context, f func(event.Claimed) error) (err er
 // run appends the inputs and drives.
 func (d *driver) run(ctx context.Context, claimed event.Claimed, inputs []event.Body) error {
 	bodies := []event.Body{claimed}
-	if sw, some := d.agent.changes(d.state); some && !d.joined {
-		bodies = append(bodies, sw)
-	}
 	if !d.joined {
-		bodies = append(bodies, d.started(ctx)...)
+		if sw, some := d.agent.changes(d.state, d.specs); some {
+			bodies = append(bodies, sw)
+		}
+		bodies = append(append(bodies, d.clashes()...), d.started(ctx)...)
+	} else {
+		bodies = append(bodies, d.renewed(ctx)...)
 	}
 	d.joined = true
 	if err := d.append(ctx, append(bodies, inputs...)...); err != nil {

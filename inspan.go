@@ -29,6 +29,11 @@ type Agent struct {
 	Model llm.Model
 	// Tools the model may call. Names must be unique.
 	Tools []tool.Tool
+	// Extra returns more of them: those the model is told of, and those it can
+	// call without. It is asked before each run, so they may come and go, which
+	// costs the prompt cache. One whose name is taken is left out, and a note says
+	// so. Nil: there are none.
+	Extra func(ctx context.Context) (shown, hidden []tool.Tool)
 	// System is the system prompt, most stable block first. It is fixed when a
 	// session is opened; Where is ignored.
 	System []event.Added
@@ -149,13 +154,9 @@ func (a *Agent) attach(ctx context.Context, log event.Log, state *loop.State) (*
 	if err != nil {
 		return nil, fmt.Errorf("open session: %w", err)
 	}
-	s := &Session{agent: a, log: log, state: state, policy: rules, vault: &secret.Vault{}, model: a.model(), tools: map[string]tool.Tool{}, looked: map[string]bool{}}
-	marker := new(guard.Marker)
-	for _, t := range a.Tools {
-		if _, twice := s.tools[t.Name]; twice {
-			return nil, fmt.Errorf("open session: two tools are named %q", t.Name)
-		}
-		s.tools[t.Name] = a.tool(t, marker, s.vault)
+	s := &Session{agent: a, log: log, state: state, policy: rules, vault: &secret.Vault{}, marker: &guard.Marker{}, model: a.model(), looked: map[string]bool{}}
+	if err := s.equip(ctx); err != nil {
+		return nil, fmt.Errorf("open session: %w", err)
 	}
 	s.learn()
 	if state.Seq == 0 {
@@ -167,13 +168,13 @@ func (a *Agent) attach(ctx context.Context, log event.Log, state *loop.State) (*
 }
 
 // opening is what a new session starts with.
-func (a *Agent) opening() []event.Body {
+func (a *Agent) opening(specs []llm.ToolSpec) []event.Body {
 	bodies := []event.Body{event.Opened{Format: 1, App: "inspan " + Version, Root: a.Env.Root}}
 	for _, block := range a.System {
 		block.Where = event.PlaceSystem
 		bodies = append(bodies, block)
 	}
-	sw, _ := a.changes(&loop.State{})
+	sw, _ := a.changes(&loop.State{}, specs)
 	sw.Mode = cmp.Or(a.Mode, policy.ModeAsk)
 	limits := a.limits(event.Limits{Turns: defaultMaxTurns})
 	sw.Limits = &limits
@@ -182,7 +183,7 @@ func (a *Agent) opening() []event.Body {
 
 // changes is what the agent wants different from the state of a session, and
 // whether that is anything.
-func (a *Agent) changes(s *loop.State) (sw event.Switched, some bool) {
+func (a *Agent) changes(s *loop.State, specs []llm.ToolSpec) (sw event.Switched, some bool) {
 	if route := a.Model.Info().Route(); route != s.Route {
 		sw.Route, some = route, true
 	}
@@ -197,10 +198,6 @@ func (a *Agent) changes(s *loop.State) (sw event.Switched, some bool) {
 	}
 	if w := a.window(); w != s.Window {
 		sw.Window, some = &w, true
-	}
-	specs := []llm.ToolSpec{}
-	for _, t := range a.Tools {
-		specs = append(specs, t.Spec())
 	}
 	if len(specs)+len(s.Tools) > 0 && !reflect.DeepEqual(specs, s.Tools) {
 		sw.Tools, some = specs, true

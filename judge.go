@@ -37,11 +37,15 @@ func (d *driver) judgeCalls(ctx context.Context, calls []loop.Call) error {
 
 // judgeCall checks the arguments, works out the effects and asks the judges.
 func (d *driver) judgeCall(ctx context.Context, c llm.Call) []event.Body {
+	written, judged := c.Args, event.Judged{Call: c.ID}
 	t, problem := d.fit(c)
+	if problem == "" && t.Stands != nil {
+		t, problem = d.meant(ctx, t, &c)
+		judged.Tool = c.Name
+	}
 	if problem != "" {
 		return unfit(c, problem)
 	}
-	judged := event.Judged{Call: c.ID}
 	args, call := c.Args, (*tool.Call)(nil)
 	for range maxRewrites {
 		checked, err := t.Check(args)
@@ -54,7 +58,7 @@ func (d *driver) judgeCall(ctx context.Context, c llm.Call) []event.Body {
 		v, rules := d.verdict(ctx, call, judged)
 		judged.Action, judged.By, judged.Reason = v.Action, v.By, v.Reason
 		judged.Cost += v.Cost
-		if !sameJSON(checked, c.Args) {
+		if !sameJSON(checked, written) {
 			judged.Args = checked
 		}
 		if v.Args == nil {
@@ -101,8 +105,8 @@ func (d *driver) fit(c llm.Call) (t tool.Tool, problem string) {
 	t, ok := d.tools[c.Name]
 	if !ok {
 		var names []string
-		for _, t := range d.agent.Tools {
-			names = append(names, t.Name)
+		for _, spec := range d.specs {
+			names = append(names, spec.Name)
 		}
 		return t, fmt.Sprintf("There is no tool %q. The tools are: %s.", c.Name, strings.Join(names, ", "))
 	}
@@ -110,6 +114,22 @@ func (d *driver) fit(c llm.Call) (t tool.Tool, problem string) {
 		return t, fmt.Sprintf("The arguments are not a JSON object: %.300s", c.Invalid)
 	}
 	return t, ""
+}
+
+// meant makes a call of a tool that stands for others the call that it is, and
+// finds its tool, or says why there is none.
+func (d *driver) meant(ctx context.Context, t tool.Tool, c *llm.Call) (meant tool.Tool, problem string) {
+	checked, err := t.Check(c.Args)
+	if err == nil {
+		c.Name, c.Args, err = t.Stands(ctx, d.call(*c, checked))
+	}
+	if err != nil {
+		return t, err.Error()
+	}
+	if t, problem = d.fit(*c); problem == "" && t.Stands != nil {
+		problem = c.Name + " can't be called in this way"
+	}
+	return t, problem
 }
 
 func unfit(c llm.Call, why string) []event.Body {

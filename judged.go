@@ -25,9 +25,13 @@ type judged struct {
 
 // held is the environment of a call that runs: no wider than its verdict.
 func held(c *tool.Call, effects []tool.Effect, stored func(string) string) tool.Env {
-	env := c.Env
-	if slices.ContainsFunc(effects, func(e tool.Effect) bool { return e.Kind == tool.External }) {
-		return env // it may do anything
+	env, anything, external := c.Env, false, false
+	for _, e := range effects {
+		anything = anything || e.Kind == tool.External && e.Text == ""
+		external = external || e.Kind == tool.External
+	}
+	if anything {
+		return env
 	}
 	by := judged{effects, stored}
 	if env.Files != nil {
@@ -36,7 +40,7 @@ func held(c *tool.Call, effects []tool.Effect, stored func(string) string) tool.
 	if env.HTTP != nil {
 		env.HTTP = judgedHTTP{env.HTTP, by}
 	}
-	if env.Procs != nil {
+	if env.Procs != nil && !external {
 		env.Procs = judgedProcs{env.Procs, by, env.Walls.Read && c.Mode != policy.ModeYolo && tool.ReadOnly(effects)}
 	}
 	return env

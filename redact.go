@@ -31,7 +31,10 @@ func (s *Session) redacted(body event.Body) event.Body {
 		b.Title = clean(b.Title)
 		return b
 	case event.Decided:
-		b.Reason = clean(b.Reason)
+		b.Reason, b.Answer = clean(b.Reason), clean(b.Answer)
+		return b
+	case event.Hooked:
+		b.Reason, b.Text = clean(b.Reason), clean(b.Text)
 		return b
 	case event.Compact:
 		b.Focus = clean(b.Focus)
@@ -113,7 +116,10 @@ func (s *Session) redactedEffects(effects []tool.Effect) []tool.Effect {
 }
 
 func (s *Session) redactedEnded(b event.Ended) event.Body {
-	b.Parts = s.redactedParts(b.Parts)
+	b.Parts, b.Todo = s.redactedParts(b.Parts), slices.Clone(b.Todo)
+	for i := range b.Todo {
+		b.Todo[i].Text = s.vault.Redact(b.Todo[i].Text)
+	}
 	files := make([]tool.File, 0, len(b.Files))
 	for _, f := range b.Files {
 		f.Diff = s.vault.Redact(f.Diff)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/guard"
 	"github.com/inspan/inspan/internal/loop"
 	"github.com/inspan/inspan/internal/policy"
 	"github.com/inspan/inspan/internal/secret"
@@ -23,7 +24,10 @@ type Session struct {
 	agent  *Agent
 	log    event.Log
 	model  llm.Model            // wrapped
-	tools  map[string]tool.Tool // wrapped
+	tools  map[string]tool.Tool // wrapped; guarded by driving
+	specs  []llm.ToolSpec       // of those the model is told of; guarded by driving
+	taken  []string             // names of tools that were left out; guarded by driving
+	marker *guard.Marker
 	policy policy.Policy
 	vault  *secret.Vault
 
@@ -240,7 +244,7 @@ func (s *Session) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.log.Append(ctx, s.clear(s.agent.opening())...)
+	_, err = s.log.Append(ctx, s.clear(s.agent.opening(s.specs))...)
 	if err = errors.Join(err, release()); err != nil {
 		return err
 	}

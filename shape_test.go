@@ -62,6 +62,8 @@ var rank = map[string]int{
 	"internal/export":             20,
 	"internal/profile":            20,
 	"internal/gpu":                20,
+	"internal/markdown":           20,
+	"internal/web":                20,
 	"internal/tools":              30,
 	"internal/cost":               30,
 	"internal/config":             40,
@@ -80,7 +82,7 @@ var rank = map[string]int{
 }
 
 // pure packages compute and do nothing else.
-var pure = []string{"internal/compact", "internal/places", "internal/secret", "internal/gitconf", "internal/loop", "internal/prompt", "internal/policy", "internal/profile", "internal/shell"}
+var pure = []string{"internal/compact", "internal/places", "internal/secret", "internal/gitconf", "internal/loop", "internal/markdown", "internal/prompt", "internal/policy", "internal/profile", "internal/shell"}
 
 // only names the imports that just some packages may use.
 var only = map[string][]string{

@@ -211,6 +211,7 @@ type Judged struct {
 	Action  tool.Action     `json:"action"`
 	By      string          `json:"by"`
 	Reason  string          `json:"reason,omitempty"`
+	Tool    string          `json:"tool,omitempty"` // what is called, where the model wrote the name of a tool that stands for others
 	Args    json.RawMessage `json:"args,omitempty"` // what will run, where it is not what the model wrote
 	Effects []tool.Effect   `json:"effects,omitempty"`
 	Private bool            `json:"private,omitempty"` // it brings or uses what is the person's own beyond the workspace

@@ -50,7 +50,7 @@ func aliases(name string) []string {
 	case "replaceAll", "allow_multiple":
 		return []string{"replace_all"}
 	case "contents", "file_text", "new_content", "data":
-		return []string{"content"}
+		return []string{"content", "json"}
 	case "text":
 		return []string{"content", "input"}
 	case "regex", "regexp", "query", "glob_pattern", "search_pattern":
@@ -60,7 +60,13 @@ func aliases(name string) []string {
 	case "ignoreCase", "case_insensitive", "caseInsensitive":
 		return []string{"ignore_case"}
 	case "max_results", "maxResults", "max_matches", "head_limit":
-		return []string{"max", "limit"}
+		return []string{"max", "limit", "count"}
+	case "uri", "link", "address":
+		return []string{"url"}
+	case "allowed_domains", "include_domains":
+		return []string{"domains"}
+	case "blocked_domains", "exclude_domains":
+		return []string{"exclude"}
 	case "limit", "max":
 		return []string{"max", "limit"}
 	case "start_line", "startLine", "line", "start":

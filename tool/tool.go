@@ -31,6 +31,11 @@ type Tool struct {
 	// or an error means that the arguments say it all.
 	Preview func(ctx context.Context, c *Call) (string, error)
 
+	// Stands, if not nil, says that a call of this tool is one of another: of
+	// which, and with which arguments. Judges see the other, and Effects, Preview
+	// and Run are not used. The error is shown to the model.
+	Stands func(ctx context.Context, c *Call) (name string, args json.RawMessage, err error)
+
 	// Run performs the call. An error is data for the model: the call failed,
 	// and whatever Result holds is shown before the error's text. Run must
 	// return soon after ctx is done. Several calls may run at once where their

@@ -188,10 +188,10 @@ func (a *App) agent(ctx context.Context, o Options, at inspan.Place, warn func(s
 	if err != nil {
 		return nil, err
 	}
-	shell := &tools.Shell{Home: home()}
+	shell := &tools.Shell{Home: home(), Protected: a.protected()}
 	needs := profile.For(chosen.Info().Route(), a.Config.Profiles)
 	agent := &inspan.Agent{
-		Model: model, Tools: wrapped(tools.Core(shell, needs.Edit), checks), Env: env,
+		Model: model, Tools: wrapped(a.toolbox(shell, needs.Edit), checks), Env: env,
 		Close: func() error { shell.Close(); return closeModel() },
 		Mode:  o.Mode, MaxTurns: o.MaxTurns, MaxCost: o.MaxCost, MaxTokens: o.MaxTokens, MaxTime: o.MaxTime, Effort: a.Config.Effort,
 		Rules: rules, Judges: judges, Private: a.private(), Public: a.public(env.Root), Secrets: a.secrets, AskTimeout: a.Config.Timeout,

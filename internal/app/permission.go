@@ -141,6 +141,12 @@ func (a *App) secrets() map[string]string {
 			out[p.KeyEnv] = os.Getenv(p.KeyEnv)
 		}
 	}
+	for _, s := range a.Config.Web.Secrets {
+		out[s.Env] = os.Getenv(s.Env)
+	}
+	if name := a.Config.Web.KeyEnv; name != "" {
+		out[name] = os.Getenv(name)
+	}
 	a.printed.Range(func(name, key any) bool {
 		out[name.(string)], _ = key.(string)
 		return true

@@ -45,8 +45,10 @@ type Config struct {
 	Timeout     time.Duration       `toml:"ask_timeout"` // after which a question that nobody answers is a no; 0: never
 	Sandbox     Sandbox             `toml:"sandbox"`
 	Checkpoints Checkpoints         `toml:"checkpoints"`
-	Reviewer    *Reviewer           `toml:"reviewer"`  // a second model that looks at risky calls; nil: none
-	Checks      []guard.Check       `toml:"check"`     // patterns that refuse inputs, outputs, calls and results
+	Reviewer    *Reviewer           `toml:"reviewer"`           // a second model that looks at risky calls; nil: none
+	Checks      []guard.Check       `toml:"check"`              // patterns that refuse inputs, outputs, calls and results
+	Protected   []string            `toml:"protected_branches"` // globs of branches that the git tool does not push to; not set: main and master
+	Web         Web                 `toml:"web"`
 	Providers   map[string]Provider `toml:"providers"` // by the name used before the slash
 	Profiles    []profile.Profile   `toml:"profiles"`  // what single models need; before what is built in
 	Router      *Router             `toml:"router"`    // what "router/auto" chooses by; nil: there is none
@@ -276,6 +278,12 @@ func (c Config) check() error {
 	}
 	if _, err := guard.Compile(c.Checks); err != nil {
 		return err
+	}
+	if err := checkGlobs(c.Protected); err != nil {
+		return err
+	}
+	if err := c.Web.check(); err != nil {
+		return fmt.Errorf("web.%w", err)
 	}
 	if r := c.Reviewer; r != nil && (r.Model == "" || r.MaxCost < 0 || r.Timeout < 0) {
 		return errors.New("reviewer: it needs a model, and max_cost and timeout can't be negative")

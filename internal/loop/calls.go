@@ -121,6 +121,7 @@ func (s *State) grant(scope event.Scope, rules []string) {
 
 func (c *Call) judged(b event.Judged) {
 	c.Effects, c.Private, c.By, c.Reason = b.Effects, b.Private, b.By, b.Reason
+	c.Tool = b.Tool
 	if b.Args != nil {
 		c.Args = b.Args
 	}

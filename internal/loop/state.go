@@ -111,6 +111,7 @@ type words struct {
 type Call struct {
 	llm.Call
 	Phase   phase         `json:"phase"`
+	Tool    string        `json:"tool,omitempty"` // that is called, if Name stands for it
 	Effects []tool.Effect `json:"effects"`
 	Private bool          `json:"private,omitempty"` // see event.Judged
 	By      string        `json:"by,omitempty"`      // who gave the verdict

@@ -35,6 +35,8 @@ type Shell struct {
 	Hard time.Duration
 	// Home is the user's home folder, where ~ leads; may be empty.
 	Home string
+	// Protected are globs of branches that the git tool does not push to.
+	Protected []string
 
 	mu     sync.Mutex
 	env    []string // nil: the default one

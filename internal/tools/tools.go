@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/inspan/inspan/internal/web"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -30,12 +31,30 @@ func Core(sh *Shell, edit string) []tool.Tool {
 		searchFiles(),
 		bash(sh),
 		jobs(sh),
+		git(sh.Protected),
 		todo(),
 		askUser(),
 		history(),
 	})
 	for i := range list {
 		list[i].Doc = strings.ReplaceAll(list[i].Doc, "edit_file", editor)
+	}
+	return list
+}
+
+// Web is what the tools that reach servers work with. The zero value has no
+// search engine and no secrets.
+type Web struct {
+	Search  web.Search        // without a provider there is no web_search
+	Secrets map[string]Secret // that http_request may send, by name
+}
+
+// Tools returns them. Pages that were fetched are kept for a while, so that
+// each session should have its own.
+func (w Web) Tools() []tool.Tool {
+	list := []tool.Tool{webFetch(&web.Cache{}), httpRequest(w.Secrets)}
+	if w.Search.Check() == nil {
+		list = append(list, webSearch(w.Search))
 	}
 	return list
 }

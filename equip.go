@@ -1,0 +1,67 @@
+package inspan
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
+)
+
+// equip gathers the tools of the agent and those that come and go.
+func (s *Session) equip(ctx context.Context) error {
+	tools, specs := map[string]tool.Tool{}, []llm.ToolSpec{}
+	for _, t := range s.agent.Tools {
+		if _, twice := tools[t.Name]; twice {
+			return fmt.Errorf("two tools are named %q", t.Name)
+		}
+		tools[t.Name] = s.agent.tool(t, s.marker, s.vault)
+		specs = append(specs, t.Spec())
+	}
+	s.taken = nil
+	if s.agent.Extra != nil {
+		shown, hidden := s.agent.Extra(ctx)
+		for i, t := range append(shown[:len(shown):len(shown)], hidden...) {
+			if _, twice := tools[t.Name]; twice {
+				s.taken = append(s.taken, t.Name)
+				continue
+			}
+			tools[t.Name] = s.agent.tool(t, s.marker, s.vault)
+			if i < len(shown) {
+				specs = append(specs, t.Spec())
+			}
+		}
+	}
+	s.tools, s.specs = tools, specs
+	return nil
+}
+
+// renewed is what has changed of the tools since the last run.
+func (d *driver) renewed(ctx context.Context) []event.Body {
+	if d.agent.Extra == nil {
+		return nil
+	}
+	before := d.taken
+	if err := d.equip(ctx); err != nil {
+		return []event.Body{event.Note{Topic: "tools", Text: err.Error()}}
+	}
+	var out []event.Body
+	if !reflect.DeepEqual(before, d.taken) {
+		out = d.clashes()
+	}
+	if !reflect.DeepEqual(d.specs, d.state.Tools) {
+		out = append(out, event.Switched{Tools: d.specs})
+	}
+	return out
+}
+
+// clashes tells of tools that were left out.
+func (s *Session) clashes() []event.Body {
+	var out []event.Body
+	for _, name := range s.taken {
+		out = append(out, event.Note{Topic: "tools", Text: fmt.Sprintf("two tools are named %q; the later one is left out", name)})
+	}
+	return out
+}

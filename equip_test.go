@@ -1,0 +1,95 @@
+package inspan_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/tools"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
+)
+
+// TestToolsComeAndGo holds that what an agent offers beside its own tools is asked
+// for before each run, and that a name is given once.
+func TestToolsComeAndGo(t *testing.T) {
+	var l ledger
+	extra := []tool.Tool{l.reader()}
+	a := inspan.Agent{
+		Model: scripted(t, `call: look {"word":"a"}`, "done", `call: look {"word":"b"}`, "done"), Tools: []tool.Tool{l.writer()}, Mode: "yolo", Env: tool.Env{Root: "/w"},
+		Extra: func(context.Context) (shown, hidden []tool.Tool) { return extra, nil },
+	}
+	s, err := a.Open(t.Context(), event.NewMemory("s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := drivenTo(t, s, said("go"))
+	if n := len(bodiesOf[event.Switched](first)); n != 0 || strings.Join(l.runs, ",") != "look a" {
+		t.Errorf("%d switches, ran %q", n, l.runs)
+	}
+	extra = []tool.Tool{l.tool("note", tool.Effect{Kind: tool.Read, Path: "/w"})}
+	second := drivenTo(t, s, said("on"))
+	switched, notes, ended := bodiesOf[event.Switched](second), bodiesOf[event.Note](second), bodiesOf[event.Ended](second)
+	if len(switched) != 1 || len(switched[0].Tools) != 1 || switched[0].Tools[0].Name != "note" {
+		t.Errorf("switched %+v", switched)
+	}
+	if len(notes) != 1 || !strings.Contains(notes[0].Text, `two tools are named "note"`) {
+		t.Errorf("notes %+v", notes)
+	}
+	if len(ended) != 1 || ended[0].Outcome != event.OutcomeInvalid || len(l.runs) != 1 {
+		t.Errorf("a tool that is gone: %+v, ran %q", ended, l.runs)
+	}
+	if third := drivenTo(t, s, said("on")); len(bodiesOf[event.Switched](third))+len(bodiesOf[event.Note](third)) > 0 {
+		t.Error("what stays the same is told again")
+	}
+}
+
+// TestOneToolStandsForMany holds that a call through another tool is judged, run
+// and recorded as what it is.
+func TestOneToolStandsForMany(t *testing.T) {
+	for _, tc := range []struct {
+		name, mode string
+		rules      []inspan.Rule
+		call       string
+		ran        string
+		outcome    event.Outcome
+	}{
+		{"runs", "yolo", nil, `call: call_tool {"name":"note","arguments":{"word":"a"}}`, "note a", event.OutcomeOK},
+		{"is ruled by its own name", "yolo", []inspan.Rule{{Action: tool.Deny, Text: "note"}}, `call: call_tool {"name":"note","arguments":{"word":"a"}}`, "", event.OutcomeDenied},
+		{"is allowed by its own name", "ask", []inspan.Rule{{Action: tool.Allow, Text: "note"}}, `call: call_tool {"name":"note","arguments":{"word":"a"}}`, "note a", event.OutcomeOK},
+		{"is not allowed by the other's", "ask", []inspan.Rule{{Action: tool.Allow, Text: "call_tool"}}, `call: call_tool {"name":"note","arguments":{"word":"a"}}`, "", event.OutcomeDenied},
+		{"arguments are checked", "yolo", nil, `call: call_tool {"name":"note","arguments":{"wrod":"a"}}`, "", event.OutcomeInvalid},
+		{"none of that name", "yolo", nil, `call: call_tool {"name":"look"}`, "", event.OutcomeInvalid},
+		{"by its own name", "yolo", nil, `call: note {"word":"b"}`, "note b", event.OutcomeOK},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var l ledger
+			hidden := []tool.Tool{l.writer()}
+			a := inspan.Agent{
+				Model: scripted(t, tc.call, "done"), Mode: tc.mode, Rules: tc.rules, Unattended: true, Env: tool.Env{Root: "/w"},
+				Extra: func(context.Context) ([]tool.Tool, []tool.Tool) { return tools.Deferred(hidden), hidden },
+			}
+			log := event.NewMemory("s")
+			s, err := a.Open(t.Context(), log)
+			if err != nil {
+				t.Fatal(err)
+			}
+			events := drivenTo(t, s, said("go"))
+			ended := bodiesOf[event.Ended](events)
+			if len(ended) != 1 || ended[0].Outcome != tc.outcome || strings.Join(l.runs, ",") != tc.ran {
+				t.Errorf("ended %+v, ran %q", ended, l.runs)
+			}
+			for e, err := range log.Read(t.Context(), 0) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if sw, ok := e.Body.(event.Switched); ok && slices.ContainsFunc(sw.Tools, func(s llm.ToolSpec) bool { return s.Name == "note" }) {
+					t.Error("the model is told of a tool that is hidden")
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,77 @@
+package config
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path"
+
+	"github.com/inspan/inspan/internal/netguard"
+	"github.com/inspan/inspan/internal/web"
+)
+
+// Web is what the tools that reach servers work with.
+type Web struct {
+	Off     bool              `toml:"off"`            // they are not offered
+	Search  string            `toml:"search"`         // brave, tavily, exa or searxng; empty: there is no web_search
+	BaseURL string            `toml:"search_url"`     // where the engine is; empty: where its maker runs it
+	KeyEnv  string            `toml:"search_key_env"` // environment variable that holds its key
+	Secrets map[string]Secret `toml:"secrets"`        // that http_request may send, by the name the model uses
+}
+
+// Secret is a value that requests may carry and no model sees.
+type Secret struct {
+	Env   string   `toml:"env"`   // environment variable that holds it
+	Hosts []string `toml:"hosts"` // where it may go, as "api.example.com" or "*.example.com"
+	Plain bool     `toml:"plain"` // over http without TLS too
+}
+
+func (w Web) check() error {
+	if w.Search != "" {
+		if err := w.Engine().Check(); err != nil {
+			return fmt.Errorf("search: %w", err)
+		}
+	}
+	for name, s := range w.Secrets {
+		if s.Env == "" || len(s.Hosts) == 0 {
+			return fmt.Errorf("secrets.%s: it needs env, the variable that holds it, and hosts, where it may go", name)
+		}
+		for _, host := range s.Hosts {
+			if err := netguard.CheckHost(host); err != nil {
+				return fmt.Errorf("secrets.%s: %w", name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// Engine is the search engine. Its key is read when it is asked.
+func (w Web) Engine() web.Search {
+	s := web.Search{Provider: w.Search, BaseURL: w.BaseURL}
+	if w.KeyEnv != "" {
+		s.Key = fromEnv(w.KeyEnv)
+	}
+	return s
+}
+
+// Value returns the secret.
+func (s Secret) Value(ctx context.Context) (string, error) { return fromEnv(s.Env)(ctx) }
+
+func fromEnv(name string) func(context.Context) (string, error) {
+	return func(context.Context) (string, error) {
+		value := os.Getenv(name)
+		if value == "" {
+			return "", fmt.Errorf("the environment variable %s is not set", name)
+		}
+		return value, nil
+	}
+}
+
+func checkGlobs(globs []string) error {
+	for _, g := range globs {
+		if _, err := path.Match(g, ""); err != nil || g == "" {
+			return fmt.Errorf("protected_branches: %q is no pattern such as \"release/*\"", g)
+		}
+	}
+	return nil
+}

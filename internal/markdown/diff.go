@@ -1,0 +1,253 @@
+package markdown
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Diff shows a unified diff: its files as headings, then the lines with their
+// numbers (those of the new file; of the old one for lines that went), their
+// signs and colours. In lines that were changed, the words that differ are
+// reversed. Lines that are too long go on below. Width is as for Render. What is no
+// diff is shown as text.
+func Diff(unified string, width int, s Style) string {
+	if width <= 0 {
+		width = 80
+	}
+	lines := strings.Split(strings.TrimRight(unified, "\n"), "\n")
+	d := differ{style: s, width: width, digits: digits(lines)}
+	end := lineEnd(lines)
+	for _, l := range lines {
+		l = strings.TrimSuffix(l, end)
+		path, _, _ := strings.Cut(l, "\t")
+		d.path = Plain(path)
+		d.line(plainLine(l))
+	}
+	d.change()
+	d.tell()
+	return strings.TrimRight(strings.Join(s.paintAll(d.out), "\n"), "\n")
+}
+
+// lineEnd is "\r" if all lines of the files end with it. If only some do, it is
+// part of what has changed, and is shown.
+func lineEnd(lines []string) string {
+	for _, l := range lines {
+		if signed(l) && !strings.HasSuffix(l, "\r") && !strings.HasPrefix(l, "--- ") && !strings.HasPrefix(l, "+++ ") {
+			return ""
+		}
+	}
+	return "\r"
+}
+
+// plainLine is Plain for a line of a diff; its sign moves no tab.
+func plainLine(l string) string {
+	if signed(l) {
+		return l[:1] + Plain(l[1:])
+	}
+	return Plain(l)
+}
+
+// signed reports whether a line begins like one of a file.
+func signed(l string) bool { return l != "" && strings.IndexByte("+- ", l[0]) >= 0 }
+
+// differ reads a diff line by line.
+type differ struct {
+	style  Style
+	width  int
+	digits int // of the largest line number; 0: there is no room for numbers, or none is known
+	out    []line
+
+	old, fresh         int    // numbers of the next lines
+	oldLeft, freshLeft int    // lines that the hunk still has
+	path               string // the line, up to a tab
+	from               string
+	held               []string   // of a file's head; dropped if the file gets a heading
+	minus, plus        []numbered // of the change that is being read
+}
+
+type numbered struct {
+	number int
+	text   string
+}
+
+// hunk reads "@@ -1,2 +3,4 @@"; ok tells that it is one.
+func hunk(l string) (old, oldCount, fresh, freshCount int, ok bool) {
+	fields := strings.Fields(l)
+	if len(fields) < 4 || fields[0] != "@@" || fields[3] != "@@" {
+		return 0, 0, 0, 0, false
+	}
+	old, oldCount, okOld := lineRange(fields[1], "-")
+	fresh, freshCount, okNew := lineRange(fields[2], "+")
+	return old, oldCount, fresh, freshCount, okOld && okNew
+}
+
+func lineRange(field, sign string) (start, count int, ok bool) {
+	rest, ok := strings.CutPrefix(field, sign)
+	first, second, two := strings.Cut(rest, ",")
+	start, err := strconv.Atoi(first)
+	count = 1
+	if two && err == nil {
+		count, err = strconv.Atoi(second)
+	}
+	const most = 1 << 40 // beyond, nothing is a line number
+	return start, count, ok && err == nil && start >= 0 && count >= 0 && start < most && count < most
+}
+
+// digits is how wide the column of numbers must be.
+func digits(lines []string) int {
+	most := 0
+	for _, l := range lines {
+		if !strings.HasPrefix(l, "@@") {
+			continue
+		}
+		if old, n, fresh, m, ok := hunk(l); ok {
+			most = max(most, len(strconv.Itoa(max(old+n, fresh+m))))
+		}
+	}
+	return most
+}
+
+func (d *differ) line(l string) {
+	from, isOld := strings.CutPrefix(d.path, "--- ")
+	to, isNew := strings.CutPrefix(d.path, "+++ ")
+	switch {
+	case d.inHunk(l):
+	case isOld, strings.HasPrefix(l, "diff --git "), strings.HasPrefix(l, "index "), l == "new file mode 100644", l == "deleted file mode 100644":
+		d.change()
+		if isOld {
+			d.from = from
+		}
+		d.held = append(d.held, l)
+	case isNew:
+		d.change()
+		d.file(to)
+	case strings.HasPrefix(l, "-"):
+		d.gone(0, l[1:])
+	case strings.HasPrefix(l, "+"):
+		d.plus = append(d.plus, numbered{0, l[1:]})
+	default:
+		d.change()
+		d.other(l)
+	}
+}
+
+// other takes a line that is none of a file, such as the head of a hunk.
+func (d *differ) other(l string) {
+	d.tell()
+	how := look{faint: true}
+	if old, n, fresh, m, ok := hunk(l); ok {
+		d.old, d.oldLeft, d.fresh, d.freshLeft = old, n, fresh, m
+		how = look{color: d.style.pick(comment)}
+	}
+	d.add(line{{l, how}})
+}
+
+// gone takes a line that went. After those that came, it begins another change.
+func (d *differ) gone(number int, text string) {
+	if len(d.plus) > 0 {
+		d.change()
+	}
+	d.minus = append(d.minus, numbered{number, text})
+}
+
+// inHunk takes a line if the hunk that is open still has some.
+func (d *differ) inHunk(l string) bool {
+	sign := " "
+	if l != "" {
+		sign = l[:1]
+	}
+	switch {
+	case sign == `\`:
+		d.change()
+		d.add(line{{l, look{faint: true}}})
+	case sign == "-" && d.oldLeft > 0:
+		d.gone(d.old, l[1:])
+		d.old, d.oldLeft = d.old+1, d.oldLeft-1
+	case sign == "+" && d.freshLeft > 0:
+		d.plus = append(d.plus, numbered{d.fresh, l[1:]})
+		d.fresh, d.freshLeft = d.fresh+1, d.freshLeft-1
+	case sign == " " && d.oldLeft > 0 && d.freshLeft > 0:
+		d.change()
+		d.put(d.fresh, " ", line{{strings.TrimPrefix(l, " "), look{}}}, look{})
+		d.old, d.oldLeft, d.fresh, d.freshLeft = d.old+1, d.oldLeft-1, d.fresh+1, d.freshLeft-1
+	default:
+		return false
+	}
+	return true
+}
+
+// tell shows what was held back, as no heading says it.
+func (d *differ) tell() {
+	for _, l := range d.held {
+		d.add(line{{l, look{faint: true}}})
+	}
+	d.from, d.held = "", nil
+}
+
+// file shows which file the next hunks are of.
+func (d *differ) file(to string) {
+	from := d.from
+	name := func(p string) string { return strings.TrimPrefix(strings.TrimPrefix(p, "a/"), "b/") }
+	title := name(to)
+	switch {
+	case from == "/dev/null":
+		title += " (new)"
+	case to == "/dev/null":
+		title = name(from) + " (deleted)"
+	case from != "" && name(from) != name(to):
+		title = name(from) + " → " + name(to)
+	}
+	d.from, d.held = "", nil
+	if len(d.out) > 0 {
+		d.out = append(d.out, nil)
+	}
+	d.add(line{{title, look{bold: true, color: d.style.pick(heading)}}})
+}
+
+// change shows the lines that went and those that came in their place, compared
+// one by one.
+func (d *differ) change() {
+	gone := look{color: d.style.pick(removed)}
+	come := look{color: d.style.pick(added)}
+	var before, after []line
+	for i := range min(len(d.minus), len(d.plus)) {
+		a, b := words(d.minus[i].text, d.plus[i].text, gone, come)
+		before, after = append(before, a), append(after, b)
+	}
+	for i, m := range d.minus {
+		text := line{{m.text, gone}}
+		if i < len(before) {
+			text = before[i]
+		}
+		d.put(m.number, "-", text, gone)
+	}
+	for i, p := range d.plus {
+		text := line{{p.text, come}}
+		if i < len(after) {
+			text = after[i]
+		}
+		d.put(p.number, "+", text, come)
+	}
+	d.minus, d.plus = nil, nil
+}
+
+// put shows a line with its number and sign.
+func (d *differ) put(number int, sign string, text line, l look) {
+	numbers := span{"", look{faint: true}}
+	if d.digits > 0 && d.width-d.digits-3 >= least {
+		numbers.text = strings.Repeat(" ", d.digits+1)
+	}
+	for i, part := range chop(text, max(1, d.width-len(numbers.text)-2)) {
+		first := numbers
+		if i > 0 {
+			sign = " "
+		} else if number > 0 && numbers.text != "" {
+			first.text = fmt.Sprintf("%*d ", d.digits, number)
+		}
+		d.out = append(d.out, append(line{first, {sign + " ", l}}, part...))
+	}
+}
+
+// add shows a line as it is.
+func (d *differ) add(l line) { d.out = append(d.out, chop(l, d.width)...) }

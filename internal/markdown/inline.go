@@ -1,0 +1,205 @@
+package markdown
+
+import (
+	"strings"
+
+	"github.com/yuin/goldmark/ast"
+	extast "github.com/yuin/goldmark/extension/ast"
+	"github.com/yuin/goldmark/util"
+)
+
+// deepest is how far looks within looks are followed.
+const deepest = 200
+
+// inline returns the text of a block.
+func (p *painter) inline(n ast.Node, l look) []span {
+	w := &writer{painter: p}
+	w.children(n, l, 0)
+	return w.out
+}
+
+// writer collects the text of one block.
+type writer struct {
+	*painter
+	cell bool // of a table, where bars are escaped even in code
+	out  []span
+}
+
+func (w *writer) put(text string, l look) {
+	if text != "" {
+		w.out = append(w.out, span{text, l})
+	}
+}
+
+// mark writes what stands for a look where there are no colours.
+func (w *writer) mark(text string, l look) {
+	if w.style.NoColor {
+		w.put(text, l)
+	}
+}
+
+func (w *writer) children(n ast.Node, l look, depth int) {
+	if depth > deepest {
+		w.put("…", l)
+		return
+	}
+	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
+		w.node(c, l, depth+1)
+	}
+}
+
+func (w *writer) node(n ast.Node, l look, depth int) {
+	switch n := n.(type) {
+	case *ast.Text:
+		w.text(n, l)
+	case *ast.String:
+		w.put(Plain(string(n.Value)), l)
+	case *ast.CodeSpan:
+		l.color = w.style.pick(inlineCode)
+		w.mark("`", l)
+		text := strings.ReplaceAll(w.raw(n), "\n", " ")
+		if w.cell {
+			text = strings.ReplaceAll(text, `\|`, "|")
+		}
+		w.put(text, l)
+		w.mark("`", l)
+	case *ast.Emphasis:
+		w.emphasis(n, l, depth)
+	case *extast.Strikethrough:
+		l.strike = true
+		w.mark("~~", l)
+		w.children(n, l, depth)
+		w.mark("~~", l)
+	case *ast.Link:
+		w.link(n, l, depth)
+	case *ast.AutoLink:
+		l.color, l.under = w.style.pick(link), true
+		w.put(Plain(string(n.Label(w.src))), l)
+	case *ast.Image:
+		w.image(n, l)
+	case *ast.RawHTML:
+		w.rawHTML(n, l)
+	case *extast.TaskCheckBox:
+		box := "☐ "
+		if n.IsChecked {
+			box = "☑ "
+		}
+		l.color = w.style.pick(marker)
+		w.put(box, l)
+	default:
+		w.children(n, l, depth)
+	}
+}
+
+func (w *writer) text(n *ast.Text, l look) {
+	raw := string(n.Segment.Value(w.src))
+	if !n.IsRaw() {
+		raw = unescape(raw)
+	}
+	text := strings.ReplaceAll(Plain(raw), "\n", " ")
+	switch {
+	case n.HardLineBreak():
+		text = strings.TrimRight(text, " ") + "\n"
+	case n.SoftLineBreak():
+		text += " "
+	}
+	w.put(text, l)
+}
+
+func (w *writer) emphasis(n *ast.Emphasis, l look, depth int) {
+	mark := "*"
+	if n.Level > 1 {
+		l.bold, mark = true, "**"
+	} else {
+		l.italic = true
+	}
+	w.mark(mark, l)
+	w.children(n, l, depth)
+	w.mark(mark, l)
+}
+
+// link shows the text and, where it says something else, the address.
+func (w *writer) link(n *ast.Link, l look, depth int) {
+	text := l
+	text.color, text.under = w.style.pick(link), true
+	before := len(w.out)
+	w.children(n, text, depth)
+	var shown strings.Builder
+	for _, s := range w.out[before:] {
+		shown.WriteString(s.text)
+	}
+	if url := address(n.Destination); url != "" && url != shown.String() && url != "mailto:"+shown.String() {
+		w.put(" ("+url+")", look{faint: true})
+	}
+}
+
+func (w *writer) image(n *ast.Image, l look) {
+	alt := &writer{painter: w.painter}
+	alt.children(n, look{}, 0)
+	var text strings.Builder
+	for _, s := range alt.out {
+		text.WriteString(s.text)
+	}
+	w.put(strings.TrimRight("[image: "+text.String(), ": ")+"]", l)
+	if url := address(n.Destination); url != "" {
+		w.put(" "+url, look{faint: true})
+	}
+}
+
+// rawHTML shows a tag as it is, but for the one that breaks lines.
+func (w *writer) rawHTML(n *ast.RawHTML, l look) {
+	var b strings.Builder
+	for i := range n.Segments.Len() {
+		seg := n.Segments.At(i)
+		b.Write(seg.Value(w.src))
+	}
+	text := strings.ReplaceAll(Plain(b.String()), "\n", " ")
+	if name := strings.TrimRight(strings.ToLower(text), " />"); name == "<br" {
+		w.put("\n", l)
+		return
+	}
+	l.faint = true
+	w.put(text, l)
+}
+
+// raw returns the text within a node as it was written.
+func (w *writer) raw(n ast.Node) string {
+	var b strings.Builder
+	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
+		if t, ok := c.(*ast.Text); ok {
+			b.Write(t.Segment.Value(w.src))
+		}
+	}
+	return Plain(b.String())
+}
+
+// address makes the destination of a link harmless, and one line of it.
+func address(raw []byte) string {
+	return strings.ReplaceAll(Plain(unescape(string(raw))), "\n", " ")
+}
+
+// unescape resolves backslashes and entities.
+func unescape(text string) string {
+	if !strings.ContainsAny(text, `\&`) {
+		return text
+	}
+	var b strings.Builder
+	for i := 0; i < len(text); {
+		switch {
+		case text[i] == '\\' && i+1 < len(text) && util.IsPunct(text[i+1]):
+			b.WriteByte(text[i+1])
+			i += 2
+		case text[i] == '&':
+			n := strings.IndexByte(text[i:min(len(text), i+40)], ';') + 1
+			if n == 0 {
+				n = 1
+			}
+			b.Write(util.ResolveEntityNames(util.ResolveNumericReferences([]byte(text[i : i+n]))))
+			i += n
+		default:
+			b.WriteByte(text[i])
+			i++
+		}
+	}
+	return b.String()
+}

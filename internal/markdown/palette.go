@@ -1,0 +1,95 @@
+package markdown
+
+import "github.com/alecthomas/chroma/v2"
+
+// role is what a piece of text is; each has a colour.
+type role int
+
+const (
+	heading role = iota
+	inlineCode
+	link
+	marker
+	added
+	removed
+	keyword
+	typeName
+	function
+	literal
+	number
+	comment
+	special
+)
+
+// pick returns the SGR parameters of a role: a colour of the 256 that can be
+// read on the background.
+func (s Style) pick(r role) string {
+	dark, light := "", ""
+	switch r {
+	case heading, keyword:
+		dark, light = "38;5;75", "38;5;25"
+	case inlineCode, literal:
+		dark, light = "38;5;150", "38;5;28"
+	case link, function:
+		dark, light = "38;5;80", "38;5;30"
+	case marker, typeName:
+		dark, light = "38;5;179", "38;5;94"
+	case number, special:
+		dark, light = "38;5;176", "38;5;90"
+	case comment:
+		dark, light = "38;5;245", "38;5;242"
+	case added:
+		dark, light = "38;5;114", "38;5;28"
+	case removed:
+		dark, light = "38;5;210", "38;5;124"
+	}
+	if s.Light {
+		return light
+	}
+	return dark
+}
+
+// token returns the look of a piece of code. Errors look like any other text:
+// code in a conversation is often cut.
+func (s Style) token(t chroma.TokenType) look {
+	colored := func(r role) look { return look{color: s.pick(r)} }
+	switch {
+	case t.InCategory(chroma.Comment):
+		if t == chroma.CommentPreproc {
+			return colored(special)
+		}
+		return colored(comment)
+	case t == chroma.KeywordType, t == chroma.NameClass, t == chroma.NameNamespace:
+		return colored(typeName)
+	case t.InCategory(chroma.Keyword), t == chroma.NameTag, t == chroma.OperatorWord:
+		return colored(keyword)
+	case t == chroma.NameFunction, t == chroma.NameBuiltin, t == chroma.NameFunctionMagic:
+		return colored(function)
+	case t == chroma.NameAttribute, t == chroma.NameDecorator, t == chroma.NameConstant, t == chroma.NameVariable:
+		return colored(special)
+	case t.InSubCategory(chroma.LiteralNumber):
+		return colored(number)
+	case t.InCategory(chroma.Literal):
+		return colored(literal)
+	case t.InCategory(chroma.Generic):
+		return s.generic(t)
+	}
+	return look{}
+}
+
+// generic is the look of what languages for text and diffs know.
+func (s Style) generic(t chroma.TokenType) look {
+	switch t {
+	case chroma.GenericInserted:
+		return look{color: s.pick(added)}
+	case chroma.GenericDeleted, chroma.GenericError:
+		return look{color: s.pick(removed)}
+	case chroma.GenericHeading, chroma.GenericSubheading:
+		return look{color: s.pick(heading), bold: true}
+	case chroma.GenericStrong:
+		return look{bold: true}
+	case chroma.GenericEmph:
+		return look{italic: true}
+	}
+	return look{}
+}

@@ -1,0 +1,42 @@
+package tools
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/inspan/inspan/tool"
+)
+
+//go:embed call_tool.md
+var callToolDoc string
+
+type callToolArgs struct {
+	Name      string         `json:"name" jsonschema:"name of the tool"`
+	Arguments map[string]any `json:"arguments,omitempty" jsonschema:"its arguments"`
+}
+
+// callTool calls one of many tools that the model was not told of.
+func callTool(many []tool.Tool) tool.Tool {
+	t := tool.New("call_tool", callToolDoc, func(context.Context, *tool.Call, callToolArgs) (tool.Result, error) {
+		return tool.Result{}, errors.New("no tool was named")
+	})
+	t.Stands = func(_ context.Context, c *tool.Call) (string, json.RawMessage, error) {
+		in, err := tool.Args[callToolArgs](c)
+		if err != nil {
+			return "", nil, err
+		}
+		if !slices.ContainsFunc(many, func(t tool.Tool) bool { return t.Name == in.Name }) {
+			return "", nil, fmt.Errorf("there is no tool %q behind this one; tool_search finds those that are", in.Name)
+		}
+		if in.Arguments == nil {
+			in.Arguments = map[string]any{}
+		}
+		args, err := json.Marshal(in.Arguments)
+		return in.Name, args, err
+	}
+	return t
+}

@@ -1,0 +1,298 @@
+package tools
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/inspan/inspan/tool"
+)
+
+//go:embed git.md
+var gitDoc string
+
+type gitArgs struct {
+	Action  string   `json:"action" jsonschema:"status, diff, log, show, blame, branches, commit, branch, switch, delete_branch, worktree, worktrees, remove_worktree, clone, pull or push"`
+	Paths   []string `json:"paths,omitempty" jsonschema:"files or folders it is about"`
+	Ref     string   `json:"ref,omitempty" jsonschema:"commit, branch or tag"`
+	To      string   `json:"to,omitempty" jsonschema:"second commit, to compare with"`
+	Name    string   `json:"name,omitempty" jsonschema:"name of the branch"`
+	Message string   `json:"message,omitempty" jsonschema:"message of the commit"`
+	Remote  string   `json:"remote,omitempty" jsonschema:"remote; origin if not given"`
+	URL     string   `json:"url,omitempty" jsonschema:"what to clone"`
+	Path    string   `json:"path,omitempty" jsonschema:"folder of the clone or worktree"`
+	Staged  bool     `json:"staged,omitempty" jsonschema:"what is staged"`
+	Stat    bool     `json:"stat,omitempty" jsonschema:"only how much of which files"`
+	Max     int      `json:"max,omitempty" jsonschema:"most commits of a log; 20 if not given"`
+	Amend   bool     `json:"amend,omitempty" jsonschema:"change the last commit, which must not have been pushed"`
+	Force   bool     `json:"force,omitempty" jsonschema:"push also what is not ahead of the remote, unless somebody has pushed meanwhile"`
+}
+
+// git stands for bash, so that what git does is judged, walled in and shown in
+// one way. Protected are globs of branches that are not pushed to.
+func git(protected []string) tool.Tool {
+	doc := gitDoc
+	if len(protected) > 0 {
+		doc += "\nProtected: " + strings.Join(protected, ", ") + ".\n"
+	}
+	t := tool.New("git", doc, func(context.Context, *tool.Call, gitArgs) (tool.Result, error) {
+		return tool.Result{}, errors.New("there is no bash here to run git")
+	})
+	t.Stands = func(ctx context.Context, c *tool.Call) (string, json.RawMessage, error) {
+		in, err := tool.Args[gitArgs](c)
+		if err != nil {
+			return "", nil, err
+		}
+		g := gitLine{in: in, call: c, protected: protected}
+		command, err := g.command(ctx)
+		if err != nil {
+			return "", nil, err
+		}
+		args, err := json.Marshal(command)
+		return "bash", args, err
+	}
+	return t
+}
+
+// gitLine makes the command line of a call.
+type gitLine struct {
+	in        gitArgs
+	call      *tool.Call
+	protected []string
+}
+
+func (g gitLine) command(ctx context.Context) (bashArgs, error) {
+	in := g.in
+	for _, word := range []string{in.Ref, in.To, in.Name, in.Remote, in.URL, in.Path} {
+		if strings.HasPrefix(word, "-") {
+			return bashArgs{}, fmt.Errorf("%q looks like an option", word)
+		}
+	}
+	switch in.Action {
+	case "status":
+		return line("git", "status", "--short", "--branch"), nil
+	case "diff":
+		return line(g.paths(words("git", "diff", when(in.Staged, "--staged"), when(in.Stat, "--stat"), in.Ref, in.To))...), nil
+	case "log":
+		most := in.Max
+		if most <= 0 {
+			most = 20
+		}
+		return line(g.paths(words("git", "log", fmt.Sprintf("--max-count=%d", most), "--date=short", "--format=%h %ad %an: %s", when(in.Stat, "--stat"), in.Ref))...), nil
+	case "show":
+		return line(g.paths(words("git", "show", when(in.Stat, "--stat"), in.Ref))...), nil
+	case "blame":
+		return g.one(words("git", "blame", "--date=short", in.Ref)...)
+	case "branches":
+		return line("git", "branch", "--all", "--verbose"), nil
+	case "worktrees":
+		return line("git", "worktree", "list"), nil
+	}
+	return g.changing(ctx)
+}
+
+// changing makes the command line of an action that changes something.
+func (g gitLine) changing(ctx context.Context) (bashArgs, error) {
+	in := g.in
+	switch in.Action {
+	case "commit":
+		return g.commit()
+	case "branch":
+		return g.named(words("git", "switch", "--create", in.Name, in.Ref)...)
+	case "switch":
+		return g.named("git", "switch", in.Name)
+	case "delete_branch":
+		return g.named("git", "branch", "--delete", in.Name)
+	case "worktree":
+		if in.Path == "" {
+			return bashArgs{}, errors.New("a worktree needs the path of its folder")
+		}
+		return g.named(words("git", "worktree", "add", "-b", in.Name, in.Path, in.Ref)...)
+	case "remove_worktree":
+		if in.Path == "" {
+			return bashArgs{}, errors.New("which worktree? give the path of its folder")
+		}
+		return line("git", "worktree", "remove", in.Path), nil
+	case "clone":
+		return g.clone()
+	case "pull":
+		return g.remote(ctx, line(words("git", "pull", "--ff-only", in.Remote, when(in.Remote != "", in.Name))...))
+	case "push":
+		return g.push(ctx)
+	}
+	return bashArgs{}, fmt.Errorf("there is no action %q; bash runs git with anything else", in.Action)
+}
+
+func (g gitLine) commit() (bashArgs, error) {
+	if strings.TrimSpace(g.in.Message) == "" && !g.in.Amend {
+		return bashArgs{}, errors.New("a commit needs a message")
+	}
+	argv := words("git", "commit", when(g.in.Amend, "--amend"))
+	if g.in.Message != "" {
+		argv = append(argv, "--message="+g.in.Message)
+	} else {
+		argv = append(argv, "--no-edit")
+	}
+	out := line(argv...)
+	if len(g.in.Paths) > 0 {
+		out.Command = line(g.paths([]string{"git", "add"})...).Command + " && " + out.Command
+	}
+	return out, nil
+}
+
+func (g gitLine) clone() (bashArgs, error) {
+	if g.in.URL == "" {
+		return bashArgs{}, errors.New("a clone needs a url")
+	}
+	return reaching(line(words("git", "clone", when(g.in.Name != "", "--branch="+g.in.Name), g.in.URL, g.in.Path)...), g.in.URL), nil
+}
+
+// push sends a branch, never to a protected one and never in the place of what
+// somebody else has pushed. It needs what proves who the person is, so it runs
+// outside of walls, which asks.
+func (g gitLine) push(ctx context.Context) (bashArgs, error) {
+	name := g.in.Name
+	if name == "" {
+		name = g.current(ctx)
+	}
+	if name == "" {
+		return bashArgs{}, errors.New("the current branch is not known; give its name")
+	}
+	if strings.ContainsAny(name, ":+*") {
+		return bashArgs{}, fmt.Errorf("%q is no name of a branch", name)
+	}
+	for _, glob := range g.protected {
+		if ok, err := path.Match(glob, strings.TrimPrefix(name, "refs/heads/")); ok || err != nil {
+			return bashArgs{}, fmt.Errorf("%s is protected: push another branch, so that people can review it", name)
+		}
+	}
+	remote := g.in.Remote
+	if remote == "" {
+		remote = "origin"
+	}
+	out := line(words("git", "push", "--set-upstream", when(g.in.Force, "--force-with-lease"), remote, name)...)
+	out.Outside = true
+	return g.remote(ctx, out)
+}
+
+// remote opens the network for the remote of the call.
+func (g gitLine) remote(ctx context.Context, out bashArgs) (bashArgs, error) {
+	remote := g.in.Remote
+	if remote == "" {
+		remote = "origin"
+	}
+	if at := g.setting(ctx, `[remote "`+remote+`"]`, "url"); at != "" {
+		remote = at
+	}
+	return reaching(out, remote), nil
+}
+
+// reaching opens the network for an address. What is not fetched over http runs
+// outside of walls.
+func reaching(out bashArgs, address string) bashArgs {
+	if u, err := url.Parse(address); err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Hostname() != "" {
+		out.Network = []string{u.Hostname()}
+		return out
+	}
+	out.Outside = true
+	return out
+}
+
+// current is the branch that is checked out; empty if that is not known.
+func (g gitLine) current(ctx context.Context) string {
+	head := g.read(ctx, "HEAD")
+	name, ok := strings.CutPrefix(strings.TrimSpace(head), "ref: refs/heads/")
+	if !ok {
+		return ""
+	}
+	return name
+}
+
+// setting is a value of the repository's own settings, without includes.
+func (g gitLine) setting(ctx context.Context, section, key string) string {
+	inside, value := false, ""
+	for l := range strings.Lines(g.read(ctx, "config")) {
+		l = strings.TrimSpace(l)
+		if strings.HasPrefix(l, "[") {
+			inside = l == section
+			continue
+		}
+		k, v, ok := strings.Cut(l, "=")
+		if inside && ok && strings.EqualFold(strings.TrimSpace(k), key) {
+			value = strings.TrimSpace(v)
+		}
+	}
+	return value
+}
+
+// read reads a small file of the repository of the workspace.
+func (g gitLine) read(ctx context.Context, name string) string {
+	f, err := g.call.Env.Files.Open(ctx, filepath.Join(g.call.Env.Root, ".git", name))
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	raw, err := io.ReadAll(io.LimitReader(f, 1<<20))
+	if err != nil {
+		return ""
+	}
+	return string(raw)
+}
+
+// named is the line of an action that needs a name.
+func (g gitLine) named(argv ...string) (bashArgs, error) {
+	if g.in.Name == "" {
+		return bashArgs{}, fmt.Errorf("%s needs the name of a branch", g.in.Action)
+	}
+	return line(argv...), nil
+}
+
+// one is the line of an action on one path.
+func (g gitLine) one(argv ...string) (bashArgs, error) {
+	if len(g.in.Paths) != 1 {
+		return bashArgs{}, fmt.Errorf("%s needs one path", g.in.Action)
+	}
+	return line(g.paths(argv)...), nil
+}
+
+func (g gitLine) paths(argv []string) []string {
+	if len(g.in.Paths) == 0 {
+		return argv
+	}
+	return slices.Concat(argv, []string{"--"}, g.in.Paths)
+}
+
+// words leaves out what is empty.
+func words(list ...string) []string {
+	return slices.DeleteFunc(list, func(w string) bool { return w == "" })
+}
+
+func when(yes bool, word string) string {
+	if yes {
+		return word
+	}
+	return ""
+}
+
+// line is a call of bash that runs exactly these words.
+func line(argv ...string) bashArgs {
+	quoted := make([]string, len(argv))
+	for i, w := range argv {
+		q, err := syntax.Quote(w, syntax.LangBash)
+		if err != nil { // a NUL, which bash refuses
+			q = w
+		}
+		quoted[i] = q
+	}
+	return bashArgs{Command: strings.Join(quoted, " ")}
+}

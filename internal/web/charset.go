@@ -1,0 +1,120 @@
+package web
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// decode turns a body into UTF-8. A byte order mark says which encoding it is,
+// else the header does, else a page itself. Without any, what is not UTF-8 is
+// Windows-1252, as in browsers.
+func decode(body []byte, label string, isHTML bool) (string, error) {
+	switch {
+	case bytes.HasPrefix(body, []byte("\xef\xbb\xbf")):
+		return strings.ToValidUTF8(string(body[3:]), "\ufffd"), nil
+	case bytes.HasPrefix(body, []byte("\xff\xfe")):
+		return wide(body[2:], false), nil
+	case bytes.HasPrefix(body, []byte("\xfe\xff")):
+		return wide(body[2:], true), nil
+	}
+	if label == "" && isHTML {
+		label = declared(body)
+	}
+	switch strings.ToLower(strings.TrimSpace(label)) {
+	case "utf-16", "utf-16le":
+		return wide(body, false), nil
+	case "utf-16be":
+		return wide(body, true), nil
+	case "utf-8", "utf8", "":
+		if label != "" || valid(body) {
+			return strings.ToValidUTF8(string(body), "\ufffd"), nil
+		}
+		return western(body, false), nil
+	case "iso-8859-1", "latin1", "latin-1", "l1", "us-ascii", "ascii", "windows-1252", "cp1252", "x-cp1252", "iso8859-1":
+		return western(body, false), nil
+	case "iso-8859-15", "latin-9", "latin9":
+		return western(body, true), nil
+	}
+	if utf8.Valid(body) {
+		return string(body), nil
+	}
+	return "", fmt.Errorf("it is in the encoding %q, which can't be read here; save it with http_request and save_to, and convert it with bash and iconv", oneLine(visible(label), 40))
+}
+
+// valid reports UTF-8; in a body that was cut the last character may be too.
+func valid(body []byte) bool {
+	for range utf8.UTFMax {
+		if utf8.Valid(body) || len(body) < maxBody-utf8.UTFMax {
+			break
+		}
+		body = body[:len(body)-1]
+	}
+	return utf8.Valid(body)
+}
+
+// declared finds the charset that the head of a page names.
+func declared(body []byte) string {
+	head := bytes.ToLower(body[:min(len(body), 4<<10)])
+	for {
+		_, rest, found := bytes.Cut(head, []byte("<meta"))
+		if !found {
+			return ""
+		}
+		tag, after, _ := bytes.Cut(rest, []byte(">"))
+		if _, value, found := bytes.Cut(tag, []byte("charset=")); found {
+			value = bytes.TrimLeft(value, `"' `)
+			if end := bytes.IndexAny(value, `"' ;/`); end >= 0 {
+				value = value[:end]
+			}
+			if label := string(value); !strings.HasPrefix(label, "utf-16") { // it could not be read if it were
+				return label
+			}
+			return "utf-8"
+		}
+		head = after
+	}
+}
+
+// western decodes Windows-1252, or ISO 8859-15.
+func western(body []byte, euro bool) string {
+	const low = "€\u0081‚ƒ„…†‡ˆ‰Š‹Œ\u008dŽ\u008f\u0090‘’“”•–—˜™š›œ\u009džŸ"
+	special := []rune(low)
+	var b strings.Builder
+	b.Grow(len(body) + len(body)/8)
+	for _, c := range body {
+		r := rune(c)
+		switch {
+		case euro && strings.IndexByte("\xa4\xa6\xa8\xb4\xb8\xbc\xbd\xbe", c) >= 0:
+			r = []rune("€ŠšŽžŒœŸ")[strings.IndexByte("\xa4\xa6\xa8\xb4\xb8\xbc\xbd\xbe", c)]
+		case !euro && c >= 0x80 && c < 0xa0:
+			r = special[c-0x80]
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+func wide(body []byte, big bool) string {
+	units := make([]uint16, 0, len(body)/2)
+	for i := 0; i+1 < len(body); i += 2 {
+		u := uint16(body[i]) | uint16(body[i+1])<<8
+		if big {
+			u = u<<8 | u>>8
+		}
+		units = append(units, u)
+	}
+	return string(utf16.Decode(units))
+}
+
+// reindent lays JSON out; what is none stays as it is.
+func reindent(text string) string {
+	var b bytes.Buffer
+	if json.Indent(&b, []byte(text), "", "  ") != nil {
+		return text
+	}
+	return strings.TrimSpace(b.String())
+}
