@@ -58,3 +58,4 @@ bench:
 update:
 	go test . -run 'TestAPI|TestEventsDocument|Corpus' -update
 	go test ./internal/export -run Corpus -update
+	go test ./internal/config -run Schema -update

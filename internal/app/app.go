@@ -67,7 +67,7 @@ func (e configError) Is(err error) bool { return err == ErrConfig }
 
 // Load reads the settings. Self is as in [App].
 func Load(self string) (*App, error) {
-	dir, err := config.Dir()
+	path, err := ConfigPath()
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +75,6 @@ func Load(self string) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	path := filepath.Join(dir, "config.toml")
 	c, err := config.Load(path)
 	if err != nil {
 		return nil, configError{err}

@@ -1,0 +1,151 @@
+package config
+
+import (
+	"cmp"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+)
+
+// schemaJSON is made of the types of this package by its test.
+//
+//go:embed schema.json
+var schemaJSON []byte
+
+// Schema is the JSON Schema (2020-12) of the user's settings, for editors.
+func Schema() []byte { return slices.Clone(schemaJSON) }
+
+// Setting is one value that a file sets.
+type Setting struct {
+	Key   string `json:"key"`   // as "sandbox.memory_mb" or "rule[0].reason"
+	Value string `json:"value"` // as TOML writes it
+	File  string `json:"file"`
+	Line  int    `json:"line"` // 0 if it can't be told
+}
+
+// Settings lists what a settings file sets, in its order. A file that is not
+// there sets nothing; whether its keys are known is for [Load].
+func Settings(path string) ([]Setting, error) {
+	raw, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var tree map[string]any
+	if _, err := toml.Decode(string(raw), &tree); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	lines := keyLines(string(raw))
+	var out []Setting
+	flatten("", tree, func(key, value string) {
+		out = append(out, Setting{Key: key, Value: value, File: path, Line: lineOf(lines, key)})
+	})
+	slices.SortStableFunc(out, func(a, b Setting) int { return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Key, b.Key)) })
+	return out, nil
+}
+
+// flatten calls found for each value of a tree.
+func flatten(prefix string, v any, found func(key, value string)) {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			flatten(strings.TrimPrefix(prefix+"."+bare(name), "."), v[name], found)
+		}
+	case []map[string]any:
+		for i, item := range v {
+			flatten(fmt.Sprintf("%s[%d]", prefix, i), item, found)
+		}
+	default:
+		found(prefix, written(v))
+	}
+}
+
+// bare is a key as TOML writes it.
+func bare(name string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-'
+	}
+	if name != "" && strings.IndexFunc(name, func(r rune) bool { return !plain(r) }) < 0 {
+		return name
+	}
+	return strconv.Quote(name)
+}
+
+// written is a value as TOML writes it.
+func written(v any) string {
+	if list := reflect.ValueOf(v); list.Kind() == reflect.Slice {
+		var items []string
+		for i := range list.Len() {
+			items = append(items, written(list.Index(i).Interface()))
+		}
+		return "[" + strings.Join(items, ", ") + "]"
+	}
+	switch v := v.(type) {
+	case string:
+		return strconv.Quote(v)
+	case map[string]any:
+		var items []string
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			items = append(items, bare(name)+" = "+written(v[name]))
+		}
+		return "{ " + strings.Join(items, ", ") + " }"
+	}
+	return fmt.Sprint(v)
+}
+
+// keyLines finds the lines on which keys and tables begin.
+func keyLines(text string) map[string]int {
+	lines, count, table, n := map[string]int{}, map[string]int{}, "", 0
+	for line := range strings.Lines(text) {
+		n++
+		line = strings.TrimSpace(line)
+		if list, ok := strings.CutPrefix(line, "[["); ok {
+			name, _, _ := strings.Cut(list, "]]")
+			name = strings.TrimSpace(name)
+			table = fmt.Sprintf("%s[%d]", name, count[name])
+			count[name]++
+			lines[table] = n
+			continue
+		}
+		if head, ok := strings.CutPrefix(line, "["); ok {
+			if name, _, closed := strings.Cut(head, "]"); closed && !strings.Contains(name, ",") {
+				table = strings.TrimSpace(name)
+				lines[table] = n
+			}
+			continue
+		}
+		key, _, ok := strings.Cut(line, "=")
+		if key = strings.TrimSpace(key); ok && !strings.HasPrefix(key, "#") {
+			full := strings.TrimPrefix(table+"."+key, ".")
+			if _, twice := lines[full]; !twice {
+				lines[full] = n
+			}
+		}
+	}
+	return lines
+}
+
+// lineOf is the line of a key, or of the nearest table that it stands in.
+func lineOf(lines map[string]int, key string) int {
+	for {
+		if n, ok := lines[key]; ok {
+			return n
+		}
+		at := strings.LastIndexAny(key, ".[")
+		if at < 0 {
+			return 0
+		}
+		key = key[:at]
+	}
+}
