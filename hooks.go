@@ -148,7 +148,11 @@ type hookJudge struct{ hook tool.Hook }
 // Judge implements [tool.Judge].
 func (h hookJudge) Judge(ctx context.Context, c *tool.Call, effects []tool.Effect) (tool.Verdict, error) {
 	out, err := h.hook.At(ctx, tool.Point{Moment: tool.BeforeCall, Session: c.Session, Root: c.Env.Root, Mode: c.Mode, Call: c, Effects: effects})
-	return tool.Verdict{Action: out.Action, By: out.By, Reason: out.Reason, Args: out.Args, Grant: true}, err
+	v := tool.Verdict{Action: out.Action, By: out.By, Reason: out.Reason, Args: out.Args, Grant: true}
+	if out.Text != "" {
+		v.Text = saidBy(out)
+	}
+	return v, err
 }
 
 // hooked lets hooks see what a call brought, add to it or put something else in

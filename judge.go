@@ -57,6 +57,7 @@ func (d *driver) judgeCall(ctx context.Context, c llm.Call) []event.Body {
 		judged.Private = d.policy.Private(judged.Effects) || !bytes.Equal(d.revealed(checked), checked)
 		v, rules := d.verdict(ctx, call, judged)
 		judged.Action, judged.By, judged.Reason = v.Action, v.By, v.Reason
+		judged.Text = v.Text
 		judged.Cost += v.Cost
 		if !sameJSON(checked, written) {
 			judged.Args = checked
@@ -181,7 +182,7 @@ func (d *driver) verdict(ctx context.Context, c *tool.Call, judged event.Judged)
 	if v := policy.Leave(d.state.Untrusted, d.state.Private || judged.Private, c.Mode, judged.Effects); v.Action == tool.Ask {
 		all, rules = append(all, v), nil
 	}
-	spent, why, granted := 0.0, []string{}, tool.Verdict{}
+	spent, why, granted, texts := 0.0, []string{}, tool.Verdict{}, []string{}
 	for _, j := range d.agent.judges() {
 		if policy.Combine(all).Action == tool.Deny {
 			break // nothing can change that any more
@@ -190,11 +191,14 @@ func (d *driver) verdict(ctx context.Context, c *tool.Call, judged event.Judged)
 		if err != nil {
 			v = tool.Verdict{Action: tool.Deny, By: "a judge that failed", Reason: err.Error()}
 		}
+		if v.Text != "" {
+			texts = append(texts, v.Text)
+		}
 		if v.Args != nil && sameJSON(v.Args, c.Args) {
 			v.Args = nil
 		}
 		if spent += v.Cost; v.Args != nil && v.Action != tool.Deny {
-			v.Cost = spent
+			v.Cost, v.Text = spent, ""
 			return v, nil
 		}
 		if v.Action == tool.Allow && v.Reason != "" {
@@ -214,7 +218,7 @@ func (d *driver) verdict(ctx context.Context, c *tool.Call, judged event.Judged)
 		}
 	}
 	v = policy.Combine(all)
-	v.Cost = spent
+	v.Cost, v.Text = spent, strings.Join(texts, "\n\n")
 	if v.Action == tool.Allow && len(why) > 0 {
 		v.Reason = strings.Join(why, "; ") // what was thought about it is worth keeping
 	}

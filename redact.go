@@ -101,7 +101,7 @@ func (s *Session) clear(bodies []event.Body) []event.Body {
 }
 
 func (s *Session) redactedJudged(b event.Judged) event.Body {
-	b.Reason, b.Args = s.vault.Redact(b.Reason), s.redactedJSON(b.Args)
+	b.Reason, b.Text, b.Args = s.vault.Redact(b.Reason), s.vault.Redact(b.Text), s.redactedJSON(b.Args)
 	b.Effects = s.redactedEffects(b.Effects)
 	return b
 }

@@ -64,6 +64,8 @@ var rank = map[string]int{
 	"internal/gpu":                20,
 	"internal/markdown":           20,
 	"internal/web":                20,
+	"internal/hook":               20,
+	"internal/command":            20,
 	"internal/tools":              30,
 	"internal/cost":               30,
 	"internal/config":             40,
@@ -82,7 +84,7 @@ var rank = map[string]int{
 }
 
 // pure packages compute and do nothing else.
-var pure = []string{"internal/compact", "internal/places", "internal/secret", "internal/gitconf", "internal/loop", "internal/markdown", "internal/prompt", "internal/policy", "internal/profile", "internal/shell"}
+var pure = []string{"internal/command", "internal/compact", "internal/places", "internal/secret", "internal/gitconf", "internal/loop", "internal/markdown", "internal/prompt", "internal/policy", "internal/profile", "internal/shell"}
 
 // only names the imports that just some packages may use.
 var only = map[string][]string{

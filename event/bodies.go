@@ -215,6 +215,7 @@ type Judged struct {
 	Args    json.RawMessage `json:"args,omitempty"` // what will run, where it is not what the model wrote
 	Effects []tool.Effect   `json:"effects,omitempty"`
 	Private bool            `json:"private,omitempty"` // it brings or uses what is the person's own beyond the workspace
+	Text    string          `json:"text,omitempty"`    // put before the model with what the call brings
 	Cost    float64         `json:"cost,omitempty"`    // of the judging, in US dollars
 }
 

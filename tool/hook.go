@@ -19,7 +19,7 @@ type Hook interface {
 type Moment string
 
 // Moments, and what an [Outcome] does there. Text is put before the model
-// wherever nothing else is said.
+// wherever nothing else is said, before a call with what it brings.
 const (
 	SessionStart  Moment = "session_start"
 	SessionEnd    Moment = "session_end"    // nothing

@@ -25,6 +25,8 @@ type Verdict struct {
 	// Grant says that an Allow speaks for the person, as a rule of theirs does: it
 	// answers what the mode would ask, and nothing stricter.
 	Grant bool
+	// Text is put before the model with what the call brings. Empty: nothing.
+	Text string
 	// Cost is what the judge spent on this verdict, in US dollars.
 	Cost float64
 }

@@ -183,6 +183,10 @@ func (a *App) agent(ctx context.Context, o Options, at inspan.Place, warn func(s
 	if err := a.inert(env.Root, o.Trust, warn); err != nil {
 		return nil, err
 	}
+	hooks, endHooks, err := a.hooks(env.Root, o.Trust, env, warn)
+	if err != nil {
+		return nil, err
+	}
 	checkpoint, err := a.checkpointing(ctx, env.Root, warn)
 	if err != nil {
 		return nil, err
@@ -191,9 +195,9 @@ func (a *App) agent(ctx context.Context, o Options, at inspan.Place, warn func(s
 	needs := profile.For(chosen.Info().Route(), a.Config.Profiles)
 	agent := &inspan.Agent{
 		Model: model, Tools: wrapped(a.toolbox(shell, needs.Edit), checks), Env: env,
-		Close: func() error { shell.Close(); return closeModel() },
+		Close: func() error { endHooks(); shell.Close(); return closeModel() },
 		Mode:  o.Mode, MaxTurns: o.MaxTurns, MaxCost: o.MaxCost, MaxTokens: o.MaxTokens, MaxTime: o.MaxTime, Effort: a.Config.Effort,
-		Rules: rules, Judges: judges, Private: a.private(), Public: a.public(env.Root), Secrets: a.secrets, AskTimeout: a.Config.Timeout,
+		Rules: rules, Judges: judges, Hooks: hooks, Private: a.private(), Public: a.public(env.Root), Secrets: a.secrets, AskTimeout: a.Config.Timeout,
 
 		Remember: func(ctx context.Context, scope event.Scope, rules []string) error {
 			return a.Remember(ctx, env.Root, scope, rules)

@@ -42,8 +42,10 @@ func (a *App) env(root string, blobs tool.Blobs, rules []inspan.Rule, image stri
 }
 
 // http is how tools reach servers.
-func (a *App) http() *http.Client {
-	client := a.guard().Client()
+func (a *App) http() *http.Client { return unredirected(a.guard()) }
+
+func unredirected(g *netguard.Guard) *http.Client {
+	client := g.Client()
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return client
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/BurntSushi/toml"
 
 	"github.com/inspan/inspan/internal/guard"
+	"github.com/inspan/inspan/internal/hook"
 	"github.com/inspan/inspan/internal/policy"
 	"github.com/inspan/inspan/internal/profile"
 	"github.com/inspan/inspan/llm"
@@ -49,9 +50,11 @@ type Config struct {
 	Checks      []guard.Check       `toml:"check"`              // patterns that refuse inputs, outputs, calls and results
 	Protected   []string            `toml:"protected_branches"` // globs of branches that the git tool does not push to; not set: main and master
 	Web         Web                 `toml:"web"`
-	Providers   map[string]Provider `toml:"providers"` // by the name used before the slash
-	Profiles    []profile.Profile   `toml:"profiles"`  // what single models need; before what is built in
-	Router      *Router             `toml:"router"`    // what "router/auto" chooses by; nil: there is none
+	Hooks       []hook.Config       `toml:"hook"`         // what runs at moments of a session; see docs/HOOKS.md
+	ClaudeHooks bool                `toml:"claude_hooks"` // also those of ~/.claude/settings.json
+	Providers   map[string]Provider `toml:"providers"`    // by the name used before the slash
+	Profiles    []profile.Profile   `toml:"profiles"`     // what single models need; before what is built in
+	Router      *Router             `toml:"router"`       // what "router/auto" chooses by; nil: there is none
 }
 
 // Sandbox says what processes get beside the walls that the modes give them.
@@ -112,6 +115,8 @@ type Project struct {
 	Ask   []string `toml:"ask"`
 	Deny  []string `toml:"deny"`
 	Rules []Rule   `toml:"rule"` // none that allows
+	// Hooks run once the person trusts the content of the file.
+	Hooks []hook.Config `toml:"hook"`
 }
 
 // ProjectFile is where a project's settings lie, below its root.
@@ -257,6 +262,15 @@ func decode[T any](path string) (T, error) {
 	return c, nil
 }
 
+func checkHooks(list []hook.Config) error {
+	for i, h := range list {
+		if err := h.Check(); err != nil {
+			return fmt.Errorf("hook number %d: %w", i+1, err)
+		}
+	}
+	return nil
+}
+
 func (c Config) check() error {
 	if err := policy.CheckMode(c.Mode); err != nil {
 		return fmt.Errorf("mode: %w", err)
@@ -277,6 +291,9 @@ func (c Config) check() error {
 		return errors.New("checkpoints.quota_mb can't be negative")
 	}
 	if _, err := guard.Compile(c.Checks); err != nil {
+		return err
+	}
+	if err := checkHooks(c.Hooks); err != nil {
 		return err
 	}
 	if err := checkGlobs(c.Protected); err != nil {

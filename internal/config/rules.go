@@ -55,6 +55,9 @@ func (p Project) check() error {
 			return fmt.Errorf("rule %q: a project can't allow anything", r.Text)
 		}
 	}
+	if err := checkHooks(p.Hooks); err != nil {
+		return err
+	}
 	return checkRules(nil, p.Ask, p.Deny, p.Rules)
 }
 

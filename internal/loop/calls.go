@@ -80,6 +80,9 @@ func (s *State) called(body event.Body) {
 		s.Total.Cost += b.Cost
 		if c := s.find(b.Call, phaseNew); c != nil {
 			c.judged(b)
+			if b.Text != "" {
+				s.Run.Steer = append(s.Run.Steer, words{Parts: llm.Say(b.Text)})
+			}
 		}
 	case event.Waiting:
 		if c := s.find(b.Call, phaseNew); c != nil {

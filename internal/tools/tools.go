@@ -32,6 +32,7 @@ func Core(sh *Shell, edit string) []tool.Tool {
 		bash(sh),
 		jobs(sh),
 		git(sh.Protected),
+		notebookEdit(),
 		todo(),
 		askUser(),
 		history(),

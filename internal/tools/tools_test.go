@@ -212,6 +212,7 @@ func TestGolden(t *testing.T) {
 	s.put("a.txt", "one\ntwo\nthree\n")
 	s.put("sub/b.go", "package sub\n")
 	s.repository()
+	s.put("n.ipynb", `{"cells":[{"cell_type":"code","source":"x = 1","outputs":[],"metadata":{},"execution_count":null}],"nbformat":4,"nbformat_minor":4,"metadata":{}}`)
 	s.put("a.txt", "one\ntwo\nthree\n")
 	at := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
 	s.env.History = said{{Seq: 1, Time: at, Who: "person", Text: "which bird?"}, {Seq: 2, Time: at, Who: "model", Text: "looking"}, {Seq: 3, Time: at, Who: "bash", Call: "c1", Text: "the heron is blue"}}
@@ -239,6 +240,8 @@ func TestGolden(t *testing.T) {
 		{"jobs", `{"action":"kill","id":"1"}`, "[job 1 ended after"},
 		{"delete_file", `{"path":"../new/c.txt"}`, "To bring it back: write_file with path new/c.txt and blob sha256-"},
 		{"todo", `{"items":[{"text":"read  it","state":"done"},{"text":"mend it","state":"doing"}]}`, "0 open, 1 doing, 1 done."},
+		{"notebook_edit", `{"path":"../n.ipynb","action":"show"}`, "## Cell 1 (code)\nx = 1\n"},
+		{"notebook_edit", `{"path":"../n.ipynb","action":"insert","cell":2,"type":"markdown","source":"# Then"}`, "cell 2: insert"},
 		{"git", `{"action":"commit","paths":["../a.txt","."],"message":"Begin"}`, "Begin"},
 		{"git", `{"action":"commit","message":"Start","amend":true}`, "Start"},
 		{"git", `{"action":"diff","ref":"HEAD","to":"HEAD","stat":true,"staged":false}`, ""},
@@ -286,19 +289,20 @@ func TestGolden(t *testing.T) {
 // TestSchemas holds schemas against what the tools ask for.
 func TestSchemas(t *testing.T) {
 	want := map[string]struct{ required, optional []string }{
-		"read_file":    {[]string{"path"}, []string{"offset", "limit"}},
-		"write_file":   {[]string{"path"}, []string{"content", "blob"}},
-		"edit_file":    {[]string{"path", "edits"}, nil},
-		"delete_file":  {[]string{"path"}, nil},
-		"list_files":   {nil, []string{"path", "depth"}},
-		"find_files":   {[]string{"pattern"}, []string{"path"}},
-		"search_files": {[]string{"pattern"}, []string{"path", "glob", "ignore_case", "context", "max"}},
-		"bash":         {[]string{"command"}, []string{"timeout", "background", "interactive", "network", "outside"}},
-		"jobs":         {[]string{"action"}, []string{"id", "input"}},
-		"git":          {[]string{"action"}, []string{"paths", "ref", "to", "name", "message", "remote", "url", "path", "staged", "stat", "max", "amend", "force"}},
-		"todo":         {[]string{"items"}, nil},
-		"ask_user":     {[]string{"question"}, []string{"options"}},
-		"history":      {nil, []string{"words", "at", "call", "around"}},
+		"read_file":     {[]string{"path"}, []string{"offset", "limit"}},
+		"write_file":    {[]string{"path"}, []string{"content", "blob"}},
+		"edit_file":     {[]string{"path", "edits"}, nil},
+		"delete_file":   {[]string{"path"}, nil},
+		"list_files":    {nil, []string{"path", "depth"}},
+		"find_files":    {[]string{"pattern"}, []string{"path"}},
+		"search_files":  {[]string{"pattern"}, []string{"path", "glob", "ignore_case", "context", "max"}},
+		"bash":          {[]string{"command"}, []string{"timeout", "background", "interactive", "network", "outside"}},
+		"jobs":          {[]string{"action"}, []string{"id", "input"}},
+		"git":           {[]string{"action"}, []string{"paths", "ref", "to", "name", "message", "remote", "url", "path", "staged", "stat", "max", "amend", "force"}},
+		"notebook_edit": {[]string{"path", "action"}, []string{"cell", "source", "type"}},
+		"todo":          {[]string{"items"}, nil},
+		"ask_user":      {[]string{"question"}, []string{"options"}},
+		"history":       {nil, []string{"words", "at", "call", "around"}},
 	}
 	list := tools.Core(&tools.Shell{}, "")
 	if len(list) != len(want) {

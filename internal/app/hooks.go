@@ -1,0 +1,117 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/inspan/inspan/internal/config"
+	"github.com/inspan/inspan/internal/consent"
+	"github.com/inspan/inspan/internal/hook"
+	"github.com/inspan/inspan/tool"
+)
+
+// hooksEnd is how long a session that is closed waits for hooks in the background.
+const hooksEnd = 5 * time.Second
+
+// hooks are the hooks of a session: the user's own, and those of the workspace
+// whose exact content the person trusts. What a person set up runs outside of
+// walls, as if they had run it. The function ends them.
+func (a *App) hooks(root, sum string, env tool.Env, warn func(string)) ([]tool.Hook, func(), error) {
+	mine, theirs := slices.Clone(a.Config.Hooks), []hook.Config(nil)
+	for i := range mine {
+		mine[i].Source = a.ConfigPath
+	}
+	if a.Config.ClaudeHooks {
+		mine = append(mine, claudeHooks(filepath.Join(home(), ".claude", "settings.json"), warn)...)
+	}
+	review, err := a.Review(root, sum)
+	if err != nil && sum != "" {
+		return nil, nil, configError{err}
+	}
+	trusted := func(path string) bool {
+		return slices.ContainsFunc(review.Trusted, func(i consent.Item) bool { return i.Path == path })
+	}
+	if trusted(config.ProjectFile) {
+		project, err := config.LoadProject(root)
+		if err != nil {
+			return nil, nil, configError{err}
+		}
+		for _, h := range project.Hooks {
+			h.Source = config.ProjectFile
+			theirs = append(theirs, h)
+		}
+	}
+	for _, path := range []string{".claude/settings.json", ".claude/settings.local.json"} {
+		if trusted(path) {
+			theirs = append(theirs, claudeHooks(filepath.Join(root, path), warn)...)
+		}
+	}
+	var out []tool.Hook
+	var sets []*hook.Set
+	add := func(list []hook.Config, as func(*hook.Set) tool.Hook) {
+		if len(list) > 0 {
+			s := a.hookSet(list, env, warn)
+			out, sets = append(out, as(s)), append(sets, s)
+		}
+	}
+	add(mine, func(s *hook.Set) tool.Hook { return s })
+	add(theirs, func(s *hook.Set) tool.Hook { return tightening{s} })
+	return out, func() {
+		ctx, cancel := context.WithTimeout(context.Background(), hooksEnd)
+		defer cancel()
+		for _, s := range sets {
+			s.Close(ctx)
+		}
+	}, nil
+}
+
+func (a *App) hookSet(list []hook.Config, env tool.Env, warn func(string)) *hook.Set {
+	// Hooks are reached at addresses of the person's settings, which may be this
+	// machine.
+	guard := a.guard()
+	guard.Local = append(guard.Local, netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128"))
+	env.HTTP = unredirected(guard)
+	return &hook.Set{
+		Hooks: list, Env: env, Box: tool.Box{Level: tool.BoxNone}, Getenv: os.Getenv,
+		Log:  func(id string) string { return filepath.Join(a.Store().Dir, id, "log.jsonl") },
+		Warn: func(_, text string) { warn(text) },
+	}
+}
+
+// claudeHooks reads a settings file of Claude Code, if it is there.
+func claudeHooks(path string, warn func(string)) []hook.Config {
+	data, err := os.ReadFile(path)
+	if os.IsNotExist(err) {
+		return nil
+	}
+	var list []hook.Config
+	var notes []string
+	if err == nil {
+		list, notes, err = hook.ReadClaude(data, path)
+	}
+	if err != nil {
+		warn(fmt.Sprintf("the hooks in %s do not run: %v", path, err))
+	}
+	for _, n := range notes {
+		warn(path + ": " + n)
+	}
+	return list
+}
+
+// tightening is a hook that came with a repository: it never allows what would
+// ask.
+type tightening struct{ tool.Hook }
+
+// At implements [tool.Hook].
+func (t tightening) At(ctx context.Context, p tool.Point) (tool.Outcome, error) {
+	out, err := t.Hook.At(ctx, p)
+	if out.Action == tool.Allow {
+		out.Action = tool.Abstain
+	}
+	return out, err
+}

@@ -1,0 +1,96 @@
+package hook
+
+import (
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxOutput is how much of each output of a hook is taken.
+const maxOutput = 64 << 10
+
+// output takes what a hook writes. It keeps the first part and lets the rest go
+// by, so that the hook is never held up.
+type output struct {
+	mu   sync.Mutex
+	data []byte
+	more bool // than was kept
+}
+
+// Write implements [io.Writer]. It never fails.
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	n := min(len(p), maxOutput-len(o.data))
+	o.data = append(o.data, p[:n]...)
+	o.more = o.more || n < len(p)
+	return len(p), nil
+}
+
+func (o *output) get() (data []byte, more bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.data, o.more
+}
+
+// text is the output as text, with a word where it was cut.
+func (o *output) text() string {
+	data, more := o.get()
+	out := plain(string(data))
+	if more {
+		out += "\n[the rest is cut: it is more than 64 KiB]"
+	}
+	return out
+}
+
+// plain makes text of bytes that a program wrote: without what moves or colours a
+// terminal, and without blanks around it.
+func plain(s string) string {
+	s = strings.ToValidUTF8(s, string(utf8.RuneError))
+	var b strings.Builder
+	for s != "" {
+		if rest, ok := escape(s); ok {
+			s = rest
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(s)
+		if r == '\n' || r == '\t' || !unicode.IsControl(r) {
+			b.WriteRune(r)
+		}
+		s = s[n:]
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// escape cuts an ANSI control sequence off the front.
+func escape(s string) (rest string, ok bool) {
+	if !strings.HasPrefix(s, "\x1b[") {
+		return s, false
+	}
+	for i := 2; i < len(s); i++ {
+		if s[i] >= 0x40 && s[i] <= 0x7e {
+			return s[i+1:], true
+		}
+		if s[i] < 0x20 || s[i] > 0x3f {
+			break
+		}
+	}
+	return s, false
+}
+
+// short is text in one short line.
+func short(s string) string { return within(strings.Join(strings.Fields(plain(s)), " "), 60) }
+
+// first is the first line of a text.
+func first(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return within(strings.TrimSpace(line), 300)
+}
+
+func within(line string, most int) string {
+	if runes := []rune(line); len(runes) > most {
+		return string(runes[:most-3]) + "..."
+	}
+	return line
+}
