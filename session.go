@@ -1,6 +1,7 @@
 package inspan
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,7 +66,7 @@ type Status struct {
 
 // Pending is a call that waits for a person. Answer it with event.Decided.
 type Pending struct {
-	Call    llm.Call
+	Call    llm.Call // as it will run
 	Effects []tool.Effect
 	Asks    bool      // the call asks the person something: what is to be decided is the answer
 	Reason  string    // why it asks
@@ -99,6 +100,7 @@ func (s *Session) Run(ctx context.Context, inputs ...event.Body) iter.Seq2[event
 			yield(event.Event{}, err)
 			return
 		}
+		inputs := s.light(ctx, inputs)
 		err := d.claim(ctx, func(claimed event.Claimed) error { return d.run(ctx, claimed, inputs) })
 		if err != nil && !errors.Is(err, errBroken) {
 			yield(event.Event{}, err)
@@ -116,8 +118,25 @@ func (s *Session) Send(ctx context.Context, input event.Body) error {
 	if err := s.remember(ctx, input); err != nil {
 		return err
 	}
-	_, err := s.log.Append(ctx, s.redacted(input))
+	_, err := s.log.Append(ctx, s.redacted(s.light(ctx, []event.Body{input})[0]))
 	return err
+}
+
+// light is inputs whose images are in blobs.
+func (s *Session) light(ctx context.Context, inputs []event.Body) []event.Body {
+	out := make([]event.Body, len(inputs))
+	for i, input := range inputs {
+		switch b := input.(type) {
+		case event.Said:
+			b.Parts = spilled(ctx, s.agent.Env.Blobs, b.Parts)
+			input = b
+		case event.Steered:
+			b.Parts = spilled(ctx, s.agent.Env.Blobs, b.Parts)
+			input = b
+		}
+		out[i] = input
+	}
+	return out
 }
 
 // remember keeps the rules of approvals that hold for longer than the session.
@@ -183,8 +202,10 @@ func pending(calls []loop.Call) []Pending {
 	var out []Pending
 	for _, c := range calls {
 		if c.Ended == nil {
+			call := c.Call
+			call.Name = cmp.Or(c.Tool, c.Name)
 			out = append(out, Pending{
-				Call: c.Call, Effects: c.Effects, Asks: asks(c.Effects), Reason: c.Reason, Preview: c.Preview, Rules: c.Rules, Until: c.Until,
+				Call: call, Effects: c.Effects, Asks: asks(c.Effects), Reason: c.Reason, Preview: c.Preview, Rules: c.Rules, Until: c.Until,
 			})
 		}
 	}

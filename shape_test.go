@@ -65,6 +65,9 @@ var rank = map[string]int{
 	"internal/markdown":           20,
 	"internal/web":                20,
 	"internal/hook":               20,
+	"internal/custom":             20,
+	"internal/lsp":                20,
+	"internal/words":              15,
 	"internal/command":            20,
 	"internal/tools":              30,
 	"internal/cost":               30,
@@ -72,6 +75,7 @@ var rank = map[string]int{
 	".":                           50,
 	"internal/app":                65,
 	"internal/console":            70,
+	"internal/tui":                70,
 	"internal/demo":               70,
 	"internal/doctor":             70,
 	"cmd/inspan":                  90,
@@ -84,7 +88,7 @@ var rank = map[string]int{
 }
 
 // pure packages compute and do nothing else.
-var pure = []string{"internal/command", "internal/compact", "internal/places", "internal/secret", "internal/gitconf", "internal/loop", "internal/markdown", "internal/prompt", "internal/policy", "internal/profile", "internal/shell"}
+var pure = []string{"internal/command", "internal/compact", "internal/places", "internal/secret", "internal/gitconf", "internal/loop", "internal/markdown", "internal/prompt", "internal/policy", "internal/profile", "internal/shell", "internal/words"}
 
 // only names the imports that just some packages may use.
 var only = map[string][]string{

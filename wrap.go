@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -91,6 +92,17 @@ func spilling(t tool.Tool) tool.Tool {
 		return res, err
 	}
 	return t
+}
+
+// spilled is parts of which the images are in blobs.
+func spilled(ctx context.Context, blobs tool.Blobs, parts llm.Parts) llm.Parts {
+	out := slices.Clone(parts)
+	for i, part := range out {
+		if p, ok := part.(llm.Image); ok {
+			out[i] = spillImage(ctx, blobs, p)
+		}
+	}
+	return out
 }
 
 func spillText(ctx context.Context, blobs tool.Blobs, p llm.Text) llm.Text {

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/inspan/inspan/internal/console"
 	"github.com/inspan/inspan/internal/doctor"
+	"github.com/inspan/inspan/internal/words"
 )
 
 func (c *command) doctor() *cobra.Command {
@@ -47,13 +47,13 @@ func tell(out io.Writer, findings []doctor.Finding) error {
 		if f.State == doctor.Bad {
 			bad++
 		}
-		line := fmt.Sprintf("%-8s %-*s %s", f.State, width, f.Check, console.OneLine(f.Found, 300))
+		line := fmt.Sprintf("%-8s %-*s %s", f.State, width, f.Check, words.OneLine(f.Found, 300))
 		if f.Elapsed > 0 {
 			line += fmt.Sprintf(" (%v)", f.Elapsed.Round(time.Millisecond))
 		}
 		fmt.Fprintln(out, line)
 		if f.Remedy != "" {
-			fmt.Fprintf(out, "%-*s → %s\n", width+9, "", console.OneLine(f.Remedy, 300))
+			fmt.Fprintf(out, "%-*s → %s\n", width+9, "", words.OneLine(f.Remedy, 300))
 		}
 	}
 	if bad > 0 {

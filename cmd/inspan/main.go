@@ -87,21 +87,27 @@ func exitCode(err error) int {
 }
 
 func (c *command) root() *cobra.Command {
+	var f screenFlags
 	root := &cobra.Command{
-		Use:           "inspan",
-		Short:         "An agent that works in your files with any model",
-		Long:          "inspan lets a language model work in your files: it reads, edits, runs commands and checks its work,\nasks before it changes anything, and keeps a log that no crash can lose.\n\n" + exitHelp(),
+		Use:   "inspan",
+		Short: "An agent that works in your files with any model",
+		Long: "inspan lets a language model work in your files: it reads, edits, runs commands and checks its work,\nasks before it changes anything, and keeps a log that no crash can lose.\n\n" +
+			"Without a subcommand, on a terminal, it talks with you. For scripts there is 'inspan run'.\n\n" + exitHelp(),
 		Version:       inspan.Version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return cmd.Help()
+			switch {
+			case len(args) > 0:
+				return unknown(cmd, args[0])
+			case isTerminal(c.in) && isTerminal(c.console.Out):
+				return c.screen(cmd, &f)
 			}
-			return unknown(cmd, args[0])
+			return cmd.Help()
 		},
 	}
+	f.add(root)
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(c.run(), c.resume(), c.send(), c.sessions(), c.context(), c.compact(), c.rewind(), c.effects(), c.models(), c.cost(), c.policy(), c.trust(), c.config(), c.tools(), c.demo(), c.doctor(), c.version())
 	return root

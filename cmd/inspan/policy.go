@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/inspan/inspan/internal/app"
-	"github.com/inspan/inspan/internal/console"
 	"github.com/inspan/inspan/internal/policy"
+	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -55,13 +55,13 @@ func printExplained(out io.Writer, e app.Explained) error {
 	fmt.Fprintf(out, "%s\n", e.Plan.Class)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, s := range e.Plan.Segments {
-		fmt.Fprintf(w, "  %s%s\t%s\t%s\n", strings.Repeat("  ", s.Depth), s.Class, console.OneLine(s.Text, 100), console.OneLine(s.Why, 200))
+		fmt.Fprintf(w, "  %s%s\t%s\t%s\n", strings.Repeat("  ", s.Depth), s.Class, words.OneLine(s.Text, 100), words.OneLine(s.Why, 200))
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
 	for _, e := range e.Plan.Effects {
-		fmt.Fprintf(out, "%s %s\n", e.Kind, console.OneLine(e.Path+e.Text, 200))
+		fmt.Fprintf(out, "%s %s\n", e.Kind, words.OneLine(e.Path+e.Text, 200))
 	}
 	if e.Plan.Git {
 		fmt.Fprintln(out, "This holds if the repository's configuration names no program and hooks are off.")
@@ -69,13 +69,13 @@ func printExplained(out io.Writer, e app.Explained) error {
 	fmt.Fprintf(out, "In mode %s: %s, by %s\n", e.Mode, e.Verdict.Action, e.Verdict.By)
 	for _, f := range e.Findings {
 		if f.Verdict.Action != tool.Allow {
-			fmt.Fprintf(out, "  %s: %s\n", f.Verdict.Action, console.OneLine(f.Verdict.Reason, 300))
+			fmt.Fprintf(out, "  %s: %s\n", f.Verdict.Action, words.OneLine(f.Verdict.Reason, 300))
 		}
 	}
 	switch {
 	case e.Verdict.Action == tool.Deny:
 	case len(e.Rules) > 0:
-		fmt.Fprintf(out, "Narrowest rules that would allow it: allow = [%s]\n", console.OneLine(quoteAll(e.Rules), 300))
+		fmt.Fprintf(out, "Narrowest rules that would allow it: allow = [%s]\n", words.OneLine(quoteAll(e.Rules), 300))
 	case e.Verdict.Action == tool.Ask:
 		fmt.Fprintln(out, "No rule could safely allow it; it can be allowed once.")
 	}
@@ -111,7 +111,7 @@ func (c *command) policyRules() *cobra.Command {
 			}
 			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 			for _, r := range rules {
-				fmt.Fprintf(w, "%s\t%s\t%s\n", r.Action, console.OneLine(r.Text, 200), r.Scope)
+				fmt.Fprintf(w, "%s\t%s\t%s\n", r.Action, words.OneLine(r.Text, 200), r.Scope)
 			}
 			return w.Flush()
 		},

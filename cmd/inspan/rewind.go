@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"text/tabwriter"
 
@@ -14,7 +13,7 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/console"
-	"github.com/inspan/inspan/internal/snapshot"
+	"github.com/inspan/inspan/internal/words"
 )
 
 func (c *command) rewind() *cobra.Command {
@@ -50,7 +49,9 @@ func (c *command) rewind() *cobra.Command {
 				return err
 			}
 			out := cmd.OutOrStdout()
-			showPlan(out, r, force)
+			for _, line := range r.Lines(force) {
+				fmt.Fprintln(out, "  "+line)
+			}
 			if !yes && isTerminal(c.in) {
 				if yes, err = console.NewPerson(c.console, c.in, out).Agrees(cmd.Context(), "Do this?"); err != nil {
 					return err
@@ -94,7 +95,7 @@ func listPoints(cmd *cobra.Command, a *app.App, id string) error {
 	}
 	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 	for _, p := range points {
-		fmt.Fprintf(w, "%d\t%s\t%s\n", p.Seq, p.Time.Local().Format("2006-01-02 15:04"), console.OneLine(p.Text, 80))
+		fmt.Fprintf(w, "%d\t%s\t%s\n", p.Seq, p.Time.Local().Format("2006-01-02 15:04"), words.OneLine(p.Text, 80))
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -125,40 +126,6 @@ func wayBack(cmd *cobra.Command, a *app.App, s *inspan.Session, to string, files
 		seq = n
 	}
 	return a.Rewinding(cmd.Context(), st.Session, st.Root, seq, files, conversation)
-}
-
-func showPlan(out io.Writer, r *app.Rewind, force bool) {
-	for _, c := range r.Plan.Changes {
-		fmt.Fprintf(out, "  %s\n", planned(c))
-	}
-	for _, c := range r.Plan.Kept {
-		verb := "stays"
-		if force {
-			verb = "is overwritten, where that is possible"
-		}
-		fmt.Fprintf(out, "  %s %s: %s\n", console.OneLine(c.Path, 200), verb, c.Why)
-	}
-	if len(r.Plan.Changes)+len(r.Plan.Kept) == 0 {
-		fmt.Fprintln(out, "  no file changes")
-	}
-	if r.To > 0 {
-		fmt.Fprintf(out, "  the conversation goes to where it was after event %d\n", r.To)
-	}
-}
-
-func planned(c snapshot.Change) string {
-	path := console.OneLine(c.Path, 200)
-	switch c.Kind {
-	case snapshot.Create:
-		return path + " comes back"
-	case snapshot.Delete:
-		return path + " is removed, as the agent made it"
-	case snapshot.ChangeMod:
-		return fmt.Sprintf("%s gets its permissions back: %v", path, c.New.Mode)
-	case snapshot.Retype:
-		return path + " becomes what it was"
-	}
-	return path + " gets its content back"
 }
 
 func (c *command) effects() *cobra.Command {
@@ -194,7 +161,7 @@ func (c *command) effects() *cobra.Command {
 				}
 				fmt.Fprintf(out, "%d  %s  %s (%s)\n", l.Seq, l.Time.Local().Format("2006-01-02 15:04"), l.Tool, outcome)
 				for _, e := range l.Effects {
-					fmt.Fprintln(out, "    "+console.OneLine(e, 300))
+					fmt.Fprintln(out, "    "+words.OneLine(e, 300))
 				}
 			}
 			return nil

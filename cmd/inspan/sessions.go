@@ -15,6 +15,7 @@ import (
 	"github.com/inspan/inspan/internal/console"
 	"github.com/inspan/inspan/internal/export"
 	"github.com/inspan/inspan/internal/session"
+	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -54,7 +55,7 @@ func (c *command) sessionsList() *cobra.Command {
 			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "ID\tUSED\tEVENTS\tENDED\tWHAT")
 			for _, s := range list {
-				fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\n", s.ID, s.Modified.Local().Format("2006-01-02 15:04"), s.Events, ended(s), console.OneLine(what(s), 60))
+				fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\n", s.ID, s.Modified.Local().Format("2006-01-02 15:04"), s.Events, ended(s), words.OneLine(what(s), 60))
 			}
 			return w.Flush()
 		},
@@ -127,7 +128,7 @@ func (c *command) sessionsSearch() *cobra.Command {
 					fmt.Fprintln(cmd.ErrOrStderr(), "inspan:", err)
 					continue
 				}
-				fmt.Fprintf(cmd.OutOrStdout(), "%s %d %s: %s\n", hit.Session, hit.Seq, hit.Kind, console.OneLine(hit.Text, 200))
+				fmt.Fprintf(cmd.OutOrStdout(), "%s %d %s: %s\n", hit.Session, hit.Seq, hit.Kind, words.OneLine(hit.Text, 200))
 			}
 			return cmd.Context().Err()
 		},

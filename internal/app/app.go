@@ -23,6 +23,7 @@ import (
 	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/gpu"
 	"github.com/inspan/inspan/internal/guard"
+	"github.com/inspan/inspan/internal/lsp"
 	"github.com/inspan/inspan/internal/places"
 	"github.com/inspan/inspan/internal/profile"
 	"github.com/inspan/inspan/internal/prompt"
@@ -193,9 +194,12 @@ func (a *App) agent(ctx context.Context, o Options, at inspan.Place, warn func(s
 	}
 	shell := &tools.Shell{Home: home(), Protected: a.protected()}
 	needs := profile.For(chosen.Info().Route(), a.Config.Profiles)
+	servers := &lsp.Manager{Env: env}
+	box := wrapped(a.toolbox(shell, needs.Edit, servers), checks)
 	agent := &inspan.Agent{
-		Model: model, Tools: wrapped(a.toolbox(shell, needs.Edit), checks), Env: env,
-		Close: func() error { endHooks(); shell.Close(); return closeModel() },
+		Model: model, Tools: box, Env: env,
+		Extra: a.extra(env.Root, o.Trust, env, box, model.Info().Window, func(list []tool.Tool) []tool.Tool { return wrapped(list, checks) }, warn),
+		Close: func() error { endHooks(); servers.Close(); shell.Close(); return closeModel() },
 		Mode:  o.Mode, MaxTurns: o.MaxTurns, MaxCost: o.MaxCost, MaxTokens: o.MaxTokens, MaxTime: o.MaxTime, Effort: a.Config.Effort,
 		Rules: rules, Judges: judges, Hooks: hooks, Private: a.private(), Public: a.public(env.Root), Secrets: a.secrets, AskTimeout: a.Config.Timeout,
 

@@ -15,6 +15,7 @@ import (
 	"github.com/inspan/inspan/internal/places"
 	"github.com/inspan/inspan/internal/session"
 	"github.com/inspan/inspan/internal/snapshot"
+	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm/script"
 	"github.com/inspan/inspan/tool"
 )
@@ -129,6 +130,44 @@ type Rewind struct {
 	store *snapshot.Store // nil: the files stay
 	at    string          // checkpoint they go back to
 	spans []snapshot.Span
+}
+
+// Lines says what the rewind would do, as lines without control characters: each
+// file that changes, each that stays as somebody else has changed it since, and
+// where the conversation goes. There is always one. Force is as in [Rewind.Restore].
+func (r *Rewind) Lines(force bool) []string {
+	var out []string
+	for _, c := range r.Plan.Changes {
+		out = append(out, words.OneLine(c.Path, 200)+" "+becomes(c))
+	}
+	verb := "stays"
+	if force {
+		verb = "is overwritten, where that is possible"
+	}
+	for _, c := range r.Plan.Kept {
+		out = append(out, fmt.Sprintf("%s %s: %s", words.OneLine(c.Path, 200), verb, words.OneLine(c.Why, 200)))
+	}
+	if len(out) == 0 {
+		out = append(out, "no file changes")
+	}
+	if r.To > 0 {
+		out = append(out, fmt.Sprintf("the conversation goes to where it was after event %d", r.To))
+	}
+	return out
+}
+
+func becomes(c snapshot.Change) string {
+	switch c.Kind {
+	case snapshot.Create:
+		return "comes back"
+	case snapshot.Delete:
+		return "is removed, as the agent made it"
+	case snapshot.ChangeMod:
+		return fmt.Sprintf("gets its permissions back: %v", c.New.Mode)
+	case snapshot.Retype:
+		return "becomes what it was"
+	}
+	return "gets its content back"
 }
 
 // errNothing says that there is nothing to go back to.

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -39,35 +40,42 @@ func (a *App) Commands(root string, warn func(string)) []command.Command {
 // commandsIn reads a folder of commands. Links are not followed.
 func commandsIn(dir, source string, warn func(string)) []command.Command {
 	var out []command.Command
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil // mostly there is none
+	}
+	defer func() { _ = root.Close() }()
 	seen := 0
-	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	err = fs.WalkDir(root.FS(), ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() || !strings.HasSuffix(path, ".md") {
-			return nil // there may be no folder
+			return err
 		}
 		if seen++; seen > maxCommands {
-			return filepath.SkipAll
+			return fs.SkipAll
 		}
-		rel, err := filepath.Rel(dir, path)
+		c, err := commandAt(root, path, source)
 		if err != nil {
-			return nil
+			warn(filepath.Join(dir, path) + " is no command: " + err.Error())
+		} else {
+			out = append(out, c)
 		}
-		info, err := d.Info()
-		if err == nil && info.Size() > command.MaxSize {
-			warn(path + ": it is too long for a command")
-			return nil
-		}
-		data, err := os.ReadFile(path)
-		if err != nil {
-			warn(err.Error())
-			return nil
-		}
-		c, err := command.Parse(filepath.ToSlash(rel), source, data)
-		if err != nil {
-			warn(path + ": " + err.Error())
-			return nil
-		}
-		out = append(out, c)
 		return nil
 	})
+	if err != nil {
+		warn(err.Error())
+	}
 	return out
+}
+
+func commandAt(root *os.Root, path, source string) (command.Command, error) {
+	f, err := root.Open(path)
+	if err != nil {
+		return command.Command{}, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, command.MaxSize+1))
+	if err != nil {
+		return command.Command{}, err
+	}
+	return command.Parse(path, source, data)
 }

@@ -143,6 +143,13 @@ func (a *App) secrets() map[string]string {
 			out[p.KeyEnv] = os.Getenv(p.KeyEnv)
 		}
 	}
+	for _, byTool := range a.Config.ToolSecrets {
+		for _, names := range byTool {
+			for _, name := range names {
+				out[name] = os.Getenv(name)
+			}
+		}
+	}
 	for _, s := range a.Config.Web.Secrets {
 		out[s.Env] = os.Getenv(s.Env)
 	}

@@ -6,17 +6,23 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/inspan/inspan/internal/lsp"
 	"github.com/inspan/inspan/internal/sandbox"
 	"github.com/inspan/inspan/internal/tools"
 	"github.com/inspan/inspan/tool"
 )
 
 // Tools lists the built-in tools. They belong to no session.
-func Tools() []tool.Tool { return slices.Concat(tools.Core(&tools.Shell{}, ""), tools.Web{}.Tools()) }
+func Tools() []tool.Tool {
+	return slices.Concat(tools.WithLSP(&lsp.Manager{}, tools.Core(&tools.Shell{}, "")), tools.Web{}.Tools())
+}
 
 // toolbox lists the tools of a session.
-func (a *App) toolbox(shell *tools.Shell, edit string) []tool.Tool {
+func (a *App) toolbox(shell *tools.Shell, edit string, servers *lsp.Manager) []tool.Tool {
 	list := tools.Core(shell, edit)
+	if !a.Config.NoLSP {
+		list = tools.WithLSP(servers, list)
+	}
 	if a.Config.Web.Off {
 		return list
 	}
@@ -43,9 +49,10 @@ func CallTool(ctx context.Context, cwd, name string, args json.RawMessage) (text
 		return "", err
 	}
 	env.HTTP = (&App{}).http()
-	shell := &tools.Shell{}
+	shell, servers := &tools.Shell{}, &lsp.Manager{Env: env}
 	defer shell.Close()
-	list := slices.Concat(tools.Core(shell, ""), tools.Web{}.Tools())
+	defer servers.Close()
+	list := slices.Concat(tools.WithLSP(servers, tools.Core(shell, "")), tools.Web{}.Tools())
 	t, err := named(list, name)
 	if err != nil {
 		return "", err

@@ -57,7 +57,7 @@ func Parse(file, source string, data []byte) (Command, error) {
 }
 
 func odd(r rune) bool {
-	return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.:", r))
+	return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:", r)
 }
 
 // front is what we read of the front matter.

@@ -13,7 +13,7 @@ import (
 )
 
 // gap is the line that stands where text was cut out.
-var gap = regexp.MustCompile(`\n\[(\d{1,12}) bytes are left out here; the history tool finds them\]\n`)
+const gap = `\n\[(\d{1,12}) bytes are left out here; the history tool finds them\]\n`
 
 // cut returns a message of at most limit tokens, as far as its texts can be
 // cut. Images stay.
@@ -61,8 +61,12 @@ func (s Source) clip(text string, limit int) string {
 
 // missing counts the bytes of a text, with those that were cut out of it.
 func missing(text string) int {
-	n := len(gap.ReplaceAllString(text, ""))
-	for _, m := range gap.FindAllStringSubmatch(text, -1) {
+	if !strings.Contains(text, " bytes are left out here;") {
+		return len(text)
+	}
+	found := regexp.MustCompile(gap)
+	n := len(found.ReplaceAllString(text, ""))
+	for _, m := range found.FindAllStringSubmatch(text, -1) {
 		if more, err := strconv.Atoi(m[1]); err == nil {
 			n += more
 		}

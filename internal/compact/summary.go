@@ -55,7 +55,7 @@ func (s Summary) Text() string {
 var errShape = errors.New("the answer has not the headings of a record")
 
 // A line that may be a heading: marks, up to four words, and what follows a colon.
-var headed = regexp.MustCompile(`^ {0,3}(#{1,6}[ \t]*)?(\d{1,2}[.)][ \t]*)?(\*{2}|__)?[ \t]*([A-Za-z]+(?: [A-Za-z]+){0,3})[ \t]*([:：]?)(\*{2}|__)?[ \t]*([:：]?)[ \t]*#*(.*)$`)
+const headed = `^ {0,3}(#{1,6}[ \t]*)?(\d{1,2}[.)][ \t]*)?(\*{2}|__)?[ \t]*([A-Za-z]+(?: [A-Za-z]+){0,3})[ \t]*([:：]?)(\*{2}|__)?[ \t]*([:：]?)[ \t]*#*(.*)$`
 
 // minSections is how many headings make a record.
 const minSections = 3
@@ -73,8 +73,13 @@ const (
 // An answer with fewer than three of them is an error.
 func Parse(text string) (Summary, error) {
 	lines := strings.Split(strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\r", ""), "\n")
+	headings := make([]heading, len(lines))
+	form := regexp.MustCompile(headed)
+	for i, l := range lines {
+		headings[i] = readHeading(form, l)
+	}
 	for _, style := range []func(heading) bool{heading.hashed, heading.bold, heading.plain} {
-		if s, ok := read(lines, style); ok {
+		if s, ok := read(lines, headings, style); ok {
 			return s, nil
 		}
 	}
@@ -83,12 +88,12 @@ func Parse(text string) (Summary, error) {
 
 // read takes the headings of one style for headings, and all else for text.
 // Other styles are then free to occur in the text.
-func read(lines []string, style func(heading) bool) (Summary, bool) {
+func read(lines []string, headings []heading, style func(heading) bool) (Summary, bool) {
 	var s Summary
 	var at *strings.Builder
 	texts, fenced := map[*string]*strings.Builder{}, false
-	for _, l := range lines {
-		h := readHeading(l)
+	for i, l := range lines {
+		h := headings[i]
 		to := s.find(h.name)
 		switch {
 		case to != nil && style(h):
@@ -126,8 +131,8 @@ func (h heading) hashed() bool { return h.hash && (h.rest == "" || h.colon) }
 func (h heading) bold() bool   { return h.thick && (h.rest == "" || h.colon) }
 func (h heading) plain() bool  { return h.colon || h.rest == "" }
 
-func readHeading(l string) heading {
-	m := headed.FindStringSubmatch(l)
+func readHeading(form *regexp.Regexp, l string) heading {
+	m := form.FindStringSubmatch(l)
 	if m == nil {
 		return heading{}
 	}

@@ -28,33 +28,39 @@ import (
 
 // Config is all that can be set. The zero value works.
 type Config struct {
-	Model       string              `toml:"model"`            // "provider/model"; empty: the first configured one
-	Mode        string              `toml:"mode"`             // permission mode; empty: ask
-	MaxTurns    *int                `toml:"max_turns"`        // of one run; 0: no limit; not set: 200
-	MaxCost     float64             `toml:"max_cost"`         // US dollars of a session; 0: no limit
-	MaxTokens   int64               `toml:"max_tokens"`       // of a session, prompts and replies; 0: no limit
-	MaxTime     time.Duration       `toml:"max_time"`         // of one run, as "90s"; 0: no limit
-	DayCost     float64             `toml:"max_cost_per_day"` // US dollars of all sessions of a day (UTC); 0: no limit
-	RetryFor    time.Duration       `toml:"retry_for"`        // how long a model that can't be had is asked again, as "90s"; 0: as inspan.Agent has it
-	Effort      string              `toml:"effort"`           // reasoning: low, medium, high; empty: the vendor's default
-	Fallback    []string            `toml:"fallback"`         // models to take in order when the one chosen can't be had
-	Allow       []string            `toml:"allow"`            // rules, such as "bash(go test *)"
-	Ask         []string            `toml:"ask"`
-	Deny        []string            `toml:"deny"`
-	Rules       []Rule              `toml:"rule"`        // rules with a reason, and with examples that they are checked by
-	Public      []string            `toml:"public"`      // globs of paths that are not sensitive after all; relative to the workspace, or with ~/
-	Timeout     time.Duration       `toml:"ask_timeout"` // after which a question that nobody answers is a no; 0: never
-	Sandbox     Sandbox             `toml:"sandbox"`
-	Checkpoints Checkpoints         `toml:"checkpoints"`
-	Reviewer    *Reviewer           `toml:"reviewer"`           // a second model that looks at risky calls; nil: none
-	Checks      []guard.Check       `toml:"check"`              // patterns that refuse inputs, outputs, calls and results
-	Protected   []string            `toml:"protected_branches"` // globs of branches that the git tool does not push to; not set: main and master
-	Web         Web                 `toml:"web"`
-	Hooks       []hook.Config       `toml:"hook"`         // what runs at moments of a session; see docs/HOOKS.md
-	ClaudeHooks bool                `toml:"claude_hooks"` // also those of ~/.claude/settings.json
-	Providers   map[string]Provider `toml:"providers"`    // by the name used before the slash
-	Profiles    []profile.Profile   `toml:"profiles"`     // what single models need; before what is built in
-	Router      *Router             `toml:"router"`       // what "router/auto" chooses by; nil: there is none
+	Model       string        `toml:"model"`            // "provider/model"; empty: the first configured one
+	Mode        string        `toml:"mode"`             // permission mode; empty: ask
+	MaxTurns    *int          `toml:"max_turns"`        // of one run; 0: no limit; not set: 200
+	MaxCost     float64       `toml:"max_cost"`         // US dollars of a session; 0: no limit
+	MaxTokens   int64         `toml:"max_tokens"`       // of a session, prompts and replies; 0: no limit
+	MaxTime     time.Duration `toml:"max_time"`         // of one run, as "90s"; 0: no limit
+	DayCost     float64       `toml:"max_cost_per_day"` // US dollars of all sessions of a day (UTC); 0: no limit
+	RetryFor    time.Duration `toml:"retry_for"`        // how long a model that can't be had is asked again, as "90s"; 0: as inspan.Agent has it
+	Effort      string        `toml:"effort"`           // reasoning: low, medium, high; empty: the vendor's default
+	Fallback    []string      `toml:"fallback"`         // models to take in order when the one chosen can't be had
+	Allow       []string      `toml:"allow"`            // rules, such as "bash(go test *)"
+	Ask         []string      `toml:"ask"`
+	Deny        []string      `toml:"deny"`
+	Rules       []Rule        `toml:"rule"`        // rules with a reason, and with examples that they are checked by
+	Public      []string      `toml:"public"`      // globs of paths that are not sensitive after all; relative to the workspace, or with ~/
+	Timeout     time.Duration `toml:"ask_timeout"` // after which a question that nobody answers is a no; 0: never
+	Sandbox     Sandbox       `toml:"sandbox"`
+	Checkpoints Checkpoints   `toml:"checkpoints"`
+	Reviewer    *Reviewer     `toml:"reviewer"`           // a second model that looks at risky calls; nil: none
+	Checks      []guard.Check `toml:"check"`              // patterns that refuse inputs, outputs, calls and results
+	Protected   []string      `toml:"protected_branches"` // globs of branches that the git tool does not push to; not set: main and master
+	NoLSP       bool          `toml:"no_lsp"`             // language servers are not used
+	Web         Web           `toml:"web"`
+	// ToolSecrets are the environment variables that tools which are programs get,
+	// of those they ask for: by where the tool is from, "user" or "project", and by
+	// its name.
+	ToolSecrets map[string]map[string][]string `toml:"tool_secrets"`
+	Keys        map[string][]string            `toml:"keys"`         // of the interactive front end, by action; /help lists the actions
+	Hooks       []hook.Config                  `toml:"hook"`         // what runs at moments of a session; see docs/HOOKS.md
+	ClaudeHooks bool                           `toml:"claude_hooks"` // also those of ~/.claude/settings.json
+	Providers   map[string]Provider            `toml:"providers"`    // by the name used before the slash
+	Profiles    []profile.Profile              `toml:"profiles"`     // what single models need; before what is built in
+	Router      *Router                        `toml:"router"`       // what "router/auto" chooses by; nil: there is none
 }
 
 // Sandbox says what processes get beside the walls that the modes give them.
@@ -295,6 +301,11 @@ func (c Config) check() error {
 	}
 	if err := checkHooks(c.Hooks); err != nil {
 		return err
+	}
+	for source := range c.ToolSecrets {
+		if source != "user" && source != "project" {
+			return fmt.Errorf("tool_secrets.%s: tools are from user or project", source)
+		}
 	}
 	if err := checkGlobs(c.Protected); err != nil {
 		return err

@@ -2,8 +2,9 @@ package console
 
 import (
 	"fmt"
-	"math"
 	"time"
+
+	"github.com/inspan/inspan/internal/words"
 )
 
 // countdown shows how long something will still take, on a line of its own that
@@ -12,16 +13,17 @@ type countdown struct {
 	stop, stopped chan struct{}
 }
 
-// waits tells why a wait of some seconds is needed and what comes then. On a
-// terminal the seconds are counted.
-func (v *view) waits(why, what string, seconds float64) {
+// waits tells why a wait is needed and what comes then. On a terminal the seconds
+// are counted.
+func (v *view) waits(why, what string, wait time.Duration) {
+	why = words.OneLine(why, 200)
 	if !v.Live {
-		v.line("%s", v.paint(yellow, fmt.Sprintf("! %s; %s in %s", why, what, left(seconds))))
+		v.line("%s", v.paint(yellow, fmt.Sprintf("! %s; %s in %s", why, what, words.Left(wait))))
 		return
 	}
 	v.line("%s", v.paint(yellow, "! "+why))
 	v.wait = &countdown{make(chan struct{}), make(chan struct{})}
-	go v.wait.run(v.Console, what, time.Now().Add(time.Duration(seconds*float64(time.Second))))
+	go v.wait.run(v.Console, what, time.Now().Add(wait))
 }
 
 // endWait ends the countdown, if one runs, and leaves its line as it is.
@@ -38,7 +40,7 @@ func (w *countdown) run(c *Console, what string, until time.Time) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
-		text := fmt.Sprintf("  %s in %s", what, left(max(0, time.Until(until).Seconds())))
+		text := fmt.Sprintf("  %s in %s", what, words.Left(time.Until(until)))
 		fmt.Fprint(c.Err, "\r"+c.paint(yellow, text)+"\x1b[K")
 		select {
 		case <-tick.C:
@@ -47,12 +49,4 @@ func (w *countdown) run(c *Console, what string, until time.Time) {
 			return
 		}
 	}
-}
-
-// left is a time in the words of a person who waits for it to pass.
-func left(seconds float64) string {
-	if seconds < 10 {
-		return fmt.Sprintf("%.1f s", seconds)
-	}
-	return time.Duration(math.Ceil(seconds) * float64(time.Second)).String()
 }

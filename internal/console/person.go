@@ -2,19 +2,15 @@ package console
 
 import (
 	"bufio"
-	"bytes"
-	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/tool"
+	"github.com/inspan/inspan/internal/words"
 )
 
 // Person asks somebody at a terminal. Use NewPerson.
@@ -43,11 +39,10 @@ func NewPerson(c *Console, in io.Reader, out io.Writer) *Person {
 // or event.Cancelled if the person interrupts or goes away.
 func (p *Person) decide(ctx context.Context, w inspan.Pending) (event.Body, error) {
 	if w.Asks {
-		fmt.Fprintln(p.out, p.console.paint(yellow, "? "+strings.ReplaceAll(visibleLines(w.Preview), "\n", "\n    ")))
+		fmt.Fprintln(p.out, p.console.paint(yellow, "? "+strings.ReplaceAll(words.VisibleLines(w.Preview), "\n", "\n    ")))
 	} else {
-		fmt.Fprintf(p.out, "%s %s\n", p.console.paint(yellow, "? "+visible(w.Call.Name)+" asks"), p.console.paint(dim, "("+visible(w.Reason)+")"))
+		fmt.Fprintf(p.out, "%s %s\n", p.console.paint(yellow, "? "+words.Visible(w.Call.Name)+" asks"), p.console.paint(dim, "("+words.Line(w.Reason)+")"))
 		p.show(w)
-		p.showEffects(w)
 	}
 	late, stop := until(w.Until)
 	defer stop()
@@ -56,13 +51,13 @@ func (p *Person) decide(ctx context.Context, w inspan.Pending) (event.Body, erro
 		select {
 		case <-late:
 			fmt.Fprintln(p.out, "\n  (nobody answered in time)")
-			return event.Decided{Call: w.Call.ID, By: "the time-out", Reason: "nobody answered in time"}, nil
+			return words.TooLate(w.Call.ID), nil
 		case line, ok := <-p.lines:
 			if !ok {
 				fmt.Fprintln(p.out)
 				return event.Cancelled{By: "the end of input"}, nil
 			}
-			d, problem := answer(w, strings.TrimSpace(line))
+			d, problem := answer(w, line)
 			if problem == "" {
 				return d, nil
 			}
@@ -78,26 +73,18 @@ func (p *Person) decide(ctx context.Context, w inspan.Pending) (event.Body, erro
 // raise asks whether a run that has reached a limit may use as much again. Nil
 // means no, or that it was no limit.
 func (p *Person) raise(ctx context.Context, st inspan.Status) (*event.Limits, error) {
-	more := st.Limits
-	switch {
-	case st.Stopped == nil:
-		return nil, nil
-	case st.Stopped.Reason == event.ReasonMaxTurns:
-		more.Turns *= 2
-	case st.Stopped.Reason == event.ReasonBudget && st.Stopped.Cause == "":
-		more.Cost += st.Limits.Cost
-	case st.Stopped.Reason == event.ReasonMaxTokens:
-		more.Tokens *= 2
-	case st.Stopped.Reason == event.ReasonMaxTime:
-		more.Seconds *= 2
-	default:
+	if st.Stopped == nil {
 		return nil, nil
 	}
-	yes, err := p.Agrees(ctx, p.console.paint(yellow, "? "+visible(st.Stopped.Detail)+":")+" go on with twice the limit?")
+	more := words.Raised(st.Limits, *st.Stopped)
+	if more == nil {
+		return nil, nil
+	}
+	yes, err := p.Agrees(ctx, p.console.paint(yellow, "? "+words.Visible(st.Stopped.Detail)+":")+" go on with twice the limit?")
 	if !yes {
 		return nil, err
 	}
-	return &more, nil
+	return more, nil
 }
 
 // Agrees asks a question that is answered by yes or no; whatever is not yes is
@@ -126,42 +113,29 @@ func (p *Person) interrupt() {
 	}
 }
 
-// show prints all that would happen; nothing is left out, because a person can
-// not decide on what is not shown.
+// show prints all that would happen.
 func (p *Person) show(w inspan.Pending) {
 	if w.Preview != "" {
 		for line := range strings.Lines(w.Preview) {
-			fmt.Fprintln(p.out, "    "+p.console.paintDiff(visible(strings.TrimRight(line, "\n"))))
+			p.indented(p.console.paintDiff(words.Visible(strings.TrimRight(line, "\n"))))
 		}
-		return
+	} else {
+		command, others := words.Asked(w.Call)
+		if command != "" {
+			p.indented("$ " + strings.ReplaceAll(command, "\n", "\n  "))
+		}
+		if others != "" {
+			p.indented(others)
+		}
 	}
-	var args struct {
-		Command string `json:"command"`
+	for _, line := range words.Effects(w.Effects, w.Preview != "") {
+		p.indented(line)
 	}
-	if json.Unmarshal(w.Call.Args, &args) == nil && args.Command != "" {
-		fmt.Fprintln(p.out, "    $ "+strings.ReplaceAll(visibleLines(args.Command), "\n", "\n      "))
-		return
-	}
-	var pretty bytes.Buffer
-	if json.Indent(&pretty, w.Call.Args, "    ", "  ") != nil {
-		pretty.Write(w.Call.Args)
-	}
-	fmt.Fprintln(p.out, "    "+visibleLines(pretty.String()))
 }
 
-// showEffects prints what the call would touch beyond what its text shows:
-// where it would write outside of the workspace, and whom it would talk to.
-func (p *Person) showEffects(w inspan.Pending) {
-	for _, e := range w.Effects {
-		switch {
-		case e.Kind == tool.Network:
-			fmt.Fprintln(p.out, "    talks to "+visible(cmp.Or(e.Text, "any host")))
-		case e.Kind == tool.Write && w.Preview == "":
-			fmt.Fprintln(p.out, "    changes "+visible(e.Path))
-		case e.Kind == tool.External && e.Text != "":
-			fmt.Fprintln(p.out, "    would "+visible(e.Text))
-		}
-	}
+// indented prints lines behind a margin.
+func (p *Person) indented(lines string) {
+	fmt.Fprintln(p.out, "    "+strings.ReplaceAll(lines, "\n", "\n    "))
 }
 
 // question offers what the call can be allowed for. What holds longer is said
@@ -173,19 +147,7 @@ func question(w inspan.Pending) string {
 	if len(w.Rules) == 0 {
 		return "  Allow it? [y]es, [n]o, or say what to do instead: "
 	}
-	return "  Allow it? [y]es once; for [s]ession, [p]roject or [a]lways: " + visible(strings.Join(w.Rules, ", ")) + "; [n]o, or say what to do instead: "
-}
-
-// chosen is the option that a number stands for, or the answer as it was given.
-func chosen(w inspan.Pending, line string) string {
-	var args struct {
-		Options []string `json:"options"`
-	}
-	n, err := strconv.Atoi(line)
-	if err != nil || json.Unmarshal(w.Call.Args, &args) != nil || n < 1 || n > len(args.Options) {
-		return line
-	}
-	return args.Options[n-1]
+	return "  Allow it? [y]es once; for [s]ession, [p]roject or [a]lways: " + words.Visible(strings.Join(w.Rules, ", ")) + "; [n]o, or say what to do instead: "
 }
 
 // until returns a channel that speaks when the time has come, never for zero.
@@ -198,31 +160,9 @@ func until(t time.Time) (late <-chan time.Time, stop func()) {
 }
 
 // answer reads what the person typed, or says what is wrong with it.
-func answer(w inspan.Pending, line string) (d event.Decided, problem string) {
-	d = event.Decided{Call: w.Call.ID, By: "the user"}
+func answer(w inspan.Pending, line string) (event.Decided, string) {
 	if w.Asks {
-		d.Allow, d.Answer = true, chosen(w, line)
-		if line == "" {
-			return d, "Please answer; the work waits for it."
-		}
-		return d, ""
+		return words.Answer(w.Call, line)
 	}
-	scopes := map[string]event.Scope{
-		"y": event.ScopeOnce, "yes": event.ScopeOnce, "s": event.ScopeSession, "session": event.ScopeSession,
-		"p": event.ScopeProject, "project": event.ScopeProject, "a": event.ScopeAlways, "always": event.ScopeAlways,
-	}
-	word := strings.ToLower(line)
-	scope, yes := scopes[word]
-	switch {
-	case line == "":
-		return d, "Please answer; nothing is run before you do."
-	case yes && scope != event.ScopeOnce && len(w.Rules) == 0:
-		return d, "No rule could safely stand for this call, so it can only be allowed once: y or n."
-	case yes:
-		d.Allow, d.Scope = true, scope
-	case word == "n" || word == "no":
-	default:
-		d.Reason = line
-	}
-	return d, ""
+	return words.Decision(w.Call.ID, w.Rules, line)
 }

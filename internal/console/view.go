@@ -1,13 +1,13 @@
 package console
 
 import (
-	"encoding/json"
 	"fmt"
 	"iter"
 	"strings"
 	"time"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -57,6 +57,8 @@ func (v *view) note(e event.Event) {
 		for _, c := range b.Parts.Calls() {
 			v.calls[c.ID] = c
 		}
+	case event.Judged:
+		v.calls[b.Call] = words.Judged(v.calls[b.Call], b)
 	case event.Waiting:
 		v.seen[b.Call] = b.Preview != "" && v.Person != nil
 	case event.Ended:
@@ -74,80 +76,41 @@ func (v *view) print(body event.Body) error {
 		return v.replied(b)
 	case event.Started:
 		c := v.calls[b.Call]
-		v.line("%s %s", v.paint(bold, "▸ "+OneLine(c.Name, 64)), brief(c))
+		name := v.paint(bold, "▸ "+words.OneLine(c.Name, 64))
+		v.line("%s", strings.TrimSpace(name+" "+words.OneLine(words.Subject(c), 200)))
 	case event.Ended:
 		v.ended(b)
 	case event.Failed:
 		v.shown = false
 		v.endLine()
-		if b.Retry > 0 {
-			v.waits(OneLine(b.Message, 200), "trying again", b.Retry)
-		}
-	case event.Progress:
-		if b.Wait > 0 {
-			v.waits(OneLine(b.Text, 200), "going on", b.Wait)
-		}
-	case event.Routed:
-		v.routed(b)
-	case event.Healed:
-		v.line("%s", v.paint(yellow, "! the model refused the conversation ("+words(b.Cause)+"); it goes on without "+without(b.Level)))
-	case event.Hooked:
-		if b.Action == tool.Deny {
-			v.line("%s", v.paint(yellow, "! "+OneLine(b.By+" says no: "+b.Reason, 300)))
-		} else if b.Text != "" {
-			v.line("%s", v.paint(dim, "· told the model: "+OneLine(b.Text, 200)))
-		}
-	case event.Pruned:
-		v.line("%s", v.paint(dim, fmt.Sprintf("· old results were cut short, from about %s to %s tokens; the log keeps all of them", Thousands(b.Before), Thousands(b.After))))
-	case event.Compacted:
-		v.line("%s", v.paint(dim, fmt.Sprintf("· the conversation was compacted from about %s to %s tokens; the log keeps all of it", Thousands(b.Before), Thousands(b.After))))
-	case event.Rewound:
-		v.line("%s", v.paint(dim, fmt.Sprintf("· the conversation was rewound to where it was after event %d", b.To)))
-	case event.Restored:
-		v.line("%s", v.paint(dim, fmt.Sprintf("· %d files were put back", len(b.Files))))
-	case event.Kept:
-		v.line("%s", v.paint(yellow, "! the conversation was not compacted: "+OneLine(b.Reason, 200)))
 	case event.Steered:
-		v.line("%s", v.paint(dim, "· told the model: "+OneLine(b.Parts.Text(), 200)))
-	case event.Note:
-		v.line("%s", v.paint(yellow, "! "+OneLine(b.Text, 400)))
-	case event.Switched:
-		if b.Mode != "" || b.Route != "" {
-			v.line("%s", v.paint(dim, strings.TrimSpace("· now working with "+b.Route+" "+modeWord(b.Mode))))
+		v.tell(words.ToldModel(b.Parts.Text()), false)
+	case event.Routed:
+		again := b.From == "" && b.Route+b.Rule == v.route
+		if b.From == "" {
+			v.route = b.Route + b.Rule
 		}
+		if again {
+			return nil
+		}
+	}
+	if why, what, seconds := words.Wait(body); seconds > 0 {
+		v.waits(why, what, time.Duration(seconds*float64(time.Second)))
+	}
+	if text, notice := words.Told(body); text != "" {
+		v.tell(text, notice)
 	}
 	return nil
 }
 
-func (v *view) routed(b event.Routed) {
-	if b.From != "" {
-		v.line("%s", v.paint(yellow, fmt.Sprintf("! %s takes over from %s: %s", b.Route, b.From, OneLine(b.Error, 200))))
+// tell prints what happened, in a sentence.
+func (v *view) tell(text string, notice bool) {
+	text = words.OneLine(text, 400)
+	if notice {
+		v.line("%s", v.paint(yellow, "! "+text))
 		return
 	}
-	if b.Route+b.Rule != v.route {
-		v.route = b.Route + b.Rule
-		v.line("%s", v.paint(dim, fmt.Sprintf("· %s answers, by the rule %s: %s", b.Route, b.Rule, OneLine(b.Reason, 200))))
-	}
-}
-
-func words(cause llm.Kind) string { return strings.ReplaceAll(string(cause), "_", " ") }
-
-// without says what a healed conversation lacks.
-func without(level event.Healing) string {
-	switch level {
-	case event.HealReasoning:
-		return "the reasoning so far"
-	case event.HealImages:
-		return "the images so far"
-	}
-	return "calls and results so far, which become text"
-}
-
-func modeWord(mode string) string {
-	if mode == "" {
-		return ""
-	}
-	return "in mode " + mode
+	v.line("%s", v.paint(dim, "· "+text))
 }
 
 func (v *view) delta(b event.Delta) error {
@@ -156,14 +119,14 @@ func (v *view) delta(b event.Delta) error {
 		v.shown = false
 	}
 	if b.Reasoning != "" && v.Color {
-		fmt.Fprint(v.Err, v.paint(dim, clean(b.Reasoning)))
+		fmt.Fprint(v.Err, v.paint(dim, words.Clean(b.Reasoning)))
 		v.written = true
 	}
 	if b.Text == "" {
 		return nil
 	}
 	v.shown, v.written = true, true
-	_, err := fmt.Fprint(v.Out, clean(b.Text))
+	_, err := fmt.Fprint(v.Out, words.Clean(b.Text))
 	return err
 }
 
@@ -171,7 +134,7 @@ func (v *view) replied(b event.Replied) error {
 	text := b.Parts.Text()
 	if !v.shown && strings.TrimSpace(text) != "" {
 		v.written = true
-		if _, err := fmt.Fprint(v.Out, clean(text)); err != nil {
+		if _, err := fmt.Fprint(v.Out, words.Clean(text)); err != nil {
 			return err
 		}
 	}
@@ -183,15 +146,15 @@ func (v *view) replied(b event.Replied) error {
 func (v *view) ended(b event.Ended) {
 	c := v.calls[b.Call]
 	text := b.Parts.Text()
-	took := ""
-	if b.Millis >= 1000 {
-		took = " " + (time.Duration(b.Millis) * time.Millisecond).Round(100*time.Millisecond).String()
+	took := words.Took(b.Millis)
+	if took != "" {
+		took = " " + took
 	}
 	switch b.Outcome {
 	case event.OutcomeOK:
 		v.line("  %s%s %s", v.paint(green, "✓"), took, v.paint(dim, summaryLine(text)))
 	default:
-		v.line("  %s%s %s %s", v.paint(red, "✗ "+string(b.Outcome)), took, OneLine(c.Name, 64), OneLine(text, 300))
+		v.line("  %s%s %s %s", v.paint(red, "✗ "+words.OneLine(string(b.Outcome), 64)), took, words.OneLine(c.Name, 64), words.OneLine(text, 300))
 	}
 	for _, f := range b.Files {
 		if !v.seen[b.Call] {
@@ -213,7 +176,7 @@ func (v *view) diff(f tool.File) {
 			v.line("    %s", v.paint(dim, fmt.Sprintf("... %d more lines", len(lines)-i)))
 			return
 		}
-		v.line("    %s", v.paintDiff(visible(l)))
+		v.line("    %s", v.paintDiff(words.Visible(l)))
 	}
 }
 
@@ -233,63 +196,26 @@ func (v *view) endLine() {
 // summary is the last line of a text run.
 func (c *Console) summary(r Result) {
 	if r.Session == "" {
-		fmt.Fprintln(c.Err, c.paint(red, "inspan: ")+visibleLines(r.Detail))
+		fmt.Fprintln(c.Err, c.paint(red, "inspan: ")+words.VisibleLines(r.Detail))
 		return
 	}
-	cost := fmt.Sprintf("$%.4f", r.Cost)
-	if r.Unpriced {
-		cost = "cost unknown"
-	}
-	line := fmt.Sprintf("%s · %s · %s · %s in, %s out · %s · session %s", r.Reason, count(r.Turns, "turn"), count(r.Calls, "call"),
-		Thousands(r.Usage.Prompt()), Thousands(r.Usage.Output), cost, r.Session)
+	line := fmt.Sprintf("%s · %s · %s · %s in, %s out · %s · session %s", r.Reason, words.Count(r.Turns, "turn"), words.Count(r.Calls, "call"),
+		words.Thousands(r.Usage.Prompt()), words.Thousands(r.Usage.Output), words.Cost(r.Cost, r.Unpriced), r.Session)
 	fmt.Fprintln(c.Err, c.paint(dim, line))
 	if r.Detail != "" {
-		fmt.Fprintln(c.Err, c.paint(red, visibleLines(r.Detail)))
+		fmt.Fprintln(c.Err, c.paint(red, words.VisibleLines(r.Detail)))
 	}
 	if r.ExitCode != ExitDone {
 		fmt.Fprintf(c.Err, "go on with: inspan resume %s\n", r.Session)
 	}
 }
 
-func count(n int, word string) string {
-	if n == 1 {
-		return "1 " + word
-	}
-	return fmt.Sprintf("%d %ss", n, word)
-}
-
-// Thousands writes a number so that people can read it.
-func Thousands(n int) string {
-	s := fmt.Sprint(n)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
-
-// brief shows what a call is about: its command, path or pattern, else its
-// arguments.
-func brief(c llm.Call) string {
-	var args map[string]any
-	if json.Unmarshal(c.Args, &args) == nil {
-		for _, key := range []string{"command", "path", "pattern", "id"} {
-			if s, ok := args[key].(string); ok && s != "" {
-				return OneLine(s, 200)
-			}
-		}
-	}
-	return OneLine(string(c.Args), 200)
-}
-
 // summaryLine is the first line of a result that says something.
 func summaryLine(text string) string {
-	lines := strings.Split(strings.TrimSpace(text), "\n")
-	if len(lines) > 2 && strings.HasPrefix(lines[0], "<untrusted ") {
-		lines = lines[1 : len(lines)-1] // the marks are for the model
-	}
-	first := OneLine(lines[0], 100)
+	lines := strings.Split(words.Result(text), "\n")
+	first := words.OneLine(lines[0], 100)
 	if len(lines) > 1 {
-		first += fmt.Sprintf(" (+%d lines)", len(lines)-1)
+		first += fmt.Sprintf(" (+%s)", words.Count(len(lines)-1, "line"))
 	}
 	return first
 }
@@ -305,13 +231,13 @@ func (c *Console) Show(events iter.Seq2[event.Event, error], asEvents bool) erro
 			return err
 		}
 		if said, ok := e.Body.(event.Said); ok && !asEvents {
-			v.line("%s", v.paint(bold, "> "+visibleLines(said.Parts.Text())))
+			v.line("%s", v.paint(bold, "> "+words.VisibleLines(said.Parts.Text())))
 		}
 		if err := v.event(e); err != nil {
 			return err
 		}
 		if stopped, ok := e.Body.(event.Stopped); ok && !asEvents {
-			v.line("%s", v.paint(dim, strings.TrimSpace("— "+string(stopped.Reason)+" "+stopped.Detail)))
+			v.line("%s", v.paint(dim, words.VisibleLines(strings.TrimSpace("— "+string(stopped.Reason)+" "+stopped.Detail))))
 		}
 	}
 	return nil

@@ -90,7 +90,7 @@ func fromOutside(ctx context.Context, effects func(context.Context, *tool.Call) 
 }
 
 // delimiter is what looks like one of ours. The letters may be of other widths.
-var delimiter = regexp.MustCompile(`(?i)[<＜‹〈﹤〈](\s*[/／∕⁄\\]?\s*[uｕ][nｎ][tｔ][rｒ][uｕ][sｓ][tｔ][eｅ][dｄ])`)
+const delimiter = `(?i)[<＜‹〈﹤〈](\s*[/／∕⁄\\]?\s*[uｕ][nｎ][tｔ][rｒ][uｕ][sｓ][tｔ][eｅ][dｄ])`
 
 func mark(known *table, text, from string, outside bool) string {
 	if text == "" {
@@ -100,7 +100,7 @@ func mark(known *table, text, from string, outside bool) string {
 	signs := known.signs(text, smuggled)
 	if outside {
 		// Removing one could make another; what is put in its place can't.
-		text = delimiter.ReplaceAllString(text, "&lt;$1")
+		text = regexp.MustCompile(delimiter).ReplaceAllString(text, "&lt;$1")
 		text = fmt.Sprintf("<untrusted source=\"%s\">\n%s\n</untrusted>", from, strings.TrimSuffix(text, "\n"))
 	}
 	if len(signs) == 0 {
@@ -133,12 +133,14 @@ func source(c *tool.Call) string {
 		if u, err := url.Parse(text); err == nil && u.Host != "" {
 			text = u.Host
 		}
-		if simple.MatchString(text) {
+		if simple(text) {
 			return plainLine(c.Name, 64) + " " + text
 		}
 	}
 	return plainLine(c.Name, 64)
 }
 
-// simple is a path or a host in which no sentence fits.
-var simple = regexp.MustCompile(`^[\w./@:~+-]{1,120}$`)
+// simple reports whether a text is a path or a host in which no sentence fits.
+func simple(text string) bool {
+	return text != "" && len(text) <= 120 && strings.Trim(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./@:~+-") == ""
+}

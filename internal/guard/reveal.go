@@ -8,15 +8,17 @@ import (
 	"unicode/utf8"
 )
 
-// escapes are the sequences that a terminal swallows: CSI, those with a string
-// such as OSC, and short ones. A string that does not end on its line is none,
-// so that nothing can swallow the rest of a text.
-var escapes = regexp.MustCompile(`(?:\x1b\[|\x{9b})[0-?]*[ -/]*[@-~]` +
-	`|(?:\x1b[\]PX^_]|[\x{90}\x{98}\x{9d}-\x{9f}])[^\x07\x1b\x{9c}\n]*(?:\x07|\x1b\\|\x{9c})` +
-	`|\x1b[ -/]+[0-~]|\x1b[0-Z\\` + "`" + `-~]`)
-
-// concealed is the escape sequence for text that is not to be seen.
-var concealed = regexp.MustCompile(`(?:\x1b\[|\x{9b})(?:\d*;)*8m`)
+// Patterns that few texts need are compiled when one does.
+const (
+	// The sequences that a terminal swallows: CSI, those with a string such as
+	// OSC, and short ones. A string that does not end on its line is none, so that
+	// nothing can swallow the rest of a text.
+	escapes = `(?:\x1b\[|\x{9b})[0-?]*[ -/]*[@-~]` +
+		`|(?:\x1b[\]PX^_]|[\x{90}\x{98}\x{9d}-\x{9f}])[^\x07\x1b\x{9c}\n]*(?:\x07|\x1b\\|\x{9c})` +
+		`|\x1b[ -/]+[0-~]|\x1b[0-Z\\` + "`" + `-~]`
+	// The escape sequence for text that is not to be seen.
+	concealed = `(?:\x1b\[|\x{9b})(?:\d*;)*8m`
+)
 
 // hasHidden reports whether a character of the text may be hidden from people.
 // It passes over plain text fast.
@@ -79,7 +81,11 @@ func reveal(text string) (out string, smuggled bool) {
 		return text, false
 	}
 	text = strings.TrimPrefix(text, "\ufeff") // the mark of an encoding
-	v := revealer{rest: escapes.ReplaceAllString(text, ""), smuggled: concealed.MatchString(text)}
+	v := revealer{rest: text}
+	if strings.ContainsAny(text, "\x1b\u0090\u0098\u009b\u009d\u009e\u009f") {
+		v.rest = regexp.MustCompile(escapes).ReplaceAllString(text, "")
+		v.smuggled = regexp.MustCompile(concealed).MatchString(text)
+	}
 	v.b.Grow(len(text))
 	for v.rest != "" {
 		v.step()

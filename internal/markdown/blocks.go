@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/yuin/goldmark/ast"
-	extast "github.com/yuin/goldmark/extension/ast"
 )
 
 // painter shows what the parser has read of src.
@@ -63,7 +62,7 @@ func (p *painter) block(n ast.Node, width int) []line {
 		return prefix(func(w int) []line { return p.blocks(n, w) }, span{"│ ", look{faint: true}}, span{"│ ", look{faint: true}}, width)
 	case *ast.List:
 		return p.list(n, width)
-	case *extast.Table:
+	case *table:
 		return p.table(n, width)
 	}
 	return nil
@@ -134,7 +133,7 @@ func (p *painter) code(n ast.Node, language string, width int) []line {
 	for i := range n.Lines().Len() {
 		seg := n.Lines().At(i)
 		text := Plain(strings.TrimRight(string(seg.Value(p.src)), "\n"))
-		out = append(out, codeLines(h.line(text), width)...)
+		out = append(out, codeLines(h.line(strings.TrimRight(text, " \t")), width)...)
 		if !blank(text) {
 			kept = len(out)
 		}

@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/yuin/goldmark/ast"
-	extast "github.com/yuin/goldmark/extension/ast"
 	"github.com/yuin/goldmark/util"
 )
 
@@ -65,7 +64,7 @@ func (w *writer) node(n ast.Node, l look, depth int) {
 		w.mark("`", l)
 	case *ast.Emphasis:
 		w.emphasis(n, l, depth)
-	case *extast.Strikethrough:
+	case *struck:
 		l.strike = true
 		w.mark("~~", l)
 		w.children(n, l, depth)
@@ -79,9 +78,9 @@ func (w *writer) node(n ast.Node, l look, depth int) {
 		w.image(n, l)
 	case *ast.RawHTML:
 		w.rawHTML(n, l)
-	case *extast.TaskCheckBox:
+	case *checkBox:
 		box := "☐ "
-		if n.IsChecked {
+		if n.done {
 			box = "☑ "
 		}
 		l.color = w.style.pick(marker)

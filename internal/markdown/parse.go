@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/yuin/goldmark/ast"
-	"github.com/yuin/goldmark/extension"
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
@@ -61,12 +60,12 @@ func newParser(big bool) parser.Parser {
 	return parser.NewParser(
 		parser.WithBlockParsers(blocks...),
 		parser.WithInlineParsers(append(parser.DefaultInlineParsers(),
-			util.Prioritized(extension.NewTaskCheckBoxParser(), 0),
-			util.Prioritized(extension.NewStrikethroughParser(), 500),
-			util.Prioritized(extension.NewLinkifyParser(), 999))...),
+			util.Prioritized(tasks{}, 0),
+			util.Prioritized(strikes{}, 500),
+			util.Prioritized(bareLinks{}, 999))...),
 		parser.WithParagraphTransformers(append(parser.DefaultParagraphTransformers(),
 			util.Prioritized(cutter{}, 50),
-			util.Prioritized(extension.NewTableParagraphTransformer(), 200),
+			util.Prioritized(tables{}, 200),
 			util.Prioritized(cutter{all: true}, 300))...),
 	)
 }

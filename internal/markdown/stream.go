@@ -273,7 +273,7 @@ func (s *Stream) codeLine(l string, out *[]string) {
 	}
 	lines := make([]line, s.blanks, s.blanks+1)
 	s.blanks = 0
-	s.emit(append(lines, codeLines(s.code.line(l), s.width())...), out)
+	s.emit(append(lines, codeLines(s.code.line(strings.TrimRight(l, " \t")), s.width())...), out)
 }
 
 // flush settles the chunk.

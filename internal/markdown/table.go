@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/yuin/goldmark/ast"
-	extast "github.com/yuin/goldmark/extension/ast"
 )
 
 // narrow is the width below which no column is shrunk.
@@ -13,12 +12,12 @@ const narrow = 4
 // grid is a table: its cells by rows, the head first.
 type grid struct {
 	rows  [][][]span
-	align []extast.Alignment
+	align []side
 	width []int
 }
 
-func (p *painter) table(n *extast.Table, width int) []line {
-	g := grid{align: n.Alignments, width: make([]int, len(n.Alignments))}
+func (p *painter) table(n *table, width int) []line {
+	g := grid{align: n.columns, width: make([]int, len(n.columns))}
 	for r := n.FirstChild(); r != nil; r = r.NextSibling() {
 		row := make([][]span, len(g.width))
 		i := 0
@@ -163,9 +162,9 @@ func (g *grid) pad(text line, column int) line {
 	space := max(0, g.width[column]-width(text))
 	left := 0
 	switch g.align[column] {
-	case extast.AlignRight:
+	case atRight:
 		left = space
-	case extast.AlignCenter:
+	case atCenter:
 		left = space / 2
 	}
 	out := line{{strings.Repeat(" ", left), look{}}}

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-var chmodMode = regexp.MustCompile(`^([ugoa]*[-+=][rwxX]+(,[ugoa]*[-+=][rwxX]+)*|0?[0-7]{3})$`)
+const chmodMode = `^([ugoa]*[-+=][rwxX]+(,[ugoa]*[-+=][rwxX]+)*|0?[0-7]{3})$`
 
 // check applies what a row can't say.
 func (c *call) check(name string, p parsed) {
@@ -136,7 +136,7 @@ func (c *call) remove(p parsed) {
 func (c *call) chmod(p parsed) {
 	c.need(p, 2)
 	if len(p.operands) > 0 {
-		if mode := p.operands[0]; !mode.known || !chmodMode.MatchString(mode.text) {
+		if mode := p.operands[0]; !mode.known || !regexp.MustCompile(chmodMode).MatchString(mode.text) {
 			c.v.full("this mode is not judged")
 		}
 		c.writes(p.operands[1:])

@@ -165,7 +165,7 @@ func constant(x syntax.ArithmExpr) bool {
 	case nil:
 		return true
 	case *syntax.Word:
-		return digits.MatchString(x.Lit())
+		return digits(x.Lit())
 	case *syntax.ParenArithm:
 		return constant(x.X)
 	case *syntax.UnaryArithm:

@@ -130,7 +130,7 @@ func skipOptions(args []word, takes string) []word {
 
 func isSetting(text string) bool {
 	name, _, ok := strings.Cut(text, "=")
-	return ok && variably.MatchString(name)
+	return ok && variably(name)
 }
 
 // values returns what options are given, in any of the ways to give it.
@@ -270,10 +270,11 @@ func (c *call) parallel(args []word) {
 	}
 }
 
-var (
-	awkSystem = regexp.MustCompile(`system\s*\(\s*"((?:[^"\\]|\\.)*)"\s*\)`)
-	awkFrom   = regexp.MustCompile(`"((?:[^"\\]|\\.)*)"\s*\|&?\s*getline`)
-	awkTo     = regexp.MustCompile(`\|&?\s*"((?:[^"\\]|\\.)*)"`)
+// Where an awk program runs commands.
+const (
+	awkSystem = `system\s*\(\s*"((?:[^"\\]|\\.)*)"\s*\)`
+	awkFrom   = `"((?:[^"\\]|\\.)*)"\s*\|&?\s*getline`
+	awkTo     = `\|&?\s*"((?:[^"\\]|\\.)*)"`
 )
 
 // insideProgram looks into the programs of sed and awk for the commands they
@@ -316,8 +317,8 @@ func (c *call) insideSed(text string) {
 
 func (c *call) insideAwk(text string) {
 	found := 0
-	for _, re := range []*regexp.Regexp{awkSystem, awkFrom, awkTo} {
-		for _, m := range re.FindAllStringSubmatch(text, 8) {
+	for _, pattern := range []string{awkSystem, awkFrom, awkTo} {
+		for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, 8) {
 			found++
 			c.text(literal(unescape(m[1], `"\`)))
 		}

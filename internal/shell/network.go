@@ -6,19 +6,21 @@ import (
 	"strings"
 )
 
-var (
-	address = regexp.MustCompile(`^[a-z][a-z0-9+.-]*://(?:[^/@]*@)?(\[[0-9a-fA-F:.]+\]|[^/:?#]+)`)
-	scpLike = regexp.MustCompile(`^(?:[A-Za-z0-9._-]+@)([A-Za-z0-9.-]+):`)
+const (
+	address = `^[a-z][a-z0-9+.-]*://(?:[^/@]*@)?(\[[0-9a-fA-F:.]+\]|[^/:?#]+)`
+	scpLike = `^(?:[A-Za-z0-9._-]+@)([A-Za-z0-9.-]+):`
 )
 
 // hostOf returns the host of an address such as https://host/path or
 // user@host:path, or nothing.
 func hostOf(text string) string {
-	if m := address.FindStringSubmatch(text); m != nil {
-		return m[1]
-	}
-	if m := scpLike.FindStringSubmatch(text); m != nil {
-		return m[1]
+	for _, form := range []struct{ sign, pattern string }{{"://", address}, {"@", scpLike}} {
+		if !strings.Contains(text, form.sign) {
+			continue
+		}
+		if m := regexp.MustCompile(form.pattern).FindStringSubmatch(text); m != nil {
+			return m[1]
+		}
 	}
 	return ""
 }

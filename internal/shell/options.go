@@ -38,7 +38,7 @@ func programs(name string) (row, bool) { return find(programTable, name) }
 // the first operand.
 func find(table, name string) (row, bool) {
 	r := row{}
-	if !plain.MatchString(name) {
+	if !plain(name) {
 		return r, false
 	}
 	key := "\n" + name

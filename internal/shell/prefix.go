@@ -1,12 +1,9 @@
 package shell
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 )
-
-var subName = regexp.MustCompile(`^[a-z][a-z0-9:_-]{0,30}$`)
 
 // prefixOf returns the narrowest prefix a rule may name for a program, or nil
 // if any prefix would allow everything.
@@ -20,7 +17,7 @@ func prefixOf(name string, args []word) []string {
 	}
 	out := []string{name}
 	for len(out) <= depth {
-		if len(args) < len(out) || !args[len(out)-1].known || !subName.MatchString(args[len(out)-1].text) {
+		if len(args) < len(out) || !args[len(out)-1].known || !subName(args[len(out)-1].text) {
 			return nil
 		}
 		out = append(out, args[len(out)-1].text)

@@ -20,7 +20,7 @@ func (j *judge) redirects(redirs []*syntax.Redirect, s scope) verdict {
 }
 
 func (j *judge) redirect(r *syntax.Redirect, s scope, v *verdict) {
-	if r.N != nil && !digits.MatchString(r.N.Value) {
+	if r.N != nil && !digits(r.N.Value) {
 		v.full("a redirect that sets a variable")
 		return
 	}
@@ -53,7 +53,7 @@ func (j *judge) open(r *syntax.Redirect, w word, s scope, v *verdict) {
 	}
 	switch r.Op {
 	case syntax.DplIn, syntax.DplOut:
-		if w.text == "-" || digits.MatchString(strings.TrimSuffix(w.text, "-")) {
+		if w.text == "-" || digits(strings.TrimSuffix(w.text, "-")) {
 			return
 		}
 		if r.Op == syntax.DplIn || r.N != nil {

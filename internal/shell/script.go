@@ -86,14 +86,14 @@ func oversized(text string) string {
 
 // hiddenLine finds comments whose next line could be taken for a part of them.
 // For bash it is none.
-var hiddenLine = regexp.MustCompile("(?m)(^|[\\s;&|()<>`])#[^\n]*\\\\$")
+const hiddenLine = "(?m)(^|[\\s;&|()<>`])#[^\n]*\\\\$"
 
 // odd finds characters that shells and people read differently.
 func odd(text string) string {
 	if !utf8.ValidString(text) {
 		return "it is not valid UTF-8"
 	}
-	if strings.Contains(text, "\\\n") && hiddenLine.MatchString(text) {
+	if strings.Contains(text, "\\\n") && regexp.MustCompile(hiddenLine).MatchString(text) {
 		return "a comment ends with a backslash, which shells and parsers read differently"
 	}
 	for _, r := range text {

@@ -150,7 +150,7 @@ func program(text string) (name string, folder bool) {
 			break
 		}
 	}
-	if text == "[" || text == "." || text == ":" || plain.MatchString(text) {
+	if text == "[" || text == "." || text == ":" || plain(text) {
 		return text, folder
 	}
 	return "", false
@@ -211,7 +211,7 @@ func (j *judge) assignments(assigns []*syntax.Assign, s scope, v *verdict, reads
 // harmlessName reports whether a variable of that name can be set to anything:
 // no shell and no program gives it a meaning.
 func harmlessName(name string) bool {
-	return lowName.MatchString(name) && name != "histchars"
+	return lowName(name) && name != "histchars"
 }
 
 func harmlessAssign(name string, value word) bool {

@@ -1,18 +1,10 @@
 package shell
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/inspan/inspan/tool"
-)
-
-var (
-	digits   = regexp.MustCompile(`^[0-9]{1,9}$`)
-	plain    = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]*$`)
-	lowName  = regexp.MustCompile(`^[a-z][a-z0-9]{0,15}$`)
-	variably = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
 // verdict gathers what is found out about one segment. The zero value is a

@@ -305,7 +305,7 @@ func (j *judge) testExpr(x syntax.TestExpr, s scope, v *verdict) {
 
 func number(x syntax.TestExpr) bool {
 	w, ok := x.(*syntax.Word)
-	return ok && digits.MatchString(w.Lit())
+	return ok && digits(w.Lit())
 }
 
 // effect is shorthand for an effect on a path.

@@ -2,14 +2,11 @@ package shell
 
 import (
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
 )
-
-var counted = regexp.MustCompile(`^(0|[1-9][0-9]{0,2})$`)
 
 // word is what is known of an argument before the shell expands it.
 type word struct {
@@ -147,7 +144,7 @@ func alternatives(parts []syntax.WordPart, limit int) ([][]syntax.WordPart, bool
 
 // sequence counts from one small number to another, or nothing.
 func sequence(b *syntax.BraceExp) [][]syntax.WordPart {
-	if !b.Sequence || len(b.Elems) != 2 || !counted.MatchString(b.Elems[0].Lit()) || !counted.MatchString(b.Elems[1].Lit()) {
+	if !b.Sequence || len(b.Elems) != 2 || !counted(b.Elems[0].Lit()) || !counted(b.Elems[1].Lit()) {
 		return nil
 	}
 	from, _ := strconv.Atoi(b.Elems[0].Lit())

@@ -1,12 +1,9 @@
 package shell
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 )
-
-var duration = regexp.MustCompile(`^[0-9]{1,9}(\.[0-9]{1,9})?[smhd]?$`)
 
 // wrapper judges programs that run another one. It reports whether the name is
 // one of those. No rule may allow a wrapper by its name.
@@ -109,7 +106,7 @@ func (c *call) wrap(options string) {
 
 func (c *call) timeout() {
 	_, args := c.split(row{options: " -k: -s: -v --kill-after= --signal= --preserve-status --foreground --verbose "})
-	if len(args) < 2 || !args[0].known || !duration.MatchString(args[0].text) {
+	if len(args) < 2 || !args[0].known || !duration(args[0].text) {
 		c.v.full("this form of timeout is not judged")
 		return
 	}
@@ -137,7 +134,7 @@ func (c *call) env() {
 		if w.known {
 			set = literal(value)
 		}
-		if !variably.MatchString(name) || !harmlessAssign(name, set) {
+		if !variably(name) || !harmlessAssign(name, set) {
 			c.v.full("setting " + name + " can change what programs do")
 		}
 		args = args[1:]

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/inspan/inspan/internal/lsp"
 	"github.com/inspan/inspan/internal/web"
 	"github.com/inspan/inspan/tool"
 )
@@ -33,6 +34,7 @@ func Core(sh *Shell, edit string) []tool.Tool {
 		jobs(sh),
 		git(sh.Protected),
 		notebookEdit(),
+		viewImage(),
 		todo(),
 		askUser(),
 		history(),
@@ -41,6 +43,18 @@ func Core(sh *Shell, edit string) []tool.Tool {
 		list[i].Doc = strings.ReplaceAll(list[i].Doc, "edit_file", editor)
 	}
 	return list
+}
+
+// WithLSP adds the tool that asks language servers, and has those of the tools
+// that change files tell what the change broke, where a server runs.
+func WithLSP(m *lsp.Manager, list []tool.Tool) []tool.Tool {
+	out := make([]tool.Tool, len(list), len(list)+1)
+	for i, t := range list {
+		if out[i] = t; slices.Contains([]string{"write_file", "edit_file", "edit_lines"}, t.Name) {
+			out[i] = diagnosing(m, t)
+		}
+	}
+	return append(out, languages(m))
 }
 
 // Web is what the tools that reach servers work with. The zero value has no

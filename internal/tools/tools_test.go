@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"image/png"
 	"io"
 	"io/fs"
 	"os"
@@ -212,6 +213,11 @@ func TestGolden(t *testing.T) {
 	s.put("a.txt", "one\ntwo\nthree\n")
 	s.put("sub/b.go", "package sub\n")
 	s.repository()
+	var picture bytes.Buffer
+	if err := png.Encode(&picture, halves(2, 2)); err != nil {
+		t.Fatal(err)
+	}
+	s.put("p.png", picture.String())
 	s.put("n.ipynb", `{"cells":[{"cell_type":"code","source":"x = 1","outputs":[],"metadata":{},"execution_count":null}],"nbformat":4,"nbformat_minor":4,"metadata":{}}`)
 	s.put("a.txt", "one\ntwo\nthree\n")
 	at := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
@@ -240,6 +246,7 @@ func TestGolden(t *testing.T) {
 		{"jobs", `{"action":"kill","id":"1"}`, "[job 1 ended after"},
 		{"delete_file", `{"path":"../new/c.txt"}`, "To bring it back: write_file with path new/c.txt and blob sha256-"},
 		{"todo", `{"items":[{"text":"read  it","state":"done"},{"text":"mend it","state":"doing"}]}`, "0 open, 1 doing, 1 done."},
+		{"view_image", `{"path":"../p.png","crop":[0,0,1,1]}`, "p.png: 2 by 2 pixels; shown is 1 by 1"},
 		{"notebook_edit", `{"path":"../n.ipynb","action":"show"}`, "## Cell 1 (code)\nx = 1\n"},
 		{"notebook_edit", `{"path":"../n.ipynb","action":"insert","cell":2,"type":"markdown","source":"# Then"}`, "cell 2: insert"},
 		{"git", `{"action":"commit","paths":["../a.txt","."],"message":"Begin"}`, "Begin"},
@@ -299,6 +306,7 @@ func TestSchemas(t *testing.T) {
 		"bash":          {[]string{"command"}, []string{"timeout", "background", "interactive", "network", "outside"}},
 		"jobs":          {[]string{"action"}, []string{"id", "input"}},
 		"git":           {[]string{"action"}, []string{"paths", "ref", "to", "name", "message", "remote", "url", "path", "staged", "stat", "max", "amend", "force"}},
+		"view_image":    {[]string{"path"}, []string{"crop"}},
 		"notebook_edit": {[]string{"path", "action"}, []string{"cell", "source", "type"}},
 		"todo":          {[]string{"items"}, nil},
 		"ask_user":      {[]string{"question"}, []string{"options"}},

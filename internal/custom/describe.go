@@ -1,0 +1,85 @@
+package custom
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/inspan/inspan/tool"
+)
+
+const (
+	maxDeclaration = 64 << 10 // bytes that a program prints to describe itself
+	maxErrors      = 16 << 10 // bytes kept of the end of its standard error
+)
+
+// notStarted is a failure that has nothing to do with the program, so that it is
+// tried again at the next look.
+type notStarted struct{ err error }
+
+func (e notStarted) Error() string {
+	return "could not be asked what it is: " + e.err.Error()
+}
+
+func (e notStarted) Unwrap() error { return e.err }
+
+// passing reports whether another try may end otherwise.
+func passing(err error) bool {
+	var n notStarted
+	return errors.As(err, &n)
+}
+
+// describe asks a program what it is. Errors continue the name of the program.
+func (s *Set) describe(ctx context.Context, p program) (declaration, error) {
+	if s.Env.Procs == nil {
+		return declaration{}, notStarted{errors.New("no process can be started here")}
+	}
+	patience := cmp.Or(s.Patience, describeTimeout)
+	limited, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	out, errs := output{most: maxDeclaration, full: cancel}, lines{}
+	box := tool.Box{Level: tool.BoxNone}
+	if s.Env.Walls.Read {
+		box = tool.Box{Level: tool.BoxRead, Read: []string{p.folder.Dir}}
+	}
+	began := time.Now()
+	proc, err := s.Env.Procs.Start(limited, tool.Command{
+		Args: []string{"sh", "-c", `exec "$@" 1>&3 3>&-`, "sh", p.file, "--describe"},
+		Dir:  s.Env.Root, Output: &errs, Report: &out, Box: box,
+	})
+	if err != nil {
+		return declaration{}, notStarted{err}
+	}
+	code, err := proc.Wait()
+	proc.Kill() // what it may have left behind
+	data, dropped := out.get()
+	switch {
+	case dropped > 0:
+		return declaration{}, fmt.Errorf("prints more than %d KiB when it is run with --describe: it is to print one JSON object", maxDeclaration>>10)
+	case limited.Err() != nil:
+		return declaration{}, fmt.Errorf("did not answer --describe within %v: mend it, or take the executable bit from it if it is no tool", min(patience, time.Since(began)).Round(time.Millisecond))
+	case err != nil:
+		return declaration{}, notStarted{err}
+	case code != 0:
+		return declaration{}, fmt.Errorf("ended with exit code %d when it was run with --describe%s; if it is no tool, take the executable bit from it", code, said(errs.text()))
+	}
+	if now, err := p.current(); err != nil || now != p.digest {
+		return declaration{}, notStarted{errors.New("it changed meanwhile")}
+	}
+	d, err := decode(data)
+	if err != nil {
+		return declaration{}, fmt.Errorf("does not describe itself as a tool: %w", err)
+	}
+	return d, nil
+}
+
+// said continues a sentence with the last line of what a program said, which is
+// the one that tells most where a program crashed.
+func said(text string) string {
+	if text == "" {
+		return ""
+	}
+	return " (" + last(text) + ")"
+}

@@ -1,0 +1,182 @@
+package custom
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+)
+
+const (
+	keptTail = 64 << 10 // bytes kept of the end of an output that is too long
+	maxLine  = 4 << 10  // bytes of a line of progress
+	maxTold  = 1000     // lines of progress of one call
+	maxLast  = 300      // characters of the last line of an error
+)
+
+// output takes what a program prints: its beginning and, of one that is too
+// long, its end. The program is never held up.
+type output struct {
+	most int    // bytes kept of the beginning
+	full func() // called when there is more; nil: nothing is
+
+	mu    sync.Mutex
+	head  []byte
+	tail  []byte
+	total int64
+}
+
+// Write implements [io.Writer]. It never fails.
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.total += int64(len(p))
+	n := min(len(p), o.most-len(o.head))
+	o.head = append(o.head, p[:n]...)
+	if n < len(p) {
+		o.tail = keep(o.tail, p[n:], keptTail)
+		if o.full != nil {
+			o.full()
+		}
+	}
+	return len(p), nil
+}
+
+// keep appends to the last bytes of something. It may keep twice as many as are
+// wanted, so as not to move them each time.
+func keep(tail, p []byte, most int) []byte {
+	p = p[max(0, len(p)-most):]
+	if len(tail)+len(p) > 2*most {
+		tail = append(tail[:0], tail[len(tail)+len(p)-most:]...)
+	}
+	return append(tail, p...)
+}
+
+// get returns the beginning, and how many bytes followed it.
+func (o *output) get() (head []byte, more int64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.head, o.total - int64(len(o.head))
+}
+
+// text is the output for the model.
+func (o *output) text() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	tail := o.tail[max(0, len(o.tail)-keptTail):]
+	dropped := o.total - int64(len(o.head)+len(tail))
+	if dropped == 0 {
+		return plain(string(o.head) + string(tail))
+	}
+	return plain(string(o.head)) + fmt.Sprintf("\n[... %d bytes left out; they are not kept ...]\n", dropped) + plain(wholeFrom(tail))
+}
+
+// wholeFrom is text that may begin in the middle of a character.
+func wholeFrom(p []byte) string {
+	for i := 0; i < min(len(p), utf8.UTFMax-1); i++ {
+		if utf8.RuneStart(p[i]) {
+			return string(p[i:])
+		}
+	}
+	return string(p)
+}
+
+// lines takes what a program says on its standard error, line by line, and keeps
+// the end of it.
+type lines struct {
+	tell func(line string) // nil: nobody is told
+
+	mu   sync.Mutex
+	line []byte
+	tail []byte
+	told int
+}
+
+// Write implements [io.Writer]. It never fails.
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.tail = keep(l.tail, p, maxErrors)
+	for rest := p; len(rest) > 0; {
+		line, after, ended := bytes.Cut(rest, []byte{'\n'})
+		l.line = append(l.line, line[:min(len(line), max(0, maxLine-len(l.line)))]...)
+		if ended {
+			l.flush()
+		}
+		rest = after
+	}
+	return len(p), nil
+}
+
+// flush tells the line so far. L.mu is held.
+func (l *lines) flush() {
+	text := plain(string(l.line))
+	l.line = l.line[:0]
+	if text == "" || l.tell == nil || l.told > maxTold {
+		return
+	}
+	if l.told++; l.told > maxTold {
+		text = "[the rest is not shown]"
+	}
+	l.tell(text + "\n")
+}
+
+// text is the end of all that was said.
+func (l *lines) text() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.flush()
+	if cut := len(l.tail) - maxErrors; cut > 0 {
+		return plain(wholeFrom(l.tail[cut:]))
+	}
+	return plain(string(l.tail))
+}
+
+// plain makes text of bytes that a program wrote: without what moves or colours
+// a terminal, and without blanks around it.
+func plain(s string) string {
+	s = strings.ToValidUTF8(s, string(utf8.RuneError))
+	var b strings.Builder
+	for s != "" {
+		if rest, ok := escape(s); ok {
+			s = rest
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(s)
+		if r == '\n' || r == '\t' || !unicode.IsControl(r) {
+			b.WriteRune(r)
+		}
+		s = s[n:]
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// escape cuts an ANSI control sequence off the front.
+func escape(s string) (rest string, ok bool) {
+	if !strings.HasPrefix(s, "\x1b[") {
+		return s, false
+	}
+	for i := 2; i < len(s); i++ {
+		if s[i] >= 0x40 && s[i] <= 0x7e {
+			return s[i+1:], true
+		}
+		if s[i] < 0x20 || s[i] > 0x3f {
+			break
+		}
+	}
+	return s, false
+}
+
+// last is the last line of a text.
+func last(text string) string {
+	return within(strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:]), maxLast)
+}
+
+func within(line string, most int) string {
+	if runes := []rune(line); len(runes) > most {
+		return string(runes[:most-3]) + "..."
+	}
+	return line
+}

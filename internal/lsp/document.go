@@ -1,0 +1,338 @@
+package lsp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/inspan/inspan/tool"
+)
+
+const (
+	maxDocument = 4 << 20 // bytes of a file that servers are told of
+	maxOpen     = 64      // documents that are open with a server
+)
+
+// A document is a file that the server was told of. Its text is that of the disk:
+// nothing is ever changed with the server alone.
+type document struct {
+	version int
+	text    string
+	stamp   stamp
+	used    time.Time
+	changed time.Time // when the server was told
+}
+
+// stamp tells whether a file may have changed.
+type stamp struct {
+	size     int64
+	modified time.Time
+}
+
+// opened is a document as a query needs it.
+type opened struct {
+	sheet
+	path    string
+	uri     string
+	version int
+	changed time.Time
+}
+
+// at names a position for the server.
+func (o opened) at(p Position) map[string]any {
+	return map[string]any{"textDocument": o.id(), "position": o.wire(p)}
+}
+
+func (o opened) id() map[string]any { return map[string]any{"uri": o.uri} }
+
+// sync tells the server all that has changed on the disk, and opens a file.
+func (c *client) sync(ctx context.Context, path string) (opened, error) {
+	if err := c.catchUp(ctx, func() error { return c.show(ctx, path) }); err != nil {
+		return opened{}, err
+	}
+	defer func() { <-c.syncing }()
+	d := c.docs[path]
+	return opened{newSheet(d.text, c.utf8), path, uri(path), d.version, d.changed}, nil
+}
+
+// refresh tells the server all that has changed on the disk.
+func (c *client) refresh(ctx context.Context) error {
+	if err := c.catchUp(ctx, func() error { return nil }); err != nil {
+		return err
+	}
+	<-c.syncing
+	return nil
+}
+
+// catchUp takes syncing, and keeps it if nothing failed.
+func (c *client) catchUp(ctx context.Context, then func() error) error {
+	select {
+	case c.syncing <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	err := c.changes(ctx)
+	if err == nil {
+		err = then()
+	}
+	if err != nil {
+		<-c.syncing
+	}
+	return err
+}
+
+// changes tells of open documents, then of other files.
+func (c *client) changes(ctx context.Context) error {
+	for path, d := range c.docs {
+		now, err := stat(ctx, c.env.Files, path)
+		if err == nil && now == d.stamp {
+			continue
+		}
+		if err == nil {
+			err = c.show(ctx, path)
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err != nil {
+			c.hide(path) // it is gone, or no text any more
+		}
+	}
+	events, err := c.watch.changes(ctx, c.env.Files, c.root, c.server)
+	if err != nil || len(events) == 0 {
+		return err
+	}
+	c.touch()
+	return c.conn.notify("workspace/didChangeWatchedFiles", map[string]any{"changes": events})
+}
+
+// show makes the server's document what is on the disk.
+func (c *client) show(ctx context.Context, path string) error {
+	text, stamp, err := readText(ctx, c.env.Files, path)
+	if err != nil {
+		return err
+	}
+	d := c.docs[path]
+	if d == nil {
+		return c.open(path, text, stamp)
+	}
+	d.used, d.stamp = time.Now(), stamp
+	if d.text == text {
+		return nil
+	}
+	d.text, d.changed = text, c.touch()
+	d.version++
+	err = c.conn.notify("textDocument/didChange", map[string]any{
+		"textDocument":   map[string]any{"uri": uri(path), "version": d.version},
+		"contentChanges": []map[string]any{{"text": text}},
+	})
+	if err != nil {
+		return err
+	}
+	return c.saved(path, text)
+}
+
+// saved tells that a document is on the disk, which makes some servers check it.
+func (c *client) saved(path, text string) error {
+	save := c.caps.saving()
+	if !save.wanted {
+		return nil
+	}
+	params := map[string]any{"textDocument": map[string]any{"uri": uri(path)}}
+	if save.text {
+		params["text"] = text
+	}
+	return c.conn.notify("textDocument/didSave", params)
+}
+
+func (c *client) open(path, text string, stamp stamp) error {
+	if len(c.docs) >= maxOpen {
+		c.hide(c.oldest())
+	}
+	now := c.touch()
+	c.docs[path] = &document{version: 1, text: text, stamp: stamp, used: now, changed: now}
+	return c.conn.notify("textDocument/didOpen", map[string]any{"textDocument": map[string]any{
+		"uri": uri(path), "languageId": c.server.language(path), "version": 1, "text": text,
+	}})
+}
+
+// hide closes a document.
+func (c *client) hide(path string) {
+	delete(c.docs, path)
+	c.mu.Lock()
+	delete(c.pushed, path) // what comes of it later has other versions
+	c.mu.Unlock()
+	c.touch()
+	_ = c.conn.notify("textDocument/didClose", map[string]any{"textDocument": map[string]any{"uri": uri(path)}}) // fails only if the server is gone
+}
+
+func (c *client) oldest() string {
+	oldest := ""
+	for path, d := range c.docs {
+		if oldest == "" || d.used.Before(c.docs[oldest].used) {
+			oldest = path
+		}
+	}
+	return oldest
+}
+
+// touch notes that the server hears of a change now.
+func (c *client) touch() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.touched = time.Now()
+	return c.touched
+}
+
+func stat(ctx context.Context, files tool.Files, path string) (stamp, error) {
+	f, err := files.Open(ctx, path)
+	if err != nil {
+		return stamp{}, err
+	}
+	defer f.Close()
+	return stampOf(f)
+}
+
+func stampOf(f fs.File) (stamp, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return stamp{}, err
+	}
+	if !info.Mode().IsRegular() {
+		return stamp{}, errors.New("not a regular file")
+	}
+	return stamp{info.Size(), info.ModTime()}, nil
+}
+
+// readText reads a file that servers may be told of.
+func readText(ctx context.Context, files tool.Files, path string) (string, stamp, error) {
+	f, err := files.Open(ctx, path)
+	if err != nil {
+		return "", stamp{}, err
+	}
+	defer f.Close()
+	s, err := stampOf(f)
+	if err != nil {
+		return "", stamp{}, fmt.Errorf("%s: %w", path, err)
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxDocument+1))
+	switch {
+	case err != nil:
+		return "", stamp{}, err
+	case len(data) > maxDocument:
+		return "", stamp{}, fmt.Errorf("%s is larger than %d MiB, the most a language server is given", path, maxDocument>>20)
+	case !utf8.Valid(data):
+		return "", stamp{}, fmt.Errorf("%s is not UTF-8 text", path)
+	}
+	return string(data), s, nil
+}
+
+const maxWatched = 20_000 // files and directories that are looked at for changes
+
+// A watch finds out which files of a project have changed. The first look finds
+// nothing. In projects with more than maxWatched entries those behind are not
+// seen to change, unless they are open.
+type watch struct {
+	seen map[string]stamp // nil before the first look
+}
+
+// fileEvent is a change of a file.
+type fileEvent struct {
+	URI  string `json:"uri"`
+	Type int    `json:"type"`
+}
+
+// Types of changes.
+const (
+	created = 1
+	changed = 2
+	deleted = 3
+)
+
+func (w *watch) changes(ctx context.Context, files tool.Files, root string, server Server) ([]fileEvent, error) {
+	now := map[string]stamp{}
+	left := maxWatched
+	for dirs := []string{root}; len(dirs) > 0 && left > 0; dirs = dirs[1:] {
+		below := look(ctx, files, dirs[0], server, now)
+		left -= below.entries
+		dirs = append(dirs, below.dirs...)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err // what was not looked at is not deleted
+	}
+	before := w.seen
+	w.seen = now
+	if before == nil {
+		return nil, nil
+	}
+	return compare(before, now), nil
+}
+
+// level is what one directory holds.
+type level struct {
+	dirs    []string
+	entries int
+}
+
+// look notes the files of a directory that are of use to the server. What can't
+// be read is as if it were not there.
+func look(ctx context.Context, files tool.Files, dir string, server Server, now map[string]stamp) level {
+	var l level
+	f, err := files.Open(ctx, dir)
+	if err != nil {
+		return l
+	}
+	defer f.Close()
+	d, ok := f.(fs.ReadDirFile)
+	if !ok {
+		return l
+	}
+	entries, _ := d.ReadDir(maxWatched) // those that could be read are there
+	l.entries = len(entries)
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		if e.IsDir() && watched(e.Name()) {
+			l.dirs = append(l.dirs, path)
+		}
+		if !e.Type().IsRegular() || server.language(path) == "" && !server.marked(e.Name()) {
+			continue
+		}
+		if info, err := e.Info(); err == nil {
+			now[path] = stamp{info.Size(), info.ModTime()}
+		}
+	}
+	return l
+}
+
+// watched leaves out directories that hold what was made or fetched.
+func watched(name string) bool {
+	switch name {
+	case "node_modules", "vendor", "target", "__pycache__":
+		return false
+	}
+	return !strings.HasPrefix(name, ".")
+}
+
+func compare(before, now map[string]stamp) []fileEvent {
+	var events []fileEvent
+	for path, s := range now {
+		switch old, ok := before[path]; {
+		case !ok:
+			events = append(events, fileEvent{uri(path), created})
+		case old != s:
+			events = append(events, fileEvent{uri(path), changed})
+		}
+	}
+	for path := range before {
+		if _, ok := now[path]; !ok {
+			events = append(events, fileEvent{uri(path), deleted})
+		}
+	}
+	return events
+}

@@ -1,0 +1,266 @@
+// Package lsp asks language servers about code: where things are defined and
+// used, what they are, what is wrong with a file. Servers are started when they
+// are first needed and only read the workspace; what they would change is
+// returned, never done.
+//
+// Lines count from 0 here. Columns are bytes of UTF-8, whatever the server
+// counts in. Paths are absolute and without symbolic links.
+package lsp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/inspan/inspan/tool"
+)
+
+const (
+	startTime  = 60 * time.Second
+	queryTime  = 20 * time.Second
+	backOff    = 500 * time.Millisecond
+	forgiven   = 10 * time.Minute // a server that ran this long has not crashed for good
+	maxServers = 8                // that run at once; the one used least is ended
+)
+
+// ErrNoServer says that no language server is known for a file.
+var ErrNoServer = errors.New("no language server is known")
+
+// Manager runs the language servers of a workspace, one for each kind and
+// project. A server that has ended is started once more; then it is given up.
+// Safe for concurrent use. Close it when the session ends.
+type Manager struct {
+	Env     tool.Env      // its Root is the workspace; files outside are not served
+	Servers []Server      // nil: [Usual]
+	Box     tool.Box      // the walls around servers
+	Start   time.Duration // how long a server may take to start; 0: a minute
+	Query   time.Duration // how long it may take to answer; 0: 20 seconds; the first time at least as long as Start
+
+	mu      sync.Mutex
+	slots   map[key]*slot
+	absent  map[string]bool // servers whose program is not there, by name
+	closed  bool
+	working sync.WaitGroup
+}
+
+// key names a server that runs, or may.
+type key struct{ server, root string }
+
+// slot is a place for a server.
+type slot struct {
+	client   *client
+	starting chan struct{} // closed when the start that goes on is over; nil: none does
+	abort    func()        // ends that start
+	began    time.Time
+	crashes  int
+	err      error // why the last start failed
+}
+
+// Needs lists the servers that a query about path may have to start, those that
+// are preferred first: the first whose program is there is started. It is empty
+// if the one that would answer runs. Path is a file, or the workspace, for which
+// any server will do. The error wraps [ErrNoServer] if there is none at all, and
+// [fs.ErrNotExist] if none is installed. It starts nothing.
+func (m *Manager) Needs(ctx context.Context, path string) ([]Server, error) {
+	list, err := m.serving(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var out []Server
+	for _, t := range list {
+		if s := m.slots[t.key()]; s != nil && (s.starting != nil || s.client != nil) {
+			return out, nil
+		}
+		out = append(out, t.server.clone())
+	}
+	return out, nil
+}
+
+// Close ends all servers and returns when they are gone. Queries fail afterwards.
+func (m *Manager) Close() {
+	m.mu.Lock()
+	m.closed = true
+	for _, s := range m.slots {
+		if s.client != nil {
+			m.working.Go(s.client.stop)
+		}
+		if s.starting != nil {
+			s.abort()
+		}
+	}
+	m.mu.Unlock()
+	m.working.Wait()
+}
+
+// target is a server for a project.
+type target struct {
+	server Server
+	root   string
+}
+
+func (t target) key() key { return key{t.server.Name, t.root} }
+
+func (m *Manager) servers() []Server {
+	if m.Servers == nil {
+		return Usual()
+	}
+	return m.Servers
+}
+
+// serving lists who may answer queries about a path, but for those whose program
+// is known to be missing.
+func (m *Manager) serving(ctx context.Context, path string) ([]target, error) {
+	if m.Env.Procs == nil {
+		return nil, errors.New("processes can't be started here")
+	}
+	if !tool.Inside(m.Env.Root, path) {
+		return nil, fmt.Errorf("%s is outside of the workspace", path)
+	}
+	var list []target
+	for _, s := range m.servers() {
+		switch {
+		case path == m.Env.Root:
+			if root := m.projectAt(ctx, s); root != "" {
+				list = append(list, target{s, root})
+			}
+		case s.language(path) != "":
+			list = append(list, target{s, m.project(ctx, s, path)})
+		}
+	}
+	if list == nil {
+		return nil, fmt.Errorf("%w for %s", ErrNoServer, filepath.Base(path))
+	}
+	return m.installed(list)
+}
+
+// installed leaves out those that are not there.
+func (m *Manager) installed(list []target) ([]target, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var there []target
+	var names []string
+	for _, t := range list {
+		names = append(names, t.server.Command[0])
+		if !m.absent[t.server.Name] {
+			there = append(there, t)
+		}
+	}
+	if there == nil {
+		return nil, fmt.Errorf("no language server for these files is installed (looked for %s): %w", strings.Join(names, ", "), fs.ErrNotExist)
+	}
+	return there, nil
+}
+
+// projectAt is where in the workspace a server has something to do: where it runs
+// already, or at the top if a marker lies there.
+func (m *Manager) projectAt(ctx context.Context, s Server) string {
+	m.mu.Lock()
+	best := ""
+	for k, slot := range m.slots {
+		if k.server == s.Name && slot.client != nil && (best == "" || len(k.root) < len(best)) {
+			best = k.root
+		}
+	}
+	m.mu.Unlock()
+	for _, marker := range s.RootMarkers {
+		if best == "" && m.exists(ctx, filepath.Join(m.Env.Root, marker)) {
+			best = m.Env.Root
+		}
+	}
+	return best
+}
+
+// project is the nearest directory above a file that holds the first marker that
+// is found at all, else the workspace.
+func (m *Manager) project(ctx context.Context, s Server, path string) string {
+	for _, marker := range s.RootMarkers {
+		for dir := filepath.Dir(path); tool.Inside(m.Env.Root, dir); dir = filepath.Dir(dir) {
+			if m.exists(ctx, filepath.Join(dir, marker)) {
+				return dir
+			}
+			if dir == m.Env.Root {
+				break
+			}
+		}
+	}
+	return m.Env.Root
+}
+
+func (m *Manager) exists(ctx context.Context, path string) bool {
+	f, err := m.Env.Files.Open(ctx, path)
+	if err != nil {
+		return false
+	}
+	f.Close()
+	return true
+}
+
+// query runs a question with the server for path. If the server ends meanwhile it
+// is asked again, once, of a new one.
+func (m *Manager) query(ctx context.Context, path string, ask func(context.Context, *client) error) error {
+	list, err := m.serving(ctx, path)
+	if err != nil {
+		return err
+	}
+	for _, t := range list {
+		err = m.with(ctx, t, ask)
+		if errors.Is(err, errEnded) && ctx.Err() == nil {
+			err = m.with(ctx, t, ask)
+		}
+		if !errors.Is(err, errAbsent) {
+			return err
+		}
+	}
+	_, err = m.installed(list)
+	return err
+}
+
+// with runs a question with one server.
+func (m *Manager) with(ctx context.Context, t target, ask func(context.Context, *client) error) error {
+	c, err := m.client(ctx, t)
+	if err != nil {
+		return err
+	}
+	limit := orElse(m.Query, queryTime)
+	if !c.answered.Load() {
+		limit = max(limit, orElse(m.Start, startTime)) // it reads the project now
+	}
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	err = ask(limited, c)
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return fmt.Errorf("%s did not answer in %v", t.server.Name, limit)
+	}
+	c.answered.Store(c.answered.Load() || err == nil)
+	return err
+}
+
+func orElse(d, other time.Duration) time.Duration {
+	if d > 0 {
+		return d
+	}
+	return other
+}
+
+// running returns the server for a file if it runs. It starts none.
+func (m *Manager) running(ctx context.Context, path string) *client {
+	list, err := m.serving(ctx, path)
+	if err != nil {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, t := range list {
+		if s := m.slots[t.key()]; s != nil && s.client != nil && s.client.alive() {
+			return s.client
+		}
+	}
+	return nil
+}

@@ -1,0 +1,34 @@
+package lsp
+
+import (
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"strings"
+)
+
+// uri names a file for servers. The path is absolute.
+func uri(path string) string {
+	path = filepath.ToSlash(path)
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path // C:/a is /C:/a
+	}
+	return (&url.URL{Scheme: "file", Path: path}).String()
+}
+
+// pathOf is the file that a server names.
+func pathOf(name string) (string, error) {
+	u, err := url.Parse(name)
+	if err != nil || u.Scheme != "file" || u.Host != "" && u.Host != "localhost" || strings.ContainsRune(u.Path, 0) {
+		return "", fmt.Errorf("%.200q is no file", name)
+	}
+	path := u.Path
+	if len(path) > 2 && path[2] == ':' && filepath.Separator == '\\' {
+		path = path[1:]
+	}
+	path = filepath.Clean(filepath.FromSlash(path))
+	if !filepath.IsAbs(path) {
+		return "", fmt.Errorf("%.200q is no file", name)
+	}
+	return path, nil
+}

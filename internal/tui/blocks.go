@@ -1,0 +1,322 @@
+package tui
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/markdown"
+	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/llm"
+)
+
+// block is one thing that has happened, as it is shown.
+type block struct {
+	kind   blockKind
+	text   string
+	by     string // who said it; empty: the person here
+	bad    bool   // something to notice
+	detail string // more about the end of a run
+	call   llm.Call
+	end    event.Ended
+	whole  bool // of a call: unfolded
+
+	kept    bool // for fullscreen, which may render it anew
+	open    bool // of a reply: more of it may come
+	void    bool // of a reply: it does not count after all
+	written strings.Builder
+}
+
+type blockKind int
+
+const (
+	saidBlock blockKind = iota + 1
+	replyBlock
+	callBlock
+	noteBlock
+	stopBlock
+	plainBlock // text of ours, shown as it is
+	diffBlock  // what a file became, with its path as detail
+)
+
+// How much of a thing is shown before it is unfolded, in lines.
+const (
+	foldResult = 3
+	foldDiff   = 40
+	foldSaid   = 12
+)
+
+// lines renders a block that is not open.
+func (b *block) lines(l look) []string {
+	switch b.kind {
+	case saidBlock:
+		return b.saidLines(l)
+	case replyBlock:
+		return split(markdown.Render(clean(b.text), l.width, l.markdown()))
+	case callBlock:
+		return append([]string{callLine(l, b.call)}, b.result(l)...)
+	case stopBlock:
+		if b.bad {
+			lines := wrap("■ "+clean(b.text), l.width, "")
+			if b.detail != "" {
+				lines = append(lines, wrap(clean(b.detail), l.width, "  ")...)
+			}
+			return paintAll(l, red, lines)
+		}
+		return paintAll(l, dim, wrap("■ "+clean(b.text), l.width, ""))
+	case diffBlock:
+		return append([]string{l.paint(bold, words.OneLine(b.detail, l.width))}, inset(markdown.Diff(b.text, l.width-4, l.markdown()))...)
+	case plainBlock:
+		return columns(l, b.text)
+	}
+	if b.bad {
+		return paintAll(l, yellow, hang(l, "! ", b.text))
+	}
+	return paintAll(l, dim, hang(l, "· ", b.text))
+}
+
+// hang wraps text behind a mark.
+func hang(l look, mark, text string) []string {
+	indent := strings.Repeat(" ", ansi.StringWidth(mark))
+	lines := wrap(clean(text), l.width, indent)
+	lines[0] = mark + strings.TrimPrefix(lines[0], indent)
+	return lines
+}
+
+func paintAll(l look, sgr string, lines []string) []string {
+	for i, line := range lines {
+		lines[i] = l.paint(sgr, line)
+	}
+	return lines
+}
+
+// column is where the second part of a line begins.
+const column = 28
+
+// columns lays out text of ours: what stands behind a tab in a line becomes a
+// column, below the first part where there is no room.
+func columns(l look, text string) []string {
+	var out []string
+	for line := range strings.SplitSeq(text, "\n") {
+		left, right, two := strings.Cut(line, "\t")
+		left = clean(left)
+		if !two {
+			out = append(out, wrap(left, l.width, "")...)
+			continue
+		}
+		at := column
+		if l.width < 2*column {
+			at = 6
+		}
+		lines := wrap(clean(right), l.width, strings.Repeat(" ", at))
+		if n := ansi.StringWidth(left); n < at {
+			lines[0] = left + lines[0][n:]
+		} else {
+			out = append(out, wrap(left, l.width, "")...)
+		}
+		out = append(out, lines...)
+	}
+	return out
+}
+
+func split(text string) []string {
+	if text = strings.TrimSuffix(text, "\n"); text == "" {
+		return nil
+	}
+	return strings.Split(text, "\n")
+}
+
+func (l look) markdown() markdown.Style {
+	return markdown.Style{Light: l.light, NoColor: l.noColor, Lexers: l.lexers}
+}
+
+func (b *block) saidLines(l look) []string {
+	mark := "› "
+	if b.by != "" {
+		mark = "› " + words.OneLine(b.by, 20) + ": "
+	}
+	lines := hang(l, mark, b.text)
+	if more := len(lines) - foldSaid; more > 1 {
+		lines = append(lines[:foldSaid], fmt.Sprintf("  … +%s", words.Count(more, "line")))
+	}
+	return paintAll(l, bold, lines)
+}
+
+// callLine names a call on one line.
+func callLine(l look, c llm.Call) string {
+	name := words.OneLine(cmp.Or(c.Name, "call"), 40)
+	line := l.paint(bold, "▸ "+name)
+	if about := words.OneLine(words.Subject(c), l.width-ansi.StringWidth(name)-3); about != "" {
+		line += " " + about
+	}
+	return line
+}
+
+// result is what a call brought: its first lines, then what it changed.
+func (b *block) result(l look) []string {
+	breaking := broken
+	if b.bad { // it is words
+		breaking = wrap
+	}
+	text := breaking(clean(words.Result(b.end.Parts.Text())), l.width, "    ")
+	if images := b.end.Parts.Images(); images > 0 {
+		text = append(text, "    ["+words.Count(images, "image")+"]")
+	}
+	text = folded(text, foldResult, b.whole)
+	mark, body := l.paint(green, "✓"), dim
+	if b.bad {
+		mark, body = l.paint(red, "✗ "+string(b.end.Outcome)), red
+	}
+	if took := words.Took(b.end.Millis); took != "" {
+		mark += " " + took
+	}
+	out := paintAll(l, body, text)
+	if ansi.StringWidth(mark) == 1 { // it fits into the margin
+		out[0] = "  " + mark + strings.Replace(out[0], "    ", " ", 1)
+	} else {
+		out = append([]string{"  " + mark}, out...)
+	}
+	for _, f := range b.end.Files {
+		if f.Diff != "" {
+			out = append(out, folded(inset(markdown.Diff(f.Diff, l.width-4, l.markdown())), foldDiff, b.whole)...)
+		}
+	}
+	return out
+}
+
+// inset moves lines of markdown behind a margin.
+func inset(text string) []string {
+	lines := split(text)
+	for i, line := range lines {
+		lines[i] = "    " + line
+	}
+	return lines
+}
+
+// folded keeps the first lines and says how many more there are.
+func folded(lines []string, keep int, whole bool) []string {
+	more := len(lines) - keep
+	if whole || more < 2 { // the note would take as much room
+		return lines
+	}
+	return append(lines[:keep:keep], fmt.Sprintf("    … +%s", words.Count(more, "line")))
+}
+
+// diffLines is a diff in colours; nothing of it is left out.
+func diffLines(l look, diff, indent string) []string {
+	var out []string
+	for line := range strings.SplitSeq(strings.TrimRight(diff, "\n"), "\n") {
+		for _, part := range broken(words.VisibleLines(line), l.width, indent) {
+			sgr := dim
+			switch {
+			case strings.HasPrefix(line, "+"):
+				sgr = green
+			case strings.HasPrefix(line, "-"):
+				sgr = red
+			}
+			out = append(out, l.paint(sgr, part))
+		}
+	}
+	return out
+}
+
+// printer turns blocks into lines, each once and in order. A reply that is open
+// is printed as far as its lines will never change.
+type printer struct {
+	look
+	lines  []string         // printed and not taken yet
+	tail   []string         // of the open reply: what may still change
+	next   time.Time        // when the tail is rendered again, at the earliest
+	stream *markdown.Stream // of the open reply; nil: none is
+	fed    string           // what the stream has been given
+	said   bool             // lines of the open reply are printed
+	prev   blockKind
+}
+
+// take prints what the blocks bring, and returns those that are not done.
+func (p *printer) take(blocks []*block) []*block {
+	for len(blocks) > 0 {
+		b := blocks[0]
+		if b.kind == replyBlock && (b.open || p.stream != nil) {
+			if !p.reply(b) {
+				return blocks
+			}
+		} else if !b.void {
+			p.print(b.kind, b.lines(p.look))
+		}
+		blocks = blocks[1:]
+	}
+	return nil
+}
+
+// print adds the lines of a block, with air between different things.
+func (p *printer) print(kind blockKind, lines []string) {
+	if len(lines) == 0 {
+		return
+	}
+	if kind == saidBlock || kind == replyBlock || p.prev != kind && kind != noteBlock && kind != stopBlock && p.prev != 0 {
+		p.lines = append(p.lines, "")
+	}
+	p.prev = kind
+	p.lines = append(p.lines, lines...)
+}
+
+// reply feeds the stream with what came, and reports whether the reply is over.
+func (p *printer) reply(b *block) (over bool) {
+	if p.stream == nil {
+		p.stream, p.fed, p.said = &markdown.Stream{Width: p.width, Style: p.markdown()}, "", false
+	}
+	text := b.text
+	if b.open {
+		text = b.written.String()
+	}
+	rest, same := strings.CutPrefix(text, p.fed)
+	if b.void || !same { // what is printed can't be taken back, so it is said
+		if p.said {
+			p.print(noteBlock, []string{p.paint(dim, "· what is above does not count, the reply broke off or was changed")})
+		}
+		p.closed()
+		if !b.void {
+			p.print(replyBlock, b.lines(p.look))
+		}
+		return true
+	}
+	p.settle(p.stream.Write(clean(rest)))
+	p.fed = text
+	if b.open {
+		p.preview()
+		return false
+	}
+	p.settle(p.stream.Close())
+	p.closed()
+	return true
+}
+
+// preview renders what may still change, unless that took long the last time: a
+// paragraph that never ends must not be all there is time for.
+func (p *printer) preview() {
+	began := time.Now()
+	if began.Before(p.next) {
+		return
+	}
+	p.tail = split(p.stream.Tail())
+	p.next = time.Now().Add(10 * time.Since(began))
+}
+
+func (p *printer) closed() { p.stream, p.fed, p.tail, p.said = nil, "", nil, false }
+
+// settle prints lines of the open reply.
+func (p *printer) settle(text string) {
+	if text == "" {
+		return
+	}
+	if !p.said {
+		p.lines = append(p.lines, "")
+		p.prev, p.said = replyBlock, true
+	}
+	p.lines = append(p.lines, strings.Split(text, "\n")...)
+}

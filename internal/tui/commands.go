@@ -1,0 +1,304 @@
+package tui
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"slices"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/policy"
+	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
+)
+
+//go:embed prompts/init.md
+var initPrompt string
+
+//go:embed prompts/review.md
+var reviewPrompt string
+
+//go:embed prompts/commit.md
+var commitPrompt string
+
+// Command is what the person asks for with a slash. One of Prompt and Print is
+// set.
+type Command struct {
+	Name string // without the slash
+	Args string // what it takes: "<name>" must be there, "[name]" may; empty: nothing
+	Doc  string // what it does, in one line
+	// Prompt returns what is said to the model.
+	Prompt func(ctx context.Context, args string) (string, error)
+	// Print returns text for the person. It may take its time.
+	Print func(ctx context.Context, args string) (string, error)
+
+	run func(m *model, args string) tea.Cmd
+}
+
+// Commands lists the slash commands that are always there.
+func Commands() []Command {
+	return []Command{
+		{Name: "help", Doc: "show the commands and the keys", run: show((*model).help)},
+		{Name: "new", Doc: "begin a new session", run: idle((*model).newSession)},
+		{Name: "resume", Args: "[id]", Doc: "go on with an earlier session", run: idle((*model).resumeCommand)},
+		{Name: "sessions", Doc: "list the sessions of this folder", run: work((*model).listSessions)},
+		{Name: "continue", Doc: "let a run that stopped go on", run: (*model).goOn},
+		{Name: "model", Args: "[provider/model]", Doc: "work with another model", run: idle((*model).modelCommand)},
+		{Name: "mode", Args: "[mode]", Doc: "how much runs unasked: plan, ask, edit, auto or yolo", run: (*model).modeCommand},
+		{Name: "plan", Doc: "only read, and make a plan", run: func(m *model, _ string) tea.Cmd { return m.switchTo(policy.ModePlan) }},
+		{Name: "permissions", Doc: "list the rules that hold here", run: work((*model).permissions)},
+		{Name: "context", Doc: "show what the model is asked next, and what takes the room", run: work((*model).context)},
+		{Name: "compact", Args: "[what matters]", Doc: "make the conversation shorter; the log keeps all of it", run: (*model).compact},
+		{Name: "cost", Doc: "show what the session has cost, by model", run: work((*model).cost)},
+		{Name: "todo", Doc: "show the list of things to do", run: show((*model).todo)},
+		{Name: "diff", Doc: "show what this session has changed in files", run: (*model).diff},
+		{Name: "undo", Doc: "put the files back to before what was said last", run: idle((*model).undo)},
+		{Name: "rewind", Doc: "go back to before something was said", run: idle(func(m *model, _ string) tea.Cmd { return m.pickPoint() })},
+		{Name: "fork", Doc: "go on in a copy of this session", run: idle((*model).fork)},
+		{Name: "export", Args: "[file]", Doc: "write the session to a markdown file", run: work((*model).export)},
+		{Name: "copy", Doc: "copy the last answer to the clipboard", run: (*model).copy},
+		{Name: "tools", Doc: "list the tools", run: show((*model).tools)},
+		{Name: "jobs", Doc: "list what was started in the background", run: show((*model).jobs)},
+		{Name: "config", Doc: "show where the settings are", run: show((*model).config)},
+		{Name: "init", Doc: "have the model write an AGENTS.md", run: prompt(func() string { return initPrompt })},
+		{Name: "review", Args: "[what to look at]", Doc: "have the model review what is not committed", run: prompt(func() string { return reviewPrompt })},
+		{Name: "commit", Args: "[what to say]", Doc: "have the model commit what has changed", run: prompt(func() string { return commitPrompt })},
+		{Name: "quit", Doc: "leave", run: func(m *model, _ string) tea.Cmd { return m.quit() }},
+	}
+}
+
+// commands are ours with those that came from outside.
+func (m *model) commands() []Command {
+	all := slices.Clone(m.Commands)
+	for _, c := range Commands() {
+		if !slices.ContainsFunc(all, func(o Command) bool { return o.Name == c.Name }) {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// do does what a command says.
+func (m *model) do(c Command, args string) tea.Cmd {
+	switch {
+	case c.run != nil:
+		return c.run(m, args)
+	case c.Prompt != nil:
+		return m.work(func(ctx context.Context) (string, error) { return c.Prompt(ctx, args) }, func(m *model, text string) tea.Cmd {
+			return m.sayNow(text)
+		})
+	case c.Print != nil:
+		return m.work(func(ctx context.Context) (string, error) { return c.Print(ctx, args) }, (*model).printed)
+	}
+	return nil
+}
+
+// printed shows text of ours.
+func (m *model) printed(text string) tea.Cmd {
+	m.view.add(&block{kind: plainBlock, text: text})
+	return nil
+}
+
+// work does something that takes time, and then the rest with what came of it.
+func (m *model) work(do func(context.Context) (string, error), then func(*model, string) tea.Cmd) tea.Cmd {
+	ctx := m.ctx
+	return func() tea.Msg {
+		text, err := do(ctx)
+		return later(func(m *model) tea.Cmd {
+			if err != nil {
+				m.fail(err)
+				return nil
+			}
+			return then(m, text)
+		})
+	}
+}
+
+// show makes a command of what prints text at once.
+func show(text func(*model) string) func(*model, string) tea.Cmd {
+	return func(m *model, _ string) tea.Cmd { return m.printed(strings.TrimRight(text(m), "\n")) }
+}
+
+// work makes a command of what finds out text. The function it returns runs
+// beside everything else and must not touch the model.
+func work(prepare func(m *model, args string) func(context.Context) (string, error)) func(*model, string) tea.Cmd {
+	return func(m *model, args string) tea.Cmd {
+		do := prepare(m, args)
+		return m.work(func(ctx context.Context) (string, error) {
+			text, err := do(ctx)
+			return strings.TrimRight(text, "\n"), err
+		}, (*model).printed)
+	}
+}
+
+// idle makes a command one that is for a session at rest only.
+func idle(run func(*model, string) tea.Cmd) func(*model, string) tea.Cmd {
+	return func(m *model, args string) tea.Cmd {
+		if m.running && m.view.idle() { // it is over but for the formalities
+			m.then = append(m.then, func(m *model) tea.Cmd { return run(m, args) })
+			return nil
+		}
+		if m.running || m.opening {
+			m.hint = "that has to wait until the run is over; esc interrupts it"
+			return nil
+		}
+		return run(m, args)
+	}
+}
+
+// prompt makes a command of something that is said.
+func prompt(text func() string) func(*model, string) tea.Cmd {
+	return func(m *model, args string) tea.Cmd {
+		said := strings.TrimSpace(text())
+		if args != "" {
+			said += "\n\n" + args
+		}
+		return m.sayNow(said)
+	}
+}
+
+// sayNow says something now, or after the run.
+func (m *model) sayNow(text string) tea.Cmd {
+	if m.running {
+		m.post(event.Said{Parts: llm.Say(text)}, false, text)
+		return nil
+	}
+	return m.say(llm.Say(text))
+}
+
+func (m *model) help() string {
+	var b strings.Builder
+	b.WriteString("Commands:\n")
+	for _, c := range m.commands() {
+		fmt.Fprintf(&b, "  %s\t%s\n", strings.TrimSpace("/"+c.Name+" "+c.Args), c.Doc)
+	}
+	b.WriteString("\nKeys:\n")
+	for _, k := range Bindings() {
+		if keys := m.keys.named(k.Action); keys != "" {
+			fmt.Fprintf(&b, "  %s\t%s\n", keys, k.Doc)
+		}
+	}
+	b.WriteString("\n@ completes the name of a file, / a command. Pasted or dropped pictures are attached.\n\nModes:\n")
+	for _, mode := range policy.Modes() {
+		fmt.Fprintf(&b, "  %s\t%s\n", mode[0], mode[1])
+	}
+	return b.String()
+}
+
+func (m *model) modeCommand(args string) tea.Cmd {
+	if args == "" {
+		var items []choice
+		for _, mode := range policy.Modes() {
+			items = append(items, choice{mode[0], mode[1]})
+		}
+		m.over = &picker{title: "mode", items: items, take: func(m *model, i int) tea.Cmd { return m.modeCommand(items[i].text) }}
+		return nil
+	}
+	if err := policy.CheckMode(args); err != nil {
+		m.fail(err)
+		return nil
+	}
+	if args == policy.ModeYolo {
+		m.over = &confirm{
+			title: "mode yolo: nothing asks any more, not even what deletes or talks to the network",
+			yes:   func(m *model) tea.Cmd { return m.switchTo(policy.ModeYolo) },
+		}
+		return nil
+	}
+	return m.switchTo(args)
+}
+
+func (m *model) goOn(string) tea.Cmd {
+	switch {
+	case m.running || m.seat.session() == nil:
+		m.hint = "there is no run that could go on"
+		return nil
+	case m.view.busy:
+		return m.start()
+	}
+	return m.start(event.Said{})
+}
+
+func (m *model) compact(focus string) tea.Cmd {
+	switch {
+	case m.seat.session() == nil:
+		m.hint = "there is nothing to compact yet"
+	case m.running:
+		m.hint = "the conversation is compacted before the model is asked again"
+		m.posts++
+		m.seat.post(input{m.posts, event.Compact{Focus: focus}})
+	default:
+		return m.start(event.Compact{Focus: focus})
+	}
+	return nil
+}
+
+func (m *model) todo() string {
+	if len(m.view.todo) == 0 {
+		return "there is nothing on the list"
+	}
+	var b strings.Builder
+	for _, t := range m.view.todo {
+		mark := "☐"
+		switch t.State {
+		case tool.TodoDoing:
+			mark = "▣"
+		case tool.TodoDone:
+			mark = "☑"
+		}
+		fmt.Fprintf(&b, "%s %s\n", mark, strings.ReplaceAll(t.Text, "\n", " "))
+	}
+	return b.String()
+}
+
+// diff prints the changes of the session, file by file.
+func (m *model) diff(string) tea.Cmd {
+	if len(m.view.changes) == 0 {
+		m.hint = "no call has changed a file"
+	}
+	for _, c := range m.view.changes {
+		m.view.add(&block{kind: diffBlock, text: c.diff, detail: c.path})
+	}
+	return nil
+}
+
+func (m *model) copy(string) tea.Cmd {
+	if m.view.last == "" {
+		m.hint = "there is no answer yet"
+		return nil
+	}
+	m.hint = "copied, if the terminal takes it"
+	return tea.SetClipboard(m.view.last)
+}
+
+func (m *model) tools() string {
+	var b strings.Builder
+	for _, t := range app.Tools() {
+		fmt.Fprintf(&b, "  %s\t%s\n", t.Name, words.OneLine(strings.SplitN(t.Doc, "\n", 2)[0], 100))
+	}
+	return b.String()
+}
+
+func (m *model) jobs() string {
+	if len(m.view.jobs) == 0 {
+		return "nothing was started in the background"
+	}
+	return "Started in the background in this session; the model can read, feed and end them:\n  " + strings.Join(m.view.jobs, "\n  ")
+}
+
+func (m *model) config() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "workspace  %s\nmodel      %s\nmode       %s\n", m.root(), m.route(), m.mode())
+	if id := m.seat.id(); id != "" {
+		fmt.Fprintf(&b, "session    %s\n", id)
+	}
+	if m.App != nil {
+		fmt.Fprintf(&b, "settings   %s\nsessions   %s\n", m.App.ConfigPath, m.App.Store().Dir)
+	}
+	return b.String()
+}

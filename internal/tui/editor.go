@@ -1,0 +1,214 @@
+package tui
+
+import (
+	"strings"
+	"unicode"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/inspan/inspan/llm"
+)
+
+// editor is the text that a person writes: a list of atoms and a place among
+// them. It knows nothing of keys.
+type editor struct {
+	atoms []atom
+	at    int // atoms before the cursor
+	goal  int // cell that moving up and down aims for; -1: where the cursor is
+}
+
+// atom is what the cursor moves over at once: a character, or something big
+// that stands in the text by its name.
+type atom struct {
+	shown string    // "\n" ends a line
+	whole string    // what it stands for; empty: what is shown
+	image llm.Image // has data if the atom is a picture
+}
+
+func (a atom) big() bool { return a.whole != "" || a.image.Data != nil }
+
+// atomsOf takes text apart. It may come from anywhere, so nothing in it that
+// drives a terminal stays.
+func atomsOf(text string) []atom {
+	text = clean(strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n"))
+	atoms := make([]atom, 0, len(text))
+	for len(text) > 0 {
+		cluster, _ := ansi.FirstGraphemeCluster(text, ansi.GraphemeWidth)
+		if strings.HasPrefix(text, "\n") {
+			cluster = "\n"
+		}
+		atoms = append(atoms, atom{shown: cluster})
+		text = text[len(cluster):]
+	}
+	return atoms
+}
+
+func (e *editor) empty() bool { return len(e.atoms) == 0 }
+
+// set replaces everything.
+func (e *editor) set(text string) {
+	e.atoms = atomsOf(text)
+	e.at, e.goal = len(e.atoms), -1
+}
+
+// insert puts atoms where the cursor is.
+func (e *editor) insert(atoms ...atom) {
+	e.atoms = append(e.atoms[:e.at:e.at], append(atoms, e.atoms[e.at:]...)...)
+	e.at, e.goal = e.at+len(atoms), -1
+}
+
+// cut removes the atoms from i to j and puts the cursor there.
+func (e *editor) cut(i, j int) {
+	i, j = max(i, 0), min(j, len(e.atoms))
+	if i < j {
+		e.atoms = append(e.atoms[:i:i], e.atoms[j:]...)
+	}
+	e.at, e.goal = min(i, len(e.atoms)), -1
+}
+
+// text is what is written, big things as they are named.
+func (e *editor) text() string { return textOf(e.atoms) }
+
+func textOf(atoms []atom) string {
+	var b strings.Builder
+	for _, a := range atoms {
+		b.WriteString(a.shown)
+	}
+	return b.String()
+}
+
+// parts is what is written, whole.
+func (e *editor) parts() llm.Parts {
+	var parts llm.Parts
+	var b strings.Builder
+	flush := func() {
+		if b.Len() > 0 {
+			parts = append(parts, llm.Text{Text: b.String()})
+			b.Reset()
+		}
+	}
+	for _, a := range e.atoms {
+		switch {
+		case a.image.Data != nil:
+			b.WriteString(a.shown)
+			flush()
+			parts = append(parts, a.image)
+		case a.whole != "":
+			b.WriteString(a.whole)
+		default:
+			b.WriteString(a.shown)
+		}
+	}
+	flush()
+	return parts
+}
+
+// word returns where the word before the cursor begins.
+func (e *editor) word() int {
+	i := e.at
+	for i > 0 && !wordy(e.atoms[i-1]) {
+		i--
+	}
+	for i > 0 && wordy(e.atoms[i-1]) {
+		i--
+	}
+	return i
+}
+
+// wordEnd returns where the word after the cursor ends.
+func (e *editor) wordEnd() int {
+	i := e.at
+	for i < len(e.atoms) && !wordy(e.atoms[i]) {
+		i++
+	}
+	for i < len(e.atoms) && wordy(e.atoms[i]) {
+		i++
+	}
+	return i
+}
+
+func wordy(a atom) bool {
+	return a.big() || strings.IndexFunc(a.shown, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' }) >= 0
+}
+
+// lineStart and lineEnd are the ends of the line the cursor is in.
+func (e *editor) lineStart() int {
+	i := e.at
+	for i > 0 && e.atoms[i-1].shown != "\n" {
+		i--
+	}
+	return i
+}
+
+func (e *editor) lineEnd() int {
+	i := e.at
+	for i < len(e.atoms) && e.atoms[i].shown != "\n" {
+		i++
+	}
+	return i
+}
+
+// row is one line as it is shown: the atoms from one to another.
+type row struct{ from, to int }
+
+// rows breaks the text at width cells.
+func (e *editor) rows(width int) []row {
+	rows, cells := []row{{}}, 0
+	for i, a := range e.atoms {
+		last := &rows[len(rows)-1]
+		if a.shown == "\n" {
+			last.to = i
+			rows, cells = append(rows, row{i + 1, i + 1}), 0
+			continue
+		}
+		w := ansi.StringWidth(a.shown)
+		if cells+w > width && cells > 0 {
+			rows, cells = append(rows, row{i, i}), 0
+			last = &rows[len(rows)-1]
+		}
+		last.to, cells = i+1, cells+w
+	}
+	return rows
+}
+
+// place returns the row and the cell of the cursor.
+func (e *editor) place(rows []row, width int) (y, x int) {
+	for i, r := range rows {
+		next := i+1 < len(rows) && rows[i+1].from == e.at && r.to == e.at // the start of the next row is the same place
+		if e.at >= r.from && e.at <= r.to && !next {
+			return i, min(e.cells(r.from, e.at), width)
+		}
+	}
+	return len(rows) - 1, 0
+}
+
+func (e *editor) cells(i, j int) int {
+	n := 0
+	for _, a := range e.atoms[i:j] {
+		n += ansi.StringWidth(a.shown)
+	}
+	return n
+}
+
+// up and down move by rows. They report false at the edge.
+func (e *editor) up(width int) bool   { return e.vertical(width, -1) }
+func (e *editor) down(width int) bool { return e.vertical(width, 1) }
+
+func (e *editor) vertical(width, by int) bool {
+	rows := e.rows(width)
+	y, x := e.place(rows, width)
+	if y+by < 0 || y+by >= len(rows) {
+		return false
+	}
+	goal := max(x, e.goal)
+	r := rows[y+by]
+	i := r.from
+	for i < r.to && e.cells(r.from, i+1) <= goal {
+		i++
+	}
+	if i == r.to && y+by+1 < len(rows) && rows[y+by+1].from == i && i > r.from {
+		i-- // a full row ends where the next begins
+	}
+	e.at, e.goal = i, goal
+	return true
+}

@@ -1,0 +1,151 @@
+package tui
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/inspan/inspan/event"
+)
+
+var update = flag.Bool("update", false, "write the golden frames anew")
+
+// corpus names the logs that all readers are tested with.
+func corpus(t testing.TB) []string {
+	t.Helper()
+	logs, err := filepath.Glob("../../testdata/logs/*/*.jsonl")
+	if err != nil || len(logs) < 10 {
+		t.Fatal("no logs", err)
+	}
+	return logs
+}
+
+func readLog(t testing.TB, path string) []event.Event {
+	t.Helper()
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []event.Event
+	for line := range bytes.Lines(raw) {
+		e, err := event.Decode(bytes.TrimSpace(line))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+// still is a front end without a terminal, at the time of the last event.
+func still(t testing.TB, width, height int, l look, events []event.Event) *model {
+	t.Helper()
+	keys, err := keysOf(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tui := &TUI{Root: "/w", Width: width, Height: height, NoColor: l.noColor, now: func() time.Time {
+		if len(events) == 0 {
+			return time.Unix(0, 0)
+		}
+		return events[len(events)-1].Time
+	}}
+	m := newModel(context.Background(), tui, keys)
+	m.look.light = l.light
+	m.print.look = m.look
+	m.seat = &seat{pump: newPump(func(any) {}), send: func(any) {}}
+	m.apply(events)
+	return m
+}
+
+// drawn is all that the front end shows: what it has printed, and the picture
+// below it.
+func drawn(m *model) string {
+	m.view.blocks = m.print.take(m.view.blocks)
+	v := m.View()
+	return strings.Join(m.print.lines, "\n") + "\n~~~\n" + v.Content + "\n"
+}
+
+func TestFrames(t *testing.T) {
+	sizes := []struct {
+		name          string
+		width, height int
+		look          look
+		few           bool // only some logs
+	}{
+		{"80x24", 80, 24, look{noColor: true}, false},
+		{"40x10", 40, 10, look{noColor: true}, true},
+		{"120x40", 120, 40, look{}, true},
+		{"120x40.light", 120, 40, look{light: true}, true},
+	}
+	for _, path := range corpus(t) {
+		name := strings.TrimSuffix(filepath.Base(path), ".jsonl")
+		for _, size := range sizes {
+			if size.few && name != "waiting" && name != "parallel" && name != "interrupted" {
+				continue
+			}
+			t.Run(name+"/"+size.name, func(t *testing.T) {
+				m := still(t, size.width, size.height, size.look, readLog(t, path))
+				got := drawn(m)
+				for line := range strings.SplitSeq(got, "\n") {
+					if ansi.StringWidth(line) >= size.width {
+						t.Errorf("a line of %d cells: %q", ansi.StringWidth(line), line)
+					}
+				}
+				if rows := strings.Count(got[strings.Index(got, "\n~~~\n")+5:], "\n"); rows >= size.height {
+					t.Errorf("the picture has %d rows", rows)
+				}
+				golden(t, filepath.Join("testdata", "frames", name+"."+size.name+".txt"), strings.ReplaceAll(got, "\x1b", "^["))
+			})
+		}
+	}
+}
+
+func golden(t *testing.T, path, got string) {
+	t.Helper()
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestTransientsChangeNothing holds that whoever has missed the deltas sees the
+// same in the end.
+func TestTransientsChangeNothing(t *testing.T) {
+	for _, path := range corpus(t) {
+		events := readLog(t, path)
+		plain := drawn(still(t, 80, 24, look{}, events))
+		var streamed []event.Event
+		for _, e := range events {
+			if r, ok := e.Body.(event.Replied); ok {
+				for word := range strings.SplitAfterSeq(r.Parts.Text(), " ") {
+					streamed = append(streamed, event.Event{Time: e.Time, Body: event.Delta{Text: word}})
+				}
+			}
+			streamed = append(streamed, e)
+		}
+		if diff := cmp.Diff(plain, drawn(still(t, 80, 24, look{}, streamed))); diff != "" {
+			t.Errorf("%s: %s", path, diff)
+		}
+	}
+}

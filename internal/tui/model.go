@@ -1,0 +1,461 @@
+package tui
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/markdown"
+	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/llm"
+)
+
+// model is what is on the screen: the view of the session and what the person is
+// about to do. Only the event loop of the program touches it.
+type model struct {
+	*TUI
+	ctx  context.Context
+	keys keymap
+	seat *seat
+
+	look   look
+	height int
+	view   *view
+	print  printer
+	full   *scroll   // of fullscreen; nil: inline
+	recent []tall    // how high the last pictures were
+	shown  time.Time // when the first picture was made
+	padded bool      // the picture has lines for the moment only
+
+	prompt  editor
+	history history
+	offer   offer // completions
+	over    box   // what is open above the prompt; nil: nothing
+	ask     *ask  // the question of the session that is being answered
+	// Decisions on calls that wait, until all that wait are decided on; and the
+	// limit that was reached and is to stay.
+	decided []event.Body
+	refused *event.Stopped
+	files   fileList
+	hint    string
+	hinted  time.Time            // when the hint came
+	typed   time.Time            // when the person wrote last
+	pressed map[string]time.Time // when a key that counts twice was pressed last
+
+	opts     app.Options // for the sessions that are opened from here on
+	opening  bool        // a session is
+	running  bool        // a run goes on here
+	printing bool        // lines are on their way to the terminal
+	room     int         // rows that the picture may have meanwhile
+	quitting bool
+	held     []event.Body // inputs that wait for the session to be open, or the run to end
+	then     []later      // what waits for the run to end
+	mine     []posted     // inputs that are sent and not seen yet
+	posts    int
+	ticking  bool
+	fatal    error
+}
+
+// posted is an input of ours on its way into the log.
+type posted struct {
+	n     int
+	steer bool
+	text  string
+	done  bool // it is in the log
+	tried bool // a run was started for it
+}
+
+// tall is how high a picture was.
+type tall struct {
+	at     time.Time
+	rows   int
+	cursor int // row of the cursor
+}
+
+// Messages of our own, beside batch, ranOut and sent.
+type (
+	opened struct { // a session is open, or could not be
+		s      *inspan.Session
+		past   *view // what has happened in it; nil: it is new
+		err    error
+		inputs []event.Body
+	}
+	printed struct{} // lines have reached the terminal
+	leave   struct{} // a signal wants the program to end
+	tick    struct{} // a second is over, while something counts
+	told    struct {
+		text string
+		bad  bool
+	}
+	later func(*model) tea.Cmd // the rest of something that took time
+)
+
+func newModel(ctx context.Context, t *TUI, keys keymap) *model {
+	m := &model{
+		TUI: t, ctx: ctx, keys: keys, view: newView(), opts: t.Options, pressed: map[string]time.Time{},
+		height: cmp.Or(t.Height, 24), look: look{width: cmp.Or(t.Width, 80) - 1, noColor: t.NoColor, lexers: &markdown.Lexers{}},
+	}
+	m.print = printer{look: m.look}
+	if t.Fullscreen {
+		m.full = &scroll{}
+	}
+	return m
+}
+
+// Init implements tea.Model.
+func (m *model) Init() tea.Cmd {
+	cmds := []tea.Cmd{tea.RequestBackgroundColor, m.greet()}
+	switch {
+	case m.Session == "?":
+		cmds = append(cmds, m.pickSession())
+	case m.Session != "":
+		cmds = append(cmds, m.resume(m.Session))
+	}
+	if m.Say != "" {
+		cmds = append(cmds, m.say(llm.Say(m.Say)))
+	}
+	return tea.Batch(cmds...)
+}
+
+func (m *model) greet() tea.Cmd {
+	m.tell("inspan " + cmp.Or(m.Version, inspan.Version) + " in " + m.Root + " · /help shows what there is")
+	return m.flush()
+}
+
+// Update implements tea.Model.
+func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	before := m.hint
+	cmd := m.update(msg)
+	if m.hint != before {
+		m.hinted = m.clock()
+	}
+	return m, tea.Batch(cmd, m.flush(), m.count())
+}
+
+func (m *model) update(msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		m.resize(msg.Width, msg.Height)
+	case tea.BackgroundColorMsg:
+		m.look.light = !msg.IsDark()
+		m.print.look = m.look
+	case tea.KeyPressMsg:
+		return m.key(msg)
+	case tea.PasteMsg:
+		return m.paste(msg.Content)
+	case tea.MouseWheelMsg:
+		m.wheel(msg)
+	case batch:
+		m.apply(msg)
+	case ranOut:
+		return m.ranOut(msg.err)
+	case sent:
+		return m.sent(msg)
+	case opened:
+		return m.opened(msg)
+	case printed:
+		m.printing = false
+	case leave:
+		return m.quit()
+	case tick:
+		m.ticking = false
+		return m.overdue()
+	case told:
+		m.say1(msg)
+	case later:
+		return msg(m)
+	}
+	return nil
+}
+
+// tell prints a line of ours; warn one to notice.
+func (m *model) tell(text string) { m.view.note(text) }
+func (m *model) warn(text string) { m.view.warn(text) }
+
+func (m *model) say1(t told) {
+	if t.bad {
+		m.warn(t.text)
+		return
+	}
+	m.view.add(&block{kind: plainBlock, text: t.text})
+}
+
+// fail tells of an error, if it is one.
+func (m *model) fail(err error) {
+	if err != nil {
+		m.warn(err.Error())
+	}
+}
+
+// apply folds what happened in a frame.
+func (m *model) apply(events batch) {
+	for _, e := range events {
+		if !e.Transient() && e.Seq <= m.view.seq {
+			continue
+		}
+		m.view.Apply(e)
+		switch b := e.Body.(type) {
+		case event.Said:
+			m.seen(false, b.By)
+		case event.Steered:
+			m.seen(true, b.By)
+		}
+	}
+}
+
+// seen takes an input of ours off the list of those on their way.
+func (m *model) seen(steer bool, by string) {
+	if by != "" {
+		return
+	}
+	if i := slices.IndexFunc(m.mine, func(p posted) bool { return p.steer == steer }); i >= 0 {
+		m.mine = slices.Delete(m.mine, i, i+1)
+	}
+}
+
+// say is what the person wants done.
+func (m *model) say(parts llm.Parts) tea.Cmd {
+	m.history.add(spoken(parts))
+	return m.start(event.Said{Parts: parts})
+}
+
+// start runs the session with inputs, as soon as that is possible.
+func (m *model) start(inputs ...event.Body) tea.Cmd {
+	switch {
+	case m.opening || m.running:
+		m.held = append(m.held, inputs...)
+		return nil
+	case m.seat.session() == nil:
+		return m.open(inputs...)
+	}
+	m.running = true
+	m.ask, m.decided = nil, nil
+	m.seat.drive(inputs...)
+	return nil
+}
+
+// post sends an input into the run that goes on.
+func (m *model) post(body event.Body, steer bool, text string) {
+	m.posts++
+	if _, cancel := body.(event.Cancelled); !cancel {
+		m.mine = append(m.mine, posted{n: m.posts, steer: steer, text: text})
+	}
+	m.seat.post(input{m.posts, body})
+}
+
+// sent notes that an input is in the log. If the run has ended meanwhile, another
+// one takes it up.
+func (m *model) sent(msg sent) tea.Cmd {
+	i := slices.IndexFunc(m.mine, func(p posted) bool { return p.n == msg.n })
+	if i < 0 {
+		m.fail(msg.err)
+		return nil
+	}
+	if msg.err != nil {
+		text := m.mine[i].text
+		m.mine = slices.Delete(m.mine, i, i+1)
+		m.warn("not sent: " + msg.err.Error() + ": " + text)
+		return nil
+	}
+	m.mine[i].done = true
+	if m.running {
+		return nil
+	}
+	return m.takeUp()
+}
+
+// takeUp starts a run for inputs that came too late for the last one.
+func (m *model) takeUp() tea.Cmd {
+	m.mine = slices.DeleteFunc(m.mine, func(p posted) bool { return p.done && p.tried })
+	some := false
+	for i := range m.mine {
+		if m.mine[i].done {
+			m.mine[i].tried, some = true, true
+		}
+	}
+	if !some {
+		return nil
+	}
+	return m.start()
+}
+
+// ranOut goes on behind a run: with what was held back, or with a question.
+func (m *model) ranOut(err error) tea.Cmd {
+	m.running = false
+	if errors.Is(err, context.Canceled) {
+		err = nil
+	}
+	m.fail(err)
+	if err != nil {
+		m.view.busy, m.view.running = false, nil
+	}
+	var cmds []tea.Cmd
+	for _, f := range m.then {
+		cmds = append(cmds, f(m))
+	}
+	m.then = nil
+	if held := m.held; len(held) > 0 {
+		m.held = nil
+		return tea.Batch(append(cmds, m.start(held...))...)
+	}
+	cmds = append(cmds, m.takeUp())
+	m.follow()
+	return tea.Batch(cmds...)
+}
+
+// follow shows what others do with the session while no run goes on here.
+func (m *model) follow() {
+	if !m.running && !m.opening && m.seat.session() != nil {
+		m.seat.watch(m.view.seq)
+	}
+}
+
+// interrupt stops the run, or the calls that wait.
+func (m *model) interrupt() tea.Cmd {
+	if m.running {
+		m.hint = "interrupting"
+		m.post(event.Cancelled{By: "the user"}, false, "")
+		return nil
+	}
+	return m.start(event.Cancelled{By: "the user"})
+}
+
+// switchTo changes the mode, now or when the run is over.
+func (m *model) switchTo(mode string) tea.Cmd {
+	m.opts.Mode = mode
+	switch {
+	case m.seat.session() == nil && !m.opening:
+		m.hint = "mode " + mode
+		return nil
+	case m.running:
+		m.hint = "mode " + mode + " from the end of this run on"
+		m.held = slices.DeleteFunc(m.held, func(b event.Body) bool { s, ok := b.(event.Switched); return ok && s.Mode != "" })
+	}
+	return m.start(event.Switched{Mode: mode})
+}
+
+// mode is the one that holds, or will.
+func (m *model) mode() string {
+	for _, b := range m.held {
+		if s, ok := b.(event.Switched); ok && s.Mode != "" {
+			return s.Mode
+		}
+	}
+	if m.seat != nil && m.seat.session() != nil {
+		return m.view.mode
+	}
+	if m.opts.Mode != "" {
+		return m.opts.Mode
+	}
+	if m.App != nil && m.App.Config.Mode != "" {
+		return m.App.Config.Mode
+	}
+	return "ask"
+}
+
+// count asks for a tick while something on the screen counts time.
+func (m *model) count() tea.Cmd {
+	waits := !m.view.pause.until.IsZero()
+	if pending, ok := m.view.asking(nil); ok && !pending.Until.IsZero() {
+		waits = true
+	}
+	soon := m.padded || m.hesitates() || !m.settled() && len(m.print.lines) > 0
+	if m.ticking && !soon || !m.running && !waits && m.hint == "" && !soon {
+		return nil
+	}
+	m.ticking = true
+	every := time.Second
+	if waits || soon {
+		every = 6 * frame
+	}
+	return tea.Tick(every, func(time.Time) tea.Msg { return tick{} })
+}
+
+// overdue lets a call go that nobody has decided on in time.
+func (m *model) overdue() tea.Cmd {
+	m.expire()
+	if m.running {
+		return nil
+	}
+	pending, ok := m.view.asking(nil)
+	if !ok || pending.Until.IsZero() || m.clock().Before(pending.Until) || m.opening {
+		return nil
+	}
+	m.warn("nobody answered in time")
+	return m.start(words.TooLate(pending.Call.ID))
+}
+
+// twice reports whether an action was done a moment ago too.
+func (m *model) twice(action string) bool {
+	now := m.clock()
+	last := m.pressed[action]
+	m.pressed = map[string]time.Time{action: now}
+	return !last.IsZero() && now.Sub(last) < 1500*time.Millisecond
+}
+
+// hintTime is how long a hint stays.
+const hintTime = 4 * time.Second
+
+// expire takes a hint away that was read by now.
+func (m *model) expire() {
+	if m.clock().Sub(m.hinted) >= hintTime {
+		m.hint = ""
+	}
+}
+
+// flush sends what is printed to the terminal, no more at a time than there is
+// room for above the live part: else that would be scrolled away with it.
+func (m *model) flush() tea.Cmd {
+	m.view.blocks = m.print.take(m.keep(m.view.blocks))
+	if m.full != nil {
+		m.full.lines = append(m.full.lines, m.print.lines...)
+		m.print.lines = nil
+		return nil
+	}
+	if m.printing || len(m.print.lines) == 0 || !m.settled() {
+		return nil
+	}
+	n := min(len(m.print.lines), max(1, m.height-m.tallest()-1))
+	chunk := strings.Join(fitted(m.print.lines[:n], m.look.width), "\n")
+	m.print.lines = m.print.lines[n:]
+	if chunk == "" {
+		chunk = " " // nothing at all would print no line
+	}
+	m.printing, m.room = true, max(1, m.height-1-n)
+	return tea.Sequence(tea.Println(chunk), func() tea.Msg { return printed{} })
+}
+
+// settled reports whether the terminal shows a picture. Before that the renderer
+// can print nothing above it.
+func (m *model) settled() bool { return !m.shown.IsZero() && m.clock().Sub(m.shown) > 3*frame }
+
+// tallest is how high the live part may be on the terminal.
+func (m *model) tallest() int {
+	rows := 0
+	for _, t := range m.recent {
+		rows = max(rows, t.rows)
+	}
+	return rows
+}
+
+// resize takes in a new size of the terminal.
+func (m *model) resize(width, height int) {
+	if width < 1 || height < 1 {
+		return
+	}
+	m.height = height
+	if m.look.width == width-1 {
+		return
+	}
+	m.look.width = max(width-1, 1) // in the last cell, terminals differ
+	m.print.look = m.look
+	m.reflow()
+}

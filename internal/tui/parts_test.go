@@ -1,0 +1,538 @@
+package tui
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/llm/script"
+	"github.com/inspan/inspan/tool"
+)
+
+// events numbers bodies, a second apart; deltas and progress stay transient.
+func events(bodies ...event.Body) []event.Event {
+	var out []event.Event
+	for i, b := range bodies {
+		e := event.Event{Seq: uint64(i + 1), Time: time.Unix(int64(i), 0), Session: "s", Body: b}
+		switch b.(type) {
+		case event.Delta, event.Progress:
+			e.Seq = 0
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+func said(text string) event.Body    { return event.Said{Parts: llm.Say(text)} }
+func replied(text string) event.Body { return event.Replied{Parts: llm.Say(text), Stop: llm.StopEnd} }
+
+func plain(t *testing.T, bodies ...event.Body) string {
+	t.Helper()
+	return drawn(still(t, 80, 24, look{noColor: true}, events(bodies...)))
+}
+
+func TestReplyThatBreaksOff(t *testing.T) {
+	got := plain(t, said("go"), event.Asked{}, event.Delta{Text: "One.\n\nTwo"}, event.Delta{Void: true}, event.Delta{Text: "Three."}, replied("Three."))
+	if !strings.Contains(got, "Three.") || strings.Contains(got, "Two") {
+		t.Error(got)
+	}
+	// What is in the scrollback already can't be taken back, so it is said.
+	m := still(t, 80, 24, look{noColor: true}, events(said("go"), event.Asked{}, event.Delta{Text: "One.\n\nTwo"}))
+	m.flush()
+	m.apply(events(event.Asked{}, event.Asked{}, event.Asked{}, event.Delta{Void: true}, event.Delta{Text: "Three."}, replied("Three.")))
+	if got := drawn(m); !strings.Contains(got, "One.\n· what is above does not count") || !strings.Contains(got, "Three.") || strings.Contains(got, "Two") {
+		t.Error(got)
+	}
+}
+
+func TestReplyThatIsNotWhatCame(t *testing.T) {
+	got := plain(t, said("go"), event.Asked{}, event.Delta{Text: "The key is 1234."}, replied("The key is «key»."))
+	if !strings.Contains(got, "The key is «key».") || strings.Contains(got, "1234") {
+		t.Error(got)
+	}
+}
+
+func TestNothingDrivesTheTerminal(t *testing.T) {
+	evil := "a\x1b[2Jb\x1b]52;c;eA==\x07c\u202ed\u200be\rf\x9bg\x00"
+	args, _ := json.Marshal(map[string]any{"command": evil})
+	call := llm.Call{ID: "1", Name: "bash" + evil, Args: args}
+	bodies := []event.Body{
+		event.Switched{Route: "r" + evil, Mode: "ask"},
+		said(evil),
+		event.Asked{},
+		event.Delta{Reasoning: evil},
+		event.Delta{Text: evil},
+		event.Delta{Call: &llm.CallDelta{Name: evil}},
+		event.Replied{Parts: llm.Parts{llm.Text{Text: evil}, call}},
+		event.Judged{Call: "1", Action: tool.Ask, Reason: evil, Effects: []tool.Effect{{Kind: tool.Network, Text: evil}, {Kind: tool.Write, Path: evil}, {Kind: tool.External, Text: evil}}},
+		event.Waiting{Call: "1", Preview: evil, Rules: []string{evil}},
+		event.Decided{Call: "1", Allow: true, Scope: event.Scope(evil)},
+		event.Started{Call: "1"},
+		event.Progress{Call: "1", Text: evil},
+		event.Note{Text: evil},
+		event.Failed{Message: evil, Retry: 3},
+		event.Routed{Route: evil, Error: evil, From: evil},
+		event.Steered{Parts: llm.Say(evil), By: evil},
+		event.Kept{Reason: evil},
+		event.Ended{Call: "1", Outcome: event.Outcome("ok"), Parts: llm.Say(evil), Files: []tool.File{{Path: evil, Diff: evil}}, Todo: []tool.Todo{{Text: evil, State: tool.TodoDoing}}},
+		event.Stopped{Reason: event.ReasonStuck, Detail: evil},
+	}
+	for i := range bodies {
+		m := still(t, 80, 24, look{noColor: true}, events(bodies[:i+1]...))
+		m.running = i%2 == 0
+		m.hint = "a"
+		m.printed(m.todo())
+		m.printed(m.jobs())
+		m.diff("")
+		got := drawn(m)
+		for _, r := range got {
+			if r != '\n' && words.Hidden(r) {
+				t.Fatalf("after %s: %q in %q", bodies[i].Kind(), r, got)
+			}
+		}
+	}
+}
+
+// TestAllOfACallCanBeSeen holds that every line of what is asked about can be
+// reached, on any terminal.
+func TestAllOfACallCanBeSeen(t *testing.T) {
+	var diff strings.Builder
+	for i := range 300 {
+		fmt.Fprintf(&diff, "+line %d. %s\n", i, strings.Repeat("x", i))
+	}
+	want := strings.ReplaceAll(diff.String(), "\n", "")
+	for _, size := range [][2]int{{80, 24}, {40, 10}, {20, 6}, {200, 60}} {
+		m := still(t, size[0], size[1], look{noColor: true}, events(said("go"), event.Asked{},
+			event.Replied{Parts: llm.Parts{llm.Call{ID: "1", Name: "edit", Args: json.RawMessage("{}")}}},
+			event.Judged{Call: "1", Action: tool.Ask, Reason: "it would"}, event.Waiting{Call: "1", Preview: diff.String()}))
+		var seen []string
+		for shown := ""; ; {
+			if m.View().Content == shown {
+				break
+			}
+			shown = m.View().Content
+			for i := m.ask.top; i < m.ask.top+m.ask.page && i < len(m.ask.body); i++ {
+				if line := m.ask.body[i]; i >= len(seen) && strings.Contains(shown, line) {
+					seen = append(seen, line)
+				}
+			}
+			m.key(tea.KeyPressMsg{Code: tea.KeyPgDown})
+		}
+		got := strings.ReplaceAll(strings.Join(seen, "\n"), "\n    ", "")
+		if !strings.Contains(got, want) {
+			t.Errorf("%v: not all was seen", size)
+		}
+	}
+}
+
+func TestPendingOfAnswers(t *testing.T) {
+	two := events(said("go"), event.Asked{}, event.Replied{Parts: llm.Parts{llm.Call{ID: "1", Name: "a"}, llm.Call{ID: "2", Name: "b"}}},
+		event.Judged{Call: "1", Action: tool.Ask}, event.Judged{Call: "2", Action: tool.Ask}, event.Waiting{Call: "1"}, event.Waiting{Call: "2"})
+	m := still(t, 80, 24, look{noColor: true}, two)
+	if got := m.View().Content; !strings.Contains(got, "? a asks (1 of 2)") {
+		t.Fatal(got)
+	}
+	m.key(tea.KeyPressMsg{Code: 's', Text: "s"})
+	m.key(tea.KeyPressMsg{Code: tea.KeyEnter})
+	if !strings.Contains(m.View().Content, "No rule could safely stand for this call") {
+		t.Error("an approval without a rule must be for once only")
+	}
+	m.key(tea.KeyPressMsg{Code: 'y', Text: "y"})
+	m.key(tea.KeyPressMsg{Code: tea.KeyEnter})
+	if got := m.View().Content; !strings.Contains(got, "? b asks (2 of 2)") || len(m.decided) != 1 {
+		t.Fatal(got)
+	}
+}
+
+func TestCountdown(t *testing.T) {
+	m := still(t, 80, 24, look{noColor: true}, events(said("go"), event.Asked{}, event.Failed{Message: "too many requests", Retry: 30}))
+	m.running = true
+	if got := m.View().Content; !strings.Contains(got, "trying again in 30s") {
+		t.Error(got)
+	}
+	m.apply([]event.Event{{Seq: 4, Time: time.Unix(4, 0), Body: event.Asked{}}})
+	if got := m.View().Content; strings.Contains(got, "trying again") {
+		t.Error(got)
+	}
+}
+
+func TestEventsCountOnce(t *testing.T) {
+	list := events(said("go"), event.Asked{}, replied("Yes."), event.Stopped{Reason: event.ReasonDone})
+	m := still(t, 80, 24, look{noColor: true}, append(list, list...))
+	if got := drawn(m); strings.Count(got, "Yes.") != 1 || m.view.turns != 1 {
+		t.Error(got)
+	}
+}
+
+func TestEditor(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		do   func(e *editor)
+		want string // with | where the cursor is
+	}{
+		{"insert", func(e *editor) { e.set("ac"); e.at = 1; e.insert(atomsOf("b")...) }, "ab|c"},
+		{"cut in front", func(e *editor) { e.set("ab"); e.cut(-1, 1) }, "|b"},
+		{"cut behind the end", func(e *editor) { e.set("ab"); e.cut(1, 9) }, "a|"},
+		{"clusters", func(e *editor) { e.set("a👩‍👩‍👧e\u0301"); e.cut(e.at-1, e.at) }, "a👩‍👩‍👧|"},
+		{"word", func(e *editor) { e.set("one two.three  "); e.cut(e.word(), e.at) }, "one two.|"},
+		{"word end", func(e *editor) { e.set("one, two"); e.at = 3; e.at = e.wordEnd() }, "one, two|"},
+		{"up", func(e *editor) { e.set("abcd\nx\nabcd"); e.up(80); e.up(80) }, "abcd|\nx\nabcd"},
+		{"down", func(e *editor) { e.set("abc\nabc"); e.at = 1; e.down(80) }, "abc\na|bc"},
+		{"wrapped up", func(e *editor) { e.set("abcdefgh"); e.up(3) }, "abcde|fgh"},
+		{"line ends", func(e *editor) { e.set("ab\ncd"); e.at = e.lineStart(); e.cut(e.at, e.lineEnd()) }, "ab\n|"},
+		{"nothing evil", func(e *editor) { e.set("a\x1b[2J\u202eb\r\nc\rd\te") }, "a[2Jb\nc\nd    e|"},
+		{"pasted", func(e *editor) { e.insert(atom{shown: "[pasted]", whole: "all of it"}, atom{shown: "!"}) }, "[pasted]!|"},
+	} {
+		var e editor
+		tc.do(&e)
+		if got := textOf(e.atoms[:e.at]) + "|" + textOf(e.atoms[e.at:]); got != tc.want {
+			t.Errorf("%s: %q, want %q", tc.name, got, tc.want)
+		}
+	}
+	e := editor{}
+	if e.up(10) || e.down(10) {
+		t.Error("an empty editor has no other line")
+	}
+	e.insert(atom{shown: "[pasted]", whole: "all of it"}, atom{shown: "!"}, atom{shown: "[image x]", image: llm.Image{MediaType: "image/png", Data: []byte{1}}})
+	want := llm.Parts{llm.Text{Text: "all of it![image x]"}, llm.Image{MediaType: "image/png", Data: []byte{1}}}
+	if diff := cmp.Diff(want, e.parts()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// FuzzEditor holds that whatever is typed, each row fits and the cursor is in it.
+func FuzzEditor(f *testing.F) {
+	f.Add("hello wörld 漢字\n👩‍👩‍👧 x", 7, "udlrh")
+	f.Add("\u202e\x1b\x00\xff\xfe", 1, "rrdd")
+	f.Fuzz(func(t *testing.T, text string, width int, moves string) {
+		width = 2 + (width%60+60)%60
+		var e editor
+		e.set(text)
+		actions := map[rune]string{'u': "up", 'd': "down", 'l': "left", 'r': "right", 'h': "home", 'b': "backspace", 'w': "delete-word", 'k': "delete-end", 'n': "newline", 'e': "word-right"}
+		for _, r := range moves {
+			e.key(tea.KeyPressMsg{Code: r, Text: string(r)}, actions[r], width)
+			rows := e.rows(width)
+			y, x := e.place(rows, width)
+			if e.at < 0 || e.at > len(e.atoms) || y < 0 || y >= len(rows) || x < 0 || x > width {
+				t.Fatalf("the cursor is at %d, row %d cell %d of %v", e.at, y, x, rows)
+			}
+			for _, r := range rows {
+				if n := e.cells(r.from, r.to); n > width && r.to-r.from > 1 {
+					t.Fatalf("a row of %d cells in %d", n, width)
+				}
+			}
+		}
+		if harmful(e.text()) {
+			t.Fatalf("unsafe: %q", e.text())
+		}
+	})
+}
+
+// harmful reports whether text could drive the terminal or hide something.
+func harmful(text string) bool {
+	return !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return r != '\n' && words.Hidden(r) })
+}
+
+// FuzzText holds that lines are harmless and fit.
+func FuzzText(f *testing.F) {
+	f.Add("a\tb\x1b[31m\u202e漢字漢字 👩‍👩‍👧 long line of words", 5)
+	f.Add(" 0\x88", 5)
+	f.Fuzz(func(t *testing.T, text string, width int) {
+		width = 4 + (width%100+100)%100
+		for _, safe := range []string{clean(text), words.VisibleLines(text)} {
+			for _, line := range slices.Concat(wrap(safe, width, "  "), broken(safe, width, "  ")) {
+				if harmful(line) || strings.Contains(line, "\n") {
+					t.Fatalf("unsafe: %q", line)
+				}
+				if n := ansi.StringWidth(line); n > width {
+					t.Fatalf("%d cells of %d: %q", n, width, line)
+				}
+			}
+		}
+	})
+}
+
+func TestBrokenLosesNothing(t *testing.T) {
+	text := "rm  -rf   a b \"c  d\"  \n  && echo   " + strings.Repeat("long ", 40)
+	got := strings.Join(broken(text, 20, "    "), "\n")
+	if strings.ReplaceAll(got, "\n    ", "") != "    "+strings.ReplaceAll(text, "\n", "") {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestPump(t *testing.T) {
+	var got []any
+	p := newPump(func(msg any) { got = append(got, msg) })
+	for i := range 1000 {
+		p.put(event.Event{Body: event.Delta{Text: "a"}})
+		p.put(event.Event{Body: event.Progress{Call: "1", Text: fmt.Sprint(i)}})
+		p.put(event.Event{Body: event.Progress{Call: "2", Text: fmt.Sprint(i)}})
+	}
+	p.put(event.Event{Seq: 1, Body: event.Note{Text: "x"}})
+	p.put(event.Event{Body: event.Progress{Call: "1", Text: "after"}})
+	p.put(ranOut{})
+	for p.flush() {
+	}
+	last, ok := got[len(got)-1].(ranOut)
+	if !ok || last.err != nil {
+		t.Fatalf("the end comes last, not %v", got[len(got)-1])
+	}
+	text, notes, progress, shown := "", 0, "", 0
+	for _, msg := range got[:len(got)-1] {
+		for _, e := range msg.(batch) {
+			switch b := e.Body.(type) {
+			case event.Delta:
+				text += b.Text
+			case event.Note:
+				notes++
+			case event.Progress:
+				progress += b.Call + ":" + b.Text + " "
+				shown++
+			}
+		}
+	}
+	if shown > 3 {
+		t.Errorf("progress is shown %d times: %.200s", shown, progress)
+	}
+	if len(text) != 1000 || notes != 1 || !strings.HasSuffix(progress, "1:after ") || !strings.Contains(progress, "2:999") || !strings.Contains(progress, "1:999") {
+		t.Errorf("%d bytes, %d notes, %.200q", len(text), notes, progress)
+	}
+}
+
+func TestPumpFoldsAndCutsFrames(t *testing.T) {
+	var sizes []int
+	p := newPump(func(msg any) {
+		n := 0
+		for _, e := range msg.(batch) {
+			n += len(e.Body.(event.Delta).Text)
+		}
+		sizes = append(sizes, n)
+	})
+	for range 50_000 {
+		p.put(event.Event{Body: event.Delta{Text: "0123456789"}})
+	}
+	if len(p.pending) > 500_000/frameText+1 {
+		t.Errorf("%d things wait", len(p.pending))
+	}
+	total := 0
+	for p.flush() {
+	}
+	for _, n := range sizes {
+		if total += n; n > 2*frameText {
+			t.Errorf("a frame of %d bytes", n)
+		}
+	}
+	if total != 500_000 {
+		t.Errorf("%d bytes", total)
+	}
+}
+
+func TestPumpKeepsTheOrder(t *testing.T) {
+	var kinds []string
+	p := newPump(func(msg any) {
+		for _, e := range msg.(batch) {
+			d := e.Body.(event.Delta)
+			switch {
+			case d.Void:
+				kinds = append(kinds, "void")
+			case d.Call != nil:
+				kinds = append(kinds, d.Call.Name+"("+d.Call.Args+")")
+			default:
+				kinds = append(kinds, d.Reasoning+d.Text)
+			}
+		}
+	})
+	for _, d := range []event.Delta{
+		{Reasoning: "hm"},
+		{Reasoning: "m", Text: "A"},
+		{Text: "B"},
+		{Void: true},
+		{Text: "C"},
+		{Call: &llm.CallDelta{Name: "a", Args: "1"}},
+		{Call: &llm.CallDelta{Args: "2"}},
+		{Call: &llm.CallDelta{Name: "b"}},
+		{Text: "D"},
+	} {
+		p.put(event.Event{Body: d})
+	}
+	p.flush()
+	if diff := cmp.Diff([]string{"hmm", "AB", "void", "C", "a(12)", "b()", "D"}, kinds); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestTooLateIsTakenUp holds that what is sent while a run ends starts another
+// one, in whichever order the two are noticed.
+func TestTooLateIsTakenUp(t *testing.T) {
+	for _, sentFirst := range []bool{true, false} {
+		a := inspan.Agent{Model: &script.Model{Steps: []script.Step{{Parts: llm.Say("Taken up.")}}}}
+		s, err := a.Open(t.Context(), event.NewMemory("m"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := still(t, 80, 24, look{noColor: true}, nil)
+		messages := make(chan any, 1)
+		m.seat = &seat{ctx: t.Context(), pump: newPump(func(any) {}), send: func(msg any) { messages <- msg }, guard: func(f func()) func() { return f }}
+		m.seat.take(s)
+		m.running = true
+		m.post(event.Said{Parts: llm.Say("late")}, false, "late")
+		if sentFirst {
+			m.update(<-messages)
+			m.update(ranOut{})
+		} else {
+			m.update(ranOut{})
+			m.update(<-messages)
+		}
+		m.seat.running.Wait()
+		if st := s.Status(); st.Stopped == nil || st.Turns != 1 {
+			t.Errorf("sent first %v: %+v", sentFirst, st)
+		}
+		if err := m.seat.close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestKeys(t *testing.T) {
+	keys, err := keysOf(map[string][]string{"send": {"Ctrl+S"}})
+	if err != nil || keys["ctrl+s"] != "send" || keys["enter"] != "" || keys["esc"] != "escape" {
+		t.Error(keys, err)
+	}
+	if _, err := keysOf(map[string][]string{"sned": {"a"}}); err == nil || !strings.Contains(err.Error(), `did you mean "send"?`) {
+		t.Error(err)
+	}
+	seen := map[string]string{}
+	for _, b := range Bindings() {
+		if b.Doc == "" {
+			t.Error(b.Action, "has no words")
+		}
+		for _, key := range b.Keys {
+			if seen[key] != "" {
+				t.Errorf("%s does %s and %s", key, seen[key], b.Action)
+			}
+			seen[key] = b.Action
+		}
+	}
+	names := map[string]bool{}
+	for _, c := range Commands() {
+		if names[c.Name] || c.Doc == "" || c.run == nil {
+			t.Errorf("/%s: twice, without words or without a deed", c.Name)
+		}
+		names[c.Name] = true
+	}
+}
+
+// TestPictureStaysSmallWhilePrinting holds that a picture does not grow into the
+// room that lines on their way to the terminal were given.
+func TestPictureStaysSmallWhilePrinting(t *testing.T) {
+	m := still(t, 80, 24, look{noColor: true}, events(said("go"), event.Asked{}, event.Delta{Text: strings.Repeat("word ", 300)}))
+	m.view.blocks = m.print.take(m.view.blocks)
+	m.running = true
+	m.print.lines = m.print.lines[:0]
+	for range 20 {
+		m.print.lines = append(m.print.lines, "x")
+	}
+	m.shown = m.clock().Add(-time.Hour)
+	m.recent = []tall{{m.clock(), 2, 0}}
+	if m.flush() == nil {
+		t.Fatal("nothing is printed")
+	}
+	rows, given := strings.Count(m.View().Content, "\n")+1, 20-len(m.print.lines)
+	if rows+given >= 24 {
+		t.Errorf("%d rows and %d lines", rows, given)
+	}
+	m.update(printed{})
+	if more := strings.Count(m.View().Content, "\n") + 1; more <= rows {
+		t.Errorf("%d rows are left of %d", more, rows)
+	}
+}
+
+func TestCommandsOffered(t *testing.T) {
+	m := still(t, 80, 24, look{}, nil)
+	if got := m.commandsLike("mode"); len(got) != 2 || got[0].text != "/mode" || got[1].text != "/model" {
+		t.Error(got)
+	}
+	if got := m.commandsLike("ew"); len(got) < 2 {
+		t.Error(got)
+	}
+}
+
+func TestSlash(t *testing.T) {
+	for text, want := range map[string]string{
+		"/help": "help|", "/model a/b": "model|a/b", "/etc/hosts is odd": "", "/": "", "no /help": "", "/compact the\ntests": "compact|the\ntests", "/a\nb": "a|b",
+	} {
+		name, args, ok := slash(text)
+		if got := name + "|" + args; ok && got != want || !ok && want != "" {
+			t.Errorf("%q: %q", text, got)
+		}
+	}
+}
+
+func TestFuzzyFiles(t *testing.T) {
+	names := []string{"docs/model.md", "internal/tui/model.go", "internal/tui/model_test.go", "Makefile", "m/o/d/e/l.txt"}
+	if got := fuzzy(names, "model.go", 9); len(got) == 0 || got[0] != "internal/tui/model.go" {
+		t.Error(got)
+	}
+	if got := fuzzy(names, "imt", 9); len(got) == 0 || got[0] != "internal/tui/model_test.go" {
+		t.Error(got)
+	}
+	if got := fuzzy(names, "Make", 9); len(got) != 1 {
+		t.Error(got)
+	}
+	if got := fuzzy(names, "", 2); len(got) != 2 {
+		t.Error(got)
+	}
+}
+
+func TestFilesBelow(t *testing.T) {
+	root := t.TempDir()
+	for name, text := range map[string]string{
+		".gitignore": "*.log\n/out/\n", "a.go": "", "a.log": "", "out/x": "", "sub/.gitignore": "!keep.log\n", "sub/keep.log": "", "sub/b.log": "", "sub/out/y": "", ".git/config": "",
+	} {
+		path := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := filesBelow(context.Background(), root)
+	slices.Sort(got)
+	if diff := cmp.Diff([]string{".gitignore", "a.go", "sub/.gitignore", "sub/keep.log", "sub/out/y"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestImagePath(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a b.PNG")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{path, strings.ReplaceAll(path, " ", `\ `), "'" + path + "'", "file://" + strings.ReplaceAll(path, " ", "%20"), path + "\n"} {
+		if got := imagePath(text); got != path {
+			t.Errorf("%q: %q", text, got)
+		}
+	}
+	for _, text := range []string{"a b.PNG", path + "\nmore", filepath.Join(dir, "none.png"), "'", dir} {
+		if got := imagePath(text); got != "" {
+			t.Errorf("%q: %q", text, got)
+		}
+	}
+}

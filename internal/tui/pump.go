@@ -1,0 +1,188 @@
+package tui
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/llm"
+)
+
+// frame is the time between two pictures.
+const frame = time.Second / 60
+
+// What one frame may bring at most, so that keys never wait behind output.
+const (
+	frameText   = 32 << 10 // bytes of streamed text
+	frameEvents = 256
+)
+
+// pump takes events from whoever drives the session and hands them on at most
+// once a frame. Text and progress that come faster are folded together before
+// anybody sees them, so that what waits is never more than the reply itself.
+// Nobody who puts something in ever waits.
+type pump struct {
+	send func(any) // takes a batch or a ranOut
+
+	mu      sync.Mutex
+	pending []any // event.Event, *flow and ranOut, in order
+	wake    chan struct{}
+}
+
+// batch is what happened in a frame.
+type batch []event.Event
+
+// ranOut says that a run has nothing more to do. Err is the harness's trouble.
+type ranOut struct{ err error }
+
+func newPump(send func(any)) *pump { return &pump{send: send, wake: make(chan struct{}, 1)} }
+
+// flow is what streams in and has not been handed on: text, thoughts or the
+// arguments of a call.
+type flow struct {
+	kind flowKind
+	time time.Time
+	name string // of the tool, if it is arguments
+	text []byte
+}
+
+type flowKind int
+
+const (
+	flowText flowKind = iota
+	flowThought
+	flowArgs
+)
+
+// put adds an event or a ranOut.
+func (p *pump) put(item any) {
+	p.mu.Lock()
+	e, ok := item.(event.Event)
+	if !ok || !p.merge(e) {
+		p.pending = append(p.pending, item)
+	}
+	p.mu.Unlock()
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+// merge folds a transient event into what waits, and reports false if it is
+// something else.
+func (p *pump) merge(e event.Event) bool {
+	switch b := e.Body.(type) {
+	case event.Delta:
+		if b.Void || !e.Transient() {
+			return false
+		}
+		p.add(e.Time, flowThought, "", b.Reasoning)
+		p.add(e.Time, flowText, "", b.Text)
+		if b.Call != nil {
+			p.add(e.Time, flowArgs, b.Call.Name, b.Call.Args)
+		}
+		return true
+	case event.Progress:
+		for i := len(p.pending) - 1; i >= 0; i-- {
+			if _, ok := p.pending[i].(*flow); ok {
+				continue // text and progress don't get in each other's way
+			}
+			last, ok := p.pending[i].(event.Event)
+			if !ok || !last.Transient() {
+				return false
+			}
+			if was, ok := last.Body.(event.Progress); ok && was.Call == b.Call {
+				p.pending[i] = e // only the last shows
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (p *pump) add(at time.Time, kind flowKind, name, text string) {
+	if text == "" && name == "" {
+		return
+	}
+	for i := len(p.pending) - 1; i >= 0 && name == ""; i-- {
+		if e, ok := p.pending[i].(event.Event); ok && e.Body.Kind() == (event.Progress{}).Kind() {
+			continue
+		}
+		if f, ok := p.pending[i].(*flow); ok && f.kind == kind && len(f.text) < frameText {
+			f.text = append(f.text, text...)
+			return
+		}
+		break
+	}
+	p.pending = append(p.pending, &flow{kind: kind, time: at, name: name, text: []byte(text)})
+}
+
+// event is the delta that the flow adds up to.
+func (f *flow) event() event.Event {
+	var d event.Delta
+	switch text := string(f.text); f.kind {
+	case flowText:
+		d.Text = text
+	case flowThought:
+		d.Reasoning = text
+	case flowArgs:
+		d.Call = &llm.CallDelta{Name: f.name, Args: text}
+	}
+	return event.Event{Time: f.time, Body: d}
+}
+
+// run hands on what comes until ctx ends.
+func (p *pump) run(ctx context.Context) {
+	tick := time.NewTicker(frame)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-p.wake:
+		}
+		for p.flush() {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+		}
+	}
+}
+
+// flush hands on what one frame may bring, and reports whether it was anything.
+func (p *pump) flush() bool {
+	p.mu.Lock()
+	var out batch
+	text, n := 0, 0
+	var ended *ranOut
+	for _, item := range p.pending {
+		if text >= frameText || n >= frameEvents || ended != nil {
+			break
+		}
+		n++
+		switch v := item.(type) {
+		case event.Event:
+			out = append(out, v)
+		case *flow:
+			text += len(v.text)
+			out = append(out, v.event())
+		case ranOut:
+			ended = &v
+		}
+	}
+	p.pending = p.pending[n:]
+	if len(p.pending) == 0 {
+		p.pending = nil
+	}
+	p.mu.Unlock()
+	if len(out) > 0 {
+		p.send(out)
+	}
+	if ended != nil {
+		p.send(*ended)
+	}
+	return n > 0
+}

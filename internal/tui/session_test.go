@@ -1,0 +1,385 @@
+package tui_test
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/tui"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/llm/script"
+	"github.com/inspan/inspan/tool"
+)
+
+func TestWholeSession(t *testing.T) {
+	s := start(t, 80, 24, nil, call("look", `{"word":"blue"}`), call("note", `{"word":"red"}`), sayStep("All **done**, see `a`."))
+	if entries, err := os.ReadDir(filepath.Join(s.tui.App.StateDir, "sessions")); len(entries) > 0 {
+		t.Errorf("an empty start left %v %v", entries, err)
+	}
+	s.typed("do it", enter)
+	s.shows("› do it", "▸ look", "blue", "+3 lines", "? note asks", "it would change /", "y yes, once")
+	s.press(ctrlO) // the last result whole
+	s.wait("all lines", func(text string) bool { return strings.Count(text, "blue") == 11 })
+	s.press(enter)
+	s.shows("Please answer; nothing is run before you do.")
+	s.press("y" + enter)
+	text := s.shows("noted red", "■ done · 3 turns")
+	for _, want := range []string{"All ", "done", "0% of 200k"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is missing:\n%s", want, text)
+		}
+	}
+	s.wait("the question to go", func(text string) bool { return !strings.Contains(text, "? note asks") })
+	s.press(ctrlD)
+	code, err := s.ends()
+	if text := s.text(); code != 0 || err != nil || !strings.Contains(text, "go on with: inspan resume ") || strings.Contains(text, "say what to do") {
+		t.Errorf("code %d, %v:\n%s", code, err, text)
+	}
+	s.restored()
+}
+
+// restored holds that the terminal is as it was.
+func (s *screen) restored() {
+	s.t.Helper()
+	raw := s.raw.String()
+	for _, pair := range [][2]string{{"\x1b[?2004h", "\x1b[?2004l"}, {"\x1b[?25l", "\x1b[?25h"}, {"\x1b[?1049h", "\x1b[?1049l"}} {
+		if on, off := strings.LastIndex(raw, pair[0]), strings.LastIndex(raw, pair[1]); on > off {
+			s.t.Errorf("%q is left", pair[0])
+		}
+	}
+	if strings.Contains(raw, "\x1b]0;evil") {
+		s.t.Error("a tool has driven the terminal")
+	}
+}
+
+func TestDecisions(t *testing.T) {
+	for _, tc := range []struct {
+		name, keys string
+		shown      string
+	}{
+		{"no", "n" + enter, "Denied by the user."},
+		{"instead", "do it in b" + enter, "Denied by the user: do it in b"},
+		{"words that begin with a letter of a choice", "please use b" + enter, "Denied by the user: please use b"},
+		{"session", "s" + enter, "note is allowed for: session"},
+		{"arrows", "\x1b[B\x1b[B" + enter, "note is allowed for: session"},
+		{"interrupt", ctrlC, "■ cancelled"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := start(t, 80, 24, nil, call("note", `{"word":"red"}`), sayStep("Over."))
+			s.typed("go", enter)
+			s.shows("? note asks", "write(a)")
+			s.press(tc.keys)
+			text := s.shows(tc.shown, "■ ")
+			if strings.Contains(tc.shown, "allowed") != strings.Contains(text, "noted red") {
+				t.Errorf("it ran, or did not:\n%s", text)
+			}
+		})
+	}
+}
+
+// TestQuestionWaitsForAPause holds that a question never takes the rest of what is
+// being typed for an answer.
+func TestQuestionWaitsForAPause(t *testing.T) {
+	s := start(t, 80, 24, nil, call("note", `{"word":"red"}`), sayStep("Over."))
+	s.typed("go", enter+"half a wo")
+	s.shows("› go", "half a wo")
+	s.press("rd" + enter)
+	s.shows("? note asks")
+	s.press("y" + enter)
+	if text := s.shows("noted red", "half a word", "■ done"); strings.Contains(text, "Denied") {
+		t.Error(text)
+	}
+}
+
+func TestEscInterruptsAtTheQuestion(t *testing.T) {
+	s := start(t, 80, 24, nil, call("note", `{"word":"red"}`))
+	s.typed("go", enter)
+	s.shows("? note asks")
+	s.press(esc)
+	s.shows("■ cancelled")
+}
+
+func TestSteerQueueInterrupt(t *testing.T) {
+	s := start(t, 80, 24, nil, call("slow", `{"word":"turning"}`), sayStep("Fine."), sayStep("Later too."))
+	s.typed("go", enter)
+	s.shows("▸ slow", "turning")
+	s.typed("in German", enter)
+	s.shows("↳ telling: in German")
+	s.typed("then tidy up", "\t")
+	s.shows("↳ after it: then tidy up")
+	s.press(esc)
+	s.shows("› in German", "› then tidy up", "■ done", "✗ cancelled")
+	s.wait("nothing to be pending", func(text string) bool { return !strings.Contains(text, "↳") })
+}
+
+// TestDecidedElsewhere holds that the front end sees what others do.
+func TestDecidedElsewhere(t *testing.T) {
+	s := start(t, 80, 24, nil, call("note", `{"word":"red"}`), sayStep("Over."))
+	s.typed("go", enter)
+	s.shows("? note asks")
+	other := s.tui.Host(app.Options{}, nil)
+	session, err := other.Open(t.Context(), "last")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	for _, p := range session.Status().Waiting {
+		for _, err := range session.Run(t.Context(), event.Decided{Call: p.Call.ID, Allow: true, By: "ann"}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	s.shows("noted red", "Over.", "■ done")
+	s.wait("no question", func(text string) bool { return !strings.Contains(text, "? note asks") })
+	s.typed("and now", enter)
+	s.wait("another run", func(text string) bool { return strings.Count(text, "■ done") == 2 })
+}
+
+func TestQuestionOfACall(t *testing.T) {
+	step := call("ask", `{"question":"Which colour?","options":["blue","green"]}`)
+	for _, tc := range []struct{ keys, shown string }{
+		{"2" + enter, "the person said green"},
+		{"\x1b[B" + enter, "the person said blue"},
+		{"red" + enter, "the person said red"},
+		{esc, "✗ denied"},
+	} {
+		s := start(t, 80, 24, nil, step, sayStep("Over."))
+		s.typed("go", enter)
+		s.shows("Which colour?", "1 blue", "2 green")
+		s.press(tc.keys)
+		s.shows(tc.shown, "■ done")
+	}
+}
+
+func TestResumeAndHistory(t *testing.T) {
+	s := start(t, 80, 24, nil, sayStep("First answer."), sayStep("Second answer."))
+	s.typed("first thing", enter)
+	s.shows("■ done")
+	s.press(ctrlD)
+	_, _ = s.ends()
+	again := start(t, 80, 24, func(next *tui.TUI) {
+		next.App, next.Host, next.Session, next.Root = s.tui.App, s.tui.Host, "?", s.tui.Root
+	})
+	again.shows("go on with (1 of 1)", "first thing")
+	again.press(enter)
+	again.shows("First answer.", "· session ")
+	again.press("\x1b[A") // what was said before
+	again.shows("› first thing\n")
+	again.press(" again" + enter)
+	again.shows("› first thing again", "Second answer.")
+}
+
+func TestNewSessionAndUnknownCommand(t *testing.T) {
+	s := start(t, 80, 24, nil, sayStep("One."))
+	s.typed("a", enter)
+	s.shows("■ done")
+	s.press("/new" + enter)
+	s.shows("a new session begins")
+	s.typed("b", enter)
+	s.wait("two answers", func(text string) bool {
+		return strings.Count(text, "One.") == 2 && strings.Count(text, "■ done") == 2
+	})
+	s.press("/hlep" + enter)
+	s.shows(`there is no /hlep; did you mean "help"?`)
+	s.press(ctrlC + "/help" + enter)
+	s.shows("/rewind", "shift+tab")
+	if list, err := s.tui.App.Store().List(t.Context()); err != nil || len(list) != 2 {
+		t.Errorf("%d sessions, %v", len(list), err)
+	}
+}
+
+func TestModes(t *testing.T) {
+	s := start(t, 80, 24, nil, call("note", `{"word":"red"}`), sayStep("Over."))
+	s.shows("\nask")
+	s.press("\x1b[Z")
+	s.shows("\nedit")
+	s.press("\x1b[Z")
+	s.shows("\nauto")
+	s.typed("go", enter)
+	s.shows("noted red", "■ done")
+	s.press("/mode yolo" + enter)
+	s.shows("nothing asks any more", "y yes")
+	s.press("y")
+	s.shows("now working in mode yolo", "· yolo ·")
+}
+
+func TestFullscreen(t *testing.T) {
+	s := start(t, 60, 16, func(t *tui.TUI) { t.Fullscreen = true }, call("look", `{"word":"blue"}`), sayStep(strings.Repeat("word\n\n", 30)+"the end"))
+	s.typed("go", enter)
+	s.shows("the end", "■ done")
+	s.press("\x1b[5~\x1b[5~\x1b[5~\x1b[5~\x1b[5~\x1b[5~")
+	s.shows("› go", "▸ look", "+3 lines")
+	s.press(ctrlO)
+	s.wait("all lines", func(text string) bool { return strings.Count(text, "blue") >= 6 && !strings.Contains(text, "+3 lines") })
+	s.press(ctrlD)
+	_, _ = s.ends()
+	s.restored()
+}
+
+func TestPasteAndImage(t *testing.T) {
+	s := start(t, 80, 24, nil, sayStep("Seen."))
+	picture := filepath.Join(s.tui.Root, "a b.png")
+	if err := os.WriteFile(picture, []byte("\x89PNG"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.press("\x1b[200~" + strings.Repeat("line\n", 120) + "\x1b[201~")
+	s.shows("[pasted 120 lines]")
+	s.press("\x1b[200~" + strings.ReplaceAll(picture, " ", `\ `) + "\x1b[201~")
+	s.shows("[image a b.png]")
+	s.press(enter)
+	s.shows("Seen.", "■ done")
+	list, err := s.tui.App.Store().List(t.Context())
+	if err != nil || len(list) != 1 {
+		t.Fatal(list, err)
+	}
+	said := ""
+	for e, err := range s.tui.App.Store().Events(t.Context(), list[0].ID) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Body.Kind() == "said" {
+			raw, _ := json.Marshal(e.Body)
+			said = string(raw)
+		}
+	}
+	if strings.Count(said, "line\\n") != 120 || !strings.Contains(said, `"media_type":"image/png"`) {
+		t.Errorf("said: %.300s", said)
+	}
+}
+
+func TestFileCompletion(t *testing.T) {
+	s := start(t, 80, 24, nil, sayStep("Yes."))
+	for _, name := range []string{"main.go", "notes.txt", "hidden.log", ".gitignore"} {
+		if err := os.WriteFile(filepath.Join(s.tui.Root, name), []byte("*.log\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.press("look at @")
+	text := s.shows("@main.go", "@notes.txt")
+	if strings.Contains(text, "hidden.log") {
+		t.Error("an ignored file is offered")
+	}
+	s.press("nt")
+	s.wait("one offer", func(text string) bool { return !strings.Contains(text, "@main.go") })
+	s.press("\t")
+	s.shows("› look at @notes.txt\n")
+}
+
+func TestLimits(t *testing.T) {
+	s := start(t, 80, 24, func(t *tui.TUI) {
+		host := t.Host
+		t.Host = func(o app.Options, warn func(string)) *inspan.Host {
+			h := host(o, warn)
+			make := h.Agent
+			h.Agent = func(ctx context.Context, at inspan.Place) (*inspan.Agent, error) {
+				a, err := make(ctx, at)
+				if at.New {
+					a.MaxTurns = 1
+				}
+				return a, err
+			}
+			return h
+		}
+	}, call("look", `{"word":"a"}`), call("look", `{"word":"b"}`), sayStep("At last."))
+	s.typed("go", enter)
+	s.shows("y go on with twice the limit")
+	s.press("y" + enter)
+	s.shows("y go on with twice the limit", "2 turns used of 2")
+	s.press("y" + enter)
+	s.shows("At last.")
+}
+
+func TestTodo(t *testing.T) {
+	s := start(t, 80, 24, nil, call("todo", `{}`), call("slow", `{"word":"x"}`))
+	s.typed("go", enter)
+	s.shows("☑ read", "▣ write it", "☐ test")
+	s.press(esc)
+	s.wait("the list to go", func(text string) bool {
+		return !strings.Contains(text, "▣") && strings.Contains(text, "■ cancelled")
+	})
+	s.press("/todo" + enter)
+	s.shows("▣ write it")
+}
+
+func TestRewind(t *testing.T) {
+	s := start(t, 80, 24, nil, sayStep("One."), sayStep("Two."))
+	s.typed("alpha", enter)
+	s.shows("One.", "■ done")
+	s.typed("beta", enter)
+	s.shows("Two.")
+	s.wait("the end", func(text string) bool { return strings.Count(text, "■ done") == 2 })
+	s.press("/rewind" + enter)
+	s.shows("go back to before you said (2 of 2)")
+	s.press(enter)
+	s.shows("only the conversation")
+	s.press("\x1b[B\x1b[B" + enter)
+	s.shows("the conversation goes to where it was after event")
+	s.press("y")
+	s.shows("the conversation was rewound")
+	s.wait("it in the prompt, to be changed", func(text string) bool { return strings.Count(text, "› beta\n") == 2 })
+}
+
+func TestPanicRestoresTheTerminal(t *testing.T) {
+	s := start(t, 80, 24, func(t *tui.TUI) {
+		t.Commands = []tui.Command{{Name: "boom", Print: func(context.Context, string) (string, error) { panic("boom") }}}
+	})
+	s.press("/boom" + enter)
+	code, err := s.ends()
+	if code == 0 || err == nil {
+		t.Errorf("code %d, %v", code, err)
+	}
+	s.restored()
+}
+
+// panicky is a model with a flaw.
+type panicky struct{ script.Model }
+
+func (*panicky) Stream(context.Context, llm.Request) iter.Seq2[llm.Chunk, error] { panic("a flaw") }
+
+func TestPanicOfARunRestoresTheTerminal(t *testing.T) {
+	s := start(t, 80, 24, func(t *tui.TUI) {
+		t.Host = func(app.Options, func(string)) *inspan.Host {
+			return &inspan.Host{Dir: t.App.Store().Dir, Agent: func(_ context.Context, at inspan.Place) (*inspan.Agent, error) {
+				return &inspan.Agent{Model: &panicky{}, Env: tool.Env{Root: at.Root}}, nil
+			}}
+		}
+	})
+	s.press("go" + enter)
+	code, err := s.ends()
+	if code != 1 || err == nil || !strings.Contains(err.Error(), "a flaw") {
+		t.Errorf("code %d, %v", code, err)
+	}
+	s.restored()
+}
+
+func TestQuitInterrupts(t *testing.T) {
+	s := start(t, 80, 24, nil, call("slow", `{"word":"turning"}`))
+	s.typed("go", enter)
+	s.shows("turning")
+	s.press(ctrlC)
+	s.shows("once more to leave")
+	s.press(ctrlC)
+	if code, err := s.ends(); code != 0 || err != nil {
+		t.Errorf("code %d, %v", code, err)
+	}
+	s.restored()
+}
+
+func TestNobodyLeavesJunkOnASmallTerminal(t *testing.T) {
+	s := start(t, 40, 10, nil, call("note", `{"word":"`+strings.Repeat("long 漢字 ", 60)+`"}`), sayStep(strings.Repeat("😀 שלום 漢字 ", 40)))
+	s.typed("go", enter)
+	s.shows("pgup, pgdown")
+	s.press("\x1b[6~")
+	s.press("y" + enter)
+	s.wait("nothing but the end", func(text string) bool {
+		return strings.Contains(text, "■ done") && strings.Count(text, "? note asks") == 0 && strings.Count(text, "working") == 0 && strings.Count(text, "say what to do") == 1
+	})
+}

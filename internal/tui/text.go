@@ -1,0 +1,87 @@
+package tui
+
+import (
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/inspan/inspan/internal/markdown"
+	"github.com/inspan/inspan/internal/words"
+)
+
+// Colours, as SGR parameters. Only those of the terminal's own palette, which
+// its owner can read on its background.
+const (
+	bold    = "1"
+	dim     = "2"
+	reverse = "7"
+	red     = "31"
+	green   = "32"
+	yellow  = "33"
+	blue    = "34"
+	cyan    = "36"
+)
+
+// look is how things are shown.
+type look struct {
+	width   int  // cells of a line, at most
+	light   bool // the background is
+	noColor bool
+	lexers  *markdown.Lexers
+}
+
+// paint returns text in a colour. Text holds no control characters.
+func (l look) paint(sgr, text string) string {
+	if l.noColor || text == "" {
+		return text
+	}
+	return "\x1b[" + sgr + "m" + text + "\x1b[0m"
+}
+
+// clean is words.Clean with tabs as spaces, so that cells can be counted.
+func clean(text string) string { return strings.ReplaceAll(words.Clean(text), "\t", "    ") }
+
+// wrap breaks text without control characters into lines of at most width
+// cells, at spaces where it can. Every line gets indent in front.
+func wrap(text string, width int, indent string) []string {
+	room := max(width-ansi.StringWidth(indent), 1)
+	var out []string
+	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
+		if len(line) > room { // it lets some lines with blanks in front be too long
+			line = ansi.Hardwrap(ansi.Wrap(line, room, ""), room, true)
+		}
+		for part := range strings.SplitSeq(line, "\n") {
+			out = append(out, indent+part)
+		}
+	}
+	return out
+}
+
+// broken is wrap at any character: nothing of the text is lost, not even spaces.
+func broken(text string, width int, indent string) []string {
+	room := max(width-ansi.StringWidth(indent), 1)
+	var out []string
+	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
+		if len(line) > room {
+			line = ansi.Hardwrap(line, room, true)
+		}
+		for part := range strings.SplitSeq(line, "\n") {
+			out = append(out, indent+part)
+		}
+	}
+	return out
+}
+
+// fitted breaks lines that were made for a wider terminal.
+func fitted(lines []string, width int) []string {
+	for i, line := range lines {
+		if len(line) > width && ansi.StringWidth(line) > width {
+			out := append([]string(nil), lines[:i]...)
+			for _, line := range lines[i:] {
+				out = append(out, strings.Split(ansi.Hardwrap(line, width, true), "\n")...)
+			}
+			return out
+		}
+	}
+	return lines
+}

@@ -1,0 +1,182 @@
+// Package tui is the terminal front end: it shows a session while it runs, and
+// takes what a person says, decides and stops.
+//
+// Its rules:
+//
+//  1. It only reads events and sends inputs. All that is shown of a session is a
+//     fold over its events (view.Apply); no state of the agent is kept anywhere
+//     else. A crash of it loses nothing.
+//  2. What is finished is printed once, into the terminal's own scrollback. Only
+//     the part at the bottom is drawn again: what streams in, running calls,
+//     questions, the prompt, the status line. Fullscreen uses the alternate screen
+//     and scrolls by itself. The mouse stays with the terminal.
+//  3. What streams in faster than 60 pictures a second is folded together before
+//     it is drawn (pump). The session never waits for the screen, and keys never
+//     wait behind output. A line that has settled is never rendered again.
+//  4. Nothing that a model, a tool or a file says drives the terminal: everything
+//     passes clean or visible (text.go) on its way to a line.
+package tui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"sync"
+	"syscall"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/internal/app"
+)
+
+// TUI is the terminal front end of one process.
+type TUI struct {
+	App     *app.App
+	Options app.Options
+	Root    string // the workspace of new sessions
+	Session string // id of the session to go on with; empty: a new one; "?": the person chooses
+	Say     string // what is said first; empty: nothing
+	Version string
+
+	// Host makes the host for the sessions that are opened from here on; warn
+	// takes what a person should know. Nil: App.Host.
+	Host func(o app.Options, warn func(string)) *inspan.Host
+
+	In         io.Reader // nil: standard input
+	Out        io.Writer // nil: standard output
+	Fullscreen bool      // the alternate screen
+	NoColor    bool
+	Width      int // of an Out that is no terminal, in cells; 0: 80
+	Height     int // the same; 0: 24
+	// Keys gives actions other keys, see Bindings. They take the place of all
+	// keys the action has.
+	Keys map[string][]string
+	// Commands are more slash commands. They win over ours of the same name.
+	Commands []Command
+	// Edit opens a file in the person's editor. Nil: there is none.
+	Edit func(path string) tea.ExecCommand
+
+	now      func() time.Time // nil: time.Now
+	mu       sync.Mutex
+	panicked error
+}
+
+// Run shows the front end until the person leaves or ctx ends, and returns the
+// exit code. The terminal is as it was afterwards, whatever happens. A session
+// that is new is on disk only once something was said. A run that goes on when
+// the person leaves is interrupted, and what the model has said by then is kept.
+func (t *TUI) Run(ctx context.Context) (code int, err error) {
+	keys, err := keysOf(t.Keys)
+	if err != nil {
+		return 2, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	m := newModel(ctx, t, keys)
+	p := tea.NewProgram(m, t.options(ctx)...)
+	pump := newPump(func(msg any) { p.Send(msg) })
+	m.seat = &seat{ctx: ctx, stop: cancel, pump: pump, send: func(msg any) { p.Send(msg) }, guard: t.guard(p)}
+	stopped := t.signals(p)
+	pumped := make(chan struct{})
+	go m.seat.guard(func() { defer close(pumped); pump.run(ctx) })()
+	_, err = p.Run()
+	stopped()
+	t.report(m)
+	ended := m.seat.close()
+	cancel()
+	<-pumped
+	return t.result(m, errors.Join(err, ended))
+}
+
+// signals makes a signal end the program in order.
+func (t *TUI) signals(p *tea.Program) (stop func()) {
+	signals, done := make(chan os.Signal, 1), make(chan struct{})
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		select {
+		case <-signals:
+			p.Send(leave{})
+		case <-done:
+		}
+	})
+	return func() { signal.Stop(signals); close(done); wg.Wait() }
+}
+
+// options are those of the program. It looks for changes twice as often as output
+// brings some, so that a key is seen within 9 ms.
+func (t *TUI) options(ctx context.Context) []tea.ProgramOption {
+	opts := []tea.ProgramOption{tea.WithContext(ctx), tea.WithoutSignalHandler(), tea.WithFPS(120)}
+	if t.In != nil {
+		opts = append(opts, tea.WithInput(t.In))
+	}
+	if t.Out != nil {
+		opts = append(opts, tea.WithOutput(t.Out))
+	}
+	if t.Width > 0 && t.Height > 0 {
+		opts = append(opts, tea.WithWindowSize(t.Width, t.Height))
+	}
+	return opts
+}
+
+// guard makes a goroutine of ours restore the terminal before a panic of it ends
+// the program.
+func (t *TUI) guard(p *tea.Program) func(func()) func() {
+	return func(f func()) func() {
+		return func() {
+			defer func() {
+				if r := recover(); r != nil {
+					t.mu.Lock()
+					t.panicked = errors.Join(t.panicked, fmt.Errorf("panic: %v\n%s", r, debug.Stack()))
+					t.mu.Unlock()
+					p.Kill()
+				}
+			}()
+			f()
+		}
+	}
+}
+
+// report says where the session is to be found, below what was printed.
+func (t *TUI) report(m *model) {
+	out := t.Out
+	if out == nil {
+		out = os.Stdout
+	}
+	if id := m.seat.id(); id != "" {
+		fmt.Fprintf(out, "session %s\ngo on with: inspan resume %s\n", id, id)
+	}
+}
+
+func (t *TUI) result(m *model, err error) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	err = errors.Join(t.panicked, err, m.fatal)
+	if errors.Is(err, context.Canceled) && t.panicked == nil {
+		return 130, nil
+	}
+	if err != nil {
+		return 1, err
+	}
+	return 0, nil
+}
+
+func (t *TUI) clock() time.Time {
+	if t.now != nil {
+		return t.now()
+	}
+	return time.Now()
+}
+
+func (t *TUI) host(o app.Options, warn func(string)) *inspan.Host {
+	if t.Host != nil {
+		return t.Host(o, warn)
+	}
+	return t.App.Host(o, warn)
+}

@@ -1,0 +1,181 @@
+package tui
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/llm"
+)
+
+// model folds what a model does.
+func (v *view) model(e event.Event) {
+	switch b := e.Body.(type) {
+	case event.Asked:
+		v.start(e.Time) // after a restart, or for what was queued
+		v.flushSteered()
+	case event.Delta:
+		v.delta(b)
+	case event.Replied:
+		v.replied(b)
+	case event.Failed:
+		v.endReply(nil, true)
+		if why, waits := v.wait(e); waits {
+			v.warn(why)
+		}
+	case event.Routed:
+		v.routed(b)
+	case event.Healed:
+		v.told(b)
+	}
+}
+
+func (v *view) delta(b event.Delta) {
+	if b.Void {
+		v.endReply(nil, true)
+	}
+	if b.Reasoning != "" {
+		v.thought += b.Reasoning
+		v.thought = v.thought[max(0, len(v.thought)-2000):]
+	}
+	if b.Call != nil {
+		if b.Call.Name != "" {
+			v.draft = draft{name: b.Call.Name}
+		}
+		v.draft.bytes += len(b.Call.Args)
+	}
+	if b.Text == "" {
+		return
+	}
+	v.thought = ""
+	if v.reply == nil {
+		v.reply = &block{kind: replyBlock, open: true}
+		v.add(v.reply)
+	}
+	v.reply.written.WriteString(b.Text)
+}
+
+// endReply closes the reply that is being written, with what it came to if that
+// is known. A void one does not count.
+func (v *view) endReply(whole *string, void bool) {
+	v.thought, v.draft = "", draft{}
+	if v.reply == nil {
+		return
+	}
+	v.reply.open, v.reply.void = false, void
+	v.reply.text = v.reply.written.String()
+	if whole != nil {
+		v.reply.text = *whole
+	}
+	v.reply = nil
+}
+
+func (v *view) replied(b event.Replied) {
+	text := b.Parts.Text()
+	if v.reply == nil && strings.TrimSpace(text) != "" {
+		v.add(&block{kind: replyBlock, text: text})
+	}
+	v.endReply(&text, false)
+	if strings.TrimSpace(text) != "" {
+		v.last = text
+	}
+	for _, c := range b.Parts.Calls() {
+		v.calls[c.ID] = c
+	}
+	v.turns, v.runTurns = v.turns+1, v.runTurns+1
+	v.cost, v.runCost = v.cost+b.Cost, v.runCost+b.Cost
+	v.unpriced = v.unpriced || b.Unpriced
+	v.used, v.prompt = v.used.Add(b.Usage), b.Usage
+}
+
+func (v *view) routed(b event.Routed) {
+	v.endReply(nil, true)
+	switch {
+	case b.From != "":
+		v.told(b)
+	case b.Route+b.Rule != v.answeredBy:
+		v.answeredBy = b.Route + b.Rule
+		v.told(b)
+	}
+}
+
+// call folds what becomes of a call.
+func (v *view) call(e event.Event) {
+	switch b := e.Body.(type) {
+	case event.Judged:
+		v.judged[b.Call] = b
+		v.cost += b.Cost
+		v.calls[b.Call] = words.Judged(v.calls[b.Call], b)
+	case event.Waiting:
+		v.waiting = append(v.waiting, b)
+	case event.Decided:
+		v.decided(b)
+	case event.Started:
+		v.unwait(b.Call)
+		v.running = slices.DeleteFunc(v.running, func(r *running) bool { return r.call.ID == b.Call })
+		v.running = append(v.running, &running{call: v.calls[b.Call], since: e.Time})
+	case event.Ended:
+		v.endedCall(b)
+	}
+}
+
+func (v *view) decided(b event.Decided) {
+	if v.unwait(b.Call) && b.Allow && (b.Scope != event.ScopeOnce || b.Answer != "") {
+		v.note(allowed(b, v.calls[b.Call].Name))
+	}
+}
+
+func (v *view) unwait(call string) (waited bool) {
+	n := len(v.waiting)
+	v.waiting = slices.DeleteFunc(v.waiting, func(w event.Waiting) bool { return w.Call == call })
+	return len(v.waiting) < n
+}
+
+func (v *view) endedCall(b event.Ended) {
+	v.unwait(b.Call)
+	v.running = slices.DeleteFunc(v.running, func(r *running) bool { return r.call.ID == b.Call })
+	if b.Todo != nil {
+		v.todo = b.Todo
+	}
+	for _, f := range b.Files {
+		if f.Diff != "" {
+			v.changes = append(v.changes, change{f.Path, f.Diff})
+		}
+	}
+	v.done++
+	if c := v.calls[b.Call]; b.Outcome == event.OutcomeOK && background(c) {
+		v.jobs = append(v.jobs, words.Subject(c))
+	}
+	v.ended = &block{kind: callBlock, call: v.calls[b.Call], end: b, bad: b.Outcome != event.OutcomeOK}
+	v.add(v.ended)
+	delete(v.calls, b.Call)
+	delete(v.judged, b.Call)
+}
+
+// background reports whether a call only starts something.
+func background(c llm.Call) bool {
+	var args struct {
+		Background bool `json:"background"`
+	}
+	return json.Unmarshal(c.Args, &args) == nil && args.Background
+}
+
+// asking is the call to decide on next, behind those that are decided on already,
+// and whether there is one.
+func (v *view) asking(decided []event.Body) (inspan.Pending, bool) {
+	i := slices.IndexFunc(v.waiting, func(w event.Waiting) bool {
+		return !slices.ContainsFunc(decided, func(b event.Body) bool { d, ok := b.(event.Decided); return ok && d.Call == w.Call })
+	})
+	if i < 0 {
+		return inspan.Pending{}, false
+	}
+	w := v.waiting[i]
+	j := v.judged[w.Call]
+	c := v.calls[w.Call]
+	c.ID, c.Name = w.Call, cmp.Or(c.Name, "a call")
+	return inspan.Pending{Call: c, Effects: j.Effects, Reason: j.Reason, Preview: w.Preview, Rules: w.Rules, Until: w.Until}, true
+}

@@ -1,0 +1,52 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/words"
+)
+
+// allowed says what a person let a call do for longer, or answered it.
+func allowed(b event.Decided, name string) string {
+	if b.Answer != "" {
+		return "answered: " + b.Answer
+	}
+	return name + " is allowed for: " + string(b.Scope)
+}
+
+// summary is the line that ends a run.
+func (v *view) summary(now time.Time, b event.Stopped) string {
+	fields := []string{strings.ReplaceAll(string(b.Reason), "_", " "), words.Count(v.runTurns, "turn"), clock(now.Sub(v.began))}
+	if v.runCost > 0 {
+		fields = append(fields, words.Dollars(v.runCost))
+	}
+	return strings.Join(fields, " · ")
+}
+
+// clock is a time that has passed, in a few characters.
+func clock(d time.Duration) string {
+	d = max(d, 0).Truncate(time.Second)
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
+	}
+	return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
+}
+
+// ago is how long it is since a time.
+func ago(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return "just now"
+	case d < time.Hour:
+		return fmt.Sprintf("%d min ago", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h ago", int(d.Hours()))
+	}
+	return fmt.Sprintf("%d days ago", int(d.Hours()/24))
+}

@@ -1,0 +1,158 @@
+package words
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
+)
+
+// Asked is all that a call would do, without hidden characters, for whoever
+// decides on it: its command, if it has one, and all other arguments as JSON.
+// Either may have several lines, and be empty. Nothing is left out, because a
+// person can not decide on what is not shown. A call that has a preview is shown
+// by that.
+func Asked(c llm.Call) (command, others string) {
+	var args map[string]json.RawMessage
+	if json.Unmarshal(c.Args, &args) != nil || json.Unmarshal(args["command"], &command) != nil || command == "" {
+		var pretty bytes.Buffer
+		if json.Indent(&pretty, c.Args, "", "  ") != nil {
+			return "", VisibleLines(string(c.Args))
+		}
+		return "", VisibleLines(pretty.String())
+	}
+	if delete(args, "command"); len(args) > 0 {
+		others = Visible(compact(args))
+	}
+	return VisibleLines(command), others
+}
+
+// compact writes arguments on one line, sorted.
+func compact(args map[string]json.RawMessage) string {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(args) // they were read from JSON
+	return strings.TrimSpace(b.String())
+}
+
+// Effects says what a call would touch beyond what its text shows: where it would
+// write, unless a preview shows that, and whom it would talk to. Each is a line
+// without hidden characters.
+func Effects(effects []tool.Effect, previewed bool) []string {
+	var out []string
+	for _, e := range effects {
+		switch {
+		case e.Kind == tool.Network:
+			out = append(out, "talks to "+Visible(cmp.Or(e.Text, "any host")))
+		case e.Kind == tool.Write && !previewed:
+			out = append(out, "changes "+Visible(e.Path))
+		case e.Kind == tool.External && e.Text != "":
+			out = append(out, "would "+Visible(e.Text))
+		}
+	}
+	return out
+}
+
+// Question is what a call asks the person, and the answers it offers. Both are
+// text of others; the question is empty if the arguments hold none.
+func Question(c llm.Call) (question string, options []string) {
+	args := arguments(c)
+	question, _ = args["question"].(string)
+	list, _ := args["options"].([]any)
+	for _, o := range list {
+		if s, ok := o.(string); ok {
+			options = append(options, s)
+		}
+	}
+	return question, options
+}
+
+// Answer is what a line means that a person typed to a call that asks: the option
+// of that number, else the line itself. Problem says what is wrong with it; then
+// there is no answer yet.
+func Answer(c llm.Call, line string) (d event.Decided, problem string) {
+	d = by(c.ID)
+	if line = strings.TrimSpace(line); line == "" {
+		return d, "Please answer; the work waits for it."
+	}
+	d.Allow, d.Answer = true, line
+	if _, options := Question(c); len(options) > 0 {
+		if n, err := strconv.Atoi(line); err == nil && n >= 1 && n <= len(options) {
+			d.Answer = options[n-1]
+		}
+	}
+	return d, ""
+}
+
+// Decision is what a line means that a person typed to a call that wants consent:
+// y, s, p or a for how long it is allowed, n, or what to do instead. Without rules
+// it can only be allowed once. Problem says what is wrong with the line; then
+// nothing is decided.
+func Decision(call string, rules []string, line string) (d event.Decided, problem string) {
+	d = by(call)
+	line = strings.TrimSpace(line)
+	word := strings.ToLower(line)
+	scope, yes := scopeOf(word)
+	switch {
+	case line == "":
+		return d, "Please answer; nothing is run before you do."
+	case yes && scope != event.ScopeOnce && len(rules) == 0:
+		return d, "No rule could safely stand for this call, so it can only be allowed once: y or n."
+	case yes:
+		d.Allow, d.Scope = true, scope
+	case word == "n" || word == "no":
+	default:
+		d.Reason = line
+	}
+	return d, ""
+}
+
+func scopeOf(word string) (scope event.Scope, ok bool) {
+	switch word {
+	case "y", "yes":
+		return event.ScopeOnce, true
+	case "s", "session":
+		return event.ScopeSession, true
+	case "p", "project":
+		return event.ScopeProject, true
+	case "a", "always":
+		return event.ScopeAlways, true
+	}
+	return "", false
+}
+
+// Dismissed is the decision of a person who does not want to answer.
+func Dismissed(call string) event.Decided { return by(call) }
+
+// TooLate is the decision on a call that nobody has decided on in time.
+func TooLate(call string) event.Decided {
+	return event.Decided{Call: call, By: "the time-out", Reason: "nobody answered in time"}
+}
+
+func by(call string) event.Decided { return event.Decided{Call: call, By: "the user"} }
+
+// Raised are the limits with twice of the one that a run was stopped by; nil if
+// it was none.
+func Raised(l event.Limits, s event.Stopped) *event.Limits {
+	old := l
+	switch {
+	case s.Reason == event.ReasonMaxTurns:
+		l.Turns *= 2
+	case s.Reason == event.ReasonBudget && s.Cause == "":
+		l.Cost *= 2
+	case s.Reason == event.ReasonMaxTokens:
+		l.Tokens *= 2
+	case s.Reason == event.ReasonMaxTime:
+		l.Seconds *= 2
+	}
+	if l == old {
+		return nil
+	}
+	return &l
+}

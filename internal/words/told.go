@@ -1,0 +1,149 @@
+package words
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
+)
+
+// Told says what happened by an event that is told in a sentence, and whether it
+// is something to notice. It is empty for events that are shown in other ways, or
+// not worth telling. The sentence holds text of others as it is, and may have
+// several lines.
+func Told(body event.Body) (text string, notice bool) {
+	switch b := body.(type) {
+	case event.Note:
+		return b.Text, true
+	case event.Routed:
+		return routed(b)
+	case event.Healed:
+		return "the model refused the conversation (" + spaced(b.Cause) + "); it goes on without " + without(b.Level), true
+	case event.Hooked:
+		return hooked(b)
+	case event.Switched:
+		return switched(b), false
+	case event.Kept:
+		return "the conversation was not compacted: " + b.Reason, true
+	case event.Compacted:
+		return fmt.Sprintf("the conversation was compacted from about %s to %s tokens; the log keeps all of it", Thousands(b.Before), Thousands(b.After)), false
+	case event.Pruned:
+		return fmt.Sprintf("old results were cut short, from about %s to %s tokens; the log keeps all of them", Thousands(b.Before), Thousands(b.After)), false
+	case event.Rewound:
+		return fmt.Sprintf("the conversation was rewound to where it was after event %d", b.To), false
+	case event.Restored:
+		return Count(len(b.Files), "file") + plural(len(b.Files), " was", " were") + " put back", false
+	}
+	return "", false
+}
+
+func routed(b event.Routed) (text string, notice bool) {
+	if b.From != "" {
+		return fmt.Sprintf("%s takes over from %s: %s", b.Route, b.From, b.Error), true
+	}
+	return fmt.Sprintf("%s answers, by the rule %s: %s", b.Route, b.Rule, b.Reason), false
+}
+
+func hooked(b event.Hooked) (text string, notice bool) {
+	switch {
+	case b.Action == tool.Deny:
+		return b.By + " says no: " + b.Reason, true
+	case b.Text != "":
+		return ToldModel(b.Text), false
+	}
+	return "", false
+}
+
+// ToldModel says that the model was told something, as one harmless line of at
+// most some 200 cells.
+func ToldModel(text string) string { return "told the model: " + OneLine(text, 200) }
+
+func switched(b event.Switched) string {
+	if b.Route == "" && b.Mode == "" {
+		return ""
+	}
+	text := "now working"
+	if b.Route != "" {
+		text += " with " + b.Route
+	}
+	if b.Mode != "" {
+		text += " in mode " + b.Mode
+	}
+	return text
+}
+
+// without says what a healed conversation lacks.
+func without(level event.Healing) string {
+	switch level {
+	case event.HealReasoning:
+		return "the reasoning so far"
+	case event.HealImages:
+		return "the images so far"
+	}
+	return "calls and results so far, which become text"
+}
+
+// Wait says why the session waits a while now, what comes then, and for how many
+// seconds; zero if the event is no such wait. Why is text of others.
+func Wait(body event.Body) (why, what string, seconds float64) {
+	switch b := body.(type) {
+	case event.Failed:
+		if b.Retry > 0 {
+			return b.Message, "trying again", b.Retry
+		}
+	case event.Progress:
+		if b.Wait > 0 {
+			return b.Text, "going on", b.Wait
+		}
+	}
+	return "", "", 0
+}
+
+// Subject is what a call is about: its command, path or pattern, else its
+// arguments; empty if it has none. It is text of others, and of any length.
+func Subject(c llm.Call) string {
+	args := arguments(c)
+	for _, key := range []string{"command", "path", "pattern", "question", "url", "query", "id"} {
+		if s, ok := args[key].(string); ok && s != "" {
+			return s
+		}
+	}
+	if string(c.Args) == "{}" {
+		return ""
+	}
+	return string(c.Args)
+}
+
+// Judged is a call as it will run: with what the verdict made of it.
+func Judged(c llm.Call, b event.Judged) llm.Call {
+	if b.Args != nil {
+		c.Args = b.Args
+	}
+	if b.Tool != "" {
+		c.Name = b.Tool
+	}
+	return c
+}
+
+// Result is what a call brought, to be read: without escape sequences, blank lines
+// around it, and the marks that fence it for the model. It is as harmless as what
+// [Clean] returns.
+func Result(text string) string {
+	text = strings.TrimSpace(Clean(ansi.Strip(text)))
+	if lines := strings.Split(text, "\n"); len(lines) > 2 && strings.HasPrefix(lines[0], "<untrusted ") {
+		text = strings.Join(lines[1:len(lines)-1], "\n")
+	}
+	return text
+}
+
+// arguments are those of a call; what is no object has none.
+func arguments(c llm.Call) map[string]any {
+	var args map[string]any
+	_ = json.Unmarshal(c.Args, &args)
+	return args
+}

@@ -1,0 +1,297 @@
+package words_test
+
+import (
+	"encoding/json"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
+)
+
+func TestNumbers(t *testing.T) {
+	for got, want := range map[string]string{
+		words.Thousands(0): "0", words.Thousands(999): "999", words.Thousands(1000): "1,000", words.Thousands(1234567): "1,234,567",
+		words.Thousands(-123): "-123", words.Thousands(-1234): "-1,234", words.Thousands(math.MaxInt64): "9,223,372,036,854,775,807",
+		words.Count(1, "call"): "1 call", words.Count(0, "call"): "0 calls", words.Count(1200, "call"): "1,200 calls",
+		words.Dollars(0.01234): "$0.0123", words.Dollars(1): "$1.00", words.Dollars(12.345): "$12.35",
+		words.Cost(2, false): "$2.00", words.Cost(2, true): "cost unknown",
+		words.Left(-time.Second): "0.0 s", words.Left(1540 * time.Millisecond): "1.5 s", words.Left(10 * time.Second): "10s", words.Left(61100 * time.Millisecond): "1m2s",
+		words.Took(999): "", words.Took(1000): "1s", words.Took(65_449): "1m5.4s",
+	} {
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+func TestText(t *testing.T) {
+	for _, tc := range []struct{ text, clean, lines, visible string }{
+		{"plain ü 漢", "plain ü 漢", "plain ü 漢", "plain ü 漢"},
+		{"a\x1b[2J\x07", "a[2J", `a\x1b[2J\x07`, `a\x1b[2J\x07`},
+		{"a\tb\nc\r\n", "a\tb\nc\n", "a    b\nc\\x0d\n", `a    b\x0ac\x0d\x0a`},
+		{"\u009b1m", "1m", `\x9b1m`, `\x9b1m`},
+		{"\u202etxt.exe\u2066", "txt.exe", `\u202etxt.exe\u2066`, `\u202etxt.exe\u2066`},
+		{"a\u200b\ufeff\u00ad\u2060\u17b4", "a", `a\u200b\ufeff\xad\u2060\u17b4`, `a\u200b\ufeff\xad\u2060\u17b4`},
+		{"\U000e0041\u3164", "", `\U000e0041\u3164`, `\U000e0041\u3164`},
+		{"\xff\xe6\xbc \ufffd", "\ufffd\ufffd\ufffd \ufffd", "\\xff\\xe6\\xbc \ufffd", "\\xff\\xe6\\xbc \ufffd"},
+		{"👩‍👧 שלום \ufe0f", "👩‍👧 שלום \ufe0f", "👩‍👧 שלום \ufe0f", "👩‍👧 שלום \ufe0f"},
+	} {
+		got := [3]string{words.Clean(tc.text), words.VisibleLines(tc.text), words.Visible(tc.text)}
+		if diff := cmp.Diff([3]string{tc.clean, tc.lines, tc.visible}, got); diff != "" {
+			t.Errorf("%q: %s", tc.text, diff)
+		}
+	}
+}
+
+func TestOneLine(t *testing.T) {
+	for _, tc := range []struct {
+		text  string
+		limit int
+		want  string
+	}{
+		{" a\n\tb\u2028c ", 9, "a b c"},
+		{"abcdef", 6, "abcdef"},
+		{"abcdefg", 6, "abcde…"},
+		{"漢字漢字", 6, "漢字…"},
+		{"👩‍👩‍👧👩‍👩‍👧", 3, "👩‍👩‍👧…"},
+		{"a\x1b[2J", 9, `a\x1b[2J`},
+		{"a\x00b", 3, `a\…`},
+		{"abc", 0, ""},
+		{"abc", -1, ""},
+		{strings.Repeat(" ", 1000) + "a", 5, "a"},
+		{"a" + strings.Repeat(" ", 1000) + "b", 5, "a…"},
+		{strings.Repeat("漢", 1000), 1, "…"},
+		{"a" + strings.Repeat(" ", 8*5+62) + "漢", 5, "a…"}, // cut in the middle of a character
+	} {
+		if got := words.OneLine(tc.text, tc.limit); got != tc.want {
+			t.Errorf("%.20q in %d: %q, want %q", tc.text, tc.limit, got, tc.want)
+		}
+	}
+}
+
+// FuzzText holds what is promised of text that is shown.
+func FuzzText(f *testing.F) {
+	f.Add("a\tb\x1b[31m\u202e漢字漢字 👩‍👩‍👧 long line of words\n\xff", 5)
+	f.Add(" 0\x88", 5)
+	f.Fuzz(func(t *testing.T, text string, limit int) {
+		limit = (limit%100 + 100) % 100
+		for _, safe := range []struct{ text, stay string }{
+			{words.Clean(text), "\n\t"}, {words.Result(text), "\n\t"}, {words.VisibleLines(text), "\n"}, {words.Visible(text), ""}, {words.Line(text), ""}, {words.OneLine(text, limit), ""},
+		} {
+			if !utf8.ValidString(safe.text) || strings.ContainsFunc(safe.text, func(r rune) bool { return words.Hidden(r) && !strings.ContainsRune(safe.stay, r) }) {
+				t.Errorf("%q gives %q", text, safe.text)
+			}
+		}
+		if n := ansi.StringWidth(words.OneLine(text, limit)); n > limit {
+			t.Errorf("%q has %d cells, not %d", text, n, limit)
+		}
+		for _, fixed := range []func(string) string{words.Clean, words.Visible, words.VisibleLines, words.Line} {
+			if once := fixed(text); fixed(once) != once {
+				t.Errorf("%q changes again", once)
+			}
+		}
+	})
+}
+
+func TestTold(t *testing.T) {
+	for want, body := range map[string]event.Body{
+		"! careful\nnow": event.Note{Text: "careful\nnow"},
+		"! a/m takes over from b/m: too many requests":                                                                           event.Routed{Route: "a/m", From: "b/m", Error: "too many requests"},
+		"· a/m answers, by the rule cheap: short":                                                                                event.Routed{Route: "a/m", Rule: "cheap", Reason: "short"},
+		"! the model refused the conversation (payload too large); it goes on without the images so far":                         event.Healed{Level: event.HealImages, Cause: llm.KindTooLarge},
+		"! the model refused the conversation (invalid history); it goes on without the reasoning so far":                        event.Healed{Level: event.HealReasoning, Cause: llm.KindHistory},
+		"! the model refused the conversation (invalid history); it goes on without calls and results so far, which become text": event.Healed{Level: event.HealCalls, Cause: llm.KindHistory},
+		"! h says no: not now":                           event.Hooked{By: "h", Action: tool.Deny, Reason: "not now", Text: "unsaid"},
+		"· told the model: a b\\x1b":                     event.Hooked{By: "h", Text: "a\nb\x1b"},
+		"· now working with a/m in mode ask":             event.Switched{Route: "a/m", Mode: "ask"},
+		"· now working in mode ask":                      event.Switched{Mode: "ask"},
+		"· now working with a/m":                         event.Switched{Route: "a/m"},
+		"! the conversation was not compacted: no model": event.Kept{Reason: "no model"},
+		"· the conversation was compacted from about 12,000 to 900 tokens; the log keeps all of it": event.Compacted{Before: 12000, After: 900},
+		"· old results were cut short, from about 12,000 to 900 tokens; the log keeps all of them":  event.Pruned{Before: 12000, After: 900},
+		"· the conversation was rewound to where it was after event 7":                              event.Rewound{To: 7},
+		"· 1 file was put back":   event.Restored{Files: []string{"a"}},
+		"· 2 files were put back": event.Restored{Files: []string{"a", "b"}},
+	} {
+		text, notice := words.Told(body)
+		if got := map[bool]string{true: "! ", false: "· "}[notice] + text; got != want {
+			t.Errorf("%T: %q, want %q", body, got, want)
+		}
+	}
+	for _, body := range []event.Body{event.Switched{Limits: &event.Limits{Turns: 1}}, event.Hooked{By: "h"}, event.Said{}, event.Stopped{}, nil} {
+		if text, notice := words.Told(body); text != "" || notice {
+			t.Errorf("%T: %q", body, text)
+		}
+	}
+}
+
+func TestWait(t *testing.T) {
+	for _, tc := range []struct {
+		body      event.Body
+		why, what string
+		seconds   float64
+	}{
+		{event.Failed{Message: "m", Retry: 2}, "m", "trying again", 2},
+		{event.Failed{Message: "m"}, "", "", 0},
+		{event.Progress{Text: "p", Wait: 0.5}, "p", "going on", 0.5},
+		{event.Progress{Text: "p"}, "", "", 0},
+		{event.Note{Text: "n"}, "", "", 0},
+	} {
+		if why, what, seconds := words.Wait(tc.body); why != tc.why || what != tc.what || seconds != tc.seconds {
+			t.Errorf("%+v: %q %q %v", tc.body, why, what, seconds)
+		}
+	}
+}
+
+func call(args string) llm.Call { return llm.Call{ID: "1", Name: "n", Args: json.RawMessage(args)} }
+
+func TestSubject(t *testing.T) {
+	for args, want := range map[string]string{
+		`{"path":"a","command":"ls"}`: "ls", `{"id":"3","query":"q"}`: "q", `{"url":"u","question":"w"}`: "w", `{"path":""}`: `{"path":""}`, `{"word":1}`: `{"word":1}`, `{}`: "", ``: "", `[1`: "[1",
+	} {
+		if got := words.Subject(call(args)); got != want {
+			t.Errorf("%s: %q, want %q", args, got, want)
+		}
+	}
+}
+
+func TestJudged(t *testing.T) {
+	if got := words.Judged(call(`{}`), event.Judged{Tool: "sh", Args: json.RawMessage(`{"a":1}`)}); got.ID != "1" || got.Name != "sh" || string(got.Args) != `{"a":1}` {
+		t.Error(got)
+	}
+	if got := words.Judged(call(`{}`), event.Judged{}); got.Name != "n" || string(got.Args) != `{}` {
+		t.Error(got)
+	}
+}
+
+func TestResult(t *testing.T) {
+	for text, want := range map[string]string{
+		"\n\x1b[31mred\x1b[0m\r\n\x00":                "red",
+		"<untrusted id=1>\na\nb\n</untrusted id=1>\n": "a\nb",
+		"<untrusted id=1>\na":                         "<untrusted id=1>\na",
+		"a\n<untrusted x>\nb":                         "a\n<untrusted x>\nb",
+		"":                                            "",
+	} {
+		if got := words.Result(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestAsked(t *testing.T) {
+	for args, want := range map[string][2]string{
+		`{"command":"ls\n\u001b[2J\ttmp"}`:                       {"ls\n\\x1b[2J    tmp", ""},
+		`{"outside":true,"command":"a","network":["<x>\u202e"]}`: {"a", `{"network":["<x>\u202e"],"outside":true}`},
+		`{"a":"x<y` + "\u202e" + `"}`:                            {"", "{\n  \"a\": \"x<y\\u202e\"\n}"},
+		`{"command":""}`:                                         {"", "{\n  \"command\": \"\"\n}"},
+		`{"command":["a"]}`:                                      {"", "{\n  \"command\": [\n    \"a\"\n  ]\n}"},
+		`{"Command":"rm","command":"ls"}`:                        {"ls", `{"Command":"rm"}`},
+		"no \x1b json":                                           {"", `no \x1b json`},
+		"":                                                       {"", ""},
+	} {
+		command, others := words.Asked(call(args))
+		if diff := cmp.Diff(want, [2]string{command, others}); diff != "" {
+			t.Errorf("%s: %s", args, diff)
+		}
+	}
+}
+
+func TestEffects(t *testing.T) {
+	all := []tool.Effect{
+		{Kind: tool.Read, Path: "/r"}, {Kind: tool.Network, Text: "example.com"}, {Kind: tool.Network}, {Kind: tool.Write, Path: "/w\n\u202e"}, {Kind: tool.External}, {Kind: tool.External, Text: "send\x1b it"},
+	}
+	want := []string{"talks to example.com", "talks to any host", `changes /w\x0a\u202e`, `would send\x1b it`}
+	if diff := cmp.Diff(want, words.Effects(all, false)); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(slices.Delete(want, 2, 3), words.Effects(all, true)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAnswer(t *testing.T) {
+	c := call(`{"question":"which?","options":["heron","egret"]}`)
+	if question, options := words.Question(c); question != "which?" || !slices.Equal(options, []string{"heron", "egret"}) {
+		t.Error(question, options)
+	}
+	for line, want := range map[string]string{"1": "heron", " 2 ": "egret", "3": "3", "0": "0", "-1": "-1", "a wren": "a wren", "no": "no"} {
+		if d, problem := words.Answer(c, line); problem != "" || d != (event.Decided{Call: "1", Allow: true, By: "the user", Answer: want}) {
+			t.Errorf("%q: %+v, %s", line, d, problem)
+		}
+	}
+	if d, problem := words.Answer(c, " \t"); problem == "" || d.Allow {
+		t.Errorf("%+v", d)
+	}
+	if d, problem := words.Answer(call(`[`), "1"); problem != "" || d.Answer != "1" {
+		t.Errorf("%+v", d)
+	}
+}
+
+func TestDecision(t *testing.T) {
+	rules := []string{"write(a)"}
+	for _, tc := range []struct {
+		line  string
+		rules []string
+		want  event.Decided
+		again bool
+	}{
+		{"y", nil, event.Decided{Allow: true, Scope: event.ScopeOnce}, false},
+		{" YES ", rules, event.Decided{Allow: true, Scope: event.ScopeOnce}, false},
+		{"s", rules, event.Decided{Allow: true, Scope: event.ScopeSession}, false},
+		{"Project", rules, event.Decided{Allow: true, Scope: event.ScopeProject}, false},
+		{"a", rules, event.Decided{Allow: true, Scope: event.ScopeAlways}, false},
+		{"always", nil, event.Decided{}, true},
+		{"s", nil, event.Decided{}, true},
+		{"", rules, event.Decided{}, true},
+		{"  ", rules, event.Decided{}, true},
+		{"n", rules, event.Decided{}, false},
+		{"No", rules, event.Decided{}, false},
+		{"yes, but in b", rules, event.Decided{Reason: "yes, but in b"}, false},
+	} {
+		tc.want.Call, tc.want.By = "1", "the user"
+		if d, problem := words.Decision("1", tc.rules, tc.line); d != tc.want || (problem != "") != tc.again {
+			t.Errorf("%q: %+v, %q", tc.line, d, problem)
+		}
+	}
+	if d := words.Dismissed("1"); d != (event.Decided{Call: "1", By: "the user"}) {
+		t.Errorf("%+v", d)
+	}
+	if d := words.TooLate("1"); d.Call != "1" || d.Allow || d.Reason == "" || d.By == "the user" {
+		t.Errorf("%+v", d)
+	}
+}
+
+func TestRaised(t *testing.T) {
+	limits := event.Limits{Turns: 3, Cost: 1.5, Tokens: 100, Seconds: 60}
+	for _, tc := range []struct {
+		stopped event.Stopped
+		want    *event.Limits
+	}{
+		{event.Stopped{Reason: event.ReasonMaxTurns}, &event.Limits{Turns: 6, Cost: 1.5, Tokens: 100, Seconds: 60}},
+		{event.Stopped{Reason: event.ReasonBudget}, &event.Limits{Turns: 3, Cost: 3, Tokens: 100, Seconds: 60}},
+		{event.Stopped{Reason: event.ReasonMaxTokens}, &event.Limits{Turns: 3, Cost: 1.5, Tokens: 200, Seconds: 60}},
+		{event.Stopped{Reason: event.ReasonMaxTime}, &event.Limits{Turns: 3, Cost: 1.5, Tokens: 100, Seconds: 120}},
+		{event.Stopped{Reason: event.ReasonBudget, Cause: llm.KindBilling}, nil},
+		{event.Stopped{Reason: event.ReasonDone}, nil},
+	} {
+		if diff := cmp.Diff(tc.want, words.Raised(limits, tc.stopped)); diff != "" {
+			t.Errorf("%+v: %s", tc.stopped, diff)
+		}
+	}
+	if got := words.Raised(event.Limits{}, event.Stopped{Reason: event.ReasonMaxTurns}); got != nil {
+		t.Error("there is no limit to raise")
+	}
+	if limits.Turns != 3 {
+		t.Error("the limits that hold were changed")
+	}
+}
