@@ -2,11 +2,11 @@ package inspan
 
 import (
 	"bytes"
-	"fmt"
 	"reflect"
 	"strings"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/loop"
 	"github.com/inspan/inspan/llm"
 )
 
@@ -25,19 +25,20 @@ func (d *driver) again(end event.Ended) event.Ended {
 	d.mu.Lock()
 	messages := d.state.Messages // only ever appended to, or replaced
 	d.mu.Unlock()
-	if !inView(messages, end) {
+	before := inView(messages, end)
+	if before == "" {
 		return end
 	}
 	text = strings.TrimSpace(text)
 	first, _, _ := strings.Cut(text, "\n")
 	end.Again = true
-	end.Parts = llm.Say(fmt.Sprintf("Unchanged: this very call brought the same before, to the letter, and that result still stands above (%s, from %.80q). It holds.",
-		counted(strings.Count(text, "\n")+1, "line", "lines"), first))
+	end.Parts = llm.Say(loop.Unchanged(before, strings.Count(text, "\n")+1, first))
 	return end
 }
 
-// inView reports whether messages hold the same call with the same result.
-func inView(messages []llm.Message, end event.Ended) bool {
+// inView returns the id of the same call with the same result that messages hold;
+// empty if there is none.
+func inView(messages []llm.Message, end event.Ended) string {
 	calls := map[string]llm.Call{}
 	for _, m := range messages {
 		for _, c := range m.Parts.Calls() {
@@ -46,7 +47,7 @@ func inView(messages []llm.Message, end event.Ended) bool {
 	}
 	this, ok := calls[end.Call]
 	if !ok {
-		return false
+		return ""
 	}
 	for _, m := range messages {
 		for _, part := range m.Parts {
@@ -55,9 +56,9 @@ func inView(messages []llm.Message, end event.Ended) bool {
 				continue
 			}
 			if c := calls[r.CallID]; c.Name == this.Name && bytes.Equal(c.Args, this.Args) && reflect.DeepEqual(r.Parts, end.Parts) {
-				return true
+				return r.CallID
 			}
 		}
 	}
-	return false
+	return ""
 }

@@ -1,7 +1,6 @@
 package inspan
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,7 +33,9 @@ func (d *driver) runCalls(ctx context.Context, calls []loop.Call) error {
 	seen := maps.Clone(d.state.Seen)
 	for _, c := range calls {
 		call := d.call(c.Call, c.Args)
-		call.Name = cmp.Or(c.Tool, c.Name)
+		if c.Tool != "" {
+			call.Name, call.As = c.Tool, c.Name
+		}
 		call.Env = held(call, c.Effects, d.vault.Redact)
 		call.Seen, call.Answer = seen, c.Answer
 		call.Progress = func(text string) {

@@ -44,7 +44,7 @@ func (a *Agent) tool(t tool.Tool, marker *guard.Marker, vault *secret.Vault) too
 		limiting(a.CallTimeout),
 		marker.Wrap,
 		redacting(vault),
-		hooked(a.Hooks),
+		hooked(a.Hooks, vault),
 		spilling,
 	} {
 		t = wrap(t)

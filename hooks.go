@@ -9,6 +9,7 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/loop"
+	"github.com/inspan/inspan/internal/secret"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -37,14 +38,13 @@ func (d *driver) outcome(ctx context.Context, p tool.Point) (sum tool.Outcome, b
 	return sum, bodies
 }
 
-// saidBy is what a hook puts before the model. It is the person's, and not what
-// the person said.
+// saidBy is what a hook puts before the model.
 func saidBy(out tool.Outcome) string {
 	by := out.By
 	if by == "" {
 		by = "a hook"
 	}
-	return fmt.Sprintf("[%s, set up by the person, says:]\n%s", by, strings.TrimSpace(out.Text))
+	return fmt.Sprintf("[%s says; it is not the person:]\n%s", by, strings.TrimSpace(out.Text))
 }
 
 // hook asks the hooks, and stores what they want.
@@ -157,7 +157,8 @@ func (h hookJudge) Judge(ctx context.Context, c *tool.Call, effects []tool.Effec
 
 // hooked lets hooks see what a call brought, add to it or put something else in
 // its place.
-func hooked(hooks []tool.Hook) func(tool.Tool) tool.Tool {
+// Like judges they see placeholders in the place of secrets.
+func hooked(hooks []tool.Hook, vault *secret.Vault) func(tool.Tool) tool.Tool {
 	return func(t tool.Tool) tool.Tool {
 		if len(hooks) == 0 {
 			return t
@@ -165,8 +166,10 @@ func hooked(hooks []tool.Hook) func(tool.Tool) tool.Tool {
 		run := t.Run
 		t.Run = func(ctx context.Context, c *tool.Call) (tool.Result, error) {
 			res, err := run(ctx, c)
+			seen := *c
+			seen.Args = mapTexts(c.Args, vault.Redact)
 			for _, h := range hooks {
-				res, err = afterCall(ctx, h, c, res, err)
+				res, err = afterCall(ctx, h, &seen, res, err)
 			}
 			return res, err
 		}

@@ -154,7 +154,7 @@ func TestHooksSpeak(t *testing.T) {
 			}
 		}
 	}
-	by := func(who, text string) string { return "[hook " + who + ", set up by the person, says:]\n" + text }
+	by := func(who, text string) string { return "[hook " + who + " says; it is not the person:]\n" + text }
 	// The model answers at every second turn.
 	want := []string{"go", by("a", "It is Tuesday."), by("b", "You heard go"), "withheld change" + by("c", "seen"), "Finished at turn 2.", by("d", "The tests fail."), "withheld change" + by("c", "seen")}
 	if !slices.Equal(texts, want) {
@@ -209,15 +209,18 @@ func TestHooksOfCompaction(t *testing.T) {
 
 // TestHooksKnowNoSecrets holds that what hooks see of results is without secrets.
 func TestHooksKnowNoSecrets(t *testing.T) {
-	seen := ""
+	seen, args := "", ""
 	h := &hook{say: map[tool.Moment]func(tool.Point) (tool.Outcome, error){
-		tool.AfterCall: func(p tool.Point) (tool.Outcome, error) { seen = p.Result.Parts.Text(); return tool.Outcome{}, nil },
+		tool.AfterCall: func(p tool.Point) (tool.Outcome, error) {
+			seen, args = p.Result.Parts.Text(), string(p.Call.Args)
+			return tool.Outcome{}, nil
+		},
 	}}
-	leak := tool.New("leak", "Leaks.", func(context.Context, *tool.Call, struct{}) (tool.Result, error) {
+	leak := tool.New("leak", "Leaks.", func(context.Context, *tool.Call, wordArgs) (tool.Result, error) {
 		return tool.Text("it is TOKENVALUE12345678"), nil
 	})
 	a := inspan.Agent{
-		Model: scripted(t, `call: leak {}`, "done"), Tools: []tool.Tool{leak}, Mode: "yolo", Env: tool.Env{Root: "/w"}, Hooks: []tool.Hook{h},
+		Model: scripted(t, `call: leak {"word":"x"}`, `call: leak {"word":"[secret:1]"}`, "done"), Tools: []tool.Tool{leak}, Mode: "yolo", Env: tool.Env{Root: "/w"}, Hooks: []tool.Hook{h},
 		Secrets: func() map[string]string { return map[string]string{"TOKEN": "TOKENVALUE12345678"} },
 	}
 	s, err := a.Open(t.Context(), event.NewMemory("s"))
@@ -225,6 +228,9 @@ func TestHooksKnowNoSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	drivenTo(t, s, said("go"))
+	if args != `{"word":"[secret:1]"}` {
+		t.Errorf("the hook saw the arguments %s", args)
+	}
 	if !strings.Contains(seen, "it is ") || strings.Contains(seen, "TOKENVALUE") {
 		t.Errorf("the hook saw %q", seen)
 	}

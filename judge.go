@@ -39,7 +39,9 @@ func (d *driver) judgeCalls(ctx context.Context, calls []loop.Call) error {
 func (d *driver) judgeCall(ctx context.Context, c llm.Call) []event.Body {
 	written, judged := c.Args, event.Judged{Call: c.ID}
 	t, problem := d.fit(c)
+	as := ""
 	if problem == "" && t.Stands != nil {
+		as = c.Name
 		t, problem = d.meant(ctx, t, &c)
 		judged.Tool = c.Name
 	}
@@ -53,13 +55,14 @@ func (d *driver) judgeCall(ctx context.Context, c llm.Call) []event.Body {
 			return unfit(c, err.Error())
 		}
 		call = d.call(c, checked)
+		call.As = as
 		judged.Effects = d.redactedEffects(effects(ctx, t, d.known(call)))
 		judged.Private = d.policy.Private(judged.Effects) || !bytes.Equal(d.revealed(checked), checked)
 		v, rules := d.verdict(ctx, call, judged)
 		judged.Action, judged.By, judged.Reason = v.Action, v.By, v.Reason
 		judged.Text = v.Text
 		judged.Cost += v.Cost
-		if !sameJSON(checked, written) {
+		if judged.Args = nil; !sameJSON(checked, written) {
 			judged.Args = checked
 		}
 		if v.Args == nil {

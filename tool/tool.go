@@ -54,6 +54,7 @@ func (t Tool) Spec() llm.ToolSpec {
 type Call struct {
 	ID   string
 	Name string
+	As   string          // the name the model wrote, where that tool stands for this one; else empty
 	Args json.RawMessage // one JSON object, repaired, coerced and valid for the schema
 
 	Session string // id of the session

@@ -73,7 +73,7 @@ func show(out io.Writer, title string, items []consent.Item) {
 	for _, it := range items {
 		fmt.Fprintf(out, "%s: %s %s\n", title, it.Kind, it.Path)
 		for _, line := range it.Runs {
-			fmt.Fprintln(out, "    "+words.OneLine(line, 400))
+			fmt.Fprintln(out, "    "+words.Visible(line))
 		}
 	}
 }

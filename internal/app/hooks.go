@@ -33,8 +33,22 @@ func (a *App) hooks(root, sum string, env tool.Env, warn func(string)) ([]tool.H
 	if err != nil && sum != "" {
 		return nil, nil, configError{err}
 	}
+	// A hook can run whatever it names, so it is all or nothing.
+	whole := len(review.New)+len(review.Changed) == 0
 	trusted := func(path string) bool {
-		return slices.ContainsFunc(review.Trusted, func(i consent.Item) bool { return i.Path == path })
+		return whole && slices.ContainsFunc(review.Trusted, func(i consent.Item) bool { return i.Path == path })
+	}
+	still := func() error {
+		now, err := a.Review(root, sum)
+		if err != nil {
+			return err
+		}
+		for _, i := range slices.Concat(now.New, now.Changed, review.Trusted) {
+			if !slices.ContainsFunc(now.Trusted, func(o consent.Item) bool { return o.Path == i.Path && o.Digest == i.Digest }) {
+				return fmt.Errorf("%s is not what you trusted; 'inspan trust' shows it", i.Path)
+			}
+		}
+		return nil
 	}
 	if trusted(config.ProjectFile) {
 		project, err := config.LoadProject(root)
@@ -51,6 +65,9 @@ func (a *App) hooks(root, sum string, env tool.Env, warn func(string)) ([]tool.H
 			theirs = append(theirs, claudeHooks(filepath.Join(root, path), warn)...)
 		}
 	}
+	if err := still(); len(theirs) > 0 && err != nil {
+		return nil, nil, fmt.Errorf("the hooks of this folder: %w", err)
+	}
 	var out []tool.Hook
 	var sets []*hook.Set
 	add := func(list []hook.Config, as func(*hook.Set) tool.Hook) {
@@ -60,7 +77,7 @@ func (a *App) hooks(root, sum string, env tool.Env, warn func(string)) ([]tool.H
 		}
 	}
 	add(mine, func(s *hook.Set) tool.Hook { return s })
-	add(theirs, func(s *hook.Set) tool.Hook { return tightening{s} })
+	add(theirs, func(s *hook.Set) tool.Hook { return tightening{s, still} })
 	return out, func() {
 		ctx, cancel := context.WithTimeout(context.Background(), hooksEnd)
 		defer cancel()
@@ -103,12 +120,18 @@ func claudeHooks(path string, warn func(string)) []hook.Config {
 	return list
 }
 
-// tightening is a hook that came with a repository: it never allows what would
-// ask.
-type tightening struct{ tool.Hook }
+// tightening are hooks that came with a repository: they never allow what would
+// ask, and run only while all they may run is what the person trusts.
+type tightening struct {
+	tool.Hook
+	still func() error
+}
 
 // At implements [tool.Hook].
 func (t tightening) At(ctx context.Context, p tool.Point) (tool.Outcome, error) {
+	if err := t.still(); err != nil {
+		return tool.Outcome{}, fmt.Errorf("the hooks of this folder do not run: %w", err)
+	}
 	out, err := t.Hook.At(ctx, p)
 	if out.Action == tool.Allow {
 		out.Action = tool.Abstain

@@ -185,7 +185,30 @@ func (a *App) rules(root string, o Options) ([]inspan.Rule, error) {
 		}
 	}
 	approved, err := a.approved(root)
-	return append(out, approved...), err
+	return slices.Concat(out, a.kept(root, o.Trust), approved), err
+}
+
+// kept are rules that keep what may run, as the person trusts its exact content,
+// from being changed by tools.
+func (a *App) kept(root, sum string) []inspan.Rule {
+	review, err := a.Review(root, sum)
+	if err != nil {
+		return nil // then nothing is trusted
+	}
+	var out []inspan.Rule
+	for _, i := range review.Trusted {
+		path := filepath.Join(root, filepath.FromSlash(i.Path))
+		if strings.ContainsAny(path, `*?[]{}()\`) {
+			continue // it is no pattern; what runs is checked again before it does
+		}
+		for _, text := range []string{path, path + "/**"} {
+			out = append(out, inspan.Rule{
+				Action: tool.Deny, Text: "write(" + text + ")", Scope: "trusted content",
+				Reason: "it may run here because you trust it as it is; change it yourself, and look at it with 'inspan trust'",
+			})
+		}
+	}
+	return out
 }
 
 // judges are those beside the policy, cheap ones first.

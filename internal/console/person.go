@@ -96,7 +96,7 @@ func (p *Person) Agrees(ctx context.Context, question string) (bool, error) {
 		if !ok {
 			fmt.Fprintln(p.out)
 		}
-		return ok && strings.HasPrefix(strings.ToLower(strings.TrimSpace(line)), "y"), nil
+		return ok && (strings.EqualFold(strings.TrimSpace(line), "y") || strings.EqualFold(strings.TrimSpace(line), "yes")), nil
 	case <-p.interrupted:
 		fmt.Fprintln(p.out)
 		return false, nil

@@ -102,9 +102,13 @@ func (m matcher) subjects(p tool.Point) []string {
 	case m.claude:
 		return claudeNames(p.Call.Name)
 	}
+	// A tool that stands for another is found by both names.
 	// Whole names of Claude Code are understood; "*" must not find them, or "*e*"
 	// would match what has no e.
 	out := []string{p.Call.Name}
+	if p.Call.As != "" {
+		out = append(out, p.Call.As)
+	}
 	for _, name := range claudeNames(p.Call.Name) {
 		if slices.Contains(m.names, name) {
 			out = append(out, name)

@@ -142,7 +142,7 @@ func (s *State) kept(b event.Kept) {
 // of it for its figures and returns it whole. The state itself stays as it is.
 func (s *State) Compacted(b event.Compacted, messages []llm.Message, person []int) (event.Compacted, error) {
 	next := *s
-	next.Messages, next.Person, next.counted = messages, person, counted{}
+	next.Messages, next.Person, next.counted = unreferred(messages), person, counted{}
 	next.Total.Usage = next.Total.Usage.Add(b.Usage)
 	next.Total.Cost += b.Cost
 	next.Measured = Measured{Ratio: s.Measured.Ratio} // of what is gone

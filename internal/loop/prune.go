@@ -83,12 +83,44 @@ func (s *State) prunable(keep int) int {
 
 func (s *State) prune(b event.Pruned) {
 	upto := min(b.Upto, len(s.Messages))
-	s.Messages = slices.Clone(s.Messages)
+	s.Messages = unreferred(s.Messages)
 	for i := s.Pruning.Upto; i < upto; i++ {
 		s.Messages[i], _ = prunedMessage(s.Messages[i])
 	}
 	s.Pruning.Upto = upto
 	s.counted, s.Measured = counted{}, Measured{Ratio: s.Measured.Ratio}
+}
+
+// A result that the model still sees from the very same call is not put before it
+// twice: a line refers to it.
+const unchanged = "Unchanged: this very call brought the same before, to the letter, and that result still stands above: call "
+
+// Unchanged is the line that stands for a result which an earlier call brought
+// too, as a hint of what it was: of so many lines, from the first.
+func Unchanged(call string, lines int, first string) string {
+	return fmt.Sprintf("%s%q (%d lines, from %.80q). It holds.", unchanged, call, lines, first)
+}
+
+// unreferred returns the messages with such lines for what may no longer stand
+// above. The messages given stay as they are.
+func unreferred(messages []llm.Message) []llm.Message {
+	out := slices.Clone(messages)
+	for i, m := range out {
+		parts := slices.Clone(m.Parts)
+		for j, part := range parts {
+			r, ok := part.(llm.Result)
+			if !ok {
+				continue
+			}
+			if rest, ok := strings.CutPrefix(r.Parts.Text(), unchanged); ok {
+				call, _, _ := strings.Cut(rest, " (")
+				r.Parts = llm.Say("This very call brought the same as call " + call + " before it. The history tool shows that, with call " + call + ".")
+				parts[j] = r
+			}
+		}
+		out[i] = llm.Message{Role: m.Role, Parts: parts}
+	}
+	return out
 }
 
 // prunedMessage returns a message with its results cut short, and whether it

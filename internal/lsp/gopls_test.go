@@ -121,6 +121,9 @@ func TestGoplsDiagnoses(t *testing.T) {
 		}
 		var got []string
 		for _, d := range r.List {
+			if d.Severity != lsp.Error && d.Severity != lsp.Warning { // some versions have hints too
+				continue
+			}
 			got = append(got, d.Severity+" "+p.places([]lsp.Location{d.Location}))
 		}
 		if strings.Join(got, ",") != strings.Join(want, ",") {

@@ -146,8 +146,12 @@ func (r Rule) named(c *tool.Call, s subject) bool {
 	if kinds := []tool.EffectKind{tool.Read, tool.Write, tool.Execute, tool.Network, tool.External}; slices.Contains(kinds, tool.EffectKind(r.tool)) {
 		return r.tool == string(s.Kind)
 	}
-	ok, err := filepath.Match(r.tool, c.Name)
-	return ok && err == nil
+	if ok, err := filepath.Match(r.tool, c.Name); ok && err == nil {
+		return true
+	}
+	// What stands for another can be denied by its own name, and not allowed.
+	ok, err := filepath.Match(r.tool, c.As)
+	return ok && err == nil && c.As != "" && r.Action != tool.Allow
 }
 
 // glob is the pattern as an absolute one.

@@ -274,7 +274,7 @@ func (s *scanner) judge(v *value) (Found, bool) {
 	if found, ok := s.token(v.from); ok && found.Start == v.from {
 		return found, true
 	}
-	found := Found{v.from, v.end, "a secret setting"}
+	found := Found{v.from, v.end, aSetting}
 	look := text[:min(len(text), 256)]
 	switch {
 	case v.kind == auth:

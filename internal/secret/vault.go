@@ -68,7 +68,9 @@ func (v *Vault) Add(name, value string) bool {
 func (v *Vault) Names() []string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return slices.Compact(slices.Sorted(slices.Values(v.names)))
+	named := slices.DeleteFunc(slices.Clone(v.names), func(name string) bool { return name == "" })
+	slices.Sort(named)
+	return slices.Compact(named)
 }
 
 // What says what a placeholder stands for, for people: "the value of API_KEY",
@@ -141,8 +143,25 @@ func (v *Vault) ready() *index {
 func (v *Vault) shape(text, what string) string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	_, known := v.forms[text]
+	if !known && len(v.entries) < mostSecrets && whole(text, what) {
+		// From here on it is found wherever it stands, also where its shape is lost.
+		v.values, v.names, v.index = append(v.values, strings.Clone(text)), append(v.names, ""), nil
+	}
 	return v.number(text, text, what, "")
 }
+
+// whole reports whether a secret that was found by its shape is one by itself, so
+// that finding it elsewhere means something. What a setting is set to may be any
+// word.
+func whole(text, what string) bool {
+	return what != aSetting && len(text) >= leastWhole && !strings.ContainsAny(text, " \t\n") && !strings.HasPrefix(text, "-----")
+}
+
+const (
+	leastWhole = 16 // bytes
+	aSetting   = "a secret setting"
+)
 
 // known returns the placeholder of a form of a known value.
 func (v *Vault) known(f form) string {

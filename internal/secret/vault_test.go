@@ -286,3 +286,26 @@ func TestTogether(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+// TestShapeIsFoundAgain holds that a secret which was found by its shape is found
+// where its shape is lost, too.
+func TestShapeIsFoundAgain(t *testing.T) {
+	var v secret.Vault
+	token := "ghp_" + strings.Repeat("a1B2c3D4e5", 4)[:36]
+	if got := v.Redact("token " + token + "."); got != "token [secret:1]." {
+		t.Fatal(got)
+	}
+	for text, want := range map[string]string{
+		"X" + token:       "X[secret:1]",
+		token + token:     "[secret:1][secret:1]",
+		"a" + token + "b": "a[secret:1]b",
+		"ghp_a":           "ghp_a",
+	} {
+		if got := v.Redact(text); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+	if names := v.Names(); len(names) != 0 {
+		t.Errorf("names %q", names)
+	}
+}

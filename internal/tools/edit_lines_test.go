@@ -27,7 +27,7 @@ func TestCore(t *testing.T) {
 	} {
 		var writers []string
 		for _, tl := range tools.Core(&tools.Shell{}, edit) {
-			if strings.Contains(tl.Name, "write") || strings.Contains(tl.Name, "edit") {
+			if strings.HasPrefix(tl.Name, "write") || strings.HasPrefix(tl.Name, "edit") {
 				writers = append(writers, tl.Name)
 			}
 			for _, other := range []string{"edit_file", "edit_lines"} {

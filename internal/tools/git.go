@@ -168,21 +168,42 @@ func (g gitLine) push(ctx context.Context) (bashArgs, error) {
 	if name == "" {
 		return bashArgs{}, errors.New("the current branch is not known; give its name")
 	}
-	if strings.ContainsAny(name, ":+*") {
-		return bashArgs{}, fmt.Errorf("%q is no name of a branch", name)
+	if !plainBranch(name) {
+		return bashArgs{}, fmt.Errorf("%q is no plain name of a branch", name)
 	}
-	for _, glob := range g.protected {
-		if ok, err := path.Match(glob, strings.TrimPrefix(name, "refs/heads/")); ok || err != nil {
-			return bashArgs{}, fmt.Errorf("%s is protected: push another branch, so that people can review it", name)
-		}
+	if g.isProtected(name) {
+		return bashArgs{}, fmt.Errorf("%s is protected: push another branch, so that people can review it", name)
 	}
 	remote := g.in.Remote
 	if remote == "" {
 		remote = "origin"
 	}
-	out := line(words("git", "push", "--set-upstream", when(g.in.Force, "--force-with-lease"), remote, name)...)
-	out.Outside = true
-	return g.remote(ctx, out)
+	// Both sides are spelled out, so that no setting sends it elsewhere.
+	full := "refs/heads/" + name
+	out := line(words("git", "push", "--set-upstream", when(g.in.Force, "--force-with-lease"), remote, full+":"+full)...)
+	out.Outside = true // where it may reach any host
+	return out, nil
+}
+
+// plainBranch reports whether a name is that of a branch and nothing that git
+// would look up elsewhere.
+func plainBranch(name string) bool {
+	for _, odd := range []string{"refs/", "heads/", "tags/", "remotes/"} {
+		if strings.HasPrefix(name, odd) {
+			return false
+		}
+	}
+	return name != "HEAD" && name != "@" && !strings.ContainsAny(name, ":+*^~?[\\ \t\n") && !strings.Contains(name, "@{") && !strings.Contains(name, "..")
+}
+
+// isProtected reports whether a branch is not to be pushed to. A pattern that ends
+// in /* covers all below, at any depth.
+func (g gitLine) isProtected(name string) bool {
+	return slices.ContainsFunc(g.protected, func(glob string) bool {
+		ok, err := path.Match(glob, name)
+		below, deep := strings.CutSuffix(glob, "*")
+		return ok || err != nil || deep && strings.HasSuffix(below, "/") && strings.HasPrefix(name, below)
+	})
 }
 
 // remote opens the network for the remote of the call.
@@ -235,9 +256,20 @@ func (g gitLine) setting(ctx context.Context, section, key string) string {
 	return value
 }
 
-// read reads a small file of the repository of the workspace.
+// repository is the one that git would find: that of the current directory.
+func (g gitLine) repository(ctx context.Context) string {
+	for dir := g.call.Cwd; tool.Inside(g.call.Env.Root, dir) && dir != g.call.Env.Root; dir = filepath.Dir(dir) {
+		if f, err := g.call.Env.Files.Open(ctx, filepath.Join(dir, ".git")); err == nil {
+			_ = f.Close() // it is there, which is all that matters
+			return filepath.Join(dir, ".git")
+		}
+	}
+	return filepath.Join(g.call.Env.Root, ".git")
+}
+
+// read reads a small file of the repository.
 func (g gitLine) read(ctx context.Context, name string) string {
-	f, err := g.call.Env.Files.Open(ctx, filepath.Join(g.call.Env.Root, ".git", name))
+	f, err := g.call.Env.Files.Open(ctx, filepath.Join(g.repository(ctx), name))
 	if err != nil {
 		return ""
 	}

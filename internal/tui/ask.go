@@ -272,7 +272,7 @@ func (a *ask) limit(m *model, text string) tea.Cmd {
 	switch {
 	case text == "":
 		a.problem = "Please answer; nothing goes on before you do."
-	case strings.HasPrefix(strings.ToLower(text), "y"):
+	case strings.EqualFold(text, "y"), strings.EqualFold(text, "yes"):
 		return m.start(event.Switched{Limits: a.limits}, event.Said{})
 	default:
 		m.refused = m.view.stopped
