@@ -7,6 +7,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -106,7 +107,7 @@ func FuzzLines(f *testing.F) {
 		if strings.Contains(told.String(), "\x1b") || strings.Contains(text, "\x1b") || !utf8.ValidString(told.String()) {
 			t.Errorf("told %q, text %q", told.String(), text)
 		}
-		if len(data) < maxLine && text != plain(string(data)) {
+		if len(data) < maxLine && text != words.Printed(string(data)) {
 			t.Errorf("text %q of %q", text, data)
 		}
 	})

@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/inspan/inspan/internal/words"
 )
 
 const (
@@ -68,9 +69,9 @@ func (o *output) text() string {
 	tail := o.tail[max(0, len(o.tail)-keptTail):]
 	dropped := o.total - int64(len(o.head)+len(tail))
 	if dropped == 0 {
-		return plain(string(o.head) + string(tail))
+		return words.Printed(string(o.head) + string(tail))
 	}
-	return plain(string(o.head)) + fmt.Sprintf("\n[... %d bytes left out; they are not kept ...]\n", dropped) + plain(wholeFrom(tail))
+	return words.Printed(string(o.head)) + fmt.Sprintf("\n[... %d bytes left out; they are not kept ...]\n", dropped) + words.Printed(wholeFrom(tail))
 }
 
 // wholeFrom is text that may begin in the middle of a character.
@@ -112,7 +113,7 @@ func (l *lines) Write(p []byte) (int, error) {
 
 // flush tells the line so far. L.mu is held.
 func (l *lines) flush() {
-	text := plain(string(l.line))
+	text := words.Printed(string(l.line))
 	l.line = l.line[:0]
 	if text == "" || l.tell == nil || l.told > maxTold {
 		return
@@ -129,44 +130,9 @@ func (l *lines) text() string {
 	defer l.mu.Unlock()
 	l.flush()
 	if cut := len(l.tail) - maxErrors; cut > 0 {
-		return plain(wholeFrom(l.tail[cut:]))
+		return words.Printed(wholeFrom(l.tail[cut:]))
 	}
-	return plain(string(l.tail))
-}
-
-// plain makes text of bytes that a program wrote: without what moves or colours
-// a terminal, and without blanks around it.
-func plain(s string) string {
-	s = strings.ToValidUTF8(s, string(utf8.RuneError))
-	var b strings.Builder
-	for s != "" {
-		if rest, ok := escape(s); ok {
-			s = rest
-			continue
-		}
-		r, n := utf8.DecodeRuneInString(s)
-		if r == '\n' || r == '\t' || !unicode.IsControl(r) {
-			b.WriteRune(r)
-		}
-		s = s[n:]
-	}
-	return strings.TrimSpace(b.String())
-}
-
-// escape cuts an ANSI control sequence off the front.
-func escape(s string) (rest string, ok bool) {
-	if !strings.HasPrefix(s, "\x1b[") {
-		return s, false
-	}
-	for i := 2; i < len(s); i++ {
-		if s[i] >= 0x40 && s[i] <= 0x7e {
-			return s[i+1:], true
-		}
-		if s[i] < 0x20 || s[i] > 0x3f {
-			break
-		}
-	}
-	return s, false
+	return words.Printed(string(l.tail))
 }
 
 // last is the last line of a text.

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -66,14 +67,14 @@ func understand(wire protocol, a answer, p tool.Point) (out tool.Outcome, note s
 	text := strings.TrimSpace(a.text)
 	switch {
 	case a.blocked:
-		out, note = block(p.Moment, plain(a.why))
+		out, note = block(p.Moment, words.Printed(a.why))
 		return out, note, nil
 	case strings.HasPrefix(text, "{") && a.cut:
 		return out, "", errors.New("its answer has more than 64 KiB")
 	case strings.HasPrefix(text, "{"):
 		return wire.hear([]byte(text), p)
 	case text != "" && wire.plain(p.Moment):
-		out.Text = plain(text)
+		out.Text = words.Printed(text)
 		if a.cut {
 			out.Text += "\n[the rest is cut: it is more than 64 KiB]"
 		}

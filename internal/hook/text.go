@@ -3,8 +3,8 @@ package hook
 import (
 	"strings"
 	"sync"
-	"unicode"
-	"unicode/utf8"
+
+	"github.com/inspan/inspan/internal/words"
 )
 
 // maxOutput is how much of each output of a hook is taken.
@@ -37,50 +37,15 @@ func (o *output) get() (data []byte, more bool) {
 // text is the output as text, with a word where it was cut.
 func (o *output) text() string {
 	data, more := o.get()
-	out := plain(string(data))
+	out := words.Printed(string(data))
 	if more {
 		out += "\n[the rest is cut: it is more than 64 KiB]"
 	}
 	return out
 }
 
-// plain makes text of bytes that a program wrote: without what moves or colours a
-// terminal, and without blanks around it.
-func plain(s string) string {
-	s = strings.ToValidUTF8(s, string(utf8.RuneError))
-	var b strings.Builder
-	for s != "" {
-		if rest, ok := escape(s); ok {
-			s = rest
-			continue
-		}
-		r, n := utf8.DecodeRuneInString(s)
-		if r == '\n' || r == '\t' || !unicode.IsControl(r) {
-			b.WriteRune(r)
-		}
-		s = s[n:]
-	}
-	return strings.TrimSpace(b.String())
-}
-
-// escape cuts an ANSI control sequence off the front.
-func escape(s string) (rest string, ok bool) {
-	if !strings.HasPrefix(s, "\x1b[") {
-		return s, false
-	}
-	for i := 2; i < len(s); i++ {
-		if s[i] >= 0x40 && s[i] <= 0x7e {
-			return s[i+1:], true
-		}
-		if s[i] < 0x20 || s[i] > 0x3f {
-			break
-		}
-	}
-	return s, false
-}
-
 // short is text in one short line.
-func short(s string) string { return within(strings.Join(strings.Fields(plain(s)), " "), 60) }
+func short(s string) string { return within(strings.Join(strings.Fields(words.Printed(s)), " "), 60) }
 
 // first is the first line of a text.
 func first(s string) string {

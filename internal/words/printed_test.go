@@ -1,0 +1,22 @@
+package words_test
+
+import (
+	"testing"
+
+	"github.com/inspan/inspan/internal/words"
+)
+
+func TestPrinted(t *testing.T) {
+	for text, want := range map[string]string{
+		" plain\ttext\n\n":             "plain\ttext",
+		"\x1b[1;31mred\x1b[0m and\r\n": "red and",
+		"\x1b[2J\x1b]52;c;aGk=\a":      "]52;c;aGk=",
+		"\x1b[":                        "[",
+		"a\x00\x07\u009bb\xff":         "ab\ufffd",
+		"":                             "",
+	} {
+		if got := words.Printed(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
