@@ -87,8 +87,12 @@ func killInCompaction(t *testing.T, after time.Duration) {
 	var out bytes.Buffer
 	cmd := h.command(t.Context(), "run", "--mode", "auto", "--output", "stream-json", longTask)
 	cmd.Stdout = &out
-	killed := make(chan struct{})
-	kill := func(cmd *exec.Cmd) { _ = cmd.Process.Kill(); close(killed) }
+	started, killed := make(chan struct{}), make(chan struct{})
+	kill := func(cmd *exec.Cmd) {
+		<-started
+		_ = cmd.Process.Kill()
+		close(killed)
+	}
 	var asked atomic.Int32
 	l.summary = func() {
 		switch {
@@ -99,7 +103,11 @@ func killInCompaction(t *testing.T, after time.Duration) {
 			time.AfterFunc(after, func() { kill(cmd) })
 		}
 	}
-	if err := cmd.Run(); err == nil || asked.Load() == 0 {
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	close(started)
+	if err := cmd.Wait(); err == nil || asked.Load() == 0 {
 		t.Fatalf("the run ended (%v) before it was killed, after %d summaries\n%s", err, asked.Load(), out.Bytes())
 	}
 	<-killed
