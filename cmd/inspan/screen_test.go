@@ -184,7 +184,7 @@ func TestScreenInReadme(t *testing.T) {
 	screen := s.shows("edit_file asks", "yes, once")
 	_, screen, _ = strings.Cut(screen, "▸ todo")
 	screen = "▸ todo" + regexp.MustCompile(` +\n`).ReplaceAllString(screen, "\n")
-	screen = strings.ReplaceAll(screen, h.work, "/work/shop")
+	screen = strings.ReplaceAll(screen, h.work, "/home/ann/shop")
 	block := "<!-- screen -->\n```\n" + strings.TrimSpace(screen) + "\n```\n<!-- /screen -->"
 	readme, err := os.ReadFile("../../README.md")
 	if err != nil {

@@ -65,8 +65,10 @@ func (a *App) hooks(root, sum string, env tool.Env, warn func(string)) ([]tool.H
 			theirs = append(theirs, claudeHooks(filepath.Join(root, path), warn)...)
 		}
 	}
-	if err := still(); len(theirs) > 0 && err != nil {
-		return nil, nil, fmt.Errorf("the hooks of this folder: %w", err)
+	if len(theirs) > 0 { // they may have changed while they were read
+		if err := still(); err != nil {
+			return nil, nil, fmt.Errorf("the hooks of this folder: %w", err)
+		}
 	}
 	var out []tool.Hook
 	var sets []*hook.Set

@@ -7,8 +7,8 @@
 // A command is run by sh in the workspace. It finds one line of JSON on its
 // standard input:
 //
-//	{"version":1,"moment":"before_call","session":"20261122-x7","root":"/work/shop","mode":"ask",
-//	 "cwd":"/work/shop","call":"c1","tool":"bash","args":{"command":"go test ./..."},
+//	{"version":1,"moment":"before_call","session":"20261122-x7","root":"/home/ann/shop","mode":"ask",
+//	 "cwd":"/home/ann/shop","call":"c1","tool":"bash","args":{"command":"go test ./..."},
 //	 "effects":[{"kind":"execute","text":"go test ./..."}]}
 //
 // Version, moment, session, root and mode are always there; the others where they
