@@ -13,8 +13,9 @@ import (
 // Web is what the tools that reach servers work with.
 type Web struct {
 	Off     bool              `toml:"off"`            // they are not offered
-	Search  string            `toml:"search"`         // brave, tavily, exa or searxng; empty: there is no web_search
+	Search  string            `toml:"search"`         // brave, tavily, exa, searxng, anthropic, openai or gemini; empty: there is no web_search
 	BaseURL string            `toml:"search_url"`     // where the engine is; empty: where its maker runs it
+	Model   string            `toml:"search_model"`   // that searches, for anthropic, openai and gemini
 	KeyEnv  string            `toml:"search_key_env"` // environment variable that holds its key
 	Secrets map[string]Secret `toml:"secrets"`        // that http_request may send, by the name the model uses
 }
@@ -47,7 +48,7 @@ func (w Web) check() error {
 
 // Engine is the search engine. Its key is read when it is asked.
 func (w Web) Engine() web.Search {
-	s := web.Search{Provider: w.Search, BaseURL: w.BaseURL}
+	s := web.Search{Provider: w.Search, Model: w.Model, BaseURL: w.BaseURL}
 	if w.KeyEnv != "" {
 		s.Key = fromEnv(w.KeyEnv)
 	}

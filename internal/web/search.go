@@ -17,6 +17,7 @@ import (
 
 const (
 	searchFor  = 30 * time.Second
+	nativeFor  = 2 * time.Minute // a model thinks meanwhile
 	maxAnswer  = 2 << 20
 	maxSnippet = 600
 )
@@ -24,7 +25,8 @@ const (
 // Search asks a search engine. The zero value has none. It is safe for
 // concurrent use.
 type Search struct {
-	Provider string // brave, tavily, exa or searxng
+	Provider string // brave, tavily, exa, searxng, anthropic, openai or gemini
+	Model    string // that searches, for the last three
 	// BaseURL is where the service is; empty means where its maker runs it.
 	// SearXNG has no such place.
 	BaseURL string
@@ -70,10 +72,21 @@ func (s Search) engine() (engine, error) {
 		return exa{}, nil
 	case "searxng":
 		return searxng{}, nil
+	case "anthropic":
+		return anthropic{s.Model}, nil
+	case "openai":
+		return openai{s.Model}, nil
+	case "gemini":
+		return gemini{s.Model}, nil
 	case "":
 		return nil, errors.New("no search engine is set")
 	}
-	return nil, fmt.Errorf("no search engine %q; there are brave, tavily, exa, searxng", s.Provider)
+	return nil, fmt.Errorf("no search engine %q; there are brave, tavily, exa, searxng, anthropic, openai, gemini", s.Provider)
+}
+
+// native reports an engine that is a model of a vendor.
+func (s Search) native() bool {
+	return slices.Contains([]string{"anthropic", "openai", "gemini"}, s.Provider)
 }
 
 // Check says what is missing for searches to work; nil means nothing. It
@@ -85,6 +98,9 @@ func (s Search) Check() error {
 	}
 	if s.Key == nil && s.Provider != "searxng" {
 		return fmt.Errorf("%s needs a key", s.Provider)
+	}
+	if s.native() && (s.Model == "" || strings.ContainsAny(s.Model, "/?# ")) {
+		return fmt.Errorf("%s needs the name of a model that searches", s.Provider)
 	}
 	_, err = s.base(e)
 	return err
@@ -136,7 +152,11 @@ func (s Search) Find(ctx context.Context, h tool.HTTP, q Query) ([]Hit, error) {
 	if err := s.Check(); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, searchFor)
+	patience := searchFor
+	if s.native() {
+		patience = nativeFor
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	key := ""
 	if s.Key != nil {
@@ -194,7 +214,7 @@ func answer(h tool.HTTP, req *http.Request) ([]byte, error) {
 	resp, err := h.Do(req)
 	if err != nil {
 		if errors.Is(err, context.DeadlineExceeded) {
-			return nil, fmt.Errorf("no answer within %v", searchFor)
+			return nil, errors.New("no answer in time")
 		}
 		return nil, inner(err)
 	}
