@@ -102,7 +102,7 @@ func (d *driver) source() compact.Source {
 	return compact.Source{
 		Messages: st.Messages, Person: st.Person, Count: st.Count,
 		Facts: facts(st),
-		Carry: compact.Carry{Goal: st.Task, Todo: todo(st), Files: inHand(st), Mode: st.Mode, Granted: st.Granted},
+		Carry: compact.Carry{Goal: st.Task, Todo: todo(st), Files: inHand(st), Mode: st.Mode, Granted: st.Granted, Lasting: lasting(st)},
 	}
 }
 
@@ -131,6 +131,14 @@ func todo(st *loop.State) []compact.Item {
 	var out []compact.Item
 	for _, t := range st.Todo {
 		out = append(out, compact.Item{Text: t.Text, Status: string(t.State)})
+	}
+	return out
+}
+
+func lasting(st *loop.State) []compact.Lasting {
+	var out []compact.Lasting
+	for _, l := range st.Lasting {
+		out = append(out, compact.Lasting{Name: l.Name, Call: l.Call, Text: l.Text})
 	}
 	return out
 }

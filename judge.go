@@ -146,7 +146,7 @@ func (d *driver) call(c llm.Call, args json.RawMessage) *tool.Call {
 	env.Clean, env.History = d.clean, history{d.log}
 	return &tool.Call{
 		ID: c.ID, Name: c.Name, Args: args, Session: d.state.Session,
-		Env: env, Cwd: d.state.Cwd, Mode: d.state.Mode, Task: d.state.Task, Seen: d.state.Seen,
+		Env: env, Cwd: d.state.Cwd, Mode: d.state.Mode, Task: d.state.Task, Seen: d.state.Seen, Untrusted: d.state.Untrusted,
 		Progress: func(string) {},
 	}
 }

@@ -125,3 +125,70 @@ func TestSameResultIsGivenOnce(t *testing.T) {
 		t.Errorf("%d of %d calls", c.Again, c.Calls)
 	}
 }
+
+// TestWhatLastsStays holds that a result which lasts is not cut short when others
+// are, and that a compaction repeats it to the letter, once and only while it
+// holds.
+func TestWhatLastsStays(t *testing.T) {
+	rules := "Rule one: measure first.\n" + strings.Repeat("And so on. ", 400) + "\nThe last rule."
+	a, m := reading(t, 60_000)
+	read, n := a.Tools[0].Run, 0
+	a.Tools[0].Run = func(ctx context.Context, c *tool.Call) (tool.Result, error) {
+		if n++; n > 2 {
+			return read(ctx, c)
+		}
+		r := tool.Text(fmt.Sprintf("Version %d. %s", n, rules))
+		r.Lasting = "skill measure"
+		return r, nil
+	}
+	s, err := a.Open(t.Context(), event.NewMemory("s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := drivenTo(t, s, event.Said{Parts: llm.Say(order)})
+	if len(bodiesOf[event.Pruned](said)) == 0 {
+		t.Fatal("nothing was cut short")
+	}
+	first, second := result(t, m.asked[len(m.asked)-1], "c1"), result(t, m.asked[len(m.asked)-1], "c2")
+	if len(first) > 1000 || !strings.HasSuffix(second, rules) {
+		t.Errorf("after cutting: the first has %d bytes, the second %d", len(first), len(second))
+	}
+	for range 2 {
+		drivenTo(t, s, event.Compact{})
+		drivenTo(t, s, event.Said{Parts: llm.Say(order)})
+	}
+	if len(bodiesOf[event.Compacted](said)) > 0 {
+		t.Fatal("it was compacted too early for the test")
+	}
+	text := textOf(m.asked[len(m.asked)-1])
+	if strings.Count(text, "Version 2. "+rules) != 1 || strings.Contains(text, "Version 1.") {
+		t.Errorf("after two compactions, what lasts stands there %d times", strings.Count(text, "Version 2. "+rules))
+	}
+}
+
+// result is the text of the result of a call in a request.
+func result(t *testing.T, req llm.Request, call string) string {
+	t.Helper()
+	for _, m := range req.Messages {
+		for _, part := range m.Parts {
+			if r, ok := part.(llm.Result); ok && r.CallID == call {
+				return r.Parts.Text()
+			}
+		}
+	}
+	t.Fatalf("there is no result of %s", call)
+	return ""
+}
+
+func textOf(req llm.Request) string {
+	var b strings.Builder
+	for _, m := range req.Messages {
+		for _, part := range m.Parts {
+			if r, ok := part.(llm.Result); ok {
+				b.WriteString(r.Parts.Text() + "\n")
+			}
+		}
+		b.WriteString(m.Parts.Text() + "\n")
+	}
+	return b.String()
+}

@@ -116,7 +116,7 @@ func (s *Session) redactedEffects(effects []tool.Effect) []tool.Effect {
 }
 
 func (s *Session) redactedEnded(b event.Ended) event.Body {
-	b.Parts, b.Todo = s.redactedParts(b.Parts), slices.Clone(b.Todo)
+	b.Parts, b.Show, b.Todo = s.redactedParts(b.Parts), s.vault.Redact(b.Show), slices.Clone(b.Todo)
 	for i := range b.Todo {
 		b.Todo[i].Text = s.vault.Redact(b.Todo[i].Text)
 	}

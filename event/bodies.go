@@ -249,6 +249,10 @@ type Ended struct {
 	Cwd     string      `json:"cwd,omitempty"`   // directory later calls start from, if it changed
 	Exit    *int        `json:"exit,omitempty"`  // exit code of the process it was about
 	Todo    []tool.Todo `json:"todo,omitzero"`   // the list of things to do from now on, if the call set it
+	// Show is markdown for the person, see [tool.Result]; front ends show all of it.
+	Show string `json:"show,omitempty"`
+	// Lasting names what Parts tell the model for longer, see [tool.Result].
+	Lasting string `json:"lasting,omitempty"`
 	// The very same call brought the very same before, which the model still
 	// sees: Parts only say so.
 	Again  bool  `json:"again,omitempty"`

@@ -65,6 +65,9 @@ type Call struct {
 	// Answer is what the person said to a call with the effect [Question].
 	Answer string
 	Seen   map[string]string // digest of each file when the session last read or wrote it, by resolved path; only to be read
+	// Untrusted says that the session has seen content that nobody vouches for,
+	// such as a web page.
+	Untrusted bool
 
 	// Progress shows text to whoever watches; it is not stored. Never nil
 	// while Run is called. Safe for concurrent use.
@@ -78,6 +81,13 @@ type Result struct {
 	Cwd   string    // directory later calls start from; empty: unchanged
 	Exit  *int      // exit code of the process the call was about; nil: there is none, or it goes on
 	Todo  []Todo    // the session's list of things to do from now on; nil: unchanged
+	// Show is markdown for the person, who sees it in full; the model does not get
+	// it. Images in it are PNGs as data addresses.
+	Show string
+	// Lasting, if not empty, names what Parts tell the model for longer, such as
+	// "skill review": compaction keeps their text until a later result has the same
+	// name.
+	Lasting string
 }
 
 // Todo is a thing to do.

@@ -134,9 +134,12 @@ func (x *lexicon) paths(text string) []string {
 // known is all text that a summary can have a name from.
 func (p Plan) known() string {
 	f, c := p.src.Facts, p.src.Carry
-	parts := slices.Concat(f.Changed, f.Failed, c.Files, c.Pending, c.Skills, []string{c.Goal, say(p.src.Messages)})
+	parts := slices.Concat(f.Changed, f.Failed, c.Files, c.Pending, []string{c.Goal, say(p.src.Messages)})
 	for _, item := range c.Todo {
 		parts = append(parts, item.Text)
+	}
+	for _, l := range c.Lasting {
+		parts = append(parts, l.Name, l.Text)
 	}
 	return slashed(strings.Join(parts, "\n"))
 }

@@ -65,7 +65,15 @@ type Carry struct {
 	Files   []string // in hand
 	Mode    string   // permission mode
 	Granted []string // rules that a person allowed for the session
-	Skills  []string // that are loaded
+	// Lasting is what the model was told for longer and works by, the oldest first.
+	Lasting []Lasting
+}
+
+// Lasting is a text that the model works by.
+type Lasting struct {
+	Name string
+	Call string // that brought it; where its result stays, the text is not repeated
+	Text string
 }
 
 // Item is a thing to do.
@@ -79,6 +87,7 @@ type Plan struct {
 	Room     int // tokens that a record may have
 
 	src    Source
+	keep   int // see Split
 	words  *lexicon
 	kept   []llm.Message // the person's, from before From
 	said   []string      // constraints that no kept message holds
@@ -97,7 +106,7 @@ func Split(src Source, keep int) (p Plan, ok bool) {
 		src.Count = llm.Message.Tokens
 	}
 	keep = max(keep, 1)
-	p = Plan{src: src, From: tail(src, keep), words: newLexicon()}
+	p = Plan{src: src, keep: keep, From: tail(src, keep), words: newLexicon()}
 	p.keepPerson(keep)
 	fresh := p.Replaced
 	for i, m := range src.Messages[:p.From] {

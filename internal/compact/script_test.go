@@ -138,7 +138,7 @@ func (x *expander) carry(verb, rest string) bool {
 	case "granted":
 		c.Granted = append(c.Granted, rest)
 	case "skills":
-		c.Skills = append(c.Skills, rest)
+		c.Lasting = append(c.Lasting, compact.Lasting{Name: rest})
 	case "files":
 		c.Files = append(c.Files, rest)
 	case "pending":

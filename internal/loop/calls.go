@@ -164,6 +164,7 @@ func (s *State) ended(b event.Ended) {
 	if b.Again {
 		s.Total.Again++
 	}
+	s.lasts(b)
 	s.Work.ended(*c, b)
 	s.settle()
 }

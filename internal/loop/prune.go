@@ -57,7 +57,7 @@ func (s *State) pruning() (event.Pruned, bool) {
 	}
 	saved := 0
 	for _, m := range s.Messages[s.Pruning.Upto:upto] {
-		if short, changed := prunedMessage(m); changed {
+		if short, changed := s.prunedMessage(m); changed {
 			saved += s.Count(m) - s.Count(short)
 		}
 	}
@@ -85,7 +85,7 @@ func (s *State) prune(b event.Pruned) {
 	upto := min(b.Upto, len(s.Messages))
 	s.Messages = unreferred(s.Messages)
 	for i := s.Pruning.Upto; i < upto; i++ {
-		s.Messages[i], _ = prunedMessage(s.Messages[i])
+		s.Messages[i], _ = s.prunedMessage(s.Messages[i])
 	}
 	s.Pruning.Upto = upto
 	s.counted, s.Measured = counted{}, Measured{Ratio: s.Measured.Ratio}
@@ -123,14 +123,14 @@ func unreferred(messages []llm.Message) []llm.Message {
 	return out
 }
 
-// prunedMessage returns a message with its results cut short, and whether it
-// differs. The message given stays as it is.
-func prunedMessage(m llm.Message) (llm.Message, bool) {
+// prunedMessage returns a message with its results cut short, but for those that
+// last, and whether it differs. The message given stays as it is.
+func (s *State) prunedMessage(m llm.Message) (llm.Message, bool) {
 	changed := false
 	parts := slices.Clone(m.Parts)
 	for i, part := range parts {
 		r, ok := part.(llm.Result)
-		if !ok {
+		if !ok || s.isLasting(r.CallID) {
 			continue
 		}
 		if short := prunedResult(r); short != nil {

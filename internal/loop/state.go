@@ -54,6 +54,7 @@ type State struct {
 	Task     string            `json:"task,omitempty"`    // what the person said last
 	Granted  []string          `json:"granted,omitempty"` // rules that a person allowed for the session
 	Todo     []tool.Todo       `json:"todo,omitempty"`
+	Lasting  []Lasting         `json:"lasting,omitempty"` // results that compaction keeps, the oldest first
 	Total    Total             `json:"total"`
 	Work     Work              `json:"work"`
 
