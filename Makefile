@@ -16,18 +16,12 @@ demo: build
 
 # What this machine can't run is said first and last. The sweeps over every
 # byte of a log, and the runs that are killed again and again, are too slow for
-# the race detector, so those packages run twice. The walls are tried at length
-# by make safety.
+# the race detector, so those packages run twice (scripts/test). The walls are
+# tried at length by make safety.
 test:
 	@./scripts/missing
 	go vet ./...
-	@if command -v "$${CC:-cc}" >/dev/null 2>&1; then \
-		CGO_ENABLED=1 go test -race -timeout 15m $$(go list ./... | grep -v -e /cmd/inspan -e /internal/sandbox) && \
-		CGO_ENABLED=1 go test -race -short -timeout 15m ./cmd/inspan ./internal/sandbox && \
-		go test -timeout 10m ./internal/session ./internal/snapshot ./cmd/inspan; \
-	else \
-		go test -timeout 15m ./...; \
-	fi
+	./scripts/test
 	cd internal/oracle && go test -timeout 10m ./...
 	@./scripts/missing
 

@@ -73,6 +73,10 @@ func (d *driver) collect(ctx context.Context, left int, results <-chan event.End
 			if failed == nil {
 				err = d.show(p)
 			}
+		case <-d.told:
+			if failed == nil {
+				err = d.catchUp(ctx)
+			}
 		case first := <-results:
 			batch := []event.Body{first}
 			for len(results) > 0 {

@@ -17,6 +17,7 @@ import (
 type driver struct {
 	*Session
 	yield func(event.Event, error) bool
+	told  chan struct{} // rings when the log has something of a child; holds one
 }
 
 var (
@@ -41,6 +42,9 @@ func (d *driver) claim(ctx context.Context, f func(event.Claimed) error) (err er
 // run appends the inputs and drives.
 func (d *driver) run(ctx context.Context, claimed event.Claimed, inputs []event.Body) error {
 	bodies := []event.Body{claimed}
+	if !d.joined && d.agent.Joined != nil {
+		d.agent.Joined(d.Session)
+	}
 	if !d.joined {
 		if sw, some := d.agent.changes(d.state, d.specs); some {
 			bodies = append(bodies, sw)
@@ -88,6 +92,8 @@ func (d *driver) drive(ctx context.Context) error {
 			err = d.judgeCalls(ctx, n.Calls)
 		case loop.RunCalls:
 			err = d.runCalls(ctx, n.Calls)
+		case loop.Await:
+			err = d.await(ctx)
 		case loop.End:
 			err = d.append(ctx, bodies(n.Ended)...)
 		case loop.Steer:
@@ -151,6 +157,18 @@ func (d *driver) show(body event.Body) error {
 		return errBroken
 	}
 	return nil
+}
+
+// await lets children work until somebody appends to the log.
+func (d *driver) await(ctx context.Context) error {
+	w, ok := d.log.(event.Waiter)
+	if !ok {
+		return errors.New("the log can't be waited for, which children in the background need")
+	}
+	if err := w.Wait(ctx, d.state.Seq); err != nil {
+		return err
+	}
+	return d.catchUp(ctx)
 }
 
 // pause lets the rest of a wait pass that an earlier driver began, unless
@@ -247,7 +265,8 @@ func (d *driver) void(ctx context.Context, why event.Body) error {
 }
 
 // interruptible returns a context that ends with errInterrupted when somebody
-// appends Cancelled to the log. done must be called, and waits.
+// appends Cancelled to the log. What is told of children meanwhile rings d.told.
+// done must be called, and waits.
 func (d *driver) interruptible(ctx context.Context) (watched context.Context, done func()) {
 	watched, cancel := context.WithCancelCause(ctx)
 	w, ok := d.log.(event.Waiter)
@@ -263,9 +282,15 @@ func (d *driver) interruptible(ctx context.Context) (watched context.Context, do
 				if err != nil {
 					return
 				}
-				if _, ok := e.Body.(event.Cancelled); ok {
+				switch e.Body.(type) {
+				case event.Cancelled:
 					cancel(errInterrupted)
 					return
+				case event.Spawned, event.Raised, event.Returned:
+					select {
+					case d.told <- struct{}{}:
+					default:
+					}
 				}
 				after = e.Seq
 			}

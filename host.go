@@ -29,6 +29,7 @@ type Place struct {
 	Root   string       // the workspace, absolute
 	Blobs  tool.Blobs   // the session's own
 	New    bool         // the session is about to be opened for the first time
+	Parent string       // session that it works for, if it is new and does
 	Route  string       // model the session has worked with; empty if new
 	Limits event.Limits // of the session; zero if new
 }
@@ -55,11 +56,30 @@ func (h *Host) New(ctx context.Context, root string) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := h.open(ctx, log, Place{Root: root, New: true}, &loop.State{})
+	return h.fresh(ctx, log, Place{Root: root, New: true})
+}
+
+// fresh opens a session whose log is new. If that fails nothing is left of it.
+func (h *Host) fresh(ctx context.Context, log *session.Log, at Place) (*Session, error) {
+	s, err := h.open(ctx, log, at, &loop.State{})
 	if err != nil {
 		return nil, errors.Join(err, h.store().Remove(ctx, log.ID()))
 	}
 	return s, nil
+}
+
+// Child opens the session that works for another under a name, and makes it in the
+// workspace root if there is none: the same parent and name mean the same session,
+// whoever asks. The caller closes it.
+func (h *Host) Child(ctx context.Context, parent, name, root string) (*Session, error) {
+	log, isNew, err := h.store().Child(ctx, parent, name)
+	if err != nil {
+		return nil, err
+	}
+	if isNew {
+		return h.fresh(ctx, log, Place{Root: root, New: true, Parent: parent})
+	}
+	return h.resume(ctx, log)
 }
 
 // Open opens the session with the id, or a unique part of it; "" and "last"
@@ -121,6 +141,12 @@ func (h *Host) List(ctx context.Context) iter.Seq2[Info, error] {
 	}
 }
 
+// Events yields the stored events of a session without opening it, also of one that
+// somebody drives.
+func (h *Host) Events(ctx context.Context, id string) iter.Seq2[event.Event, error] {
+	return h.store().Events(ctx, id)
+}
+
 func (h *Host) store() *session.Store { return &session.Store{Dir: h.Dir} }
 
 // open makes the agent of a session and brings the two together. If that
@@ -134,7 +160,7 @@ func (h *Host) open(ctx context.Context, log *session.Log, at Place, state *loop
 	if agent.Env.Blobs == nil {
 		agent.Env.Blobs = at.Blobs
 	}
-	s, err := agent.attach(ctx, log, state)
+	s, err := agent.attach(ctx, log, state, at.Parent)
 	if err != nil {
 		return nil, errors.Join(err, agent.release(), log.Close())
 	}

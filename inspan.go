@@ -101,6 +101,10 @@ type Agent struct {
 	// A wait outlasts the process: whoever resumes the session waits the rest.
 	RetryFor time.Duration
 
+	// Joined is called with the session when its first run begins, so that what the
+	// agent holds can send it inputs. It must not wait for the run. Nil: nobody
+	// wants to know.
+	Joined func(s *Session)
 	// Close releases what the agent holds for one session, such as background
 	// processes. [Session.Close] calls it once. Nil: nothing to release.
 	Close func() error
@@ -139,11 +143,11 @@ func (a *Agent) Open(ctx context.Context, log event.Log) (*Session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open session: %w", err)
 	}
-	return a.attach(ctx, log, state)
+	return a.attach(ctx, log, state, "")
 }
 
 // attach makes a session of the agent and a folded log.
-func (a *Agent) attach(ctx context.Context, log event.Log, state *loop.State) (*Session, error) {
+func (a *Agent) attach(ctx context.Context, log event.Log, state *loop.State, parent string) (*Session, error) {
 	if a.Model == nil {
 		return nil, errors.New("open session: the agent has no model")
 	}
@@ -160,16 +164,17 @@ func (a *Agent) attach(ctx context.Context, log event.Log, state *loop.State) (*
 	}
 	s.learn()
 	if state.Seq == 0 {
-		if err := s.begin(ctx); err != nil {
+		if err := s.begin(ctx, parent); err != nil {
 			return nil, fmt.Errorf("open session: %w", err)
 		}
 	}
 	return s, nil
 }
 
-// opening is what a new session starts with.
-func (a *Agent) opening(specs []llm.ToolSpec) []event.Body {
-	bodies := []event.Body{event.Opened{Format: 1, App: "inspan " + Version, Root: a.Env.Root}}
+// opening is what a new session starts with. Parent is the session that it works
+// for, if any.
+func (a *Agent) opening(specs []llm.ToolSpec, parent string) []event.Body {
+	bodies := []event.Body{event.Opened{Format: 1, App: "inspan " + Version, Root: a.Env.Root, Parent: parent}}
 	for _, block := range a.System {
 		block.Where = event.PlaceSystem
 		bodies = append(bodies, block)

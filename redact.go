@@ -56,6 +56,16 @@ func (s *Session) redacted(body event.Body) event.Body {
 		return b
 	case event.Judged:
 		return s.redactedJudged(b)
+	case event.Spawned:
+		b.Task, b.Args = clean(b.Task), s.redactedJSON(b.Args)
+		return b
+	case event.Raised:
+		b.Args, b.Reason, b.Preview = s.redactedJSON(b.Args), clean(b.Reason), clean(b.Preview)
+		b.Effects = s.redactedEffects(b.Effects)
+		return b
+	case event.Returned:
+		b.Detail, b.Parts = clean(b.Detail), s.redactedParts(b.Parts)
+		return b
 	case event.Waiting:
 		b.Preview = clean(b.Preview)
 		return b

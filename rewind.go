@@ -1,6 +1,7 @@
 package inspan
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -89,7 +90,7 @@ func (s *Session) at(ctx context.Context, seq uint64) (*loop.State, error) {
 // checkpoint takes a checkpoint of the workspace around calls that change
 // something. One that can't be taken is noted once and stops nothing.
 func (d *driver) checkpoint(ctx context.Context, calls []loop.Call, after bool) ([]event.Body, error) {
-	if d.agent.Checkpoint == nil || d.uncheckable || !writes(calls) {
+	if d.agent.Checkpoint == nil || d.uncheckable || !d.writes(calls) {
 		return nil, nil
 	}
 	body, err := d.agent.Checkpoint(ctx)
@@ -105,9 +106,10 @@ func (d *driver) checkpoint(ctx context.Context, calls []loop.Call, after bool) 
 	return []event.Body{note}, ctx.Err()
 }
 
-func writes(calls []loop.Call) bool {
+// writes reports whether calls may change the workspace, themselves or by others.
+func (d *driver) writes(calls []loop.Call) bool {
 	for _, c := range calls {
-		if !tool.ReadOnly(c.Effects) {
+		if !tool.ReadOnly(c.Effects) || d.tools[cmp.Or(c.Tool, c.Name)].Delegates {
 			return true
 		}
 	}

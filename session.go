@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -53,15 +54,31 @@ type Status struct {
 	Stopped *event.Stopped // how the last run ended; nil before the first and while one goes on
 	Open    []Pending      // calls of the last reply that have not ended
 	Waiting []Pending      // those of them that wait for a decision
-	Limits  event.Limits
-	Turns   int // of the whole session, as are the next three
-	Calls   int
-	Usage   llm.Usage
-	Cost    float64 // US dollars
+	// Children work, or have worked, for this session, the oldest first; Raised are
+	// questions of theirs that wait for an event.Decided.
+	Children []Child
+	Raised   []event.Raised
+	Granted  []string // rules that the person allowed for the session
+	Active   bool     // a run goes on, or was broken off
+	Seconds  float64  // that the run has taken, waits for people aside
+	Limits   event.Limits
+	Turns    int // of the whole session, as are the next three
+	Calls    int
+	Usage    llm.Usage
+	Cost     float64 // US dollars
 	// The conversation holds text that nobody here has written, and what is the
 	// person's own beyond the workspace. With both, whatever has a way out asks.
 	Untrusted, Private bool
 	Unpriced           bool // Cost lacks replies whose price is not known
+}
+
+// Child is a session that works for another.
+type Child struct {
+	event.Spawned
+	Open     bool            // it works, or would if somebody drove it
+	Returned *event.Returned // how it came back last; nil: it never did
+	Usage    llm.Usage       // as it came back
+	Cost     float64         // the same, US dollars
 }
 
 // Pending is a call that waits for a person. Answer it with event.Decided.
@@ -73,6 +90,16 @@ type Pending struct {
 	Preview string    // what would change; may be empty
 	Rules   []string  // the narrowest that would allow it for longer; empty: it can only be allowed once
 	Until   time.Time // when no answer becomes a no; zero: never
+	Agent   string    // kind of the child that asks; empty: the session itself does
+}
+
+// Asked is a question of a child in the form of one of the session's own. Its
+// Call.ID is what an event.Decided names.
+func Asked(r event.Raised) Pending {
+	return Pending{
+		Call: llm.Call{ID: r.ID, Name: r.Tool, Args: r.Args}, Effects: r.Effects, Asks: asks(r.Effects),
+		Reason: r.Reason, Preview: r.Preview, Rules: r.Rules, Until: r.Until, Agent: cmp.Or(r.Agent, r.Child),
+	}
 }
 
 // ErrBusy says that a run of this session is already going on here.
@@ -95,7 +122,7 @@ func (s *Session) Run(ctx context.Context, inputs ...event.Body) iter.Seq2[event
 			return
 		}
 		defer s.driving.Unlock()
-		d := &driver{Session: s, yield: yield}
+		d := &driver{Session: s, yield: yield, told: make(chan struct{}, 1)}
 		if err := s.remember(ctx, inputs...); err != nil {
 			yield(event.Event{}, err)
 			return
@@ -192,6 +219,11 @@ func (s *Session) Status() Status {
 		Usage: st.Total.Usage, Cost: st.Total.Cost, Unpriced: st.Total.Unpriced, Untrusted: st.Untrusted, Private: st.Private,
 	}
 	out.Open = pending(st.Run.Calls)
+	for _, c := range st.Children {
+		out.Children = append(out.Children, Child(c))
+	}
+	out.Raised, out.Granted = slices.Clone(st.Raised), slices.Clone(st.Granted)
+	out.Active, out.Seconds = st.Run.Active, st.Run.Seconds
 	if w, ok := st.Next().(loop.Wait); ok {
 		out.Waiting = pending(w.Calls)
 	}
@@ -260,12 +292,12 @@ func fold(ctx context.Context, log event.Log) (*loop.State, error) {
 }
 
 // begin writes the first events of a new session.
-func (s *Session) begin(ctx context.Context) error {
+func (s *Session) begin(ctx context.Context, parent string) error {
 	release, err := s.lease(ctx)
 	if err != nil {
 		return err
 	}
-	_, err = s.log.Append(ctx, s.clear(s.agent.opening(s.specs))...)
+	_, err = s.log.Append(ctx, s.clear(s.agent.opening(s.specs, parent))...)
 	if err = errors.Join(err, release()); err != nil {
 		return err
 	}

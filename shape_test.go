@@ -68,11 +68,18 @@ var rank = map[string]int{
 	"internal/custom":             20,
 	"internal/lsp":                20,
 	"internal/words":              15,
+	"internal/frontmatter":        16,
+	"internal/figure":             20,
+	"internal/skill":              20,
+	"internal/role":               20,
+	"internal/memory":             20,
+	"internal/recall":             20,
 	"internal/command":            20,
 	"internal/tools":              30,
 	"internal/cost":               30,
 	"internal/config":             40,
 	".":                           50,
+	"internal/subagent":           60,
 	"internal/app":                65,
 	"internal/console":            70,
 	"internal/tui":                70,
@@ -88,7 +95,7 @@ var rank = map[string]int{
 }
 
 // pure packages compute and do nothing else.
-var pure = []string{"internal/command", "internal/compact", "internal/places", "internal/secret", "internal/gitconf", "internal/loop", "internal/markdown", "internal/prompt", "internal/policy", "internal/profile", "internal/shell", "internal/words"}
+var pure = []string{"internal/command", "internal/compact", "internal/figure", "internal/frontmatter", "internal/places", "internal/secret", "internal/gitconf", "internal/loop", "internal/markdown", "internal/prompt", "internal/policy", "internal/profile", "internal/shell", "internal/words"}
 
 // only names the imports that just some packages may use.
 var only = map[string][]string{

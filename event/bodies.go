@@ -41,6 +41,15 @@ type Titled struct {
 type Said struct {
 	Parts llm.Parts `json:"parts"`        // Text and Image
 	By    string    `json:"by,omitempty"` // who; empty: the user at the terminal
+	Taint
+}
+
+// Taint says of words that they come from a session which has seen text that
+// nobody here has written, or what is the person's own beyond the workspace. Both
+// go over to whoever hears them.
+type Taint struct {
+	Untrusted bool `json:"untrusted,omitempty"`
+	Private   bool `json:"private,omitempty"`
 }
 
 // Steered is said into a run that goes on: the model sees it with the results
@@ -51,9 +60,10 @@ type Said struct {
 type Steered struct {
 	Parts llm.Parts `json:"parts"`
 	By    string    `json:"by,omitempty"`
+	Taint
 }
 
-// Decided answers a Waiting call.
+// Decided answers a Waiting call, or one that a child has Raised.
 //
 // An input: any process may append it. The first decision for a call counts;
 // later ones, and those for calls that do not wait, are ignored.
@@ -545,6 +555,12 @@ func decodeBody(kind string, raw json.RawMessage) (Body, error) {
 		return into[Compact](raw)
 	case Kept{}.Kind():
 		return into[Kept](raw)
+	case Spawned{}.Kind():
+		return into[Spawned](raw)
+	case Raised{}.Kind():
+		return into[Raised](raw)
+	case Returned{}.Kind():
+		return intoParts(raw, func(b *Returned) *llm.Parts { return &b.Parts })
 	case "stopped":
 		return into[Stopped](raw)
 	case "note":
@@ -572,7 +588,7 @@ func into[B Body](raw json.RawMessage) (Body, error) {
 // the next of these.
 func Synced(b Body) bool {
 	switch b.(type) {
-	case Said, Steered, Decided, Cancelled, Started, Ended, Compacted, Restored, Rewound, Stopped:
+	case Said, Steered, Decided, Cancelled, Started, Ended, Compacted, Restored, Rewound, Stopped, Spawned, Returned:
 		return true
 	}
 	return false
@@ -582,7 +598,7 @@ func Synced(b Body) bool {
 // the driver alone, who holds the session's lease.
 func Input(b Body) bool {
 	switch b.(type) {
-	case Said, Steered, Decided, Cancelled, Titled, Compact:
+	case Said, Steered, Decided, Cancelled, Titled, Compact, Spawned, Raised, Returned:
 		return true
 	}
 	return false

@@ -30,8 +30,8 @@ func bodies() []event.Body {
 		event.Opened{Format: 1, App: "inspan 1", Root: "/w", Parent: "p"},
 		event.Forked{From: "s", Seq: 7},
 		event.Titled{Title: "t"},
-		event.Said{Parts: parts, By: "me"},
-		event.Steered{Parts: parts, By: "me"},
+		event.Said{Parts: parts, By: "me", Taint: event.Taint{Untrusted: true, Private: true}},
+		event.Steered{Parts: parts, By: "me", Taint: event.Taint{Untrusted: true, Private: true}},
 		event.Decided{Call: "c", Allow: true, By: "me", Rule: "r", Scope: event.ScopeProject, Reason: "w", Answer: "a"},
 		event.Cancelled{By: "me", Reason: "w"},
 		event.Claimed{Epoch: 3, By: "h:1"},
@@ -66,6 +66,14 @@ func bodies() []event.Body {
 		event.Compact{Focus: "f"},
 		event.Kept{Why: event.CompactAsked, Reason: "r", Usage: llm.Usage{Input: 1}, Cost: 0.1},
 		event.Compacted{Why: event.CompactWindow, How: "model", Lacks: []string{"x"}, Route: "p/m", Usage: llm.Usage{Input: 1}, Cost: 0.1, Of: 7, Before: 10, After: 1, Snapshot: json.RawMessage(`{"v":[1,2]}`)},
+		event.Spawned{Child: "s.1", Call: "c", Agent: "explore", Task: "look", Route: "p/m", Mode: "plan", Root: "/w2", Background: true, Args: json.RawMessage(`{"task":"look"}`)},
+		event.Raised{
+			ID: "1/c", Child: "s.1", Agent: "explore", Tool: "bash", Args: json.RawMessage(`{"a":1}`), Effects: []tool.Effect{{Kind: tool.Write, Path: "/w/a"}},
+			Reason: "r", Preview: "p", Rules: []string{"bash(x)"}, Until: time.Unix(9, 0).UTC(),
+		},
+		event.Returned{
+			Child: "s.1", Reason: event.ReasonDone, Detail: "d", Parts: parts, Turns: 2, Usage: llm.Usage{Input: 1}, Cost: 0.1, Unpriced: true, Taint: event.Taint{Untrusted: true, Private: true},
+		},
 		event.Stopped{Reason: event.ReasonFailed, Cause: llm.KindAuth, Detail: "d", Digest: "1:ab"},
 		event.Note{Topic: "t", Text: "x"},
 		event.Delta{Text: "t", Reasoning: "r", Call: call, Void: true},
@@ -270,10 +278,10 @@ func TestSyncedAndInput(t *testing.T) {
 			inputs += b.Kind() + " "
 		}
 	}
-	if want := "said steered decided cancelled started ended restored rewound compacted stopped "; synced != want {
+	if want := "said steered decided cancelled started ended restored rewound compacted spawned returned stopped "; synced != want {
 		t.Errorf("synced are %s, want %s", synced, want)
 	}
-	if want := "titled said steered decided cancelled compact "; inputs != want {
+	if want := "titled said steered decided cancelled compact spawned raised returned "; inputs != want {
 		t.Errorf("inputs are %s, want %s", inputs, want)
 	}
 }

@@ -349,6 +349,9 @@ func logBodies() []event.Body {
 		event.Hooked{Moment: "stop", Text: "t"},
 		event.Pruned{Upto: 1, Why: event.PruneWindow, Before: 2, After: 1},
 		event.Kept{Why: event.CompactWindow, Reason: "x"},
+		event.Spawned{Child: "x.1", Call: "c1", Task: "look"},
+		event.Raised{ID: "1/c1", Child: "x.1", Tool: "bash"},
+		event.Returned{Child: "x.1", Reason: event.ReasonDone, Parts: llm.Say("found")},
 		event.Stopped{Reason: event.ReasonDone},
 		event.Note{Topic: "test", Text: "note"},
 	}

@@ -36,6 +36,10 @@ type Tool struct {
 	// and Run are not used. The error is shown to the model.
 	Stands func(ctx context.Context, c *Call) (name string, args json.RawMessage, err error)
 
+	// Delegates says that other sessions work for a call, each of whose own calls is
+	// judged. The workspace is kept before and after it.
+	Delegates bool
+
 	// Run performs the call. An error is data for the model: the call failed,
 	// and whatever Result holds is shown before the error's text. Run must
 	// return soon after ctx is done. Several calls may run at once where their

@@ -80,6 +80,10 @@ func (c *command) scoped(ctx context.Context, log event.Log, d event.Decided, sc
 			if b.Call == d.Call {
 				rules = b.Rules
 			}
+		case event.Raised:
+			if b.ID == d.Call {
+				rules = b.Rules
+			}
 		}
 	}
 	if d.Scope != event.ScopeOnce && len(rules) == 0 {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -35,7 +36,8 @@ func (c *command) found(ctx context.Context, text string) (*session.Store, strin
 }
 
 func (c *command) sessionsList() *cobra.Command {
-	return &cobra.Command{
+	all := false
+	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List sessions, the one used last first",
 		Args:  exactly(0, 0, "no arguments"),
@@ -47,6 +49,9 @@ func (c *command) sessionsList() *cobra.Command {
 			list, err := a.Store().List(cmd.Context())
 			if err != nil {
 				return err
+			}
+			if !all {
+				list = slices.DeleteFunc(list, func(s session.Info) bool { return s.Parent != "" })
 			}
 			if len(list) == 0 {
 				fmt.Fprintln(cmd.ErrOrStderr(), "no sessions yet; start one with: inspan run \"...\"")
@@ -60,6 +65,8 @@ func (c *command) sessionsList() *cobra.Command {
 			return w.Flush()
 		},
 	}
+	cmd.Flags().BoolVar(&all, "all", false, "also those that work for another session")
+	return cmd
 }
 
 func what(s session.Info) string {

@@ -120,7 +120,11 @@ func (a *App) Host(o Options, warn func(string)) *inspan.Host {
 	return &inspan.Host{
 		Dir: a.Store().Dir,
 		Agent: func(ctx context.Context, s inspan.Place) (*inspan.Agent, error) {
-			return a.agent(ctx, o, s, warn)
+			agent, err := a.agent(ctx, o, s, warn)
+			if err == nil && !a.Config.Agents.Off {
+				a.team(o, s.Root, agent.Hooks).Wire(agent)
+			}
+			return agent, err
 		},
 	}
 }

@@ -1,7 +1,6 @@
 package command_test
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
@@ -56,16 +55,6 @@ func TestExpand(t *testing.T) {
 	} {
 		if got := (command.Command{Text: tc.text}).Expand(tc.args); got != tc.want {
 			t.Errorf("%q with %q: %q, want %q", tc.text, tc.args, got, tc.want)
-		}
-	}
-}
-
-func TestWords(t *testing.T) {
-	for args, want := range map[string][]string{
-		`a  b`: {"a", "b"}, `"a b" 'c d'`: {"a b", "c d"}, `it's fine`: {"it's", "fine"}, `"open`: {`"open`}, `"a"b`: {`"a"b`}, "": nil, `"" x`: {"", "x"},
-	} {
-		if got := command.Words(args); !slices.Equal(got, want) {
-			t.Errorf("%q: %q, want %q", args, got, want)
 		}
 	}
 }

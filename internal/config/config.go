@@ -51,6 +51,7 @@ type Config struct {
 	Protected   []string      `toml:"protected_branches"` // globs of branches that the git tool does not push to; not set: main and master
 	NoLSP       bool          `toml:"no_lsp"`             // language servers are not used
 	Web         Web           `toml:"web"`
+	Agents      Agents        `toml:"agents"`
 	// ToolSecrets are the environment variables that tools which are programs get,
 	// of those they ask for: by where the tool is from, "user" or "project", and by
 	// its name.
@@ -87,6 +88,14 @@ func (s Sandbox) Ranges() ([]netip.Prefix, error) {
 		out = append(out, p)
 	}
 	return out, nil
+}
+
+// Agents says how sessions have others work for them.
+type Agents struct {
+	Off   bool   `toml:"off"`   // they don't
+	Small string `toml:"small"` // "provider/model" of agents that need no more; empty: as whoever spawns them
+	Depth int    `toml:"depth"` // how deep agents may spawn agents; 0: 2
+	Open  int    `toml:"open"`  // most agents of one session that work at once; 0: 64
 }
 
 // Checkpoints says what is kept of workspaces so that they can be rewound.
@@ -292,6 +301,9 @@ func (c Config) check() error {
 	}
 	if s := c.Sandbox; s.Memory < 0 || s.Processes < 0 || s.CPU < 0 || s.FileSize < 0 {
 		return errors.New("sandbox: limits can't be negative; 0 means no limit")
+	}
+	if c.Agents.Depth < 0 || c.Agents.Open < 0 {
+		return errors.New("agents: depth and open can't be negative")
 	}
 	if c.Checkpoints.Quota < 0 {
 		return errors.New("checkpoints.quota_mb can't be negative")

@@ -90,6 +90,9 @@ func (c *Console) drive(ctx context.Context, s *inspan.Session, v *view, inputs 
 			if err := v.event(e); err != nil {
 				return err
 			}
+			if err := c.raised(ctx, s, e); err != nil {
+				return err
+			}
 		}
 		waiting := s.Status().Waiting
 		if c.Person == nil {
@@ -115,6 +118,20 @@ func (c *Console) drive(ctx context.Context, s *inspan.Session, v *view, inputs 
 			}
 		}
 	}
+}
+
+// raised has the person answer what a child of the session asks. The run goes on
+// meanwhile where it does not need the answer.
+func (c *Console) raised(ctx context.Context, s *inspan.Session, e event.Event) error {
+	r, ok := e.Body.(event.Raised)
+	if !ok || c.Person == nil {
+		return nil
+	}
+	d, err := c.Person.decide(ctx, inspan.Asked(r))
+	if err != nil {
+		return err
+	}
+	return s.Send(ctx, d)
 }
 
 // interrupts turns the first signal into an interrupt of the run, which keeps

@@ -41,7 +41,7 @@ func (p *Person) decide(ctx context.Context, w inspan.Pending) (event.Body, erro
 	if w.Asks {
 		fmt.Fprintln(p.out, p.console.paint(yellow, "? "+strings.ReplaceAll(words.VisibleLines(w.Preview), "\n", "\n    ")))
 	} else {
-		fmt.Fprintf(p.out, "%s %s\n", p.console.paint(yellow, "? "+words.Visible(w.Call.Name)+" asks"), p.console.paint(dim, "("+words.Line(w.Reason)+")"))
+		fmt.Fprintf(p.out, "%s %s\n", p.console.paint(yellow, "? "+words.Visible(strings.TrimPrefix(w.Agent+" › ", " › ")+w.Call.Name)+" asks"), p.console.paint(dim, "("+words.Line(w.Reason)+")"))
 		p.show(w)
 	}
 	late, stop := until(w.Until)

@@ -156,6 +156,9 @@ func (v *view) ended(b event.Ended) {
 	default:
 		v.line("  %s%s %s %s", v.paint(red, "✗ "+words.OneLine(string(b.Outcome), 64)), took, words.OneLine(c.Name, 64), words.OneLine(text, 300))
 	}
+	for line := range strings.Lines(words.Clean(b.Show)) {
+		v.line("    %s", strings.TrimRight(line, "\n"))
+	}
 	for _, f := range b.Files {
 		if !v.seen[b.Call] {
 			v.diff(f)

@@ -3,6 +3,7 @@ package hook
 import (
 	"encoding/json"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -37,6 +38,31 @@ func claudeNames(own string) []string {
 		return []string{"Agent", "Task"}
 	}
 	return []string{own}
+}
+
+// OwnTools lists our tools that Claude Code has under a name; one that it does not
+// have keeps its name.
+func OwnTools(name string) []string {
+	var out []string
+	for _, own := range []string{"bash", "read_file", "write_file", "edit_file", "edit_lines", "find_files", "search_files", "list_files", "web_fetch", "web_search", "todo", "spawn_agent"} {
+		if slices.Contains(claudeNames(own), name) {
+			out = append(out, own)
+		}
+	}
+	switch name {
+	case "Bash":
+		return append(out, "git", "jobs") // which are parts of it there
+	case "NotebookEdit":
+		return []string{"notebook_edit"}
+	case "Skill":
+		return []string{"skill"}
+	case "AskUserQuestion":
+		return []string{"ask_user"}
+	}
+	if out == nil {
+		return []string{name}
+	}
+	return out
 }
 
 // claudeFields lists the arguments that Claude Code calls otherwise, ours first.

@@ -89,6 +89,7 @@ func (s *State) called(body event.Body) {
 			c.Phase, c.Preview, c.Rules, c.Until = phaseWaiting, b.Preview, b.Rules, b.Until
 		}
 	case event.Decided:
+		s.answered(b)
 		c := s.find(b.Call, phaseWaiting)
 		switch {
 		case c == nil:

@@ -85,6 +85,9 @@ func (s *State) Next() Next {
 		return Heal{healed}
 	}
 	if stop, over := s.over(); over {
+		if stop.Reason == event.ReasonDone && s.awaiting() {
+			return Await{}
+		}
 		stop.Digest = s.Digest()
 		return Stop{stop}
 	}

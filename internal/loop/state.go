@@ -55,6 +55,8 @@ type State struct {
 	Granted  []string          `json:"granted,omitempty"` // rules that a person allowed for the session
 	Todo     []tool.Todo       `json:"todo,omitempty"`
 	Lasting  []Lasting         `json:"lasting,omitempty"` // results that compaction keeps, the oldest first
+	Children []Child           `json:"children,omitempty"`
+	Raised   []event.Raised    `json:"raised,omitempty"` // questions of children that nobody has answered
 	Total    Total             `json:"total"`
 	Work     Work              `json:"work"`
 
@@ -167,6 +169,7 @@ func (s *State) Apply(e event.Event) error {
 	case event.Forked:
 		s.Session = e.Session
 		s.Run.Asking = false
+		s.disown()
 		s.cancel()
 	case event.Titled:
 		s.Title = b.Title
@@ -175,8 +178,10 @@ func (s *State) Apply(e event.Event) error {
 	case event.Switched:
 		s.switched(b)
 	case event.Said:
+		s.tainted(b.Taint)
 		s.said(b)
 	case event.Steered:
+		s.tainted(b.Taint)
 		s.warned(b)
 		s.steered(words{b.Parts, b.By != By})
 	case event.Cancelled:
@@ -197,6 +202,12 @@ func (s *State) Apply(e event.Event) error {
 		s.prune(b)
 	case event.Judged, event.Waiting, event.Decided, event.Started, event.Ended:
 		s.called(b)
+	case event.Spawned:
+		s.spawned(b)
+	case event.Raised:
+		s.raised(b)
+	case event.Returned:
+		s.returned(b)
 	case event.Stopped:
 		s.stopped(b)
 	case event.Compact:
@@ -234,6 +245,7 @@ func (s *State) Rewound(to *State, files bool) (event.Rewound, error) {
 		next.Work = s.Work
 	}
 	next.Session, next.Epoch, next.Title, next.Total = s.Session, s.Epoch, s.Title, s.Total
+	next.Children, next.Raised = s.Children, s.Raised
 	next.Tools, next.Route, next.Effort, next.Mode, next.Limits, next.Window = s.Tools, s.Route, s.Effort, s.Mode, s.Limits, s.Window
 	next.Untrusted, next.Private = s.Untrusted || to.Untrusted, s.Private || to.Private
 	next.Run.Asking, next.Queue = false, nil

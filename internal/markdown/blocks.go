@@ -21,6 +21,9 @@ func (p *painter) blocks(n ast.Node, width int) []line {
 	var out []line
 	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
 		lines := p.block(c, width)
+		for len(lines) > 0 && len(trimmed(lines[len(lines)-1])) == 0 { // such as of code that is one blank
+			lines = lines[:len(lines)-1]
+		}
 		if len(lines) == 0 {
 			continue
 		}
@@ -49,7 +52,9 @@ func (p *painter) block(n ast.Node, width int) []line {
 	case *ast.Paragraph, *ast.TextBlock:
 		return wrap(p.inline(n, look{}), width)
 	case *longBlock:
-		return wrap([]span{{strings.ReplaceAll(p.lines(n), "\n", " "), look{}}}, width)
+		return wrap([]span{{withoutData(strings.ReplaceAll(p.lines(n), "\n", " ")), look{}}}, width)
+	case *picture:
+		return p.picture(n, width)
 	case *ast.FencedCodeBlock:
 		return p.code(n, language(Plain(string(n.Language(p.src)))), width)
 	case *ast.CodeBlock:

@@ -127,7 +127,11 @@ func (w *writer) link(n *ast.Link, l look, depth int) {
 	for _, s := range w.out[before:] {
 		shown.WriteString(s.text)
 	}
-	if url := address(n.Destination); url != "" && url != shown.String() && url != "mailto:"+shown.String() {
+	url := address(n.Destination)
+	if strings.HasPrefix(url, "data:") {
+		url = "data:…"
+	}
+	if url != "" && url != shown.String() && url != "mailto:"+shown.String() {
 		w.put(" ("+url+")", look{faint: true})
 	}
 }
@@ -140,7 +144,7 @@ func (w *writer) image(n *ast.Image, l look) {
 		text.WriteString(s.text)
 	}
 	w.put(strings.TrimRight("[image: "+text.String(), ": ")+"]", l)
-	if url := address(n.Destination); url != "" {
+	if url := address(n.Destination); url != "" && !strings.HasPrefix(url, "data:") {
 		w.put(" "+url, look{faint: true})
 	}
 }

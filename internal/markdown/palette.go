@@ -1,6 +1,10 @@
 package markdown
 
-import "github.com/alecthomas/chroma/v2"
+import (
+	"strconv"
+
+	"github.com/alecthomas/chroma/v2"
+)
 
 // role is what a piece of text is; each has a colour.
 type role int
@@ -93,3 +97,32 @@ func (s Style) generic(t chroma.TokenType) look {
 	}
 	return look{}
 }
+
+// nearest is the number of that of the 256 colours which is most like a
+// premultiplied one; empty: what is seen through it is more than what it is.
+func nearest(r, g, b, a uint32) string {
+	if a < 0x8000 {
+		return ""
+	}
+	c := [3]int{int(r * 255 / a), int(g * 255 / a), int(b * 255 / a)}
+	levels := [6]int{0, 95, 135, 175, 215, 255}
+	cube, far := 16, 0
+	for i, v := range c {
+		best := 0
+		for j, l := range levels {
+			if square(v-l) < square(v-levels[best]) {
+				best = j
+			}
+		}
+		cube += best * [3]int{36, 6, 1}[i]
+		far += square(v - levels[best])
+	}
+	step := max(0, min(23, ((c[0]+c[1]+c[2])/3-3)/10))
+	level := 8 + 10*step
+	if square(c[0]-level)+square(c[1]-level)+square(c[2]-level) < far {
+		return strconv.Itoa(232 + step)
+	}
+	return strconv.Itoa(cube)
+}
+
+func square(n int) int { return n * n }

@@ -64,6 +64,7 @@ func newParser(big bool) parser.Parser {
 			util.Prioritized(strikes{}, 500),
 			util.Prioritized(bareLinks{}, 999))...),
 		parser.WithParagraphTransformers(append(parser.DefaultParagraphTransformers(),
+			util.Prioritized(pictures{}, 40),
 			util.Prioritized(cutter{}, 50),
 			util.Prioritized(tables{}, 200),
 			util.Prioritized(cutter{all: true}, 300))...),

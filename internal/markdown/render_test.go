@@ -47,6 +47,7 @@ func TestRender(t *testing.T) {
 		"tables too wide for a box": {"a1|b1|c1|d1|e1|f1|g1|h1\n-|-|-|-|-|-|-|-\n1|2|3|4|5|6|7|8888888888\n2", "a1: 1\nb1: 2\nc1: 3\nd1: 4\ne1: 5\nf1: 6\ng1: 7\nh1: 8888888888\n\na1: 2"},
 		"tables of a head only":     {"a1|b1|c1|d1|e1|f1|g1|h1\n-|-|-|-|-|-|-|-", "a1\nb1\nc1\nd1\ne1\nf1\ng1\nh1"},
 		"headings":                  {"# a #\n### b `c`\nd\n---", "# a\n\n### b `c`\n\n## d"},
+		"a paragraph of one blank":  {"a\n\n`\n`\n\nb\n\n- `\n  `", "a\n\n` `\n\nb\n\n• ` `"},
 		"no heading":                {"#a\n####### b", "#a ####### b"},
 		"empty items":               {"-\n- a\n-", "•\n• a\n•"},
 		"definitions alone show nothing": {

@@ -43,7 +43,12 @@ func (s Style) paint(l line, trim bool) string {
 	if trim {
 		l = trimmed(l)
 	}
+	size := 0
+	for _, s := range l {
+		size += len(s.text)
+	}
 	var b strings.Builder
+	b.Grow(size + 32) // and some colours
 	for i := 0; i < len(l); {
 		if l[i].text == "" {
 			i++
@@ -80,7 +85,12 @@ func (s Style) paintAll(lines []line) []string {
 func trimmed(l line) line {
 	for n := len(l); n > 0; n-- {
 		last := l[n-1]
-		if last.text = strings.TrimRight(last.text, " "); last.text != "" {
+		switch text := strings.TrimRight(last.text, " "); text {
+		case "":
+		case last.text:
+			return l[:n]
+		default:
+			last.text = text
 			return append(l[:n-1:n-1], last)
 		}
 	}
@@ -232,7 +242,7 @@ func (w *wrapper) word2line() {
 	if w.used > 0 {
 		w.cur, w.used = append(w.cur, w.gap...), w.used+w.gapW
 	}
-	w.gap, w.gapW = nil, 0
+	w.gap, w.gapW = w.gap[:0], 0 // what was in it is copied, as is the word below
 	if w.wordW > w.limit {
 		parts := chop(w.word, w.limit)
 		w.lines = append(w.lines, parts[:len(parts)-1]...)
@@ -241,10 +251,10 @@ func (w *wrapper) word2line() {
 	} else {
 		w.cur, w.used = append(w.cur, w.word...), w.used+w.wordW
 	}
-	w.word, w.wordW = nil, 0
+	w.word, w.wordW = w.word[:0], 0
 }
 
 func (w *wrapper) breakLine() {
 	w.lines = append(w.lines, w.cur)
-	w.cur, w.used, w.gap, w.gapW = nil, 0, nil, 0
+	w.cur, w.used, w.gap, w.gapW = make(line, 0, len(w.cur)), 0, w.gap[:0], 0
 }

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -81,7 +82,7 @@ func (s *Store) syncDir(path string) error {
 }
 
 var (
-	idForm      = regexp.MustCompile(`^\d{8}-\d{6}-[0-9a-hjkmnp-tv-z]{4}$`)
+	idForm      = regexp.MustCompile(`^\d{8}-\d{6}-[0-9a-hjkmnp-tv-z]{4}(\.[0-9a-hjkmnp-tv-z]{6}){0,8}$`)
 	errNoRandom = errors.New("no unused session id found")
 )
 
@@ -111,6 +112,44 @@ func (s *Store) Create(ctx context.Context) (*Log, error) {
 		return nil, fmt.Errorf("create session: %w", err)
 	}
 	return l, nil
+}
+
+// Child opens the session that works for parent under a name, and creates it if
+// there is none: its id is made of the two. IsNew says that it holds nothing.
+func (s *Store) Child(ctx context.Context, parent, name string) (l *Log, isNew bool, err error) {
+	id := childID(parent, name)
+	if !idForm.MatchString(parent) || !idForm.MatchString(id) {
+		return nil, false, fmt.Errorf("create session: %q can have no children", parent)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, false, err
+	}
+	nothing := func(string, string) error { return nil }
+	err = s.build(id, nothing)
+	if errors.Is(err, fs.ErrExist) {
+		if l, err = s.Open(ctx, id); !errors.Is(err, fs.ErrNotExist) {
+			return l, err == nil && l.tail.Seq == 0, err
+		}
+		// What a crash has left half made is in the way.
+		if err = s.fs().Remove(filepath.Join(s.Dir, buildMark+id)); err == nil {
+			err = s.build(id, nothing)
+		}
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("create session: %w", err)
+	}
+	l, err = s.Open(ctx, id)
+	return l, true, err
+}
+
+// childID is the id of the parent and six characters of the digest of the name.
+func childID(parent, name string) string {
+	sum := sha256.Sum256([]byte(name))
+	var b [6]byte
+	for i := range b {
+		b[i] = idChars[sum[i]%32]
+	}
+	return parent + "." + string(b[:])
 }
 
 // create makes a session that fill has put something into, under its id and in
@@ -306,7 +345,7 @@ func (s *Store) newest(ctx context.Context) (string, error) {
 	return "", missing("there is no session yet; start one with: inspan run \"...\"")
 }
 
-// Remove deletes a session with all that belongs to it. It fails with a
+// Remove deletes a session with all that belongs to it, its children included. It fails with a
 // [*BusyError] while somebody drives the session.
 func (s *Store) Remove(ctx context.Context, id string) error {
 	if err := s.remove(ctx, id); err != nil {
@@ -328,12 +367,26 @@ func (s *Store) remove(ctx context.Context, id string) error {
 	}
 	err = s.fs().Rename(filepath.Join(s.Dir, id), filepath.Join(s.Dir, removeMark+id))
 	if err == nil {
+		err = s.orphan(id)
+	}
+	if err == nil {
 		err = s.syncDir(s.Dir)
 	}
 	if err == nil {
 		err = s.sweep()
 	}
 	return errors.Join(err, lease.Close())
+}
+
+// orphan marks the children of a session that is removed, to be deleted with it.
+func (s *Store) orphan(parent string) error {
+	ids, err := s.ids()
+	for _, id := range ids {
+		if strings.HasPrefix(id, parent+".") {
+			err = errors.Join(err, s.fs().Rename(filepath.Join(s.Dir, id), filepath.Join(s.Dir, removeMark+id)))
+		}
+	}
+	return err
 }
 
 // sweep deletes what has been removed, now or before a crash.

@@ -55,6 +55,63 @@ func TestCreate(t *testing.T) {
 	}
 }
 
+// TestChild holds that a parent and a name mean one session, that it goes with
+// its parent, and that nobody means it by "last".
+func TestChild(t *testing.T) {
+	s := &Store{Dir: t.TempDir(), Sync: SyncKill}
+	parent, err := s.Create(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(l *Log, body event.Body) {
+		t.Helper()
+		err := l.Lease(t.Context())
+		if err == nil {
+			_, err = l.Append(t.Context(), body)
+		}
+		if err = errors.Join(err, l.Release()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(parent, event.Opened{Format: 1})
+	open := func(of, name string, wantNew bool) *Log {
+		t.Helper()
+		l, isNew, err := s.Child(t.Context(), of, name)
+		if err != nil || isNew != wantNew {
+			t.Fatalf("child %q of %s: new %v, %v", name, of, isNew, err)
+		}
+		t.Cleanup(func() { l.Close() }) //nolint:errcheck // may be closed already
+		return l
+	}
+	first := open(parent.ID(), "call 1", true)
+	open(parent.ID(), "call 1", true) // it is still empty
+	write(first, event.Opened{Format: 1, Parent: parent.ID()})
+	if again := open(parent.ID(), "call 1", false); again.ID() != first.ID() || !strings.HasPrefix(again.ID(), parent.ID()+".") {
+		t.Errorf("the same name gives %s and %s", first.ID(), again.ID())
+	}
+	if other := open(parent.ID(), "call 2", true); other.ID() == first.ID() {
+		t.Error("two names give one session")
+	}
+	grandchild := open(first.ID(), "call 1", true)
+	if last, err := s.Resolve(t.Context(), "last"); err != nil || last != parent.ID() {
+		t.Errorf("last is %s, %v", last, err)
+	}
+	if _, _, err := s.Child(t.Context(), "../x", "call"); err == nil {
+		t.Error("a child of what is no session")
+	}
+	// What a crash in the middle leaves is no obstacle.
+	if err := os.Mkdir(filepath.Join(s.Dir, buildMark+childID(parent.ID(), "call 3")), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	open(parent.ID(), "call 3", true)
+	if err := s.Remove(t.Context(), parent.ID()); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := s.ids(); err != nil || len(left) > 0 {
+		t.Errorf("%v are left, also %s; %v", left, grandchild.ID(), err)
+	}
+}
+
 func TestResolve(t *testing.T) {
 	m := newMemDisk()
 	m.nodes["/store"] = &memFile{dir: true}

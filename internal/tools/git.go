@@ -82,17 +82,17 @@ func (g gitLine) command(ctx context.Context) (bashArgs, error) {
 	case "status":
 		return line("git", "status", "--short", "--branch"), nil
 	case "diff":
-		return line(g.paths(words("git", "diff", when(in.Staged, "--staged"), when(in.Stat, "--stat"), in.Ref, in.To))...), nil
+		return line(g.paths(given("git", "diff", when(in.Staged, "--staged"), when(in.Stat, "--stat"), in.Ref, in.To))...), nil
 	case "log":
 		most := in.Max
 		if most <= 0 {
 			most = 20
 		}
-		return line(g.paths(words("git", "log", fmt.Sprintf("--max-count=%d", most), "--date=short", "--format=%h %ad %an: %s", when(in.Stat, "--stat"), in.Ref))...), nil
+		return line(g.paths(given("git", "log", fmt.Sprintf("--max-count=%d", most), "--date=short", "--format=%h %ad %an: %s", when(in.Stat, "--stat"), in.Ref))...), nil
 	case "show":
-		return line(g.paths(words("git", "show", when(in.Stat, "--stat"), in.Ref))...), nil
+		return line(g.paths(given("git", "show", when(in.Stat, "--stat"), in.Ref))...), nil
 	case "blame":
-		return g.one(words("git", "blame", "--date=short", in.Ref)...)
+		return g.one(given("git", "blame", "--date=short", in.Ref)...)
 	case "branches":
 		return line("git", "branch", "--all", "--verbose"), nil
 	case "worktrees":
@@ -108,7 +108,7 @@ func (g gitLine) changing(ctx context.Context) (bashArgs, error) {
 	case "commit":
 		return g.commit()
 	case "branch":
-		return g.named(words("git", "switch", "--create", in.Name, in.Ref)...)
+		return g.named(given("git", "switch", "--create", in.Name, in.Ref)...)
 	case "switch":
 		return g.named("git", "switch", in.Name)
 	case "delete_branch":
@@ -117,7 +117,7 @@ func (g gitLine) changing(ctx context.Context) (bashArgs, error) {
 		if in.Path == "" {
 			return bashArgs{}, errors.New("a worktree needs the path of its folder")
 		}
-		return g.named(words("git", "worktree", "add", "-b", in.Name, in.Path, in.Ref)...)
+		return g.named(given("git", "worktree", "add", "-b", in.Name, in.Path, in.Ref)...)
 	case "remove_worktree":
 		if in.Path == "" {
 			return bashArgs{}, errors.New("which worktree? give the path of its folder")
@@ -126,7 +126,7 @@ func (g gitLine) changing(ctx context.Context) (bashArgs, error) {
 	case "clone":
 		return g.clone()
 	case "pull":
-		return g.remote(ctx, line(words("git", "pull", "--ff-only", in.Remote, when(in.Remote != "", in.Name))...))
+		return g.remote(ctx, line(given("git", "pull", "--ff-only", in.Remote, when(in.Remote != "", in.Name))...))
 	case "push":
 		return g.push(ctx)
 	}
@@ -137,7 +137,7 @@ func (g gitLine) commit() (bashArgs, error) {
 	if strings.TrimSpace(g.in.Message) == "" && !g.in.Amend {
 		return bashArgs{}, errors.New("a commit needs a message")
 	}
-	argv := words("git", "commit", when(g.in.Amend, "--amend"))
+	argv := given("git", "commit", when(g.in.Amend, "--amend"))
 	if g.in.Message != "" {
 		argv = append(argv, "--message="+g.in.Message)
 	} else {
@@ -154,7 +154,7 @@ func (g gitLine) clone() (bashArgs, error) {
 	if g.in.URL == "" {
 		return bashArgs{}, errors.New("a clone needs a url")
 	}
-	return reaching(line(words("git", "clone", when(g.in.Name != "", "--branch="+g.in.Name), g.in.URL, g.in.Path)...), g.in.URL), nil
+	return reaching(line(given("git", "clone", when(g.in.Name != "", "--branch="+g.in.Name), g.in.URL, g.in.Path)...), g.in.URL), nil
 }
 
 // push sends a branch, never to a protected one and never in the place of what
@@ -180,7 +180,7 @@ func (g gitLine) push(ctx context.Context) (bashArgs, error) {
 	}
 	// Both sides are spelled out, so that no setting sends it elsewhere.
 	full := "refs/heads/" + name
-	out := line(words("git", "push", "--set-upstream", when(g.in.Force, "--force-with-lease"), remote, full+":"+full)...)
+	out := line(given("git", "push", "--set-upstream", when(g.in.Force, "--force-with-lease"), remote, full+":"+full)...)
 	out.Outside = true // where it may reach any host
 	return out, nil
 }
@@ -304,8 +304,8 @@ func (g gitLine) paths(argv []string) []string {
 	return slices.Concat(argv, []string{"--"}, g.in.Paths)
 }
 
-// words leaves out what is empty.
-func words(list ...string) []string {
+// given leaves out what is empty.
+func given(list ...string) []string {
 	return slices.DeleteFunc(list, func(w string) bool { return w == "" })
 }
 

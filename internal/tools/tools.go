@@ -35,6 +35,7 @@ func Core(sh *Shell, edit string) []tool.Tool {
 		git(sh.Protected),
 		notebookEdit(),
 		viewImage(),
+		render(),
 		todo(),
 		askUser(),
 		history(),

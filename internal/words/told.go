@@ -36,10 +36,30 @@ func Told(body event.Body) (text string, notice bool) {
 		return fmt.Sprintf("old results were cut short, from about %s to %s tokens; the log keeps all of them", Thousands(b.Before), Thousands(b.After)), false
 	case event.Rewound:
 		return fmt.Sprintf("the conversation was rewound to where it was after event %d", b.To), false
+	case event.Spawned:
+		return "agent " + Agent(b.Agent, b.Child) + " works: " + b.Task, false
+	case event.Returned:
+		return returned(b), b.Reason != event.ReasonDone
 	case event.Restored:
 		return Count(len(b.Files), "file") + plural(len(b.Files), " was", " were") + " put back", false
 	}
 	return "", false
+}
+
+// Agent names a child for people: its kind, and what of its id tells it apart.
+func Agent(kind, child string) string {
+	return strings.TrimSpace(kind + " " + child[strings.LastIndexByte(child, '.')+1:])
+}
+
+func returned(b event.Returned) string {
+	how := strings.ReplaceAll(string(b.Reason), "_", " ")
+	if how == "" {
+		how = "broken off"
+	}
+	if b.Detail != "" {
+		how += ", " + b.Detail
+	}
+	return fmt.Sprintf("agent %s came back: %s · %s · %s", Agent("", b.Child), how, Count(b.Turns, "turn"), Cost(b.Cost, b.Unpriced))
 }
 
 func routed(b event.Routed) (text string, notice bool) {

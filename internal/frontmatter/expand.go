@@ -1,0 +1,86 @@
+package frontmatter
+
+import (
+	"fmt"
+	"strings"
+)
+
+// MaxExpanded is how long a text may become by what is put in its places, in
+// bytes. Places beyond stay as they are.
+const MaxExpanded = 1 << 20
+
+const maxName = 64 // bytes of the name of a variable
+
+// Expand is a text with what was typed put in its places: $ARGUMENTS stands for
+// all of it, $1 to $9 for its words, and ${NAME} for what vars give NAME. Whatever
+// else begins with $ stays, and what was put in is not looked at again. Where the
+// text has no place for arguments, they come below it.
+func Expand(text, args string, vars map[string]string) string {
+	args = strings.TrimSpace(args)
+	words, used := Words(args), false
+	var out strings.Builder
+	for rest := text; rest != ""; {
+		before, after, found := strings.Cut(rest, "$")
+		out.WriteString(before)
+		if !found {
+			break
+		}
+		if out.Len()+len(args) > max(MaxExpanded, len(text)+len(args)) {
+			out.WriteString("$" + after)
+			break
+		}
+		switch tail, all := strings.CutPrefix(after, "ARGUMENTS"); {
+		case all:
+			out.WriteString(args)
+			rest, used = tail, true
+		case after != "" && after[0] >= '1' && after[0] <= '9' && (len(after) == 1 || after[1] < '0' || after[1] > '9'):
+			if n := int(after[0] - '1'); n < len(words) {
+				out.WriteString(words[n])
+			}
+			rest, used = after[1:], true
+		default:
+			value, size := variable(after, vars)
+			out.WriteString(value)
+			rest = after[size:]
+		}
+	}
+	if !used && args != "" {
+		fmt.Fprintf(&out, "\n\n%s", args)
+	}
+	return out.String()
+}
+
+// variable is what stands for $ and the first size bytes of text.
+func variable(text string, vars map[string]string) (value string, size int) {
+	if name, braced := strings.CutPrefix(text, "{"); braced {
+		if name, _, closed := strings.Cut(name[:min(len(name), maxName+1)], "}"); closed {
+			if value, known := vars[name]; known {
+				return value, len(name) + 2
+			}
+		}
+	}
+	return "$", 0
+}
+
+// Words splits what was typed at blanks, but for those in quotes. A quote that is
+// not closed is a character like any other.
+func Words(args string) []string {
+	var out []string
+	for {
+		args = strings.TrimLeft(args, " \t\n")
+		if args == "" {
+			return out
+		}
+		if q := args[:1]; q == `"` || q == "'" {
+			if word, rest, closed := strings.Cut(args[1:], q); closed && (rest == "" || strings.ContainsAny(rest[:1], " \t\n")) {
+				out, args = append(out, word), rest
+				continue
+			}
+		}
+		end := strings.IndexAny(args, " \t\n")
+		if end < 0 {
+			end = len(args)
+		}
+		out, args = append(out, args[:end]), args[end:]
+	}
+}

@@ -1,0 +1,112 @@
+package loop
+
+import (
+	"slices"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/llm"
+)
+
+// mostChildren is how many children that have come back are kept in mind; the
+// oldest go first.
+const mostChildren = 200
+
+// Child is a session that works, or has worked, for this one.
+type Child struct {
+	event.Spawned
+	Open     bool            `json:"open,omitempty"`     // it has not come back
+	Returned *event.Returned `json:"returned,omitempty"` // how it came back last; without Parts
+	Usage    llm.Usage       `json:"usage,omitzero"`     // of all its runs, as it came back
+	Cost     float64         `json:"cost,omitempty"`
+}
+
+// Await means: the model has said its last, but children work in the background.
+// Wait until the log grows.
+type Await struct{}
+
+func (Await) next() {}
+
+// spawned notes a child, or that one goes on.
+func (s *State) spawned(b event.Spawned) {
+	if c := s.child(b.Child); c != nil {
+		c.Open, c.Call, c.Background = true, b.Call, b.Background
+		return
+	}
+	if len(s.Children) >= mostChildren {
+		if i := slices.IndexFunc(s.Children, func(c Child) bool { return !c.Open }); i >= 0 {
+			s.Children = slices.Delete(slices.Clone(s.Children), i, i+1)
+		}
+	}
+	s.Children = append(s.Children, Child{Spawned: b, Open: true})
+}
+
+func (s *State) child(id string) *Child {
+	for i := range s.Children {
+		if s.Children[i].Child == id {
+			return &s.Children[i]
+		}
+	}
+	return nil
+}
+
+// raised notes a question of a child, once.
+func (s *State) raised(b event.Raised) {
+	c := s.child(b.Child)
+	if c == nil || !c.Open || slices.ContainsFunc(s.Raised, func(r event.Raised) bool { return r.ID == b.ID }) {
+		return
+	}
+	s.Raised = append(s.Raised, b)
+}
+
+// answered takes a question of a child off, if there is one with the id.
+func (s *State) answered(b event.Decided) {
+	i := slices.IndexFunc(s.Raised, func(r event.Raised) bool { return r.ID == b.Call })
+	if i < 0 {
+		return
+	}
+	if b.Allow {
+		s.grant(b.Scope, s.Raised[i].Rules)
+	}
+	s.Raised = slices.Delete(slices.Clone(s.Raised), i, i+1)
+}
+
+// returned takes over what a child has used up, and what it brings.
+func (s *State) returned(b event.Returned) {
+	c := s.child(b.Child)
+	if c == nil || !c.Open {
+		return
+	}
+	brings := words{Parts: b.Parts}
+	b.Parts = nil
+	c.Open, c.Returned = false, &b
+	c.Usage, c.Cost = c.Usage.Add(b.Usage), c.Cost+b.Cost
+	s.Total.Usage = s.Total.Usage.Add(b.Usage)
+	s.Total.Cost += b.Cost
+	s.Total.Unpriced = s.Total.Unpriced || b.Unpriced
+	s.tainted(b.Taint)
+	s.Raised = slices.DeleteFunc(slices.Clone(s.Raised), func(r event.Raised) bool { return r.Child == b.Child })
+	switch {
+	case len(brings.Parts) == 0:
+	case s.Run.Active && !s.Run.Cancelled:
+		s.steered(brings)
+	default:
+		s.Aside = append(s.Aside, brings)
+	}
+}
+
+// awaiting reports whether children work in the background.
+func (s *State) awaiting() bool {
+	return slices.ContainsFunc(s.Children, func(c Child) bool { return c.Open && c.Background })
+}
+
+// disown leaves the children to the session that this one is a copy of.
+func (s *State) disown() {
+	s.Children, s.Raised = slices.Clone(s.Children), nil
+	for i := range s.Children {
+		s.Children[i].Open = false
+	}
+}
+
+func (s *State) tainted(t event.Taint) {
+	s.Untrusted, s.Private = s.Untrusted || t.Untrusted, s.Private || t.Private
+}

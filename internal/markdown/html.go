@@ -1,0 +1,239 @@
+package markdown
+
+import (
+	"fmt"
+	escaper "html"
+	"strconv"
+	"strings"
+
+	"github.com/yuin/goldmark/ast"
+)
+
+// HTML is markdown for a page. Nothing in it does anything: HTML in the text is
+// shown as the text it is, links lead to http, https and mailto addresses only,
+// and images are those whose PNG, JPEG or GIF is in their address. Control
+// characters are visible, as Plain makes them. Any text has a form, and every tag
+// that is opened is closed.
+func HTML(text string) string {
+	var src strings.Builder
+	for l := range strings.Lines(Plain(text)) {
+		src.WriteString(shallow(l))
+	}
+	st := &Stream{}
+	st.ready()
+	w := &pageWriter{src: []byte(src.String())}
+	w.blocks(st.parse(w.src), 0)
+	return w.String()
+}
+
+// pageWriter writes a document as HTML.
+type pageWriter struct {
+	strings.Builder
+	src  []byte
+	cell bool // of a table, where bars are escaped even in code
+}
+
+func (w *pageWriter) text(s string) { w.WriteString(escaper.EscapeString(s)) }
+
+// within writes a tag with attributes, which are escaped already, around more.
+func (w *pageWriter) within(tag, attributes string, more func()) {
+	w.WriteString("<" + tag + attributes + ">")
+	more()
+	w.WriteString("</" + tag + ">")
+}
+
+func (w *pageWriter) blocks(n ast.Node, depth int) {
+	if depth > deepest {
+		w.text("…")
+		return
+	}
+	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
+		w.block(c, depth+1)
+	}
+}
+
+func (w *pageWriter) block(n ast.Node, depth int) {
+	inner := func() { w.blocks(n, depth) }
+	words := func() { w.inlines(n, depth) }
+	switch n := n.(type) {
+	case *ast.Heading:
+		w.within("h"+strconv.Itoa(n.Level), "", words)
+	case *ast.Paragraph:
+		w.within("p", "", words)
+	case *ast.TextBlock:
+		words()
+	case *longBlock:
+		w.within("p", "", func() { w.text(withoutData(w.lines(n))) })
+	case *picture:
+		w.within("p", "", func() { w.image(n.media, n.data, n.name) })
+	case *ast.FencedCodeBlock, *ast.CodeBlock:
+		w.within("pre", "", func() { w.within("code", "", func() { w.text(w.lines(n)) }) })
+	case *ast.HTMLBlock:
+		w.within("pre", "", func() {
+			w.text(w.lines(n))
+			if n.HasClosure() {
+				w.text(string(n.ClosureLine.Value(w.src)))
+			}
+		})
+	case *ast.ThematicBreak:
+		w.WriteString("<hr>")
+	case *ast.Blockquote:
+		w.within("blockquote", "", inner)
+	case *ast.List:
+		w.list(n, inner)
+	case *ast.ListItem:
+		w.within("li", "", inner)
+	case *table:
+		w.table(n, depth)
+	default: // such as the definition of a link
+		return
+	}
+	w.WriteString("\n")
+}
+
+func (w *pageWriter) list(n *ast.List, inner func()) {
+	switch {
+	case !n.IsOrdered():
+		w.within("ul", "", inner)
+	case n.Start == 1:
+		w.within("ol", "", inner)
+	default:
+		w.within("ol", fmt.Sprintf(` start="%d"`, n.Start), inner)
+	}
+}
+
+func (w *pageWriter) table(n *table, depth int) {
+	w.cell = true
+	defer func() { w.cell = false }()
+	w.within("table", "", func() {
+		tag := "th"
+		for r := n.FirstChild(); r != nil; r = r.NextSibling() {
+			w.within("tr", "", func() {
+				c := r.FirstChild()
+				for _, at := range n.columns { // what a row has beyond them is left out
+					style := map[side]string{atRight: ` style="text-align:right"`, atCenter: ` style="text-align:center"`}[at]
+					w.within(tag, style, func() {
+						if c != nil {
+							w.inlines(c, depth)
+							c = c.NextSibling()
+						}
+					})
+				}
+			})
+			tag = "td"
+		}
+	})
+}
+
+func (w *pageWriter) inlines(n ast.Node, depth int) {
+	if depth > deepest {
+		w.text("…")
+		return
+	}
+	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
+		w.inline(c, depth+1)
+	}
+}
+
+func (w *pageWriter) inline(n ast.Node, depth int) {
+	inner := func() { w.inlines(n, depth) }
+	switch n := n.(type) {
+	case *ast.Text:
+		w.run(n)
+	case *ast.String:
+		w.text(Plain(string(n.Value)))
+	case *ast.CodeSpan:
+		code := w.raw(n)
+		if w.cell {
+			code = strings.ReplaceAll(code, `\|`, "|")
+		}
+		w.within("code", "", func() { w.text(code) })
+	case *ast.Emphasis:
+		w.within(map[bool]string{true: "strong", false: "em"}[n.Level > 1], "", inner)
+	case *struck:
+		w.within("del", "", inner)
+	case *ast.Link:
+		w.link(address(n.Destination), inner)
+	case *ast.AutoLink:
+		to := address(n.URL(w.src))
+		if n.AutoLinkType == ast.AutoLinkEmail && !strings.HasPrefix(strings.ToLower(to), "mailto:") {
+			to = "mailto:" + to
+		}
+		w.link(to, func() { w.text(Plain(string(n.Label(w.src)))) })
+	case *ast.Image:
+		w.inlineImage(n)
+	case *ast.RawHTML:
+		w.rawHTML(n)
+	case *checkBox:
+		w.text(map[bool]string{true: "☑ ", false: "☐ "}[n.done])
+	default:
+		inner()
+	}
+}
+
+// run writes text, with the break of the line it ends.
+func (w *pageWriter) run(n *ast.Text) {
+	text := string(n.Segment.Value(w.src))
+	if !n.IsRaw() {
+		text = Plain(unescape(text))
+	}
+	w.text(text)
+	switch {
+	case n.HardLineBreak():
+		w.WriteString("<br>\n")
+	case n.SoftLineBreak():
+		w.WriteString("\n")
+	}
+}
+
+// link writes a link if it leads where links may.
+func (w *pageWriter) link(to string, inner func()) {
+	for _, scheme := range []string{"http://", "https://", "mailto:"} {
+		if len(to) > len(scheme) && strings.EqualFold(to[:len(scheme)], scheme) {
+			w.within("a", ` href="`+escaper.EscapeString(to)+`" rel="noopener noreferrer"`, inner)
+			return
+		}
+	}
+	inner()
+}
+
+func (w *pageWriter) inlineImage(n *ast.Image) {
+	alt := &writer{painter: &painter{src: w.src}}
+	alt.children(n, look{}, 0)
+	var name strings.Builder
+	for _, s := range alt.out {
+		name.WriteString(s.text)
+	}
+	p := readPicture("![](" + address(n.Destination) + ")")
+	if p == nil {
+		p = &picture{}
+	}
+	w.image(p.media, p.data, strings.TrimRight("[image: "+name.String(), ": ")+"]")
+}
+
+// image writes an image with its data, or what stands for it.
+func (w *pageWriter) image(media, data, name string) {
+	if data == "" {
+		w.text(Plain(name))
+		return
+	}
+	alt := strings.TrimPrefix(strings.TrimSuffix(strings.TrimPrefix(Plain(name), "[image"), "]"), ": ")
+	w.WriteString(`<img src="data:` + media + ";base64," + data + `" alt="` + escaper.EscapeString(alt) + `">`)
+}
+
+// rawHTML writes a tag as text, but for the one that breaks lines.
+func (w *pageWriter) rawHTML(n *ast.RawHTML) {
+	var b strings.Builder
+	for i := range n.Segments.Len() {
+		seg := n.Segments.At(i)
+		b.Write(seg.Value(w.src))
+	}
+	if strings.TrimRight(strings.ToLower(b.String()), " />\n") == "<br" {
+		w.WriteString("<br>")
+		return
+	}
+	w.text(b.String())
+}
+
+func (w *pageWriter) raw(n ast.Node) string   { return (&writer{painter: &painter{src: w.src}}).raw(n) }
+func (w *pageWriter) lines(n ast.Node) string { return (&painter{src: w.src}).lines(n) }

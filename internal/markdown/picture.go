@@ -1,0 +1,195 @@
+package markdown
+
+import (
+	"bytes"
+	"encoding/base64"
+	"image"
+	"image/png"
+	"strings"
+
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/text"
+)
+
+// Bounds of a picture that is drawn in a terminal.
+const (
+	pictureColumns = 120
+	pictureRows    = 60
+	pictureBytes   = 64 << 10 // of base64
+	picturePixels  = 1 << 20  // of the image, before it is made small
+)
+
+// picture is a paragraph that is nothing but an image with its data in its
+// address. The parser never sees the data, as it takes long for what is long.
+type picture struct {
+	ast.BaseBlock
+	name  string // what stands for it in words
+	media string // such as "image/png"
+	data  string // base64; empty: what was written is broken
+}
+
+// Kind is that of text.
+func (*picture) Kind() ast.NodeKind { return ast.KindTextBlock }
+
+// IsRaw keeps the parser from reading it.
+func (*picture) IsRaw() bool { return true }
+
+// Dump shows it to whoever debugs the parser.
+func (n *picture) Dump(source []byte, level int) { ast.DumpHelper(n, source, level, nil, nil) }
+
+// pictures makes pictures of paragraphs.
+type pictures struct{}
+
+// Transform looks at paragraphs of one line only.
+func (pictures) Transform(n *ast.Paragraph, r text.Reader, _ parser.Context) {
+	if n.Lines().Len() != 1 {
+		return
+	}
+	line := n.Lines().At(0)
+	p := readPicture(strings.TrimSpace(string(line.Value(r.Source()))))
+	if p == nil {
+		return
+	}
+	p.SetBlankPreviousLines(n.HasBlankPreviousLines())
+	n.Parent().InsertBefore(n.Parent(), n, p)
+	n.Parent().RemoveChild(n.Parent(), n)
+}
+
+// readPicture reads ![name](data:image/...;base64,...), with a title or without
+// one; nil: the line is something else. One whose end has not come is broken.
+func readPicture(line string) *picture {
+	rest, ok := strings.CutPrefix(line, "![")
+	name, rest, found := strings.Cut(rest, "](data:image/")
+	if !ok || !found || strings.ContainsAny(name, "[]") {
+		return nil
+	}
+	p := &picture{name: strings.TrimRight("[image: "+unescape(name), ": ") + "]"}
+	rest, closed := strings.CutSuffix(rest, ")")
+	address, _, _ := strings.Cut(rest, " ") // of the title nothing is shown
+	kind, data, found := strings.Cut(address, ";base64,")
+	switch {
+	case strings.Contains(rest, ")"): // the image ends before the line
+		return nil
+	case closed && found && pictureType("image/"+kind) && isBase64(data):
+		p.media, p.data = "image/"+kind, data
+	}
+	return p
+}
+
+// pictureType reports whether pages may hold pictures of a kind.
+func pictureType(media string) bool {
+	return media == "image/png" || media == "image/jpeg" || media == "image/gif"
+}
+
+func isBase64(text string) bool {
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '+', c == '/', c == '=':
+		default:
+			return false
+		}
+	}
+	return text != ""
+}
+
+// picture draws a PNG with half blocks, where there are colours; all else, and what
+// is broken or too big, is named.
+func (p *painter) picture(n *picture, width int) []line {
+	if !p.style.NoColor {
+		if img := n.decode(); img != nil {
+			return halves(img, min(width, pictureColumns))
+		}
+	}
+	return wrap([]span{{Plain(n.name), look{}}}, width)
+}
+
+func (n *picture) decode() image.Image {
+	if n.media != "image/png" || len(n.data) > pictureBytes {
+		return nil
+	}
+	raw, err := base64.StdEncoding.DecodeString(n.data)
+	if err != nil {
+		return nil
+	}
+	size, err := png.DecodeConfig(bytes.NewReader(raw))
+	if err != nil || size.Width < 1 || size.Height < 1 || size.Width > picturePixels/size.Height {
+		return nil
+	}
+	img, err := png.Decode(bytes.NewReader(raw))
+	if err != nil {
+		return nil
+	}
+	return img
+}
+
+// halves draws an image in at most so many columns. Each cell shows two pixels, one
+// above the other.
+func halves(img image.Image, columns int) []line {
+	b := img.Bounds()
+	w, h := min(b.Dx(), columns), 0
+	if h = max(1, b.Dy()*w/b.Dx()); h > 2*pictureRows {
+		h = 2 * pictureRows
+		w = max(1, b.Dx()*h/b.Dy())
+	}
+	at := func(x, y int) string {
+		if y >= h {
+			return ""
+		}
+		return nearest(mean(img, image.Rect(b.Min.X+x*b.Dx()/w, b.Min.Y+y*b.Dy()/h, b.Min.X+(x+1)*b.Dx()/w, b.Min.Y+(y+1)*b.Dy()/h)))
+	}
+	var out []line
+	for y := 0; y < h; y += 2 {
+		l := make(line, 0, w)
+		for x := range w {
+			l = append(l, half(at(x, y), at(x, y+1)))
+		}
+		out = append(out, l)
+	}
+	return out
+}
+
+// half is a cell of two colours; an empty one is the background's.
+func half(upper, lower string) span {
+	switch {
+	case upper == "" && lower == "":
+		return span{" ", look{}}
+	case upper == "":
+		return span{"▄", look{color: "38;5;" + lower}}
+	case lower == "":
+		return span{"▀", look{color: "38;5;" + upper}}
+	case upper == lower:
+		return span{"█", look{color: "38;5;" + upper}}
+	}
+	return span{"▀", look{color: "38;5;" + upper + ";48;5;" + lower}}
+}
+
+// mean is the colour of a part of an image, premultiplied, each in 16 bits.
+func mean(img image.Image, part image.Rectangle) (r, g, b, a uint32) {
+	var sum [4]uint64
+	n := uint64(0)
+	for y := part.Min.Y; y < part.Max.Y; y++ {
+		for x := part.Min.X; x < part.Max.X; x++ {
+			r, g, b, a := img.At(x, y).RGBA()
+			sum[0], sum[1], sum[2], sum[3] = sum[0]+uint64(r), sum[1]+uint64(g), sum[2]+uint64(b), sum[3]+uint64(a)
+			n++
+		}
+	}
+	n = max(n, 1)
+	return uint32(sum[0] / n), uint32(sum[1] / n), uint32(sum[2] / n), uint32(sum[3] / n)
+}
+
+// withoutData takes the data out of the addresses in text that is shown as it is.
+func withoutData(text string) string {
+	const start = "](data:"
+	var b strings.Builder
+	for {
+		before, rest, found := strings.Cut(text, start)
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		b.WriteString(start + "…")
+		text = rest[len(rest)-len(strings.TrimLeftFunc(rest, func(r rune) bool { return r > ' ' && r != ')' })):]
+	}
+}

@@ -1,0 +1,254 @@
+package memory
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/inspan/inspan/tool"
+)
+
+const (
+	indexFile = "MEMORY.md"
+	topicDir  = "topics"
+	tempMark  = ".new-" // in the names of files that are being written
+	maxWait   = 30 * time.Second
+	tryEvery  = 2 * time.Millisecond
+	maxRead   = 1 << 20 // bytes of a file that is read at all
+)
+
+// folder is the folder of a scope, opened so that no path leads out of it.
+type folder struct {
+	scope Scope
+	path  string
+	root  *os.Root
+}
+
+// folder opens the folder of a scope, and makes it first if create.
+func (s *Store) folder(scope Scope, create bool) (folder, error) {
+	dir, err := s.dir(scope)
+	if err != nil {
+		return folder{}, err
+	}
+	inside := s.Root != "" && dir != s.Root && tool.Inside(s.Root, dir)
+	if !inside {
+		if create {
+			if err := os.MkdirAll(dir, dirPerm(scope)); err != nil {
+				return folder{}, fmt.Errorf("make the folder: %w", err)
+			}
+		}
+		root, err := os.OpenRoot(dir)
+		return folder{scope, dir, root}, err
+	}
+	workspace, err := os.OpenRoot(s.Root)
+	if err != nil {
+		return folder{}, err
+	}
+	defer func() { _ = workspace.Close() }()
+	rel, err := filepath.Rel(s.Root, dir)
+	if err == nil && create {
+		err = workspace.MkdirAll(rel, dirPerm(scope))
+	}
+	if err != nil {
+		return folder{}, fmt.Errorf("make the folder: %w", err)
+	}
+	root, err := workspace.OpenRoot(rel)
+	return folder{scope, dir, root}, err
+}
+
+// perm is the mode of a new file. What a person keeps for themselves is theirs
+// alone.
+func perm(s Scope) fs.FileMode {
+	if s == Team {
+		return 0o644
+	}
+	return 0o600
+}
+
+func dirPerm(s Scope) fs.FileMode {
+	if s == Team {
+		return 0o755
+	}
+	return 0o700
+}
+
+func (f folder) close() { _ = f.root.Close() }
+
+// read reads a regular file; info is nil if there is none.
+func (f folder) read(name string, most int64) (data []byte, info fs.FileInfo, err error) {
+	before, err := f.root.Lstat(filepath.FromSlash(name))
+	if missing(err) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if !before.Mode().IsRegular() {
+		return nil, nil, fmt.Errorf("%s is no regular file: links are not followed", f.name(name))
+	}
+	file, err := f.root.OpenFile(filepath.FromSlash(name), os.O_RDONLY|nonblock, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer file.Close()
+	if info, err = file.Stat(); err != nil {
+		return nil, nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, nil, fmt.Errorf("%s is no regular file any more", f.name(name))
+	}
+	data, err = io.ReadAll(io.LimitReader(file, most+1))
+	if int64(len(data)) > most {
+		return nil, nil, fmt.Errorf("%s is longer than %d bytes", f.name(name), most)
+	}
+	return data, info, err
+}
+
+func (f folder) name(name string) string { return filepath.Join(f.path, filepath.FromSlash(name)) }
+
+// replace puts data into a new file and moves that to where name is; on the disk
+// when it returns.
+func (f folder) replace(name string, data []byte) error {
+	mode := perm(f.scope)
+	if info, err := f.root.Lstat(filepath.FromSlash(name)); err == nil {
+		mode = info.Mode().Perm()
+	}
+	at := filepath.FromSlash(name)
+	temp := at + tempMark + rand.Text()
+	file, err := f.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return fmt.Errorf("remember: %w", err)
+	}
+	_, err = file.Write(data)
+	if err == nil {
+		err = file.Sync()
+	}
+	if err = errors.Join(err, file.Close()); err == nil {
+		err = f.root.Rename(temp, at)
+	}
+	if err != nil {
+		_ = f.root.Remove(temp)
+		return fmt.Errorf("remember: %w", err)
+	}
+	return f.sync(path.Dir(name))
+}
+
+// sync puts the names in a folder on the disk. Windows does so by itself.
+func (f folder) sync(name string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	dir, err := f.root.Open(filepath.FromSlash(name))
+	if err != nil {
+		return fmt.Errorf("remember: %w", err)
+	}
+	if err := errors.Join(dir.Sync(), dir.Close()); err != nil {
+		return fmt.Errorf("remember: %w", err)
+	}
+	return nil
+}
+
+// lock keeps other writers out. The kernel gives it back when this process dies.
+// The folder itself is locked where that can be, as a file for it would show up
+// in repositories.
+func (f folder) lock(ctx context.Context) (unlock func(), err error) {
+	l := flock.New(f.path, flock.SetFlag(os.O_RDONLY))
+	if runtime.GOOS == "windows" {
+		l = flock.New(filepath.Join(f.path, ".lock"))
+	}
+	wait, cancel := context.WithTimeout(ctx, maxWait)
+	defer cancel()
+	if _, err := l.TryLockContext(wait, tryEvery); err != nil {
+		if ctx.Err() == nil && wait.Err() != nil {
+			return nil, fmt.Errorf("another process has held %s for more than %s: is it stopped?", f.path, maxWait)
+		}
+		return nil, fmt.Errorf("lock %s: %w", f.path, err)
+	}
+	return func() { _ = l.Close() }, nil
+}
+
+// sweep removes what writers that were killed left behind. Under the lock nobody
+// else is writing.
+func (f folder) sweep() {
+	for _, dir := range []string{".", topicDir} {
+		for _, e := range f.list(dir) {
+			if e.Type().IsRegular() && strings.Contains(e.Name(), ".md"+tempMark) {
+				_ = f.root.Remove(filepath.Join(dir, e.Name()))
+			}
+		}
+	}
+}
+
+// list is what is in a folder, or some of it; nothing if it can't be read.
+func (f folder) list(name string) []fs.DirEntry {
+	info, err := f.root.Lstat(name)
+	if err != nil || !info.IsDir() {
+		return nil
+	}
+	dir, err := f.root.Open(name)
+	if err != nil {
+		return nil
+	}
+	defer dir.Close()
+	entries, _ := dir.ReadDir(10 * topics)
+	return entries
+}
+
+// load reads the index of a scope; one that does not exist is empty.
+func (s *Store) load(scope Scope) (file, error) {
+	f, err := s.folder(scope, false)
+	if missing(err) {
+		return file{}, nil
+	}
+	if err != nil {
+		return file{}, err
+	}
+	defer f.close()
+	return f.load()
+}
+
+func (f folder) load() (file, error) {
+	data, _, err := f.read(indexFile, maxRead)
+	if err != nil {
+		return file{}, err
+	}
+	return parse(f.name(indexFile), data), nil
+}
+
+// fits refuses a file beyond the limits.
+func (f file) fits() error {
+	size := f.size()
+	if len(f.lines) <= MaxLines && size <= MaxBytes {
+		return nil
+	}
+	return fmt.Errorf("%w: %s has %d lines and %d bytes; at most %d lines and %d bytes can be in every prompt. Remove entries, or move them to a topic",
+		ErrFull, f.path, len(f.lines), size, MaxLines, MaxBytes)
+}
+
+func (f file) size() int {
+	n := 0
+	for _, line := range f.lines {
+		n += len(line)
+	}
+	return n
+}
+
+func (f file) bytes() []byte {
+	var b bytes.Buffer
+	for _, line := range f.lines {
+		b.WriteString(line)
+	}
+	return b.Bytes()
+}

@@ -1,0 +1,239 @@
+// Package role reads kinds of agents: markdown files that say what a subagent of
+// that kind is for, which tools and model it gets, and what it is told. The format
+// is that of agents/*.md of Claude Code.
+//
+// A file can only narrow what an agent may do. What asks for more rights than
+// whoever starts the agent has is left out and told as a problem; what would make
+// it narrower but is not understood makes the file unusable.
+package role
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/inspan/inspan/internal/frontmatter"
+	"github.com/inspan/inspan/internal/words"
+)
+
+// Bounds of what is read.
+const (
+	MaxRoles = 200       // files of one folder
+	MaxSize  = 100 << 10 // bytes of one
+
+	mostName        = 64   // bytes
+	mostModel       = 200  // bytes
+	mostDescription = 1024 // characters
+)
+
+// Role is a kind of subagent. Its texts but Prompt are one line each, without
+// characters that can't be seen. It is only to be read.
+type Role struct {
+	Name        string // letters, digits, - and _
+	Description string // when to use it
+	// Tools are those it gets, as written: "Read", "bash", "Agent(worker)". Nil: all;
+	// empty, but not nil: none.
+	Tools   []string
+	Without []string // tools it does not get, as written
+	// Model is empty or "inherit" for that of whoever starts it; else as written:
+	// "haiku", "sonnet", "opus", "small", or a route such as "provider/model".
+	Model      string
+	Mode       string   // plan, ask or edit; empty: that of whoever starts it
+	MaxTurns   int      // zero: no limit of its own
+	Effort     string   // low, medium or high; empty: that of whoever starts it
+	Skills     []string // whose instructions it gets at the start
+	Isolation  string   // worktree, sandbox, or empty for none
+	Background bool     // whoever starts it does not wait
+	Prompt     string   // what it is told
+	Source     string   // where it is from, for people
+	Problems   []string // what the file asks for and does not get
+}
+
+// Parse reads a file. Its own name counts where the front matter gives none that
+// can be used. File is its name or path, with slashes.
+func Parse(file, source string, data []byte) (Role, error) {
+	if len(data) > MaxSize {
+		return Role{}, fmt.Errorf("it has %s, more than %s", words.Count(len(data), "byte"), words.Thousands(MaxSize))
+	}
+	matter, text, err := frontmatter.Split(data)
+	if err != nil {
+		return Role{}, err
+	}
+	p := parser{head: map[string]any{}, role: Role{Source: source, Prompt: strings.TrimSpace(words.Clean(text))}}
+	var head map[string]any
+	failed := frontmatter.Decode(matter, &head)
+	switch {
+	case len(head) == 0 && failed != nil:
+		return Role{}, failed
+	case head["name"] == nil && head["description"] == nil:
+		return Role{}, errors.New("its front matter has neither a name nor a description, so it is no kind of agent")
+	case p.role.Prompt == "":
+		return Role{}, errors.New("it has no text")
+	case failed != nil:
+		p.problem("%v", failed)
+	}
+	p.fold(head)
+	if err := p.name(file); err != nil {
+		return Role{}, err
+	}
+	p.texts()
+	p.limits()
+	p.mode()
+	return p.role, p.isolation()
+}
+
+// parser fills a role.
+type parser struct {
+	head map[string]any // by key in lower case, without - and _
+	role Role
+}
+
+func (p *parser) problem(format string, args ...any) {
+	p.role.Problems = append(p.role.Problems, words.Line(fmt.Sprintf(format, args...)))
+}
+
+// fold takes keys as others write them, and names those that mean nothing here.
+func (p *parser) fold(head map[string]any) {
+	known := []string{
+		"name", "description", "tools", "disallowedtools", "model", "permissionmode", "maxturns", "effort", "skills", "isolation", "background",
+		"color", "initialprompt", // about how it looks, and about agents that nobody starts
+	}
+	for _, key := range slices.Sorted(maps.Keys(head)) {
+		folded := strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(key))
+		switch _, twice := p.head[folded]; {
+		case !slices.Contains(known, folded):
+			p.problem("%s means nothing here", key)
+		case twice:
+			p.problem("%s is there twice", key)
+		default:
+			p.head[folded] = head[key]
+		}
+	}
+}
+
+// name chooses that of the front matter, or else that of the file.
+func (p *parser) name(file string) error {
+	stem := strings.TrimSuffix(path.Base(file), ".md")
+	name := frontmatter.Line(p.head["name"])
+	switch {
+	case usable(name):
+		p.role.Name = name
+	case !usable(stem):
+		return fmt.Errorf("%q is no name of a kind of agent: at most %d letters, digits, - and _", cmp.Or(name, stem), mostName)
+	default:
+		p.role.Name = stem
+		if name != "" {
+			p.problem("%q is no name, so it is called %s", name, stem)
+		}
+	}
+	return nil
+}
+
+func usable(name string) bool {
+	return name != "" && len(name) <= mostName && !strings.ContainsFunc(name, func(r rune) bool {
+		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_", r)
+	})
+}
+
+func (p *parser) texts() {
+	r := &p.role
+	if r.Description = line(p.head["description"]); r.Description == "" {
+		first, _, _ := strings.Cut(r.Prompt, "\n")
+		r.Description = line(strings.TrimLeft(first, "# "))
+		p.problem("it has no description of when to use it")
+	}
+	if utf8.RuneCountInString(r.Description) > mostDescription {
+		r.Description = string([]rune(r.Description)[:mostDescription-1]) + "…"
+		p.problem("its description has more than %d characters", mostDescription)
+	}
+	if v, given := p.head["tools"]; given && v != nil {
+		r.Tools = list(v)
+		if _, is := v.([]any); is && r.Tools == nil {
+			r.Tools = []string{}
+		}
+		if slices.Contains(r.Tools, "*") {
+			r.Tools = nil
+		}
+	}
+	r.Without, r.Skills = list(p.head["disallowedtools"]), list(p.head["skills"])
+	if r.Model = line(p.head["model"]); len(r.Model) > mostModel || strings.Contains(r.Model, " ") {
+		p.problem("%.100q is no model, so it gets that of whoever starts it", r.Model)
+		r.Model = ""
+	}
+}
+
+func (p *parser) limits() {
+	r := &p.role
+	if text := line(p.head["maxturns"]); text != "" {
+		n, err := strconv.Atoi(text)
+		if r.MaxTurns = max(n, 0); err != nil || n < 1 {
+			r.MaxTurns = 0
+			p.problem("%.100q is no number of turns", text)
+		}
+	}
+	switch text := strings.ToLower(line(p.head["effort"])); text {
+	case "", "low", "medium", "high":
+		r.Effort = text
+	case "xhigh", "max":
+		r.Effort = "high"
+	default:
+		p.problem("effort %.100q is none of low, medium, high", text)
+	}
+	if v, given := p.head["background"]; given && v != nil {
+		yes, ok := frontmatter.Bool(v)
+		if r.Background = yes; !ok {
+			p.problem("background %.100q is neither true nor false", line(v))
+		}
+	}
+}
+
+// mode translates permission modes. None lets an agent do more than whoever starts
+// it, so the others mean nothing.
+func (p *parser) mode() {
+	switch text := line(p.head["permissionmode"]); text {
+	case "", "default":
+	case "plan", "ask", "edit":
+		p.role.Mode = text
+	case "acceptEdits":
+		p.role.Mode = "edit"
+	default:
+		p.problem("permissionMode %.100q gives no rights here, so it gets those of whoever starts it at most", text)
+	}
+}
+
+// isolation refuses what is not known, as the agent would run with less of it than
+// its author counts on.
+func (p *parser) isolation() error {
+	switch text := line(p.head["isolation"]); text {
+	case "", "none":
+	case "worktree", "sandbox":
+		p.role.Isolation = text
+	default:
+		return fmt.Errorf("isolation %.100q is none of worktree, sandbox", text)
+	}
+	return nil
+}
+
+// line is a value as one line without anything that can't be seen.
+func line(v any) string {
+	text := frontmatter.Line(v)
+	if utf8.ValidString(text) && !strings.ContainsFunc(text, words.Hidden) {
+		return text
+	}
+	return frontmatter.Line(words.Result(text))
+}
+
+func list(v any) (out []string) {
+	for _, name := range frontmatter.List(v) {
+		if name = line(name); name != "" {
+			out = append(out, name)
+		}
+	}
+	return out
+}

@@ -1,0 +1,292 @@
+package skill
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/inspan/inspan/internal/frontmatter"
+	"github.com/inspan/inspan/internal/words"
+)
+
+const (
+	maxName = 100             // bytes
+	settled = 2 * time.Second // after which a file that changes again has another time
+)
+
+// known is what was read of a SKILL.md, and as what it was found then.
+type known struct {
+	info  fs.FileInfo
+	read  time.Time
+	skill Skill
+	err   error
+}
+
+func (k known) sameFile(other known) bool {
+	return k.info != nil && other.info != nil && os.SameFile(k.info, other.info)
+}
+
+// holds reports whether the file is as it was. What changed just before it was
+// read may have changed again without a trace, so that does not count.
+func (k known) holds(now fs.FileInfo) bool {
+	return k.info != nil && os.SameFile(k.info, now) && k.info.Size() == now.Size() && k.info.ModTime().Equal(now.ModTime()) &&
+		k.read.Sub(now.ModTime()) > settled
+}
+
+// place is a folder of skills, or those that are built in.
+type place struct {
+	Folder
+	builtin bool
+}
+
+// open returns the folder as a file system that no link leads out of, and its
+// absolute path.
+func (p place) open() (files fs.FS, path string, end func(), err error) {
+	if p.builtin {
+		files, err := fs.Sub(builtins, "builtin")
+		return files, "", func() {}, err
+	}
+	path, err = filepath.Abs(p.Path)
+	if err != nil {
+		return nil, "", nil, err
+	}
+	info, err := os.Stat(path)
+	if err == nil && !info.IsDir() {
+		err = errors.New("it is no folder") // opening a pipe as one would wait
+	}
+	if err != nil {
+		return nil, "", nil, err
+	}
+	root, err := os.OpenRoot(path)
+	if err != nil {
+		return nil, "", nil, err
+	}
+	return rooted{root}, path, func() { _ = root.Close() }, nil
+}
+
+// rooted is a folder whose files open without waiting.
+type rooted struct{ root *os.Root }
+
+func (r rooted) Open(name string) (fs.File, error) {
+	f, err := r.root.OpenFile(name, os.O_RDONLY|nonblock, 0)
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+func (r rooted) Stat(name string) (fs.FileInfo, error) { return r.root.Stat(name) }
+
+func (r rooted) Lstat(name string) (fs.FileInfo, error) { return r.root.Lstat(name) }
+
+func (r rooted) ReadLink(name string) (string, error) { return r.root.Readlink(name) }
+
+// scan is one look through the folders of a library.
+type scan struct {
+	library  *Library
+	places   []place
+	seen     map[string]known
+	warnings []string
+	head     []byte // to read into
+}
+
+func (s *scan) warn(format string, args ...any) {
+	s.warnings = append(s.warnings, words.Line(fmt.Sprintf(format, args...)))
+}
+
+// look returns the skills of one folder, by name.
+func (s *scan) look(p place) (out []found) {
+	if p.Path == "" && !p.builtin {
+		return nil
+	}
+	files, path, end, err := p.open()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		s.warn("skills in %s can't be looked at: %v", p.Path, bare(err))
+		return nil
+	}
+	defer end()
+	entries, more, err := list(files, ".", maxEntries)
+	if err != nil {
+		s.warn("skills in %s can't be looked at: %v", path, bare(err))
+		return nil
+	}
+	if more {
+		s.warn("%s has more than %d entries; skills among the rest are left out", path, maxEntries)
+	}
+	for _, e := range entries {
+		if !e.IsDir() && e.Type()&fs.ModeSymlink == 0 || strings.HasPrefix(e.Name(), ".") {
+			continue
+		}
+		if len(out) == MaxSkills {
+			s.warn("%s has more than %d skills; the rest are left out", path, MaxSkills)
+			break
+		}
+		k, is := s.one(files, path, e)
+		if !is {
+			continue
+		}
+		f := found{Skill: k.skill, known: k, from: p}
+		f.Source, f.Dir = p.Source, filepath.Join(path, e.Name())
+		if p.builtin {
+			f.Dir = ""
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// list returns the first entries of a folder that are found, by name.
+func list(files fs.FS, at string, most int) (entries []fs.DirEntry, more bool, err error) {
+	f, err := files.Open(at)
+	if err != nil {
+		return nil, false, err
+	}
+	defer f.Close()
+	dir, ok := f.(fs.ReadDirFile)
+	if !ok {
+		return nil, false, errors.New("it is no folder")
+	}
+	entries, err = dir.ReadDir(most + 1)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, false, err
+	}
+	if more = len(entries) > most; more {
+		entries = entries[:most]
+	}
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
+	return entries, more, nil
+}
+
+// one reads the skill in a folder, if there is one that can be used.
+func (s *scan) one(files fs.FS, path string, e fs.DirEntry) (known, bool) {
+	at, dir := e.Name()+"/"+file, filepath.Join(path, e.Name())
+	before, again := s.library.known[dir]
+	if again {
+		if now, err := fs.Stat(files, at); err != nil || !before.holds(now) {
+			again = false
+		}
+	}
+	if !again {
+		before = s.read(files, at, e.Name())
+		if errors.Is(before.err, fs.ErrNotExist) { // the standard's own reader takes this, too
+			before = s.read(files, e.Name()+"/skill.md", e.Name())
+			before.skill.Problems = append(before.skill.Problems, "its file is called skill.md, not "+file)
+		}
+	}
+	switch {
+	case before.err == nil:
+		s.seen[dir] = before
+		return before, true
+	case leadsOut(files, e.Name()):
+		if !s.elsewhere(dir) {
+			s.warn("%s is left out: it is a link that leads out of its folder, or nowhere", dir)
+		}
+	case leadsOut(files, at):
+		s.warn("%s is left out: its %s is a link that leads out of its folder, or nowhere", dir, file)
+	case !errors.Is(before.err, fs.ErrNotExist):
+		s.warn("%s is no skill that can be used: %v", dir, bare(before.err))
+	}
+	return known{}, false
+}
+
+// leadsOut reports whether something is a link that can't be followed inside of the
+// folder.
+func leadsOut(files fs.FS, at string) bool {
+	link, err := fs.Lstat(files, at)
+	if err != nil || link.Mode()&fs.ModeSymlink == 0 {
+		return false
+	}
+	_, err = fs.Stat(files, at)
+	return err != nil
+}
+
+// elsewhere reports whether a link leads to a skill that is found without it.
+func (s *scan) elsewhere(link string) bool {
+	to, err := filepath.EvalSymlinks(link)
+	if err != nil {
+		return false
+	}
+	return slices.ContainsFunc(s.places, func(p place) bool {
+		folder, err := filepath.EvalSymlinks(p.Path)
+		if err != nil || p.Path == "" {
+			return false
+		}
+		if folder, err = filepath.Abs(folder); err != nil {
+			return false
+		}
+		return filepath.Dir(to) == folder && filepath.Base(to) == filepath.Base(link)
+	})
+}
+
+// read reads as much of a SKILL.md as its front matter needs.
+func (s *scan) read(files fs.FS, at, name string) (k known) {
+	k.read = time.Now()
+	f, err := files.Open(at)
+	if err != nil {
+		k.err = err
+		return k
+	}
+	defer f.Close()
+	if k.info, k.err = usable(f); k.err != nil {
+		return k
+	}
+	if len(name) > maxName || !utf8.ValidString(name) || strings.ContainsFunc(name, words.Hidden) {
+		k.err = errors.New("its name is too long or has characters that can't be seen")
+		return k
+	}
+	if s.head == nil {
+		s.head = make([]byte, maxHead)
+	}
+	n, err := io.ReadFull(f, s.head)
+	head, whole := s.head[:n], err != nil
+	matter, text, failed := frontmatter.Split(head)
+	if !whole && (failed != nil || matter != nil && strings.TrimSpace(text) == "") { // too short to be of use
+		var rest []byte
+		rest, err = io.ReadAll(io.LimitReader(f, MaxSize))
+		whole = true
+		matter, text, failed = frontmatter.Split(slices.Concat(head, rest))
+	}
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		failed = err
+	}
+	if k.err = failed; k.err == nil {
+		k.skill = parse(name, matter, text, whole)
+	}
+	return k
+}
+
+// usable refuses what is no file of a skill.
+func usable(f fs.File) (fs.FileInfo, error) {
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		return nil, fmt.Errorf("%s is a folder, not a file", info.Name())
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is no file", info.Name())
+	case info.Size() > MaxSize:
+		return nil, fmt.Errorf("%s has %s, more than %s", info.Name(), words.Count(int(info.Size()), "byte"), words.Thousands(MaxSize))
+	}
+	return info, nil
+}
+
+// bare leaves out what an error says of the operation.
+func bare(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}

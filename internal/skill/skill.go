@@ -1,0 +1,166 @@
+// Package skill keeps skills: folders that hold a SKILL.md with instructions for
+// a kind of task, and the files these refer to. The format is Agent Skills
+// (agentskills.io), with the keys that Claude Code adds.
+//
+// A model learns of a skill in three levels, so that what is not needed costs
+// nothing: a line in the prompt ([Index]), the instructions ([Library.Invoke]),
+// and single files ([Library.File]).
+//
+// Skills are text that others wrote. Reading them runs nothing, follows no link
+// out of their folder and waits for nobody. What is told of a skill has no
+// characters that a person could not see.
+package skill
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/inspan/inspan/tool"
+)
+
+// Bounds of what is read.
+const (
+	MaxSkills = 1000      // of one folder
+	MaxSize   = 256 << 10 // bytes of a SKILL.md, and of any other file of a skill
+
+	maxEntries = 10_000  // of one folder that are looked at
+	maxHead    = 8 << 10 // bytes of a SKILL.md that hold its front matter, mostly
+	file       = "SKILL.md"
+)
+
+// Folder is a place where skills lie, each in a folder of its own with a SKILL.md.
+type Folder struct {
+	Path   string // need not exist; if empty there is none
+	Source string // for people: "project", "user", "plugin NAME"
+}
+
+// Skill is what is known of a skill before it is used. Its texts are one line
+// each, without characters that can't be seen. It is only to be read.
+type Skill struct {
+	Name        string // of its folder; what the file says is a problem if it differs
+	Description string // what it does and when to use it; else the first line of its text
+	License     string
+	// Compatibility says what the skill needs of its surroundings.
+	Compatibility string
+	Metadata      map[string]string
+	Tools         []string // allowed-tools, as written: "Bash(git diff:*)", "Read"
+	Hint          string   // what arguments it takes, for people
+	Manual        bool     // only a person may invoke it
+	Hidden        bool     // only a model may; no slash command
+	Dir           string   // absolute; empty for one that is built in
+	Source        string   // of its folder; "built in"
+	// Problems is what [Validate] finds, apart from the length of the text where
+	// that is long. A skill with problems can be used all the same.
+	Problems []string
+}
+
+// Library finds skills. The zero value has none. What its files hold is read again
+// when they change. Safe for concurrent use, but for changes of its fields.
+type Library struct {
+	Folders []Folder // of two skills with one name, that of the first folder counts
+	Builtin bool     // also has the skills that are built in, which those in folders can replace
+
+	mu    sync.Mutex
+	known map[string]known // what was read, by path of the SKILL.md
+}
+
+// List returns the skills by name. Upper and lower case are the same in names. The
+// warnings say what is in the folders but can't be used: what can't be read, and
+// skills behind others of the same name.
+func (l *Library) List() (skills []Skill, warnings []string) {
+	found, warnings := l.find()
+	for _, f := range found {
+		skills = append(skills, f.Skill)
+	}
+	return skills, warnings
+}
+
+// found is a skill and where it was found.
+type found struct {
+	Skill
+	known
+	from place
+}
+
+// find looks through all folders.
+func (l *Library) find() (out []found, warnings []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	taken := map[string]found{}
+	var places []place
+	for _, f := range l.Folders {
+		places = append(places, place{Folder: f})
+	}
+	if l.Builtin {
+		places = append(places, place{Folder: Folder{Source: builtIn}, builtin: true})
+	}
+	s := scan{library: l, places: places, seen: map[string]known{}}
+	for _, p := range places {
+		for _, f := range s.look(p) {
+			key := strings.ToLower(f.Name)
+			if first, is := taken[key]; is {
+				if !p.builtin && !first.sameFile(f.known) {
+					s.warn("the skill %s is hidden by that in %s", f.Dir, first.Dir)
+				}
+				continue
+			}
+			taken[key] = f
+			out = append(out, f)
+		}
+	}
+	l.known = s.seen
+	slices.SortFunc(out, func(a, b found) int { return cmp.Compare(a.Name, b.Name) })
+	return out, s.warnings
+}
+
+// get finds one skill. The error names those that may be meant.
+func (l *Library) get(name string) (found, error) {
+	all, _ := l.find()
+	want := strings.TrimPrefix(strings.TrimSpace(name), "/")
+	var names []string
+	for _, f := range all {
+		if strings.EqualFold(f.Name, want) {
+			return f, nil
+		}
+		names = append(names, f.Name)
+	}
+	if len(names) == 0 {
+		return found{}, fmt.Errorf("there is no skill %q, as there are none", name)
+	}
+	if near := nearest(want, names); near != nil {
+		return found{}, fmt.Errorf("there is no skill %q; did you mean %s?", name, strings.Join(near, ", "))
+	}
+	return found{}, fmt.Errorf("there is no skill %q; there are %s", name, some(names))
+}
+
+// nearest returns up to three names that look like want.
+func nearest(want string, names []string) (near []string) {
+	left := slices.Clone(names)
+	for len(near) < 3 {
+		name := tool.Nearest(want, left)
+		if name == "" {
+			break
+		}
+		near = append(near, name)
+		left = slices.DeleteFunc(left, func(n string) bool { return n == name })
+	}
+	for _, name := range left {
+		if len(near) < 3 && len(want) > 2 && strings.Contains(name, strings.ToLower(want)) {
+			near = append(near, name)
+		}
+	}
+	return near
+}
+
+// some names the first of a list.
+func some(names []string) string {
+	const most = 20
+	text := strings.Join(names[:min(len(names), most)], ", ")
+	if more := len(names) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}

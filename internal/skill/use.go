@@ -1,0 +1,202 @@
+package skill
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/inspan/inspan/internal/frontmatter"
+	"github.com/inspan/inspan/internal/words"
+)
+
+// Bounds of what is listed of the files of a skill.
+const (
+	maxListed = 100
+	maxWalked = 1000 // entries that are looked at
+	maxDepth  = 4    // folders in each other
+)
+
+// Invoke returns the instructions of a skill for the model, with what was typed
+// behind its name in its places as [frontmatter.Expand] puts it. ${SKILL_DIR} and
+// ${CLAUDE_SKILL_DIR} stand for its folder. They are headed by where the skill lies
+// and which files it has. It does not matter whether the skill is manual or
+// hidden: that is for the caller to decide.
+func (l *Library) Invoke(name, args string) (text string, s Skill, err error) {
+	f, err := l.get(name)
+	if err != nil {
+		return "", Skill{}, err
+	}
+	files, end, err := f.open()
+	if err != nil {
+		return "", f.Skill, fmt.Errorf("skill %s: %w", f.Name, err)
+	}
+	defer end()
+	data, _, err := readAll(files, f.info.Name())
+	if err != nil {
+		return "", f.Skill, fmt.Errorf("skill %s: %w", f.Name, bare(err))
+	}
+	_, body, err := frontmatter.Split(data)
+	if err != nil {
+		return "", f.Skill, fmt.Errorf("skill %s: %w", f.Name, err)
+	}
+	vars := map[string]string{"SKILL_DIR": f.Dir, "CLAUDE_SKILL_DIR": f.Dir}
+	return f.heading(files) + frontmatter.Expand(strings.TrimSpace(words.Clean(body)), args, vars), f.Skill, nil
+}
+
+// open returns the folder of a skill.
+func (f found) open() (fs.FS, func(), error) {
+	files, _, end, err := f.from.open()
+	if err != nil {
+		return nil, nil, err
+	}
+	r, ok := files.(rooted)
+	if !ok {
+		sub, err := fs.Sub(files, f.Name)
+		return sub, end, err
+	}
+	defer end()
+	root, err := r.root.OpenRoot(f.Name)
+	if err != nil {
+		return nil, nil, err
+	}
+	return rooted{root}, func() { _ = root.Close() }, nil
+}
+
+// heading says where a skill lies and which other files it has.
+func (f found) heading(files fs.FS) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Skill %s (%s)", f.Name, f.Source)
+	if f.Dir != "" {
+		fmt.Fprintf(&b, ", in the folder %s; paths in its text start there", words.Visible(f.Dir))
+	}
+	b.WriteString(".\n")
+	if all := walk(files, f.info.Name()); len(all) > 0 {
+		fmt.Fprintf(&b, "Its files, which the tool skill shows by the argument file:\n")
+		for _, l := range all[:min(len(all), maxListed)] {
+			fmt.Fprintf(&b, "- %s (%s)\n", words.Visible(l.path), words.Count(int(l.size), "byte"))
+		}
+		if len(all) > maxListed {
+			b.WriteString("- and more\n")
+		}
+	}
+	b.WriteByte('\n')
+	return b.String()
+}
+
+// listed is a file of a skill.
+type listed struct {
+	path string // with slashes, from the folder of the skill
+	size int64
+}
+
+// walk lists the files of a skill but main, as many as are looked at. Links and
+// what begins with a dot are left out.
+func walk(files fs.FS, main string) (out []listed) {
+	left := maxWalked
+	var in func(dir string, depth int)
+	in = func(dir string, depth int) {
+		entries, _, err := list(files, dir, left)
+		left -= len(entries)
+		if err != nil {
+			return
+		}
+		for _, e := range entries {
+			at := path.Join(dir, e.Name())
+			switch info, err := e.Info(); {
+			case err != nil || strings.HasPrefix(e.Name(), ".") || at == main:
+			case e.IsDir() && depth < maxDepth:
+				in(at, depth+1)
+			case info.Mode().IsRegular():
+				out = append(out, listed{at, info.Size()})
+			}
+		}
+	}
+	in(".", 1)
+	slices.SortFunc(out, func(a, b listed) int { return cmp.Compare(a.path, b.path) })
+	return out
+}
+
+// File returns a file of a skill, named by its path from the folder of the skill
+// or by an absolute one in it. No link leads out of the folder. The SKILL.md is not
+// among them: it is there to be invoked.
+func (l *Library) File(name, file string) ([]byte, error) {
+	f, err := l.get(name)
+	if err != nil {
+		return nil, err
+	}
+	at, err := f.inside(file)
+	if err != nil {
+		return nil, err
+	}
+	files, end, err := f.open()
+	if err != nil {
+		return nil, fmt.Errorf("skill %s: %w", f.Name, err)
+	}
+	defer end()
+	data, info, err := readAll(files, at)
+	switch {
+	case at == f.info.Name() || f.sameFile(known{info: info}):
+		return nil, fmt.Errorf("%s is what the skill %s tells when it is invoked", at, f.Name)
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("the skill %s has no file %s%s", f.Name, at, meant(at, walk(files, f.info.Name())))
+	case err != nil:
+		return nil, fmt.Errorf("%s of the skill %s can't be read: %w", at, f.Name, bare(err))
+	}
+	return data, nil
+}
+
+// inside returns the path of a file from the folder of its skill, with slashes.
+func (f found) inside(file string) (string, error) {
+	if filepath.IsAbs(file) && f.Dir != "" {
+		if rel, err := filepath.Rel(f.Dir, file); err == nil {
+			file = rel
+		}
+	}
+	at := path.Clean(filepath.ToSlash(file))
+	switch {
+	case strings.TrimSpace(file) == "":
+		return "", errors.New("no file is given")
+	case !filepath.IsLocal(filepath.FromSlash(at)):
+		return "", fmt.Errorf("%s is not in the folder of the skill %s", file, f.Name)
+	}
+	return at, nil
+}
+
+// meant names the files that may be meant by a path.
+func meant(at string, all []listed) string {
+	var paths []string
+	for _, l := range all {
+		if path.Base(l.path) == path.Base(at) {
+			return "; did you mean " + l.path + "?"
+		}
+		paths = append(paths, l.path)
+	}
+	if near := nearest(at, paths); near != nil {
+		return "; did you mean " + strings.Join(near, ", ") + "?"
+	}
+	return "; it has " + some(paths)
+}
+
+// readAll reads a file of at most [MaxSize].
+func readAll(files fs.FS, at string) ([]byte, fs.FileInfo, error) {
+	f, err := files.Open(at)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close()
+	info, err := usable(f)
+	if err != nil {
+		return nil, nil, err
+	}
+	data, err := io.ReadAll(io.LimitReader(f, MaxSize+1))
+	if len(data) > MaxSize {
+		err = fmt.Errorf("it has more than %s", words.Count(MaxSize, "byte"))
+	}
+	return data, info, err
+}

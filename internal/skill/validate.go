@@ -1,0 +1,50 @@
+package skill
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/inspan/inspan/internal/frontmatter"
+)
+
+// Validate returns what the Agent Skills standard finds wrong with the skill in a
+// folder, each in one line; nil if nothing. It is strict: keys that others add to
+// the standard are problems, too.
+func Validate(dir string) []string {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	files, _, end, err := place{Folder: Folder{Path: abs}}.open()
+	if err != nil {
+		return []string{fmt.Sprintf("the folder can't be looked at: %v", bare(err))}
+	}
+	defer end()
+	entries, _, err := list(files, ".", maxEntries)
+	if err != nil {
+		return []string{fmt.Sprintf("the folder can't be looked at: %v", bare(err))}
+	}
+	var names []string
+	for _, e := range entries {
+		if strings.EqualFold(e.Name(), file) {
+			names = append(names, e.Name())
+		}
+	}
+	if !slices.Contains(names, file) {
+		if len(names) > 0 {
+			return []string{fmt.Sprintf("its file is called %s, not %s", names[0], file)}
+		}
+		return []string{"it has no " + file}
+	}
+	data, _, err := readAll(files, file)
+	if err != nil {
+		return []string{fmt.Sprintf("%s can't be read: %v", file, bare(err))}
+	}
+	matter, text, err := frontmatter.Split(data)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	return parse(filepath.Base(abs), matter, text, true).Problems
+}

@@ -1,0 +1,248 @@
+package subagent
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/llm"
+)
+
+// kid is a child that works.
+type kid struct {
+	id       string
+	order    Order
+	session  *inspan.Session
+	progress func(text string) // for whoever watches; never nil
+	ctx      context.Context   // ends with the child, or ends it at once
+	cancel   context.CancelCauseFunc
+	stopping chan struct{} // closed when it was asked to stop
+	once     sync.Once     // of stopping
+	gone     chan struct{} // closed when it has come back
+
+	// What the parent's log knows of what it has used up.
+	counted float64
+	used    llm.Usage
+
+	mu    sync.Mutex
+	found found
+}
+
+// newKid takes a child up, with what its log tells of it.
+func newKid(s *inspan.Session, o Order) *kid {
+	k := &kid{id: s.ID(), order: o, session: s, stopping: make(chan struct{}), gone: make(chan struct{}), progress: func(string) {}}
+	k.ctx, k.cancel = context.WithCancelCause(context.Background())
+	upto := s.Status().Seq
+	for e, err := range s.Events(k.ctx, 0) {
+		if err != nil {
+			break
+		}
+		k.see(e)
+		if e.Seq >= upto {
+			break
+		}
+	}
+	return k
+}
+
+// see takes note of an event, and returns a line for people.
+func (k *kid) see(e event.Event) string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.order.result != nil {
+		k.order.result.see(e)
+	}
+	return k.found.see(e)
+}
+
+func (k *kid) lastWords() string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.found.last
+}
+
+// found is what can be told of a child's work from its events.
+type found struct {
+	last  string   // it said
+	files []string // it changed, each once
+	calls int
+}
+
+// see takes note of an event, and returns a line for people; empty if there is
+// nothing to tell.
+func (f *found) see(e event.Event) string {
+	switch b := e.Body.(type) {
+	case event.Replied:
+		if text := strings.TrimSpace(b.Parts.Text()); text != "" {
+			f.last = text
+		}
+		if calls := b.Parts.Calls(); len(calls) > 0 {
+			return calls[0].Name + " " + oneLine(string(calls[0].Args), 100)
+		}
+	case event.Ended:
+		f.calls++
+		for _, file := range b.Files {
+			if file.Written && !slices.Contains(f.files, file.Path) {
+				f.files = append(f.files, file.Path)
+			}
+		}
+	}
+	return ""
+}
+
+// label names the child for people.
+func (k *kid) label() string { return k.order.Role.Name + " " + short(k.id) }
+
+// short is the part of an id that tells children of one parent apart.
+func short(id string) string { return id[strings.LastIndexByte(id, '.')+1:] }
+
+func (k *kid) spent() (cost float64, tokens int64) {
+	if t := k.order.Team; t != nil {
+		if cost, tokens = t.spent(); cost > 0 || tokens > 0 {
+			return cost, tokens
+		}
+	}
+	st := k.session.Status()
+	return st.Cost, total(st.Usage)
+}
+
+func total(u llm.Usage) int64 { return int64(u.Prompt()) + int64(u.Output) }
+
+// end asks the child to stop, and makes it if it does not.
+func (k *kid) end(why string) {
+	_ = k.session.Send(context.Background(), event.Cancelled{By: "the session it works for", Reason: why})
+	k.once.Do(func() { close(k.stopping) })
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case <-k.gone:
+	case <-timer.C:
+		k.cancel(fmt.Errorf("%w: %s", errStopped, why))
+	}
+}
+
+// drive runs the child until its run has stopped, and has what it asks answered.
+// The error says that it could not go on; it stands where it was then.
+func (t *Team) drive(k *kid, inputs []event.Body) error {
+	for {
+		for e, err := range k.session.Run(k.ctx, inputs...) {
+			if err != nil {
+				return cmp.Or(context.Cause(k.ctx), err)
+			}
+			if line := k.see(e); line != "" {
+				k.progress(k.label() + ": " + line + "\n")
+			}
+			if r, ok := e.Body.(event.Raised); ok {
+				t.raise(k, r)
+			}
+		}
+		if err := context.Cause(k.ctx); err != nil {
+			return err
+		}
+		waiting := k.session.Status().Waiting
+		if len(waiting) == 0 {
+			return nil
+		}
+		if err := t.settle(k, waiting); err != nil {
+			return err
+		}
+		inputs = nil
+	}
+}
+
+// back says how the child came back, for the parent's log.
+func (k *kid) back(err error) event.Returned {
+	st := k.session.Status()
+	r := event.Returned{
+		Child: k.id, Turns: st.Turns, Usage: since(st.Usage, k.used), Cost: max(0, st.Cost-k.counted), Unpriced: st.Unpriced,
+		Taint: event.Taint{Untrusted: st.Untrusted, Private: st.Private},
+	}
+	if s := st.Stopped; s != nil {
+		r.Reason, r.Detail = s.Reason, s.Detail
+	}
+	if err != nil {
+		r.Detail = err.Error()
+	}
+	return r
+}
+
+// since is what was used after before.
+func since(now, before llm.Usage) llm.Usage {
+	return llm.Usage{
+		Input: now.Input - before.Input, CacheRead: now.CacheRead - before.CacheRead, CacheWrite: now.CacheWrite - before.CacheWrite,
+		Output: now.Output - before.Output, Reasoning: now.Reasoning - before.Reasoning, Estimated: now.Estimated,
+	}
+}
+
+// tell is what the model of the parent gets to see of how the child came back.
+func (k *kid) tell(r event.Returned) string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	how := string(r.Reason)
+	if how == "" {
+		how = "broken off"
+	}
+	if r.Detail != "" {
+		how += " (" + oneLine(r.Detail, 300) + ")"
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "[agent %s: %s · %d turns · %d calls · $%.4f]\n", k.label(), how, r.Turns, k.found.calls, r.Cost)
+	last := k.found.last
+	if k.order.result != nil {
+		last = cmp.Or(string(k.order.result.brought()), last)
+	}
+	switch {
+	case r.Reason == event.ReasonDone && last != "":
+		b.WriteString(last)
+	case r.Reason == event.ReasonDone:
+		b.WriteString("It said nothing.")
+	default:
+		if last != "" {
+			fmt.Fprintf(&b, "What it said last, before its work was done:\n%s\n", last)
+		}
+		fmt.Fprintf(&b, "What it did stands. Let it go on with manage_agents, action message, agent %q.", short(k.id))
+	}
+	if root := k.session.Status().Root; len(k.found.files) > 0 {
+		b.WriteString("\n[files it changed: " + files(root, k.found.files) + "]")
+	}
+	if k.order.Copy != nil {
+		fmt.Fprintf(&b, "\n[it worked apart, in %s; manage_agents, action merge, brings its changes here]", k.order.Copy.Root)
+	}
+	return b.String()
+}
+
+const mostNamed = 30
+
+func files(root string, paths []string) string {
+	var names []string
+	for _, p := range paths[:min(len(paths), mostNamed)] {
+		if rel, err := filepath.Rel(root, p); err == nil && filepath.IsLocal(rel) {
+			p = rel
+		}
+		names = append(names, p)
+	}
+	if more := len(paths) - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(names, ", ")
+}
+
+// oneLine is the beginning of a text in one line of at most n bytes.
+func oneLine(text string, n int) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if len(text) > n {
+		return strings.ToValidUTF8(text[:n], "") + "…"
+	}
+	return text
+}
+
+func said(text string, taint event.Taint) event.Said {
+	return event.Said{Parts: llm.Say(text), By: "the agent it works for", Taint: taint}
+}

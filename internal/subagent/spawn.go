@@ -1,0 +1,374 @@
+package subagent
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/policy"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
+)
+
+//go:embed spawn_agent.md
+var spawnDoc string
+
+type spawnArgs struct {
+	Task       string         `json:"task" jsonschema:"what it is to do, with all it needs to know; it sees nothing of this conversation"`
+	Agent      string         `json:"agent,omitempty" jsonschema:"kind of agent; worker if not given"`
+	Tools      []string       `json:"tools,omitempty" jsonschema:"names of the tools it gets, some of yours; what its kind has if not given"`
+	Model      string         `json:"model,omitempty" jsonschema:"provider/model, or small for a cheap one; what its kind has if not given"`
+	Mode       string         `json:"mode,omitempty" jsonschema:"permission mode: plan, ask, edit or auto; never wider than yours"`
+	Budget     float64        `json:"budget,omitempty" jsonschema:"share of the money that is left which it may spend, above 0 up to 1; without it, as much as you may"`
+	Deadline   int            `json:"deadline,omitempty" jsonschema:"seconds it may take; 1800 if not given"`
+	Turns      int            `json:"max_turns,omitempty" jsonschema:"turns it may take; 40 if not given"`
+	Result     map[string]any `json:"result_schema,omitempty" jsonschema:"JSON Schema, of type object, that its result must have"`
+	Isolation  string         `json:"isolation,omitempty" jsonschema:"none (the default), worktree (a copy of the repository of its own) or sandbox (the same without network)"`
+	Background bool           `json:"background,omitempty" jsonschema:"true: go on at once; what it brings is told to you later"`
+}
+
+// Tools are those with which a model has others work for it.
+func (t *Team) Tools() []tool.Tool {
+	spawn := tool.New("spawn_agent", spawnDoc+"\n"+t.kinds(), t.spawn)
+	spawn.Effects, spawn.Delegates = none, true
+	manage := tool.New("manage_agents", manageDoc, t.manage)
+	manage.Effects, manage.Delegates = none, true
+	return []tool.Tool{spawn, manage}
+}
+
+// none are the effects of a call that does nothing by itself: the calls of a child
+// are judged one by one.
+func none(context.Context, *tool.Call) ([]tool.Effect, error) { return nil, nil }
+
+// kinds lists the kinds of agents for the model.
+func (t *Team) kinds() string {
+	var b strings.Builder
+	b.WriteString("Kinds of agents:\n")
+	seen := map[string]bool{}
+	for _, r := range t.Roles() {
+		if name := strings.ToLower(r.Name); !seen[name] {
+			seen[name] = true
+			fmt.Fprintf(&b, "- %s: %s\n", r.Name, oneLine(r.Description, 200))
+		}
+	}
+	return b.String()
+}
+
+// spawn runs the tool spawn_agent.
+func (t *Team) spawn(ctx context.Context, c *tool.Call, in spawnArgs) (tool.Result, error) {
+	k, err := t.open(ctx, c.ID, in, c.Args)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	if in.Background {
+		return t.background(k, nil)
+	}
+	return t.foreground(ctx, k, nil, c.Progress)
+}
+
+// foreground waits for a child. Whatever stops the call stops the child, in order
+// if it can.
+func (t *Team) foreground(ctx context.Context, k *kid, inputs []event.Body, progress func(string)) (tool.Result, error) {
+	k.progress = progress
+	unwatch := context.AfterFunc(ctx, func() { k.end("the call that it works for was stopped") })
+	r := t.work(k, inputs)
+	unwatch()
+	res := tool.Text(k.tell(r))
+	if r.Reason != event.ReasonDone {
+		return res, errors.New("the agent did not come to its end")
+	}
+	return res, nil
+}
+
+// background lets a child work while its parent goes on.
+func (t *Team) background(k *kid, inputs []event.Body) (tool.Result, error) {
+	if !t.spare(func() { t.work(k, inputs) }) {
+		return tool.Result{}, errors.Join(errClosed, k.session.Close())
+	}
+	return tool.Text(fmt.Sprintf("Agent %s works in the background. What it brings is told to you when it is there; do not wait for it with calls. manage_agents shows how far it is.", k.label())), nil
+}
+
+// spare runs f beside, unless the team is closed.
+func (t *Team) spare(f func()) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.closed {
+		t.wg.Go(f)
+	}
+	return !t.closed
+}
+
+// goOn lets a child work on that the program before left in the background.
+func (t *Team) goOn(ctx context.Context, c inspan.Child) {
+	var in spawnArgs
+	err := json.Unmarshal(c.Args, &in)
+	var k *kid
+	if err == nil {
+		k, err = t.open(ctx, c.Call, in, c.Args)
+	}
+	if err != nil {
+		_ = t.session.Send(ctx, event.Returned{Child: c.Child, Detail: err.Error(), Parts: llm.Say("[agent " + short(c.Child) + " can't go on: " + err.Error() + "]")})
+		return
+	}
+	t.work(k, nil)
+}
+
+// order makes out of what the model asks for what it may get.
+func (t *Team) order(in spawnArgs) (Order, error) {
+	r, err := t.role(in.Agent)
+	if err != nil {
+		return Order{}, err
+	}
+	st := t.session.Status()
+	o := Order{Role: r, Task: strings.TrimSpace(in.Task), Tools: in.Tools, Model: in.Model, Route: st.Route, Rules: st.Granted}
+	switch {
+	case o.Task == "":
+		return o, errors.New("task is empty")
+	case in.Budget < 0 || in.Budget > 1:
+		return o, fmt.Errorf("budget is %v; it is a share between 0 and 1", in.Budget)
+	case in.Deadline < 0 || in.Turns < 0:
+		return o, errors.New("deadline and max_turns can't be negative")
+	}
+	if o.Mode, err = narrower(st.Mode, in.Mode, r.Mode); err != nil {
+		return o, err
+	}
+	t.limit(&o, in, st)
+	o.background = in.Background
+	if in.Result != nil {
+		if o.result, err = newResult(in.Result); err != nil {
+			return o, err
+		}
+	}
+	if t.depth+1 < cmp.Or(t.MaxDepth, usualDepth) {
+		o.Team = &Team{Dir: t.Dir, Roles: t.Roles, Make: t.Make, Apart: t.Apart, Hooks: t.Hooks, MaxDepth: t.MaxDepth, MaxOpen: t.MaxOpen, up: t, depth: t.depth + 1}
+	}
+	return o, nil
+}
+
+// limit gives a child its share of what its parent has left.
+func (t *Team) limit(o *Order, in spawnArgs, st inspan.Status) {
+	if in.Budget > 0 && st.Limits.Cost > 0 {
+		cost, _ := t.spent()
+		o.MaxCost = max((st.Limits.Cost-cost)*in.Budget, leastCost)
+	}
+	o.MaxTurns = cmp.Or(in.Turns, o.Role.MaxTurns, usualTurns)
+	o.MaxTime = cmp.Or(time.Duration(in.Deadline)*time.Second, usualTime)
+	if st.Limits.Seconds > 0 {
+		left := time.Duration((st.Limits.Seconds - st.Seconds) * float64(time.Second))
+		o.MaxTime = min(o.MaxTime, max(left, time.Second))
+	}
+}
+
+// narrower is the narrowest of permission modes, of which the first is the
+// parent's. What the model asks for beyond it is an error; what a kind of agent
+// has beyond it is cut.
+func narrower(mine, asked, kind string) (string, error) {
+	var order []string
+	for _, m := range policy.Modes() {
+		order = append(order, m[0])
+	}
+	rank := func(mode string) int { return slices.Index(order, mode) }
+	switch {
+	case asked != "" && rank(asked) < 0:
+		return "", fmt.Errorf("there is no mode %q; there are %s", asked, strings.Join(order, ", "))
+	case rank(asked) > rank(mine):
+		return "", fmt.Errorf("mode %s is wider than yours, which is %s", asked, mine)
+	}
+	mode := cmp.Or(asked, mine)
+	if r := rank(kind); r >= 0 && r < rank(mode) {
+		mode = kind
+	}
+	return mode, nil
+}
+
+// open makes or finds the session of the child that a call asks for, and notes it
+// in the session's log.
+func (t *Team) open(ctx context.Context, call string, in spawnArgs, args json.RawMessage) (*kid, error) {
+	t.mu.Lock()
+	running := t.session != nil && !t.closed
+	t.mu.Unlock()
+	if !running {
+		return nil, errors.New("agents can't be spawned here")
+	}
+	o, err := t.order(in)
+	if err != nil {
+		return nil, err
+	}
+	parent := t.session.Status()
+	if o.Copy, err = t.apart(ctx, in.Isolation, parent, call); err != nil {
+		return nil, err
+	}
+	root := parent.Root
+	if o.Copy != nil {
+		root = o.Copy.Root
+	}
+	host := inspan.Host{Dir: t.Dir, Agent: func(ctx context.Context, at inspan.Place) (*inspan.Agent, error) { return t.make(ctx, o, at) }}
+	s, err := host.Child(ctx, parent.Session, call, root)
+	if err != nil {
+		return nil, err
+	}
+	k := newKid(s, o)
+	if err = t.enlist(k); err == nil {
+		err = t.session.Send(ctx, event.Spawned{
+			Child: k.id, Call: call, Agent: o.Role.Name, Task: oneLine(o.Task, 200), Route: s.Status().Route, Mode: s.Status().Mode,
+			Root: strings.TrimPrefix(root, parent.Root), Background: in.Background, Args: args,
+		})
+	}
+	if err != nil {
+		t.dismiss(k)
+		return nil, errors.Join(err, s.Close())
+	}
+	return k, nil
+}
+
+// apart makes the copy of the workspace that an isolation asks for; nil if none.
+func (t *Team) apart(ctx context.Context, isolation string, parent inspan.Status, call string) (*Copy, error) {
+	switch isolation {
+	case "", "none":
+		return nil, nil
+	case "worktree", "sandbox":
+	default:
+		return nil, fmt.Errorf("there is no isolation %q; there are none, worktree, sandbox", isolation)
+	}
+	if t.Apart == nil {
+		return nil, errors.New("agents can't work apart here; leave isolation out")
+	}
+	at, err := t.Apart(ctx, parent.Root, parent.Session+"/"+call)
+	if err != nil {
+		return nil, fmt.Errorf("isolation %s: %w", isolation, err)
+	}
+	at.Closed = isolation == "sandbox"
+	return &at, nil
+}
+
+// make makes the agent of a child, and holds it to its order whatever Make did.
+func (t *Team) make(ctx context.Context, o Order, at inspan.Place) (*inspan.Agent, error) {
+	a, err := t.Make(ctx, o, at)
+	if err != nil {
+		return nil, err
+	}
+	a.Mode, a.MaxTurns, a.MaxCost, a.MaxTime = o.Mode, o.MaxTurns, o.MaxCost, o.MaxTime
+	if o.result != nil {
+		a.Tools = append(a.Tools[:len(a.Tools):len(a.Tools)], o.result.tool())
+		a.Hooks = append(a.Hooks[:len(a.Hooks):len(a.Hooks)], o.result)
+	}
+	if o.Team == nil {
+		a.Model = &held{a.Model, t}
+	}
+	return a, nil
+}
+
+// enlist counts a child among those that work.
+func (t *Team) enlist(k *kid) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch most := cmp.Or(t.MaxOpen, usualOpen); {
+	case t.closed:
+		return errClosed
+	case t.kids[k.id] != nil:
+		return fmt.Errorf("agent %s works already", k.label())
+	case len(t.kids) >= most:
+		return fmt.Errorf("%d agents work already, which is the most; wait for one of them", most)
+	}
+	for _, c := range t.session.Status().Children {
+		if c.Child == k.id {
+			k.counted, k.used = c.Cost, c.Usage
+		}
+	}
+	t.kids[k.id] = k
+	return nil
+}
+
+func (t *Team) dismiss(k *kid) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.kids[k.id] == k {
+		delete(t.kids, k.id)
+	}
+}
+
+// work drives a child that was opened until it has come back, and notes that in
+// the session's log, unless the program ends: then it goes on with the next.
+func (t *Team) work(k *kid, inputs []event.Body) event.Returned {
+	defer k.cancel(nil)
+	err := t.perform(k, inputs)
+	r := k.back(err)
+	if k.order.background {
+		r.Parts = llm.Say(k.tell(r))
+	}
+	if !errors.Is(err, errClosed) {
+		_ = t.session.Send(context.Background(), r)
+	}
+	close(k.gone)
+	t.dismiss(k)
+	_ = k.session.Close()
+	return r
+}
+
+// perform has a child do what it is told, or what it was about when it was broken
+// off. One that has had its say is not asked again.
+func (t *Team) perform(k *kid, inputs []event.Body) error {
+	st := k.session.Status()
+	switch {
+	case inputs != nil || st.Active:
+	case st.Stopped != nil:
+		return nil
+	default:
+		text := k.order.Task
+		out, err := t.hook(k, tool.Point{Moment: tool.AgentStart, Text: text})
+		if err != nil {
+			return err
+		}
+		if out != "" {
+			text += "\n\n" + out
+		}
+		inputs = []event.Body{said(text, t.taint())}
+	}
+	for range maxRounds {
+		if err := t.drive(k, inputs); err != nil {
+			return err
+		}
+		if s := k.session.Status().Stopped; s == nil || s.Reason != event.ReasonDone {
+			return nil
+		}
+		more, err := t.hook(k, tool.Point{Moment: tool.AgentStop, Text: k.lastWords(), Why: string(event.ReasonDone)})
+		if err != nil || more == "" {
+			return err
+		}
+		inputs = []event.Body{said(more, event.Taint{})}
+	}
+	return nil
+}
+
+func (t *Team) taint() event.Taint {
+	st := t.session.Status()
+	return event.Taint{Untrusted: st.Untrusted, Private: st.Private}
+}
+
+// hook asks the hooks at a moment of a child, and returns what they say to it. The
+// error is of one that denies.
+func (t *Team) hook(k *kid, p tool.Point) (string, error) {
+	st := k.session.Status()
+	p.Session, p.Root, p.Mode = st.Session, st.Root, st.Mode
+	var texts []string
+	for _, h := range t.Hooks {
+		out, err := h.At(k.ctx, p)
+		switch {
+		case err != nil:
+			_ = t.session.Send(k.ctx, event.Steered{By: "a hook", Parts: llm.Say("[a hook at " + string(p.Moment) + " failed: " + err.Error() + "]")})
+		case out.Action == tool.Deny:
+			return "", fmt.Errorf("%s does not allow it: %s", cmp.Or(out.By, "a hook"), out.Reason)
+		case out.Text != "":
+			texts = append(texts, "["+cmp.Or(out.By, "a hook")+" says:]\n"+strings.TrimSpace(out.Text))
+		}
+	}
+	return strings.Join(texts, "\n\n"), nil
+}

@@ -1,0 +1,255 @@
+// Package subagent lets one session have others work for it: it spawns children,
+// holds them to less than their parent may, and collects what they bring.
+//
+// Its rules:
+//
+//  1. A child is a session of its own, with its own log. Its id follows from the
+//     parent's and the call that asked for it, so that whoever makes the call again
+//     after a crash finds the child, which goes on where it was.
+//  2. The parent's log holds spawned, raised and returned, and nothing else is
+//     known of children: whoever folds it knows what they cost and what they ask.
+//  3. A child may never do more than its parent: its mode is no wider, its tools are
+//     some of the parent's, and what all of a tree spend together is checked against
+//     the limits of every session above before each request.
+//  4. What makes a child stop reaches its children the same way. Nothing of a child
+//     outlives Close.
+package subagent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/role"
+	"github.com/inspan/inspan/tool"
+)
+
+// Team are the children of one session. Fields are set before use and not changed
+// after; the methods are safe for concurrent use.
+type Team struct {
+	// Dir is the folder of the sessions.
+	Dir string
+	// Roles returns the kinds of agents there are, the first of a name counts.
+	Roles func() []role.Role
+	// Make makes the agent of a child. The child's own team is in the Order; what
+	// it does not wire into the agent (see [Team.Wire]) can't have children.
+	Make func(ctx context.Context, o Order, at inspan.Place) (*inspan.Agent, error)
+	// Apart makes a copy of the workspace for a child that works apart, at the same
+	// place each time for one name. Nil: children can't work apart.
+	Apart func(ctx context.Context, root, name string) (Copy, error)
+	// Hooks are asked when a child begins and when it stops.
+	Hooks []tool.Hook
+	// MaxDepth is how deep children may have children; 0 means 2, so that those of
+	// a session that a person talks to may have some and these none.
+	MaxDepth int
+	// MaxOpen bounds the children of one session that work at once; 0 means 64.
+	MaxOpen int
+
+	up    *Team // of the parent session; nil at the top
+	depth int   // of the session: 0 at the top
+
+	mu      sync.Mutex
+	session *inspan.Session // nil until it runs
+	kids    map[string]*kid // by session id; those that work
+	asked   map[string]question
+	decided map[string]event.Decided // that nobody has waited for yet
+	stop    context.CancelFunc       // of what follows the log
+	closed  bool
+	wg      sync.WaitGroup
+}
+
+// Order is what a child is to be.
+type Order struct {
+	Role  role.Role
+	Task  string
+	Tools []string // names of the parent's tools that it gets; nil: see Role
+	Model string   // as Role.Model; empty: see there
+	Mode  string   // permission mode, no wider than the parent's
+	Route string   // the parent's model, "provider/model"
+	Copy  *Copy    // where it works; nil: where its parent does
+	Team  *Team    // for children of its own; nil: it may have none
+	Rules []string // that the person allowed its parent for the session
+
+	MaxTurns int           // of a run
+	MaxCost  float64       // US dollars; 0: what its parent may
+	MaxTime  time.Duration // of a run; 0: no limit of its own
+
+	background bool
+	result     *result // what it must bring; nil: words
+}
+
+// Copy is a workspace apart.
+type Copy struct {
+	Root   string
+	Closed bool // it may not reach the network
+}
+
+const (
+	usualDepth = 2
+	usualOpen  = 64
+	usualTurns = 40
+	usualTime  = 30 * time.Minute
+	maxRounds  = 4                      // how often hooks may have a child go on, and one more
+	leastCost  = 0.000001               // US dollars; 0 would be no limit
+	grace      = 600 * time.Millisecond // for a child to stop in order
+)
+
+// Wire makes an agent the one whose session the team belongs to: it gets the tools,
+// and the team is told of its session and closed with it.
+func (t *Team) Wire(a *inspan.Agent) {
+	a.Tools = append(a.Tools[:len(a.Tools):len(a.Tools)], t.Tools()...)
+	t.watch(a)
+}
+
+// watch has an agent's requests checked against the limits of the sessions above,
+// and tells the team of its session.
+func (t *Team) watch(a *inspan.Agent) {
+	a.Model = &held{a.Model, t}
+	ends := a.Close
+	a.Joined = t.joined
+	a.Close = func() error {
+		t.Close()
+		if ends == nil {
+			return nil
+		}
+		return ends()
+	}
+}
+
+// joined takes note of the session, and lets children go on that worked in the
+// background when the program before ended.
+func (t *Team) joined(s *inspan.Session) {
+	st := s.Status()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.session != nil || t.closed {
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	t.session, t.stop = s, cancel
+	t.kids, t.asked, t.decided = map[string]*kid{}, map[string]question{}, map[string]event.Decided{}
+	after := st.Seq
+	for _, c := range st.Children {
+		if c.Open {
+			after = 0 // what was decided while nobody looked counts
+		}
+	}
+	t.wg.Go(func() { t.follow(ctx, s, after, st.Seq) })
+	for _, c := range st.Children {
+		if c.Open && c.Background {
+			t.wg.Go(func() { t.goOn(ctx, c) })
+		}
+	}
+}
+
+// Close stops all children and waits for them.
+func (t *Team) Close() {
+	t.mu.Lock()
+	t.closed = true
+	if t.stop != nil {
+		t.stop()
+	}
+	for _, k := range t.kids {
+		k.cancel(errClosed)
+	}
+	t.mu.Unlock()
+	t.wg.Wait()
+}
+
+var (
+	errClosed  = errors.New("the program ends")
+	errStopped = errors.New("stopped")
+)
+
+// follow reads the session's log for what concerns its children. Up to now, only
+// decisions count.
+func (t *Team) follow(ctx context.Context, s *inspan.Session, after, now uint64) {
+	for e, err := range s.Events(ctx, after) {
+		if err != nil {
+			return
+		}
+		switch b := e.Body.(type) {
+		case event.Decided:
+			t.answer(b)
+		case event.Cancelled:
+			if e.Seq > now {
+				t.end("", "the session was interrupted")
+			}
+		case event.Stopped:
+			if e.Seq > now && b.Reason != event.ReasonDone {
+				t.end("", "the session stopped: "+string(b.Reason))
+			}
+		}
+	}
+}
+
+// end asks a child to stop, all if there is no id, and makes it if it does not.
+func (t *Team) end(id, why string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, k := range t.kids {
+		if id == "" || k.id == id {
+			t.wg.Go(func() { k.end(why) })
+		}
+	}
+}
+
+// spent is what the session and all that work for it have spent.
+func (t *Team) spent() (cost float64, tokens int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.session == nil {
+		return 0, 0
+	}
+	st := t.session.Status()
+	cost, tokens = st.Cost, total(st.Usage)
+	for _, k := range t.kids {
+		c, n := k.spent()
+		cost, tokens = cost+c-k.counted, tokens+n-total(k.used)
+	}
+	return cost, tokens
+}
+
+// exhausted says which limit of this session or one above is reached; empty if none.
+func (t *Team) exhausted() string {
+	for at := t; at != nil; at = at.up {
+		at.mu.Lock()
+		s := at.session
+		at.mu.Unlock()
+		if s == nil {
+			continue
+		}
+		limits := s.Status().Limits
+		if limits.Cost == 0 && limits.Tokens == 0 {
+			continue
+		}
+		cost, tokens := at.spent()
+		switch {
+		case limits.Cost > 0 && cost >= limits.Cost:
+			return fmt.Sprintf("$%.4f spent of $%.4f by the session and the agents that work for it", cost, limits.Cost)
+		case limits.Tokens > 0 && tokens >= limits.Tokens:
+			return fmt.Sprintf("%d tokens used of %d by the session and the agents that work for it", tokens, limits.Tokens)
+		}
+	}
+	return ""
+}
+
+// role finds a kind of agent.
+func (t *Team) role(name string) (role.Role, error) {
+	if name == "" {
+		name = "worker"
+	}
+	var names []string
+	for _, r := range t.Roles() {
+		if strings.EqualFold(r.Name, name) {
+			return r, nil
+		}
+		names = append(names, r.Name)
+	}
+	return role.Role{}, fmt.Errorf("there is no kind of agent %q; there are %s", name, strings.Join(names, ", "))
+}
