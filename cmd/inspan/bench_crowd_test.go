@@ -97,7 +97,7 @@ func runCrowd(b *testing.B, where string) {
 		})
 	}
 	gate.here.Wait()
-	fmt.Println(crowdOut, memory(b, os.Getpid(), "VmRSS"), memory(b, os.Getpid(), "VmHWM"))
+	fmt.Println(crowdOut, resident(b, os.Getpid(), "VmRSS"), resident(b, os.Getpid(), "VmHWM"))
 	close(gate.open)
 	sessions.Wait()
 }

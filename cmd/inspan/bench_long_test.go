@@ -38,7 +38,7 @@ func BenchmarkLongRun(b *testing.B) {
 			}
 			n := turn.Add(1)
 			if n == warmedUp || n == longRun {
-				sizes[n] = memory(b, int(pid.Load()), "VmRSS")
+				sizes[n] = resident(b, int(pid.Load()), "VmRSS")
 			}
 			if n == longRun {
 				return anthropictest.Answer{Parts: llm.Say("That is the end."), Usage: usage}

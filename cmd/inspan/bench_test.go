@@ -213,7 +213,7 @@ func BenchmarkMemory(b *testing.B) {
 			h := newHome(b, anthropictest.Start(b, &anthropictest.Server{Answer: func(_ *http.Request, body []byte) anthropictest.Answer {
 				turn := turnOf(body)
 				if list, ok := at[turn]; ok {
-					at[turn] = append(list, memory(b, int(pid.Load()), "VmRSS"))
+					at[turn] = append(list, resident(b, int(pid.Load()), "VmRSS"))
 				}
 				return answer(turn)
 			}}))
@@ -243,8 +243,8 @@ func runLong(b *testing.B, h home, pid *atomic.Int64) {
 	}
 }
 
-// memory returns a line of /proc/PID/status, in MB.
-func memory(b *testing.B, pid int, name string) float64 {
+// resident returns a line of /proc/PID/status, in MB.
+func resident(b *testing.B, pid int, name string) float64 {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		b.Skipf("memory can't be measured here: %v", err)

@@ -72,6 +72,19 @@ func (c *command) slashes(a *app.App, root string) []tui.Command {
 			return hookList(a), nil
 		}},
 	}
+	printed := func(name, doc string, f func(out, complain io.Writer) error) tui.Command {
+		return tui.Command{Name: name, Doc: doc, Print: func(context.Context, string) (string, error) {
+			var b strings.Builder
+			err := f(&b, &b)
+			return b.String(), err
+		}}
+	}
+	list = append(list,
+		printed("skills", "list the skills", func(out, complain io.Writer) error { return listSkills(out, complain, a.Skills(root)) }),
+		printed("memory", "list what is remembered", func(out, complain io.Writer) error { return listMemory(out, complain, a.Memory(root)) }),
+		printed("agents", "list the kinds of agents", func(out, complain io.Writer) error { return listRoles(out, complain, a.Roles(root, func(string) {})) }),
+	)
+	list = append(list, skillSlashes(a, root)...)
 	for _, m := range a.Commands(root, func(string) {}) {
 		list = append(list, tui.Command{
 			Name: m.Name, Args: m.Hint, Doc: cmp.Or(m.Description, "from "+m.Source),

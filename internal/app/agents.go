@@ -33,6 +33,12 @@ func (a *App) Roles(root string, warn func(string)) []role.Role {
 	return list
 }
 
+// leastTeam is the context window from which a model is told of agents, in tokens:
+// one with less has enough to do.
+const leastTeam = 50_000
+
+func roomy(window int) bool { return window == 0 || window >= leastTeam }
+
 // team lets a session have others work for it.
 func (a *App) team(o Options, root string, hooks []tool.Hook) *subagent.Team {
 	quiet := func(string) {} // whoever opened the session has been warned
@@ -50,7 +56,7 @@ func (a *App) team(o Options, root string, hooks []tool.Hook) *subagent.Team {
 func (a *App) child(ctx context.Context, o Options, ord subagent.Order, at inspan.Place, warn func(string)) (*inspan.Agent, error) {
 	o.Model = a.childModel(ord)
 	o.System, o.Mode, o.MaxTurns, o.MaxCost, o.MaxTokens, o.MaxTime = "", "", 0, 0, 0, 0
-	o.AppendSystem = strings.TrimSpace(ord.Role.Prompt + "\n\n" + o.AppendSystem)
+	o.AppendSystem = strings.TrimSpace(ord.Role.Prompt + "\n\n" + o.AppendSystem + "\n\n" + loaded(a.Skills(at.Root), ord.Role.Skills))
 	o.Record = "" // a file has one session
 	for _, rule := range ord.Rules {
 		o.Allow = append(o.Allow[:len(o.Allow):len(o.Allow)], rule)
@@ -63,7 +69,7 @@ func (a *App) child(ctx context.Context, o Options, ord subagent.Order, at inspa
 		return nil, err
 	}
 	agent.Effort = cmp.Or(ord.Role.Effort, agent.Effort)
-	if ord.Team != nil {
+	if ord.Team != nil && roomy(agent.Model.Info().Window) {
 		ord.Team.Hooks = agent.Hooks
 		ord.Team.Wire(agent)
 	}

@@ -121,7 +121,7 @@ func (a *App) Host(o Options, warn func(string)) *inspan.Host {
 		Dir: a.Store().Dir,
 		Agent: func(ctx context.Context, s inspan.Place) (*inspan.Agent, error) {
 			agent, err := a.agent(ctx, o, s, warn)
-			if err == nil && !a.Config.Agents.Off {
+			if err == nil && !a.Config.Agents.Off && roomy(agent.Model.Info().Window) {
 				a.team(o, s.Root, agent.Hooks).Wire(agent)
 			}
 			return agent, err
@@ -199,10 +199,15 @@ func (a *App) agent(ctx context.Context, o Options, at inspan.Place, warn func(s
 	shell := &tools.Shell{Home: home(), Protected: a.protected()}
 	needs := profile.For(chosen.Info().Route(), a.Config.Profiles)
 	servers := &lsp.Manager{Env: env}
-	box := wrapped(a.toolbox(shell, needs.Edit, servers), checks)
+	library, memories := a.Skills(env.Root), a.Memory(env.Root)
+	box := wrapped(a.remembering(memories, a.skilled(library, a.toolbox(shell, needs.Edit, servers))), checks)
+	if !a.Config.Skills.Off {
+		hooks = append(hooks, &skillGrants{library: library, places: a.places(env.Root)})
+	}
+	box, rare := fitting(box, model.Info().Window)
 	agent := &inspan.Agent{
 		Model: model, Tools: box, Env: env,
-		Extra: a.extra(env.Root, o.Trust, env, box, model.Info().Window, func(list []tool.Tool) []tool.Tool { return wrapped(list, checks) }, warn),
+		Extra: a.extra(env.Root, o.Trust, env, box, rare, model.Info().Window, func(list []tool.Tool) []tool.Tool { return wrapped(list, checks) }, warn),
 		Close: func() error { endHooks(); servers.Close(); shell.Close(); return closeModel() },
 		Mode:  o.Mode, MaxTurns: o.MaxTurns, MaxCost: o.MaxCost, MaxTokens: o.MaxTokens, MaxTime: o.MaxTime, Effort: a.Config.Effort,
 		Rules: rules, Judges: judges, Hooks: hooks, Private: a.private(), Public: a.public(env.Root), Secrets: a.secrets, AskTimeout: a.Config.Timeout,
@@ -221,6 +226,7 @@ func (a *App) agent(ctx context.Context, o Options, at inspan.Place, warn func(s
 		blocks, warnings := prompt.Blocks(prompt.Input{
 			Replace: o.System, Append: strings.TrimSpace(needs.Prompt + "\n\n" + o.AppendSystem),
 			Files: prompt.Find(at.Root, a.reader(env.Root)), Facts: facts(ctx, env),
+			Skills: a.skillList(library, warn), Memory: a.remembered(memories, warn),
 		})
 		agent.System = blocks
 		for _, w := range warnings {

@@ -23,7 +23,10 @@ const (
 // extra are the tools of a session that come and go: the programs in the folders
 // of the user and, as far as their content is trusted, of the workspace. Where
 // there are many, two tools stand for them.
-func (a *App) extra(root, sum string, env tool.Env, own []tool.Tool, window int, wrap func([]tool.Tool) []tool.Tool, warn func(string)) func(context.Context) (shown, hidden []tool.Tool) {
+//
+// Rare are built-in tools that are always behind those two: the window is too small
+// for all.
+func (a *App) extra(root, sum string, env tool.Env, own, rare []tool.Tool, window int, wrap func([]tool.Tool) []tool.Tool, warn func(string)) func(context.Context) (shown, hidden []tool.Tool) {
 	var mu sync.Mutex
 	trusted := map[string]string{} // digests by path
 	set := &custom.Set{
@@ -37,7 +40,7 @@ func (a *App) extra(root, sum string, env tool.Env, own []tool.Tool, window int,
 			}},
 		},
 	}
-	for _, t := range own {
+	for _, t := range slices.Concat(own, rare) {
 		set.Reserved = append(set.Reserved, t.Name)
 	}
 	set.Reserved = append(set.Reserved, "tool_search", "call_tool")
@@ -51,12 +54,28 @@ func (a *App) extra(root, sum string, env tool.Env, own []tool.Tool, window int,
 			}
 		}
 		mu.Unlock()
-		list := wrap(set.Tools(ctx))
-		if described(list) <= allowance(window) {
+		list := slices.Concat(rare, wrap(set.Tools(ctx)))
+		if rare == nil && described(list) <= allowance(window) {
 			return list, nil
 		}
 		return tools.Deferred(list), list
 	}
+}
+
+// fitting parts tools into those that a model is always told of and those that a
+// small window has no room for.
+func fitting(list []tool.Tool, window int) (shown, rare []tool.Tool) {
+	if described(list) <= allowance(window) {
+		return list, nil
+	}
+	for _, t := range list {
+		if slices.Contains([]string{"read_file", "write_file", "edit_file", "edit_lines", "list_files", "find_files", "search_files", "bash", "todo", "ask_user", "skill"}, t.Name) {
+			shown = append(shown, t)
+		} else {
+			rare = append(rare, t)
+		}
+	}
+	return shown, rare
 }
 
 func allowance(window int) int {

@@ -52,6 +52,8 @@ type Config struct {
 	NoLSP       bool          `toml:"no_lsp"`             // language servers are not used
 	Web         Web           `toml:"web"`
 	Agents      Agents        `toml:"agents"`
+	Skills      Skills        `toml:"skills"`
+	Memory      Memory        `toml:"memory"`
 	// ToolSecrets are the environment variables that tools which are programs get,
 	// of those they ask for: by where the tool is from, "user" or "project", and by
 	// its name.
@@ -88,6 +90,18 @@ func (s Sandbox) Ranges() ([]netip.Prefix, error) {
 		out = append(out, p)
 	}
 	return out, nil
+}
+
+// Skills says where skills lie beside the usual folders.
+type Skills struct {
+	Off       bool     `toml:"off"`        // there are none
+	NoBuiltin bool     `toml:"no_builtin"` // those that are built in are left out
+	Folders   []string `toml:"folders"`    // absolute paths
+}
+
+// Memory says what is remembered between sessions.
+type Memory struct {
+	Off bool `toml:"off"` // nothing, and nothing of it is in the prompt
 }
 
 // Agents says how sessions have others work for them.
@@ -301,6 +315,11 @@ func (c Config) check() error {
 	}
 	if s := c.Sandbox; s.Memory < 0 || s.Processes < 0 || s.CPU < 0 || s.FileSize < 0 {
 		return errors.New("sandbox: limits can't be negative; 0 means no limit")
+	}
+	for _, dir := range c.Skills.Folders {
+		if !filepath.IsAbs(dir) {
+			return fmt.Errorf("skills.folders: %q is not absolute", dir)
+		}
 	}
 	if c.Agents.Depth < 0 || c.Agents.Open < 0 {
 		return errors.New("agents: depth and open can't be negative")

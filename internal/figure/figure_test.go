@@ -232,7 +232,7 @@ func TestTable(t *testing.T) {
 		markdown, html string
 	}{
 		{figure.Table{}, "", ""},
-		{figure.Table{Head: []string{"a", "b|c"}, Rows: [][]string{{"1\n2", `x\|y`}, {"<b>&"}}}, "| a | b\\|c |\n| --- | --- |\n| 1<br>2 | x\\\\\\|y |\n| <b>& |  |\n", "<table>\n<tr><th>a</th><th>b|c</th></tr>\n<tr><td>1<br>2</td><td>x\\|y</td></tr>\n<tr><td>&lt;b&gt;&amp;</td><td></td></tr>\n</table>\n"},
+		{figure.Table{Head: []string{"a", "b|c"}, Rows: [][]string{{"1\n2", `x\|y`}, {"<b>&", `a\b|c`}}}, "| a | b\\|c |\n| --- | --- |\n| 1<br>2 | x\\\\\\|y |\n| <b>& | a\\b\\|c |\n", "<table>\n<tr><th>a</th><th>b|c</th></tr>\n<tr><td>1<br>2</td><td>x\\|y</td></tr>\n<tr><td>&lt;b&gt;&amp;</td><td>a\\b|c</td></tr>\n</table>\n"},
 		{figure.Table{Rows: [][]string{{"a"}, {"b", "c\r\nd\x1b"}}}, "|  |  |\n| --- | --- |\n| a |  |\n| b | c<br>d\x1b |\n", "<table>\n<tr><td>a</td><td></td></tr>\n<tr><td>b</td><td>c<br>d\\x1b</td></tr>\n</table>\n"},
 	} {
 		if diff := cmp.Diff(tc.markdown, tc.table.Markdown()); diff != "" {

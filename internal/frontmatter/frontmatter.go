@@ -268,7 +268,7 @@ func lines(matter []byte) *yaml.Node {
 		} else {
 			text = strings.TrimPrefix(strings.TrimSpace(string(line)), "- ")
 		}
-		if text = strings.TrimSpace(text); text != "" && last != "" && !(found && (text == "|" || text == ">")) {
+		if text = strings.TrimSpace(text); text != "" && last != "" && (!found || text != "|" && text != ">") {
 			texts[last] = append(texts[last], text)
 		}
 	}

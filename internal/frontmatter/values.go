@@ -3,6 +3,7 @@ package frontmatter
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 )
 
 // Line is a value as one line of text, empty for none. White space of any kind
@@ -11,7 +12,23 @@ func Line(v any) string {
 	if v == nil {
 		return ""
 	}
+	if text, ok := v.(string); ok && tidy(text) {
+		return text
+	}
 	return strings.Join(strings.Fields(fmt.Sprint(v)), " ")
+}
+
+// tidy reports whether a text is one line as it is.
+func tidy(text string) bool {
+	last := byte(' ')
+	for i := range len(text) {
+		c := text[i]
+		if c < ' ' || c >= utf8.RuneSelf || c == ' ' && last == ' ' {
+			return false
+		}
+		last = c
+	}
+	return text == "" || last != ' '
 }
 
 // Bool is a value that says yes or no, in any of the ways of YAML. Ok is false if
@@ -28,7 +45,7 @@ func Bool(v any) (yes, ok bool) {
 
 // List is a value that names things: a list, or a text with commas or blanks
 // between the names. What stands in parentheses is part of a name, as in
-// "Bash(git diff:*), Read".
+// "Bash(git diff:*), Read". Brackets around a text that is no list are left out.
 func List(v any) []string {
 	list, ok := v.([]any)
 	if !ok {
@@ -52,6 +69,6 @@ func names(text string) []string {
 		case ')':
 			depth = max(depth-1, 0)
 		}
-		return depth == 0 && (r == ',' || r == ' ')
+		return depth == 0 && strings.ContainsRune(", []", r)
 	})
 }

@@ -154,6 +154,9 @@ func (f *file) accept(e Entry, today time.Time) (gone []item, err error) {
 	for _, it := range slices.Backward(gone) {
 		f.lines = slices.Delete(f.lines, it.line, it.end)
 	}
+	if it, err := parse(f.path, f.bytes()).find("", e.ID); err != nil || it.Text != e.Text {
+		return nil, fmt.Errorf("remember: %s ends within a comment or code that is not closed; mend that first", f.path)
+	}
 	if len(f.lines) <= MaxLines && f.size() <= MaxBytes {
 		return gone, nil
 	}

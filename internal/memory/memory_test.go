@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -185,7 +186,7 @@ func TestModes(t *testing.T) {
 // by hand, and that a change leaves every other byte as it is.
 func TestWhatPeopleWrite(t *testing.T) {
 	const text = "\ufeff# Notes of Ann\r\n\r\nSome prose - with a dash.\r\n- The build needs Go 1.26.\r\n* [Preference] tabs, not spaces\r\n  and no trailing blanks\r\n\r\n  not of an entry\r\n" +
-		"- [ ] a task <!-- by hand -->\r\n-no item\r\n- \r\n  - nested, so not an entry\r\n```\r\n- in code\r\n```\r\n<!--\r\n- left out\r\n-->\r\n+ [decision] kept <!-- id=keep date=2026-01-01 supersedes=a,b source=\"Ann \\\"A\\\"\" -->\r\nThe end."
+		"- [ ] a task <!-- by hand -->\r\n-no item\r\n- \r\n  - nested, so not an entry\r\n```\r\n- in code\r\n```\r\n<!--\r\n- left out\r\n- this too\r\n-->\r\n+ [decision] kept <!-- id=keep date=2026-01-01 supersedes=a,b source=\"Ann \\\"A\\\"\" -->\r\nThe end."
 	s := store(t)
 	put(t, s, memory.Project, "MEMORY.md", text)
 	x := index(t, s)
@@ -195,7 +196,7 @@ func TestWhatPeopleWrite(t *testing.T) {
 	}
 	want := []string{
 		"4 fact The build needs Go 1.26.|person", "5 preference tabs, not spaces and no trailing blanks|person", "9 fact [ ] a task|person",
-		`19 decision kept|Ann "A"`,
+		`20 decision kept|Ann "A"`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -229,9 +230,11 @@ func TestIDsFollowTheText(t *testing.T) {
 	s := store(t)
 	put(t, s, memory.User, "MEMORY.md", "- Use tabs.\n")
 	before := index(t, s).Entries[0].ID
-	put(t, s, memory.User, "MEMORY.md", "x\n\n- other\n- use  tabs\n")
-	if after := index(t, s).Entries[1].ID; after != before {
-		t.Error(before, after)
+	for _, text := range []string{"x\n\n- other\n- use  tabs\n", "\ufeff- Use tabs.\n- other\n"} {
+		put(t, s, memory.User, "MEMORY.md", text)
+		if !slices.ContainsFunc(index(t, s).Entries, func(e memory.Listed) bool { return e.ID == before }) {
+			t.Errorf("%q: %+v, want %s", text, index(t, s).Entries, before)
+		}
 	}
 }
 
@@ -277,7 +280,7 @@ func TestExpiredAndSuperseded(t *testing.T) {
 func TestSupersede(t *testing.T) {
 	s := store(t)
 	old := add(t, s, memory.Project, memory.Entry{Text: "The port is 80.", Topic: "net"}, "eighty")
-	keep := add(t, s, memory.Project, memory.Entry{Text: "Ports are in ports.go.", Topic: "net"}, "kept")
+	add(t, s, memory.Project, memory.Entry{Text: "Ports are in ports.go.", Topic: "net"}, "kept")
 	got := add(t, s, memory.Project, memory.Entry{Text: "The port is 81.", Supersedes: []string{old.ID}, Topic: "net"}, "eighty-one")
 	if diff := cmp.Diff([]string{"Ports are in ports.go.", "The port is 81."}, texts(index(t, s))); diff != "" {
 		t.Error(diff)
@@ -292,9 +295,13 @@ func TestSupersede(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "only the person can replace it") || len(texts(index(t, s))) != 2 {
 		t.Error("what nobody vouches for replaced something:", err)
 	}
+	put(t, s, memory.User, "MEMORY.md", "# Ann\n\n- one <!-- id=one -->\n  and more\n\nprose\n")
+	add(t, s, memory.User, memory.Entry{Text: "two", ID: "two", Supersedes: []string{"one"}}, "")
+	if got, want := get(t, s, memory.User, "MEMORY.md"), "# Ann\n\n- [fact] two <!-- id=two source=person date=2026-11-23 supersedes=one -->\n\nprose\n"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
 	mine := add(t, s, memory.Project, memory.Entry{Text: "maybe", Untrusted: true}, "")
 	add(t, s, memory.Project, memory.Entry{Text: "surely", Untrusted: true, Supersedes: []string{mine.ID}}, "")
-	_ = keep
 }
 
 func TestRefused(t *testing.T) {

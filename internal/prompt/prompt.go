@@ -26,6 +26,8 @@ type Input struct {
 	Replace string   // instead of the static part, if not empty
 	Append  string   // added behind everything else, if not empty
 	Files   []File   // instruction files, outermost first
+	Memory  string   // what was remembered in earlier sessions; may be empty
+	Skills  string   // list of skills; may be empty
 	Facts   []string // facts about the surroundings, one a line
 }
 
@@ -45,6 +47,11 @@ func Blocks(in Input) (blocks []event.Added, warnings []string) {
 	files, warnings := fit(in.Files)
 	for _, f := range files {
 		blocks = append(blocks, f.block())
+	}
+	for _, b := range []event.Added{{Source: "skills", Text: in.Skills}, {Source: "memory", Text: in.Memory}} {
+		if b.Text != "" {
+			blocks = append(blocks, b)
+		}
 	}
 	if len(in.Facts) > 0 {
 		blocks = append(blocks, event.Added{Source: "environment", Text: "Environment:\n- " + strings.Join(in.Facts, "\n- ")})

@@ -2,6 +2,7 @@ package recall
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -236,6 +237,30 @@ func BenchmarkSearch(b *testing.B) {
 			b.ReportMetric(float64(found)/float64(b.N), "hits")
 		})
 	}
+}
+
+// BenchmarkFirstSearch measures the search of a process that has just opened the
+// index.
+func BenchmarkFirstSearch(b *testing.B) {
+	path := built(b).Path
+	l := newLanguage(5)
+	all := queries(l)
+	var took []time.Duration
+	for range b.N {
+		q := all[l.IntN(len(all))].next()
+		start := time.Now()
+		x, err := Open(b.Context(), path)
+		if err == nil {
+			_, err = x.Search(b.Context(), q)
+		}
+		took = append(took, time.Since(start))
+		if err := errors.Join(err, x.Close()); err != nil {
+			b.Fatal(q, err)
+		}
+	}
+	slices.Sort(took)
+	b.ReportMetric(took[len(took)/2].Seconds()*1000, "p50-ms")
+	b.ReportMetric(took[len(took)*95/100].Seconds()*1000, "p95-ms")
 }
 
 // BenchmarkAdd measures how fast sessions are indexed.

@@ -163,7 +163,8 @@ func private(path string) error {
 }
 
 // source names the file to the driver. It is an address, so that no character of
-// the path means anything else.
+// the path means anything else. The file is not mapped into memory: one that is
+// cut off by somebody else would end the process.
 func source(path string) string {
 	if abs, err := filepath.Abs(path); err == nil {
 		path = abs
@@ -175,7 +176,7 @@ func source(path string) string {
 	u := url.URL{Scheme: "file", OmitHost: true, Path: path}
 	q := url.Values{"_txlock": {"immediate"}, "_pragma": {
 		fmt.Sprintf("busy_timeout(%d)", busyMillis), "synchronous(normal)", "temp_store(memory)",
-		"cache_size(-16384)", "mmap_size(1073741824)", "trusted_schema(0)",
+		"cache_size(-16384)", "mmap_size(0)", "trusted_schema(0)",
 	}}
 	return u.String() + "?" + q.Encode()
 }

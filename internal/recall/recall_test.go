@@ -75,7 +75,7 @@ func TestWords(t *testing.T) {
 	x := fresh(t)
 	texts := []string{
 		"The ErrBusy sentinel of internal/session/lease.go:42", "snake_case names and snake case prose", "parseHTTPError wraps", "Café Größe naïve Łódź", "日本語のテスト",
-		"the tests were failing", "run go build ./... first", "commit fb7b6cc9 of main", "a b c", "index.go is indexed", "don't panic",
+		"the tests were failing", "run go build ./... first", "commit fb7b6cc9 of main", "a b c", "index.go is indexed", "don't panic", "decomposed cafe\u0301s, 中文 text",
 	}
 	talk(t, x, "s", texts...)
 	for query, want := range map[string][]int{
@@ -92,8 +92,10 @@ func TestWords(t *testing.T) {
 		"httperror":                      {},
 		"parsehttperror":                 {2},
 		"HTTP":                           {2},
-		"cafe":                           {3},
-		"CAFÉ":                           {3},
+		"cafe":                           {3, 11},
+		"CAFÉ":                           {3, 11},
+		"文":                              {11},
+		"中文":                             {11},
 		"grosse":                         {},
 		"große":                          {3},
 		"lodz":                           {3},
@@ -156,6 +158,16 @@ func TestAllBeforeSome(t *testing.T) {
 	}
 }
 
+// TestLoosenedToTheEnd holds that what is found by most words does not keep away
+// what is found by one, as long as there is room.
+func TestLoosenedToTheEnd(t *testing.T) {
+	x := fresh(t)
+	talk(t, x, "s", "aa bb cc", "dd", "aa", "bb cc")
+	if got := found(search(t, x, recall.Query{Text: "aa bb cc dd", Limit: 3})); !slices.Contains(got, "dd") || got[0] != "aa bb cc" {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestFilters(t *testing.T) {
 	x := fresh(t)
 	talk(t, x, "one", "word 0", "word 1", "word 2")
@@ -208,6 +220,34 @@ func TestFilters(t *testing.T) {
 	}
 	if n := len(search(t, x, recall.Query{Text: "word", Limit: 2})); n != 2 {
 		t.Error(n)
+	}
+}
+
+// TestTimeOfMany holds that a search within some time finds all that is there,
+// however the documents lie.
+func TestTimeOfMany(t *testing.T) {
+	x := fresh(t)
+	const each = 3000
+	for _, month := range []int{2, 0, 1} { // indexed in another order than they came about
+		var docs []recall.Doc
+		for i := range each {
+			text := fmt.Sprint("filler ", i)
+			if i == 0 || i == each-1 {
+				text = fmt.Sprintf("needle %d of month %d", i, month)
+			}
+			docs = append(docs, recall.Doc{Seq: uint64(i + 1), Time: noon.AddDate(0, month, 0).Add(time.Duration(i) * time.Minute), Kind: recall.Said, Text: text})
+		}
+		if err := x.Add(t.Context(), fmt.Sprint(month), recall.Mark{Seq: each}, docs); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for month := range 3 {
+		since := noon.AddDate(0, month, 0)
+		got := found(search(t, x, recall.Query{Text: "needle", Since: since, Until: since.Add(each * time.Minute)}))
+		slices.Sort(got)
+		if diff := cmp.Diff([]string{fmt.Sprintf("needle 0 of month %d", month), fmt.Sprintf("needle %d of month %d", each-1, month)}, got); diff != "" {
+			t.Error(diff)
+		}
 	}
 }
 
@@ -268,11 +308,17 @@ func TestReplays(t *testing.T) {
 	if err := x.Add(ctx, "s", recall.Mark{Seq: 1, Size: 10}, docs[:1]); err != nil {
 		t.Fatal(err)
 	}
+	if marks, err := x.Marks(ctx); err != nil || marks["s"] != (recall.Mark{Seq: 2, Size: 20}) {
+		t.Error("the mark went back:", marks, err)
+	}
 	if err := x.Add(ctx, "s", recall.Mark{Seq: 3, Size: 30}, append(docs, recall.Doc{Seq: 3, Kind: recall.Note, Text: "three"}, recall.Doc{Seq: 3, Kind: recall.Note, Text: " \u200b "})); err != nil {
 		t.Fatal(err)
 	}
 	if got := found(search(t, x, recall.Query{Text: "one two three absent"})); len(got) != 3 {
 		t.Errorf("%q", got)
+	}
+	if n := count(t, x, "docs"); n != 3 {
+		t.Errorf("%d documents are stored", n)
 	}
 	marks, err := x.Marks(ctx)
 	if diff := cmp.Diff(map[string]recall.Mark{"s": {Seq: 3, Size: 30}}, marks); diff != "" || err != nil {
@@ -315,6 +361,20 @@ func TestHalfAnAdd(t *testing.T) {
 	}
 }
 
+// count asks the file itself.
+func count(t testing.TB, x *recall.Index, from string) (n int) {
+	t.Helper()
+	db, err := sql.Open("sqlite", "file:"+strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23").Replace(x.Path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	if err := db.QueryRow("SELECT count(*) FROM " + from).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
 func TestForget(t *testing.T) {
 	x := fresh(t)
 	var many []string
@@ -338,14 +398,8 @@ func TestForget(t *testing.T) {
 		t.Error(marks, err)
 	}
 	// Nothing is left in the index of words either.
-	db, err := sql.Open("sqlite", "file:"+strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23").Replace(x.Path))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = db.Close() }()
-	var n int
-	if err := db.QueryRow(`SELECT count(*) FROM words WHERE words MATCH 'thing OR "6" OR in'`).Scan(&n); err != nil || n != 0 {
-		t.Error(n, err)
+	if n := count(t, x, `words WHERE words MATCH 'thing OR "6" OR in'`); n != 0 {
+		t.Error(n)
 	}
 	talk(t, x, "gone", "word_1 again")
 	if got := found(search(t, x, recall.Query{Text: "again"})); len(got) != 1 {
@@ -366,6 +420,19 @@ func TestManyWords(t *testing.T) {
 		got := found(search(t, x, recall.Query{Text: q, Limit: 100}))
 		if !slices.Contains(got, "term0") || slices.Contains(got, "term39") {
 			t.Errorf("%q finds %q", q, got)
+		}
+	}
+}
+
+// TestTooManyWords holds that words behind the first twelve are not looked for.
+func TestTooManyWords(t *testing.T) {
+	x := fresh(t)
+	talk(t, x, "s", "needle")
+	absent := strings.Fields("one two three four five six seven eight nine ten eleven twelve")
+	eleven := strings.Join(absent[:11], " ")
+	for q, want := range map[string]int{eleven + " needle": 1, eleven + " twelve needle": 0, eleven + " needle/twelve": 1, eleven + " twelve/needle": 0} {
+		if got := search(t, x, recall.Query{Text: q}); len(got) != want {
+			t.Errorf("%s: %q", q, found(got))
 		}
 	}
 }

@@ -105,10 +105,7 @@ func (s *search) limits() (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		if id == 0 && name.joint == " AND " {
-			return false, nil
-		}
-		fmt.Fprintf(&b, `%s"%s%s%d"`, name.joint, meta, name.mark, id)
+		fmt.Fprintf(&b, `%s"%s%s%d"`, name.joint, meta, name.mark, id) // no document has 0
 	}
 	s.only = s.kinds() + b.String()
 	return true, nil

@@ -89,7 +89,7 @@ func (s *search) warn(format string, args ...any) {
 
 // look reads the roles of one folder.
 func (s *search) look(f Folder) {
-	root, err := os.OpenRoot(f.Path)
+	root, err := open(f.Path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return
 	}
@@ -127,6 +127,18 @@ func (s *search) look(f Folder) {
 		s.taken[key] = taken{at, info}
 		s.roles = append(s.roles, r)
 	}
+}
+
+// open opens a folder. A pipe would make it wait, so it looks first.
+func open(path string) (*os.Root, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return nil, errors.New("it is no folder")
+	}
+	return os.OpenRoot(path)
 }
 
 // markdown returns the names of the markdown files of a folder, in order, and

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -136,6 +138,40 @@ func clip(text string, n int) string {
 		n--
 	}
 	return text[:n]
+}
+
+// Size is how long the log of a session is.
+type Size struct {
+	ID   string
+	Size int64 // bytes
+}
+
+// Sizes returns how long the logs are, of the newest session first. It reads none.
+func (s *Store) Sizes(ctx context.Context) ([]Size, error) {
+	ids, err := s.ids()
+	if err != nil {
+		return nil, fmt.Errorf("list sessions: %w", err)
+	}
+	slices.Reverse(ids)
+	out := make([]Size, 0, len(ids))
+	for _, id := range ids {
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("list sessions: %w", err)
+		}
+		if size, err := s.size(id); err == nil { // else it goes, or is not whole
+			out = append(out, Size{id, size})
+		}
+	}
+	return out, nil
+}
+
+func (s *Store) size(id string) (int64, error) {
+	f, err := s.fs().Open(filepath.Join(s.Dir, id, logName), os.O_RDONLY)
+	if err != nil {
+		return 0, err
+	}
+	n, err := f.Size()
+	return n, errors.Join(err, f.Close())
 }
 
 // Hit is a place where a searched text was found.

@@ -2,7 +2,6 @@ package skill
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -86,12 +85,17 @@ func cut(text string, most int) string {
 // problems is what the standard finds wrong with front matter.
 func problems(folder string, head map[string]any) (out []string) {
 	say := func(format string, args ...any) { out = append(out, words.Line(fmt.Sprintf(format, args...))) }
-	for _, key := range slices.Sorted(maps.Keys(head)) {
+	var others []string
+	for key := range head {
 		switch key {
 		case "name", "description", "license", "compatibility", "metadata", "allowed-tools":
 		default:
-			say("%s is no key of the standard", cut(key, mostName))
+			others = append(others, key)
 		}
+	}
+	slices.Sort(others)
+	for _, key := range others {
+		say("%s is no key of the standard", cut(key, mostName))
 	}
 	for _, key := range []string{"name", "description", "license", "compatibility"} {
 		if text, ok := head[key].(string); ok && strings.ContainsFunc(strings.TrimRight(text, "\n"), unseen) {

@@ -24,19 +24,20 @@ const (
 
 // known is what was read of a SKILL.md, and as what it was found then.
 type known struct {
+	dir   string
 	info  fs.FileInfo
 	read  time.Time
 	skill Skill
 	err   error
 }
 
-func (k known) sameFile(other known) bool {
+func (k *known) sameFile(other *known) bool {
 	return k.info != nil && other.info != nil && os.SameFile(k.info, other.info)
 }
 
 // holds reports whether the file is as it was. What changed just before it was
 // read may have changed again without a trace, so that does not count.
-func (k known) holds(now fs.FileInfo) bool {
+func (k *known) holds(now fs.FileInfo) bool {
 	return k.info != nil && os.SameFile(k.info, now) && k.info.Size() == now.Size() && k.info.ModTime().Equal(now.ModTime()) &&
 		k.read.Sub(now.ModTime()) > settled
 }
@@ -49,7 +50,7 @@ type place struct {
 
 // open returns the folder as a file system that no link leads out of, and its
 // absolute path.
-func (p place) open() (files fs.FS, path string, end func(), err error) {
+func (p *place) open() (files fs.FS, path string, end func(), err error) {
 	if p.builtin {
 		files, err := fs.Sub(builtins, "builtin")
 		return files, "", func() {}, err
@@ -92,8 +93,8 @@ func (r rooted) ReadLink(name string) (string, error) { return r.root.Readlink(n
 // scan is one look through the folders of a library.
 type scan struct {
 	library  *Library
-	places   []place
-	seen     map[string]known
+	places   []*place
+	seen     map[string]*known
 	warnings []string
 	head     []byte // to read into
 }
@@ -103,7 +104,7 @@ func (s *scan) warn(format string, args ...any) {
 }
 
 // look returns the skills of one folder, by name.
-func (s *scan) look(p place) (out []found) {
+func (s *scan) look(p *place) (out []*found) {
 	if p.Path == "" && !p.builtin {
 		return nil
 	}
@@ -136,8 +137,8 @@ func (s *scan) look(p place) (out []found) {
 		if !is {
 			continue
 		}
-		f := found{Skill: k.skill, known: k, from: p}
-		f.Source, f.Dir = p.Source, filepath.Join(path, e.Name())
+		f := &found{Skill: k.skill, known: k, from: p}
+		f.Source, f.Dir = p.Source, k.dir
 		if p.builtin {
 			f.Dir = ""
 		}
@@ -169,7 +170,7 @@ func list(files fs.FS, at string, most int) (entries []fs.DirEntry, more bool, e
 }
 
 // one reads the skill in a folder, if there is one that can be used.
-func (s *scan) one(files fs.FS, path string, e fs.DirEntry) (known, bool) {
+func (s *scan) one(files fs.FS, path string, e fs.DirEntry) (*known, bool) {
 	at, dir := e.Name()+"/"+file, filepath.Join(path, e.Name())
 	before, again := s.library.known[dir]
 	if again {
@@ -186,7 +187,7 @@ func (s *scan) one(files fs.FS, path string, e fs.DirEntry) (known, bool) {
 	}
 	switch {
 	case before.err == nil:
-		s.seen[dir] = before
+		before.dir, s.seen[dir] = dir, before
 		return before, true
 	case leadsOut(files, e.Name()):
 		if !s.elsewhere(dir) {
@@ -197,7 +198,7 @@ func (s *scan) one(files fs.FS, path string, e fs.DirEntry) (known, bool) {
 	case !errors.Is(before.err, fs.ErrNotExist):
 		s.warn("%s is no skill that can be used: %v", dir, bare(before.err))
 	}
-	return known{}, false
+	return nil, false
 }
 
 // leadsOut reports whether something is a link that can't be followed inside of the
@@ -217,7 +218,7 @@ func (s *scan) elsewhere(link string) bool {
 	if err != nil {
 		return false
 	}
-	return slices.ContainsFunc(s.places, func(p place) bool {
+	return slices.ContainsFunc(s.places, func(p *place) bool {
 		folder, err := filepath.EvalSymlinks(p.Path)
 		if err != nil || p.Path == "" {
 			return false
@@ -230,8 +231,8 @@ func (s *scan) elsewhere(link string) bool {
 }
 
 // read reads as much of a SKILL.md as its front matter needs.
-func (s *scan) read(files fs.FS, at, name string) (k known) {
-	k.read = time.Now()
+func (s *scan) read(files fs.FS, at, name string) *known {
+	k := &known{read: time.Now()}
 	f, err := files.Open(at)
 	if err != nil {
 		k.err = err

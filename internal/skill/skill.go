@@ -27,7 +27,7 @@ const (
 	MaxSize   = 256 << 10 // bytes of a SKILL.md, and of any other file of a skill
 
 	maxEntries = 10_000  // of one folder that are looked at
-	maxHead    = 8 << 10 // bytes of a SKILL.md that hold its front matter, mostly
+	maxHead    = 4 << 10 // bytes of a SKILL.md that hold its front matter, mostly
 	file       = "SKILL.md"
 )
 
@@ -64,7 +64,7 @@ type Library struct {
 	Builtin bool     // also has the skills that are built in, which those in folders can replace
 
 	mu    sync.Mutex
-	known map[string]known // what was read, by path of the SKILL.md
+	known map[string]*known // what was read, by path of the folder
 }
 
 // List returns the skills by name. Upper and lower case are the same in names. The
@@ -72,6 +72,7 @@ type Library struct {
 // skills behind others of the same name.
 func (l *Library) List() (skills []Skill, warnings []string) {
 	found, warnings := l.find()
+	skills = slices.Grow(skills, len(found))
 	for _, f := range found {
 		skills = append(skills, f.Skill)
 	}
@@ -81,43 +82,43 @@ func (l *Library) List() (skills []Skill, warnings []string) {
 // found is a skill and where it was found.
 type found struct {
 	Skill
-	known
-	from place
+	*known
+	from *place
 }
 
 // find looks through all folders.
-func (l *Library) find() (out []found, warnings []string) {
+func (l *Library) find() (out []*found, warnings []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	taken := map[string]found{}
-	var places []place
+	taken := map[string]*known{}
+	var places []*place
 	for _, f := range l.Folders {
-		places = append(places, place{Folder: f})
+		places = append(places, &place{Folder: f})
 	}
 	if l.Builtin {
-		places = append(places, place{Folder: Folder{Source: builtIn}, builtin: true})
+		places = append(places, &place{Folder: Folder{Source: builtIn}, builtin: true})
 	}
-	s := scan{library: l, places: places, seen: map[string]known{}}
+	s := scan{library: l, places: places, seen: map[string]*known{}}
 	for _, p := range places {
 		for _, f := range s.look(p) {
 			key := strings.ToLower(f.Name)
 			if first, is := taken[key]; is {
 				if !p.builtin && !first.sameFile(f.known) {
-					s.warn("the skill %s is hidden by that in %s", f.Dir, first.Dir)
+					s.warn("the skill %s is hidden by that in %s", f.Dir, first.dir)
 				}
 				continue
 			}
-			taken[key] = f
+			taken[key] = f.known
 			out = append(out, f)
 		}
 	}
 	l.known = s.seen
-	slices.SortFunc(out, func(a, b found) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(out, func(a, b *found) int { return cmp.Compare(a.Name, b.Name) })
 	return out, s.warnings
 }
 
 // get finds one skill. The error names those that may be meant.
-func (l *Library) get(name string) (found, error) {
+func (l *Library) get(name string) (*found, error) {
 	all, _ := l.find()
 	want := strings.TrimPrefix(strings.TrimSpace(name), "/")
 	var names []string
@@ -128,12 +129,12 @@ func (l *Library) get(name string) (found, error) {
 		names = append(names, f.Name)
 	}
 	if len(names) == 0 {
-		return found{}, fmt.Errorf("there is no skill %q, as there are none", name)
+		return nil, fmt.Errorf("there is no skill %q, as there are none", name)
 	}
 	if near := nearest(want, names); near != nil {
-		return found{}, fmt.Errorf("there is no skill %q; did you mean %s?", name, strings.Join(near, ", "))
+		return nil, fmt.Errorf("there is no skill %q; did you mean %s?", name, strings.Join(near, ", "))
 	}
-	return found{}, fmt.Errorf("there is no skill %q; there are %s", name, some(names))
+	return nil, fmt.Errorf("there is no skill %q; there are %s", name, some(names))
 }
 
 // nearest returns up to three names that look like want.

@@ -174,17 +174,34 @@ func TestHotReload(t *testing.T) {
 	told("a: Did a.\n") // another size
 	rewrite("---\nname: a\ndescription: Was a.\n---\nText of a.\n..")
 	told("a: Did a.\n") // size and time are those of before, so it was not read again
+	later := before.ModTime().Add(time.Minute)
+	if err := os.Chtimes(path, later, later); err != nil {
+		t.Fatal(err)
+	}
+	told("a: Was a.\n") // another time
 	if err := os.Rename(path, path+".old"); err != nil {
+		t.Fatal(err)
+	}
+	rewrite("---\nname: a\ndescription: Saw a.\n---\nText of a.\n..")
+	if err := os.Chtimes(path, later, later); err != nil {
+		t.Fatal(err)
+	}
+	told("a: Saw a.\n") // another file of the same size and time
+	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
 	told("")
 	rewrite("---\nname: a\ndescription: Has a.\n---\nText of a.\n..")
-	told("a: Has a.\n") // another file
+	told("a: Has a.\n") // it is back
+	now := time.Now()
 	for _, d := range []string{"One", "Two", "Six"} {
 		if err := os.WriteFile(path, []byte("---\nname: a\ndescription: "+d+" a.\n---\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		told("a: " + d + " a.\n") // changed just now, with the same size
+		if err := os.Chtimes(path, now, now); err != nil {
+			t.Fatal(err)
+		}
+		told("a: " + d + " a.\n") // changed just now, with the same size and time
 	}
 	put(t, dir, map[string]string{"b/SKILL.md": fmt.Sprintf(simple, "b")})
 	told("a: Six a.\nb: Does b.\n")

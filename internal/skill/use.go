@@ -50,7 +50,7 @@ func (l *Library) Invoke(name, args string) (text string, s Skill, err error) {
 }
 
 // open returns the folder of a skill.
-func (f found) open() (fs.FS, func(), error) {
+func (f *found) open() (fs.FS, func(), error) {
 	files, _, end, err := f.from.open()
 	if err != nil {
 		return nil, nil, err
@@ -69,7 +69,7 @@ func (f found) open() (fs.FS, func(), error) {
 }
 
 // heading says where a skill lies and which other files it has.
-func (f found) heading(files fs.FS) string {
+func (f *found) heading(files fs.FS) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Skill %s (%s)", f.Name, f.Source)
 	if f.Dir != "" {
@@ -141,7 +141,7 @@ func (l *Library) File(name, file string) ([]byte, error) {
 	defer end()
 	data, info, err := readAll(files, at)
 	switch {
-	case at == f.info.Name() || f.sameFile(known{info: info}):
+	case at == f.info.Name() || f.sameFile(&known{info: info}):
 		return nil, fmt.Errorf("%s is what the skill %s tells when it is invoked", at, f.Name)
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("the skill %s has no file %s%s", f.Name, at, meant(at, walk(files, f.info.Name())))
@@ -152,7 +152,7 @@ func (l *Library) File(name, file string) ([]byte, error) {
 }
 
 // inside returns the path of a file from the folder of its skill, with slashes.
-func (f found) inside(file string) (string, error) {
+func (f *found) inside(file string) (string, error) {
 	if filepath.IsAbs(file) && f.Dir != "" {
 		if rel, err := filepath.Rel(f.Dir, file); err == nil {
 			file = rel

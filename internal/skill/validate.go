@@ -17,7 +17,7 @@ func Validate(dir string) []string {
 	if err != nil {
 		return []string{err.Error()}
 	}
-	files, _, end, err := place{Folder: Folder{Path: abs}}.open()
+	files, _, end, err := (&place{Folder: Folder{Path: abs}}).open()
 	if err != nil {
 		return []string{fmt.Sprintf("the folder can't be looked at: %v", bare(err))}
 	}

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/inspan/inspan/internal/role"
+	"github.com/inspan/inspan/internal/words"
+)
+
+func (c *command) agents() *cobra.Command {
+	var cwd string
+	list := &cobra.Command{
+		Use:   "list",
+		Short: "List the kinds of agents that a session in this folder can spawn",
+		Args:  exactly(0, 0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			a, root, err := c.at(cwd)
+			if err != nil {
+				return err
+			}
+			return listRoles(cmd.OutOrStdout(), cmd.ErrOrStderr(), a.Roles(root, func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), words.Visible(text)) }))
+		},
+	}
+	list.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose agents are meant")
+	return group("agents", "See the kinds of agents that sessions can have work for them", list)
+}
+
+func listRoles(out, complain io.Writer, list []role.Role) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "KIND\tMODEL\tMODE\tFROM\tFOR")
+	for _, r := range list {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.Name, orSame(r.Model), orSame(r.Mode), r.Source, words.OneLine(r.Description, 80))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for _, r := range list {
+		if len(r.Problems) > 0 {
+			fmt.Fprintf(complain, "%s: %s\n", r.Name, words.Visible(strings.Join(r.Problems, "; ")))
+		}
+	}
+	return nil
+}
+
+func orSame(text string) string {
+	if text == "" || text == "inherit" {
+		return "the same"
+	}
+	return text
+}
