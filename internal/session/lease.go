@@ -75,12 +75,13 @@ func (l *Log) Release() error {
 	return nil
 }
 
-// letGo closes the lease file, which also unlocks it. l.mu is held.
+// letGo unlocks the lease file and closes it. To close it is not enough: a process
+// that is just being started has a copy of it. l.mu is held.
 func (l *Log) letGo() error {
 	f := l.lease
 	l.lease = nil
 	_ = f.Truncate(0)
-	return f.Close()
+	return errors.Join(f.Unlock(), f.Close())
 }
 
 // deadGrace is how long a lock may outlive its holder: a process that it was
