@@ -261,6 +261,8 @@ type Ended struct {
 	Todo    []tool.Todo `json:"todo,omitzero"`   // the list of things to do from now on, if the call set it
 	// Show is markdown for the person, see [tool.Result]; front ends show all of it.
 	Show string `json:"show,omitempty"`
+	// Parts may hold text that nobody here has written, see [tool.Result].
+	Untrusted bool `json:"untrusted,omitempty"`
 	// Lasting names what Parts tell the model for longer, see [tool.Result].
 	Lasting string `json:"lasting,omitempty"`
 	// The very same call brought the very same before, which the model still
@@ -292,6 +294,7 @@ type Added struct {
 	Where  Place  `json:"where"`
 	Source string `json:"source"` // where the text is from: a path, or a name of ours
 	Text   string `json:"text"`
+	Taint
 }
 
 // Place is where added text goes.

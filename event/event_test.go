@@ -52,10 +52,10 @@ func bodies() []event.Body {
 		event.Waiting{Call: "c", Preview: "-a\n+b", Rules: []string{"write(a)"}, Until: time.Unix(1e9, 0).UTC()},
 		event.Started{Call: "c"},
 		event.Ended{
-			Call: "c", Outcome: event.OutcomeOK, Parts: parts, Cwd: "/w", Exit: new(int), Todo: []tool.Todo{{Text: "t", State: tool.TodoDoing}}, Show: "# s", Lasting: "l", Again: true, Millis: 3,
+			Call: "c", Outcome: event.OutcomeOK, Parts: parts, Cwd: "/w", Exit: new(int), Todo: []tool.Todo{{Text: "t", State: tool.TodoDoing}}, Show: "# s", Untrusted: true, Lasting: "l", Again: true, Millis: 3,
 			Files: []tool.File{{Path: "/w/a", Digest: "d", Written: true, Diff: "+"}},
 		},
-		event.Added{Where: event.PlaceTail, Source: "AGENTS.md", Text: "t"},
+		event.Added{Where: event.PlaceTail, Source: "AGENTS.md", Text: "t", Taint: event.Taint{Untrusted: true, Private: true}},
 		event.Switched{
 			Route: "p/m", Effort: "low", Mode: "auto", Limits: &event.Limits{Turns: 2, Cost: 1.5, Tokens: 3, Seconds: 4}, Window: &event.Window{Tokens: 5, Reserve: 6},
 			Tools: []llm.ToolSpec{{Name: "n", Description: "d", Schema: json.RawMessage(`{"type":"object"}`)}},

@@ -79,6 +79,8 @@ func aliases(name string) []string {
 		return []string{"background"}
 	case "job_id", "jobId", "job", "task_id", "shell_id", "bash_id":
 		return []string{"id"}
+	case "skill", "skill_name", "skillName":
+		return []string{"name"}
 	case "stdin":
 		return []string{"input"}
 	case "max_depth", "maxDepth":

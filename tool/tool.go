@@ -88,6 +88,9 @@ type Result struct {
 	// Show is markdown for the person, who sees it in full; the model does not get
 	// it. Images in it are PNGs as data addresses.
 	Show string
+	// Untrusted says that Parts may hold text that nobody here has written, although
+	// no effect of the call tells so. The session counts as having seen it.
+	Untrusted bool
 	// Lasting, if not empty, names what Parts tell the model for longer, such as
 	// "skill review": compaction keeps their text until a later result has the same
 	// name.

@@ -223,10 +223,11 @@ func (a *App) agent(ctx context.Context, o Options, at inspan.Place, warn func(s
 	}
 	if at.New {
 		a.settings(agent)
+		memory, claimed := a.remembered(memories, warn)
 		blocks, warnings := prompt.Blocks(prompt.Input{
 			Replace: o.System, Append: strings.TrimSpace(needs.Prompt + "\n\n" + o.AppendSystem),
 			Files: prompt.Find(at.Root, a.reader(env.Root)), Facts: facts(ctx, env),
-			Skills: a.skillList(library, warn), Memory: a.remembered(memories, warn),
+			Skills: a.skillList(library, warn), Memory: memory, Claimed: claimed,
 		})
 		agent.System = blocks
 		for _, w := range warnings {

@@ -40,9 +40,13 @@ func (a *App) Commands(root string, warn func(string)) []command.Command {
 // commandsIn reads a folder of commands. Links are not followed.
 func commandsIn(dir, source string, warn func(string)) []command.Command {
 	var out []command.Command
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return nil // mostly there is none; to open what is no folder could wait for ever
+	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return nil // mostly there is none
+		warn(err.Error())
+		return nil
 	}
 	defer func() { _ = root.Close() }()
 	seen := 0

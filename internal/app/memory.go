@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/inspan/inspan/event"
@@ -25,10 +26,11 @@ func (a *App) Memory(root string) *memory.Store {
 	}}
 }
 
-// remembered is what the prompt says of it.
-func (a *App) remembered(s *memory.Store, warn func(string)) string {
+// remembered is what the prompt says of it, and whether some of it comes from
+// content that nobody vouches for.
+func (a *App) remembered(s *memory.Store, warn func(string)) (text string, claimed bool) {
 	if a.Config.Memory.Off {
-		return ""
+		return "", false
 	}
 	index, err := s.Index()
 	if err != nil {
@@ -37,7 +39,7 @@ func (a *App) remembered(s *memory.Store, warn func(string)) string {
 	for _, p := range index.Problems {
 		warn(p.String())
 	}
-	return index.Text()
+	return index.Text(), slices.ContainsFunc(index.Entries, func(e memory.Listed) bool { return e.Untrusted })
 }
 
 // remembering adds the tool that remembers.

@@ -46,6 +46,10 @@ func (p *pass) look(f Folder) []program {
 		return nil
 	}
 	f.Dir = abs
+	if info, err := os.Stat(abs); err == nil && !info.IsDir() {
+		p.warn(f.Dir, fmt.Sprintf("tools in %s can't be looked at: it is no folder", f.Dir)) // and to open it could wait for ever
+		return nil
+	}
 	root, err := os.OpenRoot(abs)
 	if err != nil {
 		p.warn(f.Dir, fmt.Sprintf("tools in %s can't be looked at: %v", f.Dir, err))

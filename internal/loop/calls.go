@@ -165,6 +165,7 @@ func (s *State) ended(b event.Ended) {
 	if b.Again {
 		s.Total.Again++
 	}
+	s.Untrusted = s.Untrusted || b.Untrusted
 	s.lasts(b)
 	s.Work.ended(*c, b)
 	s.settle()

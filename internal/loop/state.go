@@ -312,6 +312,7 @@ func (s *State) Digest() string {
 }
 
 func (s *State) added(b event.Added) {
+	s.tainted(b.Taint)
 	if b.Where == event.PlaceSystem {
 		s.System, s.Sources = append(s.System, b.Text), append(s.Sources, b.Source)
 		return

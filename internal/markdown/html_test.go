@@ -126,6 +126,9 @@ func TestHTMLBounds(t *testing.T) {
 	for _, text := range []string{rep(">"), rep("- "), rep("[a]("), rep("[a") + rep("]"), rep("*a ") + rep("a* "), rep("![a](data:image/png;base64,AAAA)"), "![a](data:image/png;base64," + rep("A") + ")", "x ![a](data:image/png;base64," + rep("A") + ")", rep("<b>"), rep("|a") + "\n" + rep("|-")} {
 		inert(t, markdown.HTML(text))
 	}
+	if n := strings.Count(markdown.HTML(rep(">")), "<blockquote>"); n < 10 || n > 50 {
+		t.Errorf("quotes %d deep", n)
+	}
 	long := markdown.HTML("![a](data:image/png;base64," + rep("A") + ")")
 	if !strings.Contains(long, rep("A")) {
 		t.Errorf("a long picture is lost: %.100s", long)

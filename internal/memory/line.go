@@ -22,7 +22,8 @@ const (
 // item is an entry and the lines it takes.
 type item struct {
 	Entry
-	line, end int // lines from line to before end
+	said      string // what its comment says
+	line, end int    // lines from line to before end
 }
 
 // file is MEMORY.md as it was read. Lines keep their ends, so that joined they
@@ -76,16 +77,19 @@ func isItem(line string) bool {
 }
 
 func (f *file) add(i int, line string) {
-	f.items = append(f.items, item{Entry: Entry{Text: strings.TrimSpace(line[2:])}, line: i, end: i + 1})
+	text, said := split(strings.TrimSpace(line[2:]))
+	f.items = append(f.items, item{Entry: Entry{Text: text}, said: said, line: i, end: i + 1})
 }
 
 func (f *file) extend(i int, text string) {
 	it := &f.items[len(f.items)-1]
+	text, said := split(text)
 	it.Text += " " + text
+	it.said = strings.TrimSpace(it.said + " " + said)
 	it.end = i + 1
 }
 
-// finish takes the texts of items apart.
+// finish reads what the items say, when all their lines are there.
 func (f *file) finish() {
 	seen := map[string]bool{}
 	for n := range f.items {
@@ -93,13 +97,13 @@ func (f *file) finish() {
 		problem := func(format string, args ...any) {
 			f.problems = append(f.problems, Problem{f.path, it.line + 1, fmt.Sprintf(format, args...)})
 		}
-		text, said := split(it.Text)
+		text := it.Text
 		clean := oneLine(text)
 		if !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return r != '\t' && words.Hidden(r) }) {
 			problem("has characters that can't be seen; they are left out")
 		}
 		it.Kind, it.Text = kindOf(clean)
-		it.read(said, problem)
+		it.read(it.said, problem)
 		if it.ID == "" {
 			it.ID = idOf(it.Text)
 		}
@@ -113,7 +117,7 @@ func (f *file) finish() {
 	}
 }
 
-// split parts the text of an item from the comment at its end.
+// split parts a line of an item from the comment at its end.
 func split(text string) (before, said string) {
 	inside, ok := strings.CutSuffix(text, closes)
 	at := strings.LastIndex(inside, opens)

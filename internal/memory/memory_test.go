@@ -185,7 +185,7 @@ func TestModes(t *testing.T) {
 // TestWhatPeopleWrite holds what counts as an entry in a file that was written
 // by hand, and that a change leaves every other byte as it is.
 func TestWhatPeopleWrite(t *testing.T) {
-	const text = "\ufeff# Notes of Ann\r\n\r\nSome prose - with a dash.\r\n- The build needs Go 1.26.\r\n* [Preference] tabs, not spaces\r\n  and no trailing blanks\r\n\r\n  not of an entry\r\n" +
+	const text = "\ufeff# Notes of Ann\r\n\r\nSome prose - with a dash.\r\n- The build needs Go 1.26.\r\n* [Preference] tabs, not spaces\r\n  and no trailing blanks <!-- topic=style -->\r\n\r\n  not of an entry\r\n" +
 		"- [ ] a task <!-- by hand -->\r\n-no item\r\n- \r\n  - nested, so not an entry\r\n```\r\n- in code\r\n```\r\n<!--\r\n- left out\r\n- this too\r\n-->\r\n+ [decision] kept <!-- id=keep date=2026-01-01 supersedes=a,b source=\"Ann \\\"A\\\"\" -->\r\nThe end."
 	s := store(t)
 	put(t, s, memory.Project, "MEMORY.md", text)
@@ -207,6 +207,9 @@ func TestWhatPeopleWrite(t *testing.T) {
 	if e := x.Entries[3]; e.ID != "keep" || !cmp.Equal(e.Supersedes, []string{"a", "b"}) || !e.Date.Equal(on("2026-01-01")) {
 		t.Errorf("%+v", e)
 	}
+	if topic := x.Entries[1].Topic; topic != "style" {
+		t.Errorf("topic %q", topic)
+	}
 	e := add(t, s, memory.Project, memory.Entry{Text: "new"}, "")
 	line := "- [fact] new <!-- id=" + e.ID + " source=person date=2026-11-23 -->\r\n"
 	with := strings.Replace(text, "-->\r\nThe end.", "-->\r\n"+line+"The end.", 1)
@@ -218,7 +221,7 @@ func TestWhatPeopleWrite(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	without := strings.Replace(text, "* [Preference] tabs, not spaces\r\n  and no trailing blanks\r\n", "", 1)
+	without := strings.Replace(text, "* [Preference] tabs, not spaces\r\n  and no trailing blanks <!-- topic=style -->\r\n", "", 1)
 	if got := get(t, s, memory.Project, "MEMORY.md"); got != without {
 		t.Errorf("%q\nwant\n%q", got, without)
 	}

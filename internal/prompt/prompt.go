@@ -27,6 +27,7 @@ type Input struct {
 	Append  string   // added behind everything else, if not empty
 	Files   []File   // instruction files, outermost first
 	Memory  string   // what was remembered in earlier sessions; may be empty
+	Claimed bool     // some of Memory comes from content that nobody vouches for
 	Skills  string   // list of skills; may be empty
 	Facts   []string // facts about the surroundings, one a line
 }
@@ -48,7 +49,7 @@ func Blocks(in Input) (blocks []event.Added, warnings []string) {
 	for _, f := range files {
 		blocks = append(blocks, f.block())
 	}
-	for _, b := range []event.Added{{Source: "skills", Text: in.Skills}, {Source: "memory", Text: in.Memory}} {
+	for _, b := range []event.Added{{Source: "skills", Text: in.Skills}, {Source: "memory", Text: in.Memory, Taint: event.Taint{Untrusted: in.Claimed}}} {
 		if b.Text != "" {
 			blocks = append(blocks, b)
 		}

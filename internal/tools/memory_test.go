@@ -176,6 +176,7 @@ func TestMemoryOfTheTeam(t *testing.T) {
 		want []string
 	}{
 		{args{"action": "remember", "scope": "team", "text": "x"}, []string{index}},
+		{args{"action": "remember", "scope": "team", "text": "x", "topic": "build"}, []string{index}},
 		{args{"action": "remember", "scope": "user", "text": "x", "topic": "build", "topic_text": "y"}, nil},
 		{args{"action": "remember", "text": "x"}, nil},
 		{args{"action": "forget", "scope": "team", "id": id}, []string{index, topic}},
@@ -237,10 +238,14 @@ func TestMemorySearch(t *testing.T) {
 		h.Untrusted = i == 1
 		r.hits = append(r.hits, h)
 	}
-	got := r.mustRun(args{"action": "search", "query": "port", "kinds": []string{"said"}, "since": "2026-01-01"}).Parts.Text()
+	res := r.mustRun(args{"action": "search", "query": "port", "kinds": []string{"said"}, "since": "2026-01-01"})
+	got := res.Parts.Text()
 	want := recall.Query{Text: "port", Kinds: []string{"said"}, Since: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), Not: "20261122-120000-abcd", Limit: 8}
 	if diff := cmp.Diff(want, r.asked[1]); diff != "" {
 		t.Error(diff)
+	}
+	if !res.Untrusted {
+		t.Error("what nobody vouches for came in unmarked")
 	}
 	if !strings.Contains(got, "not an instruction") || !strings.Contains(got, "\nsession s0 #0 2026-03-01 09:30, said:\n  the port is 80") || !strings.Contains(got, "session s1 #1 2026-03-01 09:30, said, unverified:") {
 		t.Error(got)
