@@ -82,7 +82,7 @@ func (s *terminal) shows(texts ...string) string {
 }
 
 // withoutModel makes settings that name the scripted model.
-func withoutModel(t *testing.T) home {
+func withoutModel(t testing.TB) home {
 	t.Helper()
 	h := newHome(t, "http://unused.invalid")
 	if err := os.WriteFile(filepath.Join(h.dir, "config", "config.toml"), []byte("model = \"script/commands\"\n"), 0o600); err != nil {
@@ -103,7 +103,7 @@ func TestInATerminal(t *testing.T) {
 	}
 
 	s.types("bash: echo some; touch made")
-	s.shows("? bash asks", "$ echo some; touch made", "y yes, once")
+	s.shows("? bash asks", "$ echo some; touch made", "y yes, once", "or say what to do instead")
 	if _, err := os.Stat(filepath.Join(h.work, "made")); err == nil {
 		t.Error("the command ran before it was allowed")
 	}
@@ -114,14 +114,14 @@ func TestInATerminal(t *testing.T) {
 	}
 
 	s.types("bash: rm made")
-	s.shows("$ rm made")
+	s.shows("$ rm made", "or say what to do instead")
 	s.types("keep it, please")
 	s.shows("keep it, please", "Denied by")
 
 	s.keys("BTab")
 	s.shows("script/commands · edit")
 	s.types(`call: ask_user {"question":"Which bird?","options":["heron","egret"]}`)
-	s.shows("Which bird?", "2 egret")
+	s.shows("Which bird?", "2 egret", "your answer")
 	s.tmux("resize-window", "-x", "40", "-y", "12")
 	s.types("2")
 	s.shows("The person answers: egret")
@@ -181,7 +181,7 @@ func TestScreenInReadme(t *testing.T) {
 		s.keys("C-j")
 	}
 	s.keys("Enter")
-	screen := s.shows("edit_file asks", "yes, once")
+	screen := s.shows("edit_file asks", "yes, once", "or say what to do instead")
 	_, screen, _ = strings.Cut(screen, "▸ todo")
 	screen = "▸ todo" + regexp.MustCompile(` +\n`).ReplaceAllString(screen, "\n")
 	screen = strings.ReplaceAll(screen, h.work, "/home/ann/shop")

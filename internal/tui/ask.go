@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
@@ -33,7 +34,8 @@ type ask struct {
 	page    int // lines of it that are
 	reply   editor
 	problem string
-	width   int // body was made for
+	width   int       // body was made for
+	drawn   time.Time // first; zero: not yet
 }
 
 // asks reports whether there is a question now, and prepares it.
@@ -41,17 +43,9 @@ func (m *model) asks() bool {
 	if m.running || m.opening || m.quitting || m.hesitates() {
 		return false
 	}
-	pending, waits := m.view.asking(m.decided)
-	var limits *event.Limits
-	what := "call " + pending.Call.ID
-	if !waits {
-		if m.view.stopped == nil || m.view.stopped == m.refused || m.seat.session() == nil {
-			return false
-		}
-		if limits = words.Raised(m.view.limits, *m.view.stopped); limits == nil {
-			return false
-		}
-		what = "limit " + m.view.stopped.Detail
+	what, pending, limits := m.question()
+	if what == "" {
+		return false
 	}
 	if m.ask == nil || m.ask.what != what {
 		m.ask = &ask{what: what, pending: pending, limits: limits, at: -1}
@@ -60,6 +54,21 @@ func (m *model) asks() bool {
 		m.ask.prepare(m)
 	}
 	return true
+}
+
+// question is what the session wants to know, in a word; empty: nothing.
+func (m *model) question() (what string, pending inspan.Pending, limits *event.Limits) {
+	pending, waits := m.view.asking(m.decided)
+	if waits {
+		return "call " + pending.Call.ID, pending, nil
+	}
+	if m.view.stopped == nil || m.view.stopped == m.refused || m.seat.session() == nil {
+		return "", pending, nil
+	}
+	if limits = words.Raised(m.view.limits, *m.view.stopped); limits == nil {
+		return "", pending, nil
+	}
+	return "limit " + m.view.stopped.Detail, pending, limits
 }
 
 func (a *ask) prepare(m *model) {
@@ -127,7 +136,10 @@ func effects(l look, w inspan.Pending) []string {
 // lines implements box.
 func (a *ask) lines(m *model, rows int) (out []string, x, y int) {
 	l := m.look
-	foot, x, y := a.foot(l, rows)
+	if a.drawn.IsZero() {
+		a.drawn = m.clock()
+	}
+	foot, x, y := a.foot(l, rows, a.unseen(m.clock()))
 	head := a.title
 	if n := len(m.view.waiting); n > 1 {
 		head += l.paint(dim, fmt.Sprintf(" (%d of %d)", len(m.decided)+1, n))
@@ -148,7 +160,7 @@ func (a *ask) lines(m *model, rows int) (out []string, x, y int) {
 }
 
 // foot is the choices and the line for an answer, in a few rows.
-func (a *ask) foot(l look, rows int) (out []string, x, y int) {
+func (a *ask) foot(l look, rows int, unseen bool) (out []string, x, y int) {
 	var offers []string
 	for i, c := range a.choices {
 		word := c.text + " " + words.OneLine(c.doc, max(l.width-8, 8))
@@ -178,6 +190,8 @@ func (a *ask) foot(l look, rows int) (out []string, x, y int) {
 	}
 	empty := "or say what to do instead"
 	switch {
+	case unseen:
+		empty = "one moment" // what is pressed now is no answer
 	case a.limits != nil:
 		empty = "y or n"
 	case a.asks:

@@ -156,7 +156,8 @@ func callLine(l look, c llm.Call) string {
 	return line
 }
 
-// result is what a call brought: its first lines, then what it changed.
+// result is what a call brought: its first lines, then what it changed, then what
+// it has for the person, of which nothing is folded.
 func (b *block) result(l look) []string {
 	breaking := broken
 	if b.bad { // it is words
@@ -185,14 +186,16 @@ func (b *block) result(l look) []string {
 			out = append(out, folded(inset(markdown.Diff(f.Diff, l.width-4, l.markdown())), foldDiff, b.whole)...)
 		}
 	}
-	return out
+	return append(out, inset(markdown.Render(clean(b.end.Show), l.width-4, l.markdown()))...)
 }
 
 // inset moves lines of markdown behind a margin.
 func inset(text string) []string {
 	lines := split(text)
 	for i, line := range lines {
-		lines[i] = "    " + line
+		if line != "" {
+			lines[i] = "    " + line
+		}
 	}
 	return lines
 }

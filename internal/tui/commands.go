@@ -63,7 +63,7 @@ func Commands() []Command {
 		{Name: "export", Args: "[file]", Doc: "write the session to a markdown file", run: work((*model).export)},
 		{Name: "copy", Doc: "copy the last answer to the clipboard", run: (*model).copy},
 		{Name: "tools", Doc: "list the tools", run: show((*model).tools)},
-		{Name: "jobs", Doc: "list what was started in the background", run: show((*model).jobs)},
+		{Name: "jobs", Args: "[kill ID]", Doc: "list what goes on in the background, or end one of it", run: (*model).jobsCommand},
 		{Name: "config", Doc: "show where the settings are", run: show((*model).config)},
 		{Name: "init", Doc: "have the model write an AGENTS.md", run: prompt(func() string { return initPrompt })},
 		{Name: "review", Args: "[what to look at]", Doc: "have the model review what is not committed", run: prompt(func() string { return reviewPrompt })},
@@ -282,13 +282,6 @@ func (m *model) tools() string {
 		fmt.Fprintf(&b, "  %s\t%s\n", t.Name, words.OneLine(strings.SplitN(t.Doc, "\n", 2)[0], 100))
 	}
 	return b.String()
-}
-
-func (m *model) jobs() string {
-	if len(m.view.jobs) == 0 {
-		return "nothing was started in the background"
-	}
-	return "Started in the background in this session; the model can read, feed and end them:\n  " + strings.Join(m.view.jobs, "\n  ")
 }
 
 func (m *model) config() string {

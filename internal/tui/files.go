@@ -4,18 +4,13 @@ import (
 	"context"
 	"io"
 	"io/fs"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
-	tea "charm.land/bubbletea/v2"
-
 	"github.com/inspan/inspan/internal/gitignore"
-	"github.com/inspan/inspan/internal/words"
-	"github.com/inspan/inspan/llm"
 )
 
 // Bounds of the list of files: names, and how long looking for them may take.
@@ -23,7 +18,6 @@ const (
 	maxFiles  = 20_000
 	filesTime = 3 * time.Second
 	maxIgnore = 1 << 20 // bytes of an ignore file
-	maxImage  = 5 << 20 // bytes of a picture
 )
 
 // filesBelow lists the files below root that git does not ignore, slash-separated
@@ -136,50 +130,6 @@ func lower(c byte) byte {
 		return c + 'a' - 'A'
 	}
 	return c
-}
-
-// imagePath returns the path of a picture if that is all that was pasted, as a
-// terminal writes a file that is dropped on it.
-func imagePath(text string) string {
-	text = strings.TrimSpace(text)
-	if strings.Contains(text, "\n") || len(text) > 4096 {
-		return ""
-	}
-	if n := len(text); n > 1 && (text[0] == '\'' || text[0] == '"') && text[n-1] == text[0] {
-		text = text[1 : n-1]
-	} else if u, err := url.Parse(text); err == nil && u.Scheme == "file" {
-		text = u.Path
-	} else {
-		text = strings.ReplaceAll(text, `\ `, " ")
-	}
-	if mediaType(text) == "" || !filepath.IsAbs(text) {
-		return ""
-	}
-	if info, err := os.Stat(text); err != nil || !info.Mode().IsRegular() {
-		return ""
-	}
-	return text
-}
-
-func mediaType(path string) string {
-	return map[string]string{
-		".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp",
-	}[strings.ToLower(filepath.Ext(path))]
-}
-
-// readImage reads a picture into the prompt; one that can't be is text.
-func readImage(path, text string) tea.Msg {
-	data, err := readAtMost(path, maxImage)
-	return later(func(m *model) tea.Cmd {
-		if err != nil {
-			m.warn("the picture is not attached: " + err.Error())
-			m.insert(text)
-			return nil
-		}
-		name := words.OneLine(filepath.Base(path), 40)
-		m.prompt.insert(atom{shown: "[image " + name + "]", image: llm.Image{MediaType: mediaType(path), Data: data}}, atom{shown: " "})
-		return nil
-	})
 }
 
 func readAtMost(path string, limit int64) ([]byte, error) {

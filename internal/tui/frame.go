@@ -37,7 +37,7 @@ func (m *model) View() tea.View {
 		lines = append(above, lines...)
 	}
 	for i, line := range lines { // whatever happens, a line is a line
-		if ansi.StringWidth(line) > m.look.width {
+		if len(line) > m.look.width && cells(line) > m.look.width {
 			lines[i] = ansi.Truncate(line, m.look.width, "")
 		}
 	}
@@ -297,9 +297,10 @@ func (m *model) status() string {
 		fields = append(fields, clock(m.clock().Sub(v.began)))
 	}
 	line := words.OneLine(fields[0], m.look.width)
+	room := m.look.width - cells(line)
 	for _, f := range fields[1:] {
-		if ansi.StringWidth(line)+ansi.StringWidth(f)+3 <= m.look.width {
-			line += " · " + f
+		if n := cells(f) + 3; n <= room {
+			line, room = line+" · "+f, room-n
 		}
 	}
 	return m.look.paint(dim, line)

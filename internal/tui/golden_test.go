@@ -25,7 +25,11 @@ func corpus(t testing.TB) []string {
 	if err != nil || len(logs) < 10 {
 		t.Fatal("no logs", err)
 	}
-	return logs
+	ours, err := filepath.Glob("testdata/logs/*.jsonl") // of what only front ends show
+	if err != nil || len(ours) == 0 {
+		t.Fatal("no logs of ours", err)
+	}
+	return append(logs, ours...)
 }
 
 func readLog(t testing.TB, path string) []event.Event {
@@ -66,11 +70,18 @@ func still(t testing.TB, width, height int, l look, events []event.Event) *model
 	return m
 }
 
+// see lets the time go by until the question that is shown counts as seen.
+func see(m *model) { m.ask.drawn = m.ask.drawn.Add(-seeing) }
+
 // drawn is all that the front end shows: what it has printed, and the picture
 // below it.
 func drawn(m *model) string {
 	m.view.blocks = m.print.take(m.view.blocks)
 	v := m.View()
+	if m.ask != nil {
+		see(m)
+		v = m.View()
+	}
 	return strings.Join(m.print.lines, "\n") + "\n~~~\n" + v.Content + "\n"
 }
 
@@ -89,7 +100,7 @@ func TestFrames(t *testing.T) {
 	for _, path := range corpus(t) {
 		name := strings.TrimSuffix(filepath.Base(path), ".jsonl")
 		for _, size := range sizes {
-			if size.few && name != "waiting" && name != "parallel" && name != "interrupted" {
+			if size.few && name != "waiting" && name != "parallel" && name != "interrupted" && name != "shown" {
 				continue
 			}
 			t.Run(name+"/"+size.name, func(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -53,6 +52,9 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 			return nil
 		}
 	}
+	if m.unseen() && m.ahead(k, action) {
+		return nil
+	}
 	if b != nil {
 		return b.key(m, k, action)
 	}
@@ -63,10 +65,14 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 // promptKey is a key for the prompt.
 func (m *model) promptKey(k tea.KeyPressMsg, action string) tea.Cmd {
 	switch action {
-	case "send":
+	case "send", "queue":
+		if m.clock().Before(m.early) {
+			return nil
+		}
+		if action == "queue" {
+			return m.tab()
+		}
 		return m.enter()
-	case "queue":
-		return m.tab()
 	case "escape":
 		return m.escape()
 	case "interrupt":
@@ -78,6 +84,8 @@ func (m *model) promptKey(k tea.KeyPressMsg, action string) tea.Cmd {
 		m.prompt.cut(m.prompt.at, m.prompt.at+1)
 	case "edit":
 		return m.editor()
+	case "paste-image":
+		return m.pasteImage()
 	case "up", "down":
 		if m.offer.move(action) {
 			return nil
@@ -91,12 +99,6 @@ func (m *model) promptKey(k tea.KeyPressMsg, action string) tea.Cmd {
 		m.typed = m.clock()
 	}
 	return m.suggest()
-}
-
-// hesitates reports whether a question has to wait a moment: whoever is in the
-// middle of a word must not answer it with the rest.
-func (m *model) hesitates() bool {
-	return m.ask == nil && !m.running && len(m.view.waiting) > 0 && !m.prompt.empty() && m.clock().Sub(m.typed) < time.Second
 }
 
 // key edits; it reports false if the key means nothing to an editor.
@@ -307,13 +309,15 @@ const (
 // paste takes pasted or dropped text: a path of a picture becomes the picture.
 func (m *model) paste(text string) tea.Cmd {
 	text = clean(strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n"))
-	if b := m.box(); b != nil {
+	if m.unseen() {
+		m.stepBack()
+	} else if b := m.box(); b != nil {
 		b.paste(m, text)
 		return nil
 	}
 	m.history.left()
-	if path := imagePath(text); path != "" {
-		return func() tea.Msg { return readImage(path, text) }
+	if paths := imagePaths(text); paths != nil {
+		return func() tea.Msg { return readImages(paths, text) }
 	}
 	m.insert(text)
 	return m.suggest()

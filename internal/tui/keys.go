@@ -27,6 +27,7 @@ func Bindings() []Binding {
 		{"mode", []string{"shift+tab"}, "the next permission mode: plan, ask, edit, auto"},
 		{"unfold", []string{"ctrl+o"}, "show the last result whole"},
 		{"edit", []string{"ctrl+g"}, "write in the editor of $EDITOR"},
+		{"paste-image", []string{"ctrl+v"}, "attach the image in the clipboard"},
 		{"suspend", []string{"ctrl+z"}, "suspend the program"},
 		{"redraw", []string{"ctrl+l"}, "draw the screen anew"},
 		{"up", []string{"up", "ctrl+p"}, "a line up; at the top, what was said before"},

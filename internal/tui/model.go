@@ -48,6 +48,7 @@ type model struct {
 	hint    string
 	hinted  time.Time            // when the hint came
 	typed   time.Time            // when the person wrote last
+	early   time.Time            // until then enter sends nothing, see stepBack
 	pressed map[string]time.Time // when a key that counts twice was pressed last
 
 	opts     app.Options // for the sessions that are opened from here on
@@ -367,7 +368,7 @@ func (m *model) count() tea.Cmd {
 	if pending, ok := m.view.asking(nil); ok && !pending.Until.IsZero() {
 		waits = true
 	}
-	soon := m.padded || m.hesitates() || !m.settled() && len(m.print.lines) > 0
+	soon := m.padded || m.hesitates() || m.unseen() || !m.settled() && len(m.print.lines) > 0
 	if m.ticking && !soon || !m.running && !waits && m.hint == "" && !soon {
 		return nil
 	}

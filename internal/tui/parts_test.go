@@ -89,7 +89,7 @@ func TestNothingDrivesTheTerminal(t *testing.T) {
 		event.Routed{Route: evil, Error: evil, From: evil},
 		event.Steered{Parts: llm.Say(evil), By: evil},
 		event.Kept{Reason: evil},
-		event.Ended{Call: "1", Outcome: event.Outcome("ok"), Parts: llm.Say(evil), Files: []tool.File{{Path: evil, Diff: evil}}, Todo: []tool.Todo{{Text: evil, State: tool.TodoDoing}}},
+		event.Ended{Call: "1", Outcome: event.Outcome("ok"), Parts: llm.Say(evil), Files: []tool.File{{Path: evil, Diff: evil}}, Todo: []tool.Todo{{Text: evil, State: tool.TodoDoing}}, Show: evil},
 		event.Stopped{Reason: event.ReasonStuck, Detail: evil},
 	}
 	for i := range bodies {
@@ -97,7 +97,7 @@ func TestNothingDrivesTheTerminal(t *testing.T) {
 		m.running = i%2 == 0
 		m.hint = "a"
 		m.printed(m.todo())
-		m.printed(m.jobs())
+		m.printed(startedJobs(m.view.jobs))
 		m.diff("")
 		got := drawn(m)
 		for _, r := range got {
@@ -147,6 +147,7 @@ func TestPendingOfAnswers(t *testing.T) {
 	if got := m.View().Content; !strings.Contains(got, "? a asks (1 of 2)") {
 		t.Fatal(got)
 	}
+	see(m)
 	m.key(tea.KeyPressMsg{Code: 's', Text: "s"})
 	m.key(tea.KeyPressMsg{Code: tea.KeyEnter})
 	if !strings.Contains(m.View().Content, "No rule could safely stand for this call") {
@@ -286,7 +287,7 @@ func TestPump(t *testing.T) {
 	p.put(event.Event{Seq: 1, Body: event.Note{Text: "x"}})
 	p.put(event.Event{Body: event.Progress{Call: "1", Text: "after"}})
 	p.put(ranOut{})
-	for p.flush() {
+	for some, _ := p.flush(); some; some, _ = p.flush() {
 	}
 	last, ok := got[len(got)-1].(ranOut)
 	if !ok || last.err != nil {
@@ -330,7 +331,10 @@ func TestPumpFoldsAndCutsFrames(t *testing.T) {
 		t.Errorf("%d things wait", len(p.pending))
 	}
 	total := 0
-	for p.flush() {
+	for some, more := p.flush(); some; some, more = p.flush() {
+		if more != (len(p.pending) > 0) {
+			t.Errorf("more: %v, and %d things wait", more, len(p.pending))
+		}
 	}
 	for _, n := range sizes {
 		if total += n; n > 2*frameText {
@@ -519,20 +523,10 @@ func TestFilesBelow(t *testing.T) {
 	}
 }
 
-func TestImagePath(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "a b.PNG")
-	if err := os.WriteFile(path, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, text := range []string{path, strings.ReplaceAll(path, " ", `\ `), "'" + path + "'", "file://" + strings.ReplaceAll(path, " ", "%20"), path + "\n"} {
-		if got := imagePath(text); got != path {
-			t.Errorf("%q: %q", text, got)
-		}
-	}
-	for _, text := range []string{"a b.PNG", path + "\nmore", filepath.Join(dir, "none.png"), "'", dir} {
-		if got := imagePath(text); got != "" {
-			t.Errorf("%q: %q", text, got)
+func TestCells(t *testing.T) {
+	for _, line := range []string{"", "plain", "\x1b[1m› \x1b[0mbold", "\x1b[38;5;160m███\x1b[0m", "\x1b[1mred\x1b[0m.", "漢字", "e\u0301", "1\ufe0f\u20e3", "👩‍👩‍👧", "\x1b[2Ja", "\x1b]0;t\x07a", "a\x1b", "a\x1b[", "a\x1b[1", "\x1b[mb", "a\tb"} {
+		if got, want := cells(line), ansi.StringWidth(line); got != want {
+			t.Errorf("%q: %d cells, want %d", line, got, want)
 		}
 	}
 }

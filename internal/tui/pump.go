@@ -9,7 +9,9 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// frame is the time between two pictures.
+// frame is the time between two pictures while there is more than fits into one.
+// What streams in with ease has two frames for each picture: nobody reads faster,
+// and a picture costs the same however little is new in it.
 const frame = time.Second / 60
 
 // What one frame may bring at most, so that keys never wait behind output.
@@ -142,18 +144,21 @@ func (p *pump) run(ctx context.Context) {
 			return
 		case <-p.wake:
 		}
-		for p.flush() {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
+		for some, more := p.flush(); some; some, more = p.flush() {
+			for range map[bool]int{true: 1, false: 2}[more] {
+				select {
+				case <-ctx.Done():
+					return
+				case <-tick.C:
+				}
 			}
 		}
 	}
 }
 
-// flush hands on what one frame may bring, and reports whether it was anything.
-func (p *pump) flush() bool {
+// flush hands on what one frame may bring, and reports whether it was anything and
+// whether there is more.
+func (p *pump) flush() (some, more bool) {
 	p.mu.Lock()
 	var out batch
 	text, n := 0, 0
@@ -174,7 +179,7 @@ func (p *pump) flush() bool {
 		}
 	}
 	p.pending = p.pending[n:]
-	if len(p.pending) == 0 {
+	if more = len(p.pending) > 0; !more {
 		p.pending = nil
 	}
 	p.mu.Unlock()
@@ -184,5 +189,5 @@ func (p *pump) flush() bool {
 	if ended != nil {
 		p.send(*ended)
 	}
-	return n > 0
+	return n > 0, more
 }

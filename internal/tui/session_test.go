@@ -24,7 +24,7 @@ func TestWholeSession(t *testing.T) {
 		t.Errorf("an empty start left %v %v", entries, err)
 	}
 	s.typed("do it", enter)
-	s.shows("› do it", "▸ look", "blue", "+3 lines", "? note asks", "it would change /", "y yes, once")
+	s.shows("› do it", "▸ look", "blue", "+3 lines", "? note asks", "it would change /", "y yes, once", "or say what to do instead")
 	s.press(ctrlO) // the last result whole
 	s.wait("all lines", func(text string) bool { return strings.Count(text, "blue") == 11 })
 	s.press(enter)
@@ -74,7 +74,7 @@ func TestDecisions(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			s := start(t, 80, 24, nil, call("note", `{"word":"red"}`), sayStep("Over."))
 			s.typed("go", enter)
-			s.shows("? note asks", "write(a)")
+			s.shows("? note asks", "write(a)", "or say what to do instead")
 			s.press(tc.keys)
 			text := s.shows(tc.shown, "■ ")
 			if strings.Contains(tc.shown, "allowed") != strings.Contains(text, "noted red") {
@@ -91,7 +91,7 @@ func TestQuestionWaitsForAPause(t *testing.T) {
 	s.typed("go", enter+"half a wo")
 	s.shows("› go", "half a wo")
 	s.press("rd" + enter)
-	s.shows("? note asks")
+	s.shows("? note asks", "or say what to do instead")
 	s.press("y" + enter)
 	if text := s.shows("noted red", "half a word", "■ done"); strings.Contains(text, "Denied") {
 		t.Error(text)
@@ -153,7 +153,7 @@ func TestQuestionOfACall(t *testing.T) {
 	} {
 		s := start(t, 80, 24, nil, step, sayStep("Over."))
 		s.typed("go", enter)
-		s.shows("Which colour?", "1 blue", "2 green")
+		s.shows("Which colour?", "1 blue", "2 green", "your answer")
 		s.press(tc.keys)
 		s.shows(tc.shown, "■ done")
 	}
@@ -290,9 +290,9 @@ func TestLimits(t *testing.T) {
 		}
 	}, call("look", `{"word":"a"}`), call("look", `{"word":"b"}`), sayStep("At last."))
 	s.typed("go", enter)
-	s.shows("y go on with twice the limit")
+	s.shows("y go on with twice the limit", "y or n")
 	s.press("y" + enter)
-	s.shows("y go on with twice the limit", "2 turns used of 2")
+	s.shows("y go on with twice the limit", "2 turns used of 2", "y or n")
 	s.press("y" + enter)
 	s.shows("At last.")
 }
@@ -376,7 +376,7 @@ func TestQuitInterrupts(t *testing.T) {
 func TestNobodyLeavesJunkOnASmallTerminal(t *testing.T) {
 	s := start(t, 40, 10, nil, call("note", `{"word":"`+strings.Repeat("long 漢字 ", 60)+`"}`), sayStep(strings.Repeat("😀 שלום 漢字 ", 40)))
 	s.typed("go", enter)
-	s.shows("pgup, pgdown")
+	s.shows("pgup, pgdown", "or say what to do instead")
 	s.press("\x1b[6~")
 	s.press("y" + enter)
 	s.wait("nothing but the end", func(text string) bool {

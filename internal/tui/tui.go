@@ -61,6 +61,13 @@ type TUI struct {
 	Commands []Command
 	// Edit opens a file in the person's editor. Nil: there is none.
 	Edit func(path string) tea.ExecCommand
+	// Clipboard returns the image in the clipboard of the person's desktop, as a PNG;
+	// nothing and no error: there is none. It is called from a goroutine of its own,
+	// with some seconds of time. Nil: the clipboard can't be read.
+	Clipboard func(ctx context.Context) (png []byte, err error)
+	// Jobs returns what goes on in the background of a session that is open here, by
+	// its id; nil: nothing is known of it. Nil: /jobs only tells what was started.
+	Jobs func(session string) Jobs
 
 	now      func() time.Time // nil: time.Now
 	mu       sync.Mutex

@@ -66,6 +66,7 @@ func TestQuestionOfAnyTool(t *testing.T) {
 	if got := m.View().Content; !strings.Contains(got, "? poll\n  which\\x1b?\n") {
 		t.Error(got)
 	}
+	see(m)
 	m.key(tea.KeyPressMsg{Code: tea.KeyEnter})
 	if got := m.View().Content; !strings.Contains(got, "Please answer") || len(m.decided) > 0 {
 		t.Error(got)

@@ -1,0 +1,157 @@
+package tui
+
+import (
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
+)
+
+// asking is a front end before two calls that ask, at a clock that the test
+// turns. The questions have not been drawn.
+func asking(t *testing.T, effects ...tool.Effect) (m *model, now *time.Time) {
+	t.Helper()
+	at := time.Unix(1000, 0)
+	m = still(t, 80, 24, look{noColor: true}, events(said("go"), event.Asked{},
+		event.Replied{Parts: llm.Parts{llm.Call{ID: "1", Name: "a"}, llm.Call{ID: "2", Name: "b"}}},
+		event.Judged{Call: "1", Action: tool.Ask, Effects: effects}, event.Judged{Call: "2", Action: tool.Ask}, event.Waiting{Call: "1"}, event.Waiting{Call: "2"}))
+	m.now = func() time.Time { return at }
+	m.Host = func(app.Options, func(string)) *inspan.Host { return &inspan.Host{} }
+	return m, &at
+}
+
+func presses(m *model, keys ...tea.KeyPressMsg) {
+	for _, k := range keys {
+		m.Update(k)
+		m.View()
+	}
+}
+
+// Keys as a terminal sends them.
+func letter(r rune) tea.KeyPressMsg  { return tea.KeyPressMsg{Code: r, Text: string(r)} }
+func pressed(r rune) tea.KeyPressMsg { return tea.KeyPressMsg{Code: r} }
+
+// TestTypedAhead holds that nothing that is pressed before a question was seen
+// answers it, also not what says yes afterwards.
+func TestTypedAhead(t *testing.T) {
+	down, send := pressed(tea.KeyDown), pressed(tea.KeyEnter)
+	for _, tc := range []struct {
+		name   string
+		wait   time.Duration // after the question was drawn
+		keys   []tea.KeyPressMsg
+		allows int    // decisions
+		prompt string // what is in it
+	}{
+		{"at once", 0, []tea.KeyPressMsg{letter('y'), send}, 0, "y"},
+		{"just before it counts as seen", seeing - 1, []tea.KeyPressMsg{letter('y'), send}, 0, "y"},
+		{"when it does", seeing, []tea.KeyPressMsg{letter('y'), send}, 1, ""},
+		{"arrows at once", 0, []tea.KeyPressMsg{down, send}, 0, ""},
+		{"arrows just before", seeing - 1, []tea.KeyPressMsg{down, send}, 0, ""},
+		{"arrows then", seeing, []tea.KeyPressMsg{down, send}, 1, ""},
+		{"tab at once", 0, []tea.KeyPressMsg{pressed(tea.KeyTab), send}, 0, ""},
+		{"a word that ends as an answer begins", seeing - 1, []tea.KeyPressMsg{letter('m'), letter('y'), send}, 0, "my"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			m, now := asking(t)
+			m.View()
+			*now = now.Add(tc.wait)
+			presses(m, tc.keys[:len(tc.keys)-1]...)
+			last := tc.keys[len(tc.keys)-1]
+			presses(m, last)
+			if m.unseen() || m.box() == nil { // nor once the question is back
+				*now = now.Add(pausing)
+				m.View()
+				presses(m, last)
+			}
+			if len(m.decided) != tc.allows || m.opening || m.prompt.text() != tc.prompt {
+				t.Errorf("decided %v, a run %v, the prompt %q", m.decided, m.opening, m.prompt.text())
+			}
+		})
+	}
+}
+
+// TestQuestionStepsBack holds that whoever types when a question comes up sees
+// what is typed, and the question again after a pause.
+func TestQuestionStepsBack(t *testing.T) {
+	m, now := asking(t)
+	m.View()
+	presses(m, letter('h'), letter('e'))
+	if m.box() != nil || m.prompt.text() != "he" {
+		t.Fatalf("the question is there, the prompt has %q", m.prompt.text())
+	}
+	*now = now.Add(seeing - 1)
+	if presses(m, pressed(tea.KeyEnter), pressed(tea.KeyTab)); m.opening || m.prompt.text() != "he" {
+		t.Error("enter was taken for the prompt")
+	}
+	*now = now.Add(pausing - seeing)
+	if m.Update(tick{}); m.box() != nil {
+		t.Error("it came back without a pause")
+	}
+	*now = now.Add(1)
+	m.Update(tick{})
+	if m.View(); m.box() == nil || !m.unseen() {
+		t.Error("it does not come back, or counts as seen")
+	}
+	m.Update(tea.PasteMsg{Content: "y"})
+	if m.box() != nil || m.prompt.text() != "hey" {
+		t.Errorf("pasted text went elsewhere: %q", m.prompt.text())
+	}
+	*now = now.Add(pausing)
+	m.View()
+	*now = now.Add(seeing)
+	m.Update(tea.PasteMsg{Content: "y"})
+	if presses(m, pressed(tea.KeyEnter)); len(m.decided) != 1 {
+		t.Error("a question that was seen takes no answer")
+	}
+	if !m.unseen() {
+		t.Error("the next question counts as seen")
+	}
+	if presses(m, letter('y'), pressed(tea.KeyEnter)); len(m.decided) != 1 {
+		t.Error("the answer to one question was one to the next")
+	}
+}
+
+// TestUnseenQuestionIsLeft holds that a question that comes up does not keep
+// anybody from interrupting.
+func TestUnseenQuestionIsLeft(t *testing.T) {
+	for name, key := range map[string]tea.KeyPressMsg{"esc": pressed(tea.KeyEscape), "ctrl+c": {Code: 'c', Mod: tea.ModCtrl}} {
+		m, _ := asking(t)
+		m.View()
+		if presses(m, key); !m.opening {
+			t.Errorf("%s does nothing", name)
+		}
+	}
+	m, _ := asking(t, tool.Effect{Kind: tool.Question})
+	m.View()
+	if presses(m, pressed(tea.KeyEscape)); len(m.decided) != 1 {
+		t.Error("esc does not leave a question of the model")
+	}
+}
+
+// TestDroppedKeys holds that keys that come too early leave a question as it is: it
+// counts as seen when it has been there for long enough.
+func TestDroppedKeys(t *testing.T) {
+	down, send := pressed(tea.KeyDown), pressed(tea.KeyEnter)
+	for _, early := range []rune{tea.KeyDown, tea.KeyUp, tea.KeyTab, tea.KeyEnter} {
+		m, now := asking(t)
+		m.View()
+		*now = now.Add(seeing - 1)
+		presses(m, pressed(early))
+		*now = now.Add(1)
+		if presses(m, down, send); len(m.decided) != 1 {
+			t.Errorf("%q put the question off", early)
+		}
+	}
+	m, _ := asking(t)
+	m.Update(down) // before there is any picture of it
+	m.Update(send)
+	if len(m.decided) > 0 {
+		t.Error("a question was answered that was never drawn")
+	}
+}

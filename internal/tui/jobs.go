@@ -1,0 +1,84 @@
+package tui
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/inspan/inspan/internal/words"
+)
+
+// Jobs are the commands that go on in the background of one session. Its methods
+// may be called from any goroutine.
+type Jobs interface {
+	// List returns them in the order they were started, those that have ended among
+	// them.
+	List() []Job
+	// Kill ends one with all that it has started, and returns when that is gone. That
+	// one has ended already is no error; that there is none of the id is.
+	Kill(ctx context.Context, id string) error
+}
+
+// Job is one command in the background.
+type Job struct {
+	ID      string
+	Command string
+	State   string // in words: "running for 3s", "ended after 2s with exit code 0"
+}
+
+// jobsCommand lists what goes on in the background, or ends one of it.
+func (m *model) jobsCommand(args string) tea.Cmd { return m.jobsOf(m.backgroundJobs(), args) }
+
+func (m *model) jobsOf(jobs Jobs, args string) tea.Cmd {
+	verb, id, _ := strings.Cut(args, " ")
+	id = strings.TrimSpace(id)
+	switch {
+	case args == "":
+		return m.work(listJobs(jobs, m.view.jobs), (*model).printed)
+	case verb != "kill" || id == "" || strings.Contains(id, " "):
+		m.hint = "/jobs lists them, /jobs kill ID ends one"
+		return nil
+	case jobs == nil:
+		m.hint = "there is no job that could be ended from here"
+		return nil
+	}
+	return m.work(func(ctx context.Context) (string, error) {
+		return "job " + words.OneLine(id, 40) + " is ended", jobs.Kill(ctx, id)
+	}, (*model).printed)
+}
+
+// backgroundJobs are those of the session that is open; nil: nothing is known of
+// them.
+func (m *model) backgroundJobs() Jobs {
+	id := m.seat.id()
+	if m.Jobs == nil || id == "" {
+		return nil
+	}
+	return m.Jobs(id)
+}
+
+func listJobs(jobs Jobs, started []string) func(context.Context) (string, error) {
+	return func(context.Context) (string, error) {
+		if jobs == nil {
+			return startedJobs(started), nil
+		}
+		var b strings.Builder
+		for _, j := range jobs.List() {
+			fmt.Fprintf(&b, "%s  %s\t%s\n", j.ID, j.State, words.OneLine(j.Command, 200))
+		}
+		if b.Len() == 0 {
+			return "nothing goes on in the background", nil
+		}
+		return b.String() + "/jobs kill ID ends one; the model can read, feed and end them too.", nil
+	}
+}
+
+// startedJobs tells what was started, for want of what has become of it.
+func startedJobs(started []string) string {
+	if len(started) == 0 {
+		return "nothing was started in the background"
+	}
+	return "Started in the background in this session; the model can read, feed and end them:\n  " + strings.Join(started, "\n  ")
+}
