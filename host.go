@@ -26,6 +26,7 @@ type Host struct {
 
 // Place is what is known of a session before its agent is made.
 type Place struct {
+	ID     string       // of the session
 	Root   string       // the workspace, absolute
 	Blobs  tool.Blobs   // the session's own
 	New    bool         // the session is about to be opened for the first time
@@ -152,7 +153,7 @@ func (h *Host) store() *session.Store { return &session.Store{Dir: h.Dir} }
 // open makes the agent of a session and brings the two together. If that
 // fails nothing stays open.
 func (h *Host) open(ctx context.Context, log *session.Log, at Place, state *loop.State) (*Session, error) {
-	at.Blobs = log.Blobs()
+	at.ID, at.Blobs = log.ID(), log.Blobs()
 	agent, err := h.Agent(ctx, at)
 	if err != nil {
 		return nil, errors.Join(err, log.Close())

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/doctor"
 	"github.com/inspan/inspan/internal/sandbox"
+	"github.com/inspan/inspan/internal/tools"
 	"github.com/inspan/inspan/internal/tui"
 	"github.com/inspan/inspan/internal/words"
 )
@@ -55,9 +57,33 @@ func (c *command) screen(cmd *cobra.Command, f *screenFlags) error {
 			return err
 		}
 	}
-	t.Commands = c.slashes(a, root)
+	t.Commands, t.Clipboard = c.slashes(a, root), a.Clipboard
+	t.Jobs = func(session string) tui.Jobs { return shellJobs{a.Shell(session)} }
 	c.code, err = t.Run(cmd.Context())
 	return err
+}
+
+// shellJobs are the jobs of a session's shell, for the front end.
+type shellJobs struct{ *tools.Shell }
+
+// List implements [tui.Jobs].
+func (j shellJobs) List() []tui.Job {
+	if j.Shell == nil {
+		return nil
+	}
+	var out []tui.Job
+	for _, job := range j.Jobs() {
+		out = append(out, tui.Job(job))
+	}
+	return out
+}
+
+// Kill implements [tui.Jobs].
+func (j shellJobs) Kill(ctx context.Context, id string) error {
+	if j.Shell == nil {
+		return errors.New("the session has no jobs")
+	}
+	return j.Shell.Kill(ctx, id)
 }
 
 // slashes are the slash commands that the front end can't have of itself.

@@ -49,6 +49,7 @@ type App struct {
 	health       *router.Health // of the models, for all sessions of this process
 	google       *cloud.Google
 
+	shells  sync.Map // of open sessions, by id
 	printed sync.Map // keys by the provider whose key_command printed them
 
 	pool sandbox.Pool
@@ -197,6 +198,7 @@ func (a *App) agent(ctx context.Context, o Options, at inspan.Place, warn func(s
 		return nil, err
 	}
 	shell := &tools.Shell{Home: home(), Protected: a.protected()}
+	a.shells.Store(at.ID, shell)
 	needs := profile.For(chosen.Info().Route(), a.Config.Profiles)
 	servers := &lsp.Manager{Env: env}
 	library, memories := a.Skills(env.Root), a.Memory(env.Root)
@@ -208,8 +210,14 @@ func (a *App) agent(ctx context.Context, o Options, at inspan.Place, warn func(s
 	agent := &inspan.Agent{
 		Model: model, Tools: box, Env: env,
 		Extra: a.extra(env.Root, o.Trust, env, box, rare, model.Info().Window, func(list []tool.Tool) []tool.Tool { return wrapped(list, checks) }, warn),
-		Close: func() error { endHooks(); servers.Close(); shell.Close(); return closeModel() },
-		Mode:  o.Mode, MaxTurns: o.MaxTurns, MaxCost: o.MaxCost, MaxTokens: o.MaxTokens, MaxTime: o.MaxTime, Effort: a.Config.Effort,
+		Close: func() error {
+			endHooks()
+			servers.Close()
+			a.shells.Delete(at.ID)
+			shell.Close()
+			return closeModel()
+		},
+		Mode: o.Mode, MaxTurns: o.MaxTurns, MaxCost: o.MaxCost, MaxTokens: o.MaxTokens, MaxTime: o.MaxTime, Effort: a.Config.Effort,
 		Rules: rules, Judges: judges, Hooks: hooks, Private: a.private(), Public: a.public(env.Root), Secrets: a.secrets, AskTimeout: a.Config.Timeout,
 
 		Remember: func(ctx context.Context, scope event.Scope, rules []string) error {

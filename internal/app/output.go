@@ -21,22 +21,29 @@ func Output(ctx context.Context, args ...string) (string, error) {
 // output runs a program and returns what it prints to standard output, without
 // white space around it. environ is as in [tool.Command].
 func output(ctx context.Context, environ []string, args ...string) (string, error) {
+	printed, complaints, code, err := run(ctx, environ, args...)
+	if err == nil && code != 0 {
+		err = fmt.Errorf("%s ended with %d: %.200s", args[0], code, strings.TrimSpace(complaints))
+	}
+	return strings.TrimSpace(string(printed)), err
+}
+
+// run runs a program, without walls, and returns what it prints to standard output
+// and, apart from that, its complaints.
+func run(ctx context.Context, environ []string, args ...string) (printed []byte, complaints string, code int, err error) {
 	env, err := sandbox.Local("/", nil, sandbox.Options{})
 	if err != nil {
-		return "", err
+		return nil, "", 0, err
 	}
-	var printed, complaints bytes.Buffer
+	var out, errs bytes.Buffer
 	proc, err := env.Procs.Start(ctx, tool.Command{
 		// Standard output goes to descriptor 3, apart from the complaints.
 		Args: append([]string{"sh", "-c", `exec "$@" >&3`, "sh"}, args...), Dir: "/", Env: environ,
-		Output: &complaints, Report: &printed,
+		Output: &errs, Report: &out,
 	})
 	if err != nil {
-		return "", err
+		return nil, "", 0, err
 	}
-	code, err := proc.Wait()
-	if err == nil && code != 0 {
-		err = fmt.Errorf("%s ended with %d: %.200s", args[0], code, strings.TrimSpace(complaints.String()))
-	}
-	return strings.TrimSpace(printed.String()), err
+	code, err = proc.Wait()
+	return out.Bytes(), errs.String(), code, err
 }

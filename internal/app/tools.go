@@ -33,6 +33,13 @@ func (a *App) toolbox(shell *tools.Shell, edit string, servers *lsp.Manager) []t
 	return append(list, w.Tools()...)
 }
 
+// Shell is the shell of a session that is open here, with its jobs; nil if it is not.
+func (a *App) Shell(session string) *tools.Shell {
+	sh, _ := a.shells.Load(session)
+	shell, _ := sh.(*tools.Shell)
+	return shell
+}
+
 // protected are the branches that the git tool does not push to.
 func (a *App) protected() []string {
 	if a.Config.Protected != nil {

@@ -81,6 +81,40 @@ func (sh *Shell) list() string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
+// Job is a command that went to the background.
+type Job struct {
+	ID      string
+	Command string
+	State   string // in words
+}
+
+// Jobs lists the commands in the background, the oldest first.
+func (sh *Shell) Jobs() []Job {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	var out []Job
+	for _, j := range sh.jobs {
+		out = append(out, Job{ID: j.id, Command: j.command, State: j.state()})
+	}
+	return out
+}
+
+// Kill ends a job with all that it has started, and returns when that is gone or ctx
+// is done. One that has ended already stays as it is.
+func (sh *Shell) Kill(ctx context.Context, id string) error {
+	j, err := sh.find(id)
+	if err != nil {
+		return err
+	}
+	j.cancel()
+	select {
+	case <-j.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 func (j *job) state() string {
 	if !j.ended() {
 		return "running for " + time.Since(j.started).Round(time.Second).String()

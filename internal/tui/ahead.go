@@ -20,7 +20,7 @@ const (
 // hesitates reports whether a question has to wait a moment: whoever is in the
 // middle of a word must not answer it with the rest.
 func (m *model) hesitates() bool {
-	if m.ask != nil || m.running || m.prompt.empty() || m.clock().Sub(m.typed) >= pausing {
+	if m.ask != nil || m.prompt.empty() || m.clock().Sub(m.typed) >= pausing {
 		return false
 	}
 	what, _, _ := m.question()

@@ -40,7 +40,7 @@ type ask struct {
 
 // asks reports whether there is a question now, and prepares it.
 func (m *model) asks() bool {
-	if m.running || m.opening || m.quitting || m.hesitates() {
+	if m.opening || m.quitting || m.hesitates() {
 		return false
 	}
 	what, pending, limits := m.question()
@@ -58,9 +58,15 @@ func (m *model) asks() bool {
 
 // question is what the session wants to know, in a word; empty: nothing.
 func (m *model) question() (what string, pending inspan.Pending, limits *event.Limits) {
-	pending, waits := m.view.asking(m.decided)
+	pending, waits := m.view.raising(m.decided)
+	if !waits && !m.running {
+		pending, waits = m.view.asking(m.decided)
+	}
 	if waits {
 		return "call " + pending.Call.ID, pending, nil
+	}
+	if m.running {
+		return "", pending, nil
 	}
 	if m.view.stopped == nil || m.view.stopped == m.refused || m.seat.session() == nil {
 		return "", pending, nil
@@ -84,7 +90,7 @@ func (a *ask) prepare(m *model) {
 		a.question(l)
 		return
 	}
-	a.title = l.paint(yellow, "? "+words.OneLine(w.Call.Name, 40)+" asks")
+	a.title = l.paint(yellow, "? "+words.OneLine(strings.TrimPrefix(w.Agent+" › ", " › ")+w.Call.Name, 60)+" asks")
 	a.body = paintAll(l, dim, wrap("("+words.Line(w.Reason)+")", l.width, "  "))
 	a.body = append(append(a.body, content(l, w)...), effects(l, w)...)
 	a.choices = []choice{{"y", "yes, once"}}
@@ -295,9 +301,14 @@ func (a *ask) limit(m *model, text string) tea.Cmd {
 }
 
 // decide keeps a decision until all calls that wait are decided on, so that they
-// run at once.
+// run at once. What a child asks is answered at once, while the run goes on.
 func (m *model) decide(d event.Decided) tea.Cmd {
 	m.decided = append(m.decided, d)
+	if m.running {
+		m.ask = nil
+		m.post(d, false, "")
+		return nil
+	}
 	if _, more := m.view.asking(m.decided); more {
 		return nil
 	}

@@ -2,7 +2,6 @@ package tui
 
 import (
 	"context"
-	_ "embed"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,15 +15,6 @@ import (
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
-
-//go:embed prompts/init.md
-var initPrompt string
-
-//go:embed prompts/review.md
-var reviewPrompt string
-
-//go:embed prompts/commit.md
-var commitPrompt string
 
 // Command is what the person asks for with a slash. One of Prompt and Print is
 // set.
@@ -65,9 +55,6 @@ func Commands() []Command {
 		{Name: "tools", Doc: "list the tools", run: show((*model).tools)},
 		{Name: "jobs", Args: "[kill ID]", Doc: "list what goes on in the background, or end one of it", run: (*model).jobsCommand},
 		{Name: "config", Doc: "show where the settings are", run: show((*model).config)},
-		{Name: "init", Doc: "have the model write an AGENTS.md", run: prompt(func() string { return initPrompt })},
-		{Name: "review", Args: "[what to look at]", Doc: "have the model review what is not committed", run: prompt(func() string { return reviewPrompt })},
-		{Name: "commit", Args: "[what to say]", Doc: "have the model commit what has changed", run: prompt(func() string { return commitPrompt })},
 		{Name: "quit", Doc: "leave", run: func(m *model, _ string) tea.Cmd { return m.quit() }},
 	}
 }
@@ -148,17 +135,6 @@ func idle(run func(*model, string) tea.Cmd) func(*model, string) tea.Cmd {
 			return nil
 		}
 		return run(m, args)
-	}
-}
-
-// prompt makes a command of something that is said.
-func prompt(text func() string) func(*model, string) tea.Cmd {
-	return func(m *model, args string) tea.Cmd {
-		said := strings.TrimSpace(text())
-		if args != "" {
-			said += "\n\n" + args
-		}
-		return m.sayNow(said)
 	}
 }
 

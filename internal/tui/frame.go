@@ -224,6 +224,12 @@ func (m *model) callLines() []string {
 			out = append(out, l.paint(dim, "    "+words.OneLine(ansi.Strip(r.line), l.width-4)))
 		}
 	}
+	for _, c := range m.view.crew {
+		if c.Background {
+			took := " " + clock(now.Sub(c.since))
+			out = append(out, l.paint(dim, words.OneLine("◦ "+words.Agent(c.Agent, c.Child)+" in the background: "+c.Task, l.width-len(took))+took))
+		}
+	}
 	if more := len(out) - mostCalls; more > 1 {
 		out = append(out[:mostCalls], l.paint(dim, fmt.Sprintf("  … +%s", words.Count(more, "line"))))
 	}

@@ -246,7 +246,8 @@ func (m *model) start(inputs ...event.Body) tea.Cmd {
 // post sends an input into the run that goes on.
 func (m *model) post(body event.Body, steer bool, text string) {
 	m.posts++
-	if _, cancel := body.(event.Cancelled); !cancel {
+	switch body.(type) {
+	case event.Said, event.Steered:
 		m.mine = append(m.mine, posted{n: m.posts, steer: steer, text: text})
 	}
 	m.seat.post(input{m.posts, body})

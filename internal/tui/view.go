@@ -28,9 +28,11 @@ type view struct {
 	judged  map[string]event.Judged
 	running []*running
 	waiting []event.Waiting
-	reply   *block // is being written; nil: nothing is
-	thought string // the end of what the model thinks, while it does
-	draft   draft  // call that is being written
+	raised  []event.Raised // by children, who wait for an answer
+	crew    []*child       // that work
+	reply   *block         // is being written; nil: nothing is
+	thought string         // the end of what the model thinks, while it does
+	draft   draft          // call that is being written
 	pause   pause
 	steered []utterance // said into the run and not seen by the model yet
 	queued  []utterance // said for after the run
@@ -59,6 +61,12 @@ type running struct {
 	call  llm.Call
 	since time.Time
 	line  string // the last it showed
+}
+
+// child is a session that works for this one.
+type child struct {
+	event.Spawned
+	since time.Time
 }
 
 // draft is a call as the model writes it.
@@ -99,7 +107,7 @@ func (v *view) Apply(e event.Event) {
 		v.session, v.root = e.Session, b.Root
 	case event.Forked:
 		v.session = e.Session
-		v.busy, v.running, v.waiting = false, nil, nil
+		v.busy, v.running, v.waiting, v.raised, v.crew = false, nil, nil, nil, nil
 		v.note("forked from " + b.From)
 	case event.Said:
 		v.hear(e, b)
@@ -115,6 +123,8 @@ func (v *view) Apply(e event.Event) {
 		v.model(e)
 	case event.Judged, event.Waiting, event.Decided, event.Started, event.Ended:
 		v.call(e)
+	case event.Spawned, event.Raised, event.Returned:
+		v.children(e)
 	case event.Progress:
 		v.progress(e, b)
 	case event.Stopped:

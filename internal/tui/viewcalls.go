@@ -123,7 +123,43 @@ func (v *view) call(e event.Event) {
 	}
 }
 
+// children folds what becomes of sessions that work for this one.
+func (v *view) children(e event.Event) {
+	switch b := e.Body.(type) {
+	case event.Spawned:
+		v.leave(b.Child)
+		v.crew = append(v.crew, &child{b, e.Time})
+		if b.Background {
+			v.told(b)
+		}
+	case event.Raised:
+		if !slices.ContainsFunc(v.raised, func(r event.Raised) bool { return r.ID == b.ID }) {
+			v.raised = append(v.raised, b)
+		}
+	case event.Returned:
+		if c := v.leave(b.Child); c != nil && c.Background {
+			v.told(b)
+		}
+		v.cost += b.Cost
+		v.unpriced = v.unpriced || b.Unpriced
+		v.used = v.used.Add(b.Usage)
+	}
+}
+
+// leave takes a child off, with what it has asked.
+func (v *view) leave(id string) (was *child) {
+	v.raised = slices.DeleteFunc(v.raised, func(r event.Raised) bool { return r.Child == id })
+	v.crew = slices.DeleteFunc(v.crew, func(c *child) bool {
+		if c.Child == id {
+			was = c
+		}
+		return c.Child == id
+	})
+	return was
+}
+
 func (v *view) decided(b event.Decided) {
+	v.raised = slices.DeleteFunc(v.raised, func(r event.Raised) bool { return r.ID == b.Call })
 	if v.unwait(b.Call) && b.Allow && (b.Scope != event.ScopeOnce || b.Answer != "") {
 		v.note(allowed(b, v.calls[b.Call].Name))
 	}
@@ -164,12 +200,24 @@ func background(c llm.Call) bool {
 	return json.Unmarshal(c.Args, &args) == nil && args.Background
 }
 
+// raising is the question of a child to decide on next, and whether there is one.
+func (v *view) raising(decided []event.Body) (inspan.Pending, bool) {
+	i := slices.IndexFunc(v.raised, func(r event.Raised) bool { return !decides(decided, r.ID) })
+	if i < 0 {
+		return inspan.Pending{}, false
+	}
+	return inspan.Asked(v.raised[i]), true
+}
+
+// decides reports whether a call is decided on.
+func decides(decided []event.Body, call string) bool {
+	return slices.ContainsFunc(decided, func(b event.Body) bool { d, ok := b.(event.Decided); return ok && d.Call == call })
+}
+
 // asking is the call to decide on next, behind those that are decided on already,
 // and whether there is one.
 func (v *view) asking(decided []event.Body) (inspan.Pending, bool) {
-	i := slices.IndexFunc(v.waiting, func(w event.Waiting) bool {
-		return !slices.ContainsFunc(decided, func(b event.Body) bool { d, ok := b.(event.Decided); return ok && d.Call == w.Call })
-	})
+	i := slices.IndexFunc(v.waiting, func(w event.Waiting) bool { return !decides(decided, w.Call) })
 	if i < 0 {
 		return inspan.Pending{}, false
 	}

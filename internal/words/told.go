@@ -128,7 +128,7 @@ func Wait(body event.Body) (why, what string, seconds float64) {
 // arguments; empty if it has none. It is text of others, and of any length.
 func Subject(c llm.Call) string {
 	args := arguments(c)
-	for _, key := range []string{"command", "path", "pattern", "question", "url", "query", "id"} {
+	for _, key := range []string{"command", "path", "pattern", "question", "url", "query", "task", "id"} {
 		if s, ok := args[key].(string); ok && s != "" {
 			return s
 		}

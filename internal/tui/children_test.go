@@ -1,0 +1,65 @@
+package tui_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/role"
+	"github.com/inspan/inspan/internal/subagent"
+	"github.com/inspan/inspan/internal/tui"
+	"github.com/inspan/inspan/llm/script"
+	"github.com/inspan/inspan/tool"
+)
+
+// withTeam lets sessions of the front end have others work for them, who do what
+// their task says.
+func withTeam(t *tui.TUI) {
+	host := t.Host
+	t.Host = func(o app.Options, warn func(string)) *inspan.Host {
+		h := host(o, warn)
+		agent := h.Agent
+		h.Agent = func(ctx context.Context, at inspan.Place) (*inspan.Agent, error) {
+			a, err := agent(ctx, at)
+			if err == nil {
+				team := &subagent.Team{Dir: h.Dir, Roles: role.Builtin, Make: func(_ context.Context, _ subagent.Order, at inspan.Place) (*inspan.Agent, error) {
+					return &inspan.Agent{Model: &script.Model{}, Tools: agentTools(), Env: tool.Env{Root: at.Root}, RetryFor: -1}, nil
+				}}
+				team.Wire(a)
+			}
+			return a, err
+		}
+		return h
+	}
+}
+
+// TestChildAsks holds that what a child asks is answered while the run goes on, and
+// that an interrupt at its question ends all.
+func TestChildAsks(t *testing.T) {
+	spawn := call("spawn_agent", `{"task":"call: note {\"word\":\"red\"}\nsay: noted it"}`)
+	for _, tc := range []struct{ keys, shown string }{
+		{"y" + enter, "■ done"},
+		{"n" + enter, "■ done"},
+		{esc, "■ cancelled"},
+	} {
+		s := start(t, 80, 24, withTeam, spawn, sayStep("It is back."))
+		s.typed("go", enter)
+		s.shows("▸ spawn_agent", "? worker › note asks", "it would change /", "y yes, once", "or say what to do instead")
+		s.press(tc.keys)
+		s.wait(tc.shown+" after "+tc.keys, func(text string) bool {
+			return strings.Contains(text, tc.shown) && !strings.Contains(text, "? worker") && (tc.keys == esc || strings.Contains(text, "It is back."))
+		})
+	}
+}
+
+// TestChildInTheBackground holds that one is shown while it works, and told of when
+// it is back.
+func TestChildInTheBackground(t *testing.T) {
+	s := start(t, 100, 24, withTeam, call("spawn_agent", `{"task":"call: slow {\"word\":\"x\"}","background":true}`), sayStep("Meanwhile."), sayStep("Heard."))
+	s.typed("go", enter)
+	s.shows("◦ worker ", "in the background: call: slow", "Meanwhile.")
+	s.press(esc)
+	s.shows("came back: cancelled", "■ cancelled")
+}
