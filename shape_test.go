@@ -92,6 +92,7 @@ var rank = map[string]int{
 	"examples/04-events":          95,
 	"examples/05-resume":          95,
 	"examples/06-fork":            95,
+	"examples/07-child":           95,
 }
 
 // pure packages compute and do nothing else.

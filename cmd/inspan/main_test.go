@@ -38,6 +38,10 @@ func (t tests) Run() int {
 // its own and no keys.
 func TestScripts(t *testing.T) {
 	goroot, modcache := os.Getenv("GOROOT"), os.Getenv("GOMODCACHE")
+	examples, err := filepath.Abs("../../examples")
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
@@ -51,6 +55,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("GOCACHE", filepath.Join(env.WorkDir, ".gocache"))
 			env.Setenv("GOFLAGS", "-mod=mod")
 			env.Setenv("NO_COLOR", "1")
+			env.Setenv("EXAMPLES", examples)
 			return nil
 		},
 	})

@@ -1,0 +1,60 @@
+// One session has another work for it: a tool that opens a child. The same parent
+// and name mean the same child, so a call that is made again finds it.
+package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/llm/script"
+	"github.com/inspan/inspan/tool"
+)
+
+func main() {
+	dir, err := os.MkdirTemp("", "inspan-child-")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	host := &inspan.Host{Dir: dir}
+	ask := tool.New("ask_another", "Has another agent do something.", func(ctx context.Context, c *tool.Call, in struct{ Task string }) (tool.Result, error) {
+		child, err := host.Child(ctx, c.Session, c.ID, dir)
+		if err != nil {
+			return tool.Result{}, err
+		}
+		defer child.Close()
+		return tool.Text("It says: " + say(ctx, child, in.Task)), nil
+	})
+	ask.Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) { return nil, nil } // the child's own calls are judged
+	host.Agent = func(context.Context, inspan.Place) (*inspan.Agent, error) {
+		return &inspan.Agent{Model: &script.Model{}, Tools: []tool.Tool{ask}}, nil // follows commands in the prompt
+	}
+	ctx := context.Background()
+	parent, err := host.New(ctx, dir)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer parent.Close()
+	fmt.Println(say(ctx, parent, "call: ask_another {\"Task\":\"say: It is in cart.go.\"}\nsay: I have asked."))
+	for info := range host.List(ctx) {
+		fmt.Println("session:", info.Title)
+	}
+}
+
+// say tells a session something and returns what the model says.
+func say(ctx context.Context, s *inspan.Session, text string) string {
+	for e, err := range s.Run(ctx, event.Said{Parts: llm.Say(text)}) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		if b, ok := e.Body.(event.Replied); ok {
+			text = b.Parts.Text()
+		}
+	}
+	return text
+}

@@ -1,0 +1,69 @@
+package subagent_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
+)
+
+// watching is a hook that does what f says.
+type watching struct {
+	mu   sync.Mutex
+	seen []tool.Moment
+	f    func(p tool.Point) tool.Outcome
+}
+
+func (w *watching) At(_ context.Context, p tool.Point) (tool.Outcome, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.seen = append(w.seen, p.Moment)
+	return w.f(p), nil
+}
+
+// TestHooksSeeChildren holds that hooks are asked when a child begins and stops: one
+// may add to its task, refuse it, and have it go on.
+func TestHooksSeeChildren(t *testing.T) {
+	rounds := 0
+	w := &watching{f: func(p tool.Point) tool.Outcome {
+		switch {
+		case p.Moment == tool.AgentStart && strings.Contains(p.Text, "part 1"):
+			return tool.Outcome{Action: tool.Deny, By: "the hook", Reason: "one is enough"}
+		case p.Moment == tool.AgentStart:
+			return tool.Outcome{By: "the hook", Text: "Be quick."}
+		case rounds == 0:
+			rounds++
+			return tool.Outcome{By: "the hook", Text: "Look again."}
+		}
+		return tool.Outcome{}
+	}}
+	var heard []string
+	says := fan(2, func(int, int) (llm.Parts, error) { return llm.Say("Found."), nil })
+	h := newHouse(t, func(task string, turn int, req llm.Request) (llm.Parts, error) {
+		if strings.HasPrefix(task, "part") {
+			heard = append(heard, req.Messages[len(req.Messages)-1].Parts.Text())
+		}
+		return says(task, turn, req)
+	})
+	h.hooks = []tool.Hook{w}
+	s := h.open()
+	defer closed(t, s)
+	ended := of[event.Ended](run(t, s, nil, say("start")))
+	got := map[string]string{}
+	for _, e := range ended {
+		got[e.Call] = text(e)
+	}
+	if !strings.Contains(got["c0"], "Found.") || !strings.Contains(got["c1"], "one is enough") {
+		t.Errorf("%v", got)
+	}
+	if len(heard) != 2 || !strings.Contains(heard[0], "Be quick.") || !strings.Contains(heard[1], "Look again.") {
+		t.Errorf("the child heard %q", heard)
+	}
+	if n := len(w.seen); n != 4 { // two begin, one stops twice
+		t.Errorf("asked %d times: %v", n, w.seen)
+	}
+}
