@@ -58,7 +58,7 @@ func listSkills(out, complain io.Writer, l *skill.Library) error {
 		case s.Hidden:
 			who += ", only by the model"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\n", s.Name, who, words.OneLine(s.Description, 90))
+		fmt.Fprintf(w, "%s\t%s\t%s\n", s.Name, who, words.OneLine(s.Description, 70))
 	}
 	if err := w.Flush(); err != nil {
 		return err
