@@ -28,6 +28,7 @@ var rank = map[string]int{
 	"event":                       2,
 	"llm/catalog":                 3,
 	"internal/places":             4,
+	"internal/folder":             4,
 	"internal/secret":             4,
 	"internal/netguard":           4,
 	"internal/gitconf":            4,

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/inspan/inspan/internal/command"
 	"github.com/inspan/inspan/internal/config"
+	"github.com/inspan/inspan/internal/folder"
 )
 
 // maxCommands is how many files of one folder are read.
@@ -40,12 +42,11 @@ func (a *App) Commands(root string, warn func(string)) []command.Command {
 // commandsIn reads a folder of commands. Links are not followed.
 func commandsIn(dir, source string, warn func(string)) []command.Command {
 	var out []command.Command
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return nil // mostly there is none; to open what is no folder could wait for ever
-	}
-	root, err := os.OpenRoot(dir)
+	root, err := folder.Open(dir)
 	if err != nil {
-		warn(err.Error())
+		if !errors.Is(err, fs.ErrNotExist) { // mostly there is none
+			warn(err.Error())
+		}
 		return nil
 	}
 	defer func() { _ = root.Close() }()

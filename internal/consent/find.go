@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/inspan/inspan/internal/folder"
 )
 
 // Bounds of Find. What is beyond can't be trusted.
@@ -160,7 +162,7 @@ func (f *finder) each(dir, kind string) {
 
 // list returns the entries of a folder in order, none if there are too many.
 func (f *finder) list(dir string) ([]fs.DirEntry, error) {
-	file, err := f.open(dir)
+	file, err := folder.File(f.root, dir)
 	if err != nil {
 		return nil, err
 	}

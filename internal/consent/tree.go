@@ -7,10 +7,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path"
 	"strconv"
 	"strings"
+
+	"github.com/inspan/inspan/internal/folder"
 )
 
 var (
@@ -165,7 +166,7 @@ func (t *tree) settings(at, ext string, data []byte) {
 // read returns the content of a file, following links inside the root. It
 // never waits for a pipe.
 func (f *finder) read(at string) ([]byte, error) {
-	file, err := f.open(at)
+	file, err := folder.File(f.root, at)
 	if err != nil {
 		return nil, err
 	}
@@ -184,10 +185,6 @@ func (f *finder) read(at string) ([]byte, error) {
 		err = errTooBig
 	}
 	return data, err
-}
-
-func (f *finder) open(at string) (*os.File, error) {
-	return f.root.OpenFile(at, os.O_RDONLY|nonblock, 0)
 }
 
 func sum(data []byte) string {

@@ -11,6 +11,8 @@ import (
 	"path"
 	"strconv"
 	"strings"
+
+	"github.com/inspan/inspan/internal/folder"
 )
 
 // Bounds of one entry.
@@ -92,7 +94,7 @@ func (t *tree) addLink(at string) error {
 }
 
 func (t *tree) addFile(at, how, target string) error {
-	f, err := open(t.root, at)
+	f, err := folder.File(t.root, at)
 	if err != nil {
 		return fmt.Errorf("can't be read: %w", err)
 	}

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/inspan/inspan/internal/folder"
 )
 
 const maxEntries = 200 // of a folder of programs
@@ -46,11 +48,7 @@ func (p *pass) look(f Folder) []program {
 		return nil
 	}
 	f.Dir = abs
-	if info, err := os.Stat(abs); err == nil && !info.IsDir() {
-		p.warn(f.Dir, fmt.Sprintf("tools in %s can't be looked at: it is no folder", f.Dir)) // and to open it could wait for ever
-		return nil
-	}
-	root, err := os.OpenRoot(abs)
+	root, err := folder.Open(abs)
 	if err != nil {
 		p.warn(f.Dir, fmt.Sprintf("tools in %s can't be looked at: %v", f.Dir, err))
 		return nil
@@ -145,7 +143,7 @@ func executable(root *os.Root, at string) (string, error) {
 
 // script reports whether a file begins with #!.
 func script(root *os.Root, at string) bool {
-	f, err := open(root, at)
+	f, err := folder.File(root, at)
 	if err != nil {
 		return false
 	}
@@ -157,7 +155,7 @@ func script(root *os.Root, at string) bool {
 
 // list returns the names in a folder, in order.
 func list(root *os.Root, at string, most int) ([]string, error) {
-	f, err := open(root, at)
+	f, err := folder.File(root, at)
 	if err != nil {
 		return nil, err
 	}
@@ -171,10 +169,6 @@ func list(root *os.Root, at string, most int) ([]string, error) {
 	}
 	slices.Sort(names)
 	return names, nil
-}
-
-func open(root *os.Root, at string) (*os.File, error) {
-	return root.OpenFile(at, os.O_RDONLY|nonblock, 0)
 }
 
 // bare leaves out what an error says of the operation.

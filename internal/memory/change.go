@@ -26,7 +26,7 @@ func (s *Store) Add(ctx context.Context, scope Scope, e Entry, topicText string)
 		return Entry{}, fmt.Errorf("remember: %w", err)
 	}
 	topicText = strings.TrimSpace(words.Clean(topicText))
-	err = s.change(ctx, scope, true, func(f folder) error {
+	err = s.change(ctx, scope, true, func(f home) error {
 		index, err := f.load()
 		if err != nil {
 			return err
@@ -60,7 +60,7 @@ func (s *Store) Add(ctx context.Context, scope Scope, e Entry, topicText string)
 }
 
 // change does something under the lock of a scope.
-func (s *Store) change(ctx context.Context, scope Scope, create bool, do func(f folder) error) error {
+func (s *Store) change(ctx context.Context, scope Scope, create bool, do func(f home) error) error {
 	f, err := s.folder(scope, create)
 	if err != nil {
 		return err
@@ -195,7 +195,7 @@ func (f *file) insert(line string) {
 // What people wrote there stays.
 func (s *Store) Remove(ctx context.Context, scope Scope, id string) (Entry, error) {
 	var e Entry
-	err := s.change(ctx, scope, false, func(f folder) error {
+	err := s.change(ctx, scope, false, func(f home) error {
 		index, err := f.load()
 		if err != nil {
 			return err

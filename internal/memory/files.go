@@ -15,6 +15,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/inspan/inspan/internal/folder"
+
 	"github.com/gofrs/flock"
 
 	"github.com/inspan/inspan/tool"
@@ -29,32 +31,32 @@ const (
 	maxRead   = 1 << 20 // bytes of a file that is read at all
 )
 
-// folder is the folder of a scope, opened so that no path leads out of it.
-type folder struct {
+// home is the folder of a scope, opened so that no path leads out of it.
+type home struct {
 	scope Scope
 	path  string
 	root  *os.Root
 }
 
 // folder opens the folder of a scope, and makes it first if create.
-func (s *Store) folder(scope Scope, create bool) (folder, error) {
+func (s *Store) folder(scope Scope, create bool) (home, error) {
 	dir, err := s.dir(scope)
 	if err != nil {
-		return folder{}, err
+		return home{}, err
 	}
 	inside := s.Root != "" && dir != s.Root && tool.Inside(s.Root, dir)
 	if !inside {
 		if create {
 			if err := os.MkdirAll(dir, dirPerm(scope)); err != nil {
-				return folder{}, fmt.Errorf("make the folder: %w", err)
+				return home{}, fmt.Errorf("make the folder: %w", err)
 			}
 		}
-		root, err := os.OpenRoot(dir)
-		return folder{scope, dir, root}, err
+		root, err := folder.Open(dir)
+		return home{scope, dir, root}, err
 	}
 	workspace, err := os.OpenRoot(s.Root)
 	if err != nil {
-		return folder{}, err
+		return home{}, err
 	}
 	defer func() { _ = workspace.Close() }()
 	rel, err := filepath.Rel(s.Root, dir)
@@ -62,10 +64,10 @@ func (s *Store) folder(scope Scope, create bool) (folder, error) {
 		err = workspace.MkdirAll(rel, dirPerm(scope))
 	}
 	if err != nil {
-		return folder{}, fmt.Errorf("make the folder: %w", err)
+		return home{}, fmt.Errorf("make the folder: %w", err)
 	}
 	root, err := workspace.OpenRoot(rel)
-	return folder{scope, dir, root}, err
+	return home{scope, dir, root}, err
 }
 
 // perm is the mode of a new file. What a person keeps for themselves is theirs
@@ -84,10 +86,10 @@ func dirPerm(s Scope) fs.FileMode {
 	return 0o700
 }
 
-func (f folder) close() { _ = f.root.Close() }
+func (f home) close() { _ = f.root.Close() }
 
 // read reads a regular file; info is nil if there is none.
-func (f folder) read(name string, most int64) (data []byte, info fs.FileInfo, err error) {
+func (f home) read(name string, most int64) (data []byte, info fs.FileInfo, err error) {
 	before, err := f.root.Lstat(filepath.FromSlash(name))
 	if missing(err) {
 		return nil, nil, nil
@@ -98,7 +100,7 @@ func (f folder) read(name string, most int64) (data []byte, info fs.FileInfo, er
 	if !before.Mode().IsRegular() {
 		return nil, nil, fmt.Errorf("%s is no regular file: links are not followed", f.name(name))
 	}
-	file, err := f.root.OpenFile(filepath.FromSlash(name), os.O_RDONLY|nonblock, 0)
+	file, err := folder.File(f.root, filepath.FromSlash(name))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -116,11 +118,11 @@ func (f folder) read(name string, most int64) (data []byte, info fs.FileInfo, er
 	return data, info, err
 }
 
-func (f folder) name(name string) string { return filepath.Join(f.path, filepath.FromSlash(name)) }
+func (f home) name(name string) string { return filepath.Join(f.path, filepath.FromSlash(name)) }
 
 // replace puts data into a new file and moves that to where name is; on the disk
 // when it returns.
-func (f folder) replace(name string, data []byte) error {
+func (f home) replace(name string, data []byte) error {
 	mode := perm(f.scope)
 	if info, err := f.root.Lstat(filepath.FromSlash(name)); err == nil {
 		mode = info.Mode().Perm()
@@ -146,7 +148,7 @@ func (f folder) replace(name string, data []byte) error {
 }
 
 // sync puts the names in a folder on the disk. Windows does so by itself.
-func (f folder) sync(name string) error {
+func (f home) sync(name string) error {
 	if runtime.GOOS == "windows" {
 		return nil
 	}
@@ -163,7 +165,7 @@ func (f folder) sync(name string) error {
 // lock keeps other writers out. The kernel gives it back when this process dies.
 // The folder itself is locked where that can be, as a file for it would show up
 // in repositories.
-func (f folder) lock(ctx context.Context) (unlock func(), err error) {
+func (f home) lock(ctx context.Context) (unlock func(), err error) {
 	l := flock.New(f.path, flock.SetFlag(os.O_RDONLY))
 	if runtime.GOOS == "windows" {
 		l = flock.New(filepath.Join(f.path, ".lock"))
@@ -181,7 +183,7 @@ func (f folder) lock(ctx context.Context) (unlock func(), err error) {
 
 // sweep removes what writers that were killed left behind. Under the lock nobody
 // else is writing.
-func (f folder) sweep() {
+func (f home) sweep() {
 	for _, dir := range []string{".", topicDir} {
 		for _, e := range f.list(dir) {
 			if e.Type().IsRegular() && strings.Contains(e.Name(), ".md"+tempMark) {
@@ -192,7 +194,7 @@ func (f folder) sweep() {
 }
 
 // list is what is in a folder, or some of it; nothing if it can't be read.
-func (f folder) list(name string) []fs.DirEntry {
+func (f home) list(name string) []fs.DirEntry {
 	info, err := f.root.Lstat(name)
 	if err != nil || !info.IsDir() {
 		return nil
@@ -219,7 +221,7 @@ func (s *Store) load(scope Scope) (file, error) {
 	return f.load()
 }
 
-func (f folder) load() (file, error) {
+func (f home) load() (file, error) {
 	data, _, err := f.read(indexFile, maxRead)
 	if err != nil {
 		return file{}, err

@@ -73,7 +73,7 @@ func (s *Store) Topics(scope Scope) ([]string, error) {
 func topicFile(name string) string { return path.Join(topicDir, name+".md") }
 
 // isDir refuses what is there and no folder, such as a link to one.
-func (f folder) isDir(name string) error {
+func (f home) isDir(name string) error {
 	info, err := f.root.Lstat(name)
 	if err == nil && !info.IsDir() {
 		return fmt.Errorf("%s is no folder: links are not followed", f.name(name))
@@ -90,7 +90,7 @@ func (e Entry) begins() string { return opens + " " + e.said() + " " + closes }
 func (e Entry) ends() string   { return opens + " end=" + e.ID + " " + closes }
 
 // addTopic writes more on an entry behind what its topic file has.
-func (f folder) addTopic(e Entry, text string) error {
+func (f home) addTopic(e Entry, text string) error {
 	for line := range strings.Lines(text) {
 		if strings.HasPrefix(strings.TrimSpace(line), opens) {
 			return fmt.Errorf("remember: no line of the topic can begin with %s", opens)
@@ -123,7 +123,7 @@ func (f folder) addTopic(e Entry, text string) error {
 
 // dropTopic takes out what came with an entry, if anything did. A file that is
 // empty then goes.
-func (f folder) dropTopic(e Entry) error {
+func (f home) dropTopic(e Entry) error {
 	if e.Topic == "" {
 		return nil
 	}

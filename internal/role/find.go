@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/inspan/inspan/internal/folder"
 	"github.com/inspan/inspan/internal/words"
 )
 
@@ -89,7 +90,7 @@ func (s *search) warn(format string, args ...any) {
 
 // look reads the roles of one folder.
 func (s *search) look(f Folder) {
-	root, err := open(f.Path)
+	root, err := folder.Open(f.Path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return
 	}
@@ -129,22 +130,10 @@ func (s *search) look(f Folder) {
 	}
 }
 
-// open opens a folder. A pipe would make it wait, so it looks first.
-func open(path string) (*os.Root, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !info.IsDir() {
-		return nil, errors.New("it is no folder")
-	}
-	return os.OpenRoot(path)
-}
-
 // markdown returns the names of the markdown files of a folder, in order, and
 // whether there are more than are read.
 func markdown(root *os.Root) (names []string, more bool, err error) {
-	f, err := root.OpenFile(".", os.O_RDONLY|nonblock, 0)
+	f, err := folder.File(root, ".")
 	if err != nil {
 		return nil, false, err
 	}
@@ -165,7 +154,7 @@ func markdown(root *os.Root) (names []string, more bool, err error) {
 
 // read reads one file.
 func read(root *os.Root, name string) ([]byte, fs.FileInfo, error) {
-	f, err := root.OpenFile(name, os.O_RDONLY|nonblock, 0)
+	f, err := folder.File(root, name)
 	if err != nil {
 		return nil, nil, err
 	}

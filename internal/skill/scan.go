@@ -13,6 +13,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/inspan/inspan/internal/folder"
 	"github.com/inspan/inspan/internal/frontmatter"
 	"github.com/inspan/inspan/internal/words"
 )
@@ -77,7 +78,7 @@ func (p *place) open() (files fs.FS, path string, end func(), err error) {
 type rooted struct{ root *os.Root }
 
 func (r rooted) Open(name string) (fs.File, error) {
-	f, err := r.root.OpenFile(name, os.O_RDONLY|nonblock, 0)
+	f, err := folder.File(r.root, name)
 	if err != nil {
 		return nil, err
 	}

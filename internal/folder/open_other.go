@@ -1,6 +1,6 @@
 //go:build !unix
 
-package consent
+package folder
 
 // nonblock is nothing where no file of a folder makes open wait.
 const nonblock = 0

@@ -1,8 +1,0 @@
-//go:build unix
-
-package custom
-
-import "syscall"
-
-// nonblock lets open return at once, also for a pipe that nobody writes to.
-const nonblock = syscall.O_NONBLOCK

@@ -1,0 +1,48 @@
+//go:build unix
+
+package folder_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/inspan/inspan/internal/folder"
+)
+
+// TestNothingWaits holds that pipes, as a folder and in one, are opened at once or
+// not at all, and that no link leads out.
+func TestNothingWaits(t *testing.T) {
+	dir := t.TempDir()
+	pipe := filepath.Join(dir, "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("/etc/hostname", filepath.Join(dir, "out")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := folder.Open(pipe); !errors.Is(err, folder.ErrNoFolder) {
+		t.Errorf("a pipe as a folder: %v", err)
+	}
+	if _, err := folder.Open(filepath.Join(dir, "nothing")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("nothing as a folder: %v", err)
+	}
+	root, err := folder.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	f, err := folder.File(root, "pipe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || info.Mode().IsRegular() {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+	if _, err := folder.File(root, "out"); err == nil {
+		t.Error("a link led out")
+	}
+}
