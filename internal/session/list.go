@@ -62,6 +62,9 @@ func (s *Store) info(ctx context.Context, id string) Info {
 	info := Info{ID: id}
 	info.Created, _ = time.Parse("20060102-150405", id[:15])
 	info.Modified = info.Created
+	if i := strings.LastIndexByte(id, '.'); i > 0 {
+		info.Parent = id[:i] // which its first event says too, once it is there
+	}
 	l, left, err := s.open(id)
 	if err != nil {
 		info.Damage = err
@@ -98,7 +101,10 @@ func (i *Info) describe(l *Log) {
 		i.Created = first.Time
 	}
 	if o, ok := first.Body.(event.Opened); ok {
-		i.Root, i.Parent = o.Root, o.Parent
+		i.Root = o.Root
+		if o.Parent != "" {
+			i.Parent = o.Parent
+		}
 	}
 	if last := look(&l.last); last.Body != nil {
 		i.Modified = last.Time
