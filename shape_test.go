@@ -79,6 +79,7 @@ var rank = map[string]int{
 	"internal/tools":              30,
 	"internal/cost":               30,
 	"internal/config":             40,
+	"internal/plugin":             45,
 	".":                           50,
 	"internal/subagent":           60,
 	"internal/app":                65,

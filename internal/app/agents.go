@@ -30,6 +30,10 @@ func (a *App) Roles(root string, warn func(string)) []role.Role {
 	for _, w := range warnings {
 		warn(w)
 	}
+	plugins, _ := a.enabledPlugins()
+	for _, p := range plugins {
+		list = append(list, p.Agents...)
+	}
 	return list
 }
 

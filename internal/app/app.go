@@ -54,6 +54,10 @@ type App struct {
 
 	pool sandbox.Pool
 
+	pluginsOnce    sync.Once
+	plugins        []enabled
+	pluginProblems []string
+
 	devicesOnce sync.Once
 	devices     []gpu.Device
 }
@@ -182,6 +186,11 @@ func (a *App) agent(ctx context.Context, o Options, at inspan.Place, warn func(s
 	model, closeModel, err := a.recorded(checks.Model(a.budgeted(chosen)), o.Record)
 	if err != nil {
 		return nil, err
+	}
+	if _, problems := a.enabledPlugins(); at.Parent == "" {
+		for _, p := range problems {
+			warn(p)
+		}
 	}
 	if env.Walls.Why != "" {
 		warn("no full sandbox: " + env.Walls.Why + "; more will ask, see 'inspan doctor sandbox'")

@@ -36,6 +36,10 @@ func (a *App) Commands(root string, warn func(string)) []command.Command {
 			}
 		}
 	}
+	plugins, _ := a.enabledPlugins()
+	for _, p := range plugins {
+		out = append(out, p.Commands...)
+	}
 	return out
 }
 

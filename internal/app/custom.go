@@ -40,6 +40,10 @@ func (a *App) extra(root, sum string, env tool.Env, own, rare []tool.Tool, windo
 			}},
 		},
 	}
+	plugins, _ := a.enabledPlugins()
+	for _, p := range plugins {
+		set.Folders = append(set.Folders, p.Tools...)
+	}
 	for _, t := range slices.Concat(own, rare) {
 		set.Reserved = append(set.Reserved, t.Name)
 	}

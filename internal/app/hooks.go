@@ -80,6 +80,10 @@ func (a *App) hooks(root, sum string, env tool.Env, warn func(string)) ([]tool.H
 	}
 	add(mine, func(s *hook.Set) tool.Hook { return s })
 	add(theirs, func(s *hook.Set) tool.Hook { return tightening{s, still} })
+	plugins, _ := a.enabledPlugins()
+	for _, p := range plugins {
+		add(p.Hooks, func(s *hook.Set) tool.Hook { return tightening{s, p.Check} })
+	}
 	return out, func() {
 		ctx, cancel := context.WithTimeout(context.Background(), hooksEnd)
 		defer cancel()
@@ -122,8 +126,8 @@ func claudeHooks(path string, warn func(string)) []hook.Config {
 	return list
 }
 
-// tightening are hooks that came with a repository: they never allow what would
-// ask, and run only while all they may run is what the person trusts.
+// tightening are hooks that came with a repository or a plugin: they never allow what
+// would ask, and run only while all they may run is what the person trusts.
 type tightening struct {
 	tool.Hook
 	still func() error
@@ -132,7 +136,7 @@ type tightening struct {
 // At implements [tool.Hook].
 func (t tightening) At(ctx context.Context, p tool.Point) (tool.Outcome, error) {
 	if err := t.still(); err != nil {
-		return tool.Outcome{}, fmt.Errorf("the hooks of this folder do not run: %w", err)
+		return tool.Outcome{}, fmt.Errorf("its hooks do not run: %w", err)
 	}
 	out, err := t.Hook.At(ctx, p)
 	if out.Action == tool.Allow {

@@ -37,6 +37,12 @@ func (a *App) Skills(root string) *skill.Library {
 	for _, path := range a.Config.Skills.Folders {
 		folders = append(folders, skill.Folder{Path: path, Source: "user"})
 	}
+	plugins, _ := a.enabledPlugins()
+	for _, p := range plugins {
+		for _, f := range p.Skills {
+			folders = append(folders, skill.Folder{Path: f.Path, Source: f.Source, Prefix: f.Prefix, Only: f.Only, Root: p.Dir})
+		}
+	}
 	return &skill.Library{Folders: folders, Builtin: !a.Config.Skills.NoBuiltin}
 }
 

@@ -127,7 +127,7 @@ func (s *scan) look(p *place) (out []*found) {
 		s.warn("%s has more than %d entries; skills among the rest are left out", path, maxEntries)
 	}
 	for _, e := range entries {
-		if !e.IsDir() && e.Type()&fs.ModeSymlink == 0 || strings.HasPrefix(e.Name(), ".") {
+		if !e.IsDir() && e.Type()&fs.ModeSymlink == 0 || strings.HasPrefix(e.Name(), ".") || p.Only != nil && !slices.Contains(p.Only, e.Name()) {
 			continue
 		}
 		if len(out) == MaxSkills {
@@ -139,7 +139,7 @@ func (s *scan) look(p *place) (out []*found) {
 			continue
 		}
 		f := &found{Skill: k.skill, known: k, from: p}
-		f.Source, f.Dir = p.Source, k.dir
+		f.Name, f.Source, f.Dir = p.Prefix+f.Name, p.Source, k.dir
 		if p.builtin {
 			f.Dir = ""
 		}

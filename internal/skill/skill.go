@@ -35,6 +35,12 @@ const (
 type Folder struct {
 	Path   string // need not exist; if empty there is none
 	Source string // for people: "project", "user", "plugin NAME"
+	// Prefix stands before the names of its skills, as "NAME:" for a plugin.
+	Prefix string
+	Only   []string // the folders in it that count; nil: all
+	// Root is what ${CLAUDE_PLUGIN_ROOT} and ${INSPAN_PLUGIN_ROOT} stand for in
+	// instructions. Empty: nothing.
+	Root string
 }
 
 // Skill is what is known of a skill before it is used. Its texts are one line

@@ -128,7 +128,7 @@ func TestFirstFolderWins(t *testing.T) {
 	put(t, a, map[string]string{"review/SKILL.md": "---\nname: review\ndescription: first\n---\nx", "plan/SKILL.md": fmt.Sprintf(simple, "plan")})
 	put(t, b, map[string]string{"Review/SKILL.md": "---\nname: Review\ndescription: second\n---\nx", "other/SKILL.md": fmt.Sprintf(simple, "other")})
 	link(t, filepath.Join(b, "other"), filepath.Join(a, "other"))
-	l := &skill.Library{Builtin: true, Folders: []skill.Folder{{a, "project"}, {b, "user"}, {a + "/.", "again"}}}
+	l := &skill.Library{Builtin: true, Folders: []skill.Folder{{Path: a, Source: "project"}, {Path: b, Source: "user"}, {Path: a + "/.", Source: "again"}}}
 	skills, warnings := l.List()
 	holds(t, "warnings", warnings, []string{filepath.Join(b, "Review") + " is hidden by that in " + filepath.Join(a, "review")})
 	at := map[string]string{}
@@ -387,7 +387,7 @@ func TestManySkills(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	l := &skill.Library{Folders: []skill.Folder{{dir, "user"}}}
+	l := &skill.Library{Folders: []skill.Folder{{Path: dir, Source: "user"}}}
 	skills, warnings := l.List()
 	if len(skills) != skill.MaxSkills || skills[0].Name != "s0000" {
 		t.Errorf("%d skills", len(skills))
@@ -402,7 +402,7 @@ func TestManyFolders(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	l := &skill.Library{Folders: []skill.Folder{{dir, "user"}}}
+	l := &skill.Library{Folders: []skill.Folder{{Path: dir, Source: "user"}}}
 	start := time.Now()
 	skills, warnings := l.List()
 	holds(t, "warnings", warnings, []string{"has more than 10000 entries"})

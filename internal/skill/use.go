@@ -46,6 +46,9 @@ func (l *Library) Invoke(name, args string) (text string, s Skill, err error) {
 		return "", f.Skill, fmt.Errorf("skill %s: %w", f.Name, err)
 	}
 	vars := map[string]string{"SKILL_DIR": f.Dir, "CLAUDE_SKILL_DIR": f.Dir}
+	if root := f.from.Root; root != "" {
+		vars["CLAUDE_PLUGIN_ROOT"], vars["INSPAN_PLUGIN_ROOT"] = root, root
+	}
 	return f.heading(files) + frontmatter.Expand(strings.TrimSpace(words.Clean(body)), args, vars), f.Skill, nil
 }
 
@@ -61,7 +64,7 @@ func (f *found) open() (fs.FS, func(), error) {
 		return sub, end, err
 	}
 	defer end()
-	root, err := r.root.OpenRoot(f.Name)
+	root, err := r.root.OpenRoot(filepath.Base(f.Dir))
 	if err != nil {
 		return nil, nil, err
 	}

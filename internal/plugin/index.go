@@ -1,0 +1,219 @@
+package plugin
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/inspan/inspan/internal/words"
+)
+
+// Names in the folder of a store.
+const (
+	indexFile = "plugins.json"
+	lockFile  = "lock" // never renamed, never removed
+	tempMark  = ".new-"
+)
+
+const (
+	version  = 1
+	maxIndex = 1 << 20
+	maxKept  = 500                  // plugins
+	maxWait  = 30 * time.Second     // for other processes; each holds the lock for milliseconds
+	tryEvery = 2 * time.Millisecond // while another process holds the lock
+	stale    = 24 * time.Hour       // after which what is half copied is nobody's any more
+)
+
+var digestForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+// index is the file that says what is installed.
+type index struct {
+	Version int      `json:"version"`
+	Plugins []record `json:"plugins"`
+}
+
+// record is one plugin that is installed.
+type record struct {
+	Name    string `json:"name"`
+	Source  string `json:"source"`
+	Commit  string `json:"commit,omitempty"`
+	Digest  string `json:"digest"`
+	Enabled bool   `json:"enabled"`
+}
+
+func (r record) check() error {
+	switch {
+	case !validName(r.Name):
+		return fmt.Errorf("%.80q is no name of a plugin", r.Name)
+	case !digestForm.MatchString(r.Digest):
+		return fmt.Errorf("%s has the digest %.80q, which is none", r.Name, r.Digest)
+	case r.Commit != "" && !hexForm.MatchString(r.Commit):
+		return fmt.Errorf("%s has the commit %.80q, which is none", r.Name, r.Commit)
+	case r.Source == "" || len(r.Source) > maxSource || strings.ContainsFunc(r.Source, words.Hidden):
+		return fmt.Errorf("%s has a source that can't be one", r.Name)
+	}
+	return nil
+}
+
+// load reads the index. It needs no lock, since the file is replaced as a whole.
+// One that is not there is empty.
+func (s *Store) load() ([]record, error) {
+	if s.Dir == "" {
+		return nil, errors.New("plugins: no folder is set")
+	}
+	at := filepath.Join(s.Dir, indexFile)
+	info, err := os.Lstat(at)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("read plugins: %w", err)
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is not what inspan put there but something of type %q: look at it, then remove it", at, info.Mode().Type())
+	case runtime.GOOS != "windows" && info.Mode()&0o022 != 0:
+		return nil, fmt.Errorf("%s can be changed by other users: look at what it says, then take that right away with chmod 600", at)
+	}
+	f, err := os.Open(at)
+	if err != nil {
+		return nil, fmt.Errorf("read plugins: %w", err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxIndex+1))
+	if err != nil {
+		return nil, fmt.Errorf("read plugins: %w", err)
+	}
+	list, err := decode(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s %w; put back a copy, or remove it and install the plugins again: what was copied stays beside it", at, err)
+	}
+	return list, nil
+}
+
+// decode reads an index. Its errors continue the name of the file.
+func decode(data []byte) ([]record, error) {
+	if len(data) > maxIndex {
+		return nil, fmt.Errorf("is longer than %d bytes", maxIndex)
+	}
+	var head struct{ Version int }
+	if json.Unmarshal(data, &head) == nil && head.Version > version {
+		return nil, errors.New("was written by a later version of inspan: use that")
+	}
+	var x index
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&x); err != nil {
+		return nil, fmt.Errorf("is damaged (%w)", err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("is damaged (something follows its end)")
+	}
+	if x.Version != version {
+		return nil, fmt.Errorf("is damaged (its version is %d)", x.Version)
+	}
+	seen := map[string]bool{}
+	for _, r := range x.Plugins {
+		if err := r.check(); err != nil {
+			return nil, fmt.Errorf("is damaged (%w)", err)
+		}
+		if seen[r.Name] {
+			return nil, fmt.Errorf("is damaged (%s is there twice)", r.Name)
+		}
+		seen[r.Name] = true
+	}
+	return x.Plugins, nil
+}
+
+// change replaces the index with what edit makes of it, under the lock.
+func (s *Store) change(ctx context.Context, edit func([]record) ([]record, error)) error {
+	if err := s.make(); err != nil {
+		return err
+	}
+	wait, cancel := context.WithTimeout(ctx, maxWait)
+	defer cancel()
+	l := flock.New(filepath.Join(s.Dir, lockFile))
+	if _, err := l.TryLockContext(wait, tryEvery); err != nil {
+		if ctx.Err() == nil && wait.Err() != nil {
+			return fmt.Errorf("another process has held %s for more than %s: is it stopped?", l.Path(), maxWait)
+		}
+		return fmt.Errorf("lock plugins: %w", err)
+	}
+	defer func() { _ = l.Close() }()
+	list, err := s.load()
+	if err != nil {
+		return err
+	}
+	if list, err = edit(list); err != nil {
+		return err
+	}
+	if len(list) > maxKept {
+		return fmt.Errorf("there are more than %d plugins: remove some first", maxKept)
+	}
+	s.sweep()
+	return s.save(list)
+}
+
+// make makes the folder, for this user alone.
+func (s *Store) make() error {
+	if s.Dir == "" {
+		return errors.New("plugins: no folder is set")
+	}
+	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
+		return fmt.Errorf("make the folder for plugins: %w", err)
+	}
+	return nil
+}
+
+// save puts the index into a new file and moves that to its place.
+func (s *Store) save(list []record) error {
+	if list == nil {
+		list = []record{}
+	}
+	data, err := json.MarshalIndent(index{version, list}, "", "  ")
+	if err != nil {
+		return err
+	}
+	at := filepath.Join(s.Dir, indexFile)
+	temp := at + tempMark + rand.Text()
+	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return fmt.Errorf("write plugins: %w", err)
+	}
+	_, err = f.Write(append(data, '\n'))
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(temp, at)
+	}
+	if err != nil {
+		os.Remove(temp)
+		return fmt.Errorf("write plugins: %w", err)
+	}
+	return nil
+}
+
+// sweep removes what was left behind by processes that were killed.
+func (s *Store) sweep() {
+	entries, err := os.ReadDir(s.Dir)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && strings.Contains(e.Name(), tempMark) && time.Since(info.ModTime()) > stale {
+			os.RemoveAll(filepath.Join(s.Dir, e.Name()))
+		}
+	}
+}

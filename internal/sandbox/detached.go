@@ -1,0 +1,57 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+)
+
+// endTick is how often End looks whether a process has ended.
+const endTick = 10 * time.Millisecond
+
+// End ends a process that this one did not start: it is asked to, and killed when
+// the grace is over. Still reports whether the number still means the process that
+// is meant and that it runs; it is asked before anything is sent, and between. End
+// returns once Still says no, and whether the process had to be killed.
+func End(ctx context.Context, pid int, grace time.Duration, still func() bool) (killed bool, err error) {
+	p, err := os.FindProcess(pid) // from here on a number that is given anew can do no harm, where the system has handles
+	if err != nil {
+		return false, fmt.Errorf("end process %d: %w", pid, err)
+	}
+	defer func() { err = errors.Join(err, p.Release()) }()
+	if !still() {
+		return false, nil
+	}
+	if err := p.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return false, fmt.Errorf("end process %d: %w", pid, err)
+	}
+	if endedWithin(ctx, grace, still) || ctx.Err() != nil {
+		return false, ctx.Err()
+	}
+	if err := p.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return false, fmt.Errorf("kill process %d: %w", pid, err)
+	}
+	if !endedWithin(ctx, grace, still) {
+		return true, errors.Join(fmt.Errorf("process %d does not end", pid), ctx.Err())
+	}
+	return true, nil
+}
+
+// endedWithin waits until still says no, for so long at most.
+func endedWithin(ctx context.Context, wait time.Duration, still func() bool) bool {
+	ctx, stop := context.WithTimeout(ctx, wait)
+	defer stop()
+	tick := time.NewTicker(endTick)
+	defer tick.Stop()
+	for still() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return !still()
+		}
+	}
+	return true
+}
