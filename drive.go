@@ -286,7 +286,7 @@ func (d *driver) interruptible(ctx context.Context) (watched context.Context, do
 				case event.Cancelled:
 					cancel(errInterrupted)
 					return
-				case event.Spawned, event.Raised, event.Returned:
+				case event.Spawned, event.Raised, event.Returned, event.Tasked:
 					select {
 					case d.told <- struct{}{}:
 					default:

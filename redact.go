@@ -66,6 +66,9 @@ func (s *Session) redacted(body event.Body) event.Body {
 	case event.Returned:
 		b.Detail, b.Parts = clean(b.Detail), s.redactedParts(b.Parts)
 		return b
+	case event.Tasked:
+		b.Text = clean(b.Text)
+		return b
 	case event.Waiting:
 		b.Preview = clean(b.Preview)
 		return b

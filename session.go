@@ -58,6 +58,7 @@ type Status struct {
 	// questions of theirs that wait for an event.Decided.
 	Children []Child
 	Raised   []event.Raised
+	Tasks    Tasks    // that the session and its children share
 	Granted  []string // rules that the person allowed for the session
 	Active   bool     // a run goes on, or was broken off
 	Seconds  float64  // that the run has taken, waits for people aside
@@ -71,6 +72,10 @@ type Status struct {
 	Untrusted, Private bool
 	Unpriced           bool // Cost lacks replies whose price is not known
 }
+
+// Tasks is the list of tasks that a session and those who work for it share. It is
+// only to be read.
+type Tasks = loop.Tasks
 
 // Child is a session that works for another.
 type Child struct {
@@ -223,6 +228,7 @@ func (s *Session) Status() Status {
 		out.Children = append(out.Children, Child(c))
 	}
 	out.Raised, out.Granted = slices.Clone(st.Raised), slices.Clone(st.Granted)
+	out.Tasks = st.Tasks
 	out.Active, out.Seconds = st.Run.Active, st.Run.Seconds
 	if w, ok := st.Next().(loop.Wait); ok {
 		out.Waiting = pending(w.Calls)

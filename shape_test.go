@@ -75,6 +75,7 @@ var rank = map[string]int{
 	"internal/role":               20,
 	"internal/memory":             20,
 	"internal/recall":             20,
+	"internal/worktree":           20,
 	"internal/command":            20,
 	"internal/tools":              30,
 	"internal/cost":               30,

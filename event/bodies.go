@@ -564,6 +564,8 @@ func decodeBody(kind string, raw json.RawMessage) (Body, error) {
 		return into[Raised](raw)
 	case Returned{}.Kind():
 		return intoParts(raw, func(b *Returned) *llm.Parts { return &b.Parts })
+	case Tasked{}.Kind():
+		return into[Tasked](raw)
 	case "stopped":
 		return into[Stopped](raw)
 	case "note":
@@ -601,7 +603,7 @@ func Synced(b Body) bool {
 // the driver alone, who holds the session's lease.
 func Input(b Body) bool {
 	switch b.(type) {
-	case Said, Steered, Decided, Cancelled, Titled, Compact, Spawned, Raised, Returned:
+	case Said, Steered, Decided, Cancelled, Titled, Compact, Spawned, Raised, Returned, Tasked:
 		return true
 	}
 	return false

@@ -15,7 +15,7 @@ import (
 // and again whenever a child that had come back goes on.
 type Spawned struct {
 	Child      string `json:"child"`           // session id
-	Call       string `json:"call,omitempty"`  // of this session, that asked for it
+	Call       string `json:"call,omitempty"`  // of this session, that asked for it, and its turn: "ID@TURN"
 	Agent      string `json:"agent,omitempty"` // what kind of agent it is
 	Task       string `json:"task"`            // the beginning of what it is to do, for people
 	Route      string `json:"route,omitempty"` // its model, "provider/model"

@@ -74,6 +74,7 @@ func bodies() []event.Body {
 		event.Returned{
 			Child: "s.1", Reason: event.ReasonDone, Detail: "d", Parts: parts, Turns: 2, Usage: llm.Usage{Input: 1}, Cost: 0.1, Unpriced: true, Taint: event.Taint{Untrusted: true, Private: true},
 		},
+		event.Tasked{ID: "1", Action: event.TaskDone, By: "s.1", Call: "c", Text: "t", Taint: event.Taint{Untrusted: true, Private: true}},
 		event.Stopped{Reason: event.ReasonFailed, Cause: llm.KindAuth, Detail: "d", Digest: "1:ab"},
 		event.Note{Topic: "t", Text: "x"},
 		event.Delta{Text: "t", Reasoning: "r", Call: call, Void: true},
@@ -281,7 +282,7 @@ func TestSyncedAndInput(t *testing.T) {
 	if want := "said steered decided cancelled started ended restored rewound compacted spawned returned stopped "; synced != want {
 		t.Errorf("synced are %s, want %s", synced, want)
 	}
-	if want := "titled said steered decided cancelled compact spawned raised returned "; inputs != want {
+	if want := "titled said steered decided cancelled compact spawned raised returned tasked "; inputs != want {
 		t.Errorf("inputs are %s, want %s", inputs, want)
 	}
 }

@@ -352,6 +352,7 @@ func logBodies() []event.Body {
 		event.Spawned{Child: "x.1", Call: "c1", Task: "look"},
 		event.Raised{ID: "1/c1", Child: "x.1", Tool: "bash"},
 		event.Returned{Child: "x.1", Reason: event.ReasonDone, Parts: llm.Say("found")},
+		event.Tasked{Action: event.TaskAdd, By: "x.1", Text: "look"},
 		event.Stopped{Reason: event.ReasonDone},
 		event.Note{Topic: "test", Text: "note"},
 	}

@@ -47,7 +47,7 @@ func roomy(window int) bool { return window == 0 || window >= leastTeam }
 func (a *App) team(o Options, root string, hooks []tool.Hook) *subagent.Team {
 	quiet := func(string) {} // whoever opened the session has been warned
 	return &subagent.Team{
-		Dir: a.Store().Dir, Hooks: hooks, MaxDepth: a.Config.Agents.Depth, MaxOpen: a.Config.Agents.Open,
+		Dir: a.Store().Dir, Hooks: hooks, Trees: a.trees(), MaxDepth: a.Config.Agents.Depth, MaxOpen: a.Config.Agents.Open,
 		Roles: func() []role.Role { return a.Roles(root, quiet) },
 		Make: func(ctx context.Context, ord subagent.Order, at inspan.Place) (*inspan.Agent, error) {
 			return a.child(ctx, o, ord, at, quiet)
@@ -104,13 +104,12 @@ func (a *App) childModel(ord subagent.Order) string {
 	return name
 }
 
-// chosenTools picks those of a list that a child gets.
+// chosenTools picks those of a list that a kind of agent gets.
 func chosenTools(ord subagent.Order) func([]tool.Tool) []tool.Tool {
-	wanted, without := ord.Tools, own(ord.Role.Without)
-	kind := own(ord.Role.Tools)
+	without, kind := own(ord.Role.Without), own(ord.Role.Tools)
 	return func(list []tool.Tool) []tool.Tool {
 		return slices.DeleteFunc(slices.Clone(list), func(t tool.Tool) bool {
-			return slices.Contains(without, t.Name) || ord.Role.Tools != nil && !slices.Contains(kind, t.Name) || wanted != nil && !slices.Contains(wanted, t.Name)
+			return slices.Contains(without, t.Name) || ord.Role.Tools != nil && !slices.Contains(kind, t.Name)
 		})
 	}
 }

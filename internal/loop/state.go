@@ -56,6 +56,7 @@ type State struct {
 	Todo     []tool.Todo       `json:"todo,omitempty"`
 	Lasting  []Lasting         `json:"lasting,omitempty"` // results that compaction keeps, the oldest first
 	Children []Child           `json:"children,omitempty"`
+	Tasks    Tasks             `json:"tasks,omitzero"`   // that it shares with its children
 	Raised   []event.Raised    `json:"raised,omitempty"` // questions of children that nobody has answered
 	Total    Total             `json:"total"`
 	Work     Work              `json:"work"`
@@ -166,8 +167,11 @@ func (s *State) Apply(e event.Event) error {
 	switch b := e.Body.(type) {
 	case event.Opened:
 		s.Session, s.Root, s.Cwd = e.Session, b.Root, b.Root
+	case event.Tasked:
+		s.tainted(b.Taint)
+		s.Tasks = s.Tasks.After(s.Session, e)
 	case event.Forked:
-		s.Session = e.Session
+		s.Session, s.Tasks = e.Session, s.Tasks.After(s.Session, e)
 		s.Run.Asking = false
 		s.disown()
 		s.cancel()
@@ -208,6 +212,7 @@ func (s *State) Apply(e event.Event) error {
 		s.raised(b)
 	case event.Returned:
 		s.returned(b)
+		s.Tasks = s.Tasks.After(s.Session, e)
 	case event.Stopped:
 		s.stopped(b)
 	case event.Compact:
@@ -245,7 +250,7 @@ func (s *State) Rewound(to *State, files bool) (event.Rewound, error) {
 		next.Work = s.Work
 	}
 	next.Session, next.Epoch, next.Title, next.Total = s.Session, s.Epoch, s.Title, s.Total
-	next.Children, next.Raised = s.Children, s.Raised
+	next.Children, next.Raised, next.Tasks = s.Children, s.Raised, s.Tasks
 	next.Tools, next.Route, next.Effort, next.Mode, next.Limits, next.Window = s.Tools, s.Route, s.Effort, s.Mode, s.Limits, s.Window
 	next.Untrusted, next.Private = s.Untrusted || to.Untrusted, s.Private || to.Private
 	next.Run.Asking, next.Queue = false, nil

@@ -18,6 +18,7 @@ import (
 // kid is a child that works.
 type kid struct {
 	id       string
+	call     string // that asked for it
 	order    Order
 	session  *inspan.Session
 	progress func(text string) // for whoever watches; never nil
@@ -33,11 +34,13 @@ type kid struct {
 
 	mu    sync.Mutex
 	found found
+	wrote map[string]bool // files, by resolved path, since it was opened
+	met   []meeting       // that it was told of, or others were
 }
 
 // newKid takes a child up, with what its log tells of it.
-func newKid(s *inspan.Session, o Order) *kid {
-	k := &kid{id: s.ID(), order: o, session: s, stopping: make(chan struct{}), gone: make(chan struct{}), progress: func(string) {}}
+func newKid(s *inspan.Session, o Order, call string) *kid {
+	k := &kid{id: s.ID(), call: call, order: o, session: s, wrote: map[string]bool{}, stopping: make(chan struct{}), gone: make(chan struct{}), progress: func(string) {}}
 	k.ctx, k.cancel = context.WithCancelCause(context.Background())
 	upto := s.Status().Seq
 	for e, err := range s.Events(k.ctx, 0) {
@@ -58,6 +61,9 @@ func (k *kid) see(e event.Event) string {
 	defer k.mu.Unlock()
 	if k.order.result != nil {
 		k.order.result.see(e)
+	}
+	if k.order.check != nil {
+		k.order.check.see(e)
 	}
 	return k.found.see(e)
 }
@@ -139,6 +145,7 @@ func (t *Team) drive(k *kid, inputs []event.Body) error {
 			if line := k.see(e); line != "" {
 				k.progress(k.label() + ": " + line + "\n")
 			}
+			t.watchWrites(k, e)
 			if r, ok := e.Body.(event.Raised); ok {
 				t.raise(k, r)
 			}
@@ -209,11 +216,16 @@ func (k *kid) tell(r event.Returned) string {
 		}
 		fmt.Fprintf(&b, "What it did stands. Let it go on with manage_agents, action message, agent %q.", short(k.id))
 	}
-	if root := k.session.Status().Root; len(k.found.files) > 0 {
+	root := k.session.Status().Root
+	if len(k.found.files) > 0 {
 		b.WriteString("\n[files it changed: " + files(root, k.found.files) + "]")
 	}
+	b.WriteString(k.meetings(root))
 	if k.order.Copy != nil {
 		fmt.Fprintf(&b, "\n[it worked apart, in %s; manage_agents, action merge, brings its changes here]", k.order.Copy.Root)
+		if left := k.order.Copy.Left; len(left) > 0 {
+			b.WriteString("\n[not in its copy, as they are too large or repositories of their own: " + files("", left) + "]")
+		}
 	}
 	return b.String()
 }

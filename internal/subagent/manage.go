@@ -19,10 +19,12 @@ import (
 var manageDoc string
 
 type manageArgs struct {
-	Action     string `json:"action" jsonschema:"list, inspect, message or stop"`
-	Agent      string `json:"agent,omitempty" jsonschema:"the agent's name as spawn_agent gave it, such as k3f9a2; for all actions but list"`
-	Text       string `json:"text,omitempty" jsonschema:"for message: what to tell it"`
-	Background bool   `json:"background,omitempty" jsonschema:"for message to one that has come back: do not wait for it"`
+	Action     string   `json:"action" jsonschema:"list, inspect, message, stop, merge or discard"`
+	Agent      string   `json:"agent,omitempty" jsonschema:"the agent's name as spawn_agent gave it, such as k3f9a2; for all actions but list"`
+	Text       string   `json:"text,omitempty" jsonschema:"for message: what to tell it"`
+	Background bool     `json:"background,omitempty" jsonschema:"for message to one that has come back: do not wait for it"`
+	Paths      []string `json:"paths,omitempty" jsonschema:"for merge: the files and folders to merge; all if not given"`
+	Discard    bool     `json:"discard,omitempty" jsonschema:"for merge: remove its copy of the workspace once all is merged"`
 }
 
 // manage runs the tool manage_agents.
@@ -42,6 +44,10 @@ func (t *Team) manage(ctx context.Context, c *tool.Call, in manageArgs) (tool.Re
 		return t.inspect(ctx, child)
 	case "message":
 		return t.message(ctx, c, child, k, in)
+	case "merge":
+		return t.merge(ctx, c, child, k, in)
+	case "discard":
+		return t.discard(ctx, child, k)
 	case "stop":
 		if k == nil {
 			return tool.Text("It does not work any more."), nil
@@ -50,7 +56,7 @@ func (t *Team) manage(ctx context.Context, c *tool.Call, in manageArgs) (tool.Re
 		<-k.gone
 		return tool.Text("Agent " + k.label() + " has stopped. What it did stands; message lets it go on."), nil
 	}
-	return tool.Result{}, fmt.Errorf("there is no action %q; there are list, inspect, message, stop", in.Action)
+	return tool.Result{}, fmt.Errorf("there is no action %q; there are list, inspect, message, stop, merge, discard", in.Action)
 }
 
 // child finds one by its id or the part that tells it apart.
@@ -59,11 +65,11 @@ func (t *Team) child(name string) (inspan.Child, error) {
 		return inspan.Child{}, errors.New("agent is missing; list shows them")
 	}
 	for _, c := range slices.Backward(t.session.Status().Children) {
-		if c.Child == name || short(c.Child) == name {
+		if mine := strings.HasPrefix(c.Child, t.session.ID()+"."); mine && (c.Child == name || short(c.Child) == name) {
 			return c, nil
 		}
 	}
-	return inspan.Child{}, fmt.Errorf("there is no agent %q; list shows them", name)
+	return inspan.Child{}, fmt.Errorf("there is no agent %q of this session; list shows them", name)
 }
 
 func (t *Team) list() string {

@@ -33,6 +33,9 @@ type spawnArgs struct {
 	Result     map[string]any `json:"result_schema,omitempty" jsonschema:"JSON Schema, of type object, that its result must have"`
 	Isolation  string         `json:"isolation,omitempty" jsonschema:"none (the default), worktree (a copy of the repository of its own) or sandbox (the same without network)"`
 	Background bool           `json:"background,omitempty" jsonschema:"true: go on at once; what it brings is told to you later"`
+	Count      int            `json:"count,omitempty" jsonschema:"how many agents do the same task, each by itself; 1 if not given, at most 8"`
+	Reduce     string         `json:"reduce,omitempty" jsonschema:"for a count: collect (the default; all they bring), vote (the result_schema result that most have) or best (each works apart, and the one that does best in check stays to be merged)"`
+	Check      string         `json:"check,omitempty" jsonschema:"for reduce best: a bash command that each runs at the end, such as go test ./...; exit code 0 passes, and then the larger number in the last line it prints is better"`
 }
 
 // Tools are those with which a model has others work for it.
@@ -40,8 +43,8 @@ func (t *Team) Tools() []tool.Tool {
 	spawn := tool.New("spawn_agent", spawnDoc+"\n"+t.kinds(), t.spawn)
 	spawn.Effects, spawn.Delegates = none, true
 	manage := tool.New("manage_agents", manageDoc, t.manage)
-	manage.Effects, manage.Delegates = none, true
-	return []tool.Tool{spawn, manage}
+	manage.Effects, manage.Preview, manage.Delegates = t.merges, t.preview, true
+	return []tool.Tool{spawn, manage, mates(t, t.up)}
 }
 
 // none are the effects of a call that does nothing by itself: the calls of a child
@@ -64,6 +67,19 @@ func (t *Team) kinds() string {
 
 // spawn runs the tool spawn_agent.
 func (t *Team) spawn(ctx context.Context, c *tool.Call, in spawnArgs) (tool.Result, error) {
+	n, err := in.many()
+	if err != nil {
+		return tool.Result{}, err
+	}
+	if !t.runs() {
+		return tool.Result{}, errors.New("agents can't be spawned here")
+	}
+	// A model may give the same id to a call again after the conversation was taken
+	// back; a call that is made again after a crash is still of the same turn.
+	c.ID = fmt.Sprintf("%s@%d", c.ID, t.session.Status().Turns)
+	if n > 1 {
+		return t.spawnMany(ctx, c, in, n)
+	}
 	k, err := t.open(ctx, c.ID, in, c.Args)
 	if err != nil {
 		return tool.Result{}, err
@@ -74,18 +90,23 @@ func (t *Team) spawn(ctx context.Context, c *tool.Call, in spawnArgs) (tool.Resu
 	return t.foreground(ctx, k, nil, c.Progress)
 }
 
-// foreground waits for a child. Whatever stops the call stops the child, in order
-// if it can.
+// foreground waits for a child, and tells what it brings.
 func (t *Team) foreground(ctx context.Context, k *kid, inputs []event.Body, progress func(string)) (tool.Result, error) {
-	k.progress = progress
-	unwatch := context.AfterFunc(ctx, func() { k.end("the call that it works for was stopped") })
-	r := t.work(k, inputs)
-	unwatch()
+	r := t.attend(ctx, k, inputs, progress)
 	res := tool.Text(k.tell(r))
 	if r.Reason != event.ReasonDone {
 		return res, errors.New("the agent did not come to its end")
 	}
 	return res, nil
+}
+
+// attend waits for a child. Whatever stops the call stops the child, in order if it
+// can.
+func (t *Team) attend(ctx context.Context, k *kid, inputs []event.Body, progress func(string)) event.Returned {
+	k.progress = progress
+	unwatch := context.AfterFunc(ctx, func() { k.end("the call that it works for was stopped") })
+	defer unwatch()
+	return t.work(k, inputs)
 }
 
 // background lets a child work while its parent goes on.
@@ -147,8 +168,12 @@ func (t *Team) order(in spawnArgs) (Order, error) {
 			return o, err
 		}
 	}
+	if in.Reduce == reduceBest {
+		o.check = newCheck(in.Check)
+		o.Task += "\n\n" + o.check.order()
+	}
 	if t.depth+1 < cmp.Or(t.MaxDepth, usualDepth) {
-		o.Team = &Team{Dir: t.Dir, Roles: t.Roles, Make: t.Make, Apart: t.Apart, Hooks: t.Hooks, MaxDepth: t.MaxDepth, MaxOpen: t.MaxOpen, up: t, depth: t.depth + 1}
+		o.Team = &Team{Dir: t.Dir, Roles: t.Roles, Make: t.Make, Trees: t.Trees, Hooks: t.Hooks, MaxDepth: t.MaxDepth, MaxOpen: t.MaxOpen, up: t, depth: t.depth + 1}
 	}
 	return o, nil
 }
@@ -192,10 +217,7 @@ func narrower(mine, asked, kind string) (string, error) {
 // open makes or finds the session of the child that a call asks for, and notes it
 // in the session's log.
 func (t *Team) open(ctx context.Context, call string, in spawnArgs, args json.RawMessage) (*kid, error) {
-	t.mu.Lock()
-	running := t.session != nil && !t.closed
-	t.mu.Unlock()
-	if !running {
+	if !t.runs() {
 		return nil, errors.New("agents can't be spawned here")
 	}
 	o, err := t.order(in)
@@ -203,7 +225,7 @@ func (t *Team) open(ctx context.Context, call string, in spawnArgs, args json.Ra
 		return nil, err
 	}
 	parent := t.session.Status()
-	if o.Copy, err = t.apart(ctx, in.Isolation, parent, call); err != nil {
+	if o.Copy, err = t.apart(ctx, stricter(in.apart(), o.Role.Isolation), parent, call); err != nil {
 		return nil, err
 	}
 	root := parent.Root
@@ -215,7 +237,7 @@ func (t *Team) open(ctx context.Context, call string, in spawnArgs, args json.Ra
 	if err != nil {
 		return nil, err
 	}
-	k := newKid(s, o)
+	k := newKid(s, o, call)
 	if err = t.enlist(k); err == nil {
 		err = t.session.Send(ctx, event.Spawned{
 			Child: k.id, Call: call, Agent: o.Role.Name, Task: oneLine(o.Task, 200), Route: s.Status().Route, Mode: s.Status().Mode,
@@ -229,6 +251,13 @@ func (t *Team) open(ctx context.Context, call string, in spawnArgs, args json.Ra
 	return k, nil
 }
 
+// runs reports whether the team has a session that runs.
+func (t *Team) runs() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.session != nil && !t.closed
+}
+
 // apart makes the copy of the workspace that an isolation asks for; nil if none.
 func (t *Team) apart(ctx context.Context, isolation string, parent inspan.Status, call string) (*Copy, error) {
 	switch isolation {
@@ -238,16 +267,28 @@ func (t *Team) apart(ctx context.Context, isolation string, parent inspan.Status
 	default:
 		return nil, fmt.Errorf("there is no isolation %q; there are none, worktree, sandbox", isolation)
 	}
-	if t.Apart == nil {
+	if t.Trees == nil {
 		return nil, errors.New("agents can't work apart here; leave isolation out")
 	}
-	at, err := t.Apart(ctx, parent.Root, parent.Session+"/"+call)
+	tree, err := t.Trees.Make(ctx, parent.Root, copyName(parent.Session, call))
 	if err != nil {
 		return nil, fmt.Errorf("isolation %s: %w", isolation, err)
 	}
-	at.Closed = isolation == "sandbox"
-	return &at, nil
+	return &Copy{Root: tree.Root, Closed: isolation == "sandbox", Left: tree.Left}, nil
 }
+
+// stricter is the isolation that holds where a call asks for one and the kind of agent
+// has another.
+func stricter(asked, kind string) string {
+	order := []string{"", "none", "worktree", "sandbox"}
+	if slices.Contains(order, asked) && slices.Index(order, kind) > slices.Index(order, asked) {
+		return kind
+	}
+	return asked
+}
+
+// copyName is the name of the copy for the child of a session that a call asked for.
+func copyName(session, call string) string { return session + "/" + call }
 
 // make makes the agent of a child, and holds it to its order whatever Make did.
 func (t *Team) make(ctx context.Context, o Order, at inspan.Place) (*inspan.Agent, error) {
@@ -255,15 +296,69 @@ func (t *Team) make(ctx context.Context, o Order, at inspan.Place) (*inspan.Agen
 	if err != nil {
 		return nil, err
 	}
+	has := t.narrow(a, o.Tools)
+	if o.Tools != nil {
+		names := has(ctx)
+		for _, name := range o.Tools {
+			if !slices.Contains(names, name) {
+				return nil, errors.Join(fmt.Errorf("there is no tool %q that it could get", name), end(a))
+			}
+		}
+	}
+	if o.Team != nil {
+		o.Team.mayGive = has
+	}
+	t.wireMate(a, o)
 	a.Mode, a.MaxTurns, a.MaxCost, a.MaxTime = o.Mode, o.MaxTurns, o.MaxCost, o.MaxTime
 	if o.result != nil {
 		a.Tools = append(a.Tools[:len(a.Tools):len(a.Tools)], o.result.tool())
 		a.Hooks = append(a.Hooks[:len(a.Hooks):len(a.Hooks)], o.result)
 	}
-	if o.Team == nil {
-		a.Model = &held{a.Model, t}
+	if o.check != nil {
+		a.Hooks = append(a.Hooks[:len(a.Hooks):len(a.Hooks)], o.check)
 	}
+	a.Model = &held{a.Model, t}
 	return a, nil
+}
+
+// end closes an agent that is not used.
+func end(a *inspan.Agent) error {
+	if a.Close == nil {
+		return nil
+	}
+	return a.Close()
+}
+
+// narrow leaves an agent none but the tools that were ordered, and none that the
+// session lacks for which it works. It returns the names of its tools.
+func (t *Team) narrow(a *inspan.Agent, ordered []string) func(context.Context) []string {
+	some := func(ctx context.Context, list []tool.Tool) []tool.Tool {
+		var mine []string
+		if t.mayGive != nil {
+			mine = t.mayGive(ctx)
+		}
+		return slices.DeleteFunc(slices.Clone(list), func(l tool.Tool) bool {
+			return t.mayGive != nil && !slices.Contains(mine, l.Name) || ordered != nil && !slices.Contains(ordered, l.Name)
+		})
+	}
+	a.Tools = some(context.Background(), a.Tools)
+	extra := a.Extra
+	if extra == nil {
+		extra = func(context.Context) (shown, hidden []tool.Tool) { return nil, nil }
+	}
+	a.Extra = func(ctx context.Context) (shown, hidden []tool.Tool) {
+		shown, hidden = extra(ctx)
+		return some(ctx, shown), some(ctx, hidden)
+	}
+	tools, all := a.Tools, a.Extra
+	return func(ctx context.Context) []string {
+		var names []string
+		shown, hidden := all(ctx)
+		for _, l := range slices.Concat(tools, shown, hidden) {
+			names = append(names, l.Name)
+		}
+		return names
+	}
 }
 
 // enlist counts a child among those that work.

@@ -26,6 +26,7 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/role"
+	"github.com/inspan/inspan/internal/worktree"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -39,9 +40,9 @@ type Team struct {
 	// Make makes the agent of a child. The child's own team is in the Order; what
 	// it does not wire into the agent (see [Team.Wire]) can't have children.
 	Make func(ctx context.Context, o Order, at inspan.Place) (*inspan.Agent, error)
-	// Apart makes a copy of the workspace for a child that works apart, at the same
-	// place each time for one name. Nil: children can't work apart.
-	Apart func(ctx context.Context, root, name string) (Copy, error)
+	// Trees keeps the copies of the workspace for children that work apart. Nil:
+	// children can't.
+	Trees *worktree.Store
 	// Hooks are asked when a child begins and when it stops.
 	Hooks []tool.Hook
 	// MaxDepth is how deep children may have children; 0 means 2, so that those of
@@ -50,15 +51,18 @@ type Team struct {
 	// MaxOpen bounds the children of one session that work at once; 0 means 64.
 	MaxOpen int
 
-	up    *Team // of the parent session; nil at the top
-	depth int   // of the session: 0 at the top
+	up *Team // of the parent session; nil at the top
+	// mayGive lists the tools of the session, which its children can have; nil: all.
+	mayGive func(ctx context.Context) []string
+	depth   int // of the session: 0 at the top
 
 	mu      sync.Mutex
 	session *inspan.Session // nil until it runs
 	kids    map[string]*kid // by session id; those that work
 	asked   map[string]question
 	decided map[string]event.Decided // that nobody has waited for yet
-	stop    context.CancelFunc       // of what follows the log
+	listed  listed
+	stop    context.CancelFunc // of what follows the log
 	closed  bool
 	wg      sync.WaitGroup
 }
@@ -81,12 +85,14 @@ type Order struct {
 
 	background bool
 	result     *result // what it must bring; nil: words
+	check      *check  // what it must run at the end; nil: nothing
 }
 
 // Copy is a workspace apart.
 type Copy struct {
 	Root   string
-	Closed bool // it may not reach the network
+	Closed bool     // it may not reach the network
+	Left   []string // files that are not in it; known only when it was just made
 }
 
 const (

@@ -1,0 +1,45 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/inspan/inspan/internal/sandbox"
+	"github.com/inspan/inspan/internal/worktree"
+	"github.com/inspan/inspan/tool"
+)
+
+// trees are copies of workspaces for agents that work apart. They lie outside of the
+// state folder, in which no tool reads or writes. Nil: there is no place for them.
+func (a *App) trees() *worktree.Store {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return nil
+	}
+	return &worktree.Store{Dir: filepath.Join(cache, "inspan", "worktrees"), Git: treeGit}
+}
+
+// treeGit runs git in a folder, without walls; the store keeps it from running
+// programs of the repository.
+func treeGit(ctx context.Context, dir string, stdin []byte, args ...string) ([]byte, int, error) {
+	env, err := sandbox.Local(dir, nil, sandbox.Options{})
+	if err != nil {
+		return nil, -1, err
+	}
+	var out, errs bytes.Buffer
+	proc, err := env.Procs.Start(ctx, tool.Command{
+		Args: append([]string{"sh", "-c", `exec git "$@" >&3 3>&-`, "sh"}, args...), Dir: dir, Stdin: bytes.NewReader(stdin), Output: &errs, Report: &out,
+	})
+	if err != nil {
+		return nil, -1, err
+	}
+	code, err := proc.Wait()
+	if err == nil && code != 0 {
+		err = fmt.Errorf("exit code %d: %.500s", code, strings.TrimSpace(errs.String()))
+	}
+	return out.Bytes(), code, err
+}

@@ -1,0 +1,114 @@
+package loop
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/inspan/inspan/event"
+)
+
+// MostTasks is how many tasks a list can have. Those that are done make room, the
+// oldest first.
+const MostTasks = 200
+
+// Tasks is the list of tasks that a session and those who work for it share. Its
+// methods change a copy.
+type Tasks struct {
+	Last int    `json:"last,omitempty"` // number of the newest
+	List []Task `json:"list,omitempty"`
+}
+
+// Task is a thing to do.
+type Task struct {
+	ID     string `json:"id"`
+	Text   string `json:"text"`
+	By     string `json:"by"`               // session that added it
+	Call   string `json:"call,omitempty"`   // of that session
+	Holder string `json:"holder,omitempty"` // session that has it, or has done it; empty: none
+	Done   bool   `json:"done,omitempty"`
+	Result string `json:"result,omitempty"` // what came of it
+	event.Taint
+}
+
+// Find returns a task; nil if there is none.
+func (t Tasks) Find(id string) *Task {
+	for i := range t.List {
+		if t.List[i].ID == id {
+			return &t.List[i]
+		}
+	}
+	return nil
+}
+
+// After is the list after an event. Session is the id of the session it belongs to,
+// which may do what is of others. Events that do not fit change nothing.
+func (t Tasks) After(session string, e event.Event) Tasks {
+	switch b := e.Body.(type) {
+	case event.Tasked:
+		return t.tasked(session, b)
+	case event.Returned:
+		return t.release(func(holder string) bool { return holder == b.Child })
+	case event.Forked: // the children are the original's
+		return t.release(func(string) bool { return true })
+	}
+	return t
+}
+
+func (t Tasks) tasked(session string, b event.Tasked) Tasks {
+	t.List = slices.Clone(t.List)
+	if b.Action == event.TaskAdd {
+		return t.add(b)
+	}
+	task := t.Find(b.ID)
+	if task == nil || task.Done {
+		return t
+	}
+	mine := task.Holder == b.By || b.By == session
+	switch {
+	case b.Action == event.TaskClaim && task.Holder == "":
+		task.Holder = b.By
+	case b.Action == event.TaskRelease && mine:
+		task.Holder = ""
+	case b.Action == event.TaskDone && mine:
+		task.Holder, task.Done, task.Result = b.By, true, b.Text
+		task.Untrusted, task.Private = task.Untrusted || b.Untrusted, task.Private || b.Private
+	}
+	return t
+}
+
+// Added returns the task that a call has added; nil if there is none.
+func (t Tasks) Added(by, call string) *Task {
+	for i := range t.List {
+		if task := &t.List[i]; call != "" && task.By == by && task.Call == call {
+			return task
+		}
+	}
+	return nil
+}
+
+func (t Tasks) add(b event.Tasked) Tasks {
+	if again := t.Added(b.By, b.Call); again != nil && again.Text == b.Text {
+		return t
+	}
+	if len(t.List) >= MostTasks {
+		i := slices.IndexFunc(t.List, func(task Task) bool { return task.Done })
+		if i < 0 {
+			return t
+		}
+		t.List = slices.Delete(t.List, i, i+1)
+	}
+	t.Last++
+	t.List = append(t.List, Task{ID: strconv.Itoa(t.Last), Text: b.Text, By: b.By, Call: b.Call, Taint: b.Taint})
+	return t
+}
+
+// release opens what some have claimed and not done.
+func (t Tasks) release(of func(holder string) bool) Tasks {
+	t.List = slices.Clone(t.List)
+	for i := range t.List {
+		if task := &t.List[i]; !task.Done && task.Holder != "" && of(task.Holder) {
+			task.Holder = ""
+		}
+	}
+	return t
+}
