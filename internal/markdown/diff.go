@@ -212,7 +212,7 @@ func (d *differ) change() {
 	come := look{color: d.style.pick(added)}
 	var before, after []line
 	for i := range min(len(d.minus), len(d.plus)) {
-		a, b := words(d.minus[i].text, d.plus[i].text, gone, come)
+		a, b := reworded(d.minus[i].text, d.plus[i].text, gone, come)
 		before, after = append(before, a), append(after, b)
 	}
 	for i, m := range d.minus {

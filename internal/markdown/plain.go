@@ -3,8 +3,9 @@ package markdown
 import (
 	"fmt"
 	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/inspan/inspan/internal/words"
 )
 
 // Plain makes text harmless: control characters, and characters that reorder or
@@ -87,31 +88,8 @@ func simple(text string) bool {
 
 // spell writes a character that can't be seen so that it can; s is r itself.
 func spell(r rune, s string) string {
-	switch {
-	case r == '\n' || !unicode.IsControl(r) && !hidden(r):
+	if r == '\n' || !words.Hidden(r) {
 		return s
-	case r < 0x100:
-		return fmt.Sprintf(`\x%02x`, r)
-	case r < 0x10000:
-		return fmt.Sprintf(`\u%04x`, r)
 	}
-	return fmt.Sprintf(`\U%08x`, r)
-}
-
-// hidden reports whether r changes the direction of text or can't be seen.
-// Joiners and variation selectors stay, as scripts and emoji are written with them.
-func hidden(r rune) bool {
-	switch {
-	case r < 0xad:
-		return false
-	case r >= 0x202a && r <= 0x202e, r >= 0x2060 && r <= 0x206f, r == 0x061c: // bidirectional and invisible controls
-		return true
-	case r == 0x200b, r == 0x200e, r == 0x200f, r == 0xfeff, r == 0x2028, r == 0x2029, r == 0x180e: // zero width, marks, separators
-		return true
-	case r == 0xad, r == 0x034f, r == 0x115f, r == 0x1160, r == 0x3164, r == 0xffa0: // soft hyphen, fillers
-		return true
-	case r >= 0xe0000 && r <= 0xe0fff, r >= 0xfff9 && r <= 0xfffb, r >= 0x1d173 && r <= 0x1d17a: // tags, annotations, beams
-		return true
-	}
-	return false
+	return words.Spelled(r)
 }

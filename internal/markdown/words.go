@@ -10,8 +10,8 @@ const (
 	alike     = 2   // one part in so many must be the same, or the lines are just different
 )
 
-// words paints two lines, with the words reversed that are in one of them only.
-func words(a, b string, la, lb look) (line, line) {
+// reworded paints two lines, with the words reversed that are in one of them only.
+func reworded(a, b string, la, lb look) (line, line) {
 	as, bs := split(a), split(b)
 	keepA, keepB := common(as, bs)
 	same, total := 0, len(a)+len(b)
