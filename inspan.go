@@ -78,6 +78,9 @@ type Agent struct {
 	// Unattended says that nobody will answer: what would ask is denied, and the
 	// model is waited for longer.
 	Unattended bool
+	// Patient says that somebody may answer, but does not sit there: what would ask
+	// waits as ever, and the model is waited for as when Unattended.
+	Patient bool
 
 	// MaxTurns bounds the turns of one run; 0 means 200 for a new session and
 	// no change for an old one, negative means no limit.
@@ -96,8 +99,9 @@ type Agent struct {
 	CallTimeout time.Duration
 
 	// RetryFor bounds the waits before one request is sent again when the model
-	// can't be had; 0 means a minute, or a quarter of an hour when Unattended,
-	// which waits for a used-up allowance as much as a day; negative means never.
+	// can't be had; 0 means a minute, or a quarter of an hour when Unattended or
+	// Patient, which wait for a used-up allowance as much as a day; negative means
+	// never.
 	// A wait outlasts the process: whoever resumes the session waits the rest.
 	RetryFor time.Duration
 
@@ -108,7 +112,14 @@ type Agent struct {
 	// Close releases what the agent holds for one session, such as background
 	// processes. [Session.Close] calls it once. Nil: nothing to release.
 	Close func() error
+
+	vault *secret.Vault // see Share; nil: each session has its own
 }
+
+// Share makes a placeholder for a secret stand for the same value in the sessions of
+// the agent as in s, so that they can tell each other of it. Call it before the
+// agent is used.
+func (a *Agent) Share(s *Session) { a.vault = s.vault }
 
 const defaultMaxTurns = 200
 
@@ -158,7 +169,7 @@ func (a *Agent) attach(ctx context.Context, log event.Log, state *loop.State, pa
 	if err != nil {
 		return nil, fmt.Errorf("open session: %w", err)
 	}
-	s := &Session{agent: a, log: log, state: state, policy: rules, vault: &secret.Vault{}, marker: &guard.Marker{}, model: a.model(), looked: map[string]bool{}}
+	s := &Session{agent: a, log: log, state: state, policy: rules, vault: cmp.Or(a.vault, &secret.Vault{}), marker: &guard.Marker{}, model: a.model(), looked: map[string]bool{}}
 	if err := s.equip(ctx); err != nil {
 		return nil, fmt.Errorf("open session: %w", err)
 	}

@@ -49,6 +49,7 @@ type Status struct {
 	Seq     uint64 // last event
 	Root    string
 	Title   string
+	Task    string // what the person said last
 	Route   string // model, "provider/model"
 	Mode    string
 	Stopped *event.Stopped // how the last run ended; nil before the first and while one goes on
@@ -61,12 +62,16 @@ type Status struct {
 	Tasks    Tasks    // that the session and its children share
 	Granted  []string // rules that the person allowed for the session
 	Active   bool     // a run goes on, or was broken off
-	Seconds  float64  // that the run has taken, waits for people aside
-	Limits   event.Limits
-	Turns    int // of the whole session, as are the next three
-	Calls    int
-	Usage    llm.Usage
-	Cost     float64 // US dollars
+	// Asking says that a request to the model is open, or was when the run was broken
+	// off; NotBefore when the next one may be sent. Zero: at once.
+	Asking    bool
+	NotBefore time.Time
+	Seconds   float64 // that the run has taken, waits for people aside
+	Limits    event.Limits
+	Turns     int // of the whole session, as are the next three
+	Calls     int
+	Usage     llm.Usage
+	Cost      float64 // US dollars
 	// The conversation holds text that nobody here has written, and what is the
 	// person's own beyond the workspace. With both, whatever has a way out asks.
 	Untrusted, Private bool
@@ -217,9 +222,12 @@ func (s *Session) Events(ctx context.Context, after uint64) iter.Seq2[event.Even
 func (s *Session) Status() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	st := s.state
+	return statusOf(s.state)
+}
+
+func statusOf(st *loop.State) Status {
 	out := Status{
-		Session: st.Session, Seq: st.Seq, Root: st.Root, Title: st.Title, Route: st.Route, Mode: st.Mode, Limits: st.Limits,
+		Session: st.Session, Seq: st.Seq, Root: st.Root, Title: st.Title, Task: st.Task, Route: st.Route, Mode: st.Mode, Limits: st.Limits,
 		Stopped: st.Run.Stopped, Turns: st.Total.Turns, Calls: st.Total.Calls,
 		Usage: st.Total.Usage, Cost: st.Total.Cost, Unpriced: st.Total.Unpriced, Untrusted: st.Untrusted, Private: st.Private,
 	}
@@ -229,7 +237,7 @@ func (s *Session) Status() Status {
 	}
 	out.Raised, out.Granted = slices.Clone(st.Raised), slices.Clone(st.Granted)
 	out.Tasks = st.Tasks
-	out.Active, out.Seconds = st.Run.Active, st.Run.Seconds
+	out.Active, out.Seconds, out.Asking, out.NotBefore = st.Run.Active, st.Run.Seconds, st.Run.Asking, st.Run.NotBefore
 	if w, ok := st.Next().(loop.Wait); ok {
 		out.Waiting = pending(w.Calls)
 	}

@@ -9,11 +9,9 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -23,17 +21,8 @@ import (
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/console"
 	"github.com/inspan/inspan/internal/sandbox"
-	"github.com/inspan/inspan/internal/session"
 	"github.com/inspan/inspan/llm"
 )
-
-// runLog is the file in a session's folder that has what its detached process
-// printed.
-const runLog = "run.log"
-
-// patience is how long a detached run waits for a model that can't be had, unless
-// somebody said otherwise: nobody looks.
-const patience = 15 * time.Minute
 
 // order is what a detached process is to do.
 type order struct {
@@ -51,7 +40,7 @@ type begun struct {
 
 const detachHelp = "With --detach the run goes on in a process of its own, without a terminal, and the id of the session is printed once it has begun. What would ask waits, also\n" +
 	"for days, until 'inspan attach' or 'inspan send --allow' answers; with --unattended it is denied. See 'inspan ps', 'logs', 'attach' and 'stop'. What the process\n" +
-	"prints is in " + runLog + " in the session's folder: the end of it, at most two megabytes."
+	"prints is in " + app.RunLog + " in the session's folder: the end of it, at most two megabytes."
 
 // detachable lets a command that runs a session leave it to a process of its own.
 func (c *command) detachable(cmd *cobra.Command) *cobra.Command {
@@ -88,10 +77,7 @@ func (c *command) detach(cmd *cobra.Command, args []string, unattended bool) err
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(a.StateDir, 0o700); err != nil {
-		return err
-	}
-	log, err := newLog(a.StateDir)
+	log, err := a.NewRunLog()
 	if err != nil {
 		return err
 	}
@@ -99,16 +85,6 @@ func (c *command) detach(cmd *cobra.Command, args []string, unattended bool) err
 	o.Log = log.Name()
 	defer os.Remove(o.Log) // it has moved, unless the run never began
 	return c.begin(cmd, o, log)
-}
-
-// newLog makes the file that a detached process prints to.
-func newLog(dir string) (*os.File, error) {
-	f, err := os.CreateTemp(dir, ".detached-*.log")
-	if err != nil {
-		return nil, err
-	}
-	f.Close()
-	return os.OpenFile(f.Name(), os.O_RDWR|os.O_APPEND, 0o600)
 }
 
 // begin starts the process and tells what became of it.
@@ -209,9 +185,7 @@ func (c *command) detached() *cobra.Command {
 		},
 	}
 	f.add(cmd)
-	cmd.Flags().StringVar(&f.System, "system", "", "`text` that replaces inspan's own system prompt")
-	cmd.Flags().StringVar(&f.AppendSystem, "append-system", "", "`text` to add to the system prompt")
-	cmd.Flags().StringVar(&f.cwd, "cwd", ".", "`folder` to work in, the workspace")
+	f.addNew(cmd)
 	return cmd
 }
 
@@ -220,7 +194,7 @@ type background struct {
 	*command
 	order  order
 	flags  *runFlags
-	store  *session.Store
+	app    *app.App
 	report io.WriteCloser
 	once   sync.Once // of closing report
 	warned int64
@@ -230,36 +204,36 @@ func (b *background) close() { b.once.Do(func() { b.report.Close() }) }
 
 // run does what the order says.
 func (b *background) run(cmd *cobra.Command) error {
-	out := &tail{f: os.Stdout, most: 2 << 20}
+	out := &app.Printed{File: os.Stdout}
 	b.console.Out, b.console.Err = out, out
 	if err := b.flags.check(cmd); err != nil {
 		return err
 	}
-	a, err := app.Load(b.self)
-	if err != nil {
+	var err error
+	if b.app, err = app.Load(b.self); err != nil {
 		return err
 	}
-	b.store = a.Store()
-	b.flags.Unattended = b.order.Unattended
-	if b.flags.RetryFor == 0 && a.Config.RetryFor == 0 && !b.flags.Unattended {
-		b.flags.RetryFor = patience
-	}
+	b.flags.Unattended, b.flags.Patient = b.order.Unattended, true
 	joined := make(chan struct{})
-	host := a.Host(b.flags.Options, func(text string) { fmt.Fprintln(b.console.Err, "inspan: "+text) })
+	host := b.app.Host(b.flags.Options, func(text string) { fmt.Fprintln(b.console.Err, "inspan: "+text) })
 	announced(host, joined)
 	s, inputs, err := b.session(cmd.Context(), host)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	b.warned = out.size
+	b.warned = out.Size()
 	ctx, stop := context.WithCancel(cmd.Context())
 	told := make(chan struct{})
 	go func() {
 		defer close(told)
 		b.announce(ctx, s, joined)
 	}()
-	b.code = b.drive(cmd.Context(), s, inputs)
+	run := b.console.RunOn
+	if b.order.Unattended {
+		run = b.console.Run
+	}
+	b.code = run(cmd.Context(), s, inputs...)
 	stop()
 	<-told
 	return nil
@@ -286,24 +260,19 @@ func announced(host *inspan.Host, joined chan struct{}) {
 
 // session opens the session, with what its run begins with.
 func (b *background) session(ctx context.Context, host *inspan.Host) (*inspan.Session, []event.Body, error) {
-	said := []event.Body{event.Said{Parts: llm.Say(b.order.Text)}}
 	if b.order.ID == "" {
 		s, err := host.New(ctx, b.flags.cwd)
-		return s, said, err
+		return s, []event.Body{event.Said{Parts: llm.Say(b.order.Text)}}, err
 	}
 	s, err := host.Open(ctx, b.order.ID)
-	if err != nil || b.order.Text != "" {
-		return s, said, err
+	if err != nil {
+		return nil, nil, err
 	}
-	st := s.Status()
-	switch {
-	case st.Stopped == nil:
-		return s, nil, nil
-	case st.Stopped.Reason == event.ReasonDone:
-		s.Close()
-		return nil, nil, usageError{fmt.Errorf("session %s is done; say what to do next: inspan resume --detach %s \"...\"", st.Session, st.Session)}
+	inputs, err := next(s.Status(), b.order.Text, "resume --detach")
+	if err != nil {
+		return nil, nil, errors.Join(err, s.Close())
 	}
-	return s, []event.Body{event.Said{}}, nil
+	return s, inputs, nil
 }
 
 // announce tells whoever started this process that the run has begun, once the
@@ -322,127 +291,10 @@ func (b *background) announce(ctx context.Context, s *inspan.Session, joined cha
 	if ctx.Err() != nil && s.Status().Seq == after {
 		return // it is over, and has never begun
 	}
-	_ = os.Rename(b.order.Log, filepath.Join(b.store.Dir, s.ID(), runLog)) // else what is printed is lost, and the log has all that matters
+	_ = b.app.KeepRunLog(b.order.Log, s.ID()) // else what is printed is lost, and the log has all that matters
 	raw, err := json.Marshal(begun{s.ID(), b.warned})
 	if err == nil {
 		_, _ = b.report.Write(raw) // if nobody listens any more, it goes on
 	}
 	b.close()
-}
-
-// drive runs the session until it has stopped; where it asks, until somebody has
-// answered from elsewhere. It keeps the lease meanwhile, so that it is seen to be
-// there.
-func (b *background) drive(ctx context.Context, s *inspan.Session, inputs []event.Body) int {
-	for {
-		code := b.console.Run(ctx, s, inputs...)
-		if code != console.ExitWaiting || b.order.Unattended {
-			return code
-		}
-		if err := b.await(ctx, s.Status()); err != nil {
-			return b.console.Fail(console.ExitCode("waiting", "", err), err)
-		}
-		inputs = nil
-	}
-}
-
-// await returns when there is an answer to a call that waits, or it is too late for
-// one, or somebody has interrupted.
-func (b *background) await(ctx context.Context, st inspan.Status) error {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	defer stop()
-	var until time.Time
-	waits := map[string]bool{}
-	for _, p := range st.Waiting {
-		waits[p.Call.ID] = true
-		if !p.Until.IsZero() && (until.IsZero() || p.Until.Before(until)) {
-			until = p.Until
-		}
-	}
-	patient, cancel := ctx, context.CancelFunc(func() {})
-	if !until.IsZero() {
-		patient, cancel = context.WithDeadline(ctx, until)
-	}
-	defer cancel()
-	log, err := b.store.Open(ctx, st.Session)
-	if err != nil {
-		return err
-	}
-	defer log.Close()
-	if err := log.Lease(ctx); err != nil {
-		return err
-	}
-	err = answered(patient, log, st.Seq, waits)
-	switch {
-	case errors.Is(err, context.DeadlineExceeded):
-		return nil
-	case ctx.Err() != nil:
-		return errors.New("ended while it asks; the question stays open")
-	}
-	return err
-}
-
-// answered reads a log on until it holds a decision on one of the calls, or an
-// interrupt.
-func answered(ctx context.Context, log *session.Log, after uint64, waits map[string]bool) error {
-	for {
-		for e, err := range log.Read(ctx, after) {
-			if err != nil {
-				return err
-			}
-			after = e.Seq
-			switch body := e.Body.(type) {
-			case event.Cancelled:
-				return nil
-			case event.Decided:
-				if waits[body.Call] {
-					return nil
-				}
-			}
-		}
-		if err := log.Wait(ctx, after); err != nil {
-			return err
-		}
-	}
-}
-
-// tail is a file that holds the end of what was written to it. Safe for concurrent
-// use.
-type tail struct {
-	f    *os.File // opened to append, and to read
-	most int64    // bytes
-
-	mu   sync.Mutex
-	size int64
-}
-
-// Write implements [io.Writer]. When the file would get too long, its older half
-// goes.
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.size+int64(len(p)) > t.most {
-		if err := t.halve(); err != nil {
-			return 0, err
-		}
-	}
-	n, err := t.f.Write(p)
-	t.size += int64(n)
-	return n, err
-}
-
-func (t *tail) halve() error {
-	kept := make([]byte, min(t.size, t.most/2))
-	if _, err := t.f.ReadAt(kept, t.size-int64(len(kept))); err != nil {
-		return err
-	}
-	if _, rest, ok := bytes.Cut(kept, []byte("\n")); ok {
-		kept = rest
-	}
-	if err := t.f.Truncate(0); err != nil {
-		return err
-	}
-	n, err := t.f.Write(append([]byte("(what was here is gone)\n"), kept...))
-	t.size = int64(n)
-	return err
 }

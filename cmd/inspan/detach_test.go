@@ -20,6 +20,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/console"
 )
 
@@ -61,22 +62,17 @@ func (h home) detaches(t *testing.T, args ...string) (id string) {
 
 // cleanUp ends whatever runs in the home when the test ends.
 func (h home) cleanUp(t *testing.T) {
-	t.Cleanup(func() {
-		held, _ := h.store().Held(context.Background())
-		for _, d := range held {
-			_ = syscall.Kill(d.PID, syscall.SIGKILL)
-		}
-	})
+	t.Cleanup(func() { endAll(h.store().Dir) })
 }
 
 // runs is what ps tells.
-func (h home) runs(t *testing.T) []driven {
+func (h home) runs(t *testing.T) []app.Driven {
 	t.Helper()
 	out, err := h.command(t.Context(), "ps", "--json").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	var list []driven
+	var list []app.Driven
 	if err := json.Unmarshal(out, &list); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -88,7 +84,7 @@ func (h home) asks(t *testing.T, id string) (pid int) {
 	t.Helper()
 	soon(t, id+" asks", func() bool {
 		for _, d := range h.runs(t) {
-			if d.ID == id && d.State == stateAsks {
+			if d.ID == id && d.State == app.StateAsks {
 				pid = d.PID
 			}
 		}
@@ -183,7 +179,7 @@ func TestDetachedIsKilled(t *testing.T) {
 	watching.shows("▸ bash touch begun; sleep "+nap, 1)
 	soon(t, "the command runs", func() bool { return sleeps(nap) })
 	list := h.runs(t)
-	if len(list) != 1 || list[0].ID != id || list[0].State != stateWorking || list[0].Root == "" || time.Since(list[0].Since) > time.Hour {
+	if len(list) != 1 || list[0].ID != id || list[0].State != app.StateWorking || list[0].Root == "" || time.Since(list[0].Since) > time.Hour {
 		t.Fatalf("%+v", list)
 	}
 	if err := syscall.Kill(list[0].PID, syscall.SIGKILL); err != nil {
@@ -228,7 +224,7 @@ func TestDetachedSurvivesItsTerminal(t *testing.T) {
 	if len(list) != 1 || list[0].ID != id {
 		t.Fatalf("%q: %+v", id, list)
 	}
-	for fd, want := range map[int]string{0: "/dev/null", 1: filepath.Join(h.store().Dir, id, runLog), 2: filepath.Join(h.store().Dir, id, runLog)} {
+	for fd, want := range map[int]string{0: "/dev/null", 1: filepath.Join(h.store().Dir, id, app.RunLog), 2: filepath.Join(h.store().Dir, id, app.RunLog)} {
 		if got, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", list[0].PID, fd)); got != want || err != nil {
 			t.Errorf("descriptor %d is %s, want %s: %v", fd, got, want, err)
 		}
@@ -338,7 +334,7 @@ func TestAttachAnswers(t *testing.T) {
 	l.shows("The person answers: egret", 1)
 	l.shows("› bash asks", 1)
 	list := h.runs(t)
-	if len(list) != 2 || list[0].State != stateAsks || list[1].State != stateAsks || list[1].Parent != id || list[1].PID != list[0].PID {
+	if len(list) != 2 || list[0].State != app.StateAsks || list[1].State != app.StateAsks || list[1].Parent != id || list[1].PID != list[0].PID {
 		t.Errorf("%+v", list)
 	}
 	l.types("p")
@@ -461,42 +457,8 @@ func TestDetachedTwice(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.does(t, 0, "logs", "-f", id)
-	raw, err := os.ReadFile(filepath.Join(h.store().Dir, id, runLog))
+	raw, err := os.ReadFile(filepath.Join(h.store().Dir, id, app.RunLog))
 	if err != nil || !strings.Contains(string(raw), "Done: 2 steps.") {
-		t.Errorf("%s: %q, %v", runLog, raw, err)
-	}
-}
-
-// TestTail writes far more than a file may hold.
-func TestTail(t *testing.T) {
-	f, err := os.OpenFile(filepath.Join(t.TempDir(), "log"), os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	out := &tail{f: f, most: 1000}
-	for i := range 5000 {
-		if n, err := fmt.Fprintf(out, "line %d\n", i); n == 0 || err != nil {
-			t.Fatal(n, err)
-		}
-		if info, err := f.Stat(); err != nil || info.Size() > out.most || info.Size() != out.size {
-			t.Fatalf("%d bytes, want %d and at most %d: %v", info.Size(), out.size, out.most, err)
-		}
-	}
-	raw, err := os.ReadFile(f.Name())
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := strings.Split(strings.TrimSuffix(string(raw), "\n"), "\n")
-	if lines[0] != "(what was here is gone)" || lines[len(lines)-1] != "line 4999" || len(raw) < 500 {
-		t.Errorf("%q", raw)
-	}
-	for i, line := range lines[1:] {
-		if want := fmt.Sprintf("line %d", 5000-len(lines)+1+i); line != want {
-			t.Fatalf("%q, want %q", line, want)
-		}
-	}
-	if n, err := out.Write(make([]byte, 5000)); n != 5000 || err != nil {
-		t.Errorf("a long write: %d, %v", n, err)
+		t.Errorf("%s: %q, %v", app.RunLog, raw, err)
 	}
 }

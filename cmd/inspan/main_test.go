@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/inspan/inspan/internal/sandbox"
+	"github.com/inspan/inspan/internal/session"
 )
 
 func TestMain(m *testing.M) {
@@ -56,7 +58,19 @@ func TestScripts(t *testing.T) {
 			env.Setenv("GOFLAGS", "-mod=mod")
 			env.Setenv("NO_COLOR", "1")
 			env.Setenv("EXAMPLES", examples)
+			env.Defer(func() { endAll(filepath.Join(env.WorkDir, ".state", "sessions")) })
 			return nil
 		},
 	})
+}
+
+// endAll ends the processes that drive the sessions in a folder, so that a test that
+// failed leaves none.
+func endAll(dir string) {
+	held, _ := (&session.Store{Dir: dir}).Held(context.Background())
+	for _, h := range held {
+		if p, err := os.FindProcess(h.PID); err == nil && h.Here() {
+			_ = p.Kill()
+		}
+	}
 }

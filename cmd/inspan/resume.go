@@ -42,15 +42,9 @@ func (c *command) resume() *cobra.Command {
 				return err
 			}
 			defer s.Close()
-			var inputs []event.Body
-			st := s.Status()
-			switch {
-			case text != "":
-				inputs = []event.Body{event.Said{Parts: llm.Say(text)}}
-			case st.Stopped != nil && st.Stopped.Reason == event.ReasonDone:
-				return usageError{fmt.Errorf("session %s is done; say what to do next: inspan resume %s \"...\"", st.Session, st.Session)}
-			case st.Stopped != nil:
-				inputs = []event.Body{event.Said{}}
+			inputs, err := next(s.Status(), text, "resume")
+			if err != nil {
+				return err
 			}
 			c.code = c.console.Run(cmd.Context(), s, inputs...)
 			return nil
@@ -58,6 +52,19 @@ func (c *command) resume() *cobra.Command {
 	}
 	f.add(cmd)
 	return cmd
+}
+
+// next is what a session goes on with; how is the command that was given.
+func next(st inspan.Status, text, how string) ([]event.Body, error) {
+	switch {
+	case text != "":
+		return []event.Body{event.Said{Parts: llm.Say(text)}}, nil
+	case st.Stopped != nil && st.Stopped.Reason == event.ReasonDone:
+		return nil, usageError{fmt.Errorf("session %s is done; say what to do next: inspan %s %s \"...\"", st.Session, how, st.Session)}
+	case st.Stopped != nil:
+		return []event.Body{event.Said{}}, nil
+	}
+	return nil, nil
 }
 
 // open opens a session so that it can be run.

@@ -57,9 +57,7 @@ func (c *command) run() *cobra.Command {
 		},
 	}
 	f.add(cmd)
-	cmd.Flags().StringVar(&f.System, "system", "", "`text` that replaces inspan's own system prompt")
-	cmd.Flags().StringVar(&f.AppendSystem, "append-system", "", "`text` to add to the system prompt")
-	cmd.Flags().StringVar(&f.cwd, "cwd", ".", "`folder` to work in, the workspace")
+	f.addNew(cmd)
 	return cmd
 }
 
@@ -91,6 +89,13 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.Container, "container", "", "`image` that commands run in, by podman or docker, in the place of the walls of the kernel")
 	fl.StringVar(&f.Trust, "trust", "", "`sum` of the content of the folder that may run; 'inspan trust' prints it")
 	fl.StringArrayVar(&f.Deny, "deny", nil, "`rule` for calls that are denied; may be repeated")
+}
+
+// addNew declares the flags of what begins a new session.
+func (f *runFlags) addNew(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.System, "system", "", "`text` that replaces inspan's own system prompt")
+	cmd.Flags().StringVar(&f.AppendSystem, "append-system", "", "`text` to add to the system prompt")
+	cmd.Flags().StringVar(&f.cwd, "cwd", ".", "`folder` to work in, the workspace")
 }
 
 // check looks at what was typed before anything is written.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -111,7 +112,11 @@ func (c *command) slashes(a *app.App, root string) []tui.Command {
 		printed("agents", "list the kinds of agents", func(out, complain io.Writer) error { return listRoles(out, complain, a.Roles(root, func(string) {})) }),
 	)
 	list = append(list, skillSlashes(a, root)...)
+	ours := append(tui.Commands(), list...)
 	for _, m := range a.Commands(root, func(string) {}) {
+		if m.Source == "project" && slices.ContainsFunc(ours, func(c tui.Command) bool { return c.Name == m.Name }) {
+			continue // what came with a repository takes no name that the person knows
+		}
 		list = append(list, tui.Command{
 			Name: m.Name, Args: m.Hint, Doc: cmp.Or(m.Description, "from "+m.Source),
 			Prompt: func(_ context.Context, args string) (string, error) { return m.Expand(args), nil },

@@ -62,6 +62,9 @@ func (a *App) child(ctx context.Context, o Options, ord subagent.Order, at inspa
 	o.System, o.Mode, o.MaxTurns, o.MaxCost, o.MaxTokens, o.MaxTime = "", "", 0, 0, 0, 0
 	o.AppendSystem = strings.TrimSpace(ord.Role.Prompt + "\n\n" + o.AppendSystem + "\n\n" + loaded(a.Skills(at.Root), ord.Role.Skills))
 	o.Record = "" // a file has one session
+	if ord.Limited {
+		o.MaxCost = 1 // so that the model must have a price; what holds is set by the team
+	}
 	for _, rule := range ord.Rules {
 		o.Allow = append(o.Allow[:len(o.Allow):len(o.Allow)], rule)
 	}
@@ -92,8 +95,11 @@ func (a *App) child(ctx context.Context, o Options, ord subagent.Order, at inspa
 // can't choose to whom its content is sent.
 func (a *App) childModel(ord subagent.Order) string {
 	name := ord.Model
-	if name == "" && (ord.Role.Source != "project" || !strings.Contains(ord.Role.Model, "/")) {
+	if name == "" {
 		name = ord.Role.Model
+		if ord.Role.Source == "project" && !slices.Contains([]string{"small", "haiku"}, name) {
+			name = ""
+		}
 	}
 	switch name {
 	case "small", "haiku":
@@ -106,13 +112,17 @@ func (a *App) childModel(ord subagent.Order) string {
 
 // chosenTools picks those of a list that a kind of agent gets.
 func chosenTools(ord subagent.Order) func([]tool.Tool) []tool.Tool {
-	without, kind := own(ord.Role.Without), own(ord.Role.Tools)
+	without, kind := own(ord.Role.Without), own(slices.DeleteFunc(slices.Clone(ord.Role.Tools), patterned))
 	return func(list []tool.Tool) []tool.Tool {
 		return slices.DeleteFunc(slices.Clone(list), func(t tool.Tool) bool {
 			return slices.Contains(without, t.Name) || ord.Role.Tools != nil && !slices.Contains(kind, t.Name)
 		})
 	}
 }
+
+// patterned reports whether a file wants a tool for some uses only, as
+// "Bash(git log:*)". The whole tool would be more than that, so it is none.
+func patterned(written string) bool { return strings.Contains(written, "(") }
 
 // own are our names of tools as Claude Code's or ours are written in files.
 func own(written []string) []string {

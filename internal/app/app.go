@@ -108,6 +108,7 @@ type Options struct {
 	Container    string // image that commands run in
 	Trust        string // what consent.Sum says of the workspace content that may run
 	Unattended   bool
+	Patient      bool          // as inspan.Agent has it
 	RetryFor     time.Duration // as inspan.Agent has it
 	Record       string        // file to record the model to; it must not be there yet
 	Replay       string        // file to play instead of asking a model
@@ -236,7 +237,7 @@ func (a *App) agent(ctx context.Context, o Options, at inspan.Place, warn func(s
 			return prompt.Nested(prompt.Below(env.Root, path, a.reader(env.Root)))
 		},
 		Checkpoint: checkpoint,
-		Unattended: o.Unattended, RetryFor: cmp.Or(o.RetryFor, a.Config.RetryFor),
+		Unattended: o.Unattended, Patient: o.Patient, RetryFor: cmp.Or(o.RetryFor, a.Config.RetryFor),
 	}
 	if at.New {
 		a.settings(agent)

@@ -114,19 +114,15 @@ func (a *App) takeUpOne(ctx context.Context, x *recall.Index, id string, from re
 		if err != nil {
 			break
 		}
-		switch b := e.Body.(type) {
-		case event.Opened:
+		if b, ok := e.Body.(event.Opened); ok {
 			root = b.Root
-		case event.Judged:
-			for _, effect := range b.Effects {
-				untrusted = untrusted || effect.Kind == tool.Network || effect.Kind == tool.External
-			}
 		}
+		untrusted = untrusted || event.Outside(e.Body)
 		to.Seq = max(to.Seq, e.Seq)
 		if e.Seq > from.Seq {
 			for _, d := range documents(e.Body) {
 				d.Seq, d.Time, d.Root = e.Seq, e.Time, root
-				d.Untrusted = untrusted && d.Kind != recall.Said
+				d.Untrusted = untrusted && !byPerson(e.Body)
 				docs = append(docs, d)
 			}
 		}
@@ -136,6 +132,12 @@ func (a *App) takeUpOne(ctx context.Context, x *recall.Index, id string, from re
 		return err
 	}
 	return x.Add(ctx, id, to, docs)
+}
+
+// byPerson reports whether a body holds a person's own words.
+func byPerson(body event.Body) bool {
+	b, ok := body.(event.Said)
+	return ok && b.By == ""
 }
 
 // documents are what can be searched of an event.

@@ -38,12 +38,7 @@ func NewPerson(c *Console, in io.Reader, out io.Writer) *Person {
 // decide shows what a call would do and waits for an answer: an event.Decided,
 // or event.Cancelled if the person interrupts or goes away.
 func (p *Person) decide(ctx context.Context, w inspan.Pending) (event.Body, error) {
-	if w.Asks {
-		fmt.Fprintln(p.out, p.console.paint(yellow, "? "+strings.ReplaceAll(words.VisibleLines(w.Preview), "\n", "\n    ")))
-	} else {
-		fmt.Fprintf(p.out, "%s %s\n", p.console.paint(yellow, "? "+words.Visible(strings.TrimPrefix(w.Agent+" › ", " › ")+w.Call.Name)+" asks"), p.console.paint(dim, "("+words.Line(w.Reason)+")"))
-		p.show(w)
-	}
+	p.show(w)
 	late, stop := until(w.Until)
 	defer stop()
 	for {
@@ -113,8 +108,18 @@ func (p *Person) interrupt() {
 	}
 }
 
-// show prints all that would happen.
+// show prints what is asked, and all that would happen.
 func (p *Person) show(w inspan.Pending) {
+	if w.Asks {
+		fmt.Fprintln(p.out, p.console.paint(yellow, "? "+strings.ReplaceAll(words.VisibleLines(w.Preview), "\n", "\n    ")))
+		return
+	}
+	fmt.Fprintf(p.out, "%s %s\n", p.console.paint(yellow, "? "+words.Visible(strings.TrimPrefix(w.Agent+" › ", " › ")+w.Call.Name)+" asks"), p.console.paint(dim, "("+words.Line(w.Reason)+")"))
+	p.would(w)
+}
+
+// would prints all that would happen.
+func (p *Person) would(w inspan.Pending) {
 	if w.Preview != "" {
 		for line := range strings.Lines(w.Preview) {
 			p.indented(p.console.paintDiff(words.Visible(strings.TrimRight(line, "\n"))))

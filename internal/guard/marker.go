@@ -64,6 +64,10 @@ func (m *Marker) Wrap(t tool.Tool) tool.Tool {
 	return t
 }
 
+// Text marks a text that comes from somebody else, such as another agent. From names
+// it, in a word.
+func (m *Marker) Text(text, from string) string { return mark(m.known(), text, from, false) }
+
 // markedError is an error with its text marked.
 type markedError struct {
 	error

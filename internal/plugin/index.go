@@ -11,7 +11,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"strings"
 	"time"
@@ -37,7 +36,7 @@ const (
 	stale    = 24 * time.Hour       // after which what is half copied is nobody's any more
 )
 
-var digestForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
+const digestForm = `^[0-9a-f]{64}$`
 
 // index is the file that says what is installed.
 type index struct {
@@ -58,9 +57,9 @@ func (r record) check() error {
 	switch {
 	case !validName(r.Name):
 		return fmt.Errorf("%.80q is no name of a plugin", r.Name)
-	case !digestForm.MatchString(r.Digest):
+	case !matches(digestForm, r.Digest):
 		return fmt.Errorf("%s has the digest %.80q, which is none", r.Name, r.Digest)
-	case r.Commit != "" && !hexForm.MatchString(r.Commit):
+	case r.Commit != "" && !matches(hexForm, r.Commit):
 		return fmt.Errorf("%s has the commit %.80q, which is none", r.Name, r.Commit)
 	case r.Source == "" || len(r.Source) > maxSource || strings.ContainsFunc(r.Source, words.Hidden):
 		return fmt.Errorf("%s has a source that can't be one", r.Name)

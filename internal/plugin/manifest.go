@@ -9,7 +9,6 @@ import (
 	"maps"
 	"os"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -22,9 +21,9 @@ const (
 	maxName     = 64
 )
 
-var nameForm = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+const nameForm = `^[a-z0-9]+(-[a-z0-9]+)*$`
 
-func validName(name string) bool { return len(name) <= maxName && nameForm.MatchString(name) }
+func validName(name string) bool { return len(name) <= maxName && matches(nameForm, name) }
 
 // manifest is what a plugin says of itself. The zero value says nothing.
 type manifest struct {

@@ -17,11 +17,11 @@ import (
 
 const maxSource = 2000 // bytes
 
-var (
-	refForm  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/+-]*$`)
-	scpForm  = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*@[A-Za-z0-9][A-Za-z0-9.-]*:[A-Za-z0-9_~./][^:]*$`)
-	hexForm  = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
-	userForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*$`)
+const (
+	refForm  = `^[A-Za-z0-9][A-Za-z0-9._/+-]*$`
+	scpForm  = `^[A-Za-z0-9_][A-Za-z0-9._-]*@[A-Za-z0-9][A-Za-z0-9.-]*:[A-Za-z0-9_~./][^:]*$`
+	hexForm  = `^([0-9a-f]{40}|[0-9a-f]{64})$`
+	userForm = `^[A-Za-z0-9_][A-Za-z0-9._-]*$`
 )
 
 // source is where a plugin is installed from.
@@ -52,7 +52,7 @@ func parseSource(text string) (source, error) {
 	}
 	s := source{url: address}
 	s.ref, s.sub, _ = strings.Cut(fragment, ":")
-	if s.ref != "" && (!refForm.MatchString(s.ref) || strings.Contains(s.ref, "..") || len(s.ref) > 200) {
+	if s.ref != "" && (!matches(refForm, s.ref) || strings.Contains(s.ref, "..") || len(s.ref) > 200) {
 		return source{}, fmt.Errorf("%q is no branch, tag or commit", s.ref)
 	}
 	if s.sub != "" {
@@ -75,7 +75,7 @@ func parseSource(text string) (source, error) {
 // remote reports whether a source looks like an address rather than a path.
 func remote(text string) bool {
 	scheme, _, _ := strings.Cut(text, ":")
-	return strings.Contains(text, "://") || strings.Contains(text, "::") || strings.HasPrefix(text, "-") || scpForm.MatchString(text) ||
+	return strings.Contains(text, "://") || strings.Contains(text, "::") || strings.HasPrefix(text, "-") || matches(scpForm, text) ||
 		len(scheme) < len(text) && strings.Contains(scheme, "@")
 }
 
@@ -87,7 +87,7 @@ func (s *source) check() error {
 		s.local, s.url = true, filepath.Clean(s.url)
 		return nil
 	}
-	if scpForm.MatchString(s.url) {
+	if matches(scpForm, s.url) {
 		return nil
 	}
 	u, err := url.Parse(s.url)
@@ -100,7 +100,7 @@ func (s *source) check() error {
 		return nil
 	}
 	_, password := u.User.Password()
-	if u.Scheme == "https" || password || !userForm.MatchString(u.User.Username()) {
+	if u.Scheme == "https" || password || !matches(userForm, u.User.Username()) {
 		return errors.New("the address has a user name or password in it, which would be kept and shown: leave that to git's credential helpers")
 	}
 	return nil
@@ -146,7 +146,7 @@ func (s *Store) checkout(ctx context.Context, src source, dir string) (commit st
 	if err != nil {
 		return "", err
 	}
-	if !hexForm.MatchString(commit) {
+	if !matches(hexForm, commit) {
 		return "", fmt.Errorf("git says that the commit is %.80q", commit)
 	}
 	list, err := s.Git(ctx, dir, append(careful(src.local), "ls-tree", "-r", "-l", "-z", "--full-tree", commit)...)
@@ -207,3 +207,7 @@ func checkList(list, sub string) error {
 	}
 	return nil
 }
+
+// matches reports whether a text has a form. Forms are compiled when they are used:
+// most programs never do.
+func matches(form, text string) bool { return regexp.MustCompile(form).MatchString(text) }

@@ -55,7 +55,7 @@ func (s *Store) Held(ctx context.Context) ([]Holder, error) {
 // there is no such session. One that died does not count. One that could not say
 // who it is, for want of room on the disk, is not seen.
 func (s *Store) Holder(id string) (*Holder, error) {
-	if !idForm.MatchString(id) {
+	if !isID(id) {
 		return nil, nil
 	}
 	path := filepath.Join(s.Dir, id, leaseName)

@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -81,9 +80,45 @@ func (s *Store) syncDir(path string) error {
 	return s.fs().SyncDir(path)
 }
 
-var (
-	idForm      = regexp.MustCompile(`^\d{8}-\d{6}-[0-9a-hjkmnp-tv-z]{4}(\.[0-9a-hjkmnp-tv-z]{6}){0,8}$`)
-	errNoRandom = errors.New("no unused session id found")
+var errNoRandom = errors.New("no unused session id found")
+
+// isID reports whether a name is that of a session: the time in UTC, four
+// characters, and six more behind a dot for each parent that it works for.
+func isID(name string) bool {
+	own, rest, _ := strings.Cut(name, ".")
+	form := "dddddddd-dddddd-cccc"
+	if len(own) != len(form) || len(name) > mostID {
+		return false
+	}
+	for i := range form {
+		switch c := own[i]; form[i] {
+		case 'd':
+			if c < '0' || c > '9' {
+				return false
+			}
+		case 'c':
+			if strings.IndexByte(idChars, c) < 0 {
+				return false
+			}
+		default:
+			if c != form[i] {
+				return false
+			}
+		}
+	}
+	for len(own) < len(name) {
+		part, more, _ := strings.Cut(rest, ".")
+		if len(part) != childChars || strings.Trim(part, idChars) != "" {
+			return false
+		}
+		own, rest = own+"."+part, more
+	}
+	return true
+}
+
+const (
+	childChars = 6                     // of an id that each parent adds
+	mostID     = 20 + 8*(1+childChars) // bytes
 )
 
 // idChars is Crockford's base 32, which has no letters that look like others.
@@ -118,7 +153,7 @@ func (s *Store) Create(ctx context.Context) (*Log, error) {
 // there is none: its id is made of the two. IsNew says that it holds nothing.
 func (s *Store) Child(ctx context.Context, parent, name string) (l *Log, isNew bool, err error) {
 	id := childID(parent, name)
-	if !idForm.MatchString(parent) || !idForm.MatchString(id) {
+	if !isID(parent) || !isID(id) {
 		return nil, false, fmt.Errorf("create session: %q can have no children", parent)
 	}
 	if err := ctx.Err(); err != nil {
@@ -142,10 +177,10 @@ func (s *Store) Child(ctx context.Context, parent, name string) (l *Log, isNew b
 	return l, true, err
 }
 
-// childID is the id of the parent and six characters of the digest of the name.
+// childID is the id of the parent and some characters of the digest of the name.
 func childID(parent, name string) string {
 	sum := sha256.Sum256([]byte(name))
-	var b [6]byte
+	var b [childChars]byte
 	for i := range b {
 		b[i] = idChars[sum[i]%32]
 	}
@@ -235,7 +270,7 @@ func (s *Store) Open(ctx context.Context, id string) (*Log, error) {
 // helps. It changes nothing. left is how many bytes at the end could not be
 // verified.
 func (s *Store) open(id string) (l *Log, left int64, err error) {
-	if !idForm.MatchString(id) {
+	if !isID(id) {
 		return nil, 0, fmt.Errorf("not a session id: %w", fs.ErrNotExist)
 	}
 	dir := filepath.Join(s.Dir, id)
@@ -293,7 +328,7 @@ func (s *Store) ids() ([]string, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	return slices.DeleteFunc(names, func(name string) bool { return !idForm.MatchString(name) }), nil
+	return slices.DeleteFunc(names, func(name string) bool { return !isID(name) }), nil
 }
 
 // Resolve returns the id of the session a person means: a whole id, the
@@ -358,7 +393,7 @@ func (s *Store) remove(ctx context.Context, id string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if !idForm.MatchString(id) {
+	if !isID(id) {
 		return fmt.Errorf("not a session id: %w", fs.ErrNotExist)
 	}
 	lease, err := s.take(ctx, filepath.Join(s.Dir, id, leaseName))

@@ -113,10 +113,12 @@ const lastSteps = 10
 // inspect shows what a child has done of late.
 func (t *Team) inspect(ctx context.Context, c inspan.Child) (tool.Result, error) {
 	var steps []string
+	seen := false // what it says may hold what nobody here has written
 	for e, err := range (&inspan.Host{Dir: t.Dir}).Events(ctx, c.Child) {
 		if err != nil {
 			return tool.Result{}, err
 		}
+		seen = seen || event.Outside(e.Body)
 		if r, ok := e.Body.(event.Replied); ok {
 			if text := oneLine(r.Parts.Text(), 300); text != "" {
 				steps = append(steps, "says: "+text)
@@ -131,7 +133,9 @@ func (t *Team) inspect(ctx context.Context, c inspan.Child) (tool.Result, error)
 	if left > 0 {
 		text += fmt.Sprintf("(%d steps before)\n", left)
 	}
-	return tool.Text(text + strings.Join(steps[left:], "\n")), nil
+	res := tool.Text(text + strings.Join(steps[left:], "\n"))
+	res.Untrusted = seen
+	return res, nil
 }
 
 // message tells a child something: one that works at once, one that has come back

@@ -59,7 +59,13 @@ func (t *Team) kinds() string {
 	for _, r := range t.Roles() {
 		if name := strings.ToLower(r.Name); !seen[name] {
 			seen[name] = true
-			fmt.Fprintf(&b, "- %s: %s\n", r.Name, oneLine(r.Description, 200))
+			line := fmt.Sprintf("- %s: %s\n", r.Name, oneLine(r.Description, 200))
+			if b.Len()+len(line) > mostKinds {
+				line = "- " + r.Name + "\n"
+			}
+			if b.Len()+len(line) <= 2*mostKinds {
+				b.WriteString(line)
+			}
 		}
 	}
 	return b.String()
@@ -84,7 +90,7 @@ func (t *Team) spawn(ctx context.Context, c *tool.Call, in spawnArgs) (tool.Resu
 	if err != nil {
 		return tool.Result{}, err
 	}
-	if in.Background {
+	if k.order.background {
 		return t.background(k, nil)
 	}
 	return t.foreground(ctx, k, nil, c.Progress)
@@ -155,14 +161,14 @@ func (t *Team) order(in spawnArgs) (Order, error) {
 		return o, errors.New("task is empty")
 	case in.Budget < 0 || in.Budget > 1:
 		return o, fmt.Errorf("budget is %v; it is a share between 0 and 1", in.Budget)
-	case in.Deadline < 0 || in.Turns < 0:
-		return o, errors.New("deadline and max_turns can't be negative")
+	case in.Deadline < 0 || in.Turns < 0 || in.Deadline > mostSeconds:
+		return o, fmt.Errorf("deadline is 0 to %d seconds, and max_turns can't be negative", mostSeconds)
 	}
 	if o.Mode, err = narrower(st.Mode, in.Mode, r.Mode); err != nil {
 		return o, err
 	}
 	t.limit(&o, in, st)
-	o.background = in.Background
+	o.background, o.Limited = in.Background || r.Background, t.limited()
 	if in.Result != nil {
 		if o.result, err = newResult(in.Result); err != nil {
 			return o, err
@@ -178,18 +184,42 @@ func (t *Team) order(in spawnArgs) (Order, error) {
 	return o, nil
 }
 
+// limited reports whether this session or one above has a limit on money.
+func (t *Team) limited() bool {
+	for at := t; at != nil; at = at.up {
+		at.mu.Lock()
+		s := at.session
+		at.mu.Unlock()
+		if s != nil && s.Status().Limits.Cost > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // limit gives a child its share of what its parent has left.
 func (t *Team) limit(o *Order, in spawnArgs, st inspan.Status) {
 	if in.Budget > 0 && st.Limits.Cost > 0 {
 		cost, _ := t.spent()
 		o.MaxCost = max((st.Limits.Cost-cost)*in.Budget, leastCost)
 	}
-	o.MaxTurns = cmp.Or(in.Turns, o.Role.MaxTurns, usualTurns)
+	o.MaxTurns = least(cmp.Or(in.Turns, o.Role.MaxTurns, usualTurns), o.Role.MaxTurns, st.Limits.Turns)
 	o.MaxTime = cmp.Or(time.Duration(in.Deadline)*time.Second, usualTime)
 	if st.Limits.Seconds > 0 {
 		left := time.Duration((st.Limits.Seconds - st.Seconds) * float64(time.Second))
 		o.MaxTime = min(o.MaxTime, max(left, time.Second))
 	}
+}
+
+// least is the smallest number that is not zero, which means no limit.
+func least(numbers ...int) int {
+	out := 0
+	for _, n := range numbers {
+		if n > 0 && (out == 0 || n < out) {
+			out = n
+		}
+	}
+	return out
 }
 
 // narrower is the narrowest of permission modes, of which the first is the
@@ -241,7 +271,7 @@ func (t *Team) open(ctx context.Context, call string, in spawnArgs, args json.Ra
 	if err = t.enlist(k); err == nil {
 		err = t.session.Send(ctx, event.Spawned{
 			Child: k.id, Call: call, Agent: o.Role.Name, Task: oneLine(o.Task, 200), Route: s.Status().Route, Mode: s.Status().Mode,
-			Root: strings.TrimPrefix(root, parent.Root), Background: in.Background, Args: args,
+			Root: strings.TrimPrefix(root, parent.Root), Background: o.background, Args: args,
 		})
 	}
 	if err != nil {
@@ -318,6 +348,7 @@ func (t *Team) make(ctx context.Context, o Order, at inspan.Place) (*inspan.Agen
 		a.Hooks = append(a.Hooks[:len(a.Hooks):len(a.Hooks)], o.check)
 	}
 	a.Model = &held{a.Model, t}
+	a.Share(t.session)
 	return a, nil
 }
 
@@ -397,7 +428,7 @@ func (t *Team) work(k *kid, inputs []event.Body) event.Returned {
 	err := t.perform(k, inputs)
 	r := k.back(err)
 	if k.order.background {
-		r.Parts = llm.Say(k.tell(r))
+		r.Parts = llm.Say(t.marker.Text(k.tell(r), "an agent"))
 	}
 	if !errors.Is(err, errClosed) {
 		_ = t.session.Send(context.Background(), r)

@@ -25,6 +25,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/guard"
 	"github.com/inspan/inspan/internal/role"
 	"github.com/inspan/inspan/internal/worktree"
 	"github.com/inspan/inspan/tool"
@@ -56,6 +57,8 @@ type Team struct {
 	mayGive func(ctx context.Context) []string
 	depth   int // of the session: 0 at the top
 
+	marker guard.Marker // of what comes in beside the results of calls
+
 	mu      sync.Mutex
 	session *inspan.Session // nil until it runs
 	kids    map[string]*kid // by session id; those that work
@@ -78,6 +81,9 @@ type Order struct {
 	Copy  *Copy    // where it works; nil: where its parent does
 	Team  *Team    // for children of its own; nil: it may have none
 	Rules []string // that the person allowed its parent for the session
+	// Limited says that a limit on money holds: a model whose price is not known
+	// can't be had.
+	Limited bool
 
 	MaxTurns int           // of a run
 	MaxCost  float64       // US dollars; 0: what its parent may
@@ -96,13 +102,15 @@ type Copy struct {
 }
 
 const (
-	usualDepth = 2
-	usualOpen  = 64
-	usualTurns = 40
-	usualTime  = 30 * time.Minute
-	maxRounds  = 4                      // how often hooks may have a child go on, and one more
-	leastCost  = 0.000001               // US dollars; 0 would be no limit
-	grace      = 600 * time.Millisecond // for a child to stop in order
+	usualDepth  = 2
+	usualOpen   = 64
+	usualTurns  = 40
+	usualTime   = 30 * time.Minute
+	maxRounds   = 4                      // how often hooks may have a child go on, and one more
+	mostSeconds = 24 * 60 * 60           // of a deadline
+	mostKinds   = 8 << 10                // bytes of the list of kinds of agents
+	leastCost   = 0.000001               // US dollars; 0 would be no limit
+	grace       = 600 * time.Millisecond // for a child to stop in order
 )
 
 // Wire makes an agent the one whose session the team belongs to: it gets the tools,

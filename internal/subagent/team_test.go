@@ -95,6 +95,7 @@ type house struct {
 	guest  string // isolation of the kind guest; empty: there is no such kind
 	env    func(root string) tool.Env
 	hooks  []tool.Hook
+	more   []role.Role
 	orders []subagent.Order
 	mu     sync.Mutex
 }
@@ -129,7 +130,7 @@ func (h *house) host() *inspan.Host {
 }
 
 func (h *house) roles() []role.Role {
-	list := role.Builtin()
+	list := append(role.Builtin(), h.more...)
 	if h.guest != "" {
 		list = append(list, role.Role{Name: "guest", Isolation: h.guest, Prompt: "Be a guest."})
 	}

@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -99,7 +100,8 @@ func (in memoryArgs) lack() string {
 // effects tells what a call would do. What a person keeps for themselves is
 // inspan's own and lies outside of the workspace; what the team shares is a file
 // of it. To forget something in a session that has seen what nobody vouches for
-// is asked about, as a page could want just that.
+// is asked about, as a page could want just that; so is what takes the place of
+// something that holds for the person in every project.
 func (m Memory) effects(ctx context.Context, c *tool.Call) ([]tool.Effect, error) {
 	in, err := tool.Args[memoryArgs](c)
 	if err != nil {
@@ -109,8 +111,9 @@ func (m Memory) effects(ctx context.Context, c *tool.Call) ([]tool.Effect, error
 		return []tool.Effect{}, nil // the call fails for the same reason
 	}
 	effects := []tool.Effect{}
-	if in.Action == "forget" && c.Untrusted {
-		effects = append(effects, tool.Effect{Kind: tool.External, Text: fmt.Sprintf("forget %q of %s memory", in.ID, in.scope())})
+	gone := in.Action == "forget" || in.Action == "remember" && len(in.Supersedes) > 0
+	if in.Action == "forget" && c.Untrusted || gone && in.scope() == memory.User {
+		effects = append(effects, tool.Effect{Kind: tool.External, Text: fmt.Sprintf("forget %q of %s memory", strings.Join(append(in.Supersedes, in.ID), " "), in.scope())})
 	}
 	if in.scope() != memory.Team {
 		return effects, nil
@@ -152,6 +155,9 @@ func (m Memory) touched(in memoryArgs) []string {
 }
 
 func (m Memory) run(ctx context.Context, c *tool.Call, in memoryArgs) (tool.Result, error) {
+	if c.Mode == "plan" && (in.Action == "remember" || in.Action == "forget") {
+		return tool.Result{}, errors.New("in mode plan nothing changes, memory neither; say it in your answer")
+	}
 	if lack := in.lack(); lack != "" {
 		return tool.Result{}, errors.New(lack)
 	}
@@ -264,7 +270,9 @@ func (m Memory) list() (tool.Result, error) {
 	for _, p := range x.Problems {
 		fmt.Fprintf(&b, "\n%s", p)
 	}
-	return tool.Text(b.String()), err
+	r := tool.Text(b.String())
+	r.Untrusted = slices.ContainsFunc(x.Entries, func(e memory.Listed) bool { return e.Untrusted })
+	return r, err
 }
 
 func (m Memory) search(ctx context.Context, c *tool.Call, in memoryArgs) (tool.Result, error) {
@@ -275,7 +283,7 @@ func (m Memory) search(ctx context.Context, c *tool.Call, in memoryArgs) (tool.R
 	if err != nil {
 		return tool.Result{}, err
 	}
-	found, err := m.Search(ctx, recall.Query{Text: in.Query, Kinds: in.Kinds, Since: since, Not: c.Session, Limit: memoryHits})
+	found, err := m.Search(ctx, recall.Query{Text: in.Query, Root: c.Env.Root, Kinds: in.Kinds, Since: since, Not: c.Session, Limit: memoryHits})
 	if err != nil {
 		return tool.Result{}, err
 	}

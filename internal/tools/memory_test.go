@@ -240,7 +240,7 @@ func TestMemorySearch(t *testing.T) {
 	}
 	res := r.mustRun(args{"action": "search", "query": "port", "kinds": []string{"said"}, "since": "2026-01-01"})
 	got := res.Parts.Text()
-	want := recall.Query{Text: "port", Kinds: []string{"said"}, Since: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), Not: "20261122-120000-abcd", Limit: 8}
+	want := recall.Query{Text: "port", Root: r.env.Root, Kinds: []string{"said"}, Since: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), Not: "20261122-120000-abcd", Limit: 8}
 	if diff := cmp.Diff(want, r.asked[1]); diff != "" {
 		t.Error(diff)
 	}

@@ -1,9 +1,13 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/inspan/inspan/internal/skill"
 	"github.com/inspan/inspan/tool"
@@ -18,8 +22,7 @@ type skillArgs struct {
 	File string `json:"file,omitempty" jsonschema:"path of a file of the skill, to read it instead"`
 }
 
-// Skill returns the tool that shows a model the skills of a library. It has no
-// effects, as it reads nothing but the folders of the library.
+// Skill returns the tool that shows a model the skills of a library.
 func Skill(l *skill.Library) tool.Tool {
 	t := tool.New("skill", skillDoc, func(_ context.Context, _ *tool.Call, in skillArgs) (tool.Result, error) {
 		if in.File != "" {
@@ -36,8 +39,27 @@ func Skill(l *skill.Library) tool.Tool {
 		r.Lasting = "skill " + s.Name
 		return r, nil
 	})
-	t.Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) { return nil, nil }
+	t.Effects = func(ctx context.Context, c *tool.Call) ([]tool.Effect, error) { return skillEffects(ctx, c, l) }
 	return t
+}
+
+// skillEffects tells which file of the workspace a call reads: a skill that came with
+// it may be a link to anywhere. Those of the person's own folders are theirs.
+func skillEffects(ctx context.Context, c *tool.Call, l *skill.Library) ([]tool.Effect, error) {
+	in, err := tool.Args[skillArgs](c)
+	if err != nil {
+		return nil, err
+	}
+	list, _ := l.List()
+	i := slices.IndexFunc(list, func(s skill.Skill) bool { return strings.EqualFold(s.Name, in.Name) })
+	if i < 0 || list[i].Source != "project" {
+		return nil, nil
+	}
+	path, err := resolve(ctx, c, filepath.Join(list[i].Dir, cmp.Or(in.File, "SKILL.md")))
+	if err != nil {
+		return nil, err
+	}
+	return []tool.Effect{{Kind: tool.Read, Path: path}}, nil
 }
 
 // skillFile shows a file of a skill, also of a manual one: after a person has

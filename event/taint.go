@@ -1,0 +1,28 @@
+package event
+
+import (
+	"slices"
+
+	"github.com/inspan/inspan/tool"
+)
+
+// Outside reports whether a body tells of text that nobody here has written: a call
+// that reaches out, or words and results that come from where such text was seen.
+// From there on all that the session says may hold some of it.
+func Outside(b Body) bool {
+	switch b := b.(type) {
+	case Judged:
+		return slices.ContainsFunc(b.Effects, func(e tool.Effect) bool { return e.Kind == tool.Network || e.Kind == tool.External })
+	case Ended:
+		return b.Untrusted
+	case Said:
+		return b.Untrusted
+	case Steered:
+		return b.Untrusted
+	case Added:
+		return b.Untrusted
+	case Returned:
+		return b.Untrusted
+	}
+	return false
+}

@@ -1,0 +1,277 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/llm"
+)
+
+// Attachment is how somebody looks at a session that another process drives.
+type Attachment struct {
+	Whole  bool    // from the first event on; else the current run
+	Person *Person // steers the run and answers what it asks; nil: nobody does
+	Leaves bool    // the end of what the person types means that they leave, as at a terminal
+
+	// Driven reports whether somebody drives the session. It is asked a few times a
+	// second, and believed to be a no when it says so twice.
+	Driven func(ctx context.Context) (bool, error)
+	// Remember keeps the rules that the person allows for the project in the workspace
+	// root, or always. Not needed without a Person.
+	Remember func(ctx context.Context, root string, scope event.Scope, rules []string) error
+}
+
+// Attach shows a session that another process drives until its run stops, which gives
+// the exit code; until the person or a signal leaves it to itself (ExitDone), or nobody
+// drives it any more, which is an error unless it asks (ExitWaiting).
+func (c *Console) Attach(ctx context.Context, s *inspan.Watch, a Attachment) (code int, err error) {
+	w := &attached{Attachment: a, console: c, session: s, told: map[string]bool{}}
+	w.head = s.Status().Seq
+	if a.Person != nil {
+		w.lines = a.Person.lines
+	}
+	if err := c.Show(w.events(ctx), false); err != nil {
+		return ExitError, err
+	}
+	return w.end()
+}
+
+// attached is a session on the screen of somebody who looks at it.
+type attached struct {
+	Attachment
+	console *Console
+	session *inspan.Watch
+	lines   <-chan string // what the person types; nil: nothing comes any more
+
+	head   uint64          // event that was the last one at the beginning
+	seq    uint64          // event that was shown last
+	asked  string          // the call that the person is asked about; empty: none
+	broken bool            // something was shown below the question
+	told   map[string]bool // calls that the person has answered and that still wait
+	left   bool            // the person has left
+	gone   bool            // nobody drives it any more, as it seems
+}
+
+// lull is how long no event must come before what waits is asked: of what has been
+// answered already the answer is near.
+const lull = 20 * time.Millisecond
+
+// lookEvery is how often it is asked whether somebody drives the session.
+const lookEvery = 250 * time.Millisecond
+
+// end says why there is no more to see.
+func (w *attached) end() (int, error) {
+	id, st := w.session.ID(), w.session.Status()
+	switch {
+	case w.left:
+		fmt.Fprintf(w.console.Err, "\nyou left; session %s goes on, come back with: inspan attach %s\n", id, id)
+		return ExitDone, nil
+	case !st.Active && st.Stopped != nil:
+		return ExitCode(string(st.Stopped.Reason), st.Stopped.Cause, nil), nil
+	case len(questions(st)) > 0:
+		fmt.Fprintf(w.console.Err, "it asks, and nobody here drives it; answer where it runs, or go on with: inspan resume %s\n", id)
+		return ExitWaiting, nil
+	}
+	return ExitError, fmt.Errorf("nobody drives session %s any more; go on with it: inspan resume %s", id, id)
+}
+
+// news is an event that came, or why there are no more.
+type news struct {
+	event.Event
+	err error
+}
+
+// events yields what is to be shown, and does what is to be done meanwhile.
+func (w *attached) events(ctx context.Context) iter.Seq2[event.Event, error] {
+	return func(yield func(event.Event, error) bool) {
+		signals := make(chan os.Signal, 1)
+		signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+		defer signal.Stop(signals)
+		coming, stop := w.follow(ctx)
+		defer stop()
+		look := time.NewTicker(lookEvery)
+		defer look.Stop()
+		quiet := time.NewTimer(lull)
+		defer quiet.Stop()
+		for on := true; on; {
+			var err error
+			select {
+			case n := <-coming:
+				on, err = w.show(n, yield)
+				quiet.Reset(lull)
+			case <-quiet.C:
+				on = w.settle()
+			case line, ok := <-w.lines:
+				on, err = w.typed(ctx, line, ok)
+			case <-look.C:
+				on, err = w.driven(ctx)
+			case <-signals:
+				w.left, on = true, false
+			}
+			if err != nil {
+				yield(event.Event{}, err)
+				return
+			}
+		}
+	}
+}
+
+// follow hands on the events of the session, and those that come, until it is stopped.
+func (w *attached) follow(ctx context.Context) (coming <-chan news, stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	out, done := make(chan news), make(chan struct{})
+	var after uint64
+	if !w.Whole {
+		after = w.session.Began()
+	}
+	w.seq = after
+	go func() {
+		defer close(done)
+		for e, err := range w.session.Events(ctx, after) {
+			select {
+			case out <- news{e, err}:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return out, func() { cancel(); <-done }
+}
+
+// caughtUp reports whether all that was there at the beginning has been shown.
+func (w *attached) caughtUp() bool { return w.seq >= w.head }
+
+// show shows an event, below the question if one stands there. Somebody else may have
+// answered it.
+func (w *attached) show(n news, yield func(event.Event, error) bool) (bool, error) {
+	if n.err != nil {
+		return false, n.err
+	}
+	w.seq = n.Seq
+	if w.asked != "" && !w.broken {
+		fmt.Fprintln(w.console.Err)
+		w.broken = true
+	}
+	if w.asked != "" && w.standing(questions(w.session.Status())) < 0 {
+		fmt.Fprintln(w.console.Err, "  (it was answered elsewhere)")
+		w.asked = ""
+	}
+	return yield(n.Event, nil), nil
+}
+
+// driven notices when nobody drives the session any more.
+func (w *attached) driven(ctx context.Context) (bool, error) {
+	if !w.caughtUp() {
+		return true, nil
+	}
+	somebody, err := w.Driven(ctx)
+	before := w.gone
+	w.gone = !somebody
+	return somebody || !before, err // what was written last may not have been read yet
+}
+
+// questions are those that wait, those of children first.
+func questions(st inspan.Status) []inspan.Pending {
+	var out []inspan.Pending
+	for _, r := range st.Raised {
+		out = append(out, inspan.Asked(r))
+	}
+	return append(out, st.Waiting...)
+}
+
+// settle asks what waits, if there is somebody to ask, and reports whether there will
+// be more to see.
+func (w *attached) settle() bool {
+	if !w.caughtUp() {
+		return true
+	}
+	st := w.session.Status()
+	if !st.Active {
+		return false
+	}
+	w.ask(questions(st))
+	return true
+}
+
+// ask asks the first question that the person has not answered.
+func (w *attached) ask(list []inspan.Pending) {
+	waits := map[string]bool{}
+	for _, p := range list {
+		waits[p.Call.ID] = true
+	}
+	for id := range w.told {
+		if !waits[id] {
+			delete(w.told, id)
+		}
+	}
+	next := slices.IndexFunc(list, func(p inspan.Pending) bool { return !w.told[p.Call.ID] })
+	if w.lines == nil || next < 0 || list[next].Call.ID == w.asked && !w.broken {
+		return
+	}
+	w.asked, w.broken = list[next].Call.ID, false
+	w.put(list[next])
+}
+
+// standing is where in the list the question is that the person was asked; -1: it no
+// longer waits.
+func (w *attached) standing(list []inspan.Pending) int {
+	return slices.IndexFunc(list, func(p inspan.Pending) bool { return p.Call.ID == w.asked })
+}
+
+// put shows all that would happen, and the question.
+func (w *attached) put(p inspan.Pending) {
+	w.Person.show(p)
+	fmt.Fprint(w.Person.out, question(p))
+}
+
+// typed takes a line that the person has typed: an answer, or words for the model.
+func (w *attached) typed(ctx context.Context, line string, ok bool) (bool, error) {
+	switch {
+	case !ok:
+		w.lines = nil
+		w.left = w.Leaves
+		return !w.left, nil
+	case w.asked != "":
+		return true, w.answer(ctx, line)
+	case strings.TrimSpace(line) == "":
+		return true, nil
+	}
+	return true, w.session.Send(ctx, event.Steered{Parts: llm.Say(line), By: "inspan attach"})
+}
+
+// answer sends what the person says to the question that waits.
+func (w *attached) answer(ctx context.Context, line string) error {
+	st := w.session.Status()
+	list := questions(st)
+	i := w.standing(list)
+	if i < 0 {
+		return nil // somebody else was faster, and that is about to be shown
+	}
+	p := list[i]
+	d, problem := answer(p, line)
+	if problem != "" {
+		fmt.Fprintln(w.Person.out, "  "+problem)
+		w.put(p)
+		return nil
+	}
+	if d.Allow && (d.Scope == event.ScopeProject || d.Scope == event.ScopeAlways) {
+		if err := w.Remember(ctx, st.Root, d.Scope, p.Rules); err != nil {
+			return err
+		}
+	}
+	if err := w.session.Send(ctx, d); err != nil {
+		return err
+	}
+	w.told[p.Call.ID], w.asked = true, ""
+	w.ask(list)
+	return nil
+}

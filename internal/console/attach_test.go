@@ -1,0 +1,193 @@
+package console_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/console"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/llm/script"
+	"github.com/inspan/inspan/tool"
+)
+
+// screen is what was printed so far.
+type screen struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (s *screen) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(p)
+}
+
+func (s *screen) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
+
+// shows waits until the text was printed.
+func (s *screen) shows(t *testing.T, text string) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	late := time.After(30 * time.Second)
+	for !strings.Contains(s.String(), text) {
+		select {
+		case <-tick.C:
+		case <-late:
+			t.Fatalf("%q is not shown:\n%s", text, s)
+		}
+	}
+}
+
+// elsewhere is a session on disk with the steps of a model, and what opens it to be
+// looked at.
+func elsewhere(t *testing.T, ran *[]string, steps ...script.Step) (*inspan.Session, func() *inspan.Watch) {
+	t.Helper()
+	note := tool.New("note", "notes a word", func(_ context.Context, _ *tool.Call, in noteArgs) (tool.Result, error) {
+		*ran = append(*ran, in.Word)
+		return tool.Text("noted"), nil
+	})
+	note.Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) {
+		return []tool.Effect{{Kind: tool.Write, Path: "/w/a"}}, nil
+	}
+	host := &inspan.Host{Dir: t.TempDir(), Agent: func(_ context.Context, at inspan.Place) (*inspan.Agent, error) {
+		return &inspan.Agent{Model: &script.Model{Steps: steps}, Tools: []tool.Tool{note}, Mode: "ask", Env: tool.Env{Root: at.Root}}, nil
+	}}
+	s, err := host.New(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s, func() *inspan.Watch {
+		w, err := host.Watch(t.Context(), s.ID())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = w.Close() })
+		return w
+	}
+}
+
+// TestAttachAndRunOn has one console run a session that nobody sits at, and another
+// one look at it, answer, and see the end.
+func TestAttachAndRunOn(t *testing.T) {
+	var ran []string
+	s, watch := elsewhere(t, &ran, step("I write.", "one"), step("Again.", "two"), step("Once more.", "three"), script.Step{Parts: llm.Say("Done.")})
+	var log screen
+	code := make(chan int, 1)
+	go func() { code <- (&console.Console{Out: &log, Err: &log}).RunOn(t.Context(), s, said("go")) }()
+	log.shows(t, "call to decide on")
+
+	w := watch()
+	var screen screen
+	c := &console.Console{Out: &screen, Err: &screen, Color: true}
+	typed, keys := io.Pipe()
+	var kept []string
+	a := console.Attachment{
+		Person: console.NewPerson(c, typed, &screen),
+		Driven: func(context.Context) (bool, error) { return true, nil },
+		Remember: func(_ context.Context, root string, scope event.Scope, rules []string) error {
+			kept = append(kept, root, string(scope), strings.Join(rules, " "))
+			return nil
+		},
+	}
+	seen := make(chan int, 1)
+	go func() {
+		code, err := c.Attach(t.Context(), w, a)
+		if err != nil {
+			t.Error(err)
+		}
+		seen <- code
+	}()
+	screen.shows(t, "\x1b[33m? note asks\x1b[0m")
+	screen.shows(t, "Allow it? [y]es")
+	types := func(line string) {
+		if _, err := io.WriteString(keys, line+"\n"); err != nil {
+			t.Error(err)
+		}
+	}
+	types("")
+	screen.shows(t, "Please answer")
+	types("y")
+	screen.shows(t, `"two"`)
+	if strings.Contains(screen.String(), "answered elsewhere") {
+		t.Errorf("one's own answer is another's:\n%s", screen.String())
+	}
+	types("rather not")
+	screen.shows(t, "rather not")
+	screen.shows(t, `"three"`)
+	st := w.Status()
+	types("p")
+	if code := <-code; code != console.ExitDone {
+		t.Errorf("the run ends with %d:\n%s", code, log.String())
+	}
+	if code := <-seen; code != console.ExitDone {
+		t.Errorf("who looks at it ends with %d:\n%s", code, screen.String())
+	}
+	if turns := s.Status().Turns; !slices.Equal(ran, []string{"one", "three"}) || turns != 4 {
+		t.Errorf("ran %q in %d turns", ran, turns)
+	}
+	if want := []string{st.Root, "project", strings.Join(st.Waiting[0].Rules, " ")}; !slices.Equal(kept, want) || want[2] == "" {
+		t.Errorf("kept %q, want %q", kept, want)
+	}
+}
+
+// TestAttachToWhatNobodyDrives ends by itself.
+func TestAttachToWhatNobodyDrives(t *testing.T) {
+	nobody := func(context.Context) (bool, error) { return false, nil }
+	somebody := func(context.Context) (bool, error) { return true, nil }
+	gone := func(c *console.Console) *console.Person {
+		return console.NewPerson(c, strings.NewReader(""), io.Discard)
+	}
+	for name, tc := range map[string]struct {
+		steps  []script.Step
+		stop   bool // after the model was asked, as a crash would
+		driven func(context.Context) (bool, error)
+		person func(*console.Console) *console.Person
+		code   int
+		shown  string
+	}{
+		"it asks":          {[]script.Step{step("I write.", "one")}, false, nobody, nil, console.ExitWaiting, "it asks, and nobody here drives it"},
+		"it is done":       {[]script.Step{{Parts: llm.Say("Done.")}}, false, nobody, nil, console.ExitDone, "— done"},
+		"it was broken":    {[]script.Step{{Parts: llm.Say("Done.")}}, true, nobody, nil, console.ExitError, "any more; go on with it: inspan resume"},
+		"the person is it": {[]script.Step{step("I write.", "one")}, false, somebody, gone, console.ExitDone, "you left; session"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var ran []string
+			s, watch := elsewhere(t, &ran, tc.steps...)
+			for e, err := range s.Run(t.Context(), said("go")) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, asked := e.Body.(event.Asked); asked && tc.stop {
+					break
+				}
+			}
+			var screen screen
+			c := &console.Console{Out: &screen, Err: &screen}
+			a := console.Attachment{Driven: tc.driven, Leaves: true}
+			if tc.person != nil {
+				a.Person = tc.person(c)
+			}
+			code, err := c.Attach(t.Context(), watch(), a)
+			if err != nil {
+				_, _ = io.WriteString(&screen, err.Error())
+			}
+			if code != tc.code || (err != nil) != (code == console.ExitError) || !strings.Contains(screen.String(), tc.shown) {
+				t.Errorf("code %d, %v\n%s", code, err, screen.String())
+			}
+		})
+	}
+}

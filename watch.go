@@ -1,0 +1,198 @@
+package inspan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"sync"
+	"time"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/loop"
+	"github.com/inspan/inspan/internal/session"
+)
+
+// Watch is a session seen from outside: somebody else drives it, or nobody does. It
+// has no agent, so it runs nothing, and changes nothing but by what is sent to it.
+// Use [Host.Watch]. Safe for concurrent use.
+type Watch struct {
+	log   *session.Log
+	began uint64
+
+	mu    sync.Mutex // guards state
+	state *loop.State
+}
+
+// Watch opens the session with the id, or a unique part of it, to look at it and to
+// send inputs to whoever drives it; "" and "last" mean the one used last. Nobody is
+// kept from anything by it. Host.Agent is not needed. An error says that there is no
+// such session, or that its log can't be read to its end. The caller closes it.
+func (h *Host) Watch(ctx context.Context, id string) (*Watch, error) {
+	id, err := h.store().Resolve(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	log, err := h.store().Open(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	w := &Watch{log: log, state: &loop.State{}}
+	if err := w.fold(ctx); err != nil {
+		return nil, errors.Join(err, log.Close())
+	}
+	return w, nil
+}
+
+// fold reads what has happened since the last compaction.
+func (w *Watch) fold(ctx context.Context) error {
+	start, err := w.log.Start(ctx)
+	if err != nil {
+		return err
+	}
+	w.began = start
+	for e, err := range w.log.Read(ctx, start) {
+		if err != nil {
+			return err
+		}
+		before := w.state.Run.Active
+		if err := w.state.Apply(e); err != nil {
+			return err
+		}
+		if !before && w.state.Run.Active {
+			w.began = e.Seq - 1
+		}
+	}
+	return nil
+}
+
+// ID returns the session's id.
+func (w *Watch) ID() string { return w.log.ID() }
+
+// Began is what to give Events to see the run that went on when the session was
+// opened, the last one if none did: the number of the event before its first, or of
+// the one before its last compaction.
+func (w *Watch) Began() uint64 { return w.began }
+
+// Events yields the stored events with a sequence number above after and then those
+// that come, until ctx is done, which is not an error. Transient events are not among
+// them. A log that can't be read any more is an error, yielded last.
+func (w *Watch) Events(ctx context.Context, after uint64) iter.Seq2[event.Event, error] {
+	return func(yield func(event.Event, error) bool) {
+		seen := min(after, w.Status().Seq) // the fold must miss none
+		for ctx.Err() == nil {
+			for e, err := range w.log.Read(ctx, seen) {
+				if err == nil {
+					err = w.apply(e)
+				}
+				if err != nil && ctx.Err() != nil {
+					return
+				}
+				if (err != nil || e.Seq > after) && !yield(e, err) || err != nil {
+					return
+				}
+				seen = e.Seq
+			}
+			if err := w.log.Wait(ctx, seen); err != nil && ctx.Err() == nil {
+				yield(event.Event{}, err)
+				return
+			}
+		}
+	}
+}
+
+// apply folds an event that was not there before.
+func (w *Watch) apply(e event.Event) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if e.Seq <= w.state.Seq {
+		return nil
+	}
+	return w.state.Apply(e)
+}
+
+// Status returns how the session stood when it was opened, or, once Events has gone
+// beyond that, as of the last event that it has yielded.
+func (w *Watch) Status() Status {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	st := statusOf(w.state)
+	st.Session = w.log.ID() // also before the first event
+	return st
+}
+
+// Send appends an input, see [event.Input]. Whoever drives the session takes note of
+// it; without a driver it waits for the next run. It is stored as it is: unlike
+// [Session.Send] this has no vault, so secrets are not held back, images stay in the
+// event, and a decision that holds for the project or always is not remembered, which
+// is the caller's to do.
+func (w *Watch) Send(ctx context.Context, input event.Body) error {
+	if !event.Input(input) {
+		return fmt.Errorf("send: %s is not an input", input.Kind())
+	}
+	_, err := w.log.Append(ctx, input)
+	return err
+}
+
+// Close closes the log. Whatever Events is at ends with an error.
+func (w *Watch) Close() error { return w.log.Close() }
+
+// Await returns when there is something to go on with for a run that has ended because
+// calls wait: a decision on one of them from elsewhere, an interrupt, or the end of the
+// time that an answer may take. Nothing of it is done; Run without inputs does it. While
+// it waits, the session is driven by this process, and anybody else is told so. It
+// returns ErrBusy if a run goes on here, and ctx's error when that is done.
+func (s *Session) Await(ctx context.Context) error {
+	if !s.driving.TryLock() {
+		return ErrBusy
+	}
+	defer s.driving.Unlock()
+	release, err := s.lease(ctx)
+	if err != nil {
+		return err
+	}
+	err = s.await(ctx, s.Status())
+	return errors.Join(err, release())
+}
+
+func (s *Session) await(ctx context.Context, st Status) error {
+	patient, stop := ctx, context.CancelFunc(func() {})
+	if until := soonest(st.Waiting); !until.IsZero() {
+		patient, stop = context.WithDeadline(ctx, until)
+	}
+	defer stop()
+	for e, err := range s.Events(patient, st.Seq) {
+		if err != nil || settles(e.Body, st.Waiting) {
+			return err
+		}
+	}
+	if ctx.Err() != nil || patient.Err() != nil {
+		return ctx.Err() // nil: it is too late for an answer
+	}
+	return errors.New("nothing can be waited for: the log does not tell when it grows")
+}
+
+// soonest is when the first of the calls no longer takes an answer; zero: never.
+func soonest(waiting []Pending) (until time.Time) {
+	for _, p := range waiting {
+		if !p.Until.IsZero() && (until.IsZero() || p.Until.Before(until)) {
+			until = p.Until
+		}
+	}
+	return until
+}
+
+// settles reports whether a run that waits can go on after the event.
+func settles(body event.Body, waiting []Pending) bool {
+	switch b := body.(type) {
+	case event.Cancelled:
+		return true
+	case event.Decided:
+		for _, p := range waiting {
+			if p.Call.ID == b.Call {
+				return true
+			}
+		}
+	}
+	return false
+}
