@@ -41,8 +41,8 @@ func main() {
 	}
 	defer parent.Close()
 	fmt.Println(say(ctx, parent, "call: ask_another {\"Task\":\"say: It is in cart.go.\"}\nsay: I have asked."))
-	for info := range host.List(ctx) {
-		fmt.Println("session:", info.Title)
+	for info, err := range host.List(ctx) {
+		fmt.Println("session:", info.Title, err)
 	}
 }
 

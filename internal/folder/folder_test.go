@@ -33,7 +33,7 @@ func TestNothingWaits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer root.Close()
+	defer root.Close() //nolint:errcheck // nothing was written
 	f, err := folder.File(root, "pipe")
 	if err != nil {
 		t.Fatal(err)

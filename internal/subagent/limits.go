@@ -1,0 +1,108 @@
+package subagent
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/internal/policy"
+	"github.com/inspan/inspan/tool"
+)
+
+// What a child may do at most.
+
+// limited reports whether this session or one above has a limit on money.
+func (t *Team) limited() bool {
+	for at := t; at != nil; at = at.up {
+		at.mu.Lock()
+		s := at.session
+		at.mu.Unlock()
+		if s != nil && s.Status().Limits.Cost > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// limit gives a child its share of what its parent has left.
+func (t *Team) limit(o *Order, in spawnArgs, st inspan.Status) {
+	if in.Budget > 0 && st.Limits.Cost > 0 {
+		cost, _ := t.spent()
+		o.MaxCost = max((st.Limits.Cost-cost)*in.Budget, leastCost)
+	}
+	o.MaxTurns = least(cmp.Or(in.Turns, o.Role.MaxTurns, usualTurns), o.Role.MaxTurns, st.Limits.Turns)
+	o.MaxTime = cmp.Or(time.Duration(in.Deadline)*time.Second, usualTime)
+	if st.Limits.Seconds > 0 {
+		left := time.Duration((st.Limits.Seconds - st.Seconds) * float64(time.Second))
+		o.MaxTime = min(o.MaxTime, max(left, time.Second))
+	}
+}
+
+// least is the smallest number that is not zero, which means no limit.
+func least(numbers ...int) int {
+	out := 0
+	for _, n := range numbers {
+		if n > 0 && (out == 0 || n < out) {
+			out = n
+		}
+	}
+	return out
+}
+
+// narrower is the narrowest of permission modes, of which the first is the
+// parent's. What the model asks for beyond it is an error; what a kind of agent
+// has beyond it is cut.
+func narrower(mine, asked, kind string) (string, error) {
+	var order []string
+	for _, m := range policy.Modes() {
+		order = append(order, m[0])
+	}
+	rank := func(mode string) int { return slices.Index(order, mode) }
+	switch {
+	case asked != "" && rank(asked) < 0:
+		return "", fmt.Errorf("there is no mode %q; there are %s", asked, strings.Join(order, ", "))
+	case rank(asked) > rank(mine):
+		return "", fmt.Errorf("mode %s is wider than yours, which is %s", asked, mine)
+	}
+	mode := cmp.Or(asked, mine)
+	if r := rank(kind); r >= 0 && r < rank(mode) {
+		mode = kind
+	}
+	return mode, nil
+}
+
+// narrow leaves an agent none but the tools that were ordered, and none that the
+// session lacks for which it works. It returns the names of its tools.
+func (t *Team) narrow(a *inspan.Agent, ordered []string) func(context.Context) []string {
+	some := func(ctx context.Context, list []tool.Tool) []tool.Tool {
+		var mine []string
+		if t.mayGive != nil {
+			mine = t.mayGive(ctx)
+		}
+		return slices.DeleteFunc(slices.Clone(list), func(l tool.Tool) bool {
+			return t.mayGive != nil && !slices.Contains(mine, l.Name) || ordered != nil && !slices.Contains(ordered, l.Name)
+		})
+	}
+	a.Tools = some(context.Background(), a.Tools)
+	extra := a.Extra
+	if extra == nil {
+		extra = func(context.Context) (shown, hidden []tool.Tool) { return nil, nil }
+	}
+	a.Extra = func(ctx context.Context) (shown, hidden []tool.Tool) {
+		shown, hidden = extra(ctx)
+		return some(ctx, shown), some(ctx, hidden)
+	}
+	tools, all := a.Tools, a.Extra
+	return func(ctx context.Context) []string {
+		var names []string
+		shown, hidden := all(ctx)
+		for _, l := range slices.Concat(tools, shown, hidden) {
+			names = append(names, l.Name)
+		}
+		return names
+	}
+}
