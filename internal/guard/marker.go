@@ -17,8 +17,8 @@ import (
 // to take it for data:
 //
 //   - Characters that people don't see are spelled out or left out.
-//   - What comes from a network or from a tool of which nothing is known stands
-//     between <untrusted source="..."> and </untrusted>.
+//   - What comes from a network or from a tool of which nothing is known, or is told
+//     to be such by its tool, stands between <untrusted source="..."> and </untrusted>.
 //   - Behind text with signs of instructions, see [Suspicious], a notice says
 //     where it is from and that it is data.
 //
@@ -43,6 +43,7 @@ func (m *Marker) Wrap(t tool.Tool) tool.Tool {
 	t.Run = func(ctx context.Context, c *tool.Call) (tool.Result, error) {
 		outside := fromOutside(ctx, effects, c)
 		res, err := run(ctx, c)
+		outside = outside || res.Untrusted
 		from := source(c)
 		if len(res.Parts) > 0 {
 			marked := make(llm.Parts, len(res.Parts))

@@ -218,3 +218,21 @@ func FuzzSuspicious(f *testing.F) {
 		}
 	})
 }
+
+// TestMarkerBelievesTheTool holds that a result is fenced of which its tool says that
+// nobody vouches for it, although no effect tells so.
+func TestMarkerBelievesTheTool(t *testing.T) {
+	look := tool.Tool{
+		Name: "look", Effects: func(context.Context, *tool.Call) ([]tool.Effect, error) { return nil, nil },
+		Run: func(context.Context, *tool.Call) (tool.Result, error) {
+			r := tool.Text("From a page.")
+			r.Untrusted = true
+			return r, nil
+		},
+	}
+	var m guard.Marker
+	res, err := m.Wrap(look).Run(t.Context(), &tool.Call{Name: "look"})
+	if want := "<untrusted source=\"look\">\nFrom a page.\n</untrusted>"; err != nil || res.Parts.Text() != want {
+		t.Errorf("%q, %v", res.Parts.Text(), err)
+	}
+}
