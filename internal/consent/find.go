@@ -174,7 +174,7 @@ func (f *finder) list(dir string) ([]fs.DirEntry, error) {
 		return nil, errTooMany
 	}
 	if err != nil && len(entries) == 0 && !isEnd(err) {
-		return nil, bare(err)
+		return nil, folder.Bare(err)
 	}
 	f.left -= len(entries)
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
@@ -183,7 +183,7 @@ func (f *finder) list(dir string) ([]fs.DirEntry, error) {
 
 // doubtful adds an item that can't be trusted.
 func (f *finder) doubtful(at, kind string, why error) {
-	f.items = append(f.items, Item{Path: visible(at), Kind: kind, Runs: []string{"can't be trusted: " + visible(bare(why).Error())}})
+	f.items = append(f.items, Item{Path: visible(at), Kind: kind, Runs: []string{"can't be trusted: " + visible(folder.Bare(why).Error())}})
 }
 
 // entry adds the item of a file or of a folder with all that is below it,

@@ -50,7 +50,7 @@ func (t *tree) digest() string {
 }
 
 func (t *tree) flaw(at string, err error) {
-	t.flaws = append(t.flaws, visible(at)+": "+visible(bare(err).Error()))
+	t.flaws = append(t.flaws, visible(at)+": "+visible(folder.Bare(err).Error()))
 }
 
 // add reads what is at a path: a file, a link or a folder.
@@ -97,7 +97,7 @@ func (t *tree) addLink(at string, info fs.FileInfo) {
 	}
 	followed, err := t.root.Stat(at)
 	if err != nil {
-		t.flaw(at, fmt.Errorf("a link to %s: %w", visible(target), bare(err)))
+		t.flaw(at, fmt.Errorf("a link to %s: %w", visible(target), folder.Bare(err)))
 		return
 	}
 	if !followed.Mode().IsRegular() {
@@ -193,13 +193,3 @@ func sum(data []byte) string {
 }
 
 func isEnd(err error) bool { return errors.Is(err, io.EOF) }
-
-// bare leaves out the operation and path of an error, which are told beside it
-// and depend on the system.
-func bare(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		return p.Err
-	}
-	return err
-}

@@ -98,7 +98,7 @@ func (p *pass) fill(root *os.Root, prog *program) bool {
 func start(root *os.Root, entry string) (string, error) {
 	info, err := root.Lstat(entry)
 	if err != nil {
-		return "", fmt.Errorf("can't be looked at: %w", bare(err))
+		return "", fmt.Errorf("can't be looked at: %w", folder.Bare(err))
 	}
 	if !info.IsDir() {
 		return executable(root, entry)
@@ -120,7 +120,7 @@ func executable(root *os.Root, at string) (string, error) {
 		return "", nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("can't be looked at: %w", bare(err))
+		return "", fmt.Errorf("can't be looked at: %w", folder.Bare(err))
 	}
 	info, err := root.Stat(at)
 	linked := link.Mode()&fs.ModeSymlink != 0
@@ -128,7 +128,7 @@ func executable(root *os.Root, at string) (string, error) {
 	case err != nil && linked:
 		return "", errors.New("is a link that leads out of its folder, or nowhere: put the program itself there")
 	case err != nil:
-		return "", fmt.Errorf("can't be looked at: %w", bare(err))
+		return "", fmt.Errorf("can't be looked at: %w", folder.Bare(err))
 	case info.IsDir() && linked:
 		return "", errors.New("is a link to a folder: put the folder itself there")
 	case !info.Mode().IsRegular():
@@ -169,13 +169,4 @@ func list(root *os.Root, at string, most int) ([]string, error) {
 	}
 	slices.Sort(names)
 	return names, nil
-}
-
-// bare leaves out what an error says of the operation.
-func bare(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		return p.Err
-	}
-	return err
 }

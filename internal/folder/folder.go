@@ -4,6 +4,7 @@ package folder
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 )
 
@@ -27,4 +28,14 @@ func Open(path string) (*os.Root, error) {
 // its mode before reading, as a pipe or a device would go on for ever.
 func File(root *os.Root, name string) (*os.File, error) {
 	return root.OpenFile(name, os.O_RDONLY|nonblock, 0)
+}
+
+// Bare leaves out the operation and the path of an error, which are told beside it and
+// depend on the system.
+func Bare(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
 }

@@ -357,7 +357,7 @@ func (s *Store) stage(ctx context.Context, src source) (got staged, err error) {
 	if src.sub != "" {
 		sub, err := top.OpenRoot(filepath.FromSlash(src.sub))
 		if err != nil {
-			return got, fmt.Errorf("its folder %s: %w", src.sub, bare(err))
+			return got, fmt.Errorf("its folder %s: %w", src.sub, folder.Bare(err))
 		}
 		defer func() { _ = sub.Close() }()
 		top = sub

@@ -90,7 +90,7 @@ func (t *tree) folder(at string, depth int) error {
 	}
 	names, err := t.names(at)
 	if err != nil {
-		return fmt.Errorf("can't be read: %s: %w", words.Visible(at), bare(err))
+		return fmt.Errorf("can't be read: %s: %w", words.Visible(at), folder.Bare(err))
 	}
 	for _, name := range names {
 		if strings.EqualFold(name, ".git") && !t.pinned {
@@ -128,7 +128,7 @@ func (t *tree) add(at string, depth int) error {
 	info, err := t.from.Lstat(filepath.FromSlash(at))
 	switch {
 	case err != nil:
-		return fmt.Errorf("can't be read: %s: %w", at, bare(err))
+		return fmt.Errorf("can't be read: %s: %w", at, folder.Bare(err))
 	case info.IsDir():
 		if t.into != nil {
 			if err := t.into.Mkdir(filepath.FromSlash(at), 0o700); err != nil {
@@ -167,7 +167,7 @@ func (t *tree) link(at string) error {
 	}
 	target, err := t.from.Readlink(filepath.FromSlash(at))
 	if err != nil {
-		return fmt.Errorf("can't be read: %s: %w", at, bare(err))
+		return fmt.Errorf("can't be read: %s: %w", at, folder.Bare(err))
 	}
 	info, err := t.from.Stat(filepath.FromSlash(at))
 	switch {
@@ -185,7 +185,7 @@ func (t *tree) link(at string) error {
 func (t *tree) file(at string) error {
 	f, err := folder.File(t.from, filepath.FromSlash(at))
 	if err != nil {
-		return fmt.Errorf("can't be read: %s: %w", at, bare(err))
+		return fmt.Errorf("can't be read: %s: %w", at, folder.Bare(err))
 	}
 	defer f.Close()
 	info, err := f.Stat()
@@ -237,7 +237,7 @@ func (s *start) Write(p []byte) (int, error) {
 func readFile(root *os.Root, at string, most int) ([]byte, error) {
 	f, err := folder.File(root, filepath.FromSlash(at))
 	if err != nil {
-		return nil, bare(err)
+		return nil, folder.Bare(err)
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
@@ -248,13 +248,4 @@ func readFile(root *os.Root, at string, most int) ([]byte, error) {
 		err = fmt.Errorf("it has more than %s bytes", words.Thousands(most))
 	}
 	return data, err
-}
-
-// bare leaves out what an error says of the operation.
-func bare(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		return p.Err
-	}
-	return err
 }

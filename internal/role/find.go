@@ -101,7 +101,7 @@ func (s *search) look(f Folder) {
 		files, more, err = markdown(root)
 	}
 	if err != nil {
-		s.warn("kinds of agents in %s can't be looked at: %v", f.Path, bare(err))
+		s.warn("kinds of agents in %s can't be looked at: %v", f.Path, folder.Bare(err))
 		return
 	}
 	if more {
@@ -115,7 +115,7 @@ func (s *search) look(f Folder) {
 			r, err = Parse(name, f.Source, data)
 		}
 		if err != nil {
-			s.warn("%s is no kind of agent that can be used: %v", at, bare(err))
+			s.warn("%s is no kind of agent that can be used: %v", at, folder.Bare(err))
 			continue
 		}
 		key := strings.ToLower(r.Name)
@@ -168,13 +168,4 @@ func read(root *os.Root, name string) ([]byte, fs.FileInfo, error) {
 	}
 	data, err := io.ReadAll(io.LimitReader(f, MaxSize+1))
 	return data, info, err
-}
-
-// bare leaves out what an error says of the operation.
-func bare(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		return p.Err
-	}
-	return err
 }

@@ -114,13 +114,13 @@ func (s *scan) look(p *place) (out []*found) {
 		return nil
 	}
 	if err != nil {
-		s.warn("skills in %s can't be looked at: %v", p.Path, bare(err))
+		s.warn("skills in %s can't be looked at: %v", p.Path, folder.Bare(err))
 		return nil
 	}
 	defer end()
 	entries, more, err := list(files, ".", maxEntries)
 	if err != nil {
-		s.warn("skills in %s can't be looked at: %v", path, bare(err))
+		s.warn("skills in %s can't be looked at: %v", path, folder.Bare(err))
 		return nil
 	}
 	if more {
@@ -197,7 +197,7 @@ func (s *scan) one(files fs.FS, path string, e fs.DirEntry) (*known, bool) {
 	case leadsOut(files, at):
 		s.warn("%s is left out: its %s is a link that leads out of its folder, or nowhere", dir, file)
 	case !errors.Is(before.err, fs.ErrNotExist):
-		s.warn("%s is no skill that can be used: %v", dir, bare(before.err))
+		s.warn("%s is no skill that can be used: %v", dir, folder.Bare(before.err))
 	}
 	return nil, false
 }
@@ -282,13 +282,4 @@ func usable(f fs.File) (fs.FileInfo, error) {
 		return nil, fmt.Errorf("%s has %s, more than %s", info.Name(), words.Count(int(info.Size()), "byte"), words.Thousands(MaxSize))
 	}
 	return info, nil
-}
-
-// bare leaves out what an error says of the operation.
-func bare(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		return p.Err
-	}
-	return err
 }

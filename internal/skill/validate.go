@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/inspan/inspan/internal/folder"
 	"github.com/inspan/inspan/internal/frontmatter"
 )
 
@@ -19,12 +20,12 @@ func Validate(dir string) []string {
 	}
 	files, _, end, err := (&place{Folder: Folder{Path: abs}}).open()
 	if err != nil {
-		return []string{fmt.Sprintf("the folder can't be looked at: %v", bare(err))}
+		return []string{fmt.Sprintf("the folder can't be looked at: %v", folder.Bare(err))}
 	}
 	defer end()
 	entries, _, err := list(files, ".", maxEntries)
 	if err != nil {
-		return []string{fmt.Sprintf("the folder can't be looked at: %v", bare(err))}
+		return []string{fmt.Sprintf("the folder can't be looked at: %v", folder.Bare(err))}
 	}
 	var names []string
 	for _, e := range entries {
@@ -40,7 +41,7 @@ func Validate(dir string) []string {
 	}
 	data, _, err := readAll(files, file)
 	if err != nil {
-		return []string{fmt.Sprintf("%s can't be read: %v", file, bare(err))}
+		return []string{fmt.Sprintf("%s can't be read: %v", file, folder.Bare(err))}
 	}
 	matter, text, err := frontmatter.Split(data)
 	if err != nil {
