@@ -338,79 +338,6 @@ type Limits struct {
 	Seconds float64 `json:"seconds,omitempty"`
 }
 
-// Compact asks for the conversation to be compacted before the model is asked
-// again, or at once if no run goes on.
-type Compact struct {
-	Focus string `json:"focus,omitempty"` // what matters most; empty: all of it
-}
-
-// Compacted replaces the conversation so far by a shorter one. The events
-// before it stay in the log, but a reader that wants the state can start here.
-//
-// Snapshot is the complete folded state after the compaction, in the form
-// internal/loop gives it.
-type Compacted struct {
-	Why      Compaction      `json:"why,omitempty"`
-	How      string          `json:"how,omitempty"`   // what made the summary: "model", "repaired" by it at a second try, or "extract" from the log alone
-	Lacks    []string        `json:"lacks,omitempty"` // what the checks found missing in what the model wrote first
-	Before   int             `json:"before"`          // tokens of the prompt, about
-	After    int             `json:"after"`
-	Route    string          `json:"route,omitempty"` // that was asked for the summary
-	Usage    llm.Usage       `json:"usage,omitzero"`
-	Cost     float64         `json:"cost,omitempty"` // of the summary, in US dollars
-	Of       uint64          `json:"of,omitempty"`   // the event after which the state was taken: the one before this; 0: not said
-	Snapshot json.RawMessage `json:"snapshot"`
-}
-
-// Compaction is why a conversation is compacted.
-type Compaction string
-
-// Compactions.
-const (
-	CompactWindow   Compaction = "window"   // the next prompt would use the reserve
-	CompactOverflow Compaction = "overflow" // the model refused the prompt as too long
-	CompactAsked    Compaction = "asked"    // somebody asked for it
-)
-
-// Kept says that a compaction was to be done and was not: the conversation
-// stays as it was.
-type Kept struct {
-	Why    Compaction `json:"why"`
-	Reason string     `json:"reason"` // for people
-	Usage  llm.Usage  `json:"usage,omitzero"`
-	Cost   float64    `json:"cost,omitempty"` // of what was tried, in US dollars
-}
-
-// Checkpoint names the state of the workspace before, or after, calls that
-// change something. What lies between the two is the work of those calls.
-//
-// Emitted around them; a crash can leave out the second.
-type Checkpoint struct {
-	ID    string `json:"id"`
-	After bool   `json:"after,omitempty"`
-	Left  int    `json:"left,omitempty"` // files whose content is not in it
-}
-
-// Restored says that files were put back to what they were at a checkpoint. It
-// lies itself between two, so that it can be undone like the work of calls.
-type Restored struct {
-	To     string   `json:"to"`
-	Before string   `json:"before"`
-	After  string   `json:"after"`
-	Files  []string `json:"files,omitempty"` // that were changed, at most 100
-	Kept   int      `json:"kept,omitempty"`  // files that were left, as somebody else has changed them since
-}
-
-// Rewound takes the conversation back to where it was after an event. What
-// came since stays in the log, and can be gone back to in the same way.
-//
-// Snapshot is the complete folded state from there on, as in Compacted.
-type Rewound struct {
-	To       uint64          `json:"to"`
-	Of       uint64          `json:"of"` // the event before this one
-	Snapshot json.RawMessage `json:"snapshot"`
-}
-
 // Stopped ends a run.
 //
 // Emitted last in a run. A Said, Steered or raised limit starts the next.
@@ -468,38 +395,32 @@ type Unknown struct {
 }
 
 // Kind returns the name of the kind as it stands in the log.
-func (Opened) Kind() string     { return "opened" }
-func (Forked) Kind() string     { return "forked" }
-func (Titled) Kind() string     { return "titled" }
-func (Said) Kind() string       { return "said" }
-func (Steered) Kind() string    { return "steered" }
-func (Decided) Kind() string    { return "decided" }
-func (Cancelled) Kind() string  { return "cancelled" }
-func (Claimed) Kind() string    { return "claimed" }
-func (Asked) Kind() string      { return "asked" }
-func (Replied) Kind() string    { return "replied" }
-func (Failed) Kind() string     { return "failed" }
-func (Routed) Kind() string     { return "routed" }
-func (Hooked) Kind() string     { return "hooked" }
-func (Healed) Kind() string     { return "healed" }
-func (Pruned) Kind() string     { return "pruned" }
-func (Judged) Kind() string     { return "judged" }
-func (Waiting) Kind() string    { return "waiting" }
-func (Started) Kind() string    { return "started" }
-func (Ended) Kind() string      { return "ended" }
-func (Added) Kind() string      { return "added" }
-func (Switched) Kind() string   { return "switched" }
-func (Compact) Kind() string    { return "compact" }
-func (Compacted) Kind() string  { return "compacted" }
-func (Kept) Kind() string       { return "kept" }
-func (Checkpoint) Kind() string { return "checkpoint" }
-func (Restored) Kind() string   { return "restored" }
-func (Rewound) Kind() string    { return "rewound" }
-func (Stopped) Kind() string    { return "stopped" }
-func (Note) Kind() string       { return "note" }
-func (Delta) Kind() string      { return "delta" }
-func (Progress) Kind() string   { return "progress" }
-func (u Unknown) Kind() string  { return u.Name }
+func (Opened) Kind() string    { return "opened" }
+func (Forked) Kind() string    { return "forked" }
+func (Titled) Kind() string    { return "titled" }
+func (Said) Kind() string      { return "said" }
+func (Steered) Kind() string   { return "steered" }
+func (Decided) Kind() string   { return "decided" }
+func (Cancelled) Kind() string { return "cancelled" }
+func (Claimed) Kind() string   { return "claimed" }
+func (Asked) Kind() string     { return "asked" }
+func (Replied) Kind() string   { return "replied" }
+func (Failed) Kind() string    { return "failed" }
+func (Routed) Kind() string    { return "routed" }
+func (Hooked) Kind() string    { return "hooked" }
+func (Healed) Kind() string    { return "healed" }
+func (Pruned) Kind() string    { return "pruned" }
+func (Judged) Kind() string    { return "judged" }
+func (Waiting) Kind() string   { return "waiting" }
+func (Started) Kind() string   { return "started" }
+func (Ended) Kind() string     { return "ended" }
+func (Added) Kind() string     { return "added" }
+func (Switched) Kind() string  { return "switched" }
+func (Stopped) Kind() string   { return "stopped" }
+func (Note) Kind() string      { return "note" }
+func (Delta) Kind() string     { return "delta" }
+func (Progress) Kind() string  { return "progress" }
+func (u Unknown) Kind() string { return u.Name }
 
 // decodeBody decodes a body by its kind.
 func decodeBody(kind string, raw json.RawMessage) (Body, error) {

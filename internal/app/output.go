@@ -28,19 +28,23 @@ func output(ctx context.Context, environ []string, args ...string) (string, erro
 	return strings.TrimSpace(string(printed)), err
 }
 
-// run runs a program, without walls, and returns what it prints to standard output
-// and, apart from that, its complaints.
+// run runs a program in the root folder, see runIn.
 func run(ctx context.Context, environ []string, args ...string) (printed []byte, complaints string, code int, err error) {
-	env, err := sandbox.Local("/", nil, sandbox.Options{})
+	return runIn(ctx, tool.Command{Args: args, Dir: "/", Env: environ})
+}
+
+// runIn runs a program, without walls, and returns what it prints to standard output
+// and, apart from that, its complaints. Output and Report of the command are ignored.
+func runIn(ctx context.Context, c tool.Command) (printed []byte, complaints string, code int, err error) {
+	env, err := sandbox.Local(c.Dir, nil, sandbox.Options{})
 	if err != nil {
 		return nil, "", 0, err
 	}
 	var out, errs bytes.Buffer
-	proc, err := env.Procs.Start(ctx, tool.Command{
-		// Standard output goes to descriptor 3, apart from the complaints.
-		Args: append([]string{"sh", "-c", `exec "$@" >&3`, "sh"}, args...), Dir: "/", Env: environ,
-		Output: &errs, Report: &out,
-	})
+	// Standard output goes to descriptor 3, apart from the complaints.
+	c.Args = append([]string{"sh", "-c", `exec "$@" >&3 3>&-`, "sh"}, c.Args...)
+	c.Output, c.Report = &errs, &out
+	proc, err := env.Procs.Start(ctx, c)
 	if err != nil {
 		return nil, "", 0, err
 	}

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/inspan/inspan/internal/sandbox"
 	"github.com/inspan/inspan/internal/worktree"
 	"github.com/inspan/inspan/tool"
 )
@@ -26,20 +25,12 @@ func (a *App) trees() *worktree.Store {
 // treeGit runs git in a folder, without walls; the store keeps it from running
 // programs of the repository.
 func treeGit(ctx context.Context, dir string, stdin []byte, args ...string) ([]byte, int, error) {
-	env, err := sandbox.Local(dir, nil, sandbox.Options{})
+	printed, complaints, code, err := runIn(ctx, tool.Command{Args: append([]string{"git"}, args...), Dir: dir, Stdin: bytes.NewReader(stdin)})
 	if err != nil {
 		return nil, -1, err
 	}
-	var out, errs bytes.Buffer
-	proc, err := env.Procs.Start(ctx, tool.Command{
-		Args: append([]string{"sh", "-c", `exec git "$@" >&3 3>&-`, "sh"}, args...), Dir: dir, Stdin: bytes.NewReader(stdin), Output: &errs, Report: &out,
-	})
-	if err != nil {
-		return nil, -1, err
+	if code != 0 {
+		err = fmt.Errorf("exit code %d: %.500s", code, strings.TrimSpace(complaints))
 	}
-	code, err := proc.Wait()
-	if err == nil && code != 0 {
-		err = fmt.Errorf("exit code %d: %.500s", code, strings.TrimSpace(errs.String()))
-	}
-	return out.Bytes(), code, err
+	return printed, code, err
 }

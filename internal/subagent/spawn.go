@@ -285,7 +285,9 @@ func (t *Team) make(ctx context.Context, o Order, at inspan.Place) (*inspan.Agen
 	if o.check != nil {
 		a.Hooks = append(a.Hooks[:len(a.Hooks):len(a.Hooks)], o.check)
 	}
-	a.Model = &held{a.Model, t}
+	if o.Team == nil || !o.Team.holds {
+		a.Model = &held{a.Model, t}
+	}
 	a.Share(t.session)
 	return a, nil
 }

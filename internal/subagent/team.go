@@ -53,6 +53,9 @@ type Team struct {
 	MaxOpen int
 
 	up *Team // of the parent session; nil at the top
+	// holds says that the session's requests are checked, against its own limits and all
+	// above.
+	holds bool
 	// mayGive lists the tools of the session, which its children can have; nil: all.
 	mayGive func(ctx context.Context) []string
 	depth   int // of the session: 0 at the top
@@ -123,7 +126,7 @@ func (t *Team) Wire(a *inspan.Agent) {
 // watch has an agent's requests checked against the limits of the sessions above,
 // and tells the team of its session.
 func (t *Team) watch(a *inspan.Agent) {
-	a.Model = &held{a.Model, t}
+	a.Model, t.holds = &held{a.Model, t}, true
 	ends := a.Close
 	a.Joined = t.joined
 	a.Close = func() error {
