@@ -292,7 +292,7 @@ func TestLimits(t *testing.T) {
 	s.typed("go", enter)
 	s.shows("y go on with twice the limit", "y or n")
 	s.press("y" + enter)
-	s.shows("y go on with twice the limit", "2 turns used of 2", "y or n")
+	s.shows("? 2 turns used of 2", "y or n")
 	s.press("y" + enter)
 	s.shows("At last.")
 }

@@ -1,0 +1,186 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/tool"
+)
+
+const (
+	keptTimes   = 64   // calls whose time is kept
+	maxProgress = 1000 // lines of progress of one call
+)
+
+// Tools returns the tools of the servers that are there now and whose definitions
+// are agreed to, ordered by name. Of tools that would have one name, upper and
+// lower case being the same, none is offered.
+func (m *Manager) Tools() []tool.Tool {
+	var out []tool.Tool
+	count := map[string]int{}
+	for _, o := range m.offers() {
+		if !m.pinned(o.slot.server.Name, o.tools.digest) {
+			continue
+		}
+		for _, d := range o.tools.list {
+			c := caller{m, o.slot, d, o.tools.digest}
+			out = append(out, c.tool())
+			count[strings.ToLower(d.spec.Name)]++
+		}
+	}
+	out = slices.DeleteFunc(out, func(t tool.Tool) bool {
+		same := count[strings.ToLower(t.Name)] > 1
+		if same {
+			m.warn("More than one tool of MCP servers would be called " + t.Name + ", so none of them is offered.")
+		}
+		return same
+	})
+	slices.SortFunc(out, func(a, b tool.Tool) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+// offer is what a server offers.
+type offer struct {
+	slot  *slot
+	tools *toolset
+}
+
+func (m *Manager) offers() []offer {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var out []offer
+	for _, s := range m.slots {
+		if s.tools != nil {
+			out = append(out, offer{s, s.tools})
+		}
+	}
+	return out
+}
+
+// caller calls one tool.
+type caller struct {
+	manager *Manager
+	slot    *slot
+	definition
+	digest string // of the definitions that the tool was offered with
+}
+
+func (c caller) tool() tool.Tool {
+	return tool.Tool{Name: c.spec.Name, Doc: c.spec.Description, Schema: slices.Clone(c.spec.Schema), Effects: c.effects, Run: c.run}
+}
+
+func (c caller) title() string {
+	return c.slot.server.Name + ": " + words.OneLine(c.name, 100)
+}
+
+// effects are unknown, but for a tool of which a server that is believed says
+// that it only reads.
+func (c caller) effects(_ context.Context, call *tool.Call) ([]tool.Effect, error) {
+	server := c.slot.server
+	if !server.believed() || !c.readOnly {
+		return []tool.Effect{{Kind: tool.External, Text: "mcp " + c.title()}}, nil
+	}
+	if server.kind() != Stdio {
+		host := ""
+		if u, err := url.Parse(server.URL); err == nil && !strings.Contains(u.Host, "$") {
+			host = u.Hostname()
+		}
+		return []tool.Effect{{Kind: tool.Network, Text: host}}, nil
+	}
+	out := []tool.Effect{{Kind: tool.Read, Path: call.Env.Root}}
+	for _, host := range server.Hosts {
+		out = append(out, tool.Effect{Kind: tool.Network, Text: host})
+	}
+	return out, nil
+}
+
+// current is the connection to call on. The definitions must be those that the
+// tool was offered with, and still be agreed to.
+func (c caller) current() (*client, error) {
+	m, name := c.manager, c.slot.server.Name
+	m.mu.Lock()
+	now, tools, why := c.slot.client, c.slot.tools, c.slot.why
+	m.mu.Unlock()
+	switch {
+	case now == nil || tools == nil:
+		return nil, fmt.Errorf("%s was not called: the MCP server %s is not connected %s", c.spec.Name, name, why)
+	case tools.digest != c.digest || !m.pinned(name, tools.digest):
+		return nil, fmt.Errorf("%s was not called: the MCP server %s has changed its tools, and the person has not agreed to that yet", c.spec.Name, name)
+	}
+	return now, nil
+}
+
+func (c caller) run(ctx context.Context, call *tool.Call) (tool.Result, error) {
+	conn, err := c.current()
+	if err != nil {
+		return tool.Result{}, err
+	}
+	patience := c.slot.server.Timeout
+	if patience <= 0 {
+		patience = callTime
+	}
+	limited, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	bound, stop := conn.bound(limited)
+	defer stop()
+	params := &sdk.CallToolParams{Name: c.name, Arguments: arguments(call.Args)}
+	told := 0
+	token, unwatch := conn.watch(func(text string) {
+		if told++; told <= maxProgress && call.Progress != nil {
+			call.Progress(text)
+		}
+	})
+	defer unwatch()
+	params.SetProgressToken(token)
+	began := time.Now()
+	res, err := conn.session.CallTool(bound, params)
+	c.manager.took(c.slot, time.Since(began))
+	switch {
+	case ctx.Err() != nil:
+		return tool.Result{}, fmt.Errorf("%s was interrupted; what it did until then is not known: %w", c.spec.Name, ctx.Err())
+	case limited.Err() != nil:
+		return tool.Result{}, fmt.Errorf("%s did not answer in %v; the server was told to stop, and what it did until then is not known", c.spec.Name, patience)
+	case err != nil:
+		return tool.Result{Untrusted: true}, c.failure(conn, err)
+	}
+	out := tool.Result{Parts: parts(res), Untrusted: true}
+	if res.IsError {
+		return out, fmt.Errorf("%s failed", c.spec.Name)
+	}
+	return out, nil
+}
+
+func arguments(args json.RawMessage) json.RawMessage {
+	if len(args) == 0 {
+		return json.RawMessage("{}")
+	}
+	return args
+}
+
+// failure tells an answer that is an error from no answer at all.
+func (c caller) failure(conn *client, err error) error {
+	var answer *jsonrpc.Error
+	if errors.As(err, &answer) {
+		return fmt.Errorf("%s was refused by its server: %s", c.spec.Name, short(words.Printed(answer.Message), 4000))
+	}
+	return fmt.Errorf("%s got no answer, so what it did is not known: %w", c.spec.Name, conn.ending(err))
+}
+
+// took notes how long a call has taken.
+func (m *Manager) took(s *slot, d time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if s.took = append(s.took, d); len(s.took) > keptTimes {
+		s.took = slices.Delete(s.took, 0, 1)
+	}
+}

@@ -1,0 +1,240 @@
+package mcp_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"go.uber.org/goleak"
+
+	"github.com/inspan/inspan/internal/mcp"
+	"github.com/inspan/inspan/internal/sandbox"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
+)
+
+func TestMain(m *testing.M) {
+	if ran, code := sandbox.Keeper(); ran {
+		os.Exit(code)
+	}
+	if len(os.Args) > 2 && os.Args[1] == "fake" {
+		fake(os.Args[2])
+		return
+	}
+	// The sandbox waits for its keeper a little longer than for the process.
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/inspan/inspan/internal/sandbox.link.drop"))
+}
+
+// everything fetches the reference server once, and skips loudly where it can't
+// be had.
+func everything(t testing.TB) string {
+	t.Helper()
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Skip(err)
+	}
+	dir := filepath.Join(cache, "inspan-test", "server-everything-2026.8.31")
+	bin := filepath.Join(dir, "node_modules", ".bin", "mcp-server-everything")
+	if _, err := os.Stat(bin); err == nil {
+		return bin
+	}
+	err = os.MkdirAll(dir, 0o755)
+	if err == nil {
+		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, "npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--save-exact", "@modelcontextprotocol/server-everything@2026.8.31")
+		cmd.Dir = dir
+		var out []byte
+		if out, err = cmd.CombinedOutput(); err != nil {
+			err = fmt.Errorf("%w\n%s", err, out)
+		}
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "SKIPPED %s: server-everything can't be had: %v\n", t.Name(), err)
+		t.Skip("no server-everything")
+	}
+	return bin
+}
+
+// house is a Manager in a workspace of its own.
+type house struct {
+	*mcp.Manager
+	t testing.TB
+
+	mu    sync.Mutex
+	warns []string
+}
+
+func newHouse(t testing.TB, servers ...mcp.Server) *house {
+	t.Helper()
+	env, err := sandbox.Local(t.TempDir(), nil, sandbox.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &house{t: t}
+	h.Manager = &mcp.Manager{Env: env, Level: tool.BoxNone, Servers: servers, Warn: h.warn}
+	t.Cleanup(h.Close)
+	return h
+}
+
+func (h *house) warn(text string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.warns = append(h.warns, text)
+}
+
+func (h *house) warned() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return strings.Join(h.warns, "\n")
+}
+
+// until waits for something to become true.
+func (h *house) until(what string, is func() bool) {
+	h.t.Helper()
+	deadline := time.NewTimer(30 * time.Second)
+	defer deadline.Stop()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !is() {
+		select {
+		case <-tick.C:
+		case <-deadline.C:
+			h.t.Fatalf("%s did not come to be: %+v", what, h.Status())
+		}
+	}
+}
+
+func (h *house) status(name string) mcp.Status {
+	for _, s := range h.Status() {
+		if s.Name == name {
+			return s
+		}
+	}
+	return mcp.Status{}
+}
+
+// begin starts and waits until a server is in a state.
+func (h *house) begin(name string, state mcp.State) mcp.Status {
+	h.t.Helper()
+	h.Start()
+	h.until(name+" "+string(state), func() bool { return h.status(name).State == state })
+	return h.status(name)
+}
+
+func (h *house) tool(name string) tool.Tool {
+	h.t.Helper()
+	for _, t := range h.Tools() {
+		if t.Name == name {
+			return t
+		}
+	}
+	h.t.Fatalf("there is no tool %s in %s", name, h.names())
+	return tool.Tool{}
+}
+
+func (h *house) names() string {
+	var out []string
+	for _, t := range h.Tools() {
+		out = append(out, t.Name)
+	}
+	return strings.Join(out, " ")
+}
+
+// call calls a tool as a session does.
+func (h *house) call(ctx context.Context, name, args string) (tool.Result, error) {
+	h.t.Helper()
+	t := h.tool(name)
+	checked, err := t.Check(json.RawMessage(args))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return t.Run(ctx, &tool.Call{Name: name, Args: checked, Env: h.Env, Cwd: h.Env.Root, Progress: func(string) {}})
+}
+
+func text(res tool.Result) string {
+	var out []string
+	for _, p := range res.Parts {
+		switch p := p.(type) {
+		case llm.Text:
+			out = append(out, p.Text)
+		case llm.Image:
+			out = append(out, fmt.Sprintf("<%s %d>", p.MediaType, len(p.Data)))
+		}
+	}
+	return strings.Join(out, "|")
+}
+
+// self is a server that this test is when it is started again.
+func self(t testing.TB, name, mode string) mcp.Server {
+	t.Helper()
+	me, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return mcp.Server{Name: name, Command: []string{me, "fake", mode}, Source: "user"}
+}
+
+// honest is a server as the SDK makes them.
+func honest() *sdk.Server {
+	s := sdk.NewServer(&sdk.Implementation{Name: "honest", Version: "1.2"}, nil)
+	type in struct {
+		Text string `json:"text" jsonschema:"what to say"`
+	}
+	sdk.AddTool(s, &sdk.Tool{Name: "echo", Description: "says it again", Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true}},
+		func(_ context.Context, _ *sdk.CallToolRequest, i in) (*sdk.CallToolResult, any, error) {
+			return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "you said " + i.Text}}}, nil, nil
+		})
+	sdk.AddTool(s, &sdk.Tool{Name: "env", Description: "a variable"},
+		func(_ context.Context, _ *sdk.CallToolRequest, i in) (*sdk.CallToolResult, any, error) {
+			return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: os.Getenv(i.Text)}}}, nil, nil
+		})
+	sdk.AddTool(s, &sdk.Tool{Name: "steps", Description: "goes on until it is stopped"},
+		func(ctx context.Context, r *sdk.CallToolRequest, i in) (*sdk.CallToolResult, any, error) {
+			_ = r.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(), Progress: 1, Total: 3, Message: "one\x1b[31m"})
+			<-ctx.Done()
+			_ = os.WriteFile(i.Text, []byte("stopped"), 0o600)
+			return nil, nil, ctx.Err()
+		})
+	sdk.AddTool(s, &sdk.Tool{Name: "fail"}, func(context.Context, *sdk.CallToolRequest, struct{}) (*sdk.CallToolResult, any, error) {
+		return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: "no \x1b[2Jway"}}}, nil, nil
+	})
+	sdk.AddTool(s, &sdk.Tool{Name: "ask"}, func(ctx context.Context, r *sdk.CallToolRequest, i in) (*sdk.CallToolResult, any, error) {
+		return asking(ctx, r, i.Text)
+	})
+	s.AddPrompt(&sdk.Prompt{Name: "greet", Description: "greets", Arguments: []*sdk.PromptArgument{{Name: "who", Required: true}}},
+		func(_ context.Context, r *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
+			return &sdk.GetPromptResult{Messages: []*sdk.PromptMessage{{Role: "user", Content: &sdk.TextContent{Text: "Greet \x07" + r.Params.Arguments["who"]}}}}, nil
+		})
+	s.AddResource(&sdk.Resource{URI: "note://1", Name: "note", MIMEType: "text/plain"}, func(context.Context, *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
+		return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: "note://1", Text: "a note"}}}, nil
+	})
+	s.AddResourceTemplate(&sdk.ResourceTemplate{URITemplate: "note://{id}", Name: "notes"}, func(context.Context, *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
+		return nil, sdk.ResourceNotFoundError("note://x")
+	})
+	return s
+}
+
+// asking asks for a field and says what came of it.
+func asking(ctx context.Context, r *sdk.CallToolRequest, field string) (*sdk.CallToolResult, any, error) {
+	params := &sdk.ElicitParams{Message: "which\x1b one?", RequestedSchema: map[string]any{"type": "object", "properties": map[string]any{field: map[string]any{"type": "string"}}}}
+	said, _ := r.Params.InputResponses["q"].(*sdk.ElicitResult)
+	if said == nil && r.Session.InitializeParams() != nil && r.Session.InitializeParams().ProtocolVersion >= "2026-07-28" {
+		return &sdk.CallToolResult{InputRequests: sdk.InputRequestMap{"q": params}}, nil, nil
+	}
+	if said == nil {
+		var err error
+		if said, err = r.Session.Elicit(ctx, params); err != nil {
+			return nil, nil, err
+		}
+	}
+	return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: fmt.Sprintf("%s %v", said.Action, said.Content)}}}, nil, nil
+}

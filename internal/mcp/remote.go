@@ -1,0 +1,120 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// remote holds requests to one server, for as long as the connection is wanted:
+// they go nowhere else, follow no redirect, and bring no more than they may.
+type remote struct {
+	next    http.RoundTripper
+	life    context.Context //nolint:containedctx // of the connection, which requests must not outlast
+	url     *url.URL
+	headers map[string]string
+}
+
+// remoteTransport is how the protocol is spoken with a server over HTTP.
+func remoteTransport(life context.Context, client *http.Client, s Server) (sdk.Transport, error) {
+	u, err := s.address()
+	if err != nil {
+		return nil, err
+	}
+	if client == nil {
+		return nil, final("servers can't be reached from here")
+	}
+	r := &remote{client.Transport, life, u, s.Headers}
+	if r.next == nil {
+		r.next = http.DefaultTransport
+	}
+	only := &http.Client{Transport: r, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	if s.kind() == SSE {
+		return &sdk.SSEClientTransport{Endpoint: s.URL, HTTPClient: only, MaxEventSize: maxFrame}, nil
+	}
+	return &sdk.StreamableClientTransport{Endpoint: s.URL, HTTPClient: only, MaxEventSize: maxFrame}, nil
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (r *remote) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.URL.Scheme != r.url.Scheme || !strings.EqualFold(req.URL.Host, r.url.Host) {
+		if req.Body != nil {
+			req.Body.Close()
+		}
+		return nil, fmt.Errorf("it leads to %s, another server, which is not followed", short(req.URL.Host, 100))
+	}
+	ctx, cancel := context.WithCancel(req.Context())
+	stop := context.AfterFunc(r.life, cancel)
+	done := func() { stop(); cancel() }
+	req = req.Clone(ctx)
+	for name, value := range r.headers {
+		req.Header.Set(name, value)
+	}
+	resp, err := r.next.RoundTrip(req)
+	if err == nil {
+		err = refuse(resp)
+	}
+	if err != nil {
+		done()
+		return nil, err
+	}
+	resp.Body = &body{resp.Body, done, limit(resp)}
+	return resp, nil
+}
+
+// refuse makes errors of answers that are better explained than passed on.
+func refuse(resp *http.Response) error {
+	var err error
+	switch {
+	case resp.StatusCode >= 300 && resp.StatusCode < 400:
+		err = fmt.Errorf("it redirects to %s, which is not followed", short(resp.Header.Get("Location"), 200))
+	case resp.StatusCode == http.StatusUnauthorized:
+		err = errors.New("it wants to know who asks (401); give it a header with a key")
+	default:
+		return nil
+	}
+	resp.Body.Close()
+	return err
+}
+
+// limit is how many bytes the body of an answer may have, -1 for a stream, whose
+// events are bounded one by one.
+func limit(resp *http.Response) int64 {
+	if kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type")); err == nil && kind == "text/event-stream" {
+		return -1
+	}
+	return maxFrame
+}
+
+// body is the body of an answer.
+type body struct {
+	io.ReadCloser
+	done func()
+	left int64 // bytes that may still be read; negative: any number
+}
+
+// Read implements [io.Reader].
+func (b *body) Read(p []byte) (int, error) {
+	if b.left < 0 {
+		return b.ReadCloser.Read(p)
+	}
+	if b.left == 0 {
+		return 0, fmt.Errorf("its answer has more than %d MiB", maxFrame>>20)
+	}
+	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.left)])
+	b.left -= int64(n)
+	return n, err
+}
+
+// Close implements [io.Closer].
+func (b *body) Close() error {
+	defer b.done()
+	return b.ReadCloser.Close()
+}

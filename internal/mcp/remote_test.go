@@ -1,0 +1,221 @@
+package mcp_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os/exec"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/inspan/inspan/internal/mcp"
+)
+
+// served is a server over HTTP, and the house that may reach it.
+func served(t *testing.T, kind, path string, handler http.Handler) *house {
+	t.Helper()
+	s := httptest.NewServer(handler)
+	h := newHouse(t, mcp.Server{Name: "far", URL: s.URL + path, Kind: kind, Headers: map[string]string{"Authorization": "Bearer ${TOKEN}"}})
+	h.HTTP = s.Client()
+	h.HTTP.Timeout = time.Millisecond // ours counts, not that one
+	h.Expand = func(string) string { return "abc" }
+	t.Cleanup(func() {
+		h.Close()
+		s.CloseClientConnections()
+		s.Close()
+	})
+	return h
+}
+
+// guarded lets only those in who have the key.
+func guarded(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer abc" {
+			http.Error(w, "no", http.StatusUnauthorized)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func TestRemote(t *testing.T) {
+	server := honest()
+	get := func(*http.Request) *sdk.Server { return server }
+	aged := aged()
+	for name, c := range map[string]struct {
+		kind, path, revision string
+		handler              http.Handler
+	}{
+		"streamable": {mcp.HTTP, "/mcp", "2025-11-25", sdk.NewStreamableHTTPHandler(get, nil)},
+		"stateless":  {"", "/mcp", "2026-07-28", sdk.NewStreamableHTTPHandler(get, &sdk.StreamableHTTPOptions{Stateless: true})},
+		"json":       {"", "/mcp", "2025-11-25", sdk.NewStreamableHTTPHandler(get, &sdk.StreamableHTTPOptions{JSONResponse: true})},
+		"handshake":  {"", "/mcp", "2025-11-25", sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return aged }, nil)},
+		"sse":        {"", "/sse", "2025-11-25", sdk.NewSSEHandler(get, nil)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := served(t, c.kind, c.path, guarded(c.handler))
+			s := h.begin("far", mcp.Ready)
+			if s.Revision != c.revision || s.Tools != 5 {
+				t.Errorf("%+v", s)
+			}
+			res, err := h.call(t.Context(), "mcp__far__echo", `{"text":"x"}`)
+			if err != nil || text(res) != "you said x" {
+				t.Errorf("%q, %v", text(res), err)
+			}
+			began := time.Now()
+			h.Close()
+			if took := time.Since(began); took > 2*time.Second {
+				t.Errorf("closing took %v", took)
+			}
+		})
+	}
+}
+
+// TestRemoteChanges has a tool more after a while.
+func TestRemoteChanges(t *testing.T) {
+	for revision, stateless := range map[string]bool{"2026-07-28": true, "2025-11-25": false} {
+		t.Run(revision, func(t *testing.T) {
+			server := honest()
+			h := served(t, "", "/mcp", sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, &sdk.StreamableHTTPOptions{Stateless: stateless}))
+			before := h.begin("far", mcp.Ready)
+			if before.Revision != revision {
+				t.Fatalf("%+v", before)
+			}
+			server.AddTool(&sdk.Tool{Name: "more", InputSchema: map[string]any{"type": "object"}}, nil)
+			h.until("change", func() bool { return h.status("far").Tools == before.Tools+1 })
+			if h.status("far").Digest == before.Digest {
+				t.Error("the digest is the same")
+			}
+		})
+	}
+}
+
+func TestRemoteFailures(t *testing.T) {
+	var elsewhere atomic.Int32
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))
+	defer other.Close()
+	chunk := bytes.Repeat([]byte("x"), 1<<20)
+	for name, c := range map[string]struct {
+		kind, want string
+		handler    http.HandlerFunc
+	}{
+		"redirect": {"", "redirects to http://", func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect)
+		}},
+		"key": {"", "give it a header", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }},
+		"hang": {"", "did not answer in 300ms", func(_ http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body) // only then the end of the request is seen
+			<-r.Context().Done()
+		}},
+		"huge": {"", "more than 16 MiB", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			for range 1 << 10 {
+				if _, err := w.Write(chunk); err != nil {
+					return
+				}
+			}
+		}},
+		"huge event": {"", "", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			fmt.Fprint(w, "data: ")
+			for range 1 << 10 {
+				if _, err := w.Write(chunk); err != nil {
+					return
+				}
+			}
+		}},
+		"page":   {"", "", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }},
+		"broken": {"", "", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }},
+		"sse that leads elsewhere": {mcp.SSE, "another server", func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			fmt.Fprintf(w, "event: endpoint\ndata: %s/steal\n\n", other.URL)
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := served(t, c.kind, "/mcp", c.handler)
+			h.Patience = 5 * time.Second
+			if name == "hang" {
+				h.Patience = 300 * time.Millisecond
+			}
+			s := h.begin("far", mcp.Failed)
+			if !strings.Contains(s.Why, c.want) {
+				t.Errorf("%q", s.Why)
+			}
+			began := time.Now()
+			h.Close()
+			if took := time.Since(began); took > 2*time.Second {
+				t.Errorf("closing took %v", took)
+			}
+		})
+	}
+	if elsewhere.Load() > 0 {
+		t.Error("another server was asked")
+	}
+}
+
+// TestEverythingOverHTTP is the reference server in its other way.
+func TestEverythingOverHTTP(t *testing.T) {
+	bin := everything(t)
+	port := freePort(t)
+	cmd := exec.Command(bin, "streamableHttp")
+	cmd.Env = append(cmd.Environ(), "PORT="+port)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	h := newHouse(t, mcp.Server{Name: "every", URL: "http://localhost:" + port + "/mcp"})
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	h.HTTP = &http.Client{Transport: transport}
+	s := h.begin("every", mcp.Ready) // tried again until it listens
+	res, err := h.call(t.Context(), "mcp__every__echo", `{"message":"hello"}`)
+	if err != nil || !strings.Contains(text(res), "hello") {
+		t.Errorf("%q, %v", text(res), err)
+	}
+	t.Logf("revision %s, %d tools", s.Revision, s.Tools)
+	h.Close()
+}
+
+func freePort(t *testing.T) string {
+	t.Helper()
+	s := httptest.NewServer(nil)
+	defer s.Close()
+	u, err := url.Parse(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.Port()
+}
+
+// TestRemoteThatDoesNotLetGo answers nothing any more when it is left.
+func TestRemoteThatDoesNotLetGo(t *testing.T) {
+	server := honest()
+	next := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil)
+	var left atomic.Bool
+	h := served(t, "", "/mcp", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodDelete {
+			left.Store(true)
+			_, _ = io.Copy(io.Discard, r.Body)
+			<-r.Context().Done()
+		}
+		next.ServeHTTP(w, r)
+	}))
+	h.begin("far", mcp.Ready)
+	began := time.Now()
+	h.Close()
+	if took := time.Since(began); took > 2*time.Second || !left.Load() {
+		t.Errorf("closing took %v; was it told: %v", took, left.Load())
+	}
+}

@@ -1,0 +1,179 @@
+package mcp
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Kinds of servers.
+const (
+	Stdio     = "stdio"
+	HTTP      = "http" // streamable
+	SSE       = "sse"  // the older way over HTTP
+	WebSocket = "ws"   // not spoken yet
+)
+
+// Server says how a server is reached: by the program that it is, or at an
+// address. Texts in Command, Env, Dir, Read, URL and Headers may have variables in
+// them: ${NAME}, or ${NAME:-what is used without}.
+type Server struct {
+	Name string // [A-Za-z0-9_-]{1,40}
+
+	Command []string          // a program, looked up in PATH, and its arguments
+	Env     map[string]string // beside what every command finds in its environment
+	Dir     string            // working directory, from the workspace; empty: the workspace
+	Hosts   []string          // that the program may reach, as in [tool.Box]
+	Read    []string          // absolute paths that it may read beside the workspace, such as where it is installed
+
+	URL     string            // http or https
+	Kind    string            // one of the kinds; empty: told by Command or URL
+	Headers map[string]string // of each request
+
+	Source string // "user", "project" or "plugin NAME"
+	// Trust says that what the server says of its tools is believed. It counts
+	// only for servers of the user.
+	Trust   bool
+	Timeout time.Duration // of one call; 0: 2 minutes
+	Off     bool
+}
+
+func (s Server) kind() string {
+	switch {
+	case s.Kind != "":
+		return s.Kind
+	case s.URL == "":
+		return Stdio
+	case strings.HasSuffix(strings.TrimRight(s.URL, "/"), "/sse"):
+		return SSE
+	}
+	return HTTP
+}
+
+func (s Server) believed() bool { return s.Trust && s.Source == "user" }
+
+func (s Server) clone() Server {
+	s.Command, s.Hosts, s.Read = slices.Clone(s.Command), slices.Clone(s.Hosts), slices.Clone(s.Read)
+	s.Env, s.Headers = maps.Clone(s.Env), maps.Clone(s.Headers)
+	return s
+}
+
+// finalError is one that trying again does not help against.
+type finalError struct{ error }
+
+func (e *finalError) Unwrap() error { return e.error }
+
+func final(format string, args ...any) error { return &finalError{fmt.Errorf(format, args...)} }
+
+// check finds what is wrong with a server as it is written.
+func (s Server) check() error {
+	if s.Name == "" || len(s.Name) > 40 || strings.Trim(s.Name, letters) != "" {
+		return fmt.Errorf("%q is no name for a server: 1 to 40 letters, digits, _ and - are", short(s.Name, 60))
+	}
+	switch s.kind() {
+	case Stdio:
+		if len(s.Command) == 0 || s.Command[0] == "" {
+			return errors.New("it has no command")
+		}
+	case HTTP, SSE:
+		if s.URL == "" {
+			return errors.New("it has no url")
+		}
+	case WebSocket:
+		return errors.New("servers over web sockets can't be spoken to; use its http address if it has one")
+	default:
+		return fmt.Errorf("%q is no kind of server: stdio, http and sse are", short(s.Kind, 60))
+	}
+	if (len(s.Command) > 0) == (s.URL != "") {
+		return errors.New("it has a command and a url; only one of them can be meant")
+	}
+	for name := range s.Env {
+		if strings.Trim(name, letters) != "" || strings.Contains(name, "-") || name == "" || name[0] >= '0' && name[0] <= '9' {
+			return fmt.Errorf("%q is no name of a variable", short(name, 60))
+		}
+	}
+	return nil
+}
+
+const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
+
+// address reads the URL of a server.
+func (s Server) address() (*url.URL, error) {
+	u, err := url.Parse(s.URL)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil {
+		return nil, final("its url is none of http or https without a user: %q", short(s.URL, 100))
+	}
+	return u, nil
+}
+
+// Variables lists the variables that a server asks for, sorted: their values
+// reach it.
+func (s Server) Variables() []string {
+	var out []string
+	_, _ = s.expanded(func(name string) string {
+		out = append(out, name)
+		return "x"
+	})
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// expanded is the server with values for its variables. The error names one that
+// there is no value for.
+func (s Server) expanded(value func(name string) string) (Server, error) {
+	e := expander{value: value, pattern: regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)(:-([^}]*))?\}`)}
+	s = s.clone()
+	s.URL, s.Dir = e.text(s.URL), e.text(s.Dir)
+	for _, texts := range [][]string{s.Command, s.Read} {
+		for i := range texts {
+			texts[i] = e.text(texts[i])
+		}
+	}
+	for _, texts := range []map[string]string{s.Env, s.Headers} {
+		for name := range texts {
+			texts[name] = e.text(texts[name])
+		}
+	}
+	if e.missing != nil {
+		slices.Sort(e.missing)
+		return s, final("it needs %s, which is not set", strings.Join(slices.Compact(e.missing), " and "))
+	}
+	return s, nil
+}
+
+type expander struct {
+	value   func(name string) string
+	pattern *regexp.Regexp
+	missing []string
+}
+
+// text fills in variables once: a value can't name others.
+func (e *expander) text(s string) string {
+	return e.pattern.ReplaceAllStringFunc(s, func(match string) string {
+		parts := e.pattern.FindStringSubmatch(match)
+		v := ""
+		if e.value != nil {
+			v = e.value(parts[1])
+		}
+		if v == "" && parts[2] == "" {
+			e.missing = append(e.missing, parts[1])
+		}
+		if v == "" {
+			return parts[3]
+		}
+		return v
+	})
+}
+
+// short cuts a text of others to so many bytes, for errors.
+func short(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "..."
+}
