@@ -44,6 +44,7 @@ func (d *driver) runCalls(ctx context.Context, calls []loop.Call) error {
 			default: // whoever watches is behind; the result will hold it all
 			}
 		}
+		call.Ask = d.asker(call)
 		go func() {
 			end := d.runCall(watched, call)
 			if tool.ReadOnly(c.Effects) {

@@ -17,7 +17,7 @@ import (
 type driver struct {
 	*Session
 	yield func(event.Event, error) bool
-	told  chan struct{} // rings when the log has something of a child; holds one
+	told  chan struct{} // rings when the log has something of a child, or a question; holds one
 }
 
 var (

@@ -56,7 +56,7 @@ type Status struct {
 	Open    []Pending      // calls of the last reply that have not ended
 	Waiting []Pending      // those of them that wait for a decision
 	// Children work, or have worked, for this session, the oldest first; Raised are
-	// questions of theirs that wait for an event.Decided.
+	// questions of theirs, and of calls that run, that wait for an event.Decided.
 	Children []Child
 	Raised   []event.Raised
 	Tasks    Tasks    // that the session and its children share
@@ -103,7 +103,7 @@ type Pending struct {
 	Agent   string    // kind of the child that asks; empty: the session itself does
 }
 
-// Asked is a question of a child in the form of one of the session's own. Its
+// Asked is a question that was raised in the form of a call that waits. Its
 // Call.ID is what an event.Decided names.
 func Asked(r event.Raised) Pending {
 	return Pending{

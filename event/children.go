@@ -27,14 +27,16 @@ type Spawned struct {
 	Args json.RawMessage `json:"args,omitempty"`
 }
 
-// Raised puts a question of a child before whoever answers for this session: a call
-// of its that waits for a decision. Decided with its ID answers it.
+// Raised puts a question before whoever answers for this session: that of a call
+// of a child that waits for a decision, or of a call of the session itself that
+// asks while it runs. Decided with its ID answers it.
 //
-// An input: whoever runs the child appends it.
+// An input: whoever runs the child, or the call, appends it.
 type Raised struct {
-	ID      string          `json:"id"` // unique in this session
-	Child   string          `json:"child"`
-	Agent   string          `json:"agent,omitempty"`
+	ID      string          `json:"id"`              // unique in this session
+	Child   string          `json:"child,omitempty"` // whose it is; empty: a call of this session asks
+	Call    string          `json:"call,omitempty"`  // that one
+	Agent   string          `json:"agent,omitempty"` // kind of the child, or the tool that asks
 	Tool    string          `json:"tool"`
 	Args    json.RawMessage `json:"args,omitempty"`
 	Effects []tool.Effect   `json:"effects,omitempty"`

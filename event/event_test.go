@@ -68,7 +68,7 @@ func bodies() []event.Body {
 		event.Compacted{Why: event.CompactWindow, How: "model", Lacks: []string{"x"}, Route: "p/m", Usage: llm.Usage{Input: 1}, Cost: 0.1, Of: 7, Before: 10, After: 1, Snapshot: json.RawMessage(`{"v":[1,2]}`)},
 		event.Spawned{Child: "s.1", Call: "c", Agent: "explore", Task: "look", Route: "p/m", Mode: "plan", Root: "/w2", Background: true, Args: json.RawMessage(`{"task":"look"}`)},
 		event.Raised{
-			ID: "1/c", Child: "s.1", Agent: "explore", Tool: "bash", Args: json.RawMessage(`{"a":1}`), Effects: []tool.Effect{{Kind: tool.Write, Path: "/w/a"}},
+			ID: "1/c", Call: "c0", Child: "s.1", Agent: "explore", Tool: "bash", Args: json.RawMessage(`{"a":1}`), Effects: []tool.Effect{{Kind: tool.Write, Path: "/w/a"}},
 			Reason: "r", Preview: "p", Rules: []string{"bash(x)"}, Until: time.Unix(9, 0).UTC(),
 		},
 		event.Returned{

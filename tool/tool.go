@@ -76,6 +76,12 @@ type Call struct {
 	// Progress shows text to whoever watches; it is not stored. Never nil
 	// while Run is called. Safe for concurrent use.
 	Progress func(text string)
+	// Ask puts a question before the person while the call runs, with answers to
+	// choose from if there are any, and returns what they say, which may be in other
+	// words; empty: they do not want to answer, or did not in time. An error says
+	// that nobody can be asked. It is nil outside of Run, and where nobody could ever
+	// be asked. Safe for concurrent use.
+	Ask func(ctx context.Context, question string, options []string) (answer string, err error)
 }
 
 // Result is what a call brings back.

@@ -149,6 +149,7 @@ func (s *State) ended(b event.Ended) {
 		return
 	}
 	c.Phase, c.Ended = phaseEnded, &b
+	s.retract(b.Call)
 	s.Total.Calls++
 	for _, f := range b.Files {
 		if s.Seen == nil {

@@ -49,16 +49,22 @@ func (s *State) child(id string) *Child {
 	return nil
 }
 
-// raised notes a question of a child, once.
+// raised notes a question of a child, or of a call that runs, once.
 func (s *State) raised(b event.Raised) {
 	c := s.child(b.Child)
-	if c == nil || !c.Open || slices.ContainsFunc(s.Raised, func(r event.Raised) bool { return r.ID == b.ID }) {
+	open := c != nil && c.Open || b.Child == "" && s.find(b.Call, phaseRunning) != nil
+	if !open || slices.ContainsFunc(s.Raised, func(r event.Raised) bool { return r.ID == b.ID }) {
 		return
 	}
 	s.Raised = append(s.Raised, b)
 }
 
-// answered takes a question of a child off, if there is one with the id.
+// retract takes off what a call of the session asked that no longer runs.
+func (s *State) retract(call string) {
+	s.Raised = slices.DeleteFunc(slices.Clone(s.Raised), func(r event.Raised) bool { return r.Child == "" && r.Call == call })
+}
+
+// answered takes a question off, if there is one with the id.
 func (s *State) answered(b event.Decided) {
 	i := slices.IndexFunc(s.Raised, func(r event.Raised) bool { return r.ID == b.Call })
 	if i < 0 {

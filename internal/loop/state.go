@@ -447,6 +447,7 @@ func (s *State) claimed(b event.Claimed) {
 			continue
 		}
 		c.Phase = phaseLost
+		s.retract(c.ID)
 		if tool.ReadOnly(c.Effects) {
 			c.Phase = phaseReady
 		}

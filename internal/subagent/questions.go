@@ -52,7 +52,7 @@ func (t *Team) raise(k *kid, r event.Raised) {
 // put has a question in the session's log, once, and remembers whose it is.
 func (t *Team) put(k *kid, r event.Raised) {
 	q := question{k, r.ID}
-	r.ID, r.Child = short(k.id)+"/"+r.ID, k.id
+	r.ID, r.Child, r.Call = short(k.id)+"/"+r.ID, k.id, ""
 	if r.Agent == "" {
 		r.Agent = k.order.Role.Name
 	}

@@ -173,6 +173,7 @@ func (v *view) unwait(call string) (waited bool) {
 
 func (v *view) endedCall(b event.Ended) {
 	v.unwait(b.Call)
+	v.raised = slices.DeleteFunc(v.raised, func(r event.Raised) bool { return r.Child == "" && r.Call == b.Call })
 	v.running = slices.DeleteFunc(v.running, func(r *running) bool { return r.call.ID == b.Call })
 	if b.Todo != nil {
 		v.todo = b.Todo

@@ -1,0 +1,76 @@
+package inspan
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/tool"
+)
+
+// asker is what a call asks the person with while it runs. The question goes into
+// the log, as one that is raised, and the answer comes from there: whoever looks at
+// the session can give it.
+func (d *driver) asker(call *tool.Call) func(context.Context, string, []string) (string, error) {
+	var asked atomic.Int64
+	turn := d.state.Run.Turn
+	return func(ctx context.Context, question string, options []string) (string, error) {
+		w, ok := d.log.(event.Waiter)
+		if !ok || d.agent.Unattended {
+			return "", errors.New("nobody is there to answer")
+		}
+		args, err := json.Marshal(struct {
+			Question string   `json:"question"`
+			Options  []string `json:"options,omitempty"`
+		}{question, options})
+		if err != nil {
+			return "", err
+		}
+		r := event.Raised{
+			ID: fmt.Sprintf("%s@%d?%d", call.ID, turn, asked.Add(1)), Call: call.ID, Agent: call.Name, Tool: "ask_user", Args: args,
+			Effects: []tool.Effect{{Kind: tool.Question, Text: question}},
+		}
+		if d.agent.AskTimeout > 0 {
+			r.Until = time.Now().Add(d.agent.AskTimeout)
+		}
+		stored, err := d.log.Append(ctx, d.redacted(r))
+		if err != nil {
+			return "", err
+		}
+		return d.answer(ctx, w, stored[0].Seq, r)
+	}
+}
+
+// answer waits for the decision on a question that was raised.
+func (d *driver) answer(ctx context.Context, w event.Waiter, after uint64, r event.Raised) (string, error) {
+	patient, stop := ctx, context.CancelFunc(func() {})
+	if !r.Until.IsZero() {
+		patient, stop = context.WithDeadline(ctx, r.Until)
+	}
+	defer stop()
+	for {
+		err := w.Wait(patient, after)
+		for e, read := range d.log.Read(patient, after) {
+			if err = errors.Join(err, read); err != nil {
+				break
+			}
+			after = e.Seq
+			if b, ok := e.Body.(event.Decided); ok && b.Call == r.ID {
+				return b.Answer, nil
+			}
+		}
+		switch {
+		case ctx.Err() != nil:
+			return "", context.Cause(ctx)
+		case patient.Err() != nil:
+			_, err := d.log.Append(ctx, event.Decided{Call: r.ID, By: "the time-out", Reason: "nobody answered in time"})
+			return "", err
+		case err != nil:
+			return "", err
+		}
+	}
+}

@@ -1,0 +1,133 @@
+package inspan_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
+)
+
+// polite is a tool that asks twice while it runs.
+func polite() tool.Tool {
+	t := tool.New("polite", "asks", func(ctx context.Context, c *tool.Call, _ struct{}) (tool.Result, error) {
+		var said []string
+		for _, q := range []string{"which bird?", "sure?"} {
+			answer, err := c.Ask(ctx, q, []string{"heron", "egret"})
+			if err != nil {
+				return tool.Result{}, err
+			}
+			said = append(said, fmt.Sprintf("%q", answer))
+		}
+		return tool.Text(strings.Join(said, " ")), nil
+	})
+	t.Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) {
+		return []tool.Effect{{Kind: tool.External, Text: "ask"}}, nil
+	}
+	return t
+}
+
+func politely(t *testing.T, change func(*inspan.Agent)) (*inspan.Session, *event.Memory) {
+	t.Helper()
+	a := inspan.Agent{Model: scripted(t, `call: polite {}`, "done"), Tools: []tool.Tool{polite()}, Mode: "yolo", Env: tool.Env{Root: "/w"}}
+	if change != nil {
+		change(&a)
+	}
+	log := event.NewMemory("s")
+	s, err := a.Open(t.Context(), log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, log
+}
+
+// TestAskWhileRunning holds that a running call gets what the person says, and
+// that nothing of a question is left once it has ended.
+func TestAskWhileRunning(t *testing.T) {
+	s, _ := politely(t, nil)
+	answers := []event.Decided{{Allow: true, Answer: "a kingfisher"}, {Reason: "no"}}
+	var ended []event.Ended
+	for e, err := range s.Run(t.Context(), said("go")) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch b := e.Body.(type) {
+		case event.Raised:
+			p := inspan.Asked(b)
+			if raised := s.Status().Raised; len(raised) != 1 || !p.Asks || p.Agent != "polite" || b.Child != "" {
+				t.Fatalf("raised: %+v", raised)
+			}
+			d := answers[0]
+			answers, d.Call = answers[1:], b.ID
+			if err := s.Send(t.Context(), d); err != nil {
+				t.Fatal(err)
+			}
+		case event.Ended:
+			ended = append(ended, b)
+		}
+	}
+	if len(ended) != 1 || !strings.Contains(ended[0].Parts.Text(), "\"a kingfisher\" \"\"") || len(s.Status().Raised) > 0 {
+		t.Errorf("%+v, %+v", ended, s.Status().Raised)
+	}
+}
+
+func TestAskNobody(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*inspan.Agent)
+		want   string
+	}{
+		"unattended": {func(a *inspan.Agent) { a.Unattended = true }, "nobody is there to answer"},
+		"too late":   {func(a *inspan.Agent) { a.AskTimeout = time.Millisecond }, `"" ""`},
+	} {
+		s, _ := politely(t, tc.change)
+		ended := bodiesOf[event.Ended](drivenTo(t, s, said("go")))
+		if len(ended) != 1 || !strings.Contains(ended[0].Parts.Text(), tc.want) || len(s.Status().Raised) > 0 {
+			t.Errorf("%s: %+v, %+v", name, ended, s.Status().Raised)
+		}
+	}
+}
+
+// TestAskInterrupted holds that an interrupt ends a call that waits for an answer,
+// and that a question whose program is gone is not asked any more.
+func TestAskInterrupted(t *testing.T) {
+	s, _ := politely(t, nil)
+	var last event.Ended
+	for e, err := range s.Run(t.Context(), said("go")) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch b := e.Body.(type) {
+		case event.Raised:
+			if err := s.Send(t.Context(), event.Cancelled{By: "ann"}); err != nil {
+				t.Fatal(err)
+			}
+		case event.Ended:
+			last = b
+		}
+	}
+	if last.Outcome != event.OutcomeCancelled || len(s.Status().Raised) > 0 {
+		t.Errorf("%+v, %+v", last, s.Status().Raised)
+	}
+
+	s, log := politely(t, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	for e := range s.Run(ctx, said("go")) {
+		if _, ok := e.Body.(event.Raised); ok {
+			cancel()
+		}
+	}
+	a := inspan.Agent{Model: scripted(t, "done"), Tools: []tool.Tool{polite()}, Mode: "yolo", Env: tool.Env{Root: "/w"}}
+	again, err := a.Open(t.Context(), log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	drivenTo(t, again, event.Steered{Parts: llm.Say("and?")})
+	if left := again.Status().Raised; len(left) > 0 {
+		t.Errorf("%+v", left)
+	}
+}
