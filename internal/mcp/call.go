@@ -90,6 +90,9 @@ func (c caller) effects(_ context.Context, call *tool.Call) ([]tool.Effect, erro
 	if !server.believed() || !c.readOnly {
 		return []tool.Effect{{Kind: tool.External, Text: "mcp " + c.title()}}, nil
 	}
+	if server.kind() == Inside {
+		return []tool.Effect{{Kind: tool.Read, Path: call.Env.Root}}, nil
+	}
 	if server.kind() != Stdio {
 		host := ""
 		if u, err := url.Parse(server.URL); err == nil && !strings.Contains(u.Host, "$") {
@@ -125,12 +128,10 @@ func (c caller) run(ctx context.Context, call *tool.Call) (tool.Result, error) {
 	if err != nil {
 		return tool.Result{}, err
 	}
-	patience := c.slot.server.Timeout
-	if patience <= 0 {
-		patience = callTime
-	}
-	limited, cancel := context.WithTimeout(ctx, patience)
+	limited, cancel := context.WithCancel(ctx)
 	defer cancel()
+	p := conn.begin(call, c.slot.server.Timeout, cancel)
+	defer conn.over(p)
 	bound, stop := conn.bound(limited)
 	defer stop()
 	params := &sdk.CallToolParams{Name: c.name, Arguments: arguments(call.Args)}
@@ -149,7 +150,7 @@ func (c caller) run(ctx context.Context, call *tool.Call) (tool.Result, error) {
 	case ctx.Err() != nil:
 		return tool.Result{}, fmt.Errorf("%s was interrupted; what it did until then is not known: %w", c.spec.Name, ctx.Err())
 	case limited.Err() != nil:
-		return tool.Result{}, fmt.Errorf("%s did not answer in %v; the server was told to stop, and what it did until then is not known", c.spec.Name, patience)
+		return tool.Result{}, fmt.Errorf("%s did not answer in %v; the server was told to stop, and what it did until then is not known", c.spec.Name, p.whole)
 	case err != nil:
 		return tool.Result{Untrusted: true}, c.failure(conn, err)
 	}

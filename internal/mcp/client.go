@@ -32,6 +32,7 @@ type client struct {
 	mu       sync.Mutex
 	last     int
 	progress map[string]func(string)
+	calls    []*patience // of the calls that go on, the one begun last at the end
 }
 
 // connect connects to a server and reads its tools. One that can't be spoken to
@@ -108,7 +109,15 @@ func (c *client) open(m *Manager, server Server, legacy bool) error {
 }
 
 func (c *client) transport(m *Manager, server Server) (sdk.Transport, error) {
-	if server.kind() != Stdio {
+	switch server.kind() {
+	case Stdio:
+	case Inside:
+		stream, err := server.Dial(c.life)
+		if err != nil {
+			return nil, err
+		}
+		return &sdk.IOTransport{Reader: stream, Writer: stream, MaxLineLength: maxFrame + 1}, nil
+	default:
 		return remoteTransport(c.life, m.HTTP, server)
 	}
 	p, err := startProgram(m.Env, m.Level, server)
@@ -134,19 +143,26 @@ func (t *capture) Connect(ctx context.Context) (sdk.Connection, error) {
 	return conn, err
 }
 
-// options are what we can do. What is not listed a server must not ask for:
-// neither folders nor models.
+// options are what we can do. What is not listed a server must not ask for, such
+// as folders.
 func (c *client) options(m *Manager) *sdk.ClientOptions {
 	o := &sdk.ClientOptions{
-		Capabilities:                &sdk.ClientCapabilities{},
+		Capabilities: &sdk.ClientCapabilities{
+			Elicitation: &sdk.ElicitationCapabilities{Form: &sdk.FormElicitationCapabilities{}, URL: &sdk.URLElicitationCapabilities{}},
+		},
 		ToolListChangedHandler:      func(context.Context, *sdk.ToolListChangedRequest) { c.stir() },
 		ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) { c.heard(r.Params) },
 	}
-	if m.Ask != nil {
-		o.ElicitationHandler = func(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
+	o.ElicitationHandler = func(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
+		ctx, stop := c.bound(ctx)
+		defer stop()
+		return c.elicit(ctx, r.Params)
+	}
+	if m.Sample != nil {
+		o.CreateMessageHandler = func(ctx context.Context, r *sdk.CreateMessageRequest) (*sdk.CreateMessageResult, error) {
 			ctx, stop := c.bound(ctx)
 			defer stop()
-			return elicit(ctx, c.name, m.Ask, r.Params)
+			return c.sample(ctx, m.Sample, r.Params)
 		}
 	}
 	return o

@@ -60,9 +60,9 @@ func TestServersThatCanNotBe(t *testing.T) {
 		"both":     {mcp.Server{Name: "x", Command: []string{"true"}, URL: "http://localhost"}, "a command and a url"},
 		"env":      {mcp.Server{Name: "x", Command: []string{"true"}, Env: map[string]string{"A;touch x": "1"}}, "no name of a variable"},
 		"nul":      {mcp.Server{Name: "x", Command: []string{"true"}, Env: map[string]string{"A": "\x00"}}, "NUL"},
-		"socket":   {mcp.Server{Name: "x", URL: "wss://localhost", Kind: mcp.WebSocket}, "web sockets"},
+		"inside":   {mcp.Server{Name: "x", Kind: mcp.Inside}, "can't be dialled"},
 		"kind":     {mcp.Server{Name: "x", URL: "http://localhost", Kind: "pigeon"}, "no kind of server"},
-		"url":      {mcp.Server{Name: "x", URL: "file:///etc/passwd"}, "none of http or https"},
+		"url":      {mcp.Server{Name: "x", URL: "file:///etc/passwd"}, "none of http, https, ws or wss"},
 		"user":     {mcp.Server{Name: "x", URL: "http://a:b@localhost/"}, "without a user"},
 		"no http":  {mcp.Server{Name: "x", URL: "http://localhost/"}, "can't be reached from here"},
 	} {

@@ -69,6 +69,9 @@ type house struct {
 	*mcp.Manager
 	t testing.TB
 
+	// ask is what calls ask the person with; nil: nobody is there.
+	ask func(ctx context.Context, question string, options []string) (string, error)
+
 	mu    sync.Mutex
 	warns []string
 }
@@ -157,7 +160,7 @@ func (h *house) call(ctx context.Context, name, args string) (tool.Result, error
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	return t.Run(ctx, &tool.Call{Name: name, Args: checked, Env: h.Env, Cwd: h.Env.Root, Progress: func(string) {}})
+	return t.Run(ctx, &tool.Call{Name: name, Args: checked, Env: h.Env, Cwd: h.Env.Root, Progress: func(string) {}, Ask: h.ask})
 }
 
 func text(res tool.Result) string {
@@ -223,9 +226,23 @@ func honest() *sdk.Server {
 	return s
 }
 
-// asking asks for a field and says what came of it.
-func asking(ctx context.Context, r *sdk.CallToolRequest, field string) (*sdk.CallToolResult, any, error) {
-	params := &sdk.ElicitParams{Message: "which\x1b one?", RequestedSchema: map[string]any{"type": "object", "properties": map[string]any{field: map[string]any{"type": "string"}}}}
+// asking asks for a field, for all fields of a schema, for a visit or a model, and
+// says what came of it.
+func asking(ctx context.Context, r *sdk.CallToolRequest, what string) (*sdk.CallToolResult, any, error) {
+	if what == "a model" {
+		res, err := r.Session.CreateMessage(ctx, &sdk.CreateMessageParams{SystemPrompt: "be brief\x1b", MaxTokens: 50, Messages: []*sdk.SamplingMessage{{Role: "user", Content: &sdk.TextContent{Text: "how much is it?"}}}})
+		if err != nil {
+			return nil, nil, err
+		}
+		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: res.Content.(*sdk.TextContent).Text + " by " + res.Model + " " + res.StopReason}}}, nil, nil
+	}
+	params := &sdk.ElicitParams{Message: "which\x1b one?", RequestedSchema: map[string]any{"type": "object", "properties": map[string]any{what: map[string]any{"type": "string"}}, "required": []string{what}}}
+	if strings.HasPrefix(what, "{") {
+		params.RequestedSchema = json.RawMessage(what)
+	}
+	if strings.Contains(what, "://") {
+		params = &sdk.ElicitParams{Mode: "url", Message: "log in", URL: what, ElicitationID: "1"}
+	}
 	said, _ := r.Params.InputResponses["q"].(*sdk.ElicitResult)
 	if said == nil && r.Session.InitializeParams() != nil && r.Session.InitializeParams().ProtocolVersion >= "2026-07-28" {
 		return &sdk.CallToolResult{InputRequests: sdk.InputRequestMap{"q": params}}, nil, nil

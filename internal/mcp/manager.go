@@ -12,7 +12,6 @@ package mcp
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -20,12 +19,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
 
 const (
 	connectTime = 15 * time.Second
-	callTime    = 2 * time.Minute
+	callTime    = 2 * time.Minute  // without the time that a person takes to answer
 	askTime     = 20 * time.Second // for lists, prompts and resources
 	forgiven    = 10 * time.Minute // a server that ran this long has not failed for good
 	maxFailures = 10               // in succession; then a server is given up
@@ -55,10 +55,9 @@ type Manager struct {
 	// with this digest. It is asked each time that tools are listed or called, so
 	// that agreeing is enough to have them. Nil: all are agreed to.
 	Pinned func(server, digest string) bool
-	// Ask asks the person what a server wants to know, by a schema of an object
-	// with plain fields, and returns that object; nil without an error: the person
-	// does not want to. Nil: servers are told that nobody can be asked.
-	Ask func(ctx context.Context, message string, schema json.RawMessage) (json.RawMessage, error)
+	// Sample has a model answer a server that asks it, once the person has agreed to
+	// that. Nil: servers are told that there is no model for them.
+	Sample func(ctx context.Context, req llm.Request) (*llm.Reply, error)
 	// Warn is told of what a person should know, in words that say what to do. A
 	// problem is told once for as long as it stays the same. Nil: nobody is told.
 	Warn func(text string)

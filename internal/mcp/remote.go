@@ -36,7 +36,10 @@ func remoteTransport(life context.Context, client *http.Client, s Server) (sdk.T
 		r.next = http.DefaultTransport
 	}
 	only := &http.Client{Transport: r, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	if s.kind() == SSE {
+	switch s.kind() {
+	case WebSocket:
+		return dialSocket(life, only, u)
+	case SSE:
 		return &sdk.SSEClientTransport{Endpoint: s.URL, HTTPClient: only, MaxEventSize: maxFrame}, nil
 	}
 	return &sdk.StreamableClientTransport{Endpoint: s.URL, HTTPClient: only, MaxEventSize: maxFrame}, nil
@@ -65,7 +68,9 @@ func (r *remote) RoundTrip(req *http.Request) (*http.Response, error) {
 		done()
 		return nil, err
 	}
-	resp.Body = &body{resp.Body, done, limit(resp)}
+	if resp.StatusCode != http.StatusSwitchingProtocols {
+		resp.Body = &body{resp.Body, done, limit(resp)}
+	}
 	return resp, nil
 }
 

@@ -2,20 +2,26 @@ package mcp_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"net/url"
 	"os/exec"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/coder/websocket"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/inspan/inspan/internal/mcp"
+	"github.com/inspan/inspan/internal/netguard"
 )
 
 // served is a server over HTTP, and the house that may reach it.
@@ -23,7 +29,8 @@ func served(t *testing.T, kind, path string, handler http.Handler) *house {
 	t.Helper()
 	s := httptest.NewServer(handler)
 	h := newHouse(t, mcp.Server{Name: "far", URL: s.URL + path, Kind: kind, Headers: map[string]string{"Authorization": "Bearer ${TOKEN}"}})
-	h.HTTP = s.Client()
+	guard := &netguard.Guard{Local: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, MaxBytes: 1 << 30}
+	h.HTTP = guard.Client()
 	h.HTTP.Timeout = time.Millisecond // ours counts, not that one
 	h.Expand = func(string) string { return "abc" }
 	t.Cleanup(func() {
@@ -57,6 +64,7 @@ func TestRemote(t *testing.T) {
 		"stateless":  {"", "/mcp", "2026-07-28", sdk.NewStreamableHTTPHandler(get, &sdk.StreamableHTTPOptions{Stateless: true})},
 		"json":       {"", "/mcp", "2025-11-25", sdk.NewStreamableHTTPHandler(get, &sdk.StreamableHTTPOptions{JSONResponse: true})},
 		"handshake":  {"", "/mcp", "2025-11-25", sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return aged }, nil)},
+		"socket":     {mcp.WebSocket, "/", "2026-07-28", sockets(server)},
 		"sse":        {"", "/sse", "2025-11-25", sdk.NewSSEHandler(get, nil)},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -217,5 +225,50 @@ func TestRemoteThatDoesNotLetGo(t *testing.T) {
 	h.Close()
 	if took := time.Since(began); took > 2*time.Second || !left.Load() {
 		t.Errorf("closing took %v; was it told: %v", took, left.Load())
+	}
+}
+
+// sockets serves over web sockets.
+func sockets(server *sdk.Server) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{"mcp"}})
+		if err != nil {
+			return
+		}
+		stream := websocket.NetConn(r.Context(), conn, websocket.MessageText)
+		_ = server.Run(r.Context(), &sdk.IOTransport{Reader: stream, Writer: stream})
+	})
+}
+
+// TestInside talks to a server in the same process, again when it has gone away.
+func TestInside(t *testing.T) {
+	var serving sync.WaitGroup
+	var mu sync.Mutex
+	var last net.Conn
+	dials := 0
+	h := newHouse(t, mcp.Server{Name: "in", Dial: func(ctx context.Context) (io.ReadWriteCloser, error) {
+		ours, theirs := net.Pipe()
+		mu.Lock()
+		defer mu.Unlock()
+		last = theirs
+		dials++
+		serving.Go(func() { _ = honest().Run(ctx, &sdk.IOTransport{Reader: theirs, Writer: theirs}) })
+		return ours, nil
+	}})
+	s := h.begin("in", mcp.Ready)
+	if s.Kind != mcp.Inside || s.Revision != "2026-07-28" {
+		t.Errorf("%+v", s)
+	}
+	if res, err := h.call(t.Context(), "mcp__in__echo", `{"text":"x"}`); err != nil || text(res) != "you said x" {
+		t.Errorf("%q, %v", text(res), err)
+	}
+	mu.Lock()
+	_ = last.Close()
+	mu.Unlock()
+	h.until("again", func() bool { return h.status("in").Restarts == 1 && h.status("in").State == mcp.Ready })
+	h.Close()
+	serving.Wait()
+	if dials != 2 {
+		t.Errorf("%d dials", dials)
 	}
 }

@@ -1,8 +1,10 @@
 package mcp
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net/url"
 	"regexp"
@@ -16,7 +18,8 @@ const (
 	Stdio     = "stdio"
 	HTTP      = "http" // streamable
 	SSE       = "sse"  // the older way over HTTP
-	WebSocket = "ws"   // not spoken yet
+	WebSocket = "ws"
+	Inside    = "in-process"
 )
 
 // Server says how a server is reached: by the program that it is, or at an
@@ -31,9 +34,13 @@ type Server struct {
 	Hosts   []string          // that the program may reach, as in [tool.Box]
 	Read    []string          // absolute paths that it may read beside the workspace, such as where it is installed
 
-	URL     string            // http or https
+	URL     string            // http, https, ws or wss
 	Kind    string            // one of the kinds; empty: told by Command or URL
 	Headers map[string]string // of each request
+
+	// Dial connects to a server in this process, which speaks JSON-RPC in lines. It is
+	// called again when the connection has ended.
+	Dial func(ctx context.Context) (io.ReadWriteCloser, error)
 
 	Source string // "user", "project" or "plugin NAME"
 	// Trust says that what the server says of its tools is believed. It counts
@@ -47,8 +54,12 @@ func (s Server) kind() string {
 	switch {
 	case s.Kind != "":
 		return s.Kind
+	case s.Dial != nil:
+		return Inside
 	case s.URL == "":
 		return Stdio
+	case strings.HasPrefix(s.URL, "ws://"), strings.HasPrefix(s.URL, "wss://"):
+		return WebSocket
 	case strings.HasSuffix(strings.TrimRight(s.URL, "/"), "/sse"):
 		return SSE
 	}
@@ -80,16 +91,18 @@ func (s Server) check() error {
 		if len(s.Command) == 0 || s.Command[0] == "" {
 			return errors.New("it has no command")
 		}
-	case HTTP, SSE:
+	case HTTP, SSE, WebSocket:
 		if s.URL == "" {
 			return errors.New("it has no url")
 		}
-	case WebSocket:
-		return errors.New("servers over web sockets can't be spoken to; use its http address if it has one")
+	case Inside:
+		if s.Dial == nil {
+			return errors.New("it can't be dialled")
+		}
 	default:
-		return fmt.Errorf("%q is no kind of server: stdio, http and sse are", short(s.Kind, 60))
+		return fmt.Errorf("%q is no kind of server: stdio, http, sse and ws are", short(s.Kind, 60))
 	}
-	if (len(s.Command) > 0) == (s.URL != "") {
+	if len(s.Command) > 0 && s.URL != "" {
 		return errors.New("it has a command and a url; only one of them can be meant")
 	}
 	for name := range s.Env {
@@ -102,11 +115,14 @@ func (s Server) check() error {
 
 const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
 
-// address reads the URL of a server.
+// address reads the URL of a server. Web sockets begin as requests over HTTP.
 func (s Server) address() (*url.URL, error) {
 	u, err := url.Parse(s.URL)
+	if err == nil && s.kind() == WebSocket {
+		u.Scheme = strings.Replace(u.Scheme, "ws", "http", 1)
+	}
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil {
-		return nil, final("its url is none of http or https without a user: %q", short(s.URL, 100))
+		return nil, final("its url is none of http, https, ws or wss without a user: %q", short(s.URL, 100))
 	}
 	return u, nil
 }

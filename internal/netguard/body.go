@@ -23,6 +23,9 @@ func (g *Guard) maxBytes() int64 {
 // bound puts the limits around the body of an answer. Bytes are counted twice:
 // little may unpack to much, and much to nothing.
 func (g *Guard) bound(resp *http.Response, host string) error {
+	if resp.StatusCode == http.StatusSwitchingProtocols {
+		return nil // no answer, but a connection in both directions
+	}
 	if err := g.checkType(resp, host); err != nil {
 		return err
 	}

@@ -22,7 +22,8 @@ const maxHeader = 256 << 10
 // from https to http. When one leaves the scheme, host and port of the first
 // request, only harmless headers go along, from then on, and a request with a
 // body stops. Gzip is undone, other encodings are errors. A body over MaxBytes
-// is read up to there and then fails with [ErrTooLarge].
+// is read up to there and then fails with [ErrTooLarge]. A connection that was
+// switched to another protocol has no bounds.
 func (g *Guard) Client() *http.Client {
 	return &http.Client{
 		Timeout:       g.timeout(),

@@ -1,0 +1,73 @@
+package mcp
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/inspan/inspan/tool"
+)
+
+// patience ends a call that takes too long. The time that a person takes to answer
+// what its server asks does not count.
+type patience struct {
+	call  *tool.Call
+	whole time.Duration
+
+	mu     sync.Mutex
+	timer  *time.Timer
+	pauses int
+	over   bool
+}
+
+// begin notes a call, after whose time cancel is called.
+func (c *client) begin(call *tool.Call, whole time.Duration, cancel func()) *patience {
+	if whole <= 0 {
+		whole = callTime
+	}
+	p := &patience{call: call, whole: whole, timer: time.AfterFunc(whole, cancel)}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.calls = append(c.calls, p)
+	return p
+}
+
+// over forgets a call that has ended.
+func (c *client) over(p *patience) {
+	c.mu.Lock()
+	c.calls = slices.DeleteFunc(c.calls, func(o *patience) bool { return o == p })
+	c.mu.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.over = true
+	p.timer.Stop()
+}
+
+// whom is the call that a question of the server belongs to: servers do not say
+// so, and the one begun last is most likely. Nil: none goes on that can ask.
+func (c *client) whom() *patience {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, p := range slices.Backward(c.calls) {
+		if p.call.Ask != nil {
+			return p
+		}
+	}
+	return nil
+}
+
+// pause lets no time pass until the function it returns is called. Then the whole
+// time is there again.
+func (p *patience) pause() (resume func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.pauses++
+	p.timer.Stop()
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.pauses--; p.pauses == 0 && !p.over {
+			p.timer.Reset(p.whole)
+		}
+	}
+}
