@@ -31,21 +31,26 @@ func (p *person) ask(_ context.Context, question string, options []string) (stri
 	return a, nil
 }
 
-// asks calls the tool that asks, of a server of the newest revision or one with a
-// handshake.
-func asks(t *testing.T, mode, what string, ask func(context.Context, string, []string) (string, error)) (string, error) {
+// asker is a server that asks, of the newest revision or one with a handshake.
+func asker(t *testing.T, mode string) *house {
 	t.Helper()
 	h := newHouse(t, self(t, "own", mode))
-	h.ask = ask
 	h.Sample = func(_ context.Context, req llm.Request) (*llm.Reply, error) {
 		return &llm.Reply{Parts: llm.Say(fmt.Sprintf("42 to %q %q %d", req.System, req.Messages[0].Parts.Text(), req.MaxOutput)), Route: "p/m", Stop: llm.StopEnd}, nil
 	}
 	h.begin("own", mcp.Ready)
+	return h
+}
+
+// asks calls the tool that asks.
+func (h *house) asks(what string, ask func(context.Context, string, []string) (string, error)) (string, error) {
+	h.t.Helper()
+	h.ask = ask
 	args, err := json.Marshal(map[string]string{"text": what})
 	if err != nil {
-		t.Fatal(err)
+		h.t.Fatal(err)
 	}
-	res, err := h.call(t.Context(), "mcp__own__ask", string(args))
+	res, err := h.call(h.t.Context(), "mcp__own__ask", string(args))
 	return text(res), err
 }
 
@@ -53,6 +58,7 @@ func TestAsk(t *testing.T) {
 	bird := `{"type":"object","required":["bird","many"],"properties":{"bird":{"type":"string","oneOf":[{"const":"h","title":"Heron"},{"const":"e","title":"Egret"}]},
 		"many":{"type":"integer","minimum":1,"maximum":9},"sure":{"type":"boolean","default":true},"where":{"type":"array","minItems":1,"items":{"type":"string","enum":["lake","sea"]}},"note":{"type":"string","format":"email"}}}`
 	for _, mode := range []string{"honest", "handshake"} {
+		h := asker(t, mode)
 		for _, c := range []struct {
 			what, want string
 			answers    []string
@@ -80,7 +86,7 @@ func TestAsk(t *testing.T) {
 			}
 			t.Run(fmt.Sprintf("%s %.20s %q", mode, c.what, c.answers), func(t *testing.T) {
 				p := &person{answers: c.answers}
-				got, err := asks(t, mode, c.what, p.ask)
+				got, err := h.asks(c.what, p.ask)
 				sorted := strings.NewReplacer("[sea lake]", "[lake sea]").Replace(got)
 				if err != nil || sorted != c.want || len(p.asked) != c.asked {
 					t.Errorf("%q, %v, asked %q", got, err, p.asked)
@@ -100,12 +106,12 @@ func TestAsk(t *testing.T) {
 			})
 		}
 		t.Run(mode+" nobody", func(t *testing.T) {
-			if got, err := asks(t, mode, "city", nil); err != nil || got != "cancel map[]" {
+			if got, err := h.asks("city", nil); err != nil || got != "cancel map[]" {
 				t.Errorf("%q, %v", got, err)
 			}
 		})
 	}
-	if got, err := asks(t, "handshake", "a model", (&person{answers: []string{"no"}}).ask); err == nil {
+	if got, err := asker(t, "handshake").asks("a model", (&person{answers: []string{"no"}}).ask); err == nil {
 		t.Errorf("%q", got)
 	}
 }

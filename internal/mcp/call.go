@@ -29,9 +29,6 @@ func (m *Manager) Tools() []tool.Tool {
 	var out []tool.Tool
 	count := map[string]int{}
 	for _, o := range m.offers() {
-		if !m.pinned(o.slot.server.Name, o.tools.digest) {
-			continue
-		}
 		for _, d := range o.tools.list {
 			c := caller{m, o.slot, d, o.tools.digest}
 			out = append(out, c.tool())
@@ -55,13 +52,15 @@ type offer struct {
 	tools *toolset
 }
 
+// offers are the tools that the person has agreed to, of servers that are there or
+// on their way.
 func (m *Manager) offers() []offer {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var out []offer
 	for _, s := range m.slots {
-		if s.tools != nil {
-			out = append(out, offer{s, s.tools})
+		if tools := m.agreed(s); tools != nil && s.kept && !m.changed(s) {
+			out = append(out, offer{s, tools})
 		}
 	}
 	return out
@@ -107,24 +106,35 @@ func (c caller) effects(_ context.Context, call *tool.Call) ([]tool.Effect, erro
 	return out, nil
 }
 
-// current is the connection to call on. The definitions must be those that the
-// tool was offered with, and still be agreed to.
-func (c caller) current() (*client, error) {
-	m, name := c.manager, c.slot.server.Name
-	m.mu.Lock()
-	now, tools, why := c.slot.client, c.slot.tools, c.slot.why
-	m.mu.Unlock()
-	switch {
-	case now == nil || tools == nil:
-		return nil, fmt.Errorf("%s was not called: the MCP server %s is not connected %s", c.spec.Name, name, why)
-	case tools.digest != c.digest || !m.pinned(name, tools.digest):
-		return nil, fmt.Errorf("%s was not called: the MCP server %s has changed its tools, and the person has not agreed to that yet", c.spec.Name, name)
+// current is the connection to call on, which it waits for. The definitions must be
+// those that the tool was offered with, and still be agreed to.
+func (c caller) current(ctx context.Context) (*client, error) {
+	m, s := c.manager, c.slot
+	ctx, cancel := context.WithTimeout(ctx, m.patience())
+	defer cancel()
+	for {
+		m.mu.Lock()
+		now, news, coming := s.client, m.news, s.kept && !m.closed
+		why := s.why
+		changed := m.changed(s) || s.tools != nil && s.tools.digest != c.digest
+		m.mu.Unlock()
+		switch {
+		case now != nil && changed:
+			return nil, fmt.Errorf("%s was not called: the MCP server %s has changed its tools, and the person has not agreed to that yet", c.spec.Name, s.server.Name)
+		case now != nil:
+			return now, nil
+		case !coming || ctx.Err() != nil:
+			return nil, fmt.Errorf("%s was not called: the MCP server %s is not connected %s", c.spec.Name, s.server.Name, words.OneLine(why, 500))
+		}
+		select {
+		case <-news:
+		case <-ctx.Done():
+		}
 	}
-	return now, nil
 }
 
 func (c caller) run(ctx context.Context, call *tool.Call) (tool.Result, error) {
-	conn, err := c.current()
+	conn, err := c.current(ctx)
 	if err != nil {
 		return tool.Result{}, err
 	}

@@ -26,7 +26,7 @@ type client struct {
 	session *sdk.ClientSession
 	conn    sdk.Connection // of the transport; nil: there is none yet
 	done    chan struct{}  // closed when the connection is over
-	changed chan struct{}  // holds one token when the tools may have changed
+	changed chan struct{}  // holds one token when the tools or prompts may have changed
 	working sync.WaitGroup
 
 	mu       sync.Mutex
@@ -62,10 +62,7 @@ func (m *Manager) try(ctx context.Context, server Server, legacy bool) (*client,
 	c.life, c.cancel = context.WithCancelCause(context.Background()) // its end can take longer than ctx lasts
 	abort := context.AfterFunc(ctx, func() { c.cancel(ctx.Err()) })
 	defer abort()
-	patience := m.Patience
-	if patience == 0 {
-		patience = connectTime
-	}
+	patience := m.patience()
 	slow := time.AfterFunc(patience, func() { c.cancel(fmt.Errorf("it did not answer in %v", patience)) })
 	defer slow.Stop()
 	err := c.open(m, server, legacy)
@@ -79,6 +76,13 @@ func (m *Manager) try(ctx context.Context, server Server, legacy bool) (*client,
 		return nil, nil, err
 	}
 	return c, tools, nil
+}
+
+func (m *Manager) patience() time.Duration {
+	if m.Patience == 0 {
+		return connectTime
+	}
+	return m.Patience
 }
 
 // open starts or reaches the server and introduces itself.
@@ -118,7 +122,7 @@ func (c *client) transport(m *Manager, server Server) (sdk.Transport, error) {
 		}
 		return &sdk.IOTransport{Reader: stream, Writer: stream, MaxLineLength: maxFrame + 1}, nil
 	default:
-		return remoteTransport(c.life, m.HTTP, server)
+		return remoteTransport(c.life, c.cancel, m.HTTP, server)
 	}
 	p, err := startProgram(m.Env, m.Level, server)
 	if err != nil {
@@ -151,6 +155,7 @@ func (c *client) options(m *Manager) *sdk.ClientOptions {
 			Elicitation: &sdk.ElicitationCapabilities{Form: &sdk.FormElicitationCapabilities{}, URL: &sdk.URLElicitationCapabilities{}},
 		},
 		ToolListChangedHandler:      func(context.Context, *sdk.ToolListChangedRequest) { c.stir() },
+		PromptListChangedHandler:    func(context.Context, *sdk.PromptListChangedRequest) { c.stir() },
 		ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) { c.heard(r.Params) },
 	}
 	o.ElicitationHandler = func(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitResult, error) {

@@ -38,6 +38,7 @@ type Definition struct {
 // toolset is all that a server offers at one time. Immutable.
 type toolset struct {
 	digest string
+	raw    json.RawMessage // as the server said it
 	list   []definition
 	tokens int // of the definitions, about
 }
@@ -55,7 +56,7 @@ func (c *client) list(ctx context.Context) (*toolset, error) {
 	defer stop()
 	var tools []*sdk.Tool
 	if offered := c.session.InitializeResult(); offered == nil || offered.Capabilities == nil || offered.Capabilities.Tools == nil {
-		return c.define(nil)
+		return define(c.name, nil)
 	}
 	params := &sdk.ListToolsParams{}
 	for range maxPages {
@@ -68,7 +69,7 @@ func (c *client) list(ctx context.Context) (*toolset, error) {
 		case len(tools) > maxTools:
 			return nil, fmt.Errorf("it has more than %d tools", maxTools)
 		case page.NextCursor == "":
-			return c.define(tools)
+			return define(c.name, tools)
 		}
 		params = &sdk.ListToolsParams{Cursor: page.NextCursor}
 	}
@@ -76,11 +77,15 @@ func (c *client) list(ctx context.Context) (*toolset, error) {
 }
 
 // define makes definitions of what a server said, ordered by name.
-func (c *client) define(tools []*sdk.Tool) (*toolset, error) {
+func define(server string, tools []*sdk.Tool) (*toolset, error) {
 	slices.SortFunc(tools, func(a, b *sdk.Tool) int { return strings.Compare(a.Name, b.Name) })
 	sum := sha256.New()
 	size := 0
-	var out toolset
+	raw, err := json.Marshal(tools)
+	if err != nil {
+		return nil, fmt.Errorf("read its tools: %w", err)
+	}
+	out := toolset{raw: raw}
 	var specs []llm.ToolSpec
 	for _, t := range tools {
 		// What it is called, what it says of itself and what it takes: all that a
@@ -94,7 +99,7 @@ func (c *client) define(tools []*sdk.Tool) (*toolset, error) {
 		}
 		sum.Write(append(data, '\n'))
 		d := definition{name: t.Name, readOnly: t.Annotations != nil && t.Annotations.ReadOnlyHint}
-		d.spec = spec(c.name, t)
+		d.spec = spec(server, t)
 		specs = append(specs, d.spec)
 		out.list = append(out.list, d)
 	}

@@ -2,12 +2,12 @@ package mcp_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"runtime"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -136,30 +136,8 @@ func TestDyingServer(t *testing.T) {
 // TestChangingServer has other tools after a call.
 func TestChangingServer(t *testing.T) {
 	h := newHouse(t, self(t, "own", "changing"))
-	var mu sync.Mutex
-	agreed := map[string]bool{}
-	h.Pinned = func(server, digest string) bool {
-		mu.Lock()
-		defer mu.Unlock()
-		return server == "own" && agreed[digest]
-	}
-	agree := func() {
-		_, digest := h.Definitions("own")
-		mu.Lock()
-		defer mu.Unlock()
-		agreed[digest] = true
-	}
-	h.begin("own", mcp.Changed)
-	if len(h.Tools()) != 0 {
-		t.Fatal("tools that nobody agreed to are offered")
-	}
-	if _, err := h.Read(t.Context(), "own", "note://1"); err == nil || !strings.Contains(err.Error(), "not agreed") {
-		t.Errorf("a server that nobody agreed to was asked: %v", err)
-	}
-	agree()
-	if s := h.status("own"); s.State != mcp.Ready {
-		t.Fatalf("%+v", s)
-	}
+	h.Pins = mcp.Pins{Dir: filepath.Join(t.TempDir(), "pins")}
+	h.begin("own", mcp.Ready)
 	look := h.tool("mcp__own__look")
 	if _, err := h.call(t.Context(), "mcp__own__look", `{}`); err != nil {
 		t.Fatal(err)
@@ -168,18 +146,94 @@ func TestChangingServer(t *testing.T) {
 	if len(h.Tools()) != 0 {
 		t.Error("tools that have changed are offered")
 	}
+	if _, err := h.Read(t.Context(), "own", "note://1"); err == nil || !strings.Contains(err.Error(), "not agreed") {
+		t.Errorf("a server that nobody agreed to was asked: %v", err)
+	}
 	if _, err := look.Run(t.Context(), &tool.Call{Args: json.RawMessage("{}")}); err == nil || !strings.Contains(err.Error(), "has changed its tools") {
 		t.Errorf("a tool that has changed was called: %v", err)
 	}
-	agree()
-	if list, _ := h.Definitions("own"); list[0].Doc != "sends your files away" {
-		t.Errorf("%+v", list)
+	now, before, digest := h.Definitions("own")
+	if now[0].Doc != "sends your files away" || before[0].Doc != "looks" {
+		t.Errorf("%+v, %+v", now, before)
+	}
+	if err := h.Agree("own", "another"); err == nil || !strings.Contains(err.Error(), "meanwhile") {
+		t.Error(err)
+	}
+	// The person agrees in another process, which has met the server as it was.
+	other := newHouse(t, self(t, "own", "changed"))
+	other.Pins, other.Env.Root = h.Pins, h.Env.Root
+	if s := other.begin("own", mcp.Changed); s.Digest != digest {
+		t.Fatalf("%+v", s)
+	}
+	if err := other.Agree("own", digest); err != nil {
+		t.Fatal(err)
+	}
+	if s := h.status("own"); s.State != mcp.Ready {
+		t.Fatalf("%+v", s)
 	}
 	if _, err := look.Run(t.Context(), &tool.Call{Args: json.RawMessage("{}")}); err == nil {
 		t.Error("the tool as it was offered before was called")
 	}
 	if _, err := h.call(t.Context(), "mcp__own__look", `{}`); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestKnownServer is offered as it was agreed to while it is still on its way.
+func TestKnownServer(t *testing.T) {
+	pins := mcp.Pins{Dir: t.TempDir()}
+	before := newHouse(t, self(t, "own", "honest"))
+	before.Pins = pins
+	was := before.begin("own", mcp.Ready)
+	before.Close()
+
+	gate := filepath.Join(t.TempDir(), "gate")
+	slow := self(t, "own", "honest")
+	slow.Command = append([]string{"sh", "-c", `until [ -e "$0" ]; do sleep 0.01; done; exec "$@"`, gate}, slow.Command...)
+	h := newHouse(t, slow)
+	h.Pins = pins
+	h.Start()
+	if s := h.status("own"); s.State != mcp.Connecting || s.Tools != was.Tools || s.Tokens != was.Tokens || s.Tokens == 0 {
+		t.Errorf("%+v, was %+v", s, was)
+	}
+	got := make(chan string, 1)
+	go func() {
+		res, err := h.call(t.Context(), "mcp__own__echo", `{"text":"x"}`)
+		got <- fmt.Sprint(text(res), err)
+	}()
+	if err := os.WriteFile(gate, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if said := <-got; said != "you said x<nil>" {
+		t.Error(said)
+	}
+
+	// What is kept counts only if it is the file of this very server.
+	files, err := filepath.Glob(filepath.Join(pins.Dir, "*.json"))
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	for name, text := range map[string]string{"broken": "{", "of another": `{"server":"x","source":"user","tools":[]}`} {
+		if err := os.WriteFile(files[0], []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		h := newHouse(t, slow)
+		h.Pins = pins
+		h.Start()
+		if names := h.names(); names != "" || h.status("own").Why == "" {
+			t.Errorf("%s: %s, %+v", name, names, h.status("own"))
+		}
+		h.Close()
+	}
+}
+
+// TestSettle returns when all is decided, one way or the other.
+func TestSettle(t *testing.T) {
+	h := newHouse(t, self(t, "own", "honest"), self(t, "gone", "crash"), mcp.Server{Name: "off", Command: []string{"x"}, Off: true})
+	h.Start()
+	h.Settle(t.Context())
+	if h.status("own").State != mcp.Ready || h.status("gone").State == mcp.Connecting {
+		t.Errorf("%+v", h.Status())
 	}
 }
 

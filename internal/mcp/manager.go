@@ -7,7 +7,8 @@
 // its own tools counts for nothing unless the person trusts it.
 //
 // Tools of a server are known by the digest of all their definitions. Those that
-// the person has not agreed to are not offered and can't be called.
+// the person has not agreed to are not offered and can't be called. Those that they
+// have are offered before the server is connected, which calls wait for.
 package mcp
 
 import (
@@ -51,10 +52,8 @@ type Manager struct {
 	// Expand gives the value of a variable in what servers are started or reached
 	// with; empty: there is none. Nil: there are none at all.
 	Expand func(name string) string
-	// Pinned reports whether the person has agreed to the definitions of a server
-	// with this digest. It is asked each time that tools are listed or called, so
-	// that agreeing is enough to have them. Nil: all are agreed to.
-	Pinned func(server, digest string) bool
+	// Pins keeps what was agreed to. Zero: everything is, always.
+	Pins Pins
 	// Sample has a model answer a server that asks it, once the person has agreed to
 	// that. Nil: servers are told that there is no model for them.
 	Sample func(ctx context.Context, req llm.Request) (*llm.Reply, error)
@@ -70,6 +69,7 @@ type Manager struct {
 	stop    context.CancelFunc // not nil once it is started
 	closed  bool
 	told    map[string]bool
+	news    chan struct{} // closed when something has changed with a server
 	working sync.WaitGroup
 }
 
@@ -80,8 +80,11 @@ type slot struct {
 	state    State
 	why      string
 	since    time.Time
-	client   *client // nil: it is not connected
-	tools    *toolset
+	client   *client  // nil: it is not connected
+	tools    *toolset // as the server defines them now; nil: it is not connected
+	pin      *toolset // as they were agreed to; nil: they never were
+	looked   bool     // pin has been looked for
+	prompts  []Prompt
 	restarts int
 	kept     bool // it is being kept connected
 	legacy   bool // it is only spoken to with a handshake
@@ -97,6 +100,7 @@ func (m *Manager) Start() {
 		return
 	}
 	m.life, m.stop = context.WithCancel(context.Background())
+	m.news = make(chan struct{})
 	names := map[string]bool{}
 	for _, server := range m.Servers {
 		s := &slot{server: server.clone(), state: Connecting, since: time.Now()}
@@ -125,7 +129,14 @@ func (m *Manager) begin(s *slot) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		s.kept = false
+		m.ring()
 	})
+}
+
+// ring wakes those who wait for a server. The lock is held.
+func (m *Manager) ring() {
+	close(m.news)
+	m.news = make(chan struct{})
 }
 
 // Again connects to a server that was given up, or that is off, in the background.
@@ -168,6 +179,7 @@ func (m *Manager) keep(ctx context.Context, s *slot) {
 		c, tools, err := m.connect(ctx, s)
 		if err == nil {
 			m.connected(s, c, tools)
+			m.readPrompts(ctx, s, c)
 			err = m.attend(ctx, s, c)
 			m.set(s, Connecting, "")
 			c.close()
@@ -211,9 +223,8 @@ func (m *Manager) attend(ctx context.Context, s *slot, c *client) error {
 		if err != nil {
 			return c.ending(err)
 		}
-		m.mu.Lock()
-		s.tools = tools
-		m.mu.Unlock()
+		m.connected(s, c, tools)
+		m.readPrompts(ctx, s, c)
 		if err := rest(ctx, quiet); err != nil { // a server can say so all the time
 			return err
 		}
@@ -223,10 +234,91 @@ func (m *Manager) attend(ctx context.Context, s *slot, c *client) error {
 // quiet is the least time between two readings of the tools of a server.
 const quiet = 200 * time.Millisecond
 
+// connected notes what a server offers now. What it offers when it is first met
+// the person has agreed to with the server.
 func (m *Manager) connected(s *slot, c *client, tools *toolset) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s.client, s.tools, s.state, s.why, s.since = c, tools, Ready, "", time.Now()
+	if s.client != c {
+		s.client, s.state, s.why, s.since = c, Ready, "", time.Now()
+	}
+	s.tools = tools
+	if m.agreed(s) == nil && m.Pins.Dir != "" {
+		s.pin = tools
+		if err := m.Pins.store(s.server, m.Env.Root, tools); err != nil {
+			s.why = "what it offers can't be kept: " + err.Error()
+		}
+	}
+	m.ring()
+}
+
+// agreed is what the person has agreed to of a server, nil if nothing. Another
+// process may have asked them. The lock is held.
+func (m *Manager) agreed(s *slot) *toolset {
+	if m.Pins.Dir == "" {
+		return s.tools
+	}
+	if !s.looked || s.tools != nil && s.pin != nil && s.pin.digest != s.tools.digest {
+		s.looked = true
+		pin, err := m.Pins.load(s.server, m.Env.Root)
+		if err != nil {
+			s.why = "what was agreed to can't be read: " + err.Error()
+		}
+		s.pin = pin
+	}
+	return s.pin
+}
+
+// changed reports whether a server offers something else than was agreed to. The
+// lock is held.
+func (m *Manager) changed(s *slot) bool {
+	if s.tools == nil {
+		return false
+	}
+	pin := m.agreed(s)
+	return pin == nil || pin.digest != s.tools.digest
+}
+
+// Agree takes what a server offers now as agreed to by the person. Digest is that of
+// the definitions that they have seen.
+func (m *Manager) Agree(server, digest string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	i := slices.IndexFunc(m.slots, func(s *slot) bool { return s.server.Name == server })
+	switch {
+	case i < 0:
+		return errors.New("there is no MCP server " + short(server, 60))
+	case m.slots[i].tools == nil:
+		return errors.New("the MCP server " + server + " is not connected")
+	case m.slots[i].tools.digest != digest:
+		return errors.New("the MCP server " + server + " has changed its tools meanwhile")
+	}
+	s := m.slots[i]
+	if m.Pins.Dir != "" {
+		if err := m.Pins.store(s.server, m.Env.Root, s.tools); err != nil {
+			return err
+		}
+	}
+	s.pin = s.tools
+	m.ring()
+	return nil
+}
+
+// Settle waits until each server is connected or has failed, or for ctx.
+func (m *Manager) Settle(ctx context.Context) {
+	for ctx.Err() == nil {
+		m.mu.Lock()
+		news := m.news
+		busy := slices.ContainsFunc(m.slots, func(s *slot) bool { return s.state == Connecting })
+		m.mu.Unlock()
+		if !busy {
+			return
+		}
+		select {
+		case <-news:
+		case <-ctx.Done():
+		}
+	}
 }
 
 // set says how a server is that is not connected.
@@ -235,6 +327,7 @@ func (m *Manager) set(s *slot, state State, why string) {
 	defer m.mu.Unlock()
 	s.client, s.tools = nil, nil
 	s.state, s.why, s.since = state, why, time.Now()
+	m.ring()
 }
 
 func (m *Manager) again(s *slot) {
@@ -242,6 +335,7 @@ func (m *Manager) again(s *slot) {
 	defer m.mu.Unlock()
 	s.restarts++
 	s.state, s.why, s.since = Connecting, "", time.Now()
+	m.ring()
 }
 
 // warn tells the person something once.
@@ -263,29 +357,20 @@ func (m *Manager) warn(text string) {
 
 const maxTold = 200 // problems that are told of
 
-func (m *Manager) pinned(server, digest string) bool {
-	return m.Pinned == nil || m.Pinned(server, digest)
-}
-
 // find returns the connection to a server that the person has agreed to.
 func (m *Manager) find(name string) (*client, error) {
 	m.mu.Lock()
+	defer m.mu.Unlock()
 	i := slices.IndexFunc(m.slots, func(s *slot) bool { return s.server.Name == name })
-	var c *client
-	digest := ""
-	if i >= 0 && m.slots[i].client != nil {
-		c, digest = m.slots[i].client, m.slots[i].tools.digest
-	}
-	m.mu.Unlock()
 	switch {
 	case i < 0:
 		return nil, errors.New("there is no MCP server " + short(name, 60))
-	case c == nil:
+	case m.slots[i].client == nil:
 		return nil, errors.New("the MCP server " + name + " is not connected")
-	case !m.pinned(name, digest):
+	case m.changed(m.slots[i]):
 		return nil, errors.New("the person has not agreed to what the MCP server " + name + " offers now")
 	}
-	return c, nil
+	return m.slots[i].client, nil
 }
 
 func rest(ctx context.Context, d time.Duration) error {

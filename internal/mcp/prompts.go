@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -39,31 +38,31 @@ type Resource struct {
 }
 
 // Prompts lists the prompts of all servers that are there now, by server and
-// name. Servers that do not answer have none.
-func (m *Manager) Prompts(ctx context.Context) []Prompt {
-	var mu sync.Mutex
+// name.
+func (m *Manager) Prompts() []Prompt {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	var out []Prompt
-	var asking sync.WaitGroup
-	for _, s := range m.Status() {
-		c, err := m.find(s.Name)
-		if err != nil || s.State != Ready {
-			continue
+	for _, s := range m.slots {
+		if s.client != nil && !m.changed(s) {
+			out = append(out, s.prompts...)
 		}
-		asking.Go(func() {
-			list, err := c.prompts(ctx)
-			if err != nil {
-				m.warn("The prompts of the MCP server " + s.Name + " can't be read: " + err.Error())
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			out = append(out, list...)
-		})
 	}
-	asking.Wait()
 	slices.SortFunc(out, func(a, b Prompt) int {
 		return strings.Compare(a.Server+"\x00"+a.Name, b.Server+"\x00"+b.Name)
 	})
 	return out
+}
+
+// readPrompts reads the prompts of a server again.
+func (m *Manager) readPrompts(ctx context.Context, s *slot, c *client) {
+	list, err := c.prompts(ctx)
+	if err != nil && ctx.Err() == nil {
+		m.warn("The prompts of the MCP server " + c.name + " can't be read: " + err.Error())
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s.prompts = list
 }
 
 // asking bounds one question to a server.

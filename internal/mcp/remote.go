@@ -20,10 +20,11 @@ type remote struct {
 	life    context.Context //nolint:containedctx // of the connection, which requests must not outlast
 	url     *url.URL
 	headers map[string]string
+	fail    func(error) // ends the connection
 }
 
 // remoteTransport is how the protocol is spoken with a server over HTTP.
-func remoteTransport(life context.Context, client *http.Client, s Server) (sdk.Transport, error) {
+func remoteTransport(life context.Context, fail func(error), client *http.Client, s Server) (sdk.Transport, error) {
 	u, err := s.address()
 	if err != nil {
 		return nil, err
@@ -31,7 +32,7 @@ func remoteTransport(life context.Context, client *http.Client, s Server) (sdk.T
 	if client == nil {
 		return nil, final("servers can't be reached from here")
 	}
-	r := &remote{client.Transport, life, u, s.Headers}
+	r := &remote{client.Transport, life, u, s.Headers, fail}
 	if r.next == nil {
 		r.next = http.DefaultTransport
 	}
@@ -51,7 +52,9 @@ func (r *remote) RoundTrip(req *http.Request) (*http.Response, error) {
 		if req.Body != nil {
 			req.Body.Close()
 		}
-		return nil, fmt.Errorf("it leads to %s, another server, which is not followed", short(req.URL.Host, 100))
+		err := fmt.Errorf("it leads to %s, another server, which is not followed", short(req.URL.Host, 100))
+		r.fail(err)
+		return nil, err
 	}
 	ctx, cancel := context.WithCancel(req.Context())
 	stop := context.AfterFunc(r.life, cancel)

@@ -29,9 +29,9 @@ type Status struct {
 	Since    time.Time     // it is so
 	Revision string        // of the protocol, once connected
 	Version  string        // what the server calls itself
-	Tools    int           // that it defines
+	Tools    int           // that it defines, or did when it was connected last
 	Tokens   int           // of their definitions, about; they are paid for with each request
-	Digest   string        // of the definitions, for Pinned; empty: not connected
+	Digest   string        // of the definitions, for Agree; empty: not connected
 	Typical  time.Duration // of its calls: half of the last 64 took less; 0: there were none
 	Restarts int
 }
@@ -39,15 +39,17 @@ type Status struct {
 // Status tells how all servers are, in the order of Servers.
 func (m *Manager) Status() []Status {
 	m.mu.Lock()
+	defer m.mu.Unlock()
 	var out []Status
 	for _, s := range m.slots {
-		out = append(out, s.status())
-	}
-	m.mu.Unlock()
-	for i := range out {
-		if out[i].State == Ready && !m.pinned(out[i].Name, out[i].Digest) {
-			out[i].State = Changed
+		one := s.status()
+		if one.State == Ready && m.changed(s) {
+			one.State = Changed
 		}
+		if tools := m.agreed(s); s.tools == nil && tools != nil && s.kept {
+			one.Tools, one.Tokens = len(tools.list), tools.tokens
+		}
+		out = append(out, one)
 	}
 	return out
 }
@@ -76,16 +78,29 @@ func (s *slot) status() Status {
 }
 
 // Definitions are those of a server's tools as they are now, and their digest, for
-// a person to agree to. They are empty if it is not connected.
-func (m *Manager) Definitions(server string) (list []Definition, digest string) {
-	for _, o := range m.offers() {
-		if o.slot.server.Name != server {
-			continue
-		}
-		for _, d := range o.tools.list {
-			list = append(list, Definition{words.Visible(d.name), d.spec.Name, d.spec.Description, slices.Clone(d.spec.Schema)})
-		}
-		return list, o.tools.digest
+// a person to agree to; agreed are those that they have agreed to. They are empty if
+// it is not connected, and if they have agreed to none.
+func (m *Manager) Definitions(server string) (now, agreed []Definition, digest string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	i := slices.IndexFunc(m.slots, func(s *slot) bool { return s.server.Name == server })
+	if i < 0 {
+		return nil, nil, ""
 	}
-	return nil, ""
+	s := m.slots[i]
+	if s.tools != nil {
+		digest = s.tools.digest
+	}
+	return s.tools.definitions(), m.agreed(s).definitions(), digest
+}
+
+func (t *toolset) definitions() []Definition {
+	if t == nil {
+		return nil
+	}
+	var list []Definition
+	for _, d := range t.list {
+		list = append(list, Definition{words.Visible(d.name), d.spec.Name, d.spec.Description, slices.Clone(d.spec.Schema)})
+	}
+	return list
 }

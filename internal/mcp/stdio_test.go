@@ -32,7 +32,8 @@ func TestEverything(t *testing.T) {
 	if err != nil || !strings.Contains(text(res), "temperature") {
 		t.Errorf("%s, %v", text(res), err)
 	}
-	if list := h.Prompts(t.Context()); len(list) < 2 {
+	h.until("prompts", func() bool { return len(h.Prompts()) > 0 })
+	if list := h.Prompts(); len(list) < 2 {
 		t.Errorf("prompts %+v", list)
 	}
 	list, err := h.Resources(t.Context(), "every")
@@ -77,7 +78,8 @@ func TestStdio(t *testing.T) {
 func TestPromptsAndResources(t *testing.T) {
 	h := newHouse(t, self(t, "own", "honest"))
 	h.begin("own", mcp.Ready)
-	list := h.Prompts(t.Context())
+	h.until("prompts", func() bool { return len(h.Prompts()) > 0 })
+	list := h.Prompts()
 	if len(list) != 1 || list[0].Server != "own" || list[0].Name != "greet" || len(list[0].Args) != 1 || !list[0].Args[0].Required {
 		t.Errorf("%+v", list)
 	}

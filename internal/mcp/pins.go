@@ -1,0 +1,104 @@
+package mcp
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// maxPin is the most bytes of a file of pins: definitions as JSON, which take a
+// little more than they did on the wire.
+const maxPin = 4 * maxDefined
+
+// Pins keeps how the tools of servers were defined when the person agreed to them:
+// on first sight, as they have agreed to the server, or by [Manager.Agree]. So tools
+// can also be offered before a server is connected. The zero value keeps nothing.
+//
+// There is a file for each server, mode 0600, replaced as a whole. Several processes
+// may use one folder.
+type Pins struct {
+	Dir string
+}
+
+// pin is the content of a file.
+type pin struct {
+	Server string      `json:"server"`
+	Source string      `json:"source"`
+	Root   string      `json:"root,omitempty"`
+	Tools  []*sdk.Tool `json:"tools"`
+}
+
+// of is where the pin of a server is. The servers of a project have one for each
+// workspace.
+func (p Pins) of(s Server, root string) (path string, content pin) {
+	content = pin{Server: s.Name, Source: s.Source}
+	if s.Source == "project" {
+		content.Root = root
+	}
+	sum := sha256.Sum256([]byte(content.Source + "\x00" + content.Root + "\x00" + content.Server))
+	return filepath.Join(p.Dir, hex.EncodeToString(sum[:12])+".json"), content
+}
+
+// load returns the tools of a server that were agreed to, nil if none were. What
+// can't be read counts as agreed to by nobody, which the error says.
+func (p Pins) load(s Server, root string) (*toolset, error) {
+	path, want := p.of(s, root)
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	var data []byte
+	switch {
+	case err != nil:
+	case info.Size() > maxPin:
+		err = errors.New("it is too big")
+	default:
+		data, err = os.ReadFile(path)
+	}
+	var got pin
+	if err == nil {
+		err = json.Unmarshal(data, &got)
+	}
+	if err == nil && (got.Server != want.Server || got.Source != want.Source || got.Root != want.Root) {
+		err = errors.New("it is about another server")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return define(s.Name, got.Tools)
+}
+
+// store keeps the tools of a server as agreed to.
+func (p Pins) store(s Server, root string, tools *toolset) error {
+	path, content := p.of(s, root)
+	data, err := json.Marshal(struct {
+		pin
+		Tools json.RawMessage `json:"tools"`
+	}{content, tools.raw})
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(p.Dir, 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(p.Dir, ".new-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name()) // nobody would find it
+	}
+	return err
+}
