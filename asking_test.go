@@ -116,7 +116,11 @@ func TestAskInterrupted(t *testing.T) {
 
 	s, log := politely(t, nil)
 	ctx, cancel := context.WithCancel(t.Context())
-	for e := range s.Run(ctx, said("go")) {
+	defer cancel()
+	for e, err := range s.Run(ctx, said("go")) {
+		if err != nil {
+			break // by us
+		}
 		if _, ok := e.Body.(event.Raised); ok {
 			cancel()
 		}

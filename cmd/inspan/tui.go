@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/spf13/cobra"
@@ -60,8 +61,59 @@ func (c *command) screen(cmd *cobra.Command, f *screenFlags) error {
 	}
 	t.Commands, t.Clipboard = c.slashes(a, root), a.Clipboard
 	t.Jobs = func(session string) tui.Jobs { return shellJobs{a.Shell(session)} }
+	served := &warmth{app: a, root: root, sum: f.Trust}
+	defer served.close()
+	t.Begun, t.More = served.begin, served.slashes
 	c.code, err = t.Run(cmd.Context())
 	return err
+}
+
+// warmth keeps the MCP servers of a folder connected while the front end is there, so
+// that they are when the first session needs them.
+type warmth struct {
+	app       *app.App
+	root, sum string
+
+	mu   sync.Mutex
+	hub  *app.Hub
+	over bool
+}
+
+func (w *warmth) begin() {
+	hub, err := w.app.HubAt(w.root, w.sum, nil, func(string) {})
+	if err != nil || hub == nil {
+		return // a session says why
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.over {
+		hub.Close()
+		return
+	}
+	w.hub = hub
+}
+
+func (w *warmth) close() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.over = true
+	if w.hub != nil {
+		w.hub.Close()
+	}
+}
+
+// slashes are the prompts of the servers.
+func (w *warmth) slashes() []tui.Command {
+	var list []tui.Command
+	for _, p := range w.app.Prompts(w.root) {
+		list = append(list, tui.Command{
+			Name: p.Command, Args: p.Usage, Doc: cmp.Or(p.Doc, "from the MCP server "+p.Server),
+			Prompt: func(ctx context.Context, args string) (string, error) {
+				return w.app.FillPrompt(ctx, w.root, p.Prompt, args)
+			},
+		})
+	}
+	return list
 }
 
 // shellJobs are the jobs of a session's shell, for the front end.
@@ -111,6 +163,7 @@ func (c *command) slashes(a *app.App, root string) []tui.Command {
 		printed("memory", "list what is remembered", func(out, complain io.Writer) error { return listMemory(out, complain, a.Memory(root)) }),
 		printed("agents", "list the kinds of agents", func(out, complain io.Writer) error { return listRoles(out, complain, a.Roles(root, func(string) {})) }),
 	)
+	list = append(list, serverSlash(a, root))
 	list = append(list, skillSlashes(a, root)...)
 	ours := append(tui.Commands(), list...)
 	for _, m := range a.Commands(root, func(string) {}) {
@@ -124,6 +177,43 @@ func (c *command) slashes(a *app.App, root string) []tui.Command {
 	}
 	return list
 }
+
+// serverSlash tells how the servers are, and agrees to what one offers. What is agreed
+// to is named by its digest, so that the person has seen it.
+func serverSlash(a *app.App, root string) tui.Command {
+	return tui.Command{Name: "mcp", Args: "[agree NAME [DIGEST]]", Doc: "show the MCP servers, or agree to what one offers now", Print: func(_ context.Context, args string) (string, error) {
+		fields := strings.Fields(args)
+		if len(fields) > 0 && (fields[0] != "agree" || len(fields) < 2 || len(fields) > 3) {
+			return "", errors.New("want /mcp, /mcp agree NAME or /mcp agree NAME DIGEST")
+		}
+		var b strings.Builder
+		for _, m := range a.Managers(root) {
+			if len(fields) == 0 {
+				if err := listServers(&b, m.Status()); err != nil {
+					return "", err
+				}
+				continue
+			}
+			now, agreed, digest := m.Definitions(fields[1])
+			switch {
+			case digest == "":
+			case len(fields) == 3 && len(fields[2]) >= shownDigest && strings.HasPrefix(digest, fields[2]):
+				return "Agreed to what " + fields[1] + " offers now; the next run has it.", m.Agree(fields[1], digest)
+			default:
+				return fmt.Sprintf("%sTo agree to what %s offers now: /mcp agree %s %s", differences(agreed, now), fields[1], fields[1], digest[:shownDigest]), nil
+			}
+		}
+		switch {
+		case len(fields) > 0:
+			return "", fmt.Errorf("no MCP server %q is connected", fields[1])
+		case b.Len() == 0:
+			return "There are no MCP servers here; 'inspan mcp add' adds one.", nil
+		}
+		return b.String(), nil
+	}}
+}
+
+const shownDigest = 8 // characters of the digest that a person agrees to
 
 func hookList(a *app.App) string {
 	var b strings.Builder

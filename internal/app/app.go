@@ -24,6 +24,7 @@ import (
 	"github.com/inspan/inspan/internal/gpu"
 	"github.com/inspan/inspan/internal/guard"
 	"github.com/inspan/inspan/internal/lsp"
+	"github.com/inspan/inspan/internal/mcp"
 	"github.com/inspan/inspan/internal/places"
 	"github.com/inspan/inspan/internal/profile"
 	"github.com/inspan/inspan/internal/prompt"
@@ -53,6 +54,7 @@ type App struct {
 	printed sync.Map // keys by the provider whose key_command printed them
 
 	pool sandbox.Pool
+	hubs hubs // of MCP servers that are started
 
 	pluginsOnce    sync.Once
 	plugins        []enabled
@@ -112,6 +114,7 @@ type Options struct {
 	RetryFor     time.Duration // as inspan.Agent has it
 	Record       string        // file to record the model to; it must not be there yet
 	Replay       string        // file to play instead of asking a model
+	Servers      []mcp.Server  // MCP servers that the client brings, with Source mcp.Client
 }
 
 // Store is where the sessions lie.
@@ -217,11 +220,18 @@ func (a *App) agent(ctx context.Context, o Options, at inspan.Place, warn func(s
 		hooks = append(hooks, &skillGrants{library: library, places: a.places(env.Root)})
 	}
 	box, rare := fitting(box, model.Info().Window)
+	hub := a.Hub(env.Root, a.Servers(env.Root, o.Trust, o.Servers, warn), env, warn)
 	agent := &inspan.Agent{
 		Model: model, Tools: box, Env: env,
-		Extra: a.extra(env.Root, o.Trust, env, box, rare, model.Info().Window, func(list []tool.Tool) []tool.Tool { return wrapped(list, checks) }, warn),
+		Extra: a.extra(&extra{
+			root: env.Root, sum: o.Trust, env: env, own: box, rare: rare, window: model.Info().Window, hub: hub,
+			wait: o.Unattended || o.Patient, wrap: func(list []tool.Tool) []tool.Tool { return wrapped(list, checks) }, warn: warn,
+		}),
 		Close: func() error {
 			endHooks()
+			if hub != nil {
+				hub.Close()
+			}
 			servers.Close()
 			a.shells.Delete(at.ID)
 			shell.Close()

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/inspan/inspan/internal/consent"
 	"github.com/inspan/inspan/internal/custom"
 	"github.com/inspan/inspan/internal/tools"
 	"github.com/inspan/inspan/llm"
@@ -21,48 +22,88 @@ const (
 )
 
 // extra are the tools of a session that come and go: the programs in the folders
-// of the user and, as far as their content is trusted, of the workspace. Where
-// there are many, two tools stand for them.
-//
-// Rare are built-in tools that are always behind those two: the window is too small
-// for all.
-func (a *App) extra(root, sum string, env tool.Env, own, rare []tool.Tool, window int, wrap func([]tool.Tool) []tool.Tool, warn func(string)) func(context.Context) (shown, hidden []tool.Tool) {
-	var mu sync.Mutex
-	trusted := map[string]string{} // digests by path
+// of the user and, as far as their content is trusted, of the workspace, and the
+// tools of MCP servers. Where there are many, two tools stand for them.
+type extra struct {
+	root, sum string
+	env       tool.Env
+	own       []tool.Tool // that are always there
+	rare      []tool.Tool // built-in ones that are always deferred: the window is too small for all
+	window    int
+	hub       *Hub // nil: there are no servers
+	wait      bool // for servers that were never met: nobody sits there
+	wrap      func([]tool.Tool) []tool.Tool
+	warn      func(string)
+
+	mu      sync.Mutex
+	trusted map[string]string // digests by path
+}
+
+// extra returns what [inspan.Agent] has as Extra.
+func (a *App) extra(x *extra) func(context.Context) (shown, hidden []tool.Tool) {
 	set := &custom.Set{
-		Env: env, Secret: a.granted, Warn: warn,
+		Env: x.env, Secret: a.granted, Warn: x.warn,
 		Folders: []custom.Folder{
 			{Dir: filepath.Join(filepath.Dir(a.ConfigPath), "tools"), Source: "user"},
-			{Dir: filepath.Join(root, ".inspan", "tools"), Source: "project", Trusted: func(path, digest string) bool {
-				mu.Lock()
-				defer mu.Unlock()
-				return digest != "" && trusted[path] == digest
-			}},
+			{Dir: filepath.Join(x.root, ".inspan", "tools"), Source: "project", Trusted: x.trusts},
 		},
+		Reserved: []string{"tool_search", "call_tool"},
 	}
 	plugins, _ := a.enabledPlugins()
 	for _, p := range plugins {
 		set.Folders = append(set.Folders, p.Tools...)
 	}
-	for _, t := range slices.Concat(own, rare) {
+	for _, t := range slices.Concat(x.own, x.rare) {
 		set.Reserved = append(set.Reserved, t.Name)
 	}
-	set.Reserved = append(set.Reserved, "tool_search", "call_tool")
-	return func(ctx context.Context) (shown, hidden []tool.Tool) {
-		review, err := a.Review(root, sum)
-		mu.Lock()
-		clear(trusted)
-		if err == nil {
-			for _, i := range review.Trusted {
-				trusted[filepath.Join(root, filepath.FromSlash(i.Path))] = i.Digest
-			}
+	var always []tool.Tool
+	if x.hub != nil {
+		always = tools.Servers(x.hub.Manager)
+		for _, t := range always {
+			set.Reserved = append(set.Reserved, t.Name)
 		}
-		mu.Unlock()
-		list := slices.Concat(rare, wrap(set.Tools(ctx)))
-		if rare == nil && described(list) <= allowance(window) {
+	}
+	return func(ctx context.Context) (shown, hidden []tool.Tool) {
+		review, err := a.Review(x.root, x.sum)
+		x.learn(review, err)
+		list := slices.Concat(x.rare, always, x.wrap(slices.Concat(set.Tools(ctx), x.served(ctx))))
+		if x.rare == nil && described(list) <= allowance(x.window) {
 			return list, nil
 		}
 		return tools.Deferred(list), list
+	}
+}
+
+// served are the tools of the servers.
+func (x *extra) served(ctx context.Context) []tool.Tool {
+	if x.hub == nil {
+		return nil
+	}
+	if x.wait {
+		ctx, cancel := context.WithTimeout(ctx, unattendedWait)
+		defer cancel()
+		x.hub.Meet(ctx)
+	}
+	return x.hub.Tools()
+}
+
+// trusts reports whether the content of a program of the workspace is trusted.
+func (x *extra) trusts(path, digest string) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return digest != "" && x.trusted[path] == digest
+}
+
+// learn takes over what of the workspace is trusted now.
+func (x *extra) learn(review consent.Review, err error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.trusted = map[string]string{}
+	if err != nil {
+		return
+	}
+	for _, i := range review.Trusted {
+		x.trusted[filepath.Join(x.root, filepath.FromSlash(i.Path))] = i.Digest
 	}
 }
 

@@ -54,6 +54,7 @@ type Config struct {
 	Agents      Agents        `toml:"agents"`
 	Skills      Skills        `toml:"skills"`
 	Memory      Memory        `toml:"memory"`
+	MCP         MCP           `toml:"mcp"`
 	// ToolSecrets are the environment variables that tools which are programs get,
 	// of those they ask for: by where the tool is from, "user" or "project", and by
 	// its name.
@@ -309,6 +310,9 @@ func (c Config) check() error {
 	}
 	if c.Timeout < 0 || c.Timeout > 0 && c.Timeout < time.Second {
 		return fmt.Errorf("ask_timeout: want a time such as \"10m\", at least a second")
+	}
+	if err := c.MCP.check(); err != nil {
+		return fmt.Errorf("mcp.%w", err)
 	}
 	if _, err := c.Sandbox.Ranges(); err != nil {
 		return err

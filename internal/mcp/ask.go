@@ -3,7 +3,6 @@ package mcp
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"net/url"
 	"strings"
 
@@ -11,7 +10,6 @@ import (
 
 	"github.com/inspan/inspan/internal/secret"
 	"github.com/inspan/inspan/internal/words"
-	"github.com/inspan/inspan/llm"
 )
 
 const maxAsked = 32 << 10 // bytes of a schema of what is asked
@@ -66,53 +64,6 @@ func visit(ctx context.Context, ask asker, message, address string) (*sdk.Elicit
 	}
 	return &sdk.ElicitResult{Action: "decline"}, nil
 }
-
-// sample has the model answer a server. The person sees what it is to be asked and
-// can say no.
-func (c *client) sample(ctx context.Context, model func(context.Context, llm.Request) (*llm.Reply, error), p *sdk.CreateMessageParams) (*sdk.CreateMessageResult, error) {
-	refused := errors.New("the person does not want that")
-	by := c.whom()
-	if by == nil {
-		return nil, refused
-	}
-	defer by.pause()()
-	req, text := request(p)
-	answer, err := by.call.Ask(ctx, "The MCP server "+c.name+" wants to ask your model, at your cost:\n"+short(words.VisibleLines(text), maxDoc), []string{"yes", "no"})
-	if err != nil || answer != "yes" {
-		return nil, refused
-	}
-	reply, err := model(ctx, req)
-	if err != nil {
-		return nil, errors.New("the model did not answer")
-	}
-	reason := "endTurn"
-	if reply.Stop == llm.StopLength {
-		reason = "maxTokens"
-	}
-	return &sdk.CreateMessageResult{Content: &sdk.TextContent{Text: reply.Parts.Text()}, Model: reply.Route, Role: "assistant", StopReason: reason}, nil
-}
-
-// request is what a server wants to ask a model, and all of it as text.
-func request(p *sdk.CreateMessageParams) (req llm.Request, text string) {
-	var said []string
-	if p.SystemPrompt != "" {
-		req.System = []string{p.SystemPrompt}
-		said = append(said, "(instructions) "+p.SystemPrompt)
-	}
-	for _, m := range p.Messages {
-		role := llm.User
-		if m.Role == "assistant" {
-			role = llm.Assistant
-		}
-		parts := contents([]sdk.Content{m.Content})
-		req.Messages = append(req.Messages, llm.Message{Role: role, Parts: parts})
-		said = append(said, "("+string(role)+") "+parts.Text())
-	}
-	req.MaxOutput = int(min(max(p.MaxTokens, 1), maxSampled))
-	return req, strings.Join(said, "\n")
-}
-
-const maxSampled = 8192 // tokens of an answer to a server
 
 // wantsSecret reports whether a field is called like what nobody should type into
 // the form of a stranger.

@@ -78,16 +78,12 @@ func (c caller) tool() tool.Tool {
 	return tool.Tool{Name: c.spec.Name, Doc: c.spec.Description, Schema: slices.Clone(c.spec.Schema), Effects: c.effects, Run: c.run}
 }
 
-func (c caller) title() string {
-	return c.slot.server.Name + ": " + words.OneLine(c.name, 100)
-}
-
 // effects are unknown, but for a tool of which a server that is believed says
 // that it only reads.
 func (c caller) effects(_ context.Context, call *tool.Call) ([]tool.Effect, error) {
 	server := c.slot.server
 	if !server.believed() || !c.readOnly {
-		return []tool.Effect{{Kind: tool.External, Text: "mcp " + c.title()}}, nil
+		return []tool.Effect{{Kind: tool.External, Text: "call " + words.OneLine(c.name, 100) + " of the MCP server " + c.slot.server.Name}}, nil
 	}
 	if server.kind() == Inside {
 		return []tool.Effect{{Kind: tool.Read, Path: call.Env.Root}}, nil

@@ -29,6 +29,8 @@ type client struct {
 	changed chan struct{}  // holds one token when the tools or prompts may have changed
 	working sync.WaitGroup
 
+	latency time.Duration // of the last reading of the tools; guarded by the Manager
+
 	mu       sync.Mutex
 	last     int
 	progress map[string]func(string)
@@ -38,26 +40,30 @@ type client struct {
 // connect connects to a server and reads its tools. One that can't be spoken to
 // in the newest revision is tried once more with a handshake, as some old servers
 // end, or say nothing, when the first message is no handshake.
-func (m *Manager) connect(ctx context.Context, s *slot) (*client, *toolset, error) {
-	server, err := s.server.expanded(m.Expand)
-	if err != nil {
-		return nil, nil, err
+func (m *Manager) connect(ctx context.Context, s *slot) (*client, *toolset, time.Duration, error) {
+	var value func(string) string
+	if m.Expand != nil {
+		value = func(name string) string { return m.Expand(s.server, name) }
 	}
-	c, tools, err := m.try(ctx, server, s.legacy)
+	server, err := s.server.expanded(value)
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	c, tools, took, err := m.try(ctx, server, s.legacy)
 	var final *finalError
 	if err == nil || s.legacy || ctx.Err() != nil || errors.As(err, &final) {
-		return c, tools, err
+		return c, tools, took, err
 	}
-	c, tools, again := m.try(ctx, server, true)
+	c, tools, took, again := m.try(ctx, server, true)
 	if again != nil {
-		return nil, nil, err
+		return nil, nil, 0, err
 	}
 	s.legacy = true
-	return c, tools, nil
+	return c, tools, took, nil
 }
 
-// try connects once.
-func (m *Manager) try(ctx context.Context, server Server, legacy bool) (*client, *toolset, error) {
+// try connects once. It took so long to read the tools.
+func (m *Manager) try(ctx context.Context, server Server, legacy bool) (_ *client, _ *toolset, took time.Duration, _ error) {
 	c := &client{name: server.Name, done: make(chan struct{}), changed: make(chan struct{}, 1), progress: map[string]func(string){}}
 	c.life, c.cancel = context.WithCancelCause(context.Background()) // its end can take longer than ctx lasts
 	abort := context.AfterFunc(ctx, func() { c.cancel(ctx.Err()) })
@@ -67,15 +73,16 @@ func (m *Manager) try(ctx context.Context, server Server, legacy bool) (*client,
 	defer slow.Stop()
 	err := c.open(m, server, legacy)
 	var tools *toolset
+	began := time.Now()
 	if err == nil {
 		tools, err = c.list(c.life)
 	}
 	if err != nil {
 		err = c.ending(err)
 		c.close()
-		return nil, nil, err
+		return nil, nil, 0, err
 	}
-	return c, tools, nil
+	return c, tools, time.Since(began), nil
 }
 
 func (m *Manager) patience() time.Duration {
@@ -164,11 +171,7 @@ func (c *client) options(m *Manager) *sdk.ClientOptions {
 		return c.elicit(ctx, r.Params)
 	}
 	if m.Sample != nil {
-		o.CreateMessageHandler = func(ctx context.Context, r *sdk.CreateMessageRequest) (*sdk.CreateMessageResult, error) {
-			ctx, stop := c.bound(ctx)
-			defer stop()
-			return c.sample(ctx, m.Sample, r.Params)
-		}
+		c.sampling(o, m.Sample)
 	}
 	return o
 }

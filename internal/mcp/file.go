@@ -44,7 +44,7 @@ func ReadFile(path string, data []byte) (servers []Server, warnings []string, er
 	for _, name := range slices.Sorted(maps.Keys(list)) {
 		s, unknown, err := readServer(name, list[name])
 		if err == nil {
-			err = s.check()
+			err = s.Check()
 		}
 		if err != nil {
 			warnings = append(warnings, fmt.Sprintf("%s: the MCP server %q is left out: %v", path, short(name, 60), err))

@@ -272,7 +272,7 @@ func TestNames(t *testing.T) {
 		}
 	}
 	effects, err := hidden.Effects(t.Context(), &tool.Call{})
-	if err != nil || len(effects) != 1 || effects[0].Kind != tool.External || effects[0].Text != `mcp own: a\u202eb` {
+	if err != nil || len(effects) != 1 || effects[0].Kind != tool.External || effects[0].Text != `call a\u202eb of the MCP server own` {
 		t.Errorf("%+v, %v", effects, err)
 	}
 	if res, err := h.call(t.Context(), hidden.Name, `{}`); err != nil || text(res) != "seen" {

@@ -230,7 +230,11 @@ func honest() *sdk.Server {
 // says what came of it.
 func asking(ctx context.Context, r *sdk.CallToolRequest, what string) (*sdk.CallToolResult, any, error) {
 	if what == "a model" {
-		res, err := r.Session.CreateMessage(ctx, &sdk.CreateMessageParams{SystemPrompt: "be brief\x1b", MaxTokens: 50, Messages: []*sdk.SamplingMessage{{Role: "user", Content: &sdk.TextContent{Text: "how much is it?"}}}})
+		res, err := r.Session.CreateMessage(ctx, //nolint:staticcheck // servers still do
+			&sdk.CreateMessageParams{ //nolint:staticcheck // as above
+				SystemPrompt: "be brief\x1b", MaxTokens: 50,
+				Messages: []*sdk.SamplingMessage{{Role: "user", Content: &sdk.TextContent{Text: "how much is it?"}}}, //nolint:staticcheck // as above
+			})
 		if err != nil {
 			return nil, nil, err
 		}

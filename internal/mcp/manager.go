@@ -49,9 +49,9 @@ type Manager struct {
 	// Servers are those of the session, by unique names. Of two with one name
 	// the first counts.
 	Servers []Server
-	// Expand gives the value of a variable in what servers are started or reached
+	// Expand gives the value of a variable in what a server is started or reached
 	// with; empty: there is none. Nil: there are none at all.
-	Expand func(name string) string
+	Expand func(s Server, name string) string
 	// Pins keeps what was agreed to. Zero: everything is, always.
 	Pins Pins
 	// Sample has a model answer a server that asks it, once the person has agreed to
@@ -104,7 +104,7 @@ func (m *Manager) Start() {
 	names := map[string]bool{}
 	for _, server := range m.Servers {
 		s := &slot{server: server.clone(), state: Connecting, since: time.Now()}
-		err := server.check()
+		err := server.Check()
 		if err == nil && names[server.Name] {
 			err = errors.New("there is another server of this name")
 		}
@@ -152,7 +152,7 @@ func (m *Manager) Again(server string) error {
 	if s.kept {
 		return fmt.Errorf("the MCP server %s is %s", server, s.state)
 	}
-	if err := s.server.check(); err != nil {
+	if err := s.server.Check(); err != nil {
 		return err
 	}
 	m.begin(s)
@@ -176,9 +176,9 @@ func (m *Manager) Close() {
 func (m *Manager) keep(ctx context.Context, s *slot) {
 	for failures := 1; ; failures++ {
 		began := time.Now()
-		c, tools, err := m.connect(ctx, s)
+		c, tools, took, err := m.connect(ctx, s)
 		if err == nil {
-			m.connected(s, c, tools)
+			m.connected(s, c, tools, took)
 			m.readPrompts(ctx, s, c)
 			err = m.attend(ctx, s, c)
 			m.set(s, Connecting, "")
@@ -218,12 +218,13 @@ func (m *Manager) attend(ctx context.Context, s *slot, c *client) error {
 		case <-c.changed:
 		}
 		limited, cancel := context.WithTimeout(ctx, askTime)
+		began := time.Now()
 		tools, err := c.list(limited)
 		cancel()
 		if err != nil {
 			return c.ending(err)
 		}
-		m.connected(s, c, tools)
+		m.connected(s, c, tools, time.Since(began))
 		m.readPrompts(ctx, s, c)
 		if err := rest(ctx, quiet); err != nil { // a server can say so all the time
 			return err
@@ -236,9 +237,10 @@ const quiet = 200 * time.Millisecond
 
 // connected notes what a server offers now. What it offers when it is first met
 // the person has agreed to with the server.
-func (m *Manager) connected(s *slot, c *client, tools *toolset) {
+func (m *Manager) connected(s *slot, c *client, tools *toolset, took time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	c.latency = took
 	if s.client != c {
 		s.client, s.state, s.why, s.since = c, Ready, "", time.Now()
 	}
@@ -306,10 +308,21 @@ func (m *Manager) Agree(server, digest string) error {
 
 // Settle waits until each server is connected or has failed, or for ctx.
 func (m *Manager) Settle(ctx context.Context) {
+	m.await(ctx, func(s *slot) bool { return s.state == Connecting })
+}
+
+// Meet waits as Settle does, but only for servers of which nothing is known yet.
+func (m *Manager) Meet(ctx context.Context) {
+	m.await(ctx, func(s *slot) bool { return s.state == Connecting && m.agreed(s) == nil })
+}
+
+// await waits while there are servers that something holds for. It is called with
+// the lock held.
+func (m *Manager) await(ctx context.Context, holds func(*slot) bool) {
 	for ctx.Err() == nil {
 		m.mu.Lock()
 		news := m.news
-		busy := slices.ContainsFunc(m.slots, func(s *slot) bool { return s.state == Connecting })
+		busy := slices.ContainsFunc(m.slots, holds)
 		m.mu.Unlock()
 		if !busy {
 			return

@@ -39,7 +39,7 @@ type pin struct {
 // workspace.
 func (p Pins) of(s Server, root string) (path string, content pin) {
 	content = pin{Server: s.Name, Source: s.Source}
-	if s.Source == "project" {
+	if s.Source == Project {
 		content.Root = root
 	}
 	sum := sha256.Sum256([]byte(content.Source + "\x00" + content.Root + "\x00" + content.Server))

@@ -32,7 +32,7 @@ func served(t *testing.T, kind, path string, handler http.Handler) *house {
 	guard := &netguard.Guard{Local: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, MaxBytes: 1 << 30}
 	h.HTTP = guard.Client()
 	h.HTTP.Timeout = time.Millisecond // ours counts, not that one
-	h.Expand = func(string) string { return "abc" }
+	h.Expand = func(mcp.Server, string) string { return "abc" }
 	t.Cleanup(func() {
 		h.Close()
 		s.CloseClientConnections()

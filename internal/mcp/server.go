@@ -42,10 +42,13 @@ type Server struct {
 	// called again when the connection has ended.
 	Dial func(ctx context.Context) (io.ReadWriteCloser, error)
 
-	Source string // "user", "project" or "plugin NAME"
+	Source string // User, Project, Client, or "plugin NAME"
 	// Trust says that what the server says of its tools is believed. It counts
 	// only for servers of the user.
-	Trust   bool
+	Trust bool
+	// Bare lets the program run without walls. It counts only for servers of the
+	// user.
+	Bare    bool
 	Timeout time.Duration // of one call; 0: 2 minutes
 	Off     bool
 }
@@ -66,7 +69,14 @@ func (s Server) kind() string {
 	return HTTP
 }
 
-func (s Server) believed() bool { return s.Trust && s.Source == "user" }
+// Where servers come from, but for plugins.
+const (
+	User    = "user"    // the person's settings
+	Project = "project" // files of the workspace whose content they trust
+	Client  = "client"  // the program that inspan works in, such as an editor
+)
+
+func (s Server) believed() bool { return s.Trust && s.Source == User }
 
 func (s Server) clone() Server {
 	s.Command, s.Hosts, s.Read = slices.Clone(s.Command), slices.Clone(s.Hosts), slices.Clone(s.Read)
@@ -81,8 +91,8 @@ func (e *finalError) Unwrap() error { return e.error }
 
 func final(format string, args ...any) error { return &finalError{fmt.Errorf(format, args...)} }
 
-// check finds what is wrong with a server as it is written.
-func (s Server) check() error {
+// Check finds what is wrong with a server as it is written.
+func (s Server) Check() error {
 	if s.Name == "" || len(s.Name) > 40 || strings.Trim(s.Name, letters) != "" {
 		return fmt.Errorf("%q is no name for a server: 1 to 40 letters, digits, _ and - are", short(s.Name, 60))
 	}

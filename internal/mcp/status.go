@@ -32,6 +32,7 @@ type Status struct {
 	Tools    int           // that it defines, or did when it was connected last
 	Tokens   int           // of their definitions, about; they are paid for with each request
 	Digest   string        // of the definitions, for Agree; empty: not connected
+	Latency  time.Duration // until it answered when its tools were read last; 0: not connected
 	Typical  time.Duration // of its calls: half of the last 64 took less; 0: there were none
 	Restarts int
 }
@@ -73,7 +74,7 @@ func (s *slot) status() Status {
 			out.Version = words.OneLine(said.ServerInfo.Name+" "+said.ServerInfo.Version, 80)
 		}
 	}
-	out.Tools, out.Tokens, out.Digest = len(s.tools.list), s.tools.tokens, s.tools.digest
+	out.Tools, out.Tokens, out.Digest, out.Latency = len(s.tools.list), s.tools.tokens, s.tools.digest, s.client.latency
 	return out
 }
 

@@ -90,7 +90,10 @@ func (s Server) dir(root string) string {
 
 // box is the walls around the program. What can't be resolved stays closed.
 func (s Server) box(ctx context.Context, env tool.Env, level tool.Level) tool.Box {
-	if level == tool.BoxDefault {
+	switch {
+	case s.Bare && s.Source == User:
+		level = tool.BoxNone
+	case level == tool.BoxDefault:
 		level = tool.BoxWorkspace
 	}
 	b := tool.Box{Level: level}

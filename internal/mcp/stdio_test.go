@@ -50,7 +50,7 @@ func TestStdio(t *testing.T) {
 	server := self(t, "own", "honest")
 	server.Env = map[string]string{"GREETING": "it's ${WHO}\nand more", "NAME": "${MISSING:-nobody}"}
 	h := newHouse(t, server)
-	h.Expand = func(name string) string { return map[string]string{"WHO": "$(me) 'quoted'"}[name] }
+	h.Expand = func(_ mcp.Server, name string) string { return map[string]string{"WHO": "$(me) 'quoted'"}[name] }
 	s := h.begin("own", mcp.Ready)
 	if s.Revision != "2026-07-28" || s.Version != "honest 1.2" || s.Tools != 5 || s.Source != "user" {
 		t.Errorf("%+v", s)

@@ -62,7 +62,11 @@ func Commands() []Command {
 // commands are ours with those that came from outside.
 func (m *model) commands() []Command {
 	all := slices.Clone(m.Commands)
-	for _, c := range Commands() {
+	rest := Commands()
+	if m.More != nil {
+		rest = append(rest, m.More()...)
+	}
+	for _, c := range rest {
 		if !slices.ContainsFunc(all, func(o Command) bool { return o.Name == c.Name }) {
 			all = append(all, c)
 		}

@@ -111,6 +111,9 @@ func newModel(ctx context.Context, t *TUI, keys keymap) *model {
 	return m
 }
 
+// begun is when the first frame is on the screen, after the front end begins.
+const begun = 50 * time.Millisecond
+
 // Init implements tea.Model.
 func (m *model) Init() tea.Cmd {
 	cmds := []tea.Cmd{tea.RequestBackgroundColor, m.greet()}
@@ -119,6 +122,9 @@ func (m *model) Init() tea.Cmd {
 		cmds = append(cmds, m.pickSession())
 	case m.Session != "":
 		cmds = append(cmds, m.resume(m.Session))
+	}
+	if m.Begun != nil {
+		cmds = append(cmds, tea.Tick(begun, func(time.Time) tea.Msg { m.Begun(); return nil }))
 	}
 	if m.Say != "" {
 		cmds = append(cmds, m.say(llm.Say(m.Say)))

@@ -59,6 +59,12 @@ type TUI struct {
 	Keys map[string][]string
 	// Commands are more slash commands. They win over ours of the same name.
 	Commands []Command
+	// More returns slash commands that come and go; ours and those of Commands win. It
+	// returns at once. Nil: there are none.
+	More func() []Command
+	// Begun is called once, beside everything else, when the front end is on the
+	// screen. Nil: nothing waits for that.
+	Begun func()
 	// Edit opens a file in the person's editor. Nil: there is none.
 	Edit func(path string) tea.ExecCommand
 	// Clipboard returns the image in the clipboard of the person's desktop, as a PNG;

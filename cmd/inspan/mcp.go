@@ -1,0 +1,316 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/config"
+	"github.com/inspan/inspan/internal/mcp"
+	"github.com/inspan/inspan/internal/words"
+)
+
+// settleTime is how long commands wait for servers to connect; each tries for 15
+// seconds, and some twice.
+const settleTime = 35 * time.Second
+
+func (c *command) mcp() *cobra.Command {
+	return group("mcp", "Use the tools of MCP servers, and be one",
+		c.mcpList(), c.mcpAdd(), c.mcpRemove(), c.mcpTools(), c.mcpAgree())
+}
+
+// servers starts the servers of a folder and waits for them.
+func (c *command) servers(ctx context.Context, cwd string, warn func(string)) (*app.App, *app.Hub, error) {
+	a, root, err := c.at(cwd)
+	if err != nil {
+		return nil, nil, err
+	}
+	hub, err := a.HubAt(root, "", nil, warn)
+	if err != nil || hub == nil {
+		return a, nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, settleTime)
+	defer cancel()
+	hub.Settle(ctx)
+	return a, hub, nil
+}
+
+func (c *command) mcpList() *cobra.Command {
+	var cwd string
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "Connect to the servers of this folder and tell how they are",
+		Long: "Connect to the servers that a session in this folder has, and tell how they are: state, tools, the tokens that their descriptions\n" +
+			"cost, how fast they answer, and why one is not there. Those of a .mcp.json are started once you trust it ('inspan trust').",
+		Args: exactly(0, 0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, hub, err := c.servers(cmd.Context(), cwd, complainTo(cmd.ErrOrStderr()))
+			if err != nil {
+				return err
+			}
+			if hub == nil {
+				fmt.Fprintln(cmd.OutOrStdout(), "There are no MCP servers here; 'inspan mcp add' adds one.")
+				return nil
+			}
+			defer hub.Close()
+			return listServers(cmd.OutOrStdout(), hub.Status())
+		},
+	}
+	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose servers are meant")
+	return cmd
+}
+
+func complainTo(w io.Writer) func(string) {
+	return func(text string) { fmt.Fprintln(w, "inspan: "+words.Visible(text)) }
+}
+
+// listServers prints how servers are.
+func listServers(out io.Writer, list []mcp.Status) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "SERVER\tSTATE\tKIND\tFROM\tTOOLS\tTOKENS\tANSWERS IN\tSPEAKS\t")
+	for _, s := range list {
+		took := "-"
+		if t := cmp.Or(s.Typical, s.Latency); t > 0 {
+			took = t.Round(100 * time.Microsecond).String()
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%d\t%s\t%s\t\n", s.Name, s.State, s.Kind, words.OneLine(s.Source, 40), s.Tools, s.Tokens, took, cmp.Or(s.Revision, "-"))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for _, s := range list {
+		if s.Why != "" {
+			fmt.Fprintf(out, "%s: %s\n", s.Name, s.Why)
+		}
+		if s.State == mcp.Changed {
+			fmt.Fprintf(out, "%s offers other tools than you agreed to: 'inspan mcp agree %s' shows them\n", s.Name, s.Name)
+		}
+	}
+	return nil
+}
+
+func (c *command) mcpAdd() *cobra.Command {
+	var s config.MCPServer
+	var env, headers []string
+	cmd := &cobra.Command{
+		Use:   "add NAME (URL | -- PROGRAM [ARGUMENTS])",
+		Short: "Add a server of yours to the settings, and try it",
+		Long: "Write a server into your settings and connect to it. A program runs in the sandbox: it sees the workspace and reaches no host but\n" +
+			"those you name. Values may be ${NAME}, which is filled in from the environment when the server is started.",
+		Example: "  inspan mcp add tracker https://mcp.example.com/mcp\n  inspan mcp add files --read /opt/servers -- mcp-server-filesystem .\n  inspan mcp add db --host db.example.com --env 'TOKEN=${DB_TOKEN}' -- ./db-server",
+		Args:    exactly(2, 100, "a NAME, and a URL or a PROGRAM"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if strings.Contains(args[1], "://") && len(args) == 2 {
+				s.URL = args[1]
+			} else {
+				s.Command = args[1:]
+			}
+			var err error
+			if s.Env, err = pairs("--env", env); err != nil {
+				return err
+			}
+			if s.Headers, err = pairs("--header", headers); err != nil {
+				return err
+			}
+			return c.addServer(cmd, args[0], s)
+		},
+	}
+	f := cmd.Flags()
+	f.StringArrayVar(&env, "env", nil, "`NAME=VALUE` in the environment of the program; can be repeated")
+	f.StringArrayVar(&headers, "header", nil, "`NAME=VALUE` of each request; can be repeated")
+	f.StringArrayVar(&s.Hosts, "host", nil, "`host` that the program may reach; can be repeated")
+	f.StringArrayVar(&s.Read, "read", nil, "absolute `path` that the program may read beside the workspace; can be repeated")
+	f.StringVar(&s.Dir, "dir", "", "`folder` that the program starts in; the workspace if not given")
+	f.StringVar(&s.Kind, "kind", "", "`how` it is spoken to: stdio, http, sse or ws; told by the rest if not given")
+	f.BoolVar(&s.Bare, "no-sandbox", false, "run the program without walls")
+	f.SetInterspersed(true)
+	return cmd
+}
+
+// pairs reads NAME=VALUE.
+func pairs(flag string, list []string) (map[string]string, error) {
+	var out map[string]string
+	for _, text := range list {
+		name, value, ok := strings.Cut(text, "=")
+		if !ok || name == "" {
+			return nil, usageError{fmt.Errorf("%s %q: want NAME=VALUE", flag, text)}
+		}
+		if out == nil {
+			out = map[string]string{}
+		}
+		out[name] = value
+	}
+	return out, nil
+}
+
+func (c *command) addServer(cmd *cobra.Command, name string, s config.MCPServer) error {
+	a, root, err := c.at(".")
+	if err != nil {
+		return err
+	}
+	if err := config.AddServer(a.ConfigPath, name, s); err != nil {
+		return usageError{err}
+	}
+	out := cmd.OutOrStdout()
+	fmt.Fprintf(out, "Added %s to %s.\n", name, a.ConfigPath)
+	env, err := a.Env(root)
+	if err != nil {
+		return err
+	}
+	hub := a.Hub(env.Root, config.MCP{Servers: map[string]config.MCPServer{name: s}}.List(), env, nil)
+	defer hub.Close()
+	ctx, cancel := context.WithTimeout(cmd.Context(), settleTime)
+	defer cancel()
+	hub.Settle(ctx)
+	return listServers(out, hub.Status())
+}
+
+func (c *command) mcpRemove() *cobra.Command {
+	return &cobra.Command{
+		Use:   "remove NAME",
+		Short: "Take a server out of the settings",
+		Args:  exactly(1, 1, "one NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a, err := app.Load(c.self)
+			if err != nil {
+				return err
+			}
+			if err := config.RemoveServer(a.ConfigPath, args[0]); err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "Removed %s from %s.\n", args[0], a.ConfigPath)
+			return nil
+		},
+	}
+}
+
+func (c *command) mcpTools() *cobra.Command {
+	var cwd string
+	cmd := &cobra.Command{
+		Use:   "tools NAME",
+		Short: "List the tools of a server as the model sees them",
+		Args:  exactly(1, 1, "one NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			hub, err := c.server(cmd, cwd, args[0])
+			if err != nil {
+				return err
+			}
+			defer hub.Close()
+			now, agreed, _ := hub.Definitions(args[0])
+			if now == nil {
+				now = agreed
+			}
+			return printDefinitions(cmd.OutOrStdout(), now)
+		},
+	}
+	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose servers are meant")
+	return cmd
+}
+
+// server starts the servers of a folder, of which one is meant.
+func (c *command) server(cmd *cobra.Command, cwd, name string) (*app.Hub, error) {
+	_, hub, err := c.servers(cmd.Context(), cwd, complainTo(cmd.ErrOrStderr()))
+	if err != nil {
+		return nil, err
+	}
+	if hub != nil {
+		for _, s := range hub.Status() {
+			if s.Name == name {
+				return hub, nil
+			}
+		}
+		hub.Close()
+	}
+	return nil, fmt.Errorf("there is no MCP server %q here; see 'inspan mcp list'", words.OneLine(name, 60))
+}
+
+func printDefinitions(out io.Writer, list []mcp.Definition) error {
+	for _, d := range list {
+		if _, err := fmt.Fprintf(out, "%s\n    %s\n    %s\n", d.Tool, strings.ReplaceAll(strings.TrimSpace(d.Doc), "\n", "\n    "), d.Schema); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *command) mcpAgree() *cobra.Command {
+	var cwd string
+	var yes bool
+	cmd := &cobra.Command{
+		Use:   "agree NAME",
+		Short: "Look at what a server offers now, and agree to it",
+		Long: "What a server offered when it was first met, you have agreed to by adding or trusting it. If it offers something else later, none\n" +
+			"of its tools can be called until you agree to that. Without a terminal it takes --yes.",
+		Args: exactly(1, 1, "one NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			hub, err := c.server(cmd, cwd, args[0])
+			if err != nil {
+				return err
+			}
+			defer hub.Close()
+			return c.agree(cmd.OutOrStdout(), hub, args[0], yes)
+		},
+	}
+	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose servers are meant")
+	cmd.Flags().BoolVar(&yes, "yes", false, "agree to what is shown without asking")
+	return cmd
+}
+
+func (c *command) agree(out io.Writer, hub *app.Hub, name string, yes bool) error {
+	now, agreed, digest := hub.Definitions(name)
+	if digest == "" {
+		return fmt.Errorf("the MCP server %s is not connected; see 'inspan mcp list'", name)
+	}
+	text := differences(agreed, now)
+	if text == "" {
+		fmt.Fprintf(out, "%s offers what you have agreed to.\n", name)
+		return hub.Agree(name, digest)
+	}
+	fmt.Fprint(out, text)
+	switch {
+	case yes:
+	case !isTerminal(c.in):
+		return errors.New("nobody is there to ask; --yes agrees to what is shown")
+	case !c.confirms(out, "Agree to that?"):
+		fmt.Fprintln(out, "Not agreed.")
+		return nil
+	}
+	if err := hub.Agree(name, digest); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "Agreed to what %s offers now.\n", name)
+	return nil
+}
+
+// differences shows what definitions have become, tool by tool.
+func differences(before, now []mcp.Definition) string {
+	was := map[string]mcp.Definition{}
+	for _, d := range before {
+		was[d.Name] = d
+	}
+	var b strings.Builder
+	for _, d := range now {
+		old, known := was[d.Name]
+		delete(was, d.Name)
+		switch {
+		case !known:
+			fmt.Fprintf(&b, "+ %s: %s\n    %s\n", d.Name, d.Doc, d.Schema)
+		case old.Doc != d.Doc || string(old.Schema) != string(d.Schema):
+			fmt.Fprintf(&b, "~ %s\n  - %s\n    %s\n  + %s\n    %s\n", d.Name, old.Doc, old.Schema, d.Doc, d.Schema)
+		}
+	}
+	for _, d := range before {
+		if _, gone := was[d.Name]; gone {
+			fmt.Fprintf(&b, "- %s\n", d.Name)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,113 @@
+package config
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+)
+
+// AddServer writes the table of a server at the end of a settings file, which is made
+// if need be. Nothing else of the file changes. A name that is taken is an error.
+func AddServer(path, name string, s MCPServer) error {
+	before, err := Load(path)
+	if err != nil {
+		return err
+	}
+	if _, taken := before.MCP.Servers[name]; taken {
+		return fmt.Errorf("%s has a server %q already", path, name)
+	}
+	if err := (MCP{Servers: map[string]MCPServer{name: s}}).check(); err != nil {
+		return err
+	}
+	old, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	var b bytes.Buffer
+	b.Write(old)
+	if len(old) > 0 {
+		if old[len(old)-1] != '\n' {
+			b.WriteByte('\n')
+		}
+		b.WriteByte('\n')
+	}
+	fields := map[string]any{}
+	for key, v := range map[string]any{"command": s.Command, "env": s.Env, "dir": s.Dir, "hosts": s.Hosts, "read": s.Read, "no_sandbox": s.Bare, "url": s.URL, "kind": s.Kind, "headers": s.Headers} {
+		if text := fmt.Sprint(v); text != "[]" && text != "map[]" && text != "" && text != "false" {
+			fields[key] = v
+		}
+	}
+	var table bytes.Buffer
+	enc := toml.NewEncoder(&table)
+	enc.Indent = ""
+	if err := enc.Encode(map[string]any{"mcp": map[string]any{"servers": map[string]any{name: fields}}}); err != nil {
+		return err
+	}
+	for line := range strings.Lines(table.String()) {
+		if line != "[mcp]\n" && line != "[mcp.servers]\n" { // the file may have those
+			b.WriteString(line)
+		}
+	}
+	return replace(path, b.Bytes())
+}
+
+// RemoveServer takes the tables of a server out of a settings file, with the comments
+// in them. A server that is written in another way is an error.
+func RemoveServer(path, name string) error {
+	old, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	header := regexp.MustCompile(`^\s*\[\[?\s*([^\]]+?)\s*\]`)
+	prefix := "mcp.servers." + name
+	var out []string
+	inside, found := false, false
+	for _, line := range strings.SplitAfter(string(old), "\n") {
+		if m := header.FindStringSubmatch(line); m != nil {
+			inside = m[1] == prefix || strings.HasPrefix(m[1], prefix+".")
+			found = found || inside
+		}
+		if !inside {
+			out = append(out, line)
+		}
+	}
+	if !found {
+		return fmt.Errorf("%s has no table [%s]", path, prefix)
+	}
+	return replace(path, []byte(strings.TrimRight(strings.Join(out, ""), "\n")+"\n"))
+}
+
+// replace writes a settings file as a whole, if it can be read then.
+func replace(path string, data []byte) error {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real // a link stays one
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	mode := fs.FileMode(0o600)
+	if info, err := os.Stat(path); err == nil {
+		mode = info.Mode().Perm()
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".new-*.toml")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(f.Name()) }() // it is gone if all went well
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if _, err := Load(f.Name()); err != nil {
+		return fmt.Errorf("the settings would be broken: %w", cmp.Or(errors.Unwrap(err), err))
+	}
+	return os.Rename(f.Name(), path)
+}

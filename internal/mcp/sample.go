@@ -1,0 +1,71 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/llm"
+)
+
+// Revision 2026-07-28 has deprecated that servers ask the model of a client. It is
+// spoken for as long as servers do.
+
+const maxSampled = 8192 // tokens of an answer to a server
+
+// sampling lets servers ask a model.
+func (c *client) sampling(o *sdk.ClientOptions, model func(context.Context, llm.Request) (*llm.Reply, error)) {
+	o.CreateMessageHandler = func(ctx context.Context, r *sdk.CreateMessageRequest) (*sdk.CreateMessageResult, error) { //nolint:staticcheck // see above
+		ctx, stop := c.bound(ctx)
+		defer stop()
+		return c.sample(ctx, model, r.Params)
+	}
+}
+
+// sample has the model answer a server. The person sees what it is to be asked and
+// can say no.
+func (c *client) sample(ctx context.Context, model func(context.Context, llm.Request) (*llm.Reply, error), p *sdk.CreateMessageParams) (*sdk.CreateMessageResult, error) { //nolint:staticcheck // see above
+	refused := errors.New("the person does not want that")
+	by := c.whom()
+	if by == nil {
+		return nil, refused
+	}
+	defer by.pause()()
+	req, text := request(p)
+	answer, err := by.call.Ask(ctx, "The MCP server "+c.name+" wants to ask your model, at your cost:\n"+short(words.VisibleLines(text), maxDoc), []string{"yes", "no"})
+	if err != nil || answer != "yes" {
+		return nil, refused
+	}
+	reply, err := model(ctx, req)
+	if err != nil {
+		return nil, errors.New("the model did not answer")
+	}
+	reason := "endTurn"
+	if reply.Stop == llm.StopLength {
+		reason = "maxTokens"
+	}
+	return &sdk.CreateMessageResult{Content: &sdk.TextContent{Text: reply.Parts.Text()}, Model: reply.Route, Role: "assistant", StopReason: reason}, nil //nolint:staticcheck // see above
+}
+
+// request is what a server wants to ask a model, and all of it as text.
+func request(p *sdk.CreateMessageParams) (req llm.Request, text string) { //nolint:staticcheck // see above
+	var said []string
+	if p.SystemPrompt != "" {
+		req.System = []string{p.SystemPrompt}
+		said = append(said, "(instructions) "+p.SystemPrompt)
+	}
+	for _, m := range p.Messages {
+		role := llm.User
+		if m.Role == "assistant" {
+			role = llm.Assistant
+		}
+		parts := contents([]sdk.Content{m.Content})
+		req.Messages = append(req.Messages, llm.Message{Role: role, Parts: parts})
+		said = append(said, "("+string(role)+") "+parts.Text())
+	}
+	req.MaxOutput = int(min(max(p.MaxTokens, 1), maxSampled))
+	return req, strings.Join(said, "\n")
+}
