@@ -104,6 +104,9 @@ func (d *driver) withPreview(ctx context.Context, t tool.Tool, call *tool.Call, 
 	return []event.Body{judged, waiting}
 }
 
+// mostNamed is how many tools are named to a model that calls one that is not there.
+const mostNamed = 60
+
 // fit finds the tool of a call, or says why there is nothing to judge.
 func (d *driver) fit(c llm.Call) (t tool.Tool, problem string) {
 	t, ok := d.tools[c.Name]
@@ -112,7 +115,11 @@ func (d *driver) fit(c llm.Call) (t tool.Tool, problem string) {
 		for _, spec := range d.specs {
 			names = append(names, spec.Name)
 		}
-		return t, fmt.Sprintf("There is no tool %q. The tools are: %s.", c.Name, strings.Join(names, ", "))
+		more := ""
+		if left := len(names) - mostNamed; left > 0 {
+			names, more = names[:mostNamed], fmt.Sprintf(" and %d more", left)
+		}
+		return t, fmt.Sprintf("There is no tool %q. The tools are: %s%s.", c.Name, strings.Join(names, ", "), more)
 	}
 	if c.Invalid != "" {
 		return t, fmt.Sprintf("The arguments are not a JSON object: %.300s", c.Invalid)

@@ -76,6 +76,7 @@ var rank = map[string]int{
 	"internal/memory":             20,
 	"internal/recall":             20,
 	"internal/worktree":           20,
+	"internal/oauth":              20,
 	"internal/mcp":                20,
 	"internal/command":            20,
 	"internal/tools":              30,

@@ -218,6 +218,38 @@ func BenchmarkFirstFrame(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
+// BenchmarkServersAtStart measures what twenty MCP servers in the settings add to
+// the first frame: starts with and without them in turn.
+func BenchmarkServersAtStart(b *testing.B) {
+	var without, with []float64
+	for b.Loop() {
+		for range 20 {
+			for _, many := range []int{0, 20} {
+				h := withoutModel(b)
+				settings := "model = \"script/commands\"\n"
+				for n := range many {
+					settings += fmt.Sprintf("[mcp.servers.s%d]\ncommand = [\"sh\", \"-c\", \"read a\"]\n", n)
+				}
+				if err := os.WriteFile(filepath.Join(h.dir, "config", "config.toml"), []byte(settings), 0o600); err != nil {
+					b.Fatal(err)
+				}
+				s := onPty(b, h)
+				took := ms(s.saw().Sub(s.began))
+				s.leave()
+				if many == 0 {
+					without = append(without, took)
+				} else {
+					with = append(with, took)
+				}
+			}
+		}
+	}
+	b.ReportMetric(median(without), "ms/start")
+	b.ReportMetric(median(with), "ms/start-with-20")
+	b.ReportMetric(median(with)-median(without), "ms/added")
+	b.ReportMetric(0, "ns/op")
+}
+
 // BenchmarkReplyOnPty shows a reply of 10,000 lines that comes at 2,000 lines a
 // second, and measures what part of a core that takes, and the memory.
 func BenchmarkReplyOnPty(b *testing.B) {

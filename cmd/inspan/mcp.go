@@ -24,23 +24,23 @@ const settleTime = 35 * time.Second
 
 func (c *command) mcp() *cobra.Command {
 	return group("mcp", "Use the tools of MCP servers, and be one",
-		c.mcpList(), c.mcpAdd(), c.mcpRemove(), c.mcpTools(), c.mcpAgree())
+		c.mcpList(), c.mcpAdd(), c.mcpRemove(), c.mcpTools(), c.mcpAgree(), c.mcpLogin(), c.mcpLogout())
 }
 
 // servers starts the servers of a folder and waits for them.
-func (c *command) servers(ctx context.Context, cwd string, warn func(string)) (*app.App, *app.Hub, error) {
+func (c *command) servers(ctx context.Context, cwd string, warn func(string)) (*app.Hub, error) {
 	a, root, err := c.at(cwd)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	hub, err := a.HubAt(root, "", nil, warn)
 	if err != nil || hub == nil {
-		return a, nil, err
+		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, settleTime)
 	defer cancel()
 	hub.Settle(ctx)
-	return a, hub, nil
+	return hub, nil
 }
 
 func (c *command) mcpList() *cobra.Command {
@@ -52,7 +52,7 @@ func (c *command) mcpList() *cobra.Command {
 			"cost, how fast they answer, and why one is not there. Those of a .mcp.json are started once you trust it ('inspan trust').",
 		Args: exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, hub, err := c.servers(cmd.Context(), cwd, complainTo(cmd.ErrOrStderr()))
+			hub, err := c.servers(cmd.Context(), cwd, complainTo(cmd.ErrOrStderr()))
 			if err != nil {
 				return err
 			}
@@ -217,7 +217,7 @@ func (c *command) mcpTools() *cobra.Command {
 
 // server starts the servers of a folder, of which one is meant.
 func (c *command) server(cmd *cobra.Command, cwd, name string) (*app.Hub, error) {
-	_, hub, err := c.servers(cmd.Context(), cwd, complainTo(cmd.ErrOrStderr()))
+	hub, err := c.servers(cmd.Context(), cwd, complainTo(cmd.ErrOrStderr()))
 	if err != nil {
 		return nil, err
 	}
@@ -229,7 +229,7 @@ func (c *command) server(cmd *cobra.Command, cwd, name string) (*app.Hub, error)
 		}
 		hub.Close()
 	}
-	return nil, fmt.Errorf("there is no MCP server %q here; see 'inspan mcp list'", words.OneLine(name, 60))
+	return nil, noServer(name)
 }
 
 func printDefinitions(out io.Writer, list []mcp.Definition) error {

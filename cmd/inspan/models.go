@@ -12,7 +12,7 @@ import (
 )
 
 func (c *command) models() *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "models [PROVIDER]",
 		Short: "List providers, which are ready, and the models that are found",
 		Long: "List providers, which are ready, the models of servers that run here, and the model that would be taken. With a PROVIDER, list\n" +
@@ -51,6 +51,8 @@ func (c *command) models() *cobra.Command {
 			return nil
 		},
 	}
+	cmd.AddCommand(c.modelsLogin(), c.modelsLogout())
+	return cmd
 }
 
 func printProviders(out io.Writer, providers []app.Provider) error {

@@ -25,6 +25,7 @@ import (
 	"github.com/inspan/inspan/internal/guard"
 	"github.com/inspan/inspan/internal/lsp"
 	"github.com/inspan/inspan/internal/mcp"
+	"github.com/inspan/inspan/internal/oauth"
 	"github.com/inspan/inspan/internal/places"
 	"github.com/inspan/inspan/internal/profile"
 	"github.com/inspan/inspan/internal/prompt"
@@ -59,6 +60,9 @@ type App struct {
 	pluginsOnce    sync.Once
 	plugins        []enabled
 	pluginProblems []string
+
+	keychainOnce sync.Once
+	keychain     *oauth.Keychain
 
 	devicesOnce sync.Once
 	devices     []gpu.Device

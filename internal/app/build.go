@@ -42,7 +42,7 @@ func (a *App) Endpoint(p Provider, id string) llm.Endpoint {
 	at := llm.Endpoint{
 		Deadlines: llm.Deadlines(p.Deadlines),
 		Provider:  p.Name, ID: id, BaseURL: p.BaseURL, Key: a.key(p.Name, p.Provider), Dialect: p.Dialect,
-		Window: known.Window, MaxOutput: known.MaxOutput, Images: known.Images,
+		Bearer: p.OAuth != nil, Window: known.Window, MaxOutput: known.MaxOutput, Images: known.Images,
 	}
 	switch {
 	case known.Price != nil:
@@ -111,6 +111,8 @@ const keyTimeout = 30 * time.Second
 // key returns what gets the provider's key, nil if it has none.
 func (a *App) key(name string, p config.Provider) func(context.Context) (string, error) {
 	switch {
+	case p.OAuth != nil:
+		return func(ctx context.Context) (string, error) { return a.providerToken(ctx, name, *p.OAuth) }
 	case p.KeyCommand != "":
 		return func(ctx context.Context) (string, error) {
 			ctx, cancel := context.WithTimeout(ctx, keyTimeout)

@@ -58,7 +58,7 @@ func (a *App) extra(x *extra) func(context.Context) (shown, hidden []tool.Tool) 
 	}
 	var always []tool.Tool
 	if x.hub != nil {
-		always = tools.Servers(x.hub.Manager)
+		always = tools.Servers(x.hub.Manager, a.flow(x.hub.Manager))
 		for _, t := range always {
 			set.Reserved = append(set.Reserved, t.Name)
 		}
@@ -79,6 +79,7 @@ func (x *extra) served(ctx context.Context) []tool.Tool {
 	if x.hub == nil {
 		return nil
 	}
+	x.hub.Revive(ctx)
 	if x.wait {
 		ctx, cancel := context.WithTimeout(ctx, unattendedWait)
 		defer cancel()

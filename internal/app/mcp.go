@@ -227,7 +227,7 @@ func (a *App) manager(servers []mcp.Server, env tool.Env, warn func(string)) *mc
 	guard.MaxBytes = 1 << 40
 	m := &mcp.Manager{
 		Env: env, HTTP: guard.Client(), Servers: servers, Expand: a.expand, Warn: warn,
-		Pins: mcp.Pins{Dir: filepath.Join(a.StateDir, "mcp")}, Sample: a.sample,
+		Pins: mcp.Pins{Dir: filepath.Join(a.StateDir, "mcp")}, Sample: a.sample, Auth: authorizer{a},
 	}
 	if a.Config.Sandbox.Off {
 		m.Level = tool.BoxNone

@@ -70,7 +70,7 @@ func overlay(base, set config.Provider) config.Provider {
 	if set.BaseURL == "" {
 		set.BaseURL = base.BaseURL
 	}
-	if set.KeyEnv == "" && set.KeyCommand == "" {
+	if set.KeyEnv == "" && set.KeyCommand == "" && set.OAuth == nil {
 		set.KeyEnv = base.KeyEnv
 	}
 	if set.Default == "" {

@@ -166,6 +166,7 @@ type Provider struct {
 	BaseURL    string           `toml:"base_url"`            // empty: the vendor's own
 	KeyEnv     string           `toml:"key_env"`             // environment variable that holds the key
 	KeyCommand string           `toml:"key_command"`         // command that prints the key
+	OAuth      *ProviderOAuth   `toml:"oauth"`               // it is logged in to ('inspan models login'), in the place of a key; nil: it has a key, or none
 	Dialect    string           `toml:"dialect"`             // which of the servers that speak the wire; empty: told by the address
 	Region     string           `toml:"region"`              // of a cloud
 	Project    string           `toml:"project"`             // of Google Cloud
@@ -310,6 +311,11 @@ func (c Config) check() error {
 	}
 	if c.Timeout < 0 || c.Timeout > 0 && c.Timeout < time.Second {
 		return fmt.Errorf("ask_timeout: want a time such as \"10m\", at least a second")
+	}
+	for name, p := range c.Providers {
+		if o := p.OAuth; o != nil && (o.ClientID == "" || o.Token == "" || o.Authorize == "" && o.Device == "") {
+			return fmt.Errorf("providers.%s.oauth: it needs client_id, token_url, and authorize_url or device_url", name)
+		}
 	}
 	if err := c.MCP.check(); err != nil {
 		return fmt.Errorf("mcp.%w", err)

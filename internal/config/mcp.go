@@ -17,6 +17,10 @@ type MCP struct {
 	// Secrets are the variables that look like secrets and that servers which are not
 	// yours get all the same where their files ask for ${NAME}, by their names.
 	Secrets map[string][]string `toml:"secrets"`
+	// Document is the https address of a client id metadata document of yours, which
+	// must list http://127.0.0.1/callback as a redirect. Servers that take one know
+	// inspan by it; with others it registers itself.
+	Document string `toml:"client_document"`
 }
 
 // MCPServer is one server: a program or an address. Texts may have ${NAME} in them,
@@ -64,4 +68,18 @@ func (m MCP) check() error {
 		}
 	}
 	return nil
+}
+
+// ProviderOAuth is how one logs in to a provider of models. An address that is empty is
+// not there.
+type ProviderOAuth struct {
+	ClientID  string   `toml:"client_id"`
+	SecretEnv string   `toml:"client_secret_env"` // environment variable with its secret; empty: it has none
+	Scopes    []string `toml:"scopes"`
+	Issuer    string   `toml:"issuer"`
+	Authorize string   `toml:"authorize_url"`
+	Token     string   `toml:"token_url"`
+	Device    string   `toml:"device_url"`
+	Revoke    string   `toml:"revoke_url"`
+	Redirect  string   `toml:"redirect_url"` // registered for the client; empty: a free port of this machine
 }

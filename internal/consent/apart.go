@@ -86,7 +86,7 @@ func (f *findings) command(object, command node, label, at string) {
 	}
 }
 
-// around tells of the folder and the environment that an object sets.
+// around tells of the folder, the environment and the rights that an object sets.
 func around(object node) string {
 	var out []string
 	if dir := object.text("cwd", "dir", "directory", "workdir", "working_directory"); dir != "" {
@@ -98,6 +98,10 @@ func around(object node) string {
 			out = append(out, "environment "+strings.Join(kid.names(), ", "))
 		case "headers":
 			out = append(out, "headers "+strings.Join(kid.names(), ", "))
+		case "hosts":
+			out = append(out, "may reach "+visible(strings.Join(kid.words(), ", ")))
+		case "read":
+			out = append(out, "may read "+visible(strings.Join(kid.words(), ", ")))
 		}
 	}
 	if len(out) == 0 {

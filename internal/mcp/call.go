@@ -177,7 +177,11 @@ func arguments(args json.RawMessage) json.RawMessage {
 // failure tells an answer that is an error from no answer at all.
 func (c caller) failure(conn *client, err error) error {
 	var answer *jsonrpc.Error
-	if errors.As(err, &answer) {
+	var login *loginError
+	if errors.As(context.Cause(conn.life), &login) {
+		return fmt.Errorf("%s was not called: %w", c.spec.Name, login)
+	}
+	if errors.As(err, &answer) && conn.life.Err() == nil {
 		return fmt.Errorf("%s was refused by its server: %s", c.spec.Name, short(words.Printed(answer.Message), 4000))
 	}
 	return fmt.Errorf("%s got no answer, so what it did is not known: %w", c.spec.Name, conn.ending(err))

@@ -41,11 +41,7 @@ type client struct {
 // in the newest revision is tried once more with a handshake, as some old servers
 // end, or say nothing, when the first message is no handshake.
 func (m *Manager) connect(ctx context.Context, s *slot) (*client, *toolset, time.Duration, error) {
-	var value func(string) string
-	if m.Expand != nil {
-		value = func(name string) string { return m.Expand(s.server, name) }
-	}
-	server, err := s.server.expanded(value)
+	server, err := m.expanded(s.server)
 	if err != nil {
 		return nil, nil, 0, err
 	}
@@ -129,7 +125,7 @@ func (c *client) transport(m *Manager, server Server) (sdk.Transport, error) {
 		}
 		return &sdk.IOTransport{Reader: stream, Writer: stream, MaxLineLength: maxFrame + 1}, nil
 	default:
-		return remoteTransport(c.life, c.cancel, m.HTTP, server)
+		return remoteTransport(c.life, c.cancel, m, server)
 	}
 	p, err := startProgram(m.Env, m.Level, server)
 	if err != nil {

@@ -3,6 +3,7 @@ package mcp_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -33,35 +34,25 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/inspan/inspan/internal/sandbox.link.drop"))
 }
 
-// everything fetches the reference server once, and skips loudly where it can't
-// be had.
-func everything(t testing.TB) string {
+// peers is the folder with servers that were not written here, and a Node that runs
+// them. A test that can't have them is skipped, loudly.
+func peers(t testing.TB) string {
 	t.Helper()
-	cache, err := os.UserCacheDir()
+	out, err := exec.CommandContext(t.Context(), "sh", "../../scripts/peers").Output()
 	if err != nil {
-		t.Skip(err)
-	}
-	dir := filepath.Join(cache, "inspan-test", "server-everything-2026.8.31")
-	bin := filepath.Join(dir, "node_modules", ".bin", "mcp-server-everything")
-	if _, err := os.Stat(bin); err == nil {
-		return bin
-	}
-	err = os.MkdirAll(dir, 0o755)
-	if err == nil {
-		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
-		defer cancel()
-		cmd := exec.CommandContext(ctx, "npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--save-exact", "@modelcontextprotocol/server-everything@2026.8.31")
-		cmd.Dir = dir
-		var out []byte
-		if out, err = cmd.CombinedOutput(); err != nil {
-			err = fmt.Errorf("%w\n%s", err, out)
+		why := err.Error()
+		if failed := (*exec.ExitError)(nil); errors.As(err, &failed) {
+			why = string(failed.Stderr)
 		}
+		fmt.Fprintf(os.Stderr, "SKIPPED %s: %s\n", t.Name(), strings.TrimSpace(why))
+		t.Skip("no servers from npm")
 	}
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "SKIPPED %s: server-everything can't be had: %v\n", t.Name(), err)
-		t.Skip("no server-everything")
-	}
-	return bin
+	return filepath.Join(strings.TrimSpace(string(out)), "node_modules")
+}
+
+// npm is a server from there as a command.
+func npm(modules, name string, args ...string) []string {
+	return append([]string{filepath.Join(modules, ".bin", "node22"), filepath.Join(modules, "@modelcontextprotocol", "server-"+name, "dist", "index.js")}, args...)
 }
 
 // house is a Manager in a workspace of its own.

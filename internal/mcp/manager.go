@@ -52,6 +52,8 @@ type Manager struct {
 	// Expand gives the value of a variable in what a server is started or reached
 	// with; empty: there is none. Nil: there are none at all.
 	Expand func(s Server, name string) string
+	// Auth has access tokens for servers over HTTP. Nil: there are none.
+	Auth Authorizer
 	// Pins keeps what was agreed to. Zero: everything is, always.
 	Pins Pins
 	// Sample has a model answer a server that asks it, once the person has agreed to
@@ -76,19 +78,21 @@ type Manager struct {
 // slot is a server and how it is. But for server, and for legacy that only keep
 // uses, it is guarded by the lock of the Manager.
 type slot struct {
-	server   Server
-	state    State
-	why      string
-	since    time.Time
-	client   *client  // nil: it is not connected
-	tools    *toolset // as the server defines them now; nil: it is not connected
-	pin      *toolset // as they were agreed to; nil: they never were
-	looked   bool     // pin has been looked for
-	prompts  []Prompt
-	restarts int
-	kept     bool // it is being kept connected
-	legacy   bool // it is only spoken to with a handshake
-	took     []time.Duration
+	server  Server
+	state   State
+	why     string
+	since   time.Time
+	client  *client  // nil: it is not connected
+	tools   *toolset // as the server defines them now; nil: it is not connected
+	pin     *toolset // as they were agreed to; nil: they never were
+	looked  bool     // pin has been looked for
+	prompts []Prompt
+	// challenge is what the server said when it wanted a login.
+	challenge string
+	restarts  int
+	kept      bool // it is being kept connected
+	legacy    bool // it is only spoken to with a handshake
+	took      []time.Duration
 }
 
 // Start connects to all servers in the background and returns at once. Calls
@@ -192,6 +196,12 @@ func (m *Manager) keep(ctx context.Context, s *slot) {
 			return
 		}
 		var final *finalError
+		var login *loginError
+		if errors.As(err, &login) {
+			m.challenged(s, login)
+			m.warn("The MCP server " + s.server.Name + ": " + err.Error())
+			return
+		}
 		if errors.As(err, &final) || failures >= maxFailures {
 			m.set(s, Failed, err.Error())
 			m.warn("The MCP server " + s.server.Name + " is not there: " + err.Error())
@@ -214,7 +224,9 @@ func (m *Manager) attend(ctx context.Context, s *slot, c *client) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-c.done:
-			return c.ending(errors.New("the connection was closed"))
+			return c.ending(errClosed)
+		case <-c.life.Done():
+			return c.ending(errClosed)
 		case <-c.changed:
 		}
 		limited, cancel := context.WithTimeout(ctx, askTime)
@@ -341,6 +353,14 @@ func (m *Manager) set(s *slot, state State, why string) {
 	s.client, s.tools = nil, nil
 	s.state, s.why, s.since = state, why, time.Now()
 	m.ring()
+}
+
+// challenged notes that a server wants a login.
+func (m *Manager) challenged(s *slot, e *loginError) {
+	m.set(s, Login, e.Error())
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s.challenge = e.challenge
 }
 
 func (m *Manager) again(s *slot) {

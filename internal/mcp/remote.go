@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"mime"
@@ -19,20 +18,22 @@ type remote struct {
 	next    http.RoundTripper
 	life    context.Context //nolint:containedctx // of the connection, which requests must not outlast
 	url     *url.URL
-	headers map[string]string
-	fail    func(error) // ends the connection
+	server  Server
+	headers map[string]string // by canonical names
+	auth    Authorizer        // nil: there are no tokens
+	fail    func(error)       // ends the connection
 }
 
 // remoteTransport is how the protocol is spoken with a server over HTTP.
-func remoteTransport(life context.Context, fail func(error), client *http.Client, s Server) (sdk.Transport, error) {
+func remoteTransport(life context.Context, fail func(error), m *Manager, s Server) (sdk.Transport, error) {
 	u, err := s.address()
 	if err != nil {
 		return nil, err
 	}
-	if client == nil {
+	if m.HTTP == nil {
 		return nil, final("servers can't be reached from here")
 	}
-	r := &remote{client.Transport, life, u, s.Headers, fail}
+	r := &remote{next: m.HTTP.Transport, life: life, url: u, server: s, headers: canonical(s.Headers), auth: m.Auth, fail: fail}
 	if r.next == nil {
 		r.next = http.DefaultTransport
 	}
@@ -63,9 +64,9 @@ func (r *remote) RoundTrip(req *http.Request) (*http.Response, error) {
 	for name, value := range r.headers {
 		req.Header.Set(name, value)
 	}
-	resp, err := r.next.RoundTrip(req)
+	resp, err := r.authorized(req)
 	if err == nil {
-		err = refuse(resp)
+		err = r.refuse(resp)
 	}
 	if err != nil {
 		done()
@@ -78,18 +79,24 @@ func (r *remote) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // refuse makes errors of answers that are better explained than passed on.
-func refuse(resp *http.Response) error {
-	var err error
-	switch {
-	case resp.StatusCode >= 300 && resp.StatusCode < 400:
+func (r *remote) refuse(resp *http.Response) error {
+	err := r.unauthorized(resp)
+	if resp.StatusCode >= 300 && resp.StatusCode < 400 {
 		err = fmt.Errorf("it redirects to %s, which is not followed", short(resp.Header.Get("Location"), 200))
-	case resp.StatusCode == http.StatusUnauthorized:
-		err = errors.New("it wants to know who asks (401); give it a header with a key")
-	default:
-		return nil
 	}
-	resp.Body.Close()
+	if err != nil {
+		resp.Body.Close()
+	}
 	return err
+}
+
+// canonical writes the names of headers as they are compared.
+func canonical(headers map[string]string) map[string]string {
+	out := map[string]string{}
+	for name, value := range headers {
+		out[http.CanonicalHeaderKey(name)] = value
+	}
+	return out
 }
 
 // limit is how many bytes the body of an answer may have, -1 for a stream, whose

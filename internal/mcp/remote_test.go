@@ -9,8 +9,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
-	"net/url"
-	"os/exec"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -117,7 +115,7 @@ func TestRemoteFailures(t *testing.T) {
 		"redirect": {"", "redirects to http://", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect)
 		}},
-		"key": {"", "give it a header", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }},
+		"key": {"", "it wants to know who asks", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }},
 		"hang": {"", "did not answer in 300ms", func(_ http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body) // only then the end of the request is seen
 			<-r.Context().Done()
@@ -168,43 +166,6 @@ func TestRemoteFailures(t *testing.T) {
 	if elsewhere.Load() > 0 {
 		t.Error("another server was asked")
 	}
-}
-
-// TestEverythingOverHTTP is the reference server in its other way.
-func TestEverythingOverHTTP(t *testing.T) {
-	bin := everything(t)
-	port := freePort(t)
-	cmd := exec.Command(bin, "streamableHttp")
-	cmd.Env = append(cmd.Environ(), "PORT="+port)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
-	h := newHouse(t, mcp.Server{Name: "every", URL: "http://localhost:" + port + "/mcp"})
-	transport := &http.Transport{}
-	t.Cleanup(transport.CloseIdleConnections)
-	h.HTTP = &http.Client{Transport: transport}
-	s := h.begin("every", mcp.Ready) // tried again until it listens
-	res, err := h.call(t.Context(), "mcp__every__echo", `{"message":"hello"}`)
-	if err != nil || !strings.Contains(text(res), "hello") {
-		t.Errorf("%q, %v", text(res), err)
-	}
-	t.Logf("revision %s, %d tools", s.Revision, s.Tools)
-	h.Close()
-}
-
-func freePort(t *testing.T) string {
-	t.Helper()
-	s := httptest.NewServer(nil)
-	defer s.Close()
-	u, err := url.Parse(s.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return u.Port()
 }
 
 // TestRemoteThatDoesNotLetGo answers nothing any more when it is left.

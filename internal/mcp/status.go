@@ -15,6 +15,7 @@ const (
 	Connecting State = "connecting"
 	Ready      State = "ready"
 	Changed    State = "changed" // connected, but the person has not agreed to the definitions of its tools
+	Login      State = "login"   // the person has to log in
 	Failed     State = "failed"
 	Off        State = "off"
 )

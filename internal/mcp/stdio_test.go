@@ -14,38 +14,6 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-func TestEverything(t *testing.T) {
-	h := newHouse(t, mcp.Server{Name: "every", Command: []string{everything(t), "stdio"}, Source: "user"})
-	s := h.begin("every", mcp.Ready)
-	if s.Tools < 8 || s.Revision < "2025-06-18" || s.Tokens < 100 || s.Kind != "stdio" {
-		t.Errorf("%+v", s)
-	}
-	res, err := h.call(t.Context(), "mcp__every__echo", `{"message":"hello"}`)
-	if err != nil || !strings.Contains(text(res), "hello") || !res.Untrusted {
-		t.Errorf("%+v, %v", res, err)
-	}
-	res, err = h.call(t.Context(), "mcp__every__get-tiny-image", `{}`)
-	if err != nil || !strings.Contains(text(res), "<image/png ") {
-		t.Errorf("%s, %v", text(res), err)
-	}
-	res, err = h.call(t.Context(), "mcp__every__get-structured-content", `{"location":"New York"}`)
-	if err != nil || !strings.Contains(text(res), "temperature") {
-		t.Errorf("%s, %v", text(res), err)
-	}
-	h.until("prompts", func() bool { return len(h.Prompts()) > 0 })
-	if list := h.Prompts(); len(list) < 2 {
-		t.Errorf("prompts %+v", list)
-	}
-	list, err := h.Resources(t.Context(), "every")
-	if err != nil || len(list) == 0 {
-		t.Fatalf("resources %+v, %v", list, err)
-	}
-	if p, err := h.Read(t.Context(), "every", list[0].URI); err != nil || p.Bytes() == 0 {
-		t.Errorf("%s is %v, %v", list[0].URI, p, err)
-	}
-	t.Logf("revision %s, %d tools, %d tokens", s.Revision, s.Tools, s.Tokens)
-}
-
 func TestStdio(t *testing.T) {
 	server := self(t, "own", "honest")
 	server.Env = map[string]string{"GREETING": "it's ${WHO}\nand more", "NAME": "${MISSING:-nobody}"}

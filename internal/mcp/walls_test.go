@@ -15,7 +15,7 @@ import (
 // TestWalls runs servers as a session does: without a secret of its environment,
 // and in a box that they can't write out of.
 func TestWalls(t *testing.T) {
-	bin := everything(t)
+	modules := peers(t)
 	t.Setenv("SOME_API_KEY", "hidden")
 	home, err := os.UserHomeDir()
 	if err != nil {
@@ -36,7 +36,7 @@ func TestWalls(t *testing.T) {
 		t.Skip("no walls here: " + env.Walls.Why)
 	}
 	h := &house{t: t}
-	h.Manager = &mcp.Manager{Env: env, Servers: []mcp.Server{{Name: "every", Command: []string{bin, "stdio"}, Read: []string{filepath.Dir(filepath.Dir(bin))}, Env: map[string]string{"GIVEN": "for it"}}}}
+	h.Manager = &mcp.Manager{Env: env, Servers: []mcp.Server{{Name: "every", Command: npm(modules, "everything", "stdio"), Read: []string{filepath.Dir(modules)}, Env: map[string]string{"GIVEN": "for it"}}}}
 	t.Cleanup(h.Close)
 	h.begin("every", mcp.Ready)
 	res, err := h.call(t.Context(), "mcp__every__get-env", `{}`)

@@ -84,10 +84,11 @@ func (r *reading) program(l leaf) string {
 // of variables are not told, as they may be secrets.
 func serverRuns(raw json.RawMessage) string {
 	var fields, env map[string]json.RawMessage // names count exactly as they are written
+	var headers map[string]string
 	var command, address string
-	var args []string
+	var args, hosts, read []string
 	err := json.Unmarshal(raw, &fields)
-	for name, into := range map[string]any{"command": &command, "url": &address, "args": &args, "env": &env} {
+	for name, into := range map[string]any{"command": &command, "url": &address, "args": &args, "env": &env, "headers": &headers, "hosts": &hosts, "read": &read} {
 		if fields[name] != nil {
 			err = errors.Join(err, json.Unmarshal(fields[name], into))
 		}
@@ -96,11 +97,20 @@ func serverRuns(raw json.RawMessage) string {
 	case err != nil || (command == "") == (address == ""):
 		return "of a kind that is not understood: " + string(raw)
 	case command == "":
-		return "connects to " + address
+		text := "connects to " + address
+		for _, name := range slices.Sorted(maps.Keys(headers)) {
+			text += ", header " + name + ": " + headers[name]
+		}
+		return text
 	}
 	text := "starts " + strings.Join(append([]string{command}, args...), " ")
-	if len(env) > 0 {
-		text += " with " + strings.Join(slices.Sorted(maps.Keys(env)), ", ")
+	for _, more := range []struct {
+		word string
+		list []string
+	}{{" with ", slices.Sorted(maps.Keys(env))}, {", may reach ", hosts}, {", may read ", read}} {
+		if len(more.list) > 0 {
+			text += more.word + strings.Join(more.list, ", ")
+		}
 	}
 	return text
 }

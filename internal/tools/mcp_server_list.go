@@ -16,8 +16,8 @@ import (
 var mcpServerListDoc string
 
 // Servers are the tools about MCP servers, beside those that the servers have.
-func Servers(m *mcp.Manager) []tool.Tool {
-	return []tool.Tool{mcpServerList(m), mcpResource(m)}
+func Servers(m *mcp.Manager, login Login) []tool.Tool {
+	return []tool.Tool{mcpServerList(m), mcpResource(m), oauthFlow(login)}
 }
 
 func mcpServerList(m *mcp.Manager) tool.Tool {

@@ -1,0 +1,188 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/mcp"
+	"github.com/inspan/inspan/internal/oauth"
+	"github.com/inspan/inspan/internal/words"
+)
+
+const ways = "Ways: browser comes back by itself, paste takes the address that the browser ended at, for when it runs on another machine,\n" +
+	"and device shows a code that you enter on any device. Tokens are kept in the keychain of the system, or else in a file that\n" +
+	"only you can read; all sessions share them."
+
+func wayFlag(cmd *cobra.Command) *string {
+	return cmd.Flags().String("way", "", "`how` to log in: browser, paste or device; told by the surroundings if not given")
+}
+
+func (c *command) mcpLogin() *cobra.Command {
+	var cwd string
+	var way *string
+	cmd := &cobra.Command{
+		Use:   "login NAME",
+		Short: "Log in to a server that wants it",
+		Long:  "Log in to an MCP server.\n\n" + ways,
+		Args:  exactly(1, 1, "one NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a, root, err := c.at(cwd)
+			if err != nil {
+				return err
+			}
+			hub, err := a.HubAt(root, "", nil, complainTo(cmd.ErrOrStderr()))
+			if err != nil {
+				return err
+			}
+			if hub == nil {
+				return noServer(args[0])
+			}
+			defer hub.Close()
+			wait, cancel := context.WithTimeout(cmd.Context(), settleTime)
+			defer cancel()
+			hub.Settle(wait) // what it wants it says when it is connected to
+			err = c.logIn(cmd, *way, func(way oauth.Way, p oauth.Person) error { return a.LogIn(cmd.Context(), hub.Manager, args[0], way, p) })
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "Logged in to %s.\n", args[0])
+			hub.Settle(wait)
+			return listServers(cmd.OutOrStdout(), only(hub.Status(), args[0]))
+		},
+	}
+	way = wayFlag(cmd)
+	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose servers are meant")
+	return cmd
+}
+
+func only(list []mcp.Status, name string) (out []mcp.Status) {
+	for _, s := range list {
+		if s.Name == name {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func noServer(name string) error {
+	return fmt.Errorf("there is no MCP server %q here; see 'inspan mcp list'", words.OneLine(name, 60))
+}
+
+// logIn has the person at the terminal log in.
+func (c *command) logIn(cmd *cobra.Command, said string, do func(oauth.Way, oauth.Person) error) error {
+	way, err := app.Way(said)
+	if err != nil {
+		return usageError{err}
+	}
+	tell := func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), text) }
+	return do(way, oauth.Person{
+		Open: func(url string) error {
+			if err := app.Browse(cmd.Context(), url); err != nil {
+				tell(err.Error())
+			}
+			return nil // the address is shown in any case
+		},
+		Tell:  tell,
+		Paste: func(ctx context.Context) (string, error) { return readLine(ctx, c.in) },
+	})
+}
+
+// readLine reads a line that the person types, or nothing once ctx is done.
+func readLine(ctx context.Context, in io.Reader) (string, error) {
+	type result struct {
+		line string
+		err  error
+	}
+	got := make(chan result, 1)
+	go func() { // ends with the process if nobody types
+		line, err := bufio.NewReader(in).ReadString('\n')
+		if errors.Is(err, io.EOF) && line != "" {
+			err = nil
+		}
+		got <- result{strings.TrimSpace(line), err}
+	}()
+	select {
+	case r := <-got:
+		return r.line, r.err
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
+
+func (c *command) mcpLogout() *cobra.Command {
+	var cwd string
+	cmd := &cobra.Command{
+		Use:   "logout NAME",
+		Short: "Forget the login to a server, and have it take the tokens back",
+		Args:  exactly(1, 1, "one NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a, root, err := c.at(cwd)
+			if err != nil {
+				return err
+			}
+			for _, s := range a.Servers(root, "", nil, complainTo(cmd.ErrOrStderr())) {
+				if s.Name != args[0] {
+					continue
+				}
+				if err := a.LogOut(cmd.Context(), s); err != nil {
+					return err
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "Logged out of %s.\n", s.Name)
+				return nil
+			}
+			return noServer(args[0])
+		},
+	}
+	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose servers are meant")
+	return cmd
+}
+
+func (c *command) modelsLogin() *cobra.Command {
+	var way *string
+	cmd := &cobra.Command{
+		Use:   "login PROVIDER",
+		Short: "Log in to a provider that takes logins instead of keys",
+		Long:  "Log in to a provider whose settings have an oauth table.\n\n" + ways,
+		Args:  exactly(1, 1, "one PROVIDER"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a, err := app.Load(c.self)
+			if err != nil {
+				return err
+			}
+			err = c.logIn(cmd, *way, func(way oauth.Way, p oauth.Person) error { return a.LogInTo(cmd.Context(), args[0], way, p) })
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "Logged in to %s.\n", args[0])
+			return nil
+		},
+	}
+	way = wayFlag(cmd)
+	return cmd
+}
+
+func (c *command) modelsLogout() *cobra.Command {
+	return &cobra.Command{
+		Use:   "logout PROVIDER",
+		Short: "Forget the login to a provider, and have it take the tokens back",
+		Args:  exactly(1, 1, "one PROVIDER"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a, err := app.Load(c.self)
+			if err != nil {
+				return err
+			}
+			if err := a.LogOutOf(cmd.Context(), args[0]); err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "Logged out of %s.\n", args[0])
+			return nil
+		},
+	}
+}

@@ -1,0 +1,110 @@
+package oauth
+
+import "strings"
+
+// maxChallenge bounds a WWW-Authenticate header, in bytes.
+const maxChallenge = 16 << 10
+
+// challenge is what a server says with a 401 or 403: the parameters of its Bearer
+// challenge, by their names in lower case.
+type challenge map[string]string
+
+// StepUp reports whether the WWW-Authenticate header of a 403 asks for a login with
+// more scopes. Any other 403 is not helped by a login.
+func StepUp(header string) bool { return parseChallenge(header).stepUp() }
+
+func (ch challenge) stepUp() bool { return ch["error"] == "insufficient_scope" }
+
+// parseChallenge reads the first Bearer challenge of a WWW-Authenticate header
+// (RFC 9110, section 11.6.1). What it can't read it passes over: a header of a broken
+// server still leads to the guesses of discovery.
+func parseChallenge(header string) challenge {
+	s := scanner{text: header[:min(len(header), maxChallenge)]}
+	found, bearer := challenge{}, false
+	for {
+		s.skip(" \t,")
+		if s.text == "" {
+			return found
+		}
+		name := strings.ToLower(s.token())
+		if name == "" {
+			s.junk()
+			continue
+		}
+		value, isParam := s.value()
+		switch {
+		case !isParam && bearer:
+			return found
+		case !isParam:
+			bearer = name == "bearer"
+		case bearer && found[name] == "":
+			found[name] = value
+		}
+	}
+}
+
+// scanner takes a header apart from its start.
+type scanner struct{ text string }
+
+func (s *scanner) skip(set string) { s.text = strings.TrimLeft(s.text, set) }
+
+// take cuts off the first n bytes.
+func (s *scanner) take(n int) string {
+	out := s.text[:n]
+	s.text = s.text[n:]
+	return out
+}
+
+func (s *scanner) token() string {
+	n := strings.IndexFunc(s.text, func(r rune) bool { return !tokenRune(r) })
+	if n < 0 {
+		n = len(s.text)
+	}
+	return s.take(n)
+}
+
+func tokenRune(r rune) bool {
+	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r < 128 && r != 0 && strings.ContainsRune("!#$%&'*+-.^_`|~", r)
+}
+
+// value reads what follows the name of a parameter. No equals sign: the name was that
+// of a scheme.
+func (s *scanner) value() (value string, isParam bool) {
+	rest := strings.TrimLeft(s.text, " \t")
+	if !strings.HasPrefix(rest, "=") {
+		return "", false
+	}
+	s.text = strings.TrimLeft(rest[1:], " \t")
+	if strings.HasPrefix(s.text, `"`) {
+		return s.quoted(), true
+	}
+	return s.token(), true
+}
+
+// quoted reads a quoted string, up to the end of the header if it has no other.
+func (s *scanner) quoted() string {
+	var b strings.Builder
+	for i := 1; i < len(s.text); i++ {
+		switch ch := s.text[i]; {
+		case ch == '"':
+			s.text = s.text[i+1:]
+			return b.String()
+		case ch == '\\' && i+1 < len(s.text):
+			i++
+			b.WriteByte(s.text[i])
+		default:
+			b.WriteByte(ch)
+		}
+	}
+	s.text = ""
+	return ""
+}
+
+// junk passes over what is no part of the grammar, up to the next comma or space.
+func (s *scanner) junk() {
+	n := strings.IndexAny(s.text, ", \t")
+	if n < 0 {
+		n = len(s.text)
+	}
+	s.take(n)
+}

@@ -1,0 +1,161 @@
+package oauth
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// kept is what the store has of an account.
+type kept struct {
+	Name      string       `json:"name"`
+	Resource  string       `json:"resource,omitempty"` // of the account
+	Audience  string       `json:"audience,omitempty"` // the resource parameter
+	Metadata  string       `json:"metadata,omitempty"` // where the resource described itself
+	Endpoints Endpoints    `json:"endpoints"`
+	Client    registration `json:"client"`
+	Scopes    []string     `json:"scopes,omitempty"` // granted
+	Access    string       `json:"access"`
+	Refresh   string       `json:"refresh,omitempty"`
+	Got       time.Time    `json:"got"`
+	Expires   time.Time    `json:"expires,omitzero"` // zero: not known
+	Dead      string       `json:"dead,omitempty"`   // why a login is needed
+}
+
+const (
+	maxName  = 256      // bytes
+	maxToken = 64 << 10 // bytes
+)
+
+func checkName(name string) error {
+	switch {
+	case name == "":
+		return errors.New("oauth: the account has no name")
+	case len(name) > maxName || !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl):
+		return fmt.Errorf("oauth: %.80q can't be the name of an account", name)
+	}
+	return nil
+}
+
+// load reads what is kept of an account. Nothing: an error that is ErrLogin.
+func (c *Client) load(ctx context.Context, name string) (kept, error) {
+	if err := checkName(name); err != nil {
+		return kept{}, err
+	}
+	if c.Store == nil {
+		return kept{}, errors.New("oauth: there is no store")
+	}
+	data, _, err := c.Store.Get(ctx, name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return kept{}, fmt.Errorf("%s: %w", name, ErrLogin)
+	case errors.Is(err, ErrSealed):
+		return kept{}, fmt.Errorf("%s: %w: %w", name, ErrLogin, err)
+	case err != nil:
+		return kept{}, fmt.Errorf("%s: %w", name, err)
+	}
+	var k kept
+	if err := json.Unmarshal(data, &k); err != nil || k.Name != name {
+		return kept{}, fmt.Errorf("%s: %w: what is kept of it is damaged", name, ErrLogin)
+	}
+	return k, nil
+}
+
+// save keeps an account. It is on the disk when this returns.
+func (c *Client) save(ctx context.Context, k kept) error {
+	data, err := json.Marshal(k)
+	if err != nil {
+		return err
+	}
+	if err := c.Store.Set(ctx, k.Name, data); err != nil {
+		return fmt.Errorf("%s: keep the login: %w", k.Name, err)
+	}
+	return nil
+}
+
+// account is what of a kept login says where it may be used.
+func (k kept) account() Account {
+	return Account{Name: k.Name, Resource: k.Resource, Server: &k.Endpoints}
+}
+
+// bound refuses to use for an account what was given for another resource, by another
+// issuer or to another client.
+func (k kept) bound(a Account) error {
+	switch {
+	case k.Resource != a.Resource && !same(k.Resource, a.Resource):
+		return fmt.Errorf("%s: %w: what is kept is for %s", a.Name, ErrLogin, k.Resource)
+	case a.Server != nil && a.Server.Issuer != "" && !same(a.Server.Issuer, k.Endpoints.Issuer),
+		a.fixed() && a.Server.Token != k.Endpoints.Token:
+		return fmt.Errorf("%s: %w: what is kept is from another authorization server", a.Name, ErrLogin)
+	case a.ClientID != "" && a.ClientID != k.Client.ID:
+		return fmt.Errorf("%s: %w: what is kept is for another client id", a.Name, ErrLogin)
+	}
+	return nil
+}
+
+// good reports whether the access token can still be used for a while: a minute, or
+// a tenth of its life if that is less.
+func (k kept) good(now time.Time) bool {
+	margin := min(time.Minute, k.Expires.Sub(k.Got)/10)
+	return k.alive(now.Add(margin))
+}
+
+// alive reports whether the access token has not ended.
+func (k kept) alive(now time.Time) bool {
+	return k.Dead == "" && k.Access != "" && (k.Expires.IsZero() || now.Before(k.Expires))
+}
+
+// take puts an answer of the token endpoint into what is kept. What it does not name
+// stays as it was asked for, or as it was.
+func (k kept) take(f *fields, asked []string, now time.Time) (kept, error) {
+	k.Access = f.text("access_token")
+	if next := f.text("refresh_token"); next != "" {
+		k.Refresh = next
+	}
+	if _, said := f.values["scope"]; said {
+		k.Scopes = scopeList(strings.Fields(f.text("scope")))
+	} else {
+		k.Scopes = asked
+	}
+	k.Got, k.Expires, k.Dead = now.UTC(), time.Time{}, ""
+	if life := f.seconds("expires_in"); life > 0 {
+		k.Expires = k.Got.Add(life)
+	}
+	kind := f.text("token_type")
+	switch {
+	case f.err != nil:
+		return kept{}, f.err
+	case k.Access == "":
+		return kept{}, errors.New("the answer has no access token")
+	case kind != "" && !strings.EqualFold(kind, "bearer"):
+		return kept{}, errors.New("the answer has a token of a type that is not known here")
+	case !sendable(k.Access) || len(k.Refresh) > maxToken:
+		return kept{}, errors.New("the answer has a token that can't be sent")
+	}
+	return k, nil
+}
+
+// sendable reports whether a token can stand in a header.
+func sendable(token string) bool {
+	return len(token) <= maxToken && !strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' })
+}
+
+// scopeList leaves out what is no scope (RFC 6749, section 3.3) and what comes twice.
+func scopeList(lists ...[]string) []string {
+	const most = 200
+	var out []string
+	for _, s := range slices.Concat(lists...) {
+		bad := s == "" || len(s) > maxName || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' })
+		if !bad && len(out) < most && !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}

@@ -1,0 +1,229 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"time"
+
+	"golang.org/x/oauth2"
+)
+
+// Login has a person log in, and keeps the tokens. The challenge is the
+// WWW-Authenticate header of the 401 or 403 that asked for it, several ones joined by
+// commas; it may be empty. If the challenge is insufficient_scope, what was granted
+// before is asked for again with what is missing. Until the new tokens are kept, what
+// was kept before stays as it is.
+func (c *Client) Login(ctx context.Context, a Account, way Way, p Person, header string) error {
+	limited, cancel := context.WithTimeout(ctx, c.patience())
+	defer cancel()
+	err := c.login(limited, a, way, p, parseChallenge(header))
+	if err != nil && ctx.Err() == nil && limited.Err() != nil {
+		return fmt.Errorf("log in to %s: nobody did so within %s", a.Name, c.patience())
+	}
+	if err != nil {
+		return fmt.Errorf("log in to %s: %w", a.Name, err)
+	}
+	return nil
+}
+
+// attempt is one login that is under way.
+type attempt struct {
+	c      *Client
+	w      wire
+	a      Account
+	p      Person
+	s      server
+	scopes []string
+}
+
+func (c *Client) login(ctx context.Context, a Account, way Way, p Person, ch challenge) error {
+	if err := errors.Join(checkName(a.Name), p.can(way)); err != nil {
+		return err
+	}
+	if c.Store == nil {
+		return errors.New("oauth: there is no store")
+	}
+	w, err := c.wire(a.local())
+	if err != nil {
+		return err
+	}
+	s, err := w.discover(ctx, a, ch)
+	if err != nil {
+		return err
+	}
+	old, _ := c.load(ctx, a.Name) // what can't be read is replaced
+	if err := sameSecret(a, s, old); err != nil {
+		return err
+	}
+	t := attempt{c, w, a, p, s, wantedScopes(a, s, ch, old)}
+	k, err := t.run(ctx, way)
+	if err != nil {
+		return err
+	}
+	// From here on the server's answer is the only copy there is.
+	work, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*requestTime)
+	defer cancel()
+	unlock, err := c.lock(work, a.Name)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return c.save(work, k)
+}
+
+// can says what a person lacks for a way of logging in.
+func (p Person) can(way Way) error {
+	switch {
+	case way != Browser && way != Paste && way != Device:
+		return fmt.Errorf("there is no way %q to log in", way)
+	case p.Tell == nil && (p.Open == nil || way == Device):
+		return errors.New("there is nobody to tell where to log in")
+	case way == Paste && p.Paste == nil:
+		return errors.New("there is nobody to paste where the browser was led to")
+	}
+	return nil
+}
+
+// sameSecret refuses to show the secret of a client to another server than the one it
+// was last shown to, as whoever runs the resource could name a server of their own.
+func sameSecret(a Account, s server, old kept) error {
+	if a.ClientSecret == "" || a.Server != nil || old.Client.ID != a.ClientID || same(old.Endpoints.Issuer, s.Issuer) {
+		return nil
+	}
+	return fmt.Errorf("it names another authorization server now, %s, which would get the secret of the client: log out first if that is right", s.Issuer)
+}
+
+// wantedScopes is what to ask for: what was set, else what the challenge names, else
+// what the resource names; with what was granted, if the challenge is for more.
+func wantedScopes(a Account, s server, ch challenge, old kept) []string {
+	named := scopeFields(ch["scope"])
+	out := a.Scopes
+	if len(out) == 0 {
+		out = named
+	}
+	if len(out) == 0 {
+		out = s.wanted
+	}
+	if ch.stepUp() {
+		var granted []string
+		if (old.Endpoints.Issuer == s.Issuer || same(old.Endpoints.Issuer, s.Issuer)) && old.bound(a) == nil {
+			granted = old.Scopes
+		}
+		out = slices.Concat(granted, out, named)
+	}
+	if len(out) > 0 && slices.Contains(s.offered, offline) {
+		out = slices.Concat(out, []string{offline})
+	}
+	return scopeList(out)
+}
+
+// offline is the scope that some servers want to be asked for to give a refresh token.
+const offline = "offline_access"
+
+// run gets tokens in one of the ways.
+func (t attempt) run(ctx context.Context, way Way) (kept, error) {
+	if way == Device {
+		return t.byDevice(ctx)
+	}
+	if err := t.s.takesPKCE(); err != nil {
+		return kept{}, err
+	}
+	if t.s.Authorize == "" {
+		return kept{}, errors.New("the authorization server has no page to log in with a browser")
+	}
+	if way == Paste {
+		redirect := t.a.Redirect
+		if redirect == "" {
+			redirect = nowhere(t.exact())
+		}
+		return t.byCode(ctx, redirect, t.pasted)
+	}
+	l, err := listen(t.a.Redirect, t.exact())
+	if err != nil {
+		return kept{}, err
+	}
+	defer l.close()
+	return t.byCode(ctx, l.redirect, func(ctx context.Context, at, state string) (response, error) {
+		return t.browsed(ctx, l, at, state)
+	})
+}
+
+// exact reports whether the address to come back to gets registered as it is, so that
+// it can be one that nobody guesses.
+func (t attempt) exact() bool { return t.a.ClientID == "" && !t.c.documented(t.s) }
+
+// response is what the authorization server had the browser bring back (RFC 6749,
+// section 4.1.2, and RFC 9207).
+type response struct {
+	code, state, iss, failure, text string
+}
+
+// byCode is the authorization code flow with PKCE. Ask shows the person an address and
+// returns the response that has the state.
+func (t attempt) byCode(ctx context.Context, redirect string, ask func(ctx context.Context, at, state string) (response, error)) (kept, error) {
+	who, err := t.c.identity(ctx, t.w, t.a, t.s, redirect, t.scopes, Browser)
+	if err != nil {
+		return kept{}, err
+	}
+	verifier, state := oauth2.GenerateVerifier(), oauth2.GenerateVerifier()
+	at, err := t.page(who, redirect, verifier, state)
+	if err != nil {
+		return kept{}, err
+	}
+	r, err := ask(ctx, at, state)
+	if err != nil {
+		return kept{}, err
+	}
+	if err := t.check(r); err != nil {
+		return kept{}, err
+	}
+	form := url.Values{"grant_type": {"authorization_code"}, "code": {r.code}, "redirect_uri": {redirect}, "code_verifier": {verifier}}
+	return t.trade(ctx, who, form)
+}
+
+// page is where the person logs in.
+func (t attempt) page(who registration, redirect, verifier, state string) (string, error) {
+	more := []oauth2.AuthCodeOption{oauth2.S256ChallengeOption(verifier)}
+	if t.s.audience != "" {
+		more = append(more, oauth2.SetAuthURLParam("resource", t.s.audience))
+	}
+	if slices.Contains(t.scopes, offline) {
+		more = append(more, oauth2.SetAuthURLParam("prompt", "consent")) // OpenID Connect, section 11
+	}
+	conf := oauth2.Config{ClientID: who.ID, RedirectURL: redirect, Scopes: t.scopes, Endpoint: oauth2.Endpoint{AuthURL: t.s.Authorize}}
+	u, err := address(conf.AuthCodeURL(state, more...), t.w.local)
+	if err != nil {
+		return "", err
+	}
+	return u.String(), nil
+}
+
+// check refuses a response that is no success, or comes from another server than the
+// one that was asked. The state has been looked at before.
+func (t attempt) check(r response) error {
+	switch {
+	case r.iss != "" && t.s.Issuer != "" && r.iss != t.s.Issuer, r.iss == "" && t.s.saysIss:
+		return errors.New("the answer does not come from the authorization server that was asked")
+	case r.failure != "":
+		return fmt.Errorf("the server refuses: %w", &refusal{code: cleaned(r.failure, nil), text: cleaned(r.text, nil)})
+	case r.code == "":
+		return errors.New("the answer has no code")
+	}
+	return nil
+}
+
+// trade gets tokens for a grant.
+func (t attempt) trade(ctx context.Context, who registration, form url.Values) (kept, error) {
+	if t.s.audience != "" {
+		form.Set("resource", t.s.audience)
+	}
+	f, err := t.w.form(ctx, t.s.Token, who, form)
+	if err != nil {
+		return kept{}, err
+	}
+	k := kept{Name: t.a.Name, Resource: t.a.Resource, Audience: t.s.audience, Metadata: t.s.metadata, Endpoints: t.s.Endpoints, Client: who}
+	return k.take(f, t.scopes, time.Now())
+}

@@ -1,0 +1,111 @@
+package oauth
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// Logout has the server take the tokens of an account back, if it can do so
+// (RFC 7009), and forgets them. They are forgotten also if the server could not be
+// asked, and then the error says so. Nothing is kept: no error.
+func (c *Client) Logout(ctx context.Context, name string) error {
+	if err := checkName(name); err != nil {
+		return err
+	}
+	unlock, err := c.lock(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	data, _, err := c.Store.Get(ctx, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = c.revoke(ctx, data)
+	}
+	if gone := c.Store.Delete(ctx, name); gone != nil {
+		return errors.Join(gone, err)
+	}
+	if err != nil {
+		return fmt.Errorf("%s is forgotten here, but the server may still take its tokens: %w", name, err)
+	}
+	return nil
+}
+
+// revoke has the server take back first what new tokens could be got with.
+func (c *Client) revoke(ctx context.Context, data []byte) error {
+	var k kept
+	if err := json.Unmarshal(data, &k); err != nil {
+		return errors.New("what was kept of it was damaged")
+	}
+	if k.Endpoints.Revoke == "" {
+		return nil
+	}
+	w, err := c.wire(k.account().local())
+	if err != nil {
+		return err
+	}
+	w.hide = []string{k.Access, k.Refresh}
+	tokens := []struct{ kind, token string }{{"refresh_token", k.Refresh}, {"access_token", k.Access}}
+	for _, t := range tokens {
+		if t.token == "" {
+			continue
+		}
+		_, failed := w.form(ctx, k.Endpoints.Revoke, k.Client, url.Values{"token": {t.token}, "token_type_hint": {t.kind}})
+		// A page instead of an empty body does not matter; neither does a kind of
+		// token that ends by itself.
+		if !errors.Is(failed, errUnreadable) && !refused(failed, "unsupported_token_type") {
+			err = errors.Join(err, failed)
+		}
+	}
+	return err
+}
+
+// Accounts lists what is kept, by name.
+func (c *Client) Accounts(ctx context.Context) ([]Info, error) {
+	if c.Store == nil {
+		return nil, errors.New("oauth: there is no store")
+	}
+	names, err := c.Store.Names(ctx)
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(names)
+	var out []Info
+	for _, name := range names {
+		info, err := c.info(ctx, name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // gone since
+		}
+		if err != nil {
+			info = Info{Name: name, Problem: err.Error()}
+		}
+		out = append(out, info)
+	}
+	return out, nil
+}
+
+func (c *Client) info(ctx context.Context, name string) (Info, error) {
+	data, where, err := c.Store.Get(ctx, name)
+	if err != nil {
+		return Info{}, err
+	}
+	var k kept
+	if err := json.Unmarshal(data, &k); err != nil {
+		return Info{}, errors.New("what is kept of it is damaged")
+	}
+	return Info{
+		Name: k.Name, Resource: k.Resource, Issuer: k.Endpoints.Issuer, Scopes: k.Scopes,
+		Expires: k.Expires, Renews: k.Refresh != "" && k.Dead == "", Kept: where, Problem: k.Dead,
+	}, nil
+}
+
+// scopeFields takes a list of scopes apart.
+func scopeFields(text string) []string { return scopeList(strings.Fields(text)) }

@@ -1,0 +1,176 @@
+package oauth_test
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/inspan/inspan/internal/netguard"
+	"github.com/inspan/inspan/internal/oauth"
+)
+
+// TestBrowser logs in through a port of this machine, at a server that we register
+// with, and uses, renews and gives back what it got.
+func TestBrowser(t *testing.T) {
+	t.Parallel()
+	p := startProvider(t, `{}`)
+	c, a, ctx := newClient(t), account(p), t.Context()
+	guard := &netguard.Guard{Local: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
+	c.HTTP = guard.Client()
+	if _, err := c.Token(ctx, a); !errors.Is(err, oauth.ErrLogin) {
+		t.Fatal("a token before the login:", err)
+	}
+	status, challenge, _ := p.use(t, "none")
+	if status != 401 {
+		t.Fatal(status)
+	}
+	must(t, c.Login(ctx, a, oauth.Browser, oauth.Person{Open: newVisits(t).open(p.origin)}, challenge))
+	first, err := c.Token(ctx, a)
+	must(t, err)
+	if status, _, scope := p.use(t, first); status != 200 || scope != "read" {
+		t.Fatal("the token is not taken:", status, scope)
+	}
+	second, err := c.Renew(ctx, a, first)
+	must(t, err)
+	if status, _, _ := p.use(t, second); status != 200 || second == first {
+		t.Fatal("the new token is not taken:", status)
+	}
+	if again, err := c.Renew(ctx, a, first); err != nil || again != second {
+		t.Error("the token that another got was not used:", err)
+	}
+	if s := p.seen(t); s.Registered != 1 || s.Granted["refresh_token"] != 1 {
+		t.Errorf("the server saw %+v", s)
+	}
+	list, err := c.Accounts(ctx)
+	if err != nil || len(list) != 1 || list[0].Issuer != p.origin || !list[0].Renews || list[0].Problem != "" {
+		t.Errorf("%+v %v", list, err)
+	}
+	must(t, c.Logout(ctx, a.Name))
+	if status, _, _ := p.use(t, second); status != 401 {
+		t.Error("the token is taken after the logout:", status)
+	}
+	if _, err := c.Token(ctx, a); !errors.Is(err, oauth.ErrLogin) {
+		t.Error("a token after the logout:", err)
+	}
+}
+
+// TestStepUp asks for more, and keeps what was granted before.
+func TestStepUp(t *testing.T) {
+	t.Parallel()
+	p := startProvider(t, `{}`)
+	c, a, ctx, v := newClient(t), account(p), t.Context(), newVisits(t)
+	must(t, c.Login(ctx, a, oauth.Browser, oauth.Person{Open: v.open(p.origin)}, ""))
+	more := `Bearer error="insufficient_scope", scope="write"`
+	if !oauth.StepUp(more) || oauth.StepUp(`Bearer error="invalid_token", scope="write"`) || oauth.StepUp("") {
+		t.Error("what asks for more is not known")
+	}
+	must(t, c.Login(ctx, a, oauth.Browser, oauth.Person{Open: v.open(p.origin)}, more))
+	token, err := c.Token(ctx, a)
+	must(t, err)
+	if _, _, scope := p.use(t, token); scope != "read write" && scope != "write read" {
+		t.Errorf("granted: %q", scope)
+	}
+}
+
+// TestPaste has the person bring the address of a page that the browser can't show.
+func TestPaste(t *testing.T) {
+	t.Parallel()
+	p := startProvider(t, `{}`)
+	c, a, ctx := newClient(t), account(p), t.Context()
+	b := newBrowser(p.origin)
+	var told strings.Builder
+	pastes := 0
+	person := oauth.Person{
+		Open: b.walk,
+		Tell: func(text string) { told.WriteString(text + "\n") },
+		Paste: func(context.Context) (string, error) {
+			if pastes++; pastes == 1 {
+				return "http://127.0.0.1/callback?code=theirs&state=theirs", nil
+			}
+			return "  " + b.left[:40] + "\n" + b.left[40:] + "\n", nil
+		},
+	}
+	must(t, c.Login(ctx, a, oauth.Paste, person, ""))
+	token, err := c.Token(ctx, a)
+	must(t, err)
+	if status, _, _ := p.use(t, token); status != 200 || pastes != 2 {
+		t.Error(status, pastes)
+	}
+	if !strings.Contains(told.String(), "another login") {
+		t.Error("the foreign address was not refused:", told.String())
+	}
+}
+
+// TestDevice enters a code on another device.
+func TestDevice(t *testing.T) {
+	t.Parallel()
+	p := startProvider(t, `{}`)
+	c, a, ctx, v := newClient(t), account(p), t.Context(), newVisits(t)
+	person := oauth.Person{Tell: func(text string) {
+		m := regexp.MustCompile(`open (\S+) and enter the code (\S+)`).FindStringSubmatch(text)
+		if m == nil {
+			t.Errorf("told %q", text)
+			return
+		}
+		v.wg.Go(func() {
+			b := newBrowser(p.origin)
+			if err := b.walk(m[1] + "?user_code=" + m[2]); err != nil {
+				t.Error(err)
+			}
+		})
+	}}
+	must(t, c.Login(ctx, a, oauth.Device, person, ""))
+	first, err := c.Token(ctx, a)
+	must(t, err)
+	second, err := c.Renew(ctx, a, first)
+	must(t, err)
+	if status, _, _ := p.use(t, second); status != 200 {
+		t.Error(status)
+	}
+}
+
+// TestGivenClient logs in with a client and a secret that were registered beforehand.
+func TestGivenClient(t *testing.T) {
+	t.Parallel()
+	p := startProvider(t, `{}`)
+	c, a, ctx := newClient(t), account(p), t.Context()
+	a.ClientID, a.ClientSecret = "given", "known-to-both-0123456789"
+	must(t, c.Login(ctx, a, oauth.Browser, oauth.Person{Open: newVisits(t).open(p.origin)}, ""))
+	first, err := c.Token(ctx, a)
+	must(t, err)
+	_, err = c.Renew(ctx, a, first)
+	must(t, err)
+	if s := p.seen(t); s.Registered != 0 {
+		t.Errorf("registered %d times", s.Registered)
+	}
+	other := a
+	other.ClientID = "another"
+	if _, err := c.Token(ctx, other); !errors.Is(err, oauth.ErrLogin) {
+		t.Error("a token of one client was given to another:", err)
+	}
+	must(t, c.Logout(ctx, a.Name))
+	if s := p.seen(t); s.Revoked == 0 {
+		t.Errorf("nothing was revoked: %+v", s)
+	}
+}
+
+// TestClientDocument logs in with the address of our document as client id.
+func TestClientDocument(t *testing.T) {
+	t.Parallel()
+	const document = "https://client.example/inspan.json"
+	p := startProvider(t, `{"document": "`+document+`"}`)
+	c, a, ctx := newClient(t), account(p), t.Context()
+	c.Document = document
+	must(t, c.Login(ctx, a, oauth.Browser, oauth.Person{Open: newVisits(t).open(p.origin)}, ""))
+	token, err := c.Token(ctx, a)
+	must(t, err)
+	if status, _, _ := p.use(t, token); status != 200 {
+		t.Error(status)
+	}
+	if s := p.seen(t); s.Registered != 0 {
+		t.Errorf("registered %d times", s.Registered)
+	}
+}

@@ -1,0 +1,120 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// Ways in which a client says who it is at the token endpoint (RFC 7591).
+const (
+	authNone  = "none"
+	authPost  = "client_secret_post"
+	authBasic = "client_secret_basic"
+)
+
+const deviceGrant = "urn:ietf:params:oauth:grant-type:device_code"
+
+// registration is who we are for an authorization server.
+type registration struct {
+	ID     string `json:"id"`
+	Secret string `json:"secret,omitempty"`
+	Auth   string `json:"auth"` // one of the above
+}
+
+// sign puts who we are into a form, or into the header beside it.
+func (r registration) sign(form url.Values, header http.Header) {
+	switch r.Auth {
+	case authBasic:
+		req := http.Request{Header: header}
+		req.SetBasicAuth(url.QueryEscape(r.ID), url.QueryEscape(r.Secret))
+	case authPost:
+		form.Set("client_id", r.ID)
+		form.Set("client_secret", r.Secret)
+	default:
+		form.Set("client_id", r.ID)
+	}
+}
+
+// identity says who we are for a server: what was registered beforehand, else our
+// document, else what the server makes of us now. A new registration for each login
+// costs little, and is never one that the server has forgotten.
+func (c *Client) identity(ctx context.Context, w wire, a Account, s server, redirect string, scopes []string, way Way) (registration, error) {
+	switch {
+	case a.ClientID != "":
+		return registration{a.ClientID, a.ClientSecret, givenAuth(a, s)}, nil
+	case c.documented(s):
+		return registration{ID: c.Document, Auth: authNone}, nil
+	case s.Register == "":
+		return registration{}, errors.New("the server takes no clients that it does not know: a client id from its operator has to be set")
+	}
+	return register(ctx, w, s, redirect, scopes, way)
+}
+
+// documented reports whether a server takes our client id metadata document.
+func (c *Client) documented(s server) bool { return c.Document != "" && s.documents }
+
+// givenAuth is how a client that was registered beforehand says who it is.
+func givenAuth(a Account, s server) string {
+	switch {
+	case a.ClientSecret == "":
+		return authNone
+	case len(s.auths) > 0 && !slices.Contains(s.auths, authBasic):
+		return authPost
+	}
+	return authBasic // what holds where nothing is said (RFC 8414)
+}
+
+// register makes us known to a server (RFC 7591).
+func register(ctx context.Context, w wire, s server, redirect string, scopes []string, way Way) (registration, error) {
+	wanted := authNone
+	if len(s.auths) > 0 && !slices.Contains(s.auths, authNone) {
+		wanted = givenAuth(Account{ClientSecret: "to come"}, s)
+	}
+	grants := []string{"authorization_code", "refresh_token"}
+	if way == Device { // servers want an address to come back to all the same
+		grants = append(grants, deviceGrant)
+	}
+	about := map[string]any{
+		"client_name":                "inspan",
+		"application_type":           "native",
+		"redirect_uris":              []string{redirect},
+		"grant_types":                grants,
+		"response_types":             []string{"code"},
+		"token_endpoint_auth_method": wanted,
+	}
+	if len(scopes) > 0 {
+		about["scope"] = strings.Join(scopes, " ")
+	}
+	f, err := w.object(ctx, s.Register, about)
+	if err != nil {
+		return registration{}, fmt.Errorf("register: %w", err)
+	}
+	r := registration{ID: f.text("client_id"), Secret: f.text("client_secret"), Auth: f.text("token_endpoint_auth_method")}
+	if r.Auth == "" && r.Secret == "" {
+		r.Auth = authNone
+	} else if r.Auth == "" {
+		r.Auth = givenAuth(Account{ClientSecret: r.Secret}, s)
+	}
+	if f.err != nil {
+		return registration{}, fmt.Errorf("register: %w", f.err)
+	}
+	return r, r.check()
+}
+
+// check refuses a registration that can't be used.
+func (r registration) check() error {
+	switch {
+	case r.ID == "":
+		return errors.New("register: the server gave no client id")
+	case r.Auth != authNone && r.Auth != authPost && r.Auth != authBasic:
+		return errors.New("register: the server wants a way of saying who we are that is not known here")
+	case r.Auth != authNone && r.Secret == "":
+		return errors.New("register: the server gave no client secret")
+	}
+	return nil
+}

@@ -1,0 +1,57 @@
+package tools
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"strings"
+	"sync"
+
+	"github.com/inspan/inspan/tool"
+)
+
+//go:embed oauth_flow.md
+var oauthFlowDoc string
+
+// Login has a person log in to a server, in a way that is said or, if that is empty,
+// is best here. Tell shows them a text; paste waits for what they paste.
+type Login func(ctx context.Context, server, way string, tell func(string), paste func(context.Context) (string, error)) error
+
+type oauthFlowArgs struct {
+	Server string `json:"server" jsonschema:"name of the server"`
+	Way    string `json:"way,omitempty" jsonschema:"browser, paste or device"`
+}
+
+func oauthFlow(login Login) tool.Tool {
+	t := tool.New("oauth_flow", oauthFlowDoc, func(ctx context.Context, c *tool.Call, in oauthFlowArgs) (tool.Result, error) {
+		var mu sync.Mutex
+		var told []string
+		tell := func(text string) {
+			mu.Lock()
+			defer mu.Unlock()
+			told = append(told, text)
+			c.Progress(text + "\n")
+		}
+		paste := func(ctx context.Context) (string, error) {
+			if c.Ask == nil {
+				return "", errors.New("nobody is there to paste it")
+			}
+			mu.Lock()
+			question := strings.Join(told, "\n")
+			mu.Unlock()
+			return c.Ask(ctx, question, nil)
+		}
+		if err := login(ctx, in.Server, in.Way, tell, paste); err != nil {
+			return tool.Result{Untrusted: true}, err
+		}
+		return tool.Text("The person is logged in to " + in.Server + "."), nil
+	})
+	t.Effects = func(_ context.Context, c *tool.Call) ([]tool.Effect, error) {
+		in, err := tool.Args[oauthFlowArgs](c)
+		if err != nil {
+			return nil, err
+		}
+		return []tool.Effect{{Kind: tool.External, Text: "have you log in to the MCP server " + in.Server}}, nil
+	}
+	return t
+}
