@@ -135,3 +135,32 @@ func TestAskInterrupted(t *testing.T) {
 		t.Errorf("%+v", left)
 	}
 }
+
+// TestInterruptBeforeCallsBegin holds that an interrupt counts that comes when the
+// calls are decided on and none has begun.
+func TestInterruptBeforeCallsBegin(t *testing.T) {
+	var s *inspan.Session
+	began := false
+	slow := tool.New("slow", "takes long", func(ctx context.Context, _ *tool.Call, _ struct{}) (tool.Result, error) {
+		began = true
+		<-ctx.Done()
+		return tool.Result{}, ctx.Err()
+	})
+	a := inspan.Agent{
+		Model: scripted(t, `call: slow {}`, "done"), Tools: []tool.Tool{slow}, Mode: "yolo", Env: tool.Env{Root: "/w"},
+		Checkpoint: func(ctx context.Context) (event.Checkpoint, error) {
+			if began {
+				return event.Checkpoint{}, nil
+			}
+			return event.Checkpoint{}, s.Send(ctx, event.Cancelled{By: "ann"})
+		},
+	}
+	var err error
+	if s, err = a.Open(t.Context(), event.NewMemory("s")); err != nil {
+		t.Fatal(err)
+	}
+	drivenTo(t, s, said("go"))
+	if st := s.Status().Stopped; st == nil || st.Reason != event.ReasonCancelled {
+		t.Errorf("%+v", st)
+	}
+}

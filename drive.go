@@ -269,6 +269,9 @@ func (d *driver) void(ctx context.Context, why event.Body) error {
 // done must be called, and waits.
 func (d *driver) interruptible(ctx context.Context) (watched context.Context, done func()) {
 	watched, cancel := context.WithCancelCause(ctx)
+	if d.state.Run.Cancelled { // before what it is to interrupt has begun
+		cancel(errInterrupted)
+	}
 	w, ok := d.log.(event.Waiter)
 	if !ok {
 		return watched, func() { cancel(nil) }

@@ -77,11 +77,13 @@ var rank = map[string]int{
 	"internal/recall":             20,
 	"internal/worktree":           20,
 	"internal/oauth":              20,
+	"internal/gate":               20,
 	"internal/mcp":                20,
 	"internal/command":            20,
 	"internal/tools":              30,
 	"internal/cost":               30,
 	"internal/config":             40,
+	"mcptool":                     40,
 	"internal/plugin":             45,
 	".":                           50,
 	"internal/subagent":           60,
@@ -90,6 +92,9 @@ var rank = map[string]int{
 	"internal/tui":                70,
 	"internal/demo":               70,
 	"internal/doctor":             70,
+	"internal/acp":                70,
+	"internal/mcpserver":          70,
+	"internal/a2a":                70,
 	"cmd/inspan":                  90,
 	"examples/01-hello":           95,
 	"examples/02-provider":        95,
@@ -98,6 +103,7 @@ var rank = map[string]int{
 	"examples/05-resume":          95,
 	"examples/06-fork":            95,
 	"examples/07-child":           95,
+	"examples/08-mcp":             95,
 }
 
 // pure packages compute and do nothing else.

@@ -16,6 +16,7 @@ func TestExamples(t *testing.T) {
 		"04-events":   {"1 opened", "stopped", "$0.00645"},
 		"05-resume":   {"a life\n  working on one\na life\n  working on two\nstopped: done"},
 		"06-fork":     {"trunk:  The map it is.", "branch: The slice it is.", "two sessions: true"},
+		"08-mcp":      {"There were two herons. <nil>"},
 		"07-child":    {"I have asked.", "session: say: It is in cart.go.", "session: call: ask_another"},
 	}
 	dirs, err := filepath.Glob("[0-9]*")

@@ -119,6 +119,7 @@ type Options struct {
 	Record       string        // file to record the model to; it must not be there yet
 	Replay       string        // file to play instead of asking a model
 	Servers      []mcp.Server  // MCP servers that the client brings, with Source mcp.Client
+	NoServers    bool          // no MCP servers are used
 }
 
 // Store is where the sessions lie.
@@ -224,7 +225,10 @@ func (a *App) agent(ctx context.Context, o Options, at inspan.Place, warn func(s
 		hooks = append(hooks, &skillGrants{library: library, places: a.places(env.Root)})
 	}
 	box, rare := fitting(box, model.Info().Window)
-	hub := a.Hub(env.Root, a.Servers(env.Root, o.Trust, o.Servers, warn), env, warn)
+	var hub *Hub
+	if !o.NoServers {
+		hub = a.Hub(env.Root, a.Servers(env.Root, o.Trust, o.Servers, warn), env, warn)
+	}
 	agent := &inspan.Agent{
 		Model: model, Tools: box, Env: env,
 		Extra: a.extra(&extra{

@@ -105,6 +105,11 @@ func (s Server) Check() error {
 		if s.URL == "" {
 			return errors.New("it has no url")
 		}
+		if !strings.Contains(s.URL, "${") { // else it is looked at when that is filled in
+			if _, err := s.address(); err != nil {
+				return err
+			}
+		}
 	case Inside:
 		if s.Dial == nil {
 			return errors.New("it can't be dialled")

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -100,13 +101,55 @@ func (s Server) box(ctx context.Context, env tool.Env, level tool.Level) tool.Bo
 	if level != tool.BoxWorkspace {
 		return b
 	}
-	b.Hosts = slices.Clone(s.Hosts)
-	for _, path := range s.Read {
+	b.Hosts = slices.Concat(s.Hosts, registries(s.Command[0]))
+	read := s.Read
+	if s.Source == User || s.Source == Client { // else a file of a repository opens folders
+		read = slices.Concat(read, installed(s.Command))
+	}
+	for _, path := range read {
 		if at, err := env.Files.Resolve(ctx, path); err == nil && filepath.IsAbs(path) {
 			b.Read = append(b.Read, at)
 		}
 	}
 	return b
+}
+
+// registries are the hosts that a program fetches the server from that it then runs,
+// as it does in most files of others.
+func registries(program string) []string {
+	switch strings.TrimSuffix(filepath.Base(program), ".cmd") {
+	case "npx", "bunx", "pnpx", "npm", "pnpm", "yarn", "bun":
+		return []string{"registry.npmjs.org"}
+	case "uvx", "uv", "pipx":
+		return []string{"pypi.org", "files.pythonhosted.org"}
+	}
+	return nil
+}
+
+// installed finds where a program lies that is named by paths: the folders of the
+// files among its words, or what its modules lie in. The walls around it hide them
+// else, as they may be anywhere below the person's home.
+func installed(command []string) []string {
+	home, _ := os.UserHomeDir()
+	var out []string
+	for _, word := range command {
+		if !filepath.IsAbs(word) {
+			continue
+		}
+		path := filepath.Clean(word)
+		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+			continue // data, which it is for the person to open
+		}
+		if before, _, ok := strings.Cut(filepath.ToSlash(path), "/node_modules/"); ok {
+			path = filepath.Join(filepath.FromSlash(before), "node_modules")
+		} else if dir := filepath.Dir(path); dir != home && dir != filepath.Dir(dir) {
+			path = dir
+		}
+		if !slices.Contains(out, path) {
+			out = append(out, path)
+		}
+	}
+	return out
 }
 
 func startError(err error, walls tool.Walls) error {

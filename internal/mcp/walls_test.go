@@ -2,7 +2,6 @@ package mcp_test
 
 import (
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -36,7 +35,7 @@ func TestWalls(t *testing.T) {
 		t.Skip("no walls here: " + env.Walls.Why)
 	}
 	h := &house{t: t}
-	h.Manager = &mcp.Manager{Env: env, Servers: []mcp.Server{{Name: "every", Command: npm(modules, "everything", "stdio"), Read: []string{filepath.Dir(modules)}, Env: map[string]string{"GIVEN": "for it"}}}}
+	h.Manager = &mcp.Manager{Env: env, Servers: []mcp.Server{{Name: "every", Source: mcp.User, Command: npm(modules, "everything", "stdio"), Env: map[string]string{"GIVEN": "for it"}}}}
 	t.Cleanup(h.Close)
 	h.begin("every", mcp.Ready)
 	res, err := h.call(t.Context(), "mcp__every__get-env", `{}`)

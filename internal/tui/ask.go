@@ -105,7 +105,7 @@ func (a *ask) prepare(m *model) {
 // question prepares a call that asks the person something.
 func (a *ask) question(l look) {
 	text, options := words.Question(a.pending.Call)
-	a.title = l.paint(yellow, "? "+words.OneLine(a.pending.Call.Name, 40))
+	a.title = l.paint(yellow, "? "+words.OneLine(strings.TrimPrefix(a.pending.Agent+" › ", " › ")+a.pending.Call.Name, 60))
 	a.body = wrap(words.VisibleLines(cmp.Or(text, a.pending.Preview)), l.width, "  ")
 	a.choices = nil
 	for i, o := range options {

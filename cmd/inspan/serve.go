@@ -1,0 +1,165 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/inspan/inspan/internal/a2a"
+	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/gate"
+	"github.com/inspan/inspan/internal/mcpserver"
+	"github.com/inspan/inspan/internal/policy"
+)
+
+// serveFlags are the flags of what others can reach.
+type serveFlags struct {
+	app.Options
+	listen    string
+	tokenFile string
+	public    bool
+	hosts     []string
+	cwd       string
+}
+
+func (f *serveFlags) add(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	fl.StringVar(&f.Model, "model", "", "model of agents as `provider/model`; see 'inspan models'")
+	fl.StringVar(&f.Mode, "mode", "", "permission `mode`: plan, ask, edit, auto or yolo (default ask)")
+	fl.StringArrayVar(&f.Allow, "allow", nil, "`rule` for calls that need not ask; may be repeated")
+	fl.StringArrayVar(&f.Ask, "ask", nil, "`rule` for calls that ask in every mode; may be repeated")
+	fl.StringArrayVar(&f.Deny, "deny", nil, "`rule` for calls that are denied; may be repeated")
+	fl.Float64Var(&f.MaxCost, "max-cost", 0, "most US `dollars` of a session of an agent; 0 means no limit")
+	fl.StringVar(&f.cwd, "cwd", ".", "`folder` to work in, the workspace")
+	fl.StringVar(&f.tokenFile, "token-file", "", "private `file` with the token that clients must send; it is made if it is not there (default: in the state folder)")
+	fl.BoolVar(&f.public, "public", false, "other machines may reach the address")
+	fl.StringArrayVar(&f.hosts, "host", nil, "`name` of a proxy by which requests come; may be repeated")
+}
+
+// served are the settings, and the options that every session of a server has. The mode
+// is always said, so that old sessions can't be allowed more than new ones.
+func (c *command) served(f *serveFlags) (*app.App, error) {
+	if err := policy.CheckMode(f.Mode); err != nil {
+		return nil, usageError{fmt.Errorf("--mode: %w", err)}
+	}
+	a, err := app.Load(c.self)
+	if err != nil {
+		return nil, err
+	}
+	f.Mode = cmp.Or(f.Mode, a.Config.Mode, policy.ModeAsk)
+	f.tokenFile = cmp.Or(f.tokenFile, filepath.Join(a.StateDir, "server.token"))
+	root, err := filepath.Abs(f.cwd)
+	if err == nil {
+		root, err = filepath.EvalSymlinks(root)
+	}
+	f.cwd = root
+	return a, err
+}
+
+func (c *command) warn(text string) { fmt.Fprintln(c.console.Err, "inspan: "+text) }
+
+// signals ends a context when the process is asked to end.
+func signals(ctx context.Context) (context.Context, context.CancelFunc) {
+	return signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+}
+
+// serve serves over HTTP, behind the gate, until it is asked to end.
+func (c *command) serve(ctx context.Context, f *serveFlags, h http.Handler, end func()) error {
+	token, err := gate.Token(f.tokenFile)
+	if err != nil {
+		return err
+	}
+	g := &gate.Gate{Who: gate.One("owner", token), Hosts: f.hosts}
+	l, err := g.Listen(ctx, f.listen, f.public)
+	if errors.Is(err, gate.ErrOpen) {
+		return usageError{fmt.Errorf("%w; --public says so", err)}
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(c.console.Err, "inspan: serving %s at http://%s/ for who has the token in %s\n", f.cwd, l.Addr(), f.tokenFile)
+	return g.Serve(ctx, l, h, end)
+}
+
+// mcpServe is a subcommand of mcp.
+func (c *command) mcpServe() *cobra.Command {
+	var f serveFlags
+	var names []string
+	var noAgent bool
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Offer tools and agents to MCP clients",
+		Long: "Offer inspan's tools, and agents (run_agent), to clients of the Model Context Protocol: at standard input and output,\n" +
+			"or over HTTP. Every call is judged by mode and rules; what asks is put to the person at the client, if it can do that, and denied else.\n\n" + modesHelp(),
+		Example: "  inspan mcp serve --mode edit\n  inspan mcp serve --http 127.0.0.1:8765 --tools read_file,search_files --no-agent",
+		Args:    exactly(0, 0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			a, err := c.served(&f)
+			if err != nil {
+				return err
+			}
+			ctx, stop := signals(cmd.Context())
+			defer stop()
+			called := f.Options
+			called.Model, called.NoServers = "script", true // the client is the model, and has servers of its own
+			s := &mcpserver.Server{Tools: a.Host(called, c.warn), Names: names, Root: f.cwd}
+			if !noAgent {
+				s.Host = a.Host(f.Options, c.warn)
+			}
+			if f.listen != "" {
+				return c.serve(ctx, &f, s.Handler(), s.Close)
+			}
+			err = s.ServeStdio(ctx, io.NopCloser(c.in), unclosed{c.console.Out})
+			if ctx.Err() != nil {
+				return nil
+			}
+			return err
+		},
+	}
+	f.add(cmd)
+	cmd.Flags().StringVar(&f.listen, "http", "", "`address` to serve at over HTTP, such as 127.0.0.1:0, in the place of standard input and output")
+	cmd.Flags().StringSliceVar(&names, "tools", nil, "`names` of the tools to offer, with commas (default: those that work in the workspace and beyond)")
+	cmd.Flags().BoolVar(&noAgent, "no-agent", false, "offer tools only")
+	return cmd
+}
+
+// unclosed is a writer that others can't close.
+type unclosed struct{ io.Writer }
+
+func (unclosed) Close() error { return nil }
+
+func (c *command) a2a() *cobra.Command {
+	var f serveFlags
+	var here bool
+	cmd := &cobra.Command{
+		Use:   "a2a",
+		Short: "Take tasks from other agents",
+		Long: "Take tasks from other agents, over the Agent2Agent protocol 1.0. A task is a session, so tasks outlast the server;\n" +
+			"what asks waits for an answer of the other agent, or for 'inspan send --allow'.\n\n" + modesHelp(),
+		Example: "  inspan a2a --mode auto --listen 127.0.0.1:8766",
+		Args:    exactly(0, 0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			a, err := c.served(&f)
+			if err != nil {
+				return err
+			}
+			ctx, stop := signals(cmd.Context())
+			defer stop()
+			s := &a2a.Server{Host: a.Host(f.Options, c.warn), Root: f.cwd, DecideHere: here}
+			return c.serve(ctx, &f, s.Handler(), s.Close)
+		},
+	}
+	f.add(cmd)
+	cmd.Flags().BoolVar(&here, "decide-here", false, "what wants consent is not for the other agents to decide, but for 'inspan send --allow'")
+	cmd.Flags().StringVar(&f.listen, "listen", "127.0.0.1:0", "`address` to serve at")
+	return cmd
+}

@@ -1,0 +1,150 @@
+package a2a
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	sdk "github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/llm"
+)
+
+// asked is a question for the client: in words, and as data that names what it may
+// answer.
+func asked(p inspan.Pending) []*sdk.Part {
+	if p.Asks {
+		text, options := words.Question(p.Call)
+		list := make([]any, len(options))
+		for i, o := range options {
+			text += fmt.Sprintf("\n%d. %s", i+1, words.Visible(o))
+			list[i] = o
+		}
+		return []*sdk.Part{sdk.NewTextPart(cut(text)), sdk.NewDataPart(map[string]any{"call": p.Call.ID, "options": list})}
+	}
+	choices := []any{"allow once", "deny"}
+	if len(p.Rules) > 0 {
+		choices = []any{"allow once", "allow for this session", "deny"}
+	}
+	return []*sdk.Part{sdk.NewTextPart(cut(wants(p))), sdk.NewDataPart(map[string]any{"call": p.Call.ID, "decision": choices})}
+}
+
+// wants says all that a call would do.
+func wants(p inspan.Pending) string {
+	var b strings.Builder
+	who := strings.TrimPrefix(p.Agent+" › ", " › ")
+	fmt.Fprintf(&b, "May %s run (%s)?\n", words.Visible(who+p.Call.Name), words.Line(p.Reason))
+	if p.Preview != "" {
+		b.WriteString(words.VisibleLines(p.Preview) + "\n")
+	} else if command, others := words.Asked(p.Call); command+others != "" {
+		b.WriteString(strings.TrimSpace("$ "+command+"\n"+others) + "\n")
+	}
+	for _, line := range words.Effects(p.Effects, p.Preview != "") {
+		b.WriteString("It " + line + "\n")
+	}
+	if len(p.Rules) > 0 {
+		fmt.Fprintf(&b, "For this session it would allow: %s\n", words.Visible(strings.Join(p.Rules, ", ")))
+	}
+	return b.String() + `Answer yes, or "session" for all that is like it, or no, or say what to do instead.`
+}
+
+// choose finds the question that a message answers, the one that it names, else the
+// first, and what it says to it.
+func choose(list []inspan.Pending, m *sdk.Message) (p inspan.Pending, choice string, err error) {
+	p = list[0]
+	for _, part := range m.Parts {
+		data, ok := part.Data().(map[string]any)
+		if !ok {
+			continue
+		}
+		if call, named := data["call"].(string); named {
+			i := slices.IndexFunc(list, func(p inspan.Pending) bool { return p.Call.ID == call })
+			if i < 0 {
+				return p, "", fmt.Errorf("%w: call %q does not wait for an answer", sdk.ErrInvalidParams, words.OneLine(call, 80))
+			}
+			p = list[i]
+		}
+		for _, key := range []string{"decision", "answer"} {
+			if text, given := data[key].(string); given {
+				choice = text
+			}
+		}
+	}
+	if choice == "" {
+		choice = strings.TrimSpace(textOf(m))
+	}
+	return p, choice, nil
+}
+
+// answer is what was said to a question, as the session takes it.
+func answer(p inspan.Pending, choice, by string) (event.Body, error) {
+	d, problem := decided(p, choice)
+	if problem != "" {
+		return nil, fmt.Errorf("%w: %s", sdk.ErrInvalidParams, problem)
+	}
+	d.By = by
+	return d, nil
+}
+
+// decided reads an answer. Nobody decides here for longer than the session: that is
+// for the person whose settings these are.
+func decided(p inspan.Pending, choice string) (event.Decided, string) {
+	if p.Asks {
+		return words.Answer(p.Call, choice)
+	}
+	switch strings.ToLower(choice) {
+	case "allow once", "allow":
+		choice = "yes"
+	case "allow for this session":
+		choice = "session"
+	case "deny":
+		choice = "no"
+	}
+	d, problem := words.Decision(p.Call.ID, p.Rules, choice)
+	if problem == "" && d.Allow && d.Scope != event.ScopeOnce && d.Scope != event.ScopeSession {
+		return event.Decided{}, "it can be allowed once or for this session, not for longer"
+	}
+	return d, problem
+}
+
+func textOf(m *sdk.Message) string {
+	var texts []string
+	for _, part := range m.Parts {
+		if text := part.Text(); text != "" {
+			texts = append(texts, text)
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+// said is what a message says to the model: text, data as JSON, and images.
+func said(m *sdk.Message) (llm.Parts, error) {
+	var out llm.Parts
+	for _, part := range m.Parts {
+		switch c := part.Content.(type) {
+		case sdk.Text:
+			out = append(out, llm.Text{Text: string(c)})
+		case sdk.Data:
+			raw, err := json.Marshal(c.Value)
+			if err != nil {
+				return nil, sdk.ErrInvalidParams
+			}
+			out = append(out, llm.Text{Text: string(raw)})
+		case sdk.Raw:
+			if !slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, part.MediaType) {
+				return nil, fmt.Errorf("%w: %q", sdk.ErrUnsupportedContentType, words.OneLine(part.MediaType, 80))
+			}
+			out = append(out, llm.Image{MediaType: part.MediaType, Data: c})
+		default:
+			return nil, fmt.Errorf("%w: a part that is neither text nor data nor an image", sdk.ErrUnsupportedContentType)
+		}
+	}
+	if strings.TrimSpace(out.Text()) == "" {
+		return nil, fmt.Errorf("%w: the message says nothing", sdk.ErrInvalidParams)
+	}
+	return out, nil
+}

@@ -1,0 +1,163 @@
+package a2a
+
+import (
+	"context"
+	"iter"
+	"strings"
+
+	sdk "github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/llm"
+)
+
+// follow yields a task as it stands, and what becomes of it until it rests. R drives it;
+// nil: nobody does, or another process.
+func (v *visitor) follow(ctx context.Context, id string, r *run) iter.Seq2[sdk.Event, error] {
+	return func(yield func(sdk.Event, error) bool) {
+		f := &follower{visitor: v, id: id, yield: yield, calls: map[string]llm.Call{}}
+		rested, err := f.watch(ctx, r)
+		if err == nil && !rested && !f.left {
+			err = f.rest(ctx, r)
+		}
+		if err != nil && !f.left {
+			yield(nil, err)
+		}
+	}
+}
+
+// follower tells one client what becomes of a task.
+type follower struct {
+	*visitor
+	id    string
+	yield func(sdk.Event, error) bool
+	calls map[string]llm.Call
+	seq   uint64 // of the last event that was told of
+	left  bool   // the client has gone
+}
+
+// watch yields what happens until the task rests, or nobody drives it here any more. It
+// reports whether that it rests has been told.
+func (f *follower) watch(ctx context.Context, r *run) (rested bool, err error) {
+	first, err := f.find(ctx, f.id)
+	if err != nil {
+		return false, err
+	}
+	f.seq = first.status.Seq
+	if !f.show(first.task(-1)) || rests(state(first.status)) {
+		return true, nil
+	}
+	w, err := f.server.Host.Watch(ctx, f.id)
+	if err != nil {
+		return false, notFound(err)
+	}
+	defer func() { _ = w.Close() }() // it was only read
+	watched, stop := until(ctx, r)
+	defer stop()
+	for e, err := range w.Events(watched, f.seq) {
+		if err != nil {
+			return false, err
+		}
+		if f.tell(e, first); f.left {
+			return false, nil
+		}
+		if st := w.Status(); e.Seq >= st.Seq && rests(state(st)) {
+			return false, nil
+		}
+	}
+	return false, ctx.Err()
+}
+
+// until is ctx, and ends with the run if that ends here for good.
+func until(ctx context.Context, r *run) (context.Context, context.CancelFunc) {
+	watched, cancel := context.WithCancel(ctx)
+	if r == nil {
+		return watched, cancel
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		select {
+		case <-r.done:
+			if !elsewhere(r.err) {
+				cancel()
+			}
+		case <-watched.Done():
+		}
+	}()
+	return watched, func() { cancel(); <-done }
+}
+
+// show shows the client something, and reports whether it is still there.
+func (f *follower) show(e sdk.Event) bool {
+	if !f.left && !f.yield(e, nil) {
+		f.left = true
+	}
+	return !f.left
+}
+
+// tell tells the client what an event means to it.
+func (f *follower) tell(e event.Event, r *record) {
+	f.seq = e.Seq
+	switch b := e.Body.(type) {
+	case event.Replied:
+		for _, c := range b.Parts.Calls() {
+			f.calls[c.ID] = c
+		}
+		if text := strings.TrimSpace(b.Parts.Text()); text != "" {
+			f.working(e, r, cut(text))
+		}
+	case event.Judged:
+		f.calls[b.Call] = words.Judged(f.calls[b.Call], b)
+	case event.Started:
+		c := f.calls[b.Call]
+		f.working(e, r, "▸ "+words.OneLine(c.Name+" "+words.Subject(c), 200))
+	case event.Ended:
+		delete(f.calls, b.Call)
+	}
+}
+
+// working tells what is being done.
+func (f *follower) working(e event.Event, r *record, text string) {
+	at := e.Time
+	f.show(&sdk.TaskStatusUpdateEvent{TaskID: sdk.TaskID(r.id), ContextID: r.context, Status: sdk.TaskStatus{
+		State: sdk.TaskStateWorking, Timestamp: &at, Message: r.message(e.Seq, sdk.MessageRoleAgent, sdk.NewTextPart(text)),
+	}})
+}
+
+// rest tells what has not been told, and how a task stands that rests, with what it
+// brought. One that nobody drives and that does not rest could not go on.
+func (f *follower) rest(ctx context.Context, run *run) error {
+	r, err := f.find(ctx, f.id)
+	if err != nil {
+		return err
+	}
+	for e, err := range f.server.Host.Events(ctx, f.id) {
+		if err != nil {
+			return notFound(err)
+		}
+		if e.Seq > f.seq && e.Seq <= r.status.Seq {
+			f.tell(e, r)
+		}
+	}
+	status := r.now()
+	if run != nil && !rests(status.State) {
+		select {
+		case <-run.done:
+			if run.err != nil {
+				return run.err
+			}
+		default:
+		}
+	}
+	if ended(status.State) {
+		for _, a := range r.artifacts() {
+			if !f.show(&sdk.TaskArtifactUpdateEvent{TaskID: sdk.TaskID(r.id), ContextID: r.context, Artifact: a, LastChunk: true}) {
+				return nil
+			}
+		}
+	}
+	f.show(&sdk.TaskStatusUpdateEvent{TaskID: sdk.TaskID(r.id), ContextID: r.context, Status: status})
+	return nil
+}

@@ -1,0 +1,168 @@
+// Package a2a lets other agents give tasks to ours, over the Agent2Agent protocol 1.0.
+//
+// A task is a session: its id is the session's, and all that is said of it is read from
+// the session's log (task.go), so that it is the same after a restart. The context of
+// tasks is the lineage of their sessions: what is said in a context, but to no task of
+// it, goes to a fork of the last one, which remembers all that was said before. The
+// states:
+//
+//	submitted       nothing has been done yet
+//	working         a run goes on
+//	input-required  a call wants consent, or asks something; a message answers it
+//	auth-required   the model refused our key; a message tries again
+//	completed       done
+//	canceled        interrupted
+//	rejected        the model, or a filter, declined
+//	failed          a limit was reached, the model can't be had, or it goes in circles
+//
+// A run goes on whether anybody looks or not. One that a crash has broken off goes on
+// when its task is next asked for.
+//
+// The SDK speaks the protocol; nothing of it goes further inward than this package.
+package a2a
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+
+	sdk "github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/internal/gate"
+)
+
+// Server gives tasks to agents that work in one workspace. Fill in the fields, serve,
+// and Close it. The fields are not changed then; the methods are safe for concurrent use.
+type Server struct {
+	// Host opens the sessions. Its agents must not be Unattended, or nobody is asked.
+	Host *inspan.Host
+	// Root is the workspace.
+	Root string
+	// Name, Description and Version are for the card; empty: inspan's own.
+	Name, Description, Version string
+	// DecideHere says that what wants consent is not for clients to decide on, but for
+	// somebody here, with 'inspan send --allow' for instance. Questions of other kinds
+	// are still theirs to answer.
+	DecideHere bool
+	// URL is where other agents reach the server; empty: where the one that asks for
+	// the card did.
+	URL string
+
+	mu     sync.Mutex
+	runs   map[string]*run // by session; those that go on here
+	wg     sync.WaitGroup
+	closed bool
+}
+
+// maxRuns bounds what goes on at once.
+const maxRuns = 32
+
+// ErrClosed says that the server was closed.
+var ErrClosed = errors.New("the server is closed")
+
+// Handler serves the card, below /.well-known, and the JSON-RPC binding, everywhere
+// else. It checks nothing of who sends requests: put a [gate.Gate] before it, also
+// before the card, which the protocol has anybody read. Requests of different
+// principals see nothing of each other.
+func (s *Server) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET "+a2asrv.WellKnownAgentCardPath, s.serveCard)
+	mux.HandleFunc("POST /", func(w http.ResponseWriter, r *http.Request) {
+		v := &visitor{server: s, sender: sender(gate.Principal(r.Header))}
+		if version := r.Header.Get(sdk.SvcParamVersion); version != "" && version != "1" && !strings.HasPrefix(version, "1.") {
+			v.refused = sdk.ErrVersionNotSupported
+		}
+		a2asrv.NewJSONRPCHandler(v).ServeHTTP(w, r)
+	})
+	return mux
+}
+
+// sender names a principal in the log.
+func sender(principal string) string {
+	if principal == "" {
+		return "a2a"
+	}
+	return "a2a:" + principal
+}
+
+func (s *Server) serveCard(w http.ResponseWriter, r *http.Request) {
+	raw, err := json.Marshal(s.card(r))
+	if err != nil {
+		http.Error(w, "the card can't be written", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(raw) // whoever has gone need not know
+}
+
+func (s *Server) card(r *http.Request) *sdk.AgentCard {
+	url := s.URL
+	if url == "" {
+		url = "http://" + r.Host + "/"
+	}
+	name := cmp.Or(s.Name, "inspan")
+	about := cmp.Or(s.Description, "Works in the files of one workspace: reads, edits, runs commands, and checks what it did.")
+	return &sdk.AgentCard{
+		Name: name, Description: about, Version: cmp.Or(s.Version, inspan.Version),
+		SupportedInterfaces: []*sdk.AgentInterface{sdk.NewAgentInterface(url, sdk.TransportProtocolJSONRPC)},
+		Capabilities:        sdk.AgentCapabilities{Streaming: true},
+		DefaultInputModes:   []string{"text/plain", "application/json", "image/png", "image/jpeg", "image/gif", "image/webp"},
+		DefaultOutputModes:  []string{"text/plain", "application/json"},
+		SecuritySchemes:     sdk.NamedSecuritySchemes{"token": sdk.HTTPAuthSecurityScheme{Scheme: "Bearer"}},
+		SecurityRequirements: sdk.SecurityRequirementsOptions{
+			sdk.SecurityRequirements{"token": sdk.SecuritySchemeScopes{}},
+		},
+		Skills: []sdk.AgentSkill{{
+			ID: "work", Name: "Work in the workspace", Description: about, Tags: []string{"code", "files", "commands"},
+			Examples: []string{"A test fails. Find the bug, fix it, and show that the tests pass."},
+		}},
+	}
+}
+
+// Close ends all that goes on here, as a crash would: the log keeps what was done, and
+// the tasks go on when they are next asked for. It waits.
+func (s *Server) Close() {
+	s.mu.Lock()
+	s.closed = true
+	for _, r := range s.runs {
+		r.cancel()
+	}
+	s.mu.Unlock()
+	s.wg.Wait()
+}
+
+// visitor is one request of one principal.
+type visitor struct {
+	server  *Server
+	sender  string
+	refused error // why nothing is done for it
+}
+
+var _ a2asrv.RequestHandler = (*visitor)(nil)
+
+// GetTaskPushConfig implements [a2asrv.RequestHandler], like those below.
+func (v *visitor) GetTaskPushConfig(context.Context, *sdk.GetTaskPushConfigRequest) (*sdk.PushConfig, error) {
+	return nil, sdk.ErrPushNotificationNotSupported
+}
+
+func (v *visitor) ListTaskPushConfigs(context.Context, *sdk.ListTaskPushConfigRequest) (*sdk.ListTaskPushConfigResponse, error) {
+	return nil, sdk.ErrPushNotificationNotSupported
+}
+
+func (v *visitor) CreateTaskPushConfig(context.Context, *sdk.PushConfig) (*sdk.PushConfig, error) {
+	return nil, sdk.ErrPushNotificationNotSupported
+}
+
+func (v *visitor) DeleteTaskPushConfig(context.Context, *sdk.DeleteTaskPushConfigRequest) error {
+	return sdk.ErrPushNotificationNotSupported
+}
+
+func (v *visitor) GetExtendedAgentCard(context.Context, *sdk.GetExtendedAgentCardRequest) (*sdk.AgentCard, error) {
+	return nil, sdk.ErrExtendedCardNotConfigured
+}

@@ -1,0 +1,211 @@
+package a2a
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	sdk "github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/llm"
+)
+
+const (
+	maxText    = 1 << 20 // bytes of one text that goes out
+	maxHistory = 200     // messages, if no fewer are asked for
+)
+
+// record is what the log of a session says of a task.
+type record struct {
+	id, context string
+	sender      string // who began it; empty: nobody has said anything
+	child       bool   // it works for another session
+	at          time.Time
+	history     []*sdk.Message
+	answer      string   // last words of the last run
+	files       []string // changed, in the order of the first change
+	status      inspan.Status
+}
+
+// read reads the log of a session. What others than the sender have begun is not found.
+func (s *Server) read(ctx context.Context, id, sender string) (*record, error) {
+	if id == "" || id == "last" || strings.ContainsAny(id, `/\`) {
+		return nil, sdk.ErrTaskNotFound
+	}
+	w, err := s.Host.Watch(ctx, id)
+	if err != nil {
+		return nil, notFound(err)
+	}
+	defer func() { _ = w.Close() }() // it was only read
+	r := &record{id: id, context: id, status: w.Status()}
+	for e, err := range s.Host.Events(ctx, id) {
+		if err != nil {
+			return nil, notFound(err)
+		}
+		if e.Seq > r.status.Seq {
+			break // it has come since
+		}
+		r.apply(e)
+		if r.child || r.sender != "" && r.sender != sender {
+			return nil, sdk.ErrTaskNotFound
+		}
+	}
+	if r.sender == "" {
+		return nil, sdk.ErrTaskNotFound
+	}
+	return r, nil
+}
+
+// notFound is what a client is told of a session that can't be read.
+func notFound(err error) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return sdk.ErrTaskNotFound
+}
+
+// apply takes note of an event.
+func (r *record) apply(e event.Event) {
+	r.at = e.Time
+	switch b := e.Body.(type) {
+	case event.Opened:
+		r.child = b.Parent != ""
+	case event.Forked: // what was before it is another task's
+		if r.context == r.id {
+			r.context = b.From
+		}
+		r.history, r.files, r.answer = nil, nil, ""
+	case event.Said:
+		if r.sender == "" {
+			r.sender = b.By
+		}
+		r.add(e, sdk.MessageRoleUser, b.Parts.Text())
+	case event.Steered:
+		r.add(e, sdk.MessageRoleUser, b.Parts.Text())
+	case event.Replied:
+		text := strings.TrimSpace(b.Parts.Text())
+		if text != "" {
+			r.answer = text
+		}
+		r.add(e, sdk.MessageRoleAgent, text)
+	case event.Ended:
+		for _, f := range b.Files {
+			if f.Written && !slices.Contains(r.files, f.Path) {
+				r.files = append(r.files, f.Path)
+			}
+		}
+	}
+}
+
+func (r *record) add(e event.Event, role sdk.MessageRole, text string) {
+	if text == "" {
+		return
+	}
+	r.history = append(r.history, r.message(e.Seq, role, sdk.NewTextPart(cut(text))))
+}
+
+// message is one of the task, with an id that is the same each time.
+func (r *record) message(seq uint64, role sdk.MessageRole, parts ...*sdk.Part) *sdk.Message {
+	return &sdk.Message{ID: fmt.Sprintf("%s-%d", r.id, seq), ContextID: r.context, TaskID: sdk.TaskID(r.id), Role: role, Parts: parts}
+}
+
+// task is the task as the protocol has it. A negative number of messages means as many
+// as there are, within reason.
+func (r *record) task(messages int) *sdk.Task {
+	if messages < 0 || messages > maxHistory {
+		messages = maxHistory
+	}
+	t := &sdk.Task{ID: sdk.TaskID(r.id), ContextID: r.context, Status: r.now()}
+	t.History = r.history[max(0, len(r.history)-messages):]
+	if ended(t.Status.State) {
+		t.Artifacts = r.artifacts()
+	}
+	return t
+}
+
+// now is how the task stands.
+func (r *record) now() sdk.TaskStatus {
+	at := r.at
+	st := sdk.TaskStatus{State: state(r.status), Timestamp: &at}
+	switch st.State {
+	case sdk.TaskStateInputRequired:
+		st.Message = r.message(r.status.Seq, sdk.MessageRoleAgent, asked(questions(r.status)[0])...)
+	case sdk.TaskStateCompleted, sdk.TaskStateSubmitted, sdk.TaskStateWorking:
+	default:
+		text := strings.ReplaceAll(string(r.status.Stopped.Reason), "_", " ")
+		if r.status.Stopped.Detail != "" {
+			text += ": " + r.status.Stopped.Detail
+		}
+		st.Message = r.message(r.status.Seq, sdk.MessageRoleAgent, sdk.NewTextPart(cut(text)))
+	}
+	return st
+}
+
+// artifacts are the last words, and the files that were changed.
+func (r *record) artifacts() []*sdk.Artifact {
+	var out []*sdk.Artifact
+	if r.answer != "" {
+		out = append(out, &sdk.Artifact{ID: "answer", Name: "Answer", Parts: sdk.ContentParts{sdk.NewTextPart(cut(r.answer))}})
+	}
+	if len(r.files) > 0 {
+		files := make([]any, len(r.files))
+		for i, path := range r.files {
+			files[i] = path
+		}
+		out = append(out, &sdk.Artifact{ID: "files", Name: "Files changed", Parts: sdk.ContentParts{sdk.NewDataPart(map[string]any{"files": files})}})
+	}
+	return out
+}
+
+// state is that of the task by how its session stands.
+func state(st inspan.Status) sdk.TaskState {
+	switch {
+	case len(questions(st)) > 0:
+		return sdk.TaskStateInputRequired
+	case st.Active:
+		return sdk.TaskStateWorking
+	case st.Stopped == nil:
+		return sdk.TaskStateSubmitted
+	case st.Stopped.Reason == event.ReasonDone:
+		return sdk.TaskStateCompleted
+	case st.Stopped.Reason == event.ReasonCancelled:
+		return sdk.TaskStateCanceled
+	case st.Stopped.Reason == event.ReasonRefused:
+		return sdk.TaskStateRejected
+	case slices.Contains([]llm.Kind{llm.KindAuth, llm.KindAuthExpired, llm.KindBilling}, st.Stopped.Cause):
+		return sdk.TaskStateAuthRequired
+	}
+	return sdk.TaskStateFailed
+}
+
+// ended reports whether nothing more comes of a task.
+func ended(s sdk.TaskState) bool { return s.Terminal() }
+
+// rests reports whether nothing comes of a task until its client says something.
+func rests(s sdk.TaskState) bool {
+	return ended(s) || s == sdk.TaskStateInputRequired || s == sdk.TaskStateAuthRequired
+}
+
+// questions are those that wait, those of children first.
+func questions(st inspan.Status) []inspan.Pending {
+	var out []inspan.Pending
+	for _, r := range st.Raised {
+		out = append(out, inspan.Asked(r))
+	}
+	return append(out, st.Waiting...)
+}
+
+// cut bounds a text.
+func cut(text string) string {
+	text = words.Clean(text)
+	if len(text) <= maxText {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxText], "") + "\n[the rest was cut off]"
+}

@@ -1,0 +1,300 @@
+package acp
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	wire "github.com/coder/acp-go-sdk"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/llm"
+)
+
+// decide has the person decide on calls, on all at once, and returns what to go on
+// with. Asked says that a question was put in words, so that the next prompt answers
+// it. What is decided elsewhere meanwhile counts too: then there is nothing to wait
+// for here.
+func (st *seat) decide(t *turn, waiting []inspan.Pending) (inputs []event.Body, asked bool, err error) {
+	if text := st.needsWords(waiting); text != "" {
+		st.view.message(text)
+		return nil, true, nil
+	}
+	ctx, settled := context.WithCancel(t.ctx)
+	defer settled()
+	answers, errs := make([]event.Body, len(waiting)), make([]error, len(waiting))
+	var asking, watching sync.WaitGroup
+	watching.Go(func() {
+		if st.now().Await(ctx) == nil {
+			settled()
+		}
+	})
+	for i, p := range waiting {
+		asking.Go(func() { answers[i], errs[i] = st.ask(ctx, t, p) })
+	}
+	asking.Wait()
+	settled()
+	watching.Wait()
+	if cancelled, left := t.over(); cancelled || left {
+		if left {
+			err = context.Canceled
+		}
+		return nil, false, err
+	}
+	for i, a := range answers {
+		if a != nil {
+			inputs = append(inputs, a)
+		}
+		if errs[i] != nil && !errors.Is(errs[i], context.Canceled) {
+			return nil, false, errs[i]
+		}
+	}
+	return inputs, false, nil
+}
+
+// children has the person answer what children of the session ask, or calls while they
+// run. It does not wait.
+func (st *seat) children(t *turn, e event.Event) {
+	settle := func(match func(id string) bool) {
+		for id, stop := range t.raised {
+			if match(id) {
+				stop()
+				delete(t.raised, id)
+			}
+		}
+	}
+	switch b := e.Body.(type) {
+	case event.Raised:
+		if _, again := t.raised[b.ID]; again {
+			return
+		}
+		ctx, stop := context.WithCancel(t.ctx)
+		t.raised[b.ID] = stop
+		t.asking.Go(func() { st.askRaised(ctx, t, inspan.Asked(b)) })
+	case event.Decided:
+		settle(func(id string) bool { return id == b.Call })
+	case event.Stopped:
+		settle(func(string) bool { return true })
+	}
+}
+
+// askRaised has the person answer while the run goes on. The client is told of the
+// question as of a call, which it is not in this session.
+func (st *seat) askRaised(ctx context.Context, t *turn, p inspan.Pending) {
+	c := st.consentCall(p)
+	st.agent.update(st.id, wire.SessionUpdate{ToolCall: &wire.SessionUpdateToolCall{
+		ToolCallId: c.ToolCallId, Title: *c.Title, Kind: *c.Kind, Status: *c.Status, Content: c.Content, Locations: c.Locations, RawInput: c.RawInput,
+	}})
+	answer, err := st.ask(ctx, t, p)
+	status := wire.ToolCallStatusFailed
+	if d, ok := answer.(event.Decided); ok && err == nil {
+		if d.Allow {
+			status = wire.ToolCallStatusCompleted
+		}
+		err = st.send(st.ctx, d)
+	}
+	if err != nil && ctx.Err() == nil {
+		st.agent.logf("question %s: %v", p.Call.ID, err)
+	}
+	st.agent.update(st.id, wire.SessionUpdate{ToolCallUpdate: &wire.SessionToolCallUpdate{ToolCallId: c.ToolCallId, Status: &status}})
+}
+
+// ask has the person decide on a call. The answer is nil if somebody was faster, or
+// the person wants the whole run to end.
+func (st *seat) ask(ctx context.Context, t *turn, p inspan.Pending) (event.Body, error) {
+	if !p.Asks {
+		return st.askConsent(ctx, t, p)
+	}
+	if _, more := st.agent.capabilities(); more.forms() {
+		return st.askForm(ctx, p)
+	}
+	return st.askChoice(ctx, t, p)
+}
+
+// consents are the answers to whether a call may be made: the word of words.Decision
+// that each stands for.
+func consents(p inspan.Pending) []wire.PermissionOption {
+	rules := words.Visible(strings.Join(p.Rules, ", "))
+	list := []wire.PermissionOption{{OptionId: "y", Name: "Allow once", Kind: wire.PermissionOptionKindAllowOnce}}
+	if len(p.Rules) > 0 {
+		for _, o := range [][2]string{{"s", "Allow for this session: "}, {"p", "Allow in this project: "}, {"a", "Always allow: "}} {
+			list = append(list, wire.PermissionOption{OptionId: wire.PermissionOptionId(o[0]), Name: o[1] + rules, Kind: wire.PermissionOptionKindAllowAlways})
+		}
+	}
+	return append(list, wire.PermissionOption{OptionId: "n", Name: "No", Kind: wire.PermissionOptionKindRejectOnce})
+}
+
+func (st *seat) askConsent(ctx context.Context, t *turn, p inspan.Pending) (event.Body, error) {
+	options := consents(p)
+	chosen, err := st.permission(ctx, t, wire.RequestPermissionRequest{
+		SessionId: wire.SessionId(st.id), Options: options, ToolCall: st.consentCall(p),
+	})
+	var refused *wire.RequestError
+	switch {
+	case errors.As(err, &refused):
+		st.agent.logf("permission: %v", err)
+		return event.Decided{Call: p.Call.ID, By: "the editor", Reason: "it could not ask the person"}, nil
+	case err != nil || chosen == "":
+		return nil, err
+	case !slices.ContainsFunc(options, func(o wire.PermissionOption) bool { return string(o.OptionId) == chosen }):
+		chosen = "n" // what was not offered allows nothing
+	}
+	d, _ := words.Decision(p.Call.ID, p.Rules, chosen)
+	return d, nil
+}
+
+// permission puts a choice before the person, and returns the id of what was chosen;
+// empty if nothing was, which ends the run.
+func (st *seat) permission(ctx context.Context, t *turn, p wire.RequestPermissionRequest) (string, error) {
+	var answer wire.RequestPermissionResponse
+	if err := st.agent.conn.ask(ctx, wire.ClientMethodSessionRequestPermission, p, &answer); err != nil {
+		return "", err
+	}
+	if answer.Outcome.Selected == nil {
+		t.cancel(st)
+		return "", nil
+	}
+	return string(answer.Outcome.Selected.OptionId), nil
+}
+
+// consentCall is a call as the person sees it who decides on it: all that it would do.
+func (st *seat) consentCall(p inspan.Pending) wire.ToolCallUpdate {
+	pending := wire.ToolCallStatusPending
+	c := describe(p.Call, p.Effects)
+	title := c.title
+	if p.Agent != "" {
+		title = words.OneLine(p.Agent, 40) + " › " + title
+	}
+	content := previewed(p.Preview, p.Effects, st.root)
+	var lines []string
+	if p.Preview == "" {
+		command, others := words.Asked(p.Call)
+		if command != "" {
+			lines = append(lines, "$ "+command)
+		}
+		if others != "" {
+			lines = append(lines, others)
+		}
+	}
+	lines = append(lines, words.Effects(p.Effects, p.Preview != "")...)
+	if p.Reason != "" {
+		lines = append(lines, "("+words.Line(p.Reason)+")")
+	}
+	if len(lines) > 0 { // fenced, as it is text of others
+		content = append(content, textContent(fenced(strings.Join(lines, "\n"))))
+	}
+	return wire.ToolCallUpdate{
+		ToolCallId: wire.ToolCallId(p.Call.ID), Title: &title, Kind: &c.kind, Status: &pending,
+		Content: content, Locations: c.locations, RawInput: c.input,
+	}
+}
+
+// needsWords is the question among calls that can only be answered by a prompt, as
+// the client has no form for it and there is nothing to choose from.
+func (st *seat) needsWords(waiting []inspan.Pending) string {
+	if _, more := st.agent.capabilities(); more.forms() {
+		return ""
+	}
+	for _, p := range waiting {
+		if question, options := words.Question(p.Call); p.Asks && len(options) == 0 {
+			return cmp.Or(words.Clean(question), words.Clean(p.Preview), "What do you say?")
+		}
+	}
+	return ""
+}
+
+// askChoice asks a question by its answers.
+func (st *seat) askChoice(ctx context.Context, t *turn, p inspan.Pending) (event.Body, error) {
+	question, options := words.Question(p.Call)
+	if len(options) == 0 { // and the run can't wait for the next prompt
+		st.agent.logf("the editor has no form for the question: %s", question)
+		return words.Dismissed(p.Call.ID), nil
+	}
+	pending, kind, title := wire.ToolCallStatusPending, wire.ToolKindThink, words.OneLine(question, 200)
+	r := wire.RequestPermissionRequest{
+		SessionId: wire.SessionId(st.id),
+		ToolCall: wire.ToolCallUpdate{
+			ToolCallId: wire.ToolCallId(p.Call.ID), Title: &title, Kind: &kind, Status: &pending,
+			Content: []wire.ToolCallContent{textContent(words.VisibleLines(question))},
+		},
+	}
+	for i, o := range options {
+		r.Options = append(r.Options, wire.PermissionOption{
+			OptionId: wire.PermissionOptionId(fmt.Sprint(i + 1)), Name: words.OneLine(o, 200), Kind: wire.PermissionOptionKindAllowOnce,
+		})
+	}
+	r.Options = append(r.Options, wire.PermissionOption{OptionId: "n", Name: "No answer", Kind: wire.PermissionOptionKindRejectOnce})
+	chosen, err := st.permission(ctx, t, r)
+	var refused *wire.RequestError
+	if err != nil && !errors.As(err, &refused) || err == nil && chosen == "" {
+		return nil, err
+	}
+	if d, problem := words.Answer(p.Call, chosen); err == nil && chosen != "n" && problem == "" {
+		return d, nil
+	}
+	return words.Dismissed(p.Call.ID), nil
+}
+
+// askForm asks a question by a form: the answers to choose from, and room for one's
+// own words.
+func (st *seat) askForm(ctx context.Context, p inspan.Pending) (event.Body, error) {
+	question, options := words.Question(p.Call)
+	fields := map[string]formField{"words": {Type: "string", Title: "Your answer"}}
+	required := []string{"words"}
+	if len(options) > 0 {
+		for i := range options {
+			options[i] = words.Line(options[i])
+		}
+		fields["choice"] = formField{Type: "string", Title: "Answer", Enum: options}
+		fields["words"] = formField{Type: "string", Title: "Or in your own words"}
+		required = nil
+	}
+	var answer formAnswer
+	err := st.agent.conn.ask(ctx, wire.ClientMethodElicitationCreate, form{
+		SessionID: st.id, CallID: p.Call.ID, Mode: "form", Message: cmp.Or(words.VisibleLines(question), words.VisibleLines(p.Preview)),
+		Schema: formSchema{Type: "object", Properties: fields, Required: required},
+	}, &answer)
+	var refused *wire.RequestError
+	if err != nil && !errors.As(err, &refused) {
+		return nil, err
+	}
+	own, _ := answer.Content["words"].(string)
+	choice, _ := answer.Content["choice"].(string)
+	d, problem := words.Answer(p.Call, cmp.Or(strings.TrimSpace(own), choice))
+	if refused == nil && answer.Action == "accept" && problem == "" {
+		return d, nil
+	}
+	return words.Dismissed(p.Call.ID), nil
+}
+
+// textContent is text as the content of a call.
+func textContent(text string) wire.ToolCallContent { return wire.ToolContent(wire.TextBlock(text)) }
+
+// fenced is text that markdown leaves alone.
+func fenced(text string) string {
+	fence := "```"
+	for strings.Contains(text, fence) {
+		fence += "`"
+	}
+	return fence + "\n" + strings.TrimRight(text, "\n") + "\n" + fence
+}
+
+// spoken is parts of a person in the blocks of the protocol.
+func (st *seat) spoken(parts llm.Parts) []wire.ContentBlock {
+	var out []wire.ContentBlock
+	for _, part := range parts {
+		switch p := part.(type) {
+		case llm.Text:
+			out = append(out, wire.TextBlock(words.Clean(p.Text)))
+		case llm.Image:
+			out = append(out, st.image(p))
+		}
+	}
+	return out
+}

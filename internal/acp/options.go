@@ -1,0 +1,309 @@
+package acp
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	wire "github.com/coder/acp-go-sdk"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/policy"
+)
+
+// Ids of the options of a session.
+const (
+	optionMode   = "mode"
+	optionModel  = "model"
+	optionEffort = "effort"
+)
+
+// modes are those of the session, and the one that holds from its next run on.
+func (st *seat) modes() *wire.SessionModeState {
+	out := &wire.SessionModeState{CurrentModeId: wire.SessionModeId(st.mode())}
+	for _, m := range policy.Modes() {
+		out.AvailableModes = append(out.AvailableModes, wire.SessionMode{
+			Id: wire.SessionModeId(m[0]), Name: strings.ToUpper(m[0][:1]) + m[0][1:], Description: &m[1],
+		})
+	}
+	return out
+}
+
+// mode is the one that holds, or will.
+func (st *seat) mode() string {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	for _, b := range slices.Backward(st.held) {
+		if s, ok := b.(event.Switched); ok && s.Mode != "" {
+			return s.Mode
+		}
+	}
+	return st.session.Status().Mode
+}
+
+// configOptions are what the person can choose, with what holds from the next run on.
+func (st *seat) configOptions() []wire.SessionConfigOption {
+	mode, category := st.mode(), wire.SessionConfigOptionCategoryMode
+	var modes wire.SessionConfigSelectOptionsUngrouped
+	for _, m := range policy.Modes() {
+		modes = append(modes, wire.SessionConfigSelectOption{Value: wire.SessionConfigValueId(m[0]), Name: strings.ToUpper(m[0][:1]) + m[0][1:], Description: &m[1]})
+	}
+	st.mu.Lock()
+	model, effort := cmp.Or(st.model, st.session.Status().Route), st.effort
+	st.mu.Unlock()
+	var models, efforts wire.SessionConfigSelectOptionsUngrouped
+	for _, name := range st.agent.models(model) {
+		models = append(models, wire.SessionConfigSelectOption{Value: wire.SessionConfigValueId(name), Name: name})
+	}
+	for _, e := range []string{"", "low", "medium", "high"} {
+		efforts = append(efforts, wire.SessionConfigSelectOption{Value: wire.SessionConfigValueId(cmp.Or(e, "default")), Name: cmp.Or(e, "as the model does by itself")})
+	}
+	if effort != "" {
+		efforts = efforts[1:] // there is no way back to what was never said
+	}
+	return []wire.SessionConfigOption{
+		choose(optionMode, "Mode", "how much runs unasked", category, mode, modes),
+		choose(optionModel, "Model", "who answers", wire.SessionConfigOptionCategoryModel, model, models),
+		choose(optionEffort, "Effort", "how much the model thinks", wire.SessionConfigOptionCategoryThoughtLevel, cmp.Or(effort, "default"), efforts),
+	}
+}
+
+func choose(id, name, doc string, category wire.SessionConfigOptionCategory, current string, from wire.SessionConfigSelectOptionsUngrouped) wire.SessionConfigOption {
+	return wire.SessionConfigOption{Select: &wire.SessionConfigOptionSelect{
+		Type: "select", Id: wire.SessionConfigId(id), Name: name, Description: &doc, Category: &category,
+		CurrentValue: wire.SessionConfigValueId(current), Options: wire.SessionConfigSelectOptions{Ungrouped: &from},
+	}}
+}
+
+// models are those that are ready, with the one that is in use.
+func (a *agent) models(current string) []string {
+	list := []string{current}
+	add := func(name string) {
+		if name != "" && !slices.Contains(list, name) {
+			list = append(list, name)
+		}
+	}
+	add(a.App.Config.Model)
+	for _, p := range a.App.Providers() {
+		if p.Ready && p.Default != "" {
+			add(p.Name + "/" + p.Default)
+		}
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, name := range a.found {
+		add(name)
+	}
+	return list
+}
+
+// lookForModels asks the servers at home once what they have, and tells the client of
+// it, which need not wait for that.
+func (a *agent) lookForModels() {
+	a.looking.Do(func() {
+		if a.Host != nil {
+			return
+		}
+		var names []string
+		for _, f := range a.App.Discover(a.conn.ctx) {
+			for _, m := range f.Models {
+				names = append(names, m.Route())
+			}
+		}
+		if len(names) == 0 {
+			return
+		}
+		a.mu.Lock()
+		a.found = names
+		seats := make([]*seat, 0, len(a.seats))
+		for _, st := range a.seats {
+			seats = append(seats, st)
+		}
+		a.mu.Unlock()
+		for _, st := range seats {
+			st.tellOptions()
+		}
+	})
+}
+
+// tellOptions tells the client what holds now.
+func (st *seat) tellOptions() {
+	st.agent.update(st.id, wire.SessionUpdate{ConfigOptionUpdate: &wire.SessionConfigOptionUpdate{ConfigOptions: st.configOptions()}})
+}
+
+func (a *agent) setMode(p wire.SetSessionModeRequest) work {
+	st, err := a.seat(p.SessionId)
+	if err == nil {
+		err = st.holdMode(string(p.ModeId))
+	}
+	if err != nil {
+		return failing(err)
+	}
+	return func(context.Context) (any, error) {
+		defer st.tellOptions()
+		return wire.SetSessionModeResponse{}, st.settle()
+	}
+}
+
+func (st *seat) holdMode(mode string) error {
+	if mode == "" {
+		return invalid("mode: there is none without a name")
+	}
+	if err := policy.CheckMode(mode); err != nil {
+		return invalid("mode: %v", err)
+	}
+	st.hold(event.Switched{Mode: mode})
+	return nil
+}
+
+func (a *agent) setOption(p wire.SetSessionConfigOptionRequest) work {
+	if p.ValueId == nil {
+		return failing(invalid("the options here are chosen from a list"))
+	}
+	st, err := a.seat(p.ValueId.SessionId)
+	if err != nil {
+		return failing(err)
+	}
+	value := string(p.ValueId.Value)
+	id := string(p.ValueId.ConfigId)
+	switch id {
+	case optionMode:
+		err = st.holdMode(value)
+	case optionEffort:
+		err = st.holdEffort(value)
+	case optionModel:
+	default:
+		err = invalid("there is no option %.60q", id)
+	}
+	if err != nil {
+		return failing(err)
+	}
+	return func(ctx context.Context) (any, error) {
+		if id == optionModel {
+			if err := st.holdModel(ctx, value); err != nil {
+				return nil, err
+			}
+		}
+		if err := st.settle(); err != nil {
+			return nil, err
+		}
+		if id == optionMode {
+			st.agent.update(st.id, wire.SessionUpdate{CurrentModeUpdate: &wire.SessionCurrentModeUpdate{CurrentModeId: wire.SessionModeId(value)}})
+		}
+		return wire.SetSessionConfigOptionResponse{ConfigOptions: st.configOptions()}, nil
+	}
+}
+
+func (st *seat) holdEffort(effort string) error {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	switch {
+	case effort == "default" && st.effort == "":
+		return nil
+	case !slices.Contains([]string{"low", "medium", "high"}, effort):
+		return invalid("effort: %.60q is none of low, medium, high", effort)
+	}
+	st.effort = effort
+	st.held = append(st.held, event.Switched{Effort: effort})
+	return nil
+}
+
+// holdModel lets the session go on with another model from its next run on.
+func (st *seat) holdModel(ctx context.Context, name string) error {
+	if st.agent.Host == nil {
+		if _, err := st.agent.App.Model(ctx, name, ""); err != nil {
+			return unconfigured(err)
+		}
+	}
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.model = name; name == st.session.Status().Route {
+		st.model = ""
+	}
+	return nil
+}
+
+// hold keeps a change for the next run.
+func (st *seat) hold(b event.Body) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.held = append(st.held, b)
+}
+
+// unheld takes what was kept for the next run.
+func (st *seat) unheld() []event.Body {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	held := st.held
+	st.held = nil
+	return held
+}
+
+// settle puts into the log at once what was chosen, if nothing goes on in a session
+// that has begun; else it counts from the next run on.
+func (st *seat) settle() error {
+	if !st.driving.TryLock() {
+		return nil
+	}
+	defer st.driving.Unlock()
+	status := st.now().Status()
+	if status.Turns == 0 || status.Active || st.gone() {
+		return nil
+	}
+	if err := st.changeModel(st.ctx); err != nil {
+		return unconfigured(err)
+	}
+	held := st.unheld()
+	if len(held) == 0 {
+		return nil
+	}
+	for e, err := range st.now().Run(st.ctx, held...) {
+		if err != nil {
+			return err
+		}
+		st.view.apply(e)
+	}
+	return nil
+}
+
+func (st *seat) gone() bool {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return st.closed
+}
+
+// changeModel opens the session again with the model that was chosen, if one was. The
+// caller drives.
+func (st *seat) changeModel(ctx context.Context) error {
+	st.mu.Lock()
+	name, old, was := st.model, st.session, st.options
+	st.model = ""
+	if name != "" {
+		st.options.Model, st.options.Mode = name, "" // the session has a mode
+	}
+	st.mu.Unlock()
+	if name == "" {
+		return nil
+	}
+	if err := old.Close(); err != nil {
+		return err
+	}
+	open := func(h *inspan.Host) (*inspan.Session, error) { return h.Open(ctx, st.id) }
+	s, err := st.enter(open)
+	if err != nil {
+		st.mu.Lock()
+		st.options = was
+		st.mu.Unlock()
+		var again error
+		if s, again = st.enter(open); again != nil {
+			return errors.Join(err, again)
+		}
+	}
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.session = s
+	return err
+}

@@ -1,0 +1,94 @@
+package acp_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestSDK has the official client drive the real program through whole sessions.
+func TestSDK(t *testing.T) {
+	peers := installed(t)
+	inspan := build(t)
+	root := workspace(t)
+	cmd := exec.Command(filepath.Join(peers, "node_modules", ".bin", "node22"), "testdata/client.mjs", filepath.Join(peers, "node_modules"), inspan, root)
+	cmd.Env = home(t, `model = "script/commands"`)
+	cmd.WaitDelay = time.Second
+	out, err := cmd.CombinedOutput()
+	t.Logf("%s", out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(out), "ok "); n < 15 {
+		t.Errorf("it has seen only %d things", n)
+	}
+}
+
+// installed is the folder of the programs that were not written here.
+func installed(t *testing.T) string {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("short")
+	}
+	cmd := exec.Command("sh", "../../scripts/peers")
+	var why strings.Builder
+	cmd.Stderr = &why
+	out, err := cmd.Output()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() == 3 || errors.Is(err, exec.ErrNotFound) {
+		fmt.Fprintf(os.Stderr, "SKIPPED %s: %s\n", t.Name(), strings.TrimSpace(why.String()))
+		t.Skip(why.String())
+	}
+	if err != nil {
+		t.Fatal(err, why.String())
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// build builds the program.
+func build(t *testing.T) string {
+	t.Helper()
+	bin := filepath.Join(t.TempDir(), "inspan")
+	if out, err := exec.Command("go", "build", "-tags", "grpcnotrace", "-o", bin, "../../cmd/inspan").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return bin
+}
+
+// workspace is a folder with a file and a slash command.
+func workspace(t *testing.T) string {
+	t.Helper()
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, filepath.Join(root, "cart.go"), "package cart\n\nconst limit = 10\n")
+	put(t, filepath.Join(root, ".inspan", "commands", "greet.md"), "---\ndescription: say hello\nargument-hint: who\n---\nsay: Hello $ARGUMENTS\n")
+	return root
+}
+
+// home is the environment of a program with settings of its own and no keys.
+func home(t *testing.T, settings string) []string {
+	t.Helper()
+	dir := t.TempDir()
+	put(t, filepath.Join(dir, "config", "config.toml"), settings+"\n")
+	return []string{
+		"HOME=" + dir, "INSPAN_CONFIG_DIR=" + filepath.Join(dir, "config"), "INSPAN_STATE_DIR=" + filepath.Join(dir, "state"),
+		"PATH=" + os.Getenv("PATH"), "NO_COLOR=1", "TMPDIR=" + t.TempDir(),
+	}
+}
+
+func put(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}

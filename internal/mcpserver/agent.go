@@ -1,0 +1,201 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/llm"
+)
+
+const agentName = "run_agent"
+
+// task is what run_agent is called with.
+type task struct {
+	Task    string `json:"task"`
+	Session string `json:"session"`
+}
+
+// report is what run_agent brings beside the text.
+type report struct {
+	Session  string  `json:"session"`
+	Stopped  string  `json:"stopped"` // as event.Reason
+	Cost     float64 `json:"cost"`    // US dollars of the whole session
+	Unpriced bool    `json:"unpriced"`
+	Turns    int     `json:"turns"` // of the whole session
+	Denied   int     `json:"denied"`
+}
+
+func agentTool() *sdk.Tool {
+	return &sdk.Tool{
+		Name: agentName,
+		Description: "Has an agent work on a task in the workspace, with a session of its own that is kept, and returns what it says at the end. " +
+			"It sees nothing of your conversation, so the task must say everything. To go on with the same agent, name its session.",
+		InputSchema: json.RawMessage(`{"type":"object","properties":{` +
+			`"task":{"type":"string","description":"What to do, with all that must be known for it"},` +
+			`"session":{"type":"string","description":"Session that an earlier call returned, to go on with it"}},` +
+			`"required":["task"],"additionalProperties":false}`),
+		OutputSchema: json.RawMessage(`{"type":"object","properties":{` +
+			`"session":{"type":"string"},"stopped":{"type":"string","description":"why it stopped; \"done\" if it came to its end"},` +
+			`"cost":{"type":"number","description":"US dollars of the session"},"unpriced":{"type":"boolean","description":"cost lacks what has no known price"},` +
+			`"turns":{"type":"integer"},"denied":{"type":"integer","description":"calls that were not allowed"}},` +
+			`"required":["session","stopped","cost","unpriced","turns","denied"]}`),
+	}
+}
+
+// runAgent serves a call of run_agent.
+func (r *room) runAgent(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+	var in task
+	err := unmarshal(req.Params.Arguments, &in)
+	if err == nil && strings.TrimSpace(in.Task) == "" {
+		err = errors.New("say in task what is to be done")
+	}
+	if err != nil {
+		return failed(err), nil //nolint:nilerr // the model should see it
+	}
+	return r.serve(ctx, req, func(w *work, _ *desk) *sdk.CallToolResult { return r.agent(w, in) })
+}
+
+// agent works on a task.
+func (r *room) agent(w *work, in task) *sdk.CallToolResult {
+	s, err := r.session(in.Session)
+	if err != nil {
+		return failed(err)
+	}
+	defer s.Close()
+	a := account{calls: map[string]llm.Call{}, work: w}
+	run := run{work: w, session: s, see: a.see, ask: w.ask}
+	err = run.drive(event.Said{Parts: llm.Say(in.Task), By: sender(r.principal)})
+	return a.result(s.Status(), err)
+}
+
+// sender names a principal in the log.
+func sender(principal string) string {
+	if principal == "" {
+		return "mcp"
+	}
+	return "mcp:" + principal
+}
+
+// session opens a new session, or an old one of this workspace.
+func (r *room) session(id string) (*inspan.Session, error) {
+	host := r.server.Host
+	if id == "" {
+		return host.New(r.ctx, r.server.Root)
+	}
+	if err := r.ours(id); err != nil {
+		return nil, err
+	}
+	return host.Open(r.ctx, id)
+}
+
+// errNoSession is all that is said of sessions that are not the client's.
+var errNoSession = errors.New("there is no such session; leave session out to begin a new one")
+
+// ours reports whether a session was begun by run_agent for this principal. Others may
+// be allowed more, and are none of the client's business.
+func (r *room) ours(id string) error {
+	if id == "last" || strings.ContainsAny(id, `/\`) {
+		return errNoSession
+	}
+	for e, err := range r.server.Host.Events(r.ctx, id) {
+		if err != nil {
+			return errNoSession
+		}
+		switch b := e.Body.(type) {
+		case event.Opened:
+			if b.Parent != "" || e.Session != id {
+				return errNoSession
+			}
+		case event.Said:
+			if b.By == sender(r.principal) {
+				return nil
+			}
+			return errNoSession
+		}
+	}
+	return errNoSession
+}
+
+// account keeps what a run comes to.
+type account struct {
+	work   *work
+	calls  map[string]llm.Call
+	last   string // words of the model
+	denied int
+	mute   int // of those denied, for want of somebody to ask
+}
+
+// see takes note of an event, and tells the client of it.
+func (a *account) see(e event.Event) {
+	switch b := e.Body.(type) {
+	case event.Replied:
+		if text := strings.TrimSpace(b.Parts.Text()); text != "" {
+			a.last = text
+			a.work.tell(words.Clean(cut(text)))
+		}
+		for _, c := range b.Parts.Calls() {
+			a.calls[c.ID] = c
+		}
+	case event.Judged:
+		a.calls[b.Call] = words.Judged(a.calls[b.Call], b)
+	case event.Decided:
+		if b.By == "nobody" {
+			a.mute++
+		}
+	case event.Started:
+		a.work.tell("▸ " + a.about(b.Call))
+	case event.Ended:
+		a.ended(b)
+	case event.Progress:
+		a.work.tell(short(b.Text))
+	default:
+		if text, notice := words.Told(e.Body); notice {
+			a.work.tell(short(text))
+		}
+	}
+}
+
+func (a *account) ended(b event.Ended) {
+	if b.Outcome == event.OutcomeDenied {
+		a.denied++
+	}
+	if b.Outcome != event.OutcomeOK {
+		a.work.tell("✗ " + a.about(b.Call) + ": " + string(b.Outcome))
+	}
+	delete(a.calls, b.Call)
+}
+
+func (a *account) about(id string) string {
+	c := a.calls[id]
+	return short(c.Name + " " + words.Subject(c))
+}
+
+// result is what the client gets. An error is one of the harness.
+func (a *account) result(st inspan.Status, err error) *sdk.CallToolResult {
+	r := report{Session: st.Session, Stopped: "error", Cost: st.Cost, Unpriced: st.Unpriced, Turns: st.Turns, Denied: a.denied}
+	text := a.last
+	switch {
+	case err != nil:
+		text += "\n[the run broke off: " + err.Error() + "]"
+	case st.Stopped != nil:
+		r.Stopped = string(st.Stopped.Reason)
+		if st.Stopped.Reason != event.ReasonDone {
+			text += strings.TrimSuffix(fmt.Sprintf("\n[stopped: %s; %s", st.Stopped.Reason, st.Stopped.Detail), "; ") + "]"
+		}
+	}
+	if a.mute > 0 {
+		text += fmt.Sprintf("\n[%s needed approval and got none, as this client can't ask anybody]", words.Count(a.mute, "call"))
+	}
+	return &sdk.CallToolResult{
+		IsError: r.Stopped != string(event.ReasonDone), StructuredContent: r,
+		Content: []sdk.Content{&sdk.TextContent{Text: cut(strings.TrimSpace(text))}},
+	}
+}

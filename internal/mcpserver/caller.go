@@ -1,0 +1,61 @@
+package mcpserver
+
+import (
+	"context"
+	"iter"
+	"sync"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
+)
+
+// caller is the model of a session that a client makes its calls in: it answers with
+// the call that was put in, and when that has ended with nothing more.
+type caller struct {
+	mu   sync.Mutex
+	next *llm.Call
+}
+
+// Info implements [llm.Model]. The window is there so that the conversation, which
+// nobody needs, does not grow for ever.
+func (m *caller) Info() llm.Info {
+	return llm.Info{Provider: "mcp", Model: "client", Window: 32_000, Prices: llm.Prices{{}}, Images: true}
+}
+
+// put has the next reply be the call.
+func (m *caller) put(c *llm.Call) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.next = c
+}
+
+// Stream implements [llm.Model].
+func (m *caller) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
+	return func(yield func(llm.Chunk, error) bool) {
+		if ctx.Err() != nil {
+			yield(llm.Chunk{}, llm.AsError(ctx.Err()))
+			return
+		}
+		reply := &llm.Reply{Parts: llm.Say("Done."), Stop: llm.StopEnd, Route: m.Info().Route()}
+		if req.Purpose == "" {
+			m.mu.Lock()
+			if m.next != nil {
+				reply.Parts, reply.Stop = llm.Parts{*m.next}, llm.StopCalls
+				m.next = nil
+			}
+			m.mu.Unlock()
+		}
+		yield(llm.Chunk{Reply: reply}, nil)
+	}
+}
+
+// lead makes the client the model of an agent. What is only for models is left out,
+// and so are limits: they are for what costs.
+func (m *caller) lead(a *inspan.Agent, tools []tool.Tool) *inspan.Agent {
+	a.Model, a.Tools, a.Extra = m, tools, nil
+	a.System, a.Instructions = nil, nil
+	a.MaxTurns, a.MaxCost, a.MaxTokens, a.MaxTime = -1, 0, 0, 0
+	a.Unattended, a.Patient = false, false
+	return a
+}

@@ -1,0 +1,165 @@
+package mcpserver
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"sync"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/inspan/inspan/tool"
+)
+
+// sessionless is the first revision without sessions and without requests to clients.
+const sessionless = "2026-07-28"
+
+// room is what one principal has here. Nobody else gets in.
+type room struct {
+	server    *Server
+	principal string
+	tools     []tool.Tool
+	sdk       *sdk.Server
+	stateful  http.Handler
+	stateless http.Handler
+
+	ctx    context.Context // of all that goes on in it
+	cancel context.CancelFunc
+	wg     sync.WaitGroup // works, and what waits for connections to end
+
+	mu     sync.Mutex
+	works  int
+	desks  map[string]*desk   // by HTTP session; "" is that of whoever has none
+	parked map[string]*parked // questions that a client has been told of, by key
+	closed bool
+}
+
+// serveHTTP sends a request to the handler for its revision.
+func (r *room) serveHTTP(w http.ResponseWriter, req *http.Request) {
+	newer, err := isSessionless(req)
+	var big *http.MaxBytesError
+	switch {
+	case errors.As(err, &big):
+		http.Error(w, "the body is too large", http.StatusRequestEntityTooLarge)
+	case err != nil:
+		http.Error(w, "the body can't be read", http.StatusBadRequest)
+	case newer:
+		r.stateless.ServeHTTP(w, req)
+	default:
+		if req.Method == http.MethodDelete {
+			r.callOff(req.Header.Get("Mcp-Session-Id"))
+		}
+		r.stateful.ServeHTTP(w, req)
+	}
+}
+
+// callOff calls off what goes on in an HTTP session: its end would wait for that.
+func (r *room) callOff(id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if d := r.desks[id]; d != nil && id != "" {
+		d.cancel()
+	}
+}
+
+// isSessionless reports whether a request is of a revision without sessions. One that
+// does not say so in its header, as it should, may still say it in its body: then it
+// must be told what is wrong by who understands it.
+func isSessionless(req *http.Request) (bool, error) {
+	if v := req.Header.Get("Mcp-Protocol-Version"); v != "" || req.Method != http.MethodPost {
+		return v >= sessionless, nil
+	}
+	body, err := io.ReadAll(io.LimitReader(req.Body, maxBody+1))
+	if err != nil {
+		return false, err
+	}
+	req.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(body), req.Body), req.Body}
+	var m struct {
+		Params struct {
+			Meta map[string]any `json:"_meta"`
+		} `json:"params"`
+	}
+	_ = json.Unmarshal(body, &m) // what is wrong with it is told by who reads it next
+	v, _ := m.Params.Meta[sdk.MetaKeyProtocolVersion].(string)
+	return v != "", nil
+}
+
+// offer registers the tools, and the agent if there is one.
+func (r *room) offer() {
+	for _, t := range r.tools {
+		r.sdk.AddTool(described(t), func(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+			return r.serve(ctx, req, func(w *work, d *desk) *sdk.CallToolResult { return d.call(w, t.Name, req.Params.Arguments) })
+		})
+	}
+	if r.server.Host != nil {
+		r.sdk.AddTool(agentTool(), r.runAgent)
+	}
+}
+
+// described is a tool as clients see it.
+func described(t tool.Tool) *sdk.Tool {
+	closed := false
+	out := &sdk.Tool{Name: t.Name, Description: t.Doc, InputSchema: t.Schema, Annotations: &sdk.ToolAnnotations{}}
+	if slices.Contains([]string{"read_file", "list_files", "find_files", "search_files", "view_image", "lsp"}, t.Name) {
+		out.Annotations.ReadOnlyHint, out.Annotations.OpenWorldHint = true, &closed
+	}
+	return out
+}
+
+// desk is that of the connection that a request came on.
+func (r *room) desk(ss *sdk.ServerSession) (*desk, error) {
+	id := ss.ID()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return nil, ErrClosed
+	}
+	if d := r.desks[id]; d != nil {
+		return d, nil
+	}
+	d := &desk{room: r, turn: make(chan struct{}, 1)}
+	d.ctx, d.cancel = context.WithCancel(r.ctx)
+	r.desks[id] = d
+	if id != "" {
+		r.wg.Go(func() { r.leave(ss, id) })
+	}
+	return d, nil
+}
+
+// leave clears the desk of an HTTP session when that ends.
+func (r *room) leave(ss *sdk.ServerSession, id string) {
+	_ = ss.Wait() // however it ended
+	r.mu.Lock()
+	d := r.desks[id]
+	delete(r.desks, id)
+	r.mu.Unlock()
+	if d != nil {
+		d.close()
+	}
+}
+
+// close ends all that goes on, and waits for it.
+func (r *room) close() {
+	r.cancel()
+	r.mu.Lock()
+	r.closed = true
+	r.mu.Unlock()
+	for ss := range r.sdk.Sessions() {
+		_ = ss.Close() // however it ends
+	}
+	r.wg.Wait()
+	r.mu.Lock()
+	desks := r.desks
+	r.desks = nil
+	r.mu.Unlock()
+	for _, d := range desks {
+		d.close()
+	}
+}
