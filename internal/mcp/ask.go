@@ -15,10 +15,9 @@ import (
 const maxAsked = 32 << 10 // bytes of a schema of what is asked
 
 // elicit asks the person what a server wants to know, through the call that it is
-// asked for. Forms for secrets are declined: nobody here could tell where they lead.
-func (c *client) elicit(ctx context.Context, p *sdk.ElicitParams) (*sdk.ElicitResult, error) {
+// asked for; nil: there is none that can ask. Forms for secrets are declined: nobody here could tell where they lead.
+func (c *client) elicit(ctx context.Context, by *patience, p *sdk.ElicitParams) (*sdk.ElicitResult, error) {
 	declined, cancelled := &sdk.ElicitResult{Action: "decline"}, &sdk.ElicitResult{Action: "cancel"}
-	by := c.whom()
 	if by == nil {
 		return cancelled, nil
 	}

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -20,6 +21,10 @@ import (
 const (
 	keptTimes   = 64   // calls whose time is kept
 	maxProgress = 1000 // lines of progress of one call
+
+	// notSent is the code of an error of the SDK, not of a server: a request over HTTP
+	// was not sent, or answered with nothing but a status.
+	notSent = -32005
 )
 
 // Tools returns the tools of the servers that are there now and whose definitions
@@ -141,16 +146,20 @@ func (c caller) run(ctx context.Context, call *tool.Call) (tool.Result, error) {
 	bound, stop := conn.bound(limited)
 	defer stop()
 	params := &sdk.CallToolParams{Name: c.name, Arguments: arguments(call.Args)}
-	told := 0
-	token, unwatch := conn.watch(func(text string) {
-		if told++; told <= maxProgress && call.Progress != nil {
+	var told atomic.Int32
+	tell := func(text string) {
+		if told.Add(1) <= maxProgress && call.Progress != nil {
 			call.Progress(text)
 		}
-	})
+	}
+	token, unwatch := conn.watch(tell)
 	defer unwatch()
 	params.SetProgressToken(token)
 	began := time.Now()
 	res, err := conn.session.CallTool(bound, params)
+	if err == nil {
+		res, err = c.follow(bound, conn, p, res, tell)
+	}
 	c.manager.took(c.slot, time.Since(began))
 	switch {
 	case ctx.Err() != nil:
@@ -177,11 +186,15 @@ func arguments(args json.RawMessage) json.RawMessage {
 // failure tells an answer that is an error from no answer at all.
 func (c caller) failure(conn *client, err error) error {
 	var answer *jsonrpc.Error
+	var ended *taskError
 	var login *loginError
+	if errors.As(err, &ended) {
+		return fmt.Errorf("%s %w", c.spec.Name, ended)
+	}
 	if errors.As(context.Cause(conn.life), &login) {
 		return fmt.Errorf("%s was not called: %w", c.spec.Name, login)
 	}
-	if errors.As(err, &answer) && conn.life.Err() == nil {
+	if errors.As(err, &answer) && answer.Code != notSent && conn.life.Err() == nil {
 		return fmt.Errorf("%s was refused by its server: %s", c.spec.Name, short(words.Printed(answer.Message), 4000))
 	}
 	return fmt.Errorf("%s got no answer, so what it did is not known: %w", c.spec.Name, conn.ending(err))

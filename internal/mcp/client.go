@@ -100,6 +100,10 @@ func (c *client) open(m *Manager, server Server, legacy bool) error {
 		options.ProtocolVersion = lastHandshake
 	}
 	peer := sdk.NewClient(&sdk.Implementation{Name: "inspan", Version: "1"}, c.options(m))
+	if err := taskMethods(peer); err != nil {
+		close(c.done)
+		return err
+	}
 	c.session, err = peer.Connect(c.life, &capture{transport, c}, options)
 	if err != nil {
 		if c.conn != nil {
@@ -146,6 +150,9 @@ type capture struct {
 // Connect implements [sdk.Transport].
 func (t *capture) Connect(ctx context.Context) (sdk.Connection, error) {
 	conn, err := t.Transport.Connect(ctx)
+	if _, is := t.Transport.(*sdk.IOTransport); is && err == nil {
+		conn = taskedConn{conn}
+	}
 	t.client.conn = conn
 	return conn, err
 }
@@ -156,6 +163,7 @@ func (c *client) options(m *Manager) *sdk.ClientOptions {
 	o := &sdk.ClientOptions{
 		Capabilities: &sdk.ClientCapabilities{
 			Elicitation: &sdk.ElicitationCapabilities{Form: &sdk.FormElicitationCapabilities{}, URL: &sdk.URLElicitationCapabilities{}},
+			Extensions:  map[string]any{taskExtension: map[string]any{}},
 		},
 		ToolListChangedHandler:      func(context.Context, *sdk.ToolListChangedRequest) { c.stir() },
 		PromptListChangedHandler:    func(context.Context, *sdk.PromptListChangedRequest) { c.stir() },
@@ -164,7 +172,7 @@ func (c *client) options(m *Manager) *sdk.ClientOptions {
 	o.ElicitationHandler = func(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
 		ctx, stop := c.bound(ctx)
 		defer stop()
-		return c.elicit(ctx, r.Params)
+		return c.elicit(ctx, c.whom(), r.Params)
 	}
 	if m.Sample != nil {
 		c.sampling(o, m.Sample)

@@ -49,6 +49,10 @@ func fake(mode string) {
 		fmt.Fprintln(os.Stderr, "I can't \x1b[31mgo on")
 		os.Exit(3)
 	default:
+		if path, is := strings.CutPrefix(mode, "tasks "); is {
+			onStdio(path)
+			return
+		}
 		serve(mode)
 	}
 }

@@ -1,6 +1,7 @@
 // Package mcp talks to servers of the Model Context Protocol and makes tools of
 // what they offer. Servers are programs that run in the sandbox, or are reached
-// over HTTP. Revisions 2026-07-28 and 2025-11-25 to 2024-11-05 are spoken.
+// over HTTP. Revisions 2026-07-28, with the extension for tasks, and 2025-11-25 to
+// 2024-11-05 are spoken.
 //
 // Whatever a server says is untrusted: names, descriptions, schemas, results,
 // errors. It is bounded and cleaned of hidden characters, and what it says of

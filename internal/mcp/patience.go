@@ -56,6 +56,15 @@ func (c *client) whom() *patience {
 	return nil
 }
 
+// again gives the whole time again, as there was a sign of life.
+func (p *patience) again() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.pauses == 0 && !p.over {
+		p.timer.Reset(p.whole)
+	}
+}
+
 // pause lets no time pass until the function it returns is called. Then the whole
 // time is there again.
 func (p *patience) pause() (resume func()) {

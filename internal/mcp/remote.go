@@ -64,6 +64,7 @@ func (r *remote) RoundTrip(req *http.Request) (*http.Response, error) {
 	for name, value := range r.headers {
 		req.Header.Set(name, value)
 	}
+	nameTask(req)
 	resp, err := r.authorized(req)
 	if err == nil {
 		err = r.refuse(resp)
@@ -74,6 +75,7 @@ func (r *remote) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	if resp.StatusCode != http.StatusSwitchingProtocols {
 		resp.Body = &body{resp.Body, done, limit(resp)}
+		tasks(req, resp)
 	}
 	return resp, nil
 }

@@ -21,15 +21,14 @@ func (c *client) sampling(o *sdk.ClientOptions, model func(context.Context, llm.
 	o.CreateMessageHandler = func(ctx context.Context, r *sdk.CreateMessageRequest) (*sdk.CreateMessageResult, error) { //nolint:staticcheck // see above
 		ctx, stop := c.bound(ctx)
 		defer stop()
-		return c.sample(ctx, model, r.Params)
+		return c.sample(ctx, c.whom(), model, r.Params)
 	}
 }
 
 // sample has the model answer a server. The person sees what it is to be asked and
-// can say no.
-func (c *client) sample(ctx context.Context, model func(context.Context, llm.Request) (*llm.Reply, error), p *sdk.CreateMessageParams) (*sdk.CreateMessageResult, error) { //nolint:staticcheck // see above
+// can say no, through the call that it is asked for; nil: there is none that can ask.
+func (c *client) sample(ctx context.Context, by *patience, model func(context.Context, llm.Request) (*llm.Reply, error), p *sdk.CreateMessageParams) (*sdk.CreateMessageResult, error) { //nolint:staticcheck // see above
 	refused := errors.New("the person does not want that")
-	by := c.whom()
 	if by == nil {
 		return nil, refused
 	}

@@ -1,0 +1,148 @@
+package mcp
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+)
+
+// tasks is the answer to a request over HTTP, with tasks moved to where the SDK
+// keeps them.
+func tasks(req *http.Request, resp *http.Response) {
+	if req.Header.Get("Mcp-Protocol-Version") <= lastHandshake {
+		return
+	}
+	switch kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind { // what can't be read is neither
+	case "application/json":
+		resp.Body = &answer{ReadCloser: resp.Body}
+	case "text/event-stream":
+		resp.Body = &events{ReadCloser: resp.Body, from: bufio.NewReader(resp.Body)}
+	default:
+		return
+	}
+	resp.ContentLength = -1
+	resp.Header.Del("Content-Length")
+}
+
+// nameTask says in a header which task a request is for, which the SDK does not:
+// servers that are several machines need it to find the one that has the task.
+func nameTask(req *http.Request) {
+	if !strings.HasPrefix(req.Header.Get("Mcp-Method"), "tasks/") || req.GetBody == nil {
+		return
+	}
+	var message struct {
+		Params struct {
+			ID string `json:"taskId"`
+		} `json:"params"`
+	}
+	body, err := req.GetBody()
+	if err != nil {
+		return
+	}
+	defer body.Close()
+	if json.NewDecoder(body).Decode(&message) == nil {
+		req.Header.Set("Mcp-Name", headerText(message.Params.ID))
+	}
+}
+
+// headerText is a text as the protocol writes it in a header.
+func headerText(s string) string {
+	odd := strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' })
+	if odd || strings.TrimSpace(s) != s || strings.HasPrefix(s, "=?base64?") {
+		return "=?base64?" + base64.StdEncoding.EncodeToString([]byte(s)) + "?="
+	}
+	return s
+}
+
+// answer is a body that is one message.
+type answer struct {
+	io.ReadCloser
+	left *bytes.Reader // nil: it was not read yet
+	err  error
+}
+
+// Read implements [io.Reader].
+func (a *answer) Read(p []byte) (int, error) {
+	if a.left == nil {
+		var data []byte
+		data, a.err = io.ReadAll(a.ReadCloser)
+		data, _ = taskedMessage(data)
+		a.left = bytes.NewReader(data)
+	}
+	n, err := a.left.Read(p)
+	if err != nil && a.err != nil {
+		err = a.err
+	}
+	return n, err
+}
+
+// events is a body that is a stream of events, each of which is passed on when it
+// has ended.
+type events struct {
+	io.ReadCloser
+	from *bufio.Reader
+	left []byte // of the event that is being read
+	err  error  // after it
+}
+
+// Read implements [io.Reader].
+func (e *events) Read(p []byte) (int, error) {
+	for len(e.left) == 0 {
+		if e.err != nil {
+			return 0, e.err
+		}
+		e.left, e.err = e.next()
+		e.left = taskedEvent(e.left)
+	}
+	n := copy(p, e.left)
+	e.left = e.left[n:]
+	return n, nil
+}
+
+// next is the next event with the empty line that ends it, or the beginning of one
+// that is too big for those who read it, which they will say.
+func (e *events) next() ([]byte, error) {
+	var event []byte
+	line := 0
+	for {
+		part, err := e.from.ReadSlice('\n')
+		event = append(event, part...)
+		if errors.Is(err, bufio.ErrBufferFull) {
+			err = nil
+			if len(event) <= maxFrame {
+				continue
+			}
+		}
+		if err != nil || len(event) > maxFrame || len(bytes.TrimRight(event[line:], "\r\n")) == 0 {
+			return event, err
+		}
+		line = len(event)
+	}
+}
+
+// taskedEvent is an event whose message is as [taskedMessage] makes it.
+func taskedEvent(event []byte) []byte {
+	if !mayTask(event) {
+		return event
+	}
+	var out, data []byte
+	for line := range bytes.Lines(event) {
+		line = bytes.TrimRight(line, "\r\n")
+		if value, is := bytes.CutPrefix(line, []byte("data:")); is {
+			data = append(append(data, bytes.TrimSpace(value)...), '\n')
+		} else if len(line) > 0 {
+			out = append(append(out, line...), '\n')
+		}
+	}
+	message, is := taskedMessage(bytes.TrimSpace(data))
+	if !is {
+		return event
+	}
+	return append(append(append(out, "data: "...), message...), "\n\n"...)
+}
