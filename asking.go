@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -20,8 +21,8 @@ func (d *driver) asker(call *tool.Call) func(context.Context, string, []string) 
 	turn := d.state.Run.Turn
 	return func(ctx context.Context, question string, options []string) (string, error) {
 		w, ok := d.log.(event.Waiter)
-		if !ok || d.agent.Unattended {
-			return "", errors.New("nobody is there to answer")
+		if !ok {
+			return "", errors.New("the log can't be waited for, which an answer needs")
 		}
 		args, err := json.Marshal(struct {
 			Question string   `json:"question"`
@@ -32,7 +33,7 @@ func (d *driver) asker(call *tool.Call) func(context.Context, string, []string) 
 		}
 		r := event.Raised{
 			ID: fmt.Sprintf("%s@%d?%d", call.ID, turn, asked.Add(1)), Call: call.ID, Agent: call.Name, Tool: "ask_user", Args: args,
-			Effects: []tool.Effect{{Kind: tool.Question, Text: question}},
+			Effects: []tool.Effect{{Kind: tool.Question, Text: question}}, Preview: listed(question, options),
 		}
 		if d.agent.AskTimeout > 0 {
 			r.Until = time.Now().Add(d.agent.AskTimeout)
@@ -73,4 +74,14 @@ func (d *driver) answer(ctx context.Context, w event.Waiter, after uint64, r eve
 			return "", err
 		}
 	}
+}
+
+// listed is a question with the answers to choose from.
+func listed(question string, options []string) string {
+	var b strings.Builder
+	b.WriteString(question)
+	for i, o := range options {
+		fmt.Fprintf(&b, "\n%d. %s", i+1, o)
+	}
+	return b.String()
 }

@@ -44,7 +44,9 @@ func (d *driver) runCalls(ctx context.Context, calls []loop.Call) error {
 			default: // whoever watches is behind; the result will hold it all
 			}
 		}
-		call.Ask = d.asker(call)
+		if !d.agent.Unattended {
+			call.Ask = d.asker(call)
+		}
 		go func() {
 			end := d.runCall(watched, call)
 			if tool.ReadOnly(c.Effects) {
@@ -84,6 +86,7 @@ func (d *driver) collect(ctx context.Context, left int, results <-chan event.End
 				batch = append(batch, <-results)
 			}
 			left -= len(batch)
+			d.learn() // a tool may have got a token while it ran
 			batch = append(batch, d.nested(batch)...)
 			// The results are stored although nobody may be looking any more.
 			if failed == nil {

@@ -234,7 +234,7 @@ func (c *command) server(cmd *cobra.Command, cwd, name string) (*app.Hub, error)
 
 func printDefinitions(out io.Writer, list []mcp.Definition) error {
 	for _, d := range list {
-		if _, err := fmt.Fprintf(out, "%s\n    %s\n    %s\n", d.Tool, strings.ReplaceAll(strings.TrimSpace(d.Doc), "\n", "\n    "), d.Schema); err != nil {
+		if _, err := fmt.Fprintf(out, "%s\n    %s\n    %s\n", d.Tool, below(d.Doc), d.Schema); err != nil {
 			return err
 		}
 	}
@@ -302,9 +302,9 @@ func differences(before, now []mcp.Definition) string {
 		delete(was, d.Name)
 		switch {
 		case !known:
-			fmt.Fprintf(&b, "+ %s: %s\n    %s\n", d.Name, d.Doc, d.Schema)
-		case old.Doc != d.Doc || string(old.Schema) != string(d.Schema):
-			fmt.Fprintf(&b, "~ %s\n  - %s\n    %s\n  + %s\n    %s\n", d.Name, old.Doc, old.Schema, d.Doc, d.Schema)
+			fmt.Fprintf(&b, "+ %s: %s\n    %s\n    %s\n", d.Name, below(d.Doc), d.Says, d.Schema)
+		case old.Doc != d.Doc || string(old.Schema) != string(d.Schema) || old.Says != d.Says:
+			fmt.Fprintf(&b, "~ %s\n  - %s\n    %s\n    %s\n  + %s\n    %s\n    %s\n", d.Name, below(old.Doc), old.Says, old.Schema, below(d.Doc), d.Says, d.Schema)
 		}
 	}
 	for _, d := range before {
@@ -313,4 +313,9 @@ func differences(before, now []mcp.Definition) string {
 		}
 	}
 	return b.String()
+}
+
+// below is text of others whose lines can't be taken for ours.
+func below(text string) string {
+	return strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n    ")
 }

@@ -105,7 +105,7 @@ func input(text string, steer, cancel bool, allow, deny string) (event.Body, err
 	case cancel:
 		return event.Cancelled{By: "inspan send", Reason: text}, nil
 	case allow != "":
-		return event.Decided{Call: allow, Allow: true, By: "inspan send"}, nil
+		return event.Decided{Call: allow, Allow: true, Answer: text, By: "inspan send"}, nil
 	case deny != "":
 		return event.Decided{Call: deny, By: "inspan send", Reason: text}, nil
 	case strings.TrimSpace(text) == "":

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -221,9 +222,14 @@ func (a *App) Managers(root string) []*mcp.Manager {
 // manager makes what keeps the connections to servers.
 func (a *App) manager(servers []mcp.Server, env tool.Env, warn func(string)) *mcp.Manager {
 	// Servers are reached where the person, or a file that they trust, says, which may
-	// be this machine. What comes from them is bounded message by message.
+	// be this machine if one says so. What comes from them is bounded message by message.
 	guard := a.guard()
-	guard.Local = append(guard.Local, netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128"))
+	for _, s := range servers {
+		if u, err := url.Parse(s.URL); err == nil && loopback(u.Hostname()) {
+			guard.Local = append(guard.Local, netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128"))
+			break
+		}
+	}
 	guard.MaxBytes = 1 << 40
 	m := &mcp.Manager{
 		Env: env, HTTP: guard.Client(), Servers: servers, Expand: a.expand, Warn: warn,

@@ -89,15 +89,16 @@ func (f *findings) command(object, command node, label, at string) {
 // around tells of the folder, the environment and the rights that an object sets.
 func around(object node) string {
 	var out []string
-	if dir := object.text("cwd", "dir", "directory", "workdir", "working_directory"); dir != "" {
-		out = append(out, "in "+visible(dir))
-	}
 	for _, kid := range object.kids {
 		switch strings.ToLower(kid.key) {
+		case "cwd", "dir", "directory", "workdir", "working_directory":
+			if kid.scalar != "" {
+				out = append(out, "in "+visible(kid.scalar))
+			}
 		case "env", "environment":
-			out = append(out, "environment "+strings.Join(kid.names(), ", "))
+			out = append(out, "environment "+strings.Join(kid.named(), ", "))
 		case "headers":
-			out = append(out, "headers "+strings.Join(kid.names(), ", "))
+			out = append(out, "headers "+strings.Join(kid.named(), ", "))
 		case "hosts":
 			out = append(out, "may reach "+visible(strings.Join(kid.words(), ", ")))
 		case "read":
@@ -120,6 +121,17 @@ func (n node) names() []string {
 			name, _, _ = strings.Cut(kid.scalar, "=")
 		}
 		out = append(out, visible(name))
+	}
+	return out
+}
+
+// named lists names with the values that take something from elsewhere.
+func (n node) named() []string {
+	out := n.names()
+	for i, kid := range n.kids {
+		if !n.list && strings.Contains(kid.scalar, "$") {
+			out[i] += "=" + visible(kid.scalar)
+		}
 	}
 	return out
 }

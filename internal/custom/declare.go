@@ -130,6 +130,9 @@ func checkName(name string) error {
 	if name == "" || len(name) > 64 || strings.ContainsFunc(name, func(r rune) bool { return !isWord(r) }) {
 		return fmt.Errorf("name is %q; it must have 1 to 64 letters of ASCII, digits, _ and -", within(name, 80))
 	}
+	if strings.HasPrefix(strings.ToLower(name), "mcp__") {
+		return fmt.Errorf("name is %q; names that begin with mcp__ are those of the tools of MCP servers", name)
+	}
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/url"
 	"strings"
+	"unicode"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -24,7 +25,7 @@ func (c *client) elicit(ctx context.Context, by *patience, p *sdk.ElicitParams) 
 	defer by.pause()()
 	message := "The MCP server " + c.name + " asks: " + short(words.VisibleLines(p.Message), maxDoc)
 	if p.Mode == "url" {
-		return visit(ctx, by.call.Ask, message, p.URL)
+		return visit(ctx, by.ask, message, p.URL)
 	}
 	schema, err := json.Marshal(p.RequestedSchema)
 	if err != nil || p.Mode != "" && p.Mode != "form" || len(schema) > maxAsked || wantsSecret(schema) {
@@ -34,7 +35,7 @@ func (c *client) elicit(ctx context.Context, by *patience, p *sdk.ElicitParams) 
 	if err != nil {
 		return declined, nil //nolint:nilerr // as above
 	}
-	values, err := form.fill(ctx, by.call.Ask, message)
+	values, err := form.fill(ctx, by.ask, message)
 	switch {
 	case err != nil:
 		return cancelled, nil //nolint:nilerr // the server need not know why
@@ -64,17 +65,34 @@ func visit(ctx context.Context, ask asker, message, address string) (*sdk.Elicit
 	return &sdk.ElicitResult{Action: "decline"}, nil
 }
 
-// wantsSecret reports whether a field is called like what nobody should type into
-// the form of a stranger.
+// wantsSecret reports whether a field is called, or described, like what nobody should
+// type into the form of a stranger.
 func wantsSecret(schema []byte) bool {
 	var form struct {
-		Properties map[string]json.RawMessage `json:"properties"`
+		Properties map[string]struct {
+			Title       string `json:"title"`
+			Description string `json:"description"`
+		} `json:"properties"`
 	}
 	if json.Unmarshal(schema, &form) != nil {
 		return true
 	}
-	for name := range form.Properties {
-		if secret.Named(strings.ToUpper(name)) {
+	for name, f := range form.Properties {
+		for _, text := range []string{name, f.Title, f.Description} {
+			text = strings.ToUpper(strings.Join(strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }), "_"))
+			if secret.Named(text) || secretWord(text) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// secretWord looks for words that are no names of variables.
+func secretWord(text string) bool {
+	for word := range strings.SplitSeq(text, "_") {
+		switch word {
+		case "PASS", "PASSCODE", "PIN", "OTP", "CVV", "CVC", "SSN", "MNEMONIC":
 			return true
 		}
 	}

@@ -69,6 +69,9 @@ func TestAsk(t *testing.T) {
 			{"city", "cancel map[]", nil, 1},
 			{"api_key", "decline map[]", []string{"x"}, 0},
 			{"ci\u202ety", "decline map[]", []string{"x"}, 0},
+			{"pin", "decline map[]", []string{"x"}, 0},
+			{`{"type":"object","properties":{"x":{"type":"string","title":"Your password"}}}`, "decline map[]", []string{"x"}, 0},
+			{`{"type":"object","properties":{"x":{"type":"string","description":"paste your API token"}}}`, "decline map[]", []string{"x"}, 0},
 			// Fields come in the order of their names: bird, many, note, sure, where.
 			{bird, "accept map[bird:e many:3 sure:true where:[lake sea]]", []string{"egret", "3", "(leave out)", "yes", "sea,lake,1,2"}, 5},
 			{bird, "accept map[bird:h many:9 note:a@b.example sure:false where:[sea]]", []string{"1", "ten", "12", "9", "no mail", "a@b.example", "no", "2"}, 8},
@@ -110,6 +113,13 @@ func TestAsk(t *testing.T) {
 				t.Errorf("%q, %v", got, err)
 			}
 		})
+	}
+	h := asker(t, "handshake")
+	for _, much := range []string{"a long model", "a flood"} {
+		p := &person{answers: slices.Repeat([]string{"yes"}, 500)}
+		if got, err := h.asks(much, p.ask); err == nil && !strings.Contains(got, "flooded") || len(p.asked) > 100 {
+			t.Errorf("%s: %q, %v, asked %d times", much, got, err, len(p.asked))
+		}
 	}
 	if got, err := asker(t, "handshake").asks("a model", (&person{answers: []string{"no"}}).ask); err == nil {
 		t.Errorf("%q", got)

@@ -33,6 +33,7 @@ type Definition struct {
 	Tool   string // for the model
 	Doc    string
 	Schema json.RawMessage // of the arguments
+	Says   string          // its title, and what it says of its effects, as JSON
 }
 
 // toolset is all that a server offers at one time. Immutable.
@@ -48,6 +49,7 @@ type definition struct {
 	name     string // for the server
 	spec     llm.ToolSpec
 	readOnly bool // the server says so
+	says     string
 }
 
 // list reads all tools of the server.
@@ -63,6 +65,12 @@ func (c *client) list(ctx context.Context) (*toolset, error) {
 		page, err := c.session.ListTools(ctx, params)
 		if err != nil {
 			return nil, fmt.Errorf("read its tools: %w", err)
+		}
+		for _, t := range page.Tools {
+			if t == nil {
+				return nil, errors.New("its list of tools has a hole")
+			}
+			t.OutputSchema, t.Icons, t.Meta = nil, nil, nil // they are not used, and may be big
 		}
 		tools = append(tools, page.Tools...)
 		switch {
@@ -81,6 +89,9 @@ func define(server string, tools []*sdk.Tool) (*toolset, error) {
 	slices.SortFunc(tools, func(a, b *sdk.Tool) int { return strings.Compare(a.Name, b.Name) })
 	sum := sha256.New()
 	size := 0
+	for _, t := range tools { // nothing else is used, agreed to or kept
+		*t = sdk.Tool{Name: t.Name, Title: t.Title, Description: t.Description, InputSchema: t.InputSchema, Annotations: t.Annotations}
+	}
 	raw, err := json.Marshal(tools)
 	if err != nil {
 		return nil, fmt.Errorf("read its tools: %w", err)
@@ -100,6 +111,11 @@ func define(server string, tools []*sdk.Tool) (*toolset, error) {
 		sum.Write(append(data, '\n'))
 		d := definition{name: t.Name, readOnly: t.Annotations != nil && t.Annotations.ReadOnlyHint}
 		d.spec = spec(server, t)
+		said, err := json.Marshal([]any{t.Title, t.Annotations})
+		if err != nil {
+			return nil, fmt.Errorf("read its tools: %w", err)
+		}
+		d.says = words.Visible(string(said))
 		specs = append(specs, d.spec)
 		out.list = append(out.list, d)
 	}

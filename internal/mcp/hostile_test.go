@@ -280,25 +280,60 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestAmbiguousNames of servers never make one name of two tools.
+// TestAmbiguousNames of servers are refused: rules for the tools of one would hold for
+// those of another.
 func TestAmbiguousNames(t *testing.T) {
-	h := newHouse(t, self(t, "a", "honest"), self(t, "a__b", "honest"), self(t, "a_", "honest"), self(t, "b", "named _look"), self(t, "b_", "named look"))
-	for _, s := range h.Servers {
-		h.begin(s.Name, mcp.Ready)
-	}
-	seen := map[string]bool{}
-	for _, d := range h.Tools() {
-		if seen[d.Name] {
-			t.Error(d.Name)
+	h := newHouse(t, self(t, "a", "honest"), self(t, "a__b", "honest"), self(t, "a_", "honest"), self(t, "b", "named _look"))
+	h.begin("a", mcp.Ready)
+	h.begin("b", mcp.Ready)
+	for _, name := range []string{"a__b", "a_"} {
+		if s := h.begin(name, mcp.Failed); !strings.Contains(s.Why, "no name for a server") {
+			t.Errorf("%+v", s)
 		}
-		seen[d.Name] = true
 	}
-	if !seen["mcp__a__echo"] || !seen["mcp__b___look"] {
-		t.Errorf("plain names are not kept: %s", h.names())
+	if names := h.names(); !strings.Contains(names, "mcp__a__echo") || !strings.HasSuffix(names, "mcp__b___look") || strings.Count(names, " ") != 5 {
+		t.Error(names)
 	}
-	if len(seen) != 17 {
-		t.Errorf("%v", h.names())
+}
+
+// TestPinsHold holds that neither padding nor damage makes an old agreement into a
+// new one.
+func TestPinsHold(t *testing.T) {
+	pins := mcp.Pins{Dir: t.TempDir()}
+	meet := func(mode string, state mcp.State) *house {
+		t.Helper()
+		h := newHouse(t, self(t, "own", mode))
+		h.Pins = pins
+		h.begin("own", state)
+		return h
 	}
+	meet("padded", mcp.Ready).Close()
+	files, err := filepath.Glob(filepath.Join(pins.Dir, "*.json"))
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	if info, err := os.Stat(files[0]); err != nil || info.Size() > 1000 {
+		t.Errorf("what nobody agrees to is kept: %v, %v", info.Size(), err)
+	}
+	h := meet("changed", mcp.Changed)
+	if len(h.Tools()) > 0 {
+		t.Error("what has changed is offered")
+	}
+	h.Close()
+	meet("padded", mcp.Ready).Close()
+	if err := os.Truncate(files[0], 40); err != nil {
+		t.Fatal(err)
+	}
+	h = meet("changed", mcp.Changed)
+	if names := h.names(); names != "" || !strings.Contains(h.status("own").Why, "can't be read") {
+		t.Errorf("%s, %+v", names, h.status("own"))
+	}
+	_, _, digest := h.Definitions("own")
+	if err := h.Agree("own", digest); err != nil || h.names() == "" {
+		t.Errorf("%v, %s", err, h.names())
+	}
+	h.Close()
+	meet("changed", mcp.Ready)
 }
 
 func TestContent(t *testing.T) {

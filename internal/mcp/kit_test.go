@@ -220,11 +220,24 @@ func honest() *sdk.Server {
 // asking asks for a field, for all fields of a schema, for a visit or a model, and
 // says what came of it.
 func asking(ctx context.Context, r *sdk.CallToolRequest, what string) (*sdk.CallToolResult, any, error) {
+	if what == "a flood" {
+		failed := 0
+		for range 300 {
+			if res, err := r.Session.Elicit(ctx, &sdk.ElicitParams{Message: "again?", RequestedSchema: json.RawMessage(`{"type":"object"}`)}); err != nil || res.Action != "accept" {
+				failed++
+			}
+		}
+		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: fmt.Sprintf("flooded, %d failed", failed)}}}, nil, nil
+	}
+	text := "how much is it?"
+	if what == "a long model" {
+		what, text = "a model", "Say hello"+strings.Repeat("x", 5000)+"and this too"
+	}
 	if what == "a model" {
 		res, err := r.Session.CreateMessage(ctx, //nolint:staticcheck // servers still do
 			&sdk.CreateMessageParams{ //nolint:staticcheck // as above
 				SystemPrompt: "be brief\x1b", MaxTokens: 50,
-				Messages: []*sdk.SamplingMessage{{Role: "user", Content: &sdk.TextContent{Text: "how much is it?"}}}, //nolint:staticcheck // as above
+				Messages: []*sdk.SamplingMessage{{Role: "user", Content: &sdk.TextContent{Text: text}}}, //nolint:staticcheck // as above
 			})
 		if err != nil {
 			return nil, nil, err

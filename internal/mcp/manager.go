@@ -87,6 +87,7 @@ type slot struct {
 	tools   *toolset // as the server defines them now; nil: it is not connected
 	pin     *toolset // as they were agreed to; nil: they never were
 	looked  bool     // pin has been looked for
+	unread  bool     // it can\'t be read, so that nothing is agreed to
 	prompts []Prompt
 	// challenge is what the server said when it wanted a login.
 	challenge string
@@ -258,7 +259,7 @@ func (m *Manager) connected(s *slot, c *client, tools *toolset, took time.Durati
 		s.client, s.state, s.why, s.since = c, Ready, "", time.Now()
 	}
 	s.tools = tools
-	if m.agreed(s) == nil && m.Pins.Dir != "" {
+	if m.agreed(s) == nil && !s.unread && m.Pins.Dir != "" {
 		s.pin = tools
 		if err := m.Pins.store(s.server, m.Env.Root, tools); err != nil {
 			s.why = "what it offers can't be kept: " + err.Error()
@@ -273,13 +274,15 @@ func (m *Manager) agreed(s *slot) *toolset {
 	if m.Pins.Dir == "" {
 		return s.tools
 	}
-	if !s.looked || s.tools != nil && s.pin != nil && s.pin.digest != s.tools.digest {
+	if !s.looked || s.unread || s.tools != nil && s.pin != nil && s.pin.digest != s.tools.digest {
 		s.looked = true
 		pin, err := m.Pins.load(s.server, m.Env.Root)
-		if err != nil {
+		if s.unread = err != nil; s.unread {
 			s.why = "what was agreed to can't be read: " + err.Error()
 		}
-		s.pin = pin
+		if pin != nil || s.unread { // else what is known here stands, as it could not be kept
+			s.pin = pin
+		}
 	}
 	return s.pin
 }
@@ -314,7 +317,7 @@ func (m *Manager) Agree(server, digest string) error {
 			return err
 		}
 	}
-	s.pin = s.tools
+	s.pin, s.unread = s.tools, false
 	m.ring()
 	return nil
 }

@@ -1,6 +1,8 @@
 package mcp
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -13,10 +15,15 @@ import (
 type patience struct {
 	call  *tool.Call
 	whole time.Duration
+	live  context.Context //nolint:containedctx // ends with the call
+	end   context.CancelFunc
+
+	asking sync.Mutex // held while the person is asked: one question at a time
 
 	mu     sync.Mutex
 	timer  *time.Timer
 	pauses int
+	asks   int
 	over   bool
 }
 
@@ -26,6 +33,7 @@ func (c *client) begin(call *tool.Call, whole time.Duration, cancel func()) *pat
 		whole = callTime
 	}
 	p := &patience{call: call, whole: whole, timer: time.AfterFunc(whole, cancel)}
+	p.live, p.end = context.WithCancel(context.Background())
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.calls = append(c.calls, p)
@@ -41,6 +49,25 @@ func (c *client) over(p *patience) {
 	defer p.mu.Unlock()
 	p.over = true
 	p.timer.Stop()
+	p.end()
+}
+
+// ask puts a question of the server before the person, for as long as the call goes
+// on.
+func (p *patience) ask(ctx context.Context, question string, options []string) (string, error) {
+	p.asking.Lock()
+	defer p.asking.Unlock()
+	p.mu.Lock()
+	p.asks++
+	much := p.asks > maxAsks || p.over
+	p.mu.Unlock()
+	if much {
+		return "", errors.New("the server asks too much, or too late")
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(p.live, cancel)()
+	return p.call.Ask(ctx, question, options)
 }
 
 // whom is the call that a question of the server belongs to: servers do not say

@@ -34,7 +34,11 @@ func (c *client) sample(ctx context.Context, by *patience, model func(context.Co
 	}
 	defer by.pause()()
 	req, text := request(p)
-	answer, err := by.call.Ask(ctx, "The MCP server "+c.name+" wants to ask your model, at your cost:\n"+short(words.VisibleLines(text), maxDoc), []string{"yes", "no"})
+	shown := words.VisibleLines(text)
+	if len(shown) > maxDoc || pictures(req) {
+		return nil, errors.New("that is more than the person can be shown")
+	}
+	answer, err := by.ask(ctx, "The MCP server "+c.name+" wants to ask your model, at your cost:\n"+shown, []string{"yes", "no"})
 	if err != nil || answer != "yes" {
 		return nil, refused
 	}
@@ -47,6 +51,18 @@ func (c *client) sample(ctx context.Context, by *patience, model func(context.Co
 		reason = "maxTokens"
 	}
 	return &sdk.CreateMessageResult{Content: &sdk.TextContent{Text: reply.Parts.Text()}, Model: reply.Route, Role: "assistant", StopReason: reason}, nil //nolint:staticcheck // see above
+}
+
+// pictures reports whether a request has something else in it than text.
+func pictures(req llm.Request) bool {
+	for _, m := range req.Messages {
+		for _, p := range m.Parts {
+			if _, is := p.(llm.Text); !is {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // request is what a server wants to ask a model, and all of it as text.

@@ -96,6 +96,9 @@ func (s Server) Check() error {
 	if s.Name == "" || len(s.Name) > 40 || strings.Trim(s.Name, letters) != "" {
 		return fmt.Errorf("%q is no name for a server: 1 to 40 letters, digits, _ and - are", short(s.Name, 60))
 	}
+	if strings.Contains(s.Name, "__") || strings.HasSuffix(s.Name, "_") { // rules for another server would hold for it
+		return fmt.Errorf("%q is no name for a server: it has __ in it, or _ at its end", s.Name)
+	}
 	switch s.kind() {
 	case Stdio:
 		if len(s.Command) == 0 || s.Command[0] == "" {

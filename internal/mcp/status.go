@@ -102,7 +102,7 @@ func (t *toolset) definitions() []Definition {
 	}
 	var list []Definition
 	for _, d := range t.list {
-		list = append(list, Definition{words.Visible(d.name), d.spec.Name, d.spec.Description, slices.Clone(d.spec.Schema)})
+		list = append(list, Definition{words.Visible(d.name), d.spec.Name, d.spec.Description, slices.Clone(d.spec.Schema), d.says})
 	}
 	return list
 }

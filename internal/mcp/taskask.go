@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	maxAsks = 100 // that one task has in all
+	maxAsks = 100 // that a server has during one call
 	maxKey  = 4 << 10
 )
 
