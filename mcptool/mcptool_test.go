@@ -29,7 +29,7 @@ func echo() *sdk.Server {
 
 // TestTools calls a server in this process and one at an address.
 func TestTools(t *testing.T) {
-	far := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return echo() }, nil))
+	far := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return echo() }, &sdk.StreamableHTTPOptions{Stateless: true}))
 	defer far.Close()
 	set := mcptool.Open(tool.Env{Root: t.TempDir()}, far.Client(),
 		mcptool.Server{Name: "near", Dial: func(ctx context.Context) (io.ReadWriteCloser, error) {
