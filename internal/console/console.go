@@ -135,7 +135,8 @@ func (c *Console) raised(ctx context.Context, s *inspan.Session, e event.Event) 
 }
 
 // interrupts turns the first signal into an interrupt of the run, which keeps
-// what the model has said, and the second into the end of the command.
+// what the model has said, and the second into the end of the command. A run of which
+// only questions are left that nobody here answers ends by itself, with them open.
 func (c *Console) interrupts(ctx context.Context, s *inspan.Session) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	signals := make(chan os.Signal, 2)
@@ -146,6 +147,9 @@ func (c *Console) interrupts(ctx context.Context, s *inspan.Session) (context.Co
 		for n := 0; ; n++ {
 			select {
 			case sig := <-signals:
+				if n == 0 && c.Person == nil && len(s.Status().Waiting) > 0 {
+					continue
+				}
 				if n > 0 || s.Send(ctx, event.Cancelled{By: sig.String()}) != nil {
 					cancel()
 					return
