@@ -29,6 +29,8 @@ var rank = map[string]int{
 	"llm/catalog":                 3,
 	"internal/places":             4,
 	"internal/folder":             4,
+	"internal/private":            4,
+	"internal/feed":               4,
 	"internal/secret":             4,
 	"internal/netguard":           4,
 	"internal/gitconf":            4,
@@ -104,6 +106,7 @@ var rank = map[string]int{
 	"examples/06-fork":            95,
 	"examples/07-child":           95,
 	"examples/08-mcp":             95,
+	"internal/peertest":           99, // for tests, so nothing may import it
 }
 
 // pure packages compute and do nothing else.
@@ -111,8 +114,8 @@ var pure = []string{"internal/command", "internal/compact", "internal/figure", "
 
 // only names the imports that just some packages may use.
 var only = map[string][]string{
-	"os/exec": {"internal/sandbox"},
-	"testing": {"harnesstest", "llm/internal/fake", "llm/anthropic/anthropictest", "llm/openai/openaitest", "llm/gemini/geminitest", "llm/ollama/ollamatest"},
+	"os/exec": {"internal/sandbox", "internal/peertest"},
+	"testing": {"harnesstest", "internal/peertest", "llm/internal/fake", "llm/anthropic/anthropictest", "llm/openai/openaitest", "llm/gemini/geminitest", "llm/ollama/ollamatest"},
 }
 
 // impure is what a pure package must not import or call.

@@ -3,36 +3,19 @@ package a2a_test
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
-)
 
-// peers is the folder of programs that others have written.
-func peers(t *testing.T) string {
-	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "sh", "../../scripts/peers").Output()
-	if err != nil {
-		why := err.Error()
-		if e, ok := err.(*exec.ExitError); ok { //nolint:errorlint // it is what Output returns
-			why = strings.TrimSpace(string(e.Stderr))
-		}
-		fmt.Fprintf(os.Stderr, "SKIPPED %s: %s\n", t.Name(), why)
-		t.Skip(why)
-	}
-	return strings.TrimSpace(string(out))
-}
+	"github.com/inspan/inspan/internal/peertest"
+)
 
 // TestPeer has the client that others have written drive the server.
 func TestPeer(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes a while")
-	}
-	dir := peers(t)
+	dir := peertest.Dir(t)
 	h := newHouse(t, "ask")
 	drive := func(into any, action, argument string) string {
 		t.Helper()

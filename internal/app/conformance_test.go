@@ -7,14 +7,12 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -24,6 +22,7 @@ import (
 	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/mcp"
 	"github.com/inspan/inspan/internal/oauth"
+	"github.com/inspan/inspan/internal/peertest"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -33,16 +32,7 @@ var update = flag.Bool("update", false, "write the record of the conformance sui
 // a program that does with each server of the suite what a session would. What
 // counts is how many checks pass, as a suite is content with who does nothing.
 func TestClientConformance(t *testing.T) {
-	printed, err := exec.CommandContext(t.Context(), "sh", "../../scripts/peers").Output()
-	dir := strings.TrimSpace(string(printed))
-	if err != nil {
-		why := err.Error()
-		if failed := (*exec.ExitError)(nil); errors.As(err, &failed) {
-			why = string(failed.Stderr)
-		}
-		fmt.Fprintf(os.Stderr, "SKIPPED %s: %s\n", t.Name(), strings.TrimSpace(why))
-		t.Skip("no conformance suite")
-	}
+	dir := peertest.Dir(t)
 	me, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +42,7 @@ func TestClientConformance(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), filepath.Join(bin, "node22"), filepath.Join(bin, "conformance"), "client", "--command", me+" drive", "--suite", "all", "-o", out)
 	cmd.Dir = t.TempDir()
 	said, err := cmd.CombinedOutput()
-	got := outcome(t, out)
+	got := peertest.Outcome(t, out)
 	if got == "" {
 		t.Fatalf("no results: %v\n%s", err, said)
 	}
@@ -69,53 +59,6 @@ func TestClientConformance(t *testing.T) {
 	if got != string(want) {
 		t.Errorf("got\n%s\nwant\n%s\n%s", got, want, said)
 	}
-}
-
-// outcome lists scenarios with how many of their checks passed, and those that did not.
-func outcome(t *testing.T, dir string) string {
-	t.Helper()
-	files, err := filepath.Glob(filepath.Join(dir, "*", "checks.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	nested, err := filepath.Glob(filepath.Join(dir, "*", "*", "checks.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines, stamp := map[string]string{}, regexp.MustCompile(`-\d{4}-\d\d-\d\dT.*`)
-	for _, path := range append(files, nested...) {
-		raw, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var checks []struct{ ID, Status string }
-		if err := json.Unmarshal(raw, &checks); err != nil {
-			t.Fatal(err)
-		}
-		passed, others := 0, map[string]int{}
-		for _, c := range checks {
-			if c.Status == "SUCCESS" {
-				passed++
-			} else if c.Status != "INFO" {
-				others[strings.ToLower(c.Status)+" "+c.ID]++
-			}
-		}
-		below, err := filepath.Rel(dir, filepath.Dir(path))
-		if err != nil {
-			t.Fatal(err)
-		}
-		scenario := stamp.ReplaceAllString(filepath.ToSlash(below), "")
-		line := fmt.Sprintf("%-50s %d passed", scenario, passed)
-		for _, other := range slices.Sorted(maps.Keys(others)) {
-			line += fmt.Sprintf(", %d %s", others[other], other)
-		}
-		lines[scenario] = line + "\n"
-	}
-	var b strings.Builder
-	for _, scenario := range slices.Sorted(maps.Keys(lines)) {
-		b.WriteString(lines[scenario])
-	}
-	return b.String()
 }
 
 // drive does with a server of the suite what a session would, and what the scenario

@@ -3,7 +3,6 @@ package consent
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -14,10 +13,11 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"github.com/inspan/inspan/internal/private"
 )
 
 const (
@@ -27,7 +27,6 @@ const (
 	tryEvery = 2 * time.Millisecond // while another process holds the lock
 	others   = fs.FileMode(0o077)   // what nobody else may do
 	writers  = fs.FileMode(0o022)   // what makes content doubtful
-	tempMark = ".new-"              // in the names of files that are being written
 	remedy   = "put back a copy, or remove the file: everything in it is then asked again"
 )
 
@@ -184,8 +183,8 @@ func change[T any](ctx context.Context, s *Store, name string, edit func([]T) ([
 	if s.Dir == "" {
 		return errors.New("consent: no folder is set")
 	}
-	if err := makeDir(s.Dir); err != nil {
-		return err
+	if err := private.MakeDir(s.Dir); err != nil {
+		return fmt.Errorf("make the folder for consent: %w", err)
 	}
 	unlock, err := s.lock(ctx)
 	if err != nil {
@@ -204,8 +203,12 @@ func change[T any](ctx context.Context, s *Store, name string, edit func([]T) ([
 	if err != nil {
 		return fmt.Errorf("remember: %w", err)
 	}
-	s.sweep()
-	return replace(filepath.Join(s.Dir, name), data)
+	path := filepath.Join(s.Dir, name)
+	private.Sweep(path)
+	if err := private.Write(path, data); err != nil {
+		return fmt.Errorf("remember: %w", err)
+	}
+	return nil
 }
 
 // lock keeps other processes out. The kernel gives it back when this one dies.
@@ -224,74 +227,4 @@ func (s *Store) lock(ctx context.Context) (unlock func(), err error) {
 		return nil, fmt.Errorf("lock consent: %w", err)
 	}
 	return func() { _ = l.Close() }, nil
-}
-
-// sweep removes what writers that were killed left behind. Under the lock
-// nobody else is writing.
-func (s *Store) sweep() {
-	entries, err := os.ReadDir(s.Dir)
-	if err != nil {
-		return
-	}
-	for _, e := range entries {
-		if e.Type().IsRegular() && strings.Contains(e.Name(), tempMark) {
-			os.Remove(filepath.Join(s.Dir, e.Name()))
-		}
-	}
-}
-
-// replace puts data into a new file beside path and moves that there, on the
-// disk when it returns.
-func replace(path string, data []byte) error {
-	temp := path + tempMark + rand.Text()
-	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return fmt.Errorf("remember: %w", err)
-	}
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(temp, path)
-	}
-	if err != nil {
-		os.Remove(temp)
-		return fmt.Errorf("remember: %w", err)
-	}
-	return syncDir(filepath.Dir(path))
-}
-
-// makeDir makes the folder for this user alone, and puts each new name on the
-// disk.
-func makeDir(dir string) error {
-	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	parent := filepath.Dir(dir)
-	if parent == dir {
-		return fmt.Errorf("make %s: %w", dir, fs.ErrNotExist)
-	}
-	if err := makeDir(parent); err != nil {
-		return err
-	}
-	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("make the folder for consent: %w", err)
-	}
-	return syncDir(parent)
-}
-
-// syncDir puts the names in a folder on the disk. Windows does so by itself.
-func syncDir(dir string) error {
-	if runtime.GOOS == "windows" {
-		return nil
-	}
-	f, err := os.Open(dir)
-	if err != nil {
-		return fmt.Errorf("sync %s: %w", dir, err)
-	}
-	if err := errors.Join(f.Sync(), f.Close()); err != nil {
-		return fmt.Errorf("sync %s: %w", dir, err)
-	}
-	return nil
 }

@@ -11,12 +11,14 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/inspan/inspan/internal/feed"
 	"github.com/inspan/inspan/tool"
 )
 
 const (
-	maxBusy    = 1000 // things a server is said to be doing
-	maxRetries = 5    // of what a server asks to ask again
+	maxBusy    = 1000     // things a server is said to be doing
+	maxRetries = 5        // of what a server asks to ask again
+	maxWaiting = 64 << 20 // bytes that wait for a server to read them
 )
 
 // A client is one running server.
@@ -26,9 +28,9 @@ type client struct {
 	env    tool.Env
 
 	conn     *conn
-	out      *outbox
+	out      *feed.Input
 	decoder  decoder
-	errors   tail
+	errors   feed.Tail
 	process  tool.Process
 	cancel   context.CancelFunc
 	dead     chan struct{} // closed when the process has ended; exit is set before
@@ -59,7 +61,7 @@ var errEnded = errors.New("the language server ended")
 
 func newClient(env tool.Env, server Server, root string) *client {
 	c := &client{
-		server: server, root: root, env: env, out: newOutbox(), dead: make(chan struct{}), syncing: make(chan struct{}, 1),
+		server: server, root: root, env: env, out: feed.New(maxWaiting), dead: make(chan struct{}), syncing: make(chan struct{}, 1),
 		docs: map[string]*document{}, pushed: map[string]pushed{}, busy: map[string]bool{}, registered: map[string]bool{}, news: make(chan struct{}),
 	}
 	c.conn = newConn(c.out)
@@ -96,7 +98,7 @@ func (c *client) start(box tool.Box) error {
 	})
 	if err != nil {
 		cancel()
-		c.out.close()
+		_ = c.out.Close() // never fails
 		return err
 	}
 	c.process = process
@@ -108,7 +110,7 @@ func (c *client) see() {
 	code, err := c.process.Wait()
 	c.exit = code
 	c.conn.fail(c.ending(code, err))
-	c.out.close()
+	_ = c.out.Close()
 	if l, ok := c.process.(tool.Leaver); !ok || l.Left() {
 		c.process.Kill()
 	}
@@ -121,7 +123,7 @@ func (c *client) ending(code int, err error) error {
 	if err != nil {
 		why = err.Error()
 	}
-	if said := strings.TrimSpace(c.errors.text()); said != "" {
+	if said := strings.TrimSpace(c.errors.Text()); said != "" {
 		why += "; it said last: " + short(said, maxText)
 	}
 	return fmt.Errorf("%s: %w (%s)", c.server.Name, errEnded, why)
@@ -134,7 +136,7 @@ func (c *client) stop() {
 	if c.conn.call(ctx, "shutdown", nil, nil) == nil {
 		_ = c.conn.notify("exit", nil) // closing its input says the same
 	}
-	c.out.close()
+	_ = c.out.Close()
 	select {
 	case <-c.dead:
 	case <-ctx.Done():

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"sync"
 )
@@ -58,7 +59,7 @@ const (
 // conn speaks JSON-RPC with one server. Safe for concurrent use, but for
 // receive, which one goroutine calls.
 type conn struct {
-	out *outbox
+	out io.Writer // must not wait for the server to read
 	// asked answers a request of the server, heard takes a notification. They
 	// are called one after another, in the order of arrival, and must not wait.
 	asked func(method string, params json.RawMessage) (any, error)
@@ -70,7 +71,7 @@ type conn struct {
 	err     error // the connection is over
 }
 
-func newConn(out *outbox) *conn { return &conn{out: out, waiting: map[int64]chan message{}} }
+func newConn(out io.Writer) *conn { return &conn{out: out, waiting: map[int64]chan message{}} }
 
 // call sends a request and waits for its answer, which is decoded into result.
 // When ctx is done the server is told that nobody waits any more.
@@ -135,7 +136,8 @@ func (c *conn) send(v any) error {
 	if err != nil {
 		return fmt.Errorf("encode message: %w", err)
 	}
-	return c.out.add(frame(body))
+	_, err = c.out.Write(frame(body))
+	return err
 }
 
 // receive handles one message of the server.

@@ -4,13 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"testing"
 )
 
 // TestAnswersThatNobodyTakes must not keep the goroutine that reads, which holds
 // up the server.
 func TestAnswersThatNobodyTakes(t *testing.T) {
-	c := newConn(newOutbox())
+	c := newConn(io.Discard)
 	id, answer, err := c.expect()
 	if err != nil || id != 1 {
 		t.Fatal(id, err)
@@ -24,7 +25,7 @@ func TestAnswersThatNobodyTakes(t *testing.T) {
 }
 
 func TestWhatServersSend(t *testing.T) {
-	c := newConn(newOutbox())
+	c := newConn(io.Discard)
 	var got []string
 	c.asked = func(method string, _ json.RawMessage) (any, error) {
 		got = append(got, "asked "+method)
@@ -40,7 +41,7 @@ func TestWhatServersSend(t *testing.T) {
 }
 
 func TestAConnectionThatIsOver(t *testing.T) {
-	c := newConn(newOutbox())
+	c := newConn(io.Discard)
 	_, answer, err := c.expect()
 	if err != nil {
 		t.Fatal(err)
@@ -53,34 +54,5 @@ func TestAConnectionThatIsOver(t *testing.T) {
 	}
 	if err := c.call(context.Background(), "a", nil, nil); !errors.Is(err, first) {
 		t.Errorf("error %v", err)
-	}
-}
-
-// TestServersThatDoNotRead fails when too much waits for them, and does not wait.
-func TestServersThatDoNotRead(t *testing.T) {
-	o := newOutbox()
-	if err := o.add(make([]byte, maxWaiting)); err != nil {
-		t.Fatal(err)
-	}
-	if err := o.add([]byte("x")); err == nil {
-		t.Error("more than may wait was taken")
-	}
-	o.close()
-	if n, err := o.Read(make([]byte, 10)); n != 10 || err != nil {
-		t.Errorf("after close it reads %d, %v", n, err)
-	}
-	if err := o.add(nil); err == nil {
-		t.Error("it takes more when it is closed")
-	}
-}
-
-func TestTail(t *testing.T) {
-	var end tail
-	for range 3 {
-		_, _ = end.Write(make([]byte, maxTail))
-		_, _ = end.Write([]byte("last words"))
-	}
-	if text := end.text(); len(text) != maxTail || text[maxTail-10:] != "last words" {
-		t.Errorf("%d bytes", len(text))
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 	"testing"
 )
 
@@ -20,8 +21,7 @@ func FuzzFrames(f *testing.F) {
 			}
 		}
 		var got bytes.Buffer
-		var noise tail
-		fr := frames{to: &got, noise: &noise}
+		fr := frames{to: &got, noise: io.Discard}
 		for rest := bytes.Clone(data); len(rest) > 0; {
 			n := min(len(rest), max(size, 1))
 			if wrote, err := fr.Write(rest[:n]); err != nil || wrote != n {
@@ -32,34 +32,13 @@ func FuzzFrames(f *testing.F) {
 		if got.String() != want.String() {
 			t.Errorf("%q becomes %q, want %q", data, got.String(), want.String())
 		}
-		if len(noise.text()) > maxTail {
-			t.Error("too much noise is kept")
-		}
 	})
-}
-
-// TestFullOutbox fails instead of waiting.
-func TestFullOutbox(t *testing.T) {
-	o := newOutbox()
-	if _, err := o.Write(make([]byte, maxWaiting)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := o.Write([]byte("x")); err == nil {
-		t.Error("more than may wait was taken")
-	}
-	_ = o.Close()
-	if n, err := o.Read(make([]byte, 10)); n != 10 || err != nil {
-		t.Errorf("after Close it reads %d, %v", n, err)
-	}
-	if _, err := o.Write(nil); err == nil {
-		t.Error("it takes more when it is closed")
-	}
 }
 
 // TestFramesOfNobody are not read on.
 func TestFramesOfNobody(t *testing.T) {
 	gone := errors.New("gone")
-	fr := frames{to: failing{gone}, noise: &tail{}}
+	fr := frames{to: failing{gone}, noise: io.Discard}
 	if _, err := fr.Write([]byte("{}\n")); !errors.Is(err, gone) {
 		t.Error(err)
 	}

@@ -3,10 +3,8 @@ package mcp_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -17,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/inspan/inspan/internal/mcp"
+	"github.com/inspan/inspan/internal/peertest"
 	"github.com/inspan/inspan/internal/sandbox"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
@@ -34,20 +33,10 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/inspan/inspan/internal/sandbox.link.drop"))
 }
 
-// peers is the folder with servers that were not written here, and a Node that runs
-// them. A test that can't have them is skipped, loudly.
+// peers is the folder of modules with servers that were not written here.
 func peers(t testing.TB) string {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "sh", "../../scripts/peers").Output()
-	if err != nil {
-		why := err.Error()
-		if failed := (*exec.ExitError)(nil); errors.As(err, &failed) {
-			why = string(failed.Stderr)
-		}
-		fmt.Fprintf(os.Stderr, "SKIPPED %s: %s\n", t.Name(), strings.TrimSpace(why))
-		t.Skip("no servers from npm")
-	}
-	return filepath.Join(strings.TrimSpace(string(out)), "node_modules")
+	return filepath.Join(peertest.Dir(t), "node_modules")
 }
 
 // npm is a server from there as a command.

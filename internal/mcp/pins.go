@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/inspan/inspan/internal/private"
 )
 
 // maxPin is the most bytes of a file of pins: definitions as JSON, which take a
@@ -85,20 +87,8 @@ func (p Pins) store(s Server, root string, tools *toolset) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(p.Dir, 0o700); err != nil {
+	if err := private.MakeDir(p.Dir); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(p.Dir, ".new-*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name()) // nobody would find it
-	}
-	return err
+	return private.Write(path, data)
 }

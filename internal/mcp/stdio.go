@@ -16,6 +16,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/inspan/inspan/internal/feed"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/tool"
 )
@@ -30,6 +31,9 @@ const launch = `s=; while IFS= read -r l && [ "$l" != "$1" ]; do s="$s$l
 // missing is how launch ends if there is no such program.
 const missing = 127
 
+// maxWaiting is how much may wait for a server to read it, in bytes.
+const maxWaiting = 64 << 20
+
 // How long a server may take to end when its input is closed, and then when it is
 // asked to.
 const (
@@ -39,11 +43,11 @@ const (
 
 // program is a server that runs as a process.
 type program struct {
-	out    *outbox
+	out    *feed.Input
 	in     *io.PipeReader // what it writes
-	feed   *io.PipeWriter
+	into   *io.PipeWriter // the other end of in
 	frames frames
-	errors tail
+	errors feed.Tail
 
 	process tool.Process
 	cancel  context.CancelFunc
@@ -58,9 +62,9 @@ func startProgram(env tool.Env, level tool.Level, s Server) (*program, error) {
 	if env.Procs == nil {
 		return nil, final("processes can't be started here")
 	}
-	p := &program{out: newOutbox(), dead: make(chan struct{})}
-	p.in, p.feed = io.Pipe()
-	p.frames = frames{to: p.feed, noise: &p.errors}
+	p := &program{out: feed.New(maxWaiting), dead: make(chan struct{})}
+	p.in, p.into = io.Pipe()
+	p.frames = frames{to: p.into, noise: &p.errors}
 	setup, end, err := assignments(s.Env)
 	if err != nil {
 		return nil, err
@@ -205,7 +209,7 @@ func (p *program) see() {
 		err = fmt.Errorf("%w; it said last: %s", err, said)
 	}
 	p.end(err)
-	_ = p.feed.CloseWithError(io.EOF) // never fails
+	_ = p.into.CloseWithError(io.EOF) // never fails
 	_ = p.out.Close()
 	if l, ok := p.process.(tool.Leaver); !ok || l.Left() {
 		p.process.Kill()
@@ -215,7 +219,7 @@ func (p *program) see() {
 }
 
 func (p *program) said() string {
-	text := words.Printed(p.errors.text())
+	text := words.Printed(p.errors.Text())
 	return text[max(0, len(text)-600):]
 }
 

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/internal/mcpserver"
+	"github.com/inspan/inspan/internal/peertest"
 )
 
 // sink is an end of a pipe that keeps what is written.
@@ -189,10 +190,7 @@ func TestKill(t *testing.T) {
 // TestInspector has the inspector that others have written talk to the server, at a
 // pipe and over HTTP.
 func TestInspector(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes a while")
-	}
-	dir := peers(t)
+	dir := peertest.Dir(t)
 	h := newHouse(t, "auto")
 	h.write("a.txt", "the first line\n")
 	self, err := os.Executable()

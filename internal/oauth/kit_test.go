@@ -5,13 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"html"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -21,22 +19,8 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/internal/oauth"
+	"github.com/inspan/inspan/internal/peertest"
 )
-
-// peers is the folder with the programs that were not written here.
-func peers(t *testing.T) string {
-	t.Helper()
-	out, err := exec.Command("sh", "../../scripts/peers").Output()
-	if err != nil {
-		var why *exec.ExitError
-		if errors.As(err, &why) {
-			err = fmt.Errorf("%s", strings.TrimSpace(string(why.Stderr)))
-		}
-		fmt.Fprintf(os.Stderr, "SKIPPED %s: %v\n", t.Name(), err)
-		t.Skip(err)
-	}
-	return strings.TrimSpace(string(out))
-}
 
 // provider is an OAuth server of oidc-provider with one protected resource.
 type provider struct{ origin string }
@@ -51,7 +35,7 @@ type seen struct {
 // startProvider starts one that ends with the test.
 func startProvider(t *testing.T, settings string) *provider {
 	t.Helper()
-	home := peers(t)
+	home := peertest.Dir(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	cmd := exec.CommandContext(ctx, filepath.Join(home, "node_modules/.bin/node22"), "testdata/provider.mjs", home, settings)
 	in, err := cmd.StdinPipe()

@@ -25,7 +25,7 @@ func (c *Client) Logout(ctx context.Context, name string) error {
 	defer unlock()
 	data, _, err := c.Store.Get(ctx, name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return c.Store.Delete(ctx, name) // what a writer that was killed left of it
 	}
 	if err == nil {
 		err = c.revoke(ctx, data)

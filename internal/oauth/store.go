@@ -2,7 +2,6 @@ package oauth
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -14,7 +13,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"time"
+
+	"github.com/inspan/inspan/internal/private"
 )
 
 // ErrSealed says that what is kept can't be opened: the key for it is in a keychain
@@ -46,10 +46,9 @@ type File struct {
 }
 
 const (
-	version  = 1
-	maxFile  = 4 << 20
-	tempMark = ".new-"
-	ending   = ".json"
+	version = 1
+	maxFile = 4 << 20
+	ending  = ".json"
 )
 
 // envelope is the form of a file. Either Data or Sealed is there.
@@ -92,13 +91,11 @@ func (s *File) Set(_ context.Context, name string, data []byte) error {
 
 // Delete implements [Store].
 func (s *File) Delete(_ context.Context, name string) error {
-	if err := os.Remove(s.path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	private.Sweep(s.path(name))
+	if err := private.Remove(s.path(name)); err != nil {
 		return fmt.Errorf("forget %s: %w", name, err)
 	}
-	if _, err := os.Stat(s.Dir); err != nil {
-		return nil //nolint:nilerr // there is no folder, so there is nothing in it
-	}
-	return syncDir(s.Dir)
+	return nil
 }
 
 // Names implements [Store]. Files that are damaged are left out.
@@ -191,76 +188,15 @@ func (s *File) write(e envelope) error {
 	if err := checkMine(s.Dir, fs.ModeDir); err != nil {
 		return err
 	}
-	return replace(s.path(e.Name), data)
+	// Who changes an account holds its lock, so nobody else is writing there.
+	private.Sweep(s.path(e.Name))
+	return private.Write(s.path(e.Name), data)
 }
 
-// replace puts data into a new file beside path and moves that there. Of the same
-// account there is one writer at a time, so what another left behind is swept away.
-func replace(path string, data []byte) error {
-	left, _ := filepath.Glob(path + tempMark + "*")
-	for _, old := range left {
-		os.Remove(old)
-	}
-	temp := path + tempMark + rand.Text()
-	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = rename(temp, path)
-	}
-	if err != nil {
-		os.Remove(temp)
-		return err
-	}
-	return syncDir(filepath.Dir(path))
-}
-
-// rename moves a file over another one. On Windows that fails while somebody reads
-// the other, which takes a moment.
-func rename(from, to string) (err error) {
-	for range 200 {
-		if err = os.Rename(from, to); err == nil || runtime.GOOS != "windows" {
-			return err
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-	return err
-}
-
-// makeDir makes a folder for this user alone, and puts each new name on the disk.
+// makeDir makes a folder for this user alone.
 func makeDir(dir string) error {
-	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	parent := filepath.Dir(dir)
-	if parent == dir {
-		return fmt.Errorf("make %s: %w", dir, fs.ErrNotExist)
-	}
-	if err := makeDir(parent); err != nil {
-		return err
-	}
-	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := private.MakeDir(dir); err != nil {
 		return fmt.Errorf("make the folder for tokens: %w", err)
-	}
-	return syncDir(parent)
-}
-
-// syncDir puts the names in a folder on the disk. Windows does so by itself.
-func syncDir(dir string) error {
-	if runtime.GOOS == "windows" {
-		return nil
-	}
-	f, err := os.Open(dir)
-	if err != nil {
-		return fmt.Errorf("sync %s: %w", dir, err)
-	}
-	if err := errors.Join(f.Sync(), f.Close()); err != nil {
-		return fmt.Errorf("sync %s: %w", dir, err)
 	}
 	return nil
 }

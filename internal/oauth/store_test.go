@@ -147,6 +147,22 @@ func TestLeftovers(t *testing.T) {
 	modes(t, dir)
 }
 
+// TestLogoutLeavesNothing of tokens, also where a writer was killed before it was done.
+func TestLogoutLeavesNothing(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "oauth")
+	s := &oauth.File{Dir: dir}
+	c := &oauth.Client{Store: s}
+	must(t, s.Set(t.Context(), "x", []byte(`{"name":"x"}`)))
+	files, _ := filepath.Glob(filepath.Join(dir, "*.json"))
+	for range 2 { // the second time the writer was the first of the account
+		must(t, os.WriteFile(files[0]+".new-KILLED", []byte("tokens"), 0o600))
+		must(t, c.Logout(t.Context(), "x"))
+		if left, _ := filepath.Glob(filepath.Join(dir, "*.json*")); len(left) > 0 {
+			t.Error(left)
+		}
+	}
+}
+
 // TestDamagedLogin needs a person where what is kept makes no sense.
 func TestDamagedLogin(t *testing.T) {
 	c := newClient(t)

@@ -3,7 +3,6 @@ package plugin
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,14 +16,15 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"github.com/inspan/inspan/internal/private"
 	"github.com/inspan/inspan/internal/words"
 )
 
 // Names in the folder of a store.
 const (
 	indexFile = "plugins.json"
-	lockFile  = "lock" // never renamed, never removed
-	tempMark  = ".new-"
+	lockFile  = "lock"  // never renamed, never removed
+	tempMark  = ".new-" // before the names of folders that are being filled
 )
 
 const (
@@ -169,13 +169,13 @@ func (s *Store) make() error {
 	if s.Dir == "" {
 		return errors.New("plugins: no folder is set")
 	}
-	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
+	if err := private.MakeDir(s.Dir); err != nil {
 		return fmt.Errorf("make the folder for plugins: %w", err)
 	}
 	return nil
 }
 
-// save puts the index into a new file and moves that to its place.
+// save replaces the index, under the lock.
 func (s *Store) save(list []record) error {
 	if list == nil {
 		list = []record{}
@@ -185,33 +185,21 @@ func (s *Store) save(list []record) error {
 		return err
 	}
 	at := filepath.Join(s.Dir, indexFile)
-	temp := at + tempMark + rand.Text()
-	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return fmt.Errorf("write plugins: %w", err)
-	}
-	_, err = f.Write(append(data, '\n'))
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(temp, at)
-	}
-	if err != nil {
-		os.Remove(temp)
+	private.Sweep(at)
+	if err := private.Write(at, append(data, '\n')); err != nil {
 		return fmt.Errorf("write plugins: %w", err)
 	}
 	return nil
 }
 
-// sweep removes what was left behind by processes that were killed.
+// sweep removes folders that were half filled by processes that were killed.
 func (s *Store) sweep() {
 	entries, err := os.ReadDir(s.Dir)
 	if err != nil {
 		return
 	}
 	for _, e := range entries {
-		if info, err := e.Info(); err == nil && strings.Contains(e.Name(), tempMark) && time.Since(info.ModTime()) > stale {
+		if info, err := e.Info(); err == nil && strings.HasPrefix(e.Name(), tempMark) && time.Since(info.ModTime()) > stale {
 			os.RemoveAll(filepath.Join(s.Dir, e.Name()))
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/inspan/inspan/internal/plugin"
 )
@@ -296,6 +297,22 @@ func TestAtOnce(t *testing.T) {
 	list, err := s.List(t.Context())
 	if err != nil || len(list) != 12 || slices.ContainsFunc(list, func(p plugin.Plugin) bool { return !p.Enabled || p.Broken }) {
 		t.Errorf("%d %v", len(list), err)
+	}
+}
+
+// TestLeftovers holds that what processes that were killed left behind goes when it is
+// nobody's any more.
+func TestLeftovers(t *testing.T) {
+	s := store(t)
+	put(t, s.Dir, map[string]string{".new-OLD/copy/x": "x", ".new-FRESH/copy/x": "x", "plugins.json.new-KILLED": "{", "kept.new-THEIRS": ""})
+	if err := os.Chtimes(filepath.Join(s.Dir, ".new-OLD"), time.Time{}, time.Now().Add(-48*time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	install(t, s, put(t, t.TempDir(), map[string]string{manifest: `{"name":"acme"}`}))
+	for name, stays := range map[string]bool{".new-OLD": false, ".new-FRESH": true, "plugins.json.new-KILLED": false, "kept.new-THEIRS": true} {
+		if _, err := os.Stat(filepath.Join(s.Dir, name)); (err == nil) != stays {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

@@ -199,6 +199,15 @@ func TestJobs(t *testing.T) {
 	says(t, s.run("jobs", args{"action": "kill", "id": "2"}), "[job 2 ended after")
 }
 
+// TestFeedingInVain says why a job takes nothing.
+func TestFeedingInVain(t *testing.T) {
+	s := newSession(t)
+	says(t, s.run("bash", args{"command": "sleep 100", "background": true}), "job 1")
+	s.fails("jobs", args{"action": "feed", "id": "1", "input": strings.Repeat("x", 1<<20+1)}, "the job does not read its input; nothing was added")
+	s.run("jobs", args{"action": "feed", "id": "1"})
+	s.fails("jobs", args{"action": "feed", "id": "1", "input": "x"}, "the standard input of the job is closed")
+}
+
 // TestInteractive feeds a command that asked a question in the foreground.
 func TestInteractive(t *testing.T) {
 	s := newSession(t)

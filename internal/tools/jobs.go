@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/inspan/inspan/internal/feed"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -57,7 +58,7 @@ func (sh *Shell) runJobs(_ context.Context, _ *tool.Call, in jobsArgs) (tool.Res
 	}
 	switch in.Action {
 	case "feed":
-		return feed(j, in.Input)
+		return feedJob(j, in.Input)
 	case "kill":
 		return tool.Text(sh.kill(j)), nil
 	}
@@ -147,17 +148,22 @@ func (sh *Shell) kill(j *job) string {
 	return sh.tell(j)
 }
 
-func feed(j *job, input *string) (tool.Result, error) {
+func feedJob(j *job, input *string) (tool.Result, error) {
 	switch {
 	case j.ended():
 		return tool.Result{}, fmt.Errorf("job %s has %s", j.id, j.state())
 	case j.input == nil:
 		return tool.Result{}, errors.New("the job was started without an input; start it with background or interactive set")
 	case input == nil:
-		j.input.close()
+		_ = j.input.Close() // never fails
 		return tool.Text("closed the input of job " + j.id), nil
 	}
-	if err := j.input.add(*input); err != nil {
+	switch _, err := j.input.Write([]byte(*input)); {
+	case errors.Is(err, feed.ErrClosed):
+		return tool.Result{}, errors.New("the standard input of the job is closed")
+	case errors.Is(err, feed.ErrFull):
+		return tool.Result{}, errors.New("the job does not read its input; nothing was added")
+	case err != nil:
 		return tool.Result{}, err
 	}
 	return tool.Text(fmt.Sprintf("sent %s to job %s", count(len(*input), "byte"), j.id)), nil

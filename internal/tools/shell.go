@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/inspan/inspan/internal/feed"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -20,6 +21,7 @@ const (
 	defaultHard = 600 * time.Second
 	maxJobs     = 50      // jobs that are remembered, running or not
 	maxReport   = 4 << 20 // bytes of the environment a shell reports
+	maxFed      = 1 << 20 // bytes of input that wait for a job to read them
 )
 
 // Shell holds what outlives single commands of a session: the environment they
@@ -94,7 +96,7 @@ type job struct {
 	started time.Time
 	cancel  context.CancelFunc // ends the process group
 	out     *capture
-	input   *feeder // nil: standard input is empty
+	input   *feed.Input // nil: standard input is empty
 	report  *shellReport
 
 	done chan struct{} // closed when it has ended; the rest is set before
@@ -129,7 +131,7 @@ func (sh *Shell) start(calling context.Context, c *tool.Call, in bashArgs) (*job
 		out: &capture{blobs: storeOf(c.Env)}, report: &shellReport{},
 	}
 	if in.Background || in.Interactive {
-		j.input = newFeeder()
+		j.input = feed.New(maxFed)
 	}
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -178,7 +180,7 @@ func (sh *Shell) see(j *job, ctx context.Context, p tool.Process) {
 	defer j.cancel()
 	j.end.code, j.end.err = p.Wait()
 	if j.input != nil {
-		j.input.close()
+		_ = j.input.Close() // never fails
 	}
 	j.end.blob, j.end.complete, j.end.blobErr = j.out.finish(ctx.Err() != nil)
 	j.end.at = time.Now()

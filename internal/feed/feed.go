@@ -1,0 +1,104 @@
+// Package feed passes text to a program that may not read it, and keeps the end of what
+// the program says.
+package feed
+
+import (
+	"errors"
+	"io"
+	"sync"
+)
+
+// Why an [Input] took nothing. The words continue the name of the program.
+var (
+	ErrClosed = errors.New("it is ending")
+	ErrFull   = errors.New("it does not read what it is sent")
+)
+
+// An Input is the standard input of a program, to which is written while the program
+// runs. So whoever handles what the program says can answer it: writing never waits for
+// the program. Safe for concurrent use; [New] makes one.
+type Input struct {
+	max    int
+	mu     sync.Mutex
+	more   *sync.Cond
+	buf    []byte
+	closed bool
+}
+
+// New returns an Input in which so many bytes may wait to be read.
+func New(limit int) *Input {
+	in := &Input{max: limit}
+	in.more = sync.NewCond(&in.mu)
+	return in
+}
+
+// Read implements [io.Reader]. It waits for something to read, or for Close.
+func (in *Input) Read(p []byte) (int, error) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	for len(in.buf) == 0 && !in.closed {
+		in.more.Wait()
+	}
+	if len(in.buf) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p, in.buf)
+	if in.buf = in.buf[n:]; len(in.buf) == 0 {
+		in.buf = nil // the next one may be small
+	}
+	return n, nil
+}
+
+// Write implements [io.Writer]. It takes all of the data or, with [ErrClosed] or
+// [ErrFull], nothing.
+func (in *Input) Write(data []byte) (int, error) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.closed {
+		return 0, ErrClosed
+	}
+	if len(in.buf)+len(data) > in.max {
+		return 0, ErrFull
+	}
+	in.buf = append(in.buf, data...)
+	in.more.Broadcast()
+	return len(data), nil
+}
+
+// Close implements [io.Closer]: nothing more is taken, and the input ends once all of it
+// is read. It never fails, and can be called again.
+func (in *Input) Close() error {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.closed = true
+	in.more.Broadcast()
+	return nil
+}
+
+// kept is how much a Tail keeps, in bytes.
+const kept = 4 << 10
+
+// A Tail keeps the last 4 KiB of what is written to it. The zero value is ready. Safe
+// for concurrent use.
+type Tail struct {
+	mu  sync.Mutex
+	buf []byte
+}
+
+// Write implements [io.Writer]. It never fails.
+func (t *Tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.buf = append(t.buf, p[max(0, len(p)-kept):]...)
+	if n := len(t.buf) - kept; n > 0 {
+		t.buf = t.buf[:copy(t.buf, t.buf[n:])]
+	}
+	return len(p), nil
+}
+
+// Text is what is kept. It may begin in the middle of a character.
+func (t *Tail) Text() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return string(t.buf)
+}
