@@ -22,6 +22,7 @@ import (
 // long is a server whose model writes tokens to a ledger, thinking aloud, until
 // there are enough of them. It tells summary when it is asked for one.
 type long struct {
+	ready   chan struct{} // closed when the fields are set
 	ledger  string
 	summary func()
 	broken  atomic.Value // what was wrong with a request
@@ -33,6 +34,7 @@ const (
 )
 
 func (l *long) answer(_ *http.Request, body []byte) anthropictest.Answer {
+	<-l.ready
 	if !bytes.Contains(body, []byte("KINGFISHER")) {
 		l.broken.Store("a request lacks what the person said")
 	}
@@ -73,7 +75,7 @@ func TestKillInCompaction(t *testing.T) {
 
 func killInCompaction(t *testing.T, after time.Duration) {
 	t.Helper()
-	l := &long{}
+	l := &long{ready: make(chan struct{})}
 	h := newHome(t, anthropictest.Start(t, &anthropictest.Server{Answer: l.answer}))
 	l.ledger = filepath.Join(h.work, "ledger")
 	settings := filepath.Join(h.dir, "config", "config.toml")
@@ -103,6 +105,7 @@ func killInCompaction(t *testing.T, after time.Duration) {
 			time.AfterFunc(after, func() { kill(cmd) })
 		}
 	}
+	close(l.ready)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

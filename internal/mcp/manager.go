@@ -359,12 +359,13 @@ func (m *Manager) set(s *slot, state State, why string) {
 	m.ring()
 }
 
-// challenged notes that a server wants a login.
+// challenged notes that a server wants a login. Whoever sees that it does finds what
+// it said.
 func (m *Manager) challenged(s *slot, e *loginError) {
-	m.set(s, Login, e.Error())
 	m.mu.Lock()
-	defer m.mu.Unlock()
 	s.challenge = e.challenge
+	m.mu.Unlock()
+	m.set(s, Login, e.Error())
 }
 
 func (m *Manager) again(s *slot) {
