@@ -57,8 +57,9 @@ func (d *driver) judgeCall(ctx context.Context, c llm.Call) []event.Body {
 		call = d.call(c, checked)
 		call.As = as
 		judged.Effects = d.redactedEffects(effects(ctx, t, d.known(call)))
-		judged.Private = d.policy.Private(judged.Effects) || !bytes.Equal(d.revealed(checked), checked)
-		v, rules := d.verdict(ctx, call, judged)
+		secret := !bytes.Equal(d.revealed(checked), checked)
+		judged.Private = d.policy.Private(judged.Effects) || secret
+		v, rules := d.verdict(ctx, call, judged, policy.Hand(secret, call.Mode, judged.Effects))
 		judged.Action, judged.By, judged.Reason = v.Action, v.By, v.Reason
 		judged.Text = v.Text
 		judged.Cost += v.Cost
@@ -180,17 +181,19 @@ func effects(ctx context.Context, t tool.Tool, c *tool.Call) []tool.Effect {
 	return list
 }
 
-// verdict combines what the policy and the judges say, and the rules that would
-// allow what asks. A judge that fails denies.
-func (d *driver) verdict(ctx context.Context, c *tool.Call, judged event.Judged) (v tool.Verdict, rules []string) {
+// verdict combines what the policy and the judges say with a first verdict, and the
+// rules that would allow what asks. A judge that fails denies.
+func (d *driver) verdict(ctx context.Context, c *tool.Call, judged event.Judged, first tool.Verdict) (v tool.Verdict, rules []string) {
 	findings := d.rules().Findings(c, judged.Effects)
 	var all []tool.Verdict
 	for _, f := range findings {
 		all = append(all, f.Verdict)
 	}
 	rules = policy.Proposals(findings)
-	if v := policy.Leave(d.state.Untrusted, d.state.Private || judged.Private, c.Mode, judged.Effects); v.Action == tool.Ask {
-		all, rules = append(all, v), nil
+	for _, v := range []tool.Verdict{first, policy.Leave(d.state.Untrusted, d.state.Private || judged.Private, c.Mode, judged.Effects)} {
+		if v.Action == tool.Ask {
+			all, rules = append(all, v), nil
+		}
 	}
 	spent, why, granted, texts := 0.0, []string{}, tool.Verdict{}, []string{}
 	for _, j := range d.agent.judges() {

@@ -12,7 +12,8 @@ import (
 )
 
 // TestRuleOfTwo holds that a call with a way out asks, whatever rules say, once
-// the conversation holds both text from elsewhere and what is private.
+// the conversation holds both text from elsewhere and what is private; and one that
+// would give a secret to a server always.
 func TestRuleOfTwo(t *testing.T) {
 	does := func(name string, e tool.Effect) tool.Tool {
 		out := tool.New(name, "Does "+name+".", func(context.Context, *tool.Call, struct {
@@ -27,23 +28,27 @@ func TestRuleOfTwo(t *testing.T) {
 	tools := []tool.Tool{
 		does("fetch", tool.Effect{Kind: tool.Network, Text: "example.com"}),
 		does("diary", tool.Effect{Kind: tool.Read, Path: "/home/ann/diary"}),
+		does("serve", tool.Effect{Kind: tool.External, Text: "serve"}),
 		does("look", tool.Effect{Kind: tool.Read, Path: "/w/a"}),
 	}
-	for _, tc := range []struct{ name, mode, calls, denied string }{
-		{"text from elsewhere alone", "auto", "fetch look fetch", ""},
-		{"private alone", "auto", "diary look fetch", ""},
-		{"both", "auto", "fetch diary fetch", "fetch"},
-		{"both, the other way round", "auto", "diary fetch look fetch", "fetch"},
-		{"reading goes on", "auto", "fetch diary look", ""},
-		{"with a secret", "auto", "fetch secret", "secret"},
-		{"yolo", "yolo", "fetch diary fetch", ""},
+	for _, tc := range []struct{ name, mode, calls, denied, by string }{
+		{"text from elsewhere alone", "auto", "fetch look fetch", "", ""},
+		{"private alone", "auto", "diary look fetch", "", ""},
+		{"both", "auto", "fetch diary fetch", "fetch", "rule of two"},
+		{"both, the other way round", "auto", "diary fetch look fetch", "fetch", "rule of two"},
+		{"reading goes on", "auto", "fetch diary look", "", ""},
+		{"with a secret", "auto", "fetch secret", "secret", "rule of two"},
+		{"a secret for a host that a rule names", "auto", "secret", "", ""},
+		{"a server without a secret", "auto", "serve serve", "", ""},
+		{"a secret for a server", "auto", "served", "served", "secrets"},
+		{"yolo", "yolo", "fetch diary fetch served", "", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			replies := ""
 			for name := range strings.FieldsSeq(tc.calls) {
 				args := "{}"
-				if name == "secret" {
-					name, args = "fetch", `{"text":"TOKENVALUE12345678"}`
+				if to := map[string]string{"secret": "fetch", "served": "serve"}[name]; to != "" {
+					name, args = to, `{"text":"TOKENVALUE12345678"}`
 				}
 				replies += "-- reply --\ncall: " + name + " " + args + "\n"
 			}
@@ -53,7 +58,7 @@ func TestRuleOfTwo(t *testing.T) {
 			}
 			agent := inspan.Agent{
 				Model: model, Tools: tools, Mode: tc.mode, Unattended: true, Env: tool.Env{Root: "/w"},
-				Rules:   []inspan.Rule{{Action: tool.Allow, Text: "network"}},
+				Rules:   []inspan.Rule{{Action: tool.Allow, Text: "network"}, {Action: tool.Allow, Text: "serve"}},
 				Secrets: func() map[string]string { return map[string]string{"TOKEN": "TOKENVALUE12345678"} },
 			}
 			var judged []event.Judged
@@ -70,7 +75,7 @@ func TestRuleOfTwo(t *testing.T) {
 				if tc.denied != "" && i == len(judged)-1 {
 					want = tool.Deny
 				}
-				if j.Action != want || want == tool.Deny && j.By != "rule of two" {
+				if j.Action != want || want == tool.Deny && j.By != tc.by {
 					t.Errorf("call %d: %s by %s: %s", i+1, j.Action, j.By, j.Reason)
 				}
 			}

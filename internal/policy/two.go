@@ -29,3 +29,14 @@ func Leave(untrusted, private bool, mode string, effects []tool.Effect) tool.Ver
 		Reason: "the conversation holds text from elsewhere and what is private, and this could carry it away",
 	}
 }
+
+// Hand asks about a call that would give what a placeholder of a secret stands for to
+// something beyond this machine that no effect describes, such as a server: a rule that
+// allows its tools says nothing about secrets. No rule answers it.
+func Hand(secret bool, mode string, effects []tool.Effect) tool.Verdict {
+	out := slices.ContainsFunc(effects, func(e tool.Effect) bool { return e.Kind == tool.External })
+	if !out || !secret || mode == ModeYolo {
+		return tool.Verdict{}
+	}
+	return tool.Verdict{Action: tool.Ask, By: "secrets", Reason: "it would be given the secret that a placeholder stands for"}
+}
