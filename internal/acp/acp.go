@@ -9,9 +9,10 @@
 //     answered when the run has stopped, or when it waits for words of the person.
 //  3. What the client says in one stream is taken in order; what takes time is done
 //     beside it. Only what the client sends, or its end, ends a run.
-//  4. Commands run in our own processes, never in a terminal of the client: the walls
-//     around them are ours, and so is the keeper that ends all they leave behind. What
-//     they print is shown as the content of the call.
+//  4. Commands with walls run in our own processes: the walls are ours, and so is the
+//     keeper that ends all they leave behind. What they print is shown as the content of
+//     the call. What the person has let out of the walls runs in terminals of the client
+//     (terminals.go).
 //  5. No type of the protocol leaves the package. What the Go SDK can't say is in
 //     wire.go.
 package acp

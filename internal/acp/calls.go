@@ -26,6 +26,9 @@ type call struct {
 	effects []tool.Effect
 	printed string // what it has shown while it runs, the end of it
 	shown   time.Time
+	// terminal is the one of the client that it runs in, once the client knows; empty:
+	// none.
+	terminal string
 }
 
 // description is a call in the words of the protocol.
@@ -149,6 +152,13 @@ func (v *view) progress(e event.Event, b event.Progress) {
 		v.rest(e)
 		return
 	}
+	if c.terminal != "" {
+		return // there it is seen as it happens
+	}
+	if c.terminal = v.seat.terminal(b.Call); c.terminal != "" {
+		v.changed(b.Call, wire.SessionToolCallUpdate{Content: []wire.ToolCallContent{wire.ToolTerminalRef(c.terminal)}})
+		return
+	}
 	_, tail, _ := tool.Cut(c.printed+b.Text, maxShown)
 	if c.printed += b.Text; len(c.printed) > maxShown {
 		c.printed = tail
@@ -196,7 +206,8 @@ func output(b event.Ended) any {
 }
 
 // result is what a call brought: the changes it made if it made some, else its text
-// and images, and what it has for the person.
+// and images, and what it has for the person. What a terminal shows is not said again,
+// unless there is more to say than how the command ended.
 func (v *view) result(c *call, b event.Ended) []wire.ToolCallContent {
 	var out []wire.ToolCallContent
 	for _, f := range b.Files {
@@ -204,7 +215,11 @@ func (v *view) result(c *call, b event.Ended) []wire.ToolCallContent {
 			out = append(out, diffs(f.Diff, func(string) string { return f.Path })...)
 		}
 	}
-	if len(out) == 0 || b.Outcome != event.OutcomeOK {
+	terminal := v.seat.terminal(b.Call)
+	if terminal != "" {
+		out = append(out, wire.ToolTerminalRef(terminal))
+	}
+	if len(out) == 0 || b.Outcome != event.OutcomeOK && (terminal == "" || b.Exit == nil) {
 		if text := words.Result(b.Parts.Text()); text != "" {
 			head, tail, dropped := tool.Cut(text, maxShown)
 			if dropped > 0 {

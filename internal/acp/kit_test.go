@@ -1,3 +1,5 @@
+//go:build unix
+
 package acp_test
 
 import (
@@ -50,6 +52,7 @@ type editor struct {
 	permit func(wire.RequestPermissionRequest) (wire.RequestPermissionResponse, error)
 	read   func(path string) (string, error)
 	write  func(path, text string) error
+	screens
 
 	mu      sync.Mutex
 	changed chan struct{} // closed and replaced whenever something comes
@@ -381,27 +384,6 @@ func (e *editor) WriteTextFile(_ context.Context, p wire.WriteTextFileRequest) (
 		return wire.WriteTextFileResponse{}, wire.NewMethodNotFound("fs/write_text_file")
 	}
 	return wire.WriteTextFileResponse{}, e.write(p.Path, p.Content)
-}
-
-func (e *editor) CreateTerminal(context.Context, wire.CreateTerminalRequest) (wire.CreateTerminalResponse, error) {
-	e.t.Error("a terminal of the client is used")
-	return wire.CreateTerminalResponse{}, nil
-}
-
-func (e *editor) KillTerminal(context.Context, wire.KillTerminalRequest) (wire.KillTerminalResponse, error) {
-	return wire.KillTerminalResponse{}, nil
-}
-
-func (e *editor) TerminalOutput(context.Context, wire.TerminalOutputRequest) (wire.TerminalOutputResponse, error) {
-	return wire.TerminalOutputResponse{}, nil
-}
-
-func (e *editor) ReleaseTerminal(context.Context, wire.ReleaseTerminalRequest) (wire.ReleaseTerminalResponse, error) {
-	return wire.ReleaseTerminalResponse{}, nil
-}
-
-func (e *editor) WaitForTerminalExit(context.Context, wire.WaitForTerminalExitRequest) (wire.WaitForTerminalExitResponse, error) {
-	return wire.WaitForTerminalExitResponse{}, nil
 }
 
 // speak gives a server some lines and returns what it answers until it has ended.

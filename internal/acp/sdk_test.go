@@ -1,19 +1,21 @@
+//go:build unix
+
 package acp_test
 
 import (
-	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/inspan/inspan/internal/peertest"
 )
 
 // TestSDK has the official client drive the real program through whole sessions.
 func TestSDK(t *testing.T) {
-	peers := installed(t)
+	peers := peertest.Dir(t)
 	inspan := build(t)
 	root := workspace(t)
 	cmd := exec.Command(filepath.Join(peers, "node_modules", ".bin", "node22"), "testdata/client.mjs", filepath.Join(peers, "node_modules"), inspan, root)
@@ -27,27 +29,6 @@ func TestSDK(t *testing.T) {
 	if n := strings.Count(string(out), "ok "); n < 15 {
 		t.Errorf("it has seen only %d things", n)
 	}
-}
-
-// installed is the folder of the programs that were not written here.
-func installed(t *testing.T) string {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("short")
-	}
-	cmd := exec.Command("sh", "../../scripts/peers")
-	var why strings.Builder
-	cmd.Stderr = &why
-	out, err := cmd.Output()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) && exit.ExitCode() == 3 || errors.Is(err, exec.ErrNotFound) {
-		fmt.Fprintf(os.Stderr, "SKIPPED %s: %s\n", t.Name(), strings.TrimSpace(why.String()))
-		t.Skip(why.String())
-	}
-	if err != nil {
-		t.Fatal(err, why.String())
-	}
-	return strings.TrimSpace(string(out))
 }
 
 // build builds the program.

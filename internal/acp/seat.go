@@ -30,18 +30,19 @@ type seat struct {
 	driving sync.Mutex // held by whoever runs the session; guards view
 	view    *view      // what the client was told
 
-	mu      sync.Mutex
-	options app.Options
-	session *inspan.Session
-	blobs   tool.Blobs
-	turn    *turn                   // the prompt that is worked on; nil: none is
-	held    []event.Body            // what the next run begins with
-	model   string                  // to go on with from the next run on; empty: the one it has
-	effort  string                  // as far as it is known
-	mine    []string                // what the client has said itself, and so knows, and that is not folded yet
-	warned  []string                // what the person should know, and was not told
-	offered []wire.AvailableCommand // that the client knows of
-	closed  bool
+	mu        sync.Mutex
+	options   app.Options
+	session   *inspan.Session
+	blobs     tool.Blobs
+	turn      *turn                   // the prompt that is worked on; nil: none is
+	held      []event.Body            // what the next run begins with
+	model     string                  // to go on with from the next run on; empty: the one it has
+	effort    string                  // as far as it is known
+	mine      []string                // what the client has said itself, and so knows, and that is not folded yet
+	warned    []string                // what the person should know, and was not told
+	offered   []wire.AvailableCommand // that the client knows of
+	terminals map[string]string       // of the client, by the call that runs in one
+	closed    bool
 }
 
 func newSeat(a *agent, cwd, root string, list []mcp.Server) *seat {
@@ -70,6 +71,7 @@ func (st *seat) enter(open func(*inspan.Host) (*inspan.Session, error)) (*inspan
 		}
 		st.mu.Unlock()
 		st.share(agent, at.ID)
+		st.lend(agent, at.ID)
 		return agent, nil
 	}
 	return open(h)

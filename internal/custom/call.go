@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/inspan/inspan/internal/shell"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -143,7 +144,7 @@ func (c caller) input(call *tool.Call) (text, end string, err error) {
 		if strings.ContainsRune(v[1], 0) {
 			return "", "", fmt.Errorf("%s was not run: %s has a NUL in it", c.declaration.name, v[0])
 		}
-		fmt.Fprintf(&b, "export %s=%s\n", v[0], quote(v[1]))
+		fmt.Fprintf(&b, "export %s=%s\n", v[0], shell.Quote(v[1]))
 	}
 	end = "#"
 	for strings.Contains("\n"+b.String(), "\n"+end+"\n") {
@@ -169,9 +170,6 @@ func (c caller) ungranted(missing []string) error {
 	return fmt.Errorf("%s was not run: it needs %s, which only the person can grant, by this in the settings of inspan:\n[tool_secrets.%s]\n%s = [%s]",
 		c.declaration.name, strings.Join(missing, " and "), c.program.folder.Source, c.declaration.name, strings.Join(quoted, ", "))
 }
-
-// quote makes one word for sh of a text.
-func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
 // after continues a sentence with what a program said.
 func after(text string) string {

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/inspan/inspan/internal/shell"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/tool"
 )
@@ -132,9 +133,9 @@ func (s *Set) command(ctx context.Context, c Config, in []byte) (answer, error) 
 func (c Config) argv(root string) []string {
 	var script strings.Builder
 	if c.Claude {
-		fmt.Fprintf(&script, "export CLAUDE_PROJECT_DIR=%s; ", quote(root))
+		fmt.Fprintf(&script, "export CLAUDE_PROJECT_DIR=%s; ", shell.Quote(root))
 		if c.PluginRoot != "" {
-			fmt.Fprintf(&script, "export CLAUDE_PLUGIN_ROOT=%s; ", quote(c.PluginRoot))
+			fmt.Fprintf(&script, "export CLAUDE_PLUGIN_ROOT=%s; ", shell.Quote(c.PluginRoot))
 		}
 	}
 	script.WriteString("exec 1>&3 3>&-; ")
@@ -150,9 +151,6 @@ func (c Config) argv(root string) []string {
 	}
 	return append([]string{"sh", "-c", script.String() + `exec "$@"`, "sh"}, words...)
 }
-
-// quote makes one word for sh of a text.
-func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
 // post asks a server.
 func (s *Set) post(ctx context.Context, c Config, in []byte) (answer, error) {

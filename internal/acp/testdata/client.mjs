@@ -27,7 +27,7 @@ class Editor {
     this.buffers = new Map();
     this.answer = () => ({ outcome: { outcome: "selected", optionId: "y" } });
     this.fill = () => ({ action: "decline" });
-    this.stray = [];
+    this.terminals = [];
   }
 
   async start(args = []) {
@@ -59,6 +59,16 @@ class Editor {
         writeFileSync(params.path, params.content);
         return {};
       })
+      .onRequest(acp.methods.client.terminal.create, ({ params }) => {
+        const terminal = { params, output: "", child: spawn(params.command, params.args ?? [], { cwd: params.cwd }) };
+        for (const out of [terminal.child.stdout, terminal.child.stderr]) out.on("data", (d) => (terminal.output += d));
+        terminal.exit = new Promise((done) => terminal.child.on("close", (exitCode, signal) => done({ exitCode, signal })));
+        return { terminalId: String(this.terminals.push(terminal) - 1) };
+      })
+      .onRequest(acp.methods.client.terminal.output, ({ params }) => ({ output: this.terminals[params.terminalId].output, truncated: false }))
+      .onRequest(acp.methods.client.terminal.waitForExit, ({ params }) => this.terminals[params.terminalId].exit)
+      .onRequest(acp.methods.client.terminal.kill, ({ params }) => void this.terminals[params.terminalId].child.kill() ?? {})
+      .onRequest(acp.methods.client.terminal.release, ({ params }) => ((this.terminals[params.terminalId].released = true), {}))
       .onNotification(acp.methods.client.session.update, ({ params }) => {
         this.updates.push(params);
         this.wake();
@@ -88,15 +98,17 @@ class Editor {
     }
   }
 
-  // prompt says something and waits for the end. The SDK hands on answers before what was
-  // told ahead of them, so it asks for one thing more.
-  async prompt(sessionId, ...blocks) {
-    const answer = await this.agent.request("session/prompt", {
-      sessionId,
-      prompt: blocks.map((b) => (typeof b === "string" ? { type: "text", text: b } : b)),
-    });
+  // ask returns the answer once all has come that was told ahead of it: the SDK hands on
+  // answers first, so it asks for one thing more.
+  async ask(method, params) {
+    const answer = await this.agent.request(method, params);
     await this.agent.request("session/list", { cwd: "/nowhere" });
     return answer;
+  }
+
+  // prompt says something and waits for the end.
+  prompt(sessionId, ...blocks) {
+    return this.ask("session/prompt", { sessionId, prompt: blocks.map((b) => (typeof b === "string" ? { type: "text", text: b } : b)) });
   }
 
   of(sessionId, kind) {
@@ -230,6 +242,7 @@ r = await going;
 assert.equal(r.stopReason, "cancelled");
 assert.equal(first.calls(sessionId).at(-1).status, "failed");
 await first.until("the end of the command", () => !running("40731"));
+assert.equal(first.terminals.length, 0, "what has walls runs in a terminal of the editor");
 did("cancel ends a command");
 
 await first.agent.request("session/set_mode", { sessionId, modeId: "ask" });
@@ -265,7 +278,7 @@ const { sessions } = await second.agent.request("session/list", { cwd: root });
 assert.deepEqual(sessions.map((s) => [s.sessionId, s.cwd]), [[sessionId, root]]);
 assert.match(sessions[0].title, /looking/);
 assert.deepEqual((await second.agent.request("session/list", { cwd: "/nowhere" })).sessions, []);
-const loaded = await second.agent.request("session/load", { sessionId, cwd: root, mcpServers: [] });
+const loaded = await second.ask("session/load", { sessionId, cwd: root, mcpServers: [] });
 assert.equal(loaded.modes.currentModeId, "auto");
 assert.equal(loaded.configOptions.find((o) => o.id === "effort").currentValue, "high");
 const replayed = second.calls(sessionId);
@@ -325,3 +338,16 @@ assert.match(JSON.stringify(third.calls(served.sessionId).at(-1).content), /hero
 assert.equal(third.asked.at(-1).toolCall.title, third.calls(served.sessionId).at(-1).title);
 await third.stop();
 did("a server of the client");
+
+// Commands outside of the walls run in terminals of the editor.
+const fourth = await new Editor(stable, all).start();
+const outside = await fourth.agent.request("session/new", { cwd: root, mcpServers: [] });
+await fourth.agent.request("session/set_mode", { sessionId: outside.sessionId, modeId: "yolo" });
+await fourth.prompt(outside.sessionId, "bash: mkdir -p deep && cd deep && echo over 'the  wall'; exit 7");
+const [ran] = fourth.calls(outside.sessionId);
+assert.deepEqual(ran.content, [{ type: "terminal", terminalId: "0" }]);
+assert.deepEqual(ran.rawOutput.exit, 7);
+await fourth.prompt(outside.sessionId, "bash: basename $PWD");
+assert.deepEqual(fourth.terminals.map((t) => [t.output, t.released]), [["over the  wall\n", true], ["deep\n", true]]);
+await fourth.stop();
+did("terminals of the client");
