@@ -67,6 +67,8 @@ func drive(url string) error {
 	var given struct {
 		ClientID     string `json:"client_id"`
 		ClientSecret string `json:"client_secret"`
+		PrivateKey   string `json:"private_key_pem"`
+		Workload     string `json:"valid_jwt"`
 		ToolCalls    []struct {
 			Name      string          `json:"name"`
 			Arguments json.RawMessage `json:"arguments"`
@@ -85,7 +87,21 @@ func drive(url string) error {
 	if err := os.Setenv("CONFORMANCE_SECRET", given.ClientSecret); err != nil {
 		return err
 	}
-	server := config.MCPServer{URL: url, Kind: mcp.HTTP, OAuth: config.OAuth{ClientID: given.ClientID, SecretEnv: "CONFORMANCE_SECRET"}}
+	login := config.OAuth{ClientID: given.ClientID, SecretEnv: "CONFORMANCE_SECRET"}
+	switch os.Getenv("MCP_CONFORMANCE_SCENARIO") {
+	case "auth/client-credentials-basic":
+		login.Grant = string(oauth.ClientCredentials)
+	case "auth/client-credentials-jwt":
+		login.Grant, login.KeyFile = string(oauth.ClientCredentials), filepath.Join(dir, "key.pem")
+		err = os.WriteFile(login.KeyFile, []byte(given.PrivateKey), 0o600)
+	case "auth/wif-jwt-bearer":
+		login.Grant, login.AssertionFile = string(oauth.JWTBearer), filepath.Join(dir, "token")
+		err = os.WriteFile(login.AssertionFile, []byte(given.Workload), 0o600)
+	}
+	if err != nil {
+		return err
+	}
+	server := config.MCPServer{URL: url, Kind: mcp.HTTP, OAuth: login}
 	settings := config.Config{MCP: config.MCP{Servers: map[string]config.MCPServer{"peer": server}, Document: "https://conformance-test.local/client-metadata.json"}}
 	d := &driver{app: &app.App{Config: settings, StateDir: dir}}
 	d.hub = d.app.Hub(dir, settings.MCP.List(), tool.Env{Root: dir}, func(text string) { fmt.Fprintln(os.Stderr, text) })

@@ -46,9 +46,18 @@ func (a *App) serverAccount(s mcp.Server) oauth.Account {
 		return acc
 	}
 	known := a.Config.MCP.Servers[s.Name].OAuth
-	acc.ClientID, acc.Scopes = known.ClientID, known.Scopes
-	if known.SecretEnv != "" {
-		acc.ClientSecret = os.Getenv(known.SecretEnv)
+	if known.Issuer != "" {
+		acc.Server = &oauth.Endpoints{Issuer: known.Issuer}
+	}
+	return as(acc, known)
+}
+
+// as is an account with who we are to it.
+func as(acc oauth.Account, o config.OAuth) oauth.Account {
+	acc.ClientID, acc.Scopes = o.ClientID, o.Scopes
+	acc.Grant, acc.KeyFile, acc.AssertionFile = oauth.Grant(o.Grant), o.KeyFile, o.AssertionFile
+	if o.SecretEnv != "" {
+		acc.ClientSecret = os.Getenv(o.SecretEnv)
 	}
 	return acc
 }
@@ -114,13 +123,10 @@ func (a *App) LogOut(ctx context.Context, s mcp.Server) error {
 // providerAccount is what a login to a provider is kept as.
 func providerAccount(name string, o config.ProviderOAuth) oauth.Account {
 	acc := oauth.Account{
-		Name: "provider:" + name, ClientID: o.ClientID, Redirect: o.Redirect, Scopes: o.Scopes,
+		Name: "provider:" + name, Redirect: o.Redirect,
 		Server: &oauth.Endpoints{Issuer: o.Issuer, Authorize: o.Authorize, Token: o.Token, Device: o.Device, Revoke: o.Revoke},
 	}
-	if o.SecretEnv != "" {
-		acc.ClientSecret = os.Getenv(o.SecretEnv)
-	}
-	return acc
+	return as(acc, o.OAuth)
 }
 
 // LogInTo has the person log in to a provider.

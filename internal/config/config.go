@@ -313,8 +313,11 @@ func (c Config) check() error {
 		return fmt.Errorf("ask_timeout: want a time such as \"10m\", at least a second")
 	}
 	for name, p := range c.Providers {
-		if o := p.OAuth; o != nil && (o.ClientID == "" || o.Token == "" || o.Authorize == "" && o.Device == "") {
-			return fmt.Errorf("providers.%s.oauth: it needs client_id, token_url, and authorize_url or device_url", name)
+		if p.OAuth == nil {
+			continue
+		}
+		if err := p.OAuth.check(); err != nil {
+			return fmt.Errorf("providers.%s.%w", name, err)
 		}
 	}
 	if err := c.MCP.check(); err != nil {
@@ -456,9 +459,11 @@ func keysAt(t reflect.Type, path []string) []string {
 		return nil
 	}
 	var keys []string
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for _, f := range reflect.VisibleFields(t) {
 		key := f.Tag.Get("toml")
+		if f.Anonymous {
+			continue // its fields follow
+		}
 		if len(path) > 0 && strings.EqualFold(key, path[0]) {
 			return keysAt(f.Type, path[1:])
 		}

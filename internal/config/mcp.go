@@ -1,12 +1,15 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/inspan/inspan/internal/mcp"
+	"github.com/inspan/inspan/internal/oauth"
 )
 
 // MCP says which servers of the Model Context Protocol sessions have, beside those
@@ -41,11 +44,45 @@ type MCPServer struct {
 	Off     bool              `toml:"off"`        // it is not used
 }
 
-// OAuth is what a login needs beyond what servers say of themselves.
+// OAuth is what a login needs beyond what servers say of themselves; for a provider,
+// all there is.
 type OAuth struct {
 	ClientID  string   `toml:"client_id"`         // registered beforehand; empty: found out or made at the first login
 	SecretEnv string   `toml:"client_secret_env"` // environment variable with its secret; empty: it has none
 	Scopes    []string `toml:"scopes"`            // empty: those that the server asks for
+	Issuer    string   `toml:"issuer"`            // of the tokens; empty: the one that the server names
+	// Grant is how inspan logs in without a person: "client_credentials", with the id and
+	// its secret or key, or "jwt_bearer", with a token that says which workload this is.
+	// Empty: a person logs in.
+	Grant         string `toml:"grant"`
+	KeyFile       string `toml:"client_key_file"` // absolute path of a private key (PEM) in the place of the secret
+	AssertionFile string `toml:"assertion_file"`  // absolute path of the token for jwt_bearer, read anew each time
+}
+
+// check says what is missing, or makes no sense together.
+func (o OAuth) check() error {
+	for _, path := range []string{o.KeyFile, o.AssertionFile} {
+		if path != "" && !filepath.IsAbs(path) {
+			return fmt.Errorf("oauth: %q is no absolute path", path)
+		}
+	}
+	switch oauth.Grant(o.Grant) {
+	case "":
+		if o.KeyFile != "" || o.AssertionFile != "" {
+			return errors.New("oauth: client_key_file and assertion_file go with a grant")
+		}
+	case oauth.ClientCredentials:
+		if o.ClientID == "" || o.SecretEnv == "" && o.KeyFile == "" || o.AssertionFile != "" {
+			return errors.New("oauth: the grant client_credentials takes a client_id, and client_secret_env or client_key_file")
+		}
+	case oauth.JWTBearer:
+		if o.AssertionFile == "" {
+			return errors.New("oauth: the grant jwt_bearer takes an assertion_file")
+		}
+	default:
+		return fmt.Errorf("oauth: %q is none of the grants client_credentials and jwt_bearer", o.Grant)
+	}
+	return nil
 }
 
 // List is the servers, by name.
@@ -66,6 +103,9 @@ func (m MCP) check() error {
 		if err := s.Check(); err != nil {
 			return fmt.Errorf("servers.%s: %w", s.Name, err)
 		}
+		if err := m.Servers[s.Name].OAuth.check(); err != nil {
+			return fmt.Errorf("servers.%s: %w", s.Name, err)
+		}
 	}
 	return nil
 }
@@ -73,13 +113,20 @@ func (m MCP) check() error {
 // ProviderOAuth is how one logs in to a provider of models. An address that is empty is
 // not there.
 type ProviderOAuth struct {
-	ClientID  string   `toml:"client_id"`
-	SecretEnv string   `toml:"client_secret_env"` // environment variable with its secret; empty: it has none
-	Scopes    []string `toml:"scopes"`
-	Issuer    string   `toml:"issuer"`
-	Authorize string   `toml:"authorize_url"`
-	Token     string   `toml:"token_url"`
-	Device    string   `toml:"device_url"`
-	Revoke    string   `toml:"revoke_url"`
-	Redirect  string   `toml:"redirect_url"` // registered for the client; empty: a free port of this machine
+	OAuth
+	Authorize string `toml:"authorize_url"`
+	Token     string `toml:"token_url"`
+	Device    string `toml:"device_url"`
+	Revoke    string `toml:"revoke_url"`
+	Redirect  string `toml:"redirect_url"` // registered for the client; empty: a free port of this machine
+}
+
+func (o ProviderOAuth) check() error {
+	switch {
+	case o.Token == "":
+		return errors.New("oauth: it needs token_url")
+	case o.Grant == "" && (o.ClientID == "" || o.Authorize == "" && o.Device == ""):
+		return errors.New("oauth: it needs client_id, and authorize_url or device_url")
+	}
+	return o.OAuth.check()
 }

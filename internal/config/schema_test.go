@@ -156,15 +156,18 @@ func (m maker) object(t reflect.Type) map[string]any {
 	m.open[t] = true
 	defer delete(m.open, t)
 	properties := map[string]any{}
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for _, f := range reflect.VisibleFields(t) {
 		name := f.Tag.Get("toml")
 		if name == "" || name == "-" {
 			continue
 		}
 		s := m.schema(f.Type)
-		parts := strings.Split(t.PkgPath(), "/")
-		if text := m.comments[parts[len(parts)-1]+"."+t.Name()+"."+f.Name]; text != "" {
+		in := t // where it is declared
+		for _, i := range f.Index[:len(f.Index)-1] {
+			in = in.Field(i).Type
+		}
+		parts := strings.Split(in.PkgPath(), "/")
+		if text := m.comments[parts[len(parts)-1]+"."+in.Name()+"."+f.Name]; text != "" {
 			s["description"] = text
 		}
 		properties[name] = s

@@ -40,25 +40,13 @@ type attempt struct {
 }
 
 func (c *Client) login(ctx context.Context, a Account, way Way, p Person, ch challenge) error {
-	if err := errors.Join(checkName(a.Name), p.can(way)); err != nil {
+	if err := p.can(way); err != nil && a.Grant == "" {
 		return err
 	}
-	if c.Store == nil {
-		return errors.New("oauth: there is no store")
-	}
-	w, err := c.wire(a.local())
+	t, err := c.attempt(ctx, a, p, ch)
 	if err != nil {
 		return err
 	}
-	s, err := w.discover(ctx, a, ch)
-	if err != nil {
-		return err
-	}
-	old, _ := c.load(ctx, a.Name) // what can't be read is replaced
-	if err := sameSecret(a, s, old); err != nil {
-		return err
-	}
-	t := attempt{c, w, a, p, s, wantedScopes(a, s, ch, old)}
 	k, err := t.run(ctx, way)
 	if err != nil {
 		return err
@@ -74,6 +62,29 @@ func (c *Client) login(ctx context.Context, a Account, way Way, p Person, ch cha
 	return c.save(work, k)
 }
 
+// attempt finds out what a login needs to know.
+func (c *Client) attempt(ctx context.Context, a Account, p Person, ch challenge) (attempt, error) {
+	if err := checkName(a.Name); err != nil {
+		return attempt{}, err
+	}
+	if c.Store == nil {
+		return attempt{}, errors.New("oauth: there is no store")
+	}
+	w, err := c.wire(a.local())
+	if err != nil {
+		return attempt{}, err
+	}
+	s, err := w.discover(ctx, a, ch)
+	if err != nil {
+		return attempt{}, err
+	}
+	old, _ := c.load(ctx, a.Name) // what can't be read is replaced
+	if err := sameSecret(a, s, old); err != nil {
+		return attempt{}, err
+	}
+	return attempt{c, w, a, p, s, wantedScopes(a, s, ch, old)}, nil
+}
+
 // can says what a person lacks for a way of logging in.
 func (p Person) can(way Way) error {
 	switch {
@@ -87,10 +98,11 @@ func (p Person) can(way Way) error {
 	return nil
 }
 
-// sameSecret refuses to show the secret of a client to another server than the one it
-// was last shown to, as whoever runs the resource could name a server of their own.
+// sameSecret refuses to show the secret of a client, or what stands for it, to another
+// server than the one it was last shown to, as whoever runs the resource could name a
+// server of their own.
 func sameSecret(a Account, s server, old kept) error {
-	if a.ClientSecret == "" || a.Server != nil || old.Client.ID != a.ClientID || same(old.Endpoints.Issuer, s.Issuer) {
+	if a.ClientSecret == "" && a.Grant == "" || a.Server != nil || old.Name == "" || old.Client.ID != a.ClientID || same(old.Endpoints.Issuer, s.Issuer) {
 		return nil
 	}
 	return fmt.Errorf("it names another authorization server now, %s, which would get the secret of the client: log out first if that is right", s.Issuer)
@@ -114,7 +126,7 @@ func wantedScopes(a Account, s server, ch challenge, old kept) []string {
 		}
 		out = slices.Concat(granted, out, named)
 	}
-	if len(out) > 0 && slices.Contains(s.offered, offline) {
+	if len(out) > 0 && a.Grant == "" && slices.Contains(s.offered, offline) {
 		out = slices.Concat(out, []string{offline})
 	}
 	return scopeList(out)
@@ -125,7 +137,10 @@ const offline = "offline_access"
 
 // run gets tokens in one of the ways.
 func (t attempt) run(ctx context.Context, way Way) (kept, error) {
-	if way == Device {
+	switch {
+	case t.a.Grant != "":
+		return t.alone(ctx)
+	case way == Device:
 		return t.byDevice(ctx)
 	}
 	if err := t.s.takesPKCE(); err != nil {

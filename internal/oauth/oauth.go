@@ -48,6 +48,13 @@ type Account struct {
 	Redirect string
 	// Scopes to ask for. Empty: those that the challenge or the resource names.
 	Scopes []string
+	// Grant is how tokens are got without a person: then Token and Renew never need a
+	// login. Empty: a person logs in.
+	Grant Grant
+	// KeyFile is the path of a private key (PEM; RSA, ECDSA or Ed25519) that says who
+	// ClientID is in the place of ClientSecret, AssertionFile that of the token for
+	// [JWTBearer]. Both are read anew whenever they are needed.
+	KeyFile, AssertionFile string
 }
 
 // Endpoints are the addresses of an authorization server; an empty one is not there.

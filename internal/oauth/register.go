@@ -36,7 +36,9 @@ func (r registration) sign(form url.Values, header http.Header) {
 		form.Set("client_id", r.ID)
 		form.Set("client_secret", r.Secret)
 	default:
-		form.Set("client_id", r.ID)
+		if r.ID != "" {
+			form.Set("client_id", r.ID)
+		}
 	}
 }
 

@@ -21,7 +21,9 @@ const tryEvery = 5 * time.Millisecond
 // A refresh that has begun is brought to its end, within a minute, also when ctx is
 // done: what the server answers is the only copy there is.
 func (c *Client) Token(ctx context.Context, a Account) (string, error) {
-	return c.token(ctx, a, func(k kept) bool { return k.good(time.Now()) })
+	good := func(k kept) bool { return k.good(time.Now()) }
+	access, err := c.token(ctx, a, good)
+	return c.orAlone(ctx, a, good, access, err)
 }
 
 // Renew returns another access token than the one that the server has just refused,
@@ -30,6 +32,12 @@ func (c *Client) Token(ctx context.Context, a Account) (string, error) {
 // another authorization server.
 func (c *Client) Renew(ctx context.Context, a Account, refused string) (string, error) {
 	other := func(k kept) bool { return k.Access != refused && k.good(time.Now()) }
+	access, err := c.another(ctx, a, other)
+	return c.orAlone(ctx, a, other, access, err)
+}
+
+// another returns another token that is kept, else refreshes.
+func (c *Client) another(ctx context.Context, a Account, other func(kept) bool) (string, error) {
 	k, err := c.usable(ctx, a)
 	if err != nil {
 		return "", err

@@ -133,7 +133,7 @@ func (w wire) follow(req *http.Request, via []*http.Request) error {
 func (w wire) form(ctx context.Context, at string, r registration, form url.Values) (*fields, error) {
 	header := http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}
 	secrets := append([]string{r.Secret}, w.hide...)
-	for _, name := range []string{"refresh_token", "token", "code", "code_verifier", "device_code"} {
+	for _, name := range []string{"refresh_token", "token", "code", "code_verifier", "device_code", "assertion", "client_assertion"} {
 		secrets = append(secrets, form.Get(name))
 	}
 	r.sign(form, header)

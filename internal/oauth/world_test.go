@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"slices"
 	"sync"
 	"testing"
 
@@ -100,10 +99,18 @@ func (w *world) account() oauth.Account {
 }
 
 // asked reports whether the server was asked for a path.
-func (w *world) asked(path string) bool {
+func (w *world) asked(path string) bool { return w.count(path) > 0 }
+
+// count is how often it was.
+func (w *world) count(path string) (n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.Contains(w.paths, path)
+	for _, p := range w.paths {
+		if p == path {
+			n++
+		}
+	}
+	return n
 }
 
 // form is what was posted to the token endpoint last.

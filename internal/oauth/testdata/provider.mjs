@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import { pathToFileURL } from 'node:url';
 
 const [, , home, settings] = process.argv;
-const { accessTTL = 3600, document = '' } = JSON.parse(settings ?? '{}');
+const { accessTTL = 3600, document = '', machines = [] } = JSON.parse(settings ?? '{}');
 const { Provider } = await import(pathToFileURL(`${home}/node_modules/oidc-provider/lib/index.js`));
 
 const seen = { requests: [], granted: {}, refused: {}, registered: 0, revoked: 0 };
@@ -32,7 +32,7 @@ const provider = new Provider(origin, {
     redirect_uris: ['http://127.0.0.1/callback'],
     grant_types: ['authorization_code', 'refresh_token', 'urn:ietf:params:oauth:grant-type:device_code'],
     token_endpoint_auth_method: 'client_secret_basic',
-  }],
+  }, ...machines.map((m) => ({ redirect_uris: [], response_types: [], grant_types: ['client_credentials'], ...m }))],
   scopes: ['openid', 'offline_access', 'read', 'write'],
   pkce: { required: () => true },
   rotateRefreshToken: true,
@@ -42,6 +42,7 @@ const provider = new Provider(origin, {
     registration: { enabled: true },
     revocation: { enabled: true },
     deviceFlow: { enabled: true },
+    clientCredentials: { enabled: true },
     clientIdMetadataDocument: { enabled: document !== '', ack: 'draft-02' },
     resourceIndicators: {
       enabled: true,
@@ -79,7 +80,8 @@ const send = (res, status, body, headers = {}) => {
 };
 
 async function protect(req, res) {
-  const found = await provider.AccessToken.find((req.headers.authorization ?? '').replace(/^Bearer /, ''));
+  const token = (req.headers.authorization ?? '').replace(/^Bearer /, '');
+  const found = await provider.AccessToken.find(token) ?? await provider.ClientCredentials.find(token);
   if (found && !found.isExpired && [].concat(found.aud).includes(resource)) {
     send(res, 200, { scope: found.scope });
     return;

@@ -1,0 +1,158 @@
+package oauth
+
+import (
+	"context"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+)
+
+// Grant is how a client gets tokens that no person logs in for.
+type Grant string
+
+// The grants.
+const (
+	// ClientCredentials is by the client's id with its secret or its key (RFC 6749,
+	// section 4.4; RFC 7523, section 2.2).
+	ClientCredentials Grant = "client_credentials"
+	// JWTBearer is by a token that somebody whom the server trusts has given to the
+	// workload that this is (RFC 7523, section 2.1).
+	JWTBearer Grant = "jwt_bearer"
+)
+
+const (
+	bearerGrant   = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+	assertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
+	// proofTime is for how long a proof of who the client is can be used.
+	proofTime = time.Minute
+)
+
+// orAlone has an account that needs no person get a token where a login would be
+// needed.
+func (c *Client) orAlone(ctx context.Context, a Account, fine func(kept) bool, access string, err error) (string, error) {
+	if a.Grant == "" || !errors.Is(err, ErrLogin) {
+		return access, err
+	}
+	unlock, err := c.lock(ctx, a.Name)
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	if k, err := c.usable(ctx, a); err == nil && fine(k) {
+		return k.Access, nil // another process was faster
+	}
+	t, err := c.attempt(ctx, a, Person{}, nil)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", a.Name, err)
+	}
+	k, err := t.alone(ctx)
+	if err != nil {
+		return "", fmt.Errorf("%s: get a token: %w", a.Name, err)
+	}
+	return k.Access, c.save(ctx, k)
+}
+
+// alone gets a token without a person.
+func (t attempt) alone(ctx context.Context) (kept, error) {
+	form := url.Values{"grant_type": {string(ClientCredentials)}}
+	if t.a.Grant == JWTBearer {
+		said, err := credential(t.a.AssertionFile)
+		if err != nil {
+			return kept{}, err
+		}
+		form = url.Values{"grant_type": {bearerGrant}, "assertion": {strings.TrimSpace(string(said))}}
+	}
+	if len(t.scopes) > 0 {
+		form.Set("scope", strings.Join(t.scopes, " "))
+	}
+	if t.a.KeyFile != "" {
+		proof, err := t.proof()
+		if err != nil {
+			return kept{}, err
+		}
+		form.Set("client_assertion_type", assertionType)
+		form.Set("client_assertion", proof)
+	}
+	k, err := t.trade(ctx, registration{t.a.ClientID, t.a.ClientSecret, givenAuth(t.a, t.s)}, form)
+	k.Refresh = "" // the next one comes the same way
+	return k, err
+}
+
+// proof says who the client is, signed with its key (RFC 7523, section 3).
+func (t attempt) proof() (string, error) {
+	text, err := credential(t.a.KeyFile)
+	if err != nil {
+		return "", err
+	}
+	key, method, err := signer(text)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", t.a.KeyFile, err)
+	}
+	now, audience := time.Now(), t.s.Issuer
+	if audience == "" {
+		audience = t.s.Token
+	}
+	return jwt.NewWithClaims(method, jwt.RegisteredClaims{
+		Issuer: t.a.ClientID, Subject: t.a.ClientID, Audience: jwt.ClaimStrings{audience}, ID: rand.Text(),
+		IssuedAt: jwt.NewNumericDate(now), ExpiresAt: jwt.NewNumericDate(now.Add(proofTime)),
+	}).SignedString(key)
+}
+
+// signer reads a private key, and says how it signs.
+func signer(text []byte) (crypto.Signer, jwt.SigningMethod, error) {
+	block, _ := pem.Decode(text)
+	if block == nil {
+		return nil, nil, errors.New("it is no key in the form of PEM")
+	}
+	for _, parse := range []func([]byte) (any, error){
+		x509.ParsePKCS8PrivateKey,
+		func(der []byte) (any, error) { return x509.ParseECPrivateKey(der) },
+		func(der []byte) (any, error) { return x509.ParsePKCS1PrivateKey(der) },
+	} {
+		key, err := parse(block.Bytes)
+		if err != nil {
+			continue
+		}
+		switch key := key.(type) {
+		case *ecdsa.PrivateKey:
+			if method := map[int]jwt.SigningMethod{256: jwt.SigningMethodES256, 384: jwt.SigningMethodES384, 521: jwt.SigningMethodES512}[key.Curve.Params().BitSize]; method != nil {
+				return key, method, nil
+			}
+		case *rsa.PrivateKey:
+			return key, jwt.SigningMethodRS256, nil
+		case ed25519.PrivateKey:
+			return key, jwt.SigningMethodEdDSA, nil
+		}
+	}
+	return nil, nil, errors.New("it is no private key that can sign")
+}
+
+// credential reads a file anew, as those who keep it there may change it at any time.
+func credential(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxToken+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case len(data) > maxToken || len(strings.TrimSpace(string(data))) == 0:
+		return nil, fmt.Errorf("%s is empty or too big", path)
+	}
+	return data, nil
+}
