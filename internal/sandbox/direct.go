@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -18,7 +19,9 @@ type direct struct {
 	mark   string
 	pid    int
 	exited chan struct{} // closed when the process itself has ended
-	gone   bool          // all was settled
+
+	mu   sync.Mutex // held while the group is killed, so that it is still ours
+	gone bool       // all was settled
 }
 
 // launch implements runner. On Linux the wish to die with the parent is tied
@@ -76,9 +79,11 @@ func exitCode(ws syscall.WaitStatus) int {
 // kill implements runner. When all was settled the number of the group may be
 // that of strangers.
 func (d *direct) kill() {
+	d.mu.Lock()
 	if !d.gone {
 		_ = syscall.Kill(-d.pid, syscall.SIGKILL) // fails if all have ended, which is the aim
 	}
+	d.mu.Unlock()
 	killMarked(d.mark)
 }
 
@@ -111,6 +116,8 @@ func (d *direct) groupAlive() bool {
 // settle implements runner.
 func (d *direct) settle() bool {
 	left := d.leaves()
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	d.gone = true
 	return left
 }
