@@ -2,7 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -37,8 +40,8 @@ func (c *command) send() *cobra.Command {
 				return err
 			}
 			defer log.Close()
-			if d, ok := input.(event.Decided); ok && d.Allow {
-				if input, err = c.scoped(cmd.Context(), log, d, scope); err != nil {
+			if d, ok := input.(event.Decided); ok {
+				if input, err = c.decision(cmd.Context(), log, d, scope); err != nil {
 					return err
 				}
 			}
@@ -60,15 +63,15 @@ func (c *command) send() *cobra.Command {
 	return cmd
 }
 
-// scoped makes a decision hold for longer. The rules are those that the question
-// names; the settings keep them.
-func (c *command) scoped(ctx context.Context, log event.Log, d event.Decided, scope string) (event.Body, error) {
-	scopes := map[string]event.Scope{"once": event.ScopeOnce, "session": event.ScopeSession, "project": event.ScopeProject, "always": event.ScopeAlways}
-	known := false
-	if d.Scope, known = scopes[scope]; !known {
-		return nil, usageError{fmt.Errorf("--for: %q is none of once, session, project, always", scope)}
-	}
-	root, rules := "", []string(nil)
+// question is a call that waits for a decision.
+type question struct {
+	root  string
+	rules []string
+}
+
+// questions are those that wait in a session, by their ids.
+func questions(ctx context.Context, log event.Log) (map[string]question, error) {
+	root, open := "", map[string]question{}
 	for e, err := range log.Read(ctx, 0) {
 		if err != nil {
 			return nil, err
@@ -77,26 +80,53 @@ func (c *command) scoped(ctx context.Context, log event.Log, d event.Decided, sc
 		case event.Opened:
 			root = b.Root
 		case event.Waiting:
-			if b.Call == d.Call {
-				rules = b.Rules
-			}
+			open[b.Call] = question{root, b.Rules}
 		case event.Raised:
-			if b.ID == d.Call {
-				rules = b.Rules
-			}
+			open[b.ID] = question{root, b.Rules}
+		case event.Decided:
+			delete(open, b.Call)
+		case event.Ended:
+			delete(open, b.Call)
+		case event.Rewound:
+			clear(open)
 		}
 	}
-	if d.Scope != event.ScopeOnce && len(rules) == 0 {
-		return nil, usageError{fmt.Errorf("no rule could safely stand for this call, so it can only be allowed once")}
+	return open, nil
+}
+
+// decision is what was decided, if somebody waits for it. One that holds for longer
+// holds for the rules that the question names; the settings keep them.
+func (c *command) decision(ctx context.Context, log event.Log, d event.Decided, scope string) (event.Body, error) {
+	scopes := map[string]event.Scope{"once": event.ScopeOnce, "session": event.ScopeSession, "project": event.ScopeProject, "always": event.ScopeAlways}
+	holds, known := scopes[scope]
+	if !known {
+		return nil, usageError{fmt.Errorf("--for: %q is none of once, session, project, always", scope)}
 	}
-	if d.Scope != event.ScopeProject && d.Scope != event.ScopeAlways {
+	open, err := questions(ctx, log)
+	if err != nil {
+		return nil, err
+	}
+	q, waits := open[d.Call]
+	switch {
+	case !waits && len(open) == 0:
+		return nil, usageError{errors.New("nothing in this session waits for a decision")}
+	case !waits:
+		return nil, usageError{fmt.Errorf("%q does not wait for a decision; what does: %s", d.Call, strings.Join(slices.Sorted(maps.Keys(open)), ", "))}
+	case !d.Allow:
+		return d, nil
+	}
+	d.Scope = holds
+	if holds != event.ScopeOnce && len(q.rules) == 0 {
+		return nil, usageError{errors.New("no rule could safely stand for this call, so it can only be allowed once")}
+	}
+	if holds != event.ScopeProject && holds != event.ScopeAlways {
 		return d, nil
 	}
 	a, err := app.Load(c.self)
 	if err != nil {
 		return nil, err
 	}
-	return d, a.Remember(ctx, root, d.Scope, rules)
+	return d, a.Remember(ctx, q.root, holds, q.rules)
 }
 
 // input is the event the flags ask for.
