@@ -41,7 +41,10 @@ type Set struct{ m *mcp.Manager }
 // run in, as [inspan.Agent] has it; client reaches addresses, and nil none. A server
 // that ends is started again, with rests. The caller closes the set.
 func Open(env tool.Env, client *http.Client, servers ...Server) *Set {
-	m := &mcp.Manager{Env: env, HTTP: client}
+	m := &mcp.Manager{Env: env}
+	if client != nil {
+		m.HTTP = func(mcp.Server) *http.Client { return client }
+	}
 	for _, s := range servers {
 		m.Servers = append(m.Servers, mcp.Server{
 			Name: s.Name, Command: s.Command, Env: s.Env, Hosts: s.Hosts, URL: s.URL, Headers: s.Headers, Dial: s.Dial, Timeout: s.Timeout,

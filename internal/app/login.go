@@ -13,18 +13,24 @@ import (
 
 	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/mcp"
+	"github.com/inspan/inspan/internal/netguard"
 	"github.com/inspan/inspan/internal/oauth"
 	"github.com/inspan/inspan/internal/tools"
 )
 
-// logins gets and keeps access tokens. Only what is at this machine itself may lead to
-// addresses of this machine.
-func (a *App) logins(address string) *oauth.Client {
+// guardAt is what may be reached for a server at an address. Only one at this machine
+// may lead to addresses of this machine.
+func (a *App) guardAt(address string) *netguard.Guard {
 	guard := a.guard()
 	if u, err := url.Parse(address); err == nil && loopback(u.Hostname()) {
 		guard.Local = append(guard.Local, netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128"))
 	}
-	return &oauth.Client{HTTP: guard.Client(), Store: a.tokens(), Document: a.Config.MCP.Document}
+	return guard
+}
+
+// logins gets and keeps access tokens.
+func (a *App) logins(address string) *oauth.Client {
+	return &oauth.Client{HTTP: a.guardAt(address).Client(), Store: a.tokens(), Document: a.Config.MCP.Document}
 }
 
 func loopback(host string) bool {

@@ -5,8 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/netip"
-	"net/url"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -221,18 +220,15 @@ func (a *App) Managers(root string) []*mcp.Manager {
 
 // manager makes what keeps the connections to servers.
 func (a *App) manager(servers []mcp.Server, env tool.Env, warn func(string)) *mcp.Manager {
-	// Servers are reached where the person, or a file that they trust, says, which may
-	// be this machine if one says so. What comes from them is bounded message by message.
-	guard := a.guard()
-	for _, s := range servers {
-		if u, err := url.Parse(s.URL); err == nil && loopback(u.Hostname()) {
-			guard.Local = append(guard.Local, netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128"))
-			break
-		}
+	// Servers are reached where the person, or a file that they trust, says. What comes
+	// from them is bounded message by message.
+	reach := func(s mcp.Server) *http.Client {
+		guard := a.guardAt(s.URL)
+		guard.MaxBytes = 1 << 40
+		return guard.Client()
 	}
-	guard.MaxBytes = 1 << 40
 	m := &mcp.Manager{
-		Env: env, HTTP: guard.Client(), Servers: servers, Expand: a.expand, Warn: warn,
+		Env: env, HTTP: reach, Servers: servers, Expand: a.expand, Warn: warn,
 		Pins: mcp.Pins{Dir: filepath.Join(a.StateDir, "mcp")}, Sample: a.sample, Auth: authorizer{a},
 	}
 	if a.Config.Sandbox.Off {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -152,6 +154,29 @@ func TestSharedHub(t *testing.T) {
 	two.Close()
 	if left := a.Managers(root); len(left) > 0 {
 		t.Errorf("%d are left", len(left))
+	}
+}
+
+// TestServersOfThisMachine are reached by its own addresses, and by no name that leads
+// to them: also where another server is here.
+func TestServersOfThisMachine(t *testing.T) {
+	s := sdk.NewServer(&sdk.Implementation{Name: "here", Version: "1"}, nil)
+	here := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, &sdk.StreamableHTTPOptions{Stateless: true}))
+	t.Cleanup(here.Close)
+	other := strings.Replace(here.URL, "127.0.0.1", "localhost.", 1)
+	a := load(t, fmt.Sprintf("model = \"script/commands\"\n[mcp.servers.here]\nurl = %q\n[mcp.servers.named]\nurl = %q\n", here.URL, other))
+	hub, err := a.HubAt(t.TempDir(), "", nil, func(string) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer hub.Close()
+	hub.Settle(t.Context())
+	list := hub.Status()
+	if list[0].State != mcp.Ready {
+		t.Errorf("%+v", list[0])
+	}
+	if list[1].State != mcp.Failed || !strings.Contains(list[1].Why, "loopback") {
+		t.Errorf("%+v", list[1])
 	}
 }
 

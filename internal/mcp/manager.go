@@ -43,10 +43,10 @@ type Manager struct {
 	Env tool.Env
 	// Level is that of the walls around programs; empty: [tool.BoxWorkspace].
 	Level tool.Level
-	// HTTP reaches servers that are no programs; it must be held to what may be
-	// reached, as [netguard.Guard.Client] is. Its timeout is not used, redirects
-	// are not followed. Nil: there is no way to them.
-	HTTP *http.Client
+	// HTTP makes the client that reaches a server that is no program; it must be held
+	// to what that server may be, as [netguard.Guard.Client] is. Its timeout is not
+	// used, redirects are not followed. Nil: there is no way to them.
+	HTTP func(Server) *http.Client
 	// Servers are those of the session, by unique names. Of two with one name
 	// the first counts.
 	Servers []Server

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/http"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -27,7 +28,8 @@ func TestEverything(t *testing.T) {
 				server = mcp.Server{Name: "every", URL: listening(t, modules, kind), Kind: kind, Source: mcp.User}
 			}
 			h := newHouse(t, server)
-			h.HTTP = (&netguard.Guard{Local: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}, MaxBytes: 1 << 30}).Client()
+			guard := &netguard.Guard{Local: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}, MaxBytes: 1 << 30}
+			h.HTTP = func(mcp.Server) *http.Client { return guard.Client() }
 			asked := &person{answers: slices.Repeat([]string{"1"}, 40)}
 			h.ask = asked.ask
 			s := h.begin("every", mcp.Ready)

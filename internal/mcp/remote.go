@@ -33,7 +33,7 @@ func remoteTransport(life context.Context, fail func(error), m *Manager, s Serve
 	if m.HTTP == nil {
 		return nil, final("servers can't be reached from here")
 	}
-	r := &remote{next: m.HTTP.Transport, life: life, url: u, server: s, headers: canonical(s.Headers), auth: m.Auth, fail: fail}
+	r := &remote{next: m.HTTP(s).Transport, life: life, url: u, server: s, headers: canonical(s.Headers), auth: m.Auth, fail: fail}
 	if r.next == nil {
 		r.next = http.DefaultTransport
 	}

@@ -28,8 +28,9 @@ func served(t *testing.T, kind, path string, handler http.Handler) *house {
 	s := httptest.NewServer(handler)
 	h := newHouse(t, mcp.Server{Name: "far", URL: s.URL + path, Kind: kind, Headers: map[string]string{"Authorization": "Bearer ${TOKEN}"}})
 	guard := &netguard.Guard{Local: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, MaxBytes: 1 << 30}
-	h.HTTP = guard.Client()
-	h.HTTP.Timeout = time.Millisecond // ours counts, not that one
+	client := guard.Client()
+	client.Timeout = time.Millisecond // ours counts, not that one
+	h.HTTP = func(mcp.Server) *http.Client { return client }
 	h.Expand = func(mcp.Server, string) string { return "abc" }
 	t.Cleanup(func() {
 		h.Close()
