@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -127,12 +128,19 @@ type source struct {
 	file *ast.File
 }
 
-// sources parses every file of the product, tests and nested modules left out.
+// sources is every file of the product, tests and nested modules left out.
 func sources(t *testing.T) []source {
 	t.Helper()
-	var out []source
+	out, err := parsed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+var parsed = sync.OnceValues(func() (out []source, err error) {
 	fset := token.NewFileSet()
-	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+	err = filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -153,11 +161,8 @@ func sources(t *testing.T) []source {
 		out = append(out, source{filepath.ToSlash(filepath.Dir(path)), path, f})
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
-}
+	return out, err
+})
 
 func imports(t *testing.T, s source) []string {
 	t.Helper()

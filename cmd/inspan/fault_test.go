@@ -21,6 +21,9 @@ import (
 //
 // strace injects the faults, so the program is tested as it is.
 func TestFaultAtEveryCall(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: it starts a thousand processes")
+	}
 	strace, err := exec.LookPath("strace")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "SKIPPED TestFaultAtEveryCall: strace is not installed (apt-get install strace)")
