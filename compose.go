@@ -58,7 +58,7 @@ func (a *Agent) rules() (policy.Policy, error) {
 	if real, err := filepath.EvalSymlinks(home); err == nil {
 		home = real
 	}
-	p := policy.Policy{Map: places.Map{Root: a.Env.Root, Home: home, State: a.Private, Open: a.Public}.Indexed()}
+	p := policy.Policy{Map: places.Map{Root: a.Env.Root, Home: home, State: a.Private, Shared: a.Shared, Open: a.Public}.Indexed()}
 	for _, rule := range a.Rules {
 		r, err := policy.ParseRule(rule.Action, rule.Text, rule.Scope)
 		if err != nil {

@@ -55,8 +55,9 @@ type Agent struct {
 	Rules []Rule
 	// Private lists folders that tools neither read nor change, beside those of
 	// keys and passwords that every agent keeps away from; Public lists globs of
-	// absolute paths that are not sensitive after all. Private beats Public.
-	Private, Public []string
+	// absolute paths that are not sensitive after all. Private beats Public. Shared
+	// lists folders below those of Private that tools do read, and never change.
+	Private, Shared, Public []string
 	// Judges have a say in every call beside mode and rules. They can only
 	// tighten.
 	Judges []tool.Judge

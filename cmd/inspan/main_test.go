@@ -44,10 +44,21 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
+		Condition: func(name string) (bool, error) {
+			if name != "walls" {
+				return false, fmt.Errorf("there is no condition %q", name)
+			}
+			env, err := sandbox.Local(t.TempDir(), nil, sandbox.Options{Self: self})
+			return err == nil && env.Walls.Workspace, err
+		},
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("INSPAN_STATE_DIR", filepath.Join(env.WorkDir, ".state"))

@@ -246,7 +246,7 @@ func (a *App) agent(ctx context.Context, o Options, at inspan.Place, warn func(s
 			return closeModel()
 		},
 		Mode: o.Mode, MaxTurns: o.MaxTurns, MaxCost: o.MaxCost, MaxTokens: o.MaxTokens, MaxTime: o.MaxTime, Effort: a.Config.Effort,
-		Rules: rules, Judges: judges, Hooks: hooks, Private: a.private(), Public: a.public(env.Root), Secrets: a.secrets, AskTimeout: a.Config.Timeout,
+		Rules: rules, Judges: judges, Hooks: hooks, Private: a.private(), Shared: a.shared(), Public: a.public(env.Root), Secrets: a.secrets, AskTimeout: a.Config.Timeout,
 
 		Remember: func(ctx context.Context, scope event.Scope, rules []string) error {
 			return a.Remember(ctx, env.Root, scope, rules)

@@ -59,7 +59,10 @@ func (a *App) pluginServers(warn func(string)) []mcp.Server {
 		if err != nil {
 			continue // they came as JSON
 		}
-		out = append(out, readServers("plugin "+p.Name, data, "plugin "+p.Name, warn)...)
+		for _, s := range readServers("plugin "+p.Name, data, "plugin "+p.Name, warn) {
+			s.Read = append(s.Read, p.Dir)
+			out = append(out, s)
+		}
 	}
 	return out
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/mcp"
 	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/llm/openai/openaitest"
 )
 
 // peer is a server of so many tools that this test is when it is started again.
@@ -234,5 +235,44 @@ func TestLoginsOfProviders(t *testing.T) {
 	}
 	if err := a.LogOutOf(t.Context(), "other"); err == nil {
 		t.Error("logged out of what has no login")
+	}
+}
+
+// TestModelsBehindLogins has a model answer whose provider wants a token that no person
+// logs in for.
+func TestModelsBehindLogins(t *testing.T) {
+	given := 0
+	tokens := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if id, secret, _ := r.BasicAuth(); id != "inspan" || secret != "known-to-both" || r.FormValue("grant_type") != "client_credentials" || r.FormValue("scope") != "models" {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		given++
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"access_token":"token-%d-0123456789abcdef","token_type":"Bearer","expires_in":3600}`, given)
+	}))
+	t.Cleanup(tokens.Close)
+	t.Setenv("ACME_SECRET", "known-to-both")
+	hello := func(*http.Request, []byte) openaitest.Answer { return openaitest.Answer{Parts: llm.Say("hello")} }
+	base := openaitest.Start(t, &openaitest.Server{Answer: hello, Key: "token-1-0123456789abcdef"})
+	a := load(t, fmt.Sprintf("[providers.acme]\nkind = \"openai\"\nbase_url = %q\ndefault = \"m\"\n[providers.acme.oauth]\nclient_id = \"inspan\"\nclient_secret_env = \"ACME_SECRET\"\n"+
+		"grant = \"client_credentials\"\nscopes = [\"models\"]\ntoken_url = %q\n", base, tokens.URL))
+	for range 2 {
+		choice, err := a.Model(t.Context(), "acme/m", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := ""
+		for chunk, err := range choice.Model.Stream(t.Context(), llm.Request{Messages: []llm.Message{{Role: llm.User, Parts: llm.Say("hi")}}}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if chunk.Reply != nil {
+				text = chunk.Reply.Parts.Text()
+			}
+		}
+		if text != "hello" || given != 1 {
+			t.Errorf("%q, %d tokens", text, given)
+		}
 	}
 }

@@ -95,11 +95,14 @@ func parsed(rules []inspan.Rule) ([]policy.Rule, error) {
 
 // places is the machine as the judges see it.
 func (a *App) places(root string) places.Map {
-	return places.Map{Root: root, Home: home(), Settings: filepath.Dir(a.ConfigPath), State: []string{a.StateDir}, Open: a.public(root)}.Indexed()
+	return places.Map{Root: root, Home: home(), Settings: filepath.Dir(a.ConfigPath), State: []string{a.StateDir}, Shared: a.shared(), Open: a.public(root)}.Indexed()
 }
 
 // private lists what no tool of a session reads or changes.
 func (a *App) private() []string { return []string{a.StateDir, filepath.Dir(a.ConfigPath)} }
+
+// shared lists what of it they read: plugins run from there.
+func (a *App) shared() []string { return []string{a.Plugins().Dir} }
 
 // public makes the globs of the settings absolute.
 func (a *App) public(root string) []string {

@@ -15,8 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/inspan/inspan/internal/oauth"
 	"github.com/zalando/go-keyring"
+
+	"github.com/inspan/inspan/internal/oauth"
 )
 
 // noBus takes the session bus away, and with it the keychain of Linux.

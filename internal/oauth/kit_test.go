@@ -206,6 +206,22 @@ func (v *visits) open(origin string) func(string) error {
 	}
 }
 
+// enter is a Person.Tell that enters the code that it is told on another device.
+func (v *visits) enter(origin string) func(string) {
+	return func(text string) {
+		m := regexp.MustCompile(`open (\S+) and enter the code (\S+)`).FindStringSubmatch(text)
+		if m == nil {
+			return // a login that waits for it ends by its patience
+		}
+		v.wg.Go(func() {
+			b := newBrowser(origin)
+			if err := b.walk(m[1] + "?user_code=" + m[2]); err != nil {
+				v.t.Error("browser:", err)
+			}
+		})
+	}
+}
+
 // newClient has a store of its own.
 func newClient(t *testing.T) *oauth.Client {
 	t.Helper()

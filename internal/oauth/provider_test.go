@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/netip"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -54,6 +53,35 @@ func TestBrowser(t *testing.T) {
 	}
 	if _, err := c.Token(ctx, a); !errors.Is(err, oauth.ErrLogin) {
 		t.Error("a token after the logout:", err)
+	}
+}
+
+// TestProvider logs in to a server whose addresses are known beforehand, as providers of
+// models are, by a browser and by a device.
+func TestProvider(t *testing.T) {
+	t.Parallel()
+	p := startProvider(t, `{}`)
+	v := newVisits(t)
+	for way, person := range map[oauth.Way]oauth.Person{oauth.Browser: {Open: v.open(p.origin)}, oauth.Device: {Tell: v.enter(p.origin)}} {
+		c := newClient(t)
+		a := oauth.Account{
+			Name: "provider:acme", ClientID: "given", ClientSecret: "known-to-both-0123456789", Scopes: []string{"openid", "offline_access"},
+			Server: &oauth.Endpoints{Issuer: p.origin, Authorize: p.origin + "/auth", Token: p.origin + "/token", Device: p.origin + "/device/auth", Revoke: p.origin + "/token/revocation"},
+		}
+		must(t, c.Login(t.Context(), a, way, person, ""))
+		first, err := c.Token(t.Context(), a)
+		must(t, err)
+		second, err := c.Renew(t.Context(), a, first)
+		if must(t, err); second == first || second == "" {
+			t.Errorf("%s: %q, %q", way, first, second)
+		}
+		must(t, c.Logout(t.Context(), a.Name))
+		if _, err := c.Token(t.Context(), a); !errors.Is(err, oauth.ErrLogin) {
+			t.Error(way, err)
+		}
+	}
+	if s := p.seen(t); s.Granted["refresh_token"] != 2 || s.Registered != 0 || s.Revoked == 0 {
+		t.Errorf("%+v", s)
 	}
 }
 
@@ -109,20 +137,7 @@ func TestDevice(t *testing.T) {
 	t.Parallel()
 	p := startProvider(t, `{}`)
 	c, a, ctx, v := newClient(t), account(p), t.Context(), newVisits(t)
-	person := oauth.Person{Tell: func(text string) {
-		m := regexp.MustCompile(`open (\S+) and enter the code (\S+)`).FindStringSubmatch(text)
-		if m == nil {
-			t.Errorf("told %q", text)
-			return
-		}
-		v.wg.Go(func() {
-			b := newBrowser(p.origin)
-			if err := b.walk(m[1] + "?user_code=" + m[2]); err != nil {
-				t.Error(err)
-			}
-		})
-	}}
-	must(t, c.Login(ctx, a, oauth.Device, person, ""))
+	must(t, c.Login(ctx, a, oauth.Device, oauth.Person{Tell: v.enter(p.origin)}, ""))
 	first, err := c.Token(ctx, a)
 	must(t, err)
 	second, err := c.Renew(ctx, a, first)

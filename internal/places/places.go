@@ -6,6 +6,7 @@ package places
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
@@ -42,6 +43,7 @@ type Map struct {
 	Home     string   // the user's home folder
 	Settings string   // inspan's own settings: never changed
 	State    []string // what inspan keeps: never read or changed
+	Shared   []string // what of it is read, such as plugins; never changed
 	Open     []string // globs over absolute paths: what a person says is not sensitive
 	// Hidden and Closed are globs over absolute paths of what rules deny to read,
 	// which closes it altogether, and to change. They beat Open.
@@ -53,6 +55,7 @@ type Map struct {
 // index holds the known places by their folded paths, and the guarded names.
 type index struct {
 	own, elsewhere map[string]Known
+	shared         []string
 	guarded        map[string]bool
 }
 
@@ -69,6 +72,9 @@ func (m Map) Indexed() Map {
 				list.to[key] = k
 			}
 		}
+	}
+	for _, dir := range m.Shared {
+		ix.shared = append(ix.shared, fold(dir))
 	}
 	for _, name := range guardedNames() {
 		ix.guarded[name] = true
@@ -129,7 +135,8 @@ func (m Map) guard(path string) (Guard, string) {
 		m = m.Indexed()
 	}
 	folded := fold(path)
-	if k, ok := above(m.index.own, folded); ok {
+	shared := m.index.shares(folded)
+	if k, ok := above(m.index.own, folded); ok && !shared {
 		return k.Guard, k.Why
 	}
 	if matches(m.Hidden, path) {
@@ -138,17 +145,34 @@ func (m Map) guard(path string) (Guard, string) {
 	if matches(m.Closed, path) {
 		return Frozen, "is closed to changes by a rule"
 	}
-	if matches(m.Open, path) {
+	if matches(m.Open, path) && !shared {
 		return Plain, ""
 	}
 	best, why := Plain, ""
-	if k, ok := above(m.index.elsewhere, folded); ok {
+	if shared {
+		best, why = Frozen, "holds what sessions share"
+	}
+	if k, ok := above(m.index.elsewhere, folded); ok && stricter(k.Guard, best) {
 		best, why = k.Guard, k.Why
 	}
 	if g, w := m.index.byName(folded); stricter(g, best) {
 		best, why = g, w
 	}
 	return best, why
+}
+
+// Shares reports whether a path is what sessions may read of what inspan keeps.
+func (m Map) Shares(path string) bool {
+	if m.index == nil {
+		m = m.Indexed()
+	}
+	return m.index.shares(fold(path))
+}
+
+// shares reports whether a folded path lies in what sessions may read of what inspan
+// keeps.
+func (ix *index) shares(path string) bool {
+	return slices.ContainsFunc(ix.shared, func(dir string) bool { return inside(dir, path) })
 }
 
 func matches(globs []string, path string) bool {

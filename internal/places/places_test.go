@@ -85,6 +85,19 @@ func TestOver(t *testing.T) {
 }
 
 func TestEmptyMapKnowsNobody(t *testing.T) {
+	shared := here()
+	shared.Shared, shared.Open = []string{"/home/ann/.local/state/inspan/plugins"}, []string{"/**"}
+	for path, want := range map[string]places.Guard{
+		"/home/ann/.local/state/inspan/plugins": places.Frozen, "/home/ann/.local/state/inspan/plugins/a/serve.sh": places.Frozen, "/home/ann/.local/state/inspan/plugins/a/.env": places.Secret,
+		"/home/ann/.local/state/inspan/pluginsx": places.Secret, "/home/ann/.local/state/inspan": places.Secret, "/home/ann/.local/state/inspan/sessions/x": places.Secret,
+	} {
+		if got := shared.Of(path); got.Guard != want {
+			t.Errorf("%s: %q, want %q", path, got.Guard, want)
+		}
+		if shared.Shares(path) != strings.HasPrefix(path+"/", "/home/ann/.local/state/inspan/plugins/") {
+			t.Errorf("%s: shared: %t", path, shared.Shares(path))
+		}
+	}
 	for path, want := range map[string]places.Guard{"/w/.env": places.Secret, "/home/ann/.bashrc": places.Guarded, "/a": places.Plain, "": places.Plain, "relative": places.Plain, "/etc/shadow": places.Secret} {
 		if got := (places.Map{}).Of(path); got.Guard != want || got.Zone == places.Workspace {
 			t.Errorf("%q: %q in %s", path, got.Guard, got.Zone)

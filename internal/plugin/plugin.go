@@ -60,7 +60,7 @@ type Plugin struct {
 // The index, plugins.json, is replaced as a whole or not at all. One that can't be
 // taken at its word is an error that says so, and is left as it is.
 type Store struct {
-	// Dir is the absolute path of a folder that no tool can reach. It is made when
+	// Dir is the absolute path of a folder that no tool can change. It is made when
 	// first needed.
 	Dir string
 	// Git runs git with arguments in a folder and returns what it prints. The error

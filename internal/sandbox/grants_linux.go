@@ -109,7 +109,7 @@ func (b *boxes) grants(box tool.Box, found []spot) ([]grant, error) {
 		for _, hole := range holes {
 			switch {
 			case tool.Inside(hole, path):
-				closed = true
+				closed = closed || !b.o.Map.Shares(path)
 			case tool.Inside(path, hole):
 				g.Holes = append(g.Holes, hole)
 			}

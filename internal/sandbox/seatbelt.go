@@ -16,6 +16,7 @@ type paths struct {
 	root, temp  string
 	read, write []string
 	secret      []string
+	shared      []string // below what is secret, and read all the same
 	frozen      []string
 	git         bool
 }
@@ -24,6 +25,11 @@ type paths struct {
 // pattern, so it need not exist.
 func pathsOf(m places.Map, root string, box tool.Box, temp string) paths {
 	p := paths{root: root, temp: temp, read: box.Read, write: box.Write, git: box.Git}
+	for _, path := range box.Read {
+		if m.Shares(path) {
+			p.shared = append(p.shared, path)
+		}
+	}
 	for _, k := range m.Known() {
 		switch {
 		case m.Of(k.Path).Guard == places.Secret:
@@ -66,6 +72,9 @@ func profile(level tool.Level, p paths) string {
 	}
 	for _, path := range p.secret {
 		line("(deny file-read* file-write* (subpath %s))", quoted(path))
+	}
+	for _, path := range p.shared {
+		line("(allow file-read* (subpath %s))", quoted(path))
 	}
 	for _, pattern := range secretPatterns() {
 		line("(deny file-read* file-write* (regex #%s))", quoted("^"+regexp.QuoteMeta(p.root)+"/"+pattern))
