@@ -1,8 +1,10 @@
+//go:build unix
+
 package mcp_test
 
 import (
 	"bufio"
-	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -10,8 +12,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/inspan/inspan/internal/mcp"
@@ -67,6 +71,42 @@ func used(t *testing.T, h *house) {
 // listening starts the reference server over HTTP and returns its address.
 func listening(t *testing.T, modules, kind string) string {
 	t.Helper()
+	port := free(t)
+	start(t, port, []string{fmt.Sprintf("PORT=%d", port)}, npm(modules, "everything", map[string]string{mcp.HTTP: "streamableHttp", mcp.SSE: "sse"}[kind]))
+	return fmt.Sprintf("http://127.0.0.1:%d/%s", port, map[string]string{mcp.HTTP: "mcp", mcp.SSE: "sse"}[kind])
+}
+
+// bridged is a server like one that is a program, behind a bridge that others made.
+func bridged(t *testing.T, modules, kind string, s mcp.Server) mcp.Server {
+	t.Helper()
+	if kind == mcp.Stdio {
+		return s
+	}
+	port := free(t)
+	bridge := []string{
+		s.Command[0], filepath.Join(modules, "supergateway", "dist", "index.js"), "--port", fmt.Sprint(port), "--stdio", strings.Join(s.Command, " "),
+		"--outputTransport", map[string]string{mcp.HTTP: "streamableHttp", mcp.SSE: "sse", mcp.WebSocket: "ws"}[kind],
+	}
+	switch kind {
+	case mcp.HTTP:
+		bridge, s.URL = append(bridge, "--stateful"), fmt.Sprintf("http://127.0.0.1:%d/mcp", port)
+	case mcp.SSE:
+		s.URL = fmt.Sprintf("http://127.0.0.1:%d/sse", port)
+	case mcp.WebSocket:
+		s.URL = fmt.Sprintf("ws://127.0.0.1:%d/message", port)
+	}
+	var env []string
+	for name, value := range s.Env {
+		env = append(env, name+"="+value)
+	}
+	start(t, port, env, bridge)
+	s.Kind, s.Command, s.Env = kind, nil, nil
+	return s
+}
+
+// free is a port that nobody listens at.
+func free(t *testing.T) int {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -75,25 +115,31 @@ func listening(t *testing.T, modules, kind string) string {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	args := npm(modules, "everything", map[string]string{mcp.HTTP: "streamableHttp", mcp.SSE: "sse"}[kind])
-	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-	cmd.Env = append(os.Environ(), fmt.Sprintf("PORT=%d", port))
-	said, err := cmd.StderrPipe()
+	return port
+}
+
+// start starts a program and returns when it says that it listens at the port. It ends
+// with the test, and what it has started too.
+func start(t *testing.T, port int, env, args []string) {
+	t.Helper()
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Env = append(os.Environ(), env...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	said, out, err := os.Pipe()
 	if err == nil {
-		err = cmd.Start()
+		cmd.Stdout, cmd.Stderr = out, out
+		err = errors.Join(cmd.Start(), out.Close())
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines := bufio.NewScanner(said)
-	ready := make(chan bool)
-	done := make(chan struct{})
+	listens := regexp.MustCompile(fmt.Sprintf(`(?i)(listening|running|started).*\b%d\b`, port))
+	ready, done := make(chan bool), make(chan struct{})
 	go func() {
 		defer close(done)
 		told := false
-		for lines.Scan() {
-			if !told && strings.Contains(lines.Text(), fmt.Sprint(port)) {
+		for lines := bufio.NewScanner(said); lines.Scan(); {
+			if !told && listens.MatchString(lines.Text()) {
 				told = true
 				ready <- true
 			}
@@ -102,26 +148,45 @@ func listening(t *testing.T, modules, kind string) string {
 			close(ready)
 		}
 	}()
-	t.Cleanup(func() { cancel(); <-done; _ = cmd.Wait() })
+	t.Cleanup(func() {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		<-done
+		_ = cmd.Wait()
+		said.Close()
+	})
 	if !<-ready {
-		t.Fatal("the reference server does not start")
+		t.Fatalf("%q does not start", args)
 	}
-	return fmt.Sprintf("http://127.0.0.1:%d/%s", port, map[string]string{mcp.HTTP: "mcp", mcp.SSE: "sse"}[kind])
 }
 
-// TestFilesAndMemory does some work with the servers for files and for memory.
+// TestFilesAndMemory does some work with the servers for files and for memory, over each
+// transport.
 func TestFilesAndMemory(t *testing.T) {
 	modules := peers(t)
-	h := newHouse(t,
-		mcp.Server{Name: "files", Command: npm(modules, "filesystem", "."), Source: mcp.User},
-		mcp.Server{Name: "memory", Command: npm(modules, "memory"), Source: mcp.User, Env: map[string]string{"MEMORY_FILE_PATH": "${ROOT}/memory.json"}})
-	h.Expand = func(mcp.Server, string) string { return h.Env.Root }
-	h.begin("files", mcp.Ready)
-	h.begin("memory", mcp.Ready)
+	for _, kind := range []string{mcp.Stdio, mcp.HTTP, mcp.SSE, mcp.WebSocket} {
+		t.Run(kind, func(t *testing.T) { filesAndMemory(t, modules, kind) })
+	}
+}
+
+func filesAndMemory(t *testing.T, modules, kind string) {
+	h := newHouse(t)
+	root := h.Env.Root
+	h.Servers = []mcp.Server{
+		bridged(t, modules, kind, mcp.Server{Name: "files", Command: npm(modules, "filesystem", root), Source: mcp.User}),
+		bridged(t, modules, kind, mcp.Server{Name: "memory", Command: npm(modules, "memory"), Source: mcp.User, Env: map[string]string{"MEMORY_FILE_PATH": filepath.Join(root, "memory.json")}}),
+	}
+	guard := &netguard.Guard{Local: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, MaxBytes: 1 << 30}
+	h.HTTP = func(mcp.Server) *http.Client { return guard.Client() }
+	for _, name := range []string{"files", "memory"} {
+		if s := h.begin(name, mcp.Ready); s.Kind != kind {
+			t.Errorf("%+v", s)
+		}
+	}
+	path := filepath.Join(root, "a.txt")
 	for _, c := range [][3]string{
-		{"files__write_file", `{"path":"a.txt","content":"heron"}`, "a.txt"},
-		{"files__read_text_file", `{"path":"a.txt"}`, "heron"},
-		{"files__list_directory", `{"path":"."}`, "a.txt"},
+		{"files__write_file", fmt.Sprintf(`{"path":%q,"content":"heron"}`, path), "a.txt"},
+		{"files__read_text_file", fmt.Sprintf(`{"path":%q}`, path), "heron"},
+		{"files__list_directory", fmt.Sprintf(`{"path":%q}`, root), "a.txt"},
 		{"memory__create_entities", `{"entities":[{"name":"heron","entityType":"bird","observations":["it wades"]}]}`, "heron"},
 		{"memory__search_nodes", `{"query":"wades"}`, "heron"},
 	} {
@@ -133,7 +198,7 @@ func TestFilesAndMemory(t *testing.T) {
 		t.Error("a file outside was read")
 	}
 	for name, want := range map[string]string{"a.txt": "heron", "memory.json": "wades"} {
-		if data, err := os.ReadFile(filepath.Join(h.Env.Root, name)); err != nil || !strings.Contains(string(data), want) {
+		if data, err := os.ReadFile(filepath.Join(root, name)); err != nil || !strings.Contains(string(data), want) {
 			t.Errorf("%s: %q, %v", name, data, err)
 		}
 	}
