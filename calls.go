@@ -112,7 +112,7 @@ func (d *driver) runCall(ctx context.Context, c *tool.Call) event.Ended {
 		end.Outcome, end.Parts = event.OutcomeFailed, llm.Say(fmt.Sprintf("There is no tool %q any more.", c.Name))
 		return end
 	}
-	c.Args = d.revealed(c.Args)
+	c.Args = d.judgedArgs(c)
 	res, err := t.Run(ctx, c)
 	end.Parts, end.Files, end.Cwd, end.Exit, end.Todo = res.Parts, res.Files, res.Cwd, res.Exit, res.Todo
 	end.Show, end.Untrusted, end.Lasting = res.Show, res.Untrusted, res.Lasting

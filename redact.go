@@ -175,6 +175,35 @@ func (s *Session) revealed(raw json.RawMessage) json.RawMessage {
 	return mapTexts(raw, s.vault.Resolve)
 }
 
+// reveal notes what the arguments of a call are with what placeholders stand for now, as
+// it is judged, and reports whether they stand for anything.
+func (s *Session) reveal(call string, args json.RawMessage) bool {
+	known := s.revealed(args)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if bytes.Equal(known, args) {
+		delete(s.secretArgs, call)
+		return false
+	}
+	if s.secretArgs == nil {
+		s.secretArgs = map[string]json.RawMessage{}
+	}
+	s.secretArgs[call] = known
+	return true
+}
+
+// judgedArgs is what a call runs with: what its placeholders stood for when it was
+// judged. Those that came to stand for something since, by a call beside it, stay.
+func (s *Session) judgedArgs(c *tool.Call) json.RawMessage {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if known, ok := s.secretArgs[c.ID]; ok {
+		delete(s.secretArgs, c.ID)
+		return known
+	}
+	return c.Args
+}
+
 // mapTexts changes the texts in JSON. Where none changes, raw is returned as it
 // is.
 func mapTexts(raw json.RawMessage, change func(string) string) json.RawMessage {

@@ -3,6 +3,7 @@ package inspan
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -38,8 +39,9 @@ type Session struct {
 	joined      bool            // what the agent wants different is in the log; guarded by driving
 	looked      map[string]bool // folders whose instructions were asked for; guarded by driving
 	uncheckable bool            // checkpoints can't be taken; guarded by driving
-	mu          sync.Mutex      // guards state
+	mu          sync.Mutex      // guards state and secretArgs
 	state       *loop.State
+	secretArgs  map[string]json.RawMessage // of calls that were judged and have not run, where placeholders stand for something
 	closed      sync.Once
 }
 

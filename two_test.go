@@ -11,6 +11,44 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
+// TestSecretsOfCallsBeside holds that a call does not get what a placeholder came to stand
+// for after it was judged, by a call beside it.
+func TestSecretsOfCallsBeside(t *testing.T) {
+	const token = "ghp_0123456789abcdefABCDEF0123456789abcd"
+	got, read := make(chan string, 1), make(chan struct{})
+	finds := tool.New("finds", "Finds a key.", func(context.Context, *tool.Call, struct{}) (tool.Result, error) {
+		defer close(read)
+		return tool.Text("the key is " + token), nil
+	})
+	finds.Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) {
+		return []tool.Effect{{Kind: tool.Write, Path: "/w/a"}}, nil
+	}
+	serve := tool.New("serve", "Is elsewhere.", func(_ context.Context, _ *tool.Call, in struct {
+		Text string `json:"text"`
+	},
+	) (tool.Result, error) {
+		<-read
+		got <- in.Text
+		return tool.Text("done"), nil
+	})
+	serve.Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) {
+		return []tool.Effect{{Kind: tool.External}}, nil
+	}
+	model, err := script.Parse([]byte("-- reply --\ncall: finds {}\ncall: serve {\"text\":\"[secret:1]\"}\n-- reply --\ndone\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	agent := inspan.Agent{Model: model, Tools: []tool.Tool{finds, serve}, Mode: "auto", Env: tool.Env{Root: "/w"}, Rules: []inspan.Rule{{Action: tool.Allow, Text: "serve"}}}
+	for _, err := range agent.Run(t.Context(), "go") {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if text := <-got; text != "[secret:1]" {
+		t.Errorf("it got %q", text)
+	}
+}
+
 // TestRuleOfTwo holds that a call with a way out asks, whatever rules say, once
 // the conversation holds both text from elsewhere and what is private; and one that
 // would give a secret to a server always.

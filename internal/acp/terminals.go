@@ -90,11 +90,12 @@ func (t *terminals) Start(ctx context.Context, c tool.Command) (tool.Process, er
 	if c.Box.Level != tool.BoxNone || c.Stdin != nil {
 		return t.Procs.Start(ctx, c)
 	}
-	if c.Env == nil { // no command before has left one, so the shell may not even be there
-		var err error
-		if c.Env, err = t.environment(ctx, c); err != nil {
-			return nil, err
-		}
+	env, err := t.environment(ctx, c) // also says whether there is such a shell
+	if err != nil {
+		return nil, err
+	}
+	if c.Env == nil {
+		c.Env = env
 	}
 	p := &terminal{terminals: t, command: c, done: make(chan struct{})}
 	if err := p.open(ctx); err != nil {
@@ -109,12 +110,12 @@ func (t *terminals) Start(ctx context.Context, c tool.Command) (tool.Process, er
 // environment is what the shell would have as a process of ours.
 func (t *terminals) environment(ctx context.Context, c tool.Command) ([]string, error) {
 	var out bytes.Buffer
-	p, err := t.Procs.Start(ctx, tool.Command{Args: []string{c.Args[0], "-c", "env -0"}, Dir: c.Dir, Output: &out, Box: c.Box})
+	p, err := t.Procs.Start(ctx, tool.Command{Args: []string{c.Args[0], "-c", "env -0 >&3"}, Dir: c.Dir, Report: &out, Box: c.Box})
 	if err != nil {
 		return nil, err
 	}
 	if code, err := p.Wait(); err != nil || code != 0 {
-		return nil, errors.Join(fmt.Errorf("the environment can't be told (%d): %s", code, words.OneLine(out.String(), 200)), err)
+		return nil, errors.Join(fmt.Errorf("the environment can't be told (%d)", code), err)
 	}
 	env := strings.Split(strings.TrimRight(out.String(), "\x00"), "\x00")
 	return slices.DeleteFunc(env, func(kv string) bool { return strings.HasPrefix(kv, "INSPAN_CALL=") }), nil
@@ -127,7 +128,8 @@ type terminal struct {
 	id      string
 	dir     string // what it starts from and reports to, for this user's eyes only
 	killing sync.Once
-	written string // what was taken of its output
+	taken   int    // bytes of its output that were taken
+	last    string // the end of them
 
 	done chan struct{} // closed when it has ended; the rest is set before
 	code int
@@ -145,13 +147,13 @@ func (p *terminal) Left() bool { return false }
 
 // Kill implements [tool.Process].
 func (p *terminal) Kill() {
-	p.killing.Do(func() {
-		p.conn.start(func() {
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(p.conn.ctx), patience)
-			defer cancel()
-			_ = p.ask(ctx, wire.ClientMethodTerminalKill, nil) // if it does not end, supervise says so
-		})
-	})
+	p.killing.Do(func() { p.conn.start(p.kill) })
+}
+
+func (p *terminal) kill() {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.conn.ctx), patience)
+	defer cancel()
+	_ = p.ask(ctx, wire.ClientMethodTerminalKill, nil) // if it does not end, supervise says so
 }
 
 // open has the client start the command.
@@ -164,36 +166,76 @@ func (p *terminal) open(ctx context.Context) (err error) {
 		return err
 	}
 	name := filepath.Join(p.dir, named(p.call))
-	if err := os.WriteFile(name, []byte(script), 0o600); err != nil {
+	begin := fmt.Sprintf("exec /usr/bin/env -i /bin/sh %s 3>%s </dev/null\n", shell.Quote(p.inside()), shell.Quote(p.report()))
+	if err := errors.Join(os.WriteFile(p.inside(), []byte(script), 0o600), os.WriteFile(name, []byte(begin), 0o600)); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	var answer wire.CreateTerminalResponse
-	request := wire.CreateTerminalRequest{
+	return p.create(ctx, wire.CreateTerminalRequest{
 		SessionId: wire.SessionId(p.session), Command: "sh", Args: []string{name}, Cwd: &p.command.Dir, OutputByteLimit: wire.Ptr(maxTerminal),
-	}
-	if err := p.conn.ask(ctx, wire.ClientMethodTerminalCreate, request, &answer); err != nil {
-		return err
-	}
-	p.id = answer.TerminalId
-	return nil
+	})
 }
 
-// script is the command as the client starts it.
-func (p *terminal) script() (string, error) {
-	words := append([]string{"exec", "/usr/bin/env", "-i"}, p.command.Env...)
-	words = append(words, p.command.Args...)
-	for i, w := range words {
-		if strings.ContainsRune(w, 0) {
-			return "", errors.New("a command can't hold a zero byte")
+// create asks for the terminal. One that comes when nobody waits for it any more is
+// given back.
+func (p *terminal) create(ctx context.Context, request wire.CreateTerminalRequest) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	came := make(chan error)
+	asked := p.conn.start(func() {
+		var answer wire.CreateTerminalResponse
+		err := p.conn.ask(context.WithoutCancel(ctx), wire.ClientMethodTerminalCreate, request, &answer)
+		p.id = answer.TerminalId
+		select {
+		case came <- err:
+		case <-ctx.Done():
+			if err == nil {
+				p.kill()
+				p.release()
+			}
 		}
-		words[i] = shell.Quote(w)
+	})
+	if !asked {
+		return errGone
 	}
-	return strings.Join(words, " ") + " 3>" + shell.Quote(p.report()) + "\n", nil
+	select {
+	case err := <-came:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// script is the command with its environment, as a file, so that nobody reads it off a
+// list of processes.
+func (p *terminal) script() (string, error) {
+	var out strings.Builder
+	for _, kv := range p.command.Env {
+		if name, value, _ := strings.Cut(kv, "="); isName(name) {
+			fmt.Fprintf(&out, "export %s=%s\n", name, shell.Quote(value))
+		}
+	}
+	out.WriteString("exec")
+	for _, w := range p.command.Args {
+		out.WriteString(" " + shell.Quote(w))
+	}
+	if strings.ContainsRune(out.String(), 0) {
+		return "", errors.New("a command can't hold a zero byte")
+	}
+	return out.String() + "\n", nil
+}
+
+// isName reports whether a shell can export a variable of the name.
+func isName(name string) bool {
+	for i, r := range name {
+		if r != '_' && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (i == 0 || r < '0' || r > '9') {
+			return false
+		}
+	}
+	return name != ""
 }
 
 func (p *terminal) report() string { return filepath.Join(p.dir, "report") }
+func (p *terminal) inside() string { return filepath.Join(p.dir, "inside") }
 
 // named is a file name that tells people which command it starts, and nothing of what
 // the command is given.
@@ -209,7 +251,7 @@ func named(c *tool.Call) string {
 			return "command.sh"
 		}
 	}
-	return strings.TrimLeft(program, ".") + ".sh"
+	return program[:min(len(program), 60)] + ".sh"
 }
 
 // ask asks something about the terminal.
@@ -233,34 +275,43 @@ func (p *terminal) supervise(ctx context.Context) {
 		select {
 		case <-look.C:
 			began := time.Now()
-			p.err = p.look(asking, false)
+			_ = p.look(ctx, false)                           // the next one brings what this one did not
 			look.Reset(max(lookEvery, 10*time.Since(began))) // each one brings all of it
 		case <-cancelled:
 			p.Kill()
 			cancelled, late = nil, time.After(patience)
+			look.Stop()
 		case <-late:
 			p.err = errors.New("the command was to end and goes on")
 		case p.err = <-exited:
 			ended = true
 		}
 	}
-	if p.err == nil {
-		p.code, p.err = exitOf(exit), p.look(asking, true)
-	}
 	if p.err != nil {
 		p.err = fmt.Errorf("the terminal of the editor: %w", p.err)
+	} else {
+		p.code = exitOf(exit)
 	}
-	p.settle(asking)
+	if err := p.look(asking, true); err != nil {
+		fmt.Fprintf(p.command.Output, "\n[the editor did not say what was printed last: %s]\n", words.OneLine(err.Error(), 200))
+	}
+	p.settle()
 }
 
 // settle takes the report and gives the terminal back; the client goes on showing it.
-func (p *terminal) settle(ctx context.Context) {
-	if f, err := os.Open(p.report()); err == nil {
-		_, _ = io.Copy(p.command.Report, f)
-		f.Close()
+func (p *terminal) settle() {
+	if info, err := os.Lstat(p.report()); err == nil && info.Mode().IsRegular() {
+		if f, err := os.Open(p.report()); err == nil {
+			_, _ = io.Copy(p.command.Report, f)
+			f.Close()
+		}
 	}
 	_ = os.RemoveAll(p.dir)
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	p.release()
+}
+
+func (p *terminal) release() {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.conn.ctx), patience)
 	defer cancel()
 	_ = p.ask(ctx, wire.ClientMethodTerminalRelease, nil) // it ends with the session at the latest
 }
@@ -268,35 +319,46 @@ func (p *terminal) settle(ctx context.Context) {
 // look takes what the terminal has shown since the last look: while the command runs
 // whole lines only, as programs draw the last one again and again.
 func (p *terminal) look(ctx context.Context, last bool) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	var now wire.TerminalOutputResponse
 	if err := p.ask(ctx, wire.ClientMethodTerminalOutput, &now); err != nil {
 		return err
 	}
 	text := strings.ReplaceAll(now.Output, "\r\n", "\n")
-	fresh, ok := since(p.written, text, now.Truncated)
+	fresh, ok := p.since(text, now.Truncated)
 	switch {
 	case last && !ok:
-		fresh = "\n[the editor showed other text before; now it shows:]\n" + text
+		fresh = "\n[the editor showed other text before, or dropped some; now it shows:]\n" + text
 	case !last && !ok:
 		return nil
 	case !last:
 		fresh = fresh[:strings.LastIndexByte(fresh, '\n')+1]
 	}
-	p.written += fresh
-	p.written = p.written[max(0, len(p.written)-2*maxTerminal):]
+	p.taken += len(fresh)
+	p.last += fresh
+	p.last = p.last[max(0, len(p.last)-overlap):]
 	_, err := io.WriteString(p.command.Output, fresh)
 	return err
 }
 
-// since is what text has behind what was written, whose beginning may have been dropped
-// in between. It reports false if it is not there as it was written.
-func since(written, text string, dropped bool) (string, bool) {
-	if rest, ok := strings.CutPrefix(text, written); ok {
-		return rest, true
+// overlap is how much of what was taken is looked for, in bytes, to find where the rest
+// begins.
+const overlap = 4 << 10
+
+// since is what text has behind what was taken, if its beginning may have been dropped
+// in between. It reports false if it is not there as it was taken.
+func (p *terminal) since(text string, dropped bool) (string, bool) {
+	if !dropped {
+		known := p.taken - len(p.last)
+		if p.taken > len(text) || known < 0 || text[known:p.taken] != p.last {
+			return "", false
+		}
+		return text[p.taken:], true
 	}
-	known := written[max(0, len(written)-4096):]
-	if i := strings.LastIndex(text, known); dropped && i >= 0 {
-		return text[i+len(known):], true
+	// Of several places the first one counts: what comes twice is better than what is lost.
+	if i := strings.Index(text, p.last); len(p.last) == overlap && i >= 0 {
+		return text[i+len(p.last):], true
 	}
 	return "", false
 }

@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -28,6 +29,7 @@ import (
 // screens are the terminals of an editor, with real processes in them.
 type screens struct {
 	refuses error // to open one
+	mute    bool  // what they show is not told
 	mu      sync.Mutex
 	all     []*screen
 }
@@ -36,6 +38,7 @@ type screen struct {
 	request  wire.CreateTerminalRequest
 	cmd      *exec.Cmd
 	out      lockedBuffer
+	looks    atomic.Int32
 	ended    chan struct{}
 	released chan struct{} // closed when it is given back
 }
@@ -74,8 +77,13 @@ func (s *screens) KillTerminal(_ context.Context, p wire.KillTerminalRequest) (w
 	return wire.KillTerminalResponse{}, syscall.Kill(-s.find(p.TerminalId).cmd.Process.Pid, syscall.SIGKILL)
 }
 
-func (s *screens) TerminalOutput(_ context.Context, p wire.TerminalOutputRequest) (wire.TerminalOutputResponse, error) {
+func (s *screens) TerminalOutput(ctx context.Context, p wire.TerminalOutputRequest) (wire.TerminalOutputResponse, error) {
+	if s.mute {
+		<-ctx.Done()
+		return wire.TerminalOutputResponse{}, ctx.Err()
+	}
 	t := s.find(p.TerminalId)
+	t.looks.Add(1)
 	out := strings.ReplaceAll(t.out.String(), "\n", "\r\n")
 	kept := out[max(0, len(out)-*t.request.OutputByteLimit):]
 	return wire.TerminalOutputResponse{Output: kept, Truncated: len(kept) < len(out)}, nil
@@ -127,7 +135,7 @@ func (e *editor) results() []string {
 func TestTerminals(t *testing.T) {
 	t.Setenv("VISIBLE_TO_NOBODY", "geheim")
 	e := edit(t, withTerminals, yolo,
-		bash("mkdir -p sub && cd sub && export WORD='two  words' && echo \"it's $EDITOR_KEY$VISIBLE_TO_NOBODY here\" && exit 3"),
+		bash("cat; mkdir -p sub && cd sub && export WORD='two  words' && echo \"it's $EDITOR_KEY$VISIBLE_TO_NOBODY here\" && exit 3"),
 		bash("echo $WORD in $(basename \"$PWD\"); kill -9 $$"),
 		call("bash", `{"command":"echo ours","background":true}`),
 		say("Done."))
@@ -188,6 +196,39 @@ func TestTerminalsAreKilled(t *testing.T) {
 	<-e.all[0].ended
 	if got := e.results(); len(got) != 1 || !strings.Contains(got[0], "begun\n") {
 		t.Errorf("%q", got)
+	}
+}
+
+// TestTerminalsOfAnEditorThatIsMute ends what is cancelled all the same.
+func TestTerminalsOfAnEditorThatIsMute(t *testing.T) {
+	e := edit(t, withTerminals, yolo, bash("sleep 1000"), say("Done."))
+	e.mute = true
+	wait := e.going("go")
+	e.until("the terminal is shown", func() bool { return strings.Contains(shown(e.last()), `"terminalId":"t1"`) })
+	if err := e.conn.Cancel(t.Context(), wire.CancelNotification{SessionId: e.session}); err != nil {
+		t.Fatal(err)
+	}
+	<-e.all[0].ended
+	if r := wait(); r.StopReason != wire.StopReasonCancelled {
+		t.Error(r.StopReason)
+	}
+	if got := e.results(); len(got) != 1 || !strings.Contains(got[0], "the editor did not say what was printed last") {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestTerminalsWithShortBeginnings has what is dropped follow on little that was taken.
+func TestTerminalsWithShortBeginnings(t *testing.T) {
+	e := edit(t, withTerminals, yolo, bash("echo; until [ -e go ]; do sleep 0.01; done; seq 1 300000; echo the end"), say("Done."))
+	wait := e.going("go")
+	e.until("the terminal is shown", func() bool { return strings.Contains(shown(e.last()), `"terminalId":"t1"`) })
+	for e.all[0].looks.Load() < 2 {
+		runtime.Gosched()
+	}
+	put(t, filepath.Join(e.root, "go"), "")
+	wait()
+	if got := e.results(); len(got) != 1 || !strings.Contains(got[0], "299999\n300000\nthe end\n") {
+		t.Errorf("%.300q", got)
 	}
 }
 

@@ -95,6 +95,8 @@ func Load(self string) (*App, error) {
 	if err != nil {
 		return nil, configError{err}
 	}
+	// What is judged has no links, and what keeps it apart must not have any either.
+	path, state = real(path), real(state)
 	return &App{Config: c, ConfigPath: path, StateDir: state, Self: self, organisation: org, health: &router.Health{}, google: &cloud.Google{}}, nil
 }
 

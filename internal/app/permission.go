@@ -98,6 +98,18 @@ func (a *App) places(root string) places.Map {
 	return places.Map{Root: root, Home: home(), Settings: filepath.Dir(a.ConfigPath), State: []string{a.StateDir}, Shared: a.shared(), Open: a.public(root)}.Indexed()
 }
 
+// real is a path without links, as far as it is there.
+func real(path string) string {
+	if at, err := filepath.EvalSymlinks(path); err == nil {
+		return at
+	}
+	dir := filepath.Dir(path)
+	if dir == path {
+		return path
+	}
+	return filepath.Join(real(dir), filepath.Base(path))
+}
+
 // private lists what no tool of a session reads or changes.
 func (a *App) private() []string { return []string{a.StateDir, filepath.Dir(a.ConfigPath)} }
 

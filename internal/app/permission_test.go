@@ -1,10 +1,13 @@
 package app_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/inspan/inspan/internal/app"
 )
 
 // TestDeniedPlacesAreClosed holds that a rule which denies a place holds inside of
@@ -31,5 +34,44 @@ func TestDeniedPlacesAreClosed(t *testing.T) {
 	}
 	if raw, err := os.ReadFile(v.work + "/made/by-hand"); string(raw) != "KEPTASITIS" {
 		t.Errorf("a command has changed what a rule denies: %q, %v", raw, err)
+	}
+}
+
+// TestLinksToOurFolders keeps tools from what we keep by every name that it has.
+func TestLinksToOurFolders(t *testing.T) {
+	at, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(t.TempDir(), "home")
+	if err := os.Symlink(at, link); err != nil {
+		t.Skip(err)
+	}
+	t.Setenv("INSPAN_CONFIG_DIR", filepath.Join(link, "config"))
+	t.Setenv("INSPAN_STATE_DIR", filepath.Join(link, "state"))
+	for name, text := range map[string]string{"config/config.toml": "model = \"script/commands\"\n", "state/logins/x.json": "the token"} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(at, name)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(at, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a, err := app.Load("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	prompt := ""
+	for _, dir := range []string{at, link} {
+		prompt += fmt.Sprintf("call: read_file {\"path\":%q}\ncall: write_file {\"path\":%q,\"content\":\"x\"}\n", filepath.Join(dir, "state/logins/x.json"), filepath.Join(dir, "config/new.toml"))
+	}
+	got := says(t, a, app.Options{Mode: "yolo", Unattended: true}, t.TempDir(), prompt)
+	if len(got) != 4 {
+		t.Errorf("%q", got)
+	}
+	for _, text := range got {
+		if !strings.HasPrefix(text, "denied") {
+			t.Error(text)
+		}
 	}
 }

@@ -66,6 +66,9 @@ func (o OAuth) check() error {
 			return fmt.Errorf("oauth: %q is no absolute path", path)
 		}
 	}
+	if o.KeyFile != "" && o.SecretEnv != "" {
+		return errors.New("oauth: either client_secret_env or client_key_file")
+	}
 	switch oauth.Grant(o.Grant) {
 	case "":
 		if o.KeyFile != "" || o.AssertionFile != "" {
@@ -76,6 +79,9 @@ func (o OAuth) check() error {
 			return errors.New("oauth: the grant client_credentials takes a client_id, and client_secret_env or client_key_file")
 		}
 	case oauth.JWTBearer:
+		if o.ClientID == "" && (o.KeyFile != "" || o.SecretEnv != "") {
+			return errors.New("oauth: client_key_file and client_secret_env go with a client_id")
+		}
 		if o.AssertionFile == "" {
 			return errors.New("oauth: the grant jwt_bearer takes an assertion_file")
 		}

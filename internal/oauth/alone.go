@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"context"
 	"crypto"
 	"crypto/ecdsa"
@@ -68,6 +69,9 @@ func (c *Client) orAlone(ctx context.Context, a Account, fine func(kept) bool, a
 // alone gets a token without a person.
 func (t attempt) alone(ctx context.Context) (kept, error) {
 	form := url.Values{"grant_type": {string(ClientCredentials)}}
+	if t.a.Grant == ClientCredentials && t.a.ClientSecret == "" && t.a.KeyFile == "" {
+		return kept{}, errors.New("the client has neither a secret nor a key (is the variable with the secret set?)")
+	}
 	if t.a.Grant == JWTBearer {
 		said, err := credential(t.a.AssertionFile)
 		if err != nil {
@@ -142,6 +146,9 @@ func signer(text []byte) (crypto.Signer, jwt.SigningMethod, error) {
 
 // credential reads a file anew, as those who keep it there may change it at any time.
 func credential(path string) ([]byte, error) {
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return nil, cmp.Or(err, fmt.Errorf("%s is no file", path))
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err

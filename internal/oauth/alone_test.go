@@ -213,6 +213,25 @@ func TestAloneFails(t *testing.T) {
 	}
 }
 
+// TestAloneWithoutMemory shows it to nobody where it can't be read who saw it before.
+func TestAloneWithoutMemory(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a := w.account()
+	a.ClientID, a.ClientSecret, a.Grant = "machine", "known to both", oauth.ClientCredentials
+	c := newClient(t)
+	must(t, c.Store.Set(t.Context(), a.Name, []byte("[]")))
+	if _, err := c.Token(t.Context(), a); err == nil || !strings.Contains(err.Error(), "log out first") || w.count("/token") > 0 {
+		t.Errorf("%v, asked %d times", err, w.count("/token"))
+	}
+	if err := c.Logout(t.Context(), a.Name); err == nil || !strings.Contains(err.Error(), "is forgotten here") {
+		t.Error(err)
+	}
+	if _, err := c.Token(t.Context(), a); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestAloneElsewhere shows what says who we are to no other server than before.
 func TestAloneElsewhere(t *testing.T) {
 	t.Parallel()

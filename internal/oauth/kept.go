@@ -44,6 +44,9 @@ func checkName(name string) error {
 	return nil
 }
 
+// errNothing says that nothing is kept of an account, not even something unreadable.
+var errNothing = fmt.Errorf("%w", ErrLogin)
+
 // load reads what is kept of an account. Nothing: an error that is ErrLogin.
 func (c *Client) load(ctx context.Context, name string) (kept, error) {
 	if err := checkName(name); err != nil {
@@ -55,7 +58,7 @@ func (c *Client) load(ctx context.Context, name string) (kept, error) {
 	data, _, err := c.Store.Get(ctx, name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return kept{}, fmt.Errorf("%s: %w", name, ErrLogin)
+		return kept{}, fmt.Errorf("%s: %w", name, errNothing)
 	case errors.Is(err, ErrSealed):
 		return kept{}, fmt.Errorf("%s: %w: %w", name, ErrLogin, err)
 	case err != nil:

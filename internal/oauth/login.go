@@ -78,7 +78,10 @@ func (c *Client) attempt(ctx context.Context, a Account, p Person, ch challenge)
 	if err != nil {
 		return attempt{}, err
 	}
-	old, _ := c.load(ctx, a.Name) // what can't be read is replaced
+	old, err := c.load(ctx, a.Name) // what can't be read is replaced
+	if err != nil && !errors.Is(err, errNothing) && a.secretive() {
+		return attempt{}, fmt.Errorf("it can't be told who the secret of the client was shown to before (%w): log out first", err)
+	}
 	if err := sameSecret(a, s, old); err != nil {
 		return attempt{}, err
 	}
@@ -98,11 +101,16 @@ func (p Person) can(way Way) error {
 	return nil
 }
 
+// secretive reports whether a login shows something that is not for every server.
+func (a Account) secretive() bool {
+	return (a.ClientSecret != "" || a.Grant != "") && a.Server == nil
+}
+
 // sameSecret refuses to show the secret of a client, or what stands for it, to another
 // server than the one it was last shown to, as whoever runs the resource could name a
 // server of their own.
 func sameSecret(a Account, s server, old kept) error {
-	if a.ClientSecret == "" && a.Grant == "" || a.Server != nil || old.Name == "" || old.Client.ID != a.ClientID || same(old.Endpoints.Issuer, s.Issuer) {
+	if !a.secretive() || old.Name == "" || old.Client.ID != a.ClientID || same(old.Endpoints.Issuer, s.Issuer) {
 		return nil
 	}
 	return fmt.Errorf("it names another authorization server now, %s, which would get the secret of the client: log out first if that is right", s.Issuer)
