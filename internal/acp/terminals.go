@@ -224,8 +224,12 @@ func (p *terminal) script() (string, error) {
 	return out.String() + "\n", nil
 }
 
-// isName reports whether a shell can export a variable of the name.
+// isName reports whether a shell can export a variable of the name. Some are its own,
+// and it would end over them.
 func isName(name string) bool {
+	if slices.Contains([]string{"UID", "EUID", "PPID", "SHELLOPTS", "BASHOPTS", "BASH_VERSINFO"}, name) {
+		return false
+	}
 	for i, r := range name {
 		if r != '_' && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (i == 0 || r < '0' || r > '9') {
 			return false
