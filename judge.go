@@ -56,8 +56,9 @@ func (d *driver) judgeCall(ctx context.Context, c llm.Call) []event.Body {
 		}
 		call = d.call(c, checked)
 		call.As = as
-		judged.Effects = d.redactedEffects(effects(ctx, t, d.known(call)))
-		secret := d.reveal(c.ID, checked)
+		known := d.known(call)
+		judged.Effects = d.redactedEffects(effects(ctx, t, known))
+		secret := d.note(known, checked)
 		judged.Private = d.policy.Private(judged.Effects) || secret
 		v, rules := d.verdict(ctx, call, judged, policy.Hand(secret, call.Mode, judged.Effects))
 		judged.Action, judged.By, judged.Reason = v.Action, v.By, v.Reason

@@ -175,20 +175,19 @@ func (s *Session) revealed(raw json.RawMessage) json.RawMessage {
 	return mapTexts(raw, s.vault.Resolve)
 }
 
-// reveal notes what the arguments of a call are with what placeholders stand for now, as
-// it is judged, and reports whether they stand for anything.
-func (s *Session) reveal(call string, args json.RawMessage) bool {
-	known := s.revealed(args)
+// note keeps what placeholders in the arguments of a call stand for as it is judged, and
+// reports whether they stand for anything.
+func (s *Session) note(known *tool.Call, args json.RawMessage) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if bytes.Equal(known, args) {
-		delete(s.secretArgs, call)
+	if bytes.Equal(known.Args, args) {
+		delete(s.secretArgs, known.ID)
 		return false
 	}
 	if s.secretArgs == nil {
 		s.secretArgs = map[string]json.RawMessage{}
 	}
-	s.secretArgs[call] = known
+	s.secretArgs[known.ID] = known.Args
 	return true
 }
 

@@ -87,7 +87,7 @@ type slot struct {
 	tools   *toolset // as the server defines them now; nil: it is not connected
 	pin     *toolset // as they were agreed to; nil: they never were
 	looked  bool     // pin has been looked for
-	unread  bool     // it can\'t be read, so that nothing is agreed to
+	unread  bool     // it can't be read, so that nothing is agreed to
 	prompts []Prompt
 	// challenge is what the server said when it wanted a login.
 	challenge string

@@ -80,7 +80,7 @@ func (c *Client) attempt(ctx context.Context, a Account, p Person, ch challenge)
 	}
 	old, err := c.load(ctx, a.Name) // what can't be read is replaced
 	if err != nil && !errors.Is(err, errNothing) && a.secretive() {
-		return attempt{}, fmt.Errorf("it can't be told who the secret of the client was shown to before (%w): log out first", err)
+		return attempt{}, fmt.Errorf("it can't be told who the secret of the client was shown to before (%s): log out first", err.Error())
 	}
 	if err := sameSecret(a, s, old); err != nil {
 		return attempt{}, err
