@@ -97,6 +97,7 @@ type Child struct {
 type Pending struct {
 	Call    llm.Call // as it will run
 	Effects []tool.Effect
+	Waits   bool      // for a decision
 	Asks    bool      // the call asks the person something: what is to be decided is the answer
 	Reason  string    // why it asks
 	Preview string    // what would change; may be empty
@@ -109,7 +110,7 @@ type Pending struct {
 // Call.ID is what an event.Decided names.
 func Asked(r event.Raised) Pending {
 	return Pending{
-		Call: llm.Call{ID: r.ID, Name: r.Tool, Args: r.Args}, Effects: r.Effects, Asks: asks(r.Effects),
+		Call: llm.Call{ID: r.ID, Name: r.Tool, Args: r.Args}, Effects: r.Effects, Waits: true, Asks: asks(r.Effects),
 		Reason: r.Reason, Preview: r.Preview, Rules: r.Rules, Until: r.Until, Agent: cmp.Or(r.Agent, r.Child),
 	}
 }
@@ -253,7 +254,7 @@ func pending(calls []loop.Call) []Pending {
 			call := c.Call
 			call.Name = cmp.Or(c.Tool, c.Name)
 			out = append(out, Pending{
-				Call: call, Effects: c.Effects, Asks: asks(c.Effects), Reason: c.Reason, Preview: c.Preview, Rules: c.Rules, Until: c.Until,
+				Call: call, Effects: c.Effects, Waits: c.Waits(), Asks: asks(c.Effects), Reason: c.Reason, Preview: c.Preview, Rules: c.Rules, Until: c.Until,
 			})
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/llm"
@@ -41,7 +42,12 @@ func (c *command) send() *cobra.Command {
 			}
 			defer log.Close()
 			if d, ok := input.(event.Decided); ok {
-				if input, err = c.decision(cmd.Context(), log, d, scope); err != nil {
+				w, err := (&inspan.Host{Dir: store.Dir}).Watch(cmd.Context(), id)
+				if err != nil {
+					return err
+				}
+				input, err = c.decision(cmd.Context(), w.Status(), d, scope)
+				if err := errors.Join(err, w.Close()); err != nil {
 					return err
 				}
 			}
@@ -63,50 +69,30 @@ func (c *command) send() *cobra.Command {
 	return cmd
 }
 
-// question is a call that waits for a decision.
-type question struct {
-	root  string
-	rules []string
-}
-
-// questions are those that wait in a session, by their ids.
-func questions(ctx context.Context, log event.Log) (map[string]question, error) {
-	root, open := "", map[string]question{}
-	for e, err := range log.Read(ctx, 0) {
-		if err != nil {
-			return nil, err
-		}
-		switch b := e.Body.(type) {
-		case event.Opened:
-			root = b.Root
-		case event.Waiting:
-			open[b.Call] = question{root, b.Rules}
-		case event.Raised:
-			open[b.ID] = question{root, b.Rules}
-		case event.Decided:
-			delete(open, b.Call)
-		case event.Ended:
-			delete(open, b.Call)
-		case event.Rewound:
-			clear(open)
+// questions are the rules of those that wait in a session, by their ids.
+func questions(st inspan.Status) map[string][]string {
+	open := map[string][]string{}
+	for _, p := range st.Open {
+		if p.Waits {
+			open[p.Call.ID] = p.Rules
 		}
 	}
-	return open, nil
+	for _, r := range st.Raised {
+		open[r.ID] = r.Rules
+	}
+	return open
 }
 
 // decision is what was decided, if somebody waits for it. One that holds for longer
 // holds for the rules that the question names; the settings keep them.
-func (c *command) decision(ctx context.Context, log event.Log, d event.Decided, scope string) (event.Body, error) {
+func (c *command) decision(ctx context.Context, st inspan.Status, d event.Decided, scope string) (event.Body, error) {
 	scopes := map[string]event.Scope{"once": event.ScopeOnce, "session": event.ScopeSession, "project": event.ScopeProject, "always": event.ScopeAlways}
 	holds, known := scopes[scope]
 	if !known {
 		return nil, usageError{fmt.Errorf("--for: %q is none of once, session, project, always", scope)}
 	}
-	open, err := questions(ctx, log)
-	if err != nil {
-		return nil, err
-	}
-	q, waits := open[d.Call]
+	open := questions(st)
+	rules, waits := open[d.Call]
 	switch {
 	case !waits && len(open) == 0:
 		return nil, usageError{errors.New("nothing in this session waits for a decision")}
@@ -116,7 +102,7 @@ func (c *command) decision(ctx context.Context, log event.Log, d event.Decided, 
 		return d, nil
 	}
 	d.Scope = holds
-	if holds != event.ScopeOnce && len(q.rules) == 0 {
+	if holds != event.ScopeOnce && len(rules) == 0 {
 		return nil, usageError{errors.New("no rule could safely stand for this call, so it can only be allowed once")}
 	}
 	if holds != event.ScopeProject && holds != event.ScopeAlways {
@@ -126,7 +112,7 @@ func (c *command) decision(ctx context.Context, log event.Log, d event.Decided, 
 	if err != nil {
 		return nil, err
 	}
-	return d, a.Remember(ctx, q.root, holds, q.rules)
+	return d, a.Remember(ctx, st.Root, holds, rules)
 }
 
 // input is the event the flags ask for.

@@ -222,3 +222,6 @@ func runnable(calls []Call) []Call {
 	}
 	return set
 }
+
+// Waits reports whether the call waits for a decision.
+func (c Call) Waits() bool { return c.Phase == phaseWaiting }
