@@ -122,12 +122,18 @@ func TestAlone(t *testing.T) {
 	}
 }
 
+// machine is an account that needs no person.
+func (w *world) machine() oauth.Account {
+	a := w.account()
+	a.ClientID, a.ClientSecret, a.Grant = "machine", "known to both", oauth.ClientCredentials
+	return a
+}
+
 // TestAloneAtOnce asks once for all who need a token at the same time.
 func TestAloneAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	a := w.account()
-	a.ClientID, a.ClientSecret, a.Grant = "machine", "known to both", oauth.ClientCredentials
+	a := w.machine()
 	c := newClient(t)
 	var all sync.WaitGroup
 	for range 8 {
@@ -199,8 +205,7 @@ func TestAloneFails(t *testing.T) {
 				rw.WriteHeader(http.StatusUnauthorized)
 				_, _ = io.WriteString(rw, `{"error":"invalid_client","error_description":"not wrong-secret"}`)
 			}
-			a := w.account()
-			a.ClientID, a.ClientSecret, a.Grant = "machine", "known to both", oauth.ClientCredentials
+			a := w.machine()
 			tc.change(&a)
 			_, err := newClient(t).Token(t.Context(), a)
 			if err == nil || errors.Is(err, oauth.ErrLogin) || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "wrong-secret") {
@@ -217,8 +222,7 @@ func TestAloneFails(t *testing.T) {
 func TestAloneWithoutMemory(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	a := w.account()
-	a.ClientID, a.ClientSecret, a.Grant = "machine", "known to both", oauth.ClientCredentials
+	a := w.machine()
 	c := newClient(t)
 	must(t, c.Store.Set(t.Context(), a.Name, []byte("[]")))
 	if _, err := c.Token(t.Context(), a); err == nil || errors.Is(err, oauth.ErrLogin) || !strings.Contains(err.Error(), "log out first") || w.count("/token") > 0 {
