@@ -43,19 +43,22 @@ func (in spawnArgs) many() (int, error) {
 	default:
 		return 0, fmt.Errorf("there is no reduce %q; there are %s, %s, %s", in.Reduce, reduceCollect, reduceVote, reduceBest)
 	}
-	chooses := in.Reduce == reduceVote || in.Reduce == reduceBest
 	switch {
 	case n < 1 || n > mostCount:
 		return 0, fmt.Errorf("count is %d; it is 1 to %d", in.Count, mostCount)
-	case chooses && n == 1:
+	case in.chooses() && n == 1:
 		return 0, fmt.Errorf("reduce %s needs a count of 2 or more", in.Reduce)
-	case chooses && in.Background:
+	case in.chooses() && in.Background:
 		return 0, fmt.Errorf("reduce %s can't be in the background, as each there tells what it brings by itself", in.Reduce)
 	case in.Check != "" && in.Reduce != reduceBest:
 		return 0, errors.New("check is for reduce best")
 	}
 	return n, nil
 }
+
+// chooses reports whether one result comes of what several agents bring, so that the
+// call waits for all of them.
+func (in spawnArgs) chooses() bool { return in.Reduce == reduceVote || in.Reduce == reduceBest }
 
 // apart is the isolation a call asks for.
 func (in spawnArgs) apart() string {
@@ -68,16 +71,21 @@ func (in spawnArgs) apart() string {
 // spawnMany has several agents do the same, and makes one result of what they bring.
 func (t *Team) spawnMany(ctx context.Context, c *tool.Call, in spawnArgs, n int) (tool.Result, error) {
 	kids := make([]*kid, 0, n)
+	var texts []string // of those in the background
 	for i := range n {
-		k, err := t.open(ctx, fmt.Sprint(c.ID, "/", i+1), in, c.Args)
+		call := fmt.Sprint(c.ID, "/", i+1)
+		if who, yes := t.begun(call); yes {
+			texts = append(texts, meanwhile(who))
+			continue
+		}
+		k, err := t.open(ctx, call, in, c.Args)
 		if err != nil {
 			t.abandon(kids)
 			return tool.Result{}, err
 		}
 		kids = append(kids, k)
 	}
-	if in.Background {
-		var texts []string
+	if len(texts) > 0 || kids[0].order.background {
 		for _, k := range kids {
 			res, err := t.background(k, nil)
 			if err != nil {

@@ -1,6 +1,7 @@
 package subagent_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/role"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -354,5 +356,71 @@ func TestBestAfterACrash(t *testing.T) {
 	}
 	if left, _ := os.ReadDir(h.trees.Dir); len(left) != 1 {
 		t.Errorf("%d copies are left", len(left))
+	}
+}
+
+// TestBackgroundCallAgain holds that a call whose agents work in the background, and
+// that is made again since the program ended before the call did, leaves them to go
+// on: each tells once what it brings.
+func TestBackgroundCallAgain(t *testing.T) {
+	for count := 1; count <= 3; count++ {
+		h := newHouse(t, numbered(map[string]any{"task": "part", "count": count, "background": true}, func(n, _ int, _ llm.Request) (llm.Parts, error) {
+			return llm.Say(fmt.Sprintf("result %d.", n)), nil
+		}))
+		s := h.open()
+		run(t, s, nil, say("start"))
+		closed(t, s)
+		log := filepath.Join(h.dir, s.ID(), "log.jsonl")
+		raw, err := os.ReadFile(log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// What a crash would leave as the first of them had begun.
+		at := bytes.Index(raw, []byte(`"spawned"`))
+		raw = raw[:at+bytes.IndexByte(raw[at:], '\n')+1]
+		if err := os.WriteFile(log, raw, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		again, err := h.host().Open(t.Context(), s.ID())
+		if err != nil {
+			t.Fatal(err)
+		}
+		events := run(t, again, nil)
+		if e := ended(events)["c1"]; e.Outcome != event.OutcomeOK || strings.Count(text(e), "works in the background") != count {
+			t.Errorf("%d agents: the call ended with %q", count, text(e))
+		}
+		heard := ""
+		for _, r := range of[event.Returned](events) {
+			heard += r.Parts.Text()
+		}
+		for n := range count {
+			if strings.Count(heard, fmt.Sprintf("result %d.", n)) != 1 {
+				t.Errorf("%d agents told %q", count, heard)
+			}
+		}
+		closed(t, again)
+	}
+}
+
+// TestKindInTheBackground holds that a kind of agent that works in the background does
+// so, but for what one result is made of.
+func TestKindInTheBackground(t *testing.T) {
+	schema := map[string]any{"type": "object", "properties": map[string]any{"n": map[string]any{"type": "integer"}}}
+	for _, reduce := range []string{"collect", "vote"} {
+		h := newHouse(t, numbered(map[string]any{"task": "part", "agent": "later", "count": 2, "reduce": reduce, "result_schema": schema}, func(int, int, llm.Request) (llm.Parts, error) {
+			return llm.Parts{call("r1", "return_result", map[string]any{"n": 7})}, nil
+		}))
+		h.more = []role.Role{{Name: "later", Background: true, Prompt: "Take your time."}}
+		s := h.open()
+		events := run(t, s, nil, say("start"))
+		for _, sp := range of[event.Spawned](events) {
+			if sp.Background != (reduce == "collect") {
+				t.Errorf("%s: in the background: %v", reduce, sp.Background)
+			}
+		}
+		if e := ended(events)["c1"]; strings.Contains(text(e), "works in the background") != (reduce == "collect") {
+			t.Errorf("%s: %s", reduce, text(e))
+		}
+		closed(t, s)
 	}
 }

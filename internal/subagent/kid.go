@@ -109,7 +109,9 @@ func (f *found) see(e event.Event) string {
 }
 
 // label names the child for people.
-func (k *kid) label() string { return k.order.Role.Name + " " + short(k.id) }
+func (k *kid) label() string { return label(k.order.Role.Name, k.id) }
+
+func label(agent, id string) string { return agent + " " + short(id) }
 
 // short is the part of an id that tells children of one parent apart.
 func short(id string) string { return id[strings.LastIndexByte(id, '.')+1:] }

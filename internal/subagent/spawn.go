@@ -84,6 +84,9 @@ func (t *Team) spawn(ctx context.Context, c *tool.Call, in spawnArgs) (tool.Resu
 	if n > 1 {
 		return t.spawnMany(ctx, c, in, n)
 	}
+	if who, yes := t.begun(c.ID); yes {
+		return tool.Text(meanwhile(who)), nil
+	}
 	k, err := t.open(ctx, c.ID, in, c.Args)
 	if err != nil {
 		return tool.Result{}, err
@@ -118,7 +121,24 @@ func (t *Team) background(k *kid, inputs []event.Body) (tool.Result, error) {
 	if !t.spare(func() { t.work(k, inputs) }) {
 		return tool.Result{}, errors.Join(errClosed, k.session.Close())
 	}
-	return tool.Text(fmt.Sprintf("Agent %s works in the background. What it brings is told to you when it is there; do not wait for it with calls. manage_agents shows how far it is.", k.label())), nil
+	return tool.Text(meanwhile(k.label())), nil
+}
+
+// meanwhile tells the model of a child that works in the background.
+func meanwhile(who string) string {
+	return fmt.Sprintf("Agent %s works in the background. What it brings is told to you when it is there; do not wait for it with calls. manage_agents shows how far it is.", who)
+}
+
+// begun finds the child that a call has begun in the background, if the program ended
+// before the call did: the child goes on by itself, and the call that is made again
+// has nothing to do.
+func (t *Team) begun(call string) (who string, yes bool) {
+	for _, c := range t.session.Status().Children {
+		if c.Call == call && c.Background {
+			return label(c.Agent, c.Child), true
+		}
+	}
+	return "", false
 }
 
 // spare runs f beside, unless the team is closed.
@@ -138,6 +158,9 @@ func (t *Team) goOn(ctx context.Context, c inspan.Child) {
 	var k *kid
 	if err == nil {
 		k, err = t.open(ctx, c.Call, in, c.Args)
+	}
+	if errors.Is(err, errWorks) {
+		return // a message was faster, and has it go on
 	}
 	if err != nil {
 		_ = t.session.Send(ctx, event.Returned{Child: c.Child, Detail: err.Error(), Parts: llm.Say("[agent " + short(c.Child) + " can't go on: " + err.Error() + "]")})
@@ -166,7 +189,7 @@ func (t *Team) order(in spawnArgs) (Order, error) {
 		return o, err
 	}
 	t.limit(&o, in, st)
-	o.background, o.Limited = in.Background || r.Background, t.limited()
+	o.background, o.Limited = in.Background || r.Background && !in.chooses(), t.limited()
 	if in.Result != nil {
 		if o.result, err = newResult(in.Result); err != nil {
 			return o, err
@@ -308,7 +331,7 @@ func (t *Team) enlist(k *kid) error {
 	case t.closed:
 		return errClosed
 	case t.kids[k.id] != nil:
-		return fmt.Errorf("agent %s works already", k.label())
+		return fmt.Errorf("%w: agent %s", errWorks, k.label())
 	case len(t.kids) >= most:
 		return fmt.Errorf("%d agents work already, which is the most; wait for one of them", most)
 	}

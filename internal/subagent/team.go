@@ -181,6 +181,7 @@ func (t *Team) Close() {
 var (
 	errClosed  = errors.New("the program ends")
 	errStopped = errors.New("stopped")
+	errWorks   = errors.New("it works already")
 )
 
 // follow reads the session's log for what concerns its children. Up to now, only
