@@ -18,7 +18,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"go.uber.org/goleak"
+
+	"github.com/inspan/inspan/internal/leaktest"
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
@@ -28,7 +29,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 // scripted makes a model of the replies of a script.
 func scripted(t testing.TB, replies ...string) llm.Model {

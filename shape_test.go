@@ -108,6 +108,7 @@ var rank = map[string]int{
 	"examples/07-child":           95,
 	"examples/08-mcp":             95,
 	"internal/peertest":           99, // for tests, so nothing may import it
+	"internal/leaktest":           99, // likewise
 }
 
 // pure packages compute and do nothing else.
@@ -116,7 +117,7 @@ var pure = []string{"internal/command", "internal/compact", "internal/figure", "
 // only names the imports that just some packages may use.
 var only = map[string][]string{
 	"os/exec": {"internal/sandbox", "internal/peertest"},
-	"testing": {"harnesstest", "internal/peertest", "llm/internal/fake", "llm/anthropic/anthropictest", "llm/openai/openaitest", "llm/gemini/geminitest", "llm/ollama/ollamatest"},
+	"testing": {"harnesstest", "internal/peertest", "internal/leaktest", "llm/internal/fake", "llm/anthropic/anthropictest", "llm/openai/openaitest", "llm/gemini/geminitest", "llm/ollama/ollamatest"},
 }
 
 // impure is what a pure package must not import or call.

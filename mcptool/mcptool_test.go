@@ -11,13 +11,14 @@ import (
 	"testing"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-	"go.uber.org/goleak"
+
+	"github.com/inspan/inspan/internal/leaktest"
 
 	"github.com/inspan/inspan/mcptool"
 	"github.com/inspan/inspan/tool"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 func echo() *sdk.Server {
 	s := sdk.NewServer(&sdk.Implementation{Name: "echo", Version: "1"}, nil)

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
+	"github.com/inspan/inspan/internal/leaktest"
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/a2a"
@@ -25,8 +25,7 @@ func TestMain(m *testing.M) {
 	if ran, code := sandbox.Keeper(); ran {
 		os.Exit(code)
 	}
-	// The sandbox waits for its keeper a little longer than for the process.
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/inspan/inspan/internal/sandbox.link.drop"))
+	leaktest.Main(m)
 }
 
 const (

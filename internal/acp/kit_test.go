@@ -19,7 +19,8 @@ import (
 	"time"
 
 	wire "github.com/coder/acp-go-sdk"
-	"go.uber.org/goleak"
+
+	"github.com/inspan/inspan/internal/leaktest"
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/acp"
@@ -35,7 +36,7 @@ func TestMain(m *testing.M) {
 	if ran, code := sandbox.Keeper(); ran {
 		os.Exit(code)
 	}
-	goleak.VerifyTestMain(m)
+	leaktest.Main(m)
 }
 
 // editor is a client that gathers what it is told.

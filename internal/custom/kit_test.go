@@ -5,7 +5,6 @@ package custom_test
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
+	"github.com/inspan/inspan/internal/leaktest"
 
 	"github.com/inspan/inspan/internal/custom"
 	"github.com/inspan/inspan/internal/sandbox"
@@ -25,22 +24,7 @@ func TestMain(m *testing.M) {
 	if ran, code := sandbox.Keeper(); ran {
 		os.Exit(code)
 	}
-	code := m.Run()
-	if err := leaks(); err != nil && code == 0 {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-// leaks looks for goroutines that stay. With the race detector programs end a
-// second late, keepers too, so it looks for a while.
-func leaks() error {
-	for late := time.Now().Add(10 * time.Second); ; {
-		if err := goleak.Find(); err == nil || time.Now().After(late) {
-			return err
-		}
-	}
+	leaktest.Main(m)
 }
 
 // bench is a set with one folder of programs, and what people were told.

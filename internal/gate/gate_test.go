@@ -14,12 +14,12 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
+	"github.com/inspan/inspan/internal/leaktest"
 
 	"github.com/inspan/inspan/internal/gate"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 const secret = "correct-horse-battery-staple-0123456789"
 

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
+	"github.com/inspan/inspan/internal/leaktest"
 
 	"github.com/inspan/inspan/internal/lsp"
 	"github.com/inspan/inspan/internal/sandbox"
@@ -24,8 +24,7 @@ func TestMain(m *testing.M) {
 		fake(os.Args[2])
 		return
 	}
-	// The sandbox waits for its keeper a little longer than for the process.
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/inspan/inspan/internal/sandbox.link.drop"))
+	leaktest.Main(m)
 }
 
 // cached is a folder for programs that tests fetch, outside of the repository.

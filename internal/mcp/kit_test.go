@@ -12,7 +12,8 @@ import (
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-	"go.uber.org/goleak"
+
+	"github.com/inspan/inspan/internal/leaktest"
 
 	"github.com/inspan/inspan/internal/mcp"
 	"github.com/inspan/inspan/internal/peertest"
@@ -29,8 +30,7 @@ func TestMain(m *testing.M) {
 		fake(os.Args[2])
 		return
 	}
-	// The sandbox waits for its keeper a little longer than for the process.
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/inspan/inspan/internal/sandbox.link.drop"))
+	leaktest.Main(m)
 }
 
 // peers is the folder of modules with servers that were not written here.

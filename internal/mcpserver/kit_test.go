@@ -12,7 +12,8 @@ import (
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-	"go.uber.org/goleak"
+
+	"github.com/inspan/inspan/internal/leaktest"
 
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/mcpserver"
@@ -29,8 +30,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	// The sandbox waits for its keeper a little longer than for the process.
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/inspan/inspan/internal/sandbox.link.drop"))
+	leaktest.Main(m)
 }
 
 // The revisions of the protocol that are spoken.

@@ -18,12 +18,13 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"go.uber.org/goleak"
+
+	"github.com/inspan/inspan/internal/leaktest"
 
 	"github.com/inspan/inspan/internal/netguard"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 func loopback(text string) []netip.Prefix { return []netip.Prefix{netip.MustParsePrefix(text)} }
 

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
+	"github.com/inspan/inspan/internal/leaktest"
 
 	"github.com/inspan/inspan/internal/lsp"
 	"github.com/inspan/inspan/internal/sandbox"
@@ -55,8 +55,7 @@ type code struct {
 
 func newCode(t *testing.T) *code {
 	t.Helper()
-	none := goleak.IgnoreCurrent()
-	t.Cleanup(func() { goleak.VerifyNone(t, none) })
+	leaktest.After(t)
 	env, err := sandbox.Local(t.TempDir(), nil, sandbox.Options{})
 	if err != nil {
 		t.Fatal(err)
