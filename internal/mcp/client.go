@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
+	"path/filepath"
 	"strconv"
 	"sync"
 	"time"
@@ -104,6 +106,9 @@ func (c *client) open(m *Manager, server Server, legacy bool) error {
 		close(c.done)
 		return err
 	}
+	if c.program != nil {
+		peer.AddRoots(&sdk.Root{URI: (&url.URL{Scheme: "file", Path: filepath.ToSlash(m.Env.Root)}).String(), Name: filepath.Base(m.Env.Root)}) //nolint:staticcheck // see options
+	}
 	c.session, err = peer.Connect(c.life, &capture{transport, c}, options)
 	if err != nil {
 		if c.conn != nil {
@@ -157,8 +162,9 @@ func (t *capture) Connect(ctx context.Context) (sdk.Connection, error) {
 	return conn, err
 }
 
-// options are what we can do. What is not listed a server must not ask for, such
-// as folders.
+// options are what we can do. What is not listed a server must not ask for. A program
+// is told the folder that it is started in, as long as servers ask: revision 2026-07-28
+// has deprecated that. Others need not know it.
 func (c *client) options(m *Manager) *sdk.ClientOptions {
 	o := &sdk.ClientOptions{
 		Capabilities: &sdk.ClientCapabilities{
@@ -168,6 +174,9 @@ func (c *client) options(m *Manager) *sdk.ClientOptions {
 		ToolListChangedHandler:      func(context.Context, *sdk.ToolListChangedRequest) { c.stir() },
 		PromptListChangedHandler:    func(context.Context, *sdk.PromptListChangedRequest) { c.stir() },
 		ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) { c.heard(r.Params) },
+	}
+	if c.program != nil {
+		o.Capabilities.RootsV2 = &sdk.RootCapabilities{} //nolint:staticcheck // see above
 	}
 	o.ElicitationHandler = func(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
 		ctx, stop := c.bound(ctx)

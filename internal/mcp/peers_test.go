@@ -41,6 +41,16 @@ func TestEverything(t *testing.T) {
 				t.Errorf("%+v", s)
 			}
 			used(t, h)
+			if kind != mcp.Stdio {
+				if strings.Contains(h.names(), "roots") {
+					t.Error("a server that is no program is told of folders")
+				}
+				return
+			}
+			h.until("its tool for folders", func() bool { return strings.Contains(h.names(), "get-roots-list") })
+			if res, err := h.call(t.Context(), "mcp__every__get-roots-list", "{}"); err != nil || !strings.Contains(text(res), "file://"+h.Env.Root) {
+				t.Errorf("%s, %v", text(res), err)
+			}
 		})
 	}
 }
