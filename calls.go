@@ -115,7 +115,7 @@ func (d *driver) runCall(ctx context.Context, c *tool.Call) event.Ended {
 	c.Args = d.judgedArgs(c)
 	res, err := t.Run(ctx, c)
 	end.Parts, end.Files, end.Cwd, end.Exit, end.Todo = res.Parts, res.Files, res.Cwd, res.Exit, res.Todo
-	end.Show, end.Untrusted, end.Lasting = res.Show, res.Untrusted, res.Lasting
+	end.Show, end.Untrusted, end.Lasting, end.Cost = res.Show, res.Untrusted, res.Lasting, res.Cost
 	end.Millis = time.Since(began).Milliseconds()
 	switch {
 	case err != nil && ctx.Err() != nil:

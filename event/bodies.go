@@ -267,8 +267,9 @@ type Ended struct {
 	Lasting string `json:"lasting,omitempty"`
 	// The very same call brought the very same before, which the model still
 	// sees: Parts only say so.
-	Again  bool  `json:"again,omitempty"`
-	Millis int64 `json:"millis,omitempty"`
+	Again  bool    `json:"again,omitempty"`
+	Cost   float64 `json:"cost,omitempty"` // what the call has spent, in US dollars
+	Millis int64   `json:"millis,omitempty"`
 }
 
 // Outcome says how a call ended.

@@ -94,6 +94,9 @@ type Result struct {
 	// Show is markdown for the person, who sees it in full; the model does not get
 	// it. Images in it are PNGs as data addresses.
 	Show string
+	// Cost is what the call has spent, such as on a model that it asked, in US dollars.
+	// It counts as the session's, also where Run returns an error.
+	Cost float64
 	// Untrusted says that Parts may hold text that nobody here has written, although
 	// no effect of the call tells so. The session counts as having seen it.
 	Untrusted bool

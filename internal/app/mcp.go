@@ -250,21 +250,25 @@ func (a *App) expand(s mcp.Server, name string) string {
 }
 
 // sample has the model of the settings answer a server.
-func (a *App) sample(ctx context.Context, req llm.Request) (*llm.Reply, error) {
+func (a *App) sample(ctx context.Context, req llm.Request) (reply *llm.Reply, cost float64, err error) {
 	choice, err := a.Model(ctx, a.Config.Agents.Small, "")
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	req.Purpose = "sampling"
+	by := choice.Model.Info()
 	for chunk, err := range a.budgeted(choice.Model).Stream(ctx, req) {
-		if err != nil {
-			return nil, err
-		}
-		if chunk.Reply != nil {
-			return chunk.Reply, nil
+		switch {
+		case err != nil:
+			return nil, 0, err
+		case chunk.Routed != nil:
+			by = chunk.Routed.Info
+		case chunk.Reply != nil:
+			price, _ := by.Prices.At(time.Now())
+			return chunk.Reply, price.Cost(chunk.Reply.Used(req)), nil
 		}
 	}
-	return nil, errors.New("the stream ended without a reply")
+	return nil, 0, errors.New("the stream ended without a reply")
 }
 
 // PromptNamed is a prompt of a server as a slash command: its name, and what it takes.

@@ -4,6 +4,7 @@
 package cost
 
 import (
+	"cmp"
 	"iter"
 	"time"
 
@@ -11,26 +12,32 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// Entry is one reply that was paid for.
+// Entry is something that was paid for: a reply, a summary, a review of a call, or
+// what a call has spent.
 type Entry struct {
 	Session string
 	Parent  string // session that spawned it; empty for one that a person started
 	Time    time.Time
-	Route   string // that answered
+	Route   string // that answered; who judged, such as "reviewer anthropic/claude-haiku-4-5"; "(calls)" for what a call has spent
 	Rule    string // of the router that chose it; empty without one
 	// Tools holds, for each tool, its share of the results that the request
 	// carried for the first time, by bytes; the shares add up to 1. A request
-	// without new results has "(prompt)" alone.
+	// without new results has "(prompt)" alone, a summary "(summary)", and what was
+	// paid for one call that call's.
 	Tools    map[string]float64
 	Usage    llm.Usage
 	Dollars  float64
 	Unpriced bool // the price was not known; Dollars is 0
 }
 
-// prompt stands for a request that answers a person, where tools are counted.
-const prompt = "(prompt)"
+// What stands where there is no tool, or no route.
+const (
+	prompt  = "(prompt)"  // a request that answers a person
+	summary = "(summary)" // of a conversation, to shorten it
+	byCalls = "(calls)"
+)
 
-// Entries returns the replies of one session's events. Events that a fork has
+// Entries returns what one session's events say was paid for. Events that a fork has
 // copied from another session are that one's.
 func Entries(session string, events iter.Seq2[event.Event, error]) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
@@ -67,16 +74,28 @@ func (r *reader) read(e event.Event) (Entry, bool) {
 			r.fresh = map[string]int{}
 		}
 		r.fresh[r.names[b.Call]] += 1 + b.Parts.Bytes()
+		return r.paid(e, Entry{Route: byCalls, Tools: whole(r.names[b.Call]), Dollars: b.Cost})
+	case event.Judged:
+		return r.paid(e, Entry{Route: b.By, Tools: whole(cmp.Or(b.Tool, r.names[b.Call])), Dollars: b.Cost})
+	case event.Compacted:
+		return r.paid(e, Entry{Route: b.Route, Tools: whole(summary), Usage: b.Usage, Dollars: b.Cost})
+	case event.Kept:
+		return r.paid(e, Entry{Route: summary, Tools: whole(summary), Usage: b.Usage, Dollars: b.Cost})
 	case event.Replied:
-		entry := Entry{
-			Session: r.session, Parent: r.parent, Time: e.Time, Route: b.Route, Rule: r.rule, Tools: shares(r.fresh),
-			Usage: b.Usage, Dollars: b.Cost, Unpriced: b.Unpriced,
-		}
+		entry, _ := r.paid(e, Entry{Route: b.Route, Rule: r.rule, Tools: shares(r.fresh), Usage: b.Usage, Dollars: b.Cost, Unpriced: b.Unpriced})
 		r.replied(b)
 		return entry, e.Session == r.session
 	}
 	return Entry{}, false
 }
+
+// paid fills in where and when, and reports whether anything was spent by this session.
+func (r *reader) paid(e event.Event, entry Entry) (Entry, bool) {
+	entry.Session, entry.Parent, entry.Time = r.session, r.parent, e.Time
+	return entry, e.Session == r.session && (entry.Dollars > 0 || entry.Usage != llm.Usage{})
+}
+
+func whole(name string) map[string]float64 { return map[string]float64{name: 1} }
 
 func (r *reader) replied(b event.Replied) {
 	r.rule, r.fresh, r.names = "", nil, map[string]string{}
@@ -87,7 +106,7 @@ func (r *reader) replied(b event.Replied) {
 
 func shares(bytes map[string]int) map[string]float64 {
 	if len(bytes) == 0 {
-		return map[string]float64{prompt: 1}
+		return whole(prompt)
 	}
 	all := 0
 	for _, n := range bytes {

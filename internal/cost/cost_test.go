@@ -103,6 +103,30 @@ func TestGroup(t *testing.T) {
 	}
 }
 
+// TestAllThatIsPaidFor holds that summaries, reviews and what calls spend count too.
+func TestAllThatIsPaidFor(t *testing.T) {
+	spends := event.Ended{Call: "bash", Outcome: event.OutcomeFailed, Parts: llm.Say("x"), Cost: 2}
+	all := entries(t, "s", log("s", calls("bash", "read_file"),
+		event.Judged{Call: "bash", By: "reviewer far/b", Cost: 4}, event.Judged{Call: "read_file", By: "rule"}, spends, ended("read_file", "x"),
+		event.Compacted{Route: "far/c", Usage: llm.Usage{Input: 10}, Cost: 8}, event.Kept{Usage: llm.Usage{Input: 1}},
+	))
+	for by, want := range map[string]map[string]float64{
+		"model": {"near/a": 1, "reviewer far/b": 4, "(calls)": 2, "far/c": 8, "(summary)": 0},
+		"tool":  {"(prompt)": 1, "bash": 6, "(summary)": 8},
+	} {
+		rows, err := cost.Group(all, by)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, keys(rows)); diff != "" {
+			t.Errorf("%s: %s", by, diff)
+		}
+	}
+	if got := cost.Sum(all).Usage.Input; got != 1011 {
+		t.Errorf("%d tokens", got)
+	}
+}
+
 // What a fork has copied was paid for once.
 func TestForksCountOnce(t *testing.T) {
 	fork := func(yield func(event.Event, error) bool) {

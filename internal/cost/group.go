@@ -11,10 +11,10 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// Row is what replies that belong together have cost.
+// Row is what entries that belong together have cost.
 type Row struct {
 	Key       string    `json:"key"`
-	Replies   float64   `json:"replies"` // shares where one reply belongs to several rows
+	Replies   float64   `json:"replies"` // and what else was paid for; shares where one belongs to several rows
 	Usage     llm.Usage `json:"usage"`
 	Dollars   float64   `json:"dollars"`
 	Unpriced  int       `json:"unpriced,omitempty"`  // replies whose price was not known

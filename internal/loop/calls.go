@@ -139,6 +139,7 @@ func (c *Call) judged(b event.Judged) {
 }
 
 func (s *State) ended(b event.Ended) {
+	s.Total.Cost += b.Cost
 	var c *Call
 	for i := range s.Run.Calls {
 		if s.Run.Calls[i].ID == b.Call && s.Run.Calls[i].Phase != phaseEnded {

@@ -35,8 +35,8 @@ func (p *person) ask(_ context.Context, question string, options []string) (stri
 func asker(t *testing.T, mode string) *house {
 	t.Helper()
 	h := newHouse(t, self(t, "own", mode))
-	h.Sample = func(_ context.Context, req llm.Request) (*llm.Reply, error) {
-		return &llm.Reply{Parts: llm.Say(fmt.Sprintf("42 to %q %q %d", req.System, req.Messages[0].Parts.Text(), req.MaxOutput)), Route: "p/m", Stop: llm.StopEnd}, nil
+	h.Sample = func(_ context.Context, req llm.Request) (*llm.Reply, float64, error) {
+		return &llm.Reply{Parts: llm.Say(fmt.Sprintf("42 to %q %q %d", req.System, req.Messages[0].Parts.Text(), req.MaxOutput)), Route: "p/m", Stop: llm.StopEnd}, 0.25, nil
 	}
 	h.begin("own", mcp.Ready)
 	return h
@@ -123,6 +123,18 @@ func TestAsk(t *testing.T) {
 	}
 	if got, err := asker(t, "handshake").asks("a model", (&person{answers: []string{"no"}}).ask); err == nil {
 		t.Errorf("%q", got)
+	}
+}
+
+// TestAskedModelCosts holds that what the model costs that a server asks is the call's,
+// also where the person does not want it.
+func TestAskedModelCosts(t *testing.T) {
+	h := asker(t, "handshake")
+	for said, want := range map[string]float64{"yes": 0.25, "no": 0} {
+		h.ask = (&person{answers: []string{said}}).ask
+		if res, err := h.call(t.Context(), "mcp__own__ask", `{"text":"a model"}`); res.Cost != want {
+			t.Errorf("%s: it cost %v (%v)", said, res.Cost, err)
+		}
 	}
 }
 

@@ -134,7 +134,7 @@ func (c caller) current(ctx context.Context) (*client, error) {
 	}
 }
 
-func (c caller) run(ctx context.Context, call *tool.Call) (tool.Result, error) {
+func (c caller) run(ctx context.Context, call *tool.Call) (out tool.Result, _ error) {
 	conn, err := c.current(ctx)
 	if err != nil {
 		return tool.Result{}, err
@@ -142,7 +142,7 @@ func (c caller) run(ctx context.Context, call *tool.Call) (tool.Result, error) {
 	limited, cancel := context.WithCancel(ctx)
 	defer cancel()
 	p := conn.begin(call, c.slot.server.Timeout, cancel)
-	defer conn.over(p)
+	defer func() { out.Cost = conn.over(p) }()
 	bound, stop := conn.bound(limited)
 	defer stop()
 	params := &sdk.CallToolParams{Name: c.name, Arguments: arguments(call.Args)}
@@ -169,7 +169,7 @@ func (c caller) run(ctx context.Context, call *tool.Call) (tool.Result, error) {
 	case err != nil:
 		return tool.Result{Untrusted: true}, c.failure(conn, err)
 	}
-	out := tool.Result{Parts: parts(res), Untrusted: true}
+	out = tool.Result{Parts: parts(res), Untrusted: true}
 	if res.IsError {
 		return out, fmt.Errorf("%s failed", c.spec.Name)
 	}

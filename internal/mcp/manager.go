@@ -59,7 +59,7 @@ type Manager struct {
 	Pins Pins
 	// Sample has a model answer a server that asks it, once the person has agreed to
 	// that. Nil: servers are told that there is no model for them.
-	Sample func(ctx context.Context, req llm.Request) (*llm.Reply, error)
+	Sample func(ctx context.Context, req llm.Request) (reply *llm.Reply, cost float64, err error)
 	// Warn is told of what a person should know, in words that say what to do. A
 	// problem is told once for as long as it stays the same. Nil: nobody is told.
 	Warn func(text string)

@@ -25,6 +25,7 @@ type patience struct {
 	pauses int
 	asks   int
 	over   bool
+	spent  float64 // US dollars, on a model that the server asked
 }
 
 // begin notes a call, after whose time cancel is called.
@@ -40,8 +41,8 @@ func (c *client) begin(call *tool.Call, whole time.Duration, cancel func()) *pat
 	return p
 }
 
-// over forgets a call that has ended.
-func (c *client) over(p *patience) {
+// over forgets a call that has ended, and tells what was spent for it in US dollars.
+func (c *client) over(p *patience) (spent float64) {
 	c.mu.Lock()
 	c.calls = slices.DeleteFunc(c.calls, func(o *patience) bool { return o == p })
 	c.mu.Unlock()
@@ -50,6 +51,7 @@ func (c *client) over(p *patience) {
 	p.over = true
 	p.timer.Stop()
 	p.end()
+	return p.spent
 }
 
 // ask puts a question of the server before the person, for as long as the call goes
@@ -64,10 +66,16 @@ func (p *patience) ask(ctx context.Context, question string, options []string) (
 	if much {
 		return "", errors.New("the server asks too much, or too late")
 	}
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := p.within(ctx)
 	defer cancel()
-	defer context.AfterFunc(p.live, cancel)()
 	return p.call.Ask(ctx, question, options)
+}
+
+// within is ctx, done with the call at the latest.
+func (p *patience) within(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(p.live, cancel)
+	return ctx, func() { stop(); cancel() }
 }
 
 // whom is the call that a question of the server belongs to: servers do not say
@@ -106,4 +114,11 @@ func (p *patience) pause() (resume func()) {
 			p.timer.Reset(p.whole)
 		}
 	}
+}
+
+// pay counts what was spent for the call, in US dollars.
+func (p *patience) pay(cost float64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.spent += cost
 }

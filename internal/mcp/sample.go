@@ -16,8 +16,11 @@ import (
 
 const maxSampled = 8192 // tokens of an answer to a server
 
+// sampler is [Manager.Sample].
+type sampler = func(ctx context.Context, req llm.Request) (reply *llm.Reply, cost float64, err error)
+
 // sampling lets servers ask a model.
-func (c *client) sampling(o *sdk.ClientOptions, model func(context.Context, llm.Request) (*llm.Reply, error)) {
+func (c *client) sampling(o *sdk.ClientOptions, model sampler) {
 	o.CreateMessageHandler = func(ctx context.Context, r *sdk.CreateMessageRequest) (*sdk.CreateMessageResult, error) { //nolint:staticcheck // see above
 		ctx, stop := c.bound(ctx)
 		defer stop()
@@ -27,7 +30,7 @@ func (c *client) sampling(o *sdk.ClientOptions, model func(context.Context, llm.
 
 // sample has the model answer a server. The person sees what it is to be asked and
 // can say no, through the call that it is asked for; nil: there is none that can ask.
-func (c *client) sample(ctx context.Context, by *patience, model func(context.Context, llm.Request) (*llm.Reply, error), p *sdk.CreateMessageParams) (*sdk.CreateMessageResult, error) { //nolint:staticcheck // see above
+func (c *client) sample(ctx context.Context, by *patience, model sampler, p *sdk.CreateMessageParams) (*sdk.CreateMessageResult, error) { //nolint:staticcheck // see above
 	refused := errors.New("the person does not want that")
 	if by == nil {
 		return nil, refused
@@ -42,7 +45,10 @@ func (c *client) sample(ctx context.Context, by *patience, model func(context.Co
 	if err != nil || answer != "yes" {
 		return nil, refused
 	}
-	reply, err := model(ctx, req)
+	ctx, done := by.within(ctx)
+	defer done()
+	reply, cost, err := model(ctx, req)
+	by.pay(cost)
 	if err != nil {
 		return nil, errors.New("the model did not answer")
 	}

@@ -60,8 +60,8 @@ func TestTasks(t *testing.T) {
 			t.Parallel()
 			s := &tasker{}
 			h := begin(t, s)
-			h.Sample = func(context.Context, llm.Request) (*llm.Reply, error) {
-				return &llm.Reply{Parts: llm.Say("42"), Route: "p/m", Stop: llm.StopEnd}, nil
+			h.Sample = func(context.Context, llm.Request) (*llm.Reply, float64, error) {
+				return &llm.Reply{Parts: llm.Say("42"), Route: "p/m", Stop: llm.StopEnd}, 0.25, nil
 			}
 			if s := h.begin(h.Servers[0].Name, mcp.Ready); s.Revision != "2026-07-28" {
 				t.Fatalf("%+v", s)

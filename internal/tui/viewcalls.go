@@ -119,6 +119,7 @@ func (v *view) call(e event.Event) {
 		v.running = slices.DeleteFunc(v.running, func(r *running) bool { return r.call.ID == b.Call })
 		v.running = append(v.running, &running{call: v.calls[b.Call], since: e.Time})
 	case event.Ended:
+		v.cost += b.Cost
 		v.endedCall(b)
 	}
 }
