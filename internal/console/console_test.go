@@ -8,6 +8,7 @@ import (
 	"io"
 	"iter"
 	"os"
+	"os/signal"
 	"regexp"
 	"strconv"
 	"strings"
@@ -21,6 +22,15 @@ import (
 	"github.com/inspan/inspan/llm/script"
 	"github.com/inspan/inspan/tool"
 )
+
+// The process takes up signals when it is first asked to, which must not be in a bubble
+// of synctest.
+func TestMain(m *testing.M) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt)
+	signal.Stop(signals)
+	m.Run()
+}
 
 type noteArgs struct {
 	Word string `json:"word"`
