@@ -32,6 +32,7 @@ var rank = map[string]int{
 	"internal/folder":             4,
 	"internal/private":            4,
 	"internal/feed":               4,
+	"internal/pixels":             4,
 	"internal/secret":             4,
 	"internal/netguard":           4,
 	"internal/gitconf":            4,
@@ -112,7 +113,7 @@ var rank = map[string]int{
 }
 
 // pure packages compute and do nothing else.
-var pure = []string{"internal/command", "internal/compact", "internal/figure", "internal/frontmatter", "internal/places", "internal/secret", "internal/gitconf", "internal/loop", "internal/markdown", "internal/prompt", "internal/policy", "internal/profile", "internal/shell", "internal/words"}
+var pure = []string{"internal/command", "internal/compact", "internal/figure", "internal/frontmatter", "internal/pixels", "internal/places", "internal/secret", "internal/gitconf", "internal/loop", "internal/markdown", "internal/prompt", "internal/policy", "internal/profile", "internal/shell", "internal/words"}
 
 // only names the imports that just some packages may use.
 var only = map[string][]string{

@@ -3,8 +3,9 @@ package figure
 import (
 	"bytes"
 	"image"
-	"image/color"
 	"image/png"
+
+	"github.com/inspan/inspan/internal/pixels"
 )
 
 // Bounds of a thumbnail.
@@ -30,7 +31,7 @@ func Thumbnail(img image.Image, cols int) []byte {
 	for {
 		var out bytes.Buffer
 		encoder := png.Encoder{CompressionLevel: png.BestCompression}
-		if encoder.Encode(&out, shrunk(img, w, h)) != nil {
+		if encoder.Encode(&out, pixels.Shrink(img, b, w, h)) != nil {
 			return nil
 		}
 		if out.Len() <= thumbnailBytes {
@@ -38,28 +39,4 @@ func Thumbnail(img image.Image, cols int) []byte {
 		}
 		w, h = max(1, w*9/10), max(1, h*9/10)
 	}
-}
-
-// shrunk is an image of w by h pixels, each the mean of those it stands for.
-func shrunk(img image.Image, w, h int) image.Image {
-	b := img.Bounds()
-	out := image.NewNRGBA(image.Rect(0, 0, w, h))
-	for y := range h {
-		for x := range w {
-			out.Set(x, y, mean(img, image.Rect(b.Min.X+x*b.Dx()/w, b.Min.Y+y*b.Dy()/h, b.Min.X+(x+1)*b.Dx()/w, b.Min.Y+(y+1)*b.Dy()/h)))
-		}
-	}
-	return out
-}
-
-// mean is the colour of a part of an image, which is not empty.
-func mean(img image.Image, part image.Rectangle) color.Color {
-	var r, g, b, a, n uint64
-	for y := part.Min.Y; y < part.Max.Y; y++ {
-		for x := part.Min.X; x < part.Max.X; x++ {
-			pr, pg, pb, pa := img.At(x, y).RGBA()
-			r, g, b, a, n = r+uint64(pr), g+uint64(pg), b+uint64(pb), a+uint64(pa), n+1
-		}
-	}
-	return color.RGBA64{uint16(r / n), uint16(g / n), uint16(b / n), uint16(a / n)}
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
+
+	"github.com/inspan/inspan/internal/pixels"
 )
 
 // Bounds of a picture that is drawn in a terminal.
@@ -136,7 +138,7 @@ func halves(img image.Image, columns int) []line {
 		if y >= h {
 			return ""
 		}
-		return nearest(mean(img, image.Rect(b.Min.X+x*b.Dx()/w, b.Min.Y+y*b.Dy()/h, b.Min.X+(x+1)*b.Dx()/w, b.Min.Y+(y+1)*b.Dy()/h)))
+		return nearest(pixels.Mean(img, pixels.Cell(b, x, y, w, h)).RGBA())
 	}
 	var out []line
 	for y := 0; y < h; y += 2 {
@@ -162,21 +164,6 @@ func half(upper, lower string) span {
 		return span{"█", look{color: "38;5;" + upper}}
 	}
 	return span{"▀", look{color: "38;5;" + upper + ";48;5;" + lower}}
-}
-
-// mean is the colour of a part of an image, premultiplied, each in 16 bits.
-func mean(img image.Image, part image.Rectangle) (r, g, b, a uint32) {
-	var sum [4]uint64
-	n := uint64(0)
-	for y := part.Min.Y; y < part.Max.Y; y++ {
-		for x := part.Min.X; x < part.Max.X; x++ {
-			r, g, b, a := img.At(x, y).RGBA()
-			sum[0], sum[1], sum[2], sum[3] = sum[0]+uint64(r), sum[1]+uint64(g), sum[2]+uint64(b), sum[3]+uint64(a)
-			n++
-		}
-	}
-	n = max(n, 1)
-	return uint32(sum[0] / n), uint32(sum[1] / n), uint32(sum[2] / n), uint32(sum[3] / n)
 }
 
 // withoutData takes the data out of the addresses in text that is shown as it is.

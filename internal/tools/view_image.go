@@ -7,11 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"image"
-	"image/color"
 	"image/gif"
 	"image/jpeg"
 	"image/png"
 
+	"github.com/inspan/inspan/internal/pixels"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -136,32 +136,11 @@ func decodeImage(media string, data []byte) (image.Image, error) {
 	return gif.Decode(bytes.NewReader(data)) // the first picture
 }
 
-// shrunk is a part of an image with its longer side at most longestSide: each
-// pixel is the mean of those that it stands for.
+// shrunk is a part of an image with its longer side at most longestSide.
 func shrunk(src image.Image, part image.Rectangle) image.Image {
 	w, h := part.Dx(), part.Dy()
 	if long := max(w, h); long > longestSide {
 		w, h = max(1, w*longestSide/long), max(1, h*longestSide/long)
 	}
-	out := image.NewNRGBA(image.Rect(0, 0, w, h))
-	for y := range h {
-		for x := range w {
-			out.Set(x, y, mean(src, image.Rect(
-				part.Min.X+x*part.Dx()/w, part.Min.Y+y*part.Dy()/h,
-				part.Min.X+max((x+1)*part.Dx()/w, x*part.Dx()/w+1), part.Min.Y+max((y+1)*part.Dy()/h, y*part.Dy()/h+1),
-			)))
-		}
-	}
-	return out
-}
-
-func mean(src image.Image, at image.Rectangle) color.Color {
-	var r, g, b, a, n uint64
-	for y := at.Min.Y; y < at.Max.Y; y++ {
-		for x := at.Min.X; x < at.Max.X; x++ {
-			r1, g1, b1, a1 := src.At(x, y).RGBA()
-			r, g, b, a, n = r+uint64(r1), g+uint64(g1), b+uint64(b1), a+uint64(a1), n+1
-		}
-	}
-	return color.RGBA64{R: uint16(r / n), G: uint16(g / n), B: uint16(b / n), A: uint16(a / n)} //nolint:gosec // a mean of 16 bits has 16
+	return pixels.Shrink(src, part, w, h)
 }
