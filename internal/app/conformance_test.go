@@ -69,6 +69,9 @@ func drive(url string) error {
 		ClientSecret string `json:"client_secret"`
 		PrivateKey   string `json:"private_key_pem"`
 		Workload     string `json:"valid_jwt"`
+		IDPClientID  string `json:"idp_client_id"`
+		IDToken      string `json:"idp_id_token"`
+		IDPIssuer    string `json:"idp_issuer"`
 		ToolCalls    []struct {
 			Name      string          `json:"name"`
 			Arguments json.RawMessage `json:"arguments"`
@@ -97,6 +100,10 @@ func drive(url string) error {
 	case "auth/wif-jwt-bearer":
 		login.Grant, login.AssertionFile = string(oauth.JWTBearer), filepath.Join(dir, "token")
 		err = os.WriteFile(login.AssertionFile, []byte(given.Workload), 0o600)
+	case "auth/enterprise-managed-authorization":
+		login.Grant, login.AssertionFile = string(oauth.IDJAG), filepath.Join(dir, "token")
+		login.IDPIssuer, login.IDPClientID = given.IDPIssuer, given.IDPClientID
+		err = os.WriteFile(login.AssertionFile, []byte(given.IDToken), 0o600)
 	}
 	if err != nil {
 		return err

@@ -65,31 +65,42 @@ func as(acc oauth.Account, o config.OAuth) oauth.Account {
 	if o.SecretEnv != "" {
 		acc.ClientSecret = os.Getenv(o.SecretEnv)
 	}
+	if acc.Grant == oauth.IDJAG {
+		acc.Identity = &oauth.IdentityProvider{Issuer: o.IDPIssuer, Token: o.IDPToken, ClientID: o.IDPClientID}
+		if o.IDPSecretEnv != "" {
+			acc.Identity.ClientSecret = os.Getenv(o.IDPSecretEnv)
+		}
+	}
 	return acc
 }
 
 // authorizer implements [mcp.Authorizer].
 type authorizer struct{ app *App }
 
-func (z authorizer) Token(ctx context.Context, s mcp.Server) (string, error) {
-	token, err := z.app.logins(s.URL).Token(ctx, z.app.serverAccount(s))
-	return z.kept(s, token, err)
+func (z authorizer) Token(ctx context.Context, s mcp.Server) (mcp.Pass, error) {
+	pass, err := z.app.logins(s.URL).Token(ctx, z.app.serverAccount(s))
+	return z.kept(s, pass, err)
 }
 
-func (z authorizer) Renew(ctx context.Context, s mcp.Server, refused string) (string, error) {
-	token, err := z.app.logins(s.URL).Renew(ctx, z.app.serverAccount(s), refused)
-	return z.kept(s, token, err)
+func (z authorizer) Renew(ctx context.Context, s mcp.Server, refused mcp.Pass, challenge string) (mcp.Pass, error) {
+	old, _ := refused.(oauth.Pass)
+	pass, err := z.app.logins(s.URL).Renew(ctx, z.app.serverAccount(s), old.Token, challenge)
+	if err == nil && pass.Token == old.Token {
+		return nil, nil
+	}
+	return z.kept(s, pass, err)
 }
 
 // kept has the token held back from models and logs.
-func (z authorizer) kept(s mcp.Server, token string, err error) (string, error) {
+func (z authorizer) kept(s mcp.Server, pass oauth.Pass, err error) (mcp.Pass, error) {
 	if errors.Is(err, oauth.ErrLogin) {
-		return "", nil
+		return nil, nil
 	}
-	if token != "" {
-		z.app.printed.Store("the token of the MCP server "+s.Name, token)
+	if err != nil || pass.Token == "" {
+		return nil, err
 	}
-	return token, err
+	z.app.printed.Store("the token of the MCP server "+s.Name, pass.Token)
+	return pass, nil
 }
 
 // LogIn has the person log in to a server, which is connected to again.
@@ -163,14 +174,14 @@ func (a *App) providerLogin(provider string) (*config.ProviderOAuth, error) {
 
 // providerToken is the access token of a provider that one logs in to.
 func (a *App) providerToken(ctx context.Context, name string, o config.ProviderOAuth) (string, error) {
-	token, err := a.logins(o.Token).Token(ctx, providerAccount(name, o))
+	pass, err := a.logins(o.Token).Token(ctx, providerAccount(name, o))
 	if errors.Is(err, oauth.ErrLogin) {
 		return "", configError{fmt.Errorf("provider %s: log in first: inspan models login %s", name, name)}
 	}
-	if token != "" {
-		a.printed.Store("the token of "+name, token)
+	if pass.Token != "" {
+		a.printed.Store("the token of "+name, pass.Token)
 	}
-	return token, err
+	return pass.Token, err
 }
 
 // Way is how a person logs in best here, or as they say.

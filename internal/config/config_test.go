@@ -90,6 +90,15 @@ func TestMistakesAreNamed(t *testing.T) {
 		"[[rule]]\naction='allow'\nrule='network(*.example.com)'\nmatch=['a.example.com:443','x.com']": `its example "x.com"`,
 		"[[rule]]\naction='ask'\nrule='read(~/**)'\nmatch=['~/notes']\nnot_match=['~/a']":              `matches "~/a"`,
 		"deny = ['network(exa*mple.com)']":                                                             "has a * elsewhere than as its first part",
+
+		"[mcp.servers.x]\nurl='https://x'\noauth={grant='id_jag', idp_issuer='https://i', idp_client_id='i'}":                                                      "id_jag takes an assertion_file",
+		"[mcp.servers.x]\nurl='https://x'\noauth={grant='id_jag', assertion_file='/t', idp_issuer='https://i'}":                                                    "takes an idp_client_id",
+		"[mcp.servers.x]\nurl='https://x'\noauth={grant='id_jag', assertion_file='/t', idp_client_id='i'}":                                                         "either idp_issuer or idp_token_url",
+		"[mcp.servers.x]\nurl='https://x'\noauth={grant='id_jag', assertion_file='/t', idp_client_id='i', idp_issuer='https://i', idp_token_url='https://i/t'}":    "either idp_issuer or idp_token_url",
+		"[mcp.servers.x]\nurl='https://x'\noauth={grant='id_jag', assertion_file='/t', idp_client_id='i', idp_issuer='https://i', client_secret_env='S'}":          "go with a client_id",
+		"[mcp.servers.x]\nurl='https://x'\noauth={grant='jwt_bearer', assertion_file='/t', idp_client_id='i'}":                                                     "go with the grant id_jag",
+		"[mcp.servers.x]\nurl='https://x'\noauth={idp_client_secret_env='S'}":                                                                                      "go with the grant id_jag",
+		"[providers.x]\nkind='openai'\n[providers.x.oauth]\ntoken_url='https://x'\ngrant='id_jag'\nassertion_file='/t'\nidp_client_id='i'\nidp_issuer='https://i'": "the grant id_jag takes an issuer",
 	} {
 		_, err := load(t, text)
 		if err == nil || !strings.Contains(err.Error(), want) {

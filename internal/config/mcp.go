@@ -52,11 +52,17 @@ type OAuth struct {
 	Scopes    []string `toml:"scopes"`            // empty: those that the server asks for
 	Issuer    string   `toml:"issuer"`            // of the tokens; empty: the one that the server names
 	// Grant is how inspan logs in without a person: "client_credentials", with the id and
-	// its secret or key, or "jwt_bearer", with a token that says which workload this is.
-	// Empty: a person logs in.
+	// its secret or key, "jwt_bearer", with a token that says which workload this is, or
+	// "id_jag", with an ID token that the identity provider of an organisation makes a
+	// grant of. Empty: a person logs in.
 	Grant         string `toml:"grant"`
 	KeyFile       string `toml:"client_key_file"` // absolute path of a private key (PEM) in the place of the secret
-	AssertionFile string `toml:"assertion_file"`  // absolute path of the token for jwt_bearer, read anew each time
+	AssertionFile string `toml:"assertion_file"`  // absolute path of the token for jwt_bearer or id_jag, read anew each time
+	// The identity provider for id_jag: its name or its token endpoint, and who inspan is there.
+	IDPIssuer    string `toml:"idp_issuer"`
+	IDPToken     string `toml:"idp_token_url"`
+	IDPClientID  string `toml:"idp_client_id"`
+	IDPSecretEnv string `toml:"idp_client_secret_env"` // environment variable with its secret; empty: it has none
 }
 
 // check says what is missing, or makes no sense together.
@@ -69,6 +75,9 @@ func (o OAuth) check() error {
 	if o.KeyFile != "" && o.SecretEnv != "" {
 		return errors.New("oauth: either client_secret_env or client_key_file")
 	}
+	if oauth.Grant(o.Grant) != oauth.IDJAG && o.IDPIssuer+o.IDPToken+o.IDPClientID+o.IDPSecretEnv != "" {
+		return errors.New("oauth: idp_issuer, idp_token_url, idp_client_id and idp_client_secret_env go with the grant id_jag")
+	}
 	switch oauth.Grant(o.Grant) {
 	case "":
 		if o.KeyFile != "" || o.AssertionFile != "" {
@@ -78,15 +87,18 @@ func (o OAuth) check() error {
 		if o.ClientID == "" || o.SecretEnv == "" && o.KeyFile == "" || o.AssertionFile != "" {
 			return errors.New("oauth: the grant client_credentials takes a client_id, and client_secret_env or client_key_file")
 		}
-	case oauth.JWTBearer:
+	case oauth.JWTBearer, oauth.IDJAG:
 		if o.ClientID == "" && (o.KeyFile != "" || o.SecretEnv != "") {
 			return errors.New("oauth: client_key_file and client_secret_env go with a client_id")
 		}
 		if o.AssertionFile == "" {
-			return errors.New("oauth: the grant jwt_bearer takes an assertion_file")
+			return fmt.Errorf("oauth: the grant %s takes an assertion_file", o.Grant)
+		}
+		if oauth.Grant(o.Grant) == oauth.IDJAG && (o.IDPClientID == "" || (o.IDPIssuer == "") == (o.IDPToken == "")) {
+			return errors.New("oauth: the grant id_jag takes an idp_client_id, and either idp_issuer or idp_token_url")
 		}
 	default:
-		return fmt.Errorf("oauth: %q is none of the grants client_credentials and jwt_bearer", o.Grant)
+		return fmt.Errorf("oauth: %q is none of the grants client_credentials, jwt_bearer and id_jag", o.Grant)
 	}
 	return nil
 }
@@ -131,6 +143,8 @@ func (o ProviderOAuth) check() error {
 	switch {
 	case o.Token == "":
 		return errors.New("oauth: it needs token_url")
+	case oauth.Grant(o.Grant) == oauth.IDJAG && o.Issuer == "":
+		return errors.New("oauth: the grant id_jag takes an issuer")
 	case o.Grant == "" && (o.ClientID == "" || o.Authorize == "" && o.Device == ""):
 		return errors.New("oauth: it needs client_id, and authorize_url or device_url")
 	}

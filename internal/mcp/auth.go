@@ -9,14 +9,21 @@ import (
 	"strings"
 )
 
-// Authorizer has access tokens for servers over HTTP that want to know who asks. It
-// must be safe for concurrent use.
+// Authorizer has passes for servers over HTTP that want to know who asks. It must be
+// safe for concurrent use.
 type Authorizer interface {
-	// Token returns the access token for a server; empty: the person has to log in.
-	Token(ctx context.Context, s Server) (string, error)
-	// Renew returns one in the place of one that the server has refused; empty: the
-	// person has to log in.
-	Renew(ctx context.Context, s Server, refused string) (string, error)
+	// Token returns the pass for a server; nil: the person has to log in.
+	Token(ctx context.Context, s Server) (Pass, error)
+	// Renew returns one in the place of one that the server has refused with a
+	// challenge (WWW-Authenticate); nil: the person has to log in.
+	Renew(ctx context.Context, s Server, refused Pass, challenge string) (Pass, error)
+}
+
+// Pass is an access token, and what proves that it is ours where the server wants that.
+type Pass interface {
+	// Apply puts it onto a request that is sent next: what it signs is good once. The
+	// nonce is what the server gave last (DPoP-Nonce), empty if it gave none.
+	Apply(req *http.Request, nonce string) error
 }
 
 // loginError says that the person has to log in, or to do so for more.
@@ -33,36 +40,102 @@ func (e *loginError) Error() string {
 	return "it wants you to log in: inspan mcp login " + e.server
 }
 
-// authorized sends a request with the token for the server, and once more with a new
-// one if that is refused. Headers that the person has set win.
+// authorized sends a request with the pass for the server, and once more with a new one
+// if that is refused. Headers that the person has set win.
 func (r *remote) authorized(req *http.Request) (*http.Response, error) {
 	if r.auth == nil || req.Header.Get("Authorization") != "" {
 		return r.next.RoundTrip(req)
 	}
-	token, err := r.auth.Token(req.Context(), r.server)
+	pass, err := r.auth.Token(req.Context(), r.server)
 	if err != nil {
 		return nil, closing(req, err)
 	}
-	resp, err := r.next.RoundTrip(bearer(req, token))
-	if err != nil || token == "" || resp.StatusCode != http.StatusUnauthorized || req.Body != nil && req.GetBody == nil {
+	resp, err := r.passed(req, pass)
+	if err != nil || pass == nil || resp.StatusCode != http.StatusUnauthorized || !repeatable(req) {
 		return resp, err
 	}
-	fresh, err := r.auth.Renew(req.Context(), r.server, token)
+	fresh, err := r.auth.Renew(req.Context(), r.server, pass, challenge(resp))
 	if err != nil {
 		resp.Body.Close()
 		return nil, err
 	}
-	if fresh == "" || fresh == token {
+	if fresh == nil {
 		return resp, nil
 	}
 	resp.Body.Close()
-	again := bearer(req, fresh)
-	if req.GetBody != nil {
-		if again.Body, err = req.GetBody(); err != nil {
+	if err := rewind(req); err != nil {
+		return nil, err
+	}
+	return r.passed(req, fresh)
+}
+
+// passed sends a request with a pass, which may be nil. If it is not the token that is
+// refused but its proof, as for the nonce of the server that has to be in it (RFC 9449,
+// section 9), it is sent once more with a new one.
+func (r *remote) passed(req *http.Request, pass Pass) (*http.Response, error) {
+	for last := !repeatable(req); ; last = true {
+		resp, unproven, err := r.tried(req, pass)
+		if err != nil || unproven == nil {
+			return resp, err
+		}
+		resp.Body.Close()
+		if last {
+			return nil, unproven
+		}
+		if err := rewind(req); err != nil {
 			return nil, err
 		}
 	}
-	return r.next.RoundTrip(again)
+}
+
+var (
+	errNonce = errors.New("it wants a nonce with the token (DPoP), and does not take the one that it gave")
+	errProof = errors.New("it does not take the proof that the token is ours (DPoP): is the clock of this machine right?")
+)
+
+// tried sends a request once, with a new proof. Unproven is why that was refused, nil if
+// it was not: then a login is of no help.
+func (r *remote) tried(req *http.Request, pass Pass) (resp *http.Response, unproven, err error) {
+	req = req.Clone(req.Context())
+	if pass != nil {
+		nonce, _ := r.nonce.Load().(string)
+		if err := pass.Apply(req, nonce); err != nil {
+			return nil, nil, closing(req, err)
+		}
+	}
+	if resp, err = r.next.RoundTrip(req); err != nil {
+		return nil, nil, err
+	}
+	if nonce := resp.Header.Get("DPoP-Nonce"); nonce != "" {
+		r.nonce.Store(nonce)
+	}
+	if said := challenge(resp); resp.StatusCode == http.StatusUnauthorized && req.Header.Get("DPoP") != "" {
+		switch {
+		case strings.Contains(said, "use_dpop_nonce"):
+			unproven = errNonce
+		case strings.Contains(said, "invalid_dpop_proof"):
+			unproven = errProof
+		}
+	}
+	return resp, unproven, nil
+}
+
+// repeatable reports whether a request can be sent once more.
+func repeatable(req *http.Request) bool {
+	return req.Body == nil || req.Body == http.NoBody || req.GetBody != nil
+}
+
+// rewind gives a request that has been sent its body again.
+func rewind(req *http.Request) (err error) {
+	if req.GetBody != nil {
+		req.Body, err = req.GetBody()
+	}
+	return err
+}
+
+// challenge is what an answer says of who may ask.
+func challenge(resp *http.Response) string {
+	return strings.Join(resp.Header.Values("WWW-Authenticate"), ", ")
 }
 
 // closing closes the body of a request that is not sent.
@@ -73,25 +146,17 @@ func closing(req *http.Request, err error) error {
 	return err
 }
 
-func bearer(req *http.Request, token string) *http.Request {
-	req = req.Clone(req.Context())
-	if token != "" {
-		req.Header.Set("Authorization", "Bearer "+token)
-	}
-	return req
-}
-
 // unauthorized is the error of an answer that wants a login; nil if it does not.
 func (r *remote) unauthorized(resp *http.Response) error {
-	challenge := strings.Join(resp.Header.Values("WWW-Authenticate"), ", ")
-	more := resp.StatusCode == http.StatusForbidden && strings.Contains(challenge, "insufficient_scope")
+	said := challenge(resp)
+	more := resp.StatusCode == http.StatusForbidden && strings.Contains(said, "insufficient_scope")
 	switch {
 	case resp.StatusCode != http.StatusUnauthorized && !more:
 		return nil
 	case r.auth == nil || r.headers["Authorization"] != "":
 		return fmt.Errorf("it wants to know who asks (%d); the header with the key is not what it wants", resp.StatusCode)
 	}
-	err := &finalError{&loginError{r.server.Name, challenge, more}}
+	err := &finalError{&loginError{r.server.Name, said, more}}
 	r.fail(err)
 	return err
 }
@@ -109,7 +174,7 @@ func (m *Manager) Revive(ctx context.Context) {
 		if err != nil {
 			continue
 		}
-		if token, err := m.Auth.Token(ctx, server); err == nil && token != "" {
+		if pass, err := m.Auth.Token(ctx, server); err == nil && pass != nil {
 			_ = m.Again(s.Name) // it may be on its way already
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -22,6 +23,7 @@ type remote struct {
 	headers map[string]string // by canonical names
 	auth    Authorizer        // nil: there are no tokens
 	fail    func(error)       // ends the connection
+	nonce   atomic.Value      // string: the newest that the server wants to be signed (DPoP-Nonce)
 }
 
 // remoteTransport is how the protocol is spoken with a server over HTTP.

@@ -32,6 +32,9 @@ const (
 	// JWTBearer is by a token that somebody whom the server trusts has given to the
 	// workload that this is (RFC 7523, section 2.1).
 	JWTBearer Grant = "jwt_bearer"
+	// IDJAG is by a grant that the identity provider of an organisation gives for an ID
+	// token of its own (identity assertion JWT authorization grant).
+	IDJAG Grant = "id_jag"
 )
 
 const (
@@ -43,27 +46,27 @@ const (
 
 // orAlone has an account that needs no person get a token where a login would be
 // needed.
-func (c *Client) orAlone(ctx context.Context, a Account, fine func(kept) bool, access string, err error) (string, error) {
+func (c *Client) orAlone(ctx context.Context, a Account, fine func(kept) bool, ch challenge, pass Pass, err error) (Pass, error) {
 	if a.Grant == "" || !errors.Is(err, ErrLogin) {
-		return access, err
+		return pass, err
 	}
 	unlock, err := c.lock(ctx, a.Name)
 	if err != nil {
-		return "", err
+		return Pass{}, err
 	}
 	defer unlock()
 	if k, err := c.usable(ctx, a); err == nil && fine(k) {
-		return k.Access, nil // another process was faster
+		return k.pass(), nil // another process was faster
 	}
-	t, err := c.attempt(ctx, a, Person{}, nil)
+	t, err := c.attempt(ctx, a, Person{}, ch)
 	if err != nil {
-		return "", fmt.Errorf("%s: %w", a.Name, err)
+		return Pass{}, fmt.Errorf("%s: %w", a.Name, err)
 	}
 	k, err := t.alone(ctx)
 	if err != nil {
-		return "", fmt.Errorf("%s: get a token: %w", a.Name, err)
+		return Pass{}, fmt.Errorf("%s: get a token: %w", a.Name, err)
 	}
-	return k.Access, c.save(ctx, k)
+	return k.pass(), c.save(ctx, k)
 }
 
 // alone gets a token without a person.
@@ -72,27 +75,47 @@ func (t attempt) alone(ctx context.Context) (kept, error) {
 	if t.a.Grant == ClientCredentials && t.a.ClientSecret == "" && t.a.KeyFile == "" {
 		return kept{}, errors.New("the client has neither a secret nor a key (is the variable with the secret set?)")
 	}
-	if t.a.Grant == JWTBearer {
-		said, err := credential(t.a.AssertionFile)
+	if t.a.Grant != ClientCredentials {
+		said, err := t.assertion(ctx)
 		if err != nil {
 			return kept{}, err
 		}
-		form = url.Values{"grant_type": {bearerGrant}, "assertion": {strings.TrimSpace(string(said))}}
+		form = url.Values{"grant_type": {bearerGrant}, "assertion": {said}}
 	}
 	if len(t.scopes) > 0 {
 		form.Set("scope", strings.Join(t.scopes, " "))
 	}
-	if t.a.KeyFile != "" {
-		proof, err := t.proof()
-		if err != nil {
-			return kept{}, err
-		}
-		form.Set("client_assertion_type", assertionType)
-		form.Set("client_assertion", proof)
-	}
-	k, err := t.trade(ctx, registration{t.a.ClientID, t.a.ClientSecret, givenAuth(t.a, t.s)}, form)
+	k, err := t.trade(ctx, t.machine(), form)
 	k.Refresh = "" // the next one comes the same way
 	return k, err
+}
+
+// assertion is what vouches for us at the authorization server.
+func (t attempt) assertion(ctx context.Context) (string, error) {
+	text, err := credential(t.a.AssertionFile)
+	if err != nil {
+		return "", err
+	}
+	said := strings.TrimSpace(string(text))
+	if t.a.Grant == IDJAG {
+		return t.identityGrant(ctx, said)
+	}
+	return said, nil
+}
+
+// vouch puts who the client is into a form, if it has a key to say so. Each request needs
+// it anew: a server may take what is signed only once.
+func (t attempt) vouch(form url.Values) error {
+	if t.a.Grant == "" || t.a.KeyFile == "" {
+		return nil
+	}
+	proof, err := t.proof()
+	if err != nil {
+		return err
+	}
+	form.Set("client_assertion_type", assertionType)
+	form.Set("client_assertion", proof)
+	return nil
 }
 
 // proof says who the client is, signed with its key (RFC 7523, section 3).

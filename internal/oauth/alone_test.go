@@ -100,13 +100,13 @@ func TestAlone(t *testing.T) {
 	p := startProvider(t, string(settings))
 	for _, m := range machines {
 		c, a := newClient(t), m.account(t, p)
-		first, err := c.Token(t.Context(), a)
+		first, err := access(t.Context(), c, a)
 		must(t, err)
-		again, err := c.Token(t.Context(), a)
+		again, err := access(t.Context(), c, a)
 		if must(t, err); again != first {
 			t.Error(m.id, "a token that is good was thrown away")
 		}
-		second, err := c.Renew(t.Context(), a, first)
+		second, err := renewed(t.Context(), c, a, first)
 		must(t, err)
 		if status, _, _ := p.use(t, second); status != 200 || second == first {
 			t.Error(m.id, status)
@@ -138,7 +138,7 @@ func TestAloneAtOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
-			if _, err := c.Token(t.Context(), a); err != nil {
+			if _, err := access(t.Context(), c, a); err != nil {
 				t.Error(err)
 			}
 		})
@@ -207,7 +207,7 @@ func TestAloneFails(t *testing.T) {
 			}
 			a := w.machine()
 			tc.change(&a)
-			_, err := newClient(t).Token(t.Context(), a)
+			_, err := access(t.Context(), newClient(t), a)
 			if err == nil || errors.Is(err, oauth.ErrLogin) || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "wrong-secret") {
 				t.Errorf("%v, want %q", err, tc.want)
 			}
@@ -225,13 +225,13 @@ func TestAloneWithoutMemory(t *testing.T) {
 	a := w.machine()
 	c := newClient(t)
 	must(t, c.Store.Set(t.Context(), a.Name, []byte("[]")))
-	if _, err := c.Token(t.Context(), a); err == nil || errors.Is(err, oauth.ErrLogin) || !strings.Contains(err.Error(), "log out first") || w.count("/token") > 0 {
+	if _, err := access(t.Context(), c, a); err == nil || errors.Is(err, oauth.ErrLogin) || !strings.Contains(err.Error(), "log out first") || w.count("/token") > 0 {
 		t.Errorf("%v, asked %d times", err, w.count("/token"))
 	}
 	if err := c.Logout(t.Context(), a.Name); err == nil || !strings.Contains(err.Error(), "is forgotten here") {
 		t.Error(err)
 	}
-	if _, err := c.Token(t.Context(), a); err != nil {
+	if _, err := access(t.Context(), c, a); err != nil {
 		t.Error(err)
 	}
 }
@@ -244,11 +244,11 @@ func TestAloneElsewhere(t *testing.T) {
 	a.Grant, a.AssertionFile = oauth.JWTBearer, filepath.Join(t.TempDir(), "token")
 	must(t, os.WriteFile(a.AssertionFile, []byte("vouched"), 0o600))
 	c := newClient(t)
-	first, err := c.Token(t.Context(), a)
+	first, err := access(t.Context(), c, a)
 	must(t, err)
 	other := newWorld(t)
 	w.resource["authorization_servers"] = []string{other.URL}
-	if _, err := c.Renew(t.Context(), a, first); err == nil || !strings.Contains(err.Error(), "another authorization server") {
+	if _, err := renewed(t.Context(), c, a, first); err == nil || !strings.Contains(err.Error(), "another authorization server") {
 		t.Error(err)
 	}
 	if other.asked("/token") {

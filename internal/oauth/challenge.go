@@ -1,30 +1,38 @@
 package oauth
 
-import "strings"
+import (
+	"maps"
+	"strings"
+)
 
 // maxChallenge bounds a WWW-Authenticate header, in bytes.
 const maxChallenge = 16 << 10
 
-// challenge is what a server says with a 401 or 403: the parameters of its Bearer
-// challenge, by their names in lower case.
-type challenge map[string]string
+// challenge is what a server says with a 401 or 403.
+type challenge struct {
+	// params are those of its Bearer challenge, by their names in lower case, and those
+	// of its DPoP challenge that the other does not have.
+	params map[string]string
+	// bearer and dpop say which tokens it takes, as it asks for them.
+	bearer, dpop bool
+}
 
 // StepUp reports whether the WWW-Authenticate header of a 403 asks for a login with
 // more scopes. Any other 403 is not helped by a login.
 func StepUp(header string) bool { return parseChallenge(header).stepUp() }
 
-func (ch challenge) stepUp() bool { return ch["error"] == "insufficient_scope" }
+func (ch challenge) stepUp() bool { return ch.params["error"] == "insufficient_scope" }
 
-// parseChallenge reads the first Bearer challenge of a WWW-Authenticate header
-// (RFC 9110, section 11.6.1). What it can't read it passes over: a header of a broken
-// server still leads to the guesses of discovery.
+// parseChallenge reads the first Bearer and the first DPoP challenge of a
+// WWW-Authenticate header (RFC 9110, section 11.6.1). What it can't read it passes over:
+// a header of a broken server still leads to the guesses of discovery.
 func parseChallenge(header string) challenge {
-	s := scanner{text: header[:min(len(header), maxChallenge)]}
-	found, bearer := challenge{}, false
+	found := map[string]map[string]string{} // by scheme
+	s, current := scanner{text: header[:min(len(header), maxChallenge)]}, map[string]string(nil)
 	for {
 		s.skip(" \t,")
 		if s.text == "" {
-			return found
+			return joined(found)
 		}
 		name := strings.ToLower(s.token())
 		if name == "" {
@@ -33,14 +41,29 @@ func parseChallenge(header string) challenge {
 		}
 		value, isParam := s.value()
 		switch {
-		case !isParam && bearer:
-			return found
 		case !isParam:
-			bearer = name == "bearer"
-		case bearer && found[name] == "":
-			found[name] = value
+			current = map[string]string{}
+			if found[name] == nil {
+				found[name] = current
+			}
+		case current != nil && current[name] == "":
+			current[name] = value
 		}
 	}
+}
+
+// joined is what counts of the challenges of a header.
+func joined(found map[string]map[string]string) challenge {
+	out := challenge{params: map[string]string{}}
+	if dpop := found["dpop"]; dpop != nil {
+		out.dpop = takesProofs(dpop)
+		maps.Copy(out.params, dpop)
+	}
+	if bearer := found["bearer"]; bearer != nil {
+		out.bearer = true
+		maps.Copy(out.params, bearer)
+	}
+	return out
 }
 
 // scanner takes a header apart from its start.

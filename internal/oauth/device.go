@@ -34,7 +34,7 @@ func (t attempt) byDevice(ctx context.Context) (kept, error) {
 	if t.s.audience != "" {
 		form.Set("resource", t.s.audience)
 	}
-	f, err := t.w.form(ctx, t.s.Device, who, form)
+	f, err := t.w.form(ctx, t.s.Device, who, nil, form)
 	if err != nil {
 		return kept{}, err
 	}

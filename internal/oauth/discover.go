@@ -21,10 +21,15 @@ type server struct {
 	offered   []string // scopes_supported
 	documents bool     // client_id_metadata_document_supported
 	saysIss   bool     // authorization_response_iss_parameter_supported
+	proofs    []string // dpop_signing_alg_values_supported
 
 	audience string   // the resource parameter (RFC 8707); empty: none is sent
 	metadata string   // where the resource described itself; empty: nowhere
 	wanted   []string // scopes that the resource names
+	// taken is which proofs of a key the resource knows; empty: it does not say.
+	// boundOnly: it takes no token without one.
+	taken     []string
+	boundOnly bool
 }
 
 // resource is what a resource says of itself (RFC 9728).
@@ -33,6 +38,8 @@ type resource struct {
 	at      string // where it said so
 	issuers []string
 	scopes  []string
+	proofs  []string // dpop_signing_alg_values_supported
+	bound   bool     // dpop_bound_access_tokens_required
 }
 
 // fixed reports whether everything is known of the account's server.
@@ -54,7 +61,7 @@ func (w wire) discover(ctx context.Context, a Account, ch challenge) (server, er
 	}
 	var found *resource
 	if a.Resource != "" {
-		r, err := w.resource(ctx, a.Resource, ch["resource_metadata"])
+		r, err := w.resource(ctx, a.Resource, ch.params["resource_metadata"])
 		if err != nil {
 			return server{}, fmt.Errorf("ask what protects %s: %w", a.Resource, err)
 		}
@@ -78,6 +85,7 @@ func (w wire) discover(ctx context.Context, a Account, ch challenge) (server, er
 	s.audience = a.Resource
 	if found != nil {
 		s.audience, s.metadata, s.wanted = found.id, found.at, found.scopes
+		s.taken, s.boundOnly = found.proofs, found.bound
 	}
 	return s, w.checkEndpoints(s.Endpoints)
 }
@@ -159,7 +167,10 @@ func resourcePlaces(u *url.URL, id, hint string) []place {
 }
 
 func readResource(f *fields, p place) (*resource, error) {
-	r := &resource{id: f.text("resource"), at: p.at, issuers: f.texts("authorization_servers"), scopes: f.texts("scopes_supported")}
+	r := &resource{
+		id: f.text("resource"), at: p.at, issuers: f.texts("authorization_servers"), scopes: f.texts("scopes_supported"),
+		proofs: f.texts("dpop_signing_alg_values_supported"), bound: f.flag("dpop_bound_access_tokens_required"),
+	}
 	switch {
 	case f.err != nil:
 		return nil, fmt.Errorf("%s: %w", cleaned(p.at, nil), f.err)
@@ -214,6 +225,7 @@ func readServer(f *fields, at, issuer string) (server, error) {
 		offered:   f.texts("scopes_supported"),
 		documents: f.flag("client_id_metadata_document_supported"),
 		saysIss:   f.flag("authorization_response_iss_parameter_supported"),
+		proofs:    f.texts("dpop_signing_alg_values_supported"),
 	}
 	switch {
 	case f.err != nil:

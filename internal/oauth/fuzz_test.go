@@ -24,6 +24,11 @@ func TestChallenges(t *testing.T) {
 		{`Basic scope="b"`, "scope", ""},
 		{`Negotiate abc+/==, Bearer scope="a"`, "scope", "a"},
 		{`DPoP algs="ES256", Bearer scope="a"`, "scope", "a"},
+		{`DPoP resource_metadata="https://x.test/y", scope="a"`, "resource_metadata", "https://x.test/y"},
+		{`DPoP scope="a", Bearer scope="b"`, "scope", "b"},
+		{`DPoP scope="a", Bearer realm="x"`, "scope", "a"},
+		{`dpop scope="a", DPoP scope="b", Basic scope="c"`, "scope", "a"},
+		{`DPoP scope="a", Basic error="b"`, "error", ""},
 		{`Bearer realm="a \"b\", scope=\"c\"", scope="d"`, "scope", "d"},
 		{`Bearer realm="a\\", scope="d"`, "scope", "d"},
 		{`Bearer realm="a, Bearer scope=b", scope="d"`, "scope", "d"},
@@ -35,7 +40,7 @@ func TestChallenges(t *testing.T) {
 		{`Bearer ,, , scope=a`, "scope", "a"},
 		{strings.Repeat("x", 1<<20) + `, Bearer scope=a`, "scope", ""},
 	} {
-		if got := parseChallenge(tt.header)[tt.name]; got != tt.want {
+		if got := parseChallenge(tt.header).params[tt.name]; got != tt.want {
 			t.Errorf("%.60s: %s is %q, want %q", tt.header, tt.name, got, tt.want)
 		}
 	}
@@ -46,14 +51,14 @@ func FuzzChallenge(f *testing.F) {
 	f.Add(`Bearer realm="a\\", x==,"`)
 	f.Add("Bearer \x00=\xff, \"")
 	f.Fuzz(func(t *testing.T, header string) {
-		for name, value := range parseChallenge(header) {
+		for name, value := range parseChallenge(header).params {
 			if name == "" || name != strings.ToLower(name) || len(value) > len(header) {
 				t.Errorf("%q: %q", name, value)
 			}
 		}
 		// What stands before a challenge of ours changes nothing, if it is whole.
 		if !strings.ContainsAny(header, `"\`) && len(header) < 1000 && !strings.Contains(strings.ToLower(header), "bearer") {
-			if got := parseChallenge(header + `, Bearer scope="ours"`)["scope"]; got != "ours" {
+			if got := parseChallenge(header + `, Bearer scope="ours"`).params["scope"]; got != "ours" {
 				t.Errorf("after %q: %q", header, got)
 			}
 		}

@@ -27,6 +27,26 @@ type kept struct {
 	Got       time.Time    `json:"got"`
 	Expires   time.Time    `json:"expires,omitzero"` // zero: not known
 	Dead      string       `json:"dead,omitempty"`   // why a login is needed
+
+	Key      *key `json:"key,omitempty"`       // that requests for tokens are proven with (DPoP); nil: they are not
+	DPoP     bool `json:"dpop,omitempty"`      // Access is bound to Key
+	DPoPOnly bool `json:"dpop_only,omitempty"` // the resource takes no other tokens
+}
+
+// pass is the access token as it is used.
+func (k kept) pass() Pass {
+	if k.DPoP {
+		return Pass{k.Access, k.Key}
+	}
+	return Pass{Token: k.Access}
+}
+
+// prover proves who asks for the next token. Nil: nothing is proven.
+func (k kept) prover() *prover {
+	if k.Key == nil {
+		return nil
+	}
+	return &prover{key: k.Key}
 }
 
 const (
@@ -65,7 +85,7 @@ func (c *Client) load(ctx context.Context, name string) (kept, error) {
 		return kept{}, fmt.Errorf("%s: %w", name, err)
 	}
 	var k kept
-	if err := json.Unmarshal(data, &k); err != nil || k.Name != name {
+	if err := json.Unmarshal(data, &k); err != nil || k.Name != name || k.DPoP && k.Key == nil {
 		return kept{}, fmt.Errorf("%s: %w: what is kept of it is damaged", name, ErrLogin)
 	}
 	return k, nil
@@ -132,13 +152,16 @@ func (k kept) take(f *fields, asked []string, now time.Time) (kept, error) {
 		k.Expires = k.Got.Add(life)
 	}
 	kind := f.text("token_type")
+	k.DPoP = k.Key != nil && strings.EqualFold(kind, "dpop")
 	switch {
 	case f.err != nil:
 		return kept{}, f.err
 	case k.Access == "":
 		return kept{}, errors.New("the answer has no access token")
-	case kind != "" && !strings.EqualFold(kind, "bearer"):
+	case kind != "" && !k.DPoP && !strings.EqualFold(kind, "bearer"):
 		return kept{}, errors.New("the answer has a token of a type that is not known here")
+	case k.DPoPOnly && !k.DPoP:
+		return kept{}, errors.New("the answer has a token that is bound to no key (DPoP), and the resource takes no other")
 	case !sendable(k.Access) || len(k.Refresh) > maxToken:
 		return kept{}, errors.New("the answer has a token that can't be sent")
 	}

@@ -103,12 +103,12 @@ func TestKeychain(t *testing.T) {
 		c := &oauth.Client{Store: s}
 		must(t, s.Set(ctx, "mcp:x", []byte(`{"name":"mcp:x","resource":"https://x.test","access":"a"}`)))
 		a := oauth.Account{Name: "mcp:x", Resource: "https://x.test"}
-		if _, err := c.Token(ctx, a); err != nil {
+		if _, err := access(ctx, c, a); err != nil {
 			t.Error(err)
 		}
 		keyring.MockInitWithError(errors.New("locked"))
 		c.Store = &oauth.Keychain{Dir: dir}
-		if _, err := c.Token(ctx, a); !errors.Is(err, oauth.ErrLogin) || !strings.Contains(err.Error(), "locked") {
+		if _, err := access(ctx, c, a); !errors.Is(err, oauth.ErrLogin) || !strings.Contains(err.Error(), "locked") {
 			t.Error(err)
 		}
 		if list, err := c.Accounts(ctx); err != nil || len(list) != 9 || list[8].Problem == "" {
@@ -121,7 +121,7 @@ func TestKeychain(t *testing.T) {
 		// With the keychain emptied, a new key begins anew.
 		keyring.MockInit()
 		c.Store = &oauth.Keychain{Dir: dir}
-		if _, err := c.Token(ctx, a); !errors.Is(err, oauth.ErrLogin) {
+		if _, err := access(ctx, c, a); !errors.Is(err, oauth.ErrLogin) {
 			t.Error(err)
 		}
 		must(t, c.Store.Set(ctx, "mcp:new", []byte(`"secret new"`)))

@@ -232,6 +232,18 @@ func newClient(t *testing.T) *oauth.Client {
 	}
 }
 
+// access is a token that is good now.
+func access(ctx context.Context, c *oauth.Client, a oauth.Account) (string, error) {
+	pass, err := c.Token(ctx, a)
+	return pass.Token, err
+}
+
+// renewed is another token than the one that was refused.
+func renewed(ctx context.Context, c *oauth.Client, a oauth.Account, refused string) (string, error) {
+	pass, err := c.Renew(ctx, a, refused, "")
+	return pass.Token, err
+}
+
 func account(p *provider) oauth.Account {
 	return oauth.Account{Name: "mcp:peer", Resource: p.resource()}
 }

@@ -37,6 +37,7 @@ type attempt struct {
 	p      Person
 	s      server
 	scopes []string
+	prover *prover // of the key that the tokens get bound to; nil: they are not
 }
 
 func (c *Client) login(ctx context.Context, a Account, way Way, p Person, ch challenge) error {
@@ -85,7 +86,11 @@ func (c *Client) attempt(ctx context.Context, a Account, p Person, ch challenge)
 	if err := sameSecret(a, s, old); err != nil {
 		return attempt{}, err
 	}
-	return attempt{c, w, a, p, s, wantedScopes(a, s, ch, old)}, nil
+	proves, err := a.prover(s, ch, old)
+	if err != nil {
+		return attempt{}, err
+	}
+	return attempt{c, w, a, p, s, wantedScopes(a, s, ch, old), proves}, nil
 }
 
 // can says what a person lacks for a way of logging in.
@@ -119,7 +124,7 @@ func sameSecret(a Account, s server, old kept) error {
 // wantedScopes is what to ask for: what was set, else what the challenge names, else
 // what the resource names; with what was granted, if the challenge is for more.
 func wantedScopes(a Account, s server, ch challenge, old kept) []string {
-	named := scopeFields(ch["scope"])
+	named := scopeFields(ch.params["scope"])
 	out := a.Scopes
 	if len(out) == 0 {
 		out = named
@@ -216,6 +221,13 @@ func (t attempt) page(who registration, redirect, verifier, state string) (strin
 	if slices.Contains(t.scopes, offline) {
 		more = append(more, oauth2.SetAuthURLParam("prompt", "consent")) // OpenID Connect, section 11
 	}
+	if t.prover != nil {
+		name, err := t.prover.key.thumbprint()
+		if err != nil {
+			return "", err
+		}
+		more = append(more, oauth2.SetAuthURLParam("dpop_jkt", name)) // RFC 9449, section 10
+	}
 	conf := oauth2.Config{ClientID: who.ID, RedirectURL: redirect, Scopes: t.scopes, Endpoint: oauth2.Endpoint{AuthURL: t.s.Authorize}}
 	u, err := address(conf.AuthCodeURL(state, more...), t.w.local)
 	if err != nil {
@@ -243,10 +255,21 @@ func (t attempt) trade(ctx context.Context, who registration, form url.Values) (
 	if t.s.audience != "" {
 		form.Set("resource", t.s.audience)
 	}
-	f, err := t.w.form(ctx, t.s.Token, who, form)
+	f, err := t.prover.twice(func() (*fields, error) {
+		if err := t.vouch(form); err != nil {
+			return nil, err
+		}
+		return t.w.form(ctx, t.s.Token, who, t.prover, form)
+	})
 	if err != nil {
 		return kept{}, err
 	}
-	k := kept{Name: t.a.Name, Resource: t.a.Resource, Audience: t.s.audience, Metadata: t.s.metadata, Endpoints: t.s.Endpoints, Client: who}
+	k := kept{
+		Name: t.a.Name, Resource: t.a.Resource, Audience: t.s.audience, Metadata: t.s.metadata, Endpoints: t.s.Endpoints, Client: who,
+		DPoPOnly: t.s.boundOnly,
+	}
+	if t.prover != nil {
+		k.Key = t.prover.key
+	}
 	return k.take(f, t.scopes, time.Now())
 }

@@ -243,7 +243,7 @@ func TestWhatIsSent(t *testing.T) {
 					t.Error("asked:", path)
 				}
 			}
-			if token, err := c.Token(t.Context(), a); err != nil || token != "access-secret-1" {
+			if token, err := access(t.Context(), c, a); err != nil || token != "access-secret-1" {
 				t.Error(token, err)
 			}
 		})
@@ -352,7 +352,7 @@ func TestPersonsWhoCant(t *testing.T) {
 		if err := c.Login(t.Context(), w.account(), oauth.Browser, oauth.Person{Tell: tell}, ""); err == nil {
 			t.Error("logged in with half a client")
 		}
-		if _, err := c.Token(t.Context(), w.account()); err == nil {
+		if _, err := access(t.Context(), c, w.account()); err == nil {
 			t.Error("a token from half a client")
 		}
 	}

@@ -58,7 +58,7 @@ func (c *Client) revoke(ctx context.Context, data []byte) error {
 		if t.token == "" {
 			continue
 		}
-		_, failed := w.form(ctx, k.Endpoints.Revoke, k.Client, url.Values{"token": {t.token}, "token_type_hint": {t.kind}})
+		_, failed := w.form(ctx, k.Endpoints.Revoke, k.Client, nil, url.Values{"token": {t.token}, "token_type_hint": {t.kind}})
 		// A page instead of an empty body does not matter; neither does a kind of
 		// token that ends by itself.
 		if !errors.Is(failed, errUnreadable) && !refused(failed, "unsupported_token_type") {

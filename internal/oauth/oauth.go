@@ -6,6 +6,8 @@
 //
 //   - A token is kept for one account and bound to the resource and to the issuer it
 //     was given by and for. It goes to no other.
+//   - Where an MCP server and its authorization server know how, a token is bound to a
+//     key that is made at the login and kept with it (DPoP, RFC 9449).
 //   - A refresh token is sent by one process at a time, which holds a lock of the
 //     operating system and reads again what is kept before it asks. So several
 //     processes can share a login with a server that takes each refresh token once.
@@ -53,8 +55,11 @@ type Account struct {
 	Grant Grant
 	// KeyFile is the path of a private key (PEM; RSA, ECDSA or Ed25519) that says who
 	// ClientID is in the place of ClientSecret, AssertionFile that of the token for
-	// [JWTBearer]. Both are read anew whenever they are needed.
+	// [JWTBearer], or of the ID token for [IDJAG]. Both are read anew whenever they are
+	// needed.
 	KeyFile, AssertionFile string
+	// Identity is who makes a grant of the ID token, for [IDJAG].
+	Identity *IdentityProvider
 }
 
 // Endpoints are the addresses of an authorization server; an empty one is not there.

@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	a := oauth.Account{Name: "mcp:peer", Resource: os.Getenv("OAUTH_TEST_RESOURCE")}
 	in := bufio.NewScanner(os.Stdin)
 	for in.Scan() {
-		token, err := c.Renew(context.Background(), a, in.Text())
+		token, err := renewed(context.Background(), c, a, in.Text())
 		switch {
 		case errors.Is(err, oauth.ErrLogin):
 			fmt.Println("login", err)
@@ -90,7 +90,7 @@ func TestTwoProcesses(t *testing.T) {
 	p := startProvider(t, `{}`)
 	c, a, ctx := newClient(t), account(p), t.Context()
 	must(t, c.Login(ctx, a, oauth.Browser, oauth.Person{Open: newVisits(t).open(p.origin)}, ""))
-	token, err := c.Token(ctx, a)
+	token, err := access(ctx, c, a)
 	must(t, err)
 	one, two := startProcess(t, dirOf(c), a.Resource), startProcess(t, dirOf(c), a.Resource)
 	for round := range rounds {
@@ -115,7 +115,7 @@ func TestTwoProcesses(t *testing.T) {
 func TestManyInOneProcess(t *testing.T) {
 	s := startRotating(t)
 	c, a := s.loggedIn(t)
-	token, err := c.Token(t.Context(), a)
+	token, err := access(t.Context(), c, a)
 	must(t, err)
 	for round := range 10 {
 		got := make([]string, 20)
@@ -123,7 +123,7 @@ func TestManyInOneProcess(t *testing.T) {
 		for i := range got {
 			wg.Go(func() {
 				var err error
-				if got[i], err = c.Renew(t.Context(), a, token); err != nil {
+				if got[i], err = renewed(t.Context(), c, a, token); err != nil {
 					t.Error(err)
 				}
 			})
@@ -149,7 +149,7 @@ func TestKilledAnywhere(t *testing.T) {
 	c, a, ctx, v := newClient(t), account(p), t.Context(), newVisits(t)
 	login := func() string {
 		must(t, c.Login(ctx, a, oauth.Browser, oauth.Person{Open: v.open(p.origin)}, ""))
-		token, err := c.Token(ctx, a)
+		token, err := access(ctx, c, a)
 		must(t, err)
 		return token
 	}
@@ -191,7 +191,7 @@ func TestKilledAtTheServer(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := startRotating(t)
 			c, a := s.loggedIn(t)
-			token, err := c.Token(t.Context(), a)
+			token, err := access(t.Context(), c, a)
 			must(t, err)
 			victim := startProcess(t, dirOf(c), a.Resource)
 			s.hold(func(act func()) {
@@ -204,7 +204,7 @@ func TestKilledAtTheServer(t *testing.T) {
 			if kind, rest := victim.answer(); kind != "" {
 				t.Fatal("the process lived on:", kind, rest)
 			}
-			next, err := c.Renew(t.Context(), a, token)
+			next, err := renewed(t.Context(), c, a, token)
 			if tt.survives && (err != nil || next == token) {
 				t.Error("the login is lost:", err)
 			}
@@ -310,12 +310,12 @@ func TestLockIsLeftByTheDead(t *testing.T) {
 	<-arrived
 	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, err := c.Renew(short, a, "access-0000000"); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := renewed(short, c, a, "access-0000000"); !errors.Is(err, context.DeadlineExceeded) {
 		t.Error("did not wait for the lock as long as it should:", err)
 	}
 	victim.kill()
 	close(release)
-	if _, err := c.Renew(t.Context(), a, "access-0000000"); err != nil {
+	if _, err := renewed(t.Context(), c, a, "access-0000000"); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Stat(filepath.Join(dirOf(c), "locks")); err != nil {

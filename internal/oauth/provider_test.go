@@ -19,7 +19,7 @@ func TestBrowser(t *testing.T) {
 	c, a, ctx := newClient(t), account(p), t.Context()
 	guard := &netguard.Guard{Local: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
 	c.HTTP = guard.Client()
-	if _, err := c.Token(ctx, a); !errors.Is(err, oauth.ErrLogin) {
+	if _, err := access(ctx, c, a); !errors.Is(err, oauth.ErrLogin) {
 		t.Fatal("a token before the login:", err)
 	}
 	status, challenge, _ := p.use(t, "none")
@@ -27,17 +27,17 @@ func TestBrowser(t *testing.T) {
 		t.Fatal(status)
 	}
 	must(t, c.Login(ctx, a, oauth.Browser, oauth.Person{Open: newVisits(t).open(p.origin)}, challenge))
-	first, err := c.Token(ctx, a)
+	first, err := access(ctx, c, a)
 	must(t, err)
 	if status, _, scope := p.use(t, first); status != 200 || scope != "read" {
 		t.Fatal("the token is not taken:", status, scope)
 	}
-	second, err := c.Renew(ctx, a, first)
+	second, err := renewed(ctx, c, a, first)
 	must(t, err)
 	if status, _, _ := p.use(t, second); status != 200 || second == first {
 		t.Fatal("the new token is not taken:", status)
 	}
-	if again, err := c.Renew(ctx, a, first); err != nil || again != second {
+	if again, err := renewed(ctx, c, a, first); err != nil || again != second {
 		t.Error("the token that another got was not used:", err)
 	}
 	if s := p.seen(t); s.Registered != 1 || s.Granted["refresh_token"] != 1 {
@@ -51,7 +51,7 @@ func TestBrowser(t *testing.T) {
 	if status, _, _ := p.use(t, second); status != 401 {
 		t.Error("the token is taken after the logout:", status)
 	}
-	if _, err := c.Token(ctx, a); !errors.Is(err, oauth.ErrLogin) {
+	if _, err := access(ctx, c, a); !errors.Is(err, oauth.ErrLogin) {
 		t.Error("a token after the logout:", err)
 	}
 }
@@ -69,14 +69,14 @@ func TestProvider(t *testing.T) {
 			Server: &oauth.Endpoints{Issuer: p.origin, Authorize: p.origin + "/auth", Token: p.origin + "/token", Device: p.origin + "/device/auth", Revoke: p.origin + "/token/revocation"},
 		}
 		must(t, c.Login(t.Context(), a, way, person, ""))
-		first, err := c.Token(t.Context(), a)
+		first, err := access(t.Context(), c, a)
 		must(t, err)
-		second, err := c.Renew(t.Context(), a, first)
+		second, err := renewed(t.Context(), c, a, first)
 		if must(t, err); second == first || second == "" {
 			t.Errorf("%s: %q, %q", way, first, second)
 		}
 		must(t, c.Logout(t.Context(), a.Name))
-		if _, err := c.Token(t.Context(), a); !errors.Is(err, oauth.ErrLogin) {
+		if _, err := access(t.Context(), c, a); !errors.Is(err, oauth.ErrLogin) {
 			t.Error(way, err)
 		}
 	}
@@ -96,7 +96,7 @@ func TestStepUp(t *testing.T) {
 		t.Error("what asks for more is not known")
 	}
 	must(t, c.Login(ctx, a, oauth.Browser, oauth.Person{Open: v.open(p.origin)}, more))
-	token, err := c.Token(ctx, a)
+	token, err := access(ctx, c, a)
 	must(t, err)
 	if _, _, scope := p.use(t, token); scope != "read write" && scope != "write read" {
 		t.Errorf("granted: %q", scope)
@@ -122,7 +122,7 @@ func TestPaste(t *testing.T) {
 		},
 	}
 	must(t, c.Login(ctx, a, oauth.Paste, person, ""))
-	token, err := c.Token(ctx, a)
+	token, err := access(ctx, c, a)
 	must(t, err)
 	if status, _, _ := p.use(t, token); status != 200 || pastes != 2 {
 		t.Error(status, pastes)
@@ -138,9 +138,9 @@ func TestDevice(t *testing.T) {
 	p := startProvider(t, `{}`)
 	c, a, ctx, v := newClient(t), account(p), t.Context(), newVisits(t)
 	must(t, c.Login(ctx, a, oauth.Device, oauth.Person{Tell: v.enter(p.origin)}, ""))
-	first, err := c.Token(ctx, a)
+	first, err := access(ctx, c, a)
 	must(t, err)
-	second, err := c.Renew(ctx, a, first)
+	second, err := renewed(ctx, c, a, first)
 	must(t, err)
 	if status, _, _ := p.use(t, second); status != 200 {
 		t.Error(status)
@@ -154,16 +154,16 @@ func TestGivenClient(t *testing.T) {
 	c, a, ctx := newClient(t), account(p), t.Context()
 	a.ClientID, a.ClientSecret = "given", "known-to-both-0123456789"
 	must(t, c.Login(ctx, a, oauth.Browser, oauth.Person{Open: newVisits(t).open(p.origin)}, ""))
-	first, err := c.Token(ctx, a)
+	first, err := access(ctx, c, a)
 	must(t, err)
-	_, err = c.Renew(ctx, a, first)
+	_, err = renewed(ctx, c, a, first)
 	must(t, err)
 	if s := p.seen(t); s.Registered != 0 {
 		t.Errorf("registered %d times", s.Registered)
 	}
 	other := a
 	other.ClientID = "another"
-	if _, err := c.Token(ctx, other); !errors.Is(err, oauth.ErrLogin) {
+	if _, err := access(ctx, c, other); !errors.Is(err, oauth.ErrLogin) {
 		t.Error("a token of one client was given to another:", err)
 	}
 	must(t, c.Logout(ctx, a.Name))
@@ -180,7 +180,7 @@ func TestClientDocument(t *testing.T) {
 	c, a, ctx := newClient(t), account(p), t.Context()
 	c.Document = document
 	must(t, c.Login(ctx, a, oauth.Browser, oauth.Person{Open: newVisits(t).open(p.origin)}, ""))
-	token, err := c.Token(ctx, a)
+	token, err := access(ctx, c, a)
 	must(t, err)
 	if status, _, _ := p.use(t, token); status != 200 {
 		t.Error(status)

@@ -54,7 +54,7 @@ func TestWhenToRefresh(t *testing.T) {
 			s := startRotating(t)
 			c, a := s.loggedIn(t)
 			lasts(t, c, a.Name, tt.since, tt.left)
-			token, err := c.Token(t.Context(), a)
+			token, err := access(t.Context(), c, a)
 			if err != nil || s.count() != tt.refreshes || (token == "access-0000000") != (tt.refreshes == 0) {
 				t.Error(token, err, s.count())
 			}
@@ -88,7 +88,7 @@ func TestLifeOfTokens(t *testing.T) {
 		if tt.want == 0 && !list[0].Expires.IsZero() || tt.want != 0 && (got > tt.want || got < tt.want-time.Minute) {
 			t.Errorf("%s: %s", tt.said, list[0].Expires)
 		}
-		if token, err := c.Token(t.Context(), w.account()); err != nil || token != "access-secret-1" {
+		if token, err := access(t.Context(), c, w.account()); err != nil || token != "access-secret-1" {
 			t.Error(tt.said, err)
 		}
 	}
@@ -131,7 +131,7 @@ func TestFailedRefresh(t *testing.T) {
 			other.Name = "mcp:other"
 			must(t, c.Store.Set(t.Context(), other.Name, []byte(fmt.Sprintf(`{"name":"mcp:other","resource":%q,"access":"theirs"}`, a.Resource))))
 			s.instead(tt.on)
-			_, err := c.Renew(t.Context(), a, "access-0000000")
+			_, err := renewed(t.Context(), c, a, "access-0000000")
 			if err == nil || errors.Is(err, oauth.ErrLogin) != tt.login {
 				t.Fatal(err)
 			}
@@ -141,11 +141,11 @@ func TestFailedRefresh(t *testing.T) {
 				t.Errorf("%+v", list)
 			}
 			noSecrets(t, fmt.Sprintf("%+v", list), "refresh-0000000", "access-0000000")
-			if token, err := c.Token(t.Context(), other); err != nil || token != "theirs" {
+			if token, err := access(t.Context(), c, other); err != nil || token != "theirs" {
 				t.Error("another account was touched:", err)
 			}
 			s.instead(nil)
-			_, err = c.Renew(t.Context(), a, "access-0000000")
+			_, err = renewed(t.Context(), c, a, "access-0000000")
 			if tt.marks != errors.Is(err, oauth.ErrLogin) || !tt.marks && err != nil {
 				t.Error("later:", err)
 			}
@@ -159,11 +159,11 @@ func TestTokenOutlastsTheServer(t *testing.T) {
 	c, a := s.loggedIn(t)
 	lasts(t, c, a.Name, time.Hour, 30*time.Second)
 	s.Close()
-	if token, err := c.Token(t.Context(), a); err != nil || token != "access-0000000" {
+	if token, err := access(t.Context(), c, a); err != nil || token != "access-0000000" {
 		t.Error(token, err)
 	}
 	lasts(t, c, a.Name, time.Hour, -time.Second)
-	if _, err := c.Token(t.Context(), a); err == nil || errors.Is(err, oauth.ErrLogin) {
+	if _, err := access(t.Context(), c, a); err == nil || errors.Is(err, oauth.ErrLogin) {
 		t.Error(err)
 	}
 }
@@ -177,10 +177,10 @@ func TestRefreshIsBroughtToItsEnd(t *testing.T) {
 		cancel()
 		fmt.Fprint(w, `{"access_token":"new","refresh_token":"newer"}`)
 	})
-	if token, err := c.Renew(ctx, a, "access-0000000"); err != nil || token != "new" {
+	if token, err := renewed(ctx, c, a, "access-0000000"); err != nil || token != "new" {
 		t.Error(token, err)
 	}
-	if _, err := c.Renew(ctx, a, "new"); !errors.Is(err, context.Canceled) {
+	if _, err := renewed(ctx, c, a, "new"); !errors.Is(err, context.Canceled) {
 		t.Error("a refresh began for nobody:", err)
 	}
 }
@@ -201,16 +201,16 @@ func TestKeptForItsOwn(t *testing.T) {
 	} {
 		mine := a
 		edit(&mine)
-		if _, err := c.Token(t.Context(), mine); !errors.Is(err, oauth.ErrLogin) {
+		if _, err := access(t.Context(), c, mine); !errors.Is(err, oauth.ErrLogin) {
 			t.Error(name, err)
 		}
-		if _, err := c.Renew(t.Context(), mine, "access-0000000"); !errors.Is(err, oauth.ErrLogin) {
+		if _, err := renewed(t.Context(), c, mine, "access-0000000"); !errors.Is(err, oauth.ErrLogin) {
 			t.Error(name, err)
 		}
 	}
 	slash := a
 	slash.Resource += "/"
-	if _, err := c.Token(t.Context(), slash); err != nil {
+	if _, err := access(t.Context(), c, slash); err != nil {
 		t.Error("a slash makes no other resource:", err)
 	}
 	if s.count() != 0 {
@@ -228,7 +228,7 @@ func TestAnotherIssuer(t *testing.T) {
 	w.token["access_token"], w.token["refresh_token"] = "access-secret-2", ""
 	said := w.resource
 	w.resource = nil
-	token, err := c.Renew(t.Context(), a, "access-secret-1")
+	token, err := renewed(t.Context(), c, a, "access-secret-1")
 	if err != nil || token != "access-secret-2" {
 		t.Fatal(token, err)
 	}
@@ -243,7 +243,7 @@ func TestAnotherIssuer(t *testing.T) {
 	said["authorization_servers"] = []string{thief.URL}
 	w.resource = said
 	n := len(w.forms)
-	if _, err := c.Renew(t.Context(), a, "access-secret-2"); !errors.Is(err, oauth.ErrLogin) {
+	if _, err := renewed(t.Context(), c, a, "access-secret-2"); !errors.Is(err, oauth.ErrLogin) {
 		t.Error(err)
 	}
 	if len(w.forms) != n || len(thief.paths) != 0 {
@@ -260,14 +260,14 @@ func TestWithoutRefreshToken(t *testing.T) {
 	if list, _ := c.Accounts(t.Context()); list[0].Renews {
 		t.Errorf("%+v", list)
 	}
-	if _, err := c.Renew(t.Context(), a, "access-secret-1"); !errors.Is(err, oauth.ErrLogin) {
+	if _, err := renewed(t.Context(), c, a, "access-secret-1"); !errors.Is(err, oauth.ErrLogin) {
 		t.Error(err)
 	}
-	if token, err := c.Token(t.Context(), a); err != nil || token == "" {
+	if token, err := access(t.Context(), c, a); err != nil || token == "" {
 		t.Error("a token that lasts is gone:", err)
 	}
 	lasts(t, c, a.Name, time.Hour, -time.Second)
-	if _, err := c.Token(t.Context(), a); !errors.Is(err, oauth.ErrLogin) {
+	if _, err := access(t.Context(), c, a); !errors.Is(err, oauth.ErrLogin) {
 		t.Error(err)
 	}
 }
@@ -277,13 +277,13 @@ func TestFullDisk(t *testing.T) {
 	s := startRotating(t)
 	c, a := s.loggedIn(t)
 	full := &oauth.Client{HTTP: c.HTTP, Store: fullDisk{c.Store}}
-	if _, err := full.Renew(t.Context(), a, "access-0000000"); err == nil || errors.Is(err, oauth.ErrLogin) {
+	if _, err := renewed(t.Context(), full, a, "access-0000000"); err == nil || errors.Is(err, oauth.ErrLogin) {
 		t.Error(err)
 	}
 	if s.count() != 0 {
 		t.Error("the refresh token was spent")
 	}
-	if _, err := c.Renew(t.Context(), a, "access-0000000"); err != nil {
+	if _, err := renewed(t.Context(), c, a, "access-0000000"); err != nil {
 		t.Error("later:", err)
 	}
 }
@@ -357,7 +357,7 @@ func TestChangedSecret(t *testing.T) {
 		reply(rw, w.token)
 	}
 	a.ClientSecret = "new-secret"
-	if _, err := c.Renew(t.Context(), a, "access-secret-1"); err != nil || got != "new-secret" {
+	if _, err := renewed(t.Context(), c, a, "access-secret-1"); err != nil || got != "new-secret" {
 		t.Error(err, got)
 	}
 }

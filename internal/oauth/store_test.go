@@ -122,7 +122,7 @@ func TestStoreIsWary(t *testing.T) {
 			must(t, c.Store.Set(t.Context(), name, []byte(kept)))
 			files, _ := filepath.Glob(filepath.Join(dir, "*.json"))
 			tt.spoil(t, dir, files[0])
-			_, err := c.Token(t.Context(), oauth.Account{Name: name, Resource: "https://x.test"})
+			_, err := access(t.Context(), c, oauth.Account{Name: name, Resource: "https://x.test"})
 			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 				t.Errorf("got %v, want %q", err, tt.want)
 			}
@@ -168,7 +168,7 @@ func TestDamagedLogin(t *testing.T) {
 	c := newClient(t)
 	for _, data := range []string{`7`, `{}`, `{"name":"other","access":"theirs"}`, `{"name":"mcp:x","access":5}`} {
 		must(t, c.Store.Set(context.Background(), "mcp:x", []byte(data)))
-		if _, err := c.Token(t.Context(), oauth.Account{Name: "mcp:x"}); !errors.Is(err, oauth.ErrLogin) {
+		if _, err := access(t.Context(), c, oauth.Account{Name: "mcp:x"}); !errors.Is(err, oauth.ErrLogin) {
 			t.Error(data, err)
 		}
 	}

@@ -20,51 +20,53 @@ const tryEvery = 5 * time.Millisecond
 //
 // A refresh that has begun is brought to its end, within a minute, also when ctx is
 // done: what the server answers is the only copy there is.
-func (c *Client) Token(ctx context.Context, a Account) (string, error) {
+func (c *Client) Token(ctx context.Context, a Account) (Pass, error) {
 	good := func(k kept) bool { return k.good(time.Now()) }
-	access, err := c.token(ctx, a, good)
-	return c.orAlone(ctx, a, good, access, err)
+	pass, err := c.token(ctx, a, good)
+	return c.orAlone(ctx, a, good, challenge{}, pass, err)
 }
 
 // Renew returns another access token than the one that the server has just refused,
-// as with a 401. If another process has got a newer one meanwhile, it is that. The
-// error is [ErrLogin] if a person has to log in, also when the resource now names
-// another authorization server.
-func (c *Client) Renew(ctx context.Context, a Account, refused string) (string, error) {
+// as with a 401, whose WWW-Authenticate header says which kind it takes. If another
+// process has got a newer one meanwhile, it is that. The error is [ErrLogin] if a person
+// has to log in, also when the resource now names another authorization server. A 401
+// for the sake of a nonce refuses no token.
+func (c *Client) Renew(ctx context.Context, a Account, refused, header string) (Pass, error) {
 	other := func(k kept) bool { return k.Access != refused && k.good(time.Now()) }
-	access, err := c.another(ctx, a, other)
-	return c.orAlone(ctx, a, other, access, err)
+	pass, err := c.another(ctx, a, other)
+	said := parseChallenge(header)
+	return c.orAlone(ctx, a, other, challenge{bearer: said.bearer, dpop: said.dpop}, pass, err)
 }
 
 // another returns another token that is kept, else refreshes.
-func (c *Client) another(ctx context.Context, a Account, other func(kept) bool) (string, error) {
+func (c *Client) another(ctx context.Context, a Account, other func(kept) bool) (Pass, error) {
 	k, err := c.usable(ctx, a)
 	if err != nil {
-		return "", err
+		return Pass{}, err
 	}
 	if other(k) {
-		return k.Access, nil
+		return k.pass(), nil
 	}
 	if err := c.stillIssuedBy(ctx, a, k); err != nil {
-		return "", err
+		return Pass{}, err
 	}
 	return c.renew(ctx, a, other)
 }
 
 // token returns what is kept if it will do, else refreshes.
-func (c *Client) token(ctx context.Context, a Account, fine func(kept) bool) (string, error) {
+func (c *Client) token(ctx context.Context, a Account, fine func(kept) bool) (Pass, error) {
 	k, err := c.usable(ctx, a)
 	if err != nil {
-		return "", err
+		return Pass{}, err
 	}
 	if fine(k) {
-		return k.Access, nil
+		return k.pass(), nil
 	}
-	access, err := c.renew(ctx, a, fine)
+	pass, err := c.renew(ctx, a, fine)
 	if err != nil && !errors.Is(err, ErrLogin) && k.alive(time.Now()) {
-		return k.Access, nil
+		return k.pass(), nil
 	}
-	return access, err
+	return pass, err
 }
 
 // usable reads what is kept and may be used for the account.
@@ -109,21 +111,21 @@ func (c *Client) stillIssuedBy(ctx context.Context, a Account, k kept) error {
 }
 
 // renew refreshes under the lock, unless somebody else has done so meanwhile.
-func (c *Client) renew(ctx context.Context, a Account, fine func(kept) bool) (string, error) {
+func (c *Client) renew(ctx context.Context, a Account, fine func(kept) bool) (Pass, error) {
 	unlock, err := c.lock(ctx, a.Name)
 	if err != nil {
-		return "", err
+		return Pass{}, err
 	}
 	defer unlock()
 	k, err := c.usable(ctx, a)
 	if err != nil {
-		return "", err
+		return Pass{}, err
 	}
 	if fine(k) {
-		return k.Access, nil
+		return k.pass(), nil
 	}
 	if k.Refresh == "" {
-		return "", fmt.Errorf("%s: %w: the token has ended and can't be refreshed", a.Name, ErrLogin)
+		return Pass{}, fmt.Errorf("%s: %w: the token has ended and can't be refreshed", a.Name, ErrLogin)
 	}
 	work, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*requestTime)
 	defer cancel()
@@ -131,10 +133,10 @@ func (c *Client) renew(ctx context.Context, a Account, fine func(kept) bool) (st
 }
 
 // refresh trades the refresh token for new ones and keeps them at once.
-func (c *Client) refresh(ctx context.Context, a Account, k kept) (string, error) {
+func (c *Client) refresh(ctx context.Context, a Account, k kept) (Pass, error) {
 	w, err := c.wire(a.local())
 	if err != nil {
-		return "", err
+		return Pass{}, err
 	}
 	w.hide = []string{k.Access, k.Refresh}
 	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {k.Refresh}}
@@ -147,20 +149,21 @@ func (c *Client) refresh(ctx context.Context, a Account, k kept) (string, error)
 	}
 	// The token is spent only if its successor can be kept.
 	if err := c.save(ctx, k); err != nil {
-		return "", err
+		return Pass{}, err
 	}
-	f, err := w.form(ctx, k.Endpoints.Token, client, form)
+	p := k.prover()
+	f, err := p.twice(func() (*fields, error) { return w.form(ctx, k.Endpoints.Token, client, p, form) })
 	if err != nil {
-		return "", c.failed(ctx, k, err)
+		return Pass{}, c.failed(ctx, k, err)
 	}
 	next, err := k.take(f, k.Scopes, time.Now())
 	if err != nil {
-		return "", fmt.Errorf("%s: refresh: %w", a.Name, err)
+		return Pass{}, fmt.Errorf("%s: refresh: %w", a.Name, err)
 	}
 	if err := c.save(ctx, next); err != nil {
-		return "", err
+		return Pass{}, err
 	}
-	return next.Access, nil
+	return next.pass(), nil
 }
 
 // failed says what a refresh that failed means. Only where the server says that the

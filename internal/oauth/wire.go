@@ -130,14 +130,15 @@ func (w wire) follow(req *http.Request, via []*http.Request) error {
 
 // form posts a form in the name of a client, and returns the object that comes back;
 // an empty body makes an empty object. Secrets are taken out of the words of errors.
-func (w wire) form(ctx context.Context, at string, r registration, form url.Values) (*fields, error) {
+// The prover may be nil.
+func (w wire) form(ctx context.Context, at string, r registration, p *prover, form url.Values) (*fields, error) {
 	header := http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}
 	secrets := append([]string{r.Secret}, w.hide...)
-	for _, name := range []string{"refresh_token", "token", "code", "code_verifier", "device_code", "assertion", "client_assertion"} {
+	for _, name := range []string{"refresh_token", "token", "code", "code_verifier", "device_code", "assertion", "client_assertion", "subject_token"} {
 		secrets = append(secrets, form.Get(name))
 	}
 	r.sign(form, header)
-	return w.post(ctx, at, header, []byte(form.Encode()), secrets...)
+	return w.post(ctx, at, header, p, []byte(form.Encode()), secrets...)
 }
 
 // object posts a JSON object.
@@ -146,10 +147,10 @@ func (w wire) object(ctx context.Context, at string, value any) (*fields, error)
 	if err != nil {
 		return nil, err
 	}
-	return w.post(ctx, at, http.Header{"Content-Type": {"application/json"}}, body)
+	return w.post(ctx, at, http.Header{"Content-Type": {"application/json"}}, nil, body)
 }
 
-func (w wire) post(ctx context.Context, at string, header http.Header, body []byte, secrets ...string) (*fields, error) {
+func (w wire) post(ctx context.Context, at string, header http.Header, p *prover, body []byte, secrets ...string) (*fields, error) {
 	if _, err := address(at, w.local); err != nil {
 		return nil, err
 	}
@@ -161,12 +162,16 @@ func (w wire) post(ctx context.Context, at string, header http.Header, body []by
 	}
 	req.Header = header
 	req.Header.Set("Accept", "application/json")
+	if err := p.sign(req); err != nil {
+		return nil, err
+	}
 	client := &http.Client{Transport: w.http.Transport, Timeout: w.http.Timeout, CheckRedirect: stay}
 	resp, err := client.Do(req)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errReach, bare(err))
 	}
 	defer resp.Body.Close()
+	p.learn(resp)
 	return answer(resp, secrets)
 }
 

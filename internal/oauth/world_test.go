@@ -23,6 +23,7 @@ type world struct {
 	mu    sync.Mutex
 	paths []string     // asked for
 	forms []url.Values // posted to the token endpoint
+	heads []http.Header
 	pages []url.Values // queries of the authorization endpoint
 }
 
@@ -63,7 +64,7 @@ func (w *world) ServeHTTP(rw http.ResponseWriter, req *http.Request) {
 	case "/token":
 		_ = req.ParseForm()
 		w.mu.Lock()
-		w.forms = append(w.forms, req.PostForm)
+		w.forms, w.heads = append(w.forms, req.PostForm), append(w.heads, req.Header)
 		w.mu.Unlock()
 		reply(rw, w.token)
 	case "/revoke":
@@ -118,6 +119,13 @@ func (w *world) form() url.Values {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.forms[len(w.forms)-1]
+}
+
+// proof is the header with a proof that was sent to the token endpoint last.
+func (w *world) proof() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.heads[len(w.heads)-1].Get("DPoP")
 }
 
 func (w *world) page() url.Values {

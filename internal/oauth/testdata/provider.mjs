@@ -5,14 +5,15 @@ import { createServer } from 'node:http';
 import { pathToFileURL } from 'node:url';
 
 const [, , home, settings] = process.argv;
-const { accessTTL = 3600, document = '', machines = [] } = JSON.parse(settings ?? '{}');
+const { accessTTL = 3600, document = '', machines = [], dpop = '' } = JSON.parse(settings ?? '{}');
 const { Provider } = await import(pathToFileURL(`${home}/node_modules/oidc-provider/lib/index.js`));
 
 const seen = { requests: [], granted: {}, refused: {}, registered: 0, revoked: 0 };
 const server = createServer();
 await new Promise((done) => server.listen(0, '127.0.0.1', done));
 const origin = `http://127.0.0.1:${server.address().port}`;
-const resource = `${origin}/mcp`;
+// Its own resource, /me, checks who has the key of a token; ours, /mcp, does not know how.
+const resource = `${origin}${dpop ? '/me' : '/mcp'}`;
 
 const documents = {
   client_id: document,
@@ -43,9 +44,10 @@ const provider = new Provider(origin, {
     revocation: { enabled: true },
     deviceFlow: { enabled: true },
     clientCredentials: { enabled: true },
+    dPoP: { enabled: true, nonceSecret: Buffer.alloc(32, 1), requireNonce: () => dpop === 'nonce' },
     clientIdMetadataDocument: { enabled: document !== '', ack: 'draft-02' },
     resourceIndicators: {
-      enabled: true,
+      enabled: dpop === '',
       defaultResource: (ctx, client, oneOf) => oneOf,
       useGrantedResource: () => true,
       getResourceServerInfo: (ctx, indicator) => {
@@ -95,8 +97,8 @@ server.on('request', (req, res) => {
   const path = new URL(req.url, origin).pathname;
   if (path === '/_seen') send(res, 200, seen);
   else if (path === '/mcp') protect(req, res);
-  else if (path === '/.well-known/oauth-protected-resource/mcp') {
-    send(res, 200, { resource, authorization_servers: [origin], scopes_supported: ['read'] });
+  else if (path === `/.well-known/oauth-protected-resource${dpop ? '/me' : '/mcp'}`) {
+    send(res, 200, { resource, authorization_servers: [origin], scopes_supported: [dpop ? 'openid' : 'read'] });
   } else pass(req, res);
 });
 

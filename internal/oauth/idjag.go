@@ -1,0 +1,81 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+)
+
+// IdentityProvider is where the people or workloads of an organisation log in, and who
+// says for [IDJAG] what they may use (enterprise-managed authorization).
+type IdentityProvider struct {
+	// Issuer is what it calls itself, where it is asked for its token endpoint. Token is
+	// that, if it is known beforehand.
+	Issuer, Token string
+	// ClientID and ClientSecret are who we are there. Empty secret: it wants none.
+	ClientID, ClientSecret string
+}
+
+const (
+	exchangeGrant = "urn:ietf:params:oauth:grant-type:token-exchange"
+	idToken       = "urn:ietf:params:oauth:token-type:id_token"
+	idJAG         = "urn:ietf:params:oauth:token-type:id-jag"
+)
+
+// identityGrant has the identity provider make of an ID token a grant for the
+// authorization server of the resource (RFC 8693; identity assertion JWT authorization
+// grant). Only it gets the ID token.
+func (t attempt) identityGrant(ctx context.Context, said string) (string, error) {
+	idp := t.a.Identity
+	switch {
+	case idp == nil:
+		return "", errors.New("there is no identity provider to ask")
+	case t.s.Issuer == "":
+		return "", errors.New("the authorization server has no name (issuer) to ask the identity provider for")
+	}
+	s := server{Endpoints: Endpoints{Issuer: idp.Issuer, Token: idp.Token}}
+	if idp.Token == "" {
+		var err error
+		if s, err = t.w.describe(ctx, idp.Issuer); err != nil {
+			return "", fmt.Errorf("ask the identity provider: %w", err)
+		}
+		if s.Token == "" {
+			return "", fmt.Errorf("the identity provider %s does not say where its token endpoint is", cleaned(idp.Issuer, nil))
+		}
+	}
+	form := url.Values{
+		"grant_type": {exchangeGrant}, "requested_token_type": {idJAG},
+		"subject_token": {said}, "subject_token_type": {idToken}, "audience": {t.s.Issuer},
+	}
+	if t.s.audience != "" {
+		form.Set("resource", t.s.audience)
+	}
+	if len(t.scopes) > 0 {
+		form.Set("scope", strings.Join(t.scopes, " "))
+	}
+	who := registration{idp.ClientID, idp.ClientSecret, givenAuth(Account{ClientSecret: idp.ClientSecret}, s)}
+	f, err := t.w.form(ctx, s.Token, who, nil, form)
+	if err != nil {
+		return "", fmt.Errorf("ask the identity provider: %w", err)
+	}
+	grant, kind := f.text("access_token"), f.text("issued_token_type")
+	switch {
+	case f.err != nil:
+		return "", fmt.Errorf("ask the identity provider: %w", f.err)
+	case kind != idJAG || grant == "" || len(grant) > maxToken:
+		return "", errors.New("the identity provider answered with something else than the grant that it was asked for (ID-JAG)")
+	}
+	return grant, nil
+}
+
+// machine is who we are for a server that no person logs in to: what was registered
+// beforehand. A grant of an identity provider names the client, so without an id it is
+// our document, where the server takes one.
+func (t attempt) machine() registration {
+	if t.a.Grant == IDJAG && t.a.ClientID == "" && t.c.documented(t.s) {
+		return registration{ID: t.c.Document, Auth: authNone}
+	}
+	return registration{t.a.ClientID, t.a.ClientSecret, givenAuth(t.a, t.s)}
+}
