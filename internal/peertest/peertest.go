@@ -64,10 +64,31 @@ func root(t testing.TB) string {
 	}
 }
 
-// Outcome reads what the conformance suite left in a folder: a line for each scenario,
-// sorted, with how many of its checks passed, and those that did not. It is empty if
-// there are no results.
-func Outcome(t testing.TB, dir string) string {
+// Hold holds what the conformance suite left in a folder to the record of an earlier
+// run, a file that update writes anew: a line for each scenario, sorted, with how many of
+// its checks passed, and those that did not. Said is what the suite printed, for people.
+func Hold(t testing.TB, dir, record string, update bool, said string) {
+	t.Helper()
+	got := outcome(t, dir)
+	if got == "" {
+		t.Fatalf("no results\n%s", said)
+	}
+	if update {
+		if err := os.WriteFile(record, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("got\n%s\nwant\n%s\n%s", got, want, said)
+	}
+}
+
+// outcome is empty if there are no results.
+func outcome(t testing.TB, dir string) string {
 	t.Helper()
 	lines, stamp := map[string]string{}, regexp.MustCompile(`-\d{4}-\d\d-\d\dT.*`)
 	err := fs.WalkDir(os.DirFS(dir), ".", func(path string, d fs.DirEntry, err error) error {

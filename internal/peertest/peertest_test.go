@@ -32,6 +32,8 @@ func (p *part) Fatalf(format string, args ...any) {
 	panic(p)
 }
 
+func (p *part) Errorf(format string, args ...any) { p.failed += fmt.Sprintf(format, args...) }
+
 // within runs a part and returns how it ended, and what was said on standard error.
 func within(t *testing.T, run func(t testing.TB)) (end ending, said string) {
 	t.Helper()
@@ -115,9 +117,13 @@ func TestNoModule(t *testing.T) {
 	}
 }
 
-func TestOutcome(t *testing.T) {
-	dir := t.TempDir()
-	if got := peertest.Outcome(t, dir); got != "" {
+func TestHold(t *testing.T) {
+	dir, record := t.TempDir(), filepath.Join(t.TempDir(), "record.txt")
+	hold := func(update bool) string {
+		end, _ := within(t, func(t testing.TB) { peertest.Hold(t, dir, record, update, "what it printed") })
+		return end.failed
+	}
+	if got := hold(true); !strings.Contains(got, "no results\nwhat it printed") {
 		t.Errorf("of nothing: %q", got)
 	}
 	for path, text := range map[string]string{
@@ -130,13 +136,27 @@ func TestOutcome(t *testing.T) {
 	} {
 		put(t, filepath.Join(dir, path), text)
 	}
+	if got := hold(false); !strings.Contains(got, "record.txt") {
+		t.Errorf("without a record: %q", got)
+	}
 	want := fmt.Sprintf("%-50s 2 passed\n%-50s 0 passed\n%-50s 1 passed, 2 failure b, 1 warning a\n", "auth/2025-03-26-basic", "empty", "tools")
-	if got := peertest.Outcome(t, dir); got != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
+	put(t, record, want)
+	if got := hold(false); got != "" {
+		t.Error(got)
+	}
+	put(t, record, "less")
+	if got := hold(false); !strings.Contains(got, "want\nless\nwhat it printed") {
+		t.Errorf("of something else: %q", got)
+	}
+	if got := hold(true) + hold(false); got != "" {
+		t.Error(got)
+	}
+	if got, err := os.ReadFile(record); err != nil || string(got) != want {
+		t.Errorf("%q, %v; want %q", got, err, want)
 	}
 	put(t, filepath.Join(dir, "damaged", "checks.json"), `[`)
-	if end, _ := within(t, func(t testing.TB) { peertest.Outcome(t, dir) }); !strings.Contains(end.failed, "damaged/checks.json") {
-		t.Errorf("%+v", end)
+	if got := hold(false); !strings.Contains(got, "damaged/checks.json") {
+		t.Error(got)
 	}
 }
 
