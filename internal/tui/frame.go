@@ -13,6 +13,9 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
+// behind is how old a picture may be that a busy machine's terminal still shows.
+const behind = time.Second
+
 // Most lines that parts of the picture take.
 const (
 	mostPrompt  = 10
@@ -41,9 +44,7 @@ func (m *model) View() tea.View {
 			lines[i] = ansi.Truncate(line, m.look.width, "")
 		}
 	}
-	if m.full == nil {
-		lines = m.settle(lines, x, y)
-	}
+	m.remember(len(lines))
 	v := tea.NewView(strings.Join(lines, "\n"))
 	v.AltScreen = m.full != nil
 	if x >= 0 {
@@ -52,33 +53,19 @@ func (m *model) View() tea.View {
 	return v
 }
 
-// settle remembers how high the pictures of the last moment were, as the terminal
-// shows one of them, and where their cursor was. A picture must not end above
-// that: the renderer would not find back to its top. Such a one gets empty lines
-// for a moment.
-func (m *model) settle(lines []string, x, y int) []string {
+// remember notes how high a picture is, as the terminal may show one of the last moment
+// instead of this one.
+func (m *model) remember(rows int) {
 	now := m.clock()
 	if m.shown.IsZero() {
 		m.shown = now
 	}
-	for len(m.recent) > 1 && now.Sub(m.recent[1].at) > 4*frame {
+	for len(m.recent) > 1 && now.Sub(m.recent[1].at) > behind {
 		m.recent = m.recent[1:]
 	}
-	m.padded = false
-	for _, t := range m.recent {
-		for len(lines) <= t.cursor {
-			lines, m.padded = append(lines, ""), true
-		}
+	if n := len(m.recent); n == 0 || m.recent[n-1].rows != rows {
+		m.recent = append(m.recent, tall{now, rows})
 	}
-	t := tall{now, len(lines), y}
-	if x < 0 {
-		t.cursor = len(lines) - 1
-	}
-	if n := len(m.recent); n > 1 && m.recent[n-1].rows == t.rows && m.recent[n-1].cursor == t.cursor {
-		return lines // nothing new to know
-	}
-	m.recent = append(m.recent, t)
-	return lines
 }
 
 // live draws what goes on in at most rows lines, and tells where the cursor is.

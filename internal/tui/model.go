@@ -33,7 +33,6 @@ type model struct {
 	full   *scroll   // of fullscreen; nil: inline
 	recent []tall    // how high the last pictures were
 	shown  time.Time // when the first picture was made
-	padded bool      // the picture has lines for the moment only
 
 	prompt  editor
 	history history
@@ -76,9 +75,8 @@ type posted struct {
 
 // tall is how high a picture was.
 type tall struct {
-	at     time.Time
-	rows   int
-	cursor int // row of the cursor
+	at   time.Time
+	rows int
 }
 
 // Messages of our own, beside batch, ranOut and sent.
@@ -375,7 +373,7 @@ func (m *model) count() tea.Cmd {
 	if pending, ok := m.view.asking(nil); ok && !pending.Until.IsZero() {
 		waits = true
 	}
-	soon := m.padded || m.hesitates() || m.unseen() || !m.settled() && len(m.print.lines) > 0
+	soon := m.hesitates() || m.unseen() || !m.settled() && len(m.print.lines) > 0
 	if m.ticking && !soon || !m.running && !waits && m.hint == "" && !soon {
 		return nil
 	}

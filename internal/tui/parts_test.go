@@ -452,7 +452,7 @@ func TestPictureStaysSmallWhilePrinting(t *testing.T) {
 		m.print.lines = append(m.print.lines, "x")
 	}
 	m.shown = m.clock().Add(-time.Hour)
-	m.recent = []tall{{m.clock(), 2, 0}}
+	m.recent = []tall{{m.clock(), 2}}
 	if m.flush() == nil {
 		t.Fatal("nothing is printed")
 	}
