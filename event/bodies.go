@@ -97,6 +97,9 @@ const (
 type Cancelled struct {
 	By     string `json:"by,omitempty"`
 	Reason string `json:"reason,omitempty"`
+	// What was said meanwhile waits for whoever drives the session next, in the place
+	// of being done now.
+	All bool `json:"all,omitempty"`
 }
 
 // Claimed says that a driver took the session over. Calls that an earlier

@@ -386,6 +386,33 @@ func TestStopReachesTheCommand(t *testing.T) {
 	h.does(t, console.ExitCancelled, "logs", "-f", id)
 }
 
+// TestStopKeepsWhatWaits stops a run behind which another prompt waits, in each way:
+// that is not begun, and done when the session is resumed.
+func TestStopKeepsWhatWaits(t *testing.T) {
+	for name, end := range map[string]func(h home, id string){
+		"stop":   func(h home, id string) { h.does(t, 0, "stop", id) },
+		"now":    func(h home, id string) { h.does(t, 0, "stop", "--now", id) },
+		"signal": func(h home, _ string) { _ = syscall.Kill(h.runs(t)[0].PID, syscall.SIGTERM) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := withoutModel(t)
+			nap := nap()
+			id := h.detaches(t, "--mode", "auto", "bash: sleep "+nap)
+			soon(t, "the command runs", func() bool { return sleeps(nap) })
+			h.does(t, 0, "send", id, "bash: touch ran")
+			end(h, id)
+			soon(t, "the process ends", func() bool { return len(h.runs(t)) == 0 })
+			if h.has("ran") {
+				t.Error("what waited was done")
+			}
+			h.does(t, 0, "resume", id)
+			if !h.has("ran") {
+				t.Error("what waited was not done")
+			}
+		})
+	}
+}
+
 // TestStopOfAChild interrupts it alone: the process is that of the session that it
 // works for.
 func TestStopOfAChild(t *testing.T) {

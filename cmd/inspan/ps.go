@@ -61,7 +61,7 @@ func (c *command) stop() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "stop ID",
 		Short: "Stop the run of a session, wherever it goes on",
-		Long: "Interrupt the run of a session, as Ctrl-C would, and wait until it has stopped. If it does not in time, or with --now, the process that drives it is told to end,\n" +
+		Long: "Interrupt the run of a session, as Ctrl-C would, and wait until it has stopped. What else it was told to do waits for 'inspan resume'. If it does not in time, or with --now, the process that drives it is told to end,\n" +
 			"and killed 2 seconds later. No call that finished is lost: 'inspan resume' goes on. Of a session that works for another only the run is interrupted.",
 		Args: exactly(1, 1, "ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -182,7 +182,7 @@ func (a *App) interrupt(ctx context.Context, id string, wait time.Duration) (res
 		return false, err
 	}
 	defer func() { _ = w.Close() }()
-	if err := w.Send(ctx, event.Cancelled{By: "inspan stop"}); err != nil {
+	if err := w.Send(ctx, event.Cancelled{By: "inspan stop", All: true}); err != nil {
 		return false, err
 	}
 	ctx, stop := context.WithTimeout(ctx, wait)

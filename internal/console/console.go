@@ -150,7 +150,7 @@ func (c *Console) interrupts(ctx context.Context, s *inspan.Session) (context.Co
 				if n == 0 && c.Person == nil && len(s.Status().Waiting) > 0 {
 					continue
 				}
-				if n > 0 || s.Send(ctx, event.Cancelled{By: sig.String()}) != nil {
+				if n > 0 || s.Send(ctx, event.Cancelled{By: sig.String(), All: true}) != nil {
 					cancel()
 					return
 				}

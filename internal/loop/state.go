@@ -99,6 +99,7 @@ type Run struct {
 	Heard     string         `json:"heard,omitempty"`     // the person's words that no hook has seen and no model
 	Rounds    int            `json:"rounds,omitempty"`    // how often a hook has made it go on
 	Cancelled bool           `json:"cancelled"`
+	Held      bool           `json:"held,omitempty"`   // what was said meanwhile waits for the next driver
 	Denied    string         `json:"denied,omitempty"` // why a hook has cancelled it
 	Failed    *event.Failed  `json:"failed,omitempty"`
 	Repeats   repeats        `json:"repeats"`
@@ -190,6 +191,7 @@ func (s *State) Apply(e event.Event) error {
 		s.steered(words{b.Parts, b.By != By})
 	case event.Cancelled:
 		s.cancel()
+		s.Run.Held = s.Run.Active && b.All
 	case event.Claimed:
 		s.claimed(b)
 	case event.Asked:
@@ -348,27 +350,6 @@ func (s *State) switched(b event.Switched) {
 	}
 }
 
-func (s *State) said(b event.Said) {
-	switch {
-	case len(b.Parts) == 0:
-		s.goOn()
-	case s.Run.Active:
-		s.Queue = append(s.Queue, b.Parts)
-	default:
-		s.begin(b.Parts)
-	}
-}
-
-func (s *State) begin(parts llm.Parts) {
-	s.Task = parts.Text()
-	s.Run = Run{Active: true}
-	s.say(words{parts, true})
-	for _, w := range s.Aside {
-		s.say(w)
-	}
-	s.Aside = nil
-}
-
 // hooked does what hooks want.
 func (s *State) hooked(b event.Hooked) {
 	if b.Moment == tool.PromptSaid {
@@ -401,18 +382,6 @@ func (s *State) say(w words) {
 	s.push(llm.User, w.Parts)
 }
 
-// goOn lets the last run continue after it stopped for any reason but done.
-func (s *State) goOn() {
-	r := &s.Run
-	if r.Active || r.Stopped == nil || r.Stopped.Reason == event.ReasonDone {
-		return
-	}
-	*r = Run{Active: true, Turn: r.Turn, Seconds: r.Seconds, Route: r.Route}
-	if n := len(s.Messages); n > 0 && s.Messages[n-1].Role == llm.Assistant {
-		s.push(llm.User, llm.Say("Go on."))
-	}
-}
-
 func (s *State) steered(w words) {
 	switch {
 	case !s.Run.Active:
@@ -432,15 +401,13 @@ func (s *State) warned(b event.Steered) {
 	}
 }
 
-// cancel ends the run as soon as its calls have ended.
-func (s *State) cancel() {
-	s.Run.Cancelled = s.Run.Active
-}
-
 // claimed sorts out what an earlier driver left behind.
 func (s *State) claimed(b event.Claimed) {
 	s.Epoch = b.Epoch
-	s.Run.Asking = false
+	s.Run.Asking, s.Run.Held = false, false
+	if !s.Run.Active {
+		s.unqueue()
+	}
 	for i := range s.Run.Calls {
 		c := &s.Run.Calls[i]
 		if c.Phase != phaseRunning {
@@ -467,16 +434,6 @@ func (s *State) failed(b event.Failed, at time.Time) {
 	s.Run.Asking = false
 	s.Run.Failed = &b
 	s.flushSteer()
-}
-
-func (s *State) stopped(b event.Stopped) {
-	s.Run.Active, s.Run.Stopped = false, &b
-	s.Run.Calls, s.Run.Asking = nil, false
-	if len(s.Queue) > 0 {
-		next := s.Queue[0]
-		s.Queue = s.Queue[1:]
-		s.begin(next)
-	}
 }
 
 // push appends a message to the conversation. Messages are never changed once

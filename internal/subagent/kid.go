@@ -130,7 +130,7 @@ func total(u llm.Usage) int64 { return int64(u.Prompt()) + int64(u.Output) }
 
 // end asks the child to stop, and makes it if it does not.
 func (k *kid) end(why string) {
-	_ = k.session.Send(context.Background(), event.Cancelled{By: "the session it works for", Reason: why})
+	_ = k.session.Send(context.Background(), event.Cancelled{By: "the session it works for", Reason: why, All: true})
 	k.once.Do(func() { close(k.stopping) })
 	timer := time.NewTimer(grace)
 	defer timer.Stop()

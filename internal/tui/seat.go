@@ -152,7 +152,7 @@ func (s *seat) close() error {
 	case <-over:
 	case <-time.After(10 * time.Millisecond): // it really goes on
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), patience)
-		err := session.Send(ctx, event.Cancelled{By: "the user", Reason: "left"})
+		err := session.Send(ctx, event.Cancelled{By: "the user", Reason: "left", All: true})
 		cancel()
 		select {
 		case <-over:

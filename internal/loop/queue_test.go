@@ -1,0 +1,44 @@
+package loop_test
+
+import (
+	"testing"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/loop"
+	"github.com/inspan/inspan/llm"
+)
+
+// TestQueue holds that what was said while a run went on is done after it, also after
+// an interrupt; and that it waits for the next driver where the interrupt is for all.
+func TestQueue(t *testing.T) {
+	for _, all := range []bool{false, true} {
+		tp := newTape(t, said("first"), event.Asked{Turn: 1}, said("second"), said("third"), event.Cancelled{By: "me", All: all})
+		tp.want("stop cancelled")
+		tp.add(tp.Next().(loop.Stop).Stopped)
+		if all {
+			tp.want("wait")
+			tp.add(event.Claimed{Epoch: 2})
+		}
+		tp.want("ask")
+		if tp.Task != "second" || len(tp.Queue) != 1 {
+			t.Errorf("all %v: %q is done, %d wait", all, tp.Task, len(tp.Queue))
+		}
+		tp.add(event.Asked{Turn: 1}, reply(llm.StopEnd, llm.Text{Text: "Done."}))
+		tp.want("stop done")
+		tp.add(tp.Next().(loop.Stop).Stopped)
+		if tp.want("ask"); tp.Task != "third" {
+			t.Errorf("all %v: %q is done", all, tp.Task)
+		}
+	}
+}
+
+// TestQueueOutlastsTheDriver holds that a driver that dies after an interrupt for all
+// keeps nobody from what waits.
+func TestQueueOutlastsTheDriver(t *testing.T) {
+	tp := newTape(t, said("first"), event.Asked{Turn: 1}, said("second"), event.Cancelled{By: "me", All: true}, event.Claimed{Epoch: 2})
+	tp.want("stop cancelled")
+	tp.add(tp.Next().(loop.Stop).Stopped)
+	if tp.want("ask"); tp.Task != "second" {
+		t.Errorf("%q is done", tp.Task)
+	}
+}
