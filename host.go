@@ -83,8 +83,8 @@ func (h *Host) Child(ctx context.Context, parent, name, root string) (*Session, 
 	return h.resume(ctx, log)
 }
 
-// Open opens the session with the id, or a unique part of it; "" and "last"
-// mean the one used last. The caller closes it.
+// Open opens the session with the id, or a unique part of it; "last"
+// means the one used last. The caller closes it.
 func (h *Host) Open(ctx context.Context, id string) (*Session, error) {
 	id, err := h.store().Resolve(ctx, id)
 	if err != nil {

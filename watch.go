@@ -25,7 +25,7 @@ type Watch struct {
 }
 
 // Watch opens the session with the id, or a unique part of it, to look at it and to
-// send inputs to whoever drives it; "" and "last" mean the one used last. Nobody is
+// send inputs to whoever drives it; "last" means the one used last. Nobody is
 // kept from anything by it. Host.Agent is not needed. An error says that there is no
 // such session, or that its log can't be read to its end. The caller closes it.
 func (h *Host) Watch(ctx context.Context, id string) (*Watch, error) {

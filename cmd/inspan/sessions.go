@@ -93,7 +93,7 @@ func (c *command) sessionsShow() *cobra.Command {
 		Short: "Show what happened in a session",
 		Args:  exactly(0, 1, "[ID]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			store, id, err := c.found(cmd.Context(), first(args))
+			store, id, err := c.found(cmd.Context(), named(args))
 			if err != nil {
 				return err
 			}
@@ -104,9 +104,10 @@ func (c *command) sessionsShow() *cobra.Command {
 	return cmd
 }
 
-func first(args []string) string {
+// named is the session that the arguments name; the one used last without any.
+func named(args []string) string {
 	if len(args) == 0 {
-		return ""
+		return "last"
 	}
 	return args[0]
 }
@@ -151,7 +152,7 @@ func (c *command) sessionsFork() *cobra.Command {
 		Short: "Make a new session that starts as a copy of another",
 		Args:  exactly(0, 1, "[ID]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			store, id, err := c.found(cmd.Context(), first(args))
+			store, id, err := c.found(cmd.Context(), named(args))
 			if err != nil {
 				return err
 			}
@@ -175,7 +176,7 @@ func (c *command) sessionsExport() *cobra.Command {
 		Args:  exactly(0, 1, "[ID]"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			formats := []string{"markdown", "json", "atif"}
-			store, id, err := c.found(cmd.Context(), first(args))
+			store, id, err := c.found(cmd.Context(), named(args))
 			if err != nil {
 				return err
 			}

@@ -332,11 +332,14 @@ func (s *Store) ids() ([]string, error) {
 }
 
 // Resolve returns the id of the session a person means: a whole id, the
-// beginning or end of exactly one, or "last" or "" for the one that changed
-// last and was not spawned by another. The error wraps [fs.ErrNotExist] if
-// there is none, and names the candidates if there are several.
+// beginning or end of exactly one, or "last" for the one that changed last, has
+// begun and was not spawned by another. The error wraps [fs.ErrNotExist] if there is
+// none, and names the candidates if there are several.
 func (s *Store) Resolve(ctx context.Context, text string) (string, error) {
-	if text == "" || text == "last" {
+	switch text {
+	case "":
+		return "", missing(`no session is named; "last" is the one used last`)
+	case "last":
 		return s.newest(ctx)
 	}
 	ids, err := s.ids()
@@ -373,7 +376,7 @@ func (s *Store) newest(ctx context.Context) (string, error) {
 		return "", err
 	}
 	for _, info := range infos {
-		if info.Parent == "" {
+		if info.Parent == "" && info.Events > 0 {
 			return info.ID, nil
 		}
 	}
@@ -381,7 +384,7 @@ func (s *Store) newest(ctx context.Context) (string, error) {
 }
 
 // Remove deletes a session with all that belongs to it, its children included. It fails with a
-// [*BusyError] while somebody drives the session.
+// [*BusyError] while somebody drives one of them.
 func (s *Store) Remove(ctx context.Context, id string) error {
 	if err := s.remove(ctx, id); err != nil {
 		return fmt.Errorf("remove session %q: %w", id, err)
@@ -396,32 +399,32 @@ func (s *Store) remove(ctx context.Context, id string) error {
 	if !isID(id) {
 		return fmt.Errorf("not a session id: %w", fs.ErrNotExist)
 	}
-	lease, err := s.take(ctx, filepath.Join(s.Dir, id, leaseName))
+	family, err := s.family(id)
 	if err != nil {
 		return err
 	}
-	err = s.fs().Rename(filepath.Join(s.Dir, id), filepath.Join(s.Dir, removeMark+id))
-	if err == nil {
-		err = s.orphan(id)
+	for _, id := range family {
+		lease, err := s.take(ctx, filepath.Join(s.Dir, id, leaseName))
+		if err != nil {
+			return err
+		}
+		defer lease.Close()
 	}
-	if err == nil {
-		err = s.syncDir(s.Dir)
-	}
-	if err == nil {
-		err = s.sweep()
-	}
-	return errors.Join(err, lease.Close())
-}
-
-// orphan marks the children of a session that is removed, to be deleted with it.
-func (s *Store) orphan(parent string) error {
-	ids, err := s.ids()
-	for _, id := range ids {
-		if strings.HasPrefix(id, parent+".") {
-			err = errors.Join(err, s.fs().Rename(filepath.Join(s.Dir, id), filepath.Join(s.Dir, removeMark+id)))
+	for _, id := range family {
+		if err := s.fs().Rename(filepath.Join(s.Dir, id), filepath.Join(s.Dir, removeMark+id)); err != nil {
+			return err
 		}
 	}
-	return err
+	if err := s.syncDir(s.Dir); err != nil {
+		return err
+	}
+	return s.sweep()
+}
+
+// family is a session with those that work for it, or for these.
+func (s *Store) family(id string) ([]string, error) {
+	all, err := s.ids()
+	return append([]string{id}, slices.DeleteFunc(all, func(other string) bool { return !strings.HasPrefix(other, id+".") })...), err
 }
 
 // sweep deletes what has been removed, now or before a crash.

@@ -120,12 +120,18 @@ func TestResolve(t *testing.T) {
 		m.nodes["/store/"+id+"/"+logName] = new(memFile)
 	}
 	s := &Store{Dir: "/store", disk: m}
+	begun := driven(t, s)
+	mustAppend(t, begun, said("x"))
+	empty := driven(t, s) // its program was killed before it began
+	if begun.ID() == empty.ID() {
+		t.Fatal(empty.ID())
+	}
 	tests := []struct{ text, want, wantErr string }{
 		{"20261121-131502-k3f9", "20261121-131502-k3f9", ""},
 		{"k3f9", "20261121-131502-k3f9", ""},
 		{"20261120", "20261120-000000-aaaa", ""},
-		{"", "20261121-131503-abcd", ""},
-		{"last", "20261121-131503-abcd", ""},
+		{"", "", "no session is named"},
+		{"last", begun.ID(), ""},
 		{"20261121", "", "matches several: 20261121-131502-k3f9, 20261121-131503-abcd"},
 		{"zzzz", "", `no session matches "zzzz"`},
 		{"../x", "", "no session matches"},
@@ -417,7 +423,21 @@ func TestRemove(t *testing.T) {
 	if err := s.Remove(t.Context(), l.ID()); !errors.Is(err, ErrBusy) {
 		t.Errorf("Remove of a driven session: %v, want ErrBusy", err)
 	}
-	if err := l.Release(); err != nil {
+	child, _, err := s.Child(t.Context(), l.ID(), "call")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer child.Close()
+	if err := errors.Join(l.Release(), child.Lease(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Remove(t.Context(), l.ID()); !errors.Is(err, ErrBusy) {
+		t.Errorf("Remove of a session whose child is driven: %v, want ErrBusy", err)
+	}
+	if ids, err := s.ids(); err != nil || len(ids) != 2 {
+		t.Errorf("%v are left, %v", ids, err)
+	}
+	if err := child.Release(); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Remove(t.Context(), l.ID()); err != nil {
