@@ -183,7 +183,7 @@ func (e *editor) close() error {
 	case err := <-e.ended:
 		e.ended <- err
 		return err
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		return errors.New("the agent does not end")
 	}
 }
@@ -218,7 +218,7 @@ func (e *editor) going(text string) func() wire.PromptResponse {
 // until waits for something to be true of what was told.
 func (e *editor) until(what string, test func() bool) {
 	e.t.Helper()
-	late := time.After(20 * time.Second)
+	late := time.After(time.Minute)
 	for {
 		e.mu.Lock()
 		changed := e.changed

@@ -270,6 +270,11 @@ func (a *ask) dismiss(m *model) tea.Cmd {
 // answer sends what was chosen or written, or says what is wrong with it.
 func (a *ask) answer(m *model) tea.Cmd {
 	text := strings.TrimSpace(a.reply.parts().Text())
+	if name, args, ok := slash(text); ok {
+		if c, known := m.named(name); known {
+			return a.command(m, c, args)
+		}
+	}
 	if a.at >= 0 && text == "" {
 		text = a.choices[a.at].text
 	}
@@ -285,6 +290,17 @@ func (a *ask) answer(m *model) tea.Cmd {
 		return nil
 	}
 	return m.decide(d)
+}
+
+// command does what a slash command says that leaves the session as it is. It is never
+// an answer: the question stays.
+func (a *ask) command(m *model, c Command, args string) tea.Cmd {
+	a.reply = editor{}
+	if c.calm || c.Print != nil {
+		return m.do(c, args)
+	}
+	a.problem = "Please answer first; /" + words.OneLine(c.Name, 30) + " has to wait until then."
+	return nil
 }
 
 // limit answers whether a limit may be passed.

@@ -27,35 +27,38 @@ type Command struct {
 	// Print returns text for the person. It may take its time.
 	Print func(ctx context.Context, args string) (string, error)
 
-	run func(m *model, args string) tea.Cmd
+	// The session stays as it is, so that it may be run while a question is open.
+	// What only prints may too.
+	calm bool
+	run  func(m *model, args string) tea.Cmd
 }
 
 // Commands lists the slash commands that are always there.
 func Commands() []Command {
 	return []Command{
-		{Name: "help", Doc: "show the commands and the keys", run: show((*model).help)},
+		{Name: "help", Doc: "show the commands and the keys", calm: true, run: show((*model).help)},
 		{Name: "new", Doc: "begin a new session", run: idle((*model).newSession)},
 		{Name: "resume", Args: "[id]", Doc: "go on with an earlier session", run: idle((*model).resumeCommand)},
-		{Name: "sessions", Doc: "list the sessions of this folder", run: work((*model).listSessions)},
+		{Name: "sessions", Doc: "list the sessions of this folder", calm: true, run: work((*model).listSessions)},
 		{Name: "continue", Doc: "let a run that stopped go on", run: (*model).goOn},
 		{Name: "model", Args: "[provider/model]", Doc: "work with another model", run: idle((*model).modelCommand)},
 		{Name: "mode", Args: "[mode]", Doc: "how much runs unasked: plan, ask, edit, auto or yolo", run: (*model).modeCommand},
 		{Name: "plan", Doc: "only read, and make a plan", run: func(m *model, _ string) tea.Cmd { return m.switchTo(policy.ModePlan) }},
-		{Name: "permissions", Doc: "list the rules that hold here", run: work((*model).permissions)},
-		{Name: "context", Doc: "show what the model is asked next, and what takes the room", run: work((*model).context)},
+		{Name: "permissions", Doc: "list the rules that hold here", calm: true, run: work((*model).permissions)},
+		{Name: "context", Doc: "show what the model is asked next, and what takes the room", calm: true, run: work((*model).context)},
 		{Name: "compact", Args: "[what matters]", Doc: "make the conversation shorter; the log keeps all of it", run: (*model).compact},
-		{Name: "cost", Doc: "show what the session has cost, by model", run: work((*model).cost)},
-		{Name: "todo", Doc: "show the list of things to do", run: show((*model).todo)},
-		{Name: "diff", Doc: "show what this session has changed in files", run: (*model).diff},
+		{Name: "cost", Doc: "show what the session has cost, by model", calm: true, run: work((*model).cost)},
+		{Name: "todo", Doc: "show the list of things to do", calm: true, run: show((*model).todo)},
+		{Name: "diff", Doc: "show what this session has changed in files", calm: true, run: (*model).diff},
 		{Name: "undo", Doc: "put the files back to before what was said last", run: idle((*model).undo)},
 		{Name: "rewind", Doc: "go back to before something was said", run: idle(func(m *model, _ string) tea.Cmd { return m.pickPoint() })},
 		{Name: "fork", Doc: "go on in a copy of this session", run: idle((*model).fork)},
-		{Name: "export", Args: "[file]", Doc: "write the session to a markdown file", run: work((*model).export)},
-		{Name: "copy", Doc: "copy the last answer to the clipboard", run: (*model).copy},
-		{Name: "tools", Doc: "list the tools", run: show((*model).tools)},
-		{Name: "jobs", Args: "[kill ID]", Doc: "list what goes on in the background, or end one of it", run: (*model).jobsCommand},
-		{Name: "config", Doc: "show where the settings are", run: show((*model).config)},
-		{Name: "quit", Doc: "leave", run: func(m *model, _ string) tea.Cmd { return m.quit() }},
+		{Name: "export", Args: "[file]", Doc: "write the session to a markdown file", calm: true, run: work((*model).export)},
+		{Name: "copy", Doc: "copy the last answer to the clipboard", calm: true, run: (*model).copy},
+		{Name: "tools", Doc: "list the tools", calm: true, run: show((*model).tools)},
+		{Name: "jobs", Args: "[kill ID]", Doc: "list what goes on in the background, or end one of it", calm: true, run: (*model).jobsCommand},
+		{Name: "config", Doc: "show where the settings are", calm: true, run: show((*model).config)},
+		{Name: "quit", Doc: "leave", calm: true, run: func(m *model, _ string) tea.Cmd { return m.quit() }},
 	}
 }
 
@@ -74,8 +77,19 @@ func (m *model) commands() []Command {
 	return all
 }
 
+// named finds a command.
+func (m *model) named(name string) (Command, bool) {
+	all := m.commands()
+	i := slices.IndexFunc(all, func(c Command) bool { return c.Name == name })
+	if i < 0 {
+		return Command{}, false
+	}
+	return all[i], true
+}
+
 // do does what a command says.
 func (m *model) do(c Command, args string) tea.Cmd {
+	m.history.add("/" + strings.TrimSpace(c.Name+" "+args))
 	switch {
 	case c.run != nil:
 		return c.run(m, args)
@@ -198,6 +212,8 @@ func (m *model) goOn(string) tea.Cmd {
 	case m.running || m.seat.session() == nil:
 		m.hint = "there is no run that could go on"
 		return nil
+	case m.cutOff():
+		return m.goOnHere()
 	case m.view.busy:
 		return m.start()
 	}

@@ -121,6 +121,8 @@ func (m *model) promptBox(rows int) (out []string, x, y int) {
 	switch {
 	case m.running:
 		empty = "enter says it into the run, tab keeps it for after"
+	case m.cutOff() && m.driver != "":
+		empty = m.driven()
 	case m.view.busy:
 		empty = "the run was cut off; enter goes on with it"
 	}

@@ -178,7 +178,7 @@ func rowOf(width int, cell func(int) *uv.Cell) string {
 func (s *screen) wait(what string, ok func(text string) bool) string {
 	s.t.Helper()
 	late := false
-	timer := time.AfterFunc(8*time.Second, func() {
+	timer := time.AfterFunc(30*time.Second, func() {
 		s.mu.Lock()
 		late = true
 		s.cond.Broadcast()

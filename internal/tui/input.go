@@ -36,6 +36,11 @@ func (m *model) box() box {
 
 func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 	action := m.keys[k.Keystroke()]
+	if action == "" && k.Code == tea.KeyEscape && k.Mod == tea.ModAlt {
+		// Two presses that arrive at once.
+		esc := tea.KeyPressMsg{Code: tea.KeyEscape}
+		return tea.Batch(m.key(esc), m.key(esc))
+	}
 	b := m.box()
 	switch action {
 	case "suspend":
@@ -160,13 +165,16 @@ func (m *model) enter() tea.Cmd {
 	}
 	text := strings.TrimSpace(m.prompt.text())
 	if text == "" {
-		if m.view.busy && !m.running && len(m.view.waiting) == 0 {
-			return m.start() // a run that was cut off goes on
+		if m.cutOff() {
+			return m.goOnHere()
 		}
 		return nil
 	}
 	if name, args, ok := slash(text); ok {
 		return m.command(name, args)
+	}
+	if m.cutOff() && m.driver != "" {
+		return m.unlessDriven((*model).enter)
 	}
 	parts := m.prompt.parts()
 	m.clear()
@@ -352,19 +360,17 @@ func slash(text string) (name, args string, ok bool) {
 
 // command does what a slash command says.
 func (m *model) command(name, args string) tea.Cmd {
-	all := m.commands()
-	i := slices.IndexFunc(all, func(c Command) bool { return c.Name == name })
-	if i < 0 {
+	c, ok := m.named(name)
+	if !ok {
 		var names []string
-		for _, c := range all {
+		for _, c := range m.commands() {
 			names = append(names, c.Name)
 		}
 		m.hint = "there is no /" + words.OneLine(name, 30) + didYouMean(tool.Nearest(name, names)) + "; /help lists all"
 		return nil
 	}
-	m.history.add("/" + strings.TrimSpace(name+" "+args))
 	m.clear()
-	return m.do(all[i], args)
+	return m.do(c, args)
 }
 
 // history is what was said, to say it again.

@@ -2,8 +2,11 @@ package tui
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/inspan/inspan/tool"
 )
@@ -52,27 +55,86 @@ func Bindings() []Binding {
 type keymap map[string]string
 
 // keysOf makes the key map: the defaults, and for the actions named by over its
-// keys in their place.
+// keys in their place. No key may do two things, and there must be one to send, to
+// interrupt and to leave.
 func keysOf(over map[string][]string) (keymap, error) {
 	m := keymap{}
 	var names []string
 	for _, b := range Bindings() {
 		names = append(names, b.Action)
-		if _, changed := over[b.Action]; !changed {
-			for _, key := range b.Keys {
-				m[key] = b.Action
-			}
+		keys, changed := over[b.Action]
+		if !changed {
+			keys = b.Keys
+		}
+		if len(keys) == 0 && slices.Contains([]string{"send", "interrupt", "quit"}, b.Action) {
+			return nil, fmt.Errorf("keys: %s needs a key", b.Action)
+		}
+		if err := m.bind(b.Action, keys, changed); err != nil {
+			return nil, fmt.Errorf("keys: %w", err)
 		}
 	}
-	for action, keys := range over {
+	for _, action := range slices.Sorted(maps.Keys(over)) {
 		if !slices.Contains(names, action) {
 			return nil, fmt.Errorf("keys: there is no action %q%s", action, didYouMean(tool.Nearest(action, names)))
 		}
-		for _, key := range keys {
-			m[strings.ToLower(key)] = action
-		}
 	}
 	return m, nil
+}
+
+// bind makes keys do an action; those of a person may be anything.
+func (m keymap) bind(action string, keys []string, person bool) error {
+	for _, key := range keys {
+		if person {
+			stroke, err := keystroke(key)
+			if err != nil {
+				return fmt.Errorf("%s: %w", action, err)
+			}
+			key = stroke
+		}
+		if other, taken := m[key]; taken && other != action {
+			return fmt.Errorf("%q is a key of %s and of %s; give one of them others", key, other, action)
+		}
+		m[key] = action
+	}
+	return nil
+}
+
+// keyNames are the keys that write no character.
+func keyNames() []string {
+	names := strings.Fields("enter tab backspace esc space up down left right begin find insert delete select pgup pgdown home end")
+	for n := 1; n <= 63; n++ {
+		names = append(names, fmt.Sprintf("f%d", n))
+	}
+	return names
+}
+
+// keystroke is a key as tea.Key names it, whatever the order of what is held down with
+// it. One that writes a character is none: nobody could write that any more.
+func keystroke(key string) (string, error) {
+	const order = "ctrl alt shift meta hyper super"
+	rest, held := strings.ToLower(key), map[string]bool{}
+	for {
+		mod, more, ok := strings.Cut(rest, "+")
+		if !ok || more == "" || !slices.Contains(strings.Fields(order), mod) {
+			break
+		}
+		rest, held[mod] = more, true
+	}
+	names := keyNames()
+	character := utf8.RuneCountInString(rest) == 1 && unicode.IsGraphic([]rune(rest)[0])
+	switch plain := len(held) == 0 || len(held) == 1 && held["shift"]; {
+	case !character && !slices.Contains(names, rest):
+		return "", fmt.Errorf("there is no key %q%s", key, didYouMean(tool.Nearest(rest, names)))
+	case plain && (character || rest == "space"):
+		return "", fmt.Errorf("%q is for writing; hold ctrl or alt with it", key)
+	}
+	var b strings.Builder
+	for _, mod := range strings.Fields(order) {
+		if held[mod] {
+			b.WriteString(mod + "+")
+		}
+	}
+	return b.String() + rest, nil
 }
 
 func didYouMean(near string) string {

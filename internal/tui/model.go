@@ -52,6 +52,7 @@ type model struct {
 
 	opts     app.Options // for the sessions that are opened from here on
 	opening  bool        // a session is
+	driver   string      // who goes on with its run elsewhere, in words; empty: nobody, as far as was asked
 	running  bool        // a run goes on here
 	printing bool        // lines are on their way to the terminal
 	room     int         // rows that the picture may have meanwhile
@@ -83,7 +84,9 @@ type tall struct {
 type (
 	opened struct { // a session is open, or could not be
 		s      *inspan.Session
-		past   *view // what has happened in it; nil: it is new
+		past   *view       // what has happened in it; nil: it is new
+		opts   app.Options // it was opened with, unless it is new
+		driver string      // who goes on with its run elsewhere; empty: nobody
 		err    error
 		inputs []event.Body
 	}
@@ -119,7 +122,7 @@ func (m *model) Init() tea.Cmd {
 	case m.Session == "?":
 		cmds = append(cmds, m.pickSession())
 	case m.Session != "":
-		cmds = append(cmds, m.resume(m.Session))
+		cmds = append(cmds, m.resume(m.opts, m.Session))
 	}
 	if m.Begun != nil {
 		cmds = append(cmds, tea.Tick(begun, func(time.Time) tea.Msg { m.Begun(); return nil }))
@@ -159,7 +162,7 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 	case tea.MouseWheelMsg:
 		m.wheel(msg)
 	case batch:
-		m.apply(msg)
+		return m.apply(msg)
 	case ranOut:
 		return m.ranOut(msg.err)
 	case sent:
@@ -200,8 +203,9 @@ func (m *model) fail(err error) {
 	}
 }
 
-// apply folds what happened in a frame.
-func (m *model) apply(events batch) {
+// apply folds what happened in a frame. A run that begins without us is somebody else's.
+func (m *model) apply(events batch) tea.Cmd {
+	before := m.cutOff()
 	for _, e := range events {
 		if !e.Transient() && e.Seq <= m.view.seq {
 			continue
@@ -214,6 +218,10 @@ func (m *model) apply(events batch) {
 			m.seen(true, b.By)
 		}
 	}
+	if before || !m.cutOff() {
+		return nil
+	}
+	return m.findDriver(func(*model) tea.Cmd { return nil })
 }
 
 // seen takes an input of ours off the list of those on their way.

@@ -36,19 +36,19 @@ func (m *model) open(inputs ...event.Body) tea.Cmd {
 	}
 }
 
-// enterSession closes the session that is open and opens another one, with what
-// has happened in it.
+// enterSession opens a session, with what has happened in it, and closes the one that
+// is open. If it can't be opened, that one stays, and so do the options. It may be the
+// same session, for an agent with other options.
 func (m *model) enterSession(o app.Options, open func(context.Context, *inspan.Host) (*inspan.Session, error)) tea.Cmd {
 	if m.App == nil {
 		m.hint = "there are no sessions to open"
 		return nil
 	}
 	m.opening = true
-	ctx, seat, host, a := m.ctx, m.seat, m.host(o, m.warner()), m.App
+	m.seat.unwatch()
+	ctx, seat, warn, a := m.ctx, m.seat, m.warner(), m.App
+	host := m.host(o, warn)
 	return func() tea.Msg {
-		if err := seat.close(); err != nil {
-			return opened{err: err}
-		}
 		s, err := open(ctx, host)
 		if err != nil {
 			return opened{err: err}
@@ -57,7 +57,16 @@ func (m *model) enterSession(o app.Options, open func(context.Context, *inspan.H
 		if err != nil {
 			return opened{err: errors.Join(err, s.Close())}
 		}
-		return opened{s: s, past: past}
+		if err := seat.close(); err != nil {
+			warn(err.Error())
+		}
+		msg := opened{s: s, past: past, opts: o}
+		if past.cutOff() {
+			if msg.driver, err = driver(ctx, a, s.ID()); err != nil {
+				warn(err.Error())
+			}
+		}
+		return msg
 	}
 }
 
@@ -74,8 +83,8 @@ func fold(ctx context.Context, a *app.App, id string) (*view, error) {
 }
 
 // resume opens an earlier session.
-func (m *model) resume(id string) tea.Cmd {
-	return m.enterSession(m.opts, func(ctx context.Context, h *inspan.Host) (*inspan.Session, error) { return h.Open(ctx, id) })
+func (m *model) resume(o app.Options, id string) tea.Cmd {
+	return m.enterSession(o, func(ctx context.Context, h *inspan.Host) (*inspan.Session, error) { return h.Open(ctx, id) })
 }
 
 // shown is how many of the things that happened are shown of a session that is
@@ -87,17 +96,19 @@ func (m *model) opened(msg opened) tea.Cmd {
 	m.opening = false
 	if msg.err != nil {
 		m.fail(msg.err)
-		if len(msg.inputs) > 0 && m.prompt.empty() && len(m.history.lines) > 0 {
+		if lost := slices.Concat(msg.inputs, m.held); slices.ContainsFunc(lost, isSaid) && m.prompt.empty() && len(m.history.lines) > 0 {
 			m.prompt.set(m.history.lines[len(m.history.lines)-1])
 		}
 		m.held = nil
 		if m.seat.session() == nil {
 			m.view = fresh(m.view)
 		}
+		m.follow()
 		return nil
 	}
 	m.seat.take(msg.s)
 	if msg.past != nil {
+		m.opts, m.driver = msg.opts, msg.driver
 		m.show(msg.past)
 	} else {
 		m.view.seed(msg.s)
@@ -109,6 +120,11 @@ func (m *model) opened(msg opened) tea.Cmd {
 		return nil
 	}
 	return m.start(held...)
+}
+
+func isSaid(b event.Body) bool {
+	_, ok := b.(event.Said)
+	return ok
 }
 
 // fresh is an empty view with what was not printed yet.
@@ -165,8 +181,9 @@ func (m *model) resumeCommand(id string) tea.Cmd {
 	if id == "" {
 		return m.pickSession()
 	}
-	m.opts.Mode, m.opts.Model = "", ""
-	return m.resume(id)
+	o := m.opts
+	o.Mode, o.Model = "", ""
+	return m.resume(o, id)
 }
 
 func (m *model) fork(string) tea.Cmd {
@@ -240,14 +257,16 @@ func (m *model) modelCommand(name string) tea.Cmd {
 		}
 		return choice.Model.Info().Route(), nil
 	}, func(m *model, route string) tea.Cmd {
-		m.opts.Model = name
+		o := m.opts
+		o.Model = name
 		id := m.seat.id()
 		if id == "" {
+			m.opts = o
 			m.tell("the next session works with " + route)
 			return nil
 		}
-		m.opts.Mode = ""
-		return m.enterSession(m.opts, func(ctx context.Context, h *inspan.Host) (*inspan.Session, error) { return h.Open(ctx, id) })
+		o.Mode = ""
+		return m.resume(o, id)
 	})
 }
 

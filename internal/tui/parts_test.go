@@ -3,6 +3,7 @@ package tui
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -412,32 +413,21 @@ func TestTooLateIsTakenUp(t *testing.T) {
 	}
 }
 
-func TestKeys(t *testing.T) {
-	keys, err := keysOf(map[string][]string{"send": {"Ctrl+S"}})
-	if err != nil || keys["ctrl+s"] != "send" || keys["enter"] != "" || keys["esc"] != "escape" {
-		t.Error(keys, err)
-	}
-	if _, err := keysOf(map[string][]string{"sned": {"a"}}); err == nil || !strings.Contains(err.Error(), `did you mean "send"?`) {
-		t.Error(err)
-	}
-	seen := map[string]string{}
-	for _, b := range Bindings() {
-		if b.Doc == "" {
-			t.Error(b.Action, "has no words")
+// TestWhatIsSaidMeanwhile holds that what was said while a session was being opened goes
+// back into the prompt if it could not be, and a mode does not.
+func TestWhatIsSaidMeanwhile(t *testing.T) {
+	for _, tc := range []struct {
+		held event.Body
+		want string
+	}{{said("hello"), "hello"}, {event.Switched{Mode: "plan"}, ""}} {
+		m := still(t, 80, 24, look{noColor: true}, nil)
+		m.opening = true
+		m.history.add("hello")
+		m.start(tc.held)
+		m.update(opened{err: errors.New("there is none")})
+		if m.prompt.text() != tc.want || m.opening || m.held != nil {
+			t.Errorf("%T: prompt %q, held %v", tc.held, m.prompt.text(), m.held)
 		}
-		for _, key := range b.Keys {
-			if seen[key] != "" {
-				t.Errorf("%s does %s and %s", key, seen[key], b.Action)
-			}
-			seen[key] = b.Action
-		}
-	}
-	names := map[string]bool{}
-	for _, c := range Commands() {
-		if names[c.Name] || c.Doc == "" || c.run == nil {
-			t.Errorf("/%s: twice, without words or without a deed", c.Name)
-		}
-		names[c.Name] = true
 	}
 }
 

@@ -119,6 +119,59 @@ func TestSteerQueueInterrupt(t *testing.T) {
 	s.wait("nothing to be pending", func(text string) bool { return !strings.Contains(text, "↳") })
 }
 
+// TestEscTwiceAtOnce holds that two presses that arrive in one read count as two.
+func TestEscTwiceAtOnce(t *testing.T) {
+	s := start(t, 80, 24, nil, call("slow", `{"word":"turning"}`), sayStep("Fine."))
+	s.typed("go", enter)
+	s.shows("▸ slow", "turning")
+	s.press(esc + esc)
+	s.shows("■ cancelled")
+	s.wait("the run to end", func(text string) bool { return strings.Contains(text, "say what to do") })
+	s.press(esc + esc)
+	s.shows("go back to before you said (1 of 1)")
+}
+
+// TestCommandAtAQuestion holds that a command is never the answer to a question.
+func TestCommandAtAQuestion(t *testing.T) {
+	for name, step := range map[string]script.Step{"consent": call("note", `{"word":"red"}`), "answer": call("ask", `{"question":"Which?","options":["/new","b"]}`)} {
+		t.Run(name, func(t *testing.T) {
+			s := start(t, 80, 24, func(t *tui.TUI) {
+				t.Commands = []tui.Command{
+					{Name: "told", Print: func(_ context.Context, args string) (string, error) { return "told " + args, nil }},
+					{Name: "asked", Prompt: func(context.Context, string) (string, error) { return "something else", nil }},
+				}
+			}, step, sayStep("Over."))
+			s.typed("go", enter)
+			s.shows(map[string]string{"consent": "or say what to do instead", "answer": "your answer"}[name])
+			for _, c := range []struct{ typed, shown string }{
+				{"/todo", "there is nothing on the list"},
+				{"/told twice", "told twice"},
+				{"/new", "Please answer first; /new has to wait until then."},
+				{"/asked", "Please answer first; /asked has to wait until then."},
+			} {
+				s.press(c.typed + enter)
+				s.shows(c.shown)
+			}
+			s.press("/quit" + enter)
+			if code, err := s.ends(); code != 0 || err != nil {
+				t.Error(code, err)
+			}
+			list, err := s.tui.App.Store().List(t.Context())
+			if err != nil || len(list) != 1 {
+				t.Fatal(list, err)
+			}
+			for e, err := range s.tui.App.Store().Events(t.Context(), list[0].ID) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, decided := e.Body.(event.Decided); decided {
+					t.Errorf("a command was an answer: %+v", e.Body)
+				}
+			}
+		})
+	}
+}
+
 // TestDecidedElsewhere holds that the front end sees what others do.
 func TestDecidedElsewhere(t *testing.T) {
 	s := start(t, 80, 24, nil, call("note", `{"word":"red"}`), sayStep("Over."))

@@ -265,6 +265,10 @@ func (v *view) idle() bool        { return !v.busy && len(v.waiting) == 0 }
 func (v *view) share() (pct int)  { return percent(v.prompt.Prompt()+v.prompt.Output, v.window) }
 func (v *view) cached() (pct int) { return percent(v.prompt.CacheRead, v.prompt.Prompt()) }
 
+// cutOff reports whether there is a run that waits for nobody: where none goes on
+// here, it was cut off, or somebody else goes on with it.
+func (v *view) cutOff() bool { return v.busy && len(v.waiting) == 0 }
+
 func percent(a, b int) int {
 	if b == 0 {
 		return -1

@@ -1,0 +1,107 @@
+package tui_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/tui"
+	"github.com/inspan/inspan/llm"
+)
+
+// cutOff leaves a session of the front end whose run is cut off in the middle.
+func (s *screen) cutOff() *inspan.Session {
+	s.t.Helper()
+	session, err := s.tui.Host(app.Options{}, nil).New(s.t.Context(), s.tui.Root)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { _ = session.Close() })
+	for e, err := range session.Run(s.t.Context(), event.Said{Parts: llm.Say("go")}) {
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if _, ok := e.Body.(event.Replied); ok {
+			break
+		}
+	}
+	return session
+}
+
+// TestDrivenElsewhere opens a session that another process drives: nothing goes into it
+// from here before that one is gone.
+func TestDrivenElsewhere(t *testing.T) {
+	first := start(t, 80, 24, nil, call("look", `{"word":"blue"}`), sayStep("Over."))
+	session := first.cutOff()
+	log, err := first.tui.App.Store().Open(t.Context(), session.ID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	if err := log.Lease(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, 100, 24, func(next *tui.TUI) {
+		next.App, next.Host, next.Session, next.Root = first.tui.App, first.tui.Host, session.ID(), first.tui.Root
+	})
+	driven := fmt.Sprintf("process %d goes on with it: inspan attach %s", os.Getpid(), session.ID())
+	s.shows("› " + driven)
+	s.press(enter)
+	s.wait("the hint", func(text string) bool { return strings.Count(text, driven) == 2 })
+	s.typed("and now", enter)
+	s.shows("› and now", "\n"+driven)
+	s.press(ctrlC)
+	s.shows("once more to leave")
+	s.press("/continue" + enter)
+	s.wait("the hint", func(text string) bool { return strings.Count(text, driven) == 2 })
+	if err := log.Release(); err != nil {
+		t.Fatal(err)
+	}
+	s.typed("and now", enter)
+	if text := s.shows("› and now", "Over.", "■ done"); strings.Contains(text, "busy") {
+		t.Error(text)
+	}
+}
+
+// TestCutOffGoesOn holds that a run that nobody goes on with does so here.
+func TestCutOffGoesOn(t *testing.T) {
+	first := start(t, 80, 24, nil, call("look", `{"word":"blue"}`), sayStep("Over."))
+	id := first.cutOff().ID()
+	s := start(t, 80, 24, func(next *tui.TUI) {
+		next.App, next.Host, next.Session, next.Root = first.tui.App, first.tui.Host, id, first.tui.Root
+	})
+	s.shows("› the run was cut off; enter goes on with it")
+	s.press(enter)
+	s.shows("Over.", "■ done")
+}
+
+// TestRunBeginsElsewhere holds that a run that another process begins in the session
+// that is open here is not taken for one that was cut off.
+func TestRunBeginsElsewhere(t *testing.T) {
+	s := start(t, 100, 24, nil, sayStep("One."), call("slow", `{"word":"turning"}`))
+	s.typed("go", enter)
+	s.shows("One.", "■ done", "say what to do")
+	other, err := s.tui.Host(app.Options{}, nil).Open(t.Context(), "last")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	ctx, stop := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() {
+		for _, err := range other.Run(ctx, event.Said{Parts: llm.Say("more")}) {
+			if err != nil {
+				return
+			}
+		}
+	})
+	defer running.Wait()
+	defer stop()
+	s.shows(fmt.Sprintf("› process %d goes on with it: inspan attach %s", os.Getpid(), other.ID()))
+}
