@@ -2,9 +2,8 @@ package inspan
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 
+	"github.com/inspan/inspan/internal/folder"
 	"github.com/inspan/inspan/internal/guard"
 	"github.com/inspan/inspan/internal/places"
 	"github.com/inspan/inspan/internal/policy"
@@ -54,11 +53,7 @@ func (a *Agent) tool(t tool.Tool, marker *guard.Marker, vault *secret.Vault) too
 
 // rules is the policy of the agent: mode, rules and sensitive places.
 func (a *Agent) rules() (policy.Policy, error) {
-	home, _ := os.UserHomeDir() // if there is none, nothing lies in it
-	if real, err := filepath.EvalSymlinks(home); err == nil {
-		home = real
-	}
-	p := policy.Policy{Map: places.Map{Root: a.Env.Root, Home: home, State: a.Private, Shared: a.Shared, Open: a.Public}.Indexed()}
+	p := policy.Policy{Map: places.Map{Root: a.Env.Root, Home: folder.Home(), State: a.Private, Shared: a.Shared, Open: a.Public}.Indexed()}
 	for _, rule := range a.Rules {
 		r, err := policy.ParseRule(rule.Action, rule.Text, rule.Scope)
 		if err != nil {

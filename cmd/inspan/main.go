@@ -104,7 +104,7 @@ func (c *command) root() *cobra.Command {
 			case isTerminal(c.in) && isTerminal(c.console.Out):
 				return c.screen(cmd, &f)
 			}
-			return cmd.Help()
+			return usageError{errors.New("there is no terminal to talk on; for scripts there is: inspan run")}
 		},
 	}
 	f.add(root)

@@ -77,7 +77,7 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.Model, "model", "", "model as `provider/model`; see 'inspan models'")
 	fl.StringVar(&f.Mode, "mode", "", "permission `mode`: plan, ask, edit, auto or yolo (default ask)")
 	fl.IntVar(&f.maxTurns, "max-turns", 200, "most `turns` of one run; 0 means no limit")
-	fl.Float64Var(&f.MaxCost, "max-cost", 0, "most US `dollars` of the session; 0 means no limit")
+	fl.Var((*dollars)(&f.MaxCost), "max-cost", "most US `dollars` of the session; 0 means no limit")
 	fl.Int64Var(&f.MaxTokens, "max-tokens", 0, "most `tokens` of the session, prompts and replies; 0 means no limit")
 	fl.DurationVar(&f.MaxTime, "max-time", 0, "longest `time` of one run, as 90s or 2h, waits for you aside; 0 means no limit")
 	fl.DurationVar(&f.RetryFor, "retry-for", 0, "how long to wait, as `90s` or 2h, for a model that can't be had (default 1m, or 15m without a terminal)")
@@ -109,8 +109,8 @@ func (f *runFlags) check(cmd *cobra.Command) error {
 	if f.Replay != "" && (f.Model != "" || f.Record != "") {
 		return usageError{fmt.Errorf("--replay takes the place of --model and --record")}
 	}
-	if f.maxTurns < 0 || f.MaxCost < 0 || f.MaxTokens < 0 || f.MaxTime < 0 {
-		return usageError{fmt.Errorf("--max-turns, --max-cost, --max-tokens and --max-time can't be negative")}
+	if f.maxTurns < 0 || f.MaxTokens < 0 || f.MaxTime < 0 {
+		return usageError{fmt.Errorf("--max-turns, --max-tokens and --max-time can't be negative")}
 	}
 	if cmd.Flags().Changed("max-turns") {
 		f.MaxTurns = f.maxTurns

@@ -38,7 +38,7 @@ func (f *serveFlags) add(cmd *cobra.Command) {
 	fl.StringArrayVar(&f.Allow, "allow", nil, "`rule` for calls that need not ask; may be repeated")
 	fl.StringArrayVar(&f.Ask, "ask", nil, "`rule` for calls that ask in every mode; may be repeated")
 	fl.StringArrayVar(&f.Deny, "deny", nil, "`rule` for calls that are denied; may be repeated")
-	fl.Float64Var(&f.MaxCost, "max-cost", 0, "most US `dollars` of a session of an agent; 0 means no limit")
+	fl.Var((*dollars)(&f.MaxCost), "max-cost", "most US `dollars` of a session of an agent; 0 means no limit")
 	fl.StringVar(&f.cwd, "cwd", ".", "`folder` to work in, the workspace")
 	fl.StringVar(&f.tokenFile, "token-file", "", "private `file` with the token that clients must send; it is made if it is not there (default: in the state folder)")
 	fl.BoolVar(&f.public, "public", false, "other machines may reach the address")

@@ -25,7 +25,7 @@ func (a *App) Roles(root string, warn func(string)) []role.Role {
 		{Path: filepath.Join(root, ".agents", "agents"), Source: "project"},
 		{Path: filepath.Join(root, ".claude", "agents"), Source: "project"},
 		{Path: filepath.Join(dir, "agents"), Source: "user"},
-		{Path: filepath.Join(home(), ".claude", "agents"), Source: "user"},
+		{Path: atHome(".claude", "agents"), Source: "user"},
 	})
 	for _, w := range warnings {
 		warn(w)

@@ -21,6 +21,7 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/config"
+	"github.com/inspan/inspan/internal/folder"
 	"github.com/inspan/inspan/internal/gpu"
 	"github.com/inspan/inspan/internal/guard"
 	"github.com/inspan/inspan/internal/lsp"
@@ -217,7 +218,7 @@ func (a *App) agent(ctx context.Context, o Options, at inspan.Place, warn func(s
 	if err != nil {
 		return nil, err
 	}
-	shell := &tools.Shell{Home: home(), Protected: a.protected()}
+	shell := &tools.Shell{Home: folder.Home(), Protected: a.protected()}
 	a.shells.Store(at.ID, shell)
 	needs := profile.For(chosen.Info().Route(), a.Config.Profiles)
 	servers := &lsp.Manager{Env: env}
@@ -243,7 +244,7 @@ func (a *App) agent(ctx context.Context, o Options, at inspan.Place, warn func(s
 				hub.Close()
 			}
 			servers.Close()
-			a.shells.Delete(at.ID)
+			a.shells.CompareAndDelete(at.ID, shell)
 			shell.Close()
 			return closeModel()
 		},

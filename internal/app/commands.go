@@ -27,7 +27,7 @@ func (a *App) Commands(root string, warn func(string)) []command.Command {
 		{filepath.Join(root, ".inspan", "commands"), "project"},
 		{filepath.Join(root, ".claude", "commands"), "project"},
 		{filepath.Join(dir, "commands"), "user"},
-		{filepath.Join(home(), ".claude", "commands"), "user"},
+		{atHome(".claude", "commands"), "user"},
 	} {
 		for _, c := range commandsIn(at.path, at.source, warn) {
 			if !taken[c.Name] {

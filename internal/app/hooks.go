@@ -2,7 +2,9 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -27,7 +29,7 @@ func (a *App) hooks(root, sum string, env tool.Env, warn func(string)) ([]tool.H
 		mine[i].Source = a.ConfigPath
 	}
 	if a.Config.ClaudeHooks {
-		mine = append(mine, claudeHooks(filepath.Join(home(), ".claude", "settings.json"), warn)...)
+		mine = append(mine, claudeHooks(atHome(".claude", "settings.json"), warn)...)
 	}
 	review, err := a.Review(root, sum)
 	if err != nil && sum != "" {
@@ -108,8 +110,8 @@ func (a *App) hookSet(list []hook.Config, env tool.Env, warn func(string)) *hook
 
 // claudeHooks reads a settings file of Claude Code, if it is there.
 func claudeHooks(path string, warn func(string)) []hook.Config {
-	data, err := os.ReadFile(path)
-	if os.IsNotExist(err) {
+	data, err := config.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	var list []hook.Config
@@ -117,11 +119,11 @@ func claudeHooks(path string, warn func(string)) []hook.Config {
 	if err == nil {
 		list, notes, err = hook.ReadClaude(data, path)
 	}
-	if err != nil {
-		warn(fmt.Sprintf("the hooks in %s do not run: %v", path, err))
+	if err != nil { // it names the file
+		warn(fmt.Sprintf("hooks do not run: %v", err))
 	}
-	for _, n := range notes {
-		warn(path + ": " + n)
+	for _, n := range notes { // they name the file
+		warn(n)
 	}
 	return list
 }

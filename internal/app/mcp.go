@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/consent"
 	"github.com/inspan/inspan/internal/mcp"
 	"github.com/inspan/inspan/internal/secret"
@@ -70,7 +71,7 @@ func (a *App) pluginServers(warn func(string)) []mcp.Server {
 func (a *App) workspaceServers(root, sum string, warn func(string)) []mcp.Server {
 	var out []mcp.Server
 	for _, name := range serverFiles() {
-		data, err := os.ReadFile(filepath.Join(root, name))
+		data, err := config.ReadFile(filepath.Join(root, name))
 		if err != nil {
 			continue // mostly there is none; what it is otherwise, a review says
 		}
@@ -80,7 +81,7 @@ func (a *App) workspaceServers(root, sum string, warn func(string)) []mcp.Server
 			continue
 		}
 		// What was read must be what is trusted.
-		if again, err := os.ReadFile(filepath.Join(root, name)); err != nil || string(again) != string(data) {
+		if again, err := config.ReadFile(filepath.Join(root, name)); err != nil || string(again) != string(data) {
 			warn(name + " changed while it was read; its servers are not used")
 			continue
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/config"
+	"github.com/inspan/inspan/internal/folder"
 	"github.com/inspan/inspan/internal/guard"
 	"github.com/inspan/inspan/internal/netguard"
 	"github.com/inspan/inspan/internal/places"
@@ -95,7 +96,7 @@ func parsed(rules []inspan.Rule) ([]policy.Rule, error) {
 
 // places is the machine as the judges see it.
 func (a *App) places(root string) places.Map {
-	return places.Map{Root: root, Home: home(), Settings: filepath.Dir(a.ConfigPath), State: []string{a.StateDir}, Shared: a.shared(), Open: a.public(root)}.Indexed()
+	return places.Map{Root: root, Home: folder.Home(), Settings: filepath.Dir(a.ConfigPath), State: []string{a.StateDir}, Shared: a.shared(), Open: a.public(root)}.Indexed()
 }
 
 // real is a path without links, as far as it is there.
@@ -122,7 +123,9 @@ func (a *App) public(root string) []string {
 	for _, glob := range a.Config.Public {
 		switch {
 		case strings.HasPrefix(glob, "~/"):
-			glob = filepath.Join(home(), glob[2:])
+			if glob = atHome(glob[2:]); glob == "" {
+				continue
+			}
 		case !filepath.IsAbs(glob):
 			glob = filepath.Join(root, glob)
 		}
@@ -131,16 +134,13 @@ func (a *App) public(root string) []string {
 	return out
 }
 
-// home is the user's home folder, empty if there is none.
-func home() string {
-	dir, err := os.UserHomeDir()
-	if err != nil {
+// atHome is a path below the user's home folder; empty if there is none.
+func atHome(parts ...string) string {
+	home := folder.Home()
+	if home == "" {
 		return ""
 	}
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		return real
-	}
-	return dir
+	return filepath.Join(home, filepath.Join(parts...))
 }
 
 // secrets are the values that no session may show: those of variables that are
@@ -149,7 +149,7 @@ func (a *App) secrets() map[string]string {
 	out := map[string]string{}
 	for _, kv := range os.Environ() {
 		name, value, _ := strings.Cut(kv, "=")
-		if _, err := os.Lstat(value); secret.Named(name) && err != nil { // PWD and SSH_AUTH_SOCK are no secrets
+		if _, err := os.Lstat(value); secret.Named(name) && name != "PWD" && name != "OLDPWD" && err != nil { // SSH_AUTH_SOCK is no secret
 			out[name] = value
 		}
 	}
@@ -276,7 +276,7 @@ func (a *App) Explain(ctx context.Context, root, mode, command string) (Explaine
 		return Explained{}, err
 	}
 	out := Explained{Root: env.Root, Mode: cmp.Or(mode, a.Config.Mode, policy.ModeAsk)}
-	out.Plan = shell.Explain(command, shell.Place{Root: env.Root, Cwd: env.Root, Home: home()})
+	out.Plan = shell.Explain(command, shell.Place{Root: env.Root, Cwd: env.Root, Home: folder.Home()})
 	p := policy.Policy{Map: a.places(env.Root)}
 	if p.Rules, err = parsed(rules); err != nil {
 		return Explained{}, err
@@ -286,7 +286,7 @@ func (a *App) Explain(ctx context.Context, root, mode, command string) (Explaine
 		return Explained{}, err
 	}
 	call := &tool.Call{ID: "explain", Name: "bash", Args: args, Env: env, Cwd: env.Root, Mode: out.Mode}
-	core := tools.Core(&tools.Shell{Home: home()}, "")
+	core := tools.Core(&tools.Shell{Home: folder.Home()}, "")
 	bash := core[slices.IndexFunc(core, func(t tool.Tool) bool { return t.Name == call.Name })]
 	effects, err := bash.Effects(ctx, call)
 	if err != nil {

@@ -31,8 +31,8 @@ func (a *App) Skills(root string) *skill.Library {
 		{Path: filepath.Join(root, ".agents", "skills"), Source: "project"},
 		{Path: filepath.Join(root, ".claude", "skills"), Source: "project"},
 		{Path: filepath.Join(dir, "skills"), Source: "user"},
-		{Path: filepath.Join(home(), ".agents", "skills"), Source: "user"},
-		{Path: filepath.Join(home(), ".claude", "skills"), Source: "user"},
+		{Path: atHome(".agents", "skills"), Source: "user"},
+		{Path: atHome(".claude", "skills"), Source: "user"},
 	}
 	for _, path := range a.Config.Skills.Folders {
 		folders = append(folders, skill.Folder{Path: path, Source: "user"})

@@ -86,7 +86,7 @@ func (s Sandbox) Ranges() ([]netip.Prefix, error) {
 	for _, text := range s.Local {
 		p, err := netip.ParsePrefix(text)
 		if err != nil {
-			return nil, fmt.Errorf("sandbox.local: %q is no range such as \"10.0.0.0/8\"", text)
+			return nil, fmt.Errorf("local: %q is no range such as \"10.0.0.0/8\"", text)
 		}
 		out = append(out, p)
 	}
@@ -206,20 +206,20 @@ func Kinds() []string {
 // Dir is the folder of the user's settings. INSPAN_CONFIG_DIR overrides it.
 func Dir() (string, error) {
 	if dir := os.Getenv("INSPAN_CONFIG_DIR"); dir != "" {
-		return dir, nil
+		return filepath.Abs(dir)
 	}
 	base, err := os.UserConfigDir()
 	if err != nil {
 		return "", fmt.Errorf("find the settings folder: %w; set INSPAN_CONFIG_DIR", err)
 	}
-	return filepath.Join(base, "inspan"), nil
+	return filepath.Abs(filepath.Join(base, "inspan"))
 }
 
 // StateDir is the folder of sessions. INSPAN_STATE_DIR overrides it, then
 // XDG_STATE_HOME.
 func StateDir() (string, error) {
 	if dir := os.Getenv("INSPAN_STATE_DIR"); dir != "" {
-		return dir, nil
+		return filepath.Abs(dir)
 	}
 	if base := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(base) {
 		return filepath.Join(base, "inspan"), nil
@@ -228,7 +228,7 @@ func StateDir() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("find the folder for sessions: %w; set INSPAN_STATE_DIR", err)
 	}
-	return filepath.Join(home, ".local", "state", "inspan"), nil
+	return filepath.Abs(filepath.Join(home, ".local", "state", "inspan"))
 }
 
 // Load reads the file at path. A file that is not there gives the zero Config.
@@ -276,10 +276,14 @@ func LoadProject(root string) (Project, error) {
 // decode reads a file strictly. A file that is not there gives the zero value.
 func decode[T any](path string) (T, error) {
 	var c, zero T
-	meta, err := toml.DecodeFile(path, &c)
+	data, err := ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return zero, nil
 	}
+	if err != nil {
+		return zero, err
+	}
+	meta, err := toml.Decode(string(data), &c)
 	var parse toml.ParseError
 	if errors.As(err, &parse) {
 		return zero, fmt.Errorf("%s: line %d: %s", path, parse.Position.Line, parse.Message)
@@ -288,7 +292,10 @@ func decode[T any](path string) (T, error) {
 		return zero, fmt.Errorf("%s: %w", path, err)
 	}
 	for _, key := range meta.Undecoded() {
-		return zero, fmt.Errorf("%s: unknown key %q%s", path, key, hint(reflect.TypeFor[T](), key))
+		return zero, fmt.Errorf("%s: %w", path, unknown(reflect.TypeFor[T](), key))
+	}
+	if err := finite("", reflect.ValueOf(c)); err != nil {
+		return zero, fmt.Errorf("%s: %w", path, err)
 	}
 	return c, nil
 }
@@ -323,11 +330,14 @@ func (c Config) check() error {
 	if err := c.MCP.check(); err != nil {
 		return fmt.Errorf("mcp.%w", err)
 	}
-	if _, err := c.Sandbox.Ranges(); err != nil {
+	if err := c.Sandbox.check(); err != nil {
+		return fmt.Errorf("sandbox.%w", err)
+	}
+	if err := checkPublic(c.Public); err != nil {
 		return err
 	}
-	if s := c.Sandbox; s.Memory < 0 || s.Processes < 0 || s.CPU < 0 || s.FileSize < 0 {
-		return errors.New("sandbox: limits can't be negative; 0 means no limit")
+	if err := c.Router.check(); err != nil {
+		return fmt.Errorf("router.%w", err)
 	}
 	for _, dir := range c.Skills.Folders {
 		if !filepath.IsAbs(dir) {
@@ -337,8 +347,8 @@ func (c Config) check() error {
 	if c.Agents.Depth < 0 || c.Agents.Open < 0 {
 		return errors.New("agents: depth and open can't be negative")
 	}
-	if c.Checkpoints.Quota < 0 {
-		return errors.New("checkpoints.quota_mb can't be negative")
+	if err := checkRange("quota_mb", c.Checkpoints.Quota, mostMegabytes); err != nil {
+		return fmt.Errorf("checkpoints.%w", err)
 	}
 	if _, err := guard.Compile(c.Checks); err != nil {
 		return err
@@ -406,8 +416,11 @@ func (p Provider) check() error {
 		return fmt.Errorf("dialect: %q is none of %s", p.Dialect, strings.Join(known, ", "))
 	}
 	for _, d := range []time.Duration{p.Deadlines.Connect, p.Deadlines.FirstByte, p.Deadlines.Idle, p.Deadlines.Total} {
-		if d < 0 || d > 0 && d < time.Millisecond {
-			return fmt.Errorf("deadlines: %d needs a unit, as in \"%ds\"", d, max(d, -d))
+		if d < 0 {
+			return fmt.Errorf("deadlines: %v can't be negative", d)
+		}
+		if d > 0 && d < time.Millisecond {
+			return fmt.Errorf("deadlines: %d needs a unit, as in \"%ds\"", d, d)
 		}
 	}
 	if p.Requests < 0 || p.Tokens < 0 {
@@ -437,13 +450,18 @@ func checkPrice(p *llm.Price) error {
 	return checkPrice(p.Long)
 }
 
-// hint names the known key nearest to an unknown one.
-func hint(in reflect.Type, key toml.Key) string {
+// unknown says which key is not known, and names the known one nearest to it.
+func unknown(in reflect.Type, key toml.Key) error {
 	known := keysAt(in, key[:len(key)-1])
-	if near := tool.Nearest(key[len(key)-1], known); near != "" {
-		return fmt.Sprintf("; did you mean %q?", near)
+	for len(known) == 0 && len(key) > 1 { // the table that it stands in is not known either
+		key = key[:len(key)-1]
+		known = keysAt(in, key[:len(key)-1])
 	}
-	return "; known here: " + strings.Join(known, ", ")
+	text := fmt.Sprintf("unknown key %q; ", key)
+	if near := tool.Nearest(key[len(key)-1], known); near != "" {
+		return fmt.Errorf("%sdid you mean %q?", text, near)
+	}
+	return fmt.Errorf("%sknown here: %s", text, strings.Join(known, ", "))
 }
 
 // keysAt lists the keys of the table at a path below a type, in the order of

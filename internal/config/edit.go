@@ -15,8 +15,15 @@ import (
 )
 
 // AddServer writes the table of a server at the end of a settings file, which is made
-// if need be. Nothing else of the file changes. A name that is taken is an error.
+// if need be. Nothing else of the file changes. A name that is taken is an error. Several
+// processes may edit one file at once.
 func AddServer(path, name string, s MCPServer) error {
+	path = followed(path)
+	unlock, err := lock(path)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	before, err := Load(path)
 	if err != nil {
 		return err
@@ -27,7 +34,7 @@ func AddServer(path, name string, s MCPServer) error {
 	if err := (MCP{Servers: map[string]MCPServer{name: s}}).check(); err != nil {
 		return err
 	}
-	old, err := os.ReadFile(path)
+	old, err := ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -62,7 +69,13 @@ func AddServer(path, name string, s MCPServer) error {
 // RemoveServer takes the tables of a server out of a settings file, with the comments
 // in them. A server that is written in another way is an error.
 func RemoveServer(path, name string) error {
-	old, err := os.ReadFile(path)
+	path = followed(path)
+	unlock, err := lock(path)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	old, err := ReadFile(path)
 	if err != nil {
 		return err
 	}
@@ -85,14 +98,9 @@ func RemoveServer(path, name string) error {
 	return replace(path, []byte(strings.TrimRight(strings.Join(out, ""), "\n")+"\n"))
 }
 
-// replace writes a settings file as a whole, if it can be read then.
+// replace writes a settings file as a whole, if it can be read then. The caller holds
+// its lock.
 func replace(path string, data []byte) error {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real // a link stays one
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
 	mode := fs.FileMode(0o600)
 	if info, err := os.Stat(path); err == nil {
 		mode = info.Mode().Perm()

@@ -1,9 +1,11 @@
 package config_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -73,5 +75,40 @@ func TestServersComeAndGo(t *testing.T) {
 	}
 	if _, err := config.Load(path); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestManyEditAtOnce holds that none loses what another writes, also where some come
+// by a link.
+func TestManyEditAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	path, link := filepath.Join(dir, "config.toml"), filepath.Join(dir, "link.toml")
+	if err := config.AddServer(path, "gone", config.MCPServer{Command: []string{"true"}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(path, link); err != nil {
+		t.Skip(err)
+	}
+	const n = 20
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() {
+			if err := config.AddServer([]string{path, link}[i%2], fmt.Sprintf("s%d", i), config.MCPServer{Command: []string{"true"}}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Go(func() {
+		if err := config.RemoveServer(link, "gone"); err != nil {
+			t.Error(err)
+		}
+	})
+	all.Wait()
+	c, err := config.Load(path)
+	if err != nil || len(c.MCP.Servers) != n {
+		t.Errorf("%d servers, %v", len(c.MCP.Servers), err)
+	}
+	if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 {
+		t.Error("the link is none any more", err)
 	}
 }

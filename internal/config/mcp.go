@@ -121,6 +121,9 @@ func (m MCP) check() error {
 		if err := s.Check(); err != nil {
 			return fmt.Errorf("servers.%s: %w", s.Name, err)
 		}
+		if s.Timeout < 0 {
+			return fmt.Errorf("servers.%s: timeout can't be negative; 0 means what is usual", s.Name)
+		}
 		if err := m.Servers[s.Name].OAuth.check(); err != nil {
 			return fmt.Errorf("servers.%s: %w", s.Name, err)
 		}

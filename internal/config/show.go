@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"reflect"
 	"slices"
 	"strconv"
@@ -27,7 +26,7 @@ func Schema() []byte { return slices.Clone(schemaJSON) }
 // Setting is one value that a file sets.
 type Setting struct {
 	Key   string `json:"key"`   // as "sandbox.memory_mb" or "rule[0].reason"
-	Value string `json:"value"` // as TOML writes it
+	Value string `json:"value"` // as TOML writes it, with *** where a secret may stand
 	File  string `json:"file"`
 	Line  int    `json:"line"` // 0 if it can't be told
 }
@@ -35,7 +34,7 @@ type Setting struct {
 // Settings lists what a settings file sets, in its order. A file that is not
 // there sets nothing; whether its keys are known is for [Load].
 func Settings(path string) ([]Setting, error) {
-	raw, err := os.ReadFile(path)
+	raw, err := ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -46,6 +45,7 @@ func Settings(path string) ([]Setting, error) {
 	if _, err := toml.Decode(string(raw), &tree); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
+	tree, _ = newMask().value(nil, tree).(map[string]any)
 	lines := keyLines(string(raw))
 	var out []Setting
 	flatten("", tree, func(key, value string) {

@@ -195,7 +195,15 @@ func leads(key string) bool {
 // add rules that ask or deny.
 func onlyTightens(data []byte) bool {
 	top, err := parse(".toml", data)
-	return err == nil && !slices.ContainsFunc(top.kids, func(n node) bool { return n.key != "ask" && n.key != "deny" })
+	return err == nil && !slices.ContainsFunc(top.kids, func(n node) bool {
+		return n.key != "ask" && n.key != "deny" && (n.key != "rule" || !n.list || slices.ContainsFunc(n.kids, loosens))
+	})
+}
+
+// loosens reports whether a rule with a reason may do other than ask or deny.
+func loosens(rule node) bool {
+	actions, has := rule.texts("action")
+	return !has || slices.ContainsFunc(actions, func(a string) bool { return a != "ask" && a != "deny" })
 }
 
 // split returns what could name a file in a text that may be a command line:

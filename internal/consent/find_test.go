@@ -58,6 +58,7 @@ func TestFindNothing(t *testing.T) {
 			".inspan/memory/a.md": "", ".inspan/skills/a/SKILL.md": "", ".inspan/skills/b.MD": "", ".claude/skills/a/more/b.md": "",
 		},
 		"rules that tighten":             {".inspan/config.toml": "# ours\nask = ['bash(make *)']\ndeny = [\"read(x)\"]\n"},
+		"rules with a reason":            {".inspan/config.toml": "[[rule]]\naction = 'deny'\nrule = 'bash(make deploy)'\nreason = 'no'\n[[rule]]\naction = 'ask'\nrule = 'write'"},
 		"no rules":                       {".inspan/config.toml": ""},
 		"files in the place of folders":  {".inspan": "", ".claude": ""},
 		"items of the folders below":     {"sub/.inspan/hooks/x.sh": "", "sub/.mcp.json": "{}"},
@@ -105,6 +106,17 @@ func TestWhatASingleFileMakes(t *testing.T) {
 		write(t, root, name, text)
 		if items := find(t, root); len(items) != 1 || items[0].Digest == "" {
 			t.Errorf("%s: %v", name, paths(items))
+		}
+	}
+	for _, text := range []string{ // rules that may do more than tighten
+		"[[rule]]\naction = 'deny'\nrule = 'x'\n[[rule]]\naction = 'allow'\nrule = 'bash'", "[[rule]]\nrule = 'bash'",
+		"[[rule]]\naction = 'deny'\nAction = 'allow'\nrule = 'bash'", "[rule]\naction = 'deny'", "rule = 'deny'", "[[Rule]]\naction = 'deny'",
+		"[[rule]]\naction = 'deny'\n[[hook]]\ncommand = 'x'",
+	} {
+		root := folder(t)
+		write(t, root, ".inspan/config.toml", text)
+		if items := find(t, root); len(items) != 1 {
+			t.Errorf("%s: %v", text, paths(items))
 		}
 	}
 	for name, text := range map[string]string{ // broken ones are items as well

@@ -1,11 +1,13 @@
 // Package folder opens folders and files that others have filled, such as those of
-// a repository: nothing in them can make whoever looks wait, and no link leads out.
+// a repository: nothing in them can make whoever looks wait, and no link leads out. It
+// also knows where the user's own begin.
 package folder
 
 import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 )
 
 // ErrNoFolder says that what is there is something else.
@@ -28,6 +30,22 @@ func Open(path string) (*os.Root, error) {
 // its mode before reading, as a pipe or a device would go on for ever.
 func File(root *os.Root, name string) (*os.File, error) {
 	return root.OpenFile(name, os.O_RDONLY|nonblock, 0)
+}
+
+// Home is the user's home folder, absolute and without links; empty if there is none,
+// as for some services.
+func Home() string {
+	dir, err := os.UserHomeDir()
+	if err == nil {
+		dir, err = filepath.Abs(dir)
+	}
+	if err != nil {
+		return ""
+	}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		return real
+	}
+	return dir
 }
 
 // Bare leaves out the operation and the path of an error, which are told beside it and

@@ -46,3 +46,22 @@ func TestNothingWaits(t *testing.T) {
 		t.Error("a link led out")
 	}
 }
+
+// TestHome holds that the home folder is where it is, by whatever name, or nowhere.
+func TestHome(t *testing.T) {
+	t.Chdir(t.TempDir())
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Mkdir("ann", 0o700), os.Symlink("ann", "link")); err != nil {
+		t.Fatal(err)
+	}
+	ann := filepath.Join(here, "ann")
+	for home, want := range map[string]string{"": "", "ann": ann, "./link": ann, filepath.Join(here, "link"): ann, "/not/there": "/not/there"} {
+		t.Setenv("HOME", home)
+		if got := folder.Home(); got != want {
+			t.Errorf("HOME %q: %q, want %q", home, got, want)
+		}
+	}
+}

@@ -99,6 +99,9 @@ func (c Config) compile() (matcher, error) {
 		return matcher{}, errors.New("a prompt has nothing that match could look at")
 	}
 	m, err := newMatcher(c.Match, c.Claude)
+	if err == nil && !c.Claude && (c.On == tool.BeforeCall || c.On == tool.AfterCall) {
+		err = checkTools(c.Match, m.names)
+	}
 	m.event = c.Event
 	return m, err
 }

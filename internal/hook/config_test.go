@@ -20,6 +20,10 @@ func TestCheck(t *testing.T) {
 		{On: tool.RunStop, Match: "done", URL: "http://127.0.0.1:8080", Background: true},
 		{On: tool.RunStop, URL: "http://[::1]/"},
 		{On: tool.PromptSaid, Match: "*", URL: "http://localhost/x"},
+		{On: tool.AfterCall, Match: "mcp__a-b__C|Deploy|*", Command: "true"},
+		{On: tool.BeforeCall, Match: "/^Bahs$/", Command: "true"},
+		{On: tool.AgentStart, Match: "code.reviewer (mine)|Bahs", Command: "true"},
+		{On: tool.BeforeCall, Claude: true, Match: "Bahs, git push", Command: "true"},
 		{On: tool.BeforeCall, Claude: true, Match: "Edit, Write|mcp__.*", Command: "go", Args: []string{}},
 	} {
 		if err := c.Check(); err != nil {
@@ -45,9 +49,15 @@ func TestCheck(t *testing.T) {
 		"a prompt has nothing":   {On: tool.PromptSaid, Command: "true", Match: "x"},
 		`match "/(/"`:            {On: tool.BeforeCall, Command: "true", Match: "/(/"},
 		`"[" is not a name`:      {On: tool.BeforeCall, Command: "true", Match: "bash|["},
-		"has no name":            {On: tool.BeforeCall, Command: "true", Match: "|"},
-		`match ", "`:             {On: tool.BeforeCall, Command: "true", Match: ", ", Claude: true},
-		`match "^(?!Bash)"`:      {On: tool.BeforeCall, Command: "true", Match: "^(?!Bash)", Claude: true},
+		`no tool is called "(bash)"; a regular expression stands between slashes`: {On: tool.BeforeCall, Command: "true", Match: "(bash)"},
+		`no tool is called "("`:               {On: tool.AfterCall, Command: "true", Match: "bash|("},
+		`no tool is called "ba?h"`:            {On: tool.BeforeCall, Command: "true", Match: "ba?h"},
+		`called "git push"`:                   {On: tool.BeforeCall, Command: "true", Match: "git push"},
+		`called "Bahs"; did you mean "Bash"?`: {On: tool.BeforeCall, Command: "true", Match: "todo|Bahs"},
+		`called "BASH"; did you mean "Bash"?`: {On: tool.BeforeCall, Command: "true", Match: "BASH"},
+		"has no name":                         {On: tool.BeforeCall, Command: "true", Match: "|"},
+		`match ", "`:                          {On: tool.BeforeCall, Command: "true", Match: ", ", Claude: true},
+		`match "^(?!Bash)"`:                   {On: tool.BeforeCall, Command: "true", Match: "^(?!Bash)", Claude: true},
 	} {
 		if err := c.Check(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
@@ -96,7 +106,6 @@ func TestMatch(t *testing.T) {
 		{"*", false, strings.Join(tools, " ")},
 		{"bash", false, "bash"},
 		{"Bash", false, "bash"},
-		{"BASH", false, ""},
 		{"bas", false, ""},
 		{" bash | todo ", false, "bash todo"},
 		{"*_file", false, "read_file write_file edit_file delete_file"},

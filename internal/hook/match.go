@@ -64,6 +64,21 @@ func checkGlobs(text string, names []string) error {
 	return nil
 }
 
+// checkTools refuses names that no tool can have, as a hook for them would never run.
+func checkTools(text string, names []string) error {
+	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
+	for _, name := range names {
+		if strings.Trim(name, letters+"*") != "" {
+			return fmt.Errorf("match %q: no tool is called %q; a regular expression stands between slashes, as in /^bash$/", text, name)
+		}
+		// Only Claude Code begins names with a capital letter.
+		if near := tool.Nearest(name, foreignNames()); near != "" && near != name && name[0] >= 'A' && name[0] <= 'Z' && !strings.Contains(name, "*") {
+			return fmt.Errorf("match %q: no tool is called %q; did you mean %q? One that is really called so is matched by /^%s$/", text, name, near, name)
+		}
+	}
+	return nil
+}
+
 func split(text, separators string) []string {
 	var out []string
 	for _, part := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(separators, r) }) {

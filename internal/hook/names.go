@@ -40,11 +40,25 @@ func claudeNames(own string) []string {
 	return []string{own}
 }
 
+// renamedTools lists our tools that Claude Code has under other names.
+func renamedTools() []string {
+	return []string{"bash", "read_file", "write_file", "edit_file", "edit_lines", "find_files", "search_files", "list_files", "web_fetch", "web_search", "todo", "spawn_agent"}
+}
+
+// foreignNames lists the names that Claude Code has for our tools.
+func foreignNames() []string {
+	var out []string
+	for _, own := range renamedTools() {
+		out = append(out, claudeNames(own)...)
+	}
+	return out
+}
+
 // OwnTools lists our tools that Claude Code has under a name; one that it does not
 // have keeps its name.
 func OwnTools(name string) []string {
 	var out []string
-	for _, own := range []string{"bash", "read_file", "write_file", "edit_file", "edit_lines", "find_files", "search_files", "list_files", "web_fetch", "web_search", "todo", "spawn_agent"} {
+	for _, own := range renamedTools() {
 		if slices.Contains(claudeNames(own), name) {
 			out = append(out, own)
 		}

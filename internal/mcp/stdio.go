@@ -17,6 +17,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/inspan/inspan/internal/feed"
+	"github.com/inspan/inspan/internal/folder"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/tool"
 )
@@ -134,7 +135,7 @@ func registries(program string) []string {
 // files among its words, or what its modules lie in. The walls around it hide them
 // else, as they may be anywhere below the person's home.
 func installed(command []string) []string {
-	home, _ := os.UserHomeDir()
+	home := folder.Home()
 	var out []string
 	for _, word := range command {
 		if !filepath.IsAbs(word) {
