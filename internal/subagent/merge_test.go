@@ -253,7 +253,7 @@ func TestMergeConflicts(t *testing.T) {
 		if h.has("a.txt") != tc.ours || h.has("both.txt") != "ours\n" || h.has("good.txt") != "good\n" {
 			t.Errorf("%s: after the merge of one: %q %q %s", name, h.has("both.txt"), h.has("good.txt"), text(got["m2"]))
 		}
-		if !strings.Contains(text(got["m3"]), "no file") || !strings.Contains(text(got["m4"]), "2 of the 3 changed files are in conflict") {
+		if !strings.Contains(text(got["m3"]), "no file") || !strings.Contains(text(got["m4"]), "2 of the 3 changed files are in conflict") || !strings.Contains(text(got["m4"]), "\nnothing was merged") {
 			t.Errorf("%s: %s %s", name, text(got["m3"]), text(got["m4"]))
 		}
 		closed(t, s)

@@ -31,7 +31,7 @@ func (t *Team) merge(ctx context.Context, c *tool.Call, child inspan.Child, k *k
 		return tool.Result{}, err
 	}
 	if len(m.clashes) > 0 {
-		return tool.Text(m.conflict(short(child.Child))), errors.New("nothing was merged")
+		return tool.Text(m.conflict(short(child.Child)) + "\n"), errors.New("nothing was merged")
 	}
 	files, err := m.write(ctx, c)
 	if err != nil {
