@@ -47,7 +47,8 @@ func (d *driver) asker(call *tool.Call) func(context.Context, string, []string) 
 }
 
 // answer waits for the decision on a question that was raised.
-func (d *driver) answer(ctx context.Context, w event.Waiter, after uint64, r event.Raised) (string, error) {
+func (d *driver) answer(ctx context.Context, w event.Waiter, question uint64, r event.Raised) (string, error) {
+	after, asked := question, Asked(Question{Raised: r, Seq: question})
 	patient, stop := ctx, context.CancelFunc(func() {})
 	if !r.Until.IsZero() {
 		patient, stop = context.WithDeadline(ctx, r.Until)
@@ -60,7 +61,7 @@ func (d *driver) answer(ctx context.Context, w event.Waiter, after uint64, r eve
 				break
 			}
 			after = e.Seq
-			if b, ok := e.Body.(event.Decided); ok && b.Call == r.ID {
+			if b, ok := e.Body.(event.Decided); ok && asked.answered(b) {
 				return b.Answer, nil
 			}
 		}
@@ -68,7 +69,7 @@ func (d *driver) answer(ctx context.Context, w event.Waiter, after uint64, r eve
 		case ctx.Err() != nil:
 			return "", context.Cause(ctx)
 		case patient.Err() != nil:
-			_, err := d.log.Append(ctx, event.Decided{Call: r.ID, By: "the time-out", Reason: "nobody answered in time"})
+			_, err := d.log.Append(ctx, event.Decided{Call: r.ID, Question: question, By: "the time-out", Reason: "nobody answered in time"})
 			return "", err
 		case err != nil:
 			return "", err

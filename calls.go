@@ -23,7 +23,8 @@ func (d *driver) runCalls(ctx context.Context, calls []loop.Call) error {
 	for _, c := range calls {
 		intents = append(intents, event.Started{Call: c.ID})
 	}
-	if err := d.append(ctx, intents...); err != nil {
+	stored, err := d.decide(ctx, intents...)
+	if err != nil || !stored {
 		return err
 	}
 	watched, done := d.interruptible(ctx)
@@ -59,7 +60,7 @@ func (d *driver) runCalls(ctx context.Context, calls []loop.Call) error {
 	whole := context.WithoutCancel(ctx)
 	err = d.collect(whole, len(calls), results, progress, done)
 	if after, _ := d.checkpoint(whole, calls, true); err == nil && len(after) > 0 {
-		err = d.append(whole, after...)
+		err = d.record(whole, after...)
 	}
 	return errors.Join(err, ctx.Err())
 }
@@ -89,10 +90,8 @@ func (d *driver) collect(ctx context.Context, left int, results <-chan event.End
 			d.learn() // a tool may have got a token while it ran
 			batch = append(batch, d.nested(batch)...)
 			// The results are stored although nobody may be looking any more.
-			if failed == nil {
-				err = d.append(ctx, batch...)
-			} else if errors.Is(failed, errBroken) {
-				_, err = d.log.Append(ctx, d.clear(batch)...)
+			if failed == nil || errors.Is(failed, errBroken) {
+				err = d.record(ctx, batch...)
 			}
 		}
 		if err != nil && failed == nil {

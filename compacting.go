@@ -29,12 +29,12 @@ func (d *driver) compact(ctx context.Context, c loop.Compact) error {
 		return err
 	}
 	if kept.Reason != "" {
-		return d.append(ctx, kept)
+		return d.record(ctx, kept)
 	}
 	times, source := d.state.Compaction.Times, d.source()
 	plan, ok := compact.Split(source, d.keep())
 	if !ok {
-		return d.append(ctx, event.Kept{Why: c.Why, Reason: "there is too little that a summary could replace"})
+		return d.record(ctx, event.Kept{Why: c.Why, Reason: "there is too little that a summary could replace"})
 	}
 	if err := d.show(event.Progress{Text: "compacting the conversation"}); err != nil {
 		return err
@@ -45,7 +45,7 @@ func (d *driver) compact(ctx context.Context, c loop.Compact) error {
 		return ctx.Err()
 	}
 	if err != nil && (c.Why != event.CompactOverflow || errors.Is(err, errInterrupted)) {
-		return d.append(ctx, event.Kept{Why: c.Why, Reason: err.Error(), Usage: s.usage, Cost: s.cost})
+		return d.record(ctx, event.Kept{Why: c.Why, Reason: err.Error(), Usage: s.usage, Cost: s.cost})
 	}
 	if err != nil {
 		record, s.how, s.lacks = plan.Extract(), "extract", append(s.lacks, "no summary: "+err.Error())
@@ -58,7 +58,11 @@ func (d *driver) compact(ctx context.Context, c loop.Compact) error {
 	if d.state.Compaction.Times == times {
 		return nil
 	}
-	return d.hook(ctx, tool.Point{Moment: tool.AfterCompact, Why: string(c.Why)})
+	more, err := d.wants(ctx, tool.Point{Moment: tool.AfterCompact, Why: string(c.Why)})
+	if err != nil || len(more) == 0 {
+		return err
+	}
+	return d.record(ctx, more...)
 }
 
 // replace appends the compaction. What others have sent since the conversation
@@ -77,14 +81,14 @@ func (d *driver) replace(ctx context.Context, body event.Compacted, messages []l
 			return err
 		}
 		if done.After >= done.Before {
-			return d.append(ctx, event.Kept{Why: body.Why, Reason: "the summary would not make it shorter", Usage: body.Usage, Cost: body.Cost})
+			return d.record(ctx, event.Kept{Why: body.Why, Reason: "the summary would not make it shorter", Usage: body.Usage, Cost: body.Cost})
 		}
-		err = d.append(ctx, done)
-		if !errors.Is(err, event.ErrGrown) {
+		err = d.store(ctx, []event.Body{done})
+		if err != nil && !errors.Is(err, event.ErrGrown) {
 			return err
 		}
-		if err := d.catchUp(ctx); err != nil {
-			return err
+		if caught := d.catchUp(ctx); caught != nil || err == nil {
+			return caught
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/harnesstest"
 	"github.com/inspan/inspan/internal/tools"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
@@ -253,15 +254,8 @@ func sameAgain(t *testing.T, m *longWork, log *event.Memory) {
 	}
 	next := func(from int) llm.Request {
 		again := event.NewMemory("s")
-		if _, err := again.Append(t.Context(), bodies[:0]...); err != nil {
-			t.Fatal(err)
-		}
 		for _, b := range bodies[from:] {
-			if c, ok := b.(event.Compacted); ok {
-				c.Of = 0
-				b = c
-			}
-			if _, err := again.Append(t.Context(), b); err != nil {
+			if _, err := harnesstest.Write(t.Context(), again, b); err != nil {
 				t.Fatal(err)
 			}
 		}

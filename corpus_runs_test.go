@@ -9,6 +9,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/harnesstest"
 	"github.com/inspan/inspan/internal/loop"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
@@ -150,7 +151,7 @@ func compactedRun(t *testing.T) event.Log {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := log.Append(t.Context(), event.Compacted{Before: 900, After: 300, Snapshot: snapshot}); err != nil {
+	if _, err := harnesstest.Write(t.Context(), log, event.Compacted{Before: 900, After: 300, Snapshot: snapshot}); err != nil {
 		t.Fatal(err)
 	}
 	play(t, a, log, nil, said("and now?"))
@@ -171,7 +172,7 @@ func forkedRun(t *testing.T) event.Log {
 			break
 		}
 	}
-	if _, err := branch.Append(t.Context(), event.Forked{From: "trunk", Seq: uint64(len(branch.copied))}); err != nil {
+	if _, err := harnesstest.Write(t.Context(), branch, event.Forked{From: "trunk", Seq: uint64(len(branch.copied))}); err != nil {
 		t.Fatal(err)
 	}
 	play(t, corpusAgent(t, "edit", "", "The slice it is."), branch, nil, said("choose otherwise"))
@@ -296,7 +297,7 @@ func invalidRun(t *testing.T) event.Log {
 func fromLaterRun(t *testing.T) event.Log {
 	log := newSteady("from-later")
 	play(t, corpusAgent(t, "ask", "Hello."), log, nil, said("hi"))
-	_, err := log.Append(t.Context(),
+	_, err := harnesstest.Write(t.Context(), log,
 		event.Unknown{Name: "glimpsed", Raw: json.RawMessage(`{"of":[1, 2.50, "<x>"]}`)},
 		event.Steered{Parts: llm.Parts{llm.Text{Text: "hear this"}, llm.Unknown{Raw: json.RawMessage(`{"type":"sound","digest":"sha256-0"}`)}}})
 	if err != nil {

@@ -166,18 +166,34 @@ func nextOf(t *testing.T, s *loop.State) string {
 // What was copied from another session, as in a fork, is read first.
 type steady struct {
 	*event.Memory
-	copied []event.Event
+	copied  []event.Event
+	claimed bool
 }
 
 func newSteady(id string) *steady { return &steady{Memory: event.NewMemory(id)} }
 
 // Append implements event.Log.
 func (s *steady) Append(ctx context.Context, bodies ...event.Body) ([]event.Event, error) {
+	return s.stamped(s.Memory.Append(ctx, steadied(bodies)...))
+}
+
+// AppendAs implements event.Log.
+func (s *steady) AppendAs(ctx context.Context, as event.Driver, bodies ...event.Body) ([]event.Event, error) {
+	as.After -= uint64(len(s.copied))
+	_, claims := bodies[0].(event.Claimed)
+	if s.claimed = s.claimed || claims; !s.claimed {
+		as.Epoch = 0 // that of the copied events, which the memory does not hold
+	}
+	return s.stamped(s.Memory.AppendAs(ctx, as, steadied(bodies)...))
+}
+
+// steadied is bodies without what differs from run to run.
+func steadied(bodies []event.Body) []event.Body {
 	still := make([]event.Body, len(bodies))
 	for i, body := range bodies {
 		switch b := body.(type) {
 		case event.Claimed:
-			b.By = "process 7 on host"
+			b.By, b.Writer = "process 7 on host", "writer"
 			body = b
 		case event.Replied:
 			b.Millis = 1200
@@ -193,7 +209,10 @@ func (s *steady) Append(ctx context.Context, bodies ...event.Body) ([]event.Even
 		}
 		still[i] = body
 	}
-	events, err := s.Memory.Append(ctx, still...)
+	return still
+}
+
+func (s *steady) stamped(events []event.Event, err error) ([]event.Event, error) {
 	for i := range events {
 		events[i] = s.stamp(events[i])
 	}

@@ -2,6 +2,7 @@ package inspan
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"strings"
 	"time"
@@ -14,8 +15,14 @@ import (
 // driver performs what the loop asks for, one thing at a time, and appends
 // what came of it. All it knows of the session is in the log: when it dies,
 // another driver goes on.
+//
+// Every append names its claim and the last event that it knows. What follows from
+// the state (decide) is not stored once the log has grown beyond it: the loop is asked
+// again. What has happened in the world (record) is stored behind whatever came. Of two
+// drivers the later claim wins, and the other ends with event.ErrFenced.
 type driver struct {
 	*Session
+	epoch uint64 // of its claim
 	yield func(event.Event, error) bool
 	told  chan struct{} // rings when the log has something of a child, or a question; holds one
 }
@@ -36,7 +43,8 @@ func (d *driver) claim(ctx context.Context, f func(event.Claimed) error) (err er
 	if err := d.catchUp(ctx); err != nil {
 		return err
 	}
-	return f(event.Claimed{Epoch: d.state.Epoch + 1, By: whoami()})
+	d.epoch = d.state.Epoch + 1
+	return f(event.Claimed{Epoch: d.epoch, By: whoami(), Writer: rand.Text()})
 }
 
 // run appends the inputs and drives.
@@ -54,7 +62,7 @@ func (d *driver) run(ctx context.Context, claimed event.Claimed, inputs []event.
 		bodies = append(bodies, d.renewed(ctx)...)
 	}
 	d.joined = true
-	if err := d.append(ctx, append(bodies, inputs...)...); err != nil {
+	if err := d.record(ctx, append(bodies, inputs...)...); err != nil {
 		return err
 	}
 	return d.drive(ctx)
@@ -71,7 +79,7 @@ func (d *driver) drive(ctx context.Context) error {
 			if len(late) == 0 {
 				return nil
 			}
-			err = d.append(ctx, late...)
+			_, err = d.decide(ctx, late...)
 		case loop.Ask:
 			if wait := time.Until(n.NotBefore); wait > 0 {
 				err = d.pause(ctx, wait)
@@ -83,9 +91,9 @@ func (d *driver) drive(ctx context.Context) error {
 			}
 			err = d.ask(ctx, n.Turn)
 		case loop.Heal:
-			err = d.append(ctx, n.Healed)
+			_, err = d.decide(ctx, n.Healed)
 		case loop.Prune:
-			err = d.append(ctx, n.Pruned)
+			_, err = d.decide(ctx, n.Pruned)
 		case loop.Compact:
 			err = d.compact(ctx, n)
 		case loop.Judge:
@@ -95,9 +103,9 @@ func (d *driver) drive(ctx context.Context) error {
 		case loop.Await:
 			err = d.await(ctx)
 		case loop.End:
-			err = d.append(ctx, bodies(n.Ended)...)
+			_, err = d.decide(ctx, bodies(n.Ended)...)
 		case loop.Steer:
-			err = d.append(ctx, n.Steered)
+			_, err = d.decide(ctx, n.Steered)
 		case loop.Stop:
 			err = d.stop(ctx, n.Stopped)
 		}
@@ -112,19 +120,40 @@ func overdue(waiting []loop.Call) []event.Body {
 	var out []event.Body
 	for _, c := range waiting {
 		if !c.Until.IsZero() && time.Now().After(c.Until) {
-			out = append(out, event.Decided{Call: c.ID, By: loop.By, Reason: "nobody answered in time"})
+			out = append(out, event.Decided{Call: c.ID, Question: c.Asked, By: loop.By, Reason: "nobody answered in time"})
 		}
 	}
 	return out
 }
 
-// append stores bodies, then folds and yields them together with whatever
-// others have appended before them.
-func (d *driver) append(ctx context.Context, bodies ...event.Body) error {
-	if _, err := d.log.Append(ctx, d.clear(bodies)...); err != nil {
-		return err
+// decide stores bodies that follow from the state, if the log has not grown beyond it, and
+// brings the state up to date. If they are not stored the loop is to be asked again.
+func (d *driver) decide(ctx context.Context, bodies ...event.Body) (stored bool, err error) {
+	err = d.store(ctx, bodies)
+	if err != nil && !errors.Is(err, event.ErrGrown) {
+		return false, err
 	}
-	return d.catchUp(ctx)
+	return err == nil, d.catchUp(ctx)
+}
+
+// record stores bodies that hold whatever others have appended, then folds and yields
+// them together with that.
+func (d *driver) record(ctx context.Context, bodies ...event.Body) error {
+	for {
+		err := d.store(ctx, bodies)
+		if err != nil && !errors.Is(err, event.ErrGrown) {
+			return err
+		}
+		if caught := d.catchUp(ctx); caught != nil || err == nil {
+			return caught
+		}
+	}
+}
+
+// store appends bodies behind the last event that was folded.
+func (d *driver) store(ctx context.Context, bodies []event.Body) error {
+	_, err := d.log.AppendAs(ctx, event.Driver{Epoch: d.epoch, After: d.state.Seq}, d.clear(bodies)...)
+	return err
 }
 
 // catchUp folds and yields what the log holds beyond the state.
@@ -145,16 +174,22 @@ func (d *driver) catchUp(ctx context.Context) error {
 			return err
 		}
 		if !d.yield(e, nil) {
-			return errBroken
+			return d.broken()
 		}
 	}
 	return nil
 }
 
+// broken says that nobody looks any more. What is still to be stored is folded unseen.
+func (d *driver) broken() error {
+	d.yield = func(event.Event, error) bool { return true }
+	return errBroken
+}
+
 // show yields a transient event.
 func (d *driver) show(body event.Body) error {
 	if !d.yield(event.Event{Time: time.Now(), Session: d.state.Session, Body: d.redacted(body)}, nil) {
-		return errBroken
+		return d.broken()
 	}
 	return nil
 }
@@ -186,33 +221,33 @@ func (d *driver) pause(ctx context.Context, wait time.Duration) error {
 	return d.catchUp(ctx)
 }
 
-// ask sends the next request and stores what comes back.
+// ask sends the next request and stores what comes back. The request is made of the
+// state that Asked stands for: what is said from there on waits for the next.
 func (d *driver) ask(ctx context.Context, turn int) error {
 	d.learn()
-	req, err := d.loaded(ctx, d.state.Request())
-	if err != nil {
+	stored, err := d.decide(ctx, event.Asked{Turn: turn, Route: d.state.Route})
+	if err != nil || !stored || d.state.Run.Cancelled { // somebody was faster
 		return err
 	}
 	asking := d.state.Request()
-	err = d.append(ctx, event.Asked{Turn: turn, Route: d.state.Route})
-	if err != nil || d.state.Run.Cancelled { // somebody was faster
+	req, err := d.loaded(ctx, asking)
+	if err != nil {
 		return err
 	}
-	began := time.Now()
-	x := exchange{by: d.model.Info(), sent: began}
+	x := exchange{by: d.model.Info(), sent: time.Now()}
 	body, err := d.stream(ctx, req, &x)
 	if err != nil {
 		return err
 	}
 	r, ok := body.(event.Replied)
 	if !ok {
-		return d.append(ctx, body)
+		return d.record(ctx, body)
 	}
-	r.Millis = time.Since(began).Milliseconds()
+	r.Millis = time.Since(x.sent).Milliseconds()
 	if note, lost := d.cache.look(asking, r, x.sent); lost {
-		return d.append(ctx, r, note)
+		return d.record(ctx, r, note)
 	}
-	return d.append(ctx, r)
+	return d.record(ctx, r)
 }
 
 // exchange is a request under way.
@@ -261,7 +296,7 @@ func (d *driver) void(ctx context.Context, why event.Body) error {
 	if err := d.show(event.Delta{Void: true}); err != nil {
 		return err
 	}
-	return d.append(ctx, why)
+	return d.record(ctx, why)
 }
 
 // interruptible returns a context that ends with errInterrupted when somebody

@@ -14,6 +14,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/harnesstest"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/replay"
 	"github.com/inspan/inspan/tool"
@@ -347,7 +348,7 @@ func TestLostCacheIsNoted(t *testing.T) {
 					if _, ok := e.Body.(event.Started); ok && len(v.requests) == 1 {
 						time.Sleep(tc.later)
 						if tc.between != nil {
-							if _, err := log.Append(t.Context(), tc.between); err != nil {
+							if _, err := harnesstest.Write(t.Context(), log, tc.between); err != nil {
 								t.Fatal(err)
 							}
 						}
@@ -416,6 +417,10 @@ func TestReplayedSessionIsTheSame(t *testing.T) {
 			for e, err := range memory.Read(t.Context(), 0) {
 				if err != nil {
 					t.Fatal(err)
+				}
+				if c, ok := e.Body.(event.Claimed); ok {
+					c.Writer = ""
+					e.Body = c
 				}
 				line, err := event.Encode(e)
 				if err != nil {

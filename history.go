@@ -39,11 +39,11 @@ func passage(e event.Event, names map[string]string) tool.Passage {
 	p := tool.Passage{Seq: e.Seq, Time: e.Time}
 	switch b := e.Body.(type) {
 	case event.Said:
-		p.Who, p.Text = "person", b.Parts.Text()
+		p.Who, p.Text = who(b.Origin), b.Parts.Text()
 	case event.Steered:
-		p.Who, p.Text = "person", b.Parts.Text()
+		p.Who, p.Text = who(b.Origin), b.Parts.Text()
 		if b.By == loop.By {
-			p.Who = "harness"
+			p.Who = who(event.OriginHarness)
 		}
 	case event.Added:
 		if b.Where == event.PlaceTail {
@@ -59,6 +59,14 @@ func passage(e event.Event, names map[string]string) tool.Passage {
 		delete(names, b.Call)
 	}
 	return p
+}
+
+// who names an origin for the model.
+func who(o event.Origin) string {
+	if o == event.OriginPerson {
+		return "person"
+	}
+	return string(o)
 }
 
 // spoken is what a model wrote, with its calls.

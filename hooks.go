@@ -47,10 +47,20 @@ func saidBy(out tool.Outcome) string {
 	return fmt.Sprintf("[%s says; it is not the person:]\n%s", by, strings.TrimSpace(out.Text))
 }
 
-// hook asks the hooks, and stores what they want.
-func (d *driver) hook(ctx context.Context, p tool.Point) error {
+// hook asks the hooks, and decides what they want. If that is not stored, they are to be
+// asked again.
+func (d *driver) hook(ctx context.Context, p tool.Point) (stored bool, err error) {
+	bodies, err := d.wants(ctx, p)
+	if err != nil || len(bodies) == 0 {
+		return err == nil, err
+	}
+	return d.decide(ctx, bodies...)
+}
+
+// wants is what hooks want at a moment.
+func (d *driver) wants(ctx context.Context, p tool.Point) ([]event.Body, error) {
 	if len(d.agent.Hooks) == 0 {
-		return nil
+		return nil, nil
 	}
 	watched, done := d.interruptible(ctx)
 	out, bodies := d.outcome(watched, p)
@@ -58,10 +68,7 @@ func (d *driver) hook(ctx context.Context, p tool.Point) error {
 	if out.Action == tool.Deny || out.Text != "" || p.Moment == tool.PromptSaid {
 		bodies = append(bodies, event.Hooked{Moment: p.Moment, By: out.By, Action: out.Action, Reason: out.Reason, Text: out.Text})
 	}
-	if ctx.Err() != nil || len(bodies) == 0 {
-		return ctx.Err()
-	}
-	return d.append(ctx, bodies...)
+	return bodies, ctx.Err()
 }
 
 // started is what hooks want when a driver joins a session.
@@ -82,14 +89,16 @@ func (d *driver) started(ctx context.Context) []event.Body {
 
 // heard has hooks see what the person said before a model does.
 func (d *driver) heard(ctx context.Context) error {
-	return d.hook(ctx, tool.Point{Moment: tool.PromptSaid, Text: d.state.Run.Heard})
+	_, err := d.hook(ctx, tool.Point{Moment: tool.PromptSaid, Text: d.state.Run.Heard})
+	return err
 }
 
 // stop ends the run, unless it was done and a hook wants another round.
 func (d *driver) stop(ctx context.Context, stopped event.Stopped) error {
 	run := d.state.Run
 	if stopped.Reason == event.ReasonDone && run.Rounds < maxRounds {
-		if err := d.hook(ctx, tool.Point{Moment: tool.RunStop, Why: string(stopped.Reason), Text: d.lastWords(), Rounds: run.Rounds}); err != nil {
+		stored, err := d.hook(ctx, tool.Point{Moment: tool.RunStop, Why: string(stopped.Reason), Text: d.lastWords(), Rounds: run.Rounds})
+		if err != nil || !stored {
 			return err
 		}
 		if now, still := d.state.Next().(loop.Stop); still {
@@ -98,7 +107,8 @@ func (d *driver) stop(ctx context.Context, stopped event.Stopped) error {
 			return nil
 		}
 	}
-	return d.append(ctx, stopped)
+	_, err := d.decide(ctx, stopped)
+	return err
 }
 
 // lastWords is what the model said last.
@@ -124,7 +134,7 @@ func (d *driver) beforeCompact(ctx context.Context, c loop.Compact) (focus strin
 		kept = event.Kept{Why: c.Why, Reason: out.By + ": " + out.Reason}
 	}
 	if err = ctx.Err(); err == nil && len(notes) > 0 {
-		err = d.append(ctx, notes...)
+		err = d.record(ctx, notes...)
 	}
 	return strings.TrimSpace(c.Focus + "\n" + out.Text), kept, err
 }

@@ -20,7 +20,7 @@ import (
 )
 
 // Version is the version of this module.
-const Version = "0.1.0"
+const Version = "0.2.0"
 
 // Agent is a model with all that makes it an agent. Only Model is needed; the
 // zero value of every other field works. Do not change an agent that is in use.
@@ -186,7 +186,7 @@ func (a *Agent) attach(ctx context.Context, log event.Log, state *loop.State, pa
 // opening is what a new session starts with. Parent is the session that it works
 // for, if any.
 func (a *Agent) opening(specs []llm.ToolSpec, parent string) []event.Body {
-	bodies := []event.Body{event.Opened{Format: 1, App: "inspan " + Version, Root: a.Env.Root, Parent: parent}}
+	bodies := []event.Body{event.Opened{Format: event.Format, App: "inspan " + Version, Root: a.Env.Root, Parent: parent}}
 	for _, block := range a.System {
 		block.Where = event.PlaceSystem
 		bodies = append(bodies, block)

@@ -32,7 +32,7 @@ func (d *driver) judgeCalls(ctx context.Context, calls []loop.Call) error {
 			return err
 		}
 	}
-	return d.append(ctx, out...)
+	return d.record(ctx, out...)
 }
 
 // judgeCall checks the arguments, works out the effects and asks the judges.
@@ -154,10 +154,20 @@ func (d *driver) call(c llm.Call, args json.RawMessage) *tool.Call {
 	env := d.agent.Env
 	env.Clean, env.History = d.clean, history{d.log}
 	return &tool.Call{
-		ID: c.ID, Name: c.Name, Args: args, Session: d.state.Session,
-		Env: env, Cwd: d.state.Cwd, Mode: d.state.Mode, Task: d.state.Task, Seen: d.state.Seen, Untrusted: d.state.Untrusted,
+		ID: c.ID, Key: d.key(c.ID), Name: c.Name, Args: args, Session: d.state.Session,
+		Env: env, Cwd: d.state.Cwd, Mode: d.state.Mode, Task: d.state.Task, Led: d.state.TaskBy == event.OriginLead, Seen: d.state.Seen, Untrusted: d.state.Untrusted,
 		Progress: func(string) {},
 	}
+}
+
+// key is the idempotency key of a call of the last reply.
+func (d *driver) key(id string) string {
+	for _, c := range d.state.Run.Calls {
+		if c.ID == id {
+			return tool.Key(d.state.Session, c.Seq, id)
+		}
+	}
+	return ""
 }
 
 // known is the call with the secrets that its placeholders stand for, as it will

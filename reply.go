@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/inspan/inspan/event"
@@ -85,8 +86,7 @@ func (d *driver) replied(req llm.Request, r *llm.Reply, by llm.Info) event.Repli
 	for _, part := range r.Parts {
 		switch p := part.(type) {
 		case llm.Call:
-			p.ID = freshID(p.ID, used)
-			part = sound(p)
+			part = sound(d.named(p, used))
 		case llm.Reasoning:
 			if !json.Valid(p.Opaque) {
 				p.Opaque = nil
@@ -109,17 +109,31 @@ func (d *driver) usedIDs() map[string]bool {
 	return used
 }
 
-// freshID returns id, or one made of it that is not used yet, and marks it.
-func freshID(id string, used map[string]bool) string {
-	if id == "" {
-		id = "call"
+// named gives a call of a reply an id that no other call of the log has, whatever the
+// server sends, and marks it as used. The server's own will do as long as no call has
+// left the conversation and none in it has that id. Else the number of the reply goes
+// behind it, which no other reply of the log has; an id that came in that form gets it
+// too, so that none can be foreseen.
+func (d *driver) named(c llm.Call, used map[string]bool) llm.Call {
+	if c.ID == "" {
+		c.ID = "call"
 	}
-	fresh := id
-	for n := 2; used[fresh]; n++ {
-		fresh = fmt.Sprintf("%s_%d", id, n)
+	theirs := c.ID
+	if d.state.Lacks || used[c.ID] || numbered(c.ID) {
+		c.ID = fmt.Sprintf("%s_r%d", theirs, d.state.Total.Turns+1)
+		for n, first := 2, c.ID; used[c.ID]; n++ {
+			c.ID = fmt.Sprintf("%s_%d", first, n)
+		}
+		c.Wire = theirs
 	}
-	used[fresh] = true
-	return fresh
+	used[c.ID] = true
+	return c
+}
+
+// numbered reports whether an id has the form of those that end in the number of a reply.
+func numbered(id string) bool {
+	i := strings.LastIndex(id, "_r")
+	return i >= 0 && len(id) > i+2 && strings.Trim(id[i+2:], "0123456789_") == ""
 }
 
 // sound makes the arguments of a call a JSON object.

@@ -24,7 +24,7 @@ func (s *Session) Rewind(ctx context.Context, to uint64, restore func(context.Co
 	defer s.driving.Unlock()
 	d := &driver{Session: s, yield: func(event.Event, error) bool { return true }}
 	return d.claim(ctx, func(claimed event.Claimed) error {
-		if err := d.append(ctx, claimed); err != nil {
+		if err := d.record(ctx, claimed); err != nil {
 			return err
 		}
 		files := false
@@ -32,7 +32,7 @@ func (s *Session) Rewind(ctx context.Context, to uint64, restore func(context.Co
 			done, err := restore(ctx)
 			files = done != nil
 			if err == nil && done != nil {
-				err = d.append(ctx, *done)
+				err = d.record(ctx, *done)
 			}
 			if err != nil {
 				return err
@@ -57,12 +57,12 @@ func (d *driver) rewind(ctx context.Context, to uint64, files bool) error {
 		if err != nil {
 			return err
 		}
-		err = d.append(ctx, body)
-		if !errors.Is(err, event.ErrGrown) {
+		err = d.store(ctx, []event.Body{body})
+		if err != nil && !errors.Is(err, event.ErrGrown) {
 			return err
 		}
-		if err := d.catchUp(ctx); err != nil {
-			return err
+		if caught := d.catchUp(ctx); caught != nil || err == nil {
+			return caught
 		}
 	}
 }

@@ -60,7 +60,7 @@ type Status struct {
 	// Children work, or have worked, for this session, the oldest first; Raised are
 	// questions of theirs, and of calls that run, that wait for an event.Decided.
 	Children []Child
-	Raised   []event.Raised
+	Raised   []Question
 	Tasks    Tasks    // that the session and its children share
 	Granted  []string // rules that the person allowed for the session
 	Active   bool     // a run goes on, or was broken off
@@ -95,24 +95,55 @@ type Child struct {
 
 // Pending is a call that waits for a person. Answer it with event.Decided.
 type Pending struct {
-	Call    llm.Call // as it will run
-	Effects []tool.Effect
-	Waits   bool      // for a decision
-	Asks    bool      // the call asks the person something: what is to be decided is the answer
-	Reason  string    // why it asks
-	Preview string    // what would change; may be empty
-	Rules   []string  // the narrowest that would allow it for longer; empty: it can only be allowed once
-	Until   time.Time // when no answer becomes a no; zero: never
-	Agent   string    // kind of the child that asks; empty: the session itself does
+	Call llm.Call // as it will run
+	// Question is what event.Decided names beside the call's id: an answer counts for this
+	// question and no other.
+	Question uint64
+	Effects  []tool.Effect
+	Waits    bool      // for a decision
+	Asks     bool      // the call asks the person something: what is to be decided is the answer
+	Reason   string    // why it asks
+	Preview  string    // what would change; may be empty
+	Rules    []string  // the narrowest that would allow it for longer; empty: it can only be allowed once
+	Until    time.Time // when no answer becomes a no; zero: never
+	Agent    string    // kind of the child that asks; empty: the session itself does
 }
 
+// Question is one that was raised, and its number in the log.
+type Question = loop.Question
+
 // Asked is a question that was raised in the form of a call that waits. Its
-// Call.ID is what an event.Decided names.
-func Asked(r event.Raised) Pending {
+// Call.ID and Question are what an event.Decided names.
+func Asked(r Question) Pending {
 	return Pending{
-		Call: llm.Call{ID: r.ID, Name: r.Tool, Args: r.Args}, Effects: r.Effects, Waits: true, Asks: asks(r.Effects),
+		Question: r.Seq,
+		Call:     llm.Call{ID: r.ID, Name: r.Tool, Args: r.Args}, Effects: r.Effects, Waits: true, Asks: asks(r.Effects),
 		Reason: r.Reason, Preview: r.Preview, Rules: r.Rules, Until: r.Until, Agent: cmp.Or(r.Agent, r.Child),
 	}
+}
+
+// bound is a decision that names the question that whoever decided can have meant: the one
+// with the id that is open.
+func bound(st *loop.State, d event.Decided) event.Decided {
+	if d.Question > 0 {
+		return d
+	}
+	for _, c := range st.Run.Calls {
+		if c.ID == d.Call && c.Waits() {
+			d.Question = c.Asked
+		}
+	}
+	for _, r := range st.Raised {
+		if r.ID == d.Call {
+			d.Question = r.Seq
+		}
+	}
+	return d
+}
+
+// answered reports whether a decision is on the question.
+func (p Pending) answered(d event.Decided) bool {
+	return d.Call == p.Call.ID && (d.Question == 0 || d.Question == p.Question)
 }
 
 // ErrBusy says that a run of this session is already going on here.
@@ -140,7 +171,7 @@ func (s *Session) Run(ctx context.Context, inputs ...event.Body) iter.Seq2[event
 			yield(event.Event{}, err)
 			return
 		}
-		inputs := s.light(ctx, inputs)
+		inputs := s.prepared(ctx, inputs)
 		err := d.claim(ctx, func(claimed event.Claimed) error { return d.run(ctx, claimed, inputs) })
 		if err != nil && !errors.Is(err, errBroken) {
 			yield(event.Event{}, err)
@@ -158,12 +189,12 @@ func (s *Session) Send(ctx context.Context, input event.Body) error {
 	if err := s.remember(ctx, input); err != nil {
 		return err
 	}
-	_, err := s.log.Append(ctx, s.redacted(s.light(ctx, []event.Body{input})[0]))
+	_, err := s.log.Append(ctx, s.redacted(s.prepared(ctx, []event.Body{input})[0]))
 	return err
 }
 
-// light is inputs whose images are in blobs.
-func (s *Session) light(ctx context.Context, inputs []event.Body) []event.Body {
+// prepared is inputs whose images are in blobs, and decisions that name their question.
+func (s *Session) prepared(ctx context.Context, inputs []event.Body) []event.Body {
 	out := make([]event.Body, len(inputs))
 	for i, input := range inputs {
 		switch b := input.(type) {
@@ -173,6 +204,10 @@ func (s *Session) light(ctx context.Context, inputs []event.Body) []event.Body {
 		case event.Steered:
 			b.Parts = spilled(ctx, s.agent.Env.Blobs, b.Parts)
 			input = b
+		case event.Decided:
+			s.mu.Lock()
+			input = bound(s.state, b)
+			s.mu.Unlock()
 		}
 		out[i] = input
 	}
@@ -187,7 +222,7 @@ func (s *Session) remember(ctx context.Context, inputs ...event.Body) error {
 			continue
 		}
 		for _, p := range s.Status().Waiting {
-			if p.Call.ID != d.Call || len(p.Rules) == 0 {
+			if !p.answered(d) || len(p.Rules) == 0 {
 				continue
 			}
 			if err := s.agent.Remember(ctx, d.Scope, p.Rules); err != nil {
@@ -200,7 +235,7 @@ func (s *Session) remember(ctx context.Context, inputs ...event.Body) error {
 
 // Events yields the stored events with a sequence number above after and then
 // those that come, until ctx is done, which is not an error. Transient events
-// are not among them.
+// are not among them. A log that can't be read any more is an error, yielded last.
 func (s *Session) Events(ctx context.Context, after uint64) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
 		for ctx.Err() == nil {
@@ -214,7 +249,11 @@ func (s *Session) Events(ctx context.Context, after uint64) iter.Seq2[event.Even
 				after = e.Seq
 			}
 			w, ok := s.log.(event.Waiter)
-			if !ok || w.Wait(ctx, after) != nil {
+			if !ok {
+				return
+			}
+			if err := w.Wait(ctx, after); err != nil && ctx.Err() == nil {
+				yield(event.Event{}, err)
 				return
 			}
 		}
@@ -254,7 +293,7 @@ func pending(calls []loop.Call) []Pending {
 			call := c.Call
 			call.Name = cmp.Or(c.Tool, c.Name)
 			out = append(out, Pending{
-				Call: call, Effects: c.Effects, Waits: c.Waits(), Asks: asks(c.Effects), Reason: c.Reason, Preview: c.Preview, Rules: c.Rules, Until: c.Until,
+				Call: call, Question: c.Asked, Effects: c.Effects, Waits: c.Waits(), Asks: asks(c.Effects), Reason: c.Reason, Preview: c.Preview, Rules: c.Rules, Until: c.Until,
 			})
 		}
 	}
@@ -297,6 +336,11 @@ func fold(ctx context.Context, log event.Log) (*loop.State, error) {
 		}
 		after = start
 	}
+	if after > 0 {
+		if err := readable(ctx, log); err != nil {
+			return nil, err
+		}
+	}
 	for e, err := range log.Read(ctx, after) {
 		if err != nil {
 			return nil, err
@@ -308,13 +352,22 @@ func fold(ctx context.Context, log event.Log) (*loop.State, error) {
 	return state, nil
 }
 
+// readable returns why this version can't go on with a log of which only the end is
+// folded, nil if it can: what its first event says of its format.
+func readable(ctx context.Context, log event.Log) error {
+	for e, err := range log.Read(ctx, 0) {
+		return errors.Join(err, event.Understood(e))
+	}
+	return nil
+}
+
 // begin writes the first events of a new session.
 func (s *Session) begin(ctx context.Context, parent string) error {
 	release, err := s.lease(ctx)
 	if err != nil {
 		return err
 	}
-	_, err = s.log.Append(ctx, s.clear(s.agent.opening(s.specs, parent))...)
+	_, err = s.log.AppendAs(ctx, event.Driver{}, s.clear(s.agent.opening(s.specs, parent))...)
 	if err = errors.Join(err, release()); err != nil {
 		return err
 	}

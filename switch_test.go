@@ -11,6 +11,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/harnesstest"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/anthropic"
 	"github.com/inspan/inspan/llm/anthropic/anthropictest"
@@ -173,7 +174,7 @@ func TestSwitchAnywhere(t *testing.T) {
 				for cut := 3 + i%3; cut <= len(bodies); cut += 3 {
 					for _, agent := range agents {
 						short := event.NewMemory("s")
-						if _, err := short.Append(t.Context(), slices.Clone(bodies[:cut])...); err != nil {
+						if _, err := harnesstest.Write(t.Context(), short, slices.Clone(bodies[:cut])...); err != nil {
 							t.Fatal(err)
 						}
 						goOn(t, agent, blobs, short, fmt.Sprintf("go on after event %d", cut))

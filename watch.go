@@ -51,6 +51,9 @@ func (w *Watch) fold(ctx context.Context) error {
 		return err
 	}
 	w.began = start
+	if err := readable(ctx, w.log); err != nil {
+		return err
+	}
 	for e, err := range w.log.Read(ctx, start) {
 		if err != nil {
 			return err
@@ -130,6 +133,11 @@ func (w *Watch) Send(ctx context.Context, input event.Body) error {
 	if !event.Input(input) {
 		return fmt.Errorf("send: %s is not an input", input.Kind())
 	}
+	if d, ok := input.(event.Decided); ok {
+		w.mu.Lock()
+		input = bound(w.state, d)
+		w.mu.Unlock()
+	}
 	_, err := w.log.Append(ctx, input)
 	return err
 }
@@ -189,7 +197,7 @@ func settles(body event.Body, waiting []Pending) bool {
 		return true
 	case event.Decided:
 		for _, p := range waiting {
-			if p.Call.ID == b.Call {
+			if p.answered(b) {
 				return true
 			}
 		}

@@ -39,10 +39,27 @@ type Titled struct {
 //
 // An input: any process may append it.
 type Said struct {
-	Parts llm.Parts `json:"parts"`        // Text and Image
-	By    string    `json:"by,omitempty"` // who; empty: the user at the terminal
+	Parts  llm.Parts `json:"parts"`            // Text and Image
+	By     string    `json:"by,omitempty"`     // who; empty: the user at the terminal
+	Origin Origin    `json:"origin,omitempty"` // what By is
 	Taint
 }
+
+// Origin is whose words an input holds. Only those of a person are the person's wish:
+// the task, what rules of consent rest on, and what a compaction keeps as such.
+type Origin string
+
+// Origins.
+const (
+	OriginPerson  Origin = ""
+	OriginLead    Origin = "lead"    // the agent that the session works for; its words are the task
+	OriginAgent   Origin = "agent"   // another agent; its words are news, and begin no run
+	OriginHook    Origin = "hook"    // a program that the person has set up; news too
+	OriginHarness Origin = "harness" // inspan itself; news too
+)
+
+// Leads reports whether the session works for whoever says it.
+func (o Origin) Leads() bool { return o == OriginPerson || o == OriginLead }
 
 // Taint says of words that they come from a session which has seen text that
 // nobody here has written, or what is the person's own beyond the workspace. Both
@@ -58,23 +75,27 @@ type Taint struct {
 // An input: any process may append it. Also emitted by the driver to warn a
 // model that repeats itself.
 type Steered struct {
-	Parts llm.Parts `json:"parts"`
-	By    string    `json:"by,omitempty"`
+	Parts  llm.Parts `json:"parts"`
+	By     string    `json:"by,omitempty"`
+	Origin Origin    `json:"origin,omitempty"`
 	Taint
 }
 
 // Decided answers a Waiting call, or one that a child has Raised.
 //
-// An input: any process may append it. The first decision for a call counts;
-// later ones, and those for calls that do not wait, are ignored.
+// An input: any process may append it. It counts for one question only: the first
+// decision that names it; all others change nothing.
 type Decided struct {
-	Call   string `json:"call"` // id of the call
-	Allow  bool   `json:"allow"`
-	By     string `json:"by"`               // who decided
-	Rule   string `json:"rule,omitempty"`   // by which rule, if it was one
-	Scope  Scope  `json:"scope,omitempty"`  // what an Allow holds for
-	Reason string `json:"reason,omitempty"` // shown to the model when denied
-	Answer string `json:"answer,omitempty"` // to a call that asks the person something
+	Call string `json:"call"` // id of the call, or of what was raised
+	// Question is the sequence number of the Waiting or Raised that is answered. 0, as in
+	// logs of version 0.1: the one with the id that is open where this stands in the log.
+	Question uint64 `json:"question,omitempty"`
+	Allow    bool   `json:"allow"`
+	By       string `json:"by"`               // who decided
+	Rule     string `json:"rule,omitempty"`   // by which rule, if it was one
+	Scope    Scope  `json:"scope,omitempty"`  // what an Allow holds for
+	Reason   string `json:"reason,omitempty"` // shown to the model when denied
+	Answer   string `json:"answer,omitempty"` // to a call that asks the person something
 }
 
 // Scope is what an approval holds for. Beyond the one call, it holds for the
@@ -108,8 +129,9 @@ type Cancelled struct {
 //
 // Emitted when a driver starts, under the session's lease.
 type Claimed struct {
-	Epoch uint64 `json:"epoch"` // strictly increasing in a session
-	By    string `json:"by"`    // host and process, for people
+	Epoch  uint64 `json:"epoch"`            // strictly increasing in a session
+	By     string `json:"by"`               // host and process, for people
+	Writer string `json:"writer,omitempty"` // random: tells this claim from every other
 }
 
 // Asked says that a request goes to the model.
@@ -396,6 +418,7 @@ type Progress struct {
 type Unknown struct {
 	Name string
 	Raw  json.RawMessage
+	Must bool // who does not understand it must not go on with the session, see [Understood]
 }
 
 // Kind returns the name of the kind as it stands in the log.

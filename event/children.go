@@ -36,6 +36,7 @@ type Raised struct {
 	ID      string          `json:"id"`              // unique in this session
 	Child   string          `json:"child,omitempty"` // whose it is; empty: a call of this session asks
 	Call    string          `json:"call,omitempty"`  // that one
+	Of      uint64          `json:"of,omitempty"`    // the child's Waiting or Raised that it passes on: its sequence number there
 	Agent   string          `json:"agent,omitempty"` // kind of the child, or the tool that asks
 	Tool    string          `json:"tool"`
 	Args    json.RawMessage `json:"args,omitempty"`

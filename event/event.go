@@ -33,9 +33,33 @@ func (e Event) Transient() bool { return e.Seq == 0 }
 // timeLayout is RFC 3339 with milliseconds, always in UTC.
 const timeLayout = "2006-01-02T15:04:05.000Z"
 
+// Format is the version of the log format that this package writes, and the newest that it
+// reads.
+const Format = 1
+
+// Understood returns nil if this version may go on with a session that holds the event, else
+// an error that wraps [ErrTooNew]: the log is of a later format, or the event is of an
+// unknown kind that is marked as one that a reader must understand. Whoever folds a
+// log asks for every event; whoever only shows it need not.
+func Understood(e Event) error {
+	switch b := e.Body.(type) {
+	case Opened:
+		if b.Format > Format {
+			return fmt.Errorf("%w: its log has format %d, and this version reads %d at most", ErrTooNew, b.Format, Format)
+		}
+	case Unknown:
+		if b.Must {
+			return fmt.Errorf("%w: event %d is of the kind %q, which this one must understand and does not", ErrTooNew, e.Seq, b.Name)
+		}
+	}
+	return nil
+}
+
 // Encode returns the event as one line of JSON without a newline:
 //
 //	{"seq":1,"time":"...","session":"...","kind":"said","body":{...}}
+//
+// A kind that a reader must understand has "must":true behind it.
 func Encode(e Event) ([]byte, error) {
 	var buf bytes.Buffer
 	buf.WriteString(`{"seq":`)
@@ -57,8 +81,12 @@ func Encode(e Event) ([]byte, error) {
 	}
 	buf.WriteString(`,"kind":`)
 	buf.Write(kind)
+	u, unknown := e.Body.(Unknown)
+	if u.Must {
+		buf.WriteString(`,"must":true`)
+	}
 	buf.WriteString(`,"body":`)
-	if u, ok := e.Body.(Unknown); ok {
+	if unknown {
 		buf.Write(u.Raw)
 	} else {
 		enc := json.NewEncoder(&buf)
@@ -102,6 +130,7 @@ type wire struct {
 	Time    time.Time       `json:"time"`
 	Session string          `json:"session"`
 	Kind    string          `json:"kind"`
+	Must    bool            `json:"must"`
 	Body    json.RawMessage `json:"body"`
 }
 
@@ -113,6 +142,10 @@ func (w wire) event() (Event, error) {
 	body, err := decodeBody(w.Kind, w.Body)
 	if err != nil {
 		return Event{}, fmt.Errorf("decode %s: %w", w.Kind, err)
+	}
+	if u, ok := body.(Unknown); ok {
+		u.Must = w.Must
+		body = u
 	}
 	return Event{Seq: w.Seq, Time: w.Time, Session: w.Session, Body: body}, nil
 }

@@ -30,11 +30,11 @@ func bodies() []event.Body {
 		event.Opened{Format: 1, App: "inspan 1", Root: "/w", Parent: "p"},
 		event.Forked{From: "s", Seq: 7},
 		event.Titled{Title: "t"},
-		event.Said{Parts: parts, By: "me", Taint: event.Taint{Untrusted: true, Private: true}},
-		event.Steered{Parts: parts, By: "me", Taint: event.Taint{Untrusted: true, Private: true}},
-		event.Decided{Call: "c", Allow: true, By: "me", Rule: "r", Scope: event.ScopeProject, Reason: "w", Answer: "a"},
+		event.Said{Parts: parts, By: "me", Origin: event.OriginLead, Taint: event.Taint{Untrusted: true, Private: true}},
+		event.Steered{Parts: parts, By: "me", Origin: event.OriginAgent, Taint: event.Taint{Untrusted: true, Private: true}},
+		event.Decided{Call: "c", Question: 7, Allow: true, By: "me", Rule: "r", Scope: event.ScopeProject, Reason: "w", Answer: "a"},
 		event.Cancelled{All: true, By: "me", Reason: "w"},
-		event.Claimed{Epoch: 3, By: "h:1"},
+		event.Claimed{Writer: "w", Epoch: 3, By: "h:1"},
 		event.Asked{Turn: 2, Route: "p/m"},
 		event.Replied{
 			Parts: parts, Stop: llm.StopCalls, Route: "p/m", Cost: 0.1, Unpriced: true, RequestID: "r", Millis: 5,
@@ -68,6 +68,7 @@ func bodies() []event.Body {
 		event.Compacted{Why: event.CompactWindow, How: "model", Lacks: []string{"x"}, Route: "p/m", Usage: llm.Usage{Input: 1}, Cost: 0.1, Of: 7, Before: 10, After: 1, Snapshot: json.RawMessage(`{"v":[1,2]}`)},
 		event.Spawned{Child: "s.1", Call: "c", Agent: "explore", Task: "look", Route: "p/m", Mode: "plan", Root: "/w2", Background: true, Args: json.RawMessage(`{"task":"look"}`)},
 		event.Raised{
+			Of: 5,
 			ID: "1/c", Call: "c0", Child: "s.1", Agent: "explore", Tool: "bash", Args: json.RawMessage(`{"a":1}`), Effects: []tool.Effect{{Kind: tool.Write, Path: "/w/a"}},
 			Reason: "r", Preview: "p", Rules: []string{"bash(x)"}, Until: time.Unix(9, 0).UTC(),
 		},

@@ -1,8 +1,10 @@
 package event
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"sync"
 	"time"
@@ -10,35 +12,116 @@ import (
 
 // Log holds the events of one session. Implementations must be safe for
 // concurrent use and are proven by harnesstest.TestLog.
+//
+// Anybody may append inputs. All else is for the session's driver, and rests on
+// what it knows: every append of a driver names its claim and the last event that
+// it has seen, and is refused whole if either is no longer the last of its kind.
 type Log interface {
-	// Append stamps the bodies with the next sequence numbers and the time and
-	// stores them in order, with nothing of another appender between them.
+	// Append stamps inputs (see [Input]) with the next sequence numbers and the time
+	// and stores them in order, with nothing of another appender between them. Other
+	// bodies are refused with ErrNotDriver.
 	// Once it returns without an error the events survive a kill of the
 	// process, and those for which [Synced] holds survive power loss.
 	// After an error none, or a prefix, of the bodies is stored; the log
-	// stays readable and may refuse all further appends. A body that says of
-	// which event it was made (see [Of]) is refused with ErrGrown, and nothing
-	// is stored, if that is not the last one before it.
+	// stays readable and may refuse all further appends.
 	Append(ctx context.Context, bodies ...Body) ([]Event, error)
+
+	// AppendAs is Append for bodies of every stored kind, by the driver. It fails with
+	// ErrFenced or ErrGrown as [Driver.Admit] says, and then stores nothing. An append
+	// of which the driver doesn't know what became is repeated with the same
+	// arguments: if it was stored, the events are returned, and nothing is stored
+	// again.
+	AppendAs(ctx context.Context, as Driver, bodies ...Body) ([]Event, error)
 
 	// Read yields the events with a sequence number above after, in order,
 	// and ends at the last one that is there. An error is yielded once, last.
 	Read(ctx context.Context, after uint64) iter.Seq2[Event, error]
 }
 
-// ErrGrown says that a log holds an event that a body was made without.
-var ErrGrown = errors.New("the log has grown meanwhile")
+// Driver is what the append of a driver rests on.
+type Driver struct {
+	Epoch uint64 // of its [Claimed]; 0 while nobody has claimed the session
+	After uint64 // the last event that it knows
+}
 
-// Of returns the number of the event that must be the last one before the body;
-// 0 if it can stand anywhere.
-func Of(b Body) uint64 {
-	switch b := b.(type) {
-	case Compacted:
-		return b.Of
-	case Rewound:
-		return b.Of
+var (
+	// ErrNotDriver says that only the driver of a session may append such events.
+	ErrNotDriver = errors.New("only the driver of the session may append this")
+	// ErrFenced says that another driver has claimed the session. It is final: whoever
+	// gets it must not go on.
+	ErrFenced = errors.New("another driver has taken the session over")
+	// ErrGrown says that a log holds events that the driver did not know of.
+	ErrGrown = errors.New("the log has grown meanwhile")
+	// ErrTooNew says that an event can only be understood by a later version.
+	ErrTooNew = errors.New("a later version of inspan wrote this session")
+)
+
+// Admit is the rule by which every log takes what a driver appends: the epoch must be
+// that of the last Claimed, or a greater one if the bodies begin with its Claimed, else
+// ErrFenced; then After must be the last event, else ErrGrown.
+func (d Driver) Admit(epoch, last uint64, bodies []Body) error {
+	claims := false
+	for i, b := range bodies {
+		c, ok := b.(Claimed)
+		if ok && i > 0 {
+			return errors.New("a claim comes first")
+		}
+		claims = claims || ok && c.Epoch == d.Epoch && d.Epoch > epoch
 	}
-	return 0
+	switch {
+	case !claims && d.Epoch != epoch:
+		return ErrFenced
+	case d.After > last:
+		return fmt.Errorf("the log has lost events: it ends at %d, and its driver knows %d", last, d.After)
+	case d.After < last:
+		return ErrGrown
+	}
+	return nil
+}
+
+// Repeated returns the events of bodies that the log holds behind those that the driver
+// knows, nil if it does not. A log that refuses an append looks whether it is
+// one that it has stored. As each Claimed has a writer of its own, nobody else can have
+// stored the same.
+func (d Driver) Repeated(ctx context.Context, l Log, bodies []Body) []Event {
+	var found []Event
+	for e, err := range l.Read(ctx, d.After) {
+		if err != nil || len(found) == len(bodies) || !same(e.Body, bodies[len(found)]) {
+			break
+		}
+		found = append(found, e)
+	}
+	if len(found) < len(bodies) {
+		return nil
+	}
+	return found
+}
+
+// same reports whether two bodies are written the same way.
+func same(a, b Body) bool {
+	if a.Kind() != b.Kind() {
+		return false
+	}
+	x, err1 := Encode(Event{Body: a})
+	y, err2 := Encode(Event{Body: b})
+	return err1 == nil && err2 == nil && bytes.Equal(x, y)
+}
+
+// Storable returns why bodies can't be appended, nil if they can: none is missing or
+// transient, and all are inputs unless a driver appends them.
+func Storable(bodies []Body, driver bool) error {
+	for _, b := range bodies {
+		switch b := b.(type) {
+		case nil:
+			return errors.New("no body")
+		case Delta, Progress:
+			return fmt.Errorf("%s is never stored", b.Kind())
+		}
+		if !driver && !Input(b) {
+			return fmt.Errorf("%s: %w", b.Kind(), ErrNotDriver)
+		}
+	}
+	return nil
 }
 
 // Waiter is an optional interface of a [Log] that can tell when it grows.
@@ -73,6 +156,7 @@ type Memory struct {
 
 	mu     sync.Mutex
 	events []Event
+	epoch  uint64        // of the last claim
 	grown  chan struct{} // closed and replaced when events are appended
 }
 
@@ -83,21 +167,39 @@ func NewMemory(session string) *Memory {
 
 // Append implements [Log].
 func (m *Memory) Append(ctx context.Context, bodies ...Body) ([]Event, error) {
-	if err := ctx.Err(); err != nil {
+	if err := Storable(bodies, false); err != nil {
 		return nil, err
 	}
-	for _, b := range bodies {
-		if b == nil {
-			return nil, errors.New("append: no body")
+	return m.append(ctx, bodies, nil)
+}
+
+// AppendAs implements [Log].
+func (m *Memory) AppendAs(ctx context.Context, as Driver, bodies ...Body) ([]Event, error) {
+	if err := Storable(bodies, true); err != nil {
+		return nil, err
+	}
+	events, err := m.append(ctx, bodies, &as)
+	if errors.Is(err, ErrFenced) || errors.Is(err, ErrGrown) {
+		if stored := as.Repeated(ctx, m, bodies); stored != nil {
+			return stored, nil
 		}
+	}
+	return events, err
+}
+
+// append stores bodies, of a driver if there is one.
+func (m *Memory) append(ctx context.Context, bodies []Body, as *Driver) ([]Event, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	first := len(m.events)
-	for i, b := range bodies {
-		if of := Of(b); of > 0 && of != uint64(first+i) {
-			return nil, ErrGrown
+	if as != nil && len(bodies) > 0 {
+		if err := as.Admit(m.epoch, uint64(first), bodies); err != nil {
+			return nil, err
 		}
+		m.epoch = as.Epoch
 	}
 	now := m.now().UTC().Truncate(time.Millisecond)
 	for _, b := range bodies {

@@ -301,13 +301,6 @@ func logStart(t *testing.T, l event.Log) {
 			t.Errorf("the first event after Start is %s", e.Body.Kind())
 		}
 	}
-	late := event.Compacted{Of: 4, Snapshot: json.RawMessage(`{}`)}
-	if _, err := l.Append(t.Context(), logSay(1), late); !errors.Is(err, event.ErrGrown) {
-		t.Errorf("a body made without the last events: %v, want ErrGrown", err)
-	}
-	if n := len(logRead(t, l, 0)); n != 6 {
-		t.Errorf("%d events, want 6: nothing of what was refused is stored", n)
-	}
 }
 
 func logSay(n int) event.Body {
@@ -317,6 +310,7 @@ func logSay(n int) event.Body {
 // logBodies returns one body of each stored kind.
 func logBodies() []event.Body {
 	return []event.Body{
+		event.Claimed{Epoch: 1, By: "host:1", Writer: "w"},
 		event.Opened{Format: 1, App: "test", Root: "/w"},
 		event.Forked{From: "x", Seq: 3},
 		event.Titled{Title: "title"},
@@ -324,7 +318,6 @@ func logBodies() []event.Body {
 		event.Steered{Parts: llm.Say("steer")},
 		event.Decided{Call: "c1", Allow: true, By: "user"},
 		event.Cancelled{By: "user"},
-		event.Claimed{Epoch: 1, By: "host:1"},
 		event.Asked{Turn: 1, Route: "p/m"},
 		event.Replied{
 			Parts: llm.Parts{
@@ -360,7 +353,7 @@ func logBodies() []event.Body {
 
 func logAppend(t *testing.T, l event.Log, bodies ...event.Body) []event.Event {
 	t.Helper()
-	events, err := l.Append(t.Context(), bodies...)
+	events, err := Write(t.Context(), l, bodies...)
 	if err != nil {
 		t.Fatalf("Append: %v", err)
 	}

@@ -51,7 +51,8 @@ type Reasoning struct {
 
 // Call asks for a tool to be run.
 type Call struct {
-	ID      string          // unique in the session
+	ID      string          // unique in the log of the session
+	Wire    string          // what the vendor called it, if that is not its ID; it may hear of it by this
 	Name    string          // tool name
 	Args    json.RawMessage // always one JSON object
 	Invalid string          // what the model wrote, if no object could be made of it; Args is then {}
@@ -136,6 +137,7 @@ type wirePart struct {
 	Name      string          `json:"name,omitempty"`
 	Args      json.RawMessage `json:"args,omitempty"`
 	Invalid   string          `json:"invalid,omitempty"`
+	Wire      string          `json:"wire,omitempty"`
 	Parts     Parts           `json:"parts,omitempty"`
 	Error     bool            `json:"error,omitempty"`
 	Opaque    json.RawMessage `json:"opaque,omitempty"`
@@ -161,7 +163,7 @@ func (p Parts) MarshalJSON() ([]byte, error) {
 		case Reasoning:
 			list[i] = wirePart{Type: "reasoning", Text: v.Text, Opaque: v.Opaque, Route: v.Route}
 		case Call:
-			list[i] = wirePart{Type: "call", ID: v.ID, Name: v.Name, Args: v.Args, Invalid: v.Invalid}
+			list[i] = wirePart{Type: "call", ID: v.ID, Name: v.Name, Args: v.Args, Invalid: v.Invalid, Wire: v.Wire}
 		case Result:
 			list[i] = wirePart{Type: "result", ID: v.CallID, Name: v.Name, Parts: v.Parts, Error: v.Error}
 		case Unknown:
@@ -227,7 +229,7 @@ func (w wirePart) part() Part {
 	case "reasoning":
 		return Reasoning{Text: w.Text, Opaque: w.Opaque, Route: w.Route}
 	case "call":
-		return Call{ID: w.ID, Name: w.Name, Args: w.Args, Invalid: w.Invalid}
+		return Call{ID: w.ID, Name: w.Name, Args: w.Args, Invalid: w.Invalid, Wire: w.Wire}
 	case "result":
 		return Result{CallID: w.ID, Name: w.Name, Parts: w.Parts, Error: w.Error}
 	}

@@ -6,6 +6,7 @@ package tool
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"strings"
 
@@ -57,6 +58,7 @@ func (t Tool) Spec() llm.ToolSpec {
 // A Call is one call of a tool, with all that it may touch.
 type Call struct {
 	ID   string
+	Key  string // the same for every try of the call, and for no other call: an idempotency key
 	Name string
 	As   string          // the name the model wrote, where that tool stands for this one; else empty
 	Args json.RawMessage // one JSON object, repaired, coerced and valid for the schema
@@ -65,7 +67,9 @@ type Call struct {
 	Env     Env
 	Cwd     string // directory relative paths start from; absolute
 	Mode    string // permission mode of the session
-	Task    string // what the person said last; empty if nobody did
+	Task    string // what was asked for last; empty if nothing was
+	// Led says that the task is not a person's: the agent that the session works for gave it.
+	Led bool
 	// Answer is what the person said to a call with the effect [Question].
 	Answer string
 	Seen   map[string]string // digest of each file when the session last read or wrote it, by resolved path; only to be read
@@ -200,6 +204,10 @@ func ReadOnly(effects []Effect) bool {
 	return true
 }
 
-// Key names a call of a session, the same for every try of it: an idempotency
-// key for services that take one. It gives away neither of the two.
-func Key(session, call string) string { return Digest([]byte(session + "\x00" + call)) }
+// Key is an idempotency key: the same for every try of a call, and for no other call of any
+// session. The call is named by the number of the event that made it, which no other event
+// of the session has, and its id among those that were made together. The key gives
+// away none of them.
+func Key(session string, event uint64, id string) string {
+	return Digest(fmt.Appendf(nil, "%s\x00%d\x00%s", session, event, id))
+}

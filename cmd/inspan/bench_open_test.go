@@ -88,7 +88,7 @@ func writeLong(b *testing.B, h *inspan.Host, events int, compacted bool) (id str
 	}
 	var state loop.State
 	put := func(bodies ...event.Body) {
-		events, err := log.Append(b.Context(), bodies...)
+		events, err := log.AppendAs(b.Context(), event.Driver{After: state.Seq}, bodies...)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -69,16 +69,16 @@ func (c *command) send() *cobra.Command {
 	return cmd
 }
 
-// questions are the rules of those that wait in a session, by their ids.
-func questions(st inspan.Status) map[string][]string {
-	open := map[string][]string{}
+// questions are those that wait in a session, by their ids.
+func questions(st inspan.Status) map[string]inspan.Pending {
+	open := map[string]inspan.Pending{}
 	for _, p := range st.Open {
 		if p.Waits {
-			open[p.Call.ID] = p.Rules
+			open[p.Call.ID] = p
 		}
 	}
 	for _, r := range st.Raised {
-		open[r.ID] = r.Rules
+		open[r.ID] = inspan.Asked(r)
 	}
 	return open
 }
@@ -92,7 +92,8 @@ func (c *command) decision(ctx context.Context, st inspan.Status, d event.Decide
 		return nil, usageError{fmt.Errorf("--for: %q is none of once, session, project, always", scope)}
 	}
 	open := questions(st)
-	rules, waits := open[d.Call]
+	asked, waits := open[d.Call]
+	d.Question = asked.Question
 	switch {
 	case !waits && len(open) == 0:
 		return nil, usageError{errors.New("nothing in this session waits for a decision")}
@@ -102,7 +103,7 @@ func (c *command) decision(ctx context.Context, st inspan.Status, d event.Decide
 		return d, nil
 	}
 	d.Scope = holds
-	if holds != event.ScopeOnce && len(rules) == 0 {
+	if holds != event.ScopeOnce && len(asked.Rules) == 0 {
 		return nil, usageError{errors.New("no rule could safely stand for this call, so it can only be allowed once")}
 	}
 	if holds != event.ScopeProject && holds != event.ScopeAlways {
@@ -112,7 +113,7 @@ func (c *command) decision(ctx context.Context, st inspan.Status, d event.Decide
 	if err != nil {
 		return nil, err
 	}
-	return d, a.Remember(ctx, st.Root, holds, rules)
+	return d, a.Remember(ctx, st.Root, holds, asked.Rules)
 }
 
 // input is the event the flags ask for.

@@ -76,7 +76,7 @@ func (st *seat) children(t *turn, e event.Event) {
 		}
 		ctx, stop := context.WithCancel(t.ctx)
 		t.raised[b.ID] = stop
-		t.asking.Go(func() { st.askRaised(ctx, t, inspan.Asked(b)) })
+		t.asking.Go(func() { st.askRaised(ctx, t, inspan.Asked(inspan.Question{Raised: b, Seq: e.Seq})) })
 	case event.Decided:
 		settle(func(id string) bool { return id == b.Call })
 	case event.Stopped:

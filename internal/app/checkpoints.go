@@ -320,7 +320,7 @@ type Lasting struct {
 // over the network, to other folders, or nobody knows where.
 func (a *App) Lasting(ctx context.Context, id string) ([]Lasting, error) {
 	var out []Lasting
-	names, judged, at := map[string]string{}, map[string]event.Judged{}, map[string]int{}
+	names, keys, judged, at := map[string]string{}, map[string]string{}, map[string]event.Judged{}, map[string]int{}
 	root := ""
 	for e, err := range a.Store().Events(ctx, id) {
 		if err != nil {
@@ -331,14 +331,14 @@ func (a *App) Lasting(ctx context.Context, id string) ([]Lasting, error) {
 			root = b.Root
 		case event.Replied:
 			for _, c := range b.Parts.Calls() {
-				names[c.ID] = c.Name
+				names[c.ID], keys[c.ID] = c.Name, tool.Key(e.Session, e.Seq, c.ID)
 			}
 		case event.Judged:
 			judged[b.Call] = b
 		case event.Started:
 			if list := lasting(judged[b.Call].Effects, root); len(list) > 0 {
 				at[b.Call] = len(out)
-				out = append(out, Lasting{Seq: e.Seq, Time: e.Time, Key: tool.Key(id, b.Call), Tool: names[b.Call], Effects: list})
+				out = append(out, Lasting{Seq: e.Seq, Time: e.Time, Key: keys[b.Call], Tool: names[b.Call], Effects: list})
 			}
 		case event.Ended:
 			if i, ok := at[b.Call]; ok {

@@ -127,7 +127,7 @@ func (c *Console) raised(ctx context.Context, s *inspan.Session, e event.Event) 
 	if !ok || c.Person == nil {
 		return nil
 	}
-	d, err := c.Person.decide(ctx, inspan.Asked(r))
+	d, err := c.Person.decide(ctx, inspan.Asked(inspan.Question{Raised: r, Seq: e.Seq}))
 	if err != nil {
 		return err
 	}

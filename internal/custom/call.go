@@ -123,7 +123,7 @@ func (c caller) input(call *tool.Call) (text, end string, err error) {
 		{"INSPAN_SESSION", call.Session},
 		{"INSPAN_ROOT", call.Env.Root},
 		{"INSPAN_MODE", call.Mode},
-		{"INSPAN_KEY", tool.Key(call.Session, call.ID)},
+		{"INSPAN_KEY", call.Key},
 	}
 	var missing []string
 	for _, name := range c.declaration.secrets {

@@ -145,7 +145,7 @@ func (b *bench) call(tl tool.Tool, args string, p *progress) *tool.Call {
 		p = &progress{}
 	}
 	return &tool.Call{
-		ID: "c1", Name: tl.Name, Args: json.RawMessage(args), Session: "s1", Env: b.Env, Cwd: b.Env.Root, Mode: "ask", Progress: p.add,
+		ID: "c1", Key: "key of the call", Name: tl.Name, Args: json.RawMessage(args), Session: "s1", Env: b.Env, Cwd: b.Env.Root, Mode: "ask", Progress: p.add,
 	}
 }
 

@@ -27,6 +27,7 @@ func question(c *tool.Call, effects []tool.Effect, level Level) (string, error) 
 	}
 	raw, err := json.Marshal(struct {
 		Task      string          `json:"task"`
+		TaskBy    string          `json:"task_by"`
 		Mode      string          `json:"mode"`
 		Workspace string          `json:"workspace"`
 		Cwd       string          `json:"cwd"`
@@ -34,7 +35,7 @@ func question(c *tool.Call, effects []tool.Effect, level Level) (string, error) 
 		Arguments json.RawMessage `json:"arguments"`
 		Effects   []tool.Effect   `json:"effects"`
 		Risk      string          `json:"risk"`
-	}{task, c.Mode, c.Env.Root, c.Cwd, c.Name, c.Args, effects, level.String()})
+	}{task, asker(c), c.Mode, c.Env.Root, c.Cwd, c.Name, c.Args, effects, level.String()})
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("put call into words: %w", err)
@@ -43,6 +44,14 @@ func question(c *tool.Call, effects []tool.Effect, level Level) (string, error) 
 		return "", fmt.Errorf("it is too long: %d bytes, of which a reviewer reads at most %d", len(raw), maxQuestion)
 	}
 	return "<call>\n" + escapeHidden(string(raw)) + "\n</call>", nil
+}
+
+// asker says whose the task is.
+func asker(c *tool.Call) string {
+	if c.Led {
+		return "agent"
+	}
+	return "person"
 }
 
 // escapeHidden writes the characters of a JSON text that people don't see as

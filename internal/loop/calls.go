@@ -10,7 +10,7 @@ import (
 )
 
 // replied folds a reply in: its message, and its calls if they may be made.
-func (s *State) replied(b event.Replied) {
+func (s *State) replied(b event.Replied, seq uint64) {
 	r := &s.Run
 	r.Asking, r.Failed, r.NotBefore, r.Route = false, nil, time.Time{}, ""
 	s.measure(b)
@@ -30,7 +30,7 @@ func (s *State) replied(b event.Replied) {
 	if r.Reply != replyRefusal && !blank(b.Parts) {
 		s.push(llm.Assistant, b.Parts)
 		s.Measured.Messages = len(s.Messages)
-		r.Calls = newCalls(b)
+		r.Calls = newCalls(b, seq)
 		if len(r.Calls) > 0 {
 			r.Route = b.Route
 		}
@@ -60,7 +60,7 @@ func classify(b event.Replied) replyKind {
 
 // newCalls lists the calls of a reply. Those of a cut reply are incomplete and
 // are never made.
-func newCalls(b event.Replied) []Call {
+func newCalls(b event.Replied, seq uint64) []Call {
 	first := phaseNew
 	switch b.Stop {
 	case llm.StopLength, llm.StopCut, llm.StopWindow:
@@ -68,14 +68,14 @@ func newCalls(b event.Replied) []Call {
 	}
 	var calls []Call
 	for _, c := range b.Parts.Calls() {
-		calls = append(calls, Call{Call: c, Phase: first})
+		calls = append(calls, Call{Call: c, Seq: seq, Phase: first})
 	}
 	return calls
 }
 
 // called folds an event about one call in.
-func (s *State) called(body event.Body) {
-	switch b := body.(type) {
+func (s *State) called(e event.Event) {
+	switch b := e.Body.(type) {
 	case event.Judged:
 		s.Total.Cost += b.Cost
 		if c := s.find(b.Call, phaseNew); c != nil {
@@ -87,12 +87,13 @@ func (s *State) called(body event.Body) {
 	case event.Waiting:
 		if c := s.find(b.Call, phaseNew); c != nil {
 			c.Phase, c.Preview, c.Rules, c.Until = phaseWaiting, b.Preview, b.Rules, b.Until
+			c.Asked = e.Seq
 		}
 	case event.Decided:
 		s.answered(b)
 		c := s.find(b.Call, phaseWaiting)
 		switch {
-		case c == nil:
+		case c == nil || !decides(b, c.Asked):
 		case b.Allow:
 			c.Phase, c.Answer = phaseReady, b.Answer
 			s.grant(b.Scope, c.Rules)
@@ -101,7 +102,7 @@ func (s *State) called(body event.Body) {
 		}
 	case event.Started:
 		if c := s.find(b.Call, phaseReady); c != nil {
-			c.Phase = phaseRunning
+			c.Phase, c.Begun = phaseRunning, true
 			s.Private = s.Private || c.Private
 			s.Untrusted = s.Untrusted || slices.ContainsFunc(c.Effects, func(e tool.Effect) bool { return e.Kind == tool.Network || e.Kind == tool.External })
 		}

@@ -20,6 +20,17 @@ type Child struct {
 	Cost     float64         `json:"cost,omitempty"`
 }
 
+// Question is one that was raised, and is open.
+type Question struct {
+	event.Raised
+	Seq uint64 `json:"seq,omitempty"` // of its event; 0: raised before a compaction by version 0.1
+}
+
+// decides reports whether a decision is on the question with a sequence number, of those
+// that go by its id. A decision never counts for another question than the one that was
+// put to whoever decided.
+func decides(b event.Decided, question uint64) bool { return b.Question == 0 || b.Question == question }
+
 // Await means: the model has said its last, but children work in the background.
 // Wait until the log grows.
 type Await struct{}
@@ -49,24 +60,30 @@ func (s *State) child(id string) *Child {
 	return nil
 }
 
-// raised notes a question of a child, or of a call that runs, once.
-func (s *State) raised(b event.Raised) {
-	c := s.child(b.Child)
-	open := c != nil && c.Open || b.Child == "" && s.find(b.Call, phaseRunning) != nil
-	if !open || slices.ContainsFunc(s.Raised, func(r event.Raised) bool { return r.ID == b.ID }) {
-		return
+// raised notes a question of a child, or of a call that runs, once: the same question
+// that is raised again is the one that stands, and another of its id takes its place.
+func (s *State) raised(q Question) {
+	c := s.child(q.Child)
+	open := c != nil && c.Open || q.Child == "" && s.find(q.Call, phaseRunning) != nil
+	i := slices.IndexFunc(s.Raised, func(r Question) bool { return r.ID == q.ID })
+	switch {
+	case !open || i >= 0 && s.Raised[i].Of == q.Of:
+	case i >= 0:
+		s.Raised = slices.Clone(s.Raised)
+		s.Raised[i] = q
+	default:
+		s.Raised = append(s.Raised, q)
 	}
-	s.Raised = append(s.Raised, b)
 }
 
 // retract takes off what a call of the session asked that no longer runs.
 func (s *State) retract(call string) {
-	s.Raised = slices.DeleteFunc(slices.Clone(s.Raised), func(r event.Raised) bool { return r.Child == "" && r.Call == call })
+	s.Raised = slices.DeleteFunc(slices.Clone(s.Raised), func(r Question) bool { return r.Child == "" && r.Call == call })
 }
 
-// answered takes a question off, if there is one with the id.
+// answered takes a question off that a decision is on.
 func (s *State) answered(b event.Decided) {
-	i := slices.IndexFunc(s.Raised, func(r event.Raised) bool { return r.ID == b.Call })
+	i := slices.IndexFunc(s.Raised, func(r Question) bool { return r.ID == b.Call && decides(b, r.Seq) })
 	if i < 0 {
 		return
 	}
@@ -90,13 +107,13 @@ func (s *State) returned(b event.Returned) {
 	s.Total.Cost += b.Cost
 	s.Total.Unpriced = s.Total.Unpriced || b.Unpriced
 	s.tainted(b.Taint)
-	s.Raised = slices.DeleteFunc(slices.Clone(s.Raised), func(r event.Raised) bool { return r.Child == b.Child })
+	s.Raised = slices.DeleteFunc(slices.Clone(s.Raised), func(r Question) bool { return r.Child == b.Child })
 	switch {
 	case len(brings.Parts) == 0:
-	case s.Run.Active && !s.Run.Cancelled:
-		s.steered(brings)
-	default:
+	case s.Run.Cancelled:
 		s.Aside = append(s.Aside, brings)
+	default:
+		s.steered(brings, event.OriginAgent)
 	}
 }
 

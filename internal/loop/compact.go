@@ -143,6 +143,7 @@ func (s *State) kept(b event.Kept) {
 func (s *State) Compacted(b event.Compacted, messages []llm.Message, person []int) (event.Compacted, error) {
 	next := *s
 	next.Messages, next.Person, next.counted = unreferred(messages), person, counted{}
+	next.Lacks = true
 	next.Total.Usage = next.Total.Usage.Add(b.Usage)
 	next.Total.Cost += b.Cost
 	next.Measured = Measured{Ratio: s.Measured.Ratio} // of what is gone

@@ -37,6 +37,7 @@ func (s *State) healing() (event.Healed, bool) {
 
 func (s *State) heal(b event.Healed) {
 	s.Messages, _ = healed(s.Messages, b.Level)
+	s.Lacks = s.Lacks || b.Level == event.HealCalls
 	s.Run.Failed, s.counted = nil, counted{}
 }
 

@@ -92,7 +92,7 @@ func (s *State) Next() Next {
 		return Stop{stop}
 	}
 	if text := s.nudge(); text != "" {
-		return Steer{event.Steered{By: By, Parts: llm.Say(text)}}
+		return Steer{event.Steered{By: By, Origin: event.OriginHarness, Parts: llm.Say(text)}}
 	}
 	if pruned, ok := s.pruning(); ok {
 		return Prune{pruned}
@@ -143,6 +143,8 @@ func (s *State) unrun(c Call) (event.Ended, bool) {
 			"It may have happened wholly, partly or not at all. Check before you repeat it.")
 	case c.Phase == phaseCut:
 		return end(event.OutcomeCut, "Not run: your reply was cut before the call was complete. Make the call again, shorter.")
+	case s.Run.Cancelled && c.Begun:
+		return end(event.OutcomeUnknown, "Outcome unknown: this call had begun when the program ended, and the user interrupted before it was made again.")
 	case s.Run.Cancelled:
 		return end(event.OutcomeCancelled, "Not run: the user interrupted.")
 	case c.Phase == phaseDenied:

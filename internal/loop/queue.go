@@ -1,23 +1,44 @@
 package loop
 
 import (
+	"bytes"
+	"encoding/json"
+
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/llm"
 )
+
+// queued is what was said while a run went on.
+type queued struct {
+	Parts llm.Parts    `json:"parts"`
+	By    event.Origin `json:"by,omitempty"`
+}
+
+// UnmarshalJSON also takes the form of version 0.1, which is the parts alone.
+func (q *queued) UnmarshalJSON(data []byte) error {
+	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("[")) {
+		return json.Unmarshal(data, &q.Parts)
+	}
+	type plain queued
+	return json.Unmarshal(data, (*plain)(q))
+}
 
 func (s *State) said(b event.Said) {
 	switch {
 	case len(b.Parts) == 0:
 		s.goOn()
+	case !b.Origin.Leads():
+		s.steered(words{Parts: b.Parts}, b.Origin)
 	case s.Run.Active:
-		s.Queue = append(s.Queue, b.Parts)
+		s.Queue = append(s.Queue, queued{b.Parts, b.Origin})
 	default:
-		s.begin(b.Parts)
+		s.begin(b.Parts, b.Origin)
 	}
 }
 
-func (s *State) begin(parts llm.Parts) {
-	s.Task = parts.Text()
+// begin begins a run with the words of whoever the session works for.
+func (s *State) begin(parts llm.Parts, by event.Origin) {
+	s.Task, s.TaskBy = parts.Text(), by
 	s.Run = Run{Active: true}
 	s.say(words{parts, true})
 	for _, w := range s.Aside {
@@ -43,6 +64,17 @@ func (s *State) cancel() {
 	s.Run.Cancelled = s.Run.Active
 }
 
+// leave ends the run here, as a copy of the session, or the session at an earlier place,
+// does: what was running runs elsewhere, or did, and what becomes of it nobody will tell.
+func (s *State) leave() {
+	s.cancel()
+	for i := range s.Run.Calls {
+		if c := &s.Run.Calls[i]; c.Phase == phaseRunning {
+			c.Phase = phaseLost
+		}
+	}
+}
+
 func (s *State) stopped(b event.Stopped) {
 	s.Run.Active, s.Run.Stopped = false, &b
 	s.Run.Calls, s.Run.Asking = nil, false
@@ -58,5 +90,5 @@ func (s *State) unqueue() {
 	}
 	next := s.Queue[0]
 	s.Queue = s.Queue[1:]
-	s.begin(next)
+	s.begin(next.Parts, next.By)
 }

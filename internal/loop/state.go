@@ -43,21 +43,23 @@ type State struct {
 	Mode    string         `json:"mode"`
 	Limits  event.Limits   `json:"limits"`
 
-	Messages []llm.Message     `json:"messages"` // the conversation as the model sees it
-	Person   []int             `json:"person"`   // indexes of messages that hold a person's own words
-	Queue    []llm.Parts       `json:"queue"`    // said while a run went on
+	Messages []llm.Message     `json:"messages"`        // the conversation as the model sees it
+	Lacks    bool              `json:"lacks,omitempty"` // calls were made that Messages no longer hold
+	Person   []int             `json:"person"`          // indexes of messages that hold a person's own words
+	Queue    []queued          `json:"queue"`           // said while a run went on
 	Run      Run               `json:"run"`
 	Seen     map[string]string `json:"seen"` // digest of each file when last read or written
 	Cwd      string            `json:"cwd,omitempty"`
 	Aside    []words           `json:"aside,omitempty"`   // to be put before the model with what the person says next
 	Noted    []string          `json:"noted,omitempty"`   // sources of what was added at the tail
-	Task     string            `json:"task,omitempty"`    // what the person said last
+	Task     string            `json:"task,omitempty"`    // what was asked for last
+	TaskBy   event.Origin      `json:"task_by,omitempty"` // who did
 	Granted  []string          `json:"granted,omitempty"` // rules that a person allowed for the session
 	Todo     []tool.Todo       `json:"todo,omitempty"`
 	Lasting  []Lasting         `json:"lasting,omitempty"` // results that compaction keeps, the oldest first
 	Children []Child           `json:"children,omitempty"`
 	Tasks    Tasks             `json:"tasks,omitzero"`   // that it shares with its children
-	Raised   []event.Raised    `json:"raised,omitempty"` // questions of children that nobody has answered
+	Raised   []Question        `json:"raised,omitempty"` // of children and of calls that run, that nobody has answered
 	Total    Total             `json:"total"`
 	Work     Work              `json:"work"`
 
@@ -109,14 +111,16 @@ type Run struct {
 // words are to be put before the model.
 type words struct {
 	Parts  llm.Parts `json:"parts"`
-	Person bool      `json:"person,omitempty"` // a person's own
+	Person bool      `json:"person,omitempty"` // of whoever the session works for: a person's own, or the lead's
 }
 
 // Call is a call of the last reply on its way to a result.
 type Call struct {
 	llm.Call
+	Seq     uint64        `json:"seq,omitempty"` // of the reply that made it; 0: made by version 0.1
 	Phase   phase         `json:"phase"`
-	Tool    string        `json:"tool,omitempty"` // that is called, if Name stands for it
+	Begun   bool          `json:"begun,omitempty"` // it was started, once at least
+	Tool    string        `json:"tool,omitempty"`  // that is called, if Name stands for it
 	Effects []tool.Effect `json:"effects"`
 	Private bool          `json:"private,omitempty"` // see event.Judged
 	By      string        `json:"by,omitempty"`      // who gave the verdict
@@ -125,6 +129,7 @@ type Call struct {
 	Answer  string        `json:"answer,omitempty"` // of the person, to a question
 	Rules   []string      `json:"rules,omitempty"`  // that would allow it
 	Until   time.Time     `json:"until,omitzero"`   // when no answer becomes a no
+	Asked   uint64        `json:"asked,omitempty"`  // its Waiting: the sequence number
 	Ended   *event.Ended  `json:"ended,omitempty"`
 }
 
@@ -158,10 +163,13 @@ const (
 
 // Apply folds one event into the state. Events that do not fit, such as the
 // end of a call nobody made, change nothing. The error is for a snapshot that
-// can not be read.
+// can not be read, and for what only a later version understands.
 func (s *State) Apply(e event.Event) error {
 	if e.Transient() {
 		return nil
+	}
+	if err := event.Understood(e); err != nil {
+		return err
 	}
 	s.pass(e)
 	s.cools(e)
@@ -175,7 +183,7 @@ func (s *State) Apply(e event.Event) error {
 		s.Session, s.Tasks = e.Session, s.Tasks.After(s.Session, e)
 		s.Run.Asking = false
 		s.disown()
-		s.cancel()
+		s.leave()
 	case event.Titled:
 		s.Title = b.Title
 	case event.Added:
@@ -188,7 +196,7 @@ func (s *State) Apply(e event.Event) error {
 	case event.Steered:
 		s.tainted(b.Taint)
 		s.warned(b)
-		s.steered(words{b.Parts, b.By != By})
+		s.steered(words{b.Parts, b.Origin.Leads() && b.By != By}, b.Origin)
 	case event.Cancelled:
 		s.cancel()
 		s.Run.Held = s.Run.Active && b.All
@@ -197,7 +205,7 @@ func (s *State) Apply(e event.Event) error {
 	case event.Asked:
 		s.Run.Asking, s.Run.Turn = true, b.Turn
 	case event.Replied:
-		s.replied(b)
+		s.replied(b, e.Seq)
 	case event.Failed:
 		s.failed(b, e.Time)
 	case event.Healed:
@@ -207,11 +215,11 @@ func (s *State) Apply(e event.Event) error {
 	case event.Pruned:
 		s.prune(b)
 	case event.Judged, event.Waiting, event.Decided, event.Started, event.Ended:
-		s.called(b)
+		s.called(e)
 	case event.Spawned:
 		s.spawned(b)
 	case event.Raised:
-		s.raised(b)
+		s.raised(Question{b, e.Seq})
 	case event.Returned:
 		s.returned(b)
 		s.Tasks = s.Tasks.After(s.Session, e)
@@ -239,7 +247,7 @@ func (s *State) become(e event.Event, snapshot json.RawMessage) error {
 		return fmt.Errorf("snapshot at event %d: %w", e.Seq, err)
 	}
 	*s = base
-	s.Seq, s.At = e.Seq, e.Time
+	s.Seq, s.At, s.Lacks = e.Seq, e.Time, true
 	return nil
 }
 
@@ -256,7 +264,8 @@ func (s *State) Rewound(to *State, files bool) (event.Rewound, error) {
 	next.Tools, next.Route, next.Effort, next.Mode, next.Limits, next.Window = s.Tools, s.Route, s.Effort, s.Mode, s.Limits, s.Window
 	next.Untrusted, next.Private = s.Untrusted || to.Untrusted, s.Private || to.Private
 	next.Run.Asking, next.Queue = false, nil
-	next.cancel()
+	next.Run.Calls = slices.Clone(next.Run.Calls)
+	next.leave()
 	snapshot, err := next.Snapshot()
 	return event.Rewound{To: to.Seq, Of: s.Seq, Snapshot: snapshot}, err
 }
@@ -325,7 +334,7 @@ func (s *State) added(b event.Added) {
 		return
 	}
 	s.Noted = append(s.Noted, b.Source)
-	s.steered(words{Parts: llm.Say(b.Text)})
+	s.steered(words{Parts: llm.Say(b.Text)}, event.OriginHarness)
 }
 
 func (s *State) switched(b event.Switched) {
@@ -370,7 +379,7 @@ func (s *State) hooked(b event.Hooked) {
 	if b.Moment == tool.RunStop {
 		s.Run.Rounds++
 	}
-	s.steered(w)
+	s.steered(w, event.OriginHook)
 }
 
 // say puts words before the model.
@@ -382,10 +391,14 @@ func (s *State) say(w words) {
 	s.push(llm.User, w.Parts)
 }
 
-func (s *State) steered(w words) {
+// steered puts words before the model as soon as it can hear them. Without a run only
+// those of whoever the session works for begin one.
+func (s *State) steered(w words, by event.Origin) {
 	switch {
+	case !s.Run.Active && w.Person:
+		s.begin(w.Parts, by)
 	case !s.Run.Active:
-		s.begin(w.Parts)
+		s.Aside = append(s.Aside, w)
 	case s.Run.Asking || len(s.Run.Calls) > 0:
 		s.Run.Steer = append(s.Run.Steer, w)
 	default:

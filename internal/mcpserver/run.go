@@ -36,7 +36,7 @@ func (r *run) drive(inputs ...event.Body) error {
 			}
 			r.see(e)
 			if raised, ok := e.Body.(event.Raised); ok {
-				if err := r.session.Send(ctx, r.ask(inspan.Asked(raised))); err != nil {
+				if err := r.session.Send(ctx, r.ask(inspan.Asked(inspan.Question{Raised: raised, Seq: e.Seq}))); err != nil {
 					return err
 				}
 			}

@@ -27,8 +27,9 @@ type file interface {
 	io.Closer
 	Size() (int64, error)
 	Truncate(size int64) error
-	Sync() error            // content and size, not times
-	TryLock() (bool, error) // false: another open file holds the lock
+	Is(path string) (bool, error) // whether it is what the path names
+	Sync() error                  // content and size, not times
+	TryLock() (bool, error)       // false: another open file holds the lock
 	Unlock() error
 }
 
@@ -76,6 +77,18 @@ func (f osFile) Size() (int64, error) {
 		return 0, err
 	}
 	return info.Size(), nil
+}
+
+func (f osFile) Is(path string) (bool, error) {
+	mine, err := f.Stat()
+	if err != nil {
+		return false, err
+	}
+	there, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil && os.SameFile(mine, there), err
 }
 
 // mkdirAll makes a folder and its parents, each durable in the one above it

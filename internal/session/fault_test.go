@@ -29,7 +29,7 @@ func (o *told) say(t *testing.T, l *Log, bodies ...event.Body) {
 	if o.stopped {
 		return
 	}
-	events, err := l.Append(t.Context(), bodies...)
+	events, err := put(t.Context(), l, bodies)
 	if err != nil {
 		if o.stopped = strings.Contains(err.Error(), "sync"); o.stopped {
 			if _, err := l.Append(t.Context(), said("never")); err == nil {

@@ -15,6 +15,8 @@ import (
 const (
 	pointEvery = 64 << 10 // bytes between places where reading can start
 	saveEvery  = 1 << 20  // bytes a log grows before its index is written again
+
+	indexFormat = 2 // 1 knew of no claims
 )
 
 // marks are places in a log worth finding without reading what is before.
@@ -25,6 +27,7 @@ type marks struct {
 	Said      *cursor  `json:"said,omitempty"`      // before the first Said
 	Titled    *cursor  `json:"titled,omitempty"`    // before the last Titled
 	Stopped   *cursor  `json:"stopped,omitempty"`   // before the last Stopped, unless a run has gone on since
+	Claimed   *cursor  `json:"claimed,omitempty"`   // before the last Claimed
 }
 
 // note takes notice of an event of this kind whose line starts at c.
@@ -49,6 +52,8 @@ func (m *marks) note(kind string, c cursor) {
 		m.Stopped = &c
 	case event.Asked{}.Kind():
 		m.Stopped = nil
+	case event.Claimed{}.Kind():
+		m.Claimed = &c
 	}
 }
 
@@ -72,7 +77,7 @@ func (m *marks) before(after uint64) cursor {
 // index is the content of the sidecar file: one line, checksummed like the
 // first line of a log.
 type index struct {
-	Format int    `json:"format"` // 1
+	Format int    `json:"format"` // indexFormat
 	Last   cursor `json:"last"`   // before the last line that the marks cover
 	Marks  marks  `json:"marks"`
 }
@@ -122,7 +127,7 @@ func (l *Log) readIndex() (x index, ok bool) {
 	}
 	data[headLen-1] = '{'
 	err = json.Unmarshal(data[headLen-1:], &x)
-	return x, err == nil && x.Format == 1
+	return x, err == nil && x.Format == indexFormat
 }
 
 // saveIndexNow writes the index if it is worth it; done says that the log has
@@ -133,7 +138,7 @@ func (l *Log) saveIndexNow(done bool) {
 	if l.broken != nil || grown < pointEvery || !done && grown < saveEvery {
 		return
 	}
-	data, err := json.Marshal(index{Format: 1, Last: l.last, Marks: l.marks})
+	data, err := json.Marshal(index{Format: indexFormat, Last: l.last, Marks: l.marks})
 	if err != nil {
 		return
 	}

@@ -16,20 +16,16 @@ import (
 	"github.com/inspan/inspan/event"
 )
 
-// ErrNotDriver says that only the holder of the lease may append such events.
-var ErrNotDriver = errors.New("only the driver of the session may append this: take the lease first")
-
 // Log is the log of one session. It implements [event.Log], [event.Waiter]
 // and [event.Starter] and is safe for concurrent use, also with other logs of
 // the same session in this and in other processes. Make one with
 // [Store.Open], [Store.Create] or [Store.Fork].
 //
-// Any log appends bodies for which [event.Input] holds. All others need
-// [Log.Lease] first.
+// AppendAs needs [Log.Lease] first.
 //
-// Once a sync has failed, or the log is found damaged, the log takes no more
-// appends and says why. It stays readable. After a failed sync, close and open
-// it again.
+// Once a sync has failed, or the log is found damaged, or its file is no longer
+// the one in the session's folder, the log takes no more appends and says why. It
+// stays readable. After a failed sync, close and open it again.
 type Log struct {
 	store *Store
 	id    string
@@ -50,6 +46,10 @@ type Log struct {
 	lease  file      // nil unless held
 	broken error     // why no more appends are taken
 	wrote  bool      // this log has appended something
+	claim  struct {  // the last claim that was looked up
+		at    cursor
+		epoch uint64
+	}
 	closed bool
 }
 
@@ -63,24 +63,38 @@ var (
 // ID returns the id of the session.
 func (l *Log) ID() string { return l.id }
 
-// Append implements [event.Log]. It refuses events that are never stored
-// (deltas, progress), and with [ErrNotDriver] what only a driver may write.
+// Append implements [event.Log].
 //
 // When the disk is full or fails, what was half written is taken back and the
 // next Append may succeed; errors of syncs are final for this log.
 func (l *Log) Append(ctx context.Context, bodies ...event.Body) ([]event.Event, error) {
-	events, err := l.append(ctx, bodies)
+	return l.appended(l.append(ctx, nil, bodies))
+}
+
+// AppendAs implements [event.Log]. Without the lease it fails with [event.ErrNotDriver].
+func (l *Log) AppendAs(ctx context.Context, as event.Driver, bodies ...event.Body) ([]event.Event, error) {
+	events, err := l.append(ctx, &as, bodies)
+	if errors.Is(err, event.ErrFenced) || errors.Is(err, event.ErrGrown) {
+		if stored := as.Repeated(ctx, l, bodies); stored != nil {
+			return stored, l.flush(l.end())
+		}
+	}
+	return l.appended(events, err)
+}
+
+func (l *Log) appended(events []event.Event, err error) ([]event.Event, error) {
 	if err != nil {
 		return nil, fmt.Errorf("append to session %s: %w", l.id, err)
 	}
 	return events, nil
 }
 
-func (l *Log) append(ctx context.Context, bodies []event.Body) (events []event.Event, err error) {
+// append stores bodies, those of a driver if there is one.
+func (l *Log) append(ctx context.Context, as *event.Driver, bodies []event.Body) (events []event.Event, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	need, err := examine(bodies)
+	sync, err := examine(bodies, as != nil)
 	if err != nil || len(bodies) == 0 {
 		return nil, err
 	}
@@ -92,10 +106,10 @@ func (l *Log) append(ctx context.Context, bodies []event.Body) (events []event.E
 
 	var end int64
 	err = l.exclusive(ctx, true, func() error {
-		if need.driver && l.lease == nil {
-			return ErrNotDriver
-		}
 		if err := l.catchUp(); err != nil {
+			return err
+		}
+		if err := l.admit(as, bodies); err != nil {
 			return err
 		}
 		events, err = l.write(bodies)
@@ -106,32 +120,70 @@ func (l *Log) append(ctx context.Context, bodies []event.Body) (events []event.E
 	if err != nil {
 		return nil, err
 	}
-	if need.sync {
+	if sync {
 		err = l.flush(end)
 	}
 	return events, err
 }
 
-// needs is what a batch of bodies asks for.
-type needs struct{ driver, sync bool }
+// admit says whether the log takes what a driver appends; nil if it is not one. The
+// append lock and l.mu are held, and the tail is the end of the file.
+func (l *Log) admit(as *event.Driver, bodies []event.Body) error {
+	if as == nil {
+		return nil
+	}
+	if l.lease == nil {
+		return event.ErrNotDriver
+	}
+	epoch, err := l.epoch()
+	if err != nil {
+		return err
+	}
+	return as.Admit(epoch, l.tail.Seq, bodies)
+}
 
-func examine(bodies []event.Body) (n needs, err error) {
+// epoch is that of the last claim; 0 if there is none. l.mu is held.
+func (l *Log) epoch() (uint64, error) {
+	at := l.marks.Claimed
+	if at == nil {
+		return 0, nil
+	}
+	if l.claim.at != *at {
+		e, err := l.at(*at)
+		if err != nil {
+			return 0, err
+		}
+		c, ok := e.Body.(event.Claimed)
+		if !ok {
+			return 0, at.damage("it should be claimed, and is " + e.Body.Kind())
+		}
+		l.claim.at, l.claim.epoch = *at, c.Epoch
+	}
+	return l.claim.epoch, nil
+}
+
+// end is where the log ends, as far as is known.
+func (l *Log) end() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.tail.Off
+}
+
+// examine reports whether bodies must be synced, or why they can't be stored.
+func examine(bodies []event.Body, driver bool) (sync bool, err error) {
+	if err := event.Storable(bodies, driver); err != nil {
+		return false, err
+	}
 	for _, b := range bodies {
-		switch b := b.(type) {
-		case nil:
-			return n, errors.New("no body")
-		case event.Delta, event.Progress:
-			return n, fmt.Errorf("%s is never stored", b.Kind())
-		case event.Unknown:
+		if b, ok := b.(event.Unknown); ok {
 			// Its bytes go into the line as they are.
 			if bytes.IndexByte(b.Raw, '\n') >= 0 || !json.Valid(b.Raw) {
-				return n, fmt.Errorf("%q is not one line of JSON", b.Name)
+				return false, fmt.Errorf("%q is not one line of JSON", b.Name)
 			}
 		}
-		n.driver = n.driver || !event.Input(b)
-		n.sync = n.sync || event.Synced(b)
+		sync = sync || event.Synced(b)
 	}
-	return n, nil
+	return sync, nil
 }
 
 // begin enters an operation that Close waits for; end it with acts.Done.
@@ -162,12 +214,8 @@ func (l *Log) exclusive(ctx context.Context, wait bool, do func() error) error {
 		}
 	}
 	defer func() { <-l.turn }()
-	lock, err := l.lockFile()
-	if err != nil {
-		return err
-	}
-	got, err := acquire(ctx, lock, wait)
-	if err != nil || !got {
+	lock, err := l.locked(ctx, wait)
+	if err != nil || lock == nil {
 		return err
 	}
 	l.mu.Lock()
@@ -175,13 +223,39 @@ func (l *Log) exclusive(ctx context.Context, wait bool, do func() error) error {
 	return errors.Join(do(), lock.Unlock())
 }
 
-func (l *Log) lockFile() (file, error) {
+// locked returns the lock file, locked; nil if somebody else holds it and it must not
+// wait. A file that is no longer the one in the folder locks nobody out.
+func (l *Log) locked(ctx context.Context, wait bool) (file, error) {
+	path := filepath.Join(l.dir, lockName)
+	for {
+		lock, err := l.lockFile(path)
+		if err != nil {
+			return nil, err
+		}
+		got, err := acquire(ctx, lock, wait)
+		if err != nil || !got {
+			return nil, err
+		}
+		there, err := lock.Is(path)
+		if err == nil && there {
+			return lock, nil
+		}
+		l.mu.Lock()
+		l.lock = nil
+		l.mu.Unlock()
+		if err = errors.Join(err, lock.Unlock(), lock.Close()); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (l *Log) lockFile(path string) (file, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.lock != nil {
 		return l.lock, nil
 	}
-	f, err := l.store.fs().Open(filepath.Join(l.dir, lockName), os.O_RDWR|os.O_CREATE)
+	f, err := l.store.fs().Open(path, os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return nil, err
 	}
@@ -217,9 +291,6 @@ func (l *Log) write(bodies []event.Body) ([]event.Event, error) {
 	var buf []byte
 	var err error
 	for i, b := range bodies {
-		if of := event.Of(b); of > 0 && of != next.Seq {
-			return nil, event.ErrGrown
-		}
 		events[i] = event.Event{Seq: next.Seq + 1, Time: now, Session: l.id, Body: b}
 		starts[i] = next
 		if buf, err = next.add(buf, events[i]); err != nil {

@@ -265,6 +265,12 @@ func (h *memHandle) Write(p []byte) (int, error) {
 	return n, err
 }
 
+func (h *memHandle) Is(path string) (bool, error) {
+	h.disk.mu.Lock()
+	defer h.disk.mu.Unlock()
+	return h.disk.nodes[path] == h.f, nil
+}
+
 func (h *memHandle) Size() (int64, error) {
 	h.disk.mu.Lock()
 	defer h.disk.mu.Unlock()

@@ -71,7 +71,7 @@ func child(args []string) error {
 		if err == nil {
 			bodies = append(bodies, event.Note{Topic: name, Text: "driving"})
 		}
-		if _, err := l.Append(ctx, bodies...); err != nil {
+		if _, err := put(ctx, l, bodies); err != nil {
 			return err
 		}
 	}
@@ -248,8 +248,8 @@ func busy(t *testing.T, l *Log, pid int) {
 	if b.PID != 0 && b.PID != pid { // 0: it has not written it yet
 		t.Errorf("busy by process %d, want %d", b.PID, pid)
 	}
-	if _, err := l.Append(t.Context(), event.Note{Topic: "x"}); !errors.Is(err, ErrNotDriver) {
-		t.Errorf("append without the lease: %v, want ErrNotDriver", err)
+	if _, err := l.AppendAs(t.Context(), event.Driver{}, event.Note{Topic: "x"}); !errors.Is(err, event.ErrNotDriver) {
+		t.Errorf("append without the lease: %v, want event.ErrNotDriver", err)
 	}
 }
 

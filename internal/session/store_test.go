@@ -23,6 +23,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/harnesstest"
 	"github.com/inspan/inspan/llm"
 )
 
@@ -67,7 +68,7 @@ func TestChild(t *testing.T) {
 		t.Helper()
 		err := l.Lease(t.Context())
 		if err == nil {
-			_, err = l.Append(t.Context(), body)
+			_, err = put(t.Context(), l, []event.Body{body})
 		}
 		if err = errors.Join(err, l.Release()); err != nil {
 			t.Fatal(err)
@@ -218,9 +219,17 @@ func TestListAndSearch(t *testing.T) {
 	}
 }
 
+// put appends inputs as anybody, and what is more as the driver.
+func put(ctx context.Context, l *Log, bodies []event.Body) ([]event.Event, error) {
+	if slices.ContainsFunc(bodies, func(b event.Body) bool { return !event.Input(b) }) {
+		return harnesstest.Write(ctx, l, bodies...)
+	}
+	return l.Append(ctx, bodies...)
+}
+
 func mustAppend(t *testing.T, l *Log, bodies ...event.Body) []event.Event {
 	t.Helper()
-	events, err := l.Append(t.Context(), bodies...)
+	events, err := put(t.Context(), l, bodies)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -466,14 +475,14 @@ func TestLease(t *testing.T) {
 	if busy, ok := errors.AsType[*BusyError](err); !ok || busy.PID != os.Getpid() {
 		t.Errorf("Lease = %v, want busy by this process", err)
 	}
-	if _, err := b.Append(t.Context(), said("x"), event.Note{}); !errors.Is(err, ErrNotDriver) {
+	if _, err := b.AppendAs(t.Context(), event.Driver{}, said("x"), event.Note{}); !errors.Is(err, event.ErrNotDriver) {
 		t.Errorf("append without the lease: %v", err)
 	}
 	mustAppend(t, b, said("x"))
 	if err := errors.Join(a.Release(), a.Release()); err != nil {
 		t.Error(err)
 	}
-	if _, err := a.Append(t.Context(), event.Note{}); !errors.Is(err, ErrNotDriver) {
+	if _, err := a.AppendAs(t.Context(), event.Driver{After: 1}, event.Note{}); !errors.Is(err, event.ErrNotDriver) {
 		t.Errorf("append after Release: %v", err)
 	}
 	if err := b.Lease(t.Context()); err != nil {
@@ -705,7 +714,7 @@ func TestAppendRefuses(t *testing.T) {
 		event.Judged{Args: json.RawMessage(`{`)},
 		said(strings.Repeat("x", maxLine)),
 	} {
-		if _, err := l.Append(t.Context(), said("ok"), b); err == nil {
+		if _, err := l.AppendAs(t.Context(), event.Driver{}, said("ok"), b); err == nil {
 			t.Errorf("append of a %T succeeded", b)
 		}
 	}

@@ -29,7 +29,7 @@ func sample(t *testing.T, events int) []byte {
 		t.Fatal(err)
 	}
 	for batch := range slices.Chunk(talk(events), 3) {
-		if _, err := l.Append(t.Context(), batch...); err != nil {
+		if _, err := l.AppendAs(t.Context(), event.Driver{After: l.tail.Seq}, batch...); err != nil {
 			t.Fatal(err)
 		}
 	}

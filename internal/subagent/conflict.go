@@ -93,7 +93,7 @@ func (t *Team) introduce(later, earlier *kid, path string) {
 // tells puts something before the child. One that is not there any more is told
 // nothing.
 func (k *kid) tells(text string) {
-	_ = k.session.Send(context.WithoutCancel(k.ctx), event.Steered{By: "the session it works for", Parts: llm.Say("[" + text + "]")})
+	_ = k.session.Send(context.WithoutCancel(k.ctx), event.Steered{By: "the session it works for", Origin: event.OriginHarness, Parts: llm.Say("[" + text + "]")})
 }
 
 // meetings tells who else changed the same files; empty if nobody did. K.mu is held.

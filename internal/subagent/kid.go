@@ -265,5 +265,5 @@ func oneLine(text string, n int) string {
 }
 
 func said(text string, taint event.Taint) event.Said {
-	return event.Said{Parts: llm.Say(text), By: "the agent it works for", Taint: taint}
+	return event.Said{Parts: llm.Say(text), By: "the agent it works for", Origin: event.OriginLead, Taint: taint}
 }

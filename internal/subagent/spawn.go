@@ -420,7 +420,7 @@ func (t *Team) hook(k *kid, p tool.Point) (string, error) {
 		out, err := h.At(k.ctx, p)
 		switch {
 		case err != nil:
-			_ = t.session.Send(k.ctx, event.Steered{By: "a hook", Parts: llm.Say("[a hook at " + string(p.Moment) + " failed: " + err.Error() + "]")})
+			_ = t.session.Send(k.ctx, event.Steered{By: "a hook", Origin: event.OriginHook, Parts: llm.Say("[a hook at " + string(p.Moment) + " failed: " + err.Error() + "]")})
 		case out.Action == tool.Deny:
 			return "", fmt.Errorf("%s does not allow it: %s", cmp.Or(out.By, "a hook"), out.Reason)
 		case out.Text != "":

@@ -87,7 +87,7 @@ func (t *Team) send(ctx context.Context, c *tool.Call, in teamArgs) (tool.Result
 	if err != nil {
 		return tool.Result{}, err
 	}
-	message := event.Steered{By: from, Parts: llm.Say("[" + from + " says; it is not the person:]\n" + strings.TrimSpace(in.Text)), Taint: t.taintOf(c.Session)}
+	message := event.Steered{By: from, Origin: event.OriginAgent, Parts: llm.Say("[" + from + " says; it is not the person:]\n" + strings.TrimSpace(in.Text)), Taint: t.taintOf(c.Session)}
 	for i, s := range to {
 		if err := s.Send(ctx, message); err != nil {
 			return tool.Result{}, fmt.Errorf("tell %s: %w", names[i], err)

@@ -129,7 +129,7 @@ func (r requester) message(c *tool.Call, in requestArgs) (message, error) {
 		return m, err
 	}
 	if in.Idempotent {
-		m.headers["Idempotency-Key"] = tool.Key(c.Session, c.ID)
+		m.headers["Idempotency-Key"] = c.Key
 	}
 	return m, r.allowed(m)
 }

@@ -48,7 +48,7 @@ func (c *caller) call(tl tool.Tool, args map[string]any) *tool.Call {
 	if err != nil {
 		c.t.Fatalf("%s %v: %v", tl.Name, args, err)
 	}
-	return &tool.Call{ID: "call-1", Session: "session-1", Name: tl.Name, Args: checked, Env: c.env, Cwd: c.env.Root, Seen: c.seen, Progress: func(string) {}}
+	return &tool.Call{ID: "call-1", Key: "key-1", Session: "session-1", Name: tl.Name, Args: checked, Env: c.env, Cwd: c.env.Root, Seen: c.seen, Progress: func(string) {}}
 }
 
 // run returns the text of a result, or of an error with "error: " before it.
@@ -295,7 +295,7 @@ func TestHTTPRequest(t *testing.T) {
 		{"json", map[string]any{"method": "POST", "url": at, "json": map[string]any{"a": "<1>"}}, []string{`"body": "{\"a\":\"\u003c1\u003e\"}"`, `"type": "application/json"`}},
 		{"body", map[string]any{"method": "PUT", "url": at, "body": "a=b", "headers": map[string]string{"content-type": "text/x", "user-agent": "mine"}}, []string{`"body": "a=b"`, `"type": "text/x"`, `"agent": "mine"`}},
 		{"head", map[string]any{"method": "HEAD", "url": at}, []string{"HTTP 200 OK", "[no body]"}},
-		{"key", map[string]any{"method": "POST", "url": at, "idempotent": true}, []string{`"key": "` + tool.Key("session-1", "call-1")}},
+		{"key", map[string]any{"method": "POST", "url": at, "idempotent": true}, []string{`"key": "` + "key-1"}},
 		{"redirect", map[string]any{"method": "GET", "url": at + "/moved"}, []string{"HTTP 307 Temporary Redirect", "Location: https://elsewhere.test/?k="}},
 		{"binary", map[string]any{"method": "GET", "url": at + "/png"}, []string{"a body of 5 B that can't be shown", "save_to"}},
 		{"error", map[string]any{"method": "DELETE", "url": at + "/error"}, []string{"HTTP 418 I'm a teapot", "short and stout"}},

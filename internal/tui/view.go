@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
@@ -28,11 +29,11 @@ type view struct {
 	judged  map[string]event.Judged
 	running []*running
 	waiting []event.Waiting
-	raised  []event.Raised // by children, who wait for an answer
-	crew    []*child       // that work
-	reply   *block         // is being written; nil: nothing is
-	thought string         // the end of what the model thinks, while it does
-	draft   draft          // call that is being written
+	raised  []inspan.Question // by children, who wait for an answer
+	crew    []*child          // that work
+	reply   *block            // is being written; nil: nothing is
+	thought string            // the end of what the model thinks, while it does
+	draft   draft             // call that is being written
 	pause   pause
 	steered []utterance // said into the run and not seen by the model yet
 	queued  []utterance // said for after the run

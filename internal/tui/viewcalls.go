@@ -134,8 +134,9 @@ func (v *view) children(e event.Event) {
 			v.told(b)
 		}
 	case event.Raised:
-		if !slices.ContainsFunc(v.raised, func(r event.Raised) bool { return r.ID == b.ID }) {
-			v.raised = append(v.raised, b)
+		v.raised = slices.DeleteFunc(v.raised, func(r inspan.Question) bool { return r.ID == b.ID && r.Of != b.Of })
+		if !slices.ContainsFunc(v.raised, func(r inspan.Question) bool { return r.ID == b.ID }) {
+			v.raised = append(v.raised, inspan.Question{Raised: b, Seq: e.Seq})
 		}
 	case event.Returned:
 		if c := v.leave(b.Child); c != nil && c.Background {
@@ -149,7 +150,7 @@ func (v *view) children(e event.Event) {
 
 // leave takes a child off, with what it has asked.
 func (v *view) leave(id string) (was *child) {
-	v.raised = slices.DeleteFunc(v.raised, func(r event.Raised) bool { return r.Child == id })
+	v.raised = slices.DeleteFunc(v.raised, func(r inspan.Question) bool { return r.Child == id })
 	v.crew = slices.DeleteFunc(v.crew, func(c *child) bool {
 		if c.Child == id {
 			was = c
@@ -160,7 +161,9 @@ func (v *view) leave(id string) (was *child) {
 }
 
 func (v *view) decided(b event.Decided) {
-	v.raised = slices.DeleteFunc(v.raised, func(r event.Raised) bool { return r.ID == b.Call })
+	v.raised = slices.DeleteFunc(v.raised, func(r inspan.Question) bool {
+		return r.ID == b.Call && (b.Question == 0 || b.Question == r.Seq)
+	})
 	if v.unwait(b.Call) && b.Allow && (b.Scope != event.ScopeOnce || b.Answer != "") {
 		v.note(allowed(b, v.calls[b.Call].Name))
 	}
@@ -174,7 +177,7 @@ func (v *view) unwait(call string) (waited bool) {
 
 func (v *view) endedCall(b event.Ended) {
 	v.unwait(b.Call)
-	v.raised = slices.DeleteFunc(v.raised, func(r event.Raised) bool { return r.Child == "" && r.Call == b.Call })
+	v.raised = slices.DeleteFunc(v.raised, func(r inspan.Question) bool { return r.Child == "" && r.Call == b.Call })
 	v.running = slices.DeleteFunc(v.running, func(r *running) bool { return r.call.ID == b.Call })
 	if b.Todo != nil {
 		v.todo = b.Todo
@@ -204,7 +207,7 @@ func background(c llm.Call) bool {
 
 // raising is the question of a child to decide on next, and whether there is one.
 func (v *view) raising(decided []event.Body) (inspan.Pending, bool) {
-	i := slices.IndexFunc(v.raised, func(r event.Raised) bool { return !decides(decided, r.ID) })
+	i := slices.IndexFunc(v.raised, func(r inspan.Question) bool { return !decides(decided, r.ID) })
 	if i < 0 {
 		return inspan.Pending{}, false
 	}

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"strings"
 
@@ -27,6 +28,9 @@ func (a *aliases) ours(name string) string { return a.names.Ours(name) }
 
 // id returns the id of our call on the wire.
 func (a *aliases) id(ours string) string { return a.ids.Theirs(ours) }
+
+// call returns the id of a call on the wire: the one that the server gave it, if it can.
+func (a *aliases) call(c llm.Call) string { return a.ids.Prefer(c.ID, cmp.Or(c.Wire, c.ID)) }
 
 func idUpTo40(id string) string { return wire.ShortID(id, 40) }
 func idUpTo64(id string) string { return wire.ShortID(id, 64) }

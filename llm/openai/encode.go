@@ -182,7 +182,7 @@ func (e *encoder) reasoning(fields thoughts, inLoop bool) {
 
 func (e *encoder) call(c llm.Call) {
 	e.Comma()
-	e.Raw(`{"id":`).Str(e.id(c.ID)).Raw(`,"type":"function","function":{"name":`).Str(e.name(c.Name)).Raw(`,"arguments":`)
+	e.Raw(`{"id":`).Str(e.aliases.call(c)).Raw(`,"type":"function","function":{"name":`).Str(e.name(c.Name)).Raw(`,"arguments":`)
 	e.Quoted(wire.Object(c.Args)).Raw(`}}`)
 }
 

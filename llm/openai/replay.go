@@ -18,7 +18,7 @@ type mark struct {
 	Type   string `json:"type"`              // "message" or "function_call"
 	ID     string `json:"id,omitempty"`      // only beside a reasoning item
 	Phase  string `json:"phase,omitempty"`   // of a message: "commentary" or "final_answer"
-	CallID string `json:"call_id,omitempty"` // of a function_call: the ID of the llm.Call
+	CallID string `json:"call_id,omitempty"` // of a function_call: what the server called it
 }
 
 // recall takes an Opaque apart. What another wire wrote under the same route

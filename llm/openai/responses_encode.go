@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -123,12 +124,12 @@ func (e *responseEncoder) message(text string, m mark) {
 func (e *responseEncoder) call(c llm.Call, marks []mark) {
 	e.Comma().Raw(`{"type":"function_call"`)
 	for _, m := range marks {
-		if m.Type == "function_call" && m.CallID == c.ID && m.ID != "" {
+		if m.Type == "function_call" && m.CallID == cmp.Or(c.Wire, c.ID) && m.ID != "" {
 			e.Raw(`,"id":`).Str(m.ID)
 			break
 		}
 	}
-	e.Raw(`,"call_id":`).Str(e.id(c.ID)).Raw(`,"name":`).Str(e.name(c.Name)).Raw(`,"arguments":`).Quoted(wire.Object(c.Args)).Raw(`}`)
+	e.Raw(`,"call_id":`).Str(e.aliases.call(c)).Raw(`,"name":`).Str(e.name(c.Name)).Raw(`,"arguments":`).Quoted(wire.Object(c.Args)).Raw(`}`)
 }
 
 func (e *responseEncoder) user(t wire.Turn) {

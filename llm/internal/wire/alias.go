@@ -48,6 +48,17 @@ func (a *Aliases) Theirs(ours string) string {
 	return theirs
 }
 
+// Prefer returns the alias of our string, which is that of another as long as nothing else
+// has it.
+func (a *Aliases) Prefer(ours, other string) string {
+	theirs := a.rule(other)
+	if _, known := a.theirs[ours]; known || a.taken(theirs) {
+		return a.Theirs(ours)
+	}
+	a.theirs[ours], a.ours[theirs] = theirs, ours
+	return theirs
+}
+
 func (a *Aliases) taken(theirs string) bool {
 	_, taken := a.ours[theirs]
 	return taken
