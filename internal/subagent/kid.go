@@ -27,10 +27,6 @@ type kid struct {
 	stopping chan struct{} // closed when it was asked to stop
 	once     sync.Once     // of stopping
 	woken    chan struct{} // has one when an answer was sent to it
-	// Questions that stand in the parent's log, and those of them whose answer the
-	// child has got. Guarded by the team's lock.
-	raised   map[string]bool
-	answered map[string]bool
 	gone     chan struct{} // closed when it has come back
 
 	// What the parent's log knows of what it has used up.
@@ -45,7 +41,7 @@ type kid struct {
 
 // newKid takes a child up, with what its log tells of it.
 func newKid(s *inspan.Session, o Order, call string) *kid {
-	k := &kid{id: s.ID(), call: call, order: o, session: s, wrote: map[string]bool{}, stopping: make(chan struct{}), gone: make(chan struct{}), woken: make(chan struct{}, 1), raised: map[string]bool{}, answered: map[string]bool{}, progress: func(string) {}}
+	k := &kid{id: s.ID(), call: call, order: o, session: s, wrote: map[string]bool{}, stopping: make(chan struct{}), gone: make(chan struct{}), woken: make(chan struct{}, 1), progress: func(string) {}}
 	k.ctx, k.cancel = context.WithCancelCause(context.Background())
 	upto := s.Status().Seq
 	for e, err := range s.Events(k.ctx, 0) {
@@ -145,7 +141,6 @@ func (k *kid) end(why string) {
 // The error says that it could not go on; it stands where it was then.
 func (t *Team) drive(k *kid, inputs []event.Body) error {
 	for {
-		seen := t.takeAnswered(k)
 		for e, err := range k.session.Run(k.ctx, inputs...) {
 			if err != nil {
 				return cmp.Or(context.Cause(k.ctx), err)
@@ -161,7 +156,6 @@ func (t *Team) drive(k *kid, inputs []event.Body) error {
 		if err := context.Cause(k.ctx); err != nil {
 			return err
 		}
-		t.forget(k, seen)
 		waiting := k.session.Status().Waiting
 		if len(waiting) == 0 {
 			return nil

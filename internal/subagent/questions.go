@@ -8,10 +8,23 @@ import (
 	"github.com/inspan/inspan/event"
 )
 
-// question is one of a child that the session's log holds, or will.
+// asking names a question of a child: by the number of its event in the child's log, so
+// that no other question ever has the name.
+type asking struct {
+	child string
+	of    uint64
+}
+
+// question is one of a child that the session's log holds, or will. An answer is passed
+// on to the very question that it was given to. Guarded by the team's lock.
 type question struct {
-	kid *kid
-	id  string // what the child calls it
+	of       uint64 // its number in the child's log
+	kid      *kid   // nil: the child does not work yet, since the program was started
+	call     string // what the child calls it
+	id       string // what the session's log calls it
+	seq      uint64 // its number there; 0: it is on its way
+	decision *event.Decided
+	passed   bool // the decision is in the child's log, or on its way there
 }
 
 // settle puts the calls of a child that wait before whoever answers for the
@@ -23,7 +36,7 @@ func (t *Team) settle(k *kid, waiting []inspan.Pending) error {
 			until = p.Until
 		}
 		t.put(k, event.Raised{
-			ID: p.Call.ID, Tool: p.Call.Name, Args: p.Call.Args, Effects: p.Effects,
+			ID: p.Call.ID, Of: p.Question, Tool: p.Call.Name, Args: p.Call.Args, Effects: p.Effects,
 			Reason: p.Reason, Preview: p.Preview, Rules: p.Rules, Until: p.Until,
 		})
 	}
@@ -43,81 +56,128 @@ func (t *Team) settle(k *kid, waiting []inspan.Pending) error {
 	return nil
 }
 
-// raise passes a question on that a child of the child has raised.
+// raise passes a question on that stands open in the child's log: of a child of the child,
+// or of a call of its own.
 func (t *Team) raise(k *kid, r event.Raised) {
-	r.Agent = k.order.Role.Name + " › " + r.Agent
-	t.put(k, r)
+	for _, open := range k.session.Status().Raised {
+		if open.ID == r.ID {
+			r.Of, r.Agent = open.Seq, k.order.Role.Name+" › "+r.Agent
+			t.put(k, r)
+		}
+	}
 }
 
-// put has a question in the session's log, once, and remembers whose it is.
+// put has a question in the session's log, once, and remembers whose it is. If it was
+// decided while the child did not work, the child is told.
 func (t *Team) put(k *kid, r event.Raised) {
-	q := question{k, r.ID}
+	name := asking{k.id, r.Of}
+	t.mu.Lock()
+	q, known := t.question(name)
+	q.kid, q.call = k, r.ID
+	t.mu.Unlock()
+	t.pass(q)
+	if known {
+		return
+	}
 	r.ID, r.Child, r.Call = short(k.id)+"/"+r.ID, k.id, ""
 	if r.Agent == "" {
 		r.Agent = k.order.Role.Name
 	}
-	t.mu.Lock()
-	if k.raised[r.ID] { // it stands there, or its answer is on its way to the child
-		t.mu.Unlock()
+	_ = deliver(k.ctx, t.session, r) // or the child has ended
+}
+
+// question is the one of a name, and whether it was known before. t.mu is held.
+func (t *Team) question(name asking) (q *question, known bool) {
+	if q, known = t.questions[name]; !known {
+		q = &question{of: name.of}
+		t.questions[name] = q
+	}
+	return q, known
+}
+
+// heard takes note of what the session's log tells of questions.
+func (t *Team) heard(e event.Event) {
+	switch b := e.Body.(type) {
+	case event.Raised:
+		t.raised(e.Seq, b)
+	case event.Decided:
+		if q := t.decided(b); q != nil {
+			t.pass(q)
+		}
+	}
+}
+
+// raised takes note of the number of a question. The first counts: the same question that
+// is raised again changes nothing.
+func (t *Team) raised(seq uint64, b event.Raised) {
+	if b.Child == "" || b.Of == 0 { // a call of the session asks, or version 0.1 did
 		return
 	}
-	k.raised[r.ID] = true
-	earlier, done := t.decided[r.ID]
-	delete(t.decided, r.ID)
-	if !done {
-		t.asked[r.ID] = q
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	q, _ := t.question(asking{b.Child, b.Of})
+	if q.seq == 0 {
+		q.id, q.seq = b.ID, seq
 	}
-	t.mu.Unlock()
-	if done {
-		t.pass(q, earlier)
+}
+
+// decided finds the question that a decision is on; nil if it is on none that is open.
+func (t *Team) decided(d event.Decided) *question {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var found *question
+	for _, q := range t.questions {
+		named := d.Question == q.seq || d.Question == 0 && (found == nil || q.seq > found.seq)
+		if q.seq > 0 && q.id == d.Call && q.decision == nil && named {
+			found = q
+		}
+	}
+	if found != nil {
+		found.decision = &d
+	}
+	return found
+}
+
+// pass takes a decision to the child that asked, once there are both.
+func (t *Team) pass(q *question) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if q.kid == nil || q.decision == nil || q.passed || t.closed {
 		return
 	}
-	// One that stands there already from before a crash is not noted twice.
-	_ = t.session.Send(k.ctx, r)
+	q.passed = true
+	k, d := q.kid, *q.decision
+	d.Call, d.Question = q.call, q.of
+	t.wg.Go(func() {
+		_ = deliver(k.ctx, k.session, d)
+		select {
+		case k.woken <- struct{}{}:
+		default: // it is to look again anyway
+		}
+	})
 }
 
-// answer takes a decision from the session's log to the child that it is about.
-func (t *Team) answer(d event.Decided) {
-	t.mu.Lock()
-	q, ok := t.asked[d.Call]
-	delete(t.asked, d.Call)
-	if !ok {
-		t.decided[d.Call] = d
-	}
-	t.mu.Unlock()
-	if ok {
-		t.pass(q, d)
-	}
-}
-
-// takeAnswered are the questions whose answer the child sees when it runs next.
-func (t *Team) takeAnswered(k *kid) map[string]bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	seen := k.answered
-	k.answered = map[string]bool{}
-	return seen
-}
-
-// forget lets questions be put again: a child that waits for an answer it has seen
-// has made another call of that id.
-func (t *Team) forget(k *kid, seen map[string]bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for id := range seen {
-		delete(k.raised, id)
+// deliver appends to the log of a session until that succeeds or ctx ends: what is told once
+// must not be lost to a disk that is full for a while.
+func deliver(ctx context.Context, s *inspan.Session, body event.Body) error {
+	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+		err := s.Send(ctx, body)
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return err
+		}
 	}
 }
 
-func (t *Team) pass(q question, d event.Decided) {
-	id := d.Call
-	d.Call = q.id
-	_ = q.kid.session.Send(q.kid.ctx, d)
-	t.mu.Lock()
-	q.kid.answered[id] = true // now that it is in the child's log
-	t.mu.Unlock()
-	select {
-	case q.kid.woken <- struct{}{}:
-	default: // it is to look again anyway
-	}
-}
+// How long deliver waits before it tries again.
+const (
+	firstPause   = 20 * time.Millisecond
+	longestPause = 5 * time.Second
+	mostDelivery = 2 * time.Minute // for how long a child that has ended tries to tell of it
+)

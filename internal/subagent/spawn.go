@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -347,9 +348,11 @@ func (t *Team) enlist(k *kid) error {
 func (t *Team) dismiss(k *kid) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.kids[k.id] == k {
-		delete(t.kids, k.id)
+	if t.kids[k.id] != k {
+		return
 	}
+	delete(t.kids, k.id)
+	maps.DeleteFunc(t.questions, func(name asking, _ *question) bool { return name.child == k.id })
 }
 
 // work drives a child that was opened until it has come back, and notes that in
@@ -362,7 +365,9 @@ func (t *Team) work(k *kid, inputs []event.Body) event.Returned {
 		r.Parts = llm.Say(t.marker.Text(k.tell(r), "an agent"))
 	}
 	if !errors.Is(err, errClosed) {
-		_ = t.session.Send(context.Background(), r)
+		ctx, cancel := context.WithTimeout(t.life, mostDelivery)
+		_ = deliver(ctx, t.session, r) // or the child comes back again with the next program
+		cancel()
 	}
 	close(k.gone)
 	t.dismiss(k)

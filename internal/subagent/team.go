@@ -19,6 +19,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -62,15 +63,15 @@ type Team struct {
 
 	marker guard.Marker // of what comes in beside the results of calls
 
-	mu      sync.Mutex
-	session *inspan.Session // nil until it runs
-	kids    map[string]*kid // by session id; those that work
-	asked   map[string]question
-	decided map[string]event.Decided // that nobody has waited for yet
-	listed  listed
-	stop    context.CancelFunc // of what follows the log
-	closed  bool
-	wg      sync.WaitGroup
+	mu        sync.Mutex
+	session   *inspan.Session      // nil until it runs
+	kids      map[string]*kid      // by session id; those that work
+	questions map[asking]*question // of children that work, or did when the program was started
+	listed    listed
+	life      context.Context    // ends with the team
+	stop      context.CancelFunc // of life
+	closed    bool
+	wg        sync.WaitGroup
 }
 
 // Order is what a child is to be.
@@ -142,24 +143,47 @@ func (t *Team) watch(a *inspan.Agent) {
 // background when the program before ended.
 func (t *Team) joined(s *inspan.Session) {
 	st := s.Status()
+	if !t.takes(s) {
+		return
+	}
+	if slices.ContainsFunc(st.Children, func(c inspan.Child) bool { return c.Open }) {
+		t.recall(s, st.Seq)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return
+	}
+	t.wg.Go(func() { t.follow(s, st.Seq) })
+	for _, c := range st.Children {
+		if c.Open && c.Background {
+			t.wg.Go(func() { t.goOn(t.life, c) })
+		}
+	}
+}
+
+// takes makes a session the one whose team this is, unless there is one already.
+func (t *Team) takes(s *inspan.Session) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.session != nil || t.closed {
-		return
+		return false
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	t.session, t.stop = s, cancel
-	t.kids, t.asked, t.decided = map[string]*kid{}, map[string]question{}, map[string]event.Decided{}
-	after := st.Seq
-	for _, c := range st.Children {
-		if c.Open {
-			after = 0 // what was decided while nobody looked counts
+	t.session, t.kids, t.questions = s, map[string]*kid{}, map[asking]*question{}
+	t.life, t.stop = context.WithCancel(context.Background())
+	return true
+}
+
+// recall reads up to an event what children have asked, and what was decided while nobody
+// looked.
+func (t *Team) recall(s *inspan.Session, upto uint64) {
+	for e, err := range s.Events(t.life, 0) {
+		if err != nil || e.Seq > upto {
+			return // what follows the log will say so
 		}
-	}
-	t.wg.Go(func() { t.follow(ctx, s, after, st.Seq) })
-	for _, c := range st.Children {
-		if c.Open && c.Background {
-			t.wg.Go(func() { t.goOn(ctx, c) })
+		t.heard(e)
+		if e.Seq == upto {
+			return
 		}
 	}
 }
@@ -184,22 +208,20 @@ var (
 	errWorks   = errors.New("it works already")
 )
 
-// follow reads the session's log for what concerns its children. Up to now, only
-// decisions count.
-func (t *Team) follow(ctx context.Context, s *inspan.Session, after, now uint64) {
-	for e, err := range s.Events(ctx, after) {
+// follow reads the session's log for what concerns its children. Where it can't be read any
+// more nobody could answer them, or interrupt: they stop, and can go on later.
+func (t *Team) follow(s *inspan.Session, after uint64) {
+	for e, err := range s.Events(t.life, after) {
 		if err != nil {
+			t.end("", "the log of the session can't be read: "+err.Error())
 			return
 		}
+		t.heard(e)
 		switch b := e.Body.(type) {
-		case event.Decided:
-			t.answer(b)
 		case event.Cancelled:
-			if e.Seq > now {
-				t.end("", "the session was interrupted")
-			}
+			t.end("", "the session was interrupted")
 		case event.Stopped:
-			if e.Seq > now && b.Reason != event.ReasonDone {
+			if b.Reason != event.ReasonDone {
 				t.end("", "the session stopped: "+string(b.Reason))
 			}
 		}
