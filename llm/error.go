@@ -79,7 +79,7 @@ type Error struct {
 	Code       string        // the vendor's error code; may be empty
 	Message    string        // the vendor's words, for people
 	Phase      string        // for KindTimeout: "connect", "first byte", "idle" or "total"
-	RetryAfter time.Duration // how long the vendor asks to wait; 0 if it did not say
+	RetryAfter time.Duration // how long the vendor asks to wait, never negative; 0 if it did not say
 	Used       int           // for KindWindow: tokens of the prompt; 0 if unknown
 	Limit      int           // for KindWindow: tokens allowed; 0 if unknown
 	RequestID  string

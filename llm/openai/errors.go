@@ -108,11 +108,10 @@ func (f failure) message() string {
 
 // wait returns for how long the body asks to wait; 0 if it does not say.
 func (f failure) wait(now time.Time) time.Duration {
-	s := max(f.Wait, f.ResetsIn)
-	if s == 0 && f.ResetsAt > 0 {
-		s = max(f.ResetsAt-float64(now.UnixMilli())/1000, 0)
+	if s := max(f.Wait, f.ResetsIn); s > 0 {
+		return wire.Wait(s, now)
 	}
-	return time.Duration(min(s, 1e7) * float64(time.Second))
+	return wire.Wait(f.ResetsAt, now)
 }
 
 func asText(raw json.RawMessage) (string, bool) {

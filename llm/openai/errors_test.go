@@ -95,7 +95,8 @@ func TestClassify(t *testing.T) {
 	for body, want := range map[string]time.Duration{
 		`{"error":"Model x is currently loading","estimated_time":20.5}`:                20500 * time.Millisecond,
 		`{"error":{"type":"usage_limit_reached","message":"x","resets_in_seconds":90}}`: 90 * time.Second,
-		`{"error":{"type":"usage_limit_reached","message":"x","resets_at":1}}`:          0,
+		`{"error":{"type":"usage_limit_reached","message":"x","resets_at":1e9}}`:        time.Second,
+		`{"error":{"type":"usage_limit_reached","message":"x","resets_at":-1}}`:         0,
 	} {
 		if e := classify(503, []byte(body)); e.RetryAfter != want {
 			t.Errorf("%s: RetryAfter = %v, want %v", body, e.RetryAfter, want)

@@ -136,7 +136,8 @@ func (p Post) do(parent context.Context, header http.Header) (*Reply, error) {
 	return r, nil
 }
 
-// Complete adds to a classified error what only the exchange knows. A vendor
+// Complete adds to a classified error what only the exchange knows, and holds
+// the wait that it asks for within what is believed, wherever that stood. A vendor
 // that asks for payment and names a time means an allowance that comes back,
 // as OpenRouter does while other requests hold the budget.
 func (r *Reply) Complete(err error) error {
@@ -148,6 +149,7 @@ func (r *Reply) Complete(err error) error {
 	if p := e.Kind.Policy(); e.RetryAfter == 0 && (p == llm.PolicyRetry || p == llm.PolicyAwait || e.Kind == llm.KindBilling) {
 		e.RetryAfter = RetryAfter(r.Header, e.Message, time.Now())
 	}
+	e.RetryAfter = bounded(e.RetryAfter)
 	if e.Kind == llm.KindBilling && e.RetryAfter > 0 {
 		e.Kind = llm.KindQuota
 	}

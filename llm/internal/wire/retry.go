@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"math"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -9,28 +8,42 @@ import (
 	"time"
 )
 
-// RetryAfter returns how long the server asks to wait, 0 if it does not say.
-// It understands, in this order: Retry-After-Ms; Retry-After in seconds or as
-// a date; RateLimit-Reset and X-RateLimit-Reset in seconds, as a Unix time in
-// seconds or milliseconds; X-RateLimit-Reset-Requests and -Tokens as durations
-// such as "6m0s"; and the words "try again in 1.5s" in the message.
+// longestWait bounds how long a server is believed to ask for: no vendor gives an allowance for
+// longer than a month. [Reply.Complete] holds all adapters to it. It keeps nobody waiting: whether
+// a wait is worth it is decided by whoever has the patience.
+const longestWait = 31 * 24 * time.Hour
+
+// shortestWait is what a time that has passed already comes to. It says that the wait is over, but
+// clocks are not that exact.
+const shortestWait = time.Second
+
+// RetryAfter returns how long the server asks to wait, at most 31 days; 0 if it does not say. The
+// first of these that can be understood decides:
+//
+//   - Retry-After-Ms, which OpenAI and Azure send, in milliseconds;
+//   - Retry-After (RFC 9110, section 10.2.3), in seconds or as a date;
+//   - the resets of single limits, as [resets] has it;
+//   - the words "try again in 1.5s" of the message.
+//
+// Servers don't keep to the units that their documents name, so all headers may hold all forms,
+// see [parseWait]. What can't be understood, and what is negative, says nothing. A time of day is
+// held against the Date header of the answer if there is one, so that it does not matter whether
+// our clock is right; a time that has passed means one second.
 func RetryAfter(h http.Header, message string, now time.Time) time.Duration {
-	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil {
-		return span(ms / 1000)
+	if date, err := http.ParseTime(h.Get("Date")); err == nil {
+		now = date
 	}
-	if v := h.Get("Retry-After"); v != "" {
-		return retryAfter(v, now)
+	if d, ok := parseWait(h.Get("Retry-After-Ms"), time.Millisecond, now); ok {
+		return d
 	}
-	for _, name := range []string{"RateLimit-Reset", "X-RateLimit-Reset"} {
-		if s, err := strconv.ParseFloat(h.Get(name), 64); err == nil {
-			return span(sinceEpoch(s, now))
-		}
+	if d, ok := parseWait(h.Get("Retry-After"), time.Second, now); ok {
+		return d
 	}
-	if d := resets(h); d > 0 {
+	if d := resets(h, now); d > 0 {
 		return d
 	}
 	if m := tryAgain.FindStringSubmatch(message); m != nil {
-		d, _ := time.ParseDuration(m[1])
+		d, _ := parseWait(m[1], time.Second, now)
 		return d
 	}
 	return 0
@@ -38,57 +51,91 @@ func RetryAfter(h http.Header, message string, now time.Time) time.Duration {
 
 var tryAgain = regexp.MustCompile(`(?i)\btry again in ((?:\d+(?:\.\d+)?(?:h|ms|m|s))+)`)
 
-// retryAfter reads the standard header's two forms, and a duration, which some
-// gateways write there.
-func retryAfter(v string, now time.Time) time.Duration {
-	if s, err := strconv.ParseFloat(v, 64); err == nil {
-		return span(s)
+// Wait is what a number in the body of an error asks for: seconds from now, or a Unix time in
+// seconds or milliseconds.
+func Wait(n float64, now time.Time) time.Duration {
+	d, _ := number(n, time.Second, now)
+	return d
+}
+
+// parseWait understands a number of units, a Unix time, an HTTP date, a date of RFC 3339, and a
+// duration such as "6m0s". It reports whether it does.
+func parseWait(v string, unit time.Duration, now time.Time) (time.Duration, bool) {
+	v = strings.TrimSpace(v)
+	if n, err := strconv.ParseFloat(v, 64); err == nil {
+		return number(n, unit, now)
 	}
 	if t, err := http.ParseTime(v); err == nil {
-		return max(t.Sub(now), 0)
+		return until(t, now), true
 	}
-	d, _ := time.ParseDuration(v)
-	return max(d, 0)
+	if t, err := time.Parse(time.RFC3339, v); err == nil {
+		return until(t, now), true
+	}
+	d, err := time.ParseDuration(v)
+	return bounded(d), err == nil && d >= 0
 }
 
-// sinceEpoch turns a Unix time into seconds from now; small numbers are
-// seconds already.
-func sinceEpoch(s float64, now time.Time) float64 {
+// Numbers from here on are Unix times: in seconds since 1998, in milliseconds since 1973. Taken for
+// a wait they would be ten days at least, and 28 years if they are seconds. The client ky draws
+// the line in the same way, at the number that stands for 2024.
+const (
+	epochSeconds = 9e8
+	epochMillis  = 1e11
+	epochEnd     = 1e14 // the year 5138; what is larger is no time
+)
+
+func number(n float64, unit time.Duration, now time.Time) (time.Duration, bool) {
 	switch {
-	case s > 1e12:
-		return s/1000 - float64(now.UnixMilli())/1000
-	case s > 1e9:
-		return s - float64(now.UnixMilli())/1000
+	case !(n >= 0 && n < epochEnd): // also what is not a number
+		return 0, false
+	case n >= epochMillis:
+		return until(time.UnixMilli(int64(n)), now), true
+	case n >= epochSeconds:
+		return until(time.UnixMilli(int64(n*1000)), now), true
 	}
-	return s
+	return bounded(time.Duration(min(n, float64(longestWait/unit)) * float64(unit))), true
 }
 
-// resets returns the longest reset among the limits that are used up, or the
-// shortest of all if none says that it is.
-func resets(h http.Header) time.Duration {
+// until is how long it is to a time of day.
+func until(t, now time.Time) time.Duration { return bounded(max(t.Sub(now), shortestWait)) }
+
+// bounded holds a wait between nothing and what is believed.
+func bounded(d time.Duration) time.Duration { return min(max(d, 0), longestWait) }
+
+// resets returns when the limits that are used up come back: the longest wait among them. If no
+// limit says what remains of it, the shortest wait of all counts. Limits that have something left
+// are not why the request was refused, and say nothing.
+//
+// The names are those of the draft of the IETF (draft-ietf-httpapi-ratelimit-headers-03) with and
+// without X-, which many gateways send; of OpenAI, with durations; and of Anthropic, with dates of
+// RFC 3339 (docs.anthropic.com, "Rate limits", response headers).
+func resets(h http.Header, now time.Time) time.Duration {
 	var used, least time.Duration
-	for _, what := range []string{"Requests", "Tokens"} {
-		d, err := time.ParseDuration(h.Get("X-RateLimit-Reset-" + what))
-		if err != nil || d <= 0 {
+	for _, names := range [][2]string{
+		{"RateLimit-Reset", "RateLimit-Remaining"},
+		{"X-RateLimit-Reset", "X-RateLimit-Remaining"},
+		{"X-RateLimit-Reset-Requests", "X-RateLimit-Remaining-Requests"},
+		{"X-RateLimit-Reset-Tokens", "X-RateLimit-Remaining-Tokens"},
+		{"Anthropic-RateLimit-Requests-Reset", "Anthropic-RateLimit-Requests-Remaining"},
+		{"Anthropic-RateLimit-Tokens-Reset", "Anthropic-RateLimit-Tokens-Remaining"},
+		{"Anthropic-RateLimit-Input-Tokens-Reset", "Anthropic-RateLimit-Input-Tokens-Remaining"},
+		{"Anthropic-RateLimit-Output-Tokens-Reset", "Anthropic-RateLimit-Output-Tokens-Remaining"},
+	} {
+		d, ok := parseWait(h.Get(names[0]), time.Second, now)
+		if !ok || d == 0 {
 			continue
 		}
-		if least == 0 || d < least {
-			least = d
-		}
-		if strings.TrimSpace(h.Get("X-RateLimit-Remaining-"+what)) == "0" {
+		switch strings.TrimSpace(h.Get(names[1])) {
+		case "0":
 			used = max(used, d)
+		case "":
+			if least == 0 || d < least {
+				least = d
+			}
 		}
 	}
 	if used > 0 {
 		return used
 	}
 	return least
-}
-
-// span turns seconds into a duration between 0 and a year.
-func span(s float64) time.Duration {
-	if math.IsNaN(s) || s <= 0 {
-		return 0
-	}
-	return time.Duration(min(s, 365*24*3600) * float64(time.Second))
 }

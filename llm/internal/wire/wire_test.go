@@ -5,11 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"net/http"
 	"strings"
 	"testing"
 	"testing/iotest"
-	"time"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
@@ -80,49 +78,6 @@ func FuzzEvents(f *testing.F) {
 			t.Fatalf("read at once: %q %v\nby bytes: %q %v", whole, err1, bits, err2)
 		}
 	})
-}
-
-func TestRetryAfter(t *testing.T) {
-	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	cases := []struct {
-		header, value, message string
-		want                   time.Duration
-	}{
-		{want: 0},
-		{header: "Retry-After", value: "7", want: 7 * time.Second},
-		{header: "Retry-After", value: "0.5", want: 500 * time.Millisecond},
-		{header: "Retry-After", value: "-3", want: 0},
-		{header: "Retry-After", value: "1e30", want: 365 * 24 * time.Hour},
-		{header: "Retry-After", value: "soon", want: 0},
-		{header: "Retry-After", value: "1m30s", want: 90 * time.Second},
-		{header: "Retry-After", value: "Sat, 21 Nov 2026 12:01:00 GMT", want: time.Minute},
-		{header: "Retry-After", value: "Sat, 21 Nov 2026 11:00:00 GMT", want: 0},
-		{header: "Retry-After-Ms", value: "1500", want: 1500 * time.Millisecond},
-		{header: "X-Ratelimit-Reset-Requests", value: "6m0s", want: 6 * time.Minute},
-		{header: "X-Ratelimit-Reset-Tokens", value: "120ms", want: 120 * time.Millisecond},
-		{header: "X-Ratelimit-Reset", value: "30", want: 30 * time.Second},
-		{header: "X-Ratelimit-Reset", value: "1795262460", want: time.Minute},
-		{header: "X-Ratelimit-Reset", value: "1795262460000", want: time.Minute},
-		{message: "Please try again in 1.5s. Visit us.", want: 1500 * time.Millisecond},
-		{message: "Please try again in 6m0s.", want: 6 * time.Minute},
-		{message: "Please try again in 86ms.", want: 86 * time.Millisecond},
-	}
-	for _, c := range cases {
-		h := http.Header{}
-		if c.header != "" {
-			h.Set(c.header, c.value)
-		}
-		if got := RetryAfter(h, c.message, now); got != c.want {
-			t.Errorf("%s: %s %q = %v, want %v", c.header, c.value, c.message, got, c.want)
-		}
-	}
-	h := http.Header{}
-	h.Set("X-Ratelimit-Reset-Requests", "1s")
-	h.Set("X-Ratelimit-Reset-Tokens", "6m0s")
-	h.Set("X-Ratelimit-Remaining-Tokens", "0")
-	if got := RetryAfter(h, "", now); got != 6*time.Minute {
-		t.Errorf("used up tokens: %v, want 6m", got)
-	}
 }
 
 func FuzzAppendString(f *testing.F) {
