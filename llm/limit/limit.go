@@ -7,15 +7,17 @@
 //	purse := &limit.Budget{Path: "work.spent", PerDay: 20}
 //	m = purse.Model(pace.Model(m))
 //
-// A request that comes too early waits, and says so by an [llm.Retry] chunk.
-// When the vendor asks one session to wait, all of them do. A request that would
-// cost beyond the budget is not sent.
+// A request that comes a little too early waits, and says so by an [llm.Retry]
+// chunk. One that would have to wait for more than a minute fails at once, with
+// the time that is left, and is not sent: whether to wait that long is decided by
+// whoever asks. When the vendor asks one session to wait, all of them do, but for
+// one request every five minutes, which finds out whether it still holds. A
+// request that would cost beyond the budget is not sent.
 package limit
 
 import (
 	"context"
 	"iter"
-	"math/rand/v2"
 	"time"
 
 	"github.com/inspan/inspan/llm"
@@ -24,6 +26,12 @@ import (
 // Limit is what one key may send. The zero value sets no limit of its own, but
 // pauses when the vendor asks for it. The fields are not to be changed once it
 // is in use; then it is safe for concurrent use. Do not copy it.
+//
+// A pause is as long as the vendor asks, but at most an hour, or a day and an hour
+// for an allowance that is used up. While it lasts, one request every five minutes
+// is sent all the same, of all processes that share the file. If it is answered, the
+// pause is over for everyone; if the vendor asks for another wait, that one counts.
+// So a wrong word of a vendor costs minutes.
 type Limit struct {
 	// Path is the file that holds the state, shared by all processes that use
 	// the key; its folder is made if need be. Empty: the state is this process's
@@ -42,42 +50,16 @@ type Limit struct {
 	state record[pace]
 }
 
-// pace is the state of a limit. Times are in nanoseconds since 1970.
-type pace struct {
-	Requests int64    `json:"requests"` // when the next request would come if all came evenly
-	Tokens   int64    `json:"tokens"`   // the same for the next token
-	Paused   int64    `json:"paused"`   // nothing is sent until then
-	Kind     llm.Kind `json:"kind"`     // why
-	Written  int64    `json:"written"`
-}
+// longestWait is how long a request waits in here altogether, for its turn and for
+// the end of a pause. Most limits of vendors are a minute's, so their pauses mostly
+// end within it.
+const longestWait = time.Minute
 
-// tolerance is how far requests may run ahead of an even pace: a tenth of what
-// a minute allows may be sent at once.
-const tolerance = int64(6 * time.Second)
-
-// skew is how far clocks may differ. A state from a later time is not believed.
-const skew = int64(time.Minute)
-
-// due returns when something that comes now may be sent, and when the next one
-// of its kind would be due. next is when it was due itself, and cost the time
-// that it takes up.
-//
-// It is the generic cell rate algorithm in its form as virtual scheduling
-// (ITU-T Recommendation I.371, annex A), which does what a bucket of tokens
-// does and needs to remember no more than one time.
-func due(next, now, cost int64) (start, after int64) {
-	return max(now, next-tolerance), max(now, next) + cost
-}
-
-// share is the time that n of so many a minute take up.
-func share(n, perMinute int) int64 {
-	return int64(float64(time.Minute) * float64(n) / float64(perMinute))
-}
-
-// Model returns m held to the limit. A request waits as long as the limit or a
-// pause demands, after a Retry chunk that says how long. It waits for no
-// allowance that is used up (KindQuota), as that may take hours: it fails with
-// the vendor's kind and the time that is left, and is not sent.
+// Model returns m held to the limit. A request waits for its turn, or for the end of
+// a pause, if that is at most a minute away, after a Retry chunk that says how long.
+// If it is further away, the request is not sent and takes up nothing: the stream
+// fails with KindRateLimited, or KindQuota if an allowance is used up, and with the
+// time after which it is worth asking again.
 func (l *Limit) Model(m llm.Model) llm.Model { return limited{m, l} }
 
 type limited struct {
@@ -88,12 +70,17 @@ type limited struct {
 // Stream implements [llm.Model].
 func (m limited) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
 	return func(yield func(llm.Chunk, error) bool) {
-		if !m.admit(ctx, req, yield) {
+		place, ok := m.admit(ctx, req, yield)
+		if !ok {
 			return
 		}
 		for chunk, err := range m.Model.Stream(ctx, req) {
-			if err != nil {
-				m.limit.heed(ctx, llm.AsError(err))
+			switch {
+			case err != nil:
+				m.limit.heed(ctx, llm.AsError(err), place)
+			case place.probe && chunk.Retry == nil && chunk.Routed == nil:
+				m.limit.lift(ctx, place)
+				place.probe = false
 			}
 			if !yield(chunk, err) {
 				return
@@ -104,102 +91,97 @@ func (m limited) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chun
 
 // admit waits until the request may be sent. It reports whether it may; if not
 // it has yielded why.
-func (m limited) admit(ctx context.Context, req llm.Request, yield func(llm.Chunk, error) bool) bool {
-	place := m.limit.queue(ctx, req)
+func (m limited) admit(ctx context.Context, req llm.Request, yield func(llm.Chunk, error) bool) (place, bool) {
+	until := time.Now().Add(longestWait)
+	p := m.limit.queue(ctx, req)
 	for ctx.Err() == nil {
-		wait, cause := place.left()
+		wait, cause := p.left()
 		if cause == nil {
-			return true
+			return p, true
 		}
 		cause.Provider = m.Info().Provider
-		switch {
-		case cause.Kind == llm.KindQuota:
-			m.limit.leave(ctx, place)
+		if p.after(until) {
+			m.limit.leave(ctx, p)
 			yield(llm.Chunk{}, cause)
-			return false
-		case !yield(llm.Chunk{Retry: &llm.Retry{Attempt: 1, Wait: wait.Seconds(), Cause: cause}}, nil):
-			m.limit.leave(ctx, place)
-			return false
+			return p, false
+		}
+		if !yield(llm.Chunk{Retry: &llm.Retry{Attempt: 1, Wait: wait.Seconds(), Cause: cause}}, nil) {
+			m.limit.leave(ctx, p)
+			return p, false
 		}
 		if sleep(ctx, wait) {
-			m.limit.look(ctx, &place)
+			m.limit.look(ctx, &p)
 		}
 	}
-	m.limit.leave(ctx, place)
-	yield(llm.Chunk{}, llm.AsError(ctx.Err()))
-	return false
+	m.limit.leave(ctx, p)
+	yield(llm.Chunk{}, &llm.Error{Kind: llm.KindCancelled, Provider: m.Info().Provider, Err: context.Cause(ctx)})
+	return p, false
 }
 
-// place is a request's place in the queue.
-type place struct {
-	start            int64 // when it may be sent, pauses aside
-	requests, tokens int64 // the time it takes up
-	paused           int64
-	kind             llm.Kind
-}
-
-// longestJitter bounds what is added to a pause.
-const longestJitter = time.Minute
-
-// left is how long a request must still wait, and why; nil if it need not. At
-// the end of a pause not all come back at once: each waits up to a tenth longer.
-func (p place) left() (time.Duration, *llm.Error) {
-	now := time.Now().UnixNano()
-	wait, pause := time.Duration(p.start-now), time.Duration(p.paused-now)
-	if pause > 0 && (pause >= wait || p.kind == llm.KindQuota) {
-		pause += rand.N(min(pause/10, longestJitter) + 1)
-		if p.kind == llm.KindQuota {
-			return pause, &llm.Error{Kind: p.kind, RetryAfter: pause, Message: "an allowance of this key is used up; nothing was sent"}
-		}
-		return pause, &llm.Error{Kind: llm.KindRateLimited, RetryAfter: pause, Message: "the vendor asked this key to wait"}
-	}
-	if wait > 0 {
-		return wait, &llm.Error{Kind: llm.KindRateLimited, RetryAfter: wait, Message: "held back to keep to the limits of this key"}
-	}
-	return 0, nil
-}
-
-// queue takes the next free place for a request.
+// queue takes the next free place for a request. If that is too far away it takes
+// none, and the place says why.
 func (l *Limit) queue(ctx context.Context, req llm.Request) place {
 	var p place
 	l.change(ctx, func(s *pace, now int64) {
-		p = place{start: now}
-		if l.Requests > 0 {
-			var start int64
-			p.requests = share(1, l.Requests)
-			start, s.Requests = due(s.Requests, now, p.requests)
-			p.start = max(p.start, start)
+		p = place{pause: s.pause}
+		after, from := *s, now
+		if s.Paused-now > int64(longestWait) && s.Probe <= now {
+			p.probe, after.Probe = true, now+int64(probeEvery)
+		} else {
+			from = max(now, s.Paused)
 		}
-		if l.Tokens > 0 {
-			var start int64
-			p.tokens = share(tokens(req), l.Tokens)
-			start, s.Tokens = due(s.Tokens, now, p.tokens)
-			p.start = max(p.start, start)
+		l.take(&p, &after, from, req)
+		if p.after(time.Unix(0, now).Add(longestWait)) {
+			p.probe, p.requests, p.tokens = false, 0, 0
+			return
 		}
-		p.paused, p.kind = s.Paused, s.Kind
+		*s = after
 	})
 	return p
 }
 
-// look brings what a place knows of pauses up to date.
-func (l *Limit) look(ctx context.Context, p *place) {
-	l.change(ctx, func(s *pace, _ int64) { p.paused, p.kind = s.Paused, s.Kind })
+// take finds out when a request that comes at a time may be sent, and what the state
+// is then.
+func (l *Limit) take(p *place, s *pace, from int64, req llm.Request) {
+	p.start = from
+	var start int64
+	if l.Requests > 0 {
+		p.requests = share(1, l.Requests)
+		start, s.Requests = due(s.Requests, from, p.requests)
+		p.start = max(p.start, start)
+	}
+	if l.Tokens > 0 {
+		p.tokens = share(tokens(req), l.Tokens)
+		start, s.Tokens = due(s.Tokens, from, p.tokens)
+		p.start = max(p.start, start)
+	}
 }
 
-// leave gives a place back that was not used. Those behind it keep theirs.
+// look brings what a place knows of pauses up to date.
+func (l *Limit) look(ctx context.Context, p *place) {
+	l.change(ctx, func(s *pace, _ int64) { p.pause = s.pause })
+}
+
+// leave gives a place back that was not used. Those behind it keep theirs. Whoever
+// was interrupted does not wait for that.
 func (l *Limit) leave(ctx context.Context, p place) {
-	if p.requests == 0 && p.tokens == 0 {
+	if p.requests == 0 && p.tokens == 0 && !p.probe {
 		return
 	}
-	l.change(context.WithoutCancel(ctx), func(s *pace, _ int64) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	l.change(ctx, func(s *pace, now int64) {
 		s.Requests -= p.requests
 		s.Tokens -= p.tokens
+		if p.probe {
+			s.Probe = now
+		}
 	})
 }
 
-// heed lets all sessions pause if the vendor asks for it. Nobody gets a place
-// that falls into the pause.
-func (l *Limit) heed(ctx context.Context, e *llm.Error) {
+// heed lets all sessions pause if the vendor asks for it. What it told a probe takes
+// the place of what it said before.
+func (l *Limit) heed(ctx context.Context, e *llm.Error, p place) {
 	switch e.Kind {
 	case llm.KindRateLimited, llm.KindOverloaded, llm.KindQuota:
 	default:
@@ -209,12 +191,20 @@ func (l *Limit) heed(ctx context.Context, e *llm.Error) {
 		return
 	}
 	l.change(context.WithoutCancel(ctx), func(s *pace, now int64) {
-		until := now + int64(e.RetryAfter)
-		if until <= s.Paused {
-			return
+		until := now + int64(min(e.RetryAfter, longestPause(e.Kind)))
+		news := p.probe && s.Paused == p.Paused
+		if news || until > s.Paused {
+			s.pause = pause{Paused: until, Kind: e.Kind, Probe: now + int64(probeEvery)}
 		}
-		s.Paused, s.Kind = until, e.Kind
-		s.Requests, s.Tokens = max(s.Requests, until), max(s.Tokens, until)
+	})
+}
+
+// lift ends the pause during which the vendor has answered a probe.
+func (l *Limit) lift(ctx context.Context, p place) {
+	l.change(context.WithoutCancel(ctx), func(s *pace, _ int64) {
+		if s.Paused == p.Paused {
+			s.pause = pause{}
+		}
 	})
 }
 
@@ -227,6 +217,7 @@ func (l *Limit) change(ctx context.Context, f func(s *pace, now int64)) {
 			*s = pace{}
 		}
 		before := *s
+		s.bound(now)
 		if f(s, now); *s != before {
 			s.Written = now
 		}
