@@ -13,6 +13,7 @@ const (
 	longWait    = 20 * time.Second // a vendor that asks for more is given up at once
 	firstPause  = 30 * time.Second // doubled with every further failure
 	longestWait = 10 * time.Minute // unless the vendor says longer
+	mostWait    = time.Hour        // whatever the vendor says
 )
 
 // Health remembers which models failed lately. A model is unhealthy
@@ -22,8 +23,9 @@ const (
 //   - at once after a failure that waiting does not cure, such as wrong
 //     credentials or an allowance used up.
 //
-// It stays so for as long as the vendor asks, or 30 seconds that double with
-// each further failure up to ten minutes. A reply makes it healthy again.
+// It stays so for as long as the vendor asks, but an hour at most, or 30 seconds
+// that double with each further failure up to ten minutes. A reply makes it healthy
+// again.
 //
 // The zero value knows of no failure. Safe for concurrent use; do not copy.
 type Health struct {
@@ -100,7 +102,7 @@ func (h *Health) Answered(route string, began time.Time) {
 // pause is how long a model is left alone after so many failures.
 func pause(failures int, e *llm.Error) time.Duration {
 	if e.RetryAfter > 0 {
-		return e.RetryAfter
+		return min(e.RetryAfter, mostWait)
 	}
 	doublings := min(max(failures-patience, 0), 10)
 	return min(firstPause<<doublings, longestWait)

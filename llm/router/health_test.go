@@ -33,7 +33,7 @@ func TestUnhealthy(t *testing.T) {
 			{44 * time.Second, nil, "to b, p/b replied"},
 			{time.Second, nil, "to a, p/a replied"},
 			{0, &llm.Error{Kind: llm.KindQuota, RetryAfter: 3 * time.Hour}, "to a, to b after quota, p/b replied"},
-			{3*time.Hour - 1, nil, "to b, p/b replied"},
+			{time.Hour - 1, nil, "to b, p/b replied"}, // which no vendor can prolong
 			{1, nil, "to a, p/a replied"},
 		} {
 			time.Sleep(step.wait)
