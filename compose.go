@@ -29,7 +29,7 @@ func (a *Agent) judges() []tool.Judge {
 func (a *Agent) model() llm.Model {
 	m := a.Model
 	for _, wrap := range []func(llm.Model) llm.Model{
-		retrying(a.RetryFor, a.Unattended || a.Patient),
+		a.retrying,
 	} {
 		m = wrap(m)
 	}

@@ -81,7 +81,7 @@ func (d *driver) drive(ctx context.Context) error {
 			}
 			_, err = d.decide(ctx, late...)
 		case loop.Ask:
-			if wait := time.Until(n.NotBefore); wait > 0 {
+			if wait := d.agent.wait(n); wait > 0 {
 				err = d.pause(ctx, wait)
 				break
 			}

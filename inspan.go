@@ -102,8 +102,9 @@ type Agent struct {
 	// RetryFor bounds the waits before one request is sent again when the model
 	// can't be had; 0 means a minute, or a quarter of an hour when Unattended or
 	// Patient, which wait for a used-up allowance as much as a day; negative means
-	// never.
-	// A wait outlasts the process: whoever resumes the session waits the rest.
+	// never. If the vendor asks for a longer wait, the run fails at once and says so.
+	// A wait outlasts the process: whoever resumes the session waits the rest, unless
+	// it is longer than RetryFor allows; then the model is simply asked.
 	RetryFor time.Duration
 
 	// Joined is called with the session when its first run begins, so that what the

@@ -4,14 +4,20 @@ import (
 	"context"
 	"iter"
 	"math/rand/v2"
+	"strings"
 	"time"
 
+	"github.com/inspan/inspan/internal/loop"
 	"github.com/inspan/inspan/llm"
 )
 
 // Patience is how long one request is tried again. Whoever sits at a terminal
 // rather hears soon that it is of no use; where nobody waits, it may take as long
 // as it takes the vendor to give a new allowance.
+//
+// Every wait for a vendor is bounded by it, and by the context: that of a request
+// here, and that which a log asks for in [Agent.wait]. Nothing below waits for more
+// than a minute; see package limit.
 const (
 	attendedFor   = time.Minute
 	unattendedFor = 15 * time.Minute
@@ -24,70 +30,113 @@ const (
 	longestWait = 30 * time.Second
 )
 
-// retrying sends a request again when that may help. It is the only place that
-// retries. total bounds the waits for one request: 0 means what is usual,
-// negative never.
-func retrying(total time.Duration, unattended bool) func(llm.Model) llm.Model {
-	r := retrier{total: attendedFor, attempts: attendedAttempts}
-	if unattended {
-		r = retrier{total: unattendedFor, attempts: unattendedAttempts, await: longestAwait}
-	}
-	if total != 0 {
-		r.total, r.await = total, 0
-	}
-	return func(m llm.Model) llm.Model { r.Model = m; return r }
-}
-
+// retrier sends a request again when that may help. It is the only place that
+// retries.
 type retrier struct {
 	llm.Model
-	total    time.Duration // of all waits for one request
+	total    time.Duration // of all waits for one request; 0 or less: it is never sent again
 	attempts int
-	await    time.Duration // of one wait for an allowance, beside total
+	await    time.Duration // of all waits for an allowance, if that is longer
+}
+
+// retrier is how the agent waits for its model.
+func (a *Agent) retrier() retrier {
+	r := retrier{total: attendedFor, attempts: attendedAttempts}
+	if a.Unattended || a.Patient {
+		r = retrier{total: unattendedFor, attempts: unattendedAttempts, await: longestAwait}
+	}
+	if a.RetryFor != 0 {
+		r.total, r.await = a.RetryFor, 0
+	}
+	return r
+}
+
+// retrying is the wrapper of models that a retrier makes.
+func (a *Agent) retrying(m llm.Model) llm.Model {
+	r := a.retrier()
+	r.Model = m
+	return r
+}
+
+// patience bounds all waits for one request after failures of a kind.
+func (r retrier) patience(k llm.Kind) time.Duration {
+	if k.Policy() == llm.PolicyAwait {
+		return max(r.total, r.await, 0)
+	}
+	return max(r.total, 0)
+}
+
+// wait is how long the agent waits before it asks. A log may hold a wait that
+// was begun with more patience than there is now, or by a version that had no
+// bounds. It is cut then: if it is too early, the vendor will say so again.
+func (a *Agent) wait(n loop.Ask) time.Duration {
+	left := time.Until(n.NotBefore)
+	if left > a.retrier().patience(n.Awaits) {
+		return 0
+	}
+	return left
 }
 
 // Stream implements [llm.Model]. Each new attempt is announced by a Retry chunk.
 func (r retrier) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
 	return func(yield func(llm.Chunk, error) bool) {
-		left := r.total
+		waited := map[llm.Policy]time.Duration{}
 		renewed := false
 		for attempt := 1; ; attempt++ {
 			err, open := r.attempt(ctx, req, yield)
 			if err == nil || !open {
 				return
 			}
-			wait, again := r.next(attempt, err, left)
-			if err.Kind.Policy() == llm.PolicyRenew && !renewed {
+			policy := err.Kind.Policy()
+			wait, again := r.next(attempt, err, waited[policy])
+			if policy == llm.PolicyRenew && !renewed {
 				wait, again, renewed = 0, true, true
 			}
 			if !again || ctx.Err() != nil {
-				yield(llm.Chunk{}, err)
+				yield(llm.Chunk{}, r.told(err, waited[policy]))
 				return
 			}
-			if err.Kind != llm.KindQuota {
-				left -= wait
-			}
+			waited[policy] += wait
 			if !yield(llm.Chunk{Retry: &llm.Retry{Attempt: attempt + 1, Wait: wait.Seconds(), Cause: err}}, nil) {
 				return
 			}
 			if !sleep(ctx, wait) {
-				yield(llm.Chunk{}, llm.AsError(ctx.Err()))
+				yield(llm.Chunk{}, &llm.Error{Kind: llm.KindCancelled, Err: context.Cause(ctx)})
 				return
 			}
 		}
 	}
 }
 
-// next says whether a request that failed is to be sent again, and when, with
-// so much time left for waiting.
-func (r retrier) next(attempt int, err *llm.Error, left time.Duration) (wait time.Duration, again bool) {
-	wait = pause(attempt, err)
+// next says whether a request that failed is to be sent again, and when, after
+// so much time was spent waiting.
+func (r retrier) next(attempt int, err *llm.Error, waited time.Duration) (wait time.Duration, again bool) {
 	switch err.Kind.Policy() {
-	case llm.PolicyRetry:
-		return wait, attempt < r.attempts && wait <= left
-	case llm.PolicyAwait:
-		return wait, attempt < r.attempts && wait <= max(left, r.await)
+	case llm.PolicyRetry, llm.PolicyAwait:
+		wait = pause(attempt, err)
+		return wait, attempt < r.attempts && waited+wait <= r.patience(err.Kind)
 	}
 	return 0, false
+}
+
+// told is the error to give up with. It says when to try again if that is further
+// away than the patience lasts.
+func (r retrier) told(err *llm.Error, waited time.Duration) *llm.Error {
+	patience := r.patience(err.Kind)
+	switch p := err.Kind.Policy(); {
+	case p != llm.PolicyRetry && p != llm.PolicyAwait, err.RetryAfter <= max(patience-waited, 0):
+		return err
+	}
+	e := *err
+	if e.Message == "" && e.Err != nil {
+		e.Message = e.Err.Error()
+	}
+	when := "try again in " + max(e.RetryAfter.Round(time.Second), time.Second).String()
+	if patience > 0 {
+		when += " (one request waits at most " + patience.String() + ")"
+	}
+	e.Message = strings.TrimPrefix(strings.TrimSuffix(e.Message, ".")+"; "+when, "; ")
+	return &e
 }
 
 // attempt passes one stream on. It returns how it failed, nil if it did not,

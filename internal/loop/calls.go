@@ -12,7 +12,7 @@ import (
 // replied folds a reply in: its message, and its calls if they may be made.
 func (s *State) replied(b event.Replied, seq uint64) {
 	r := &s.Run
-	r.Asking, r.Failed, r.NotBefore, r.Route = false, nil, time.Time{}, ""
+	r.Asking, r.Failed, r.NotBefore, r.Awaits, r.Route = false, nil, time.Time{}, "", ""
 	s.measure(b)
 	s.Total.Turns++
 	s.Pruning.Cold, r.Heard = false, ""

@@ -17,6 +17,7 @@ type Next interface{ next() }
 type Ask struct {
 	Turn      int
 	NotBefore time.Time // zero: at once
+	Awaits    llm.Kind  // why not before
 }
 
 // Heal means: the model refused the conversation. Append the body and go on.
@@ -100,7 +101,7 @@ func (s *State) Next() Next {
 	if s.full() {
 		return Compact{Why: event.CompactWindow}
 	}
-	return Ask{Turn: s.Run.Turn + 1, NotBefore: s.Run.NotBefore}
+	return Ask{Turn: s.Run.Turn + 1, NotBefore: s.Run.NotBefore, Awaits: s.Run.Awaits}
 }
 
 // nextCall moves the calls of the last reply on.

@@ -93,6 +93,7 @@ type Run struct {
 	Seconds   float64        `json:"seconds,omitempty"`   // it has taken so far; waits for people and for the next driver aside
 	Asking    bool           `json:"asking"`              // a request is open
 	NotBefore time.Time      `json:"not_before,omitzero"` // when the model may be asked again
+	Awaits    llm.Kind       `json:"awaits,omitempty"`    // why not before
 	Route     string         `json:"route,omitempty"`     // that made the last calls of the run
 	Calls     []Call         `json:"calls"`               // of the last reply, until all have ended
 	Steer     []words        `json:"steer"`               // to be put before the model with the results
@@ -340,7 +341,7 @@ func (s *State) added(b event.Added) {
 func (s *State) switched(b event.Switched) {
 	if b.Route != "" {
 		s.Route = b.Route
-		s.Run.NotBefore = time.Time{} // the wait was for another
+		s.Run.NotBefore, s.Run.Awaits = time.Time{}, "" // the wait was for another
 	}
 	if b.Effort != "" {
 		s.Effort = b.Effort
@@ -437,11 +438,15 @@ func (s *State) claimed(b event.Claimed) {
 	}
 }
 
-// failed keeps how long to wait: whoever drives the session when the time has
-// come asks again, also after a restart.
+// longestRetry bounds what is made of the seconds in an event.
+const longestRetry = 1e9
+
+// failed keeps how long to wait, and what for: whoever drives the session when the
+// time has come asks again, also after a restart. Who has less patience need not
+// wait for it.
 func (s *State) failed(b event.Failed, at time.Time) {
 	if b.Retry > 0 {
-		s.Run.NotBefore = at.Add(time.Duration(b.Retry * float64(time.Second)))
+		s.Run.NotBefore, s.Run.Awaits = at.Add(time.Duration(min(b.Retry, longestRetry)*float64(time.Second))), b.Cause
 		return
 	}
 	s.Run.Asking = false

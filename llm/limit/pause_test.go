@@ -84,7 +84,8 @@ func TestPauseSays(t *testing.T) {
 		a, _ := processes("", sick(1, llm.KindRateLimited, 24*time.Hour))
 		_, _ = ask(t.Context(), a, say("hi"))
 		_, failed := ask(t.Context(), a, say("hi"))
-		if want := "p: rate limited: the vendor asked this key to wait for another 1h0m0s; nothing was sent"; failed == nil || failed.Error() != want {
+		want := "p: rate limited: the vendor asked this key to wait for another 1h0m0s; nothing was sent"
+		if failed == nil || failed.Error() != want {
 			t.Errorf("got  %v\nwant %s", failed, want)
 		}
 	})
@@ -227,12 +228,13 @@ func TestWaitHasACause(t *testing.T) {
 func TestHostilePace(t *testing.T) {
 	const far, before = "9000000000000000000", "-9000000000000000000"
 	for name, text := range map[string]string{
-		"paused":       `{"requests":0,"tokens":0,"paused":` + far + `,"kind":"rate_limited","written":0}`,
-		"no kind":      `{"requests":0,"tokens":0,"paused":` + far + `,"kind":"","written":0}`,
-		"some kind":    `{"requests":0,"tokens":0,"paused":` + far + `,"kind":"` + strings.Repeat("x", 100) + `","written":0}`,
-		"no probe":     `{"requests":0,"tokens":0,"paused":` + far + `,"kind":"overloaded","written":0,"probe":` + far + `}`,
-		"owed":         `{"requests":` + far + `,"tokens":` + far + `,"paused":0,"kind":"","written":0}`,
-		"overdue":      `{"requests":` + before + `,"tokens":` + before + `,"paused":` + before + `,"kind":"","written":0,"probe":` + before + `}`,
+		"paused":    `{"requests":0,"tokens":0,"paused":` + far + `,"kind":"rate_limited","written":0}`,
+		"no kind":   `{"requests":0,"tokens":0,"paused":` + far + `,"kind":"","written":0}`,
+		"some kind": `{"requests":0,"tokens":0,"paused":` + far + `,"kind":"` + strings.Repeat("x", 100) + `","written":0}`,
+		"no probe":  `{"requests":0,"tokens":0,"paused":` + far + `,"kind":"overloaded","written":0,"probe":` + far + `}`,
+		"owed":      `{"requests":` + far + `,"tokens":` + far + `,"paused":0,"kind":"","written":0}`,
+		"overdue": `{"requests":` + before + `,"tokens":` + before + `,"paused":` + before +
+			`,"kind":"","written":0,"probe":` + before + `}`,
 		"all together": `{"requests":` + far + `,"tokens":` + far + `,"paused":` + far + `,"kind":"x","written":0,"probe":` + far + `}`,
 	} {
 		both(t, func(t *testing.T, path string) {

@@ -99,11 +99,15 @@ func TestCompleteIsBounded(t *testing.T) {
 }
 
 func FuzzRetryAfter(f *testing.F) {
-	for _, v := range []string{"7", "1795262460", "1795262460000", "Sat, 21 Nov 2026 12:01:00 GMT", "2026-11-21T12:01:00Z", "6m0s", "1e30", "-0", "0x1p40"} {
+	for _, v := range []string{
+		"7", "1795262460", "1795262460000", "Sat, 21 Nov 2026 12:01:00 GMT", "2026-11-21T12:01:00Z", "6m0s", "1e30", "-0", "0x1p40",
+	} {
 		f.Add(v, v, "try again in "+v, int64(1795262400))
 	}
 	f.Fuzz(func(t *testing.T, value, other, message string, now int64) {
-		for _, name := range []string{"Retry-After", "Retry-After-Ms", "RateLimit-Reset", "X-RateLimit-Reset-Tokens", "Anthropic-RateLimit-Tokens-Reset"} {
+		for _, name := range []string{
+			"Retry-After", "Retry-After-Ms", "RateLimit-Reset", "X-RateLimit-Reset-Tokens", "Anthropic-RateLimit-Tokens-Reset",
+		} {
 			h := http.Header{}
 			h.Set(name, value)
 			h.Set("Date", other)
