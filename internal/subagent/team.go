@@ -19,6 +19,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -66,6 +67,7 @@ type Team struct {
 	mu        sync.Mutex
 	session   *inspan.Session      // nil until it runs
 	kids      map[string]*kid      // by session id; those that work
+	left      []*kid               // that work no more, and whose return the session may not have seen yet
 	questions map[asking]*question // of children that work, or did when the program was started
 	listed    listed
 	life      context.Context    // ends with the team
@@ -248,9 +250,16 @@ func (t *Team) spent() (cost float64, tokens int64) {
 	}
 	st := t.session.Status()
 	cost, tokens = st.Cost, total(st.Usage)
-	for _, k := range t.kids {
+	// What a child has spent is in the session's sum from when its return is folded there,
+	// a moment before or after it is dismissed: it counts once in either case.
+	counted := map[string]inspan.Child{}
+	for _, c := range st.Children {
+		counted[c.Child] = c
+	}
+	t.left = slices.DeleteFunc(t.left, func(k *kid) bool { return !counted[k.id].Open })
+	for _, k := range slices.AppendSeq(slices.Clone(t.left), maps.Values(t.kids)) {
 		c, n := k.spent()
-		cost, tokens = cost+c-k.counted, tokens+n-total(k.used)
+		cost, tokens = cost+c-counted[k.id].Cost, tokens+n-total(counted[k.id].Usage)
 	}
 	return cost, tokens
 }
