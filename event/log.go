@@ -60,16 +60,18 @@ var (
 // that of the last Claimed, or a greater one if the bodies begin with its Claimed, else
 // ErrFenced; then After must be the last event, else ErrGrown.
 func (d Driver) Admit(epoch, last uint64, bodies []Body) error {
-	claims := false
+	mine := d.Epoch == epoch
 	for i, b := range bodies {
-		c, ok := b.(Claimed)
-		if ok && i > 0 {
+		c, claims := b.(Claimed)
+		switch {
+		case claims && i > 0:
 			return errors.New("a claim comes first")
+		case claims:
+			mine = d.Epoch > epoch && c.Epoch == d.Epoch
 		}
-		claims = claims || ok && c.Epoch == d.Epoch && d.Epoch > epoch
 	}
 	switch {
-	case !claims && d.Epoch != epoch:
+	case !mine:
 		return ErrFenced
 	case d.After > last:
 		return fmt.Errorf("the log has lost events: it ends at %d, and its driver knows %d", last, d.After)

@@ -8,5 +8,5 @@ import (
 )
 
 func TestMemory(t *testing.T) {
-	harnesstest.TestLog(t, func(*testing.T) event.Log { return event.NewMemory("20261121-131502-k3f9") })
+	harnesstest.TestLog(t, harnesstest.Logs{Open: func(*testing.T) event.Log { return event.NewMemory("20261121-131502-k3f9") }})
 }

@@ -18,11 +18,51 @@ import (
 // stuck.
 const logPatience = 20 * time.Second
 
+// Logs is an implementation of [event.Log], and what can happen to what it stores.
+type Logs struct {
+	// Open returns a new, empty log that takes events of every kind: it holds the lease
+	// if it is an [event.Leaser]. It registers its own cleanup with t.
+	Open func(t *testing.T) event.Log
+	// Again opens a log of Open once more, without the lease, as another process would.
+	// Nil: a log can only be opened once.
+	Again func(t *testing.T, l event.Log) event.Log
+	// Lose has somebody else believe that nobody holds the lease of the log, which does not
+	// learn of it. Not needed without [event.Leaser].
+	Lose func(t *testing.T, l event.Log)
+	// Fill has the storage of the log take nothing more, until what it returns is called.
+	// Nil: it can't be.
+	Fill func(t *testing.T, l event.Log) (empty func())
+	// Replace puts something else in the place of what the log stores, as somebody does who
+	// restores a copy. Nil: that can't be.
+	Replace func(t *testing.T, l event.Log)
+}
+
+func (logs Logs) again(t *testing.T, l event.Log) event.Log {
+	if logs.Again == nil {
+		return l
+	}
+	return logs.Again(t, l)
+}
+
 // TestLog proves that an implementation keeps the contract of [event.Log],
-// and of [event.Waiter] and [event.Starter] if it has them. Each call of open
-// must return a new, empty log that takes events of every kind; open registers
-// its own cleanup with t.
-func TestLog(t *testing.T, open func(t *testing.T) event.Log) {
+// and of [event.Waiter], [event.Starter] and [event.Leaser] if it has them.
+func TestLog(t *testing.T, logs Logs) {
+	for _, c := range []struct {
+		name string
+		run  func(*testing.T, Logs, event.Log)
+	}{
+		{"inputs only", logInputsOnly},
+		{"claims", logClaims},
+		{"expected event", logExpects},
+		{"lease", logLease},
+		{"fence", logFence},
+		{"two writers", logTwoWriters},
+		{"ambiguous append", logAmbiguous},
+		{"full", logFull},
+		{"replaced", logReplaced},
+	} {
+		t.Run(c.name, func(t *testing.T) { c.run(t, logs, logs.Open(t)) })
+	}
 	checks := []struct {
 		name string
 		run  func(*testing.T, event.Log)
@@ -41,7 +81,7 @@ func TestLog(t *testing.T, open func(t *testing.T) event.Log) {
 		{"start", logStart},
 	}
 	for _, c := range checks {
-		t.Run(c.name, func(t *testing.T) { c.run(t, open(t)) })
+		t.Run(c.name, func(t *testing.T) { c.run(t, logs.Open(t)) })
 	}
 }
 
@@ -150,6 +190,9 @@ func logCancelled(t *testing.T, l event.Log) {
 }
 
 func logBadBodies(t *testing.T, l event.Log) {
+	if _, err := l.AppendAs(t.Context(), event.Driver{}, event.Delta{Text: "x"}); err == nil {
+		t.Errorf("Append of a delta succeeded")
+	}
 	if _, err := l.Append(t.Context(), logSay(1), nil); err == nil {
 		t.Errorf("Append of a nil body succeeded")
 	}
@@ -174,8 +217,11 @@ func logKinds(t *testing.T, l event.Log) {
 
 func logUnknown(t *testing.T, l event.Log) {
 	raw := json.RawMessage(`{"b": 1, "a":[ 2e1,null ], "text":"<\u00e9>"}`)
-	logAppend(t, l, event.Unknown{Name: "from the future", Raw: raw})
+	logAppend(t, l, event.Unknown{Name: "from the future", Raw: raw}, event.Unknown{Name: "to be understood", Raw: raw, Must: true})
 	got := logRead(t, l, 0)
+	if must, ok := got[1].Body.(event.Unknown); !ok || !must.Must || !errors.Is(event.Understood(got[1]), event.ErrTooNew) {
+		t.Errorf("got %#v, want one that must be understood", got[1].Body)
+	}
 	u, ok := got[0].Body.(event.Unknown)
 	if !ok || u.Name != "from the future" || string(u.Raw) != string(raw) {
 		t.Errorf("got %#v, want the same name and bytes", got[0].Body)

@@ -60,7 +60,7 @@ func live(t *testing.T, m *memDisk) *told {
 	_ = l.Lease(t.Context())
 	o.say(t, l, event.Opened{Format: 1, App: "m0"})
 	o.say(t, l, said("m1"), event.Asked{Route: "m2"})
-	o.say(t, l, event.Claimed{By: "m3"}, event.Started{Call: "m4"}, said("m5"))
+	o.say(t, l, event.Claimed{Epoch: 1, By: "m3"}, event.Started{Call: "m4"}, said("m5"))
 	if name, err := l.Blobs().Put(t.Context(), strings.NewReader("big")); err == nil {
 		o.blob = name
 	}

@@ -148,7 +148,7 @@ func (l *Log) epoch() (uint64, error) {
 	if at == nil {
 		return 0, nil
 	}
-	if l.claim.at != *at {
+	if l.claim.epoch == 0 || l.claim.at != *at {
 		e, err := l.at(*at)
 		if err != nil {
 			return 0, err

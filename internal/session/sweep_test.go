@@ -350,5 +350,5 @@ func FuzzLine(f *testing.F) {
 // TestMemDiskLog proves the disk of the tests by the suite.
 func TestMemDiskLog(t *testing.T) {
 	s := &Store{Dir: "/store", disk: newMemDisk()}
-	harnesstest.TestLog(t, func(t *testing.T) event.Log { return driven(t, s) })
+	harnesstest.TestLog(t, logs(s))
 }
