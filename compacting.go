@@ -16,7 +16,7 @@ import (
 )
 
 // keepTokens is how much of the end of a conversation a compaction leaves as it
-// is, in tokens; in a small window a quarter of it.
+// is, in tokens; in a small window a quarter of what a prompt may have.
 const keepTokens = 20_000
 
 // compact replaces the old part of the conversation by a summary that is checked
@@ -31,8 +31,8 @@ func (d *driver) compact(ctx context.Context, c loop.Compact) error {
 	if kept.Reason != "" {
 		return d.record(ctx, kept)
 	}
-	times, source := d.state.Compaction.Times, d.source()
-	plan, ok := compact.Split(source, d.keep())
+	times, source := d.state.Compaction.Times, d.source(c.Why)
+	plan, ok := compact.Split(source, keep(source.Room))
 	if !ok {
 		return d.record(ctx, event.Kept{Why: c.Why, Reason: "there is too little that a summary could replace"})
 	}
@@ -93,18 +93,35 @@ func (d *driver) replace(ctx context.Context, body event.Compacted, messages []l
 	}
 }
 
-func (d *driver) keep() int {
-	if room := d.state.Room(); room > 0 {
-		return min(keepTokens, room/4)
+// keep is how many tokens of the end stay as they are, of a conversation that may
+// have so many; 0 if nobody knows.
+func keep(room int) int {
+	if room > 0 {
+		return min(keepTokens, room/3)
 	}
 	return keepTokens
 }
 
+// left is how many tokens of the conversation a compaction may leave, so that a
+// quarter of the room is free for what comes next; 0 if nobody knows the room.
+// What the vendor refused was too long, whatever we count.
+func (d *driver) left(why event.Compaction) int {
+	room := d.state.Room()
+	if refused := d.state.Tokens() * 3 / 4; why == event.CompactOverflow && (room == 0 || refused < room) {
+		room = refused
+	}
+	if room == 0 {
+		return 0
+	}
+	fixed := d.state.Fixed()
+	return max(room*3/4-fixed, (room-fixed)/2, 1)
+}
+
 // source is the conversation and what is known of it beside.
-func (d *driver) source() compact.Source {
+func (d *driver) source(why event.Compaction) compact.Source {
 	st := d.state
 	return compact.Source{
-		Messages: st.Messages, Person: st.Person, Count: st.Count,
+		Messages: st.Messages, Person: st.Person, Count: st.Count, Room: d.left(why),
 		Facts: facts(st),
 		Carry: compact.Carry{Goal: st.Task, Todo: todo(st), Files: inHand(st), Mode: st.Mode, Granted: st.Granted, Lasting: lasting(st)},
 	}
@@ -180,6 +197,10 @@ type summary struct {
 // missing. A model that fails both times has nothing to say in it. The error is
 // one of the model.
 func (s *summary) write(ctx context.Context) (compact.Summary, error) {
+	if s.plan.From == 0 { // what was said last is all there is
+		s.how = "extract"
+		return s.plan.Extract(), nil
+	}
 	st := s.state
 	req := s.plan.Request(st.System, st.Tools, s.focus)
 	req.Effort, req.Session = st.Effort, st.Session

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/loop"
@@ -39,9 +40,9 @@ func passage(e event.Event, names map[string]string) tool.Passage {
 	p := tool.Passage{Seq: e.Seq, Time: e.Time}
 	switch b := e.Body.(type) {
 	case event.Said:
-		p.Who, p.Text = who(b.Origin), b.Parts.Text()
+		p.Who, p.Text = who(b.Origin), said(b.Parts)
 	case event.Steered:
-		p.Who, p.Text = who(b.Origin), b.Parts.Text()
+		p.Who, p.Text = who(b.Origin), said(b.Parts)
 		if b.By == loop.By {
 			p.Who = who(event.OriginHarness)
 		}
@@ -67,6 +68,15 @@ func who(o event.Origin) string {
 		return "person"
 	}
 	return string(o)
+}
+
+// said is what somebody wrote, with a word on what can't be shown as text.
+func said(parts llm.Parts) string {
+	text := parts.Text()
+	if n := parts.Images(); n > 0 {
+		text = strings.TrimPrefix(text+"\n["+counted(n, "image", "images")+"]", "\n")
+	}
+	return text
 }
 
 // spoken is what a model wrote, with its calls.

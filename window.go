@@ -109,7 +109,7 @@ func conversation(st *loop.State) []Source {
 			}
 		}
 	}
-	person.Why = counted(messages, "message, kept word for word", "messages, kept word for word")
+	person.Why = counted(messages, "message", "messages") + "; a compaction keeps the newest and lists older ones by what they demand"
 	results.Why = counted(calls, "result", "results") + largest(each)
 	return []Source{person, other, model, results, images}
 }

@@ -91,8 +91,8 @@ func (c *command) compact() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compact [ID] [WHAT MATTERS MOST]",
 		Short: "Make a session's conversation shorter; the log keeps all of it",
-		Long: "Have the model sum up the older part of a conversation. What you said stays word for word, and so does the end. The summary is checked against what the\n" +
-			"log proves, and the history tool finds what is gone. inspan does the same by itself before a window is full.",
+		Long: "Have the model sum up the older part of a conversation. What you said last stays word for word, and so does the end; what you said long ago is\n" +
+			"listed by what it demands. The summary is checked against what the log proves, and the history tool finds what is gone. inspan does the same by itself before a window is full.",
 		Example: "  inspan compact last \"the failing tests\"",
 		Args:    exactly(0, 2, "[ID] [WHAT MATTERS MOST]"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -151,8 +151,8 @@ func measure(t *testing.T, b bench, p compact.Plan, s summariser) result {
 	if err := valid(messages); err != nil {
 		t.Errorf("%s, %s: %v", b.name, s.name, err)
 	}
-	if err := heard(b.src, messages, person); err != nil {
-		t.Errorf("%s, %s: %v", b.name, s.name, err)
+	if err := heard(b.src, messages, person); err != nil || len(person) != len(b.src.Person) {
+		t.Errorf("%s, %s: %d of %d messages of the person, %v", b.name, s.name, len(person), len(b.src.Person), err)
 	}
 	if how != "extract" && slices.Contains([]string{"lazy", "lying", "forgetful", "chatty", "injected", "failing", "huge"}, s.name) {
 		t.Errorf("%s: the record of the %s model was taken", b.name, s.name)

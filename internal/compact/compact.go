@@ -1,6 +1,8 @@
-// Package compact makes a long conversation short. What a person said and the
-// end of the conversation stay word for word; the rest is replaced by a record
-// that a model writes and that is checked against what the log proves.
+// Package compact makes a long conversation short. The end of the conversation
+// and the newest and the first words of the person stay as they are, the
+// person's older words are listed by what they demand, and the rest is replaced
+// by a record that a model writes and that is checked against what the log
+// proves. How much of each stays is written in person.go.
 //
 // The package is pure. Whoever drives it sends the requests:
 //
@@ -25,11 +27,10 @@ import (
 )
 
 const (
-	minFresh  = 1000   // tokens that must not have been through a compaction
-	minRoom   = 400    // tokens: with less, nothing would be gained
-	maxRoom   = 12_000 // tokens of the longest record that is taken
-	maxAsked  = 6000   // tokens of the record that is asked for, and of an extract
-	minPerson = 150    // tokens to which a message of the person is cut at most
+	minFresh = 1000   // tokens that must not have been through a compaction
+	minRoom  = 400    // tokens: with less, nothing would be gained
+	maxRoom  = 12_000 // tokens of the longest record that is taken
+	maxAsked = 6000   // tokens of the record that is asked for, and of an extract
 )
 
 // Source is a conversation and what its log proves. It is only read.
@@ -38,6 +39,9 @@ type Source struct {
 	Person   []int // indexes of messages that hold a person's own words, ascending
 	Facts    Facts // of the whole session, also from before earlier compactions
 	Carry    Carry
+	// Room is how many tokens the new conversation may have, whatever was said in
+	// the old one. With 0 nobody knows, and keep alone decides.
+	Room int
 	// Count says how many tokens a message has, about. It must grow with the
 	// text. Nil is [llm.Message.Tokens].
 	Count func(llm.Message) int
@@ -90,41 +94,67 @@ type Plan struct {
 	keep   int // see Split
 	words  *lexicon
 	kept   []llm.Message // the person's, from before From
-	said   []string      // constraints that no kept message holds
+	end    []llm.Message // from From on, cut only where it is larger than its part of the room
+	person []int         // indexes of the person's messages in end
+	listed int           // messages of the person that are in neither, with those of compactions before
+	said   []string      // constraints that no message in the new conversation holds
+	unsaid int           // and how many of those have no room
+	lean   int           // how often the lists in what stands for the rest are halved
 	before Summary       // the record of the compaction before
 	gone   harvest       // what the messages that are replaced say
 	names  []string      // the literals in the last answers of those
 }
 
-// Split decides what stays word for word: the last keep tokens at least, in
-// whole messages and never apart from the call that a result answers; and all
-// messages of the person before them, of which the longest are cut in the
-// middle if they have more than keep tokens together. It returns false if
-// there is too little left that a record could replace.
+// Split decides what stays: the last keep tokens at least, in whole messages and
+// never apart from the call that a result answers; and of the person's messages
+// before them as many as person.go says. It returns false if there is too little
+// that a record could replace, but never if the conversation has more tokens
+// than there is room for.
 func Split(src Source, keep int) (p Plan, ok bool) {
 	if src.Count == nil {
 		src.Count = llm.Message.Tokens
 	}
 	keep = max(keep, 1)
 	p = Plan{src: src, keep: keep, From: tail(src, keep), words: newLexicon()}
-	p.keepPerson(keep)
-	fresh := p.Replaced
-	for i, m := range src.Messages[:p.From] {
+	p.keepPerson()
+	p.keepEnd()
+	p.Replaced = src.total(src.Messages) - src.total(p.kept) - src.total(p.end)
+	fresh := p.Replaced - p.readOld()
+	p.fit()
+	p.gone = p.harvest()
+	p.names = p.words.distinctLiterals(strings.Join(p.gone.answers, "\n"))
+	p.names = p.names[max(0, len(p.names)-maxLiterals):]
+	if p.Room = p.room(); src.Room > 0 && src.total(src.Messages) > src.Room {
+		return p, true
+	}
+	return p, p.Room >= minRoom && fresh >= max(minFresh, keep/8)
+}
+
+// readOld takes over what earlier compactions have built, and returns how many
+// tokens that has.
+func (p *Plan) readOld() int {
+	size := 0
+	for i, m := range p.src.Messages[:p.From] {
 		text, is := p.record(i, m)
 		if !is {
 			continue
 		}
-		fresh -= src.Count(m)
-		s, said := readBuilt(text)
-		p.before = s
-		p.said = append(said, p.said...)
+		size += p.src.Count(m)
+		old := readBuilt(text)
+		p.before = old.record
+		p.said = append(old.said, p.said...)
+		p.listed, p.unsaid = p.listed+old.listed, p.unsaid+old.unsaid
 	}
-	p.said = newest(distinct(p.said), keep, src.tokens)
-	p.gone = p.harvest()
-	p.names = p.words.distinctLiterals(strings.Join(p.gone.answers, "\n"))
-	p.names = p.names[max(0, len(p.names)-maxLiterals):]
-	p.Room = min((p.Replaced-src.Count(p.state(Summary{})))/2, maxRoom)
-	return p, p.Room >= minRoom && fresh >= max(minFresh, keep/8)
+	return size
+}
+
+// total counts messages.
+func (s Source) total(messages []llm.Message) int {
+	n := 0
+	for _, m := range messages {
+		n += s.Count(m)
+	}
+	return n
 }
 
 // tokens counts a text.
@@ -132,13 +162,21 @@ func (s Source) tokens(text string) int {
 	return s.Count(llm.Message{Role: llm.User, Parts: llm.Say(text)})
 }
 
-// tail returns where the last keep tokens begin.
+// tail returns where the last keep tokens begin; later, if they would have more
+// than their part of the room.
 func tail(src Source, keep int) int {
-	callOf := calls(src.Messages)
+	callOf, most := calls(src.Messages), src.twelfths(endPart)
 	start, size := len(src.Messages), 0
-	for i := start - 1; i >= 0 && (size < keep || i >= start); i-- {
-		size += src.Count(src.Messages[i])
-		start = min(start, i, callOf[i])
+	for start > 0 && size < keep {
+		from, more := start, 0
+		for i := start - 1; i >= 0 && (i >= from || from == start); i-- {
+			from = min(from, i, callOf[i])
+			more += src.Count(src.Messages[i])
+		}
+		if size += more; size > most && start < len(src.Messages) {
+			break
+		}
+		start = from
 	}
 	return start
 }
@@ -179,29 +217,6 @@ func (p *Plan) record(i int, m llm.Message) (string, bool) {
 	}
 	t, ok := m.Parts[0].(llm.Text)
 	return t.Text, ok && strings.HasPrefix(t.Text, headline)
-}
-
-// keepPerson takes over the person's messages and counts what is replaced.
-func (p *Plan) keepPerson(keep int) {
-	var sizes []int
-	for i, m := range p.src.Messages[:p.From] {
-		p.Replaced += p.src.Count(m)
-		if !p.src.person(i) {
-			continue
-		}
-		if parts := own(m.Parts); len(parts) > 0 {
-			p.kept = append(p.kept, llm.Message{Role: llm.User, Parts: parts})
-			sizes = append(sizes, p.src.Count(p.kept[len(p.kept)-1]))
-		}
-	}
-	limit := max(share(sizes, keep), minPerson)
-	for i, m := range p.kept {
-		if sizes[i] > limit {
-			p.kept[i] = p.src.cut(m, limit)
-			p.said = append(p.said, p.words.lost(m.Parts.Text(), p.kept[i].Parts.Text())...)
-		}
-		p.Replaced -= p.src.Count(p.kept[i])
-	}
 }
 
 // own returns the parts of a message that can be a person's and can be sent.

@@ -117,7 +117,7 @@ func TestPersonStaysWordForWord(t *testing.T) {
 	src.Person = append(src.Person, 21)
 	src.Messages = slices.Insert(src.Messages, 41, user(text(" ")))
 	src.Person = append(src.Person, 41)
-	p := split(t, src, 500)
+	p := split(t, src, 2000)
 	got, person := p.Build(p.Extract())
 	if got[0].Parts.Text() != said {
 		t.Errorf("got %q", got[0].Parts.Text())
@@ -191,19 +191,6 @@ func TestDemandsOutliveTheirMessage(t *testing.T) {
 func gapOf(cut string) string {
 	i := strings.Index(cut, "\n[")
 	return cut[i : strings.Index(cut[i:], "]\n")+i+2]
-}
-
-func TestManyMessagesOfThePersonAreNeverDropped(t *testing.T) {
-	src := worked("start", 30)
-	for i := range 500 {
-		src.Messages = append(src.Messages, user(text(fmt.Sprintf("wish %d: %s", i, strings.Repeat("please ", 40)))), agent(text("Yes, of course.")))
-		src.Person = append(src.Person, len(src.Messages)-2)
-	}
-	p := split(t, src, 1000)
-	got, person := p.Build(p.Extract())
-	if err := heard(src, got, person); err != nil {
-		t.Error(err)
-	}
 }
 
 func TestBuildMarksWhatIsWhat(t *testing.T) {

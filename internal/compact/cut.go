@@ -15,24 +15,90 @@ import (
 // gap is the line that stands where text was cut out.
 const gap = `\n\[(\d{1,12}) bytes are left out here; the history tool finds them\]\n`
 
-// cut returns a message of at most limit tokens, as far as its texts can be
-// cut. Images stay.
+// noImage stands where an image was.
+const noImage = "[an image was here; the history tool names its message]"
+
+// cut returns a message of at most limit tokens, as far as its texts, and those
+// of the results in it, can be cut and its images left out, the first ones first.
+// Texts have half of it for sure, so that no image drives out what is said.
 func (s Source) cut(m llm.Message, limit int) llm.Message {
-	m.Parts = slices.Clone(m.Parts)
-	for range m.Parts {
-		longest, at := "", 0
-		for i, part := range m.Parts {
-			if t, ok := part.(llm.Text); ok && len(t.Text) > len(longest) {
-				longest, at = t.Text, i
-			}
-		}
-		over := s.Count(m) - limit
-		if over <= 0 || longest == "" {
-			break
-		}
-		m.Parts[at] = llm.Text{Text: s.clip(longest, s.tokens(longest)-over)}
+	m = s.without(m, func(m llm.Message) bool {
+		shown := s.Count(pictures(m))
+		return shown+min(s.Count(m)-shown, limit/2) <= limit
+	})
+	m = s.cutTexts(m, limit)
+	m = s.without(m, func(m llm.Message) bool { return s.Count(m) <= limit })
+	said := !slices.ContainsFunc(m.Parts, func(part llm.Part) bool { _, is := part.(llm.Text); return !is })
+	if said && s.Count(m) > limit { // so many texts that the notes alone are too much
+		m.Parts = llm.Say(s.clip(m.Parts.Text(), limit))
 	}
 	return m
+}
+
+// cutTexts cuts the longest texts of a message.
+func (s Source) cutTexts(m llm.Message, limit int) llm.Message {
+	var sizes []int
+	all := 0
+	each(m.Parts, func(part llm.Part) llm.Part {
+		if t, ok := part.(llm.Text); ok {
+			sizes = append(sizes, s.tokens(t.Text))
+			all += sizes[len(sizes)-1]
+		}
+		return part
+	})
+	over := s.Count(m) - limit
+	if over <= 0 {
+		return m
+	}
+	most := share(sizes, max(all-over, 0))
+	m.Parts = each(m.Parts, func(part llm.Part) llm.Part {
+		if t, ok := part.(llm.Text); ok {
+			part = llm.Text{Text: s.clip(t.Text, most)}
+		}
+		return part
+	})
+	return m
+}
+
+// without leaves out as many of the first images as it takes until enough is true.
+func (s Source) without(m llm.Message, enough func(llm.Message) bool) llm.Message {
+	for m.Parts.Images() > 0 && !enough(m) {
+		left := 1
+		m.Parts = each(m.Parts, func(part llm.Part) llm.Part {
+			if _, ok := part.(llm.Image); ok && left > 0 {
+				left--
+				return llm.Text{Text: noImage}
+			}
+			return part
+		})
+	}
+	return m
+}
+
+// pictures is a message of the images of another.
+func pictures(m llm.Message) llm.Message {
+	out := llm.Message{Role: m.Role}
+	each(m.Parts, func(part llm.Part) llm.Part {
+		if _, ok := part.(llm.Image); ok {
+			out.Parts = append(out.Parts, part)
+		}
+		return part
+	})
+	return out
+}
+
+// each returns parts with others in their place, also those in results.
+func each(parts llm.Parts, f func(llm.Part) llm.Part) llm.Parts {
+	out := make(llm.Parts, len(parts))
+	for i, part := range parts {
+		if r, ok := part.(llm.Result); ok {
+			r.Parts = each(r.Parts, f)
+			out[i] = r
+			continue
+		}
+		out[i] = f(part)
+	}
+	return out
 }
 
 // clip returns the head and the tail of a text with a line between them that
@@ -108,11 +174,16 @@ func line(text string, limit int) string {
 
 // distinct returns the texts, each once, where it comes last.
 func distinct(texts []string) []string {
+	return distinctBy(texts, func(t string) string { return t })
+}
+
+// distinctBy returns the last text of each key but the empty one.
+func distinctBy(texts []string, key func(string) string) []string {
 	seen := map[string]bool{"": true}
 	var out []string
 	for _, t := range slices.Backward(texts) {
-		if !seen[t] {
-			seen[t] = true
+		if k := key(t); !seen[k] {
+			seen[k] = true
 			out = append(out, t)
 		}
 	}

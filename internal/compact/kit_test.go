@@ -75,24 +75,35 @@ func valid(messages []llm.Message) error {
 	return nil
 }
 
-// heard reports which words of the person are lost. A message may be cut in
-// the middle, if it says so.
+// heard reports which words of the person are lost: the first and the newest
+// messages stay, and those between may be listed if the state says how many. A
+// message may be cut in the middle and lose images, if it says so.
 func heard(src compact.Source, messages []llm.Message, person []int) error {
 	was, is := spoken(src.Messages, src.Person), spoken(messages, person)
-	if len(is) != len(was) {
-		return fmt.Errorf("%d of %d messages of the person are left", len(is), len(was))
+	listed := len(was) - len(is)
+	if listed < 0 || len(was) > 0 && len(is) == 0 {
+		return fmt.Errorf("%d messages of the person became %d", len(was), len(is))
 	}
-	for n, w := range was {
-		got := is[n]
-		if images(got.Parts) != images(w.Parts) {
+	if want := fmt.Sprintf("Messages listed so: %d.", listed); listed > 0 && !strings.Contains(written(messages), want) {
+		return fmt.Errorf("nothing says %q", want)
+	}
+	for n, got := range is {
+		w := was[n]
+		if n > 0 {
+			w = was[n+listed]
+		}
+		notes := strings.Count(got.Parts.Text(), pictureNote)
+		if images(got.Parts)+notes != images(w.Parts) {
 			return fmt.Errorf("message %d of the person lost images", n)
 		}
-		if got, was := got.Parts.Text(), w.Parts.Text(); !same(got, was) && !shortened(got, was) {
+		if got, was := strings.ReplaceAll(got.Parts.Text(), pictureNote, ""), w.Parts.Text(); !same(got, was) && !shortened(got, was) {
 			return fmt.Errorf("message %d of the person is not what was said", n)
 		}
 	}
 	return nil
 }
+
+const pictureNote = "[an image was here; the history tool names its message]"
 
 // spoken returns the messages of the person that say or show something.
 func spoken(messages []llm.Message, person []int) []llm.Message {

@@ -43,7 +43,7 @@ func (p Plan) terms(focus string) string {
 	if focus = strings.TrimSpace(focus); focus != "" {
 		text += "\n\nThe person asks you to heed this above all:\n  " + strings.ReplaceAll(focus, "\n", "\n  ")
 	}
-	return text + "\n\nThe log proves this, and the record must agree with it:\n" + p.facts()
+	return strings.TrimSpace(text + "\n\nThe log proves this, and the record must agree with it:\n" + p.facts() + "\n\n" + p.older())
 }
 
 // answered returns how many messages there are before the first call that has

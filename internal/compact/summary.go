@@ -167,12 +167,14 @@ func (s *Summary) find(name string) *string {
 // else; empty if it says that there is nothing.
 func clean(text string) string {
 	text = strings.Trim(strings.ReplaceAll(text, "\r", ""), "\n")
-	text = regexp.MustCompile(marks).ReplaceAllStringFunc(text, func(m string) string {
-		if i := strings.IndexByte(m, '<'); i >= 0 {
-			return "‹" + m[1:]
-		}
-		return m[:len(m)-1] + `\#`
-	})
+	if strings.ContainsAny(text, "#<") { // else the pattern need not be compiled
+		text = regexp.MustCompile(marks).ReplaceAllStringFunc(text, func(m string) string {
+			if i := strings.IndexByte(m, '<'); i >= 0 {
+				return "‹" + m[1:]
+			}
+			return m[:len(m)-1] + `\#`
+		})
+	}
 	text = strings.TrimRight(text, " \t\n")
 	if regexp.MustCompile(nothing).MatchString(text) {
 		return ""

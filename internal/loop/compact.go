@@ -1,6 +1,8 @@
 package loop
 
 import (
+	"cmp"
+
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/llm"
 )
@@ -9,7 +11,7 @@ import (
 type Compaction struct {
 	Wanted *event.Compact `json:"wanted,omitempty"` // somebody asked for one
 	Times  int            `json:"times,omitempty"`  // done so far
-	Tried  int            `json:"tried,omitempty"`  // turns of the session when the last one was done or not done; 0: never
+	Tried  int            `json:"tried,omitempty"`  // turns of the session, and one, when the last one was done or not done; 0: not in this run
 	After  int            `json:"after,omitempty"`  // tokens of the prompt that it left
 	// Why the last one was to be done that was not; empty if it was done.
 	Kept event.Compaction `json:"kept,omitempty"`
@@ -69,6 +71,9 @@ func (s *State) Tokens() int {
 	return m.Tokens + s.scaled(tokens(s.Messages[m.Messages:]))
 }
 
+// Fixed is about how many tokens of each prompt are no messages.
+func (s *State) Fixed() int { return s.scaled(llm.Request{System: s.System, Tools: s.Tools}.Tokens()) }
+
 // estimate is about how many tokens the next prompt has, uncorrected.
 func (s *State) estimate() int {
 	return llm.Request{System: s.System, Tools: s.Tools}.Tokens() + s.counted.upTo(s.Messages).tokens
@@ -112,19 +117,21 @@ func (s *State) full() bool {
 	return n > room && n > s.Compaction.After+room/10
 }
 
-// tried reports whether nothing has come from the model since the last
-// compaction was done, or could not be done.
+// tried reports whether nothing has come from the model since a compaction of
+// this run was done, or could not be done.
 func (s *State) tried() bool {
 	return s.Compaction.Tried > 0 && s.Compaction.Tried == s.Total.Turns+1
 }
 
-// compaction returns what compaction must be done before anything else.
+// compaction returns what compaction must be done before anything else. What a
+// compaction left may still be refused, where a vendor counts more than we do:
+// then the next one leaves less, until one can't.
 func (s *State) compaction() (Compact, bool) {
 	r := &s.Run
 	switch {
 	case s.Compaction.Wanted != nil && !r.Asking:
 		return Compact{Why: event.CompactAsked, Focus: s.Compaction.Wanted.Focus}, true
-	case !r.Active || s.tried() && s.Compaction.Kept != event.CompactWindow:
+	case !r.Active || s.tried() && s.Compaction.Kept == event.CompactOverflow:
 	case r.Failed != nil && r.Failed.Cause.Policy() == llm.PolicyCompact, r.Reply == replyWindow:
 		return Compact{Why: event.CompactOverflow}, true
 	}
@@ -134,7 +141,7 @@ func (s *State) compaction() (Compact, bool) {
 func (s *State) kept(b event.Kept) {
 	s.Total.Usage = s.Total.Usage.Add(b.Usage)
 	s.Total.Cost += b.Cost
-	s.Compaction.Wanted, s.Compaction.Tried, s.Compaction.Kept = nil, s.Total.Turns+1, b.Why
+	s.Compaction.Wanted, s.Compaction.Tried, s.Compaction.Kept = nil, s.Total.Turns+1, cmp.Or(b.Why, event.CompactOverflow)
 }
 
 // Compacted returns the state with another conversation, of which the messages

@@ -439,11 +439,20 @@ func TestCompactsInTime(t *testing.T) {
 	}
 	tp.want("ask 3")
 
-	// What the model says is still too long: a reply later, but not before.
-	tp.add(event.Asked{Turn: 3}, event.Failed{Cause: llm.KindWindow, Message: "too long"})
+	// The vendor says that it is still too long: it gets shorter until it can't.
+	tooLong := event.Failed{Cause: llm.KindWindow, Message: "too long"}
+	tp.add(event.Asked{Turn: 3}, tooLong)
+	tp.want("compact overflow")
+	tp.add(compacted(tp, short), event.Asked{Turn: 3}, tooLong)
+	tp.want("compact overflow")
+	tp.add(event.Kept{Why: event.CompactOverflow})
 	tp.want("stop failed too long")
+
+	// Another run tries anew: by then more may have been said, or less be in the way.
 	tp.add(tp.Next().(loop.Stop).Stopped, event.Said{})
 	tp.want("ask 4")
+	tp.add(event.Asked{Turn: 4}, tooLong)
+	tp.want("compact overflow")
 
 	for _, tc := range []struct {
 		name string

@@ -39,7 +39,7 @@ func (s *State) said(b event.Said) {
 // begin begins a run with the words of whoever the session works for.
 func (s *State) begin(parts llm.Parts, by event.Origin) {
 	s.Task, s.TaskBy = parts.Text(), by
-	s.Run = Run{Active: true}
+	s.Run, s.Compaction.Tried = Run{Active: true}, 0
 	s.say(words{parts, true})
 	for _, w := range s.Aside {
 		s.say(w)
@@ -53,6 +53,7 @@ func (s *State) goOn() {
 	if r.Active || r.Stopped == nil || r.Stopped.Reason == event.ReasonDone {
 		return
 	}
+	s.Compaction.Tried = 0
 	*r = Run{Active: true, Turn: r.Turn, Seconds: r.Seconds, Route: r.Route}
 	if n := len(s.Messages); n > 0 && s.Messages[n-1].Role == llm.Assistant {
 		s.push(llm.User, llm.Say("Go on."))
