@@ -116,8 +116,8 @@ func Split(src Source, keep int) (p Plan, ok bool) {
 	}
 	keep = max(keep, 1)
 	p = Plan{src: src, keep: keep, From: tail(src, keep), words: newLexicon()}
-	p.keepPerson()
 	p.keepEnd()
+	p.keepPerson()
 	p.Replaced = src.total(src.Messages) - src.total(p.kept) - src.total(p.end)
 	fresh := p.Replaced - p.readOld()
 	p.fit()

@@ -12,22 +12,23 @@ import (
 // How much of a conversation stays as it is, in twelfths of the room for the
 // new one (Source.Room, three quarters of what a prompt may have):
 //
-//   - Five for the end, from the newest message back. Where its last message, or
-//     the last calls with their results, have more, they are cut in the middle.
+//   - Five for the end, from the newest message back; eight for one message of the
+//     person alone. Where the newest message, or the last calls with their results,
+//     have more, they are cut in the middle.
 //   - Two, an eighth of the prompt, for the person's messages before it, and never
-//     more than keep. The newest of them may have three. The longest are cut,
-//     their images first, though none below a quarter of this. What then has no
-//     room is listed by what it demands, the oldest first, but for the very first
-//     message, which is the task.
+//     more than keep. The newest of them may have what the end and it together
+//     leave of eight. The longest are cut, their images first, though none below a
+//     quarter of this. What then has no room is listed by what it demands, the
+//     oldest first, but for the very first message, which is the task.
 //   - One for that list. What demands least goes first, the oldest before others;
 //     a line says how many are gone and where they are.
 //
-// What stands for the rest has what is left, a quarter at least: its lists are
-// halved until it fits. So whatever a person says, the new conversation has room.
+// What stands for the rest has what is left: its lists are halved until it fits.
+// So whatever a person says, the new conversation has room.
 const (
 	endPart    = 5
+	newestPart = 8 // with the end
 	personPart = 2
-	newestPart = 3
 	listPart   = 1
 	minPerson  = 150 // tokens below which no message of the person is cut, if there is room for one
 	maxLean    = 9   // times that the lists can be halved
@@ -52,6 +53,8 @@ func (p *Plan) keepPerson() {
 			sizes = append(sizes, p.src.Count(said[len(said)-1]))
 		}
 	}
+	later := p.said
+	p.said = nil
 	for i, limit := range p.limits(sizes) {
 		short := said[i]
 		switch {
@@ -68,6 +71,7 @@ func (p *Plan) keepPerson() {
 			p.said = append(p.said, p.words.lost(said[i].Parts.Text(), short.Parts.Text())...)
 		}
 	}
+	p.said = append(p.said, later...)
 }
 
 // limits returns how many tokens each of the person's messages may have; -1 for
@@ -76,8 +80,11 @@ func (p Plan) limits(sizes []int) []int {
 	if len(sizes) == 0 {
 		return nil
 	}
-	most := max(p.keep, 2*minPerson)
-	newest, most := min(most, p.src.twelfths(newestPart)), min(most, p.src.twelfths(personPart))
+	newest := max(p.keep, 2*minPerson)
+	most := min(newest, p.src.twelfths(personPart))
+	if p.src.Room > 0 {
+		newest = max(p.src.twelfths(newestPart)-p.src.total(p.end), most/4)
+	}
 	last := len(sizes) - 1
 	rest := max(most-min(sizes[last], newest), most/2)
 	least := min(max(minPerson, most/4), rest)
@@ -99,6 +106,9 @@ func (p Plan) limits(sizes []int) []int {
 // keepEnd takes over the end, cut if it is larger than its part.
 func (p *Plan) keepEnd() {
 	whole, most := p.src.Messages[p.From:], p.src.twelfths(endPart)
+	if p.src.person(len(p.src.Messages) - 1) {
+		most = p.src.twelfths(newestPart)
+	}
 	p.end = whole
 	limit := most
 	for ; p.src.total(p.end) > most && limit >= minCut; limit = limit * 3 / 4 {
