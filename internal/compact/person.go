@@ -32,7 +32,7 @@ const (
 	listPart   = 1
 	minPerson  = 150 // tokens below which no message of the person is cut, if there is room for one
 	maxLean    = 9   // times that the lists can be halved
-	minCut     = 64  // tokens of the end: with less, its form can't be kept
+	minCut     = 64  // tokens in which something can be told and cut in its middle
 )
 
 // twelfths are a part of the room; no end where nobody knows that.
@@ -230,6 +230,9 @@ func (p Plan) clipped(s Summary) Summary {
 	}
 	most := share(sizes, max(all-over, 0))
 	for _, sec := range s.sections() {
+		if size := p.src.tokens(*sec.text); size > most && most < minCut { // the note on what is gone would be too long
+			*sec.text = line(*sec.text, len(*sec.text)*most/size)
+		}
 		*sec.text = p.src.clip(*sec.text, most)
 	}
 	return s
