@@ -119,7 +119,11 @@ func (h *Host) Fork(ctx context.Context, id string, seq uint64) (*Session, error
 	if err != nil {
 		return nil, err
 	}
-	return h.resume(ctx, log)
+	s, err := h.resume(ctx, log)
+	if err != nil {
+		return nil, errors.Join(err, h.store().Remove(ctx, log.ID()))
+	}
+	return s, nil
 }
 
 // List yields the sessions, the one used last first.

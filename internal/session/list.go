@@ -102,7 +102,7 @@ func (i *Info) describe(l *Log) {
 	}
 	if o, ok := first.Body.(event.Opened); ok {
 		i.Root = o.Root
-		if o.Parent != "" {
+		if o.Parent != "" && first.Session == i.ID { // a fork works for nobody
 			i.Parent = o.Parent
 		}
 	}
