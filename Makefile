@@ -6,7 +6,7 @@ GOFLAGS := -trimpath
 TAGS    := grpcnotrace
 export CGO_ENABLED ?= 0
 
-.PHONY: build demo test lint safety fuzz bench e2e-local update
+.PHONY: build demo test lint safety fuzz explore bench e2e-local update
 
 build:
 	go build $(GOFLAGS) -tags $(TAGS) -ldflags '-s -w' -o inspan ./cmd/inspan
@@ -35,6 +35,11 @@ safety:
 
 fuzz:
 	./scripts/fuzz 20s
+
+# Everything that can happen to a session in any two places of the protocol between
+# its drivers and its log; make test plays a fifth of it.
+explore:
+	go test -count=1 -timeout 30m -run TestExplorer -v ./internal/session -explore 2
 
 # Hold the adapters against a real Ollama and a real llama.cpp server with a real
 # small model; what is needed is installed into the user's cache. Not part of test.

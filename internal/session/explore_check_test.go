@@ -1,6 +1,7 @@
 package session_test
 
 import (
+	"flag"
 	"slices"
 	"strings"
 	"testing"
@@ -161,54 +162,64 @@ func plays(t *testing.T, script []int, fault func(*world)) (places, wrong []stri
 	return places, wrong
 }
 
-// explore plays every combination of at most so many things that happen, and returns how many plays
-// those were and what was wrong, in words that hold want, in the first in which something was.
-func explore(t *testing.T, most int, fault func(*world), want string) (played int, wrong []string) {
-	var visit func(script []int, left int) bool
-	visit = func(script []int, left int) bool {
-		places, bad := plays(t, script, fault)
-		played++
-		wrong = slices.DeleteFunc(bad, func(b string) bool { return !strings.Contains(b, want) })
-		if len(wrong) > 0 {
-			return false
-		}
-		if left == 0 {
+// exploration is a search through plays.
+type exploration struct {
+	may   []happening    // what may happen
+	every int            // of the plays with the most happenings, one in so many
+	fault func(w *world) // takes a rule out; nil: none
+	want  string         // stop at what is wrong in words that hold this
+
+	played, skipped int
+	wrong           []string // what was, in the first play in which something was
+}
+
+// visit plays a script and all that have up to left happenings more behind it, until something is wrong.
+func (x *exploration) visit(t *testing.T, script []int, left int) (goOn bool) {
+	if left == 0 {
+		if x.skipped++; x.skipped%x.every != 0 {
 			return true
 		}
-		for at := len(script); at < len(places); at++ {
-			for what := 1; what < len(happenings); what++ {
-				if !happenings[what].can(places[at]) {
-					continue
-				}
-				next := append(slices.Clone(script), make([]int, at-len(script)+1)...)
-				next[at] = what
-				if !visit(next, left-1) {
-					return false
-				}
+	}
+	places, wrong := plays(t, script, x.fault)
+	x.played++
+	x.wrong = slices.DeleteFunc(wrong, func(w string) bool { return !strings.Contains(w, x.want) })
+	for at := len(script); at < len(places) && left > 0 && len(x.wrong) == 0; at++ {
+		for what, h := range happenings {
+			if !slices.Contains(x.may, h) || !h.can(places[at]) {
+				continue
+			}
+			next := append(slices.Clone(script), make([]int, at-len(script)+1)...)
+			next[at] = what
+			if !x.visit(t, next, left-1) {
+				return false
 			}
 		}
-		return true
 	}
-	visit(nil, most)
-	return played, wrong
+	return len(x.wrong) == 0
 }
+
+// depth is how many things may happen in one play, of all the combinations that there are.
+var depth = flag.Int("explore", 0, "explore plays in which so many things happen, all of them; 0: a part of those with two")
 
 // TestExplorer holds that nothing goes wrong, whatever happens: no call is made twice, no decision counts
 // for what it was not given to, no word is lost.
 func TestExplorer(t *testing.T) {
-	most := 2
-	if testing.Short() || session.Stride > 1 {
-		most = 1
+	x, most := exploration{may: happenings[1:], every: 5 * session.Stride}, 2
+	if *depth > 0 {
+		x.every, most = 1, *depth
 	}
-	n, wrong := explore(t, most, nil, "")
-	for _, w := range wrong {
+	x.visit(t, nil, most)
+	for _, w := range x.wrong {
 		t.Error(w)
 	}
-	t.Logf("%d plays", n)
+	t.Logf("%d plays", x.played)
 }
 
 // TestExplorerFinds takes rules out one by one: the explorer must find what goes wrong then.
 func TestExplorerFinds(t *testing.T) {
+	may := map[string][]happening{
+		"which nobody allowed": {again}, "no request ever had": {words}, "behind the claim": {takeover}, "and the model is told": {die, fork},
+	}
 	for want, fault := range map[string]func(*world){
 		"which nobody allowed": func(w *world) {
 			w.wrong = func(b event.Body) event.Body {
@@ -242,12 +253,11 @@ func TestExplorerFinds(t *testing.T) {
 		},
 	} {
 		t.Run(want, func(t *testing.T) {
-			n, wrong := explore(t, 2, fault, want)
-			if len(wrong) == 0 {
-				t.Errorf("nothing was found in %d plays", n)
-				return
+			x := exploration{may: may[want], every: 1, fault: fault, want: want}
+			if x.visit(t, nil, 2) {
+				t.Fatalf("nothing was found in %d plays", x.played)
 			}
-			t.Logf("play %d: %s", n, wrong[0])
+			t.Logf("play %d: %s", x.played, x.wrong[0])
 		})
 	}
 }

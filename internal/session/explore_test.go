@@ -46,7 +46,7 @@ var happenings = []happening{nothing, words, interrupt, again, die, takeover, fo
 // can reports whether something may happen at a place. What may happen behind an append as well
 // as before the next one happens there.
 func (h happening) can(place string) bool {
-	return !strings.HasPrefix(place, "after") || h == words || h == die
+	return !strings.HasPrefix(place, "after") || h == words || h == die || h == again && place == "after waiting"
 }
 
 // world is one play.
@@ -293,7 +293,7 @@ func (w *world) agent(a *actor) *inspan.Agent {
 	}
 	look := tool.New("look", "looks", func(context.Context, *tool.Call, struct{}) (tool.Result, error) {
 		w.at(a, "looking")
-		return tool.Text(strings.Repeat("a long page of a bank. ", 1000)), nil
+		return tool.Text(strings.Repeat("a long page of a bank. ", 600)), nil
 	})
 	look.Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) { return nil, nil }
 	return &inspan.Agent{
@@ -323,7 +323,7 @@ type teller struct {
 }
 
 func (m *teller) Info() llm.Info {
-	return llm.Info{Provider: "test", Model: "teller", Window: 9000, MaxOutput: 1000, Prices: llm.Prices{{}}}
+	return llm.Info{Provider: "test", Model: "teller", Window: 4500, MaxOutput: 1000, Prices: llm.Prices{{}}}
 }
 
 func (m *teller) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
@@ -333,8 +333,8 @@ func (m *teller) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chun
 			raw, _ := json.Marshal(msg)
 			texts = append(texts, string(raw))
 		}
-		last := texts[len(texts)-1]
-		if strings.Contains(last, "record") && strings.Contains(last, "# ") { // of a compaction
+		if strings.Contains(texts[len(texts)-1], "Write a record of the conversation") {
+			m.world.at(m.actor, "compacting")
 			yield(llm.Chunk{Reply: &llm.Reply{Stop: llm.StopEnd, Parts: llm.Say("no record")}}, nil)
 			return
 		}
