@@ -1,0 +1,57 @@
+package subagent
+
+import (
+	"context"
+	"errors"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/llm/script"
+)
+
+// full is a log whose disk is full for a number of appends.
+type full struct {
+	*event.Memory
+	times int
+}
+
+func (f *full) Append(ctx context.Context, bodies ...event.Body) ([]event.Event, error) {
+	if f.times > 0 {
+		f.times--
+		return nil, syscall.ENOSPC
+	}
+	return f.Memory.Append(ctx, bodies...)
+}
+
+// TestDeliver holds that a full disk loses nothing that is told of a child, and that nobody waits for it for
+// ever.
+func TestDeliver(t *testing.T) {
+	for _, times := range []int{0, 1, 9, 1 << 30} {
+		synctest.Test(t, func(t *testing.T) {
+			log := &full{event.NewMemory("s"), 0}
+			s, err := (&inspan.Agent{Model: &script.Model{}}).Open(t.Context(), log)
+			if err != nil {
+				t.Fatal(err)
+			}
+			log.times = times
+			ctx, cancel := context.WithTimeout(t.Context(), mostDelivery)
+			defer cancel()
+			began := time.Now()
+			err = deliver(ctx, s, event.Returned{Child: "s.1", Reason: event.ReasonDone})
+			told := 0
+			for e := range log.Read(t.Context(), 0) {
+				if e.Body.Kind() == "returned" {
+					told++
+				}
+			}
+			lost := times == 1<<30
+			if errors.Is(err, syscall.ENOSPC) != lost || told == 1 == lost || time.Since(began) > mostDelivery {
+				t.Errorf("full %d times: %v after %v, told %d times", times, err, time.Since(began), told)
+			}
+		})
+	}
+}
