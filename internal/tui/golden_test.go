@@ -114,7 +114,8 @@ func TestFrames(t *testing.T) {
 				if rows := strings.Count(got[strings.Index(got, "\n~~~\n")+5:], "\n"); rows >= size.height {
 					t.Errorf("the picture has %d rows", rows)
 				}
-				golden(t, filepath.Join("testdata", "frames", name+"."+size.name+".txt"), strings.ReplaceAll(got, "\x1b", "^["))
+				of := filepath.Base(filepath.Dir(path)) // a version, or the logs of this package
+				golden(t, filepath.Join("testdata", "frames", of, name+"."+size.name+".txt"), strings.ReplaceAll(got, "\x1b", "^["))
 			})
 		}
 	}

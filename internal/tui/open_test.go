@@ -104,7 +104,7 @@ func TestResumeOfTheOpenSession(t *testing.T) {
 	s.shows("· session " + id)
 	s.typed("third", enter)
 	s.wait("another answer", func(text string) bool { return strings.Count(text, "■ done") == 5 })
-	if list, err := s.tui.App.Store().List(t.Context()); err != nil || len(list) != 2 {
-		t.Error(list, err) // and what was to be the fork
+	if list, err := s.tui.App.Store().List(t.Context()); err != nil || len(list) != 1 {
+		t.Error(list, err) // of what was to be the fork nothing is left
 	}
 }
