@@ -79,17 +79,22 @@ func (d *desk) make(w *work, s *seat, name string, args json.RawMessage) (event.
 	s.calls++
 	call := callOf(fmt.Sprintf("mcp%d", s.calls), name, args)
 	s.model.put(&call)
+	id := "" // that the call has in the log
 	var end *event.Ended
 	run := run{
 		work: w, session: s.session,
 		see: func(e event.Event) {
 			switch b := e.Body.(type) {
+			case event.Replied:
+				for _, c := range b.Parts.Calls() {
+					id = c.ID
+				}
 			case event.Ended:
-				if b.Call == call.ID {
+				if b.Call == id {
 					end = &b
 				}
 			case event.Progress:
-				if b.Call == call.ID {
+				if b.Call == id {
 					w.tell(short(b.Text))
 				}
 			}
