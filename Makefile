@@ -37,7 +37,7 @@ fuzz:
 	./scripts/fuzz 20s
 
 # Everything that can happen to a session in any two places of the protocol between
-# its drivers and its log; make test plays a fifth of it.
+# its drivers and its log; make test plays a part of it.
 explore:
 	go test -count=1 -timeout 30m -run TestExplorer -v ./internal/session -explore 2
 

@@ -67,7 +67,7 @@ func payer(keys *[]string) tool.Tool {
 // sends: none, the same again, a numbering that begins anew, or what our own ids look like;
 // and also when the calls before are out of view.
 func TestIDsAreUnique(t *testing.T) {
-	for _, ids := range [][]string{{"", "", "", ""}, {"call_0", "call_1", "call_0", "call_1"}, {"x", "x_r2", "x", "x_r3"}, {"x_r4", "x", "x_r1", "x"}} {
+	for _, ids := range [][]string{{"", "", "", ""}, {"call_0", "call_1", "call_0", "call_1"}, {"x", "x_r2", "x", "x_r3"}, {"x_r4", "y", "x", "x"}} {
 		var keys []string
 		v := calling(ids...)
 		v.answers = append(v.answers[:2:2], append([]answer{{}}, v.answers[2:]...)...)

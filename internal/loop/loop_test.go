@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -614,4 +615,22 @@ func BenchmarkFold100k(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(len(events)), "events")
+}
+
+// TestForkOfWhatRuns holds that a call which runs when the session is forked, or taken back to that place, is lost there
+// at once.
+func TestForkOfWhatRuns(t *testing.T) {
+	tp := newTape(t, said("x"))
+	tp.add(event.Asked{Turn: 1}, reply(llm.StopCalls, call("a", "w")), event.Judged{Call: "a", Action: tool.Allow}, event.Started{Call: "a"})
+	back, err := tp.Rewound(tp.State, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range []event.Body{event.Forked{From: "y"}, back} {
+		copied := *tp.State
+		copied.Run.Calls = slices.Clone(copied.Run.Calls)
+		branch := &tape{t, &copied}
+		branch.add(b)
+		branch.want("end a=unknown")
+	}
 }

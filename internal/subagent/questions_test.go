@@ -254,3 +254,37 @@ func TestMailAtRest(t *testing.T) {
 		}
 	}
 }
+
+// TestAnswersToOtherQuestions holds that an answer which names another question than the one that has the id
+// does not reach the agent.
+func TestAnswersToOtherQuestions(t *testing.T) {
+	var ran atomic.Int32
+	h := newHouse(t, func(task string, turn int, _ llm.Request) (llm.Parts, error) {
+		switch {
+		case task == "start" && turn == 0:
+			return llm.Parts{spawn("c1", "leaf")}, nil
+		case task == "leaf" && turn == 0:
+			return llm.Parts{call("x1", "change", nil)}, nil
+		}
+		return llm.Say("ok"), nil
+	}, changing(&ran))
+	s := h.open()
+	defer closed(t, s)
+	run(t, s, func(e event.Event) {
+		if r, ok := e.Body.(event.Raised); ok {
+			for _, d := range []event.Decided{
+				{Call: r.ID, Question: e.Seq - 1, Allow: true, By: "ann"},
+				{Call: r.ID, Question: e.Seq + 1, Allow: true, By: "ann"},
+				{Call: r.ID, Question: e.Seq, By: "ann"},
+				{Call: r.ID, Question: e.Seq, Allow: true, By: "ann"}, // too late
+			} {
+				if err := s.Send(t.Context(), d); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	}, say("start"))
+	if ran.Load() != 0 {
+		t.Errorf("it ran %d times, and was denied", ran.Load())
+	}
+}
