@@ -280,7 +280,8 @@ func (a *actor) Close() error { return nil } // the world does
 func (w *world) agent(a *actor) *inspan.Agent {
 	pay := tool.New("pay", "pays", func(_ context.Context, c *tool.Call, in struct {
 		To string `json:"to"`
-	}) (tool.Result, error) {
+	},
+	) (tool.Result, error) {
 		if !w.at(a, "before paying") {
 			return tool.Result{}, errDead
 		}

@@ -755,3 +755,29 @@ func TestManyOpen(t *testing.T) {
 		t.Errorf("%d bells are left", len(s.bells))
 	}
 }
+
+// TestLockIsReplaced holds that those who append keep each other out although somebody has removed the file by which
+// they do.
+func TestLockIsReplaced(t *testing.T) {
+	s := &Store{Dir: t.TempDir(), Sync: SyncKill}
+	a := driven(t, s)
+	b, err := s.Open(t.Context(), a.ID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	mustAppend(t, a, said("1"))
+	mustAppend(t, b, said("2"))
+	if err := os.Remove(filepath.Join(a.dir, lockName)); err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range []*Log{a, b} {
+		mustAppend(t, l, said("3"))
+		if there, err := l.lock.Is(filepath.Join(a.dir, lockName)); err != nil || !there {
+			t.Errorf("a log is locked by a file that is gone: %v", err)
+		}
+	}
+	if n := len(readAll(t, a)); n != 4 {
+		t.Errorf("%d events, want 4", n)
+	}
+}
