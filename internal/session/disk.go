@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 )
 
 // disk is all this package wants from a file system, so that tests can make
@@ -28,6 +29,7 @@ type file interface {
 	Size() (int64, error)
 	Truncate(size int64) error
 	Is(path string) (bool, error) // whether it is what the path names
+	Changed() (time.Time, error)  // when an entry of the folder came, went or was renamed last
 	Sync() error                  // content and size, not times
 	TryLock() (bool, error)       // false: another open file holds the lock
 	Unlock() error
@@ -89,6 +91,14 @@ func (f osFile) Is(path string) (bool, error) {
 		return false, nil
 	}
 	return err == nil && os.SameFile(mine, there), err
+}
+
+func (f osFile) Changed() (time.Time, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return time.Time{}, err
+	}
+	return info.ModTime(), nil
 }
 
 // mkdirAll makes a folder and its parents, each durable in the one above it

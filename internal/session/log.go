@@ -44,6 +44,8 @@ type Log struct {
 	recent [8]cursor // where the tail has been, for readers that follow
 	lock   file      // nil until first needed
 	lease  file      // nil unless held
+	folder file      // nil until first needed
+	looked time.Time // the last change of the folder before our files were looked for there
 	broken error     // why no more appends are taken
 	wrote  bool      // this log has appended something
 	claim  struct {  // the last claim that was looked up
@@ -236,15 +238,62 @@ func (l *Log) locked(ctx context.Context, wait bool) (file, error) {
 		if err != nil || !got {
 			return nil, err
 		}
-		there, err := lock.Is(path)
+		l.mu.Lock()
+		there, err := l.found(lock)
 		if err == nil && there {
+			l.mu.Unlock()
 			return lock, nil
 		}
-		l.mu.Lock()
 		l.lock = nil
 		l.mu.Unlock()
 		if err = errors.Join(err, lock.Unlock(), lock.Close()); err != nil {
 			return nil, err
+		}
+	}
+}
+
+// justNow is how old a change of a folder must be for the next one to have another time.
+const justNow = 50 * time.Millisecond
+
+// found reports whether the lock file is the one in the folder. If the log is not, it takes
+// no more: what is written to another file nobody would find. As long as nothing has
+// changed in the folder both are what they were. The lock and l.mu are held.
+func (l *Log) found(lock file) (there bool, err error) {
+	if l.folder == nil {
+		if l.folder, err = l.store.fs().Open(l.dir, os.O_RDONLY); err != nil {
+			return false, err
+		}
+	}
+	changed, err := l.folder.Changed()
+	if err != nil || changed.Equal(l.looked) {
+		return true, err
+	}
+	if there, err = lock.Is(filepath.Join(l.dir, lockName)); err != nil || !there {
+		return there, err
+	}
+	there, err = l.f.Is(filepath.Join(l.dir, logName))
+	switch {
+	case err == nil && !there && l.broken == nil:
+		l.broken = errors.New("the log takes no more: its file was removed or replaced")
+	case err == nil && there && time.Since(changed) > justNow:
+		l.looked = changed
+	}
+	return true, err
+}
+
+// expect is called before and after the log itself changes something in the folder, which
+// need not be looked into for that. The append lock and l.mu are held.
+func (l *Log) expect() (after func()) {
+	changed := func() (t time.Time) {
+		if l.folder != nil {
+			t, _ = l.folder.Changed()
+		}
+		return t
+	}
+	stood := l.looked.Equal(changed())
+	return func() {
+		if stood {
+			l.looked = changed()
 		}
 	}
 }
@@ -383,8 +432,10 @@ func (l *Log) Close() error {
 	if l.lease != nil {
 		err = errors.Join(err, l.letGo())
 	}
-	if l.lock != nil {
-		err = errors.Join(err, l.lock.Close())
+	for _, f := range []file{l.lock, l.folder} {
+		if f != nil {
+			err = errors.Join(err, f.Close())
+		}
 	}
 	err = errors.Join(err, l.f.Close())
 	l.store.release(l.id)

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // memDisk is a disk in memory that keeps apart what is written and what is
@@ -270,6 +271,8 @@ func (h *memHandle) Is(path string) (bool, error) {
 	defer h.disk.mu.Unlock()
 	return h.disk.nodes[path] == h.f, nil
 }
+
+func (h *memHandle) Changed() (time.Time, error) { return time.Now(), nil }
 
 func (h *memHandle) Size() (int64, error) {
 	h.disk.mu.Lock()

@@ -53,20 +53,11 @@ func (l *Log) advance() (left int64, why string, err error) {
 }
 
 // catchUp brings the tail to the end of the file. A torn tail is cut and
-// noted; damage makes the log refuse all appends, and so does another file in its
-// place, as what is written to this one nobody would find. The append lock and l.mu
+// noted; damage makes the log refuse all appends. The append lock and l.mu
 // are held, so nobody is writing.
 func (l *Log) catchUp() error {
 	if l.broken != nil {
 		return l.broken
-	}
-	there, err := l.f.Is(filepath.Join(l.dir, logName))
-	if err == nil && !there {
-		l.broken = errors.New("the log takes no more: its file was removed or replaced")
-		return l.broken
-	}
-	if err != nil {
-		return err
 	}
 	left, why, err := l.advance()
 	if err != nil || left == 0 {
