@@ -87,11 +87,12 @@ func (w *world) checkCalls(id string, events []event.Event) {
 	if n := len(slices.DeleteFunc(slices.Clone(w.paid), func(p payment) bool { return p.session != id })); n > 1 {
 		w.fault("%v: %d payments in %s", w.trace, n, id)
 	}
-	w.checkForks(id, events, ended)
+	w.checkBegun(id, events)
 }
 
-// checkForks: a call that had begun when a session was forked is not said not to have been made.
-func (w *world) checkForks(id string, events []event.Event, ended map[string]event.Ended) {
+// checkBegun: a call that had begun, here or in the session that this is a fork of, is not said not to have
+// been made.
+func (w *world) checkBegun(id string, events []event.Event) {
 	begun := map[string]bool{}
 	for _, e := range events {
 		switch b := e.Body.(type) {

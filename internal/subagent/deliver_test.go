@@ -43,7 +43,10 @@ func TestDeliver(t *testing.T) {
 			began := time.Now()
 			err = deliver(ctx, s, event.Returned{Child: "s.1", Reason: event.ReasonDone})
 			told := 0
-			for e := range log.Read(t.Context(), 0) {
+			for e, err := range log.Read(t.Context(), 0) {
+				if err != nil {
+					t.Fatal(err)
+				}
 				if e.Body.Kind() == "returned" {
 					told++
 				}

@@ -67,20 +67,21 @@ func TestOldApprovalsAreSpent(t *testing.T) {
 		if err != nil && !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
 		}
-		switch b := e.Body.(type) {
-		case event.Raised:
-			if turns.Load() > 4 {
-				quit() // while the second question stands
-				continue
-			}
-			watch, err := h.host().Watch(t.Context(), b.Child)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := errors.Join(watch.Send(t.Context(), event.Compact{}), watch.Close(),
-				s.Send(t.Context(), event.Decided{Call: b.ID, Allow: true, By: "ann"})); err != nil {
-				t.Fatal(err)
-			}
+		b, raised := e.Body.(event.Raised)
+		if !raised {
+			continue
+		}
+		if turns.Load() > 4 {
+			quit() // while the second question stands
+			continue
+		}
+		watch, err := h.host().Watch(t.Context(), b.Child)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(watch.Send(t.Context(), event.Compact{}), watch.Close(),
+			s.Send(t.Context(), event.Decided{Call: b.ID, Allow: true, By: "ann"})); err != nil {
+			t.Fatal(err)
 		}
 	}
 	child := s.Status().Children[0].Child
@@ -198,7 +199,10 @@ func TestInterruptedAgentsHadRun(t *testing.T) {
 	ctx, kill := context.WithCancel(t.Context())
 	defer kill()
 	go func() { <-stood; kill() }()
-	for range s.Run(ctx, say("start")) {
+	for _, err := range s.Run(ctx, say("start")) {
+		if err != nil && !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
 	}
 	closed(t, s)
 	log, err := (&session.Store{Dir: h.dir}).Open(t.Context(), id)
