@@ -1,10 +1,13 @@
 package inspan
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/inspan/inspan/event"
@@ -13,13 +16,87 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// runCalls runs a set of calls at once. The intent to run is stored before the
-// first effect of any; each result is stored as soon as it is there.
-func (d *driver) runCalls(ctx context.Context, calls []loop.Call) error {
-	intents, err := d.checkpoint(ctx, calls, false)
-	if err != nil {
-		return err
+// usualParallel is how many calls run at once where the agent does not say.
+const usualParallel = 16
+
+// calls are those that a driver runs. Each has its own goroutine, which does nothing but
+// run it; everything else is done by the driver, between two events.
+//
+// Checkpoints stand around calls that change something: one is taken before the first of
+// them starts, and one when none of them runs any more and the loop has no call to start.
+type calls struct {
+	ctx      context.Context // of those that run
+	stop     context.CancelCauseFunc
+	running  map[string]doing // by id
+	results  chan event.Ended
+	progress chan event.Progress
+	span     bool              // a checkpoint was taken before calls, and none after
+	seen     map[string]string // of the state, for calls; nil: it has changed
+	before   *view             // results that the model sees; nil: it sees others
+}
+
+// doing is what counts of a call while it runs.
+type doing struct {
+	changes   bool // it may change the workspace, itself or by others
+	delegates bool // it takes no room, as there is a bound of its own for those who work
+}
+
+func newCalls(parallel int) *calls {
+	if parallel <= 0 {
+		parallel = usualParallel
 	}
+	return &calls{
+		stop: func(error) {}, running: map[string]doing{},
+		results: make(chan event.Ended, parallel), progress: make(chan event.Progress, 64),
+	}
+}
+
+// fitting are the first of the calls, as far as there is room for them.
+func (d *driver) fitting(calls []loop.Call) []loop.Call {
+	room := cap(d.calls.results)
+	for _, now := range d.calls.running {
+		if !now.delegates {
+			room--
+		}
+	}
+	for i, c := range calls {
+		if d.doing(c).delegates {
+			continue
+		}
+		if room--; room < 0 {
+			return calls[:i]
+		}
+	}
+	return calls
+}
+
+func (d *driver) doing(c loop.Call) doing {
+	delegates := d.tools[cmp.Or(c.Tool, c.Name)].Delegates
+	return doing{changes: delegates || !tool.ReadOnly(c.Effects), delegates: delegates}
+}
+
+// changing reports whether one that runs may change the workspace.
+func (c *calls) changing() bool {
+	for _, now := range c.running {
+		if now.changes {
+			return true
+		}
+	}
+	return false
+}
+
+// start starts the first of the calls for which there is room. The intent to run is
+// stored before the first effect of any.
+func (d *driver) start(ctx context.Context, calls []loop.Call) error {
+	calls = d.fitting(calls)
+	if len(calls) == 0 {
+		return d.await(ctx)
+	}
+	changes := slices.ContainsFunc(calls, func(c loop.Call) bool { return d.doing(c).changes })
+	if changes && !d.calls.span && d.keeps() {
+		return d.checkpoint(ctx, false)
+	}
+	var intents []event.Body
 	for _, c := range calls {
 		intents = append(intents, event.Started{Call: c.ID})
 	}
@@ -27,79 +104,147 @@ func (d *driver) runCalls(ctx context.Context, calls []loop.Call) error {
 	if err != nil || !stored {
 		return err
 	}
-	watched, done := d.interruptible(ctx)
-	results := make(chan event.Ended, len(calls))
-	progress := make(chan event.Progress, 64)
-	// The fold changes its own as soon as the first call ends.
-	seen := maps.Clone(d.state.Seen)
+	if len(d.calls.running) == 0 {
+		d.calls.ctx, d.calls.stop = context.WithCancelCause(ctx)
+	}
+	d.heed()
 	for _, c := range calls {
-		call := d.call(c.Call, c.Args)
-		if c.Tool != "" {
-			call.Name, call.As = c.Tool, c.Name
-		}
-		call.Env = held(call, c.Effects, d.vault.Redact)
-		call.Seen, call.Answer = seen, c.Answer
-		call.Progress = func(text string) {
-			select {
-			case progress <- event.Progress{Call: c.ID, Text: text}:
-			default: // whoever watches is behind; the result will hold it all
-			}
-		}
-		if !d.agent.Unattended {
-			call.Ask = d.asker(call)
-		}
-		go func() {
-			end := d.runCall(watched, call)
-			if tool.ReadOnly(c.Effects) {
-				end = d.again(end)
-			}
-			results <- end
-		}()
+		d.launch(c)
 	}
-	// A result that exists is stored, even if ctx has ended meanwhile.
-	whole := context.WithoutCancel(ctx)
-	err = d.collect(whole, len(calls), results, progress, done)
-	if after, _ := d.checkpoint(whole, calls, true); err == nil && len(after) > 0 {
-		err = d.record(whole, after...)
-	}
-	return errors.Join(err, ctx.Err())
+	return nil
 }
 
-// collect stores results until all calls have ended. If it can't go on it
-// stops the calls and still waits for them.
-func (d *driver) collect(ctx context.Context, left int, results <-chan event.Ended, progress <-chan event.Progress, done func()) error {
-	defer done()
-	var failed error
-	for left > 0 {
-		var err error
-		select {
-		case p := <-progress:
-			if failed == nil {
-				err = d.show(p)
-			}
-		case <-d.told:
-			if failed == nil {
-				err = d.catchUp(ctx)
-			}
-		case first := <-results:
-			batch := []event.Body{first}
-			for len(results) > 0 {
-				batch = append(batch, <-results)
-			}
-			left -= len(batch)
-			d.learn() // a tool may have got a token while it ran
-			batch = append(batch, d.nested(batch)...)
-			// The results are stored although nobody may be looking any more.
-			if failed == nil || errors.Is(failed, errBroken) {
-				err = d.record(ctx, batch...)
-			}
+// launch runs a call beside the driver.
+func (d *driver) launch(c loop.Call) {
+	d.calls.running[c.ID] = d.doing(c)
+	if d.calls.seen == nil {
+		d.calls.seen = maps.Clone(d.state.Seen) // the fold changes its own as soon as the first call ends
+	}
+	if d.calls.before == nil {
+		d.calls.before = &view{messages: d.state.Messages}
+	}
+	ctx, before, call := d.calls.ctx, d.calls.before, d.runnable(c)
+	go func() {
+		end := d.runCall(ctx, call)
+		if tool.ReadOnly(c.Effects) {
+			end = before.again(end)
 		}
-		if err != nil && failed == nil {
-			failed = err
-			done()
+		d.calls.results <- end
+	}()
+}
+
+// runnable is a call as its tool gets it.
+func (d *driver) runnable(c loop.Call) *tool.Call {
+	call := d.call(c.Call, c.Args)
+	if c.Tool != "" {
+		call.Name, call.As = c.Tool, c.Name
+	}
+	call.Env = held(call, c.Effects, d.vault.Redact)
+	call.Seen, call.Answer = d.calls.seen, c.Answer
+	progress := d.calls.progress
+	call.Progress = func(text string) {
+		select {
+		case progress <- event.Progress{Call: c.ID, Text: text}:
+		default: // whoever watches is behind; the result will hold it all
 		}
 	}
-	return failed
+	if !d.agent.Unattended {
+		call.Ask = d.asker(call)
+	}
+	return call
+}
+
+// await lets calls and children work until a call has ended, somebody has appended to the
+// log, or it is too late for an answer.
+func (d *driver) await(ctx context.Context) error {
+	w, ok := d.log.(event.Waiter)
+	if !ok && len(d.calls.running) == 0 {
+		return errors.New("the log can't be waited for, which children in the background need")
+	}
+	listening, stop := context.WithCancel(ctx)
+	grown, after := make(chan error, 1), d.state.Seq
+	var listener sync.WaitGroup
+	if ok {
+		listener.Go(func() { grown <- w.Wait(listening, after) })
+	}
+	defer listener.Wait()
+	defer stop()
+	late, stopLate := at(d.state.Due())
+	defer stopLate()
+	for {
+		select {
+		case p := <-d.calls.progress:
+			if err := d.show(p); err != nil {
+				return err
+			}
+			continue
+		case end := <-d.calls.results:
+			return d.ended(ctx, end)
+		case err := <-grown:
+			return errors.Join(err, d.catchUp(ctx))
+		case <-late:
+			_, err := d.decide(ctx, overdue(d.state.Waiting())...)
+			return err
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// at rings when a time has come; never if it is zero.
+func at(t time.Time) (rings <-chan time.Time, stop func() bool) {
+	if t.IsZero() {
+		return nil, func() bool { return false }
+	}
+	timer := time.NewTimer(time.Until(t))
+	return timer.C, timer.Stop
+}
+
+// ended stores the result of a call, and of those that have ended meanwhile. A result
+// that exists is stored, even if ctx has ended.
+func (d *driver) ended(ctx context.Context, first event.Ended) error {
+	batch := []event.Body{first}
+	for len(d.calls.results) > 0 {
+		batch = append(batch, <-d.calls.results)
+	}
+	for _, end := range batch {
+		delete(d.calls.running, end.(event.Ended).Call)
+	}
+	if len(d.calls.running) == 0 {
+		d.calls.stop(nil)
+	}
+	d.learn() // a tool may have got a token while it ran
+	return d.record(context.WithoutCancel(ctx), append(batch, d.nested(batch)...)...)
+}
+
+// heed stops the calls of a run that was interrupted.
+func (d *driver) heed() {
+	if d.state.Run.Cancelled {
+		d.calls.stop(d.interrupt())
+	}
+}
+
+// quit stops the calls when the driver ends with an error, and waits for them. What they
+// bring is stored, unless the error says that nothing can be stored any more.
+func (d *driver) quit(ctx context.Context, failed error) {
+	if ctx.Err() != nil || errors.Is(failed, errBroken) {
+		failed = nil
+	}
+	whole := context.WithoutCancel(ctx)
+	d.calls.stop(context.Canceled)
+	for len(d.calls.running) > 0 {
+		end := <-d.calls.results
+		delete(d.calls.running, end.Call)
+		if failed == nil {
+			failed = d.ended(whole, end)
+		}
+		if errors.Is(failed, errBroken) {
+			failed = nil // nobody looks, and the rest is stored all the same
+		}
+	}
+	if failed == nil && d.calls.span {
+		_ = d.checkpoint(whole, true)
+	}
 }
 
 // runCall runs one call and says how it ended.
@@ -117,13 +262,12 @@ func (d *driver) runCall(ctx context.Context, c *tool.Call) event.Ended {
 	end.Show, end.Untrusted, end.Lasting, end.Cost = res.Show, res.Untrusted, res.Lasting, res.Cost
 	end.Millis = time.Since(began).Milliseconds()
 	switch {
+	case errors.Is(err, errLeft):
+		end.Outcome = event.OutcomeUnknown
+		end.Parts = append(end.Parts, llm.Text{Text: "Outcome unknown: " + err.Error() + ". Check before you repeat it."})
 	case err != nil && ctx.Err() != nil:
 		end.Outcome = event.OutcomeCancelled
-		why := "Interrupted by the user while it ran."
-		if !errors.Is(context.Cause(ctx), errInterrupted) {
-			why = "The program was stopped while it ran."
-		}
-		end.Parts = append(end.Parts, llm.Text{Text: why})
+		end.Parts = append(end.Parts, llm.Text{Text: whyStopped(context.Cause(ctx))})
 	case err != nil:
 		end.Outcome = event.OutcomeFailed
 		end.Parts = append(end.Parts, llm.Text{Text: err.Error()})
@@ -131,4 +275,15 @@ func (d *driver) runCall(ctx context.Context, c *tool.Call) event.Ended {
 		end.Parts = llm.Say("(no output)")
 	}
 	return end
+}
+
+// whyStopped tells the model why a call was stopped.
+func whyStopped(cause error) string {
+	switch {
+	case errors.Is(cause, errLate):
+		return "Stopped while it ran: the time of the run is used up."
+	case errors.Is(cause, errInterrupted):
+		return "Interrupted by the user while it ran."
+	}
+	return "The program was stopped while it ran."
 }

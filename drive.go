@@ -4,7 +4,9 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/inspan/inspan/event"
@@ -24,12 +26,13 @@ type driver struct {
 	*Session
 	epoch uint64 // of its claim
 	yield func(event.Event, error) bool
-	told  chan struct{} // rings when the log has something of a child, or a question; holds one
+	calls *calls
 }
 
 var (
 	errBroken      = errors.New("the consumer broke off")
 	errInterrupted = errors.New("interrupted")
+	errLate        = fmt.Errorf("%w: the time of the run is used up", errInterrupted)
 )
 
 // claim makes this driver the session's only one while f runs, with the body to
@@ -68,58 +71,89 @@ func (d *driver) run(ctx context.Context, claimed event.Claimed, inputs []event.
 	return d.drive(ctx)
 }
 
-// drive does what the loop says until there is nothing to do. Every step ends
-// with an append, which also brings in what others have sent meanwhile.
-func (d *driver) drive(ctx context.Context) error {
+// drive does what the loop says until there is nothing to do. Every step ends with an
+// append, which also brings in what others have sent meanwhile, or has waited for one or
+// for the end of a call. When drive returns, no call runs.
+func (d *driver) drive(ctx context.Context) (err error) {
+	limit := &deadline{do: func() { d.timeUp(ctx) }}
+	defer limit.end()
+	defer func() { d.quit(ctx, err) }()
 	for {
-		var err error
-		switch n := d.state.Next().(type) {
-		case loop.Wait:
-			late := overdue(n.Calls)
-			if len(late) == 0 {
-				return nil
-			}
-			_, err = d.decide(ctx, late...)
-		case loop.Ask:
-			if wait := d.agent.wait(n); wait > 0 {
-				err = d.pause(ctx, wait)
-				break
-			}
-			if d.state.Run.Heard != "" && len(d.agent.Hooks) > 0 {
-				err = d.heard(ctx)
-				break
-			}
-			err = d.ask(ctx, n.Turn)
-		case loop.Heal:
-			_, err = d.decide(ctx, n.Healed)
-		case loop.Prune:
-			_, err = d.decide(ctx, n.Pruned)
-		case loop.Compact:
-			err = d.compact(ctx, n)
-		case loop.Judge:
-			err = d.judgeCalls(ctx, n.Calls)
-		case loop.RunCalls:
-			err = d.runCalls(ctx, n.Calls)
-		case loop.Await:
-			err = d.await(ctx)
-		case loop.End:
-			_, err = d.decide(ctx, bodies(n.Ended)...)
-		case loop.Steer:
-			_, err = d.decide(ctx, n.Steered)
-		case loop.Stop:
-			err = d.stop(ctx, n.Stopped)
+		d.heed()
+		limit.set(afterwards(d.state.Deadline()))
+		next := d.state.Next()
+		if wait, ok := next.(loop.Wait); ok && !d.calls.span && len(overdue(wait.Calls)) == 0 {
+			return nil
 		}
-		if err != nil {
+		if err = d.step(ctx, next); err != nil {
 			return err
 		}
 	}
+}
+
+// step does one thing that the loop says.
+func (d *driver) step(ctx context.Context, next loop.Next) (err error) {
+	if _, more := next.(loop.RunCalls); !more && d.calls.span && !d.calls.changing() {
+		return d.checkpoint(ctx, true)
+	}
+	switch n := next.(type) {
+	case loop.Wait:
+		_, err = d.decide(ctx, overdue(n.Calls)...)
+	case loop.Ask:
+		err = d.turn(ctx, n)
+	case loop.Heal:
+		_, err = d.decide(ctx, n.Healed)
+	case loop.Prune:
+		_, err = d.decide(ctx, n.Pruned)
+	case loop.Compact:
+		err = d.compact(ctx, n)
+	case loop.Judge:
+		err = d.judgeCalls(ctx, n.Calls)
+	case loop.RunCalls:
+		err = d.start(ctx, n.Calls)
+	case loop.Await:
+		err = d.await(ctx)
+	case loop.End:
+		_, err = d.decide(ctx, bodies(n.Ended)...)
+	case loop.Steer:
+		_, err = d.decide(ctx, n.Steered)
+	case loop.Stop:
+		err = d.stop(ctx, n.Stopped)
+	}
+	return err
+}
+
+// turn asks the model, once it may be asked and hooks have heard what it is to hear.
+func (d *driver) turn(ctx context.Context, n loop.Ask) error {
+	if wait := d.agent.wait(n); wait > 0 {
+		return d.pause(ctx, wait)
+	}
+	if d.state.Run.Heard != "" && len(d.agent.Hooks) > 0 {
+		return d.heard(ctx)
+	}
+	return d.ask(ctx, n.Turn)
+}
+
+// timeUp says in the log that the time of the run is used up, which interrupts it. The
+// fold looks whether it is so. A log that takes no more ends the run anyway.
+func (d *driver) timeUp(ctx context.Context) {
+	_, _ = d.log.Append(ctx, event.Cancelled{By: loop.By, Reason: "the time of the run is used up", Limit: event.ReasonMaxTime})
+}
+
+// afterwards is a little later, so that a time that a log has cut off to milliseconds lies
+// behind it too.
+func afterwards(t time.Time) time.Time {
+	if t.IsZero() {
+		return t
+	}
+	return t.Add(2 * time.Millisecond)
 }
 
 // overdue denies calls that have waited for a decision long enough.
 func overdue(waiting []loop.Call) []event.Body {
 	var out []event.Body
 	for _, c := range waiting {
-		if !c.Until.IsZero() && time.Now().After(c.Until) {
+		if !c.Until.IsZero() && !time.Now().Before(c.Until) {
 			out = append(out, event.Decided{Call: c.ID, Question: c.Asked, By: loop.By, Reason: "nobody answered in time"})
 		}
 	}
@@ -162,11 +196,7 @@ func (d *driver) catchUp(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		d.cache.saw(e.Body)
-		switch e.Body.(type) {
-		case event.Compacted, event.Rewound:
-			clear(d.looked) // what was added is no longer seen
-		}
+		d.saw(e.Body)
 		d.mu.Lock()
 		err = d.state.Apply(e)
 		d.mu.Unlock()
@@ -178,6 +208,21 @@ func (d *driver) catchUp(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// saw forgets what an event makes untrue.
+func (d *driver) saw(body event.Body) {
+	d.cache.saw(body)
+	switch b := body.(type) {
+	case event.Compacted, event.Rewound:
+		clear(d.looked) // what was added is no longer seen
+	case event.Replied:
+		d.calls.before, d.calls.seen = nil, nil
+	case event.Ended:
+		if len(b.Files) > 0 {
+			d.calls.seen = nil
+		}
+	}
 }
 
 // broken says that nobody looks any more. What is still to be stored is folded unseen.
@@ -192,18 +237,6 @@ func (d *driver) show(body event.Body) error {
 		return d.broken()
 	}
 	return nil
-}
-
-// await lets children work until somebody appends to the log.
-func (d *driver) await(ctx context.Context) error {
-	w, ok := d.log.(event.Waiter)
-	if !ok {
-		return errors.New("the log can't be waited for, which children in the background need")
-	}
-	if err := w.Wait(ctx, d.state.Seq); err != nil {
-		return err
-	}
-	return d.catchUp(ctx)
 }
 
 // pause lets the rest of a wait pass that an earlier driver began, unless
@@ -300,41 +333,43 @@ func (d *driver) void(ctx context.Context, why event.Body) error {
 }
 
 // interruptible returns a context that ends with errInterrupted when somebody
-// appends Cancelled to the log. What is told of children meanwhile rings d.told.
-// done must be called, and waits.
+// appends Cancelled to the log. done must be called, and waits.
 func (d *driver) interruptible(ctx context.Context) (watched context.Context, done func()) {
 	watched, cancel := context.WithCancelCause(ctx)
 	if d.state.Run.Cancelled { // before what it is to interrupt has begun
-		cancel(errInterrupted)
+		cancel(d.interrupt())
 	}
 	w, ok := d.log.(event.Waiter)
 	if !ok {
 		return watched, func() { cancel(nil) }
 	}
-	finished := make(chan struct{})
+	var watcher sync.WaitGroup
 	after := d.state.Seq
-	go func() {
-		defer close(finished)
+	watcher.Go(func() {
 		for w.Wait(watched, after) == nil {
 			for e, err := range d.log.Read(watched, after) {
 				if err != nil {
 					return
 				}
-				switch e.Body.(type) {
-				case event.Cancelled:
-					cancel(errInterrupted)
+				if b, ok := e.Body.(event.Cancelled); ok {
+					cancel(interruptBy(b.Limit != ""))
 					return
-				case event.Spawned, event.Raised, event.Returned, event.Tasked:
-					select {
-					case d.told <- struct{}{}:
-					default:
-					}
 				}
 				after = e.Seq
 			}
 		}
-	}()
-	return watched, func() { cancel(nil); <-finished }
+	})
+	return watched, func() { cancel(nil); watcher.Wait() }
+}
+
+// interrupt is why the run was interrupted.
+func (d *driver) interrupt() error { return interruptBy(d.state.Run.Late) }
+
+func interruptBy(limit bool) error {
+	if limit {
+		return errLate
+	}
+	return errInterrupted
 }
 
 func bodies(ended []event.Ended) []event.Body {

@@ -96,8 +96,12 @@ type Agent struct {
 	MaxTime   time.Duration
 	// Effort asks the model for reasoning, see [llm.Request].
 	Effort string
-	// CallTimeout bounds one tool call; 0 means 15 minutes.
+	// CallTimeout bounds the time that one tool call works, the waits for a person
+	// aside; 0 means 15 minutes. Calls of tools that delegate have no such bound.
 	CallTimeout time.Duration
+	// MaxParallel is how many calls of a reply run at once, at most; the others wait for
+	// their turn in order. Calls of tools that delegate do not count. 0 means 16.
+	MaxParallel int
 
 	// RetryFor bounds the waits before one request is sent again when the model
 	// can't be had; 0 means a minute, or a quarter of an hour when Unattended or

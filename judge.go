@@ -162,10 +162,8 @@ func (d *driver) call(c llm.Call, args json.RawMessage) *tool.Call {
 
 // key is the idempotency key of a call of the last reply.
 func (d *driver) key(id string) string {
-	for _, c := range d.state.Run.Calls {
-		if c.ID == id {
-			return tool.Key(d.state.Session, c.Seq, id)
-		}
+	if c, ok := d.state.Call(id); ok {
+		return tool.Key(d.state.Session, c.Seq, id)
 	}
 	return ""
 }

@@ -48,11 +48,10 @@ func (d *driver) touched(end event.Ended) []string {
 	for _, f := range end.Files {
 		add(f.Path)
 	}
-	for _, c := range d.state.Run.Calls {
-		for _, e := range c.Effects {
-			if c.ID == end.Call && (e.Kind == tool.Read || e.Kind == tool.Write) {
-				add(e.Path)
-			}
+	call, _ := d.state.Call(end.Call)
+	for _, e := range call.Effects {
+		if e.Kind == tool.Read || e.Kind == tool.Write {
+			add(e.Path)
 		}
 	}
 	return out

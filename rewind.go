@@ -1,14 +1,12 @@
 package inspan
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/loop"
-	"github.com/inspan/inspan/tool"
 )
 
 // Rewind takes the conversation back to where it was after the event to; 0 leaves
@@ -22,7 +20,7 @@ func (s *Session) Rewind(ctx context.Context, to uint64, restore func(context.Co
 		return ErrBusy
 	}
 	defer s.driving.Unlock()
-	d := &driver{Session: s, yield: func(event.Event, error) bool { return true }}
+	d := &driver{Session: s, yield: func(event.Event, error) bool { return true }, calls: newCalls(0)}
 	return d.claim(ctx, func(claimed event.Claimed) error {
 		if err := d.record(ctx, claimed); err != nil {
 			return err
@@ -87,31 +85,20 @@ func (s *Session) at(ctx context.Context, seq uint64) (*loop.State, error) {
 	return state, nil
 }
 
-// checkpoint takes a checkpoint of the workspace around calls that change
-// something. One that can't be taken is noted once and stops nothing.
-func (d *driver) checkpoint(ctx context.Context, calls []loop.Call, after bool) ([]event.Body, error) {
-	if d.agent.Checkpoint == nil || d.uncheckable || !d.writes(calls) {
-		return nil, nil
-	}
+// keeps reports whether checkpoints of the workspace can be taken.
+func (d *driver) keeps() bool { return d.agent.Checkpoint != nil && !d.uncheckable }
+
+// checkpoint takes a checkpoint of the workspace, before calls that change something or
+// after them. One that can't be taken is noted once and stops nothing.
+func (d *driver) checkpoint(ctx context.Context, after bool) error {
 	body, err := d.agent.Checkpoint(ctx)
 	switch {
 	case ctx.Err() != nil:
-		return nil, ctx.Err()
+		return ctx.Err()
 	case err == nil:
-		body.After = after
-		return []event.Body{body}, nil
+		d.calls.span, body.After = !after, after
+		return d.record(ctx, body)
 	}
-	d.uncheckable = true
-	note := event.Note{Topic: "checkpoint", Text: "no more checkpoints of the workspace are taken, so that what is changed now can't be put back: " + err.Error()}
-	return []event.Body{note}, ctx.Err()
-}
-
-// writes reports whether calls may change the workspace, themselves or by others.
-func (d *driver) writes(calls []loop.Call) bool {
-	for _, c := range calls {
-		if !tool.ReadOnly(c.Effects) || d.tools[cmp.Or(c.Tool, c.Name)].Delegates {
-			return true
-		}
-	}
-	return false
+	d.calls.span, d.uncheckable = false, true
+	return d.record(ctx, event.Note{Topic: "checkpoint", Text: "no more checkpoints of the workspace are taken, so that what is changed now can't be put back: " + err.Error()})
 }

@@ -56,7 +56,7 @@ type Status struct {
 	Mode    string
 	Stopped *event.Stopped // how the last run ended; nil before the first and while one goes on
 	Open    []Pending      // calls of the last reply that have not ended
-	Waiting []Pending      // those of them that wait for a decision
+	Waiting []Pending      // those of them that wait for a decision, while others run or not
 	// Children work, or have worked, for this session, the oldest first; Raised are
 	// questions of theirs, and of calls that run, that wait for an event.Decided.
 	Children []Child
@@ -166,7 +166,7 @@ func (s *Session) Run(ctx context.Context, inputs ...event.Body) iter.Seq2[event
 			return
 		}
 		defer s.driving.Unlock()
-		d := &driver{Session: s, yield: yield, told: make(chan struct{}, 1)}
+		d := &driver{Session: s, yield: yield, calls: newCalls(s.agent.MaxParallel)}
 		if err := s.remember(ctx, inputs...); err != nil {
 			yield(event.Event{}, err)
 			return
@@ -279,10 +279,8 @@ func statusOf(st *loop.State) Status {
 	}
 	out.Raised, out.Granted = slices.Clone(st.Raised), slices.Clone(st.Granted)
 	out.Tasks = st.Tasks
-	out.Active, out.Seconds, out.Asking, out.NotBefore = st.Run.Active, st.Run.Seconds, st.Run.Asking, st.Run.NotBefore
-	if w, ok := st.Next().(loop.Wait); ok {
-		out.Waiting = pending(w.Calls)
-	}
+	out.Active, out.Seconds, out.Asking, out.NotBefore = st.Run.Active, st.Run.Used(), st.Run.Asking, st.Run.NotBefore
+	out.Waiting = pending(st.Waiting())
 	return out
 }
 

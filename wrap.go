@@ -3,6 +3,7 @@ package inspan
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"slices"
@@ -38,23 +39,83 @@ func firstLines(text []byte, n int) string {
 	return strings.Join(lines[:min(n, len(lines))], "\n")
 }
 
-// limiting bounds the time of a call.
-func limiting(d time.Duration) func(tool.Tool) tool.Tool {
-	if d <= 0 {
-		d = defaultCallTimeout
+// grace is how long a call may take to stop once it was told to. One that delegates may
+// take longer, as those who work for it have theirs.
+const (
+	grace          = 10 * time.Second
+	graceDelegated = 3 * grace
+)
+
+var (
+	errTimeout = errors.New("it took too long")
+	errLeft    = errors.New("it did not stop when it was told to; what it still does is not known")
+)
+
+// limiting bounds the time that a call works, waits for people aside. Those of tools that
+// delegate have no bound here: each who works for them has its own. A call that
+// does not stop when it is told to is left to itself, and its result is dropped.
+func limiting(most time.Duration) func(tool.Tool) tool.Tool {
+	if most <= 0 {
+		most = defaultCallTimeout
 	}
 	return func(t tool.Tool) tool.Tool {
 		run := t.Run
 		t.Run = func(ctx context.Context, c *tool.Call) (tool.Result, error) {
-			limited, cancel := context.WithTimeout(ctx, d)
-			defer cancel()
-			res, err := run(limited, c)
-			if err != nil && limited.Err() != nil && ctx.Err() == nil {
-				err = fmt.Errorf("stopped after %v, the longest a call may take: %w", d, err)
+			limited, cancel := context.WithCancelCause(ctx)
+			defer cancel(nil)
+			limit, patience := &deadline{do: func() { cancel(errTimeout) }}, graceDelegated
+			defer limit.end()
+			if !t.Delegates {
+				limit.set(time.Now().Add(most))
+				patience = grace
+			}
+			own := *c // what is left to itself must not change that of others
+			own.Ask = holding(limit, c.Ask)
+			res, err := leaving(limited, patience, func() (tool.Result, error) { return run(limited, &own) })
+			if err != nil && errors.Is(context.Cause(limited), errTimeout) && ctx.Err() == nil {
+				err = fmt.Errorf("stopped after %v, the longest a call may take: %w", most, err)
 			}
 			return res, err
 		}
 		return t
+	}
+}
+
+// holding lets the time of a call stand still while it waits for a person.
+func holding(limit *deadline, ask func(context.Context, string, []string) (string, error)) func(context.Context, string, []string) (string, error) {
+	if ask == nil {
+		return nil
+	}
+	return func(ctx context.Context, question string, options []string) (string, error) {
+		goOn := limit.hold()
+		defer goOn()
+		return ask(ctx, question, options)
+	}
+}
+
+// leaving waits for what run brings, but no longer than for a time after ctx has ended.
+func leaving(ctx context.Context, patience time.Duration, run func() (tool.Result, error)) (tool.Result, error) {
+	type outcome struct {
+		res tool.Result
+		err error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		res, err := run()
+		done <- outcome{res, err}
+	}()
+	select {
+	case o := <-done:
+		return o.res, o.err
+	case <-ctx.Done():
+	}
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case o := <-done:
+		return o.res, o.err
+	case <-timer.C:
+		return tool.Result{}, errLeft
 	}
 }
 

@@ -112,7 +112,8 @@ const (
 )
 
 // Cancelled interrupts the run. Text the model has written so far is kept;
-// calls that run are stopped; calls that wait are not made.
+// calls that run are stopped; calls that wait are not made. The harness sends it when the
+// time of a run is used up, with Limit.
 //
 // An input: any process may append it.
 type Cancelled struct {
@@ -121,6 +122,9 @@ type Cancelled struct {
 	// What was said meanwhile waits for whoever drives the session next, in the place
 	// of being done now.
 	All bool `json:"all,omitempty"`
+	// ReasonMaxTime: the run stops for that, if its time is used up; else nothing is
+	// interrupted. Empty: somebody wants it.
+	Limit Reason `json:"limit,omitempty"`
 }
 
 // Claimed says that a driver took the session over. Calls that an earlier

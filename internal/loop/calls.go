@@ -21,7 +21,7 @@ func (s *State) replied(b event.Replied, seq uint64) {
 	s.Total.Unpriced = s.Total.Unpriced || b.Unpriced
 	r.Reply = classify(b)
 	switch r.Reply {
-	case replyEmpty, replyLength:
+	case replyEmpty, replyLength, replyCut:
 		r.Nudges++
 	default:
 		r.Nudges = 0
@@ -52,6 +52,8 @@ func classify(b event.Replied) replyKind {
 		return replyEmpty
 	case b.Stop == llm.StopLength:
 		return replyLength
+	case b.Stop == llm.StopCut:
+		return replyCut
 	case b.Stop == llm.StopWindow:
 		return replyWindow
 	}
@@ -78,31 +80,34 @@ func (s *State) called(e event.Event) {
 	switch b := e.Body.(type) {
 	case event.Judged:
 		s.Total.Cost += b.Cost
-		if c := s.find(b.Call, phaseNew); c != nil {
-			c.judged(b)
+		if c := s.calls.find(b.Call, phaseNew); c != nil {
+			s.judged(c, b)
 			if b.Text != "" {
 				s.Run.Steer = append(s.Run.Steer, words{Parts: llm.Say(b.Text)})
 			}
 		}
 	case event.Waiting:
-		if c := s.find(b.Call, phaseNew); c != nil {
-			c.Phase, c.Preview, c.Rules, c.Until = phaseWaiting, b.Preview, b.Rules, b.Until
-			c.Asked = e.Seq
+		if c := s.calls.find(b.Call, phaseNew); c != nil {
+			c.Preview, c.Rules, c.Until, c.Asked = b.Preview, b.Rules, b.Until, e.Seq
+			s.calls.move(c, phaseWaiting)
 		}
 	case event.Decided:
 		s.answered(b)
-		c := s.find(b.Call, phaseWaiting)
+		c := s.calls.find(b.Call, phaseWaiting)
 		switch {
 		case c == nil || !decides(b, c.Asked):
 		case b.Allow:
-			c.Phase, c.Answer = phaseReady, b.Answer
+			c.Answer = b.Answer
+			s.calls.move(c, phaseReady)
 			s.grant(b.Scope, c.Rules)
 		default:
-			c.Phase, c.By, c.Reason = phaseDenied, b.By, b.Reason
+			c.By, c.Reason = b.By, b.Reason
+			s.calls.move(c, phaseDenied)
 		}
 	case event.Started:
-		if c := s.find(b.Call, phaseReady); c != nil {
-			c.Phase, c.Begun = phaseRunning, true
+		if c := s.calls.find(b.Call, phaseReady); c != nil {
+			c.Begun = true
+			s.calls.move(c, phaseRunning)
 			s.Private = s.Private || c.Private
 			s.Untrusted = s.Untrusted || slices.ContainsFunc(c.Effects, func(e tool.Effect) bool { return e.Kind == tool.Network || e.Kind == tool.External })
 		}
@@ -124,7 +129,7 @@ func (s *State) grant(scope event.Scope, rules []string) {
 	}
 }
 
-func (c *Call) judged(b event.Judged) {
+func (s *State) judged(c *Call, b event.Judged) {
 	c.Effects, c.Private, c.By, c.Reason = b.Effects, b.Private, b.By, b.Reason
 	c.Tool = b.Tool
 	if b.Args != nil {
@@ -132,25 +137,21 @@ func (c *Call) judged(b event.Judged) {
 	}
 	switch b.Action {
 	case tool.Allow:
-		c.Phase = phaseReady
+		s.calls.move(c, phaseReady)
 	case tool.Deny:
-		c.Phase = phaseDenied
+		s.calls.move(c, phaseDenied)
 	}
 	// Ask leaves it new until the Waiting event that comes with the verdict.
 }
 
 func (s *State) ended(b event.Ended) {
 	s.Total.Cost += b.Cost
-	var c *Call
-	for i := range s.Run.Calls {
-		if s.Run.Calls[i].ID == b.Call && s.Run.Calls[i].Phase != phaseEnded {
-			c = &s.Run.Calls[i]
-		}
-	}
+	c := s.calls.find(b.Call, phaseNew, phaseWaiting, phaseReady, phaseRunning, phaseDenied, phaseCut, phaseLost)
 	if c == nil {
 		return
 	}
-	c.Phase, c.Ended = phaseEnded, &b
+	c.Ended = &b
+	s.calls.move(c, phaseEnded)
 	s.retract(b.Call)
 	s.Total.Calls++
 	for _, f := range b.Files {
@@ -177,10 +178,8 @@ func (s *State) ended(b event.Ended) {
 // settle puts the results before the model once every call has ended, in the
 // order of the calls, whatever order they ended in.
 func (s *State) settle() {
-	for _, c := range s.Run.Calls {
-		if c.Phase != phaseEnded {
-			return
-		}
+	if s.calls.in[phaseEnded] < len(s.Run.Calls) {
+		return
 	}
 	var results llm.Parts
 	for _, c := range s.Run.Calls {
@@ -194,35 +193,34 @@ func (s *State) settle() {
 	s.flushSteer()
 }
 
-// find returns the call with the id, if it is in the given phase.
-func (s *State) find(id string, in phase) *Call {
-	for i := range s.Run.Calls {
-		if s.Run.Calls[i].ID == id && s.Run.Calls[i].Phase == in {
-			return &s.Run.Calls[i]
-		}
+// Call returns the call of the last reply with an id, while not all of them have ended.
+func (s *State) Call(id string) (c Call, ok bool) {
+	if s.calls == nil || len(s.calls.at[id]) == 0 {
+		return Call{}, false
 	}
-	return nil
+	return s.calls.calls[s.calls.at[id][0]], true
 }
 
-// runnable returns the ready calls that conflict with no earlier call that has
-// not ended, so that running them together is like running them in order.
-func runnable(calls []Call) []Call {
-	var set []Call
-	for i, c := range calls {
-		if c.Phase != phaseReady {
-			continue
-		}
-		free := true
-		for _, earlier := range calls[:i] {
-			if earlier.Phase != phaseEnded && conflict(earlier.Effects, c.Effects) {
-				free = false
-			}
-		}
-		if free {
-			set = append(set, c)
+// Waiting are the calls that wait for a decision, whether or not others run meanwhile.
+func (s *State) Waiting() []Call {
+	if s.calls == nil || s.calls.in[phaseWaiting] == 0 || s.Run.Cancelled {
+		return nil
+	}
+	return s.calls.all(phaseWaiting)
+}
+
+// Due is when the first of the calls that wait takes no answer any more; zero: never.
+func (s *State) Due() (at time.Time) {
+	if s.calls == nil || s.calls.in[phaseWaiting] == 0 {
+		return at
+	}
+	for i := range s.Run.Calls {
+		c := &s.Run.Calls[i]
+		if c.Waits() && !c.Until.IsZero() && (at.IsZero() || c.Until.Before(at)) {
+			at = c.Until
 		}
 	}
-	return set
+	return at
 }
 
 // Waits reports whether the call waits for a decision.

@@ -31,8 +31,8 @@ type Question struct {
 // put to whoever decided.
 func decides(b event.Decided, question uint64) bool { return b.Question == 0 || b.Question == question }
 
-// Await means: the model has said its last, but children work in the background.
-// Wait until the log grows.
+// Await means: calls run and no more can start, or the model has said its last but
+// children work in the background. Wait until a call has ended or the log grows.
 type Await struct{}
 
 func (Await) next() {}
@@ -64,7 +64,7 @@ func (s *State) child(id string) *Child {
 // that is raised again is the one that stands, and another of its id takes its place.
 func (s *State) raised(q Question) {
 	c := s.child(q.Child)
-	open := c != nil && c.Open || q.Child == "" && s.find(q.Call, phaseRunning) != nil
+	open := c != nil && c.Open || q.Child == "" && s.calls.find(q.Call, phaseRunning) != nil
 	i := slices.IndexFunc(s.Raised, func(r Question) bool { return r.ID == q.ID })
 	switch {
 	case !open || i >= 0 && s.Raised[i].Of == q.Of:

@@ -37,7 +37,8 @@ type Prune struct{ Pruned event.Pruned }
 // that is not fit to run.
 type Judge struct{ Calls []Call }
 
-// RunCalls means: run these calls at once. Append Started for all, then Ended for each.
+// RunCalls means: start these calls, beside those that run, the first ones first where
+// there is no room for all. Append Started before, and Ended as each has ended.
 type RunCalls struct{ Calls []Call }
 
 // End means: these calls will not run. Append the bodies.
@@ -46,8 +47,8 @@ type End struct{ Ended []event.Ended }
 // Steer means: tell the model something. Append the body.
 type Steer struct{ Steered event.Steered }
 
-// Wait means: nothing can be done before an input arrives. Calls are those that wait
-// for a decision; if there are none, the session waits to be told something.
+// Wait means: nothing goes on, and nothing can be done before an input arrives. Calls are
+// those that wait for a decision; if there are none, the session waits to be told something.
 type Wait struct{ Calls []Call }
 
 // Stop means: the run is over. Append the body.
@@ -104,31 +105,38 @@ func (s *State) Next() Next {
 	return Ask{Turn: s.Run.Turn + 1, NotBefore: s.Run.NotBefore, Awaits: s.Run.Awaits}
 }
 
+// atOnce is how many calls Next names at most to be started. There may be more.
+const atOnce = 16
+
 // nextCall moves the calls of the last reply on.
 func (s *State) nextCall() Next {
-	var fresh, waiting []Call
-	var dead []event.Ended
-	for _, c := range s.Run.Calls {
-		end, over := s.unrun(c)
-		switch {
-		case over:
-			dead = append(dead, end)
-		case c.Phase == phaseNew:
-			fresh = append(fresh, c)
-		case c.Phase == phaseWaiting:
-			waiting = append(waiting, c)
-		}
-	}
-	if len(dead) > 0 {
+	if dead := s.dead(); len(dead) > 0 {
 		return End{dead}
 	}
-	if len(fresh) > 0 {
-		return Judge{fresh}
+	switch t := s.calls; {
+	case t.in[phaseNew] > 0:
+		return Judge{t.all(phaseNew)}
+	case len(t.free) > 0:
+		return RunCalls{t.startable(atOnce)}
+	case t.in[phaseRunning] > 0:
+		return Await{}
 	}
-	if set := runnable(s.Run.Calls); len(set) > 0 {
-		return RunCalls{set}
+	return Wait{s.Waiting()}
+}
+
+// dead are the ends of calls that will not run.
+func (s *State) dead() []event.Ended {
+	in := s.calls.in
+	if !s.Run.Cancelled && in[phaseLost]+in[phaseCut]+in[phaseDenied] == 0 {
+		return nil
 	}
-	return Wait{waiting}
+	var dead []event.Ended
+	for _, c := range s.Run.Calls {
+		if end, over := s.unrun(c); over {
+			dead = append(dead, end)
+		}
+	}
+	return dead
 }
 
 // unrun returns the end of a call that will not run, and whether it is one.
@@ -137,13 +145,17 @@ func (s *State) unrun(c Call) (event.Ended, bool) {
 		return event.Ended{Call: c.ID, Outcome: o, Parts: llm.Say(text)}, true
 	}
 	switch {
-	case c.Phase == phaseEnded:
+	case c.Phase == phaseEnded, c.Phase == phaseRunning: // which its driver ends
 		return event.Ended{}, false
 	case c.Phase == phaseLost:
 		return end(event.OutcomeUnknown, "Outcome unknown: the program was interrupted while this call ran. "+
 			"It may have happened wholly, partly or not at all. Check before you repeat it.")
 	case c.Phase == phaseCut:
 		return end(event.OutcomeCut, "Not run: your reply was cut before the call was complete. Make the call again, shorter.")
+	case s.Run.Late && c.Begun:
+		return end(event.OutcomeUnknown, "Outcome unknown: this call had begun when the program ended, and the time of the run was used up before it was made again.")
+	case s.Run.Late:
+		return end(event.OutcomeCancelled, "Not run: the time of the run is used up.")
 	case s.Run.Cancelled && c.Begun:
 		return end(event.OutcomeUnknown, "Outcome unknown: this call had begun when the program ended, and the user interrupted before it was made again.")
 	case s.Run.Cancelled:
@@ -165,7 +177,9 @@ func (s *State) over() (event.Stopped, bool) {
 		return event.Stopped{Reason: reason, Detail: fmt.Sprintf(format, args...)}, true
 	}
 	switch {
-	case r.Cancelled:
+	case r.Late && (r.Reply != replyAnswer || s.awaiting()):
+		return stop(event.ReasonMaxTime, timeUsed, r.Used(), s.Limits.Seconds)
+	case r.Cancelled && !r.Late:
 		return stop(event.ReasonCancelled, "%s", r.Denied)
 	case r.Failed != nil:
 		return event.Stopped{Reason: reasonOf(r.Failed.Cause), Cause: r.Failed.Cause, Detail: r.Failed.Message}, true
@@ -185,11 +199,13 @@ func (s *State) over() (event.Stopped, bool) {
 		return stop(event.ReasonBudget, "$%.4f spent of $%.4f", s.Total.Cost, s.Limits.Cost)
 	case s.Limits.Tokens > 0 && s.Total.tokens() >= s.Limits.Tokens:
 		return stop(event.ReasonMaxTokens, "%d tokens used of %d", s.Total.tokens(), s.Limits.Tokens)
-	case s.Limits.Seconds > 0 && r.Seconds >= s.Limits.Seconds:
-		return stop(event.ReasonMaxTime, "%.0f seconds used of %.0f", r.Seconds, s.Limits.Seconds)
+	case s.Limits.Seconds > 0 && r.Used() >= s.Limits.Seconds:
+		return stop(event.ReasonMaxTime, timeUsed, r.Used(), s.Limits.Seconds)
 	}
 	return event.Stopped{}, false
 }
+
+const timeUsed = "%.0f seconds used of %.0f"
 
 // reasonOf is why a run ends whose model call failed.
 func reasonOf(cause llm.Kind) event.Reason {
@@ -210,6 +226,8 @@ func (s *State) nudge() string {
 		return "Your reply was empty. Go on with the task, or say in words that it is finished."
 	case r.Reply == replyLength:
 		return "Your reply was cut by the output limit. Go on exactly where it stopped."
+	case r.Reply == replyCut:
+		return "Your reply was cut. Go on exactly where it stopped."
 	case s.repeating():
 		return fmt.Sprintf("You have made the same call %d times and it brought the same result each time: %s. "+
 			"Making it again will change nothing. Try something different, or say what stands in the way.",
@@ -221,5 +239,5 @@ func (s *State) nudge() string {
 // repeating reports whether the model must be told that it repeats itself.
 func (s *State) repeating() bool {
 	r := &s.Run
-	return r.Repeats.Most >= steerAt && !r.Repeats.Warned && r.Reply != replyEmpty && r.Reply != replyLength
+	return r.Repeats.Most >= steerAt && !r.Repeats.Warned && r.Reply != replyEmpty && r.Reply != replyLength && r.Reply != replyCut
 }

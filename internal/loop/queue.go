@@ -65,10 +65,22 @@ func (s *State) cancel() {
 	s.Run.Cancelled = s.Run.Active
 }
 
+// cancelled interrupts the run. That its time is used up counts if it is so: whoever
+// says it may have looked before it was.
+func (s *State) cancelled(b event.Cancelled) {
+	late := b.Limit == event.ReasonMaxTime
+	if late && (s.Run.Cancelled || s.Limits.Seconds == 0 || s.Run.Used() < s.Limits.Seconds) {
+		return
+	}
+	s.cancel()
+	s.Run.Late, s.Run.Held = s.Run.Active && late, s.Run.Active && b.All
+}
+
 // leave ends the run here, as a copy of the session, or the session at an earlier place,
 // does: what was running runs elsewhere, or did, and what becomes of it nobody will tell.
 func (s *State) leave() {
 	s.cancel()
+	s.calls = nil // phases change
 	for i := range s.Run.Calls {
 		if c := &s.Run.Calls[i]; c.Phase == phaseRunning {
 			c.Phase = phaseLost

@@ -72,6 +72,7 @@ type State struct {
 	Private   bool `json:"private,omitempty"`   // and what is the person's own beyond the workspace
 
 	counted counted
+	calls   *table // of Run.Calls; nil if there are none
 }
 
 // Total sums up a session.
@@ -90,7 +91,8 @@ func (t Total) tokens() int64 { return int64(t.Usage.Prompt()) + int64(t.Usage.O
 type Run struct {
 	Active    bool           `json:"active"`
 	Turn      int            `json:"turn"`                // turns asked so far
-	Seconds   float64        `json:"seconds,omitempty"`   // it has taken so far; waits for people and for the next driver aside
+	Seconds   float64        `json:"seconds,omitempty"`   // it has taken up to what its driver did last; see pass
+	Unproven  float64        `json:"unproven,omitempty"`  // seconds since, if the driver still lived
 	Asking    bool           `json:"asking"`              // a request is open
 	NotBefore time.Time      `json:"not_before,omitzero"` // when the model may be asked again
 	Awaits    llm.Kind       `json:"awaits,omitempty"`    // why not before
@@ -102,6 +104,7 @@ type Run struct {
 	Heard     string         `json:"heard,omitempty"`     // the person's words that no hook has seen and no model
 	Rounds    int            `json:"rounds,omitempty"`    // how often a hook has made it go on
 	Cancelled bool           `json:"cancelled"`
+	Late      bool           `json:"late,omitempty"`   // it was, as its time is used up
 	Held      bool           `json:"held,omitempty"`   // what was said meanwhile waits for the next driver
 	Denied    string         `json:"denied,omitempty"` // why a hook has cancelled it
 	Failed    *event.Failed  `json:"failed,omitempty"`
@@ -160,6 +163,7 @@ const (
 	replyPause   replyKind = "pause"
 	replyRefusal replyKind = "refusal"
 	replyWindow  replyKind = "window" // text, cut because the context window is full
+	replyCut     replyKind = "cut"    // text, cut by us
 )
 
 // Apply folds one event into the state. Events that do not fit, such as the
@@ -199,8 +203,7 @@ func (s *State) Apply(e event.Event) error {
 		s.warned(b)
 		s.steered(words{b.Parts, b.Origin.Leads() && b.By != By}, b.Origin)
 	case event.Cancelled:
-		s.cancel()
-		s.Run.Held = s.Run.Active && b.All
+		s.cancelled(b)
 	case event.Claimed:
 		s.claimed(b)
 	case event.Asked:
@@ -238,7 +241,18 @@ func (s *State) Apply(e event.Event) error {
 		s.restored(b)
 	}
 	s.Seq, s.At, s.counted = e.Seq, e.Time, s.counted.upTo(s.Messages)
+	s.tabulate()
 	return nil
+}
+
+// tabulate makes a table of the calls of the last reply where they are others than before.
+func (s *State) tabulate() {
+	switch {
+	case len(s.Run.Calls) == 0:
+		s.calls = nil
+	case !s.calls.of(s.Run.Calls):
+		s.calls = newTable(s.Run.Calls)
+	}
 }
 
 // become replaces the state by a snapshot.
@@ -249,6 +263,7 @@ func (s *State) become(e event.Event, snapshot json.RawMessage) error {
 	}
 	*s = base
 	s.Seq, s.At, s.Lacks = e.Seq, e.Time, true
+	s.tabulate()
 	return nil
 }
 
@@ -280,24 +295,6 @@ func (s *State) restored(b event.Restored) {
 	if len(b.Files) > 0 && len(s.Messages) > 0 && !s.Run.Active {
 		s.push(llm.User, llm.Say("[The person has put these files back to an earlier state: "+strings.Join(b.Files, ", ")+". Read them again before you go on.]"))
 	}
-}
-
-// pass lets the time pass that has gone by until an event.
-func (s *State) pass(e event.Event) {
-	_, taken := e.Body.(event.Claimed)
-	if !s.Run.Active || taken || s.At.IsZero() || s.waiting() {
-		return
-	}
-	s.Run.Seconds += max(0, e.Time.Sub(s.At).Seconds())
-}
-
-// waiting reports whether nothing goes on but the wait for a person.
-func (s *State) waiting() bool {
-	if len(s.Run.Calls) == 0 {
-		return false
-	}
-	w, ok := s.nextCall().(Wait)
-	return ok && len(w.Calls) > 0 && !slices.ContainsFunc(s.Run.Calls, func(c Call) bool { return c.Phase == phaseRunning })
 }
 
 // Request is what the model is asked next. It depends on nothing but the
@@ -422,6 +419,7 @@ func (s *State) claimed(b event.Claimed) {
 	if !s.Run.Active {
 		s.unqueue()
 	}
+	s.calls = nil // phases change
 	for i := range s.Run.Calls {
 		c := &s.Run.Calls[i]
 		if c.Phase != phaseRunning {
