@@ -257,6 +257,10 @@ func (d *driver) runCall(ctx context.Context, c *tool.Call) event.Ended {
 		return end
 	}
 	c.Args = d.judgedArgs(c)
+	if ctx.Err() != nil {
+		end.Outcome, end.Parts = event.OutcomeCancelled, llm.Say("Not run: it was stopped before it began.")
+		return end
+	}
 	res, err := t.Run(ctx, c)
 	end.Parts, end.Files, end.Cwd, end.Exit, end.Todo = res.Parts, res.Files, res.Cwd, res.Exit, res.Todo
 	end.Show, end.Untrusted, end.Lasting, end.Cost = res.Show, res.Untrusted, res.Lasting, res.Cost

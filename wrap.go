@@ -81,8 +81,11 @@ func limiting(most time.Duration) func(tool.Tool) tool.Tool {
 	}
 }
 
+// asking is how a call asks a person, see [tool.Call].
+type asking = func(ctx context.Context, question string, options []string) (answer string, err error)
+
 // holding lets the time of a call stand still while it waits for a person.
-func holding(limit *deadline, ask func(context.Context, string, []string) (string, error)) func(context.Context, string, []string) (string, error) {
+func holding(limit *deadline, ask asking) asking {
 	if ask == nil {
 		return nil
 	}

@@ -312,7 +312,7 @@ const (
 	OutcomeCut       Outcome = "cut"       // the reply was cut, so the call is incomplete; not run
 	OutcomeDenied    Outcome = "denied"    // by a judge or a person; not run
 	OutcomeCancelled Outcome = "cancelled" // interrupted, or not run because of an interrupt
-	OutcomeUnknown   Outcome = "unknown"   // the driver died while it ran
+	OutcomeUnknown   Outcome = "unknown"   // the driver died while it ran, or it did not stop when it was told to
 )
 
 // Added puts text before the model: a block of the system prompt, or context

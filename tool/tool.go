@@ -43,7 +43,8 @@ type Tool struct {
 
 	// Run performs the call. An error is data for the model: the call failed,
 	// and whatever Result holds is shown before the error's text. Run must
-	// return soon after ctx is done. Several calls may run at once where their
+	// return soon after ctx is done; one that does not within seconds is left to itself,
+	// and what it returns is dropped. Several calls may run at once where their
 	// effects do not conflict. Panics are caught and reported as errors.
 	Run func(ctx context.Context, c *Call) (Result, error)
 

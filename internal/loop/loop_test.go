@@ -59,6 +59,8 @@ func (tp *tape) next() string {
 		return strings.TrimSpace("compact " + string(n.Why) + " " + n.Focus)
 	case loop.Steer:
 		return "steer " + n.Steered.Parts.Text()
+	case loop.Await:
+		return "await"
 	case loop.Wait:
 		return strings.TrimSpace("wait " + ids(n.Calls))
 	case loop.Stop:
