@@ -16,14 +16,15 @@ type table struct {
 	in    map[phase]int
 	free  []int // ready, and nothing stands in their way; in order
 
-	// Once all are judged: the calls of each lane in order, and for each call that has not
-	// ended the ready ones behind it that wait for its end.
+	// Once all are judged, they are lined up: the calls of each lane in order, and for each
+	// call that has not ended the ready ones behind it that wait for its end.
+	lined bool
 	lanes map[lane][]int
 	after map[int][]int
 }
 
 func newTable(calls []Call) *table {
-	t := &table{calls: calls, at: map[string][]int{}, in: map[phase]int{}}
+	t := &table{calls: calls, at: make(map[string][]int, len(calls)), in: map[phase]int{}}
 	for i, c := range calls {
 		t.at[c.ID] = append(t.at[c.ID], i)
 		t.in[c.Phase]++
@@ -59,21 +60,21 @@ func (t *table) move(c *Call, to phase) {
 	t.in[to]++
 	c.Phase = to
 	switch {
-	case t.lanes == nil && t.in[phaseNew] == 0:
-		t.lineUp()
-	case t.lanes != nil:
+	case t.lined:
 		t.look(i)
+	case t.in[phaseNew] == 0:
+		t.lineUp()
 	}
 }
 
 // lineUp puts the calls in their lanes, now that it is known what each would do.
 func (t *table) lineUp() {
-	t.lanes, t.after = map[lane][]int{}, map[int][]int{}
+	t.lined, t.lanes, t.after = true, map[lane][]int{}, map[int][]int{}
 	for i, c := range t.calls {
-		if c.Phase == phaseEnded {
+		t.look(i)
+		if c.Phase == phaseEnded || i == len(t.calls)-1 { // it is in nobody's way
 			continue
 		}
-		t.look(i)
 		for _, l := range joins(c.Effects) {
 			t.lanes[l] = append(t.lanes[l], i)
 		}
@@ -109,6 +110,9 @@ func (t *table) look(i int) {
 // -1 if there is none.
 func (t *table) inTheWay(i int) int {
 	last := -1
+	if i == 0 {
+		return last
+	}
 	for _, l := range minds(t.calls[i].Effects) {
 		last = max(last, t.lastIn(l, i))
 	}
