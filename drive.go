@@ -206,6 +206,9 @@ func (d *driver) catchUp(ctx context.Context) error {
 		if !d.yield(e, nil) {
 			return d.broken()
 		}
+		if c, claims := e.Body.(event.Claimed); claims && d.epoch > 0 && c.Epoch != d.epoch {
+			return event.ErrFenced
+		}
 	}
 	return nil
 }

@@ -33,7 +33,7 @@ func bodies() []event.Body {
 		event.Said{Parts: parts, By: "me", Origin: event.OriginLead, Taint: event.Taint{Untrusted: true, Private: true}},
 		event.Steered{Parts: parts, By: "me", Origin: event.OriginAgent, Taint: event.Taint{Untrusted: true, Private: true}},
 		event.Decided{Call: "c", Question: 7, Allow: true, By: "me", Rule: "r", Scope: event.ScopeProject, Reason: "w", Answer: "a"},
-		event.Cancelled{All: true, By: "me", Reason: "w"},
+		event.Cancelled{Limit: event.ReasonMaxTime, All: true, By: "me", Reason: "w"},
 		event.Claimed{Writer: "w", Epoch: 3, By: "h:1"},
 		event.Asked{Turn: 2, Route: "p/m"},
 		event.Replied{

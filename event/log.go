@@ -81,11 +81,15 @@ func (d Driver) Admit(epoch, last uint64, bodies []Body) error {
 	return nil
 }
 
-// Repeated returns the events of bodies that the log holds behind those that the driver
-// knows, nil if it does not. A log that refuses an append looks whether it is
-// one that it has stored. As each Claimed has a writer of its own, nobody else can have
-// stored the same.
-func (d Driver) Repeated(ctx context.Context, l Log, bodies []Body) []Event {
+// Repeated returns the events of bodies that the driver has stored behind those that it
+// knows, nil if it has not. A log that has refused an append looks whether that is
+// one which it has stored; claim is the number of its last Claimed. As each Claimed has a
+// writer of its own, nobody else can have stored the same, unless the driver knows already
+// that another has claimed the session.
+func (d Driver) Repeated(ctx context.Context, l Log, refused error, claim uint64, bodies []Body) []Event {
+	if !errors.Is(refused, ErrGrown) && (!errors.Is(refused, ErrFenced) || claim <= d.After) {
+		return nil
+	}
 	var found []Event
 	for e, err := range l.Read(ctx, d.After) {
 		if err != nil || len(found) == len(bodies) || !same(e.Body, bodies[len(found)]) {
@@ -159,6 +163,7 @@ type Memory struct {
 	mu     sync.Mutex
 	events []Event
 	epoch  uint64        // of the last claim
+	claim  uint64        // its number
 	grown  chan struct{} // closed and replaced when events are appended
 }
 
@@ -181,10 +186,11 @@ func (m *Memory) AppendAs(ctx context.Context, as Driver, bodies ...Body) ([]Eve
 		return nil, err
 	}
 	events, err := m.append(ctx, bodies, &as)
-	if errors.Is(err, ErrFenced) || errors.Is(err, ErrGrown) {
-		if stored := as.Repeated(ctx, m, bodies); stored != nil {
-			return stored, nil
-		}
+	m.mu.Lock()
+	claim := m.claim
+	m.mu.Unlock()
+	if stored := as.Repeated(ctx, m, err, claim, bodies); stored != nil {
+		return stored, nil
 	}
 	return events, err
 }
@@ -201,7 +207,9 @@ func (m *Memory) append(ctx context.Context, bodies []Body, as *Driver) ([]Event
 		if err := as.Admit(m.epoch, uint64(first), bodies); err != nil {
 			return nil, err
 		}
-		m.epoch = as.Epoch
+		if as.Epoch != m.epoch {
+			m.epoch, m.claim = as.Epoch, uint64(first)+1
+		}
 	}
 	now := m.now().UTC().Truncate(time.Millisecond)
 	for _, b := range bodies {

@@ -241,6 +241,8 @@ func logAmbiguous(t *testing.T, logs Logs, a event.Log) {
 	logAs(t, b, 2, 4, claimed(2, "b"))
 	repeat(a, 1, 2, note("y")) // it was stored, whoever drives now
 	logRefuses(t, a, event.ErrFenced, 1, 5, note("y"))
+	logAs(t, b, 2, 5, note("y"))
+	logRefuses(t, a, event.ErrFenced, 1, 5, note("y")) // that is the other's
 }
 
 // logFull fills the storage up.

@@ -76,10 +76,9 @@ func (l *Log) Append(ctx context.Context, bodies ...event.Body) ([]event.Event, 
 // AppendAs implements [event.Log]. Without the lease it fails with [event.ErrNotDriver].
 func (l *Log) AppendAs(ctx context.Context, as event.Driver, bodies ...event.Body) ([]event.Event, error) {
 	events, err := l.append(ctx, &as, bodies)
-	if errors.Is(err, event.ErrFenced) || errors.Is(err, event.ErrGrown) {
-		if stored := as.Repeated(ctx, l, bodies); stored != nil {
-			return stored, l.flush(l.end())
-		}
+	claim, end := l.claimed()
+	if stored := as.Repeated(ctx, l, err, claim, bodies); stored != nil {
+		return stored, l.flush(end)
 	}
 	return l.appended(events, err)
 }
@@ -164,11 +163,15 @@ func (l *Log) epoch() (uint64, error) {
 	return l.claim.epoch, nil
 }
 
-// end is where the log ends, as far as is known.
-func (l *Log) end() int64 {
+// claimed is the number of the last claim, 0 if there is none, and where the log ends, as
+// far as is known.
+func (l *Log) claimed() (seq uint64, end int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.tail.Off
+	if l.marks.Claimed != nil {
+		seq = l.marks.Claimed.Seq + 1
+	}
+	return seq, l.tail.Off
 }
 
 // examine reports whether bodies must be synced, or why they can't be stored.
