@@ -146,7 +146,7 @@ func (s *State) judged(c *Call, b event.Judged) {
 
 func (s *State) ended(b event.Ended) {
 	s.Total.Cost += b.Cost
-	c := s.calls.find(b.Call, phaseNew, phaseWaiting, phaseReady, phaseRunning, phaseDenied, phaseCut, phaseLost)
+	c := s.calls.find(b.Call)
 	if c == nil {
 		return
 	}
@@ -178,7 +178,7 @@ func (s *State) ended(b event.Ended) {
 // settle puts the results before the model once every call has ended, in the
 // order of the calls, whatever order they ended in.
 func (s *State) settle() {
-	if s.calls.in[phaseEnded] < len(s.Run.Calls) {
+	if s.calls.in.n(phaseEnded) < len(s.Run.Calls) {
 		return
 	}
 	var results llm.Parts
@@ -193,17 +193,17 @@ func (s *State) settle() {
 	s.flushSteer()
 }
 
-// Call returns the call of the last reply with an id, while not all of them have ended.
+// Call returns the call of the last reply with an id, while it has not ended.
 func (s *State) Call(id string) (c Call, ok bool) {
-	if s.calls == nil || len(s.calls.at[id]) == 0 {
-		return Call{}, false
+	if found := s.calls.find(id); found != nil {
+		return *found, true
 	}
-	return s.calls.calls[s.calls.at[id][0]], true
+	return Call{}, false
 }
 
 // Waiting are the calls that wait for a decision, whether or not others run meanwhile.
 func (s *State) Waiting() []Call {
-	if s.calls == nil || s.calls.in[phaseWaiting] == 0 || s.Run.Cancelled {
+	if s.calls == nil || s.calls.in.n(phaseWaiting) == 0 || s.Run.Cancelled {
 		return nil
 	}
 	return s.calls.all(phaseWaiting)
@@ -211,7 +211,7 @@ func (s *State) Waiting() []Call {
 
 // Due is when the first of the calls that wait takes no answer any more; zero: never.
 func (s *State) Due() (at time.Time) {
-	if s.calls == nil || s.calls.in[phaseWaiting] == 0 {
+	if s.calls == nil || s.calls.in.n(phaseWaiting) == 0 {
 		return at
 	}
 	for i := range s.Run.Calls {

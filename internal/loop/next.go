@@ -114,11 +114,11 @@ func (s *State) nextCall() Next {
 		return End{dead}
 	}
 	switch t := s.calls; {
-	case t.in[phaseNew] > 0:
+	case t.in.n(phaseNew) > 0:
 		return Judge{t.all(phaseNew)}
 	case len(t.free) > 0:
 		return RunCalls{t.startable(atOnce)}
-	case t.in[phaseRunning] > 0:
+	case t.in.n(phaseRunning) > 0:
 		return Await{}
 	}
 	return Wait{s.Waiting()}
@@ -127,7 +127,7 @@ func (s *State) nextCall() Next {
 // dead are the ends of calls that will not run.
 func (s *State) dead() []event.Ended {
 	in := s.calls.in
-	if !s.Run.Cancelled && in[phaseLost]+in[phaseCut]+in[phaseDenied] == 0 {
+	if !s.Run.Cancelled && in.n(phaseLost)+in.n(phaseCut)+in.n(phaseDenied) == 0 {
 		return nil
 	}
 	var dead []event.Ended

@@ -4,9 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"hash"
-	"io"
 	"slices"
+	"strconv"
 
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
@@ -58,24 +57,20 @@ func (r *repeats) note(c Call) {
 // fingerprint is the same for two calls exactly if they are the same call with
 // the same result.
 func fingerprint(c Call) string {
-	h := sha256.New()
-	field(h, c.Name)
-	field(h, string(c.Args))
-	field(h, string(c.Ended.Outcome))
+	text := field(field(field(nil, c.Name), c.Args), c.Ended.Outcome)
 	for _, part := range c.Ended.Parts {
 		switch p := part.(type) {
 		case llm.Text:
-			field(h, p.Text)
+			text = field(text, p.Text)
 		case llm.Image:
-			field(h, p.Digest)
-			field(h, string(p.Data))
+			text = field(field(text, p.Digest), p.Data)
 		}
 	}
-	return hex.EncodeToString(h.Sum(nil)[:8])
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
 }
 
-// field writes a string so that neighbours can't run together.
-func field(h hash.Hash, s string) {
-	fmt.Fprintf(h, "%d:", len(s))
-	_, _ = io.WriteString(h, s) // a hash never fails
+// field appends a text so that neighbours can't run together.
+func field[T ~string | ~[]byte](to []byte, text T) []byte {
+	return append(append(strconv.AppendInt(to, int64(len(text)), 10), ':'), text...)
 }

@@ -12,8 +12,8 @@ import (
 // follows from the calls, whose phases change through move alone, or make the table void.
 type table struct {
 	calls []Call // shares the memory of Run.Calls
-	at    map[string][]int
-	in    map[phase]int
+	at    map[string][]int // nil: they are few, and looked through
+	in    counts
 	free  []int // ready, and nothing stands in their way; in order
 
 	// Once all are judged, they are lined up: the calls of each lane in order, and for each
@@ -23,13 +23,47 @@ type table struct {
 	after map[int][]int
 }
 
-func newTable(calls []Call) *table {
-	t := &table{calls: calls, at: make(map[string][]int, len(calls)), in: map[phase]int{}}
-	for i, c := range calls {
-		t.at[c.ID] = append(t.at[c.ID], i)
-		t.in[c.Phase]++
+// counts is how many calls are in each phase.
+type counts [8]int
+
+func (c *counts) of(p phase) *int {
+	switch p {
+	case phaseNew:
+		return &c[0]
+	case phaseWaiting:
+		return &c[1]
+	case phaseReady:
+		return &c[2]
+	case phaseRunning:
+		return &c[3]
+	case phaseEnded:
+		return &c[4]
+	case phaseDenied:
+		return &c[5]
+	case phaseCut:
+		return &c[6]
 	}
-	if t.in[phaseNew] == 0 {
+	return &c[7] // lost
+}
+
+// n is how many are in a phase.
+func (c counts) n(p phase) int { return *c.of(p) }
+
+// few calls are sooner looked through than looked up.
+const few = 8
+
+func newTable(calls []Call) *table {
+	t := &table{calls: calls}
+	if len(calls) > few {
+		t.at = make(map[string][]int, len(calls))
+	}
+	for i, c := range calls {
+		if t.at != nil {
+			t.at[c.ID] = append(t.at[c.ID], i)
+		}
+		*t.in.of(c.Phase)++
+	}
+	if t.in.n(phaseNew) == 0 {
 		t.lineUp()
 	}
 	return t
@@ -40,29 +74,53 @@ func (t *table) of(calls []Call) bool {
 	return t != nil && len(t.calls) == len(calls) && &t.calls[0] == &calls[0]
 }
 
-// find returns the first call with an id in one of the phases, nil if there is none.
+// find returns the first call with an id in one of the phases, or that has not ended if none
+// is given; nil if there is none.
 func (t *table) find(id string, in ...phase) *Call {
-	if t == nil {
-		return nil
+	fits := func(c *Call) bool {
+		return c.ID == id && (len(in) == 0 && c.Phase != phaseEnded || slices.Contains(in, c.Phase))
 	}
-	for _, i := range t.at[id] {
-		if slices.Contains(in, t.calls[i].Phase) {
-			return &t.calls[i]
+	switch {
+	case t == nil:
+	case t.at == nil:
+		for i := range t.calls {
+			if fits(&t.calls[i]) {
+				return &t.calls[i]
+			}
+		}
+	default:
+		for _, i := range t.at[id] {
+			if fits(&t.calls[i]) {
+				return &t.calls[i]
+			}
 		}
 	}
 	return nil
 }
 
+// index is where a call is that find has returned.
+func (t *table) index(c *Call) int {
+	if t.at == nil {
+		for i := range t.calls {
+			if &t.calls[i] == c {
+				return i
+			}
+		}
+	}
+	at := t.at[c.ID]
+	return at[slices.IndexFunc(at, func(i int) bool { return &t.calls[i] == c })]
+}
+
 // move changes how far a call is that find has returned.
 func (t *table) move(c *Call, to phase) {
-	i := t.at[c.ID][slices.IndexFunc(t.at[c.ID], func(i int) bool { return &t.calls[i] == c })]
-	t.in[c.Phase]--
-	t.in[to]++
+	i := t.index(c)
+	*t.in.of(c.Phase)--
+	*t.in.of(to)++
 	c.Phase = to
 	switch {
 	case t.lined:
 		t.look(i)
-	case t.in[phaseNew] == 0:
+	case t.in.n(phaseNew) == 0:
 		t.lineUp()
 	}
 }

@@ -53,10 +53,10 @@ func (s *State) waiting() bool {
 		return false
 	case t == nil:
 		return s.Run.Reply == replyAnswer && s.awaiting() && !s.works(func(c Child) bool { return c.Background })
-	case len(t.free) > 0 || t.in[phaseWaiting]+t.in[phaseRunning]+t.in[phaseReady]+t.in[phaseEnded] < len(t.calls):
+	case len(t.free) > 0 || t.in.n(phaseWaiting)+t.in.n(phaseRunning)+t.in.n(phaseReady)+t.in.n(phaseEnded) < len(t.calls):
 		return false
-	case t.in[phaseRunning] == 0:
-		return t.in[phaseWaiting] > 0
+	case t.in.n(phaseRunning) == 0:
+		return t.in.n(phaseWaiting) > 0
 	}
 	return len(s.Raised) > 0 && !slices.ContainsFunc(s.Run.Calls, func(c Call) bool { return c.Phase == phaseRunning && !s.asks(c) })
 }
