@@ -11,7 +11,7 @@ import (
 // event: where a call is, how many are how far, and which of them may start. All of it
 // follows from the calls, whose phases change through move alone, or make the table void.
 type table struct {
-	calls []Call // shares the memory of Run.Calls
+	calls []Call           // shares the memory of Run.Calls
 	at    map[string][]int // nil: they are few, and looked through
 	in    counts
 	free  []int // ready, and nothing stands in their way; in order
