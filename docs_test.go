@@ -74,7 +74,8 @@ func TestEventsDocument(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("# Events\n\nMade from the comments in `event/bodies.go`; do not edit. One JSON object a line:\n\n" +
 		"    {\"seq\":1,\"time\":\"...\",\"session\":\"...\",\"kind\":\"said\",\"body\":{...}}\n\n" +
-		"Kinds and fields are only ever added. Readers keep what they do not know.\n")
+		"Kinds and fields are only ever added. Readers keep what they do not know. Behind a kind may stand\n" +
+		"`\"must\":true`: who does not know such a kind may show the session and must not go on with it.\n")
 	slices.SortFunc(p.Types, func(a, b *doc.Type) int { return int(a.Decl.Pos() - b.Decl.Pos()) })
 	for _, typ := range p.Types {
 		kind := kindOf(typ)
