@@ -17,6 +17,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -82,8 +83,8 @@ var errDead = errors.New("the process is gone")
 
 // at is a place: what the script says happens there. It returns whether the actor is still alive.
 func (w *world) at(a *actor, name string) bool {
-	if a.dead || w.calm {
-		return !a.dead
+	if a.dead.Load() || w.calm {
+		return !a.dead.Load()
 	}
 	n := len(w.places)
 	w.places = append(w.places, name)
@@ -97,7 +98,7 @@ func (w *world) at(a *actor, name string) bool {
 	w.trace = append(w.trace, fmt.Sprintf("%d %s: %s", n, name, what))
 	w.happen(a, what)
 	synctest.Wait() // whoever watches the log has seen it
-	return !a.dead
+	return !a.dead.Load()
 }
 
 func (w *world) happen(a *actor, what happening) {
@@ -114,7 +115,7 @@ func (w *world) happen(a *actor, what happening) {
 			w.input(w.answers[n-1])
 		}
 	case die:
-		a.dead = true
+		a.dead.Store(true)
 	case takeover:
 		if err := w.store.LoseLease(w.id); err != nil {
 			w.t.Fatal(err)
@@ -214,11 +215,11 @@ func (w *world) play() {
 type actor struct {
 	*session.Log
 	world *world
-	dead  bool
+	dead  atomic.Bool
 }
 
 func (a *actor) Append(ctx context.Context, bodies ...event.Body) ([]event.Event, error) {
-	if a.dead {
+	if a.dead.Load() {
 		return nil, errDead
 	}
 	return a.Log.Append(ctx, bodies...)
@@ -268,7 +269,7 @@ func (a *actor) anyway(ctx context.Context, bodies []event.Body) ([]event.Event,
 }
 
 func (a *actor) Read(ctx context.Context, after uint64) iter.Seq2[event.Event, error] {
-	if a.dead {
+	if a.dead.Load() {
 		return func(yield func(event.Event, error) bool) { yield(event.Event{}, errDead) }
 	}
 	return a.Log.Read(ctx, after)
