@@ -43,7 +43,11 @@ func (osDisk) Open(path string, flag int) (file, error) {
 	if err != nil {
 		return nil, err
 	}
-	return osFile{f}, nil
+	info, err := f.Stat()
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return osFile{f, info}, nil
 }
 
 func (osDisk) Mkdir(path string) error      { return os.Mkdir(path, 0o700) }
@@ -71,7 +75,10 @@ func (osDisk) SyncDir(path string) error {
 
 // osFile is a real file. Its locks are in lock_*.go; where there is no
 // sync_*.go its Sync is that of os.File.
-type osFile struct{ *os.File }
+type osFile struct {
+	*os.File
+	was os.FileInfo // as it was opened: what file it is never changes
+}
 
 func (f osFile) Size() (int64, error) {
 	info, err := f.Stat()
@@ -82,15 +89,11 @@ func (f osFile) Size() (int64, error) {
 }
 
 func (f osFile) Is(path string) (bool, error) {
-	mine, err := f.Stat()
-	if err != nil {
-		return false, err
-	}
 	there, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
-	return err == nil && os.SameFile(mine, there), err
+	return err == nil && os.SameFile(f.was, there), err
 }
 
 func (f osFile) Changed() (time.Time, error) {

@@ -145,7 +145,7 @@ func (l *Log) saveIndexNow(done bool) {
 	line := appendCRC([]byte(crcHead), chain(0, data[1:]))
 	line = append(append(line, crcTail...), data[1:]...)
 	d := l.store.fs()
-	defer l.expect()()
+	defer l.changed()
 	tmp := filepath.Join(l.dir, indexName+".tmp")
 	f, err := d.Open(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC)
 	if err != nil {

@@ -256,7 +256,7 @@ func (l *Log) locked(ctx context.Context, wait bool) (file, error) {
 }
 
 // justNow is how old a change of a folder must be for the next one to have another time.
-const justNow = 50 * time.Millisecond
+const justNow = 20 * time.Millisecond
 
 // found reports whether the lock file is the one in the folder. If the log is not, it takes
 // no more: what is written to another file nobody would find. As long as nothing has
@@ -284,20 +284,11 @@ func (l *Log) found(lock file) (there bool, err error) {
 	return true, err
 }
 
-// expect is called before and after the log itself changes something in the folder, which
-// need not be looked into for that. The append lock and l.mu are held.
-func (l *Log) expect() (after func()) {
-	changed := func() (t time.Time) {
-		if l.folder != nil {
-			t, _ = l.folder.Changed()
-		}
-		return t
-	}
-	stood := l.looked.Equal(changed())
-	return func() {
-		if stood {
-			l.looked = changed()
-		}
+// changed is called when the log itself has changed something in the folder, just after it
+// looked: that is no reason to look again. The append lock and l.mu are held.
+func (l *Log) changed() {
+	if l.folder != nil {
+		l.looked, _ = l.folder.Changed()
 	}
 }
 
