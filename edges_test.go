@@ -288,6 +288,9 @@ func TestLaterFormats(t *testing.T) {
 		if _, err := host.Fork(t.Context(), id, 0); !errors.Is(err, event.ErrTooNew) {
 			t.Errorf("%s: forked: %v, want ErrTooNew", name, err)
 		}
+		if _, err := (&session.Store{Dir: host.Dir}).Fork(t.Context(), id, 0); !errors.Is(err, event.ErrTooNew) {
+			t.Errorf("%s: its log is forked: %v, want ErrTooNew", name, err)
+		}
 		n := 0
 		for _, err := range host.Events(t.Context(), id) {
 			if err != nil {

@@ -88,7 +88,7 @@ func TestOneHeaderStopsNobodyForADay(t *testing.T) {
 			t.Errorf("one waited %v", took)
 		}
 		got, took = stops(t, inspan.Agent{Model: two})
-		want = "the vendor asked this key to wait for another 1h0m0s; nothing was sent; try again in 5m0s"
+		want = "the vendor asked this key to wait, so nothing was sent; every 5m0s one request tries whether that still holds; try again in 5m0s"
 		if !strings.Contains(got.Detail, want) {
 			t.Errorf("stopped %+v", got)
 		}

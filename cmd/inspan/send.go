@@ -41,15 +41,15 @@ func (c *command) send() *cobra.Command {
 				return err
 			}
 			defer log.Close()
+			w, err := (&inspan.Host{Dir: store.Dir}).Watch(cmd.Context(), id) // or nobody here could go on with it
+			if err != nil {
+				return err
+			}
 			if d, ok := input.(event.Decided); ok {
-				w, err := (&inspan.Host{Dir: store.Dir}).Watch(cmd.Context(), id)
-				if err != nil {
-					return err
-				}
 				input, err = c.decision(cmd.Context(), w.Status(), d, scope)
-				if err := errors.Join(err, w.Close()); err != nil {
-					return err
-				}
+			}
+			if err := errors.Join(err, w.Close()); err != nil {
+				return err
 			}
 			events, err := log.Append(cmd.Context(), input)
 			if err != nil {
@@ -72,10 +72,8 @@ func (c *command) send() *cobra.Command {
 // questions are those that wait in a session, by their ids.
 func questions(st inspan.Status) map[string]inspan.Pending {
 	open := map[string]inspan.Pending{}
-	for _, p := range st.Open {
-		if p.Waits {
-			open[p.Call.ID] = p
-		}
+	for _, p := range st.Waiting {
+		open[p.Call.ID] = p
 	}
 	for _, r := range st.Raised {
 		open[r.ID] = inspan.Asked(r)

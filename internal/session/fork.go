@@ -1,6 +1,7 @@
 package session
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -68,6 +69,9 @@ func (s *Store) copyLog(ctx context.Context, from *Log, seq uint64, id, dir stri
 		if _, why := c.take(line); why != "" {
 			return c.damage(why)
 		}
+		if err := understood(c.Seq, line); err != nil {
+			return err
+		}
 		buf = append(append(buf, line...), '\n')
 		if len(buf) >= chunk {
 			if err := writeAll(f, buf); err != nil {
@@ -87,6 +91,19 @@ func (s *Store) copyLog(ctx context.Context, from *Log, seq uint64, id, dir stri
 		err = s.sync(f)
 	}
 	return err
+}
+
+// understood returns why this version can't write behind a line, nil if it can. Only the
+// first and those that are marked can say so.
+func understood(seq uint64, line []byte) error {
+	if seq > 1 && !bytes.Contains(line, []byte(`"must":true`)) {
+		return nil
+	}
+	e, err := decode(bytes.Clone(line))
+	if err != nil {
+		return err
+	}
+	return event.Understood(e)
 }
 
 // copyBlobs links all blobs into another folder, or copies those that can not

@@ -84,7 +84,7 @@ func TestPauseSays(t *testing.T) {
 		a, _ := processes("", sick(1, llm.KindRateLimited, 24*time.Hour))
 		_, _ = ask(t.Context(), a, say("hi"))
 		_, failed := ask(t.Context(), a, say("hi"))
-		want := "p: rate limited: the vendor asked this key to wait for another 1h0m0s; nothing was sent"
+		want := "p: rate limited: the vendor asked this key to wait, so nothing was sent; every 5m0s one request tries whether that still holds"
 		if failed == nil || failed.Error() != want {
 			t.Errorf("got  %v\nwant %s", failed, want)
 		}
