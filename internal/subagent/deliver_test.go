@@ -3,6 +3,7 @@ package subagent
 import (
 	"context"
 	"errors"
+	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -57,4 +58,55 @@ func TestDeliver(t *testing.T) {
 			}
 		})
 	}
+}
+
+// deaf is a log that can't be followed any more.
+type deaf struct {
+	*event.Memory
+	broken error
+}
+
+func (d *deaf) Wait(ctx context.Context, after uint64) error {
+	if d.broken != nil {
+		return d.broken
+	}
+	return d.Memory.Wait(ctx, after)
+}
+
+// TestNobodyFollows holds that agents stop when the log of their session can't be read any more, as nobody
+// could answer or interrupt them.
+func TestNobodyFollows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log, theirs := &deaf{Memory: event.NewMemory("s")}, event.NewMemory("s.1")
+		agent := &inspan.Agent{Model: &script.Model{}}
+		s, err := agent.Open(t.Context(), log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		child, err := agent.Open(t.Context(), theirs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		team := &Team{}
+		if !team.takes(s) {
+			t.Fatal("the team takes no session")
+		}
+		k := newKid(child, Order{}, "c@1")
+		team.kids[k.id] = k
+		log.broken = errors.New("the disk is gone")
+		team.follow(s, s.Status().Seq)
+		team.wg.Wait()
+		var why []string
+		for e, err := range theirs.Read(t.Context(), 0) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c, ok := e.Body.(event.Cancelled); ok {
+				why = append(why, c.Reason)
+			}
+		}
+		if len(why) != 1 || !strings.Contains(why[0], "the disk is gone") || k.ctx.Err() == nil {
+			t.Errorf("the child was told %q, and its context says %v", why, k.ctx.Err())
+		}
+	})
 }
