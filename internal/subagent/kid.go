@@ -122,6 +122,11 @@ func (k *kid) spent() (cost float64, tokens int64) {
 	return st.Cost, total(st.Usage)
 }
 
+func (k *kid) uses() used {
+	cost, tokens := k.spent()
+	return used{cost, tokens}
+}
+
 func total(u llm.Usage) int64 { return int64(u.Prompt()) + int64(u.Output) }
 
 // end asks the child to stop, and makes it if it does not.

@@ -341,7 +341,7 @@ func (t *Team) enlist(k *kid) error {
 			k.counted, k.used = c.Cost, c.Usage
 		}
 	}
-	t.left = slices.DeleteFunc(t.left, func(l *kid) bool { return l.id == k.id })
+	delete(t.left, k.id)
 	t.kids[k.id] = k
 	return nil
 }
@@ -353,7 +353,7 @@ func (t *Team) dismiss(k *kid) {
 		return
 	}
 	delete(t.kids, k.id)
-	t.left = append(t.left, k)
+	t.left[k.id] = k.uses()
 	maps.DeleteFunc(t.questions, func(name asking, _ *question) bool { return name.child == k.id })
 }
 

@@ -67,13 +67,19 @@ type Team struct {
 	mu        sync.Mutex
 	session   *inspan.Session      // nil until it runs
 	kids      map[string]*kid      // by session id; those that work
-	left      []*kid               // that work no more, and whose return the session may not have seen yet
+	left      map[string]used      // by children that work no more, and whose return the session may not have seen yet
 	questions map[asking]*question // of children that work, or did when the program was started
 	listed    listed
 	life      context.Context    // ends with the team
 	stop      context.CancelFunc // of life
 	closed    bool
 	wg        sync.WaitGroup
+}
+
+// used is what a child has spent.
+type used struct {
+	cost   float64
+	tokens int64
 }
 
 // Order is what a child is to be.
@@ -171,7 +177,7 @@ func (t *Team) takes(s *inspan.Session) bool {
 	if t.session != nil || t.closed {
 		return false
 	}
-	t.session, t.kids, t.questions = s, map[string]*kid{}, map[asking]*question{}
+	t.session, t.kids, t.left, t.questions = s, map[string]*kid{}, map[string]used{}, map[asking]*question{}
 	t.life, t.stop = context.WithCancel(context.Background())
 	return true
 }
@@ -256,10 +262,16 @@ func (t *Team) spent() (cost float64, tokens int64) {
 	for _, c := range st.Children {
 		counted[c.Child] = c
 	}
-	t.left = slices.DeleteFunc(t.left, func(k *kid) bool { return !counted[k.id].Open })
-	for _, k := range slices.AppendSeq(slices.Clone(t.left), maps.Values(t.kids)) {
-		c, n := k.spent()
-		cost, tokens = cost+c-counted[k.id].Cost, tokens+n-total(counted[k.id].Usage)
+	add := func(child string, u used) {
+		c := counted[child]
+		cost, tokens = cost+u.cost-c.Cost, tokens+u.tokens-total(c.Usage)
+	}
+	maps.DeleteFunc(t.left, func(child string, _ used) bool { return !counted[child].Open })
+	for child, u := range t.left {
+		add(child, u)
+	}
+	for child, k := range t.kids {
+		add(child, k.uses())
 	}
 	return cost, tokens
 }
