@@ -68,7 +68,7 @@ func (d *driver) compact(ctx context.Context, c loop.Compact) error {
 // replace appends the compaction. What others have sent since the conversation
 // was read comes behind it.
 func (d *driver) replace(ctx context.Context, body event.Compacted, messages []llm.Message, person []int, read int) error {
-	for {
+	return d.persist(ctx, func() ([]event.Body, error) {
 		whole := append(slices.Clone(messages), d.state.Messages[read:]...)
 		theirs := slices.Clone(person)
 		for _, i := range d.state.Person {
@@ -77,20 +77,11 @@ func (d *driver) replace(ctx context.Context, body event.Compacted, messages []l
 			}
 		}
 		done, err := d.state.Compacted(body, whole, theirs)
-		if err != nil {
-			return err
+		if err == nil && done.After >= done.Before {
+			return []event.Body{event.Kept{Why: body.Why, Reason: "the summary would not make it shorter", Usage: body.Usage, Cost: body.Cost}}, nil
 		}
-		if done.After >= done.Before {
-			return d.record(ctx, event.Kept{Why: body.Why, Reason: "the summary would not make it shorter", Usage: body.Usage, Cost: body.Cost})
-		}
-		err = d.store(ctx, []event.Body{done})
-		if err != nil && !errors.Is(err, event.ErrGrown) {
-			return err
-		}
-		if caught := d.catchUp(ctx); caught != nil || err == nil {
-			return caught
-		}
-	}
+		return []event.Body{done}, err
+	})
 }
 
 // keep is how many tokens of the end stay as they are, of a conversation that may

@@ -173,8 +173,17 @@ func (d *driver) decide(ctx context.Context, bodies ...event.Body) (stored bool,
 // record stores bodies that hold whatever others have appended, then folds and yields
 // them together with that.
 func (d *driver) record(ctx context.Context, bodies ...event.Body) error {
+	return d.persist(ctx, func() ([]event.Body, error) { return bodies, nil })
+}
+
+// persist is record for bodies that are made anew of the state whenever the log has grown.
+func (d *driver) persist(ctx context.Context, bodies func() ([]event.Body, error)) error {
 	for {
-		err := d.store(ctx, bodies)
+		made, err := bodies()
+		if err != nil {
+			return err
+		}
+		err = d.store(ctx, made)
 		if err != nil && !errors.Is(err, event.ErrGrown) {
 			return err
 		}

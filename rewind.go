@@ -2,7 +2,6 @@ package inspan
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/inspan/inspan/event"
@@ -50,19 +49,10 @@ func (d *driver) rewind(ctx context.Context, to uint64, files bool) error {
 	if err != nil {
 		return err
 	}
-	for {
+	return d.persist(ctx, func() ([]event.Body, error) {
 		body, err := d.state.Rewound(earlier, files)
-		if err != nil {
-			return err
-		}
-		err = d.store(ctx, []event.Body{body})
-		if err != nil && !errors.Is(err, event.ErrGrown) {
-			return err
-		}
-		if caught := d.catchUp(ctx); caught != nil || err == nil {
-			return caught
-		}
-	}
+		return []event.Body{body}, err
+	})
 }
 
 // at is the state after an event.

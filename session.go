@@ -143,7 +143,7 @@ func bound(st *loop.State, d event.Decided) event.Decided {
 
 // answered reports whether a decision is on the question.
 func (p Pending) answered(d event.Decided) bool {
-	return d.Call == p.Call.ID && (d.Question == 0 || d.Question == p.Question)
+	return d.On(p.Call.ID, p.Question)
 }
 
 // ErrBusy says that a run of this session is already going on here.

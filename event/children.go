@@ -63,6 +63,12 @@ type Returned struct {
 	Taint              // what it says may hold what it has seen
 }
 
+// On reports whether the decision is on a question, by the id and the number that it has in
+// the log. It never counts for another than the one that was put to whoever decided.
+func (d Decided) On(id string, question uint64) bool {
+	return d.Call == id && (d.Question == 0 || d.Question == question)
+}
+
 // Kind returns the name of the kind as it stands in the log.
 func (Spawned) Kind() string  { return "spawned" }
 func (Raised) Kind() string   { return "raised" }

@@ -95,7 +95,7 @@ func (s *State) called(e event.Event) {
 		s.answered(b)
 		c := s.calls.find(b.Call, phaseWaiting)
 		switch {
-		case c == nil || !decides(b, c.Asked):
+		case c == nil || !b.On(c.ID, c.Asked):
 		case b.Allow:
 			c.Answer = b.Answer
 			s.calls.move(c, phaseReady)

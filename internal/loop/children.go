@@ -26,11 +26,6 @@ type Question struct {
 	Seq uint64 `json:"seq,omitempty"` // of its event; 0: raised before a compaction by version 0.1
 }
 
-// decides reports whether a decision is on the question with a sequence number, of those
-// that go by its id. A decision never counts for another question than the one that was
-// put to whoever decided.
-func decides(b event.Decided, question uint64) bool { return b.Question == 0 || b.Question == question }
-
 // Await means: calls run and no more can start, or the model has said its last but
 // children work in the background. Wait until a call has ended or the log grows.
 type Await struct{}
@@ -83,7 +78,7 @@ func (s *State) retract(call string) {
 
 // answered takes a question off that a decision is on.
 func (s *State) answered(b event.Decided) {
-	i := slices.IndexFunc(s.Raised, func(r Question) bool { return r.ID == b.Call && decides(b, r.Seq) })
+	i := slices.IndexFunc(s.Raised, func(r Question) bool { return b.On(r.ID, r.Seq) })
 	if i < 0 {
 		return
 	}

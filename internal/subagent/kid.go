@@ -112,19 +112,14 @@ func label(agent, id string) string { return agent + " " + short(id) }
 // short is the part of an id that tells children of one parent apart.
 func short(id string) string { return id[strings.LastIndexByte(id, '.')+1:] }
 
-func (k *kid) spent() (cost float64, tokens int64) {
+func (k *kid) spent() used {
 	if t := k.order.Team; t != nil {
-		if cost, tokens = t.spent(); cost > 0 || tokens > 0 {
-			return cost, tokens
+		if cost, tokens := t.spent(); cost > 0 || tokens > 0 {
+			return used{cost, tokens}
 		}
 	}
 	st := k.session.Status()
-	return st.Cost, total(st.Usage)
-}
-
-func (k *kid) uses() used {
-	cost, tokens := k.spent()
-	return used{cost, tokens}
+	return used{st.Cost, total(st.Usage)}
 }
 
 func total(u llm.Usage) int64 { return int64(u.Prompt()) + int64(u.Output) }

@@ -101,8 +101,7 @@ func (t *Team) cost(c inspan.Child) float64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if k := t.kids[c.Child]; k != nil {
-		cost, _ := k.spent()
-		return cost
+		return k.spent().cost
 	}
 	return c.Cost
 }

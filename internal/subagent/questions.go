@@ -127,8 +127,7 @@ func (t *Team) decided(d event.Decided) *question {
 	defer t.mu.Unlock()
 	var found *question
 	for _, q := range t.questions {
-		named := d.Question == q.seq || d.Question == 0 && (found == nil || q.seq > found.seq)
-		if q.seq > 0 && q.id == d.Call && q.decision == nil && named {
+		if q.seq > 0 && q.decision == nil && d.On(q.id, q.seq) && (found == nil || q.seq > found.seq) {
 			found = q
 		}
 	}

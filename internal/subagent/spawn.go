@@ -353,7 +353,7 @@ func (t *Team) dismiss(k *kid) {
 		return
 	}
 	delete(t.kids, k.id)
-	t.left[k.id] = k.uses()
+	t.left[k.id] = k.spent()
 	maps.DeleteFunc(t.questions, func(name asking, _ *question) bool { return name.child == k.id })
 }
 

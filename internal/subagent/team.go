@@ -271,7 +271,7 @@ func (t *Team) spent() (cost float64, tokens int64) {
 		add(child, u)
 	}
 	for child, k := range t.kids {
-		add(child, k.uses())
+		add(child, k.spent())
 	}
 	return cost, tokens
 }

@@ -162,7 +162,7 @@ func (v *view) leave(id string) (was *child) {
 
 func (v *view) decided(b event.Decided) {
 	v.raised = slices.DeleteFunc(v.raised, func(r inspan.Question) bool {
-		return r.ID == b.Call && (b.Question == 0 || b.Question == r.Seq)
+		return b.On(r.ID, r.Seq)
 	})
 	if v.unwait(b.Call) && b.Allow && (b.Scope != event.ScopeOnce || b.Answer != "") {
 		v.note(allowed(b, v.calls[b.Call].Name))
