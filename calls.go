@@ -148,6 +148,7 @@ func (d *driver) runnable(c loop.Call) *tool.Call {
 		default: // whoever watches is behind; the result will hold it all
 		}
 	}
+	call.Finished = d.jobEnded
 	if !d.agent.Unattended {
 		call.Ask = d.asker(call)
 	}
@@ -159,7 +160,7 @@ func (d *driver) runnable(c loop.Call) *tool.Call {
 func (d *driver) await(ctx context.Context) error {
 	w, ok := d.log.(event.Waiter)
 	if !ok && len(d.calls.running) == 0 {
-		return errors.New("the log can't be waited for, which children in the background need")
+		return errors.New("the log can't be waited for, which what goes on in the background needs")
 	}
 	listening, stop := context.WithCancel(ctx)
 	grown, after := make(chan error, 1), d.state.Seq
@@ -171,6 +172,8 @@ func (d *driver) await(ctx context.Context) error {
 	defer stop()
 	late, stopLate := at(d.state.Due())
 	defer stopLate()
+	enough, stopEnough := at(d.state.Patience())
+	defer stopEnough()
 	for {
 		select {
 		case p := <-d.calls.progress:
@@ -185,6 +188,8 @@ func (d *driver) await(ctx context.Context) error {
 		case <-late:
 			_, err := d.decide(ctx, overdue(d.state.Waiting())...)
 			return err
+		case <-enough:
+			return d.impatient(ctx)
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -264,6 +269,8 @@ func (d *driver) runCall(ctx context.Context, c *tool.Call) event.Ended {
 	res, err := t.Run(ctx, c)
 	end.Parts, end.Files, end.Cwd, end.Exit, end.Todo = res.Parts, res.Files, res.Cwd, res.Exit, res.Todo
 	end.Show, end.Untrusted, end.Lasting, end.Cost = res.Show, res.Untrusted, res.Lasting, res.Cost
+	end.Job, end.Left, end.Told = res.Job, res.Left, res.Told
+	d.began(end.Job)
 	end.Millis = time.Since(began).Milliseconds()
 	switch {
 	case errors.Is(err, errLeft):

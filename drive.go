@@ -47,7 +47,7 @@ func (d *driver) claim(ctx context.Context, f func(event.Claimed) error) (err er
 		return err
 	}
 	d.epoch = d.state.Epoch + 1
-	return f(event.Claimed{Epoch: d.epoch, By: whoami(), Writer: rand.Text()})
+	return f(event.Claimed{Epoch: d.epoch, By: whoami(), Writer: rand.Text(), Unattended: d.agent.Unattended, Keeps: d.agent.KeepJobs})
 }
 
 // run appends the inputs and drives.
@@ -65,6 +65,7 @@ func (d *driver) run(ctx context.Context, claimed event.Claimed, inputs []event.
 		bodies = append(bodies, d.renewed(ctx)...)
 	}
 	d.joined = true
+	bodies = append(bodies, d.lostJobs()...)
 	if err := d.record(ctx, append(bodies, inputs...)...); err != nil {
 		return err
 	}
@@ -138,6 +139,13 @@ func (d *driver) turn(ctx context.Context, n loop.Ask) error {
 // fold looks whether it is so. A log that takes no more ends the run anyway.
 func (d *driver) timeUp(ctx context.Context) {
 	_, _ = d.log.Append(ctx, event.Cancelled{By: loop.By, Reason: "the time of the run is used up", Limit: event.ReasonMaxTime})
+}
+
+// impatient says in the log that a run whose answer stands has waited long enough for its
+// jobs.
+func (d *driver) impatient(ctx context.Context) error {
+	_, err := d.log.Append(ctx, event.Cancelled{By: loop.By, Reason: "background jobs do not end", Limit: event.ReasonDone})
+	return errors.Join(err, d.catchUp(ctx))
 }
 
 // afterwards is a little later, so that a time that a log has cut off to milliseconds lies

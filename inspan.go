@@ -82,6 +82,12 @@ type Agent struct {
 	// Patient says that somebody may answer, but does not sit there: what would ask
 	// waits as ever, and the model is waited for as when Unattended.
 	Patient bool
+	// KeepJobs says that commands which run in the background at the normal end of a run
+	// go on afterwards. It is told to the model; whoever closes the session sees to it.
+	KeepJobs bool
+	// Levers are what helps the model beyond running its calls. They are fixed when a
+	// session is opened; a session of a version that had none goes on without.
+	Levers event.Levers
 
 	// MaxTurns bounds the turns of one run; 0 means 200 for a new session and
 	// no change for an old one, negative means no limit.
@@ -191,7 +197,7 @@ func (a *Agent) attach(ctx context.Context, log event.Log, state *loop.State, pa
 // opening is what a new session starts with. Parent is the session that it works
 // for, if any.
 func (a *Agent) opening(specs []llm.ToolSpec, parent string) []event.Body {
-	bodies := []event.Body{event.Opened{Format: event.Format, App: "inspan " + Version, Root: a.Env.Root, Parent: parent}}
+	bodies := []event.Body{event.Opened{Format: event.Format, App: "inspan " + Version, Root: a.Env.Root, Parent: parent, Levers: a.Levers.Stated()}}
 	for _, block := range a.System {
 		block.Where = event.PlaceSystem
 		bodies = append(bodies, block)

@@ -69,6 +69,9 @@ func (s *Session) redacted(body event.Body) event.Body {
 	case event.Tasked:
 		b.Text = clean(b.Text)
 		return b
+	case event.Finished:
+		b.Error, b.Line = clean(b.Error), clean(b.Line)
+		return b
 	case event.Waiting:
 		b.Preview = clean(b.Preview)
 		return b
@@ -140,6 +143,11 @@ func (s *Session) redactedEnded(b event.Ended) event.Body {
 	}
 	if b.Files != nil {
 		b.Files = files
+	}
+	if b.Job != nil {
+		job := *b.Job
+		job.Command = s.vault.Redact(job.Command)
+		b.Job = &job
 	}
 	return b
 }

@@ -39,8 +39,9 @@ type Session struct {
 	joined      bool            // what the agent wants different is in the log; guarded by driving
 	looked      map[string]bool // folders whose instructions were asked for; guarded by driving
 	uncheckable bool            // checkpoints can't be taken; guarded by driving
-	mu          sync.Mutex      // guards state and secretArgs
+	mu          sync.Mutex      // guards state, begun and secretArgs
 	state       *loop.State
+	begun       map[string]bool            // jobs of this program, by id
 	secretArgs  map[string]json.RawMessage // of calls that were judged and have not run, where placeholders stand for something
 	closed      sync.Once
 }

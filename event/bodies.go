@@ -17,6 +17,7 @@ type Opened struct {
 	App    string `json:"app"`              // program and version that wrote it
 	Root   string `json:"root,omitempty"`   // the workspace
 	Parent string `json:"parent,omitempty"` // session that spawned this one
+	Levers Levers `json:"levers,omitzero"`  // what it works with, each default written out
 }
 
 // Forked says that everything before it was copied from another session.
@@ -78,6 +79,7 @@ type Steered struct {
 	Parts  llm.Parts `json:"parts"`
 	By     string    `json:"by,omitempty"`
 	Origin Origin    `json:"origin,omitempty"`
+	Why    []Why     `json:"why,omitempty"` // of the harness
 	Taint
 }
 
@@ -123,7 +125,8 @@ type Cancelled struct {
 	// of being done now.
 	All bool `json:"all,omitempty"`
 	// ReasonMaxTime: the run stops for that, if its time is used up; else nothing is
-	// interrupted. Empty: somebody wants it.
+	// interrupted. ReasonDone: a run that is done does not wait for jobs any longer.
+	// Empty: somebody wants it.
 	Limit Reason `json:"limit,omitempty"`
 }
 
@@ -136,6 +139,10 @@ type Claimed struct {
 	Epoch  uint64 `json:"epoch"`            // strictly increasing in a session
 	By     string `json:"by"`               // host and process, for people
 	Writer string `json:"writer,omitempty"` // random: tells this claim from every other
+	// Nobody is there to answer while this driver works, and what runs in the background
+	// at its normal end goes on.
+	Unattended bool `json:"unattended,omitempty"`
+	Keeps      bool `json:"keeps,omitempty"`
 }
 
 // Asked says that a request goes to the model.
@@ -296,9 +303,12 @@ type Ended struct {
 	Lasting string `json:"lasting,omitempty"`
 	// The very same call brought the very same before, which the model still
 	// sees: Parts only say so.
-	Again  bool    `json:"again,omitempty"`
-	Cost   float64 `json:"cost,omitempty"` // what the call has spent, in US dollars
-	Millis int64   `json:"millis,omitempty"`
+	Again  bool      `json:"again,omitempty"`
+	Job    *tool.Job `json:"job,omitempty"`  // what it was about goes on in the background
+	Told   []string  `json:"told,omitempty"` // jobs whose end Parts tell
+	Left   bool      `json:"left,omitempty"` // something that it started goes on, and is not a job
+	Cost   float64   `json:"cost,omitempty"` // what the call has spent, in US dollars
+	Millis int64     `json:"millis,omitempty"`
 }
 
 // Outcome says how a call ended.
@@ -518,6 +528,8 @@ func decodeBody(kind string, raw json.RawMessage) (Body, error) {
 		return intoParts(raw, func(b *Returned) *llm.Parts { return &b.Parts })
 	case Tasked{}.Kind():
 		return into[Tasked](raw)
+	case Finished{}.Kind():
+		return into[Finished](raw)
 	case "stopped":
 		return into[Stopped](raw)
 	case "note":
@@ -555,7 +567,7 @@ func Synced(b Body) bool {
 // the driver alone, who holds the session's lease.
 func Input(b Body) bool {
 	switch b.(type) {
-	case Said, Steered, Decided, Cancelled, Titled, Compact, Spawned, Raised, Returned, Tasked:
+	case Said, Steered, Decided, Cancelled, Titled, Compact, Spawned, Raised, Returned, Tasked, Finished:
 		return true
 	}
 	return false

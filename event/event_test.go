@@ -27,14 +27,14 @@ func bodies() []event.Body {
 	}
 	call := &llm.CallDelta{Name: "read", Args: `{"pa`}
 	return []event.Body{
-		event.Opened{Format: 1, App: "inspan 1", Root: "/w", Parent: "p"},
+		event.Opened{Format: 1, App: "inspan 1", Root: "/w", Parent: "p", Levers: event.Levers{Verify: "on"}},
 		event.Forked{From: "s", Seq: 7},
 		event.Titled{Title: "t"},
 		event.Said{Parts: parts, By: "me", Origin: event.OriginLead, Taint: event.Taint{Untrusted: true, Private: true}},
-		event.Steered{Parts: parts, By: "me", Origin: event.OriginAgent, Taint: event.Taint{Untrusted: true, Private: true}},
+		event.Steered{Parts: parts, By: "me", Origin: event.OriginAgent, Why: []event.Why{event.WhyTodo}, Taint: event.Taint{Untrusted: true, Private: true}},
 		event.Decided{Call: "c", Question: 7, Allow: true, By: "me", Rule: "r", Scope: event.ScopeProject, Reason: "w", Answer: "a"},
 		event.Cancelled{Limit: event.ReasonMaxTime, All: true, By: "me", Reason: "w"},
-		event.Claimed{Writer: "w", Epoch: 3, By: "h:1"},
+		event.Claimed{Writer: "w", Epoch: 3, By: "h:1", Unattended: true, Keeps: true},
 		event.Asked{Turn: 2, Route: "p/m"},
 		event.Replied{
 			Parts: parts, Stop: llm.StopCalls, Route: "p/m", Cost: 0.1, Unpriced: true, RequestID: "r", Millis: 5,
@@ -53,6 +53,7 @@ func bodies() []event.Body {
 		event.Started{Call: "c"},
 		event.Ended{
 			Call: "c", Outcome: event.OutcomeOK, Parts: parts, Cwd: "/w", Exit: new(int), Todo: []tool.Todo{{Text: "t", State: tool.TodoDoing}}, Show: "# s", Untrusted: true, Lasting: "l", Again: true, Cost: 0.02, Millis: 3,
+			Job: &tool.Job{ID: "1", Command: "c", Keep: true}, Told: []string{"2"}, Left: true,
 			Files: []tool.File{{Path: "/w/a", Digest: "d", Written: true, Diff: "+"}},
 		},
 		event.Added{Where: event.PlaceTail, Source: "AGENTS.md", Text: "t", Taint: event.Taint{Untrusted: true, Private: true}},
@@ -76,6 +77,7 @@ func bodies() []event.Body {
 			Child: "s.1", Reason: event.ReasonDone, Detail: "d", Parts: parts, Turns: 2, Usage: llm.Usage{Input: 1}, Cost: 0.1, Unpriced: true, Taint: event.Taint{Untrusted: true, Private: true},
 		},
 		event.Tasked{ID: "1", Action: event.TaskDone, By: "s.1", Call: "c", Text: "t", Taint: event.Taint{Untrusted: true, Private: true}},
+		event.Finished{Job: "1", Exit: new(int), Error: "e", Seconds: 1.5, Line: "l", Kept: true},
 		event.Stopped{Reason: event.ReasonFailed, Cause: llm.KindAuth, Detail: "d", Digest: "1:ab"},
 		event.Note{Topic: "t", Text: "x"},
 		event.Delta{Text: "t", Reasoning: "r", Call: call, Void: true},
@@ -283,7 +285,7 @@ func TestSyncedAndInput(t *testing.T) {
 	if want := "said steered decided cancelled started ended restored rewound compacted spawned returned stopped "; synced != want {
 		t.Errorf("synced are %s, want %s", synced, want)
 	}
-	if want := "titled said steered decided cancelled compact spawned raised returned tasked "; inputs != want {
+	if want := "titled said steered decided cancelled compact spawned raised returned tasked finished "; inputs != want {
 		t.Errorf("inputs are %s, want %s", inputs, want)
 	}
 }

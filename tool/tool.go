@@ -87,6 +87,10 @@ type Call struct {
 	// that nobody can be asked. It is nil outside of Run, and where nobody could ever
 	// be asked. Safe for concurrent use.
 	Ask func(ctx context.Context, question string, options []string) (answer string, err error)
+	// Finished tells the session that a job, which the result of this call began, has
+	// ended. It may be called once, at any time, also before Run returns. It is nil
+	// outside of Run. Safe for concurrent use.
+	Finished func(end JobEnd)
 }
 
 // Result is what a call brings back.
@@ -109,6 +113,29 @@ type Result struct {
 	// "skill review": compaction keeps their text until a later result has the same
 	// name.
 	Lasting string
+	// Job is what goes on in the background after the call. Nil: nothing does. Left says
+	// that processes do that are not a job.
+	Job  *Job
+	Left bool
+	// Told are the ids of jobs whose end Parts tell.
+	Told []string
+}
+
+// Job is a command that goes on after its call has ended.
+type Job struct {
+	ID      string `json:"id"` // unique among the jobs of a session that run
+	Command string `json:"command"`
+	Keep    bool   `json:"keep,omitempty"` // it is to outlive the session
+}
+
+// JobEnd is how a job has ended.
+type JobEnd struct {
+	ID      string
+	Exit    *int    // nil: not known
+	Error   string  // why it is not known
+	Seconds float64 // that it ran
+	Line    string  // the last of its output
+	Kept    bool    // it has not ended: it goes on without the session
 }
 
 // Todo is a thing to do.

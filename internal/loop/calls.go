@@ -10,7 +10,7 @@ import (
 )
 
 // replied folds a reply in: its message, and its calls if they may be made.
-func (s *State) replied(b event.Replied, seq uint64) {
+func (s *State) replied(b event.Replied, seq uint64, at time.Time) {
 	r := &s.Run
 	r.Asking, r.Failed, r.NotBefore, r.Awaits, r.Route = false, nil, time.Time{}, "", ""
 	s.measure(b)
@@ -19,7 +19,7 @@ func (s *State) replied(b event.Replied, seq uint64) {
 	s.Total.Usage = s.Total.Usage.Add(b.Usage)
 	s.Total.Cost += b.Cost
 	s.Total.Unpriced = s.Total.Unpriced || b.Unpriced
-	r.Reply = classify(b)
+	r.Reply, r.Answered = classify(b), at
 	switch r.Reply {
 	case replyEmpty, replyLength, replyCut:
 		r.Nudges++
@@ -172,6 +172,7 @@ func (s *State) ended(b event.Ended) {
 	s.Untrusted = s.Untrusted || b.Untrusted
 	s.lasts(b)
 	s.Work.ended(*c, b)
+	s.left(b)
 	s.settle()
 }
 
@@ -186,7 +187,7 @@ func (s *State) settle() {
 		results = append(results, llm.Result{
 			CallID: c.ID, Name: c.Name, Parts: c.Ended.Parts, Error: c.Ended.Outcome != event.OutcomeOK,
 		})
-		s.Run.Repeats.note(c)
+		s.Run.Repeats.note(c, len(s.Jobs) > 0 || s.Busy)
 	}
 	s.Run.Calls = nil
 	s.push(llm.User, results)

@@ -86,15 +86,26 @@ func (s *State) Next() Next {
 	if healed, ok := s.healing(); ok && !s.Run.Cancelled {
 		return Heal{healed}
 	}
+	if text := s.news(); text != "" && !s.Run.Asking && !s.Run.Cancelled {
+		return Steer{steer(text, event.WhyEnded)}
+	}
 	if stop, over := s.over(); over {
-		if stop.Reason == event.ReasonDone && s.awaiting() {
-			return Await{}
+		if stop.Reason == event.ReasonDone {
+			if steered, more := s.gate(); more {
+				return Steer{steered}
+			}
+			if s.awaiting() || s.awaitsJobs() {
+				return Await{}
+			}
 		}
 		stop.Digest = s.Digest()
 		return Stop{stop}
 	}
-	if text := s.nudge(); text != "" {
-		return Steer{event.Steered{By: By, Origin: event.OriginHarness, Parts: llm.Say(text)}}
+	if text, why := s.nudge(); text != "" {
+		return Steer{steer(text, why)}
+	}
+	if text := s.budget(); text != "" {
+		return Steer{steer(text, event.WhyBudget)}
 	}
 	if pruned, ok := s.pruning(); ok {
 		return Prune{pruned}
@@ -191,7 +202,7 @@ func (s *State) over() (event.Stopped, bool) {
 		return stop(event.ReasonFailed, "the context window is full; the reply was cut")
 	case r.Nudges > maxNudges:
 		return stop(event.ReasonFailed, "%d replies in a row were empty or cut by the output limit", r.Nudges)
-	case r.Repeats.Most >= stuckAt:
+	case s.stuck():
 		return stop(event.ReasonStuck, "the same call brought the same result %d times: %s", r.Repeats.Most, r.Repeats.Worst)
 	case s.Limits.Turns > 0 && r.Turn >= s.Limits.Turns:
 		return stop(event.ReasonMaxTurns, "%d turns used of %d", r.Turn, s.Limits.Turns)
@@ -218,26 +229,31 @@ func reasonOf(cause llm.Kind) event.Reason {
 	return event.ReasonFailed
 }
 
-// nudge is what the model must hear before it is asked again; empty if nothing.
-func (s *State) nudge() string {
+// nudge is what the model must hear before it is asked again, and why; empty if nothing.
+func (s *State) nudge() (text string, why event.Why) {
 	r := &s.Run
 	switch {
 	case r.Reply == replyEmpty:
-		return "Your reply was empty. Go on with the task, or say in words that it is finished."
+		return "Your reply was empty. Go on with the task, or say in words that it is finished.", event.WhyReply
 	case r.Reply == replyLength:
-		return "Your reply was cut by the output limit. Go on exactly where it stopped."
+		return "Your reply was cut by the output limit. Go on exactly where it stopped.", event.WhyReply
 	case r.Reply == replyCut:
-		return "Your reply was cut. Go on exactly where it stopped."
+		return "Your reply was cut. Go on exactly where it stopped.", event.WhyReply
 	case s.repeating():
 		return fmt.Sprintf("You have made the same call %d times and it brought the same result each time: %s. "+
 			"Making it again will change nothing. Try something different, or say what stands in the way.",
-			r.Repeats.Most, r.Repeats.Worst)
+			r.Repeats.Most, r.Repeats.Worst), event.WhyRepeats
 	}
-	return ""
+	return "", ""
+}
+
+// stuck reports whether the same call has brought the same too often.
+func (s *State) stuck() bool {
+	return s.Levers.Repeats != event.LeverOff && s.Run.Repeats.Most >= s.Levers.Repeats.Strength(stuckAt)
 }
 
 // repeating reports whether the model must be told that it repeats itself.
 func (s *State) repeating() bool {
 	r := &s.Run
-	return r.Repeats.Most >= steerAt && !r.Repeats.Warned && r.Reply != replyEmpty && r.Reply != replyLength && r.Reply != replyCut
+	return r.Repeats.Most >= steerAt && !r.Repeats.Warned && s.Levers.Repeats != event.LeverOff && r.Reply != replyEmpty && r.Reply != replyLength && r.Reply != replyCut
 }

@@ -68,6 +68,10 @@ func (s *State) cancel() {
 // cancelled interrupts the run. That its time is used up counts if it is so: whoever
 // says it may have looked before it was.
 func (s *State) cancelled(b event.Cancelled) {
+	if b.Limit == event.ReasonDone {
+		s.Run.Impatient = s.awaitsJobs()
+		return
+	}
 	late := b.Limit == event.ReasonMaxTime
 	if late && (s.Run.Cancelled || s.Limits.Seconds == 0 || s.Run.Used() < s.Limits.Seconds) {
 		return

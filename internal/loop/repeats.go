@@ -23,7 +23,8 @@ const (
 // arguments and the same result. A call whose result differs is never counted
 // with another, so polling and retrying are free. A new call that may have
 // changed the world starts the count again: running one failing test after
-// each of five different edits is work.
+// each of five different edits is work. While something runs that the call could observe,
+// it counts for nothing: to look again is to wait.
 type repeats struct {
 	Recent []string `json:"recent,omitempty"` // fingerprints of the last calls and their results, newest last
 	Since  int      `json:"since,omitempty"`  // how many of them count: those since the last new work
@@ -32,7 +33,10 @@ type repeats struct {
 	Warned bool     `json:"warned,omitempty"`
 }
 
-func (r *repeats) note(c Call) {
+func (r *repeats) note(c Call, busy bool) {
+	if busy {
+		return
+	}
 	print := fingerprint(c)
 	if !tool.ReadOnly(c.Effects) && !slices.Contains(r.Recent, print) {
 		r.Since, r.Worst, r.Most, r.Warned = 0, "", 0, false

@@ -58,6 +58,10 @@ type State struct {
 	Todo     []tool.Todo       `json:"todo,omitempty"`
 	Lasting  []Lasting         `json:"lasting,omitempty"` // results that compaction keeps, the oldest first
 	Children []Child           `json:"children,omitempty"`
+	Levers   event.Levers      `json:"levers,omitzero"`
+	Jobs     []Job             `json:"jobs,omitempty"`   // that run, the oldest first
+	Untold   []event.Finished  `json:"untold,omitempty"` // ends of jobs that the model has not heard of
+	Busy     bool              `json:"busy,omitempty"`   // something that calls have started goes on, and is not a job
 	Tasks    Tasks             `json:"tasks,omitzero"`   // that it shares with its children
 	Raised   []Question        `json:"raised,omitempty"` // of children and of calls that run, that nobody has answered
 	Total    Total             `json:"total"`
@@ -67,6 +71,9 @@ type State struct {
 	Measured   Measured     `json:"measured"`
 	Compaction Compaction   `json:"compaction"`
 	Pruning    Pruning      `json:"pruning,omitzero"`
+
+	Unattended bool `json:"unattended,omitempty"` // the last driver said that nobody is there to answer
+	Keeps      bool `json:"keeps,omitempty"`      // and that jobs go on after its normal end
 
 	Untrusted bool `json:"untrusted,omitempty"` // the conversation holds text that nobody here has written
 	Private   bool `json:"private,omitempty"`   // and what is the person's own beyond the workspace
@@ -103,6 +110,10 @@ type Run struct {
 	Nudges    int            `json:"nudges"`              // unusable replies in a row
 	Heard     string         `json:"heard,omitempty"`     // the person's words that no hook has seen and no model
 	Rounds    int            `json:"rounds,omitempty"`    // how often a hook has made it go on
+	Gates     int            `json:"gates,omitempty"`     // how often a gate has
+	Warned    int            `json:"warned,omitempty"`    // of which part of its limits the model was told, in percent
+	Answered  time.Time      `json:"answered,omitzero"`   // when the model answered last
+	Impatient bool           `json:"impatient,omitempty"` // it has waited long enough for its jobs
 	Cancelled bool           `json:"cancelled"`
 	Late      bool           `json:"late,omitempty"`   // it was, as its time is used up
 	Held      bool           `json:"held,omitempty"`   // what was said meanwhile waits for the next driver
@@ -180,7 +191,7 @@ func (s *State) Apply(e event.Event) error {
 	s.cools(e)
 	switch b := e.Body.(type) {
 	case event.Opened:
-		s.Session, s.Root, s.Cwd = e.Session, b.Root, b.Root
+		s.Session, s.Root, s.Cwd, s.Levers = e.Session, b.Root, b.Root, b.Levers
 	case event.Tasked:
 		s.tainted(b.Taint)
 		s.Tasks = s.Tasks.After(s.Session, e)
@@ -200,7 +211,7 @@ func (s *State) Apply(e event.Event) error {
 		s.said(b)
 	case event.Steered:
 		s.tainted(b.Taint)
-		s.warned(b)
+		s.told(b)
 		s.steered(words{b.Parts, b.Origin.Leads() && b.By != By}, b.Origin)
 	case event.Cancelled:
 		s.cancelled(b)
@@ -209,7 +220,7 @@ func (s *State) Apply(e event.Event) error {
 	case event.Asked:
 		s.Run.Asking, s.Run.Turn = true, b.Turn
 	case event.Replied:
-		s.replied(b, e.Seq)
+		s.replied(b, e.Seq, e.Time)
 	case event.Failed:
 		s.failed(b, e.Time)
 	case event.Healed:
@@ -220,6 +231,8 @@ func (s *State) Apply(e event.Event) error {
 		s.prune(b)
 	case event.Judged, event.Waiting, event.Decided, event.Started, event.Ended:
 		s.called(e)
+	case event.Finished:
+		s.finished(b)
 	case event.Spawned:
 		s.spawned(b)
 	case event.Raised:
@@ -277,6 +290,7 @@ func (s *State) Rewound(to *State, files bool) (event.Rewound, error) {
 	}
 	next.Session, next.Epoch, next.Title, next.Total = s.Session, s.Epoch, s.Title, s.Total
 	next.Children, next.Raised, next.Tasks = s.Children, s.Raised, s.Tasks
+	next.Jobs, next.Untold, next.Busy = s.Jobs, s.Untold, s.Busy
 	next.Tools, next.Route, next.Effort, next.Mode, next.Limits, next.Window = s.Tools, s.Route, s.Effort, s.Mode, s.Limits, s.Window
 	next.Untrusted, next.Private = s.Untrusted || to.Untrusted, s.Private || to.Private
 	next.Run.Asking, next.Queue = false, nil
@@ -405,16 +419,9 @@ func (s *State) steered(w words, by event.Origin) {
 	}
 }
 
-// warned remembers that the model was told that it repeats itself.
-func (s *State) warned(b event.Steered) {
-	if b.By == By && s.repeating() {
-		s.Run.Repeats.Warned = true
-	}
-}
-
 // claimed sorts out what an earlier driver left behind.
 func (s *State) claimed(b event.Claimed) {
-	s.Epoch = b.Epoch
+	s.Epoch, s.Unattended, s.Keeps = b.Epoch, b.Unattended, b.Keeps
 	s.Run.Asking, s.Run.Held = false, false
 	if !s.Run.Active {
 		s.unqueue()

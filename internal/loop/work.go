@@ -19,6 +19,8 @@ const (
 type Work struct {
 	Changed []string `json:"changed,omitempty"` // files that calls have changed, each once, the one changed last at the end
 	Ran     []Ran    `json:"ran,omitempty"`     // processes of calls, each command line once, the one run last at the end
+	// Files that were changed after the last check that succeeded, like Changed.
+	Unchecked []string `json:"unchecked,omitempty"`
 }
 
 // Ran is how a process ended.
@@ -27,31 +29,64 @@ type Ran struct {
 	Exit    int    `json:"exit"`
 	Failed  bool   `json:"failed,omitempty"` // by its exit code, or by what it said
 	Line    string `json:"line,omitempty"`   // the last that tells something
+	Check   bool   `json:"check,omitempty"`  // it may have shown whether the work is right
 }
 
 // ended takes note of what a call did.
 func (w *Work) ended(c Call, b event.Ended) {
 	for _, f := range b.Files {
 		if f.Written {
-			w.Changed = latest(w.Changed, f.Path, maxChanged, func(p string) string { return p })
+			w.changed(f.Path)
 		}
 	}
 	var commands []string
+	check := false
 	for _, e := range c.Effects {
 		switch {
 		case e.Kind == tool.Execute:
 			commands = append(commands, e.Text)
+			check = check || checks(e)
 		case e.Kind == tool.Write && b.Exit != nil && *b.Exit == 0:
-			w.Changed = latest(w.Changed, e.Path, maxChanged, func(p string) string { return p })
+			w.changed(e.Path)
+		case e.Kind == tool.Read && b.Outcome == event.OutcomeOK:
+			w.seen(e.Path)
 		}
 	}
 	if b.Exit == nil || len(commands) == 0 {
 		return
 	}
 	text := b.Parts.Text()
-	ran := Ran{Command: cut(strings.Join(commands, "; "), 300), Exit: *b.Exit, Failed: *b.Exit != 0 || failing.MatchString(text), Line: telling(text)}
+	ran := Ran{Command: cut(strings.Join(commands, "; "), 300), Exit: *b.Exit, Failed: *b.Exit != 0 || failing.MatchString(text), Line: telling(text), Check: check}
+	if check && !ran.Failed {
+		w.Unchecked = nil
+	}
 	w.Ran = latest(w.Ran, ran, maxRan, func(r Ran) string { return r.Command })
 }
+
+// changed takes note of a file that has changed.
+func (w *Work) changed(path string) {
+	same := func(p string) string { return p }
+	w.Changed, w.Unchecked = latest(w.Changed, path, maxChanged, same), latest(w.Unchecked, path, maxChanged, same)
+}
+
+// seen takes note that a file was read. Prose needs no other check.
+func (w *Work) seen(path string) {
+	if prose.MatchString(path) {
+		w.Unchecked = slices.DeleteFunc(slices.Clone(w.Unchecked), func(p string) bool { return p == path })
+	}
+}
+
+var prose = regexp.MustCompile(`(?i)\.(?:md|txt|rst|adoc|csv|log)$`)
+
+// checks reports whether a command can show that files are right: it runs something that is
+// not known to only look, to move files about or to fetch and record them.
+func checks(e tool.Effect) bool {
+	return e.Class == tool.Unproven && !fetching.MatchString(e.Text)
+}
+
+// fetching finds commands that fetch, set up or record, and show nothing.
+var fetching = regexp.MustCompile(`^(?:\w+=\S+ +)*(?:sudo +)?(?:git|apt|apt-get|apk|dnf|yum|brew|chmod|chown|mkdir|cp|mv|rm|touch|tee|ln|export|source|pip3? +install|` +
+	`(?:npm|pnpm|yarn|bun) +(?:i|ci|add|install)|go +(?:mod|get)|cargo +(?:add|fetch)|sleep|kill|pkill|wget)\b`)
 
 // latest moves an entry to the end of a list that holds it once.
 func latest[T any](list []T, entry T, most int, key func(T) string) []T {

@@ -116,7 +116,7 @@ func (v *view) Apply(e event.Event) {
 		if v.busy {
 			v.steered = append(v.steered, utterance{spoken(b.Parts), b.By})
 		} else {
-			v.hear(e, event.Said(b))
+			v.hear(e, event.Said{Parts: b.Parts, By: b.By, Origin: b.Origin, Taint: b.Taint})
 		}
 	case event.Switched:
 		v.switched(b)

@@ -40,6 +40,8 @@ func Told(body event.Body) (text string, notice bool) {
 		return "agent " + Agent(b.Agent, b.Child) + " works: " + b.Task, false
 	case event.Returned:
 		return returned(b), b.Reason != event.ReasonDone
+	case event.Finished:
+		return finished(b), b.Exit == nil && !b.Kept
 	case event.Restored:
 		return Count(len(b.Files), "file") + plural(len(b.Files), " was", " were") + " put back", false
 	}
@@ -60,6 +62,16 @@ func returned(b event.Returned) string {
 		how += ", " + b.Detail
 	}
 	return fmt.Sprintf("agent %s came back: %s · %s · %s", Agent("", b.Child), how, Count(b.Turns, "turn"), Cost(b.Cost, b.Unpriced))
+}
+
+func finished(b event.Finished) string {
+	switch {
+	case b.Kept:
+		return "job " + b.Job + " goes on after the session"
+	case b.Exit == nil:
+		return "job " + b.Job + " has ended: " + b.Error
+	}
+	return fmt.Sprintf("job %s has ended: exit code %d, after %.0f s", b.Job, *b.Exit, b.Seconds)
 }
 
 func routed(b event.Routed) (text string, notice bool) {

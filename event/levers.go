@@ -1,0 +1,104 @@
+package event
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Levers are what the harness does so that a model succeeds more often, beyond running
+// its calls. Each can be switched and compared: the values that a session works with stand
+// in its Opened. The zero value of one is what it is by default.
+type Levers struct {
+	Verify    Lever `json:"verify,omitempty" toml:"verify"`       // gate at the end: files changed after the last command that checked them; unattended
+	Todo      Lever `json:"todo,omitempty" toml:"todo"`           // gate at the end: open items of the todo list; unattended
+	Budget    Lever `json:"budget,omitempty" toml:"budget"`       // lines on what is left of turns, time, money and tokens; unattended
+	Jobs      Lever `json:"jobs,omitempty" toml:"jobs"`           // a final answer while jobs run is not the end, and ends of jobs are told; on
+	Effort    Lever `json:"effort,omitempty" toml:"effort"`       // planning and verifying with more reasoning than what lies between; unattended
+	Bootstrap Lever `json:"bootstrap,omitempty" toml:"bootstrap"` // what is known of the machine and the folder stands in the prompt; most tokens, 400
+	Names     Lever `json:"names,omitempty" toml:"names"`         // names of tools and arguments that models are used to are accepted; on
+	Deferred  Lever `json:"deferred,omitempty" toml:"deferred"`   // rare tools are found by tool_search and not described in each request; on
+	Repeats   Lever `json:"repeats,omitempty" toml:"repeats"`     // equal results of one call after which the run stops as stuck; 5
+}
+
+// Lever is how much of one: "default" or empty, "off", "on", "unattended" (only where nobody
+// is there to answer), or its strength as a number.
+type Lever string
+
+// Values of a lever that are not its strength.
+const (
+	LeverDefault    Lever = "default"
+	LeverOff        Lever = "off"
+	LeverOn         Lever = "on"
+	LeverUnattended Lever = "unattended" // on where nobody answers
+)
+
+// usualLevers is what each lever is by default.
+func usualLevers() Levers {
+	return Levers{
+		Verify: LeverUnattended, Todo: LeverUnattended, Budget: LeverUnattended, Jobs: LeverOn, Effort: LeverUnattended,
+		Bootstrap: "400", Names: LeverOn, Deferred: LeverOn, Repeats: "5",
+	}
+}
+
+// Stated are the levers with each default written out.
+func (l Levers) Stated() Levers {
+	given, usual := reflect.ValueOf(&l).Elem(), reflect.ValueOf(usualLevers())
+	for i := range given.NumField() {
+		if v := Lever(given.Field(i).String()); v == "" || v == LeverDefault || v == LeverOn && number(Lever(usual.Field(i).String())) > 0 {
+			given.Field(i).Set(usual.Field(i))
+		}
+	}
+	return l
+}
+
+// Check says what is wrong with the values.
+func (l Levers) Check() error {
+	given, usual := reflect.ValueOf(l), reflect.ValueOf(usualLevers())
+	var errs []error
+	for i := range given.NumField() {
+		v, strong := Lever(given.Field(i).String()), number(Lever(usual.Field(i).String())) > 0
+		values := []Lever{LeverDefault, LeverOff, LeverOn, LeverUnattended}
+		if strong {
+			values = values[:3]
+		}
+		if v == "" || slices.Contains(values, v) || strong && number(v) > 0 {
+			continue
+		}
+		var names []string
+		for _, value := range values {
+			names = append(names, string(value))
+		}
+		want := strings.Join(names, ", ")
+		if strong {
+			want += " or a number above 0"
+		}
+		errs = append(errs, fmt.Errorf("%s: %q is none of %s", given.Type().Field(i).Tag.Get("toml"), v, want))
+	}
+	return errors.Join(errs...)
+}
+
+// Active reports whether the lever is on. Unattended says that nobody is there to answer. One
+// that says nothing, as in logs of versions that had none, is off.
+func (l Lever) Active(unattended bool) bool {
+	return l == LeverOn || number(l) > 0 || l == LeverUnattended && unattended
+}
+
+// Strength is the number that the lever is set to, and otherwise if it is set to none.
+func (l Lever) Strength(otherwise int) int {
+	if n := number(l); n > 0 {
+		return n
+	}
+	return otherwise
+}
+
+func number(l Lever) int {
+	n, err := strconv.Atoi(string(l))
+	if err != nil || n < 0 {
+		return 0
+	}
+	return n
+}

@@ -1,0 +1,125 @@
+package loop
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/tool"
+)
+
+// Job is a command that goes on in the background.
+type Job struct {
+	tool.Job
+	Since time.Time `json:"since,omitzero"`  // when its call ended
+	Shown bool      `json:"shown,omitempty"` // the model was told of it beside a final answer
+}
+
+// Most jobs that have ended and the model has not heard of; the oldest go first.
+const maxUntold = 50
+
+// patience is how long a run that nobody attends waits beside a final answer for jobs that
+// the model leaves running, if no limit of its time ends it before.
+const patience = 30 * time.Minute
+
+// left takes note of what a call leaves running, and of what it tells.
+func (s *State) left(b event.Ended) {
+	s.Untold = slices.DeleteFunc(slices.Clone(s.Untold), func(f event.Finished) bool { return slices.Contains(b.Told, f.Job) })
+	if b.Exit != nil || b.Job != nil {
+		s.Busy = b.Left
+	}
+	early := func(f event.Finished) bool { return f.Job == b.Job.ID }
+	if b.Job != nil && !slices.ContainsFunc(s.Untold, early) && !slices.Contains(b.Told, b.Job.ID) {
+		s.Jobs = append(s.jobsBut(b.Job.ID), Job{Job: *b.Job, Since: s.At})
+	}
+}
+
+// finished takes note of the end of a job.
+func (s *State) finished(b event.Finished) {
+	s.Jobs = s.jobsBut(b.Job)
+	if b.Kept {
+		return
+	}
+	s.Untold = append(slices.Clone(s.Untold), b)
+	s.Untold = s.Untold[max(0, len(s.Untold)-maxUntold):]
+}
+
+func (s *State) jobsBut(id string) []Job {
+	return slices.DeleteFunc(slices.Clone(s.Jobs), func(j Job) bool { return j.ID == id })
+}
+
+// news tells of jobs that have ended; empty if the model knows it all.
+func (s *State) news() string {
+	if !s.Levers.Jobs.Active(s.Unattended) {
+		return ""
+	}
+	var lines []string
+	for _, f := range s.Untold {
+		how := "exit code " + f.Error
+		switch {
+		case f.Exit != nil:
+			how = fmt.Sprintf("exit code %d", *f.Exit)
+		case f.Error != "":
+			how = "no exit code, " + f.Error
+		}
+		line := fmt.Sprintf("[job %s has ended: %s, after %.0f seconds", f.Job, how, f.Seconds)
+		if f.Line != "" {
+			line += "; last line: " + f.Line
+		}
+		lines = append(lines, line+"]")
+	}
+	return strings.Join(lines, "\n")
+}
+
+// lingering are the jobs that are not to outlive the run.
+func (s *State) lingering() []Job {
+	return slices.DeleteFunc(slices.Clone(s.Jobs), func(j Job) bool { return j.Keep })
+}
+
+// running asks the model what is to become of jobs that run beside its final answer, once
+// for each job.
+func (s *State) running() string {
+	jobs := s.lingering()
+	if !slices.ContainsFunc(jobs, func(j Job) bool { return !j.Shown }) {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("You have answered, and these background jobs still run:\n")
+	for _, j := range jobs {
+		fmt.Fprintf(&b, "- job %s: %s\n", j.ID, cut(oneLine(j.Command), 120))
+	}
+	b.WriteString("With the jobs tool wait for what the task needs, or kill what it does not need any more. ")
+	switch {
+	case s.Keeps:
+		b.WriteString("What still runs at the end goes on afterwards.")
+	case s.Unattended:
+		b.WriteString("If you answer again, the run waits until they have ended and then ends; one that should go on afterwards has to be started with keep.")
+	default:
+		b.WriteString("If you answer again, they go on beside the conversation and end with it.")
+	}
+	return b.String()
+}
+
+func oneLine(text string) string {
+	line, more, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	if more != "" {
+		line += " …"
+	}
+	return line
+}
+
+// awaitsJobs reports whether a final answer stands, and the run waits for jobs.
+func (s *State) awaitsJobs() bool {
+	return s.Levers.Jobs.Active(s.Unattended) && s.Unattended && !s.Keeps && !s.Run.Impatient && len(s.lingering()) > 0
+}
+
+// Patience is when the run has waited long enough for its jobs; zero: it does not wait for
+// them. Then append [event.Cancelled] with the limit [event.ReasonDone].
+func (s *State) Patience() time.Time {
+	if !s.Run.Active || s.Run.Reply != replyAnswer || len(s.Run.Calls) > 0 || !s.awaitsJobs() {
+		return time.Time{}
+	}
+	return s.Run.Answered.Add(patience)
+}
