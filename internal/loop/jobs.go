@@ -26,19 +26,38 @@ const patience = 30 * time.Minute
 
 // left takes note of what a call leaves running, and of what it tells.
 func (s *State) left(b event.Ended) {
-	s.Untold = slices.DeleteFunc(slices.Clone(s.Untold), func(f event.Finished) bool { return slices.Contains(b.Told, f.Job) })
+	for _, id := range b.Told {
+		s.Jobs = s.jobsBut(id)
+		if !s.hear(id) {
+			s.Told = append(slices.Clone(s.Told), id) // the result was faster than the news
+		}
+	}
 	if b.Exit != nil || b.Job != nil {
 		s.Busy = b.Left
 	}
-	early := func(f event.Finished) bool { return f.Job == b.Job.ID }
-	if b.Job != nil && !slices.ContainsFunc(s.Untold, early) && !slices.Contains(b.Told, b.Job.ID) {
+	if b.Job == nil {
+		return
+	}
+	ended := slices.ContainsFunc(s.Untold, func(f event.Finished) bool { return f.Job == b.Job.ID })
+	if !ended && !slices.Contains(b.Told, b.Job.ID) {
 		s.Jobs = append(s.jobsBut(b.Job.ID), Job{Job: *b.Job, Since: s.At})
 	}
+}
+
+// hear takes the news of a job off, as the model knows it. It reports whether there was any.
+func (s *State) hear(id string) bool {
+	before := len(s.Untold)
+	s.Untold = slices.DeleteFunc(slices.Clone(s.Untold), func(f event.Finished) bool { return f.Job == id })
+	return len(s.Untold) < before
 }
 
 // finished takes note of the end of a job.
 func (s *State) finished(b event.Finished) {
 	s.Jobs = s.jobsBut(b.Job)
+	if i := slices.Index(s.Told, b.Job); i >= 0 {
+		s.Told = slices.Delete(slices.Clone(s.Told), i, i+1)
+		return
+	}
 	if b.Kept {
 		return
 	}

@@ -585,8 +585,8 @@ func TestWorkIsRemembered(t *testing.T) {
 	want := loop.Work{Changed: []string{"/w/a", "/w/b"}, Ran: []loop.Ran{
 		{Command: "touch b"},
 		{Command: "touch c", Exit: 1, Failed: true, Line: "touch: cannot touch 'c'"},
-		{Command: "pytest | tail", Failed: true, Line: "== 2 failed, 3 passed in 1s =="},
-		{Command: "go test ./...", Line: "ok  \texample.com/shop\t0.1s"},
+		{Command: "pytest | tail", Failed: true, Line: "== 2 failed, 3 passed in 1s ==", Check: true},
+		{Command: "go test ./...", Line: "ok  \texample.com/shop\t0.1s", Check: true},
 	}}
 	if diff := cmp.Diff(want, tp.Work); diff != "" {
 		t.Error(diff)

@@ -61,6 +61,7 @@ type State struct {
 	Levers   event.Levers      `json:"levers,omitzero"`
 	Jobs     []Job             `json:"jobs,omitempty"`   // that run, the oldest first
 	Untold   []event.Finished  `json:"untold,omitempty"` // ends of jobs that the model has not heard of
+	Told     []string          `json:"told,omitempty"`   // jobs whose end the model has heard of before the log
 	Busy     bool              `json:"busy,omitempty"`   // something that calls have started goes on, and is not a job
 	Tasks    Tasks             `json:"tasks,omitzero"`   // that it shares with its children
 	Raised   []Question        `json:"raised,omitempty"` // of children and of calls that run, that nobody has answered
@@ -290,7 +291,7 @@ func (s *State) Rewound(to *State, files bool) (event.Rewound, error) {
 	}
 	next.Session, next.Epoch, next.Title, next.Total = s.Session, s.Epoch, s.Title, s.Total
 	next.Children, next.Raised, next.Tasks = s.Children, s.Raised, s.Tasks
-	next.Jobs, next.Untold, next.Busy = s.Jobs, s.Untold, s.Busy
+	next.Jobs, next.Untold, next.Told, next.Busy = s.Jobs, s.Untold, s.Told, s.Busy
 	next.Tools, next.Route, next.Effort, next.Mode, next.Limits, next.Window = s.Tools, s.Route, s.Effort, s.Mode, s.Limits, s.Window
 	next.Untrusted, next.Private = s.Untrusted || to.Untrusted, s.Private || to.Private
 	next.Run.Asking, next.Queue = false, nil
