@@ -43,7 +43,7 @@ func (c *command) configShow() *cobra.Command {
 		Use:   "show [FOLDER]",
 		Short: "Show what is set: by the organisation, by you and by the folder that is worked in",
 		Long: "Show what is set, in this order: by the organisation, by you, and by the folder that is worked in, which can only make things stricter.\n" +
-			"What is not set has its default; docs/config.sample.toml, and 'inspan config schema', list all there is.",
+			"The levers are shown in any case. What else is not set has its default; docs/config.sample.toml, and 'inspan config schema', list all there is.",
 		Args: exactly(0, 1, "one FOLDER at most"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, root, err := c.at(append(args, ".")[0])
@@ -54,16 +54,21 @@ func (c *command) configShow() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			none := len(list) == 0
+			list = append(list, config.Levers(a.Config.Levers, list)...)
 			if asJSON {
 				return printJSON(cmd.OutOrStdout(), list)
 			}
-			if len(list) == 0 {
+			if none {
 				fmt.Fprintf(cmd.ErrOrStderr(), "Nothing is set; all has its default. Your settings would be in %s.\n", a.ConfigPath)
 			}
 			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 			for _, s := range list {
 				fmt.Fprintf(w, "%s = %s", s.Key, s.Value)
-				if origin {
+				switch {
+				case origin && s.Line == 0:
+					fmt.Fprintf(w, "\t# %s", s.File)
+				case origin:
 					fmt.Fprintf(w, "\t# %s:%d", s.File, s.Line)
 				}
 				fmt.Fprintln(w)

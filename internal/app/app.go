@@ -257,7 +257,7 @@ func (a *App) agent(ctx context.Context, o Options, at inspan.Place, warn func(s
 		Instructions: func(path string) []event.Added {
 			return prompt.Nested(prompt.Below(env.Root, path, a.reader(env.Root)))
 		},
-		Checkpoint: checkpoint,
+		Checkpoint: checkpoint, Levers: a.Config.Levers,
 		Unattended: o.Unattended, Patient: o.Patient, RetryFor: cmp.Or(o.RetryFor, a.Config.RetryFor),
 	}
 	if at.New {

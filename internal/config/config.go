@@ -17,6 +17,7 @@ import (
 
 	"github.com/BurntSushi/toml"
 
+	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/guard"
 	"github.com/inspan/inspan/internal/hook"
 	"github.com/inspan/inspan/internal/policy"
@@ -50,6 +51,7 @@ type Config struct {
 	Checks      []guard.Check `toml:"check"`              // patterns that refuse inputs, outputs, calls and results
 	Protected   []string      `toml:"protected_branches"` // globs of branches that the git tool does not push to; not set: main and master
 	NoLSP       bool          `toml:"no_lsp"`             // language servers are not used
+	Levers      event.Levers  `toml:"levers"`             // what helps models; docs/LEVERS.md
 	Web         Web           `toml:"web"`
 	Agents      Agents        `toml:"agents"`
 	Skills      Skills        `toml:"skills"`
@@ -360,6 +362,9 @@ func (c Config) check() error {
 		if source != "user" && source != "project" {
 			return fmt.Errorf("tool_secrets.%s: tools are from user or project", source)
 		}
+	}
+	if err := c.Levers.Check(); err != nil {
+		return fmt.Errorf("levers.%w", err)
 	}
 	if err := checkGlobs(c.Protected); err != nil {
 		return err

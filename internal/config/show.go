@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"github.com/BurntSushi/toml"
+
+	"github.com/inspan/inspan/event"
 )
 
 // schemaJSON is made of the types of this package by its test.
@@ -27,8 +29,8 @@ func Schema() []byte { return slices.Clone(schemaJSON) }
 type Setting struct {
 	Key   string `json:"key"`   // as "sandbox.memory_mb" or "rule[0].reason"
 	Value string `json:"value"` // as TOML writes it, with *** where a secret may stand
-	File  string `json:"file"`
-	Line  int    `json:"line"` // 0 if it can't be told
+	File  string `json:"file"`  // "default": it is not set
+	Line  int    `json:"line"`  // 0 if it can't be told
 }
 
 // Settings lists what a settings file sets, in its order. A file that is not
@@ -53,6 +55,19 @@ func Settings(path string) ([]Setting, error) {
 	})
 	slices.SortStableFunc(out, func(a, b Setting) int { return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Key, b.Key)) })
 	return out, nil
+}
+
+// Levers lists what each lever is that is not among the settings. Their File is "default".
+func Levers(l event.Levers, set []Setting) []Setting {
+	var out []Setting
+	v := reflect.ValueOf(l.Stated())
+	for i := range v.NumField() {
+		key := "levers." + v.Type().Field(i).Tag.Get("toml")
+		if !slices.ContainsFunc(set, func(s Setting) bool { return s.Key == key }) {
+			out = append(out, Setting{Key: key, Value: strconv.Quote(v.Field(i).String()), File: "default"})
+		}
+	}
+	return out
 }
 
 // flatten calls found for each value of a tree.
