@@ -37,6 +37,10 @@ import (
 //	{"a":1}         array     [{"a":1}]
 //	null            optional  (left out)
 //
+// A text that is none of an enum's values becomes the one that differs from it in case, and
+// in "-", "_" and spaces, only; an empty one is left out of optional fields. A remark of the model on its own call (description,
+// explanation ...), which the schema does not know, is left out.
+//
 // A field the schema does not know gets the name of one it does know, if that
 // one is not given: file_path becomes path, cmd becomes command, and so on;
 // the list is in aliases.go. Fields of the one missing list's items, written
@@ -57,6 +61,7 @@ func (t Tool) Check(args json.RawMessage) (json.RawMessage, error) {
 	if err != nil {
 		return nil, c.complain(t.Name, []string{err.Error()})
 	}
+	v = t.mended(v)
 	f := fitter{root: c.schema}
 	v = f.fit("", c.schema, v)
 	if _, ok := v.(map[string]any); !ok && len(f.problems) == 0 {
@@ -71,6 +76,17 @@ func (t Tool) Check(args json.RawMessage) (json.RawMessage, error) {
 		return nil, c.complain(t.Name, f.problems)
 	}
 	return marshal(v)
+}
+
+// mended are arguments as Mend has them.
+func (t Tool) mended(v any) any {
+	if w, ok := coerce(v, []string{"object"}); ok {
+		v = w
+	}
+	if m, ok := v.(map[string]any); ok && t.Mend != nil {
+		t.Mend(m)
+	}
+	return v
 }
 
 // complain makes the error for the model. A long list helps nobody, so it
@@ -132,6 +148,9 @@ func (f *fitter) fit(path string, s *jsonschema.Schema, v any) any {
 		}
 		v = w
 	}
+	if text, ok := v.(string); ok && len(s.Enum) > 0 {
+		return f.fitEnum(path, s.Enum, text)
+	}
 	switch v := v.(type) {
 	case map[string]any:
 		return f.fitObject(path, f.branch(s, "object"), v)
@@ -139,6 +158,31 @@ func (f *fitter) fit(path string, s *jsonschema.Schema, v any) any {
 		return f.fitItems(path, f.branch(s, "array"), v)
 	}
 	return v
+}
+
+// fitEnum returns the value of an enum that a text means.
+func (f *fitter) fitEnum(path string, values []any, text string) any {
+	var names []string
+	for _, value := range values {
+		name, ok := value.(string)
+		if !ok || name == text {
+			return text // the validator looks at others
+		}
+		if names = append(names, name); loose(name) == loose(text) {
+			return name
+		}
+	}
+	hint := ""
+	if near := Nearest(text, names); near != "" {
+		hint = fmt.Sprintf("; did you mean %q?", near)
+	}
+	f.problem(path, "%.40q is none of %s%s", text, strings.Join(names, ", "), hint)
+	return text
+}
+
+// loose is a text without what the values of one enum do not differ in.
+func loose(text string) string {
+	return strings.NewReplacer("-", "", "_", "", " ", "").Replace(strings.ToLower(text))
 }
 
 func (f *fitter) fitItems(path string, s *jsonschema.Schema, list []any) any {
@@ -157,6 +201,7 @@ func (f *fitter) fitObject(path string, s *jsonschema.Schema, m map[string]any) 
 	}
 	if s.Properties != nil {
 		f.refuseVariants(path, s, m)
+		dropRemarks(s, m)
 		rename(s, m)
 		f.gather(s, m)
 	}
@@ -174,6 +219,8 @@ func (f *fitter) fitObject(path string, s *jsonschema.Schema, m map[string]any) 
 func (f *fitter) fitField(path string, s *jsonschema.Schema, m map[string]any, name string) {
 	prop, known := s.Properties[name]
 	switch {
+	case known && m[name] == "" && len(prop.Enum) > 0 && !slices.Contains(s.Required, name) && !slices.Contains(prop.Enum, any("")):
+		delete(m, name)
 	case known && m[name] == nil && !slices.Contains(s.Required, name) && !f.nullable(prop):
 		delete(m, name)
 	case known:
@@ -196,6 +243,21 @@ func (f *fitter) unknown(path string, s *jsonschema.Schema, name string) {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
 	f.problem(path, "unknown field %q; %s", name, hint)
+}
+
+// dropRemarks leaves out what a model says of its own call in fields that the schema does
+// not know, where it allows no others.
+func dropRemarks(s *jsonschema.Schema, m map[string]any) {
+	if s.AdditionalProperties == nil || s.AdditionalProperties.Not == nil {
+		return
+	}
+	for _, name := range []string{
+		"description", "explanation", "justification", "thought", "reasoning", "rationale", "intent", "purpose", "toolCallId", "security_risk",
+	} {
+		if _, known := s.Properties[name]; !known {
+			delete(m, name)
+		}
+	}
 }
 
 // refuseVariants refuses fields that a careless reader could take for one

@@ -30,6 +30,8 @@ type sampleArgs struct {
 	Extra  map[string]int `json:"extra,omitempty"`
 	Maybe  *string        `json:"maybe,omitempty"`
 	Anyway any            `json:"anyway,omitempty"`
+	Kind   string         `json:"kind,omitempty" enum:"some_thing,other"`
+	Kinds  []string       `json:"kinds,omitempty" enum:"some_thing,other"`
 }
 
 func newTool[In any](name string) tool.Tool {
@@ -47,7 +49,8 @@ func TestNewSchema(t *testing.T) {
 		`"replace_all":{"type":"boolean"}},"additionalProperties":false}},` +
 		`"limit":{"type":"integer","description":"most lines"},"ratio":{"type":"number"},"force":{"type":"boolean"},` +
 		`"tags":{"type":"array","items":{"type":"string"}},` +
-		`"extra":{"type":"object","additionalProperties":{"type":"integer"}},"maybe":{"type":"string"},"anyway":{}},` +
+		`"extra":{"type":"object","additionalProperties":{"type":"integer"}},"maybe":{"type":"string"},"anyway":{},` +
+		`"kind":{"type":"string","enum":["some_thing","other"]},"kinds":{"type":"array","items":{"type":"string","enum":["some_thing","other"]}}},` +
 		`"additionalProperties":false}`
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -117,6 +120,11 @@ func TestCheck(t *testing.T) {
 		{"aliases", `{"file_path":"p","edits":[{"old_str":"a","new_str":"b"}]}`, `{` + edits + `,"path":"p"}`, ""},
 		{"alias and target", `{"path":"p","file_path":"q",` + edits + `}`, "", `unknown field "file_path"; did you mean "path"?`},
 		{"two aliases", `{"file":"p","file_path":"q",` + edits + `}`, "", `path: missing, want string`},
+		{"remark", `{"path":"p","description":"change it",` + edits + `}`, `{` + edits + `,"path":"p"}`, ""},
+		{"remark beside a flat item", `{"path":"p","old_string":"a","new_string":"b","explanation":"so"}`, `{` + edits + `,"path":"p"}`, ""},
+		{"enum", `{"path":"p","kind":"Some-Thing",` + edits + `}`, `{` + edits + `,"kind":"some_thing","path":"p"}`, ""},
+		{"enum far", `{"path":"p","kind":"others",` + edits + `}`, "", `kind: "others" is none of some_thing, other; did you mean "other"?`},
+		{"enum in a list", `{"path":"p","kinds":["OTHER"],` + edits + `}`, `{` + edits + `,"kinds":["other"],"path":"p"}`, ""},
 		{"flat item", `{"path":"p","old_string":"a","new_string":"b"}`, `{` + edits + `,"path":"p"}`, ""},
 		{"flat item by alias", `{"path":"p","oldText":"a","newText":"b"}`, `{` + edits + `,"path":"p"}`, ""},
 		{"one item", `{"path":"p","edits":{"old_string":"a","new_string":"b"}}`, `{` + edits + `,"path":"p"}`, ""},
@@ -191,7 +199,7 @@ func TestCheckForeign(t *testing.T) {
 		{`{"p":{"x":1},"n":null}`, `{"n":null,"p":{"x":1}}`, ""},
 		{`{"p":{"x":1},"more":[1]}`, `{"more":[1],"p":{"x":1}}`, ""},
 		{`{"p":{"x":0}}`, "", `x: minimum: 0`},
-		{`{"p":{"x":1},"e":"c"}`, "", `e: enum: c`},
+		{`{"p":{"x":1},"e":"c"}`, "", `e: "c" is none of a, b`},
 	}
 	tl := tool.Tool{Name: "far", Schema: json.RawMessage(schema)}
 	for _, tt := range tests {

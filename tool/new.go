@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
 )
@@ -13,7 +14,8 @@ import (
 // New makes a tool from a function with typed arguments. The schema is
 // generated from In, a struct whose fields carry `json` names and
 // `jsonschema` descriptions; fields without omitempty are required and unknown
-// fields are refused. New panics if In has no schema, as only a programming
+// fields are refused. An `enum` tag lists the values of a text, or of the texts in a list,
+// separated by commas. New panics if In has no schema, as only a programming
 // mistake can cause that.
 //
 // Effects, Preview and the rest can be set on the tool that is returned.
@@ -46,11 +48,42 @@ func inferSchema[In any]() (*compiled, error) {
 		return nil, err
 	}
 	plain(schema)
+	closed(schema, reflect.TypeFor[In]())
 	text, err := encodeSchema(schema)
 	if err != nil {
 		return nil, err
 	}
 	return compileSchema(schema, text)
+}
+
+// closed gives fields the values that their enum tags list.
+func closed(s *jsonschema.Schema, t reflect.Type) {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		if t.Kind() == reflect.Slice && s != nil {
+			s = s.Items
+		}
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct || s == nil {
+		return
+	}
+	for i := range t.NumField() {
+		field := t.Field(i)
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		p := s.Properties[name]
+		if p == nil {
+			continue
+		}
+		closed(p, field.Type)
+		if p.Items != nil {
+			p = p.Items
+		}
+		if values := field.Tag.Get("enum"); values != "" {
+			for value := range strings.SplitSeq(values, ",") {
+				p.Enum = append(p.Enum, value)
+			}
+		}
+	}
 }
 
 // Args decodes the arguments of a call, for Effects and Preview functions that

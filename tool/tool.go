@@ -23,6 +23,12 @@ type Tool struct {
 	// Schema is the JSON Schema of the arguments, always of type object.
 	Schema json.RawMessage
 
+	// Mend, if not nil, brings arguments into the form of Schema which are written as
+	// other tool sets have them. It gets the fields as they were written, before they are
+	// checked, and changes them in place; what it does not understand it leaves alone.
+	// Numbers are [json.Number]. Mending twice must change nothing.
+	Mend func(args map[string]any)
+
 	// Effects tells what this very call would do, from its arguments, before
 	// it is judged. It may resolve paths but must change nothing. Nil, like an
 	// error, means the call could do anything: [External].

@@ -227,6 +227,10 @@ func (a *App) agent(ctx context.Context, o Options, at inspan.Place, warn func(s
 	if !a.Config.Skills.Off {
 		hooks = append(hooks, &skillGrants{library: library, places: a.places(env.Root)})
 	}
+	levers := a.Config.Levers.Stated()
+	if levers.Names.Active(o.Unattended) {
+		box = tools.Mended(box)
+	}
 	box, rare := fitting(box, model.Info().Window)
 	var hub *Hub
 	if !o.NoServers {
@@ -235,7 +239,7 @@ func (a *App) agent(ctx context.Context, o Options, at inspan.Place, warn func(s
 	agent := &inspan.Agent{
 		Model: model, Tools: box, Env: env,
 		Extra: a.extra(&extra{
-			root: env.Root, sum: o.Trust, env: env, own: box, rare: rare, window: model.Info().Window, hub: hub,
+			root: env.Root, sum: o.Trust, env: env, own: box, rare: rare, window: model.Info().Window, hub: hub, habits: levers.Names.Active(o.Unattended),
 			wait: o.Unattended || o.Patient, wrap: func(list []tool.Tool) []tool.Tool { return wrapped(list, checks) }, warn: warn,
 		}),
 		Close: func() error {
@@ -257,7 +261,7 @@ func (a *App) agent(ctx context.Context, o Options, at inspan.Place, warn func(s
 		Instructions: func(path string) []event.Added {
 			return prompt.Nested(prompt.Below(env.Root, path, a.reader(env.Root)))
 		},
-		Checkpoint: checkpoint, Levers: a.Config.Levers,
+		Checkpoint: checkpoint, Levers: levers,
 		Unattended: o.Unattended, Patient: o.Patient, RetryFor: cmp.Or(o.RetryFor, a.Config.RetryFor),
 	}
 	if at.New {

@@ -31,6 +31,7 @@ type extra struct {
 	rare      []tool.Tool // built-in ones that are always deferred: the window is too small for all
 	window    int
 	hub       *Hub // nil: there are no servers
+	habits    bool // tools are called by names that models know from elsewhere too
 	wait      bool // for servers that were never met: nobody sits there
 	wrap      func([]tool.Tool) []tool.Tool
 	warn      func(string)
@@ -68,10 +69,18 @@ func (a *App) extra(x *extra) func(context.Context) (shown, hidden []tool.Tool) 
 		x.learn(review, err)
 		list := slices.Concat(x.rare, always, x.wrap(slices.Concat(set.Tools(ctx), x.served(ctx))))
 		if x.rare == nil && described(list) <= allowance(x.window) {
-			return list, nil
+			return list, x.usual(x.own, list)
 		}
-		return tools.Deferred(list), list
+		return tools.Deferred(list), slices.Concat(list, x.usual(x.own, list))
 	}
+}
+
+// usual are the tools under the names that models know from elsewhere.
+func (x *extra) usual(lists ...[]tool.Tool) []tool.Tool {
+	if !x.habits {
+		return nil
+	}
+	return tools.Usual(slices.Concat(lists...))
 }
 
 // served are the tools of the servers.

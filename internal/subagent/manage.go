@@ -19,7 +19,7 @@ import (
 var manageDoc string
 
 type manageArgs struct {
-	Action     string   `json:"action" jsonschema:"list, inspect, message, stop, merge or discard"`
+	Action     string   `json:"action" enum:"list,inspect,message,stop,merge,discard"`
 	Agent      string   `json:"agent,omitempty" jsonschema:"the agent's name as spawn_agent gave it, such as k3f9a2; for all actions but list"`
 	Text       string   `json:"text,omitempty" jsonschema:"for message: what to tell it"`
 	Background bool     `json:"background,omitempty" jsonschema:"for message to one that has come back: do not wait for it"`

@@ -25,12 +25,12 @@ type spawnArgs struct {
 	Agent      string         `json:"agent,omitempty" jsonschema:"kind of agent; worker if not given"`
 	Tools      []string       `json:"tools,omitempty" jsonschema:"names of the tools it gets, some of yours; what its kind has if not given"`
 	Model      string         `json:"model,omitempty" jsonschema:"provider/model, or small for a cheap one; what its kind has if not given"`
-	Mode       string         `json:"mode,omitempty" jsonschema:"permission mode: plan, ask, edit or auto; never wider than yours"`
+	Mode       string         `json:"mode,omitempty" enum:"plan,ask,edit,auto" jsonschema:"permission mode, never wider than yours"`
 	Budget     float64        `json:"budget,omitempty" jsonschema:"share of the money that is left which it may spend, above 0 up to 1; without it, as much as you may"`
 	Deadline   int            `json:"deadline,omitempty" jsonschema:"seconds it may take; 1800 if not given"`
 	Turns      int            `json:"max_turns,omitempty" jsonschema:"turns it may take; 40 if not given"`
 	Result     map[string]any `json:"result_schema,omitempty" jsonschema:"JSON Schema, of type object, that its result must have"`
-	Isolation  string         `json:"isolation,omitempty" jsonschema:"none (the default), worktree (a copy of the repository of its own) or sandbox (the same without network)"`
+	Isolation  string         `json:"isolation,omitempty" enum:"none,worktree,sandbox" jsonschema:"worktree: a copy of the repository of its own; sandbox: the same without network"`
 	Background bool           `json:"background,omitempty" jsonschema:"true: go on at once; what it brings is told to you later"`
 	Count      int            `json:"count,omitempty" jsonschema:"how many agents do the same task, each by itself; 1 if not given, at most 8"`
 	Reduce     string         `json:"reduce,omitempty" jsonschema:"for a count: collect (the default; all they bring), vote (the result_schema result that most have) or best (each works apart, and the one that does best in check stays to be merged)"`

@@ -27,7 +27,7 @@ const (
 )
 
 type teamArgs struct {
-	Action string `json:"action" jsonschema:"send, tasks, add_task, claim, done or release"`
+	Action string `json:"action" enum:"send,tasks,add_task,claim,done,release"`
 	To     string `json:"to,omitempty" jsonschema:"for send: an agent's name such as k3f9a2, its kind if there is one of it, parent, or all"`
 	Text   string `json:"text,omitempty" jsonschema:"for send: the message; for add_task: what is to be done; for done: what came of it"`
 	Task   string `json:"task,omitempty" jsonschema:"for claim, done and release: number of the task"`

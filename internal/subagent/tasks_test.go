@@ -130,7 +130,7 @@ func TestTaskCalls(t *testing.T) {
 		{team("11", "claim", "task", "2"), "Task 2 is yours"},
 		{team("12", "tasks"), "1 [done by parent] the first\n2 [parent has it] the second"},
 		{team("13", "release", "task", "2"), "is open again"},
-		{team("14", "steal"), "no action"},
+		{team("14", "steal"), `"steal" is none of`},
 		{team("15", "send", "to", "all", "text", "x"), "no other agent works"},
 		{team("16", "send", "to", "parent", "text", "x"), "work for nobody"},
 		{team("17", "send", "to", "all"), "text is empty"},

@@ -616,11 +616,11 @@ func TestOrdersAreHeld(t *testing.T) {
 		want string
 	}{
 		{[]any{"mode", "auto"}, "wider than yours"},
-		{[]any{"mode", "fast"}, "no mode"},
+		{[]any{"mode", "fast"}, `"fast" is none of`},
 		{[]any{"agent", "wizard"}, "no kind of agent"},
 		{[]any{"budget", 1.5}, "share"},
 		{[]any{"deadline", -1}, "negative"},
-		{[]any{"isolation", "moon"}, "no isolation"},
+		{[]any{"isolation", "moon"}, `"moon" is none of`},
 		{[]any{"isolation", "worktree"}, "can't work apart"},
 		{[]any{"result_schema", map[string]any{"type": "array"}}, "of type object"},
 	} {

@@ -22,7 +22,7 @@ import (
 var gitDoc string
 
 type gitArgs struct {
-	Action  string   `json:"action" jsonschema:"status, diff, log, show, blame, branches, commit, branch, switch, delete_branch, worktree, worktrees, remove_worktree, clone, pull or push"`
+	Action  string   `json:"action" enum:"status,diff,log,show,blame,branches,commit,branch,switch,delete_branch,worktree,worktrees,remove_worktree,clone,pull,push"`
 	Paths   []string `json:"paths,omitempty" jsonschema:"files or folders it is about"`
 	Ref     string   `json:"ref,omitempty" jsonschema:"commit, branch or tag"`
 	To      string   `json:"to,omitempty" jsonschema:"second commit, to compare with"`

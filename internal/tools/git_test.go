@@ -87,7 +87,7 @@ func TestGitRefuses(t *testing.T) {
 		`"-x" looks like an option`:     {"action": "show", "ref": "-x"},
 		"a commit needs a message":      {"action": "commit", "paths": []string{"."}},
 		"blame needs one path":          {"action": "blame"},
-		`there is no action "rebase"`:   {"action": "rebase"},
+		`"rebase" is none of`:           {"action": "rebase"},
 		"branch needs the name":         {"action": "branch"},
 		"a clone needs a url":           {"action": "clone"},
 		"a worktree needs the path":     {"action": "worktree", "name": "x"},

@@ -32,7 +32,7 @@ const (
 )
 
 type requestArgs struct {
-	Method     string            `json:"method" jsonschema:"GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS"`
+	Method     string            `json:"method" enum:"GET,HEAD,POST,PUT,PATCH,DELETE,OPTIONS"`
 	URL        string            `json:"url" jsonschema:"address to ask"`
 	Headers    map[string]string `json:"headers,omitempty" jsonschema:"headers by name; a value may hold {{secret:NAME}}"`
 	Body       string            `json:"body,omitempty" jsonschema:"text to send"`

@@ -34,7 +34,7 @@ const (
 )
 
 type lspArgs struct {
-	Action  string `json:"action" jsonschema:"definition, type_definition, references, implementation, hover, symbols, workspace_symbols, diagnostics or rename"`
+	Action  string `json:"action" enum:"definition,type_definition,references,implementation,hover,symbols,workspace_symbols,diagnostics,rename"`
 	Path    string `json:"path,omitempty" jsonschema:"the file; only workspace_symbols can do without"`
 	Line    int    `json:"line,omitempty" jsonschema:"line of the symbol, from 1; anywhere in the file if not given"`
 	Symbol  string `json:"symbol,omitempty" jsonschema:"name as it stands in the file"`

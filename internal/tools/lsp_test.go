@@ -152,7 +152,6 @@ func TestLSP(t *testing.T) {
 		{lspArgs{Action: "definition", Path: "go.txt", Symbol: "x"}, "!does not exist"},
 		{lspArgs{Action: "definition", Path: "shop.go"}, "!needs a symbol"},
 		{lspArgs{Action: "definition", Symbol: "a"}, "!needs a path"},
-		{lspArgs{Action: "jump", Path: "shop.go"}, `!no action "jump"`},
 		{lspArgs{Action: "workspace_symbols"}, "!needs a query"},
 		{lspArgs{Action: "rename", Path: "shop.go", Symbol: "Total"}, "!needs a new_name"},
 		{lspArgs{Action: "symbols", Path: "shop.go"}, "4: struct Baker struct{}\n7: method (Baker).Sell func(n int) string\n9: struct Smith struct{}\n11: method (Smith).Sell func(n int) string\n"},

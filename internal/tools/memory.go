@@ -38,9 +38,9 @@ func WithMemory(m Memory, list []tool.Tool) []tool.Tool {
 }
 
 type memoryArgs struct {
-	Action     string   `json:"action" jsonschema:"remember, forget, read, list or search"`
-	Scope      string   `json:"scope,omitempty" jsonschema:"user, project or team; project if not given"`
-	Kind       string   `json:"kind,omitempty" jsonschema:"fact, preference, decision, procedure or reference; fact if not given"`
+	Action     string   `json:"action" enum:"remember,forget,read,list,search"`
+	Scope      string   `json:"scope,omitempty" enum:"user,project,team" jsonschema:"project if not given"`
+	Kind       string   `json:"kind,omitempty" enum:"fact,preference,decision,procedure,reference" jsonschema:"fact if not given"`
 	Text       string   `json:"text,omitempty" jsonschema:"what to remember, in one sentence"`
 	Topic      string   `json:"topic,omitempty" jsonschema:"name of the file with more, such as build"`
 	TopicText  string   `json:"topic_text,omitempty" jsonschema:"details to add to that file, in markdown"`
@@ -48,7 +48,7 @@ type memoryArgs struct {
 	Supersedes []string `json:"supersedes,omitempty" jsonschema:"ids of entries that it replaces"`
 	ID         string   `json:"id,omitempty" jsonschema:"entry to forget"`
 	Query      string   `json:"query,omitempty" jsonschema:"words to search past sessions for"`
-	Kinds      []string `json:"kinds,omitempty" jsonschema:"search only these: said, replied, call, result, title, note"`
+	Kinds      []string `json:"kinds,omitempty" enum:"said,replied,call,result,title,note" jsonschema:"search only these"`
 	Since      string   `json:"since,omitempty" jsonschema:"search from this day on, as 2026-11-01"`
 }
 

@@ -14,10 +14,10 @@ var notebookDoc string
 
 type notebookArgs struct {
 	Path   string `json:"path" jsonschema:"notebook, absolute or relative to the current directory"`
-	Action string `json:"action" jsonschema:"show, replace, insert or delete"`
+	Action string `json:"action" enum:"show,replace,insert,delete"`
 	Cell   int    `json:"cell,omitempty" jsonschema:"number of the cell, from 1"`
 	Source string `json:"source,omitempty" jsonschema:"new source of the cell"`
-	Type   string `json:"type,omitempty" jsonschema:"code, markdown or raw; a new cell is code if not given"`
+	Type   string `json:"type,omitempty" enum:"code,markdown,raw" jsonschema:"a new cell is code if not given"`
 }
 
 func notebookEdit() tool.Tool {

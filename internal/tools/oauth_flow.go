@@ -19,7 +19,7 @@ type Login func(ctx context.Context, server, way string, tell func(string), past
 
 type oauthFlowArgs struct {
 	Server string `json:"server" jsonschema:"name of the server"`
-	Way    string `json:"way,omitempty" jsonschema:"browser, paste or device"`
+	Way    string `json:"way,omitempty" enum:"browser,paste,device"`
 }
 
 func oauthFlow(login Login) tool.Tool {

@@ -41,7 +41,7 @@ type renderTable struct {
 }
 
 type renderChart struct {
-	Kind   string         `json:"kind" jsonschema:"bar, line, scatter (the first series is x) or histogram"`
+	Kind   string         `json:"kind" enum:"bar,line,scatter,histogram" jsonschema:"of a scatter the first series is x"`
 	X      string         `json:"x,omitempty" jsonschema:"what the horizontal axis shows"`
 	Y      string         `json:"y,omitempty" jsonschema:"what the vertical axis shows"`
 	Labels []string       `json:"labels,omitempty" jsonschema:"of the values, in order"`

@@ -53,13 +53,13 @@ func TestRender(t *testing.T) {
 		t.Error("a script is in the page")
 	}
 	for want, a := range map[string]args{
-		"nothing to show":   {"title": "x"},
-		"no values":         {"title": "x", "chart": args{"kind": "bar", "series": []args{}}},
-		"PNG, JPEG":         {"title": "x", "image": "a.txt"},
-		"table is empty":    {"title": "x", "table": args{"head": []string{}, "rows": [][]string{}}},
-		"show less":         {"title": "x", "markdown": strings.Repeat("word ", 20_000)},
-		"read it first":     {"title": "x", "markdown": "y", "save_to": "a.txt"},
-		`kind "pie" is not`: {"title": "x", "chart": args{"kind": "pie", "series": []args{{"values": []int{1}}}}},
+		"nothing to show":  {"title": "x"},
+		"no values":        {"title": "x", "chart": args{"kind": "bar", "series": []args{}}},
+		"PNG, JPEG":        {"title": "x", "image": "a.txt"},
+		"table is empty":   {"title": "x", "table": args{"head": []string{}, "rows": [][]string{}}},
+		"show less":        {"title": "x", "markdown": strings.Repeat("word ", 20_000)},
+		"read it first":    {"title": "x", "markdown": "y", "save_to": "a.txt"},
+		`"pie" is none of`: {"title": "x", "chart": args{"kind": "pie", "series": []args{{"values": []int{1}}}}},
 	} {
 		s.fails("render", a, want)
 	}

@@ -25,7 +25,7 @@ type todoArgs struct {
 
 type todoItem struct {
 	Text  string `json:"text" jsonschema:"what is to be done, in one line"`
-	State string `json:"state" jsonschema:"open, doing or done"`
+	State string `json:"state" enum:"open,doing,done"`
 }
 
 func todo() tool.Tool {
@@ -47,8 +47,6 @@ func runTodo(_ context.Context, _ *tool.Call, in todoArgs) (tool.Result, error) 
 			return tool.Result{}, fmt.Errorf("item %d has no text", i+1)
 		case len(text) > maxTodoText:
 			return tool.Result{}, fmt.Errorf("item %d has %d bytes; at most %d", i+1, len(text), maxTodoText)
-		case state != tool.TodoOpen && state != tool.TodoDoing && state != tool.TodoDone:
-			return tool.Result{}, fmt.Errorf("item %d: state %q is none of open, doing, done", i+1, item.State)
 		}
 		count[state]++
 		list = append(list, tool.Todo{Text: text, State: state})

@@ -18,11 +18,11 @@ func TestTodoRefusesWhatIsNoList(t *testing.T) {
 		many[i] = item(fmt.Sprint("item ", i), "open")
 	}
 	for want, items := range map[string][]any{
-		`state "later" is none of open, doing, done`: {item("a", "later")},
-		"item 2 has no text":                         {item("a", "open"), item(" \n", "open")},
-		"more than one item is doing":                {item("a", "doing"), item("b", "doing")},
-		"51 items are too many":                      many,
-		"has 600 bytes":                              {item(strings.Repeat("x", 600), "open")},
+		`state: "later" is none of open, doing, done`: {item("a", "later")},
+		"item 2 has no text":                          {item("a", "open"), item(" \n", "open")},
+		"more than one item is doing":                 {item("a", "doing"), item("b", "doing")},
+		"51 items are too many":                       many,
+		"has 600 bytes":                               {item(strings.Repeat("x", 600), "open")},
 	} {
 		s.fails("todo", args{"items": items}, want)
 	}

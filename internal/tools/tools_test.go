@@ -138,7 +138,14 @@ func (s *session) run(name string, a args) string {
 // fails makes a call that must not work, for a reason that holds all words.
 func (s *session) fails(name string, a args, words ...string) {
 	s.t.Helper()
-	r, err := s.try(s.t.Context(), name, a)
+	var r tool.Result
+	raw, err := json.Marshal(a)
+	if err == nil {
+		_, err = s.tools[name].Check(raw)
+	}
+	if err == nil {
+		r, err = s.try(s.t.Context(), name, a)
+	}
 	if err == nil {
 		s.t.Errorf("%s %v worked: %s", name, a, r.Parts.Text())
 		return
@@ -337,7 +344,7 @@ func TestSchemas(t *testing.T) {
 			t.Errorf("%s: fields %s, want %q", tl.Name, tl.Schema, order)
 		}
 		for name, p := range s.Properties {
-			if d, _ := p.(map[string]any)["description"].(string); d == "" {
+			if p := p.(map[string]any); p["description"] == nil && p["enum"] == nil {
 				t.Errorf("%s: field %s has no description", tl.Name, name)
 			}
 		}

@@ -28,7 +28,7 @@ type searchWebArgs struct {
 	Count   int      `json:"count,omitempty" jsonschema:"results wanted; 8 if not given, at most 20"`
 	Domains []string `json:"domains,omitempty" jsonschema:"only results from these sites, such as go.dev; those below count too"`
 	Exclude []string `json:"exclude,omitempty" jsonschema:"no results from these sites"`
-	Recency string   `json:"recency,omitempty" jsonschema:"only what was published in the last day, week, month or year"`
+	Recency string   `json:"recency,omitempty" enum:"day,week,month,year" jsonschema:"only what was published in the last"`
 }
 
 // webSearch asks a search engine. It is for a [web.Search] whose Check finds

@@ -216,7 +216,6 @@ func TestWebSearch(t *testing.T) {
 		"query is empty":     {"query": " "},
 		"longer than 1000":   {"query": strings.Repeat("x", 1001)},
 		"at most 20":         {"query": "x", "count": 21},
-		"not day, week":      {"query": "x", "recency": "decade"},
 		"is not a site":      {"query": "x", "domains": []string{"https://a.test/"}},
 		`"*.a.test" is not`:  {"query": "x", "exclude": []string{"*.a.test"}},
 		"more than 20 sites": {"query": "x", "domains": slices.Repeat([]string{"a.test"}, 21)},
@@ -303,7 +302,6 @@ func TestHTTPRequest(t *testing.T) {
 		{"huge", map[string]any{"method": "GET", "url": at + "/huge"}, []string{"[the body is longer; only its first 5.0 MiB are here]"}},
 		{"dropped", map[string]any{"method": "GET", "url": at + "/drop"}, []string{"error: GET " + at + "/drop: EOF"}},
 		{"dropped post", map[string]any{"method": "POST", "url": at + "/drop"}, []string{"error: ", "is not known: check before you send it again"}},
-		{"method", map[string]any{"method": "CONNECT", "url": at}, []string{"error: method is"}},
 		{"both", map[string]any{"method": "POST", "url": at, "body": "x", "json": 1}, []string{"error: give either"}},
 		{"get with body", map[string]any{"method": "GET", "url": at, "body": "x"}, []string{"error: GET takes no body"}},
 		{"host", map[string]any{"method": "GET", "url": at, "headers": map[string]string{"host": "x"}}, []string{"error: header Host"}},
@@ -387,7 +385,6 @@ func TestHTTPEffects(t *testing.T) {
 		{"POST", "https://a.test:8443/x?y=1", "", "network a.test, external POST a.test:8443/x"},
 		{"OPTIONS", "http://[::1]/", "", "network [::1], external OPTIONS [::1]/"},
 		{"GET", "https://a.test/x", "out/x.bin", "network a.test, write /out/x.bin"},
-		{"TRACE", "https://a.test/x", "", "error: method is \"TRACE\", not GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS"},
 	} {
 		args := map[string]any{"method": tt.method, "url": tt.url}
 		if tt.save != "" {
@@ -443,7 +440,7 @@ func TestWebSchemas(t *testing.T) {
 			t.Fatal(err)
 		}
 		for name, p := range s.Properties {
-			if text, _ := p["description"].(string); text == "" {
+			if text, _ := p["description"].(string); text == "" && p["enum"] == nil {
 				t.Errorf("%s: %s has no description", tl.Name, name)
 			}
 		}
