@@ -133,7 +133,8 @@ type Agent struct {
 // agent is used.
 func (a *Agent) Share(s *Session) { a.vault = s.vault }
 
-const defaultMaxTurns = 200
+// DefaultMaxTurns bounds the turns of one run where the agent does not say.
+const DefaultMaxTurns = 200
 
 // Rule is one line about what calls may do: TOOL, TOOL(PATTERN), or instead of a
 // tool a kind of effect: read, write, execute, network, external. "bash(go test
@@ -204,7 +205,7 @@ func (a *Agent) opening(specs []llm.ToolSpec, parent string) []event.Body {
 	}
 	sw, _ := a.changes(&loop.State{}, specs)
 	sw.Mode = cmp.Or(a.Mode, policy.ModeAsk)
-	limits := a.limits(event.Limits{Turns: defaultMaxTurns})
+	limits := a.limits(event.Limits{Turns: DefaultMaxTurns})
 	sw.Limits = &limits
 	return append(bodies, sw)
 }

@@ -72,6 +72,7 @@ var rank = map[string]int{
 	"internal/hook":               20,
 	"internal/custom":             20,
 	"internal/lsp":                20,
+	"internal/survey":             20,
 	"internal/words":              15,
 	"internal/frontmatter":        16,
 	"internal/figure":             20,

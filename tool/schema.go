@@ -87,6 +87,26 @@ func encodeSchema(s *jsonschema.Schema) (json.RawMessage, error) {
 	return w.done()
 }
 
+// shown is the schema as the model sees it. One that can't be read is shown as it is.
+func (t Tool) shown() json.RawMessage {
+	if len(t.Unshown) == 0 {
+		return t.Schema
+	}
+	c, err := t.compile()
+	if err != nil {
+		return t.Schema
+	}
+	s := *c.schema
+	hidden := func(name string) bool { return slices.Contains(t.Unshown, name) }
+	s.Properties, s.PropertyOrder = maps.Clone(s.Properties), slices.DeleteFunc(slices.Clone(s.PropertyOrder), hidden)
+	maps.DeleteFunc(s.Properties, func(name string, _ *jsonschema.Schema) bool { return hidden(name) })
+	text, err := encodeSchema(&s)
+	if err != nil {
+		return t.Schema
+	}
+	return text
+}
+
 // objectWriter writes a JSON object field by field.
 type objectWriter struct {
 	buf bytes.Buffer

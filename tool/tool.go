@@ -23,6 +23,10 @@ type Tool struct {
 	// Schema is the JSON Schema of the arguments, always of type object.
 	Schema json.RawMessage
 
+	// Unshown are fields of Schema that the model is not told of in each request: they are
+	// rare, or can't work as things are. A call that has them is as good as any.
+	Unshown []string
+
 	// Mend, if not nil, brings arguments into the form of Schema which are written as
 	// other tool sets have them. It gets the fields as they were written, before they are
 	// checked, and changes them in place; what it does not understand it leaves alone.
@@ -59,7 +63,7 @@ type Tool struct {
 
 // Spec is the model's view of the tool.
 func (t Tool) Spec() llm.ToolSpec {
-	return llm.ToolSpec{Name: t.Name, Description: t.Doc, Schema: t.Schema}
+	return llm.ToolSpec{Name: t.Name, Description: t.Doc, Schema: t.shown()}
 }
 
 // A Call is one call of a tool, with all that it may touch.

@@ -71,7 +71,7 @@ func (a *App) child(ctx context.Context, o Options, ord subagent.Order, at inspa
 	if ord.Copy != nil && ord.Copy.Closed {
 		o.Deny = append(o.Deny[:len(o.Deny):len(o.Deny)], "network")
 	}
-	agent, err := a.agent(ctx, o, at, warn)
+	agent, come, err := a.agent(ctx, o, at, warn)
 	if err != nil {
 		return nil, err
 	}
@@ -81,12 +81,8 @@ func (a *App) child(ctx context.Context, o Options, ord subagent.Order, at inspa
 		ord.Team.Wire(agent)
 	}
 	some := chosenTools(ord)
-	extra := agent.Extra
 	agent.Tools = some(agent.Tools)
-	agent.Extra = func(ctx context.Context) (shown, hidden []tool.Tool) {
-		shown, hidden = extra(ctx)
-		return some(shown), some(hidden)
-	}
+	furnish(agent, func(ctx context.Context) []tool.Tool { return some(come(ctx)) }, o.Unattended)
 	return agent, nil
 }
 

@@ -12,7 +12,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -137,20 +136,29 @@ func (a *App) Host(o Options, warn func(string)) *inspan.Host {
 	return &inspan.Host{
 		Dir: a.Store().Dir,
 		Agent: func(ctx context.Context, s inspan.Place) (*inspan.Agent, error) {
-			agent, err := a.agent(ctx, o, s, warn)
-			if err == nil && !a.Config.Agents.Off && roomy(agent.Model.Info().Window) {
-				a.team(o, s.Root, agent.Hooks).Wire(agent)
-			}
-			return agent, err
+			return a.lead(ctx, o, s, warn)
 		},
 	}
+}
+
+// lead is the agent of a session that works for a person.
+func (a *App) lead(ctx context.Context, o Options, at inspan.Place, warn func(string)) (*inspan.Agent, error) {
+	agent, come, err := a.agent(ctx, o, at, warn)
+	if err != nil {
+		return nil, err
+	}
+	if !a.Config.Agents.Off && roomy(agent.Model.Info().Window) {
+		a.team(o, at.Root, agent.Hooks).Wire(agent)
+	}
+	furnish(agent, come, o.Unattended)
+	return agent, nil
 }
 
 // Context tells what the next prompt of a session is made of; an empty id means
 // a new one in the folder root.
 func (a *App) Context(ctx context.Context, root, id string, warn func(string)) (inspan.Context, error) {
 	if id == "" {
-		agent, err := a.agent(ctx, Options{}, inspan.Place{Root: root, New: true}, warn)
+		agent, err := a.lead(ctx, Options{}, inspan.Place{Root: root, New: true}, warn)
 		if err != nil {
 			return inspan.Context{}, err
 		}
@@ -169,35 +177,39 @@ func (a *App) Context(ctx context.Context, root, id string, warn func(string)) (
 	return inspan.ContextOf(ctx, log)
 }
 
-func (a *App) agent(ctx context.Context, o Options, at inspan.Place, warn func(string)) (*inspan.Agent, error) {
+// agent makes the agent of a session, with all its tools but those that come and go, and
+// what lists these.
+func (a *App) agent(
+	ctx context.Context, o Options, at inspan.Place, warn func(string),
+) (agent *inspan.Agent, come func(context.Context) []tool.Tool, err error) {
 	chosen, err := a.chosen(ctx, o, at, warn)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	rules, err := a.rules(at.Root, o)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	env, err := a.env(at.Root, at.Blobs, rules, o.Container)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if o.MaxCost > 0 || at.Limits.Cost > 0 || at.New && a.Config.MaxCost > 0 || a.Config.DayCost > 0 {
 		if err := a.priced(chosen); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	checks, err := guard.Compile(a.Config.Checks)
 	if err != nil {
-		return nil, configError{err}
+		return nil, nil, configError{err}
 	}
 	judges, err := a.judges(ctx, checks)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	model, closeModel, err := a.recorded(checks.Model(a.budgeted(chosen)), o.Record)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if _, problems := a.enabledPlugins(); at.Parent == "" {
 		for _, p := range problems {
@@ -208,15 +220,15 @@ func (a *App) agent(ctx context.Context, o Options, at inspan.Place, warn func(s
 		warn("no full sandbox: " + env.Walls.Why + "; more will ask, see 'inspan doctor sandbox'")
 	}
 	if err := a.inert(env.Root, o.Trust, warn); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	hooks, endHooks, err := a.hooks(env.Root, o.Trust, env, warn)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	checkpoint, err := a.checkpointing(ctx, env.Root, warn)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	shell := &tools.Shell{Home: folder.Home(), Protected: a.protected()}
 	a.shells.Store(at.ID, shell)
@@ -227,21 +239,16 @@ func (a *App) agent(ctx context.Context, o Options, at inspan.Place, warn func(s
 	if !a.Config.Skills.Off {
 		hooks = append(hooks, &skillGrants{library: library, places: a.places(env.Root)})
 	}
-	levers := a.Config.Levers.Stated()
-	if levers.Names.Active(o.Unattended) {
-		box = tools.Mended(box)
-	}
-	box, rare := fitting(box, model.Info().Window)
 	var hub *Hub
 	if !o.NoServers {
 		hub = a.Hub(env.Root, a.Servers(env.Root, o.Trust, o.Servers, warn), env, warn)
 	}
-	agent := &inspan.Agent{
+	come = a.extra(&extra{
+		root: env.Root, sum: o.Trust, env: env, own: box, hub: hub,
+		wait: o.Unattended || o.Patient, wrap: func(list []tool.Tool) []tool.Tool { return wrapped(list, checks) }, warn: warn,
+	})
+	agent = &inspan.Agent{
 		Model: model, Tools: box, Env: env,
-		Extra: a.extra(&extra{
-			root: env.Root, sum: o.Trust, env: env, own: box, rare: rare, window: model.Info().Window, hub: hub, habits: levers.Names.Active(o.Unattended),
-			wait: o.Unattended || o.Patient, wrap: func(list []tool.Tool) []tool.Tool { return wrapped(list, checks) }, warn: warn,
-		}),
 		Close: func() error {
 			endHooks()
 			if hub != nil {
@@ -261,7 +268,7 @@ func (a *App) agent(ctx context.Context, o Options, at inspan.Place, warn func(s
 		Instructions: func(path string) []event.Added {
 			return prompt.Nested(prompt.Below(env.Root, path, a.reader(env.Root)))
 		},
-		Checkpoint: checkpoint, Levers: levers,
+		Checkpoint: checkpoint, Levers: a.Config.Levers.Stated(),
 		Unattended: o.Unattended, Patient: o.Patient, RetryFor: cmp.Or(o.RetryFor, a.Config.RetryFor),
 	}
 	if at.New {
@@ -269,7 +276,7 @@ func (a *App) agent(ctx context.Context, o Options, at inspan.Place, warn func(s
 		memory, claimed := a.remembered(memories, warn)
 		blocks, warnings := prompt.Blocks(prompt.Input{
 			Replace: o.System, Append: strings.TrimSpace(needs.Prompt + "\n\n" + o.AppendSystem),
-			Files: prompt.Find(at.Root, a.reader(env.Root)), Facts: facts(ctx, env),
+			Files: prompt.Find(at.Root, a.reader(env.Root)), Facts: a.facts(ctx, agent),
 			Skills: a.skillList(library, warn), Memory: memory, Claimed: claimed,
 		})
 		agent.System = blocks
@@ -277,7 +284,7 @@ func (a *App) agent(ctx context.Context, o Options, at inspan.Place, warn func(s
 			warn(w)
 		}
 	}
-	return agent, nil
+	return agent, come, nil
 }
 
 // wrapped holds the results of tools to the checks.
@@ -422,18 +429,3 @@ func readInstructions(path string) ([]byte, error) {
 // maxInstructions is how much of one instruction file is read, in bytes. What is
 // used of all of them together is less.
 const maxInstructions = 8 * prompt.MaxInstructions
-
-// facts are what the model should know of its surroundings and what does not
-// change during a session.
-func facts(ctx context.Context, env tool.Env) []string {
-	list := []string{
-		"workspace: " + env.Root,
-		"system: " + runtime.GOOS + "/" + runtime.GOARCH,
-		"date at the start of the session: " + time.Now().Format("Monday, 2 January 2006"),
-	}
-	if dir, err := env.Files.Open(ctx, filepath.Join(env.Root, ".git")); err == nil {
-		dir.Close()
-		list = append(list, "the workspace is a git repository")
-	}
-	return list
-}

@@ -10,29 +10,19 @@ import (
 	"github.com/inspan/inspan/internal/consent"
 	"github.com/inspan/inspan/internal/custom"
 	"github.com/inspan/inspan/internal/tools"
-	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
-)
-
-// Parts of a window beyond which the descriptions of tools that are not built in
-// are deferred, and what that comes to where the window is not known.
-const (
-	mostDescribed = 10
-	fewDescribed  = 20_000 // tokens
 )
 
 // extra are the tools of a session that come and go: the programs in the folders
 // of the user and, as far as their content is trusted, of the workspace, and the
-// tools of MCP servers. Where there are many, two tools stand for them.
+// tools of MCP servers.
 type extra struct {
 	root, sum string
 	env       tool.Env
 	own       []tool.Tool // that are always there
-	rare      []tool.Tool // built-in ones that are always deferred: the window is too small for all
-	window    int
-	hub       *Hub // nil: there are no servers
-	habits    bool // tools are called by names that models know from elsewhere too
-	wait      bool // for servers that were never met: nobody sits there
+	hub       *Hub        // nil: there are no servers
+	habits    bool        // tools are called by names that models know from elsewhere too
+	wait      bool        // for servers that were never met: nobody sits there
 	wrap      func([]tool.Tool) []tool.Tool
 	warn      func(string)
 
@@ -40,8 +30,8 @@ type extra struct {
 	trusted map[string]string // digests by path
 }
 
-// extra returns what [inspan.Agent] has as Extra.
-func (a *App) extra(x *extra) func(context.Context) (shown, hidden []tool.Tool) {
+// extra returns what lists them.
+func (a *App) extra(x *extra) func(context.Context) []tool.Tool {
 	set := &custom.Set{
 		Env: x.env, Secret: a.granted, Warn: x.warn,
 		Folders: []custom.Folder{
@@ -54,7 +44,7 @@ func (a *App) extra(x *extra) func(context.Context) (shown, hidden []tool.Tool) 
 	for _, p := range plugins {
 		set.Folders = append(set.Folders, p.Tools...)
 	}
-	for _, t := range slices.Concat(x.own, x.rare) {
+	for _, t := range x.own {
 		set.Reserved = append(set.Reserved, t.Name)
 	}
 	var always []tool.Tool
@@ -64,23 +54,11 @@ func (a *App) extra(x *extra) func(context.Context) (shown, hidden []tool.Tool) 
 			set.Reserved = append(set.Reserved, t.Name)
 		}
 	}
-	return func(ctx context.Context) (shown, hidden []tool.Tool) {
+	return func(ctx context.Context) []tool.Tool {
 		review, err := a.Review(x.root, x.sum)
 		x.learn(review, err)
-		list := slices.Concat(x.rare, always, x.wrap(slices.Concat(set.Tools(ctx), x.served(ctx))))
-		if x.rare == nil && described(list) <= allowance(x.window) {
-			return list, x.usual(x.own, list)
-		}
-		return tools.Deferred(list), slices.Concat(list, x.usual(x.own, list))
+		return slices.Concat(always, x.wrap(slices.Concat(set.Tools(ctx), x.served(ctx))))
 	}
-}
-
-// usual are the tools under the names that models know from elsewhere.
-func (x *extra) usual(lists ...[]tool.Tool) []tool.Tool {
-	if !x.habits {
-		return nil
-	}
-	return tools.Usual(slices.Concat(lists...))
 }
 
 // served are the tools of the servers.
@@ -115,38 +93,6 @@ func (x *extra) learn(review consent.Review, err error) {
 	for _, i := range review.Trusted {
 		x.trusted[filepath.Join(x.root, filepath.FromSlash(i.Path))] = i.Digest
 	}
-}
-
-// fitting parts tools into those that a model is always told of and those that a
-// small window has no room for.
-func fitting(list []tool.Tool, window int) (shown, rare []tool.Tool) {
-	if described(list) <= allowance(window) {
-		return list, nil
-	}
-	for _, t := range list {
-		if slices.Contains([]string{"read_file", "write_file", "edit_file", "edit_lines", "list_files", "find_files", "search_files", "bash", "todo", "ask_user", "skill"}, t.Name) {
-			shown = append(shown, t)
-		} else {
-			rare = append(rare, t)
-		}
-	}
-	return shown, rare
-}
-
-func allowance(window int) int {
-	if window == 0 {
-		return fewDescribed
-	}
-	return window / mostDescribed
-}
-
-// described is about how many tokens the descriptions of tools take.
-func described(list []tool.Tool) int {
-	req := llm.Request{}
-	for _, t := range list {
-		req.Tools = append(req.Tools, t.Spec())
-	}
-	return req.Tokens()
 }
 
 // granted is the value of a variable that the settings give to a tool.

@@ -229,7 +229,7 @@ func TestReduceIsHeld(t *testing.T) {
 	for want, args := range map[string]map[string]any{
 		"it is 1 to 8":              {"count": 9},
 		"count is -1":               {"count": -1},
-		"no reduce":                 {"count": 2, "reduce": "mean"},
+		`"mean" is none of`:         {"count": 2, "reduce": "mean"},
 		"needs a result_schema":     {"count": 2, "reduce": "vote"},
 		"needs a check":             {"count": 2, "reduce": "best", "check": " "},
 		"needs a count":             {"reduce": "best", "check": "x"},

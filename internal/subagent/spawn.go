@@ -21,20 +21,20 @@ import (
 var spawnDoc string
 
 type spawnArgs struct {
-	Task       string         `json:"task" jsonschema:"what it is to do, with all it needs to know; it sees nothing of this conversation"`
-	Agent      string         `json:"agent,omitempty" jsonschema:"kind of agent; worker if not given"`
-	Tools      []string       `json:"tools,omitempty" jsonschema:"names of the tools it gets, some of yours; what its kind has if not given"`
-	Model      string         `json:"model,omitempty" jsonschema:"provider/model, or small for a cheap one; what its kind has if not given"`
-	Mode       string         `json:"mode,omitempty" enum:"plan,ask,edit,auto" jsonschema:"permission mode, never wider than yours"`
-	Budget     float64        `json:"budget,omitempty" jsonschema:"share of the money that is left which it may spend, above 0 up to 1; without it, as much as you may"`
-	Deadline   int            `json:"deadline,omitempty" jsonschema:"seconds it may take; 1800 if not given"`
-	Turns      int            `json:"max_turns,omitempty" jsonschema:"turns it may take; 40 if not given"`
-	Result     map[string]any `json:"result_schema,omitempty" jsonschema:"JSON Schema, of type object, that its result must have"`
-	Isolation  string         `json:"isolation,omitempty" enum:"none,worktree,sandbox" jsonschema:"worktree: a copy of the repository of its own; sandbox: the same without network"`
-	Background bool           `json:"background,omitempty" jsonschema:"true: go on at once; what it brings is told to you later"`
-	Count      int            `json:"count,omitempty" jsonschema:"how many agents do the same task, each by itself; 1 if not given, at most 8"`
-	Reduce     string         `json:"reduce,omitempty" jsonschema:"for a count: collect (the default; all they bring), vote (the result_schema result that most have) or best (each works apart, and the one that does best in check stays to be merged)"`
-	Check      string         `json:"check,omitempty" jsonschema:"for reduce best: a bash command that each runs at the end, such as go test ./...; exit code 0 passes, and then the larger number in the last line it prints is better"`
+	Task       string         `json:"task" jsonschema:"what it is to do, with all it needs to know"`
+	Agent      string         `json:"agent,omitempty" jsonschema:"kind; worker if not given"`
+	Tools      []string       `json:"tools,omitempty" jsonschema:"some of your tools; those of its kind if not given"`
+	Model      string         `json:"model,omitempty" jsonschema:"provider/model, or small"`
+	Mode       string         `json:"mode,omitempty" enum:"plan,ask,edit,auto" jsonschema:"never wider than yours"`
+	Budget     float64        `json:"budget,omitempty" jsonschema:"share of the money left, up to 1"`
+	Deadline   int            `json:"deadline,omitempty" jsonschema:"seconds; 1800 if not given"`
+	Turns      int            `json:"max_turns,omitempty" jsonschema:"40 if not given"`
+	Result     map[string]any `json:"result_schema,omitempty" jsonschema:"JSON Schema (object) of its result"`
+	Isolation  string         `json:"isolation,omitempty" enum:"none,worktree,sandbox" jsonschema:"worktree: in a copy of its own; sandbox: there, without network"`
+	Background bool           `json:"background,omitempty" jsonschema:"go on at once; its report is told later"`
+	Count      int            `json:"count,omitempty" jsonschema:"agents that do the same task, at most 8"`
+	Reduce     string         `json:"reduce,omitempty" enum:"collect,vote,best" jsonschema:"of a count: all results, the one most have, or the tree that does best in check"`
+	Check      string         `json:"check,omitempty" jsonschema:"for best: a bash command; exit code 0 passes, then the larger number in its last line wins"`
 }
 
 // Tools are those with which a model has others work for it.

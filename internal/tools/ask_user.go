@@ -16,8 +16,8 @@ var askUserDoc string
 const maxOptions = 8
 
 type askArgs struct {
-	Question string   `json:"question" jsonschema:"what to ask"`
-	Options  []string `json:"options,omitempty" jsonschema:"answers to choose from; the person can also answer in other words"`
+	Question string   `json:"question" jsonschema:"what, and what depends on it"`
+	Options  []string `json:"options,omitempty" jsonschema:"answers to choose from"`
 }
 
 // askUser waits for the person: a call with the effect Question gets its answer

@@ -15,7 +15,7 @@ import (
 var callToolDoc string
 
 type callToolArgs struct {
-	Name      string         `json:"name" jsonschema:"name of the tool"`
+	Name      string         `json:"name" jsonschema:"tool"`
 	Arguments map[string]any `json:"arguments,omitempty" jsonschema:"its arguments"`
 }
 

@@ -13,14 +13,14 @@ import (
 var editFileDoc string
 
 type editArgs struct {
-	Path  string `json:"path" jsonschema:"file to change, absolute or relative to the current directory"`
-	Edits []edit `json:"edits" jsonschema:"edits, made in order, all or none"`
+	Path  string `json:"path" jsonschema:"file"`
+	Edits []edit `json:"edits" jsonschema:"edits"`
 }
 
 type edit struct {
-	Old string `json:"old_string" jsonschema:"text to replace, exactly as in the file and without line numbers"`
-	New string `json:"new_string" jsonschema:"text to put in its place"`
-	All bool   `json:"replace_all,omitempty" jsonschema:"replace every match; without it old_string must match once"`
+	Old string `json:"old_string" jsonschema:"text to replace, exactly"`
+	New string `json:"new_string" jsonschema:"text in its place"`
+	All bool   `json:"replace_all,omitempty" jsonschema:"replace every match"`
 }
 
 func editFile() tool.Tool {

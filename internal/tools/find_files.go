@@ -22,8 +22,8 @@ var findFilesDoc string
 const maxFound = 200
 
 type findArgs struct {
-	Pattern string `json:"pattern" jsonschema:"glob such as *.go, src/**/*.ts or **/{a,b}_test.py; without a slash it matches names at any depth"`
-	Path    string `json:"path,omitempty" jsonschema:"directory to search, the current one if not given"`
+	Pattern string `json:"pattern" jsonschema:"glob"`
+	Path    string `json:"path,omitempty" jsonschema:"directory"`
 }
 
 func findFiles() tool.Tool {

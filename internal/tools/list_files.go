@@ -22,8 +22,8 @@ const (
 )
 
 type listArgs struct {
-	Path  string `json:"path,omitempty" jsonschema:"directory to list, the current one if not given"`
-	Depth int    `json:"depth,omitempty" jsonschema:"how many levels to show, 3 if not given"`
+	Path  string `json:"path,omitempty" jsonschema:"directory"`
+	Depth int    `json:"depth,omitempty" jsonschema:"levels; 3 if not given"`
 }
 
 func listFiles() tool.Tool {

@@ -25,9 +25,9 @@ const (
 )
 
 type readArgs struct {
-	Path   string `json:"path" jsonschema:"file to read, absolute or relative to the current directory; blob:NAME reads a stored blob"`
+	Path   string `json:"path" jsonschema:"file, or blob:NAME"`
 	Offset int    `json:"offset,omitempty" jsonschema:"first line to read, from 1"`
-	Limit  int    `json:"limit,omitempty" jsonschema:"most lines to read, 2000 if not given"`
+	Limit  int    `json:"limit,omitempty" jsonschema:"most lines"`
 }
 
 func readFile() tool.Tool {

@@ -26,12 +26,12 @@ const (
 )
 
 type searchArgs struct {
-	Pattern    string `json:"pattern" jsonschema:"regular expression (RE2) that is matched against each line"`
-	Path       string `json:"path,omitempty" jsonschema:"directory or file to search, the current directory if not given"`
-	Glob       string `json:"glob,omitempty" jsonschema:"search only files that match, such as *.go or src/**/*.ts"`
-	IgnoreCase bool   `json:"ignore_case,omitempty" jsonschema:"match without regard to case"`
-	Context    int    `json:"context,omitempty" jsonschema:"lines to show before and after each match"`
-	Max        int    `json:"max,omitempty" jsonschema:"most matching lines, 200 if not given"`
+	Pattern    string `json:"pattern" jsonschema:"regular expression"`
+	Path       string `json:"path,omitempty" jsonschema:"directory or file"`
+	Glob       string `json:"glob,omitempty" jsonschema:"files such as *.go or src/**/*.ts"`
+	IgnoreCase bool   `json:"ignore_case,omitempty" jsonschema:"any case"`
+	Context    int    `json:"context,omitempty" jsonschema:"lines around each match"`
+	Max        int    `json:"max,omitempty" jsonschema:"most matches; 200 if not given"`
 }
 
 func searchFiles() tool.Tool {

@@ -17,9 +17,9 @@ import (
 var skillDoc string
 
 type skillArgs struct {
-	Name string `json:"name" jsonschema:"the skill, as the prompt lists it"`
-	Args string `json:"args,omitempty" jsonschema:"what the skill is to work on"`
-	File string `json:"file,omitempty" jsonschema:"path of a file of the skill, to read it instead"`
+	Name string `json:"name" jsonschema:"skill"`
+	Args string `json:"args,omitempty" jsonschema:"what it is to work on"`
+	File string `json:"file,omitempty" jsonschema:"file of it to read instead"`
 }
 
 // Skill returns the tool that shows a model the skills of a library.

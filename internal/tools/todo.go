@@ -20,11 +20,11 @@ const (
 )
 
 type todoArgs struct {
-	Items []todoItem `json:"items" jsonschema:"the whole list, in the order of the work; empty clears it"`
+	Items []todoItem `json:"items" jsonschema:"the whole list, in order"`
 }
 
 type todoItem struct {
-	Text  string `json:"text" jsonschema:"what is to be done, in one line"`
+	Text  string `json:"text" jsonschema:"what will be true when it is done"`
 	State string `json:"state" enum:"open,doing,done"`
 }
 

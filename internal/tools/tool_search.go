@@ -20,7 +20,7 @@ const (
 )
 
 type toolSearchArgs struct {
-	Query string `json:"query" jsonschema:"words for what is wanted, or the name of a tool"`
+	Query string `json:"query" jsonschema:"words, or a name"`
 }
 
 // Deferred returns the two tools that stand for many whose descriptions would

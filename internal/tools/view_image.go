@@ -27,8 +27,8 @@ const (
 )
 
 type viewArgs struct {
-	Path string `json:"path" jsonschema:"image file, absolute or relative to the current directory"`
-	Crop []int  `json:"crop,omitempty" jsonschema:"x, y, width and height in pixels of the original"`
+	Path string `json:"path" jsonschema:"image file"`
+	Crop []int  `json:"crop,omitempty" jsonschema:"x, y, width, height"`
 }
 
 func viewImage() tool.Tool {

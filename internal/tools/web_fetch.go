@@ -24,10 +24,10 @@ const (
 )
 
 type fetchArgs struct {
-	URL  string `json:"url" jsonschema:"address of the page; http becomes https unless a port is given"`
-	Find string `json:"find,omitempty" jsonschema:"words; only the passages that have them are shown"`
-	From int    `json:"from,omitempty" jsonschema:"byte of the text to read on from"`
-	Max  int    `json:"max_bytes,omitempty" jsonschema:"bytes of text to show; 20000 if not given, at most 28000"`
+	URL  string `json:"url" jsonschema:"address"`
+	Find string `json:"find,omitempty" jsonschema:"words to look for"`
+	From int    `json:"from,omitempty" jsonschema:"byte to go on from"`
+	Max  int    `json:"max_bytes,omitempty" jsonschema:"bytes of text; 20000 if not given, at most 28000"`
 }
 
 // webFetch keeps what it fetched in cache for a while; nil keeps nothing.

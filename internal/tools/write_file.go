@@ -16,9 +16,9 @@ import (
 var writeFileDoc string
 
 type writeArgs struct {
-	Path    string  `json:"path" jsonschema:"file to write, absolute or relative to the current directory"`
-	Content *string `json:"content,omitempty" jsonschema:"all of the new content; required unless blob is given"`
-	Blob    string  `json:"blob,omitempty" jsonschema:"take the content from this stored blob instead"`
+	Path    string  `json:"path" jsonschema:"file"`
+	Content *string `json:"content,omitempty" jsonschema:"all of it; required without blob"`
+	Blob    string  `json:"blob,omitempty" jsonschema:"stored blob to take it from"`
 }
 
 func writeFile() tool.Tool {

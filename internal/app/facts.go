@@ -1,0 +1,68 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/internal/policy"
+	"github.com/inspan/inspan/internal/private"
+	"github.com/inspan/inspan/internal/prompt"
+	"github.com/inspan/inspan/internal/survey"
+	"github.com/inspan/inspan/tool"
+)
+
+// usualBootstrap is how many tokens the facts of machine and folder take at most.
+const usualBootstrap = 400
+
+// facts are what the prompt says of the surroundings of a new session.
+func (a *App) facts(ctx context.Context, agent *inspan.Agent) []string {
+	truth := prompt.Session{
+		Mode: cmp.Or(agent.Mode, policy.ModeAsk), Walls: agent.Env.Walls, Unattended: agent.Unattended,
+		Turns: turns(agent.MaxTurns), Cost: agent.MaxCost, Time: agent.MaxTime,
+	}
+	list := append([]string{"workspace: " + agent.Env.Root, "date: " + time.Now().Format("Monday, 2 January 2006")}, truth.Facts()...)
+	lever := agent.Levers.Bootstrap
+	if !lever.Active(agent.Unattended) {
+		return append(list, "system: "+runtime.GOOS+"/"+runtime.GOARCH)
+	}
+	return append(list, survey.Facts(ctx, agent.Env, a.machine(ctx, agent.Env), lever.Strength(usualBootstrap))...)
+}
+
+// turns are the most of one run, 0 for no limit.
+func turns(limit int) int {
+	switch {
+	case limit < 0:
+		return 0
+	case limit == 0:
+		return inspan.DefaultMaxTurns
+	}
+	return limit
+}
+
+// freshMachine is how long what is known of a machine holds.
+const freshMachine = 24 * time.Hour
+
+// machine is what the machine has, asked for once a day.
+func (a *App) machine(ctx context.Context, env tool.Env) survey.Machine {
+	type known struct {
+		Key     string
+		At      time.Time
+		Machine survey.Machine
+	}
+	path, key := filepath.Join(a.StateDir, "machine.json"), os.Getenv("PATH")+"\x00"+a.Config.Sandbox.Container
+	var k known
+	if data, err := os.ReadFile(path); err == nil && json.Unmarshal(data, &k) == nil && k.Key == key && time.Since(k.At) < freshMachine {
+		return k.Machine
+	}
+	k = known{key, time.Now(), survey.Ask(ctx, env)}
+	if data, err := json.Marshal(k); err == nil {
+		_ = private.Write(path, data) // the next session asks again
+	}
+	return k.Machine
+}

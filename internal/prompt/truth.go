@@ -1,0 +1,65 @@
+package prompt
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/inspan/inspan/tool"
+)
+
+// Session is what is so of a session and decides what can work in it.
+type Session struct {
+	Mode       string // permission mode
+	Walls      tool.Walls
+	Unattended bool // nobody is there to answer
+	Turns      int  // most of one run; 0: no limit
+	Cost       float64
+	Time       time.Duration
+}
+
+// Facts tell the truth about the session, one a line.
+func (s Session) Facts() []string {
+	out := []string{"permissions: " + s.Permissions()}
+	if s.Unattended {
+		out = append(out, "nobody is there to answer: decide sensibly, go on, and say what you assumed")
+	}
+	var limits []string
+	if s.Turns > 0 {
+		limits = append(limits, fmt.Sprintf("%d turns", s.Turns))
+	}
+	if s.Time > 0 {
+		limits = append(limits, fmt.Sprintf("%.0f minutes", s.Time.Minutes()))
+	}
+	if s.Cost > 0 {
+		limits = append(limits, fmt.Sprintf("$%.2f", s.Cost))
+	}
+	if len(limits) > 0 {
+		out = append(out, "limits of a run: "+strings.Join(limits, ", "))
+	}
+	return out
+}
+
+// Permissions is what calls may do in the session's mode.
+func (s Session) Permissions() string {
+	asks := "asks the person"
+	if s.Unattended {
+		asks = "is denied"
+	}
+	boxed := s.Walls.Workspace
+	switch s.Mode {
+	case "yolo":
+		return "mode yolo: nothing asks, and commands run with all rights of the person"
+	case "auto":
+		if !boxed {
+			return "mode auto, without a sandbox: files in the workspace change freely, and any command that is not known to be harmless " + asks
+		}
+		return "mode auto: commands run in a sandbox that writes in the workspace and /tmp and has a network of its own (localhost); " +
+			"what needs other hosts or places (network, outside) " + asks
+	case "edit":
+		return "mode edit: files in the workspace change freely; any command that is not known to be harmless " + asks
+	case "plan":
+		return "mode plan: look and plan, nothing may be changed"
+	}
+	return "mode ask: reading is free; every change and any other command " + asks
+}
