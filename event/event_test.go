@@ -54,7 +54,7 @@ func bodies() []event.Body {
 		event.Ended{
 			Call: "c", Outcome: event.OutcomeOK, Parts: parts, Cwd: "/w", Exit: new(int), Todo: []tool.Todo{{Text: "t", State: tool.TodoDoing}}, Show: "# s", Untrusted: true, Lasting: "l", Again: true, Cost: 0.02, Millis: 3,
 			Job: &tool.Job{ID: "1", Command: "c", Keep: true}, Told: []string{"2"}, Left: true,
-			Files: []tool.File{{Path: "/w/a", Digest: "d", Written: true, Diff: "+"}},
+			Files: []tool.File{{Path: "/w/a", Digest: "d", Written: true, Diff: "+", Partly: true}},
 		},
 		event.Added{Where: event.PlaceTail, Source: "AGENTS.md", Text: "t", Taint: event.Taint{Untrusted: true, Private: true}},
 		event.Switched{

@@ -59,7 +59,8 @@ type Request struct {
 	// MaxOutput bounds the reply in tokens; 0 leaves it to the adapter, which
 	// takes Info.MaxOutput where the wire demands a number.
 	MaxOutput int
-	// Effort asks for reasoning: "", "low", "medium" or "high". Empty leaves
+	// Effort asks for reasoning: "" or one of [Efforts], of which an adapter sends as
+	// much as the model takes. Empty leaves
 	// the vendor's default; models without reasoning ignore it.
 	Effort string
 	// Session is a stable key of the conversation, for caches that want one.

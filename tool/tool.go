@@ -173,6 +173,7 @@ type File struct {
 	Digest  string `json:"digest,omitempty"`  // of the content, see [Digest]; empty: the file is gone
 	Written bool   `json:"written,omitempty"` // changed by the call, not only read
 	Diff    string `json:"diff,omitempty"`    // unified diff of a change, for people; may be empty
+	Partly  bool   `json:"partly,omitempty"`  // the session has not seen all of it
 }
 
 // Effect is one thing a call would do to the world.

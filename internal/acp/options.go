@@ -12,6 +12,7 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/policy"
+	"github.com/inspan/inspan/llm"
 )
 
 // Ids of the options of a session.
@@ -58,7 +59,7 @@ func (st *seat) configOptions() []wire.SessionConfigOption {
 	for _, name := range st.agent.models(model) {
 		models = append(models, wire.SessionConfigSelectOption{Value: wire.SessionConfigValueId(name), Name: name})
 	}
-	for _, e := range []string{"", "low", "medium", "high"} {
+	for _, e := range append([]string{""}, llm.Efforts()...) {
 		efforts = append(efforts, wire.SessionConfigSelectOption{Value: wire.SessionConfigValueId(cmp.Or(e, "default")), Name: cmp.Or(e, "as the model does by itself")})
 	}
 	if effort != "" {
@@ -203,8 +204,8 @@ func (st *seat) holdEffort(effort string) error {
 	switch {
 	case effort == "default" && st.effort == "":
 		return nil
-	case !slices.Contains([]string{"low", "medium", "high"}, effort):
-		return invalid("effort: %.60q is none of low, medium, high", effort)
+	case !slices.Contains(llm.Efforts(), effort):
+		return invalid("effort: %.60q is none of %s", effort, strings.Join(llm.Efforts(), ", "))
 	}
 	st.effort = effort
 	st.held = append(st.held, event.Switched{Effort: effort})

@@ -316,7 +316,7 @@ func TestModesAndOptions(t *testing.T) {
 	if e.last().Status != wire.ToolCallStatusFailed {
 		t.Errorf("%+v", e.last())
 	}
-	if options, err = set("effort", "low"); err != nil || options[2].Select.CurrentValue != "low" || len(*options[2].Select.Options.Ungrouped) != 3 {
+	if options, err = set("effort", "low"); err != nil || options[2].Select.CurrentValue != "low" || len(*options[2].Select.Options.Ungrouped) != 5 {
 		t.Errorf("%v %v", options, err)
 	}
 	if options, err = set("model", "other/model"); err != nil || options[1].Select.CurrentValue == "other/model" && e.prompt("say: x").StopReason != wire.StopReasonEndTurn {

@@ -207,6 +207,9 @@ func (a *App) agent(
 	if err != nil {
 		return nil, nil, err
 	}
+	if a.Config.Effort == "" && a.Config.Levers.Stated().Effort.Active(o.Unattended) {
+		chosen = profile.Scheduled(chosen)
+	}
 	model, closeModel, err := a.recorded(checks.Model(a.budgeted(chosen)), o.Record)
 	if err != nil {
 		return nil, nil, err

@@ -37,7 +37,7 @@ type Config struct {
 	MaxTime     time.Duration `toml:"max_time"`         // of one run, as "90s"; 0: no limit
 	DayCost     float64       `toml:"max_cost_per_day"` // US dollars of all sessions of a day (UTC); 0: no limit
 	RetryFor    time.Duration `toml:"retry_for"`        // how long a model that can't be had is asked again, as "90s"; 0: as inspan.Agent has it
-	Effort      string        `toml:"effort"`           // reasoning: low, medium, high; empty: the vendor's default
+	Effort      string        `toml:"effort"`           // reasoning: low, medium, high, xhigh, max; empty: the vendor's default
 	Fallback    []string      `toml:"fallback"`         // models to take in order when the one chosen can't be had
 	Allow       []string      `toml:"allow"`            // rules, such as "bash(go test *)"
 	Ask         []string      `toml:"ask"`
@@ -387,8 +387,8 @@ func (c Config) check() error {
 	if c.RetryFor > 0 && c.RetryFor < time.Millisecond {
 		return fmt.Errorf("retry_for: %d needs a unit, as in \"%ds\"", c.RetryFor, c.RetryFor)
 	}
-	if !slices.Contains([]string{"", "low", "medium", "high"}, c.Effort) {
-		return fmt.Errorf("effort: %q is none of low, medium, high", c.Effort)
+	if c.Effort != "" && !slices.Contains(llm.Efforts(), c.Effort) {
+		return fmt.Errorf("effort: %q is none of %s", c.Effort, strings.Join(llm.Efforts(), ", "))
 	}
 	for i, p := range c.Profiles {
 		if err := p.Check(); err != nil {

@@ -158,7 +158,9 @@ func (s *State) ended(b event.Ended) {
 		if s.Seen == nil {
 			s.Seen = map[string]string{}
 		}
-		s.Seen[f.Path] = f.Digest
+		if s.Seen[f.Path] = f.Digest; f.Partly {
+			delete(s.Seen, f.Path)
+		}
 	}
 	if b.Cwd != "" {
 		s.Cwd = b.Cwd

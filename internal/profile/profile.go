@@ -29,7 +29,7 @@ type Profile struct {
 	// Tools are "native", with the prompt as the way out, or in the "prompt".
 	Tools string `toml:"tools"`
 	// Reasoning effort on the first turn of a run, on later ones, and after a
-	// failed call: "low", "medium" or "high"; empty: what was asked for.
+	// failed call, of llm.Efforts; empty: what was asked for.
 	First   string `toml:"first"`
 	Rest    string `toml:"rest"`
 	Trouble string `toml:"trouble"`
@@ -69,6 +69,21 @@ func table() []Profile {
 	}
 }
 
+// Schedule is what models think hardest about where nobody says otherwise: a plan at the
+// beginning and what is shown at the end, both of which answer words and not results. It is
+// only for models whose vendors take the question on every turn. One vendor's cache of the
+// conversation does not outlast a change of effort, which costs a run two readings.
+func Schedule(route string) Profile {
+	for _, match := range []string{
+		"*claude-*-4-[6-9]*", "*claude-*-[5-9]", "*claude-*-[5-9]-*", "*gpt-5*", "*gpt-6*", "*/o[34]*", "*gemini-2.5*", "*gemini-[3-9]*",
+	} {
+		if matches(match, route) {
+			return Profile{Match: match, First: "high", Rest: "medium"}
+		}
+	}
+	return Profile{}
+}
+
 // For returns the profile of the model with this route, "provider/model". Own
 // rows stand before those that are built in. Of every field the first row that
 // matches and sets it wins; what no row sets is "replace", "full" and "native".
@@ -102,7 +117,7 @@ func (p Profile) Check() error {
 	if _, err := path.Match(p.Match, ""); err != nil || p.Match == "" {
 		return fmt.Errorf("match: %q is no pattern", p.Match)
 	}
-	efforts := []string{"low", "medium", "high"}
+	efforts := llm.Efforts()
 	for _, f := range []struct {
 		name, value string
 		allowed     []string
@@ -129,6 +144,28 @@ func (p Profile) Model(m llm.Model) llm.Model {
 		return m
 	}
 	return profiled{m, p}
+}
+
+// Scheduled returns m with the schedule of efforts for its route, for requests that ask for
+// none. See [Schedule].
+func Scheduled(m llm.Model) llm.Model {
+	if p := Schedule(m.Info().Route()); p.First != "" {
+		return scheduled{m, p}
+	}
+	return m
+}
+
+type scheduled struct {
+	llm.Model
+	profile Profile
+}
+
+// Stream implements [llm.Model].
+func (m scheduled) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
+	if req.Effort == "" {
+		req.Effort = m.profile.effort(req)
+	}
+	return m.Model.Stream(ctx, req)
 }
 
 type profiled struct {

@@ -147,3 +147,44 @@ func TestModel(t *testing.T) {
 		t.Errorf("a profile that changes nothing makes a %T", m)
 	}
 }
+
+// TestSchedule holds that planning and verifying are thought about hardest, that an effort
+// that was asked for stays, and that models whose vendors do not take the question are not
+// asked.
+func TestSchedule(t *testing.T) {
+	said := llm.Message{Role: llm.User, Parts: llm.Say("x")}
+	result := llm.Message{Role: llm.User, Parts: llm.Parts{llm.Result{CallID: "1"}}}
+	for _, tt := range []struct {
+		route, asked string
+		last         llm.Message
+		want         string
+	}{
+		{"anthropic/claude-opus-4-6", "", said, "high"},
+		{"anthropic/claude-opus-4-6", "", result, "medium"},
+		{"openai/gpt-5.2", "low", said, "low"},
+		{"openai/gpt-4.1", "", said, ""},
+		{"ollama/qwen3", "", said, ""},
+		{"gemini/gemini-3-pro", "", result, "medium"},
+		{"openrouter/anthropic/claude-sonnet-5", "", said, "high"},
+	} {
+		m := &asked{route: tt.route}
+		for range profile.Scheduled(m).Stream(t.Context(), llm.Request{Effort: tt.asked, Messages: []llm.Message{tt.last}}) {
+		}
+		if m.effort != tt.want {
+			t.Errorf("%s, asked for %q: %q, want %q", tt.route, tt.asked, m.effort, tt.want)
+		}
+	}
+}
+
+// asked is a model that remembers the effort it was asked for.
+type asked struct{ route, effort string }
+
+func (m *asked) Info() llm.Info {
+	provider, model, _ := strings.Cut(m.route, "/")
+	return llm.Info{Provider: provider, Model: model}
+}
+
+func (m *asked) Stream(_ context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
+	m.effort = req.Effort
+	return func(func(llm.Chunk, error) bool) {}
+}

@@ -178,12 +178,10 @@ func (p *parser) limits() {
 		}
 	}
 	switch text := strings.ToLower(line(p.head["effort"])); text {
-	case "", "low", "medium", "high":
+	case "", "low", "medium", "high", "xhigh", "max":
 		r.Effort = text
-	case "xhigh", "max":
-		r.Effort = "high"
 	default:
-		p.problem("effort %.100q is none of low, medium, high", text)
+		p.problem("effort %.100q is none of low, medium, high, xhigh, max", text)
 	}
 	if v, given := p.head["background"]; given && v != nil {
 		yes, ok := frontmatter.Bool(v)

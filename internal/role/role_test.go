@@ -52,11 +52,11 @@ func TestParse(t *testing.T) {
 		{"a.md", min + "permissionMode: auto\nmaxTurns: -1\neffort: huge\nbackground: maybe\nmodel: not a model\nmax_turns: 3\n---\nDo it.", basic(func(r *role.Role) {
 			r.MaxTurns = 0
 			r.Problems = []string{
-				"max_turns is there twice", `"not a model" is no model, so it gets that of whoever starts it`, `"-1" is no number of turns`, `effort "huge" is none of low, medium, high`, `background "maybe" is neither true nor false`,
+				"max_turns is there twice", `"not a model" is no model, so it gets that of whoever starts it`, `"-1" is no number of turns`, `effort "huge" is none of low, medium, high, xhigh, max`, `background "maybe" is neither true nor false`,
 				`permissionMode "auto" gives no rights here, so it gets those of whoever starts it at most`,
 			}
 		}), ""},
-		{"a.md", min + "permissionMode: default\neffort: MAX\nmodel: inherit\nisolation: none\n---\nDo it.", basic(func(r *role.Role) { r.Effort, r.Model = "high", "inherit" }), ""},
+		{"a.md", min + "permissionMode: default\neffort: MAX\nmodel: inherit\nisolation: none\n---\nDo it.", basic(func(r *role.Role) { r.Effort, r.Model = "max", "inherit" }), ""},
 		{"a.md", min + "permissionMode: ask\nmaxTurns: 1.5\n---\nDo it.", basic(func(r *role.Role) { r.Mode, r.Problems = "ask", []string{`"1.5" is no number of turns`} }), ""},
 		{"x/a.md", "---\nname: A Nice One\ndescription: Does it.\n---\nDo it.", basic(func(r *role.Role) { r.Problems = []string{`"A Nice One" is no name, so it is called a`} }), ""},
 		{"a.md", "---\ndescription: \"Does\\u202e\\e[31m it.\"\n---\nDo\u200b it.\x1b", basic(func(*role.Role) {}), ""},

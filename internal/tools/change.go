@@ -25,11 +25,24 @@ type draft struct {
 	after    []byte
 	old, new string // what both say, for the diff; empty for binary content
 	notes    []string
+	partly   bool // the session has not seen all of it
 }
 
 // load reads the file a draft starts from. A file that exists must be as the
 // session last saw it.
 func load(ctx context.Context, c *tool.Call, path string) (draft, error) {
+	d, err := open(ctx, c, path)
+	if err != nil || !d.partly {
+		return d, err
+	}
+	if _, seen := c.Seen[d.path]; !seen {
+		return draft{}, fmt.Errorf("%s exists and was not read in this session; read it first", show(c, d.path))
+	}
+	return draft{}, changed(c, d.path)
+}
+
+// open is load for a file that the session need not have seen.
+func open(ctx context.Context, c *tool.Call, path string) (draft, error) {
 	resolved, err := resolve(ctx, c, path)
 	if err != nil {
 		return draft{}, err
@@ -42,13 +55,7 @@ func load(ctx context.Context, c *tool.Call, path string) (draft, error) {
 	if err != nil {
 		return draft{}, err
 	}
-	d.exists = true
-	switch seen, ok := c.Seen[resolved]; {
-	case !ok:
-		return draft{}, fmt.Errorf("%s exists and was not read in this session; read it first", show(c, resolved))
-	case seen != tool.Digest(d.before):
-		return draft{}, changed(c, resolved)
-	}
+	d.exists, d.partly = true, c.Seen[resolved] != tool.Digest(d.before)
 	return d, nil
 }
 
@@ -73,6 +80,7 @@ func (d draft) commit(ctx context.Context, c *tool.Call) (tool.File, error) {
 		Path:    d.path,
 		Digest:  tool.Digest(d.after),
 		Written: true,
+		Partly:  d.partly,
 		Diff:    cutDiff(d.diff(c), maxStoredDiff),
 	}, nil
 }

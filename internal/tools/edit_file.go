@@ -56,7 +56,7 @@ func draftEdit(ctx context.Context, c *tool.Call, in editArgs) (d draft, made in
 	if len(in.Edits) == 0 {
 		return draft{}, 0, errors.New("there are no edits")
 	}
-	d, err = load(ctx, c, in.Path)
+	d, err = open(ctx, c, in.Path)
 	if err != nil {
 		return draft{}, 0, err
 	}
@@ -66,6 +66,9 @@ func draftEdit(ctx context.Context, c *tool.Call, in editArgs) (d draft, made in
 	}
 	d.old, d.new = text, text
 	for i, e := range in.Edits {
+		if d.partly && e.All {
+			return draft{}, 0, fmt.Errorf("%s is not as you have seen it; read it before you replace every match", show(c, d.path))
+		}
 		var n int
 		d.new, n, err = applyEdit(d.new, e)
 		if err != nil {

@@ -142,7 +142,12 @@ func TestEditFile(t *testing.T) {
 	one := func(old, with string) args {
 		return args{"path": "f.go", "edits": []any{args{"old_string": old, "new_string": with}}}
 	}
-	s.fails("edit_file", one("a", "b"), "read it first")
+	s.fails("edit_file", one("return 1", "return 2"), "matches 2 times")
+	s.fails("edit_file", args{"path": "f.go", "edits": []any{args{"old_string": "return 1", "new_string": "2", "replace_all": true}}}, "read it before")
+	s.run("edit_file", one("func b()", "func c()")) // what matches once can be meant once only
+	s.has("f.go", strings.Replace(text, "func b()", "func c()", 1))
+	s.fails("write_file", args{"path": "f.go", "content": "x"}, "read it first")
+	s.put("f.go", text)
 	s.run("read_file", args{"path": "f.go"})
 	s.fails("edit_file", one("return 1", "return 2"), "matches 2 times, at lines 2, 6", "replace_all", "nothing was written")
 	s.fails("edit_file", one("", "x"), "old_string is empty")
@@ -176,7 +181,8 @@ func TestEditFile(t *testing.T) {
 		t.Errorf("got %q, %+v", got, r.Files)
 	}
 	s.put("f.go", "changed")
-	s.fails("edit_file", one("changed", "x"), "has changed since it was read")
+	s.run("edit_file", one("changed", "x"))
+	s.fails("write_file", args{"path": "f.go", "content": "y"}, "read it first")
 	s.fails("edit_file", args{"path": "g.go", "edits": []any{args{"old_string": "a", "new_string": "b"}}}, "does not exist", "did you mean f.go?")
 }
 
@@ -200,6 +206,20 @@ func TestEditKeeps(t *testing.T) {
 			s.run("edit_file", args{"path": "f", "edits": []any{args{"old_string": tt.old, "new_string": tt.with}}})
 			s.has("f", tt.after)
 		})
+	}
+}
+
+// TestMissesShowTheLine holds that a miss shows what was meant: by the characters of
+// printers, or as a part of a long line that differs a little.
+func TestMissesShowTheLine(t *testing.T) {
+	s := newSession(t)
+	s.put("f", "say(\"it's so\") // a - b\nfirst one\nresult = compute_the_total(items, currency=\"EUR\", rounding=\"half-even\") or fallback_value\n")
+	s.run("read_file", args{"path": "f"})
+	for old, want := range map[string]string{
+		"say(\u201cit\u2019s so\u201d) // a \u2013 b": "differ in quotes, dashes and space only:\n     1\tsay(",
+		"compute_total(items, currency":               "similar, but not the same:\n     3\tresult = compute_the_total",
+	} {
+		s.fails("edit_file", args{"path": "f", "edits": []any{args{"old_string": old, "new_string": "x"}}}, want)
 	}
 }
 

@@ -52,8 +52,13 @@ func everyLine(text string, ok func(string) bool) bool {
 	return true
 }
 
+// typed is a text with the characters of keyboards in the place of those of printers.
+func typed(text string) string {
+	return strings.NewReplacer("\u2018", "'", "\u2019", "'", "\u201c", `"`, "\u201d", `"`, "\u2013", "-", "\u2014", "-", "\u2026", "...", "\u00a0", " ").Replace(text)
+}
+
 // sameButSpace finds the first place that equals wanted but for white space,
-// -1 if there is none. It tells where the space differs.
+// or the characters of printers, -1 if there is none. It tells where they differ.
 func sameButSpace(have, wanted []string) (at int, how string) {
 	for _, way := range []struct {
 		how  string
@@ -62,6 +67,7 @@ func sameButSpace(have, wanted []string) (at int, how string) {
 		{"space at line ends", func(s string) string { return strings.TrimRight(s, " \t\r") }},
 		{"indentation", strings.TrimSpace},
 		{"white space", func(s string) string { return strings.Join(strings.Fields(s), "") }},
+		{"quotes, dashes and space", func(s string) string { return strings.Join(strings.Fields(typed(s)), "") }},
 	} {
 		if at := indexFolded(have, wanted, way.fold); at >= 0 {
 			return at, way.how
@@ -143,15 +149,22 @@ func dice(pairs map[pair]int, line string) float64 {
 		total += n
 	}
 	n := min(len(line), 400) - 1
-	if n < 1 || n > 4*total || total > 4*n {
-		return 0 // too different in length to be worth a closer look
+	if n < 1 || total > 4*n || total < 4 {
+		return 0 // too short to be worth a closer look
 	}
 	common := 0
 	for p, m := range pairsOf(line) {
 		common += min(m, pairs[p])
 	}
-	return 2 * float64(common) / float64(total+n)
+	whole := 2 * float64(common) / float64(total+n)
+	if n > total { // it may be a part of the line that is meant
+		return max(whole, partly*float64(common)/float64(total))
+	}
+	return whole
 }
+
+// partly is how much less alike a part of a line is than a whole one.
+const partly = 0.75
 
 // excerpt shows lines as read_file does.
 func excerpt(have []string, at, n int) string {

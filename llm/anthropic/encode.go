@@ -117,11 +117,20 @@ func (e *encoder) thinking(id, effort string, limit int, turns []wire.Turn) {
 		}
 		e.Raw(`}`)
 		if effort != "" {
-			e.Raw(`,"output_config":{"effort":`).Str(effort).Raw(`}`)
+			e.Raw(`,"output_config":{"effort":`).Str(most(id, effort)).Raw(`}`)
 		}
 	case budget(id, effort, limit) > 0 && mayThink(turns):
 		e.Raw(`,"thinking":{"type":"enabled","budget_tokens":`).Int(budget(id, effort, limit)).Raw(`}`)
 	}
+}
+
+// most is the effort as far as a model takes it: all but the oldest that decide
+// themselves know xhigh, and all of them max.
+func most(id, effort string) string {
+	if effort == "xhigh" && !atLeast(id, 4, 7) {
+		return "high"
+	}
+	return effort
 }
 
 // budget returns how many tokens may be thought, which the vendor wants at

@@ -27,7 +27,7 @@ func encode(info llm.Info, req llm.Request) []byte {
 	// Levels are for gpt-oss; other models that think do so unasked, and models
 	// that don't would refuse to be asked.
 	if req.Effort != "" && strings.HasPrefix(info.Model, "gpt-oss") {
-		e.Raw(`,"think":`).Str(req.Effort)
+		e.Raw(`,"think":`).Str(llm.EffortUpTo("high", req.Effort))
 	}
 	e.options(info, req.MaxOutput)
 	e.tools(req.Tools)

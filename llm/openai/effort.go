@@ -3,6 +3,7 @@ package openai
 import (
 	"strings"
 
+	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/internal/wire"
 )
 
@@ -22,19 +23,31 @@ func (d dialect) writeEffort(w *wire.Writer, id, word string, tools bool) {
 	if word == "" || d.takesEffort != nil && !d.takesEffort(id, tools) {
 		return
 	}
+	word = knownEffort(id, word)
 	switch d.effort {
 	case effortField:
 		w.Raw(`,"reasoning_effort":`).Str(word)
 	case effortObject:
 		w.Raw(`,"reasoning":{"effort":`).Str(word).Raw(`}`)
 	case effortHigh:
-		if word == "high" {
+		if word != "low" && word != "medium" {
 			w.Raw(`,"reasoning_effort":"high"`)
 		}
 	case effortSwitch:
 		w.Raw(`,"thinking":{"type":"enabled"}`)
 	case effortUnasked:
 	}
+}
+
+// knownEffort is the effort as far as a model takes it: xhigh came after GPT-5.1, and there
+// is nothing above it.
+func knownEffort(id, word string) string {
+	name := id[strings.LastIndexByte(id, '/')+1:]
+	late := strings.HasPrefix(name, "gpt-5.") && !strings.HasPrefix(name, "gpt-5.1")
+	if late || strings.HasPrefix(name, "gpt-6") || strings.HasPrefix(name, "gpt-5.1-codex-max") {
+		return llm.EffortUpTo("xhigh", word)
+	}
+	return llm.EffortUpTo("high", word)
 }
 
 // ownEffort: OpenAI refuses the question for models that do not reason and,

@@ -27,7 +27,7 @@ func encodeResponses(info llm.Info, d dialect, a *aliases, req llm.Request) []by
 		e.Raw(`,"max_output_tokens":`).Int(req.MaxOutput)
 	}
 	if reasons(info.Model) || !d.own && req.Effort != "" {
-		e.reasoning(req.Effort)
+		e.reasoning(knownEffort(info.Model, req.Effort))
 	}
 	if req.Session != "" {
 		e.Raw(`,"prompt_cache_key":`).Str(wire.ShortID(req.Session, 64))
