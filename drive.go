@@ -11,6 +11,7 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/loop"
+	"github.com/inspan/inspan/internal/prompt"
 	"github.com/inspan/inspan/llm"
 )
 
@@ -66,10 +67,27 @@ func (d *driver) run(ctx context.Context, claimed event.Claimed, inputs []event.
 	}
 	d.joined = true
 	bodies = append(bodies, d.lostJobs()...)
+	bodies = append(bodies, d.permissions(append(bodies, inputs...))...)
 	if err := d.record(ctx, append(bodies, inputs...)...); err != nil {
 		return err
 	}
 	return d.drive(ctx)
+}
+
+// permissions tell the model of a mode that changes while it works: what its system prompt
+// says of it stands there for good.
+func (d *driver) permissions(bodies []event.Body) []event.Body {
+	mode := d.state.Mode
+	for _, b := range bodies {
+		if sw, ok := b.(event.Switched); ok && sw.Mode != "" {
+			mode = sw.Mode
+		}
+	}
+	if mode == d.state.Mode || len(d.state.Messages) == 0 {
+		return nil
+	}
+	now := prompt.Session{Mode: mode, Walls: d.agent.Env.Walls, Unattended: d.agent.Unattended}
+	return []event.Body{event.Added{Where: event.PlaceTail, Source: "mode", Text: "[from now on, " + now.Permissions() + "]"}}
 }
 
 // drive does what the loop says until there is nothing to do. Every step ends with an

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -21,6 +22,7 @@ import (
 	"github.com/inspan/inspan/llm/ollama/ollamatest"
 	"github.com/inspan/inspan/llm/openai"
 	"github.com/inspan/inspan/llm/openai/openaitest"
+	"github.com/inspan/inspan/llm/script"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -182,5 +184,36 @@ func TestSwitchAnywhere(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestModeIsTold holds that the model hears of a mode that changes while it works, and of
+// none that it began with.
+func TestModeIsTold(t *testing.T) {
+	model := &script.Model{}
+	s, err := (&inspan.Agent{Model: model, Mode: "plan", Env: tool.Env{Root: t.TempDir()}}).Open(t.Context(), event.NewMemory("m"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	told := func(inputs ...event.Body) (out []string) {
+		for e, err := range s.Run(t.Context(), inputs...) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if b, ok := e.Body.(event.Added); ok {
+				out = append(out, b.Text)
+			}
+		}
+		return out
+	}
+	if got := told(event.Said{Parts: llm.Say("say: a")}); len(got) != 0 {
+		t.Errorf("told at the beginning: %q", got)
+	}
+	if got := told(event.Switched{Mode: "yolo"}, event.Said{Parts: llm.Say("say: b")}); len(got) != 1 || !strings.Contains(got[0], "mode yolo: nothing asks") {
+		t.Errorf("told of the switch: %q", got)
+	}
+	if got := told(event.Switched{Mode: "yolo"}, event.Said{Parts: llm.Say("say: c")}); len(got) != 0 {
+		t.Errorf("told of no switch: %q", got)
 	}
 }
