@@ -129,20 +129,25 @@ func (d *driver) fit(c llm.Call) (t tool.Tool, problem string) {
 	return t, ""
 }
 
+// mostStands is how often a call may stand for another.
+const mostStands = 3
+
 // meant makes a call of a tool that stands for others the call that it is, and
 // finds its tool, or says why there is none.
 func (d *driver) meant(ctx context.Context, t tool.Tool, c *llm.Call) (meant tool.Tool, problem string) {
-	checked, err := t.Check(c.Args)
-	if err == nil {
-		c.Name, c.Args, err = t.Stands(ctx, d.call(*c, checked))
+	for range mostStands {
+		checked, err := t.Check(c.Args)
+		if err == nil {
+			c.Name, c.Args, err = t.Stands(ctx, d.call(*c, checked))
+		}
+		if err != nil {
+			return t, err.Error()
+		}
+		if t, problem = d.fit(*c); problem != "" || t.Stands == nil {
+			return t, problem
+		}
 	}
-	if err != nil {
-		return t, err.Error()
-	}
-	if t, problem = d.fit(*c); problem == "" && t.Stands != nil {
-		problem = c.Name + " can't be called in this way"
-	}
-	return t, problem
+	return t, c.Name + " can't be called in this way"
 }
 
 func unfit(c llm.Call, why string) []event.Body {

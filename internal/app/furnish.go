@@ -44,6 +44,7 @@ func furnish(agent *inspan.Agent, come func(context.Context) []tool.Tool, unatte
 			shown = slices.Concat(tools.Deferred(slices.Concat(hidden, known)), shown)
 		}
 		if levers.Names.Active(unattended) {
+			shown = tools.Mended(shown)
 			hidden = slices.Concat(hidden, tools.Usual(slices.Concat(all, shown, hidden)))
 		}
 		return shown, hidden

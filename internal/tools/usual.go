@@ -189,7 +189,8 @@ func hunks(body []string) []any {
 func mending(name string) func(args map[string]any) {
 	return map[string]func(map[string]any){
 		"bash": mendBash, "read_file": mendRead, "search_files": mendSearch, "list_files": mendList, "find_files": mendFind, "todo": mendTodo,
-		"jobs": mendJobs, "web_fetch": func(args map[string]any) { drop(args, "prompt", "format") }, "spawn_agent": mendSpawn,
+		"tool_search": func(args map[string]any) { drop(args, "max_results", "limit") },
+		"jobs":        mendJobs, "web_fetch": func(args map[string]any) { drop(args, "prompt", "format") }, "spawn_agent": mendSpawn,
 	}[name]
 }
 
@@ -230,7 +231,7 @@ func mendBash(args map[string]any) {
 		}
 		delete(args, name)
 		if quoted, err := syntax.Quote(dir, syntax.LangBash); err == nil && dir != "" && dir != "." {
-			args["command"] = "cd " + quoted + " && " + command
+			args["command"] = "(cd " + quoted + " && {\n" + command + "\n})" // for this call alone
 		}
 	}
 	drop(args, "max_output_tokens", "login", "shell", "is_dangerous", "requires_approval", "sandbox_permissions", "restart")

@@ -1,0 +1,18 @@
+// Package trials holds inspan against work that people do in a shell: tasks that a scripted
+// policy solves through the real tools, checked after the program has exited; mistakes that
+// models have the habit of; and policies that are lazy. Whatever fails here fails by the
+// harness, as no model had a part in it.
+//
+// A task is written down in testdata/tasks, in files by class:
+//
+//	== what it is about
+//	needs: programs, without which it is skipped
+//	auto: the wall that keeps mode auto from it; without this line auto must pass
+//	file NAME: content, before it begins
+//	bash: a command
+//	call TOOL: arguments as JSON
+//	check: a command that must end with 0, after the program has exited
+//
+// A line that begins with a tab continues the one before it. PORT stands for a number that
+// is free.
+package trials
