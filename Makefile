@@ -6,7 +6,7 @@ GOFLAGS := -trimpath
 TAGS    := grpcnotrace
 export CGO_ENABLED ?= 0
 
-.PHONY: build demo test lint safety fuzz explore bench e2e-local update
+.PHONY: build demo test lint safety fuzz explore oracle bench e2e-local update
 
 build:
 	go build $(GOFLAGS) -tags $(TAGS) -ldflags '-s -w' -o inspan ./cmd/inspan
@@ -41,6 +41,11 @@ fuzz:
 explore:
 	go test -count=1 -timeout 30m -run TestExplorer -v ./internal/session -explore 2
 
+# Tasks, habits and lazy policies: what fails there fails by the harness. make test does
+# a part of it.
+oracle:
+	go test -count=1 -timeout 30m -v ./internal/trials
+
 # Hold the adapters against a real Ollama and a real llama.cpp server with a real
 # small model; what is needed is installed into the user's cache. Not part of test.
 e2e-local:
@@ -52,6 +57,7 @@ bench:
 	go test -run '^$$' -bench . . ./internal/loop ./internal/session ./internal/policy ./internal/shell ./internal/places ./internal/secret ./internal/guard ./internal/compact ./internal/snapshot ./internal/sandbox ./internal/markdown ./internal/web ./internal/tui ./internal/frontmatter ./internal/skill ./internal/memory ./internal/recall ./internal/mcp ./internal/oauth ./llm/...
 	go test -run '^$$' -bench . -skip LongRun -benchtime 5x -timeout 20m ./cmd/inspan
 	go test -run '^$$' -bench LongRun -benchtime 1x -timeout 20m ./cmd/inspan
+	cd internal/oracle && go test -run '^$$' -bench Prompt -benchtime 1x .
 
 # Write everything anew that is made from the code.
 update:

@@ -111,6 +111,7 @@ var rank = map[string]int{
 	"examples/08-mcp":             95,
 	"internal/peertest":           99, // for tests, so nothing may import it
 	"internal/leaktest":           99, // likewise
+	"internal/trials":             99, // likewise
 }
 
 // pure packages compute and do nothing else.
