@@ -166,7 +166,7 @@ type Process interface {
 // others behind, so that one that did not need not be remembered.
 type Leaver interface {
 	// Left reports, once the process has ended, whether Kill has anything left
-	// to end. It waits for the end.
+	// to end by now. It waits for the end.
 	Left() bool
 }
 

@@ -113,6 +113,9 @@ func (d *direct) groupAlive() bool {
 	}
 }
 
+// alive implements runner.
+func (d *direct) alive() bool { return d.marksAlive() }
+
 // settle implements runner.
 func (d *direct) settle() bool {
 	left := d.leaves()

@@ -224,6 +224,16 @@ func (k *kept) await(most time.Duration) bool {
 	}
 }
 
+// alive implements runner. The keeper goes with the last of them.
+func (k *kept) alive() bool {
+	select {
+	case <-k.gone:
+		return false
+	default:
+		return true
+	}
+}
+
 // settle implements runner.
 func (k *kept) settle() bool {
 	k.ask(opLeft)

@@ -52,6 +52,9 @@ type runner interface {
 	end()
 	// kill kills the group and all that can be found outside it.
 	kill()
+	// alive reports, after settle has said that others were left, whether any of them
+	// still runs.
+	alive() bool
 	// settle is called once the process has ended and its output is written.
 	// It reports whether the process left others behind that kill can end.
 	settle() (left bool)
@@ -159,7 +162,7 @@ func (p *process) Kill() {
 // Left implements [tool.Leaver].
 func (p *process) Left() bool {
 	<-p.done
-	return p.left
+	return p.left && p.run.alive()
 }
 
 // Refused lists in words what the walls took away from the process, once it

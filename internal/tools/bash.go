@@ -72,17 +72,20 @@ func (sh *Shell) runBash(ctx context.Context, c *tool.Call, in bashArgs) (tool.R
 	case in.Timeout > 0:
 		wait = min(time.Duration(min(in.Timeout, 1<<20))*time.Second, sh.hard())
 	}
-	switch watch(ctx, c, j, wait) {
+	switch watch(ctx, c, j, watching{most: wait}) {
 	case interrupted:
 		j.cancel()
 		<-j.done
 		text, _, _ := j.out.text(0)
 		return tool.Text(text), fmt.Errorf("the command was interrupted and ended: %w", ctx.Err())
 	case late:
-		return sh.background(j)
+		if res, moved, err := sh.background(c, j); moved || err != nil {
+			return res, err
+		}
 	}
 	if in.Background {
-		return tool.Text(j.result()), nil // whether it ended this soon must not matter to later commands
+		// Whether it ended this soon must not matter to later commands.
+		return tool.Result{Parts: llm.Say(j.result()), Exit: j.exit(), Left: sh.leaves()}, nil
 	}
 	return sh.finished(c, j), nil
 }
@@ -104,20 +107,30 @@ const (
 	over watched = iota
 	late
 	interrupted
+	appeared
 )
+
+// watching says what a job is watched for besides its end.
+type watching struct {
+	most  time.Duration
+	shown int64           // output that a watcher has seen before
+	found <-chan struct{} // closed when enough has come; nil: never
+}
 
 // watch waits for the end of a job, of the time or of the call, and shows
 // progress meanwhile.
-func watch(ctx context.Context, c *tool.Call, j *job, wait time.Duration) watched {
-	limit := time.NewTimer(wait)
+func watch(ctx context.Context, c *tool.Call, j *job, w watching) watched {
+	limit := time.NewTimer(w.most)
 	defer limit.Stop()
 	tick := time.NewTicker(progressEvery)
 	defer tick.Stop()
-	shown := int64(0)
+	shown := w.shown
 	for {
 		select {
 		case <-j.done:
 			return over
+		case <-w.found:
+			return appeared
 		case <-ctx.Done():
 			return interrupted
 		case <-limit.C:
@@ -141,17 +154,23 @@ func progress(c *tool.Call, j *job, shown int64) int64 {
 	return end
 }
 
-// background turns a command into a job, or ends it if there are too many.
-func (sh *Shell) background(j *job) (tool.Result, error) {
-	if err := sh.enlist(j); err != nil {
+// background turns a command into a job, or ends it if there are too many. It reports
+// false if the command has ended just now.
+func (sh *Shell) background(c *tool.Call, j *job) (res tool.Result, moved bool, err error) {
+	moved, err = sh.enlist(j, c.Finished)
+	if err != nil {
 		j.cancel()
 		<-j.done
 		text, _, _ := j.out.text(0)
-		return tool.Text(text), fmt.Errorf("the command was ended: %w", err)
+		return tool.Text(text), false, fmt.Errorf("the command was ended: %w", err)
 	}
-	text := sh.fresh(j)
-	return tool.Text(fmt.Sprintf("%s[still running as job %s; use the jobs tool to read on, feed or kill it]",
-		endLine(text), j.id)), nil
+	if !moved {
+		return tool.Result{}, false, nil
+	}
+	text := endLine(sh.fresh(j))
+	res = tool.Text(fmt.Sprintf("%s[still running as job %s; use the jobs tool to wait, read on, feed or kill it]", text, j.id))
+	res.Job, res.Left = &tool.Job{ID: j.id, Command: j.command}, sh.leaves()
+	return res, true, nil
 }
 
 // finished tells how a foreground command ended, and lets later commands go on
@@ -160,9 +179,9 @@ func (sh *Shell) finished(c *tool.Call, j *job) tool.Result {
 	text := j.result()
 	cwd := sh.adopt(j)
 	if cwd == "" || cwd == c.Cwd {
-		return tool.Result{Parts: llm.Say(text), Exit: j.exit()}
+		return tool.Result{Parts: llm.Say(text), Exit: j.exit(), Left: sh.leaves()}
 	}
-	return tool.Result{Parts: llm.Say(text + "\n[now in " + cwd + "]"), Cwd: cwd, Exit: j.exit()}
+	return tool.Result{Parts: llm.Say(text + "\n[now in " + cwd + "]"), Cwd: cwd, Exit: j.exit(), Left: sh.leaves()}
 }
 
 // exit is the exit code of a command that has ended, nil if it is not known.

@@ -146,7 +146,7 @@ func TestBashMoves(t *testing.T) {
 	s.shell.Soft = 300 * time.Millisecond
 	got := s.run("bash", args{"command": "echo first; until [ -e go ]; do sleep 0.02; done; echo second; cd /; exit 5"})
 	says(t, got, "first\n[still running as job 1;")
-	says(t, s.run("jobs", args{"action": "read", "id": "1"}), "[no new output]\n[job 1 running")
+	says(t, s.run("jobs", args{"action": "read"}), "[no new output]\n[job 1 running")
 	s.fails("jobs", args{"action": "feed", "id": "1", "input": "x"}, "without an input")
 	s.put("go", "")
 	got = s.until("1", "ended after")
@@ -186,11 +186,10 @@ func TestJobs(t *testing.T) {
 	s.fails("jobs", args{"action": "read", "id": "1"}, "there are no jobs")
 	says(t, s.run("bash", args{"command": "while read -r line; do echo \"got $line\"; done; echo end", "background": true}), "[still running as job 1;")
 	s.fails("jobs", args{"action": "read", "id": "7"}, "the jobs are 1")
-	s.fails("jobs", args{"action": "stop", "id": "1"}, "not one of list, read, feed, kill")
-	s.run("jobs", args{"action": "feed", "id": "1", "input": "a\nb\n"})
-	says(t, s.until("1", "got b"), "got a\n")
-	s.run("jobs", args{"action": "feed", "id": "1"})
-	says(t, s.until("1", "[exit code 0]"), "end\n")
+	s.fails("jobs", args{"action": "stop", "id": "1"}, "not one of list, read, wait, feed, kill")
+	says(t, s.run("jobs", args{"action": "feed", "id": "1", "input": "a\nb\n"}), "got a\ngot b\n[sent 4 bytes]\n[job 1 running")
+	says(t, s.run("jobs", args{"action": "feed", "id": "1"}), "end\n[closed the input]\n")
+	says(t, s.until("1", "[exit code 0]"))
 	s.fails("jobs", args{"action": "feed", "id": "1", "input": "x"}, "has ended")
 	says(t, s.run("bash", args{"command": "no-such-program", "background": true}), "not found", "[exit code 127]")
 	says(t, s.run("bash", args{"command": "sleep 100", "background": true}), "job 2")
@@ -214,8 +213,8 @@ func TestInteractive(t *testing.T) {
 	s.shell.Soft = 200 * time.Millisecond
 	says(t, s.run("bash", args{"command": "read -r line; echo \"got $line\""}), "got \n") // nobody can answer
 	says(t, s.run("bash", args{"command": "read -r line; echo \"got $line\"", "interactive": true}), "[still running as job 1;")
-	s.run("jobs", args{"action": "feed", "id": "1", "input": "an answer\n"})
-	says(t, s.until("1", "[exit code 0]"), "got an answer\n")
+	says(t, s.run("jobs", args{"action": "feed", "id": "1", "input": "an answer\n"}), "got an answer\n")
+	says(t, s.until("1", "[exit code 0]"))
 }
 
 func TestTooManyJobs(t *testing.T) {

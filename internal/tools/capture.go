@@ -32,6 +32,9 @@ type capture struct {
 	next  int    // where in ring the next byte goes
 	total int64
 
+	more     chan struct{} // closed by the next Write; nil: nobody waits for it
+	watchers []*watcher
+
 	spill *spill // of the writing goroutine until finish is called
 }
 
@@ -44,6 +47,7 @@ func (o *capture) Write(p []byte) (int, error) {
 		before = append(append(before, o.head...), o.tail()...)
 	}
 	o.keep(p)
+	o.notify(p)
 	o.mu.Unlock()
 	if overflow && o.blobs != nil {
 		o.spill = startSpill(o.blobs)
@@ -89,6 +93,11 @@ func (o *capture) tail() []byte {
 func (o *capture) since(offset int64) (head, tail []byte, dropped, end int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	return o.kept(offset)
+}
+
+// kept is since. O.mu is held.
+func (o *capture) kept(offset int64) (head, tail []byte, dropped, end int64) {
 	if offset < int64(len(o.head)) {
 		head = bytes.Clone(o.head[offset:])
 	}

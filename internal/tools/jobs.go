@@ -10,16 +10,27 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/internal/feed"
+	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
 
 //go:embed jobs.md
 var jobsDoc string
 
+const (
+	waitUsual = 60 * time.Second  // that wait takes if nothing is said
+	feedUsual = 3 * time.Second   // that an answer to input may take
+	waitMost  = 600 * time.Second // a call has a little more
+	// quiet is how long a job must have printed nothing for its answer to be complete.
+	quiet = 200 * time.Millisecond
+)
+
 type jobsArgs struct {
-	Action string  `json:"action" jsonschema:"list, read, feed or kill"`
-	ID     string  `json:"id,omitempty" jsonschema:"the job, for all actions but list"`
-	Input  *string `json:"input,omitempty" jsonschema:"for feed: text for the job's standard input, sent as it is; leave out to close the input"`
+	Action  string  `json:"action" jsonschema:"list, read, wait, feed or kill"`
+	ID      string  `json:"id,omitempty" jsonschema:"the job; may be left out where only one runs"`
+	Input   *string `json:"input,omitempty" jsonschema:"for feed: text for the job's standard input, sent as it is; leave out to close the input"`
+	Pattern string  `json:"pattern,omitempty" jsonschema:"for wait and feed: come back when new output matches this regular expression"`
+	Seconds int     `json:"seconds,omitempty" jsonschema:"for wait and feed: come back after so long at most; 60 for wait and 3 for feed if not given, at most 600"`
 }
 
 func jobs(sh *Shell) tool.Tool {
@@ -45,41 +56,84 @@ func jobsEffects(_ context.Context, c *tool.Call) ([]tool.Effect, error) {
 	return []tool.Effect{{Kind: tool.Execute, Text: text}}, nil
 }
 
-func (sh *Shell) runJobs(_ context.Context, _ *tool.Call, in jobsArgs) (tool.Result, error) {
-	if in.Action == "list" {
-		return tool.Text(sh.list()), nil
-	}
-	if !slices.Contains([]string{"read", "feed", "kill"}, in.Action) {
-		return tool.Result{}, fmt.Errorf("action %q is not one of list, read, feed, kill", in.Action)
+func (sh *Shell) runJobs(ctx context.Context, c *tool.Call, in jobsArgs) (tool.Result, error) {
+	switch {
+	case in.Action == "list":
+		return sh.list(), nil
+	case !slices.Contains([]string{"read", "wait", "feed", "kill"}, in.Action):
+		return tool.Result{}, fmt.Errorf("action %q is not one of list, read, wait, feed, kill", in.Action)
+	case in.Seconds < 0:
+		return tool.Result{}, errors.New("seconds is negative")
 	}
 	j, err := sh.find(in.ID)
 	if err != nil {
 		return tool.Result{}, err
 	}
 	switch in.Action {
+	case "wait":
+		return sh.wait(ctx, c, j, in)
 	case "feed":
-		return feedJob(j, in.Input)
+		return sh.feed(ctx, j, in)
 	case "kill":
-		return tool.Text(sh.kill(j)), nil
+		j.cancel() // as an interrupt would: gently first
+		<-j.done
 	}
-	return tool.Text(sh.tell(j)), nil
+	return sh.tell(j, ""), nil
 }
 
-func (sh *Shell) list() string {
+// wait comes back when a job has ended, when a pattern has come or after a time.
+func (sh *Shell) wait(ctx context.Context, c *tool.Call, j *job, in jobsArgs) (tool.Result, error) {
+	w := watching{most: in.atMost(waitUsual), shown: sh.seen(j)}
+	if in.Pattern != "" {
+		found, stop := j.out.seek(pattern(in.Pattern), w.shown)
+		defer stop()
+		w.found = found
+	}
+	switch watch(ctx, c, j, w) {
+	case interrupted:
+		return sh.tell(j, ""), fmt.Errorf("the wait was interrupted, and the job was left as it is: %w", ctx.Err())
+	case late:
+		missed := ""
+		if in.Pattern != "" {
+			missed = " and the pattern has not come"
+		}
+		return sh.tell(j, fmt.Sprintf("[waited %v%s]\n", w.most, missed)), nil
+	}
+	return sh.tell(j, ""), nil
+}
+
+// atMost is how long the call may take.
+func (in jobsArgs) atMost(usual time.Duration) time.Duration {
+	if in.Seconds == 0 {
+		return usual
+	}
+	return min(time.Duration(min(in.Seconds, 1<<20))*time.Second, waitMost)
+}
+
+func (sh *Shell) list() tool.Result {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	if len(sh.jobs) == 0 {
-		return "[no jobs]"
+		return tool.Text("[no jobs]")
 	}
 	var b strings.Builder
+	var told []string
 	for _, j := range sh.jobs {
-		line, _, _ := strings.Cut(j.command, "\n")
-		if len(line) > 100 {
-			line = string(cutRune([]byte(line[:100]))) + "…"
+		if j.ended() {
+			told = append(told, j.id)
 		}
-		fmt.Fprintf(&b, "job %s: %s: %s\n", j.id, j.state(), line)
+		line, _, _ := strings.Cut(j.command, "\n")
+		fmt.Fprintf(&b, "job %s: %s: %s\n", j.id, j.state(), shorten(line))
 	}
-	return strings.TrimSuffix(b.String(), "\n")
+	return tool.Result{Parts: llm.Say(strings.TrimSuffix(b.String(), "\n")), Told: told}
+}
+
+// shorten cuts a line that is long.
+func shorten(line string) string {
+	if len(line) <= 100 {
+		return line
+	}
+	return string(cutRune([]byte(line[:100]))) + "…"
 }
 
 // Job is a command that went to the background.
@@ -123,48 +177,85 @@ func (j *job) state() string {
 	return fmt.Sprintf("ended after %v %s", j.end.at.Sub(j.started).Round(time.Second), j.end.outcome())
 }
 
-// tell returns the new output of a job and its state. The state is taken
-// first, so that of a job said to have ended all output is shown.
-func (sh *Shell) tell(j *job) string {
+// tell returns the new output of a job, what is to be said of it and its state. The state
+// is taken first, so that of a job said to have ended all output is shown.
+func (sh *Shell) tell(j *job, more string) tool.Result {
 	state, ended := j.state(), j.ended()
 	text := sh.fresh(j)
 	if text == "" {
 		text = "[no new output]"
 	}
-	text = endLine(text)
-	if ended && (j.end.blob != "" || j.end.blobErr != nil) {
+	text = endLine(text) + more
+	if !ended {
+		return tool.Text(text + "[job " + j.id + " " + state + "]")
+	}
+	if j.end.blob != "" || j.end.blobErr != nil {
 		text += j.end.where() + "\n"
 	}
-	return text + "[job " + j.id + " " + state + "]"
+	return tool.Result{Parts: llm.Say(text + "[job " + j.id + " " + state + "]"), Told: []string{j.id}}
 }
 
-// kill ends a job as an interrupt would: gently first.
-func (sh *Shell) kill(j *job) string {
-	if j.ended() {
-		return sh.tell(j)
+// feed sends input to a job and comes back with its answer.
+func (sh *Shell) feed(ctx context.Context, j *job, in jobsArgs) (tool.Result, error) {
+	before := j.out.size()
+	var found <-chan struct{}
+	if in.Pattern != "" {
+		var stop func()
+		found, stop = j.out.seek(pattern(in.Pattern), before)
+		defer stop()
 	}
-	j.cancel()
-	<-j.done
-	return sh.tell(j)
+	said, err := j.feed(in.Input)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	j.settle(ctx, before, in.atMost(feedUsual), found)
+	return sh.tell(j, "["+said+"]\n"), nil
 }
 
-func feedJob(j *job, input *string) (tool.Result, error) {
+// settle waits until a job has answered: until found is closed or, if that is nil, until
+// it has printed something and then nothing for a while. It waits for so long at most.
+func (j *job) settle(ctx context.Context, from int64, most time.Duration, found <-chan struct{}) {
+	late := time.NewTimer(most)
+	defer late.Stop()
+	var still <-chan time.Time
+	for {
+		select {
+		case <-j.out.beyond(from):
+			if from = j.out.size(); found == nil {
+				still = time.After(quiet)
+			}
+		case <-found:
+			return
+		case <-still:
+			return
+		case <-j.done:
+			return
+		case <-late.C:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// feed sends input to a job, or closes its input, and says so.
+func (j *job) feed(input *string) (string, error) {
 	switch {
 	case j.ended():
-		return tool.Result{}, fmt.Errorf("job %s has %s", j.id, j.state())
+		return "", fmt.Errorf("job %s has %s", j.id, j.state())
 	case j.input == nil:
-		return tool.Result{}, errors.New("the job was started without an input; start it with background or interactive set")
+		return "", errors.New("the job was started without an input; start it with background or interactive set")
 	case input == nil:
 		_ = j.input.Close() // never fails
-		return tool.Text("closed the input of job " + j.id), nil
+		return "closed the input", nil
 	}
 	switch _, err := j.input.Write([]byte(*input)); {
 	case errors.Is(err, feed.ErrClosed):
-		return tool.Result{}, errors.New("the standard input of the job is closed")
+		return "", errors.New("the standard input of the job is closed")
 	case errors.Is(err, feed.ErrFull):
-		return tool.Result{}, errors.New("the job does not read its input; nothing was added")
+		return "", errors.New("the job does not read its input; nothing was added")
 	case err != nil:
-		return tool.Result{}, err
+		return "", err
 	}
-	return tool.Text(fmt.Sprintf("sent %s to job %s", count(len(*input), "byte"), j.id)), nil
+	return "sent " + count(len(*input), "byte"), nil
 }

@@ -102,7 +102,8 @@ type job struct {
 	done chan struct{} // closed when it has ended; the rest is set before
 	end  ending
 
-	read int64 // offset behind what the model has seen; guarded by Shell.mu
+	read     int64             // offset behind what the model has seen; guarded by Shell.mu
+	finished func(tool.JobEnd) // tells the session; nil in the foreground; guarded by Shell.mu
 }
 
 // ending is how a job ended.
@@ -184,16 +185,38 @@ func (sh *Shell) see(j *job, ctx context.Context, p tool.Process) {
 	}
 	j.end.blob, j.end.complete, j.end.blobErr = j.out.finish(ctx.Err() != nil)
 	j.end.at = time.Now()
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	delete(sh.active, j)
 	if r, ok := p.(tool.Refuser); ok {
 		j.end.refused = r.Refused()
 	}
+	if finished := sh.over(j, p); finished != nil {
+		finished(j.jobEnd())
+	}
+}
+
+// over takes a process that has ended off the list, and returns who is to be told.
+func (sh *Shell) over(j *job, p tool.Process) func(tool.JobEnd) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	delete(sh.active, j)
 	if l, ok := p.(tool.Leaver); !ok || l.Left() {
 		sh.ended = append(sh.ended, p)
 	}
 	close(j.done)
+	return j.finished
+}
+
+// leaves reports whether what ended has left others behind that still run.
+func (sh *Shell) leaves() bool {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	sh.ended = slices.DeleteFunc(sh.ended, func(p tool.Process) bool {
+		l, ok := p.(tool.Leaver)
+		return ok && !l.Left()
+	})
+	return slices.ContainsFunc(sh.ended, func(p tool.Process) bool {
+		_, ok := p.(tool.Leaver)
+		return ok
+	})
 }
 
 // adopt takes over the environment a command has left, and returns the
@@ -209,34 +232,46 @@ func (sh *Shell) adopt(j *job) (cwd string) {
 	return cwd
 }
 
-// enlist makes a background job of a running command. It fails if too many
-// jobs are running.
-func (sh *Shell) enlist(j *job) error {
+// enlist makes a background job of a running command, whose end is to be told. It reports
+// false if it runs no more, and fails if too many jobs are running.
+func (sh *Shell) enlist(j *job, finished func(tool.JobEnd)) (bool, error) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
+	if j.ended() {
+		return false, nil
+	}
 	if len(sh.jobs) >= maxJobs {
 		oldest := slices.IndexFunc(sh.jobs, func(j *job) bool { return j.ended() })
 		if oldest < 0 {
-			return fmt.Errorf("there are %d jobs running; end some with the jobs tool", maxJobs)
+			return false, fmt.Errorf("there are %d jobs running; end some with the jobs tool", maxJobs)
 		}
 		sh.jobs = slices.Delete(sh.jobs, oldest, oldest+1)
 	}
 	sh.lastID++
-	j.id = strconv.Itoa(sh.lastID)
+	j.id, j.finished = strconv.Itoa(sh.lastID), finished
 	sh.jobs = append(sh.jobs, j)
-	return nil
+	return true, nil
 }
 
-// find returns a job by its id.
+// find returns a job by its id. Without one it is the only job, or the only one that runs.
 func (sh *Shell) find(id string) (*job, error) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	var ids []string
+	var running []*job
 	for _, j := range sh.jobs {
 		if j.id == id {
 			return j, nil
 		}
-		ids = append(ids, j.id)
+		if ids = append(ids, j.id); !j.ended() {
+			running = append(running, j)
+		}
+	}
+	switch {
+	case id == "" && len(sh.jobs) == 1:
+		return sh.jobs[0], nil
+	case id == "" && len(running) == 1:
+		return running[0], nil
 	}
 	if ids == nil {
 		return nil, errors.New("there are no jobs")
@@ -251,6 +286,29 @@ func (j *job) ended() bool {
 	default:
 		return false
 	}
+}
+
+// jobEnd is what the session is told of the end.
+func (j *job) jobEnd() tool.JobEnd {
+	end := tool.JobEnd{ID: j.id, Exit: j.exit(), Seconds: j.end.at.Sub(j.started).Seconds(), Line: j.lastLine()}
+	if j.end.err != nil {
+		end.Error = j.end.err.Error()
+	}
+	return end
+}
+
+// lastLine is the last line of the output that is not empty.
+func (j *job) lastLine() string {
+	head, tail, _, _ := j.out.since(max(0, j.out.size()-maxProgress))
+	text := strings.TrimRight(clean(slices.Concat(head, tail)), " \t\n")
+	return shorten(strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:]))
+}
+
+// seen is how much of the output the model has been shown.
+func (sh *Shell) seen(j *job) int64 {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	return j.read
 }
 
 // fresh returns what the job has printed since it was last asked.

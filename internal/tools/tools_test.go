@@ -62,6 +62,7 @@ type session struct {
 	seen  map[string]string
 	shell *tools.Shell
 	tools map[string]tool.Tool
+	ends  chan tool.JobEnd // of jobs
 }
 
 func newSession(t testing.TB) *session {
@@ -70,7 +71,7 @@ func newSession(t testing.TB) *session {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &session{t: t, env: env, cwd: env.Root, seen: map[string]string{}, shell: &tools.Shell{Protected: []string{"main", "release/*"}}, tools: map[string]tool.Tool{}}
+	s := &session{t: t, env: env, cwd: env.Root, seen: map[string]string{}, shell: &tools.Shell{Protected: []string{"main", "release/*"}}, tools: map[string]tool.Tool{}, ends: make(chan tool.JobEnd, 100)}
 	for _, tl := range tools.Core(s.shell, "") {
 		s.tools[tl.Name] = tl
 	}
@@ -96,7 +97,7 @@ func (s *session) call(name string, a args) (tool.Tool, *tool.Call) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return tl, &tool.Call{Name: name, Args: checked, Env: s.env, Cwd: s.cwd, Mode: s.mode, Answer: "the second", Seen: s.seen, Progress: func(string) {}}
+	return tl, &tool.Call{Name: name, Args: checked, Env: s.env, Cwd: s.cwd, Mode: s.mode, Answer: "the second", Seen: s.seen, Progress: func(string) {}, Finished: func(end tool.JobEnd) { s.ends <- end }}
 }
 
 func (s *session) try(ctx context.Context, name string, a args) (tool.Result, error) {
@@ -248,7 +249,8 @@ func TestGolden(t *testing.T) {
 		{"bash", `{"command":"echo x","timeout":"5"}`, "x\n[exit code 0]"},
 		{"bash", `{"command":"echo y","network":"example.com","outside":true}`, "y\n[exit code 0]"},
 		{"jobs", `{"action":"list"}`, "job 1: running"},
-		{"jobs", `{"action":"feed","id":1,"input":"ping\n"}`, "sent 5 bytes to job 1"},
+		{"jobs", `{"action":"feed","id":1,"input":"ping\n"}`, "ping\n[sent 5 bytes]\n[job 1 running"},
+		{"jobs", `{"action":"wait","id":1,"pattern":"never","seconds":1}`, "[no new output]\n[waited 1s and the pattern has not come]\n[job 1 running"},
 		{"jobs", `{"action":"read","job_id":"1"}`, "[job 1 running"},
 		{"jobs", `{"action":"kill","id":"1"}`, "[job 1 ended after"},
 		{"delete_file", `{"path":"../new/c.txt"}`, "To bring it back: write_file with path new/c.txt and blob sha256-"},
@@ -312,7 +314,7 @@ func TestSchemas(t *testing.T) {
 		"find_files":    {[]string{"pattern"}, []string{"path"}},
 		"search_files":  {[]string{"pattern"}, []string{"path", "glob", "ignore_case", "context", "max"}},
 		"bash":          {[]string{"command"}, []string{"timeout", "background", "interactive", "network", "outside"}},
-		"jobs":          {[]string{"action"}, []string{"id", "input"}},
+		"jobs":          {[]string{"action"}, []string{"id", "input", "pattern", "seconds"}},
 		"git":           {[]string{"action"}, []string{"paths", "ref", "to", "name", "message", "remote", "url", "path", "staged", "stat", "max", "amend", "force"}},
 		"view_image":    {[]string{"path"}, []string{"crop"}},
 		"notebook_edit": {[]string{"path", "action"}, []string{"cell", "source", "type"}},
