@@ -32,6 +32,7 @@ type Place struct {
 	New    bool         // the session is about to be opened for the first time
 	Parent string       // session that it works for, if it is new and does
 	Route  string       // model the session has worked with; empty if new
+	Mode   string       // permission mode of the session; empty if new
 	Limits event.Limits // of the session; zero if new
 }
 
@@ -105,7 +106,7 @@ func (h *Host) resume(ctx context.Context, log *session.Log) (*Session, error) {
 	if err != nil {
 		return nil, errors.Join(err, log.Close())
 	}
-	return h.open(ctx, log, Place{Root: state.Root, Route: state.Route, Limits: state.Limits}, state)
+	return h.open(ctx, log, Place{Root: state.Root, Route: state.Route, Mode: state.Mode, Limits: state.Limits}, state)
 }
 
 // Fork makes a new session of the events of an old one up to seq, all if seq

@@ -83,7 +83,7 @@ type Agent struct {
 	// waits as ever, and the model is waited for as when Unattended.
 	Patient bool
 	// KeepJobs says that commands which run in the background at the normal end of a run
-	// go on afterwards. It is told to the model; whoever closes the session sees to it.
+	// go on afterwards. It is told to the model; Leave sees to it.
 	KeepJobs bool
 	// Levers are what helps the model beyond running its calls. They are fixed when a
 	// session is opened; a session of a version that had none goes on without.
@@ -121,6 +121,11 @@ type Agent struct {
 	// agent holds can send it inputs. It must not wait for the run. Nil: nobody
 	// wants to know.
 	Joined func(s *Session)
+	// Leave ends what the session has started and still runs, or lets it go on, and says
+	// what became of it. Normal is the end of a session whose last run was over and not
+	// interrupted; after any other nothing goes on. [Session.Leave] calls it once, before
+	// Close. Nil: there is never anything.
+	Leave func(normal bool, mode string) Leftovers
 	// Close releases what the agent holds for one session, such as background
 	// processes. [Session.Close] calls it once. Nil: nothing to release.
 	Close func() error
@@ -137,7 +142,7 @@ func (a *Agent) Share(s *Session) { a.vault = s.vault }
 const DefaultMaxTurns = 200
 
 // Rule is one line about what calls may do: TOOL, TOOL(PATTERN), or instead of a
-// tool a kind of effect: read, write, execute, network, external. "bash(go test
+// tool a kind of effect: read, write, execute, network, external, keep. "bash(go test
 // *)" names commands by their first words, "write(docs/**)" files,
 // "network(*.example.com)" hosts.
 type Rule struct {

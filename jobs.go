@@ -27,7 +27,7 @@ func (s *Session) began(j *tool.Job) {
 // more says it when the session is driven next.
 func (d *driver) jobEnded(end tool.JobEnd) {
 	_, _ = d.log.Append(context.Background(), d.redacted(event.Finished{
-		Job: end.ID, Exit: end.Exit, Error: end.Error, Seconds: end.Seconds, Line: end.Line, Kept: end.Kept,
+		Job: end.ID, Exit: end.Exit, Error: end.Error, Seconds: end.Seconds, Line: end.Line,
 	}))
 }
 

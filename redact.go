@@ -70,7 +70,7 @@ func (s *Session) redacted(body event.Body) event.Body {
 		b.Text = clean(b.Text)
 		return b
 	case event.Finished:
-		b.Error, b.Line = clean(b.Error), clean(b.Line)
+		b.Error, b.Line, b.Command = clean(b.Error), clean(b.Line), clean(b.Command)
 		return b
 	case event.Waiting:
 		b.Preview = clean(b.Preview)

@@ -44,6 +44,8 @@ type Session struct {
 	begun       map[string]bool            // jobs of this program, by id
 	secretArgs  map[string]json.RawMessage // of calls that were judged and have not run, where placeholders stand for something
 	closed      sync.Once
+	leaving     sync.Once
+	leftovers   Leftovers // once the session has been left
 }
 
 // Status is how a session stands.
@@ -306,11 +308,12 @@ func (s *Session) ID() string {
 	return s.state.Session
 }
 
-// Close ends what the agent holds for the session. The log stays as it is, and
-// is closed if it can be.
+// Close ends what the agent holds for the session, as [Session.Leave] does. The log stays
+// as it is, and is closed if it can be.
 func (s *Session) Close() error {
 	var errs []error
 	s.closed.Do(func() {
+		s.Leave()
 		if s.joined {
 			errs = append(errs, s.finished())
 		}

@@ -77,7 +77,7 @@ func bodies() []event.Body {
 			Child: "s.1", Reason: event.ReasonDone, Detail: "d", Parts: parts, Turns: 2, Usage: llm.Usage{Input: 1}, Cost: 0.1, Unpriced: true, Taint: event.Taint{Untrusted: true, Private: true},
 		},
 		event.Tasked{ID: "1", Action: event.TaskDone, By: "s.1", Call: "c", Text: "t", Taint: event.Taint{Untrusted: true, Private: true}},
-		event.Finished{Job: "1", Exit: new(int), Error: "e", Seconds: 1.5, Line: "l", Kept: true},
+		event.Finished{Job: "1", Exit: new(int), Error: "e", Seconds: 1.5, Line: "l", Kept: true, Command: "c", PID: 7},
 		event.Stopped{Reason: event.ReasonFailed, Cause: llm.KindAuth, Detail: "d", Digest: "1:ab"},
 		event.Note{Topic: "t", Text: "x"},
 		event.Delta{Text: "t", Reasoning: "r", Call: call, Void: true},

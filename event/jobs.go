@@ -11,6 +11,9 @@ type Finished struct {
 	Seconds float64 `json:"seconds,omitempty"` // that it ran
 	Line    string  `json:"line,omitempty"`    // the last of its output
 	Kept    bool    `json:"kept,omitempty"`    // it has not ended: it goes on without the session
+	// What is kept: the command, which need not be a job, and the process that keeps it.
+	Command string `json:"command,omitempty"`
+	PID     int    `json:"pid,omitempty"`
 }
 
 // Kind returns the name of the kind as it stands in the log.

@@ -170,6 +170,24 @@ type Leaver interface {
 	Left() bool
 }
 
+// Keepable is an optional interface of a [Process] that can go on without the program
+// that has started it.
+type Keepable interface {
+	// Keep lets the process, and all that it has started, go on when this program ends,
+	// inside the walls that they have. What they print from then on goes to the file
+	// output, up to a limit; their standard input ends. Register is called with what names
+	// them first: if it fails they are not kept. After Keep, Wait returns an error and
+	// Kill does nothing; [Kept] tells how to end them.
+	Keep(output string, register func(Kept) error) error
+}
+
+// Kept names a process that goes on without the program that has started it, with all
+// its descendants.
+type Kept struct {
+	PID  int    `json:"pid"`  // of the keeper, which ends them all when it is told to end
+	Mark string `json:"mark"` // tells this process from others that had or will have its PID
+}
+
 // Refuser is an optional interface of a [Process] that can tell what the walls
 // around it did.
 type Refuser interface {

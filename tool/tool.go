@@ -145,7 +145,15 @@ type JobEnd struct {
 	Error   string  // why it is not known
 	Seconds float64 // that it ran
 	Line    string  // the last of its output
-	Kept    bool    // it has not ended: it goes on without the session
+}
+
+// Leftover is what a session had started and still ran at its end.
+type Leftover struct {
+	Job     string `json:"id,omitempty"` // empty: it was no job, a command had left it behind
+	Command string `json:"command"`
+	PID     int    `json:"pid,omitempty"`    // that keeps it, where it goes on
+	Output  string `json:"output,omitempty"` // the file that it prints to from now on
+	Error   string `json:"error,omitempty"`  // why it was ended although it was to go on
 }
 
 // Todo is a thing to do.
@@ -183,7 +191,7 @@ type File struct {
 type Effect struct {
 	Kind EffectKind `json:"kind"`
 	Path string     `json:"path,omitempty"` // resolved path for Read and Write; a directory stands for all below it
-	Text string     `json:"text,omitempty"` // command for Execute, host for Network ("" or "*": any), what it is for External
+	Text string     `json:"text,omitempty"` // command for Execute and Keep, host for Network ("" or "*": any), what it is for External
 	// Class is what has been proven of an Execute.
 	Class Class `json:"class,omitempty"`
 	// Words are those of an Execute, where they are known. Not stored.
@@ -222,6 +230,7 @@ const (
 	Execute  EffectKind = "execute"  // runs Text, which may do anything the walls around it allow, unless Class says less
 	Network  EffectKind = "network"  // talks to Text
 	External EffectKind = "external" // anything else; the default for what is not understood
+	Keep     EffectKind = "keep"     // lets Text, a command, go on when the session has ended
 	Question EffectKind = "question" // asks the person Text: it waits for an answer in every mode, and nothing else happens
 )
 

@@ -18,9 +18,10 @@ func (c *command) ps() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "ps",
-		Short: "List the sessions that run now, in whatever terminal or in none",
+		Short: "List the sessions that run now, in whatever terminal or in none, and what goes on of others",
 		Long: "List the sessions that a process drives now, and below each those that work for it. A session works, asks, or waits for its model.\n" +
-			"One that stopped or whose process died is not there; 'inspan sessions list' has all. A run in another terminal is not there while it asks: it is answered there.",
+			"One that stopped or whose process died is not there; 'inspan sessions list' has all. A run in another terminal is not there while it asks: it is answered there.\n" +
+			"A command that goes on after its session has ended is \"kept\"; 'inspan stop' with the id of the session ends it.",
 		Args: exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			a, err := app.Load(c.self)
@@ -28,6 +29,9 @@ func (c *command) ps() *cobra.Command {
 				return err
 			}
 			list, err := a.Running(cmd.Context())
+			if err == nil {
+				list, err = a.WithServices(list)
+			}
 			switch {
 			case err != nil:
 				return err
@@ -60,9 +64,10 @@ func (c *command) stop() *cobra.Command {
 	var wait time.Duration
 	cmd := &cobra.Command{
 		Use:   "stop ID",
-		Short: "Stop the run of a session, wherever it goes on",
+		Short: "Stop the run of a session, wherever it goes on, and what goes on after it",
 		Long: "Interrupt the run of a session, as Ctrl-C would, and wait until it has stopped. What else it was told to do waits for 'inspan resume'. If it does not in time, or with --now, the process that drives it is told to end,\n" +
-			"and killed 2 seconds later. No call that finished is lost: 'inspan resume' goes on. Of a session that works for another only the run is interrupted.",
+			"and killed 2 seconds later. No call that finished is lost: 'inspan resume' goes on. Of a session that works for another only the run is interrupted.\n" +
+			"Commands of the session that go on after it has ended are ended too, with all that they have started.",
 		Args: exactly(1, 1, "ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, id, err := c.one(cmd.Context(), args[0])

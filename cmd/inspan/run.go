@@ -88,6 +88,7 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	fl.StringArrayVar(&f.Ask, "ask", nil, "`rule` for calls that ask in every mode; may be repeated")
 	fl.StringVar(&f.Container, "container", "", "`image` that commands run in, by podman or docker, in the place of the walls of the kernel")
 	fl.StringVar(&f.Trust, "trust", "", "`sum` of the content of the folder that may run; 'inspan trust' prints it")
+	fl.BoolVar(&f.KeepJobs, "keep-jobs", false, "let what bash is told to keep go on after the session, unasked: the rule keep(*)")
 	fl.StringArrayVar(&f.Deny, "deny", nil, "`rule` for calls that are denied; may be repeated")
 }
 

@@ -122,6 +122,7 @@ type Options struct {
 	Replay       string        // file to play instead of asking a model
 	Servers      []mcp.Server  // MCP servers that the client brings, with Source mcp.Client
 	NoServers    bool          // no MCP servers are used
+	KeepJobs     bool          // whatever bash is told to keep goes on after the session, unasked
 }
 
 // Store is where the sessions lie.
@@ -233,7 +234,7 @@ func (a *App) agent(
 	if err != nil {
 		return nil, nil, err
 	}
-	shell := &tools.Shell{Home: folder.Home(), Protected: a.protected()}
+	shell := &tools.Shell{Home: folder.Home(), Protected: a.protected(), NoKeep: a.noKeep(o)}
 	a.shells.Store(at.ID, shell)
 	needs := profile.For(chosen.Info().Route(), a.Config.Profiles)
 	servers := &lsp.Manager{Env: env}
@@ -252,6 +253,8 @@ func (a *App) agent(
 	})
 	agent = &inspan.Agent{
 		Model: model, Tools: box, Env: env,
+		KeepJobs: a.Config.Keeps(cmp.Or(o.Mode, at.Mode, a.Config.Mode)),
+		Leave:    func(normal bool, mode string) inspan.Leftovers { return a.leave(at.ID, shell, normal, mode) },
 		Close: func() error {
 			endHooks()
 			if hub != nil {

@@ -310,7 +310,7 @@ func (r *Rewind) Restore(ctx context.Context, force bool) (*event.Restored, erro
 type Lasting struct {
 	Seq     uint64    `json:"seq"`
 	Time    time.Time `json:"time"`
-	Key     string    `json:"key"` // of the call, the same however often it is sent: an idempotency key
+	Key     string    `json:"key"` // of the call, the same however often it is sent: an idempotency key; empty of what goes on after the session
 	Tool    string    `json:"tool"`
 	Effects []string  `json:"effects"`
 	Outcome string    `json:"outcome"` // empty: it is not known how it ended
@@ -339,6 +339,11 @@ func (a *App) Lasting(ctx context.Context, id string) ([]Lasting, error) {
 			if list := lasting(judged[b.Call].Effects, root); len(list) > 0 {
 				at[b.Call] = len(out)
 				out = append(out, Lasting{Seq: e.Seq, Time: e.Time, Key: keys[b.Call], Tool: names[b.Call], Effects: list})
+			}
+		case event.Finished:
+			if b.Kept {
+				text := fmt.Sprintf("%s: goes on after the session, in process %d", b.Command, b.PID)
+				out = append(out, Lasting{Seq: e.Seq, Time: e.Time, Tool: "bash", Effects: []string{text}, Outcome: "kept"})
 			}
 		case event.Ended:
 			if i, ok := at[b.Call]; ok {

@@ -193,7 +193,7 @@ func (a *App) rules(root string, o Options) ([]inspan.Rule, error) {
 		{"organisation", config.AllRules(org.Allow, org.Ask, org.Deny, org.Rules)},
 		{"user", config.AllRules(user.Allow, user.Ask, user.Deny, user.Rules)},
 		{"project", config.AllRules(nil, project.Ask, project.Deny, project.Rules)},
-		{"command line", config.AllRules(o.Allow, o.Ask, o.Deny, nil)},
+		{"command line", config.AllRules(o.allowed(), o.Ask, o.Deny, nil)},
 	} {
 		for _, r := range scope.rules {
 			out = append(out, inspan.Rule{Action: r.Action, Text: r.Text, Scope: scope.name, Reason: r.Reason})
@@ -201,6 +201,14 @@ func (a *App) rules(root string, o Options) ([]inspan.Rule, error) {
 	}
 	approved, err := a.approved(root)
 	return slices.Concat(out, a.kept(root, o.Trust), approved), err
+}
+
+// allowed are the rules by which the command line allows.
+func (o Options) allowed() []string {
+	if o.KeepJobs {
+		return append(slices.Clone(o.Allow), string(tool.Keep)+"(*)")
+	}
+	return o.Allow
 }
 
 // kept are rules that keep what may run, as the person trusts its exact content,

@@ -18,6 +18,7 @@ const (
 	StateWorking = "working"
 	StateAsks    = "asks"
 	StateModel   = "waits for its model"
+	StateKept    = "kept" // a command of it goes on after it
 )
 
 // Driven is a session that somebody drives.
@@ -139,11 +140,25 @@ func (a *App) Driver(ctx context.Context, id string) (*session.Holder, error) {
 // stopGrace is how long a process may take to end after it was told to.
 const stopGrace = 2 * time.Second
 
-// Stop stops the run of the session with the whole id, and says what happened. The run
+// Stop stops the run of the session with the whole id, ends what goes on of it after its
+// end, and says what happened.
+func (a *App) Stop(ctx context.Context, id string, now bool, wait time.Duration) (string, error) {
+	what, err := a.stop(ctx, id, now, wait)
+	if err != nil {
+		return "", err
+	}
+	ended, err := a.EndServices(ctx, id)
+	for _, s := range ended {
+		what += fmt.Sprintf("; ended process %d: %s", s.PID, s.Command)
+	}
+	return what, err
+}
+
+// stop stops the run of the session with the whole id, and says what happened. The run
 // is interrupted and may take so long to stop; with now, or after that, the process
 // that drives it is ended. Of a session that works for another only the run is
 // interrupted: its process has others.
-func (a *App) Stop(ctx context.Context, id string, now bool, wait time.Duration) (string, error) {
+func (a *App) stop(ctx context.Context, id string, now bool, wait time.Duration) (string, error) {
 	h, err := a.Driver(ctx, id)
 	if h == nil {
 		return "nobody drives it", err

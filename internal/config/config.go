@@ -63,6 +63,7 @@ type Config struct {
 	ToolSecrets map[string]map[string][]string `toml:"tool_secrets"`
 	Keys        map[string][]string            `toml:"keys"`         // of the interactive front end, by action; /help lists the actions
 	Hooks       []hook.Config                  `toml:"hook"`         // what runs at moments of a session; see docs/HOOKS.md
+	Leftovers   string                         `toml:"leftovers"`    // what becomes of what runs at the end of a session; see [Config.Keeps]
 	ClaudeHooks bool                           `toml:"claude_hooks"` // also those of ~/.claude/settings.json
 	Providers   map[string]Provider            `toml:"providers"`    // by the name used before the slash
 	Profiles    []profile.Profile              `toml:"profiles"`     // what single models need; before what is built in
@@ -311,9 +312,25 @@ func checkHooks(list []hook.Config) error {
 	return nil
 }
 
+// Values of leftovers.
+const (
+	LeftoversEnd  = "end"  // nothing outlives a session
+	LeftoversKeep = "keep" // whatever runs at its normal end does
+)
+
+// Keeps reports whether whatever runs at the normal end of a session in that mode goes on.
+// If nothing is set it does where everything is allowed; elsewhere only what bash was told
+// to keep does.
+func (c Config) Keeps(mode string) bool {
+	return c.Leftovers == LeftoversKeep || c.Leftovers == "" && mode == policy.ModeYolo
+}
+
 func (c Config) check() error {
 	if err := policy.CheckMode(c.Mode); err != nil {
 		return fmt.Errorf("mode: %w", err)
+	}
+	if !slices.Contains([]string{"", LeftoversEnd, LeftoversKeep}, c.Leftovers) {
+		return fmt.Errorf("leftovers: %q is neither end nor keep", c.Leftovers)
 	}
 	if err := checkRules(c.Allow, c.Ask, c.Deny, c.Rules); err != nil {
 		return err

@@ -21,6 +21,7 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
 )
 
 // Output forms.
@@ -61,6 +62,9 @@ type Result struct {
 	Cost     float64   `json:"cost"`               // US dollars of the session
 	Unpriced bool      `json:"unpriced,omitempty"` // cost lacks replies whose price is not known
 	ExitCode int       `json:"exit_code"`
+	// What the session had started and still ran: it goes on, or was ended with it.
+	Kept  []tool.Leftover `json:"kept,omitempty"`
+	Ended []tool.Leftover `json:"ended,omitempty"`
 }
 
 // Run drives the session until it stops and returns the exit code.
@@ -73,7 +77,12 @@ func (c *Console) Run(ctx context.Context, s *inspan.Session, inputs ...event.Bo
 	}
 	err := c.drive(ctx, s, v, inputs)
 	v.endWait()
-	return c.finish(v.result(s.Status(), err))
+	r := v.result(s.Status(), err)
+	if r.ExitCode != ExitWaiting { // else it may go on here
+		left := s.Leave()
+		r.Kept, r.Ended = left.Kept, left.Ended
+	}
+	return c.finish(r)
 }
 
 // Fail ends a command that has no session, in the form that was asked for.

@@ -208,6 +208,9 @@ func (c *Console) summary(r Result) {
 	if r.Detail != "" {
 		fmt.Fprintln(c.Err, c.paint(red, words.VisibleLines(r.Detail)))
 	}
+	for _, text := range words.Leftovers(r.Session, r.Kept, r.Ended) {
+		fmt.Fprintln(c.Err, text)
+	}
 	if r.ExitCode != ExitDone {
 		fmt.Fprintf(c.Err, "go on with: inspan resume %s\n", r.Session)
 	}

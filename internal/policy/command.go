@@ -76,7 +76,7 @@ func (c command) covers(e tool.Effect) bool {
 		return true
 	}
 	if e.Words == nil { // a tool that does not know shells
-		return !strings.ContainsAny(e.Text, ";&|<>`$()\n\\") && wild(c.text, e.Text)
+		return simple(e.Text) && wild(c.text, e.Text)
 	}
 	argv := e.Words.Argv
 	if len(argv) < len(c.words) || c.words[0].glob {
@@ -92,6 +92,10 @@ func (c command) covers(e tool.Effect) bool {
 	}
 	return e.Words.Prefix != nil
 }
+
+// simple reports whether a command line is none but a single command, as far as that can
+// be told without reading it.
+func simple(text string) bool { return !strings.ContainsAny(text, ";&|<>`$()\n\\") }
 
 // touches reports whether the pattern speaks of a command, as far as its words
 // are known.

@@ -101,6 +101,8 @@ func describe(e tool.Effect) string {
 		return "change " + e.Path
 	case tool.Execute:
 		return "run " + quoted(e.Text)
+	case tool.Keep:
+		return "let it go on when the session has ended"
 	case tool.Network:
 		if e.Text == "" || e.Text == "*" {
 			return "talk to other machines"

@@ -140,6 +140,9 @@ func rule(t *testing.T, action tool.Action, text string) policy.Policy {
 	return policy.Policy{Map: here(), Rules: []policy.Rule{r}}
 }
 
+// kept is a command that is to outlive the session.
+func kept(line string) []tool.Effect { return []tool.Effect{{Kind: tool.Keep, Text: line}} }
+
 func TestRules(t *testing.T) {
 	for _, tc := range []struct {
 		rule    string
@@ -177,6 +180,14 @@ func TestRules(t *testing.T) {
 		{"bash('./my tool' *)", "bash", typed("'./my tool' x"), true, true},
 		{"bash(npm run test:*)", "bash", typed("npm run test:unit"), true, true},
 		{"bash(make)", "bash", typed("make"), true, true},
+		{"keep(*)", "bash", kept("cd web && npm start"), true, true},
+		{"keep", "bash", kept("cd web && npm start"), true, true},
+		{"keep(npm start *)", "bash", kept("npm start -- --port 1"), true, true},
+		{"keep(npm start *)", "bash", kept("npm start x; rm -rf /"), false, true},
+		{"keep(npm start *)", "bash", kept("npm run build"), false, false},
+		{"keep(*npm start*)", "bash", kept("cd web && npm start"), false, true},
+		{"bash(npm start *)", "bash", kept("npm start x"), false, false}, // to run it is another thing
+		{"keep(npm start *)", "bash", typed("npm start x"), false, false},
 		{"bash(make)", "bash", typed("make > log"), false, true},
 		{"execute(go vet *)", "bash", typed("go vet ."), true, true},
 		{"edit_file(src/**)", "edit_file", []tool.Effect{write("/w/src/a/b.go")}, true, true},

@@ -36,6 +36,11 @@ func propose(m places.Map, c *tool.Call, s subject) string {
 	switch s.Kind {
 	case tool.Execute:
 		return proposeCommand(c, s.Effect)
+	case tool.Keep:
+		if strings.ContainsAny(s.Text, "*'()\n") || !simple(s.Text) {
+			return ""
+		}
+		return string(tool.Keep) + "(" + s.Text + ")"
 	case tool.Write, tool.Read:
 		return string(s.Kind) + "(" + relative(m, s.Path) + ")"
 	case tool.Network:

@@ -19,12 +19,12 @@ import (
 //	TOOL              every call of the tool; * stands for any part of the name
 //	TOOL(PATTERN)     only what matches
 //	EFFECT            every effect of the kind, whatever tool has it: read, write,
-//	                  execute, network, external
+//	                  execute, network, external, keep
 //	EFFECT(PATTERN)   only what matches
 //
 // For paths PATTERN is a glob with **, relative to the workspace unless it
-// starts with / or ~/. For hosts see [netguard.Hosts]. For commands see
-// [command].
+// starts with / or ~/. For hosts see [netguard.Hosts]. For commands,
+// and those that are kept, see [command].
 //
 // Rules look at one effect, and of command lines at one simple command, at a
 // time. A call is denied if any is, and allowed if all are.
@@ -74,7 +74,9 @@ func ParseRule(action tool.Action, text, scope string) (Rule, error) {
 }
 
 // runs reports whether the pattern can only be one of commands.
-func (r Rule) runs() bool { return r.tool == "bash" || r.tool == "execute" }
+func (r Rule) runs() bool {
+	return r.tool == "bash" || r.tool == "execute" || r.tool == string(tool.Keep)
+}
 
 func (r Rule) by() string {
 	if r.Scope == "" {
@@ -101,7 +103,7 @@ func (r Rule) touches(m places.Map, c *tool.Call, s subject) answer {
 	if r.pattern == "" {
 		return yes
 	}
-	if r.runs() && s.Kind != tool.Execute {
+	if r.runs() && s.Kind != tool.Execute && (s.Kind != tool.Keep || r.tool != string(tool.Keep)) {
 		return no
 	}
 	switch s.Kind {
@@ -111,7 +113,7 @@ func (r Rule) touches(m places.Map, c *tool.Call, s subject) answer {
 		if matchPath(glob, s.Path) || s.Kind == tool.Write && tool.Inside(s.Path, filepath.FromSlash(base)) {
 			return yes
 		}
-	case tool.Execute:
+	case tool.Execute, tool.Keep:
 		return r.command.touches(s.Effect)
 	case tool.Network:
 		return r.host(s.Text)
@@ -133,7 +135,7 @@ func (r Rule) covers(m places.Map, c *tool.Call, s subject) bool {
 		return true
 	case s.Kind == tool.Read || s.Kind == tool.Write:
 		return !r.runs() && matchPath(r.glob(m), s.Path)
-	case s.Kind == tool.Execute:
+	case s.Kind == tool.Execute, s.Kind == tool.Keep && r.tool == string(tool.Keep):
 		return r.command.covers(s.Effect)
 	case s.Kind == tool.Network:
 		return r.host(s.Text) == yes
@@ -143,7 +145,7 @@ func (r Rule) covers(m places.Map, c *tool.Call, s subject) bool {
 
 // named reports whether the rule is for the tool, or for the kind of effect.
 func (r Rule) named(c *tool.Call, s subject) bool {
-	if kinds := []tool.EffectKind{tool.Read, tool.Write, tool.Execute, tool.Network, tool.External}; slices.Contains(kinds, tool.EffectKind(r.tool)) {
+	if kinds := []tool.EffectKind{tool.Read, tool.Write, tool.Execute, tool.Network, tool.External, tool.Keep}; slices.Contains(kinds, tool.EffectKind(r.tool)) {
 		return r.tool == string(s.Kind)
 	}
 	if ok, err := filepath.Match(r.tool, c.Name); ok && err == nil {

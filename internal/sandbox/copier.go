@@ -7,6 +7,8 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // copier copies from a pipe to a writer.
@@ -15,6 +17,11 @@ type copier struct {
 	w     io.Writer
 	grace time.Duration
 	done  chan struct{} // closed when run has returned
+	spent chan struct{} // closed when the pipe is read no more
+}
+
+func newCopier(r *os.File, w io.Writer, grace time.Duration) *copier {
+	return &copier{r: r, w: w, grace: grace, done: make(chan struct{}), spent: make(chan struct{})}
 }
 
 // run copies until the end of the pipe or its deadline. After an error of the
@@ -22,10 +29,15 @@ type copier struct {
 // pipe.
 func (c *copier) run() {
 	defer close(c.done)
+	c.read(func(data []byte) { c.write(data) })
+}
+
+// read hands on what comes until the end of the pipe or its deadline.
+func (c *copier) read(to func([]byte)) {
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := c.r.Read(buf)
-		c.write(buf[:n])
+		to(buf[:n])
 		if err != nil {
 			return
 		}
@@ -42,20 +54,48 @@ func (c *copier) write(data []byte) {
 }
 
 // finish is called when the process has ended: what it wrote is in the pipe by
-// now. Descendants that still hold the pipe have the grace to go on.
+// now. Descendants that still hold the pipe have the grace to go on. What they write
+// later is read too, and lost: they must not die of a pipe that nobody reads.
 func (c *copier) finish() {
-	defer c.r.Close()
 	grace := time.NewTimer(c.grace)
 	defer grace.Stop()
 	select {
 	case <-c.done:
+		c.close()
 		return
 	case <-grace.C:
 	}
 	_ = c.r.SetReadDeadline(time.Now()) // pipes have deadlines
 	<-c.done
 	c.drain()
+	go func() {
+		defer c.close()
+		c.read(func([]byte) {})
+	}()
 }
+
+func (c *copier) close() {
+	c.w = nil // it need not live as long as the process is known
+	c.r.Close()
+	close(c.spent)
+}
+
+// again returns the descriptor of the pipe once more, -1 if nobody writes to it any longer.
+// An os.File would make it one that blocks, for us too.
+func (c *copier) again() int {
+	raw, err := c.r.SyscallConn()
+	fd := -1
+	if err == nil {
+		err = raw.Control(func(r uintptr) { fd, _ = unix.FcntlInt(r, unix.F_DUPFD_CLOEXEC, 0) })
+	}
+	if err != nil {
+		return -1 // it is closed
+	}
+	return fd
+}
+
+// release stops reading.
+func (c *copier) release() { _ = c.r.SetReadDeadline(time.Now()) }
 
 // drain copies what is in the pipe now and does not wait for more. On a busy
 // machine the grace can be over before run came to read it. The bound keeps a

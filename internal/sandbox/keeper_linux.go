@@ -64,14 +64,16 @@ type keeper struct {
 	writing sync.Mutex
 	lines   lineReader
 	orphan  atomic.Bool // the connection has ended
+	stays   atomic.Bool // and that is no reason to end
 }
 
 // run returns the exit code of the keeper, which says nothing of the command.
 func (k *keeper) run() int {
 	// Whoever sends signals to all processes of a terminal or a service does
-	// not mean the keeper: it goes when its family is gone.
+	// not mean the keeper: it goes when its family is gone. See heed.
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
+	go k.heed(signals)
 	if unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != nil || unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) != nil {
 		return 1
 	}
@@ -159,7 +161,9 @@ func (k *keeper) listen() {
 		var r request
 		if err := k.lines.next(&r); err != nil {
 			k.orphan.Store(true)
-			k.killAll()
+			if !k.stays.Load() {
+				k.killAll()
+			}
 			return
 		}
 		switch r.Op {
@@ -167,6 +171,8 @@ func (k *keeper) listen() {
 			go k.end()
 		case opKill:
 			go k.killAll()
+		case opKeep:
+			k.stay(r.Pipe)
 		case opLeft:
 			k.tell(report{Op: opLeft, Left: k.family.sweep(k.ended)})
 		}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -37,6 +38,8 @@ type kept struct {
 	outside  *outside      // of a workspace box
 	session  int           // of the command, as this process numbers it; 0 if it can't be told
 	left     chan bool     // answers to opLeft
+	stays    chan struct{} // closed when the keeper has said that it goes on
+	let      atomic.Bool   // it goes on
 	gone     chan struct{} // closed when the connection has ended
 	farewell bool          // the keeper said that nobody is left; set before gone is closed
 }
@@ -62,7 +65,7 @@ func (k *kept) launchPath(path string, ended func(int, error)) error {
 }
 
 func (k *kept) begin(e ends, ended func(int, error)) error {
-	k.left, k.gone = make(chan bool, 1), make(chan struct{})
+	k.left, k.stays, k.gone = make(chan bool, 1), make(chan struct{}), make(chan struct{})
 	if k.order.Level == tool.BoxWorkspace && !k.bare {
 		k.outside = k.boxes.outside(k)
 	}
@@ -147,19 +150,28 @@ func (k *kept) listen(ended func(int, error)) {
 			ended(exitCode(syscall.WaitStatus(r.Status)), nil)
 		case opLeft:
 			k.left <- r.Left
+		case opKept:
+			close(k.stays)
 		case opConn:
 			k.outside.accept(k.lines.take())
 		case opGone:
 			k.farewell = true
 		}
 	}
-	if !k.farewell {
+	if !k.farewell && !k.let.Load() {
 		k.abandoned()
 	}
 	if k.outside != nil {
 		k.outside.shut()
 	}
 	close(k.gone)
+	if k.let.Load() {
+		if !told {
+			ended(-1, errGoesOn)
+		}
+		_ = k.keeper.Release()
+		return
+	}
 	if !told {
 		ended(-1, errors.New("wait for process: its keeper was killed"))
 	}
@@ -181,26 +193,31 @@ func (k *kept) abandoned() {
 	}
 }
 
-// ask sends a request. If the keeper is gone there is nothing to ask.
-func (k *kept) ask(op string) {
-	line, err := encode(request{op})
+// ask sends a request and what goes with it. If the keeper is gone there is nothing to ask.
+func (k *kept) ask(r request, fds ...int) error {
+	line, err := encode(r)
 	if err != nil {
-		return
+		return err
 	}
 	k.writing.Lock()
 	defer k.writing.Unlock()
-	_, _ = k.conn.Write(line)
+	if len(fds) == 0 {
+		_, err = k.conn.Write(line)
+		return err
+	}
+	_, _, err = k.conn.WriteMsgUnix(line, unix.UnixRights(fds...), nil)
+	return err
 }
 
 // end implements runner.
 func (k *kept) end() {
-	k.ask(opEnd)
+	_ = k.ask(request{Op: opEnd})
 	k.insist(termGrace + patience)
 }
 
 // kill implements runner.
 func (k *kept) kill() {
-	k.ask(opKill)
+	_ = k.ask(request{Op: opKill})
 	k.insist(patience)
 }
 
@@ -236,7 +253,7 @@ func (k *kept) alive() bool {
 
 // settle implements runner.
 func (k *kept) settle() bool {
-	k.ask(opLeft)
+	_ = k.ask(request{Op: opLeft})
 	select {
 	case left := <-k.left:
 		if !left {
@@ -246,6 +263,41 @@ func (k *kept) settle() bool {
 	case <-k.gone:
 		return false
 	}
+}
+
+// keep lets the keeper and its family go on without this program. From the answer on the
+// keeper does not mind the end of the connection.
+func (k *kept) keep(out *os.File, pipe int, register func(tool.Kept) error) error {
+	if k.keeper == nil {
+		return errNotKept
+	}
+	name := tool.Kept{PID: k.keeper.Pid, Mark: markOf(k.keeper.Pid)}
+	if !k.alive() || name.Mark == "" {
+		return os.ErrProcessDone
+	}
+	if err := register(name); err != nil {
+		return err
+	}
+	fds := []int{int(out.Fd())}
+	if pipe >= 0 {
+		fds = append(fds, pipe)
+	}
+	if err := k.ask(request{Op: opKeep, Pipe: pipe >= 0}, fds...); err != nil {
+		return err
+	}
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	select {
+	case <-k.stays:
+	case <-k.gone:
+		return os.ErrProcessDone
+	case <-late.C:
+		return errors.New("the keeper does not answer")
+	}
+	k.let.Store(true)
+	_ = k.conn.Close() // never fails
+	<-k.gone
+	return nil
 }
 
 // refused lists in words what the walls took away or kept from the process.

@@ -63,7 +63,8 @@ type limits struct {
 
 // request is a later line to the keeper.
 type request struct {
-	Op string
+	Op   string
+	Pipe bool `json:",omitempty"` // opKeep: behind the file comes the output to write to it
 }
 
 // Requests.
@@ -71,6 +72,7 @@ const (
 	opEnd  = "end"  // ask the group to end, kill what is left two seconds later
 	opKill = "kill" // kill all descendants
 	opLeft = "left" // tell whether there are descendants
+	opKeep = "keep" // go on when the connection ends; a file for the output comes along
 )
 
 // report is a line from the keeper.
@@ -90,6 +92,7 @@ const (
 	opExited  = "exited" // the command itself has ended
 	opGone    = "gone"   // no descendant is left; the last line
 	opConn    = "conn"   // a connection for the proxy comes along
+	opKept    = "kept"   // the keeper goes on when the connection ends
 )
 
 var errClosed = errors.New("the connection has ended")

@@ -48,7 +48,7 @@ func (b *boxes) outside(k *kept) *outside {
 			}
 		}
 	}
-	return &outside{boxes: b, box: box, before: k.order.View.Before, held: b.anchors(box), covers: newCovers(places), kill: func() { k.ask(opKill) }}
+	return &outside{boxes: b, box: box, before: k.order.View.Before, held: b.anchors(box), covers: newCovers(places), kill: func() { _ = k.ask(request{Op: opKill}) }}
 }
 
 // open starts the tasks. They end with shut.

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/inspan/inspan/tool"
@@ -131,7 +132,8 @@ func (ps *procs) command(args []string) *exec.Cmd {
 type process struct {
 	run    runner
 	stdin  *os.File  // our end of a pipe, nil if there is none
-	output []*copier // of standard output and of the report
+	out    *copier   // of standard output, nil if nobody wants it
+	copies []*copier // out and that of the report
 
 	exited chan struct{} // closed when the process itself has ended; code and err are set before
 	done   chan struct{} // closed when all is settled; left is set before
@@ -165,6 +167,40 @@ func (p *process) Left() bool {
 	return p.left && p.run.alive()
 }
 
+// Keep implements [tool.Keepable]: it takes a keeper that is not in a container.
+func (p *process) Keep(output string, register func(tool.Kept) error) error {
+	r, ok := p.run.(interface {
+		keep(out *os.File, pipe int, register func(tool.Kept) error) error
+	})
+	if !ok {
+		return errNotKept
+	}
+	out, err := os.OpenFile(output, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return fmt.Errorf("keep process: %w", err)
+	}
+	defer out.Close()
+	pipe := -1
+	if p.out != nil {
+		pipe = p.out.again()
+	}
+	if pipe >= 0 {
+		defer syscall.Close(pipe)
+	}
+	if err := r.keep(out, pipe, register); err != nil {
+		return fmt.Errorf("keep process: %w", err)
+	}
+	for _, c := range p.copies {
+		c.release()
+	}
+	return nil
+}
+
+var (
+	errNotKept = errors.New("here nothing can go on without inspan: that takes Linux, and no container")
+	errGoesOn  = errors.New("it goes on without this program")
+)
+
 // Refused lists in words what the walls took away from the process, once it
 // has ended. It waits for the end. Callers find it by assertion.
 func (p *process) Refused() []string {
@@ -189,7 +225,7 @@ func (p *process) start(cmd *exec.Cmd, c tool.Command) error {
 		p.disconnect()
 		return err
 	}
-	for _, o := range p.output {
+	for _, o := range p.copies {
 		go o.run()
 	}
 	if p.stdin != nil {
@@ -211,6 +247,7 @@ func (p *process) connect(c tool.Command) (theirs ends, err error) {
 		if theirs.out, err = p.copyTo(c.Output, outputGrace); err != nil {
 			return theirs, err
 		}
+		p.out = p.copies[0]
 	}
 	if c.Report != nil {
 		theirs.report, err = p.copyTo(c.Report, reportGrace)
@@ -225,7 +262,7 @@ func (p *process) copyTo(dst io.Writer, grace time.Duration) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.output = append(p.output, &copier{r: r, w: dst, grace: grace, done: make(chan struct{})})
+	p.copies = append(p.copies, newCopier(r, dst, grace))
 	return w, nil
 }
 
@@ -233,7 +270,7 @@ func (p *process) disconnect() {
 	if p.stdin != nil {
 		p.stdin.Close()
 	}
-	for _, o := range p.output {
+	for _, o := range p.copies {
 		o.r.Close()
 	}
 }
@@ -261,13 +298,12 @@ func (p *process) supervise(ctx context.Context) {
 		<-finished
 	}
 	p.left = p.run.settle()
-	p.output = nil // what was written to need not live as long as the process is known
 }
 
 // finishOutput returns when the pipes are at their end, or the grace is over.
 func (p *process) finishOutput() {
 	var wait sync.WaitGroup
-	for _, o := range p.output {
+	for _, o := range p.copies {
 		wait.Go(o.finish)
 	}
 	wait.Wait()

@@ -29,6 +29,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv("SANDBOX_TEST_PARENT") != "" {
 		parent()
 	}
+	if os.Getenv("SANDBOX_TEST_LEAVER") != "" {
+		leaver()
+	}
 	if os.Getenv("SANDBOX_TEST_DOCK") != "" {
 		dockedVictim()
 	}

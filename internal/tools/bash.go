@@ -28,6 +28,7 @@ type bashArgs struct {
 	Command    string `json:"command" jsonschema:"command line for bash"`
 	Timeout    int    `json:"timeout,omitempty" jsonschema:"seconds to wait before the command goes on as a background job; 120 if not given, at most 600"`
 	Background bool   `json:"background,omitempty" jsonschema:"start as a background job and return at once, for servers and watchers"`
+	Keep       bool   `json:"keep,omitempty" jsonschema:"what the command leaves running goes on after the session has ended; needs approval"`
 	// Standard input is empty by default: left open, grep, rg and cat without
 	// a file would wait for it until they are moved to the background.
 	Interactive bool `json:"interactive,omitempty" jsonschema:"keep standard input open, so that the command can be fed with the jobs tool once it is a job"`
@@ -55,6 +56,8 @@ func (sh *Shell) runBash(ctx context.Context, c *tool.Call, in bashArgs) (tool.R
 		return tool.Result{}, errors.New("command is empty")
 	case strings.ContainsRune(in.Command, 0):
 		return tool.Result{}, errors.New("command has a NUL byte in it")
+	case in.Keep && sh.NoKeep != "":
+		return tool.Result{}, errors.New("keep can't be had: " + sh.NoKeep)
 	case in.Timeout < 0:
 		return tool.Result{}, errors.New("timeout is negative")
 	}
@@ -169,7 +172,7 @@ func (sh *Shell) background(c *tool.Call, j *job) (res tool.Result, moved bool, 
 	}
 	text := endLine(sh.fresh(j))
 	res = tool.Text(fmt.Sprintf("%s[still running as job %s; use the jobs tool to wait, read on, feed or kill it]", text, j.id))
-	res.Job, res.Left = &tool.Job{ID: j.id, Command: j.command}, sh.leaves()
+	res.Job, res.Left = &tool.Job{ID: j.id, Command: j.command, Keep: j.keep}, sh.leaves()
 	return res, true, nil
 }
 

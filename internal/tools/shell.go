@@ -39,13 +39,16 @@ type Shell struct {
 	Home string
 	// Protected are globs of branches that the git tool does not push to.
 	Protected []string
+	// NoKeep says why nothing may outlive the session, also where bash is told to keep
+	// it; empty: it may.
+	NoKeep string
 
 	mu     sync.Mutex
 	env    []string // nil: the default one
 	jobs   []*job   // in the order of their ids
 	lastID int
-	active map[*job]bool  // all that run, in the foreground too
-	ended  []tool.Process // they may have left descendants behind
+	active map[*job]bool // all that run, in the foreground too
+	ended  []remains     // of those that did
 	closed bool
 }
 
@@ -63,36 +66,14 @@ func (sh *Shell) hard() time.Duration {
 	return defaultHard
 }
 
-// Close ends everything the session has started, descendants that stayed
-// behind included, and returns when it is gone. Commands fail afterwards.
-func (sh *Shell) Close() {
-	sh.mu.Lock()
-	sh.closed = true
-	var active []*job
-	for j := range sh.active {
-		active = append(active, j)
-	}
-	sh.mu.Unlock()
-	for _, j := range active {
-		j.cancel()
-	}
-	for _, j := range active {
-		<-j.done
-	}
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	for _, p := range sh.ended {
-		p.Kill()
-	}
-	sh.ended = nil
-}
-
 // A job is one command, in the foreground or not.
 type job struct {
 	id      string // empty in the foreground
 	command string
 	box     tool.Box
 	git     bool // it reads the repository with git
+	keep    bool // it is to outlive the session
+	process tool.Process
 	started time.Time
 	cancel  context.CancelFunc // ends the process group
 	out     *capture
@@ -128,7 +109,7 @@ func (sh *Shell) start(calling context.Context, c *tool.Call, in bashArgs) (*job
 	plan := sh.plan(calling, c, in)
 	ctx, cancel := context.WithCancel(context.Background())
 	j := &job{
-		command: in.Command, box: plan.box(c, in), git: plan.git, started: time.Now(), cancel: cancel, done: make(chan struct{}),
+		command: in.Command, box: plan.box(c, in), git: plan.git, keep: in.Keep, started: time.Now(), cancel: cancel, done: make(chan struct{}),
 		out: &capture{blobs: storeOf(c.Env)}, report: &shellReport{},
 	}
 	if in.Background || in.Interactive {
@@ -140,12 +121,12 @@ func (sh *Shell) start(calling context.Context, c *tool.Call, in bashArgs) (*job
 		cancel()
 		return nil, errClosed
 	}
+	var err error
 	env := sh.env
 	if j.box.Level == tool.BoxRead || j.box.Git {
 		env = readEnvironment(env, c.Env.Root)
 	}
-	p, err := launch(ctx, c, j, env)
-	if err != nil {
+	if j.process, err = launch(ctx, c, j, env); err != nil {
 		cancel()
 		return nil, err
 	}
@@ -153,7 +134,7 @@ func (sh *Shell) start(calling context.Context, c *tool.Call, in bashArgs) (*job
 		sh.active = map[*job]bool{}
 	}
 	sh.active[j] = true
-	go sh.see(j, ctx, p)
+	go sh.see(j, ctx)
 	return j, nil
 }
 
@@ -177,46 +158,32 @@ func launch(ctx context.Context, c *tool.Call, j *job, env []string) (tool.Proce
 }
 
 // see waits for the end of a job and cleans up behind it.
-func (sh *Shell) see(j *job, ctx context.Context, p tool.Process) {
+func (sh *Shell) see(j *job, ctx context.Context) {
 	defer j.cancel()
-	j.end.code, j.end.err = p.Wait()
+	j.end.code, j.end.err = j.process.Wait()
 	if j.input != nil {
 		_ = j.input.Close() // never fails
 	}
 	j.end.blob, j.end.complete, j.end.blobErr = j.out.finish(ctx.Err() != nil)
 	j.end.at = time.Now()
-	if r, ok := p.(tool.Refuser); ok {
+	if r, ok := j.process.(tool.Refuser); ok {
 		j.end.refused = r.Refused()
 	}
-	if finished := sh.over(j, p); finished != nil {
+	if finished := sh.over(j); finished != nil {
 		finished(j.jobEnd())
 	}
 }
 
-// over takes a process that has ended off the list, and returns who is to be told.
-func (sh *Shell) over(j *job, p tool.Process) func(tool.JobEnd) {
+// over takes a job that has ended off the list, and returns who is to be told.
+func (sh *Shell) over(j *job) func(tool.JobEnd) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	delete(sh.active, j)
-	if l, ok := p.(tool.Leaver); !ok || l.Left() {
-		sh.ended = append(sh.ended, p)
+	if l, ok := j.process.(tool.Leaver); !ok || l.Left() {
+		sh.ended = append(sh.ended, remains{j.process, j.command, j.keep})
 	}
 	close(j.done)
 	return j.finished
-}
-
-// leaves reports whether what ended has left others behind that still run.
-func (sh *Shell) leaves() bool {
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	sh.ended = slices.DeleteFunc(sh.ended, func(p tool.Process) bool {
-		l, ok := p.(tool.Leaver)
-		return ok && !l.Left()
-	})
-	return slices.ContainsFunc(sh.ended, func(p tool.Process) bool {
-		_, ok := p.(tool.Leaver)
-		return ok
-	})
 }
 
 // adopt takes over the environment a command has left, and returns the

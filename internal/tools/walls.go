@@ -59,6 +59,9 @@ func (sh *Shell) plan(ctx context.Context, c *tool.Call, in bashArgs) plan {
 	if in.Outside {
 		out.effects = append(out.effects, tool.Effect{Kind: tool.External, Text: "run it outside of the sandbox"})
 	}
+	if in.Keep {
+		out.effects = append(out.effects, tool.Effect{Kind: tool.Keep, Text: in.Command})
+	}
 	out.effects = resolved(ctx, c, out.effects)
 	return out
 }

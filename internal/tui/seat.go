@@ -8,6 +8,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/words"
 )
 
 // seat holds the session that is open and the goroutines that drive it. Its
@@ -25,6 +26,7 @@ type seat struct {
 	running sync.WaitGroup // runs of the session
 	sending sync.WaitGroup // the goroutine that sends
 	blind   func()         // ends the watching, and waits for it; nil: nobody watches
+	left    []string       // what became of what ran when the last session was closed
 }
 
 // input is something that is sent into a session.
@@ -164,5 +166,7 @@ func (s *seat) close() error {
 			return errors.Join(err, session.Close())
 		}
 	}
+	l := session.Leave()
+	s.left = words.Leftovers(session.ID(), l.Kept, l.Ended)
 	return session.Close()
 }

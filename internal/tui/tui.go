@@ -100,8 +100,9 @@ func (t *TUI) Run(ctx context.Context) (code int, err error) {
 	go m.seat.guard(func() { defer close(pumped); pump.run(ctx) })()
 	_, err = p.Run()
 	stopped()
-	t.report(m)
+	id := m.seat.id()
 	ended := m.seat.close()
+	t.report(id, m.seat.left)
 	cancel()
 	<-pumped
 	return t.result(m, errors.Join(err, ended))
@@ -156,14 +157,18 @@ func (t *TUI) guard(p *tea.Program) func(func()) func() {
 	}
 }
 
-// report says where the session is to be found, below what was printed.
-func (t *TUI) report(m *model) {
+// report says where the session is to be found, and what became of what it had started,
+// below what was printed.
+func (t *TUI) report(id string, left []string) {
 	out := t.Out
 	if out == nil {
 		out = os.Stdout
 	}
-	if id := m.seat.id(); id != "" {
+	if id != "" {
 		fmt.Fprintf(out, "session %s\ngo on with: inspan resume %s\n", id, id)
+	}
+	for _, line := range left {
+		fmt.Fprintln(out, line)
 	}
 }
 

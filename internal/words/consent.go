@@ -52,6 +52,8 @@ func Effects(effects []tool.Effect, previewed bool) []string {
 			out = append(out, "talks to "+Visible(cmp.Or(e.Text, "any host")))
 		case e.Kind == tool.Write && !previewed:
 			out = append(out, "changes "+Visible(e.Path))
+		case e.Kind == tool.Keep:
+			out = append(out, "goes on after the session")
 		case e.Kind == tool.External && e.Text != "":
 			out = append(out, "would "+Visible(e.Text))
 		}

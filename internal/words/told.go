@@ -67,7 +67,7 @@ func returned(b event.Returned) string {
 func finished(b event.Finished) string {
 	switch {
 	case b.Kept:
-		return "job " + b.Job + " goes on after the session"
+		return fmt.Sprintf("goes on after the session, in process %d: %s", b.PID, OneLine(b.Command, 100))
 	case b.Exit == nil:
 		return "job " + b.Job + " has ended: " + b.Error
 	}

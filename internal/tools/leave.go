@@ -1,0 +1,138 @@
+package tools
+
+import (
+	"errors"
+	"os"
+	"slices"
+
+	"github.com/inspan/inspan/tool"
+)
+
+// remains are what a command that has ended may have left behind.
+type remains struct {
+	process tool.Process
+	command string
+	keep    bool // they are to outlive the session
+}
+
+// alive reports whether any of it is known to run.
+func (r remains) alive() bool {
+	l, ok := r.process.(tool.Leaver)
+	return ok && l.Left()
+}
+
+// leaves reports whether what ended has left others behind that still run.
+func (sh *Shell) leaves() bool {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	sh.ended = slices.DeleteFunc(sh.ended, func(r remains) bool {
+		_, tells := r.process.(tool.Leaver)
+		return tells && !r.alive()
+	})
+	return slices.ContainsFunc(sh.ended, remains.alive)
+}
+
+// Leaving says what becomes of what runs when a session ends.
+type Leaving struct {
+	All  bool // it outlives the session; else what bash was told to keep does
+	None bool // nothing does
+	// Keep lets one go on. It returns where that prints to.
+	Keep func(l tool.Leftover, p tool.Keepable) (tool.Leftover, error)
+}
+
+// keeps reports whether something is to outlive the session.
+func (l Leaving) keeps(told bool) bool { return !l.None && (l.All || told) }
+
+// Leave lets go of what is to outlive the session and ends everything else that it has
+// started, descendants that stayed behind included. It returns when that is gone, and says
+// what became of what ran. Commands fail afterwards.
+func (sh *Shell) Leave(how Leaving) (kept, ended []tool.Leftover) {
+	sh.mu.Lock()
+	sh.closed = true
+	var active []*job
+	for j := range sh.active {
+		active = append(active, j)
+	}
+	sh.mu.Unlock()
+	slices.SortFunc(active, func(a, b *job) int { return a.started.Compare(b.started) })
+	var ending []*job
+	for _, j := range active {
+		l, ok := sh.letGo(j, how)
+		if ok {
+			kept = append(kept, l)
+			continue
+		}
+		j.cancel()
+		ending = append(ending, j)
+		ended = append(ended, l)
+	}
+	for _, j := range ending {
+		<-j.done
+	}
+	more, gone := sh.leaveRest(how)
+	return append(kept, more...), append(ended, gone...)
+}
+
+// letGo lets a job go on, if it is to. It reports false if the job has to be ended.
+func (sh *Shell) letGo(j *job, how Leaving) (tool.Leftover, bool) {
+	l := tool.Leftover{Job: j.id, Command: j.command}
+	if !how.keeps(j.keep) || j.ended() {
+		return l, false
+	}
+	sh.mu.Lock()
+	finished := j.finished
+	j.finished = nil // it does not end
+	sh.mu.Unlock()
+	l, ok := how.let(l, j.process)
+	if ok {
+		return l, true
+	}
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	j.finished = finished
+	return l, false
+}
+
+// let lets a process go on.
+func (how Leaving) let(l tool.Leftover, p tool.Process) (tool.Leftover, bool) {
+	k, ok := p.(tool.Keepable)
+	if !ok {
+		l.Error = "it can't go on without inspan here"
+		return l, false
+	}
+	out, err := how.Keep(l, k)
+	if err != nil && !errors.Is(err, os.ErrProcessDone) {
+		l.Error = err.Error()
+	}
+	if err != nil {
+		return l, false
+	}
+	return out, true
+}
+
+// leaveRest does the same with what commands have left behind that ended before.
+func (sh *Shell) leaveRest(how Leaving) (kept, ended []tool.Leftover) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	for _, r := range sh.ended {
+		alive := r.alive()
+		l := tool.Leftover{Command: r.command}
+		if alive && how.keeps(r.keep) {
+			var ok bool
+			if l, ok = how.let(l, r.process); ok {
+				kept = append(kept, l)
+				continue
+			}
+		}
+		r.process.Kill()
+		if alive {
+			ended = append(ended, l)
+		}
+	}
+	sh.ended = nil
+	return kept, ended
+}
+
+// Close ends everything the session has started, descendants that stayed behind included,
+// and returns when it is gone. Commands fail afterwards.
+func (sh *Shell) Close() { sh.Leave(Leaving{None: true}) }

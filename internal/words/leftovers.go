@@ -1,0 +1,27 @@
+package words
+
+import (
+	"fmt"
+
+	"github.com/inspan/inspan/tool"
+)
+
+// Leftovers says, a line for each, what became of what a session had started and still ran
+// at its end.
+func Leftovers(session string, kept, ended []tool.Leftover) []string {
+	var out []string
+	for _, l := range kept {
+		out = append(out, fmt.Sprintf("goes on: %s (process %d, prints to %s)", OneLine(l.Command, 100), l.PID, l.Output))
+	}
+	if len(kept) > 0 {
+		out = append(out, "end it with: inspan stop "+session)
+	}
+	for _, l := range ended {
+		text := "ended with the session: " + OneLine(l.Command, 100)
+		if l.Error != "" {
+			text += " (" + OneLine(l.Error, 200) + ")"
+		}
+		out = append(out, text)
+	}
+	return out
+}

@@ -1,0 +1,34 @@
+package inspan
+
+import (
+	"context"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/tool"
+)
+
+// Leftovers are what a session had started and still ran at its end.
+type Leftovers struct {
+	Kept  []tool.Leftover // it goes on
+	Ended []tool.Leftover
+}
+
+// Leave ends what the session has started and still runs, and lets go on what is to
+// outlive it, which is possible only at a normal end: the last run is over, and was not
+// interrupted. What goes on stands in the log. Calls fail afterwards. The second time it
+// only says again what became of all.
+func (s *Session) Leave() Leftovers {
+	s.leaving.Do(func() {
+		if s.agent.Leave == nil {
+			return
+		}
+		st := s.Status()
+		normal := !st.Active && st.Stopped != nil && st.Stopped.Reason != event.ReasonCancelled
+		s.leftovers = s.agent.Leave(normal, st.Mode)
+		for _, l := range s.leftovers.Kept {
+			// A log that takes no more has no say: the process goes on by now.
+			_, _ = s.log.Append(context.Background(), s.redacted(event.Finished{Job: l.Job, Kept: true, Command: l.Command, PID: l.PID}))
+		}
+	})
+	return s.leftovers
+}
