@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"slices"
 	"strconv"
@@ -190,6 +191,32 @@ func testReport(t *testing.T, w *world) {
 	p = w.start(t, t.Context(), "echo told >&3; sleep 60 >/dev/null 2>&1 &", tool.Command{Output: &out, Report: &report})
 	if wait(t, p, 3*time.Second); report.String() != "told\n" {
 		t.Errorf("told %q where a descendant keeps the report open", &report)
+	}
+}
+
+// testTerminal checks that a process that is to have a terminal has one, which controls it.
+func testTerminal(t *testing.T, w *world) {
+	var out, report buffer
+	script := `stty size; test -t 0 && test -t 1 && test -t 2 && echo three; echo controls >/dev/tty; echo "$TERM"; read -r x; echo "got $x"; echo told >&3; cat; exit 5`
+	c := tool.Command{TTY: tool.TTY{Rows: 24, Cols: 80}, Stdin: strings.NewReader("a word\nmore\n"), Output: &out, Report: &report}
+	if code := wait(t, w.start(t, t.Context(), script, c), 5*time.Second); code != 5 || report.String() != "told\n" {
+		t.Errorf("exit code %d, told %q, printed %q", code, report.String(), out.String())
+	}
+	for _, want := range []string{"24 80\r\n", "three\r\n", "controls\r\n", "xterm-256color\r\n", "got a word\r\n", "more\r\n"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not in %q", want, out.String())
+		}
+	}
+	out = buffer{}
+	typed, keys := io.Pipe()
+	defer keys.Close()
+	p := w.start(t, t.Context(), "echo ready; sleep 100", tool.Command{TTY: c.TTY, Stdin: typed, Output: &out})
+	eventually(t, "the script is ready", func() bool { return strings.HasPrefix(out.String(), "ready") })
+	if _, err := keys.Write([]byte{3}); err != nil {
+		t.Fatal(err)
+	}
+	if code := wait(t, p, 5*time.Second); code != 128+2 {
+		t.Errorf("exit code %d after ctrl-c, want 130", code)
 	}
 }
 

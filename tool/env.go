@@ -139,7 +139,14 @@ type Command struct {
 	Output io.Writer // receives standard output and standard error, interleaved; written by one goroutine
 	Report io.Writer // receives what the process writes to its descriptor 3; nil: not open
 	Box    Box       // the walls around it
+	// TTY gives the process a terminal of this size, as its standard streams and as what
+	// controls it: Stdin is what is typed, Output what appears. The variable TERM says
+	// what programs can expect of it. Zero: it has none.
+	TTY TTY
 }
+
+// TTY is the size of a terminal.
+type TTY struct{ Rows, Cols int }
 
 // HTTP reaches servers. Safe for concurrent use.
 type HTTP interface {

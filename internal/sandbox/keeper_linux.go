@@ -231,6 +231,9 @@ func (k *keeper) fork(fds []int) error {
 		return err
 	}
 	attr := &syscall.ProcAttr{Dir: k.order.Dir, Env: k.order.Env, Sys: attributes()}
+	if k.order.TTY {
+		control(attr.Sys)
+	}
 	for _, fd := range fds {
 		attr.Files = append(attr.Files, uintptr(fd))
 	}

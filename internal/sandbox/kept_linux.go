@@ -48,6 +48,7 @@ type kept struct {
 func (k *kept) launch(cmd *exec.Cmd, e ends, ended func(int, error)) error {
 	k.program = cmd.Args[0]
 	k.order.Path, k.order.Args, k.order.Dir, k.order.Env = cmd.Path, cmd.Args, cmd.Dir, cmd.Env
+	k.order.TTY = k.command.TTY != (tool.TTY{})
 	if err := k.boxes.order(k); err != nil {
 		return err
 	}

@@ -58,9 +58,10 @@ func (s *scene) addAs(path, target string, write, dev bool) error {
 	return nil
 }
 
-// devices lists those that hold nothing.
+// devices lists those that hold nothing. The terminal is that of whoever opens it: one
+// that a process was given, or none.
 func devices() []string {
-	return []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}
+	return []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"}
 }
 
 // collect clones all that will be seen.

@@ -34,6 +34,7 @@ type order struct {
 	Limits limits
 	ABI    int  // highest version of Landlock to use; 0: any
 	Proxy  bool // accept connections for a proxy outside
+	TTY    bool // its standard input is the terminal that is to control it
 
 	Container bool   // the keeper is in a container, which is what Level asks for
 	Image     bool   // Env comes on top of what the image says

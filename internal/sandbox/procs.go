@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -75,8 +76,8 @@ func (e ends) close() {
 
 // Start implements [tool.Procs].
 //
-// The process leads a session of its own, so it has no terminal: a program
-// that wants to ask for a password fails instead of waiting. It is killed
+// The process leads a session of its own, so it has no terminal but the one it is given:
+// a program that wants to ask for a password fails instead of waiting. It is killed
 // when this process dies, where the system can do that (Linux).
 func (ps *procs) Start(ctx context.Context, c tool.Command) (tool.Process, error) {
 	if err := ctx.Err(); err != nil {
@@ -117,6 +118,10 @@ func (ps *procs) prepare(c tool.Command) (*exec.Cmd, error) {
 		cmd.Env = environ(os.Environ(), ps.boxes.options().Environ, passes)
 	}
 	cmd.SysProcAttr = attributes()
+	if c.TTY != (tool.TTY{}) {
+		control(cmd.SysProcAttr)
+		cmd.Env = append(slices.DeleteFunc(cmd.Env, func(kv string) bool { return strings.HasPrefix(kv, "TERM=") }), "TERM="+terminal)
+	}
 	return cmd, cmd.Err
 }
 
@@ -131,7 +136,8 @@ func (ps *procs) command(args []string) *exec.Cmd {
 // process implements [tool.Process].
 type process struct {
 	run    runner
-	stdin  *os.File  // our end of a pipe, nil if there is none
+	stdin  *os.File  // our end of a pipe or terminal, nil if there is none
+	tty    *os.File  // our end of its terminal, nil if it has none
 	out    *copier   // of standard output, nil if nobody wants it
 	copies []*copier // out and that of the report
 
@@ -229,15 +235,15 @@ func (p *process) start(cmd *exec.Cmd, c tool.Command) error {
 		go o.run()
 	}
 	if p.stdin != nil {
-		go func() {
-			_, _ = io.Copy(p.stdin, c.Stdin) // the process may well end without reading it all
-			p.stdin.Close()
-		}()
+		go p.give(c.Stdin)
 	}
 	return nil
 }
 
 func (p *process) connect(c tool.Command) (theirs ends, err error) {
+	if c.TTY != (tool.TTY{}) {
+		return p.connectTTY(c)
+	}
 	if c.Stdin != nil {
 		if theirs.in, p.stdin, err = os.Pipe(); err != nil {
 			return theirs, err
@@ -267,7 +273,7 @@ func (p *process) copyTo(dst io.Writer, grace time.Duration) (*os.File, error) {
 }
 
 func (p *process) disconnect() {
-	if p.stdin != nil {
+	if p.stdin != nil && p.tty == nil {
 		p.stdin.Close()
 	}
 	for _, o := range p.copies {

@@ -78,7 +78,7 @@ func (k *keeper) workspaceRules(abi int) (*ruleset, error) {
 	if err := rules.allowPath("/", mayRead); err != nil {
 		return nil, err
 	}
-	for _, path := range append([]string{"/tmp", "/var/tmp", "/dev/shm", "/dev/pts", cacheDir}, k.order.Write...) {
+	for _, path := range append([]string{"/tmp", "/var/tmp", "/dev/shm", "/dev/pts", "/dev/tty", cacheDir}, k.order.Write...) {
 		if err := rules.allowPath(path, rules.files); err != nil {
 			return nil, err
 		}

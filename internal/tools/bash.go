@@ -22,6 +22,8 @@ const (
 	// settling is how long a background job is watched, so that one that
 	// fails at once is reported at once.
 	settling = 300 * time.Millisecond
+	// ttyUsual is how long a program on a terminal may be silent at first.
+	ttyUsual = 5 * time.Second
 )
 
 type bashArgs struct {
@@ -32,6 +34,7 @@ type bashArgs struct {
 	// Standard input is empty by default: left open, grep, rg and cat without
 	// a file would wait for it until they are moved to the background.
 	Interactive bool `json:"interactive,omitempty" jsonschema:"keep standard input open, so that the command can be fed with the jobs tool once it is a job"`
+	TTY         bool `json:"tty,omitempty" jsonschema:"run on a terminal of 120 columns and 40 rows, for REPLs, debuggers, editors and whatever asks; see the jobs tool"`
 	// What goes beyond the sandbox is asked for in the call, so that a person
 	// decides on it before anything runs.
 	Network []string `json:"network,omitempty" jsonschema:"hosts the command must reach, such as registry.npmjs.org; needs approval"`
@@ -70,6 +73,9 @@ func (sh *Shell) runBash(ctx context.Context, c *tool.Call, in bashArgs) (tool.R
 	}
 	wait := sh.soft()
 	switch {
+	case in.TTY:
+		wait = 0
+		j.settle(ctx, 0, in.onTerminal(sh), nil)
 	case in.Background:
 		wait = settling
 	case in.Timeout > 0:
@@ -79,7 +85,7 @@ func (sh *Shell) runBash(ctx context.Context, c *tool.Call, in bashArgs) (tool.R
 	case interrupted:
 		j.cancel()
 		<-j.done
-		text, _, _ := j.out.text(0)
+		text, _ := j.all()
 		return tool.Text(text), fmt.Errorf("the command was interrupted and ended: %w", ctx.Err())
 	case late:
 		if res, moved, err := sh.background(c, j); moved || err != nil {
@@ -91,6 +97,14 @@ func (sh *Shell) runBash(ctx context.Context, c *tool.Call, in bashArgs) (tool.R
 		return tool.Result{Parts: llm.Say(j.result()), Exit: j.exit(), Left: sh.leaves()}, nil
 	}
 	return sh.finished(c, j), nil
+}
+
+// onTerminal is how long a program on a terminal may take to say its first words.
+func (in bashArgs) onTerminal(sh *Shell) time.Duration {
+	if in.Timeout > 0 {
+		return min(time.Duration(min(in.Timeout, 1<<20))*time.Second, sh.hard())
+	}
+	return min(ttyUsual, sh.hard())
 }
 
 // needDir checks that the current directory is there. A command must not run
@@ -123,6 +137,9 @@ type watching struct {
 // watch waits for the end of a job, of the time or of the call, and shows
 // progress meanwhile.
 func watch(ctx context.Context, c *tool.Call, j *job, w watching) watched {
+	if j.ended() {
+		return over
+	}
 	limit := time.NewTimer(w.most)
 	defer limit.Stop()
 	tick := time.NewTicker(progressEvery)
@@ -164,7 +181,7 @@ func (sh *Shell) background(c *tool.Call, j *job) (res tool.Result, moved bool, 
 	if err != nil {
 		j.cancel()
 		<-j.done
-		text, _, _ := j.out.text(0)
+		text, _ := j.all()
 		return tool.Text(text), false, fmt.Errorf("the command was ended: %w", err)
 	}
 	if !moved {
@@ -195,9 +212,18 @@ func (j *job) exit() *int {
 	return &j.end.code
 }
 
+// all is what the model is shown of the whole output, and whether that is all of it.
+func (j *job) all() (text string, whole bool) {
+	if j.screen != nil {
+		return j.screen.fresh(), true
+	}
+	text, whole, _ = j.out.text(0)
+	return text, whole
+}
+
 // result is all the model is told of a command that has ended.
 func (j *job) result() string {
-	text, whole, _ := j.out.text(0)
+	text, whole := j.all()
 	if text == "" {
 		text = "[no output]"
 	}

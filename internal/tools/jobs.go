@@ -26,11 +26,12 @@ const (
 )
 
 type jobsArgs struct {
-	Action  string  `json:"action" jsonschema:"list, read, wait, feed or kill"`
-	ID      string  `json:"id,omitempty" jsonschema:"the job; may be left out where only one runs"`
-	Input   *string `json:"input,omitempty" jsonschema:"for feed: text for the job's standard input, sent as it is; leave out to close the input"`
-	Pattern string  `json:"pattern,omitempty" jsonschema:"for wait and feed: come back when new output matches this regular expression"`
-	Seconds int     `json:"seconds,omitempty" jsonschema:"for wait and feed: come back after so long at most; 60 for wait and 3 for feed if not given, at most 600"`
+	Action  string   `json:"action" jsonschema:"list, read, wait, feed or kill"`
+	ID      string   `json:"id,omitempty" jsonschema:"the job; may be left out where only one runs"`
+	Input   *string  `json:"input,omitempty" jsonschema:"for feed: text for the job's standard input, sent as it is; leave out to close the input"`
+	Keys    []string `json:"keys,omitempty" jsonschema:"for feed, on a terminal: keys to press after the input: enter, tab, esc, up, pgdn, ctrl-c, f1 and the like"`
+	Pattern string   `json:"pattern,omitempty" jsonschema:"for wait and feed: come back when new output matches this regular expression"`
+	Seconds int      `json:"seconds,omitempty" jsonschema:"for wait and feed: come back after so long at most; 60 for wait and 3 for feed if not given, at most 600"`
 }
 
 func jobs(sh *Shell) tool.Tool {
@@ -49,9 +50,9 @@ func jobsEffects(_ context.Context, c *tool.Call) ([]tool.Effect, error) {
 	if in.Action != "feed" {
 		return []tool.Effect{}, nil
 	}
-	text := ""
+	text := strings.Join(in.Keys, " ")
 	if in.Input != nil {
-		text = *in.Input
+		text = *in.Input + text
 	}
 	return []tool.Effect{{Kind: tool.Execute, Text: text}}, nil
 }
@@ -186,6 +187,9 @@ func (sh *Shell) tell(j *job, more string) tool.Result {
 		text = "[no new output]"
 	}
 	text = endLine(text) + more
+	if j.screen != nil && !ended {
+		text += j.screen.cursor() + "\n"
+	}
 	if !ended {
 		return tool.Text(text + "[job " + j.id + " " + state + "]")
 	}
@@ -204,7 +208,7 @@ func (sh *Shell) feed(ctx context.Context, j *job, in jobsArgs) (tool.Result, er
 		found, stop = j.out.seek(pattern(in.Pattern), before)
 		defer stop()
 	}
-	said, err := j.feed(in.Input)
+	said, err := j.feed(in)
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -212,8 +216,8 @@ func (sh *Shell) feed(ctx context.Context, j *job, in jobsArgs) (tool.Result, er
 	return sh.tell(j, "["+said+"]\n"), nil
 }
 
-// settle waits until a job has answered: until found is closed or, if that is nil, until
-// it has printed something and then nothing for a while. It waits for so long at most.
+// settle waits until a job has answered: until found is closed, if it is not nil, and it
+// has printed something and then nothing for a while. It waits for so long at most.
 func (j *job) settle(ctx context.Context, from int64, most time.Duration, found <-chan struct{}) {
 	late := time.NewTimer(most)
 	defer late.Stop()
@@ -224,8 +228,8 @@ func (j *job) settle(ctx context.Context, from int64, most time.Duration, found 
 			if from = j.out.size(); found == nil {
 				still = time.After(quiet)
 			}
-		case <-found:
-			return
+		case <-found: // what is looked for may be the echo of the input
+			found, still = nil, time.After(quiet)
 		case <-still:
 			return
 		case <-j.done:
@@ -239,12 +243,21 @@ func (j *job) settle(ctx context.Context, from int64, most time.Duration, found 
 }
 
 // feed sends input to a job, or closes its input, and says so.
-func (j *job) feed(input *string) (string, error) {
+func (j *job) feed(in jobsArgs) (string, error) {
+	input := in.Input
 	switch {
 	case j.ended():
 		return "", fmt.Errorf("job %s has %s", j.id, j.state())
 	case j.input == nil:
 		return "", errors.New("the job was started without an input; start it with background or interactive set")
+	case j.screen == nil && len(in.Keys) > 0:
+		return "", errors.New("the job has no terminal, so there are no keys; start it with tty set")
+	case j.screen != nil:
+		text, err := j.screen.typed(in)
+		if err != nil {
+			return "", err
+		}
+		input = &text
 	case input == nil:
 		_ = j.input.Close() // never fails
 		return "closed the input", nil

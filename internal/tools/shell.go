@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"slices"
 	"strconv"
@@ -77,6 +78,7 @@ type job struct {
 	started time.Time
 	cancel  context.CancelFunc // ends the process group
 	out     *capture
+	screen  *screen     // of its terminal; nil: it has none
 	input   *feed.Input // nil: standard input is empty
 	report  *shellReport
 
@@ -112,8 +114,11 @@ func (sh *Shell) start(calling context.Context, c *tool.Call, in bashArgs) (*job
 		command: in.Command, box: plan.box(c, in), git: plan.git, keep: in.Keep, started: time.Now(), cancel: cancel, done: make(chan struct{}),
 		out: &capture{blobs: storeOf(c.Env)}, report: &shellReport{},
 	}
-	if in.Background || in.Interactive {
+	if in.Background || in.Interactive || in.TTY {
 		j.input = feed.New(maxFed)
+	}
+	if in.TTY {
+		j.screen = newScreen(j.input)
 	}
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -144,6 +149,9 @@ func launch(ctx context.Context, c *tool.Call, j *job, env []string) (tool.Proce
 	if j.input != nil {
 		command.Stdin = j.input
 	}
+	if j.screen != nil {
+		command.TTY, command.Output = tool.TTY{Rows: screenRows, Cols: screenCols}, io.MultiWriter(j.screen, j.out)
+	}
 	before := ""
 	if j.git {
 		before = gitScript
@@ -163,6 +171,9 @@ func (sh *Shell) see(j *job, ctx context.Context) {
 	j.end.code, j.end.err = j.process.Wait()
 	if j.input != nil {
 		_ = j.input.Close() // never fails
+	}
+	if j.screen != nil {
+		j.screen.close()
 	}
 	j.end.blob, j.end.complete, j.end.blobErr = j.out.finish(ctx.Err() != nil)
 	j.end.at = time.Now()
@@ -195,8 +206,19 @@ func (sh *Shell) adopt(j *job) (cwd string) {
 	}
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
+	if j.screen != nil { // the terminal was that of this command alone
+		env = append(without(env, isTerm), without(sh.env, func(kv string) bool { return !isTerm(kv) })...)
+	}
 	sh.env = env
 	return cwd
+}
+
+// isTerm reports whether a variable says which terminal there is.
+func isTerm(kv string) bool { return strings.HasPrefix(kv, "TERM=") }
+
+// without is a list without some of it.
+func without(list []string, some func(string) bool) []string {
+	return slices.DeleteFunc(slices.Clone(list), some)
 }
 
 // enlist makes a background job of a running command, whose end is to be told. It reports
@@ -267,7 +289,11 @@ func (j *job) jobEnd() tool.JobEnd {
 // lastLine is the last line of the output that is not empty.
 func (j *job) lastLine() string {
 	head, tail, _, _ := j.out.since(max(0, j.out.size()-maxProgress))
-	text := strings.TrimRight(clean(slices.Concat(head, tail)), " \t\n")
+	text := clean(slices.Concat(head, tail))
+	if j.screen != nil {
+		text = j.screen.text()
+	}
+	text = strings.TrimRight(text, " \t\n")
 	return shorten(strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:]))
 }
 
@@ -282,6 +308,10 @@ func (sh *Shell) seen(j *job) int64 {
 func (sh *Shell) fresh(j *job) string {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
+	if j.screen != nil {
+		j.read = j.out.size()
+		return j.screen.fresh()
+	}
 	text, _, end := j.out.text(j.read)
 	j.read = end
 	return text

@@ -38,7 +38,7 @@ func (sh *Shell) plan(ctx context.Context, c *tool.Call, in bashArgs) plan {
 				tool.Effect{Kind: tool.External, Text: "let git run what the repository names: " + err.Error()})
 		}
 	}
-	if in.Interactive && len(p.Segments) > 0 {
+	if in.TTY || in.Interactive && len(p.Segments) > 0 {
 		// What is fed to it later is judged when it is fed.
 		out.class = tool.Unproven
 	}

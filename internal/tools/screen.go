@@ -1,0 +1,132 @@
+package tools
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/charmbracelet/x/vt"
+)
+
+// The terminal that programs get.
+const (
+	screenRows = 40
+	screenCols = 120
+	// maxScrolled is how many lines are kept that have left the screen since it was read
+	// last.
+	maxScrolled = 2000
+)
+
+// A screen is what a terminal shows. Write is called by one goroutine, the rest is safe
+// for all.
+type screen struct {
+	mu     sync.Mutex
+	term   *vt.Emulator
+	broken bool        // what came was too much for the emulator
+	lost   bool        // lines that scrolled off are gone
+	keypad atomic.Bool // the cursor keys send what applications want
+}
+
+// newScreen returns an empty screen. What programs ask the terminal is answered to input.
+func newScreen(input io.Writer) *screen {
+	s := &screen{term: vt.NewEmulator(screenCols, screenRows)}
+	s.term.SetScrollbackSize(maxScrolled)
+	s.term.SetCallbacks(vt.Callbacks{
+		EnableMode:  func(m ansi.Mode) { s.mode(m, true) },
+		DisableMode: func(m ansi.Mode) { s.mode(m, false) },
+	})
+	go s.answer(input)
+	return s
+}
+
+// answer passes on what the terminal has to say, up to close. An answer that finds no room
+// is lost: the program reads nothing.
+func (s *screen) answer(input io.Writer) {
+	buf := make([]byte, 4<<10)
+	for {
+		n, err := s.term.Read(buf)
+		_, _ = input.Write(buf[:n])
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (s *screen) mode(m ansi.Mode, on bool) {
+	if m == ansi.ModeCursorKeys {
+		s.keypad.Store(on)
+	}
+}
+
+// Write implements [io.Writer]. It never fails.
+func (s *screen) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer func() {
+		if recover() != nil {
+			s.broken = true
+		}
+	}()
+	if !s.broken {
+		_, _ = s.term.Write(p) // never fails
+		s.lost = s.lost || s.term.ScrollbackLen() == maxScrolled
+	}
+	return len(p), nil
+}
+
+// close ends the answers to programs.
+func (s *screen) close() {
+	if w, ok := s.term.InputPipe().(io.Closer); ok {
+		_ = w.Close() // never fails
+	}
+}
+
+// text is what the screen shows.
+func (s *screen) text() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.shown()
+}
+
+// shown is text. S.mu is held.
+func (s *screen) shown() string {
+	lines := strings.Split(s.term.String(), "\n")
+	for i, line := range lines {
+		lines[i] = strings.TrimRight(line, " ")
+	}
+	return strings.TrimRight(strings.Join(lines, "\n"), "\n")
+}
+
+// cursor says where the cursor is.
+func (s *screen) cursor() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := s.term.CursorPosition()
+	return fmt.Sprintf("[cursor in line %d, column %d]", at.Y+1, at.X+1)
+}
+
+// fresh is what has left the screen since it was last called, and what is on it.
+func (s *screen) fresh() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var b strings.Builder
+	if s.broken {
+		b.WriteString("[this program has printed what the terminal does not understand; what follows is old]\n")
+	}
+	if s.lost {
+		b.WriteString("[… earlier lines have left the screen and are lost …]\n")
+	}
+	scrolled := s.term.Scrollback()
+	for _, line := range scrolled.Lines() {
+		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+	}
+	s.term.ClearScrollback()
+	s.lost = false
+	if b.Len() > 0 {
+		b.WriteString("[… what is above has left the screen …]\n")
+	}
+	return b.String() + s.shown()
+}
