@@ -52,8 +52,8 @@ func everyLine(text string, ok func(string) bool) bool {
 	return true
 }
 
-// typed is a text with the characters of keyboards in the place of those of printers.
-func typed(text string) string {
+// keyed is a text with the characters of keyboards in the place of those of printers.
+func keyed(text string) string {
 	return strings.NewReplacer("\u2018", "'", "\u2019", "'", "\u201c", `"`, "\u201d", `"`, "\u2013", "-", "\u2014", "-", "\u2026", "...", "\u00a0", " ").Replace(text)
 }
 
@@ -67,7 +67,7 @@ func sameButSpace(have, wanted []string) (at int, how string) {
 		{"space at line ends", func(s string) string { return strings.TrimRight(s, " \t\r") }},
 		{"indentation", strings.TrimSpace},
 		{"white space", func(s string) string { return strings.Join(strings.Fields(s), "") }},
-		{"quotes, dashes and space", func(s string) string { return strings.Join(strings.Fields(typed(s)), "") }},
+		{"quotes, dashes and space", func(s string) string { return strings.Join(strings.Fields(keyed(s)), "") }},
 	} {
 		if at := indexFolded(have, wanted, way.fold); at >= 0 {
 			return at, way.how
