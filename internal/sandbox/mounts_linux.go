@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -22,7 +23,8 @@ import (
 type scene struct {
 	base   string // where the root will be until it is the root
 	pieces []piece
-	hidden string // the folder of masks
+	hidden string   // the folder of masks
+	masked []string // places that masks are over
 }
 
 // piece is one mount: either a clone of a part of the machine's file system or
@@ -51,6 +53,9 @@ func (s *scene) addAs(path, target string, write, dev bool) error {
 	}
 	defer func() { _ = unix.Close(at) }()
 	fd, err := unix.OpenTree(at, "", cloneTree|unix.AT_EMPTY_PATH)
+	if err != nil && !write && !dev {
+		return nil // some mounts can't be cloned; then it is not there
+	}
 	if err != nil {
 		return setup("open "+path, err)
 	}
@@ -213,16 +218,41 @@ func (s *scene) blanks(o order) error {
 	return nil
 }
 
-// build mounts all pieces.
+// build mounts all pieces. Of what may be read, what can't be mounted is not
+// there.
 func (s *scene) build() error {
 	for _, p := range s.pieces {
-		if err := s.put(p); err != nil {
+		mount := s.put
+		if p.fd < 0 {
+			mount = s.shut
+		}
+		if err := mount(p); err != nil && (p.fd < 0 || p.write || p.dev) {
 			return setup("mount "+p.path, err)
 		}
 	}
 	return setup("leave the masks", unix.Unmount(s.hidden, unix.MNT_DETACH))
 }
 
+// shut closes a place. What can't be closed by itself is closed with the folder
+// that it lies in: as root has no privileges over files here, a place can be out
+// of reach that the command could bring into reach.
+func (s *scene) shut(p piece) error {
+	if insideAny(s.masked, p.path) {
+		return nil
+	}
+	err := s.put(p)
+	for at := filepath.Dir(p.path); err != nil; at = filepath.Dir(at) {
+		if at == "/" || slices.ContainsFunc(s.pieces, func(o piece) bool { return o.fd >= 0 && o.write && tool.Inside(at, o.path) }) {
+			return err // all that the box is for would be gone
+		}
+		if s.put(piece{path: at, fd: -1, mask: true}) == nil {
+			return nil
+		}
+	}
+	return nil
+}
+
+// put mounts one piece.
 func (s *scene) put(p piece) error {
 	target := s.base + p.path
 	if p.fd >= 0 {
@@ -233,31 +263,31 @@ func (s *scene) put(p piece) error {
 	// No link on the way is followed: one that came since the places were
 	// looked up must not lead the mount elsewhere.
 	at, err := openPath(target)
-	if p.fd < 0 && errors.Is(err, unix.ENOENT) {
+	if p.fd < 0 && (errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR)) {
 		return nil // it has gone since
 	}
 	if err != nil {
 		return err
 	}
 	defer func() { _ = unix.Close(at) }()
-	var st unix.Stat_t
-	if err := unix.Fstat(at, &st); err != nil {
-		return err
-	}
-	if st.Mode&unix.S_IFMT == unix.S_IFLNK {
-		return nil // a link can't be mounted over; what it leads to is judged by itself
-	}
-	fd := p.fd
 	switch {
 	case p.mask:
-		fd, err = s.mask(st)
-	case fd < 0:
-		fd, err = unix.OpenTree(at, "", cloneTree|unix.AT_EMPTY_PATH)
+		return s.mask(p, at)
+	case p.fd < 0:
+		if p.fd, err = unix.OpenTree(at, "", cloneTree|unix.AT_EMPTY_PATH); err != nil {
+			return err
+		}
 	}
-	if err != nil {
-		return err
+	return p.over(at)
+}
+
+// over mounts a clone over what is open, and closes it.
+func (p piece) over(at int) error {
+	defer func() { _ = unix.Close(p.fd) }()
+	var st unix.Stat_t
+	if unix.Fstat(at, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK {
+		return nil // a link can't be mounted over; what it leads to is judged by itself
 	}
-	defer func() { _ = unix.Close(fd) }()
 	attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID}
 	if !p.dev {
 		attr.Attr_set |= unix.MOUNT_ATTR_NODEV
@@ -265,19 +295,60 @@ func (s *scene) put(p piece) error {
 	if !p.write || p.mask {
 		attr.Attr_set |= unix.MOUNT_ATTR_RDONLY
 	}
-	if err := unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &attr); err != nil {
+	if err := unix.MountSetattr(p.fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &attr); err != nil {
 		return err
 	}
-	return unix.MoveMount(fd, "", at, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
+	return unix.MoveMount(p.fd, "", at, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
 }
 
-// mask clones the empty file or folder that nobody may open.
-func (s *scene) mask(st unix.Stat_t) (int, error) {
-	name := "file"
-	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
-		name = "folder"
+// mask hides what is open behind an empty file or folder that nobody may open.
+// The folder can be looked into if something in it is to be seen.
+func (s *scene) mask(p piece, at int) error {
+	names := []string{"file", "folder"}
+	var st unix.Stat_t
+	if unix.Fstat(at, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR {
+		names = []string{"folder"}
+		if inner := s.shown(p.path); len(inner) > 0 {
+			name, err := s.opening(p.path, inner)
+			if err != nil {
+				return err
+			}
+			names = []string{name}
+		}
 	}
-	return unix.OpenTree(unix.AT_FDCWD, s.hidden+name, cloneTree)
+	err := error(nil)
+	for _, name := range names { // what it is can't always be told
+		if p.fd, err = unix.OpenTree(unix.AT_FDCWD, s.hidden+name, cloneTree); err != nil {
+			return err
+		}
+		if err = p.over(at); err == nil {
+			s.masked = append(s.masked, p.path)
+			return nil
+		}
+	}
+	return err
+}
+
+// shown lists what is to be seen below a place that is masked.
+func (s *scene) shown(path string) []piece {
+	return slices.DeleteFunc(slices.Clone(s.pieces), func(o piece) bool {
+		return o.fd < 0 || o.path == path || !tool.Inside(path, o.path)
+	})
+}
+
+// opening makes a mask that has the places of what is seen below it, and
+// nothing else.
+func (s *scene) opening(path string, inner []piece) (name string, err error) {
+	name = "opening-" + strconv.Itoa(len(s.masked))
+	if err := os.Mkdir(s.hidden+name, 0o755); err != nil {
+		return "", err
+	}
+	for _, o := range inner {
+		if err := s.point(o, s.hidden+name+strings.TrimPrefix(o.path, path)); err != nil {
+			return "", err
+		}
+	}
+	return name, nil
 }
 
 // point makes the place that a piece is mounted at, if it isn't there.
