@@ -157,6 +157,9 @@ func unfit(c llm.Call, why string) []event.Body {
 // call is a call as tools and judges see it.
 func (d *driver) call(c llm.Call, args json.RawMessage) *tool.Call {
 	env := d.agent.Env
+	if d.state.Mode == policy.ModeYolo {
+		env = env.Unwalled()
+	}
 	env.Clean, env.History = d.clean, history{d.log}
 	return &tool.Call{
 		ID: c.ID, Key: d.key(c.ID), Name: c.Name, Args: args, Session: d.state.Session,

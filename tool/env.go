@@ -25,6 +25,36 @@ type Env struct {
 	Clean   func(io.Reader) io.Reader
 	History History // nil: what was said before can't be looked up
 	Walls   Walls   // the boxes that Procs can build; zero: none, so judges ask more
+	// Temporary reports whether a path leads into the folder for temporary
+	// files that the session has to itself, such as /tmp/x.log: as a process in
+	// [BoxWorkspace] sees it if boxed, else as Files do, which also reach what
+	// the machine has there. Nil: there is no such folder.
+	Temporary func(path string, boxed bool) bool
+}
+
+// Own reports whether what is written to a path goes to the session's folder for
+// temporary files; see Temporary.
+func (e Env) Own(path string, boxed bool) bool {
+	return e.Temporary != nil && e.Temporary(path, boxed)
+}
+
+// Unwalled is the environment of calls whose processes run without walls: it has
+// no folder for temporary files but that of the machine.
+func (e Env) Unwalled() Env {
+	if f, ok := e.Files.(interface{ Machine() Files }); ok {
+		e.Files = f.Machine()
+	}
+	e.Temporary = nil
+	return e
+}
+
+// Close ends what Procs keeps for all processes of the environment, such as a
+// network that they share. The processes are to have ended before.
+func (e Env) Close() error {
+	if c, ok := e.Procs.(io.Closer); ok {
+		return c.Close()
+	}
+	return nil
 }
 
 // Walls says which boxes an environment has been seen to build.

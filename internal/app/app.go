@@ -263,7 +263,7 @@ func (a *App) agent(
 			servers.Close()
 			a.shells.CompareAndDelete(at.ID, shell)
 			shell.Close()
-			return closeModel()
+			return errors.Join(env.Close(), closeModel())
 		},
 		Mode: o.Mode, MaxTurns: o.MaxTurns, MaxCost: o.MaxCost, MaxTokens: o.MaxTokens, MaxTime: o.MaxTime, Effort: a.Config.Effort,
 		Rules: rules, Judges: judges, Hooks: hooks, Private: a.private(), Shared: a.shared(), Public: a.public(env.Root), Secrets: a.secrets, AskTimeout: a.Config.Timeout,

@@ -36,6 +36,7 @@ func (a *App) env(root string, blobs tool.Blobs, rules []inspan.Rule, image stri
 	s := a.Config.Sandbox
 	env, err := sandbox.Local(root, blobs, a.walls(policy.Close(a.places(root), closed), image))
 	if err == nil && s.Off {
+		env = env.Unwalled()
 		env.Walls = tool.Walls{Why: "it is switched off in " + a.ConfigPath}
 	}
 	env.HTTP = a.http()

@@ -3,6 +3,8 @@ package netguard
 import (
 	"errors"
 	"fmt"
+	"net"
+	"net/netip"
 	"strings"
 )
 
@@ -34,6 +36,21 @@ func (h Hosts) Match(host string, port int) bool {
 		}
 	}
 	return false
+}
+
+// Loopback reports whether a host, with a port or without, is this machine under
+// a name that needs no look-up: localhost, what is below it, or an address of
+// the loopback network. From inside of a sandbox that is what runs beside.
+func Loopback(host string) bool {
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	name, err := canonical(unbracketed(host))
+	if err != nil {
+		return false
+	}
+	ip, err := netip.ParseAddr(name)
+	return name == "localhost" || strings.HasSuffix(name, ".localhost") || err == nil && (ip.IsLoopback() || ip.IsUnspecified())
 }
 
 // CheckHost says what is wrong with a pattern of [Hosts], for settings.

@@ -65,3 +65,16 @@ func TestCheckHost(t *testing.T) {
 		}
 	}
 }
+
+func TestLoopback(t *testing.T) {
+	for _, host := range []string{"localhost", "LOCALHOST.", "localhost:8123", "app.localhost", "127.0.0.1", "127.8.9.1:80", "::1", "[::1]", "[::1]:80", "0.0.0.0", "[::ffff:127.0.0.1]"} {
+		if !netguard.Loopback(host) {
+			t.Errorf("%s: not taken for this machine", host)
+		}
+	}
+	for _, host := range []string{"", "*", "example.com", "localhost.example.com", "localhos", "127.0.0.1.example.com", "10.0.0.1", "2130706433", "169.254.169.254", "[::2]", "*.localhost:1:2"} {
+		if netguard.Loopback(host) {
+			t.Errorf("%s: taken for this machine", host)
+		}
+	}
+}

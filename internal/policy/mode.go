@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/inspan/inspan/internal/netguard"
 	"github.com/inspan/inspan/internal/places"
 	"github.com/inspan/inspan/tool"
 )
@@ -73,8 +74,10 @@ func modeSays(c *tool.Call, at places.Place, s subject) (tool.Action, string) {
 		return tool.Deny, "plan mode only reads; this would " + describe(e)
 	case e.Kind == tool.Write && at.Guard == places.Guarded:
 		return tool.Ask, fmt.Sprintf("%s %s", e.Path, at.Why)
-	case e.Kind == tool.Write && at.Zone != places.Workspace:
+	case e.Kind == tool.Write && at.Zone != places.Workspace && !c.Env.Own(e.Path, s.command != nil):
 		return tool.Ask, e.Path + " is outside the workspace"
+	case e.Kind == tool.Network && s.command != nil && netguard.Loopback(e.Text):
+		return unasked(c, *s.command) // in its sandbox that is what the session has started itself
 	}
 	return unasked(c, e)
 }

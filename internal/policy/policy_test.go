@@ -111,6 +111,51 @@ func TestNoWorkspaceMeansNothingIsInside(t *testing.T) {
 	}
 }
 
+// TestTemporary holds that a session's own temporary folder counts as its
+// workspace: for commands all of it, for files what is not the machine's.
+func TestTemporary(t *testing.T) {
+	allow, ask, deny := tool.Allow, tool.Ask, tool.Deny
+	own := func(path string, boxed bool) bool {
+		return strings.HasPrefix(path, "/tmp/") && (boxed || path != "/tmp/theirs")
+	}
+	for _, tc := range []struct {
+		name                        string
+		effects                     []tool.Effect
+		plan, ask, edit, auto, yolo tool.Action
+		without                     tool.Action // in auto, if the session has no such folder
+	}{
+		{"a command", typed("go build ./... > /tmp/x.log"), deny, ask, ask, allow, allow, ask},
+		{"a command over what the machine has", typed("go build ./... > /tmp/theirs"), deny, ask, ask, allow, allow, ask},
+		{"a tool", []tool.Effect{write("/tmp/x")}, deny, ask, allow, allow, allow, ask},
+		{"a tool on what the machine has", []tool.Effect{write("/tmp/theirs")}, deny, ask, ask, ask, allow, ask},
+		{"a secret", []tool.Effect{write("/tmp/.ssh/id_rsa")}, deny, deny, deny, deny, deny, deny},
+		{"elsewhere", typed("true > /var/log/x"), deny, ask, ask, ask, allow, ask},
+		{"a server of the session", typed("curl -s localhost:8123"), deny, ask, ask, allow, allow, allow},
+		{"another machine", typed("curl -s example.com"), deny, ask, ask, ask, allow, ask},
+		{"outside", append(typed("curl -s localhost:8123"), tool.Effect{Kind: tool.External, Text: "run it outside"}), deny, ask, ask, ask, allow, ask},
+		{"this machine for a tool", []tool.Effect{host("localhost")}, deny, ask, ask, ask, allow, ask},
+	} {
+		for mode, want := range map[string]tool.Action{"plan": tc.plan, "ask": tc.ask, "edit": tc.edit, "auto": tc.auto, "yolo": tc.yolo, "": tc.without} {
+			c := call("bash", mode)
+			c.Env.Temporary = own
+			if mode == "" {
+				c.Mode, c.Env.Temporary = "auto", nil
+			}
+			if v := judge(t, policy.Policy{Map: here()}, c, tc.effects); v.Action != want {
+				t.Errorf("%s, mode %q: %s (%s), want %s", tc.name, mode, v.Action, v.Reason, want)
+			}
+		}
+	}
+	c := call("bash", "auto")
+	c.Env.Walls = tool.Walls{Read: true}
+	if v := judge(t, policy.Policy{Map: here()}, c, typed("curl -s localhost:8123")); v.Action != ask {
+		t.Errorf("without walls: %s", v.Action)
+	}
+	if v := policy.Leave(true, true, "auto", typed("curl -s localhost:8123")); v.Action == ask {
+		t.Error("the session's own servers are taken for a way out")
+	}
+}
+
 func TestCombine(t *testing.T) {
 	v := func(a tool.Action) tool.Verdict { return tool.Verdict{Action: a, By: string(a)} }
 	for _, tc := range []struct {

@@ -3,6 +3,7 @@ package policy
 import (
 	"slices"
 
+	"github.com/inspan/inspan/internal/netguard"
 	"github.com/inspan/inspan/internal/places"
 	"github.com/inspan/inspan/tool"
 )
@@ -20,7 +21,9 @@ func (p Policy) Private(effects []tool.Effect) bool {
 // text could have it carried away. At most two of the three go without a
 // person; no rule answers it.
 func Leave(untrusted, private bool, mode string, effects []tool.Effect) tool.Verdict {
-	out := slices.ContainsFunc(effects, func(e tool.Effect) bool { return e.Kind == tool.Network || e.Kind == tool.External })
+	out := slices.ContainsFunc(effects, func(e tool.Effect) bool {
+		return e.Kind == tool.Network && !netguard.Loopback(e.Text) || e.Kind == tool.External
+	})
 	if !out || !untrusted || !private || mode == ModeYolo {
 		return tool.Verdict{}
 	}

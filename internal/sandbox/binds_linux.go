@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -52,6 +53,11 @@ func binds(o order, masks string) []bind {
 	for _, path := range o.Write {
 		put(bind{from: path, to: path, write: true})
 	}
+	if o.Tmp != "" {
+		for _, r := range tempRoots() {
+			put(bind{from: filepath.Join(o.Tmp, r[1]), to: r[0], write: o.Level == tool.BoxWorkspace})
+		}
+	}
 	if o.Cache != "" {
 		put(bind{from: o.Cache, to: cacheDir, write: true})
 	}
@@ -87,7 +93,7 @@ func settled(best map[string]bind) []bind {
 	var out []bind
 	for path, m := range best {
 		st, ok := stampOf(path)
-		if m.to == cacheDir {
+		if m.from != m.to && !m.mask {
 			st, ok = stampOf(m.from)
 		}
 		if !ok || st.link || slices.ContainsFunc(masked, func(f string) bool { return f != path && tool.Inside(f, path) }) {

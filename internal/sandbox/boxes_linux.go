@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -26,6 +27,9 @@ type boxes struct {
 	root   string
 	engine *engine // nil: no containers
 
+	network sessionNet
+	temp    *temp // nil: boxes have folders of their own, each
+
 	mu       sync.Mutex
 	scanners map[string]*scanner
 	base     sync.Once
@@ -35,7 +39,19 @@ type boxes struct {
 }
 
 func newProcs(root string, o Options) *procs {
-	return &procs{mark: rand.Text(), boxes: boxes{o: o, root: root, engine: newEngine(o)}}
+	m := o.Map
+	return &procs{mark: rand.Text(), boxes: boxes{o: o, root: root, engine: newEngine(o), temp: &temp{except: slices.DeleteFunc(
+		append([]string{root, m.Home, m.Settings}, m.State...), func(path string) bool { return path == "" },
+	)}}}
+}
+
+// own returns the folder for temporary files that a session has to itself.
+func (b *boxes) own() *temp { return b.temp }
+
+// close ends what the boxes share.
+func (b *boxes) close() error {
+	b.network.close()
+	return b.temp.close()
 }
 
 func (b *boxes) options() Options { return b.o }
@@ -83,13 +99,34 @@ func (b *boxes) order(k *kept) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", tool.ErrNoBox, err)
 	}
+	if err := b.share(k); err != nil {
+		return fmt.Errorf("%w: %w", tool.ErrNoBox, err)
+	}
 	if o.Level == tool.BoxWorkspace {
 		return b.workspace(k, found)
 	}
-	if b.engine == nil {
+	if b.engine == nil && !o.Scene {
 		o.Temp = filepath.Join(temporary(), "inspan-"+rand.Text())
 	}
 	return nil
+}
+
+// share gives a box what those of its session share: every workspace box, and
+// a read box that is to see the session's temporary files.
+func (b *boxes) share(k *kept) (err error) {
+	o := &k.order
+	own := func(path string) bool {
+		_, _, ok := b.temp.within(path)
+		return ok && b.temp.owns(path)
+	}
+	sees := !k.bare && (o.Level == tool.BoxWorkspace || own(o.Dir) || slices.ContainsFunc(k.command.Box.Read, own))
+	o.Scene = b.engine == nil && (sees || o.Level == tool.BoxWorkspace)
+	if !sees {
+		return nil
+	}
+	o.Read = slices.DeleteFunc(o.Read, func(g grant) bool { return own(g.Path) })
+	o.Tmp, err = b.temp.open()
+	return err
 }
 
 // temporary returns the first folder for temporary files that can be written.

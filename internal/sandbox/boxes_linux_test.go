@@ -41,7 +41,16 @@ func boxed(t testing.TB) (env tool.Env, home, state string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { shut(t, env) })
 	return env, home, state
+}
+
+// shut ends what the boxes of an environment share.
+func shut(t testing.TB, env tool.Env) {
+	t.Helper()
+	if err := env.Close(); err != nil {
+		t.Error(err)
+	}
 }
 
 // need skips a test where a box can't be built, and says why.

@@ -30,6 +30,11 @@ func newProcs(root string, o Options) *procs {
 
 func (b *boxes) options() Options { return b.o }
 
+// own returns nothing: each box has a folder for temporary files of its own.
+func (b *boxes) own() *temp { return nil }
+
+func (b *boxes) close() error { return nil }
+
 // noContainers says why none is started: what is to be the first process in one
 // is this program, which is none for Linux here.
 const noContainers = "commands run in containers on Linux only"

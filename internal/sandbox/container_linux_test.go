@@ -137,7 +137,11 @@ func TestContainerWalls(t *testing.T) {
 	engines(t, func(t *testing.T, d *dock) {
 		env, home, state := d.boxedIn(t)
 		put(t, env.Root, map[string]string{"with, comma/.env": "secret", "with:colon/.env": "secret", "with space/.env": "secret"})
-		more := t.TempDir()
+		more, err := os.MkdirTemp(os.Getenv("HOME"), "inspan-test-") // what lies in /tmp is the session's
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = os.RemoveAll(more) })
 		put(t, more, map[string]string{"f": "f"})
 		outer := d.outside(t)
 		none, read, ws := tool.Box{Level: tool.BoxNone}, tool.Box{Level: tool.BoxRead}, tool.Box{Level: tool.BoxWorkspace}
@@ -169,6 +173,9 @@ func TestContainerWalls(t *testing.T) {
 			{ws, "chmod 4755 plain", false},
 			{ws, "echo x >/etc/n || echo x >" + home + "/n", false},
 			{ws, "kill -9 1; kill -0 1", true},
+			{ws, "echo x >/tmp/own && echo x >$TMPDIR/more && test ! -w " + more, true},
+			{ws, "cat /tmp/own /tmp/more && test -e plain", true},
+			{tool.Box{Level: tool.BoxRead, Read: []string{"/tmp/own"}}, "cat /tmp/own plain && ! echo x >/tmp/own && echo x >$TMPDIR/x", true},
 			{ws, "cat /proc/1/environ || cat /.inspan-door/* || echo x >/.inspan-keeper || cat /proc/1/mem", false},
 			{ws, "env | grep " + outer, false},
 		} {

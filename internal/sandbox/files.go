@@ -18,6 +18,7 @@ import (
 // files implements [tool.Files] over the real file system.
 type files struct {
 	guard places.Map // the zero Map guards nothing
+	temp  *temp      // nil: the folders for temporary files are those of the machine
 	// change makes Change.If and the change itself one step within this
 	// process. Another process can still write in between, except that
 	// NoFile holds against all.
@@ -29,8 +30,11 @@ func (f *files) Resolve(ctx context.Context, path string) (string, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
-	return resolve(path)
+	return f.temp.resolve(path)
 }
+
+// Machine returns the files as they are for processes without walls.
+func (f *files) Machine() tool.Files { return &files{guard: f.guard} }
 
 // Open implements [tool.Files]. Opening a named pipe does not wait for a
 // writer.
@@ -38,13 +42,17 @@ func (f *files) Open(ctx context.Context, path string) (fs.File, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
-	path, err := resolve(path)
+	path, err := f.temp.resolve(path)
 	if err != nil {
 		return nil, err
 	}
-	file, err := os.OpenFile(path, os.O_RDONLY|openNonblock, 0)
+	at, err := f.temp.at(path)
 	if err != nil {
 		return nil, err
+	}
+	file, err := os.OpenFile(at, os.O_RDONLY|openNonblock, 0)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: bare(err)}
 	}
 	if err := f.mayOpen(file, path); err != nil {
 		return nil, errors.Join(err, file.Close())
@@ -64,21 +72,29 @@ func (f *files) Change(ctx context.Context, c tool.Change) error {
 	if err := ctx.Err(); err != nil {
 		return &fs.PathError{Op: "change", Path: c.Path, Err: err}
 	}
-	path, err := resolve(c.Path)
+	path, err := f.temp.resolve(c.Path)
 	if err != nil {
 		return err
 	}
 	if c.Exact && path != c.Path {
 		return moved(c.Path)
 	}
-	f.change.Lock()
-	defer f.change.Unlock()
-	held, err := f.hold(path, c)
+	at, err := f.temp.at(path)
 	if err != nil {
 		return err
 	}
-	defer held.release()
-	return held.tell(change(held.path, c))
+	f.change.Lock()
+	defer f.change.Unlock()
+	held, err := f.hold(at, c)
+	if err == nil {
+		defer held.release()
+		err = held.tell(change(held.path, c))
+	}
+	var pe *fs.PathError
+	if at != path && errors.As(err, &pe) {
+		pe.Path = f.temp.seen(pe.Path)
+	}
+	return err
 }
 
 // change makes one change.

@@ -17,14 +17,12 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TestHosts checks that a box reaches the hosts it was given, through the
-// proxy, and no others.
-func TestHosts(t *testing.T) {
-	if _, err := exec.LookPath("curl"); err != nil {
-		t.Skip("NO CURL HERE")
-	}
+// reachable serves on a port of the machine, and opens an environment in which
+// every name leads there.
+func reachable(t *testing.T) (port string, env tool.Env) {
+	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "reached ", r.Host) }))
-	defer server.Close()
+	t.Cleanup(server.Close)
 	u, err := url.Parse(server.URL)
 	if err != nil {
 		t.Fatal(err)
@@ -39,13 +37,24 @@ func TestHosts(t *testing.T) {
 		},
 		Local: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 	}
-	env, err := sandbox.Local(t.TempDir(), nil, sandbox.Options{Self: self, Guard: guard})
+	env, err = sandbox.Local(t.TempDir(), nil, sandbox.Options{Self: self, Guard: guard})
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { shut(t, env) })
+	return u.Port(), env
+}
+
+// TestHosts checks that a box reaches the hosts it was given, through the
+// proxy, and no others.
+func TestHosts(t *testing.T) {
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Skip("NO CURL HERE")
+	}
+	port, env := reachable(t)
 	need(t, env, tool.BoxWorkspace)
 	box := tool.Box{Level: tool.BoxWorkspace, Hosts: []string{"allowed.example"}}
-	get := "curl -s -m 10 http://%s:" + u.Port() + "/"
+	get := "curl -s -m 10 http://%s:" + port + "/"
 	if code, out, refused := script(t, env, box, fmt.Sprintf(get, "allowed.example")); code != 0 || !strings.HasPrefix(out, "reached allowed.example") || len(refused) > 0 {
 		t.Errorf("exit code %d, refused %q\n%s", code, refused, out)
 	}
@@ -56,7 +65,7 @@ func TestHosts(t *testing.T) {
 	if strings.Contains(out, "reached other") || len(refused) != 1 || !strings.Contains(refused[0], "other.example") {
 		t.Errorf("refused %q\n%s", refused, out)
 	}
-	for _, direct := range []string{"curl -s -m 5 --noproxy '*' " + server.URL, "exec 9<>/dev/tcp/127.0.0.1/" + u.Port()} {
+	for _, direct := range []string{"curl -s -m 5 --noproxy '*' " + "http://127.0.0.1:" + port, "exec 9<>/dev/tcp/127.0.0.1/" + port} {
 		if code, out, _ := script(t, env, box, direct); code == 0 {
 			t.Errorf("%s works\n%s", direct, out)
 		}

@@ -35,7 +35,7 @@ func (k *keeper) prepareInside() error {
 		k.order.Env = with(imageEnviron(os.Environ()), k.order.Env...)
 	}
 	if k.order.Level != tool.BoxNone {
-		k.order.Env = with(k.order.Env, "TMPDIR=/tmp", "TMP=/tmp", "TEMP=/tmp")
+		k.order.Env = with(k.order.Env, k.order.temporary("/run")...)
 		if err := k.limitSelf(); err != nil {
 			return setup("set limits", err)
 		}

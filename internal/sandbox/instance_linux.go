@@ -135,7 +135,7 @@ func (e *engine) arguments(name string, o order, list []bind) ([]string, error) 
 func (e *engine) closed(o order) []string {
 	args := []string{"--network=none", "--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges"}
 	for _, dir := range []string{"/tmp", "/var/tmp", "/run"} {
-		if o.Root != dir {
+		if o.Root != dir && (o.Tmp == "" || dir == "/run") {
 			args = append(args, "--tmpfs="+dir+":rw,exec,nosuid,nodev,mode=1777")
 		}
 	}

@@ -39,7 +39,7 @@ func Keeper() (ran bool, code int) {
 		}
 		return true, newKeeper(fd).run()
 	}
-	if len(os.Args) != 1 || os.Args[0] != keeperName {
+	if len(os.Args) != 1 || os.Args[0] != keeperName && os.Args[0] != holderName {
 		return false, 0
 	}
 	var st unix.Stat_t
@@ -47,6 +47,9 @@ func Keeper() (ran bool, code int) {
 		return false, 0
 	}
 	unix.CloseOnExec(keeperFD)
+	if os.Args[0] == holderName {
+		return true, hold()
+	}
 	return true, newKeeper(keeperFD).run()
 }
 
@@ -59,6 +62,7 @@ type keeper struct {
 	family family
 	order  order
 	main   int           // the process id of the command
+	using  *os.File      // keeps the session's folder for temporary files; nil if it is not seen
 	begun  chan struct{} // closed when the start has been told
 
 	writing sync.Mutex
@@ -77,14 +81,7 @@ func (k *keeper) run() int {
 	if unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != nil || unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) != nil {
 		return 1
 	}
-	k.lines.recv = func(p, oob []byte) (int, int, error) {
-		for {
-			n, oobn, _, _, err := unix.Recvmsg(k.fd, p, oob, unix.MSG_CMSG_CLOEXEC)
-			if !errors.Is(err, syscall.EINTR) {
-				return n, oobn, err
-			}
-		}
-	}
+	k.lines.recv = receiver(k.fd)
 	if err := k.lines.next(&k.order); err != nil {
 		return 0 // it was never needed
 	}
@@ -98,6 +95,18 @@ func (k *keeper) run() int {
 	k.clean()
 	k.tell(report{Op: opGone})
 	return 0
+}
+
+// receiver reads from a socket.
+func receiver(fd int) func(p, oob []byte) (int, int, error) {
+	return func(p, oob []byte) (int, int, error) {
+		for {
+			n, oobn, _, _, err := unix.Recvmsg(fd, p, oob, unix.MSG_CMSG_CLOEXEC)
+			if !errors.Is(err, syscall.EINTR) {
+				return n, oobn, err
+			}
+		}
+	}
 }
 
 // setupError is a failure to build the walls.
@@ -253,11 +262,11 @@ func (k *keeper) prepare() error {
 	if k.order.Container {
 		return k.prepareInside()
 	}
-	switch k.order.Level {
-	case tool.BoxRead:
+	switch {
+	case k.order.Scene:
+		return k.prepareScene()
+	case k.order.Level == tool.BoxRead:
 		return k.prepareRead()
-	case tool.BoxWorkspace:
-		return k.prepareWorkspace()
 	}
 	return nil
 }
@@ -267,11 +276,11 @@ func (k *keeper) enter() error {
 	if k.order.Container {
 		return k.enterInside()
 	}
-	switch k.order.Level {
-	case tool.BoxRead:
+	switch {
+	case k.order.Scene:
+		return k.enterScene()
+	case k.order.Level == tool.BoxRead:
 		return k.enterRead()
-	case tool.BoxWorkspace:
-		return k.enterWorkspace()
 	}
 	return nil
 }
@@ -281,6 +290,7 @@ func (k *keeper) clean() {
 	if k.order.Temp != "" {
 		_ = os.RemoveAll(k.order.Temp)
 	}
+	_ = k.using.Close() // before the end is told
 	if k.order.Level == tool.BoxWorkspace && k.orphan.Load() {
 		k.sweep()
 	}

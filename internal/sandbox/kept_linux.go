@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -36,6 +37,7 @@ type kept struct {
 	writing sync.Mutex
 
 	outside  *outside      // of a workspace box
+	leave    func()        // takes away what was made for it in the session's folder; nil: nothing was
 	session  int           // of the command, as this process numbers it; 0 if it can't be told
 	left     chan bool     // answers to opLeft
 	stays    chan struct{} // closed when the keeper has said that it goes on
@@ -67,11 +69,14 @@ func (k *kept) launchPath(path string, ended func(int, error)) error {
 
 func (k *kept) begin(e ends, ended func(int, error)) error {
 	k.left, k.stays, k.gone = make(chan bool, 1), make(chan struct{}), make(chan struct{})
+	if err := k.stand(); err != nil {
+		return err
+	}
 	if k.order.Level == tool.BoxWorkspace && !k.bare {
 		k.outside = k.boxes.outside(k)
 	}
 	if err := k.boxes.connect(k, e); err != nil {
-		k.outside.release()
+		k.release()
 		return fmt.Errorf("start keeper: %w", err)
 	}
 	var first report
@@ -80,11 +85,11 @@ func (k *kept) begin(e ends, ended func(int, error)) error {
 		err = k.refusal(first)
 	}
 	if err != nil {
-		k.outside.release()
+		k.release()
 		k.drop()
 		return err
 	}
-	if k.order.Level != tool.BoxWorkspace && !k.order.Container {
+	if !k.order.Scene && !k.order.Container {
 		k.session = first.Pid
 	}
 	if k.outside != nil {
@@ -92,6 +97,30 @@ func (k *kept) begin(e ends, ended func(int, error)) error {
 	}
 	go k.listen(ended)
 	return nil
+}
+
+// stand makes the places in the session's folder for temporary files at which
+// the box sees other things.
+func (k *kept) stand() (err error) {
+	if k.order.Tmp == "" {
+		return nil
+	}
+	paths := slices.Clone(k.order.Write)
+	for _, g := range k.order.Read {
+		paths = append(paths, g.Path)
+	}
+	if k.leave, err = k.boxes.temp.stand(paths); err != nil {
+		return fmt.Errorf("%w: %w", tool.ErrNoBox, err)
+	}
+	return nil
+}
+
+// release gives back what a box needs outside of it.
+func (k *kept) release() {
+	k.outside.release()
+	if k.leave != nil {
+		k.leave()
+	}
 }
 
 // hand gives the keeper its order and the descriptors of the command.
@@ -165,6 +194,9 @@ func (k *kept) listen(ended func(int, error)) {
 	if k.outside != nil {
 		k.outside.shut()
 	}
+	if k.leave != nil && !k.let.Load() {
+		k.leave()
+	}
 	close(k.gone)
 	if k.let.Load() {
 		if !told {
@@ -178,7 +210,7 @@ func (k *kept) listen(ended func(int, error)) {
 	}
 	k.drop()
 	if !k.bare && !k.order.Container {
-		k.boxes.o.Pool.spares.restock(k.order.Level, k.boxes.spawn)
+		k.boxes.restock(k.order)
 	}
 }
 

@@ -1,18 +1,18 @@
 package sandbox
 
 import (
+	"errors"
 	"net"
 	"os"
 	"syscall"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/inspan/inspan/tool"
 )
 
 // link is a keeper and the connection to it.
 type link struct {
-	keeper   *os.Process // nil in a container
+	keeper   *os.Process // nil if it is no child of this process
+	handle   int         // then it tells of the end of the keeper; not in a container
 	conn     *net.UnixConn
 	instance *instance // nil if there is no container
 }
@@ -20,11 +20,20 @@ type link struct {
 // drop ends the connection, which ends the keeper, and waits for that.
 func (l link) drop() {
 	_ = l.conn.Close()
-	if l.instance != nil {
+	switch {
+	case l.instance != nil:
 		l.instance.wait()
-		return
+	case l.keeper != nil:
+		_, _ = l.keeper.Wait()
+	default:
+		fds := []unix.PollFd{{Fd: int32(l.handle), Events: unix.POLLIN}}
+		for {
+			if _, err := unix.Poll(fds, -1); !errors.Is(err, syscall.EINTR) {
+				break
+			}
+		}
+		_ = unix.Close(l.handle)
 	}
-	_, _ = l.keeper.Wait()
 }
 
 // connect gives the command to a keeper: the one that waits, or a new one, in
@@ -33,23 +42,42 @@ func (b *boxes) connect(k *kept, e ends) error {
 	if b.engine != nil {
 		return b.board(k, e)
 	}
-	if l, ok := b.o.Pool.spares.take(k.order.Level); ok {
+	for {
+		l, waited, err := b.keeper(k.order)
+		if err != nil {
+			return err
+		}
 		k.use(l)
-		if k.hand(e) == nil {
+		if err = k.hand(e); err == nil {
 			return nil
 		}
-		k.drop() // it was killed while it waited
-	}
-	l, err := b.spawn(k.order.Level)
-	if err != nil {
-		return err
-	}
-	k.use(l)
-	if err := k.hand(e); err != nil {
 		k.drop()
-		return err
+		if !waited {
+			return err
+		}
+		// It was killed while it waited.
 	}
-	return nil
+}
+
+// keeper returns one for an order, and whether it has waited for that.
+func (b *boxes) keeper(o order) (l link, waited bool, err error) {
+	if o.Scene {
+		return b.network.take(b.o.Self)
+	}
+	if l, ok := b.o.Pool.spares.take(); ok {
+		return l, true, nil
+	}
+	l, err = b.spawn()
+	return l, false, err
+}
+
+// restock starts a keeper for the next command like this one.
+func (b *boxes) restock(o order) {
+	if o.Scene {
+		b.network.restock(b.o.Self)
+		return
+	}
+	b.o.Pool.spares.restock(b.spawn)
 }
 
 func (k *kept) use(l link) {
@@ -60,48 +88,46 @@ func (k *kept) use(l link) {
 	}
 }
 
-// spawn starts the keeper. It gets nothing of us but its end of the
-// connection.
-func (b *boxes) spawn(level tool.Level) (link, error) {
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+// spawn starts a keeper that has no namespaces of its own.
+func (b *boxes) spawn() (link, error) {
+	process, conn, err := startKeeper(b.o.Self, keeperName, &syscall.SysProcAttr{Setsid: true})
+	return link{keeper: process, conn: conn}, err
+}
+
+// startKeeper starts a keeper or a holder. It gets nothing of us but its end of
+// the connection.
+func startKeeper(self, name string, attr *syscall.SysProcAttr) (*os.Process, *net.UnixConn, error) {
+	conn, theirs, err := connected()
 	if err != nil {
-		return link{}, err
+		return nil, nil, err
 	}
-	ours, theirs := os.NewFile(uintptr(fds[0]), "keeper"), os.NewFile(uintptr(fds[1]), "keeper")
-	defer ours.Close()
 	defer theirs.Close()
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
-		return link{}, err
+		return nil, nil, errors.Join(err, conn.Close())
 	}
 	defer null.Close()
-	conn, err := net.FileConn(ours)
-	if err != nil {
-		return link{}, err
-	}
-	keeper, err := os.StartProcess(b.o.Self, []string{keeperName}, &os.ProcAttr{
-		Dir: "/", Env: []string{}, Files: []*os.File{null, null, null, theirs}, Sys: keeperAttributes(level),
+	process, err := os.StartProcess(self, []string{name}, &os.ProcAttr{
+		Dir: "/", Env: []string{}, Files: []*os.File{null, null, null, theirs}, Sys: attr,
 	})
 	if err != nil {
-		_ = conn.Close()
-		return link{}, err
+		return nil, nil, errors.Join(err, conn.Close())
 	}
-	return link{keeper: keeper, conn: conn.(*net.UnixConn)}, nil
+	return process, conn, nil
 }
 
-func keeperAttributes(level tool.Level) *syscall.SysProcAttr {
-	attr := &syscall.SysProcAttr{Setsid: true}
-	if level != tool.BoxWorkspace {
-		return attr
+// connected makes both ends of a connection.
+func connected() (ours *net.UnixConn, theirs *os.File, err error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, err
 	}
-	attr.Cloneflags = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWNET
-	uid, gid := os.Geteuid(), os.Getegid()
-	inner := [2]int{uid, gid}
-	if uid == 0 {
-		inner = [2]int{boxUser, boxUser}
+	file := os.NewFile(uintptr(fds[0]), "keeper")
+	defer file.Close()
+	theirs = os.NewFile(uintptr(fds[1]), "keeper")
+	conn, err := net.FileConn(file)
+	if err != nil {
+		return nil, nil, errors.Join(err, theirs.Close())
 	}
-	attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: inner[0], HostID: uid, Size: 1}}
-	attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: inner[1], HostID: gid, Size: 1}}
-	attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP}
-	return attr
+	return conn.(*net.UnixConn), theirs, nil
 }

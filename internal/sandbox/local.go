@@ -23,6 +23,11 @@ import (
 // Processes get an environment made from a list, never the one of this
 // process, and no open files of it: descriptors that this process was itself
 // started with are marked close-on-exec.
+//
+// On Linux all processes in the workspace boxes of one environment share a
+// loopback network and a folder for temporary files, which they see as /tmp and
+// /var/tmp, and so do its files. Both are made when they are needed first, and
+// end with [tool.Env.Close] or with this process.
 func Local(root string, blobs tool.Blobs, o Options) (tool.Env, error) {
 	abs, err := filepath.Abs(root)
 	if err != nil {
@@ -48,13 +53,12 @@ func Local(root string, blobs tool.Blobs, o Options) (tool.Env, error) {
 		o.Map = o.Map.Indexed()
 	}
 	ps := newProcs(resolved, o)
-	return tool.Env{
-		Root:  resolved,
-		Files: &files{guard: o.Map},
-		Procs: ps,
-		Blobs: blobs,
-		Walls: o.Pool.known(o, ps.where, ps.walls),
-	}, nil
+	fs := &files{guard: o.Map}
+	env := tool.Env{Root: resolved, Files: fs, Procs: ps, Blobs: blobs, Walls: o.Pool.known(o, ps.where, ps.walls)}
+	if own := ps.own(); own != nil && env.Walls.Workspace {
+		fs.temp, env.Temporary = own, own.temporary
+	}
+	return env, nil
 }
 
 // guards reports whether a map was given at all.

@@ -84,6 +84,13 @@ func (s *scene) collect(o order) error {
 			return err
 		}
 	}
+	if o.Tmp != "" {
+		for _, r := range tempRoots() {
+			if err := s.addAs(filepath.Join(o.Tmp, r[1]), r[0], o.Level == tool.BoxWorkspace, false); err != nil {
+				return err
+			}
+		}
+	}
 	if o.Cache != "" {
 		if err := s.addAs(o.Cache, cacheDir, true, false); err != nil {
 			return err
@@ -127,7 +134,7 @@ func compareBool(a, b bool) int {
 }
 
 // found makes the empty file system that all is mounted into.
-func (s *scene) found() error {
+func (s *scene) found(o order) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return setup("part from the mounts of the machine", err)
 	}
@@ -144,12 +151,16 @@ func (s *scene) found() error {
 			return setup("link /"+l[0], err)
 		}
 	}
-	for _, dir := range []string{"/dev", "/proc", "/tmp", "/var", "/var/tmp", "/run", "/dev/shm", "/dev/pts"} {
+	for _, dir := range []string{"/dev", "/proc", "/tmp", "/var", "/var/tmp", "/run", ownTemp, "/dev/shm", "/dev/pts"} {
 		if err := os.Mkdir(s.base+dir, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
 			return setup("make "+dir, err)
 		}
 	}
-	for _, dir := range []string{"/tmp", "/var/tmp", "/dev/shm"} {
+	inMemory := []string{"/dev/shm", ownTemp}
+	if o.Tmp == "" {
+		inMemory = append(inMemory, "/tmp", "/var/tmp")
+	}
+	for _, dir := range inMemory {
 		if err := memory(s.base+dir, "mode=1777"); err != nil {
 			return err
 		}
@@ -157,12 +168,13 @@ func (s *scene) found() error {
 	return s.fillDev()
 }
 
-// topLinks lists the symbolic links in the root, such as /bin on most systems.
+// topLinks lists the symbolic links in the root, such as /bin on most systems,
+// but for the folder for temporary files.
 func topLinks() [][2]string {
 	var out [][2]string
 	entries, _ := os.ReadDir("/")
 	for _, e := range entries {
-		if target, err := os.Readlink("/" + e.Name()); err == nil {
+		if target, err := os.Readlink("/" + e.Name()); err == nil && e.Name() != "tmp" {
 			out = append(out, [2]string{e.Name(), target})
 		}
 	}

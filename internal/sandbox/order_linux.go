@@ -28,6 +28,8 @@ type order struct {
 	Write  []string
 	Cache  string // a folder that stands at cacheDir, to be written; empty: none
 	Temp   string // a folder to make for temporary files and to remove again; BoxRead only
+	Scene  bool   // it has a file system and namespaces of its own, in the network of its session
+	Tmp    string // the session's folder for temporary files; empty: there is none
 	View   view   // BoxWorkspace only
 	Map    places.Map
 	Box    tool.Box
@@ -74,6 +76,8 @@ const (
 	opKill = "kill" // kill all descendants
 	opLeft = "left" // tell whether there are descendants
 	opKeep = "keep" // go on when the connection ends; a file for the output comes along
+
+	opSpawn = "spawn" // to a holder: start a keeper for the connection that comes along
 )
 
 // report is a line from the keeper.

@@ -5,40 +5,36 @@ import (
 	"os"
 	"strings"
 	"sync"
-
-	"github.com/inspan/inspan/tool"
 )
 
-// spares are keepers that wait for a command: at most one that has namespaces
-// of its own and one that has none.
+// spares are keepers that wait for a command: at most one. Those of workspace
+// boxes wait in the network of their session.
 type spares struct {
 	mu   sync.Mutex
-	list map[bool]link
+	list []link
 }
 
-// take returns the keeper that waits for a command of this level.
-func (s *spares) take(level tool.Level) (link, bool) {
+// take returns the keeper that waits.
+func (s *spares) take() (l link, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	l, ok := s.list[level == tool.BoxWorkspace]
-	delete(s.list, level == tool.BoxWorkspace)
-	return l, ok
+	if len(s.list) == 0 {
+		return link{}, false
+	}
+	l, s.list = s.list[0], nil
+	return l, true
 }
 
 // restock starts a keeper for the next command, so that it need not wait for
 // the start of a big program. It ends with this process, if not before.
-func (s *spares) restock(level tool.Level, spawn func(tool.Level) (link, error)) {
+func (s *spares) restock(spawn func() (link, error)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	kind := level == tool.BoxWorkspace
-	if _, ok := s.list[kind]; ok {
+	if len(s.list) > 0 {
 		return
 	}
-	if s.list == nil {
-		s.list = make(map[bool]link)
-	}
-	if l, err := spawn(level); err == nil {
-		s.list[kind] = l
+	if l, err := spawn(); err == nil {
+		s.list = append(s.list, l)
 	}
 }
 

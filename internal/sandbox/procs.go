@@ -44,6 +44,14 @@ type procs struct {
 	boxes boxes // what the system has to build walls from
 }
 
+// Close implements [io.Closer]: it ends what the boxes share. Processes are to
+// have ended before.
+func (ps *procs) Close() error { return ps.boxes.close() }
+
+// own returns the folder for temporary files that a session has to itself, nil if
+// it has none.
+func (ps *procs) own() *temp { return ps.boxes.own() }
+
 // runner is one way to start a process, to watch over it and to end it.
 type runner interface {
 	// launch starts the process and tells of its end once. The caller closes

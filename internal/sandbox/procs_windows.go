@@ -26,4 +26,6 @@ func (p *procs) Start(context.Context, tool.Command) (tool.Process, error) {
 	return nil, errUnsupported
 }
 
+func (p *procs) own() *temp { return nil }
+
 func keepDescriptors() {}

@@ -16,7 +16,10 @@ const maxLinks = 255
 // resolve follows every symbolic link of an absolute path, as the kernel does:
 // ".." leaves the directory that was reached, not the one that was written. A
 // part that does not exist is kept, so a dangling link leads to its target.
-func resolve(path string) (string, error) {
+func resolve(path string) (string, error) { return resolveBy(path, readLink) }
+
+// resolveBy is resolve with another way to look at links.
+func resolveBy(path string, link func(string) (string, error)) (string, error) {
 	fail := func(err error) (string, error) {
 		return "", &fs.PathError{Op: "resolve", Path: path, Err: err}
 	}
@@ -38,7 +41,7 @@ func resolve(path string) (string, error) {
 			continue
 		}
 		next := filepath.Join(at, name)
-		target, err := readLink(next)
+		target, err := link(next)
 		if err != nil {
 			return fail(err)
 		}

@@ -108,7 +108,8 @@ func begin(ctx context.Context, env tool.Env, level tool.Level, text string) (to
 	}
 }
 
-// keeperOf finds the keeper above a process.
+// keepersOf finds the keepers below a process, and the holders that have
+// started some of them.
 func keepersOf(parent int) []int {
 	names, _ := filepath.Glob("/proc/[0-9]*/stat")
 	var out []int
@@ -120,7 +121,11 @@ func keepersOf(parent int) []int {
 		if err != nil || len(fields) < 2 || string(fields[1]) != strconv.Itoa(parent) {
 			continue
 		}
-		if line, _ := os.ReadFile(filepath.Dir(name) + "/cmdline"); bytes.HasPrefix(line, []byte("inspan-keeper")) {
+		line, _ := os.ReadFile(filepath.Dir(name) + "/cmdline")
+		if bytes.HasPrefix(line, []byte("inspan-holder")) {
+			out = append(out, keepersOf(pid)...)
+		}
+		if bytes.HasPrefix(line, []byte("inspan-holder")) || bytes.HasPrefix(line, []byte("inspan-keeper")) {
 			out = append(out, pid)
 		}
 	}

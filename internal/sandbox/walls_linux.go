@@ -44,7 +44,7 @@ func (ps *procs) walls() tool.Walls {
 // try builds a box around nothing. It looks at no workspace: one that is too
 // big for boxes makes Start fail, not the walls.
 func (b *boxes) try(level tool.Level) error {
-	empty := &boxes{o: b.o, root: "/usr", engine: b.engine}
+	empty := &boxes{o: b.o, root: "/usr", engine: b.engine, temp: &temp{}}
 	program := truth()
 	if _, err := os.Stat("/usr"); err != nil || b.engine != nil {
 		empty.root = b.root
@@ -52,6 +52,7 @@ func (b *boxes) try(level tool.Level) error {
 	if b.engine != nil {
 		program = "true"
 	}
+	defer func() { _ = empty.close() }()
 	k := &kept{boxes: empty, bare: true}
 	k.command.Box.Level = level
 	k.command.Env = []string{}

@@ -33,6 +33,9 @@ func (b *boxes) workspace(k *kept, found []spot) error {
 	o.Env, o.Cache = with(o.Env, vars...), cache
 	o.Write = []string{b.root}
 	for _, path := range b.beyond(mountable(o.Level, box.Write)) {
+		if b.temp.temporary(path, true) {
+			continue // the session's own, whatever the machine has there
+		}
 		if g := b.o.Map.Of(path).Guard; g != places.Secret && g != places.Frozen {
 			o.Write = append(o.Write, path)
 		}

@@ -6,19 +6,29 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/inspan/inspan/tool"
 )
 
 // A keeper of a workspace box is the first process of new namespaces: of
-// users, mounts, processes, IPC and network. When it dies, the kernel kills
-// all others in them.
+// mounts, processes and IPC. When it dies, the kernel kills all others in them.
+// The network is that of the session. A read box that is to see the session's
+// temporary files is made in the same way, and nothing in it can be written.
 
-// prepareWorkspace makes the file system of the box and its network.
-func (k *keeper) prepareWorkspace() error {
+// ownTemp is where a read box that is made of mounts has temporary files of its
+// own.
+const ownTemp = "/run/tmp"
+
+// prepareScene makes the file system of the box.
+func (k *keeper) prepareScene() error {
+	if err := k.use(); err != nil {
+		return setup("lock the folder for temporary files", err)
+	}
 	var s scene
 	if err := s.collect(k.order); err != nil {
 		return err
 	}
-	if err := s.found(); err != nil {
+	if err := s.found(k.order); err != nil {
 		return err
 	}
 	if err := s.blanks(k.order); err != nil {
@@ -30,27 +40,34 @@ func (k *keeper) prepareWorkspace() error {
 	if err := s.enter(); err != nil {
 		return err
 	}
-	k.order.Env = with(k.order.Env, "TMPDIR=/tmp", "TMP=/tmp", "TEMP=/tmp")
-	if err := setup("start the loopback network", loopback()); err != nil {
-		return err
-	}
-	if k.order.Proxy {
-		port, err := k.offer()
-		if err != nil {
-			return setup("offer the proxy", err)
-		}
-		address := "http://127.0.0.1:" + strconv.Itoa(port)
-		for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"} {
-			k.order.Env = with(k.order.Env, name+"="+address)
-		}
-		k.order.Env = with(k.order.Env, "NO_PROXY=", "no_proxy=")
+	k.order.Env = with(k.order.Env, k.order.temporary(ownTemp)...)
+	if err := k.proxied(); err != nil {
+		return setup("offer the proxy", err)
 	}
 	return setup("set limits", k.limitSelf())
 }
 
-// enterWorkspace puts the current thread into the workspace box. Landlock is a
-// second wall behind the mounts, where the kernel has it.
-func (k *keeper) enterWorkspace() error {
+// temporary is the variables that say where temporary files go: into a folder of
+// its own if the session's is only to be read.
+func (o order) temporary(own string) []string {
+	dir := "/tmp"
+	if o.Tmp != "" && o.Level == tool.BoxRead {
+		dir = own
+	}
+	return []string{"TMPDIR=" + dir, "TMP=" + dir, "TEMP=" + dir}
+}
+
+// use keeps the session's folder for temporary files while the box is open.
+func (k *keeper) use() (err error) {
+	if k.order.Tmp != "" {
+		k.using, err = lockTemp(k.order.Tmp, unix.LOCK_SH)
+	}
+	return err
+}
+
+// enterScene puts the current thread into the box. Landlock is a second wall
+// behind the mounts, where the kernel has it.
+func (k *keeper) enterScene() error {
 	abi := k.abi()
 	var rules *ruleset
 	if abi >= leastABI {
@@ -67,7 +84,11 @@ func (k *keeper) enterWorkspace() error {
 			return setup("restrict files", err)
 		}
 	}
-	return setup("restrict system calls", filter(workspaceCalls()))
+	calls := workspaceCalls()
+	if k.order.Level == tool.BoxRead {
+		calls = readCalls()
+	}
+	return setup("restrict system calls", filter(calls))
 }
 
 func (k *keeper) workspaceRules(abi int) (*ruleset, error) {
@@ -78,7 +99,11 @@ func (k *keeper) workspaceRules(abi int) (*ruleset, error) {
 	if err := rules.allowPath("/", mayRead); err != nil {
 		return nil, err
 	}
-	for _, path := range append([]string{"/tmp", "/var/tmp", "/dev/shm", "/dev/pts", "/dev/tty", cacheDir}, k.order.Write...) {
+	writable := append([]string{"/tmp", "/var/tmp", "/dev/shm", "/dev/pts", "/dev/tty", cacheDir}, k.order.Write...)
+	if k.order.Level == tool.BoxRead {
+		writable = []string{ownTemp, "/dev/pts", "/dev/tty"}
+	}
+	for _, path := range writable {
 		if err := rules.allowPath(path, rules.files); err != nil {
 			return nil, err
 		}
@@ -86,22 +111,26 @@ func (k *keeper) workspaceRules(abi int) (*ruleset, error) {
 	return rules, rules.allowDevices()
 }
 
-// loopback starts the network inside of this machine, which is all there is.
-func loopback() error {
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return err
+// proxied offers the proxy to those that use one, if hosts are open. What is on
+// this machine is reached without any.
+func (k *keeper) proxied() error {
+	const near = "localhost,127.0.0.1,::1,[::1]"
+	var vars []string
+	if k.order.Proxy {
+		port, err := k.offer()
+		if err != nil {
+			return err
+		}
+		address := "http://127.0.0.1:" + strconv.Itoa(port)
+		for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"} {
+			vars = append(vars, name+"="+address)
+		}
 	}
-	defer func() { _ = unix.Close(fd) }()
-	req, err := unix.NewIfreq("lo")
-	if err != nil {
-		return err
-	}
-	req.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
-	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, req)
+	k.order.Env = with(k.order.Env, append(vars, "NO_PROXY="+near, "no_proxy="+near)...)
+	return nil
 }
 
-// offer listens for those who want to use the proxy. Their connections are
+// offer listens for those who want to use the proxy. Connections of this box are
 // handed to the other side as they are.
 func (k *keeper) offer() (port int, err error) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -136,7 +165,9 @@ func (k *keeper) accept(listener int) {
 			}
 			return
 		}
-		k.send(line, unix.UnixRights(conn))
+		if k.ours(conn) {
+			k.send(line, unix.UnixRights(conn))
+		}
 		_ = unix.Close(conn)
 	}
 }

@@ -9,6 +9,7 @@ import (
 const (
 	address = `^[a-z][a-z0-9+.-]*://(?:[^/@]*@)?(\[[0-9a-fA-F:.]+\]|[^/:?#]+)`
 	scpLike = `^(?:[A-Za-z0-9._-]+@)([A-Za-z0-9.-]+):`
+	nearby  = `^(localhost|127\.\d+\.\d+\.\d+|0\.0\.0\.0|\[::1\]|::1)(?::\d+)?(?:[/?#].*)?$`
 )
 
 // hostOf returns the host of an address such as https://host/path or
@@ -50,15 +51,24 @@ func (c *call) dials() bool {
 	return true
 }
 
+// curlValues are options of curl whose values may look like addresses and are
+// none.
+const curlValues = "-d --data --data-raw --data-binary --data-urlencode --json -H --header -F --form -A --user-agent -e --referer -o --output -w --write-out"
+
 // hosts finds the host among the arguments; bare says that the first operand
 // is one even without any scheme. An asterisk stands for one not known.
 func (c *call) hosts(bare bool) string {
+	value := false // of an option
 	for _, w := range c.args {
-		if !w.known || strings.HasPrefix(w.text, "-") || w.text == "" {
+		if value || !w.known || strings.HasPrefix(w.text, "-") || w.text == "" {
+			value = c.name == "curl" && slices.Contains(strings.Fields(curlValues), w.text)
 			continue
 		}
 		if h := hostOf(w.text); h != "" {
 			return h
+		}
+		if m := regexp.MustCompile(nearby).FindStringSubmatch(w.text); m != nil {
+			return m[1]
 		}
 		if at := strings.LastIndexByte(w.text, '@'); bare && strings.ContainsAny(w.text, ".:") {
 			return w.text[at+1:]

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/inspan/inspan/internal/gitconf"
+	"github.com/inspan/inspan/internal/netguard"
 	"github.com/inspan/inspan/internal/policy"
 	"github.com/inspan/inspan/internal/shell"
 	"github.com/inspan/inspan/tool"
@@ -141,9 +142,9 @@ func (p plan) box(c *tool.Call, in bashArgs) tool.Box {
 		switch {
 		case e.Kind == tool.Read && e.Path != "/" && !tool.Inside(c.Env.Root, e.Path):
 			b.Read = add(b.Read, e.Path)
-		case e.Kind == tool.Write && b.Level == tool.BoxWorkspace:
+		case e.Kind == tool.Write && b.Level == tool.BoxWorkspace && !c.Env.Own(e.Path, true):
 			b.Write = add(b.Write, e.Path)
-		case e.Kind == tool.Network && b.Level == tool.BoxWorkspace:
+		case e.Kind == tool.Network && b.Level == tool.BoxWorkspace && !netguard.Loopback(e.Text):
 			b.Hosts = add(b.Hosts, cmp.Or(e.Text, "*"))
 		}
 	}

@@ -1,0 +1,235 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/inspan/inspan/tool"
+)
+
+// The workspace boxes of a session share a loopback network. The holder is the
+// process that has it, in namespaces of users and of the network that are its
+// own. It starts the keepers, as nobody else can put one into a network without
+// privileges; each has all other namespaces to itself. The holder ends with the
+// connection to inspan; so do the keepers, each with one of its own.
+
+const holderName = "inspan-holder" // the whole command line of a holder
+
+// hold is a holder, from inside. It returns the exit code.
+func hold() int {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
+	if unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) != nil {
+		return 1
+	}
+	k := newKeeper(keeperFD)
+	k.lines.recv = receiver(keeperFD)
+	failed := setup("start the loopback network", loopback())
+	for {
+		var r request
+		if k.lines.next(&r) != nil {
+			return 0
+		}
+		theirs := k.lines.take()
+		if failed != nil {
+			k.tell(failure(failed))
+			return 1
+		}
+		keeper, handle, err := bear(theirs)
+		_ = unix.Close(theirs)
+		if err != nil {
+			k.tell(failure(setup("start a keeper", err)))
+			continue
+		}
+		line, err := encode(report{Op: opStarted, Pid: keeper.Pid})
+		if err == nil {
+			k.send(line, unix.UnixRights(handle))
+		}
+		_ = unix.Close(handle)
+		go func() { _, _ = keeper.Wait() }()
+	}
+}
+
+// bear starts a keeper in the network of this process. It returns a handle that
+// tells of the keeper's end.
+func bear(conn int) (keeper *os.Process, handle int, err error) {
+	theirs, err := unix.FcntlInt(uintptr(conn), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, -1, err
+	}
+	file := os.NewFile(uintptr(theirs), "keeper")
+	defer file.Close()
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return nil, -1, err
+	}
+	defer null.Close()
+	handle = -1
+	keeper, err = os.StartProcess("/proc/self/exe", []string{keeperName}, &os.ProcAttr{
+		Dir: "/", Env: []string{}, Files: []*os.File{null, null, null, file},
+		Sys: &syscall.SysProcAttr{
+			Setsid: true, Cloneflags: unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC, PidFD: &handle,
+			AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP, unix.CAP_SYS_PTRACE},
+		},
+	})
+	if err == nil && handle < 0 {
+		err = errors.New("the kernel has no handles of processes")
+	}
+	return keeper, handle, err
+}
+
+// loopback starts the network inside of this machine, which is all there is.
+func loopback() error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Close(fd) }()
+	req, err := unix.NewIfreq("lo")
+	if err != nil {
+		return err
+	}
+	req.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
+	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, req)
+}
+
+// holder is one, as inspan sees it.
+type holder struct {
+	process *os.Process
+	conn    *net.UnixConn
+	lines   lineReader
+}
+
+// sessionNet is the holder of a session, and a keeper that waits there for a
+// command. The zero value is ready.
+type sessionNet struct {
+	mu     sync.Mutex
+	holder *holder
+	spare  *link
+}
+
+// take returns a keeper in the network: the one that waits, or a new one.
+func (n *sessionNet) take(self string) (l link, waited bool, err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.spare != nil {
+		l, n.spare = *n.spare, nil
+		return l, true, nil
+	}
+	l, err = n.spawn(self)
+	return l, false, err
+}
+
+// restock starts a keeper for the next command, unless one waits.
+func (n *sessionNet) restock(self string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.spare != nil || n.holder == nil {
+		return
+	}
+	if l, err := n.spawn(self); err == nil {
+		n.spare = &l
+	}
+}
+
+// spawn has the holder start a keeper. One that was killed is replaced: what
+// runs in its network goes on there.
+func (n *sessionNet) spawn(self string) (link, error) {
+	if n.holder != nil {
+		if l, err := n.holder.spawn(); err == nil {
+			return l, nil
+		}
+		n.holder.end()
+		n.holder = nil
+	}
+	h, err := newHolder(self)
+	if err != nil {
+		return link{}, err
+	}
+	l, err := h.spawn()
+	if err != nil {
+		h.end()
+		return link{}, err
+	}
+	n.holder = h
+	return l, nil
+}
+
+// close ends the holder and the keeper that waits.
+func (n *sessionNet) close() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.spare != nil {
+		n.spare.drop()
+		n.spare = nil
+	}
+	if n.holder != nil {
+		n.holder.end()
+		n.holder = nil
+	}
+}
+
+func newHolder(self string) (*holder, error) {
+	process, conn, err := startKeeper(self, holderName, holderAttributes())
+	if err != nil {
+		return nil, err
+	}
+	h := &holder{process: process, conn: conn}
+	h.lines.recv = func(p, oob []byte) (int, int, error) {
+		n, oobn, _, _, err := conn.ReadMsgUnix(p, oob)
+		return n, oobn, err
+	}
+	return h, nil
+}
+
+func (h *holder) end() {
+	_ = h.conn.Close()
+	_, _ = h.process.Wait()
+}
+
+// spawn has a keeper started.
+func (h *holder) spawn() (link, error) {
+	ours, theirs, err := connected()
+	if err != nil {
+		return link{}, err
+	}
+	defer theirs.Close()
+	l := link{conn: ours}
+	line, err := encode(request{Op: opSpawn})
+	if err == nil {
+		_, _, err = h.conn.WriteMsgUnix(line, unix.UnixRights(int(theirs.Fd())), nil)
+	}
+	var r report
+	if err == nil {
+		err = h.lines.next(&r)
+	}
+	if err == nil && r.Op != opStarted {
+		err = fmt.Errorf("%w: %s", tool.ErrNoBox, r.Text)
+	}
+	if err != nil {
+		_ = ours.Close()
+		return link{}, err
+	}
+	l.handle = h.lines.take()
+	return l, nil
+}
+
+func holderAttributes() *syscall.SysProcAttr {
+	attr := &syscall.SysProcAttr{Setsid: true, Cloneflags: unix.CLONE_NEWUSER | unix.CLONE_NEWNET}
+	uid, gid := os.Geteuid(), os.Getegid()
+	inner := [2]int{uid, gid}
+	if uid == 0 {
+		inner = [2]int{boxUser, boxUser}
+	}
+	attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: inner[0], HostID: uid, Size: 1}}
+	attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: inner[1], HostID: gid, Size: 1}}
+	attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP, unix.CAP_SYS_PTRACE}
+	return attr
+}
