@@ -98,6 +98,9 @@ type Box struct {
 	// Git opens the insides of the workspace's repository for writing, but for
 	// its settings and hooks. BoxWorkspace only.
 	Git bool
+	// Init lets repositories stay that the process makes in the workspace, as
+	// long as their settings and hooks name no programs. BoxWorkspace only.
+	Init bool
 }
 
 // ErrNoBox says that a process was not started because the walls it was to have

@@ -103,11 +103,11 @@ func (b *boxes) appeared(box tool.Box, before []seen, held []anchor, theirs func
 	for _, s := range before {
 		old[s] = true
 	}
-	worktrees := b.newWorktrees(box)
+	worktrees, made := b.newWorktrees(box), b.newRepositories(box, found, before)
 	var out []fresh
 	for _, s := range b.closedPlaces(box, found) {
 		is, ok := lookAt(held, s.Path)
-		if !ok || old[is] || worktrees[s.Path] || theirs(s.Path) {
+		if !ok || old[is] || worktrees[s.Path] || insideAny(made, s.Path) || theirs(s.Path) {
 			continue
 		}
 		if s.Via != "" { // if that is new, it goes, and this is what it was

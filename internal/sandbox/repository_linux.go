@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/inspan/inspan/internal/gitconf"
 	"github.com/inspan/inspan/internal/places"
 	"github.com/inspan/inspan/tool"
 )
@@ -184,6 +185,48 @@ func (b *boxes) newWorktrees(box tool.Box) map[string]bool {
 		}
 	}
 	return out
+}
+
+// newRepositories lists the repositories in the workspace that a box made which
+// may, and that name no programs.
+func (b *boxes) newRepositories(box tool.Box, found []spot, before []seen) []string {
+	var out []string
+	for _, s := range found {
+		old := slices.ContainsFunc(before, func(is seen) bool { return tool.Inside(s.Path, is.Path) })
+		if box.Init && !old && filepath.Base(s.Path) == ".git" && namesNothing(s.Path) {
+			out = append(out, s.Path)
+		}
+	}
+	return out
+}
+
+// namesNothing reports whether a repository is as git makes one: with settings
+// that are inert, with hooks that are but samples, and on its own.
+func namesNothing(git string) bool {
+	if info, err := os.Lstat(git); err != nil || !info.IsDir() {
+		return false
+	}
+	for _, s := range gitInsides(git) {
+		info, err := os.Lstat(s.Path)
+		if err != nil {
+			return false
+		}
+		switch rel, _ := filepath.Rel(git, s.Path); {
+		case rel == "config" && info.Mode().IsRegular() && info.Size() < mostPlan:
+			text, err := os.ReadFile(s.Path)
+			if err != nil || gitconf.Inert(string(text)) != nil {
+				return false
+			}
+		case (rel == "hooks" || rel == "branches") && info.IsDir():
+			entries, err := readDir(s.Path)
+			if err != nil || slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return filepath.Ext(e.Name()) != ".sample" }) {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return true
 }
 
 // oneLine returns the content of a small file, empty for anything else.

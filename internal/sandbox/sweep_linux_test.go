@@ -132,3 +132,32 @@ func TestRules(t *testing.T) {
 		}
 	}
 }
+
+// TestInit checks that a repository stays that a box makes which may, and only
+// as long as it names no programs.
+func TestInit(t *testing.T) {
+	for text, want := range map[string]bool{
+		"git init -q && git config user.name x && git config user.email x@y && git add plain && git commit -qm one && git log --oneline": true,
+		"git init -q sub/new": true, "git init -q && git config core.fsmonitor ./x": false, "git init -q && echo x >.git/hooks/post-commit": false,
+		"git init -q && mv .git g && ln -s g .git": false, "git init -q && mv .git g && echo gitdir: g >.git": false, "git init -q && git config core.hooksPath .": false,
+	} {
+		for _, init := range []bool{true, false} {
+			env, home, _ := boxed(t)
+			need(t, env, tool.BoxWorkspace)
+			if err := os.RemoveAll(filepath.Join(env.Root, ".git")); err != nil {
+				t.Fatal(err)
+			}
+			code, out, refused := script(t, env, tool.Box{Level: tool.BoxWorkspace, Git: true, Init: init}, text, "HOME="+home)
+			if code != 0 || (want && init) != (len(refused) == 0) {
+				t.Errorf("%s: may %v: exit code %d, refused %q\n%s", text, init, code, refused, out)
+			}
+			if _, err := os.Lstat(filepath.Join(env.Root, ".git/config")); init && want && !strings.Contains(text, "new") && err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	env, _, _ := boxed(t)
+	if code, out, refused := script(t, env, tool.Box{Level: tool.BoxWorkspace, Git: true, Init: true}, "echo x >>.git/config || echo x >.git/hooks/old || mv .git g"); code == 0 || len(refused) > 0 {
+		t.Errorf("the repository that was there: exit code %d, refused %q\n%s", code, refused, out)
+	}
+}

@@ -35,6 +35,30 @@ func plainGit(e tool.Effect) bool {
 	return true
 }
 
+// plainInit reports whether a command is plain git, or makes a repository and
+// says who works in it.
+func plainInit(e tool.Effect) bool {
+	if plainGit(e) || e.Words == nil || !e.Words.Exact || len(e.Words.Argv) < 2 || e.Words.Argv[0] != "git" {
+		return plainGit(e)
+	}
+	words := e.Words.Argv[2:]
+	switch e.Words.Argv[1] {
+	case "init":
+		for _, w := range words {
+			if strings.HasPrefix(w, "-") && w != "-q" && w != "--quiet" && w != "-b" && !strings.HasPrefix(w, "--initial-branch") {
+				return false
+			}
+		}
+		return true
+	case "config":
+		if len(words) == 3 && words[0] == "--local" {
+			words = words[1:]
+		}
+		return len(words) == 2 && (words[0] == "user.name" || words[0] == "user.email")
+	}
+	return false
+}
+
 // plainText is for a command with words that are not known. Those could be
 // options, so it is none that has options which run programs.
 func plainText(sub, text string) bool {

@@ -25,6 +25,7 @@ type plan struct {
 	class   tool.Class
 	git     bool // it reads the repository, whose settings are inert
 	writes  bool // all that is not proven is git, which may have the repository
+	makes   bool // it makes a repository, and nothing that could be led astray by it
 	outside bool // it can't run inside of walls
 }
 
@@ -48,12 +49,15 @@ func (sh *Shell) plan(ctx context.Context, c *tool.Call, in bashArgs) plan {
 			out.class = e.Class
 		}
 	}
-	out.writes = onlyGit(out.effects)
+	out.writes = onlyGit(out.effects, plainGit)
 	for _, host := range in.Network {
 		out.effects = append(out.effects, tool.Effect{Kind: tool.Network, Text: host})
 	}
 	out.outside = in.Outside
-	if makesRepository(out.effects) {
+	switch makes := makesRepository(out.effects); {
+	case makes && c.Env.Walls.Workspace && !in.Outside && onlyGit(out.effects, plainInit):
+		out.makes, out.writes = true, true
+	case makes:
 		out.outside = true
 		out.effects = append(out.effects, tool.Effect{Kind: tool.External, Text: "make a repository, whose settings and hooks git follows"})
 	}
@@ -67,14 +71,14 @@ func (sh *Shell) plan(ctx context.Context, c *tool.Call, in bashArgs) plan {
 	return out
 }
 
-// onlyGit reports whether git that may have the repository is all that runs
-// beside commands that are proven.
-func onlyGit(effects []tool.Effect) bool {
+// onlyGit reports whether git that is plain is all that runs beside commands that
+// are proven.
+func onlyGit(effects []tool.Effect, plain func(tool.Effect) bool) bool {
 	some := false
 	for _, e := range effects {
 		switch {
 		case e.Kind != tool.Execute || e.Class == tool.ProvenRead:
-		case plainGit(e):
+		case plain(e):
 			some = true
 		case e.Class != tool.ProvenInside:
 			return false
@@ -149,6 +153,7 @@ func (p plan) box(c *tool.Call, in bashArgs) tool.Box {
 		}
 	}
 	b.Git = b.Level == tool.BoxWorkspace && p.writes
+	b.Init = b.Git && p.makes
 	return b
 }
 

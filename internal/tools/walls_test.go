@@ -48,11 +48,17 @@ func TestBox(t *testing.T) {
 		{"auto", args{"command": "go version && true"}, tool.Box{Level: workspace}},
 		{"ask", args{"command": "ls", "network": []any{"example.com"}}, tool.Box{Level: workspace, Hosts: []string{"example.com"}}},
 		{"ask", args{"command": "ls", "outside": true}, tool.Box{Level: none}},
-		{"ask", args{"command": "git init sub"}, tool.Box{Level: none}},
+		{"ask", args{"command": "git init sub"}, tool.Box{Level: workspace, Git: true, Init: true}},
+		{"auto", args{"command": "mkdir -p new && git init -q -b main new && git config user.email a@b && git add -A"}, tool.Box{Level: workspace, Write: []string{s.path("new")}, Git: true, Init: true}},
+		{"ask", args{"command": "git init --template=x sub"}, tool.Box{Level: none}},
+		{"ask", args{"command": "git init sub && ./x"}, tool.Box{Level: none}},
+		{"ask", args{"command": "GIT_TEMPLATE_DIR=x git init sub"}, tool.Box{Level: none}},
+		{"ask", args{"command": "git clone x"}, tool.Box{Level: none}},
 		{"yolo", args{"command": "ls"}, tool.Box{Level: none}},
 		{"ask", args{"command": "git stash list; git tag v1"}, tool.Box{Level: workspace, Git: true}},
 		{"ask", args{"command": "git tag v2; true > x"}, tool.Box{Level: workspace, Write: []string{s.path("x")}, Git: true}},
 		{"ask", args{"command": "true", "interactive": true}, tool.Box{Level: workspace}},
+		{"ask", args{"command": "git init sub && git config core.editor x"}, tool.Box{Level: none}},
 	} {
 		s.mode = tt.mode
 		s.run("bash", tt.args)
