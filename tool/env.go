@@ -98,8 +98,8 @@ type Box struct {
 	// Git opens the insides of the workspace's repository for writing, but for
 	// its settings and hooks. BoxWorkspace only.
 	Git bool
-	// Init lets repositories stay that the process makes in the workspace, as
-	// long as their settings and hooks name no programs. BoxWorkspace only.
+	// Init lets repositories stay that the process makes in the workspace, but
+	// for settings and hooks that name programs. BoxWorkspace only.
 	Init bool
 }
 

@@ -197,7 +197,15 @@ func (a *App) HubAt(root, sum string, client []mcp.Server, warn func(string)) (*
 	if err != nil {
 		return nil, err
 	}
-	return a.Hub(env.Root, a.Servers(env.Root, sum, client, warn), env, nil), nil
+	h := a.Hub(env.Root, a.Servers(env.Root, sum, client, warn), env, nil)
+	if h != nil {
+		letGo := h.close
+		h.close = func() {
+			letGo()
+			_ = env.Close() // what others still use of it goes on, and is swept later
+		}
+	}
+	return h, nil
 }
 
 // Env is the world that programs of a workspace run in.

@@ -32,10 +32,13 @@ type boxes struct {
 
 	mu       sync.Mutex
 	scanners map[string]*scanner
-	base     sync.Once
-	system   []string // what every box may read
-	etc      sync.Once
-	closed   []string // below /etc
+	makers   int // boxes that are open and may make repositories
+
+	repositories map[string]bool // that such boxes made
+	base         sync.Once
+	system       []string // what every box may read
+	etc          sync.Once
+	closed       []string // below /etc
 }
 
 func newProcs(root string, o Options) *procs {

@@ -217,7 +217,7 @@ func (h *holder) spawn() (link, error) {
 		_ = ours.Close()
 		return link{}, err
 	}
-	l.handle = h.lines.take()
+	l.pid, l.handle = r.Pid, h.lines.take()
 	return l, nil
 }
 

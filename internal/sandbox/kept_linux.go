@@ -202,7 +202,7 @@ func (k *kept) listen(ended func(int, error)) {
 		if !told {
 			ended(-1, errGoesOn)
 		}
-		_ = k.keeper.Release()
+		k.release()
 		return
 	}
 	if !told {
@@ -301,10 +301,10 @@ func (k *kept) settle() bool {
 // keep lets the keeper and its family go on without this program. From the answer on the
 // keeper does not mind the end of the connection.
 func (k *kept) keep(out *os.File, pipe int, register func(tool.Kept) error) error {
-	if k.keeper == nil {
+	if k.pid == 0 {
 		return errNotKept
 	}
-	name := tool.Kept{PID: k.keeper.Pid, Mark: markOf(k.keeper.Pid)}
+	name := tool.Kept{PID: k.pid, Mark: markOf(k.pid)}
 	if !k.alive() || name.Mark == "" {
 		return os.ErrProcessDone
 	}

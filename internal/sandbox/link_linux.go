@@ -11,6 +11,7 @@ import (
 
 // link is a keeper and the connection to it.
 type link struct {
+	pid      int         // of the keeper; 0: it has none here, as in a container
 	keeper   *os.Process // nil if it is no child of this process
 	handle   int         // then it tells of the end of the keeper; not in a container
 	conn     *net.UnixConn
@@ -34,6 +35,15 @@ func (l link) drop() {
 		}
 		_ = unix.Close(l.handle)
 	}
+}
+
+// release forgets a keeper that goes on.
+func (l link) release() {
+	if l.keeper != nil {
+		_ = l.keeper.Release()
+		return
+	}
+	_ = unix.Close(l.handle)
 }
 
 // connect gives the command to a keeper: the one that waits, or a new one, in
@@ -91,7 +101,10 @@ func (k *kept) use(l link) {
 // spawn starts a keeper that has no namespaces of its own.
 func (b *boxes) spawn() (link, error) {
 	process, conn, err := startKeeper(b.o.Self, keeperName, &syscall.SysProcAttr{Setsid: true})
-	return link{keeper: process, conn: conn}, err
+	if err != nil {
+		return link{}, err
+	}
+	return link{pid: process.Pid, keeper: process, conn: conn}, nil
 }
 
 // startKeeper starts a keeper or a holder. It gets nothing of us but its end of

@@ -55,6 +55,9 @@ func (b *boxes) outside(k *kept) *outside {
 func (o *outside) open() {
 	ctx, stop := context.WithCancel(context.Background())
 	o.stop = stop
+	if o.box.Init {
+		o.boxes.making(1)
+	}
 	if len(o.box.Hosts) > 0 {
 		o.conns = &handed{ch: make(chan net.Conn, 64), done: make(chan struct{})}
 		o.tasks.Go(func() { _ = o.proxy().Serve(ctx, o.conns) })
@@ -75,6 +78,9 @@ func (o *outside) shut() {
 	}
 	o.tasks.Wait()
 	o.sweep()
+	if o.box.Init {
+		o.boxes.making(-1)
+	}
 	o.release()
 }
 
@@ -243,7 +249,32 @@ func (o *outside) judge(path string) {
 	if slices.Contains(o.before, is) || o.theirs(path) {
 		return
 	}
+	if made, open := o.boxes.made(path); made {
+		o.keepInert(path, open)
+		return
+	}
 	if len(o.boxes.closedPlaces(o.box, []spot{s})) > 0 {
 		o.list = append(o.list, o.boxes.takeAway(fresh{s, is}, o.held))
+	}
+}
+
+// keepInert watches a repository that another box of the session has made. This
+// one was made before it, so it could write there. While that box is open, its
+// own last look does.
+func (o *outside) keepInert(git string, open bool) {
+	if raw, err := o.watch.SyscallConn(); err == nil {
+		_ = raw.Control(func(fd uintptr) {
+			for _, dir := range []string{git, filepath.Join(git, "hooks"), filepath.Join(git, "info"), filepath.Join(git, "objects/info")} {
+				_, _ = unix.InotifyAddWatch(int(fd), dir, unix.IN_CREATE|unix.IN_MOVED_TO|unix.IN_CLOSE_WRITE|unix.IN_ONLYDIR|unix.IN_DONT_FOLLOW)
+			}
+		})
+	}
+	if open {
+		return
+	}
+	for _, s := range named(git) {
+		if is, ok := lookAt(o.held, s.Path); ok {
+			o.list = append(o.list, o.boxes.takeAway(fresh{s, is}, o.held))
+		}
 	}
 }

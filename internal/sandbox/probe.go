@@ -123,6 +123,7 @@ func (p *probe) close() {
 	if p.listener != nil {
 		_ = p.listener.Close()
 	}
+	_ = p.env.Close()
 	_ = os.RemoveAll(p.dir)
 }
 

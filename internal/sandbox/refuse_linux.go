@@ -103,11 +103,15 @@ func (b *boxes) appeared(box tool.Box, before []seen, held []anchor, theirs func
 	for _, s := range before {
 		old[s] = true
 	}
-	worktrees, made := b.newWorktrees(box), b.newRepositories(box, found, before)
+	worktrees, made := b.newWorktrees(box), b.newRepositories(found, before)
+	list := slices.DeleteFunc(b.closedPlaces(box, found), func(s spot) bool { return insideAny(made, s.Path) })
+	for _, git := range made {
+		list = append(list, named(git)...)
+	}
 	var out []fresh
-	for _, s := range b.closedPlaces(box, found) {
+	for _, s := range list {
 		is, ok := lookAt(held, s.Path)
-		if !ok || old[is] || worktrees[s.Path] || insideAny(made, s.Path) || theirs(s.Path) {
+		if !ok || old[is] || worktrees[s.Path] || theirs(s.Path) {
 			continue
 		}
 		if s.Via != "" { // if that is new, it goes, and this is what it was

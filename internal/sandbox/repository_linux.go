@@ -187,46 +187,65 @@ func (b *boxes) newWorktrees(box tool.Box) map[string]bool {
 	return out
 }
 
-// newRepositories lists the repositories in the workspace that a box made which
-// may, and that name no programs.
-func (b *boxes) newRepositories(box tool.Box, found []spot, before []seen) []string {
+// making notes that a box is open which may make repositories; what it makes is
+// known to all boxes of the session.
+func (b *boxes) making(change int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.makers += change
+}
+
+// made reports whether a new repository was made by a box that may, and whether
+// that box is still open.
+func (b *boxes) made(git string) (yes, open bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if info, err := os.Lstat(git); err != nil || !info.IsDir() || filepath.Base(git) != ".git" {
+		return false, false
+	}
+	if b.makers > 0 {
+		if b.repositories == nil {
+			b.repositories = make(map[string]bool)
+		}
+		b.repositories[git] = true
+	}
+	return b.repositories[git], b.makers > 0
+}
+
+// newRepositories lists the repositories in the workspace that are new to a box
+// and were made by one that may.
+func (b *boxes) newRepositories(found []spot, before []seen) []string {
 	var out []string
 	for _, s := range found {
-		old := slices.ContainsFunc(before, func(is seen) bool { return tool.Inside(s.Path, is.Path) })
-		if box.Init && !old && filepath.Base(s.Path) == ".git" && namesNothing(s.Path) {
+		if slices.ContainsFunc(before, func(is seen) bool { return tool.Inside(s.Path, is.Path) }) {
+			continue
+		}
+		if yes, _ := b.made(s.Path); yes {
 			out = append(out, s.Path)
 		}
 	}
 	return out
 }
 
-// namesNothing reports whether a repository is as git makes one: with settings
-// that are inert, with hooks that are but samples, and on its own.
-func namesNothing(git string) bool {
-	if info, err := os.Lstat(git); err != nil || !info.IsDir() {
-		return false
-	}
-	for _, s := range gitInsides(git) {
+// named lists what in a new repository is not as git makes it and may name
+// programs or other places: settings that are not inert, hooks that are more
+// than samples.
+func named(git string) []spot {
+	return slices.DeleteFunc(gitInsides(git), func(s spot) bool {
 		info, err := os.Lstat(s.Path)
 		if err != nil {
-			return false
+			return true
 		}
 		switch rel, _ := filepath.Rel(git, s.Path); {
 		case rel == "config" && info.Mode().IsRegular() && info.Size() < mostPlan:
 			text, err := os.ReadFile(s.Path)
-			if err != nil || gitconf.Inert(string(text)) != nil {
-				return false
-			}
+			return err == nil && gitconf.Inert(string(text)) == nil
 		case (rel == "hooks" || rel == "branches") && info.IsDir():
 			entries, err := readDir(s.Path)
-			if err != nil || slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return filepath.Ext(e.Name()) != ".sample" }) {
-				return false
-			}
-		default:
-			return false
+			return err == nil && !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return filepath.Ext(e.Name()) != ".sample" })
 		}
-	}
-	return true
+		return false
+	})
 }
 
 // oneLine returns the content of a small file, empty for anything else.

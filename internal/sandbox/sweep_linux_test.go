@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/inspan/inspan/internal/places"
 	"github.com/inspan/inspan/internal/sandbox"
@@ -139,7 +140,7 @@ func TestInit(t *testing.T) {
 	for text, want := range map[string]bool{
 		"git init -q && git config user.name x && git config user.email x@y && git add plain && git commit -qm one && git log --oneline": true,
 		"git init -q sub/new": true, "git init -q && git config core.fsmonitor ./x": false, "git init -q && echo x >.git/hooks/post-commit": false,
-		"git init -q && mv .git g && ln -s g .git": false, "git init -q && mv .git g && echo gitdir: g >.git": false, "git init -q && git config core.hooksPath .": false,
+		"git init -q && mv .git g && ln -s g .git": false, "git init -q && echo x >.git/commondir": false, "git init -q && mv .git g && echo gitdir: g >.git": false, "git init -q && git config core.hooksPath .": false,
 	} {
 		for _, init := range []bool{true, false} {
 			env, home, _ := boxed(t)
@@ -160,4 +161,30 @@ func TestInit(t *testing.T) {
 	if code, out, refused := script(t, env, tool.Box{Level: tool.BoxWorkspace, Git: true, Init: true}, "echo x >>.git/config || echo x >.git/hooks/old || mv .git g"); code == 0 || len(refused) > 0 {
 		t.Errorf("the repository that was there: exit code %d, refused %q\n%s", code, refused, out)
 	}
+}
+
+// TestInitBesideAJob checks that a repository stays also while a job runs that
+// was there before it, and that the job does not make it name programs.
+func TestInitBesideAJob(t *testing.T) {
+	env, home, _ := boxed(t)
+	need(t, env, tool.BoxWorkspace)
+	if err := os.RemoveAll(filepath.Join(env.Root, ".git")); err != nil {
+		t.Fatal(err)
+	}
+	background(t, env, workspace, "until test -e /tmp/go; do sleep 0.02; done; echo x >.git/hooks/post-commit; printf '[core]\nfsmonitor=x\n' >>.git/config; touch /tmp/gone; exec sleep 60")
+	init := tool.Box{Level: tool.BoxWorkspace, Git: true, Init: true}
+	code, out, refused := script(t, env, init, "git init -q && git config user.name x && git config user.email x@y && git add plain && git commit -qm one && sleep 0.2 && git log", "HOME="+home)
+	if code != 0 || len(refused) > 0 {
+		t.Fatalf("exit code %d, refused %q\n%s", code, refused, out)
+	}
+	lasting(t, env, workspace, "touch /tmp/go; until test -e /tmp/gone; do sleep 0.02; done")
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for late := time.Now().Add(5 * time.Second); time.Now().Before(late); <-tick.C {
+		if gone(filepath.Join(env.Root, ".git/hooks/post-commit")) && gone(filepath.Join(env.Root, ".git/config")) {
+			lasting(t, env, tool.Box{Level: tool.BoxRead}, "git log --oneline | grep one", "HOME="+home)
+			return
+		}
+	}
+	t.Error("the job names programs in the new repository")
 }

@@ -176,6 +176,9 @@ func (k *keeper) accept(listener int) {
 // here only if nobody is left who would do it outside, so nothing can be told.
 func (k *keeper) sweep() {
 	b := &boxes{o: Options{Map: k.order.Map}, root: k.order.Root}
+	if k.order.Box.Init {
+		b.making(1)
+	}
 	held := b.anchors(k.order.Box)
 	defer release(held)
 	before := k.order.View.Before
