@@ -218,7 +218,7 @@ func (a *App) kept(root, sum string) []inspan.Rule {
 		}
 		for _, text := range []string{path, path + "/**"} {
 			out = append(out, inspan.Rule{
-				Action: tool.Deny, Text: "write(" + text + ")", Scope: "trusted content",
+				Action: tool.Deny, Text: "write(" + text + ")", Scope: policy.TrustedContent,
 				Reason: "it may run here because you trust it as it is; change it yourself, and look at it with 'inspan trust'",
 			})
 		}
@@ -278,6 +278,9 @@ func (a *App) Explain(ctx context.Context, root, mode, command string) (Explaine
 	out := Explained{Root: env.Root, Mode: cmp.Or(mode, a.Config.Mode, policy.ModeAsk)}
 	out.Plan = shell.Explain(command, shell.Place{Root: env.Root, Cwd: env.Root, Home: folder.Home()})
 	p := policy.Policy{Map: a.places(env.Root)}
+	if looker, ok := env.Files.(tool.Looker); ok {
+		p.Map.Look = looker.Look
+	}
 	if p.Rules, err = parsed(rules); err != nil {
 		return Explained{}, err
 	}

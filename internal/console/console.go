@@ -46,21 +46,23 @@ type Console struct {
 // Result is the terminal object of the JSON forms. Fields are only ever added
 // while Version stays the same.
 type Result struct {
-	Type     string    `json:"type"`    // "result"
-	Version  int       `json:"version"` // 1
-	Session  string    `json:"session,omitempty"`
-	Reason   string    `json:"reason"`           // as event.Reason, or "waiting" or "error"
-	Cause    llm.Kind  `json:"cause,omitempty"`  // what the model call came to, if that ended the run
-	Detail   string    `json:"detail,omitempty"` // more about the reason, for people
-	Text     string    `json:"text"`             // the model's last words
-	Model    string    `json:"model,omitempty"`
-	Turns    int       `json:"turns"`
-	Calls    int       `json:"calls"`
-	Denied   int       `json:"denied"` // calls that were not made for lack of permission
-	Usage    llm.Usage `json:"usage"`
-	Cost     float64   `json:"cost"`               // US dollars of the session
-	Unpriced bool      `json:"unpriced,omitempty"` // cost lacks replies whose price is not known
-	ExitCode int       `json:"exit_code"`
+	Type      string    `json:"type"`    // "result"
+	Version   int       `json:"version"` // 1
+	Session   string    `json:"session,omitempty"`
+	Reason    string    `json:"reason"`           // as event.Reason, or "denied", "waiting" or "error"
+	Cause     llm.Kind  `json:"cause,omitempty"`  // what the model call came to, if that ended the run
+	Detail    string    `json:"detail,omitempty"` // more about the reason, for people
+	Text      string    `json:"text"`             // the model's last words
+	Model     string    `json:"model,omitempty"`
+	Turns     int       `json:"turns"`
+	Calls     int       `json:"calls"`
+	Denied    int       `json:"denied"`              // calls that were not made for lack of permission
+	Denials   []Denial  `json:"denials,omitempty"`   // those calls
+	Sensitive []Touched `json:"sensitive,omitempty"` // places that calls were let through to although they are sensitive
+	Usage     llm.Usage `json:"usage"`
+	Cost      float64   `json:"cost"`               // US dollars of the session
+	Unpriced  bool      `json:"unpriced,omitempty"` // cost lacks replies whose price is not known
+	ExitCode  int       `json:"exit_code"`
 }
 
 // Run drives the session until it stops and returns the exit code.
@@ -184,7 +186,7 @@ func (c *Console) finish(r Result) int {
 // result sums up a run that has ended with err, nil if the harness is well.
 func (v *view) result(st inspan.Status, err error) Result {
 	r := Result{
-		Session: st.Session, Text: v.last, Model: st.Route, Turns: st.Turns, Calls: st.Calls, Denied: v.denied,
+		Session: st.Session, Text: v.last, Model: st.Route, Turns: st.Turns, Calls: st.Calls, Denied: len(v.denials), Denials: v.denials, Sensitive: v.touched,
 		Usage: st.Usage, Cost: st.Cost, Unpriced: st.Unpriced,
 	}
 	switch {
@@ -198,6 +200,9 @@ func (v *view) result(st inspan.Status, err error) Result {
 		r.Reason, r.Detail = "waiting", words.Count(len(st.Waiting), "call")+" to decide on"
 	default:
 		r.Reason, r.Detail = "error", "there is nothing to do"
+	}
+	if r.Reason == string(event.ReasonDone) && v.nothingDone() {
+		r.Reason, r.Detail = "denied", "every call that would have changed something was denied"
 	}
 	r.ExitCode = ExitCode(r.Reason, r.Cause, err)
 	return r

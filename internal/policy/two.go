@@ -7,11 +7,11 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Private reports whether effects bring what is the person's own beyond the
-// workspace.
+// Private reports whether effects, as they were judged, bring what is the person's
+// own beyond the workspace, or what is sensitive in it.
 func (p Policy) Private(effects []tool.Effect) bool {
 	return slices.ContainsFunc(effects, func(e tool.Effect) bool {
-		return e.Kind == tool.Read && p.Map.Of(e.Path).Zone == places.Elsewhere
+		return e.Kind == tool.Read && (e.Sensitive != "" || p.Map.Of(e.Path).Zone == places.Elsewhere)
 	})
 }
 

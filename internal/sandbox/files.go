@@ -18,10 +18,22 @@ import (
 // files implements [tool.Files] over the real file system.
 type files struct {
 	guard places.Map // the zero Map guards nothing
+	look  *looker
+	pass  tool.Pass // what is open although it is sensitive
 	// change makes Change.If and the change itself one step within this
 	// process. Another process can still write in between, except that
 	// NoFile holds against all.
-	change sync.Mutex
+	change *sync.Mutex
+}
+
+// Look implements [tool.Looker].
+func (f *files) Look(path string) tool.Content { return f.look.look(path) }
+
+// Opened implements [tool.Opener].
+func (f *files) Opened(p tool.Pass) tool.Files {
+	open := *f
+	open.pass = p
+	return &open
 }
 
 // Resolve implements [tool.Files].
@@ -46,10 +58,11 @@ func (f *files) Open(ctx context.Context, path string) (fs.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := f.mayOpen(file, path); err != nil {
+	opened, err := f.mayOpen(file, path)
+	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	return file, nil
+	return opened, nil
 }
 
 // Change implements [tool.Files]. New content is written to a file beside the
@@ -78,7 +91,14 @@ func (f *files) Change(ctx context.Context, c tool.Change) error {
 		return err
 	}
 	defer held.release()
-	return held.tell(change(held.path, c))
+	own := !c.Remove && f.ours(path)
+	if err := change(held.path, c); err != nil {
+		return held.tell(err)
+	}
+	if own {
+		f.look.made(path)
+	}
+	return nil
 }
 
 // change makes one change.

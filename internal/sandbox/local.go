@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/inspan/inspan/internal/places"
 	"github.com/inspan/inspan/tool"
@@ -43,14 +44,15 @@ func Local(root string, blobs tool.Blobs, o Options) (tool.Env, error) {
 	if o.Pool == nil {
 		o.Pool = &Pool{}
 	}
+	look := &looker{}
 	if guards(o.Map) {
 		o.Map.Root = resolved
-		o.Map = o.Map.Indexed()
+		o.Map = look.sees(o.Map).Indexed()
 	}
 	ps := newProcs(resolved, o)
 	return tool.Env{
 		Root:  resolved,
-		Files: &files{guard: o.Map},
+		Files: &files{guard: o.Map, look: look, change: &sync.Mutex{}},
 		Procs: ps,
 		Blobs: blobs,
 		Walls: o.Pool.known(o, ps.where, ps.walls),
