@@ -218,7 +218,7 @@ func (a *App) agent(ctx context.Context, o Options, at inspan.Place, warn func(s
 	if err != nil {
 		return nil, err
 	}
-	shell := &tools.Shell{Home: folder.Home(), Protected: a.protected()}
+	shell := &tools.Shell{Home: folder.Home(), Protected: a.protected(), Withheld: a.explained}
 	a.shells.Store(at.ID, shell)
 	needs := profile.For(chosen.Info().Route(), a.Config.Profiles)
 	servers := &lsp.Manager{Env: env}

@@ -21,8 +21,8 @@ import (
 // With [Options.Container] every command runs in a container, whatever it asks
 // for; files are those of the machine.
 //
-// Processes get an environment made from a list, never the one of this
-// process, and no open files of it: descriptors that this process was itself
+// Processes get the environment of this process but for what looks like a secret
+// or would mislead whoever judges them, and no open files of it: descriptors that this process was itself
 // started with are marked close-on-exec.
 func Local(root string, blobs tool.Blobs, o Options) (tool.Env, error) {
 	abs, err := filepath.Abs(root)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/internal/feed"
+	"github.com/inspan/inspan/internal/shell"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -39,6 +40,9 @@ type Shell struct {
 	Home string
 	// Protected are globs of branches that the git tool does not push to.
 	Protected []string
+	// Withheld tells which variables of the person's environment commands don't get
+	// in a mode: why, by name. Nil: none.
+	Withheld func(mode string) map[string]string
 
 	mu     sync.Mutex
 	env    []string // nil: the default one
@@ -47,6 +51,7 @@ type Shell struct {
 	active map[*job]bool  // all that run, in the foreground too
 	ended  []tool.Process // they may have left descendants behind
 	closed bool
+	told   map[string]bool // names of variables that were held back, and this was said
 }
 
 func (sh *Shell) soft() time.Duration {
@@ -141,7 +146,7 @@ func (sh *Shell) start(calling context.Context, c *tool.Call, in bashArgs) (*job
 	}
 	env := sh.env
 	if j.box.Level == tool.BoxRead || j.box.Git {
-		env = readEnvironment(env, c.Env.Root)
+		env = shell.ReadEnvironment(env, c.Env.Root)
 	}
 	p, err := launch(ctx, c, j, env)
 	if err != nil {
