@@ -61,7 +61,7 @@ func (d *driver) judgeCall(ctx context.Context, c llm.Call) []event.Body {
 		findings := d.rules().Findings(call, d.redactedEffects(effects(ctx, t, known)))
 		judged.Effects = policy.Judged(findings)
 		secret := d.note(known, checked)
-		judged.Private = d.policy.Private(judged.Effects) || secret
+		judged.Private = d.rules().Private(judged.Effects) || secret
 		v, rules := d.verdict(ctx, call, judged, findings, policy.Hand(secret, call.Mode, judged.Effects))
 		judged.Action, judged.By, judged.Reason = v.Action, v.By, v.Reason
 		judged.Text = v.Text

@@ -24,8 +24,8 @@ type judged struct {
 }
 
 // held is the environment of a call that runs: no wider than its verdict.
-func held(c *tool.Call, effects []tool.Effect, stored func(string) string) tool.Env {
-	env, anything, external := opened(c, effects), false, false
+func held(c *tool.Call, effects []tool.Effect, pass tool.Pass, stored func(string) string) tool.Env {
+	env, anything, external := opened(c, effects, pass), false, false
 	for _, e := range effects {
 		anything = anything || e.Kind == tool.External && e.Text == ""
 		external = external || e.Kind == tool.External
@@ -48,8 +48,9 @@ func held(c *tool.Call, effects []tool.Effect, stored func(string) string) tool.
 
 // opened is the environment of a call with open what it was judged to reach
 // although it is sensitive: the policy is the one judge of that.
-func opened(c *tool.Call, effects []tool.Effect) tool.Env {
-	env, pass := c.Env, passOf(c.Mode, effects)
+func opened(c *tool.Call, effects []tool.Effect, pass tool.Pass) tool.Env {
+	env := c.Env
+	pass = passOf(c.Mode, effects, pass)
 	if files, ok := env.Files.(tool.Opener); ok && pass.Some() {
 		env.Files = files.Opened(pass)
 	}
@@ -71,9 +72,10 @@ func (p passing) Start(ctx context.Context, c tool.Command) (tool.Process, error
 	return p.Procs.Start(ctx, c)
 }
 
-// passOf is what a call was judged to reach although it is sensitive.
-func passOf(mode string, effects []tool.Effect) tool.Pass {
-	p := tool.Pass{All: mode == policy.ModeYolo}
+// passOf is what a call was judged to reach although it is sensitive, beside what
+// people have opened anyway.
+func passOf(mode string, effects []tool.Effect, p tool.Pass) tool.Pass {
+	p.All = mode == policy.ModeYolo
 	for _, e := range effects {
 		switch {
 		case e.Sensitive == "":

@@ -103,9 +103,11 @@ func (c *Console) whatWasDone(r Result) {
 		if t.Kind == tool.Write {
 			done = "changed"
 		}
-		lines = append(lines, fmt.Sprintf("%s %s, which %s", done, t.Path, t.Why))
+		if line := fmt.Sprintf("%s %s, which %s", done, t.Path, t.Why); !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
 	}
-	c.list(words.Count(len(r.Sensitive), "sensitive place")+" touched:", slices.Compact(lines))
+	c.list("sensitive places touched:", lines)
 	lines = nil
 	for _, d := range r.Denials {
 		lines = append(lines, fmt.Sprintf("%s: %s", d.Tool, strings.TrimPrefix(d.Reason+" ("+d.By+")", " ")))

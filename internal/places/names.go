@@ -14,7 +14,7 @@ func (ix *index) byName(path string) (Guard, string) {
 	for i, name := range names {
 		g, w := Plain, ""
 		switch {
-		case name == ".git" && i > 0 && !gitLock(path):
+		case name == ".git" && i > 0 && !GitLock(path):
 			g, w = Frozen, "belongs to the insides of a repository"
 		case name == ".inspan":
 			g, w = Frozen, "tells inspan what to do"
@@ -33,9 +33,9 @@ func (ix *index) byName(path string) (Guard, string) {
 	return guard, why
 }
 
-// gitLock reports whether a path is a lock in a repository, such as one that a
+// GitLock reports whether a path is a lock in a repository, such as one that a
 // git which was killed has left. Nothing reads what is in it.
-func gitLock(path string) bool {
+func GitLock(path string) bool {
 	path = filepath.ToSlash(path)
 	_, inside, ok := strings.Cut(path, "/.git/")
 	return ok && strings.HasSuffix(inside, ".lock") && !strings.Contains("/"+inside, "/hooks/")

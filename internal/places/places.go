@@ -192,7 +192,7 @@ func (m Map) guard(path string) Place {
 	if shared {
 		best = Place{Guard: Frozen, Why: "holds what sessions share"}
 	}
-	if k, ok := above(m.index.elsewhere, folded); ok && stricter(k.Guard, best.Guard) && (filepath.Base(k.Path) != ".git" || !gitLock(folded)) {
+	if k, ok := above(m.index.elsewhere, folded); ok && stricter(k.Guard, best.Guard) && (filepath.Base(k.Path) != ".git" || !GitLock(folded)) {
 		best = Place{Guard: k.Guard, Why: k.Why}
 	}
 	if g, w := m.index.byName(folded); stricter(g, best.Guard) {

@@ -151,6 +151,14 @@ func (r Rule) names(m places.Map, s subject) bool {
 	return r.tool == string(s.Kind) && (r.pattern == relative(m, s.Path) || r.glob(m) == s.Path)
 }
 
+// path is the one path that a rule is for; empty: it is for more, or for none.
+func (r Rule) path(m places.Map) string {
+	if r.pattern == "" || r.runs() || strings.ContainsAny(r.pattern, `*?[]{}\`) {
+		return ""
+	}
+	return r.glob(m)
+}
+
 // named reports whether the rule is for the tool, or for the kind of effect.
 func (r Rule) named(c *tool.Call, s subject) bool {
 	if kinds := []tool.EffectKind{tool.Read, tool.Write, tool.Execute, tool.Network, tool.External}; slices.Contains(kinds, tool.EffectKind(r.tool)) {

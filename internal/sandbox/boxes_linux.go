@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -76,9 +77,10 @@ func (b *boxes) order(k *kept) error {
 	var err error
 	if !k.bare {
 		found, err = b.scanner(b.root).scan()
+		found = slices.DeleteFunc(found, func(s spot) bool { return s.Named && passed(k.command.Pass, s.Path) })
 	}
 	if err == nil {
-		o.Read, err = b.grants(k.command.Box, found)
+		o.Read, err = b.grants(k.command, found)
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", tool.ErrNoBox, err)
@@ -90,6 +92,11 @@ func (b *boxes) order(k *kept) error {
 		o.Temp = filepath.Join(temporary(), "inspan-"+rand.Text())
 	}
 	return nil
+}
+
+// passed reports whether a file that its name makes secret is open to a command.
+func passed(p tool.Pass, path string) bool {
+	return slices.Contains(p.Read, path) || slices.Contains(p.Write, path)
 }
 
 // temporary returns the first folder for temporary files that can be written.

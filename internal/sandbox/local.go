@@ -45,6 +45,7 @@ func Local(root string, blobs tool.Blobs, o Options) (tool.Env, error) {
 		o.Pool = &Pool{}
 	}
 	look := &looker{}
+	o.look = look
 	if guards(o.Map) {
 		o.Map.Root = resolved
 		o.Map = look.sees(o.Map).Indexed()

@@ -41,6 +41,8 @@ type Options struct {
 	// Pool is shared with other environments of this program. Nil: this one
 	// has its own.
 	Pool *Pool
+
+	look *looker // set by Local
 }
 
 // Limits bound what a process in a box may use up. Zero fields mean the

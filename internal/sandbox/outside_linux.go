@@ -23,6 +23,7 @@ type outside struct {
 	before []seen
 	held   []anchor
 	covers *covers
+	making making
 	kill   func() // ends the command and its descendants, soon
 
 	stop  context.CancelFunc
@@ -48,7 +49,7 @@ func (b *boxes) outside(k *kept) *outside {
 			}
 		}
 	}
-	return &outside{boxes: b, box: box, before: k.order.View.Before, held: b.anchors(box), covers: newCovers(places), kill: func() { k.ask(opKill) }}
+	return &outside{boxes: b, box: box, before: k.order.View.Before, held: b.anchors(box), covers: newCovers(places), making: b.making(), kill: func() { k.ask(opKill) }}
 }
 
 // open starts the tasks. They end with shut.
@@ -75,6 +76,7 @@ func (o *outside) shut() {
 	}
 	o.tasks.Wait()
 	o.sweep()
+	o.boxes.made(o.making)
 	o.release()
 }
 

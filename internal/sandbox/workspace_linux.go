@@ -33,7 +33,8 @@ func (b *boxes) workspace(k *kept, found []spot) error {
 	o.Env, o.Cache = with(o.Env, vars...), cache
 	o.Write = []string{b.root}
 	for _, path := range b.beyond(mountable(o.Level, box.Write)) {
-		if g := b.o.Map.Of(path).Guard; g != places.Secret && g != places.Frozen {
+		at := b.o.Map.Of(path)
+		if at.Guard != places.Secret && at.Guard != places.Frozen || at.Named && slices.Contains(k.command.Pass.Write, path) {
 			o.Write = append(o.Write, path)
 		}
 	}
@@ -43,6 +44,11 @@ func (b *boxes) workspace(k *kept, found []spot) error {
 		if st, ok := stampOf(s.Path); ok {
 			o.View.Frozen = append(o.View.Frozen, s.Path)
 			o.View.Before = append(o.View.Before, seen{s.Path, st.dev, st.ino, st.link})
+		}
+	}
+	for _, path := range k.command.Pass.Read {
+		if tool.Inside(b.root, path) && !slices.Contains(k.command.Pass.Write, path) && b.o.Map.Of(path).Named {
+			o.View.Frozen = append(o.View.Frozen, path) // it was judged to be read
 		}
 	}
 	o.View.Pinned = b.pins(box, found)
@@ -129,7 +135,8 @@ func (b *boxes) pins(box tool.Box, found []spot) []string {
 		}
 	}
 	for _, s := range append(b.gitNamed(git), found...) {
-		if s.Guard == places.Frozen || s.Guard == places.Guarded && s.Via != "" {
+		// What is secret by its place would not be in another one.
+		if s.Guard == places.Frozen || s.Guard == places.Guarded && s.Via != "" || s.Guard == places.Secret && !s.Named {
 			out = b.above(out, s.Path)
 		}
 	}

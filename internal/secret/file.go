@@ -113,7 +113,7 @@ func plainSetting(name, value string) bool {
 	if value == "" || strings.Trim(value, "0123456789.") == "" && len(value) < 8 || isDummy(value) || standIn(value) {
 		return true
 	}
-	if strings.ContainsAny(name, " \t") || len(value) > 200 || strings.Contains(value, "@") && strings.Contains(value, ":") {
+	if strings.ContainsAny(name, " \t") || strings.ContainsAny(value, "\"{}") || len(value) > 200 || strings.Contains(value, "@") && strings.Contains(value, ":") {
 		return false
 	}
 	name = strings.ToLower(name)

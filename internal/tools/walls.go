@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/inspan/inspan/internal/gitconf"
+	"github.com/inspan/inspan/internal/places"
 	"github.com/inspan/inspan/internal/policy"
 	"github.com/inspan/inspan/internal/shell"
 	"github.com/inspan/inspan/tool"
@@ -63,12 +64,14 @@ func (sh *Shell) plan(ctx context.Context, c *tool.Call, in bashArgs) plan {
 	return out
 }
 
-// onlyGit reports whether git that may have the repository is all that runs
-// beside commands that are proven.
+// onlyGit reports whether git that may have the repository, or what takes a lock
+// out of it, is all that runs beside commands that are proven.
 func onlyGit(effects []tool.Effect) bool {
 	some := false
 	for _, e := range effects {
 		switch {
+		case e.Kind == tool.Write && places.GitLock(e.Path):
+			some = true
 		case e.Kind != tool.Execute || e.Class == tool.ProvenRead:
 		case plainGit(e):
 			some = true
