@@ -19,6 +19,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/policy"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
 )
@@ -41,6 +42,9 @@ type Console struct {
 	Color  bool
 	Live   bool    // Err is a terminal, where a line can be written over
 	Person *Person // answers where a call waits; nil: nobody does
+	// Unattended says that what asks is denied, so that a run begins with what that
+	// means.
+	Unattended bool
 }
 
 // Result is the terminal object of the JSON forms. Fields are only ever added
@@ -89,6 +93,7 @@ func (c *Console) drive(ctx context.Context, s *inspan.Session, v *view, inputs 
 			if err != nil {
 				return err
 			}
+			c.warn(s, v, e)
 			if err := v.event(e); err != nil {
 				return err
 			}
@@ -119,6 +124,17 @@ func (c *Console) drive(ctx context.Context, s *inspan.Session, v *view, inputs 
 				break
 			}
 		}
+	}
+}
+
+// warn says, before the model is asked for the first time, what will be denied.
+func (c *Console) warn(s *inspan.Session, v *view, e event.Event) {
+	if _, asked := e.Body.(event.Asked); !asked || v.warned || !c.Unattended {
+		return
+	}
+	v.warned = true
+	if text := policy.Unanswered(s.Status().Mode); text != "" {
+		fmt.Fprintln(c.Err, "inspan: "+text)
 	}
 }
 

@@ -17,6 +17,7 @@ type view struct {
 	*account
 	last    string          // the model's last words
 	seen    map[string]bool // calls whose change a person was shown before
+	warned  bool            // what will be denied was said
 	written bool            // the model's line on standard output is open
 	shown   bool            // text of the current reply has been shown as it came
 	route   string          // and rule of the model that answered last, if it was chosen

@@ -29,6 +29,19 @@ func Modes() [][2]string {
 	}
 }
 
+// Unanswered says what is denied in a mode where nobody can answer, and what
+// changes that; empty: nothing worth saying.
+func Unanswered(mode string) string {
+	denied := map[string]string{
+		ModeAsk:  "every change, and every command that is not proven to only read",
+		ModeEdit: "every command that is not proven to stay in the workspace, and changes outside of it",
+	}[mode]
+	if denied == "" {
+		return ""
+	}
+	return "nobody can answer here, so mode " + mode + " denies " + denied + "; --mode auto runs commands in the sandbox, --mode yolo runs everything, --allow RULE allows single calls"
+}
+
 // CheckMode returns an error, which names the nearest mode, if there is no mode
 // of that name. Empty is not an error: it leaves the mode open.
 func CheckMode(mode string) error {
