@@ -44,6 +44,7 @@ type Config struct {
 	Rules       []Rule        `toml:"rule"`        // rules with a reason, and with examples that they are checked by
 	Public      []string      `toml:"public"`      // globs of paths that are not sensitive after all; relative to the workspace, or with ~/
 	Timeout     time.Duration `toml:"ask_timeout"` // after which a question that nobody answers is a no; 0: never
+	Leftovers   string        `toml:"leftovers"`   // what becomes of what still runs at a normal end: end or keep; empty: keep in mode yolo, else end
 	Sandbox     Sandbox       `toml:"sandbox"`
 	Checkpoints Checkpoints   `toml:"checkpoints"`
 	Reviewer    *Reviewer     `toml:"reviewer"`           // a second model that looks at risky calls; nil: none
@@ -315,6 +316,9 @@ func (c Config) check() error {
 	}
 	if err := checkRules(c.Allow, c.Ask, c.Deny, c.Rules); err != nil {
 		return err
+	}
+	if !slices.Contains([]string{"", "end", "keep"}, c.Leftovers) {
+		return fmt.Errorf("leftovers: %q is neither end nor keep", c.Leftovers)
 	}
 	if c.Timeout < 0 || c.Timeout > 0 && c.Timeout < time.Second {
 		return fmt.Errorf("ask_timeout: want a time such as \"10m\", at least a second")

@@ -45,7 +45,8 @@ func TestAccount(t *testing.T) {
 		"it asked, and nothing is yet": {[][]event.Body{{replied("1"), event.Judged{Call: "1", Action: tool.Ask, Effects: read}}}, nil, nil, false},
 		"a person said no": {
 			[][]event.Body{{replied("1"), event.Judged{Call: "1", Action: tool.Ask, By: "mode ask", Effects: change}, event.Decided{Call: "1", By: "the user", Reason: "not that"}, event.Ended{Call: "1", Outcome: event.OutcomeDenied}}},
-			[]Denial{{Call: "1", Tool: "edit_file", By: "the user", Reason: "not that"}}, nil, false,
+			[]Denial{{Call: "1", Tool: "edit_file", By: "the user", Reason: "not that"}},
+			nil, false,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
