@@ -261,7 +261,7 @@ func (d *driver) verdict(ctx context.Context, c *tool.Call, judged event.Judged,
 // allowing says how a person can allow beforehand what asks.
 func allowing(rules []string) string {
 	if len(rules) == 0 {
-		return ""
+		return ": no rule could allow it; a person who is asked can, or mode yolo"
 	}
 	var quoted []string
 	for _, r := range rules {

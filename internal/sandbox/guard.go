@@ -15,9 +15,15 @@ import (
 )
 
 // closedError says why a place is not touched. It is an [fs.ErrPermission].
-type closedError struct{ why string }
+type closedError struct{ place places.Place }
 
-func (e closedError) Error() string { return "tools may not touch this: it " + e.why }
+func (e closedError) Error() string {
+	way := ""
+	if e.place.Named {
+		way = "; a call that names the file itself can be approved"
+	}
+	return "tools may not touch this: it " + e.place.Why + way
+}
 func (e closedError) Unwrap() error { return fs.ErrPermission }
 
 // mayOpen judges a file by where it was found to lie once it was open, and by
@@ -38,7 +44,7 @@ func (f *files) mayOpen(file *os.File, path string) (fs.File, error) {
 	case place.Named && slices.Contains(slices.Concat(f.pass.Read, f.pass.Write), at):
 		return file, nil
 	case place.Guard == places.Secret:
-		return nil, &fs.PathError{Op: "open", Path: path, Err: closedError{place.Why}}
+		return nil, &fs.PathError{Op: "open", Path: path, Err: closedError{place}}
 	case read != nil:
 		return readFile{file, bytes.NewReader(read)}, nil
 	}
@@ -59,7 +65,7 @@ func (f *files) mayChange(path string) error {
 	if place.Guard != places.Secret && place.Guard != places.Frozen || place.Named && slices.Contains(f.pass.Write, path) {
 		return nil
 	}
-	return &fs.PathError{Op: "change", Path: path, Err: closedError{place.Why}}
+	return &fs.PathError{Op: "change", Path: path, Err: closedError{place}}
 }
 
 // ours reports whether what is about to be written is the session's own: it is

@@ -18,6 +18,10 @@ import (
 // is longer is a secret if its name says so.
 const mostLooked = 1 << 20
 
+// mostInAll bounds what is looked through for one session, in bytes, so that a
+// repository of files with such names can't keep it busy. Beyond it names decide.
+const mostInAll = 256 << 20
+
 // looker tells of files that are named like secrets whether they are. It
 // remembers what it saw for as long as the file stays the same, and what the
 // session has made. Safe for concurrent use.
@@ -28,6 +32,7 @@ type looker struct {
 	mu   sync.Mutex
 	own  map[string]fs.FileInfo
 	seen map[string]looked
+	read int64 // bytes that were looked through
 }
 
 // looked is what was seen of a file.
@@ -102,7 +107,7 @@ func (l *looker) lookInto(file *os.File, path string) (content tool.Content, inf
 	if content, ok := l.known(path, info); ok && content == tool.ContentOwn {
 		return content, info, nil
 	}
-	if info.Size() > mostLooked {
+	if info.Size() > mostLooked || !l.may(info.Size()) {
 		return tool.ContentUnknown, info, nil
 	}
 	data, err = io.ReadAll(io.NewSectionReader(file, 0, mostLooked+1))
@@ -113,6 +118,14 @@ func (l *looker) lookInto(file *os.File, path string) (content tool.Content, inf
 		return tool.ContentPlain, info, data
 	}
 	return tool.ContentSecret, info, nil
+}
+
+// may reports whether so many bytes more may be looked through.
+func (l *looker) may(size int64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.read += size
+	return l.read <= mostInAll
 }
 
 // made takes a file down as one that the session has made or changed.
@@ -131,11 +144,15 @@ func (l *looker) made(path string) {
 	}
 }
 
-// readFile is an open file of which only what was looked through is read.
+// readFile is an open file of which only what was looked through is read. It has
+// no other way to its content, such as that of [io.WriterTo].
 type readFile struct {
-	*os.File
+	file *os.File
 	data *bytes.Reader
 }
+
+// Stat implements [fs.File].
+func (f readFile) Stat() (fs.FileInfo, error) { return f.file.Stat() }
 
 // Read implements [fs.File].
 func (f readFile) Read(p []byte) (int, error) { return f.data.Read(p) }
@@ -145,3 +162,6 @@ func (f readFile) ReadAt(p []byte, at int64) (int, error) { return f.data.ReadAt
 
 // Seek implements [io.Seeker].
 func (f readFile) Seek(offset int64, whence int) (int64, error) { return f.data.Seek(offset, whence) }
+
+// Close implements [fs.File].
+func (f readFile) Close() error { return f.file.Close() }

@@ -93,8 +93,9 @@ func TestLookIsWhatIsRead(t *testing.T) {
 	}
 	defer f.Close()
 	putFile(t, path, aCert+aKey)
-	if data, err := io.ReadAll(f); string(data) != aCert || err != nil {
-		t.Errorf("read %q, %v", data, err)
+	var copied strings.Builder
+	if _, err := io.Copy(&copied, f); copied.String() != aCert || err != nil {
+		t.Errorf("read %q, %v", copied.String(), err)
 	}
 	if _, err := env.Files.Open(t.Context(), path); !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("opened by what was in it before: %v", err)
