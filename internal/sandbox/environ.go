@@ -13,6 +13,10 @@ import (
 // userInfo matches a password inside a URL.
 var userInfo = regexp.MustCompile(`://[^/\s]*@`)
 
+// dull matches values that are no secret whatever they are called, such as that of
+// TOKENIZERS_PARALLELISM or MAX_TOKENS.
+var dull = regexp.MustCompile(`^(?i:|true|false|yes|no|on|off|\d{1,4}|[1-9]\d*000)$`)
+
 // settings keep programs from asking questions, paging and drawing.
 func settings() []string {
 	return []string{
@@ -57,7 +61,7 @@ func withheld(finder *secret.Finder, keys []string, name, value string, whole bo
 	if whole {
 		return ""
 	}
-	if _, found := finder.First(name + "=" + value); found || secret.Named(name) || userInfo.MatchString(value) {
+	if _, found := finder.First(name + "=" + value); found || secret.Named(name) && !dull.MatchString(value) || userInfo.MatchString(value) {
 		return "looks like a secret"
 	}
 	if shell.Steers(name) {

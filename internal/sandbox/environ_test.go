@@ -20,7 +20,7 @@ func without(env []string) []string {
 func TestEnviron(t *testing.T) {
 	ours := []string{
 		"PATH=/bin:/w/bin:bin", "HOME=/home/x", "PIP_BREAK_SYSTEM_PACKAGES=1", "JAVA_HOME=/j", "HTTP_PROXY=http://proxy:1", "NO_PROXY=localhost", "ANY_ENV_OF_AN_IMAGE=i", "PYTHONPATH=/p", "GIT_AUTHOR_NAME=x",
-		"GIT_SSH_COMMAND=ssh -v", "CI=1",
+		"GIT_SSH_COMMAND=ssh -v", "CI=1", "TOKENIZERS_PARALLELISM=false", "MAX_TOKENS=128000", "EMPTY_KEY=",
 		// named like secrets
 		"ANTHROPIC_API_KEY=a", "AWS_SECRET_ACCESS_KEY=b", "GITHUB_TOKEN=c", "MY_PASSWORD=d", "SSH_AUTH_SOCK=/e", "NPM_AUTH=f", "NAMED_TOKEN=k", "MINE=l",
 		// secrets by their value
@@ -31,7 +31,7 @@ func TestEnviron(t *testing.T) {
 		"PWD=/w", "SHLVL=1", "PAGER=less", "TERM=xterm",
 	}
 	o := Options{Environ: []string{"NAMED_TOKEN"}, Keys: []string{"MINE", "ANTHROPIC_API_KEY"}}
-	usual := []string{"ANY_ENV_OF_AN_IMAGE", "CI", "GIT_AUTHOR_NAME", "GIT_SSH_COMMAND", "HOME", "HTTP_PROXY", "JAVA_HOME", "NAMED_TOKEN", "NO_PROXY", "PATH", "PIP_BREAK_SYSTEM_PACKAGES", "PYTHONPATH"}
+	usual := []string{"ANY_ENV_OF_AN_IMAGE", "CI", "EMPTY_KEY", "GIT_AUTHOR_NAME", "GIT_SSH_COMMAND", "HOME", "HTTP_PROXY", "JAVA_HOME", "MAX_TOKENS", "NAMED_TOKEN", "NO_PROXY", "PATH", "PIP_BREAK_SYSTEM_PACKAGES", "PYTHONPATH", "TOKENIZERS_PARALLELISM"}
 	for _, tc := range []struct {
 		name string
 		o    Options
@@ -39,7 +39,7 @@ func TestEnviron(t *testing.T) {
 		want []string
 	}{
 		{"usual", o, tool.Command{}, usual},
-		{"reads", o, tool.Command{Box: tool.Box{Level: tool.BoxRead}}, []string{"ANY_ENV_OF_AN_IMAGE", "CI", "GIT_AUTHOR_NAME", "HOME", "HTTP_PROXY", "NAMED_TOKEN", "NO_PROXY", "PATH", "PIP_BREAK_SYSTEM_PACKAGES"}},
+		{"reads", o, tool.Command{Box: tool.Box{Level: tool.BoxRead}}, []string{"ANY_ENV_OF_AN_IMAGE", "CI", "EMPTY_KEY", "GIT_AUTHOR_NAME", "HOME", "HTTP_PROXY", "MAX_TOKENS", "NAMED_TOKEN", "NO_PROXY", "PATH", "PIP_BREAK_SYSTEM_PACKAGES", "TOKENIZERS_PARALLELISM"}},
 		{"container", Options{Environ: o.Environ, Container: &Container{}}, tool.Command{}, []string{"CI", "NAMED_TOKEN"}},
 		{"left by another command", o, tool.Command{Env: []string{"A=b", "GITHUB_TOKEN=c", "MY_PASSWORD=of the model", "BASH_ENV=j"}}, []string{"A", "MY_PASSWORD"}},
 		{"left by another command in yolo", o, tool.Command{Env: []string{"A=b", "GITHUB_TOKEN=c", "MINE=l"}, Pass: tool.Pass{All: true}}, []string{"A", "GITHUB_TOKEN"}},
