@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/policy"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
@@ -85,10 +86,10 @@ func (a *account) started(call string) {
 
 // nothingDone reports whether calls were to change something, and every one of
 // them was denied with nobody asked: then the work can't be done, whatever the
-// model says.
+// model says. In mode plan nothing was to be changed.
 func (a *account) nothingDone() bool {
 	return a.changes == 0 && slices.ContainsFunc(a.denials, func(d Denial) bool {
-		return !a.decided[d.Call] && !tool.ReadOnly(a.judged[d.Call].Effects)
+		return !a.decided[d.Call] && d.By != "mode "+policy.ModePlan && !tool.ReadOnly(a.judged[d.Call].Effects)
 	})
 }
 

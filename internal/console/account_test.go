@@ -35,9 +35,14 @@ func TestAccount(t *testing.T) {
 		touched []Touched
 		nothing bool
 	}{
-		"nothing was called":           {},
-		"a change was denied":          {[][]event.Body{{replied("1")}, denied("1", change)}, []Denial{denial}, nil, true},
-		"what is not understood was":   {[][]event.Body{{replied("1")}, denied("1", []tool.Effect{{Kind: tool.External}})}, []Denial{denial}, nil, true},
+		"nothing was called":         {},
+		"a change was denied":        {[][]event.Body{{replied("1")}, denied("1", change)}, []Denial{denial}, nil, true},
+		"what is not understood was": {[][]event.Body{{replied("1")}, denied("1", []tool.Effect{{Kind: tool.External}})}, []Denial{denial}, nil, true},
+		"mode plan denied it": {
+			[][]event.Body{{replied("1"), event.Judged{Call: "1", Action: tool.Deny, By: "mode plan", Reason: "x", Effects: change}, event.Ended{Call: "1", Outcome: event.OutcomeDenied}}},
+			[]Denial{{Call: "1", Tool: "edit_file", By: "mode plan", Reason: "x"}},
+			nil, false,
+		},
 		"a reading was denied":         {[][]event.Body{{replied("1")}, denied("1", read)}, []Denial{denial}, nil, false},
 		"one of two changes was":       {[][]event.Body{{replied("1", "2")}, denied("1", change), made("2", change)}, []Denial{denial}, nil, false},
 		"only readings were made":      {[][]event.Body{{replied("1", "2")}, denied("1", change), made("2", []tool.Effect{{Kind: tool.Read, Path: "/w/b"}})}, []Denial{denial}, nil, true},
