@@ -100,15 +100,13 @@ const mostListed = 10
 func (c *Console) whatWasDone(r Result) {
 	var lines []string
 	for _, t := range r.Sensitive {
-		done := "read"
-		if t.Kind == tool.Write {
-			done = "changed"
-		}
-		if line := fmt.Sprintf("%s %s, which %s", done, t.Path, t.Why); !slices.Contains(lines, line) {
-			lines = append(lines, line)
+		for _, line := range words.Sensitive([]tool.Effect{{Kind: t.Kind, Path: t.Path, Sensitive: t.Why}}) {
+			if !slices.Contains(lines, line) {
+				lines = append(lines, line)
+			}
 		}
 	}
-	c.list("sensitive places touched:", lines)
+	c.list("what it did to sensitive places:", lines)
 	lines = nil
 	for _, d := range r.Denials {
 		lines = append(lines, fmt.Sprintf("%s: %s", d.Tool, strings.TrimPrefix(d.Reason+" ("+d.By+")", " ")))
