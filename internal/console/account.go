@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/policy"
 	"github.com/inspan/inspan/internal/words"
@@ -42,6 +43,12 @@ type account struct {
 
 func newAccount() *account {
 	return &account{calls: map[string]llm.Call{}, judged: map[string]event.Judged{}, decided: map[string]bool{}}
+}
+
+// open takes in a call that was judged before the first event.
+func (a *account) open(p inspan.Pending) {
+	a.calls[p.Call.ID] = p.Call
+	a.judged[p.Call.ID] = event.Judged{Call: p.Call.ID, Action: tool.Ask, Reason: p.Reason, Effects: p.Effects}
 }
 
 // event takes one event in.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
@@ -71,5 +72,24 @@ func TestAccount(t *testing.T) {
 				t.Errorf("nothing done: %t", !tc.nothing)
 			}
 		})
+	}
+}
+
+// TestAccountGoesOn holds that a call which waited since an earlier run counts.
+func TestAccountGoesOn(t *testing.T) {
+	a := newAccount()
+	a.open(inspan.Pending{Call: llm.Call{ID: "1", Name: "edit_file"}, Effects: []tool.Effect{{Kind: tool.Write, Path: "/w/a"}}})
+	for _, b := range []event.Body{
+		event.Decided{Call: "1", Allow: true, By: "the user"},
+		event.Started{Call: "1"},
+		event.Ended{Call: "1", Outcome: event.OutcomeOK},
+		event.Replied{Parts: llm.Parts{llm.Call{ID: "2", Name: "edit_file"}}},
+		event.Judged{Call: "2", Action: tool.Deny, Effects: []tool.Effect{{Kind: tool.Write, Path: "/w/b"}}},
+		event.Ended{Call: "2", Outcome: event.OutcomeDenied},
+	} {
+		a.event(event.Event{Body: b})
+	}
+	if a.nothingDone() {
+		t.Error("the first change was made")
 	}
 }

@@ -75,7 +75,7 @@ func (c *Console) Run(ctx context.Context, s *inspan.Session, inputs ...event.Bo
 	defer stop()
 	v := newView(c)
 	for _, p := range s.Status().Open {
-		v.calls[p.Call.ID] = p.Call
+		v.open(p)
 	}
 	err := c.drive(ctx, s, v, inputs)
 	v.endWait()
