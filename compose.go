@@ -53,7 +53,11 @@ func (a *Agent) tool(t tool.Tool, marker *guard.Marker, vault *secret.Vault) too
 
 // rules is the policy of the agent: mode, rules and sensitive places.
 func (a *Agent) rules() (policy.Policy, error) {
-	p := policy.Policy{Map: places.Map{Root: a.Env.Root, Home: folder.Home(), State: a.Private, Shared: a.Shared, Open: a.Public}.Indexed()}
+	m := places.Map{Root: a.Env.Root, Home: folder.Home(), State: a.Private, Shared: a.Shared, Open: a.Public}
+	if looker, ok := a.Env.Files.(tool.Looker); ok {
+		m.Look = looker.Look
+	}
+	p := policy.Policy{Map: m.Indexed()}
 	for _, rule := range a.Rules {
 		r, err := policy.ParseRule(rule.Action, rule.Text, rule.Scope)
 		if err != nil {
@@ -62,5 +66,6 @@ func (a *Agent) rules() (policy.Policy, error) {
 		r.Reason = rule.Reason
 		p.Rules = append(p.Rules, r)
 	}
+	p.Map = policy.Close(p.Map, p.Rules)
 	return p, nil
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -57,10 +58,11 @@ func (d *driver) judgeCall(ctx context.Context, c llm.Call) []event.Body {
 		call = d.call(c, checked)
 		call.As = as
 		known := d.known(call)
-		judged.Effects = d.redactedEffects(effects(ctx, t, known))
+		findings := d.rules().Findings(call, d.redactedEffects(effects(ctx, t, known)))
+		judged.Effects = policy.Judged(findings)
 		secret := d.note(known, checked)
-		judged.Private = d.policy.Private(judged.Effects) || secret
-		v, rules := d.verdict(ctx, call, judged, policy.Hand(secret, call.Mode, judged.Effects))
+		judged.Private = d.rules().Private(judged.Effects) || secret
+		v, rules := d.verdict(ctx, call, judged, findings, policy.Hand(secret, call.Mode, judged.Effects))
 		judged.Action, judged.By, judged.Reason = v.Action, v.By, v.Reason
 		judged.Text = v.Text
 		judged.Cost += v.Cost
@@ -200,11 +202,13 @@ func effects(ctx context.Context, t tool.Tool, c *tool.Call) []tool.Effect {
 
 // verdict combines what the policy and the judges say with a first verdict, and the
 // rules that would allow what asks. A judge that fails denies.
-func (d *driver) verdict(ctx context.Context, c *tool.Call, judged event.Judged, first tool.Verdict) (v tool.Verdict, rules []string) {
-	findings := d.rules().Findings(c, judged.Effects)
-	var all []tool.Verdict
+func (d *driver) verdict(ctx context.Context, c *tool.Call, judged event.Judged, findings []policy.Finding, first tool.Verdict) (v tool.Verdict, rules []string) {
+	all, why := []tool.Verdict{}, []string{}
 	for _, f := range findings {
 		all = append(all, f.Verdict)
+		if f.Verdict.Action == tool.Allow && f.Verdict.Reason != "" {
+			why = append(why, f.Verdict.Reason)
+		}
 	}
 	rules = policy.Proposals(findings)
 	for _, v := range []tool.Verdict{first, policy.Leave(d.state.Untrusted, d.state.Private || judged.Private, c.Mode, judged.Effects)} {
@@ -212,7 +216,7 @@ func (d *driver) verdict(ctx context.Context, c *tool.Call, judged event.Judged,
 			all, rules = append(all, v), nil
 		}
 	}
-	spent, why, granted, texts := 0.0, []string{}, tool.Verdict{}, []string{}
+	spent, granted, texts := 0.0, tool.Verdict{}, []string{}
 	for _, j := range d.agent.judges() {
 		if policy.Combine(all).Action == tool.Deny {
 			break // nothing can change that any more
@@ -254,12 +258,24 @@ func (d *driver) verdict(ctx context.Context, c *tool.Call, judged event.Judged,
 	}
 	if v.Action == tool.Ask && d.agent.Unattended {
 		v.Action = tool.Deny
-		v.Reason = strings.TrimPrefix(v.Reason+"; it needs approval, and nobody is here to give it", "; ")
+		v.Reason = strings.TrimPrefix(v.Reason+"; it needs approval, and nobody is here to give it"+allowing(rules), "; ")
 		if asks(judged.Effects) {
 			v.Reason = "nobody is here to answer; decide yourself, and say what you decided"
 		}
 	}
 	return v, rules
+}
+
+// allowing says how a person can allow beforehand what asks.
+func allowing(rules []string) string {
+	if len(rules) == 0 {
+		return ": no rule could allow it; a person who is asked can, or mode yolo"
+	}
+	var quoted []string
+	for _, r := range rules {
+		quoted = append(quoted, strconv.Quote(r))
+	}
+	return ": allow = [" + strings.Join(quoted, ", ") + "] in the settings, or --allow, would let it run"
 }
 
 // asks reports whether a call asks the person something.

@@ -24,8 +24,8 @@ type judged struct {
 }
 
 // held is the environment of a call that runs: no wider than its verdict.
-func held(c *tool.Call, effects []tool.Effect, stored func(string) string) tool.Env {
-	env, anything, external := c.Env, false, false
+func held(c *tool.Call, effects []tool.Effect, pass tool.Pass, stored func(string) string) tool.Env {
+	env, anything, external := opened(c, effects, pass), false, false
 	for _, e := range effects {
 		anything = anything || e.Kind == tool.External && e.Text == ""
 		external = external || e.Kind == tool.External
@@ -44,6 +44,48 @@ func held(c *tool.Call, effects []tool.Effect, stored func(string) string) tool.
 		env.Procs = judgedProcs{env.Procs, by, env.Walls.Read && c.Mode != policy.ModeYolo && tool.ReadOnly(effects)}
 	}
 	return env
+}
+
+// opened is the environment of a call with open what it was judged to reach
+// although it is sensitive: the policy is the one judge of that.
+func opened(c *tool.Call, effects []tool.Effect, pass tool.Pass) tool.Env {
+	env := c.Env
+	pass = passOf(c.Mode, effects, pass)
+	if files, ok := env.Files.(tool.Opener); ok && pass.Some() {
+		env.Files = files.Opened(pass)
+	}
+	if env.Procs != nil && pass.Some() {
+		env.Procs = passing{env.Procs, pass}
+	}
+	return env
+}
+
+// passing starts processes that may reach what the call was judged to reach.
+type passing struct {
+	tool.Procs
+	pass tool.Pass
+}
+
+// Start implements [tool.Procs].
+func (p passing) Start(ctx context.Context, c tool.Command) (tool.Process, error) {
+	c.Pass = p.pass
+	return p.Procs.Start(ctx, c)
+}
+
+// passOf is what a call was judged to reach although it is sensitive, beside what
+// people have opened anyway.
+func passOf(mode string, effects []tool.Effect, p tool.Pass) tool.Pass {
+	p.All = mode == policy.ModeYolo
+	for _, e := range effects {
+		switch {
+		case e.Sensitive == "":
+		case e.Kind == tool.Read:
+			p.Read = append(p.Read, e.Path)
+		case e.Kind == tool.Write:
+			p.Write = append(p.Write, e.Path)
+		}
+	}
+	return p
 }
 
 // by reports whether the call was judged by an effect that takes this one in.

@@ -123,6 +123,46 @@ type Files interface {
 	Change(ctx context.Context, c Change) error
 }
 
+// Content is what is known of what a file holds.
+type Content string
+
+// Contents.
+const (
+	ContentUnknown Content = ""       // it can't be told: it is no regular file, too big, or can't be read
+	ContentNone    Content = "none"   // there is no such file
+	ContentPlain   Content = "plain"  // there is no secret in it
+	ContentSecret  Content = "secret" // there may be one
+	ContentOwn     Content = "own"    // the session has made it
+)
+
+// Looker is an optional interface of [Files] that can tell of a file that is
+// named like a secret whether it is one.
+type Looker interface {
+	// Look tells what is at a resolved path. It follows no link and waits for
+	// nothing.
+	Look(path string) Content
+}
+
+// Opener is an optional interface of [Files] that keep sensitive places closed.
+type Opener interface {
+	// Opened returns the same files, with open what a call may reach although it is
+	// sensitive.
+	Opened(p Pass) Files
+}
+
+// Pass is what a call may reach although it is sensitive.
+type Pass struct {
+	// All opens everything but what belongs to the harness itself and what rules of
+	// people close.
+	All bool
+	// Read and Write list the resolved paths of single files that are secret by their
+	// names, and that the call was judged by.
+	Read, Write []string
+}
+
+// Some reports whether anything is open.
+func (p Pass) Some() bool { return p.All || len(p.Read)+len(p.Write) > 0 }
+
 // Change is one change of one file.
 type Change struct {
 	Path string
@@ -176,6 +216,10 @@ type Command struct {
 	// controls it: Stdin is what is typed, Output what appears. The variable TERM says
 	// what programs can expect of it. Zero: it has none.
 	TTY TTY
+	// Pass is what it may reach although it is sensitive. With All and a nil Env it
+	// gets the environment of the person but for the keys of the harness. Whoever
+	// judges calls sets it.
+	Pass Pass
 }
 
 // TTY is the size of a terminal.

@@ -194,6 +194,9 @@ type Effect struct {
 	Text string     `json:"text,omitempty"` // command for Execute and Keep, host for Network ("" or "*": any), what it is for External
 	// Class is what has been proven of an Execute.
 	Class Class `json:"class,omitempty"`
+	// Sensitive is why reading or writing Path needs care, after "it ", such as
+	// "holds keys". The policy fills it in; empty: it needs none.
+	Sensitive string `json:"sensitive,omitempty"`
 	// Words are those of an Execute, where they are known. Not stored.
 	Words *Words `json:"-"`
 }

@@ -42,7 +42,8 @@ func (c *command) configShow() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show [FOLDER]",
 		Short: "Show what is set: by the organisation, by you and by the folder that is worked in",
-		Long: "Show what is set, in this order: by the organisation, by you, and by the folder that is worked in, which can only make things stricter.\n" +
+		Long: "Show what is set, in this order: by the organisation, by you in the settings file, by the preset, by the environment,\n" +
+			"and by the folder that is worked in, which can only make things stricter. The one that comes last counts.\n" +
 			"The levers are shown in any case. What else is not set has its default; docs/config.sample.toml, and 'inspan config schema', list all there is.",
 		Args: exactly(0, 1, "one FOLDER at most"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -66,17 +67,17 @@ func (c *command) configShow() *cobra.Command {
 			for _, s := range list {
 				fmt.Fprintf(w, "%s = %s", s.Key, s.Value)
 				switch {
-				case origin && s.Line == 0:
-					fmt.Fprintf(w, "\t# %s", s.File)
-				case origin:
+				case origin && s.Line > 0:
 					fmt.Fprintf(w, "\t# %s:%d", s.File, s.Line)
+				case origin:
+					fmt.Fprintf(w, "\t# %s", s.File)
 				}
 				fmt.Fprintln(w)
 			}
 			return w.Flush()
 		},
 	}
-	cmd.Flags().BoolVar(&origin, "origin", false, "show the file and the line of each")
+	cmd.Flags().BoolVar(&origin, "origin", false, "show the file and the line of each, or the variable")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }

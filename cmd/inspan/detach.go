@@ -230,7 +230,7 @@ func (b *background) run(cmd *cobra.Command) error {
 		b.announce(ctx, s, joined)
 	}()
 	run := b.console.RunOn
-	if b.order.Unattended {
+	if b.console.Unattended = b.order.Unattended; b.order.Unattended {
 		run = b.console.Run
 	}
 	b.code = run(cmd.Context(), s, inputs...)

@@ -47,7 +47,7 @@ func tell(out io.Writer, findings []doctor.Finding) error {
 		if f.State == doctor.Bad {
 			bad++
 		}
-		line := fmt.Sprintf("%-8s %-*s %s", f.State, width, f.Check, words.OneLine(f.Found, 300))
+		line := fmt.Sprintf("%-8s %-*s %s", f.State, width, f.Check, words.OneLine(f.Found, 2000))
 		if f.Elapsed > 0 {
 			line += fmt.Sprintf(" (%v)", f.Elapsed.Round(time.Millisecond))
 		}

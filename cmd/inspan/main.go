@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,6 +19,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/console"
 	"github.com/inspan/inspan/internal/sandbox"
 	"github.com/inspan/inspan/tool"
@@ -108,9 +111,42 @@ func (c *command) root() *cobra.Command {
 		},
 	}
 	f.add(root)
+	everywhere(root)
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(c.detachable(c.run()), c.detachable(c.resume()), c.detached(), c.ps(), c.logs(), c.attach(), c.stop(), c.send(), c.sessions(), c.context(), c.compact(), c.rewind(), c.effects(), c.models(), c.cost(), c.policy(), c.trust(), c.config(), c.tools(), c.skills(), c.memory(), c.agents(), c.plugin(), c.mcp(), c.acp(), c.a2a(), c.demo(), c.doctor(), c.version())
 	return root
+}
+
+// everywhere declares the flags of all commands. They say what variables of the
+// environment say too, which processes that we start inherit.
+func everywhere(root *cobra.Command) {
+	var preset, state string
+	root.PersistentFlags().StringVar(&preset, "preset", "", "`settings` for a purpose: container is for machines that are thrown away; as INSPAN_PRESET")
+	root.PersistentFlags().StringVar(&state, "state", "", "`folder` for sessions and all that inspan keeps; as INSPAN_STATE_DIR")
+	root.PersistentPreRunE = func(*cobra.Command, []string) error {
+		var names []string
+		for _, p := range config.Presets() {
+			names = append(names, p[0])
+		}
+		if preset != "" && !slices.Contains(names, preset) {
+			return usageError{fmt.Errorf("--preset: %q is none of %s%s", preset, strings.Join(names, ", "), didYouMean("", tool.Nearest(preset, names)))}
+		}
+		if state != "" {
+			var err error
+			if state, err = filepath.Abs(state); err != nil {
+				return err
+			}
+		}
+		for name, value := range map[string]string{config.PresetVariable: preset, "INSPAN_STATE_DIR": state} {
+			if value == "" {
+				continue
+			}
+			if err := os.Setenv(name, value); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 }
 
 func exitHelp() string {

@@ -132,7 +132,7 @@ func (c *command) effects() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "effects [ID]",
-		Short: "List what a session's calls did outside of the workspace, which no rewind takes back",
+		Short: "List what a session's calls did outside of the workspace or to sensitive places, which no rewind takes back",
 		Args:  exactly(0, 1, "[ID]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, err := app.Load(c.self)

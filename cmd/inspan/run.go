@@ -164,5 +164,6 @@ func (c *command) host(f *runFlags) (*inspan.Host, error) {
 		c.console.Person = console.NewPerson(c.console, c.in, c.console.Err)
 	}
 	f.Unattended = c.console.Person == nil
+	c.console.Unattended = f.Unattended
 	return a.Host(f.Options, func(text string) { fmt.Fprintln(c.console.Err, "inspan: "+text) }), nil
 }

@@ -133,9 +133,9 @@ func (e *editor) results() []string {
 }
 
 func TestTerminals(t *testing.T) {
-	t.Setenv("VISIBLE_TO_NOBODY", "geheim")
+	t.Setenv("INSPAN_API_KEY", "geheim") // of inspan itself, so no command gets it
 	e := edit(t, withTerminals, yolo,
-		bash("cat; mkdir -p sub && cd sub && export WORD='two  words' && echo \"it's $EDITOR_KEY$VISIBLE_TO_NOBODY here\" && exit 3"),
+		bash("cat; mkdir -p sub && cd sub && export WORD='two  words' && echo \"it's $EDITOR_KEY$INSPAN_API_KEY here\" && exit 3"),
 		bash("echo $WORD in $(basename \"$PWD\"); kill -9 $$"),
 		call("bash", `{"command":"echo ours","background":true}`),
 		say("Done."))

@@ -48,7 +48,10 @@ type App struct {
 	Self       string // the program that keeps processes, see sandbox.Options; empty: there are no walls
 
 	organisation config.Organisation
-	health       *router.Health // of the models, for all sessions of this process
+	set          []config.Setting           // by the environment
+	warnings     []string                   // about the environment
+	providers    map[string]config.Provider // as the file has them
+	health       *router.Health             // of the models, for all sessions of this process
 	google       *cloud.Google
 
 	shells  sync.Map // of open sessions, by id
@@ -91,13 +94,21 @@ func Load(self string) (*App, error) {
 	if err != nil {
 		return nil, configError{err}
 	}
+	set, warnings, err := c.Over(os.Environ())
+	if err != nil {
+		return nil, configError{err}
+	}
 	org, err := config.LoadOrganisation(config.OrganisationFile)
 	if err != nil {
 		return nil, configError{err}
 	}
 	// What is judged has no links, and what keeps it apart must not have any either.
 	path, state = real(path), real(state)
-	return &App{Config: c, ConfigPath: path, StateDir: state, Self: self, organisation: org, health: &router.Health{}, google: &cloud.Google{}}, nil
+	a := &App{
+		Config: c, ConfigPath: path, StateDir: state, Self: self, organisation: org, health: &router.Health{}, google: &cloud.Google{},
+		set: set, warnings: warnings, providers: c.Providers,
+	}
+	return a, a.aim("")
 }
 
 // Options is what a command says beyond the settings. Zero fields leave the
@@ -134,6 +145,12 @@ func (a *App) Store() *session.Store {
 // although it stops nothing. Resumed sessions keep the mode and the limits
 // they have unless the options, not the settings, name others.
 func (a *App) Host(o Options, warn func(string)) *inspan.Host {
+	for _, w := range a.warnings {
+		warn(w)
+	}
+	if err := a.aim(o.Model); err != nil {
+		warn(err.Error())
+	}
 	return &inspan.Host{
 		Dir: a.Store().Dir,
 		Agent: func(ctx context.Context, s inspan.Place) (*inspan.Agent, error) {
@@ -234,7 +251,7 @@ func (a *App) agent(
 	if err != nil {
 		return nil, nil, err
 	}
-	shell := &tools.Shell{Home: folder.Home(), Protected: a.protected(), NoKeep: a.noKeep(o)}
+	shell := &tools.Shell{Home: folder.Home(), Protected: a.protected(), NoKeep: a.noKeep(o), Withheld: a.explained}
 	a.shells.Store(at.ID, shell)
 	needs := profile.For(chosen.Info().Route(), a.Config.Profiles)
 	servers := &lsp.Manager{Env: env}

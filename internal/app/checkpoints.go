@@ -375,6 +375,13 @@ func lasting(effects []tool.Effect, root string) []string {
 			}
 		case e.Kind == tool.Write && !tool.Inside(root, e.Path):
 			text = "changed " + e.Path
+		case e.Kind == tool.Write && e.Sensitive != "": // checkpoints leave it out
+			text = "changed " + e.Path
+		case e.Kind == tool.Read && e.Sensitive != "":
+			text = "read " + e.Path
+		}
+		if text != "" && e.Sensitive != "" {
+			text += ", which " + e.Sensitive
 		}
 		if text == "" {
 			continue

@@ -69,7 +69,7 @@ func (a *App) walls(m places.Map, image string) sandbox.Options {
 	return sandbox.Options{
 		Container: container,
 		Guard:     a.guard(),
-		Self:      a.Self, Map: m, State: a.StateDir, Default: tool.BoxWorkspace, Environ: s.Environment, Pool: &a.pool,
+		Self:      a.Self, Map: m, State: a.StateDir, Default: tool.BoxWorkspace, Environ: s.Environment, Keys: a.keys(), Pool: &a.pool,
 		Limits: sandbox.Limits{
 			CPU: time.Duration(s.CPU) * time.Second, Memory: s.Memory << 20, Processes: s.Processes, FileSize: s.FileSize << 20,
 		},
@@ -154,28 +154,47 @@ func (a *App) secrets() map[string]string {
 			out[name] = value
 		}
 	}
-	for _, p := range a.Config.Providers {
-		if p.KeyEnv != "" {
-			out[p.KeyEnv] = os.Getenv(p.KeyEnv)
-		}
-	}
-	for _, byTool := range a.Config.ToolSecrets {
-		for _, names := range byTool {
-			for _, name := range names {
-				out[name] = os.Getenv(name)
-			}
-		}
-	}
-	for _, s := range a.Config.Web.Secrets {
-		out[s.Env] = os.Getenv(s.Env)
-	}
-	if name := a.Config.Web.KeyEnv; name != "" {
+	for _, name := range a.keys() {
 		out[name] = os.Getenv(name)
 	}
 	a.printed.Range(func(name, key any) bool {
 		out[name.(string)], _ = key.(string)
 		return true
 	})
+	return out
+}
+
+// keys are the variables that hold keys of inspan itself: of its providers, of its
+// tools and of the web.
+func (a *App) keys() []string {
+	var out []string
+	for _, p := range a.Providers() {
+		out = append(out, p.KeyEnv)
+	}
+	for _, byTool := range a.Config.ToolSecrets {
+		for _, names := range byTool {
+			out = append(out, names...)
+		}
+	}
+	for _, s := range a.Config.Web.Secrets {
+		out = append(out, s.Env)
+	}
+	out = append(out, a.Config.Web.KeyEnv)
+	return slices.DeleteFunc(out, func(name string) bool { return name == "" })
+}
+
+// Withheld lists the variables of the environment that commands don't get in a
+// mode.
+func (a *App) Withheld(mode string) []sandbox.Withheld {
+	return sandbox.Withhold(os.Environ(), a.walls(places.Map{}, ""), mode == policy.ModeYolo)
+}
+
+// explained is what of that a failed command is told, by name.
+func (a *App) explained(mode string) map[string]string {
+	out := map[string]string{}
+	for _, w := range a.Withheld(mode) {
+		out[w.Name] = w.Why
+	}
 	return out
 }
 
@@ -227,7 +246,7 @@ func (a *App) kept(root, sum string) []inspan.Rule {
 		}
 		for _, text := range []string{path, path + "/**"} {
 			out = append(out, inspan.Rule{
-				Action: tool.Deny, Text: "write(" + text + ")", Scope: "trusted content",
+				Action: tool.Deny, Text: "write(" + text + ")", Scope: policy.TrustedContent,
 				Reason: "it may run here because you trust it as it is; change it yourself, and look at it with 'inspan trust'",
 			})
 		}
@@ -287,6 +306,9 @@ func (a *App) Explain(ctx context.Context, root, mode, command string) (Explaine
 	out := Explained{Root: env.Root, Mode: cmp.Or(mode, a.Config.Mode, policy.ModeAsk)}
 	out.Plan = shell.Explain(command, shell.Place{Root: env.Root, Cwd: env.Root, Home: folder.Home()})
 	p := policy.Policy{Map: a.places(env.Root)}
+	if looker, ok := env.Files.(tool.Looker); ok {
+		p.Map.Look = looker.Look
+	}
 	if p.Rules, err = parsed(rules); err != nil {
 		return Explained{}, err
 	}

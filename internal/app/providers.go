@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"maps"
 	"net/netip"
 	"net/url"
@@ -65,8 +66,26 @@ func (a *App) Providers() []Provider {
 	return list
 }
 
+// aim gives the provider of a model what the environment has for it. One that
+// nobody knows speaks Chat Completions.
+func (a *App) aim(model string) error {
+	a.Config.Providers = a.providers
+	if err := a.Config.Aim(model); err != nil {
+		return configError{err}
+	}
+	known := presets()
+	for name, p := range a.Config.Providers {
+		if p.Kind == "" && !slices.ContainsFunc(known, func(k Provider) bool { return k.Name == name }) {
+			p.Kind = "openai"
+			a.Config.Providers[name] = p // which Aim has copied
+		}
+	}
+	return nil
+}
+
 // overlay adds what the settings say of a preset.
 func overlay(base, set config.Provider) config.Provider {
+	set.Kind = cmp.Or(set.Kind, base.Kind)
 	if set.BaseURL == "" {
 		set.BaseURL = base.BaseURL
 	}

@@ -12,8 +12,8 @@ func ConfigPath() (string, error) {
 	return filepath.Join(dir, "config.toml"), err
 }
 
-// Settings lists what is set for a workspace: by the organisation, by the user and
-// by the workspace itself.
+// Settings lists what is set for a workspace: by the organisation, by the user, by
+// the preset and the environment, and by the workspace itself.
 func (a *App) Settings(root string) ([]config.Setting, error) {
 	var out []config.Setting
 	for _, path := range []string{config.OrganisationFile, a.ConfigPath, filepath.Join(root, config.ProjectFile)} {
@@ -22,6 +22,9 @@ func (a *App) Settings(root string) ([]config.Setting, error) {
 			return nil, configError{err}
 		}
 		out = append(out, list...)
+		if path == a.ConfigPath {
+			out = append(out, a.set...)
+		}
 	}
 	return out, nil
 }

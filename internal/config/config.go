@@ -45,6 +45,7 @@ type Config struct {
 	Rules       []Rule        `toml:"rule"`        // rules with a reason, and with examples that they are checked by
 	Public      []string      `toml:"public"`      // globs of paths that are not sensitive after all; relative to the workspace, or with ~/
 	Timeout     time.Duration `toml:"ask_timeout"` // after which a question that nobody answers is a no; 0: never
+	Leftovers   string        `toml:"leftovers"`   // what becomes of what still runs at a normal end: end or keep; empty: keep in mode yolo, else end
 	Sandbox     Sandbox       `toml:"sandbox"`
 	Checkpoints Checkpoints   `toml:"checkpoints"`
 	Reviewer    *Reviewer     `toml:"reviewer"`           // a second model that looks at risky calls; nil: none
@@ -63,7 +64,6 @@ type Config struct {
 	ToolSecrets map[string]map[string][]string `toml:"tool_secrets"`
 	Keys        map[string][]string            `toml:"keys"`         // of the interactive front end, by action; /help lists the actions
 	Hooks       []hook.Config                  `toml:"hook"`         // what runs at moments of a session; see docs/HOOKS.md
-	Leftovers   string                         `toml:"leftovers"`    // what becomes of what runs at the end of a session; see [Config.Keeps]
 	ClaudeHooks bool                           `toml:"claude_hooks"` // also those of ~/.claude/settings.json
 	Providers   map[string]Provider            `toml:"providers"`    // by the name used before the slash
 	Profiles    []profile.Profile              `toml:"profiles"`     // what single models need; before what is built in

@@ -25,12 +25,12 @@ var schemaJSON []byte
 // Schema is the JSON Schema (2020-12) of the user's settings, for editors.
 func Schema() []byte { return slices.Clone(schemaJSON) }
 
-// Setting is one value that a file sets.
+// Setting is one value that is set.
 type Setting struct {
 	Key   string `json:"key"`   // as "sandbox.memory_mb" or "rule[0].reason"
 	Value string `json:"value"` // as TOML writes it, with *** where a secret may stand
-	File  string `json:"file"`  // "default": it is not set
-	Line  int    `json:"line"`  // 0 if it can't be told
+	File  string `json:"file"`  // or the variable of the environment, "preset" and its name, or "default"
+	Line  int    `json:"line"`  // 0 if it can't be told, or there is none
 }
 
 // Settings lists what a settings file sets, in its order. A file that is not

@@ -19,6 +19,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/policy"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
@@ -42,26 +43,31 @@ type Console struct {
 	Color  bool
 	Live   bool    // Err is a terminal, where a line can be written over
 	Person *Person // answers where a call waits; nil: nobody does
+	// Unattended says that what asks is denied, so that a run begins with what that
+	// means.
+	Unattended bool
 }
 
 // Result is the terminal object of the JSON forms. Fields are only ever added
 // while Version stays the same.
 type Result struct {
-	Type     string    `json:"type"`    // "result"
-	Version  int       `json:"version"` // 1
-	Session  string    `json:"session,omitempty"`
-	Reason   string    `json:"reason"`           // as event.Reason, or "waiting" or "error"
-	Cause    llm.Kind  `json:"cause,omitempty"`  // what the model call came to, if that ended the run
-	Detail   string    `json:"detail,omitempty"` // more about the reason, for people
-	Text     string    `json:"text"`             // the model's last words
-	Model    string    `json:"model,omitempty"`
-	Turns    int       `json:"turns"`
-	Calls    int       `json:"calls"`
-	Denied   int       `json:"denied"` // calls that were not made for lack of permission
-	Usage    llm.Usage `json:"usage"`
-	Cost     float64   `json:"cost"`               // US dollars of the session
-	Unpriced bool      `json:"unpriced,omitempty"` // cost lacks replies whose price is not known
-	ExitCode int       `json:"exit_code"`
+	Type      string    `json:"type"`    // "result"
+	Version   int       `json:"version"` // 1
+	Session   string    `json:"session,omitempty"`
+	Reason    string    `json:"reason"`           // as event.Reason, or "denied", "waiting" or "error"
+	Cause     llm.Kind  `json:"cause,omitempty"`  // what the model call came to, if that ended the run
+	Detail    string    `json:"detail,omitempty"` // more about the reason, for people
+	Text      string    `json:"text"`             // the model's last words
+	Model     string    `json:"model,omitempty"`
+	Turns     int       `json:"turns"`
+	Calls     int       `json:"calls"`
+	Denied    int       `json:"denied"`              // calls that were not made for lack of permission
+	Denials   []Denial  `json:"denials,omitempty"`   // those calls
+	Sensitive []Touched `json:"sensitive,omitempty"` // places that calls were let through to although they are sensitive
+	Usage     llm.Usage `json:"usage"`
+	Cost      float64   `json:"cost"`               // US dollars of the session
+	Unpriced  bool      `json:"unpriced,omitempty"` // cost lacks replies whose price is not known
+	ExitCode  int       `json:"exit_code"`
 	// What the session had started and still ran: it goes on, or was ended with it.
 	Kept  []tool.Leftover `json:"kept,omitempty"`
 	Ended []tool.Leftover `json:"ended,omitempty"`
@@ -73,7 +79,7 @@ func (c *Console) Run(ctx context.Context, s *inspan.Session, inputs ...event.Bo
 	defer stop()
 	v := newView(c)
 	for _, p := range s.Status().Open {
-		v.calls[p.Call.ID] = p.Call
+		v.open(p)
 	}
 	err := c.drive(ctx, s, v, inputs)
 	v.endWait()
@@ -96,6 +102,7 @@ func (c *Console) drive(ctx context.Context, s *inspan.Session, v *view, inputs 
 			if err != nil {
 				return err
 			}
+			c.warn(s, v, e)
 			if err := v.event(e); err != nil {
 				return err
 			}
@@ -126,6 +133,17 @@ func (c *Console) drive(ctx context.Context, s *inspan.Session, v *view, inputs 
 				break
 			}
 		}
+	}
+}
+
+// warn says, before the model is asked for the first time, what will be denied.
+func (c *Console) warn(s *inspan.Session, v *view, e event.Event) {
+	if _, asked := e.Body.(event.Asked); !asked || v.warned || !c.Unattended {
+		return
+	}
+	v.warned = true
+	if text := policy.Unanswered(s.Status().Mode); text != "" {
+		fmt.Fprintln(c.Err, "inspan: "+text)
 	}
 }
 
@@ -193,7 +211,7 @@ func (c *Console) finish(r Result) int {
 // result sums up a run that has ended with err, nil if the harness is well.
 func (v *view) result(st inspan.Status, err error) Result {
 	r := Result{
-		Session: st.Session, Text: v.last, Model: st.Route, Turns: st.Turns, Calls: st.Calls, Denied: v.denied,
+		Session: st.Session, Text: v.last, Model: st.Route, Turns: st.Turns, Calls: st.Calls, Denied: len(v.denials), Denials: v.denials, Sensitive: v.touched,
 		Usage: st.Usage, Cost: st.Cost, Unpriced: st.Unpriced,
 	}
 	switch {
@@ -207,6 +225,9 @@ func (v *view) result(st inspan.Status, err error) Result {
 		r.Reason, r.Detail = "waiting", words.Count(len(st.Waiting), "call")+" to decide on"
 	default:
 		r.Reason, r.Detail = "error", "there is nothing to do"
+	}
+	if r.Reason == string(event.ReasonDone) && v.nothingDone() {
+		r.Reason, r.Detail = "denied", "every call that would have changed something was denied"
 	}
 	r.ExitCode = ExitCode(r.Reason, r.Cause, err)
 	return r

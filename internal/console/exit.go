@@ -24,6 +24,7 @@ const (
 	ExitWaiting   = 15 // calls wait for a decision
 	ExitMaxTokens = 16
 	ExitMaxTime   = 17
+	ExitDenied    = 18 // nothing was changed, as nothing was allowed to be
 	ExitCancelled = 130
 )
 
@@ -45,6 +46,7 @@ func codes() []code {
 		{ExitWaiting, "waiting", "", "calls wait for a decision"},
 		{ExitMaxTokens, string(event.ReasonMaxTokens), "", "the limit of tokens was reached"},
 		{ExitMaxTime, string(event.ReasonMaxTime), "", "the limit of time was reached"},
+		{ExitDenied, "denied", "", "every call that would have changed something was denied"},
 		{20, failed, llm.KindTransient, "a server fault or a broken connection, again and again"},
 		{21, failed, llm.KindRateLimited, "too many requests, for longer than was waited"},
 		{22, failed, llm.KindQuota, "an allowance is used up"},

@@ -8,17 +8,16 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/words"
-	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
 
 // view folds the events of one command into what a person sees.
 type view struct {
 	*Console
-	calls   map[string]llm.Call // by id
-	last    string              // the model's last words
-	denied  int
+	*account
+	last    string          // the model's last words
 	seen    map[string]bool // calls whose change a person was shown before
+	warned  bool            // what will be denied was said
 	written bool            // the model's line on standard output is open
 	shown   bool            // text of the current reply has been shown as it came
 	route   string          // and rule of the model that answered last, if it was chosen
@@ -26,7 +25,7 @@ type view struct {
 }
 
 func newView(c *Console) *view {
-	return &view{Console: c, calls: map[string]llm.Call{}, seen: map[string]bool{}}
+	return &view{Console: c, account: newAccount(), seen: map[string]bool{}}
 }
 
 // event prints one event in the form that was asked for. The error is that of
@@ -49,22 +48,14 @@ func (v *view) event(e event.Event) error {
 
 // note remembers what later lines and the result need.
 func (v *view) note(e event.Event) {
+	v.account.event(e)
 	switch b := e.Body.(type) {
 	case event.Replied:
 		if text := strings.TrimSpace(b.Parts.Text()); text != "" {
 			v.last = text
 		}
-		for _, c := range b.Parts.Calls() {
-			v.calls[c.ID] = c
-		}
-	case event.Judged:
-		v.calls[b.Call] = words.Judged(v.calls[b.Call], b)
 	case event.Waiting:
 		v.seen[b.Call] = b.Preview != "" && v.Person != nil
-	case event.Ended:
-		if b.Outcome == event.OutcomeDenied {
-			v.denied++
-		}
 	}
 }
 
@@ -204,6 +195,7 @@ func (c *Console) summary(r Result) {
 	}
 	line := fmt.Sprintf("%s · %s · %s · %s in, %s out · %s · session %s", r.Reason, words.Count(r.Turns, "turn"), words.Count(r.Calls, "call"),
 		words.Thousands(r.Usage.Prompt()), words.Thousands(r.Usage.Output), words.Cost(r.Cost, r.Unpriced), r.Session)
+	c.whatWasDone(r)
 	fmt.Fprintln(c.Err, c.paint(dim, line))
 	if r.Detail != "" {
 		fmt.Fprintln(c.Err, c.paint(red, words.VisibleLines(r.Detail)))

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/inspan/inspan/internal/app"
@@ -46,7 +47,7 @@ func Run(ctx context.Context, self string, probe bool) []Finding {
 	if err != nil {
 		return []Finding{unloaded(err)}
 	}
-	findings := []Finding{settings(a), state(a), disk(a), chosen(ctx, a)}
+	findings := []Finding{settings(a), state(a), disk(a), environment(a), chosen(ctx, a)}
 	for _, p := range a.Providers() {
 		if _, set := a.Config.Providers[p.Name]; set || p.Ready && p.KeyEnv != "" {
 			findings = append(findings, provider(ctx, a, p, probe))
@@ -88,6 +89,19 @@ func state(a *app.App) Finding {
 	if err != nil {
 		f.State, f.Found = Bad, err.Error()
 		f.Remedy = "make the folder writable, or set INSPAN_STATE_DIR to another"
+	}
+	return f
+}
+
+// environment names the variables that commands don't get.
+func environment(a *app.App) Finding {
+	f := Finding{Check: "environment", State: Good, Found: "commands get all of it"}
+	var names []string
+	for _, w := range a.Withheld("") {
+		names = append(names, w.Name)
+	}
+	if len(names) > 0 {
+		f.Found = "held back from commands: " + strings.Join(names, ", ") + "; sandbox.environment in the settings passes single ones on"
 	}
 	return f
 }

@@ -6,16 +6,15 @@ import (
 	"strings"
 )
 
-// byName judges a folded path by its names alone, wherever it is.
+// byName judges a folded path by its names alone, wherever it is, but for what
+// the name of the file says.
 func (ix *index) byName(path string) (Guard, string) {
 	names := strings.Split(path, string(filepath.Separator))
 	guard, why := Plain, ""
 	for i, name := range names {
 		g, w := Plain, ""
 		switch {
-		case i == len(names)-1 && secretName(name):
-			g, w = Secret, "is named like a file that holds secrets"
-		case name == ".git" && i > 0:
+		case name == ".git" && i > 0 && !GitLock(path):
 			g, w = Frozen, "belongs to the insides of a repository"
 		case name == ".inspan":
 			g, w = Frozen, "tells inspan what to do"
@@ -32,6 +31,14 @@ func (ix *index) byName(path string) (Guard, string) {
 		return Secret, "shows the insides of a process"
 	}
 	return guard, why
+}
+
+// GitLock reports whether a path is a lock in a repository, such as one that a
+// git which was killed has left. Nothing reads what is in it.
+func GitLock(path string) bool {
+	path = filepath.ToSlash(path)
+	_, inside, ok := strings.Cut(path, "/.git/")
+	return ok && strings.HasSuffix(inside, ".lock") && !strings.Contains("/"+inside, "/hooks/")
 }
 
 // fold makes names that a file system could take for one another the same:

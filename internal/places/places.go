@@ -48,8 +48,21 @@ type Map struct {
 	// Hidden and Closed are globs over absolute paths of what rules deny to read,
 	// which closes it altogether, and to change. They beat Open.
 	Hidden, Closed []string
+	// Kept are globs over absolute paths of what must stay as it was trusted.
+	Kept []string
+	// Look tells what is in a file that only its name makes a secret. Nil: nobody
+	// can look, so the name decides.
+	Look func(path string) tool.Content `json:"-"`
 
+	bare  bool   // only what is ours, and what rules close
 	index *index // nil: looked up the slow way
+}
+
+// Unguarded is the map of a mode that guards nothing by itself: closed stays what
+// belongs to inspan, and what rules of people close.
+func (m Map) Unguarded() Map {
+	m.bare = true
+	return m
 }
 
 // index holds the known places by their folded paths, and the guarded names.
@@ -88,14 +101,40 @@ type Place struct {
 	Zone  Zone
 	Guard Guard
 	Why   string // what makes it sensitive, after "it ", such as "holds keys"; empty for Plain
+	// Named says that the name of the file alone makes it a secret, and that what is
+	// in it has not shown otherwise. A person can let single ones be read or changed,
+	// unless they are frozen besides.
+	Named bool
 }
 
 // Of tells what a path is. The path is absolute, clean and resolved; letters
 // are compared without regard to case, as some file systems do.
+//
+// A secret is told by content where there is content: a name counts for a file
+// that holds a secret, that can't be looked into, or that nobody looks into. It
+// does not for one that is still to be made, or that the session has made itself.
 func (m Map) Of(path string) Place {
-	p := Place{Zone: m.zone(path)}
-	p.Guard, p.Why = m.guard(path)
-	return p
+	if m.index == nil {
+		m = m.Indexed()
+	}
+	p := m.guard(path)
+	p.Zone = m.zone(path)
+	if p.Guard == Secret || m.bare || !m.byName(path) {
+		return p
+	}
+	if m.Look != nil {
+		switch m.Look(path) {
+		case tool.ContentNone, tool.ContentPlain, tool.ContentOwn:
+			return p
+		}
+	}
+	return Place{Zone: p.Zone, Guard: Secret, Why: "is named like a file that holds secrets", Named: p.Guard != Frozen}
+}
+
+// byName reports whether the name of a file makes it a secret.
+func (m Map) byName(path string) bool {
+	folded := fold(path)
+	return secretName(filepath.Base(folded)) && (!matches(m.Open, path) || m.index.shares(folded))
 }
 
 // Over reports whether a sensitive place that is known by its path lies below
@@ -130,35 +169,36 @@ func (m Map) zone(path string) Zone {
 	return Elsewhere
 }
 
-func (m Map) guard(path string) (Guard, string) {
-	if m.index == nil {
-		m = m.Indexed()
-	}
+// guard tells how a path is held back, but for what the name of a file says.
+func (m Map) guard(path string) Place {
 	folded := fold(path)
 	shared := m.index.shares(folded)
 	if k, ok := above(m.index.own, folded); ok && !shared {
-		return k.Guard, k.Why
+		return Place{Guard: k.Guard, Why: k.Why}
 	}
 	if matches(m.Hidden, path) {
-		return Secret, "is closed by a rule"
+		return Place{Guard: Secret, Why: "is closed by a rule"}
 	}
 	if matches(m.Closed, path) {
-		return Frozen, "is closed to changes by a rule"
+		return Place{Guard: Frozen, Why: "is closed to changes by a rule"}
 	}
-	if matches(m.Open, path) && !shared {
-		return Plain, ""
+	best := Place{}
+	if !m.bare && matches(m.Kept, path) {
+		best = Place{Guard: Frozen, Why: "may run as you trust it as it is"}
 	}
-	best, why := Plain, ""
+	if (m.bare || matches(m.Open, path)) && !shared {
+		return best
+	}
 	if shared {
-		best, why = Frozen, "holds what sessions share"
+		best = Place{Guard: Frozen, Why: "holds what sessions share"}
 	}
-	if k, ok := above(m.index.elsewhere, folded); ok && stricter(k.Guard, best) {
-		best, why = k.Guard, k.Why
+	if k, ok := above(m.index.elsewhere, folded); ok && stricter(k.Guard, best.Guard) && (filepath.Base(k.Path) != ".git" || !GitLock(folded)) {
+		best = Place{Guard: k.Guard, Why: k.Why}
 	}
-	if g, w := m.index.byName(folded); stricter(g, best) {
-		best, why = g, w
+	if g, w := m.index.byName(folded); stricter(g, best.Guard) {
+		best = Place{Guard: g, Why: w}
 	}
-	return best, why
+	return best
 }
 
 // Shares reports whether a path is what sessions may read of what inspan keeps.

@@ -12,6 +12,8 @@ func Close(m places.Map, rules []Rule) places.Map {
 	for _, r := range rules {
 		switch {
 		case r.Action != tool.Deny || r.pattern == "":
+		case r.Scope == TrustedContent:
+			m.Kept = append(m.Kept[:len(m.Kept):len(m.Kept)], r.glob(m))
 		case r.tool == string(tool.Read):
 			m.Hidden = append(m.Hidden[:len(m.Hidden):len(m.Hidden)], r.glob(m))
 		case r.tool == string(tool.Write):

@@ -46,10 +46,13 @@ func weight(a tool.Action) int {
 //  1. a rule that denies
 //  2. the places that are never read or changed
 //  3. a rule that asks
-//  4. the mode, where it allows or denies
-//  5. a rule that allows
+//  4. files that are secret by their names, which ask unless a rule names that
+//     very file
+//  5. the mode, where it allows or denies
+//  6. a rule that allows
 //
-// What is left asks.
+// What is left asks. In mode yolo 2 holds for tools that name their files, and
+// only for what belongs to inspan itself; 4 does not hold at all.
 type Policy struct {
 	Map   places.Map
 	Rules []Rule
@@ -66,7 +69,7 @@ func (p Policy) Judge(_ context.Context, c *tool.Call, effects []tool.Effect) (t
 
 // Finding is the verdict on one effect.
 type Finding struct {
-	Effect  tool.Effect // zero for a call without effects
+	Effect  tool.Effect // zero for a call without effects; says whether it is sensitive
 	Verdict tool.Verdict
 	// Mode says that it is the mode that asks, which a rule, or whoever else
 	// speaks for the person, can answer.
@@ -74,19 +77,33 @@ type Finding struct {
 	// Rule is the narrowest rule that would allow what asks. Empty: no rule
 	// would be safe.
 	Rule string
+	pure bool // there is no effect
 }
 
 // Findings judges each effect of a call, in their order.
 func (p Policy) Findings(c *tool.Call, effects []tool.Effect) []Finding {
 	var out []Finding
-	for _, s := range subjects(effects) {
+	for _, s := range subjects(p.Map, effects) {
 		out = append(out, p.finding(c, s))
 	}
 	return out
 }
 
-// subjects are what is judged of a call, one for each effect.
-func subjects(effects []tool.Effect) []subject {
+// Judged are the effects of a call as they were judged: they say where they are
+// sensitive.
+func Judged(findings []Finding) []tool.Effect {
+	var out []tool.Effect
+	for _, f := range findings {
+		if !f.pure {
+			out = append(out, f.Effect)
+		}
+	}
+	return out
+}
+
+// subjects are what is judged of a call, one for each effect. Each place is
+// looked at once: what is in it may change, and a call has one verdict.
+func subjects(m places.Map, effects []tool.Effect) []subject {
 	if len(effects) == 0 {
 		return []subject{{pure: true}}
 	}
@@ -96,7 +113,12 @@ func subjects(effects []tool.Effect) []subject {
 		if e.Kind == tool.Execute {
 			command = &effects[i]
 		}
-		out = append(out, subject{Effect: e, command: command})
+		s := subject{Effect: e, command: command}
+		if e.Path != "" {
+			s.place = m.Of(e.Path)
+		}
+		s.Sensitive = s.care()
+		out = append(out, s)
 	}
 	return out
 }
@@ -105,57 +127,76 @@ func subjects(effects []tool.Effect) []subject {
 type subject struct {
 	tool.Effect
 	command *tool.Effect
-	pure    bool // there is no effect
+	place   places.Place // of its path
+	pure    bool         // there is no effect
+}
+
+// care is why an effect is sensitive; empty: it is not.
+func (s subject) care() string {
+	switch {
+	case s.Kind == tool.Read && s.place.Guard == places.Secret, s.Kind == tool.Write && s.place.Guard != places.Plain:
+		return s.place.Why
+	}
+	return ""
 }
 
 // ofCommand reports whether the effect is one that goes with its command:
 // whoever allows the command allows it too.
-func (s subject) ofCommand(m places.Map) bool {
+func (s subject) ofCommand() bool {
 	switch {
 	case s.command == nil:
 		return false
 	case s.Kind == tool.Network:
 		return s.command.Class == tool.Unproven
 	}
-	at := m.Of(s.Path)
-	return s.Kind == tool.Write && s.command.Class == tool.ProvenInside && at.Zone == places.Workspace && at.Guard == places.Plain
+	return s.Kind == tool.Write && s.command.Class == tool.ProvenInside && s.place.Zone == places.Workspace && s.place.Guard == places.Plain
 }
 
 func (p Policy) finding(c *tool.Call, s subject) Finding {
-	v, byRule := p.decide(c, s)
-	f := Finding{Effect: s.Effect, Verdict: v}
-	if f.Mode = v.Action == tool.Ask && !byRule; f.Mode {
+	v, by := p.decide(c, s)
+	f := Finding{Effect: s.Effect, Verdict: v, Mode: v.Action == tool.Ask && by == byMode, pure: s.pure}
+	if v.Action == tool.Ask && by != byRule {
 		f.Rule = propose(p.Map, c, s)
 	}
 	return f
 }
 
-// decide judges one effect. byRule says that a rule asks or denies, which no
-// other rule can answer.
-func (p Policy) decide(c *tool.Call, s subject) (v tool.Verdict, byRule bool) {
+// decider is what has decided an effect, where it asks.
+type decider int
+
+const (
+	byRule  decider = iota // which no other rule can answer
+	byPlace                // which a rule can answer that names the place
+	byMode                 // which a rule can answer
+)
+
+// decide judges one effect.
+func (p Policy) decide(c *tool.Call, s subject) (tool.Verdict, decider) {
 	if v := p.ruled(tool.Deny, c, s); v.Action != tool.Abstain {
-		return v, true
+		return v, byRule
 	}
 	if s.Kind == tool.Question {
-		return tool.Verdict{Action: tool.Ask, By: "the model", Reason: "it asks you something"}, true
+		return tool.Verdict{Action: tool.Ask, By: "the model", Reason: "it asks you something"}, byRule
 	}
-	place := p.Map.Of(s.Path)
-	if v := sensitive(place, s.Effect); v.Action != tool.Abstain {
-		return v, false
+	if v := p.closed(c, s); v.Action != tool.Abstain {
+		return v, byPlace
 	}
 	if v := p.ruled(tool.Ask, c, s); v.Action != tool.Abstain {
-		return v, true
+		return v, byRule
 	}
-	v = judgeEffect(c, place, s)
+	v, by := judgeEffect(c, s), byMode
+	if s.Sensitive != "" && s.place.Named && c.Mode != ModeYolo && v.Action != tool.Deny {
+		v, by = tool.Verdict{Action: tool.Ask, By: sensitivePlaces, Reason: named(s.Effect)}, byPlace
+	}
 	if v.Action != tool.Ask {
-		return v, false
+		return v, by
 	}
 	for _, r := range p.Rules {
-		if r.Action == tool.Allow && r.covers(p.Map, c, s) {
-			return tool.Verdict{Action: tool.Allow, By: r.by()}, true
+		if r.Action == tool.Allow && r.covers(p.Map, c, s) && (by == byMode || r.names(p.Map, s)) {
+			return tool.Verdict{Action: tool.Allow, By: r.by()}, byRule
 		}
 	}
-	return v, false
+	return v, by
 }
 
 // ruled looks for rules that deny, or ask. Where it can't be told whether one
@@ -167,8 +208,8 @@ func (p Policy) ruled(action tool.Action, c *tool.Call, s subject) tool.Verdict 
 	}
 	v := tool.Verdict{}
 	for _, r := range p.Rules {
-		if r.Action != action {
-			continue
+		if r.Action != action || r.Scope == TrustedContent && c.Mode == ModeYolo {
+			continue // there what was trusted is checked before it runs, and that is all
 		}
 		switch r.touches(p.Map, c, s) {
 		case yes:
@@ -180,21 +221,46 @@ func (p Policy) ruled(action tool.Action, c *tool.Call, s subject) tool.Verdict 
 	return v
 }
 
-// sensitive denies what no mode and no rule opens.
-func sensitive(at places.Place, e tool.Effect) tool.Verdict {
+// sensitivePlaces is who speaks where a place is held back.
+const sensitivePlaces = "sensitive places"
+
+// closed denies what no rule that allows opens.
+func (p Policy) closed(c *tool.Call, s subject) tool.Verdict {
+	at := s.place
+	if c.Mode == ModeYolo {
+		if s.command != nil || s.Path == "" {
+			return tool.Verdict{} // nothing holds the command to it
+		}
+		at = p.Map.Unguarded().Of(s.Path)
+	}
 	var doing string
 	switch {
-	case e.Kind == tool.Read && at.Guard == places.Secret:
+	case at.Named:
+		return tool.Verdict{}
+	case s.Kind == tool.Read && at.Guard == places.Secret:
 		doing = "read"
-	case e.Kind == tool.Write && (at.Guard == places.Secret || at.Guard == places.Frozen):
+	case s.Kind == tool.Write && (at.Guard == places.Secret || at.Guard == places.Frozen):
 		doing = "changed"
 	default:
 		return tool.Verdict{}
 	}
-	return tool.Verdict{
-		Action: tool.Deny, By: "sensitive places",
-		Reason: fmt.Sprintf("%s is not %s by tools: it %s", e.Path, doing, at.Why),
+	return tool.Verdict{Action: tool.Deny, By: sensitivePlaces, Reason: fmt.Sprintf("%s is not %s by tools: it %s%s", s.Path, doing, at.Why, p.wayTo(s.Path))}
+}
+
+// wayTo says how a person can open a place all the same.
+func (p Policy) wayTo(path string) string {
+	if p.Map.Unguarded().Of(path).Guard != places.Plain {
+		return ""
 	}
+	return fmt.Sprintf("; the person can do it, or open the place with public = [%q] in the settings", relative(p.Map, path))
+}
+
+// named says what is done to a sensitive place.
+func named(e tool.Effect) string {
+	if e.Kind == tool.Read {
+		return fmt.Sprintf("it reads %s, which %s", e.Path, e.Sensitive)
+	}
+	return fmt.Sprintf("it changes %s, which %s", e.Path, e.Sensitive)
 }
 
 func quoted(text string) string {

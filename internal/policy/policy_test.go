@@ -54,19 +54,23 @@ func TestModes(t *testing.T) {
 		{"nothing", nil, allow, allow, allow, allow, allow},
 		{"read inside", []tool.Effect{read("/w/a")}, allow, allow, allow, allow, allow},
 		{"read outside", []tool.Effect{read("/etc/hosts")}, allow, allow, allow, allow, allow},
-		{"read keys", []tool.Effect{read("/home/ann/.ssh/id_rsa")}, deny, deny, deny, deny, deny},
-		{"read secrets in the workspace", []tool.Effect{read("/w/.env")}, deny, deny, deny, deny, deny},
+		{"read keys", []tool.Effect{read("/home/ann/.ssh/id_rsa")}, deny, deny, deny, deny, allow},
+		{"read secrets in the workspace", []tool.Effect{read("/w/.env")}, ask, ask, ask, ask, allow},
+		{"change secrets in the workspace", []tool.Effect{write("/w/.env")}, deny, ask, ask, ask, allow},
+		{"remove a stale lock", []tool.Effect{write("/w/.git/index.lock")}, deny, ask, allow, allow, allow},
+		{"a lock that is a hook", []tool.Effect{write("/w/.git/hooks/x.lock")}, deny, deny, deny, deny, allow},
 		{"write inside", []tool.Effect{write("/w/a")}, deny, ask, allow, allow, allow},
 		{"write a file whose name starts with dots", []tool.Effect{write("/w/..a")}, deny, ask, allow, allow, allow},
 		{"write a sibling with the same prefix", []tool.Effect{write("/wide/a")}, deny, ask, ask, ask, allow},
 		{"write what editors run", []tool.Effect{write("/w/.vscode/tasks.json")}, deny, ask, ask, ask, allow},
-		{"write a hook", []tool.Effect{write("/w/.git/hooks/pre-commit")}, deny, deny, deny, deny, deny},
-		{"write a shell's start", []tool.Effect{write("/home/ann/.bashrc")}, deny, deny, deny, deny, deny},
+		{"write a hook", []tool.Effect{write("/w/.git/hooks/pre-commit")}, deny, deny, deny, deny, allow},
+		{"write a shell's start", []tool.Effect{write("/home/ann/.bashrc")}, deny, deny, deny, deny, allow},
 		{"write our settings", []tool.Effect{write("/home/ann/.config/inspan/config.toml")}, deny, deny, deny, deny, deny},
 		{"read our sessions", []tool.Effect{read("/home/ann/.local/state/inspan/sessions/x")}, deny, deny, deny, deny, deny},
 		{"write outside", []tool.Effect{write("/etc/hosts")}, deny, ask, ask, ask, allow},
 		{"proven read", typed("ls -la | head"), allow, allow, allow, allow, allow},
-		{"proven read of keys", typed("cat ~/.ssh/id_rsa"), deny, deny, deny, deny, deny},
+		{"proven read of keys", typed("cat ~/.ssh/id_rsa"), deny, deny, deny, deny, allow},
+		{"proven read of our sessions", typed("cat ~/.local/state/inspan/sessions/x"), deny, deny, deny, deny, allow},
 		{"proven change", typed("mkdir -p build"), deny, ask, allow, allow, allow},
 		{"unproven", typed("go test ./..."), deny, ask, ask, allow, allow},
 		{"read and unproven", typed("ls && go test ./..."), deny, ask, ask, allow, allow},
@@ -128,7 +132,7 @@ func TestTemporary(t *testing.T) {
 		{"a command over what the machine has", typed("go build ./... > /tmp/theirs"), deny, ask, ask, allow, allow, ask},
 		{"a tool", []tool.Effect{write("/tmp/x")}, deny, ask, allow, allow, allow, ask},
 		{"a tool on what the machine has", []tool.Effect{write("/tmp/theirs")}, deny, ask, ask, ask, allow, ask},
-		{"a secret", []tool.Effect{write("/tmp/.ssh/id_rsa")}, deny, deny, deny, deny, deny, deny},
+		{"a secret", []tool.Effect{write("/tmp/.ssh/id_rsa")}, deny, deny, deny, deny, allow, deny},
 		{"elsewhere", typed("true > /var/log/x"), deny, ask, ask, ask, allow, ask},
 		{"a server of the session", typed("curl -s localhost:8123"), deny, ask, ask, allow, allow, allow},
 		{"another machine", typed("curl -s example.com"), deny, ask, ask, ask, allow, ask},
@@ -373,7 +377,7 @@ func TestPublic(t *testing.T) {
 	m.Open = []string{"/w/testdata/*.pem", "/home/ann/.local/**"}
 	m = m.Indexed()
 	p := policy.Policy{Map: m}
-	for path, want := range map[string]tool.Action{"/w/testdata/a.pem": tool.Allow, "/w/a.pem": tool.Deny, "/home/ann/.local/state/inspan/x": tool.Deny} {
+	for path, want := range map[string]tool.Action{"/w/testdata/a.pem": tool.Allow, "/w/a.pem": tool.Ask, "/home/ann/.local/state/inspan/x": tool.Deny} {
 		if v := judge(t, p, call("t", "ask"), []tool.Effect{read(path)}); v.Action != want {
 			t.Errorf("%s: %s, want %s", path, v.Action, want)
 		}

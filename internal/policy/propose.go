@@ -28,7 +28,7 @@ func Proposals(findings []Finding) []string {
 // propose returns the narrowest rule that allows an effect, or nothing where a
 // rule would allow more than a person can see from it.
 func propose(m places.Map, c *tool.Call, s subject) string {
-	if s.ofCommand(m) {
+	if s.ofCommand() {
 		if rule := proposeCommand(c, *s.command); rule != "" {
 			return rule
 		}

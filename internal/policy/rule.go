@@ -14,6 +14,10 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
+// TrustedContent is the scope of rules that keep what may run as it was when a
+// person trusted it. Nobody wrote them.
+const TrustedContent = "trusted content"
+
 // Rule is one line a person writes to allow, ask about or deny calls:
 //
 //	TOOL              every call of the tool; * stands for any part of the name
@@ -129,7 +133,7 @@ func (r Rule) covers(m places.Map, c *tool.Call, s subject) bool {
 		return false
 	}
 	switch {
-	case r.runs() && s.ofCommand(m):
+	case r.runs() && s.ofCommand():
 		return r.pattern == "" || r.command.covers(*s.command)
 	case r.pattern == "":
 		return true
@@ -141,6 +145,20 @@ func (r Rule) covers(m places.Map, c *tool.Call, s subject) bool {
 		return r.host(s.Text) == yes
 	}
 	return false
+}
+
+// names reports whether the rule is for this very path and says how it is
+// reached, so that whoever wrote it can only have meant that.
+func (r Rule) names(m places.Map, s subject) bool {
+	return r.tool == string(s.Kind) && (r.pattern == relative(m, s.Path) || r.glob(m) == s.Path)
+}
+
+// path is the one path that a rule is for; empty: it is for more, or for none.
+func (r Rule) path(m places.Map) string {
+	if r.pattern == "" || r.runs() || strings.ContainsAny(r.pattern, `*?[]{}\`) {
+		return ""
+	}
+	return r.glob(m)
 }
 
 // named reports whether the rule is for the tool, or for the kind of effect.
@@ -207,7 +225,7 @@ func (r Rule) forPort() bool {
 // that asks or denies some of it.
 func (r Rule) Matches(m places.Map, c *tool.Call, effects []tool.Effect) bool {
 	covered := false
-	for _, s := range subjects(effects) {
+	for _, s := range subjects(m, effects) {
 		switch {
 		case r.Action != tool.Allow:
 			if r.touches(m, c, s) == yes {

@@ -8,12 +8,41 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Private reports whether effects bring what is the person's own beyond the
-// workspace.
+// Private reports whether effects, as they were judged, bring what is the person's
+// own beyond the workspace, or what is sensitive in it, or may bring it.
 func (p Policy) Private(effects []tool.Effect) bool {
 	return slices.ContainsFunc(effects, func(e tool.Effect) bool {
-		return e.Kind == tool.Read && p.Map.Of(e.Path).Zone == places.Elsewhere
+		switch {
+		case e.Kind == tool.Execute && e.Class == tool.Unproven:
+			return len(p.Pass().Read) > 0
+		case e.Kind == tool.Read:
+			return e.Sensitive != "" || p.Map.Of(e.Path).Zone == places.Elsewhere
+		}
+		return false
 	})
+}
+
+// Pass is what people have opened by rules that name it: files that are secret by
+// their names. Commands find them open too whose effects can't all be known.
+func (p Policy) Pass() tool.Pass {
+	var pass tool.Pass
+	for _, r := range p.Rules {
+		path := r.path(p.Map)
+		if r.Action != tool.Allow || path == "" || !p.Map.Of(path).Named {
+			continue
+		}
+		s := subject{Effect: tool.Effect{Kind: tool.EffectKind(r.tool), Path: path}}
+		if p.ruled(tool.Deny, &tool.Call{}, s).Action != tool.Abstain || p.ruled(tool.Ask, &tool.Call{}, s).Action != tool.Abstain {
+			continue
+		}
+		switch s.Kind {
+		case tool.Read:
+			pass.Read = append(pass.Read, path)
+		case tool.Write:
+			pass.Write = append(pass.Write, path)
+		}
+	}
+	return pass
 }
 
 // Leave asks about a call with a way out where the conversation, or the call

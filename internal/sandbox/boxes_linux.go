@@ -95,9 +95,10 @@ func (b *boxes) order(k *kept) error {
 	var err error
 	if !k.bare {
 		found, err = b.scanner(b.root).scan()
+		found = slices.DeleteFunc(found, func(s spot) bool { return s.Named && passed(k.command.Pass, s.Path) })
 	}
 	if err == nil {
-		o.Read, err = b.grants(k.command.Box, found)
+		o.Read, err = b.grants(k.command, found)
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", tool.ErrNoBox, err)
@@ -130,6 +131,11 @@ func (b *boxes) share(k *kept) (err error) {
 	o.Read = slices.DeleteFunc(o.Read, func(g grant) bool { return own(g.Path) })
 	o.Tmp, err = b.temp.open()
 	return err
+}
+
+// passed reports whether a file that its name makes secret is open to a command.
+func passed(p tool.Pass, path string) bool {
+	return slices.Contains(p.Read, path) || slices.Contains(p.Write, path)
 }
 
 // temporary returns the first folder for temporary files that can be written.

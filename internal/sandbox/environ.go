@@ -6,62 +6,122 @@ import (
 	"strings"
 
 	"github.com/inspan/inspan/internal/secret"
+	"github.com/inspan/inspan/internal/shell"
+	"github.com/inspan/inspan/tool"
 )
 
 // userInfo matches a password inside a URL.
 var userInfo = regexp.MustCompile(`://[^/\s]*@`)
 
-// environ makes the default environment of a process from ours: what programs
-// need to find their files and toolchains, and settings that keep them from
-// asking questions, paging and drawing. Everything else, agents' sockets
-// included, stays behind, unless it passes or is among more.
-func environ(ours, more []string, passes func(name string) bool) []string {
-	env := []string{
+// dull matches values that are no secret whatever they are called, such as that of
+// TOKENIZERS_PARALLELISM or MAX_TOKENS.
+var dull = regexp.MustCompile(`^(?i:|true|false|yes|no|on|off|\d{1,4}|[1-9]\d*000)$`)
+
+// settings keep programs from asking questions, paging and drawing.
+func settings() []string {
+	return []string{
 		"TERM=dumb", "NO_COLOR=1",
 		"PAGER=cat", "GIT_PAGER=cat", "MANPAGER=cat", "SYSTEMD_PAGER=cat",
 		"EDITOR=true", "VISUAL=true", "GIT_EDITOR=true",
 		"GIT_TERMINAL_PROMPT=0", "SSH_ASKPASS_REQUIRE=never",
 		"DEBIAN_FRONTEND=noninteractive", "PIP_NO_INPUT=1", "PYTHONUNBUFFERED=1",
 	}
-	for _, kv := range ours {
-		name, value, _ := strings.Cut(kv, "=")
-		if slices.Contains(more, name) || passes(name) && !secret.Named(name) && !userInfo.MatchString(value) {
-			env = append(env, kv)
+}
+
+// Withheld is a variable of this process that commands don't get.
+type Withheld struct {
+	Name string
+	Why  string // after "held back as it "
+}
+
+// Withhold lists the variables of an environment that commands don't get, by
+// name; whole is for mode yolo, where only the keys of inspan itself are held
+// back. What [Options.Environ] names is never among them.
+func Withhold(environment []string, o Options, whole bool) []Withheld {
+	var out []Withheld
+	finder := &secret.Finder{}
+	for _, kv := range environment {
+		name, value, ok := strings.Cut(kv, "=")
+		if !ok || name == "" || slices.Contains(o.Environ, name) || ofShells(name) {
+			continue
+		}
+		if why := withheld(finder, o.Keys, name, value, whole); why != "" {
+			out = append(out, Withheld{name, why})
 		}
 	}
+	slices.SortFunc(out, func(a, b Withheld) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+// withheld tells why a variable is held back; empty: it is not.
+func withheld(finder *secret.Finder, keys []string, name, value string, whole bool) string {
+	if slices.Contains(keys, name) || name == "INSPAN_API_KEY" {
+		return "is a key of inspan itself"
+	}
+	if whole {
+		return ""
+	}
+	if _, found := finder.First(name + "=" + value); found || secret.Named(name) && !dull.MatchString(value) || userInfo.MatchString(value) {
+		return "looks like a secret"
+	}
+	if shell.Steers(name) {
+		return "steers what shells, git or the loader run"
+	}
+	return ""
+}
+
+// ofShells reports whether a variable is of one shell only, which sets it itself.
+func ofShells(name string) bool {
+	return slices.Contains([]string{"PWD", "OLDPWD", "SHLVL", "_", "INSPAN_CALL"}, name)
+}
+
+// environ makes the environment of a process of a workspace from ours: all of it
+// but what is held back, under our settings. A process that was proven to only
+// read, or git that writes its repository, gets no variable that could make it do
+// more.
+func environ(ours []string, o Options, root string, c tool.Command) []string {
+	held := Withhold(ours, o, c.Pass.All)
+	drop := func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		return ofShells(name) || slices.ContainsFunc(held, func(w Withheld) bool { return w.Name == name })
+	}
+	if c.Env != nil {
+		// Commands leave their environment for the next one, which can be judged in
+		// another mode.
+		return slices.DeleteFunc(slices.Clone(c.Env), func(kv string) bool { return drop(kv) && slices.Contains(ours, kv) })
+	}
+	env := slices.DeleteFunc(slices.Clone(ours), drop)
+	switch {
+	case o.Container != nil:
+		env = slices.DeleteFunc(env, func(kv string) bool { return !onboard(kv, o.Environ) })
+	case c.Box.Level == tool.BoxRead || c.Box.Git:
+		named := slices.DeleteFunc(slices.Clone(env), func(kv string) bool { return !isOne(kv, o.Environ) })
+		env = with(shell.ReadEnvironment(env, root), named...)
+	}
+	env = with(env, settings()...)
 	slices.Sort(env)
 	return env
 }
 
-// passesOnboard is passesOn for containers, where the image says where things
+// onboard reports whether containers get a variable: the image says where things
 // are.
-func passesOnboard(name string) bool {
-	return strings.HasPrefix(name, "LC_") || slices.Contains([]string{"LANG", "LANGUAGE", "TZ", "CI"}, name)
+func onboard(kv string, more []string) bool {
+	return strings.HasPrefix(kv, "LC_") || isOne(kv, more) || isOne(kv, []string{"LANG", "LANGUAGE", "TZ", "CI"})
 }
 
-// passesOn reports whether a variable is on the list.
-func passesOn(name string) bool {
-	for _, prefix := range []string{"LC_", "XDG_", "CONDA_"} {
-		if strings.HasPrefix(name, prefix) {
-			return true
+func isOne(kv string, names []string) bool {
+	name, _, _ := strings.Cut(kv, "=")
+	return slices.Contains(names, name)
+}
+
+// with returns an environment with some variables replaced.
+func with(env []string, vars ...string) []string {
+	var out []string
+	for _, kv := range env {
+		name, _, _ := strings.Cut(kv, "=")
+		if !slices.ContainsFunc(vars, func(v string) bool { return strings.HasPrefix(v, name+"=") }) {
+			out = append(out, kv)
 		}
 	}
-	switch name {
-	case "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR", "CI",
-		"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy",
-		"SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS",
-		"GOPATH", "GOROOT", "GOBIN", "GOCACHE", "GOMODCACHE", "GOENV", "GOFLAGS", "GOPROXY", "GOPRIVATE",
-		"GONOPROXY", "GOSUMDB", "GONOSUMDB", "GOTOOLCHAIN", "GOWORK", "GOMAXPROCS", "GOEXPERIMENT",
-		"CARGO_HOME", "CARGO_TARGET_DIR", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN",
-		"NVM_DIR", "NODE_PATH", "NODE_OPTIONS", "NPM_CONFIG_PREFIX", "npm_config_cache", "PNPM_HOME", "VOLTA_HOME",
-		"BUN_INSTALL", "DENO_DIR", "FNM_DIR", "COREPACK_HOME",
-		"VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME", "PYENV_ROOT", "PIPX_HOME", "UV_CACHE_DIR", "PIP_CACHE_DIR", "POETRY_HOME",
-		"JAVA_HOME", "M2_HOME", "MAVEN_HOME", "MAVEN_OPTS", "GRADLE_HOME", "GRADLE_USER_HOME", "SDKMAN_DIR", "ANDROID_HOME", "ANDROID_SDK_ROOT",
-		"GEM_HOME", "GEM_PATH", "RBENV_ROOT", "BUNDLE_PATH", "DOTNET_ROOT", "NUGET_PACKAGES", "COMPOSER_HOME", "GHCUP_INSTALL_BASE_PREFIX",
-		"ASDF_DIR", "ASDF_DATA_DIR", "MISE_DATA_DIR", "HOMEBREW_PREFIX", "NIX_PATH", "NIX_PROFILES",
-		"CC", "CXX", "CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS", "CPATH", "LIBRARY_PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH",
-		"PKG_CONFIG_PATH", "CMAKE_PREFIX_PATH", "MAKEFLAGS", "CUDA_HOME", "CUDA_VISIBLE_DEVICES":
-		return true
-	}
-	return false
+	return append(out, vars...)
 }

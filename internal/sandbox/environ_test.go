@@ -2,42 +2,69 @@ package sandbox
 
 import (
 	"slices"
+	"strings"
 	"testing"
+
+	"github.com/inspan/inspan/tool"
 )
 
+// without returns what an environment has beside our settings, as names.
+func without(env []string) []string {
+	env = slices.DeleteFunc(env, func(kv string) bool { return slices.Contains(settings(), kv) })
+	for i, kv := range env {
+		env[i], _, _ = strings.Cut(kv, "=")
+	}
+	return env
+}
+
 func TestEnviron(t *testing.T) {
-	env := environ([]string{
-		"PATH=/bin", "HOME=/home/x", "LC_ALL=C", "GOCACHE=/c", "XDG_CACHE_HOME=/y", "NO_PROXY=localhost", "HTTP_PROXY=http://proxy:1",
-		"ANTHROPIC_API_KEY=a", "AWS_SECRET_ACCESS_KEY=b", "GITHUB_TOKEN=c", "MY_PASSWORD=d", "SSH_AUTH_SOCK=/e", "NPM_AUTH=f",
-		"XDG_TOKEN=g", "LC_API_KEY=h", "https_proxy=http://u:p@proxy", "GOPROXY=https://u:p@goproxy,direct", "UNKNOWN=i", "BASH_ENV=j",
-		"PAGER=less", "TERM=xterm", "NAMED=k",
-	}, []string{"NAMED"}, passesOn)
-	for _, want := range []string{
-		"PATH=/bin", "HOME=/home/x", "LC_ALL=C", "GOCACHE=/c", "XDG_CACHE_HOME=/y", "NO_PROXY=localhost", "HTTP_PROXY=http://proxy:1",
-		"PAGER=cat", "TERM=dumb", "GIT_PAGER=cat", "GIT_TERMINAL_PROMPT=0", "NAMED=k",
+	ours := []string{
+		"PATH=/bin:/w/bin:bin", "HOME=/home/x", "PIP_BREAK_SYSTEM_PACKAGES=1", "JAVA_HOME=/j", "HTTP_PROXY=http://proxy:1", "NO_PROXY=localhost", "ANY_ENV_OF_AN_IMAGE=i", "PYTHONPATH=/p", "GIT_AUTHOR_NAME=x",
+		"GIT_SSH_COMMAND=ssh -v", "CI=1", "TOKENIZERS_PARALLELISM=false", "MAX_TOKENS=128000", "EMPTY_KEY=",
+		// named like secrets
+		"ANTHROPIC_API_KEY=a", "AWS_SECRET_ACCESS_KEY=b", "GITHUB_TOKEN=c", "MY_PASSWORD=d", "SSH_AUTH_SOCK=/e", "NPM_AUTH=f", "NAMED_TOKEN=k", "MINE=l",
+		// secrets by their value
+		"https_proxy=http://u:p@proxy", "DATABASE_URL=postgres://app:hunter2hunter2@db/x", "PLAIN=ghp_f7Kq2LmX9vRt4YsB6nWc3ZpD8hJg5EaU1oQi", "DB_PASS=hunter2hunter2",
+		// what steers
+		"BASH_ENV=j", "ENV=j", "LD_PRELOAD=/x.so", "PROMPT_COMMAND=x", "BASH_FUNC_cat%%=() { x; }", "GIT_DIR=/x", "GIT_CONFIG_GLOBAL=/x", "GIT_EXTERNAL_DIFF=x", "INSPAN_MODEL=m", "INSPAN_API_KEY=n",
+		// of shells, and what ours stand on top of
+		"PWD=/w", "SHLVL=1", "PAGER=less", "TERM=xterm",
+	}
+	o := Options{Environ: []string{"NAMED_TOKEN"}, Keys: []string{"MINE", "ANTHROPIC_API_KEY"}}
+	usual := []string{"ANY_ENV_OF_AN_IMAGE", "CI", "EMPTY_KEY", "GIT_AUTHOR_NAME", "GIT_SSH_COMMAND", "HOME", "HTTP_PROXY", "JAVA_HOME", "MAX_TOKENS", "NAMED_TOKEN", "NO_PROXY", "PATH", "PIP_BREAK_SYSTEM_PACKAGES", "PYTHONPATH", "TOKENIZERS_PARALLELISM"}
+	for _, tc := range []struct {
+		name string
+		o    Options
+		c    tool.Command
+		want []string
+	}{
+		{"usual", o, tool.Command{}, usual},
+		{"reads", o, tool.Command{Box: tool.Box{Level: tool.BoxRead}}, []string{"ANY_ENV_OF_AN_IMAGE", "CI", "EMPTY_KEY", "GIT_AUTHOR_NAME", "HOME", "HTTP_PROXY", "MAX_TOKENS", "NAMED_TOKEN", "NO_PROXY", "PATH", "PIP_BREAK_SYSTEM_PACKAGES", "TOKENIZERS_PARALLELISM"}},
+		{"container", Options{Environ: o.Environ, Container: &Container{}}, tool.Command{}, []string{"CI", "NAMED_TOKEN"}},
+		{"left by another command", o, tool.Command{Env: []string{"A=b", "GITHUB_TOKEN=c", "MY_PASSWORD=of the model", "BASH_ENV=j"}}, []string{"A", "MY_PASSWORD"}},
+		{"left by another command in yolo", o, tool.Command{Env: []string{"A=b", "GITHUB_TOKEN=c", "MINE=l"}, Pass: tool.Pass{All: true}}, []string{"A", "GITHUB_TOKEN"}},
 	} {
-		if i := slices.Index(env, want); i < 0 {
-			t.Errorf("%s is missing", want)
-		} else {
-			env = slices.Delete(env, i, i+1)
+		if got := without(environ(ours, tc.o, "/w", tc.c)); !slices.Equal(got, tc.want) {
+			t.Errorf("%s: %q, want %q", tc.name, got, tc.want)
 		}
 	}
-	ours := environ(nil, nil, passesOn)
-	for _, kv := range env {
-		if !slices.Contains(ours, kv) {
-			t.Errorf("%s was passed on", kv)
+	if env := environ(ours, o, "/w", tool.Command{Box: tool.Box{Level: tool.BoxRead}}); !slices.Contains(env, "PATH=/bin") || !slices.Contains(env, "PAGER=cat") {
+		t.Errorf("reads: %q", env)
+	}
+	whole := without(environ(ours, o, "/w", tool.Command{Pass: tool.Pass{All: true}}))
+	for _, kv := range ours {
+		name, _, _ := strings.Cut(kv, "=")
+		held := slices.Contains([]string{"MINE", "ANTHROPIC_API_KEY", "INSPAN_API_KEY", "PWD", "SHLVL", "PAGER", "TERM"}, name)
+		if slices.Contains(whole, name) == held {
+			t.Errorf("whole: %s: held back: %t", name, held)
 		}
 	}
 }
 
-// TestEnvironOnboard checks that containers learn nothing of where things are
-// on this machine.
-func TestEnvironOnboard(t *testing.T) {
-	env := environ([]string{"PATH=/bin", "HOME=/home/x", "GOROOT=/go", "XDG_CACHE_HOME=/y", "HTTP_PROXY=http://proxy:1", "LC_ALL=C", "LC_API_KEY=h", "TZ=UTC", "NAMED=k"}, []string{"NAMED"}, passesOnboard)
-	for _, kv := range environ(nil, nil, passesOnboard) {
-		env = slices.DeleteFunc(env, func(have string) bool { return have == kv })
-	}
-	if want := []string{"LC_ALL=C", "NAMED=k", "TZ=UTC"}; !slices.Equal(env, want) {
-		t.Errorf("passed on: %q, want %q", env, want)
+func TestWithhold(t *testing.T) {
+	got := Withhold([]string{"A=b", "B_TOKEN=x", "LD_PRELOAD=y", "KEY_OF_OURS=z", "PWD=/w", "C=http://u:p@h"}, Options{Keys: []string{"KEY_OF_OURS"}}, false)
+	want := []Withheld{{"B_TOKEN", "looks like a secret"}, {"C", "looks like a secret"}, {"KEY_OF_OURS", "is a key of inspan itself"}, {"LD_PRELOAD", "steers what shells, git or the loader run"}}
+	if !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }

@@ -19,10 +19,27 @@ import (
 type files struct {
 	guard places.Map // the zero Map guards nothing
 	temp  *temp      // nil: the folders for temporary files are those of the machine
+	look  *looker
+	pass  tool.Pass // what is open although it is sensitive
 	// change makes Change.If and the change itself one step within this
 	// process. Another process can still write in between, except that
 	// NoFile holds against all.
-	change sync.Mutex
+	change *sync.Mutex
+}
+
+// Look implements [tool.Looker].
+func (f *files) Look(path string) tool.Content {
+	if at, err := f.temp.at(path); err == nil {
+		path = at
+	}
+	return f.look.look(path)
+}
+
+// Opened implements [tool.Opener].
+func (f *files) Opened(p tool.Pass) tool.Files {
+	open := *f
+	open.pass = p
+	return &open
 }
 
 // Resolve implements [tool.Files].
@@ -34,7 +51,11 @@ func (f *files) Resolve(ctx context.Context, path string) (string, error) {
 }
 
 // Machine returns the files as they are for processes without walls.
-func (f *files) Machine() tool.Files { return &files{guard: f.guard} }
+func (f *files) Machine() tool.Files {
+	machine := *f
+	machine.temp, machine.guard.Look = nil, f.look.look
+	return &machine
+}
 
 // Open implements [tool.Files]. Opening a named pipe does not wait for a
 // writer.
@@ -54,10 +75,11 @@ func (f *files) Open(ctx context.Context, path string) (fs.File, error) {
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: bare(err)}
 	}
-	if err := f.mayOpen(file, path); err != nil {
+	opened, err := f.mayOpen(file, path)
+	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	return file, nil
+	return opened, nil
 }
 
 // Change implements [tool.Files]. New content is written to a file beside the
@@ -88,7 +110,10 @@ func (f *files) Change(ctx context.Context, c tool.Change) error {
 	held, err := f.hold(at, c)
 	if err == nil {
 		defer held.release()
-		err = held.tell(change(held.path, c))
+		own := !c.Remove && f.ours(path)
+		if err = held.tell(change(held.path, c)); err == nil && own {
+			f.look.made(at)
+		}
 	}
 	var pe *fs.PathError
 	if at != path && errors.As(err, &pe) {

@@ -96,9 +96,9 @@ func (b *boxes) shared() []string {
 }
 
 // grants lists what a box may read, with the secrets left out.
-func (b *boxes) grants(box tool.Box, found []spot) ([]grant, error) {
-	paths := append([]string{b.root}, b.readable(box)...)
-	holes, err := b.holes(box, found)
+func (b *boxes) grants(c tool.Command, found []spot) ([]grant, error) {
+	paths := append([]string{b.root}, b.readable(c.Box)...)
+	holes, err := b.holes(c, found)
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +131,8 @@ func plainGrants(paths []string) []grant {
 }
 
 // holes lists every secret that exists in a place that could be read.
-func (b *boxes) holes(box tool.Box, found []spot) ([]string, error) {
+func (b *boxes) holes(c tool.Command, found []spot) ([]string, error) {
+	box := c.Box
 	var out []string
 	add := func(path string) {
 		if !slices.Contains(out, path) {
@@ -156,8 +157,10 @@ func (b *boxes) holes(box tool.Box, found []spot) ([]string, error) {
 		if tool.Inside(b.root, path) {
 			continue
 		}
-		if b.o.Map.Of(path).Guard == places.Secret {
-			add(path)
+		if at := b.o.Map.Of(path); at.Guard == places.Secret {
+			if !at.Named || !passed(c.Pass, path) {
+				add(path)
+			}
 			continue
 		}
 		more, err := b.scanner(path).scan()
@@ -165,7 +168,7 @@ func (b *boxes) holes(box tool.Box, found []spot) ([]string, error) {
 			return nil, err
 		}
 		for _, s := range more {
-			if s.Guard == places.Secret {
+			if s.Guard == places.Secret && (!s.Named || !passed(c.Pass, s.Path)) {
 				add(s.Path)
 			}
 		}

@@ -1,11 +1,13 @@
 package sandbox
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/inspan/inspan/internal/places"
@@ -13,31 +15,64 @@ import (
 )
 
 // closedError says why a place is not touched. It is an [fs.ErrPermission].
-type closedError struct{ why string }
+type closedError struct{ place places.Place }
 
-func (e closedError) Error() string { return "tools may not touch this: it " + e.why }
+func (e closedError) Error() string {
+	way := ""
+	if e.place.Named {
+		way = "; a call that names the file itself can be approved"
+	}
+	return "tools may not touch this: it " + e.place.Why + way
+}
 func (e closedError) Unwrap() error { return fs.ErrPermission }
 
-// mayOpen judges a file by where it was found to lie once it was open, so that
-// links that change in between are of no use.
-func (f *files) mayOpen(file *os.File, path string) error {
+// mayOpen judges a file by where it was found to lie once it was open, and by
+// what was in it then, so that nothing that changes in between is of use.
+func (f *files) mayOpen(file *os.File, path string) (fs.File, error) {
 	if !guards(f.guard) {
-		return nil
+		return file, nil
 	}
-	place := f.guard.Of(f.temp.seen(lies(file, path)))
-	if place.Guard != places.Secret {
-		return nil
+	var read []byte
+	m := f.guard
+	m.Look = func(at string) (content tool.Content) {
+		content, _, read = f.look.lookInto(file, at)
+		return content
 	}
-	return &fs.PathError{Op: "open", Path: path, Err: closedError{place.Why}}
+	at := f.temp.seen(lies(file, path))
+	place := f.place(m, at)
+	switch {
+	case place.Named && slices.Contains(slices.Concat(f.pass.Read, f.pass.Write), at):
+		return file, nil
+	case place.Guard == places.Secret:
+		return nil, &fs.PathError{Op: "open", Path: path, Err: closedError{place}}
+	case read != nil:
+		return readFile{file, bytes.NewReader(read)}, nil
+	}
+	return file, nil
+}
+
+// place tells what a path is to these files.
+func (f *files) place(m places.Map, path string) places.Place {
+	if f.pass.All {
+		m = m.Unguarded()
+	}
+	return m.Of(path)
 }
 
 // mayChange judges a path that is about to be written or removed.
 func (f *files) mayChange(path string) error {
-	place := f.guard.Of(path)
-	if place.Guard != places.Secret && place.Guard != places.Frozen {
+	place := f.place(f.guard, path)
+	if place.Guard != places.Secret && place.Guard != places.Frozen || place.Named && slices.Contains(f.pass.Write, path) {
 		return nil
 	}
-	return &fs.PathError{Op: "change", Path: path, Err: closedError{place.Why}}
+	return &fs.PathError{Op: "change", Path: path, Err: closedError{place}}
+}
+
+// ours reports whether what is about to be written is the session's own: it is
+// new, or was its own before.
+func (f *files) ours(path string) bool {
+	content := f.Look(path)
+	return content == tool.ContentNone || content == tool.ContentOwn
 }
 
 // mayRemove judges all that a folder holds.

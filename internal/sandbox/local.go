@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/inspan/inspan/internal/places"
 	"github.com/inspan/inspan/tool"
@@ -20,8 +21,8 @@ import (
 // With [Options.Container] every command runs in a container, whatever it asks
 // for; files are those of the machine.
 //
-// Processes get an environment made from a list, never the one of this
-// process, and no open files of it: descriptors that this process was itself
+// Processes get the environment of this process but for what looks like a secret
+// or would mislead whoever judges them, and no open files of it: descriptors that this process was itself
 // started with are marked close-on-exec.
 //
 // On Linux all processes in the workspace boxes of one environment share a
@@ -48,15 +49,18 @@ func Local(root string, blobs tool.Blobs, o Options) (tool.Env, error) {
 	if o.Pool == nil {
 		o.Pool = &Pool{}
 	}
+	look := &looker{}
+	o.look = look
 	if guards(o.Map) {
 		o.Map.Root = resolved
-		o.Map = o.Map.Indexed()
+		o.Map = look.sees(o.Map).Indexed()
 	}
 	ps := newProcs(resolved, o)
-	fs := &files{guard: o.Map}
+	fs := &files{guard: o.Map, look: look, change: &sync.Mutex{}}
 	env := tool.Env{Root: resolved, Files: fs, Procs: ps, Blobs: blobs, Walls: o.Pool.known(o, ps.where, ps.walls)}
 	if own := ps.own(); own != nil && env.Walls.Workspace {
 		fs.temp, env.Temporary = own, own.temporary
+		fs.guard.Look = fs.Look
 	}
 	return env, nil
 }

@@ -25,8 +25,12 @@ type Options struct {
 	// Default is the level of commands that ask for none; empty means
 	// [tool.BoxNone].
 	Default tool.Level
-	// Environ names more variables that are passed on to processes.
+	// Environ names variables that are passed on to processes although they would be
+	// held back.
 	Environ []string
+	// Keys names the variables that hold keys of inspan itself, which are always
+	// held back.
+	Keys []string
 	// Guard dials for processes in boxes that may reach some hosts; its Allow
 	// is asked besides the hosts of the box. Nil means the zero Guard.
 	Guard *netguard.Guard
@@ -37,6 +41,8 @@ type Options struct {
 	// Pool is shared with other environments of this program. Nil: this one
 	// has its own.
 	Pool *Pool
+
+	look *looker // set by Local
 }
 
 // Limits bound what a process in a box may use up. Zero fields mean the

@@ -18,12 +18,13 @@ import (
 // outside is what is done for a workspace box outside of it: its proxy, and
 // taking away what appears in the workspace and must not.
 type outside struct {
-	boxes  *boxes
-	box    tool.Box
-	before []seen
-	held   []anchor
-	covers *covers
-	kill   func() // ends the command and its descendants, soon
+	boxes   *boxes
+	box     tool.Box
+	before  []seen
+	held    []anchor
+	covers  *covers
+	secrets secrets
+	kill    func() // ends the command and its descendants, soon
 
 	stop  context.CancelFunc
 	tasks sync.WaitGroup
@@ -48,7 +49,10 @@ func (b *boxes) outside(k *kept) *outside {
 			}
 		}
 	}
-	return &outside{boxes: b, box: box, before: k.order.View.Before, held: b.anchors(box), covers: newCovers(places), kill: func() { _ = k.ask(request{Op: opKill}) }}
+	return &outside{
+		boxes: b, box: box, before: k.order.View.Before, held: b.anchors(box), covers: newCovers(places), secrets: b.secrets(),
+		kill: func() { _ = k.ask(request{Op: opKill}) },
+	}
 }
 
 // open starts the tasks. They end with shut.
@@ -81,6 +85,7 @@ func (o *outside) shut() {
 	if o.box.Init {
 		o.boxes.making(-1)
 	}
+	o.boxes.adopt(o.secrets)
 	o.release()
 }
 

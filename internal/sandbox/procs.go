@@ -117,14 +117,7 @@ func (ps *procs) prepare(c tool.Command) (*exec.Cmd, error) {
 		return nil, &fs.PathError{Op: "find program", Path: c.Args[0], Err: fs.ErrNotExist}
 	}
 	cmd.Dir = c.Dir
-	cmd.Env = slices.Clone(c.Env)
-	passes := passesOn
-	if ps.boxes.options().Container != nil {
-		passes = passesOnboard
-	}
-	if c.Env == nil {
-		cmd.Env = environ(os.Environ(), ps.boxes.options().Environ, passes)
-	}
+	cmd.Env = environ(os.Environ(), ps.boxes.options(), ps.boxes.root, c)
 	cmd.SysProcAttr = attributes()
 	if c.TTY != (tool.TTY{}) {
 		control(cmd.SysProcAttr)

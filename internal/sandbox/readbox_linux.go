@@ -3,7 +3,6 @@ package sandbox
 import (
 	"fmt"
 	"os"
-	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -74,22 +73,6 @@ func (r *ruleset) allowDevices() error {
 		}
 	}
 	return r.allowPath("/dev", unix.LANDLOCK_ACCESS_FS_READ_DIR)
-}
-
-// with returns an environment with some variables replaced.
-func with(env []string, vars ...string) []string {
-	var out []string
-	for _, kv := range env {
-		name, _, _ := strings.Cut(kv, "=")
-		replaced := false
-		for _, v := range vars {
-			replaced = replaced || strings.HasPrefix(v, name+"=")
-		}
-		if !replaced {
-			out = append(out, kv)
-		}
-	}
-	return append(out, vars...)
 }
 
 // limitSelf sets the limits that the keeper can bear itself; the command

@@ -23,7 +23,8 @@ var errTooBig = errors.New("the workspace has too many folders to look for secre
 // concurrent use.
 type scanner struct {
 	root string
-	m    places.Map
+	m    places.Map // looks at no file
+	sees places.Map // looks
 
 	names   places.Map      // knows no places
 	rules   places.Map      // knows nothing but what rules close
@@ -49,13 +50,16 @@ type spot struct {
 	Guard places.Guard
 	Via   string // what makes it sensitive, if it is not so by itself: a link that leads to it, or the head of its repository
 	Why   string // what makes it sensitive, if the map doesn't know
+	Named bool   // by the name of the file alone
 	Bare  bool   // the head of a repository that has no folder of its own name
 	Blind bool   // a folder that can't be looked into
 }
 
 func newScanner(root string, m places.Map) *scanner {
-	s := &scanner{root: root, m: m, names: places.Map{}.Indexed(), known: make(map[string]bool), folders: make(map[string]*folder), verdict: make(map[string]places.Guard)}
-	s.rules, s.ruled = places.Map{Hidden: m.Hidden, Closed: m.Closed, Open: []string{"/**"}}.Indexed(), len(m.Hidden)+len(m.Closed) > 0
+	sees := m
+	m.Look = nil // what a file holds changes without its folder
+	s := &scanner{root: root, m: m, sees: sees, names: places.Map{}.Indexed(), known: make(map[string]bool), folders: make(map[string]*folder), verdict: make(map[string]places.Guard)}
+	s.rules, s.ruled = places.Map{Hidden: m.Hidden, Closed: m.Closed, Kept: m.Kept, Open: []string{"/**"}}.Indexed(), len(m.Hidden)+len(m.Closed)+len(m.Kept) > 0
 	for _, k := range m.Known() {
 		s.known[k.Path] = tool.Inside(root, k.Path)
 	}
@@ -64,10 +68,28 @@ func newScanner(root string, m places.Map) *scanner {
 
 // scan lists the sensitive places. A folder that is one is not looked into, so
 // what is below it counts as part of it.
-func (s *scanner) scan() ([]spot, error) { return s.all(true) }
+func (s *scanner) scan() ([]spot, error) {
+	list, err := s.all(true)
+	return s.told(list), err
+}
 
-// all is scan. Only if it is bounded does it give up on a folder that holds too
-// many others.
+// told leaves out files that only their names make secret and that hold no
+// secret, or that the session has made.
+func (s *scanner) told(list []spot) []spot {
+	var out []spot
+	for _, at := range list {
+		if at.Named {
+			at.Guard = s.sees.Of(at.Path).Guard
+		}
+		if at.Guard != places.Plain {
+			out = append(out, at)
+		}
+	}
+	return out
+}
+
+// all lists what is sensitive or named like it. Only if it is bounded does it give
+// up on a folder that holds too many others.
 func (s *scanner) all(bounded bool) ([]spot, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -168,17 +190,18 @@ func readDir(dir string) ([]os.DirEntry, error) {
 }
 
 func (s *scanner) place(f *folder, path string, e os.DirEntry) {
-	guard := s.judge(path, e)
+	at := s.judge(path, e)
 	if e.Type()&os.ModeSocket != 0 {
-		guard = places.Secret // who listens there is outside of the box
+		at = places.Place{Guard: places.Secret} // who listens there is outside of the box
 	}
+	guard := at.Guard
 	if guard == places.Plain {
 		if e.IsDir() {
 			f.subs = append(f.subs, path)
 		}
 		return
 	}
-	f.found = append(f.found, spot{Path: path, Guard: guard})
+	f.found = append(f.found, spot{Path: path, Guard: guard, Named: at.Named})
 	if e.Type()&os.ModeSymlink == 0 {
 		return
 	}
@@ -190,14 +213,14 @@ func (s *scanner) place(f *folder, path string, e os.DirEntry) {
 
 // judge asks the map only about names that are sensitive by themselves, as it
 // takes its time.
-func (s *scanner) judge(path string, e os.DirEntry) places.Guard {
+func (s *scanner) judge(path string, e os.DirEntry) places.Place {
 	if s.ruled {
-		if guard := s.rules.Of(path).Guard; guard != places.Plain {
-			return guard
+		if at := s.rules.Of(path); at.Guard != places.Plain {
+			return at
 		}
 	}
 	if s.known[path] {
-		return s.m.Of(path).Guard
+		return s.m.Of(path)
 	}
 	key := e.Name()
 	if e.IsDir() {
@@ -209,17 +232,16 @@ func (s *scanner) judge(path string, e os.DirEntry) places.Guard {
 		s.verdict[key] = guard
 	}
 	if guard == places.Plain {
-		return guard
+		return places.Place{}
 	}
+	at := s.m.Of(path)
 	if e.IsDir() {
-		guard = s.m.Of(path + "/x").Guard
-	} else {
-		guard = s.m.Of(path).Guard
+		at = s.m.Of(path + "/x")
 	}
 	// Packages bring settings of their authors' editors with them, which
 	// nobody starts; package managers must be able to replace them.
-	if guard == places.Guarded && strings.Contains(path, "/node_modules/") {
-		return places.Plain
+	if at.Guard == places.Guarded && strings.Contains(path, "/node_modules/") {
+		return places.Place{}
 	}
-	return guard
+	return at
 }

@@ -36,7 +36,8 @@ func (b *boxes) workspace(k *kept, found []spot) error {
 		if b.temp.temporary(path, true) {
 			continue // the session's own, whatever the machine has there
 		}
-		if g := b.o.Map.Of(path).Guard; g != places.Secret && g != places.Frozen {
+		at := b.o.Map.Of(path)
+		if at.Guard != places.Secret && at.Guard != places.Frozen || at.Named && slices.Contains(k.command.Pass.Write, path) {
 			o.Write = append(o.Write, path)
 		}
 	}
@@ -46,6 +47,11 @@ func (b *boxes) workspace(k *kept, found []spot) error {
 		if st, ok := stampOf(s.Path); ok {
 			o.View.Frozen = append(o.View.Frozen, s.Path)
 			o.View.Before = append(o.View.Before, seen{s.Path, st.dev, st.ino, st.link})
+		}
+	}
+	for _, path := range k.command.Pass.Read {
+		if tool.Inside(b.root, path) && !slices.Contains(k.command.Pass.Write, path) && b.o.Map.Of(path).Named {
+			o.View.Frozen = append(o.View.Frozen, path) // it was judged to be read
 		}
 	}
 	o.View.Pinned = b.pins(box, found)
@@ -132,7 +138,8 @@ func (b *boxes) pins(box tool.Box, found []spot) []string {
 		}
 	}
 	for _, s := range append(b.gitNamed(git), found...) {
-		if s.Guard == places.Frozen || s.Guard == places.Guarded && s.Via != "" {
+		// What is secret by its place would not be in another one.
+		if s.Guard == places.Frozen || s.Guard == places.Guarded && s.Via != "" || s.Guard == places.Secret && !s.Named {
 			out = b.above(out, s.Path)
 		}
 	}

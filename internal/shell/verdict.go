@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/inspan/inspan/internal/places"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -103,7 +104,7 @@ func (j *judge) write(w word, s scope, v *verdict, what string) {
 		switch {
 		case !tool.Inside(j.at.Root, p):
 			v.full(what + " writes outside the workspace: " + p)
-		case inGit(p):
+		case inGit(p) && !places.GitLock(p):
 			v.full(what + " writes inside .git, which can name programs to run")
 		default:
 			v.join(verdict{class: Workspace, why: what + " writes " + p})

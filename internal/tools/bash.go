@@ -196,7 +196,7 @@ func (sh *Shell) background(c *tool.Call, j *job) (res tool.Result, moved bool, 
 // finished tells how a foreground command ended, and lets later commands go on
 // from there.
 func (sh *Shell) finished(c *tool.Call, j *job) tool.Result {
-	text := j.result()
+	text := j.result() + sh.missing(c.Mode, j)
 	cwd := sh.adopt(j)
 	if cwd == "" || cwd == c.Cwd {
 		return tool.Result{Parts: llm.Say(text), Exit: j.exit(), Left: sh.leaves()}

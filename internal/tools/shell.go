@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/internal/feed"
+	"github.com/inspan/inspan/internal/shell"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -43,6 +44,9 @@ type Shell struct {
 	// NoKeep says why nothing may outlive the session, also where bash is told to keep
 	// it; empty: it may.
 	NoKeep string
+	// Withheld tells which variables of the person's environment commands don't get
+	// in a mode: why, by name. Nil: none.
+	Withheld func(mode string) map[string]string
 
 	mu     sync.Mutex
 	env    []string // nil: the default one
@@ -51,6 +55,7 @@ type Shell struct {
 	active map[*job]bool // all that run, in the foreground too
 	ended  []remains     // of those that did
 	closed bool
+	told   map[string]bool // names of variables that were held back, and this was said
 }
 
 func (sh *Shell) soft() time.Duration {
@@ -129,7 +134,7 @@ func (sh *Shell) start(calling context.Context, c *tool.Call, in bashArgs) (*job
 	var err error
 	env := sh.env
 	if j.box.Level == tool.BoxRead || j.box.Git {
-		env = readEnvironment(env, c.Env.Root)
+		env = shell.ReadEnvironment(env, c.Env.Root)
 	}
 	if j.process, err = launch(ctx, c, j, env); err != nil {
 		cancel()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/inspan/inspan/internal/gitconf"
 	"github.com/inspan/inspan/internal/netguard"
+	"github.com/inspan/inspan/internal/places"
 	"github.com/inspan/inspan/internal/policy"
 	"github.com/inspan/inspan/internal/shell"
 	"github.com/inspan/inspan/tool"
@@ -71,12 +72,14 @@ func (sh *Shell) plan(ctx context.Context, c *tool.Call, in bashArgs) plan {
 	return out
 }
 
-// onlyGit reports whether git that is plain is all that runs beside commands that
-// are proven.
+// onlyGit reports whether git that is plain, or what takes a lock out of a repository, is
+// all that runs beside commands that are proven.
 func onlyGit(effects []tool.Effect, plain func(tool.Effect) bool) bool {
 	some := false
 	for _, e := range effects {
 		switch {
+		case e.Kind == tool.Write && places.GitLock(e.Path):
+			some = true
 		case e.Kind != tool.Execute || e.Class == tool.ProvenRead:
 		case plain(e):
 			some = true
@@ -250,39 +253,4 @@ func readSmall(ctx context.Context, env tool.Env, path string) (string, error) {
 		err = errOdd("a configuration too long to look at")
 	}
 	return string(raw), err
-}
-
-// readVariable reports whether a reader, and git that writes its repository, inherit a variable from the commands
-// before them: those that do not pass can make some program do more than its words say.
-func readVariable(kv string) bool {
-	name, _, _ := strings.Cut(kv, "=")
-	if strings.HasPrefix(name, "GIT_AUTHOR_") || strings.HasPrefix(name, "GIT_COMMITTER_") {
-		return true
-	}
-	for _, prefix := range []string{"BASH", "GIT_", "LD_", "DYLD_", "LESS", "RIPGREP_", "PERL", "PYTHON", "RUBY", "NODE_", "JAVA_", "AWK", "GAWK", "GCONV", "LOCPATH", "JQ_", "YQ_", "FD_", "EXA_", "BAT_"} {
-		if strings.HasPrefix(name, prefix) {
-			return false
-		}
-	}
-	if strings.HasSuffix(name, "_OPTIONS") || strings.HasSuffix(name, "OPTS") {
-		return false
-	}
-	return !slices.Contains([]string{"ENV", "CDPATH", "IFS", "PS1", "PS2", "PS4", "PROMPT_COMMAND", "SHELLOPTS", "PAGER", "MANPAGER", "EDITOR", "VISUAL", "SSH_ASKPASS", "TMPDIR", "POSIXLY_CORRECT", "GLOBIGNORE", "TERMINFO"}, name)
-}
-
-// readEnvironment is what they inherit; nil stays nil, the default.
-func readEnvironment(env []string, root string) []string {
-	var out []string
-	for _, kv := range env {
-		if !readVariable(kv) {
-			continue
-		}
-		if dirs, ok := strings.CutPrefix(kv, "PATH="); ok {
-			kv = "PATH=" + strings.Join(slices.DeleteFunc(filepath.SplitList(dirs), func(dir string) bool {
-				return !filepath.IsAbs(dir) || tool.Inside(root, filepath.Clean(dir))
-			}), string(filepath.ListSeparator))
-		}
-		out = append(out, kv)
-	}
-	return out
 }

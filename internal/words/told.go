@@ -3,6 +3,7 @@ package words
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
@@ -28,6 +29,10 @@ func Told(body event.Body) (text string, notice bool) {
 		return hooked(b)
 	case event.Switched:
 		return switched(b), false
+	case event.Judged:
+		if b.Action == tool.Allow && len(Sensitive(b.Effects)) > 0 {
+			return "sensitive: it " + strings.Join(Sensitive(b.Effects), ", and "), true
+		}
 	case event.Kept:
 		return "the conversation was not compacted: " + b.Reason, true
 	case event.Compacted:
@@ -46,6 +51,21 @@ func Told(body event.Body) (text string, notice bool) {
 		return Count(len(b.Files), "file") + plural(len(b.Files), " was", " were") + " put back", false
 	}
 	return "", false
+}
+
+// Sensitive says what effects do to sensitive places, after "it".
+func Sensitive(effects []tool.Effect) []string {
+	var out []string
+	for _, e := range effects {
+		does := "reads "
+		if e.Kind == tool.Write {
+			does = "changes "
+		}
+		if text := does + e.Path + ", which " + e.Sensitive; e.Sensitive != "" && !slices.Contains(out, text) {
+			out = append(out, text)
+		}
+	}
+	return out
 }
 
 // Agent names a child for people: its kind, and what of its id tells it apart.

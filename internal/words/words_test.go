@@ -106,6 +106,9 @@ func FuzzText(f *testing.F) {
 func TestTold(t *testing.T) {
 	for want, body := range map[string]event.Body{
 		"! careful\nnow": event.Note{Text: "careful\nnow"},
+		"! sensitive: it reads /w/.env, which is a secret, and changes /w/b, which runs": event.Judged{Action: tool.Allow, Effects: []tool.Effect{
+			{Kind: tool.Read, Path: "/w/.env", Sensitive: "is a secret"}, {Kind: tool.Read, Path: "/w/a"}, {Kind: tool.Write, Path: "/w/b", Sensitive: "runs"},
+		}},
 		"! a/m takes over from b/m: too many requests":                                                                           event.Routed{Route: "a/m", From: "b/m", Error: "too many requests"},
 		"· a/m answers, by the rule cheap: short":                                                                                event.Routed{Route: "a/m", Rule: "cheap", Reason: "short"},
 		"! the model refused the conversation (payload too large); it goes on without the images so far":                         event.Healed{Level: event.HealImages, Cause: llm.KindTooLarge},

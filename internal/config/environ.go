@@ -1,0 +1,247 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/inspan/inspan/llm/router"
+	"github.com/inspan/inspan/tool"
+)
+
+// Settings come, each over the one before, from the file, from a preset, from the
+// environment and from flags. In the environment each setting that is one value is
+// called as in the file, in capitals behind INSPAN_, with two underscores for a
+// dot: INSPAN_MAX_TURNS, INSPAN_SANDBOX__OFF. A variable that is empty counts as
+// one that is not there. These are not of the file:
+const (
+	PresetVariable  = "INSPAN_PRESET"   // see Preset
+	baseURLVariable = "INSPAN_BASE_URL" // address of the provider of the model that is named
+	keyVariable     = "INSPAN_API_KEY"  // key of that provider
+	modelVariable   = "INSPAN_MODEL"
+)
+
+// others are variables that people set beside those for settings.
+func others() []string {
+	return []string{"INSPAN_CONFIG_DIR", "INSPAN_STATE_DIR", PresetVariable, baseURLVariable, keyVariable}
+}
+
+// ours are variables that commands, tools and hooks get from inspan.
+func ours() []string {
+	return []string{"INSPAN_CALL", "INSPAN_SESSION", "INSPAN_ROOT", "INSPAN_KEY", "INSPAN_PLUGIN_ROOT"}
+}
+
+// Presets lists the presets and what they are for.
+func Presets() [][2]string {
+	return [][2]string{{"container", "for machines that are thrown away: mode yolo, no limit of turns, and what runs at the end goes on running"}}
+}
+
+// preset sets what a preset stands for.
+func (c *Config) preset(name string) error {
+	switch name {
+	case "":
+		return nil
+	case "container":
+		none := 0
+		c.Mode, c.MaxTurns, c.Leftovers = "yolo", &none, "keep"
+		return nil
+	}
+	var names []string
+	for _, p := range Presets() {
+		names = append(names, p[0])
+	}
+	return fmt.Errorf("%s: there is no preset %q%s", PresetVariable, name, or(tool.Nearest(name, names), names))
+}
+
+// or names the nearest of some names, or all of them.
+func or(near string, all []string) string {
+	if near != "" {
+		return fmt.Sprintf("; did you mean %q?", near)
+	}
+	return "; there are " + strings.Join(all, ", ")
+}
+
+// Over puts what the preset and the variables of an environment say over settings.
+// It returns what they have set, and warnings about variables that are called like
+// ours and are none. A value that can't be is an error that names its variable.
+func (c *Config) Over(environment []string) (set []Setting, warnings []string, err error) {
+	values := map[string]string{}
+	for _, kv := range environment {
+		if name, value, _ := strings.Cut(kv, "="); strings.HasPrefix(name, "INSPAN_") && value != "" {
+			values[name] = value
+		}
+	}
+	if err := c.preset(values[PresetVariable]); err != nil {
+		return nil, nil, err
+	}
+	if name := values[PresetVariable]; name != "" {
+		for key, value := range map[string]string{"mode": c.Mode, "max_turns": strconv.Itoa(*c.MaxTurns), "leftovers": c.Leftovers} {
+			set = append(set, Setting{Key: key, Value: value, File: "preset " + name})
+		}
+		slices.SortFunc(set, func(a, b Setting) int { return cmp.Compare(a.Key, b.Key) })
+	}
+	keys := scalars(reflect.TypeFor[Config](), "")
+	known := append(slices.Sorted(maps.Keys(keys)), others()...)
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		switch {
+		case keys[name] != "":
+			names = append(names, name)
+			shown := newMask().value(strings.Split(keys[name], "."), values[name])
+			set = append(set, Setting{Key: keys[name], Value: written(shown), File: name})
+		case !slices.Contains(known, name) && !slices.Contains(ours(), name):
+			warnings = append(warnings, name+" is not a setting"+didYouMean(tool.Nearest(name, known)))
+		}
+	}
+	before := *c
+	if err := c.putAll(keys, values, names); err != nil {
+		return nil, nil, before.blame(keys, values, names, err)
+	}
+	return set, warnings, nil
+}
+
+// putAll sets the values of some variables, and looks at what comes out.
+func (c *Config) putAll(keys, values map[string]string, names []string) error {
+	for _, name := range names {
+		if err := c.put(keys[name], values[name]); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return c.check()
+}
+
+// blame names the variable without which there would be no error.
+func (c Config) blame(keys, values map[string]string, names []string, err error) error {
+	if strings.HasPrefix(err.Error(), "INSPAN_") {
+		return err
+	}
+	for i, name := range names {
+		without := c
+		if without.putAll(keys, values, slices.Delete(slices.Clone(names), i, i+1)) == nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return fmt.Errorf("%s: %w", strings.Join(names, ", "), err)
+}
+
+func didYouMean(near string) string {
+	if near == "" {
+		return ""
+	}
+	return "; did you mean " + near + "?"
+}
+
+// Aim gives the provider of a model the address and the key that the environment
+// has for it. The model that the environment names comes before all others: an
+// address must not get the key of another provider. Without a name there is none to
+// give it to.
+func (c *Config) Aim(model string) error {
+	url, key := os.Getenv(baseURLVariable), os.Getenv(keyVariable)
+	name, _, _ := strings.Cut(cmp.Or(os.Getenv(modelVariable), model, c.Model), "/")
+	if url == "" && key == "" || name == "" || name == "script" || name == router.Provider {
+		return nil
+	}
+	p := c.Providers[name]
+	if url != "" {
+		p.BaseURL = url
+	}
+	if key != "" {
+		p.KeyEnv, p.KeyCommand, p.OAuth = keyVariable, "", nil
+	}
+	if err := p.check(); err != nil {
+		return fmt.Errorf("%s: %w", baseURLVariable, err)
+	}
+	c.Providers = maps.Clone(c.Providers)
+	if c.Providers == nil {
+		c.Providers = map[string]Provider{}
+	}
+	c.Providers[name] = p
+	return nil
+}
+
+// scalars lists the settings that are one value, by the variables that set them:
+// the dotted key of each.
+func scalars(t reflect.Type, prefix string) map[string]string {
+	out := map[string]string{}
+	for _, f := range reflect.VisibleFields(t) {
+		kind := f.Type
+		if kind.Kind() == reflect.Pointer {
+			kind = kind.Elem()
+		}
+		key := below(prefix, f.Tag.Get("toml"))
+		switch kind.Kind() {
+		case reflect.Struct:
+			if !f.Anonymous {
+				maps.Copy(out, scalars(kind, key))
+			}
+		case reflect.String, reflect.Bool, reflect.Int, reflect.Int64, reflect.Float64:
+			out["INSPAN_"+strings.ToUpper(strings.ReplaceAll(key, ".", "__"))] = key
+		}
+	}
+	return out
+}
+
+// put sets the value at a dotted key.
+func (c *Config) put(key, text string) error {
+	v := reflect.ValueOf(c).Elem()
+	for name := range strings.SplitSeq(key, ".") {
+		v = v.FieldByNameFunc(func(field string) bool {
+			f, _ := v.Type().FieldByName(field)
+			return f.Tag.Get("toml") == name
+		})
+		if v.Kind() == reflect.Pointer {
+			fresh := reflect.New(v.Type().Elem()) // not the one of another Config
+			if !v.IsNil() {
+				fresh.Elem().Set(v.Elem())
+			}
+			v.Set(fresh)
+			v = fresh.Elem()
+		}
+	}
+	return parse(v, text)
+}
+
+// parse reads a value as the file would have it, without quotes.
+func parse(v reflect.Value, text string) error {
+	want := func(what string) error { return fmt.Errorf("%q is not %s", text, what) }
+	if v.Type() == reflect.TypeFor[time.Duration]() {
+		d, err := time.ParseDuration(text)
+		if err != nil && text != "0" {
+			return want(`a time such as "90s" or "2h"`)
+		}
+		v.SetInt(int64(d))
+		return nil
+	}
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(text)
+	case reflect.Bool:
+		b, err := strconv.ParseBool(text)
+		if err != nil {
+			return want("true or false")
+		}
+		v.SetBool(b)
+	case reflect.Int, reflect.Int64:
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return want("a whole number")
+		}
+		v.SetInt(n)
+	case reflect.Float64:
+		f, err := strconv.ParseFloat(text, 64)
+		if err != nil || finite("", reflect.ValueOf(f)) != nil {
+			return want("a number")
+		}
+		v.SetFloat(f)
+	default:
+		return errors.New("it can only be set in the file")
+	}
+	return nil
+}

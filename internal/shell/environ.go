@@ -1,0 +1,63 @@
+package shell
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/inspan/inspan/tool"
+)
+
+// Steers reports whether a variable of a person's environment makes programs run
+// code, or makes shells and git do something else than their words say, so that
+// a verdict on the words would not hold. It is about what whole families of
+// programs obey: the loader, shells and git.
+func Steers(name string) bool {
+	for _, prefix := range []string{"BASH_FUNC_", "GIT_CONFIG", "GIT_ATTR_", "GIT_TRACE", "GIT_INTERNAL_", "DYLD_INSERT_", "DYLD_FORCE_", "INSPAN_"} {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return slices.Contains([]string{
+		"LD_PRELOAD", "LD_AUDIT", "LD_DEBUG", "LD_DEBUG_OUTPUT", "LD_PROFILE", "GCONV_PATH",
+		"BASH_ENV", "ENV", "ZDOTDIR", "PROMPT_COMMAND", "PS0", "PS4", "SHELLOPTS", "BASHOPTS", "BASH_XTRACEFD", "CDPATH", "GLOBIGNORE", "IFS", "POSIXLY_CORRECT",
+		"GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_NAMESPACE", "GIT_SHALLOW_FILE", "GIT_GRAFT_FILE",
+		"GIT_REPLACE_REF_BASE", "GIT_QUARANTINE_PATH", "GIT_PREFIX", "GIT_EXTERNAL_DIFF", "GIT_DIFF_OPTS", "GIT_EXEC_PATH", "GIT_TEMPLATE_DIR", "GIT_ASKPASS", "SSH_ASKPASS", "GIT_PROXY_COMMAND", "GIT_SEQUENCE_EDITOR",
+	}, name)
+}
+
+// readVariable reports whether a reader, and git that writes its repository, inherit a variable from the commands
+// before them, or from the person: those that do not pass can make some program do more than its words say.
+func readVariable(kv string) bool {
+	name, _, _ := strings.Cut(kv, "=")
+	if strings.HasPrefix(name, "GIT_AUTHOR_") || strings.HasPrefix(name, "GIT_COMMITTER_") {
+		return true
+	}
+	for _, prefix := range []string{"BASH", "GIT_", "LD_", "DYLD_", "LESS", "RIPGREP_", "PERL", "PYTHON", "RUBY", "NODE_", "JAVA_", "AWK", "GAWK", "GCONV", "LOCPATH", "JQ_", "YQ_", "FD_", "EXA_", "BAT_"} {
+		if strings.HasPrefix(name, prefix) {
+			return false
+		}
+	}
+	if strings.HasSuffix(name, "_OPTIONS") || strings.HasSuffix(name, "OPTS") {
+		return false
+	}
+	return !slices.Contains([]string{"ENV", "CDPATH", "IFS", "PS1", "PS2", "PS4", "PROMPT_COMMAND", "SHELLOPTS", "PAGER", "MANPAGER", "EDITOR", "VISUAL", "SSH_ASKPASS", "TMPDIR", "POSIXLY_CORRECT", "GLOBIGNORE", "TERMINFO"}, name)
+}
+
+// ReadEnvironment is what of an environment commands get that are proven to read,
+// and git that writes its repository. Nil stays nil.
+func ReadEnvironment(env []string, root string) []string {
+	var out []string
+	for _, kv := range env {
+		if !readVariable(kv) {
+			continue
+		}
+		if dirs, ok := strings.CutPrefix(kv, "PATH="); ok {
+			kv = "PATH=" + strings.Join(slices.DeleteFunc(filepath.SplitList(dirs), func(dir string) bool {
+				return !filepath.IsAbs(dir) || tool.Inside(root, filepath.Clean(dir))
+			}), string(filepath.ListSeparator))
+		}
+		out = append(out, kv)
+	}
+	return out
+}
