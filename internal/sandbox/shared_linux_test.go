@@ -13,9 +13,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/inspan/inspan/internal/sandbox"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -257,6 +259,36 @@ func TestTmpAfterKill(t *testing.T) {
 		}
 	}
 	t.Errorf("left: %q, of the processes %d %v", folders(), keepers, slices.DeleteFunc(keepers, func(pid int) bool { return !running(pid) }))
+}
+
+// TestTmpAtOnce checks that sessions which begin and end at once leave each
+// other's folders alone.
+func TestTmpAtOnce(t *testing.T) {
+	first, _, _ := boxed(t)
+	need(t, first, tool.BoxWorkspace)
+	pool := &sandbox.Pool{}
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			for range 25 {
+				env, err := sandbox.Local(first.Root, nil, sandbox.Options{Self: "/proc/self/exe", Pool: pool})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				path := fmt.Sprintf("/tmp/own-%d", i)
+				err = env.Files.Change(t.Context(), tool.Change{Path: path, Data: []byte("x"), If: tool.NoFile})
+				f, err2 := env.Files.Open(t.Context(), path)
+				if err = errors.Join(err, err2); err == nil {
+					err = f.Close()
+				}
+				if err := errors.Join(err, env.Close()); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
 }
 
 // TestGrantsStayApart checks that no other box of the session can use the proxy

@@ -158,13 +158,22 @@ func (t *temp) open() (string, error) {
 		return "", err
 	}
 	sweepTemp(parent)
-	dir := filepath.Join(parent, tempPrefix+rand.Text())
+	for range 20 {
+		// Whoever sweeps can come between the folder and its lock.
+		if err = t.make(filepath.Join(parent, tempPrefix+rand.Text())); err == nil {
+			return t.dir, nil
+		}
+	}
+	return "", fmt.Errorf("make a folder for temporary files: %w", err)
+}
+
+func (t *temp) make(dir string) error {
 	if err := os.Mkdir(dir, 0o700); err != nil {
-		return "", fmt.Errorf("make a folder for temporary files: %w", err)
+		return err
 	}
 	lock, err := lockTemp(dir, unix.LOCK_SH)
 	if err != nil {
-		return "", fmt.Errorf("lock the folder for temporary files: %w", err)
+		return err
 	}
 	var tops []anchor
 	for _, r := range tempRoots() {
@@ -175,12 +184,12 @@ func (t *temp) open() (string, error) {
 		}
 		if err != nil {
 			release(tops)
-			return "", errors.Join(err, lock.Close(), os.RemoveAll(dir))
+			return errors.Join(err, lock.Close(), os.RemoveAll(dir))
 		}
 		tops = append(tops, anchor{top, fd})
 	}
 	t.dir, t.lock, t.tops, t.points = dir, lock, tops, make(map[string]int)
-	return dir, nil
+	return nil
 }
 
 // close removes the folder, unless a process that was let go of still uses it.
