@@ -46,10 +46,12 @@ func (a *App) noKeep(o Options) string {
 	return ""
 }
 
-// leave lets go of what is to outlive a session, and ends the rest.
+// leave lets go of what is to outlive a session, and ends the rest. What is to outlive one
+// that works for another, that one has.
 func (a *App) leave(id string, shell *tools.Shell, normal bool, mode string) (out inspan.Leftovers) {
 	n := 0
 	out.Kept, out.Ended = shell.Leave(tools.Leaving{
+		To:  a.Shell(parentOf(id)),
 		All: a.Config.Keeps(mode), None: !normal || a.Config.Leftovers == config.LeftoversEnd,
 		Keep: func(l tool.Leftover, p tool.Keepable) (tool.Leftover, error) {
 			n++

@@ -12,11 +12,19 @@ import (
 type remains struct {
 	process tool.Process
 	command string
-	keep    bool // they are to outlive the session
+	keep    bool            // they are to outlive the session
+	done    <-chan struct{} // closed when the command has ended; nil: it has
 }
 
 // alive reports whether any of it is known to run.
 func (r remains) alive() bool {
+	if r.done != nil {
+		select {
+		case <-r.done:
+		default:
+			return true
+		}
+	}
 	l, ok := r.process.(tool.Leaver)
 	return ok && l.Left()
 }
@@ -36,6 +44,9 @@ func (sh *Shell) leaves() bool {
 type Leaving struct {
 	All  bool // it outlives the session; else what bash was told to keep does
 	None bool // nothing does
+	// To is the shell of another session, which takes over what is to outlive this one: it
+	// may outlive that one too, or ends with it. Nil: each goes on alone, by Keep.
+	To *Shell
 	// Keep lets one go on. It returns where that prints to.
 	Keep func(l tool.Leftover, p tool.Keepable) (tool.Leftover, error)
 }
@@ -57,6 +68,9 @@ func (sh *Shell) Leave(how Leaving) (kept, ended []tool.Leftover) {
 	slices.SortFunc(active, func(a, b *job) int { return a.started.Compare(b.started) })
 	var ending []*job
 	for _, j := range active {
+		if how.To != nil && how.keeps(j.keep) && how.To.inherit(remains{j.process, j.command, j.keep, j.done}) {
+			continue
+		}
 		l, ok := sh.letGo(j, how)
 		if ok {
 			kept = append(kept, l)
@@ -73,10 +87,22 @@ func (sh *Shell) Leave(how Leaving) (kept, ended []tool.Leftover) {
 	return append(kept, more...), append(ended, gone...)
 }
 
+// inherit takes over what another session leaves running. It reports false if this one has
+// ended too.
+func (sh *Shell) inherit(r remains) bool {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if sh.closed {
+		return false
+	}
+	sh.ended = append(sh.ended, r)
+	return true
+}
+
 // letGo lets a job go on, if it is to. It reports false if the job has to be ended.
 func (sh *Shell) letGo(j *job, how Leaving) (tool.Leftover, bool) {
 	l := tool.Leftover{Job: j.id, Command: j.command}
-	if !how.keeps(j.keep) || j.ended() {
+	if !how.keeps(j.keep) || how.To != nil || j.ended() {
 		return l, false
 	}
 	sh.mu.Lock()
@@ -116,8 +142,11 @@ func (sh *Shell) leaveRest(how Leaving) (kept, ended []tool.Leftover) {
 	defer sh.mu.Unlock()
 	for _, r := range sh.ended {
 		alive := r.alive()
+		if how.To != nil && how.keeps(r.keep) && how.To.inherit(r) {
+			continue
+		}
 		l := tool.Leftover{Command: r.command}
-		if alive && how.keeps(r.keep) {
+		if alive && how.keeps(r.keep) && how.To == nil {
 			var ok bool
 			if l, ok = how.let(l, r.process); ok {
 				kept = append(kept, l)

@@ -196,7 +196,7 @@ func (sh *Shell) over(j *job) func(tool.JobEnd) {
 	defer sh.mu.Unlock()
 	delete(sh.active, j)
 	if l, ok := j.process.(tool.Leaver); !ok || l.Left() {
-		sh.ended = append(sh.ended, remains{j.process, j.command, j.keep})
+		sh.ended = append(sh.ended, remains{j.process, j.command, j.keep, nil})
 	}
 	close(j.done)
 	return j.finished

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/inspan/inspan/internal/tools"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -152,4 +153,28 @@ func TestLeft(t *testing.T) {
 	if r := s.did("bash", args{"command": "echo z"}); r.Left {
 		t.Error("it has ended, and is said to be left")
 	}
+}
+
+// TestInherit hands what a session leaves running to the one that it works for, with which
+// it ends.
+func TestInherit(t *testing.T) {
+	parent, child := newSession(t), newSession(t)
+	child.did("bash", args{"command": "echo $$ >job; exec sleep 300", "background": true})
+	child.did("bash", args{"command": "sleep 300 >/dev/null 2>&1 & echo $! >left"})
+	pids := append(child.pids("job", 1), child.pids("left", 1)...)
+	if kept, ended := child.shell.Leave(tools.Leaving{All: true, To: parent.shell}); len(kept)+len(ended) > 0 {
+		t.Errorf("kept %+v, ended %+v", kept, ended)
+	}
+	for _, pid := range pids {
+		if !alive(pid) {
+			t.Errorf("process %d has ended with the child", pid)
+		}
+	}
+	if r := parent.did("bash", args{"command": "true"}); !r.Left {
+		t.Error("the parent does not know of it")
+	}
+	if _, ended := parent.shell.Leave(tools.Leaving{None: true}); len(ended) != 2 {
+		t.Errorf("ended are %+v", ended)
+	}
+	parent.allGone(pids)
 }
