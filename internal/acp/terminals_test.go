@@ -237,7 +237,7 @@ func TestTerminalsWithShortBeginnings(t *testing.T) {
 func TestTerminalsGoOnAsJobs(t *testing.T) {
 	e := edit(t, withTerminals, yolo,
 		call("bash", `{"command":"echo first; until [ -e go ]; do sleep 0.01; done; yes 0123456789abcde | head -c 3000000; echo last","timeout":1}`),
-		say("It goes on."), call("jobs", `{"action":"read","id":"1"}`), say("Done."))
+		say("It goes on."), say("Let it."), call("jobs", `{"action":"read","id":"1"}`), say("Done."))
 	e.prompt("go")
 	put(t, filepath.Join(e.root, "go"), "")
 	<-e.all[0].released

@@ -192,7 +192,7 @@ func (p *process) Keep(output string, register func(tool.Kept) error) error {
 		pipe = p.out.again()
 	}
 	if pipe >= 0 {
-		defer syscall.Close(pipe)
+		defer func() { _ = syscall.Close(pipe) }()
 	}
 	if err := r.keep(out, pipe, register); err != nil {
 		return fmt.Errorf("keep process: %w", err)

@@ -52,7 +52,7 @@ type Leaving struct {
 }
 
 // keeps reports whether something is to outlive the session.
-func (l Leaving) keeps(told bool) bool { return !l.None && (l.All || told) }
+func (how Leaving) keeps(told bool) bool { return !how.None && (how.All || told) }
 
 // Leave lets go of what is to outlive the session and ends everything else that it has
 // started, descendants that stayed behind included. It returns when that is gone, and says
