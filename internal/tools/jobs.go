@@ -188,7 +188,7 @@ func (sh *Shell) tell(j *job, more string) tool.Result {
 	}
 	text = endLine(text) + more
 	if j.screen != nil && !ended {
-		text += j.screen.cursor() + "\n"
+		text += j.screen.cursor()
 	}
 	if !ended {
 		return tool.Text(text + "[job " + j.id + " " + state + "]")

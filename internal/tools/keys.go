@@ -3,6 +3,7 @@ package tools
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 )
 
 // keyCodes are what the keys of a terminal send, by their names.
@@ -33,8 +34,11 @@ func typed(text string, keys []string, keypad bool) (string, error) {
 	for _, key := range keys {
 		name := strings.NewReplacer("+", "-", "_", "-", "control", "ctrl").Replace(strings.ToLower(key))
 		code, ok := codes[name]
+		if utf8.RuneCountInString(key) == 1 {
+			code, ok = key, true
+		}
 		if !ok {
-			return "", fmt.Errorf("there is no key %q; there are enter, tab, shift-tab, esc, space, backspace, delete, insert, up, down, left, right, home, end, pgup, pgdn, f1 to f12, ctrl-a to ctrl-z", key)
+			return "", fmt.Errorf("there is no key %q; there are enter, tab, shift-tab, esc, space, backspace, delete, insert, up, down, left, right, home, end, pgup, pgdn, f1 to f12, ctrl-a to ctrl-z, and single characters", key)
 		}
 		if keypad && len(code) == 3 && strings.ContainsAny(code[2:], "ABCDHF") {
 			code = "\x1bO" + code[2:]

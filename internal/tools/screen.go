@@ -24,7 +24,9 @@ const (
 // for all.
 type screen struct {
 	mu     sync.Mutex
-	term   *vt.Emulator
+	term   *vt.Emulator // nil once it was closed: it takes megabytes
+	unread string       // then: what fresh has to tell
+	last   string       // and what was on it
 	broken bool        // what came was too much for the emulator
 	lost   bool        // lines that scrolled off are gone
 	keypad atomic.Bool // the cursor keys send what applications want
@@ -38,16 +40,16 @@ func newScreen(input io.Writer) *screen {
 		EnableMode:  func(m ansi.Mode) { s.mode(m, true) },
 		DisableMode: func(m ansi.Mode) { s.mode(m, false) },
 	})
-	go s.answer(input)
+	go answer(s.term, input)
 	return s
 }
 
-// answer passes on what the terminal has to say, up to close. An answer that finds no room
+// answer passes on what a terminal has to say, up to its end. An answer that finds no room
 // is lost: the program reads nothing.
-func (s *screen) answer(input io.Writer) {
+func answer(term io.Reader, input io.Writer) {
 	buf := make([]byte, 4<<10)
 	for {
-		n, err := s.term.Read(buf)
+		n, err := term.Read(buf)
 		_, _ = input.Write(buf[:n])
 		if err != nil {
 			return
@@ -70,18 +72,22 @@ func (s *screen) Write(p []byte) (int, error) {
 			s.broken = true
 		}
 	}()
-	if !s.broken {
+	if !s.broken && s.term != nil {
 		_, _ = s.term.Write(p) // never fails
 		s.lost = s.lost || s.term.ScrollbackLen() == maxScrolled
 	}
 	return len(p), nil
 }
 
-// close ends the answers to programs.
+// close ends the terminal. What it showed can still be read.
 func (s *screen) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.unread, s.last = s.news(), s.shown()
 	if w, ok := s.term.InputPipe().(io.Closer); ok {
 		_ = w.Close() // never fails
 	}
+	s.term = nil
 }
 
 // text is what the screen shows.
@@ -93,6 +99,9 @@ func (s *screen) text() string {
 
 // shown is text. S.mu is held.
 func (s *screen) shown() string {
+	if s.term == nil {
+		return s.last
+	}
 	lines := strings.Split(s.term.String(), "\n")
 	for i, line := range lines {
 		lines[i] = strings.TrimRight(line, " ")
@@ -100,18 +109,31 @@ func (s *screen) shown() string {
 	return strings.TrimRight(strings.Join(lines, "\n"), "\n")
 }
 
-// cursor says where the cursor is.
+// cursor says where the cursor is, on a line of its own.
 func (s *screen) cursor() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.term == nil {
+		return ""
+	}
 	at := s.term.CursorPosition()
-	return fmt.Sprintf("[cursor in line %d, column %d]", at.Y+1, at.X+1)
+	return fmt.Sprintf("[cursor in line %d, column %d]\n", at.Y+1, at.X+1)
 }
 
 // fresh is what has left the screen since it was last called, and what is on it.
 func (s *screen) fresh() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.news()
+}
+
+// news is fresh. S.mu is held.
+func (s *screen) news() string {
+	if s.term == nil {
+		text := s.unread
+		s.unread = s.last
+		return text
+	}
 	var b strings.Builder
 	if s.broken {
 		b.WriteString("[this program has printed what the terminal does not understand; what follows is old]\n")

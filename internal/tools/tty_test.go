@@ -108,7 +108,7 @@ func TestPager(t *testing.T) {
 	says(t, s.feed("", "", "pgdn"), "\n78\n")
 	says(t, s.feed("", "", "end"), "\n500\n")
 	says(t, s.feed("/^77$\n", ""), "77\n")
-	says(t, s.feed("q", ""), "[job 1 ended after")
+	says(t, s.feed("", "", "q"), "[job 1 ended after")
 }
 
 func TestEditor(t *testing.T) {
