@@ -26,7 +26,7 @@ const (
 )
 
 type jobsArgs struct {
-	Action  string   `json:"action" jsonschema:"list, read, wait, feed or kill"`
+	Action  string   `json:"action" enum:"list,read,wait,feed,kill"`
 	ID      string   `json:"id,omitempty" jsonschema:"the job; may be left out where only one runs"`
 	Input   *string  `json:"input,omitempty" jsonschema:"for feed: text for the job's standard input, sent as it is; leave out to close the input"`
 	Keys    []string `json:"keys,omitempty" jsonschema:"for feed, on a terminal: keys to press after the input: enter, tab, esc, up, pgdn, ctrl-c, f1 and the like"`

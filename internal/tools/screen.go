@@ -27,9 +27,9 @@ type screen struct {
 	term   *vt.Emulator // nil once it was closed: it takes megabytes
 	unread string       // then: what fresh has to tell
 	last   string       // and what was on it
-	broken bool        // what came was too much for the emulator
-	lost   bool        // lines that scrolled off are gone
-	keypad atomic.Bool // the cursor keys send what applications want
+	broken bool         // what came was too much for the emulator
+	lost   bool         // lines that scrolled off are gone
+	keypad atomic.Bool  // the cursor keys send what applications want
 }
 
 // newScreen returns an empty screen. What programs ask the terminal is answered to input.
