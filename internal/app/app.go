@@ -225,7 +225,8 @@ func (a *App) agent(
 	if err != nil {
 		return nil, nil, err
 	}
-	if a.Config.Effort == "" && a.Config.Levers.Stated().Effort.Active(o.Unattended) {
+	levers := a.Config.Levers.Stated()
+	if a.Config.Effort == "" && levers.Effort.Active(o.Unattended) {
 		chosen = profile.Scheduled(chosen)
 	}
 	model, closeModel, err := a.recorded(checks.Model(a.budgeted(chosen)), o.Record)
@@ -291,7 +292,7 @@ func (a *App) agent(
 		Instructions: func(path string) []event.Added {
 			return prompt.Nested(prompt.Below(env.Root, path, a.reader(env.Root)))
 		},
-		Checkpoint: checkpoint, Levers: a.Config.Levers.Stated(),
+		Checkpoint: checkpoint, Levers: levers,
 		Unattended: o.Unattended, Patient: o.Patient, RetryFor: cmp.Or(o.RetryFor, a.Config.RetryFor),
 	}
 	if at.New {

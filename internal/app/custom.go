@@ -21,7 +21,6 @@ type extra struct {
 	env       tool.Env
 	own       []tool.Tool // that are always there
 	hub       *Hub        // nil: there are no servers
-	habits    bool        // tools are called by names that models know from elsewhere too
 	wait      bool        // for servers that were never met: nobody sits there
 	wrap      func([]tool.Tool) []tool.Tool
 	warn      func(string)

@@ -17,9 +17,6 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// usualBootstrap is how many tokens the facts of machine and folder take at most.
-const usualBootstrap = 400
-
 // facts are what the prompt says of the surroundings of a new session.
 func (a *App) facts(ctx context.Context, agent *inspan.Agent) []string {
 	truth := prompt.Session{
@@ -31,7 +28,7 @@ func (a *App) facts(ctx context.Context, agent *inspan.Agent) []string {
 	if !lever.Active(agent.Unattended) {
 		return append(list, "system: "+runtime.GOOS+"/"+runtime.GOARCH)
 	}
-	return append(list, survey.Facts(ctx, agent.Env, a.machine(ctx, agent.Env), lever.Strength(usualBootstrap))...)
+	return append(list, survey.Facts(ctx, agent.Env, a.machine(ctx, agent.Env), lever.Strength(0))...)
 }
 
 // turns are the most of one run, 0 for no limit.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/config"
+	"github.com/inspan/inspan/internal/private"
 	"github.com/inspan/inspan/internal/sandbox"
 	"github.com/inspan/inspan/internal/tools"
 	"github.com/inspan/inspan/tool"
@@ -76,13 +77,17 @@ func (a *App) services() string { return filepath.Join(a.StateDir, "kept") }
 func (a *App) register(s *Service) error {
 	raw, err := json.Marshal(s)
 	if err == nil {
-		err = os.MkdirAll(a.services(), 0o700)
+		err = private.MakeDir(a.services())
 	}
 	if err != nil {
 		return err
 	}
-	s.file = filepath.Join(a.services(), strconv.Itoa(s.PID)+"-"+s.Mark+".json")
-	return os.WriteFile(s.file, raw, 0o600)
+	path := filepath.Join(a.services(), strconv.Itoa(s.PID)+"-"+s.Mark+".json")
+	if err := private.Write(path, raw); err != nil {
+		return err
+	}
+	s.file = path
+	return nil
 }
 
 // forget removes the file of a service that has one.
@@ -105,7 +110,7 @@ func (a *App) Services() ([]Service, error) {
 		s := Service{file: name}
 		raw, err := os.ReadFile(name)
 		if err != nil || json.Unmarshal(raw, &s) != nil {
-			continue // it went meanwhile, or is being written
+			continue // it went meanwhile
 		}
 		runs, known := sandbox.KeptRuns(s.Kept)
 		switch {

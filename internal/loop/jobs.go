@@ -13,8 +13,7 @@ import (
 // Job is a command that goes on in the background.
 type Job struct {
 	tool.Job
-	Since time.Time `json:"since,omitzero"`  // when its call ended
-	Shown bool      `json:"shown,omitempty"` // the model was told of it beside a final answer
+	Shown bool `json:"shown,omitempty"` // the model was told of it beside a final answer
 }
 
 // Most jobs that have ended and the model has not heard of; the oldest go first.
@@ -40,7 +39,7 @@ func (s *State) left(b event.Ended) {
 	}
 	ended := slices.ContainsFunc(s.Untold, func(f event.Finished) bool { return f.Job == b.Job.ID })
 	if !ended && !slices.Contains(b.Told, b.Job.ID) {
-		s.Jobs = append(s.jobsBut(b.Job.ID), Job{Job: *b.Job, Since: s.At})
+		s.Jobs = append(s.jobsBut(b.Job.ID), Job{Job: *b.Job})
 	}
 }
 

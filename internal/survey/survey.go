@@ -270,10 +270,8 @@ func plain(name string) string {
 // names is run but in the read box.
 func (f folder) git() string {
 	head := f.read(".git/HEAD")
-	if head == "" {
-		if _, err := f.env.Files.Resolve(f.ctx, filepath.Join(f.env.Root, ".git")); err != nil || f.read(".git") == "" {
-			return ""
-		}
+	if head == "" && f.read(".git") == "" { // a worktree has a file
+		return ""
 	}
 	text := "git repository"
 	if branch, ok := strings.CutPrefix(strings.TrimSpace(head), "ref: refs/heads/"); ok {
