@@ -63,7 +63,7 @@ func TestCheck(t *testing.T) {
 		`edit: "patch" is none of re`: {Match: "*", Edit: "patch"},
 		`schema: "small"`:             {Match: "*", Schema: "small"},
 		`tools: "none"`:               {Match: "*", Tools: "none"},
-		`first: "max"`:                {Match: "*", First: "max"},
+		`first: "huge"`:               {Match: "*", First: "huge"},
 		`rest: "none"`:                {Match: "*", Rest: "none"},
 		`trouble: "x"`:                {Match: "*", Trouble: "x"},
 	} {
@@ -168,7 +168,8 @@ func TestSchedule(t *testing.T) {
 		{"openrouter/anthropic/claude-sonnet-5", "", said, "high"},
 	} {
 		m := &asked{route: tt.route}
-		for range profile.Scheduled(m).Stream(t.Context(), llm.Request{Effort: tt.asked, Messages: []llm.Message{tt.last}}) {
+		for _, err := range profile.Scheduled(m).Stream(t.Context(), llm.Request{Effort: tt.asked, Messages: []llm.Message{tt.last}}) {
+			t.Error(err)
 		}
 		if m.effort != tt.want {
 			t.Errorf("%s, asked for %q: %q, want %q", tt.route, tt.asked, m.effort, tt.want)

@@ -202,7 +202,7 @@ func (k *kept) listen(ended func(int, error)) {
 		if !told {
 			ended(-1, errGoesOn)
 		}
-		k.release()
+		k.forget()
 		return
 	}
 	if !told {

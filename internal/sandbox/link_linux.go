@@ -37,8 +37,8 @@ func (l link) drop() {
 	}
 }
 
-// release forgets a keeper that goes on.
-func (l link) release() {
+// forget leaves a keeper to itself that goes on.
+func (l link) forget() {
 	if l.keeper != nil {
 		_ = l.keeper.Release()
 		return

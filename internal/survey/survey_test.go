@@ -69,12 +69,12 @@ func TestFolder(t *testing.T) {
 	sh(t, env, "git init -q -b trunk . && git add . && git -c user.name=a -c user.email=a@b commit -qm x && echo y >> README.md && echo z > new")
 	facts := survey.Facts(t.Context(), env, survey.Machine{Tools: []string{"go 1.26"}, Packages: []string{"pip"}, Cores: 2, Memory: 4 << 30}, 400)
 	for label, want := range map[string]string{
-		"system":   "2 cores, 4.0 GiB of memory",
-		"git":      "branch trunk",
-		"tests":    "make test",
-		"tools":    "tools: go 1.26",
-		"package ": "pip",
-		"files":    "files: .gitignore Makefile README.md cmd/(a/ b.go) go.mod new",
+		"system":           "2 cores, 4.0 GiB of memory",
+		"git":              "branch trunk",
+		"tests":            "make test",
+		"tools":            "tools: go 1.26",
+		"package managers": "pip",
+		"files":            "files: .gitignore Makefile README.md cmd/(a/ b.go) go.mod new",
 	} {
 		if got := line(facts, label); !strings.Contains(got, want) {
 			t.Errorf("%s: %q, want %q", label, got, want)

@@ -186,7 +186,7 @@ func TestJobs(t *testing.T) {
 	s.fails("jobs", args{"action": "read", "id": "1"}, "there are no jobs")
 	says(t, s.run("bash", args{"command": "while read -r line; do echo \"got $line\"; done; echo end", "background": true}), "[still running as job 1;")
 	s.fails("jobs", args{"action": "read", "id": "7"}, "the jobs are 1")
-	s.fails("jobs", args{"action": "stop", "id": "1"}, "not one of list, read, wait, feed, kill")
+	s.fails("jobs", args{"action": "stop", "id": "1"}, "none of list, read, wait, feed, kill")
 	says(t, s.run("jobs", args{"action": "feed", "id": "1", "input": "a\nb\n"}), "got a\ngot b\n[sent 4 bytes]\n[job 1 running")
 	says(t, s.run("jobs", args{"action": "feed", "id": "1"}), "end\n[closed the input]\n")
 	says(t, s.until("1", "[exit code 0]"))

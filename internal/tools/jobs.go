@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -61,8 +60,6 @@ func (sh *Shell) runJobs(ctx context.Context, c *tool.Call, in jobsArgs) (tool.R
 	switch {
 	case in.Action == "list":
 		return sh.list(), nil
-	case !slices.Contains([]string{"read", "wait", "feed", "kill"}, in.Action):
-		return tool.Result{}, fmt.Errorf("action %q is not one of list, read, wait, feed, kill", in.Action)
 	case in.Seconds < 0:
 		return tool.Result{}, errors.New("seconds is negative")
 	}

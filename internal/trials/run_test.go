@@ -85,7 +85,9 @@ func (k task) prepare(t *testing.T, program string) *place {
 		t.Fatal(err)
 	}
 	port := strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
-	l.Close()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
 	dir := t.TempDir()
 	p := &place{k, program, filepath.Join(dir, "home"), filepath.Join(dir, "work"), port}
 	for _, d := range []string{p.home, p.work} {
