@@ -83,7 +83,7 @@ func (s *State) undone() string {
 	var open []string
 	for _, t := range s.Todo {
 		if t.State != tool.TodoDone {
-			open = append(open, "- "+cut(oneLine(t.Text), 120))
+			open = append(open, "- "+oneLine(t.Text))
 		}
 	}
 	if len(open) == 0 {
@@ -107,7 +107,7 @@ func (s *State) unproven() string {
 	}
 	shown := "No command has checked them since they were changed."
 	if last, ok := s.lastCheck(); ok && last.Failed {
-		shown = fmt.Sprintf("The last check failed: %s, exit code %d.", cut(oneLine(last.Command), 120), last.Exit)
+		shown = fmt.Sprintf("The last check failed: %s, exit code %d.", oneLine(last.Command), last.Exit)
 		if last.Line != "" {
 			shown += " It said: " + last.Line
 		}

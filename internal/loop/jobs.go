@@ -19,6 +19,9 @@ type Job struct {
 // Most jobs that have ended and the model has not heard of; the oldest go first.
 const maxUntold = 50
 
+// maxLine is how much of a command or item stands in a list, in bytes.
+const maxLine = 120
+
 // patience is how long a run that nobody attends waits beside a final answer for jobs that
 // the model leaves running, if no limit of its time ends it before.
 const patience = 30 * time.Minute
@@ -106,7 +109,7 @@ func (s *State) running() string {
 	var b strings.Builder
 	b.WriteString("You have answered, and these background jobs still run:\n")
 	for _, j := range jobs {
-		fmt.Fprintf(&b, "- job %s: %s\n", j.ID, cut(oneLine(j.Command), 120))
+		fmt.Fprintf(&b, "- job %s: %s\n", j.ID, oneLine(j.Command))
 	}
 	b.WriteString("With the jobs tool wait for what the task needs, or kill what it does not need any more. ")
 	switch {
@@ -120,12 +123,13 @@ func (s *State) running() string {
 	return b.String()
 }
 
+// oneLine is the beginning of a text, as one line that stands among others.
 func oneLine(text string) string {
 	line, more, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	if more != "" {
 		line += " …"
 	}
-	return line
+	return cut(line, maxLine)
 }
 
 // awaitsJobs reports whether a final answer stands, and the run waits for jobs.

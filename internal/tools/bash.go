@@ -79,7 +79,7 @@ func (sh *Shell) runBash(ctx context.Context, c *tool.Call, in bashArgs) (tool.R
 	case in.Background:
 		wait = settling
 	case in.Timeout > 0:
-		wait = min(time.Duration(min(in.Timeout, 1<<20))*time.Second, sh.hard())
+		wait = seconds(in.Timeout, sh.hard())
 	}
 	switch watch(ctx, c, j, watching{most: wait}) {
 	case interrupted:
@@ -99,10 +99,15 @@ func (sh *Shell) runBash(ctx context.Context, c *tool.Call, in bashArgs) (tool.R
 	return sh.finished(c, j), nil
 }
 
+// seconds is a time that a model has asked for, as far as it may have it.
+func seconds(n int, most time.Duration) time.Duration {
+	return min(time.Duration(min(n, 1<<20))*time.Second, most) // no number overflows
+}
+
 // onTerminal is how long a program on a terminal may take to say its first words.
 func (in bashArgs) onTerminal(sh *Shell) time.Duration {
 	if in.Timeout > 0 {
-		return min(time.Duration(min(in.Timeout, 1<<20))*time.Second, sh.hard())
+		return seconds(in.Timeout, sh.hard())
 	}
 	return min(ttyUsual, sh.hard())
 }

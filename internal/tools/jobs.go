@@ -22,6 +22,8 @@ const (
 	waitMost  = 600 * time.Second // a call has a little more
 	// quiet is how long a job must have printed nothing for its answer to be complete.
 	quiet = 200 * time.Millisecond
+	// maxListedLine is how much of a command a list shows, in bytes.
+	maxListedLine = 100
 )
 
 type jobsArgs struct {
@@ -105,7 +107,7 @@ func (in jobsArgs) atMost(usual time.Duration) time.Duration {
 	if in.Seconds == 0 {
 		return usual
 	}
-	return min(time.Duration(min(in.Seconds, 1<<20))*time.Second, waitMost)
+	return seconds(in.Seconds, waitMost)
 }
 
 func (sh *Shell) list() tool.Result {
@@ -121,17 +123,17 @@ func (sh *Shell) list() tool.Result {
 			told = append(told, j.id)
 		}
 		line, _, _ := strings.Cut(j.command, "\n")
-		fmt.Fprintf(&b, "job %s: %s: %s\n", j.id, j.state(), shorten(line))
+		fmt.Fprintf(&b, "job %s: %s: %s\n", j.id, j.state(), shorten(line, maxListedLine))
 	}
 	return tool.Result{Parts: llm.Say(strings.TrimSuffix(b.String(), "\n")), Told: told}
 }
 
-// shorten cuts a line that is long.
-func shorten(line string) string {
-	if len(line) <= 100 {
+// shorten cuts a line that has more bytes.
+func shorten(line string, most int) string {
+	if len(line) <= most {
 		return line
 	}
-	return string(cutRune([]byte(line[:100]))) + "…"
+	return string(cutRune([]byte(line[:most]))) + "…"
 }
 
 // Job is a command that went to the background.

@@ -171,11 +171,7 @@ func excerpt(have []string, at, n int) string {
 	end := min(at+n, at+maxAlikeLen, len(have))
 	var b strings.Builder
 	for i := at; i < end; i++ {
-		line := have[i]
-		if len(line) > 300 {
-			line = string(cutRune([]byte(line[:300]))) + "…"
-		}
-		fmt.Fprintf(&b, "%6d\t%s\n", i+1, line)
+		fmt.Fprintf(&b, "%6d\t%s\n", i+1, shorten(have[i], maxShownLine))
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }

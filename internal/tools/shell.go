@@ -299,7 +299,7 @@ func (j *job) lastLine() string {
 		text = j.screen.text()
 	}
 	text = strings.TrimRight(text, " \t\n")
-	return shorten(strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:]))
+	return shorten(strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:]), maxListedLine)
 }
 
 // seen is how much of the output the model has been shown.
