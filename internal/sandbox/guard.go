@@ -61,6 +61,7 @@ func (f *files) place(m places.Map, path string) places.Place {
 
 // mayChange judges a path that is about to be written or removed.
 func (f *files) mayChange(path string) error {
+	path = f.temp.seen(path) // as the call was judged by
 	place := f.place(f.guard, path)
 	if place.Guard != places.Secret && place.Guard != places.Frozen || place.Named && slices.Contains(f.pass.Write, path) {
 		return nil

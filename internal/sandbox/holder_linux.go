@@ -181,12 +181,7 @@ func newHolder(self string) (*holder, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &holder{process: process, conn: conn}
-	h.lines.recv = func(p, oob []byte) (int, int, error) {
-		n, oobn, _, _, err := conn.ReadMsgUnix(p, oob)
-		return n, oobn, err
-	}
-	return h, nil
+	return &holder{process: process, conn: conn, lines: lineReader{recv: receiving(conn)}}, nil
 }
 
 func (h *holder) end() {

@@ -91,9 +91,13 @@ func (b *boxes) restock(o order) {
 }
 
 func (k *kept) use(l link) {
-	k.link = l
-	k.lines.recv = func(p, oob []byte) (int, int, error) {
-		n, oobn, _, _, err := l.conn.ReadMsgUnix(p, oob)
+	k.link, k.lines.recv = l, receiving(l.conn)
+}
+
+// receiving reads from our end of a connection.
+func receiving(conn *net.UnixConn) func(p, oob []byte) (int, int, error) {
+	return func(p, oob []byte) (int, int, error) {
+		n, oobn, _, _, err := conn.ReadMsgUnix(p, oob)
 		return n, oobn, err
 	}
 }
