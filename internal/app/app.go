@@ -133,6 +133,7 @@ type Options struct {
 	Replay       string        // file to play instead of asking a model
 	Servers      []mcp.Server  // MCP servers that the client brings, with Source mcp.Client
 	NoServers    bool          // no MCP servers are used
+	AllTools     bool          // whoever calls is told of every tool: none is left to tool_search
 	KeepJobs     bool          // whatever bash is told to keep goes on after the session, unasked
 }
 
@@ -168,7 +169,7 @@ func (a *App) lead(ctx context.Context, o Options, at inspan.Place, warn func(st
 	if !a.Config.Agents.Off && roomy(agent.Model.Info().Window) {
 		a.team(o, at.Root, agent.Hooks).Wire(agent)
 	}
-	furnish(agent, come, o.Unattended)
+	furnish(agent, come, o)
 	return agent, nil
 }
 

@@ -20,8 +20,8 @@ const (
 // furnish says which of the tools of an agent the model is told of in each request: those
 // of every day. The others are found by tool_search, built-in ones always, those that come
 // and go where there are many. It is the last that is done to an agent.
-func furnish(agent *inspan.Agent, come func(context.Context) []tool.Tool, unattended bool) {
-	levers, all := agent.Levers, agent.Tools
+func furnish(agent *inspan.Agent, come func(context.Context) []tool.Tool, o Options) {
+	levers, all, unattended := agent.Levers, agent.Tools, o.Unattended
 	if unattended {
 		all = slices.DeleteFunc(slices.Clone(all), func(t tool.Tool) bool { return slices.Contains(attended(), t.Name) })
 	}
@@ -30,14 +30,14 @@ func furnish(agent *inspan.Agent, come func(context.Context) []tool.Tool, unatte
 	}
 	room := allowance(agent.Model.Info().Window)
 	var rare, known []tool.Tool // known are those that tool_search tells more of
-	if levers.Deferred.Active(unattended) || described(all) > room {
+	if !o.AllTools && (levers.Deferred.Active(unattended) || described(all) > room) {
 		all, rare = daily(all)
 		all, known = brief(all)
 	}
 	agent.Tools = all
 	agent.Extra = func(ctx context.Context) (shown, hidden []tool.Tool) {
 		shown, hidden = come(ctx), rare
-		if described(shown) > room {
+		if !o.AllTools && described(shown) > room {
 			shown, hidden = nil, slices.Concat(rare, shown)
 		}
 		if len(hidden) > 0 {

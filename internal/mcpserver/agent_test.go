@@ -291,11 +291,11 @@ func TestTwoClients(t *testing.T) {
 	if text, failed := one.call("read_file", map[string]any{"path": "a.txt"}); failed {
 		t.Fatal(text)
 	}
-	edit := map[string]any{"path": "a.txt", "old_string": "one", "new_string": "two"}
-	if text, failed := two.call("edit_file", edit); !failed {
-		t.Errorf("the second edits what only the first has read: %s", text)
+	change := map[string]any{"path": "a.txt", "content": "two\n"}
+	if text, failed := two.call("write_file", change); !failed {
+		t.Errorf("the second replaces what only the first has read: %s", text)
 	}
-	if text, failed := one.call("edit_file", edit); failed || h.read("a.txt") != "two\n" {
+	if text, failed := one.call("write_file", change); failed || h.read("a.txt") != "two\n" {
 		t.Errorf("%s", text)
 	}
 }

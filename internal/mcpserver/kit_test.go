@@ -72,8 +72,9 @@ func newServer(root, mode string) (*mcpserver.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	host := a.Host(app.Options{Model: "script", Mode: mode}, func(string) {})
-	return &mcpserver.Server{Host: host, Tools: host, Root: root}, nil
+	quiet := func(string) {}
+	tools := a.Host(app.Options{Model: "script", Mode: mode, AllTools: true}, quiet)
+	return &mcpserver.Server{Host: a.Host(app.Options{Model: "script", Mode: mode}, quiet), Tools: tools, Root: root}, nil
 }
 
 // serve is what tests start as a process of its own: a server at its pipes.

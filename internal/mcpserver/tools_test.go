@@ -75,15 +75,15 @@ func TestCallsAreJudged(t *testing.T) {
 		h.write("a.txt", "one\ntwo\n")
 		h.write("key.txt", "token = ghp_"+strings.Repeat("a1B2", 9)+"\n")
 		c := h.connect(revision, nil)
-		edit := map[string]any{"path": "a.txt", "old_string": "two", "new_string": "three"}
-		if text, failed := c.call("edit_file", edit); !failed || h.read("a.txt") != "one\ntwo\n" {
-			t.Errorf("edited without reading: %s", text)
+		change := map[string]any{"path": "a.txt", "content": "one\nthree\n"}
+		if text, failed := c.call("write_file", change); !failed || h.read("a.txt") != "one\ntwo\n" {
+			t.Errorf("replaced without reading: %s", text)
 		}
 		if text, failed := c.call("read_file", map[string]any{"path": "a.txt"}); failed || !strings.Contains(text, "two") {
 			t.Errorf("read: %s", text)
 		}
-		if text, failed := c.call("edit_file", edit); failed || h.read("a.txt") != "one\nthree\n" {
-			t.Errorf("edit: %s", text)
+		if text, failed := c.call("write_file", change); failed || h.read("a.txt") != "one\nthree\n" {
+			t.Errorf("write: %s", text)
 		}
 		if text, _ := c.call("read_file", map[string]any{"path": "key.txt"}); strings.Contains(text, "ghp_a1B2") {
 			t.Errorf("a secret: %s", text)
