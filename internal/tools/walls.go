@@ -50,6 +50,9 @@ func (sh *Shell) plan(ctx context.Context, c *tool.Call, in bashArgs) plan {
 			out.class = e.Class
 		}
 	}
+	if out.class == tool.Unproven {
+		out.git = false // nothing rests on what git can't do, and the hooks of a commit are to run
+	}
 	out.writes = onlyGit(out.effects, plainGit)
 	for _, host := range in.Network {
 		out.effects = append(out.effects, tool.Effect{Kind: tool.Network, Text: host})
