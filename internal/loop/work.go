@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -71,22 +72,44 @@ func (w *Work) changed(path string) {
 
 // seen takes note that a file was read. Prose needs no other check.
 func (w *Work) seen(path string) {
-	if prose.MatchString(path) {
+	if prose(path) {
 		w.Unchecked = slices.DeleteFunc(slices.Clone(w.Unchecked), func(p string) bool { return p == path })
 	}
 }
 
-var prose = regexp.MustCompile(`(?i)\.(?:md|txt|rst|adoc|csv|log)$`)
+// prose reports whether a file holds text for people or plain data, by its name.
+func prose(path string) bool {
+	return slices.Contains([]string{".md", ".txt", ".rst", ".adoc", ".csv", ".log"}, strings.ToLower(filepath.Ext(path)))
+}
 
 // checks reports whether a command can show that files are right: it runs something that is
 // not known to only look, to move files about or to fetch and record them.
 func checks(e tool.Effect) bool {
-	return e.Class == tool.Unproven && !fetching.MatchString(e.Text)
+	return e.Class == tool.Unproven && !fetches(strings.Fields(e.Text))
 }
 
-// fetching finds commands that fetch, set up or record, and show nothing.
-var fetching = regexp.MustCompile(`^(?:\w+=\S+ +)*(?:sudo +)?(?:git|apt|apt-get|apk|dnf|yum|brew|chmod|chown|mkdir|cp|mv|rm|touch|tee|ln|export|source|pip3? +install|` +
-	`(?:npm|pnpm|yarn|bun) +(?:i|ci|add|install)|go +(?:mod|get)|cargo +(?:add|fetch)|sleep|kill|pkill|wget)\b`)
+// fetches reports whether a command fetches, sets up or records, and so shows nothing. It
+// goes by the program, and for those that do more by what they are told first.
+func fetches(words []string) bool {
+	for len(words) > 0 && (words[0] == "sudo" || strings.Contains(words[0], "=")) {
+		words = words[1:]
+	}
+	if len(words) == 0 {
+		return false
+	}
+	name := words[0]
+	if slices.Contains([]string{
+		"git", "apt", "apt-get", "apk", "dnf", "yum", "brew", "chmod", "chown", "mkdir", "cp", "mv", "rm", "touch", "tee", "ln", "export", "source",
+		"sleep", "kill", "pkill", "wget",
+	}, name) {
+		return true
+	}
+	first := map[string][]string{
+		"pip": {"install"}, "pip3": {"install"}, "go": {"mod", "get"}, "cargo": {"add", "fetch"},
+		"npm": {"i", "ci", "add", "install"}, "pnpm": {"i", "ci", "add", "install"}, "yarn": {"i", "ci", "add", "install"}, "bun": {"i", "ci", "add", "install"},
+	}[name]
+	return len(words) > 1 && slices.Contains(first, words[1])
+}
 
 // latest moves an entry to the end of a list that holds it once.
 func latest[T any](list []T, entry T, most int, key func(T) string) []T {

@@ -13,9 +13,17 @@ import (
 // userInfo matches a password inside a URL.
 var userInfo = regexp.MustCompile(`://[^/\s]*@`)
 
-// dull matches values that are no secret whatever they are called, such as that of
-// TOKENIZERS_PARALLELISM or MAX_TOKENS.
-var dull = regexp.MustCompile(`^(?i:|true|false|yes|no|on|off|\d{1,4}|[1-9]\d*000)$`)
+// dull reports whether a value is no secret whatever it is called, such as that of
+// TOKENIZERS_PARALLELISM or MAX_TOKENS: a switch, a small number or a round one.
+func dull(value string) bool {
+	if slices.Contains([]string{"", "true", "false", "yes", "no", "on", "off"}, strings.ToLower(value)) {
+		return true
+	}
+	if strings.Trim(value, "0123456789") != "" {
+		return false
+	}
+	return len(value) <= 4 || value[0] != '0' && strings.HasSuffix(value, "000")
+}
 
 // settings keep programs from asking questions, paging and drawing.
 func settings() []string {
@@ -61,7 +69,7 @@ func withheld(finder *secret.Finder, keys []string, name, value string, whole bo
 	if whole {
 		return ""
 	}
-	if _, found := finder.First(name + "=" + value); found || secret.Named(name) && !dull.MatchString(value) || userInfo.MatchString(value) {
+	if _, found := finder.First(name + "=" + value); found || secret.Named(name) && !dull(value) || userInfo.MatchString(value) {
 		return "looks like a secret"
 	}
 	if shell.Steers(name) {
