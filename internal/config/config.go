@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"net/netip"
-	"net/url"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -154,57 +153,6 @@ type Project struct {
 
 // ProjectFile is where a project's settings lie, below its root.
 const ProjectFile = ".inspan/config.toml"
-
-// Router chooses among models by rules.
-type Router struct {
-	Routes  map[string]string `toml:"routes"`  // "provider/model" by the name that rules use
-	Rules   []router.Rule     `toml:"rules"`   // the first that matches decides; none: see Hard
-	Hard    float64           `toml:"hard"`    // without rules: the complexity from which the route "cloud" is asked before "local"; 0: 0.7
-	Private []string          `toml:"private"` // regular expressions of text that must stay on local models, beside secrets
-}
-
-// Provider is a place where models are to be had.
-type Provider struct {
-	Kind       string           `toml:"kind"`                // wire, one of Kinds
-	BaseURL    string           `toml:"base_url"`            // empty: the vendor's own
-	KeyEnv     string           `toml:"key_env"`             // environment variable that holds the key
-	KeyCommand string           `toml:"key_command"`         // command that prints the key
-	OAuth      *ProviderOAuth   `toml:"oauth"`               // it is logged in to ('inspan models login'), in the place of a key; nil: it has a key, or none
-	Dialect    string           `toml:"dialect"`             // which of the servers that speak the wire; empty: told by the address
-	Region     string           `toml:"region"`              // of a cloud
-	Project    string           `toml:"project"`             // of Google Cloud
-	Local      *bool            `toml:"local"`               // what it is sent stays with the user; not set: told by the address
-	Requests   int              `toml:"requests_per_minute"` // 0: no limit of ours
-	Tokens     int              `toml:"tokens_per_minute"`   // of prompts; 0: no limit of ours
-	Deadlines  Deadlines        `toml:"deadlines"`           // of one request
-	Default    string           `toml:"default"`             // model to take when none is named
-	Models     map[string]Model `toml:"models"`              // what is known of single models
-}
-
-// Deadlines bound one request, as "90s"; a phase that is not set has what is usual
-// for the provider. See llm.Deadlines.
-type Deadlines struct {
-	Connect   time.Duration `toml:"connect"`
-	FirstByte time.Duration `toml:"first_byte"`
-	Idle      time.Duration `toml:"idle"`
-	Total     time.Duration `toml:"total"`
-}
-
-// Model is what the catalogue does not know of a model, or knows wrongly.
-type Model struct {
-	Window    int        `toml:"window"`     // context window in tokens
-	MaxOutput int        `toml:"max_output"` // longest reply in tokens
-	Price     *llm.Price `toml:"price"`      // US dollars per million tokens
-	Images    bool       `toml:"images"`     // accepts images
-	NoTools   bool       `toml:"no_tools"`   // takes no tools; they are put into the prompt
-}
-
-// Kinds lists the wires a provider can speak: Anthropic Messages, OpenAI Chat
-// Completions and whatever speaks like it, OpenAI Responses, Gemini's
-// generateContent, and Ollama's own API.
-func Kinds() []string {
-	return []string{"anthropic", "openai", "openai-responses", "gemini", "ollama"}
-}
 
 // Dir is the folder of the user's settings. INSPAN_CONFIG_DIR overrides it.
 func Dir() (string, error) {
@@ -427,49 +375,6 @@ func (c Config) check() error {
 		}
 	}
 	return nil
-}
-
-func (p Provider) check() error {
-	if u, err := url.Parse(p.BaseURL); p.BaseURL != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
-		return fmt.Errorf("base_url: %q is no address such as \"http://localhost:8000/v1\"", p.BaseURL)
-	}
-	dialects := map[string][]string{"anthropic": {"anthropic", "bedrock", "vertex"}, "gemini": {"vertex"}, "ollama": {"ollama"}}
-	if known, few := dialects[p.Kind]; few && p.Dialect != "" && !slices.Contains(known, p.Dialect) {
-		return fmt.Errorf("dialect: %q is none of %s", p.Dialect, strings.Join(known, ", "))
-	}
-	for _, d := range []time.Duration{p.Deadlines.Connect, p.Deadlines.FirstByte, p.Deadlines.Idle, p.Deadlines.Total} {
-		if d < 0 {
-			return fmt.Errorf("deadlines: %v can't be negative", d)
-		}
-		if d > 0 && d < time.Millisecond {
-			return fmt.Errorf("deadlines: %d needs a unit, as in \"%ds\"", d, d)
-		}
-	}
-	if p.Requests < 0 || p.Tokens < 0 {
-		return errors.New("requests_per_minute and tokens_per_minute can't be negative; 0 means no limit")
-	}
-	for id, m := range p.Models {
-		if m.Window < 0 || m.MaxOutput < 0 {
-			return fmt.Errorf("models.%q: window and max_output can't be negative; 0 means unknown", id)
-		}
-		if err := checkPrice(m.Price); err != nil {
-			return fmt.Errorf("models.%q.price: %w", id, err)
-		}
-	}
-	return nil
-}
-
-func checkPrice(p *llm.Price) error {
-	if p == nil {
-		return nil
-	}
-	if min(p.Input, p.CacheRead, p.CacheWrite, p.Output) < 0 || p.Above < 0 {
-		return errors.New("nothing can be negative")
-	}
-	if _, err := time.Parse(time.DateOnly, p.From); p.From != "" && err != nil {
-		return fmt.Errorf("from: %q is not a day such as 2026-11-21", p.From)
-	}
-	return checkPrice(p.Long)
 }
 
 // unknown says which key is not known, and names the known one nearest to it.
