@@ -4,6 +4,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/inspan/inspan/tool"
@@ -130,5 +131,15 @@ func TestBlind(t *testing.T) {
 	}
 	if code, out, refused := script(t, env, tool.Box{Level: tool.BoxWorkspace}, "mkdir -p n/.git && chmod 311 n"); code != 0 || len(refused) != 1 || !gone(filepath.Join(env.Root, "n")) {
 		t.Errorf("exit code %d, refused %q\n%s", code, refused, out)
+	}
+}
+
+// TestDevicesThatAreNamed holds that a device which a command names is one inside too.
+func TestDevicesThatAreNamed(t *testing.T) {
+	env, _, _ := boxed(t)
+	need(t, env, tool.BoxWorkspace)
+	box := tool.Box{Level: tool.BoxWorkspace, Read: []string{"/dev/urandom", "/dev/zero"}}
+	if code, out, _ := script(t, env, box, "head -c 3 /dev/urandom >r && head -c 3 /dev/zero >z && wc -c <r"); code != 0 || strings.TrimSpace(out) != "3" {
+		t.Errorf("exit code %d\n%s", code, out)
 	}
 }

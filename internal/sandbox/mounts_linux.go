@@ -72,7 +72,8 @@ func devices() []string {
 // collect clones all that will be seen.
 func (s *scene) collect(o order) error {
 	for _, g := range o.Read {
-		if g.Path == "/proc" || slices.Contains(o.Write, g.Path) {
+		// A device that was mounted as a file would be none.
+		if g.Path == "/proc" || slices.Contains(o.Write, g.Path) || slices.Contains(devices(), g.Path) {
 			continue
 		}
 		if err := s.add(g.Path, false, false); err != nil {
