@@ -82,7 +82,7 @@ func (a *App) child(ctx context.Context, o Options, ord subagent.Order, at inspa
 	}
 	some := chosenTools(ord)
 	agent.Tools = some(agent.Tools)
-	furnish(agent, func(ctx context.Context) []tool.Tool { return some(come(ctx)) }, o)
+	a.furnish(agent, func(ctx context.Context) []tool.Tool { return some(come(ctx)) }, o)
 	return agent, nil
 }
 

@@ -169,7 +169,7 @@ func (a *App) lead(ctx context.Context, o Options, at inspan.Place, warn func(st
 	if !a.Config.Agents.Off && roomy(agent.Model.Info().Window) {
 		a.team(o, at.Root, agent.Hooks).Wire(agent)
 	}
-	furnish(agent, come, o)
+	a.furnish(agent, come, o)
 	return agent, nil
 }
 

@@ -1,10 +1,12 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
 	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/internal/policy"
 	"github.com/inspan/inspan/internal/tools"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
@@ -20,8 +22,12 @@ const (
 // furnish says which of the tools of an agent the model is told of in each request: those
 // of every day. The others are found by tool_search, built-in ones always, those that come
 // and go where there are many. It is the last that is done to an agent.
-func furnish(agent *inspan.Agent, come func(context.Context) []tool.Tool, o Options) {
-	levers, all, unattended := agent.Levers, agent.Tools, o.Unattended
+func (a *App) furnish(agent *inspan.Agent, come func(context.Context) []tool.Tool, o Options) {
+	levers, unattended := agent.Levers, o.Unattended
+	mode := cmp.Or(agent.Mode, policy.ModeAsk)
+	all := tools.Told(agent.Tools, tools.Truth{
+		Mode: mode, Walls: agent.Env.Walls, Unattended: unattended, Keeps: a.noKeep(o) == "" && !a.Config.Keeps(mode),
+	})
 	if unattended {
 		all = slices.DeleteFunc(slices.Clone(all), func(t tool.Tool) bool { return slices.Contains(attended(), t.Name) })
 	}

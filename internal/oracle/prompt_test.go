@@ -3,6 +3,7 @@ package oracle
 import (
 	"cmp"
 	"context"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -32,11 +33,11 @@ type row struct {
 // parts are the parts of the prompt of a new session in a folder, the largest first.
 func parts(t testing.TB, unattended bool) (rows []row, total int) {
 	t.Helper()
-	home := t.TempDir()
+	home, self := t.TempDir(), program(t)
 	t.Setenv("HOME", home)
 	t.Setenv("INSPAN_CONFIG_DIR", filepath.Join(home, "config"))
 	t.Setenv("INSPAN_STATE_DIR", filepath.Join(home, "state"))
-	a, err := app.Load("")
+	a, err := app.Load(self)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,6 +84,18 @@ func parts(t testing.TB, unattended bool) (rows []row, total int) {
 	}
 	slices.SortFunc(rows, func(a, b row) int { return cmp.Compare(b.tokens, a.tokens) })
 	return rows, total
+}
+
+// program builds what can build walls, so that their description counts.
+func program(t testing.TB) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "inspan")
+	build := exec.Command("go", "build", "-o", path, "github.com/inspan/inspan/cmd/inspan")
+	build.Dir = filepath.Join("..", "..")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return path
 }
 
 func TestPromptIsSmall(t *testing.T) {

@@ -28,17 +28,17 @@ const (
 
 type bashArgs struct {
 	Command    string `json:"command" jsonschema:"command line for bash"`
-	Timeout    int    `json:"timeout,omitempty" jsonschema:"seconds to wait before the command goes on as a background job; 120 if not given, at most 600"`
-	Background bool   `json:"background,omitempty" jsonschema:"start as a background job and return at once, for servers and watchers"`
-	Keep       bool   `json:"keep,omitempty" jsonschema:"what the command leaves running goes on after the session has ended; needs approval"`
+	Timeout    int    `json:"timeout,omitempty" jsonschema:"seconds until the command goes on as a background job; at most 600"`
+	Background bool   `json:"background,omitempty" jsonschema:"start as a background job and return at once"`
+	Keep       bool   `json:"keep,omitempty" jsonschema:"what runs goes on after the session has ended; needs approval"`
 	// Standard input is empty by default: left open, grep, rg and cat without
 	// a file would wait for it until they are moved to the background.
-	Interactive bool `json:"interactive,omitempty" jsonschema:"keep standard input open, so that the command can be fed with the jobs tool once it is a job"`
-	TTY         bool `json:"tty,omitempty" jsonschema:"run on a terminal of 120 columns and 40 rows, for REPLs, debuggers, editors and whatever asks; see the jobs tool"`
+	Interactive bool `json:"interactive,omitempty" jsonschema:"keep standard input open for the jobs tool to feed"`
+	TTY         bool `json:"tty,omitempty" jsonschema:"run on a terminal (120x40), for REPLs, debuggers, editors and whatever asks"`
 	// What goes beyond the sandbox is asked for in the call, so that a person
 	// decides on it before anything runs.
 	Network []string `json:"network,omitempty" jsonschema:"hosts the command must reach, such as registry.npmjs.org; needs approval"`
-	Outside bool     `json:"outside,omitempty" jsonschema:"run outside of the sandbox, if it can't work inside; needs approval"`
+	Outside bool     `json:"outside,omitempty" jsonschema:"run outside of the sandbox; needs approval"`
 }
 
 func bash(sh *Shell) tool.Tool {
@@ -96,7 +96,7 @@ func (sh *Shell) runBash(ctx context.Context, c *tool.Call, in bashArgs) (tool.R
 		// Whether it ended this soon must not matter to later commands.
 		return tool.Result{Parts: llm.Say(j.result()), Exit: j.exit(), Left: sh.leaves()}, nil
 	}
-	return sh.finished(c, j), nil
+	return sh.finished(ctx, c, j), nil
 }
 
 // seconds is a time that a model has asked for, as far as it may have it.
@@ -200,13 +200,15 @@ func (sh *Shell) background(c *tool.Call, j *job) (res tool.Result, moved bool, 
 
 // finished tells how a foreground command ended, and lets later commands go on
 // from there.
-func (sh *Shell) finished(c *tool.Call, j *job) tool.Result {
+func (sh *Shell) finished(ctx context.Context, c *tool.Call, j *job) tool.Result {
+	r := tool.Result{Exit: j.exit(), Left: sh.leaves(), Files: wrote(ctx, c, j.writes)}
 	text := j.result() + sh.missing(c.Mode, j)
-	cwd := sh.adopt(j)
-	if cwd == "" || cwd == c.Cwd {
-		return tool.Result{Parts: llm.Say(text), Exit: j.exit(), Left: sh.leaves()}
+	if cwd := sh.adopt(j); cwd != "" && cwd != c.Cwd {
+		r.Cwd = cwd
+		text += "\n[now in " + cwd + "]"
 	}
-	return tool.Result{Parts: llm.Say(text + "\n[now in " + cwd + "]"), Cwd: cwd, Exit: j.exit(), Left: sh.leaves()}
+	r.Parts = llm.Say(text)
+	return r
 }
 
 // exit is the exit code of a command that has ended, nil if it is not known.
@@ -259,7 +261,8 @@ func (j *job) advice(text string) string {
 	return ""
 }
 
-const adviceText = "[it ran in a sandbox that writes only below the workspace and reaches no network; if that is why it failed, make the call again with network (the hosts it needs) or outside, and a person decides]"
+const adviceText = "[it ran in a sandbox: it writes below the workspace and in the session's own /tmp, and reaches servers of this session on localhost; " +
+	"if that is why it failed, make the call again with network (the hosts it needs) or outside (the machine's own /tmp, services and devices), which needs approval]"
 
 func (e ending) outcome() string {
 	if e.err != nil {

@@ -118,9 +118,9 @@ func (o *capture) kept(offset int64) (head, tail []byte, dropped, end int64) {
 // that is the whole of it, and where it ends.
 func (o *capture) text(offset int64) (shown string, whole bool, end int64) {
 	head, tail, dropped, end := o.since(offset)
-	text := clean(head)
+	text := clean(legible(head))
 	if dropped > 0 {
-		text = clean(cutRune(head)) + gap(dropped) + clean(bytes.TrimLeftFunc(tail, func(r rune) bool { return r == utf8.RuneError }))
+		text = clean(legible(cutRune(head))) + gap(dropped) + clean(legible(bytes.TrimLeftFunc(tail, func(r rune) bool { return r == utf8.RuneError })))
 	}
 	a, b, cut := tool.Cut(text, maxOutput)
 	if cut == 0 {

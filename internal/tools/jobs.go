@@ -29,10 +29,10 @@ const (
 type jobsArgs struct {
 	Action  string   `json:"action" enum:"list,read,wait,feed,kill"`
 	ID      string   `json:"id,omitempty" jsonschema:"the job; may be left out where only one runs"`
-	Input   *string  `json:"input,omitempty" jsonschema:"for feed: text for the job's standard input, sent as it is; leave out to close the input"`
-	Keys    []string `json:"keys,omitempty" jsonschema:"for feed, on a terminal: keys to press after the input: enter, tab, esc, up, pgdn, ctrl-c, f1 and the like"`
+	Input   *string  `json:"input,omitempty" jsonschema:"for feed: text, sent as it is"`
+	Keys    []string `json:"keys,omitempty" jsonschema:"for feed: keys to press then: enter, tab, esc, up, pgdn, ctrl-c, f1 and the like"`
 	Pattern string   `json:"pattern,omitempty" jsonschema:"for wait and feed: come back when new output matches this regular expression"`
-	Seconds int      `json:"seconds,omitempty" jsonschema:"for wait and feed: come back after so long at most; 60 for wait and 3 for feed if not given, at most 600"`
+	Seconds int      `json:"seconds,omitempty" jsonschema:"for wait and feed: come back after so long; 60 and 3 if not given, at most 600"`
 }
 
 func jobs(sh *Shell) tool.Tool {

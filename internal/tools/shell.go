@@ -79,6 +79,7 @@ type job struct {
 	box     tool.Box
 	git     bool // it reads the repository with git
 	keep    bool // it is to outlive the session
+	writes  []written
 	process tool.Process
 	started time.Time
 	cancel  context.CancelFunc // ends the process group
@@ -117,7 +118,7 @@ func (sh *Shell) start(calling context.Context, c *tool.Call, in bashArgs) (*job
 	ctx, cancel := context.WithCancel(context.Background())
 	j := &job{
 		command: in.Command, box: plan.box(c, in), git: plan.git, keep: in.Keep, started: time.Now(), cancel: cancel, done: make(chan struct{}),
-		out: &capture{blobs: storeOf(c.Env)}, report: &shellReport{},
+		out: &capture{blobs: storeOf(c.Env)}, report: &shellReport{}, writes: toWrite(calling, c, plan.effects),
 	}
 	if in.Background || in.Interactive || in.TTY {
 		j.input = feed.New(maxFed)

@@ -1,0 +1,52 @@
+package tools
+
+import (
+	"slices"
+
+	"github.com/inspan/inspan/internal/policy"
+	"github.com/inspan/inspan/tool"
+)
+
+// Truth is what is so of a session when it begins, as far as descriptions of tools depend
+// on it.
+type Truth struct {
+	Mode       string // permission mode; empty: the usual one
+	Walls      tool.Walls
+	Unattended bool // nobody is there to answer
+	Keeps      bool // what a call says decides whether something goes on after the end
+}
+
+// Told returns tools whose descriptions tell what is so. A call that has an argument which
+// the model is not told of works none the less, as the mode may change.
+func Told(list []tool.Tool, s Truth) []tool.Tool {
+	out := slices.Clone(list)
+	for i, t := range out {
+		if t.Name != "bash" {
+			continue
+		}
+		switch {
+		case s.Mode == policy.ModeYolo:
+			out[i].Unshown = []string{"network", "outside"}
+		case !s.Walls.Workspace:
+			out[i].Unshown = []string{"outside"}
+			out[i].Doc += unwalledDoc
+		default:
+			out[i].Doc += walledDoc
+		}
+		if s.Mode != policy.ModeYolo {
+			out[i].Doc += map[bool]string{false: attendedDoc, true: unattendedDoc}[s.Unattended]
+		}
+		if !s.Keeps {
+			out[i].Unshown = append(out[i].Unshown, "keep")
+		}
+	}
+	return out
+}
+
+const (
+	walledDoc = "- Commands run in a sandbox: they write below the workspace and in the session's own /tmp, and reach servers of this session on localhost. " +
+		"Ask in the call for what one needs beyond: network for hosts, outside for the machine's own /tmp, services and devices. "
+	unwalledDoc   = "- Commands that are not proven to only read need approval. "
+	attendedDoc   = "A person then decides; do not try to get around it.\n"
+	unattendedDoc = "Nobody is there to approve it: what no rule allows is denied. Do not try to get around it.\n"
+)
