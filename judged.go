@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/inspan/inspan/internal/netguard"
 	"github.com/inspan/inspan/internal/policy"
@@ -25,7 +26,7 @@ type judged struct {
 
 // held is the environment of a call that runs: no wider than its verdict.
 func held(c *tool.Call, effects []tool.Effect, pass tool.Pass, stored func(string) string) tool.Env {
-	env, anything, external := opened(c, effects, pass), false, false
+	env, anything, external := placed(opened(c, effects, pass), effects), false, false
 	for _, e := range effects {
 		anything = anything || e.Kind == tool.External && e.Text == ""
 		external = external || e.Kind == tool.External
@@ -40,9 +41,27 @@ func held(c *tool.Call, effects []tool.Effect, pass tool.Pass, stored func(strin
 	if env.HTTP != nil {
 		env.HTTP = judgedHTTP{env.HTTP, by}
 	}
-	if env.Procs != nil && !external {
-		env.Procs = judgedProcs{env.Procs, by, env.Walls.Read && c.Mode != policy.ModeYolo && tool.ReadOnly(effects)}
+	if free := c.Mode == policy.ModeYolo; env.Procs != nil && !(free && external) {
+		env.Procs = judgedProcs{env.Procs, by, env.Walls.Read && !free && tool.ReadOnly(effects), free, external}
 	}
+	return env
+}
+
+// placed is the environment of a call for which paths for temporary files are the machine's
+// if it was judged so.
+func placed(env tool.Env, effects []tool.Effect) tool.Env {
+	var machine []string
+	for _, e := range effects {
+		if e.Kind == tool.Write && !e.Own && env.Own(e.Path, true) {
+			machine = append(machine, e.Path)
+		}
+	}
+	if machine == nil {
+		return env
+	}
+	own := env.Temporary
+	env.Files = env.Unwalled().Files
+	env.Temporary = func(path string, boxed bool) bool { return !slices.Contains(machine, path) && own(path, boxed) }
 	return env
 }
 
@@ -102,6 +121,18 @@ func (j judged) by(kind tool.EffectKind, what string) bool {
 	})
 }
 
+// lacks is the name of a variable that the call was not judged by; empty: there is none.
+func (j judged) lacks(vars []string) string {
+	for _, kv := range vars {
+		line := j.stored(tool.Exported([]string{kv}))
+		if !slices.ContainsFunc(j.effects, func(e tool.Effect) bool { return slices.Contains(strings.Split(e.Vars, "\n"), line) }) {
+			name, _, _ := strings.Cut(kv, "=")
+			return name
+		}
+	}
+	return ""
+}
+
 // reaches reports whether the call was judged by a host that takes this one in.
 func (j judged) reaches(u *url.URL) bool {
 	port, err := strconv.Atoi(cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme]))
@@ -140,10 +171,20 @@ type judgedProcs struct {
 	tool.Procs
 	judged judged
 	reads  bool // it was judged as one that only reads, and so stays in the read box
+	free   bool // in mode yolo a variable of another command asks nobody
+	any    bool // it was judged as one that could reach anything
 }
 
 // Start implements [tool.Procs].
 func (p judgedProcs) Start(ctx context.Context, c tool.Command) (tool.Process, error) {
+	if c.Box.Level == tool.BoxNone || len(c.Box.Hosts) > 0 {
+		if name := p.judged.lacks(c.Vars); name != "" && !p.free {
+			return nil, notJudged("run", c.Args[0], "the variable "+name+" of another command")
+		}
+	}
+	if p.any {
+		return p.Procs.Start(ctx, c)
+	}
 	if p.reads && c.Box.Level == tool.BoxDefault {
 		c.Box.Level = tool.BoxRead
 	}

@@ -126,6 +126,7 @@ func (s *Session) redactedEffects(effects []tool.Effect) []tool.Effect {
 	var out []tool.Effect
 	for _, e := range effects {
 		e.Text, e.Path = s.vault.Redact(e.Text), s.vault.Redact(e.Path)
+		e.Dir, e.Vars = s.vault.Redact(e.Dir), s.vault.Redact(e.Vars)
 		out = append(out, e)
 	}
 	return out

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -208,6 +209,7 @@ type Command struct {
 	Args   []string  // program, looked up in PATH, and its arguments
 	Dir    string    // working directory, absolute
 	Env    []string  // the complete environment as KEY=value; nil: a default one without secrets
+	Vars   []string  // what differs from Env, or from the default: NAME=value sets a variable, NAME takes it away
 	Stdin  io.Reader // nil: empty
 	Output io.Writer // receives standard output and standard error, interleaved; written by one goroutine
 	Report io.Writer // receives what the process writes to its descriptor 3; nil: not open
@@ -220,6 +222,16 @@ type Command struct {
 	// gets the environment of the person but for the keys of the harness. Whoever
 	// judges calls sets it.
 	Pass Pass
+}
+
+// Exported writes variables as [Command] has them one a line, so that people and judges can
+// look at them: line ends in their values stand as \n.
+func Exported(vars []string) string {
+	lines := make([]string, len(vars))
+	for i, kv := range vars {
+		lines[i] = strings.NewReplacer("\\", `\\`, "\n", `\n`).Replace(kv)
+	}
+	return strings.Join(lines, "\n")
 }
 
 // TTY is the size of a terminal.

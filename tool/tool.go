@@ -194,6 +194,17 @@ type Effect struct {
 	Text string     `json:"text,omitempty"` // command for Execute and Keep, host for Network ("" or "*": any), what it is for External
 	// Class is what has been proven of an Execute.
 	Class Class `json:"class,omitempty"`
+	// Asked says of a Network that the call asks for the host in an argument of its own:
+	// no rule for the words of a command covers it.
+	Asked bool `json:"asked,omitempty"`
+	// Own says of a Write that it goes to the session's own folder for temporary files; else a
+	// path there is the machine's. The policy fills it in.
+	Own bool `json:"own,omitempty"`
+	// Dir is where an Execute starts if that is not the workspace, and Vars is what earlier
+	// commands have exported to it, as [Exported] writes it, where it runs outside of the
+	// sandbox or reaches hosts.
+	Dir  string `json:"dir,omitempty"`
+	Vars string `json:"vars,omitempty"`
 	// Sensitive is why reading or writing Path needs care, after "it ", such as
 	// "holds keys". The policy fills it in; empty: it needs none.
 	Sensitive string `json:"sensitive,omitempty"`

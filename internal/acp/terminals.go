@@ -94,7 +94,7 @@ func (t *terminals) Start(ctx context.Context, c tool.Command) (tool.Process, er
 	if err != nil {
 		return nil, err
 	}
-	c.Env = env
+	c.Env, c.Vars = env, nil
 	p := &terminal{terminals: t, command: c, done: make(chan struct{})}
 	if err := p.open(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("the editor opened no terminal: %w", err), os.RemoveAll(p.dir))
@@ -108,7 +108,7 @@ func (t *terminals) Start(ctx context.Context, c tool.Command) (tool.Process, er
 // environment is what the shell would have as a process of ours.
 func (t *terminals) environment(ctx context.Context, c tool.Command) ([]string, error) {
 	var out bytes.Buffer
-	p, err := t.Procs.Start(ctx, tool.Command{Args: []string{c.Args[0], "-c", "env -0 >&3"}, Dir: c.Dir, Report: &out, Env: c.Env, Box: c.Box})
+	p, err := t.Procs.Start(ctx, tool.Command{Args: []string{c.Args[0], "-c", "env -0 >&3"}, Dir: c.Dir, Report: &out, Env: c.Env, Vars: c.Vars, Box: c.Box})
 	if err != nil {
 		return nil, err
 	}

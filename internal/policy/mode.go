@@ -89,7 +89,7 @@ func modeSays(c *tool.Call, s subject) (tool.Action, string) {
 		return tool.Deny, "plan mode only reads; this would " + describe(e)
 	case e.Kind == tool.Write && at.Guard == places.Guarded:
 		return tool.Ask, fmt.Sprintf("%s %s", e.Path, at.Why)
-	case e.Kind == tool.Write && at.Zone != places.Workspace && !c.Env.Own(e.Path, s.command != nil):
+	case e.Kind == tool.Write && at.Zone != places.Workspace && !e.Own:
 		return tool.Ask, e.Path + " is outside the workspace"
 	case e.Kind == tool.Network && s.command != nil && netguard.Loopback(e.Text):
 		return unasked(c, *s.command) // in its sandbox that is what the session has started itself

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/inspan/inspan/internal/places"
 	"github.com/inspan/inspan/tool"
@@ -84,6 +85,7 @@ type Finding struct {
 func (p Policy) Findings(c *tool.Call, effects []tool.Effect) []Finding {
 	var out []Finding
 	for _, s := range subjects(p.Map, effects) {
+		s.Own = p.own(c, s)
 		out = append(out, p.finding(c, s))
 	}
 	return out
@@ -114,6 +116,7 @@ func subjects(m places.Map, effects []tool.Effect) []subject {
 			command = &effects[i]
 		}
 		s := subject{Effect: e, command: command}
+		s.Own = false
 		if e.Path != "" {
 			s.place = m.Of(e.Path)
 		}
@@ -140,6 +143,18 @@ func (s subject) care() string {
 	return ""
 }
 
+// own reports whether what is written goes to the session's own folder for temporary files:
+// where nobody was asked and no rule names the path, which is then meant as the machine's.
+func (p Policy) own(c *tool.Call, s subject) bool {
+	if s.Kind != tool.Write || c.Mode != ModeEdit && c.Mode != ModeAuto || s.place.Zone == places.Workspace {
+		return false
+	}
+	named := slices.ContainsFunc(p.Rules, func(r Rule) bool {
+		return r.Action == tool.Allow && r.pattern != "" && r.tool == string(tool.Write) && r.covers(p.Map, c, s)
+	})
+	return !named && c.Env.Own(s.Path, s.command != nil)
+}
+
 // ofCommand reports whether the effect is one that goes with its command:
 // whoever allows the command allows it too.
 func (s subject) ofCommand() bool {
@@ -147,7 +162,7 @@ func (s subject) ofCommand() bool {
 	case s.command == nil:
 		return false
 	case s.Kind == tool.Network:
-		return s.command.Class == tool.Unproven
+		return s.command.Class == tool.Unproven && !s.Asked
 	}
 	return s.Kind == tool.Write && s.command.Class == tool.ProvenInside && s.place.Zone == places.Workspace && s.place.Guard == places.Plain
 }

@@ -29,6 +29,7 @@ func read(p string) tool.Effect    { return tool.Effect{Kind: tool.Read, Path: p
 func write(p string) tool.Effect   { return tool.Effect{Kind: tool.Write, Path: p} }
 func command(c string) tool.Effect { return tool.Effect{Kind: tool.Execute, Text: c} }
 func host(h string) tool.Effect    { return tool.Effect{Kind: tool.Network, Text: h} }
+func asked(h string) tool.Effect   { return tool.Effect{Kind: tool.Network, Text: h, Asked: true} }
 
 // typed is what bash would do.
 func typed(line string) []tool.Effect {
@@ -112,6 +113,34 @@ func TestNoWorkspaceMeansNothingIsInside(t *testing.T) {
 	c.Env.Root = ""
 	if v := judge(t, policy.Policy{}, c, []tool.Effect{write("/w/a")}); v.Action != tool.Ask {
 		t.Errorf("action %s", v.Action)
+	}
+}
+
+// TestOwn holds that what nobody was asked about goes to the session's own folder, and what a
+// person has approved or named to the machine's.
+func TestOwn(t *testing.T) {
+	for _, tc := range []struct {
+		mode, rule string
+		want       bool
+	}{
+		{"auto", "bash", true},
+		{"auto", "write", true},
+		{"auto", "write(/tmp/**)", false},
+		{"auto", "write(/var/**)", true},
+		{"edit", "bash", true},
+		{"ask", "bash", false},
+		{"ask", "write(/tmp/**)", false},
+	} {
+		c := call("bash", tc.mode)
+		c.Env.Temporary = func(path string, _ bool) bool { return strings.HasPrefix(path, "/tmp/") }
+		p := rule(t, tool.Allow, tc.rule)
+		got := false
+		for _, e := range policy.Judged(p.Findings(c, typed("true > /tmp/x.log"))) {
+			got = got || e.Own
+		}
+		if got != tc.want {
+			t.Errorf("mode %s with %s: own: %t", tc.mode, tc.rule, got)
+		}
 	}
 }
 
@@ -229,6 +258,14 @@ func TestRules(t *testing.T) {
 		{"bash('./my tool' *)", "bash", typed("'./my tool' x"), true, true},
 		{"bash(npm run test:*)", "bash", typed("npm run test:unit"), true, true},
 		{"bash(make)", "bash", typed("make"), true, true},
+		// What the call asks for in an argument, no rule for words covers.
+		{"bash(go test *)", "bash", append(typed("go test"), asked("93.184.215.14")), false, true},
+		{"bash(go test *)", "bash", append(typed("go test"), asked("*")), false, true},
+		{"bash(*)", "bash", append(typed("go test"), asked("example.com")), false, true},
+		{"bash", "bash", append(typed("go test"), asked("example.com")), false, true},
+		{"bash(curl *)", "bash", typed("curl https://example.com"), false, true}, // what it says is not what it does
+		{"bash(example.com)", "bash", append(typed("true"), asked("example.com")), false, false},
+		{"network(example.com)", "bash", append(typed("true"), asked("example.com")), true, true},
 		{"keep(*)", "bash", kept("cd web && npm start"), true, true},
 		{"keep", "bash", kept("cd web && npm start"), true, true},
 		{"keep(npm start *)", "bash", kept("npm start -- --port 1"), true, true},

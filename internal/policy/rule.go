@@ -127,12 +127,15 @@ func (r Rule) touches(m places.Map, c *tool.Call, s subject) answer {
 
 // covers reports whether a rule that allows speaks of an effect, and of all of
 // it. A rule for a command covers what the command says over the network, and
-// what it is proven to change inside the workspace.
+// what it is proven to change inside the workspace, but no host that the call asks for
+// beside it: only a rule for the network does.
 func (r Rule) covers(m places.Map, c *tool.Call, s subject) bool {
 	if !r.named(c, s) {
 		return false
 	}
 	switch {
+	case s.Asked && r.tool != string(tool.Network):
+		return false
 	case r.runs() && s.ofCommand():
 		return r.pattern == "" || r.command.covers(*s.command)
 	case r.pattern == "":
@@ -142,7 +145,7 @@ func (r Rule) covers(m places.Map, c *tool.Call, s subject) bool {
 	case s.Kind == tool.Execute, s.Kind == tool.Keep && r.tool == string(tool.Keep):
 		return r.command.covers(s.Effect)
 	case s.Kind == tool.Network:
-		return r.host(s.Text) == yes
+		return !r.runs() && r.host(s.Text) == yes
 	}
 	return false
 }

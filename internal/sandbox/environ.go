@@ -94,9 +94,7 @@ func environ(ours []string, o Options, root string, c tool.Command) []string {
 		return ofShells(name) || slices.ContainsFunc(held, func(w Withheld) bool { return w.Name == name })
 	}
 	if c.Env != nil {
-		// Commands leave their environment for the next one, which can be judged in
-		// another mode.
-		return slices.DeleteFunc(slices.Clone(c.Env), func(kv string) bool { return drop(kv) && slices.Contains(ours, kv) })
+		return with(c.Env, c.Vars...)
 	}
 	env := slices.DeleteFunc(slices.Clone(ours), drop)
 	switch {
@@ -106,7 +104,10 @@ func environ(ours []string, o Options, root string, c tool.Command) []string {
 		named := slices.DeleteFunc(slices.Clone(env), func(kv string) bool { return !isOne(kv, o.Environ) })
 		env = with(shell.ReadEnvironment(env, root), named...)
 	}
-	env = with(env, settings()...)
+	env = with(with(env, settings()...), c.Vars...)
+	if o.Container != nil { // what is to be taken away may come from the image
+		env = append(env, slices.DeleteFunc(slices.Clone(c.Vars), func(kv string) bool { return strings.Contains(kv, "=") })...)
+	}
 	slices.Sort(env)
 	return env
 }
@@ -122,14 +123,18 @@ func isOne(kv string, names []string) bool {
 	return slices.Contains(names, name)
 }
 
-// with returns an environment with some variables replaced.
+// with returns an environment with some variables replaced, and without those of which only
+// the name is given.
 func with(env []string, vars ...string) []string {
-	var out []string
-	for _, kv := range env {
+	named := map[string]bool{}
+	for _, kv := range vars {
 		name, _, _ := strings.Cut(kv, "=")
-		if !slices.ContainsFunc(vars, func(v string) bool { return strings.HasPrefix(v, name+"=") }) {
-			out = append(out, kv)
-		}
+		named[name] = true
 	}
-	return append(out, vars...)
+	unset := func(kv string) bool { return !strings.Contains(kv, "=") }
+	out := slices.DeleteFunc(slices.Clone(env), func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		return named[name]
+	})
+	return append(out, slices.DeleteFunc(slices.Clone(vars), unset)...)
 }

@@ -41,8 +41,8 @@ func TestEnviron(t *testing.T) {
 		{"usual", o, tool.Command{}, usual},
 		{"reads", o, tool.Command{Box: tool.Box{Level: tool.BoxRead}}, []string{"ANY_ENV_OF_AN_IMAGE", "CI", "EMPTY_KEY", "GIT_AUTHOR_NAME", "HOME", "HTTP_PROXY", "MAX_TOKENS", "NAMED_TOKEN", "NO_PROXY", "PATH", "PIP_BREAK_SYSTEM_PACKAGES", "TOKENIZERS_PARALLELISM"}},
 		{"container", Options{Environ: o.Environ, Container: &Container{}}, tool.Command{}, []string{"CI", "NAMED_TOKEN"}},
-		{"left by another command", o, tool.Command{Env: []string{"A=b", "GITHUB_TOKEN=c", "MY_PASSWORD=of the model", "BASH_ENV=j"}}, []string{"A", "MY_PASSWORD"}},
-		{"left by another command in yolo", o, tool.Command{Env: []string{"A=b", "GITHUB_TOKEN=c", "MINE=l"}, Pass: tool.Pass{All: true}}, []string{"A", "GITHUB_TOKEN"}},
+		{"complete", o, tool.Command{Env: []string{"A=b", "C=d"}, Vars: []string{"A", "MY_PASSWORD=of the model"}}, []string{"C", "MY_PASSWORD"}},
+		{"varied", Options{Environ: o.Environ, Container: &Container{}}, tool.Command{Vars: []string{"CI", "A=b"}}, []string{"A", "CI", "NAMED_TOKEN"}},
 	} {
 		if got := without(environ(ours, tc.o, "/w", tc.c)); !slices.Equal(got, tc.want) {
 			t.Errorf("%s: %q, want %q", tc.name, got, tc.want)

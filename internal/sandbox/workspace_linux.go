@@ -33,9 +33,6 @@ func (b *boxes) workspace(k *kept, found []spot) error {
 	o.Env, o.Cache = with(o.Env, vars...), cache
 	o.Write = []string{b.root}
 	for _, path := range b.beyond(mountable(o.Level, box.Write)) {
-		if b.temp.temporary(path, true) {
-			continue // the session's own, whatever the machine has there
-		}
 		at := b.o.Map.Of(path)
 		if at.Guard != places.Secret && at.Guard != places.Frozen || at.Named && slices.Contains(k.command.Pass.Write, path) {
 			o.Write = append(o.Write, path)

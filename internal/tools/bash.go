@@ -203,6 +203,9 @@ func (sh *Shell) background(c *tool.Call, j *job) (res tool.Result, moved bool, 
 func (sh *Shell) finished(ctx context.Context, c *tool.Call, j *job) tool.Result {
 	r := tool.Result{Exit: j.exit(), Left: sh.leaves(), Files: wrote(ctx, c, j.writes)}
 	text := j.result() + sh.missing(c.Mode, j)
+	if len(j.lacks) > 0 {
+		text += "\n[variables that commands in the sandbox have exported are not set outside of it: " + strings.Join(j.lacks, ", ") + "]"
+	}
 	if cwd := sh.adopt(j); cwd != "" && cwd != c.Cwd {
 		r.Cwd = cwd
 		text += "\n[now in " + cwd + "]"

@@ -22,7 +22,7 @@ const (
 	defaultSoft = 120 * time.Second
 	defaultHard = 600 * time.Second
 	maxJobs     = 50      // jobs that are remembered, running or not
-	maxReport   = 4 << 20 // bytes of the environment a shell reports
+	maxReport   = 4 << 20 // bytes of the environments a shell reports
 	maxFed      = 1 << 20 // bytes of input that wait for a job to read them
 )
 
@@ -49,8 +49,8 @@ type Shell struct {
 	Withheld func(mode string) map[string]string
 
 	mu     sync.Mutex
-	env    []string // nil: the default one
-	jobs   []*job   // in the order of their ids
+	vars   [unwalled + 1]vars // what commands have left for those that reach as far
+	jobs   []*job             // in the order of their ids
 	lastID int
 	active map[*job]bool // all that run, in the foreground too
 	ended  []remains     // of those that did
@@ -80,6 +80,9 @@ type job struct {
 	git     bool // it reads the repository with git
 	keep    bool // it is to outlive the session
 	writes  []written
+	made    []place  // for it
+	vars    vars     // that it started with
+	lacks   []string // names of variables that it was not to have
 	process tool.Process
 	started time.Time
 	cancel  context.CancelFunc // ends the process group
@@ -133,11 +136,14 @@ func (sh *Shell) start(calling context.Context, c *tool.Call, in bashArgs) (*job
 		return nil, errClosed
 	}
 	var err error
-	env := sh.env
+	at := reachOf(j.box)
+	j.vars, j.lacks = sh.vars[at], sh.vars[sandboxed].beyond(sh.vars[at])
 	if j.box.Level == tool.BoxRead || j.box.Git {
-		env = shell.ReadEnvironment(env, c.Env.Root)
+		j.vars = shell.ReadEnvironment(j.vars, c.Env.Root)
 	}
-	if j.process, err = launch(ctx, c, j, env); err != nil {
+	j.made = prepare(calling, c, j.box)
+	if j.process, err = launch(ctx, c, j); err != nil {
+		unused(j.made, -1)
 		cancel()
 		return nil, err
 	}
@@ -150,8 +156,8 @@ func (sh *Shell) start(calling context.Context, c *tool.Call, in bashArgs) (*job
 }
 
 // launch starts bash, or sh where there is no bash.
-func launch(ctx context.Context, c *tool.Call, j *job, env []string) (tool.Process, error) {
-	command := tool.Command{Dir: c.Cwd, Env: env, Output: j.out, Report: j.report, Box: j.box}
+func launch(ctx context.Context, c *tool.Call, j *job) (tool.Process, error) {
+	command := tool.Command{Dir: c.Cwd, Vars: j.vars, Output: j.out, Report: j.report, Box: j.box}
 	if j.input != nil {
 		command.Stdin = j.input
 	}
@@ -175,6 +181,7 @@ func launch(ctx context.Context, c *tool.Call, j *job, env []string) (tool.Proce
 func (sh *Shell) see(j *job, ctx context.Context) {
 	defer j.cancel()
 	j.end.code, j.end.err = j.process.Wait()
+	unused(j.made, j.end.code)
 	if j.input != nil {
 		_ = j.input.Close() // never fails
 	}
@@ -203,28 +210,19 @@ func (sh *Shell) over(j *job) func(tool.JobEnd) {
 	return j.finished
 }
 
-// adopt takes over the environment a command has left, and returns the
-// directory it ended in, "" if that is not known.
+// adopt takes over what a command has made of its environment, for those that reach no
+// further, and returns the directory it ended in, "" if that is not known.
 func (sh *Shell) adopt(j *job) (cwd string) {
-	cwd, env, ok := j.report.parse()
+	cwd, left, ok := j.report.parse()
 	if !ok {
 		return ""
 	}
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	if j.screen != nil { // the terminal was that of this command alone
-		env = append(without(env, isTerm), without(sh.env, func(kv string) bool { return !isTerm(kv) })...)
+	for r := range reachOf(j.box) + 1 {
+		sh.vars[r] = sh.vars[r].with(left)
 	}
-	sh.env = env
 	return cwd
-}
-
-// isTerm reports whether a variable says which terminal there is.
-func isTerm(kv string) bool { return strings.HasPrefix(kv, "TERM=") }
-
-// without is a list without some of it.
-func without(list []string, some func(string) bool) []string {
-	return slices.DeleteFunc(slices.Clone(list), some)
 }
 
 // enlist makes a background job of a running command, whose end is to be told. It reports
@@ -335,30 +333,16 @@ func (r *shellReport) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// parse reads the directory and the environment. It reports false if the
-// report is not all there, as after a kill or exec.
-func (r *shellReport) parse() (cwd string, env []string, ok bool) {
+// parse reads the directory and what has become of the environment: a shell reports it as
+// it was, the directory, and how it is. It reports false if the report is not all there, as
+// after a kill or exec.
+func (r *shellReport) parse() (cwd string, left vars, ok bool) {
 	records := strings.Split(r.buf.String(), "\x00")
-	n := len(records)
-	if n < 3 || records[n-2] != "." || records[n-1] != "" {
+	n, first := len(records), slices.Index(records, ".")
+	if first < 0 || n < first+4 || records[n-2] != "." || records[n-1] != "" {
 		return "", nil, false
 	}
-	for _, kv := range records[1 : n-2] {
-		name, _, ok := strings.Cut(kv, "=")
-		if ok && !ownVariable(name) {
-			env = append(env, kv)
-		}
-	}
-	return records[0], env, len(env) > 0
-}
-
-// ownVariable reports whether a variable belongs to one shell only.
-func ownVariable(name string) bool {
-	switch name {
-	case "_", "PWD", "SHLVL", "INSPAN_CALL", "GIT_OPTIONAL_LOCKS", "GIT_CONFIG_COUNT":
-		return true
-	}
-	return strings.HasPrefix(name, "__inspan") || strings.HasPrefix(name, "GIT_CONFIG_KEY_") || strings.HasPrefix(name, "GIT_CONFIG_VALUE_")
+	return records[first+1], changes(records[:first], records[first+2:n-2]), true
 }
 
 // gitScript keeps git from changing and from running anything while it reads:
@@ -375,14 +359,16 @@ const gitScript = `export GIT_OPTIONAL_LOCKS=0 GIT_CONFIG_COUNT=3 GIT_CONFIG_KEY
 // All of it is one line, so that line numbers in errors are those of the
 // command.
 const bashScript = `exec 57>&3 3>&-; ` +
+	`__inspan_vars() { local IFS=$'\n' n; for n in $(compgen -e); do builtin printf '%s=%s\0' "$n" "${!n}"; done; }; ` +
+	`{ builtin mapfile -d '' -t __inspan_env </proc/self/environ && [ -n "${__inspan_env-}" ] && builtin printf '%s\0' "${__inspan_env[@]}" || __inspan_vars; ` +
+	`unset -v __inspan_env; builtin printf '.\0'; } 2>/dev/null >&57; ` +
 	`__inspan_report() { ` +
-	`set +eu; [ -n "${__inspan_done-}" ] && return; __inspan_done=1; local IFS=$'\n' n; ` +
-	`{ builtin printf '%s\0' "$(builtin pwd -P)"; ` +
-	`for n in $(compgen -e); do builtin printf '%s=%s\0' "$n" "${!n}"; done; ` +
-	`builtin printf '.\0'; } 2>/dev/null >&57; }; ` + runScript
+	`set +eu; [ -n "${__inspan_done-}" ] && return; __inspan_done=1; ` +
+	`{ builtin printf '%s\0' "$(builtin pwd -P)"; __inspan_vars; builtin printf '.\0'; } 2>/dev/null >&57; }; ` + runScript
 
 // shScript does the same where there is no bash.
 const shScript = `exec 8>&3 3>&-; ` +
+	`{ env -0; printf '.\0'; } 2>/dev/null >&8; ` +
 	`__inspan_report() { ` +
 	`set +eu; [ -n "${__inspan_done-}" ] && return; __inspan_done=1; ` +
 	`{ printf '%s\0' "$(pwd -P)"; env -0; printf '.\0'; } 2>/dev/null >&8; }; ` + runScript

@@ -55,7 +55,7 @@ func (sh *Shell) plan(ctx context.Context, c *tool.Call, in bashArgs) plan {
 	}
 	out.writes = onlyGit(out.effects, plainGit)
 	for _, host := range in.Network {
-		out.effects = append(out.effects, tool.Effect{Kind: tool.Network, Text: host})
+		out.effects = append(out.effects, tool.Effect{Kind: tool.Network, Text: host, Asked: true})
 	}
 	out.outside = in.Outside
 	switch makes := makesRepository(out.effects); {
@@ -72,7 +72,25 @@ func (sh *Shell) plan(ctx context.Context, c *tool.Call, in bashArgs) plan {
 		out.effects = append(out.effects, tool.Effect{Kind: tool.Keep, Text: in.Command})
 	}
 	out.effects = resolved(ctx, c, out.effects)
+	sh.surround(c, out.effects, reachOf(out.box(c, in)))
 	return out
+}
+
+// surround tells of the first command where it starts, and what earlier ones have exported to
+// it, where that could lead it astray and no walls would hold it.
+func (sh *Shell) surround(c *tool.Call, effects []tool.Effect, r reach) {
+	i := slices.IndexFunc(effects, func(e tool.Effect) bool { return e.Kind == tool.Execute })
+	if i < 0 {
+		return
+	}
+	if c.Cwd != c.Env.Root {
+		effects[i].Dir = c.Cwd
+	}
+	if r != sandboxed {
+		sh.mu.Lock()
+		defer sh.mu.Unlock()
+		effects[i].Vars = tool.Exported(sh.vars[r])
+	}
 }
 
 // onlyGit reports whether git that is plain, or what takes a lock out of a repository, is

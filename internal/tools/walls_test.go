@@ -17,11 +17,11 @@ import (
 type spy struct {
 	tool.Procs
 	boxes []tool.Box
-	env   [][]string
+	vars  [][]string
 }
 
 func (s *spy) Start(ctx context.Context, c tool.Command) (tool.Process, error) {
-	s.boxes, s.env = append(s.boxes, c.Box), append(s.env, c.Env)
+	s.boxes, s.vars = append(s.boxes, c.Box), append(s.vars, c.Vars)
 	c.Box = tool.Box{}
 	return s.Procs.Start(ctx, c)
 }
@@ -112,7 +112,7 @@ func TestReadersDoNotInherit(t *testing.T) {
 	s.env.Procs = procs
 	s.run("bash", args{"command": "export MINE=1 GIT_DIR=/x BASH_ENV=/x LESSOPEN=x GREP_OPTIONS=-r LD_PRELOAD= PATH=./bin:" + s.path("bin") + ":$PATH"})
 	s.run("bash", args{"command": "ls"})
-	env := procs.env[len(procs.env)-1]
+	env := procs.vars[len(procs.vars)-1]
 	joined := "\n" + strings.Join(env, "\n") + "\n"
 	for _, name := range []string{"GIT_DIR", "BASH_ENV", "LESSOPEN", "GREP_OPTIONS", "LD_PRELOAD"} {
 		if strings.Contains(joined, "\n"+name+"=") {

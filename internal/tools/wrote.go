@@ -41,6 +41,37 @@ func toWrite(ctx context.Context, c *tool.Call, effects []tool.Effect) []written
 	return out
 }
 
+// A place is a file outside of the workspace that a command in a box was judged to make. A box
+// can only open what is there, so it is made before, and taken away where nothing came of it.
+type place struct {
+	files tool.Files
+	path  string
+}
+
+// prepare makes the files that a box is to open and that are not there yet. What can't be
+// made the command can't make either.
+func prepare(ctx context.Context, c *tool.Call, b tool.Box) []place {
+	var out []place
+	for _, path := range b.Write {
+		if tool.Inside(c.Env.Root, path) || exists(ctx, c.Env, path) {
+			continue
+		}
+		if err := c.Env.Files.Change(ctx, tool.Change{Path: path, If: tool.NoFile}); err == nil {
+			out = append(out, place{c.Env.Files, path})
+		}
+	}
+	return out
+}
+
+// unused takes away what a command that failed has left as it was made for it.
+func unused(made []place, code int) {
+	for _, p := range made {
+		if code != 0 {
+			_ = p.files.Change(context.Background(), tool.Change{Path: p.path, Remove: true, If: tool.Digest(nil)}) // it holds something
+		}
+	}
+}
+
 // wrote tells which of the files have changed. What a command of the session made of
 // nothing, or of what the session knew, it still knows.
 func wrote(ctx context.Context, c *tool.Call, before []written) []tool.File {

@@ -50,8 +50,17 @@ func Effects(effects []tool.Effect, previewed bool) []string {
 		switch {
 		case e.Kind == tool.Network:
 			out = append(out, "talks to "+Visible(cmp.Or(e.Text, "any host")))
+		case e.Kind == tool.Write && e.Own:
+			out = append(out, "changes "+Visible(e.Path)+" in the session's own folder")
 		case e.Kind == tool.Write && !previewed:
 			out = append(out, "changes "+Visible(e.Path))
+		case e.Kind == tool.Execute:
+			if e.Dir != "" {
+				out = append(out, "starts in "+Visible(e.Dir))
+			}
+			for line := range strings.Lines(e.Vars) {
+				out = append(out, exported(strings.TrimSuffix(line, "\n")))
+			}
 		case e.Kind == tool.Keep:
 			out = append(out, "goes on after the session")
 		case e.Kind == tool.External && e.Text != "":
@@ -59,6 +68,17 @@ func Effects(effects []tool.Effect, previewed bool) []string {
 		}
 	}
 	return out
+}
+
+// maxExported is how much of a variable is shown, in columns.
+const maxExported = 200
+
+// exported is a variable that a command gets from earlier ones, or lacks for them.
+func exported(kv string) string {
+	if !strings.Contains(kv, "=") {
+		return "has no variable " + Visible(kv)
+	}
+	return "has the variable " + OneLine(Visible(kv), maxExported)
 }
 
 // Question is what a call asks the person, and the answers it offers. Both are
