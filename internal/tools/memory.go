@@ -99,9 +99,9 @@ func (in memoryArgs) lack() string {
 
 // effects tells what a call would do. What a person keeps for themselves is
 // inspan's own and lies outside of the workspace; what the team shares is a file
-// of it. To forget something in a session that has seen what nobody vouches for
-// is asked about, as a page could want just that; so is what takes the place of
-// something that holds for the person in every project.
+// of it. What is to hold beyond this project or for others is asked about, as a file
+// of the project could want just that; so is to forget something in a session that has
+// seen what nobody vouches for.
 func (m Memory) effects(ctx context.Context, c *tool.Call) ([]tool.Effect, error) {
 	in, err := tool.Args[memoryArgs](c)
 	if err != nil {
@@ -113,7 +113,14 @@ func (m Memory) effects(ctx context.Context, c *tool.Call) ([]tool.Effect, error
 	effects := []tool.Effect{}
 	gone := in.Action == "forget" || in.Action == "remember" && len(in.Supersedes) > 0
 	if in.Action == "forget" && c.Untrusted || gone && in.scope() == memory.User {
-		effects = append(effects, tool.Effect{Kind: tool.External, Text: fmt.Sprintf("forget %q of %s memory", strings.Join(append(in.Supersedes, in.ID), " "), in.scope())})
+		ids := strings.TrimSpace(strings.Join(append(in.Supersedes, in.ID), " "))
+		effects = append(effects, tool.Effect{Kind: tool.External, Text: fmt.Sprintf("forget %q of %s memory", ids, in.scope())})
+	}
+	tells := map[memory.Scope]string{
+		memory.User: "tell this to your agents in every project", memory.Team: "tell this to the agents of everybody in this project",
+	}[in.scope()]
+	if tells != "" && in.Action == "remember" {
+		effects = append(effects, tool.Effect{Kind: tool.External, Text: tells})
 	}
 	if in.scope() != memory.Team {
 		return effects, nil

@@ -154,7 +154,8 @@ func TestMemoryOfTheTeam(t *testing.T) {
 	r := newRemembering(t)
 	const index, topic = "write .inspan/memory/MEMORY.md", "write .inspan/memory/topics/build.md"
 	remember := args{"action": "remember", "scope": "team", "text": "Run make gen.", "topic": "build", "topic_text": "It takes a minute."}
-	if diff := cmp.Diff([]string{index, topic}, r.effectsOf(remember)); diff != "" {
+	const team, user = "external tell this to the agents of everybody in this project", "external tell this to your agents in every project"
+	if diff := cmp.Diff([]string{team, index, topic}, r.effectsOf(remember)); diff != "" {
 		t.Error(diff)
 	}
 	tl, c := r.prepared(remember)
@@ -175,9 +176,9 @@ func TestMemoryOfTheTeam(t *testing.T) {
 		a    args
 		want []string
 	}{
-		{args{"action": "remember", "scope": "team", "text": "x"}, []string{index}},
-		{args{"action": "remember", "scope": "team", "text": "x", "topic": "build"}, []string{index}},
-		{args{"action": "remember", "scope": "user", "text": "x", "topic": "build", "topic_text": "y"}, nil},
+		{args{"action": "remember", "scope": "team", "text": "x"}, []string{team, index}},
+		{args{"action": "remember", "scope": "team", "text": "x", "topic": "build"}, []string{team, index}},
+		{args{"action": "remember", "scope": "user", "text": "x", "topic": "build", "topic_text": "y"}, []string{user}},
 		{args{"action": "remember", "text": "x"}, nil},
 		{args{"action": "forget", "scope": "team", "id": id}, []string{index, topic}},
 		{args{"action": "forget", "scope": "team", "id": "none"}, []string{index}},
