@@ -34,7 +34,8 @@ type plan struct {
 func (sh *Shell) plan(ctx context.Context, c *tool.Call, in bashArgs) plan {
 	p := shell.Explain(in.Command, shell.Place{Root: c.Env.Root, Cwd: c.Cwd, Home: sh.Home})
 	out := plan{class: tool.ProvenRead, git: p.Git, effects: p.Calls()}
-	if p.Git {
+	if p.Git && !c.Env.Walls.Read {
+		// The walls of a reader hold whatever git runs; without them nothing does.
 		if err := inertRepository(ctx, c.Env); err != nil {
 			out.git = false
 			out.effects = append(out.effects, tool.Effect{Kind: tool.Execute, Text: in.Command, Words: &tool.Words{}},

@@ -175,6 +175,9 @@ func TestGitThatNamesPrograms(t *testing.T) {
 			if !inert(s, "ls") {
 				t.Error("other readers are not proven")
 			}
+			if s.env.Walls = (tool.Walls{Read: true, Workspace: true}); !inert(s, "git status && git -C . log && cd . && git diff") {
+				t.Error("walls that hold whatever git runs are not enough")
+			}
 		})
 	}
 }
