@@ -16,8 +16,8 @@ import (
 // from the workspace, what it changes goes to a folder among the session's temporary files,
 // which no box sees. The workspace itself is not among the mounts of such a box.
 //
-// That folder lies on the disk and not in memory, as a build can need a lot, and as a file
-// system of the box could not hold files of all groups that the workspace's have.
+// That folder lies with the temporary files and not in memory, as a build can need a lot, and
+// as memory has the attributes that overlays need only since Linux 6.6.
 
 // thrownAway is what those who ran a command in such a box are told, after "the sandbox".
 const thrownAway = "threw away what the command changed in the workspace; everything there is as before"
@@ -109,7 +109,7 @@ func (s *scene) lay(root, dir string) error {
 	}
 	fd, err := overlay(dir)
 	if err = errors.Join(err, os.Chdir("/")); err != nil {
-		return setup("lay a throwaway copy over "+root, err)
+		return setup("lay a throwaway copy over "+root+" (nothing may be mounted in it)", err)
 	}
 	s.pieces = append(s.pieces, piece{path: root, fd: fd, write: true})
 	return nil
