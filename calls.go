@@ -72,7 +72,12 @@ func (d *driver) fitting(calls []loop.Call) []loop.Call {
 
 func (d *driver) doing(c loop.Call) doing {
 	delegates := d.tools[cmp.Or(c.Tool, c.Name)].Delegates
-	return doing{changes: delegates || !tool.ReadOnly(c.Effects), delegates: delegates}
+	return doing{changes: delegates || changes(c.Effects), delegates: delegates}
+}
+
+// changes reports whether effects may change the workspace: what is thrown away does not.
+func changes(effects []tool.Effect) bool {
+	return slices.ContainsFunc(effects, func(e tool.Effect) bool { return !e.Throwaway && !tool.ReadOnly([]tool.Effect{e}) })
 }
 
 // changing reports whether one that runs may change the workspace.

@@ -86,7 +86,7 @@ func (d *driver) permissions(bodies []event.Body) []event.Body {
 	if mode == d.state.Mode || len(d.state.Messages) == 0 {
 		return nil
 	}
-	now := prompt.Session{Mode: mode, Walls: d.agent.Env.Walls, Unattended: d.agent.Unattended}
+	now := prompt.Session{Mode: mode, Walls: d.agent.Env.Walls, Throwaway: d.agent.Env.Throwaway, Unattended: d.agent.Unattended}
 	return []event.Body{event.Added{Where: event.PlaceTail, Source: "mode", Text: "[from now on, " + now.Permissions() + "]"}}
 }
 

@@ -42,7 +42,8 @@ func held(c *tool.Call, effects []tool.Effect, pass tool.Pass, stored func(strin
 		env.HTTP = judgedHTTP{env.HTTP, by}
 	}
 	if free := c.Mode == policy.ModeYolo; env.Procs != nil && !(free && external) {
-		env.Procs = judgedProcs{env.Procs, by, env.Walls.Read && !free && tool.ReadOnly(effects), free, external}
+		throws := slices.ContainsFunc(effects, func(e tool.Effect) bool { return e.Throwaway })
+		env.Procs = judgedProcs{env.Procs, by, env.Walls.Read && !free && tool.ReadOnly(effects), throws, free, external}
 	}
 	return env
 }
@@ -171,6 +172,7 @@ type judgedProcs struct {
 	tool.Procs
 	judged judged
 	reads  bool // it was judged as one that only reads, and so stays in the read box
+	throws bool // it was judged as one whose changes of the workspace are thrown away
 	free   bool // in mode yolo a variable of another command asks nobody
 	any    bool // it was judged as one that could reach anything
 }
@@ -190,6 +192,9 @@ func (p judgedProcs) Start(ctx context.Context, c tool.Command) (tool.Process, e
 	}
 	if p.reads && c.Box.Level != tool.BoxRead {
 		return nil, notJudged("run", c.Args[0], "more than to read")
+	}
+	if p.throws && !c.Box.Throwaway {
+		return nil, notJudged("run", c.Args[0], "a workspace that stays changed")
 	}
 	for _, open := range []struct {
 		kind tool.EffectKind

@@ -24,9 +24,10 @@ func (s *starter) Start(_ context.Context, c tool.Command) (tool.Process, error)
 // TestBoxIsNoWiderThanTheVerdict holds that a tool which finds, when it runs,
 // that more would happen than it was judged by, starts nothing.
 func TestBoxIsNoWiderThanTheVerdict(t *testing.T) {
-	walls := tool.Walls{Read: true, Workspace: true, Hosts: true}
+	walls := tool.Walls{Read: true, Workspace: true, Hosts: true, Throwaway: true}
 	read, write := tool.Effect{Kind: tool.Read, Path: "/w/a"}, tool.Effect{Kind: tool.Write, Path: "/w/out"}
 	host := tool.Effect{Kind: tool.Network, Text: "example.com"}
+	tests := tool.Effect{Kind: tool.Execute, Text: "go test", Throwaway: true}
 	for _, tc := range []struct {
 		name    string
 		effects []tool.Effect
@@ -47,6 +48,10 @@ func TestBoxIsNoWiderThanTheVerdict(t *testing.T) {
 		{"its host", []tool.Effect{host}, "yolo", walls, tool.Box{Level: tool.BoxWorkspace, Hosts: []string{"example.com"}}, tool.BoxWorkspace},
 		{"another host", []tool.Effect{host}, "yolo", walls, tool.Box{Level: tool.BoxWorkspace, Hosts: []string{"example.org"}}, "refused"},
 		{"any host", []tool.Effect{host}, "yolo", walls, tool.Box{Level: tool.BoxWorkspace, Hosts: []string{"*"}}, "refused"},
+		{"what it does is thrown away", []tool.Effect{tests}, "plan", walls, tool.Box{Level: tool.BoxWorkspace, Throwaway: true}, tool.BoxWorkspace},
+		{"it would stay", []tool.Effect{tests}, "plan", walls, tool.Box{Level: tool.BoxWorkspace}, "refused"},
+		{"it would stay by default", []tool.Effect{tests}, "plan", walls, tool.Box{}, "refused"},
+		{"it would be free", []tool.Effect{tests}, "plan", walls, tool.Box{Level: tool.BoxNone}, "refused"},
 		{"anything", []tool.Effect{{Kind: tool.External}}, "yolo", walls, tool.Box{Level: tool.BoxNone}, tool.BoxNone},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -61,7 +66,7 @@ func TestBoxIsNoWiderThanTheVerdict(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			agent := inspan.Agent{Model: model, Tools: []tool.Tool{starts}, Mode: tc.mode, Env: tool.Env{Root: "/w", Procs: procs, Walls: tc.walls}, Rules: []inspan.Rule{{Action: tool.Allow, Text: "write"}}}
+			agent := inspan.Agent{Model: model, Tools: []tool.Tool{starts}, Mode: tc.mode, Env: tool.Env{Root: "/w", Procs: procs, Walls: tc.walls, Throwaway: true}, Rules: []inspan.Rule{{Action: tool.Allow, Text: "write"}}}
 			for e, err := range agent.Run(t.Context(), "go") {
 				if err != nil {
 					t.Fatal(err)

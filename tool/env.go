@@ -26,6 +26,9 @@ type Env struct {
 	Clean   func(io.Reader) io.Reader
 	History History // nil: what was said before can't be looked up
 	Walls   Walls   // the boxes that Procs can build; zero: none, so judges ask more
+	// Throwaway says that commands which do more than read may run although the mode
+	// only reads, in [Box.Throwaway].
+	Throwaway bool
 	// Temporary reports whether a path leads into the folder for temporary
 	// files that the session has to itself, such as /tmp/x.log: as a process in
 	// [BoxWorkspace] sees it if boxed, else as Files do, which also reach what
@@ -64,6 +67,9 @@ type Walls struct {
 	Workspace bool   // [BoxWorkspace]
 	Hosts     bool   // single hosts can be reached from inside of [BoxWorkspace]
 	Why       string // what is missing and how to get it, for people; empty if nothing is
+
+	Throwaway   bool   // [Box.Throwaway]
+	NoThrowaway string // what keeps that from being had, for people; empty if nothing does
 }
 
 // Level is how much the walls around a process let through.
@@ -102,6 +108,10 @@ type Box struct {
 	// Init lets repositories stay that the process makes in the workspace, but
 	// for settings and hooks that name programs. BoxWorkspace only.
 	Init bool
+	// Throwaway lets the process see the workspace as it is, at its path, and keeps
+	// what it changes there away from it: that is gone with the last process of the
+	// box. Nothing else may be opened for writing, and no host. BoxWorkspace only.
+	Throwaway bool
 }
 
 // ErrNoBox says that a process was not started because the walls it was to have

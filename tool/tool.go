@@ -208,6 +208,9 @@ type Effect struct {
 	// Sensitive is why reading or writing Path needs care, after "it ", such as
 	// "holds keys". The policy fills it in; empty: it needs none.
 	Sensitive string `json:"sensitive,omitempty"`
+	// Throwaway says that an Execute runs in [Box.Throwaway], or that what a Write
+	// does in the workspace is thrown away with that box.
+	Throwaway bool `json:"throwaway,omitempty"`
 	// Words are those of an Execute, where they are known. Not stored.
 	Words *Words `json:"-"`
 }

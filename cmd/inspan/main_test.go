@@ -53,11 +53,11 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Condition: func(name string) (bool, error) {
-			if name != "walls" {
+			if name != "walls" && name != "throwaway" {
 				return false, fmt.Errorf("there is no condition %q", name)
 			}
 			env, err := sandbox.Local(t.TempDir(), nil, sandbox.Options{Self: self})
-			return err == nil && env.Walls.Workspace, err
+			return err == nil && env.Walls.Workspace && (name == "walls" || env.Walls.Throwaway), err
 		},
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("HOME", env.WorkDir)

@@ -21,9 +21,9 @@ import (
 func (a *App) Roles(root string, warn func(string)) []role.Role {
 	dir, _ := config.Dir()
 	list, warnings := role.Find([]role.Folder{
-		{Path: filepath.Join(root, ".inspan", "agents"), Source: "project"},
-		{Path: filepath.Join(root, ".agents", "agents"), Source: "project"},
-		{Path: filepath.Join(root, ".claude", "agents"), Source: "project"},
+		{Path: filepath.Join(root, ".inspan", "agents"), Source: role.FromProject},
+		{Path: filepath.Join(root, ".agents", "agents"), Source: role.FromProject},
+		{Path: filepath.Join(root, ".claude", "agents"), Source: role.FromProject},
 		{Path: filepath.Join(dir, "agents"), Source: "user"},
 		{Path: atHome(".claude", "agents"), Source: "user"},
 	})
@@ -62,6 +62,7 @@ func (a *App) child(ctx context.Context, o Options, ord subagent.Order, at inspa
 	o.System, o.Mode, o.MaxTurns, o.MaxCost, o.MaxTokens, o.MaxTime = "", "", 0, 0, 0, 0
 	o.AppendSystem = strings.TrimSpace(ord.Role.Prompt + "\n\n" + o.AppendSystem + "\n\n" + loaded(a.Skills(at.Root), ord.Role.Skills))
 	o.Record = "" // a file has one session
+	o.order = &ord
 	if ord.Limited {
 		o.MaxCost = 1 // so that the model must have a price; what holds is set by the team
 	}
@@ -93,7 +94,7 @@ func (a *App) childModel(ord subagent.Order) string {
 	name := ord.Model
 	if name == "" {
 		name = ord.Role.Model
-		if ord.Role.Source == "project" && !slices.Contains([]string{"small", "haiku"}, name) {
+		if ord.Role.Source == role.FromProject && !slices.Contains([]string{"small", "haiku"}, name) {
 			name = ""
 		}
 	}

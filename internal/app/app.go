@@ -31,6 +31,7 @@ import (
 	"github.com/inspan/inspan/internal/prompt"
 	"github.com/inspan/inspan/internal/sandbox"
 	"github.com/inspan/inspan/internal/session"
+	"github.com/inspan/inspan/internal/subagent"
 	"github.com/inspan/inspan/internal/tools"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/cloud"
@@ -135,6 +136,8 @@ type Options struct {
 	NoServers    bool          // no MCP servers are used
 	AllTools     bool          // whoever calls is told of every tool: none is left to tool_search
 	KeepJobs     bool          // whatever bash is told to keep goes on after the session, unasked
+
+	order *subagent.Order // of a session that works for another
 }
 
 // Store is where the sessions lie.
@@ -213,6 +216,7 @@ func (a *App) agent(
 	if err != nil {
 		return nil, nil, err
 	}
+	env.Throwaway = o.order != nil && o.order.Role.Throwaway
 	if o.MaxCost > 0 || at.Limits.Cost > 0 || at.New && a.Config.MaxCost > 0 || a.Config.DayCost > 0 {
 		if err := a.priced(chosen); err != nil {
 			return nil, nil, err
@@ -301,7 +305,7 @@ func (a *App) agent(
 		memory, claimed := a.remembered(memories, warn)
 		blocks, warnings := prompt.Blocks(prompt.Input{
 			Replace: o.System, Append: strings.TrimSpace(needs.Prompt + "\n\n" + o.AppendSystem),
-			Files: prompt.Find(at.Root, a.reader(env.Root)), Facts: a.facts(ctx, agent),
+			Files: prompt.Find(at.Root, a.reader(env.Root)), Facts: a.facts(ctx, agent, o.order),
 			Skills: a.skillList(library, warn), Memory: memory, Claimed: claimed,
 		})
 		agent.System = blocks

@@ -13,14 +13,20 @@ import (
 	"github.com/inspan/inspan/internal/policy"
 	"github.com/inspan/inspan/internal/private"
 	"github.com/inspan/inspan/internal/prompt"
+	"github.com/inspan/inspan/internal/subagent"
 	"github.com/inspan/inspan/internal/survey"
 	"github.com/inspan/inspan/tool"
 )
 
 // facts are what the prompt says of the surroundings of a new session.
-func (a *App) facts(ctx context.Context, agent *inspan.Agent) []string {
+func (a *App) facts(ctx context.Context, agent *inspan.Agent, ord *subagent.Order) []string {
+	if ord != nil { // what holds for a child is set when it is made
+		told := *agent
+		agent = &told
+		agent.Mode, agent.MaxTurns, agent.MaxCost, agent.MaxTime = ord.Mode, ord.MaxTurns, ord.MaxCost, ord.MaxTime
+	}
 	truth := prompt.Session{
-		Mode: cmp.Or(agent.Mode, policy.ModeAsk), Walls: agent.Env.Walls, Unattended: agent.Unattended,
+		Mode: cmp.Or(agent.Mode, policy.ModeAsk), Walls: agent.Env.Walls, Throwaway: agent.Env.Throwaway, Unattended: agent.Unattended,
 		Turns: turns(agent.MaxTurns), Cost: agent.MaxCost, Time: agent.MaxTime,
 	}
 	list := append([]string{"workspace: " + agent.Env.Root, "date: " + time.Now().Format("Monday, 2 January 2006")}, truth.Facts()...)

@@ -253,3 +253,21 @@ func TestLookingIsNotBeingStuck(t *testing.T) {
 		t.Errorf("looking with the lever off: %s", got)
 	}
 }
+
+// TestThrownAwayChangesNothing holds that what a command does in a throwaway copy of the
+// workspace is no change of it, and that a check there is one.
+func TestThrownAwayChangesNothing(t *testing.T) {
+	zero := 0
+	check := tool.Effect{Kind: tool.Execute, Text: "go test ./...", Throwaway: true}
+	out := tool.Effect{Kind: tool.Write, Path: "/w/out.go", Throwaway: true}
+	tp := alone(t, event.Levers{}, said("go"))
+	tp.does("bash", event.Ended{Exit: &zero}, check, out)
+	if len(tp.Work.Changed)+len(tp.Work.Unchecked) > 0 {
+		t.Errorf("changed %q, unchecked %q", tp.Work.Changed, tp.Work.Unchecked)
+	}
+	tp.does("edit", edited("/w/main.go"), write("/w/main.go"))
+	tp.does("bash", event.Ended{Exit: &zero}, check, out)
+	if len(tp.Work.Unchecked) > 0 || len(tp.Work.Changed) != 1 {
+		t.Errorf("after a check: changed %q, unchecked %q", tp.Work.Changed, tp.Work.Unchecked)
+	}
+}

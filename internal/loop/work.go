@@ -47,6 +47,7 @@ func (w *Work) ended(c Call, b event.Ended) {
 		case e.Kind == tool.Execute:
 			commands = append(commands, e.Text)
 			check = check || checks(e)
+		case e.Throwaway:
 		case e.Kind == tool.Write && b.Exit != nil && *b.Exit == 0:
 			w.changed(e.Path)
 		case e.Kind == tool.Read && b.Outcome == event.OutcomeOK:

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -80,13 +81,15 @@ func modeSays(c *tool.Call, s subject) (tool.Action, string) {
 		return tool.Allow, named(e)
 	case s.pure, e.Kind == tool.Read, c.Mode == ModeYolo:
 		return tool.Allow, ""
+	case c.Mode == ModePlan && thrownAway(c, s):
+		return tool.Allow, ""
 	case e.Kind == tool.Execute && e.Class == tool.ProvenRead:
 		if !c.Env.Walls.Read {
 			return tool.Ask, "there is no sandbox here that would hold a command to reading" // in plan mode too: it may well be harmless
 		}
 		return tool.Allow, ""
 	case c.Mode == ModePlan:
-		return tool.Deny, "plan mode only reads; this would " + describe(e)
+		return tool.Deny, "plan mode only reads; this would " + describe(e) + noThrowaway(c, e)
 	case e.Kind == tool.Write && at.Guard == places.Guarded:
 		return tool.Ask, fmt.Sprintf("%s %s", e.Path, at.Why)
 	case e.Kind == tool.Write && at.Zone != places.Workspace && !e.Own:
@@ -95,6 +98,31 @@ func modeSays(c *tool.Call, s subject) (tool.Action, string) {
 		return unasked(c, *s.command) // in its sandbox that is what the session has started itself
 	}
 	return unasked(c, e)
+}
+
+// thrownAway reports whether an effect is one of a command that runs in a throwaway copy
+// of the workspace, and stays in it or in the session's own temporary files.
+func thrownAway(c *tool.Call, s subject) bool {
+	if !c.Env.Throwaway || !c.Env.Walls.Throwaway || s.command == nil || !s.command.Throwaway {
+		return false
+	}
+	switch s.Kind {
+	case tool.Execute:
+		return true
+	case tool.Write:
+		inside := s.Throwaway && s.place.Zone == places.Workspace || s.Own
+		return inside && s.place.Guard == places.Plain
+	}
+	return false
+}
+
+// noThrowaway says why a command that could run in a throwaway copy of the workspace
+// can't.
+func noThrowaway(c *tool.Call, e tool.Effect) string {
+	if !c.Env.Throwaway || c.Env.Walls.Throwaway || e.Kind != tool.Execute {
+		return ""
+	}
+	return "; a throwaway copy of the workspace, in which it could run, can't be had here: " + cmp.Or(c.Env.Walls.NoThrowaway, c.Env.Walls.Why)
 }
 
 // unasked is for what may run in the modes edit and auto.

@@ -146,7 +146,8 @@ func (s subject) care() string {
 // own reports whether what is written goes to the session's own folder for temporary files:
 // where nobody was asked and no rule names the path, which is then meant as the machine's.
 func (p Policy) own(c *tool.Call, s subject) bool {
-	if s.Kind != tool.Write || c.Mode != ModeEdit && c.Mode != ModeAuto || s.place.Zone == places.Workspace {
+	unasked := c.Mode == ModeEdit || c.Mode == ModeAuto || s.command != nil && s.command.Throwaway
+	if s.Kind != tool.Write || !unasked || s.place.Zone == places.Workspace {
 		return false
 	}
 	named := slices.ContainsFunc(p.Rules, func(r Rule) bool {

@@ -558,3 +558,64 @@ func TestMatches(t *testing.T) {
 		}
 	}
 }
+
+// TestThrowaway holds what a session may do whose commands run in throwaway copies of the
+// workspace while its mode only reads: what stays in the copy, and nothing else.
+func TestThrowaway(t *testing.T) {
+	allow, ask, deny := tool.Allow, tool.Ask, tool.Deny
+	thrown := func(effects ...tool.Effect) []tool.Effect {
+		for i := range effects {
+			effects[i].Throwaway = effects[i].Kind == tool.Execute || effects[i].Kind == tool.Write && tool.Inside("/w", effects[i].Path)
+		}
+		return effects
+	}
+	may := func(*tool.Env) {}
+	for _, tc := range []struct {
+		name    string
+		effects []tool.Effect
+		change  func(*tool.Env)
+		want    tool.Action
+	}{
+		{"tests", thrown(command("go test ./...")), may, allow},
+		{"tests and their output", thrown(command("go test ./..."), write("/w/out")), may, allow},
+		{"its own temporary files", thrown(command("go test ./..."), write("/tmp/out")), may, allow},
+		{"a proven read, without a box for it", thrown(typed("ls")...), func(e *tool.Env) { e.Walls.Read = false }, allow},
+		{"a program that was not to be in a copy", []tool.Effect{command("go test ./...")}, may, deny},
+		{"a change that is none of a copy", []tool.Effect{{Kind: tool.Execute, Text: "x", Throwaway: true}, write("/w/out")}, may, deny},
+		{"a file tool", thrown(write("/w/out")), may, deny},
+		{"elsewhere", thrown(command("x"), write("/etc/x")), may, deny},
+		{"what editors run", thrown(command("x"), write("/w/.vscode/tasks.json")), may, deny},
+		{"hooks", thrown(command("x"), write("/w/.git/hooks/x")), may, deny},
+		{"a secret", thrown(command("x"), write("/w/.env")), may, deny},
+		{"reading a secret", thrown(command("x"), read("/w/.env")), may, ask},
+		{"reading keys", thrown(command("x"), read("/home/ann/.ssh/id_rsa")), may, deny},
+		{"a host", thrown(command("x"), host("example.com")), may, deny},
+		{"outside", thrown(command("x"), tool.Effect{Kind: tool.External, Text: "run it outside of the sandbox"}), may, deny},
+		{"going on", thrown(command("x"), tool.Effect{Kind: tool.Keep, Text: "x"}), may, deny},
+		{"a session that may not", thrown(command("go test ./...")), func(e *tool.Env) { e.Throwaway = false }, deny},
+		{"a system that can't", thrown(command("go test ./...")), func(e *tool.Env) { e.Walls.Throwaway, e.Walls.NoThrowaway = false, "no overlays" }, deny},
+	} {
+		c := call("bash", "plan")
+		c.Env.Throwaway, c.Env.Walls.Throwaway = true, true
+		c.Env.Temporary = func(path string, boxed bool) bool { return boxed && tool.Inside("/tmp", path) }
+		tc.change(&c.Env)
+		v := judge(t, policy.Policy{Map: here()}, c, tc.effects)
+		if v.Action != tc.want || c.Env.Walls.NoThrowaway != "" && !strings.Contains(v.Reason, "no overlays") {
+			t.Errorf("%s: %s (%s), want %s", tc.name, v.Action, v.Reason, tc.want)
+		}
+		// Rules that people wrote hold there too, and no other mode gets anything by it.
+		deny, err := policy.ParseRule(tool.Deny, "bash", "user")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v := judge(t, policy.Policy{Map: here(), Rules: []policy.Rule{deny}}, c, tc.effects); len(tc.effects) > 0 && v.Action != tool.Deny {
+			t.Errorf("%s: %s although a rule denies it", tc.name, v.Action)
+		}
+		plain := *c
+		plain.Mode, plain.Env.Throwaway = "ask", false
+		c.Mode = "ask"
+		if got, want := judge(t, policy.Policy{Map: here()}, c, tc.effects).Action, judge(t, policy.Policy{Map: here()}, &plain, tc.effects).Action; got != want {
+			t.Errorf("%s: mode ask says %s, not %s", tc.name, got, want)
+		}
+	}
+}

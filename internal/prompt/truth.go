@@ -12,6 +12,7 @@ import (
 type Session struct {
 	Mode       string // permission mode
 	Walls      tool.Walls
+	Throwaway  bool // see [tool.Env]
 	Unattended bool // nobody is there to answer
 	Turns      int  // most of one run; 0: no limit
 	Cost       float64
@@ -59,6 +60,10 @@ func (s Session) Permissions() string {
 	case "edit":
 		return "mode edit: files in the workspace change freely; any command that is not known to be harmless " + asks
 	case "plan":
+		if s.Throwaway && s.Walls.Throwaway {
+			return "mode plan: nothing may be changed; commands that do more than read, such as tests, run in a sandbox on a throwaway copy of the " +
+				"workspace (localhost, no other network), and what they write there is gone when they end"
+		}
 		return "mode plan: look and plan, nothing may be changed"
 	}
 	return "mode ask: reading is free; every change and any other command " + asks

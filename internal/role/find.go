@@ -16,6 +16,9 @@ import (
 	"github.com/inspan/inspan/internal/words"
 )
 
+// FromProject is the source of roles that came with the workspace.
+const FromProject = "project"
+
 const (
 	builtIn    = "built in"
 	maxEntries = 10_000 // of one folder that are looked at

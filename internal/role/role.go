@@ -50,6 +50,7 @@ type Role struct {
 	Skills     []string // whose instructions it gets at the start
 	Isolation  string   // worktree, sandbox, or empty for none
 	Background bool     // whoever starts it does not wait
+	Throwaway  bool     // its commands may run in throwaway copies of the workspace; Mode is plan
 	Prompt     string   // what it is told
 	Source     string   // where it is from, for people
 	Problems   []string // what the file asks for and does not get
@@ -85,6 +86,7 @@ func Parse(file, source string, data []byte) (Role, error) {
 	p.texts()
 	p.limits()
 	p.mode()
+	p.throwaway()
 	return p.role, p.isolation()
 }
 
@@ -101,7 +103,7 @@ func (p *parser) problem(format string, args ...any) {
 // fold takes keys as others write them, and names those that mean nothing here.
 func (p *parser) fold(head map[string]any) {
 	known := []string{
-		"name", "description", "tools", "disallowedtools", "model", "permissionmode", "maxturns", "effort", "skills", "isolation", "background",
+		"name", "description", "tools", "disallowedtools", "model", "permissionmode", "maxturns", "effort", "skills", "isolation", "background", "throwaway",
 		"color", "initialprompt", // about how it looks, and about agents that nobody starts
 	}
 	for _, key := range slices.Sorted(maps.Keys(head)) {
@@ -183,11 +185,34 @@ func (p *parser) limits() {
 	default:
 		p.problem("effort %.100q is none of low, medium, high, xhigh, max", text)
 	}
-	if v, given := p.head["background"]; given && v != nil {
-		yes, ok := frontmatter.Bool(v)
-		if r.Background = yes; !ok {
-			p.problem("background %.100q is neither true nor false", line(v))
-		}
+	r.Background = p.yes("background")
+}
+
+// yes is a key that is true or false.
+func (p *parser) yes(key string) bool {
+	v, given := p.head[key]
+	if !given || v == nil {
+		return false
+	}
+	yes, ok := frontmatter.Bool(v)
+	if !ok {
+		p.problem("%s %.100q is neither true nor false", key, line(v))
+	}
+	return yes
+}
+
+// throwaway is for agents that only read: to others commands are open already, as far as
+// whoever starts them has them. A file that came with a repository can't have it, as it
+// lets run what would ask there.
+func (p *parser) throwaway() {
+	switch r := &p.role; {
+	case !p.yes("throwaway"):
+	case r.Mode != "plan":
+		p.problem("throwaway means something with permissionMode plan only")
+	case r.Source == FromProject:
+		p.problem("throwaway can't be had by a file of the workspace; put it among your own")
+	default:
+		r.Throwaway = true
 	}
 }
 

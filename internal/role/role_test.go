@@ -66,6 +66,12 @@ func TestParse(t *testing.T) {
 		{"a.md", "---\nname: a\ndescription: " + strings.Repeat("é", 1025) + "\n---\nDo it.", basic(func(r *role.Role) {
 			r.Description, r.Problems = strings.Repeat("é", 1023)+"…", []string{"its description has more than 1024 characters"}
 		}), ""},
+		{"a.md", min + "permissionMode: plan\nthrowaway: true\n---\nDo it.", basic(func(r *role.Role) { r.Mode, r.Throwaway = "plan", true }), ""},
+		{"a.md", min + "permissionMode: plan\nthrowaway: no\n---\nDo it.", basic(func(r *role.Role) { r.Mode = "plan" }), ""},
+		{"a.md", min + "permissionMode: plan\nthrowaway: much\n---\nDo it.", basic(func(r *role.Role) {
+			r.Mode, r.Problems = "plan", []string{`throwaway "much" is neither true nor false`}
+		}), ""},
+		{"a.md", min + "throwaway: true\n---\nDo it.", basic(func(r *role.Role) { r.Problems = []string{"throwaway means something with permissionMode plan only"} }), ""},
 		{"a.md", min + "isolation: remote\n---\nDo it.", role.Role{}, `isolation "remote" is none of`},
 		{"a.md", min + "---\n \n", role.Role{}, "it has no text"},
 		{"readme.md", "# Agents\nThese are ours.", role.Role{}, "neither a name nor a description"},
@@ -164,7 +170,7 @@ func TestBuiltin(t *testing.T) {
 	want := map[string]role.Role{
 		"explore":  {Tools: readers, Model: "small", Mode: "plan"},
 		"plan":     {Tools: readers, Mode: "plan"},
-		"reviewer": {Tools: slices.Concat(readers, []string{"bash", "git"}), Mode: "plan"},
+		"reviewer": {Tools: slices.Concat(readers, []string{"bash", "jobs", "git"}), Mode: "plan", Throwaway: true},
 		"worker":   {},
 	}
 	all := role.Builtin()
@@ -173,7 +179,7 @@ func TestBuiltin(t *testing.T) {
 	}
 	for _, r := range all {
 		w, known := want[r.Name]
-		if !known || !slices.Equal(r.Tools, w.Tools) || (r.Tools == nil) != (w.Tools == nil) || r.Model != w.Model || r.Mode != w.Mode || r.Problems != nil || r.Source != "built in" {
+		if !known || !slices.Equal(r.Tools, w.Tools) || (r.Tools == nil) != (w.Tools == nil) || r.Model != w.Model || r.Mode != w.Mode || r.Throwaway != w.Throwaway || r.Problems != nil || r.Source != "built in" {
 			t.Errorf("%+v", r)
 		}
 		if n := strings.Count(r.Prompt, "\n") + 1; n < 15 || n > 40 || !strings.Contains(r.Prompt, "Your last message is your result") || !strings.Contains(r.Prompt, "can't change files") && !strings.Contains(r.Prompt, "What you may not do") {
@@ -197,4 +203,16 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("%q: %+v", data, r)
 		}
 	})
+}
+
+// TestThrowawayIsForOwnFiles holds that a file of the workspace can't let commands run that
+// would ask there.
+func TestThrowawayIsForOwnFiles(t *testing.T) {
+	data := []byte("---\nname: a\ndescription: x\npermissionMode: plan\nthrowaway: true\n---\nDo it.")
+	for source, want := range map[string]bool{role.FromProject: false, "user": true, "plugin tests": true} {
+		r, err := role.Parse("a.md", source, data)
+		if err != nil || r.Throwaway != want || want != (r.Problems == nil) {
+			t.Errorf("%s: %v %+v", source, err, r)
+		}
+	}
 }

@@ -71,6 +71,9 @@ func (b *boxes) runner(ctx context.Context, c tool.Command, mark string) (runner
 	if level != tool.BoxNone && level != tool.BoxRead && level != tool.BoxWorkspace {
 		return nil, fmt.Errorf("%w: there is no box %q", tool.ErrNoBox, level)
 	}
+	if err := b.throwable(c.Box); err != nil {
+		return nil, fmt.Errorf("%w: %w", tool.ErrNoBox, err)
+	}
 	if b.engine != nil && level == tool.BoxWorkspace && len(c.Box.Hosts) > 0 {
 		return nil, fmt.Errorf("%w: single hosts can't be opened in a container", tool.ErrNoBox)
 	}

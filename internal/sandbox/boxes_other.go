@@ -39,6 +39,9 @@ func (b *boxes) close() error { return nil }
 // is this program, which is none for Linux here.
 const noContainers = "commands run in containers on Linux only"
 
+// noThrowaway says why the workspace can't be thrown away.
+const noThrowaway = "a throwaway copy of the workspace takes Linux"
+
 // describe tells what containers are to run with; nothing without them.
 func describe(o Options) []Check {
 	if o.Container == nil {
@@ -55,6 +58,9 @@ func (b *boxes) runner(_ context.Context, c tool.Command, mark string) (runner, 
 		return nil, fmt.Errorf("%w: %s", tool.ErrNoBox, noContainers)
 	}
 	level := b.o.level(c.Box)
+	if c.Box.Throwaway {
+		return nil, fmt.Errorf("%w: %s", tool.ErrNoBox, noThrowaway)
+	}
 	if level == tool.BoxNone {
 		return &direct{mark: mark}, nil
 	}
@@ -75,7 +81,7 @@ func (ps *procs) walls() tool.Walls {
 	if runtime.GOOS != "darwin" || ps.boxes.o.Self == "" {
 		return tool.Walls{Why: "there are no walls on " + runtime.GOOS + " yet"}
 	}
-	var w tool.Walls
+	w := tool.Walls{NoThrowaway: noThrowaway}
 	for level, ok := range map[tool.Level]*bool{tool.BoxRead: &w.Read, tool.BoxWorkspace: &w.Workspace} {
 		text := profile(level, profilePaths(&ps.boxes, tool.Box{}, "/private/tmp/none"))
 		if err := exec.Command(seatbelt, "-p", text, "/usr/bin/true").Run(); err == nil {

@@ -283,11 +283,11 @@ func (b *boxes) containerWalls() tool.Walls {
 	if _, err := b.engine.image(); err != nil {
 		return tool.Walls{Why: err.Error()}
 	}
-	if err := b.try(tool.BoxRead); err != nil {
+	if err := b.try(tool.Box{Level: tool.BoxRead}); err != nil {
 		return tool.Walls{Why: err.Error()}
 	}
-	if err := b.try(tool.BoxWorkspace); err != nil {
+	if err := b.try(tool.Box{Level: tool.BoxWorkspace}); err != nil {
 		return tool.Walls{Read: true, Why: err.Error()}
 	}
-	return tool.Walls{Read: true, Workspace: true}
+	return tool.Walls{Read: true, Workspace: true, NoThrowaway: errContained.Error()}
 }

@@ -42,7 +42,7 @@ func hold() int {
 			k.tell(failure(failed))
 			return 1
 		}
-		keeper, handle, err := bear(theirs)
+		keeper, handle, err := bear(theirs, r.Throw)
 		_ = unix.Close(theirs)
 		if err != nil {
 			k.tell(failure(setup("start a keeper", err)))
@@ -58,8 +58,9 @@ func hold() int {
 }
 
 // bear starts a keeper in the network of this process. It returns a handle that
-// tells of the keeper's end.
-func bear(conn int) (keeper *os.Process, handle int, err error) {
+// tells of the keeper's end. One that is to throw away what its box changes mounts an
+// overlay, whose own folder nobody may enter without a privilege.
+func bear(conn int, throw bool) (keeper *os.Process, handle int, err error) {
 	theirs, err := unix.FcntlInt(uintptr(conn), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
 		return nil, -1, err
@@ -72,11 +73,15 @@ func bear(conn int) (keeper *os.Process, handle int, err error) {
 	}
 	defer null.Close()
 	handle = -1
+	caps := []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP, unix.CAP_SYS_PTRACE}
+	if throw {
+		caps = append(caps, unix.CAP_DAC_OVERRIDE)
+	}
 	keeper, err = os.StartProcess("/proc/self/exe", []string{keeperName}, &os.ProcAttr{
 		Dir: "/", Env: []string{}, Files: []*os.File{null, null, null, file},
 		Sys: &syscall.SysProcAttr{
 			Setsid: true, Cloneflags: unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC, PidFD: &handle,
-			AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP, unix.CAP_SYS_PTRACE},
+			AmbientCaps: caps,
 		},
 	})
 	if err == nil && handle < 0 {
@@ -115,15 +120,16 @@ type sessionNet struct {
 	spare  *link
 }
 
-// take returns a keeper in the network: the one that waits, or a new one.
-func (n *sessionNet) take(self string) (l link, waited bool, err error) {
+// take returns a keeper in the network: the one that waits, or a new one. None waits that
+// is to throw something away.
+func (n *sessionNet) take(self string, throw bool) (l link, waited bool, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.spare != nil {
+	if n.spare != nil && !throw {
 		l, n.spare = *n.spare, nil
 		return l, true, nil
 	}
-	l, err = n.spawn(self)
+	l, err = n.spawn(self, throw)
 	return l, false, err
 }
 
@@ -134,16 +140,16 @@ func (n *sessionNet) restock(self string) {
 	if n.spare != nil || n.holder == nil {
 		return
 	}
-	if l, err := n.spawn(self); err == nil {
+	if l, err := n.spawn(self, false); err == nil {
 		n.spare = &l
 	}
 }
 
 // spawn has the holder start a keeper. One that was killed is replaced: what
 // runs in its network goes on there.
-func (n *sessionNet) spawn(self string) (link, error) {
+func (n *sessionNet) spawn(self string, throw bool) (link, error) {
 	if n.holder != nil {
-		if l, err := n.holder.spawn(); err == nil {
+		if l, err := n.holder.spawn(throw); err == nil {
 			return l, nil
 		}
 		n.holder.end()
@@ -153,7 +159,7 @@ func (n *sessionNet) spawn(self string) (link, error) {
 	if err != nil {
 		return link{}, err
 	}
-	l, err := h.spawn()
+	l, err := h.spawn(throw)
 	if err != nil {
 		h.end()
 		return link{}, err
@@ -190,14 +196,14 @@ func (h *holder) end() {
 }
 
 // spawn has a keeper started.
-func (h *holder) spawn() (link, error) {
+func (h *holder) spawn(throw bool) (link, error) {
 	ours, theirs, err := connected()
 	if err != nil {
 		return link{}, err
 	}
 	defer theirs.Close()
 	l := link{conn: ours}
-	line, err := encode(request{Op: opSpawn})
+	line, err := encode(request{Op: opSpawn, Throw: throw})
 	if err == nil {
 		_, _, err = h.conn.WriteMsgUnix(line, unix.UnixRights(int(theirs.Fd())), nil)
 	}
@@ -225,6 +231,6 @@ func holderAttributes() *syscall.SysProcAttr {
 	}
 	attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: inner[0], HostID: uid, Size: 1}}
 	attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: inner[1], HostID: gid, Size: 1}}
-	attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP, unix.CAP_SYS_PTRACE}
+	attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP, unix.CAP_SYS_PTRACE, unix.CAP_DAC_OVERRIDE}
 	return attr
 }

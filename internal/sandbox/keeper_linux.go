@@ -291,7 +291,7 @@ func (k *keeper) clean() {
 		_ = os.RemoveAll(k.order.Temp)
 	}
 	_ = k.using.Close() // before the end is told
-	if k.order.Level == tool.BoxWorkspace && k.orphan.Load() {
+	if k.order.Level == tool.BoxWorkspace && k.order.Throw == "" && k.orphan.Load() {
 		k.sweep()
 	}
 }

@@ -37,7 +37,7 @@ type kept struct {
 	writing sync.Mutex
 
 	outside  *outside      // of a workspace box
-	leave    func()        // takes away what was made for it in the session's folder; nil: nothing was
+	leaving  []func()      // each takes away what was made for it in the session's folder
 	session  int           // of the command, as this process numbers it; 0 if it can't be told
 	left     chan bool     // answers to opLeft
 	stays    chan struct{} // closed when the keeper has said that it goes on
@@ -72,7 +72,7 @@ func (k *kept) begin(e ends, ended func(int, error)) error {
 	if err := k.stand(); err != nil {
 		return err
 	}
-	if k.order.Level == tool.BoxWorkspace && !k.bare {
+	if k.order.Level == tool.BoxWorkspace && !k.bare && k.order.Throw == "" {
 		k.outside = k.boxes.outside(k)
 	}
 	if err := k.boxes.connect(k, e); err != nil {
@@ -99,9 +99,14 @@ func (k *kept) begin(e ends, ended func(int, error)) error {
 	return nil
 }
 
-// stand makes the places in the session's folder for temporary files at which
-// the box sees other things.
+// stand makes in the session's folder for temporary files what the box needs there:
+// a place for what it throws away, and those at which it sees other things.
 func (k *kept) stand() (err error) {
+	if k.command.Box.Throwaway {
+		if err := k.discard(); err != nil {
+			return fmt.Errorf("%w: %w", tool.ErrNoBox, err)
+		}
+	}
 	if k.order.Tmp == "" {
 		return nil
 	}
@@ -109,17 +114,25 @@ func (k *kept) stand() (err error) {
 	for _, g := range k.order.Read {
 		paths = append(paths, g.Path)
 	}
-	if k.leave, err = k.boxes.temp.stand(paths); err != nil {
+	leave, err := k.boxes.temp.stand(paths)
+	if err != nil {
+		k.release()
 		return fmt.Errorf("%w: %w", tool.ErrNoBox, err)
 	}
+	k.leaving = append(k.leaving, leave)
 	return nil
 }
 
 // release gives back what a box needs outside of it.
 func (k *kept) release() {
 	k.outside.release()
-	if k.leave != nil {
-		k.leave()
+	k.leave()
+}
+
+// leave takes away what was made for the box in the session's folder.
+func (k *kept) leave() {
+	for _, f := range k.leaving {
+		f()
 	}
 }
 
@@ -194,7 +207,7 @@ func (k *kept) listen(ended func(int, error)) {
 	if k.outside != nil {
 		k.outside.shut()
 	}
-	if k.leave != nil && !k.let.Load() {
+	if !k.let.Load() {
 		k.leave()
 	}
 	close(k.gone)
@@ -301,8 +314,11 @@ func (k *kept) settle() bool {
 // keep lets the keeper and its family go on without this program. From the answer on the
 // keeper does not mind the end of the connection.
 func (k *kept) keep(out *os.File, pipe int, register func(tool.Kept) error) error {
-	if k.pid == 0 {
+	switch {
+	case k.pid == 0:
 		return errNotKept
+	case k.order.Throw != "":
+		return errThrown
 	}
 	name := tool.Kept{PID: k.pid, Mark: markOf(k.pid)}
 	if !k.alive() || name.Mark == "" {
@@ -335,7 +351,10 @@ func (k *kept) keep(out *os.File, pipe int, register func(tool.Kept) error) erro
 
 // refused lists in words what the walls took away or kept from the process.
 func (k *kept) refused() []string {
-	if k.outside == nil {
+	switch {
+	case k.order.Throw != "":
+		return []string{thrownAway}
+	case k.outside == nil:
 		return nil
 	}
 	return k.outside.refused()

@@ -72,7 +72,7 @@ func (b *boxes) connect(k *kept, e ends) error {
 // keeper returns one for an order, and whether it has waited for that.
 func (b *boxes) keeper(o order) (l link, waited bool, err error) {
 	if o.Scene {
-		return b.network.take(b.o.Self)
+		return b.network.take(b.o.Self, o.Throw != "")
 	}
 	if l, ok := b.o.Pool.spares.take(); ok {
 		return l, true, nil

@@ -81,7 +81,11 @@ func (s *scene) collect(o order) error {
 		}
 	}
 	for _, path := range o.Write {
-		if err := s.add(path, true, false); err != nil {
+		open := func() error { return s.add(path, true, false) }
+		if o.Throw != "" && path == o.Root {
+			open = func() error { return s.lay(path, o.Throw) }
+		}
+		if err := open(); err != nil {
 			return err
 		}
 	}

@@ -30,6 +30,7 @@ type order struct {
 	Temp   string // a folder to make for temporary files and to remove again; BoxRead only
 	Scene  bool   // it has a file system and namespaces of its own, in the network of its session
 	Tmp    string // the session's folder for temporary files; empty: there is none
+	Throw  string // a folder for what is written in the workspace, which is not to stay; empty: it stays
 	View   view   // BoxWorkspace only
 	Map    places.Map
 	Box    tool.Box
@@ -66,8 +67,9 @@ type limits struct {
 
 // request is a later line to the keeper.
 type request struct {
-	Op   string
-	Pipe bool `json:",omitempty"` // opKeep: behind the file comes the output to write to it
+	Op    string
+	Pipe  bool `json:",omitempty"` // opKeep: behind the file comes the output to write to it
+	Throw bool `json:",omitempty"` // opSpawn: the keeper is to throw away what its box changes
 }
 
 // Requests.

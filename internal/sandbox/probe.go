@@ -53,6 +53,9 @@ func Probe(ctx context.Context, o Options) []Check {
 	}
 	if p.env.Walls.Workspace {
 		checks = append(checks, p.works(ctx), p.appears(ctx))
+		if !p.inside {
+			checks = append(checks, p.throws(ctx))
+		}
 	}
 	return checks
 }
@@ -154,12 +157,12 @@ const network = `while read -r name rest; do case $name in lo:*|*"|"*|Inter*) ;;
 
 // run returns the exit code of a script.
 func (p *probe) run(ctx context.Context, level tool.Level, script string) (int, string, tool.Process) {
-	return p.runIn(ctx, p.env, level, script)
+	return p.runIn(ctx, p.env, tool.Box{Level: level}, script)
 }
 
-func (p *probe) runIn(ctx context.Context, env tool.Env, level tool.Level, script string) (int, string, tool.Process) {
+func (p *probe) runIn(ctx context.Context, env tool.Env, box tool.Box, script string) (int, string, tool.Process) {
 	var out bytes.Buffer
-	proc, err := env.Procs.Start(ctx, tool.Command{Args: []string{"sh", "-c", script}, Dir: env.Root, Output: &out, Box: tool.Box{Level: level}})
+	proc, err := env.Procs.Start(ctx, tool.Command{Args: []string{"sh", "-c", script}, Dir: env.Root, Output: &out, Box: box})
 	if err != nil {
 		return -1, err.Error(), nil
 	}
@@ -177,7 +180,7 @@ func (p *probe) check(ctx context.Context, level tool.Level, t try) Check {
 	if p.inside && !t.inside {
 		outside = p.open
 	}
-	free, why, _ := p.runIn(ctx, outside, tool.BoxNone, t.script)
+	free, why, _ := p.runIn(ctx, outside, tool.Box{Level: tool.BoxNone}, t.script)
 	stopped := level == tool.BoxRead || !t.read
 	switch {
 	case boxed < 0:
@@ -198,6 +201,30 @@ func (p *probe) check(ctx context.Context, level tool.Level, t try) Check {
 func (p *probe) works(ctx context.Context) Check {
 	code, text, _ := p.run(ctx, tool.BoxWorkspace, "echo x >fresh && rm fresh && echo x >$TMPDIR/x")
 	return Check{"workspace box: write where it may", code == 0, or(code == 0, "works", text)}
+}
+
+// throws checks that a box whose workspace is thrown away leaves it as it was.
+func (p *probe) throws(ctx context.Context) Check {
+	c := Check{Name: "throwaway workspace"}
+	if !p.env.Walls.Throwaway {
+		c.Text = p.env.Walls.NoThrowaway
+		return c
+	}
+	file := filepath.Join(p.env.Root, "file")
+	before, _ := os.ReadFile(file)
+	box := tool.Box{Level: tool.BoxWorkspace, Throwaway: true}
+	code, text, _ := p.runIn(ctx, p.env, box, "echo x >>file && echo x >thrown")
+	after, _ := os.ReadFile(file)
+	_, err := os.Lstat(filepath.Join(p.env.Root, "thrown"))
+	switch {
+	case code != 0:
+		c.Text = "not tried: " + text
+	case err == nil || !bytes.Equal(before, after):
+		c.Text = "NOT THROWN AWAY"
+	default:
+		c.OK, c.Text = true, "what is written is thrown away"
+	}
+	return c
 }
 
 // appears checks that a protected place that did not exist is taken away.

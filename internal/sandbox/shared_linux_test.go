@@ -336,3 +336,20 @@ func BenchmarkBox(b *testing.B) {
 		})
 	}
 }
+
+// TestCloseBeforeTheEnd holds that an environment can be closed before what runs in its
+// boxes has ended.
+func TestCloseBeforeTheEnd(t *testing.T) {
+	env, _, _ := boxed(t) // its workspace stands in the session's /tmp
+	need(t, env, tool.BoxWorkspace)
+	p, err := env.Procs.Start(t.Context(), tool.Command{Args: []string{"sleep", "60"}, Dir: env.Root, Box: workspace})
+	if err != nil {
+		t.Fatal(err)
+	}
+	shut(t, env)
+	p.Kill()
+	if _, err := p.Wait(); err != nil {
+		t.Error(err)
+	}
+	lasting(t, env, workspace, "true")
+}

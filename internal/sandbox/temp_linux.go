@@ -323,7 +323,10 @@ func (t *temp) unmake(made []string) {
 	defer t.mu.Unlock()
 	for i := len(made) - 1; i >= 0; i-- {
 		at := made[i]
-		if t.points[at]--; t.points[at] > 0 || t.dir == "" {
+		if t.dir == "" {
+			return // all of it is gone
+		}
+		if t.points[at]--; t.points[at] > 0 {
 			continue
 		}
 		delete(t.points, at)

@@ -22,7 +22,7 @@ func (ps *procs) walls() tool.Walls {
 	var w tool.Walls
 	var why []string
 	try := func(level tool.Level) bool {
-		err := ps.boxes.try(level)
+		err := ps.boxes.try(tool.Box{Level: level})
 		if err != nil {
 			why = append(why, fmt.Sprintf("%s box: %v", level, err))
 		}
@@ -31,6 +31,12 @@ func (ps *procs) walls() tool.Walls {
 	w.Read = try(tool.BoxRead)
 	w.Workspace = try(tool.BoxWorkspace)
 	w.Hosts = w.Workspace
+	if w.Workspace {
+		err := ps.boxes.try(tool.Box{Level: tool.BoxWorkspace, Throwaway: true})
+		if w.Throwaway = err == nil; err != nil {
+			w.NoThrowaway = err.Error()
+		}
+	}
 	if !w.Read {
 		why = append(why, landlockHint())
 	}
@@ -43,7 +49,7 @@ func (ps *procs) walls() tool.Walls {
 
 // try builds a box around nothing. It looks at no workspace: one that is too
 // big for boxes makes Start fail, not the walls.
-func (b *boxes) try(level tool.Level) error {
+func (b *boxes) try(box tool.Box) error {
 	empty := &boxes{o: b.o, root: "/usr", engine: b.engine, temp: &temp{}}
 	program := truth()
 	if _, err := os.Stat("/usr"); err != nil || b.engine != nil {
@@ -54,7 +60,7 @@ func (b *boxes) try(level tool.Level) error {
 	}
 	defer func() { _ = empty.close() }()
 	k := &kept{boxes: empty, bare: true}
-	k.command.Box.Level = level
+	k.command.Box = box
 	k.command.Env = []string{}
 	ctx, stop := context.WithTimeout(context.Background(), 10*time.Second)
 	defer stop()

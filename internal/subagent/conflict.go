@@ -27,7 +27,7 @@ func (t *Team) watchWrites(k *kid, e event.Event) {
 	switch b := e.Body.(type) {
 	case event.Judged:
 		for _, effect := range b.Effects {
-			if effect.Kind == tool.Write && b.Action != tool.Deny {
+			if effect.Kind == tool.Write && !effect.Throwaway && b.Action != tool.Deny {
 				would = append(would, effect.Path)
 			}
 		}

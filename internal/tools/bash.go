@@ -241,16 +241,13 @@ func (j *job) result() string {
 	if !whole {
 		text += j.end.where() + "\n"
 	}
-	for _, r := range j.end.refused {
-		text += "[the sandbox " + r + "]\n"
-	}
-	return text + j.end.outcome() + j.advice(text)
+	return text + j.end.walls() + j.end.outcome() + j.advice(text)
 }
 
 // advice tells how to go on where the walls may be why a command failed. Without
 // it a model tries tricks.
 func (j *job) advice(text string) string {
-	if j.end.code == 0 || j.box.Level == tool.BoxNone || j.box.Level == tool.BoxDefault {
+	if j.end.code == 0 || j.box.Throwaway || j.box.Level == tool.BoxNone || j.box.Level == tool.BoxDefault {
 		return ""
 	}
 	for _, sign := range []string{
@@ -266,6 +263,14 @@ func (j *job) advice(text string) string {
 
 const adviceText = "[it ran in a sandbox: it writes below the workspace and in the session's own /tmp, and reaches servers of this session on localhost; " +
 	"if that is why it failed, make the call again with network (the hosts it needs) or outside (the machine's own /tmp, services and devices), which needs approval]"
+
+// walls tells what the sandbox did.
+func (e ending) walls() (text string) {
+	for _, r := range e.refused {
+		text += "[the sandbox " + r + "]\n"
+	}
+	return text
+}
 
 func (e ending) outcome() string {
 	if e.err != nil {

@@ -195,6 +195,7 @@ func (sh *Shell) tell(j *job, more string) tool.Result {
 	if j.end.blob != "" || j.end.blobErr != nil {
 		text += j.end.where() + "\n"
 	}
+	text += j.end.walls()
 	return tool.Result{Parts: llm.Say(text + "[job " + j.id + " " + state + "]"), Told: []string{j.id}}
 }
 

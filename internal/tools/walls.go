@@ -28,6 +28,7 @@ type plan struct {
 	writes  bool // all that is not proven is git, which may have the repository
 	makes   bool // it makes a repository, and nothing that could be led astray by it
 	outside bool // it can't run inside of walls
+	throws  bool // what it changes in the workspace is thrown away
 }
 
 // plan tells what a call of bash would do.
@@ -59,7 +60,9 @@ func (sh *Shell) plan(ctx context.Context, c *tool.Call, in bashArgs) plan {
 		out.effects = append(out.effects, tool.Effect{Kind: tool.Network, Text: host, Asked: true})
 	}
 	out.outside = in.Outside
+	out.throws = throws(c, out)
 	switch makes := makesRepository(out.effects); {
+	case out.throws: // what it makes does not stay
 	case makes && c.Env.Walls.Workspace && !in.Outside && onlyGit(out.effects, plainInit):
 		out.makes, out.writes = true, true
 	case makes:
@@ -74,6 +77,9 @@ func (sh *Shell) plan(ctx context.Context, c *tool.Call, in bashArgs) plan {
 	}
 	out.effects = resolved(ctx, c, out.effects)
 	sh.surround(c, out.effects, reachOf(out.box(c, in)))
+	if out.throws {
+		throwAway(c, out.effects)
+	}
 	return out
 }
 
@@ -91,6 +97,20 @@ func (sh *Shell) surround(c *tool.Call, effects []tool.Effect, r reach) {
 		sh.mu.Lock()
 		defer sh.mu.Unlock()
 		effects[i].Vars = tool.Exported(sh.vars[r])
+	}
+}
+
+// throws reports whether a command runs in a throwaway copy of the workspace: where the
+// mode only reads, the session may have such copies, and the read box would not do.
+func throws(c *tool.Call, p plan) bool {
+	return c.Mode == policy.ModePlan && c.Env.Throwaway && c.Env.Walls.Throwaway && !p.outside &&
+		(p.class != tool.ProvenRead || !c.Env.Walls.Read)
+}
+
+// throwAway marks what is gone with a throwaway copy of the workspace.
+func throwAway(c *tool.Call, effects []tool.Effect) {
+	for i, e := range effects {
+		effects[i].Throwaway = e.Kind == tool.Execute || e.Kind == tool.Write && tool.Inside(c.Env.Root, e.Path)
 	}
 }
 
@@ -158,6 +178,8 @@ func (p plan) box(c *tool.Call, in bashArgs) tool.Box {
 	switch {
 	case c.Mode == policy.ModeYolo || p.outside:
 		return tool.Box{Level: tool.BoxNone}
+	case p.throws:
+		b.Throwaway = true
 	case p.class == tool.ProvenRead && len(in.Network) == 0:
 		b.Level = tool.BoxRead
 	}
@@ -171,13 +193,14 @@ func (p plan) box(c *tool.Call, in bashArgs) tool.Box {
 		switch {
 		case e.Kind == tool.Read && e.Path != "/" && !tool.Inside(c.Env.Root, e.Path):
 			b.Read = add(b.Read, e.Path)
+		case p.throws:
 		case e.Kind == tool.Write && b.Level == tool.BoxWorkspace && !c.Env.Own(e.Path, true):
 			b.Write = add(b.Write, e.Path)
 		case e.Kind == tool.Network && b.Level == tool.BoxWorkspace && !netguard.Loopback(e.Text):
 			b.Hosts = add(b.Hosts, cmp.Or(e.Text, "*"))
 		}
 	}
-	b.Git = b.Level == tool.BoxWorkspace && p.writes
+	b.Git = b.Level == tool.BoxWorkspace && p.writes && !p.throws
 	b.Init = b.Git && p.makes
 	return b
 }

@@ -73,6 +73,49 @@ func TestBox(t *testing.T) {
 	}
 }
 
+// TestThrowawayBox holds which box a command gets where the mode only reads and the session
+// may have throwaway copies of the workspace, and what is said of its effects.
+func TestThrowawayBox(t *testing.T) {
+	s := newSession(t)
+	procs := &spy{Procs: s.env.Procs}
+	s.env.Procs = procs
+	all := tool.Walls{Read: true, Workspace: true, Hosts: true, Throwaway: true}
+	older := tool.Walls{Workspace: true, Hosts: true, Throwaway: true}
+	gitRepository(t, s.env.Root)
+	thrown := tool.Box{Level: tool.BoxWorkspace, Throwaway: true}
+	for _, tt := range []struct {
+		line  string
+		walls tool.Walls
+		mode  string
+		may   bool
+		want  tool.Box
+	}{
+		{"go version && true", all, "plan", true, thrown},
+		{"go version > out; echo x > d/y", all, "plan", true, thrown},
+		{"cat /srv/x; ./x > /srv/none/x", all, "plan", true, tool.Box{Level: tool.BoxWorkspace, Throwaway: true, Read: []string{"/srv/x"}}},
+		{"git tag v1", all, "plan", true, thrown},
+		{"git init sub", all, "plan", true, thrown},
+		{"ls", all, "plan", true, tool.Box{Level: tool.BoxRead}},
+		{"git status", all, "plan", true, tool.Box{Level: tool.BoxRead}},
+		{"ls", older, "plan", true, thrown},
+		{"go version", all, "auto", true, tool.Box{Level: tool.BoxWorkspace}},
+		{"go version", all, "plan", false, tool.Box{Level: tool.BoxWorkspace}},
+		{"go version", tool.Walls{Read: true, Workspace: true}, "plan", true, tool.Box{Level: tool.BoxWorkspace}},
+	} {
+		s.mode, s.env.Walls, s.env.Throwaway = tt.mode, tt.walls, tt.may
+		s.run("bash", args{"command": tt.line})
+		if diff := cmp.Diff(tt.want, procs.boxes[len(procs.boxes)-1]); diff != "" {
+			t.Errorf("%s %s: %s", tt.mode, tt.line, diff)
+		}
+		for _, e := range s.effects("bash", args{"command": tt.line}) {
+			gone := tt.want.Throwaway && (e.Kind == tool.Execute || e.Kind == tool.Write && tool.Inside(s.env.Root, e.Path))
+			if e.Throwaway != gone {
+				t.Errorf("%s %s: %+v", tt.mode, tt.line, e)
+			}
+		}
+	}
+}
+
 // TestRepositoryIsForPlainGit holds which commands get the repository.
 func TestRepositoryIsForPlainGit(t *testing.T) {
 	s := newSession(t)
