@@ -304,7 +304,7 @@ func (a *App) Explain(ctx context.Context, root, mode, command string) (Explaine
 		return Explained{}, err
 	}
 	out := Explained{Root: env.Root, Mode: cmp.Or(mode, a.Config.Mode, policy.ModeAsk)}
-	out.Plan = shell.Explain(command, shell.Place{Root: env.Root, Cwd: env.Root, Home: folder.Home()})
+	out.Plan = shell.Explain(command, shell.Place{Root: env.Root, Cwd: env.Root, Home: folder.Home(), Held: env.Walls.Read})
 	p := policy.Policy{Map: a.places(env.Root)}
 	if looker, ok := env.Files.(tool.Looker); ok {
 		p.Map.Look = looker.Look

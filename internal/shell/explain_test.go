@@ -204,6 +204,23 @@ func TestDenySeesAll(t *testing.T) {
 	}
 }
 
+// TestHeld holds that git below the root reads where walls hold whatever it meets there.
+func TestHeld(t *testing.T) {
+	held := repo()
+	held.Held = true
+	for command, want := range map[string]Class{
+		"git -C sub log": Read, "cd sub && git status --short": Read, "env -i git diff": Read, "cd sub; git log": Read,
+		"git -C .. log": Full, "cd /srv && git log": Full, `git -C "$x" log`: Full, "git -C sub push": Full, "git --git-dir=sub log": Full,
+	} {
+		if got := Explain(command, held).Class; got != want {
+			t.Errorf("%s: %v, want %v", command, got, want)
+		}
+		if got := Explain(command, repo()).Class; got != Full {
+			t.Errorf("%s: %v without walls", command, got)
+		}
+	}
+}
+
 func BenchmarkExplain(b *testing.B) {
 	command := `cd src && grep -rn "func main" --include='*.go' . | head -20 && git log --oneline -5 -- main.go; wc -l x`
 	b.ReportAllocs()

@@ -62,7 +62,7 @@ func (c *call) subcommand(name string) {
 	if !c.rooted() {
 		c.v.full("in another folder than the root git may meet another repository, which can name programs to run")
 	}
-	if c.s.bare {
+	if c.s.bare && !c.j.at.Held {
 		c.v.full("without its environment git may run what the repository names")
 	}
 	c.j.read(literal("."), c.s, c.v)

@@ -42,7 +42,12 @@ func higher(a, b Class) Class {
 
 // Place is where a command would run. All paths are absolute and clean; with
 // an empty Root or Cwd nothing is inside the workspace.
-type Place struct{ Root, Cwd, Home string }
+type Place struct {
+	Root, Cwd, Home string
+	// Held says that walls hold what is proven to read, so that git may meet any repository
+	// below Root: whatever it names reads too.
+	Held bool
+}
 
 // Plan is what is known of a command.
 type Plan struct {

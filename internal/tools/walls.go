@@ -33,7 +33,7 @@ type plan struct {
 
 // plan tells what a call of bash would do.
 func (sh *Shell) plan(ctx context.Context, c *tool.Call, in bashArgs) plan {
-	p := shell.Explain(in.Command, shell.Place{Root: c.Env.Root, Cwd: c.Cwd, Home: sh.Home})
+	p := shell.Explain(in.Command, shell.Place{Root: c.Env.Root, Cwd: c.Cwd, Home: sh.Home, Held: c.Env.Walls.Read})
 	out := plan{class: tool.ProvenRead, git: p.Git, effects: p.Calls()}
 	if p.Git && !c.Env.Walls.Read {
 		// The walls of a reader hold whatever git runs; without them nothing does.
