@@ -57,8 +57,8 @@ func (d *driver) judgeCall(ctx context.Context, c llm.Call) []event.Body {
 		}
 		call = d.call(c, checked)
 		call.As = as
-		known := d.known(call)
-		findings := d.rules().Findings(call, d.redactedEffects(effects(ctx, t, known)))
+		known, does := d.given(ctx, t, call)
+		findings := d.rules().Findings(call, d.redactedEffects(does))
 		judged.Effects = policy.Judged(findings)
 		secret := d.note(known, checked)
 		judged.Private = d.rules().Private(judged.Effects) || secret
@@ -176,6 +176,18 @@ func (d *driver) key(id string) string {
 		return tool.Key(d.state.Session, c.Seq, id)
 	}
 	return ""
+}
+
+// given is the call with what it will run with, and its effects. A command that only reads
+// asks nobody, and could print a secret in other letters: it gets the placeholder.
+func (d *driver) given(ctx context.Context, t tool.Tool, call *tool.Call) (*tool.Call, []tool.Effect) {
+	known := d.known(call)
+	list := effects(ctx, t, known)
+	runs := slices.ContainsFunc(list, func(e tool.Effect) bool { return e.Kind == tool.Execute })
+	if runs && call.Mode != policy.ModeYolo && tool.ReadOnly(list) && !bytes.Equal(known.Args, call.Args) {
+		return call, effects(ctx, t, call)
+	}
+	return known, list
 }
 
 // known is the call with the secrets that its placeholders stand for, as it will

@@ -62,11 +62,12 @@ func Leave(untrusted, private bool, mode string, effects []tool.Effect) tool.Ver
 	}
 }
 
-// Hand asks about a call that would give what a placeholder of a secret stands for to
-// something beyond this machine that no effect describes, such as a server: a rule that
-// allows its tools says nothing about secrets. No rule answers it.
+// Hand asks about a call that would give what a placeholder of a secret stands for to a
+// command, which could print it in other letters, or to something beyond this machine that no
+// effect describes, such as a server: a rule that allows them says nothing about secrets. No
+// rule answers it.
 func Hand(secret bool, mode string, effects []tool.Effect) tool.Verdict {
-	out := slices.ContainsFunc(effects, func(e tool.Effect) bool { return e.Kind == tool.External })
+	out := slices.ContainsFunc(effects, func(e tool.Effect) bool { return e.Kind == tool.External || e.Kind == tool.Execute })
 	if !out || !secret || mode == ModeYolo {
 		return tool.Verdict{}
 	}
