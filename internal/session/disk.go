@@ -25,6 +25,7 @@ type disk interface {
 type file interface {
 	io.ReaderAt
 	io.Writer
+	io.WriterAt
 	io.Closer
 	Size() (int64, error)
 	Truncate(size int64) error
