@@ -140,3 +140,94 @@ func TestNoBeginning(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestFoldersThatDoNotSync lets the kernel answer EINVAL to every sync of a folder, as some
+// file systems do.
+func TestFoldersThatDoNotSync(t *testing.T) {
+	h := newHome(t, "http://127.0.0.1:1")
+	strace, err := exec.LookPath("strace")
+	if err != nil || !canInject(t, strace) {
+		fmt.Fprintln(os.Stderr, "SKIPPED TestFoldersThatDoNotSync: strace can not trace here")
+		t.Skip("strace can not trace here")
+	}
+	trace, sessions := filepath.Join(h.dir, "trace"), h.store().Dir
+	if err := os.MkdirAll(sessions, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	out := h.shell(t, strace, "-f", "--seccomp-bpf", "-qq", "-o", trace, "-P", sessions, "-P", h.work, "-e", "trace=fsync", "-e", "inject=fsync:error=EINVAL",
+		h.bin, "run", "--model", "script", "--mode", "yolo", `call: write_file {"path":"made","content":"x"}`)
+	if seen, err := os.ReadFile(trace); err != nil || !bytes.Contains(seen, []byte("INJECTED")) {
+		t.Fatalf("no sync was refused: %v\n%s", err, out)
+	}
+	if _, err := os.Stat(filepath.Join(h.work, "made")); err != nil || !strings.Contains(out, "done ·") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// TestStateGoes takes the state folder away from a run, in every way it can go: the run
+// notices and fails, as nothing more would be kept.
+func TestStateGoes(t *testing.T) {
+	const task = "bash: sleep 0.2\nbash: touch ready; while test ! -e gone; do sleep 0.05; done\nbash: echo more"
+	for name, takes := range map[string]string{
+		"renamed":   `mv "$STATE" "$STATE.away"`,
+		"removed":   `rm -rf "$STATE"`,
+		"unmounted": `umount -l "$STATE"`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHome(t, "http://127.0.0.1:1")
+			out := h.mounted(t, `mkdir -p "$STATE"; test `+name+` != unmounted || mount -t tmpfs x "$STATE" || exit 9
+"$INSPAN" run --model script --mode yolo '`+task+`' & run=$!
+for i in $(seq 400); do test -e ready && break; sleep 0.05; done
+`+takes+`; touch gone; wait $run; echo "exit $?"`)
+			if !strings.Contains(out, "exit 1") || strings.Contains(out, "✓ more") {
+				t.Errorf("%s", out)
+			}
+		})
+	}
+}
+
+// TestRemoveOnFullDisk removes sessions from a disk without room for a file or for a byte.
+func TestRemoveOnFullDisk(t *testing.T) {
+	for name, fill := range map[string]string{
+		"bytes": `mount -t tmpfs -o size=512k x "$STATE"; never; head -c 9999999 /dev/zero >"$STATE/fill"`,
+		"files": `mount -t tmpfs -o nr_inodes=40 x "$STATE"; never; for i in $(seq 60); do touch "$STATE/$i"; done`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHome(t, "http://127.0.0.1:1")
+			out := h.mounted(t, `mkdir -p "$STATE"
+never() { "$INSPAN" run --model script --mode yolo 'bash: true'; cd "$STATE/sessions"; ls >"$HOME/ids"; cp -r "$(cat "$HOME/ids")" 20261121-131502-k3f9; rm 20261121-131502-k3f9/lease; }
+`+fill+` 2>/dev/null
+"$INSPAN" sessions rm 20261121-131502-k3f9 "$(cat "$HOME/ids")"; echo "exit $?"; ls`)
+			if !strings.Contains(out, "exit 0") || strings.Count(out, "removed ") != 2 || !strings.HasSuffix(out, "exit 0\n") {
+				t.Errorf("%s", out)
+			}
+		})
+	}
+}
+
+// TestSmallLimits holds that limits too small for a session are named, with their cure.
+func TestSmallLimits(t *testing.T) {
+	h := newHome(t, "http://127.0.0.1:1")
+	for limit, want := range map[string]string{
+		"-n 24": "only 24 files may be open", "-v 1400000": "MB of address space",
+	} {
+		out := h.shell(t, "sh", "-c", "ulimit "+limit+`; "$INSPAN" run --model script --mode auto 'bash: echo hi'; echo "exit $?"`)
+		if !strings.Contains(out, want) || !strings.Contains(out, "ulimit ") || strings.Contains(out, "exit 0") {
+			t.Errorf("ulimit %s:\n%s", limit, out)
+		}
+	}
+}
+
+// TestNoHome holds that a user without a home folder needs to name one folder.
+func TestNoHome(t *testing.T) {
+	h := newHome(t, "http://127.0.0.1:1")
+	for variable, want := range map[string]bool{
+		"INSPAN_STATE_DIR=" + filepath.Join(h.dir, "a"): true, "INSPAN_CONFIG_DIR=" + filepath.Join(h.dir, "b"): true, "X=y": false,
+	} {
+		cmd := h.command(t.Context(), "run", "--model", "script", "hello")
+		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), variable}
+		if out, err := cmd.CombinedOutput(); (err == nil) != want || !want && !bytes.Contains(out, []byte("set HOME, or INSPAN_STATE_DIR")) {
+			t.Errorf("%s: %v\n%s", variable, err, out)
+		}
+	}
+}

@@ -271,13 +271,17 @@ func (l *Log) locked(ctx context.Context, wait bool) (file, error) {
 const justNow = 20 * time.Millisecond
 
 // found reports whether the lock file is the one in the folder. If the log is not, it takes
-// no more: what is written to another file nobody would find. As long as nothing has
-// changed in the folder both are what they were. The lock and l.mu are held.
+// no more: what is written to another file nobody would find. As long as the folder is where
+// it was, and nothing has changed in it, both are what they were. The lock and l.mu are held.
 func (l *Log) found(lock file) (there bool, err error) {
 	if l.folder == nil {
 		if l.folder, err = l.store.fs().Open(l.dir, os.O_RDONLY); err != nil {
 			return false, err
 		}
+	}
+	if there, err = l.folder.Is(l.dir); err == nil && !there { // a folder above it went
+		l.lose()
+		return true, nil
 	}
 	changed, err := l.folder.Changed()
 	if err != nil || changed.Equal(l.looked) {
@@ -288,12 +292,19 @@ func (l *Log) found(lock file) (there bool, err error) {
 	}
 	there, err = l.f.Is(filepath.Join(l.dir, logName))
 	switch {
-	case err == nil && !there && l.broken == nil:
-		l.broken = errors.New("the log takes no more: its file was removed or replaced")
+	case err == nil && !there:
+		l.lose()
 	case err == nil && there && time.Since(changed) > justNow:
 		l.looked = changed
 	}
 	return true, err
+}
+
+// lose keeps the log from writing where nobody would find it. l.mu is held.
+func (l *Log) lose() {
+	if l.broken == nil {
+		l.broken = errors.New("the log takes no more: its file was removed or replaced")
+	}
 }
 
 // changed is called when the log itself has changed something in the folder, just after it

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -409,7 +410,10 @@ func (s *Store) remove(ctx context.Context, id string) error {
 	}
 	for _, id := range family {
 		lease, err := s.take(ctx, filepath.Join(s.Dir, id, leaseName))
-		if err != nil {
+		switch {
+		case errors.Is(err, syscall.ENOSPC): // no lease fits on the disk, so nobody has it
+			continue
+		case err != nil:
 			return err
 		}
 		defer lease.Close()
