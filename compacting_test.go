@@ -535,3 +535,90 @@ func (m *callOnce) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Ch
 		yield(llm.Chunk{Reply: &llm.Reply{Stop: llm.StopCalls, Route: "p/m", Parts: llm.Parts{llm.Call{ID: "once", Name: name, Args: json.RawMessage(args)}}}}, nil)
 	}
 }
+
+// TestRefusedCompactionBacksOff holds that a compaction which can't be had is not asked for
+// at every turn, as each costs requests that are as long as the prompt, and that old results
+// are cut meanwhile, however few.
+func TestRefusedCompactionBacksOff(t *testing.T) {
+	tries := 0
+	m := &longWork{t: t, window: 60_000, turns: 60, summary: func(llm.Request) (string, error) {
+		tries++
+		return "", &llm.Error{Kind: llm.KindInvalid, Message: "no summary today"}
+	}}
+	agent := longAgent(m)
+	s, err := agent.Open(t.Context(), event.NewMemory("s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	events := drivenTo(t, s, event.Said{Parts: llm.Say(order)})
+	turn, last, gap, behind := 0, 0, 0, false
+	for _, e := range events {
+		switch b := e.Body.(type) {
+		case event.Replied:
+			turn++
+		case event.Kept:
+			if b.Why != event.CompactWindow {
+				continue
+			}
+			if last > 0 && turn-last < min(2*gap, 16) {
+				t.Errorf("at turn %d it was tried again, %d turns after the last time; before it had waited for %d", turn, turn-last, gap)
+			}
+			if gap = 1; last > 0 {
+				gap = turn - last
+			}
+			last, behind = turn, true
+		case event.Compacted:
+			last, gap = 0, 0
+		case event.Pruned:
+			if behind && b.After >= b.Before {
+				t.Errorf("at turn %d nothing was saved: %+v", turn, b)
+			}
+		}
+	}
+	if tries > 10 || s.Status().Stopped.Reason != event.ReasonDone {
+		t.Errorf("%d requests for a summary; stopped %+v", tries, s.Status().Stopped)
+	}
+}
+
+// TestNoCompactionCutsResults holds that old results are cut where no compaction may be done,
+// however little that saves: when the vendor refuses the prompt, and when it uses what is
+// kept free.
+func TestNoCompactionCutsResults(t *testing.T) {
+	for name, tt := range map[string]struct {
+		known  bool
+		window int
+		order  string
+		why    event.Compaction
+	}{
+		"refused": {false, 16_000, order, event.CompactOverflow},
+		"full":    {true, 60_000, order + strings.Repeat(" word", 30_000), event.CompactWindow},
+	} {
+		t.Run(name, func(t *testing.T) {
+			agent, m := reading(t, tt.window)
+			m.turns = 29
+			agent.Tools[0].Run = func(_ context.Context, c *tool.Call) (tool.Result, error) {
+				return tool.Text(string(c.Args) + strings.Repeat(" line of a file", 150)), nil
+			}
+			if !tt.known {
+				agent.Model = unknownWindow{m}
+			}
+			agent.Hooks = []tool.Hook{&hook{say: map[tool.Moment]func(tool.Point) (tool.Outcome, error){
+				tool.BeforeCompact: func(tool.Point) (tool.Outcome, error) { return tool.Outcome{Action: tool.Deny, Reason: "not now"}, nil },
+			}}}
+			s, err := agent.Open(t.Context(), event.NewMemory("s"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			events := drivenTo(t, s, event.Said{Parts: llm.Say(tt.order)})
+			kept, pruned := bodiesOf[event.Kept](events), bodiesOf[event.Pruned](events)
+			if len(pruned) == 0 || len(kept) == 0 || kept[0].Why != tt.why || s.Status().Stopped.Reason != event.ReasonDone {
+				t.Errorf("kept %+v, pruned %+v; stopped %+v", kept, pruned, s.Status().Stopped)
+			}
+			for _, p := range pruned {
+				if p.After >= p.Before {
+					t.Errorf("nothing was saved: %+v", p)
+				}
+			}
+		})
+	}
+}

@@ -100,8 +100,11 @@ func (h *Host) Open(ctx context.Context, id string) (*Session, error) {
 
 func (h *Host) resume(ctx context.Context, log *session.Log) (*Session, error) {
 	state, err := fold(ctx, log)
-	if err == nil && state.Seq == 0 {
+	switch {
+	case err == nil && state.Seq == 0:
 		err = fmt.Errorf("session %s is empty: its program ended before it began", log.ID())
+	case err == nil && state.Root == "":
+		err = fmt.Errorf("session %s can't be resumed: its log lacks the beginning, which says where and in which mode it works", log.ID())
 	}
 	if err != nil {
 		return nil, errors.Join(err, log.Close())

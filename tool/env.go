@@ -99,6 +99,9 @@ type Box struct {
 	// written (BoxWorkspace only); folders stand for all below them. Secrets
 	// and what is never written stay closed.
 	Read, Write []string
+	// Program is the resolved folder of the program itself, which a person has installed; it
+	// may be read too. That is no effect of a call: the model sees nothing of it.
+	Program string
 	// Hosts lists what may be reached through a proxy: "example.com",
 	// "*.example.com", with ":443" for one port only, or "*". BoxWorkspace only.
 	Hosts []string

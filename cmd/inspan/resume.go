@@ -110,7 +110,7 @@ func lastHere(cmd *cobra.Command, store *session.Store) (string, error) {
 		return "", err
 	}
 	for _, s := range list {
-		if s.Root == here && s.Parent == "" {
+		if s.Root == here && s.Parent == "" && !s.Empty {
 			return s.ID, nil
 		}
 	}

@@ -80,6 +80,8 @@ func ended(s session.Info) string {
 	switch {
 	case s.Damage != nil:
 		return "DAMAGED"
+	case s.Empty:
+		return "empty"
 	case s.Stop == "":
 		return "open"
 	}

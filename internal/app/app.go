@@ -165,6 +165,9 @@ func (a *App) Host(o Options, warn func(string)) *inspan.Host {
 
 // lead is the agent of a session that works for a person.
 func (a *App) lead(ctx context.Context, o Options, at inspan.Place, warn func(string)) (*inspan.Agent, error) {
+	if err := roomToRun(); err != nil {
+		return nil, err
+	}
 	agent, come, err := a.agent(ctx, o, at, warn)
 	if err != nil {
 		return nil, err

@@ -34,7 +34,7 @@ func (a *App) extra(x *extra) func(context.Context) []tool.Tool {
 	set := &custom.Set{
 		Env: x.env, Secret: a.granted, Warn: x.warn,
 		Folders: []custom.Folder{
-			{Dir: filepath.Join(filepath.Dir(a.ConfigPath), "tools"), Source: "user"},
+			{Dir: a.ownTools(), Source: "user"},
 			{Dir: filepath.Join(x.root, ".inspan", "tools"), Source: "project", Trusted: x.trusts},
 		},
 		Reserved: []string{"tool_search", "call_tool"},

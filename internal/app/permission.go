@@ -97,7 +97,9 @@ func parsed(rules []inspan.Rule) ([]policy.Rule, error) {
 
 // places is the machine as the judges see it.
 func (a *App) places(root string) places.Map {
-	return places.Map{Root: root, Home: folder.Home(), Settings: filepath.Dir(a.ConfigPath), State: []string{a.StateDir}, Shared: a.shared(), Open: a.public(root)}.Indexed()
+	return places.Map{
+		Root: root, Home: folder.Home(), Settings: filepath.Dir(a.ConfigPath), State: []string{a.StateDir}, Shared: append(a.shared(), a.ownTools()), Open: a.public(root),
+	}.Indexed()
 }
 
 // real is a path without links, as far as it is there.
@@ -114,6 +116,10 @@ func real(path string) string {
 
 // private lists what no tool of a session reads or changes.
 func (a *App) private() []string { return []string{a.StateDir, filepath.Dir(a.ConfigPath)} }
+
+// ownTools is the folder of the person's tools, which run from there. The boxes open it for
+// them; what the model asks for is judged without it.
+func (a *App) ownTools() string { return filepath.Join(filepath.Dir(a.ConfigPath), "tools") }
 
 // shared lists what of it they read: plugins run from there.
 func (a *App) shared() []string { return []string{a.Plugins().Dir} }

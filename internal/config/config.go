@@ -154,32 +154,48 @@ type Project struct {
 // ProjectFile is where a project's settings lie, below its root.
 const ProjectFile = ".inspan/config.toml"
 
-// Dir is the folder of the user's settings. INSPAN_CONFIG_DIR overrides it.
+// Dir is the folder of the user's settings. INSPAN_CONFIG_DIR overrides it. For a user
+// without a home folder it lies in that of the sessions, if that is named.
 func Dir() (string, error) {
 	if dir := os.Getenv("INSPAN_CONFIG_DIR"); dir != "" {
 		return filepath.Abs(dir)
 	}
 	base, err := os.UserConfigDir()
-	if err != nil {
-		return "", fmt.Errorf("find the settings folder: %w; set INSPAN_CONFIG_DIR", err)
+	if err == nil {
+		return filepath.Abs(filepath.Join(base, "inspan"))
 	}
-	return filepath.Abs(filepath.Join(base, "inspan"))
+	if state := namedState(); state != "" {
+		return filepath.Abs(filepath.Join(state, "config"))
+	}
+	return "", fmt.Errorf("find the settings folder: %w; set HOME, or INSPAN_STATE_DIR for settings and sessions", err)
 }
 
 // StateDir is the folder of sessions. INSPAN_STATE_DIR overrides it, then
-// XDG_STATE_HOME.
+// XDG_STATE_HOME. For a user without a home folder it lies in that of the settings, if
+// that is named.
 func StateDir() (string, error) {
-	if dir := os.Getenv("INSPAN_STATE_DIR"); dir != "" {
+	if dir := namedState(); dir != "" {
 		return filepath.Abs(dir)
 	}
-	if base := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(base) {
-		return filepath.Join(base, "inspan"), nil
-	}
 	home, err := os.UserHomeDir()
-	if err != nil {
-		return "", fmt.Errorf("find the folder for sessions: %w; set INSPAN_STATE_DIR", err)
+	if err == nil {
+		return filepath.Abs(filepath.Join(home, ".local", "state", "inspan"))
 	}
-	return filepath.Abs(filepath.Join(home, ".local", "state", "inspan"))
+	if dir := os.Getenv("INSPAN_CONFIG_DIR"); dir != "" {
+		return filepath.Abs(filepath.Join(dir, "state"))
+	}
+	return "", fmt.Errorf("find the folder for sessions: %w; set HOME, or INSPAN_STATE_DIR for settings and sessions", err)
+}
+
+// namedState is the folder of sessions as the environment names it; empty if it does not.
+func namedState() string {
+	if dir := os.Getenv("INSPAN_STATE_DIR"); dir != "" {
+		return dir
+	}
+	if base := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(base) {
+		return filepath.Join(base, "inspan")
+	}
+	return ""
 }
 
 // Load reads the file at path. A file that is not there gives the zero Config.

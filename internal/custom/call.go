@@ -34,8 +34,7 @@ func (c caller) tool() tool.Tool {
 	}
 }
 
-// effects are those that are declared, and that the box opens the folder of the
-// program. What runs without a box could do more, and says so.
+// effects are those that are declared. What runs without a box could do more, and says so.
 func (c caller) effects(_ context.Context, call *tool.Call) ([]tool.Effect, error) {
 	var out []tool.Effect
 	e := c.declaration.effects
@@ -54,11 +53,7 @@ func (c caller) effects(_ context.Context, call *tool.Call) ([]tool.Effect, erro
 	if e.silent() {
 		out = append(out, tool.Effect{Kind: tool.External, Text: "run " + c.declaration.name + ", which does not say what it does"})
 	}
-	b := c.box(call.Env.Walls)
-	for _, path := range b.Read {
-		out = append(out, tool.Effect{Kind: tool.Read, Path: path})
-	}
-	if b.Level == tool.BoxNone {
+	if c.box(call.Env.Walls).Level == tool.BoxNone {
 		out = append(out, tool.Effect{Kind: tool.External, Text: "run " + c.declaration.name + " without a sandbox that holds it to what it declares"})
 	}
 	return out, nil
@@ -68,7 +63,7 @@ func (c caller) effects(_ context.Context, call *tool.Call) ([]tool.Effect, erro
 // where they can't be built.
 func (c caller) box(walls tool.Walls) tool.Box {
 	e := c.declaration.effects
-	b := tool.Box{Level: tool.BoxWorkspace, Read: []string{c.program.folder.Dir}, Hosts: slices.Clone(e.network)}
+	b := tool.Box{Level: tool.BoxWorkspace, Program: c.program.folder.Dir, Hosts: slices.Clone(e.network)}
 	has := walls.Workspace && (len(e.network) == 0 || walls.Hosts)
 	if e.onlyReads() {
 		b.Level, has = tool.BoxRead, walls.Read

@@ -284,8 +284,7 @@ func TestEffects(t *testing.T) {
 		procs := &refusing{}
 		c.Env = tool.Env{Root: root, Procs: procs, Walls: tt.walls}
 		if tt.box.Level != tool.BoxNone { // which opens the folder of the program
-			tt.box.Read = []string{b.dir}
-			tt.effects = append(tt.effects, tool.Effect{Kind: tool.Read, Path: b.dir})
+			tt.box.Program = b.dir
 		}
 		got, err := x.Effects(t.Context(), c)
 		if err != nil || !reflect.DeepEqual(got, tt.effects) {
@@ -321,7 +320,7 @@ func TestDescribedInABox(t *testing.T) {
 		want  tool.Box
 	}{
 		{tool.Walls{}, tool.Box{Level: tool.BoxNone}},
-		{tool.Walls{Read: true}, tool.Box{Level: tool.BoxRead, Read: []string{b.dir}}},
+		{tool.Walls{Read: true}, tool.Box{Level: tool.BoxRead, Program: b.dir}},
 	} {
 		procs := &refusing{}
 		b.Env.Procs, b.Env.Walls = procs, tt.walls

@@ -42,7 +42,7 @@ func (s *Set) describe(ctx context.Context, p program) (declaration, error) {
 	out, errs := output{most: maxDeclaration, full: cancel}, lines{}
 	box := tool.Box{Level: tool.BoxNone}
 	if s.Env.Walls.Read {
-		box = tool.Box{Level: tool.BoxRead, Read: []string{p.folder.Dir}}
+		box = tool.Box{Level: tool.BoxRead, Program: p.folder.Dir}
 	}
 	began := time.Now()
 	proc, err := s.Env.Procs.Start(limited, tool.Command{

@@ -15,7 +15,15 @@ type Compaction struct {
 	After  int            `json:"after,omitempty"`  // tokens of the prompt that it left
 	// Why the last one was to be done that was not; empty if it was done.
 	Kept event.Compaction `json:"kept,omitempty"`
+	// How many in a row were not done, and the turns of the session before which none is
+	// tried again for the window alone: each costs requests that are as long as a prompt.
+	Refused int `json:"refused,omitempty"`
+	Wait    int `json:"wait,omitempty"`
 }
+
+// mostDoublings bounds the turns between two tries of what is not done: twice as many each
+// time, 16 at most.
+const mostDoublings = 4
 
 // Measured compares what a provider counted with our own estimate, so that the
 // estimate of the next prompt is one only of what is new in it.
@@ -110,7 +118,7 @@ func (s *State) Room() int { return max(0, s.Window.Tokens-s.Window.Reserve) }
 // has come.
 func (s *State) full() bool {
 	room := s.Room()
-	if room == 0 || s.tried() {
+	if room == 0 || s.tried() || s.Total.Turns < s.Compaction.Wait {
 		return false
 	}
 	n := s.Tokens()
@@ -132,7 +140,7 @@ func (s *State) compaction() (Compact, bool) {
 	case s.Compaction.Wanted != nil && !r.Asking:
 		return Compact{Why: event.CompactAsked, Focus: s.Compaction.Wanted.Focus}, true
 	case !r.Active || s.tried() && s.Compaction.Kept == event.CompactOverflow:
-	case r.Failed != nil && r.Failed.Cause.Policy() == llm.PolicyCompact, r.Reply == replyWindow:
+	case s.overflowed():
 		return Compact{Why: event.CompactOverflow}, true
 	}
 	return Compact{}, false
@@ -141,7 +149,25 @@ func (s *State) compaction() (Compact, bool) {
 func (s *State) kept(b event.Kept) {
 	s.Total.Usage = s.Total.Usage.Add(b.Usage)
 	s.Total.Cost += b.Cost
-	s.Compaction.Wanted, s.Compaction.Tried, s.Compaction.Kept = nil, s.Total.Turns+1, cmp.Or(b.Why, event.CompactOverflow)
+	c := &s.Compaction
+	c.Wanted, c.Tried, c.Kept = nil, s.Total.Turns+1, cmp.Or(b.Why, event.CompactOverflow)
+	if c.Kept != event.CompactAsked {
+		c.Refused++
+		c.Wait = s.Total.Turns + 1<<min(c.Refused, mostDoublings)
+	}
+}
+
+// overflowed reports whether the vendor takes the conversation no more as it is.
+func (s *State) overflowed() bool {
+	return s.Run.Failed != nil && s.Run.Failed.Cause.Policy() == llm.PolicyCompact || s.Run.Reply == replyWindow
+}
+
+// shortened lets a run go on whose conversation was too long.
+func (s *State) shortened() {
+	s.Run.Failed = nil
+	if s.Run.Reply == replyWindow {
+		s.Run.Reply = replyLength // and is told to go on
+	}
 }
 
 // Compacted returns the state with another conversation, of which the messages
@@ -154,10 +180,8 @@ func (s *State) Compacted(b event.Compacted, messages []llm.Message, person []in
 	next.Total.Usage = next.Total.Usage.Add(b.Usage)
 	next.Total.Cost += b.Cost
 	next.Measured = Measured{Ratio: s.Measured.Ratio} // of what is gone
-	next.Run.Failed, next.Noted, next.Pruning.Upto = nil, nil, 0
-	if next.Run.Reply == replyWindow {
-		next.Run.Reply = replyLength // and is told to go on
-	}
+	next.Noted, next.Pruning.Upto = nil, 0
+	next.shortened()
 	b.Before, b.After, b.Of = s.Tokens(), next.Tokens(), s.Seq
 	next.Compaction = Compaction{Times: s.Compaction.Times + 1, Tried: s.Total.Turns + 1, After: b.After}
 	var err error

@@ -83,6 +83,9 @@ func (s *State) Next() Next {
 	if !s.Run.Active {
 		return Wait{}
 	}
+	if pruned, ok := s.lastPruning(); ok && s.overflowed() && !s.Run.Cancelled {
+		return Prune{pruned}
+	}
 	if healed, ok := s.healing(); ok && !s.Run.Cancelled {
 		return Heal{healed}
 	}
@@ -112,6 +115,9 @@ func (s *State) Next() Next {
 	}
 	if s.full() {
 		return Compact{Why: event.CompactWindow}
+	}
+	if pruned, ok := s.lastPruning(); ok {
+		return Prune{pruned}
 	}
 	return Ask{Turn: s.Run.Turn + 1, NotBefore: s.Run.NotBefore, Awaits: s.Run.Awaits}
 }

@@ -14,7 +14,8 @@ import (
 // needs. Cutting one short changes the prompt from there on, so that a vendor's
 // cache of all that follows is lost: they are cut many at a time, and only where
 // the cache is lost anyway, because a compaction would be next or because of a
-// pause that no cache outlives.
+// pause that no cache outlives. Where a compaction was to be done and could not, any
+// that is cut is better than none.
 
 const (
 	keepResults = 40_000 // tokens at the end in which results stay whole; in a small window a third of it
@@ -55,12 +56,7 @@ func (s *State) pruning() (event.Pruned, bool) {
 	if upto <= s.Pruning.Upto {
 		return event.Pruned{}, false
 	}
-	saved := 0
-	for _, m := range s.Messages[s.Pruning.Upto:upto] {
-		if short, changed := s.prunedMessage(m); changed {
-			saved += s.Count(m) - s.Count(short)
-		}
-	}
+	saved := s.saved(upto)
 	b := event.Pruned{Upto: upto, Why: event.PruneCold, Before: s.Tokens()}
 	b.After = b.Before - saved
 	if !full {
@@ -68,6 +64,41 @@ func (s *State) pruning() (event.Pruned, bool) {
 	}
 	b.Why = event.PruneWindow
 	return b, b.After <= room-room/4 // else a compaction would follow soon
+}
+
+// lastPruning returns what is cut short when no compaction helps: the vendor refuses the
+// prompt, or it uses what is kept free, and the last compaction was not done. What the
+// vendor refuses again loses ever newer results.
+func (s *State) lastPruning() (event.Pruned, bool) {
+	room, overflowed := s.Room(), s.overflowed()
+	tight := room > 0 && s.Tokens() > room && !s.full()
+	if s.Compaction.Kept == "" || s.Run.Asking || !tight && !overflowed {
+		return event.Pruned{}, false
+	}
+	if room == 0 {
+		room = s.Tokens()
+	}
+	for keep := min(keepResults, room/3); ; keep /= 4 {
+		upto := s.prunable(keep)
+		if saved := s.saved(upto); saved > 0 {
+			before := s.Tokens()
+			return event.Pruned{Upto: upto, Why: event.PruneWindow, Before: before, After: before - saved}, true
+		}
+		if keep == 0 || !overflowed {
+			return event.Pruned{}, false
+		}
+	}
+}
+
+// saved is how many tokens it saves to cut the results of so many messages short.
+func (s *State) saved(upto int) int {
+	saved := 0
+	for i := s.Pruning.Upto; i < upto; i++ {
+		if short, changed := s.prunedMessage(s.Messages[i]); changed {
+			saved += s.Count(s.Messages[i]) - s.Count(short)
+		}
+	}
+	return saved
 }
 
 // prunable is how many messages there are before the last keep tokens.
@@ -88,6 +119,9 @@ func (s *State) prune(b event.Pruned) {
 		s.Messages[i], _ = s.prunedMessage(s.Messages[i])
 	}
 	s.Pruning.Upto = upto
+	if s.overflowed() {
+		s.shortened()
+	}
 	s.counted, s.Measured = counted{}, Measured{Ratio: s.Measured.Ratio}
 }
 

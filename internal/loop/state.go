@@ -367,8 +367,8 @@ func (s *State) switched(b event.Switched) {
 	if b.Limits != nil {
 		s.Limits = *b.Limits
 	}
-	if b.Window != nil {
-		s.Window = *b.Window
+	if b.Window != nil && *b.Window != s.Window {
+		s.Window, s.Compaction.Wait = *b.Window, 0
 	}
 }
 

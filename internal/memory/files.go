@@ -147,16 +147,13 @@ func (f home) replace(name string, data []byte) error {
 	return f.sync(path.Dir(name))
 }
 
-// sync puts the names in a folder on the disk. Windows does so by itself.
+// sync puts the names in a folder on the disk.
 func (f home) sync(name string) error {
-	if runtime.GOOS == "windows" {
-		return nil
-	}
 	dir, err := f.root.Open(filepath.FromSlash(name))
 	if err != nil {
 		return fmt.Errorf("remember: %w", err)
 	}
-	if err := errors.Join(dir.Sync(), dir.Close()); err != nil {
+	if err := errors.Join(folder.SyncFile(dir), dir.Close()); err != nil {
 		return fmt.Errorf("remember: %w", err)
 	}
 	return nil

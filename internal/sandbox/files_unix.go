@@ -3,10 +3,11 @@
 package sandbox
 
 import (
-	"errors"
 	"io/fs"
 	"os"
 	"syscall"
+
+	folders "github.com/inspan/inspan/internal/folder"
 )
 
 const openNonblock = syscall.O_NONBLOCK
@@ -32,16 +33,5 @@ func keepOwner(file *os.File, info fs.FileInfo) {
 	}
 }
 
-// syncDir puts the names in a directory on the disk. Some file systems cannot;
-// they say so with EINVAL.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	err = d.Sync()
-	if errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTSUP) {
-		err = nil
-	}
-	return errors.Join(err, d.Close())
-}
+// syncDir puts the names in a directory on the disk.
+func syncDir(dir string) error { return folders.Sync(dir) }

@@ -91,6 +91,9 @@ func (ps *procs) Start(ctx context.Context, c tool.Command) (tool.Process, error
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	if c.Box.Program != "" {
+		c.Box.Read = append(slices.Clone(c.Box.Read), c.Box.Program)
+	}
 	cmd, err := ps.prepare(c)
 	if err != nil {
 		return nil, fmt.Errorf("start process: %w", err)

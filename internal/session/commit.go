@@ -11,6 +11,13 @@ type commit struct {
 	err     error         // why no sync will ever succeed again
 }
 
+// has reports whether everything below end is durable.
+func (c *commit) has(end int64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.synced >= end
+}
+
 // wait returns once everything below end is durable. A sync that failed is
 // never tried again: the kernel may have dropped the data and would call the
 // next one a success.

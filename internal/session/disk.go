@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/inspan/inspan/internal/folder"
 )
 
 // disk is all this package wants from a file system, so that tests can make
@@ -25,6 +27,7 @@ type disk interface {
 type file interface {
 	io.ReaderAt
 	io.Writer
+	io.WriterAt
 	io.Closer
 	Size() (int64, error)
 	Truncate(size int64) error
@@ -64,14 +67,7 @@ func (osDisk) ReadDir(path string) ([]string, error) {
 	return names, err
 }
 
-func (osDisk) SyncDir(path string) error {
-	d, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	err = d.Sync()
-	return errors.Join(err, d.Close())
-}
+func (osDisk) SyncDir(path string) error { return folder.Sync(path) }
 
 // osFile is a real file. Its locks are in lock_*.go; where there is no
 // sync_*.go its Sync is that of os.File.

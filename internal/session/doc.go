@@ -7,7 +7,7 @@
 //
 //	20261121-131502-k3f9/
 //	    log.jsonl       the events; the only truth
-//	    lock            locked while somebody appends
+//	    lock            locked while somebody appends; says how much of the log is synced
 //	    lease           locked while somebody drives the session
 //	    index.json      where to start reading; can always be deleted
 //	    torn-*.bin      what a crash left half written, set aside
@@ -38,7 +38,9 @@
 //
 // Acknowledged means that Append returned without an error. In every case the
 // log that is found again is an exact prefix of what was appended: a torn tail
-// is cut before anything is written behind it. After a sync that failed, what
+// is cut before anything is written behind it. Reading changes nothing and needs no
+// right to write. A tail is torn only behind what was ever synced, as the lock file and the
+// index say; what lacks before is damage. After a sync that failed, what
 // was not durable yet may be lost with the power although it can still be read;
 // the log says so and takes no more. None of this holds on network
 // file systems, on disks that lie about flushes, or against a hostile user of

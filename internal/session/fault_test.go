@@ -293,6 +293,7 @@ func TestFaultsInRepair(t *testing.T) {
 			f := m.nodes["/store/"+o.id+"/"+logName]
 			f.data = f.data[:size-cut]
 			f.synced = f.data
+			*m.nodes["/store/"+o.id+"/"+lockName] = memFile{} // what is cut was never promised
 			m.failAt, m.how = n, failHalf
 			s := &Store{Dir: "/store", disk: m}
 			if l, err := s.Open(t.Context(), o.id); err == nil {

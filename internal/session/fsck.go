@@ -159,8 +159,9 @@ func (s *Store) Fsck(ctx context.Context, id string, repair bool) (Report, error
 	if err == nil && repair && r.Torn > 0 {
 		var l *Log
 		if l, err = s.Open(ctx, id); err == nil {
+			err = l.exclusive(ctx, true, l.catchUp)
 			r.Repaired = l.tail.Seq > r.Events
-			err = l.Close()
+			err = errors.Join(err, l.Close())
 		}
 	}
 	if err != nil {
@@ -177,8 +178,7 @@ func (s *Store) fsck(ctx context.Context, id string) (r Report, err error) {
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
 	named := make(map[string]bool)
-	err = l.exclusive(ctx, true, func() error { return l.check(ctx, &r, named) })
-	if err != nil {
+	if err := l.alone(ctx, func() error { return l.check(ctx, &r, named) }); err != nil {
 		return r, err
 	}
 	return r, l.checkBlobs(ctx, &r, named)
@@ -216,6 +216,9 @@ func (l *Log) check(ctx context.Context, r *Report, named map[string]bool) (err 
 	}
 	if torn {
 		r.Torn = left
+	}
+	if d := l.lacking(); d != nil && len(r.Damage) == 0 {
+		r.Damage = append(r.Damage, d)
 	}
 	return nil
 }

@@ -59,7 +59,7 @@ func (s *Store) Holder(id string) (*Holder, error) {
 		return nil, nil
 	}
 	path := filepath.Join(s.Dir, id, leaseName)
-	f, err := s.fs().Open(path, os.O_RDWR)
+	f, err := s.fs().Open(path, os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

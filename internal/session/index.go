@@ -87,6 +87,9 @@ type index struct {
 func (l *Log) load() bool {
 	x, ok := l.readIndex()
 	size, err := l.f.Size()
+	if ok && l.store.Sync == SyncPower { // else it may have outlived what it is about
+		l.promised = max(l.promised, x.Last.Off)
+	}
 	if !ok || err != nil || !x.fits(size) {
 		return false
 	}
@@ -121,13 +124,27 @@ func (l *Log) readIndex() (x index, ok bool) {
 	if _, err := f.ReadAt(data, 0); err != nil && !errors.Is(err, io.EOF) {
 		return x, false
 	}
+	return x, unseal(data, &x) && x.Format == indexFormat
+}
+
+// seal encodes a value as one line, checksummed like the first of a log.
+func seal(value any) ([]byte, error) {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	line := appendCRC([]byte(crcHead), chain(0, data[1:]))
+	return append(append(line, crcTail...), data[1:]...), nil
+}
+
+// unseal decodes what seal has made, and reports whether it is that. It writes into data.
+func unseal(data []byte, value any) bool {
 	stated, rest, ok := splitLine(data)
 	if !ok || chain(0, rest) != stated {
-		return x, false
+		return false
 	}
 	data[headLen-1] = '{'
-	err = json.Unmarshal(data[headLen-1:], &x)
-	return x, err == nil && x.Format == indexFormat
+	return json.Unmarshal(data[headLen-1:], value) == nil
 }
 
 // saveIndexNow writes the index if it is worth it; done says that the log has
@@ -138,12 +155,13 @@ func (l *Log) saveIndexNow(done bool) {
 	if l.broken != nil || grown < pointEvery || !done && grown < saveEvery {
 		return
 	}
-	data, err := json.Marshal(index{Format: indexFormat, Last: l.last, Marks: l.marks})
+	if l.store.Sync == SyncPower && !l.sync.has(l.tail.Off) {
+		return // it would promise what a power loss may take
+	}
+	line, err := seal(index{Format: indexFormat, Last: l.last, Marks: l.marks})
 	if err != nil {
 		return
 	}
-	line := appendCRC([]byte(crcHead), chain(0, data[1:]))
-	line = append(append(line, crcTail...), data[1:]...)
 	d := l.store.fs()
 	defer l.changed()
 	tmp := filepath.Join(l.dir, indexName+".tmp")
@@ -158,8 +176,11 @@ func (l *Log) saveIndexNow(done bool) {
 	}
 }
 
-// dropIndex makes the next reader read the whole log. l.mu is held.
+// dropIndex makes the next reader read the whole log, if this one may change anything: it
+// drives the session. l.mu is held.
 func (l *Log) dropIndex() {
-	_ = l.store.fs().Remove(filepath.Join(l.dir, indexName))
+	if l.lease != nil {
+		_ = l.store.fs().Remove(filepath.Join(l.dir, indexName))
+	}
 	l.saved = 0
 }

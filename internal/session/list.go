@@ -28,6 +28,7 @@ type Info struct {
 	Size     int64        // of the log in bytes
 	Preview  string       // beginning of what was said first, in one line
 	Stop     event.Reason // how the last run ended; empty while one goes on or none was
+	Empty    bool         // nobody has said anything in it yet, so there is nothing to resume
 	Damage   error        // why the log can not be read to its end; nil: it can
 }
 
@@ -47,7 +48,7 @@ func (s *Store) List(ctx context.Context) ([]Info, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("list sessions: %w", err)
 		}
-		infos = append(infos, s.info(ctx, id))
+		infos = append(infos, s.info(id))
 	}
 	slices.SortStableFunc(infos, func(a, b Info) int {
 		if c := b.Modified.Compare(a.Modified); c != 0 {
@@ -58,7 +59,7 @@ func (s *Store) List(ctx context.Context) ([]Info, error) {
 	return infos, nil
 }
 
-func (s *Store) info(ctx context.Context, id string) Info {
+func (s *Store) info(id string) Info {
 	info := Info{ID: id}
 	info.Created, _ = time.Parse("20060102-150405", id[:15])
 	info.Modified = info.Created
@@ -71,12 +72,8 @@ func (s *Store) info(ctx context.Context, id string) Info {
 		return info
 	}
 	info.describe(l)
-	if left > 0 && info.Damage == nil {
+	if info.Damage == nil {
 		info.Damage = l.suspect(left)
-	}
-	if l.tail.Off-l.saved >= saveEvery {
-		// The next list is spared the reading of it all.
-		_ = l.exclusive(ctx, false, func() error { l.saveIndexNow(true); return nil })
 	}
 	info.Damage = errors.Join(info.Damage, l.Close())
 	return info
@@ -84,7 +81,7 @@ func (s *Store) info(ctx context.Context, id string) Info {
 
 // describe fills in what single events tell.
 func (i *Info) describe(l *Log) {
-	i.Events, i.Size = l.tail.Seq, l.tail.Off
+	i.Events, i.Size, i.Empty = l.tail.Seq, l.tail.Off, l.marks.Said == nil
 	if i.Events == 0 {
 		return
 	}
@@ -123,6 +120,9 @@ func (i *Info) describe(l *Log) {
 // suspect returns the damage of a log whose last left bytes did not verify;
 // nil if that is only a torn tail, or a line on its way.
 func (l *Log) suspect(left int64) error {
+	if left == 0 || l.broken != nil {
+		return l.broken
+	}
 	torn, err := l.torn(left)
 	if err != nil || torn {
 		return err
@@ -239,7 +239,7 @@ func (s *Store) searchOne(ctx context.Context, id string, match *regexp.Regexp, 
 			Session: id, Seq: e.Seq, Time: e.Time, Kind: e.Body.Kind(), Text: around(text, at[0]),
 		}, nil)
 	})
-	if err == nil && more && left > 0 {
+	if err == nil && more {
 		err = l.suspect(left)
 	}
 	return more || err != nil, err

@@ -30,25 +30,28 @@ type Log struct {
 	store *Store
 	id    string
 	dir   string
-	f     file
+	f     file // for reading
 	bell  *bell
 	turn  chan struct{} // holds a token while somebody of this log holds the append lock
 	acts  sync.WaitGroup
 	sync  commit
 
-	mu     sync.Mutex
-	tail   cursor // end of what is verified
-	last   cursor // start of the last line before tail
-	marks  marks
-	saved  int64     // size of the log that the index on disk covers
-	recent [8]cursor // where the tail has been, for readers that follow
-	lock   file      // nil until first needed
-	lease  file      // nil unless held
-	folder file      // nil until first needed
-	looked time.Time // the last change of the folder before our files were looked for there
-	broken error     // why no more appends are taken
-	wrote  bool      // this log has appended something
-	claim  struct {  // the last claim that was looked up
+	mu       sync.Mutex
+	tail     cursor // end of what is verified
+	last     cursor // start of the last line before tail
+	marks    marks
+	saved    int64     // size of the log that the index on disk covers
+	promised int64     // bytes that must be there, as they were synced once
+	recent   [8]cursor // where the tail has been, for readers that follow
+	lock     file      // nil until first needed
+	out      file      // for appending; nil until first needed
+	lease    file      // nil unless held
+	folder   file      // nil until first needed
+	looked   time.Time // the last change of the folder before our files were looked for there
+	broken   error     // why no more appends are taken
+	wrote    bool      // this log has appended something
+	atRest   int64     // size of the log when it was found to end with a torn tail
+	claim    struct {  // the last claim that was looked up
 		at    cursor
 		epoch uint64
 	}
@@ -115,7 +118,6 @@ func (l *Log) append(ctx context.Context, as *event.Driver, bodies []event.Body)
 		}
 		events, err = l.write(bodies)
 		end = l.tail.Off
-		l.saveIndexNow(false)
 		return err
 	})
 	if err != nil {
@@ -124,7 +126,17 @@ func (l *Log) append(ctx context.Context, as *event.Driver, bodies []event.Body)
 	if sync {
 		err = l.flush(end)
 	}
+	if err == nil && l.unindexed() {
+		_ = l.exclusive(ctx, false, func() error { l.saveIndexNow(false); return nil })
+	}
 	return events, err
+}
+
+// unindexed reports whether so much has been appended that the index is worth writing again.
+func (l *Log) unindexed() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.tail.Off-l.saved >= saveEvery
 }
 
 // admit says whether the log takes what a driver appends; nil if it is not one. The
@@ -259,13 +271,17 @@ func (l *Log) locked(ctx context.Context, wait bool) (file, error) {
 const justNow = 20 * time.Millisecond
 
 // found reports whether the lock file is the one in the folder. If the log is not, it takes
-// no more: what is written to another file nobody would find. As long as nothing has
-// changed in the folder both are what they were. The lock and l.mu are held.
+// no more: what is written to another file nobody would find. As long as the folder is where
+// it was, and nothing has changed in it, both are what they were. The lock and l.mu are held.
 func (l *Log) found(lock file) (there bool, err error) {
 	if l.folder == nil {
 		if l.folder, err = l.store.fs().Open(l.dir, os.O_RDONLY); err != nil {
 			return false, err
 		}
+	}
+	if there, err = l.folder.Is(l.dir); err == nil && !there { // a folder above it went
+		l.lose()
+		return true, nil
 	}
 	changed, err := l.folder.Changed()
 	if err != nil || changed.Equal(l.looked) {
@@ -276,12 +292,19 @@ func (l *Log) found(lock file) (there bool, err error) {
 	}
 	there, err = l.f.Is(filepath.Join(l.dir, logName))
 	switch {
-	case err == nil && !there && l.broken == nil:
-		l.broken = errors.New("the log takes no more: its file was removed or replaced")
+	case err == nil && !there:
+		l.lose()
 	case err == nil && there && time.Since(changed) > justNow:
 		l.looked = changed
 	}
 	return true, err
+}
+
+// lose keeps the log from writing where nobody would find it. l.mu is held.
+func (l *Log) lose() {
+	if l.broken == nil {
+		l.broken = errors.New("the log takes no more: its file was removed or replaced")
+	}
 }
 
 // changed is called when the log itself has changed something in the folder, just after it
@@ -343,7 +366,11 @@ func (l *Log) write(bodies []event.Body) ([]event.Event, error) {
 			return nil, fmt.Errorf("%q could not be read back", u.Name)
 		}
 	}
-	n, err := l.f.Write(buf)
+	out, err := l.writer()
+	if err != nil {
+		return nil, err
+	}
+	n, err := out.Write(buf)
 	if err == nil && n < len(buf) {
 		err = io.ErrShortWrite
 	}
@@ -367,9 +394,9 @@ func readable(line []byte) bool {
 // takeBack cuts off what a failed write may have left, so that nothing is ever
 // glued to it.
 func (l *Log) takeBack(cause error) error {
-	err := l.f.Truncate(l.tail.Off)
+	err := l.out.Truncate(l.tail.Off)
 	if err == nil {
-		err = l.store.sync(l.f)
+		err = l.store.sync(l.out)
 	}
 	if err != nil {
 		l.broken = fmt.Errorf("the log takes no more: %w, and that could not be taken back: %w", cause, err)
@@ -383,7 +410,7 @@ func (l *Log) flush(end int64) error {
 	if l.store.Sync == SyncKill {
 		return nil
 	}
-	err := l.sync.wait(end, l.f.Sync)
+	err := l.sync.wait(end, l.syncLog)
 	if err == nil {
 		return nil
 	}
@@ -393,6 +420,36 @@ func (l *Log) flush(end int64) error {
 		l.broken = fmt.Errorf("the log takes no more: an earlier sync failed: %w", err)
 	}
 	return fmt.Errorf("sync: %w", err)
+}
+
+// syncLog makes durable what has been written, and says so beside the log.
+func (l *Log) syncLog() error {
+	l.mu.Lock()
+	out, end := l.out, l.tail.Off
+	l.mu.Unlock()
+	if out == nil { // another has written what this log waits for
+		return l.f.Sync()
+	}
+	if err := out.Sync(); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.promise(end)
+	return nil
+}
+
+// writer returns the log's file for appending. The append lock and l.mu are held, so the
+// file in the folder is the one that is read.
+func (l *Log) writer() (file, error) {
+	if l.out == nil {
+		f, err := l.store.fs().Open(filepath.Join(l.dir, logName), os.O_WRONLY|os.O_APPEND)
+		if err != nil {
+			return nil, err
+		}
+		l.out = f
+	}
+	return l.out, nil
 }
 
 // remember keeps c as a place where a reader may go on.
@@ -426,7 +483,7 @@ func (l *Log) Close() error {
 	if l.lease != nil {
 		err = errors.Join(err, l.letGo())
 	}
-	for _, f := range []file{l.lock, l.folder} {
+	for _, f := range []file{l.lock, l.folder, l.out} {
 		if f != nil {
 			err = errors.Join(err, f.Close())
 		}

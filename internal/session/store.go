@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -245,22 +246,16 @@ func (s *Store) fillNew(id, dir string, fill func(id, dir string) error) error {
 	return s.syncDir(dir)
 }
 
-// Open opens a session by its whole id. A torn tail left by a crash is set
-// aside, cut and noted in the log with an event.Note of topic "recovered". A
-// damaged log opens too: see [Log.Read]. The error wraps [fs.ErrNotExist] if
-// there is no such session.
+// Open opens a session by its whole id. It changes nothing and works on a disk that is
+// read-only: the first append sets a torn tail that a crash left aside, cuts it and notes
+// that in the log with an event.Note of topic "recovered". A damaged log opens too: see
+// [Log.Read]. The error wraps [fs.ErrNotExist] if there is no such session.
 func (s *Store) Open(ctx context.Context, id string) (*Log, error) {
-	l, left, err := s.open(id)
+	l, _, err := s.open(id)
 	if err != nil {
 		return nil, fmt.Errorf("open session %q: %w", id, err)
 	}
-	if left > 0 {
-		err = l.settle(ctx, false) // whoever holds the lock is still writing
-	}
-	if err == nil && l.tail.Off-l.saved >= saveEvery {
-		err = l.exclusive(ctx, false, func() error { l.saveIndexNow(true); return nil })
-	}
-	if err != nil {
+	if err := ctx.Err(); err != nil {
 		return nil, errors.Join(fmt.Errorf("open session %q: %w", id, err), l.Close())
 	}
 	return l, nil
@@ -274,12 +269,23 @@ func (s *Store) open(id string) (l *Log, left int64, err error) {
 		return nil, 0, fmt.Errorf("not a session id: %w", fs.ErrNotExist)
 	}
 	dir := filepath.Join(s.Dir, id)
-	f, err := s.fs().Open(filepath.Join(dir, logName), os.O_RDWR|os.O_APPEND)
+	f, err := s.fs().Open(filepath.Join(dir, logName), os.O_RDONLY)
 	if err != nil {
 		return nil, 0, err
 	}
 	l = &Log{store: s, id: id, dir: dir, f: f, turn: make(chan struct{}, 1), bell: s.hold(id)}
+	if left, err = l.verify(); err != nil {
+		return nil, 0, errors.Join(err, l.Close())
+	}
+	return l, left, nil
+}
+
+// verify reads a log that has just been opened. What it promises is looked up first, since
+// others append meanwhile.
+func (l *Log) verify() (left int64, err error) {
 	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.promised = l.synced()
 	if l.load() {
 		before := l.tail
 		left, _, err = l.advance()
@@ -290,11 +296,10 @@ func (s *Store) open(id string) (l *Log, left int64, err error) {
 	if err == nil && l.tail == (cursor{}) {
 		left, _, err = l.advance()
 	}
-	l.mu.Unlock()
-	if err != nil {
-		return nil, 0, errors.Join(err, l.Close())
+	if d := l.lacking(); d != nil && err == nil {
+		l.broken = d
 	}
-	return l, left, nil
+	return left, err
 }
 
 // hold returns the bell of a session; give it back with release.
@@ -332,8 +337,8 @@ func (s *Store) ids() ([]string, error) {
 }
 
 // Resolve returns the id of the session a person means: a whole id, the
-// beginning or end of exactly one, or "last" for the one that changed last, has
-// begun and was not spawned by another. The error wraps [fs.ErrNotExist] if there is
+// beginning or end of exactly one, or "last" for the one that changed last in which
+// something was said and that was not spawned by another. The error wraps [fs.ErrNotExist] if there is
 // none, and names the candidates if there are several.
 func (s *Store) Resolve(ctx context.Context, text string) (string, error) {
 	switch text {
@@ -376,7 +381,7 @@ func (s *Store) newest(ctx context.Context) (string, error) {
 		return "", err
 	}
 	for _, info := range infos {
-		if info.Parent == "" && info.Events > 0 {
+		if info.Parent == "" && !info.Empty {
 			return info.ID, nil
 		}
 	}
@@ -405,7 +410,10 @@ func (s *Store) remove(ctx context.Context, id string) error {
 	}
 	for _, id := range family {
 		lease, err := s.take(ctx, filepath.Join(s.Dir, id, leaseName))
-		if err != nil {
+		switch {
+		case errors.Is(err, syscall.ENOSPC): // no lease fits on the disk, so nobody has it
+			continue
+		case err != nil:
 			return err
 		}
 		defer lease.Close()

@@ -75,6 +75,7 @@ func TestChild(t *testing.T) {
 		}
 	}
 	write(parent, event.Opened{Format: 1})
+	mustAppend(t, parent, said("x"))
 	open := func(of, name string, wantNew bool) *Log {
 		t.Helper()
 		l, isNew, err := s.Child(t.Context(), of, name)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -163,13 +164,16 @@ func setAside(m *memDisk, tail []byte) bool {
 	return false
 }
 
-// TestRepairIsDurable cuts the power right after a torn log was opened.
+// TestRepairIsDurable cuts the power right after a torn log was repaired.
 func TestRepairIsDurable(t *testing.T) {
 	data := sample(t, 6)
 	m := withLog(data[:len(data)-3])
 	good := data[:bytes.LastIndexByte(data[:len(data)-3], '\n')+1]
 	l, err := (&Store{Dir: "/store", disk: m}).Open(t.Context(), sampleID)
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.exclusive(t.Context(), true, l.catchUp); err != nil {
 		t.Fatal(err)
 	}
 	after := m.crash(true, 0, false)
@@ -184,13 +188,16 @@ func TestRepairIsDurable(t *testing.T) {
 	}
 }
 
-// TestTruncatedBehindIndex does the same where an index knows more, or less,
-// than the log has.
+// TestTruncatedBehindIndex does the same where an index knows less than the log has, or
+// more: then that was lost by no crash.
 func TestTruncatedBehindIndex(t *testing.T) {
 	data := sample(t, 500)
 	full := withLog(data)
 	l, err := (&Store{Dir: "/store", disk: full}).Open(t.Context(), sampleID)
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.flush(l.tail.Off); err != nil {
 		t.Fatal(err)
 	}
 	l.saveIndexNow(true)
@@ -203,7 +210,90 @@ func TestTruncatedBehindIndex(t *testing.T) {
 		n := random.IntN(len(data) + 1)
 		m := withLog(data[:n])
 		m.nodes["/store/"+sampleID+"/"+indexName] = &memFile{data: bytes.Clone(index.data)}
-		resume(t, m).check(t, "cut", n, goodLines(data[:n]), n > 0 && data[n-1] != '\n')
+		f := resume(t, m)
+		if good := int64(lengthOf(goodLines(data[:n]))); (f.damage != nil) != (good < l.last.Off) {
+			t.Fatalf("cut at %d: damage is %v, the index says %d", n, f.damage, l.last.Off)
+		}
+		f.check(t, "cut", n, goodLines(data[:n]), n > 0 && data[n-1] != '\n' && f.damage == nil)
+	}
+}
+
+// TestSyncedIsNotTorn takes from a log what was synced: cut, cut between two lines, or NUL.
+// No crash does that, so it is damage; the log stays as it is, and what is good is read.
+func TestSyncedIsNotTorn(t *testing.T) {
+	m := newMemDisk()
+	s := &Store{Dir: "/store", disk: m}
+	l := driven(t, s)
+	for batch := range slices.Chunk(talk(30), 3) {
+		mustAppend(t, l, batch...)
+	}
+	mustAppend(t, l, said("the end"))
+	path := filepath.Join(l.dir, logName)
+	data := m.nodes[path].data
+	lines := goodLines(data)
+	for _, n := range []int{0, 1, lengthOf(lines[:1]), len(data) / 3, lengthOf(lines[:20]), len(data) - 2} {
+		for _, rest := range [][]byte{nil, make([]byte, len(data)-n)} {
+			holed := slices.Concat(data[:n], rest)
+			after := m.crash(false, 0, false)
+			after.nodes[path].data = holed
+			s := &Store{Dir: "/store", disk: after}
+			good := len(goodLines(data[:n]))
+			infos, err := s.List(t.Context())
+			if err != nil || len(infos) != 1 || infos[0].Damage == nil || infos[0].Events != uint64(good) {
+				t.Fatalf("%d of %d bytes, %d NUL: listed as %+v, %v", n, len(data), len(rest), infos, err)
+			}
+			got, damaged := 0, false
+			for _, err := range s.Events(t.Context(), l.ID()) {
+				if d, ok := errors.AsType[*DamageError](err); ok && d.Line == good+1 {
+					damaged = true
+				} else if err == nil {
+					got++
+				}
+			}
+			if got != good || !damaged {
+				t.Errorf("%d of %d bytes, %d NUL: %d events, want %d; damage told: %v", n, len(data), len(rest), got, good, damaged)
+			}
+			if r, err := s.Fsck(t.Context(), l.ID(), true); err != nil || r.OK() || r.Torn > 0 || len(r.Damage) == 0 {
+				t.Errorf("%d of %d bytes, %d NUL: fsck says %+v, %v", n, len(data), len(rest), r, err)
+			}
+			reopen, err := s.Open(t.Context(), l.ID())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := reopen.Append(t.Context(), said("more")); err == nil {
+				t.Errorf("%d of %d bytes, %d NUL: it takes more", n, len(data), len(rest))
+			}
+			_ = reopen.Close()
+			if !bytes.Equal(after.nodes[path].data, holed) {
+				t.Errorf("%d of %d bytes, %d NUL: the log was changed", n, len(data), len(rest))
+			}
+		}
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestNoise holds that bytes that were never a log, and one that lacks its beginning, are
+// damage: nothing is cut off them, and nothing is written behind them.
+func TestNoise(t *testing.T) {
+	noise := make([]byte, 42109)
+	random := rand.NewChaCha8([32]byte{1})
+	_, _ = random.Read(noise)
+	lines := goodLines(sample(t, 12))
+	for name, data := range map[string][]byte{
+		"noise":          noise,
+		"text":           []byte("hello\n"),
+		"last line only": append(bytes.Clone(lines[11]), '\n'),
+		"no first line":  append(bytes.Join(lines[1:], []byte("\n")), '\n'),
+	} {
+		m := withLog(data)
+		if f := resume(t, m); f.damage == nil || len(f.events) > 0 {
+			t.Errorf("%s: %d events, damage %v", name, len(f.events), f.damage)
+		}
+		if !bytes.Equal(m.nodes[samplePath].data, data) {
+			t.Errorf("%s: it was changed", name)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/inspan/inspan/event"
 )
@@ -63,35 +65,107 @@ func (l *Log) catchUp() error {
 	if err != nil || left == 0 {
 		return err
 	}
-	torn, err := l.torn(left)
-	if err != nil {
-		return err
-	}
 	if why == "" {
 		why = "the line has no end"
 	}
-	if !torn {
-		l.broken = l.tail.damage(why)
-		l.dropIndex()
-		return l.broken
+	if torn, err := l.tell(left, why); err != nil || !torn {
+		return errors.Join(err, l.broken)
 	}
 	return l.repair(left, why)
 }
 
+// tell tells a torn tail of left bytes from damage, which it notes as broken. The append
+// lock and l.mu are held, so that nobody is writing.
+func (l *Log) tell(left int64, why string) (torn bool, err error) {
+	l.promised = max(l.promised, l.synced())
+	if torn, err = l.torn(left); err == nil && !torn {
+		l.broken = l.tail.damage(why)
+		l.dropIndex()
+	}
+	return torn, err
+}
+
 // torn reports whether the last left bytes of the log are what a crash leaves
-// of the last write: nothing behind their first piece can be read as an event.
+// of the last write: nothing of them was promised to stay, nothing behind their first piece
+// can be read as an event, and a log that holds nothing else begins like one.
 func (l *Log) torn(left int64) (bool, error) {
+	if l.lacking() != nil {
+		return false, nil
+	}
+	if l.tail.Seq == 0 {
+		if torn, err := l.begun(left); err != nil || !torn {
+			return false, err
+		}
+	}
 	first := true
 	for rec, err := range salvage(l.f, l.tail, l.tail.Off+left) {
 		if err != nil {
 			return false, err
 		}
-		if !first && rec.Event.Body != nil {
+		if rec.Event.Body != nil && (!first || rec.Event.Seq > l.tail.Seq+1) {
 			return false, nil
 		}
 		first = false
 	}
 	return true, nil
+}
+
+// begun reports whether a log without a good line is one that was begun: the disk has some
+// of its first line, or NUL bytes where that has never arrived.
+func (l *Log) begun(size int64) (bool, error) {
+	head := make([]byte, min(size, int64(len(crcHead))))
+	if _, err := l.f.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
+		return false, err
+	}
+	return strings.HasPrefix(crcHead, string(bytes.TrimRight(head, "\x00"))), nil
+}
+
+// lacking is the damage of a log that ends before what it promised to keep; nil if it does
+// not. l.mu is held.
+func (l *Log) lacking() *DamageError {
+	if l.tail.Off >= l.promised {
+		return nil
+	}
+	return l.tail.damage(fmt.Sprintf("the log was complete up to byte %d, and what follows does not verify", l.promised))
+}
+
+// mark is what the lock file says: how much of the log was synced when it was written. It may
+// be less than what is, and never more.
+type mark struct {
+	Synced int64 `json:"synced"` // bytes
+}
+
+const mostMark = 128 // bytes
+
+// synced reads the mark; 0 if there is none.
+func (l *Log) synced() int64 {
+	f, err := l.store.fs().Open(filepath.Join(l.dir, lockName), os.O_RDONLY)
+	if err != nil {
+		return 0
+	}
+	defer f.Close()
+	data := make([]byte, mostMark)
+	n, err := f.ReadAt(data, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return 0
+	}
+	line, _, _ := bytes.Cut(data[:n], []byte("\n"))
+	var m mark
+	if !unseal(line, &m) {
+		return 0
+	}
+	return m.Synced
+}
+
+// promise writes the mark. Failure costs only that a later loss is taken for a crash. l.mu is held.
+func (l *Log) promise(end int64) {
+	if end <= l.promised || l.lock == nil {
+		return
+	}
+	l.promised = end
+	if line, err := seal(mark{Synced: end}); err == nil {
+		_, _ = l.lock.WriteAt(append(line, '\n'), 0)
+	}
 }
 
 // repair sets the last left bytes aside, cuts them off and notes it in the
@@ -101,10 +175,14 @@ func (l *Log) repair(left int64, why string) error {
 	if err != nil {
 		return fmt.Errorf("set torn tail aside: %w", err)
 	}
-	if err := l.f.Truncate(l.tail.Off); err != nil {
+	out, err := l.writer()
+	if err != nil {
 		return fmt.Errorf("cut torn tail: %w", err)
 	}
-	if err := l.store.sync(l.f); err != nil {
+	if err := out.Truncate(l.tail.Off); err != nil {
+		return fmt.Errorf("cut torn tail: %w", err)
+	}
+	if err := l.store.sync(out); err != nil {
 		l.broken = fmt.Errorf("the log takes no more: cut torn tail: %w", err)
 		return l.broken
 	}
@@ -156,17 +234,52 @@ func (l *Log) refresh(ctx context.Context) error {
 		l.mu.Unlock()
 		return nil
 	}
-	_, why, err := l.advance()
+	left, why, err := l.advance()
+	known := l.tail.Off+left == l.atRest
 	l.mu.Unlock()
-	if err != nil || why == "" {
+	if err != nil || why == "" || known {
 		return err
 	}
-	return l.settle(ctx, true)
+	return l.inspect(ctx)
 }
 
-// settle cuts a torn tail or finds the log damaged. That it could not be cut
-// is no error here: the log can be read, and the next append will tell.
-func (l *Log) settle(ctx context.Context, wait bool) error {
-	_ = l.exclusive(ctx, wait, l.catchUp)
-	return ctx.Err()
+// inspect tells a torn tail from damage once nobody is writing, and changes neither.
+func (l *Log) inspect(ctx context.Context) error {
+	err := l.alone(ctx, func() error {
+		left, why, err := l.advance()
+		if err != nil || left == 0 || l.broken != nil {
+			return err
+		}
+		torn, err := l.tell(left, why)
+		if torn {
+			l.atRest = l.tail.Off + left
+		}
+		return err
+	})
+	if errors.Is(err, errNoLock) {
+		return nil // the log can be read, and the next append will tell
+	}
+	return err
+}
+
+// errNoLock says that a reader could not keep others from writing.
+var errNoLock = errors.New("lock the log for reading")
+
+// alone calls do with l.mu held while nobody appends. Unlike exclusive it opens nothing for
+// writing: where there is no lock file nobody has ever appended.
+func (l *Log) alone(ctx context.Context, do func() error) error {
+	lock, err := l.store.fs().Open(filepath.Join(l.dir, lockName), os.O_RDONLY)
+	if err == nil {
+		defer func() { _ = errors.Join(lock.Unlock(), lock.Close()) }()
+		_, err = acquire(ctx, lock, true)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%w: %w", errNoLock, err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return do()
 }

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/inspan/inspan/internal/folder"
 )
 
 const (
@@ -202,7 +204,7 @@ func (m *marker) repack() error {
 			return err
 		}
 	}
-	return syncDir(m.s.path(packsName))
+	return folder.Sync(m.s.path(packsName))
 }
 
 // wasteful returns the packs to be written anew.

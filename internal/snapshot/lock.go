@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"github.com/inspan/inspan/internal/folder"
 )
 
 const (
@@ -170,5 +172,5 @@ func (s *Store) commit(f *os.File, err error, path string) error {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
 	s.step("sync folder")
-	return syncDir(filepath.Dir(path))
+	return folder.Sync(filepath.Dir(path))
 }

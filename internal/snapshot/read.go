@@ -8,6 +8,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+
+	"github.com/inspan/inspan/internal/folder"
 )
 
 // reading locks the store against changes and opens its objects.
@@ -144,5 +146,5 @@ func (s *Store) remove(ids []string) error {
 			return err
 		}
 	}
-	return syncDir(s.path(recordsName))
+	return folder.Sync(s.path(recordsName))
 }

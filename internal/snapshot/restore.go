@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+
+	"github.com/inspan/inspan/internal/folder"
 )
 
 // ownerAll is what a folder needs so that names in it can be changed.
@@ -154,5 +156,5 @@ func (s *Store) finish(ctx context.Context, v *vault, j *journal, again bool) (R
 	if err := os.Remove(s.path(journalName)); err != nil {
 		return unfinished(err)
 	}
-	return Restored{Before: j.before, After: after.ID, Plan: a.done()}, syncDir(s.Dir)
+	return Restored{Before: j.before, After: after.ID, Plan: a.done()}, folder.Sync(s.Dir)
 }

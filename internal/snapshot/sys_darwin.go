@@ -28,13 +28,3 @@ func clone(_, _ *os.File) bool { return false }
 
 // syncAll puts all that was written to the file system of f on the disk.
 func syncAll(*os.File) error { return nil }
-
-// syncDir puts the names in a folder on the disk.
-func syncDir(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	return f.Sync()
-}

@@ -32,13 +32,3 @@ func clone(to, from *os.File) bool {
 
 // syncAll puts all that was written to the file system of f on the disk.
 func syncAll(f *os.File) error { return unix.Syncfs(int(f.Fd())) }
-
-// syncDir puts the names in a folder on the disk.
-func syncDir(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	return f.Sync()
-}

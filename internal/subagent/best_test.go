@@ -378,7 +378,7 @@ func TestBackgroundCallAgain(t *testing.T) {
 		// What a crash would leave as the first of them had begun.
 		at := bytes.Index(raw, []byte(`"spawned"`))
 		raw = raw[:at+bytes.IndexByte(raw[at:], '\n')+1]
-		if err := os.WriteFile(log, raw, 0o600); err != nil {
+		if err := errors.Join(os.WriteFile(log, raw, 0o600), os.Remove(filepath.Join(h.dir, s.ID(), "lock"))); err != nil { // which promises the rest
 			t.Fatal(err)
 		}
 		again, err := h.host().Open(t.Context(), s.ID())

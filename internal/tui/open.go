@@ -209,7 +209,7 @@ func (m *model) pickSession() tea.Cmd {
 			var ids []string
 			for _, here := range []bool{true, false} { // those of this folder first
 				for _, s := range list {
-					if (s.Root == root) != here || s.Parent != "" || s.Events == 0 {
+					if (s.Root == root) != here || s.Parent != "" || s.Empty {
 						continue
 					}
 					doc := ago(now.Sub(s.Modified)) + " · " + s.ID
@@ -306,7 +306,7 @@ func (m *model) listSessions(string) func(context.Context) (string, error) {
 		}
 		var b strings.Builder
 		for _, s := range list {
-			if s.Root == root && s.Parent == "" {
+			if s.Root == root && s.Parent == "" && !s.Empty {
 				mark := " "
 				if s.ID == current {
 					mark = "›"
