@@ -150,6 +150,9 @@ func (p judgedProcs) Start(ctx context.Context, c tool.Command) (tool.Process, e
 	if p.reads && c.Box.Level != tool.BoxRead {
 		return nil, notJudged("run", c.Args[0], "more than to read")
 	}
+	if c.Keep && !slices.ContainsFunc(p.judged.effects, func(e tool.Effect) bool { return e.Kind == tool.Keep }) {
+		return nil, notJudged("run", c.Args[0], "to go on after the session")
+	}
 	for _, open := range []struct {
 		kind tool.EffectKind
 		list []string

@@ -30,7 +30,7 @@ type bashArgs struct {
 	Command    string `json:"command" jsonschema:"command line for bash"`
 	Timeout    int    `json:"timeout,omitempty" jsonschema:"seconds to wait before the command goes on as a background job; 120 if not given, at most 600"`
 	Background bool   `json:"background,omitempty" jsonschema:"start as a background job and return at once, for servers and watchers"`
-	Keep       bool   `json:"keep,omitempty" jsonschema:"what the command leaves running goes on after the session has ended; needs approval"`
+	Keep       bool   `json:"keep,omitempty" jsonschema:"what the command leaves running goes on after the session has ended, its ports reachable at localhost; needs approval"`
 	// Standard input is empty by default: left open, grep, rg and cat without
 	// a file would wait for it until they are moved to the background.
 	Interactive bool `json:"interactive,omitempty" jsonschema:"keep standard input open, so that the command can be fed with the jobs tool once it is a job"`

@@ -10,6 +10,7 @@
 //	auto: the wall that keeps mode auto from it; without this line auto must pass
 //	file NAME: content, before it begins
 //	bash: a command
+//	keep: a command that is to go on afterwards; the run is allowed that by --keep-jobs
 //	call TOOL: arguments as JSON
 //	check: a command that must end with 0, after the program has exited
 //

@@ -123,7 +123,11 @@ func (p *place) do(t *testing.T, mode string) (said string, failed error) {
 	ctx, stop := context.WithTimeout(t.Context(), patience)
 	defer stop()
 	var out bytes.Buffer
-	cmd := exec.CommandContext(ctx, p.program, "run", "--model", "script", "--mode", mode, p.filled(strings.Join(p.steps, "\n")))
+	args := []string{"run", "--model", "script", "--mode", mode}
+	if p.keeps {
+		args = append(args, "--keep-jobs")
+	}
+	cmd := exec.CommandContext(ctx, p.program, append(args, p.filled(strings.Join(p.steps, "\n")))...)
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = p.work, p.environ(), &out, &out
 	if err := cmd.Run(); err != nil {
 		failed = fmt.Errorf("the program: %w", err)
