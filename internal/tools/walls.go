@@ -60,7 +60,7 @@ func (sh *Shell) plan(ctx context.Context, c *tool.Call, in bashArgs) plan {
 	out.outside = in.Outside
 	switch makes := makesRepository(out.effects); {
 	case makes && c.Env.Walls.Workspace && !in.Outside && onlyGit(out.effects, plainInit):
-		out.makes, out.writes = true, true
+		out.makes, out.writes, out.effects = true, true, nearby(out.effects)
 	case makes:
 		out.outside = true
 		out.effects = append(out.effects, tool.Effect{Kind: tool.External, Text: "make a repository, whose settings and hooks git follows"})
@@ -100,7 +100,7 @@ func makesRepository(effects []tool.Effect) bool {
 		if e.Words == nil || len(e.Words.Argv) == 0 || path.Base(e.Words.Argv[0]) != "git" {
 			continue
 		}
-		for _, w := range e.Words.Argv[1:] {
+		for _, w := range withoutSettings(e.Words.Argv)[1:] {
 			if w == "init" || w == "clone" {
 				return true
 			}
