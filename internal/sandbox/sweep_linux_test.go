@@ -142,7 +142,7 @@ func TestInit(t *testing.T) {
 		"git init -q sub/new": true, "git init -q --bare sub/o.git && git clone -q sub/o.git c && cd c && git -c user.name=x -c user.email=x@y commit -qm one --allow-empty && git push -q origin HEAD:x && cd .. && git init -q": true,
 		"git init -q --bare o.git && echo x >o.git/hooks/update": false, "git init -q --bare o.git && git -C o.git config core.fsmonitor ./x": false, "git init -q --bare o.git && mkdir o.git/.vscode && echo x >o.git/.vscode/tasks.json": false,
 		"git init -q --bare o.git && cp -r o.git/. . && git init -q": false,
-		"git init -q && git config core.fsmonitor ./x": false, "git init -q && echo x >.git/hooks/post-commit": false,
+		"git init -q && git config core.fsmonitor ./x":               false, "git init -q && echo x >.git/hooks/post-commit": false,
 		"git init -q && mv .git g && ln -s g .git": false, "git init -q && echo x >.git/commondir": false, "git init -q && mv .git g && echo gitdir: g >.git": false, "git init -q && git config core.hooksPath .": false,
 	} {
 		for _, init := range []bool{true, false} {
