@@ -256,8 +256,13 @@ func (j *job) advice(text string) string {
 			return "\n" + adviceText
 		}
 	}
+	if strings.Contains(text, "No such process") {
+		return "\n" + adviceProcesses
+	}
 	return ""
 }
+
+const adviceProcesses = "[in the sandbox each command has process ids of its own; start with background what is to be ended later, and end it with the jobs tool]"
 
 const adviceText = "[it ran in a sandbox that writes only below the workspace and reaches no network; if that is why it failed, make the call again with network (the hosts it needs) or outside, and a person decides]"
 
