@@ -166,6 +166,28 @@ func TestInit(t *testing.T) {
 	}
 }
 
+// TestInitBelow checks that a box without the repository of the workspace makes
+// repositories below it and none in its place, and that pushing works there.
+func TestInitBelow(t *testing.T) {
+	env, home, _ := boxed(t)
+	need(t, env, tool.BoxWorkspace)
+	if err := os.RemoveAll(filepath.Join(env.Root, ".git")); err != nil {
+		t.Fatal(err)
+	}
+	box := tool.Box{Level: tool.BoxWorkspace, Init: true}
+	const me = "git -c user.name=x -c user.email=x@y "
+	code, out, refused := script(t, env, box, "git init -q --bare o.git && git clone -q o.git c && cd c && "+me+"commit -qm one --allow-empty && git push -q origin HEAD:x", "HOME="+home)
+	if code != 0 || len(refused) > 0 {
+		t.Fatalf("exit code %d, refused %q\n%s", code, refused, out)
+	}
+	if code, out, refused := script(t, env, box, "git clone -q -b x o.git d && cd d && "+me+"commit -qm two --allow-empty && git push -q origin HEAD:x && ! echo x >../o.git/hooks/update", "HOME="+home); code != 0 || len(refused) > 0 {
+		t.Errorf("to one that was there: exit code %d, refused %q\n%s", code, refused, out)
+	}
+	if code, out, refused := script(t, env, box, "git init -q; until ! test -e .git; do sleep 0.02; done", "HOME="+home); code != 0 || len(refused) == 0 {
+		t.Errorf("in the place of that of the workspace: exit code %d, refused %q\n%s", code, refused, out)
+	}
+}
+
 // TestInitBesideAJob checks that a repository stays also while a job runs that
 // was there before it, and that the job does not make it name programs.
 func TestInitBesideAJob(t *testing.T) {

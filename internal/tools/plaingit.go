@@ -1,7 +1,6 @@
 package tools
 
 import (
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -136,37 +135,32 @@ func runsMore(sub, word string) bool {
 	return strings.HasPrefix(word, "-x") || word == "-i" || !namesCommit(sub) && (strings.HasPrefix(word, "-c") || strings.HasPrefix(word, "-C"))
 }
 
-// nearby leaves out what a call that makes repositories has no need of: hosts for fetching
-// and pushing by the name of a remote. Its repositories have no other remotes than the
-// folders they were cloned from. It is told to push only to what it makes itself, as
-// hooks of others would run.
-func nearby(effects []tool.Effect) []tool.Effect {
-	var made, sources []string
-	for _, e := range effects {
-		if e.Words == nil {
-			continue
-		}
-		switch argv := withoutSettings(e.Words.Argv); {
-		case len(argv) > 2 && argv[1] == "init":
-			made = append(made, filepath.Clean(argv[len(argv)-1]))
-		case len(argv) > 2 && argv[1] == "clone":
-			source, _ := shell.Cloned(argv[2:])
-			sources = append(sources, filepath.Clean(source))
-		}
-	}
-	own := !slices.ContainsFunc(sources, func(s string) bool { return !slices.Contains(made, s) })
-	var out []tool.Effect
+// nearby leaves out what a call that clones folders has no need of: hosts for fetching and
+// pushing by the name of a remote. Its repositories have no other remotes than those
+// folders. Pushes says that it pushes to one, whose hooks run then.
+func nearby(effects []tool.Effect) (out []tool.Effect, pushes bool) {
+	clones := slices.ContainsFunc(effects, func(e tool.Effect) bool { return subcommand(e) == "clone" })
 	sub := "" // of git, that the effects belong to
 	for _, e := range effects {
-		if e.Kind == tool.Execute && e.Words != nil {
-			if argv := withoutSettings(e.Words.Argv); len(argv) > 1 && argv[0] == "git" {
-				sub = argv[1]
-			}
+		if e.Kind == tool.Execute {
+			sub = subcommand(e)
 		}
-		if e.Kind == tool.Network && e.Text == "*" && len(sources) > 0 && reaches(sub) && (own || sub != "push") {
+		if e.Kind == tool.Network && e.Text == "*" && clones && reaches(sub) {
+			pushes = pushes || sub == "push"
 			continue
 		}
 		out = append(out, e)
 	}
-	return out
+	return out, pushes
+}
+
+// subcommand is the one of git that a command is; empty if it is none.
+func subcommand(e tool.Effect) string {
+	if e.Words == nil {
+		return ""
+	}
+	if argv := withoutSettings(e.Words.Argv); len(argv) > 1 && argv[0] == "git" {
+		return argv[1]
+	}
+	return ""
 }

@@ -60,7 +60,9 @@ func (sh *Shell) plan(ctx context.Context, c *tool.Call, in bashArgs) plan {
 	out.outside = in.Outside
 	switch makes := makesRepository(out.effects); {
 	case makes && c.Env.Walls.Workspace && !in.Outside && onlyGit(out.effects, plainInit):
-		out.makes, out.writes, out.effects = true, true, nearby(out.effects)
+		pushes := false
+		out.effects, pushes = nearby(out.effects)
+		out.makes, out.writes = true, !pushes
 	case makes:
 		out.outside = true
 		out.effects = append(out.effects, tool.Effect{Kind: tool.External, Text: "make a repository, whose settings and hooks git follows"})
@@ -159,7 +161,7 @@ func (p plan) box(c *tool.Call, in bashArgs) tool.Box {
 		}
 	}
 	b.Git = b.Level == tool.BoxWorkspace && p.writes
-	b.Init = b.Git && p.makes
+	b.Init = b.Level == tool.BoxWorkspace && p.makes
 	return b
 }
 

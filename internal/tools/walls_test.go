@@ -55,6 +55,7 @@ func TestBox(t *testing.T) {
 		{"ask", args{"command": "git init sub && ./x"}, tool.Box{Level: none}},
 		{"ask", args{"command": "GIT_TEMPLATE_DIR=x git init sub"}, tool.Box{Level: none}},
 		{"ask", args{"command": "git clone x"}, tool.Box{Level: workspace, Git: true, Init: true}},
+		{"ask", args{"command": "git clone x y && cd y && git push origin HEAD:z"}, tool.Box{Level: workspace, Init: true}},
 		{"ask", args{"command": "git clone https://example.com/x"}, tool.Box{Level: none}},
 		{"ask", args{"command": "git clone -u ./x y"}, tool.Box{Level: none}},
 		{"yolo", args{"command": "ls"}, tool.Box{Level: none}},
@@ -110,13 +111,13 @@ func TestRepositoryIsForPlainGit(t *testing.T) {
 }
 
 // TestRemotesNearby holds that a call whose repositories are all of this machine asks for
-// no host, and pushes to nothing but what it has made.
+// no host.
 func TestRemotesNearby(t *testing.T) {
 	s := newSession(t)
 	s.env.Walls = tool.Walls{Read: true, Workspace: true, Hosts: true}
 	for line, asks := range map[string]bool{
 		"git init -q --bare o.git && git clone -q o.git a && cd a && git push -q origin HEAD:x": false, "git clone ../o.git a && cd a && git fetch -q origin": false, "git clone o.git": false,
-		"git clone o.git a && cd a && git push origin x": true, "git push origin x": true, "git init && git push origin x": true, "git clone host:o.git a": true, "git clone o.git a && git push https://example.com/x": true,
+		"git clone o.git a && cd a && git push origin x": false, "git push origin x": true, "git init && git push origin x": true, "git clone host:o.git a": true, "git clone o.git a && git push https://example.com/x": true,
 		"git init --bare o.git; git clone o.git a; git -C a remote add b https://example.com/x; git -C a push b": true, "npm install --offline ./x": false, "npm install x": true, "pip install --no-index x": false,
 	} {
 		network := slices.ContainsFunc(s.effects("bash", args{"command": line}), func(e tool.Effect) bool { return e.Kind == tool.Network })
