@@ -228,7 +228,7 @@ func accept(l net.Listener, port int, busy chan struct{}) {
 				forward(conn, port)
 			}()
 		default:
-			conn.Close()
+			_ = conn.Close()
 		}
 	}
 }
@@ -236,12 +236,12 @@ func accept(l net.Listener, port int, busy chan struct{}) {
 // forward connects a client with whoever of the family listens on a port now; nobody else
 // of the session is meant.
 func forward(client net.Conn, port int) {
-	defer client.Close()
+	defer func() { _ = client.Close() }()
 	server := dial(port)
 	if server == nil {
 		return
 	}
-	defer server.Close()
+	defer func() { _ = server.Close() }()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -272,6 +272,6 @@ func carry(to, from net.Conn) {
 		_ = half.CloseWrite() // it may be gone
 		return
 	}
-	to.Close()
-	from.Close()
+	_ = to.Close()
+	_ = from.Close()
 }

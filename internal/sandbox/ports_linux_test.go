@@ -36,7 +36,7 @@ func freePort(t *testing.T) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
+	defer func() { _ = l.Close() }()
 	return l.Addr().(*net.TCPAddr).Port
 }
 
@@ -46,7 +46,7 @@ func greeting(host string, port int) string {
 	if err != nil {
 		return ""
 	}
-	defer c.Close()
+	defer func() { _ = c.Close() }()
 	_ = c.SetDeadline(time.Now().Add(5 * time.Second))
 	line, _ := bufio.NewReader(c).ReadString('\n')
 	return strings.TrimSpace(line)
@@ -76,7 +76,7 @@ func TestPortsOfWhatIsKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer taken.Close()
+	defer func() { _ = taken.Close() }()
 	go func() {
 		for {
 			c, err := taken.Accept()
@@ -148,6 +148,6 @@ func TestPortsOfWhatIsKept(t *testing.T) {
 			t.Errorf("after the end: %v", err)
 			continue
 		}
-		l.Close()
+		_ = l.Close()
 	}
 }
