@@ -177,6 +177,10 @@ func (d *driver) await(ctx context.Context) error {
 	defer stop()
 	late, stopLate := at(d.state.Due())
 	defer stopLate()
+	if until := d.state.Patience(); !until.IsZero() && !until.Equal(d.awaits) {
+		d.awaits = until
+		return d.record(ctx, event.Note{Topic: "jobs", Text: d.state.Awaited()})
+	}
 	enough, stopEnough := at(d.state.Patience())
 	defer stopEnough()
 	for {

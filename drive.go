@@ -28,6 +28,8 @@ type driver struct {
 	epoch uint64 // of its claim
 	yield func(event.Event, error) bool
 	calls *calls
+
+	awaits time.Time // until when jobs are waited for, as was said; zero: nothing was
 }
 
 var (

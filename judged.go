@@ -184,6 +184,9 @@ func (p judgedProcs) Start(ctx context.Context, c tool.Command) (tool.Process, e
 			return nil, notJudged("run", c.Args[0], "the variable "+name+" of another command")
 		}
 	}
+	if c.Keep && !slices.ContainsFunc(p.judged.effects, func(e tool.Effect) bool { return e.Kind == tool.Keep }) {
+		return nil, notJudged("run", c.Args[0], "to go on after the session")
+	}
 	if p.any {
 		return p.Procs.Start(ctx, c)
 	}

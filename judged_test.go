@@ -21,6 +21,33 @@ func (s *starter) Start(_ context.Context, c tool.Command) (tool.Process, error)
 	return nil, errors.New("started")
 }
 
+// TestNothingIsKeptUnjudged holds that a process goes on after its session only if its
+// call was judged by that.
+func TestNothingIsKeptUnjudged(t *testing.T) {
+	write, keep := tool.Effect{Kind: tool.Write, Path: "/w/out"}, tool.Effect{Kind: tool.Keep, Text: "x"}
+	for _, effects := range [][]tool.Effect{{write}, {write, keep}} {
+		procs := &starter{}
+		starts := tool.New("start", "Starts something.", func(ctx context.Context, c *tool.Call, _ struct{}) (tool.Result, error) {
+			_, err := c.Env.Procs.Start(ctx, tool.Command{Args: []string{"x"}, Keep: true})
+			return tool.Result{}, err
+		})
+		starts.Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) { return effects, nil }
+		model, err := script.Parse([]byte("-- reply --\ncall: start {}\n-- reply --\ndone\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		agent := inspan.Agent{Model: model, Tools: []tool.Tool{starts}, Mode: "auto", Env: tool.Env{Root: "/w", Procs: procs}, Rules: []inspan.Rule{{Action: tool.Allow, Text: "write"}, {Action: tool.Allow, Text: "keep(*)"}}}
+		for _, err := range agent.Run(t.Context(), "go") {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if started := procs.box != nil; started != (len(effects) == 2) {
+			t.Errorf("judged by %v, started %t", effects, started)
+		}
+	}
+}
+
 // TestBoxIsNoWiderThanTheVerdict holds that a tool which finds, when it runs,
 // that more would happen than it was judged by, starts nothing.
 func TestBoxIsNoWiderThanTheVerdict(t *testing.T) {

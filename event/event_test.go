@@ -369,3 +369,17 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+// TestLeversCheck holds which levers may be numbers.
+func TestLeversCheck(t *testing.T) {
+	for _, l := range []event.Levers{{}, {Jobs: "90"}, {Jobs: "unattended"}, {Jobs: "on"}, {Repeats: "3"}, {Verify: "off"}} {
+		if err := l.Check(); err != nil {
+			t.Errorf("%+v: %v", l, err)
+		}
+	}
+	for _, l := range []event.Levers{{Jobs: "0"}, {Jobs: "long"}, {Verify: "3"}, {Repeats: "unattended"}} {
+		if l.Check() == nil {
+			t.Errorf("taken: %+v", l)
+		}
+	}
+}

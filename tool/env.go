@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"net/http"
@@ -231,6 +232,10 @@ type Command struct {
 	// controls it: Stdin is what is typed, Output what appears. The variable TERM says
 	// what programs can expect of it. Zero: it has none.
 	TTY TTY
+	// Keep says that the process may go on without this program, see [Keepable]: what it
+	// listens on in a network of its own can be reached at the same port of this machine's
+	// loopback addresses, from now on and by nobody who comes from elsewhere.
+	Keep bool
 	// Pass is what it may reach although it is sensitive. With All and a nil Env it
 	// gets the environment of the person but for the keys of the harness. Whoever
 	// judges calls sets it.
@@ -287,7 +292,28 @@ type Keepable interface {
 	// output, up to a limit; their standard input ends. Register is called with what names
 	// them first: if it fails they are not kept. After Keep, Wait returns an error and
 	// Kill does nothing; [Kept] tells how to end them.
-	Keep(output string, register func(Kept) error) error
+	//
+	// What they listen on in a network of their own, now or later, can be reached at the
+	// same ports of this machine's loopback addresses until they end. Keep returns the
+	// ports of now; without a network of their own there are none to tell of.
+	Keep(output string, register func(Kept) error) ([]Port, error)
+}
+
+// Port is one on which what is kept listens behind its walls.
+type Port struct {
+	Number int    `json:"port,omitempty"`  // 0: the error is about all of them
+	Error  string `json:"error,omitempty"` // why it can't be reached from this machine; empty: it can
+}
+
+// String says where it can be reached, or why it can't.
+func (p Port) String() string {
+	switch {
+	case p.Error == "":
+		return fmt.Sprintf("reachable at localhost:%d", p.Number)
+	case p.Number == 0:
+		return p.Error
+	}
+	return fmt.Sprintf("port %d can't be reached from outside of the sandbox: %s", p.Number, p.Error)
 }
 
 // Kept names a process that goes on without the program that has started it, with all

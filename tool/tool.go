@@ -153,6 +153,7 @@ type Leftover struct {
 	Command string `json:"command"`
 	PID     int    `json:"pid,omitempty"`    // that keeps it, where it goes on
 	Output  string `json:"output,omitempty"` // the file that it prints to from now on
+	Ports   []Port `json:"ports,omitempty"`  // on which it listens behind its walls
 	Error   string `json:"error,omitempty"`  // why it was ended although it was to go on
 }
 

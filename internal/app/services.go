@@ -58,10 +58,11 @@ func (a *App) leave(id string, shell *tools.Shell, normal bool, mode string) (ou
 			n++
 			l.Output = filepath.Join(a.Store().Dir, id, fmt.Sprintf("kept-%d-%d.log", os.Getpid(), n))
 			s := Service{Session: id, Job: l.Job, Command: l.Command, Since: time.Now(), Output: l.Output}
-			err := p.Keep(l.Output, func(k tool.Kept) error {
+			ports, err := p.Keep(l.Output, func(k tool.Kept) error {
 				s.Kept, l.PID = k, k.PID
 				return a.register(&s)
 			})
+			l.Ports = ports
 			if err != nil {
 				return l, errors.Join(err, s.forget())
 			}

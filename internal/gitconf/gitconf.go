@@ -17,7 +17,14 @@ var (
 
 // Inert returns nil if all keys of the file are known to be harmless for
 // commands that only read. The error names the first that is not.
-func Inert(file string) error {
+func Inert(file string) error { return inert(file, harmless) }
+
+// InertBare is [Inert] for a repository without a work tree.
+func InertBare(file string) error {
+	return inert(file, func(key, value string) bool { return key == "core.bare" || harmless(key, value) })
+}
+
+func inert(file string, harmless func(key, value string) bool) error {
 	prefix := ""
 	for n, line := range strings.Split(file, "\n") {
 		line = strings.TrimSpace(line)
@@ -40,6 +47,32 @@ func Inert(file string) error {
 		}
 	}
 	return nil
+}
+
+// Option reports whether a setting KEY=VALUE, as git -c takes it, makes no command of git run
+// a program or reach another repository. It overrules all others, so what keeps
+// git from looking into submodules is not among them.
+func Option(setting string) bool {
+	key, value, ok := strings.Cut(setting, "=")
+	parts := strings.Split(strings.ToLower(key), ".")
+	if len(parts) < 2 {
+		return false
+	}
+	last := parts[len(parts)-1]
+	switch parts[0] + "." + last {
+	case "diff.ignoresubmodules", "core.bare", "help.autocorrect":
+		return false
+	case "commit.gpgsign", "tag.gpgsign":
+		return ok && strings.EqualFold(value, "false")
+	}
+	switch parts[0] {
+	case "remote", "submodule", "branch", "extensions":
+		return false
+	}
+	if len(parts) > 2 {
+		return harmless(parts[0]+".*."+last, value)
+	}
+	return harmless(parts[0]+"."+last, value)
 }
 
 // harmless reports whether a key, with * for the part in quotes, runs nothing

@@ -37,7 +37,31 @@ func TestInert(t *testing.T) {
 	}
 }
 
+// TestOption holds which settings a command line may give.
+func TestOption(t *testing.T) {
+	for want, list := range map[bool][]string{
+		true: {
+			"user.name=Ann", "user.email=a@b", "User.Name=x", "user.name=", "init.defaultBranch=main", "color.ui=never", "color.diff.meta=red", "core.quotePath=false", "advice.detachedHead=false",
+			"commit.gpgsign=false", "tag.gpgSign=FALSE", "core.autocrlf=input", "pull.rebase", "merge.conflictStyle=diff3",
+		},
+		false: {
+			"", "user", "core.pager=x", "core.hooksPath=x", "alias.x=!x", "commit.gpgsign=true", "commit.gpgsign", "diff.ignoreSubmodules=none", "remote.origin.url=./x", "branch.main.remote=./x", "submodule.x.url=y",
+			"core.bare=false", "extensions.objectFormat=sha256", "help.autocorrect=1", "protocol.ext.allow=always", "include.path=x", "core.sshCommand=x", "filter.x.clean=y", "user.x.name=y",
+		},
+	} {
+		for _, setting := range list {
+			if got := gitconf.Option(setting); got != want {
+				t.Errorf("%q: %t", setting, got)
+			}
+		}
+	}
+}
+
 func TestNotInert(t *testing.T) {
+	bare := strings.Replace(usual, "bare = false", "bare = true", 1)
+	if gitconf.Inert(bare) == nil || gitconf.InertBare(bare) != nil || gitconf.InertBare(bare+"[core]\n\tfsmonitor = ./evil\n") == nil {
+		t.Error("a repository without a work tree")
+	}
 	for _, add := range []string{
 		"[core]\n\tfsmonitor = ./evil\n", "[core]\n\tFSMonitor = ./evil\n", "[CORE]\n\tfsmonitor\n", "[diff]\n\texternal = ./evil\n", "[diff \"x\"]\n\tcommand = ./evil\n",
 		"[diff \"x\"]\n\ttextconv = ./evil\n", "[filter \"x\"]\n\tclean = ./evil\n", "[filter \"x\"]\n\tprocess = ./evil\n", "[include]\n\tpath = ../evil\n",

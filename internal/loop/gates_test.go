@@ -219,7 +219,7 @@ func TestServersDoNotHoldARun(t *testing.T) {
 		t.Fatal(err)
 	}
 	tp.want("await")
-	if !tp.Patience().Equal(time.Unix(100, 0).Add(30 * time.Minute)) {
+	if !tp.Patience().Equal(time.Unix(100, 0).Add(5 * time.Minute)) {
 		t.Errorf("it waits until %v", tp.Patience())
 	}
 	tp.add(event.Cancelled{By: loop.By, Limit: event.ReasonDone})

@@ -23,8 +23,9 @@ const maxUntold = 50
 const maxLine = 120
 
 // patience is how long a run that nobody attends waits beside a final answer for jobs that
-// the model leaves running, if no limit of its time ends it before.
-const patience = 30 * time.Minute
+// the model leaves running, in seconds, if the lever says no other time. What does not end
+// by then is a server: the model was asked, and has chosen neither to wait nor to keep it.
+const patience = 5 * 60
 
 // left takes note of what a call leaves running, and of what it tells.
 func (s *State) left(b event.Ended) {
@@ -116,7 +117,7 @@ func (s *State) running() string {
 	case s.Keeps:
 		b.WriteString("What still runs at the end goes on afterwards.")
 	case s.Unattended:
-		b.WriteString("If you answer again, the run waits until they have ended and then ends; one that should go on afterwards has to be started with keep.")
+		fmt.Fprintf(&b, "If you answer again, the run waits %v for them at most, and ends them then; one that should go on afterwards has to be started with keep.", s.patience())
 	default:
 		b.WriteString("If you answer again, they go on beside the conversation and end with it.")
 	}
@@ -143,5 +144,18 @@ func (s *State) Patience() time.Time {
 	if !s.Run.Active || s.Run.Reply != replyAnswer || len(s.Run.Calls) > 0 || !s.awaitsJobs() {
 		return time.Time{}
 	}
-	return s.Run.Answered.Add(patience)
+	return s.Run.Answered.Add(s.patience())
+}
+
+func (s *State) patience() time.Duration {
+	return time.Duration(s.Levers.Jobs.Strength(patience)) * time.Second
+}
+
+// Awaited tells what a run that has answered waits for, and for how long.
+func (s *State) Awaited() string {
+	var list []string
+	for _, j := range s.lingering() {
+		list = append(list, fmt.Sprintf("job %s (%s)", j.ID, oneLine(j.Command)))
+	}
+	return fmt.Sprintf("waiting for %s, at most %v; levers.jobs sets the time", strings.Join(list, ", "), s.patience())
 }

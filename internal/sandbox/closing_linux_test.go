@@ -3,6 +3,7 @@ package sandbox_test
 import (
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -141,5 +142,35 @@ func TestDevicesThatAreNamed(t *testing.T) {
 	box := tool.Box{Level: tool.BoxWorkspace, Read: []string{"/dev/urandom", "/dev/zero"}}
 	if code, out, _ := script(t, env, box, "head -c 3 /dev/urandom >r && head -c 3 /dev/zero >z && wc -c <r"); code != 0 || strings.TrimSpace(out) != "3" {
 		t.Errorf("exit code %d\n%s", code, out)
+	}
+}
+
+// TestDebuggers holds that a debugger traces what it has started, and neither the keeper
+// of its box nor anything in a read box.
+func TestDebuggers(t *testing.T) {
+	env, _, _ := boxed(t)
+	need(t, env, tool.BoxWorkspace)
+	if _, err := exec.LookPath("strace"); err != nil {
+		t.Skip("there is no strace")
+	}
+	read := tool.Box{Level: tool.BoxRead}
+	for _, tt := range []struct {
+		box   tool.Box
+		text  string
+		works bool
+	}{
+		{workspace, "strace -o trace true && grep -q execve trace", true},
+		{workspace, "sleep 60 & pid=$!; strace -o trace -p $pid & until test -s trace; do sleep 0.02; done; kill $pid", true},
+		{workspace, "strace -o trace -p 1", false},
+		{workspace, "cat /proc/1/mem", false},
+		{workspace, "strace -f -o trace unshare -r true", false},
+		{read, "strace true", false},
+	} {
+		if tt.box.Level == tool.BoxRead && !env.Walls.Read {
+			continue
+		}
+		if code, out, _ := script(t, env, tt.box, tt.text); (code == 0) != tt.works {
+			t.Errorf("%s box: %s: exit code %d\n%s", tt.box.Level, tt.text, code, out)
+		}
 	}
 }

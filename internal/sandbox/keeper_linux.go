@@ -64,6 +64,7 @@ type keeper struct {
 	main   int           // the process id of the command
 	using  *os.File      // keeps the session's folder for temporary files; nil if it is not seen
 	begun  chan struct{} // closed when the start has been told
+	ports  ports
 
 	writing sync.Mutex
 	lines   lineReader
@@ -92,6 +93,7 @@ func (k *keeper) run() int {
 	}
 	go k.listen()
 	k.family.reap(k.ended)
+	k.ports.close()
 	k.clean()
 	k.tell(report{Op: opGone})
 	return 0
@@ -182,6 +184,9 @@ func (k *keeper) listen() {
 			go k.killAll()
 		case opKeep:
 			k.stay(r.Pipe)
+		case opOffer:
+			k.ports.give(k.lines.takeAll(r.Four), k.lines.takeAll(r.Six))
+			go k.ports.follow(k.family.done)
 		case opLeft:
 			k.tell(report{Op: opLeft, Left: k.family.sweep(k.ended)})
 		}

@@ -41,6 +41,8 @@ type kept struct {
 	session  int           // of the command, as this process numbers it; 0 if it can't be told
 	left     chan bool     // answers to opLeft
 	stays    chan struct{} // closed when the keeper has said that it goes on
+	ports    []tool.Port   // what it listens on; set before stays is closed
+	offered  bool          // the keeper has sockets for its ports
 	let      atomic.Bool   // it goes on
 	gone     chan struct{} // closed when the connection has ended
 	farewell bool          // the keeper said that nobody is left; set before gone is closed
@@ -96,6 +98,9 @@ func (k *kept) begin(e ends, ended func(int, error)) error {
 		k.outside.open()
 	}
 	go k.listen(ended)
+	if k.command.Keep {
+		_ = k.offer() // it is tried again, and told, when the command is let go
+	}
 	return nil
 }
 
@@ -194,6 +199,7 @@ func (k *kept) listen(ended func(int, error)) {
 		case opLeft:
 			k.left <- r.Left
 		case opKept:
+			k.ports = r.Ports
 			close(k.stays)
 		case opConn:
 			k.outside.accept(k.lines.take())
@@ -313,40 +319,44 @@ func (k *kept) settle() bool {
 
 // keep lets the keeper and its family go on without this program. From the answer on the
 // keeper does not mind the end of the connection.
-func (k *kept) keep(out *os.File, pipe int, register func(tool.Kept) error) error {
+func (k *kept) keep(out *os.File, pipe int, register func(tool.Kept) error) ([]tool.Port, error) {
 	switch {
 	case k.pid == 0:
-		return errNotKept
+		return nil, errNotKept
 	case k.order.Throw != "":
-		return errThrown
+		return nil, errThrown
 	}
 	name := tool.Kept{PID: k.pid, Mark: markOf(k.pid)}
 	if !k.alive() || name.Mark == "" {
-		return os.ErrProcessDone
+		return nil, os.ErrProcessDone
 	}
 	if err := register(name); err != nil {
-		return err
+		return nil, err
 	}
+	unreachable := k.offer()
 	fds := []int{int(out.Fd())}
 	if pipe >= 0 {
 		fds = append(fds, pipe)
 	}
 	if err := k.ask(request{Op: opKeep, Pipe: pipe >= 0}, fds...); err != nil {
-		return err
+		return nil, err
 	}
 	late := time.NewTimer(patience)
 	defer late.Stop()
 	select {
 	case <-k.stays:
 	case <-k.gone:
-		return os.ErrProcessDone
+		return nil, os.ErrProcessDone
 	case <-late.C:
-		return errors.New("the keeper does not answer")
+		return nil, errors.New("the keeper does not answer")
 	}
 	k.let.Store(true)
 	_ = k.conn.Close() // never fails
 	<-k.gone
-	return nil
+	if unreachable != nil {
+		return []tool.Port{{Error: unreachable.Error()}}, nil
+	}
+	return k.ports, nil
 }
 
 // refused lists in words what the walls took away or kept from the process.

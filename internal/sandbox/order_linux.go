@@ -70,6 +70,8 @@ type request struct {
 	Op    string
 	Pipe  bool `json:",omitempty"` // opKeep: behind the file comes the output to write to it
 	Throw bool `json:",omitempty"` // opSpawn: the keeper is to throw away what its box changes
+	Four  int  `json:",omitempty"` // opOffer: so many sockets for IPv4 come along
+	Six   int  `json:",omitempty"` // opOffer: and behind them these for IPv6
 }
 
 // Requests.
@@ -78,6 +80,8 @@ const (
 	opKill = "kill" // kill all descendants
 	opLeft = "left" // tell whether there are descendants
 	opKeep = "keep" // go on when the connection ends; a file for the output comes along
+
+	opOffer = "offer" // offer the ports that the command listens on; sockets of this machine's network come along
 
 	opSpawn = "spawn" // to a holder: start a keeper for the connection that comes along
 )
@@ -90,6 +94,8 @@ type report struct {
 	Text   string `json:",omitempty"` // opFailed: what failed; empty if it is the program itself
 	Status int    `json:",omitempty"` // opExited: as wait4 tells it
 	Left   bool   `json:",omitempty"` // opLeft
+
+	Ports []tool.Port `json:",omitempty"` // opKept
 }
 
 // Reports.
@@ -101,6 +107,9 @@ const (
 	opConn    = "conn"   // a connection for the proxy comes along
 	opKept    = "kept"   // the keeper goes on when the connection ends
 )
+
+// maxRights is how many descriptors come along with a line at most.
+const maxRights = max(2*maxPorts, 8)
 
 var errClosed = errors.New("the connection has ended")
 
@@ -133,7 +142,7 @@ func (l *lineReader) next(v any) error {
 
 func (l *lineReader) more() error {
 	chunk := make([]byte, 64<<10)
-	oob := make([]byte, unix.CmsgSpace(8*4))
+	oob := make([]byte, unix.CmsgSpace(maxRights*4))
 	n, oobn, err := l.recv(chunk, oob)
 	if err != nil {
 		return err
@@ -172,6 +181,14 @@ func (l *lineReader) take() int {
 	fd := l.fds[0]
 	l.fds = l.fds[1:]
 	return fd
+}
+
+// takeAll returns the oldest of the descriptors that came along, n at most.
+func (l *lineReader) takeAll(n int) []int {
+	n = min(n, len(l.fds))
+	out := l.fds[:n:n]
+	l.fds = l.fds[n:]
+	return out
 }
 
 // encode makes a line.

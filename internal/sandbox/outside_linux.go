@@ -254,7 +254,7 @@ func (o *outside) judge(path string) {
 	if slices.Contains(o.before, is) || o.theirs(path) {
 		return
 	}
-	if made, open := o.boxes.made(path); made {
+	if made, open := o.boxes.made(path, false); made && (o.box.Git || !o.box.Init) {
 		o.keepInert(path, open)
 		return
 	}

@@ -2,10 +2,15 @@ package sandbox
 
 import (
 	"bufio"
+	"encoding/hex"
+	"errors"
 	"fmt"
+	"iter"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -35,18 +40,78 @@ func inodeOf(local, remote unix.Sockaddr) string {
 	if !ok || !ok2 {
 		return ""
 	}
-	file, err := os.Open("/proc/self/net/tcp")
-	if err != nil {
-		return ""
-	}
-	defer file.Close()
 	want := []string{written(l), written(r)}
-	for lines := bufio.NewScanner(file); lines.Scan(); {
-		if f := strings.Fields(lines.Text()); len(f) > 9 && slices.Equal(f[1:3], want) && f[9] != "0" {
+	for f := range sockets("tcp") {
+		if slices.Equal(f[1:3], want) && f[9] != "0" {
 			return f[9]
 		}
 	}
 	return ""
+}
+
+// sockets are the lines of a table of this network, as fields; see proc(5).
+func sockets(table string) iter.Seq[[]string] {
+	return func(yield func([]string) bool) {
+		file, err := os.Open("/proc/self/net/" + table)
+		if err != nil {
+			return
+		}
+		defer file.Close()
+		for lines := bufio.NewScanner(file); lines.Scan(); {
+			if f := strings.Fields(lines.Text()); len(f) > 9 && !yield(f) {
+				return
+			}
+		}
+	}
+}
+
+// listener is a socket that waits for connections.
+type listener struct {
+	address netip.AddrPort
+	socket  string // as those who have it open name it
+}
+
+// listeners are those of this network, whoever has them.
+func listeners() (out []listener) {
+	const listening = "0A"
+	for _, table := range []string{"tcp", "tcp6"} {
+		for f := range sockets(table) {
+			if address, err := read(f[1]); err == nil && f[3] == listening {
+				out = append(out, listener{address, "socket:[" + f[9] + "]"})
+			}
+		}
+	}
+	return out
+}
+
+// reached are the addresses of this machine that lead to it, the likeliest first.
+func (l listener) reached() []netip.AddrPort {
+	if !l.address.Addr().IsUnspecified() {
+		return []netip.AddrPort{l.address}
+	}
+	four := netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), l.address.Port())
+	if l.address.Addr().Is4() {
+		return []netip.AddrPort{four}
+	}
+	return []netip.AddrPort{netip.AddrPortFrom(netip.IPv6Loopback(), l.address.Port()), four}
+}
+
+// read understands an address as the kernel writes it; see written.
+func read(text string) (netip.AddrPort, error) {
+	host, port, _ := strings.Cut(text, ":")
+	raw, err := hex.DecodeString(host)
+	n, err2 := strconv.ParseUint(port, 16, 16)
+	if err := errors.Join(err, err2); err != nil {
+		return netip.AddrPort{}, err
+	}
+	for i := 0; i+4 <= len(raw); i += 4 {
+		slices.Reverse(raw[i : i+4])
+	}
+	address, ok := netip.AddrFromSlice(raw)
+	if !ok {
+		return netip.AddrPort{}, errors.New("not an address: " + text)
+	}
+	return netip.AddrPortFrom(address.Unmap(), uint16(n)), nil
 }
 
 // written is an address as the kernel writes it: its bytes as one number of this
@@ -55,13 +120,17 @@ func written(a *unix.SockaddrInet4) string {
 	return fmt.Sprintf("%02X%02X%02X%02X:%04X", a.Addr[3], a.Addr[2], a.Addr[1], a.Addr[0], a.Port)
 }
 
-// heldHere reports whether any process of this namespace has something open.
+// heldHere reports whether any process of this namespace but the keeper itself has
+// something open.
 func heldHere(what string) bool {
 	processes, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
 		return false
 	}
 	for _, process := range processes {
+		if filepath.Base(process) == strconv.Itoa(os.Getpid()) {
+			continue
+		}
 		entries, err := os.ReadDir(process + "/fd")
 		if err != nil {
 			continue // it has ended

@@ -178,16 +178,16 @@ func (p *process) Left() bool {
 }
 
 // Keep implements [tool.Keepable]: it takes a keeper that is not in a container.
-func (p *process) Keep(output string, register func(tool.Kept) error) error {
+func (p *process) Keep(output string, register func(tool.Kept) error) ([]tool.Port, error) {
 	r, ok := p.run.(interface {
-		keep(out *os.File, pipe int, register func(tool.Kept) error) error
+		keep(out *os.File, pipe int, register func(tool.Kept) error) ([]tool.Port, error)
 	})
 	if !ok {
-		return errNotKept
+		return nil, errNotKept
 	}
 	out, err := os.OpenFile(output, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
-		return fmt.Errorf("keep process: %w", err)
+		return nil, fmt.Errorf("keep process: %w", err)
 	}
 	defer out.Close()
 	pipe := -1
@@ -197,13 +197,14 @@ func (p *process) Keep(output string, register func(tool.Kept) error) error {
 	if pipe >= 0 {
 		defer func() { _ = syscall.Close(pipe) }()
 	}
-	if err := r.keep(out, pipe, register); err != nil {
-		return fmt.Errorf("keep process: %w", err)
+	ports, err := r.keep(out, pipe, register)
+	if err != nil {
+		return nil, fmt.Errorf("keep process: %w", err)
 	}
 	for _, c := range p.copies {
 		c.release()
 	}
-	return nil
+	return ports, nil
 }
 
 var (

@@ -104,7 +104,9 @@ func (b *boxes) appeared(box tool.Box, before []seen, held []anchor, theirs func
 		old[s] = true
 	}
 	worktrees, made := b.newWorktrees(box), b.newRepositories(found, before)
-	list := slices.DeleteFunc(b.closedPlaces(box, found), func(s spot) bool { return insideAny(made, s.Path) })
+	list := slices.DeleteFunc(b.closedPlaces(box, found), func(s spot) bool {
+		return slices.ContainsFunc(made, func(git string) bool { return ofRepository(git, s) })
+	})
 	for _, git := range made {
 		list = append(list, named(git)...)
 	}

@@ -197,10 +197,10 @@ func (b *boxes) making(change int) {
 
 // made reports whether a new repository was made by a box that may, and whether
 // that box is still open.
-func (b *boxes) made(git string) (yes, open bool) {
+func (b *boxes) made(git string, bare bool) (yes, open bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if info, err := os.Lstat(git); err != nil || !info.IsDir() || filepath.Base(git) != ".git" {
+	if info, err := os.Lstat(git); err != nil || !info.IsDir() || bare == (filepath.Base(git) == ".git") {
 		return false, false
 	}
 	if b.makers > 0 {
@@ -217,14 +217,28 @@ func (b *boxes) made(git string) (yes, open bool) {
 func (b *boxes) newRepositories(found []spot, before []seen) []string {
 	var out []string
 	for _, s := range found {
-		if slices.ContainsFunc(before, func(is seen) bool { return tool.Inside(s.Path, is.Path) }) {
+		git := s.Path
+		if s.Bare {
+			git = filepath.Dir(git)
+		}
+		if git == b.root || slices.ContainsFunc(before, func(is seen) bool { return tool.Inside(git, is.Path) }) {
 			continue
 		}
-		if yes, _ := b.made(s.Path); yes {
-			out = append(out, s.Path)
+		if yes, _ := b.made(git, s.Bare); yes {
+			out = append(out, git)
 		}
 	}
 	return out
+}
+
+// ofRepository reports whether a place is one of a repository itself: all that is in a
+// folder .git, and of a bare one what git makes there.
+func ofRepository(git string, s spot) bool {
+	if filepath.Base(git) == ".git" {
+		return tool.Inside(git, s.Path)
+	}
+	head := filepath.Join(git, "HEAD")
+	return s.Bare && s.Path == head || s.Via == head
 }
 
 // named lists what in a new repository is not as git makes it and may name
@@ -238,8 +252,12 @@ func named(git string) []spot {
 		}
 		switch rel, _ := filepath.Rel(git, s.Path); {
 		case rel == "config" && info.Mode().IsRegular() && info.Size() < mostPlan:
+			inert := gitconf.Inert
+			if filepath.Base(git) != ".git" {
+				inert = gitconf.InertBare
+			}
 			text, err := os.ReadFile(s.Path)
-			return err == nil && gitconf.Inert(string(text)) == nil
+			return err == nil && inert(string(text)) == nil
 		case (rel == "hooks" || rel == "branches") && info.IsDir():
 			entries, err := readDir(s.Path)
 			return err == nil && !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return filepath.Ext(e.Name()) != ".sample" })

@@ -31,7 +31,7 @@ func (k *keeper) stay(pipe bool) {
 		}()
 	}
 	k.stays.Store(true)
-	k.tell(report{Op: opKept})
+	k.tell(report{Op: opKept, Ports: k.ports.report(out)})
 }
 
 // heed follows signals: only a keeper that goes on alone is meant by one.

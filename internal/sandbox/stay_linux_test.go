@@ -49,7 +49,7 @@ func leaver() {
 		if !strings.HasSuffix(text, "sleep 300") && s.name != "talking job" {
 			_, _ = p.Wait() // only what it leaves behind is kept
 		}
-		err = p.(tool.Keepable).Keep(filepath.Join(os.Getenv("SANDBOX_TEST_OUT"), name), func(k tool.Kept) error {
+		_, err = p.(tool.Keepable).Keep(filepath.Join(os.Getenv("SANDBOX_TEST_OUT"), name), func(k tool.Kept) error {
 			if s.name == os.Getenv("SANDBOX_TEST_REFUSED") {
 				return errors.New("refused")
 			}
@@ -180,7 +180,7 @@ func TestNothingIsKeptWithoutAKeeper(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.Kill()
-	err = p.(tool.Keepable).Keep(filepath.Join(t.TempDir(), "out"), func(tool.Kept) error { return fmt.Errorf("asked") })
+	_, err = p.(tool.Keepable).Keep(filepath.Join(t.TempDir(), "out"), func(tool.Kept) error { return fmt.Errorf("asked") })
 	if err == nil || !strings.Contains(err.Error(), "takes Linux") {
 		t.Errorf("kept without a keeper: %v", err)
 	}

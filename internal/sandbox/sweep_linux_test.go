@@ -139,7 +139,10 @@ func TestRules(t *testing.T) {
 func TestInit(t *testing.T) {
 	for text, want := range map[string]bool{
 		"git init -q && git config user.name x && git config user.email x@y && git add plain && git commit -qm one && git log --oneline": true,
-		"git init -q sub/new": true, "git init -q && git config core.fsmonitor ./x": false, "git init -q && echo x >.git/hooks/post-commit": false,
+		"git init -q sub/new": true, "git init -q --bare sub/o.git && git clone -q sub/o.git c && cd c && git -c user.name=x -c user.email=x@y commit -qm one --allow-empty && git push -q origin HEAD:x && cd .. && git init -q": true,
+		"git init -q --bare o.git && echo x >o.git/hooks/update": false, "git init -q --bare o.git && git -C o.git config core.fsmonitor ./x": false, "git init -q --bare o.git && mkdir o.git/.vscode && echo x >o.git/.vscode/tasks.json": false,
+		"git init -q --bare o.git && cp -r o.git/. . && git init -q": false,
+		"git init -q && git config core.fsmonitor ./x":               false, "git init -q && echo x >.git/hooks/post-commit": false,
 		"git init -q && mv .git g && ln -s g .git": false, "git init -q && echo x >.git/commondir": false, "git init -q && mv .git g && echo gitdir: g >.git": false, "git init -q && git config core.hooksPath .": false,
 	} {
 		for _, init := range []bool{true, false} {
@@ -160,6 +163,28 @@ func TestInit(t *testing.T) {
 	env, _, _ := boxed(t)
 	if code, out, refused := script(t, env, tool.Box{Level: tool.BoxWorkspace, Git: true, Init: true}, "echo x >>.git/config || echo x >.git/hooks/old || mv .git g"); code == 0 || len(refused) > 0 {
 		t.Errorf("the repository that was there: exit code %d, refused %q\n%s", code, refused, out)
+	}
+}
+
+// TestInitBelow checks that a box without the repository of the workspace makes
+// repositories below it and none in its place, and that pushing works there.
+func TestInitBelow(t *testing.T) {
+	env, home, _ := boxed(t)
+	need(t, env, tool.BoxWorkspace)
+	if err := os.RemoveAll(filepath.Join(env.Root, ".git")); err != nil {
+		t.Fatal(err)
+	}
+	box := tool.Box{Level: tool.BoxWorkspace, Init: true}
+	const me = "git -c user.name=x -c user.email=x@y "
+	code, out, refused := script(t, env, box, "git init -q --bare o.git && git clone -q o.git c && cd c && "+me+"commit -qm one --allow-empty && git push -q origin HEAD:x", "HOME="+home)
+	if code != 0 || len(refused) > 0 {
+		t.Fatalf("exit code %d, refused %q\n%s", code, refused, out)
+	}
+	if code, out, refused := script(t, env, box, "git clone -q -b x o.git d && cd d && "+me+"commit -qm two --allow-empty && git push -q origin HEAD:x && ! echo x >../o.git/hooks/update", "HOME="+home); code != 0 || len(refused) > 0 {
+		t.Errorf("to one that was there: exit code %d, refused %q\n%s", code, refused, out)
+	}
+	if code, out, refused := script(t, env, box, "git init -q; until ! test -e .git; do sleep 0.02; done", "HOME="+home); code != 0 || len(refused) == 0 {
+		t.Errorf("in the place of that of the workspace: exit code %d, refused %q\n%s", code, refused, out)
 	}
 }
 

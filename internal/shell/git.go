@@ -3,6 +3,8 @@ package shell
 import (
 	"slices"
 	"strings"
+
+	"github.com/inspan/inspan/internal/gitconf"
 )
 
 // git judges a git command. What it proves rests on the configuration of the
@@ -20,6 +22,11 @@ func (c *call) git() {
 			return
 		case "-C":
 			c.gitFolder()
+		case "-c":
+			if !c.gitSetting() {
+				c.gitOdd(flag)
+				return
+			}
 		default:
 			c.gitOdd(flag)
 			return
@@ -43,6 +50,15 @@ func (c *call) gitFolder() {
 		c.s.cwds = resolve(c.s.cwds, c.args[0].text)
 	}
 	c.args = c.args[min(1, len(c.args)):]
+}
+
+// gitSetting follows git -c. It reports whether the setting is harmless.
+func (c *call) gitSetting() bool {
+	if len(c.args) == 0 || !c.args[0].known || !gitconf.Option(c.args[0].text) {
+		return false
+	}
+	c.args = c.args[1:]
+	return true
 }
 
 // gitOdd is for options before the command that change what git runs.
@@ -154,6 +170,11 @@ func (c *call) gitVerb(p parsed, verbs ...string) {
 
 // gitUnknown is for commands that are not in the table.
 func (c *call) gitUnknown(name string) {
+	if source, ok := c.cloned(); ok && name == "clone" {
+		c.j.read(source, c.s, c.v)
+		c.v.full("git clone makes a repository, whose settings and hooks git follows")
+		return
+	}
 	switch name {
 	case "push", "pull", "fetch", "clone", "ls-remote":
 		host := "*"
@@ -170,4 +191,37 @@ func (c *call) gitUnknown(name string) {
 	default:
 		c.v.full("git " + name + " is not known to be harmless")
 	}
+}
+
+// cloned is the folder of this machine that git clone copies, if that is known.
+func (c *call) cloned() (source word, ok bool) {
+	var words []string
+	for _, w := range c.args {
+		if !w.known {
+			return word{}, false
+		}
+		words = append(words, w.text)
+	}
+	text, ok := Cloned(words)
+	return literal(text), ok
+}
+
+// Cloned returns the folder of this machine that git clone copies, and whether the words
+// behind clone say that and nothing else.
+func Cloned(words []string) (source string, ok bool) {
+	flags := []string{"-q", "--quiet", "-v", "--verbose", "--progress", "--bare", "-l", "--local", "--no-local", "--no-hardlinks", "-n", "--no-checkout", "--single-branch", "--no-tags"}
+	var folders []string
+	for _, w := range words {
+		switch {
+		case w == "", strings.HasPrefix(w, "-") && !slices.Contains(flags, w):
+			return "", false
+		case !strings.HasPrefix(w, "-"):
+			folders = append(folders, w)
+		}
+	}
+	// Git takes what has a colon for an address.
+	if len(folders) == 0 || len(folders) > 2 || strings.ContainsRune(folders[0], ':') {
+		return "", false
+	}
+	return folders[0], true
 }

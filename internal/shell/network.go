@@ -78,9 +78,14 @@ func (c *call) hosts(bare bool) string {
 }
 
 // registry lists the hosts that a package manager fetches from when its words
-// say that it does. It is a service to whoever decides; nothing is proven by it.
+// say that it does, and not that it is to do without. It is a service to whoever decides; nothing is proven by it.
 func (c *call) registry() []string {
 	verb := ""
+	for _, w := range c.args {
+		if w.known && (w.text == "--offline" || w.text == "--no-index") {
+			return nil
+		}
+	}
 	for _, w := range c.args {
 		if w.known && !strings.HasPrefix(w.text, "-") {
 			verb = w.text

@@ -30,7 +30,7 @@ type bashArgs struct {
 	Command    string `json:"command" jsonschema:"command line for bash"`
 	Timeout    int    `json:"timeout,omitempty" jsonschema:"seconds until the command goes on as a background job; at most 600"`
 	Background bool   `json:"background,omitempty" jsonschema:"start as a background job and return at once"`
-	Keep       bool   `json:"keep,omitempty" jsonschema:"what runs goes on after the session has ended; needs approval"`
+	Keep       bool   `json:"keep,omitempty" jsonschema:"what runs goes on after the session has ended, its ports reachable at localhost; needs approval"`
 	// Standard input is empty by default: left open, grep, rg and cat without
 	// a file would wait for it until they are moved to the background.
 	Interactive bool `json:"interactive,omitempty" jsonschema:"keep standard input open for the jobs tool to feed"`
@@ -258,8 +258,13 @@ func (j *job) advice(text string) string {
 			return "\n" + adviceText
 		}
 	}
+	if strings.Contains(text, "No such process") {
+		return "\n" + adviceProcesses
+	}
 	return ""
 }
+
+const adviceProcesses = "[in the sandbox each command has process ids of its own; start with background what is to be ended later, and end it with the jobs tool]"
 
 const adviceText = "[it ran in a sandbox: it writes below the workspace and in the session's own /tmp, and reaches servers of this session on localhost; " +
 	"if that is why it failed, make the call again with network (the hosts it needs) or outside (the machine's own /tmp, services and devices), which needs approval]"

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/inspan/inspan/internal/gitconf"
+	"github.com/inspan/inspan/internal/shell"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -14,9 +16,13 @@ func plainGit(e tool.Effect) bool {
 	if e.Words == nil {
 		return false
 	}
+	argv := withoutSettings(e.Words.Argv)
 	words := e.Words.Prefix
 	if len(words) == 0 && e.Words.Exact {
-		words = e.Words.Argv // no rule may name it, such as rebase
+		words = argv // no rule may name it, such as rebase
+	}
+	if len(words) > 1 && words[0] == "git" && words[1] == "filter-branch" {
+		return plainFilter(argv[2:])
 	}
 	if len(words) < 2 || words[0] != "git" || !slices.Contains([]string{
 		"add", "commit", "checkout", "switch", "restore", "reset", "stash", "merge", "branch", "tag", "mv", "rm", "cherry-pick", "revert", "apply", "notes", "clean",
@@ -24,10 +30,10 @@ func plainGit(e tool.Effect) bool {
 	}, words[1]) {
 		return false
 	}
-	if e.Words.Argv == nil {
+	if argv == nil {
 		return plainText(words[1], e.Text)
 	}
-	for _, w := range e.Words.Argv[2:] {
+	for _, w := range argv[2:] {
 		if runsMore(words[1], w) {
 			return false
 		}
@@ -35,17 +41,50 @@ func plainGit(e tool.Effect) bool {
 	return true
 }
 
+// withoutSettings leaves out settings before the subcommand that are harmless.
+func withoutSettings(argv []string) []string {
+	for len(argv) > 2 && argv[0] == "git" && argv[1] == "-c" && gitconf.Option(argv[2]) {
+		argv = append([]string{"git"}, argv[3:]...)
+	}
+	return argv
+}
+
+// plainFilter reports whether words of filter-branch say no more than which filters run
+// over which commits. What a filter runs is judged as a command of its own.
+func plainFilter(words []string) bool {
+	some := false
+	for i := 0; i < len(words); i++ {
+		switch w := words[i]; w {
+		case "-f", "--force", "--prune-empty", "--", "--all", "--branches", "--tags":
+		case "--env-filter", "--tree-filter", "--index-filter", "--msg-filter":
+			i, some = i+1, true
+		default:
+			if strings.HasPrefix(w, "-") {
+				return false
+			}
+		}
+	}
+	return some
+}
+
 // plainInit reports whether a command is plain git, or makes a repository and
 // says who works in it.
 func plainInit(e tool.Effect) bool {
-	if plainGit(e) || e.Words == nil || !e.Words.Exact || len(e.Words.Argv) < 2 || e.Words.Argv[0] != "git" {
+	if plainGit(e) || e.Words == nil || !e.Words.Exact {
 		return plainGit(e)
 	}
-	words := e.Words.Argv[2:]
-	switch e.Words.Argv[1] {
+	argv := withoutSettings(e.Words.Argv)
+	if len(argv) < 2 || argv[0] != "git" {
+		return false
+	}
+	words := argv[2:]
+	switch argv[1] {
+	case "clone":
+		_, ok := shell.Cloned(words)
+		return ok
 	case "init":
 		for _, w := range words {
-			if strings.HasPrefix(w, "-") && w != "-q" && w != "--quiet" && w != "-b" && !strings.HasPrefix(w, "--initial-branch") {
+			if strings.HasPrefix(w, "-") && w != "-q" && w != "--quiet" && w != "--bare" && w != "-b" && !strings.HasPrefix(w, "--initial-branch") {
 				return false
 			}
 		}
@@ -94,4 +133,34 @@ func runsMore(sub, word string) bool {
 		return strings.ContainsAny(word, "xi")
 	}
 	return strings.HasPrefix(word, "-x") || word == "-i" || !namesCommit(sub) && (strings.HasPrefix(word, "-c") || strings.HasPrefix(word, "-C"))
+}
+
+// nearby leaves out what a call that clones folders has no need of: hosts for fetching and
+// pushing by the name of a remote. Its repositories have no other remotes than those
+// folders. Pushes says that it pushes to one, whose hooks run then.
+func nearby(effects []tool.Effect) (out []tool.Effect, pushes bool) {
+	clones := slices.ContainsFunc(effects, func(e tool.Effect) bool { return subcommand(e) == "clone" })
+	sub := "" // of git, that the effects belong to
+	for _, e := range effects {
+		if e.Kind == tool.Execute {
+			sub = subcommand(e)
+		}
+		if e.Kind == tool.Network && e.Text == "*" && !e.Asked && clones && reaches(sub) {
+			pushes = pushes || sub == "push"
+			continue
+		}
+		out = append(out, e)
+	}
+	return out, pushes
+}
+
+// subcommand is the one of git that a command is; empty if it is none.
+func subcommand(e tool.Effect) string {
+	if e.Words == nil {
+		return ""
+	}
+	if argv := withoutSettings(e.Words.Argv); len(argv) > 1 && argv[0] == "git" {
+		return argv[1]
+	}
+	return ""
 }

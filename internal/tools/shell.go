@@ -157,7 +157,7 @@ func (sh *Shell) start(calling context.Context, c *tool.Call, in bashArgs) (*job
 
 // launch starts bash, or sh where there is no bash.
 func launch(ctx context.Context, c *tool.Call, j *job) (tool.Process, error) {
-	command := tool.Command{Dir: c.Cwd, Vars: j.vars, Output: j.out, Report: j.report, Box: j.box}
+	command := tool.Command{Dir: c.Cwd, Vars: j.vars, Output: j.out, Report: j.report, Box: j.box, Keep: j.keep}
 	if j.input != nil {
 		command.Stdin = j.input
 	}

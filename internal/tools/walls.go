@@ -64,7 +64,9 @@ func (sh *Shell) plan(ctx context.Context, c *tool.Call, in bashArgs) plan {
 	switch makes := makesRepository(out.effects); {
 	case out.throws: // what it makes does not stay
 	case makes && c.Env.Walls.Workspace && !in.Outside && onlyGit(out.effects, plainInit):
-		out.makes, out.writes = true, true
+		pushes := false
+		out.effects, pushes = nearby(out.effects)
+		out.makes, out.writes = true, !pushes
 	case makes:
 		out.outside = true
 		out.effects = append(out.effects, tool.Effect{Kind: tool.External, Text: "make a repository, whose settings and hooks git follows"})
@@ -139,7 +141,7 @@ func makesRepository(effects []tool.Effect) bool {
 		if e.Words == nil || len(e.Words.Argv) == 0 || path.Base(e.Words.Argv[0]) != "git" {
 			continue
 		}
-		for _, w := range e.Words.Argv[1:] {
+		for _, w := range withoutSettings(e.Words.Argv)[1:] {
 			if w == "init" || w == "clone" {
 				return true
 			}
@@ -201,7 +203,7 @@ func (p plan) box(c *tool.Call, in bashArgs) tool.Box {
 		}
 	}
 	b.Git = b.Level == tool.BoxWorkspace && p.writes && !p.throws
-	b.Init = b.Git && p.makes
+	b.Init = b.Level == tool.BoxWorkspace && p.makes && !p.throws
 	return b
 }
 

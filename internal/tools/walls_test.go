@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -53,7 +54,10 @@ func TestBox(t *testing.T) {
 		{"ask", args{"command": "git init --template=x sub"}, tool.Box{Level: none}},
 		{"ask", args{"command": "git init sub && ./x"}, tool.Box{Level: none}},
 		{"ask", args{"command": "GIT_TEMPLATE_DIR=x git init sub"}, tool.Box{Level: none}},
-		{"ask", args{"command": "git clone x"}, tool.Box{Level: none}},
+		{"ask", args{"command": "git clone x"}, tool.Box{Level: workspace, Git: true, Init: true}},
+		{"ask", args{"command": "git clone x y && cd y && git push origin HEAD:z"}, tool.Box{Level: workspace, Init: true}},
+		{"ask", args{"command": "git clone https://example.com/x"}, tool.Box{Level: none}},
+		{"ask", args{"command": "git clone -u ./x y"}, tool.Box{Level: none}},
 		{"yolo", args{"command": "ls"}, tool.Box{Level: none}},
 		{"ask", args{"command": "git stash list; git tag v1"}, tool.Box{Level: workspace, Git: true}},
 		{"ask", args{"command": "git tag v2; true > x"}, tool.Box{Level: workspace, Write: []string{s.path("x")}, Git: true}},
@@ -128,12 +132,15 @@ func TestRepositoryIsForPlainGit(t *testing.T) {
 		true: {
 			"git tag v1", "git add -A", "echo z > z && git add z && git commit -m z", `git commit -m "$(cat z)"`, `git commit -qm "$(printf %s a)" && git status`, "git switch -c b2", "git checkout -b b3 && touch y", "git branch -C b2 b4",
 			"git rebase b2", "git stash", "git stash pop", "git worktree list; git notes list; git gc", "git commit -m x 2>&1 | tail -5", "git clean -fd", "git cherry-pick b2", "git rm --cached x", "git merge --no-edit b2", "cd . && git reset -q",
-			"git fetch origin", "git push -u origin b2",
+			"git fetch origin", "git push -u origin b2", "git -c user.name=x -c user.email=x@y commit -m z", "git -c init.defaultBranch=m -c commit.gpgsign=false tag v2",
+			"git filter-branch -f --index-filter 'git rm -q --cached --ignore-unmatch x' HEAD >/dev/null 2>&1; git status", "git filter-branch --msg-filter 'sed s/a/b/' -- --all",
 		},
 		false: {
 			"git tag v3; true | ./x", "git status > s", "mkdir -p d", "git -c core.editor=./x commit", "git -C . tag v4", "git --git-dir=.git tag v5", "git --exec-path=. tag v6", "git --work-tree=. tag v7", "./git tag v8", "git rebase --exec ./x b2",
 			"git rebase --exe ./x b2", "git rebase -qx ./x b2", "git rebase -i b2", `git rebase "$x"`, "git add -i", "git add --interactive", "git fetch --upload-pack=./x origin", "git push --receive-pack ./x o", "git push ./bare", "git fetch ext::./x",
 			`git push "$x"`, `git commit -m "$(./x)"`, "GIT_EDITOR=./x git commit", "git bisect run ./x", "git submodule foreach ./x", "git difftool", "git config unset a.b", "eval git tag v9", "git tag v10; git nothing", "sh -c 'git tag; ./x'",
+			"git -c commit.gpgsign=true commit -m x", `git -c user.name="$x" commit -m x`, "git -c user.name=x -c core.editor=./x commit", "git filter-branch --index-filter ./x", "git filter-branch --index-filter 'git rm x; ./x' HEAD",
+			"git filter-branch --setup ./x --index-filter 'git rm x'", `git filter-branch --index-filter "$x"`, "git filter-branch -d /tmp/x --tree-filter true", "git filter-branch --commit-filter true --tree-filter true",
 			"git filter-branch", `git "$x"`, "git-tag v11",
 		},
 	} {
@@ -142,6 +149,23 @@ func TestRepositoryIsForPlainGit(t *testing.T) {
 			if got := procs.boxes[len(procs.boxes)-1]; got.Git != want || got.Level != tool.BoxWorkspace {
 				t.Errorf("%s: %+v", line, got)
 			}
+		}
+	}
+}
+
+// TestRemotesNearby holds that a call whose repositories are all of this machine asks for
+// no host.
+func TestRemotesNearby(t *testing.T) {
+	s := newSession(t)
+	s.env.Walls = tool.Walls{Read: true, Workspace: true, Hosts: true}
+	for line, asks := range map[string]bool{
+		"git init -q --bare o.git && git clone -q o.git a && cd a && git push -q origin HEAD:x": false, "git clone ../o.git a && cd a && git fetch -q origin": false, "git clone o.git": false,
+		"git clone o.git a && cd a && git push origin x": false, "git push origin x": true, "git init && git push origin x": true, "git clone host:o.git a": true, "git clone o.git a && git push https://example.com/x": true,
+		"git init --bare o.git; git clone o.git a; git -C a remote add b https://example.com/x; git -C a push b": true, "npm install --offline ./x": false, "npm install x": true, "pip install --no-index x": false,
+	} {
+		network := slices.ContainsFunc(s.effects("bash", args{"command": line}), func(e tool.Effect) bool { return e.Kind == tool.Network })
+		if network != asks {
+			t.Errorf("%s: asks for a host: %t", line, network)
 		}
 	}
 }

@@ -14,6 +14,7 @@ type task struct {
 	class, name string
 	needs       []string
 	wall        string // that keeps mode auto from it; empty: none does
+	keeps       bool   // something is to go on afterwards, which whoever runs it allows
 	files       [][2]string
 	steps       []string // commands of the scripted model
 	checks      []string
@@ -72,8 +73,12 @@ func (k *task) add(word, rest string) error {
 		k.wall = rest
 	case "file":
 		k.files = append(k.files, [2]string{name, strings.TrimPrefix(rest, "\n") + "\n"})
-	case "bash":
-		args, err := json.Marshal(map[string]string{"command": rest})
+	case "bash", "keep":
+		call := map[string]any{"command": rest}
+		if kind == "keep" {
+			call["keep"], k.keeps = true, true
+		}
+		args, err := json.Marshal(call)
 		if err != nil {
 			return err
 		}
@@ -83,6 +88,7 @@ func (k *task) add(word, rest string) error {
 			return fmt.Errorf("%s: arguments are not JSON: %s", k.name, rest)
 		}
 		k.steps = append(k.steps, "call: "+name+" "+rest)
+		k.keeps = k.keeps || strings.Contains(rest, `"keep":true`)
 	case "check":
 		k.checks = append(k.checks, rest)
 	default:

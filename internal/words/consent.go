@@ -62,7 +62,7 @@ func Effects(effects []tool.Effect, previewed bool) []string {
 				out = append(out, exported(strings.TrimSuffix(line, "\n")))
 			}
 		case e.Kind == tool.Keep:
-			out = append(out, "goes on after the session")
+			out = append(out, "goes on after the session, with its ports reachable at localhost")
 		case e.Kind == tool.External && e.Text != "":
 			out = append(out, "would "+Visible(e.Text))
 		}

@@ -12,6 +12,9 @@ func Leftovers(session string, kept, ended []tool.Leftover) []string {
 	var out []string
 	for _, l := range kept {
 		out = append(out, fmt.Sprintf("goes on: %s (process %d, prints to %s)", OneLine(l.Command, 100), l.PID, l.Output))
+		for _, p := range l.Ports {
+			out = append(out, "  "+OneLine(p.String(), 200))
+		}
 	}
 	if len(kept) > 0 {
 		out = append(out, "end it with: inspan stop "+session)
