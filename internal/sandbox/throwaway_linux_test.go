@@ -200,7 +200,7 @@ func TestThrowawayIsNotKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = p.(tool.Keepable).Keep(filepath.Join(t.TempDir(), "out"), func(tool.Kept) error { return nil })
+	_, err = p.(tool.Keepable).Keep(filepath.Join(t.TempDir(), "out"), func(tool.Kept) error { return nil })
 	if err == nil || !strings.Contains(err.Error(), "throwaway") {
 		t.Errorf("kept: %v", err)
 	}
