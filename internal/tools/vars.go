@@ -49,7 +49,7 @@ func (v vars) with(more vars) vars {
 func (v vars) beyond(others vars) []string {
 	var out []string
 	for _, kv := range v {
-		if !slices.Contains(others, kv) {
+		if !slices.Contains(others, kv) && nameOf(kv) != "OLDPWD" {
 			out = append(out, nameOf(kv))
 		}
 	}

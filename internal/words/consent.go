@@ -59,7 +59,9 @@ func Effects(effects []tool.Effect, previewed bool) []string {
 				out = append(out, "starts in "+Visible(e.Dir))
 			}
 			for line := range strings.Lines(e.Vars) {
-				out = append(out, exported(strings.TrimSuffix(line, "\n")))
+				if !strings.HasPrefix(line, "OLDPWD=") { // any cd sets it
+					out = append(out, exported(strings.TrimSuffix(line, "\n")))
+				}
 			}
 		case e.Kind == tool.Keep:
 			out = append(out, "goes on after the session, with its ports reachable at localhost")
