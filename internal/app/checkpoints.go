@@ -139,7 +139,11 @@ type Rewind struct {
 func (r *Rewind) Lines(force bool) []string {
 	var out []string
 	for _, c := range r.Plan.Changes {
-		out = append(out, words.OneLine(c.Path, 200)+" "+becomes(c))
+		line := words.OneLine(c.Path, 200) + " " + becomes(c)
+		if c.Why == snapshot.Merged {
+			line = words.OneLine(c.Path, 200) + " loses what the agent changed; " + c.Why
+		}
+		out = append(out, line)
 	}
 	verb := "stays"
 	if force {
@@ -244,7 +248,8 @@ func (r *Rewind) collect(ctx context.Context, store *session.Store, id string, s
 	return err
 }
 
-// Redoing works out how the last rewind of a session is taken back.
+// Redoing works out how the last rewind of a session is taken back: its files until the
+// same ones change again, and the conversation until something is said.
 func (a *App) Redoing(ctx context.Context, id, root string) (*Rewind, error) {
 	r := &Rewind{}
 	for e, err := range a.Store().Events(ctx, id) {
@@ -256,12 +261,12 @@ func (a *App) Redoing(ctx context.Context, id, root string) (*Rewind, error) {
 			r.store, r.at, r.spans, r.To = a.snapshots(root), b.Before, []snapshot.Span{{Before: b.Before, After: b.After}}, 0
 		case event.Rewound:
 			r.To = b.Of
-		case event.Said: // what was rewound is no longer the last thing
-			*r = Rewind{}
+		case event.Said: // the conversation has gone on from there; the files may still be put back
+			r.To = 0
 		}
 	}
 	if r.store == nil && r.To == 0 {
-		return nil, errors.New("nothing was rewound since something was said")
+		return nil, errors.New("nothing was rewound, or the conversation has gone on since")
 	}
 	if r.store == nil {
 		return r, nil

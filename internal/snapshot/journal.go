@@ -16,6 +16,7 @@ type journal struct {
 	locked []change // folders that must be opened up for writing; from is what they are
 	todo   []change // sorted by path
 	kept   []change
+	made   map[digest][]byte // content of todo that the store lacks
 }
 
 func (e *encoder) changes(list []change) {
@@ -55,6 +56,10 @@ func (j *journal) encode() []byte {
 	e.changes(j.locked)
 	e.changes(j.todo)
 	e.changes(j.kept)
+	e.num(int64(len(j.made)))
+	for _, data := range j.made {
+		e.str(string(data))
+	}
 	sum := sha256.Sum256(e.b)
 	return append(append([]byte(journalHead), sum[:]...), e.b...)
 }
@@ -73,6 +78,12 @@ func parseJournal(data []byte) (*journal, bool) {
 	j.locked = list(&d, d.change)
 	j.todo = list(&d, d.change)
 	j.kept = list(&d, d.change)
+	if len(d.b) > 0 { // else it was written before texts were merged
+		j.made = map[digest][]byte{}
+		for _, text := range list(&d, d.str) {
+			j.made[sha256.Sum256([]byte(text))] = []byte(text)
+		}
+	}
 	return j, !d.bad && len(d.b) == 0
 }
 

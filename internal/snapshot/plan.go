@@ -10,7 +10,7 @@ import (
 
 // Why a path is kept as it is.
 const (
-	whySince    = "changed since by somebody else"
+	whySince    = "somebody else has changed it too"
 	whyNotKept  = "its earlier content was not kept"
 	whyNotHeld  = "its present content could not be brought back"
 	whyMissing  = "its earlier content is missing from the store"
@@ -20,6 +20,9 @@ const (
 	whyModOnly  = "only the permissions; the content is not kept"
 	whyFolder   = "needed for what is in it"
 )
+
+// Merged is the Why of a change that leaves in a file what somebody else has changed in it.
+const Merged = "what somebody else has changed in it stays"
 
 // Plan says what Restore would do, and changes nothing: not even a checkpoint
 // is taken.
@@ -88,7 +91,7 @@ func (s *Store) plan(ctx context.Context, cur *view, to string, spans []Span, fo
 		return nil, err
 	}
 	for _, path := range sorted(left) {
-		if s.skips(path, left[path]) {
+		if s.skips(path, left[path][len(left[path])-1].after) {
 			continue
 		}
 		if err := p.decide(path, left[path]); err != nil {
@@ -101,10 +104,9 @@ func (s *Store) plan(ctx context.Context, cur *view, to string, spans []Span, fo
 	return p, p.creations()
 }
 
-// touched returns the paths that differ within spans, and what the last span
-// that touched each left there.
-func (s *Store) touched(ctx context.Context, v *vault, spans []Span) (map[string]entry, error) {
-	left := map[string]entry{}
+// touched returns the paths that differ within spans, and what each span has made of them.
+func (s *Store) touched(ctx context.Context, v *vault, spans []Span) (map[string][]leg, error) {
+	left := map[string][]leg{}
 	for _, span := range spans {
 		before, err := s.view(v, span.Before)
 		if err != nil {
@@ -115,7 +117,7 @@ func (s *Store) touched(ctx context.Context, v *vault, spans []Span) (map[string
 			return nil, err
 		}
 		err = before.walk(after, func(d difference) error {
-			left[d.path] = d.now
+			left[d.path] = append(left[d.path], leg{d.old, d.now})
 			return ctx.Err()
 		})
 		if err != nil {
@@ -152,7 +154,7 @@ func (s *Store) skips(path string, e entry) bool {
 }
 
 // decide looks at one path by itself.
-func (p *plan) decide(path string, left entry) error {
+func (p *plan) decide(path string, legs []leg) error {
 	if err := p.ctx.Err(); err != nil {
 		return err
 	}
@@ -160,14 +162,20 @@ func (p *plan) decide(path string, left entry) error {
 	if err != nil {
 		return err
 	}
-	to, err := p.want.at(path)
+	to, why, err := p.undone(path, from, legs)
+	if err == nil && why == whySince {
+		to, err = p.want.at(path)
+	}
 	if err != nil || from.same(to) {
 		return err
 	}
 	c := change{path: path, from: from, to: to}
-	if c.why = p.obstacle(c, left); c.why != "" {
+	if c.why = p.obstacle(c, why); c.why != "" {
 		p.kept = append(p.kept, c)
 		return nil
+	}
+	if why == Merged {
+		c.why = why
 	}
 	if c.modeOnly() && (!from.held() || !to.held()) {
 		c.why = whyModOnly
@@ -186,14 +194,14 @@ func (c change) modeOnly() bool {
 	return sealed && c.from.class() == isFile && c.to.class() == isFile && c.from.perm != c.to.perm
 }
 
-// obstacle returns why a path can't be changed, or "".
-func (p *plan) obstacle(c change, left entry) string {
+// obstacle returns why a path can't be changed, or "". Why is that of undone.
+func (p *plan) obstacle(c change, why string) string {
 	switch {
 	case c.from.kind == isUnknown:
 		return whyNotHeld
 	case c.to.kind == isUnknown:
 		return whyNotKept
-	case !c.from.same(left) && !p.force:
+	case why == whySince && !p.force:
 		return whySince
 	case c.modeOnly():
 		return ""

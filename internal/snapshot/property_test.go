@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -53,14 +54,14 @@ func acts(t *rapid.T, root string, most int) {
 // history is what happened to a workspace, as seen from outside.
 type history struct {
 	to      string
-	want    map[string]string // at to
-	touched map[string]string // what the last span left
+	want    map[string]string      // at to
+	touched map[string][][2]string // what each span found and left
 	spans   []Span
 	now     map[string]string
 }
 
 func happen(t *rapid.T, tb testing.TB, s *Store, person bool) history {
-	h := history{touched: map[string]string{}}
+	h := history{touched: map[string][][2]string{}}
 	acts(t, s.Root, 12)
 	h.want = state(tb, s.Root)
 	for i := range rapid.IntRange(1, 3).Draw(t, "spans") {
@@ -69,7 +70,7 @@ func happen(t *rapid.T, tb testing.TB, s *Store, person bool) history {
 		after := state(tb, s.Root)
 		for name := range union(before, after) {
 			if before[name] != after[name] {
-				h.touched[name] = after[name]
+				h.touched[name] = append(h.touched[name], [2]string{before[name], after[name]})
 			}
 		}
 		if i == 0 {
@@ -95,6 +96,49 @@ func union(a, b map[string]string) map[string]bool {
 	return out
 }
 
+// without is what a path is to become, in small: the texts here are of one line. It is what
+// it is at to where somebody else has changed it too in a way that can't be told apart.
+func (h history) without(name string) (want string, both bool) {
+	want = h.now[name]
+	for _, leg := range slices.Backward(h.touched[name]) {
+		x, left, found := fields(want), fields(leg[1]), fields(leg[0])
+		text, alike := three(x[1], left[1], found[1])
+		switch {
+		case want == leg[1]:
+			want = leg[0]
+		case x[1] == "" || left[1] == "" || found[1] == "" || !alike:
+			return h.want[name], true
+		default:
+			mode, ok := three(x[0], left[0], found[0])
+			if !ok {
+				mode = x[0]
+			}
+			want = mode + " " + text
+		}
+	}
+	return want, false
+}
+
+// fields are the mode and the text of a file; without a text it is none.
+func fields(state string) [2]string {
+	mode, text, _ := strings.Cut(state, " ")
+	if !strings.HasPrefix(mode, "-r") {
+		return [2]string{mode, ""}
+	}
+	return [2]string{mode, text}
+}
+
+// three merges what can't be divided.
+func three(ours, base, theirs string) (string, bool) {
+	switch {
+	case ours == base:
+		return theirs, true
+	case theirs == base, ours == theirs:
+		return ours, true
+	}
+	return "", false
+}
+
 // check compares what a restore made of a workspace with what it had to.
 func (h history) check(t *rapid.T, after map[string]string, r Restored, force bool) {
 	kept, changed := whys(r.Kept), kinds(r.Changes)
@@ -105,19 +149,20 @@ func (h history) check(t *rapid.T, after map[string]string, r Restored, force bo
 	}
 	for name := range changed {
 		_, touched := h.touched[name]
-		since := h.now[name] != h.touched[name]
+		want, both := h.without(name)
 		made := force && h.now[name] == "" && strings.HasPrefix(h.want[name], "d") // a folder that something in it needs
-		if !made && (!touched || since && !force) || after[name] != h.want[name] {
-			t.Fatalf("%q: touched %v, changed since %v: it was %q, left as %q, is %q, wanted %q", name, touched, since, h.now[name], h.touched[name], after[name], h.want[name])
+		if !made && (!touched || both && !force || after[name] != want) {
+			t.Fatalf("%q: touched %v, by others too %v: it was %q, is %q, wanted %q", name, touched, both, h.now[name], after[name], want)
 		}
 	}
-	for name, left := range h.touched {
+	for name := range h.touched {
+		want, both := h.without(name)
 		why, isKept := kept[name]
-		if (after[name] != h.want[name]) != isKept {
-			t.Fatalf("%q is %q, wanted %q, kept: %q", name, after[name], h.want[name], why)
+		if (after[name] != want) != isKept {
+			t.Fatalf("%q is %q, wanted %q, kept: %q", name, after[name], want, why)
 		}
 		if isKept {
-			h.justified(t, after, name, left, why, force)
+			h.justified(t, after, name, both, why, force)
 		}
 	}
 	if extra := len(kept) - len(h.touched); extra > 0 {
@@ -126,11 +171,11 @@ func (h history) check(t *rapid.T, after map[string]string, r Restored, force bo
 }
 
 // justified checks the reason why a path was kept.
-func (h history) justified(t *rapid.T, after map[string]string, name, left, why string, force bool) {
+func (h history) justified(t *rapid.T, after map[string]string, name string, both bool, why string, force bool) {
 	ok := false
 	switch why {
 	case whySince:
-		ok = !force && h.now[name] != left
+		ok = !force && both
 	case whyHolds:
 		for other := range after {
 			ok = ok || strings.HasPrefix(other, name+"/")

@@ -17,9 +17,10 @@ const ownerAll = 0o700
 
 // Restore makes the paths that differ within the spans what they are in the
 // checkpoint to, and says what it did. Spans are given in the order in which
-// they happened; without any there is nothing to do. A path that is not what
-// the last span that touched it left is kept, unless force is set; what is not
-// in the store is kept even then.
+// they happened; without any there is nothing to do. What somebody else has changed in a
+// text between the spans or since stays in it. Where that can't be, as both have changed the
+// same lines or it is no text, the path is kept, unless force is set; what is not in the
+// store is kept even then.
 //
 // Before the first change everything that is needed is checked, and a
 // checkpoint is taken, whatever the quota. From then on the context is not
@@ -115,7 +116,7 @@ func (s *Store) known(to string, spans []Span) error {
 
 // journal writes the plan down.
 func (p *plan) journal(before string) (*journal, error) {
-	j := &journal{before: before, word: strings.ToLower(rand.Text()[:12]), kept: p.kept}
+	j := &journal{before: before, word: strings.ToLower(rand.Text()[:12]), kept: p.kept, made: p.cur.v.made}
 	locked := map[string]change{}
 	for _, path := range sorted(p.todo) {
 		c := p.todo[path]
@@ -144,6 +145,7 @@ func (s *Store) finish(ctx context.Context, v *vault, j *journal, again bool) (R
 	unfinished := func(err error) (Restored, error) {
 		return Restored{}, fmt.Errorf("%w: %w", ErrUnfinished, err)
 	}
+	v.made = j.made
 	a := &applier{s: s, ctx: ctx, v: v, j: j, kept: map[string]string{}}
 	if err := a.run(again); err != nil {
 		return unfinished(err)

@@ -32,6 +32,7 @@ type vault struct {
 	open  map[int32]*os.File
 	trees map[digest]*tree
 	fresh map[digest][]byte // trees that are in no store; see dry
+	made  map[digest][]byte // merged texts, which no store has yet
 }
 
 // errAbsent: the object isn't in the store.
@@ -102,6 +103,9 @@ func (v *vault) has(d digest, size int64) bool {
 
 // lost reports whether nothing of an object is left, as opposed to damaged.
 func (v *vault) lost(d digest) bool {
+	if v.made[d] != nil {
+		return false
+	}
 	if _, ok := v.at[d]; ok || len(v.bad) > 0 {
 		return false
 	}
@@ -149,6 +153,10 @@ func (v *vault) absent() error {
 
 // copy writes the content of a file to w. If it fails, w got something wrong.
 func (v *vault) copy(w io.Writer, d digest) error {
+	if data, ok := v.made[d]; ok {
+		_, err := w.Write(data)
+		return err
+	}
 	if p, ok := v.at[d]; ok {
 		data, err := v.small(p, d)
 		if err == nil {
