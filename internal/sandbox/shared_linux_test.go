@@ -185,7 +185,7 @@ func TestTmpOfTheMachine(t *testing.T) {
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	put(t, dir, map[string]string{"f": "theirs"})
 	path := filepath.Join(dir, "f")
-	box := tool.Box{Level: tool.BoxWorkspace, Read: []string{path}, Write: []string{path}}
+	box := tool.Box{Level: tool.BoxWorkspace, Read: []string{path}}
 	if got := lasting(t, env, box, "cat "+path); got != "theirs" {
 		t.Errorf("read %q", got)
 	}
@@ -208,6 +208,11 @@ func TestTmpOfTheMachine(t *testing.T) {
 		t.Errorf("the session's own is not seen: %q", data)
 	}
 	if data, err := os.ReadFile(path); string(data) != "theirs" {
+		t.Errorf("%q, %v", data, err)
+	}
+	box.Write = []string{path} // whoever names it means the machine's
+	lasting(t, env, box, "echo x >"+path)
+	if data, err := os.ReadFile(path); string(data) != "x\n" {
 		t.Errorf("%q, %v", data, err)
 	}
 }
