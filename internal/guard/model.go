@@ -10,10 +10,11 @@ import (
 
 // Model holds a model to the checks of inputs and outputs: what a person said
 // last is looked at before it is sent, and the text of a reply before it
-// counts. What a check denies ends the request as refused. With no such checks
+// counts. What a check denies ends the request as refused. Where replies are
+// checked nothing of one is seen before all of it has passed. With no such checks
 // it returns m.
 func (c Checks) Model(m llm.Model) llm.Model {
-	if !slices.ContainsFunc(c.list, func(k compiled) bool { return k.On == OnInput || k.On == OnOutput }) {
+	if !c.has(OnInput) && !c.has(OnOutput) {
 		return m
 	}
 	return &checkedModel{m, c}
@@ -31,18 +32,36 @@ func (m *checkedModel) Stream(ctx context.Context, req llm.Request) iter.Seq2[ll
 			yield(llm.Chunk{}, k.refusal("what was said"))
 			return
 		}
+		if !m.checks.has(OnOutput) {
+			m.Model.Stream(ctx, req)(yield)
+			return
+		}
+		var held []llm.Chunk
 		for chunk, err := range m.Model.Stream(ctx, req) {
-			if err == nil && chunk.Reply != nil {
-				if k := m.checks.Output(chunk.Reply.Parts.Text()); k != nil {
-					yield(llm.Chunk{}, k.refusal("the answer"))
+			if err != nil {
+				yield(chunk, err)
+				return
+			}
+			if held = append(held, chunk); chunk.Reply == nil {
+				continue
+			}
+			if k := m.checks.Output(chunk.Reply.Parts.Text()); k != nil {
+				yield(llm.Chunk{}, k.refusal("the answer"))
+				return
+			}
+			for _, c := range held {
+				if !yield(c, nil) {
 					return
 				}
 			}
-			if !yield(chunk, err) {
-				return
-			}
+			held = nil
 		}
 	}
+}
+
+// has reports whether anything is checked there.
+func (c Checks) has(on string) bool {
+	return slices.ContainsFunc(c.list, func(k compiled) bool { return k.On == on })
 }
 
 // newest is what was said since the model's last answer.

@@ -22,6 +22,9 @@ func (p *parrot) Info() llm.Info { return llm.Info{Provider: "test", Model: "par
 func (p *parrot) Stream(context.Context, llm.Request) iter.Seq2[llm.Chunk, error] {
 	p.asked++
 	return func(yield func(llm.Chunk, error) bool) {
+		if !yield(llm.Chunk{Text: p.says}, nil) {
+			return
+		}
 		yield(llm.Chunk{Reply: &llm.Reply{Parts: llm.Say(p.says), Stop: llm.StopEnd}}, nil)
 	}
 }
@@ -51,8 +54,13 @@ func TestModelChecks(t *testing.T) {
 	} {
 		p := &parrot{says: tt.says}
 		var last error
-		for _, err := range checks.Model(p).Stream(t.Context(), llm.Request{Messages: tt.messages}) {
+		shown := ""
+		for chunk, err := range checks.Model(p).Stream(t.Context(), llm.Request{Messages: tt.messages}) {
 			last = err
+			shown += chunk.Text
+		}
+		if want := map[bool]string{true: tt.says}[tt.refused == ""]; shown != want {
+			t.Errorf("%s: shown %q", name, shown)
 		}
 		var e *llm.Error
 		switch {
