@@ -69,6 +69,7 @@ func (a *App) walls(m places.Map, image string) sandbox.Options {
 	return sandbox.Options{
 		Container: container,
 		Guard:     a.guard(),
+		Shown:     a.skillFolders(),
 		Self:      a.Self, Map: m, State: a.StateDir, Default: tool.BoxWorkspace, Environ: s.Environment, Keys: a.keys(), Pool: &a.pool,
 		Limits: sandbox.Limits{
 			CPU: time.Duration(s.CPU) * time.Second, Memory: s.Memory << 20, Processes: s.Processes, FileSize: s.FileSize << 20,
@@ -121,8 +122,10 @@ func (a *App) private() []string { return []string{a.StateDir, filepath.Dir(a.Co
 // them; what the model asks for is judged without it.
 func (a *App) ownTools() string { return filepath.Join(filepath.Dir(a.ConfigPath), "tools") }
 
-// shared lists what of it they read: plugins run from there.
-func (a *App) shared() []string { return []string{a.Plugins().Dir} }
+// shared lists what of it they read: plugins run from there, and so do scripts of skills.
+func (a *App) shared() []string {
+	return []string{a.Plugins().Dir, filepath.Join(filepath.Dir(a.ConfigPath), "skills")}
+}
 
 // public makes the globs of the settings absolute.
 func (a *App) public(root string) []string {

@@ -2,12 +2,14 @@ package app
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/inspan/inspan/internal/config"
+	"github.com/inspan/inspan/internal/folder"
 	"github.com/inspan/inspan/internal/hook"
 	"github.com/inspan/inspan/internal/places"
 	"github.com/inspan/inspan/internal/policy"
@@ -18,6 +20,20 @@ import (
 
 // maxSkills is how much of the prompt the list of skills may take, in bytes.
 const maxSkills = 24 << 10
+
+// skillFolders are the folders of the person's own skills that are there: what a skill tells
+// to read or to run lies in them.
+func (a *App) skillFolders() []string {
+	var out []string
+	for _, f := range a.Skills("").Folders {
+		at := real(f.Path)
+		whole := tool.Inside(at, folder.Home()) // a home, or more, is not a folder of skills
+		if info, err := os.Stat(at); f.Source == "user" && filepath.IsAbs(at) && !whole && err == nil && info.IsDir() {
+			out = append(out, at)
+		}
+	}
+	return out
+}
 
 // Skills is the library of a workspace: its own skills, the user's, and those that
 // are built in. Of two with one name the first counts.

@@ -30,7 +30,7 @@ func (b *boxes) readable(box tool.Box) []string {
 	} else {
 		b.base.Do(func() { b.system = b.shared() })
 	}
-	return slices.Concat(b.system, gitElsewhere(b.root), b.beyond(mountable(level, box.Read)), b.beyond(mountable(level, box.Write)))
+	return slices.Concat(b.system, b.o.Shown, gitElsewhere(b.root), b.beyond(mountable(level, box.Read)), b.beyond(mountable(level, box.Write)))
 }
 
 // beyond leaves out what is open with the workspace: with a mount of its own it

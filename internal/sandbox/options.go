@@ -18,6 +18,9 @@ type Options struct {
 	// Map tells what is secret or never written. Local fills in Root. The
 	// zero Map guards nothing.
 	Map places.Map
+	// Shown lists folders of the person that every box may read besides, such as those of
+	// skills, whose scripts run there. Secrets in them stay closed.
+	Shown []string
 	// State is the folder where caches of boxes and what was taken away from
 	// them are kept. Empty: boxes get no caches, and what must be taken away
 	// is renamed beside its place.
