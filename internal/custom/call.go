@@ -1,7 +1,9 @@
 package custom
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -145,7 +147,24 @@ func (c caller) input(call *tool.Call) (text, end string, err error) {
 	for strings.Contains("\n"+b.String(), "\n"+end+"\n") {
 		end += "#"
 	}
-	return b.String() + end + "\n" + string(call.Args) + "\n", end, nil
+	args, err := sorted(call.Args)
+	return b.String() + end + "\n" + string(args) + "\n", end, err
+}
+
+// sorted is an object with its fields in order, at every depth, so that a program without a
+// JSON reader can rely on it.
+func sorted(args json.RawMessage) ([]byte, error) {
+	dec := json.NewDecoder(bytes.NewReader(args))
+	dec.UseNumber()
+	var v map[string]any
+	if err := dec.Decode(&v); err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return bytes.TrimSpace(out.Bytes()), err
 }
 
 func (c caller) secret(name string) (value string, granted bool) {

@@ -342,3 +342,17 @@ func TestGoneFolder(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// TestSorted holds that a program gets the fields of its arguments in order, whatever the
+// model wrote first.
+func TestSorted(t *testing.T) {
+	b := newBench(t)
+	b.write(t, "x", declare("x", "", "cat"))
+	res, err := b.run(t, b.one(t, "x"), `{"z":1.50,"a":"<x>","m":{"y":12345678901234567890,"b":[{"d":1,"c":2}]}}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := res.Parts.Text(), `{"a":"<x>","m":{"b":[{"c":2,"d":1}],"y":12345678901234567890},"z":1.50}`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
