@@ -2,6 +2,7 @@ package prompted
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"github.com/inspan/inspan/llm"
@@ -80,8 +81,29 @@ func (s *scanner) start() bool {
 	case !c.form.named && (first == '{' || first == '['):
 		c.body = body{start: at, scan: balance{pos: at}}
 		return true
-	case first == '<' && c.form.open == "<tool_call>":
+	case first == '<' && strings.HasSuffix(c.form.open, "<tool_call>"):
 		return s.nested(at)
+	case first == '<' && c.form.fence > 0:
+		return s.tagged(at)
+	}
+	return s.reject()
+}
+
+// tagged looks for a form in tags within a code block.
+func (s *scanner) tagged(at int) bool {
+	fence := s.call.form
+	rest := string(s.buf[at:])
+	for _, f := range s.forms {
+		switch {
+		case f.whole || f.open[0] != '<':
+		case strings.HasPrefix(rest, f.open):
+			f.open = string(s.buf[:at]) + f.open
+			f.closers, f.fence = slices.Concat(f.closers, fence.closers), fence.fence
+			s.call.form = f
+			return true
+		case !s.final && strings.HasPrefix(f.open, rest):
+			return false
+		}
 	}
 	return s.reject()
 }

@@ -29,10 +29,12 @@ func (f form) sure() bool { return !f.whole && f.fence == 0 }
 //	<|python_tag|>{"name":…,"parameters":{…}}        Llama 3.1, as the whole reply
 //	{"name":…,"parameters":{…}}, [{"name":…}]        the same and Mistral, without the mark
 //	```json, ```tool_call, ``` around an object      models that were not trained for calls
+//	the same, or ```xml, around one of the tags      the same
 //
 // Several objects may stand in one form. A call counts only if it names a tool
-// that is offered; and in the last three, if it has arguments. Anything else is
-// text, and so is whatever stands in code, be it in a line or in a block.
+// that is offered; and in the last four, if it has arguments. Anything else is
+// text, and so is whatever stands in thoughts before the reply, in a line of code or in
+// another block.
 func forms() []form {
 	const called = "</tool_call>"
 	return []form{
@@ -58,7 +60,10 @@ const (
 	space  = " \t\r\n"
 )
 
+// thoughts are the tags around what models think aloud before they reply.
+func thoughts() []string { return []string{"think", "thinking", "thought", "reasoning"} }
+
 // fenced reports whether a code block of this language may be a call.
 func fenced(language string) bool {
-	return language == "" || language == "json" || language == "tool_call"
+	return language == "" || language == "json" || language == "tool_call" || language == "xml"
 }

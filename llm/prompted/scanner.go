@@ -37,6 +37,7 @@ type scanner struct {
 	inLine bool       // more than white space was read in this line
 	inCode bool       // code within the line
 	fence  int        // backticks around the code block; 0: none
+	thinks string     // what closes the thoughts that the reply begins with; empty: it is not in them
 }
 
 func newScanner(tools []llm.ToolSpec) *scanner {
@@ -103,6 +104,8 @@ func (s *scanner) step() bool {
 		return s.inCall()
 	case s.fence > 0:
 		return s.inFence()
+	case s.thinks != "":
+		return s.inThoughts()
 	}
 	return s.inText()
 }
@@ -133,6 +136,18 @@ func (s *scanner) mark() bool {
 		return true
 	}
 	more := s.after && s.begins(madeUp)
+	for _, name := range thoughts() {
+		open := "<" + name + ">"
+		switch {
+		case s.begun || s.after:
+		case bytes.HasPrefix(s.buf, []byte(open)):
+			s.say(len(open))
+			s.thinks = "</" + name + ">"
+			return true
+		default:
+			more = more || s.begins(open)
+		}
+	}
 	for _, f := range s.forms {
 		switch {
 		case f.whole && s.begun:
@@ -147,6 +162,25 @@ func (s *scanner) mark() bool {
 		return false
 	}
 	s.say(1)
+	return true
+}
+
+// inThoughts passes on what a model thinks aloud: a call in it is one that it thinks of.
+// What comes behind is read like a reply of its own.
+func (s *scanner) inThoughts() bool {
+	end := bytes.Index(s.buf, []byte(s.thinks))
+	if end < 0 {
+		most := len(s.buf) // but what may be the beginning of the end
+		for i := max(0, most-len(s.thinks)+1); i < most && !s.final; i++ {
+			if strings.HasPrefix(s.thinks, string(s.buf[i:])) {
+				most = i
+			}
+		}
+		s.say(most)
+		return false
+	}
+	s.say(end + len(s.thinks))
+	s.thinks, s.begun, s.inLine, s.inCode = "", false, false, false
 	return true
 }
 
