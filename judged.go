@@ -41,7 +41,7 @@ func held(c *tool.Call, effects []tool.Effect, pass tool.Pass, stored func(strin
 	if env.HTTP != nil {
 		env.HTTP = judgedHTTP{env.HTTP, by}
 	}
-	if free := c.Mode == policy.ModeYolo; env.Procs != nil && !(free && external) {
+	if free := c.Mode == policy.ModeYolo; env.Procs != nil && (!free || !external) {
 		throws := slices.ContainsFunc(effects, func(e tool.Effect) bool { return e.Throwaway })
 		env.Procs = judgedProcs{env.Procs, by, env.Walls.Read && !free && tool.ReadOnly(effects), throws, free, external}
 	}
