@@ -1,15 +1,18 @@
 package subagent
 
 import (
+	"cmp"
 	"context"
 	"iter"
+	"sync"
+	"time"
 
 	"github.com/inspan/inspan/llm"
 )
 
-// held is a model that is asked only while the limits of the tree are not reached.
-// Requests under way are not stopped, so that a tree can spend at most one of each
-// session more.
+// held is a model that is asked only while the limits of the tree are not reached. A request
+// that could go beyond them waits for those under way, so that a tree spends at most one
+// request more than it may.
 type held struct {
 	llm.Model
 	team *Team
@@ -17,10 +20,117 @@ type held struct {
 
 // Stream implements [llm.Model].
 func (h *held) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
-	if why := h.team.exhausted(); why != "" {
-		return func(yield func(llm.Chunk, error) bool) {
-			yield(llm.Chunk{}, &llm.Error{Kind: llm.KindBudget, Message: why})
+	return func(yield func(llm.Chunk, error) bool) {
+		info := h.Info()
+		price, _ := info.Prices.At(time.Now())
+		most := price.Cost(llm.Usage{Input: req.Tokens(), Output: cmp.Or(req.MaxOutput, info.MaxOutput, usualOutput)})
+		if err := h.team.reserve(ctx, most); err != nil {
+			yield(llm.Chunk{}, err)
+			return
+		}
+		cost := 0.0
+		defer func() { h.team.top().purse.back(most, cost) }()
+		for chunk, err := range h.Model.Stream(ctx, req) {
+			switch {
+			case chunk.Routed != nil:
+				price, _ = chunk.Routed.Info.Prices.At(time.Now())
+			case chunk.Reply != nil:
+				cost += price.Cost(chunk.Reply.Used(req))
+			}
+			if !yield(chunk, err) {
+				return
+			}
 		}
 	}
-	return h.Model.Stream(ctx, req)
+}
+
+// usualOutput is the most that a reply is taken to hold where that is not known, in tokens.
+const usualOutput = 8192
+
+// purse is what requests of a tree of sessions have spent and may spend.
+type purse struct {
+	mu      sync.Mutex
+	running int
+	held    float64       // that those which run may cost at most
+	spent   float64       // at least, also by replies that no session has counted yet
+	change  chan struct{} // closed when one comes back; nil: nobody waits
+}
+
+// reserve waits until a request that costs so much at most may be sent. One that nothing
+// runs beside is sent as long as no limit is reached.
+func (t *Team) reserve(ctx context.Context, most float64) error {
+	for {
+		if why := t.exhausted(); why != "" {
+			return &llm.Error{Kind: llm.KindBudget, Message: why}
+		}
+		wait, err := t.admit(most)
+		if wait == nil {
+			return err
+		}
+		select {
+		case <-wait:
+		case <-ctx.Done():
+			return llm.AsError(context.Cause(ctx))
+		}
+	}
+}
+
+// admit lets a request go, or returns what is closed when it is worth asking again.
+func (t *Team) admit(most float64) (wait <-chan struct{}, err error) {
+	p := &t.top().purse
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.running == 0 && !t.fits(0): // by a reply that no session has counted yet
+		return nil, &llm.Error{Kind: llm.KindBudget, Message: "the limit of money of the session and the agents that work for it is reached"}
+	case p.running > 0 && !t.fits(p.held+most):
+		if p.change == nil {
+			p.change = make(chan struct{})
+		}
+		return p.change, nil
+	}
+	p.running++
+	p.held += most
+	return nil, nil
+}
+
+// back returns what a request has reserved, and tells what it has cost.
+func (p *purse) back(most, cost float64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.running--
+	p.held = max(0, p.held-most)
+	p.spent += cost
+	if p.change != nil {
+		close(p.change)
+		p.change = nil
+	}
+}
+
+// fits reports whether the sessions from this one up have so much left. The purse of the top
+// is locked.
+func (t *Team) fits(more float64) bool {
+	for at := t; at != nil; at = at.up {
+		limits, ok := at.limits()
+		if !ok || limits.Cost == 0 {
+			continue
+		}
+		cost, _ := at.spent()
+		if at.up == nil {
+			at.purse.spent = max(at.purse.spent, cost)
+			cost = at.purse.spent
+		}
+		if cost+more > limits.Cost {
+			return false
+		}
+	}
+	return true
+}
+
+// top is the team of the session that works for no other.
+func (t *Team) top() *Team {
+	for t.up != nil {
+		t = t.up
+	}
+	return t
 }

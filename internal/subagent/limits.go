@@ -18,10 +18,7 @@ import (
 // limited reports whether this session or one above has a limit on money.
 func (t *Team) limited() bool {
 	for at := t; at != nil; at = at.up {
-		at.mu.Lock()
-		s := at.session
-		at.mu.Unlock()
-		if s != nil && s.Status().Limits.Cost > 0 {
+		if limits, _ := at.limits(); limits.Cost > 0 {
 			return true
 		}
 	}

@@ -62,6 +62,8 @@ type Team struct {
 	mayGive func(ctx context.Context) []string
 	depth   int // of the session: 0 at the top
 
+	purse purse // of the whole tree, at the top
+
 	marker guard.Marker // of what comes in beside the results of calls
 
 	mu        sync.Mutex
@@ -276,17 +278,22 @@ func (t *Team) spent() (cost float64, tokens int64) {
 	return cost, tokens
 }
 
+// limits are those of the session; there are none before it runs.
+func (t *Team) limits() (event.Limits, bool) {
+	t.mu.Lock()
+	s := t.session
+	t.mu.Unlock()
+	if s == nil {
+		return event.Limits{}, false
+	}
+	return s.Status().Limits, true
+}
+
 // exhausted says which limit of this session or one above is reached; empty if none.
 func (t *Team) exhausted() string {
 	for at := t; at != nil; at = at.up {
-		at.mu.Lock()
-		s := at.session
-		at.mu.Unlock()
-		if s == nil {
-			continue
-		}
-		limits := s.Status().Limits
-		if limits.Cost == 0 && limits.Tokens == 0 {
+		limits, ok := at.limits()
+		if !ok || limits.Cost == 0 && limits.Tokens == 0 {
 			continue
 		}
 		cost, tokens := at.spent()
