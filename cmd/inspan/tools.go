@@ -42,7 +42,11 @@ func (c *command) tools() *cobra.Command {
 				}
 				raw = string(in)
 			}
-			text, err := app.CallTool(cmd.Context(), cwd, args[0], json.RawMessage(raw))
+			a, err := app.Load(c.self)
+			if err != nil {
+				return err
+			}
+			text, err := a.CallTool(cmd.Context(), cwd, args[0], json.RawMessage(raw))
 			if text != "" {
 				fmt.Fprintln(cmd.OutOrStdout(), text)
 			}

@@ -50,13 +50,13 @@ func (a *App) protected() []string {
 
 // CallTool runs one tool for a person, in the folder cwd, and returns what the
 // model would see. Nobody is asked: the person has typed the call.
-func CallTool(ctx context.Context, cwd, name string, args json.RawMessage) (text string, err error) {
+func (a *App) CallTool(ctx context.Context, cwd, name string, args json.RawMessage) (text string, err error) {
 	env, err := sandbox.Local(cwd, nil, sandbox.Options{})
 	if err != nil {
 		return "", err
 	}
-	env.HTTP = (&App{}).http()
-	shell, servers := &tools.Shell{}, &lsp.Manager{Env: env}
+	env.HTTP = a.http()
+	shell, servers := &tools.Shell{Protected: a.protected()}, &lsp.Manager{Env: env}
 	defer shell.Close()
 	defer servers.Close()
 	list := slices.Concat(tools.WithLSP(servers, tools.Core(shell, "")), tools.Web{}.Tools())

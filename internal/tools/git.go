@@ -80,7 +80,7 @@ func (g gitLine) command(ctx context.Context) (bashArgs, error) {
 	}
 	switch in.Action {
 	case "status":
-		return line("git", "status", "--short", "--branch"), nil
+		return line(given("git", "status", when(!g.midway(ctx), "--short"), "--branch")...), nil
 	case "diff":
 		return line(g.paths(given("git", "diff", when(in.Staged, "--staged"), when(in.Stat, "--stat"), in.Ref, in.To))...), nil
 	case "log":
@@ -144,8 +144,8 @@ func (g gitLine) commit() (bashArgs, error) {
 		argv = append(argv, "--no-edit")
 	}
 	out := line(argv...)
-	if len(g.in.Paths) > 0 {
-		out.Command = line(g.paths([]string{"git", "add"})...).Command + " && " + out.Command
+	if len(g.in.Paths) > 0 { // what else was staged stays staged
+		out.Command = line(g.paths([]string{"git", "add"})...).Command + " && " + line(g.paths(append(argv, "--only"))...).Command
 	}
 	return out, nil
 }
@@ -237,6 +237,15 @@ func (g gitLine) current(ctx context.Context) string {
 		return ""
 	}
 	return name
+}
+
+// midway reports whether something like a rebase or a merge is in progress, which only the
+// long form of a status tells.
+func (g gitLine) midway(ctx context.Context) bool {
+	dir := g.repository(ctx)
+	return slices.ContainsFunc([]string{"rebase-merge", "rebase-apply", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "BISECT_LOG"}, func(name string) bool {
+		return exists(ctx, g.call.Env, filepath.Join(dir, name))
+	})
 }
 
 // setting is a value of the repository's own settings, without includes.

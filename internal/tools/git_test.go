@@ -136,3 +136,20 @@ func TestGitIsJudged(t *testing.T) {
 		}
 	}
 }
+
+// TestGitTells holds that a commit of paths takes nothing else that was staged, that names are
+// told as they are, and that a rebase in progress is told of.
+func TestGitTells(t *testing.T) {
+	s := newSession(t)
+	s.repository()
+	s.run("git", args{"action": "commit", "paths": []string{"a.txt"}, "message": "Begin"})
+	s.put("größe.txt", "x\n")
+	s.put("b.txt", "b\n")
+	s.run("bash", args{"command": "git add b.txt"})
+	says(t, s.run("git", args{"action": "status"}), "A  b.txt", "?? größe.txt")
+	s.run("git", args{"action": "commit", "paths": []string{"größe.txt"}, "message": "Second"})
+	says(t, s.run("git", args{"action": "show", "stat": true}), "größe.txt", "1 file changed")
+	says(t, s.run("git", args{"action": "status"}), "A  b.txt")
+	s.run("bash", args{"command": "git commit -qm third; git switch -q -c side HEAD~1; echo other > b.txt; git add b.txt; git commit -qm side; git rebase main"})
+	says(t, s.run("git", args{"action": "status"}), "rebase in progress", "b.txt")
+}

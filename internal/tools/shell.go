@@ -167,6 +167,9 @@ func launch(ctx context.Context, c *tool.Call, j *job) (tool.Process, error) {
 	before := ""
 	if j.git {
 		before = gitScript
+		if !c.Env.Walls.Read {
+			before += gitAlone
+		}
 	}
 	command.Args = []string{"bash", "--noprofile", "--norc", "-c", before + bashScript, "bash", j.command}
 	p, err := c.Env.Procs.Start(ctx, command)
@@ -345,10 +348,14 @@ func (r *shellReport) parse() (cwd string, left vars, ok bool) {
 	return records[first+1], changes(records[:first], records[first+2:n-2]), true
 }
 
-// gitScript keeps git from changing and from running anything while it reads:
-// no refreshed index, no hooks, no monitor, no look into submodules.
+// gitScript keeps git from changing and from running anything while it reads: no refreshed
+// index, no hooks, no monitor. It names files as they are.
 const gitScript = `export GIT_OPTIONAL_LOCKS=0 GIT_CONFIG_COUNT=3 GIT_CONFIG_KEY_0=core.fsmonitor GIT_CONFIG_VALUE_0=false ` +
-	`GIT_CONFIG_KEY_1=core.hooksPath GIT_CONFIG_VALUE_1=/dev/null GIT_CONFIG_KEY_2=diff.ignoreSubmodules GIT_CONFIG_VALUE_2=all; `
+	`GIT_CONFIG_KEY_1=core.hooksPath GIT_CONFIG_VALUE_1=/dev/null GIT_CONFIG_KEY_2=core.quotePath GIT_CONFIG_VALUE_2=false; `
+
+// gitAlone keeps it from looking into submodules, whose settings are their own, where no
+// walls hold what those name.
+const gitAlone = `export GIT_CONFIG_COUNT=4 GIT_CONFIG_KEY_3=diff.ignoreSubmodules GIT_CONFIG_VALUE_3=all; `
 
 // bashScript runs the command in $1 and reports where it ended, and what it
 // exports, whether it comes to its end, exits or fails. The report's
