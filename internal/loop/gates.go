@@ -39,7 +39,8 @@ func (s *State) gate() (event.Steered, bool) {
 	if text := s.unproven(); text != "" && s.Levers.Verify.Active(s.Unattended) {
 		why, texts = append(why, event.WhyVerify), append(texts, text)
 	}
-	return steer(strings.Join(texts, "\n\n"), why...), len(why) > 0
+	text := strings.Join(texts, "\n\n")
+	return steer(text, why...), len(why) > 0 && text != r.Gate // who answers the same again is let go
 }
 
 // steer is what the harness itself tells the model.
@@ -72,6 +73,7 @@ func (s *State) told(b event.Steered) {
 	}
 	if gates {
 		s.Run.Gates++
+		s.Run.Gate = b.Parts.Text()
 	}
 	if len(b.Why) == 0 && s.repeating() { // as version 0.1 told it
 		s.Run.Repeats.Warned = true

@@ -96,7 +96,8 @@ func TestUncheckedFilesAreNoEnd(t *testing.T) {
 	}
 }
 
-// TestGatesAskTwiceAtMost holds that a model which goes on answering is let go.
+// TestGatesAskTwiceAtMost holds that a model which answers again is let go, and one that
+// does only part of it is asked once more.
 func TestGatesAskTwiceAtMost(t *testing.T) {
 	tp := alone(t, event.Levers{}, said("x"))
 	tp.does("todo", event.Ended{Todo: []tool.Todo{{Text: "first", State: tool.TodoDone}, {Text: "second", State: tool.TodoDoing}}})
@@ -106,10 +107,32 @@ func TestGatesAskTwiceAtMost(t *testing.T) {
 	if !strings.Contains(text, "- second") || strings.Contains(text, "- first") || !strings.Contains(text, "a.py") {
 		t.Errorf("both gates speak at once: %s", text)
 	}
-	tp.answer("done")
-	tp.steered(event.WhyTodo)
+	part := *tp.State
+	again := &tape{t: t, State: &part}
 	tp.answer("done")
 	tp.want("stop done")
+
+	again.does("edit", edited("/w/b.py"), write("/w/b.py"))
+	again.answer("done")
+	again.steered(event.WhyTodo)
+	again.does("edit", edited("/w/c.py"), write("/w/c.py"))
+	again.answer("done")
+	again.want("stop done")
+}
+
+// TestBackgroundChecks holds that a check in the background counts for what was changed
+// before it began.
+func TestBackgroundChecks(t *testing.T) {
+	for _, exit := range []int{0, 1} {
+		tp := alone(t, event.Levers{}, said("x"))
+		tp.does("edit", edited("/w/a.py"), write("/w/a.py"))
+		tp.does("bash", event.Ended{Job: &tool.Job{ID: "1", Command: "make"}}, tool.Effect{Kind: tool.Execute, Text: "make"})
+		tp.does("edit", edited("/w/b.py"), write("/w/b.py"))
+		tp.add(event.Finished{Job: "1", Exit: &exit})
+		if got := strings.Join(tp.Work.Unchecked, " "); got != map[int]string{0: "/w/b.py", 1: "/w/a.py /w/b.py"}[exit] {
+			t.Errorf("exit %d: unchecked: %s", exit, got)
+		}
+	}
 }
 
 // TestGatesAreLevers holds that gates are off where somebody sits, and where they are switched off.

@@ -56,6 +56,7 @@ func (s *State) hear(id string) bool {
 
 // finished takes note of the end of a job.
 func (s *State) finished(b event.Finished) {
+	s.Work.finished(b)
 	s.Jobs = s.jobsBut(b.Job)
 	if i := slices.Index(s.Told, b.Job); i >= 0 {
 		s.Told = slices.Delete(slices.Clone(s.Told), i, i+1)
@@ -115,7 +116,7 @@ func (s *State) running() string {
 	b.WriteString("With the jobs tool wait for what the task needs, or kill what it does not need any more. ")
 	switch {
 	case s.Keeps:
-		b.WriteString("What still runs at the end goes on afterwards.")
+		b.WriteString("What still runs at the end goes on afterwards, unless it has a terminal.")
 	case s.Unattended:
 		fmt.Fprintf(&b, "If you answer again, the run waits %v for them at most, and ends them then; one that should go on afterwards has to be started with keep.", s.patience())
 	default:
@@ -157,5 +158,9 @@ func (s *State) Awaited() string {
 	for _, j := range s.lingering() {
 		list = append(list, fmt.Sprintf("job %s (%s)", j.ID, oneLine(j.Command)))
 	}
-	return fmt.Sprintf("waiting for %s, at most %v; levers.jobs sets the time", strings.Join(list, ", "), s.patience())
+	most, setting := s.patience(), "levers.jobs"
+	if left := time.Duration((s.Limits.Seconds - s.Run.Used()) * float64(time.Second)).Round(time.Second); s.Limits.Seconds > 0 && left < most {
+		most, setting = left, "max_time"
+	}
+	return fmt.Sprintf("waiting for %s, at most %v; %s sets the time", strings.Join(list, ", "), most, setting)
 }

@@ -194,7 +194,7 @@ func (s *State) over() (event.Stopped, bool) {
 		return event.Stopped{Reason: reason, Detail: fmt.Sprintf(format, args...)}, true
 	}
 	switch {
-	case r.Late && (r.Reply != replyAnswer || s.awaiting()):
+	case r.Late && (r.Reply != replyAnswer || s.awaiting() || s.awaitsJobs()):
 		return stop(event.ReasonMaxTime, timeUsed, r.Used(), s.Limits.Seconds)
 	case r.Cancelled && !r.Late:
 		return stop(event.ReasonCancelled, "%s", r.Denied)

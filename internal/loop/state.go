@@ -112,6 +112,7 @@ type Run struct {
 	Heard     string         `json:"heard,omitempty"`     // the person's words that no hook has seen and no model
 	Rounds    int            `json:"rounds,omitempty"`    // how often a hook has made it go on
 	Gates     int            `json:"gates,omitempty"`     // how often a gate has
+	Gate      string         `json:"gate,omitempty"`      // what they have put last
 	Warned    int            `json:"warned,omitempty"`    // of which part of its limits the model was told, in percent
 	Answered  time.Time      `json:"answered,omitzero"`   // when the model answered last
 	Impatient bool           `json:"impatient,omitempty"` // it has waited long enough for its jobs

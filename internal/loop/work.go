@@ -22,6 +22,17 @@ type Work struct {
 	Ran     []Ran    `json:"ran,omitempty"`     // processes of calls, each command line once, the one run last at the end
 	// Files that were changed after the last check that succeeded, like Changed.
 	Unchecked []string `json:"unchecked,omitempty"`
+	// Commands that go on in the background.
+	Running []Running `json:"running,omitempty"`
+}
+
+// Running is a command that goes on in the background, and what was not checked when it
+// began.
+type Running struct {
+	Job       string   `json:"job"`
+	Command   string   `json:"command"`
+	Check     bool     `json:"check,omitempty"`
+	Unchecked []string `json:"unchecked,omitempty"`
 }
 
 // Ran is how a process ended.
@@ -54,13 +65,40 @@ func (w *Work) ended(c Call, b event.Ended) {
 			w.seen(e.Path)
 		}
 	}
+	command := cut(strings.Join(commands, "; "), 300)
+	if b.Job != nil {
+		r := Running{Job: b.Job.ID, Command: command, Check: check, Unchecked: w.Unchecked}
+		w.Running = latest(w.Running, r, maxRan, func(r Running) string { return r.Job })
+	}
 	if b.Exit == nil || len(commands) == 0 {
 		return
 	}
-	text := b.Parts.Text()
-	ran := Ran{Command: cut(strings.Join(commands, "; "), 300), Exit: *b.Exit, Failed: *b.Exit != 0 || failing.MatchString(text), Line: telling(text), Check: check}
+	w.ran(command, *b.Exit, b.Parts.Text(), check, w.Unchecked)
+}
+
+// finished takes note of how a command in the background has ended.
+func (w *Work) finished(b event.Finished) {
+	i := slices.IndexFunc(w.Running, func(r Running) bool { return r.Job == b.Job })
+	if i < 0 {
+		return
+	}
+	r := w.Running[i]
+	if w.Running = slices.Delete(slices.Clone(w.Running), i, i+1); b.Exit != nil {
+		w.ran(r.Command, *b.Exit, b.Line, r.Check, r.Unchecked)
+	}
+}
+
+// ran takes note of how a command has ended, and of what it has checked if it is a check.
+func (w *Work) ran(command string, exit int, text string, check bool, checked []string) {
+	ran := Ran{Command: command, Exit: exit, Failed: exit != 0 || failing.MatchString(text), Line: telling(text), Check: check}
 	if check && !ran.Failed {
-		w.Unchecked = nil
+		var left []string
+		for _, path := range w.Unchecked {
+			if !slices.Contains(checked, path) {
+				left = append(left, path)
+			}
+		}
+		w.Unchecked = left
 	}
 	w.Ran = latest(w.Ran, ran, maxRan, func(r Ran) string { return r.Command })
 }
@@ -78,9 +116,11 @@ func (w *Work) seen(path string) {
 	}
 }
 
-// prose reports whether a file holds text for people or plain data, by its name.
+// prose reports whether a file holds text for people, plain data or settings, by its name.
 func prose(path string) bool {
-	return slices.Contains([]string{".md", ".txt", ".rst", ".adoc", ".csv", ".log"}, strings.ToLower(filepath.Ext(path)))
+	return slices.Contains([]string{
+		".md", ".txt", ".rst", ".adoc", ".csv", ".log", ".html", ".css", ".svg", ".conf", ".cfg", ".ini",
+	}, strings.ToLower(filepath.Ext(path)))
 }
 
 // checks reports whether a command can show that files are right: it runs something that is
@@ -120,7 +160,7 @@ func latest[T any](list []T, entry T, most int, key func(T) string) []T {
 
 // failing finds what programs print when checks fail, as an exit code can be
 // lost in a pipe.
-var failing = regexp.MustCompile(`(?m)^(?:FAIL\b|--- FAIL|FAILED\b|E   |error(?:\[\w+\])?:)|\b[1-9]\d* (?:failed|failing|failures?|errors?)\b`)
+var failing = regexp.MustCompile(`(?m)^(?:FAIL\b|--- FAIL|FAILED(?:[ :]|$)|E   |error(?:\[\w+\])?:)|\b[1-9]\d* (?:failed|failing|failures?|errors?)\b`)
 
 // telling is the last line that is not one of ours, or the last that speaks of a
 // failure.

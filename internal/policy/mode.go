@@ -109,6 +109,8 @@ func thrownAway(c *tool.Call, s subject) bool {
 	switch s.Kind {
 	case tool.Execute:
 		return true
+	case tool.Network:
+		return !s.Asked && netguard.Loopback(s.Text) // what the session has started itself
 	case tool.Write:
 		inside := s.Throwaway && s.place.Zone == places.Workspace || s.Own
 		return inside && s.place.Guard == places.Plain

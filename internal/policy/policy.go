@@ -84,8 +84,9 @@ type Finding struct {
 // Findings judges each effect of a call, in their order.
 func (p Policy) Findings(c *tool.Call, effects []tool.Effect) []Finding {
 	var out []Finding
+	anywhere := slices.ContainsFunc(effects, func(e tool.Effect) bool { return e.Kind == tool.External })
 	for _, s := range subjects(p.Map, effects) {
-		s.Own = p.own(c, s)
+		s.Own = !anywhere && p.own(c, s)
 		out = append(out, p.finding(c, s))
 	}
 	return out

@@ -61,6 +61,8 @@ func (sh *Shell) runBash(ctx context.Context, c *tool.Call, in bashArgs) (tool.R
 		return tool.Result{}, errors.New("command has a NUL byte in it")
 	case in.Keep && sh.NoKeep != "":
 		return tool.Result{}, errors.New("keep can't be had: " + sh.NoKeep)
+	case in.Keep && in.TTY:
+		return tool.Result{}, errors.New("what is to be kept can't have a terminal, which ends with the session")
 	case in.Timeout < 0:
 		return tool.Result{}, errors.New("timeout is negative")
 	}

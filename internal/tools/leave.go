@@ -105,6 +105,10 @@ func (sh *Shell) letGo(j *job, how Leaving) (tool.Leftover, bool) {
 	if !how.keeps(j.keep) || how.To != nil || j.ended() {
 		return l, false
 	}
+	if j.screen != nil {
+		l.Error = "its terminal ends with the session"
+		return l, false
+	}
 	sh.mu.Lock()
 	finished := j.finished
 	j.finished = nil // it does not end

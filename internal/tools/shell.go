@@ -141,7 +141,7 @@ func (sh *Shell) start(calling context.Context, c *tool.Call, in bashArgs) (*job
 	if j.box.Level == tool.BoxRead || j.box.Git {
 		j.vars = shell.ReadEnvironment(j.vars, c.Env.Root)
 	}
-	j.made = prepare(calling, c, j.box)
+	j.made = prepare(calling, c, j.box, plan.effects)
 	if j.process, err = launch(ctx, c, j); err != nil {
 		unused(j.made, -1)
 		cancel()

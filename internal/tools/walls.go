@@ -46,6 +46,9 @@ func (sh *Shell) plan(ctx context.Context, c *tool.Call, in bashArgs) plan {
 	if in.TTY || in.Interactive && len(p.Segments) > 0 {
 		// What is fed to it later is judged when it is fed.
 		out.class = tool.Unproven
+		for i := range out.effects {
+			out.effects[i].Class = tool.Unproven
+		}
 	}
 	for _, e := range out.effects {
 		if e.Kind == tool.Execute && e.Class != tool.ProvenRead && out.class != tool.Unproven {

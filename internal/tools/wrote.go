@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"path/filepath"
+	"slices"
 
 	"github.com/inspan/inspan/tool"
 )
@@ -50,14 +52,37 @@ type place struct {
 
 // prepare makes the files that a box is to open and that are not there yet. What can't be
 // made the command can't make either.
-func prepare(ctx context.Context, c *tool.Call, b tool.Box) []place {
+func prepare(ctx context.Context, c *tool.Call, b tool.Box, effects []tool.Effect) []place {
 	var out []place
+	folders := madeFolders(effects)
 	for _, path := range b.Write {
 		if tool.Inside(c.Env.Root, path) || exists(ctx, c.Env, path) {
 			continue
 		}
+		if slices.Contains(folders, path) {
+			within := tool.Change{Path: filepath.Join(path, ".inspan-new"), If: tool.NoFile}
+			if err := c.Env.Files.Change(ctx, within); err == nil {
+				_ = c.Env.Files.Change(ctx, tool.Change{Path: within.Path, Remove: true}) // it is in nobody's way
+			}
+			continue
+		}
 		if err := c.Env.Files.Change(ctx, tool.Change{Path: path, If: tool.NoFile}); err == nil {
 			out = append(out, place{c.Env.Files, path})
+		}
+	}
+	return out
+}
+
+// madeFolders are the paths that commands make folders of.
+func madeFolders(effects []tool.Effect) []string {
+	var out []string
+	mkdir := false
+	for _, e := range effects {
+		switch {
+		case e.Kind == tool.Execute:
+			mkdir = e.Words != nil && len(e.Words.Argv) > 0 && e.Words.Argv[0] == "mkdir"
+		case e.Kind == tool.Write && mkdir:
+			out = append(out, e.Path)
 		}
 	}
 	return out
