@@ -150,7 +150,7 @@ func describe(e tool.Effect) string {
 	case tool.Execute:
 		return "run " + quoted(e.Text)
 	case tool.Keep:
-		return "let it go on when the session has ended"
+		return "keep it running after the session"
 	case tool.Network:
 		if e.Text == "" || e.Text == "*" {
 			return "talk to other machines"
