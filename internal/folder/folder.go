@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 )
 
 // ErrNoFolder says that what is there is something else.
@@ -46,6 +48,26 @@ func Home() string {
 		return real
 	}
 	return dir
+}
+
+// Programs lists the folders below the user's home where programs are looked up by their
+// names, without links; the home itself is none.
+func Programs() []string {
+	home := Home()
+	if home == "" {
+		return nil
+	}
+	var out []string
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		real, err := filepath.EvalSymlinks(dir)
+		if err != nil || !filepath.IsAbs(dir) {
+			real = filepath.Clean(dir)
+		}
+		if strings.HasPrefix(real, home+string(filepath.Separator)) && !slices.Contains(out, real) {
+			out = append(out, real)
+		}
+	}
+	return out
 }
 
 // Bare leaves out the operation and the path of an error, which are told beside it and
