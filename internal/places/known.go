@@ -36,6 +36,9 @@ func (m Map) elsewhere() []Known {
 	for _, path := range secretSystem() {
 		out = append(out, Known{path, Secret, "holds secrets of the system"})
 	}
+	for _, path := range kernel() {
+		out = append(out, Known{path, Frozen, "decides how the system, or every program on it, works"})
+	}
 	if m.Home != "" {
 		for _, name := range secretHome() {
 			out = append(out, Known{filepath.Join(m.Home, name), Secret, "holds keys, passwords or private data"})
@@ -102,6 +105,15 @@ func secretSystem() []string {
 		"/etc/openvpn", "/etc/letsencrypt", "/etc/docker/key.json", "/etc/kubernetes", "/etc/rancher",
 		"/run/secrets", "/var/run/secrets", "/run/docker.sock", "/var/run/docker.sock", "/run/containerd", "/proc/kcore", "/proc/kmem", "/proc/keys", "/proc/key-users", "/dev/mem", "/dev/kmem", "/dev/port",
 		"/var/lib/docker", "/var/lib/kubelet", "/var/spool/cron", "/var/mail", "/var/spool/mail",
+	}
+}
+
+// kernel lists what the kernel, the loader, logins and timers of the whole system go by.
+func kernel() []string {
+	return []string{
+		"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/sys", "/boot", "/etc/ld.so.preload", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/ld.so.cache", "/etc/ld-musl-x86_64.path", "/etc/ld-musl-aarch64.path", "/etc/sysctl.conf", "/etc/sysctl.d", "/etc/modprobe.d", "/etc/modules",
+		"/etc/modules-load.d", "/etc/udev", "/etc/binfmt.d", "/etc/pam.d", "/etc/pam.conf", "/etc/security", "/etc/crontab", "/etc/cron.d", "/etc/cron.hourly", "/etc/cron.daily", "/etc/cron.weekly", "/etc/cron.monthly", "/etc/anacrontab",
+		"/etc/systemd", "/etc/init.d", "/etc/inittab", "/etc/rc.local", "/etc/profile", "/etc/profile.d", "/etc/environment", "/etc/bash.bashrc", "/etc/bashrc", "/etc/zsh", "/etc/xdg/autostart", "/etc/grub.d",
 	}
 }
 

@@ -135,7 +135,8 @@ func (m Map) Of(path string) Place {
 // byName reports whether the name of a file makes it a secret.
 func (m Map) byName(path string) bool {
 	folded := fold(path)
-	return secretName(filepath.Base(folded)) && (!matches(m.Open, path) || m.index.shares(folded))
+	name := filepath.Base(folded)
+	return (secretName(name) || secretFolder(filepath.Base(filepath.Dir(folded))) && data(name)) && (!matches(m.Open, path) || m.index.shares(folded))
 }
 
 // Over reports whether a sensitive place that is known by its path lies below
@@ -195,6 +196,11 @@ func (m Map) guard(path string) Place {
 	}
 	if k, ok := above(m.index.elsewhere, folded); ok && stricter(k.Guard, best.Guard) && (filepath.Base(k.Path) != ".git" || !GitLock(folded)) {
 		best = Place{Guard: k.Guard, Why: k.Why}
+	}
+	if name := filepath.Base(folded); uncopied(name) != name {
+		if k, ok := m.index.elsewhere[filepath.Join(filepath.Dir(folded), uncopied(name))]; ok && k.Guard == Secret && stricter(k.Guard, best.Guard) {
+			best = Place{Guard: k.Guard, Why: "is a copy of what " + k.Why}
+		}
 	}
 	if g, w := m.index.byName(folded); stricter(g, best.Guard) {
 		best = Place{Guard: g, Why: w}
@@ -257,4 +263,14 @@ func weight(g Guard) int {
 // inside is tool.Inside for clean paths of one kind.
 func inside(dir, path string) bool {
 	return strings.HasPrefix(path, dir) && (len(path) == len(dir) || path[len(dir)] == filepath.Separator)
+}
+
+// Named is what the name of a file says in a folder of another: the part of its path that
+// its guard can depend on, wherever it is.
+func Named(path string) string {
+	name, dir := filepath.Base(path), filepath.Base(filepath.Dir(path))
+	if secretFolder(fold(dir)) {
+		return filepath.Join(dir, name)
+	}
+	return name
 }
