@@ -15,7 +15,7 @@ import (
 // programs take it for that command only.
 const clients = `
 mysql mariadb mysqldump mariadb-dump mysqladmin mariadb-admin mysqlimport mysqlshow mysqlcheck mysqlpump 7z 7za 7zz rar unrar | +p.
-sshpass mongo mongosh mongodump mongorestore mongoexport mongoimport cqlsh cypher-shell rabbitmqadmin twine couchbase-cli cbq rdesktop ncftp ncftpget ncftpput evil-winrm psexec security kinit | =p.
+sshpass mongo mongosh mongodump mongorestore mongoexport mongoimport cqlsh cypher-shell rabbitmqadmin twine couchbase-cli cbq rdesktop ncftp ncftpget ncftpput evil-winrm psexec security | =p.
 docker podman nerdctl buildah helm oras crane skopeo az cf oc heroku registry | login =p.
 redis-cli valkey-cli keydb-cli | =a.
 ldapsearch ldapmodify ldapadd ldapdelete ldapwhoami ldapcompare ldapmodrdn ldapexop ldappasswd security | =w.
