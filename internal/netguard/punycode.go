@@ -61,10 +61,9 @@ func script(r rune) *unicode.RangeTable {
 
 // punycode encodes a label. Letters of scripts that look alike don't mix in one.
 func punycode(label string) (string, error) {
-	runes := []rune(label)
 	var of *unicode.RangeTable
 	before := rune(0)
-	for _, r := range runes {
+	for _, r := range label {
 		if r >= 'A' && r <= 'Z' {
 			r += 'a' - 'A'
 		}

@@ -41,11 +41,11 @@ func (m Map) elsewhere() []Known {
 	}
 	if m.Home != "" {
 		for _, name := range secretHome() {
-			out = append(out, Known{filepath.Join(m.Home, name), Secret, "holds keys, passwords or private data"})
+			out = m.append(out, name, Secret, "holds keys, passwords or private data")
 		}
 		for _, list := range [][]string{shells(), desktops(), editors(), interpreters(), managers(), tools()} {
 			for _, name := range list {
-				out = append(out, Known{filepath.Join(m.Home, name), Frozen, "decides what runs when a shell or a program starts"})
+				out = m.append(out, name, Frozen, "decides what runs when a shell or a program starts")
 			}
 		}
 		out = append(out, m.programs()...)
@@ -59,6 +59,16 @@ func (m Map) elsewhere() []Known {
 		}
 	}
 	return out
+}
+
+// append adds what is called so in the home, and where that was moved to.
+func (m Map) append(list []Known, name string, guard Guard, why string) []Known {
+	for from, to := range m.Moved {
+		if inside(from, name) {
+			list = append(list, Known{filepath.Join(to, name[len(from):]), guard, why})
+		}
+	}
+	return append(list, Known{filepath.Join(m.Home, name), guard, why})
 }
 
 // programs are folders of the home where programs and packages lie that the person, and

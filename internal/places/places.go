@@ -46,7 +46,10 @@ type Map struct {
 	State    []string // what inspan keeps: never read or changed
 	Shared   []string // what of it is read, such as plugins; never changed
 	Programs []string // folders where the person's shell looks for programs
-	Open     []string // globs over absolute paths: what a person says is not sensitive
+	// Moved are folders that lie elsewhere than in Home, by their usual names there, such
+	// as .config.
+	Moved map[string]string
+	Open  []string // globs over absolute paths: what a person says is not sensitive
 	// Hidden and Closed are globs over absolute paths of what rules deny to read,
 	// which closes it altogether, and to change. They beat Open.
 	Hidden, Closed []string

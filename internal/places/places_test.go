@@ -100,6 +100,15 @@ func TestHomeIsWorkspace(t *testing.T) {
 			}
 		}
 	}
+	moved := places.Map{Root: "/home/ann", Home: "/home/ann", Moved: map[string]string{".config": "/home/ann/set", ".docker": "/srv/docker"}}
+	for path, want := range map[string]places.Guard{
+		"/home/ann/set/fish/x.fish": places.Frozen, "/home/ann/set/gh/hosts.yml": places.Secret, "/home/ann/.config/fish/x.fish": places.Frozen, "/srv/docker/config.json": places.Secret, "/srv/docker/cli-plugins/x": places.Frozen,
+		"/home/ann/settings/fish": places.Plain,
+	} {
+		if at := moved.Of(path); at.Guard != want {
+			t.Errorf("%s is %q", path, at.Guard)
+		}
+	}
 	inside := places.Map{Root: "/home/ann/sdk/project", Home: "/home/ann", Programs: []string{"/home/ann/sdk/project/bin", "/home/ann/sdk"}}
 	for _, path := range []string{"/home/ann/sdk/project/main.c", "/home/ann/sdk/project/bin/x"} {
 		if at := inside.Of(path); at.Guard != places.Plain || at.Zone != places.Workspace {
