@@ -249,6 +249,9 @@ func (a *App) agent(
 	if env.Walls.Why != "" {
 		warn("no full sandbox: " + env.Walls.Why + "; more will ask, see 'inspan doctor sandbox'")
 	}
+	if at.Parent == "" && tool.Inside(env.Root, folder.Home()) {
+		warn("the workspace " + env.Root + " holds your home folder: all your files are its content, and there are no checkpoints; start inspan in the folder of a project")
+	}
 	if err := a.inert(env.Root, o.Trust, warn); err != nil {
 		return nil, nil, err
 	}

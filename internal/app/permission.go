@@ -99,7 +99,7 @@ func parsed(rules []inspan.Rule) ([]policy.Rule, error) {
 // places is the machine as the judges see it.
 func (a *App) places(root string) places.Map {
 	return places.Map{
-		Root: root, Home: folder.Home(), Settings: filepath.Dir(a.ConfigPath), State: []string{a.StateDir}, Shared: append(a.shared(), a.ownTools()), Open: a.public(root),
+		Root: root, Home: folder.Home(), Programs: folder.Programs(), Moved: folder.Moved(), Settings: filepath.Dir(a.ConfigPath), State: []string{a.StateDir}, Shared: append(a.shared(), a.ownTools()), Open: a.public(root),
 	}.Indexed()
 }
 

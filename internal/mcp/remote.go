@@ -37,7 +37,7 @@ func remoteTransport(life context.Context, fail func(error), m *Manager, s Serve
 	}
 	r := &remote{next: m.HTTP(s).Transport, life: life, url: u, server: s, headers: canonical(s.Headers), auth: m.Auth, fail: fail}
 	if r.next == nil {
-		r.next = http.DefaultTransport
+		return nil, final("servers can't be reached from here unguarded")
 	}
 	only := &http.Client{Transport: r, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	switch s.kind() {

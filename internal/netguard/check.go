@@ -16,11 +16,11 @@ const maxAddress = 32 << 10
 
 // Check parses an address and returns it in canonical form if its text alone
 // is no reason to refuse it. Only http and https pass; user information,
-// spaces, control characters, backslashes, hosts that are not plain ASCII, and
-// numbers in any form but dotted quads and bracketed IPv6 do not. Where a host
+// spaces, control characters, backslashes, hosts with characters that not all
+// programs read alike, and numbers in any form but dotted quads and bracketed IPv6 do not. Where a host
 // leads is not looked at: that is for [Guard]. The error is meant for a model.
 //
-// The host of the result is in lower case, without a trailing dot, an IPv4
+// The host of the result is in lower case, in its xn-- form if it is not ASCII, without a trailing dot, an IPv4
 // address in an IPv6 coat without the coat, the port without leading zeros.
 func Check(raw string) (*url.URL, error) {
 	if err := checkText(raw); err != nil {
@@ -135,6 +135,13 @@ func canonical(host string) (string, error) {
 		}
 		return ip.Unmap().String(), nil
 	}
+	if !ascii(host) {
+		name, err := international(host)
+		if err != nil {
+			return "", fmt.Errorf("host %q %w", host, err)
+		}
+		host = name
+	}
 	if err := checkName(strings.TrimSuffix(host, ".")); err != nil {
 		return "", fmt.Errorf("host %q %w", host, err)
 	}
@@ -160,8 +167,6 @@ func checkName(name string) error {
 	}
 	for _, c := range name {
 		switch {
-		case c >= utf8.RuneSelf:
-			return errors.New("is not plain ASCII; write an international name in its xn-- form")
 		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '-', c == '_', c == '.':
 		default:
 			return fmt.Errorf("has the character %q, which no host has", c)

@@ -1,6 +1,9 @@
 package netguard_test
 
 import (
+	"context"
+	"net/netip"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -22,7 +25,7 @@ func TestHostsMatch(t *testing.T) {
 		{"8.8.8.8", "8.8.8.8 ::ffff:8.8.8.8 [::ffff:808:808]", "8.8.8.80 18.8.8.8 8.8.8 8.8.8.8."},
 		{"[2606:4700::1]", "2606:4700::1 [2606:4700::1] 2606:4700:0:0:0:0:0:1 2606:4700::1#1", "2606:4700::2"},
 		{"[2606:4700::1]:8443", "2606:4700::1#8443", "2606:4700::1"},
-		{"xn--exmple-cua.com", "XN--exmple-cua.com", "exämple.com"},
+		{"xn--exmple-cua.com", "XN--exmple-cua.com exämple.com EXämple.com", "exAmple.com exａmple.com"},
 		{"", "", "example.com ."},
 		{"*.8.8.8", "", "8.8.8.8"},
 		{"*example.com", "", "example.com notexample.com"},
@@ -57,7 +60,7 @@ func TestCheckHost(t *testing.T) {
 	for bad, want := range map[string]string{
 		"": "empty", "https://example.com": "", "example.com/path": "scheme or a path", "*example.com": "first part", "a.*.com": "first part",
 		"*.*.com": "first part", "example.com:": "port", "example.com:0": "port", "example.com:99999": "port", "::1": "brackets", "fe80::2:80": "brackets",
-		"127.1": "number", "0x7f000001": "number", "*.1.2.3.4": "*", "[example.com]": "character", "exämple.com": "xn--", "a b.com": "character",
+		"127.1": "number", "0x7f000001": "number", "*.1.2.3.4": "*", "[example.com]": "character", "exａmple.com": "xn--", "раypal.com": "xn--", "a b.com": "character",
 		"*.": "empty", "[::1": "", "[fe80::1%eth0]": "zone", "user@example.com": "character", "-x.com": "hyphen",
 	} {
 		if err := netguard.CheckHost(bad); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), `"`+bad+`"`) {
@@ -75,6 +78,38 @@ func TestLoopback(t *testing.T) {
 	for _, host := range []string{"", "*", "example.com", "localhost.example.com", "localhos", "127.0.0.1.example.com", "10.0.0.1", "2130706433", "169.254.169.254", "[::2]", "*.localhost:1:2"} {
 		if netguard.Loopback(host) {
 			t.Errorf("%s: taken for this machine", host)
+		}
+	}
+}
+
+// TestInternationalNames holds that a name which is not ASCII is looked up as its punycode, and
+// that one which programs could read in two ways is not looked up.
+func TestInternationalNames(t *testing.T) {
+	for raw, want := range map[string]string{
+		"https://exämple.com/": "xn--exmple-cua.com", "https://ex%C3%A4mple.com/": "xn--exmple-cua.com", "https://www.münchen.de/a": "www.xn--mnchen-3ya.de", "https://straße.de/": "xn--strae-oqa.de",
+		"https://例え.jp/": "xn--r8jz45g.jp", "https://президент.рф/": "xn--d1abbgf6aiiy.xn--p1ai", "https://日本語.jp/": "xn--wgv71a119e.jp", "https://ελλάδα.gr/": "xn--hxakic4aa.gr", "https://中国.cn/": "xn--fiqs8s.cn",
+		"https://аррӏе.com/": "xn--80ak6aa92e.com",
+	} {
+		u, err := netguard.Check(raw)
+		if err != nil || u.Hostname() != want {
+			t.Errorf("%s: %v %v", raw, u, err)
+		}
+		asked := ""
+		g := netguard.Guard{Resolve: func(_ context.Context, host string) ([]netip.Addr, error) {
+			asked = host
+			return []netip.Addr{netip.MustParseAddr("93.184.216.34")}, nil
+		}}
+		parsed, err := url.Parse(raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := g.Addresses(t.Context(), parsed.Hostname(), 443); err != nil || asked != want {
+			t.Errorf("%s: looked up %q: %v", raw, asked, err)
+		}
+	}
+	for _, raw := range []string{"https://pаypal.com/", "https://１２７.0.0.1/", "https://exa\u0308mple.com/", "https://ﬁle.com/", "https://example\u2024com/", "https://ª.com/", "https://☃.net/", "https://Ä.com/", "https://x\u0338.com/"} {
+		if u, err := netguard.Check(raw); err == nil {
+			t.Errorf("%s: %s", raw, u.Host)
 		}
 	}
 }

@@ -237,7 +237,7 @@ func TestProxyRefuses(t *testing.T) {
 		{"CONNECT app.test:PORT/path", 403, "HOST:PORT", "app.test:PORT/path"},
 		{"CONNECT app.test:PORT?q", 403, "HOST:PORT", "app.test:PORT?q"},
 		{"CONNECT user@app.test:PORT", 403, "user information", "...@app.test:PORT"},
-		{"CONNECT äpp.test:PORT", 403, "xn--", "äpp.test:PORT"},
+		{"CONNECT ａpp.test:PORT", 403, "xn--", "ａpp.test:PORT"},
 		{"CONNECT /var/run/docker.sock", 403, "host", "/var/run/docker.sock"},
 		{"CONNECT app.test:0", 403, "port", "app.test:0"},
 		{"CONNECT app.test:1", 502, "refused", ""},

@@ -2,6 +2,8 @@ package places
 
 import (
 	"path/filepath"
+
+	"github.com/inspan/inspan/tool"
 )
 
 // Known is a sensitive place that is known by its path.
@@ -34,13 +36,19 @@ func (m Map) elsewhere() []Known {
 	for _, path := range secretSystem() {
 		out = append(out, Known{path, Secret, "holds secrets of the system"})
 	}
+	for _, path := range kernel() {
+		out = append(out, Known{path, Frozen, "decides how the system, or every program on it, works"})
+	}
 	if m.Home != "" {
 		for _, name := range secretHome() {
-			out = append(out, Known{filepath.Join(m.Home, name), Secret, "holds keys, passwords or private data"})
+			out = m.append(out, name, Secret, "holds keys, passwords or private data")
 		}
-		for _, name := range startup() {
-			out = append(out, Known{filepath.Join(m.Home, name), Frozen, "decides what runs when a shell or a program starts"})
+		for _, list := range [][]string{shells(), desktops(), editors(), interpreters(), managers(), tools()} {
+			for _, name := range list {
+				out = m.append(out, name, Frozen, "decides what runs when a shell or a program starts")
+			}
 		}
+		out = append(out, m.programs()...)
 	}
 	if m.Root != "" {
 		for _, name := range frozenRoot() {
@@ -49,6 +57,36 @@ func (m Map) elsewhere() []Known {
 		for _, name := range guardedNames() {
 			out = append(out, Known{filepath.Join(m.Root, name), Guarded, "names programs that others run"})
 		}
+	}
+	return out
+}
+
+// append adds what is called so in the home, and where that was moved to.
+func (m Map) append(list []Known, name string, guard Guard, why string) []Known {
+	for from, to := range m.Moved {
+		if inside(from, name) {
+			list = append(list, Known{filepath.Join(to, name[len(from):]), guard, why})
+		}
+	}
+	return append(list, Known{filepath.Join(m.Home, name), guard, why})
+}
+
+// programs are folders of the home where programs and packages lie that the person, and
+// other projects, will run. A workspace in one is a project like any other, and one that is
+// no home has programs of its own.
+func (m Map) programs() []Known {
+	var out []Known
+	add := func(dir, why string) {
+		within := tool.Inside(m.Root, dir) && !tool.Inside(m.Root, m.Home)
+		if dir != m.Home && tool.Inside(m.Home, dir) && (m.Root == "" || !within && !tool.Inside(dir, m.Root)) {
+			out = append(out, Known{dir, Frozen, why})
+		}
+	}
+	for _, name := range Caches() {
+		add(filepath.Join(m.Home, name), "holds programs and packages that other projects run")
+	}
+	for _, dir := range m.Programs {
+		add(dir, "holds programs that are run by their names")
 	}
 	return out
 }
@@ -80,6 +118,15 @@ func secretSystem() []string {
 	}
 }
 
+// kernel lists what the kernel, the loader, logins and timers of the whole system go by.
+func kernel() []string {
+	return []string{
+		"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/sys", "/boot", "/etc/ld.so.preload", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/ld.so.cache", "/etc/ld-musl-x86_64.path", "/etc/ld-musl-aarch64.path", "/etc/sysctl.conf", "/etc/sysctl.d", "/etc/modprobe.d", "/etc/modules",
+		"/etc/modules-load.d", "/etc/udev", "/etc/binfmt.d", "/etc/pam.d", "/etc/pam.conf", "/etc/security", "/etc/crontab", "/etc/cron.d", "/etc/cron.hourly", "/etc/cron.daily", "/etc/cron.weekly", "/etc/cron.monthly", "/etc/anacrontab",
+		"/etc/systemd", "/etc/init.d", "/etc/inittab", "/etc/rc.local", "/etc/profile", "/etc/profile.d", "/etc/environment", "/etc/bash.bashrc", "/etc/bashrc", "/etc/zsh", "/etc/xdg/autostart", "/etc/grub.d",
+	}
+}
+
 func secretHome() []string {
 	return []string{
 		".ssh", ".aws", ".azure", ".gnupg", ".kube", ".oci", ".config/gcloud", ".config/gh", ".config/glab-cli", ".config/hub", ".config/op", ".config/sops", ".config/age", ".config/doctl",
@@ -92,19 +139,6 @@ func secretHome() []string {
 		".claude/.credentials.json", ".claude.json", ".codex/auth.json", ".gemini/oauth_creds.json", ".config/github-copilot", ".copilot", ".local/share/opencode/auth.json", ".huggingface", ".cache/huggingface/token", ".kaggle",
 		".electrum", ".bitcoin", ".ethereum", ".config/solana", ".wine", ".config/keepassxc", ".config/Bitwarden", ".config/1Password",
 		".bash_history", ".zsh_history", ".history", ".python_history", ".node_repl_history", ".psql_history", ".mysql_history", ".sqlite_history", ".lesshst", ".local/share/fish/fish_history", ".viminfo",
-	}
-}
-
-// startup lists what runs without being asked for: at login, when a shell or a
-// program starts, or on a timer.
-func startup() []string {
-	return []string{
-		".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".cshrc", ".tcshrc", ".login", ".inputrc",
-		".config/fish", ".config/nushell", ".config/powershell", ".gitconfig", ".config/git", ".gitattributes", ".hgrc", ".config/hg", ".config/jj", ".config/direnv", ".config/autostart", ".config/systemd", ".config/environment.d",
-		".pam_environment", ".xinitrc", ".xprofile", ".xsession", ".xsessionrc", ".vimrc", ".vim", ".config/nvim", ".emacs", ".emacs.d", ".config/emacs", ".nanorc", ".tmux.conf", ".config/tmux", ".screenrc", ".config/alacritty",
-		".config/kitty", ".config/Code", ".vscode", ".vscode-server", ".cursor", ".config/zed", ".curlrc", ".wgetrc", ".gdbinit", ".lldbinit", ".psqlrc", ".irbrc", ".pryrc", ".Rprofile", ".pythonrc", ".condarc", ".cargo/config", ".cargo/config.toml",
-		".config/mise", ".asdfrc", ".npm-global", ".local/bin", "bin", ".config/pip", ".pydistutils.cfg", ".config/yarn", ".yarnrc", ".gemrc", ".Xresources", ".forward", ".procmailrc", ".mailcap", ".config/mimeapps.list",
-		".local/share/applications", ".config/nix", ".config/home-manager", "Library/LaunchAgents", "Library/Preferences", ".claude", ".codex", ".gemini", ".continue", ".aider.conf.yml",
 	}
 }
 
@@ -121,6 +155,7 @@ func guardedNames() []string {
 		"bunfig.toml", ".mvn", ".zlogin", ".zlogout", ".bash_login", ".bash_logout", ".bash_aliases", ".kshrc", ".cshrc", ".tcshrc", ".login", ".irbrc", ".pryrc", ".psqlrc", ".sqliterc", ".curlrc", ".wgetrc", ".condarc",
 		".claude", ".codex", ".cursor", ".gemini", ".continue", ".windsurf", ".aider.conf.yml", ".opencode", "opencode.json", ".roo", ".cline", ".kiro", ".amazonq",
 		".npmrc", ".yarnrc", ".yarnrc.yml", ".yarn", ".pnpmfile.cjs", ".cargo", ".bashrc", ".bash_profile", ".profile", ".zshrc", ".zshenv", ".zprofile", ".gitconfig", ".vimrc", ".exrc", ".nvimrc", ".nvim.lua", ".lvimrc",
+		".bash_completion", ".bash_env", ".bash_functions", ".xprofile", ".gvimrc", ".pythonrc", ".pdbrc", ".lessfilter", ".mongorc.js", ".octaverc", "usercustomize.py", "sitecustomize.py",
 		".mise.toml", "mise.toml", ".autoenv", ".autoenv.zsh", ".gdbinit", ".lldbinit", ".dir-locals.el", ".emacs", ".tmux.conf", ".inputrc", ".ripgreprc",
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/bmatcuk/doublestar/v4"
 
@@ -44,7 +45,11 @@ type Map struct {
 	Settings string   // inspan's own settings: never changed
 	State    []string // what inspan keeps: never read or changed
 	Shared   []string // what of it is read, such as plugins; never changed
-	Open     []string // globs over absolute paths: what a person says is not sensitive
+	Programs []string // folders where the person's shell looks for programs
+	// Moved are folders that lie elsewhere than in Home, by their usual names there, such
+	// as .config.
+	Moved map[string]string
+	Open  []string // globs over absolute paths: what a person says is not sensitive
 	// Hidden and Closed are globs over absolute paths of what rules deny to read,
 	// which closes it altogether, and to change. They beat Open.
 	Hidden, Closed []string
@@ -65,8 +70,11 @@ func (m Map) Unguarded() Map {
 	return m
 }
 
-// index holds the known places by their folded paths, and the guarded names.
+// index holds the known places by their folded paths, and the guarded names. It is made
+// when it is first asked.
 type index struct {
+	once           sync.Once
+	of             Map
 	own, elsewhere map[string]Known
 	shared         []string
 	guarded        map[string]bool
@@ -74,26 +82,40 @@ type index struct {
 
 // Indexed returns a map that answers the same, faster.
 func (m Map) Indexed() Map {
-	ix := &index{own: map[string]Known{}, elsewhere: map[string]Known{}, guarded: map[string]bool{}}
-	for _, list := range []struct {
-		from []Known
-		to   map[string]Known
-	}{{m.own(), ix.own}, {m.elsewhere(), ix.elsewhere}} {
-		for _, k := range list.from {
-			key := fold(k.Path)
-			if old, ok := list.to[key]; !ok || stricter(k.Guard, old.Guard) {
-				list.to[key] = k
-			}
-		}
+	m.index = &index{of: m}
+	return m
+}
+
+func (m Map) indexed() *index {
+	ix := m.index
+	if ix == nil {
+		ix = &index{of: m}
 	}
-	for _, dir := range m.Shared {
+	ix.once.Do(ix.fill)
+	return ix
+}
+
+func (ix *index) fill() {
+	ix.own, ix.elsewhere = byPath(ix.of.own()), byPath(ix.of.elsewhere())
+	for _, dir := range ix.of.Shared {
 		ix.shared = append(ix.shared, fold(dir))
 	}
-	for _, name := range guardedNames() {
+	names := guardedNames()
+	ix.guarded = make(map[string]bool, len(names))
+	for _, name := range names {
 		ix.guarded[name] = true
 	}
-	m.index = ix
-	return m
+}
+
+func byPath(list []Known) map[string]Known {
+	out := make(map[string]Known, len(list))
+	for _, k := range list {
+		key := fold(k.Path)
+		if old, ok := out[key]; !ok || stricter(k.Guard, old.Guard) {
+			out[key] = k
+		}
+	}
+	return out
 }
 
 // Place is what is known of one path.
@@ -134,7 +156,8 @@ func (m Map) Of(path string) Place {
 // byName reports whether the name of a file makes it a secret.
 func (m Map) byName(path string) bool {
 	folded := fold(path)
-	return secretName(filepath.Base(folded)) && (!matches(m.Open, path) || m.index.shares(folded))
+	name := filepath.Base(folded)
+	return (secretName(name) || secretFolder(filepath.Base(filepath.Dir(folded))) && data(name)) && (!matches(m.Open, path) || m.indexed().shares(folded))
 }
 
 // Over reports whether a sensitive place that is known by its path lies below
@@ -172,8 +195,8 @@ func (m Map) zone(path string) Zone {
 // guard tells how a path is held back, but for what the name of a file says.
 func (m Map) guard(path string) Place {
 	folded := fold(path)
-	shared := m.index.shares(folded)
-	if k, ok := above(m.index.own, folded); ok && !shared {
+	shared := m.indexed().shares(folded)
+	if k, ok := above(m.indexed().own, folded); ok && !shared {
 		return Place{Guard: k.Guard, Why: k.Why}
 	}
 	if matches(m.Hidden, path) {
@@ -192,10 +215,15 @@ func (m Map) guard(path string) Place {
 	if shared {
 		best = Place{Guard: Frozen, Why: "holds what sessions share"}
 	}
-	if k, ok := above(m.index.elsewhere, folded); ok && stricter(k.Guard, best.Guard) && (filepath.Base(k.Path) != ".git" || !GitLock(folded)) {
+	if k, ok := above(m.indexed().elsewhere, folded); ok && stricter(k.Guard, best.Guard) && (filepath.Base(k.Path) != ".git" || !GitLock(folded)) {
 		best = Place{Guard: k.Guard, Why: k.Why}
 	}
-	if g, w := m.index.byName(folded); stricter(g, best.Guard) {
+	if name := filepath.Base(folded); uncopied(name) != name {
+		if k, ok := m.indexed().elsewhere[filepath.Join(filepath.Dir(folded), uncopied(name))]; ok && k.Guard == Secret && stricter(k.Guard, best.Guard) {
+			best = Place{Guard: k.Guard, Why: "is a copy of what " + k.Why}
+		}
+	}
+	if g, w := m.indexed().byName(folded); stricter(g, best.Guard) {
 		best = Place{Guard: g, Why: w}
 	}
 	return best
@@ -203,10 +231,7 @@ func (m Map) guard(path string) Place {
 
 // Shares reports whether a path is what sessions may read of what inspan keeps.
 func (m Map) Shares(path string) bool {
-	if m.index == nil {
-		m = m.Indexed()
-	}
-	return m.index.shares(fold(path))
+	return m.indexed().shares(fold(path))
 }
 
 // shares reports whether a folded path lies in what sessions may read of what inspan
@@ -256,4 +281,14 @@ func weight(g Guard) int {
 // inside is tool.Inside for clean paths of one kind.
 func inside(dir, path string) bool {
 	return strings.HasPrefix(path, dir) && (len(path) == len(dir) || path[len(dir)] == filepath.Separator)
+}
+
+// Named is what the name of a file says in a folder of another: the part of its path that
+// its guard can depend on, wherever it is.
+func Named(path string) string {
+	name, dir := filepath.Base(path), filepath.Base(filepath.Dir(path))
+	if secretFolder(fold(dir)) {
+		return filepath.Join(dir, name)
+	}
+	return name
 }

@@ -76,6 +76,47 @@ func TestKnownAgrees(t *testing.T) {
 	}
 }
 
+// TestHomeIsWorkspace holds that what runs by itself is never changed in a home, also where
+// that, or a folder above it, is the workspace.
+func TestHomeIsWorkspace(t *testing.T) {
+	for _, root := range []string{"/home/ann", "/home", "/", "/home/ann/src/project", "/elsewhere"} {
+		m := places.Map{Root: root, Home: "/home/ann", Programs: []string{"/home/ann/mine/bin", "/home/ann/src/project/.venv/bin", "/home/ann"}}.Indexed()
+		for _, name := range []string{
+			".bash_completion", ".bashrc.d/x", ".oh-my-zsh/oh-my-zsh.sh", ".zinit/x", ".config/starship.toml", ".fzf.bash", ".config/zsh/.zshrc", ".lessfilter", ".nvm/nvm.sh", ".pyenv/shims/python",
+			".rbenv/shims/ruby", ".asdf/asdf.sh", ".sdkman/bin/sdkman-init.sh", ".cargo/env", ".cargo/bin/x", "go/bin/x", ".bun/bin/bun", ".deno/bin/x", ".volta/bin/node", ".local/share/pnpm/x",
+			".local/lib/python3.12/site-packages/usercustomize.py", ".local/share/uv/python/x", ".ipython/profile_default/startup/x.py", ".jupyter/jupyter_notebook_config.py", ".pdbrc", ".node_modules/x.js",
+			".gradle/init.gradle", ".gradle/init.d/x.gradle", ".gradle/caches/x.jar", ".m2/repository/x.jar", ".m2/extensions.xml", ".sbt/1.0/plugins/x.sbt", ".lein/profiles.clj", ".bazelrc", ".config/go/env",
+			".config/i3/config", ".config/sway/config", ".config/hypr/hyprland.conf", ".local/share/dbus-1/services/x.service", ".config/dconf/user", ".config/plasma-workspace/env/x.sh",
+			".emacs.el", ".config/helix/config.toml", ".local/share/nvim/site/x.lua", ".config/bat/config", ".gdbearlyinit", ".docker/cli-plugins/docker-x", ".config/k9s/plugins.yaml", ".subversion/config",
+			".ghc/ghci.conf", ".iex.exs", ".rspec", ".octaverc", ".julia/config/startup.jl", ".muttrc", ".config/mpv/scripts/x.lua", "miniconda3/bin/python", "mine/bin/x", "go/pkg/mod/x/y.go",
+		} {
+			if at := m.Of("/home/ann/" + name); at.Guard != places.Frozen {
+				t.Errorf("root %s: %s is %q", root, name, at.Guard)
+			}
+		}
+		for _, name := range []string{"notes.txt", "src/project/main.go", "src/project/go/bin/x", "src/project/.venv/lib/x.py", "Documents/bin/x", ".config/unknown/x", ".cache/x"} {
+			if at := m.Of("/home/ann/" + name); at.Guard != places.Plain {
+				t.Errorf("root %s: %s is %q", root, name, at.Guard)
+			}
+		}
+	}
+	moved := places.Map{Root: "/home/ann", Home: "/home/ann", Moved: map[string]string{".config": "/home/ann/set", ".docker": "/srv/docker"}}
+	for path, want := range map[string]places.Guard{
+		"/home/ann/set/fish/x.fish": places.Frozen, "/home/ann/set/gh/hosts.yml": places.Secret, "/home/ann/.config/fish/x.fish": places.Frozen, "/srv/docker/config.json": places.Secret, "/srv/docker/cli-plugins/x": places.Frozen,
+		"/home/ann/settings/fish": places.Plain,
+	} {
+		if at := moved.Of(path); at.Guard != want {
+			t.Errorf("%s is %q", path, at.Guard)
+		}
+	}
+	inside := places.Map{Root: "/home/ann/sdk/project", Home: "/home/ann", Programs: []string{"/home/ann/sdk/project/bin", "/home/ann/sdk"}}
+	for _, path := range []string{"/home/ann/sdk/project/main.c", "/home/ann/sdk/project/bin/x"} {
+		if at := inside.Of(path); at.Guard != places.Plain || at.Zone != places.Workspace {
+			t.Errorf("%s: %+v", path, at)
+		}
+	}
+}
+
 func TestOver(t *testing.T) {
 	for folder, want := range map[string]bool{"/": true, "/home/ann": true, "/home": true, "/w": false, "/home/ann/src": false, "/home/ann/.ssh": false, "/etc": true} {
 		if got := here().Over(folder); got != want {

@@ -83,7 +83,7 @@ func (b *boxes) runner(ctx context.Context, c tool.Command, mark string) (runner
 // order builds the walls on paper.
 func (b *boxes) order(k *kept) error {
 	o := &k.order
-	o.Level, o.Root = b.o.level(k.command.Box), b.root
+	o.Level, o.Root, o.ABI = b.o.level(k.command.Box), b.root, b.o.Landlock
 	if b.engine != nil {
 		o.Container, o.Image = true, k.command.Env == nil
 	}
@@ -119,7 +119,8 @@ func (b *boxes) order(k *kept) error {
 }
 
 // share gives a box what those of its session share: every workspace box, and
-// a read box that is to see the session's temporary files.
+// a read box that is to see the session's temporary files. Where Landlock can't keep
+// signals inside, every read box has namespaces that do.
 func (b *boxes) share(k *kept) (err error) {
 	o := &k.order
 	own := func(path string) bool {
@@ -127,7 +128,7 @@ func (b *boxes) share(k *kept) (err error) {
 		return ok && b.temp.owns(path)
 	}
 	sees := !k.bare && (o.Level == tool.BoxWorkspace || own(o.Dir) || slices.ContainsFunc(k.command.Box.Read, own))
-	o.Scene = b.engine == nil && (sees || o.Level == tool.BoxWorkspace)
+	o.Scene = b.engine == nil && (sees || o.Level == tool.BoxWorkspace || usableABI(o.ABI) < leastSignals)
 	if !sees {
 		return nil
 	}

@@ -7,8 +7,10 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/inspan/inspan/internal/places"
@@ -18,6 +20,12 @@ import (
 
 // boxed opens a workspace with secrets, a repository and a home beside it.
 func boxed(t testing.TB) (env tool.Env, home, state string) {
+	t.Helper()
+	return boxedBy(t, 0)
+}
+
+// boxedBy is boxed on a kernel with an older Landlock; see [sandbox.Options.Landlock].
+func boxedBy(t testing.TB, landlock int) (env tool.Env, home, state string) {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -37,7 +45,7 @@ func boxed(t testing.TB) (env tool.Env, home, state string) {
 			t.Fatal(err)
 		}
 	}
-	env, err = sandbox.Local(root, nil, sandbox.Options{Self: self, Map: places.Map{Home: home, State: []string{state}}, State: state})
+	env, err = sandbox.Local(root, nil, sandbox.Options{Self: self, Map: places.Map{Home: home, State: []string{state}}, State: state, Landlock: landlock})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -268,11 +276,79 @@ func TestEscapes(t *testing.T) {
 	}
 }
 
-// TestBoxWorks checks what boxes must let through.
+// TestEscapesOlder tries the same where the kernel has a Landlock that can't keep signals
+// inside, or none: then a read box, too, is made of namespaces.
+func TestEscapesOlder(t *testing.T) {
+	tried, through := 0, 0
+	defer func() { t.Logf("escapes: %d attempts on older kernels, %d got through", tried, through) }()
+	for i, a := range attempts() {
+		if raceEnabled && testing.Short() && i%4 != 0 {
+			continue
+		}
+		t.Run(a.name, func(t *testing.T) {
+			for _, landlock := range []int{5, -1} {
+				for level, stopped := range map[tool.Level]bool{tool.BoxRead: a.read, tool.BoxWorkspace: a.workspace} {
+					env, home, _ := boxedBy(t, landlock)
+					need(t, env, level)
+					code, out, _ := script(t, env, tool.Box{Level: level}, a.script, outsider(t, home)...)
+					if tried++; stopped == (code == 0) {
+						through++
+						t.Errorf("Landlock %d, %s box: exit code %d, stopped should be %v\n%s", landlock, level, code, stopped, out)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestReadBoxOlder holds that there is a read box without Landlock wherever there is a workspace
+// box, and that nothing in it reaches beyond it.
+func TestReadBoxOlder(t *testing.T) {
+	for _, landlock := range []int{5, 3, -1} {
+		env, home, _ := boxedBy(t, landlock)
+		need(t, env, tool.BoxWorkspace)
+		if !env.Walls.Read {
+			t.Fatalf("Landlock %d: %s", landlock, env.Walls.Why)
+		}
+		victim := exec.Command("sleep", "60")
+		if err := victim.Start(); err != nil {
+			t.Fatal(err)
+		}
+		text := fmt.Sprintf("kill -9 %d; kill -9 -1; echo x >plain; echo x >/tmp/left; echo x >new; rm -rf a .git; chmod 777 plain; mv a b; ln -s x y; touch -d 2001-01-01 plain; ls /proc/%[1]d", victim.Process.Pid)
+		before, err := os.Stat(filepath.Join(env.Root, "plain"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if code, out, _ := script(t, env, tool.Box{Level: tool.BoxRead}, text, outsider(t, home)...); code == 0 {
+			t.Errorf("Landlock %d: %s", landlock, out)
+		}
+		if err := victim.Process.Signal(syscall.Signal(0)); err != nil {
+			t.Errorf("Landlock %d: a process outside was reached: %v", landlock, err)
+		}
+		_ = victim.Process.Kill()
+		_ = victim.Wait()
+		after, err := os.Stat(filepath.Join(env.Root, "plain"))
+		if err != nil || after.Mode() != before.Mode() || !after.ModTime().Equal(before.ModTime()) || after.Size() != before.Size() {
+			t.Errorf("Landlock %d: %v became %v: %v", landlock, before, after, err)
+		}
+		for name, want := range map[string]bool{"a/b/ok": true, ".git/config": true, "new": false, "y": false, "/tmp/left": false} {
+			path := name
+			if !filepath.IsAbs(name) {
+				path = filepath.Join(env.Root, name)
+			}
+			if _, err := os.Lstat(path); want != (err == nil) {
+				t.Errorf("Landlock %d: %s: %v", landlock, name, err)
+			}
+		}
+	}
+}
+
+// TestBoxWorks checks what boxes must let through, also on older kernels.
 func TestBoxWorks(t *testing.T) {
-	for _, level := range []tool.Level{tool.BoxRead, tool.BoxWorkspace} {
-		t.Run(string(level), func(t *testing.T) {
-			env, _, _ := boxed(t)
+	for name, landlock := range map[string]int{"read": 0, "workspace": 0, "read older": 5, "read without Landlock": -1} {
+		level := tool.Level(strings.Fields(name)[0])
+		t.Run(name, func(t *testing.T) {
+			env, _, _ := boxedBy(t, landlock)
 			need(t, env, level)
 			for _, text := range []string{
 				"cat plain a/b/ok .git/config", "ls -la . a/b / >/dev/null || ls -la . a/b >/dev/null", "cat <<<here", "printf '3\n1\n' | sort", "echo x >$TMPDIR/f && cat $TMPDIR/f",

@@ -41,6 +41,9 @@ type Options struct {
 	Limits Limits
 	// Container makes every command run in a container. Nil: none does.
 	Container *Container
+	// Landlock is the highest version of it to use, for trying what a kernel without
+	// some of its features does. 0: any; below 0: none.
+	Landlock int
 	// Pool is shared with other environments of this program. Nil: this one
 	// has its own.
 	Pool *Pool

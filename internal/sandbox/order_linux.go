@@ -35,7 +35,7 @@ type order struct {
 	Map    places.Map
 	Box    tool.Box
 	Limits limits
-	ABI    int  // highest version of Landlock to use; 0: any
+	ABI    int  // highest version of Landlock to use; 0: any; below 0: none
 	Proxy  bool // accept connections for a proxy outside
 	TTY    bool // its standard input is the terminal that is to control it
 

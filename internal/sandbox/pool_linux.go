@@ -72,5 +72,5 @@ func whereabouts(o Options) string {
 			rights = append(rights, strings.Join(strings.Fields(line), ""))
 		}
 	}
-	return fmt.Sprint(strings.TrimSpace(string(boot)), os.Geteuid(), user, mounts, info.Size(), info.ModTime().UnixNano(), rights)
+	return fmt.Sprint(strings.TrimSpace(string(boot)), os.Geteuid(), user, mounts, info.Size(), info.ModTime().UnixNano(), rights, o.Landlock)
 }

@@ -28,7 +28,7 @@ type Check struct {
 // Probe proves the walls by trying to get through them, in a workspace of its
 // own that it removes again. Each attempt is also made without walls, where it
 // must succeed: else a wall could seem to stand where there was nothing to
-// reach. Of the options it uses Self, Limits and Container.
+// reach. Of the options it uses Self, Limits, Container and Landlock.
 func Probe(ctx context.Context, o Options) []Check {
 	p, err := newProbe(o)
 	if err != nil {
@@ -109,7 +109,7 @@ func newProbe(o Options) (*probe, error) {
 		return nil, err
 	}
 	p.env, err = Local(filepath.Join(dir, "ws"), nil, Options{
-		Self: o.Self, Limits: o.Limits, Container: o.Container, State: filepath.Join(dir, "state"),
+		Self: o.Self, Limits: o.Limits, Container: o.Container, Landlock: o.Landlock, State: filepath.Join(dir, "state"),
 		Map: places.Map{Home: filepath.Join(dir, "home"), State: []string{filepath.Join(dir, "state")}},
 	})
 	if err == nil {

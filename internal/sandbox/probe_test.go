@@ -14,7 +14,18 @@ func TestProbe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	checks := sandbox.Probe(t.Context(), sandbox.Options{Self: self})
+	for _, landlock := range []int{0, 5, -1} {
+		proven(t, sandbox.Probe(t.Context(), sandbox.Options{Self: self, Landlock: landlock}))
+	}
+	for _, c := range sandbox.Probe(t.Context(), sandbox.Options{}) {
+		if c.OK || c.Text == "" {
+			t.Errorf("without a keeper: %+v", c)
+		}
+	}
+}
+
+func proven(t *testing.T, checks []sandbox.Check) {
+	t.Helper()
 	if len(checks) < 2 {
 		t.Fatalf("checks are %+v", checks)
 	}
@@ -22,11 +33,6 @@ func TestProbe(t *testing.T) {
 		t.Logf("%v %s: %s", c.OK, c.Name, c.Text)
 		if !c.OK && i >= 2 {
 			t.Errorf("%s: %s", c.Name, c.Text)
-		}
-	}
-	for _, c := range sandbox.Probe(t.Context(), sandbox.Options{}) {
-		if c.OK || c.Text == "" {
-			t.Errorf("without a keeper: %+v", c)
 		}
 	}
 }

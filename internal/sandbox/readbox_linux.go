@@ -52,12 +52,19 @@ func (k *keeper) enterRead() error {
 }
 
 // abi returns the version of Landlock to build with.
-func (k *keeper) abi() int {
-	abi := landlockABI()
-	if k.order.ABI > 0 && k.order.ABI < abi {
-		return k.order.ABI
+func (k *keeper) abi() int { return usableABI(k.order.ABI) }
+
+// usableABI is the version of Landlock that the kernel has, and no higher one than most; 0
+// stands for any, below 0 for none.
+func usableABI(most int) int {
+	switch abi := landlockABI(); {
+	case most < 0:
+		return 0
+	case most > 0:
+		return min(most, abi)
+	default:
+		return abi
 	}
-	return abi
 }
 
 // allowDevices opens the devices that hold nothing.

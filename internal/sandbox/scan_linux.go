@@ -222,7 +222,7 @@ func (s *scanner) judge(path string, e os.DirEntry) places.Place {
 	if s.known[path] {
 		return s.m.Of(path)
 	}
-	key := e.Name()
+	key := places.Named(path)
 	if e.IsDir() {
 		key += "/x" // files can be secret by names that are harmless for folders
 	}

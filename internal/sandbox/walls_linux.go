@@ -100,7 +100,7 @@ func landlockHint() string {
 	case abi == 0:
 		return "the kernel has no Landlock (it needs Linux 6.2 or later, with landlock among the modules in /sys/kernel/security/lsm), or a container hides it"
 	case abi < leastSignals:
-		return fmt.Sprintf("the kernel's Landlock is version %d and must be %d (Linux 6.12) or later", abi, leastSignals)
+		return fmt.Sprintf("the kernel's Landlock is version %d and must be %d (Linux 6.12) or later where namespaces are forbidden", abi, leastSignals)
 	}
 	return ""
 }

@@ -12,8 +12,9 @@ import (
 
 // A keeper of a workspace box is the first process of new namespaces: of
 // mounts, processes and IPC. When it dies, the kernel kills all others in them.
-// The network is that of the session. A read box that is to see the session's
-// temporary files is made in the same way, and nothing in it can be written.
+// The network is that of the session. A read box is made in the same way if it is to see
+// the session's temporary files, or if the kernel's Landlock can't keep signals inside.
+// Nothing in it can be written.
 
 // ownTemp is where a read box that is made of mounts has temporary files of its
 // own.
@@ -48,10 +49,10 @@ func (k *keeper) prepareScene() error {
 }
 
 // temporary is the variables that say where temporary files go: into a folder of
-// its own if the session's is only to be read.
+// its own if the session's is only to be read, or if nothing else can be written.
 func (o order) temporary(own string) []string {
 	dir := "/tmp"
-	if o.Tmp != "" && o.Level == tool.BoxRead {
+	if o.Level == tool.BoxRead && (o.Tmp != "" || o.Scene) {
 		dir = own
 	}
 	return []string{"TMPDIR=" + dir, "TMP=" + dir, "TEMP=" + dir}

@@ -66,6 +66,9 @@ func (s *scanner) until(i int, stops string, limit int) int {
 func (s *scanner) telegram(i int) (Found, bool) {
 	before := s.before(i, 16)
 	n := trailing(before)
+	if strings.HasPrefix(before[len(before)-n:], "bot") { // as in api.telegram.org/bot123456789:AA...
+		n -= len("bot")
+	}
 	if n < 8 || n > 10 || strings.Trim(before[len(before)-n:], "0123456789") != "" || !s.has(i, ":AA") {
 		return Found{}, false
 	}

@@ -38,14 +38,12 @@ func Plain(name string, data []byte) bool {
 // holdsSettings reports whether files of a name are lines of settings.
 func holdsSettings(name string) bool {
 	switch {
-	case name == ".env", strings.HasPrefix(name, ".env."), strings.HasSuffix(name, ".env"):
+	case name == ".env", strings.HasPrefix(name, ".env."), strings.HasPrefix(name, ".env-"), strings.HasPrefix(name, ".env_"), strings.HasSuffix(name, ".env"):
 		return true
-	case slices.Contains([]string{"kubeconfig", "terraform.tfvars", "auth.json", "google-services.json", "keystore.properties"}, name):
+	case slices.Contains([]string{"kubeconfig", ".flaskenv", ".dev.vars"}, name):
 		return true
 	}
-	stem, _, _ := strings.Cut(name, ".")
-	known := stem == "credentials" || stem == "secrets" || stem == "secret" || strings.HasPrefix(stem, "service-account") || strings.HasPrefix(stem, "service_account") || strings.HasPrefix(stem, "client_secret")
-	return known && slices.Contains([]string{".json", ".yml", ".yaml", ".toml", ".ini", ".cfg", ".txt", ".properties"}, path.Ext(name))
+	return slices.Contains([]string{".json", ".yml", ".yaml", ".toml", ".ini", ".cfg", ".conf", ".txt", ".properties", ".tfvars"}, path.Ext(name))
 }
 
 // plainPEM reports whether a text is PEM and each of its blocks is public.

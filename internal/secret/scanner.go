@@ -112,8 +112,12 @@ func (s *scanner) skip(i int) int {
 			if i-word >= 23 {
 				return i
 			}
-		case dash, bracket:
-			if i+1 >= len(text) || text[i+1] == '-' || text[i+1] == opening[1] {
+		case dash:
+			if i+1 >= len(text) || text[i+1] == '-' || i > s.start && isSpace(text[i-1]) && isAlnum(text[i+1]) {
+				return i
+			}
+		case bracket:
+			if i+1 >= len(text) || text[i+1] == opening[1] {
 				return i
 			}
 		case newline:
@@ -126,7 +130,7 @@ func (s *scanner) skip(i int) int {
 
 // mayToken is a quick look at the start of a word.
 func (s *scanner) mayToken(i int) bool {
-	if len(s.text)-i < 32 || s.first[slot(s.text[i], s.text[i+1])] > 0 {
+	if len(s.text)-i < 32 || s.begins(s.text[i], s.text[i+1], s.text[i+2]) {
 		return true
 	}
 	return i > s.start && s.kind[s.text[i-1]] >= odd
@@ -152,7 +156,10 @@ func (s *scanner) behind(i int) int {
 func (s *scanner) event(i int) (Found, bool) {
 	switch s.text[i] {
 	case '-':
-		return s.pem(i)
+		if found, ok := s.pem(i); ok || s.wait() {
+			return found, ok
+		}
+		return s.flag(i)
 	case ':', '=':
 		return s.setting(i)
 	case '.':

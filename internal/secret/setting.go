@@ -16,6 +16,7 @@ const (
 	header  // Authorization
 	cookies // the line goes on with cookies
 	session // the cookie of a session
+	signing // what an address is signed with, or what it can be used for once
 )
 
 // setting looks at what begins with = or : behind a name.
@@ -28,12 +29,20 @@ func (s *scanner) setting(i int) (Found, bool) {
 			return found, ok
 		}
 	}
+	if s.text[i] == ':' && i-s.start > 4 && (s.text[i-4:i] == "pass" || s.text[i-3:i] == " /p") {
+		if found, ok := s.source(i); ok || s.wait() {
+			return found, ok
+		}
+	}
 	key, lead := s.keyBefore(i)
 	if key == "" {
 		return Found{}, false
 	}
 	v := value{name: key, lead: lead, sign: s.text[i]}
 	v.kind = kindOf(key, s.cookie)
+	if v.kind == ordinary && s.signs(i, key) {
+		v.kind, v.lead = signing, "?"
+	}
 	if v.kind == cookies {
 		s.cookie = s.text[i] == ':'
 		return Found{}, false
@@ -71,7 +80,7 @@ func (s *scanner) keyBefore(i int) (key, lead string) {
 	if n > 0 && text[n-1] == '\\' {
 		n--
 	}
-	if text = text[:n]; !mayName(text) && !s.cookie {
+	if text = text[:n]; !mayName(text) && !s.cookie && !s.maySign(i, text) {
 		return "", ""
 	}
 	for n > 0 && (isAlnum(text[n-1]) || text[n-1] == '_' || text[n-1] == '-' || text[n-1] == '.') {
@@ -293,6 +302,8 @@ func (s *scanner) judge(v *value) (Found, bool) {
 func (s *scanner) secretValue(v *value, look string) bool {
 	bare := v.quote == ""
 	switch {
+	case v.kind == signing:
+		return len(look) >= 16 && (mixed(look) || strong(look)) && (v.name != "key" || !isID(look) && !strings.ContainsAny(look, "/.:"))
 	case v.kind == session, v.kind == header:
 		return len(look) >= 16 && (mixed(look) || strong(look))
 	case bare && v.sign == ':' && (v.name == "PASS" || v.name == "pass" || v.name == "Pass"):

@@ -11,6 +11,10 @@ const (
 	bearing       // the same, and the prefix is no part of it
 	login         // base64 of name:password; the prefix is no part of it
 	netrc         // a password in a file of logins; the prefix is no part of it
+	quoted        // a password in quotes, the first of which ends the prefix, which is no part of it
+	worded        // a password that is the next word; the prefix is no part of it
+	element       // the text of an element of XML; the prefix is no part of it
+	account       // a password behind the name of a user and a slash; neither is a part of it
 )
 
 // shape is a token that is known by how it begins.
@@ -24,7 +28,7 @@ type shape struct {
 	tail  string
 	what  string
 	check check
-	next  uint8 // number of the next shape of the same slot; 0: none
+	next  uint16 // number of the next shape of the same slot; 0: none
 }
 
 // privateKey is what keys are called that may span lines.
@@ -35,7 +39,7 @@ const privateKey = "a private key"
 // docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html,
 // RFC 7519 for web tokens, RFC 6750 and 7617 for headers.
 func shapes() []shape {
-	return slices.Concat(models(), clouds(), forges(), registries(), services(), headers())
+	return slices.Concat(models(), clouds(), forges(), registries(), services(), more(), hooks(), headers(), spoken())
 }
 
 // models are the tokens of vendors of models.
@@ -183,11 +187,6 @@ func services() []shape {
 		{prefix: "xoxd-", tail: "W10", what: "a Slack token"},
 		{prefix: "xoxe.xox", tail: "R30", what: "a Slack token"},
 		{prefix: "xapp-", tail: "W20", what: "a Slack token", check: random},
-		{prefix: "hooks.slack.com/services/", tail: "B20", what: "a Slack hook"},
-		{prefix: "hooks.slack.com/workflows/", tail: "B20", what: "a Slack hook"},
-		{prefix: "hooks.slack.com/triggers/", tail: "B20", what: "a Slack hook"},
-		{prefix: "discord.com/api/webhooks/", tail: "D17/W60", what: "a Discord hook"},
-		{prefix: "discordapp.com/api/webhooks/", tail: "D17/W60", what: "a Discord hook"},
 		{prefix: "sk_live_", tail: "A20", what: "a Stripe key"},
 		{prefix: "rk_live_", tail: "A20", what: "a Stripe key"},
 		{prefix: "sk_test_", tail: "A20", what: "a Stripe key"},

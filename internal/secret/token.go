@@ -9,7 +9,8 @@ import (
 // finder is the shapes, ready to be looked up by their first two bytes.
 type finder struct {
 	shapes []shape
-	first  [4096]uint8 // number of the first shape of a slot; 0: none
+	first  [4096]uint16 // number of the first shape of a slot; 0: none
+	third  [512]uint64  // which first three bytes a prefix can have
 	kind   [256]uint8
 	longer int // bytes of the longest prefix
 }
@@ -19,11 +20,32 @@ func newFinder() *finder {
 	for i := range f.shapes {
 		s := &f.shapes[i]
 		at := slot(s.prefix[0], s.prefix[1])
-		s.next, f.first[at] = f.first[at], uint8(i+1)
+		s.next, f.first[at] = f.first[at], uint16(i+1)
+		if len(s.prefix) > 2 {
+			f.admit(s.prefix[2], at)
+		}
+		for c := range 256 * max(0, 3-len(s.prefix)) {
+			f.admit(byte(c), at)
+		}
 		f.longer = max(f.longer, len(s.prefix))
 	}
 	return f
 }
+
+// admit notes that a prefix of a slot may go on with a byte.
+func (f *finder) admit(c byte, at uint16) {
+	n := third(c, at)
+	f.third[n>>6] |= 1 << (n & 63)
+}
+
+// begins is a quick look at whether a prefix may begin with three bytes.
+func (f *finder) begins(a, b, c byte) bool {
+	at := slot(a, b)
+	n := third(c, at)
+	return f.first[at] > 0 && f.third[n>>6]&(1<<(n&63)) != 0
+}
+
+func third(c byte, at uint16) uint16 { return (at<<3 ^ uint16(c)*37) & (1<<15 - 1) }
 
 func slot(a, b byte) uint16 { return (uint16(a)<<6 ^ uint16(b)) & 4095 }
 
@@ -65,8 +87,11 @@ func (s *scanner) mayBegin(i int) {
 // the text is read again.
 func (s *scanner) proven(i int, sh *shape) (Found, bool) {
 	from := i + len(sh.prefix)
-	if sh.check == netrc {
+	switch sh.check {
+	case netrc:
 		return s.netrc(i, from)
+	case quoted, worded, element, account:
+		return s.saying(from, sh.check)
 	}
 	least, end := s.tail(from, sh.tail)
 	if end < 0 {
@@ -135,6 +160,9 @@ func (s *scanner) netrc(i, from int) (Found, bool) {
 	}
 	words := strings.Fields(s.before(i, 300))
 	n := len(words)
+	if n >= 2 && slices.Contains(s.command(i), "nmcli") {
+		return s.saying(from, worded)
+	}
 	if n < 3 || words[n-2] != "login" && words[n-2] != "machine" || !slices.Contains(words[max(0, n-5):], "machine") && words[n-3] != "default" {
 		return Found{}, false
 	}

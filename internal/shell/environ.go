@@ -61,3 +61,59 @@ func ReadEnvironment(env []string, root string) []string {
 	}
 	return out
 }
+
+// Inherited is what of the changes that earlier commands have made of the environment
+// those get that are proven to read, and git that writes its repository. Where a program
+// finds its settings is a setting too: a command could have written them.
+func Inherited(changes []string, root string) []string {
+	out := ReadEnvironment(changes, root)
+	out = slices.DeleteFunc(out, func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		return configures(name)
+	})
+	for i, kv := range out {
+		if dirs, ok := strings.CutPrefix(kv, "PATH="); ok {
+			out[i] = "PATH=" + strings.Join(slices.DeleteFunc(filepath.SplitList(dirs), func(dir string) bool {
+				return tool.Inside("/tmp", filepath.Clean(dir)) || tool.Inside("/var/tmp", filepath.Clean(dir))
+			}), string(filepath.ListSeparator))
+		}
+	}
+	return out
+}
+
+// configures reports whether a variable tells some program that is proven to read where
+// its settings, its parts or its data lie.
+func configures(name string) bool {
+	upper := strings.ToUpper(name)
+	for _, prefix := range []string{"XDG_", "GO", "CARGO_", "RUST", "DOCKER_", "CONTAINER_", "DPKG_", "GCC_", "LUA", "PHP", "OPENSSL_", "NPM_CONFIG_", "XZ_", "ZSTD_", "RES_"} {
+		if strings.HasPrefix(upper, prefix) {
+			return true
+		}
+	}
+	for _, suffix := range []string{"HOME", "_CONFIG", "_CONFIG_DIR", "_CONFIG_FILE", "_CONFIG_PATH", "CONFIG", "_CONF", "RC", "FLAGS", "_OPT", "_DATADIR", "_PLUGINS", "_EXTENSIONS"} {
+		if strings.HasSuffix(upper, suffix) {
+			return true
+		}
+	}
+	return slices.Contains([]string{
+		"COMPILER_PATH", "LIBRARY_PATH", "CPATH", "MAGIC", "MANPATH", "INFOPATH", "ZIP", "UNZIP", "ZIPINFO", "GZIP", "BZIP", "BZIP2", "HOSTALIASES", "LOCALDOMAIN", "NLSPATH", "TEXTDOMAINDIR", "USERPROFILE",
+	}, upper)
+}
+
+// setsHome reports whether a text names HOME other than to take its value, so that it may
+// set it. What a script does that it runs is not looked at.
+func setsHome(text string) bool {
+	for at := 0; ; {
+		i := strings.Index(text[at:], "HOME")
+		if i < 0 {
+			return false
+		}
+		from, to := at+i, at+i+len("HOME")
+		at = to
+		whole := (to == len(text) || !variably("a"+text[to:to+1])) && (from == 0 || !variably("a"+text[from-1:from]))
+		taken := from > 0 && text[from-1] == '$' || from > 1 && text[from-2:from] == "${" && !strings.HasPrefix(text[to:], "=") && !strings.HasPrefix(text[to:], ":=")
+		if whole && !taken {
+			return true
+		}
+	}
+}

@@ -228,3 +228,35 @@ func BenchmarkExplain(b *testing.B) {
 		Explain(command, repo())
 	}
 }
+
+// TestHomeThatIsSet holds that nobody claims to know where ~ leads in a text that sets HOME.
+func TestHomeThatIsSet(t *testing.T) {
+	for command, known := range map[string]bool{
+		"export HOME=/etc; cat ~/x":              false,
+		"HOME=/etc; cat $HOME/x":                 false,
+		"unset HOME && cat ~/x":                  false,
+		"read HOME < f; cat ~/x":                 false,
+		"eval 'HOME=/etc'; cat ~/x":              false,
+		"env HOME=/etc sh -c 'cat ~/x'":          false,
+		"HOME=/etc bash -c 'cat ~/x'":            false,
+		"printf -v HOME /etc; cat ~/x":           false,
+		"for HOME in /etc; do cat ~/x; done":     false,
+		": ${HOME:=/etc}; ./run; cat ~/x":        false,
+		"./run $HOME; cat ~/x":                   true,
+		"./run \"${HOME}/y\"; cat ~/x":           true,
+		"GOHOME=/etc HOMES=1 ./run; cat ~/x":     true,
+		"grep HOME f; cat ~/x":                   true,
+		"echo 'ENV HOME=/app' > f; cat ~/x":      true,
+		"JAVA_HOME=/opt/java ./run; cat $HOME/x": true,
+	} {
+		var read []string
+		for _, e := range Explain(command, repo()).Effects {
+			if e.Kind == tool.Read {
+				read = append(read, e.Path)
+			}
+		}
+		if slices.Contains(read, "/home/me/x") != known || slices.Contains(read, "/") == known {
+			t.Errorf("%s: reads %q", command, read)
+		}
+	}
+}

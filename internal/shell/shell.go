@@ -41,7 +41,8 @@ func higher(a, b Class) Class {
 }
 
 // Place is where a command would run. All paths are absolute and clean; with
-// an empty Root or Cwd nothing is inside the workspace.
+// an empty Root or Cwd nothing is inside the workspace, and with an empty Home
+// nobody knows where ~ leads.
 type Place struct {
 	Root, Cwd, Home string
 	// Held says that walls hold what is proven to read, so that git may meet any repository
@@ -114,6 +115,15 @@ const (
 // Explain tells what a command would do. It never fails: what can't be parsed
 // is one Full segment that says so. Safe for concurrent use.
 func Explain(command string, at Place) Plan {
+	p := explain(command, at)
+	if p.Class == Full && at.Home != "" && setsHome(command) {
+		at.Home = "" // where ~ leads from then on can't be known
+		p = explain(command, at)
+	}
+	return p
+}
+
+func explain(command string, at Place) Plan {
 	j := &judge{at: at, left: maxWords}
 	s := scope{cwds: []string{at.Cwd}}
 	if at.Cwd == "" {

@@ -139,7 +139,7 @@ func (sh *Shell) start(calling context.Context, c *tool.Call, in bashArgs) (*job
 	at := reachOf(j.box)
 	j.vars, j.lacks = sh.vars[at], sh.vars[sandboxed].beyond(sh.vars[at])
 	if j.box.Level == tool.BoxRead || j.box.Git {
-		j.vars = shell.ReadEnvironment(j.vars, c.Env.Root)
+		j.vars = shell.Inherited(j.vars, c.Env.Root)
 	}
 	j.made = prepare(calling, c, j.box, plan.effects)
 	if j.process, err = launch(ctx, c, j); err != nil {

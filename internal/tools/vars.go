@@ -36,6 +36,18 @@ func nameOf(kv string) string {
 	return name
 }
 
+// value is what the changes make of a variable, "" where they take it away, and whether they
+// say anything of it.
+func (v vars) value(name string) (value string, changed bool) {
+	for _, kv := range v {
+		if nameOf(kv) == name {
+			_, value, _ = strings.Cut(kv, "=")
+			return value, true
+		}
+	}
+	return "", false
+}
+
 // with are the changes with more on top.
 func (v vars) with(more vars) vars {
 	out := slices.Clone(v)

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -33,7 +34,7 @@ type plan struct {
 
 // plan tells what a call of bash would do.
 func (sh *Shell) plan(ctx context.Context, c *tool.Call, in bashArgs) plan {
-	p := shell.Explain(in.Command, shell.Place{Root: c.Env.Root, Cwd: c.Cwd, Home: sh.Home, Held: c.Env.Walls.Read})
+	p := sh.explain(c, in)
 	out := plan{class: tool.ProvenRead, git: p.Git, effects: p.Calls()}
 	if p.Git && !c.Env.Walls.Read {
 		// The walls of a reader hold whatever git runs; without them nothing does.
@@ -86,6 +87,33 @@ func (sh *Shell) plan(ctx context.Context, c *tool.Call, in bashArgs) plan {
 		throwAway(c, out.effects)
 	}
 	return out
+}
+
+// explain tells what a command would do with the HOME that it would have. Who only reads, and
+// git that has the repository, get the person's own, and not the one that commands before have
+// set; any other command whose meaning depends on that is not proven.
+func (sh *Shell) explain(c *tool.Call, in bashArgs) shell.Plan {
+	at := shell.Place{Root: c.Env.Root, Cwd: c.Cwd, Home: sh.Home, Held: c.Env.Walls.Read}
+	p := shell.Explain(in.Command, at)
+	r := reachOf(plan{class: tool.Unproven, outside: in.Outside, effects: p.Calls()}.box(c, in))
+	sh.mu.Lock()
+	home, set := sh.vars[r].value("HOME")
+	sh.mu.Unlock()
+	if !set || home == sh.Home {
+		return p
+	}
+	if at.Home = ""; filepath.IsAbs(home) {
+		at.Home = filepath.Clean(home)
+	}
+	led := shell.Explain(in.Command, at)
+	if reflect.DeepEqual(p, led) || p.Class == shell.Full && onlyGit(p.Calls(), plainGit) {
+		return p
+	}
+	led.Class = shell.Full
+	for i := range led.Segments {
+		led.Segments[i].Class, led.Segments[i].Why = shell.Full, "it depends on HOME, which a command before it has set"
+	}
+	return led
 }
 
 // surround tells of the first command where it starts, and what earlier ones have exported to

@@ -194,6 +194,47 @@ func TestReadersDoNotInherit(t *testing.T) {
 	}
 }
 
+// TestHomeOfCommands holds that what HOME, and other variables which say where settings lie,
+// have become in a session leads no proof astray.
+func TestHomeOfCommands(t *testing.T) {
+	s := newSession(t)
+	s.env.Walls = tool.Walls{Read: true, Workspace: true}
+	procs := &spy{Procs: s.env.Procs}
+	s.env.Procs, s.mode = procs, "auto"
+	gitRepository(t, s.env.Root)
+	s.run("bash", args{"command": "export HOME=$PWD/made XDG_CONFIG_HOME=$PWD GIT_AUTHOR_NAME=me DOCKER_CONFIG=$PWD npm_config_prefix=$PWD MINE=1 PATH=/tmp/x:$PATH; mkdir made; echo found > made/f"})
+	inherited := func(line string) string {
+		s.run("bash", args{"command": line})
+		return "\n" + strings.Join(procs.vars[len(procs.vars)-1], "\n") + "\n"
+	}
+	for _, line := range []string{"ls", "git status", "git tag v1"} {
+		got := inherited(line)
+		for _, name := range []string{"HOME", "XDG_CONFIG_HOME", "DOCKER_CONFIG", "npm_config_prefix"} {
+			if strings.Contains(got, "\n"+name+"=") {
+				t.Errorf("%s inherits %s", line, name)
+			}
+		}
+		if !strings.Contains(got, "\nMINE=1\n") || !strings.Contains(got, "\nGIT_AUTHOR_NAME=me\n") || strings.Contains(got, "/tmp/x") {
+			t.Errorf("%s gets %s", line, got)
+		}
+	}
+	if got := inherited("./none || true"); !strings.Contains(got, "\nHOME="+s.path("made")+"\n") {
+		t.Errorf("an ordinary command gets %s", got)
+	}
+	says(t, s.run("bash", args{"command": "cat ~/f"}), "found")
+	for line, want := range map[string]string{"cat ~/f": s.path("made/f"), `cat "$HOME/f"`: s.path("made/f"), "cd; cat f": s.path("made/f"), "echo x > ~/g": s.path("made/g")} {
+		effects := s.effects("bash", args{"command": line})
+		reaches := slices.ContainsFunc(effects, func(e tool.Effect) bool { return e.Path == want })
+		proven := !slices.ContainsFunc(effects, func(e tool.Effect) bool { return e.Kind == tool.Execute && e.Class == tool.Unproven })
+		if !reaches || proven {
+			t.Errorf("%s: %+v", line, effects)
+		}
+	}
+	if !tool.ReadOnly(s.effects("bash", args{"command": "ls -l"})) {
+		t.Error("what has nothing to do with HOME is not proven")
+	}
+}
+
 // TestGitThatNamesPrograms holds that git which only reads is not proven to
 // where the repository names programs.
 func TestGitThatNamesPrograms(t *testing.T) {
