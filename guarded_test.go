@@ -14,9 +14,10 @@ import (
 // TestFetchesAreGuarded holds that what is fetched on behalf of a model, of a repository or of
 // a server (pages, images, attachments, MCP, logins) has no other way out than
 // [netguard.Guard]: nothing else makes a connection of its own. Providers of models are
-// the person's own choice and are reached like any program reaches them.
+// the person's own choice and are reached like any program reaches them. The keeper of what
+// goes on reaches the ports of its own box, from within it.
 func TestFetchesAreGuarded(t *testing.T) {
-	free := []string{"llm", "internal/netguard", "internal/peertest", "internal/trials", "internal/e2e", "harnesstest", "examples"}
+	free := []string{"llm", "internal/netguard", "internal/peertest", "internal/trials", "internal/e2e", "harnesstest", "examples", "internal/sandbox/ports_linux.go"}
 	files := 0
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() && (d.Name() == "testdata" || slices.Contains(free, filepath.ToSlash(path))) {
@@ -25,7 +26,7 @@ func TestFetchesAreGuarded(t *testing.T) {
 			}
 			return err
 		}
-		if d.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
+		if d.IsDir() || slices.Contains(free, filepath.ToSlash(path)) || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
 			return nil
 		}
 		files++
