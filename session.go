@@ -30,6 +30,7 @@ type Session struct {
 	tools  map[string]tool.Tool // wrapped; guarded by driving
 	specs  []llm.ToolSpec       // of those the model is told of; guarded by driving
 	taken  []string             // names of tools that were left out; guarded by driving
+	served []event.Server       // as it was told last; guarded by driving
 	marker *guard.Marker
 	policy policy.Policy
 	vault  *secret.Vault

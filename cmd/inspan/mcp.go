@@ -165,12 +165,20 @@ func (c *command) addServer(cmd *cobra.Command, name string, s config.MCPServer)
 	if err != nil {
 		return err
 	}
-	hub := a.Hub(env.Root, config.MCP{Servers: map[string]config.MCPServer{name: s}}.List(), env, nil)
+	hub := a.Hub(env.Root, config.MCP{Servers: map[string]config.MCPServer{name: s}}.List(), env)
 	defer hub.Close()
 	ctx, cancel := context.WithTimeout(cmd.Context(), settleTime)
 	defer cancel()
 	hub.Settle(ctx)
-	return listServers(out, hub.Status())
+	if err := listServers(out, hub.Status()); err != nil {
+		return err
+	}
+	for _, s := range hub.Status() {
+		if s.State != mcp.Ready && s.State != mcp.Login {
+			return fmt.Errorf("%s is in your settings, but it did not start: %s; change it there, or take it out with 'inspan mcp remove %s'", name, cmp.Or(s.Why, "it has not answered"), name)
+		}
+	}
+	return nil
 }
 
 func (c *command) mcpRemove() *cobra.Command {
