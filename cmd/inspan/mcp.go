@@ -128,6 +128,7 @@ func (c *command) mcpAdd() *cobra.Command {
 	f.StringArrayVar(&headers, "header", nil, "`NAME=VALUE` of each request; can be repeated")
 	f.StringArrayVar(&s.Hosts, "host", nil, "`host` that the program may reach; can be repeated")
 	f.StringArrayVar(&s.Read, "read", nil, "absolute `path` that the program may read beside the workspace; can be repeated")
+	f.StringArrayVar(&s.Write, "write", nil, "absolute `path` that the program may change, beside the workspace; can be repeated")
 	f.StringVar(&s.Dir, "dir", "", "`folder` that the program starts in; the workspace if not given")
 	f.StringVar(&s.Kind, "kind", "", "`how` it is spoken to: stdio, http, sse or ws; told by the rest if not given")
 	f.BoolVar(&s.Bare, "no-sandbox", false, "run the program without walls")

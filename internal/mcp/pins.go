@@ -97,7 +97,7 @@ func (p Pins) silent(s Server, root string) bool {
 // command or address counts as another server.
 func (p Pins) silence(s Server, root string) (path, mark string) {
 	path, _ = p.of(s, root)
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q", []any{s.Command, s.Dir, s.Hosts, s.Read, s.URL, s.Kind, s.Bare}))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q", []any{s.Command, s.Dir, s.Hosts, s.Read, s.Write, s.URL, s.Kind, s.Bare}))
 	return strings.TrimSuffix(path, ".json") + ".silent", hex.EncodeToString(sum[:])
 }
 
