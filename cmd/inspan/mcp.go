@@ -24,7 +24,7 @@ const settleTime = 35 * time.Second
 
 func (c *command) mcp() *cobra.Command {
 	return group("mcp", "Use the tools of MCP servers, and be one",
-		c.mcpList(), c.mcpAdd(), c.mcpRemove(), c.mcpTools(), c.mcpAgree(), c.mcpLogin(), c.mcpLogout(), c.mcpServe())
+		c.mcpList(), c.mcpAdd(), c.mcpImport(), c.mcpRemove(), c.mcpTools(), c.mcpAgree(), c.mcpLogin(), c.mcpLogout(), c.mcpServe())
 }
 
 // servers starts the servers of a folder and waits for them.

@@ -52,6 +52,12 @@ func AddServer(path, name string, s MCPServer) error {
 			fields[key] = v
 		}
 	}
+	if s.Timeout != 0 {
+		fields["timeout"] = s.Timeout.String()
+	}
+	if s.Off {
+		fields["off"] = true
+	}
 	var table bytes.Buffer
 	enc := toml.NewEncoder(&table)
 	enc.Indent = ""
