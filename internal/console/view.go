@@ -37,6 +37,9 @@ func (v *view) event(e event.Event) error {
 	case JSON:
 		v.missing(e.Body)
 		return nil
+	case ClaudeStreamJSON:
+		v.missing(e.Body)
+		return v.claude.event(e)
 	case StreamJSON:
 		v.missing(e.Body)
 		line, err := event.Encode(e)
