@@ -241,7 +241,7 @@ func (a *App) manager(servers []mcp.Server, env tool.Env) *mcp.Manager {
 		return guard.Client()
 	}
 	m := &mcp.Manager{
-		Env: env, HTTP: reach, Servers: servers, Expand: a.expand,
+		Env: env, HTTP: reach, Servers: servers, Expand: a.expand, Withheld: a.withheld,
 		Pins: mcp.Pins{Dir: filepath.Join(a.StateDir, "mcp")}, Sample: a.sample, Auth: authorizer{a},
 	}
 	if a.Config.Sandbox.Off {
@@ -253,10 +253,16 @@ func (a *App) manager(servers []mcp.Server, env tool.Env) *mcp.Manager {
 // expand is the value of a variable for a server. Those that are not the person's own
 // get what looks like a secret only where the settings say so.
 func (a *App) expand(s mcp.Server, name string) string {
-	if s.Source != mcp.User && s.Source != mcp.Client && secret.Named(name) && !slices.Contains(a.Config.MCP.Secrets[s.Name], name) {
+	if a.withheld(s, name) {
 		return ""
 	}
 	return os.Getenv(name)
+}
+
+// withheld reports whether a server does not get a variable that there is.
+func (a *App) withheld(s mcp.Server, name string) bool {
+	own := s.Source == mcp.User || s.Source == mcp.Client
+	return !own && os.Getenv(name) != "" && secret.Named(name) && !slices.Contains(a.Config.MCP.Secrets[s.Name], name)
 }
 
 // sample has the model of the settings answer a server.

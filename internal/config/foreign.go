@@ -222,4 +222,3 @@ func plain(data []byte) []byte {
 		return token[len(token)-1:]
 	})
 }
-

@@ -38,10 +38,14 @@ func (c *Console) Chat(ctx context.Context, s *inspan.Session, in io.Reader) int
 		broken <- c.listen(ctx, s, in, said)
 	}()
 	var last Result
+	opened := c.opening(ctx, s, newView(c))
 	for body := range said {
 		v := newView(c)
 		c.shape(s)
-		err := c.drive(ctx, s, v, []event.Body{body})
+		err := opened
+		if err == nil {
+			err = c.drive(ctx, s, v, []event.Body{body})
+		}
 		v.endWait()
 		last = v.result(s.Status(), err)
 		c.finish(last)

@@ -90,7 +90,10 @@ func (c *Console) Run(ctx context.Context, s *inspan.Session, inputs ...event.Bo
 	for _, p := range s.Status().Open {
 		v.open(p)
 	}
-	err := c.drive(ctx, s, v, inputs)
+	err := c.opening(ctx, s, v)
+	if err == nil {
+		err = c.drive(ctx, s, v, inputs)
+	}
 	v.endWait()
 	r := v.result(s.Status(), err)
 	if r.ExitCode != ExitWaiting { // else it may go on here
@@ -98,6 +101,24 @@ func (c *Console) Run(ctx context.Context, s *inspan.Session, inputs ...event.Bo
 		r.Kept, r.Ended = left.Kept, left.Ended
 	}
 	return c.finish(r)
+}
+
+// opening writes the events of a new session that come before its first run, so that a
+// stream begins with its first event.
+func (c *Console) opening(ctx context.Context, s *inspan.Session, v *view) error {
+	st := s.Status()
+	if c.Form != StreamJSON || st.Seq == 0 || st.Stopped != nil || st.Turns > 0 || st.Active {
+		return nil
+	}
+	for e, err := range s.Events(ctx, 0) {
+		if err == nil {
+			err = v.event(e)
+		}
+		if err != nil || e.Seq >= st.Seq {
+			return err
+		}
+	}
+	return nil
 }
 
 // Fail ends a command that has no session, in the form that was asked for.

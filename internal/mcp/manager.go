@@ -54,6 +54,9 @@ type Manager struct {
 	// Expand gives the value of a variable in what a server is started or reached
 	// with; empty: there is none. Nil: there are none at all.
 	Expand func(s Server, name string) string
+	// Withheld reports whether there is a value that a server does not get before the
+	// settings name it. Nil: nothing is withheld.
+	Withheld func(s Server, name string) bool
 	// Auth has access tokens for servers over HTTP. Nil: there are none.
 	Auth Authorizer
 	// Pins keeps what was agreed to. Zero: everything is, always.

@@ -176,9 +176,16 @@ func (s Server) expanded(value func(name string) string) (Server, error) {
 	}
 	if e.missing != nil {
 		slices.Sort(e.missing)
-		return s, final("it needs %s, which is not set", strings.Join(slices.Compact(e.missing), " and "))
+		return s, final("%w", &missingError{slices.Compact(e.missing)})
 	}
 	return s, nil
+}
+
+// missingError says which variables have no value.
+type missingError struct{ names []string }
+
+func (e *missingError) Error() string {
+	return "it needs " + strings.Join(e.names, " and ") + ", which is not set"
 }
 
 type expander struct {
