@@ -30,8 +30,10 @@ func ForeignFiles(root, home, settings string) []Foreign {
 		path string
 		read func(Foreign, []byte) (map[string]MCPServer, []string, error)
 	}{
-		{filepath.Join(root, ".cursor", "mcp.json"), Foreign.usual}, {filepath.Join(home, ".cursor", "mcp.json"), Foreign.usual},
-		{filepath.Join(root, ".vscode", "mcp.json"), Foreign.usual}, {filepath.Join(settings, "Code", "User", "mcp.json"), Foreign.usual},
+		{filepath.Join(root, ".cursor", "mcp.json"), Foreign.usual},
+		{filepath.Join(home, ".cursor", "mcp.json"), Foreign.usual},
+		{filepath.Join(root, ".vscode", "mcp.json"), Foreign.usual},
+		{filepath.Join(settings, "Code", "User", "mcp.json"), Foreign.usual},
 		{filepath.Join(home, ".claude.json"), Foreign.claude},
 		{filepath.Join(settings, "Claude", "claude_desktop_config.json"), Foreign.usual},
 		{filepath.Join(home, ".codex", "config.toml"), Foreign.codex},

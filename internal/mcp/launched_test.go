@@ -166,7 +166,7 @@ func TestQuickstarts(t *testing.T) {
 // TestWhyItFails holds that the error of a program is in sight wherever it stands in what it
 // said, and how a folder is opened to it.
 func TestWhyItFails(t *testing.T) {
-	h, _ := walled(t, func(home string) []mcp.Server {
+	h, _ := walled(t, func(string) []mcp.Server {
 		noisy := "echo Cannot find module first >&2; i=0; while [ $i -lt 3000 ]; do echo '    at noise.js' >&2; i=$((i+1)); done; echo Node v22 >&2; exit 1"
 		return []mcp.Server{{Name: "noisy", Source: mcp.User, Command: []string{"sh", "-c", noisy}}, {Name: "plain", Source: mcp.User, Command: []string{"sh", "-c", "echo bad configuration >&2; exit 1"}}}
 	})

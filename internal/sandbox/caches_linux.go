@@ -18,9 +18,19 @@ const cacheDir = "/var/cache/inspan"
 // folders of the caches that they lead to.
 func cached() [][2]string {
 	return [][2]string{
-		{"XDG_CACHE_HOME", "xdg"}, {"GOCACHE", "go-build"}, {"npm_config_cache", "npm"}, {"PIP_CACHE_DIR", "pip"},
-		{"UV_CACHE_DIR", "uv"}, {"UV_TOOL_DIR", "uv-tools"}, {"UV_TOOL_BIN_DIR", "bin"}, {"PIPX_HOME", "pipx"}, {"PIPX_BIN_DIR", "bin"}, {"PIPX_MAN_DIR", "man"},
-		{"npm_config_store_dir", "pnpm"}, {"BUN_INSTALL_CACHE_DIR", "bun"}, {"DENO_DIR", "deno"},
+		{"XDG_CACHE_HOME", "xdg"},
+		{"GOCACHE", "go-build"},
+		{"npm_config_cache", "npm"},
+		{"PIP_CACHE_DIR", "pip"},
+		{"UV_CACHE_DIR", "uv"},
+		{"UV_TOOL_DIR", "uv-tools"},
+		{"UV_TOOL_BIN_DIR", "bin"},
+		{"PIPX_HOME", "pipx"},
+		{"PIPX_BIN_DIR", "bin"},
+		{"PIPX_MAN_DIR", "man"},
+		{"npm_config_store_dir", "pnpm"},
+		{"BUN_INSTALL_CACHE_DIR", "bun"},
+		{"DENO_DIR", "deno"},
 	}
 }
 
