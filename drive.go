@@ -73,6 +73,9 @@ func (d *driver) run(ctx context.Context, claimed event.Claimed, inputs []event.
 	if err := d.record(ctx, append(bodies, inputs...)...); err != nil {
 		return err
 	}
+	if err := d.meet(ctx); err != nil {
+		return err
+	}
 	return d.drive(ctx)
 }
 

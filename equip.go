@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/llm"
@@ -55,6 +56,33 @@ func (d *driver) renewed(ctx context.Context) []event.Body {
 		out = append(out, event.Switched{Tools: d.specs})
 	}
 	return out
+}
+
+// meet waits for servers, unless somebody interrupts, and stores how they are if that is
+// news. What those that were waited for offer is among the tools from then on.
+func (d *driver) meet(ctx context.Context) error {
+	if d.agent.Servers == nil {
+		return nil
+	}
+	watched, done := d.interruptible(ctx)
+	var broken error
+	var out []event.Body
+	waited := false
+	list := d.agent.Servers(watched, func(text string) {
+		waited, broken = true, d.show(event.Progress{Text: text})
+	})
+	done()
+	if waited {
+		out = d.renewed(ctx)
+	}
+	if len(list) > 0 && !slices.Equal(list, d.served) {
+		d.served = list
+		out = append(out, event.Served{Servers: list})
+	}
+	if broken != nil || len(out) == 0 {
+		return broken
+	}
+	return d.record(ctx, out...)
 }
 
 // clashes tells of tools that were left out.

@@ -34,6 +34,10 @@ type Agent struct {
 	// costs the prompt cache. One whose name is taken is left out, and a note says
 	// so. Nil: there are none.
 	Extra func(ctx context.Context) (shown, hidden []tool.Tool)
+	// Servers says how the MCP servers are that Extra has tools of. It is asked at the
+	// beginning of each run, before Extra, and may wait for them until ctx is done, which
+	// an interrupt does; it tells what it waits for. Nil: there are none.
+	Servers func(ctx context.Context, tell func(text string)) []event.Server
 	// System is the system prompt, most stable block first. It is fixed when a
 	// session is opened; Where is ignored.
 	System []event.Added

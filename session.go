@@ -30,6 +30,7 @@ type Session struct {
 	tools  map[string]tool.Tool // wrapped; guarded by driving
 	specs  []llm.ToolSpec       // of those the model is told of; guarded by driving
 	taken  []string             // names of tools that were left out; guarded by driving
+	served []event.Server       // as it was told last; guarded by driving
 	marker *guard.Marker
 	policy policy.Policy
 	vault  *secret.Vault
@@ -57,6 +58,7 @@ type Status struct {
 	Task    string // what the person said last
 	Route   string // model, "provider/model"
 	Mode    string
+	Tools   []string       // that the model is told of
 	Stopped *event.Stopped // how the last run ended; nil before the first and while one goes on
 	Open    []Pending      // calls of the last reply that have not ended
 	Waiting []Pending      // those of them that wait for a decision, while others run or not
@@ -275,6 +277,9 @@ func statusOf(st *loop.State) Status {
 		Session: st.Session, Seq: st.Seq, Root: st.Root, Title: st.Title, Task: st.Task, Route: st.Route, Mode: st.Mode, Limits: st.Limits,
 		Stopped: st.Run.Stopped, Turns: st.Total.Turns, Calls: st.Total.Calls,
 		Usage: st.Total.Usage, Cost: st.Total.Cost, Unpriced: st.Total.Unpriced, Untrusted: st.Untrusted, Private: st.Private,
+	}
+	for _, t := range st.Tools {
+		out.Tools = append(out.Tools, t.Name)
 	}
 	out.Open = pending(st.Run.Calls)
 	for _, c := range st.Children {

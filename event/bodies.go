@@ -411,6 +411,20 @@ type Note struct {
 	Text  string `json:"text"`
 }
 
+// Served says how the MCP servers of a session are. It stands at the beginning of a run
+// that has any, if that is the first in its process or something has changed.
+type Served struct {
+	Servers []Server `json:"servers"`
+}
+
+// Server is how one of them is.
+type Server struct {
+	Name  string `json:"name"`
+	State string `json:"state"`         // "connecting", "ready", "changed", "login", "failed" or "off"
+	Why   string `json:"why,omitempty"` // it is not ready; for people
+	Tools int    `json:"tools"`         // that it has, as far as it is known
+}
+
 // Delta is text as the model writes it. Transient: the Replied that follows
 // holds all of it. Void means that deltas since Asked do not count.
 type Delta struct {
@@ -459,6 +473,7 @@ func (Added) Kind() string     { return "added" }
 func (Switched) Kind() string  { return "switched" }
 func (Stopped) Kind() string   { return "stopped" }
 func (Note) Kind() string      { return "note" }
+func (Served) Kind() string    { return "served" }
 func (Delta) Kind() string     { return "delta" }
 func (Progress) Kind() string  { return "progress" }
 func (u Unknown) Kind() string { return u.Name }
@@ -534,6 +549,8 @@ func decodeBody(kind string, raw json.RawMessage) (Body, error) {
 		return into[Stopped](raw)
 	case "note":
 		return into[Note](raw)
+	case Served{}.Kind():
+		return into[Served](raw)
 	case "delta":
 		return into[Delta](raw)
 	case "progress":

@@ -111,8 +111,8 @@ type Chunk struct {
 // CallDelta tells how far the model has come in writing a call. The call
 // itself is in the Reply.
 type CallDelta struct {
-	Name string
-	Args string // argument text just added; may be any fragment of JSON
+	Name string `json:"name,omitempty"`
+	Args string `json:"args,omitempty"` // argument text just added; may be any fragment of JSON
 }
 
 // Retry says that a wrapper will send the request again after Wait. What was

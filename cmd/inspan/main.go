@@ -216,7 +216,7 @@ func formOf(args []string) string {
 		if arg == "--output" && i+1 < len(args) {
 			value, ok = args[i+1], true
 		}
-		if ok && (value == console.JSON || value == console.StreamJSON) {
+		if ok && slices.Contains(console.Forms(), value) {
 			return value
 		}
 	}

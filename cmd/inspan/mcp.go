@@ -24,7 +24,7 @@ const settleTime = 35 * time.Second
 
 func (c *command) mcp() *cobra.Command {
 	return group("mcp", "Use the tools of MCP servers, and be one",
-		c.mcpList(), c.mcpAdd(), c.mcpRemove(), c.mcpTools(), c.mcpAgree(), c.mcpLogin(), c.mcpLogout(), c.mcpServe())
+		c.mcpList(), c.mcpAdd(), c.mcpImport(), c.mcpRemove(), c.mcpTools(), c.mcpAgree(), c.mcpLogin(), c.mcpLogout(), c.mcpServe())
 }
 
 // servers starts the servers of a folder and waits for them.
@@ -128,6 +128,7 @@ func (c *command) mcpAdd() *cobra.Command {
 	f.StringArrayVar(&headers, "header", nil, "`NAME=VALUE` of each request; can be repeated")
 	f.StringArrayVar(&s.Hosts, "host", nil, "`host` that the program may reach; can be repeated")
 	f.StringArrayVar(&s.Read, "read", nil, "absolute `path` that the program may read beside the workspace; can be repeated")
+	f.StringArrayVar(&s.Write, "write", nil, "absolute `path` that the program may change, beside the workspace; can be repeated")
 	f.StringVar(&s.Dir, "dir", "", "`folder` that the program starts in; the workspace if not given")
 	f.StringVar(&s.Kind, "kind", "", "`how` it is spoken to: stdio, http, sse or ws; told by the rest if not given")
 	f.BoolVar(&s.Bare, "no-sandbox", false, "run the program without walls")
@@ -165,12 +166,20 @@ func (c *command) addServer(cmd *cobra.Command, name string, s config.MCPServer)
 	if err != nil {
 		return err
 	}
-	hub := a.Hub(env.Root, config.MCP{Servers: map[string]config.MCPServer{name: s}}.List(), env, nil)
+	hub := a.Hub(env.Root, config.MCP{Servers: map[string]config.MCPServer{name: s}}.List(), env)
 	defer hub.Close()
 	ctx, cancel := context.WithTimeout(cmd.Context(), settleTime)
 	defer cancel()
 	hub.Settle(ctx)
-	return listServers(out, hub.Status())
+	if err := listServers(out, hub.Status()); err != nil {
+		return err
+	}
+	for _, s := range hub.Status() {
+		if s.State != mcp.Ready && s.State != mcp.Login {
+			return fmt.Errorf("%s is in your settings, but it did not start: %s; change it there, or take it out with 'inspan mcp remove %s'", name, cmp.Or(s.Why, "it has not answered"), name)
+		}
+	}
+	return nil
 }
 
 func (c *command) mcpRemove() *cobra.Command {

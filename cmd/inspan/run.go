@@ -22,6 +22,7 @@ import (
 type runFlags struct {
 	app.Options
 	output   string
+	input    string
 	cwd      string
 	maxTurns int
 }
@@ -38,6 +39,9 @@ func (c *command) run() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.check(cmd); err != nil {
 				return err
+			}
+			if f.input == console.StreamJSON {
+				return c.chat(cmd, &f, args)
 			}
 			text, err := c.task(args)
 			if err != nil {
@@ -58,7 +62,26 @@ func (c *command) run() *cobra.Command {
 	}
 	f.add(cmd)
 	f.addNew(cmd)
+	cmd.Flags().StringVar(&f.input, "input-format", console.Text, "`form` of standard input: text, or stream-json for messages as wrappers of Claude Code write them, one a line")
 	return cmd
+}
+
+// chat runs a session on messages from standard input.
+func (c *command) chat(cmd *cobra.Command, f *runFlags, args []string) error {
+	if len(args) > 0 {
+		return usageError{fmt.Errorf("--input-format stream-json takes what to do from standard input")}
+	}
+	host, err := c.host(f)
+	if err != nil {
+		return err
+	}
+	s, err := host.New(cmd.Context(), f.cwd)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	c.code = c.console.Chat(cmd.Context(), s, c.in)
+	return nil
 }
 
 func modesHelp() string {
@@ -83,7 +106,7 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	fl.DurationVar(&f.RetryFor, "retry-for", 0, "how long to wait, as `90s` or 2h, for a model that can't be had (default 1m, or 15m without a terminal)")
 	fl.StringVar(&f.Record, "record", "", "new `file` to record the model's answers to")
 	fl.StringVar(&f.Replay, "replay", "", "recorded `file` to play instead of asking a model")
-	fl.StringVar(&f.output, "output", console.Text, "output `form`: text, json or stream-json")
+	fl.StringVar(&f.output, "output", console.Text, "output `form`: text, json, stream-json, or claude-stream-json for wrappers of Claude Code")
 	fl.StringArrayVar(&f.Allow, "allow", nil, "`rule` for calls that need not ask, such as \"bash(go test *)\"; may be repeated")
 	fl.StringArrayVar(&f.Ask, "ask", nil, "`rule` for calls that ask in every mode; may be repeated")
 	fl.StringVar(&f.Container, "container", "", "`image` that commands run in, by podman or docker, in the place of the walls of the kernel")
@@ -105,7 +128,10 @@ func (f *runFlags) check(cmd *cobra.Command) error {
 		return usageError{fmt.Errorf("--mode: %w", err)}
 	}
 	if !slices.Contains(console.Forms(), f.output) {
-		return usageError{fmt.Errorf("--output: %q is none of text, json, stream-json%s", f.output, didYouMean("", tool.Nearest(f.output, console.Forms())))}
+		return usageError{fmt.Errorf("--output: %q is none of %s%s", f.output, strings.Join(console.Forms(), ", "), didYouMean("", tool.Nearest(f.output, console.Forms())))}
+	}
+	if f.input != "" && f.input != console.Text && f.input != console.StreamJSON {
+		return usageError{fmt.Errorf("--input-format: %q is neither text nor stream-json", f.input)}
 	}
 	if f.Replay != "" && (f.Model != "" || f.Record != "") {
 		return usageError{fmt.Errorf("--replay takes the place of --model and --record")}

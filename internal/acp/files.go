@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 	"unicode/utf8"
 
 	wire "github.com/coder/acp-go-sdk"
@@ -23,7 +22,7 @@ import (
 // buffers are the files of a session whose client has them open, perhaps with text
 // that is not on the disk yet. Its rules:
 //
-//   - The client is asked for text files of the workspace, by whole files. Folders, what is
+//   - The client is asked for text files of the workspace that are on the disk, by whole files. Folders, what is
 //     no text, the insides of a repository and whatever is elsewhere come from the disk.
 //   - Whatever keeps tools from files on the disk keeps them from those of the client:
 //     the disk is asked first, each time.
@@ -82,21 +81,13 @@ func (b *buffers) theirs(path string) (string, bool) {
 // Open implements [tool.Files].
 func (b *buffers) Open(ctx context.Context, path string) (fs.File, error) {
 	f, err := b.Files.Open(ctx, path)
-	if !b.reads || err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if !b.reads || err != nil { // for a file that is not there some clients would make one
 		return f, err
 	}
-	gone := err
 	real, err := b.Resolve(ctx, path)
 	name, mayHave := b.theirs(real)
 	if err != nil || !mayHave {
-		return f, gone
-	}
-	if gone != nil { // a new file, perhaps, that was never saved
-		text, err := b.ask(ctx, name)
-		if err != nil {
-			return nil, gone
-		}
-		return opened(real, []byte(text), nil), nil
+		return f, nil //nolint:nilerr // the disk has it
 	}
 	defer f.Close()
 	info, err := f.Stat()
@@ -234,28 +225,12 @@ func (b *buffer) Stat() (fs.FileInfo, error) { return b.info, nil }
 // Close implements [fs.File].
 func (b *buffer) Close() error { return nil }
 
-// bufferInfo describes a file by what the disk says of it, if it is there.
+// bufferInfo describes a file by what the disk says of it, but for its size.
 type bufferInfo struct {
-	disk fs.FileInfo
+	fs.FileInfo
 	name string
 	size int64
 }
 
 func (i bufferInfo) Name() string { return i.name }
 func (i bufferInfo) Size() int64  { return i.size }
-func (i bufferInfo) IsDir() bool  { return false }
-func (i bufferInfo) Sys() any     { return nil }
-
-func (i bufferInfo) Mode() fs.FileMode {
-	if i.disk == nil {
-		return 0o644
-	}
-	return i.disk.Mode()
-}
-
-func (i bufferInfo) ModTime() time.Time {
-	if i.disk == nil {
-		return time.Time{}
-	}
-	return i.disk.ModTime()
-}

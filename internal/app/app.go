@@ -274,11 +274,11 @@ func (a *App) agent(
 	}
 	var hub *Hub
 	if !o.NoServers {
-		hub = a.Hub(env.Root, a.Servers(env.Root, o.Trust, o.Servers, warn), env, warn)
+		hub = a.Hub(env.Root, a.Servers(env.Root, o.Trust, o.Servers, warn), env)
 	}
 	come = a.extra(&extra{
 		root: env.Root, sum: o.Trust, env: env, own: box, hub: hub,
-		wait: o.Unattended || o.Patient, wrap: func(list []tool.Tool) []tool.Tool { return wrapped(list, checks) }, warn: warn,
+		wrap: func(list []tool.Tool) []tool.Tool { return wrapped(list, checks) }, warn: warn,
 	})
 	agent = &inspan.Agent{
 		Model: model, Tools: box, Env: env,
@@ -305,6 +305,9 @@ func (a *App) agent(
 		},
 		Checkpoint: checkpoint, Levers: levers,
 		Unattended: o.Unattended, Patient: o.Patient, RetryFor: cmp.Or(o.RetryFor, a.Config.RetryFor),
+	}
+	if at.Parent == "" { // a child has those of its parent
+		agent.Servers = hub.served()
 	}
 	if at.New {
 		a.settings(agent)

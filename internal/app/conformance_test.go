@@ -98,7 +98,7 @@ func drive(url string) error {
 	server := config.MCPServer{URL: url, Kind: mcp.HTTP, OAuth: login}
 	settings := config.Config{MCP: config.MCP{Servers: map[string]config.MCPServer{"peer": server}, Document: "https://conformance-test.local/client-metadata.json"}}
 	d := &driver{app: &app.App{Config: settings, StateDir: dir}}
-	d.hub = d.app.Hub(dir, settings.MCP.List(), tool.Env{Root: dir}, func(text string) { fmt.Fprintln(os.Stderr, text) })
+	d.hub = d.app.Hub(dir, settings.MCP.List(), tool.Env{Root: dir})
 	defer d.hub.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), 25*time.Second)
 	defer cancel()

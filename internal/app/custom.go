@@ -21,7 +21,6 @@ type extra struct {
 	env       tool.Env
 	own       []tool.Tool // that are always there
 	hub       *Hub        // nil: there are no servers
-	wait      bool        // for servers that were never met: nobody sits there
 	wrap      func([]tool.Tool) []tool.Tool
 	warn      func(string)
 
@@ -66,11 +65,6 @@ func (x *extra) served(ctx context.Context) []tool.Tool {
 		return nil
 	}
 	x.hub.Revive(ctx)
-	if x.wait {
-		ctx, cancel := context.WithTimeout(ctx, unattendedWait)
-		defer cancel()
-		x.hub.Meet(ctx)
-	}
 	return x.hub.Tools()
 }
 

@@ -199,8 +199,21 @@ func Way(said string) (oauth.Way, error) {
 	return oauth.Paste, nil
 }
 
-// Browse shows an address in the person's browser.
+// Browse shows an address in the person's browser: that which $BROWSER names, a list of
+// commands in which %s may stand for the address, or the usual one.
 func Browse(ctx context.Context, address string) error {
+	for command := range strings.SplitSeq(os.Getenv("BROWSER"), string(os.PathListSeparator)) {
+		args := strings.Fields(strings.ReplaceAll(command, "%s", address))
+		if len(args) == 0 {
+			continue
+		}
+		if !strings.Contains(command, "%s") {
+			args = append(args, address)
+		}
+		if _, _, code, err := run(ctx, nil, args...); err == nil && code == 0 {
+			return nil
+		}
+	}
 	args := []string{"xdg-open", address}
 	switch runtime.GOOS {
 	case "darwin":

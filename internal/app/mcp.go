@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/consent"
 	"github.com/inspan/inspan/internal/mcp"
@@ -26,9 +27,9 @@ import (
 // exact content is trusted.
 func serverFiles() []string { return []string{".mcp.json", filepath.Join(".inspan", "mcp.json")} }
 
-// unattendedWait is how long a session that nobody sits before waits for servers that
-// it has never met; those it has are offered at once.
-const unattendedWait = 15 * time.Second
+// meetTime is how long a run waits for servers that were never met; those that were are
+// offered at once.
+const meetTime = 15 * time.Second
 
 // Servers lists the MCP servers of a workspace: the person's, those that the client
 // brought, those of plugins, and those of files of the workspace that are trusted.
@@ -110,6 +111,31 @@ type Hub struct {
 	close func()
 }
 
+// served says how the servers are, for the run of a session, which waits for those that
+// are not known yet. It is nil if there are none.
+func (h *Hub) served() func(context.Context, func(string)) []event.Server {
+	if h == nil {
+		return nil
+	}
+	return func(ctx context.Context, tell func(string)) []event.Server {
+		h.Revive(ctx)
+		ctx, cancel := context.WithTimeout(ctx, meetTime)
+		defer cancel()
+		h.Meet(ctx, func(names []string) {
+			word := "server"
+			if len(names) > 1 {
+				word += "s"
+			}
+			tell(fmt.Sprintf("waiting for the MCP %s %s, which inspan meets for the first time", word, strings.Join(names, ", ")))
+		})
+		var out []event.Server
+		for _, s := range h.Status() {
+			out = append(out, event.Server{Name: s.Name, State: string(s.State), Why: s.Why, Tools: s.Tools})
+		}
+		return out
+	}
+}
+
 // Close lets go of it. The servers end with the last one that does. Further calls do
 // nothing.
 func (h *Hub) Close() { h.close() }
@@ -123,16 +149,12 @@ type hubs struct {
 type sharedHub struct {
 	root    string
 	manager *mcp.Manager
-	users   map[*Hub]func(string) // what is told of problems; may be nil
-
-	mu   sync.Mutex
-	said []string // problems so far, for users that come later
+	users   map[*Hub]bool
 }
 
 // Hub starts the servers of a workspace in the background, unless they are started
-// already; nil if there are none. Warn, unless it is nil, is told what a person should
-// know, also of what was before. Whoever gets it closes it.
-func (a *App) Hub(root string, servers []mcp.Server, env tool.Env, warn func(string)) *Hub {
+// already; nil if there are none. Whoever gets it closes it.
+func (a *App) Hub(root string, servers []mcp.Server, env tool.Env) *Hub {
 	if len(servers) == 0 {
 		return nil
 	}
@@ -144,43 +166,22 @@ func (a *App) Hub(root string, servers []mcp.Server, env tool.Env, warn func(str
 	}
 	s := a.hubs.open[key]
 	if s == nil {
-		s = &sharedHub{root: root, users: map[*Hub]func(string){}}
-		s.manager = a.manager(servers, env, s.warn)
+		s = &sharedHub{root: root, users: map[*Hub]bool{}}
+		s.manager = a.manager(servers, env)
 		a.hubs.open[key] = s
 		s.manager.Start()
 	}
 	h := &Hub{Manager: s.manager}
 	h.close = sync.OnceFunc(func() { a.hubs.drop(key, h) })
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.users[h] = warn
-	if warn != nil {
-		for _, text := range s.said {
-			warn(text)
-		}
-	}
+	s.users[h] = true
 	return h
-}
-
-// warn tells all users of a problem.
-func (s *sharedHub) warn(text string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.said = append(s.said, text)
-	for _, warn := range s.users {
-		if warn != nil {
-			warn(text)
-		}
-	}
 }
 
 func (h *hubs) drop(key string, user *Hub) {
 	h.mu.Lock()
 	s := h.open[key]
-	s.mu.Lock()
 	delete(s.users, user)
 	last := len(s.users) == 0
-	s.mu.Unlock()
 	if last {
 		delete(h.open, key)
 	}
@@ -190,14 +191,14 @@ func (h *hubs) drop(key string, user *Hub) {
 	}
 }
 
-// HubAt starts the servers of a workspace for somebody who has no session there. What
-// becomes of them is in their status, so warn is not told of it.
+// HubAt starts the servers of a workspace for somebody who has no session there. Warn is
+// told of what is wrong with their settings.
 func (a *App) HubAt(root, sum string, client []mcp.Server, warn func(string)) (*Hub, error) {
 	env, err := a.Env(root)
 	if err != nil {
 		return nil, err
 	}
-	h := a.Hub(env.Root, a.Servers(env.Root, sum, client, warn), env, nil)
+	h := a.Hub(env.Root, a.Servers(env.Root, sum, client, warn), env)
 	if h != nil {
 		letGo := h.close
 		h.close = func() {
@@ -231,7 +232,7 @@ func (a *App) Managers(root string) []*mcp.Manager {
 }
 
 // manager makes what keeps the connections to servers.
-func (a *App) manager(servers []mcp.Server, env tool.Env, warn func(string)) *mcp.Manager {
+func (a *App) manager(servers []mcp.Server, env tool.Env) *mcp.Manager {
 	// Servers are reached where the person, or a file that they trust, says. What comes
 	// from them is bounded message by message.
 	reach := func(s mcp.Server) *http.Client {
@@ -240,7 +241,7 @@ func (a *App) manager(servers []mcp.Server, env tool.Env, warn func(string)) *mc
 		return guard.Client()
 	}
 	m := &mcp.Manager{
-		Env: env, HTTP: reach, Servers: servers, Expand: a.expand, Warn: warn,
+		Env: env, HTTP: reach, Servers: servers, Expand: a.expand, Withheld: a.withheld,
 		Pins: mcp.Pins{Dir: filepath.Join(a.StateDir, "mcp")}, Sample: a.sample, Auth: authorizer{a},
 	}
 	if a.Config.Sandbox.Off {
@@ -252,10 +253,16 @@ func (a *App) manager(servers []mcp.Server, env tool.Env, warn func(string)) *mc
 // expand is the value of a variable for a server. Those that are not the person's own
 // get what looks like a secret only where the settings say so.
 func (a *App) expand(s mcp.Server, name string) string {
-	if s.Source != mcp.User && s.Source != mcp.Client && secret.Named(name) && !slices.Contains(a.Config.MCP.Secrets[s.Name], name) {
+	if a.withheld(s, name) {
 		return ""
 	}
 	return os.Getenv(name)
+}
+
+// withheld reports whether a server does not get a variable that there is.
+func (a *App) withheld(s mcp.Server, name string) bool {
+	own := s.Source == mcp.User || s.Source == mcp.Client
+	return !own && os.Getenv(name) != "" && secret.Named(name) && !slices.Contains(a.Config.MCP.Secrets[s.Name], name)
 }
 
 // sample has the model of the settings answer a server.

@@ -112,6 +112,20 @@ func TestServers(t *testing.T) {
 	if got = says(t, a, o, root, prompt); len(got) != 3 || !strings.Contains(got[2], "heron and [secret:") {
 		t.Errorf("%q", got)
 	}
+	needs := mcp.Server{Name: "needs", Source: mcp.Project, Command: []string{"true"}, Env: map[string]string{"A": "${MY_TOKEN}"}}
+	env, err := a.Env(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hub := a.Hub(root, []mcp.Server{needs}, env)
+	hub.Settle(t.Context())
+	if why := hub.Status()[0].Why; !strings.Contains(why, "MY_TOKEN") || !strings.Contains(why, `mcp.secrets = { needs = ["MY_TOKEN"] }`) || strings.Contains(why, "not set") {
+		t.Error(why)
+	}
+	hub.Close()
+	if err := env.Close(); err != nil {
+		t.Error(err)
+	}
 	a.Config.MCP.Off = true
 	if list := a.Servers(root, "", []mcp.Server{client}, nil); list != nil {
 		t.Errorf("%+v", list)

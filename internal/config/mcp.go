@@ -34,6 +34,7 @@ type MCPServer struct {
 	Dir     string            `toml:"dir"`        // working directory; empty: the workspace
 	Hosts   []string          `toml:"hosts"`      // that the program may reach
 	Read    []string          `toml:"read"`       // absolute paths that it may read beside the workspace
+	Write   []string          `toml:"write"`      // absolute paths that it may change too
 	Bare    bool              `toml:"no_sandbox"` // it runs without walls
 	URL     string            `toml:"url"`        // http, https, ws or wss
 	Kind    string            `toml:"kind"`       // stdio, http, sse or ws; empty: told by command or url
@@ -109,7 +110,7 @@ func (m MCP) List() []mcp.Server {
 	for _, name := range slices.Sorted(maps.Keys(m.Servers)) {
 		s := m.Servers[name]
 		out = append(out, mcp.Server{
-			Name: name, Command: s.Command, Env: s.Env, Dir: s.Dir, Hosts: s.Hosts, Read: s.Read, Bare: s.Bare,
+			Name: name, Command: s.Command, Env: s.Env, Dir: s.Dir, Hosts: s.Hosts, Read: s.Read, Write: s.Write, Bare: s.Bare,
 			URL: s.URL, Kind: s.Kind, Headers: s.Headers, Trust: s.Trust, Timeout: s.Timeout, Off: s.Off, Source: mcp.User,
 		})
 	}

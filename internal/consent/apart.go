@@ -103,6 +103,8 @@ func around(object node) string {
 			out = append(out, "may reach "+visible(strings.Join(kid.words(), ", ")))
 		case "read":
 			out = append(out, "may read "+visible(strings.Join(kid.words(), ", ")))
+		case "write":
+			out = append(out, "may change "+visible(strings.Join(kid.words(), ", ")))
 		}
 	}
 	if len(out) == 0 {

@@ -199,7 +199,7 @@ func TestRuns(t *testing.T) {
 		{".mcp.json", `{"mcpServers": {"a b": {"command": "npx", "args": ["-y", "two words", "", "$X"], "env": {"B": "1", "A": "2"}, "cwd": "x"}}}`, []string{
 			"sets mcpServers", `mcpServers.a b: npx -y "two words" "" "$X" (environment B, A; in x)`,
 		}},
-		{".mcp.json", `{"s": {"command": "a", "hosts": ["x.example"], "read": ["/opt/a", "/opt/b"], "dir": "docs", "cwd": "/etc", "env": {"LEVEL": "${DATABASE_URL}", "A": "1"}}}`, []string{"sets s", "s: a (may reach x.example; may read /opt/a, /opt/b; in docs; in /etc; environment LEVEL=${DATABASE_URL}, A)"}},
+		{".mcp.json", `{"s": {"command": "a", "hosts": ["x.example"], "read": ["/opt/a", "/opt/b"], "write": ["/srv/a"], "dir": "docs", "cwd": "/etc", "env": {"LEVEL": "${DATABASE_URL}", "A": "1"}}}`, []string{"sets s", "s: a (may reach x.example; may read /opt/a, /opt/b; may change /srv/a; in docs; in /etc; environment LEVEL=${DATABASE_URL}, A)"}},
 		{".mcp.json", "\ufeff" + `{"s": {"command": "a" /* b */, "env": ["X=1", "Y"],},} // end`, []string{"sets s", "s: a (environment X, Y)"}},
 		{".mcp.json", `{"command": "a", "command": "b"}`, []string{"sets command", "command: a", "command: b"}},
 		{".mcp.json", `{"s": {"command": "a // b, ]"}}`, []string{"sets s", "s: a // b, ]"}},

@@ -15,7 +15,9 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
+	"time"
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
@@ -32,8 +34,11 @@ const (
 	StreamJSON = "stream-json" // every event as a line, then the result object
 )
 
+// ClaudeStreamJSON is the form that wrappers of Claude Code read.
+const ClaudeStreamJSON = "claude-stream-json"
+
 // Forms lists the output forms.
-func Forms() []string { return []string{Text, JSON, StreamJSON} }
+func Forms() []string { return []string{Text, JSON, StreamJSON, ClaudeStreamJSON} }
 
 // Console runs sessions for one command.
 type Console struct {
@@ -46,6 +51,9 @@ type Console struct {
 	// Unattended says that what asks is denied, so that a run begins with what that
 	// means.
 	Unattended bool
+
+	writing sync.Mutex // of whole lines of JSON
+	claude  *claude    // of the run that goes on
 }
 
 // Result is the terminal object of the JSON forms. Fields are only ever added
@@ -78,10 +86,14 @@ func (c *Console) Run(ctx context.Context, s *inspan.Session, inputs ...event.Bo
 	ctx, stop := c.interrupts(ctx, s)
 	defer stop()
 	v := newView(c)
+	c.shape(s)
 	for _, p := range s.Status().Open {
 		v.open(p)
 	}
-	err := c.drive(ctx, s, v, inputs)
+	err := c.opening(ctx, s, v)
+	if err == nil {
+		err = c.drive(ctx, s, v, inputs)
+	}
 	v.endWait()
 	r := v.result(s.Status(), err)
 	if r.ExitCode != ExitWaiting { // else it may go on here
@@ -89,6 +101,24 @@ func (c *Console) Run(ctx context.Context, s *inspan.Session, inputs ...event.Bo
 		r.Kept, r.Ended = left.Kept, left.Ended
 	}
 	return c.finish(r)
+}
+
+// opening writes the events of a new session that come before its first run, so that a
+// stream begins with its first event.
+func (c *Console) opening(ctx context.Context, s *inspan.Session, v *view) error {
+	st := s.Status()
+	if c.Form != StreamJSON || st.Seq == 0 || st.Stopped != nil || st.Turns > 0 || st.Active {
+		return nil
+	}
+	for e, err := range s.Events(ctx, 0) {
+		if err == nil {
+			err = v.event(e)
+		}
+		if err != nil || e.Seq >= st.Seq {
+			return err
+		}
+	}
+	return nil
 }
 
 // Fail ends a command that has no session, in the form that was asked for.
@@ -193,9 +223,36 @@ func (c *Console) interrupts(ctx context.Context, s *inspan.Session) (context.Co
 	return ctx, func() { signal.Stop(signals); cancel(); <-done }
 }
 
+// shape prepares what is written of a run in the form of others.
+func (c *Console) shape(s *inspan.Session) {
+	if c.Form == ClaudeStreamJSON {
+		opened := c.claude != nil && c.claude.opened
+		c.claude = &claude{status: s.Status, write: c.json, began: time.Now(), opened: opened, calls: map[string]llm.Call{}}
+	}
+}
+
+// json writes one line.
+func (c *Console) json(value any) error {
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	_, err = fmt.Fprintf(c.Out, "%s\n", raw)
+	return err
+}
+
 // finish prints the end of the command.
 func (c *Console) finish(r Result) int {
 	r.Type, r.Version = "result", 1
+	if c.Form == ClaudeStreamJSON {
+		if c.claude == nil {
+			c.claude = &claude{write: c.json, began: time.Now()}
+		}
+		_ = c.claude.result(r) // nobody is left to tell
+		return r.ExitCode
+	}
 	if c.Form == JSON || c.Form == StreamJSON {
 		raw, err := json.Marshal(r)
 		if err != nil {

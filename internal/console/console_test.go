@@ -199,7 +199,10 @@ func TestResultOfEveryForm(t *testing.T) {
 		if code != console.ExitWaiting {
 			t.Errorf("%s: code %d", form, code)
 		}
-		if form == console.Text {
+		if n := strings.Count(out.String(), `"type":"result"`); form == console.ClaudeStreamJSON && (n != 1 || !strings.Contains(out.String(), `"tool_use"`)) {
+			t.Errorf("%s: %s", form, out.String())
+		}
+		if form == console.Text || form == console.ClaudeStreamJSON { // which is not ours
 			continue
 		}
 		lines := strings.Split(strings.TrimSpace(out.String()), "\n")

@@ -35,8 +35,13 @@ func (v *view) event(e event.Event) error {
 	v.note(e)
 	switch v.Form {
 	case JSON:
+		v.missing(e.Body)
 		return nil
+	case ClaudeStreamJSON:
+		v.missing(e.Body)
+		return v.claude.event(e)
 	case StreamJSON:
+		v.missing(e.Body)
 		line, err := event.Encode(e)
 		if err == nil {
 			_, err = fmt.Fprintf(v.Out, "%s\n", line)
@@ -44,6 +49,16 @@ func (v *view) event(e event.Event) error {
 		return err
 	}
 	return v.print(e.Body)
+}
+
+// missing tells a person of servers that are not there, whatever the form.
+func (v *view) missing(body event.Body) {
+	if b, ok := body.(event.Served); ok {
+		text, _ := words.Told(b)
+		for line := range strings.Lines(text) {
+			v.tell(line, true)
+		}
+	}
 }
 
 // note remembers what later lines and the result need.
@@ -74,6 +89,9 @@ func (v *view) print(body event.Body) error {
 	case event.Failed:
 		v.shown = false
 		v.endLine()
+	case event.Served:
+		v.missing(b)
+		return nil
 	case event.Steered:
 		v.tell(words.ToldModel(b.Parts.Text()), false)
 	case event.Routed:

@@ -202,5 +202,15 @@ func (m *Manager) expanded(s Server) (Server, error) {
 	if m.Expand != nil {
 		value = func(name string) string { return m.Expand(s, name) }
 	}
-	return s.expanded(value)
+	out, err := s.expanded(value)
+	var missing *missingError
+	if !errors.As(err, &missing) || m.Withheld == nil {
+		return out, err
+	}
+	for _, name := range missing.names {
+		if m.Withheld(s, name) {
+			return out, final("it is not given %s, which looks like a secret: mcp.secrets = { %s = [%q] } in your settings gives it", name, s.Name, name)
+		}
+	}
+	return out, err
 }

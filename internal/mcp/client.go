@@ -67,7 +67,7 @@ func (m *Manager) try(ctx context.Context, server Server, legacy bool) (_ *clien
 	abort := context.AfterFunc(ctx, func() { c.cancel(ctx.Err()) })
 	defer abort()
 	patience := m.patience()
-	slow := time.AfterFunc(patience, func() { c.cancel(fmt.Errorf("it did not answer in %v", patience)) })
+	slow := time.AfterFunc(patience, func() { c.cancel(&silentError{patience}) })
 	defer slow.Stop()
 	err := c.open(m, server, legacy)
 	var tools *toolset
@@ -82,6 +82,11 @@ func (m *Manager) try(ctx context.Context, server Server, legacy bool) (_ *clien
 	}
 	return c, tools, time.Since(began), nil
 }
+
+// silentError says that a server did not answer.
+type silentError struct{ patience time.Duration }
+
+func (e *silentError) Error() string { return fmt.Sprintf("it did not answer in %v", e.patience) }
 
 func (m *Manager) patience() time.Duration {
 	if m.Patience == 0 {

@@ -19,6 +19,7 @@ import (
 //	  "command": "npx", "args": ["-y", "some-server"], "env": {"KEY": "${KEY}"}, "cwd": "sub",
 //	  "hosts": ["registry.npmjs.org"],          that the program may reach
 //	  "read": ["/opt/some-server"],             what it may read beside the workspace
+//	  "write": ["/home/me/notes"],              what it may change too
 //	  "type": "http", "url": "https://example.com/mcp", "headers": {"Authorization": "Bearer ${TOKEN}"},
 //	  "timeout": 60000,                         milliseconds of one call
 //	  "disabled": true
@@ -68,7 +69,7 @@ func readServer(name string, data []byte) (s Server, unknown []string, err error
 	var args []string
 	var millis float64
 	known := map[string]any{
-		"command": &command, "args": &args, "cwd": &s.Dir, "hosts": &s.Hosts, "read": &s.Read, "url": &s.URL, "type": &kind, "transport": &transport,
+		"command": &command, "args": &args, "cwd": &s.Dir, "hosts": &s.Hosts, "read": &s.Read, "write": &s.Write, "url": &s.URL, "type": &kind, "transport": &transport,
 		"timeout": &millis, "disabled": &s.Off, "env": &s.Env, "headers": &s.Headers,
 	}
 	for _, field := range slices.Sorted(maps.Keys(fields)) {

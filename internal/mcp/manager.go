@@ -21,6 +21,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -53,6 +54,9 @@ type Manager struct {
 	// Expand gives the value of a variable in what a server is started or reached
 	// with; empty: there is none. Nil: there are none at all.
 	Expand func(s Server, name string) string
+	// Withheld reports whether there is a value that a server does not get before the
+	// settings name it. Nil: nothing is withheld.
+	Withheld func(s Server, name string) bool
 	// Auth has access tokens for servers over HTTP. Nil: there are none.
 	Auth Authorizer
 	// Pins keeps what was agreed to. Zero: everything is, always.
@@ -94,6 +98,7 @@ type slot struct {
 	restarts  int
 	kept      bool // it is being kept connected
 	legacy    bool // it is only spoken to with a handshake
+	silent    bool // it was waited for in vain
 	took      []time.Duration
 }
 
@@ -109,7 +114,7 @@ func (m *Manager) Start() {
 	m.news = make(chan struct{})
 	names := map[string]bool{}
 	for _, server := range m.Servers {
-		s := &slot{server: server.clone(), state: Connecting, since: time.Now()}
+		s := &slot{server: server.clone(), state: Connecting, since: time.Now(), silent: m.Pins.silent(server, m.Env.Root)}
 		err := server.Check()
 		if err == nil && names[server.Name] {
 			err = errors.New("there is another server of this name")
@@ -199,6 +204,10 @@ func (m *Manager) keep(ctx context.Context, s *slot) {
 		}
 		var final *finalError
 		var login *loginError
+		var silent *silentError
+		if errors.As(err, &silent) {
+			m.silence(s)
+		}
 		if errors.As(err, &login) {
 			m.challenged(s, login)
 			m.warn("The MCP server " + s.server.Name + ": " + err.Error())
@@ -209,7 +218,7 @@ func (m *Manager) keep(ctx context.Context, s *slot) {
 			m.warn("The MCP server " + s.server.Name + " is not there: " + err.Error())
 			return
 		}
-		m.set(s, Failed, err.Error()+"; it is tried again")
+		m.set(s, Failed, err.Error())
 		if rest(ctx, min(firstRest<<(failures-1), mostRest)) != nil {
 			m.set(s, Off, "")
 			return
@@ -259,6 +268,10 @@ func (m *Manager) connected(s *slot, c *client, tools *toolset, took time.Durati
 		s.client, s.state, s.why, s.since = c, Ready, "", time.Now()
 	}
 	s.tools = tools
+	if s.silent {
+		s.silent = false
+		m.Pins.note(s.server, m.Env.Root, false)
+	}
 	if m.agreed(s) == nil && !s.unread && m.Pins.Dir != "" {
 		s.pin = tools
 		if err := m.Pins.store(s.server, m.Env.Root, tools); err != nil {
@@ -327,9 +340,47 @@ func (m *Manager) Settle(ctx context.Context) {
 	m.await(ctx, func(s *slot) bool { return s.state == Connecting })
 }
 
-// Meet waits as Settle does, but only for servers of which nothing is known yet.
-func (m *Manager) Meet(ctx context.Context) {
-	m.await(ctx, func(s *slot) bool { return s.state == Connecting && m.agreed(s) == nil })
+// Meet waits as Settle does, but only for servers of which nothing is known yet, and
+// which it tells the names of. One that was waited for until the deadline of ctx is not
+// waited for again, also by other processes, before it has answered once or a day has gone.
+func (m *Manager) Meet(ctx context.Context, tell func(names []string)) {
+	unmet := func(s *slot) bool { return s.state == Connecting && m.agreed(s) == nil && !s.silent }
+	names := func() []string {
+		var out []string
+		for _, s := range m.slots {
+			if unmet(s) {
+				out = append(out, words.OneLine(s.server.Name, 60))
+			}
+		}
+		return out
+	}
+	m.mu.Lock()
+	missing := names()
+	m.mu.Unlock()
+	if len(missing) == 0 {
+		return
+	}
+	tell(missing)
+	m.await(ctx, unmet)
+	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return
+	}
+	for _, s := range m.slots {
+		m.mu.Lock()
+		late := unmet(s)
+		m.mu.Unlock()
+		if late {
+			m.silence(s)
+		}
+	}
+}
+
+// silence notes that a server did not answer.
+func (m *Manager) silence(s *slot) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s.silent = true
+	m.Pins.note(s.server, m.Env.Root, true)
 }
 
 // await waits while there are servers that something holds for. It is called with

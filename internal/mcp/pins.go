@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -75,6 +77,40 @@ func (p Pins) load(s Server, root string) (*toolset, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return define(s.Name, got.Tools)
+}
+
+// patienceLasts is for how long a server that did not answer is not waited for.
+const patienceLasts = 24 * time.Hour
+
+// silent reports whether a server was lately waited for in vain, as it is now.
+func (p Pins) silent(s Server, root string) bool {
+	path, mark := p.silence(s, root)
+	info, err := os.Stat(path)
+	if p.Dir == "" || err != nil || info.Size() != int64(len(mark)) || time.Since(info.ModTime()) > patienceLasts {
+		return false
+	}
+	data, err := os.ReadFile(path)
+	return err == nil && string(data) == mark
+}
+
+// silence is the file that says that a server did not answer, and what is in it: another
+// command or address counts as another server.
+func (p Pins) silence(s Server, root string) (path, mark string) {
+	path, _ = p.of(s, root)
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q", []any{s.Command, s.Dir, s.Hosts, s.Read, s.Write, s.URL, s.Kind, s.Bare}))
+	return strings.TrimSuffix(path, ".json") + ".silent", hex.EncodeToString(sum[:])
+}
+
+// note keeps whether a server answers. That it can't be kept costs only time.
+func (p Pins) note(s Server, root string, silent bool) {
+	path, mark := p.silence(s, root)
+	switch {
+	case p.Dir == "":
+	case !silent:
+		_ = os.Remove(path)
+	case private.MakeDir(p.Dir) == nil:
+		_ = private.Write(path, []byte(mark))
+	}
 }
 
 // store keeps the tools of a server as agreed to.

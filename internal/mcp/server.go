@@ -23,7 +23,7 @@ const (
 )
 
 // Server says how a server is reached: by the program that it is, or at an
-// address. Texts in Command, Env, Dir, Read, URL and Headers may have variables in
+// address. Texts in Command, Env, Dir, Read, Write, URL and Headers may have variables in
 // them: ${NAME}, or ${NAME:-what is used without}.
 type Server struct {
 	Name string // [A-Za-z0-9_-]{1,40}
@@ -33,6 +33,7 @@ type Server struct {
 	Dir     string            // working directory, from the workspace; empty: the workspace
 	Hosts   []string          // that the program may reach, as in [tool.Box]
 	Read    []string          // absolute paths that it may read beside the workspace, such as where it is installed
+	Write   []string          // absolute paths that it may change too, such as where it keeps what it knows
 
 	URL     string            // http, https, ws or wss
 	Kind    string            // one of the kinds; empty: told by Command or URL
@@ -79,7 +80,7 @@ const (
 func (s Server) believed() bool { return s.Trust && s.Source == User }
 
 func (s Server) clone() Server {
-	s.Command, s.Hosts, s.Read = slices.Clone(s.Command), slices.Clone(s.Hosts), slices.Clone(s.Read)
+	s.Command, s.Hosts, s.Read, s.Write = slices.Clone(s.Command), slices.Clone(s.Hosts), slices.Clone(s.Read), slices.Clone(s.Write)
 	s.Env, s.Headers = maps.Clone(s.Env), maps.Clone(s.Headers)
 	return s
 }
@@ -163,7 +164,7 @@ func (s Server) expanded(value func(name string) string) (Server, error) {
 	e := expander{value: value, pattern: regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)(:-([^}]*))?\}`)}
 	s = s.clone()
 	s.URL, s.Dir = e.text(s.URL), e.text(s.Dir)
-	for _, texts := range [][]string{s.Command, s.Read} {
+	for _, texts := range [][]string{s.Command, s.Read, s.Write} {
 		for i := range texts {
 			texts[i] = e.text(texts[i])
 		}
@@ -175,9 +176,16 @@ func (s Server) expanded(value func(name string) string) (Server, error) {
 	}
 	if e.missing != nil {
 		slices.Sort(e.missing)
-		return s, final("it needs %s, which is not set", strings.Join(slices.Compact(e.missing), " and "))
+		return s, final("%w", &missingError{slices.Compact(e.missing)})
 	}
 	return s, nil
+}
+
+// missingError says which variables have no value.
+type missingError struct{ names []string }
+
+func (e *missingError) Error() string {
+	return "it needs " + strings.Join(e.names, " and ") + ", which is not set"
 }
 
 type expander struct {

@@ -26,7 +26,7 @@ type Status struct {
 	Kind     string
 	Source   string
 	State    State
-	Why      string        // it failed; for people
+	Why      string        // it failed, or is not waited for; for people
 	Since    time.Time     // it is so
 	Revision string        // of the protocol, once connected
 	Version  string        // what the server calls itself
@@ -61,6 +61,9 @@ func (s *slot) status() Status {
 	out := Status{
 		Name: words.OneLine(s.server.Name, 60), Kind: words.OneLine(s.server.kind(), 20), Source: s.server.Source,
 		State: s.state, Why: words.OneLine(s.why, 1000), Since: s.since, Restarts: s.restarts,
+	}
+	if s.silent && s.state == Connecting {
+		out.Why = "it did not answer when it was waited for; 'inspan mcp list' tries again"
 	}
 	if len(s.took) > 0 {
 		sorted := slices.Sorted(slices.Values(s.took))

@@ -7,8 +7,8 @@ import (
 	"io"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -17,7 +17,6 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/inspan/inspan/internal/feed"
-	"github.com/inspan/inspan/internal/folder"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/tool"
 )
@@ -48,7 +47,8 @@ type program struct {
 	in     *io.PipeReader // what it writes
 	into   *io.PipeWriter // the other end of in
 	frames frames
-	errors feed.Tail
+	errors ends
+	boxed  bool
 
 	process tool.Process
 	cancel  context.CancelFunc
@@ -63,7 +63,8 @@ func startProgram(env tool.Env, level tool.Level, s Server) (*program, error) {
 	if env.Procs == nil {
 		return nil, final("processes can't be started here")
 	}
-	p := &program{out: feed.New(maxWaiting), dead: make(chan struct{})}
+	box := s.box(context.Background(), env, level)
+	p := &program{out: feed.New(maxWaiting), dead: make(chan struct{}), boxed: box.Level == tool.BoxWorkspace}
 	p.in, p.into = io.Pipe()
 	p.frames = frames{to: p.into, noise: &p.errors}
 	setup, end, err := assignments(s.Env)
@@ -77,7 +78,7 @@ func startProgram(env tool.Env, level tool.Level, s Server) (*program, error) {
 	ctx, p.cancel = context.WithCancel(context.Background())
 	p.process, err = env.Procs.Start(ctx, tool.Command{
 		Args: append([]string{"sh", "-c", launch, "sh", end}, s.Command...), Dir: s.dir(env.Root),
-		Stdin: p.out, Output: &p.errors, Report: p, Box: s.box(ctx, env, level),
+		Stdin: p.out, Output: &p.errors, Report: p, Box: box,
 	})
 	if err != nil {
 		p.cancel()
@@ -111,9 +112,11 @@ func (s Server) box(ctx context.Context, env tool.Env, level tool.Level) tool.Bo
 	if s.Source == User || s.Source == Client { // else a file of a repository opens folders
 		read = slices.Concat(read, installed(s.Command))
 	}
-	for _, path := range read {
-		if at, err := env.Files.Resolve(ctx, path); err == nil && filepath.IsAbs(path) {
-			b.Read = append(b.Read, at)
+	for paths, into := range map[*[]string]*[]string{&read: &b.Read, &s.Write: &b.Write} {
+		for _, path := range *paths {
+			if at, err := env.Files.Resolve(ctx, path); err == nil && filepath.IsAbs(path) {
+				*into = append(*into, at)
+			}
 		}
 	}
 	return b
@@ -129,32 +132,6 @@ func registries(program string) []string {
 		return []string{"pypi.org", "files.pythonhosted.org"}
 	}
 	return nil
-}
-
-// installed finds where a program lies that is named by paths: the folders of the
-// files among its words, or what its modules lie in. The walls around it hide them
-// else, as they may be anywhere below the person's home.
-func installed(command []string) []string {
-	home := folder.Home()
-	var out []string
-	for _, word := range command {
-		if !filepath.IsAbs(word) {
-			continue
-		}
-		path := filepath.Clean(word)
-		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
-			continue // data, which it is for the person to open
-		}
-		if before, _, ok := strings.Cut(filepath.ToSlash(path), "/node_modules/"); ok {
-			path = filepath.Join(filepath.FromSlash(before), "node_modules")
-		} else if dir := filepath.Dir(path); dir != home && dir != filepath.Dir(dir) {
-			path = dir
-		}
-		if !slices.Contains(out, path) {
-			out = append(out, path)
-		}
-	}
-	return out
 }
 
 func startError(err error, walls tool.Walls) error {
@@ -207,7 +184,10 @@ func (p *program) see() {
 		err = fmt.Errorf("the program ended (exit code %d)", code)
 	}
 	if said := p.said(); said != "" {
-		err = fmt.Errorf("%w; it said last: %s", err, said)
+		err = fmt.Errorf("%w; it said: %s", err, said)
+		if p.boxed && regexp.MustCompile(shut).MatchString(said) {
+			err = fmt.Errorf("%w; it runs in the sandbox, where --read PATH of 'inspan mcp add' (read = [...] in the settings) opens a folder to it, and --write PATH one that it changes", err)
+		}
 	}
 	p.end(err)
 	_ = p.into.CloseWithError(io.EOF) // never fails
@@ -219,9 +199,13 @@ func (p *program) see() {
 	close(p.dead)
 }
 
+// shut matches what programs say of what the sandbox keeps from them.
+const shut = `(?i)no such file|cannot find|can't (open|find)|not found|no module named|permission denied|read-only file ?system|ENOENT|EACCES|EPERM|EROFS`
+
+// said is what it wrote to standard error, without the middle of much.
 func (p *program) said() string {
-	text := words.Printed(p.errors.Text())
-	return text[max(0, len(text)-600):]
+	head, tail := p.errors.text()
+	return strings.TrimSpace(words.Printed(head + tail))
 }
 
 // end notes why the program is over. The first reason counts.

@@ -23,8 +23,9 @@ type task struct {
 	Session string `json:"session"`
 }
 
-// report is what run_agent brings beside the text.
+// report is what run_agent brings as its structured content.
 type report struct {
+	Text     string  `json:"text"` // as in the content, which some clients don't read beside this
 	Session  string  `json:"session"`
 	Stopped  string  `json:"stopped"` // as event.Reason
 	Cost     float64 `json:"cost"`    // US dollars of the whole session
@@ -43,10 +44,10 @@ func agentTool() *sdk.Tool {
 			`"session":{"type":"string","description":"Session that an earlier call returned, to go on with it"}},` +
 			`"required":["task"],"additionalProperties":false}`),
 		OutputSchema: json.RawMessage(`{"type":"object","properties":{` +
-			`"session":{"type":"string"},"stopped":{"type":"string","description":"why it stopped; \"done\" if it came to its end"},` +
+			`"text":{"type":"string","description":"what it says at the end"},"session":{"type":"string"},"stopped":{"type":"string","description":"why it stopped; \"done\" if it came to its end"},` +
 			`"cost":{"type":"number","description":"US dollars of the session"},"unpriced":{"type":"boolean","description":"cost lacks what has no known price"},` +
 			`"turns":{"type":"integer"},"denied":{"type":"integer","description":"calls that were not allowed"}},` +
-			`"required":["session","stopped","cost","unpriced","turns","denied"]}`),
+			`"required":["text","session","stopped","cost","unpriced","turns","denied"]}`),
 	}
 }
 
@@ -194,8 +195,9 @@ func (a *account) result(st inspan.Status, err error) *sdk.CallToolResult {
 	if a.mute > 0 {
 		text += fmt.Sprintf("\n[%s needed approval and got none, as this client can't ask anybody]", words.Count(a.mute, "call"))
 	}
+	r.Text = cut(strings.TrimSpace(text))
 	return &sdk.CallToolResult{
 		IsError: r.Stopped != string(event.ReasonDone), StructuredContent: r,
-		Content: []sdk.Content{&sdk.TextContent{Text: cut(strings.TrimSpace(text))}},
+		Content: []sdk.Content{&sdk.TextContent{Text: r.Text}},
 	}
 }

@@ -195,8 +195,10 @@ func textOf(res *sdk.CallToolResult) string {
 	return b.String()
 }
 
-// reportOf is what run_agent says beside its text.
+// reportOf is the structured content of run_agent, in which its text is too: there are
+// clients that read nothing else.
 func reportOf(t testing.TB, res *sdk.CallToolResult) (r struct {
+	Text             string
 	Session, Stopped string
 	Cost             float64
 	Turns, Denied    int
@@ -209,6 +211,9 @@ func reportOf(t testing.TB, res *sdk.CallToolResult) (r struct {
 	}
 	if err != nil {
 		t.Fatal(err)
+	}
+	if r.Text == "" || r.Text != textOf(res) {
+		t.Errorf("its structured content says %q, its content %q", r.Text, textOf(res))
 	}
 	return r
 }

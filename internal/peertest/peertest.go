@@ -25,10 +25,22 @@ const unavailable = 3
 // the time that they take, one of a short run.
 func Dir(t testing.TB) string {
 	t.Helper()
+	return run(t, "peers")
+}
+
+// Uv is the folder of uv and uvx. A test that can't have them is skipped as by Dir.
+func Uv(t testing.TB) string {
+	t.Helper()
+	return run(t, "uv")
+}
+
+// run is what a script of ours prints, a folder.
+func run(t testing.TB, script string) string {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("programs of others take a while")
 	}
-	cmd := exec.CommandContext(t.Context(), "sh", filepath.Join(root(t), "scripts", "peers"))
+	cmd := exec.CommandContext(t.Context(), "sh", filepath.Join(root(t), "scripts", script))
 	var said strings.Builder
 	cmd.Stderr = &said
 	out, err := cmd.Output()
@@ -40,7 +52,7 @@ func Dir(t testing.TB) string {
 	case errors.Is(err, exec.ErrNotFound):
 		why = err.Error()
 	case !errors.As(err, &failed) || failed.ExitCode() != unavailable:
-		t.Fatalf("scripts/peers: %v: %s", err, why)
+		t.Fatalf("scripts/%s: %v: %s", script, err, why)
 	}
 	fmt.Fprintf(os.Stderr, "SKIPPED %s: %s\n", t.Name(), why)
 	t.Skip(why)

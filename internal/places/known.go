@@ -104,7 +104,7 @@ func system() []string {
 func Caches() []string {
 	return []string{
 		"go/pkg/mod", "sdk", ".cargo/registry", ".cargo/bin", ".rustup", ".npm/_cacache", ".nvm", ".pyenv", ".rbenv", ".sdkman", ".m2/repository", ".gradle/caches", ".cache/go-build",
-		".cache/pip", ".local/lib", ".local/pipx", ".volta", ".bun/install", ".deno", ".asdf", ".local/share/mise", ".conda/pkgs", "miniconda3", "anaconda3", ".nuget/packages", ".gem/ruby", ".local/share/uv",
+		".cache/pip", ".local/lib", ".local/pipx", ".local/share/pipx", ".volta", ".bun/install", ".deno", ".asdf", ".local/share/mise", ".conda/pkgs", "miniconda3", "anaconda3", ".nuget/packages", ".gem/ruby", ".local/share/uv",
 	}
 }
 

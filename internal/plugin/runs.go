@@ -86,9 +86,9 @@ func serverRuns(raw json.RawMessage) string {
 	var fields, env map[string]json.RawMessage // names count exactly as they are written
 	var headers map[string]string
 	var command, address string
-	var args, hosts, read []string
+	var args, hosts, read, write []string
 	err := json.Unmarshal(raw, &fields)
-	for name, into := range map[string]any{"command": &command, "url": &address, "args": &args, "env": &env, "headers": &headers, "hosts": &hosts, "read": &read} {
+	for name, into := range map[string]any{"command": &command, "url": &address, "args": &args, "env": &env, "headers": &headers, "hosts": &hosts, "read": &read, "write": &write} {
 		if fields[name] != nil {
 			err = errors.Join(err, json.Unmarshal(fields[name], into))
 		}
@@ -107,7 +107,7 @@ func serverRuns(raw json.RawMessage) string {
 	for _, more := range []struct {
 		word string
 		list []string
-	}{{" with ", slices.Sorted(maps.Keys(env))}, {", may reach ", hosts}, {", may read ", read}} {
+	}{{" with ", slices.Sorted(maps.Keys(env))}, {", may reach ", hosts}, {", may read ", read}, {", may change ", write}} {
 		if len(more.list) > 0 {
 			text += more.word + strings.Join(more.list, ", ")
 		}

@@ -1,8 +1,6 @@
 package sandbox
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -26,7 +24,7 @@ type seen struct {
 // workspace puts the walls of a workspace box on paper.
 func (b *boxes) workspace(k *kept, found []spot) error {
 	o, box := &k.order, k.command.Box
-	cache, vars, err := b.caches()
+	cache, vars, err := b.caches(len(box.Hosts) > 0)
 	if err != nil {
 		return err
 	}
@@ -187,31 +185,4 @@ func gitElsewhere(root string) []string {
 		out = append(out, path)
 	}
 	return out
-}
-
-// cacheDir is where a workspace box sees its caches. Their true place may lie
-// below one that is closed.
-const cacheDir = "/var/cache/inspan"
-
-// caches makes the folder where builds in boxes of this workspace keep what
-// they can use again, and the variables that lead there. The user's own caches
-// are not written: what a box puts there would run outside of it.
-func (b *boxes) caches() (folder string, vars []string, err error) {
-	if b.o.State == "" {
-		return "", nil, nil
-	}
-	key := b.root
-	if b.engine != nil {
-		key += "\x00" + b.o.Container.Image // other libraries, so other results
-	}
-	sum := sha256.Sum256([]byte(key))
-	dir := filepath.Join(b.o.State, "cache", hex.EncodeToString(sum[:8]))
-	for _, c := range [][2]string{{"XDG_CACHE_HOME", "xdg"}, {"GOCACHE", "go-build"}, {"npm_config_cache", "npm"}, {"PIP_CACHE_DIR", "pip"}} {
-		if err := os.MkdirAll(filepath.Join(dir, c[1]), 0o700); err != nil {
-			return "", nil, fmt.Errorf("make cache: %w", err)
-		}
-		vars = append(vars, c[0]+"="+cacheDir+"/"+c[1])
-	}
-	dir, err = filepath.EvalSymlinks(dir)
-	return dir, vars, err
 }

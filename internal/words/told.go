@@ -21,6 +21,12 @@ func Told(body event.Body) (text string, notice bool) {
 	switch b := body.(type) {
 	case event.Note:
 		return b.Text, true
+	case event.Served:
+		return served(b), true
+	case event.Progress:
+		if b.Call == "" && b.Wait == 0 {
+			return b.Text, false
+		}
 	case event.Routed:
 		return routed(b)
 	case event.Healed:
@@ -51,6 +57,25 @@ func Told(body event.Body) (text string, notice bool) {
 		return Count(len(b.Files), "file") + plural(len(b.Files), " was", " were") + " put back", false
 	}
 	return "", false
+}
+
+// served names the servers that a person has to do something about, one a line.
+func served(b event.Served) string {
+	var lines []string
+	for _, s := range b.Servers {
+		name := "the MCP server " + OneLine(s.Name, 60)
+		switch {
+		case s.State == "failed":
+			lines = append(lines, name+" is not there: "+s.Why)
+		case s.State == "login":
+			lines = append(lines, name+": "+s.Why)
+		case s.State == "changed":
+			lines = append(lines, name+" offers other tools than you agreed to: 'inspan mcp agree "+s.Name+"' shows them")
+		case s.State == "connecting" && s.Why != "":
+			lines = append(lines, name+" is not there yet: "+s.Why)
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 // Sensitive says what effects do to sensitive places, after "it".

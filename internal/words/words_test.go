@@ -106,6 +106,16 @@ func FuzzText(f *testing.F) {
 func TestTold(t *testing.T) {
 	for want, body := range map[string]event.Body{
 		"! careful\nnow": event.Note{Text: "careful\nnow"},
+		"! the MCP server a is not there: gone\nthe MCP server b: log in\nthe MCP server c offers other tools than you agreed to: 'inspan mcp agree c' shows them\nthe MCP server d is not there yet: late": event.Served{Servers: []event.Server{
+			{Name: "a", State: "failed", Why: "gone"},
+			{Name: "b", State: "login", Why: "log in"},
+			{Name: "c", State: "changed"},
+			{Name: "d", State: "connecting", Why: "late"},
+			{Name: "e", State: "connecting"},
+			{Name: "f", State: "ready"},
+			{Name: "g", State: "off"},
+		}},
+		"· waiting": event.Progress{Text: "waiting"},
 		"! sensitive: it reads /w/.env, which is a secret, and changes /w/b, which runs": event.Judged{Action: tool.Allow, Effects: []tool.Effect{
 			{Kind: tool.Read, Path: "/w/.env", Sensitive: "is a secret"}, {Kind: tool.Read, Path: "/w/a"}, {Kind: tool.Write, Path: "/w/b", Sensitive: "runs"},
 		}},

@@ -1,0 +1,134 @@
+package console
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/llm"
+)
+
+// line is what a client writes: a message of the person, or a request about the session.
+type line struct {
+	Type    string `json:"type"`
+	Message struct {
+		Content json.RawMessage `json:"content"`
+	} `json:"message"`
+	ID      string `json:"request_id"`
+	Request struct {
+		Subtype string `json:"subtype"`
+	} `json:"request"`
+}
+
+// Chat runs the session for each message that in holds, a JSON object a line, and returns
+// the exit code of the last run. Each run ends with a result. Requests are answered at
+// once; one of them interrupts.
+func (c *Console) Chat(ctx context.Context, s *inspan.Session, in io.Reader) int {
+	ctx, stop := c.interrupts(ctx, s)
+	defer stop()
+	said := make(chan event.Body, 64)
+	broken := make(chan error, 1)
+	go func() {
+		defer close(said)
+		broken <- c.listen(ctx, s, in, said)
+	}()
+	var last Result
+	opened := c.opening(ctx, s, newView(c))
+	for body := range said {
+		v := newView(c)
+		c.shape(s)
+		err := opened
+		if err == nil {
+			err = c.drive(ctx, s, v, []event.Body{body})
+		}
+		v.endWait()
+		last = v.result(s.Status(), err)
+		c.finish(last)
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	s.Leave()
+	if ctx.Err() == nil {
+		if err := <-broken; err != nil {
+			return c.Fail(ExitUsage, err)
+		}
+	}
+	return last.ExitCode
+}
+
+// listen reads what the client writes until it ends.
+func (c *Console) listen(ctx context.Context, s *inspan.Session, in io.Reader, said chan<- event.Body) error {
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, maxLine)
+	for lines.Scan() {
+		if len(bytes.TrimSpace(lines.Bytes())) == 0 {
+			continue
+		}
+		var l line
+		err := json.Unmarshal(lines.Bytes(), &l)
+		var parts llm.Parts
+		if err == nil && l.Type == "user" {
+			parts, err = spoken(l.Message.Content)
+		}
+		switch {
+		case err != nil:
+			return fmt.Errorf("standard input: %w", err)
+		case l.Type == "user":
+			select {
+			case said <- event.Said{Parts: parts}:
+			case <-ctx.Done():
+				return nil
+			}
+		case l.Type == "control_request":
+			c.control(ctx, s, l)
+		}
+	}
+	return lines.Err()
+}
+
+// maxLine is the most bytes of a message of a client.
+const maxLine = 32 << 20
+
+// spoken is the text of a message: a string, or blocks of text.
+func spoken(content json.RawMessage) (llm.Parts, error) {
+	var text string
+	if json.Unmarshal(content, &text) == nil {
+		return llm.Say(text), nil
+	}
+	var blocks []struct{ Type, Text string }
+	if err := json.Unmarshal(content, &blocks); err != nil {
+		return nil, fmt.Errorf("the content of a message is neither text nor blocks: %w", err)
+	}
+	var out llm.Parts
+	for _, b := range blocks {
+		if b.Type != "text" {
+			return nil, fmt.Errorf("a message has a block of the type %q; only text is taken", b.Type)
+		}
+		out = append(out, llm.Text{Text: b.Text})
+	}
+	return out, nil
+}
+
+// control answers a request about the session.
+func (c *Console) control(ctx context.Context, s *inspan.Session, l line) {
+	answer := fields{"subtype": "success", "request_id": l.ID, "response": fields{}}
+	var err error
+	switch l.Request.Subtype {
+	case "initialize":
+		answer["response"] = fields{"commands": []any{}, "output_style": "default", "available_output_styles": []string{"default"}}
+	case "interrupt":
+		err = s.Send(ctx, event.Cancelled{By: "client", All: true})
+	default:
+		err = fmt.Errorf("%q is not supported", l.Request.Subtype)
+	}
+	if err != nil {
+		answer = fields{"subtype": "error", "request_id": l.ID, "error": err.Error()}
+	}
+	_ = c.json(fields{"type": "control_response", "response": answer}) // a run notices that nobody reads
+}

@@ -1,0 +1,131 @@
+package console
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/llm"
+)
+
+// claude writes the lines that wrappers of Claude Code read: system/init, then assistant
+// and user as the run goes on, then result.
+type claude struct {
+	status  func() inspan.Status
+	write   func(any) error
+	began   time.Time
+	asked   time.Time
+	asking  time.Duration // that the model took
+	servers []event.Server
+	opened  bool
+	calls   map[string]llm.Call
+}
+
+// fields are a JSON object.
+type fields map[string]any
+
+// event writes what one event comes to.
+func (c *claude) event(e event.Event) error {
+	switch b := e.Body.(type) {
+	case event.Served:
+		c.servers = b.Servers
+	case event.Asked:
+		c.asked = e.Time
+		return c.init()
+	case event.Replied:
+		c.asking += e.Time.Sub(c.asked)
+		for _, call := range b.Parts.Calls() {
+			c.calls[call.ID] = call
+		}
+		if content := contentOf(b.Parts); len(content) > 0 {
+			return c.message("assistant", fields{
+				"id": fmt.Sprintf("msg_%s_%d", e.Session, e.Seq), "type": "message", "role": "assistant", "model": b.Route, "content": content,
+				"stop_reason": nil, "stop_sequence": nil, "usage": usageOf(b.Usage),
+			})
+		}
+	case event.Ended:
+		return c.message("user", fields{"role": "user", "content": []any{fields{
+			"type": "tool_result", "tool_use_id": b.Call, "content": words.Clean(b.Parts.Text()), "is_error": b.Outcome != event.OutcomeOK,
+		}}})
+	}
+	return nil
+}
+
+// init says once what the session has.
+func (c *claude) init() error {
+	if c.opened {
+		return nil
+	}
+	c.opened = true
+	st := c.status()
+	servers := []any{}
+	for _, s := range c.servers {
+		state := map[string]string{"ready": "connected", "connecting": "pending", "login": "needs-auth"}[s.State]
+		if state == "" {
+			state = "failed"
+		}
+		servers = append(servers, fields{"name": s.Name, "status": state})
+	}
+	mode := map[string]string{"plan": "plan", "edit": "acceptEdits", "yolo": "bypassPermissions"}[st.Mode]
+	if mode == "" {
+		mode = "default"
+	}
+	return c.write(fields{
+		"type": "system", "subtype": "init", "session_id": st.Session, "cwd": st.Root, "model": st.Route, "permissionMode": mode, "apiKeySource": "none",
+		"tools": append([]string{}, st.Tools...), "mcp_servers": servers, "slash_commands": []string{},
+	})
+}
+
+func (c *claude) message(kind string, message fields) error {
+	return c.write(fields{"type": kind, "message": message, "parent_tool_use_id": nil, "session_id": c.status().Session})
+}
+
+// contentOf is what a model said in blocks.
+func contentOf(parts llm.Parts) []any {
+	var out []any
+	for _, p := range parts {
+		switch p := p.(type) {
+		case llm.Text:
+			out = append(out, fields{"type": "text", "text": p.Text})
+		case llm.Reasoning:
+			if p.Text != "" {
+				out = append(out, fields{"type": "thinking", "thinking": p.Text, "signature": ""})
+			}
+		case llm.Call:
+			var input any = p.Args
+			if !json.Valid(p.Args) {
+				input = fields{}
+			}
+			out = append(out, fields{"type": "tool_use", "id": p.ID, "name": p.Name, "input": input})
+		}
+	}
+	return out
+}
+
+func usageOf(u llm.Usage) fields {
+	return fields{"input_tokens": u.Input, "cache_creation_input_tokens": u.CacheWrite, "cache_read_input_tokens": u.CacheRead, "output_tokens": u.Output}
+}
+
+// result is the last line of a run.
+func (c *claude) result(r Result) error {
+	subtype := map[string]string{string(event.ReasonDone): "success", "denied": "success", string(event.ReasonMaxTurns): "error_max_turns", string(event.ReasonBudget): "error_max_budget_usd"}[r.Reason]
+	if subtype == "" {
+		subtype = "error_during_execution"
+	}
+	denials := []any{}
+	for _, d := range r.Denials {
+		denials = append(denials, fields{"tool_name": d.Tool, "tool_use_id": d.Call, "tool_input": c.calls[d.Call].Args})
+	}
+	line := fields{
+		"type": "result", "subtype": subtype, "is_error": subtype != "success", "session_id": r.Session, "num_turns": r.Turns, "total_cost_usd": r.Cost,
+		"duration_ms": time.Since(c.began).Milliseconds(), "duration_api_ms": c.asking.Milliseconds(), "usage": usageOf(r.Usage), "permission_denials": denials,
+	}
+	if line["result"] = r.Text; subtype != "success" {
+		line["result"], line["errors"] = strings.TrimSpace(r.Text+"\n"+r.Detail), []string{r.Detail}
+	}
+	return c.write(line)
+}

@@ -1,0 +1,139 @@
+package mcp
+
+import (
+	"cmp"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/inspan/inspan/internal/folder"
+	"github.com/inspan/inspan/tool"
+)
+
+// installed finds where a program lies that is named by paths, or found in the PATH of a
+// home: the projects that its files belong to, or else their folders. The walls around it
+// hide them else, as they may be anywhere below the person's home.
+func installed(command []string) []string {
+	var out []string
+	add := func(path string) {
+		for _, dir := range append([]string{path}, interpreters(path)...) {
+			if dir != "" && !slices.Contains(out, dir) {
+				out = append(out, dir)
+			}
+		}
+	}
+	for i, word := range command {
+		if i == 0 && !strings.ContainsRune(word, filepath.Separator) {
+			word = cmp.Or(inHome(word), word)
+		}
+		if flag, value, ok := strings.Cut(word, "="); ok && strings.HasPrefix(flag, "--") && filepath.IsAbs(value) {
+			word = value
+			add(named(flag, word))
+		} else if i > 0 {
+			add(named(command[i-1], word))
+		}
+		for _, path := range homes(word) {
+			add(path)
+		}
+	}
+	return out
+}
+
+// inHome is where a program is found in a folder of the person's; empty: it is found in
+// one of the system first, or not at all.
+func inHome(name string) string {
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		if at := filepath.Join(dir, name); exists(at) {
+			if below(dir) {
+				return at
+			}
+			return ""
+		}
+	}
+	return ""
+}
+
+// named is the folder that an option of a launcher names as that of a project.
+func named(option, word string) string {
+	options := []string{"--directory", "--project", "--prefix", "--cwd", "--dir", "-C"}
+	if slices.Contains(options, option) && filepath.IsAbs(word) && project(filepath.Clean(word)) == filepath.Clean(word) {
+		return filepath.Clean(word)
+	}
+	return "" // data, which it is for the person to open
+}
+
+// homes lists the folders of a file: where it stands, and where it leads to.
+func homes(word string) []string {
+	if !filepath.IsAbs(word) {
+		return nil
+	}
+	path := filepath.Clean(word)
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	out := []string{around(path)}
+	if real, err := filepath.EvalSymlinks(path); err == nil && real != path {
+		out = append(out, around(real))
+	}
+	return out
+}
+
+// interpreters are where the Python of a virtual environment lies, which is only a shell
+// around it: of the folder, or of that of a project.
+func interpreters(dir string) []string {
+	var out []string
+	for _, env := range []string{dir, filepath.Join(dir, ".venv"), filepath.Join(dir, "venv")} {
+		real, err := filepath.EvalSymlinks(filepath.Join(env, "bin", "python"))
+		if err != nil || dir == "" || !exists(filepath.Join(env, "pyvenv.cfg")) {
+			continue
+		}
+		if prefix := filepath.Dir(filepath.Dir(real)); prefix != "/" && prefix != folder.Home() {
+			out = append(out, prefix)
+		}
+	}
+	return out
+}
+
+// around is what has to be read beside a file for it to run: the modules that it lies in,
+// its project, or its folder.
+func around(path string) string {
+	if before, _, ok := strings.Cut(filepath.ToSlash(path), "/node_modules/"); ok {
+		return filepath.Join(filepath.FromSlash(before), "node_modules")
+	}
+	if dir := project(filepath.Dir(path)); dir != "" {
+		return dir
+	}
+	if dir := filepath.Dir(path); dir != folder.Home() && dir != filepath.Dir(dir) {
+		return dir
+	}
+	return path
+}
+
+// project is the folder at or above one that is a project or an environment of its own;
+// empty: there is none below the person's home.
+func project(dir string) string {
+	for ; below(dir); dir = filepath.Dir(dir) {
+		for _, name := range []string{"package.json", "pyproject.toml", "pyvenv.cfg"} {
+			if !exists(filepath.Join(dir, name)) {
+				continue
+			}
+			if up := filepath.Dir(dir); name == "pyvenv.cfg" && below(up) && exists(filepath.Join(up, "pyproject.toml")) {
+				return up // whose code it may lead to
+			}
+			return dir
+		}
+	}
+	return ""
+}
+
+// below reports whether a folder is one in the person's home, not the home itself.
+func below(dir string) bool {
+	home := folder.Home()
+	return dir != home && tool.Inside(home, dir)
+}
+
+func exists(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
