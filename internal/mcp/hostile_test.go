@@ -23,7 +23,7 @@ func TestServersThatFail(t *testing.T) {
 		"huge":    "a message of more than 16 MiB",
 		"mute":    "did not answer in 400ms",
 		"deaf":    "did not answer in 400ms",
-		"crash":   "exit code 3); it said last: I can't go on",
+		"crash":   "exit code 3); it said: I can't go on",
 		"many":    "more than 1000 tools",
 	} {
 		t.Run(mode, func(t *testing.T) {
