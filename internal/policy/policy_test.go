@@ -473,6 +473,19 @@ func TestProposals(t *testing.T) {
 	}
 }
 
+// TestLocalServers holds that a tool which would look for a server of the session outside of
+// the sandbox is told what reaches it.
+func TestLocalServers(t *testing.T) {
+	c := call("web_fetch", "auto")
+	c.Env.Walls.Workspace = true
+	if v := judge(t, policy.Policy{Map: here()}, c, []tool.Effect{host("localhost")}); v.Action != tool.Ask || !strings.Contains(v.Reason, "curl in bash reaches these") {
+		t.Errorf("%s: %s", v.Action, v.Reason)
+	}
+	if v := judge(t, policy.Policy{Map: here()}, c, []tool.Effect{host("example.com")}); v.Action != tool.Ask || strings.Contains(v.Reason, "curl") {
+		t.Errorf("%s: %s", v.Action, v.Reason)
+	}
+}
+
 func TestNoProposalWhereARuleAsks(t *testing.T) {
 	p := rule(t, tool.Ask, "bash(go test *)")
 	if got := policy.Proposals(p.Findings(call("bash", "ask"), typed("go test ."))); got != nil {

@@ -75,7 +75,7 @@ func unasked(c *tool.Call, in bashArgs, effects []tool.Effect) string {
 // temporary reports whether a command makes a temporary file or folder and nothing else.
 // Where, says no variable of the call or of those before it.
 func temporary(e tool.Effect) bool {
-	return e.Words != nil && e.Words.Exact && (slices.Equal(e.Words.Argv, []string{"mktemp"}) || slices.Equal(e.Words.Argv, []string{"mktemp", "-d"}))
+	return e.Words != nil && e.Words.Exact && slices.Contains([]string{"mktemp", "mktemp -d"}, strings.Join(e.Words.Argv, " "))
 }
 
 // plainInit reports whether a command is plain git, or makes a repository and
