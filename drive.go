@@ -50,7 +50,7 @@ func (d *driver) claim(ctx context.Context, f func(event.Claimed) error) (err er
 		return err
 	}
 	d.epoch = d.state.Epoch + 1
-	return f(event.Claimed{Epoch: d.epoch, By: whoami(), Writer: rand.Text(), Unattended: d.agent.Unattended, Keeps: d.agent.KeepJobs})
+	return f(event.Claimed{Epoch: d.epoch, By: whoami(), Writer: rand.Text(), Unattended: d.agent.Unattended, Keeps: d.agent.KeepJobs, NoKeep: d.agent.NoKeep})
 }
 
 // run appends the inputs and drives.

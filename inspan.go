@@ -89,6 +89,9 @@ type Agent struct {
 	// KeepJobs says that commands which run in the background at the normal end of a run
 	// go on afterwards. It is told to the model; Leave sees to it.
 	KeepJobs bool
+	// NoKeep says that nothing goes on afterwards, as nothing can or nobody may allow it. It
+	// is told to the model too.
+	NoKeep bool
 	// Levers are what helps the model beyond running its calls. They are fixed when a
 	// session is opened; a session of a version that had none goes on without.
 	Levers event.Levers

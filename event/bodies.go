@@ -143,6 +143,8 @@ type Claimed struct {
 	// at its normal end goes on.
 	Unattended bool `json:"unattended,omitempty"`
 	Keeps      bool `json:"keeps,omitempty"`
+	// NoKeep says that it does not go on where bash is told to keep it either.
+	NoKeep bool `json:"no_keep,omitempty"`
 }
 
 // Asked says that a request goes to the model.

@@ -236,6 +236,9 @@ type Words struct {
 	// Exact says that Argv is all there is to the command: no redirect or
 	// variable makes it more.
 	Exact bool
+	// Apart, where redirects that are proven to write in the workspace are the only
+	// reason why no rule may name the command, is what could be named without them.
+	Apart *Words
 }
 
 // EffectKind is a class of effects.

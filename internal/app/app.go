@@ -283,6 +283,7 @@ func (a *App) agent(
 	agent = &inspan.Agent{
 		Model: model, Tools: box, Env: env,
 		KeepJobs: a.Config.Keeps(cmp.Or(o.Mode, at.Mode, a.Config.Mode)),
+		NoKeep:   a.noKeep(o) != "" || o.Unattended && !mayKeep(rules),
 		Leave:    func(normal bool, mode string) inspan.Leftovers { return a.leave(at.ID, shell, normal, mode) },
 		Close: func() error {
 			endHooks()

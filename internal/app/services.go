@@ -47,6 +47,13 @@ func (a *App) noKeep(o Options) string {
 	return ""
 }
 
+// mayKeep reports whether some rule lets bash keep what it starts.
+func mayKeep(rules []inspan.Rule) bool {
+	return slices.ContainsFunc(rules, func(r inspan.Rule) bool {
+		return r.Action == tool.Allow && (r.Text == string(tool.Keep) || strings.HasPrefix(r.Text, string(tool.Keep)+"("))
+	})
+}
+
 // leave lets go of what is to outlive a session, and ends the rest. What is to outlive one
 // that works for another, that one has.
 func (a *App) leave(id string, shell *tools.Shell, normal bool, mode string) (out inspan.Leftovers) {

@@ -64,6 +64,8 @@ func Option(setting string) bool {
 		return false
 	case "commit.gpgsign", "tag.gpgsign":
 		return ok && strings.EqualFold(value, "false")
+	case "core.editor", "sequence.editor":
+		return len(parts) == 2 && (value == "true" || value == ":") // of the shell, it does nothing
 	}
 	switch parts[0] {
 	case "remote", "submodule", "branch", "extensions":

@@ -120,7 +120,7 @@ func (s *State) awaiting() bool {
 // disown leaves the children to the session that this one is a copy of.
 func (s *State) disown() {
 	s.Children, s.Raised = slices.Clone(s.Children), nil
-	s.Jobs, s.Untold, s.Told, s.Busy = nil, nil, nil, false
+	s.Jobs, s.Untold, s.Told, s.Busy, s.BusyTold = nil, nil, nil, false, false
 	for i := range s.Children {
 		s.Children[i].Open = false
 	}

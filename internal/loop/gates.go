@@ -25,8 +25,8 @@ func (s *State) gate() (event.Steered, bool) {
 	if r.Reply != replyAnswer || r.Cancelled {
 		return event.Steered{}, false
 	}
-	if text := s.running(); text != "" && s.Levers.Jobs.Active(s.Unattended) {
-		return steer(text, event.WhyJobs), true
+	if e, ok := s.stays(); ok {
+		return e, true
 	}
 	if r.Gates >= maxRounds || s.awaiting() || s.awaitsJobs() {
 		return event.Steered{}, false
@@ -63,6 +63,8 @@ func (s *State) told(b event.Steered) {
 			for i := range s.Jobs {
 				s.Jobs[i].Shown = true
 			}
+		case event.WhyLeft:
+			s.BusyTold = true
 		case event.WhyTodo, event.WhyVerify:
 			gates = true
 		case event.WhyBudget:

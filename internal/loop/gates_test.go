@@ -249,6 +249,40 @@ func TestServersDoNotHoldARun(t *testing.T) {
 	tp.want("stop done")
 }
 
+// TestLeftBehind holds that a model which nobody attends hears once before the end that what
+// a command left behind ends with the run, and whether anything can be kept.
+func TestLeftBehind(t *testing.T) {
+	exit := 0
+	for _, tt := range []struct {
+		claim event.Claimed
+		left  bool
+		want  string // empty: it is not told
+	}{
+		{event.Claimed{Epoch: 2, Unattended: true}, true, "with background and keep"},
+		{event.Claimed{Epoch: 2, Unattended: true, NoKeep: true}, true, "nothing can be kept in this run"},
+		{event.Claimed{Epoch: 2, Unattended: true, Keeps: true}, true, ""},
+		{event.Claimed{Epoch: 2, Unattended: true}, false, ""},
+		{event.Claimed{Epoch: 2}, true, ""},
+	} {
+		tp := alone(t, event.Levers{}, said("serve"), tt.claim)
+		tp.does("bash", event.Ended{Exit: &exit, Left: tt.left})
+		tp.answer("it runs")
+		if tt.want != "" {
+			if text := tp.steered(event.WhyLeft); !strings.Contains(text, tt.want) {
+				t.Errorf("%+v: %s", tt.claim, text)
+			}
+			tp.answer("it runs")
+		}
+		tp.want("stop done")
+	}
+	tp := alone(t, event.Levers{}, said("serve"), event.Claimed{Epoch: 2, Unattended: true, NoKeep: true})
+	tp.does("bash", event.Ended{Job: &tool.Job{ID: "1", Command: "serve"}})
+	tp.answer("it runs")
+	if text := tp.steered(event.WhyJobs); strings.Contains(text, "with keep") || !strings.Contains(text, "none can be kept in this run") {
+		t.Error(text)
+	}
+}
+
 // TestLookingIsNotBeingStuck holds that equal results count only while nothing runs that
 // could change them.
 func TestLookingIsNotBeingStuck(t *testing.T) {

@@ -36,7 +36,7 @@ func (s *State) left(b event.Ended) {
 		}
 	}
 	if b.Exit != nil || b.Job != nil {
-		s.Busy = b.Left
+		s.Busy, s.BusyTold = b.Left, s.BusyTold && b.Left
 	}
 	if b.Job == nil {
 		return
@@ -101,6 +101,28 @@ func (s *State) lingering() []Job {
 	return slices.DeleteFunc(slices.Clone(s.Jobs), func(j Job) bool { return j.Keep })
 }
 
+// stays tells the model, once each, of what runs beside its final answer.
+func (s *State) stays() (event.Steered, bool) {
+	if !s.Levers.Jobs.Active(s.Unattended) {
+		return event.Steered{}, false
+	}
+	var why []event.Why
+	var texts []string
+	if text := s.running(); text != "" {
+		why, texts = append(why, event.WhyJobs), append(texts, text)
+	}
+	if s.Busy && !s.BusyTold && s.Unattended && !s.Keeps {
+		text := "A command that has ended left processes behind, as with & or nohup. They end with this run; "
+		if s.NoKeep {
+			text += "nothing can be kept in this run. If the task needs them afterwards, say so in your answer."
+		} else {
+			text += "what has to go on afterwards is started by bash with background and keep, not with &. If none has to, answer again."
+		}
+		why, texts = append(why, event.WhyLeft), append(texts, text)
+	}
+	return steer(strings.Join(texts, "\n\n"), why...), len(why) > 0
+}
+
 // running asks the model what is to become of jobs that run beside its final answer, once
 // for each job.
 func (s *State) running() string {
@@ -118,11 +140,19 @@ func (s *State) running() string {
 	case s.Keeps:
 		b.WriteString("What still runs at the end goes on afterwards, unless it has a terminal.")
 	case s.Unattended:
-		fmt.Fprintf(&b, "If you answer again, the run waits %v for them at most, and ends them then; one that should go on afterwards has to be started with keep.", s.patience())
+		fmt.Fprintf(&b, "If you answer again, the run waits %v for them at most, and ends them then; %s.", s.patience(), keeping(s.NoKeep))
 	default:
 		b.WriteString("If you answer again, they go on beside the conversation and end with it.")
 	}
 	return b.String()
+}
+
+// keeping tells how a job goes on after a run.
+func keeping(cannot bool) string {
+	if cannot {
+		return "none can be kept in this run, so say in your answer what the task needs afterwards"
+	}
+	return "one that should go on afterwards has to be started with keep"
 }
 
 // oneLine is the beginning of a text, as one line that stands among others.

@@ -59,12 +59,13 @@ type State struct {
 	Lasting  []Lasting         `json:"lasting,omitempty"` // results that compaction keeps, the oldest first
 	Children []Child           `json:"children,omitempty"`
 	Levers   event.Levers      `json:"levers,omitzero"`
-	Jobs     []Job             `json:"jobs,omitempty"`   // that run, the oldest first
-	Untold   []event.Finished  `json:"untold,omitempty"` // ends of jobs that the model has not heard of
-	Told     []string          `json:"told,omitempty"`   // jobs whose end the model has heard of before the log
-	Busy     bool              `json:"busy,omitempty"`   // something that calls have started goes on, and is not a job
-	Tasks    Tasks             `json:"tasks,omitzero"`   // that it shares with its children
-	Raised   []Question        `json:"raised,omitempty"` // of children and of calls that run, that nobody has answered
+	Jobs     []Job             `json:"jobs,omitempty"`      // that run, the oldest first
+	Untold   []event.Finished  `json:"untold,omitempty"`    // ends of jobs that the model has not heard of
+	Told     []string          `json:"told,omitempty"`      // jobs whose end the model has heard of before the log
+	Busy     bool              `json:"busy,omitempty"`      // something that calls have started goes on, and is not a job
+	BusyTold bool              `json:"busy_told,omitempty"` // the model was told of it beside a final answer
+	Tasks    Tasks             `json:"tasks,omitzero"`      // that it shares with its children
+	Raised   []Question        `json:"raised,omitempty"`    // of children and of calls that run, that nobody has answered
 	Total    Total             `json:"total"`
 	Work     Work              `json:"work"`
 
@@ -75,6 +76,7 @@ type State struct {
 
 	Unattended bool `json:"unattended,omitempty"` // the last driver said that nobody is there to answer
 	Keeps      bool `json:"keeps,omitempty"`      // and that jobs go on after its normal end
+	NoKeep     bool `json:"no_keep,omitempty"`    // or that none can
 
 	Untrusted bool `json:"untrusted,omitempty"` // the conversation holds text that nobody here has written
 	Private   bool `json:"private,omitempty"`   // and what is the person's own beyond the workspace
@@ -292,7 +294,7 @@ func (s *State) Rewound(to *State, files bool) (event.Rewound, error) {
 	}
 	next.Session, next.Epoch, next.Title, next.Total = s.Session, s.Epoch, s.Title, s.Total
 	next.Children, next.Raised, next.Tasks = s.Children, s.Raised, s.Tasks
-	next.Jobs, next.Untold, next.Told, next.Busy = s.Jobs, s.Untold, s.Told, s.Busy
+	next.Jobs, next.Untold, next.Told, next.Busy, next.BusyTold = s.Jobs, s.Untold, s.Told, s.Busy, s.BusyTold
 	next.Tools, next.Route, next.Effort, next.Mode, next.Limits, next.Window = s.Tools, s.Route, s.Effort, s.Mode, s.Limits, s.Window
 	next.Untrusted, next.Private = s.Untrusted || to.Untrusted, s.Private || to.Private
 	next.Run.Asking, next.Queue = false, nil
@@ -423,7 +425,7 @@ func (s *State) steered(w words, by event.Origin) {
 
 // claimed sorts out what an earlier driver left behind.
 func (s *State) claimed(b event.Claimed) {
-	s.Epoch, s.Unattended, s.Keeps = b.Epoch, b.Unattended, b.Keeps
+	s.Epoch, s.Unattended, s.Keeps, s.NoKeep = b.Epoch, b.Unattended, b.Keeps, b.NoKeep
 	s.Run.Asking, s.Run.Held = false, false
 	if !s.Run.Active {
 		s.unqueue()

@@ -96,6 +96,9 @@ func modeSays(c *tool.Call, s subject) (tool.Action, string) {
 		return tool.Ask, e.Path + " is outside the workspace"
 	case e.Kind == tool.Network && s.command != nil && netguard.Loopback(e.Text):
 		return unasked(c, *s.command) // in its sandbox that is what the session has started itself
+	case e.Kind == tool.Network && !e.Asked && c.Env.Walls.Workspace && netguard.Loopback(e.Text):
+		return tool.Ask, "it would " + describe(e) + " outside of the sandbox, where no server of this session is; " +
+			"curl in bash reaches these, " + c.Name + " only what the settings open"
 	}
 	return unasked(c, e)
 }

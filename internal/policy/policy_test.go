@@ -434,6 +434,12 @@ func TestProposals(t *testing.T) {
 		{typed("git commit -m x"), []string{"bash(git commit *)"}, typed("git push")},
 		{typed("git config alias.x y"), nil, nil},
 		{typed("python3 x.py"), nil, nil},
+		{typed("make"), []string{"bash(make)"}, typed("make install")},
+		{typed("make -j4"), []string{"bash(make -j4)"}, typed("make -f x")},
+		{typed("make -f -"), nil, nil},
+		{typed("make --eval=x"), nil, nil},
+		{typed("make > out"), nil, nil},
+		{typed("X=1 make"), nil, nil},
 		{typed("rm -rf build"), nil, nil},
 		{typed("sudo make install"), nil, nil},
 		{typed("go test ./... > out.txt"), nil, nil},
@@ -464,6 +470,19 @@ func TestProposals(t *testing.T) {
 		if v := judge(t, p, call("bash", "ask"), tc.still); v.Action != tool.Ask {
 			t.Errorf("%v also allows %+v", got, tc.still)
 		}
+	}
+}
+
+// TestLocalServers holds that a tool which would look for a server of the session outside of
+// the sandbox is told what reaches it.
+func TestLocalServers(t *testing.T) {
+	c := call("web_fetch", "auto")
+	c.Env.Walls.Workspace = true
+	if v := judge(t, policy.Policy{Map: here()}, c, []tool.Effect{host("localhost")}); v.Action != tool.Ask || !strings.Contains(v.Reason, "curl in bash reaches these") {
+		t.Errorf("%s: %s", v.Action, v.Reason)
+	}
+	if v := judge(t, policy.Policy{Map: here()}, c, []tool.Effect{host("example.com")}); v.Action != tool.Ask || strings.Contains(v.Reason, "curl") {
+		t.Errorf("%s: %s", v.Action, v.Reason)
 	}
 }
 

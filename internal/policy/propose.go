@@ -57,11 +57,18 @@ func propose(m places.Map, c *tool.Call, s subject) string {
 }
 
 func proposeCommand(c *tool.Call, e tool.Effect) string {
-	if e.Words == nil || e.Words.Prefix == nil {
+	if e.Words == nil {
+		return ""
+	}
+	prefix, rest := e.Words.Prefix, " *)"
+	if prefix == nil && e.Words.Exact && builds(e.Words.Argv) {
+		prefix, rest = e.Words.Argv, ")"
+	}
+	if prefix == nil {
 		return ""
 	}
 	var words []string
-	for _, w := range e.Words.Prefix {
+	for _, w := range prefix {
 		if strings.ContainsAny(w, "()'\n") {
 			return ""
 		}
@@ -70,7 +77,22 @@ func proposeCommand(c *tool.Call, e tool.Effect) string {
 		}
 		words = append(words, w)
 	}
-	return c.Name + "(" + strings.Join(words, " ") + " *)"
+	return c.Name + "(" + strings.Join(words, " ") + rest
+}
+
+// builds reports whether a command runs a tool that builds the project, told so little that
+// no beginning of its words would be narrow, and none by which it would read its recipe, or
+// more of its words, from elsewhere than the project's own file.
+func builds(argv []string) bool {
+	if len(argv) == 0 || !slices.Contains([]string{"make", "gmake", "ninja", "rake", "mvn", "gradle", "ctest", "yarn", "task", "just"}, argv[0]) {
+		return false
+	}
+	for _, w := range argv[1:] {
+		if strings.HasPrefix(w, "-") && !slices.Contains([]string{"-j", "-k", "-s", "-B", "-n", "-q"}, strings.TrimRight(w, "0123456789")) {
+			return false
+		}
+	}
+	return true
 }
 
 // relative writes a path as a pattern that matches it alone.

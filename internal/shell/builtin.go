@@ -76,7 +76,7 @@ func (c *call) cd() {
 	case len(args) == 1 && args[0].known && args[0].text != "" && args[0].text[0] != '-':
 		to = resolve(c.s.cwds, args[0].text)
 	case len(args) == 1 && args[0].known && args[0].text == "-":
-	case len(args) == 1 && args[0].operand():
+	case len(args) == 1 && (args[0].operand() || !args[0].known): // anywhere, or nowhere
 	case len(args) == 1 && c.s.cwds == nil:
 	default:
 		c.v.full("where cd leads can't be known")

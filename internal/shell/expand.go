@@ -49,7 +49,7 @@ func (b *building) process(p *syntax.ProcSubst) {
 	b.j.inner(p.Stmts, s)
 	alone := b.text.Len() == 0 && !b.cut
 	b.literal("/dev/fd/")
-	b.known, b.cut, b.wild = false, true, true
+	b.known, b.cut, b.wild, b.each = false, true, true, nil
 	if alone {
 		b.paths = []string{} // no file of its own is read
 	}
@@ -148,11 +148,13 @@ func (b *building) variable(name string, quoted bool) {
 		b.literal(value.text)
 		return
 	}
+	each := b.followed(value, quoted)
 	first := !b.cut && b.text.Len() == 0
 	if first && quoted && !value.loose {
 		b.literal(value.text)
 	}
 	b.unknown(quoted)
+	b.each = each
 	if first && quoted {
 		b.loose, b.safe, b.paths = value.loose, value.safe, value.paths
 	}

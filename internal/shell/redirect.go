@@ -35,14 +35,16 @@ func (j *judge) redirect(r *syntax.Redirect, s scope, v *verdict) {
 		return
 	}
 	words := j.expand([]*syntax.Word{r.Word}, s)
-	if len(words) != 1 || !words[0].known {
+	if len(words) != 1 || words[0].values() == nil {
 		if len(words) == 1 && r.Op == syntax.RdrIn && words[0].paths != nil && strings.HasPrefix(words[0].text, "/dev/fd/") {
 			return // <(...), judged with the substitution
 		}
 		v.full("where a redirect leads can't be known")
 		return
 	}
-	j.open(r, words[0], s, v)
+	for _, path := range words[0].values() {
+		j.open(r, literal(path), s, v)
+	}
 }
 
 func (j *judge) open(r *syntax.Redirect, w word, s scope, v *verdict) {

@@ -86,6 +86,10 @@ type Segment struct {
 	// Exact says that Argv is all there is to the segment, so that a rule may
 	// name all of it.
 	Exact bool
+	// Redirected says that redirects which are proven to write in the workspace are the
+	// only reason why no rule may name it. Without them Apart would be its Prefix.
+	Redirected bool
+	Apart      []string
 }
 
 // Calls lists the effects in the order of the segments, each segment's
@@ -95,6 +99,9 @@ func (p Plan) Calls() []tool.Effect {
 	var out []tool.Effect
 	for _, s := range p.Segments {
 		words := &tool.Words{Argv: s.Argv, Prefix: s.Prefix, Exact: s.Exact}
+		if s.Redirected {
+			words.Apart = &tool.Words{Argv: s.Argv, Prefix: s.Apart, Exact: s.Argv != nil}
+		}
 		out = append(out, tool.Effect{Kind: tool.Execute, Text: s.Text, Class: classes[s.Class], Words: words})
 		for _, e := range s.Effects {
 			if e.Kind != tool.Execute {

@@ -31,14 +31,14 @@ func (j *judge) simple(st *syntax.Stmt, cmd *syntax.CallExpr, s scope) flow {
 	}
 	at := j.add(Segment{Text: s.slice(begin, end), Depth: s.depth})
 	v := j.redirects(st.Redirs, s)
-	v.noRule = v.class != ""
+	v.noRule, v.opens = v.class == Full, v.class == Workspace
 	// What read splits at is over when it is done.
 	reads := false
 	if len(cmd.Args) > 0 {
 		text, literal := bare(cmd.Args[0])
 		reads = literal && text == "read"
 	}
-	j.assignments(cmd.Assigns, s, &v, reads)
+	j.assignments(cmd.Assigns, s, &v, reads, len(cmd.Args) == 0)
 	words := j.expand(cmd.Args, s)
 	out := j.run(at, words, s, v)
 	if len(words) > 0 && words[0].known {
@@ -184,9 +184,9 @@ func (c *call) unknown() {
 	c.v.full("what " + c.name + " does is not known to be harmless")
 }
 
-// assignments judges variables that are set for a command or for the rest of
+// assignments judges variables that are set for a command or, alone, for the rest of
 // the text.
-func (j *judge) assignments(assigns []*syntax.Assign, s scope, v *verdict, reads bool) {
+func (j *judge) assignments(assigns []*syntax.Assign, s scope, v *verdict, reads, alone bool) {
 	for _, a := range assigns {
 		if a.Array != nil || a.Index != nil || a.Append || a.Naked || a.Name == nil {
 			v.noRule = true
@@ -200,7 +200,7 @@ func (j *judge) assignments(assigns []*syntax.Assign, s scope, v *verdict, reads
 		if a.Value != nil {
 			value = j.resolveWord(a.Value, s)
 		}
-		if !harmlessAssign(a.Name.Value, value) && (!reads || a.Name.Value != "IFS") {
+		if !harmlessAssign(a.Name.Value, value) && (!reads || a.Name.Value != "IFS") && (!alone || !shellName(a.Name.Value)) {
 			v.noRule = true
 			v.full("setting " + a.Name.Value + " can change what programs do")
 			j.insideVariable(a.Name.Value, value, s)
@@ -214,16 +214,26 @@ func harmlessName(name string) bool {
 	return lowName(name) && name != "histchars"
 }
 
+// shellName reports whether a variable of that name can be set to anything for the shell
+// alone, which hands it on to no program. Makefiles give some of these a meaning.
+func shellName(name string) bool {
+	return harmlessName(name) || name == "MSG" || len(name) == 1 && name != "_"
+}
+
 func harmlessAssign(name string, value word) bool {
 	if harmlessName(name) {
 		return true
+	}
+	switch name {
+	case "GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE", "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL":
+		return true // text of a commit
 	}
 	if !value.known || strings.ContainsAny(value.text, "%\n") {
 		return false
 	}
 	fixed := map[string]string{
 		"GIT_PAGER": "cat", "PAGER": "cat", "MANPAGER": "cat", "SYSTEMD_PAGER": "cat", "GH_PAGER": "cat",
-		"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0",
+		"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": "true", "GIT_SEQUENCE_EDITOR": "true",
 	}
 	if want, ok := fixed[name]; ok {
 		return value.text == want

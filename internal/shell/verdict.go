@@ -15,6 +15,7 @@ type verdict struct {
 	why     string
 	effects []tool.Effect
 	noRule  bool // no rule may allow it, whatever its words
+	opens   bool // no rule may allow it because of redirects, which are proven
 }
 
 // full marks it as not proven. The first reason counts.
@@ -42,7 +43,7 @@ func (v *verdict) join(o verdict) {
 	if o.class != "" && higher(v.class, o.class) != v.class {
 		v.class, v.why = o.class, o.why
 	}
-	v.noRule = v.noRule || o.noRule
+	v.noRule, v.opens = v.noRule || o.noRule, v.opens || o.opens
 }
 
 // settle writes a verdict into its segment.
@@ -52,7 +53,11 @@ func (j *judge) settle(at int, v verdict, prefix []string) {
 	if seg.Class == Full {
 		seg.Effects = append([]tool.Effect{{Kind: tool.Execute, Text: seg.Text}}, v.effects...)
 	}
-	if !v.noRule {
+	switch {
+	case v.noRule:
+	case v.opens:
+		seg.Redirected, seg.Apart = true, prefix
+	default:
 		seg.Prefix, seg.Exact = prefix, seg.Argv != nil
 	}
 }

@@ -196,7 +196,7 @@ func (j *judge) forClause(c *syntax.ForClause, s scope) flow {
 	if !ok || c.Select {
 		return j.opaque(c, s)
 	}
-	if !harmlessName(iter.Name.Value) {
+	if !shellName(iter.Name.Value) {
 		j.unproven(s, s.text(iter), "setting "+iter.Name.Value+" can change what programs do")
 	}
 	items := j.expand(iter.Items, s)

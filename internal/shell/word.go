@@ -16,6 +16,18 @@ type word struct {
 	loose bool     // text says nothing about how the arguments begin
 	safe  bool     // no argument can be taken for an option
 	paths []string // where the values lie if they are paths; nil: anywhere
+	each  []string // all values there are, if it is one of these; nil: known, or not so
+}
+
+// maxEach is how many values of a word are followed.
+const maxEach = 32
+
+// values lists what a word can be; nil: that can't be known.
+func (w word) values() []string {
+	if w.known {
+		return []string{w.text}
+	}
+	return w.each
 }
 
 func literal(text string) word {
@@ -33,7 +45,7 @@ func merge(items []word) word {
 	if len(items) == 1 && items[0].known {
 		return items[0]
 	}
-	out := word{one: true, safe: len(items) > 0}
+	out := word{one: true, safe: len(items) > 0, each: allKnown(items)}
 	for i, w := range items {
 		if w.paths == nil || len(out.paths) > 64 {
 			return word{one: true, loose: true}
@@ -47,6 +59,18 @@ func merge(items []word) word {
 		out.text = commonPrefix(out.text, w.text)
 	}
 	out.loose = out.loose || len(items) == 0
+	return out
+}
+
+// allKnown lists the values of words if all are known and they are few.
+func allKnown(items []word) []string {
+	var out []string
+	for _, w := range items {
+		if !w.known || len(out) == maxEach {
+			return nil
+		}
+		out = append(out, w.text)
+	}
 	return out
 }
 
@@ -220,10 +244,34 @@ func globBase(pattern string, at int) string {
 	return dir
 }
 
+// followed lists what the word can be with a variable added; nil: that can't be known.
+func (b *building) followed(value word, quoted bool) (out []string) {
+	heads := b.each
+	if b.known {
+		heads = []string{b.text.String()}
+	}
+	tails := value.values()
+	if len(heads)*len(tails) > maxEach {
+		return nil
+	}
+	for _, tail := range tails {
+		if !quoted && (tail == "" || strings.ContainsAny(tail, " \t\n*?[\\")) {
+			return nil // it may be more or less than one word
+		}
+		for _, head := range heads {
+			out = append(out, head+tail)
+		}
+	}
+	return out
+}
+
 // literal adds text that is certain.
 func (b *building) literal(text string) {
 	if b.wild && text != "" {
 		b.paths = nil // what was known of the part before says nothing now
+	}
+	for i := range b.each {
+		b.each[i] += text
 	}
 	b.raw = append(b.raw, text...)
 	if !b.cut {
@@ -235,7 +283,7 @@ func (b *building) literal(text string) {
 // arguments.
 func (b *building) unknown(quoted bool) {
 	first := !b.cut && b.text.Len() == 0
-	b.known, b.cut, b.wild, b.paths = false, true, true, nil
+	b.known, b.cut, b.wild, b.paths, b.each = false, true, true, nil, nil
 	if first || !quoted {
 		b.loose = true
 	}
@@ -302,7 +350,7 @@ func (b *building) unquoted(text string, first bool) {
 				b.glob = len(b.raw)
 			}
 			b.raw = append(b.raw, c)
-			b.known, b.one, b.cut = false, false, true
+			b.known, b.one, b.cut, b.each = false, false, true, nil
 			b.loose = b.loose || b.text.Len() == 0
 		case '~':
 			if i > 0 && (text[i-1] == '=' || text[i-1] == ':') {

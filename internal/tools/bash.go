@@ -246,31 +246,6 @@ func (j *job) result() string {
 	return text + j.end.walls() + j.end.outcome() + j.advice(text)
 }
 
-// advice tells how to go on where the walls may be why a command failed. Without
-// it a model tries tricks.
-func (j *job) advice(text string) string {
-	if j.end.code == 0 || j.box.Throwaway || j.box.Level == tool.BoxNone || j.box.Level == tool.BoxDefault {
-		return ""
-	}
-	for _, sign := range []string{
-		"Permission denied", "Read-only file system", "Operation not permitted", "EROFS", "EACCES", "EPERM", "Device or resource busy", "Address family not supported",
-		"Could not resolve host", "Temporary failure in name resolution", "EAI_AGAIN", "ENOTFOUND", "no such host", "Network is unreachable", "network is unreachable", "Connection refused", "dial tcp", "403 Forbidden",
-	} {
-		if strings.Contains(text, sign) {
-			return "\n" + adviceText
-		}
-	}
-	if strings.Contains(text, "No such process") {
-		return "\n" + adviceProcesses
-	}
-	return ""
-}
-
-const adviceProcesses = "[in the sandbox each command has process ids of its own; start with background what is to be ended later, and end it with the jobs tool]"
-
-const adviceText = "[it ran in a sandbox: it writes below the workspace and in the session's own /tmp, and reaches servers of this session on localhost; " +
-	"if that is why it failed, make the call again with network (the hosts it needs) or outside (the machine's own /tmp, services and devices), which needs approval]"
-
 // walls tells what the sandbox did.
 func (e ending) walls() (text string) {
 	for _, r := range e.refused {

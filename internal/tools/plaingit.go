@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/inspan/inspan/internal/gitconf"
-	"github.com/inspan/inspan/internal/shell"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -15,6 +14,9 @@ import (
 func plainGit(e tool.Effect) bool {
 	if e.Words == nil {
 		return false
+	}
+	if e.Words.Apart != nil {
+		e.Words = e.Words.Apart
 	}
 	argv := withoutSettings(e.Words.Argv)
 	words := e.Words.Prefix
@@ -67,37 +69,6 @@ func plainFilter(words []string) bool {
 	return some
 }
 
-// plainInit reports whether a command is plain git, or makes a repository and
-// says who works in it.
-func plainInit(e tool.Effect) bool {
-	if plainGit(e) || e.Words == nil || !e.Words.Exact {
-		return plainGit(e)
-	}
-	argv := withoutSettings(e.Words.Argv)
-	if len(argv) < 2 || argv[0] != "git" {
-		return false
-	}
-	words := argv[2:]
-	switch argv[1] {
-	case "clone":
-		_, ok := shell.Cloned(words)
-		return ok
-	case "init":
-		for _, w := range words {
-			if strings.HasPrefix(w, "-") && w != "-q" && w != "--quiet" && w != "--bare" && w != "-b" && !strings.HasPrefix(w, "--initial-branch") {
-				return false
-			}
-		}
-		return true
-	case "config":
-		if len(words) == 3 && words[0] == "--local" {
-			words = words[1:]
-		}
-		return len(words) == 2 && (words[0] == "user.name" || words[0] == "user.email")
-	}
-	return false
-}
-
 // plainText is for a command with words that are not known. Those could be
 // options, so it is none that has options which run programs.
 func plainText(sub, text string) bool {
@@ -133,25 +104,6 @@ func runsMore(sub, word string) bool {
 		return strings.ContainsAny(word, "xi")
 	}
 	return strings.HasPrefix(word, "-x") || word == "-i" || !namesCommit(sub) && (strings.HasPrefix(word, "-c") || strings.HasPrefix(word, "-C"))
-}
-
-// nearby leaves out what a call that clones folders has no need of: hosts for fetching and
-// pushing by the name of a remote. Its repositories have no other remotes than those
-// folders. Pushes says that it pushes to one, whose hooks run then.
-func nearby(effects []tool.Effect) (out []tool.Effect, pushes bool) {
-	clones := slices.ContainsFunc(effects, func(e tool.Effect) bool { return subcommand(e) == "clone" })
-	sub := "" // of git, that the effects belong to
-	for _, e := range effects {
-		if e.Kind == tool.Execute {
-			sub = subcommand(e)
-		}
-		if e.Kind == tool.Network && e.Text == "*" && !e.Asked && clones && reaches(sub) {
-			pushes = pushes || sub == "push"
-			continue
-		}
-		out = append(out, e)
-	}
-	return out, pushes
 }
 
 // subcommand is the one of git that a command is; empty if it is none.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"path"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -65,7 +64,7 @@ func (sh *Shell) plan(ctx context.Context, c *tool.Call, in bashArgs) plan {
 	}
 	out.outside = in.Outside
 	out.throws = throws(c, out)
-	switch makes := makesRepository(out.effects); {
+	switch makes := makesRepository(c, in, out.effects); {
 	case out.throws: // what it makes does not stay
 	case makes && c.Env.Walls.Workspace && !in.Outside && onlyGit(out.effects, plainInit):
 		pushes := false
@@ -73,7 +72,7 @@ func (sh *Shell) plan(ctx context.Context, c *tool.Call, in bashArgs) plan {
 		out.makes, out.writes = true, !pushes
 	case makes:
 		out.outside = true
-		out.effects = append(out.effects, tool.Effect{Kind: tool.External, Text: "make a repository, whose settings and hooks git follows"})
+		out.effects = append(out.effects, tool.Effect{Kind: tool.External, Text: "make a repository, whose settings and hooks git follows" + unasked(c, in, out.effects)})
 	}
 	if in.Outside {
 		out.effects = append(out.effects, tool.Effect{Kind: tool.External, Text: "run it outside of the sandbox"})
@@ -155,7 +154,7 @@ func onlyGit(effects []tool.Effect, plain func(tool.Effect) bool) bool {
 		switch {
 		case e.Kind == tool.Write && places.GitLock(e.Path):
 			some = true
-		case e.Kind != tool.Execute || e.Class == tool.ProvenRead:
+		case e.Kind != tool.Execute || e.Class == tool.ProvenRead || temporary(e):
 		case plain(e):
 			some = true
 		case e.Class != tool.ProvenInside:
@@ -163,25 +162,6 @@ func onlyGit(effects []tool.Effect, plain func(tool.Effect) bool) bool {
 		}
 	}
 	return some
-}
-
-// makesRepository reports whether git is to make a repository in the workspace:
-// walls keep that from happening unseen.
-func makesRepository(effects []tool.Effect) bool {
-	for _, e := range effects {
-		if e.Words == nil || len(e.Words.Argv) == 0 || path.Base(e.Words.Argv[0]) != "git" {
-			continue
-		}
-		for _, w := range withoutSettings(e.Words.Argv)[1:] {
-			if w == "init" || w == "clone" {
-				return true
-			}
-			if !strings.HasPrefix(w, "-") {
-				break
-			}
-		}
-	}
-	return false
 }
 
 // resolved follows the links of paths. A path that leads elsewhere counts both

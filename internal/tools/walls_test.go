@@ -53,6 +53,8 @@ func TestBox(t *testing.T) {
 		{"auto", args{"command": "mkdir -p new && git init -q -b main new && git config user.email a@b && git add -A"}, tool.Box{Level: workspace, Write: []string{s.path("new")}, Git: true, Init: true}},
 		{"ask", args{"command": "git init --template=x sub"}, tool.Box{Level: none}},
 		{"ask", args{"command": "git init sub && ./x"}, tool.Box{Level: none}},
+		{"auto", args{"command": "(D=$(mktemp -d); cd $D && git init -q .)"}, tool.Box{Level: workspace, Git: true, Init: true}},
+		{"ask", args{"command": "D=$(mktemp -d -p .); git init -q ."}, tool.Box{Level: none}},
 		{"ask", args{"command": "GIT_TEMPLATE_DIR=x git init sub"}, tool.Box{Level: none}},
 		{"ask", args{"command": "git clone x"}, tool.Box{Level: workspace, Git: true, Init: true}},
 		{"ask", args{"command": "git clone x y && cd y && git push origin HEAD:z"}, tool.Box{Level: workspace, Init: true}},
@@ -134,6 +136,8 @@ func TestRepositoryIsForPlainGit(t *testing.T) {
 			"git rebase b2", "git stash", "git stash pop", "git worktree list; git notes list; git gc", "git commit -m x 2>&1 | tail -5", "git clean -fd", "git cherry-pick b2", "git rm --cached x", "git merge --no-edit b2", "cd . && git reset -q",
 			"git fetch origin", "git push -u origin b2", "git -c user.name=x -c user.email=x@y commit -m z", "git -c init.defaultBranch=m -c commit.gpgsign=false tag v2",
 			"git filter-branch -f --index-filter 'git rm -q --cached --ignore-unmatch x' HEAD >/dev/null 2>&1; git status", "git filter-branch --msg-filter 'sed s/a/b/' -- --all",
+			`for i in 1 2 3; do echo $i > f$i; git add f$i; git commit -qm "c$i"; done`, "git add -A; git commit -m x > log.txt 2>&1; cat log.txt", `M=hello; git commit -m "$M"`, "git -c core.editor=true commit -m a",
+			"GIT_AUTHOR_DATE='2020-01-01 10:00' GIT_COMMITTER_DATE=2020-01-01 git commit -m b", "GIT_EDITOR=true git commit --amend", "for N in a b; do git tag t$N; done", "git rebase b2 > out",
 		},
 		false: {
 			"git tag v3; true | ./x", "git status > s", "mkdir -p d", "git -c core.editor=./x commit", "git -C . tag v4", "git --git-dir=.git tag v5", "git --exec-path=. tag v6", "git --work-tree=. tag v7", "./git tag v8", "git rebase --exec ./x b2",
@@ -141,6 +145,7 @@ func TestRepositoryIsForPlainGit(t *testing.T) {
 			`git push "$x"`, `git commit -m "$(./x)"`, "GIT_EDITOR=./x git commit", "git bisect run ./x", "git submodule foreach ./x", "git difftool", "git config unset a.b", "eval git tag v9", "git tag v10; git nothing", "sh -c 'git tag; ./x'",
 			"git -c commit.gpgsign=true commit -m x", `git -c user.name="$x" commit -m x`, "git -c user.name=x -c core.editor=./x commit", "git filter-branch --index-filter ./x", "git filter-branch --index-filter 'git rm x; ./x' HEAD",
 			"git filter-branch --setup ./x --index-filter 'git rm x'", `git filter-branch --index-filter "$x"`, "git filter-branch -d /tmp/x --tree-filter true", "git filter-branch --commit-filter true --tree-filter true",
+			"git commit -m x > .git/config", `git commit -m x > "$x"`, "for i in x .git/config; do git commit -m x > $i; done", "for i in x; do git tag t$i; ./x; done", "PATH=.; git tag v12", "git -c core.editor=./true commit", "M=1 git tag v13",
 			"git filter-branch", `git "$x"`, "git-tag v11",
 		},
 	} {
