@@ -293,6 +293,9 @@ func (a *App) agent(
 			servers.Close()
 			a.shells.CompareAndDelete(at.ID, shell)
 			shell.Close()
+			if shell.Pass(a.Shell(parentOf(at.ID)), env.Close) {
+				return closeModel()
+			}
 			return errors.Join(env.Close(), closeModel())
 		},
 		Mode: o.Mode, MaxTurns: o.MaxTurns, MaxCost: o.MaxCost, MaxTokens: o.MaxTokens, MaxTime: o.MaxTime, Effort: a.Config.Effort,

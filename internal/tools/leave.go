@@ -29,7 +29,8 @@ func (r remains) alive() bool {
 	return ok && l.Left()
 }
 
-// leaves reports whether what ended has left others behind that still run.
+// leaves reports whether what ended has left others behind that still run and are not to
+// outlive the session.
 func (sh *Shell) leaves() bool {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -37,7 +38,7 @@ func (sh *Shell) leaves() bool {
 		_, tells := r.process.(tool.Leaver)
 		return tells && !r.alive()
 	})
-	return slices.ContainsFunc(sh.ended, remains.alive)
+	return slices.ContainsFunc(sh.ended, func(r remains) bool { return !r.keep && r.alive() })
 }
 
 // Leaving says what becomes of what runs when a session ends.
@@ -69,6 +70,10 @@ func (sh *Shell) Leave(how Leaving) (kept, ended []tool.Leftover) {
 	var ending []*job
 	for _, j := range active {
 		if how.To != nil && how.keeps(j.keep) && how.To.inherit(remains{j.process, j.command, j.keep, j.done}) {
+			sh.mu.Lock()
+			sh.handed = true
+			delete(sh.active, j) // what ends later in this session is none of it
+			sh.mu.Unlock()
 			continue
 		}
 		l, ok := sh.letGo(j, how)
@@ -96,6 +101,34 @@ func (sh *Shell) inherit(r remains) bool {
 		return false
 	}
 	sh.ended = append(sh.ended, r)
+	return true
+}
+
+// Pass lets the environment of a session that has left outlive it, as far as what another
+// one's shell has taken over needs it: that one ends it when it closes. It reports false if
+// none does, so that the caller has to.
+func (sh *Shell) Pass(to *Shell, end func() error) bool {
+	sh.mu.Lock()
+	handed, after := sh.handed, sh.after
+	sh.after = nil
+	sh.mu.Unlock()
+	if handed && to != nil && to.endAfter(append(after, end)) {
+		return true
+	}
+	for _, f := range after {
+		_ = f() // nobody is left who could tell of it
+	}
+	return false
+}
+
+// endAfter takes over what is to be ended once the session is. It reports false if it is.
+func (sh *Shell) endAfter(list []func() error) bool {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if sh.closed {
+		return false
+	}
+	sh.after = append(sh.after, list...)
 	return true
 }
 
@@ -147,6 +180,7 @@ func (sh *Shell) leaveRest(how Leaving) (kept, ended []tool.Leftover) {
 	for _, r := range sh.ended {
 		alive := r.alive()
 		if how.To != nil && how.keeps(r.keep) && how.To.inherit(r) {
+			sh.handed = true
 			continue
 		}
 		l := tool.Leftover{Command: r.command}

@@ -52,8 +52,10 @@ type Shell struct {
 	vars   [unwalled + 1]vars // what commands have left for those that reach as far
 	jobs   []*job             // in the order of their ids
 	lastID int
-	active map[*job]bool // all that run, in the foreground too
-	ended  []remains     // of those that did
+	active map[*job]bool  // all that run, in the foreground too
+	ended  []remains      // of those that did
+	handed bool           // another session's shell has taken something over
+	after  []func() error // ends environments of sessions that have worked for this one
 	closed bool
 	told   map[string]bool // names of variables that were held back, and this was said
 }
