@@ -26,7 +26,7 @@ func (a *App) furnish(agent *inspan.Agent, come func(context.Context) []tool.Too
 	levers, unattended := agent.Levers, o.Unattended
 	mode := cmp.Or(agent.Mode, policy.ModeAsk)
 	all := tools.Told(agent.Tools, tools.Truth{
-		Mode: mode, Walls: agent.Env.Walls, Unattended: unattended, Keeps: a.noKeep(o) == "" && !a.Config.Keeps(mode),
+		Mode: mode, Walls: agent.Env.Walls, Unattended: unattended, Keeps: !agent.NoKeep && !a.Config.Keeps(mode),
 	})
 	if unattended {
 		all = slices.DeleteFunc(slices.Clone(all), func(t tool.Tool) bool { return slices.Contains(attended(), t.Name) })
