@@ -11,6 +11,7 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/console"
 	"github.com/inspan/inspan/internal/words"
 )
 
@@ -117,7 +118,16 @@ func (c *command) compact() *cobra.Command {
 				fmt.Fprintln(cmd.ErrOrStderr(), "Its run is not over: the conversation is compacted first when it goes on, with 'inspan resume "+st.Session+"'.")
 				return s.Send(cmd.Context(), input)
 			}
-			c.code = c.console.Run(cmd.Context(), s, input)
+			before := s.Status().Seq
+			if c.code = c.console.Run(cmd.Context(), s, input); c.code != console.ExitDone {
+				return nil
+			}
+			for e, err := range a.Store().Events(cmd.Context(), id) {
+				if _, kept := e.Body.(event.Kept); err != nil || kept && e.Seq > before {
+					c.code = console.ExitError // why was said
+					return err
+				}
+			}
 			return nil
 		},
 	}
