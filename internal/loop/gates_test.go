@@ -306,6 +306,14 @@ func TestLookingIsNotBeingStuck(t *testing.T) {
 	if got := look(alone(t, event.Levers{}, said("x"))); !strings.HasPrefix(got, "stop stuck") {
 		t.Errorf("looking while nothing runs: %s", got)
 	}
+	polls := alone(t, event.Levers{}, said("x"))
+	for i := range 25 {
+		exit := 0
+		polls.does("bash", event.Ended{Exit: &exit, Parts: llm.Say("quiet")}, tool.Effect{Kind: tool.Execute, Text: "sleep 5", Class: tool.ProvenRead}, tool.Effect{Kind: tool.Execute, Text: "docker ps"})
+		if got := polls.next(); i < 24 && strings.HasPrefix(got, "stop") {
+			t.Errorf("polling %d times: %s", i+1, got)
+		}
+	}
 	if got := look(alone(t, event.Levers{Repeats: event.LeverOff}, said("x"))); !strings.HasPrefix(got, "ask") {
 		t.Errorf("looking with the lever off: %s", got)
 	}

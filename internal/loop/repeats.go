@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
@@ -17,6 +18,7 @@ const (
 	steerAt = 3
 	stuckAt = 5
 	window  = 100
+	patient = 6 // so many times as often may a call be made that sleeps: it waits for something
 )
 
 // repeats counts calls that bring nothing new: the same tool, the same
@@ -24,7 +26,8 @@ const (
 // with another, so polling and retrying are free. A new call that may have
 // changed the world starts the count again: running one failing test after
 // each of five different edits is work. While something runs that the call could observe,
-// it counts for nothing: to look again is to wait.
+// it counts for nothing: to look again is to wait. A call that sleeps may wait for what
+// nobody here can see, and counts for little.
 type repeats struct {
 	Recent []string `json:"recent,omitempty"` // fingerprints of the last calls and their results, newest last
 	Since  int      `json:"since,omitempty"`  // how many of them count: those since the last new work
@@ -53,9 +56,19 @@ func (r *repeats) note(c Call, busy bool) {
 			n++
 		}
 	}
+	if sleeps(c) {
+		n = (n + patient - 1) / patient
+	}
 	if n > r.Most {
 		r.Most, r.Worst = n, fmt.Sprintf("%s %s", c.Name, c.Args)
 	}
+}
+
+// sleeps reports whether a call begins by waiting, such as for a container or a remote build.
+func sleeps(c Call) bool {
+	return slices.ContainsFunc(c.Effects, func(e tool.Effect) bool {
+		return e.Kind == tool.Execute && strings.HasPrefix(e.Text, "sleep ")
+	})
 }
 
 // fingerprint is the same for two calls exactly if they are the same call with
