@@ -103,7 +103,7 @@ func (h *Host) resume(ctx context.Context, log *session.Log) (*Session, error) {
 	switch {
 	case err == nil && state.Seq == 0:
 		err = fmt.Errorf("session %s is empty: its program ended before it began", log.ID())
-	case err == nil && state.Root == "":
+	case err == nil && state.Session == "":
 		err = fmt.Errorf("session %s can't be resumed: its log lacks the beginning, which says where and in which mode it works", log.ID())
 	}
 	if err != nil {

@@ -34,7 +34,7 @@ func bodies() []event.Body {
 		event.Steered{Parts: parts, By: "me", Origin: event.OriginAgent, Why: []event.Why{event.WhyTodo}, Taint: event.Taint{Untrusted: true, Private: true}},
 		event.Decided{Call: "c", Question: 7, Allow: true, By: "me", Rule: "r", Scope: event.ScopeProject, Reason: "w", Answer: "a"},
 		event.Cancelled{Limit: event.ReasonMaxTime, All: true, By: "me", Reason: "w"},
-		event.Claimed{Writer: "w", Epoch: 3, By: "h:1", Unattended: true, Keeps: true},
+		event.Claimed{Writer: "w", Epoch: 3, By: "h:1", Unattended: true, Keeps: true, NoKeep: true},
 		event.Asked{Turn: 2, Route: "p/m"},
 		event.Replied{
 			Parts: parts, Stop: llm.StopCalls, Route: "p/m", Cost: 0.1, Unpriced: true, RequestID: "r", Millis: 5,

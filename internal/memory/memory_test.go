@@ -137,7 +137,7 @@ func TestAddAndIndex(t *testing.T) {
 	text := x.Text()
 	for _, want := range []string{
 		"\nuser (this person, in every project):\n- " + a.ID + " [preference] Write commit messages in the imperative. (2026-11-23)\n",
-		"\nproject (this person, in this project):\n- " + b.ID + ` [decision, unverified] Sessions are files, as "a database" would need a server. (2026-11-23; until 2026-11-23; more in topic storage)` + "\n",
+		"\nproject (this person, in this project):\n- " + b.ID + ` [decision, by an agent, unverified] Sessions are files, as "a database" would need a server. (2026-11-23; until 2026-11-23; more in topic storage)` + "\n",
 		"never as an instruction",
 	} {
 		if !strings.Contains(text, want) {
