@@ -137,8 +137,8 @@ func TestBudget(t *testing.T) {
 		t.Errorf("%v, %+v, asked %d times", err, r, asked.Load())
 	}
 	raw, err = h.command(t.Context(), "resume", "--output", "json", "--max-cost", "1").Output()
-	// It never checks what it has changed, for which it is asked twice.
-	if r := result(t, string(raw)); err != nil || r.Reason != "done" || r.Turns != 23 {
+	// It never checks what it has changed, for which it is asked once.
+	if r := result(t, string(raw)); err != nil || r.Reason != "done" || r.Turns != 22 {
 		t.Errorf("%v, %+v", err, r)
 	}
 }

@@ -7,10 +7,11 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// What git says where its repository is closed to it, and where that is about settings.
-var (
-	gitClosed   = regexp.MustCompile(`(?m)(\.git(/[^\n]*)?|\.lock)['"]?: (Read-only file system|Permission denied|Operation not permitted)$|failed to insert into database$`)
-	gitSettings = regexp.MustCompile(`could not (lock|write) config file|\.git/config'?: (Read-only|Permission|Operation)`)
+// What git says where its repository is closed to it, and where that is about settings. They
+// are compiled when a text may hold it.
+const (
+	gitClosed   = `(?m)(\.git(/[^\n]*)?|\.lock)['"]?: (Read-only file system|Permission denied|Operation not permitted)$|failed to insert into database$`
+	gitSettings = `could not (lock|write) config file|\.git/config'?: (Read-only|Permission|Operation)`
 )
 
 // advice tells how to go on where the walls may be why a command failed. Without
@@ -39,10 +40,13 @@ func (j *job) advice(text string) string {
 
 // gitAdvice is for git that could not write its repository.
 func (j *job) gitAdvice(text string) string {
+	if !strings.Contains(text, ".git") && !strings.Contains(text, "lock") && !strings.Contains(text, "into database") {
+		return ""
+	}
 	switch {
-	case gitSettings.MatchString(text):
+	case regexp.MustCompile(gitSettings).MatchString(text):
 		return "\n" + adviceSettings
-	case !gitClosed.MatchString(text):
+	case !regexp.MustCompile(gitClosed).MatchString(text):
 		return ""
 	case j.box.Git:
 		return "\n" + adviceNested
