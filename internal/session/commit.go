@@ -50,3 +50,20 @@ func (c *commit) wait(end int64, sync func() error) error {
 	}
 	return c.err
 }
+
+// syncLog makes durable what has been written, and says so beside the log.
+func (l *Log) syncLog() error {
+	l.mu.Lock()
+	out, end := l.out, l.tail.Off
+	l.mu.Unlock()
+	if out == nil { // another has written what this log waits for
+		return l.f.Sync()
+	}
+	if err := out.Sync(); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.promise(end)
+	return nil
+}

@@ -422,23 +422,6 @@ func (l *Log) flush(end int64) error {
 	return fmt.Errorf("sync: %w", err)
 }
 
-// syncLog makes durable what has been written, and says so beside the log.
-func (l *Log) syncLog() error {
-	l.mu.Lock()
-	out, end := l.out, l.tail.Off
-	l.mu.Unlock()
-	if out == nil { // another has written what this log waits for
-		return l.f.Sync()
-	}
-	if err := out.Sync(); err != nil {
-		return err
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.promise(end)
-	return nil
-}
-
 // writer returns the log's file for appending. The append lock and l.mu are held, so the
 // file in the folder is the one that is read.
 func (l *Log) writer() (file, error) {
