@@ -35,7 +35,9 @@ type outside struct {
 	list []string // what was refused, in words
 }
 
-// outside prepares what is done outside of a box before that is made.
+// outside prepares what is done outside of a box before that is made. It is given back by
+// release. From now on all boxes of the session know that this one may make repositories:
+// its command can run before its keeper says that it does.
 func (b *boxes) outside(k *kept) *outside {
 	box := k.command.Box
 	places := slices.Clone(k.order.View.Before)
@@ -49,6 +51,9 @@ func (b *boxes) outside(k *kept) *outside {
 			}
 		}
 	}
+	if box.Init {
+		b.making(1)
+	}
 	return &outside{
 		boxes: b, box: box, before: k.order.View.Before, held: b.anchors(box), covers: newCovers(places), secrets: b.secrets(),
 		kill: func() { _ = k.ask(request{Op: opKill}) },
@@ -59,9 +64,6 @@ func (b *boxes) outside(k *kept) *outside {
 func (o *outside) open() {
 	ctx, stop := context.WithCancel(context.Background())
 	o.stop = stop
-	if o.box.Init {
-		o.boxes.making(1)
-	}
 	if len(o.box.Hosts) > 0 {
 		o.conns = &handed{ch: make(chan net.Conn, 64), done: make(chan struct{})}
 		o.tasks.Go(func() { _ = o.proxy().Serve(ctx, o.conns) })
@@ -82,9 +84,6 @@ func (o *outside) shut() {
 	}
 	o.tasks.Wait()
 	o.sweep()
-	if o.box.Init {
-		o.boxes.making(-1)
-	}
 	o.boxes.adopt(o.secrets)
 	o.release()
 }
@@ -93,6 +92,9 @@ func (o *outside) shut() {
 func (o *outside) release() {
 	if o == nil {
 		return
+	}
+	if o.box.Init {
+		o.boxes.making(-1)
 	}
 	release(o.held)
 	o.covers.release()

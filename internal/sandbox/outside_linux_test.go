@@ -1,0 +1,31 @@
+package sandbox
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/inspan/inspan/tool"
+)
+
+// TestMakingIsKnownBefore checks that all boxes of a session know of one that may make
+// repositories before its command can run. Else a job that runs beside it takes away
+// what git has half made.
+func TestMakingIsKnownBefore(t *testing.T) {
+	root := t.TempDir()
+	git := filepath.Join(root, ".git")
+	b := &boxes{o: Options{}, root: root}
+	k := &kept{boxes: b, command: tool.Command{Box: tool.Box{Level: tool.BoxWorkspace, Git: true, Init: true}}}
+	o := b.outside(k)
+	if err := os.Mkdir(git, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if made, open := b.made(git, false); !made || !open {
+		t.Errorf("before it is open: made %v, open %v", made, open)
+	}
+	o.open()
+	o.shut()
+	if made, open := b.made(git, false); !made || open {
+		t.Errorf("after it: made %v, open %v", made, open)
+	}
+}
