@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/guard"
@@ -173,7 +174,8 @@ func (a *Agent) Run(ctx context.Context, text string) iter.Seq2[event.Event, err
 }
 
 // Open opens the session whose events the log holds, a new one if it is empty.
-// The caller closes the session.
+// The caller closes the session. A workspace whose path is not UTF-8 is refused: sessions,
+// rules and answers keep paths as text.
 func (a *Agent) Open(ctx context.Context, log event.Log) (*Session, error) {
 	state, err := fold(ctx, log)
 	if err != nil {
@@ -189,6 +191,9 @@ func (a *Agent) attach(ctx context.Context, log event.Log, state *loop.State, pa
 	}
 	if err := policy.CheckMode(a.Mode); err != nil {
 		return nil, fmt.Errorf("open session: mode: %w", err)
+	}
+	if !utf8.ValidString(a.Env.Root) {
+		return nil, fmt.Errorf("open session: the path of the workspace, %q, is not UTF-8, and sessions keep paths as text: rename the folder, or mount it at another path", a.Env.Root)
 	}
 	rules, err := a.rules()
 	if err != nil {

@@ -137,6 +137,14 @@ func TestZeroAgentAnswers(t *testing.T) {
 	}
 }
 
+func TestWorkspaceIsText(t *testing.T) {
+	a := &inspan.Agent{Model: scripted(t, "hi")}
+	a.Env.Root = "/srv/caf\xe9"
+	if _, err := a.Open(t.Context(), event.NewMemory("s")); err == nil || !strings.Contains(err.Error(), `"/srv/caf\xe9", is not UTF-8`) {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestRunOfCalls(t *testing.T) {
 	var l ledger
 	a := inspan.Agent{

@@ -73,3 +73,14 @@ func TestSudoers(t *testing.T) {
 		}
 	}
 }
+
+// TestClosedByAnyName checks that what is closed in the workspace stays so below a folder
+// whose name is not UTF-8.
+func TestClosedByAnyName(t *testing.T) {
+	env, _, _ := boxed(t)
+	need(t, env, tool.BoxWorkspace)
+	dir := filepath.Join(env.Root, "caf\xe9")
+	put(t, dir, map[string]string{".git/HEAD": "ref: refs/heads/x\n", ".git/config": "[core]\n", ".env": "secret", "plain": "plain"})
+	lasting(t, env, workspace, "cd caf* && cat plain && touch new && ! touch .git/x && ! cat .env")
+	lasting(t, env, tool.Box{Level: tool.BoxRead}, "cd caf* && cat plain && ! cat .env")
+}

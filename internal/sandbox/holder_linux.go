@@ -78,7 +78,7 @@ func bear(conn int, throw bool) (keeper *os.Process, handle int, err error) {
 		caps = append(caps, unix.CAP_DAC_OVERRIDE)
 	}
 	keeper, err = os.StartProcess("/proc/self/exe", []string{keeperName}, &os.ProcAttr{
-		Dir: "/", Env: []string{}, Files: []*os.File{null, null, null, file},
+		Dir: "/", Env: keeperVars(), Files: []*os.File{null, null, null, file},
 		Sys: &syscall.SysProcAttr{
 			Setsid: true, Cloneflags: unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC, PidFD: &handle,
 			AmbientCaps: caps,

@@ -125,7 +125,7 @@ func startKeeper(self, name string, attr *syscall.SysProcAttr) (*os.Process, *ne
 	}
 	defer null.Close()
 	process, err := os.StartProcess(self, []string{name}, &os.ProcAttr{
-		Dir: "/", Env: []string{}, Files: []*os.File{null, null, null, theirs}, Sys: attr,
+		Dir: "/", Env: keeperVars(), Files: []*os.File{null, null, null, theirs}, Sys: attr,
 	})
 	if err != nil {
 		return nil, nil, errors.Join(err, conn.Close())

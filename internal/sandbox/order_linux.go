@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"encoding/json"
 	"errors"
 	"syscall"
 
@@ -129,7 +128,7 @@ func (l *lineReader) next(v any) error {
 				continue
 			}
 			line := l.buf[:i]
-			err := json.Unmarshal(line, v)
+			err := unmarshal(line, v)
 			l.buf = append([]byte(nil), l.buf[i+1:]...)
 			return err
 		}
@@ -193,6 +192,6 @@ func (l *lineReader) takeAll(n int) []int {
 
 // encode makes a line.
 func encode(v any) ([]byte, error) {
-	data, err := json.Marshal(v)
+	data, err := marshal(v)
 	return append(data, '\n'), err
 }
