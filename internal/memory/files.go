@@ -226,14 +226,15 @@ func (f home) load() (file, error) {
 	return parse(f.name(indexFile), data), nil
 }
 
-// fits refuses a file beyond the limits.
-func (f file) fits() error {
-	size := f.size()
-	if len(f.lines) <= MaxLines && size <= MaxBytes {
-		return nil
+// inPrompt is how many lines of the file, from the first one on, the limits leave room for.
+func (f file) inPrompt() int {
+	size := 0
+	for i, line := range f.lines {
+		if size += len(line); i == MaxLines || size > MaxBytes {
+			return i
+		}
 	}
-	return fmt.Errorf("%w: %s has %d lines and %d bytes; at most %d lines and %d bytes can be in every prompt. Remove entries, or move them to a topic",
-		ErrFull, f.path, len(f.lines), size, MaxLines, MaxBytes)
+	return len(f.lines)
 }
 
 func (f file) size() int {

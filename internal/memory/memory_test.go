@@ -395,24 +395,40 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestTooLongByHand holds that a file beyond the limits is an error of its scope
-// alone, and is never cut.
+// TestTooLongByHand holds that of a file beyond the limits what fits is there and the rest
+// is told of, and that one that can't be read is an error of its scope alone.
 func TestTooLongByHand(t *testing.T) {
 	s := store(t)
 	add(t, s, memory.User, memory.Entry{Text: "fine"}, "")
-	for _, text := range []string{strings.Repeat("- x\n", 201), "- " + strings.Repeat("x", memory.MaxBytes), strings.Repeat("x", 3<<20)} {
-		put(t, s, memory.Project, "MEMORY.md", text)
-		x, err := s.Index()
-		if err == nil || !strings.Contains(err.Error(), "project memory: ") || len(text) < 1<<20 && !errors.Is(err, memory.ErrFull) {
-			t.Error(err)
-		}
-		if diff := cmp.Diff([]string{"fine"}, texts(x)); diff != "" {
-			t.Error(diff)
-		}
+	long := "- old <!-- id=old -->\n" + strings.Repeat("- x\n", 199)
+	for name, tt := range map[string]struct {
+		text       string
+		kept, left int
+	}{
+		"fits":  {long, 200, 0},
+		"lines": {long + "- y\n- z <!-- supersedes=old -->\n  and more\n", 199, 2},
+		"bytes": {"- a\n- b\n- " + strings.Repeat("x", memory.MaxBytes) + "\n- c\n", 2, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			put(t, s, memory.Project, "MEMORY.md", tt.text)
+			x, err := s.Index()
+			if err != nil || len(x.Entries) != tt.kept+1 {
+				t.Errorf("%d entries, %v", len(x.Entries), err)
+			}
+			told := strings.Contains(x.Text(), fmt.Sprintf("(%d more entries are left out: the file is too long)", tt.left))
+			problem := slices.ContainsFunc(x.Problems, func(p memory.Problem) bool { return strings.Contains(p.Text, "from here on nothing is in prompts") })
+			if told != (tt.left > 0) || problem != told {
+				t.Errorf("%v\n%s", x.Problems, x.Text())
+			}
+		})
 	}
-	put(t, s, memory.Project, "MEMORY.md", strings.Repeat("- x\n", 200))
-	if n := len(index(t, s).Entries); n != 201 {
-		t.Error(n)
+	put(t, s, memory.Project, "MEMORY.md", strings.Repeat("x", 3<<20))
+	x, err := s.Index()
+	if err == nil || !strings.Contains(err.Error(), "project memory: ") {
+		t.Error(err)
+	}
+	if diff := cmp.Diff([]string{"fine"}, texts(x)); diff != "" {
+		t.Error(diff)
 	}
 }
 
