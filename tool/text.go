@@ -53,7 +53,7 @@ func cutAfter(text string, start int) int {
 func Nearest(want string, names []string) string {
 	best, bestDist, bestGap := "", 1+max(len(want)/2, 1), 0
 	for _, name := range names {
-		d := distance(fold(want), fold(name))
+		d := Distance(fold(want), fold(name))
 		gap := max(len(want)-len(name), len(name)-len(want))
 		if d < max(len(want), len(name)) && (d < bestDist || d == bestDist && best != "" && gap < bestGap) {
 			best, bestDist, bestGap = name, d, gap
@@ -66,10 +66,10 @@ func fold(s string) string {
 	return strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(s))
 }
 
-// distance is the number of bytes to insert, delete or replace, or of
+// Distance is the number of bytes to insert, delete or replace, or of
 // neighbours to swap, that turn a into b (optimal string alignment). Names
 // longer than 255 bytes are never close.
-func distance(a, b string) int {
+func Distance(a, b string) int {
 	if len(a) > 255 || len(b) > 255 {
 		return max(len(a), len(b))
 	}

@@ -26,8 +26,9 @@ type Hit struct {
 }
 
 // Search returns the documents that hold all that is looked for, the best first.
-// If none does it returns those that hold most of the words. A query without any
-// word finds nothing.
+// If none does it returns those that hold most of the words; if none holds any, those that
+// hold what may have been meant: longer words, parts of words, and near spellings of words
+// of four characters and more. A query without any word finds nothing.
 //
 // The rank is BM25, a little more for what is recent and for what a person said.
 // Equal texts come once, and the fourth hit of a session comes after those of
@@ -74,6 +75,11 @@ func (s *search) run(terms []term) ([]Hit, error) {
 	}
 	if len(s.rows) == 0 {
 		if weighted, err = s.loosen(terms); err != nil {
+			return nil, err
+		}
+	}
+	if len(s.rows) == 0 {
+		if weighted, err = s.guess(); err != nil {
 			return nil, err
 		}
 	}

@@ -1,0 +1,138 @@
+package recall
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/inspan/inspan/tool"
+)
+
+// Bounds of guessing.
+const (
+	mostWords  = 300_000 // of the index that are looked at
+	mostLike   = 5       // that stand for one word of a query
+	minGuess   = 4       // characters: what is shorter is like too many
+	minTwoOff  = 8       // characters from which on a word may be two off
+	minPart    = 4       // characters of a part that says something
+	vocabulary = "CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary USING fts5vocab(main, words, row)"
+)
+
+// like is a word of the index that may be what was meant.
+type like struct {
+	word string
+	far  int // the less, the closer
+	docs int64
+}
+
+// guess looks for what the words of a query may have meant, where no document holds any of
+// them: words that go on, words of which they are a part or that are parts of them, and
+// those that are written nearly so.
+func (s *search) guess() ([]weight, error) {
+	asked := s.asked()
+	if len(asked) == 0 {
+		return nil, nil
+	}
+	likes, err := s.alike(asked)
+	if err != nil {
+		return nil, err
+	}
+	var terms []term
+	for _, list := range likes {
+		slices.SortFunc(list, func(a, b like) int {
+			return cmp.Or(cmp.Compare(a.far, b.far), cmp.Compare(b.docs, a.docs), cmp.Compare(a.word, b.word))
+		})
+		for _, l := range list[:min(len(list), mostLike)] {
+			terms = appendTerm(terms, term{words: []string{l.word}})
+		}
+	}
+	if len(terms) == 0 {
+		return nil, nil
+	}
+	weighted, err := s.weigh(terms)
+	if err != nil {
+		return nil, err
+	}
+	var sets []string
+	for _, t := range terms {
+		sets = append(sets, match([]term{t}))
+	}
+	return weighted, s.read(weighted, strings.Join(sets, " OR "), mostRead, false)
+}
+
+// asked lists the words of the query that can be guessed at, those in camelCase with
+// their parts.
+func (s *search) asked() (out []string) {
+	read := 0
+	for w := range each(strings.ToValidUTF8(cutAt(s.q.Text, maxQuery), " ")) {
+		if !w.piece {
+			read++
+		}
+		r, _ := utf8.DecodeRuneInString(w.text)
+		if read > maxWords {
+			break
+		}
+		if utf8.RuneCountInString(w.text) >= minGuess && !dense(r) && !little(w.text) && !slices.Contains(out, w.text) {
+			out = append(out, w.text)
+		}
+	}
+	return out
+}
+
+// alike lists the words of the index that are like each of the words that were asked for.
+func (s *search) alike(asked []string) ([][]like, error) {
+	conn, err := s.x.db.Conn(s.ctx) // a temporary table is that of a connection
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = conn.Close() }()
+	if _, err := conn.ExecContext(s.ctx, vocabulary); err != nil {
+		return nil, err
+	}
+	rows, err := conn.QueryContext(s.ctx, "SELECT term, doc FROM temp.vocabulary WHERE term >= '0' LIMIT ?", mostWords)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }()
+	out := make([][]like, len(asked))
+	for rows.Next() {
+		var l like
+		if err := rows.Scan(&l.word, &l.docs); err != nil {
+			return nil, err
+		}
+		if strings.HasPrefix(l.word, meta) {
+			continue
+		}
+		for i, want := range asked {
+			if far, ok := farness(want, l.word); ok {
+				out[i] = append(out[i], like{l.word, far, l.docs})
+			}
+		}
+	}
+	return out, rows.Err()
+}
+
+// farness tells how far a word is from one that was asked for, and whether it is like it
+// at all.
+func farness(want, word string) (far int, ok bool) {
+	longer := len(word) - len(want)
+	switch {
+	case len(word) < minPart:
+		return 0, false
+	case strings.HasPrefix(word, want):
+		return longer, true
+	case want[0] == word[0] && max(longer, -longer) <= 2:
+		most := 1
+		if len(want) >= minTwoOff {
+			most = 2
+		}
+		if d := tool.Distance(want, word); d <= most {
+			return 100 * d, true
+		}
+	}
+	if strings.Contains(word, want) || strings.Contains(want, word) {
+		return 1000 + max(longer, -longer), true
+	}
+	return 0, false
+}
