@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -57,7 +58,10 @@ func (d *driver) judgeCall(ctx context.Context, c llm.Call) []event.Body {
 		}
 		call = d.call(c, checked)
 		call.As = as
-		known, does := d.given(ctx, t, call)
+		known, does, err := d.given(ctx, t, call)
+		if err != nil {
+			return unfit(c, c.Name+" was not run, "+err.Error())
+		}
 		findings := d.rules().Findings(call, d.redactedEffects(does))
 		judged.Effects = policy.Judged(findings)
 		secret := d.note(known, checked)
@@ -179,15 +183,17 @@ func (d *driver) key(id string) string {
 }
 
 // given is the call with what it will run with, and its effects. A command that only reads
-// asks nobody, and could print a secret in other letters: it gets the placeholder.
-func (d *driver) given(ctx context.Context, t tool.Tool, call *tool.Call) (*tool.Call, []tool.Effect) {
+// asks nobody, and could print a secret in other letters: it gets the placeholder. An error
+// is [tool.ErrInvalid].
+func (d *driver) given(ctx context.Context, t tool.Tool, call *tool.Call) (*tool.Call, []tool.Effect, error) {
 	known := d.known(call)
-	list := effects(ctx, t, known)
+	list, err := effects(ctx, t, known)
 	runs := slices.ContainsFunc(list, func(e tool.Effect) bool { return e.Kind == tool.Execute })
 	if runs && call.Mode != policy.ModeYolo && tool.ReadOnly(list) && !bytes.Equal(known.Args, call.Args) {
-		return call, effects(ctx, t, call)
+		list, err = effects(ctx, t, call)
+		return call, list, err
 	}
-	return known, list
+	return known, list, err
 }
 
 // known is the call with the secrets that its placeholders stand for, as it will
@@ -199,17 +205,20 @@ func (d *driver) known(c *tool.Call) *tool.Call {
 }
 
 // effects asks the tool what the call would do. What it can't say could be
-// anything.
-func effects(ctx context.Context, t tool.Tool, c *tool.Call) []tool.Effect {
+// anything. An error is [tool.ErrInvalid].
+func effects(ctx context.Context, t tool.Tool, c *tool.Call) ([]tool.Effect, error) {
 	unknown := []tool.Effect{{Kind: tool.External}}
 	if t.Effects == nil {
-		return unknown
+		return unknown, nil
 	}
 	list, err := t.Effects(ctx, c)
-	if err != nil {
-		return unknown
+	switch {
+	case errors.Is(err, tool.ErrInvalid):
+		return nil, err
+	case err != nil:
+		return unknown, nil
 	}
-	return list
+	return list, nil
 }
 
 // verdict combines what the policy and the judges say with a first verdict, and the

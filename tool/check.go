@@ -11,6 +11,10 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
+// ErrInvalid says of arguments which fit the schema of a tool that no such call can work, as
+// of an address that is none. See [Tool.Effects].
+var ErrInvalid = errors.New("its arguments are not valid")
+
 // Check makes the arguments a model wrote fit the schema of the tool and
 // returns them as compact JSON with sorted fields: what is judged, logged and
 // run are the same bytes. Checking them again changes nothing.

@@ -35,7 +35,8 @@ type Tool struct {
 
 	// Effects tells what this very call would do, from its arguments, before
 	// it is judged. It may resolve paths but must change nothing. Nil, like an
-	// error, means the call could do anything: [External].
+	// error, means the call could do anything: [External]. With an error that wraps
+	// [ErrInvalid] the call fails, and nobody is asked.
 	Effects func(ctx context.Context, c *Call) ([]Effect, error)
 
 	// Preview shows a person what the call would change, such as a diff. Nil

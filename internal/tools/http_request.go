@@ -73,7 +73,7 @@ func (r requester) effects(ctx context.Context, c *tool.Call) ([]tool.Effect, er
 	}
 	m, err := r.message(c, in)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", tool.ErrInvalid, err)
 	}
 	out := networkEffects(hostOf(m.url))
 	if !m.reads() {

@@ -1,9 +1,11 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"unicode"
@@ -61,35 +63,35 @@ func nameList(many []tool.Tool) string {
 	return text + "."
 }
 
-// rank orders the tools that have to do with a query, the best first: by how
-// many of its words they hold, those in the name counting most.
+// rank orders the tools that have to do with a query, the best first: by which of its words
+// they hold, the rare ones and those in the name counting most.
 func rank(many []tool.Tool, query string) []tool.Tool {
-	asked := wordsOf(query)
 	type scored struct {
 		tool.Tool
-		score int
+		holds []float64 // by word, how well it stands there
+		score float64
 	}
-	var found []scored
-	for _, t := range many {
-		name, doc, score := wordsOf(t.Name), wordsOf(t.Doc), 0
-		for _, w := range asked {
-			switch {
-			case slices.Contains(name, w):
-				score += 4
-			case slices.ContainsFunc(name, func(n string) bool { return sameStem(n, w) }):
-				score += 2
-			case slices.ContainsFunc(doc, func(n string) bool { return sameStem(n, w) }):
-				score++
+	asked := slices.DeleteFunc(wordsOf(query), little)
+	found, holders := make([]scored, len(many)), make([]int, len(asked))
+	for i, t := range many {
+		found[i] = scored{Tool: t, holds: holding(t, asked)}
+		for n, h := range found[i].holds {
+			if h > 0 {
+				holders[n]++
 			}
 		}
-		if strings.EqualFold(t.Name, strings.TrimSpace(query)) {
-			score += 100
+	}
+	for i := range found {
+		f := &found[i]
+		for n, h := range f.holds {
+			f.score += h * math.Log(1+float64(len(many))/float64(1+holders[n]))
 		}
-		if score > 0 {
-			found = append(found, scored{t, score})
+		if strings.EqualFold(f.Name, strings.TrimSpace(query)) {
+			f.score += 1000
 		}
 	}
-	slices.SortStableFunc(found, func(a, b scored) int { return b.score - a.score })
+	found = slices.DeleteFunc(found, func(f scored) bool { return f.score == 0 })
+	slices.SortStableFunc(found, func(a, b scored) int { return cmp.Compare(b.score, a.score) })
 	out := make([]tool.Tool, len(found))
 	for i, f := range found {
 		out[i] = f.Tool
@@ -97,9 +99,34 @@ func rank(many []tool.Tool, query string) []tool.Tool {
 	return out
 }
 
+// holding tells of each word how well it stands in the name or the description of a tool.
+func holding(t tool.Tool, asked []string) []float64 {
+	name, doc, out := wordsOf(t.Name), wordsOf(t.Doc), make([]float64, len(asked))
+	for i, w := range asked {
+		same := func(n string) bool { return sameStem(n, w) }
+		switch {
+		case slices.Contains(name, w):
+			out[i] = 4
+		case slices.ContainsFunc(name, same):
+			out[i] = 2
+		case slices.Contains(doc, w), slices.ContainsFunc(doc, same):
+			out[i] = 1
+		}
+	}
+	return out
+}
+
+// little reports whether a word says little of what a tool does, however rare it is.
+func little(word string) bool {
+	return slices.Contains(strings.Fields("a an and are as at be by can do for from how i if in is it me my of on or that the this to want what which with you"), word)
+}
+
 // sameStem reports whether one word begins with the other, so that plurals and
-// other forms are found.
+// other forms are found. A number is none but itself.
 func sameStem(a, b string) bool {
+	if strings.Trim(a, "0123456789") == "" || strings.Trim(b, "0123456789") == "" {
+		return a == b
+	}
 	return len(a) >= 3 && len(b) >= 3 && (strings.HasPrefix(a, b) || strings.HasPrefix(b, a))
 }
 

@@ -27,14 +27,17 @@ func many() []tool.Tool {
 func TestToolSearch(t *testing.T) {
 	search := tools.Deferred(many())[0]
 	for query, want := range map[string]string{
-		"create an issue":     "## github_create_issue\nOpens an issue in a repository.\nArguments: {",
-		"GITHUB_LIST_ISSUES":  "## github_list_issues\n",
-		"post messages":       "## slackPostMessage\n",
-		"sending invitations": "## calendar_events\n",
-		"sensor_0999":         "## sensor_0999\n",
-		"sensors":             "995 tools more",
-		"teapot":              `No tool has to do with "teapot".`,
-		"":                    `No tool has to do with "".`,
+		"create an issue":               "## github_create_issue\nOpens an issue in a repository.\nArguments: {",
+		"GITHUB_LIST_ISSUES":            "## github_list_issues\n",
+		"post messages":                 "## slackPostMessage\n",
+		"sending invitations":           "## calendar_events\n",
+		"sensor_0999":                   "## sensor_0999\n",
+		"sensors":                       "995 tools more",
+		"sensor number 0042":            "## sensor_0042\n",
+		"read the calendar of a sensor": "## calendar_events\n",
+		"for the of":                    "No tool has to do with",
+		"teapot":                        `No tool has to do with "teapot".`,
+		"":                              `No tool has to do with "".`,
 	} {
 		raw, _ := json.Marshal(map[string]string{"query": query})
 		res, err := search.Run(t.Context(), &tool.Call{Name: search.Name, Args: raw})

@@ -42,7 +42,7 @@ func webFetch(cache *web.Cache) tool.Tool {
 		}
 		u, err := web.Address(in.URL)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%w: %w", tool.ErrInvalid, err)
 		}
 		return networkEffects(web.Hosts(u)...), nil
 	}

@@ -165,7 +165,7 @@ func TestWebFetch(t *testing.T) {
 		"http://example.com/a":              "network example.com, network www.example.com",
 		"https://github.com/a/b/blob/c/d.e": "network raw.githubusercontent.com, network www.raw.githubusercontent.com",
 		"http://127.0.0.1:8080/":            "network 127.0.0.1",
-		"gopher://example.com":              `error: address "gopher://example.com": has the scheme "gopher"; only http and https can be fetched`,
+		"gopher://example.com":              `error: its arguments are not valid: address "gopher://example.com": has the scheme "gopher"; only http and https can be fetched`,
 	} {
 		if got := c.effects(tl, map[string]any{"url": address}); got != want {
 			t.Errorf("%s: %s", address, got)
