@@ -53,10 +53,22 @@ func TestReadFile(t *testing.T) {
 		}
 	}
 	s.fails("read_file", args{"path": "binary"}, "binary file of 7 B", "7f 45 4c 46")
+	s.put("paper", "%PDF-1.7\n\x00\x01")
+	s.fails("read_file", args{"path": "paper"}, "is a PDF", "pdftotext -layout FILE -")
 	s.fails("read_file", args{"path": "dir"}, "is a directory", "list_files")
 	s.fails("read_file", args{"path": "dir/redme.md"}, "does not exist", "did you mean dir/readme.md?")
 	s.fails("read_file", args{"path": "dri/readme.md"}, "does not exist", `the workspace has nothing named "dri"`, "did you mean dir?")
 	s.fails("read_file", args{"path": "blob:sha256-00"}, "no blob sha256-00")
+}
+
+// TestReadHuge holds that a file too big for memory is read and searched, and not edited.
+func TestReadHuge(t *testing.T) {
+	s := newSession(t)
+	line := strings.Repeat("x", 1023) + "\n"
+	s.put("huge", strings.Repeat(line, 70<<10)+"the needle\n")
+	says(t, s.run("read_file", args{"path": "huge", "offset": 70 << 10}), "x\n 71681\tthe needle\n[lines 71680-71681 of 71681, up to the end]")
+	says(t, s.run("search_files", args{"path": "huge", "pattern": "needle", "context": 1}), "71681: the needle")
+	s.fails("edit_file", args{"path": "huge", "old": "the needle", "new": "x"}, "larger than 64.0 MiB")
 }
 
 func TestReadImage(t *testing.T) {

@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"unicode/utf8"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
 
@@ -201,6 +204,42 @@ func TestRequiredLiteral(t *testing.T) {
 	}
 }
 
+// TestScanLongModel holds that a file which is searched block by block brings what it would
+// as a whole.
+func TestScanLongModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		data := strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "ab", "\n", "aab\n", "\n\n"}), 0, 60).Draw(t, "data"), "")
+		for line := range strings.SplitSeq(data, "\n") {
+			if len(line) > 6 {
+				t.Skip("it is searched in pieces")
+			}
+		}
+		s := scanner{re: regexp.MustCompile("ab"), context: rapid.IntRange(0, 2).Draw(t, "context")}
+		if rapid.Bool().Draw(t, "literal") {
+			s.literal = []byte("ab")
+		}
+		most := rapid.IntRange(1, 12).Draw(t, "most")
+		want, more := s.scan([]byte(data), lineRange{to: len(data), line: 1}, most)
+		got := s.scanLong(iotest.OneByteReader(strings.NewReader(data)), rapid.IntRange(60, 100).Draw(t, "block"), most)
+		if d := cmp.Diff(want, got.hits, cmp.AllowUnexported(hit{})); d != "" || got.more != more || got.failed || got.binary {
+			t.Errorf("more %v, want %v\n%s", got.more, more, d)
+		}
+	})
+}
+
+// TestScanLongLines holds that a line longer than a block is searched too.
+func TestScanLongLines(t *testing.T) {
+	s := scanner{re: regexp.MustCompile("needle$"), context: 1}
+	data := "one\n" + strings.Repeat("x", 300) + " needle\nthree\nneedle\n"
+	var lines []int
+	for _, h := range s.scanLong(strings.NewReader(data), 64, 10).hits {
+		lines = append(lines, h.line)
+	}
+	if !slices.Equal(lines, []int{2, 4}) {
+		t.Error(lines)
+	}
+}
+
 // TestScanModel holds the scanner, with its shortcuts, against matching every
 // line.
 func TestScanModel(t *testing.T) {
@@ -209,7 +248,7 @@ func TestScanModel(t *testing.T) {
 		expr := exprs.Draw(t, "expr")
 		data := strings.Join(rapid.SliceOf(rapid.SampledFrom([]string{"a", "b", "ab", "\n", "\r\n"})).Draw(t, "data"), "")
 		s := scanner{re: regexp.MustCompile(expr), literal: requiredLiteral(expr), context: 1}
-		hits, _ := s.scan([]byte(data), 1000)
+		hits, _ := s.scan([]byte(data), lineRange{to: len(data), line: 1}, 1000)
 		all := strings.Split(strings.TrimSuffix(data, "\n"), "\n")
 		if data == "" {
 			all = nil

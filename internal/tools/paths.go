@@ -76,8 +76,10 @@ func readWhole(ctx context.Context, c *tool.Call, path string) ([]byte, error) {
 	return data, err
 }
 
+var errTooBig = errors.New("it is too big")
+
 func tooBig(c *tool.Call, path string) error {
-	return fmt.Errorf("%s is larger than %s; use search_files, or bash with sed -n or head", show(c, path), size(maxFile))
+	return fmt.Errorf("%s is larger than %s: %w; use search_files, or bash with sed -n or head", show(c, path), size(maxFile), errTooBig)
 }
 
 // missing explains that a path does not exist by what does: the nearest names

@@ -54,6 +54,9 @@ func runRead(ctx context.Context, c *tool.Call, in readArgs) (tool.Result, error
 		return tool.Result{}, err
 	}
 	data, err := readWhole(ctx, c, path)
+	if errors.Is(err, errTooBig) {
+		return readLong(ctx, c, path, in)
+	}
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -93,6 +96,17 @@ func textNote(text string, enc encoding) string {
 	return fmt.Sprintf("\n[%s; edits keep that]", strings.Join(notes, ", "))
 }
 
+// readLong shows a file as it comes, as it is larger than memory should hold. Editing it is
+// refused, so that nothing is noted of its content.
+func readLong(ctx context.Context, c *tool.Call, path string, in readArgs) (tool.Result, error) {
+	f, err := c.Env.Files.Open(ctx, path)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	defer f.Close()
+	return readStream(f, show(c, path), in)
+}
+
 // readBlob shows a blob as it comes, as blobs may be larger than memory
 // should hold.
 func readBlob(ctx context.Context, c *tool.Call, name string, in readArgs) (tool.Result, error) {
@@ -101,6 +115,10 @@ func readBlob(ctx context.Context, c *tool.Call, name string, in readArgs) (tool
 		return tool.Result{}, err
 	}
 	defer r.Close()
+	return readStream(r, name, in)
+}
+
+func readStream(r io.Reader, name string, in readArgs) (tool.Result, error) {
 	src := bufio.NewReaderSize(r, sniffed)
 	head, err := src.Peek(sniffed)
 	if err != nil && !errors.Is(err, io.EOF) {

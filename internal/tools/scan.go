@@ -3,6 +3,7 @@ package tools
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"regexp"
 	"regexp/syntax"
@@ -44,24 +45,81 @@ func (s *scanner) scanFile(ctx context.Context, files tool.Files, path string, b
 	}
 	defer f.Close()
 	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() || info.Size() > maxFile {
+	if err != nil || !info.Mode().IsRegular() {
 		return scanned{failed: true}, buf
+	}
+	if info.Size() > maxFile {
+		return s.scanLong(f, longBlock, most), buf
 	}
 	data, err := readInto(f, buf[:0], int(info.Size()))
 	if err != nil {
 		return scanned{failed: true}, data
 	}
 	text := data
-	if looksBinary(data) {
+	if looksBinary(data) || !utf8.Valid(data) {
 		wide, enc, ok := decode(data)
-		if !ok || enc == plainUTF8 {
+		switch {
+		case ok && enc != plainUTF8:
+			text = []byte(wide)
+		case looksBinary(data):
 			return scanned{binary: true}, data
 		}
-		text = []byte(wide)
 	}
-	hits, more := s.scan(text, most)
+	hits, more := s.scan(text, lineRange{to: len(text), line: 1}, most)
 	return scanned{hits: hits, more: more}, data
 }
+
+// longBlock is how much of a file that is too big to hold is searched at once, in bytes. A
+// longer line is searched in pieces.
+const longBlock = 4 << 20
+
+// scanLong searches a file of any size, a block of so many bytes at once.
+func (s *scanner) scanLong(f io.Reader, block, most int) (out scanned) {
+	buf, fresh, line := make([]byte, 0, block), 0, 1 // what is new begins there, at that line
+	for last := false; !last; {
+		n, err := io.ReadFull(f, buf[len(buf):cap(buf)])
+		buf, last = buf[:len(buf)+n], err != nil
+		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+			return scanned{failed: true}
+		}
+		if line == 1 && looksBinary(buf) {
+			return scanned{binary: true}
+		}
+		end := len(buf)
+		if whole := linesBack(buf, s.context+1); !last && whole > fresh {
+			end = whole // of the lines behind it not all is known that is to be shown
+		}
+		hits, more := s.scan(buf, lineRange{fresh, end, line}, most-len(out.hits))
+		out.hits = append(out.hits, hits...)
+		if out.more = more; more {
+			return out
+		}
+		line += bytes.Count(buf[fresh:end], []byte("\n"))
+		keep := max(linesBack(buf[:end], s.context), 0)
+		if end-keep > block/2 {
+			keep = end // lines this long are shown without those before
+		}
+		fresh = end - keep
+		buf = buf[:copy(buf, buf[keep:])]
+	}
+	return out
+}
+
+// linesBack is where the last lines of a text begin, n of them; -1 if it has fewer.
+func linesBack(data []byte, n int) int {
+	at := len(data)
+	for range n {
+		if at == 0 {
+			return -1
+		}
+		at = bytes.LastIndexByte(data[:at-1], '\n') + 1
+	}
+	return at
+}
+
+// lineRange is where in a text the lines that are searched begin and end, and the number of the
+// first of them.
+type lineRange struct{ from, to, line int }
 
 // readInto reads all of r, of about n bytes, behind buf.
 func readInto(r io.Reader, buf []byte, n int) ([]byte, error) {
@@ -84,12 +142,12 @@ func readInto(r io.Reader, buf []byte, n int) ([]byte, error) {
 	return buf, nil
 }
 
-// scan finds up to most matching lines, and whether there are more.
-func (s *scanner) scan(data []byte, most int) (hits []hit, more bool) {
-	line, counted := 1, 0 // line is the number of the line at counted
-	for at := 0; at < len(data); {
+// scan finds up to most matching lines of a part, and whether there are more.
+func (s *scanner) scan(data []byte, p lineRange, most int) (hits []hit, more bool) {
+	line, counted := p.line, p.from // line is the number of the line at counted
+	for at := p.from; at < p.to; {
 		start, end := s.candidate(data, at)
-		if start < 0 {
+		if start < 0 || start >= p.to {
 			break
 		}
 		at = end + 1

@@ -133,6 +133,8 @@ func TestSearchFiles(t *testing.T) {
 	}
 	s.put("wide", "\xff\xfen\x00e\x00e\x00d\x00l\x00e\x00")
 	says(t, s.run("search_files", args{"pattern": "needle", "path": "wide"}), "1: needle")
+	s.put("latin", "caf\xe9\n")
+	says(t, s.run("search_files", args{"pattern": "^café$", "path": "latin"}), "1: café")
 	s.fails("search_files", args{"pattern": "(a"}, "RE2 syntax")
 	s.fails("search_files", args{"pattern": "a(?=b)"}, "no look-around")
 	s.fails("search_files", args{"pattern": "a\nb"}, "one line")
