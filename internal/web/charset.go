@@ -7,6 +7,13 @@ import (
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/japanese"
+	"golang.org/x/text/encoding/korean"
+	"golang.org/x/text/encoding/simplifiedchinese"
+	"golang.org/x/text/encoding/traditionalchinese"
 )
 
 // decode turns a body into UTF-8. A byte order mark says which encoding it is,
@@ -24,25 +31,62 @@ func decode(body []byte, label string, isHTML bool) (string, error) {
 	if label == "" && isHTML {
 		label = declared(body)
 	}
-	switch strings.ToLower(strings.TrimSpace(label)) {
+	if label == "" && !valid(body) {
+		label = "windows-1252"
+	}
+	label = strings.ToLower(strings.TrimSpace(label))
+	switch label {
 	case "utf-16", "utf-16le":
 		return wide(body, false), nil
 	case "utf-16be":
 		return wide(body, true), nil
 	case "utf-8", "utf8", "":
-		if label != "" || valid(body) {
-			return strings.ToValidUTF8(string(body), "\ufffd"), nil
-		}
-		return western(body, false), nil
-	case "iso-8859-1", "latin1", "latin-1", "l1", "us-ascii", "ascii", "windows-1252", "cp1252", "x-cp1252", "iso8859-1":
-		return western(body, false), nil
-	case "iso-8859-15", "latin-9", "latin9":
-		return western(body, true), nil
+		return strings.ToValidUTF8(string(body), "\ufffd"), nil
+	}
+	if enc := encodingOf(label); enc != nil {
+		text, err := enc.NewDecoder().Bytes(body)
+		return string(text), err
 	}
 	if utf8.Valid(body) {
 		return string(body), nil
 	}
 	return "", fmt.Errorf("it is in the encoding %q, which can't be read here; save it with http_request and save_to, and convert it with bash and iconv", oneLine(visible(label), 40))
+}
+
+// encodingOf finds an encoding by the names that pages use, in lower case, as the WHATWG's
+// standard for encodings lists them; nil if there is none. Its own index (htmlindex) would
+// cost each start of the program a table.
+func encodingOf(label string) encoding.Encoding {
+	switch label {
+	case "iso-8859-1", "iso8859-1", "latin1", "latin-1", "l1", "us-ascii", "ascii", "windows-1252", "cp1252", "x-cp1252":
+		return charmap.Windows1252
+	case "shift_jis", "shift-jis", "sjis", "x-sjis", "windows-31j", "ms_kanji":
+		return japanese.ShiftJIS
+	case "euc-jp", "x-euc-jp":
+		return japanese.EUCJP
+	case "iso-2022-jp":
+		return japanese.ISO2022JP
+	case "gb18030", "gbk", "gb2312", "gb_2312-80", "x-gbk", "chinese":
+		return simplifiedchinese.GB18030
+	case "big5", "big5-hkscs", "x-x-big5":
+		return traditionalchinese.Big5
+	case "euc-kr", "ks_c_5601-1987", "ksc5601", "korean", "windows-949":
+		return korean.EUCKR
+	}
+	for _, table := range charmap.All {
+		name := strings.ToLower(fmt.Sprint(table))
+		if tableName(label) == tableName(name) {
+			return table
+		}
+	}
+	return nil
+}
+
+// tableName is what counts in the name of a table: "cp1250", "windows-1250" and "Windows 1250"
+// are one.
+func tableName(label string) string {
+	label = strings.NewReplacer("latin-9", "iso-8859-15", "latin9", "iso-8859-15", "ibm code page ", "cp", "windows", "cp", "x-cp", "cp", "ibm", "cp").Replace(label)
+	return strings.NewReplacer("-", "", " ", "", "_", "").Replace(label)
 }
 
 // valid reports UTF-8; in a body that was cut the last character may be too.
@@ -77,25 +121,6 @@ func declared(body []byte) string {
 		}
 		head = after
 	}
-}
-
-// western decodes Windows-1252, or ISO 8859-15.
-func western(body []byte, euro bool) string {
-	const low = "€\u0081‚ƒ„…†‡ˆ‰Š‹Œ\u008dŽ\u008f\u0090‘’“”•–—˜™š›œ\u009džŸ"
-	special := []rune(low)
-	var b strings.Builder
-	b.Grow(len(body) + len(body)/8)
-	for _, c := range body {
-		r := rune(c)
-		switch {
-		case euro && strings.IndexByte("\xa4\xa6\xa8\xb4\xb8\xbc\xbd\xbe", c) >= 0:
-			r = []rune("€ŠšŽžŒœŸ")[strings.IndexByte("\xa4\xa6\xa8\xb4\xb8\xbc\xbd\xbe", c)]
-		case !euro && c >= 0x80 && c < 0xa0:
-			r = special[c-0x80]
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
 }
 
 func wide(body []byte, big bool) string {
