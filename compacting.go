@@ -114,7 +114,7 @@ func (d *driver) source(why event.Compaction) compact.Source {
 	return compact.Source{
 		Messages: st.Messages, Person: st.Person, Count: st.Count, Room: d.left(why),
 		Facts: facts(st),
-		Carry: compact.Carry{Goal: st.Task, Todo: todo(st), Files: inHand(st), Mode: st.Mode, Granted: st.Granted, Lasting: lasting(st)},
+		Carry: compact.Carry{Goal: st.Asked(), Todo: todo(st), Files: inHand(st), Mode: st.Mode, Granted: st.Granted, Lasting: lasting(st)},
 	}
 }
 

@@ -137,6 +137,51 @@ func TestZeroAgentAnswers(t *testing.T) {
 	}
 }
 
+// opinion is a judge that allows, and may answer what the mode asks if grants.
+type opinion struct {
+	grants bool
+	asked  int
+}
+
+func (o *opinion) Grants() bool { return o.grants }
+
+func (o *opinion) Judge(context.Context, *tool.Call, []tool.Effect) (tool.Verdict, error) {
+	o.asked++
+	return tool.Verdict{Action: tool.Allow, By: "opinion", Grant: o.grants}, nil
+}
+
+// TestJudgesThatMayGrant holds that a judge answers what the mode asks only if it may, that
+// no judge answers what a rule asks, and that one which may not is not asked in vain.
+func TestJudgesThatMayGrant(t *testing.T) {
+	ask := []inspan.Rule{{Action: tool.Ask, Text: "note"}}
+	for _, tt := range []struct {
+		name       string
+		alone      bool
+		grants     bool
+		rules      []inspan.Rule
+		asked, ran int
+	}{
+		{"it may", true, true, nil, 1, 1},
+		{"it may not", true, false, nil, 0, 0},
+		{"it may not, and somebody is there", false, false, nil, 1, 0},
+		{"a rule asks", true, true, ask, 1, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var l ledger
+			o := &opinion{grants: tt.grants}
+			a := inspan.Agent{
+				Model: scripted(t, "call: note {\"word\":\"a\"}", "Done."), Tools: []tool.Tool{l.writer()}, Mode: "ask",
+				Env: tool.Env{Root: "/w"}, Unattended: tt.alone, Rules: tt.rules, Judges: []tool.Judge{o},
+			}
+			s := open(t, &a, event.NewMemory("s"))
+			collect(t, s.Run(t.Context(), event.Said{Parts: llm.Say("go")}))
+			if o.asked != tt.asked || len(l.runs) != tt.ran {
+				t.Errorf("asked %d times, %q ran", o.asked, l.runs)
+			}
+		})
+	}
+}
+
 func TestWorkspaceIsText(t *testing.T) {
 	a := &inspan.Agent{Model: scripted(t, "hi")}
 	a.Env.Root = "/srv/caf\xe9"

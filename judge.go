@@ -169,7 +169,7 @@ func (d *driver) call(c llm.Call, args json.RawMessage) *tool.Call {
 	env.Clean, env.History = d.clean, history{d.log}
 	return &tool.Call{
 		ID: c.ID, Key: d.key(c.ID), Name: c.Name, Args: args, Session: d.state.Session,
-		Env: env, Cwd: d.state.Cwd, Mode: d.state.Mode, Task: d.state.Task, Led: d.state.TaskBy == event.OriginLead, Seen: d.state.Seen, Untrusted: d.state.Untrusted,
+		Env: env, Cwd: d.state.Cwd, Mode: d.state.Mode, Task: d.state.Asked(), Led: d.state.TaskBy == event.OriginLead, Seen: d.state.Seen, Untrusted: d.state.Untrusted,
 		Progress: func(string) {},
 	}
 }
@@ -239,8 +239,12 @@ func (d *driver) verdict(ctx context.Context, c *tool.Call, judged event.Judged,
 	}
 	spent, granted, texts := 0.0, tool.Verdict{}, []string{}
 	for _, j := range d.agent.judges() {
-		if policy.Combine(all).Action == tool.Deny {
+		so := policy.Combine(all).Action
+		if so == tool.Deny {
 			break // nothing can change that any more
+		}
+		if g, ok := j.(interface{ Grants() bool }); ok && so == tool.Ask && d.agent.Unattended && !g.Grants() {
+			continue // it would be paid for what will not run
 		}
 		v, err := j.Judge(ctx, c, judged.Effects)
 		if err != nil {

@@ -8,6 +8,9 @@ import (
 // A Judge says whether a call may happen. Modes, rules, hooks and guards are
 // all judges; an embedder can add its own. Judges must be safe for concurrent
 // use. Implementations are proven by harnesstest.TestJudge.
+//
+// One that has a method Grants() bool which returns false is not asked where nobody is there
+// and the call asks for approval already: its verdict would change nothing.
 type Judge interface {
 	// Judge gives a verdict on the call with the effects it would have. It
 	// must not change anything. A Go error counts as Deny: judges fail closed.

@@ -79,7 +79,7 @@ type Call struct {
 	Env     Env
 	Cwd     string // directory relative paths start from; absolute
 	Mode    string // permission mode of the session
-	Task    string // what was asked for last; empty if nothing was
+	Task    string // what was asked for, the last words last; empty if nothing was
 	// Led says that the task is not a person's: the agent that the session works for gave it.
 	Led bool
 	// Answer is what the person said to a call with the effect [Question].

@@ -229,7 +229,7 @@ func (a *App) agent(
 	if err != nil {
 		return nil, nil, configError{err}
 	}
-	judges, err := a.judges(ctx, checks)
+	judges, err := a.judges(ctx, checks, o.Unattended)
 	if err != nil {
 		return nil, nil, err
 	}

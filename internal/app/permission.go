@@ -264,7 +264,7 @@ func (a *App) kept(root, sum string) []inspan.Rule {
 }
 
 // judges are those beside the policy, cheap ones first.
-func (a *App) judges(ctx context.Context, checks guard.Checks) ([]tool.Judge, error) {
+func (a *App) judges(ctx context.Context, checks guard.Checks, unattended bool) ([]tool.Judge, error) {
 	var list []tool.Judge
 	if len(a.organisation.Modes) > 0 {
 		list = append(list, tool.JudgeFunc(a.modeAllowed))
@@ -280,7 +280,11 @@ func (a *App) judges(ctx context.Context, checks guard.Checks) ([]tool.Judge, er
 	if err != nil {
 		return nil, fmt.Errorf("reviewer: %w", err)
 	}
-	return append(list, &guard.Reviewer{Model: a.budgeted(choice.Model), MaxCost: r.MaxCost, Timeout: r.Timeout}), nil
+	reviewer := &guard.Reviewer{Model: a.budgeted(choice.Model), MaxCost: r.MaxCost, Timeout: r.Timeout}
+	if r.Allow && unattended {
+		reviewer.Allows = policy.ModeAuto
+	}
+	return append(list, reviewer), nil
 }
 
 // modeAllowed denies everything in a mode that the organisation does not want.

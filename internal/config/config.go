@@ -126,6 +126,7 @@ type Reviewer struct {
 	Model   string        `toml:"model"`    // "provider/model"
 	MaxCost float64       `toml:"max_cost"` // US dollars of a session's reviews; 0: no limit
 	Timeout time.Duration `toml:"timeout"`  // of one review; 0: 30 seconds
+	Allow   bool          `toml:"allow"`    // in unattended auto its model answers what the mode would ask
 }
 
 // Organisation is what a machine's administrator sets for all its users. It

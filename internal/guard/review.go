@@ -29,8 +29,8 @@ const (
 // Reviewer is a judge that has a second, cheap model look at calls of Medium
 // and High risk; see [Risk]. It abstains on all others, without asking.
 //
-// It can only tighten. Where its model denies or asks, so does it. Where its
-// model allows, that is a recorded opinion, which outvotes nobody. Where there
+// It can only tighten, unless Allows is set. Where its model denies or asks, so does it.
+// Where its model allows, that is a recorded opinion, which outvotes nobody. Where there
 // is no clear answer, as the model fails, rambles, takes too long or has cost
 // too much, a call of High risk asks (it fails closed), and one of Medium risk
 // is left to the others; both say why.
@@ -51,6 +51,9 @@ type Reviewer struct {
 	MaxCost float64
 	// Timeout bounds one review; 0: 30 seconds.
 	Timeout time.Duration
+	// Allows is the mode in which it answers what the mode would ask, as a person would who
+	// is not there: see [tool.Verdict.Grant]. Empty: none.
+	Allows string
 
 	scale  Scale
 	mu     sync.Mutex
@@ -60,6 +63,10 @@ type Reviewer struct {
 }
 
 var _ tool.Judge = (*Reviewer)(nil)
+
+// Grants reports whether it may answer what the mode asks. One that may not need not be
+// asked of a call that will not run without such an answer.
+func (r *Reviewer) Grants() bool { return r.Allows != "" }
 
 // review is one question that was put, or is being put.
 type review struct {
@@ -84,7 +91,8 @@ func (r *Reviewer) Judge(ctx context.Context, c *tool.Call, effects []tool.Effec
 	for key := tool.Digest([]byte(text)); ; {
 		rv, mine := r.enter(key)
 		if mine {
-			return r.lead(ctx, key, rv, text, level)
+			v, err := r.lead(ctx, key, rv, text, level)
+			return r.granting(c, v), err
 		}
 		select {
 		case <-rv.done:
@@ -92,11 +100,17 @@ func (r *Reviewer) Judge(ctx context.Context, c *tool.Call, effects []tool.Effec
 			return tool.Verdict{}, fmt.Errorf("review call: %w", ctx.Err())
 		}
 		if rv.asked {
-			v := rv.verdict
+			v := r.granting(c, rv.verdict)
 			v.Cost = 0
 			return v, nil
 		}
 	}
+}
+
+// granting is a verdict that speaks for the person where it may.
+func (r *Reviewer) granting(c *tool.Call, v tool.Verdict) tool.Verdict {
+	v.Grant = r.Allows != "" && r.Allows == c.Mode && v.Action == tool.Allow
+	return v
 }
 
 // enter returns the review of a question, and whether the caller is the one who

@@ -80,6 +80,30 @@ func TestReviewerIsAJudge(t *testing.T) {
 	t.Run("no model", func(t *testing.T) { harnesstest.TestJudge(t, &guard.Reviewer{}) })
 }
 
+// TestReviewerMayAllow holds that a reviewer speaks for the person where it was set so, in
+// that mode only, and also when the question was put before.
+func TestReviewerMayAllow(t *testing.T) {
+	r := &guard.Reviewer{Model: saying(`{"verdict": "allow", "reason": "it fits"}`), Allows: "auto"}
+	for range 2 {
+		c, effects := command(medium)
+		if v, err := r.Judge(t.Context(), c, effects); err != nil || !v.Grant || !r.Grants() {
+			t.Errorf("%+v, %v", v, err)
+		}
+		c.Mode = "ask"
+		if v, err := r.Judge(t.Context(), c, effects); err != nil || v.Grant {
+			t.Errorf("in mode ask: %+v, %v", v, err)
+		}
+	}
+	r = &guard.Reviewer{Model: saying(`{"verdict": "ask", "reason": "odd"}`), Allows: "auto"}
+	c, effects := command(medium)
+	if v, _ := r.Judge(t.Context(), c, effects); v.Grant {
+		t.Errorf("%+v", v)
+	}
+	if (&guard.Reviewer{}).Grants() {
+		t.Error("it was not set so")
+	}
+}
+
 func TestReviewerTakesClearAnswersOnly(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer string

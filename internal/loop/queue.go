@@ -3,9 +3,11 @@ package loop
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
 )
 
 // queued is what was said while a run went on.
@@ -38,13 +40,43 @@ func (s *State) said(b event.Said) {
 
 // begin begins a run with the words of whoever the session works for.
 func (s *State) begin(parts llm.Parts, by event.Origin) {
-	s.Task, s.TaskBy = parts.Text(), by
+	s.asked(parts.Text(), by)
 	s.Run, s.Compaction.Tried = Run{Active: true}, 0
 	s.say(words{parts, true})
 	for _, w := range s.Aside {
 		s.say(w)
 	}
 	s.Aside = nil
+}
+
+// asked takes down what the session is to do. A few words such as "yes, do it" say it only
+// with what was asked for before them.
+func (s *State) asked(text string, by event.Origin) {
+	switch {
+	case s.Task == "" || by != s.TaskBy || len(text) > maxFollowUp || strings.Contains(text, "\n"):
+		s.Before = ""
+	case s.Before == "":
+		s.Before = s.Task
+	default:
+		s.Before += "\n\n" + s.Task
+	}
+	if head, tail, dropped := tool.Cut(s.Before, maxBefore); dropped > 0 {
+		s.Before = head + "\n[...]\n" + tail
+	}
+	s.Task, s.TaskBy = text, by
+}
+
+const (
+	maxFollowUp = 100     // bytes of words that go on with a task
+	maxBefore   = 8 << 10 // bytes of what was asked for before them
+)
+
+// Asked is what was asked for: the task, and before it what it goes on with.
+func (s *State) Asked() string {
+	if s.Before == "" {
+		return s.Task
+	}
+	return s.Before + "\n\n" + s.Task
 }
 
 // goOn lets the last run continue after it stopped for any reason but done.

@@ -1,6 +1,7 @@
 package loop_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/inspan/inspan/event"
@@ -40,5 +41,37 @@ func TestQueueOutlastsTheDriver(t *testing.T) {
 	tp.add(tp.Next().(loop.Stop).Stopped)
 	if tp.want("ask"); tp.Task != "second" {
 		t.Errorf("%q is done", tp.Task)
+	}
+}
+
+// TestAskedGoesOn holds that a few words are taken with what they go on with, and that
+// whatever says a task of its own is one.
+func TestAskedGoesOn(t *testing.T) {
+	long := strings.Repeat("Port the parser to the new grammar. ", 5)
+	for name, tt := range map[string]struct {
+		said []event.Body
+		want string
+	}{
+		"one":          {[]event.Body{said("yes")}, "yes"},
+		"a yes":        {[]event.Body{said("Port it."), said("yes"), said("and test it")}, "Port it.\n\nyes\n\nand test it"},
+		"another task": {[]event.Body{said("Port it."), said("yes"), said(long)}, long},
+		"two lines":    {[]event.Body{said("Port it."), said("a\nb")}, "a\nb"},
+		"of others":    {[]event.Body{said("Port it."), event.Said{Parts: llm.Say("ok"), Origin: event.OriginLead}}, "ok"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var tp *tape
+			for i, b := range tt.said {
+				if i == 0 {
+					tp = newTape(t, b)
+				} else {
+					tp.add(b)
+				}
+				tp.add(event.Asked{Turn: 1}, reply(llm.StopEnd, llm.Text{Text: "Done."}))
+				tp.add(tp.Next().(loop.Stop).Stopped)
+			}
+			if got := tp.Asked(); got != tt.want {
+				t.Errorf("%q, want %q", got, tt.want)
+			}
+		})
 	}
 }

@@ -53,6 +53,7 @@ type State struct {
 	Aside    []words           `json:"aside,omitempty"`   // to be put before the model with what the person says next
 	Noted    []string          `json:"noted,omitempty"`   // sources of what was added at the tail
 	Task     string            `json:"task,omitempty"`    // what was asked for last
+	Before   string            `json:"before,omitempty"`  // what it goes on with, if it is a few words
 	TaskBy   event.Origin      `json:"task_by,omitempty"` // who did
 	Granted  []string          `json:"granted,omitempty"` // rules that a person allowed for the session
 	Todo     []tool.Todo       `json:"todo,omitempty"`
