@@ -423,7 +423,7 @@ type Served struct {
 type Server struct {
 	Name  string `json:"name"`
 	State string `json:"state"`         // "connecting", "ready", "changed", "login", "failed" or "off"
-	Why   string `json:"why,omitempty"` // it is not ready; for people
+	Why   string `json:"why,omitempty"` // it is not ready, or which tools are held back; for people
 	Tools int    `json:"tools"`         // that it has, as far as it is known
 }
 

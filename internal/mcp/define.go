@@ -47,6 +47,7 @@ type toolset struct {
 // definition is one tool.
 type definition struct {
 	name     string // for the server
+	digest   string // of all that a person agrees to
 	spec     llm.ToolSpec
 	readOnly bool // the server says so
 	says     string
@@ -108,8 +109,10 @@ func define(server string, tools []*sdk.Tool) (*toolset, error) {
 		if size += len(data); size > maxDefined {
 			return nil, fmt.Errorf("the definitions of its tools have more than %d MiB", maxDefined>>20)
 		}
-		sum.Write(append(data, '\n'))
-		d := definition{name: t.Name, readOnly: t.Annotations != nil && t.Annotations.ReadOnlyHint}
+		data = append(data, '\n')
+		sum.Write(data)
+		own := sha256.Sum256(data)
+		d := definition{name: t.Name, digest: hex.EncodeToString(own[:]), readOnly: t.Annotations != nil && t.Annotations.ReadOnlyHint}
 		d.spec = spec(server, t)
 		said, err := json.Marshal([]any{t.Title, t.Annotations})
 		if err != nil {
