@@ -108,7 +108,7 @@ func (c caller) effects(_ context.Context, call *tool.Call) ([]tool.Effect, erro
 
 // current is the connection to call on, which it waits for. The tool must be defined as
 // it was when it was offered, and that still be agreed to.
-func (c caller) current(ctx context.Context) (*client, error) {
+func (c *caller) current(ctx context.Context) (*client, error) {
 	m, s := c.manager, c.slot
 	ctx, cancel := context.WithTimeout(ctx, m.patience())
 	defer cancel()
@@ -116,7 +116,7 @@ func (c caller) current(ctx context.Context) (*client, error) {
 		m.mu.Lock()
 		now, news, coming := s.client, m.news, s.kept && !m.closed
 		why := s.why
-		free := m.isFree(s, c.definition)
+		free := m.freed(s, &c.definition)
 		m.mu.Unlock()
 		switch {
 		case now != nil && !free:
@@ -155,10 +155,7 @@ func (c caller) run(ctx context.Context, call *tool.Call) (out tool.Result, _ er
 	defer unwatch()
 	params.SetProgressToken(token)
 	began := time.Now()
-	res, err := conn.session.CallTool(bound, params)
-	if err == nil {
-		res, err = c.follow(bound, conn, p, res, tell)
-	}
+	res, err := c.send(bound, conn, p, params, tell)
 	c.manager.took(c.slot, time.Since(began))
 	switch {
 	case ctx.Err() != nil:
@@ -173,6 +170,18 @@ func (c caller) run(ctx context.Context, call *tool.Call) (out tool.Result, _ er
 		return out, fmt.Errorf("%s failed", c.spec.Name)
 	}
 	return out, nil
+}
+
+// send sends the call and returns its result, also if that comes as one of a task.
+func (c caller) send(ctx context.Context, conn *client, by *patience, params *sdk.CallToolParams, tell func(string)) (*sdk.CallToolResult, error) {
+	if c.task {
+		return c.asTask(ctx, conn, by, params, tell)
+	}
+	res, err := conn.session.CallTool(ctx, params)
+	if err != nil {
+		return nil, err
+	}
+	return c.follow(ctx, conn, by, res, tell)
 }
 
 func arguments(args json.RawMessage) json.RawMessage {

@@ -51,10 +51,15 @@ func (m *Manager) free(s *slot) []definition {
 	return slices.DeleteFunc(slices.Clone(s.tools.list), func(d definition) bool { return held[d.name] })
 }
 
-// isFree reports whether a tool can be called as it was defined when it was offered. The
-// lock is held.
-func (m *Manager) isFree(s *slot, offered definition) bool {
-	return slices.ContainsFunc(m.free(s), func(d definition) bool { return d.digest == offered.digest })
+// freed reports whether a tool can be called as it was defined when it was offered, and
+// completes what was not known then. The lock is held.
+func (m *Manager) freed(s *slot, offered *definition) bool {
+	list := m.free(s)
+	i := slices.IndexFunc(list, func(d definition) bool { return d.digest == offered.digest })
+	if i >= 0 {
+		*offered = list[i]
+	}
+	return i >= 0
 }
 
 const maxNamed = 5 // tools that are held back and named
