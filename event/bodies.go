@@ -436,6 +436,10 @@ type Delta struct {
 	Void      bool           `json:"void,omitempty"`
 }
 
+// Compacting is the text of the Progress with which a compaction begins. It ends with
+// Compacted or Kept, or with the run.
+const Compacting = "compacting the conversation"
+
 // Progress is what a running call shows, or the run itself if Call is empty.
 // Transient.
 type Progress struct {

@@ -23,24 +23,39 @@ import (
 	"github.com/inspan/inspan/internal/secret"
 	"github.com/inspan/inspan/internal/shell"
 	"github.com/inspan/inspan/internal/tools"
+	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/tool"
 )
 
 // env is the machine as the tools of a session see it, with walls where they
 // can be had.
-func (a *App) env(root string, blobs tool.Blobs, rules []inspan.Rule, image string) (tool.Env, error) {
+func (a *App) env(root string, blobs tool.Blobs, rules []inspan.Rule, o Options) (tool.Env, error) {
 	closed, err := parsed(rules)
 	if err != nil {
 		return tool.Env{}, err
 	}
 	s := a.Config.Sandbox
-	env, err := sandbox.Local(root, blobs, a.walls(policy.Close(a.places(root), closed), image))
+	walls := a.walls(policy.Close(a.places(root), closed), o.Container)
+	walls.Shown = append(walls.Shown, o.Folders...)
+	env, err := sandbox.Local(root, blobs, walls)
 	if err == nil && s.Off {
 		env = env.Unwalled()
 		env.Walls = tool.Walls{Why: "it is switched off in " + a.ConfigPath}
 	}
 	env.HTTP = a.http()
 	return env, err
+}
+
+// beside tells the model of the folders beside the workspace.
+func (o Options) beside() string {
+	if len(o.Folders) == 0 {
+		return ""
+	}
+	list := make([]string, len(o.Folders))
+	for i, dir := range o.Folders {
+		list[i] = "- " + words.Line(dir)
+	}
+	return "These folders belong to the work too. File tools may read and change them as they may the workspace, by absolute paths; commands may read them:\n" + strings.Join(list, "\n")
 }
 
 // http is how tools reach servers.
@@ -308,7 +323,7 @@ func (a *App) Explain(ctx context.Context, root, mode, command string) (Explaine
 	if err != nil {
 		return Explained{}, err
 	}
-	env, err := a.env(root, nil, rules, "")
+	env, err := a.env(root, nil, rules, Options{})
 	if err != nil {
 		return Explained{}, err
 	}
