@@ -134,7 +134,7 @@ type Options struct {
 	Replay       string        // file to play instead of asking a model
 	Servers      []mcp.Server  // MCP servers that the client brings, with Source mcp.Client
 	NoServers    bool          // no MCP servers are used
-	Folders      []string      // as inspan.Agent has it; commands can read them too
+	Folders      []string      // as inspan.Agent has it
 	AllTools     bool          // whoever calls is told of every tool: none is left to tool_search
 	KeepJobs     bool          // whatever bash is told to keep goes on after the session, unasked
 
@@ -216,7 +216,7 @@ func (a *App) agent(
 	if err != nil {
 		return nil, nil, err
 	}
-	env, err := a.env(at.Root, at.Blobs, rules, o)
+	env, err := a.env(at.Root, at.Blobs, rules, o.Container)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -215,7 +215,7 @@ func (a *App) Env(root string) (tool.Env, error) {
 	if err != nil {
 		return tool.Env{}, err
 	}
-	return a.env(root, nil, rules, Options{})
+	return a.env(root, nil, rules, "")
 }
 
 // Managers are those of the servers that are started for a workspace.

@@ -29,15 +29,13 @@ import (
 
 // env is the machine as the tools of a session see it, with walls where they
 // can be had.
-func (a *App) env(root string, blobs tool.Blobs, rules []inspan.Rule, o Options) (tool.Env, error) {
+func (a *App) env(root string, blobs tool.Blobs, rules []inspan.Rule, image string) (tool.Env, error) {
 	closed, err := parsed(rules)
 	if err != nil {
 		return tool.Env{}, err
 	}
 	s := a.Config.Sandbox
-	walls := a.walls(policy.Close(a.places(root), closed), o.Container)
-	walls.Shown = append(walls.Shown, o.Folders...)
-	env, err := sandbox.Local(root, blobs, walls)
+	env, err := sandbox.Local(root, blobs, a.walls(policy.Close(a.places(root), closed), image))
 	if err == nil && s.Off {
 		env = env.Unwalled()
 		env.Walls = tool.Walls{Why: "it is switched off in " + a.ConfigPath}
@@ -55,7 +53,7 @@ func (o Options) beside() string {
 	for i, dir := range o.Folders {
 		list[i] = "- " + words.Line(dir)
 	}
-	return "These folders belong to the work too. File tools may read and change them as they may the workspace, by absolute paths; commands may read them:\n" + strings.Join(list, "\n")
+	return "These folders belong to the work too. File tools may read and change them as they may the workspace, by absolute paths; commands reach there what their words name:\n" + strings.Join(list, "\n")
 }
 
 // http is how tools reach servers.
@@ -323,7 +321,7 @@ func (a *App) Explain(ctx context.Context, root, mode, command string) (Explaine
 	if err != nil {
 		return Explained{}, err
 	}
-	env, err := a.env(root, nil, rules, Options{})
+	env, err := a.env(root, nil, rules, "")
 	if err != nil {
 		return Explained{}, err
 	}
