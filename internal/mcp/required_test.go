@@ -84,7 +84,7 @@ func (s *elder) server(t *testing.T) mcp.Server {
 	return mcp.Server{Name: "own", Source: mcp.User, Dial: func(context.Context) (io.ReadWriteCloser, error) {
 		ours, theirs := net.Pipe()
 		serving.Go(func() {
-			defer theirs.Close()
+			defer theirs.Close() //nolint:errcheck // it is over
 			for lines := bufio.NewScanner(theirs); lines.Scan(); {
 				var r struct {
 					ID     json.RawMessage `json:"id"`
