@@ -36,7 +36,7 @@ func (d *driver) compact(ctx context.Context, c loop.Compact) error {
 	if !ok {
 		return d.record(ctx, event.Kept{Why: c.Why, Reason: "there is too little that a summary could replace"})
 	}
-	if err := d.show(event.Progress{Text: "compacting the conversation"}); err != nil {
+	if err := d.show(event.Progress{Text: event.Compacting}); err != nil {
 		return err
 	}
 	s := summary{driver: d, plan: plan, focus: focus}

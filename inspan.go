@@ -51,6 +51,9 @@ type Agent struct {
 	Checkpoint func(ctx context.Context) (event.Checkpoint, error)
 	// Env is the world the tools work in. Root is the workspace.
 	Env tool.Env
+	// Folders are further ones, absolute and without links, that calls may read and change
+	// as they may the workspace. Commands are walled in by Env.
+	Folders []string
 
 	// Mode is the permission mode: "plan", "ask", "edit", "auto" or "yolo".
 	// Empty means ask for a new session and no change for an old one.

@@ -43,6 +43,10 @@ type Said struct {
 	Parts  llm.Parts `json:"parts"`            // Text and Image
 	By     string    `json:"by,omitempty"`     // who; empty: the user at the terminal
 	Origin Origin    `json:"origin,omitempty"` // what By is
+	// Message stands for the message of another program that this is, so that the program
+	// can send it twice; Context is what that program calls the conversation.
+	Message string `json:"message,omitempty"`
+	Context string `json:"context,omitempty"`
 	Taint
 }
 
@@ -76,10 +80,11 @@ type Taint struct {
 // An input: any process may append it. Also emitted by the driver to warn a
 // model that repeats itself.
 type Steered struct {
-	Parts  llm.Parts `json:"parts"`
-	By     string    `json:"by,omitempty"`
-	Origin Origin    `json:"origin,omitempty"`
-	Why    []Why     `json:"why,omitempty"` // of the harness
+	Parts   llm.Parts `json:"parts"`
+	By      string    `json:"by,omitempty"`
+	Origin  Origin    `json:"origin,omitempty"`
+	Message string    `json:"message,omitempty"` // as that of Said
+	Why     []Why     `json:"why,omitempty"`     // of the harness
 	Taint
 }
 
@@ -93,11 +98,12 @@ type Decided struct {
 	// logs of version 0.1: the one with the id that is open where this stands in the log.
 	Question uint64 `json:"question,omitempty"`
 	Allow    bool   `json:"allow"`
-	By       string `json:"by"`               // who decided
-	Rule     string `json:"rule,omitempty"`   // by which rule, if it was one
-	Scope    Scope  `json:"scope,omitempty"`  // what an Allow holds for
-	Reason   string `json:"reason,omitempty"` // shown to the model when denied
-	Answer   string `json:"answer,omitempty"` // to a call that asks the person something
+	By       string `json:"by"`                // who decided
+	Rule     string `json:"rule,omitempty"`    // by which rule, if it was one
+	Scope    Scope  `json:"scope,omitempty"`   // what an Allow holds for
+	Reason   string `json:"reason,omitempty"`  // shown to the model when denied
+	Answer   string `json:"answer,omitempty"`  // to a call that asks the person something
+	Message  string `json:"message,omitempty"` // as that of Said
 }
 
 // Scope is what an approval holds for. Beyond the one call, it holds for the
@@ -423,7 +429,7 @@ type Served struct {
 type Server struct {
 	Name  string `json:"name"`
 	State string `json:"state"`         // "connecting", "ready", "changed", "login", "failed" or "off"
-	Why   string `json:"why,omitempty"` // it is not ready; for people
+	Why   string `json:"why,omitempty"` // it is not ready, or which tools are held back; for people
 	Tools int    `json:"tools"`         // that it has, as far as it is known
 }
 
@@ -435,6 +441,10 @@ type Delta struct {
 	Call      *llm.CallDelta `json:"call,omitempty"`
 	Void      bool           `json:"void,omitempty"`
 }
+
+// Compacting is the text of the Progress with which a compaction begins. It ends with
+// Compacted or Kept, or with the run.
+const Compacting = "compacting the conversation"
 
 // Progress is what a running call shows, or the run itself if Call is empty.
 // Transient.

@@ -91,7 +91,7 @@ func listServers(out io.Writer, list []mcp.Status) error {
 			fmt.Fprintf(out, "%s: %s\n", s.Name, s.Why)
 		}
 		if s.State == mcp.Changed {
-			fmt.Fprintf(out, "%s offers other tools than you agreed to: 'inspan mcp agree %s' shows them\n", s.Name, s.Name)
+			fmt.Fprintf(out, "'inspan mcp agree %s' shows what they are, and asks\n", s.Name)
 		}
 	}
 	return nil
@@ -256,8 +256,8 @@ func (c *command) mcpAgree() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "agree NAME",
 		Short: "Look at what a server offers now, and agree to it",
-		Long: "What a server offered when it was first met, you have agreed to by adding or trusting it. If it offers something else later, none\n" +
-			"of its tools can be called until you agree to that. Without a terminal it takes --yes.",
+		Long: "What a server offered when it was first met, you have agreed to by adding or trusting it. A tool that it changes or adds later can't\n" +
+			"be called until you agree to it; the others go on. Without a terminal it takes --yes.",
 		Args: exactly(1, 1, "one NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			hub, err := c.server(cmd, cwd, args[0])

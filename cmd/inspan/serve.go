@@ -73,12 +73,12 @@ func signals(ctx context.Context) (context.Context, context.CancelFunc) {
 }
 
 // serve serves over HTTP, behind the gate, until it is asked to end.
-func (c *command) serve(ctx context.Context, f *serveFlags, h http.Handler, end func()) error {
+func (c *command) serve(ctx context.Context, f *serveFlags, g *gate.Gate, h http.Handler, end func()) error {
 	token, err := gate.Token(f.tokenFile)
 	if err != nil {
 		return err
 	}
-	g := &gate.Gate{Who: gate.One("owner", token), Hosts: f.hosts}
+	g.Who, g.Hosts = gate.One("owner", token), f.hosts
 	l, err := g.Listen(ctx, f.listen, f.public)
 	if errors.Is(err, gate.ErrOpen) {
 		return usageError{fmt.Errorf("%w; --public says so", err)}
@@ -116,7 +116,7 @@ func (c *command) mcpServe() *cobra.Command {
 				s.Host = a.Host(f.Options, c.warn)
 			}
 			if f.listen != "" {
-				return c.serve(ctx, &f, s.Handler(), s.Close)
+				return c.serve(ctx, &f, &gate.Gate{}, s.Handler(), s.Close)
 			}
 			err = s.ServeStdio(ctx, io.NopCloser(c.in), unclosed{c.console.Out})
 			if ctx.Err() != nil {
@@ -155,7 +155,7 @@ func (c *command) a2a() *cobra.Command {
 			ctx, stop := signals(cmd.Context())
 			defer stop()
 			s := &a2a.Server{Host: a.Host(f.Options, c.warn), Root: f.cwd, DecideHere: here}
-			return c.serve(ctx, &f, s.Handler(), s.Close)
+			return c.serve(ctx, &f, &gate.Gate{Open: a2a.Open(), Refuse: a2a.Refuse}, s.Handler(), s.Close)
 		},
 	}
 	f.add(cmd)

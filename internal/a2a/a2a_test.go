@@ -17,12 +17,14 @@ const write = `call: write_file {"path":"new.txt","content":"made"}`
 
 func TestCard(t *testing.T) {
 	h := newHouse(t, "ask")
-	for token, want := range map[string]int{annsToken: http.StatusOK, "": http.StatusUnauthorized} {
+	for token, want := range map[string]int{annsToken: http.StatusOK, "": http.StatusOK} { // anybody may read it
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, h.url+"/.well-known/agent-card.json", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		req.Header.Set("Authorization", "Bearer "+token)
+		if token != "" {
+			req.Header.Set("Authorization", "Bearer "+token)
+		}
 		res, err := http.DefaultClient.Do(req)
 		if err != nil {
 			t.Fatal(err)
@@ -32,8 +34,8 @@ func TestCard(t *testing.T) {
 		if err != nil || res.StatusCode != want {
 			t.Fatalf("%v %d %s", err, res.StatusCode, raw)
 		}
-		if want != http.StatusOK {
-			continue
+		if strings.Contains(string(raw), "securityRequirements") || !strings.Contains(string(raw), `"securitySchemes":{"token":{"httpAuthSecurityScheme":{"scheme":"Bearer"}}}`) {
+			t.Errorf("%s", raw)
 		}
 		var card struct {
 			Name, Description, Version string
@@ -414,7 +416,7 @@ func TestOthers(t *testing.T) {
 			"GetTask": map[string]any{"id": id}, "CancelTask": map[string]any{"id": id},
 			"SendMessage": map[string]any{"message": message{ID: "m", Role: "ROLE_USER", TaskID: id, ContextID: "c", Parts: []part{{Text: "yes"}}}},
 		} {
-			if code := bob.call(method, params, &json.RawMessage{}); code == 0 {
+			if code := bob.call(method, params, &json.RawMessage{}); code == 0 && (id != "" || method != "SendMessage") {
 				t.Errorf("%s of %q", method, id)
 			}
 		}
@@ -422,13 +424,15 @@ func TestOthers(t *testing.T) {
 			t.Errorf("subscribed to %q", id)
 		}
 	}
-	if _, code := bob.send(message{ID: "m", Role: "ROLE_USER", ContextID: asks.ContextID, Parts: []part{{Text: "say: hi"}}}, false); code == 0 {
-		t.Error("bob speaks in ann's context")
+	// A context that bob calls like ann's is his own, as any that he names first.
+	own, code := bob.send(message{ID: "m", Role: "ROLE_USER", ContextID: asks.ContextID, Parts: []part{{Text: "say: hi"}}}, false)
+	if code != 0 || strings.Contains(h.log(own.ID), "new.txt") {
+		t.Errorf("%d: bob speaks in ann's context", code)
 	}
 	if h.read("new.txt") != "" {
 		t.Error("bob answered for ann")
 	}
-	for v, want := range map[*visitor]int{ann: 1, bob: 0} {
+	for v, want := range map[*visitor]int{ann: 1, bob: 2} {
 		var list struct {
 			Tasks     []task
 			TotalSize int
@@ -494,7 +498,9 @@ func TestBadRequests(t *testing.T) {
 		say("  "),
 		message{ID: "m", Role: "ROLE_USER", Parts: []part{{URL: "file:///etc/passwd"}}},
 		message{ID: "m", Role: "ROLE_USER", Parts: []part{{Text: "look"}, {Raw: []byte("x"), MediaType: "application/pdf"}}},
-		message{ID: "m", Role: "ROLE_USER", ContextID: "no-such", Parts: []part{{Text: "hi"}}},
+		message{ID: "m", Role: "ROLE_USER", Parts: []part{{Text: "look"}, {Raw: []byte("x\xff"), MediaType: "text/plain"}}},
+		message{ID: "m", Role: "ROLE_USER", ContextID: strings.Repeat("x", 300), Parts: []part{{Text: "hi"}}},
+		message{ID: "m", Role: "ROLE_USER", ContextID: "a\u202eb", Parts: []part{{Text: "hi"}}},
 		map[string]any{"messageId": "m", "role": "ROLE_USER", "parts": []any{nil}},
 	} {
 		if code := v.call("SendMessage", map[string]any{"message": m}, &json.RawMessage{}); code == 0 {

@@ -3,8 +3,10 @@ package a2a
 import (
 	"encoding/json"
 	"fmt"
+	"mime"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	sdk "github.com/a2aproject/a2a-go/v2/a2a"
 
@@ -81,10 +83,10 @@ func choose(list []inspan.Pending, m *sdk.Message) (p inspan.Pending, choice str
 }
 
 // answer is what was said to a question, as the session takes it.
-func answer(p inspan.Pending, choice, by string) (event.Body, error) {
+func answer(p inspan.Pending, choice, by string) (event.Decided, error) {
 	d, problem := decided(p, choice)
 	if problem != "" {
-		return nil, fmt.Errorf("%w: %s", sdk.ErrInvalidParams, problem)
+		return d, fmt.Errorf("%w: %s", sdk.ErrInvalidParams, problem)
 	}
 	d.By = by
 	return d, nil
@@ -114,11 +116,37 @@ func decided(p inspan.Pending, choice string) (event.Decided, string) {
 func textOf(m *sdk.Message) string {
 	var texts []string
 	for _, part := range m.Parts {
-		if text := part.Text(); text != "" {
+		text := part.Text()
+		if raw, is := part.Content.(sdk.Raw); is && textual(part.MediaType) {
+			text = string(raw)
+		}
+		if text != "" {
 			texts = append(texts, text)
 		}
 	}
 	return strings.Join(texts, "\n")
+}
+
+// content is what the bytes of a part say: text, or an image.
+func content(part *sdk.Part, raw []byte) (llm.Part, error) {
+	switch {
+	case slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, part.MediaType):
+		return llm.Image{MediaType: part.MediaType, Data: raw}, nil
+	case !textual(part.MediaType):
+		return nil, fmt.Errorf("%w: %q", sdk.ErrUnsupportedContentType, words.OneLine(part.MediaType, 80))
+	case !utf8.Valid(raw):
+		return nil, fmt.Errorf("%w: a part of the type %q is not UTF-8", sdk.ErrInvalidParams, words.OneLine(part.MediaType, 80))
+	case part.Filename != "":
+		return llm.Text{Text: words.OneLine(part.Filename, 200) + ":\n" + string(raw)}, nil
+	}
+	return llm.Text{Text: string(raw)}, nil
+}
+
+// textual reports whether bytes of a type are text.
+func textual(mediaType string) bool {
+	kind, params, err := mime.ParseMediaType(mediaType)
+	charset := strings.ToLower(params["charset"])
+	return err == nil && (strings.HasPrefix(kind, "text/") || kind == "application/json") && (charset == "" || charset == "utf-8" || charset == "us-ascii")
 }
 
 // said is what a message says to the model: text, data as JSON, and images.
@@ -135,10 +163,11 @@ func said(m *sdk.Message) (llm.Parts, error) {
 			}
 			out = append(out, llm.Text{Text: string(raw)})
 		case sdk.Raw:
-			if !slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, part.MediaType) {
-				return nil, fmt.Errorf("%w: %q", sdk.ErrUnsupportedContentType, words.OneLine(part.MediaType, 80))
+			raw, err := content(part, c)
+			if err != nil {
+				return nil, err
 			}
-			out = append(out, llm.Image{MediaType: part.MediaType, Data: c})
+			out = append(out, raw)
 		default:
 			return nil, fmt.Errorf("%w: a part that is neither text nor data nor an image", sdk.ErrUnsupportedContentType)
 		}

@@ -13,10 +13,11 @@ import (
 )
 
 // follow yields a task as it stands, and what becomes of it until it rests. R drives it;
-// nil: nobody does, or another process.
-func (v *visitor) follow(ctx context.Context, id string, r *run) iter.Seq2[sdk.Event, error] {
+// nil: nobody does, or another process. Patient is for who waits for more of a task that
+// rests already.
+func (v *visitor) follow(ctx context.Context, id string, r *run, patient bool) iter.Seq2[sdk.Event, error] {
 	return func(yield func(sdk.Event, error) bool) {
-		f := &follower{visitor: v, id: id, yield: yield, calls: map[string]llm.Call{}}
+		f := &follower{visitor: v, id: id, patient: patient, yield: yield, calls: map[string]llm.Call{}}
 		rested, err := f.watch(ctx, r)
 		if err == nil && !rested && !f.left {
 			err = f.rest(ctx, r)
@@ -30,11 +31,12 @@ func (v *visitor) follow(ctx context.Context, id string, r *run) iter.Seq2[sdk.E
 // follower tells one client what becomes of a task.
 type follower struct {
 	*visitor
-	id    string
-	yield func(sdk.Event, error) bool
-	calls map[string]llm.Call
-	seq   uint64 // of the last event that was told of
-	left  bool   // the client has gone
+	id      string
+	patient bool
+	yield   func(sdk.Event, error) bool
+	calls   map[string]llm.Call
+	seq     uint64 // of the last event that was told of
+	left    bool   // the client has gone
 }
 
 // watch yields what happens until the task rests, or nobody drives it here any more. It
@@ -45,7 +47,7 @@ func (f *follower) watch(ctx context.Context, r *run) (rested bool, err error) {
 		return false, err
 	}
 	f.seq = first.status.Seq
-	if !f.show(first.task(-1)) || rests(state(first.status)) {
+	if now := state(first.status); !f.show(first.task(-1)) || rests(now) && (ended(now) || !f.patient) {
 		return true, nil
 	}
 	w, err := f.server.Host.Watch(ctx, f.id)

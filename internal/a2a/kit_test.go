@@ -3,6 +3,7 @@ package a2a_test
 import (
 	"bufio"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -70,7 +71,7 @@ func (h *house) start(mode string) {
 	s := &a2a.Server{Host: h.host, Root: h.root, DecideHere: h.here}
 	h.server = s
 	ann, bob := gate.One("ann", annsToken), gate.One("bob", bobsToken)
-	g := &gate.Gate{Who: func(token string) (string, bool) {
+	g := &gate.Gate{Open: a2a.Open(), Refuse: a2a.Refuse, Who: func(token string) (string, bool) {
 		if who, ok := ann(token); ok {
 			return who, ok
 		}
@@ -231,8 +232,9 @@ func (v *visitor) result(raw []byte, into any) (code int) {
 	return 0
 }
 
+// say is a message with an id of its own.
 func say(text string) message {
-	return message{ID: "m1", Role: "ROLE_USER", Parts: []part{{Text: text}}}
+	return message{ID: rand.Text(), Role: "ROLE_USER", Parts: []part{{Text: text}}}
 }
 
 // send sends a message and returns the task it came to.
@@ -263,7 +265,14 @@ func (v *visitor) get(id string) task {
 func (v *visitor) stream(method string, params any, each ...func(happening)) (all []happening, code int) {
 	v.t.Helper()
 	res := v.post(v.t.Context(), method, params)
-	defer res.Body.Close() //nolint:errcheck // it is only read
+	defer res.Body.Close()                                     //nolint:errcheck // it is only read
+	if res.Header.Get("Content-Type") != "text/event-stream" { // it never begins
+		raw, err := io.ReadAll(res.Body)
+		if err != nil || res.StatusCode != http.StatusBadRequest {
+			v.t.Fatalf("%v, %s: %s", err, res.Status, raw)
+		}
+		return nil, v.result(raw, &json.RawMessage{})
+	}
 	lines := bufio.NewScanner(res.Body)
 	lines.Buffer(nil, 4<<20)
 	for lines.Scan() {

@@ -26,6 +26,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -55,7 +56,10 @@ type Server struct {
 	URL string
 
 	mu     sync.Mutex
-	runs   map[string]*run // by session; those that go on here
+	runs   map[string]*run              // by session; those that go on here
+	looks  map[*context.CancelFunc]bool // ends each of those who only look on
+	taken  map[string]taken             // by principal; no entry: the logs have not been read for it
+	taking map[string]chan struct{}     // messages that are being taken; closed when that is over
 	wg     sync.WaitGroup
 	closed bool
 }
@@ -67,9 +71,8 @@ const maxRuns = 32
 var ErrClosed = errors.New("the server is closed")
 
 // Handler serves the card, below /.well-known, and the JSON-RPC binding, everywhere
-// else. It checks nothing of who sends requests: put a [gate.Gate] before it, also
-// before the card, which the protocol has anybody read. Requests of different
-// principals see nothing of each other.
+// else. It checks nothing of who sends requests: put a [gate.Gate] before it, with [Open]
+// and [Refuse]. Requests of different principals see nothing of each other.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+a2asrv.WellKnownAgentCardPath, s.serveCard)
@@ -78,10 +81,30 @@ func (s *Server) Handler() http.Handler {
 		if version := r.Header.Get(sdk.SvcParamVersion); version != "" && version != "1" && !strings.HasPrefix(version, "1.") {
 			v.refused = sdk.ErrVersionNotSupported
 		}
-		a2asrv.NewJSONRPCHandler(v).ServeHTTP(w, r)
+		v.serve(w, r)
 	})
 	return mux
 }
+
+// serve has the SDK read a request.
+func (v *visitor) serve(w http.ResponseWriter, r *http.Request) {
+	req, err := peek(r)
+	if err != nil {
+		Refuse(w, http.StatusBadRequest, "the body can't be read")
+		return
+	}
+	if err := req.wrong(); err != nil {
+		v.refused = cmp.Or(v.refused, err)
+		r.Body = io.NopCloser(strings.NewReader(req.empty()))
+	}
+	if req.streams() {
+		w = &early{ResponseWriter: w}
+	}
+	a2asrv.NewJSONRPCHandler(v).ServeHTTP(w, r)
+}
+
+// Open are the paths that anybody may read: that of the card, as the protocol has it.
+func Open() []string { return []string{a2asrv.WellKnownAgentCardPath} }
 
 // sender names a principal in the log.
 func sender(principal string) string {
@@ -114,10 +137,9 @@ func (s *Server) card(r *http.Request) *sdk.AgentCard {
 		Capabilities:        sdk.AgentCapabilities{Streaming: true},
 		DefaultInputModes:   []string{"text/plain", "application/json", "image/png", "image/jpeg", "image/gif", "image/webp"},
 		DefaultOutputModes:  []string{"text/plain", "application/json"},
-		SecuritySchemes:     sdk.NamedSecuritySchemes{"token": sdk.HTTPAuthSecurityScheme{Scheme: "Bearer"}},
-		SecurityRequirements: sdk.SecurityRequirementsOptions{
-			sdk.SecurityRequirements{"token": sdk.SecuritySchemeScopes{}},
-		},
+		// No securityRequirements: the SDK writes them in a form that readers of the protocol's
+		// own definition refuse, and fails on theirs. See docs/decisions/023.
+		SecuritySchemes: sdk.NamedSecuritySchemes{"token": sdk.HTTPAuthSecurityScheme{Scheme: "Bearer"}},
 		Skills: []sdk.AgentSkill{{
 			ID: "work", Name: "Work in the workspace", Description: about, Tags: []string{"code", "files", "commands"},
 			Examples: []string{"A test fails. Find the bug, fix it, and show that the tests pass."},
@@ -133,8 +155,31 @@ func (s *Server) Close() {
 	for _, r := range s.runs {
 		r.cancel()
 	}
+	for end := range s.looks {
+		(*end)()
+	}
 	s.mu.Unlock()
 	s.wg.Wait()
+}
+
+// look is ctx, done with the server too, for one who waits for what others do.
+func (s *Server) look(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		cancel()
+	}
+	if s.looks == nil {
+		s.looks = map[*context.CancelFunc]bool{}
+	}
+	s.looks[&cancel] = true
+	return ctx, func() {
+		cancel()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.looks, &cancel)
+	}
 }
 
 // visitor is one request of one principal.

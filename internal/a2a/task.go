@@ -24,8 +24,11 @@ const (
 // record is what the log of a session says of a task.
 type record struct {
 	id, context string
-	sender      string // who began it; empty: nobody has said anything
-	child       bool   // it works for another session
+	sender      string          // who began it; empty: nobody has said anything
+	first       string          // the message that began it, as keyOf has it; empty: not known
+	known       bool            // its client has said more to it since
+	messages    map[string]bool // that it has taken, in the same way
+	child       bool            // it works for another session
 	at          time.Time
 	history     []*sdk.Message
 	answer      string   // last words of the last run
@@ -80,13 +83,29 @@ func (r *record) apply(e event.Event) {
 		if r.context == r.id {
 			r.context = b.From
 		}
-		r.history, r.files, r.answer = nil, nil, ""
+		r.history, r.files, r.answer, r.first, r.known, r.messages = nil, nil, "", "", false, nil
 	case event.Said:
 		if r.sender == "" {
 			r.sender = b.By
 		}
+		if b.Context != "" && r.context == r.id {
+			r.context = b.Context
+		}
+		if len(r.history) == 0 {
+			r.first = b.Message
+		} else {
+			r.known = true
+		}
+		r.took(b.Message)
 		r.add(e, sdk.MessageRoleUser, b.Parts.Text())
+	case event.Cancelled:
+		r.known = r.known || b.By == r.sender
+	case event.Decided:
+		r.known = r.known || b.By == r.sender
+		r.took(b.Message)
 	case event.Steered:
+		r.known = r.known || b.By == r.sender
+		r.took(b.Message)
 		r.add(e, sdk.MessageRoleUser, b.Parts.Text())
 	case event.Replied:
 		text := strings.TrimSpace(b.Parts.Text())
@@ -101,6 +120,17 @@ func (r *record) apply(e event.Event) {
 			}
 		}
 	}
+}
+
+// took notes that a message was taken; empty: it can't be known again.
+func (r *record) took(message string) {
+	if message == "" {
+		return
+	}
+	if r.messages == nil {
+		r.messages = map[string]bool{}
+	}
+	r.messages[message] = true
 }
 
 func (r *record) add(e event.Event, role sdk.MessageRole, text string) {

@@ -13,6 +13,7 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/session"
+	"github.com/inspan/inspan/internal/words"
 )
 
 // GetTask implements [a2asrv.RequestHandler].
@@ -64,7 +65,7 @@ func (v *visitor) SendMessage(ctx context.Context, req *sdk.SendMessageRequest) 
 		history = req.Config.HistoryLength
 	}
 	if req.Config == nil || !req.Config.ReturnImmediately {
-		for _, err := range v.follow(ctx, id, run) {
+		for _, err := range v.follow(ctx, id, run, false) {
 			if err != nil {
 				return nil, err
 			}
@@ -85,7 +86,7 @@ func (v *visitor) SendStreamingMessage(ctx context.Context, req *sdk.SendMessage
 			yield(nil, err)
 			return
 		}
-		v.follow(ctx, id, run)(yield)
+		v.follow(ctx, id, run, false)(yield)
 	}
 }
 
@@ -104,7 +105,9 @@ func (v *visitor) SubscribeToTask(ctx context.Context, req *sdk.SubscribeToTaskR
 			yield(nil, err)
 			return
 		}
-		v.follow(ctx, r.id, run)(yield)
+		ctx, done := v.server.look(ctx)
+		defer done()
+		v.follow(ctx, r.id, run, true)(yield)
 	}
 }
 
@@ -118,22 +121,34 @@ func (v *visitor) take(ctx context.Context, req *sdk.SendMessageRequest) (id str
 		return "", nil, fmt.Errorf("%w: there is no message", sdk.ErrInvalidParams)
 	case req.Config != nil && req.Config.PushConfig != nil:
 		return "", nil, sdk.ErrPushNotificationNotSupported
-	case m.TaskID != "":
-		return v.tell(ctx, m)
 	}
-	return v.begin(ctx, m)
+	key := keyOf(m)
+	if key != "" {
+		letGo, err := v.server.hold(ctx, v.sender+" "+key)
+		if err != nil {
+			return "", nil, err
+		}
+		defer letGo()
+	}
+	if m.TaskID != "" {
+		return v.tell(ctx, m, key)
+	}
+	return v.begin(ctx, m, key)
 }
 
 // tell tells a task something that rests or goes on.
-func (v *visitor) tell(ctx context.Context, m *sdk.Message) (string, *run, error) {
+func (v *visitor) tell(ctx context.Context, m *sdk.Message, key string) (string, *run, error) {
 	r, err := v.find(ctx, string(m.TaskID))
 	if err != nil {
 		return "", nil, err
 	}
+	if r.messages[key] {
+		return v.again(ctx, r.id)
+	}
 	if m.ContextID != "" && m.ContextID != r.context {
 		return "", nil, fmt.Errorf("%w: the task is of another context", sdk.ErrInvalidParams)
 	}
-	input, err := v.input(r, m)
+	input, err := v.input(r, m, key)
 	if err != nil {
 		return "", nil, err
 	}
@@ -142,7 +157,7 @@ func (v *visitor) tell(ctx context.Context, m *sdk.Message) (string, *run, error
 }
 
 // input is what a message to a task is in its session.
-func (v *visitor) input(r *record, m *sdk.Message) (event.Body, error) {
+func (v *visitor) input(r *record, m *sdk.Message, key string) (event.Body, error) {
 	switch s := state(r.status); {
 	case s == sdk.TaskStateInputRequired:
 		p, choice, err := choose(questions(r.status), m)
@@ -152,41 +167,64 @@ func (v *visitor) input(r *record, m *sdk.Message) (event.Body, error) {
 		if v.server.DecideHere && !p.Asks {
 			return nil, fmt.Errorf("%w: this is decided on where the agent runs", sdk.ErrUnauthorized)
 		}
-		return answer(p, choice, v.sender)
+		d, err := answer(p, choice, v.sender)
+		d.Message = key
+		return d, err
 	case ended(s):
 		return nil, fmt.Errorf("%w: the task is over; say it in its context instead", sdk.ErrUnsupportedOperation)
 	case s == sdk.TaskStateWorking:
 		parts, err := said(m)
-		return event.Steered{Parts: parts, By: v.sender}, err
+		return event.Steered{Parts: parts, By: v.sender, Message: key}, err
 	}
 	parts, err := said(m)
-	return event.Said{Parts: parts, By: v.sender}, err
+	return event.Said{Parts: parts, By: v.sender, Message: key}, err
 }
 
 // begin makes a task of a message, in a context if it names one.
-func (v *visitor) begin(ctx context.Context, m *sdk.Message) (string, *run, error) {
+func (v *visitor) begin(ctx context.Context, m *sdk.Message, key string) (string, *run, error) {
 	parts, err := said(m)
-	if err == nil {
-		err = v.server.full()
-	}
 	if err != nil {
 		return "", nil, err
 	}
-	var s *inspan.Session
-	if m.ContextID == "" {
-		s, err = v.server.Host.New(context.WithoutCancel(ctx), v.server.Root)
-	} else {
-		s, err = v.fork(ctx, m.ContextID)
+	if before, err := v.begun(ctx, key); err != nil || before != "" {
+		if err != nil {
+			return "", nil, err
+		}
+		return v.again(ctx, before)
 	}
+	if err := v.server.full(); err != nil {
+		return "", nil, err
+	}
+	s, named, err := v.open(ctx, m.ContextID)
 	if err != nil {
 		return "", nil, err
 	}
 	id := s.ID()
-	run, err := v.server.drive(ctx, id, s, event.Said{Parts: parts, By: v.sender})
+	run, err := v.server.drive(ctx, id, s, event.Said{Parts: parts, By: v.sender, Message: key, Context: named})
+	if err == nil {
+		v.remember(key, id)
+	}
 	return id, run, err
 }
 
-// fork opens a session that goes on from the last one of a context.
+const maxContext = 256 // bytes of the name of a context
+
+// open opens a session in a context. One that nobody has named before begins with it, and
+// is named so in the log.
+func (v *visitor) open(ctx context.Context, lineage string) (s *inspan.Session, named string, err error) {
+	if lineage != "" {
+		if s, err = v.fork(ctx, lineage); s != nil || err != nil {
+			return s, "", err
+		}
+		if len(lineage) > maxContext || words.Visible(lineage) != lineage {
+			return nil, "", fmt.Errorf("%w: contextId has more than %d bytes, or hidden characters", sdk.ErrInvalidParams, maxContext)
+		}
+	}
+	s, err = v.server.Host.New(context.WithoutCancel(ctx), v.server.Root)
+	return s, lineage, err
+}
+
+// fork opens a session that goes on from the last one of a context; nil: there is none.
 func (v *visitor) fork(ctx context.Context, lineage string) (*inspan.Session, error) {
 	for info, err := range v.server.Host.List(ctx) {
 		if err != nil {
@@ -201,7 +239,7 @@ func (v *visitor) fork(ctx context.Context, lineage string) (*inspan.Session, er
 		}
 		return v.server.Host.Fork(context.WithoutCancel(ctx), r.id, 0)
 	}
-	return nil, fmt.Errorf("%w: there is no such context; leave it out to begin one", sdk.ErrInvalidParams)
+	return nil, nil //nolint:nilnil // there is none
 }
 
 // cancelTime is how long a task may take to stop before it is said how it stands.
@@ -222,7 +260,7 @@ func (v *visitor) CancelTask(ctx context.Context, req *sdk.CancelTaskRequest) (*
 	}
 	patient, stop := context.WithTimeout(ctx, cancelTime)
 	defer stop()
-	for _, err := range v.follow(patient, r.id, run) {
+	for _, err := range v.follow(patient, r.id, run, false) {
 		if err != nil {
 			return nil, err
 		}

@@ -123,7 +123,8 @@ func (a *agent) initialize(ctx context.Context, p initialization) (any, error) {
 			PromptCapabilities: wire.PromptCapabilities{Image: true, EmbeddedContext: true},
 			McpCapabilities:    wire.McpCapabilities{Http: true, Sse: true},
 			SessionCapabilities: wire.SessionCapabilities{
-				Close: &wire.SessionCloseCapabilities{}, Delete: &wire.SessionDeleteCapabilities{}, Fork: &wire.SessionForkCapabilities{},
+				AdditionalDirectories: &wire.SessionAdditionalDirectoriesCapabilities{},
+				Close:                 &wire.SessionCloseCapabilities{}, Delete: &wire.SessionDeleteCapabilities{}, Fork: &wire.SessionForkCapabilities{},
 				List: &wire.SessionListCapabilities{}, Resume: &wire.SessionResumeCapabilities{},
 			},
 		},

@@ -91,6 +91,8 @@ func (st *seat) parts(blocks []wire.ContentBlock) (llm.Parts, error) {
 			case llm.Image:
 				out = append(out, m)
 			}
+		case b.Audio != nil:
+			return nil, invalid("prompt: audio is not taken, as promptCapabilities says; send it as text")
 		default:
 			return nil, invalid("prompt: text, images, resources and links to them are understood; this is none of them")
 		}

@@ -22,6 +22,7 @@ import (
 // opening says which session is to be opened, and how.
 type opening struct {
 	cwd     string
+	folders []string // beside it
 	servers []mcp.Server
 	fresh   bool   // a new one
 	id      string // else the one that has it
@@ -33,7 +34,7 @@ func (a *agent) newSession(ctx context.Context, p wire.NewSessionRequest) (any, 
 	if err != nil {
 		return nil, err
 	}
-	st, err := a.open(ctx, opening{cwd: p.Cwd, servers: list, fresh: true})
+	st, err := a.open(ctx, opening{cwd: p.Cwd, folders: p.AdditionalDirectories, servers: list, fresh: true})
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +46,7 @@ func (a *agent) load(ctx context.Context, p wire.LoadSessionRequest) (any, error
 	if err != nil {
 		return nil, err
 	}
-	st, err := a.reopen(ctx, opening{cwd: p.Cwd, servers: list, id: string(p.SessionId)})
+	st, err := a.reopen(ctx, opening{cwd: p.Cwd, folders: p.AdditionalDirectories, servers: list, id: string(p.SessionId)})
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +61,7 @@ func (a *agent) resume(ctx context.Context, p wire.ResumeSessionRequest) (any, e
 	if err != nil {
 		return nil, err
 	}
-	st, err := a.reopen(ctx, opening{cwd: p.Cwd, servers: list, id: string(p.SessionId)})
+	st, err := a.reopen(ctx, opening{cwd: p.Cwd, folders: p.AdditionalDirectories, servers: list, id: string(p.SessionId)})
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +76,7 @@ func (a *agent) fork(ctx context.Context, p forkRequest) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	st, err := a.open(ctx, opening{cwd: p.Cwd, servers: list, id: string(p.SessionId), fork: true})
+	st, err := a.open(ctx, opening{cwd: p.Cwd, folders: p.AdditionalDirectories, servers: list, id: string(p.SessionId), fork: true})
 	if err != nil {
 		return nil, err
 	}
@@ -120,6 +121,10 @@ func (a *agent) open(ctx context.Context, o opening) (*seat, error) {
 		return nil, missing(o.id) // a part of an id is none
 	}
 	st := newSeat(a, cwd, root, o.servers)
+	if st.options.Folders, err = a.beside(o.folders); err != nil {
+		st.stop()
+		return nil, err
+	}
 	if !o.fresh {
 		st.options.Model, st.options.Mode = "", ""
 	}
@@ -151,17 +156,36 @@ func (a *agent) open(ctx context.Context, o opening) (*seat, error) {
 
 // folder checks where a session is to work, and finds the path without links.
 func (a *agent) folder(path string) (cwd, root string, err error) {
-	if path = cmp.Or(path, a.Root); !filepath.IsAbs(path) {
-		return "", "", invalid("cwd: %.200q is not an absolute path", path)
+	path = cmp.Or(path, a.Root)
+	root, err = unlinked("cwd", path)
+	return filepath.Clean(path), root, err
+}
+
+// beside are the further folders of a session, without links.
+func (a *agent) beside(paths []string) (out []string, err error) {
+	for _, path := range paths {
+		at, err := unlinked("additionalDirectories", path)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, at)
 	}
-	root, err = filepath.EvalSymlinks(path)
+	return out, nil
+}
+
+// unlinked is the path of a folder without links. What is wrong with it is said of the field.
+func unlinked(field, path string) (string, error) {
+	if !filepath.IsAbs(path) {
+		return "", invalid("%s: %.200q is not an absolute path", field, path)
+	}
+	at, err := filepath.EvalSymlinks(path)
 	if err != nil {
-		return "", "", invalid("cwd: %v", err)
+		return "", invalid("%s: %v", field, err)
 	}
-	if info, err := os.Stat(root); err != nil || !info.IsDir() {
-		return "", "", invalid("cwd: %s is not a folder", path)
+	if info, err := os.Stat(at); err != nil || !info.IsDir() {
+		return "", invalid("%s: %s is not a folder", field, path)
 	}
-	return filepath.Clean(path), root, nil
+	return at, nil
 }
 
 // pageSize is how many sessions are listed at once.

@@ -30,6 +30,7 @@ type view struct {
 	cost    float64
 	mode    string
 	route   string
+	shrinks string // id of the compaction that goes on; empty: none does
 }
 
 func newView(st *seat) *view {
@@ -67,6 +68,7 @@ func (v *view) apply(e event.Event) {
 
 // rest folds what is told beside the conversation.
 func (v *view) rest(e event.Event) {
+	defer v.compacts(e)
 	switch b := e.Body.(type) {
 	case event.Forked, event.Rewound:
 		v.calls = map[string]*call{}
@@ -82,8 +84,9 @@ func (v *view) rest(e event.Event) {
 		v.notice(why, true)
 		return
 	}
-	text, notable := words.Told(e.Body)
-	v.notice(text, notable)
+	if text, notable := words.Told(e.Body); !v.showsCompaction(e.Body) {
+		v.notice(text, notable)
+	}
 }
 
 func (v *view) tell(u wire.SessionUpdate) {
@@ -237,6 +240,9 @@ func (v *view) switched(b event.Switched) {
 
 // stop says what the protocol has no word for.
 func (v *view) stop(b event.Stopped) {
+	if v.shrinks != "" {
+		v.compaction("cancelled", "", "")
+	}
 	clear(v.calls) // each has ended
 	if b.Reason == event.ReasonDone || b.Reason == event.ReasonCancelled {
 		return

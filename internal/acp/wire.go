@@ -30,7 +30,8 @@ const (
 // extras are capabilities of the client that the SDK does not read.
 type extras struct {
 	Session *struct {
-		Notices *struct{} `json:"notices"`
+		Notices    *struct{} `json:"notices"`
+		Compaction *struct{} `json:"compaction"`
 	} `json:"session"`
 	Elicitation *struct {
 		Form *struct{} `json:"form"`
@@ -39,6 +40,9 @@ type extras struct {
 
 // notices reports whether the client shows what is told beside the conversation.
 func (e extras) notices() bool { return e.Session != nil && e.Session.Notices != nil }
+
+// compactions reports whether the client shows how compactions go.
+func (e extras) compactions() bool { return e.Session != nil && e.Session.Compaction != nil }
 
 // forms reports whether the client can ask the person to fill in a form.
 func (e extras) forms() bool { return e.Elicitation != nil && e.Elicitation.Form != nil }
@@ -117,6 +121,15 @@ type notice struct {
 	SessionUpdate string `json:"sessionUpdate"`
 	Severity      string `json:"severity"`
 	Title         string `json:"title"`
+}
+
+// compaction is a session update that tells how a compaction goes.
+type compaction struct {
+	SessionUpdate string              `json:"sessionUpdate"`
+	ID            string              `json:"compactionId"`
+	Status        string              `json:"status"` // in_progress, completed, failed or cancelled
+	Summary       []wire.ContentBlock `json:"summary,omitempty"`
+	Error         string              `json:"error,omitempty"`
 }
 
 // rawUpdate is a session update that the SDK does not have.

@@ -134,6 +134,7 @@ type Options struct {
 	Replay       string        // file to play instead of asking a model
 	Servers      []mcp.Server  // MCP servers that the client brings, with Source mcp.Client
 	NoServers    bool          // no MCP servers are used
+	Folders      []string      // as inspan.Agent has it
 	AllTools     bool          // whoever calls is told of every tool: none is left to tool_search
 	KeepJobs     bool          // whatever bash is told to keep goes on after the session, unasked
 
@@ -281,7 +282,7 @@ func (a *App) agent(
 		wrap: func(list []tool.Tool) []tool.Tool { return wrapped(list, checks) }, warn: warn,
 	})
 	agent = &inspan.Agent{
-		Model: model, Tools: box, Env: env,
+		Model: model, Tools: box, Env: env, Folders: o.Folders,
 		KeepJobs: a.Config.Keeps(cmp.Or(o.Mode, at.Mode, a.Config.Mode)),
 		NoKeep:   a.noKeep(o) != "" || o.Unattended && !mayKeep(rules),
 		Leave:    func(normal bool, mode string) inspan.Leftovers { return a.leave(at.ID, shell, normal, mode) },
@@ -317,7 +318,7 @@ func (a *App) agent(
 		a.settings(agent)
 		memory, claimed := a.remembered(memories, warn)
 		blocks, warnings := prompt.Blocks(prompt.Input{
-			Replace: o.System, Append: strings.TrimSpace(needs.Prompt + "\n\n" + o.AppendSystem),
+			Replace: o.System, Append: strings.TrimSpace(needs.Prompt + "\n\n" + o.beside() + "\n\n" + o.AppendSystem),
 			Files: prompt.Find(at.Root, a.reader(env.Root)), Facts: a.facts(ctx, agent, o.order),
 			Skills: a.skillList(library, warn), Memory: memory, Claimed: claimed,
 		})

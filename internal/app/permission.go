@@ -23,6 +23,7 @@ import (
 	"github.com/inspan/inspan/internal/secret"
 	"github.com/inspan/inspan/internal/shell"
 	"github.com/inspan/inspan/internal/tools"
+	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -41,6 +42,18 @@ func (a *App) env(root string, blobs tool.Blobs, rules []inspan.Rule, image stri
 	}
 	env.HTTP = a.http()
 	return env, err
+}
+
+// beside tells the model of the folders beside the workspace.
+func (o Options) beside() string {
+	if len(o.Folders) == 0 {
+		return ""
+	}
+	list := make([]string, len(o.Folders))
+	for i, dir := range o.Folders {
+		list[i] = "- " + words.Line(dir)
+	}
+	return "These folders belong to the work too. File tools may read and change them as they may the workspace, by absolute paths; commands reach there what their words name:\n" + strings.Join(list, "\n")
 }
 
 // http is how tools reach servers.

@@ -11,7 +11,7 @@
 //	Host             a loopback name or address with our port, or one of Hosts    403
 //	Origin           none, our own, or one of Origins                             403
 //	Sec-Fetch-Site   none of another site                                         403
-//	Authorization    "Bearer" and a token that Who knows                          401
+//	Authorization    "Bearer" and a token that Who knows, but for paths of Open   401
 //	Content-Type     application/json, wherever there is a body or could be one   415
 //	size of a body   at most MaxBody                                              413
 //
@@ -50,6 +50,11 @@ type Gate struct {
 	// Origins are those of web pages that may send requests, "https://example.org".
 	// Nothing is done so that they can read the answers.
 	Origins []string
+	// Open are paths that anybody may GET: no token is asked for there. The rest is.
+	Open []string
+	// Refuse writes the answer to a request that is not let through, with a status as in
+	// the package's table. Headers are set. Nil: {"error": "why"}.
+	Refuse func(w http.ResponseWriter, status int, why string)
 	// MaxBody bounds the body of a request in bytes; 0 means 16 MiB.
 	MaxBody int64
 	// BodyTime is how long the body of a request may take to come; 0 means a minute.
@@ -76,22 +81,22 @@ func One(principal, token string) func(string) (string, bool) {
 func Principal(h http.Header) string { return h.Get(PrincipalHeader) }
 
 // Wrap lets only those requests through to next that pass. The others are answered
-// with a status as in the package's table and {"error": "why"}. Next sees the
+// with a status as in the package's table and what Refuse writes. Next sees the
 // principal in place of the token.
 func (g *Gate) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if status, why := g.from(r); status != 0 {
-			refuse(w, status, why)
+			g.refuse(w, status, why)
 			return
 		}
 		principal, ok := g.who(r)
 		if !ok {
 			w.Header().Set("WWW-Authenticate", "Bearer")
-			refuse(w, http.StatusUnauthorized, "a bearer token is needed in the Authorization header")
+			g.refuse(w, http.StatusUnauthorized, "a bearer token is needed in the Authorization header")
 			return
 		}
 		if status, why := g.content(r); status != 0 {
-			refuse(w, status, why)
+			g.refuse(w, status, why)
 			return
 		}
 		next.ServeHTTP(w, g.passed(w, r, principal))
@@ -176,7 +181,7 @@ func usual(r *http.Request) string {
 
 // who tells who sends a request.
 func (g *Gate) who(r *http.Request) (principal string, ok bool) {
-	if g.Who == nil {
+	if g.Who == nil || r.Method == http.MethodGet && slices.Contains(g.Open, r.URL.Path) {
 		return "", true
 	}
 	given := r.Header.Values("Authorization")
@@ -216,10 +221,14 @@ func isJSON(contentType string) bool {
 	return err == nil && media == "application/json" && (!named || strings.EqualFold(charset, "utf-8"))
 }
 
-func refuse(w http.ResponseWriter, status int, why string) {
+func (g *Gate) refuse(w http.ResponseWriter, status int, why string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
+	if g.Refuse != nil {
+		g.Refuse(w, status, why)
+		return
+	}
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(map[string]string{"error": why}) // whoever has gone need not know
 }

@@ -91,7 +91,7 @@ func send(t *testing.T, method, url, body string, header map[string][]string) (s
 func TestEveryCheck(t *testing.T) {
 	g := &gate.Gate{
 		Who: gate.One("ann", secret), Hosts: []string{"tunnel.example.org", "named.example.org:8443"},
-		Origins: []string{"https://app.example.org"}, MaxBody: 20,
+		Origins: []string{"https://app.example.org"}, MaxBody: 20, Open: []string{"/card"},
 	}
 	addr := open(t, g)
 	_, port, _ := net.SplitHostPort(addr)
@@ -112,6 +112,13 @@ func TestEveryCheck(t *testing.T) {
 		{"two tokens", "POST", "/", "{}", map[string][]string{"Authorization": {"Bearer " + secret, "Bearer x"}}, 401},
 		{"token in the address", "POST", "/?access_token=" + secret + "&token=" + secret, "{}", map[string][]string{"Authorization": nil}, 401},
 		{"scheme in small letters", "POST", "/", "{}", map[string][]string{"Authorization": {"bearer " + secret}}, 200},
+
+		{"no token for what is open", "GET", "/card", "", map[string][]string{"Authorization": nil}, 200},
+		{"wrong token for what is open", "GET", "/card", "", map[string][]string{"Authorization": {"Bearer x"}}, 200},
+		{"no token below what is open", "GET", "/card/", "", map[string][]string{"Authorization": nil}, 401},
+		{"no token to change what is open", "POST", "/card", "{}", map[string][]string{"Authorization": nil}, 401},
+		{"what is open for another host", "GET", "/card", "", map[string][]string{"Authorization": nil, "Host": {"evil.example.org:" + port}}, 403},
+		{"what is open for pages of others", "GET", "/card", "", map[string][]string{"Authorization": nil, "Sec-Fetch-Site": {"cross-site"}}, 403},
 
 		{"host of this machine", "POST", "/", "{}", map[string][]string{"Host": {"localhost:" + port}}, 200},
 		{"host in capitals", "POST", "/", "{}", map[string][]string{"Host": {"LOCALHOST:" + port}}, 200},
@@ -170,7 +177,11 @@ func TestEveryCheck(t *testing.T) {
 			if status != tc.want {
 				t.Errorf("%d, want %d: %s", status, tc.want, text)
 			}
-			if want := "ann||" + tc.body; status == 200 && text != want {
+			want := "ann||" + tc.body
+			if tc.path == "/card" {
+				want = "||" // who reads what is open is nobody
+			}
+			if status == 200 && text != want {
 				t.Errorf("behind the gate: %q, want %q", text, want)
 			}
 		})

@@ -27,15 +27,15 @@ const (
 	notSent = -32005
 )
 
-// Tools returns the tools of the servers that are there now and whose definitions
-// are agreed to, ordered by name. Of tools that would have one name, upper and
+// Tools returns those tools of the servers that are there now whose definitions are
+// agreed to, ordered by name. Of tools that would have one name, upper and
 // lower case being the same, none is offered.
 func (m *Manager) Tools() []tool.Tool {
 	var out []tool.Tool
 	count := map[string]int{}
 	for _, o := range m.offers() {
-		for _, d := range o.tools.list {
-			c := caller{m, o.slot, d, o.tools.digest}
+		for _, d := range o.tools {
+			c := caller{m, o.slot, d}
 			out = append(out, c.tool())
 			count[strings.ToLower(d.spec.Name)]++
 		}
@@ -54,7 +54,7 @@ func (m *Manager) Tools() []tool.Tool {
 // offer is what a server offers.
 type offer struct {
 	slot  *slot
-	tools *toolset
+	tools []definition
 }
 
 // offers are the tools that the person has agreed to, of servers that are there or
@@ -64,8 +64,8 @@ func (m *Manager) offers() []offer {
 	defer m.mu.Unlock()
 	var out []offer
 	for _, s := range m.slots {
-		if tools := m.agreed(s); tools != nil && s.kept && !m.changed(s) {
-			out = append(out, offer{s, tools})
+		if s.kept {
+			out = append(out, offer{s, m.free(s)})
 		}
 	}
 	return out
@@ -73,10 +73,9 @@ func (m *Manager) offers() []offer {
 
 // caller calls one tool.
 type caller struct {
-	manager *Manager
-	slot    *slot
-	definition
-	digest string // of the definitions that the tool was offered with
+	manager    *Manager
+	slot       *slot
+	definition // that the tool was offered with
 }
 
 func (c caller) tool() tool.Tool {
@@ -107,9 +106,9 @@ func (c caller) effects(_ context.Context, call *tool.Call) ([]tool.Effect, erro
 	return out, nil
 }
 
-// current is the connection to call on, which it waits for. The definitions must be
-// those that the tool was offered with, and still be agreed to.
-func (c caller) current(ctx context.Context) (*client, error) {
+// current is the connection to call on, which it waits for. The tool must be defined as
+// it was when it was offered, and that still be agreed to.
+func (c *caller) current(ctx context.Context) (*client, error) {
 	m, s := c.manager, c.slot
 	ctx, cancel := context.WithTimeout(ctx, m.patience())
 	defer cancel()
@@ -117,11 +116,11 @@ func (c caller) current(ctx context.Context) (*client, error) {
 		m.mu.Lock()
 		now, news, coming := s.client, m.news, s.kept && !m.closed
 		why := s.why
-		changed := m.changed(s) || s.tools != nil && s.tools.digest != c.digest
+		free := m.freed(s, &c.definition)
 		m.mu.Unlock()
 		switch {
-		case now != nil && changed:
-			return nil, fmt.Errorf("%s was not called: the MCP server %s has changed its tools, and the person has not agreed to that yet", c.spec.Name, s.server.Name)
+		case now != nil && !free:
+			return nil, fmt.Errorf("%s was not called: the MCP server %s has changed it or taken it away, and the person has not agreed to that yet", c.spec.Name, s.server.Name)
 		case now != nil:
 			return now, nil
 		case !coming || ctx.Err() != nil:
@@ -156,10 +155,7 @@ func (c caller) run(ctx context.Context, call *tool.Call) (out tool.Result, _ er
 	defer unwatch()
 	params.SetProgressToken(token)
 	began := time.Now()
-	res, err := conn.session.CallTool(bound, params)
-	if err == nil {
-		res, err = c.follow(bound, conn, p, res, tell)
-	}
+	res, err := c.send(bound, conn, p, params, tell)
 	c.manager.took(c.slot, time.Since(began))
 	switch {
 	case ctx.Err() != nil:
@@ -174,6 +170,18 @@ func (c caller) run(ctx context.Context, call *tool.Call) (out tool.Result, _ er
 		return out, fmt.Errorf("%s failed", c.spec.Name)
 	}
 	return out, nil
+}
+
+// send sends the call and returns its result, also if that comes as one of a task.
+func (c caller) send(ctx context.Context, conn *client, by *patience, params *sdk.CallToolParams, tell func(string)) (*sdk.CallToolResult, error) {
+	if c.task {
+		return c.asTask(ctx, conn, by, params, tell)
+	}
+	res, err := conn.session.CallTool(ctx, params)
+	if err != nil {
+		return nil, err
+	}
+	return c.follow(ctx, conn, by, res, tell)
 }
 
 func arguments(args json.RawMessage) json.RawMessage {

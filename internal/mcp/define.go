@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -47,8 +48,10 @@ type toolset struct {
 // definition is one tool.
 type definition struct {
 	name     string // for the server
+	digest   string // of all that a person agrees to
 	spec     llm.ToolSpec
 	readOnly bool // the server says so
+	task     bool // the server only takes calls that ask for a task; known once it is connected
 	says     string
 }
 
@@ -60,12 +63,13 @@ func (c *client) list(ctx context.Context) (*toolset, error) {
 	if offered := c.session.InitializeResult(); offered == nil || offered.Capabilities == nil || offered.Capabilities.Tools == nil {
 		return define(c.name, nil)
 	}
-	params := &sdk.ListToolsParams{}
+	required, cursor := map[string]bool{}, ""
 	for range maxPages {
-		page, err := c.session.ListTools(ctx, params)
+		page, tasks, err := c.listed(ctx, cursor)
 		if err != nil {
 			return nil, fmt.Errorf("read its tools: %w", err)
 		}
+		maps.Copy(required, tasks)
 		for _, t := range page.Tools {
 			if t == nil {
 				return nil, errors.New("its list of tools has a hole")
@@ -77,11 +81,24 @@ func (c *client) list(ctx context.Context) (*toolset, error) {
 		case len(tools) > maxTools:
 			return nil, fmt.Errorf("it has more than %d tools", maxTools)
 		case page.NextCursor == "":
-			return define(c.name, tools)
+			return c.defined(tools, required)
 		}
-		params = &sdk.ListToolsParams{Cursor: page.NextCursor}
+		cursor = page.NextCursor
 	}
 	return nil, fmt.Errorf("its list of tools has more than %d pages", maxPages)
+}
+
+// defined are the definitions of the tools, of which some are only called as tasks. That is
+// nothing that a person agrees to.
+func (c *client) defined(tools []*sdk.Tool, required map[string]bool) (*toolset, error) {
+	set, err := define(c.name, tools)
+	if err != nil {
+		return nil, err
+	}
+	for i := range set.list {
+		set.list[i].task = required[set.list[i].name]
+	}
+	return set, nil
 }
 
 // define makes definitions of what a server said, ordered by name.
@@ -108,8 +125,10 @@ func define(server string, tools []*sdk.Tool) (*toolset, error) {
 		if size += len(data); size > maxDefined {
 			return nil, fmt.Errorf("the definitions of its tools have more than %d MiB", maxDefined>>20)
 		}
-		sum.Write(append(data, '\n'))
-		d := definition{name: t.Name, readOnly: t.Annotations != nil && t.Annotations.ReadOnlyHint}
+		data = append(data, '\n')
+		sum.Write(data)
+		own := sha256.Sum256(data)
+		d := definition{name: t.Name, digest: hex.EncodeToString(own[:]), readOnly: t.Annotations != nil && t.Annotations.ReadOnlyHint}
 		d.spec = spec(server, t)
 		said, err := json.Marshal([]any{t.Title, t.Annotations})
 		if err != nil {

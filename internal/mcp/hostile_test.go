@@ -1,6 +1,8 @@
 package mcp_test
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -146,10 +148,7 @@ func TestChangingServer(t *testing.T) {
 	if len(h.Tools()) != 0 {
 		t.Error("tools that have changed are offered")
 	}
-	if _, err := h.Read(t.Context(), "own", "note://1"); err == nil || !strings.Contains(err.Error(), "not agreed") {
-		t.Errorf("a server that nobody agreed to was asked: %v", err)
-	}
-	if _, err := look.Run(t.Context(), &tool.Call{Args: json.RawMessage("{}")}); err == nil || !strings.Contains(err.Error(), "has changed its tools") {
+	if _, err := look.Run(t.Context(), &tool.Call{Args: json.RawMessage("{}")}); err == nil || !strings.Contains(err.Error(), "has changed it or taken it away") {
 		t.Errorf("a tool that has changed was called: %v", err)
 	}
 	now, before, digest := h.Definitions("own")
@@ -176,6 +175,64 @@ func TestChangingServer(t *testing.T) {
 	}
 	if _, err := h.call(t.Context(), "mcp__own__look", `{}`); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestPinsAreForEachTool holds back the tool that has changed and the one that is new, and
+// no other. What was agreed to with version 0.1.0 still is.
+func TestPinsAreForEachTool(t *testing.T) {
+	pins := mcp.Pins{Dir: t.TempDir()}
+	name := sha256.Sum256([]byte("user\x00\x00own"))
+	kept := `{"server":"own","source":"user","tools":[{"description":"looks","inputSchema":{"type":"object"},"name":"look"},` +
+		`{"description":"the time, which is 8:00","inputSchema":{"type":"object"},"name":"now"}]}`
+	if err := os.WriteFile(filepath.Join(pins.Dir, hex.EncodeToString(name[:12])+".json"), []byte(kept), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	meet := func(mode string, state mcp.State) *house {
+		t.Helper()
+		h := newHouse(t, self(t, "own", mode))
+		h.Pins = pins
+		h.begin("own", state)
+		return h
+	}
+	same := meet("clock", mcp.Ready)
+	if names := same.names(); names != "mcp__own__look mcp__own__now" {
+		t.Error(names)
+	}
+	before := same.tool("mcp__own__now")
+	same.Close()
+	h := meet("clocked", mcp.Changed)
+	if names := h.names(); names != "mcp__own__look" {
+		t.Errorf("%s is offered", names)
+	}
+	if why := h.status("own").Why; !strings.Contains(why, "(changed: now; new: more)") {
+		t.Error(why)
+	}
+	h.until("a word to the person", func() bool { return strings.Contains(h.warned(), "(changed: now; new: more)") })
+	if res, err := h.call(t.Context(), "mcp__own__look", `{}`); err != nil || text(res) != "seen" {
+		t.Errorf("%q, %v", text(res), err)
+	}
+	if _, err := before.Run(t.Context(), &tool.Call{Args: json.RawMessage("{}")}); err == nil {
+		t.Error("a connection that is closed was called")
+	}
+	_, _, digest := h.Definitions("own")
+	if err := h.Agree("own", digest); err != nil {
+		t.Fatal(err)
+	}
+	if names := h.names(); names != "mcp__own__look mcp__own__more mcp__own__now" || h.status("own").State != mcp.Ready || h.status("own").Why != "" {
+		t.Errorf("%s, %+v", names, h.status("own"))
+	}
+	h.Close()
+	// What is gone is not offered, needs no word of the person, and is known when it is back.
+	h = meet("plain", mcp.Ready)
+	if names := h.names(); names != "mcp__own__look" {
+		t.Error(names)
+	}
+	h.Close()
+	meet("clocked", mcp.Ready).Close()
+	// Of two tools with one name none is called while one is not agreed to.
+	if h = meet("twins", mcp.Changed); h.names() != "" {
+		t.Error(h.names())
 	}
 }
 

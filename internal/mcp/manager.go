@@ -7,9 +7,10 @@
 // errors. It is bounded and cleaned of hidden characters, and what it says of
 // its own tools counts for nothing unless the person trusts it.
 //
-// Tools of a server are known by the digest of all their definitions. Those that
-// the person has not agreed to are not offered and can't be called. Those that they
-// have are offered before the server is connected, which calls wait for.
+// A tool of a server is known by the digest of its definition. One that the person has
+// not agreed to is held back: it is not offered and can't be called, while the others of
+// the server go on. Those that they have agreed to are offered before the server is
+// connected, which calls wait for.
 package mcp
 
 import (
@@ -258,9 +259,15 @@ func (m *Manager) attend(ctx context.Context, s *slot, c *client) error {
 // quiet is the least time between two readings of the tools of a server.
 const quiet = 200 * time.Millisecond
 
-// connected notes what a server offers now. What it offers when it is first met
-// the person has agreed to with the server.
+// connected notes what a server offers now, and tells the person what of it is held back.
+// What it offers when it is first met they have agreed to with the server.
 func (m *Manager) connected(s *slot, c *client, tools *toolset, took time.Duration) {
+	if held := m.note(s, c, tools, took); held != "" {
+		m.warn(fmt.Sprintf("The MCP server %s: %s; 'inspan mcp agree %s' shows them", s.server.Name, held, s.server.Name))
+	}
+}
+
+func (m *Manager) note(s *slot, c *client, tools *toolset, took time.Duration) (held string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	c.latency = took
@@ -279,6 +286,7 @@ func (m *Manager) connected(s *slot, c *client, tools *toolset, took time.Durati
 		}
 	}
 	m.ring()
+	return m.holding(s)
 }
 
 // agreed is what the person has agreed to of a server, nil if nothing. Another
@@ -287,7 +295,7 @@ func (m *Manager) agreed(s *slot) *toolset {
 	if m.Pins.Dir == "" {
 		return s.tools
 	}
-	if !s.looked || s.unread || s.tools != nil && s.pin != nil && s.pin.digest != s.tools.digest {
+	if !s.looked || s.unread || s.pin != nil && len(s.tools.without(s.pin)) > 0 {
 		s.looked = true
 		pin, err := m.Pins.load(s.server, m.Env.Root)
 		if s.unread = err != nil; s.unread {
@@ -298,16 +306,6 @@ func (m *Manager) agreed(s *slot) *toolset {
 		}
 	}
 	return s.pin
-}
-
-// changed reports whether a server offers something else than was agreed to. The
-// lock is held.
-func (m *Manager) changed(s *slot) bool {
-	if s.tools == nil {
-		return false
-	}
-	pin := m.agreed(s)
-	return pin == nil || pin.digest != s.tools.digest
 }
 
 // Agree takes what a server offers now as agreed to by the person. Digest is that of
@@ -456,8 +454,8 @@ func (m *Manager) find(name string) (*client, error) {
 		return nil, errors.New("there is no MCP server " + short(name, 60))
 	case m.slots[i].client == nil:
 		return nil, errors.New("the MCP server " + name + " is not connected")
-	case m.changed(m.slots[i]):
-		return nil, errors.New("the person has not agreed to what the MCP server " + name + " offers now")
+	case m.agreed(m.slots[i]) == nil:
+		return nil, errors.New("the person has not agreed to what the MCP server " + name + " offers")
 	}
 	return m.slots[i].client, nil
 }

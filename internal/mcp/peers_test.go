@@ -4,6 +4,7 @@ package mcp_test
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/inspan/inspan/internal/mcp"
 	"github.com/inspan/inspan/internal/netguard"
+	"github.com/inspan/inspan/tool"
 )
 
 // TestEverything talks to the reference server in all ways that it speaks.
@@ -41,6 +43,7 @@ func TestEverything(t *testing.T) {
 				t.Errorf("%+v", s)
 			}
 			used(t, h)
+			research(t, h, asked)
 			if kind != mcp.Stdio {
 				if strings.Contains(h.names(), "roots") {
 					t.Error("a server that is no program is told of folders")
@@ -75,6 +78,28 @@ func used(t *testing.T, h *house) {
 	}
 	if p, err := h.Read(t.Context(), "every", list[0].URI); err != nil || p.Bytes() == 0 {
 		t.Errorf("%s is %v, %v", list[0].URI, p, err)
+	}
+}
+
+// research calls a tool that is only called as a task, of revision 2025-11-25: to its end,
+// with a question on the way, and interrupted.
+func research(t *testing.T, h *house, asked *person) {
+	t.Helper()
+	const name = "mcp__every__simulate-research-query"
+	res, err := h.call(t.Context(), name, `{"topic":"herons"}`)
+	if err != nil || !strings.Contains(text(res), "Research Report: herons") || !res.Untrusted {
+		t.Errorf("%s, %v", text(res), err)
+	}
+	before := len(asked.asked)
+	res, err = h.call(t.Context(), name, `{"topic":"python","ambiguous":true}`)
+	if err != nil || !strings.Contains(text(res), "Research Report: python (programming)") || len(asked.asked) <= before || !strings.Contains(asked.asked[before], "multiple interpretations") {
+		t.Errorf("%s, %v, asked %q", text(res), err, asked.asked[before:])
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	_, err = h.tool(name).Run(ctx, &tool.Call{Args: []byte(`{"topic":"cut short"}`), Progress: func(string) { cancel() }})
+	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "was interrupted; what it did until then is not known") {
+		t.Error(err)
 	}
 }
 

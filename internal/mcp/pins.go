@@ -21,7 +21,7 @@ import (
 // little more than they did on the wire.
 const maxPin = 4 * maxDefined
 
-// Pins keeps how the tools of servers were defined when the person agreed to them:
+// Pins keeps how each tool of servers was defined when the person agreed to it:
 // on first sight, as they have agreed to the server, or by [Manager.Agree]. So tools
 // can also be offered before a server is connected. The zero value keeps nothing.
 //

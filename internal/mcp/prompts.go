@@ -44,7 +44,7 @@ func (m *Manager) Prompts() []Prompt {
 	defer m.mu.Unlock()
 	var out []Prompt
 	for _, s := range m.slots {
-		if s.client != nil && !m.changed(s) {
+		if s.client != nil && m.agreed(s) != nil {
 			out = append(out, s.prompts...)
 		}
 	}

@@ -66,6 +66,10 @@ func (r *remote) RoundTrip(req *http.Request) (*http.Response, error) {
 	for name, value := range r.headers {
 		req.Header.Set(name, value)
 	}
+	if err := bodyOnWire(req); err != nil {
+		done()
+		return nil, err
+	}
 	nameTask(req)
 	resp, err := r.authorized(req)
 	if err == nil {

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/inspan/inspan/internal/words"
@@ -14,7 +15,7 @@ type State string
 const (
 	Connecting State = "connecting"
 	Ready      State = "ready"
-	Changed    State = "changed" // connected, but the person has not agreed to the definitions of its tools
+	Changed    State = "changed" // connected, but the person has not agreed to the definitions of some of its tools
 	Login      State = "login"   // the person has to log in
 	Failed     State = "failed"
 	Off        State = "off"
@@ -26,7 +27,7 @@ type Status struct {
 	Kind     string
 	Source   string
 	State    State
-	Why      string        // it failed, or is not waited for; for people
+	Why      string        // it failed, is not waited for, or which tools are held back; for people
 	Since    time.Time     // it is so
 	Revision string        // of the protocol, once connected
 	Version  string        // what the server calls itself
@@ -45,8 +46,9 @@ func (m *Manager) Status() []Status {
 	var out []Status
 	for _, s := range m.slots {
 		one := s.status()
-		if one.State == Ready && m.changed(s) {
+		if held := m.holding(s); one.State == Ready && held != "" {
 			one.State = Changed
+			one.Why = strings.TrimPrefix(one.Why+"; "+held, "; ")
 		}
 		if tools := m.agreed(s); s.tools == nil && tools != nil && s.kept {
 			one.Tools, one.Tokens = len(tools.list), tools.tokens

@@ -71,6 +71,11 @@ func (c taskedConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	return message, err
 }
 
+// Write implements [sdk.Connection].
+func (c taskedConn) Write(ctx context.Context, message jsonrpc.Message) error {
+	return c.Connection.Write(ctx, onWire(message))
+}
+
 var errNoTask = errors.New("it answered with a task where there can be none")
 
 // onlyCalls keeps tasks to calls of tools in the revision that has them: a server is

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,7 +14,7 @@ import (
 	"github.com/inspan/inspan/internal/words"
 )
 
-// Tasks (an extension of revision 2026-07-28): a server may answer a call with a
+// Tasks (an extension of revision 2026-07-28, see required.go for the one before): a server may answer a call with a
 // task, which goes on after the answer. It is asked for until it has ended, and
 // cancelled when nobody waits for it any more.
 
@@ -36,6 +37,13 @@ type follower struct {
 	last    task            // as it was when it was last heard of
 	asked   map[string]bool // what the server has asked, by its keys
 	answers sdk.InputResponseMap
+
+	fetches bool           // the task is one of a revision in which its result is fetched
+	early   <-chan brought // what comes of a request for the result that goes on; nil: there is none
+}
+
+func (c caller) follower(conn *client, by *patience, tell func(string)) *follower {
+	return &follower{caller: c, conn: conn, by: by, tell: tell, began: time.Now(), asked: map[string]bool{}, answers: sdk.InputResponseMap{}}
 }
 
 // follow is what a call has brought, at once or as a task.
@@ -47,22 +55,31 @@ func (c caller) follow(ctx context.Context, conn *client, by *patience, res *sdk
 	if conn.session.InitializeResult().ProtocolVersion <= lastHandshake {
 		return nil, errNoTask
 	}
-	f := &follower{caller: c, conn: conn, by: by, tell: tell, began: time.Now(), asked: map[string]bool{}, answers: sdk.InputResponseMap{}}
 	data, err := json.Marshal(made)
 	if err != nil {
 		return nil, err
 	}
-	if json.Unmarshal(data, &f.last) != nil || f.last.ID == "" || len(f.last.ID) > maxTaskID {
+	return c.follower(conn, by, tell).follow(ctx, data)
+}
+
+// follow follows a task from how it was made to its end.
+func (f *follower) follow(ctx context.Context, made json.RawMessage) (*sdk.CallToolResult, error) {
+	if json.Unmarshal(made, &f.last) != nil || f.last.ID == "" || len(f.last.ID) > maxTaskID {
 		return nil, &taskError{"was answered with a task that can't be asked for, so what it did is not known", true}
 	}
 	f.id = f.last.ID
-	out, err := f.run(ctx)
+	running, stop := context.WithCancel(ctx)
+	out, err := f.run(running)
+	stop()
+	if f.early != nil {
+		<-f.early
+	}
 	var ended *taskError
 	if err == nil || errors.As(err, &ended) && ended.over {
 		return out, err
 	}
-	if ended == nil && conn.life.Err() != nil || errors.Is(err, sdk.ErrConnectionClosed) {
-		return nil, &taskError{"is a task whose server is gone, so what it did is not known: " + conn.ending(err).Error(), true}
+	if ended == nil && f.conn.life.Err() != nil || errors.Is(err, sdk.ErrConnectionClosed) {
+		return nil, &taskError{"is a task whose server is gone, so what it did is not known: " + f.conn.ending(err).Error(), true}
 	}
 	f.cancel(ctx)
 	return nil, err
@@ -73,6 +90,12 @@ func (f *follower) run(ctx context.Context) (*sdk.CallToolResult, error) {
 	f.hear(task{}, f.last)
 	// One that is in another state already may have ended, or wait for us.
 	for wait := f.last.State == "working"; !wait || f.rest(ctx); wait = true {
+		select {
+		case early := <-f.early:
+			f.early = nil
+			return early.result, early.err
+		default:
+		}
 		now, err := f.get(ctx)
 		if err != nil {
 			return nil, err
@@ -80,13 +103,18 @@ func (f *follower) run(ctx context.Context) (*sdk.CallToolResult, error) {
 		f.hear(f.last, now)
 		f.last = now
 		age := time.Since(f.began) // without the time that a person takes now
-		switch now.State {
-		case "completed":
+		switch {
+		case f.fetches && f.early != nil: // it brings what there is to have
+		case f.fetches && (now.State == "completed" || now.State == "failed"):
+			return f.fetched(ctx)
+		case f.fetches && now.State == "input_required":
+			f.ahead(ctx)
+		case now.State == "completed":
 			return now.result()
-		case "failed", "cancelled":
+		case now.State == "failed", now.State == "cancelled":
 			return nil, now.failure()
-		case "working":
-		case "input_required":
+		case now.State == "working":
+		case now.State == "input_required":
 			if err := f.answer(ctx, now.Asks); err != nil {
 				return nil, err
 			}
@@ -103,7 +131,7 @@ func (f *follower) run(ctx context.Context) (*sdk.CallToolResult, error) {
 // rest waits until the task may be asked for again; false: nobody wants that.
 func (f *follower) rest(ctx context.Context) bool {
 	wait := usualPoll
-	if ms := f.last.Poll; ms != nil {
+	if ms := cmp.Or(f.last.Poll, f.last.OldPoll); ms != nil {
 		wait = time.Duration(min(max(*ms, float64(leastPoll/time.Millisecond)), float64(mostPoll/time.Millisecond))) * time.Millisecond
 	}
 	return rest(ctx, wait) == nil

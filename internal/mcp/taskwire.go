@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"encoding/json"
 	"time"
 
@@ -25,6 +26,8 @@ type task struct {
 	Updated string                     `json:"lastUpdatedAt"`
 	Keep    *float64                   `json:"ttlMs"`          // from its beginning; nil: for ever
 	Poll    *float64                   `json:"pollIntervalMs"` // nil: the server does not say
+	OldKeep *float64                   `json:"ttl"`            // the same in revision 2025-11-25
+	OldPoll *float64                   `json:"pollInterval"`
 	Asks    map[string]json.RawMessage `json:"inputRequests"`
 	Result  json.RawMessage            `json:"result"`
 	Error   *struct {
@@ -53,8 +56,13 @@ func (r *taskReply) UnmarshalJSON(data []byte) error {
 
 // taskMethods lets a client send the requests for tasks.
 func taskMethods(peer *sdk.Client) error {
-	for _, method := range []string{"tasks/get", "tasks/update", "tasks/cancel"} {
+	for _, method := range []string{"tasks/get", "tasks/update", "tasks/cancel", "tasks/result"} {
 		if err := sdk.AddSendingCustomMethod[*taskParams, *taskReply](peer, method); err != nil {
+			return err
+		}
+	}
+	for _, method := range []string{"tools/list", "tools/call"} {
+		if err := sdk.AddSendingCustomMethod[*toolParams, *taskReply](peer, ownMethod+method); err != nil {
 			return err
 		}
 	}
@@ -73,10 +81,11 @@ func (e *taskError) Error() string { return e.text }
 
 // life is how long the server keeps the task.
 func (t task) life() time.Duration {
-	if t.Keep == nil || *t.Keep < 0 || *t.Keep >= float64(longestTask/time.Millisecond) {
+	keep := cmp.Or(t.Keep, t.OldKeep)
+	if keep == nil || *keep < 0 || *keep >= float64(longestTask/time.Millisecond) {
 		return longestTask
 	}
-	return time.Duration(*t.Keep) * time.Millisecond
+	return time.Duration(*keep) * time.Millisecond
 }
 
 // result is that of a task that has completed.

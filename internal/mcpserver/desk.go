@@ -16,19 +16,17 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// maxSeats bounds the sessions of one connection, which are as many as calls that ask.
-const maxSeats = maxParked + 2
-
-// desk is where the calls of one connection are made.
+// desk is where the calls of one connection are made, each in a session that no other
+// call uses meanwhile. So there are as many sessions as calls that go on at once; what
+// one of them learns the others know (shared.go).
 type desk struct {
 	room   *room
 	ctx    context.Context // of what goes on on the connection
 	cancel context.CancelFunc
-	turn   chan struct{} // holds one: the call that is being made, unless it asks
 
 	mu     sync.Mutex
-	free   []*seat // not in use, the oldest first
-	made   int
+	seats  []*seat // the oldest first
+	shared shared
 	closed bool
 }
 
@@ -37,21 +35,22 @@ type seat struct {
 	session *inspan.Session
 	model   *caller
 	blobs   tool.Blobs
-	number  int
 	calls   int
+	busy    chan struct{}     // holds one while it is in use
+	cwd     string            // directory that its calls start from
+	seen    map[string]string // what its call knows of files; not changed
 }
 
 // call makes one call and returns what came of it.
 func (d *desk) call(w *work, name string, args json.RawMessage) *sdk.CallToolResult {
-	if !d.begin(w) {
-		return failed(errors.New("it was called off before it began"))
-	}
-	defer func() { <-d.turn }()
-	s, err := d.take(d.room.ctx)
+	s, err := d.take(w.ctx, name, args)
 	if err != nil {
 		return failed(err)
 	}
-	end, err := d.make(w, s, name, args)
+	end, err := d.follow(w, s)
+	if err == nil && end.Outcome == event.OutcomeOK {
+		end, err = d.make(w, s, name, args)
+	}
 	if err != nil {
 		d.drop(s)
 		return failed(err)
@@ -60,21 +59,7 @@ func (d *desk) call(w *work, name string, args json.RawMessage) *sdk.CallToolRes
 	return s.content(w.ctx, end)
 }
 
-// begin waits for the turn of a call, and reports whether it is still wanted.
-func (d *desk) begin(w *work) bool {
-	select {
-	case d.turn <- struct{}{}:
-	case <-w.ctx.Done():
-		return false
-	}
-	if w.ctx.Err() == nil {
-		return true
-	}
-	<-d.turn
-	return false
-}
-
-// make makes a call in a session. While it asks it is another's turn.
+// make makes a call in a session.
 func (d *desk) make(w *work, s *seat, name string, args json.RawMessage) (event.Ended, error) {
 	s.calls++
 	call := callOf(fmt.Sprintf("mcp%d", s.calls), name, args)
@@ -93,22 +78,20 @@ func (d *desk) make(w *work, s *seat, name string, args json.RawMessage) (event.
 				if b.Call == id {
 					end = &b
 				}
+				d.learn(s, b)
 			case event.Progress:
 				if b.Call == id {
 					w.tell(short(b.Text))
 				}
 			}
 		},
-		ask: func(p inspan.Pending) event.Body {
-			<-d.turn
-			defer func() { d.turn <- struct{}{} }()
-			return w.ask(p)
-		},
+		ask: w.ask,
 	}
-	said := event.Said{Parts: llm.Say(fmt.Sprintf("%s, called by %s", name, w.client)), By: sender(d.room.principal)}
+	said := event.Said{Parts: llm.Say(fmt.Sprintf("%s, called by %s", name, w.client)), By: sender(d.room.principal), Taint: d.before(s)}
 	if err := run.drive(said); err != nil {
 		return event.Ended{}, err
 	}
+	d.after(s)
 	s.model.put(nil) // if it was never asked for
 	if end == nil {
 		return event.Ended{}, errors.New(s.why())
@@ -162,19 +145,41 @@ func (s *seat) before(ctx context.Context, host *inspan.Host, call llm.Call, end
 	return end, nil
 }
 
-// take is the oldest session that is free, or a new one.
-func (d *desk) take(ctx context.Context) (*seat, error) {
+// take is a session for a call, the oldest that is free or a new one. What is about jobs
+// waits for the session that they are of.
+func (d *desk) take(ctx context.Context, name string, args json.RawMessage) (*seat, error) {
+	if s := d.of(name, args); s != nil {
+		select {
+		case s.busy <- struct{}{}:
+			return s, nil
+		case <-ctx.Done():
+		}
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if len(d.free) > 0 {
-		s := d.free[0]
-		d.free = d.free[1:]
-		return s, nil
+	if d.closed || ctx.Err() != nil {
+		return nil, errors.New("it was called off before it began")
 	}
-	if d.made >= maxSeats {
-		return nil, errors.New("too many calls wait for an answer")
+	for _, s := range d.seats {
+		select {
+		case s.busy <- struct{}{}:
+			return s, nil
+		default:
+		}
 	}
-	s := &seat{model: &caller{}, number: d.made}
+	s, err := d.open()
+	if err != nil {
+		return nil, err
+	}
+	d.seats = append(d.seats, s)
+	return s, nil
+}
+
+// open begins a session, which is in use.
+func (d *desk) open() (*seat, error) {
+	root := d.room.server.Root
+	s := &seat{model: &caller{}, busy: make(chan struct{}, 1), cwd: root}
+	s.busy <- struct{}{}
 	from := d.room.server.Tools
 	host := &inspan.Host{Dir: from.Dir, Agent: func(ctx context.Context, at inspan.Place) (*inspan.Agent, error) {
 		a, err := from.Agent(ctx, at)
@@ -183,14 +188,17 @@ func (d *desk) take(ctx context.Context) (*seat, error) {
 		}
 		s.blobs = at.Blobs
 		list, err := chosen(a.Tools, d.room.server.Names)
+		for i, t := range list {
+			list[i] = s.knowing(t)
+		}
 		return s.model.lead(a, list), err
 	}}
 	var err error
-	if s.session, err = host.New(ctx, d.room.server.Root); err != nil {
-		return nil, err
+	s.session, err = host.New(d.room.ctx, root)
+	if err == nil {
+		s.cwd = s.session.Status().Root
 	}
-	d.made++
-	return s, nil
+	return s, err
 }
 
 // give puts a session back.
@@ -201,16 +209,17 @@ func (d *desk) give(s *seat) {
 		_ = s.session.Close() // all that was acknowledged is stored
 		return
 	}
-	d.free = append(d.free, s)
-	slices.SortFunc(d.free, func(a, b *seat) int { return a.number - b.number })
+	<-s.busy
 }
 
 // drop closes a session that can't be used any more.
 func (d *desk) drop(s *seat) {
 	_ = s.session.Close() // it has failed already
 	d.mu.Lock()
-	d.made--
-	d.mu.Unlock()
+	defer d.mu.Unlock()
+	d.seats = slices.DeleteFunc(d.seats, func(other *seat) bool { return other == s })
+	d.shared.forget(s)
+	<-s.busy
 }
 
 // close calls off what goes on, and closes what no call uses; the rest follows.
@@ -218,8 +227,12 @@ func (d *desk) close() {
 	d.cancel()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, s := range d.free {
-		_ = s.session.Close() // all that was acknowledged is stored
+	for _, s := range d.seats {
+		select {
+		case s.busy <- struct{}{}:
+			_ = s.session.Close() // all that was acknowledged is stored
+		default:
+		}
 	}
-	d.free, d.closed = nil, true
+	d.seats, d.closed = nil, true
 }

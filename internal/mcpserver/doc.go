@@ -6,10 +6,9 @@
 // one call, and nothing else is ever said (caller.go). So everything holds that holds
 // for a model: policy, hooks, walls, redaction, what must be read before it is edited,
 // the log. A connection is a process at the other end of a pipe, an HTTP session of
-// the revisions that have those, or all that a principal does without one. Its calls
-// are made one after the other. A call that asks keeps its session until it is
-// answered; what comes meanwhile gets another one, where nothing has been read yet
-// (desk.go).
+// the revisions that have those, or all that a principal does without one. Calls of a
+// connection go on side by side: one that comes while another goes on, or asks, is made
+// in a session beside that (desk.go), which knows what the client has read (shared.go).
 //
 // What needs approval is put to the person at the client as a form. Clients that speak
 // 2025-11-25 or an older revision are sent a request for it; those of 2026-07-28 get a

@@ -104,6 +104,11 @@ func (h *house) read(name string) string {
 	return string(raw)
 }
 
+func (h *house) has(name string) bool {
+	_, err := os.Stat(filepath.Join(h.Root, name))
+	return err == nil
+}
+
 // client is one at the other end of a pipe.
 type client struct {
 	*sdk.ClientSession

@@ -124,7 +124,7 @@ func (r *room) desk(ss *sdk.ServerSession) (*desk, error) {
 	if d := r.desks[id]; d != nil {
 		return d, nil
 	}
-	d := &desk{room: r, turn: make(chan struct{}, 1)}
+	d := &desk{room: r}
 	d.ctx, d.cancel = context.WithCancel(r.ctx)
 	r.desks[id] = d
 	if id != "" {

@@ -199,6 +199,100 @@ func TestWhileACallAsks(t *testing.T) {
 	})
 }
 
+// TestSideBySide holds that a slow call holds up no other one, that those which go on at
+// once know what was read before and where the shell is, and that jobs are found.
+func TestSideBySide(t *testing.T) {
+	both(t, func(t *testing.T, revision string) {
+		h := newHouse(t, "auto")
+		if err := os.Mkdir(filepath.Join(h.Root, "it's"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		h.write("it's/a.txt", "one\n")
+		c := h.connect(revision, nil)
+		for _, in := range []map[string]any{{"command": `cd "it's"`}, {"command": "mkfifo ../gate"}} {
+			if text, failed := c.call("bash", in); failed {
+				t.Fatal(text)
+			}
+		}
+		if text, failed := c.call("read_file", map[string]any{"path": "a.txt"}); failed {
+			t.Fatal(text)
+		}
+		slow := make(chan string, 3)
+		later := func(name string, args map[string]any) {
+			go func() {
+				res, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: name, Arguments: args})
+				if err != nil {
+					slow <- err.Error()
+					return
+				}
+				slow <- textOf(res)
+			}()
+		}
+		later("bash", map[string]any{"command": "touch ../waits; cat ../gate"})
+		later("run_agent", map[string]any{"task": "bash: touch agent; until [ -e over ]; do sleep 0.05; done\nsay: the agent is done"})
+		until(t, "two slow calls", func() bool { return h.has("waits") && h.has("agent") })
+		if err := c.Ping(t.Context(), nil); err != nil && revision == older {
+			t.Error(err)
+		}
+		edit := map[string]any{"path": "a.txt", "old_string": "one", "new_string": "two"}
+		if text, failed := c.call("edit_file", edit); failed || h.read("it's/a.txt") != "two\n" {
+			t.Errorf("beside a slow call: %s", text)
+		}
+		if text, failed := c.call("bash", map[string]any{"command": "sleep 0; pwd; cat", "background": true}); failed {
+			t.Error(text)
+		}
+		if text, failed := c.call("bash", map[string]any{"command": "pwd"}); failed || !strings.Contains(text, "it's") {
+			t.Errorf("in %s", text)
+		}
+		later("bash", map[string]any{"command": "echo opened > ../gate && touch ../over"})
+		said := <-slow + <-slow + <-slow
+		if !strings.Contains(said, "opened") || !strings.Contains(said, "the agent is done") {
+			t.Errorf("the slow calls: %s", said)
+		}
+		// The job is of the session beside, though the first one is free again.
+		if text, failed := c.call("jobs", map[string]any{"action": "kill"}); failed || !strings.Contains(text, "job 1 ended") {
+			t.Errorf("%s", text)
+		}
+	})
+}
+
+// TestTaintIsShared holds that text from elsewhere which one call has brought counts for
+// calls beside it.
+func TestTaintIsShared(t *testing.T) {
+	h := newHouse(t, "yolo")
+	c := h.connect(older, nil)
+	if text, failed := c.call("web_fetch", map[string]any{"url": "http://127.0.0.1:1/"}); !failed {
+		t.Fatal(text)
+	}
+	if text, failed := c.call("bash", map[string]any{"command": "mkfifo gate"}); failed {
+		t.Fatal(text)
+	}
+	slow := make(chan struct{})
+	go func() {
+		defer close(slow)
+		_, _ = c.CallTool(t.Context(), &sdk.CallToolParams{Name: "bash", Arguments: map[string]any{"command": "touch waits; cat gate"}})
+	}()
+	until(t, "a slow call", func() bool { return h.has("waits") })
+	c.call("bash", map[string]any{"command": "echo > gate"})
+	<-slow
+	var first []string
+	for info, err := range h.Host.List(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(h.log(info.ID)) {
+			if strings.Contains(line, `"kind":"said"`) {
+				first = append(first, line)
+				break
+			}
+		}
+	}
+	slices.Sort(first)
+	if len(first) != 2 || !strings.Contains(strings.Join(first, ""), `"untrusted":true`) {
+		t.Errorf("%s", first)
+	}
+}
+
 // TestArguments holds that those which are no object are told so, and that none are
 // those of an empty one.
 func TestArguments(t *testing.T) {

@@ -31,7 +31,7 @@ type Zone string
 
 // Zones.
 const (
-	Workspace Zone = "workspace" // at or below the root
+	Workspace Zone = "workspace" // at or below the root, or a folder of Also
 	System    Zone = "system"    // anybody on the machine may read it: programs, libraries, documentation, caches of packages
 	Elsewhere Zone = "elsewhere" // all else, such as the user's other files
 )
@@ -41,6 +41,7 @@ const (
 // use while nobody changes it.
 type Map struct {
 	Root     string   // the workspace
+	Also     []string // further folders that are as the workspace is
 	Home     string   // the user's home folder
 	Settings string   // inspan's own settings: never changed
 	State    []string // what inspan keeps: never read or changed
@@ -172,7 +173,7 @@ func (m Map) Over(folder string) bool {
 }
 
 func (m Map) zone(path string) Zone {
-	if tool.Inside(m.Root, path) {
+	if tool.Inside(m.Root, path) || slices.ContainsFunc(m.Also, func(dir string) bool { return tool.Inside(dir, path) }) {
 		return Workspace
 	}
 	for _, dir := range system() {

@@ -76,6 +76,27 @@ func TestKnownAgrees(t *testing.T) {
 	}
 }
 
+// TestAlso holds that further folders are as the workspace is, and that what is sensitive
+// stays so there.
+func TestAlso(t *testing.T) {
+	m := here()
+	m.Also = []string{"/home/ann/lib"}
+	for path, want := range map[string]places.Zone{
+		"/home/ann/lib": places.Workspace, "/home/ann/lib/a/b.go": places.Workspace, "/home/ann/library": places.Elsewhere, "/w/a": places.Workspace,
+	} {
+		if got := m.Of(path); got.Zone != want || got.Guard != places.Plain {
+			t.Errorf("%s: %+v", path, got)
+		}
+	}
+	for path, want := range map[string]places.Guard{
+		"/home/ann/lib/.env": places.Secret, "/home/ann/lib/.git/hooks/pre-commit": here().Of("/home/ann/x/.git/hooks/pre-commit").Guard,
+	} {
+		if got := m.Of(path).Guard; got != want || got == places.Plain {
+			t.Errorf("%s: %q, want %q", path, got, want)
+		}
+	}
+}
+
 // TestHomeIsWorkspace holds that what runs by itself is never changed in a home, also where
 // that, or a folder above it, is the workspace.
 func TestHomeIsWorkspace(t *testing.T) {

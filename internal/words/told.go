@@ -69,7 +69,9 @@ func served(b event.Served) string {
 			lines = append(lines, name+" is not there: "+s.Why)
 		case s.State == "login":
 			lines = append(lines, name+": "+s.Why)
-		case s.State == "changed":
+		case s.State == "changed" && s.Why != "":
+			lines = append(lines, name+": "+s.Why+"; 'inspan mcp agree "+s.Name+"' shows them")
+		case s.State == "changed": // in logs of version 0.1.0
 			lines = append(lines, name+" offers other tools than you agreed to: 'inspan mcp agree "+s.Name+"' shows them")
 		case s.State == "connecting" && s.Why != "":
 			lines = append(lines, name+" is not there yet: "+s.Why)

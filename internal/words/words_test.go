@@ -106,10 +106,11 @@ func FuzzText(f *testing.F) {
 func TestTold(t *testing.T) {
 	for want, body := range map[string]event.Body{
 		"! careful\nnow": event.Note{Text: "careful\nnow"},
-		"! the MCP server a is not there: gone\nthe MCP server b: log in\nthe MCP server c offers other tools than you agreed to: 'inspan mcp agree c' shows them\nthe MCP server d is not there yet: late": event.Served{Servers: []event.Server{
+		"! the MCP server a is not there: gone\nthe MCP server b: log in\nthe MCP server c offers other tools than you agreed to: 'inspan mcp agree c' shows them\nthe MCP server h: look changed; 'inspan mcp agree h' shows them\nthe MCP server d is not there yet: late": event.Served{Servers: []event.Server{
 			{Name: "a", State: "failed", Why: "gone"},
 			{Name: "b", State: "login", Why: "log in"},
 			{Name: "c", State: "changed"},
+			{Name: "h", State: "changed", Why: "look changed"},
 			{Name: "d", State: "connecting", Why: "late"},
 			{Name: "e", State: "connecting"},
 			{Name: "f", State: "ready"},

@@ -3,7 +3,8 @@
 // thing it has seen, and ends with 1 at the first that is wrong.
 
 import { spawn } from "node:child_process";
-import { readFileSync, readdirSync, writeFileSync, existsSync } from "node:fs";
+import { readFileSync, readdirSync, writeFileSync, existsSync, mkdtempSync, rmSync } from "node:fs";
+import { homedir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { Readable, Writable } from "node:stream";
@@ -352,3 +353,54 @@ await fourth.prompt(outside.sessionId, "bash: basename $PWD");
 assert.deepEqual(fourth.terminals.map((t) => [t.output, t.released]), [["over the  wall\n", true], ["deep\n", true]]);
 await fourth.stop();
 did("terminals of the client");
+
+// Further folders are as the workspace is: read unasked, changed as the mode says; what is
+// sensitive in them stays so. Commands read them. Compactions are told as what they are.
+const fifth = await new Editor(stable, { session: { compaction: {} } }).start();
+assert.ok(fifth.info.agentCapabilities.sessionCapabilities.additionalDirectories);
+assert.ok(!fifth.info.agentCapabilities.promptCapabilities.audio);
+const beside = mkdtempSync(join(homedir(), "beside-"));
+writeFileSync(join(beside, "a.txt"), "heron\n");
+writeFileSync(join(beside, ".env"), "PASSWORD=swordfish\n");
+for (const bad of ["beside", join(beside, "a.txt"), join(beside, "gone")])
+  await assert.rejects(fifth.agent.request("session/new", { cwd: root, mcpServers: [], additionalDirectories: [bad] }), /additionalDirectories/);
+const wide = await fifth.agent.request("session/new", { cwd: root, mcpServers: [], additionalDirectories: [beside] });
+const call = (name, args) => `call: ${name} ${JSON.stringify(args)}`;
+const asks = async (sessionId, text) => {
+  const before = fifth.asked.length;
+  await fifth.prompt(sessionId, text);
+  return fifth.asked.length - before;
+};
+const write = (name) => call("write_file", { path: join(beside, name), content: "x" });
+assert.equal(await asks(wide.sessionId, call("read_file", { path: join(beside, "a.txt") })), 0);
+assert.equal(await asks(wide.sessionId, write("b.txt")), 1, "mode ask asks");
+await fifth.agent.request("session/set_mode", { sessionId: wide.sessionId, modeId: "edit" });
+assert.equal(await asks(wide.sessionId, write("c.txt")), 0, "mode edit does not");
+assert.equal(await asks(wide.sessionId, call("read_file", { path: join(beside, ".env") })), 1, "a secret");
+assert.equal(await asks(wide.sessionId, write("../elsewhere.txt")), 1, "beyond");
+await fifth.prompt(wide.sessionId, `bash: cd ${beside} && cat a.txt`);
+assert.match(JSON.stringify(fifth.calls(wide.sessionId).at(-1)), /heron/);
+const narrow = await fifth.agent.request("session/new", { cwd: root, mcpServers: [] });
+await fifth.agent.request("session/set_mode", { sessionId: narrow.sessionId, modeId: "edit" });
+assert.equal(await asks(narrow.sessionId, write("d.txt")), 1, "a session without it");
+await fifth.agent.request("session/close", { sessionId: wide.sessionId });
+await fifth.agent.request("session/load", { sessionId: wide.sessionId, cwd: root, mcpServers: [], additionalDirectories: [beside] });
+assert.equal(await asks(wide.sessionId, write("e.txt")), 0, "loaded with it");
+await fifth.agent.request("session/close", { sessionId: wide.sessionId });
+await fifth.agent.request("session/load", { sessionId: wide.sessionId, cwd: root, mcpServers: [] });
+assert.equal(await asks(wide.sessionId, write("f.txt")), 1, "loaded without it");
+did("further folders");
+
+await assert.rejects(fifth.prompt(wide.sessionId, { type: "audio", mimeType: "audio/wav", data: "AAAA" }), /audio is not taken/);
+for (const n of [1, 2, 3]) await fifth.prompt(wide.sessionId, `say: ${n} ` + "many words ".repeat(4000));
+await fifth.prompt(wide.sessionId, "/compact");
+const compactions = fifth.of(wide.sessionId, "compaction_update");
+assert.deepEqual(compactions.map((u) => u.status), ["in_progress", "completed"]);
+assert.equal(compactions[0].compactionId, compactions[1].compactionId);
+assert.match(compactions[1].summary[0].text, /was compacted from about/);
+fifth.updates = [];
+await fifth.prompt(wide.sessionId, "/compact");
+assert.deepEqual(fifth.of(wide.sessionId, "compaction_update").map((u) => [u.status, /too little/.test(u.error ?? "")]), [["failed", true]]);
+await fifth.stop();
+rmSync(beside, { recursive: true });
+did("compactions and audio");

@@ -1,0 +1,123 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"strings"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/tool"
+)
+
+// shared is what the sessions of a connection know of each other, so that for the client
+// they are one: the files that were read, the directory of the shell, where jobs run, and
+// what makes calls with a way out ask. Only what commands export stays where it was done.
+type shared struct {
+	seen map[string]string // digest of each file when it was last read or written
+	cwd  string            // directory that calls start from; empty: the workspace
+	jobs map[string]*seat  // by id; of two with one id the later counts
+	last *seat             // of the job that began last
+	event.Taint
+}
+
+// learn takes note of how a call has ended in a session.
+func (d *desk) learn(s *seat, end event.Ended) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.shared.seen == nil {
+		d.shared.seen, d.shared.jobs = map[string]string{}, map[string]*seat{}
+	}
+	for _, f := range end.Files {
+		if d.shared.seen[f.Path] = f.Digest; f.Partly {
+			delete(d.shared.seen, f.Path)
+		}
+	}
+	if end.Cwd != "" {
+		s.cwd, d.shared.cwd = end.Cwd, end.Cwd
+	}
+	if end.Job != nil {
+		d.shared.jobs[end.Job.ID], d.shared.last = s, s
+	}
+}
+
+// forget is called when a session is gone, with the lock of the desk held.
+func (h *shared) forget(s *seat) {
+	maps.DeleteFunc(h.jobs, func(_ string, other *seat) bool { return other == s })
+	if h.last == s {
+		h.last = nil
+	}
+}
+
+// before has a session know what the others do, and says what taints it.
+func (d *desk) before(s *seat) event.Taint {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s.seen = maps.Clone(d.shared.seen)
+	return d.shared.Taint
+}
+
+// after takes note of what a session has seen.
+func (d *desk) after(s *seat) {
+	st := s.session.Status()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.shared.Untrusted, d.shared.Private = d.shared.Untrusted || st.Untrusted, d.shared.Private || st.Private
+}
+
+// knowing is a tool whose calls know the files that the client has read in any session.
+func (s *seat) knowing(t tool.Tool) tool.Tool {
+	known := func(c *tool.Call) *tool.Call {
+		with := *c
+		with.Seen = s.seen
+		return &with
+	}
+	if effects := t.Effects; effects != nil {
+		t.Effects = func(ctx context.Context, c *tool.Call) ([]tool.Effect, error) { return effects(ctx, known(c)) }
+	}
+	if preview := t.Preview; preview != nil {
+		t.Preview = func(ctx context.Context, c *tool.Call) (string, error) { return preview(ctx, known(c)) }
+	}
+	if run := t.Run; run != nil {
+		t.Run = func(ctx context.Context, c *tool.Call) (tool.Result, error) { return run(ctx, known(c)) }
+	}
+	return t
+}
+
+// of is the session that a call must be made in: that of the job which it is about. Nil: any.
+func (d *desk) of(name string, args json.RawMessage) *seat {
+	var in struct {
+		ID string `json:"id"`
+	}
+	if name != "jobs" || unmarshal(args, &in) != nil {
+		return nil
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if s := d.shared.jobs[in.ID]; s != nil {
+		return s
+	}
+	return d.shared.last
+}
+
+// follow has a session go where the shell of the client is, by a call of its own, so that
+// whoever judges the next one sees that.
+func (d *desk) follow(w *work, s *seat) (event.Ended, error) {
+	d.mu.Lock()
+	cwd := d.shared.cwd
+	d.mu.Unlock()
+	if cwd == "" || cwd == s.cwd {
+		return event.Ended{Outcome: event.OutcomeOK}, nil
+	}
+	args, err := json.Marshal(map[string]string{"command": "cd '" + strings.ReplaceAll(cwd, "'", `'\''`) + "'"})
+	if err != nil {
+		return event.Ended{}, err
+	}
+	end, err := d.make(w, s, "bash", args)
+	if err == nil && end.Outcome != event.OutcomeOK { // it is gone, say; the client hears of it, and the next call is made here
+		d.mu.Lock()
+		d.shared.cwd = s.cwd
+		d.mu.Unlock()
+	}
+	return end, err
+}
