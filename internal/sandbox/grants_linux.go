@@ -153,7 +153,7 @@ func (b *boxes) holes(c tool.Command, found []spot) ([]string, error) {
 			add(real)
 		}
 	}
-	for _, path := range mountable(b.o.level(box), append(slices.Clone(box.Read), box.Write...)) {
+	for _, path := range slices.Concat(mountable(b.o.level(box), slices.Concat(box.Read, box.Write)), b.o.Shown) {
 		if tool.Inside(b.root, path) {
 			continue
 		}
