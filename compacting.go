@@ -224,12 +224,17 @@ func (s *summary) write(ctx context.Context) (compact.Summary, error) {
 // pieces has a conversation summed up part by part that no longer fits.
 func (s *summary) pieces(ctx context.Context, e *llm.Error) (compact.Summary, error) {
 	limit := s.state.Room()
-	if limit == 0 {
+	switch {
+	case limit == 0:
 		limit = max(e.Limit, s.state.Tokens()) / 2
+	case e.Limit > 0:
+		limit = min(limit, e.Limit*3/4)
 	}
 	answer := ""
 	for _, chunk := range s.plan.Chunks(limit) {
-		said, err := s.ask(ctx, chunk.Request(answer, s.focus))
+		req := chunk.Request(answer, s.focus)
+		req.Private = e.Private // also of a part that does not show it
+		said, err := s.ask(ctx, req)
 		if err != nil {
 			return compact.Summary{}, err
 		}

@@ -172,7 +172,7 @@ func priced(r event.Replied, by llm.Info) event.Replied {
 }
 
 func routed(r *llm.Routed, from string) event.Routed {
-	body := event.Routed{Route: r.Info.Route(), Rule: r.Rule, Reason: r.Reason}
+	body := event.Routed{Route: r.Info.Route(), Rule: r.Rule, Reason: r.Reason, Window: r.Window}
 	if r.Cause != nil {
 		body.From, body.Cause, body.Error = from, r.Cause.Kind, r.Cause.Error()
 	}
@@ -180,5 +180,5 @@ func routed(r *llm.Routed, from string) event.Routed {
 }
 
 func failed(e *llm.Error, retry float64) event.Failed {
-	return event.Failed{Cause: e.Kind, Message: e.Error(), Retry: retry, Status: e.Status}
+	return event.Failed{Cause: e.Kind, Message: e.Error(), Retry: retry, Status: e.Status, Limit: e.Limit}
 }

@@ -181,6 +181,7 @@ type Failed struct {
 	Message string   `json:"message"`         // for people
 	Retry   float64  `json:"retry,omitempty"` // seconds until it is sent again; 0: given up
 	Status  int      `json:"status,omitempty"`
+	Limit   int      `json:"limit,omitempty"` // tokens that are taken, if the prompt was too long and it was said
 }
 
 // Routed says which of several models answers a request, and why it was taken.
@@ -195,6 +196,7 @@ type Routed struct {
 	From   string   `json:"from,omitempty"`   // the model given up
 	Cause  llm.Kind `json:"cause,omitempty"`  // why it was
 	Error  string   `json:"error,omitempty"`  // in the vendor's words
+	Window int      `json:"window,omitempty"` // tokens that the largest model takes which may see the conversation; 0: all may
 }
 
 // Hooked says what hooks wanted at a moment of the session.

@@ -82,6 +82,7 @@ type Error struct {
 	RetryAfter time.Duration // how long the vendor asks to wait, never negative; 0 if it did not say
 	Used       int           // for KindWindow: tokens of the prompt; 0 if unknown
 	Limit      int           // for KindWindow: tokens allowed; 0 if unknown
+	Private    string        // for KindWindow: what private text keeps the prompt from models that take more; empty: none
 	RequestID  string
 	Err        error // underlying error; may be nil
 }

@@ -14,6 +14,8 @@ import (
 type attempt struct {
 	*Model
 	decision Decision
+	window   int    // see [llm.Routed]
+	private  string // what private text the request holds
 	yield    func(llm.Chunk, error) bool
 
 	best  *llm.Error // of the failures so far, the one that leaves most hope
@@ -57,7 +59,7 @@ func (a *attempt) worthwhile(r Route, reserve bool) bool {
 }
 
 func (a *attempt) routed(r Route) *llm.Routed {
-	out := &llm.Routed{Info: r.Model.Info(), Rule: a.decision.Rule, Reason: a.decision.String(), Cause: a.last}
+	out := &llm.Routed{Info: r.Model.Info(), Rule: a.decision.Rule, Reason: a.decision.String(), Cause: a.last, Window: a.window}
 	if a.last != nil {
 		out.Reason = "next in line; " + out.Reason
 	}
@@ -109,6 +111,7 @@ func (a *attempt) goesOn(r Route, e *llm.Error) bool {
 		return unhealthy || e.Kind == llm.KindOverloaded
 	case llm.PolicyCompact:
 		a.floor = max(a.floor, info.Window, e.Limit)
+		e.Private = a.private
 		return a.floor > 0
 	}
 	return false

@@ -236,20 +236,38 @@ func hinders(info llm.Info, f Features, v View) (why string, kind llm.Kind) {
 	return "", ""
 }
 
-// refusal is the error for a request that no route may answer.
-func (d Decision) refusal(f Features) *llm.Error {
+// refusal is the error for a request that no route may answer. If one could that is too
+// small, the prompt is too long for it; what else may see private text is no other matter.
+func (m *Model) refusal(d Decision, f Features) *llm.Error {
 	e := &llm.Error{Kind: llm.KindBudget, Provider: Provider, Message: "no route may answer"}
 	for _, p := range d.Passed {
 		e.Message += "; " + p.Route + ": " + p.Why
-		if p.Kind == llm.KindWindow {
-			e.Kind, e.Used = p.Kind, f.Tokens
+		switch {
+		case p.Kind == llm.KindWindow:
+			e.Kind, e.Used, e.Private = p.Kind, f.Tokens, f.Private
+			e.Limit = max(e.Limit, m.route(p.Route).Model.Info().Window)
+		case f.Private != "" && e.Kind != llm.KindWindow:
+			e.Kind = llm.KindInvalid // a shorter conversation is private too
 		}
 	}
-	if f.Private != "" {
-		// Not KindWindow: a shorter conversation is private too.
-		e.Kind, e.Used = llm.KindInvalid, 0
-	}
 	return e
+}
+
+// mostPrivate is how many tokens the largest route takes that may see private text; 0 if the
+// text is not private, or nobody knows.
+func (m *Model) mostPrivate(f Features) int {
+	most := 0
+	for _, r := range m.Routes {
+		if f.Private == "" || !r.Local {
+			continue
+		}
+		window := r.Model.Info().Window
+		if window == 0 {
+			return 0
+		}
+		most = max(most, window)
+	}
+	return most
 }
 
 // words is a kind as people read it.

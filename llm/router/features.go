@@ -1,6 +1,7 @@
 package router
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -36,7 +37,7 @@ func (m *Model) Features(req llm.Request) Features {
 	if m.broken != nil {
 		f.Private = "what can't be told, as the router's settings are wrong"
 	} else {
-		f.Private = m.secrets.find(req)
+		f.Private = cmp.Or(m.secrets.find(req), req.Private)
 	}
 	return f
 }

@@ -97,7 +97,7 @@ var _ llm.Model = (*Model)(nil)
 // Info implements [llm.Model]. The window is the largest of the routes', as a
 // longer conversation goes to those that hold it; so images are accepted if any
 // route does, and tools too. A reply is as long as the shortest of the routes
-// allows. Prices are known only if they are the same everywhere; what a reply
+// allows. Where one is forced, all that is its own. Prices are known only if they are the same everywhere; what a reply
 // costs follows from the Info in [llm.Routed].
 func (m *Model) Info() llm.Info {
 	info := llm.Info{Provider: Provider, Model: m.ID, NoTools: len(m.Routes) > 0}
@@ -106,12 +106,15 @@ func (m *Model) Info() llm.Info {
 		info.Provider, info.Model = first.Provider, first.Model
 	}
 	for i, r := range m.Routes {
+		if m.Force != "" && r.Name != m.Force {
+			continue
+		}
 		of := r.Model.Info()
 		info.Window = max(info.Window, of.Window)
 		if info.MaxOutput == 0 || of.MaxOutput != 0 && of.MaxOutput < info.MaxOutput {
 			info.MaxOutput = of.MaxOutput
 		}
-		if i == 0 {
+		if i == 0 || m.Force != "" {
 			info.Prices = of.Prices
 		} else if !reflect.DeepEqual(info.Prices, of.Prices) {
 			info.Prices = nil
@@ -214,10 +217,10 @@ func (m *Model) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk
 		f := m.Features(req)
 		d := m.Decide(f, m.health.View())
 		if len(d.Use)+len(d.Reserve) == 0 {
-			yield(llm.Chunk{}, d.refusal(f))
+			yield(llm.Chunk{}, m.refusal(d, f))
 			return
 		}
-		a := &attempt{Model: m, decision: d, yield: yield}
+		a := &attempt{Model: m, decision: d, window: m.mostPrivate(f), private: f.Private, yield: yield}
 		a.run(ctx, req)
 	}
 }

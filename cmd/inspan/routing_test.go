@@ -1,0 +1,152 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/llm/anthropic/anthropictest"
+	"github.com/inspan/inspan/llm/ollama/ollamatest"
+)
+
+// desk is a local server with a small window that refuses what is too long for it, and reads
+// one file after the other until it has read as many as it is to.
+type desk struct {
+	window int // tokens
+
+	mu      sync.Mutex
+	reads   int // that are left
+	made    int
+	longest int // request that was answered, in tokens
+	refused int
+}
+
+func (d *desk) answer(_ *http.Request, body []byte) ollamatest.Answer {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	tokens := len(body) * 2 / 7
+	if tokens > d.window {
+		d.refused++
+		return ollamatest.Answer{Status: http.StatusBadRequest, Message: "the input length exceeds the context length"}
+	}
+	d.longest = max(d.longest, tokens)
+	if d.reads == 0 || strings.Contains(string(body), "the work can go on without loss") {
+		return ollamatest.Answer{Parts: llm.Say("HERON is done")}
+	}
+	d.reads--
+	d.made++
+	args, _ := json.Marshal(map[string]any{"path": fmt.Sprintf("f%d.txt", d.made)})
+	return ollamatest.Answer{Parts: llm.Parts{llm.Call{ID: fmt.Sprint("c", d.made), Name: "read_file", Args: args}}}
+}
+
+// private is a home whose router has a small model on the desk and a large one in the cloud,
+// which notes what it is asked.
+type private struct {
+	t    *testing.T
+	desk *desk
+	dir  string
+
+	settings string // with a place for the window of the desk
+
+	mu    sync.Mutex
+	cloud []string
+}
+
+func newPrivate(t *testing.T, d *desk) *private {
+	t.Helper()
+	p := &private{t: t, desk: d, dir: t.TempDir()}
+	local := ollamatest.Start(t, &ollamatest.Server{Models: []llm.Info{{Model: "small", Window: d.window}}, Largest: d.window, Answer: d.answer})
+	far := anthropictest.Start(t, &anthropictest.Server{Answer: func(_ *http.Request, body []byte) anthropictest.Answer {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.cloud = append(p.cloud, string(body))
+		return anthropictest.Answer{Parts: llm.Say("I am the cloud")}
+	}})
+	p.settings = fmt.Sprintf("model='router/auto'\n[providers.desk]\nkind='ollama'\nbase_url='%s'\nlocal=true\n[providers.far]\nkind='anthropic'\nbase_url='%s'\nkey_command='echo k'\nlocal=false\n"+
+		"[providers.desk.models.small]\nwindow=%s\n[providers.far.models.big]\nwindow=200000\n[router]\nprivate=['ACME-[0-9]+']\nroutes={local='desk/small', cloud='far/big'}\n", local, far, "%d")
+	p.shrink(d.window)
+	for i := range 40 {
+		p.file(fmt.Sprintf("work/f%d.txt", i+1), strings.Repeat(fmt.Sprintf("line of file %d\n", i+1), 400))
+	}
+	return p
+}
+
+// shrink gives the model on the desk another window.
+func (p *private) shrink(window int) {
+	p.desk.mu.Lock()
+	p.desk.window = window
+	p.desk.mu.Unlock()
+	p.file("config/config.toml", fmt.Sprintf(p.settings, window))
+}
+
+func (p *private) file(name, text string) {
+	p.t.Helper()
+	path := filepath.Join(p.dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		p.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *private) inspan(args ...string) string {
+	p.t.Helper()
+	cmd := exec.CommandContext(p.t.Context(), built(p.t), args...)
+	cmd.Dir = filepath.Join(p.dir, "work")
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.dir, "INSPAN_STATE_DIR=" + filepath.Join(p.dir, "state"), "INSPAN_CONFIG_DIR=" + filepath.Join(p.dir, "config")}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		p.t.Fatalf("inspan %s: %v\n%s", args, err, out)
+	}
+	return string(out)
+}
+
+// TestPrivateSessionOutgrowsTheDesk holds that a session which only the local model may see
+// goes on beyond the window of that one: it is cut to it, and nothing private leaves.
+func TestPrivateSessionOutgrowsTheDesk(t *testing.T) {
+	d := &desk{window: 24_000, reads: 20}
+	p := newPrivate(t, d)
+	if out := p.inspan("run", "For ACME-4711: list what is in the files"); !strings.Contains(out, "HERON is done") {
+		t.Errorf("the run says %s", out)
+	}
+	if out := p.inspan("resume", "last", "and what was it that ACME-4711 wanted?"); !strings.Contains(out, "HERON is done") {
+		t.Errorf("resume says %s", out)
+	}
+	if out := p.inspan("sessions", "show", "last", "--events"); !strings.Contains(out, `"kind":"compacted"`) || strings.Contains(out, "no route may answer") {
+		t.Errorf("nothing was cut, or somebody was refused: %.3000s", out)
+	}
+	if d.made != 20 || d.longest < d.window/2 {
+		t.Errorf("%d files were read, the longest prompt had %d tokens", d.made, d.longest)
+	}
+	for _, body := range p.cloud {
+		if strings.Contains(body, "ACME-") || strings.Contains(body, "line of file") {
+			t.Errorf("the cloud was asked: %.300s", body)
+		}
+	}
+}
+
+// TestPrivateSessionIsTooLong holds that a session which is too long already for all that may
+// see it, can be compacted and resumed.
+func TestPrivateSessionIsTooLong(t *testing.T) {
+	for _, args := range [][]string{{"compact", "last"}, {"resume", "last", "and now?"}} {
+		t.Run(args[0], func(t *testing.T) {
+			d := &desk{window: 100_000, reads: 12}
+			p := newPrivate(t, d)
+			p.inspan("run", "For ACME-4711: list what is in the files")
+			long := d.longest
+			p.shrink(16_000)
+			p.inspan(args...)
+			if out := p.inspan("resume", "last", "once more"); long < 2*d.window || !strings.Contains(out, "HERON is done") || len(p.cloud) > 0 {
+				t.Errorf("%d tokens, %d times to the cloud: %s", long, len(p.cloud), out)
+			}
+		})
+	}
+}
