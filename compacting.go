@@ -269,9 +269,11 @@ func (s *summary) ask(ctx context.Context, req llm.Request) (string, error) {
 		case err != nil && errors.Is(context.Cause(watched), errInterrupted):
 			return "", errInterrupted
 		case err != nil:
+			s.refused(err)
 			return "", err
 		case chunk.Routed != nil:
 			by = chunk.Routed.Info
+			s.spent(chunk.Routed.Judge)
 		case chunk.Retry != nil:
 			if err := s.show(event.Progress{Text: "compacting: " + chunk.Retry.Cause.Error(), Wait: chunk.Retry.Wait}); err != nil {
 				return "", err
@@ -283,4 +285,17 @@ func (s *summary) ask(ctx context.Context, req llm.Request) (string, error) {
 		}
 	}
 	return "", &llm.Error{Kind: llm.KindStreamCut, Message: "the stream ended without a reply"}
+}
+
+// refused counts an answer that was paid for and does not count.
+func (s *summary) refused(err error) {
+	if e := (*llm.Error)(nil); errors.As(err, &e) {
+		s.spent(e.Spent)
+	}
+}
+
+func (s *summary) spent(on *llm.Spent) {
+	if on != nil {
+		s.usage, s.cost = s.usage.Add(on.Usage), s.cost+dollars(on)
+	}
 }

@@ -152,6 +152,14 @@ type Routed struct {
 	// Window is how many tokens the largest model takes that may see this conversation, where
 	// not all may; 0: as many as Info of the model that chooses says.
 	Window int
+	// Judge is what it took to ask another model how to choose; nil: none was asked.
+	Judge *Spent
+}
+
+// Spent is what an answer has used that is no reply to the request itself.
+type Spent struct {
+	Info  Info // of the model that gave it
+	Usage Usage
 }
 
 // A Reply is a complete answer.

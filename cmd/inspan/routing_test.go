@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -26,6 +27,8 @@ type desk struct {
 	made    int
 	longest int // request that was answered, in tokens
 	refused int
+	command string // that is run in the place of reading
+	verdict string // as a judge
 }
 
 func (d *desk) answer(_ *http.Request, body []byte) ollamatest.Answer {
@@ -36,12 +39,19 @@ func (d *desk) answer(_ *http.Request, body []byte) ollamatest.Answer {
 		d.refused++
 		return ollamatest.Answer{Status: http.StatusBadRequest, Message: "the input length exceeds the context length"}
 	}
+	if d.verdict != "" && strings.Contains(string(body), "You sort tasks") {
+		return ollamatest.Answer{Parts: llm.Say(d.verdict), Usage: llm.Usage{Input: 200, Output: 1}}
+	}
 	d.longest = max(d.longest, tokens)
 	if d.reads == 0 || strings.Contains(string(body), "the work can go on without loss") {
 		return ollamatest.Answer{Parts: llm.Say("HERON is done")}
 	}
 	d.reads--
 	d.made++
+	if d.command != "" {
+		args, _ := json.Marshal(map[string]any{"command": fmt.Sprintf("%s %d", d.command, d.made)})
+		return ollamatest.Answer{Parts: llm.Parts{llm.Call{ID: fmt.Sprint("c", d.made), Name: "bash", Args: args}}}
+	}
 	args, _ := json.Marshal(map[string]any{"path": fmt.Sprintf("f%d.txt", d.made)})
 	return ollamatest.Answer{Parts: llm.Parts{llm.Call{ID: fmt.Sprint("c", d.made), Name: "read_file", Args: args}}}
 }
@@ -97,16 +107,26 @@ func (p *private) file(name, text string) {
 	}
 }
 
+// inspan runs the command, which must succeed.
 func (p *private) inspan(args ...string) string {
+	p.t.Helper()
+	out, code := p.try(args...)
+	if code != 0 {
+		p.t.Fatalf("inspan %s: exit %d\n%s", args, code, out)
+	}
+	return out
+}
+
+func (p *private) try(args ...string) (out string, code int) {
 	p.t.Helper()
 	cmd := exec.CommandContext(p.t.Context(), built(p.t), args...)
 	cmd.Dir = filepath.Join(p.dir, "work")
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.dir, "INSPAN_STATE_DIR=" + filepath.Join(p.dir, "state"), "INSPAN_CONFIG_DIR=" + filepath.Join(p.dir, "config")}
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		p.t.Fatalf("inspan %s: %v\n%s", args, err, out)
+	raw, err := cmd.CombinedOutput()
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+		p.t.Fatal(err)
 	}
-	return string(out)
+	return string(raw), cmd.ProcessState.ExitCode()
 }
 
 // TestPrivateSessionOutgrowsTheDesk holds that a session which only the local model may see
@@ -148,5 +168,63 @@ func TestPrivateSessionIsTooLong(t *testing.T) {
 				t.Errorf("%d tokens, %d times to the cloud: %s", long, len(p.cloud), out)
 			}
 		})
+	}
+}
+
+// TestRoutingFollowsTheTask holds, through the whole command, that what goes on with a plan of the
+// cloud stays there, that a run whose commands fail again and again moves there and says why, and
+// that a new easy task comes home.
+func TestRoutingFollowsTheTask(t *testing.T) {
+	d := &desk{window: 100_000}
+	p := newPrivate(t, d)
+	p.file("work/fails.sh", "exit 3\n")
+	if out := p.inspan("run", "Entwirf eine Architektur für den Synchronisationsdienst"); !strings.Contains(out, "I am the cloud") {
+		t.Errorf("the plan: %s", out)
+	}
+	if out := p.inspan("resume", "last", "ja, setz es um"); !strings.Contains(out, "I am the cloud") {
+		t.Errorf("what goes on with it: %s", out)
+	}
+	if out := p.inspan("resume", "last", "Liste die Dateien im Ordner auf"); !strings.Contains(out, "HERON is done") {
+		t.Errorf("a new task: %s", out)
+	}
+	d.command, d.reads = "sh ./fails.sh", 12
+	out := p.inspan("run", "--mode", "yolo", "Run the script and mend it")
+	if !strings.Contains(out, "I am the cloud") || !strings.Contains(out, "escalated: 5 failed calls since a check succeeded") {
+		t.Errorf("commands that fail: %s", out)
+	}
+}
+
+// TestJudgeOfTheSettings holds that a small model which the settings name decides, and that its
+// cost stands under its name.
+func TestJudgeOfTheSettings(t *testing.T) {
+	d := &desk{window: 100_000, verdict: "9"}
+	p := newPrivate(t, d)
+	p.settings = strings.Replace(p.settings, "[router]\n", "[providers.desk.models.judge]\nprice={input=1000.0, output=1000.0}\n[router]\njudge='desk/judge'\n", 1)
+	p.shrink(100_000)
+	if out := p.inspan("run", "Bring me something nice"); !strings.Contains(out, "I am the cloud") || !strings.Contains(out, "judged by desk/judge") {
+		t.Errorf("the run: %s", out)
+	}
+	if out := p.inspan("cost", "--by", "model"); !strings.Contains(out, "desk/judge") {
+		t.Errorf("the cost: %s", out)
+	}
+}
+
+// TestRefusedAnswersCount holds that an answer which a check has refused is paid for: in the cost
+// of the session, in its limit and in the cost of the day.
+func TestRefusedAnswersCount(t *testing.T) {
+	p := newPrivate(t, &desk{window: 100_000})
+	p.settings = strings.Replace(p.settings, "[providers.far.models.big]\n", "[providers.far.models.big]\nprice={input=1000.0, output=1000.0}\n", 1) +
+		"[[check]]\nname='no clouds'\non='output'\npattern='cloud'\naction='deny'\n"
+	p.settings = strings.Replace(p.settings, "model='router/auto'\n", "model='far/big'\nmax_cost_per_day=0.5\n", 1)
+	p.shrink(100_000)
+	out, code := p.try("run", "hello")
+	if code != 12 || strings.Contains(out, "I am the cloud") {
+		t.Fatalf("exit %d: %s", code, out)
+	}
+	if out := p.inspan("cost", "--by", "model"); !strings.Contains(out, "far/big") || strings.Contains(out, " 0.0000") {
+		t.Errorf("the cost: %s", out)
+	}
+	if out, code := p.try("run", "again"); code != 11 || len(p.cloud) != 1 {
+		t.Errorf("beyond the day's cap: exit %d, %d requests: %s", code, len(p.cloud), out)
 	}
 }

@@ -230,6 +230,8 @@ func (s *State) Apply(e event.Event) error {
 		s.replied(b, e.Seq, e.Time)
 	case event.Routed:
 		s.Bound = b.Window
+		s.Total.Usage = s.Total.Usage.Add(b.Usage)
+		s.Total.Cost += b.Cost
 	case event.Failed:
 		s.failed(b, e.Time)
 	case event.Healed:
@@ -469,6 +471,8 @@ const longestRetry = 1e9
 // time has come asks again, also after a restart. Who has less patience need not
 // wait for it.
 func (s *State) failed(b event.Failed, at time.Time) {
+	s.Total.Usage = s.Total.Usage.Add(b.Usage)
+	s.Total.Cost += b.Cost
 	if b.Retry > 0 {
 		s.Run.NotBefore, s.Run.Awaits = at.Add(time.Duration(min(b.Retry, longestRetry)*float64(time.Second))), b.Cause
 		return

@@ -14,8 +14,9 @@ import (
 type attempt struct {
 	*Model
 	decision Decision
-	window   int    // see [llm.Routed]
-	private  string // what private text the request holds
+	window   int        // see [llm.Routed]
+	judged   *llm.Spent // what it took to decide; nil: nothing
+	private  string     // what private text the request holds
 	yield    func(llm.Chunk, error) bool
 
 	best  *llm.Error // of the failures so far, the one that leaves most hope
@@ -59,7 +60,8 @@ func (a *attempt) worthwhile(r Route, reserve bool) bool {
 }
 
 func (a *attempt) routed(r Route) *llm.Routed {
-	out := &llm.Routed{Info: r.Model.Info(), Rule: a.decision.Rule, Reason: a.decision.String(), Cause: a.last, Window: a.window}
+	out := &llm.Routed{Info: r.Model.Info(), Rule: a.decision.Rule, Reason: a.decision.String(), Cause: a.last, Window: a.window, Judge: a.judged}
+	a.judged = nil // it was paid for once
 	if a.last != nil {
 		out.Reason = "next in line; " + out.Reason
 	}

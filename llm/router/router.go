@@ -64,6 +64,9 @@ type Model struct {
 	// Private are regular expressions beyond the built-in ones. A request with
 	// text that matches stays on Local routes.
 	Private []string
+	// Judge is asked how hard each new task is, if it may see it; nil: nobody is. Where it
+	// fails, or takes too long, the words of the task decide alone; see [Complexity].
+	Judge *Route
 	// Health is what is known of the routes' failures, best shared by all
 	// routers of a process; nil: one of its own.
 	Health *Health
@@ -72,6 +75,9 @@ type Model struct {
 	broken  error // what Check says
 	health  *Health
 	secrets scanner
+	words   lexicon
+
+	judgements judgements
 }
 
 // Route is a candidate.
@@ -87,7 +93,7 @@ type Rule struct {
 	When Cond     `toml:"when"` // the zero Cond always matches
 	Use  []string `toml:"use"`  // names of routes: the first that can answer does
 	// MaxCost passes over routes where this prompt alone costs more, in US
-	// dollars, without a cache; 0: no limit. A price that is not known is
+	// dollars, with what the cache of the route that answered last may hold; 0: no limit. A price that is not known is
 	// above any limit, unless the route is Local.
 	MaxCost float64 `toml:"max_cost"`
 }
@@ -190,6 +196,7 @@ func (r Rule) impossible() string {
 // prepare makes what the fields stand for, once.
 func (m *Model) prepare() {
 	m.once.Do(func() {
+		m.words = newLexicon()
 		m.health = m.Health
 		if m.health == nil {
 			m.health = new(Health)
@@ -220,7 +227,11 @@ func (m *Model) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk
 			yield(llm.Chunk{}, m.refusal(d, f))
 			return
 		}
-		a := &attempt{Model: m, decision: d, window: m.mostPrivate(f), private: f.Private, yield: yield}
+		judged := m.judged(ctx, req, &f)
+		if m.Judge != nil {
+			d = m.Decide(f, m.health.View())
+		}
+		a := &attempt{Model: m, decision: d, judged: judged, window: m.mostPrivate(f), private: f.Private, yield: yield}
 		a.run(ctx, req)
 	}
 }
