@@ -111,7 +111,7 @@ func TestAllThatIsPaidFor(t *testing.T) {
 		event.Compacted{Route: "far/c", Usage: llm.Usage{Input: 10}, Cost: 8}, event.Kept{Usage: llm.Usage{Input: 1}},
 	))
 	for by, want := range map[string]map[string]float64{
-		"model": {"near/a": 1, "reviewer far/b": 4, "(calls)": 2, "far/c": 8, "(summary)": 0},
+		"model": {"near/a": 1, "far/b": 4, "(calls)": 2, "far/c": 8, "(summary)": 0},
 		"tool":  {"(prompt)": 1, "bash": 6, "(summary)": 8},
 	} {
 		rows, err := cost.Group(all, by)

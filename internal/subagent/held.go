@@ -3,6 +3,7 @@ package subagent
 import (
 	"cmp"
 	"context"
+	"errors"
 	"iter"
 	"sync"
 	"time"
@@ -31,9 +32,12 @@ func (h *held) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk,
 		cost := 0.0
 		defer func() { h.team.top().purse.back(most, cost) }()
 		for chunk, err := range h.Model.Stream(ctx, req) {
-			switch {
+			switch e := (*llm.Error)(nil); {
+			case errors.As(err, &e) && e.Spent != nil: // a check has refused the answer
+				cost += dollars(e.Spent)
 			case chunk.Routed != nil:
 				price, _ = chunk.Routed.Info.Prices.At(time.Now())
+				cost += dollars(chunk.Routed.Judge)
 			case chunk.Reply != nil:
 				cost += price.Cost(chunk.Reply.Used(req))
 			}
@@ -42,6 +46,15 @@ func (h *held) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk,
 			}
 		}
 	}
+}
+
+// dollars is what was spent, if anything was.
+func dollars(s *llm.Spent) float64 {
+	if s == nil {
+		return 0
+	}
+	price, _ := s.Info.Prices.At(time.Now())
+	return price.Cost(s.Usage)
 }
 
 // usualOutput is the most that a reply is taken to hold where that is not known, in tokens.
