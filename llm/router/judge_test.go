@@ -19,7 +19,7 @@ type opinion struct {
 
 func (o *opinion) Stream(_ context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
 	return func(yield func(llm.Chunk, error) bool) {
-		o.next(req)
+		_, _ = o.next(req)
 		if o.fails != nil {
 			yield(llm.Chunk{}, o.fails)
 			return
@@ -38,26 +38,26 @@ func TestJudge(t *testing.T) {
 	failing.Work.Failing = 6
 	for _, tt := range []struct {
 		name  string
-		judge opinion
+		judge *opinion
 		local bool
 		req   llm.Request
 		want  string // route
 		asked int
 	}{
-		{"hard", opinion{says: "9"}, true, say("List the files"), "cloud", 1},
-		{"easy", opinion{says: "I would say: 1"}, true, say("Write a compiler"), "local", 1},
-		{"no number", opinion{says: "hard!"}, true, say("Write a compiler"), "cloud", 1},
-		{"fails", opinion{fails: &llm.Error{Kind: llm.KindOverloaded}}, true, say("Write a compiler"), "cloud", 1},
-		{"goes on", opinion{says: "9"}, true, goesOn, "local", 0},
-		{"fails again and again", opinion{says: "0"}, true, failing, "cloud", 1},
-		{"private, at home", opinion{says: "1"}, true, say("ACME-1: write a compiler"), "local", 1},
-		{"private", opinion{says: "1"}, false, say("ACME-1: write a compiler"), "local", 0},
+		{"hard", &opinion{says: "9"}, true, say("List the files"), "cloud", 1},
+		{"easy", &opinion{says: "I would say: 1"}, true, say("Write a compiler"), "local", 1},
+		{"no number", &opinion{says: "hard!"}, true, say("Write a compiler"), "cloud", 1},
+		{"fails", &opinion{fails: &llm.Error{Kind: llm.KindOverloaded}}, true, say("Write a compiler"), "cloud", 1},
+		{"goes on", &opinion{says: "9"}, true, goesOn, "local", 0},
+		{"fails again and again", &opinion{says: "0"}, true, failing, "cloud", 1},
+		{"private, at home", &opinion{says: "1"}, true, say("ACME-1: write a compiler"), "local", 1},
+		{"private", &opinion{says: "1"}, false, say("ACME-1: write a compiler"), "local", 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m := usual()
 			m.Private = []string{"ACME-[0-9]+"}
 			tt.judge.info = llm.Info{Provider: "p", Model: "tiny"}
-			m.Judge = &router.Route{Name: "judge", Model: &tt.judge, Local: tt.local}
+			m.Judge = &router.Route{Name: "judge", Model: tt.judge, Local: tt.local}
 			paid := 0
 			for range 2 { // as it is sent again
 				for chunk, err := range m.Stream(t.Context(), tt.req) {

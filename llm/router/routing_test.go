@@ -2,10 +2,10 @@ package router_test
 
 import (
 	"bufio"
-	"cmp"
 	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -143,12 +143,7 @@ func tables(parts, langs map[string]*confusion) string {
 		fmt.Fprintf(&b, "| %s | local | %d | %d | |\n| | cloud | %d | %d | %.1f%% |\n", name, c.localLocal, c.localCloud, c.cloudLocal, c.cloudCloud, c.right())
 	}
 	b.WriteString("\n| language | requests | local, sent to the cloud | cloud, kept local | right |\n|---|---|---|---|---|\n")
-	names := []string{}
-	for name := range langs {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, func(x, y string) int { return cmp.Compare(x, y) })
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(langs)) {
 		c := langs[name]
 		fmt.Fprintf(&b, "| %s | %d | %d | %d | %.1f%% |\n", name, c.localLocal+c.localCloud+c.cloudLocal+c.cloudCloud, c.localCloud, c.cloudLocal, c.right())
 	}
