@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -107,6 +108,13 @@ func (p *private) file(name, text string) {
 	}
 }
 
+func (p *private) command(args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(p.t.Context(), built(p.t), args...)
+	cmd.Dir = filepath.Join(p.dir, "work")
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.dir, "INSPAN_STATE_DIR=" + filepath.Join(p.dir, "state"), "INSPAN_CONFIG_DIR=" + filepath.Join(p.dir, "config")}
+	return cmd
+}
+
 // inspan runs the command, which must succeed.
 func (p *private) inspan(args ...string) string {
 	p.t.Helper()
@@ -119,9 +127,7 @@ func (p *private) inspan(args ...string) string {
 
 func (p *private) try(args ...string) (out string, code int) {
 	p.t.Helper()
-	cmd := exec.CommandContext(p.t.Context(), built(p.t), args...)
-	cmd.Dir = filepath.Join(p.dir, "work")
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.dir, "INSPAN_STATE_DIR=" + filepath.Join(p.dir, "state"), "INSPAN_CONFIG_DIR=" + filepath.Join(p.dir, "config")}
+	cmd := p.command(args...)
 	raw, err := cmd.CombinedOutput()
 	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
 		p.t.Fatal(err)
@@ -226,5 +232,62 @@ func TestRefusedAnswersCount(t *testing.T) {
 	}
 	if out, code := p.try("run", "again"); code != 11 || len(p.cloud) != 1 {
 		t.Errorf("beyond the day's cap: exit %d, %d requests: %s", code, len(p.cloud), out)
+	}
+}
+
+// TestDayCapOfManyProcesses has six runs at once what only two can be paid from: no more than one
+// request goes beyond, and all that was refused says why.
+func TestDayCapOfManyProcesses(t *testing.T) {
+	const runs, most = 6, 2
+	arrived, release := make(chan struct{}, runs), make(chan struct{})
+	far := anthropictest.Start(t, &anthropictest.Server{Answer: func(*http.Request, []byte) anthropictest.Answer {
+		arrived <- struct{}{}
+		<-release
+		return anthropictest.Answer{Parts: llm.Say("paid"), Usage: llm.Usage{Output: 1000}}
+	}})
+	p := newPrivate(t, &desk{window: 1})
+	p.file("config/config.toml", fmt.Sprintf("model='far/big'\nmax_cost_per_day=%d.0\n[providers.far]\nkind='anthropic'\nbase_url='%s'\nkey_command='echo k'\n"+
+		"[providers.far.models.big]\nwindow=200000\nmax_output=1000\nprice={input=0.0, output=1000.0}\n", most, far))
+	built(t)
+	ended := make(chan int, runs)
+	waits := make(chan struct{}, runs)
+	for range runs {
+		go func() {
+			cmd := p.command("run", "hello")
+			told, err := cmd.StderrPipe()
+			if err == nil {
+				err = cmd.Start()
+			}
+			if err != nil {
+				t.Error(err)
+			}
+			said := false
+			for lines := bufio.NewScanner(told); lines.Scan(); {
+				if !said && strings.Contains(lines.Text(), "waiting for them") {
+					said = true
+					waits <- struct{}{}
+				}
+			}
+			_ = cmd.Wait()
+			ended <- cmd.ProcessState.ExitCode()
+		}()
+	}
+	for range most {
+		<-arrived
+	}
+	for range runs - most {
+		select {
+		case <-waits:
+		case <-arrived:
+			t.Fatal("a request went out beyond the cap")
+		}
+	}
+	close(release)
+	codes := map[int]int{}
+	for range runs {
+		codes[<-ended]++
+	}
+	if codes[0] > most+1 || codes[0]+codes[11] != runs {
+		t.Errorf("the runs ended with %v", codes)
 	}
 }

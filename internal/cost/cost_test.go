@@ -110,10 +110,12 @@ func TestAllThatIsPaidFor(t *testing.T) {
 	all := entries(t, "s", log("s", calls("bash", "read_file"),
 		event.Judged{Call: "bash", By: "reviewer far/b", Cost: 4}, event.Judged{Call: "read_file", By: "rule"}, spends, ended("read_file", "x"),
 		event.Compacted{Route: "far/c", Usage: llm.Usage{Input: 10}, Cost: 8}, event.Kept{Usage: llm.Usage{Input: 1}},
+		event.Routed{Route: "near/a", Rule: "easy", Judge: "near/j", Cost: 16}, event.Failed{Cause: llm.KindRefused, Route: "far/d", Cost: 32},
+		event.Judged{Call: "bash", By: "rule", Route: "far/b", Cost: 64},
 	))
 	for by, want := range map[string]map[string]float64{
-		"model": {"near/a": 1, "far/b": 4, "(calls)": 2, "far/c": 8, "(summary)": 0},
-		"tool":  {"(prompt)": 1, "bash": 6, "(summary)": 8},
+		"model": {"near/a": 1, "far/b": 68, "(calls)": 2, "far/c": 8, "(summary)": 0, "near/j": 16, "far/d": 32},
+		"tool":  {"(prompt)": 1, "bash": 70, "(summary)": 8, "(routing)": 16, "(refused)": 32},
 	} {
 		rows, err := cost.Group(all, by)
 		if err != nil {
