@@ -101,19 +101,25 @@ func spoken(req llm.Request) []int {
 
 // said scores the last of these messages, with what it goes on with.
 func (l lexicon) said(req llm.Request, at []int) task {
-	var t task
-	for n, i := range at {
+	var chain []reading // from the text that begins a task on
+	for _, i := range slices.Backward(at) {
 		r := l.text(req.Messages[i].Parts.Text())
-		score, signs := r.sum()
-		if n == 0 || !r.goesOn() {
-			t = task{score: score, signs: signs}
-			continue
+		chain = append(chain, r)
+		if !r.goesOn() {
+			break
 		}
+	}
+	slices.Reverse(chain)
+	at = at[len(at)-len(chain):]
+	var t task
+	t.score, t.signs = chain[0].sum()
+	for n, r := range chain[1:] {
 		before := t.score
-		if planned(req, at[n-1], i) {
+		if planned(req, at[n], at[n+1]) {
 			before += 0.05
 		}
 		t.goesOn = true
+		score, signs := r.sum()
 		if before > score {
 			t.score, t.signs = before, "goes on with "+strings.TrimPrefix(t.signs, "goes on with ")
 		} else {
