@@ -103,9 +103,10 @@ func (c *confusion) add(want, got string) {
 	}
 }
 
+func (c *confusion) all() int { return c.localLocal + c.localCloud + c.cloudLocal + c.cloudCloud }
+
 func (c *confusion) right() float64 {
-	all := c.localLocal + c.localCloud + c.cloudLocal + c.cloudCloud
-	return 100 * float64(c.localLocal+c.cloudCloud) / float64(max(all, 1))
+	return 100 * float64(c.localLocal+c.cloudCloud) / float64(max(c.all(), 1))
 }
 
 // TestRouting holds how often the usual router sends a labelled request where a person would,
@@ -113,7 +114,7 @@ func (c *confusion) right() float64 {
 func TestRouting(t *testing.T) {
 	all := labels(t)
 	parts := map[string]*confusion{"dev": {}, "held-out": {}}
-	langs := map[string]*confusion{}
+	langs := map[string]map[string]*confusion{}
 	for _, l := range all {
 		m := usual()
 		d := m.Decide(m.Features(l.request()), router.View{})
@@ -122,9 +123,9 @@ func TestRouting(t *testing.T) {
 		}
 		parts[l.Split].add(l.Want, d.Use[0])
 		if langs[l.Lang] == nil {
-			langs[l.Lang] = &confusion{}
+			langs[l.Lang] = map[string]*confusion{"dev": {}, "held-out": {}}
 		}
-		langs[l.Lang].add(l.Want, d.Use[0])
+		langs[l.Lang][l.Split].add(l.Want, d.Use[0])
 		if l.Split == "dev" && d.Use[0] != l.Want {
 			t.Logf("%s, not %s: %q: %s", d.Use[0], l.Want, l.Text, d)
 		}
@@ -135,17 +136,17 @@ func TestRouting(t *testing.T) {
 	document(t, tables(parts, langs))
 }
 
-func tables(parts, langs map[string]*confusion) string {
+func tables(parts map[string]*confusion, langs map[string]map[string]*confusion) string {
 	var b strings.Builder
 	b.WriteString("| part | wanted | local chosen | cloud chosen | right |\n|---|---|---|---|---|\n")
 	for _, name := range []string{"dev", "held-out"} {
 		c := parts[name]
 		fmt.Fprintf(&b, "| %s | local | %d | %d | |\n| | cloud | %d | %d | %.1f%% |\n", name, c.localLocal, c.localCloud, c.cloudLocal, c.cloudCloud, c.right())
 	}
-	b.WriteString("\n| language | requests | local, sent to the cloud | cloud, kept local | right |\n|---|---|---|---|---|\n")
+	b.WriteString("\n| language | dev | right | held-out | right |\n|---|---|---|---|---|\n")
 	for _, name := range slices.Sorted(maps.Keys(langs)) {
-		c := langs[name]
-		fmt.Fprintf(&b, "| %s | %d | %d | %d | %.1f%% |\n", name, c.localLocal+c.localCloud+c.cloudLocal+c.cloudCloud, c.localCloud, c.cloudLocal, c.right())
+		dev, held := langs[name]["dev"], langs[name]["held-out"]
+		fmt.Fprintf(&b, "| %s | %d | %.0f%% | %d | %.0f%% |\n", name, dev.all(), dev.right(), held.all(), held.right())
 	}
 	return b.String()
 }
