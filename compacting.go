@@ -224,12 +224,17 @@ func (s *summary) write(ctx context.Context) (compact.Summary, error) {
 // pieces has a conversation summed up part by part that no longer fits.
 func (s *summary) pieces(ctx context.Context, e *llm.Error) (compact.Summary, error) {
 	limit := s.state.Room()
-	if limit == 0 {
+	switch {
+	case limit == 0:
 		limit = max(e.Limit, s.state.Tokens()) / 2
+	case e.Limit > 0:
+		limit = min(limit, e.Limit*3/4)
 	}
 	answer := ""
 	for _, chunk := range s.plan.Chunks(limit) {
-		said, err := s.ask(ctx, chunk.Request(answer, s.focus))
+		req := chunk.Request(answer, s.focus)
+		req.Private = e.Private // also of a part that does not show it
+		said, err := s.ask(ctx, req)
 		if err != nil {
 			return compact.Summary{}, err
 		}
@@ -264,9 +269,11 @@ func (s *summary) ask(ctx context.Context, req llm.Request) (string, error) {
 		case err != nil && errors.Is(context.Cause(watched), errInterrupted):
 			return "", errInterrupted
 		case err != nil:
+			s.refused(err)
 			return "", err
 		case chunk.Routed != nil:
 			by = chunk.Routed.Info
+			s.spent(chunk.Routed.Judge)
 		case chunk.Retry != nil:
 			if err := s.show(event.Progress{Text: "compacting: " + chunk.Retry.Cause.Error(), Wait: chunk.Retry.Wait}); err != nil {
 				return "", err
@@ -278,4 +285,17 @@ func (s *summary) ask(ctx context.Context, req llm.Request) (string, error) {
 		}
 	}
 	return "", &llm.Error{Kind: llm.KindStreamCut, Message: "the stream ended without a reply"}
+}
+
+// refused counts an answer that was paid for and does not count.
+func (s *summary) refused(err error) {
+	if e := (*llm.Error)(nil); errors.As(err, &e) {
+		s.spent(e.Spent)
+	}
+}
+
+func (s *summary) spent(on *llm.Spent) {
+	if on != nil {
+		s.usage, s.cost = s.usage.Add(on.Usage), s.cost+dollars(on)
+	}
 }

@@ -2,6 +2,7 @@ package inspan
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -70,6 +71,7 @@ func (d *driver) judgeCall(ctx context.Context, c llm.Call) []event.Body {
 		judged.Action, judged.By, judged.Reason = v.Action, v.By, v.Reason
 		judged.Text = v.Text
 		judged.Cost += v.Cost
+		judged.Route = cmp.Or(v.Route, judged.Route)
 		if judged.Args = nil; !sameJSON(checked, written) {
 			judged.Args = checked
 		}
@@ -237,7 +239,7 @@ func (d *driver) verdict(ctx context.Context, c *tool.Call, judged event.Judged,
 			all, rules = append(all, v), nil
 		}
 	}
-	spent, granted, texts := 0.0, tool.Verdict{}, []string{}
+	spent, on, granted, texts := 0.0, "", tool.Verdict{}, []string{}
 	for _, j := range d.agent.judges() {
 		so := policy.Combine(all).Action
 		if so == tool.Deny {
@@ -256,8 +258,11 @@ func (d *driver) verdict(ctx context.Context, c *tool.Call, judged event.Judged,
 		if v.Args != nil && sameJSON(v.Args, c.Args) {
 			v.Args = nil
 		}
+		if v.Cost > 0 {
+			on = v.Route
+		}
 		if spent += v.Cost; v.Args != nil && v.Action != tool.Deny {
-			v.Cost, v.Text = spent, ""
+			v.Cost, v.Route, v.Text = spent, on, ""
 			return v, nil
 		}
 		if v.Action == tool.Allow && v.Reason != "" {
@@ -277,7 +282,7 @@ func (d *driver) verdict(ctx context.Context, c *tool.Call, judged event.Judged,
 		}
 	}
 	v = policy.Combine(all)
-	v.Cost, v.Text = spent, strings.Join(texts, "\n\n")
+	v.Cost, v.Route, v.Text = spent, on, strings.Join(texts, "\n\n")
 	if v.Action == tool.Allow && len(why) > 0 {
 		v.Reason = strings.Join(why, "; ") // what was thought about it is worth keeping
 	}

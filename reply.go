@@ -172,7 +172,11 @@ func priced(r event.Replied, by llm.Info) event.Replied {
 }
 
 func routed(r *llm.Routed, from string) event.Routed {
-	body := event.Routed{Route: r.Info.Route(), Rule: r.Rule, Reason: r.Reason}
+	body := event.Routed{Route: r.Info.Route(), Rule: r.Rule, Reason: r.Reason, Window: r.Window}
+	if s := r.Judge; s != nil {
+		body.Judge, body.Usage = s.Info.Route(), s.Usage
+		body.Cost = dollars(s)
+	}
 	if r.Cause != nil {
 		body.From, body.Cause, body.Error = from, r.Cause.Kind, r.Cause.Error()
 	}
@@ -180,5 +184,15 @@ func routed(r *llm.Routed, from string) event.Routed {
 }
 
 func failed(e *llm.Error, retry float64) event.Failed {
-	return event.Failed{Cause: e.Kind, Message: e.Error(), Retry: retry, Status: e.Status}
+	body := event.Failed{Cause: e.Kind, Message: e.Error(), Retry: retry, Status: e.Status, Limit: e.Limit}
+	if e.Spent != nil {
+		body.Route, body.Usage, body.Cost = e.Spent.Info.Route(), e.Spent.Usage, dollars(e.Spent)
+	}
+	return body
+}
+
+// dollars is what was spent, at the prices of today.
+func dollars(s *llm.Spent) float64 {
+	price, _ := s.Info.Prices.At(time.Now())
+	return price.Cost(s.Usage)
 }

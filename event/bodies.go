@@ -187,6 +187,12 @@ type Failed struct {
 	Message string   `json:"message"`         // for people
 	Retry   float64  `json:"retry,omitempty"` // seconds until it is sent again; 0: given up
 	Status  int      `json:"status,omitempty"`
+	Limit   int      `json:"limit,omitempty"` // tokens that are taken, if the prompt was too long and it was said
+	// Route is the model whose answer was paid for all the same, such as one that a check has
+	// refused; empty if none was. Usage and Cost are what that took.
+	Route string    `json:"route,omitempty"`
+	Usage llm.Usage `json:"usage,omitzero"`
+	Cost  float64   `json:"cost,omitempty"` // US dollars
 }
 
 // Routed says which of several models answers a request, and why it was taken.
@@ -201,6 +207,12 @@ type Routed struct {
 	From   string   `json:"from,omitempty"`   // the model given up
 	Cause  llm.Kind `json:"cause,omitempty"`  // why it was
 	Error  string   `json:"error,omitempty"`  // in the vendor's words
+	Window int      `json:"window,omitempty"` // tokens that the largest model takes which may see the conversation; 0: all may
+	// Judge is the model that was asked how hard the task is, empty if none was; Usage and Cost
+	// are what that took.
+	Judge string    `json:"judge,omitempty"`
+	Usage llm.Usage `json:"usage,omitzero"`
+	Cost  float64   `json:"cost,omitempty"` // US dollars
 }
 
 // Hooked says what hooks wanted at a moment of the session.
@@ -271,6 +283,7 @@ type Judged struct {
 	Private bool            `json:"private,omitempty"` // it brings or uses what is the person's own beyond the workspace
 	Text    string          `json:"text,omitempty"`    // put before the model with what the call brings
 	Cost    float64         `json:"cost,omitempty"`    // of the judging, in US dollars
+	Route   string          `json:"route,omitempty"`   // model that it was spent on
 }
 
 // Waiting says that a person must decide on a call. It stays open across

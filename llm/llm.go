@@ -9,6 +9,7 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"time"
 )
 
 // A Model answers requests. Implementations must be safe for concurrent use
@@ -73,6 +74,24 @@ type Request struct {
 	// Purpose says what is asked for beside the conversation, such as
 	// "summary"; empty: its next turn. A model that chooses may heed it.
 	Purpose string
+	// Private says what private text the conversation holds that this request is a part of,
+	// as an [Error] said; empty: what the request shows counts. A model that chooses sends it
+	// only to models that may see that.
+	Private string `json:"-"`
+	// Work is what is known of the work beside the messages. None of it is sent.
+	Work Work `json:"-"`
+}
+
+// Work tells a model that chooses among others how a task stands. The zero value knows of
+// nothing.
+type Work struct {
+	Person  []int     // indexes of the messages that hold a person's own words; nil: all of the user's texts may be
+	Plan    int       // items of the plan
+	Files   int       // files that were changed
+	Failing int       // calls of this run that have failed since the last check that succeeded
+	Last    string    // route that answered last; empty: none has
+	At      time.Time // when that was
+	Cached  int       // tokens at the start of the prompt that it has seen
 }
 
 // Bytes counts the text of the request: what is said, called and returned, the
@@ -130,6 +149,17 @@ type Routed struct {
 	Rule   string // name of the rule that chose it
 	Reason string // for people: what the rule saw, and why others were passed over
 	Cause  *Error // why the one before it was given up; nil if it is the first
+	// Window is how many tokens the largest model takes that may see this conversation, where
+	// not all may; 0: as many as Info of the model that chooses says.
+	Window int
+	// Judge is what it took to ask another model how to choose; nil: none was asked.
+	Judge *Spent
+}
+
+// Spent is what an answer has used that is no reply to the request itself.
+type Spent struct {
+	Info  Info // of the model that gave it
+	Usage Usage
 }
 
 // A Reply is a complete answer.

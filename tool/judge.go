@@ -30,8 +30,10 @@ type Verdict struct {
 	Grant bool
 	// Text is put before the model with what the call brings. Empty: nothing.
 	Text string
-	// Cost is what the judge spent on this verdict, in US dollars.
-	Cost float64
+	// Cost is what the judge spent on this verdict, in US dollars, and Route the model that it
+	// was spent on, as "provider/model".
+	Cost  float64
+	Route string
 }
 
 // Action is the outcome of a verdict.

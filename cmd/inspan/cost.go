@@ -25,7 +25,7 @@ func (c *command) cost() *cobra.Command {
 		Long: "Show what sessions have cost, by session, day (UTC), model, tool or agent. A turn counts for the tools whose results it read.\n\n" +
 			"With --counterfactual the recorded sessions are decided again: by the router of the settings, or by one that asks a local model\n" +
 			"first and a cloud model for what is hard (--local, --cloud). Each strategy gets the tokens that were used then, at the prices of\n" +
-			"that day; what a cache would have held is not guessed.",
+			"that day; what a cache would have held follows from which model would have answered before, within five minutes.",
 		Example: "  inspan cost --by tool --since 2026-11-01\n  inspan cost --counterfactual --local ollama/qwen3-coder --cloud anthropic/claude-sonnet-5-5",
 		Args:    exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {

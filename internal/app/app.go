@@ -389,6 +389,11 @@ func (a *App) recorded(m llm.Model, path string) (llm.Model, func() error, error
 // priced returns an error if what a model costs can't be known.
 func (a *App) priced(m llm.Model) error {
 	if r, ok := m.(*router.Model); ok {
+		if r.Judge != nil {
+			if err := a.priced(r.Judge.Model); err != nil {
+				return err
+			}
+		}
 		for _, route := range r.Routes {
 			if err := a.priced(route.Model); err != nil {
 				return err

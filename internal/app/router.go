@@ -37,6 +37,13 @@ func (a *App) routed(ctx context.Context, choice string, named namer) (*router.M
 		}
 		m.Routes = append(m.Routes, r)
 	}
+	if c.Judge != "" {
+		r, err := route(ctx, "judge", c.Judge, named)
+		if err != nil {
+			return nil, fmt.Errorf("router.judge: %w", err)
+		}
+		m.Judge = &r
+	}
 	if len(m.Rules) == 0 {
 		m.Rules = localFirst(cmp.Or(c.Hard, hard), m.Routes)
 	}

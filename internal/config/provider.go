@@ -17,6 +17,7 @@ type Router struct {
 	Routes  map[string]string `toml:"routes"`  // "provider/model" by the name that rules use
 	Rules   []router.Rule     `toml:"rules"`   // the first that matches decides; none: see Hard
 	Hard    float64           `toml:"hard"`    // without rules: the complexity from which the route "cloud" is asked before "local"; 0: 0.7
+	Judge   string            `toml:"judge"`   // "provider/model" that is asked how hard a new task is; empty: nobody is
 	Private []string          `toml:"private"` // regular expressions of text that must stay on local models, beside secrets
 }
 

@@ -6,6 +6,7 @@ package cost
 import (
 	"cmp"
 	"iter"
+	"strings"
 	"time"
 
 	"github.com/inspan/inspan/event"
@@ -18,7 +19,7 @@ type Entry struct {
 	Session string
 	Parent  string // session that spawned it; empty for one that a person started
 	Time    time.Time
-	Route   string // that answered; who judged, such as "reviewer anthropic/claude-haiku-4-5"; "(calls)" for what a call has spent
+	Route   string // that answered, or judged; "(calls)" for what a call has spent
 	Rule    string // of the router that chose it; empty without one
 	// Tools holds, for each tool, its share of the results that the request
 	// carried for the first time, by bytes; the shares add up to 1. A request
@@ -34,6 +35,8 @@ type Entry struct {
 const (
 	prompt  = "(prompt)"  // a request that answers a person
 	summary = "(summary)" // of a conversation, to shorten it
+	refused = "(refused)" // an answer that a check has refused
+	routing = "(routing)" // the question how hard a task is
 	byCalls = "(calls)"
 )
 
@@ -69,6 +72,9 @@ func (r *reader) read(e event.Event) (Entry, bool) {
 		r.parent = b.Parent
 	case event.Routed:
 		r.rule = b.Rule
+		return r.paid(e, Entry{Route: b.Judge, Tools: whole(routing), Usage: b.Usage, Dollars: b.Cost})
+	case event.Failed:
+		return r.paid(e, Entry{Route: b.Route, Rule: r.rule, Tools: whole(refused), Usage: b.Usage, Dollars: b.Cost})
 	case event.Ended:
 		if r.fresh == nil {
 			r.fresh = map[string]int{}
@@ -76,7 +82,8 @@ func (r *reader) read(e event.Event) (Entry, bool) {
 		r.fresh[r.names[b.Call]] += 1 + b.Parts.Bytes()
 		return r.paid(e, Entry{Route: byCalls, Tools: whole(r.names[b.Call]), Dollars: b.Cost})
 	case event.Judged:
-		return r.paid(e, Entry{Route: b.By, Tools: whole(cmp.Or(b.Tool, r.names[b.Call])), Dollars: b.Cost})
+		by := cmp.Or(b.Route, strings.TrimPrefix(b.By, "reviewer ")) // as version 0.1 says it
+		return r.paid(e, Entry{Route: by, Tools: whole(cmp.Or(b.Tool, r.names[b.Call])), Dollars: b.Cost})
 	case event.Compacted:
 		return r.paid(e, Entry{Route: b.Route, Tools: whole(summary), Usage: b.Usage, Dollars: b.Cost})
 	case event.Kept:

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"iter"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -109,10 +110,12 @@ func TestAllThatIsPaidFor(t *testing.T) {
 	all := entries(t, "s", log("s", calls("bash", "read_file"),
 		event.Judged{Call: "bash", By: "reviewer far/b", Cost: 4}, event.Judged{Call: "read_file", By: "rule"}, spends, ended("read_file", "x"),
 		event.Compacted{Route: "far/c", Usage: llm.Usage{Input: 10}, Cost: 8}, event.Kept{Usage: llm.Usage{Input: 1}},
+		event.Routed{Route: "near/a", Rule: "easy", Judge: "near/j", Cost: 16}, event.Failed{Cause: llm.KindRefused, Route: "far/d", Cost: 32},
+		event.Judged{Call: "bash", By: "rule", Route: "far/b", Cost: 64},
 	))
 	for by, want := range map[string]map[string]float64{
-		"model": {"near/a": 1, "reviewer far/b": 4, "(calls)": 2, "far/c": 8, "(summary)": 0},
-		"tool":  {"(prompt)": 1, "bash": 6, "(summary)": 8},
+		"model": {"near/a": 1, "far/b": 68, "(calls)": 2, "far/c": 8, "(summary)": 0, "near/j": 16, "far/d": 32},
+		"tool":  {"(prompt)": 1, "bash": 70, "(summary)": 8, "(routing)": 16, "(refused)": 32},
 	} {
 		rows, err := cost.Group(all, by)
 		if err != nil {
@@ -225,6 +228,45 @@ func TestSuppose(t *testing.T) {
 	}
 	if w := strings.Join(o.Warnings(), "\n"); !strings.Contains(w, `the rule "forced" sends all 3 turns to the cloud`) {
 		t.Errorf("warnings %q", w)
+	}
+}
+
+// TestSupposeCountsCaches holds what the prompt of a turn would have cost with the caches that a
+// strategy would have had: cold after a switch, a long pause and a compaction, warm else.
+func TestSupposeCountsCaches(t *testing.T) {
+	m := hybrid()
+	m.Routes[1].Model = &priced{info: llm.Info{Provider: "far", Model: "b", Prices: llm.Prices{{Input: 10, CacheRead: 1, CacheWrite: 12}}}}
+	m.Rules = []router.Rule{
+		{Name: "hard", When: router.Cond{MinComplexity: 0.7}, Use: []string{"cloud"}},
+		{Name: "easy", Use: []string{"local"}},
+	}
+	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	turn := func(after time.Duration, hard float64, cold bool) cost.Turn {
+		at = at.Add(after)
+		return cost.Turn{Session: "s", Route: "x/y", Cold: cold, At: at, Usage: llm.Usage{Input: 100_000}, Features: router.Features{Tokens: 10, Complexity: hard, Step: router.StepPrompt}}
+	}
+	for name, tt := range map[string]struct {
+		second cost.Turn
+		want   float64
+	}{
+		"warm":        {turn(time.Minute, 1, false), 1.2 + 0.1},
+		"after a day": {turn(24*time.Hour, 1, false), 1.2 + 1.2},
+		"compacted":   {turn(time.Minute, 1, true), 1.2 + 1.2},
+		"free":        {turn(time.Minute, 0, false), 1.2},
+	} {
+		first := tt.second
+		first.At, first.Cold, first.Features.Complexity = tt.second.At.Add(-time.Minute), true, 1
+		if name == "after a day" {
+			first.At = tt.second.At.Add(-24 * time.Hour)
+		}
+		if o := cost.Suppose("hybrid", []cost.Turn{first, tt.second}, m); math.Abs(o.Dollars-tt.want) > 1e-9 {
+			t.Errorf("%s: $%v, want $%v", name, o.Dollars, tt.want)
+		}
+	}
+	same := turn(time.Minute, 1, false)
+	same.Route, same.Usage = "far/b", llm.Usage{CacheRead: 90_000, CacheWrite: 10_000}
+	if o := cost.Suppose("hybrid", []cost.Turn{same, same}, m); math.Abs(o.Dollars-2*(0.09+0.12)) > 1e-9 {
+		t.Errorf("what was recorded counts: $%v", o.Dollars)
 	}
 }
 

@@ -16,6 +16,9 @@ import (
 // Turn is a recorded request, as far as a router looks at it, and the tokens
 // that its answer took.
 type Turn struct {
+	Session  string
+	Route    string // that did answer
+	Cold     bool   // the prompt does not begin as the one before it
 	Features router.Features
 	Loop     bool // it goes on with the results of calls of the same run
 	Usage    llm.Usage
@@ -31,6 +34,7 @@ func Turns(session string, events iter.Seq2[event.Event, error], m *router.Model
 	var state loop.State
 	var turns []Turn
 	var asked llm.Request
+	cold := true
 	for e, err := range events {
 		if err != nil {
 			return turns, err
@@ -38,14 +42,18 @@ func Turns(session string, events iter.Seq2[event.Event, error], m *router.Model
 		switch b := e.Body.(type) {
 		case event.Asked:
 			asked = state.Request()
+		case event.Compacted, event.Pruned, event.Healed, event.Rewound:
+			cold = true
 		case event.Replied:
 			if e.Session != session {
 				break
 			}
 			turns = append(turns, Turn{
+				Session: session, Route: b.Route, Cold: cold,
 				Features: m.Features(asked), Loop: asked.Pin != "",
 				Usage: b.Usage, Dollars: b.Cost, Unpriced: b.Unpriced, At: e.Time,
 			})
+			cold = false
 		}
 		if err := state.Apply(e); err != nil {
 			return turns, fmt.Errorf("session %s: %w", session, err)
@@ -88,33 +96,29 @@ func Recorded(turns []Turn) Outcome {
 // Suppose returns what the turns, of one session after the other, would have
 // cost with a router, if all its routes were always to be had. Every turn takes
 // the tokens it took, at the price of its day; a local model whose price is not
-// known costs nothing. What a cache would have held is not guessed: tokens
-// count as cached where they did when it was recorded.
+// known costs nothing. What a cache would have held follows from who would have
+// answered before, see [caches].
 func Suppose(strategy string, turns []Turn, m *router.Model) Outcome {
 	o := Outcome{Strategy: strategy, Turns: len(turns)}
 	infos := map[string]router.Route{}
 	for _, r := range m.Routes {
 		infos[r.Name] = r
 	}
-	pin, rule := "", "" // of the run
+	var c caches
+	rule := ""
 	shares := map[string]*Share{}
 	for _, t := range turns {
-		f := t.Features
-		if f.Pin = pin; !t.Loop {
-			f.Pin = ""
-		}
-		d := m.Decide(f, router.View{At: t.At})
+		d := m.Decide(c.features(t), router.View{At: t.At})
 		use := slices.Concat(d.Use, d.Reserve)
 		if len(use) == 0 {
 			o.Nobody++
 			continue
 		}
 		r := infos[use[0]]
-		pin = r.Model.Info().Route()
 		if d.Rule != router.RulePinned {
 			rule = d.Rule // which also answers for the turns pinned to it
 		}
-		o.count(t, r, share(shares, rule))
+		o.count(t, r, c.usage(t, r), share(shares, rule))
 	}
 	for _, s := range shares {
 		o.Rules = append(o.Rules, *s)
@@ -131,9 +135,9 @@ func share(shares map[string]*Share, rule string) *Share {
 }
 
 // count adds a turn that the route answers, by the rule of s.
-func (o *Outcome) count(t Turn, r router.Route, s *Share) {
+func (o *Outcome) count(t Turn, r router.Route, used llm.Usage, s *Share) {
 	price, known := r.Model.Info().Prices.At(t.At)
-	dollars := price.Cost(t.Usage)
+	dollars := price.Cost(used)
 	o.Dollars += dollars
 	s.Dollars += dollars
 	s.Turns++

@@ -37,16 +37,22 @@ func (m *checkedModel) Stream(ctx context.Context, req llm.Request) iter.Seq2[ll
 			return
 		}
 		var held []llm.Chunk
+		info := m.Info()
 		for chunk, err := range m.Model.Stream(ctx, req) {
 			if err != nil {
 				yield(chunk, err)
 				return
 			}
+			if chunk.Routed != nil {
+				info = chunk.Routed.Info
+			}
 			if held = append(held, chunk); chunk.Reply == nil {
 				continue
 			}
 			if k := m.checks.Output(chunk.Reply.Parts.Text()); k != nil {
-				yield(llm.Chunk{}, k.refusal("the answer"))
+				e := k.refusal("the answer")
+				e.Spent = &llm.Spent{Info: info, Usage: chunk.Reply.Used(req)} // it is paid for
+				yield(llm.Chunk{}, e)
 				return
 			}
 			for _, c := range held {
@@ -72,7 +78,7 @@ func newest(req llm.Request) string {
 	return ""
 }
 
-func (k *Check) refusal(what string) error {
+func (k *Check) refusal(what string) *llm.Error {
 	text := "the check " + k.Name + " refused " + what
 	if k.Reason != "" {
 		text += ": " + k.Reason

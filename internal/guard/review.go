@@ -151,7 +151,7 @@ func (r *Reviewer) lead(ctx context.Context, key string, rv *review, text string
 	if err != nil {
 		rv.verdict = r.unclear(level, a.route, a.cost, err)
 	} else {
-		rv.verdict = tool.Verdict{Action: a.action, By: r.by(a.route), Reason: a.reason, Cost: a.cost}
+		rv.verdict = tool.Verdict{Action: a.action, By: r.by(a.route), Reason: a.reason, Cost: a.cost, Route: a.route}
 	}
 	return rv.verdict, nil
 }
@@ -174,7 +174,7 @@ func (r *Reviewer) forget(key string, rv *review) {
 
 // unclear is the verdict where the model gave none.
 func (r *Reviewer) unclear(level Level, route string, cost float64, why error) tool.Verdict {
-	v := tool.Verdict{By: r.by(route), Cost: cost, Reason: "it could not be reviewed: " + plainLine(why.Error(), 300)}
+	v := tool.Verdict{By: r.by(route), Cost: cost, Route: route, Reason: "it could not be reviewed: " + plainLine(why.Error(), 300)}
 	if level == High {
 		v.Action = tool.Ask
 	}
@@ -260,7 +260,7 @@ func (r *Reviewer) stream(ctx context.Context, req llm.Request) (reply *llm.Repl
 		}
 		if err != nil {
 			if got > 0 {
-				a.cost = price(llm.Usage{Input: req.Bytes() / 4, Output: got / 4, Estimated: true})
+				a.route, a.cost = info.Route(), price(llm.Usage{Input: req.Bytes() / 4, Output: got / 4, Estimated: true})
 			}
 			return nil, a, err
 		}

@@ -14,6 +14,7 @@ func (s *State) replied(b event.Replied, seq uint64, at time.Time) {
 	r := &s.Run
 	r.Asking, r.Failed, r.NotBefore, r.Awaits, r.Route = false, nil, time.Time{}, "", ""
 	s.measure(b)
+	s.Last = b.Route
 	s.Total.Turns++
 	s.Pruning.Cold, r.Heard = false, ""
 	s.Total.Usage = s.Total.Usage.Add(b.Usage)
@@ -174,6 +175,7 @@ func (s *State) ended(b event.Ended) {
 	s.Untrusted = s.Untrusted || b.Untrusted
 	s.lasts(b)
 	s.Work.ended(*c, b)
+	s.Run.tried(*c, b)
 	s.left(b)
 	s.settle()
 }

@@ -39,6 +39,9 @@ func (s *State) measure(b event.Replied) {
 	if b.Usage.Estimated || b.Usage.Prompt() == 0 {
 		return
 	}
+	if b.Usage.Prompt() > s.Bound {
+		s.Bound = 0 // more is taken than was said
+	}
 	old := s.Measured
 	counted, guessed := b.Usage.Prompt(), s.estimate()
 	if old.Route == b.Route && old.Messages > 0 && old.Messages <= len(s.Messages) {
@@ -111,7 +114,17 @@ func (s *State) Count(m llm.Message) int { return s.scaled(m.Tokens()) }
 
 // Room is how many tokens a prompt may have before it is compacted; 0 if that
 // is not known.
-func (s *State) Room() int { return max(0, s.Window.Tokens-s.Window.Reserve) }
+func (s *State) Room() int {
+	w := s.Window
+	if s.Bound > 0 && (w.Tokens == 0 || s.Bound < w.Tokens) {
+		w = event.Window{Tokens: s.Bound, Reserve: s.Bound / boundReserve}
+	}
+	return max(0, w.Tokens-w.Reserve)
+}
+
+// boundReserve is the part of a window that stays free for a reply where only some models may
+// answer.
+const boundReserve = 4
 
 // full reports whether the next prompt would use what is kept free. Where the
 // last compaction left too much, nothing is gained by the next one until more

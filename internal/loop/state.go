@@ -71,6 +71,8 @@ type State struct {
 	Work     Work              `json:"work"`
 
 	Window     event.Window `json:"window"`
+	Bound      int          `json:"bound,omitempty"` // tokens that the models take which may answer now; 0: as many as Window says
+	Last       string       `json:"last,omitempty"`  // route that answered last
 	Measured   Measured     `json:"measured"`
 	Compaction Compaction   `json:"compaction"`
 	Pruning    Pruning      `json:"pruning,omitzero"`
@@ -118,6 +120,7 @@ type Run struct {
 	Gate      string         `json:"gate,omitempty"`      // what they have put last
 	Warned    int            `json:"warned,omitempty"`    // of which part of its limits the model was told, in percent
 	Answered  time.Time      `json:"answered,omitzero"`   // when the model answered last
+	Failing   int            `json:"failing,omitempty"`   // calls that have failed since the last check that succeeded
 	Impatient bool           `json:"impatient,omitempty"` // it has waited long enough for its jobs
 	Cancelled bool           `json:"cancelled"`
 	Late      bool           `json:"late,omitempty"`   // it was, as its time is used up
@@ -226,6 +229,10 @@ func (s *State) Apply(e event.Event) error {
 		s.Run.Asking, s.Run.Turn = true, b.Turn
 	case event.Replied:
 		s.replied(b, e.Seq, e.Time)
+	case event.Routed:
+		s.Bound = b.Window
+		s.Total.Usage = s.Total.Usage.Add(b.Usage)
+		s.Total.Cost += b.Cost
 	case event.Failed:
 		s.failed(b, e.Time)
 	case event.Healed:
@@ -326,7 +333,17 @@ func (s *State) Request() llm.Request {
 		Effort:   s.Effort,
 		Session:  s.Session,
 		Pin:      s.Run.Route,
+		Work:     s.work(),
 	}
+}
+
+// work is what is known of the work beside the messages.
+func (s *State) work() llm.Work {
+	w := llm.Work{Person: s.Person, Plan: len(s.Todo), Files: len(s.Work.Changed), Failing: s.Run.Failing, Last: s.Last, At: s.Pruning.Last}
+	if s.Measured.Route == s.Last {
+		w.Cached = s.Measured.Tokens
+	}
+	return w
 }
 
 // Snapshot is the body of the Snapshot field of a Compacted event.
@@ -356,7 +373,7 @@ func (s *State) added(b event.Added) {
 
 func (s *State) switched(b event.Switched) {
 	if b.Route != "" {
-		s.Route = b.Route
+		s.Route, s.Bound = b.Route, 0
 		s.Run.NotBefore, s.Run.Awaits = time.Time{}, "" // the wait was for another
 	}
 	if b.Effort != "" {
@@ -372,7 +389,7 @@ func (s *State) switched(b event.Switched) {
 		s.Limits = *b.Limits
 	}
 	if b.Window != nil && *b.Window != s.Window {
-		s.Window, s.Compaction.Wait = *b.Window, 0
+		s.Window, s.Bound, s.Compaction.Wait = *b.Window, 0, 0
 	}
 }
 
@@ -455,12 +472,17 @@ const longestRetry = 1e9
 // time has come asks again, also after a restart. Who has less patience need not
 // wait for it.
 func (s *State) failed(b event.Failed, at time.Time) {
+	s.Total.Usage = s.Total.Usage.Add(b.Usage)
+	s.Total.Cost += b.Cost
 	if b.Retry > 0 {
 		s.Run.NotBefore, s.Run.Awaits = at.Add(time.Duration(min(b.Retry, longestRetry)*float64(time.Second))), b.Cause
 		return
 	}
 	s.Run.Asking = false
 	s.Run.Failed = &b
+	if s.overflowed() && b.Limit > 0 {
+		s.Bound = b.Limit
+	}
 	s.flushSteer()
 }
 

@@ -123,6 +123,18 @@ func prose(path string) bool {
 	}, strings.ToLower(filepath.Ext(path)))
 }
 
+// tried counts the calls that have failed since the last check that succeeded. A command that
+// only looks and finds nothing has not failed.
+func (r *Run) tried(c Call, b event.Ended) {
+	check := slices.ContainsFunc(c.Effects, func(e tool.Effect) bool { return e.Kind == tool.Execute && checks(e) })
+	switch {
+	case b.Outcome == event.OutcomeFailed, check && b.Exit != nil && (*b.Exit != 0 || failing.MatchString(b.Parts.Text())):
+		r.Failing++
+	case check && b.Exit != nil:
+		r.Failing = 0
+	}
+}
+
 // checks reports whether a command can show that files are right: it runs something that is
 // not known to only look, to move files about or to fetch and record them.
 func checks(e tool.Effect) bool {

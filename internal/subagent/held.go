@@ -3,6 +3,7 @@ package subagent
 import (
 	"cmp"
 	"context"
+	"errors"
 	"iter"
 	"sync"
 	"time"
@@ -21,19 +22,27 @@ type held struct {
 // Stream implements [llm.Model].
 func (h *held) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
 	return func(yield func(llm.Chunk, error) bool) {
-		info := h.Info()
-		price, _ := info.Prices.At(time.Now())
-		most := price.Cost(llm.Usage{Input: req.Tokens(), Output: cmp.Or(req.MaxOutput, info.MaxOutput, usualOutput)})
+		price, most := worst(h.Info(), req)
 		if err := h.team.reserve(ctx, most); err != nil {
 			yield(llm.Chunk{}, err)
 			return
 		}
-		cost := 0.0
-		defer func() { h.team.top().purse.back(most, cost) }()
+		cost, purse := 0.0, &h.team.top().purse
+		defer func() { purse.back(most, cost) }()
 		for chunk, err := range h.Model.Stream(ctx, req) {
-			switch {
+			switch e := (*llm.Error)(nil); {
+			case errors.As(err, &e) && e.Spent != nil: // a check has refused the answer
+				cost += dollars(e.Spent)
 			case chunk.Routed != nil:
-				price, _ = chunk.Routed.Info.Prices.At(time.Now())
+				// Nothing has gone out to this one yet, and it may be dearer.
+				purse.back(most, dollars(chunk.Routed.Judge))
+				price, most = worst(chunk.Routed.Info, req)
+				if err := h.team.reserve(ctx, most); err != nil {
+					purse.enter() // for what is given back at the end
+					most = 0
+					yield(llm.Chunk{}, err)
+					return
+				}
 			case chunk.Reply != nil:
 				cost += price.Cost(chunk.Reply.Used(req))
 			}
@@ -42,6 +51,21 @@ func (h *held) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk,
 			}
 		}
 	}
+}
+
+// worst is the price of a model, and the most that a request to it can cost.
+func worst(info llm.Info, req llm.Request) (price llm.Price, most float64) {
+	price, _ = info.Prices.At(time.Now())
+	return price, price.Cost(llm.Usage{Input: req.Tokens(), Output: cmp.Or(req.MaxOutput, info.MaxOutput, usualOutput)})
+}
+
+// dollars is what was spent, if anything was.
+func dollars(s *llm.Spent) float64 {
+	if s == nil {
+		return 0
+	}
+	price, _ := s.Info.Prices.At(time.Now())
+	return price.Cost(s.Usage)
 }
 
 // usualOutput is the most that a reply is taken to hold where that is not known, in tokens.
@@ -92,6 +116,13 @@ func (t *Team) admit(most float64) (wait <-chan struct{}, err error) {
 	p.running++
 	p.held += most
 	return nil, nil
+}
+
+// enter counts a request that has reserved nothing.
+func (p *purse) enter() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.running++
 }
 
 // back returns what a request has reserved, and tells what it has cost.

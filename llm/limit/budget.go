@@ -1,6 +1,7 @@
 package limit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -10,19 +11,23 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// Budget is what one key may cost. Once so much was spent today that the limit
-// is reached, requests fail with KindBudget and are not sent. Calls that are
-// under way by then still count: each session may go beyond by one.
+// Budget is what one key may cost. Before a request goes out it reserves the most that it can
+// cost, and gives back what it did not. Where that is more than is left beside what others have
+// reserved, it waits for those; where nothing else is under way it goes out as long as anything
+// is left. So all processes together go beyond the limit by one request at most. Once so much was
+// spent today that the limit is reached, requests fail with KindBudget and are not sent.
 //
-// What counts is the price of what was used by replies that came to their end;
-// a model without a known price costs nothing. The fields are not to be changed
-// once it is in use; then it is safe for concurrent use. Do not copy it.
+// What counts is the price of what was used by replies that came to their end, whatever becomes
+// of them; a model without a known price costs nothing. A process that is killed holds its
+// reservation no longer. The fields are not to be changed once it is in use; then it is safe for
+// concurrent use. Do not copy it.
 type Budget struct {
 	// Path is the file that holds what was spent, shared by all processes that
 	// use the key; its folder is made if need be. Empty: it is kept for the life
 	// of this process. A process that is killed loses nothing that was counted;
 	// a loss of power may lose the file, which then counts as not there. On
-	// systems without flock(2) processes may overwrite each other's sums.
+	// systems without flock(2) processes may overwrite each other's sums, and see nothing of what
+	// others have reserved.
 	Path string
 	// PerDay is the most to spend in a day, in US dollars; 0: no limit. The day
 	// is that of UTC.
@@ -37,6 +42,7 @@ type Budget struct {
 
 	mu   sync.Mutex
 	owed float64 // what could not be written yet
+	held holding
 }
 
 // spent is the state of a budget.
@@ -58,22 +64,26 @@ type budgeted struct {
 	budget *Budget
 }
 
-// Stream implements [llm.Model].
+// Stream implements [llm.Model]. A request that waits for others says so by a Retry chunk.
 func (m budgeted) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
 	return func(yield func(llm.Chunk, error) bool) {
-		info := m.Info()
-		if err := m.budget.check(ctx); err != nil {
-			err.Provider = info.Provider
-			yield(llm.Chunk{}, err)
+		p := payment{budgeted: m, req: req, info: m.Info()}
+		if !p.reserve(ctx, yield) {
 			return
 		}
+		defer p.settle(ctx)
 		for chunk, err := range m.Model.Stream(ctx, req) {
 			switch {
 			case chunk.Routed != nil:
-				info = chunk.Routed.Info
+				p.judged(ctx, chunk.Routed)
+				p.info = chunk.Routed.Info
+				// Nothing has gone out to this one yet.
+				if !p.reserve(ctx, yield) {
+					return
+				}
 			case chunk.Reply != nil:
-				price, _ := info.Prices.At(time.Now())
-				m.budget.add(ctx, price.Cost(chunk.Reply.Used(req)))
+				price, _ := p.info.Prices.At(time.Now())
+				p.pay(ctx, price.Cost(chunk.Reply.Used(req)))
 			}
 			if !yield(chunk, err) {
 				return
@@ -82,50 +92,165 @@ func (m budgeted) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chu
 	}
 }
 
-// check returns the error for a request that must not be sent; nil: it may.
-func (b *Budget) check(ctx context.Context) *llm.Error {
-	if ctx.Err() != nil {
-		return llm.AsError(ctx.Err())
+// payment is what a request has reserved.
+type payment struct {
+	budgeted
+	req  llm.Request
+	info llm.Info // of who answers
+	held float64
+	runs bool // it has reserved
+}
+
+// usualOutput is the most that a reply is taken to hold where that is not known, in tokens.
+const usualOutput = 8192
+
+// most is what the request can cost.
+func (p *payment) most() float64 {
+	price, _ := p.info.Prices.At(time.Now())
+	in, out := p.req.Tokens(), cmp.Or(p.req.MaxOutput, p.info.MaxOutput, usualOutput)
+	return max(price.Cost(llm.Usage{Input: in, Output: out}), price.Cost(llm.Usage{CacheWrite: in, Output: out}))
+}
+
+// How a request waits for those of others.
+const (
+	firstLook = 20 * time.Millisecond // doubled with each further one
+	lastLook  = time.Second
+)
+
+// reserve waits until the request may go out, and reports whether it may; if not it has yielded
+// why.
+func (p *payment) reserve(ctx context.Context, yield func(llm.Chunk, error) bool) bool {
+	most := p.most()
+	for look := firstLook; ; look = min(2*look, lastLook) {
+		ok, err := p.budget.reserve(ctx, p, most)
+		if err != nil {
+			p.settle(ctx)
+			err.Provider = p.info.Provider
+			yield(llm.Chunk{}, err)
+			return false
+		}
+		if ok {
+			return true
+		}
+		if look == firstLook {
+			e := &llm.Error{Kind: llm.KindBudget, Provider: p.info.Provider, Message: "other requests may use up what is left of the day; waiting for them"}
+			if !yield(llm.Chunk{Retry: &llm.Retry{Attempt: 1, Wait: look.Seconds(), Cause: e}}, nil) {
+				return false
+			}
+		}
+		if !sleep(ctx, look) {
+			yield(llm.Chunk{}, llm.AsError(context.Cause(ctx)))
+			return false
+		}
 	}
-	total, err := b.record(ctx, 0)
+}
+
+// pay counts what a reply has cost and gives back what is left.
+func (p *payment) pay(ctx context.Context, cost float64) {
+	p.budget.pay(ctx, cost, p)
+}
+
+// settle gives back what was reserved, if no reply has.
+func (p *payment) settle(ctx context.Context) {
+	if p.runs {
+		p.pay(ctx, 0)
+	}
+}
+
+// judged counts what it took to choose a model.
+func (p *payment) judged(ctx context.Context, r *llm.Routed) {
+	if r.Judge != nil {
+		price, _ := r.Judge.Info.Prices.At(time.Now())
+		p.budget.pay(ctx, price.Cost(r.Judge.Usage), nil)
+	}
+}
+
+// reserve lets a request go if it may, in the place of what it has reserved before. The error
+// is for one that must not be sent.
+func (b *Budget) reserve(ctx context.Context, p *payment, most float64) (ok bool, failed *llm.Error) {
+	if ctx.Err() != nil {
+		return false, llm.AsError(ctx.Err())
+	}
+	err := b.change(ctx, 0, func(s *spent) error {
+		others, running, err := b.others()
+		if err != nil {
+			return err
+		}
+		others, running = others+b.held.usd, running+b.held.running
+		if p.runs {
+			others, running = others-p.held, running-1
+		}
+		switch {
+		case s.USD >= b.PerDay:
+			failed = &llm.Error{Kind: llm.KindBudget, Message: fmt.Sprintf("$%.4f spent today of $%.4f; the day ends at 00:00 UTC", s.USD, b.PerDay)}
+			return nil
+		case most > 0 && running > 0 && s.USD+others+most > b.PerDay:
+			return p.back() // two that wait for each other would wait for ever
+		}
+		ok = true
+		return p.hold(most)
+	})
 	switch {
 	case ctx.Err() != nil:
-		return llm.AsError(ctx.Err())
+		return false, llm.AsError(ctx.Err())
 	case err != nil:
-		return &llm.Error{Kind: llm.KindBudget, Message: "can't tell what was spent today: " + err.Error(), Err: err}
-	case total >= b.PerDay:
-		return &llm.Error{Kind: llm.KindBudget, Message: fmt.Sprintf("$%.4f spent today of $%.4f; the day ends at 00:00 UTC", total, b.PerDay)}
+		return false, &llm.Error{Kind: llm.KindBudget, Message: "can't tell what was spent today: " + err.Error(), Err: err}
 	}
-	return nil
+	return ok, failed
 }
 
-// add counts what a reply has cost. What can't be written is written with the
-// next.
-func (b *Budget) add(ctx context.Context, cost float64) {
-	if cost > 0 {
-		_, _ = b.record(context.WithoutCancel(ctx), cost)
+// hold reserves so much in the place of what was reserved.
+func (p *payment) hold(most float64) error {
+	more, runs := most-p.held, 0
+	if !p.runs {
+		runs = 1
 	}
+	p.held, p.runs = most, true
+	return p.budget.take(runs, more)
 }
 
-// record adds to what was spent today and returns the sum.
-func (b *Budget) record(ctx context.Context, cost float64) (total float64, err error) {
+// back gives back what was reserved.
+func (p *payment) back() error {
+	if p == nil || !p.runs {
+		return nil
+	}
+	held := p.held
+	p.held, p.runs = 0, false
+	return p.budget.take(-1, -held)
+}
+
+// pay counts a cost, and gives back what a payment has reserved. What can't be written is written
+// with the next.
+func (b *Budget) pay(ctx context.Context, cost float64, p *payment) {
+	if cost <= 0 && (p == nil || !p.runs) {
+		return
+	}
+	_ = b.change(context.WithoutCancel(ctx), cost, func(*spent) error { return p.back() })
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	_ = p.back() // if the lock could not be had
+}
+
+// change adds to what was spent today, and has do look at the sum, under the lock of the record.
+func (b *Budget) change(ctx context.Context, cost float64, do func(s *spent) error) error {
 	b.mu.Lock()
 	cost, b.owed = cost+b.owed, 0
 	b.mu.Unlock()
-	err = b.state.update(ctx, b.Path, func(s *spent, known bool) error {
+	err := b.state.update(ctx, b.Path, func(s *spent, known bool) error {
 		if err := b.today(ctx, s, known); err != nil {
 			return err
 		}
 		s.USD += cost
-		total = s.USD
-		return nil
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		return do(s)
 	})
 	if err != nil {
 		b.mu.Lock()
 		b.owed += cost
 		b.mu.Unlock()
 	}
-	return total, err
+	return err
 }
 
 // today lets the state be that of the current day. A state of a later day is

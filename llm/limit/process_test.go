@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -51,6 +52,8 @@ func child(what, path, count string) error {
 		m = (&limit.Limit{Path: path, Requests: perMinute}).Model(new(vendor))
 	case "budget":
 		m = (&limit.Budget{Path: path, PerDay: purseful}).Model(dollar())
+	case "share":
+		return shared(path)
 	case "purse":
 		m = (&limit.Budget{Path: path, PerDay: 1e9}).Model(dollar())
 	}
@@ -265,4 +268,99 @@ func TestLocked(t *testing.T) {
 			t.Errorf("a budget must not guess: %v", failed)
 		}
 	})
+}
+
+// sharedBudget is what the children that are called "share" have together, each of whose requests
+// costs a dollar.
+const sharedBudget = 3
+
+// gated is a vendor that says when it was asked, and answers once it is told to.
+type gated struct{ *vendor }
+
+func (g gated) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
+	fmt.Println("sent")
+	_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
+	return g.vendor.Stream(ctx, req)
+}
+
+// shared sends one request, and says how it went.
+func shared(path string) error {
+	v := dollar()
+	v.info.MaxOutput = 100_000 // a dollar's worth
+	m := (&limit.Budget{Path: path, PerDay: sharedBudget}).Model(gated{v})
+	fmt.Println("ready")
+	_, failed := ask(context.Background(), m, say("hi"))
+	switch {
+	case failed == nil:
+		fmt.Println("answered")
+	case failed.Kind == llm.KindBudget:
+		fmt.Println("refused")
+	default:
+		return failed
+	}
+	return nil
+}
+
+// TestManyProcessesReserve lets eight processes send at once what only three can pay for: no more
+// than one request goes beyond.
+func TestManyProcessesReserve(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "spent")
+	said := make(chan string)
+	var procs []*proc
+	for range 8 {
+		p := start(t, "share", path, 1)
+		procs = append(procs, p)
+		go func() {
+			for p.out.Scan() {
+				said <- p.out.Text()
+			}
+			said <- "over"
+		}()
+	}
+	got := map[string]int{}
+	for got["over"] < len(procs) {
+		word := <-said
+		if got[word]++; word == "sent" && got["sent"] == sharedBudget {
+			for _, p := range procs {
+				if _, err := p.in.(io.Writer).Write([]byte("answer\n")); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	if got["sent"] > sharedBudget+1 || got["answered"] != got["sent"] || got["refused"] != len(procs)-got["sent"] || spentIn(t, path) != float64(got["sent"]) {
+		t.Errorf("the children say %v, and $%v were counted of $%d", got, spentIn(t, path), sharedBudget)
+	}
+	if left, _ := os.ReadDir(path + ".held"); len(left) > 0 {
+		t.Errorf("%v is left", left)
+	}
+}
+
+// TestKilledReservation holds that a request waits for what another process has reserved, and no
+// longer once that was killed.
+func TestKilledReservation(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "spent")
+	p := start(t, "share", path, 1)
+	if !p.out.Scan() || p.out.Text() != "sent" {
+		t.Fatalf("the child says %q", p.out.Text())
+	}
+	v := dollar()
+	v.info.MaxOutput = 250_000 // with the child's dollar more than there is
+	waited, answered := false, false
+	for chunk, err := range (&limit.Budget{Path: path, PerDay: sharedBudget}).Model(v).Stream(t.Context(), say("hi")) {
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case chunk.Retry != nil:
+			waited = true
+			if err := p.cmd.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+		case chunk.Reply != nil:
+			answered = true
+		}
+	}
+	if !waited || !answered {
+		t.Errorf("waited %v, answered %v", waited, answered)
+	}
 }

@@ -14,6 +14,9 @@ import (
 type attempt struct {
 	*Model
 	decision Decision
+	window   int        // see [llm.Routed]
+	judged   *llm.Spent // what it took to decide; nil: nothing
+	private  string     // what private text the request holds
 	yield    func(llm.Chunk, error) bool
 
 	best  *llm.Error // of the failures so far, the one that leaves most hope
@@ -57,7 +60,8 @@ func (a *attempt) worthwhile(r Route, reserve bool) bool {
 }
 
 func (a *attempt) routed(r Route) *llm.Routed {
-	out := &llm.Routed{Info: r.Model.Info(), Rule: a.decision.Rule, Reason: a.decision.String(), Cause: a.last}
+	out := &llm.Routed{Info: r.Model.Info(), Rule: a.decision.Rule, Reason: a.decision.String(), Cause: a.last, Window: a.window, Judge: a.judged}
+	a.judged = nil // it was paid for once
 	if a.last != nil {
 		out.Reason = "next in line; " + out.Reason
 	}
@@ -109,6 +113,7 @@ func (a *attempt) goesOn(r Route, e *llm.Error) bool {
 		return unhealthy || e.Kind == llm.KindOverloaded
 	case llm.PolicyCompact:
 		a.floor = max(a.floor, info.Window, e.Limit)
+		e.Private = a.private
 		return a.floor > 0
 	}
 	return false

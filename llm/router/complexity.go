@@ -4,70 +4,229 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/inspan/inspan/llm"
 )
 
-// Complexity estimates how hard it is to go on, from 0 to 1, by what a person
-// said last and how the run has gone since. signs names what it saw. The
-// weights are a rule of thumb, to be read and argued with:
+// Complexity estimates how hard it is to go on with the task of a request, from 0 to 1, by
+// what was said and how the run has gone since. signs names what it saw. The weights are a
+// rule of thumb, to be read and argued with; docs/ROUTING.md tells how often they are right.
+// What words say is in words.txt:
 //
 //	always                                          0.15
 //	each 150 words, in proportion                   0.25, to 0.25
-//	a word of hard work: refactor, race, why ...    0.30, to 0.60
-//	one of easy work, and none of hard: list ...    -0.10, to -0.20
+//	an act that reaches deep: refactor, port ...    0.55
+//	something large: compiler, transaction ...      0.50
+//	a fault hard to find: race, leak, sometimes ... 0.55
+//	why                                             0.25
+//	much at once: whole, everywhere ...             0.25, and 0.15 where something is to be made or done to it
+//	a change: replace, remove ...                   0.15
+//	something new, or to be found out: write,
+//	implement, investigate ...                      0.15; with no file named and nothing small said of it 0.42,
+//	                                                and 0.03 for each word beyond the third, to 0.24
+//	a further word of these                         0.10, to 0.30
+//	work that asks for little: list, typo ...       -0.10, to -0.20
 //	a file or folder named                          0.06, to 0.24
 //	a line of a list                                0.05, to 0.15
 //	a block of code                                 0.05, to 0.10
 //	a stack trace                                   0.20
-//	a failed result among the last eight            0.10, to 0.30
+//	a call that failed since a check succeeded      0.11, to 0.77; with five of them all is 0.75 at least
 //	a turn of the run beyond the fifth              0.02, to 0.20
+//	a file changed beyond the third                 0.01, to 0.10
 //
-// Only the first 16 KB of what was said are looked at.
-func Complexity(messages []llm.Message) (score float64, signs string) {
-	said, run := lastSaid(messages)
-	said = said[:min(len(said), 16<<10)]
-	words, files, hard, easy := read(said)
-	turns, failed := progress(run)
-	lines := listed(said)
-	blocks := strings.Count(said, "```") / 2
-	score = 0.15 +
-		0.25*min(float64(words)/150, 1) +
-		0.30*float64(min(len(hard), 2)) +
-		-0.10*float64(min(len(easy), 2)) +
-		0.06*float64(min(files, 4)) +
-		0.05*float64(min(lines, 3)) +
-		0.05*float64(min(blocks, 2)) +
-		0.10*float64(min(failed, 3)) +
-		0.02*float64(min(max(turns-5, 0), 10))
-	seen := append([]string{plural(words, "word"), plural(files, "file")}, append(hard, easy...)...)
-	if traced(said) {
-		score += 0.20
-		seen = append(seen, "a stack trace")
+// Where a text begins with work that asks for little, what is large, hard to find or much in
+// it counts a quarter: it is only spoken of. A text that goes on with what was said before,
+// such as "yes, do it", is as hard as that, and 0.05 harder where a plan lies between.
+//
+// Only the first 16 KB of each text are looked at.
+func Complexity(req llm.Request) (score float64, signs string) {
+	t := newLexicon().task(req)
+	return t.score, t.signs
+}
+
+// task is what is seen of one.
+type task struct {
+	score   float64
+	signs   string
+	goesOn  bool // the last text goes on with what was said before
+	failing int  // calls that have failed since a check succeeded
+}
+
+// stuck is the least complexity of a run in which mostFailing calls have failed.
+const stuck = 0.75
+
+// mostBefore is how many texts of a person are looked back at.
+const mostBefore = 12
+
+func (l lexicon) task(req llm.Request) task {
+	at := spoken(req)
+	var t task
+	from := 0
+	if len(at) > 0 {
+		from = at[len(at)-1] + 1
+		t = l.said(req, at[max(0, len(at)-mostBefore):])
+	} else {
+		t.score, t.signs = l.text("").sum()
 	}
+	turns, failed := progress(req.Messages[from:])
+	t.failing = max(failed, req.Work.Failing)
+	t.score += 0.11*float64(min(t.failing, 7)) + 0.02*float64(min(max(turns-5, 0), 10)) + 0.01*float64(min(max(req.Work.Files-3, 0), 10))
+	if t.failing >= mostFailing {
+		t.score = max(t.score, stuck)
+	}
+	seen := []string{t.signs}
 	for _, sign := range []struct {
 		n    int
 		what string
-	}{{lines, "list line"}, {blocks, "code block"}, {failed, "failed result"}, {turns, "turn"}} {
+	}{{t.failing, "failed call"}, {turns, "turn"}, {req.Work.Files, "changed file"}} {
 		if sign.n > 0 {
 			seen = append(seen, plural(sign.n, sign.what))
 		}
 	}
-	return min(max(score, 0), 1), strings.Join(seen, ", ")
+	t.score, t.signs = min(max(t.score, 0), 1), strings.Join(seen, ", ")
+	return t
 }
 
-// lastSaid returns the last text in a user message, and the messages since.
-func lastSaid(messages []llm.Message) (said string, since []llm.Message) {
-	for i, m := range slices.Backward(messages) {
-		if m.Role != llm.User {
-			continue
-		}
-		if text := m.Parts.Text(); strings.TrimSpace(text) != "" {
-			return text, messages[i+1:]
+// spoken are the messages in which a person says something.
+func spoken(req llm.Request) []int {
+	var at []int
+	for i, m := range req.Messages {
+		known := req.Work.Person == nil || slices.Contains(req.Work.Person, i)
+		if m.Role == llm.User && known && strings.TrimSpace(m.Parts.Text()) != "" {
+			at = append(at, i)
 		}
 	}
-	return "", messages
+	return at
+}
+
+// said scores the last of these messages, with what it goes on with.
+func (l lexicon) said(req llm.Request, at []int) task {
+	var chain []reading // from the text that begins a task on
+	for _, i := range slices.Backward(at) {
+		r := l.text(req.Messages[i].Parts.Text())
+		chain = append(chain, r)
+		if !r.goesOn() {
+			break
+		}
+	}
+	slices.Reverse(chain)
+	at = at[len(at)-len(chain):]
+	var t task
+	t.score, t.signs = chain[0].sum()
+	for n, r := range chain[1:] {
+		before := t.score
+		if planned(req, at[n], at[n+1]) {
+			before += 0.05
+		}
+		t.goesOn = true
+		score, signs := r.sum()
+		if before > score {
+			t.score, t.signs = before, "goes on with "+strings.TrimPrefix(t.signs, "goes on with ")
+		} else {
+			t.score, t.signs = score, signs
+		}
+	}
+	return t
+}
+
+// planned reports whether a plan was made between two messages.
+func planned(req llm.Request, from, to int) bool {
+	return req.Work.Plan >= 3 || slices.ContainsFunc(req.Messages[from:to], func(m llm.Message) bool {
+		return m.Role == llm.Assistant && listed(m.Parts.Text()) >= 3
+	})
+}
+
+// reading is what is seen of one text.
+type reading struct {
+	words, files, lines, blocks int
+	traced                      bool
+	act, thing, flaw, scope     []string
+	making, doing, hunt         []string
+	cause, light                []string
+	follows                     bool
+	spokenOf                    bool // it begins with work that asks for little
+}
+
+func (l lexicon) text(said string) reading {
+	said = said[:min(len(said), 16<<10)]
+	r := reading{lines: listed(said), blocks: strings.Count(said, "```") / 2, traced: traced(said)}
+	var text string
+	text, r.words, r.files = plain(said)
+	first := make([]int, 7)
+	r.act, first[0] = l.found(deep, text)
+	if start := opening(text); len(r.act) == 0 {
+		r.act, first[0] = l.found(lead, start)
+	}
+	r.thing, first[1] = l.found(large, text)
+	r.flaw, first[2] = l.found(flaw, text)
+	r.scope, first[3] = l.found(scope, text)
+	r.making, first[4] = l.found(making, text)
+	r.cause, first[5] = l.found(cause, text)
+	r.doing, first[6] = l.found(doing, text)
+	r.hunt, _ = l.found(hunt, text)
+	var easy int
+	r.light, easy = l.found(light, text)
+	r.spokenOf = easy >= 0 && (first[0] < 0 || easy < first[0]) && (first[4] < 0 || easy < first[4]) && (len(r.scope) == 0 || first[6] < 0 || easy < first[6])
+	r.follows = l.begins(follow, text)
+	return r
+}
+
+// opening are the first two words of a text.
+func opening(text string) string {
+	words := strings.Fields(text)
+	return " " + strings.Join(words[:min(2, len(words))], " ") + " "
+}
+
+// goesOn reports whether a text makes sense only with what was said before.
+func (r reading) goesOn() bool {
+	short := r.words <= 12 && r.files <= 1
+	return short && (len(r.light) == 0 || r.follows)
+}
+
+// sum weighs what was seen.
+func (r reading) sum() (score float64, signs string) {
+	hard := 0.0
+	for _, w := range []struct {
+		words  []string
+		weight float64
+	}{{r.thing, 0.50}, {r.flaw, 0.55}, {r.scope, 0.25}, {r.cause, 0.25}} {
+		if len(w.words) > 0 {
+			hard += w.weight + 0.10*float64(min(len(w.words)-1, 3))
+		}
+	}
+	if len(r.scope) > 0 && len(r.making)+len(r.doing)+len(r.act) > 0 {
+		hard += 0.15
+	}
+	if r.spokenOf {
+		hard /= 4
+	}
+	if len(r.act) > 0 {
+		hard += 0.55
+	}
+	switch {
+	case len(r.making)+len(r.hunt) > 0 && len(r.light) == 0 && r.files == 0:
+		hard += 0.42 + 0.03*float64(min(max(r.words-3, 0), 8))
+	case len(r.making)+len(r.doing)+len(r.hunt) > 0:
+		hard += 0.15
+	}
+	score = 0.15 + hard +
+		0.25*min(float64(r.words)/150, 1) +
+		-0.10*float64(min(len(r.light), 2)) +
+		0.06*float64(min(r.files, 4)) +
+		0.05*float64(min(r.lines, 3)) +
+		0.05*float64(min(r.blocks, 2))
+	seen := slices.Concat([]string{plural(r.words, "word"), plural(r.files, "file")}, r.act, r.thing, r.flaw, r.scope, r.making, r.doing, r.hunt, r.cause, r.light)
+	if r.traced {
+		score += 0.20
+		seen = append(seen, "a stack trace")
+	}
+	if r.lines > 0 {
+		seen = append(seen, plural(r.lines, "list line"))
+	}
+	if r.blocks > 0 {
+		seen = append(seen, plural(r.blocks, "code block"))
+	}
+	return min(max(score, 0), 1), strings.Join(seen, ", ")
 }
 
 // progress counts the turns of a run, and the failures among its last eight
@@ -88,59 +247,6 @@ func progress(run []llm.Message) (turns, failed int) {
 		}
 	}
 	return turns, failed
-}
-
-// hardWords begin the words that speak of hard work, easyWords the phrases that
-// ask for little.
-func hardWords() []string {
-	return []string{
-		"algorithm", "architect", "bottleneck", "concurren", "consisten", "corrupt", "deadlock", "debug", "design", "distributed",
-		"flak", "intermittent", "invariant", "leak", "migrat", "optimi", "parallel", "performance", "proof", "prove", "race", "racy",
-		"redesign", "refactor", "regression", "restructur", "rewrite", "scalab", "scheduler", "secur", "segfault", "trade-off", "tradeoff",
-		"vulnerab", "why",
-	}
-}
-
-func easyWords() []string {
-	return []string{
-		"bump", "capitali", "count", "delete", "format", "hello", "list", "print", "rename", "show", "sort", "spell", "summar",
-		"thanks", "translat", "typo", "what is", "what's", "what does", "where is", "which file",
-	}
-}
-
-// read counts words and names of files, and finds the words that tell how hard
-// the work is, each once: those of hard work, else those of easy work.
-func read(text string) (words, files int, hard, easy []string) {
-	note := func(found []string, word string, stems []string) []string {
-		for _, stem := range stems {
-			if strings.HasPrefix(word, stem) && !slices.Contains(found, stem) {
-				return append(found, stem)
-			}
-		}
-		return found
-	}
-	hardStems, easyStems := hardWords(), easyWords()
-	before := ""
-	for field := range strings.FieldsSeq(text) {
-		words++
-		word := strings.TrimFunc(field, func(r rune) bool {
-			return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("/.~_-", r)
-		})
-		word = strings.TrimRight(word, ".-")
-		if isFile(word) {
-			files++
-			before = ""
-			continue
-		}
-		word = strings.ToLower(word)
-		hard = note(hard, word, hardStems)
-		easy = note(note(easy, word, easyStems), before+" "+word, easyStems)
-		before = word
-	}
-	if len(hard) > 0 {
-		easy = nil
-	}
-	return words, files, hard, easy
 }
 
 // isFile reports whether a word looks like the name of a file or folder, maybe

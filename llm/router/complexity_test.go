@@ -8,9 +8,8 @@ import (
 	"github.com/inspan/inspan/llm/router"
 )
 
-// TestComplexityOrder holds that requests rank as a person would rank them, and
-// which are above the threshold that is usual.
-func TestComplexityOrder(t *testing.T) {
+// TestComplexityThreshold holds which requests are above the threshold that is usual.
+func TestComplexityThreshold(t *testing.T) {
 	const threshold = 0.7
 	run := func(text string, turns, failed int) []llm.Message {
 		messages := []llm.Message{{Role: llm.User, Parts: llm.Say(text)}}
@@ -21,7 +20,6 @@ func TestComplexityOrder(t *testing.T) {
 		}
 		return messages
 	}
-	before := -1.0
 	for _, tt := range []struct {
 		text          string
 		turns, failed int
@@ -44,8 +42,9 @@ func TestComplexityOrder(t *testing.T) {
 		{text: "Here is what it says:\npanic: runtime error\n\ngoroutine 1 [running]:\nmain.go:12\nPlease fix it.", turns: 1},
 		{text: "Run the tests and fix what fails", turns: 9, failed: 2},
 		{text: "Why is the build slow?"},
-		{text: "Refactor store.go and lease.go so that both use one lock"},
+		{text: "Refactor store.go and lease.go so that both use one lock", above: true},
 		{text: "Fix what fails in store.go", turns: 12, failed: 3},
+		{text: "Fix what fails in store.go", turns: 12, failed: 5, above: true},
 		{text: "Debug this, it crashes now and then:\nTraceback (most recent call last)\n  File \"a.py\", line 3", above: true},
 		{text: "Design an architecture for the sync service", above: true},
 		{text: "Find the race in session.go that makes the test flaky", above: true},
@@ -53,14 +52,10 @@ func TestComplexityOrder(t *testing.T) {
 		{text: "Refactor the scheduler:\n1. no global lock in sched.go\n2. no deadlock between queue.go and pool.go\n3. the same performance\n```go\nfunc run()\n```", above: true},
 		{text: "Why does it deadlock? " + strings.Repeat("The log says this and that happened. ", 30) + "See a.go, b.go, c.go and d.go.\npanic: all asleep", turns: 14, failed: 3, above: true},
 	} {
-		got, signs := router.Complexity(run(tt.text, tt.turns, tt.failed))
-		if got < before {
-			t.Errorf("%.3f after %.3f: %q (%s)", got, before, tt.text, signs)
-		}
+		got, signs := router.Complexity(llm.Request{Messages: run(tt.text, tt.turns, tt.failed)})
 		if tt.above != (got >= threshold) {
 			t.Errorf("%.3f, threshold %v: %q (%s)", got, threshold, tt.text, signs)
 		}
-		before = got
 	}
 }
 
@@ -80,7 +75,7 @@ func TestComplexitySigns(t *testing.T) {
 		"main.go:12: a.go:3:7 10:30 x:":       "4 words, 2 files",
 		"goroutine 1 [running]:":              "3 words, 0 files, a stack trace",
 	} {
-		_, got := router.Complexity([]llm.Message{{Role: llm.User, Parts: llm.Say(text)}})
+		_, got := router.Complexity(say(text))
 		if got != want {
 			t.Errorf("%q: got %q, want %q", text, got, want)
 		}
@@ -91,7 +86,7 @@ func FuzzComplexity(f *testing.F) {
 	f.Add("Refactor a.go\n1. x ```")
 	f.Add("\x00 \xff/../ . - ~/ ://")
 	f.Fuzz(func(t *testing.T, text string) {
-		got, signs := router.Complexity([]llm.Message{{Role: llm.User, Parts: llm.Say(text)}})
+		got, signs := router.Complexity(say(text))
 		if got < 0 || got > 1 || signs == "" {
 			t.Errorf("%q: %v, %q", text, got, signs)
 		}

@@ -22,6 +22,8 @@ const (
 const (
 	RuleForced  = "forced"  // a person named the route
 	RulePinned  = "pinned"  // it made the calls of the run
+	RuleGoesOn  = "goes on" // it answered what this goes on with
+	RuleCache   = "cache"   // it has the prompt in its cache, and that of the other is cold
 	RuleDefault = "default" // no rule matched, or there are none
 )
 
@@ -69,13 +71,15 @@ type choice struct {
 	Rule
 	reason string
 	pin    string // route that is taken before all
+	by     string // the rule that says so: [RulePinned], [RuleGoesOn] or [RuleCache]
+	why    string
 }
 
 // Decide chooses the routes for a request with such features, in the state of
 // health that v shows. It depends on nothing but these and the fields of m,
 // which must pass [Model.Check].
 func (m *Model) Decide(f Features, v View) Decision {
-	c := m.choose(f)
+	c := m.choose(f, v)
 	d := Decision{Rule: c.Name, Reason: c.reason}
 	type reserve struct {
 		name  string
@@ -85,7 +89,7 @@ func (m *Model) Decide(f Features, v View) Decision {
 	for _, name := range c.Use {
 		r := m.route(name)
 		info := r.Model.Info()
-		if why, kind := m.forbids(c, r, info, f, v.At); why != "" {
+		if why, kind := m.forbids(c, r, info, f, v); why != "" {
 			d.Passed = append(d.Passed, Passed{name, why, kind})
 			continue
 		}
@@ -102,14 +106,14 @@ func (m *Model) Decide(f Features, v View) Decision {
 		d.Reserve = append(d.Reserve, r.name)
 	}
 	if c.pin != "" && len(d.Use) > 0 && d.Use[0] == c.pin {
-		d.Rule, d.Reason = RulePinned, "it made the calls of this run; "+f.size()
+		d.Rule, d.Reason = c.by, c.why+"; "+f.size()
 	}
 	return d
 }
 
 // choose finds the rule, and the routes in the order they would be taken if all
 // could answer.
-func (m *Model) choose(f Features) choice {
+func (m *Model) choose(f Features, v View) choice {
 	if m.Force != "" {
 		return choice{Rule: Rule{Name: RuleForced, Use: []string{m.Force}}, reason: "asked for by name; " + f.size()}
 	}
@@ -124,16 +128,94 @@ func (m *Model) choose(f Features) choice {
 		}
 	}
 	for _, r := range m.Routes {
-		switch {
-		case f.Pin != "" && c.pin == "" && r.Model.Info().Route() == f.Pin:
-			c.pin = r.Name
-			c.Use = append([]string{r.Name}, slices.DeleteFunc(slices.Clone(c.Use), func(name string) bool { return name == r.Name })...)
-		case f.Private != "" && r.Local && !slices.Contains(c.Use, r.Name):
+		if f.Private != "" && r.Local && !slices.Contains(c.Use, r.Name) {
 			// The rule may name none that may see it.
 			c.Use = append(slices.Clip(c.Use), r.Name)
 		}
 	}
+	return m.stay(c, f, v)
+}
+
+// mostFailing is after how many failed calls of a run a rule for what is hard may take it from
+// the route that has made them.
+const mostFailing = 5
+
+// stay puts a route before those of the rule that is better asked again.
+func (m *Model) stay(c choice, f Features, v View) choice {
+	pin, last := m.named(f.Pin), m.named(f.Last)
+	hard := c.When.MinComplexity > 0
+	switch {
+	case pin != "" && hard && f.Failing >= mostFailing && c.Use[0] != pin:
+		c.reason = fmt.Sprintf("escalated: %s since a check succeeded; %s", plural(f.Failing, "failed call"), c.reason)
+	case pin != "":
+		c.first(pin, RulePinned, "it made the calls of this run")
+	case last == "" || f.Step != StepPrompt || !slices.Contains(c.Use, last) || c.Use[0] == last:
+	case f.GoesOn && !m.route(last).Local:
+		c.first(last, RuleGoesOn, "it answered what this goes on with")
+	default:
+		if why := m.cold(c, last, f, v); why != "" {
+			c.first(last, RuleCache, why)
+		}
+	}
 	return c
+}
+
+// first lets a route be asked before all.
+func (c *choice) first(route, by, why string) {
+	c.pin, c.by, c.why = route, by, why
+	c.Use = append([]string{route}, slices.DeleteFunc(slices.Clone(c.Use), func(name string) bool { return name == route })...)
+}
+
+// named is the route of a model "provider/model"; empty: there is none.
+func (m *Model) named(model string) string {
+	for _, r := range m.Routes {
+		if model != "" && r.Model.Info().Route() == model {
+			return r.Name
+		}
+	}
+	return ""
+}
+
+// What a switch to another model is weighed by.
+const (
+	cacheLife = 5 * time.Minute // that a vendor keeps a prompt for
+	coldCost  = 0.10            // US dollars that a switch upwards may cost beyond staying, unless it is
+	clearly   = 0.10            // so much above the complexity of its rule
+)
+
+// cold says why the switch from the route that answered last is not worth its cold cache;
+// empty: it is.
+func (m *Model) cold(c choice, last string, f Features, v View) string {
+	from, to := m.route(last), m.route(c.Use[0])
+	stays, known := promptCost(from, f, v)
+	goes, both := promptCost(to, f, v)
+	if !known || !both || goes <= stays || f.warm(from, v) == 0 {
+		return ""
+	}
+	fresh := f
+	fresh.Cached = 0
+	whole, _ := promptCost(from, fresh, v)
+	upwards := goes > whole
+	if upwards && (goes-stays < coldCost || c.When.MinComplexity == 0 || f.Complexity-c.When.MinComplexity >= clearly) {
+		return ""
+	}
+	return fmt.Sprintf("the prompt costs $%.4f there, with its cache, and $%.4f at %s", stays, goes, to.Name)
+}
+
+// warm is how many tokens of the prompt a route has in its cache, about.
+func (f Features) warm(r Route, v View) int {
+	if r.Model.Info().Route() != f.Last || v.At.Sub(f.At) > cacheLife {
+		return 0
+	}
+	return min(f.Cached, f.Tokens)
+}
+
+// promptCost is what the prompt costs at a route, with what its cache holds. A local one whose
+// price is not known costs nothing.
+func promptCost(r Route, f Features, v View) (dollars float64, known bool) {
+	price, known := r.Model.Info().Prices.At(v.At)
+	warm := f.warm(r, v)
+	return price.Cost(llm.Usage{Input: f.Tokens - warm, CacheRead: warm}), known || r.Local
 }
 
 func (c Cond) matches(f Features) bool {
@@ -174,7 +256,7 @@ func bounds[T cmp.Ordered](low, high T, below string, show func(T) string) strin
 }
 
 // forbids says why a route must not answer; empty: it may.
-func (m *Model) forbids(c choice, r Route, info llm.Info, f Features, at time.Time) (why string, kind llm.Kind) {
+func (m *Model) forbids(c choice, r Route, info llm.Info, f Features, v View) (why string, kind llm.Kind) {
 	if f.Private != "" && !r.Local {
 		return "leaves the machine, but the text is private: it holds " + f.Private, llm.KindInvalid
 	}
@@ -187,8 +269,8 @@ func (m *Model) forbids(c choice, r Route, info llm.Info, f Features, at time.Ti
 		return fmt.Sprintf("does not fit: %s of %s", f.size(), thousands(info.Window)), llm.KindWindow
 	case info.Window > 0 && f.Tokens+room > info.Window:
 		return fmt.Sprintf("does not fit: %s and %s for the reply of %s", f.size(), thousands(room), thousands(info.Window)), llm.KindWindow
-	case c.MaxCost > 0 && r.Name != c.pin:
-		return dear(r, info, f, at, c.MaxCost), llm.KindBudget
+	case c.MaxCost > 0 && (r.Name != c.pin || c.by != RulePinned):
+		return dear(r, f, v, c.MaxCost), llm.KindBudget
 	}
 	return "", ""
 }
@@ -208,11 +290,10 @@ func reserved(info llm.Info, asked int) int {
 }
 
 // dear says that the prompt costs more than a limit; empty: it does not.
-func dear(r Route, info llm.Info, f Features, at time.Time, limit float64) string {
-	price, known := info.Prices.At(at)
-	cost := price.Cost(llm.Usage{Input: f.Tokens})
+func dear(r Route, f Features, v View, limit float64) string {
+	cost, known := promptCost(r, f, v)
 	switch {
-	case !known && !r.Local:
+	case !known:
 		return "its price is not known"
 	case cost > limit:
 		return fmt.Sprintf("costs $%.4f for this prompt, more than $%.4f", cost, limit)
@@ -236,20 +317,38 @@ func hinders(info llm.Info, f Features, v View) (why string, kind llm.Kind) {
 	return "", ""
 }
 
-// refusal is the error for a request that no route may answer.
-func (d Decision) refusal(f Features) *llm.Error {
+// refusal is the error for a request that no route may answer. If one could that is too
+// small, the prompt is too long for it; what else may see private text is no other matter.
+func (m *Model) refusal(d Decision, f Features) *llm.Error {
 	e := &llm.Error{Kind: llm.KindBudget, Provider: Provider, Message: "no route may answer"}
 	for _, p := range d.Passed {
 		e.Message += "; " + p.Route + ": " + p.Why
-		if p.Kind == llm.KindWindow {
-			e.Kind, e.Used = p.Kind, f.Tokens
+		switch {
+		case p.Kind == llm.KindWindow:
+			e.Kind, e.Used, e.Private = p.Kind, f.Tokens, f.Private
+			e.Limit = max(e.Limit, m.route(p.Route).Model.Info().Window)
+		case f.Private != "" && e.Kind != llm.KindWindow:
+			e.Kind = llm.KindInvalid // a shorter conversation is private too
 		}
 	}
-	if f.Private != "" {
-		// Not KindWindow: a shorter conversation is private too.
-		e.Kind, e.Used = llm.KindInvalid, 0
-	}
 	return e
+}
+
+// mostPrivate is how many tokens the largest route takes that may see private text; 0 if the
+// text is not private, or nobody knows.
+func (m *Model) mostPrivate(f Features) int {
+	most := 0
+	for _, r := range m.Routes {
+		if f.Private == "" || !r.Local {
+			continue
+		}
+		window := r.Model.Info().Window
+		if window == 0 {
+			return 0
+		}
+		most = max(most, window)
+	}
+	return most
 }
 
 // words is a kind as people read it.

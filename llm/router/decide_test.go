@@ -23,6 +23,15 @@ func hybrid() *router.Model {
 	}
 }
 
+// priced gives the model of a route a price.
+func priced(m *router.Model, route string, input, cached float64) {
+	for _, r := range m.Routes {
+		if r.Name == route {
+			r.Model.(*vendor).info.Prices = llm.Prices{{Input: input, CacheRead: cached}}
+		}
+	}
+}
+
 func at(clock string) time.Time {
 	day, _ := time.Parse(time.DateTime, "2026-11-21 "+clock)
 	return day
@@ -186,6 +195,58 @@ func TestDecide(t *testing.T) {
 			want: router.Decision{Rule: "pinned", Reason: "it made the calls of this run; 10,000 tokens", Use: []string{"best", "cheap"}},
 		},
 		{
+			name: "escalated",
+			f:    router.Features{Tokens: 100, Complexity: 0.75, Signs: signs, Step: router.StepResults, Pin: "ollama/small", Failing: 6},
+			set: func(m *router.Model) {
+				m.Rules = usual().Rules
+				m.Rules[0].Use, m.Rules[1].Use = []string{"best", "desk"}, []string{"desk", "best"}
+			},
+			want: router.Decision{
+				Rule: "hard", Reason: "escalated: 6 failed calls since a check succeeded; complexity 0.75 (12 words, 0 files) >= 0.7; 100 tokens", Use: []string{"best", "desk"},
+			},
+		},
+		{
+			name: "goes on",
+			f:    router.Features{Tokens: 100, Complexity: 0.2, Signs: signs, Step: router.StepPrompt, GoesOn: true, Last: "cloud/cheap"},
+			want: router.Decision{Rule: router.RuleGoesOn, Reason: "it answered what this goes on with; 100 tokens", Use: []string{"cheap", "desk"}},
+		},
+		{
+			name: "a cold cache that costs more than a warm one",
+			f:    router.Features{Tokens: 30_000, Complexity: 0.2, Signs: signs, Step: router.StepPrompt, Last: "cloud/best", Cached: 29_000, At: at("11:58:00")},
+			set: func(m *router.Model) {
+				m.Rules = []router.Rule{{Name: "easy", Use: []string{"cheap", "best"}}}
+				priced(m, "best", 3, 0.3)
+			},
+			want: router.Decision{Rule: router.RuleCache, Reason: "the prompt costs $0.0117 there, with its cache, and $0.0300 at cheap; 30,000 tokens", Use: []string{"best", "cheap"}},
+		},
+		{
+			name: "a cache that is gone",
+			f:    router.Features{Tokens: 30_000, Complexity: 0.2, Signs: signs, Step: router.StepPrompt, Last: "cloud/best", Cached: 29_000, At: at("11:50:00")},
+			set: func(m *router.Model) {
+				m.Rules = []router.Rule{{Name: "easy", Use: []string{"cheap", "best"}}}
+				priced(m, "best", 3, 0.3)
+			},
+			want: router.Decision{Rule: "easy", Reason: "30,000 tokens", Use: []string{"cheap", "best"}},
+		},
+		{
+			name: "hard by little, and dear to switch to",
+			f:    router.Features{Tokens: 50_000, Complexity: 0.75, Signs: signs, Step: router.StepPrompt, Last: "cloud/cheap", Cached: 49_000, At: at("11:59:00")},
+			set: func(m *router.Model) {
+				m.Rules = []router.Rule{{Name: "hard", When: router.Cond{MinComplexity: 0.7}, Use: []string{"best", "cheap"}}}
+				priced(m, "best", 3, 0.3)
+			},
+			want: router.Decision{Rule: router.RuleCache, Reason: "the prompt costs $0.0010 there, with its cache, and $0.1500 at best; 50,000 tokens", Use: []string{"cheap", "best"}},
+		},
+		{
+			name: "clearly hard",
+			f:    router.Features{Tokens: 50_000, Complexity: 0.9, Signs: signs, Step: router.StepPrompt, Last: "cloud/cheap", Cached: 49_000, At: at("11:59:00")},
+			set: func(m *router.Model) {
+				m.Rules = []router.Rule{{Name: "hard", When: router.Cond{MinComplexity: 0.7}, Use: []string{"best", "cheap"}}}
+				priced(m, "best", 3, 0.3)
+			},
+			want: router.Decision{Rule: "hard", Reason: "complexity 0.90 (12 words, 0 files) >= 0.7; 50,000 tokens", Use: []string{"best", "cheap"}},
+		},
+		{
 			name: "pinned, but private",
 			f:    router.Features{Tokens: 100, Pin: "cloud/best", Private: "an AWS key"},
 			want: router.Decision{
@@ -262,8 +323,8 @@ func TestFeatures(t *testing.T) {
 		MaxOutput: 77, Pin: "a/b",
 	}
 	want := router.Features{
-		Tokens: (300+6+9+6)*2/7 + 2*1500, MaxOutput: 77, Complexity: 0.15 + 0.25*2/150 - 0.1 + 0.06 + 0.1,
-		Signs: "2 words, 1 file, list, 1 failed result, 1 turn", Step: router.StepResults, Pin: "a/b", Images: true, Tools: true,
+		Tokens: (300+6+9+6)*2/7 + 2*1500, MaxOutput: 77, Complexity: 0.15 + 0.25*2/150 - 0.1 + 0.06 + 0.11, Failing: 1,
+		Signs: "2 words, 1 file, list, 1 failed call, 1 turn", Step: router.StepResults, Pin: "a/b", Images: true, Tools: true,
 	}
 	near := cmp.Comparer(func(x, y float64) bool { return x-y < 1e-9 && y-x < 1e-9 })
 	if diff := cmp.Diff(want, hybrid().Features(req), near); diff != "" {

@@ -293,3 +293,29 @@ func randomRouter(t *rapid.T, kinds []llm.Kind) (*router.Model, []*vendor) {
 	m.Force = rapid.SampledFrom(append(names, "", "", "", "")).Draw(t, "force")
 	return m, vendors
 }
+
+// TestPrivateTextIsTooLong holds what is said of private text that only a small local model
+// may see: that it is too long, for how much, and why no other may; and that a part of such a
+// conversation stays at home also where it does not show what is private.
+func TestPrivateTextIsTooLong(t *testing.T) {
+	m := hybrid()
+	m.Private = []string{"ACME-[0-9]+"}
+	var last error
+	for _, err := range m.Stream(t.Context(), say("ACME-1 "+strings.Repeat("word ", 80_000))) {
+		last = err
+	}
+	got := llm.AsError(last)
+	if got == nil || got.Kind != llm.KindWindow || got.Limit != 32_768 || got.Private == "" || strings.Contains(got.Error(), "ACME") {
+		t.Fatalf("got %+v", got)
+	}
+	part := say("Refactor, redesign, find the race, prove why: nothing of it shows.")
+	part.Private = got.Private
+	for chunk, err := range m.Stream(t.Context(), part) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if chunk.Routed != nil && (chunk.Routed.Info.Provider != "ollama" || chunk.Routed.Window != 32_768) {
+			t.Errorf("routed to %+v", chunk.Routed)
+		}
+	}
+}

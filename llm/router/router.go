@@ -64,6 +64,9 @@ type Model struct {
 	// Private are regular expressions beyond the built-in ones. A request with
 	// text that matches stays on Local routes.
 	Private []string
+	// Judge is asked how hard each new task is, if it may see it; nil: nobody is. Where it
+	// fails, or takes too long, the words of the task decide alone; see [Complexity].
+	Judge *Route
 	// Health is what is known of the routes' failures, best shared by all
 	// routers of a process; nil: one of its own.
 	Health *Health
@@ -72,6 +75,9 @@ type Model struct {
 	broken  error // what Check says
 	health  *Health
 	secrets scanner
+	words   lexicon
+
+	judgements judgements
 }
 
 // Route is a candidate.
@@ -87,7 +93,7 @@ type Rule struct {
 	When Cond     `toml:"when"` // the zero Cond always matches
 	Use  []string `toml:"use"`  // names of routes: the first that can answer does
 	// MaxCost passes over routes where this prompt alone costs more, in US
-	// dollars, without a cache; 0: no limit. A price that is not known is
+	// dollars, with what the cache of the route that answered last may hold; 0: no limit. A price that is not known is
 	// above any limit, unless the route is Local.
 	MaxCost float64 `toml:"max_cost"`
 }
@@ -97,7 +103,7 @@ var _ llm.Model = (*Model)(nil)
 // Info implements [llm.Model]. The window is the largest of the routes', as a
 // longer conversation goes to those that hold it; so images are accepted if any
 // route does, and tools too. A reply is as long as the shortest of the routes
-// allows. Prices are known only if they are the same everywhere; what a reply
+// allows. Where one is forced, all that is its own. Prices are known only if they are the same everywhere; what a reply
 // costs follows from the Info in [llm.Routed].
 func (m *Model) Info() llm.Info {
 	info := llm.Info{Provider: Provider, Model: m.ID, NoTools: len(m.Routes) > 0}
@@ -106,12 +112,15 @@ func (m *Model) Info() llm.Info {
 		info.Provider, info.Model = first.Provider, first.Model
 	}
 	for i, r := range m.Routes {
+		if m.Force != "" && r.Name != m.Force {
+			continue
+		}
 		of := r.Model.Info()
 		info.Window = max(info.Window, of.Window)
 		if info.MaxOutput == 0 || of.MaxOutput != 0 && of.MaxOutput < info.MaxOutput {
 			info.MaxOutput = of.MaxOutput
 		}
-		if i == 0 {
+		if i == 0 || m.Force != "" {
 			info.Prices = of.Prices
 		} else if !reflect.DeepEqual(info.Prices, of.Prices) {
 			info.Prices = nil
@@ -187,6 +196,7 @@ func (r Rule) impossible() string {
 // prepare makes what the fields stand for, once.
 func (m *Model) prepare() {
 	m.once.Do(func() {
+		m.words = newLexicon()
 		m.health = m.Health
 		if m.health == nil {
 			m.health = new(Health)
@@ -214,10 +224,14 @@ func (m *Model) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk
 		f := m.Features(req)
 		d := m.Decide(f, m.health.View())
 		if len(d.Use)+len(d.Reserve) == 0 {
-			yield(llm.Chunk{}, d.refusal(f))
+			yield(llm.Chunk{}, m.refusal(d, f))
 			return
 		}
-		a := &attempt{Model: m, decision: d, yield: yield}
+		judged := m.judged(ctx, req, &f)
+		if m.Judge != nil {
+			d = m.Decide(f, m.health.View())
+		}
+		a := &attempt{Model: m, decision: d, judged: judged, window: m.mostPrivate(f), private: f.Private, yield: yield}
 		a.run(ctx, req)
 	}
 }

@@ -1,0 +1,70 @@
+package cost
+
+import (
+	"time"
+
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/llm/router"
+)
+
+// cacheLife is how long a vendor keeps a prompt that is not used. Most say five minutes.
+const cacheLife = 5 * time.Minute
+
+// caches are what the models of a supposed strategy would have held of a session's prompt. A
+// model holds the prompt and the answer of the last turn that it gave, for five minutes, as long
+// as the prompt has only grown. Where a model would have answered as it did, after the same one as
+// then, what was recorded counts. A model whose price has no word of a cache has none.
+type caches struct {
+	session string
+	held    map[string]held // by route
+	last    string          // route that would have answered last
+	was     string          // and that did
+	at      time.Time       // when that was
+}
+
+type held struct {
+	tokens int
+	at     time.Time
+}
+
+// features are what the router would have seen of a turn.
+func (c *caches) features(t Turn) router.Features {
+	if c.session != t.Session || c.held == nil {
+		*c = caches{session: t.Session, held: map[string]held{}}
+	}
+	if t.Cold {
+		clear(c.held)
+	}
+	f := t.Features
+	if f.Pin = c.last; !t.Loop {
+		f.Pin = ""
+	}
+	f.Last, f.At, f.Cached = c.last, c.at, c.held[c.last].tokens
+	return f
+}
+
+// usage is what a turn would have used if the route had answered it, and takes note of that.
+func (c *caches) usage(t Turn, r router.Route) llm.Usage {
+	route := r.Model.Info().Route()
+	price, _ := r.Model.Info().Prices.At(t.At)
+	used := t.Usage
+	if t.Route != route || c.last != c.was {
+		used = c.supposed(t, route, price)
+	}
+	c.held[route] = held{t.Usage.Prompt() + t.Usage.Output - t.Usage.Reasoning, t.At}
+	c.last, c.was, c.at = route, t.Route, t.At
+	return used
+}
+
+// supposed divides the tokens of a prompt by what a cache would have held.
+func (c *caches) supposed(t Turn, route string, price llm.Price) llm.Usage {
+	used := llm.Usage{Input: t.Usage.Prompt(), Output: t.Usage.Output, Reasoning: t.Usage.Reasoning, Estimated: true}
+	if h, ok := c.held[route]; ok && price.CacheRead > 0 && t.At.Sub(h.at) <= cacheLife {
+		used.CacheRead = min(h.tokens, used.Input)
+		used.Input -= used.CacheRead
+	}
+	if price.CacheWrite > 0 {
+		used.CacheWrite, used.Input = used.Input, 0
+	}
+	return used
+}
