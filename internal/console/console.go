@@ -42,11 +42,16 @@ func Forms() []string { return []string{Text, JSON, StreamJSON, ClaudeStreamJSON
 
 // Console runs sessions for one command.
 type Console struct {
-	Form   string // one of Forms; empty means Text
-	Out    io.Writer
-	Err    io.Writer
-	Color  bool
-	Live   bool    // Err is a terminal, where a line can be written over
+	Form  string // one of Forms; empty means Text
+	Out   io.Writer
+	Err   io.Writer
+	Color bool
+	Live  bool // Err is a terminal, where a line can be written over
+
+	// Width is how many cells a line of Out or Err has now, 0 if that is not a terminal.
+	// Nil: neither is one.
+	Width func(w io.Writer) int
+
 	Person *Person // answers where a call waits; nil: nobody does
 	// Unattended says that what asks is denied, so that a run begins with what that
 	// means.
