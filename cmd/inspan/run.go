@@ -191,5 +191,5 @@ func (c *command) host(f *runFlags) (*inspan.Host, error) {
 	}
 	f.Unattended = c.console.Person == nil
 	c.console.Unattended = f.Unattended
-	return a.Host(f.Options, func(text string) { c.console.Say("inspan: " + text) }), nil
+	return a.Host(f.Options, c.warn), nil
 }

@@ -209,7 +209,7 @@ func programs(ctx context.Context) []Finding {
 		}
 		out = append(out, f)
 	}
-	tools := app.Tools()
+	tools := app.BuiltIn()
 	f := Finding{Check: "tools", State: Good, Found: fmt.Sprintf("%d built in", len(tools))}
 	for _, t := range tools {
 		if _, err := t.Check([]byte(`{"no_such_field":1}`)); err == nil {
