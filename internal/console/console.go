@@ -126,6 +126,12 @@ func (c *Console) opening(ctx context.Context, s *inspan.Session, v *view) error
 	return nil
 }
 
+// Told ends a command that had no need of a session with what it tells, in the form that
+// was asked for.
+func (c *Console) Told(text string) int {
+	return c.finish(Result{Reason: string(event.ReasonDone), Text: text, ExitCode: ExitDone})
+}
+
 // Fail ends a command that has no session, in the form that was asked for.
 func (c *Console) Fail(code int, err error) int {
 	return c.finish(Result{Reason: "error", Detail: err.Error(), ExitCode: code})

@@ -201,4 +201,3 @@ func Result(text string) string {
 	}
 	return text
 }
-
