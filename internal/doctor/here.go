@@ -59,7 +59,7 @@ func sandboxed(a *app.App, root string) Finding {
 		f.State, f.Found, f.Remedy = Bad, err.Error(), "run inspan in a folder that is there and can be read"
 		return f
 	}
-	defer env.Close()
+	defer func() { _ = env.Close() }() // nothing ran in it
 	if env.Walls.Why != "" {
 		f.State, f.Found = Warn, "not whole: "+env.Walls.Why
 		f.Remedy = "more will ask until then; 'inspan doctor sandbox' tells wall by wall"

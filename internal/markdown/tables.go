@@ -65,11 +65,14 @@ func (t *Tables) waits() bool {
 	if t.fence.mark != 0 || in > 3 {
 		return false
 	}
-	const begins = "|!`~"
-	if in == len(t.line) || strings.IndexByte(begins, t.line[in]) >= 0 {
-		return !strings.HasPrefix(t.line[in:], "!") || strings.HasPrefix("![", t.line[in:]) || strings.HasPrefix(t.line[in:], "![")
+	begins := t.line[in:]
+	switch {
+	case begins == "" || begins == "!" || strings.HasPrefix(begins, "!["):
+		return true
+	case strings.IndexByte("|`~", begins[0]) >= 0:
+		return true
 	}
-	return len(t.rows) == 1 && strings.IndexByte("-:", t.line[in]) >= 0
+	return len(t.rows) == 1 && strings.IndexByte("-:", begins[0]) >= 0
 }
 
 // whole takes a line that has ended.
