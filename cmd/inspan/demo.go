@@ -39,17 +39,17 @@ func (c *command) demo() *cobra.Command {
 				return err
 			}
 			defer s.Close()
-			out := cmd.ErrOrStderr()
-			fmt.Fprintf(out, "project: %s (a real Go project with a failing test)\ntask:    %s\n", d.Project, demo.Task)
+			say := c.console.Say
+			say(fmt.Sprintf("project: %s (a real Go project with a failing test)\ntask:    %s", d.Project, demo.Task))
 			if model == "" {
-				fmt.Fprintln(out, "model:   scripted: its words and calls were written beforehand; tools, files and tests are real")
+				say("model:   scripted: its words and calls were written beforehand; tools, files and tests are real")
 			}
-			fmt.Fprintln(out)
+			say("")
 			c.code = c.console.Run(cmd.Context(), s, event.Said{Parts: llm.Say(demo.Task)})
-			fmt.Fprintf(out, "\nsession log: %s/%s/log.jsonl\n", host.Dir, s.ID())
+			say(fmt.Sprintf("\nsession log: %s/%s/log.jsonl", host.Dir, s.ID()))
 			if model == "" {
-				fmt.Fprintln(out, "The model was scripted, so the tokens above are made up and it cost nothing.")
-				fmt.Fprintln(out, "The same with a real one: inspan demo --model PROVIDER/MODEL (see 'inspan models')")
+				say("The model was scripted, so the tokens above are made up and it cost nothing.\n" +
+					"The same with a real one: inspan demo --model PROVIDER/MODEL (see 'inspan models')")
 			}
 			return nil
 		},

@@ -71,10 +71,19 @@ func (c *command) detach(cmd *cobra.Command, args []string, unattended bool) err
 	o := order{Unattended: unattended}
 	if cmd.Name() == "resume" {
 		o.ID, o.Text, err = idAndTask(cmd, a.Store(), args)
+		args = []string{o.Text}
 	} else {
 		o.Text, err = c.task(args)
 	}
 	if err != nil {
+		return err
+	}
+	f := runFlags{output: console.Text}
+	if folder := cmd.Flags().Lookup("cwd"); folder != nil {
+		f.cwd = folder.Value.String()
+	}
+	done := false
+	if o.Text, done, err = c.typed(cmd, &f, args, o.Text); err != nil || done {
 		return err
 	}
 	log, err := a.NewRunLog()

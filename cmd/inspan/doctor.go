@@ -15,15 +15,16 @@ func (c *command) doctor() *cobra.Command {
 	var offline bool
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Check settings, keys, providers, disk and programs",
-		Long: "Check whether inspan can work here. Each provider that is ready is asked for one word, which costs a few tokens; --offline leaves that out.\n\n" +
+		Short: "Check settings, providers, sandbox, servers, tools, memory and programs",
+		Long: "Check whether inspan can work in this folder. Each provider that is ready is asked for one word, which costs a few tokens, and MCP servers\n" +
+			"are started; --offline leaves that out.\n\n" +
 			"'inspan doctor sandbox' tries every wall around commands.",
 		Args: exactly(0, 0, "no arguments, or sandbox"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return tell(cmd.OutOrStdout(), doctor.Run(cmd.Context(), c.self, !offline))
 		},
 	}
-	cmd.Flags().BoolVar(&offline, "offline", false, "ask no provider")
+	cmd.Flags().BoolVar(&offline, "offline", false, "ask no provider, start no server")
 	cmd.AddCommand(&cobra.Command{
 		Use:   "sandbox",
 		Short: "Prove the walls around commands by trying to get through them",

@@ -35,7 +35,7 @@ func main() {
 // Main runs the command and returns its exit code. A panic is reported like
 // any other error, so that programs that read our output see a result.
 func Main(args []string, in io.Reader, out, errs io.Writer) (code int) {
-	cmd := &command{in: in, self: self(), console: &console.Console{Out: out, Err: errs, Form: formOf(args), Color: colored(errs), Live: isTerminal(errs)}}
+	cmd := &command{in: in, self: self(), console: &console.Console{Out: out, Err: errs, Form: formOf(args), Color: colored(errs), Live: isTerminal(errs), Width: width}}
 	defer func() {
 		if p := recover(); p != nil {
 			fmt.Fprintf(errs, "%s", debug.Stack())
@@ -231,4 +231,17 @@ func colored(w io.Writer) bool {
 func isTerminal(w any) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// width is how many cells a line of a terminal has, 0 if w is not one.
+func width(w io.Writer) int {
+	f, ok := w.(*os.File)
+	if !ok {
+		return 0
+	}
+	cells, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return cells
 }

@@ -37,6 +37,10 @@ func (c *command) resume() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			text, done, err := c.typed(cmd, &f, []string{text}, text)
+			if err != nil || done {
+				return err
+			}
 			s, err := c.open(cmd, &f, id)
 			if err != nil {
 				return err

@@ -32,7 +32,8 @@ func (c *command) run() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   `run "what to do"`,
 		Short: "Run the agent on a task, from the arguments or from standard input",
-		Long: "Run the agent on a task in the current folder. Without arguments, or with -, the task is read from standard input.\n\n" +
+		Long: "Run the agent on a task in the current folder. Without arguments, or with -, the task is read from standard input.\n" +
+			"A task in the arguments that begins with a slash is a command: a skill, a command file or one of inspan's own; /help lists them.\n\n" +
 			modesHelp() + "\n\n" + exitHelp(),
 		Example: "  inspan run \"make the failing test pass\"\n  inspan run --model ollama/qwen3-coder --mode edit \"add a --verbose flag\"\n" +
 			"  inspan run --output json --mode auto \"update the changelog\" | jq .text\n  inspan run --model script \"bash: ls\"       # offline",
@@ -45,6 +46,10 @@ func (c *command) run() *cobra.Command {
 			}
 			text, err := c.task(args)
 			if err != nil {
+				return err
+			}
+			text, done, err := c.typed(cmd, &f, args, text)
+			if err != nil || done {
 				return err
 			}
 			host, err := c.host(&f)
@@ -191,5 +196,5 @@ func (c *command) host(f *runFlags) (*inspan.Host, error) {
 	}
 	f.Unattended = c.console.Person == nil
 	c.console.Unattended = f.Unattended
-	return a.Host(f.Options, func(text string) { fmt.Fprintln(c.console.Err, "inspan: "+text) }), nil
+	return a.Host(f.Options, c.warn), nil
 }

@@ -65,7 +65,7 @@ func (c *command) served(f *serveFlags) (*app.App, error) {
 	return a, err
 }
 
-func (c *command) warn(text string) { fmt.Fprintln(c.console.Err, "inspan: "+text) }
+func (c *command) warn(text string) { c.console.Say("inspan: " + text) }
 
 // signals ends a context when the process is asked to end.
 func signals(ctx context.Context) (context.Context, context.CancelFunc) {

@@ -8,26 +8,33 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/words"
 )
 
 func (c *command) tools() *cobra.Command {
+	var cwd string
 	list := &cobra.Command{
 		Use:   "list",
-		Short: "List the tools the model can call",
+		Short: "List the tools the model can call, with those of your own and of MCP servers",
 		Args:  exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			for _, t := range app.Tools() {
-				first, _, _ := strings.Cut(strings.TrimSpace(t.Doc), "\n")
-				fmt.Fprintf(cmd.OutOrStdout(), "%-14s %s\n", t.Name, first)
+			a, root, err := c.at(cwd)
+			if err != nil {
+				return err
 			}
-			return nil
+			list, err := a.Tools(cmd.Context(), root, c.warn)
+			for _, t := range list {
+				first, _, _ := strings.Cut(strings.TrimSpace(t.Doc), "\n")
+				fmt.Fprintf(cmd.OutOrStdout(), "%-14s %s\n", words.OneLine(t.Name, 80), words.OneLine(first, 400))
+			}
+			return err
 		},
 	}
-	var cwd string
 	call := &cobra.Command{
-		Use:     "call NAME ['{ARGUMENTS}']",
-		Short:   "Call a tool yourself, as the model would; - reads the arguments from standard input",
+		Use:   "call NAME ['{ARGUMENTS}']",
+		Short: "Call a tool yourself, as the model would; - reads the arguments from standard input",
+		Long: "Call a tool yourself: a built-in one, one of your own, or one of an MCP server. It runs as in 'inspan run': modes, rules and trust\n" +
+			"hold, but you are not asked again for what you have typed.",
 		Example: "  inspan tools call read_file '{\"path\":\"go.mod\"}'\n  inspan tools call search_files '{\"pattern\":\"TODO\"}'",
 		Args:    exactly(1, 2, "NAME ['{ARGUMENTS}']"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -42,18 +49,20 @@ func (c *command) tools() *cobra.Command {
 				}
 				raw = string(in)
 			}
-			a, err := app.Load(c.self)
+			a, root, err := c.at(cwd)
 			if err != nil {
 				return err
 			}
-			text, err := a.CallTool(cmd.Context(), cwd, args[0], json.RawMessage(raw))
+			text, err := a.CallTool(cmd.Context(), root, args[0], json.RawMessage(raw), c.warn)
 			if text != "" {
 				fmt.Fprintln(cmd.OutOrStdout(), text)
 			}
 			return err
 		},
 	}
-	call.Flags().StringVar(&cwd, "cwd", ".", "`folder` to work in")
+	for _, sub := range []*cobra.Command{list, call} {
+		sub.Flags().StringVar(&cwd, "cwd", ".", "`folder` to work in")
+	}
 	tools := group("tools", "List the tools, or call one yourself", list, call)
 	sub := tools.RunE
 	tools.RunE = func(cmd *cobra.Command, args []string) error {

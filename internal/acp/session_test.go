@@ -54,7 +54,7 @@ func TestConversation(t *testing.T) {
 	}
 	if diff := cmp.Diff([]row{
 		{"read_file a.txt", wire.ToolKindRead, wire.ToolCallStatusCompleted},
-		{`todo {"items":[{"text":"one","state":"done"},{"text":"two","state":"doing"},{"text":"three","state":"open"}]}`, wire.ToolKindThink, wire.ToolCallStatusCompleted},
+		{"todo one · two · three", wire.ToolKindThink, wire.ToolCallStatusCompleted},
 		{"read_file gone.txt", wire.ToolKindRead, wire.ToolCallStatusFailed},
 		{"nothing", wire.ToolKindOther, wire.ToolCallStatusFailed},
 		{"bash echo out; exit 3", wire.ToolKindExecute, wire.ToolCallStatusCompleted},

@@ -261,18 +261,19 @@ func TestSettingsDoNotChangeOldSessions(t *testing.T) {
 }
 
 func TestToolsByHand(t *testing.T) {
+	quiet := func(string) {}
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte("some text\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	text, err := load(t, "").CallTool(t.Context(), dir, "bash", []byte(`{"cmd":"cat a.txt"}`))
+	text, err := load(t, "").CallTool(t.Context(), dir, "bash", []byte(`{"cmd":"cat a.txt"}`), quiet)
 	if err != nil || !strings.Contains(text, "some text") {
 		t.Errorf("%q, %v", text, err)
 	}
-	if _, err := load(t, "").CallTool(t.Context(), dir, "bsh", nil); err == nil || !strings.Contains(err.Error(), `did you mean "bash"?`) {
+	if _, err := load(t, "").CallTool(t.Context(), dir, "bsh", nil, quiet); err == nil || !strings.Contains(err.Error(), `did you mean "bash"?`) {
 		t.Error(err)
 	}
-	if _, err := load(t, "").CallTool(t.Context(), filepath.Join(dir, "none"), "bash", nil); err == nil {
+	if _, err := load(t, "").CallTool(t.Context(), filepath.Join(dir, "none"), "bash", nil, quiet); err == nil {
 		t.Error("no error for a folder that is not there")
 	}
 }

@@ -47,7 +47,7 @@ func (a *App) Endpoint(p Provider, id string) llm.Endpoint {
 	switch {
 	case known.Price != nil:
 		at.Prices = llm.Prices{*known.Price}
-	case p.stays():
+	case p.Stays():
 		at.Prices = llm.Prices{{}} // it costs nothing
 	}
 	return at

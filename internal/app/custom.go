@@ -59,6 +59,21 @@ func (a *App) extra(x *extra) func(context.Context) []tool.Tool {
 	}
 }
 
+// OwnTools tells how many programs in the folders of tools can be used in the folder root,
+// and what is wrong with the others.
+func (a *App) OwnTools(ctx context.Context, root string) (usable int, problems []string, err error) {
+	env, err := a.Env(root)
+	if err != nil {
+		return 0, nil, err
+	}
+	come := a.extra(&extra{
+		root: env.Root, env: env, wrap: func(list []tool.Tool) []tool.Tool { return list },
+		warn: func(text string) { problems = append(problems, text) },
+	})
+	usable = len(come(ctx))
+	return usable, problems, env.Close()
+}
+
 // served are the tools of the servers.
 func (x *extra) served(ctx context.Context) []tool.Tool {
 	if x.hub == nil {

@@ -31,7 +31,7 @@ func (a *App) Discover(ctx context.Context) []Found {
 	defer cancel()
 	var home []Provider
 	for _, p := range a.Providers() {
-		if p.stays() && p.Ready {
+		if p.Stays() && p.Ready {
 			home = append(home, p)
 		}
 	}
@@ -78,7 +78,7 @@ func (a *App) discover(ctx context.Context, p Provider) Found {
 // probe asks a server at home for what the settings leave open of a model, and
 // whether it takes tools. One that does not answer leaves it open.
 func (a *App) probe(ctx context.Context, at *llm.Endpoint, p Provider) (noTools bool) {
-	if !p.stays() {
+	if !p.Stays() {
 		return false
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeTime)

@@ -109,9 +109,9 @@ func ready(p config.Provider) (ok bool, need string) {
 	return false, "set " + p.KeyEnv
 }
 
-// stays reports whether what the provider is sent stays on the user's machine
+// Stays reports whether what the provider is sent stays on the user's machine
 // or network, as far as the address tells. LiteLLM passes it on.
-func (p Provider) stays() bool {
+func (p Provider) Stays() bool {
 	switch {
 	case p.Local != nil:
 		return *p.Local

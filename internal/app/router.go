@@ -95,7 +95,7 @@ func route(ctx context.Context, name, model string, named namer) (router.Route, 
 		return router.Route{}, configError{errors.New("a router can't choose a router")}
 	}
 	m, p, err := named(ctx, model)
-	return router.Route{Name: name, Model: m, Local: p.stays()}, err
+	return router.Route{Name: name, Model: m, Local: p.Stays()}, err
 }
 
 // chain puts the models of the settings behind one, to be taken in order when it
@@ -111,7 +111,7 @@ func (a *App) chain(ctx context.Context, first llm.Model, p Provider) (llm.Model
 		case err != nil:
 			return nil, fmt.Errorf("fallback: %w", err)
 		}
-		r.Local = r.Local || !p.stays()
+		r.Local = r.Local || !p.Stays()
 		m.Routes = append(m.Routes, r)
 	}
 	if len(m.Routes) == 1 {

@@ -1,19 +1,15 @@
 package app
 
 import (
-	"context"
-	"encoding/json"
-	"fmt"
 	"slices"
 
 	"github.com/inspan/inspan/internal/lsp"
-	"github.com/inspan/inspan/internal/sandbox"
 	"github.com/inspan/inspan/internal/tools"
 	"github.com/inspan/inspan/tool"
 )
 
-// Tools lists the built-in tools. They belong to no session.
-func Tools() []tool.Tool {
+// BuiltIn lists the tools that are part of inspan. They belong to no session.
+func BuiltIn() []tool.Tool {
 	return slices.Concat(tools.WithLSP(&lsp.Manager{}, tools.Core(&tools.Shell{}, "")), tools.Web{}.Tools())
 }
 
@@ -46,49 +42,4 @@ func (a *App) protected() []string {
 		return a.Config.Protected
 	}
 	return []string{"main", "master"}
-}
-
-// CallTool runs one tool for a person, in the folder cwd, and returns what the
-// model would see. Nobody is asked: the person has typed the call.
-func (a *App) CallTool(ctx context.Context, cwd, name string, args json.RawMessage) (text string, err error) {
-	env, err := sandbox.Local(cwd, nil, sandbox.Options{})
-	if err != nil {
-		return "", err
-	}
-	env.HTTP = a.http()
-	shell, servers := &tools.Shell{Protected: a.protected()}, &lsp.Manager{Env: env}
-	defer shell.Close()
-	defer servers.Close()
-	list := slices.Concat(tools.WithLSP(servers, tools.Core(shell, "")), tools.Web{}.Tools())
-	t, err := named(list, name)
-	if err != nil {
-		return "", err
-	}
-	c := &tool.Call{ID: "call", Name: name, Env: env, Cwd: env.Root, Progress: func(string) {}}
-	if c.Args, err = t.Check(args); err != nil {
-		return "", err
-	}
-	if t.Stands != nil {
-		if c.Name, c.Args, err = t.Stands(ctx, c); err != nil {
-			return "", err
-		}
-		if t, err = named(list, c.Name); err != nil {
-			return "", err
-		}
-	}
-	res, err := t.Run(ctx, c)
-	return res.Parts.Text(), err
-}
-
-func named(list []tool.Tool, name string) (tool.Tool, error) {
-	var names []string
-	for _, t := range list {
-		if names = append(names, t.Name); t.Name == name {
-			return t, nil
-		}
-	}
-	if near := tool.Nearest(name, names); near != "" {
-		return tool.Tool{}, fmt.Errorf("no tool %q; did you mean %q?", name, near)
-	}
-	return tool.Tool{}, fmt.Errorf("no tool %q; see 'inspan tools list'", name)
 }

@@ -125,12 +125,12 @@ func (c *Console) list(head string, lines []string) {
 	if len(lines) == 0 {
 		return
 	}
-	fmt.Fprintln(c.Err, c.paint(yellow, head))
+	c.Say(c.paint(yellow, head))
 	for i, line := range lines {
 		if i == mostListed {
-			fmt.Fprintln(c.Err, c.paint(dim, fmt.Sprintf("  ... %d more", len(lines)-i)))
+			c.Say(c.paint(dim, fmt.Sprintf("  ... %d more", len(lines)-i)))
 			return
 		}
-		fmt.Fprintln(c.Err, "  "+words.OneLine(line, 300))
+		c.Say("  " + words.OneLine(line, 300))
 	}
 }

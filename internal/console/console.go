@@ -42,11 +42,16 @@ func Forms() []string { return []string{Text, JSON, StreamJSON, ClaudeStreamJSON
 
 // Console runs sessions for one command.
 type Console struct {
-	Form   string // one of Forms; empty means Text
-	Out    io.Writer
-	Err    io.Writer
-	Color  bool
-	Live   bool    // Err is a terminal, where a line can be written over
+	Form  string // one of Forms; empty means Text
+	Out   io.Writer
+	Err   io.Writer
+	Color bool
+	Live  bool // Err is a terminal, where a line can be written over
+
+	// Width is how many cells a line of Out or Err has now, 0 if that is not a terminal.
+	// Nil: neither is one.
+	Width func(w io.Writer) int
+
 	Person *Person // answers where a call waits; nil: nobody does
 	// Unattended says that what asks is denied, so that a run begins with what that
 	// means.
@@ -119,6 +124,12 @@ func (c *Console) opening(ctx context.Context, s *inspan.Session, v *view) error
 		}
 	}
 	return nil
+}
+
+// Told ends a command that had no need of a session with what it tells, in the form that
+// was asked for.
+func (c *Console) Told(text string) int {
+	return c.finish(Result{Reason: string(event.ReasonDone), Text: text, ExitCode: ExitDone})
 }
 
 // Fail ends a command that has no session, in the form that was asked for.

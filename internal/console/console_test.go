@@ -15,9 +15,12 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/console"
+	"github.com/inspan/inspan/internal/figure"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/script"
 	"github.com/inspan/inspan/tool"
@@ -304,5 +307,53 @@ func TestWaitsAreCounted(t *testing.T) {
 				t.Errorf("live %v: %d times", live, counted)
 			}
 		})
+	}
+}
+
+// TestFitsTheTerminal holds that what is shown of tables, charts and images fits the
+// terminal, that a pipe gets markdown that can be read, and that JSON holds what was
+// written.
+func TestFitsTheTerminal(t *testing.T) {
+	const reply = "So:\n\n| file | what it is for |\n|---|---|\n| cart.go | adds up carts and gives ten percent off for ten of the same thing |\n| 漢字.go | is wide |\n\n![x](data:image/png;base64,AAAA)"
+	chart := figure.Chart{Kind: figure.Bar, Labels: []string{"漢字という名前", "b"}, Series: []figure.Series{{Values: []float64{210, 83.5}}}}
+	draw := tool.New("draw", "draws", func(context.Context, *tool.Call, struct{}) (tool.Result, error) {
+		return tool.Result{Parts: llm.Parts{llm.Text{Text: "drawn"}, llm.Image{MediaType: "image/png", Data: []byte("12345")}}, Show: "**Sizes**\n\n" + chart.Markdown() + "\n![p.png](data:image/png;base64,AAAA \"PNG, 6 x 4, 84 B\")\n"}, nil
+	})
+	run := func(c *console.Console) {
+		steps := []script.Step{{Parts: llm.Parts{llm.Call{Name: "draw", Args: json.RawMessage("{}")}}}, {Parts: llm.Say(reply)}}
+		a := inspan.Agent{Model: &script.Model{Steps: steps}, Tools: []tool.Tool{draw}, Mode: "yolo", Env: tool.Env{Root: "/w"}}
+		s, err := a.Open(t.Context(), event.NewMemory("m"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		if code := c.Run(t.Context(), s, said("go")); code != console.ExitDone {
+			t.Fatal(code)
+		}
+	}
+	for _, width := range []int{0, 80, 40, 20} {
+		var out, errs bytes.Buffer
+		run(&console.Console{Out: &out, Err: &errs, Width: func(io.Writer) int { return width }})
+		for line := range strings.Lines(out.String() + errs.String()) {
+			if n := ansi.StringWidth(strings.TrimSuffix(line, "\n")); n > width && width > 0 {
+				t.Errorf("at %d: %d cells: %s", width, n, line)
+			}
+		}
+		flat := strings.Join(strings.Fields(errs.String()), " ")
+		for _, want := range []string{"█ 210", "83.5", "[image: p.png, PNG, 6 x 4, 84 B]", "[image: PNG"} {
+			if !strings.Contains(flat, want) {
+				t.Errorf("at %d there is no %q:\n%s", width, want, errs.String())
+			}
+		}
+		table := map[int]string{0: "| 漢字.go | is wide ", 80: "│ 漢字.go │ is wide ", 40: "│ 漢字.go │ is wide ", 20: "│ 漢字.go │ is     │"}[width]
+		if !strings.Contains(out.String(), table) || !strings.Contains(strings.Join(strings.Fields(out.String()), " "), "[image: x, PNG, 3 bytes]") || strings.Contains(out.String()+errs.String(), "base64") {
+			t.Errorf("at %d:\n%s\n%s", width, out.String(), errs.String())
+		}
+	}
+	var out bytes.Buffer
+	run(&console.Console{Form: console.JSON, Out: &out, Err: io.Discard, Width: func(io.Writer) int { return 80 }})
+	var r console.Result
+	if err := json.Unmarshal(out.Bytes(), &r); err != nil || r.Text != reply {
+		t.Errorf("%v: %s", err, r.Text)
 	}
 }

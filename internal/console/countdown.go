@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"github.com/inspan/inspan/internal/words"
 )
 
@@ -41,6 +43,9 @@ func (w *countdown) run(c *Console, what string, until time.Time) {
 	defer tick.Stop()
 	for {
 		text := fmt.Sprintf("  %s in %s", what, words.Left(time.Until(until)))
+		if width := c.width(c.Err); width > 0 { // a line that wraps can't be written over
+			text = ansi.Truncate(text, width-1, "…")
+		}
 		fmt.Fprint(c.Err, "\r"+c.paint(yellow, text)+"\x1b[K")
 		select {
 		case <-tick.C:

@@ -1,13 +1,20 @@
 package console
 
 import (
+	"cmp"
 	"fmt"
+	"io"
 	"iter"
 	"strings"
 	"time"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/figure"
+	"github.com/inspan/inspan/internal/markdown"
 	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -22,10 +29,34 @@ type view struct {
 	shown   bool            // text of the current reply has been shown as it came
 	route   string          // and rule of the model that answered last, if it was chosen
 	wait    *countdown      // runs until the next event; nil if none does
+	tables  *markdown.Tables
 }
 
 func newView(c *Console) *view {
-	return &view{Console: c, account: newAccount(), seen: map[string]bool{}}
+	v := &view{Console: c, account: newAccount(), seen: map[string]bool{}}
+	v.tables = &markdown.Tables{Style: v.style()}
+	return v
+}
+
+// style is how markdown is shown. Pictures are named, as their drawings say little.
+func (v *view) style() markdown.Style {
+	return markdown.Style{NoColor: !v.Color, Named: true, Figure: figure.Drawn}
+}
+
+// width is that of the terminal that a stream goes to, 0 if that is not one.
+func (c *Console) width(w io.Writer) int {
+	if c.Width == nil {
+		return 0
+	}
+	return c.Width(w)
+}
+
+// write shows a piece of what the model says.
+func (v *view) write(text string) error {
+	v.written = true
+	v.tables.Width = v.width(v.Out)
+	_, err := io.WriteString(v.Out, v.tables.Write(words.Clean(text)))
+	return err
 }
 
 // event prints one event in the form that was asked for. The error is that of
@@ -82,8 +113,9 @@ func (v *view) print(body event.Body) error {
 		return v.replied(b)
 	case event.Started:
 		c := v.calls[b.Call]
-		name := v.paint(bold, "▸ "+words.OneLine(c.Name, 64))
-		v.line("%s", strings.TrimSpace(name+" "+words.OneLine(words.Subject(c), 200)))
+		name := words.OneLine(c.Name, 64)
+		room := cmp.Or(v.width(v.Err), 203+len(name)) - ansi.StringWidth(name) - 3
+		v.line("%s", strings.TrimSpace(v.paint(bold, "▸ "+name)+" "+words.OneLine(words.Subject(c), min(room, 200))))
 	case event.Ended:
 		v.ended(b)
 	case event.Failed:
@@ -116,10 +148,10 @@ func (v *view) print(body event.Body) error {
 func (v *view) tell(text string, notice bool) {
 	text = words.OneLine(text, 400)
 	if notice {
-		v.line("%s", v.paint(yellow, "! "+text))
+		v.say("%s", v.paint(yellow, "! "+text))
 		return
 	}
-	v.line("%s", v.paint(dim, "· "+text))
+	v.say("%s", v.paint(dim, "· "+text))
 }
 
 func (v *view) delta(b event.Delta) error {
@@ -134,16 +166,14 @@ func (v *view) delta(b event.Delta) error {
 	if b.Text == "" {
 		return nil
 	}
-	v.shown, v.written = true, true
-	_, err := fmt.Fprint(v.Out, words.Clean(b.Text))
-	return err
+	v.shown = true
+	return v.write(b.Text)
 }
 
 func (v *view) replied(b event.Replied) error {
 	text := b.Parts.Text()
 	if !v.shown && strings.TrimSpace(text) != "" {
-		v.written = true
-		if _, err := fmt.Fprint(v.Out, words.Clean(text)); err != nil {
+		if err := v.write(text); err != nil {
 			return err
 		}
 	}
@@ -161,17 +191,32 @@ func (v *view) ended(b event.Ended) {
 	}
 	switch b.Outcome {
 	case event.OutcomeOK:
-		v.line("  %s%s %s", v.paint(green, "✓"), took, v.paint(dim, summaryLine(text)))
+		v.say("  %s%s %s", v.paint(green, "✓"), took, v.paint(dim, summaryLine(text)))
 	default:
-		v.line("  %s%s %s %s", v.paint(red, "✗ "+words.OneLine(string(b.Outcome), 64)), took, words.OneLine(c.Name, 64), words.OneLine(text, 300))
+		v.say("  %s%s %s %s", v.paint(red, "✗ "+words.OneLine(string(b.Outcome), 64)), took, words.OneLine(c.Name, 64), words.OneLine(text, 300))
 	}
-	for line := range strings.Lines(words.Clean(b.Show)) {
-		v.line("    %s", strings.TrimRight(line, "\n"))
-	}
+	v.show(b)
 	for _, f := range b.Files {
 		if !v.seen[b.Call] {
 			v.diff(f)
 		}
+	}
+}
+
+// show shows what a call has for the person: its images by name, then its figures.
+func (v *view) show(b event.Ended) {
+	for _, p := range b.Parts {
+		if image, ok := p.(llm.Image); ok {
+			v.say("    %s", v.paint(dim, words.Image(image)))
+		}
+	}
+	const margin = "    "
+	width := cmp.Or(v.width(v.Err), 80)
+	if strings.TrimSpace(b.Show) == "" {
+		return
+	}
+	for line := range strings.SplitSeq(markdown.Render(words.Clean(b.Show), max(width-len(margin), 1), v.style()), "\n") {
+		v.line("%s", strings.TrimRight(margin+line, " "))
 	}
 }
 
@@ -198,9 +243,15 @@ func (v *view) line(format string, args ...any) {
 	fmt.Fprintf(v.Err, format+"\n", args...)
 }
 
+// say is line for words: they wrap where the terminal ends.
+func (v *view) say(format string, args ...any) {
+	v.endLine()
+	v.Say(fmt.Sprintf(format, args...))
+}
+
 func (v *view) endLine() {
 	if v.written {
-		fmt.Fprintln(v.Out)
+		fmt.Fprintln(v.Out, v.tables.Close())
 		v.written = false
 	}
 }
@@ -208,21 +259,21 @@ func (v *view) endLine() {
 // summary is the last line of a text run.
 func (c *Console) summary(r Result) {
 	if r.Session == "" {
-		fmt.Fprintln(c.Err, c.paint(red, "inspan: ")+words.VisibleLines(r.Detail))
+		c.Say(c.paint(red, "inspan: ") + words.VisibleLines(r.Detail))
 		return
 	}
 	line := fmt.Sprintf("%s · %s · %s · %s in, %s out · %s · session %s", r.Reason, words.Count(r.Turns, "turn"), words.Count(r.Calls, "call"),
 		words.Thousands(r.Usage.Prompt()), words.Thousands(r.Usage.Output), words.Cost(r.Cost, r.Unpriced), r.Session)
 	c.whatWasDone(r)
-	fmt.Fprintln(c.Err, c.paint(dim, line))
+	c.Say(c.paint(dim, line))
 	if r.Detail != "" {
-		fmt.Fprintln(c.Err, c.paint(red, words.VisibleLines(r.Detail)))
+		c.Say(c.paint(red, words.VisibleLines(r.Detail)))
 	}
 	for _, text := range words.Leftovers(r.Session, r.Kept, r.Ended) {
-		fmt.Fprintln(c.Err, text)
+		c.Say(text)
 	}
 	if r.ExitCode != ExitDone {
-		fmt.Fprintf(c.Err, "go on with: inspan resume %s\n", r.Session)
+		c.Say("go on with: inspan resume " + r.Session)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -49,15 +50,28 @@ func Run(ctx context.Context, self string, probe bool) []Finding {
 	}
 	findings := []Finding{settings(a), state(a), disk(a), environment(a), chosen(ctx, a)}
 	for _, p := range a.Providers() {
-		if _, set := a.Config.Providers[p.Name]; set || p.Ready && p.KeyEnv != "" {
+		_, set := a.Config.Providers[p.Name]
+		if set || p.Ready && p.KeyEnv != "" {
 			findings = append(findings, provider(ctx, a, p, probe))
 		}
+		named := strings.HasPrefix(a.Config.Model, p.Name+"/")
+		if listed := slices.Contains([]string{"ollama", "openai", "openai-responses"}, p.Kind); probe && listed && p.Stays() && p.BaseURL != "" && (set || named) {
+			findings = append(findings, reached(ctx, a, p))
+		}
 	}
-	findings = append(findings, memory(a.Devices(ctx)))
+	findings = append(findings, video(a.Devices(ctx)))
 	if probe {
 		findings = append(findings, local(ctx, a)...)
 	}
-	return append(findings, programs(ctx)...)
+	findings = append(findings, programs(ctx)...)
+	root, err := filepath.Abs(".")
+	if err == nil {
+		root, err = filepath.EvalSymlinks(root)
+	}
+	if err != nil {
+		return append(findings, Finding{Check: "folder", State: Bad, Found: err.Error(), Remedy: "go to a folder that is there"})
+	}
+	return append(findings, here(ctx, a, root, probe)...)
 }
 
 func unloaded(err error) Finding {
@@ -209,7 +223,7 @@ func programs(ctx context.Context) []Finding {
 		}
 		out = append(out, f)
 	}
-	tools := app.Tools()
+	tools := app.BuiltIn()
 	f := Finding{Check: "tools", State: Good, Found: fmt.Sprintf("%d built in", len(tools))}
 	for _, t := range tools {
 		if _, err := t.Check([]byte(`{"no_such_field":1}`)); err == nil {

@@ -10,21 +10,33 @@ import (
 	"github.com/inspan/inspan/llm/ollama"
 )
 
-// memory tells what models may fill, and the window that usually fits into it.
-func memory(devices []gpu.Device) Finding {
-	window := ollama.Shape{}.Fit(gpu.Memory(devices))
+// video tells what of the graphics memory is free for models, over all cards, and the
+// window that usually fits into it.
+func video(devices []gpu.Device) Finding {
+	free := gpu.Free(devices)
+	window := ollama.Shape{}.Fit(free)
 	if len(devices) == 0 {
 		return Finding{Check: "gpu", State: Skip, Found: fmt.Sprintf("none found; local models run on the processor, with a window of about %s", tokens(window))}
 	}
 	var names []string
 	for _, d := range devices {
 		name := fmt.Sprintf("%s with %s", d.Name, bytes(d.Memory))
+		if d.Free > 0 {
+			name = fmt.Sprintf("%s with %s free of %s", d.Name, bytes(d.Free), bytes(d.Memory))
+		}
 		if d.Unified {
 			name += " of the common memory"
 		}
 		names = append(names, name)
 	}
-	return Finding{Check: "gpu", State: Good, Found: fmt.Sprintf("%s; good for a window of about %s", strings.Join(names, ", "), tokens(window))}
+	f := Finding{Check: "gpu", State: Good, Found: fmt.Sprintf("%s; good for a window of about %s", strings.Join(names, ", "), tokens(window))}
+	if len(devices) > 1 {
+		f.Found = fmt.Sprintf("%s free in all: %s", bytes(free), f.Found)
+	}
+	if all := gpu.Memory(devices); free < all/4 {
+		f.State, f.Remedy = Warn, "most of it is in use: end other programs on the card, or unload models, such as with 'ollama stop'"
+	}
+	return f
 }
 
 // local tells of each model of the Ollama servers at hand which window fits.

@@ -20,14 +20,16 @@ func TestMemory(t *testing.T) {
 		state   State
 		words   []string
 	}{
-		"none":  {nil, Skip, []string{"none found", "8K"}},
-		"24":    {[]gpu.Device{{Name: "RTX 4090", Memory: 24564 << 20}}, Good, []string{"RTX 4090 with 24.0 GB", "128K"}},
-		"16":    {[]gpu.Device{{Name: "T4", Memory: 15360 << 20}}, Good, []string{"T4", "32K"}},
-		"8":     {[]gpu.Device{{Name: "RTX 4060", Memory: 8188 << 20}}, Good, []string{"about 8K"}},
-		"two":   {[]gpu.Device{{Name: "A", Memory: 12288 << 20}, {Name: "B", Memory: 12288 << 20}}, Good, []string{"A", "B", "128K"}},
-		"apple": {[]gpu.Device{{Name: "Apple", Memory: 25769803776, Unified: true}}, Good, []string{"common memory", "128K"}},
+		"none":   {nil, Skip, []string{"none found", "8K"}},
+		"24":     {[]gpu.Device{{Name: "RTX 4090", Memory: 24564 << 20}}, Good, []string{"RTX 4090 with 24.0 GB", "128K"}},
+		"16":     {[]gpu.Device{{Name: "T4", Memory: 15360 << 20}}, Good, []string{"T4", "32K"}},
+		"8":      {[]gpu.Device{{Name: "RTX 4060", Memory: 8188 << 20}}, Good, []string{"about 8K"}},
+		"two":    {[]gpu.Device{{Name: "A", Memory: 12288 << 20}, {Name: "B", Memory: 12288 << 20}}, Good, []string{"A", "B", "128K"}},
+		"in use": {[]gpu.Device{{Name: "A", Memory: 24564 << 20, Free: 2048 << 20}}, Warn, []string{"2.0 GB free of 24.0 GB", "8K", "in use"}},
+		"partly": {[]gpu.Device{{Name: "A", Memory: 12288 << 20, Free: 6144 << 20}, {Name: "B", Memory: 12288 << 20, Free: 9216 << 20}}, Good, []string{"15.0 GB free in all", "A with 6.0 GB free of 12.0 GB", "32K"}},
+		"apple":  {[]gpu.Device{{Name: "Apple", Memory: 25769803776, Unified: true}}, Good, []string{"common memory", "128K"}},
 	} {
-		holds(t, name, memory(c.devices), c.state, c.words)
+		holds(t, name, video(c.devices), c.state, c.words)
 	}
 }
 

@@ -17,9 +17,14 @@ import (
 
 // ATIF writes the session as one trajectory in the Agent Trajectory
 // Interchange Format, version 1.7 (Harbor RFC 0001). Images are referred to by
-// the path blobs gives for their digest.
+// the path blobs gives for their digest. Steps that were rewound stay, as they happened
+// and cost something, and say so in extra. The events are read twice.
 func ATIF(w io.Writer, events iter.Seq2[event.Event, error], blobs func(digest string) string) error {
-	t := trajectory{Schema: "ATIF-v1.7", blobs: blobs, steps: map[string]int{}}
+	gone, err := rewound(events)
+	if err != nil {
+		return err
+	}
+	t := trajectory{Schema: "ATIF-v1.7", blobs: blobs, steps: map[string]int{}, gone: gone}
 	for e, err := range events {
 		if err != nil {
 			return err
@@ -48,6 +53,7 @@ type trajectory struct {
 	Final   atifTotals  `json:"final_metrics"`
 	Extra   *atifEnd    `json:"extra,omitempty"`
 	blobs   func(string) string
+	gone    func(seq uint64) bool
 	steps   map[string]int // index of the step that made a call, by call id
 	cost    float64
 	unknown bool // the cost lacks replies whose price is not known
@@ -76,6 +82,7 @@ type atifStep struct {
 	Observation *atifObservation `json:"observation,omitempty"`
 	Metrics     *atifMetrics     `json:"metrics,omitempty"`
 	LLMCalls    *int             `json:"llm_call_count,omitempty"`
+	Extra       map[string]any   `json:"extra,omitempty"`
 }
 
 type atifCall struct {
@@ -154,6 +161,9 @@ func (t *trajectory) switched(b event.Switched) {
 
 func (t *trajectory) step(e event.Event, source string, parts llm.Parts) *atifStep {
 	s := &atifStep{ID: len(t.Steps) + 1, Time: e.Time.Format(time.RFC3339Nano), Source: source, Message: t.content(parts)}
+	if e.Seq > 0 && t.gone(e.Seq) {
+		s.Extra = map[string]any{"rewound": true}
+	}
 	t.Steps = append(t.Steps, s)
 	return s
 }

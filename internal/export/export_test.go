@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -77,5 +78,63 @@ func TestExportsPassErrorsOn(t *testing.T) {
 	}
 	if err := export.ATIF(new(bytes.Buffer), sequence(nil), blobPath); err == nil {
 		t.Error("a trajectory without a step is not valid, and there was no error")
+	}
+}
+
+// TestExportsMarkWhatWasRewound holds that exports keep what was rewound and say so, and
+// that a rewind that was taken back counts for nothing.
+func TestExportsMarkWhatWasRewound(t *testing.T) {
+	said := func(text string) event.Body { return event.Said{Parts: llm.Say(text)} }
+	start := []event.Body{event.Opened{App: "a 1"}, said("one"), replied(event.Replied{}), said("two"), replied(event.Replied{})}
+	for name, tc := range map[string]struct {
+		more []event.Body
+		gone string // what is marked
+	}{
+		"nothing":        {nil, ""},
+		"the end":        {[]event.Body{event.Rewound{To: 3, Of: 5}}, "two Hi."},
+		"and it goes on": {[]event.Body{event.Rewound{To: 3, Of: 5}, said("three")}, "two Hi."},
+		"taken back":     {[]event.Body{event.Rewound{To: 3, Of: 5}, said("three"), event.Rewound{To: 5, Of: 7}, said("four")}, "three"},
+		"twice":          {[]event.Body{event.Rewound{To: 3, Of: 5}, said("three"), event.Rewound{To: 1, Of: 7}, said("four")}, "one Hi. two Hi. three"},
+	} {
+		list := events(append(slices.Clone(start), tc.more...)...)
+		var md, atif bytes.Buffer
+		if err := errors.Join(export.Markdown(&md, sequence(list)), export.ATIF(&atif, sequence(list), blobPath)); err != nil {
+			t.Fatal(err)
+		}
+		var marked []string
+		for i, part := range strings.Split(md.String(), "*What follows was rewound: it no longer counts.*") {
+			if i > 0 {
+				text, _, ended := strings.Cut(part, "*The rewound part ends here")
+				if !ended {
+					t.Errorf("%s: the part has no end", name)
+				}
+				for _, line := range strings.Split(text, "\n") {
+					if line != "" && line[0] != '#' {
+						marked = append(marked, line)
+					}
+				}
+			}
+		}
+		if got := strings.Join(marked, " "); got != tc.gone {
+			t.Errorf("%s: markdown marks %q, want %q:\n%s", name, got, tc.gone, md.String())
+		}
+		var got struct {
+			Steps []struct {
+				Message string
+				Extra   struct{ Rewound bool }
+			}
+		}
+		if err := json.Unmarshal(atif.Bytes(), &got); err != nil {
+			t.Fatal(err)
+		}
+		marked = nil
+		for _, s := range got.Steps {
+			if s.Extra.Rewound {
+				marked = append(marked, s.Message)
+			}
+		}
+		if got := strings.Join(marked, " "); got != tc.gone {
+			t.Errorf("%s: ATIF marks %q, want %q", name, got, tc.gone)
+		}
 	}
 }

@@ -13,16 +13,34 @@ import (
 )
 
 // Markdown writes the session for people: what was said, done and answered.
-// System prompts and thoughts are left out; long results are shortened.
+// System prompts and thoughts are left out; long results are shortened. What was rewound
+// stays, and is marked. The events are read twice.
 func Markdown(w io.Writer, events iter.Seq2[event.Event, error]) error {
+	gone, err := rewound(events)
+	if err != nil {
+		return err
+	}
 	m := markdown{Writer: bufio.NewWriter(w), calls: map[string]llm.Call{}}
 	for e, err := range events {
 		if err != nil {
 			return err
 		}
+		m.mark(gone(e.Seq) && e.Seq > 0)
 		m.add(e)
 	}
+	m.mark(false)
 	return m.Flush()
+}
+
+// mark says where what was rewound begins and ends.
+func (m *markdown) mark(gone bool) {
+	switch {
+	case gone && !m.gone:
+		fmt.Fprintf(m, "\n---\n\n*What follows was rewound: it no longer counts.*\n")
+	case !gone && m.gone:
+		fmt.Fprintf(m, "\n*The rewound part ends here; the conversation went on from before it.*\n\n---\n")
+	}
+	m.gone = gone
 }
 
 // maxShown bounds a result in the document, in bytes.
@@ -33,6 +51,7 @@ type markdown struct {
 	calls         map[string]llm.Call
 	cost          float64
 	turns         int
+	gone          bool // what is written was rewound
 }
 
 func (m *markdown) add(e event.Event) {

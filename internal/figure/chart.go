@@ -33,17 +33,18 @@ const (
 // Chart is numbers to be drawn. Check it first: what Check refuses is drawn as the
 // words of the refusal.
 type Chart struct {
-	Kind   string // Bar, Line, Scatter or Histogram
-	Title  string
-	X, Y   string   // what the axes show; may be empty
-	Labels []string // of the values of each series, in order; nil: they are counted from 1
-	Series []Series
+	Kind   string   `json:"kind"` // Bar, Line, Scatter or Histogram
+	Title  string   `json:"title,omitempty"`
+	X      string   `json:"x,omitempty"` // what the axes show; may be empty
+	Y      string   `json:"y,omitempty"`
+	Labels []string `json:"labels,omitempty"` // of the values of each series, in order; nil: they are counted from 1
+	Series []Series `json:"series"`
 }
 
 // Series is a row of numbers.
 type Series struct {
-	Name   string // may be empty if it is the only one
-	Values []float64
+	Name   string    `json:"name,omitempty"` // may be empty if it is the only one
+	Values []float64 `json:"values"`
 }
 
 // Check tells what is wrong with the chart, for whoever made it; nil: it can be drawn.

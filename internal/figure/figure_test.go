@@ -335,3 +335,51 @@ func golden(t *testing.T, name, got string) {
 		t.Errorf("%s (-want +got):\n%s", path, diff)
 	}
 }
+
+// TestDrawn holds that a chart in markdown is drawn anew for each width, whatever is in
+// it, and that nothing else is.
+func TestDrawn(t *testing.T) {
+	for name, c := range charts() {
+		if c.Check() != nil {
+			continue
+		}
+		first, rest, _ := strings.Cut(c.Markdown(), "\n")
+		info, ok := strings.CutPrefix(first, "```")
+		if !ok || strings.Contains(info, "`") || !strings.HasSuffix(rest, "\n```\n") {
+			t.Fatalf("%s: %s", name, c.Markdown())
+		}
+		for _, width := range []int{200, 100, 76, 34, 20, 14, 8, 1} {
+			got := figure.Drawn(info, width)
+			for line := range strings.Lines(got) {
+				if n := ansi.StringWidth(strings.TrimSuffix(line, "\n")); n > min(width, 100) {
+					t.Errorf("%s at %d: %d cells: %s", name, width, n, line)
+				}
+			}
+			if strings.TrimSpace(got) == "" {
+				t.Errorf("%s at %d: nothing is drawn", name, width)
+			}
+		}
+	}
+	for _, info := range []string{"", "chart", "chart {", `chart {"kind":"pie"}`, `go {"kind":"bar","series":[{"values":[1]}]}`} {
+		if got := figure.Drawn(info, 80); got != "" {
+			t.Errorf("%q is drawn: %s", info, got)
+		}
+	}
+}
+
+// TestNumbersStay holds that the numbers of bars are the last thing to go where a
+// terminal is narrow, and that names of full width are measured as they are shown.
+func TestNumbersStay(t *testing.T) {
+	c := figure.Chart{Kind: figure.Bar, Labels: []string{"漢字という名前", "cart.go"}, Series: []figure.Series{{Values: []float64{1234.5, 7}}}}
+	for _, width := range []int{80, 20, 14, 12, 10} {
+		got := c.Text(width)
+		if !strings.Contains(got, "1234.5") || !strings.Contains(got, " 7") {
+			t.Errorf("at %d:\n%s", width, got)
+		}
+		for line := range strings.Lines(got) {
+			if n := ansi.StringWidth(strings.TrimSuffix(line, "\n")); n > width {
+				t.Errorf("at %d: %d cells", width, n)
+			}
+		}
+	}
+}

@@ -13,6 +13,7 @@ import (
 const (
 	fewestRows = 6
 	mostRows   = 18
+	leastPlot  = 7 // cells across, or the numbers of the axis leave their place beside it
 )
 
 // canvas is cells of two by four dots each. Letters stand above the dots.
@@ -76,12 +77,16 @@ func (c Chart) textPlot(width int) (out []string) {
 	for _, m := range marks {
 		margin = max(margin, len(m))
 	}
-	across := c.across(x)
-	grid := newCanvas(max(width-margin-2, 4), rows)
-	c.draw(grid, across, up, x, ys)
 	if c.Y != "" {
 		out = append(out, words.OneLine(c.Y, width))
 	}
+	if width-margin-2 < leastPlot { // the numbers stand above
+		out = append(out, words.OneLine(up.tick(up.low)+" to "+up.tick(up.high), width))
+		marks, margin = make([]string, rows), 0
+	}
+	across := c.across(x)
+	grid := newCanvas(width-margin-2, rows)
+	c.draw(grid, across, up, x, ys)
 	for i := range rows {
 		mark, axis := marks[i], "│"
 		if mark != "" {
@@ -154,6 +159,9 @@ func (c Chart) underAxis(columns int, across scale) string {
 		}
 	}
 	room := columns / 3
+	if room < 6 { // for three
+		room, middle = columns/2, ""
+	}
 	left, middle, right = words.OneLine(left, room), words.OneLine(middle, room-2), words.OneLine(right, room)
 	if n == 1 && c.Kind == Line {
 		return left

@@ -11,7 +11,8 @@ import (
 
 const (
 	defaultWidth = 80
-	leastWidth   = 24 // below it nothing can be drawn, so lines are cut
+	leastWidth   = 10 // below it nothing can be drawn, so lines are cut
+	leastBar     = 3  // cells that the longest bar has, or there are none
 )
 
 // Text draws the chart in lines of at most width cells, without colours and without
@@ -52,7 +53,10 @@ type bar struct {
 	head  bool // it has only a label: that of the bars below
 }
 
-func (c Chart) bars() (out []bar) {
+// barList is all of a chart.
+type barList []bar
+
+func (c Chart) bars() (out barList) {
 	for i := range c.Series[0].Values {
 		if len(c.Series) == 1 {
 			out = append(out, bar{label: c.label(i), value: c.Series[0].Values[i]})
@@ -73,20 +77,9 @@ func (c Chart) bars() (out []bar) {
 // textBars draws bars from left to right: the label, the bar, the number. Where some
 // are below zero, they go to the left of a line.
 func (c Chart) textBars(width int) (out []string) {
-	bars := c.bars()
-	labels, numbers := 0, 0
-	for i, b := range bars {
-		indent := len(b.label) - len(strings.TrimLeft(b.label, " "))
-		if b.head {
-			bars[i].label = words.OneLine(b.label, width)
-			continue
-		}
-		bars[i].label = strings.Repeat(" ", min(indent, 2)) + words.OneLine(b.label, width*2/5-min(indent, 2))
-		labels, numbers = max(labels, ansi.StringWidth(bars[i].label)), max(numbers, len(number(b.value)))
-	}
+	bars, labels, room := c.bars().laidOut(width)
 	low, high := extent(valuesOf(c.Series)...)
 	low, high = min(low, 0), max(high, 0)
-	room := max(width-labels-numbers-3, 4)
 	left := 0
 	if high-low > 0 {
 		left = int(math.Round(float64(room) * -low / (high - low)))
@@ -98,13 +91,46 @@ func (c Chart) textBars(width int) (out []string) {
 		out = append(out, words.OneLine(name, width))
 	}
 	for _, b := range bars {
-		if b.head {
+		switch {
+		case b.head:
 			out = append(out, b.label)
-			continue
+		case room == 0:
+			out = append(out, padded(b.label, labels)+" "+number(b.value))
+		default:
+			out = append(out, padded(b.label, labels)+" "+strip(b.value, low, high, left, room-left)+" "+number(b.value))
 		}
-		out = append(out, padded(b.label, labels)+" "+strip(b.value, low, high, left, room-left)+" "+number(b.value))
 	}
 	return out
+}
+
+// laidOut cuts the labels so that the numbers stay, and tells how wide the labels and
+// the bars may be. Labels give way to bars, and bars to numbers: there are none if the
+// room is 0.
+func (bars barList) laidOut(width int) (out barList, labels, room int) {
+	numbers := 0
+	for _, b := range bars {
+		if !b.head {
+			numbers = max(numbers, len(number(b.value)))
+		}
+	}
+	most := min(width*2/5, width-numbers-3-leastBar)
+	if most < leastBar {
+		most = max(1, width-numbers-1)
+	}
+	for _, b := range bars {
+		if b.head {
+			b.label = words.OneLine(b.label, width)
+		} else {
+			indent := min(len(b.label)-len(strings.TrimLeft(b.label, " ")), 2, most/3)
+			b.label = strings.Repeat(" ", indent) + words.OneLine(b.label, most-indent)
+			labels = max(labels, ansi.StringWidth(b.label))
+		}
+		out = append(out, b)
+	}
+	if room = width - labels - numbers - 3; room < leastBar {
+		room = 0
+	}
+	return out, labels, room
 }
 
 // strip is a bar in left cells for what is below zero and right ones above. Only a

@@ -60,6 +60,19 @@ func Memory(devices []Device) int64 {
 	return sum
 }
 
+// Free adds up what models may still fill. A device that does not tell counts whole.
+func Free(devices []Device) int64 {
+	sum := int64(0)
+	for _, d := range devices {
+		if d.Free > 0 {
+			sum += d.Free
+		} else {
+			sum += d.Memory
+		}
+	}
+	return sum
+}
+
 // nvidia reads lines of a name, the memory and what is free of it, in MiB. A chip
 // that shares the machine's memory tells neither and is left out.
 func nvidia(text string) []Device {

@@ -332,6 +332,13 @@ func (c *client) loading() bool {
 	return len(c.busy) > 0
 }
 
+// begun is how often the server became busy.
+func (c *client) begun() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.loads
+}
+
 // firstLoad is true once, after the server was first busy: what it said until
 // then may be the half of it.
 func (c *client) firstLoad() bool {

@@ -41,6 +41,8 @@ type Report struct {
 	// Settled says that the server was done with the file as it is now. Otherwise
 	// the time was over, and there may be more.
 	Settled bool
+	// Loading says that the server has not seen all of the project yet.
+	Loading bool
 }
 
 // pushed is what a server said of a file on its own.
@@ -86,11 +88,15 @@ func bounded(list []wireDiagnostic) ([]wireDiagnostic, int) {
 }
 
 // Diagnostics asks what is wrong with a file as it is now, and waits for at most
-// wait until the server is done with it.
+// wait until the server is done with it. A server that has answered nothing yet reads the
+// project first, and has at least as long as for any other answer.
 func (m *Manager) Diagnostics(ctx context.Context, path string, wait time.Duration) (Report, error) {
 	var out Report
 	err := m.query(ctx, path, func(ctx context.Context, c *client) error {
 		var err error
+		if !c.answered.Load() {
+			wait = max(wait, orElse(m.Query, queryTime))
+		}
 		out, err = c.diagnose(ctx, path, wait)
 		return err
 	})
@@ -140,11 +146,8 @@ func (c *client) diagnose(ctx context.Context, path string, wait time.Duration) 
 	}
 	limited, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	list, pulled, err := c.pull(limited, o)
-	var out Report
-	if err == nil {
-		out.Settled, err = c.settle(limited, o, pulled)
-	}
+	list, settled, err := c.pulled(limited, o)
+	out := Report{Settled: settled, Loading: c.loading()}
 	if err != nil && (!errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil) {
 		return Report{}, err
 	}
@@ -162,6 +165,22 @@ func (c *client) diagnose(ctx context.Context, path string, wait time.Duration) 
 	slices.SortStableFunc(out.List, func(a, b Diagnostic) int { return comparePositions(a.Location.Start, b.Location.Start) })
 	out.List = slices.Compact(out.List)
 	return out, nil
+}
+
+// pulled asks for diagnostics until the server has not been busy meanwhile: what it said
+// before may be of half of the project.
+func (c *client) pulled(ctx context.Context, o opened) (list []wireDiagnostic, settled bool, err error) {
+	for {
+		before, loads := c.loading(), c.begun()
+		now, pulled, err := c.pull(ctx, o)
+		if err != nil {
+			return list, false, err
+		}
+		list = now
+		if settled, err = c.settle(ctx, o, pulled); err != nil || !pulled || !before && loads == c.begun() {
+			return list, settled, err
+		}
+	}
 }
 
 // pull asks for diagnostics, of servers that can be asked.
@@ -197,6 +216,10 @@ func (c *client) settle(ctx context.Context, o opened, pulled bool) (bool, error
 func (c *client) unsettled(o opened, pulled bool) time.Duration {
 	if len(c.busy) > 0 {
 		return -1
+	}
+	quiet := quiet
+	if !c.answered.Load() { // it may be about to say that it is busy
+		quiet = distant
 	}
 	p, said := c.pushed[o.path]
 	covers := said && (p.version >= o.version || p.version == 0 && !p.at.Before(o.changed))

@@ -136,9 +136,13 @@ func (f *fakeServer) initialize(m fakeMessage) {
 		if data, _ := os.ReadFile("started"); strings.Count(string(data), "\n") == 1 {
 			os.Exit(3)
 		}
+	case "dies twice":
+		if data, _ := os.ReadFile("started"); strings.Count(string(data), "\n") < 3 {
+			os.Exit(3)
+		}
 	case "bytes":
 		offers += `,"positionEncoding":"utf-8"`
-	case "pull":
+	case "pull", "loads", "loads on":
 		offers += `,"diagnosticProvider":{"interFileDependencies":false,"workspaceDiagnostics":false}`
 	case "nothing offered":
 		offers = `"hoverProvider":false`
@@ -202,9 +206,19 @@ func (f *fakeServer) query(m fakeMessage) {
 		f.hover(m.ID, "at last")
 	case "pull":
 		f.answer(m.ID, `{"kind":"full","items":[{"range":{"start":{"line":0,"character":1},"end":{"line":0,"character":2}},"severity":2,"code":12,"source":"fake","message":"pulled"}]}`)
+	case "loads", "loads on": // it begins to load as it is asked, and knows all when that is over
+		if f.held = append(f.held, m.ID); len(f.held) > 1 {
+			f.answer(m.ID, `{"kind":"full","items":[{"range":{},"severity":1,"message":"all"}]}`)
+			return
+		}
+		f.write(`{"jsonrpc":"2.0","method":"$/progress","params":{"token":"t","value":{"kind":"begin"}}}`)
+		f.answer(m.ID, `{"kind":"full","items":[{"range":{},"severity":1,"message":"half"}]}`)
+		if f.kind == "loads" {
+			f.write(`{"jsonrpc":"2.0","method":"$/progress","params":{"token":"t","value":{"kind":"end"}}}`)
+		}
 	case "big":
 		f.hover(m.ID, strings.Repeat("long ", 1<<20))
-	case "dies once", "stubborn":
+	case "dies once", "dies twice", "stubborn":
 		f.hover(m.ID, "here")
 	case "echo", "bytes":
 		f.echo(m)

@@ -88,8 +88,16 @@ func TestServersThatFail(t *testing.T) {
 			if row.starts < 2 {
 				return
 			}
-			if _, err := p.hover(); err == nil || !strings.Contains(err.Error(), "not started again") || p.starts() != 2 {
-				t.Errorf("after two ends: %v, %d starts", err, p.starts())
+			for range 2 { // the second pause is waited for
+				if p.starts() == 3 {
+					break
+				}
+				if _, err := p.hover(); err == nil {
+					t.Fatal("it worked after two ends")
+				}
+			}
+			if _, err := p.hover(); err == nil || !strings.Contains(err.Error(), "has ended 3 times and is started again in ") || p.starts() != 3 {
+				t.Errorf("after three ends: %v, %d starts", err, p.starts())
 			}
 		})
 	}
@@ -251,8 +259,106 @@ func TestPulledDiagnostics(t *testing.T) {
 	}
 }
 
+// TestStartedAgain holds that a server that ended twice is there again after a pause.
+func TestStartedAgain(t *testing.T) {
+	p := faked(t, "dies twice")
+	if _, err := p.hover(); err == nil || !strings.Contains(err.Error(), "exit code 3") {
+		t.Errorf("at first: %v", err)
+	}
+	began := time.Now()
+	if got, err := p.hover(); err != nil || got != "here" || p.starts() != 3 || time.Since(began) < time.Second {
+		t.Errorf("then: %q, %v, %d starts after %v", got, err, p.starts(), time.Since(began))
+	}
+}
+
+// TestFirstDiagnosis holds that what a server says of half of a project is not taken for
+// all of it: it is waited for, and where that takes too long the report says so.
+func TestFirstDiagnosis(t *testing.T) {
+	for kind, want := range map[string]lsp.Report{"loads": {Settled: true}, "loads on": {Loading: true}} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			p := faked(t, kind)
+			p.Query = 2 * time.Second
+			r, err := p.Diagnostics(t.Context(), p.path("a.x"), time.Second)
+			found := map[string]string{"loads": "all", "loads on": "half"}[kind]
+			if err != nil || r.Settled != want.Settled || r.Loading != want.Loading || len(r.List) != 1 || r.List[0].Message != found {
+				t.Errorf("%+v, %v; want %q", r, err, found)
+			}
+		})
+	}
+}
+
+// TestLocalServers holds that a server of the project is taken where there is none in
+// PATH, that whoever is asked sees which one it is, and that it goes after the other.
+func TestLocalServers(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := "#!/bin/sh\nexec '" + self + "' fake '" + `{"contents":"the local one"}` + "'\n"
+	for _, folder := range []string{"node_modules/.bin", ".venv/bin", "venv/bin", "vendor/bin"} {
+		p := faked(t, "echo")
+		p.Servers[0].Command = []string{"language-server-of-a-test"}
+		path := folder + "/language-server-of-a-test"
+		p.put(path, program)
+		if err := os.Chmod(p.path(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		list, err := p.Needs(t.Context(), p.path("a.x"))
+		if err != nil || len(list) != 2 || list[0].Command[0] != "language-server-of-a-test" || list[1].Command[0] != p.path(path) {
+			t.Errorf("%s: it needs %+v, %v", folder, list, err)
+		}
+		if got, err := p.hover(); err != nil || got != "the local one" {
+			t.Errorf("%s: %q, %v", folder, got, err)
+		}
+	}
+	p := faked(t, `{"contents":"the one in PATH"}`)
+	bin := t.TempDir()
+	if err := os.WriteFile(bin+"/language-server-of-a-test", []byte(strings.ReplaceAll(program, "the local one", "the one in PATH")), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	p.Servers[0].Command = []string{"language-server-of-a-test"}
+	p.put("node_modules/.bin/language-server-of-a-test", program)
+	if got, err := p.hover(); err != nil || got != "the one in PATH" {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// TestNames holds what can be the name of something.
+func TestNames(t *testing.T) {
+	for _, tc := range []struct{ path, names, not string }{
+		{"a.go", "x Total _a größe x1", "1x a-b a.b func a$ x! type"},
+		{"a.py", "x __init__ 名前", "class x? a-b None"},
+		{"a.ts", "$x #private a$b", "new 1 a-b"},
+		{"a.rs", "r#type 'a x", "fn a-b"},
+		{"a.rb", "empty? save! name= @x", "a?b 1a"},
+		{"a.sh", "my-func x.y", "-x"},
+		{"a.hs", "x' foldl'", "'x a-b"},
+		{"a.cpp", "~Cart ns::x", "class a-b"},
+		{"a.md", "Any-thing 1", ""},
+	} {
+		for name := range strings.FieldsSeq(tc.names) {
+			if err := lsp.CheckName(tc.path, name); err != nil {
+				t.Errorf("%s: %v", tc.path, err)
+			}
+		}
+		for name := range strings.FieldsSeq(tc.not) {
+			if lsp.CheckName(tc.path, name) == nil {
+				t.Errorf("%s: %q is taken", tc.path, name)
+			}
+		}
+	}
+	for _, name := range []string{"a b", "a\nb", " a", "a;rm", "a\u202eb"} {
+		if lsp.CheckName("a.go", name) == nil {
+			t.Errorf("%q is taken", name)
+		}
+	}
+}
+
 func TestDiagnosticsThatNeverCome(t *testing.T) {
 	p := faked(t, "echo")
+	p.Query = 300 * time.Millisecond
 	r, err := p.Diagnostics(t.Context(), p.path("a.x"), 300*time.Millisecond)
 	if err != nil || r.Settled || len(r.List) != 0 {
 		t.Errorf("%+v, %v", r, err)

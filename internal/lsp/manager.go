@@ -23,8 +23,10 @@ import (
 const (
 	startTime  = 60 * time.Second
 	queryTime  = 20 * time.Second
-	backOff    = 500 * time.Millisecond
-	forgiven   = 10 * time.Minute // a server that ran this long has not crashed for good
+	backOff    = 500 * time.Millisecond // after the first end; four times as long after each other
+	mostOff    = 5 * time.Minute
+	patience   = 3 * time.Second  // a start that is further away is not waited for
+	forgiven   = 10 * time.Minute // a server that ran this long begins anew with its ends
 	maxServers = 8                // that run at once; the one used least is ended
 )
 
@@ -32,7 +34,8 @@ const (
 var ErrNoServer = errors.New("no language server is known")
 
 // Manager runs the language servers of a workspace, one for each kind and
-// project. A server that has ended is started once more; then it is given up.
+// project. A server that has ended is started again when it is needed, after a pause
+// that grows with each end.
 // Safe for concurrent use. Close it when the session ends.
 type Manager struct {
 	Env     tool.Env      // its Root is the workspace; files outside are not served
@@ -58,7 +61,8 @@ type slot struct {
 	abort    func()        // ends that start
 	began    time.Time
 	crashes  int
-	err      error // why the last start failed
+	next     time.Time // of the start, at the earliest
+	err      error     // why the last start failed
 }
 
 // Needs lists the servers that a query about path may have to start, those that
@@ -128,16 +132,25 @@ func (m *Manager) serving(ctx context.Context, path string) ([]target, error) {
 		switch {
 		case path == m.Env.Root:
 			if root := m.projectAt(ctx, s); root != "" {
-				list = append(list, target{s, root})
+				list = m.either(ctx, list, s, root)
 			}
 		case s.language(path) != "":
-			list = append(list, target{s, m.project(ctx, s, path)})
+			list = m.either(ctx, list, s, m.project(ctx, s, path))
 		}
 	}
 	if list == nil {
 		return nil, fmt.Errorf("%w for %s", ErrNoServer, filepath.Base(path))
 	}
 	return m.installed(list)
+}
+
+// either adds a server, and the one that its project has.
+func (m *Manager) either(ctx context.Context, list []target, s Server, root string) []target {
+	list = append(list, target{s, root})
+	if local, ok := m.local(ctx, s, root); ok {
+		list = append(list, target{local, root})
+	}
+	return list
 }
 
 // installed leaves out those that are not there.
@@ -164,7 +177,7 @@ func (m *Manager) projectAt(ctx context.Context, s Server) string {
 	m.mu.Lock()
 	best := ""
 	for k, slot := range m.slots {
-		if k.server == s.Name && slot.client != nil && (best == "" || len(k.root) < len(best)) {
+		if (k.server == s.Name || strings.HasPrefix(k.server, s.Name+" in ")) && slot.client != nil && (best == "" || len(k.root) < len(best)) {
 			best = k.root
 		}
 	}

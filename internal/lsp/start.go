@@ -66,8 +66,8 @@ func (m *Manager) prepare(t target) (*slot, error) {
 	}
 	switch {
 	case s.starting != nil:
-	case s.crashes > 1:
-		return nil, fmt.Errorf("it is not started again: %w", s.err)
+	case time.Until(s.next) > patience:
+		return nil, fmt.Errorf("%s has ended %d times and is started again in %v: %w", t.server.Name, s.crashes, time.Until(s.next).Round(time.Second), s.err)
 	default:
 		m.begin(s, t)
 	}
@@ -81,20 +81,23 @@ func (s *slot) lost(err error) {
 	}
 	s.crashes++
 	s.err = err
+	pause := backOff
+	for range s.crashes - 1 {
+		pause = min(4*pause, mostOff)
+	}
+	s.next = time.Now().Add(pause)
 }
 
 // begin starts a server. The lock is held.
 func (m *Manager) begin(s *slot, t target) {
 	m.crowd()
 	s.starting, s.began = make(chan struct{}), time.Now()
-	ctx, cancel := context.WithTimeout(context.Background(), orElse(m.Start, startTime))
+	pause := max(time.Until(s.next), 0)
+	ctx, cancel := context.WithTimeout(context.Background(), pause+orElse(m.Start, startTime))
 	s.abort = cancel
-	again := s.crashes > 0
 	m.working.Go(func() {
 		defer cancel()
-		if again {
-			_ = rest(ctx, backOff) // the deadline is seen below
-		}
+		_ = rest(ctx, pause) // that it was ended is seen below
 		c, err := m.launch(ctx, t)
 		m.mu.Lock()
 		defer m.mu.Unlock()

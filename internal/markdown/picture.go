@@ -3,6 +3,7 @@ package markdown
 import (
 	"bytes"
 	"encoding/base64"
+	"fmt"
 	"image"
 	"image/png"
 	"strings"
@@ -27,6 +28,7 @@ const (
 type picture struct {
 	ast.BaseBlock
 	name  string // what stands for it in words
+	title string // more about it
 	media string // such as "image/png"
 	data  string // base64; empty: what was written is broken
 }
@@ -68,15 +70,39 @@ func readPicture(line string) *picture {
 	}
 	p := &picture{name: strings.TrimRight("[image: "+unescape(name), ": ") + "]"}
 	rest, closed := strings.CutSuffix(rest, ")")
-	address, _, _ := strings.Cut(rest, " ") // of the title nothing is shown
+	address, title, _ := strings.Cut(rest, " ")
 	kind, data, found := strings.Cut(address, ";base64,")
 	switch {
-	case strings.Contains(rest, ")"): // the image ends before the line
+	case strings.Contains(address, ")"), strings.Contains(title, ")") && !strings.HasPrefix(title, `"`): // the image ends before the line
 		return nil
 	case closed && found && pictureType("image/"+kind) && isBase64(data):
 		p.media, p.data = "image/"+kind, data
 	}
+	p.title = strings.Trim(strings.TrimSpace(title), `"'`)
 	return p
+}
+
+// named is the picture in words: what it is called and what its title says, or else its
+// type and its size.
+func (n *picture) named() string {
+	about := n.title
+	if about == "" && n.media != "" {
+		about = n.about()
+	}
+	if about == "" {
+		return Plain(n.name)
+	}
+	return Plain(strings.TrimSuffix(n.name, "]") + ", " + about + "]")
+}
+
+// about is the type and the size of the data.
+func (n *picture) about() string {
+	about := strings.ToUpper(strings.TrimPrefix(n.media, "image/"))
+	raw := base64.NewDecoder(base64.StdEncoding, strings.NewReader(n.data))
+	if size, err := png.DecodeConfig(raw); err == nil {
+		about += fmt.Sprintf(", %d x %d", size.Width, size.Height)
+	}
+	return about + fmt.Sprintf(", %d bytes", base64.StdEncoding.DecodedLen(len(n.data))-strings.Count(n.data, "="))
 }
 
 // pictureType reports whether pages may hold pictures of a kind.
@@ -98,12 +124,12 @@ func isBase64(text string) bool {
 // picture draws a PNG with half blocks, where there are colours; all else, and what
 // is broken or too big, is named.
 func (p *painter) picture(n *picture, width int) []line {
-	if !p.style.NoColor {
+	if !p.style.NoColor && !p.style.Named {
 		if img := n.decode(); img != nil {
 			return halves(img, min(width, pictureColumns))
 		}
 	}
-	return wrap([]span{{Plain(n.name), look{}}}, width)
+	return wrap([]span{{n.named(), look{}}}, width)
 }
 
 func (n *picture) decode() image.Image {
@@ -168,15 +194,48 @@ func half(upper, lower string) span {
 
 // withoutData takes the data out of the addresses in text that is shown as it is.
 func withoutData(text string) string {
-	const start = "](data:"
+	var d dataless
+	out := d.write(text)
+	return out + d.rest()
+}
+
+// dataless is withoutData for text that comes in pieces.
+type dataless struct {
+	held   string // what may be the beginning of an address with data
+	within bool   // the text is data
+}
+
+// dataStart is what an address with data begins with.
+const dataStart = "](data:"
+
+func (d *dataless) write(text string) string {
 	var b strings.Builder
-	for {
-		before, rest, found := strings.Cut(text, start)
-		b.WriteString(before)
-		if !found {
-			return b.String()
+	for text = d.rest() + text; ; {
+		if d.within {
+			end := strings.IndexFunc(text, func(r rune) bool { return r <= ' ' || r == ')' })
+			if end < 0 {
+				return b.String()
+			}
+			text, d.within = text[end:], false
 		}
-		b.WriteString(start + "…")
-		text = rest[len(rest)-len(strings.TrimLeftFunc(rest, func(r rune) bool { return r > ' ' && r != ')' })):]
+		before, rest, found := strings.Cut(text, dataStart)
+		if !found {
+			break
+		}
+		b.WriteString(before + dataStart + "…")
+		text, d.within = rest, true
 	}
+	n := min(len(text), len(dataStart)-1)
+	for !strings.HasSuffix(text, dataStart[:n]) {
+		n--
+	}
+	text, d.held = text[:len(text)-n], text[len(text)-n:]
+	return b.String() + text
+}
+
+// rest returns what was held back.
+func (d *dataless) rest() string {
+	held := d.held
+	d.held = ""
+	return held
 }

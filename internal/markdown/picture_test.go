@@ -61,17 +61,18 @@ func TestPicture(t *testing.T) {
 		// what is not drawn
 		"beside text":          {"x " + drawing(t, 2, 2, stripes), "x [image: a cat]"},
 		"two":                  {drawing(t, 2, 2, stripes) + drawing(t, 2, 2, stripes), "[image: a cat][image: a cat]"},
-		"broken base64":        {"![a](data:image/png;base64,AAAAA)", "[image: a]"},
-		"no PNG":               {"![a](data:image/png;base64,AAAA)", "[image: a]"},
-		"cut off":              {drawing(t, 9, 9, noise)[:200] + ")", "[image: a cat]"},
+		"broken base64":        {"![a](data:image/png;base64,AAAAA)", "[image: a, PNG, 3 bytes]"},
+		"no PNG":               {"![a](data:image/png;base64,AAAA)", "[image: a, PNG, 3 bytes]"},
+		"cut off":              {drawing(t, 9, 9, noise)[:200] + ")", "[image: a cat, PNG, 9 x 9, 126\nbytes]"},
 		"still coming":         {drawing(t, 9, 9, noise)[:200], "[image: a cat]"},
-		"a JPEG":               {"![a](data:image/jpeg;base64,AAAA)", "[image: a]"},
-		"no name":              {"![](data:image/jpeg;base64,AAAA)", "[image]"},
+		"a JPEG":               {"![a](data:image/jpeg;base64,AAAA)", "[image: a, JPEG, 3 bytes]"},
+		"no name":              {"![](data:image/jpeg;base64,AAAA)", "[image, JPEG, 3 bytes]"},
 		"brackets in its name": {"![a [b] c](data:image/png;base64,AAAA)", "[image: a [b] c]"},
 		"a link":               {"[a](data:image/png;base64,AAAA)", "[4;38;5;80]a[2] (data:…)"},
-		"a hidden name":        {"![&#27;c&#x202e;](data:image/jpeg;base64,AAAA)", "[image: \\x1bc\\u202e]"},
-		"too long":             {drawing(t, 200, 200, noise), "[image: a cat]"},
-		"too many dots":        {drawing(t, 1<<11, 1<<10, one(0, 0, 0, 255)), "[image: a cat]"},
+		"a hidden name":        {"![&#27;c&#x202e;](data:image/jpeg;base64,AAAA)", "[image: \\x1bc\\u202e, JPEG, 3\nbytes]"},
+		"too many dots":        {drawing(t, 1<<11, 1<<10, one(0, 0, 0, 255)), "[image: a cat, PNG, 2048 x\n1024, 8419 bytes]"},
+		"a title":              {"![a](data:image/jpeg;base64,AAAA \"(x) 9 KB\")", "[image: a, (x) 9 KB]"},
+		"more than a title":    {"![a](data:image/jpeg;base64,AAAA) b c)", "[image: a] b c)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := markdown.Style{}
@@ -86,8 +87,12 @@ func TestPicture(t *testing.T) {
 }
 
 func TestPictureWithoutColours(t *testing.T) {
-	s := markdown.Style{NoColor: true}
-	if got := markdown.Render(drawing(t, 4, 4, noise), 30, s); got != "[image: a cat]" {
+	for _, s := range []markdown.Style{{NoColor: true}, {Named: true}} {
+		if got := markdown.Render(drawing(t, 4, 4, one(9, 9, 9, 255)), 60, s); !regexp.MustCompile(`^\[image: a cat, PNG, 4 x 4, \d+ bytes\]$`).MatchString(got) {
+			t.Errorf("%q", got)
+		}
+	}
+	if got := markdown.Render(drawing(t, 200, 200, noise), 60, markdown.Style{}); !strings.HasPrefix(got, "[image: a cat, PNG, 200 x 200, ") {
 		t.Errorf("%q", got)
 	}
 }

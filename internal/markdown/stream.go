@@ -35,6 +35,7 @@ type Stream struct {
 	blanks int // lines of code, or after an item, that only count if something follows
 
 	fence   fence
+	drawn   bool // the block of code is a figure, so its lines are not shown
 	code    code
 	htmlEnd string
 
@@ -158,6 +159,7 @@ func (s *Stream) begin(l string, out *[]string) {
 	case f.mark != 0:
 		s.kind, s.fence, s.blanks = fenced, f, 0
 		s.code = highlighter(s.style(), language(f.info))
+		s.figure(out)
 		return
 	case isHeading(l), isBreak(l):
 		s.kind = paragraph
@@ -258,11 +260,29 @@ func (s *Stream) htmlLine(l string, out *[]string) {
 	}
 }
 
+// figure settles what is drawn in the place of a block of code.
+func (s *Stream) figure(out *[]string) {
+	s.drawn = false
+	if s.Style.Figure == nil {
+		return
+	}
+	var lines []line
+	inset := codeLines(nil, s.width())
+	for text := range strings.Lines(s.Style.Figure(s.fence.info, s.width()-width(inset[0]))) {
+		lines = append(lines, codeLines(line{{Plain(strings.TrimRight(text, "\n")), look{}}}, s.width())...)
+	}
+	s.drawn = len(lines) > 0
+	s.emit(lines, out)
+}
+
 // codeLine settles a line of code. Blank lines wait for one that is not.
 func (s *Stream) codeLine(l string, out *[]string) {
 	if s.fence.closes(l) {
 		s.blanks, s.kind = 0, none
 		s.code = code{}
+		return
+	}
+	if s.drawn {
 		return
 	}
 	l = l[min(indent(l), s.fence.indent):]
@@ -342,5 +362,7 @@ func (s *Stream) ready() {
 
 // style is the one of the stream, with lexers.
 func (s *Stream) style() Style {
-	return Style{s.Style.Light, s.Style.NoColor, s.lexers}
+	style := s.Style
+	style.Lexers = s.lexers
+	return style
 }

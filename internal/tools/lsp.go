@@ -126,6 +126,10 @@ func (in lspArgs) lack() string {
 		return "rename needs a new_name"
 	case in.Path == "" && in.Action != "workspace_symbols":
 		return fmt.Sprintf("%s needs a path", in.Action)
+	case in.Action == "rename":
+		if err := lsp.CheckName(in.Path, in.NewName); err != nil {
+			return err.Error()
+		}
 	}
 	return ""
 }
@@ -314,8 +318,11 @@ func (q question) diagnose(ctx context.Context) (string, error) {
 	if text == "" && r.Settled {
 		text = "no problems in " + show(q.c, q.path)
 	}
-	if !r.Settled {
-		text += fmt.Sprintf("[the language server was not done after %v; there may be more]", diagnoseTime)
+	switch {
+	case r.Loading:
+		text += rest(0, 0, true)
+	case !r.Settled:
+		text += "[the language server is not done with the file; there may be more]"
 	}
 	return text, nil
 }

@@ -158,7 +158,7 @@ func TestLSP(t *testing.T) {
 		{lspArgs{Action: "workspace_symbols", Query: "Smit"}, "shop.go:9:6: struct Smith in example.com/shop\nshop.go:11:14: method Smith.Sell in example.com/shop\n"},
 		{lspArgs{Action: "diagnostics", Path: "shop.go"}, "no problems in shop.go"},
 		{lspArgs{Action: "rename", Path: "shop.go", Symbol: "Total", NewName: "Sum"}, "!stands in lines 6, 7 of shop.go; give the line"},
-		{lspArgs{Action: "rename", Path: "shop.go", Symbol: "Total", Line: 7, NewName: "7"}, "!invalid identifier"},
+		{lspArgs{Action: "rename", Path: "shop.go", Symbol: "Total", Line: 7, NewName: "7"}, "!not an identifier"},
 	} {
 		r, err := s.tool.Run(t.Context(), s.call(row.in))
 		text := r.Parts.Text()

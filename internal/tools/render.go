@@ -21,7 +21,6 @@ import (
 var renderDoc string
 
 const (
-	chartCells = 76       // width of a chart as text
 	imageCells = 60       // width of an image on a terminal
 	maxShown   = 64 << 10 // bytes of what is shown
 )
@@ -134,7 +133,7 @@ func drawn(ctx context.Context, c *tool.Call, in renderArgs) (p picture, err err
 		if err := chart.Check(); err != nil {
 			return p, err
 		}
-		p.add("a "+chart.Kind+" chart", "```text\n"+chart.Text(chartCells)+"\n```", chart.SVG())
+		p.add("a "+chart.Kind+" chart", chart.Markdown(), chart.SVG())
 	}
 	if in.Image != "" {
 		if err := p.image(ctx, c, in.Image); err != nil {
@@ -182,7 +181,8 @@ func (p *picture) image(ctx context.Context, c *tool.Call, file string) error {
 		return fmt.Errorf("%s has nothing to show", show(c, path))
 	}
 	name := html.EscapeString(show(c, path))
-	p.add("an image", "!["+strings.NewReplacer("[", "(", "]", ")", "\n", " ").Replace(show(c, path))+"](data:image/png;base64,"+base64.StdEncoding.EncodeToString(small)+")",
+	about := fmt.Sprintf("%s, %d x %d, %s", strings.ToUpper(strings.TrimPrefix(media, "image/")), at.X, at.Y, size(int64(len(data))))
+	p.add("an image", "!["+strings.NewReplacer("[", "(", "]", ")", "\n", " ").Replace(show(c, path))+"](data:image/png;base64,"+base64.StdEncoding.EncodeToString(small)+` "`+about+`")`,
 		`<p><img alt="`+name+`" src="data:`+media+`;base64,`+base64.StdEncoding.EncodeToString(data)+`"></p>`)
 	return nil
 }

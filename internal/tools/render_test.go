@@ -34,7 +34,7 @@ func TestRender(t *testing.T) {
 	if text := res.Parts.Text(); len(res.Parts) != 1 || len(text) > 200 || strings.Contains(text, evil) {
 		t.Errorf("the model gets %d parts and %q", len(res.Parts), text)
 	}
-	for _, want := range []string{"All of *it*.", "| name |", "a\\|b", "```text\n", "![p.png](data:image/png;base64,iVBOR"} {
+	for _, want := range []string{"All of *it*.", "| name |", "a\\|b", "```chart {", "![p.png](data:image/png;base64,iVBOR", `"PNG, 8 x 8, 83 B")`} {
 		if !strings.Contains(res.Show, want) {
 			t.Errorf("%q is not shown:\n%s", want, res.Show)
 		}

@@ -270,7 +270,7 @@ func (a *ask) dismiss(m *model) tea.Cmd {
 // answer sends what was chosen or written, or says what is wrong with it.
 func (a *ask) answer(m *model) tea.Cmd {
 	text := strings.TrimSpace(a.reply.parts().Text())
-	if name, args, ok := slash(text); ok {
+	if name, args, ok := words.Slash(text); ok {
 		if c, known := m.named(name); known {
 			return a.command(m, c, args)
 		}

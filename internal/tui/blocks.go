@@ -9,6 +9,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/figure"
 	"github.com/inspan/inspan/internal/markdown"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
@@ -131,7 +132,7 @@ func split(text string) []string {
 }
 
 func (l look) markdown() markdown.Style {
-	return markdown.Style{Light: l.light, NoColor: l.noColor, Lexers: l.lexers}
+	return markdown.Style{Light: l.light, NoColor: l.noColor, Lexers: l.lexers, Figure: figure.Drawn}
 }
 
 func (b *block) saidLines(l look) []string {

@@ -274,7 +274,7 @@ func (m *model) copy(string) tea.Cmd {
 
 func (m *model) tools() string {
 	var b strings.Builder
-	for _, t := range app.Tools() {
+	for _, t := range app.BuiltIn() {
 		fmt.Fprintf(&b, "  %s\t%s\n", t.Name, words.OneLine(strings.SplitN(t.Doc, "\n", 2)[0], 100))
 	}
 	return b.String()

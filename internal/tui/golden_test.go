@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/figure"
 )
 
 var update = flag.Bool("update", false, "write the golden frames anew")
@@ -158,6 +159,24 @@ func TestTransientsChangeNothing(t *testing.T) {
 		}
 		if diff := cmp.Diff(plain, drawn(still(t, 80, 24, look{}, streamed))); diff != "" {
 			t.Errorf("%s: %s", path, diff)
+		}
+	}
+}
+
+// TestChartsFit holds that no row of a chart wraps, whatever the width of the terminal is.
+func TestChartsFit(t *testing.T) {
+	c := figure.Chart{Kind: figure.Bar, Labels: []string{"漢字という名前", "b"}, Series: []figure.Series{{Values: []float64{210, 83.5}}}}
+	for _, width := range []int{199, 79, 39, 19} {
+		b := &block{kind: callBlock, end: event.Ended{Show: c.Markdown()}}
+		lines := b.lines(look{width: width, noColor: true})
+		rows := lines[len(lines)-2:]
+		for i, number := range []string{"█ 210", "83.5"} {
+			if !strings.HasSuffix(rows[i], number) || ansi.StringWidth(rows[i]) > width {
+				t.Errorf("at %d: %q", width, lines)
+			}
+		}
+		if width <= 100 && ansi.StringWidth(rows[0]) < width-3 {
+			t.Errorf("at %d the longest bar has %d cells: %q", width, ansi.StringWidth(rows[0]), rows[0])
 		}
 	}
 }

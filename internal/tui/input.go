@@ -170,7 +170,7 @@ func (m *model) enter() tea.Cmd {
 		}
 		return nil
 	}
-	if name, args, ok := slash(text); ok {
+	if name, args, ok := words.Slash(text); ok {
 		return m.command(name, args)
 	}
 	if m.cutOff() && m.driver != "" {
@@ -345,17 +345,6 @@ func (m *model) wheel(msg tea.MouseWheelMsg) {
 	if m.full != nil {
 		m.full.scroll(map[bool]int{true: 3, false: -3}[msg.Button == tea.MouseWheelUp])
 	}
-}
-
-// slash takes a command apart; ok is false if the text is none, such as a path.
-func slash(text string) (name, args string, ok bool) {
-	rest, ok := strings.CutPrefix(text, "/")
-	name, args, _ = strings.Cut(rest, " ")
-	name, more, _ := strings.Cut(name, "\n")
-	if !ok || name == "" || strings.Contains(name, "/") {
-		return "", "", false
-	}
-	return name, strings.TrimSpace(more + " " + args), true
 }
 
 // command does what a slash command says.

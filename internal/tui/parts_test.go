@@ -470,7 +470,7 @@ func TestSlash(t *testing.T) {
 	for text, want := range map[string]string{
 		"/help": "help|", "/model a/b": "model|a/b", "/etc/hosts is odd": "", "/": "", "no /help": "", "/compact the\ntests": "compact|the\ntests", "/a\nb": "a|b",
 	} {
-		name, args, ok := slash(text)
+		name, args, ok := words.Slash(text)
 		if got := name + "|" + args; ok && got != want || !ok && want != "" {
 			t.Errorf("%q: %q", text, got)
 		}

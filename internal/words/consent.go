@@ -180,3 +180,15 @@ func Raised(l event.Limits, s event.Stopped) *event.Limits {
 	}
 	return &l
 }
+
+// Slash takes a slash command apart that somebody typed; ok is false if the text is none,
+// such as one that begins with a path.
+func Slash(text string) (name, args string, ok bool) {
+	rest, ok := strings.CutPrefix(text, "/")
+	name, args, _ = strings.Cut(rest, " ")
+	name, more, _ := strings.Cut(name, "\n")
+	if !ok || name == "" || strings.Contains(name, "/") {
+		return "", "", false
+	}
+	return name, strings.TrimSpace(more + " " + args), true
+}

@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/charmbracelet/x/ansi"
+
+	"github.com/inspan/inspan/llm"
 )
 
 // Hidden reports whether a person could not see r, or would see something else
@@ -116,4 +118,17 @@ func rewrite(text, stay string, put func(b *strings.Builder, r rune, bad string)
 		i += size
 	}
 	return b.String()
+}
+
+// Image names an image of a conversation in a line: its type, its size where its bytes
+// are at hand, and the file in the folder of the session that holds them.
+func Image(i llm.Image) string {
+	text := "[image: " + strings.ToUpper(strings.TrimPrefix(OneLine(i.MediaType, 40), "image/"))
+	if len(i.Data) > 0 {
+		text += ", " + Thousands(len(i.Data)) + " bytes"
+	}
+	if i.Digest != "" {
+		text += ", blobs/" + OneLine(i.Digest, 80) + " of the session"
+	}
+	return text + "]"
 }

@@ -1,7 +1,6 @@
 package words
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -183,21 +182,6 @@ func Wait(body event.Body) (why, what string, seconds float64) {
 	return "", "", 0
 }
 
-// Subject is what a call is about: its command, path or pattern, else its
-// arguments; empty if it has none. It is text of others, and of any length.
-func Subject(c llm.Call) string {
-	args := arguments(c)
-	for _, key := range []string{"command", "path", "pattern", "question", "url", "query", "task", "id"} {
-		if s, ok := args[key].(string); ok && s != "" {
-			return s
-		}
-	}
-	if string(c.Args) == "{}" {
-		return ""
-	}
-	return string(c.Args)
-}
-
 // Judged is a call as it will run: with what the verdict made of it.
 func Judged(c llm.Call, b event.Judged) llm.Call {
 	if b.Args != nil {
@@ -218,11 +202,4 @@ func Result(text string) string {
 		text = strings.Join(lines[1:len(lines)-1], "\n")
 	}
 	return text
-}
-
-// arguments are those of a call; what is no object has none.
-func arguments(c llm.Call) map[string]any {
-	var args map[string]any
-	_ = json.Unmarshal(c.Args, &args)
-	return args
 }

@@ -172,6 +172,9 @@ func call(args string) llm.Call { return llm.Call{ID: "1", Name: "n", Args: json
 func TestSubject(t *testing.T) {
 	for args, want := range map[string]string{
 		`{"path":"a","command":"ls"}`: "ls", `{"id":"3","query":"q"}`: "q", `{"url":"u","question":"w"}`: "w", `{"path":""}`: `{"path":""}`, `{"word":1}`: `{"word":1}`, `{}`: "", ``: "", `[1`: "[1",
+		`{"items":[{"text":"look","state":"done"},{"text":"mend","state":"open"}]}`: "look · mend", `{"items":[]}`: "", `{"title":"Sizes","chart":{"kind":"bar"}}`: "Sizes",
+		`{"action":"message","agent":"k3f9a2","text":"go on"}`: "message k3f9a2 go on", `{"action":"list"}`: "list", `{"action":"merge","agent":"a","paths":["x","y"],"discard":true}`: "merge a x · y",
+		`{"name":"gh.list","arguments":{"n":1}}`: "gh.list", `{"filter":{"a":1,"b":["c"]},"n":2}`: "a 1, c, n 2",
 	} {
 		if got := words.Subject(call(args)); got != want {
 			t.Errorf("%s: %q, want %q", args, got, want)

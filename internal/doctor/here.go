@@ -1,0 +1,229 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/lsp"
+	"github.com/inspan/inspan/internal/mcp"
+	"github.com/inspan/inspan/internal/memory"
+	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/tool"
+)
+
+// serverTime is how long MCP servers may take to answer.
+const serverTime = 10 * time.Second
+
+// here checks what counts in one folder. With probe set programs of it are started.
+func here(ctx context.Context, a *app.App, root string, probe bool) []Finding {
+	out := []Finding{sandboxed(a, root), ownTools(ctx, a, root)}
+	if probe {
+		out = append(out, servers(ctx, a, root)...)
+	}
+	out = append(out, folders(a, root)...)
+	out = append(out, languages(root)...)
+	return append(out, memories(a, root)...)
+}
+
+// reached asks a server at home what it has.
+func reached(ctx context.Context, a *app.App, p app.Provider) Finding {
+	f := Finding{Check: "server " + p.Name, State: Good}
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	found, err := a.DiscoverAt(ctx, p.Name)
+	if err != nil {
+		f.State, f.Found = Bad, p.BaseURL+" does not answer: "+err.Error()
+		f.Remedy = "start it, or correct providers." + p.Name + ".base_url in " + a.ConfigPath
+		if p.Kind == "ollama" {
+			f.Remedy = "start it with 'ollama serve', or correct providers." + p.Name + ".base_url in " + a.ConfigPath
+		}
+		return f
+	}
+	f.Found = p.BaseURL + " has " + words.Count(len(found.Models), "model")
+	return f
+}
+
+// sandboxed tells which walls commands get.
+func sandboxed(a *app.App, root string) Finding {
+	f := Finding{Check: "sandbox", State: Good, Found: "commands run in it; 'inspan doctor sandbox' proves each wall"}
+	env, err := a.Env(root)
+	if err != nil {
+		f.State, f.Found, f.Remedy = Bad, err.Error(), "run inspan in a folder that is there and can be read"
+		return f
+	}
+	defer func() { _ = env.Close() }() // nothing ran in it
+	if env.Walls.Why != "" {
+		f.State, f.Found = Warn, "not whole: "+env.Walls.Why
+		f.Remedy = "more will ask until then; 'inspan doctor sandbox' tells wall by wall"
+		if a.Config.Sandbox.Off {
+			f.Remedy = "remove off = true from the table sandbox"
+		}
+	}
+	return f
+}
+
+// ownTools starts the programs in the folders of tools, as far as they are trusted.
+func ownTools(ctx context.Context, a *app.App, root string) Finding {
+	f := Finding{Check: "own tools", State: Good}
+	usable, problems, err := a.OwnTools(ctx, root)
+	if err != nil {
+		problems = append(problems, err.Error())
+	}
+	if f.Found = words.Count(usable, "tool") + " of yours and of this folder"; len(problems) > 0 {
+		f.State, f.Found = Warn, f.Found+"; not usable: "+strings.Join(problems, "; ")
+		f.Remedy = "run the program with --describe and look at what it prints; what came with the folder needs 'inspan trust'"
+	}
+	return f
+}
+
+// servers connects to the MCP servers.
+func servers(ctx context.Context, a *app.App, root string) (out []Finding) {
+	var problems []string
+	hub, err := a.HubAt(root, "", nil, func(text string) { problems = append(problems, text) })
+	if err != nil {
+		problems = append(problems, err.Error())
+	}
+	for _, p := range problems {
+		out = append(out, Finding{Check: "mcp", State: Warn, Found: p, Remedy: "correct the settings of the server"})
+	}
+	if hub == nil {
+		return out
+	}
+	defer hub.Close()
+	ctx, cancel := context.WithTimeout(ctx, serverTime)
+	defer cancel()
+	hub.Settle(ctx)
+	for _, s := range hub.Status() {
+		f := Finding{Check: "mcp " + words.OneLine(s.Name, 40), State: Good, Found: string(s.State) + ", " + words.Count(s.Tools, "tool")}
+		if s.State != mcp.Ready && s.State != mcp.Off {
+			f.State, f.Found = Warn, strings.Trim(string(s.State)+": "+s.Why, ": ")
+			f.Remedy = map[mcp.State]string{
+				mcp.Changed: "look at what it offers now: inspan mcp agree " + s.Name, mcp.Login: "inspan mcp login " + s.Name,
+			}[s.State]
+			if f.Remedy == "" {
+				f.Remedy = "try it with 'inspan mcp list', or take it out: inspan mcp remove " + s.Name
+			}
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// folders finds those in which other users of the machine could put something that runs
+// for this one, or that inspan believes.
+func folders(a *app.App, root string) (out []Finding) {
+	config := filepath.Dir(a.ConfigPath)
+	list := []string{config, filepath.Join(config, "tools"), filepath.Join(config, "skills"), a.StateDir, root, filepath.Join(root, ".inspan")}
+	list = append(list, filepath.SplitList(os.Getenv("PATH"))...)
+	var seen []string
+	for _, dir := range list {
+		info, err := os.Stat(dir)
+		if err != nil || !info.IsDir() || !filepath.IsAbs(dir) || slices.Contains(seen, dir) {
+			continue
+		}
+		seen = append(seen, dir)
+		// In a folder with the sticky bit, such as /tmp, others can still add files.
+		if info.Mode().Perm()&0o002 != 0 {
+			out = append(out, Finding{
+				Check: "folder", State: Warn, Found: "every user of this machine can change " + dir, Remedy: "chmod o-w " + dir,
+			})
+		}
+	}
+	return out
+}
+
+// languages looks for the servers of the languages that the folder has at its top.
+func languages(root string) (out []Finding) {
+	var found []string
+	served, lacking := map[string]bool{}, map[string][]string{}
+	for _, s := range lsp.Usual() {
+		language := s.Name
+		for _, id := range s.Languages {
+			language = min(language, id)
+		}
+		if installed(s.Command[0], root) {
+			found = append(found, s.Name)
+			served[language] = true
+			continue
+		}
+		if slices.ContainsFunc(s.RootMarkers, func(name string) bool { return there(filepath.Join(root, name)) }) {
+			lacking[language] = append(lacking[language], s.Command[0])
+		}
+	}
+	f := Finding{Check: "language servers", State: Good, Found: "none is installed"}
+	if len(found) > 0 {
+		f.Found = strings.Join(found, ", ")
+	}
+	out = append(out, f)
+	for language, programs := range lacking {
+		if !served[language] {
+			out = append(out, Finding{
+				Check: "language servers", State: Warn, Found: "none for the project in this folder", Remedy: "install " + strings.Join(programs, " or "),
+			})
+		}
+	}
+	slices.SortFunc(out[1:], func(a, b Finding) int { return strings.Compare(a.Remedy, b.Remedy) })
+	return out
+}
+
+// installed reports whether a program is in PATH, outside of the folder.
+func installed(name, root string) bool {
+	return slices.ContainsFunc(filepath.SplitList(os.Getenv("PATH")), func(dir string) bool {
+		info, err := os.Stat(filepath.Join(dir, name))
+		return err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0 && !tool.Inside(root, dir)
+	})
+}
+
+func there(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// memories finds files of memory whose end no prompt has.
+func memories(a *app.App, root string) (out []Finding) {
+	if a.Config.Memory.Off {
+		return nil
+	}
+	store := a.Memory(root)
+	for _, scope := range memory.Scopes() {
+		path := filepath.Join(store.Dirs[scope], "MEMORY.md")
+		lines, size, err := counted(path)
+		f := Finding{Check: "memory " + string(scope), State: Warn}
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			continue
+		case err != nil:
+			f.Found, f.Remedy = err.Error(), "make the file readable, or remove it"
+		case lines > memory.MaxLines || size > memory.MaxBytes:
+			f.Found = fmt.Sprintf("%s has %s and %s bytes; beyond %d lines or %s bytes the end is lost to prompts",
+				path, words.Count(lines, "line"), words.Thousands(size), memory.MaxLines, words.Thousands(memory.MaxBytes))
+			f.Remedy = "move what is long into topic files beside it, or have the memory tidied"
+		default:
+			continue
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// counted is how many lines and bytes a file has.
+func counted(path string) (lines, size int, err error) {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > 16<<20 { // nobody writes that
+		if err == nil {
+			err = fmt.Errorf("%s is not a file of text", path)
+		}
+		return 0, 0, err
+	}
+	data, err := os.ReadFile(path)
+	text := strings.TrimSuffix(string(data), "\n")
+	return strings.Count(text, "\n") + 1, len(data), err
+}

@@ -1,0 +1,104 @@
+package words
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/inspan/inspan/llm"
+)
+
+// Subject is what a call is about, in words: its command, path or pattern, what it is
+// called, or the things that it lists; empty if it has none. Only arguments that are
+// all plain values and say nothing of that sort are shown as they are. It is text of
+// others, and of any length.
+func Subject(c llm.Call) string {
+	args := arguments(c)
+	if text := named(args, "command", "path", "pattern", "question", "url", "query", "task", "id"); text != "" {
+		return text
+	}
+	if action := named(args, "action"); action != "" { // of a tool that manages things
+		return strings.Join(append([]string{action}, others(args)...), " ")
+	}
+	if text := named(args, "title"); text != "" {
+		return text
+	}
+	plain := !slices.ContainsFunc(slices.Collect(maps.Values(args)), func(v any) bool { return !isPlain(v) })
+	switch {
+	case string(c.Args) == "{}":
+		return ""
+	case plain:
+		return string(c.Args)
+	}
+	return spoken(args)
+}
+
+// arguments are those of a call; what is no object has none.
+func arguments(c llm.Call) map[string]any {
+	var args map[string]any
+	_ = json.Unmarshal(c.Args, &args)
+	return args
+}
+
+// named is the first of some arguments that is text.
+func named(args map[string]any, keys ...string) string {
+	for _, key := range keys {
+		if s, ok := args[key].(string); ok && s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+// others are the texts and lists beside the action, by their names.
+func others(args map[string]any) (out []string) {
+	for _, key := range slices.Sorted(maps.Keys(args)) {
+		text, isText := args[key].(string)
+		if !isText && !isPlain(args[key]) {
+			text = spoken(args[key])
+		}
+		if key != "action" && text != "" {
+			out = append(out, text)
+		}
+	}
+	return out
+}
+
+// isPlain reports whether a value of JSON holds no others.
+func isPlain(v any) bool {
+	switch v.(type) {
+	case map[string]any, []any:
+		return false
+	}
+	return true
+}
+
+// spoken is a value of JSON as words. Of an object whose text or name says what it is,
+// it is that.
+func spoken(v any) string {
+	var parts []string
+	switch v := v.(type) {
+	case string:
+		return v
+	case []any:
+		for _, e := range v {
+			parts = append(parts, spoken(e))
+		}
+		return strings.Join(parts, " · ")
+	case map[string]any:
+		if text := named(v, "text", "title", "name", "path"); text != "" {
+			return text
+		}
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			if text := spoken(v[key]); isPlain(v[key]) {
+				parts = append(parts, key+" "+text)
+			} else {
+				parts = append(parts, text)
+			}
+		}
+		return strings.Join(parts, ", ")
+	}
+	raw, _ := json.Marshal(v) // it was read from JSON
+	return string(raw)
+}
