@@ -10,10 +10,7 @@ import (
 
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/charmap"
-	"golang.org/x/text/encoding/japanese"
-	"golang.org/x/text/encoding/korean"
 	"golang.org/x/text/encoding/simplifiedchinese"
-	"golang.org/x/text/encoding/traditionalchinese"
 )
 
 // decode turns a body into UTF-8. A byte order mark says which encoding it is,
@@ -54,24 +51,14 @@ func decode(body []byte, label string, isHTML bool) (string, error) {
 }
 
 // encodingOf finds an encoding by the names that pages use, in lower case, as the WHATWG's
-// standard for encodings lists them; nil if there is none. Its own index (htmlindex) would
-// cost each start of the program a table.
+// standard for encodings lists them; nil if there is none. Those of Japan, Korea and Taiwan
+// have tables larger than they are worth; see decision 005.
 func encodingOf(label string) encoding.Encoding {
 	switch label {
 	case "iso-8859-1", "iso8859-1", "latin1", "latin-1", "l1", "us-ascii", "ascii", "windows-1252", "cp1252", "x-cp1252":
 		return charmap.Windows1252
-	case "shift_jis", "shift-jis", "sjis", "x-sjis", "windows-31j", "ms_kanji":
-		return japanese.ShiftJIS
-	case "euc-jp", "x-euc-jp":
-		return japanese.EUCJP
-	case "iso-2022-jp":
-		return japanese.ISO2022JP
 	case "gb18030", "gbk", "gb2312", "gb_2312-80", "x-gbk", "chinese":
 		return simplifiedchinese.GB18030
-	case "big5", "big5-hkscs", "x-x-big5":
-		return traditionalchinese.Big5
-	case "euc-kr", "ks_c_5601-1987", "ksc5601", "korean", "windows-949":
-		return korean.EUCKR
 	}
 	for _, table := range charmap.All {
 		name := strings.ToLower(fmt.Sprint(table))

@@ -169,19 +169,14 @@ func TestCharsets(t *testing.T) {
 		{"koi8-r", "text/plain; charset=KOI8-R", "\xf0\xd2\xc9", "При"},
 		{"greek", "text/plain; charset=iso-8859-7", "\xc1\xe8", "Αθ"},
 		{"turkish", "text/plain; charset=windows-1254", "\xfe\xf0", "şğ"},
-		{"japanese", "text/html; charset=Shift_JIS", "<p>\x93\xfa\x96\x7b", "日本"},
-		{"japanese, unix", "text/plain; charset=euc-jp", "\xc6\xfc\xcb\xdc", "日本"},
-		{"japanese, mail", "text/plain; charset=iso-2022-jp", "\x1b$B\x46\x7c\x1b(B", "日"},
 		{"chinese", "text/plain; charset=gb2312", "\xd6\xd0\xce\xc4", "中文"},
-		{"chinese, old", "text/plain; charset=big5", "\xa4\xa4\xa4\xe5", "中文"},
-		{"korean", "text/plain; charset=euc-kr", "\xc7\xd1\xb1\xdb", "한글"},
 	} {
 		p, err := web.Read([]byte(tt.body), tt.kind, nil)
 		if err != nil || p.Text != tt.want {
 			t.Errorf("%s: %.80q, %v; want %.80q", tt.name, p.Text, err, tt.want)
 		}
 	}
-	if _, err := web.Read([]byte("\x83\x6e\x83"), "text/plain; charset=klingon", nil); err == nil || !strings.Contains(err.Error(), "iconv") {
+	if _, err := web.Read([]byte("\x83\x6e\x83"), "text/plain; charset=shift_jis", nil); err == nil || !strings.Contains(err.Error(), "iconv") {
 		t.Errorf("an encoding that can't be read: %v", err)
 	}
 }
