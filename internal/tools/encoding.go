@@ -114,7 +114,7 @@ func hasControls(data []byte) bool {
 
 // errBinary describes a file that is not text by its first bytes.
 func errBinary(name string, data []byte) error {
-	if bytes.HasPrefix(data, []byte("%PDF-")) {
+	if isPDF(data) {
 		return fmt.Errorf("%s is a PDF of %s; pdftotext -layout FILE - in bash shows its text, where poppler is installed, and pdftoppm -png makes images of its pages", name, size(int64(len(data))))
 	}
 	head := data[:min(len(data), 16)]

@@ -66,6 +66,9 @@ func runRead(ctx context.Context, c *tool.Call, in readArgs) (tool.Result, error
 		r.Files = files
 		return r, err
 	}
+	if isPDF(data) {
+		return readPDF(ctx, c, path, data, in)
+	}
 	text, enc, ok := decode(data)
 	if !ok {
 		return tool.Result{}, errBinary(show(c, path), data)

@@ -1,0 +1,53 @@
+package tools
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/inspan/inspan/internal/policy"
+	"github.com/inspan/inspan/tool"
+)
+
+// pdfFor bounds how long the text of a PDF is waited for.
+const pdfFor = time.Minute
+
+func isPDF(data []byte) bool { return bytes.HasPrefix(data, []byte("%PDF-")) }
+
+// readPDF shows the text of a PDF, as pdftotext (poppler) tells it. That reads a file that
+// anybody may have made, so it runs where it can do no more than read.
+func readPDF(ctx context.Context, c *tool.Call, path string, data []byte, in readArgs) (tool.Result, error) {
+	unread := errBinary(show(c, path), data)
+	box := tool.Box{Level: tool.BoxRead}
+	if !tool.Inside(c.Env.Root, path) {
+		box.Read = []string{path}
+	}
+	if !c.Env.Walls.Read {
+		box = tool.Box{Level: tool.BoxNone}
+	}
+	if c.Env.Procs == nil || !c.Env.Walls.Read && c.Mode != policy.ModeYolo {
+		return tool.Result{}, unread
+	}
+	ctx, cancel := context.WithTimeout(ctx, pdfFor)
+	defer cancel()
+	w := newWindow(in)
+	p, err := c.Env.Procs.Start(ctx, tool.Command{Args: []string{"pdftotext", "-q", "-layout", path, "-"}, Dir: c.Env.Root, Output: w, Box: box})
+	if err != nil {
+		return tool.Result{}, unread
+	}
+	code, err := p.Wait()
+	switch {
+	case ctx.Err() != nil:
+		return tool.Result{}, errors.Join(fmt.Errorf("pdftotext took more than %v", pdfFor), unread)
+	case err != nil || code != 0:
+		return tool.Result{}, fmt.Errorf("pdftotext ended with exit code %d: %w", code, unread)
+	}
+	out, err := w.result()
+	if err != nil {
+		return tool.Result{}, err
+	}
+	return tool.Text(strings.ToValidUTF8(strings.ReplaceAll(out, "\f", ""), "\ufffd") + "\n[the text of a PDF, as pdftotext tells it; pdftoppm -png in bash makes images of its pages]"), nil
+}
