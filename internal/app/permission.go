@@ -57,7 +57,11 @@ func (o Options) beside() string {
 }
 
 // http is how tools reach servers.
-func (a *App) http() *http.Client { return unredirected(a.guard()) }
+func (a *App) http() *http.Client {
+	g := a.guard()
+	g.MaxBytes = tools.MaxBody
+	return unredirected(g)
+}
 
 func unredirected(g *netguard.Guard) *http.Client {
 	client := g.Client()

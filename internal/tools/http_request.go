@@ -24,10 +24,13 @@ import (
 //go:embed http_request.md
 var httpRequestDoc string
 
+// MaxBody is the most of an answer that is ever read, in bytes.
+const MaxBody = 64 << 20
+
 const (
 	requestFor   = 60 * time.Second
 	maxTextBody  = 5 << 20
-	maxSavedBody = 10 << 20
+	maxSavedBody = MaxBody
 	maxSentURL   = 8 << 10
 )
 

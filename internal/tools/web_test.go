@@ -256,7 +256,7 @@ func api(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
 		fmt.Fprint(w, "<nav>x</nav>")
 	case "/huge":
-		fmt.Fprint(w, strings.Repeat("x", 11<<20))
+		fmt.Fprint(w, strings.Repeat("x", 65<<20))
 	case "/drop":
 		panic(http.ErrAbortHandler)
 	default:
@@ -422,7 +422,7 @@ func TestHTTPSave(t *testing.T) {
 	holds(t, "changed", save("/html", "a.png"), "error: nothing was sent: ", "has changed")
 	holds(t, "outside", save("/html", "../x"), "error: ", "outside of the workspace")
 	holds(t, "failed", save("/error", "b"), "HTTP 418", "short and stout")
-	holds(t, "huge", save("/huge", "b"), "HTTP 200", "error: the request was made, but its answer was not saved: it is larger than 10.0 MiB")
+	holds(t, "huge", save("/huge", "b"), "HTTP 200", "error: the request was made, but its answer was not saved: it is larger than 64.0 MiB")
 	if _, err := os.Stat(filepath.Join(c.env.Root, "b")); !os.IsNotExist(err) {
 		t.Errorf("an answer was saved that should not be: %v", err)
 	}
