@@ -46,7 +46,7 @@ func bodies() []event.Body {
 		event.Healed{Level: event.HealImages, Cause: llm.KindTooLarge},
 		event.Pruned{Upto: 4, Why: event.PruneCold, Before: 9, After: 5},
 		event.Judged{
-			Call:  "c", Action: tool.Ask, By: "mode", Reason: "w", Tool: "t", Args: json.RawMessage(`{"a":1}`),
+			Call: "c", Action: tool.Ask, By: "mode", Reason: "w", Tool: "t", Args: json.RawMessage(`{"a":1}`),
 			Effects: []tool.Effect{{Kind: tool.Write, Path: "/w/a", Text: "t", Class: tool.ProvenInside}}, Private: true, Text: "x", Cost: 0.01, Route: "a/b",
 		},
 		event.Waiting{Call: "c", Preview: "-a\n+b", Rules: []string{"write(a)"}, Until: time.Unix(1e9, 0).UTC()},
