@@ -134,7 +134,7 @@ func (t *tree) judge(at string, info fs.FileInfo, data []byte) {
 	script := strings.HasPrefix(string(data), "#!") || info.Mode().IsRegular() && info.Mode()&0o111 != 0
 	switch {
 	case t.kind == Memory:
-		t.tells(at, data)
+		t.tells(data)
 		return
 	case t.kind != Hook && t.kind != Tool && t.kind != Agent && t.kind != Plugin && !script && (path.Ext(name) == ".md" || name == ".gitignore"):
 		return
@@ -151,7 +151,7 @@ func (t *tree) judge(at string, info fs.FileInfo, data []byte) {
 }
 
 // tells shows what agents would be told. An empty file tells nothing.
-func (t *tree) tells(at string, data []byte) {
+func (t *tree) tells(data []byte) {
 	before := len(t.runs)
 	for line := range strings.Lines(string(data)) {
 		if line = strings.TrimSpace(line); line != "" {
