@@ -218,7 +218,7 @@ func effects(ctx context.Context, t tool.Tool, c *tool.Call) ([]tool.Effect, err
 	case errors.Is(err, tool.ErrInvalid):
 		return nil, err
 	case err != nil:
-		return unknown, nil
+		return unknown, nil //nolint:nilerr // that is what the error means
 	}
 	return list, nil
 }

@@ -56,6 +56,9 @@ func listMemory(out, complain io.Writer, s *memory.Store) error {
 	if len(index.Entries) == 0 && err == nil {
 		fmt.Fprintln(complain, "Nothing is remembered yet. The model remembers by itself, and you can: inspan memory add \"...\"")
 	}
+	if index.Unvouched > 0 {
+		fmt.Fprintln(complain, "The team's entries count as unverified until you trust the file as it is: inspan trust")
+	}
 	for _, p := range index.Problems {
 		fmt.Fprintln(complain, words.Visible(p.String()))
 	}

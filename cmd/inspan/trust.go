@@ -17,9 +17,11 @@ func (c *command) trust() *cobra.Command {
 	var yes, forget, sum bool
 	cmd := &cobra.Command{
 		Use:   "trust [FOLDER]",
-		Short: "Show what in a folder would run programs, and trust exactly that content",
+		Short: "Show what in a folder would run programs or speak for the team, and trust exactly that content",
 		Long: "Show what in a folder could start a program or change what inspan does: settings, hooks, tools, skills with scripts, MCP servers. All of it is\n" +
 			"inert until you trust its exact content; one changed byte, and you are asked again. Trusting a folder says nothing of the folders in it.\n\n" +
+			"The team's memory (.inspan/memory) is told to agents as unverified until you trust it. Each file counts for itself, and new sessions go by it.\n" +
+			"It is no part of the sum: it runs nothing, and changes as agents work.\n\n" +
 			"Without a terminal nothing is trusted, unless 'inspan run --trust SUM' names the content.",
 		Example: "  inspan trust\n  inspan trust --sum       # for --trust in CI\n  inspan trust --forget",
 		Args:    exactly(0, 1, "one FOLDER at most"),
@@ -32,22 +34,24 @@ func (c *command) trust() *cobra.Command {
 			if forget {
 				return a.Consent().Distrust(cmd.Context(), root)
 			}
-			r, err := a.Review(root, "")
-			if err != nil {
+			if sum {
+				r, err := a.Review(root, "")
+				if err == nil {
+					fmt.Fprintln(out, consent.Sum(slices.Concat(r.Trusted, r.New, r.Changed)))
+				}
 				return err
 			}
-			all := slices.Concat(r.Trusted, r.New, r.Changed)
-			if sum {
-				fmt.Fprintln(out, consent.Sum(all))
-				return nil
+			r, err := a.ReviewAll(root)
+			if err != nil {
+				return err
 			}
 			show(out, "trusted", r.Trusted)
 			show(out, "changed since you trusted it", r.Changed)
 			show(out, "new", r.New)
 			open := slices.Concat(r.Changed, r.New)
 			switch {
-			case len(all) == 0:
-				fmt.Fprintln(out, "Nothing in this folder would run a program or change what inspan does.")
+			case len(r.Trusted)+len(open) == 0:
+				fmt.Fprintln(out, "Nothing in this folder would run a program, change what inspan does, or tell agents what the team knows.")
 				return nil
 			case len(open) == 0:
 				return nil
@@ -80,7 +84,7 @@ func show(out io.Writer, title string, items []consent.Item) {
 
 // agrees asks the person. Anything but yes is no.
 func (c *command) agrees(out io.Writer, n int) bool {
-	fmt.Fprintf(out, "Trust exactly this content, so that these %d may run? [y/N] ", n)
+	fmt.Fprintf(out, "Trust exactly this content, so that these %d count? [y/N] ", n)
 	line, err := bufio.NewReader(c.in).ReadString('\n')
 	word := strings.ToLower(strings.TrimSpace(line))
 	return err == nil && (word == "y" || word == "yes")

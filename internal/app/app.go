@@ -268,7 +268,7 @@ func (a *App) agent(
 	a.shells.Store(at.ID, shell)
 	needs := profile.For(chosen.Info().Route(), a.Config.Profiles)
 	servers := &lsp.Manager{Env: env}
-	library, memories := a.Skills(env.Root), a.Memory(env.Root)
+	library, memories := a.Skills(env.Root), a.sessionMemory(ctx, at.ID, env.Root)
 	box := wrapped(a.remembering(memories, a.skilled(library, a.toolbox(shell, needs.Edit, servers))), checks)
 	if !a.Config.Skills.Off {
 		hooks = append(hooks, &skillGrants{library: library, places: a.places(env.Root)})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
@@ -56,12 +57,14 @@ func (a *App) Rules(root string) ([]inspan.Rule, error) { return a.rules(root, O
 
 // Review tells what in a workspace would run programs or change what inspan does,
 // and what of it the person trusts. Sum, if not empty, names exact content that
-// is trusted beside: see consent.Sum.
+// is trusted beside: see consent.Sum. What agents are told of the team's memory is no part
+// of it: it runs nothing, and changes as they work.
 func (a *App) Review(root, sum string) (consent.Review, error) {
 	items, err := consent.Find(root)
 	if err != nil {
 		return consent.Review{}, err
 	}
+	items = slices.DeleteFunc(items, func(i consent.Item) bool { return i.Kind == consent.Memory })
 	if consent.Named(items, sum) {
 		return consent.Review{Trusted: items}, nil
 	}
@@ -73,6 +76,16 @@ func (a *App) Review(root, sum string) (consent.Review, error) {
 		return r, fmt.Errorf("--trust names other content than there is now: %w", errChanged)
 	}
 	return r, nil
+}
+
+// ReviewAll is what there is for a person to trust in a workspace: what Review tells, and
+// the team's memory.
+func (a *App) ReviewAll(root string) (consent.Review, error) {
+	items, err := consent.Find(root)
+	if err != nil {
+		return consent.Review{}, err
+	}
+	return a.Consent().Review(root, items)
 }
 
 var errChanged = errors.New("look at it with 'inspan trust' first")

@@ -30,6 +30,8 @@ const (
 //     that has more than markdown, and whatever else is not markdown
 //   - .mcp.json, .claude/settings.json, .claude/settings.local.json, and each
 //     entry of .claude/skills that has more than markdown
+//   - in .inspan/memory: MEMORY.md and each topic that has any text, an item each, as
+//     agents are told what they say; files that are being written there are left out
 //   - files of the workspace that the command lines in these name, such as the
 //     script of a hook. What such a file goes on to run or to load is not followed
 //
@@ -112,8 +114,33 @@ func (f *finder) inspan() {
 			f.each(at, Plugin)
 		case name == "skills" && e.IsDir():
 			f.each(at, Skill)
+		case name == "memory" && e.IsDir():
+			f.memory(at)
 		case name == "mcp.json":
 			f.entry(at, Server)
+		default:
+			f.entry(at, Settings)
+		}
+	}
+}
+
+// memory looks at what is remembered for the team. Each file is an item, so that a topic
+// that changes does not put the others in doubt.
+func (f *finder) memory(dir string) {
+	entries, err := f.list(dir)
+	if err != nil {
+		f.doubtful(dir+"/", Settings, err)
+	}
+	for _, e := range entries {
+		name, file := e.Name(), e.Type().IsRegular()
+		at := path.Join(dir, name)
+		switch {
+		case file && (name == ".lock" || strings.Contains(name, ".md.new-")):
+			// a writer holds it, and nobody reads it
+		case name == "topics" && e.IsDir():
+			f.memory(at)
+		case file && (name == "MEMORY.md" || path.Base(dir) == "topics" && path.Ext(name) == ".md"):
+			f.entry(at, Memory)
 		default:
 			f.entry(at, Settings)
 		}
@@ -233,10 +260,11 @@ func (it Item) with(flaws []string) Item {
 	return it
 }
 
-// covered reports whether a path is an item, or below one.
+// covered reports whether a path is an item, or below one. What is only told to agents
+// covers nothing that a command line names.
 func (f *finder) covered(at string) bool {
 	shown := visible(at)
 	return slices.ContainsFunc(f.items, func(it Item) bool {
-		return shown == it.Path || strings.HasSuffix(it.Path, "/") && strings.HasPrefix(at, it.Path)
+		return it.Kind != Memory && (shown == it.Path || strings.HasSuffix(it.Path, "/") && strings.HasPrefix(at, it.Path))
 	})
 }

@@ -407,3 +407,31 @@ func FuzzSettings(f *testing.F) {
 		}
 	})
 }
+
+// TestTeamMemory finds each file that agents are told of, and no file of a writer.
+func TestTeamMemory(t *testing.T) {
+	root := folder(t)
+	for name, text := range map[string]string{
+		".inspan/memory/MEMORY.md": "- Push first.\n\n- \u202eX\n", ".inspan/memory/topics/a.md": "More.", ".inspan/memory/topics/empty.md": " \n",
+		".inspan/memory/README.md": "", ".inspan/memory/MEMORY.md.new-ABC": "half", ".inspan/memory/topics/a.md.new-ABC": "half", ".inspan/memory/.lock": "",
+	} {
+		write(t, root, name, text)
+	}
+	want := []consent.Item{consent.Remembered(".inspan/memory/MEMORY.md", []byte("- Push first.\n\n- \u202eX\n")), consent.Remembered(".inspan/memory/topics/a.md", []byte("More."))}
+	want[0].Runs = []string{"tells agents: - Push first.", `tells agents: "- \u202eX"`}
+	want[1].Runs = []string{"tells agents: More."}
+	if diff := cmp.Diff(want, find(t, root)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	// What a command line names is an item for that as well.
+	write(t, root, ".inspan/mcp.json", `{"mcpServers":{"x":{"command":"sh","args":[".inspan/memory/topics/a.md"]}}}`)
+	kinds := map[string]bool{}
+	for _, it := range find(t, root) {
+		if it.Path == ".inspan/memory/topics/a.md" {
+			kinds[it.Kind] = true
+		}
+	}
+	if !kinds[consent.Memory] || !kinds[consent.Server] {
+		t.Error(kinds)
+	}
+}

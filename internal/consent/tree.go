@@ -133,6 +133,9 @@ func (t *tree) judge(at string, info fs.FileInfo, data []byte) {
 	name := strings.ToLower(path.Base(at))
 	script := strings.HasPrefix(string(data), "#!") || info.Mode().IsRegular() && info.Mode()&0o111 != 0
 	switch {
+	case t.kind == Memory:
+		t.tells(data)
+		return
 	case t.kind != Hook && t.kind != Tool && t.kind != Agent && t.kind != Plugin && !script && (path.Ext(name) == ".md" || name == ".gitignore"):
 		return
 	case strings.EqualFold(at, ".inspan/config.toml") && onlyTightens(data):
@@ -145,6 +148,17 @@ func (t *tree) judge(at string, info fs.FileInfo, data []byte) {
 	case script || program(name) || (t.kind == Hook || t.kind == Tool) && ext != ".md":
 		t.runs = append(t.runs, visible(at))
 	}
+}
+
+// tells shows what agents would be told. An empty file tells nothing.
+func (t *tree) tells(data []byte) {
+	before := len(t.runs)
+	for line := range strings.Lines(string(data)) {
+		if line = strings.TrimSpace(line); line != "" {
+			t.runs = append(t.runs, "tells agents: "+visible(line))
+		}
+	}
+	t.risky = t.risky || len(t.runs) > before
 }
 
 // settings tells what a file of settings would run.

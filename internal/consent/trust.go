@@ -24,6 +24,7 @@ const (
 	Agent    = "agent"      // sets up an agent of its own
 	Plugin   = "plugin"     // any of these together
 	Server   = "mcp server" // is started, or connected to
+	Memory   = "memory"     // is told to agents as what the team knows; it runs nothing
 )
 
 // Item is one piece of content in a workspace that could start a program or
@@ -41,7 +42,7 @@ type Item struct {
 	// content tells: the exact command line, in which folder, and the names of
 	// environment variables. It is for people; a script can do anything.
 	Runs []string
-	Kind string // Settings, Hook, Tool, Skill, Agent, Plugin or Server
+	Kind string // Settings, Hook, Tool, Skill, Agent, Plugin, Server or Memory
 	// Before is the digest that was trusted before, in Review.Changed.
 	Before string
 }
@@ -59,6 +60,12 @@ type pair struct {
 	Path   string    `json:"path"`
 	Digest string    `json:"digest"`
 	At     time.Time `json:"at"`
+}
+
+// Remembered is the item of a file of the team's memory, as [Find] lists it, with this
+// content: it is trusted if a person trusts just these bytes at this place.
+func Remembered(path string, content []byte) Item {
+	return Item{Path: path, Digest: sum(content), Kind: Memory}
 }
 
 var digestForm = regexp.MustCompile(`^[0-9a-f]{64}$`)

@@ -31,6 +31,7 @@ func (s *Store) Add(ctx context.Context, scope Scope, e Entry, topicText string)
 		if err != nil {
 			return err
 		}
+		before := index.bytes()
 		gone, err := index.accept(e, s.today())
 		if err != nil {
 			return err
@@ -40,7 +41,7 @@ func (s *Store) Add(ctx context.Context, scope Scope, e Entry, topicText string)
 				return err
 			}
 		}
-		if err := f.replace(indexFile, index.bytes()); err != nil {
+		if err := f.replace(indexFile, before, index.bytes()); err != nil {
 			return err
 		}
 		for _, it := range gone {
@@ -72,7 +73,26 @@ func (s *Store) change(ctx context.Context, scope Scope, create bool, do func(f 
 	}
 	defer unlock()
 	f.sweep()
-	return do(f)
+	f.wrote = &[]written{}
+	if err := do(f); err != nil || s.Vouch == nil {
+		return err
+	}
+	return s.vouch(ctx, scope, *f.wrote)
+}
+
+// vouch tells of what was written to files that somebody stood by. It goes by what was
+// read and written here, whatever others have made of the file since.
+func (s *Store) vouch(ctx context.Context, scope Scope, files []written) error {
+	var failed []error
+	for _, w := range files {
+		if s.vouched(scope, w.path, w.before) {
+			failed = append(failed, s.Vouch(ctx, scope, w.path, w.after))
+		}
+	}
+	if err := errors.Join(failed...); err != nil {
+		return fmt.Errorf("it is written, and counts as unverified: %w", err)
+	}
+	return nil
 }
 
 // prepare makes an entry ready to be kept, or says why it can't be.
@@ -208,8 +228,9 @@ func (s *Store) Remove(ctx context.Context, scope Scope, id string) (Entry, erro
 		if err := f.dropTopic(e); err != nil {
 			return err
 		}
+		before := index.bytes()
 		index.lines = slices.Delete(index.lines, it.line, it.end)
-		return f.replace(indexFile, index.bytes())
+		return f.replace(indexFile, before, index.bytes())
 	})
 	if missing(err) {
 		err = fmt.Errorf("%w: there is no %s memory yet", ErrUnknown, scope)

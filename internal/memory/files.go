@@ -36,6 +36,13 @@ type home struct {
 	scope Scope
 	path  string
 	root  *os.Root
+	wrote *[]written // nil: nothing is written here
+}
+
+// written is a file whose content was replaced.
+type written struct {
+	path          string
+	before, after []byte
 }
 
 // folder opens the folder of a scope, and makes it first if create.
@@ -52,7 +59,7 @@ func (s *Store) folder(scope Scope, create bool) (home, error) {
 			}
 		}
 		root, err := folder.Open(dir)
-		return home{scope, dir, root}, err
+		return home{scope: scope, path: dir, root: root}, err
 	}
 	workspace, err := os.OpenRoot(s.Root)
 	if err != nil {
@@ -67,7 +74,7 @@ func (s *Store) folder(scope Scope, create bool) (home, error) {
 		return home{}, fmt.Errorf("make the folder: %w", err)
 	}
 	root, err := workspace.OpenRoot(rel)
-	return home{scope, dir, root}, err
+	return home{scope: scope, path: dir, root: root}, err
 }
 
 // perm is the mode of a new file. What a person keeps for themselves is theirs
@@ -120,9 +127,9 @@ func (f home) read(name string, most int64) (data []byte, info fs.FileInfo, err 
 
 func (f home) name(name string) string { return filepath.Join(f.path, filepath.FromSlash(name)) }
 
-// replace puts data into a new file and moves that to where name is; on the disk
-// when it returns.
-func (f home) replace(name string, data []byte) error {
+// replace puts data, which was made of before, into a new file and moves that to where
+// name is; on the disk when it returns.
+func (f home) replace(name string, before, data []byte) error {
 	mode := perm(f.scope)
 	if info, err := f.root.Lstat(filepath.FromSlash(name)); err == nil {
 		mode = info.Mode().Perm()
@@ -144,6 +151,7 @@ func (f home) replace(name string, data []byte) error {
 		_ = f.root.Remove(temp)
 		return fmt.Errorf("remember: %w", err)
 	}
+	*f.wrote = append(*f.wrote, written{f.name(name), before, data})
 	return f.sync(path.Dir(name))
 }
 
@@ -215,7 +223,14 @@ func (s *Store) load(scope Scope) (file, error) {
 		return file{}, err
 	}
 	defer f.close()
-	return f.load()
+	index, err := f.load()
+	if err == nil && !s.vouched(scope, index.path, index.bytes()) {
+		index.unvouched = true
+		for i := range index.items {
+			index.items[i].Untrusted = true
+		}
+	}
+	return index, err
 }
 
 func (f home) load() (file, error) {

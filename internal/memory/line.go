@@ -33,6 +33,8 @@ type file struct {
 	lines    []string
 	items    []item
 	problems []Problem
+
+	unvouched bool // nobody stands by its content
 }
 
 // parse reads MEMORY.md. It takes every text there is.

@@ -25,12 +25,15 @@
 //
 // What was learned in a session that had seen content nobody vouches for is
 // marked for good, is marked in the prompt too, and can't supersede what is not
-// marked. An entry supersedes only entries of its own scope and of those behind
+// marked. All that is in a file which nobody stands by counts as marked, see
+// [Store.Vouched]. An entry supersedes only entries of its own scope and of those behind
 // it in [Scopes], so that what comes with a repository can't hide what a person
 // keeps for themselves.
 package memory
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -78,7 +81,7 @@ type Entry struct {
 	Text       string // at most 400 bytes if it was added here
 	Topic      string // name of the topic file with more; empty: there is none
 	Source     string // who said so; empty for Add: "person"
-	Untrusted  bool   // learned in a session that had seen content nobody vouches for
+	Untrusted  bool   // learned in a session that had seen content nobody vouches for, or read from a file nobody vouches for
 	Date       time.Time
 	Expires    time.Time // the last day on which it holds; zero: it always does
 	Supersedes []string  // ids of what it takes the place of
@@ -116,6 +119,12 @@ type Store struct {
 	// Root is the workspace, or empty. A folder inside it is reached without leaving
 	// it, whatever links there are on the way.
 	Root string
+	// Vouched reports whether a person stands by just this content of a file. What others
+	// hold counts as untrusted. Nil: all files are stood by.
+	Vouched func(scope Scope, path string, content []byte) bool
+	// Vouch is told what a change made of a file that a person stood by, or that was empty
+	// or not there, so that they stand by what it is now too. Nil: nobody is told.
+	Vouch func(ctx context.Context, scope Scope, path string, content []byte) error
 	// Now is the clock; nil: time.Now.
 	Now func() time.Time
 
@@ -128,6 +137,12 @@ func (s *Store) today() time.Time {
 		now = s.Now
 	}
 	return now().UTC().Truncate(24 * time.Hour)
+}
+
+// vouched reports whether a person stands by the content of a file. Nobody needs to if
+// there is none.
+func (s *Store) vouched(scope Scope, path string, content []byte) bool {
+	return s.Vouched == nil || len(bytes.TrimSpace(content)) == 0 || s.Vouched(scope, path, content)
 }
 
 // dir is the folder of a scope.
@@ -155,6 +170,9 @@ func (s *Store) Path(scope Scope, topic string) string {
 type Index struct {
 	Entries  []Listed  // in the order of [Scopes] and of the files, without what has expired or is superseded
 	Problems []Problem // that keep nothing else from being used
+	// Unvouched is how many of the entries come from files that nobody stands by, see
+	// [Store.Vouched]. They are untrusted, whatever the file says.
+	Unvouched int
 
 	left map[Scope]int // entries beyond the limits
 }
@@ -209,6 +227,9 @@ func (s *Store) Index() (Index, error) {
 				x.left[scope]++
 			default:
 				x.Entries = append(x.Entries, Listed{scope, it.line + 1, it.Entry})
+				if files[scope].unvouched {
+					x.Unvouched++
+				}
 			}
 		}
 	}

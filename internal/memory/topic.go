@@ -13,7 +13,8 @@ import (
 type Topic struct {
 	Name      string
 	Text      string // without hidden characters
-	Untrusted bool   // a part of it was learned in a session that had seen content nobody vouches for
+	Untrusted bool   // a part of it was learned in a session that had seen content nobody vouches for, or Unvouched
+	Unvouched bool   // nobody stands by the file, see [Store.Vouched]
 }
 
 // Topic reads a topic file.
@@ -39,7 +40,8 @@ func (s *Store) Topic(scope Scope, name string) (Topic, error) {
 	if info == nil {
 		return Topic{}, fmt.Errorf("%w: %s memory has no topic %q", ErrUnknown, scope, name)
 	}
-	t := Topic{Name: name, Text: words.Clean(string(data))}
+	t := Topic{Name: name, Text: words.Clean(string(data)), Unvouched: !s.vouched(scope, f.name(topicFile(name)), data)}
+	t.Untrusted = t.Unvouched
 	for line := range strings.Lines(t.Text) {
 		if said, ok := strings.CutPrefix(strings.TrimSpace(line), opens); ok {
 			var e Entry
@@ -118,7 +120,7 @@ func (f home) addTopic(e Entry, text string) error {
 	if len(part) > MaxTopic {
 		return fmt.Errorf("remember: %w: %s would have %d bytes; at most %d. Use another topic", ErrFull, f.name(name), len(part), MaxTopic)
 	}
-	return f.replace(name, []byte(part))
+	return f.replace(name, data, []byte(part))
 }
 
 // dropTopic takes out what came with an entry, if anything did. A file that is
@@ -141,7 +143,7 @@ func (f home) dropTopic(e Entry) error {
 	case strings.TrimSpace(left) == "":
 		return f.root.Remove(topicFile(e.Topic))
 	}
-	return f.replace(topicFile(e.Topic), []byte(left))
+	return f.replace(topicFile(e.Topic), data, []byte(left))
 }
 
 // without cuts the part of an entry out of the text of a topic file.

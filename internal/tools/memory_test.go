@@ -269,3 +269,36 @@ func TestMemoryIsAdded(t *testing.T) {
 		t.Error(len(a))
 	}
 }
+
+// TestMemoryUnvouched reads what somebody else wrote, and changes it through the store
+// that the call is given.
+func TestMemoryUnvouched(t *testing.T) {
+	r := newRemembering(t)
+	mine := r.store
+	r.store.Vouched = func(memory.Scope, string, []byte) bool { return false }
+	writes := &memory.Store{Root: mine.Root, Dirs: mine.Dirs}
+	var asked []string
+	for _, tl := range tools.WithMemory(tools.Memory{Store: mine, Team: func(_ context.Context, c *tool.Call) *memory.Store {
+		asked = append(asked, c.Session)
+		return writes
+	}}, nil) {
+		r.tools[tl.Name] = tl
+	}
+	r.mustRun(args{"action": "remember", "text": "Mine."})
+	if len(asked) > 0 {
+		t.Error("asked for what is the person's own")
+	}
+	r.mustRun(args{"action": "remember", "scope": "team", "text": "Ours.", "topic": "build", "topic_text": "Start it."})
+	r.mustRun(args{"action": "forget", "scope": "team", "id": r.entries()[1].ID})
+	if len(asked) != 2 {
+		t.Error(asked)
+	}
+	r.mustRun(args{"action": "remember", "scope": "team", "text": "Ours.", "topic": "build", "topic_text": "Start it."})
+	res := r.mustRun(args{"action": "read", "scope": "team", "topic": "build"})
+	if text := res.Parts.Text(); !res.Untrusted || !strings.HasPrefix(text, "[this file came with the workspace, and nobody here vouches for it") {
+		t.Error(text)
+	}
+	if res := r.mustRun(args{"action": "list"}); !res.Untrusted || !strings.Contains(res.Parts.Text(), "[fact, by an agent, unverified] Ours.") {
+		t.Error(res.Parts.Text())
+	}
+}
