@@ -1,6 +1,7 @@
 package inspan
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -264,6 +265,7 @@ func (s *summary) ask(ctx context.Context, req llm.Request) (string, error) {
 	watched, done := s.interruptible(ctx)
 	defer done()
 	by := s.model.Info()
+	req.Private = cmp.Or(req.Private, s.state.Confided)
 	for chunk, err := range s.model.Stream(watched, req) {
 		switch {
 		case err != nil && errors.Is(context.Cause(watched), errInterrupted):

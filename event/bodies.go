@@ -208,6 +208,9 @@ type Routed struct {
 	Cause  llm.Kind `json:"cause,omitempty"`  // why it was
 	Error  string   `json:"error,omitempty"`  // in the vendor's words
 	Window int      `json:"window,omitempty"` // tokens that the largest model takes which may see the conversation; 0: all may
+	// Private is what private text the conversation holds: from then on no request of the session
+	// goes to a model that may not see it, also when only what came of it is left. Empty: none.
+	Private string `json:"private,omitempty"`
 	// Judge is the model that was asked how hard the task is, empty if none was; Usage and Cost
 	// are what that took.
 	Judge string    `json:"judge,omitempty"`

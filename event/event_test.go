@@ -41,7 +41,7 @@ func bodies() []event.Body {
 			Usage: llm.Usage{Input: 1, CacheRead: 2, CacheWrite: 3, Output: 4, Reasoning: 5, Estimated: true},
 		},
 		event.Failed{Cause: llm.KindQuota, Message: "m", Retry: 0.5, Status: 429, Limit: 3, Route: "a/b", Usage: llm.Usage{Input: 1}, Cost: 0.25},
-		event.Routed{Route: "a/b", Rule: "r", Reason: "why", From: "c/d", Cause: llm.KindOverloaded, Error: "e", Window: 3, Judge: "e/f", Usage: llm.Usage{Input: 1}, Cost: 0.25},
+		event.Routed{Route: "a/b", Rule: "r", Reason: "why", From: "c/d", Cause: llm.KindOverloaded, Error: "e", Window: 3, Private: "p", Judge: "e/f", Usage: llm.Usage{Input: 1}, Cost: 0.25},
 		event.Hooked{Moment: tool.PromptSaid, By: "h", Action: tool.Deny, Reason: "r", Text: "t"},
 		event.Healed{Level: event.HealImages, Cause: llm.KindTooLarge},
 		event.Pruned{Upto: 4, Why: event.PruneCold, Before: 9, After: 5},

@@ -74,8 +74,8 @@ type Request struct {
 	// Purpose says what is asked for beside the conversation, such as
 	// "summary"; empty: its next turn. A model that chooses may heed it.
 	Purpose string
-	// Private says what private text the conversation holds that this request is a part of,
-	// as an [Error] said; empty: what the request shows counts. A model that chooses sends it
+	// Private says what private text the conversation has held that this request is a part of,
+	// as an [Error] or a [Routed] said; empty: what the request shows counts. A model that chooses sends it
 	// only to models that may see that.
 	Private string `json:"-"`
 	// Work is what is known of the work beside the messages. None of it is sent.
@@ -152,6 +152,9 @@ type Routed struct {
 	// Window is how many tokens the largest model takes that may see this conversation, where
 	// not all may; 0: as many as Info of the model that chooses says.
 	Window int
+	// Private says what private text the conversation holds, so that only some models may see
+	// it and what came of it; empty: none.
+	Private string
 	// Judge is what it took to ask another model how to choose; nil: none was asked.
 	Judge *Spent
 }

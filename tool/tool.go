@@ -202,6 +202,9 @@ type Effect struct {
 	// Own says of a Write that it goes to the session's own folder for temporary files; else a
 	// path there is the machine's. The policy fills it in.
 	Own bool `json:"own,omitempty"`
+	// Gives says of an External that nothing comes back from it: it makes nothing of the
+	// session unverified.
+	Gives bool `json:"gives,omitempty"`
 	// Dir is where an Execute starts if that is not the workspace, and Vars is what earlier
 	// commands have exported to it, as [Exported] writes it, where it runs outside of the
 	// sandbox or reaches hosts.

@@ -149,6 +149,8 @@ func TestPrivateSessionOutgrowsTheDesk(t *testing.T) {
 	if out := p.inspan("sessions", "show", "last", "--events"); !strings.Contains(out, `"kind":"compacted"`) || strings.Contains(out, "no route may answer") {
 		t.Errorf("nothing was cut, or somebody was refused: %.3000s", out)
 	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if d.made != 20 || d.longest < d.window/2 {
 		t.Errorf("%d files were read, the longest prompt had %d tokens", d.made, d.longest)
 	}
@@ -167,7 +169,9 @@ func TestPrivateSessionIsTooLong(t *testing.T) {
 			d := &desk{window: 100_000, reads: 12}
 			p := newPrivate(t, d)
 			p.inspan("run", "For ACME-4711: list what is in the files")
+			d.mu.Lock()
 			long := d.longest
+			d.mu.Unlock()
 			p.shrink(16_000)
 			p.inspan(args...)
 			if out := p.inspan("resume", "last", "once more"); long < 2*d.window || !strings.Contains(out, "HERON is done") || len(p.cloud) > 0 {
@@ -193,7 +197,9 @@ func TestRoutingFollowsTheTask(t *testing.T) {
 	if out := p.inspan("resume", "last", "Liste die Dateien im Ordner auf"); !strings.Contains(out, "HERON is done") {
 		t.Errorf("a new task: %s", out)
 	}
+	d.mu.Lock()
 	d.command, d.reads = "sh ./fails.sh", 12
+	d.mu.Unlock()
 	out := p.inspan("run", "--mode", "yolo", "Run the script and mend it")
 	if !strings.Contains(out, "I am the cloud") || !strings.Contains(out, "escalated: 5 failed calls since a check succeeded") {
 		t.Errorf("commands that fail: %s", out)

@@ -9,6 +9,7 @@
 package loop
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -71,8 +72,9 @@ type State struct {
 	Work     Work              `json:"work"`
 
 	Window     event.Window `json:"window"`
-	Bound      int          `json:"bound,omitempty"` // tokens that the models take which may answer now; 0: as many as Window says
-	Last       string       `json:"last,omitempty"`  // route that answered last
+	Confided   string       `json:"confided,omitempty"` // the private text that models have seen, as event.Routed says
+	Bound      int          `json:"bound,omitempty"`    // tokens that the models take which may answer now; 0: as many as Window says
+	Last       string       `json:"last,omitempty"`     // route that answered last
 	Measured   Measured     `json:"measured"`
 	Compaction Compaction   `json:"compaction"`
 	Pruning    Pruning      `json:"pruning,omitzero"`
@@ -230,7 +232,7 @@ func (s *State) Apply(e event.Event) error {
 	case event.Replied:
 		s.replied(b, e.Seq, e.Time)
 	case event.Routed:
-		s.Bound = b.Window
+		s.Bound, s.Confided = b.Window, cmp.Or(b.Private, s.Confided)
 		s.Total.Usage = s.Total.Usage.Add(b.Usage)
 		s.Total.Cost += b.Cost
 	case event.Failed:
@@ -333,6 +335,7 @@ func (s *State) Request() llm.Request {
 		Effort:   s.Effort,
 		Session:  s.Session,
 		Pin:      s.Run.Route,
+		Private:  s.Confided,
 		Work:     s.work(),
 	}
 }

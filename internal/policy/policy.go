@@ -228,6 +228,9 @@ func (p Policy) ruled(action tool.Action, c *tool.Call, s subject) tool.Verdict 
 		if r.Action != action || r.Scope == TrustedContent && c.Mode == ModeYolo {
 			continue // there what was trusted is checked before it runs, and that is all
 		}
+		if r.Scope == TrustedContent && s.Kind == tool.Write && s.Path == p.Map.Root && c.Env.Walls.Workspace {
+			continue // only a program can change all of the workspace, and its box holds what was trusted as it is
+		}
 		switch r.touches(p.Map, c, s) {
 		case yes:
 			return tool.Verdict{Action: action, By: r.by(), Reason: cmp.Or(r.Reason, "a rule "+verb+" it")}

@@ -116,13 +116,13 @@ func (m Memory) effects(ctx context.Context, c *tool.Call) ([]tool.Effect, error
 	gone := in.Action == "forget" || in.Action == "remember" && len(in.Supersedes) > 0
 	if in.Action == "forget" && c.Untrusted || gone && in.scope() == memory.User {
 		ids := strings.TrimSpace(strings.Join(append(in.Supersedes, in.ID), " "))
-		effects = append(effects, tool.Effect{Kind: tool.External, Text: fmt.Sprintf("forget %q of %s memory", ids, in.scope())})
+		effects = append(effects, tool.Effect{Kind: tool.External, Text: fmt.Sprintf("forget %q of %s memory", ids, in.scope()), Gives: true})
 	}
 	tells := map[memory.Scope]string{
 		memory.User: "tell this to your agents in every project", memory.Team: "tell this to the agents of everybody in this project",
 	}[in.scope()]
 	if tells != "" && in.Action == "remember" {
-		effects = append(effects, tool.Effect{Kind: tool.External, Text: tells})
+		effects = append(effects, tool.Effect{Kind: tool.External, Text: tells, Gives: true})
 	}
 	if in.scope() != memory.Team {
 		return effects, nil
