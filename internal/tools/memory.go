@@ -101,7 +101,7 @@ func (in memoryArgs) lack() string {
 
 // effects tells what a call would do. What a person keeps for themselves is
 // inspan's own and lies outside of the workspace; what the team shares is a file
-// of it. What is to hold beyond this project or for others is asked about, as a file
+// of it, which tools do not change otherwise: that it is told is what is asked about. What is to hold beyond this project or for others is asked about, as a file
 // of the project could want just that; so is to forget something in a session that has
 // seen what nobody vouches for.
 func (m Memory) effects(ctx context.Context, c *tool.Call) ([]tool.Effect, error) {
@@ -114,7 +114,7 @@ func (m Memory) effects(ctx context.Context, c *tool.Call) ([]tool.Effect, error
 	}
 	effects := []tool.Effect{}
 	gone := in.Action == "forget" || in.Action == "remember" && len(in.Supersedes) > 0
-	if in.Action == "forget" && c.Untrusted || gone && in.scope() == memory.User {
+	if in.Action == "forget" && c.Untrusted || gone && in.scope() != memory.Project {
 		ids := strings.TrimSpace(strings.Join(append(in.Supersedes, in.ID), " "))
 		effects = append(effects, tool.Effect{Kind: tool.External, Text: fmt.Sprintf("forget %q of %s memory", ids, in.scope()), Gives: true})
 	}
@@ -124,29 +124,20 @@ func (m Memory) effects(ctx context.Context, c *tool.Call) ([]tool.Effect, error
 	if tells != "" && in.Action == "remember" {
 		effects = append(effects, tool.Effect{Kind: tool.External, Text: tells, Gives: true})
 	}
-	if in.scope() != memory.Team {
+	if in.scope() != memory.Team || in.Action != "read" {
 		return effects, nil
 	}
-	kind := tool.Write
-	if in.Action == "read" {
-		kind = tool.Read
+	at, err := resolve(ctx, c, m.Store.Path(memory.Team, in.Topic))
+	if err != nil {
+		return nil, err
 	}
-	for _, path := range m.touched(in) {
-		at, err := resolve(ctx, c, path)
-		if err != nil {
-			return nil, err
-		}
-		effects = append(effects, tool.Effect{Kind: kind, Path: at})
-	}
-	return effects, nil
+	return append(effects, tool.Effect{Kind: tool.Read, Path: at}), nil
 }
 
 // touched lists the files of the team's memory that a call would touch.
 func (m Memory) touched(in memoryArgs) []string {
 	index, topic := m.Store.Path(memory.Team, ""), ""
 	switch in.Action {
-	case "read":
-		return []string{m.Store.Path(memory.Team, in.Topic)}
 	case "remember":
 		if in.TopicText != "" {
 			topic = in.Topic

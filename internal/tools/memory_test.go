@@ -152,10 +152,9 @@ func TestMemoryIsMarked(t *testing.T) {
 
 func TestMemoryOfTheTeam(t *testing.T) {
 	r := newRemembering(t)
-	const index, topic = "write .inspan/memory/MEMORY.md", "write .inspan/memory/topics/build.md"
 	remember := args{"action": "remember", "scope": "team", "text": "Run make gen.", "topic": "build", "topic_text": "It takes a minute."}
 	const team, user = "external tell this to the agents of everybody in this project", "external tell this to your agents in every project"
-	if diff := cmp.Diff([]string{team, index, topic}, r.effectsOf(remember)); diff != "" {
+	if diff := cmp.Diff([]string{team}, r.effectsOf(remember)); diff != "" {
 		t.Error(diff)
 	}
 	tl, c := r.prepared(remember)
@@ -176,12 +175,12 @@ func TestMemoryOfTheTeam(t *testing.T) {
 		a    args
 		want []string
 	}{
-		{args{"action": "remember", "scope": "team", "text": "x"}, []string{team, index}},
-		{args{"action": "remember", "scope": "team", "text": "x", "topic": "build"}, []string{team, index}},
+		{args{"action": "remember", "scope": "team", "text": "x"}, []string{team}},
+		{args{"action": "remember", "scope": "team", "text": "x", "topic": "build"}, []string{team}},
 		{args{"action": "remember", "scope": "user", "text": "x", "topic": "build", "topic_text": "y"}, []string{user}},
 		{args{"action": "remember", "text": "x"}, nil},
-		{args{"action": "forget", "scope": "team", "id": id}, []string{index, topic}},
-		{args{"action": "forget", "scope": "team", "id": "none"}, []string{index}},
+		{args{"action": "forget", "scope": "team", "id": id}, []string{fmt.Sprintf("external forget %q of team memory", id)}},
+		{args{"action": "forget", "scope": "team", "id": "none"}, []string{`external forget "none" of team memory`}},
 		{args{"action": "read", "scope": "team", "topic": "build"}, []string{"read .inspan/memory/topics/build.md"}},
 		{args{"action": "read", "topic": "build"}, nil},
 		{args{"action": "list"}, nil},
