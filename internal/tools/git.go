@@ -250,8 +250,13 @@ func (g gitLine) midway(ctx context.Context) bool {
 
 // setting is a value of the repository's own settings, without includes.
 func (g gitLine) setting(ctx context.Context, section, key string) string {
+	return gitSetting(g.read(ctx, "config"), section, key)
+}
+
+// gitSetting is what a file of git's settings says last; empty if it says nothing.
+func gitSetting(config, section, key string) string {
 	inside, value := false, ""
-	for l := range strings.Lines(g.read(ctx, "config")) {
+	for l := range strings.Lines(config) {
 		l = strings.TrimSpace(l)
 		if strings.HasPrefix(l, "[") {
 			inside = l == section

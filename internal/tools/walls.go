@@ -75,7 +75,7 @@ func (sh *Shell) plan(ctx context.Context, c *tool.Call, in bashArgs) plan {
 		out.effects = append(out.effects, tool.Effect{Kind: tool.External, Text: "make a repository, whose settings and hooks git follows" + unasked(c, in, out.effects)})
 	}
 	if in.Outside {
-		out.effects = append(out.effects, tool.Effect{Kind: tool.External, Text: "run it outside of the sandbox"})
+		out.effects = append(out.effects, tool.Effect{Kind: tool.External, Text: "run it outside of the sandbox" + runsHooks(ctx, c.Env, out.effects)})
 	}
 	if in.Keep {
 		out.effects = append(out.effects, tool.Effect{Kind: tool.Keep, Text: in.Command})

@@ -1,0 +1,51 @@
+package tools
+
+import (
+	"context"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/inspan/inspan/tool"
+)
+
+// runsHooks says which hooks of the repository git would run with a call that runs outside of
+// the sandbox, for whoever is asked about it; empty: none, or the call runs no git. What they
+// call runs with the person's rights too, and may be what the session has written.
+func runsHooks(ctx context.Context, env tool.Env, effects []tool.Effect) string {
+	git := slices.ContainsFunc(effects, func(e tool.Effect) bool {
+		return e.Words != nil && len(e.Words.Argv) > 0 && path.Base(e.Words.Argv[0]) == "git"
+	})
+	top := env.Root
+	for git && !exists(ctx, env, filepath.Join(top, ".git")) && top != filepath.Dir(top) {
+		top = filepath.Dir(top)
+	}
+	_, common, err := gitFolders(ctx, env, top)
+	if !git || err != nil {
+		return ""
+	}
+	dir := filepath.Join(common, "hooks")
+	if config, err := readSmall(ctx, env, filepath.Join(common, "config")); err == nil {
+		switch at := strings.Trim(gitSetting(config, "[core]", "hooksPath"), `"`); {
+		case filepath.IsAbs(at):
+			dir = at
+		case at != "":
+			dir = filepath.Join(top, at)
+		}
+	}
+	var names []string
+	entries, _ := readDir(ctx, env.Files, dir)
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 && filepath.Ext(e.Name()) != ".sample" {
+			names = append(names, e.Name())
+		}
+	}
+	if names == nil {
+		return ""
+	}
+	if rel, err := filepath.Rel(env.Root, dir); err == nil {
+		dir = rel
+	}
+	return ", where git also runs the hooks in " + dir + " (" + strings.Join(names, ", ") + ") and whatever they call"
+}
