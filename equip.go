@@ -85,6 +85,24 @@ func (d *driver) meet(ctx context.Context) error {
 	return d.record(ctx, out...)
 }
 
+// missed stores how the servers are, if one has come to need somebody since the run began:
+// those that are known are not waited for, so they may have failed beside it.
+func (d *driver) missed(ctx context.Context) error {
+	if d.agent.Servers == nil {
+		return nil
+	}
+	now, cancel := context.WithCancel(ctx)
+	cancel() // nobody is waited for here either
+	list := d.agent.Servers(now, func(string) {})
+	if !slices.ContainsFunc(list, func(s event.Server) bool {
+		return s.State != "ready" && s.State != "connecting" && s.State != "off" && !slices.Contains(d.served, s)
+	}) {
+		return nil
+	}
+	d.served = list
+	return d.record(ctx, event.Served{Servers: list})
+}
+
 // clashes tells of tools that were left out.
 func (s *Session) clashes() []event.Body {
 	var out []event.Body

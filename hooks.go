@@ -101,13 +101,15 @@ func (d *driver) stop(ctx context.Context, stopped event.Stopped) error {
 		if err != nil || !stored {
 			return err
 		}
-		if now, still := d.state.Next().(loop.Stop); still {
-			stopped = now.Stopped
-		} else {
-			return nil
-		}
 	}
-	_, err := d.decide(ctx, stopped)
+	if err := d.missed(ctx); err != nil {
+		return err
+	}
+	now, still := d.state.Next().(loop.Stop)
+	if !still {
+		return nil
+	}
+	_, err := d.decide(ctx, now.Stopped)
 	return err
 }
 
