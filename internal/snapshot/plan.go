@@ -268,8 +268,11 @@ func (p *plan) creations() error {
 // parent makes sure that there will be a folder at a path, and says why not.
 func (p *plan) parent(path string) (why string, err error) {
 	if c, ok := p.todo[path]; ok {
-		if c.to.class() == isDir {
+		switch c.to.class() {
+		case isDir:
 			return "", nil
+		case nothing:
+			return whyParent, nil // it goes with this
 		}
 		return whyNoFolder, nil
 	}
