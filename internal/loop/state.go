@@ -340,15 +340,6 @@ func (s *State) Request() llm.Request {
 	}
 }
 
-// work is what is known of the work beside the messages.
-func (s *State) work() llm.Work {
-	w := llm.Work{Person: s.Person, Plan: len(s.Todo), Files: len(s.Work.Changed), Failing: s.Run.Failing, Last: s.Last, At: s.Pruning.Last}
-	if s.Measured.Route == s.Last {
-		w.Cached = s.Measured.Tokens
-	}
-	return w
-}
-
 // Snapshot is the body of the Snapshot field of a Compacted event.
 func (s *State) Snapshot() (json.RawMessage, error) { return json.Marshal(s) }
 

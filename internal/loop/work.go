@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -197,4 +198,13 @@ func cut(text string, most int) string {
 		return text
 	}
 	return strings.ToValidUTF8(text[:most], "") + "…"
+}
+
+// work is what is known of the work beside the messages.
+func (s *State) work() llm.Work {
+	w := llm.Work{Person: s.Person, Plan: len(s.Todo), Files: len(s.Work.Changed), Failing: s.Run.Failing, Last: s.Last, At: s.Pruning.Last}
+	if s.Measured.Route == s.Last {
+		w.Cached = s.Measured.Tokens
+	}
+	return w
 }

@@ -17,12 +17,12 @@ func runsHooks(ctx context.Context, env tool.Env, effects []tool.Effect) string 
 	git := slices.ContainsFunc(effects, func(e tool.Effect) bool {
 		return e.Words != nil && len(e.Words.Argv) > 0 && path.Base(e.Words.Argv[0]) == "git"
 	})
-	top := env.Root
-	for git && !exists(ctx, env, filepath.Join(top, ".git")) && top != filepath.Dir(top) {
-		top = filepath.Dir(top)
+	if !git {
+		return ""
 	}
+	top := repositoryTop(ctx, env)
 	_, common, err := gitFolders(ctx, env, top)
-	if !git || err != nil {
+	if top == "" || err != nil {
 		return ""
 	}
 	dir := filepath.Join(common, "hooks")
@@ -48,4 +48,17 @@ func runsHooks(ctx context.Context, env tool.Env, effects []tool.Effect) string 
 		dir = rel
 	}
 	return ", where git also runs the hooks in " + dir + " (" + strings.Join(names, ", ") + ") and whatever they call"
+}
+
+// repositoryTop is the folder with the repository that the workspace is in, the workspace
+// itself or one above it; empty: there is none.
+func repositoryTop(ctx context.Context, env tool.Env) string {
+	top := env.Root
+	for !exists(ctx, env, filepath.Join(top, ".git")) {
+		if top == filepath.Dir(top) {
+			return ""
+		}
+		top = filepath.Dir(top)
+	}
+	return top
 }

@@ -232,12 +232,9 @@ const maxGitConfig = 64 << 10
 // find from the workspace name no program that git would run while it reads.
 // Without a repository git fails, which is harmless too.
 func inertRepository(ctx context.Context, env tool.Env) error {
-	top := env.Root
-	for !exists(ctx, env, filepath.Join(top, ".git")) {
-		if top == filepath.Dir(top) {
-			return nil
-		}
-		top = filepath.Dir(top)
+	top := repositoryTop(ctx, env)
+	if top == "" {
+		return nil
 	}
 	// A submodule may say that it is looked into, whatever the command says.
 	modules, err := readSmall(ctx, env, filepath.Join(top, ".gitmodules"))
