@@ -59,22 +59,17 @@ func (d *driver) renewed(ctx context.Context) []event.Body {
 }
 
 // meet waits for servers, unless somebody interrupts, and stores how they are if that is
-// news. What those that were waited for offer is among the tools from then on.
+// news. Their tools are gathered again after it, also if none was waited for: a server that
+// connected since the run began would otherwise be called ready without its tools.
 func (d *driver) meet(ctx context.Context) error {
 	if d.agent.Servers == nil {
 		return nil
 	}
 	watched, done := d.interruptible(ctx)
 	var broken error
-	var out []event.Body
-	waited := false
-	list := d.agent.Servers(watched, func(text string) {
-		waited, broken = true, d.show(event.Progress{Text: text})
-	})
+	list := d.agent.Servers(watched, func(text string) { broken = d.show(event.Progress{Text: text}) })
 	done()
-	if waited {
-		out = d.renewed(ctx)
-	}
+	out := d.renewed(ctx)
 	if len(list) > 0 && !slices.Equal(list, d.served) {
 		d.served = list
 		out = append(out, event.Served{Servers: list})

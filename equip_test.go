@@ -47,6 +47,28 @@ func TestToolsComeAndGo(t *testing.T) {
 	}
 }
 
+// TestServerThatJustConnected holds that the tools of a server are there from the first
+// request on if it connected after the run began, without anybody having waited for it.
+func TestServerThatJustConnected(t *testing.T) {
+	var l ledger
+	var extra []tool.Tool
+	a := inspan.Agent{
+		Model: scripted(t, `call: look {"word":"a"}`, "done"), Mode: "yolo", Env: tool.Env{Root: "/w"},
+		Extra: func(context.Context) (shown, hidden []tool.Tool) { return extra, nil },
+		Servers: func(context.Context, func(string)) []event.Server {
+			extra = []tool.Tool{l.reader()}
+			return []event.Server{{Name: "s", State: "ready", Tools: 1}}
+		},
+	}
+	s, err := a.Open(t.Context(), event.NewMemory("s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if events := drivenTo(t, s, said("go")); strings.Join(l.runs, ",") != "look a" {
+		t.Errorf("ran %q in %d events", l.runs, len(events))
+	}
+}
+
 // TestOneToolStandsForMany holds that a call through another tool is judged, run
 // and recorded as what it is.
 func TestOneToolStandsForMany(t *testing.T) {
