@@ -293,23 +293,36 @@ func (a *Agent) limits(now event.Limits) event.Limits {
 }
 
 // Answer runs the agent in a new session in memory and returns the text of its
-// last reply. A run that does not stop as done is an error.
-func (a *Agent) Answer(ctx context.Context, text string) (string, error) {
-	var answer string
-	var stopped event.Stopped
-	for e, err := range a.Run(ctx, text) {
-		if err != nil {
-			return answer, err
-		}
-		switch b := e.Body.(type) {
-		case event.Replied:
-			answer = strings.TrimSpace(b.Parts.Text())
-		case event.Stopped:
-			stopped = b
-		}
+// last reply. A run that does not stop as done is an error, a [*WaitingError] if it waits for
+// somebody's decision.
+func (a *Agent) Answer(ctx context.Context, text string) (answer string, err error) {
+	s, err := a.Open(ctx, event.NewMemory("memory"))
+	if err != nil {
+		return "", err
 	}
-	if stopped.Reason != event.ReasonDone {
-		return answer, fmt.Errorf("run stopped: %s %s", stopped.Reason, stopped.Detail)
+	defer s.Close()
+	c := Conductor{Session: s, See: func(e event.Event) error {
+		if b, ok := e.Body.(event.Replied); ok {
+			answer = strings.TrimSpace(b.Parts.Text())
+		}
+		return nil
+	}}
+	if err := c.Run(ctx, event.Said{Parts: llm.Say(text)}); err != nil {
+		return answer, err
+	}
+	st := s.Status()
+	switch {
+	case len(st.Waiting) > 0:
+		return answer, &WaitingError{Waiting: st.Waiting}
+	case st.Stopped == nil || st.Stopped.Reason != event.ReasonDone:
+		return answer, stoppedError(st.Stopped)
 	}
 	return answer, nil
+}
+
+func stoppedError(s *event.Stopped) error {
+	if s == nil {
+		return errors.New("the run did not stop")
+	}
+	return errors.New(strings.TrimSuffix(fmt.Sprintf("run stopped: %s: %s", s.Reason, s.Detail), ": "))
 }

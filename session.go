@@ -188,14 +188,23 @@ func (s *Session) Run(ctx context.Context, inputs ...event.Body) iter.Seq2[event
 // run that goes on, here or in another process, takes note of it; without one
 // it waits for the next Run.
 func (s *Session) Send(ctx context.Context, input event.Body) error {
+	_, err := s.send(ctx, input)
+	return err
+}
+
+// send is Send, and says which number the input has got.
+func (s *Session) send(ctx context.Context, input event.Body) (seq uint64, err error) {
 	if !event.Input(input) {
-		return fmt.Errorf("send: %s is not an input", input.Kind())
+		return 0, fmt.Errorf("send: %s is not an input", input.Kind())
 	}
 	if err := s.remember(ctx, input); err != nil {
-		return err
+		return 0, err
 	}
-	_, err := s.log.Append(ctx, s.redacted(s.prepared(ctx, []event.Body{input})[0]))
-	return err
+	stored, err := s.log.Append(ctx, s.redacted(s.prepared(ctx, []event.Body{input})[0]))
+	if err != nil {
+		return 0, err
+	}
+	return stored[len(stored)-1].Seq, nil
 }
 
 // prepared is inputs whose images are in blobs, and decisions that name their question.
@@ -389,6 +398,20 @@ func (s *Session) lease(ctx context.Context) (release func() error, err error) {
 		return func() error { return nil }, nil
 	}
 	return l.Release, l.Lease(ctx)
+}
+
+// hold keeps the session for this process while no run goes on, so that others see it driven
+// here. ErrBusy says that a run does.
+func (s *Session) hold(ctx context.Context) (release func() error, err error) {
+	if !s.driving.TryLock() {
+		return nil, ErrBusy
+	}
+	give, err := s.lease(ctx)
+	if err != nil {
+		s.driving.Unlock()
+		return nil, err
+	}
+	return func() error { defer s.driving.Unlock(); return give() }, nil
 }
 
 // whoami names this process for people.

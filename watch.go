@@ -151,11 +151,7 @@ func (w *Watch) Close() error { return w.log.Close() }
 // it waits, the session is driven by this process, and anybody else is told so. It
 // returns ErrBusy if a run goes on here, and ctx's error when that is done.
 func (s *Session) Await(ctx context.Context) error {
-	if !s.driving.TryLock() {
-		return ErrBusy
-	}
-	defer s.driving.Unlock()
-	release, err := s.lease(ctx)
+	release, err := s.hold(ctx)
 	if err != nil {
 		return err
 	}

@@ -72,8 +72,7 @@ func (r *room) agent(w *work, in task) *sdk.CallToolResult {
 	}
 	defer s.Close()
 	a := account{calls: map[string]llm.Call{}, work: w}
-	run := run{work: w, session: s, see: a.see, ask: w.ask}
-	err = run.drive(event.Said{Parts: llm.Say(in.Task), By: sender(r.principal)})
+	err = w.drive(s, a.see, event.Said{Parts: llm.Say(in.Task), By: sender(r.principal)})
 	return a.result(s.Status(), err)
 }
 

@@ -66,29 +66,25 @@ func (d *desk) make(w *work, s *seat, name string, args json.RawMessage) (event.
 	s.model.put(&call)
 	id := "" // that the call has in the log
 	var end *event.Ended
-	run := run{
-		work: w, session: s.session,
-		see: func(e event.Event) {
-			switch b := e.Body.(type) {
-			case event.Replied:
-				for _, c := range b.Parts.Calls() {
-					id = c.ID
-				}
-			case event.Ended:
-				if b.Call == id {
-					end = &b
-				}
-				d.learn(s, b)
-			case event.Progress:
-				if b.Call == id {
-					w.tell(short(b.Text))
-				}
+	see := func(e event.Event) {
+		switch b := e.Body.(type) {
+		case event.Replied:
+			for _, c := range b.Parts.Calls() {
+				id = c.ID
 			}
-		},
-		ask: w.ask,
+		case event.Ended:
+			if b.Call == id {
+				end = &b
+			}
+			d.learn(s, b)
+		case event.Progress:
+			if b.Call == id {
+				w.tell(short(b.Text))
+			}
+		}
 	}
 	said := event.Said{Parts: llm.Say(fmt.Sprintf("%s, called by %s", name, w.client)), By: sender(d.room.principal), Taint: d.before(s)}
-	if err := run.drive(said); err != nil {
+	if err := w.drive(s.session, see, said); err != nil {
 		return event.Ended{}, err
 	}
 	d.after(s)

@@ -41,6 +41,7 @@ type work struct {
 // question is one that a work waits with.
 type question struct {
 	inspan.Pending
+	open   context.Context    // ends when it is taken back, as somebody else has answered
 	answer chan event.Decided // holds one
 }
 
@@ -145,9 +146,10 @@ func (r *room) put(ctx context.Context, req *sdk.CallToolRequest, w *work, q que
 	}
 	patient, stop := context.WithTimeout(ctx, q.wait(w))
 	defer stop()
+	defer context.AfterFunc(q.open, stop)()
 	res, err := req.Session.Elicit(patient, form(q.Pending))
 	switch {
-	case ctx.Err() != nil: // the work is about to be called off
+	case ctx.Err() != nil, q.open.Err() != nil: // the work is about to be called off, or goes on
 	case patient.Err() != nil:
 		q.answer <- words.TooLate(q.Call.ID)
 	case err != nil:
@@ -230,20 +232,19 @@ func (r *room) resume(ctx context.Context, req *sdk.CallToolRequest, key string)
 	return r.attend(ctx, req, p.work)
 }
 
-// ask puts a question to whoever attends, and waits for the answer. It is void if the
-// work is called off.
-func (w *work) ask(p inspan.Pending) event.Body {
-	q := question{p, make(chan event.Decided, 1)}
+// ask puts a question to whoever attends, and waits for the answer until it is taken back.
+func (w *work) ask(ctx context.Context, p inspan.Pending) (event.Body, error) {
+	q := question{p, ctx, make(chan event.Decided, 1)}
 	select {
 	case w.asks <- q:
-	case <-w.ctx.Done():
-		return event.Cancelled{By: w.client}
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
 	select {
 	case d := <-q.answer:
-		return d
-	case <-w.ctx.Done():
-		return event.Cancelled{By: w.client}
+		return d, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
 }
 

@@ -1,0 +1,240 @@
+package inspan
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/inspan/inspan/event"
+)
+
+// Conductor drives a session for a front end: it runs the session, shows what happens, puts
+// questions, stores the answers and goes on, until the run has stopped or nobody answers. The
+// zero value with a Session works: it shows nothing and leaves every question open.
+//
+// Run is for one goroutine at a time. Interrupt, Leave and Send may be called from any.
+type Conductor struct {
+	Session *Session
+	// See is shown every event of the run, transient ones included, in order. An error breaks
+	// the run off as a crash would. Nil: nobody looks.
+	See func(e event.Event) error
+	// Ask puts a question before somebody and returns the input that answers it: an
+	// event.Decided, or an event.Cancelled to interrupt the run. Nil means no answer from
+	// here: the question stays open for others. The context ends when somebody else has
+	// answered, when it is too late for an answer, and when the run is interrupted; what is
+	// returned then does not count. An error ends Run. Nil: nobody here answers.
+	Ask func(ctx context.Context, p Pending) (event.Body, error)
+	// Together says that questions are put all at once, and while the run goes on: Ask is
+	// called from several goroutines. Otherwise there is one at a time, in order, and
+	// nothing is shown meanwhile, as at a terminal.
+	Together bool
+	// Patience is how long Run waits for an answer from elsewhere to a question that Ask has
+	// not answered. 0: it does not; negative: for ever.
+	Patience time.Duration
+	// Grace is how long a run that was interrupted may take to stop in order before it is
+	// broken off. 0: for ever.
+	Grace time.Duration
+
+	mu     sync.Mutex
+	at     phase
+	put    *questions         // of this run
+	wish   *event.Cancelled   // the interrupt that waits for the run to be in the log
+	left   bool               // nobody is there any more
+	latest uint64             // the last event that Send has appended
+	broken context.CancelFunc // breaks the run off
+	grace  *time.Timer
+}
+
+// phase is what a conductor is at.
+type phase int
+
+const (
+	unheard phase = iota // nothing of this run is in the log: an interrupt would be of the one before
+	heard
+	ended
+)
+
+// ErrOver says that nothing can be sent into a run that is over. The next Run takes it.
+var ErrOver = errors.New("the run is over")
+
+// Run appends the inputs and drives the session until the run has stopped, or until only
+// questions are left that nobody answers. Without inputs it goes on where the session
+// stands. If the end of ctx breaks it off, that is the error.
+func (c *Conductor) Run(ctx context.Context, inputs ...event.Body) error {
+	ctx, broken := context.WithCancel(ctx)
+	defer broken()
+	put := &questions{session: c.Session, ask: c.Ask, together: c.Together, patience: c.Patience, put: map[uint64]context.CancelFunc{}, news: make(chan struct{}, 1)}
+	c.begin(put, broken)
+	defer c.end()
+	for {
+		if err := c.once(ctx, inputs); err != nil {
+			return err
+		}
+		inputs = nil
+		if again, err := c.again(ctx); err != nil || !again {
+			return err
+		}
+	}
+}
+
+// begin begins a run. An interrupt that was wanted before the first one counts for it.
+func (c *Conductor) begin(put *questions, broken context.CancelFunc) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.at == ended {
+		c.wish, c.left = nil, false
+	}
+	c.at, c.put, c.broken = unheard, put, broken
+}
+
+func (c *Conductor) end() {
+	c.put.close()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at = ended
+	if c.grace != nil {
+		c.grace.Stop()
+		c.grace = nil
+	}
+}
+
+// once runs the session once.
+func (c *Conductor) once(ctx context.Context, inputs []event.Body) error {
+	for e, err := range c.Session.Run(ctx, inputs...) {
+		if err != nil {
+			return err
+		}
+		c.hear()
+		c.put.saw(e.Body)
+		if c.See != nil {
+			if err := c.See(e); err != nil {
+				return err
+			}
+		}
+		if b, ok := e.Body.(event.Raised); ok {
+			c.put.raised(ctx, Asked(Question{Raised: b, Seq: e.Seq}))
+		}
+		if err := c.put.failed(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hear notes that the run is in the log, and interrupts it if that was wanted before.
+func (c *Conductor) hear() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.at == heard {
+		return
+	}
+	c.at = heard
+	if c.wish != nil {
+		c.interrupt(*c.wish)
+	}
+}
+
+// Interrupt stops the run in order: what the model has said is kept, calls are stopped,
+// questions are taken back. It does not wait; Run returns when it is done. Before the first
+// Run it counts for that; once Run has returned it does nothing.
+func (c *Conductor) Interrupt(why event.Cancelled) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch c.at {
+	case unheard:
+		c.wish = &why
+	case heard:
+		c.interrupt(why)
+	}
+}
+
+// Leave is for a front end that goes away: a run that goes on is interrupted, and one that
+// waits for an answer is left waiting.
+func (c *Conductor) Leave(why event.Cancelled) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.left = true
+	switch {
+	case c.at == unheard:
+		c.wish = &why
+	case c.at == heard && len(c.Session.Status().Waiting) == 0:
+		c.interrupt(why)
+	case c.at == heard:
+		c.put.leave()
+	}
+}
+
+// interrupt says in the log that the run is to stop. A log that takes nothing more can't be
+// told, so the run is broken off. The lock is held.
+func (c *Conductor) interrupt(why event.Cancelled) {
+	if c.Session.Send(context.Background(), why) != nil {
+		c.broken()
+		return
+	}
+	c.put.change(func() { c.put.answered = true })
+	c.put.saw(why)
+	if c.Grace > 0 && c.grace == nil {
+		c.grace = time.AfterFunc(c.Grace, c.broken)
+	}
+}
+
+// Send appends an input to the run that goes on, which takes it up even if it was about to
+// end. ErrOver says that no run goes on.
+func (c *Conductor) Send(ctx context.Context, input event.Body) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.at == ended {
+		return ErrOver
+	}
+	seq, err := c.Session.send(ctx, input)
+	c.latest = max(c.latest, seq)
+	return err
+}
+
+// again has the calls decided on that wait, and reports whether the session is to run again.
+func (c *Conductor) again(ctx context.Context) (bool, error) {
+	if over, late := c.over(); over || late {
+		return late, nil
+	}
+	answered, err := c.put.settle(ctx, c.Session.Status())
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err != nil || c.left || !answered && c.latest <= c.Session.Status().Seq {
+		c.at = ended
+		return false, err
+	}
+	return true, nil
+}
+
+// over reports whether there is nothing more to do, or whether something came too late for
+// the run that has ended.
+func (c *Conductor) over() (over, late bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	st := c.Session.Status()
+	if late = c.latest > st.Seq; late {
+		return false, true
+	}
+	if over = c.left || len(st.Waiting) == 0; over {
+		c.at = ended
+	}
+	return over, false
+}
+
+// WaitingError says that a run has ended because calls wait for somebody's decision.
+type WaitingError struct {
+	Waiting []Pending
+}
+
+// Error names the calls.
+func (e *WaitingError) Error() string {
+	var calls []string
+	for _, p := range e.Waiting {
+		calls = append(calls, fmt.Sprintf("%s (%s)", p.Call.Name, cmp.Or(p.Reason, "it asks")))
+	}
+	return "the run waits for a decision on " + strings.Join(calls, ", ")
+}

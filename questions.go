@@ -1,0 +1,234 @@
+package inspan
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/inspan/inspan/event"
+)
+
+// questions are those that a conductor puts. An answer goes into the log, from where the run
+// takes it, as it takes one from elsewhere.
+type questions struct {
+	session  *Session
+	ask      func(context.Context, Pending) (event.Body, error)
+	together bool
+	patience time.Duration
+	asking   sync.WaitGroup
+	news     chan struct{} // has one when something below has changed
+
+	mu       sync.Mutex
+	put      map[uint64]context.CancelFunc // takes a question back, by its number
+	flying   int                           // of the calls that wait: how many are being asked
+	answered bool                          // one of them was, or the run was interrupted
+	gone     bool                          // nobody is there any more who could be asked
+	err      error                         // why no more can be asked
+}
+
+// change changes what the lock guards, and tells of it.
+func (q *questions) change(f func()) {
+	q.mu.Lock()
+	f()
+	q.mu.Unlock()
+	select {
+	case q.news <- struct{}{}:
+	default: // it is known already
+	}
+}
+
+// saw takes back the questions that an event settles.
+func (q *questions) saw(body event.Body) {
+	switch b := body.(type) {
+	case event.Decided:
+		q.change(func() {
+			if stop := q.put[b.Question]; stop != nil {
+				stop()
+			}
+		})
+	case event.Stopped:
+		q.takeBack()
+	case event.Cancelled:
+		if b.Limit == "" {
+			q.takeBack()
+		}
+	}
+}
+
+// leave is for when nobody is there any more who could be asked.
+func (q *questions) leave() {
+	q.takeBack()
+	q.change(func() { q.gone = true })
+}
+
+// takeBack takes back all of them.
+func (q *questions) takeBack() {
+	q.change(func() {
+		for _, stop := range q.put {
+			stop()
+		}
+	})
+}
+
+func (q *questions) close() {
+	q.takeBack()
+	q.asking.Wait()
+}
+
+// failed is why no more can be asked; nil: it can.
+func (q *questions) failed() error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.err
+}
+
+// raised puts the question of a child, or of a call that runs.
+func (q *questions) raised(ctx context.Context, p Pending) {
+	asked, fresh := q.begin(ctx, p)
+	switch {
+	case !fresh:
+	case q.together:
+		q.asking.Go(func() { q.one(ctx, asked, p) })
+	default:
+		defer q.watch(ctx, q.session.Status())()
+		q.one(ctx, asked, p)
+	}
+}
+
+// begin notes that a question is put, unless it was before. Its context ends when it is
+// taken back.
+func (q *questions) begin(ctx context.Context, p Pending) (asked context.Context, fresh bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if _, known := q.put[p.Question]; known || q.ask == nil {
+		return nil, false
+	}
+	var stop context.CancelFunc
+	if p.Until.IsZero() {
+		asked, stop = context.WithCancel(ctx)
+	} else {
+		asked, stop = context.WithDeadline(ctx, p.Until)
+	}
+	q.put[p.Question] = stop
+	return asked, true
+}
+
+// one puts a question, and sends the answer. What is said to one that was taken back does
+// not count.
+func (q *questions) one(ctx, asked context.Context, p Pending) {
+	if asked.Err() != nil {
+		return
+	}
+	answer, err := q.ask(asked, p)
+	switch {
+	case asked.Err() != nil:
+		err = nil
+	case err == nil && answer != nil:
+		err = q.session.Send(ctx, answer)
+		q.saw(answer)
+	}
+	q.change(func() {
+		q.err = errors.Join(q.err, err)
+		q.answered = q.answered || err == nil && answer != nil
+	})
+}
+
+// watch takes back what others settle, until it is stopped.
+func (q *questions) watch(ctx context.Context, st Status) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		for e, err := range q.session.Events(ctx, st.Seq) {
+			if err != nil {
+				return // the next run says it
+			}
+			q.saw(e.Body)
+			if settles(e.Body, st.Waiting) {
+				q.change(func() { q.answered = true })
+			}
+		}
+	})
+	return func() { cancel(); watching.Wait() }
+}
+
+// settle puts the calls that wait, and returns once there is something to go on with: an
+// answer, an interrupt, or the end of the time for an answer. It reports false if nobody has
+// answered. Others see meanwhile that the session is driven here.
+func (q *questions) settle(ctx context.Context, st Status) (answered bool, err error) {
+	release, err := q.session.hold(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	q.change(func() { q.answered = false })
+	defer q.watch(ctx, st)()
+	q.askAll(ctx, st.Waiting)
+	if !q.together {
+		defer q.asking.Wait()
+	}
+	return q.wait(ctx, soonest(st.Waiting))
+}
+
+// askAll has the calls asked that wait and are not being asked.
+func (q *questions) askAll(ctx context.Context, waiting []Pending) {
+	var list []func()
+	for _, p := range waiting {
+		if asked, fresh := q.begin(ctx, p); fresh {
+			q.change(func() { q.flying++ })
+			list = append(list, func() {
+				q.one(ctx, asked, p)
+				q.change(func() { q.flying-- })
+			})
+		}
+	}
+	if !q.together {
+		q.asking.Go(func() {
+			for _, put := range list {
+				put()
+			}
+		})
+		return
+	}
+	for _, put := range list {
+		q.asking.Go(put)
+	}
+}
+
+// wait waits for an answer: in turn for all of them, together for the first. From until on,
+// which may be zero, there is none to wait for.
+func (q *questions) wait(ctx context.Context, until time.Time) (answered bool, err error) {
+	var late, enough <-chan time.Time
+	if !until.IsZero() {
+		t := time.NewTimer(time.Until(until))
+		defer t.Stop()
+		late = t.C
+	}
+	for {
+		q.mu.Lock()
+		answered, flying, gone, err := q.answered, q.flying, q.gone, q.err
+		q.mu.Unlock()
+		switch {
+		case err != nil:
+			q.takeBack()
+			return false, err
+		case answered && (q.together || flying == 0), flying == 0 && !until.IsZero() && !time.Now().Before(until):
+			return true, nil
+		case gone || flying == 0 && q.patience == 0:
+			return false, nil
+		case flying == 0 && q.patience > 0 && enough == nil:
+			patience := time.NewTimer(q.patience)
+			defer patience.Stop()
+			enough = patience.C
+		}
+		select {
+		case <-q.news:
+		case <-late:
+			return true, nil
+		case <-enough:
+			return false, nil
+		case <-ctx.Done():
+			return false, ctx.Err()
+		}
+	}
+}
