@@ -3,6 +3,7 @@ package subagent
 import (
 	"context"
 	"errors"
+	"iter"
 	"strings"
 	"syscall"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/script"
 )
 
@@ -73,6 +75,16 @@ func (d *deaf) Wait(ctx context.Context, after uint64) error {
 	return d.Memory.Wait(ctx, after)
 }
 
+// pensive never answers.
+type pensive struct{ llm.Model }
+
+func (pensive) Stream(ctx context.Context, _ llm.Request) iter.Seq2[llm.Chunk, error] {
+	return func(yield func(llm.Chunk, error) bool) {
+		<-ctx.Done()
+		yield(llm.Chunk{}, llm.AsError(ctx.Err()))
+	}
+}
+
 // TestNobodyFollows holds that agents stop when the log of their session can't be read any more, as nobody
 // could answer or interrupt them.
 func TestNobodyFollows(t *testing.T) {
@@ -83,7 +95,7 @@ func TestNobodyFollows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		child, err := agent.Open(t.Context(), theirs)
+		child, err := (&inspan.Agent{Model: pensive{&script.Model{}}}).Open(t.Context(), theirs)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -93,9 +105,15 @@ func TestNobodyFollows(t *testing.T) {
 		}
 		k := newKid(child, Order{}, "c@1")
 		team.kids[k.id] = k
+		over := make(chan error)
+		go func() { over <- team.drive(k, []event.Body{said("think", event.Taint{})}) }()
+		synctest.Wait()
 		log.broken = errors.New("the disk is gone")
 		team.follow(s, s.Status().Seq)
 		team.wg.Wait()
+		if err := <-over; err != nil || child.Status().Stopped == nil {
+			t.Errorf("its run did not stop in order: %v", err)
+		}
 		var why []string
 		for e, err := range theirs.Read(t.Context(), 0) {
 			if err != nil {

@@ -24,9 +24,7 @@ type kid struct {
 	progress func(text string) // for whoever watches; never nil
 	ctx      context.Context   // ends with the child, or ends it at once
 	cancel   context.CancelCauseFunc
-	stopping chan struct{} // closed when it was asked to stop
-	once     sync.Once     // of stopping
-	woken    chan struct{} // has one when an answer was sent to it
+	conduct  inspan.Conductor
 	gone     chan struct{} // closed when it has come back
 
 	// What the parent's log knows of what it has used up.
@@ -41,7 +39,7 @@ type kid struct {
 
 // newKid takes a child up, with what its log tells of it.
 func newKid(s *inspan.Session, o Order, call string) *kid {
-	k := &kid{id: s.ID(), call: call, order: o, session: s, wrote: map[string]bool{}, stopping: make(chan struct{}), gone: make(chan struct{}), woken: make(chan struct{}, 1), progress: func(string) {}}
+	k := &kid{id: s.ID(), call: call, order: o, session: s, wrote: map[string]bool{}, gone: make(chan struct{}), progress: func(string) {}}
 	k.ctx, k.cancel = context.WithCancelCause(context.Background())
 	upto := s.Status().Seq
 	for e, err := range s.Events(k.ctx, 0) {
@@ -126,8 +124,7 @@ func total(u llm.Usage) int64 { return int64(u.Prompt()) + int64(u.Output) }
 
 // end asks the child to stop, and makes it if it does not.
 func (k *kid) end(why string) {
-	_ = k.session.Send(context.Background(), event.Cancelled{By: "the session it works for", Reason: why, All: true})
-	k.once.Do(func() { close(k.stopping) })
+	k.conduct.Interrupt(event.Cancelled{By: "the session it works for", Reason: why, All: true})
 	timer := time.NewTimer(grace)
 	defer timer.Stop()
 	select {
@@ -137,34 +134,24 @@ func (k *kid) end(why string) {
 	}
 }
 
-// drive runs the child until its run has stopped, and has what it asks answered.
-// The error says that it could not go on; it stands where it was then.
+// drive runs the child until its run has stopped, and has what it asks answered where its
+// parent's questions are. The error says that it could not go on; it stands where it was then.
 func (t *Team) drive(k *kid, inputs []event.Body) error {
-	for {
-		for e, err := range k.session.Run(k.ctx, inputs...) {
-			if err != nil {
-				return cmp.Or(context.Cause(k.ctx), err)
-			}
-			if line := k.see(e); line != "" {
-				k.progress(k.label() + ": " + line + "\n")
-			}
-			t.watchWrites(k, e)
-			if r, ok := e.Body.(event.Raised); ok {
-				t.raise(k, r)
-			}
+	c := &k.conduct
+	c.Session, c.Patience = k.session, -1
+	c.See = func(e event.Event) error {
+		if line := k.see(e); line != "" {
+			k.progress(k.label() + ": " + line + "\n")
 		}
-		if err := context.Cause(k.ctx); err != nil {
-			return err
-		}
-		waiting := k.session.Status().Waiting
-		if len(waiting) == 0 {
-			return nil
-		}
-		if err := t.settle(k, waiting); err != nil {
-			return err
-		}
-		inputs = nil
+		t.watchWrites(k, e)
+		return nil
 	}
+	c.Ask = func(ctx context.Context, p inspan.Pending) (event.Body, error) {
+		t.put(ctx, k, p)
+		return nil, nil
+	}
+	err := c.Run(k.ctx, inputs...)
+	return cmp.Or(context.Cause(k.ctx), err)
 }
 
 // back says how the child came back, for the parent's log.

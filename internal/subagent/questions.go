@@ -2,6 +2,7 @@ package subagent
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/inspan/inspan"
@@ -27,63 +28,24 @@ type question struct {
 	passed   bool // the decision is in the child's log, or on its way there
 }
 
-// settle puts the calls of a child that wait before whoever answers for the
-// session, and returns once one of them is decided, or late.
-func (t *Team) settle(k *kid, waiting []inspan.Pending) error {
-	var until time.Time
-	for _, p := range waiting {
-		if !p.Until.IsZero() && (until.IsZero() || p.Until.Before(until)) {
-			until = p.Until
-		}
-		t.put(k, event.Raised{
-			ID: p.Call.ID, Of: p.Question, Tool: p.Call.Name, Args: p.Call.Args, Effects: p.Effects,
-			Reason: p.Reason, Preview: p.Preview, Rules: p.Rules, Until: p.Until,
-		})
-	}
-	var late <-chan time.Time
-	if !until.IsZero() {
-		timer := time.NewTimer(time.Until(until))
-		defer timer.Stop()
-		late = timer.C
-	}
-	select {
-	case <-k.woken:
-	case <-late:
-	case <-k.ctx.Done():
-		return context.Cause(k.ctx)
-	case <-k.stopping: // its run is to end in order
-	}
-	return nil
-}
-
-// raise passes a question on that stands open in the child's log: of a child of the child,
-// or of a call of its own.
-func (t *Team) raise(k *kid, r event.Raised) {
-	for _, open := range k.session.Status().Raised {
-		if open.ID == r.ID {
-			r.Of, r.Agent = open.Seq, k.order.Role.Name+" › "+r.Agent
-			t.put(k, r)
-		}
-	}
-}
-
-// put has a question in the session's log, once, and remembers whose it is. If it was
-// decided while the child did not work, the child is told.
-func (t *Team) put(k *kid, r event.Raised) {
-	name := asking{k.id, r.Of}
+// put has a question of a child in the session's log, once, and remembers whose it is: one
+// of a call of the child, or of a child of it. If it was decided while the child did not
+// work, the child is told.
+func (t *Team) put(ctx context.Context, k *kid, p inspan.Pending) {
+	name := asking{k.id, p.Question}
 	t.mu.Lock()
 	q, known := t.question(name)
-	q.kid, q.call = k, r.ID
+	q.kid, q.call = k, p.Call.ID
 	t.mu.Unlock()
 	t.pass(q)
 	if known {
 		return
 	}
-	r.ID, r.Child, r.Call = short(k.id)+"/"+r.ID, k.id, ""
-	if r.Agent == "" {
-		r.Agent = k.order.Role.Name
-	}
-	_ = deliver(k.ctx, t.session, r) // or the child has ended
+	// If it can't be delivered, the child has ended, or somebody has answered it there.
+	_ = deliver(ctx, t.session, event.Raised{
+		ID: short(k.id) + "/" + p.Call.ID, Of: p.Question, Child: k.id, Agent: strings.TrimSuffix(k.order.Role.Name+" › "+p.Agent, " › "),
+		Tool: p.Call.Name, Args: p.Call.Args, Effects: p.Effects, Reason: p.Reason, Preview: p.Preview, Rules: p.Rules, Until: p.Until,
+	})
 }
 
 // question is the one of a name, and whether it was known before. t.mu is held.
@@ -147,13 +109,7 @@ func (t *Team) pass(q *question) {
 	q.passed = true
 	k, d := q.kid, *q.decision
 	d.Call, d.Question = q.call, q.of
-	t.wg.Go(func() {
-		_ = deliver(k.ctx, k.session, d)
-		select {
-		case k.woken <- struct{}{}:
-		default: // it is to look again anyway
-		}
-	})
+	t.wg.Go(func() { _ = deliver(k.ctx, k.session, d) })
 }
 
 // deliver appends to the log of a session until that succeeds or ctx ends: what is told once
