@@ -12,10 +12,10 @@ import (
 
 // run is a session that is driven here.
 type run struct {
-	session *inspan.Session
+	conduct inspan.Conductor
 	cancel  context.CancelFunc
-	more    bool          // something was sent since the driver looked; guarded by Server.mu
 	begun   chan struct{} // closed when what it began with is stored, or can't be
+	begin   func()        // closes it
 	done    chan struct{} // closed when nobody drives it here any more
 	err     error         // why not, if the harness can't go on
 }
@@ -47,15 +47,33 @@ func (s *Server) drive(ctx context.Context, id string, opened *inspan.Session, i
 	return r, nil
 }
 
-// start is drive, and does not wait.
+// start is drive, and does not wait for the inputs. A run that is about to end takes them
+// too; behind one that is over another begins.
 func (s *Server) start(ctx context.Context, id string, opened *inspan.Session, inputs []event.Body) (*run, error) {
+	for {
+		r, fresh, err := s.run(ctx, id, opened, inputs)
+		if err != nil || fresh {
+			return r, err
+		}
+		if err := send(ctx, &r.conduct, inputs); !errors.Is(err, inspan.ErrOver) {
+			return r, err
+		}
+		select {
+		case <-r.done:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// run is the run of a session. A fresh one begins with the inputs.
+func (s *Server) run(ctx context.Context, id string, opened *inspan.Session, inputs []event.Body) (r *run, fresh bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r := s.runs[id]; r != nil {
-		r.more = r.more || len(inputs) > 0
-		return r, send(ctx, r.session, inputs)
+		return r, false, nil
 	}
-	err := s.fullLocked()
+	err = s.fullLocked()
 	if err == nil && opened == nil {
 		opened, err = s.Host.Open(context.WithoutCancel(ctx), id)
 	}
@@ -63,22 +81,30 @@ func (s *Server) start(ctx context.Context, id string, opened *inspan.Session, i
 		if opened != nil {
 			_ = opened.Close() // nothing was done in it
 		}
-		return nil, err
+		return nil, false, err
 	}
-	r := &run{session: opened, begun: make(chan struct{}), done: make(chan struct{})}
+	r = newRun(opened)
 	var work context.Context
 	work, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	if s.runs == nil {
 		s.runs = map[string]*run{}
 	}
 	s.runs[id] = r
-	s.wg.Go(func() {
-		defer close(r.done)
-		r.err = s.work(work, id, r, inputs)
-		r.cancel()
-		_ = r.session.Close() // what was acknowledged is stored
-	})
-	return r, nil
+	s.wg.Go(func() { s.work(work, id, r, inputs) })
+	return r, true, nil
+}
+
+func newRun(s *inspan.Session) *run {
+	r := &run{begun: make(chan struct{}), done: make(chan struct{})}
+	r.begin = sync.OnceFunc(func() { close(r.begun) })
+	r.conduct.Session, r.conduct.Patience = s, letGo
+	r.conduct.See = func(e event.Event) error {
+		if _, ours := e.Body.(event.Claimed); ours { // it is stored together with the inputs
+			r.begin()
+		}
+		return nil
+	}
+	return r
 }
 
 // full says why nothing can be begun; nil: it can.
@@ -110,67 +136,22 @@ func send(ctx context.Context, to interface {
 	return nil
 }
 
-// work drives a session until it stops, and waits a while where it asks.
-func (s *Server) work(ctx context.Context, id string, r *run, inputs []event.Body) error {
-	begun := sync.OnceFunc(func() { close(r.begun) })
-	defer begun()
-	for {
-		err := once(ctx, r.session, inputs, begun)
-		inputs = nil
-		if err == nil && len(r.session.Status().Waiting) > 0 {
-			if err = await(ctx, r.session); err == nil {
-				continue
-			}
-			if errors.Is(err, errLetGo) {
-				err = nil
-			}
+// work drives a session until it stops, or nobody answers it for a while. What was to be
+// said is sent to whoever drives it, if that is another process.
+func (s *Server) work(ctx context.Context, id string, r *run, inputs []event.Body) {
+	r.err = r.conduct.Run(ctx, inputs...)
+	select {
+	case <-r.begun: // the inputs are in the log
+	default:
+		if elsewhere(r.err) {
+			r.err = errors.Join(r.err, send(ctx, r.conduct.Session, inputs))
 		}
-		if s.over(id, r, err) {
-			return err
-		}
+		r.begin()
 	}
-}
-
-// errLetGo says that nobody has answered for a while.
-var errLetGo = errors.New("nobody answers")
-
-// await waits for an answer.
-func await(ctx context.Context, s *inspan.Session) error {
-	patient, stop := context.WithTimeout(ctx, letGo)
-	defer stop()
-	err := s.Await(patient)
-	if patient.Err() != nil && ctx.Err() == nil {
-		return errLetGo
-	}
-	return err
-}
-
-// once runs a session once, and says when that has begun. What was to be said is sent
-// to whoever drives it, if that is another process.
-func once(ctx context.Context, s *inspan.Session, inputs []event.Body, begun func()) error {
-	for e, err := range s.Run(ctx, inputs...) {
-		if elsewhere(err) {
-			return errors.Join(err, send(ctx, s, inputs))
-		}
-		if err != nil {
-			return err
-		}
-		if _, ours := e.Body.(event.Claimed); ours { // it is stored together with the inputs
-			begun()
-		}
-	}
-	return nil
-}
-
-// over reports whether a driver may leave, and has it be forgotten then. It may not if
-// something came after it had looked for the last time.
-func (s *Server) over(id string, r *run, err error) bool {
+	r.cancel()
+	_ = r.conduct.Session.Close() // what was acknowledged is stored
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if r.more && err == nil {
-		r.more = false
-		return false
-	}
 	delete(s.runs, id)
-	return true
+	s.mu.Unlock()
+	close(r.done)
 }
