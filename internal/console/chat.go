@@ -29,13 +29,14 @@ type line struct {
 // the exit code of the last run. Each run ends with a result. Requests are answered at
 // once; one of them interrupts.
 func (c *Console) Chat(ctx context.Context, s *inspan.Session, in io.Reader) int {
-	ctx, stop := c.interrupts(ctx, s)
+	run := c.conductor(s)
+	ctx, stop := c.interrupts(ctx, run)
 	defer stop()
 	said := make(chan event.Body, 64)
 	broken := make(chan error, 1)
 	go func() {
 		defer close(said)
-		broken <- c.listen(ctx, s, in, said)
+		broken <- c.listen(ctx, run, in, said)
 	}()
 	var last Result
 	opened := c.opening(ctx, s, newView(c))
@@ -44,7 +45,7 @@ func (c *Console) Chat(ctx context.Context, s *inspan.Session, in io.Reader) int
 		c.shape(s)
 		err := opened
 		if err == nil {
-			err = c.drive(ctx, s, v, []event.Body{body})
+			err = c.drive(ctx, run, v, []event.Body{body})
 		}
 		v.endWait()
 		last = v.result(s.Status(), err)
@@ -63,7 +64,7 @@ func (c *Console) Chat(ctx context.Context, s *inspan.Session, in io.Reader) int
 }
 
 // listen reads what the client writes until it ends.
-func (c *Console) listen(ctx context.Context, s *inspan.Session, in io.Reader, said chan<- event.Body) error {
+func (c *Console) listen(ctx context.Context, run *inspan.Conductor, in io.Reader, said chan<- event.Body) error {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, maxLine)
 	for lines.Scan() {
@@ -86,7 +87,7 @@ func (c *Console) listen(ctx context.Context, s *inspan.Session, in io.Reader, s
 				return nil
 			}
 		case l.Type == "control_request":
-			c.control(ctx, s, l)
+			c.control(run, l)
 		}
 	}
 	return lines.Err()
@@ -116,14 +117,14 @@ func spoken(content json.RawMessage) (llm.Parts, error) {
 }
 
 // control answers a request about the session.
-func (c *Console) control(ctx context.Context, s *inspan.Session, l line) {
+func (c *Console) control(run *inspan.Conductor, l line) {
 	answer := fields{"subtype": "success", "request_id": l.ID, "response": fields{}}
 	var err error
 	switch l.Request.Subtype {
 	case "initialize":
 		answer["response"] = fields{"commands": []any{}, "output_style": "default", "available_output_styles": []string{"default"}}
 	case "interrupt":
-		err = s.Send(ctx, event.Cancelled{By: "client", All: true})
+		run.Interrupt(event.Cancelled{By: "client", All: true})
 	default:
 		err = fmt.Errorf("%q is not supported", l.Request.Subtype)
 	}

@@ -88,7 +88,8 @@ type Result struct {
 
 // Run drives the session until it stops and returns the exit code.
 func (c *Console) Run(ctx context.Context, s *inspan.Session, inputs ...event.Body) int {
-	ctx, stop := c.interrupts(ctx, s)
+	run := c.conductor(s)
+	ctx, stop := c.interrupts(ctx, run)
 	defer stop()
 	v := newView(c)
 	c.shape(s)
@@ -97,7 +98,7 @@ func (c *Console) Run(ctx context.Context, s *inspan.Session, inputs ...event.Bo
 	}
 	err := c.opening(ctx, s, v)
 	if err == nil {
-		err = c.drive(ctx, s, v, inputs)
+		err = c.drive(ctx, run, v, inputs)
 	}
 	v.endWait()
 	r := v.result(s.Status(), err)
@@ -137,43 +138,32 @@ func (c *Console) Fail(code int, err error) int {
 	return c.finish(Result{Reason: "error", Detail: err.Error(), ExitCode: code})
 }
 
-func (c *Console) drive(ctx context.Context, s *inspan.Session, v *view, inputs []event.Body) error {
+// conductor conducts a session for this command.
+func (c *Console) conductor(s *inspan.Session) *inspan.Conductor {
+	run := &inspan.Conductor{Session: s}
+	if c.Person != nil {
+		run.Ask = c.Person.decide
+	}
+	return run
+}
+
+// drive runs the session, and goes on where the person raises the limit that it has reached.
+func (c *Console) drive(ctx context.Context, run *inspan.Conductor, v *view, inputs []event.Body) error {
+	run.See = func(e event.Event) error {
+		c.warn(run.Session, v, e)
+		return v.event(e)
+	}
 	for {
-		for e, err := range s.Run(ctx, inputs...) {
-			if err != nil {
-				return err
-			}
-			c.warn(s, v, e)
-			if err := v.event(e); err != nil {
-				return err
-			}
-			if err := c.raised(ctx, s, e); err != nil {
-				return err
-			}
+		err := run.Run(ctx, inputs...)
+		st := run.Session.Status()
+		if err != nil || c.Person == nil || len(st.Waiting) > 0 {
+			return err
 		}
-		waiting := s.Status().Waiting
-		if c.Person == nil {
-			return nil
+		raised, err := c.Person.raise(ctx, st)
+		if err != nil || raised == nil {
+			return err
 		}
-		inputs = inputs[:0]
-		if len(waiting) == 0 {
-			raised, err := c.Person.raise(ctx, s.Status())
-			if err != nil || raised == nil {
-				return err
-			}
-			inputs = append(inputs, event.Switched{Limits: raised}, event.Said{})
-			continue
-		}
-		for _, p := range waiting {
-			d, err := c.Person.decide(ctx, p)
-			if err != nil {
-				return err
-			}
-			inputs = append(inputs, d)
-			if _, cancelled := d.(event.Cancelled); cancelled {
-				break
-			}
-		}
+		inputs = []event.Body{event.Switched{Limits: raised}, event.Said{}}
 	}
 }
 
@@ -188,24 +178,10 @@ func (c *Console) warn(s *inspan.Session, v *view, e event.Event) {
 	}
 }
 
-// raised has the person answer what a child of the session asks. The run goes on
-// meanwhile where it does not need the answer.
-func (c *Console) raised(ctx context.Context, s *inspan.Session, e event.Event) error {
-	r, ok := e.Body.(event.Raised)
-	if !ok || c.Person == nil {
-		return nil
-	}
-	d, err := c.Person.decide(ctx, inspan.Asked(inspan.Question{Raised: r, Seq: e.Seq}))
-	if err != nil {
-		return err
-	}
-	return s.Send(ctx, d)
-}
-
 // interrupts turns the first signal into an interrupt of the run, which keeps
 // what the model has said, and the second into the end of the command. A run of which
 // only questions are left that nobody here answers ends by itself, with them open.
-func (c *Console) interrupts(ctx context.Context, s *inspan.Session) (context.Context, func()) {
+func (c *Console) interrupts(ctx context.Context, run *inspan.Conductor) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
@@ -215,13 +191,14 @@ func (c *Console) interrupts(ctx context.Context, s *inspan.Session) (context.Co
 		for n := 0; ; n++ {
 			select {
 			case sig := <-signals:
-				if n == 0 && c.Person == nil && len(s.Status().Waiting) > 0 {
+				if n == 0 && c.Person == nil && len(run.Session.Status().Waiting) > 0 {
 					continue
 				}
-				if n > 0 || s.Send(ctx, event.Cancelled{By: sig.String(), All: true}) != nil {
+				if n > 0 {
 					cancel()
 					return
 				}
+				run.Interrupt(event.Cancelled{By: sig.String(), All: true})
 				if c.Person != nil {
 					c.Person.interrupt()
 				}

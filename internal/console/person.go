@@ -3,10 +3,10 @@ package console
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
@@ -36,17 +36,12 @@ func NewPerson(c *Console, in io.Reader, out io.Writer) *Person {
 }
 
 // decide shows what a call would do and waits for an answer: an event.Decided,
-// or event.Cancelled if the person interrupts or goes away.
+// or event.Cancelled if the person goes away. It fails if the question is taken back.
 func (p *Person) decide(ctx context.Context, w inspan.Pending) (event.Body, error) {
 	p.show(w)
-	late, stop := until(w.Until)
-	defer stop()
 	for {
 		fmt.Fprint(p.out, question(w))
 		select {
-		case <-late:
-			fmt.Fprintln(p.out, "\n  (nobody answered in time)")
-			return words.TooLate(w.Call.ID), nil
 		case line, ok := <-p.lines:
 			if !ok {
 				fmt.Fprintln(p.out)
@@ -57,9 +52,11 @@ func (p *Person) decide(ctx context.Context, w inspan.Pending) (event.Body, erro
 				return d, nil
 			}
 			fmt.Fprintln(p.out, "  "+problem)
-		case <-p.interrupted:
-			return event.Cancelled{By: "the user"}, nil
 		case <-ctx.Done():
+			fmt.Fprintln(p.out)
+			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+				fmt.Fprintln(p.out, "  (nobody answered in time)")
+			}
 			return nil, ctx.Err()
 		}
 	}
@@ -85,6 +82,10 @@ func (p *Person) raise(ctx context.Context, st inspan.Status) (*event.Limits, er
 // Agrees asks a question that is answered by yes or no; whatever is not yes is
 // no.
 func (p *Person) Agrees(ctx context.Context, question string) (bool, error) {
+	select {
+	case <-p.interrupted: // what came before is not of this question
+	default:
+	}
 	fmt.Fprint(p.out, question+" [y]es [n]o ")
 	select {
 	case line, ok := <-p.lines:
@@ -100,7 +101,7 @@ func (p *Person) Agrees(ctx context.Context, question string) (bool, error) {
 	}
 }
 
-// interrupt calls off the question that is being asked, if one is.
+// interrupt calls off the question of the command itself that is being asked, if one is.
 func (p *Person) interrupt() {
 	select {
 	case p.interrupted <- struct{}{}:
@@ -153,15 +154,6 @@ func question(w inspan.Pending) string {
 		return "  Allow it? [y]es, [n]o, or say what to do instead: "
 	}
 	return "  Allow it? [y]es once; for [s]ession, [p]roject or [a]lways: " + words.Visible(strings.Join(w.Rules, ", ")) + "; [n]o, or say what to do instead: "
-}
-
-// until returns a channel that speaks when the time has come, never for zero.
-func until(t time.Time) (late <-chan time.Time, stop func()) {
-	if t.IsZero() {
-		return nil, func() {}
-	}
-	timer := time.NewTimer(time.Until(t))
-	return timer.C, func() { timer.Stop() }
 }
 
 // answer reads what the person typed, or says what is wrong with it.
