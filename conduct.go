@@ -28,6 +28,10 @@ type Conductor struct {
 	// answered, when it is too late for an answer, and when the run is interrupted; what is
 	// returned then does not count. An error ends Run. Nil: nobody here answers.
 	Ask func(ctx context.Context, p Pending) (event.Body, error)
+	// Before returns what the session goes on with beside the answers, such as an
+	// event.Switched, which can't be sent into a run. It is called whenever the session is
+	// about to run. Nil: nothing.
+	Before func() []event.Body
 	// Together says that questions are put all at once, and while the run goes on: Ask is
 	// called from several goroutines. Otherwise there is one at a time, in order, and
 	// nothing is shown meanwhile, as at a terminal.
@@ -104,6 +108,9 @@ func (c *Conductor) end() {
 
 // once runs the session once.
 func (c *Conductor) once(ctx context.Context, inputs []event.Body) error {
+	if c.Before != nil {
+		inputs = append(c.Before(), inputs...)
+	}
 	for e, err := range c.Session.Run(ctx, inputs...) {
 		if err != nil {
 			return err

@@ -243,6 +243,22 @@ func TestConductorLeave(t *testing.T) {
 	}
 }
 
+// TestConductorBefore holds that what can't be sent into a run comes before it goes on.
+func TestConductorBefore(t *testing.T) {
+	c, l := conducted(t, 0, twoNotes, `call: note {"word":"c"}`, "Done.")
+	var held []event.Body
+	asked := 0
+	c.Before = func() []event.Body { out := held; held = nil; return out }
+	c.Ask = func(ctx context.Context, p inspan.Pending) (event.Body, error) {
+		asked++
+		held = []event.Body{event.Switched{Mode: "yolo"}}
+		return allow(ctx, p)
+	}
+	if err := c.Run(t.Context(), said("go")); err != nil || len(l.runs) != 3 || asked != 2 || c.Session.Status().Mode != "yolo" {
+		t.Errorf("ran %q, asked %d times: %v", l.runs, asked, err)
+	}
+}
+
 // TestConductorSend holds that what is sent into a run is taken up by it, even at its very
 // end, and that nothing is sent into one that is over.
 func TestConductorSend(t *testing.T) {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	wire "github.com/coder/acp-go-sdk"
 
@@ -17,92 +16,37 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// decide has the person decide on calls, on all at once, and returns what to go on
-// with. Asked says that a question was put in words, so that the next prompt answers
-// it. What is decided elsewhere meanwhile counts too: then there is nothing to wait
-// for here.
-func (st *seat) decide(t *turn, waiting []inspan.Pending) (inputs []event.Body, asked bool, err error) {
-	if text := st.needsWords(waiting); text != "" {
+// put puts a question before the person: on a call that waits, or one that a child or a
+// call that runs has raised. It has no answer for one that the next prompt answers, as the
+// client has no form for it and there is nothing to choose from.
+func (st *seat) put(ctx context.Context, t *turn, p inspan.Pending) (event.Body, error) {
+	waits := func(w inspan.Pending) bool { return w.Question == p.Question }
+	if !slices.ContainsFunc(st.now().Status().Waiting, waits) {
+		return st.putRaised(ctx, t, p)
+	}
+	if text := st.needsWords(p); text != "" {
 		st.view.message(text)
-		return nil, true, nil
+		return nil, nil //nolint:nilnil // it has no answer
 	}
-	ctx, settled := context.WithCancel(t.ctx)
-	defer settled()
-	answers, errs := make([]event.Body, len(waiting)), make([]error, len(waiting))
-	var asking, watching sync.WaitGroup
-	watching.Go(func() {
-		if st.now().Await(ctx) == nil {
-			settled()
-		}
-	})
-	for i, p := range waiting {
-		asking.Go(func() { answers[i], errs[i] = st.ask(ctx, t, p) })
-	}
-	asking.Wait()
-	settled()
-	watching.Wait()
-	if cancelled, left := t.over(); cancelled || left {
-		if left {
-			err = context.Canceled
-		}
-		return nil, false, err
-	}
-	for i, a := range answers {
-		if a != nil {
-			inputs = append(inputs, a)
-		}
-		if errs[i] != nil && !errors.Is(errs[i], context.Canceled) {
-			return nil, false, errs[i]
-		}
-	}
-	return inputs, false, nil
+	return st.ask(ctx, t, p)
 }
 
-// children has the person answer what children of the session ask, or calls while they
-// run. It does not wait.
-func (st *seat) children(t *turn, e event.Event) {
-	settle := func(match func(id string) bool) {
-		for id, stop := range t.raised {
-			if match(id) {
-				stop()
-				delete(t.raised, id)
-			}
-		}
-	}
-	switch b := e.Body.(type) {
-	case event.Raised:
-		if _, again := t.raised[b.ID]; again {
-			return
-		}
-		ctx, stop := context.WithCancel(t.ctx)
-		t.raised[b.ID] = stop
-		t.asking.Go(func() { st.askRaised(ctx, t, inspan.Asked(inspan.Question{Raised: b, Seq: e.Seq})) })
-	case event.Decided:
-		settle(func(id string) bool { return id == b.Call })
-	case event.Stopped:
-		settle(func(string) bool { return true })
-	}
-}
-
-// askRaised has the person answer while the run goes on. The client is told of the
-// question as of a call, which it is not in this session.
-func (st *seat) askRaised(ctx context.Context, t *turn, p inspan.Pending) {
+// putRaised tells the client of the question as of a call, which it is not in this session.
+func (st *seat) putRaised(ctx context.Context, t *turn, p inspan.Pending) (event.Body, error) {
 	c := st.consentCall(p)
 	st.agent.update(st.id, wire.SessionUpdate{ToolCall: &wire.SessionUpdateToolCall{
 		ToolCallId: c.ToolCallId, Title: *c.Title, Kind: *c.Kind, Status: *c.Status, Content: c.Content, Locations: c.Locations, RawInput: c.RawInput,
 	}})
 	answer, err := st.ask(ctx, t, p)
 	status := wire.ToolCallStatusFailed
-	if d, ok := answer.(event.Decided); ok && err == nil {
-		if d.Allow {
-			status = wire.ToolCallStatusCompleted
-		}
-		err = st.send(st.ctx, d)
-	}
-	if err != nil && ctx.Err() == nil {
-		st.agent.logf("question %s: %v", p.Call.ID, err)
+	if d, ok := answer.(event.Decided); ok && err == nil && d.Allow {
+		status = wire.ToolCallStatusCompleted
 	}
 	st.agent.update(st.id, wire.SessionUpdate{ToolCallUpdate: &wire.SessionToolCallUpdate{ToolCallId: c.ToolCallId, Status: &status}})
+	if err != nil { // the run goes on without an answer
+		st.agent.logf("question %s: %v", p.Call.ID, err)
+	}
+	return answer, nil
 }
 
 // ask has the person decide on a call. The answer is nil if somebody was faster, or
@@ -157,7 +101,7 @@ func (st *seat) permission(ctx context.Context, t *turn, p wire.RequestPermissio
 		return "", err
 	}
 	if answer.Outcome.Selected == nil {
-		t.cancel(st)
+		t.cancel()
 		return "", nil
 	}
 	return string(answer.Outcome.Selected.OptionId), nil
@@ -195,18 +139,13 @@ func (st *seat) consentCall(p inspan.Pending) wire.ToolCallUpdate {
 	}
 }
 
-// needsWords is the question among calls that can only be answered by a prompt, as
-// the client has no form for it and there is nothing to choose from.
-func (st *seat) needsWords(waiting []inspan.Pending) string {
-	if _, more := st.agent.capabilities(); more.forms() {
+// needsWords is the text of a question that can only be answered by a prompt.
+func (st *seat) needsWords(p inspan.Pending) string {
+	question, options := words.Question(p.Call)
+	if _, more := st.agent.capabilities(); more.forms() || !p.Asks || len(options) > 0 {
 		return ""
 	}
-	for _, p := range waiting {
-		if question, options := words.Question(p.Call); p.Asks && len(options) == 0 {
-			return cmp.Or(words.Clean(question), words.Clean(p.Preview), "What do you say?")
-		}
-	}
-	return ""
+	return cmp.Or(words.Clean(question), words.Clean(p.Preview), "What do you say?")
 }
 
 // askChoice asks a question by its answers.

@@ -128,7 +128,7 @@ func (st *seat) leave() {
 	if t == nil {
 		return
 	}
-	t.abandon(st)
+	t.abandon()
 	select {
 	case <-t.done:
 	case <-time.After(patience):

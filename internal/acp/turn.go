@@ -16,20 +16,16 @@ import (
 
 // turn is a prompt that is worked on. Its methods may be called from any goroutine.
 type turn struct {
-	ctx  context.Context // of questions to the person; ends when the person cancels
-	stop context.CancelFunc
 	done chan struct{} // closed at its end
 
 	mu        sync.Mutex
-	heard     bool // a run goes on, or has: an interrupt can be sent
-	cancelled bool // by the person
-	left      bool // the client is gone, or has closed the session
+	run       *inspan.Conductor // that goes on; nil before the first
+	cancelled bool              // by the person
+	left      bool              // the client is gone, or has closed the session
 
 	// Of the goroutine that runs it.
 	stopped *event.Stopped
 	usage   llm.Usage
-	raised  map[string]context.CancelFunc // questions of children that the person is asked
-	asking  sync.WaitGroup
 }
 
 // begin starts a turn, unless one goes on.
@@ -42,70 +38,44 @@ func (st *seat) begin() (*turn, error) {
 	case st.turn != nil:
 		return nil, busy("session %s is at work on a prompt; %s tells it something meanwhile, session/cancel ends it", st.id, methodSteer)
 	}
-	t := &turn{done: make(chan struct{}), raised: map[string]context.CancelFunc{}}
-	t.ctx, t.stop = context.WithCancel(st.ctx)
-	st.turn = t
-	return t, nil
+	st.turn = &turn{done: make(chan struct{})}
+	return st.turn, nil
 }
 
 func (st *seat) end(t *turn) {
-	t.stop()
-	t.asking.Wait()
 	st.mu.Lock()
 	st.turn, st.mine = nil, nil
 	st.mu.Unlock()
 	close(t.done)
 }
 
-// hear notes that a run goes on, and interrupts it if that was asked for before.
-func (t *turn) hear(st *seat) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if !t.heard && (t.cancelled || t.left) {
-		t.interrupt(st)
-	}
-	t.heard = true
-}
-
 // cancel interrupts the run, as the person wants, also once more.
-func (t *turn) cancel(st *seat) {
+func (t *turn) cancel() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.cancelled = true
-	if t.heard {
-		t.interrupt(st)
+	if t.run != nil {
+		t.run.Interrupt(event.Cancelled{By: "the user"})
 	}
-	t.stop()
 }
 
 // abandon interrupts a run that goes on. One that waits for a decision is left so.
-func (t *turn) abandon(st *seat) {
+func (t *turn) abandon() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.left {
 		return
 	}
 	t.left = true
-	if t.heard && len(st.now().Status().Waiting) == 0 {
-		t.interrupt(st)
-	}
-	t.stop()
-}
-
-func (t *turn) interrupt(st *seat) {
-	body := event.Cancelled{By: "the user"}
-	if t.left {
-		body.Reason = "left"
-	}
-	if err := st.send(context.WithoutCancel(st.ctx), body); err != nil {
-		st.agent.logf("interrupt %s: %v", st.id, err)
+	if t.run != nil {
+		t.run.Leave(event.Cancelled{By: "the user", Reason: "left"})
 	}
 }
 
-func (t *turn) over() (cancelled, left bool) {
+func (t *turn) over() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.cancelled, t.left
+	return t.cancelled || t.left
 }
 
 func (a *agent) prompt(p wire.PromptRequest) work {
@@ -121,7 +91,7 @@ func (a *agent) prompt(p wire.PromptRequest) work {
 		defer st.end(t)
 		defer context.AfterFunc(ctx, func() {
 			if errors.Is(context.Cause(ctx), errWithdrawn) {
-				t.cancel(st)
+				t.cancel()
 			}
 		})()
 		st.driving.Lock()
@@ -143,33 +113,29 @@ func (a *agent) cancel(p wire.CancelNotification) work {
 	t := st.turn
 	st.mu.Unlock()
 	if t != nil {
-		t.cancel(st)
+		t.cancel()
 	}
 	return func(context.Context) (any, error) { return nil, nil }
 }
 
-// work runs the session until it has nothing to do, or waits for words of the person.
-func (st *seat) work(t *turn, inputs []event.Body) (any, error) {
+// work runs the session until it has nothing to do, or waits for words of the person. What
+// an earlier run left to decide comes first.
+func (st *seat) work(t *turn, said []event.Body) (any, error) {
 	if err := st.changeModel(st.ctx); err != nil {
 		return nil, unconfigured(err)
 	}
-	inputs, asked, err := st.first(t, inputs)
-	for again := 0; err == nil && !asked; {
-		if err = st.drive(t, append(st.unheld(), inputs...)); err != nil {
-			break
-		}
-		waiting := st.now().Status().Waiting
-		cancelled, left := t.over()
-		if len(waiting) == 0 || left {
-			break
-		}
-		if inputs = nil; !cancelled { // they are in the log
-			inputs, asked, err = st.decide(t, waiting)
-		} else if again++; again > 2 {
-			break // what was sent to interrupt it did not arrive
+	var err error
+	if waiting := st.now().Status().Waiting; len(waiting) > 0 {
+		if d, ok := answered(waiting, said); ok {
+			said = []event.Body{d}
+		} else if err = st.drive(t, nil); len(st.now().Status().Waiting) > 0 {
+			said = nil
 		}
 	}
-	if cancelled, left := t.over(); (cancelled || left) && (err == nil || errors.Is(err, context.Canceled)) {
+	if err == nil && said != nil {
+		err = st.drive(t, said)
+	}
+	if t.over() && (err == nil || errors.Is(err, context.Canceled)) {
 		return st.response(t, wire.StopReasonCancelled), nil
 	}
 	if err != nil {
@@ -179,50 +145,31 @@ func (st *seat) work(t *turn, inputs []event.Body) (any, error) {
 	return st.response(t, stopReason(t.stopped)), nil
 }
 
-// first puts what an earlier run left to decide before what is said now.
-func (st *seat) first(t *turn, said []event.Body) (inputs []event.Body, asked bool, err error) {
-	waiting := st.now().Status().Waiting
-	if len(waiting) == 0 {
-		return said, false, nil
-	}
-	t.mu.Lock()
-	t.heard = true // the run that waits can be interrupted
-	t.mu.Unlock()
-	if d, ok := answered(waiting, said); ok {
-		return []event.Body{d}, false, nil
-	}
-	decided, asked, err := st.decide(t, waiting)
-	if cancelled, _ := t.over(); cancelled {
-		return nil, false, err
-	}
-	return append(decided, said...), asked && len(decided) == 0, err
-}
-
-// drive runs the session once, and tells the client what happens.
+// drive runs the session, tells the client what happens, and has the person answer, unless
+// the turn is over.
 func (st *seat) drive(t *turn, inputs []event.Body) error {
-	var failed error
-	for e, err := range st.now().Run(st.ctx, inputs...) {
-		if err != nil {
-			failed = err
-			break
-		}
+	run := &inspan.Conductor{Session: st.now(), Together: true, Before: st.unheld}
+	run.See = func(e event.Event) error {
 		switch b := e.Body.(type) {
-		case event.Claimed:
-			t.hear(st) // the inputs are in the log with it
 		case event.Replied:
 			t.usage = t.usage.Add(b.Usage)
 		case event.Stopped:
 			t.stopped = &b
 		}
 		st.view.apply(e)
-		st.children(t, e)
+		return nil
 	}
-	for _, stop := range t.raised {
-		stop()
+	run.Ask = func(ctx context.Context, p inspan.Pending) (event.Body, error) { return st.put(ctx, t, p) }
+	t.mu.Lock()
+	over := t.cancelled || t.left
+	if !over {
+		t.run = run
 	}
-	t.asking.Wait()
-	clear(t.raised)
-	return failed
+	t.mu.Unlock()
+	if over {
+		return nil
+	}
+	return run.Run(st.ctx, inputs...)
 }
 
 // response answers the prompt.
