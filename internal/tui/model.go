@@ -70,8 +70,6 @@ type posted struct {
 	n     int
 	steer bool
 	text  string
-	done  bool // it is in the log
-	tried bool // a run was started for it
 }
 
 // tall is how high a picture was.
@@ -265,40 +263,23 @@ func (m *model) post(body event.Body, steer bool, text string) {
 	m.seat.post(input{m.posts, body})
 }
 
-// sent notes that an input is in the log. If the run has ended meanwhile, another
-// one takes it up.
+// sent notes what became of an input. One that came too late for its run begins another.
 func (m *model) sent(msg sent) tea.Cmd {
+	if errors.Is(msg.err, inspan.ErrOver) {
+		return m.start(msg.body)
+	}
+	if msg.err == nil {
+		return nil
+	}
 	i := slices.IndexFunc(m.mine, func(p posted) bool { return p.n == msg.n })
 	if i < 0 {
 		m.fail(msg.err)
 		return nil
 	}
-	if msg.err != nil {
-		text := m.mine[i].text
-		m.mine = slices.Delete(m.mine, i, i+1)
-		m.warn("not sent: " + msg.err.Error() + ": " + text)
-		return nil
-	}
-	m.mine[i].done = true
-	if m.running {
-		return nil
-	}
-	return m.takeUp()
-}
-
-// takeUp starts a run for inputs that came too late for the last one.
-func (m *model) takeUp() tea.Cmd {
-	m.mine = slices.DeleteFunc(m.mine, func(p posted) bool { return p.done && p.tried })
-	some := false
-	for i := range m.mine {
-		if m.mine[i].done {
-			m.mine[i].tried, some = true, true
-		}
-	}
-	if !some {
-		return nil
-	}
-	return m.start()
+	text := m.mine[i].text
+	m.mine = slices.Delete(m.mine, i, i+1)
+	m.warn("not sent: " + msg.err.Error() + ": " + text)
+	return nil
 }
 
 // ranOut goes on behind a run: with what was held back, or with a question.
@@ -320,7 +301,6 @@ func (m *model) ranOut(err error) tea.Cmd {
 		m.held = nil
 		return tea.Batch(append(cmds, m.start(held...))...)
 	}
-	cmds = append(cmds, m.takeUp())
 	m.follow()
 	return tea.Batch(cmds...)
 }

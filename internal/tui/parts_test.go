@@ -385,7 +385,7 @@ func TestPumpKeepsTheOrder(t *testing.T) {
 // one, in whichever order the two are noticed.
 func TestTooLateIsTakenUp(t *testing.T) {
 	for _, sentFirst := range []bool{true, false} {
-		a := inspan.Agent{Model: &script.Model{Steps: []script.Step{{Parts: llm.Say("Taken up.")}}}}
+		a := inspan.Agent{Model: &script.Model{Steps: []script.Step{{Parts: llm.Say("Done.")}, {Parts: llm.Say("Taken up.")}}}}
 		s, err := a.Open(t.Context(), event.NewMemory("m"))
 		if err != nil {
 			t.Fatal(err)
@@ -394,7 +394,8 @@ func TestTooLateIsTakenUp(t *testing.T) {
 		messages := make(chan any, 1)
 		m.seat = &seat{ctx: t.Context(), pump: newPump(func(any) {}), send: func(msg any) { messages <- msg }, guard: func(f func()) func() { return f }}
 		m.seat.take(s)
-		m.running = true
+		m.start(event.Said{Parts: llm.Say("go")})
+		m.seat.running.Wait() // the model has not heard of it
 		m.post(event.Said{Parts: llm.Say("late")}, false, "late")
 		if sentFirst {
 			m.update(<-messages)
@@ -404,7 +405,7 @@ func TestTooLateIsTakenUp(t *testing.T) {
 			m.update(<-messages)
 		}
 		m.seat.running.Wait()
-		if st := s.Status(); st.Stopped == nil || st.Turns != 1 {
+		if st := s.Status(); st.Stopped == nil || st.Turns != 2 {
 			t.Errorf("sent first %v: %+v", sentFirst, st)
 		}
 		if err := m.seat.close(); err != nil {

@@ -15,13 +15,13 @@ import (
 // methods may be called from any goroutine.
 type seat struct {
 	ctx   context.Context
-	stop  func() // ends ctx, for a run that does not stop by itself
 	pump  *pump
 	send  func(any)
 	guard func(func()) func()
 
 	mu      sync.Mutex
 	s       *inspan.Session
+	run     *inspan.Conductor // of the last run; nil before the first
 	outbox  chan input
 	running sync.WaitGroup // runs of the session
 	sending sync.WaitGroup // the goroutine that sends
@@ -35,9 +35,10 @@ type input struct {
 	body event.Body
 }
 
-// sent says that an input is in the log, or why not.
+// sent says that an input is in the log, or why not. With [inspan.ErrOver] it has come too
+// late for the run.
 type sent struct {
-	n   int
+	input
 	err error
 }
 
@@ -45,14 +46,28 @@ type sent struct {
 func (s *seat) take(session *inspan.Session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.s, s.outbox = session, make(chan input, 256)
+	s.s, s.run, s.outbox = session, nil, make(chan input, 256)
 	outbox := s.outbox
 	s.sending.Go(s.guard(func() {
 		for in := range outbox {
-			err := session.Send(s.ctx, in.body)
-			s.send(sent{in.n, err})
+			s.send(sent{in, s.into(in.body)})
 		}
 	}))
+}
+
+// into sends an input into the run that goes on.
+func (s *seat) into(body event.Body) error {
+	s.mu.Lock()
+	run := s.run
+	s.mu.Unlock()
+	if run == nil {
+		return inspan.ErrOver
+	}
+	if b, ok := body.(event.Cancelled); ok {
+		run.Interrupt(b)
+		return nil
+	}
+	return run.Send(s.ctx, body)
 }
 
 // post sends an input into the session, after those before it.
@@ -75,18 +90,9 @@ func (s *seat) drive(inputs ...event.Body) {
 	s.unwatch()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	session := s.s
-	s.running.Go(s.guard(func() {
-		var failed error
-		for e, err := range session.Run(s.ctx, inputs...) {
-			if err != nil {
-				failed = err
-				break
-			}
-			s.pump.put(e)
-		}
-		s.pump.put(ranOut{failed})
-	}))
+	run := &inspan.Conductor{Session: s.s, Grace: patience, See: func(e event.Event) error { s.pump.put(e); return nil }}
+	s.run = run
+	s.running.Go(s.guard(func() { s.pump.put(ranOut{run.Run(s.ctx, inputs...)}) }))
 }
 
 // watch puts what others append to the log into the pump, until unwatch or drive.
@@ -140,32 +146,18 @@ const patience = 5 * time.Second
 func (s *seat) close() error {
 	s.unwatch()
 	s.mu.Lock()
-	session, outbox := s.s, s.outbox
-	s.s, s.outbox = nil, nil
+	session, run, outbox := s.s, s.run, s.outbox
+	s.s, s.run, s.outbox = nil, nil, nil
 	s.mu.Unlock()
 	if session == nil {
 		return nil
 	}
 	close(outbox)
 	s.sending.Wait()
-	over := make(chan struct{})
-	go func() { s.running.Wait(); close(over) }()
-	select {
-	case <-over:
-	case <-time.After(10 * time.Millisecond): // it really goes on
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), patience)
-		err := session.Send(ctx, event.Cancelled{By: "the user", Reason: "left", All: true})
-		cancel()
-		select {
-		case <-over:
-		case <-time.After(patience):
-			s.stop()
-			<-over
-		}
-		if err != nil {
-			return errors.Join(err, session.Close())
-		}
+	if run != nil {
+		run.Interrupt(event.Cancelled{By: "the user", Reason: "left", All: true})
 	}
+	s.running.Wait()
 	l := session.Leave()
 	s.left = words.Leftovers(session.ID(), l.Kept, l.Ended)
 	return session.Close()

@@ -94,7 +94,7 @@ func (t *TUI) Run(ctx context.Context) (code int, err error) {
 	m := newModel(ctx, t, keys)
 	p := tea.NewProgram(m, t.options(ctx)...)
 	pump := newPump(func(msg any) { p.Send(msg) })
-	m.seat = &seat{ctx: ctx, stop: cancel, pump: pump, send: func(msg any) { p.Send(msg) }, guard: t.guard(p)}
+	m.seat = &seat{ctx: ctx, pump: pump, send: func(msg any) { p.Send(msg) }, guard: t.guard(p)}
 	stopped := t.signals(p)
 	pumped := make(chan struct{})
 	go m.seat.guard(func() { defer close(pumped); pump.run(ctx) })()
