@@ -32,6 +32,9 @@ type Conductor struct {
 	// event.Switched, which can't be sent into a run. It is called whenever the session is
 	// about to run. Nil: nothing.
 	Before func() []event.Body
+	// After returns what goes on behind a run that has stopped, such as a higher limit. Nil,
+	// or nothing returned: Run returns. An error ends Run.
+	After func(ctx context.Context, st Status) ([]event.Body, error)
 	// Together says that questions are put all at once, and while the run goes on: Ask is
 	// called from several goroutines. Otherwise there is one at a time, in order, and
 	// nothing is shown meanwhile, as at a terminal.
@@ -75,14 +78,51 @@ func (c *Conductor) Run(ctx context.Context, inputs ...event.Body) error {
 	c.begin(put, broken)
 	defer c.end()
 	for {
-		if err := c.once(ctx, inputs); err != nil {
-			return err
+		for e, err := range c.Session.Run(ctx, append(c.before(), inputs...)...) {
+			if err == nil {
+				err = c.saw(ctx, e)
+			}
+			if err != nil {
+				return err
+			}
 		}
-		inputs = nil
-		if again, err := c.again(ctx); err != nil || !again {
+		again, err := c.again(ctx)
+		if err == nil && !again && c.After != nil {
+			inputs, err = c.after(ctx)
+			again = len(inputs) > 0
+		} else {
+			inputs = nil
+		}
+		if err != nil || !again {
 			return err
 		}
 	}
+}
+
+func (c *Conductor) before() []event.Body {
+	if c.Before == nil {
+		return nil
+	}
+	return c.Before()
+}
+
+// after is what goes on behind a run that has stopped, which then is another run.
+func (c *Conductor) after(ctx context.Context) ([]event.Body, error) {
+	st := c.Session.Status()
+	if len(st.Waiting) > 0 || c.gone() {
+		return nil, nil
+	}
+	inputs, err := c.After(ctx, st)
+	if len(inputs) > 0 {
+		c.begin(c.put, c.broken)
+	}
+	return inputs, err
+}
+
+func (c *Conductor) gone() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.left
 }
 
 // begin begins a run. An interrupt that was wanted before the first one counts for it.
@@ -106,30 +146,19 @@ func (c *Conductor) end() {
 	}
 }
 
-// once runs the session once.
-func (c *Conductor) once(ctx context.Context, inputs []event.Body) error {
-	if c.Before != nil {
-		inputs = append(c.Before(), inputs...)
-	}
-	for e, err := range c.Session.Run(ctx, inputs...) {
-		if err != nil {
-			return err
-		}
-		c.hear()
-		c.put.saw(e.Body)
-		if c.See != nil {
-			if err := c.See(e); err != nil {
-				return err
-			}
-		}
-		if b, ok := e.Body.(event.Raised); ok {
-			c.put.raised(ctx, Asked(Question{Raised: b, Seq: e.Seq}))
-		}
-		if err := c.put.failed(); err != nil {
+// saw takes in an event of the run.
+func (c *Conductor) saw(ctx context.Context, e event.Event) error {
+	c.hear()
+	c.put.saw(e.Body)
+	if c.See != nil {
+		if err := c.See(e); err != nil {
 			return err
 		}
 	}
-	return nil
+	if b, ok := e.Body.(event.Raised); ok {
+		c.put.raised(ctx, Asked(Question{Raised: b, Seq: e.Seq}))
+	}
+	return c.put.failed()
 }
 
 // hear notes that the run is in the log, and interrupts it if that was wanted before.

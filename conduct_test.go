@@ -259,6 +259,22 @@ func TestConductorBefore(t *testing.T) {
 	}
 }
 
+// TestConductorAfter holds that what goes on behind a run is another run, until there is
+// nothing more.
+func TestConductorAfter(t *testing.T) {
+	c, _ := conducted(t, 0, "One.", "Two.", "Three.")
+	after := 0
+	c.After = func(_ context.Context, st inspan.Status) ([]event.Body, error) {
+		if after++; st.Stopped == nil || after > 2 {
+			return nil, nil
+		}
+		return []event.Body{said("more")}, nil
+	}
+	if err := c.Run(t.Context(), said("go")); err != nil || c.Session.Status().Turns != 3 {
+		t.Errorf("%d turns: %v", c.Session.Status().Turns, err)
+	}
+}
+
 // TestConductorSend holds that what is sent into a run is taken up by it, even at its very
 // end, and that nothing is sent into one that is over.
 func TestConductorSend(t *testing.T) {
@@ -278,7 +294,6 @@ func TestConductorSend(t *testing.T) {
 		t.Errorf("sent into a run that is over: %v", err)
 	}
 }
-
 
 // TestConductorGrace holds that a run that does not stop in order is broken off in the end,
 // as by a crash, and that without a bound it stops in order whatever that takes.

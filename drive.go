@@ -38,23 +38,24 @@ var (
 	errLate        = fmt.Errorf("%w: the time of the run is used up", errInterrupted)
 )
 
-// claim makes this driver the session's only one while f runs, with the body to
-// append first.
-func (d *driver) claim(ctx context.Context, f func(event.Claimed) error) (err error) {
-	release, err := d.lease(ctx)
+// claim makes this driver the session's only one until release, which is never nil. The
+// body is what to append first.
+func (d *driver) claim(ctx context.Context) (claimed event.Claimed, release func() error, err error) {
+	release, err = d.lease(ctx)
 	if err != nil {
-		return err
+		return claimed, func() error { return nil }, err
 	}
-	defer func() { err = errors.Join(err, release()) }()
 	if err := d.catchUp(ctx); err != nil {
-		return err
+		return claimed, release, err
 	}
 	d.epoch = d.state.Epoch + 1
-	return f(event.Claimed{Epoch: d.epoch, By: whoami(), Writer: rand.Text(), Unattended: d.agent.Unattended, Keeps: d.agent.KeepJobs, NoKeep: d.agent.NoKeep})
+	return event.Claimed{
+		Epoch: d.epoch, By: whoami(), Writer: rand.Text(), Unattended: d.agent.Unattended, Keeps: d.agent.KeepJobs, NoKeep: d.agent.NoKeep,
+	}, release, nil
 }
 
-// run appends the inputs and drives.
-func (d *driver) run(ctx context.Context, claimed event.Claimed, inputs []event.Body) error {
+// begin appends the claim and the inputs, and what is new since the session was driven last.
+func (d *driver) begin(ctx context.Context, claimed event.Claimed, inputs []event.Body) error {
 	bodies := []event.Body{claimed}
 	if !d.joined && d.agent.Joined != nil {
 		d.agent.Joined(d.Session)
@@ -73,10 +74,7 @@ func (d *driver) run(ctx context.Context, claimed event.Claimed, inputs []event.
 	if err := d.record(ctx, append(bodies, inputs...)...); err != nil {
 		return err
 	}
-	if err := d.meet(ctx); err != nil {
-		return err
-	}
-	return d.drive(ctx)
+	return d.meet(ctx)
 }
 
 // permissions tell the model of a mode that changes while it works: what its system prompt
@@ -105,26 +103,33 @@ func (d *driver) drive(ctx context.Context) (err error) {
 	for {
 		d.heed()
 		limit.set(afterwards(d.state.Deadline()))
-		next := d.state.Next()
-		if wait, ok := next.(loop.Wait); ok && !d.calls.span && len(overdue(wait.Calls)) == 0 {
-			return nil
+		var err error
+		switch next := d.state.Next().(type) {
+		case loop.Ask:
+			err = d.ask(ctx, next)
+		case loop.Wait:
+			late := overdue(next.Calls)
+			if len(late) == 0 && !d.calls.span {
+				return nil
+			}
+			err = d.step(ctx, next)
+		default:
+			err = d.step(ctx, next)
 		}
-		if err = d.step(ctx, next); err != nil {
+		if err != nil {
 			return err
 		}
 	}
 }
 
-// step does one thing that the loop says.
+// step does one thing that the loop says, other than asking the model.
 func (d *driver) step(ctx context.Context, next loop.Next) (err error) {
-	if _, more := next.(loop.RunCalls); !more && d.calls.span && !d.calls.changing() {
+	if d.spanEnds(next) {
 		return d.checkpoint(ctx, true)
 	}
 	switch n := next.(type) {
 	case loop.Wait:
 		_, err = d.decide(ctx, overdue(n.Calls)...)
-	case loop.Ask:
-		err = d.turn(ctx, n)
 	case loop.Heal:
 		_, err = d.decide(ctx, n.Healed)
 	case loop.Prune:
@@ -147,15 +152,11 @@ func (d *driver) step(ctx context.Context, next loop.Next) (err error) {
 	return err
 }
 
-// turn asks the model, once it may be asked and hooks have heard what it is to hear.
-func (d *driver) turn(ctx context.Context, n loop.Ask) error {
-	if wait := d.agent.wait(n); wait > 0 {
-		return d.pause(ctx, wait)
-	}
-	if d.state.Run.Heard != "" && len(d.agent.Hooks) > 0 {
-		return d.heard(ctx)
-	}
-	return d.ask(ctx, n.Turn)
+// spanEnds reports whether calls that changed something have ended, and their work is to be
+// kept before anything else is done.
+func (d *driver) spanEnds(next loop.Next) bool {
+	_, more := next.(loop.RunCalls)
+	return !more && d.calls.span && !d.calls.changing()
 }
 
 // timeUp says in the log that the time of the run is used up, which interrupts it. The
@@ -297,74 +298,112 @@ func (d *driver) pause(ctx context.Context, wait time.Duration) error {
 	return d.catchUp(ctx)
 }
 
-// ask sends the next request and stores what comes back. The request is made of the
-// state that Asked stands for: what is said from there on waits for the next.
-func (d *driver) ask(ctx context.Context, turn int) error {
-	d.learn()
-	stored, err := d.decide(ctx, event.Asked{Turn: turn, Route: d.state.Route})
-	if err != nil || !stored || d.state.Run.Cancelled { // somebody was faster
+// ask sends the next request and stores what comes back: Replied, or Failed. What comes is
+// shown as it comes. An interrupt from the log ends it early, with the text so far.
+func (d *driver) ask(ctx context.Context, n loop.Ask) error {
+	x, err := d.exchange(ctx, n)
+	if err != nil || x == nil {
 		return err
 	}
-	asking := d.state.Request()
-	req, err := d.loaded(ctx, asking)
-	if err != nil {
-		return err
+	watched, done := d.interruptible(ctx)
+	for chunk, err := range d.model.Stream(watched, x.req) {
+		if err != nil {
+			err = x.broke(ctx, watched, err)
+		} else {
+			err = d.take(ctx, x, chunk)
+		}
+		if err != nil {
+			done()
+			return err
+		}
+		if x.answer != nil {
+			break
+		}
 	}
-	x := exchange{by: d.model.Info(), sent: time.Now()}
-	body, err := d.stream(ctx, req, &x)
-	if err != nil {
-		return err
-	}
-	r, ok := body.(event.Replied)
-	if !ok {
-		return d.record(ctx, body)
-	}
-	r.Millis = time.Since(x.sent).Milliseconds()
-	if note, lost := d.cache.look(asking, r, x.sent); lost {
-		return d.record(ctx, r, note)
-	}
-	return d.record(ctx, r)
+	done()
+	return d.answered(ctx, x)
 }
 
 // exchange is a request under way.
 type exchange struct {
-	by   llm.Info        // who answers
-	sent time.Time       // when it went out, or will
-	said strings.Builder // the answer so far
+	asked  llm.Request // as the state has it
+	req    llm.Request // the same with what it takes from blobs
+	by     llm.Info    // who answers
+	sent   time.Time   // when it went out, or will
+	said   strings.Builder
+	answer event.Body // what is to be stored; nil: it has not come yet
 }
 
-// stream shows the reply as it comes and returns the body to store: Replied,
-// or Failed. An interrupt from the log ends it early with the text so far.
-func (d *driver) stream(ctx context.Context, req llm.Request, x *exchange) (event.Body, error) {
-	watched, done := d.interruptible(ctx)
-	defer done()
-	for chunk, err := range d.model.Stream(watched, req) {
-		switch {
-		case err != nil && errors.Is(context.Cause(watched), errInterrupted):
-			return x.interrupted(req), nil
-		case err != nil && ctx.Err() != nil:
-			return nil, ctx.Err()
-		case err != nil:
-			return failed(llm.AsError(err), 0), nil
-		case chunk.Reply != nil:
-			return d.replied(req, chunk.Reply, x.by), nil
-		case chunk.Retry != nil:
-			x.said.Reset()
-			x.sent = time.Now().Add(time.Duration(chunk.Retry.Wait * float64(time.Second)))
-			err = d.void(ctx, failed(chunk.Retry.Cause, max(chunk.Retry.Wait, 0.001)))
-		case chunk.Routed != nil:
-			x.said.Reset()
-			err = d.void(ctx, routed(chunk.Routed, x.by.Route()))
-			x.by, x.sent = chunk.Routed.Info, time.Now()
-		default:
-			x.said.WriteString(chunk.Text)
-			err = d.show(event.Delta{Text: chunk.Text, Reasoning: chunk.Reasoning, Call: chunk.Call})
-		}
-		if err != nil {
-			return nil, err
-		}
+// exchange begins a request. It is made of the state that Asked stands for: what is said
+// from there on waits for the next. It is nil if something else comes first: a wait, hooks
+// that are to hear something, or what others have appended.
+func (d *driver) exchange(ctx context.Context, n loop.Ask) (*exchange, error) {
+	switch wait := d.agent.wait(n); {
+	case d.spanEnds(n):
+		return nil, d.checkpoint(ctx, true)
+	case wait > 0:
+		return nil, d.pause(ctx, wait)
+	case d.state.Run.Heard != "" && len(d.agent.Hooks) > 0:
+		return nil, d.heard(ctx)
 	}
-	return failed(&llm.Error{Kind: llm.KindStreamCut, Message: "the stream ended without a reply"}, 0), nil
+	d.learn()
+	stored, err := d.decide(ctx, event.Asked{Turn: n.Turn, Route: d.state.Route})
+	if err != nil || !stored || d.state.Run.Cancelled { // somebody was faster
+		return nil, err
+	}
+	x := &exchange{asked: d.state.Request(), by: d.model.Info()}
+	x.req, err = d.loaded(ctx, x.asked)
+	x.sent = time.Now()
+	return x, err
+}
+
+// take takes in what has come of the reply.
+func (d *driver) take(ctx context.Context, x *exchange, chunk llm.Chunk) error {
+	switch {
+	case chunk.Reply != nil:
+		x.answer = d.replied(x.req, chunk.Reply, x.by)
+		return nil
+	case chunk.Retry != nil:
+		x.said.Reset()
+		x.sent = time.Now().Add(time.Duration(chunk.Retry.Wait * float64(time.Second)))
+		return d.void(ctx, failed(chunk.Retry.Cause, max(chunk.Retry.Wait, 0.001)))
+	case chunk.Routed != nil:
+		x.said.Reset()
+		err := d.void(ctx, routed(chunk.Routed, x.by.Route()))
+		x.by, x.sent = chunk.Routed.Info, time.Now()
+		return err
+	}
+	x.said.WriteString(chunk.Text)
+	return d.show(event.Delta{Text: chunk.Text, Reasoning: chunk.Reasoning, Call: chunk.Call})
+}
+
+// broke takes in that the stream has broken off.
+func (x *exchange) broke(ctx, watched context.Context, err error) error {
+	switch {
+	case errors.Is(context.Cause(watched), errInterrupted):
+		x.answer = x.interrupted(x.req)
+	case ctx.Err() != nil:
+		return ctx.Err()
+	default:
+		x.answer = failed(llm.AsError(err), 0)
+	}
+	return nil
+}
+
+// answered stores what came of a request.
+func (d *driver) answered(ctx context.Context, x *exchange) error {
+	r, ok := x.answer.(event.Replied)
+	switch {
+	case x.answer == nil:
+		return d.record(ctx, failed(&llm.Error{Kind: llm.KindStreamCut, Message: "the stream ended without a reply"}, 0))
+	case !ok:
+		return d.record(ctx, x.answer)
+	}
+	r.Millis = time.Since(x.sent).Milliseconds()
+	if note, lost := d.cache.look(x.asked, r, x.sent); lost {
+		return d.record(ctx, r, note)
+	}
+	return d.record(ctx, r)
 }
 
 // void takes back what was shown of the reply, and stores why.

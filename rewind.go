@@ -2,6 +2,7 @@ package inspan
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/inspan/inspan/event"
@@ -20,26 +21,32 @@ func (s *Session) Rewind(ctx context.Context, to uint64, restore func(context.Co
 	}
 	defer s.driving.Unlock()
 	d := &driver{Session: s, yield: func(event.Event, error) bool { return true }, calls: newCalls(0)}
-	return d.claim(ctx, func(claimed event.Claimed) error {
-		if err := d.record(ctx, claimed); err != nil {
+	claimed, release, err := d.claim(ctx)
+	if err == nil {
+		err = d.goBack(ctx, claimed, to, restore)
+	}
+	return errors.Join(err, release())
+}
+
+func (d *driver) goBack(ctx context.Context, claimed event.Claimed, to uint64, restore func(context.Context) (*event.Restored, error)) error {
+	if err := d.record(ctx, claimed); err != nil {
+		return err
+	}
+	files := false
+	if restore != nil {
+		done, err := restore(ctx)
+		files = done != nil
+		if err == nil && done != nil {
+			err = d.record(ctx, *done)
+		}
+		if err != nil {
 			return err
 		}
-		files := false
-		if restore != nil {
-			done, err := restore(ctx)
-			files = done != nil
-			if err == nil && done != nil {
-				err = d.record(ctx, *done)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		if to == 0 {
-			return nil
-		}
-		return d.rewind(ctx, to, files)
-	})
+	}
+	if to == 0 {
+		return nil
+	}
+	return d.rewind(ctx, to, files)
 }
 
 // rewind makes the state what it was after an event, to which files may have

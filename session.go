@@ -176,9 +176,14 @@ func (s *Session) Run(ctx context.Context, inputs ...event.Body) iter.Seq2[event
 			yield(event.Event{}, err)
 			return
 		}
-		inputs := s.prepared(ctx, inputs)
-		err := d.claim(ctx, func(claimed event.Claimed) error { return d.run(ctx, claimed, inputs) })
-		if err != nil && !errors.Is(err, errBroken) {
+		claimed, release, err := d.claim(ctx)
+		if err == nil {
+			err = d.begin(ctx, claimed, s.prepared(ctx, inputs))
+		}
+		if err == nil {
+			err = d.drive(ctx)
+		}
+		if err = errors.Join(err, release()); err != nil && !errors.Is(err, errBroken) {
 			yield(event.Event{}, err)
 		}
 	}

@@ -42,33 +42,21 @@ const detachHelp = "With --detach the run goes on in a process of its own, witho
 	"for days, until 'inspan attach' or 'inspan send --allow' answers; with --unattended it is denied. See 'inspan ps', 'logs', 'attach' and 'stop'. What the process\n" +
 	"prints is in " + app.RunLog + " in the session's folder: the end of it, at most two megabytes."
 
-// detachable lets a command that runs a session leave it to a process of its own.
-func (c *command) detachable(cmd *cobra.Command) *cobra.Command {
-	var detach, unattended bool
-	cmd.Flags().BoolVar(&detach, "detach", false, "let it run in a process of its own, and print the session's id")
-	cmd.Flags().BoolVar(&unattended, "unattended", false, "with --detach: deny what would ask, instead of waiting for an answer")
+// addDetach lets a command that runs a session leave it to a process of its own.
+func (f *runFlags) addDetach(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.detach, "detach", false, "let it run in a process of its own, and print the session's id")
+	cmd.Flags().BoolVar(&f.denies, "unattended", false, "with --detach: deny what would ask, instead of waiting for an answer")
 	head, codes, _ := strings.Cut(cmd.Long, "\n\nExit codes:")
 	cmd.Long = head + "\n\n" + detachHelp + "\n\nExit codes:" + codes
-	run := cmd.RunE
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		switch {
-		case detach:
-			return c.detach(cmd, args, unattended)
-		case unattended:
-			return usageError{errors.New("--unattended goes with --detach; without a terminal, what would ask is denied anyway")}
-		}
-		return run(cmd, args)
-	}
-	return cmd
 }
 
 // detach starts the process and waits until its run has begun.
-func (c *command) detach(cmd *cobra.Command, args []string, unattended bool) error {
+func (c *command) detach(cmd *cobra.Command, f *runFlags, args []string) error {
 	a, err := app.Load(c.self)
 	if err != nil {
 		return err
 	}
-	o := order{Unattended: unattended}
+	o := order{Unattended: f.denies}
 	if cmd.Name() == "resume" {
 		o.ID, o.Text, err = idAndTask(cmd, a.Store(), args)
 		args = []string{o.Text}
@@ -78,12 +66,8 @@ func (c *command) detach(cmd *cobra.Command, args []string, unattended bool) err
 	if err != nil {
 		return err
 	}
-	f := runFlags{output: console.Text}
-	if folder := cmd.Flags().Lookup("cwd"); folder != nil {
-		f.cwd = folder.Value.String()
-	}
 	done := false
-	if o.Text, done, err = c.typed(cmd, &f, args, o.Text); err != nil || done {
+	if o.Text, done, err = c.typed(cmd, f, args, o.Text); err != nil || done {
 		return err
 	}
 	log, err := a.NewRunLog()

@@ -29,6 +29,9 @@ func (c *command) resume() *cobra.Command {
 			if err := f.check(cmd); err != nil {
 				return err
 			}
+			if f.detach {
+				return c.detach(cmd, &f, args)
+			}
 			a, err := app.Load(c.self)
 			if err != nil {
 				return err
@@ -55,6 +58,7 @@ func (c *command) resume() *cobra.Command {
 		},
 	}
 	f.add(cmd)
+	f.addDetach(cmd)
 	return cmd
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -25,6 +26,8 @@ type runFlags struct {
 	input    string
 	cwd      string
 	maxTurns int
+	detach   bool // let it run in a process of its own,
+	denies   bool // which denies what would ask
 }
 
 func (c *command) run() *cobra.Command {
@@ -41,7 +44,10 @@ func (c *command) run() *cobra.Command {
 			if err := f.check(cmd); err != nil {
 				return err
 			}
-			if f.input == console.StreamJSON {
+			switch {
+			case f.detach:
+				return c.detach(cmd, &f, args)
+			case f.input == console.StreamJSON:
 				return c.chat(cmd, &f, args)
 			}
 			text, err := c.task(args)
@@ -67,6 +73,7 @@ func (c *command) run() *cobra.Command {
 	}
 	f.add(cmd)
 	f.addNew(cmd)
+	f.addDetach(cmd)
 	cmd.Flags().StringVar(&f.input, "input-format", console.Text, "`form` of standard input: text, or stream-json for messages as wrappers of Claude Code write them, one a line")
 	return cmd
 }
@@ -137,6 +144,9 @@ func (f *runFlags) check(cmd *cobra.Command) error {
 	}
 	if f.input != "" && f.input != console.Text && f.input != console.StreamJSON {
 		return usageError{fmt.Errorf("--input-format: %q is neither text nor stream-json", f.input)}
+	}
+	if f.denies && !f.detach {
+		return usageError{errors.New("--unattended goes with --detach; without a terminal, what would ask is denied anyway")}
 	}
 	if f.Replay != "" && (f.Model != "" || f.Record != "") {
 		return usageError{fmt.Errorf("--replay takes the place of --model and --record")}

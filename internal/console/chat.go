@@ -41,11 +41,10 @@ func (c *Console) Chat(ctx context.Context, s *inspan.Session, in io.Reader) int
 	var last Result
 	opened := c.opening(ctx, s, newView(c))
 	for body := range said {
-		v := newView(c)
-		c.shape(s)
+		v := c.follow(run)
 		err := opened
 		if err == nil {
-			err = c.drive(ctx, run, v, []event.Body{body})
+			err = run.Run(ctx, body)
 		}
 		v.endWait()
 		last = v.result(s.Status(), err)

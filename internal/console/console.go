@@ -91,14 +91,13 @@ func (c *Console) Run(ctx context.Context, s *inspan.Session, inputs ...event.Bo
 	run := c.conductor(s)
 	ctx, stop := c.interrupts(ctx, run)
 	defer stop()
-	v := newView(c)
-	c.shape(s)
+	v := c.follow(run)
 	for _, p := range s.Status().Open {
 		v.open(p)
 	}
 	err := c.opening(ctx, s, v)
 	if err == nil {
-		err = c.drive(ctx, run, v, inputs)
+		err = run.Run(ctx, inputs...)
 	}
 	v.endWait()
 	r := v.result(s.Status(), err)
@@ -138,33 +137,25 @@ func (c *Console) Fail(code int, err error) int {
 	return c.finish(Result{Reason: "error", Detail: err.Error(), ExitCode: code})
 }
 
-// conductor conducts a session for this command.
+// conductor conducts a session for this command. A person answers its questions, and may
+// raise a limit that it has reached.
 func (c *Console) conductor(s *inspan.Session) *inspan.Conductor {
 	run := &inspan.Conductor{Session: s}
 	if c.Person != nil {
-		run.Ask = c.Person.decide
+		run.Ask, run.After = c.Person.decide, c.Person.raise
 	}
 	return run
 }
 
-// drive runs the session, and goes on where the person raises the limit that it has reached.
-func (c *Console) drive(ctx context.Context, run *inspan.Conductor, v *view, inputs []event.Body) error {
+// follow has the next run shown.
+func (c *Console) follow(run *inspan.Conductor) *view {
+	v := newView(c)
+	c.shape(run.Session)
 	run.See = func(e event.Event) error {
 		c.warn(run.Session, v, e)
 		return v.event(e)
 	}
-	for {
-		err := run.Run(ctx, inputs...)
-		st := run.Session.Status()
-		if err != nil || c.Person == nil || len(st.Waiting) > 0 {
-			return err
-		}
-		raised, err := c.Person.raise(ctx, st)
-		if err != nil || raised == nil {
-			return err
-		}
-		inputs = []event.Body{event.Switched{Limits: raised}, event.Said{}}
-	}
+	return v
 }
 
 // warn says, before the model is asked for the first time, what will be denied.

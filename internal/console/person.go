@@ -62,9 +62,9 @@ func (p *Person) decide(ctx context.Context, w inspan.Pending) (event.Body, erro
 	}
 }
 
-// raise asks whether a run that has reached a limit may use as much again. Nil
-// means no, or that it was no limit.
-func (p *Person) raise(ctx context.Context, st inspan.Status) (*event.Limits, error) {
+// raise asks whether a run that has reached a limit may use as much again, and returns what
+// it goes on with then.
+func (p *Person) raise(ctx context.Context, st inspan.Status) ([]event.Body, error) {
 	if st.Stopped == nil {
 		return nil, nil
 	}
@@ -76,7 +76,7 @@ func (p *Person) raise(ctx context.Context, st inspan.Status) (*event.Limits, er
 	if !yes {
 		return nil, err
 	}
-	return more, nil
+	return []event.Body{event.Switched{Limits: more}, event.Said{}}, nil
 }
 
 // Agrees asks a question that is answered by yes or no; whatever is not yes is
