@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/inspan/inspan/internal/leaktest"
+	"github.com/inspan/inspan/internal/testkit"
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
@@ -24,7 +24,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-func TestMain(m *testing.M) { leaktest.Main(m) }
+func TestMain(m *testing.M) { testkit.Main(m) }
 
 // mind is a model that answers by what it was told first: for each such text it has
 // a list of replies, the last of which it repeats. It costs a tenth of a dollar a

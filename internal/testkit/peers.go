@@ -1,6 +1,7 @@
-// Package peertest has tests use programs that others have written, and read what the
-// conformance suite of MCP says. Only tests may import it.
-package peertest
+// Package testkit is what tests share: programs that others have written, what the
+// conformance suite of MCP says, and the proof that no goroutine is left behind. Only
+// tests may import it.
+package testkit
 
 import (
 	"encoding/json"

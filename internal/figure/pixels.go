@@ -1,5 +1,4 @@
-// Package pixels makes images smaller.
-package pixels
+package figure
 
 import (
 	"image"

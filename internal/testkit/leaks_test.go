@@ -1,12 +1,12 @@
-package leaktest_test
+package testkit_test
 
 import (
 	"testing"
 
-	"github.com/inspan/inspan/internal/leaktest"
+	"github.com/inspan/inspan/internal/testkit"
 )
 
-func TestMain(m *testing.M) { leaktest.Main(m) }
+func TestMain(m *testing.M) { testkit.Main(m) }
 
 // test is a test whose end can be had early.
 type test struct {
@@ -30,7 +30,7 @@ func (t *test) end() {
 func TestAfter(t *testing.T) {
 	for _, ends := range []bool{true, false} {
 		part := &test{TB: t}
-		leaktest.After(part)
+		testkit.After(part)
 		done := make(chan struct{})
 		go func() { <-done }()
 		if ends {

@@ -1,6 +1,4 @@
-// Package gpu reads how much memory the machine has for models: that of its
-// graphics cards, or the part of the common memory that one may use.
-package gpu
+package profile
 
 import (
 	"context"
@@ -23,11 +21,11 @@ type Device struct {
 // that is not there or fails is an error.
 type Run func(ctx context.Context, args ...string) (string, error)
 
-// Read returns the devices there are, none if that can't be told. sys is the
+// Devices returns the devices there are, none if that can't be told. sys is the
 // tree at /sys, which only Linux has; nil stands for none. NVIDIA's cards go
 // before AMD's, and Apple's chips are asked for last. It takes five seconds at
 // most: a driver in trouble does not answer at all.
-func Read(ctx context.Context, run Run, sys fs.FS) []Device {
+func Devices(ctx context.Context, run Run, sys fs.FS) []Device {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	text, err := run(ctx, "nvidia-smi", "--query-gpu=name,memory.total,memory.free", "--format=csv,noheader,nounits")

@@ -1,4 +1,4 @@
-package gpu_test
+package profile_test
 
 import (
 	"context"
@@ -11,7 +11,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/inspan/inspan/internal/gpu"
+
+	"github.com/inspan/inspan/internal/profile"
 )
 
 // programs are what programs print, by their name and last argument.
@@ -31,7 +32,7 @@ func (p programs) run(_ context.Context, args ...string) (string, error) {
 
 func file(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
 
-func TestRead(t *testing.T) {
+func TestDevices(t *testing.T) {
 	const mib = 1 << 20
 	radeon := fstest.MapFS{
 		"class/drm/card0/device/mem_info_vram_total": file("25753026560\n"),
@@ -42,28 +43,28 @@ func TestRead(t *testing.T) {
 	for name, c := range map[string]struct {
 		programs programs
 		sys      fs.FS
-		want     []gpu.Device
+		want     []profile.Device
 	}{
 		"nothing":  {},
-		"one":      {programs{"nvidia-smi": "NVIDIA GeForce RTX 4090, 24564, 23012\n"}, nil, []gpu.Device{{Name: "NVIDIA GeForce RTX 4090", Memory: 24564 * mib, Free: 23012 * mib}}},
-		"windows":  {programs{"nvidia-smi": "Tesla T4, 15360, 14923\r\n"}, nil, []gpu.Device{{Name: "Tesla T4", Memory: 15360 * mib, Free: 14923 * mib}}},
+		"one":      {programs{"nvidia-smi": "NVIDIA GeForce RTX 4090, 24564, 23012\n"}, nil, []profile.Device{{Name: "NVIDIA GeForce RTX 4090", Memory: 24564 * mib, Free: 23012 * mib}}},
+		"windows":  {programs{"nvidia-smi": "Tesla T4, 15360, 14923\r\n"}, nil, []profile.Device{{Name: "Tesla T4", Memory: 15360 * mib, Free: 14923 * mib}}},
 		"unified":  {programs{"nvidia-smi": "NVIDIA GB10, [N/A], [N/A]\n"}, nil, nil},
 		"no card":  {programs{"nvidia-smi": "No devices were found\n"}, nil, nil},
 		"rubbish":  {programs{"nvidia-smi": "a,b\n,,\nx,99999999999999999999,1\ny,-5,1\n"}, nil, nil},
-		"amd":      {programs{}, radeon, []gpu.Device{{Name: "AMD card0", Memory: 25753026560, Free: 24253026560}}},
-		"amd mute": {programs{}, fstest.MapFS{"class/drm/card0/device/mem_info_vram_total": file("8589934592")}, []gpu.Device{{Name: "AMD card0", Memory: 8589934592}}},
+		"amd":      {programs{}, radeon, []profile.Device{{Name: "AMD card0", Memory: 25753026560, Free: 24253026560}}},
+		"amd mute": {programs{}, fstest.MapFS{"class/drm/card0/device/mem_info_vram_total": file("8589934592")}, []profile.Device{{Name: "AMD card0", Memory: 8589934592}}},
 		"amd odd":  {programs{}, fstest.MapFS{"class/drm/card0/device/mem_info_vram_total": file("?")}, nil},
 		"both": {
 			programs{"nvidia-smi": "A, 8192, 8000\nB, 12288, 12000\n", "hw.optional.arm64": "1", "hw.memsize": "9"},
 			radeon,
-			[]gpu.Device{{Name: "A", Memory: 8192 * mib, Free: 8000 * mib}, {Name: "B", Memory: 12288 * mib, Free: 12000 * mib}, {Name: "AMD card0", Memory: 25753026560, Free: 24253026560}},
+			[]profile.Device{{Name: "A", Memory: 8192 * mib, Free: 8000 * mib}, {Name: "B", Memory: 12288 * mib, Free: 12000 * mib}, {Name: "AMD card0", Memory: 25753026560, Free: 24253026560}},
 		},
-		"apple":     {programs{"hw.optional.arm64": "1\n", "hw.memsize": "38654705664\n"}, fstest.MapFS{}, []gpu.Device{{Name: "Apple", Memory: 25769803776, Unified: true}}},
+		"apple":     {programs{"hw.optional.arm64": "1\n", "hw.memsize": "38654705664\n"}, fstest.MapFS{}, []profile.Device{{Name: "Apple", Memory: 25769803776, Unified: true}}},
 		"old apple": {programs{"hw.optional.arm64": "0\n", "hw.memsize": "38654705664\n"}, nil, nil},
 		"odd apple": {programs{"hw.optional.arm64": "1", "hw.memsize": "much"}, nil, nil},
 		"cut apple": {programs{"hw.optional.arm64": "1"}, nil, nil},
 	} {
-		got := gpu.Read(t.Context(), c.programs.run, c.sys)
+		got := profile.Devices(t.Context(), c.programs.run, c.sys)
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s:\n%s", name, diff)
 		}
@@ -71,34 +72,34 @@ func TestRead(t *testing.T) {
 		for _, d := range c.want {
 			sum += d.Memory
 		}
-		if gpu.Memory(got) != sum {
-			t.Errorf("%s: %d bytes in all", name, gpu.Memory(got))
+		if profile.Memory(got) != sum {
+			t.Errorf("%s: %d bytes in all", name, profile.Memory(got))
 		}
 	}
 }
 
-// TestReadEnds lets a driver hang.
-func TestReadEnds(t *testing.T) {
+// TestDevicesEnd lets a driver hang.
+func TestDevicesEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		hang := func(ctx context.Context, _ ...string) (string, error) {
 			<-ctx.Done()
 			return "", ctx.Err()
 		}
-		if got := gpu.Read(t.Context(), hang, nil); got != nil || time.Since(start) != 5*time.Second {
+		if got := profile.Devices(t.Context(), hang, nil); got != nil || time.Since(start) != 5*time.Second {
 			t.Errorf("%v after %v", got, time.Since(start))
 		}
 	})
 }
 
-// FuzzRead holds that no print of a program makes a device without memory.
-func FuzzRead(f *testing.F) {
+// FuzzDevices holds that no print of a program makes a device without memory.
+func FuzzDevices(f *testing.F) {
 	f.Add("NVIDIA A, B, 24564, 23012\n[N/A],,\n")
 	f.Add(strings.Repeat(",", 9))
 	f.Add("x,9223372036854775807,-1")
 	f.Fuzz(func(t *testing.T, text string) {
 		run := programs{"nvidia-smi": text, "hw.optional.arm64": "1", "hw.memsize": text}.run
-		for _, d := range gpu.Read(t.Context(), run, fstest.MapFS{"class/drm/card0/device/mem_info_vram_total": file(text)}) {
+		for _, d := range profile.Devices(t.Context(), run, fstest.MapFS{"class/drm/card0/device/mem_info_vram_total": file(text)}) {
 			if d.Memory <= 0 || d.Free < 0 {
 				t.Fatalf("%q: %+v", text, d)
 			}

@@ -1,4 +1,4 @@
-package peertest_test
+package testkit_test
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/inspan/inspan/internal/peertest"
+	"github.com/inspan/inspan/internal/testkit"
 )
 
 // ending is how a test ends before its end.
@@ -61,7 +61,7 @@ func within(t *testing.T, run func(t testing.TB)) (end ending, said string) {
 
 // TestDir has a node that runs.
 func TestDir(t *testing.T) {
-	node := filepath.Join(peertest.Dir(t), "node_modules", ".bin", "node22")
+	node := filepath.Join(testkit.Dir(t), "node_modules", ".bin", "node22")
 	if out, err := exec.CommandContext(t.Context(), node, "-p", "6*7").CombinedOutput(); err != nil || strings.TrimSpace(string(out)) != "42" {
 		t.Errorf("%s, %v", out, err)
 	}
@@ -94,7 +94,7 @@ func TestNoDir(t *testing.T) {
 			}
 			t.Setenv("PATH", bin)
 			t.Setenv("XDG_CACHE_HOME", t.TempDir())
-			end, said := within(t, func(t testing.TB) { peertest.Dir(t) })
+			end, said := within(t, func(t testing.TB) { testkit.Dir(t) })
 			if (end.skipped == "") != (tc.skips == "") || !strings.Contains(end.skipped, tc.skips) ||
 				(end.failed == "") != (tc.failure == "") || !strings.Contains(end.failed, tc.failure) {
 				t.Errorf("%+v", end)
@@ -112,7 +112,7 @@ func TestNoModule(t *testing.T) {
 		t.Skip("short runs have none of it")
 	}
 	t.Chdir(t.TempDir())
-	if end, _ := within(t, func(t testing.TB) { peertest.Dir(t) }); !strings.Contains(end.failed, "is in no module") {
+	if end, _ := within(t, func(t testing.TB) { testkit.Dir(t) }); !strings.Contains(end.failed, "is in no module") {
 		t.Errorf("%+v", end)
 	}
 }
@@ -120,7 +120,7 @@ func TestNoModule(t *testing.T) {
 func TestHold(t *testing.T) {
 	dir, record := t.TempDir(), filepath.Join(t.TempDir(), "record.txt")
 	hold := func(update bool) string {
-		end, _ := within(t, func(t testing.TB) { peertest.Hold(t, dir, record, update, "what it printed") })
+		end, _ := within(t, func(t testing.TB) { testkit.Hold(t, dir, record, update, "what it printed") })
 		return end.failed
 	}
 	if got := hold(true); !strings.Contains(got, "no results\nwhat it printed") {

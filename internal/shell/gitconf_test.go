@@ -1,4 +1,4 @@
-package gitconf_test
+package shell_test
 
 import (
 	"os"
@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/inspan/inspan/internal/gitconf"
+	"github.com/inspan/inspan/internal/shell"
 )
 
 const usual = `[core]
@@ -26,19 +26,19 @@ const usual = `[core]
 	email = ann@example.com
 `
 
-func TestInert(t *testing.T) {
+func TestGitInert(t *testing.T) {
 	for name, file := range map[string]string{
 		"empty": "", "usual": usual, "comments": "# a\n; b\n[color]\n\tui\n", "windows lines": strings.ReplaceAll(usual, "\n", "\r\n"),
 		"deprecated section": "[branch.main]\n\tremote = origin\n",
 	} {
-		if err := gitconf.Inert(file); err != nil {
+		if err := shell.GitInert(file); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
 // TestOption holds which settings a command line may give.
-func TestOption(t *testing.T) {
+func TestGitOption(t *testing.T) {
 	for want, list := range map[bool][]string{
 		true: {
 			"user.name=Ann", "user.email=a@b", "User.Name=x", "user.name=", "init.defaultBranch=main", "color.ui=never", "color.diff.meta=red", "core.quotePath=false", "advice.detachedHead=false",
@@ -50,7 +50,7 @@ func TestOption(t *testing.T) {
 		},
 	} {
 		for _, setting := range list {
-			if got := gitconf.Option(setting); got != want {
+			if got := shell.GitOption(setting); got != want {
 				t.Errorf("%q: %t", setting, got)
 			}
 		}
@@ -59,7 +59,7 @@ func TestOption(t *testing.T) {
 
 func TestNotInert(t *testing.T) {
 	bare := strings.Replace(usual, "bare = false", "bare = true", 1)
-	if gitconf.Inert(bare) == nil || gitconf.InertBare(bare) != nil || gitconf.InertBare(bare+"[core]\n\tfsmonitor = ./evil\n") == nil {
+	if shell.GitInert(bare) == nil || shell.GitInertBare(bare) != nil || shell.GitInertBare(bare+"[core]\n\tfsmonitor = ./evil\n") == nil {
 		t.Error("a repository without a work tree")
 	}
 	for _, add := range []string{
@@ -71,7 +71,7 @@ func TestNotInert(t *testing.T) {
 		"[merge \"x\"]\n\tdriver = ./evil\n", "[credential]\n\thelper = ./evil\n", "[url \"ext::x\"]\n\tinsteadOf = a\n", "[core]\n\tfilemode = true \\\nfsmonitor = ./evil\n", "[core] fsmonitor = ./evil\n",
 		"[core]\n\teditor = ./evil\n", "[sequence]\n\teditor = ./evil\n", "[trailer \"x\"]\n\tcommand = ./evil\n", "[submodule \"x\"]\n\tupdate = !./evil\n", "[interactive]\n\tdiffFilter = ./evil\n", "[browser \"x\"]\n\tcmd = y\n",
 	} {
-		if err := gitconf.Inert(usual + add); err == nil {
+		if err := shell.GitInert(usual + add); err == nil {
 			t.Errorf("taken for inert: %q", add)
 		}
 	}
@@ -85,7 +85,7 @@ func FuzzLikeGit(f *testing.F) {
 	f.Add("[a \"b\\\"c\"]\nd=e")
 	f.Add("[core]a=b\n[x]\n y = z \\\n [core]\n fsmonitor = 1")
 	f.Fuzz(func(t *testing.T, text string) {
-		if gitconf.Inert(text) != nil {
+		if shell.GitInert(text) != nil {
 			return
 		}
 		path := filepath.Join(t.TempDir(), "config")
@@ -97,7 +97,7 @@ func FuzzLikeGit(f *testing.F) {
 			return // git refuses the file, and so refuses to run
 		}
 		for key := range strings.Lines(string(out)) {
-			if again := gitconf.Inert(asFile(strings.TrimSpace(key))); again != nil {
+			if again := shell.GitInert(asFile(strings.TrimSpace(key))); again != nil {
 				t.Errorf("%q holds %s: %v", text, key, again)
 			}
 		}

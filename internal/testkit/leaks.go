@@ -1,6 +1,4 @@
-// Package leaktest holds that tests leave no goroutine behind. Only tests may import
-// it.
-package leaktest
+package testkit
 
 import (
 	"fmt"

@@ -1,8 +1,4 @@
-// Package gitconf tells whether the configuration file of a repository is
-// inert: whether git, when it only reads, runs no program because of it. It is
-// a proof: only a strict form of the file and a list of keys are understood.
-// The form is that of git-config(1), section "Configuration file".
-package gitconf
+package shell
 
 import (
 	"fmt"
@@ -10,35 +6,38 @@ import (
 	"strings"
 )
 
+// The form of git's configuration that is understood, a strict part of what git-config(1)
+// describes in its section "Configuration file".
 var (
-	section = regexp.MustCompile(`^\[([A-Za-z0-9.-]+)(?: "((?:[^"\\\n]|\\["\\])*)")?\]$`)
-	setting = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9-]*)(?:\s*=\s*(.*))?$`)
+	gitSection     = regexp.MustCompile(`^\[([A-Za-z0-9.-]+)(?: "((?:[^"\\\n]|\\["\\])*)")?\]$`)
+	gitSettingLine = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9-]*)(?:\s*=\s*(.*))?$`)
 )
 
-// Inert returns nil if all keys of the file are known to be harmless for
-// commands that only read. The error names the first that is not.
-func Inert(file string) error { return inert(file, harmless) }
+// GitInert returns nil if the configuration file of a repository is proven inert: git, when
+// it only reads, runs no program because of it. The error names the first key that is not
+// known to be harmless, or the line that is not understood.
+func GitInert(file string) error { return inertGit(file, harmlessKey) }
 
-// InertBare is [Inert] for a repository without a work tree.
-func InertBare(file string) error {
-	return inert(file, func(key, value string) bool { return key == "core.bare" || harmless(key, value) })
+// GitInertBare is [GitInert] for a repository without a work tree.
+func GitInertBare(file string) error {
+	return inertGit(file, func(key, value string) bool { return key == "core.bare" || harmlessKey(key, value) })
 }
 
-func inert(file string, harmless func(key, value string) bool) error {
+func inertGit(file string, harmless func(key, value string) bool) error {
 	prefix := ""
 	for n, line := range strings.Split(file, "\n") {
 		line = strings.TrimSpace(line)
 		if line == "" || line[0] == '#' || line[0] == ';' {
 			continue
 		}
-		if m := section.FindStringSubmatch(line); m != nil {
+		if m := gitSection.FindStringSubmatch(line); m != nil {
 			prefix = strings.ToLower(m[1]) + "."
 			if m[2] != "" {
 				prefix += "*."
 			}
 			continue
 		}
-		m := setting.FindStringSubmatch(line)
+		m := gitSettingLine.FindStringSubmatch(line)
 		if m == nil || prefix == "" || strings.HasSuffix(line, `\`) {
 			return fmt.Errorf("line %d of git's configuration is not understood", n+1)
 		}
@@ -49,10 +48,10 @@ func inert(file string, harmless func(key, value string) bool) error {
 	return nil
 }
 
-// Option reports whether a setting KEY=VALUE, as git -c takes it, makes no command of git run
+// GitOption reports whether a setting KEY=VALUE, as git -c takes it, makes no command of git run
 // a program or reach another repository. It overrules all others, so what keeps
 // git from looking into submodules is not among them.
-func Option(setting string) bool {
+func GitOption(setting string) bool {
 	key, value, ok := strings.Cut(setting, "=")
 	parts := strings.Split(strings.ToLower(key), ".")
 	if len(parts) < 2 {
@@ -72,14 +71,14 @@ func Option(setting string) bool {
 		return false
 	}
 	if len(parts) > 2 {
-		return harmless(parts[0]+".*."+last, value)
+		return harmlessKey(parts[0]+".*."+last, value)
 	}
-	return harmless(parts[0]+"."+last, value)
+	return harmlessKey(parts[0]+"."+last, value)
 }
 
-// harmless reports whether a key, with * for the part in quotes, runs nothing
+// harmlessKey reports whether a key, with * for the part in quotes, runs nothing
 // and leads nowhere.
-func harmless(key, value string) bool {
+func harmlessKey(key, value string) bool {
 	switch key {
 	case "core.bare":
 		return strings.TrimSpace(value) == "false"
