@@ -74,14 +74,12 @@ var rank = map[string]int{
 	"internal/frontmatter":        16,
 	"internal/figure":             18,
 	"internal/skill":              20,
-	"internal/role":               20,
 	"internal/memory":             20,
 	"internal/recall":             20,
 	"internal/worktree":           20,
 	"internal/oauth":              20,
 	"internal/gate":               20,
 	"internal/mcp":                20,
-	"internal/command":            20,
 	"internal/tools":              30,
 	"internal/cost":               30,
 	"internal/config":             40,
@@ -110,7 +108,7 @@ var rank = map[string]int{
 }
 
 // pure packages compute and do nothing else.
-var pure = []string{"internal/command", "internal/compact", "internal/figure", "internal/frontmatter", "internal/places", "internal/secret", "internal/loop", "internal/markdown", "internal/prompt", "internal/policy", "internal/profile", "internal/shell", "internal/words"}
+var pure = []string{"internal/compact", "internal/figure", "internal/frontmatter", "internal/places", "internal/secret", "internal/loop", "internal/markdown", "internal/prompt", "internal/policy", "internal/profile", "internal/shell", "internal/words"}
 
 // only names the imports that just some packages may use.
 var only = map[string][]string{

@@ -1,14 +1,8 @@
-// Package role reads kinds of agents: markdown files that say what a subagent of
-// that kind is for, which tools and model it gets, and what it is told. The format
-// is that of agents/*.md of Claude Code.
-//
-// A file can only narrow what an agent may do. What asks for more rights than
-// whoever starts the agent has is left out and told as a problem; what would make
-// it narrower but is not understood makes the file unusable.
-package role
+package skill
 
 import (
 	"cmp"
+	"embed"
 	"errors"
 	"fmt"
 	"maps"
@@ -16,21 +10,24 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/inspan/inspan/internal/frontmatter"
 	"github.com/inspan/inspan/internal/words"
 )
 
-// Bounds of what is read.
-const (
-	MaxRoles = 200       // files of one folder
-	MaxSize  = 100 << 10 // bytes of one
+// FromProject is the source of roles that came with the workspace.
+const FromProject = "project"
 
-	mostName        = 64   // bytes
-	mostModel       = 200  // bytes
-	mostDescription = 1024 // characters
+const (
+	// MaxRoles is how many files of roles in one folder are read.
+	MaxRoles = 200
+
+	mostRoleName = 64  // bytes
+	mostModel    = 200 // bytes
 )
+
+//go:embed roles/*.md
+var builtinRoles embed.FS
 
 // Role is a kind of subagent. Its texts but Prompt are one line each, without
 // characters that can't be seen. It is only to be read.
@@ -56,31 +53,67 @@ type Role struct {
 	Problems   []string // what the file asks for and does not get
 }
 
-// Parse reads a file. Its own name counts where the front matter gives none that
-// can be used. File is its name or path, with slashes.
-func Parse(file, source string, data []byte) (Role, error) {
-	if len(data) > MaxSize {
-		return Role{}, fmt.Errorf("it has %s, more than %s", words.Count(len(data), "byte"), words.Thousands(MaxSize))
+// Roles reads the roles of folders by name, and those that are built in. Of several
+// with one name, that of the first folder counts. Links and folders in the folders are
+// left out. The warnings say what can't be used.
+func Roles(folders []Folder) (roles []Role, warnings []string) {
+	s := shelf{kind: "kind of agent"}
+	m := markdown[Role]{files: "kinds of agents", most: MaxRoles, depth: 1, parse: ParseRole, name: func(r Role) string { return r.Name }}
+	roles = m.find(&s, folders)
+	for _, r := range BuiltinRoles() {
+		if s.put(r.Name, spot{}) {
+			roles = append(roles, r)
+		}
 	}
-	matter, text, err := frontmatter.Split(data)
+	slices.SortFunc(roles, func(a, b Role) int { return cmp.Compare(a.Name, b.Name) })
+	return roles, s.warnings
+}
+
+// BuiltinRoles returns the roles that are built in, by name: explore, plan, reviewer
+// and worker.
+func BuiltinRoles() (roles []Role) {
+	entries, err := builtinRoles.ReadDir("roles")
 	if err != nil {
-		return Role{}, err
+		panic(err) // they are part of the program
 	}
-	p := parser{head: map[string]any{}, role: Role{Source: source, Prompt: strings.TrimSpace(words.Clean(text))}}
-	var head map[string]any
-	failed := frontmatter.Decode(matter, &head)
+	for _, e := range entries {
+		data, err := builtinRoles.ReadFile("roles/" + e.Name())
+		if err != nil {
+			panic(err)
+		}
+		r, err := ParseRole(e.Name(), builtIn, data)
+		if err != nil {
+			panic(err)
+		}
+		roles = append(roles, r)
+	}
+	return roles
+}
+
+// ParseRole reads a file. Its own name counts where the front matter gives none that
+// can be used. File is its name or path, with slashes. The format is that of agents/*.md
+// of Claude Code.
+//
+// A file can only narrow what an agent may do. What asks for more rights than
+// whoever starts the agent has is left out and told as a problem; what would make
+// it narrower but is not understood makes the file unusable.
+func ParseRole(file, source string, data []byte) (Role, error) {
+	head, text, failed, err := read(data)
+	p := parser{head: map[string]any{}, role: Role{Source: source, Prompt: text}}
 	switch {
+	case err != nil:
+		return Role{}, err
 	case len(head) == 0 && failed != nil:
 		return Role{}, failed
 	case head["name"] == nil && head["description"] == nil:
 		return Role{}, errors.New("its front matter has neither a name nor a description, so it is no kind of agent")
-	case p.role.Prompt == "":
+	case text == "":
 		return Role{}, errors.New("it has no text")
 	case failed != nil:
 		p.problem("%v", failed)
 	}
 	p.fold(head)
-	if err := p.name(file); err != nil {
+	if err := p.name(path.Base(file)); err != nil {
 		return Role{}, err
 	}
 	p.texts()
@@ -124,10 +157,10 @@ func (p *parser) name(file string) error {
 	stem := strings.TrimSuffix(path.Base(file), ".md")
 	name := frontmatter.Line(p.head["name"])
 	switch {
-	case usable(name):
+	case roleName(name):
 		p.role.Name = name
-	case !usable(stem):
-		return fmt.Errorf("%q is no name of a kind of agent: at most %d letters, digits, - and _", cmp.Or(name, stem), mostName)
+	case !roleName(stem):
+		return fmt.Errorf("%q is no name of a kind of agent: at most %d letters, digits, - and _", cmp.Or(name, stem), mostRoleName)
 	default:
 		p.role.Name = stem
 		if name != "" {
@@ -137,25 +170,21 @@ func (p *parser) name(file string) error {
 	return nil
 }
 
-func usable(name string) bool {
-	return name != "" && len(name) <= mostName && !strings.ContainsFunc(name, func(r rune) bool {
-		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_", r)
-	})
+func roleName(name string) bool {
+	return name != "" && len(name) <= mostRoleName && madeOf(name, "-_")
 }
 
 func (p *parser) texts() {
 	r := &p.role
-	if r.Description = line(p.head["description"]); r.Description == "" {
-		first, _, _ := strings.Cut(r.Prompt, "\n")
-		r.Description = line(strings.TrimLeft(first, "# "))
+	whole := described(p.head["description"], r.Prompt)
+	if line(p.head["description"]) == "" {
 		p.problem("it has no description of when to use it")
 	}
-	if utf8.RuneCountInString(r.Description) > mostDescription {
-		r.Description = string([]rune(r.Description)[:mostDescription-1]) + "…"
+	if r.Description = cut(whole, mostDescription); r.Description != whole {
 		p.problem("its description has more than %d characters", mostDescription)
 	}
 	if v, given := p.head["tools"]; given && v != nil {
-		r.Tools = list(v)
+		r.Tools = lines(v)
 		if _, is := v.([]any); is && r.Tools == nil {
 			r.Tools = []string{}
 		}
@@ -163,7 +192,7 @@ func (p *parser) texts() {
 			r.Tools = nil
 		}
 	}
-	r.Without, r.Skills = list(p.head["disallowedtools"]), list(p.head["skills"])
+	r.Without, r.Skills = lines(p.head["disallowedtools"]), lines(p.head["skills"])
 	if r.Model = line(p.head["model"]); len(r.Model) > mostModel || strings.Contains(r.Model, " ") {
 		p.problem("%.100q is no model, so it gets that of whoever starts it", r.Model)
 		r.Model = ""
@@ -241,22 +270,4 @@ func (p *parser) isolation() error {
 		return fmt.Errorf("isolation %.100q is none of worktree, sandbox", text)
 	}
 	return nil
-}
-
-// line is a value as one line without anything that can't be seen.
-func line(v any) string {
-	text := frontmatter.Line(v)
-	if utf8.ValidString(text) && !strings.ContainsFunc(text, words.Hidden) {
-		return text
-	}
-	return frontmatter.Line(words.Result(text))
-}
-
-func list(v any) (out []string) {
-	for _, name := range frontmatter.List(v) {
-		if name = line(name); name != "" {
-			out = append(out, name)
-		}
-	}
-	return out
 }
