@@ -52,6 +52,7 @@ var rank = map[string]int{
 	"llm/gemini/geminitest":       12,
 	"llm/ollama/ollamatest":       12,
 	"internal/shell":              12,
+	"internal/jsonrpc":            12,
 	"harnesstest":                 15,
 	"internal/loop":               20,
 	"internal/prompt":             20,

@@ -1,4 +1,4 @@
-package lsp
+package jsonrpc
 
 import (
 	"bytes"
@@ -14,29 +14,27 @@ const (
 	maxKept    = 1 << 20  // bytes of buffer that are kept between messages
 )
 
-// frame makes what goes over the wire of the body of a message.
-func frame(body []byte) []byte {
+// Header puts a header with its length before the body of a message.
+func Header(body []byte) []byte {
 	return append(fmt.Appendf(nil, "Content-Length: %d\r\n\r\n", len(body)), body...)
 }
 
-// A decoder cuts what a server writes into messages. It is an [io.Writer], so
+// A Decoder cuts what a peer writes into messages with headers. It is an [io.Writer], so
 // that no goroutine has to read. What comes after an error is dropped.
-type decoder struct {
-	handle func(body []byte) // the body is valid until it returns
+type Decoder struct {
+	Take func(body []byte) // the body is valid until it returns
 
 	buf  []byte
 	body int // length of the body that is awaited; 0 while the header is
 	err  error
-	any  bool // something has come
 }
 
 // Write implements [io.Writer]. The messages that p completes are handled
 // before it returns. The error is that of a stream that is none of messages.
-func (d *decoder) Write(p []byte) (int, error) {
+func (d *Decoder) Write(p []byte) (int, error) {
 	if d.err != nil {
 		return 0, d.err
 	}
-	d.any = d.any || len(p) > 0
 	d.buf = append(d.buf, p...)
 	rest := d.buf
 	for d.err == nil {
@@ -56,7 +54,7 @@ func (d *decoder) Write(p []byte) (int, error) {
 
 // keep moves what is left to the front of the buffer, and lets go of one that a
 // single big message has made.
-func (d *decoder) keep(rest []byte) {
+func (d *Decoder) keep(rest []byte) {
 	if cap(d.buf) > maxKept && len(rest) < maxKept/2 {
 		d.buf = append([]byte(nil), rest...)
 		return
@@ -66,20 +64,20 @@ func (d *decoder) keep(rest []byte) {
 
 // next takes one header or one body from the front and returns its length, 0 if
 // there is none yet.
-func (d *decoder) next(data []byte) int {
+func (d *Decoder) next(data []byte) int {
 	if d.body > 0 {
 		if len(data) < d.body {
 			return 0
 		}
 		n := d.body
 		d.body = 0
-		d.handle(data[:n])
+		d.Take(data[:n])
 		return n
 	}
 	end := bytes.Index(data[:min(len(data), maxHeader)], []byte("\r\n\r\n"))
 	if end < 0 {
 		if len(data) >= maxHeader {
-			d.err = errors.New("what it writes are not messages of the language server protocol")
+			d.err = errors.New("what it writes are not messages")
 		}
 		return 0
 	}

@@ -1,4 +1,4 @@
-package acp
+package jsonrpc
 
 import (
 	"errors"
@@ -12,9 +12,9 @@ import (
 // too.
 const maxQueued = 8 << 20
 
-// outbox writes lines in the order in which they are put in, by one goroutine, so
+// Outbox writes lines in the order in which they are put in, by one goroutine, so
 // that a client which does not read holds up nobody for ever.
-type outbox struct {
+type Outbox struct {
 	w      io.Writer
 	broken chan struct{} // closed when nothing can be written any more
 
@@ -28,16 +28,18 @@ type outbox struct {
 	done    chan struct{}
 }
 
-func newOutbox(w io.Writer) *outbox {
-	o := &outbox{w: w, broken: make(chan struct{}), done: make(chan struct{})}
+// NewOutbox returns an outbox, whose [Outbox.Finish] is to be called.
+func NewOutbox(w io.Writer) *Outbox {
+	o := &Outbox{w: w, broken: make(chan struct{}), done: make(chan struct{})}
 	o.changed = sync.NewCond(&o.mu)
 	go o.write()
 	return o
 }
 
-// put adds a line. It waits while too much is queued; when the conversation is over
-// the line is dropped instead.
-func (o *outbox) put(line []byte) {
+// Put adds a message, which gets a line of its own. It waits while too much is queued; when
+// the conversation is over the message is dropped instead.
+func (o *Outbox) Put(body []byte) {
+	line := append(body, '\n')
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for o.size > maxQueued && !o.hurried && o.err == nil {
@@ -51,7 +53,7 @@ func (o *outbox) put(line []byte) {
 	o.changed.Broadcast()
 }
 
-func (o *outbox) write() {
+func (o *Outbox) write() {
 	defer close(o.done)
 	for {
 		o.mu.Lock()
@@ -80,22 +82,26 @@ func (o *outbox) write() {
 	}
 }
 
-func (o *outbox) failure() error {
+// Err is why nothing can be written any more; nil while it can.
+func (o *Outbox) Err() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.err
 }
 
-// hurry lets nobody wait for room any more.
-func (o *outbox) hurry() {
+// Broken is closed when nothing can be written any more.
+func (o *Outbox) Broken() <-chan struct{} { return o.broken }
+
+// Hurry lets nobody wait for room any more.
+func (o *Outbox) Hurry() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.hurried = true
 	o.changed.Broadcast()
 }
 
-// finish writes what is left.
-func (o *outbox) finish() error {
+// Finish writes what is left, unless that takes longer than patience.
+func (o *Outbox) Finish(patience time.Duration) error {
 	o.mu.Lock()
 	o.closed = true
 	o.changed.Broadcast()
