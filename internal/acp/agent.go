@@ -58,10 +58,10 @@ func (a *agent) read(in io.Reader) error {
 		}
 		return true
 	})
-	if err == nil || a.conn.Err() != nil {
-		return nil
+	if err != nil && a.conn.Err() == nil {
+		return fmt.Errorf("read from the client: %w", err)
 	}
-	return fmt.Errorf("read from the client: %w", err)
+	return nil // what fails once it is over is no failure
 }
 
 // answering is what a message asks for. What comes to nothing is answered with an object, as

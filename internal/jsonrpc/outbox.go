@@ -36,10 +36,10 @@ func NewOutbox(w io.Writer) *Outbox {
 	return o
 }
 
-// Put adds a message, which gets a line of its own. It waits while too much is queued; when
+// Put adds a message, which it takes over and which gets a line of its own. It waits while too much is queued; when
 // the conversation is over the message is dropped instead.
 func (o *Outbox) Put(body []byte) {
-	line := append(body, '\n')
+	body = append(body, '\n')
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for o.size > maxQueued && !o.hurried && o.err == nil {
@@ -48,8 +48,8 @@ func (o *Outbox) Put(body []byte) {
 	if o.err != nil || o.closed || o.size > maxQueued {
 		return
 	}
-	o.lines = append(o.lines, line)
-	o.size += len(line)
+	o.lines = append(o.lines, body)
+	o.size += len(body)
 	o.changed.Broadcast()
 }
 
