@@ -16,16 +16,19 @@ import (
 // call, such as reasoning of the vendor's.
 func LongRequest(beside ...llm.Part) llm.Request {
 	req := llm.Request{System: []string{strings.Repeat("Rules. ", 1000)}}
+	schema := json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"}}}`)
 	for i := range 20 {
-		req.Tools = append(req.Tools, llm.ToolSpec{Name: fmt.Sprintf("tool%d", i), Schema: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"}}}`)})
+		req.Tools = append(req.Tools, llm.ToolSpec{Name: fmt.Sprintf("tool%d", i), Schema: schema})
 	}
 	for i := range 40 {
 		id := fmt.Sprintf("call_%d", i)
 		parts := append(llm.Parts{llm.Text{Text: "Reading."}}, beside...)
+		parts = append(parts, llm.Call{ID: id, Name: "tool1", Args: json.RawMessage(`{"path":"internal/some/file.go"}`)})
+		result := llm.Result{CallID: id, Parts: llm.Say(strings.Repeat("\tif err != nil {\n\t\treturn \"x\"\n\t}\n", 135))}
 		req.Messages = append(req.Messages,
 			said("Do the next step."),
-			llm.Message{Role: llm.Assistant, Parts: append(parts, llm.Call{ID: id, Name: "tool1", Args: json.RawMessage(`{"path":"internal/some/file.go"}`)})},
-			llm.Message{Role: llm.User, Parts: llm.Parts{llm.Result{CallID: id, Parts: llm.Say(strings.Repeat("\tif err != nil {\n\t\treturn \"x\"\n\t}\n", 135))}}},
+			llm.Message{Role: llm.Assistant, Parts: parts},
+			llm.Message{Role: llm.User, Parts: llm.Parts{result}},
 			llm.Message{Role: llm.Assistant, Parts: llm.Say("Done.")})
 	}
 	return req

@@ -80,7 +80,10 @@ func New(ctx context.Context, o Options) *Conn {
 	if o.Log == nil {
 		o.Log = func(string, ...any) {}
 	}
-	return &Conn{options: o, ctx: ctx, over: make(chan struct{}), asked: map[string]chan message{}, running: map[string]context.CancelCauseFunc{}}
+	return &Conn{
+		options: o, ctx: ctx, over: make(chan struct{}),
+		asked: map[string]chan message{}, running: map[string]context.CancelCauseFunc{},
+	}
 }
 
 // Context is that which the connection was made with.
