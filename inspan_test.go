@@ -19,7 +19,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/inspan/inspan/internal/leaktest"
+	"github.com/inspan/inspan/internal/testkit"
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
@@ -29,7 +29,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-func TestMain(m *testing.M) { leaktest.Main(m) }
+func TestMain(m *testing.M) { testkit.Main(m) }
 
 // scripted makes a model of the replies of a script.
 func scripted(t testing.TB, replies ...string) llm.Model {

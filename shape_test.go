@@ -32,10 +32,8 @@ var rank = map[string]int{
 	"internal/folder":             4,
 	"internal/private":            4,
 	"internal/feed":               4,
-	"internal/pixels":             4,
 	"internal/secret":             4,
 	"internal/netguard":           4,
-	"internal/gitconf":            4,
 	"llm/internal/wire":           5,
 	"llm/internal/fake":           6,
 	"llm/anthropic":               10,
@@ -54,6 +52,7 @@ var rank = map[string]int{
 	"llm/gemini/geminitest":       12,
 	"llm/ollama/ollamatest":       12,
 	"internal/shell":              12,
+	"internal/jsonrpc":            12,
 	"harnesstest":                 15,
 	"internal/loop":               20,
 	"internal/prompt":             20,
@@ -66,7 +65,6 @@ var rank = map[string]int{
 	"internal/guard":              20,
 	"internal/export":             20,
 	"internal/profile":            20,
-	"internal/gpu":                20,
 	"internal/markdown":           20,
 	"internal/web":                20,
 	"internal/hook":               20,
@@ -75,16 +73,14 @@ var rank = map[string]int{
 	"internal/survey":             20,
 	"internal/words":              15,
 	"internal/frontmatter":        16,
-	"internal/figure":             20,
+	"internal/figure":             18,
 	"internal/skill":              20,
-	"internal/role":               20,
 	"internal/memory":             20,
 	"internal/recall":             20,
 	"internal/worktree":           20,
 	"internal/oauth":              20,
 	"internal/gate":               20,
 	"internal/mcp":                20,
-	"internal/command":            20,
 	"internal/tools":              30,
 	"internal/cost":               30,
 	"internal/config":             40,
@@ -95,7 +91,6 @@ var rank = map[string]int{
 	"internal/app":                65,
 	"internal/console":            70,
 	"internal/tui":                70,
-	"internal/demo":               70,
 	"internal/doctor":             70,
 	"internal/acp":                70,
 	"internal/mcpserver":          70,
@@ -109,18 +104,17 @@ var rank = map[string]int{
 	"examples/06-fork":            95,
 	"examples/07-child":           95,
 	"examples/08-mcp":             95,
-	"internal/peertest":           99, // for tests, so nothing may import it
-	"internal/leaktest":           99, // likewise
+	"internal/testkit":            99, // for tests, so nothing may import it
 	"internal/trials":             99, // likewise
 }
 
 // pure packages compute and do nothing else.
-var pure = []string{"internal/command", "internal/compact", "internal/figure", "internal/frontmatter", "internal/pixels", "internal/places", "internal/secret", "internal/gitconf", "internal/loop", "internal/markdown", "internal/prompt", "internal/policy", "internal/profile", "internal/shell", "internal/words"}
+var pure = []string{"internal/compact", "internal/figure", "internal/frontmatter", "internal/places", "internal/secret", "internal/loop", "internal/markdown", "internal/prompt", "internal/policy", "internal/profile", "internal/shell", "internal/words"}
 
 // only names the imports that just some packages may use.
 var only = map[string][]string{
-	"os/exec": {"internal/sandbox", "internal/peertest"},
-	"testing": {"harnesstest", "internal/peertest", "internal/leaktest", "llm/internal/fake", "llm/anthropic/anthropictest", "llm/openai/openaitest", "llm/gemini/geminitest", "llm/ollama/ollamatest"},
+	"os/exec": {"internal/sandbox", "internal/testkit"},
+	"testing": {"harnesstest", "internal/testkit", "llm/internal/fake", "llm/anthropic/anthropictest", "llm/openai/openaitest", "llm/gemini/geminitest", "llm/ollama/ollamatest"},
 }
 
 // impure is what a pure package must not import or call.

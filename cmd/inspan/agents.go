@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/inspan/inspan/internal/role"
+	"github.com/inspan/inspan/internal/skill"
 	"github.com/inspan/inspan/internal/words"
 )
 
@@ -30,7 +30,7 @@ func (c *command) agents() *cobra.Command {
 	return group("agents", "See the kinds of agents that sessions can have work for them", list)
 }
 
-func listRoles(out, complain io.Writer, list []role.Role) error {
+func listRoles(out, complain io.Writer, list []skill.Role) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "KIND\tMODEL\tMODE\tFROM\tFOR")
 	for _, r := range list {

@@ -1,16 +1,26 @@
 package main
 
 import (
+	_ "embed"
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 
+	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/spf13/cobra"
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/console"
-	"github.com/inspan/inspan/internal/demo"
 	"github.com/inspan/inspan/internal/policy"
 	"github.com/inspan/inspan/llm"
 )
+
+//go:embed demo.txtar
+var demoArchive []byte
+
+// demoTask is what the agent is asked to do.
+const demoTask = "A test fails in this project. Find the bug, fix it, and show that the tests pass."
 
 func (c *command) demo() *cobra.Command {
 	var model string
@@ -21,31 +31,31 @@ func (c *command) demo() *cobra.Command {
 			"the model is scripted unless one is named. It needs Go to run the project's tests.",
 		Args: exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			d, err := demo.Lay("")
+			d, err := layDemo()
 			if err != nil {
 				return err
 			}
 			f := runFlags{output: console.Text}
 			f.Mode, f.Model = policy.ModeAuto, model
 			if model == "" {
-				f.Model = "script/" + d.Script
+				f.Model = "script/" + d.script
 			}
 			host, err := c.host(&f)
 			if err != nil {
 				return err
 			}
-			s, err := host.New(cmd.Context(), d.Project)
+			s, err := host.New(cmd.Context(), d.project)
 			if err != nil {
 				return err
 			}
 			defer s.Close()
 			say := c.console.Say
-			say(fmt.Sprintf("project: %s (a real Go project with a failing test)\ntask:    %s", d.Project, demo.Task))
+			say(fmt.Sprintf("project: %s (a real Go project with a failing test)\ntask:    %s", d.project, demoTask))
 			if model == "" {
 				say("model:   scripted: its words and calls were written beforehand; tools, files and tests are real")
 			}
 			say("")
-			c.code = c.console.Run(cmd.Context(), s, event.Said{Parts: llm.Say(demo.Task)})
+			c.code = c.console.Run(cmd.Context(), s, event.Said{Parts: llm.Say(demoTask)})
 			say(fmt.Sprintf("\nsession log: %s/%s/log.jsonl", host.Dir, s.ID()))
 			if model == "" {
 				say("The model was scripted, so the tokens above are made up and it cost nothing.\n" +
@@ -56,4 +66,35 @@ func (c *command) demo() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&model, "model", "", "real model to use, as `provider/model`")
 	return cmd
+}
+
+// demoFiles is where the demo lies on disk.
+type demoFiles struct {
+	project string // folder with the project
+	script  string // file with the replies of the scripted model
+}
+
+// layDemo writes a small real project with a failing test, and the script of a model
+// that mends it, into a new folder among the system's temporary files.
+func layDemo() (demoFiles, error) {
+	top, err := os.MkdirTemp("", "inspan-demo-")
+	if err != nil {
+		return demoFiles{}, fmt.Errorf("lay out demo: %w", err)
+	}
+	// The script is itself an archive, so it can't be one file of the other.
+	project, script, _ := strings.Cut(string(demoArchive), "-- script.txtar --\n")
+	d := demoFiles{project: filepath.Join(top, "shop"), script: filepath.Join(top, "script.txtar")}
+	for _, f := range txtar.Parse([]byte(project)).Files {
+		path := filepath.Join(top, f.Name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return demoFiles{}, fmt.Errorf("lay out demo: %w", err)
+		}
+		if err := os.WriteFile(path, f.Data, 0o644); err != nil {
+			return demoFiles{}, fmt.Errorf("lay out demo: %w", err)
+		}
+	}
+	if err := os.WriteFile(d.script, []byte(script), 0o644); err != nil {
+		return demoFiles{}, fmt.Errorf("lay out demo: %w", err)
+	}
+	return d, nil
 }

@@ -10,13 +10,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/inspan/inspan/internal/peertest"
+	"github.com/inspan/inspan/internal/testkit"
 )
 
 // TestWrapper has a published wrapper of Claude Code, its SDK for Python, drive inspan
 // through whole conversations.
 func TestWrapper(t *testing.T) {
-	uv := filepath.Join(peertest.Uv(t), "uv")
+	uv := filepath.Join(testkit.Uv(t), "uv")
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

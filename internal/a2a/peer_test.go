@@ -10,12 +10,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/inspan/inspan/internal/peertest"
+	"github.com/inspan/inspan/internal/testkit"
 )
 
 // TestPeer has the client that others have written drive the server.
 func TestPeer(t *testing.T) {
-	dir := peertest.Dir(t)
+	dir := testkit.Dir(t)
 	h := newHouse(t, "ask")
 	drive := func(into any, action, argument string) string {
 		t.Helper()

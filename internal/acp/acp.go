@@ -27,6 +27,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/jsonrpc"
 	"github.com/inspan/inspan/internal/words"
 )
 
@@ -65,27 +66,29 @@ var errGone = errors.New("the client is gone")
 func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	c := newConn(ctx, out, s.logf)
-	a := newAgent(s, c)
+	lines := jsonrpc.NewOutbox(out)
+	a := newAgent(ctx, s, lines)
+	c := a.conn
 	read := make(chan error, 1)
-	go func() { read <- c.read(in, a.handle) }()
+	go func() { read <- a.read(in) }()
 	var err error
 	reads := true
 	select {
 	case err = <-read:
 		reads = false
-	case <-c.out.broken:
-		err = c.out.failure()
+	case <-lines.Broken():
+		err = lines.Err()
 	case <-ctx.Done():
 	}
-	c.hangUp()
+	c.Close(errGone)
+	lines.Hurry()
 	if in, ok := in.(io.Closer); ok && reads {
 		_ = in.Close()
 	}
 	a.leave()
 	cancel()
-	c.work.Wait()
-	return errors.Join(err, a.close(), c.out.finish())
+	c.Wait()
+	return errors.Join(err, a.close(), lines.Finish(patience))
 }
 
 // logf writes a line about what went wrong.

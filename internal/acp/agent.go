@@ -5,18 +5,21 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"sync"
 
 	wire "github.com/coder/acp-go-sdk"
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/jsonrpc"
 )
 
 // agent is what one client talks with.
 type agent struct {
 	*Server
-	conn *conn
+	conn *jsonrpc.Conn
 
 	mu     sync.Mutex
 	client wire.ClientCapabilities
@@ -27,8 +30,61 @@ type agent struct {
 	found   []string // models of servers at home; guarded by mu
 }
 
-func newAgent(s *Server, c *conn) *agent {
-	return &agent{Server: s, conn: c, seats: map[string]*seat{}}
+// work is the part of a request that takes time.
+type work = jsonrpc.Work
+
+func newAgent(ctx context.Context, s *Server, out *jsonrpc.Outbox) *agent {
+	a := &agent{Server: s, seats: map[string]*seat{}}
+	a.conn = jsonrpc.New(ctx, jsonrpc.Options{
+		Send: func(body []byte) error {
+			out.Put(body)
+			return nil // that nothing can be written is told by the outbox
+		},
+		Handle: a.answering, Withdraw: "$/cancel_request", WithdrawnID: "requestId", Log: s.logf,
+	})
+	return a
+}
+
+// read takes the messages of the client until in ends or the conversation does.
+func (a *agent) read(in io.Reader) error {
+	err := jsonrpc.Lines(in, func(body []byte) bool {
+		switch {
+		case a.conn.Err() != nil:
+			return false
+		case body == nil:
+			a.conn.TooLong(jsonrpc.MaxLine)
+		default:
+			a.conn.Receive(body)
+		}
+		return true
+	})
+	if err != nil && a.conn.Err() == nil {
+		return fmt.Errorf("read from the client: %w", err)
+	}
+	return nil // what fails once it is over is no failure
+}
+
+// answering is what a message asks for. What comes to nothing is answered with an object, as
+// clients want one.
+func (a *agent) answering(method string, params json.RawMessage, _ bool) jsonrpc.Work {
+	do := a.handle(method, params)
+	if do == nil {
+		return nil
+	}
+	return func(ctx context.Context) (any, error) {
+		result, err := do(ctx)
+		if result == nil && err == nil {
+			result = struct{}{}
+		}
+		return result, err
+	}
+}
+
+// notify sends a notification.
+func (a *agent) notify(method string, params any) {
+	if err := a.conn.Notify(method, params); err != nil {
+		a.logf("%v", err)
+	}
 }
 
 // handle does the part of a request that must happen in order, and returns the rest.
@@ -67,7 +123,7 @@ func (a *agent) handle(method string, params json.RawMessage) work {
 	case methodQueue:
 		return with(params, a.queue)
 	}
-	return failing(wire.NewMethodNotFound(method))
+	return failing(&jsonrpc.Error{Code: jsonrpc.UnknownMethod, Message: "Method not found", Data: map[string]any{"method": method}})
 }
 
 // failing is work that is done at once, without success.
@@ -171,7 +227,7 @@ func (a *agent) authenticate(ctx context.Context, p wire.AuthenticateRequest) (a
 // the client shows as such.
 func unconfigured(err error) error {
 	if errors.Is(err, app.ErrConfig) {
-		return &wire.RequestError{Code: codeAuth, Message: err.Error()}
+		return &jsonrpc.Error{Code: codeAuth, Message: err.Error()}
 	}
 	return err
 }
@@ -246,6 +302,6 @@ func (a *agent) close() error {
 // update tells the client what happened in a session.
 func (a *agent) update(id string, updates ...wire.SessionUpdate) {
 	for _, u := range updates {
-		a.conn.notify(wire.ClientMethodSessionUpdate, wire.SessionNotification{SessionId: wire.SessionId(id), Update: u})
+		a.notify(wire.ClientMethodSessionUpdate, wire.SessionNotification{SessionId: wire.SessionId(id), Update: u})
 	}
 }

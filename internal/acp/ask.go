@@ -12,6 +12,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/jsonrpc"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
 )
@@ -79,7 +80,7 @@ func (st *seat) askConsent(ctx context.Context, t *turn, p inspan.Pending) (even
 	chosen, err := st.permission(ctx, t, wire.RequestPermissionRequest{
 		SessionId: wire.SessionId(st.id), Options: options, ToolCall: st.consentCall(p),
 	})
-	var refused *wire.RequestError
+	var refused *jsonrpc.Error
 	switch {
 	case errors.As(err, &refused):
 		st.agent.logf("permission: %v", err)
@@ -97,7 +98,7 @@ func (st *seat) askConsent(ctx context.Context, t *turn, p inspan.Pending) (even
 // empty if nothing was, which ends the run.
 func (st *seat) permission(ctx context.Context, t *turn, p wire.RequestPermissionRequest) (string, error) {
 	var answer wire.RequestPermissionResponse
-	if err := st.agent.conn.ask(ctx, wire.ClientMethodSessionRequestPermission, p, &answer); err != nil {
+	if err := st.agent.conn.Call(ctx, wire.ClientMethodSessionRequestPermission, p, &answer); err != nil {
 		return "", err
 	}
 	if answer.Outcome.Selected == nil {
@@ -170,7 +171,7 @@ func (st *seat) askChoice(ctx context.Context, t *turn, p inspan.Pending) (event
 	}
 	r.Options = append(r.Options, wire.PermissionOption{OptionId: "n", Name: "No answer", Kind: wire.PermissionOptionKindRejectOnce})
 	chosen, err := st.permission(ctx, t, r)
-	var refused *wire.RequestError
+	var refused *jsonrpc.Error
 	if err != nil && !errors.As(err, &refused) || err == nil && chosen == "" {
 		return nil, err
 	}
@@ -195,11 +196,11 @@ func (st *seat) askForm(ctx context.Context, p inspan.Pending) (event.Body, erro
 		required = nil
 	}
 	var answer formAnswer
-	err := st.agent.conn.ask(ctx, wire.ClientMethodElicitationCreate, form{
+	err := st.agent.conn.Call(ctx, wire.ClientMethodElicitationCreate, form{
 		SessionID: st.id, CallID: p.Call.ID, Mode: "form", Message: cmp.Or(words.VisibleLines(question), words.VisibleLines(p.Preview)),
 		Schema: formSchema{Type: "object", Properties: fields, Required: required},
 	}, &answer)
-	var refused *wire.RequestError
+	var refused *jsonrpc.Error
 	if err != nil && !errors.As(err, &refused) {
 		return nil, err
 	}

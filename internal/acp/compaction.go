@@ -55,6 +55,6 @@ func (v *view) compaction(status, summary, problem string) {
 		v.shrinks = ""
 	}
 	if !v.quiet {
-		v.seat.agent.conn.notify(wire.ClientMethodSessionUpdate, rawUpdate{v.seat.id, u})
+		v.seat.agent.notify(wire.ClientMethodSessionUpdate, rawUpdate{v.seat.id, u})
 	}
 }

@@ -16,6 +16,7 @@ import (
 	wire "github.com/coder/acp-go-sdk"
 
 	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/internal/jsonrpc"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -31,7 +32,7 @@ import (
 //   - What the client has written is on the disk afterwards, so that commands find it.
 type buffers struct {
 	tool.Files // the disk
-	conn       *conn
+	conn       *jsonrpc.Conn
 	session    string
 	cwd, root  string // the workspace as the client calls it, and without links
 	reads      bool   // the client can be asked for files
@@ -112,7 +113,7 @@ func (b *buffers) Open(ctx context.Context, path string) (fs.File, error) {
 // taken where they differ in line ends only, which clients keep to themselves.
 func (b *buffers) current(ctx context.Context, name string, disk []byte) ([]byte, error) {
 	text, err := b.ask(ctx, name)
-	var refused *wire.RequestError
+	var refused *jsonrpc.Error
 	switch {
 	case errors.As(err, &refused) && refused.Code == codeMissing:
 		return disk, nil
@@ -126,7 +127,7 @@ func (b *buffers) current(ctx context.Context, name string, disk []byte) ([]byte
 
 func (b *buffers) ask(ctx context.Context, name string) (string, error) {
 	var answer wire.ReadTextFileResponse
-	err := b.conn.ask(ctx, wire.ClientMethodFsReadTextFile, wire.ReadTextFileRequest{SessionId: wire.SessionId(b.session), Path: name}, &answer)
+	err := b.conn.Call(ctx, wire.ClientMethodFsReadTextFile, wire.ReadTextFileRequest{SessionId: wire.SessionId(b.session), Path: name}, &answer)
 	return answer.Content, err
 }
 
@@ -169,7 +170,7 @@ func (b *buffers) write(ctx context.Context, real, name string, c tool.Change) e
 		return err
 	}
 	request := wire.WriteTextFileRequest{SessionId: wire.SessionId(b.session), Path: name, Content: string(c.Data)}
-	if err := b.conn.ask(ctx, wire.ClientMethodFsWriteTextFile, request, nil); err != nil {
+	if err := b.conn.Call(ctx, wire.ClientMethodFsWriteTextFile, request, nil); err != nil {
 		return &fs.PathError{Op: "change", Path: c.Path, Err: fmt.Errorf("the editor did not take the file: %w", err)}
 	}
 	after, _ := b.disk(ctx, real)

@@ -3,10 +3,7 @@
 package acp
 
 import (
-	"errors"
-	"strings"
 	"testing"
-	"testing/synctest"
 
 	wire "github.com/coder/acp-go-sdk"
 	"github.com/google/go-cmp/cmp"
@@ -75,47 +72,6 @@ func FuzzHunks(f *testing.F) {
 		}
 		if n > len(diff) {
 			t.Errorf("%q has become longer: %+v", diff, hunks)
-		}
-	})
-}
-
-// stuck is a client that does not read.
-type stuck chan struct{}
-
-func (s stuck) Write([]byte) (int, error) {
-	<-s
-	return 0, errors.New("it was closed")
-}
-
-// TestClientDoesNotRead holds up those who send, until the conversation is over.
-func TestClientDoesNotRead(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		end := make(stuck)
-		o := newOutbox(end)
-		sent := 0
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			for range 20 {
-				o.put([]byte(strings.Repeat("x", 1<<20)))
-				sent++
-			}
-		}()
-		synctest.Wait()
-		if sent != 9 {
-			t.Errorf("%d lines are queued", sent)
-		}
-		o.hurry()
-		<-done
-		if err := o.finish(); err == nil {
-			t.Error("it says that all was read")
-		}
-		close(end)
-		<-o.done
-		<-o.broken
-		o.put([]byte("x"))
-		if err := o.failure(); err == nil || !strings.Contains(err.Error(), "it was closed") {
-			t.Error(err)
 		}
 	})
 }

@@ -20,7 +20,7 @@ import (
 
 	wire "github.com/coder/acp-go-sdk"
 
-	"github.com/inspan/inspan/internal/leaktest"
+	"github.com/inspan/inspan/internal/testkit"
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/acp"
@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	if ran, code := sandbox.Keeper(); ran {
 		os.Exit(code)
 	}
-	leaktest.Main(m)
+	testkit.Main(m)
 }
 
 // editor is a client that gathers what it is told.

@@ -109,7 +109,7 @@ func (a *agent) lookForModels() {
 			return
 		}
 		var names []string
-		for _, f := range a.App.Discover(a.conn.ctx) {
+		for _, f := range a.App.Discover(a.conn.Context()) {
 			for _, m := range f.Models {
 				names = append(names, m.Route())
 			}

@@ -10,12 +10,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/inspan/inspan/internal/peertest"
+	"github.com/inspan/inspan/internal/testkit"
 )
 
 // TestSDK has the official client drive the real program through whole sessions.
 func TestSDK(t *testing.T) {
-	peers := peertest.Dir(t)
+	peers := testkit.Dir(t)
 	inspan := build(t)
 	root := workspace(t)
 	cmd := exec.Command(filepath.Join(peers, "node_modules", ".bin", "node22"), "testdata/client.mjs", filepath.Join(peers, "node_modules"), inspan, root)

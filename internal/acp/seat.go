@@ -47,7 +47,7 @@ type seat struct {
 
 func newSeat(a *agent, cwd, root string, list []mcp.Server) *seat {
 	st := &seat{agent: a, options: a.Options, servers: list, cwd: cwd, root: root}
-	st.ctx, st.stop = context.WithCancel(context.WithoutCancel(a.conn.ctx))
+	st.ctx, st.stop = context.WithCancel(context.WithoutCancel(a.conn.Context()))
 	return st
 }
 

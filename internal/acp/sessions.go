@@ -15,6 +15,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/jsonrpc"
 	"github.com/inspan/inspan/internal/mcp"
 	"github.com/inspan/inspan/internal/words"
 )
@@ -38,7 +39,7 @@ func (a *agent) newSession(ctx context.Context, p wire.NewSessionRequest) (any, 
 	if err != nil {
 		return nil, err
 	}
-	return then{wire.NewSessionResponse{SessionId: wire.SessionId(st.id), Modes: st.modes(), ConfigOptions: st.configOptions()}, st.announce}, nil
+	return jsonrpc.Then{Result: wire.NewSessionResponse{SessionId: wire.SessionId(st.id), Modes: st.modes(), ConfigOptions: st.configOptions()}, Do: st.announce}, nil
 }
 
 func (a *agent) load(ctx context.Context, p wire.LoadSessionRequest) (any, error) {
@@ -53,7 +54,7 @@ func (a *agent) load(ctx context.Context, p wire.LoadSessionRequest) (any, error
 	if err := st.replay(ctx, true); err != nil {
 		return nil, errors.Join(err, st.dismiss())
 	}
-	return then{wire.LoadSessionResponse{Modes: st.modes(), ConfigOptions: st.configOptions()}, st.announce}, nil
+	return jsonrpc.Then{Result: wire.LoadSessionResponse{Modes: st.modes(), ConfigOptions: st.configOptions()}, Do: st.announce}, nil
 }
 
 func (a *agent) resume(ctx context.Context, p wire.ResumeSessionRequest) (any, error) {
@@ -68,7 +69,7 @@ func (a *agent) resume(ctx context.Context, p wire.ResumeSessionRequest) (any, e
 	if err := st.replay(ctx, false); err != nil {
 		return nil, errors.Join(err, st.dismiss())
 	}
-	return then{wire.ResumeSessionResponse{Modes: st.modes(), ConfigOptions: st.configOptions()}, st.announce}, nil
+	return jsonrpc.Then{Result: wire.ResumeSessionResponse{Modes: st.modes(), ConfigOptions: st.configOptions()}, Do: st.announce}, nil
 }
 
 func (a *agent) fork(ctx context.Context, p forkRequest) (any, error) {
@@ -83,7 +84,7 @@ func (a *agent) fork(ctx context.Context, p forkRequest) (any, error) {
 	if err := st.replay(ctx, false); err != nil {
 		return nil, errors.Join(err, st.dismiss())
 	}
-	return then{wire.NewSessionResponse{SessionId: wire.SessionId(st.id), Modes: st.modes(), ConfigOptions: st.configOptions()}, st.announce}, nil
+	return jsonrpc.Then{Result: wire.NewSessionResponse{SessionId: wire.SessionId(st.id), Modes: st.modes(), ConfigOptions: st.configOptions()}, Do: st.announce}, nil
 }
 
 // forkRequest are the params of session/fork; the SDK has other types for the same servers there.

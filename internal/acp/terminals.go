@@ -18,6 +18,7 @@ import (
 	wire "github.com/coder/acp-go-sdk"
 
 	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/internal/jsonrpc"
 	"github.com/inspan/inspan/internal/shell"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/tool"
@@ -34,7 +35,7 @@ import (
 //     of our reach.
 type terminals struct {
 	tool.Procs // ours
-	conn       *conn
+	conn       *jsonrpc.Conn
 	session    string
 	call       *tool.Call
 	opened     func(terminal string)
@@ -145,11 +146,11 @@ func (p *terminal) Left() bool { return false }
 
 // Kill implements [tool.Process].
 func (p *terminal) Kill() {
-	p.killing.Do(func() { p.conn.start(p.kill) })
+	p.killing.Do(func() { p.conn.Go(p.kill) })
 }
 
 func (p *terminal) kill() {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.conn.ctx), patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.conn.Context()), patience)
 	defer cancel()
 	_ = p.ask(ctx, wire.ClientMethodTerminalKill, nil) // if it does not end, supervise says so
 }
@@ -179,9 +180,9 @@ func (p *terminal) create(ctx context.Context, request wire.CreateTerminalReques
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	came := make(chan error)
-	asked := p.conn.start(func() {
+	asked := p.conn.Go(func() {
 		var answer wire.CreateTerminalResponse
-		err := p.conn.ask(context.WithoutCancel(ctx), wire.ClientMethodTerminalCreate, request, &answer)
+		err := p.conn.Call(context.WithoutCancel(ctx), wire.ClientMethodTerminalCreate, request, &answer)
 		p.id = answer.TerminalId
 		select {
 		case came <- err:
@@ -258,7 +259,7 @@ func named(c *tool.Call) string {
 
 // ask asks something about the terminal.
 func (p *terminal) ask(ctx context.Context, method string, result any) error {
-	return p.conn.ask(ctx, method, wire.TerminalOutputRequest{SessionId: wire.SessionId(p.session), TerminalId: p.id}, result)
+	return p.conn.Call(ctx, method, wire.TerminalOutputRequest{SessionId: wire.SessionId(p.session), TerminalId: p.id}, result)
 }
 
 // supervise reads along until the command has ended.
@@ -313,7 +314,7 @@ func (p *terminal) settle() {
 }
 
 func (p *terminal) release() {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.conn.ctx), patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.conn.Context()), patience)
 	defer cancel()
 	_ = p.ask(ctx, wire.ClientMethodTerminalRelease, nil) // it ends with the session at the latest
 }

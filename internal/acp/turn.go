@@ -10,6 +10,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/jsonrpc"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
 )
@@ -90,7 +91,7 @@ func (a *agent) prompt(p wire.PromptRequest) work {
 	return func(ctx context.Context) (any, error) {
 		defer st.end(t)
 		defer context.AfterFunc(ctx, func() {
-			if errors.Is(context.Cause(ctx), errWithdrawn) {
+			if errors.Is(context.Cause(ctx), jsonrpc.ErrWithdrawn) {
 				t.cancel()
 			}
 		})()

@@ -121,7 +121,7 @@ func (a *agent) notice(id, text string, notable bool) {
 		return
 	}
 	severity := map[bool]string{true: "warning", false: "info"}[notable]
-	a.conn.notify(wire.ClientMethodSessionUpdate, rawUpdate{id, notice{"notice", severity, words.OneLine(text, 1000)}})
+	a.notify(wire.ClientMethodSessionUpdate, rawUpdate{id, notice{"notice", severity, words.OneLine(text, 1000)}})
 }
 
 // said tells what a person said, if the client does not know it because it said so

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	wire "github.com/coder/acp-go-sdk"
+
+	"github.com/inspan/inspan/internal/jsonrpc"
 )
 
 // What clients speak beyond the version of the protocol that the SDK was made from,
@@ -12,12 +14,10 @@ import (
 
 // Codes of errors.
 const (
-	codeCancelled = -32800
-	codeAuth      = -32000
-	codeMissing   = -32002 // what is asked for is not there
-	codeInvalid   = -32602
-	codeBusy      = -32600
-	codeInternal  = -32603
+	codeAuth    = -32000
+	codeMissing = -32002 // what is asked for is not there
+	codeInvalid = jsonrpc.InvalidParams
+	codeBusy    = jsonrpc.InvalidRequest
 )
 
 // Methods.
@@ -139,13 +139,13 @@ type rawUpdate struct {
 }
 
 func invalid(format string, args ...any) error {
-	return &wire.RequestError{Code: codeInvalid, Message: fmt.Sprintf(format, args...)}
+	return &jsonrpc.Error{Code: codeInvalid, Message: fmt.Sprintf(format, args...)}
 }
 
 func missing(id string) error {
-	return &wire.RequestError{Code: codeMissing, Message: fmt.Sprintf("there is no session %.100q", id), Data: map[string]any{"sessionId": id}}
+	return &jsonrpc.Error{Code: codeMissing, Message: fmt.Sprintf("there is no session %.100q", id), Data: map[string]any{"sessionId": id}}
 }
 
 func busy(format string, args ...any) error {
-	return &wire.RequestError{Code: codeBusy, Message: fmt.Sprintf(format, args...)}
+	return &jsonrpc.Error{Code: codeBusy, Message: fmt.Sprintf(format, args...)}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/hook"
-	"github.com/inspan/inspan/internal/role"
+	"github.com/inspan/inspan/internal/skill"
 	"github.com/inspan/inspan/internal/subagent"
 	"github.com/inspan/inspan/tool"
 )
@@ -18,12 +18,12 @@ import (
 // Roles lists the kinds of agents that a session in a workspace can spawn: those of
 // the workspace, the user's, and those that are built in. Warn is told of files
 // that are none.
-func (a *App) Roles(root string, warn func(string)) []role.Role {
+func (a *App) Roles(root string, warn func(string)) []skill.Role {
 	dir, _ := config.Dir()
-	list, warnings := role.Find([]role.Folder{
-		{Path: filepath.Join(root, ".inspan", "agents"), Source: role.FromProject},
-		{Path: filepath.Join(root, ".agents", "agents"), Source: role.FromProject},
-		{Path: filepath.Join(root, ".claude", "agents"), Source: role.FromProject},
+	list, warnings := skill.Roles([]skill.Folder{
+		{Path: filepath.Join(root, ".inspan", "agents"), Source: skill.FromProject},
+		{Path: filepath.Join(root, ".agents", "agents"), Source: skill.FromProject},
+		{Path: filepath.Join(root, ".claude", "agents"), Source: skill.FromProject},
 		{Path: filepath.Join(dir, "agents"), Source: "user"},
 		{Path: atHome(".claude", "agents"), Source: "user"},
 	})
@@ -48,7 +48,7 @@ func (a *App) team(o Options, root string, hooks []tool.Hook) *subagent.Team {
 	quiet := func(string) {} // whoever opened the session has been warned
 	return &subagent.Team{
 		Dir: a.Store().Dir, Hooks: hooks, Trees: a.trees(), MaxDepth: a.Config.Agents.Depth, MaxOpen: a.Config.Agents.Open,
-		Roles: func() []role.Role { return a.Roles(root, quiet) },
+		Roles: func() []skill.Role { return a.Roles(root, quiet) },
 		Make: func(ctx context.Context, ord subagent.Order, at inspan.Place) (*inspan.Agent, error) {
 			return a.child(ctx, o, ord, at, quiet)
 		},
@@ -94,7 +94,7 @@ func (a *App) childModel(ord subagent.Order) string {
 	name := ord.Model
 	if name == "" {
 		name = ord.Role.Model
-		if ord.Role.Source == role.FromProject && !slices.Contains([]string{"small", "haiku"}, name) {
+		if ord.Role.Source == skill.FromProject && !slices.Contains([]string{"small", "haiku"}, name) {
 			name = ""
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/inspan/inspan/internal/config"
-	"github.com/inspan/inspan/internal/role"
+	"github.com/inspan/inspan/internal/skill"
 	"github.com/inspan/inspan/internal/subagent"
 	"github.com/inspan/inspan/tool"
 )
@@ -24,12 +24,12 @@ func TestModelsOfAgents(t *testing.T) {
 		{"", "other/model", "user", "other/model"},
 		{"third/model", "evil", "project", "third/model"},
 	} {
-		o := subagent.Order{Model: tc.asked, Route: "p/own", Role: role.Role{Model: tc.kind, Source: tc.source}}
+		o := subagent.Order{Model: tc.asked, Route: "p/own", Role: skill.Role{Model: tc.kind, Source: tc.source}}
 		if got := a.childModel(o); got != tc.want {
 			t.Errorf("%+v: %s", tc, got)
 		}
 	}
-	some := chosenTools(subagent.Order{Role: role.Role{Tools: []string{"Read", "Bash(git log:*)", "Grep"}, Without: []string{"Grep(x)"}}})
+	some := chosenTools(subagent.Order{Role: skill.Role{Tools: []string{"Read", "Bash(git log:*)", "Grep"}, Without: []string{"Grep(x)"}}})
 	if got := some([]tool.Tool{{Name: "bash"}, {Name: "git"}, {Name: "read_file"}, {Name: "search_files"}}); len(got) != 1 || got[0].Name != "read_file" {
 		t.Errorf("%+v", got)
 	}

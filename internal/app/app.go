@@ -21,7 +21,6 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/folder"
-	"github.com/inspan/inspan/internal/gpu"
 	"github.com/inspan/inspan/internal/guard"
 	"github.com/inspan/inspan/internal/lsp"
 	"github.com/inspan/inspan/internal/mcp"
@@ -69,7 +68,7 @@ type App struct {
 	keychain     *oauth.Keychain
 
 	devicesOnce sync.Once
-	devices     []gpu.Device
+	devices     []profile.Device
 }
 
 // ErrConfig says that settings, a model or a key are missing or wrong.

@@ -22,7 +22,7 @@ import (
 	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/mcp"
 	"github.com/inspan/inspan/internal/oauth"
-	"github.com/inspan/inspan/internal/peertest"
+	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -32,7 +32,7 @@ var update = flag.Bool("update", false, "write the record of the conformance sui
 // a program that does with each server of the suite what a session would. What
 // counts is how many checks pass, as a suite is content with who does nothing.
 func TestClientConformance(t *testing.T) {
-	dir := peertest.Dir(t)
+	dir := testkit.Dir(t)
 	me, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -45,7 +45,7 @@ func TestClientConformance(t *testing.T) {
 	if err != nil {
 		t.Errorf("the suite is not content: %v", err)
 	}
-	peertest.Hold(t, out, filepath.Join("testdata", "conformance-client.txt"), *update, string(said))
+	testkit.Hold(t, out, filepath.Join("testdata", "conformance-client.txt"), *update, string(said))
 }
 
 // drive does with a server of the suite what a session would, and what the scenario

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/inspan/inspan/internal/gpu"
+	"github.com/inspan/inspan/internal/profile"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/ollama"
 	"github.com/inspan/inspan/llm/openai"
@@ -91,7 +91,7 @@ func (a *App) probe(ctx context.Context, at *llm.Endpoint, p Provider) (noTools 
 		}
 		known = shape.Info
 		if at.Window == 0 { // the devices take a program or two to ask
-			known.Window = shape.Fit(gpu.Memory(a.Devices(ctx)))
+			known.Window = shape.Fit(profile.Memory(a.Devices(ctx)))
 		}
 	} else {
 		for _, m := range a.discover(ctx, p).Models {
@@ -106,10 +106,10 @@ func (a *App) probe(ctx context.Context, at *llm.Endpoint, p Provider) (noTools 
 }
 
 // Devices returns the machine's graphics processors. They are asked for once.
-func (a *App) Devices(ctx context.Context) []gpu.Device {
+func (a *App) Devices(ctx context.Context) []profile.Device {
 	a.devicesOnce.Do(func() {
 		run := func(ctx context.Context, args ...string) (string, error) { return output(ctx, nil, args...) }
-		a.devices = gpu.Read(ctx, run, os.DirFS("/sys"))
+		a.devices = profile.Devices(ctx, run, os.DirFS("/sys"))
 	})
 	return a.devices
 }

@@ -56,7 +56,8 @@ func (a *App) Skills(root string) *skill.Library {
 	plugins, _ := a.enabledPlugins()
 	for _, p := range plugins {
 		for _, f := range p.Skills {
-			folders = append(folders, skill.Folder{Path: f.Path, Source: f.Source, Prefix: f.Prefix, Only: f.Only, Root: p.Dir})
+			f.Root = p.Dir
+			folders = append(folders, f)
 		}
 	}
 	return &skill.Library{Folders: folders, Builtin: !a.Config.Skills.NoBuiltin}

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/inspan/inspan/internal/leaktest"
+	"github.com/inspan/inspan/internal/testkit"
 
 	"github.com/inspan/inspan/internal/custom"
 	"github.com/inspan/inspan/internal/sandbox"
@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	if ran, code := sandbox.Keeper(); ran {
 		os.Exit(code)
 	}
-	leaktest.Main(m)
+	testkit.Main(m)
 }
 
 // bench is a set with one folder of programs, and what people were told.

@@ -6,14 +6,14 @@ import (
 	"strings"
 
 	"github.com/inspan/inspan/internal/app"
-	"github.com/inspan/inspan/internal/gpu"
+	"github.com/inspan/inspan/internal/profile"
 	"github.com/inspan/inspan/llm/ollama"
 )
 
 // video tells what of the graphics memory is free for models, over all cards, and the
 // window that usually fits into it.
-func video(devices []gpu.Device) Finding {
-	free := gpu.Free(devices)
+func video(devices []profile.Device) Finding {
+	free := profile.Free(devices)
 	window := ollama.Shape{}.Fit(free)
 	if len(devices) == 0 {
 		return Finding{Check: "gpu", State: Skip, Found: fmt.Sprintf("none found; local models run on the processor, with a window of about %s", tokens(window))}
@@ -33,7 +33,7 @@ func video(devices []gpu.Device) Finding {
 	if len(devices) > 1 {
 		f.Found = fmt.Sprintf("%s free in all: %s", bytes(free), f.Found)
 	}
-	if all := gpu.Memory(devices); free < all/4 {
+	if all := profile.Memory(devices); free < all/4 {
 		f.State, f.Remedy = Warn, "most of it is in use: end other programs on the card, or unload models, such as with 'ollama stop'"
 	}
 	return f
@@ -54,7 +54,7 @@ func local(ctx context.Context, a *app.App) []Finding {
 				findings = append(findings, Finding{Check: "model " + m.Route(), State: Skip, Found: err.Error()})
 				continue
 			}
-			findings = append(findings, fits(shape, f.Provider.Models[m.Model].Window, gpu.Memory(a.Devices(ctx))))
+			findings = append(findings, fits(shape, f.Provider.Models[m.Model].Window, profile.Memory(a.Devices(ctx))))
 		}
 	}
 	return findings

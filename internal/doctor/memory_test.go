@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/inspan/inspan/internal/app"
-	"github.com/inspan/inspan/internal/gpu"
+	"github.com/inspan/inspan/internal/profile"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/ollama"
 	"github.com/inspan/inspan/llm/ollama/ollamatest"
@@ -16,18 +16,18 @@ import (
 
 func TestMemory(t *testing.T) {
 	for name, c := range map[string]struct {
-		devices []gpu.Device
+		devices []profile.Device
 		state   State
 		words   []string
 	}{
 		"none":   {nil, Skip, []string{"none found", "8K"}},
-		"24":     {[]gpu.Device{{Name: "RTX 4090", Memory: 24564 << 20}}, Good, []string{"RTX 4090 with 24.0 GB", "128K"}},
-		"16":     {[]gpu.Device{{Name: "T4", Memory: 15360 << 20}}, Good, []string{"T4", "32K"}},
-		"8":      {[]gpu.Device{{Name: "RTX 4060", Memory: 8188 << 20}}, Good, []string{"about 8K"}},
-		"two":    {[]gpu.Device{{Name: "A", Memory: 12288 << 20}, {Name: "B", Memory: 12288 << 20}}, Good, []string{"A", "B", "128K"}},
-		"in use": {[]gpu.Device{{Name: "A", Memory: 24564 << 20, Free: 2048 << 20}}, Warn, []string{"2.0 GB free of 24.0 GB", "8K", "in use"}},
-		"partly": {[]gpu.Device{{Name: "A", Memory: 12288 << 20, Free: 6144 << 20}, {Name: "B", Memory: 12288 << 20, Free: 9216 << 20}}, Good, []string{"15.0 GB free in all", "A with 6.0 GB free of 12.0 GB", "32K"}},
-		"apple":  {[]gpu.Device{{Name: "Apple", Memory: 25769803776, Unified: true}}, Good, []string{"common memory", "128K"}},
+		"24":     {[]profile.Device{{Name: "RTX 4090", Memory: 24564 << 20}}, Good, []string{"RTX 4090 with 24.0 GB", "128K"}},
+		"16":     {[]profile.Device{{Name: "T4", Memory: 15360 << 20}}, Good, []string{"T4", "32K"}},
+		"8":      {[]profile.Device{{Name: "RTX 4060", Memory: 8188 << 20}}, Good, []string{"about 8K"}},
+		"two":    {[]profile.Device{{Name: "A", Memory: 12288 << 20}, {Name: "B", Memory: 12288 << 20}}, Good, []string{"A", "B", "128K"}},
+		"in use": {[]profile.Device{{Name: "A", Memory: 24564 << 20, Free: 2048 << 20}}, Warn, []string{"2.0 GB free of 24.0 GB", "8K", "in use"}},
+		"partly": {[]profile.Device{{Name: "A", Memory: 12288 << 20, Free: 6144 << 20}, {Name: "B", Memory: 12288 << 20, Free: 9216 << 20}}, Good, []string{"15.0 GB free in all", "A with 6.0 GB free of 12.0 GB", "32K"}},
+		"apple":  {[]profile.Device{{Name: "Apple", Memory: 25769803776, Unified: true}}, Good, []string{"common memory", "128K"}},
 	} {
 		holds(t, name, video(c.devices), c.state, c.words)
 	}

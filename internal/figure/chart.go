@@ -1,5 +1,6 @@
 // Package figure draws what numbers and tables say: charts as text for terminals
-// and as SVG for pages, tables as markdown and as HTML, and pages that hold them.
+// and as SVG for pages, tables as markdown and as HTML, and pages that hold them. It
+// also makes images smaller.
 //
 // It computes and does nothing else: the same figure is always drawn the same. What
 // is in labels, names and cells can be anything; it is made harmless for where it

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"image"
 	"image/png"
-
-	"github.com/inspan/inspan/internal/pixels"
 )
 
 // Bounds of a thumbnail.
@@ -31,7 +29,7 @@ func Thumbnail(img image.Image, cols int) []byte {
 	for {
 		var out bytes.Buffer
 		encoder := png.Encoder{CompressionLevel: png.BestCompression}
-		if encoder.Encode(&out, pixels.Shrink(img, b, w, h)) != nil {
+		if encoder.Encode(&out, Shrink(img, b, w, h)) != nil {
 			return nil
 		}
 		if out.Len() <= thumbnailBytes {

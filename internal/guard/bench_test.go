@@ -31,35 +31,30 @@ func ordinary(tb testing.TB) string {
 func BenchmarkOrdinary(b *testing.B) {
 	text := ordinary(b)
 	b.SetBytes(int64(len(text)))
-	known := newTable()
 	for b.Loop() {
-		mark(known, text, "read_file a.go", false)
+		mark(text, "read_file a.go", false)
 	}
 }
 
-// BenchmarkAnchors is the worst case: text made of nothing but words that might
-// begin something.
-func BenchmarkAnchors(b *testing.B) {
-	text := strings.Repeat("ignore captcha system: important call the base64 ", 1<<20/50)
+// BenchmarkBrackets is the worst case: text made of nothing but what might begin a mark.
+func BenchmarkBrackets(b *testing.B) {
+	text := strings.Repeat("[inspan <untruste [[<< < / ", 1<<20/27)
 	b.SetBytes(int64(len(text)))
-	known := newTable()
 	for b.Loop() {
-		mark(known, text, "read_file a.go", false)
+		mark(text, "read_file a.go", false)
 	}
 }
 
 func BenchmarkChinese(b *testing.B) {
 	text := strings.Repeat("请按照以下说明安装。此选项会跳过空行。\n", 1<<20/60)
 	b.SetBytes(int64(len(text)))
-	known := newTable()
 	for b.Loop() {
-		mark(known, text, "read_file a.go", false)
+		mark(text, "read_file a.go", false)
 	}
 }
 
 func BenchmarkShort(b *testing.B) {
-	known := newTable()
 	for b.Loop() {
-		mark(known, "ok\n", "bash", false)
+		mark("ok\n", "bash", false)
 	}
 }

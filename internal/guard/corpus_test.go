@@ -60,61 +60,31 @@ func smuggle(how, text string) string {
 	return b.String()
 }
 
-func kinds(signs []Sign) string {
-	var list []string
-	for _, s := range signs {
-		list = append(list, s.Kind)
-	}
-	return strings.Join(list, " ")
-}
-
-func TestCorpusOfInjections(t *testing.T) {
-	all, found := samples(t, "injections.txt"), 0
-	for _, s := range all {
-		if len(Suspicious(s.text)) > 0 {
-			found++
-			continue
-		}
-		t.Errorf("%s: no sign in %q", s.name, s.text)
-	}
-	t.Logf("guard: %d of %d injections have signs", found, len(all))
-	if len(all) < 60 {
-		t.Error("the corpus is not all there")
-	}
-}
-
 func TestCorpusOfHarmlessText(t *testing.T) {
 	all, clean := samples(t, "harmless.txt"), 0
 	for _, s := range all {
-		signs := Suspicious(s.text)
-		if len(signs) == 0 {
-			clean++
+		if got := mark(s.text, "read_file a.go", false); got != s.text {
+			t.Errorf("%s: became %q", s.name, got)
+			continue
 		}
-		for _, sign := range signs {
-			t.Errorf("%s: sign %s %q", s.name, sign.Kind, sign.Text)
-		}
-		if seen, smuggled := reveal(s.text); seen != s.text || smuggled {
-			t.Errorf("%s: changed to %q", s.name, seen)
-		}
+		clean++
 	}
-	t.Logf("guard: %d of %d harmless texts have none", clean, len(all))
+	t.Logf("guard: %d of %d harmless texts stay as they are", clean, len(all))
 	if len(all) < 60 {
 		t.Error("the corpus is not all there")
 	}
 }
 
-// TestCorpusAboutInjections holds what happens with text about injections: one
-// that quotes a live sentence has signs, as a model can't tell a quotation from
-// an order either; one that only speaks about them has none.
-func TestCorpusAboutInjections(t *testing.T) {
-	want := map[string]string{
-		"a quoted attack":    "override",
-		"a table of attacks": "override persona",
-		"a test of a filter": "override",
-	}
-	for _, s := range samples(t, "about.txt") {
-		if got := kinds(Suspicious(s.text)); got != want[s.name] {
-			t.Errorf("%s: signs %q, want %q", s.name, got, want[s.name])
+// TestCorpusOfHiddenText holds that what is hidden from people, or passes itself off as a mark of
+// ours, never goes without a notice.
+func TestCorpusOfHiddenText(t *testing.T) {
+	all, found := samples(t, "hidden.txt"), 0
+	for _, s := range all {
+		if got := mark(s.text, "read_file a.go", false); !strings.Contains(got, "\n[inspan: the text above came from read_file a.go. It ") {
+			t.Errorf("%s: became %q", s.name, got)
+			continue
 		}
+		found++
 	}
+	t.Logf("guard: %d of %d texts that hide or imitate have a notice", found, len(all))
 }

@@ -5,7 +5,7 @@
 //
 // Nothing here promises to stop an injection. What a model reads can always
 // talk it into something, and the model of a reviewer too; whoever writes the
-// text may know every pattern below. What holds are the walls: the permission
+// text may know all that is below. What holds are the walls: the permission
 // engine, the sandbox and the guard of the network. This package only makes
 // success rarer and attempts visible. So nothing here can ever allow what the
 // walls deny.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/internal/feed"
+	"github.com/inspan/inspan/internal/jsonrpc"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -27,9 +28,10 @@ type client struct {
 	root   string // of the project
 	env    tool.Env
 
-	conn     *conn
+	conn     *jsonrpc.Conn
 	out      *feed.Input
-	decoder  decoder
+	decoder  jsonrpc.Decoder
+	came     bool // something has come from the server
 	errors   feed.Tail
 	process  tool.Process
 	cancel   context.CancelFunc
@@ -64,21 +66,38 @@ func newClient(env tool.Env, server Server, root string) *client {
 		server: server, root: root, env: env, out: feed.New(maxWaiting), dead: make(chan struct{}), syncing: make(chan struct{}, 1),
 		docs: map[string]*document{}, pushed: map[string]pushed{}, busy: map[string]bool{}, registered: map[string]bool{}, news: make(chan struct{}),
 	}
-	c.conn = newConn(c.out)
-	c.conn.asked, c.conn.heard = c.asked, c.heard
-	c.decoder.handle = c.conn.receive
+	c.conn = jsonrpc.New(context.Background(), jsonrpc.Options{
+		Send: func(body []byte) error {
+			_, err := c.out.Write(jsonrpc.Header(body))
+			return err
+		},
+		Handle: c.handle, Inline: true, Lenient: true, Withdraw: "$/cancelRequest", WithdrawnID: "id",
+	})
+	c.decoder.Take = c.conn.Receive
 	return c
 }
 
 // Write takes what the server writes. One that does not speak the protocol is
 // ended.
 func (c *client) Write(p []byte) (int, error) {
+	c.came = c.came || len(p) > 0
 	n, err := c.decoder.Write(p)
 	if err != nil {
-		c.conn.fail(fmt.Errorf("%s: %w: %w", c.server.Name, errEnded, err))
+		c.conn.Close(fmt.Errorf("%s: %w: %w", c.server.Name, errEnded, err))
 		c.cancel()
 	}
 	return n, err
+}
+
+// handle answers requests of the server and takes its notifications.
+func (c *client) handle(method string, params json.RawMessage, request bool) jsonrpc.Work {
+	return func(context.Context) (any, error) {
+		if request {
+			return c.asked(method, params)
+		}
+		c.heard(method, params)
+		return nil, nil
+	}
 }
 
 // launch keeps standard output apart from standard error: the protocol comes
@@ -109,7 +128,7 @@ func (c *client) start(box tool.Box) error {
 func (c *client) see() {
 	code, err := c.process.Wait()
 	c.exit = code
-	c.conn.fail(c.ending(code, err))
+	c.conn.Close(c.ending(code, err))
 	_ = c.out.Close()
 	if l, ok := c.process.(tool.Leaver); !ok || l.Left() {
 		c.process.Kill()
@@ -133,8 +152,8 @@ func (c *client) ending(code int, err error) error {
 func (c *client) stop() {
 	ctx, done := context.WithTimeout(context.Background(), 2*time.Second)
 	defer done()
-	if c.conn.call(ctx, "shutdown", nil, nil) == nil {
-		_ = c.conn.notify("exit", nil) // closing its input says the same
+	if c.conn.Call(ctx, "shutdown", nil, nil) == nil {
+		_ = c.conn.Notify("exit", nil) // closing its input says the same
 	}
 	_ = c.out.Close()
 	select {
@@ -150,7 +169,7 @@ func (c *client) alive() bool {
 	case <-c.dead:
 		return false
 	default:
-		return c.conn.failure() == nil
+		return c.conn.Err() == nil
 	}
 }
 
@@ -165,18 +184,18 @@ func (c *client) initialize(ctx context.Context) error {
 		"rootUri": uri(c.root), "rootPath": c.root, "workspaceFolders": []folder{c.folder()},
 		"capabilities": abilities(), "initializationOptions": c.server.Options, "trace": "off",
 	}
-	if err := c.conn.call(ctx, "initialize", params, &answer); err != nil {
+	if err := c.conn.Call(ctx, "initialize", params, &answer); err != nil {
 		return err
 	}
 	c.caps = answer.Capabilities
 	c.utf8 = c.caps.PositionEncoding == "utf-8"
-	if err := c.conn.notify("initialized", struct{}{}); err != nil {
+	if err := c.conn.Notify("initialized", struct{}{}); err != nil {
 		return err
 	}
 	if c.server.Settings == nil {
 		return nil
 	}
-	return c.conn.notify("workspace/didChangeConfiguration", map[string]any{"settings": c.server.Settings})
+	return c.conn.Notify("workspace/didChangeConfiguration", map[string]any{"settings": c.server.Settings})
 }
 
 func (c *client) folder() folder { return folder{uri(c.root), filepath.Base(c.root)} }
@@ -224,7 +243,7 @@ func (c *client) asked(method string, params json.RawMessage) (any, error) {
 		"workspace/semanticTokens/refresh", "workspace/inlayHint/refresh", "workspace/codeLens/refresh", "workspace/inlineValue/refresh", "workspace/foldingRange/refresh":
 		return nil, nil
 	}
-	return nil, fmt.Errorf("%.100q is not known here", method)
+	return nil, &jsonrpc.Error{Code: jsonrpc.UnknownMethod, Message: fmt.Sprintf("%.100q is not known here", method)}
 }
 
 func (c *client) configuration(params json.RawMessage) []any {
@@ -304,12 +323,12 @@ func (c *client) ask(ctx context.Context, method string, params, result any) err
 		return fmt.Errorf("%s does not offer %s", c.server.Name, method)
 	}
 	for try := 1; ; try++ {
-		err := c.conn.call(ctx, method, params, result)
+		err := c.conn.Call(ctx, method, params, result)
 		if err == nil || errors.Is(err, errEnded) {
 			return err
 		}
-		code, refused := refusedBy(err)
-		if !refused || code != codeContentModified && code != codeServerCancelled || try >= maxRetries {
+		var refused *jsonrpc.Error
+		if !errors.As(err, &refused) || refused.Code != codeContentModified && refused.Code != codeServerCancelled || try >= maxRetries {
 			return fmt.Errorf("%s: %w", c.server.Name, err)
 		}
 		if err := rest(ctx, time.Duration(try)*100*time.Millisecond); err != nil {
@@ -377,7 +396,7 @@ func (c *client) await(ctx context.Context, news <-chan struct{}, limit time.Dur
 	case <-news:
 	case <-late:
 	case <-c.dead:
-		return c.conn.failure()
+		return c.conn.Err()
 	case <-ctx.Done():
 		return ctx.Err()
 	}

@@ -109,7 +109,7 @@ func (c *client) changes(ctx context.Context) error {
 		return err
 	}
 	c.touch()
-	return c.conn.notify("workspace/didChangeWatchedFiles", map[string]any{"changes": events})
+	return c.conn.Notify("workspace/didChangeWatchedFiles", map[string]any{"changes": events})
 }
 
 // show makes the server's document what is on the disk.
@@ -128,7 +128,7 @@ func (c *client) show(ctx context.Context, path string) error {
 	}
 	d.text, d.changed = text, c.touch()
 	d.version++
-	err = c.conn.notify("textDocument/didChange", map[string]any{
+	err = c.conn.Notify("textDocument/didChange", map[string]any{
 		"textDocument":   map[string]any{"uri": uri(path), "version": d.version},
 		"contentChanges": []map[string]any{{"text": text}},
 	})
@@ -148,7 +148,7 @@ func (c *client) saved(path, text string) error {
 	if save.text {
 		params["text"] = text
 	}
-	return c.conn.notify("textDocument/didSave", params)
+	return c.conn.Notify("textDocument/didSave", params)
 }
 
 func (c *client) open(path, text string, stamp stamp) error {
@@ -157,7 +157,7 @@ func (c *client) open(path, text string, stamp stamp) error {
 	}
 	now := c.touch()
 	c.docs[path] = &document{version: 1, text: text, stamp: stamp, used: now, changed: now}
-	return c.conn.notify("textDocument/didOpen", map[string]any{"textDocument": map[string]any{
+	return c.conn.Notify("textDocument/didOpen", map[string]any{"textDocument": map[string]any{
 		"uri": uri(path), "languageId": c.server.language(path), "version": 1, "text": text,
 	}})
 }
@@ -169,7 +169,7 @@ func (c *client) hide(path string) {
 	delete(c.pushed, path) // what comes of it later has other versions
 	c.mu.Unlock()
 	c.touch()
-	_ = c.conn.notify("textDocument/didClose", map[string]any{"textDocument": map[string]any{"uri": uri(path)}}) // fails only if the server is gone
+	_ = c.conn.Notify("textDocument/didClose", map[string]any{"textDocument": map[string]any{"uri": uri(path)}}) // fails only if the server is gone
 }
 
 func (c *client) oldest() string {

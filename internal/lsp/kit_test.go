@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/inspan/inspan/internal/leaktest"
+	"github.com/inspan/inspan/internal/testkit"
 
 	"github.com/inspan/inspan/internal/lsp"
 	"github.com/inspan/inspan/internal/sandbox"
@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 		fake(os.Args[2])
 		return
 	}
-	leaktest.Main(m)
+	testkit.Main(m)
 }
 
 // cached is a folder for programs that tests fetch, outside of the repository.

@@ -60,7 +60,7 @@ func (m *Manager) prepare(t target) (*slot, error) {
 		return s, nil
 	}
 	if s.client != nil {
-		s.lost(s.client.conn.failure())
+		s.lost(s.client.conn.Err())
 		m.working.Go(s.client.stop)
 		s.client = nil
 	}
@@ -144,7 +144,7 @@ func (m *Manager) launch(ctx context.Context, t target) (*client, error) {
 	c.cancel()
 	<-c.dead
 	switch {
-	case c.exit == missing && !c.decoder.any:
+	case c.exit == missing && !c.came:
 		err = fmt.Errorf("%w: %s", errAbsent, t.server.Command[0])
 	case errors.Is(err, context.DeadlineExceeded):
 		err = fmt.Errorf("it did not answer in %v", orElse(m.Start, startTime))

@@ -219,3 +219,15 @@ func short(text string, limit int) string {
 	}
 	return head + " … " + tail
 }
+
+// Codes of errors with which a server says that a request is to be sent again.
+const (
+	codeContentModified = -32801
+	codeServerCancelled = -32802
+)
+
+// given reports whether a field was there and is not null.
+func given(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
+
+// offered reports whether a capability, a bool or an object, is there.
+func offered(raw json.RawMessage) bool { return given(raw) && string(raw) != "false" }

@@ -13,11 +13,9 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/inspan/inspan/internal/leaktest"
-
 	"github.com/inspan/inspan/internal/mcp"
-	"github.com/inspan/inspan/internal/peertest"
 	"github.com/inspan/inspan/internal/sandbox"
+	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -30,13 +28,13 @@ func TestMain(m *testing.M) {
 		fake(os.Args[2])
 		return
 	}
-	leaktest.Main(m)
+	testkit.Main(m)
 }
 
 // peers is the folder of modules with servers that were not written here.
 func peers(t testing.TB) string {
 	t.Helper()
-	return filepath.Join(peertest.Dir(t), "node_modules")
+	return filepath.Join(testkit.Dir(t), "node_modules")
 }
 
 // npm is a server from there as a command.

@@ -14,9 +14,9 @@ import (
 
 	"github.com/inspan/inspan/internal/mcp"
 	"github.com/inspan/inspan/internal/netguard"
-	"github.com/inspan/inspan/internal/peertest"
 	"github.com/inspan/inspan/internal/places"
 	"github.com/inspan/inspan/internal/sandbox"
+	"github.com/inspan/inspan/internal/testkit"
 )
 
 // walled is a Manager whose servers run in the walls of a session, for a person with a
@@ -75,7 +75,7 @@ func does(t *testing.T, program string, args ...string) {
 
 // TestUvx starts a published server by uvx, for a person who has used uv before.
 func TestUvx(t *testing.T) {
-	bin := peertest.Uv(t)
+	bin := testkit.Uv(t)
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 	h, home := walled(t, func(string) []mcp.Server {
 		return []mcp.Server{{Name: "time", Source: mcp.User, Command: []string{"uvx", "mcp-server-time", "--local-timezone", "Europe/Lisbon"}}}
@@ -119,7 +119,7 @@ func fill(t *testing.T, dir string, files map[string]string) {
 // TestQuickstarts starts servers as the tutorials of the protocol have people write them,
 // in folders of their homes.
 func TestQuickstarts(t *testing.T) {
-	modules, bin := peers(t), peertest.Uv(t)
+	modules, bin := peers(t), testkit.Uv(t)
 	node := filepath.Join(modules, ".bin", "node22")
 	var project string
 	h, home := walled(t, func(home string) []mcp.Server {

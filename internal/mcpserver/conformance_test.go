@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/internal/gate"
-	"github.com/inspan/inspan/internal/peertest"
+	"github.com/inspan/inspan/internal/testkit"
 )
 
 var update = flag.Bool("update", false, "write down how the conformance suite ends")
@@ -30,7 +30,7 @@ func peer(t *testing.T, within time.Duration, dir string, args ...string) (strin
 // transport, behind our gate, with the fixtures that they want. A verdict of the suite
 // may be about nothing, so what counts is how many checks of each scenario passed.
 func TestConformance(t *testing.T) {
-	dir := peertest.Dir(t)
+	dir := testkit.Dir(t)
 	both(t, func(t *testing.T, revision string) {
 		h := newHouse(t, "ask")
 		h.Extend(prepared, extended)
@@ -40,6 +40,6 @@ func TestConformance(t *testing.T) {
 		if err != nil {
 			t.Errorf("the suite is not content: %v", err)
 		}
-		peertest.Hold(t, out, filepath.Join("testdata", "conformance-"+revision+".txt"), *update, printed)
+		testkit.Hold(t, out, filepath.Join("testdata", "conformance-"+revision+".txt"), *update, printed)
 	})
 }

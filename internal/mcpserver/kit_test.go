@@ -13,7 +13,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/inspan/inspan/internal/leaktest"
+	"github.com/inspan/inspan/internal/testkit"
 
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/mcpserver"
@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	leaktest.Main(m)
+	testkit.Main(m)
 }
 
 // The revisions of the protocol that are spoken.

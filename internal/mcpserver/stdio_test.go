@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/internal/mcpserver"
-	"github.com/inspan/inspan/internal/peertest"
+	"github.com/inspan/inspan/internal/testkit"
 )
 
 // sink is an end of a pipe that keeps what is written.
@@ -190,7 +190,7 @@ func TestKill(t *testing.T) {
 // TestInspector has the inspector that others have written talk to the server, at a
 // pipe and over HTTP.
 func TestInspector(t *testing.T) {
-	dir := peertest.Dir(t)
+	dir := testkit.Dir(t)
 	h := newHouse(t, "auto")
 	h.write("a.txt", "the first line\n")
 	self, err := os.Executable()

@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/internal/oauth"
-	"github.com/inspan/inspan/internal/peertest"
+	"github.com/inspan/inspan/internal/testkit"
 )
 
 // provider is an OAuth server of oidc-provider with one protected resource.
@@ -35,7 +35,7 @@ type seen struct {
 // startProvider starts one that ends with the test.
 func startProvider(t *testing.T, settings string) *provider {
 	t.Helper()
-	home := peertest.Dir(t)
+	home := testkit.Dir(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	cmd := exec.CommandContext(ctx, filepath.Join(home, "node_modules/.bin/node22"), "testdata/provider.mjs", home, settings)
 	in, err := cmd.StdinPipe()

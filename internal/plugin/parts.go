@@ -14,36 +14,23 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/inspan/inspan/internal/command"
 	"github.com/inspan/inspan/internal/custom"
 	"github.com/inspan/inspan/internal/folder"
 	"github.com/inspan/inspan/internal/hook"
-	"github.com/inspan/inspan/internal/role"
 	"github.com/inspan/inspan/internal/skill"
 	"github.com/inspan/inspan/internal/words"
 )
 
-const (
-	maxCommands = 500
-	maxJSON     = 1 << 20 // bytes of a file of hooks or servers
-)
-
-// Folder is a place where skills lie, each in a folder of its own.
-type Folder struct {
-	Path   string   // absolute
-	Source string   // for people: "plugin NAME"
-	Prefix string   // of the names of its skills: "NAME:"
-	Only   []string // the folders in it that count; nil: all
-}
+const maxJSON = 1 << 20 // bytes of a file of hooks or servers
 
 // Parts is what a plugin brings. Names of commands and agents have "NAME:" in front
 // already; those of tools and servers have not, as they have rules of their own.
 // The folder of the plugin stands in the place of ${CLAUDE_PLUGIN_ROOT} and
 // ${INSPAN_PLUGIN_ROOT}; hooks find it in their environment.
 type Parts struct {
-	Skills   []Folder
-	Commands []command.Command
-	Agents   []role.Role
+	Skills   []skill.Folder
+	Commands []skill.Command
+	Agents   []skill.Role
 	Hooks    []hook.Config
 	Tools    []custom.Folder
 	Servers  map[string]json.RawMessage // as .mcp.json has them, by name
@@ -162,7 +149,7 @@ func (r *reading) skills() {
 		case !is:
 			i = len(r.out.Skills)
 			whole[dir] = i
-			f := Folder{Path: filepath.Join(r.Dir, filepath.FromSlash(dir)), Source: r.source(), Prefix: r.Name + ":"}
+			f := skill.Folder{Path: filepath.Join(r.Dir, filepath.FromSlash(dir)), Source: r.source(), Prefix: r.Name + ":"}
 			if only != "" {
 				f.Only = []string{only}
 			}
@@ -175,35 +162,27 @@ func (r *reading) skills() {
 	}
 }
 
-// list returns the skills of a folder, with their whole names.
-func (f Folder) list() (out []skill.Skill, warnings []string) {
-	l := skill.Library{Folders: []skill.Folder{{Path: f.Path, Source: f.Source}}}
-	all, warnings := l.List()
-	for _, s := range all {
-		if f.Only == nil || slices.Contains(f.Only, s.Name) {
-			s.Name = f.Prefix + s.Name
-			out = append(out, s)
-		}
-	}
-	return out, warnings
+// listed returns the skills of a folder, with their whole names.
+func listed(f skill.Folder) (out []skill.Skill, warnings []string) {
+	l := skill.Library{Folders: []skill.Folder{f}}
+	return l.List()
 }
 
 func (r *reading) commands() {
 	seen := map[string]bool{}
 	for _, place := range r.places("commands", r.manifest.commands) {
 		for _, file := range r.markdown(place) {
-			data, err := readFile(r.root, file[0], command.MaxSize)
-			var c command.Command
+			data, err := readFile(r.root, file[0], skill.MaxText)
+			var c skill.Command
 			if err == nil {
-				c, err = command.Parse(file[1], r.source(), data)
+				c, err = skill.ParseCommand(file[1], r.source(), data)
 			}
 			if err != nil {
 				r.problem("%s is no command: %v", file[0], err)
 				continue
 			}
 			c.Name, c.Text = r.Name+":"+c.Name, r.fill(c.Text)
-			c.Description, c.Hint = words.Line(c.Description), words.Line(c.Hint)
-			if key := strings.ToLower(c.Name); !seen[key] && len(seen) < maxCommands {
+			if key := strings.ToLower(c.Name); !seen[key] && len(seen) < skill.MaxCommands {
 				seen[key] = true
 				r.out.Commands = append(r.out.Commands, c)
 			}
@@ -214,7 +193,7 @@ func (r *reading) commands() {
 func (r *reading) agents() {
 	skills := map[string]bool{}
 	for _, f := range r.out.Skills {
-		list, _ := f.list()
+		list, _ := listed(f)
 		for _, s := range list {
 			skills[s.Name] = true
 		}
@@ -222,10 +201,10 @@ func (r *reading) agents() {
 	seen := map[string]bool{}
 	for _, place := range r.places("agents", r.manifest.agents) {
 		for _, file := range r.markdown(place) {
-			data, err := readFile(r.root, file[0], role.MaxSize)
-			var a role.Role
+			data, err := readFile(r.root, file[0], skill.MaxText)
+			var a skill.Role
 			if err == nil {
-				a, err = role.Parse(path.Base(file[1]), r.source(), data)
+				a, err = skill.ParseRole(path.Base(file[1]), r.source(), data)
 			}
 			if err != nil {
 				r.problem("%s is no kind of agent: %v", file[0], err)
@@ -237,7 +216,7 @@ func (r *reading) agents() {
 					a.Skills[i] = r.Name + ":" + s
 				}
 			}
-			if key := strings.ToLower(a.Name); !seen[key] && len(seen) < role.MaxRoles {
+			if key := strings.ToLower(a.Name); !seen[key] && len(seen) < skill.MaxRoles {
 				seen[key] = true
 				r.out.Agents = append(r.out.Agents, a)
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/inspan/inspan/internal/custom"
 	"github.com/inspan/inspan/internal/plugin"
 	"github.com/inspan/inspan/internal/sandbox"
+	"github.com/inspan/inspan/internal/skill"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -24,7 +25,7 @@ func TestParts(t *testing.T) {
 	if parts.Problems != nil {
 		t.Errorf("%q", parts.Problems)
 	}
-	if want := []plugin.Folder{{Path: filepath.Join(p.Dir, "skills"), Source: "plugin acme", Prefix: "acme:"}}; !cmp.Equal(want, parts.Skills) {
+	if want := []skill.Folder{{Path: filepath.Join(p.Dir, "skills"), Source: "plugin acme", Prefix: "acme:"}}; !cmp.Equal(want, parts.Skills) {
 		t.Errorf("%+v", parts.Skills)
 	}
 	skills, warnings := parts.Listed()

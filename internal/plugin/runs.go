@@ -51,7 +51,7 @@ func (r *reading) runs() {
 	}
 	r.out.programs = len(entries)
 	for _, f := range r.out.Skills {
-		list, _ := f.list()
+		list, _ := listed(f)
 		for _, s := range list {
 			if len(s.Tools) > 0 {
 				say("skill %s: may use %s without asking", s.Name, strings.Join(s.Tools, ", "))
@@ -221,7 +221,7 @@ func (p Plugin) Cost() (tokens int, lines []string) {
 		lines = append(lines, fmt.Sprintf("%s %s: %s", kind, name, words.Count(n, "token")))
 	}
 	for _, f := range parts.Skills {
-		list, _ := f.list()
+		list, _ := listed(f)
 		for _, s := range list {
 			if text := skill.Index([]skill.Skill{s}, 0); text != "" {
 				add("skill", s.Name, text)
@@ -244,7 +244,7 @@ func (p Plugin) Cost() (tokens int, lines []string) {
 // can't be used.
 func (p Parts) Listed() (skills []skill.Skill, warnings []string) {
 	for _, f := range p.Skills {
-		list, warned := f.list()
+		list, warned := listed(f)
 		skills, warnings = append(skills, list...), append(warnings, warned...)
 	}
 	return skills, warnings

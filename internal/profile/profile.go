@@ -1,6 +1,7 @@
 // Package profile is what a model needs from the harness, as data: which way to
 // edit files it gets right, how simple the schemas of tools must be, whether it
-// knows tools at all, and how hard it should think when.
+// knows tools at all, and how hard it should think when. It also reads how much memory
+// the machine has for models of its own.
 package profile
 
 import (

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/inspan/inspan/internal/gitconf"
 	"github.com/inspan/inspan/internal/places"
+	"github.com/inspan/inspan/internal/shell"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -252,9 +252,9 @@ func named(git string) []spot {
 		}
 		switch rel, _ := filepath.Rel(git, s.Path); {
 		case rel == "config" && info.Mode().IsRegular() && info.Size() < mostPlan:
-			inert := gitconf.Inert
+			inert := shell.GitInert
 			if filepath.Base(git) != ".git" {
-				inert = gitconf.InertBare
+				inert = shell.GitInertBare
 			}
 			text, err := os.ReadFile(s.Path)
 			return err == nil && inert(string(text)) == nil

@@ -3,8 +3,6 @@ package shell
 import (
 	"slices"
 	"strings"
-
-	"github.com/inspan/inspan/internal/gitconf"
 )
 
 // git judges a git command. What it proves rests on the configuration of the
@@ -54,7 +52,7 @@ func (c *call) gitFolder() {
 
 // gitSetting follows git -c. It reports whether the setting is harmless.
 func (c *call) gitSetting() bool {
-	if len(c.args) == 0 || !c.args[0].known || !gitconf.Option(c.args[0].text) {
+	if len(c.args) == 0 || !c.args[0].known || !GitOption(c.args[0].text) {
 		return false
 	}
 	c.args = c.args[1:]

@@ -145,8 +145,8 @@ func (l *Library) Cost(name string) (Levels, error) {
 		return Levels{}, err
 	}
 	defer end()
-	for _, listed := range walk(files, f.info.Name()) {
-		data, _, err := readAll(files, listed.path)
+	for _, other := range f.others(files) {
+		data, _, err := readAll(files, other.path, MaxSize)
 		if err != nil || !IsText(data) {
 			continue // File does not show it either
 		}

@@ -13,7 +13,6 @@ import (
 // What the standard allows, in characters and lines.
 const (
 	mostName          = 64
-	mostDescription   = 1024
 	mostCompatibility = 500
 	mostLines         = 500
 )
@@ -25,23 +24,14 @@ func parse(name string, matter []byte, text string, whole bool) Skill {
 	failed := frontmatter.Decode(matter, &head)
 	s := Skill{
 		Name: name, License: line(head["license"]), Compatibility: line(head["compatibility"]), Hint: line(head["argument-hint"]),
-		Description: line(head["description"]),
 	}
 	s.Manual, _ = frontmatter.Bool(head["disable-model-invocation"])
 	if yes, ok := frontmatter.Bool(head["user-invocable"]); ok {
 		s.Hidden = !yes
 	}
-	if when := line(head["when_to_use"]); when != "" {
-		s.Description = strings.TrimSpace(s.Description + " " + when)
-	}
-	if s.Description == "" {
-		first, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-		s.Description = line(strings.TrimLeft(first, "# "))
-	}
-	s.Description = cut(s.Description, mostDescription)
-	for _, t := range frontmatter.List(head["allowed-tools"]) {
-		s.Tools = append(s.Tools, line(t))
-	}
+	when := strings.TrimSpace(line(head["description"]) + " " + line(head["when_to_use"]))
+	s.Description = cut(described(when, text), mostDescription)
+	s.Tools = lines(head["allowed-tools"])
 	if meta, ok := head["metadata"].(map[string]any); ok && len(meta) > 0 {
 		s.Metadata = map[string]string{}
 		for key, v := range meta {
@@ -63,23 +53,6 @@ func parse(name string, matter []byte, text string, whole bool) Skill {
 
 func tooLong(lines int) string {
 	return fmt.Sprintf("its text has %d lines, more than the %d that are recommended: move what is not always needed to files of its own", lines, mostLines)
-}
-
-// line is a value as one line without anything that can't be seen.
-func line(v any) string {
-	text := frontmatter.Line(v)
-	if utf8.ValidString(text) && !strings.ContainsFunc(text, words.Hidden) {
-		return text
-	}
-	return frontmatter.Line(words.Result(text))
-}
-
-// cut shortens a text to so many characters.
-func cut(text string, most int) string {
-	if len(text) <= most || utf8.RuneCountInString(text) <= most {
-		return text
-	}
-	return string([]rune(text)[:most-1]) + "…"
 }
 
 // problems is what the standard finds wrong with front matter.

@@ -1,9 +1,7 @@
 package skill
 
 import (
-	"cmp"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -43,65 +41,14 @@ func (k *known) holds(now fs.FileInfo) bool {
 		k.read.Sub(now.ModTime()) > settled
 }
 
-// place is a folder of skills, or those that are built in.
-type place struct {
-	Folder
-	builtin bool
-}
-
-// open returns the folder as a file system that no link leads out of, and its
-// absolute path.
-func (p *place) open() (files fs.FS, path string, end func(), err error) {
-	if p.builtin {
-		files, err := fs.Sub(builtins, "builtin")
-		return files, "", func() {}, err
-	}
-	path, err = filepath.Abs(p.Path)
-	if err != nil {
-		return nil, "", nil, err
-	}
-	info, err := os.Stat(path)
-	if err == nil && !info.IsDir() {
-		err = errors.New("it is no folder") // opening a pipe as one would wait
-	}
-	if err != nil {
-		return nil, "", nil, err
-	}
-	root, err := os.OpenRoot(path)
-	if err != nil {
-		return nil, "", nil, err
-	}
-	return rooted{root}, path, func() { _ = root.Close() }, nil
-}
-
-// rooted is a folder whose files open without waiting.
-type rooted struct{ root *os.Root }
-
-func (r rooted) Open(name string) (fs.File, error) {
-	f, err := folder.File(r.root, name)
-	if err != nil {
-		return nil, err
-	}
-	return f, nil
-}
-
-func (r rooted) Stat(name string) (fs.FileInfo, error) { return r.root.Stat(name) }
-
-func (r rooted) Lstat(name string) (fs.FileInfo, error) { return r.root.Lstat(name) }
-
-func (r rooted) ReadLink(name string) (string, error) { return r.root.Readlink(name) }
-
 // scan is one look through the folders of a library.
 type scan struct {
-	library  *Library
-	places   []*place
-	seen     map[string]*known
-	warnings []string
-	head     []byte // to read into
-}
+	shelf
 
-func (s *scan) warn(format string, args ...any) {
-	s.warnings = append(s.warnings, words.Line(fmt.Sprintf(format, args...)))
+	library *Library
+	places  []*place
+	seen    map[string]*known
+	head    []byte // to read into
 }
 
 // look returns the skills of one folder, by name.
@@ -146,28 +93,6 @@ func (s *scan) look(p *place) (out []*found) {
 		out = append(out, f)
 	}
 	return out
-}
-
-// list returns the first entries of a folder that are found, by name.
-func list(files fs.FS, at string, most int) (entries []fs.DirEntry, more bool, err error) {
-	f, err := files.Open(at)
-	if err != nil {
-		return nil, false, err
-	}
-	defer f.Close()
-	dir, ok := f.(fs.ReadDirFile)
-	if !ok {
-		return nil, false, errors.New("it is no folder")
-	}
-	entries, err = dir.ReadDir(most + 1)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, false, err
-	}
-	if more = len(entries) > most; more {
-		entries = entries[:most]
-	}
-	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
-	return entries, more, nil
 }
 
 // one reads the skill in a folder, if there is one that can be used.
@@ -240,7 +165,7 @@ func (s *scan) read(files fs.FS, at, name string) *known {
 		return k
 	}
 	defer f.Close()
-	if k.info, k.err = usable(f); k.err != nil {
+	if k.info, k.err = usable(f, filepath.Base(at), MaxSize); k.err != nil {
 		return k
 	}
 	if len(name) > maxName || !utf8.ValidString(name) || strings.ContainsFunc(name, words.Hidden) {
@@ -266,20 +191,4 @@ func (s *scan) read(files fs.FS, at, name string) *known {
 		k.skill = parse(name, matter, text, whole)
 	}
 	return k
-}
-
-// usable refuses what is no file of a skill.
-func usable(f fs.File) (fs.FileInfo, error) {
-	info, err := f.Stat()
-	switch {
-	case err != nil:
-		return nil, err
-	case info.IsDir():
-		return nil, fmt.Errorf("%s is a folder, not a file", info.Name())
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is no file", info.Name())
-	case info.Size() > MaxSize:
-		return nil, fmt.Errorf("%s has %s, more than %s", info.Name(), words.Count(int(info.Size()), "byte"), words.Thousands(MaxSize))
-	}
-	return info, nil
 }

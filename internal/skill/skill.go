@@ -1,14 +1,18 @@
-// Package skill keeps skills: folders that hold a SKILL.md with instructions for
-// a kind of task, and the files these refer to. The format is Agent Skills
-// (agentskills.io), with the keys that Claude Code adds.
+// Package skill reads what people write for agents in markdown files: skills, slash
+// commands, and roles, the kinds of subagents.
 //
-// A model learns of a skill in three levels, so that what is not needed costs
-// nothing: a line in the prompt ([Index]), the instructions ([Library.Invoke]),
-// and single files ([Library.File]).
+// A skill is a folder that holds a SKILL.md with instructions for a kind of task, and the
+// files these refer to. The format is Agent Skills (agentskills.io), with the keys that
+// Claude Code adds. A model learns of a skill in three levels, so that what is not needed
+// costs nothing: a line in the prompt ([Index]), the instructions ([Library.Invoke]), and
+// single files ([Library.File]).
 //
-// Skills are text that others wrote. Reading them runs nothing, follows no link
-// out of their folder and waits for nobody. What is told of a skill has no
-// characters that a person could not see.
+// A command ([Command]) is what a person types as /NAME; a role ([Role]) says what a
+// subagent is for, which tools and model it gets, and what it is told. Each is one file.
+//
+// All this is text that others wrote. Reading it runs nothing, follows no link out of its
+// folder and waits for nobody. What is told of it has no characters that a person could
+// not see.
 package skill
 
 import (
@@ -30,18 +34,6 @@ const (
 	maxHead    = 4 << 10 // bytes of a SKILL.md that hold its front matter, mostly
 	file       = "SKILL.md"
 )
-
-// Folder is a place where skills lie, each in a folder of its own with a SKILL.md.
-type Folder struct {
-	Path   string // need not exist; if empty there is none
-	Source string // for people: "project", "user", "plugin NAME"
-	// Prefix stands before the names of its skills, as "NAME:" for a plugin.
-	Prefix string
-	Only   []string // the folders in it that count; nil: all
-	// Root is what ${CLAUDE_PLUGIN_ROOT} and ${INSPAN_PLUGIN_ROOT} stand for in
-	// instructions. Empty: nothing.
-	Root string
-}
 
 // Skill is what is known of a skill before it is used. Its texts are one line
 // each, without characters that can't be seen. It is only to be read.
@@ -96,7 +88,6 @@ type found struct {
 func (l *Library) find() (out []*found, warnings []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	taken := map[string]*known{}
 	var places []*place
 	for _, f := range l.Folders {
 		places = append(places, &place{Folder: f})
@@ -104,18 +95,12 @@ func (l *Library) find() (out []*found, warnings []string) {
 	if l.Builtin {
 		places = append(places, &place{Folder: Folder{Source: builtIn}, builtin: true})
 	}
-	s := scan{library: l, places: places, seen: map[string]*known{}}
+	s := scan{shelf: shelf{kind: "skill"}, library: l, places: places, seen: map[string]*known{}}
 	for _, p := range places {
 		for _, f := range s.look(p) {
-			key := strings.ToLower(f.Name)
-			if first, is := taken[key]; is {
-				if !p.builtin && !first.sameFile(f.known) {
-					s.warn("the skill %s is hidden by that in %s", f.Dir, first.dir)
-				}
-				continue
+			if s.put(f.Name, spot{f.Dir, f.info}) {
+				out = append(out, f)
 			}
-			taken[key] = f.known
-			out = append(out, f)
 		}
 	}
 	l.known = s.seen

@@ -27,7 +27,7 @@ func TestPipes(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	holds(t, "warnings", warnings, []string{"SKILL.md is no file"})
-	holds(t, "problems", skill.Validate(filepath.Join(dir, "p")), []string{"SKILL.md is no file"})
+	holds(t, "problems", skill.Validate(filepath.Join(dir, "p")), []string{"SKILL.md can't be read: it is no file"})
 	for _, name := range []string{"pipe", "zero"} {
 		if data, err := l.File("a", name); err == nil {
 			t.Errorf("%s: %q", name, data)

@@ -1,10 +1,8 @@
 package skill
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path"
 	"path/filepath"
@@ -38,7 +36,7 @@ func (l *Library) Invoke(name, args string) (text string, s Skill, err error) {
 		return "", f.Skill, fmt.Errorf("skill %s: %w", f.Name, err)
 	}
 	defer end()
-	data, _, err := readAll(files, f.info.Name())
+	data, _, err := readAll(files, f.info.Name(), MaxSize)
 	if err != nil {
 		return "", f.Skill, fmt.Errorf("skill %s: %w", f.Name, folder.Bare(err))
 	}
@@ -80,7 +78,7 @@ func (f *found) heading(files fs.FS) string {
 		fmt.Fprintf(&b, ", in the folder %s; paths in its text start there", words.Visible(f.Dir))
 	}
 	b.WriteString(".\n")
-	if all := walk(files, f.info.Name()); len(all) > 0 {
+	if all := f.others(files); len(all) > 0 {
 		fmt.Fprintf(&b, "Its files, which the tool skill shows by the argument file:\n")
 		for _, l := range all[:min(len(all), maxListed)] {
 			fmt.Fprintf(&b, "- %s (%s)\n", words.Visible(l.path), words.Count(int(l.size), "byte"))
@@ -93,37 +91,10 @@ func (f *found) heading(files fs.FS) string {
 	return b.String()
 }
 
-// listed is a file of a skill.
-type listed struct {
-	path string // with slashes, from the folder of the skill
-	size int64
-}
-
-// walk lists the files of a skill but main, as many as are looked at. Links and
-// what begins with a dot are left out.
-func walk(files fs.FS, main string) (out []listed) {
-	left := maxWalked
-	var in func(dir string, depth int)
-	in = func(dir string, depth int) {
-		entries, _, err := list(files, dir, left)
-		left -= len(entries)
-		if err != nil {
-			return
-		}
-		for _, e := range entries {
-			at := path.Join(dir, e.Name())
-			switch info, err := e.Info(); {
-			case err != nil || strings.HasPrefix(e.Name(), ".") || at == main:
-			case e.IsDir() && depth < maxDepth:
-				in(at, depth+1)
-			case info.Mode().IsRegular():
-				out = append(out, listed{at, info.Size()})
-			}
-		}
-	}
-	in(".", 1)
-	slices.SortFunc(out, func(a, b listed) int { return cmp.Compare(a.path, b.path) })
-	return out
+// others lists the files of a skill but its SKILL.md, as many as are looked at.
+func (f *found) others(files fs.FS) []listed {
+	all, _, _ := walk(files, maxDepth, maxWalked) // what can't be listed is not offered
+	return slices.DeleteFunc(all, func(l listed) bool { return l.path == f.info.Name() })
 }
 
 // File returns a file of a skill, named by its path from the folder of the skill
@@ -143,12 +114,12 @@ func (l *Library) File(name, file string) ([]byte, error) {
 		return nil, fmt.Errorf("skill %s: %w", f.Name, err)
 	}
 	defer end()
-	data, info, err := readAll(files, at)
+	data, info, err := readAll(files, at, MaxSize)
 	switch {
 	case at == f.info.Name() || f.sameFile(&known{info: info}):
 		return nil, fmt.Errorf("%s is what the skill %s tells when it is invoked", at, f.Name)
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("the skill %s has no file %s%s", f.Name, at, meant(at, walk(files, f.info.Name())))
+		return nil, fmt.Errorf("the skill %s has no file %s%s", f.Name, at, meant(at, f.others(files)))
 	case err != nil:
 		return nil, fmt.Errorf("%s of the skill %s can't be read: %w", at, f.Name, folder.Bare(err))
 	}
@@ -185,22 +156,4 @@ func meant(at string, all []listed) string {
 		return "; did you mean " + strings.Join(near, ", ") + "?"
 	}
 	return "; it has " + some(paths)
-}
-
-// readAll reads a file of at most [MaxSize].
-func readAll(files fs.FS, at string) ([]byte, fs.FileInfo, error) {
-	f, err := files.Open(at)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer f.Close()
-	info, err := usable(f)
-	if err != nil {
-		return nil, nil, err
-	}
-	data, err := io.ReadAll(io.LimitReader(f, MaxSize+1))
-	if len(data) > MaxSize {
-		err = fmt.Errorf("it has more than %s", words.Count(MaxSize, "byte"))
-	}
-	return data, info, err
 }

@@ -39,7 +39,7 @@ func Validate(dir string) []string {
 		}
 		return []string{"it has no " + file}
 	}
-	data, _, err := readAll(files, file)
+	data, _, err := readAll(files, file, MaxSize)
 	if err != nil {
 		return []string{fmt.Sprintf("%s can't be read: %v", file, folder.Bare(err))}
 	}

@@ -48,7 +48,7 @@ func TestValidate(t *testing.T) {
 		{"a", "---\nname: a\n", []string{"has no end"}},
 		{"a", head("") + strings.Repeat("\n", 499), nil},
 		{"a", head("") + strings.Repeat("\n", 500), []string{"501 lines, more than the 500"}},
-		{"a", head("") + strings.Repeat("x", skill.MaxSize), []string{"SKILL.md can't be read: SKILL.md has"}},
+		{"a", head("") + strings.Repeat("x", skill.MaxSize), []string{"SKILL.md can't be read: it has"}},
 	} {
 		dir := t.TempDir()
 		put(t, dir, map[string]string{tc.dir + "/SKILL.md": tc.text})

@@ -14,7 +14,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/role"
+	"github.com/inspan/inspan/internal/skill"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -410,7 +410,7 @@ func TestKindInTheBackground(t *testing.T) {
 		h := newHouse(t, numbered(map[string]any{"task": "part", "agent": "later", "count": 2, "reduce": reduce, "result_schema": schema}, func(int, int, llm.Request) (llm.Parts, error) {
 			return llm.Parts{call("r1", "return_result", map[string]any{"n": 7})}, nil
 		}))
-		h.more = []role.Role{{Name: "later", Background: true, Prompt: "Take your time."}}
+		h.more = []skill.Role{{Name: "later", Background: true, Prompt: "Take your time."}}
 		s := h.open()
 		events := run(t, s, nil, say("start"))
 		for _, sp := range of[event.Spawned](events) {

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/role"
+	"github.com/inspan/inspan/internal/skill"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -63,7 +63,7 @@ func TestManyQuestionsAtOnce(t *testing.T) {
 // is beyond all bounds, and that limits on money are told of.
 func TestLimitsOfOrders(t *testing.T) {
 	h := newHouse(t, fan(1, func(int, int) (llm.Parts, error) { return llm.Say("x"), nil }, "agent", "quick", "max_turns", 500))
-	h.more = []role.Role{{Name: "quick", Prompt: "Be quick.", MaxTurns: 3}}
+	h.more = []skill.Role{{Name: "quick", Prompt: "Be quick.", MaxTurns: 3}}
 	s := h.open()
 	run(t, s, nil, event.Switched{Limits: &event.Limits{Turns: 7, Cost: 5}}, say("start"))
 	if o := h.orders[0]; o.MaxTurns != 3 || !o.Limited {

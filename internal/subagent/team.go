@@ -28,7 +28,7 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/guard"
-	"github.com/inspan/inspan/internal/role"
+	"github.com/inspan/inspan/internal/skill"
 	"github.com/inspan/inspan/internal/worktree"
 	"github.com/inspan/inspan/tool"
 )
@@ -39,7 +39,7 @@ type Team struct {
 	// Dir is the folder of the sessions.
 	Dir string
 	// Roles returns the kinds of agents there are, the first of a name counts.
-	Roles func() []role.Role
+	Roles func() []skill.Role
 	// Make makes the agent of a child. The child's own team is in the Order; what
 	// it does not wire into the agent (see [Team.Wire]) can't have children.
 	Make func(ctx context.Context, o Order, at inspan.Place) (*inspan.Agent, error)
@@ -86,7 +86,7 @@ type used struct {
 
 // Order is what a child is to be.
 type Order struct {
-	Role  role.Role
+	Role  skill.Role
 	Task  string
 	Tools []string // names of the parent's tools that it gets; nil: see Role
 	Model string   // as Role.Model; empty: see there
@@ -308,7 +308,7 @@ func (t *Team) exhausted() string {
 }
 
 // role finds a kind of agent.
-func (t *Team) role(name string) (role.Role, error) {
+func (t *Team) role(name string) (skill.Role, error) {
 	if name == "" {
 		name = "worker"
 	}
@@ -319,5 +319,5 @@ func (t *Team) role(name string) (role.Role, error) {
 		}
 		names = append(names, r.Name)
 	}
-	return role.Role{}, fmt.Errorf("there is no kind of agent %q; there are %s", name, strings.Join(names, ", "))
+	return skill.Role{}, fmt.Errorf("there is no kind of agent %q; there are %s", name, strings.Join(names, ", "))
 }

@@ -13,18 +13,18 @@ import (
 	"testing"
 	"time"
 
-	"github.com/inspan/inspan/internal/leaktest"
+	"github.com/inspan/inspan/internal/testkit"
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/role"
+	"github.com/inspan/inspan/internal/skill"
 	"github.com/inspan/inspan/internal/subagent"
 	"github.com/inspan/inspan/internal/worktree"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
 
-func TestMain(m *testing.M) { leaktest.Main(m) }
+func TestMain(m *testing.M) { testkit.Main(m) }
 
 // mind is a model that answers by what it was told first: for each such text it has
 // a list of replies, the last of which it repeats. It costs a tenth of a dollar a
@@ -95,7 +95,7 @@ type house struct {
 	guest  string // isolation of the kind guest; empty: there is no such kind
 	env    func(root string) tool.Env
 	hooks  []tool.Hook
-	more   []role.Role
+	more   []skill.Role
 	orders []subagent.Order
 	mu     sync.Mutex
 }
@@ -129,10 +129,10 @@ func (h *house) host() *inspan.Host {
 	}}
 }
 
-func (h *house) roles() []role.Role {
-	list := append(role.Builtin(), h.more...)
+func (h *house) roles() []skill.Role {
+	list := append(skill.BuiltinRoles(), h.more...)
 	if h.guest != "" {
-		list = append(list, role.Role{Name: "guest", Isolation: h.guest, Prompt: "Be a guest."})
+		list = append(list, skill.Role{Name: "guest", Isolation: h.guest, Prompt: "Be a guest."})
 	}
 	return list
 }

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/inspan/inspan/internal/leaktest"
+	"github.com/inspan/inspan/internal/testkit"
 
 	"github.com/inspan/inspan/internal/lsp"
 	"github.com/inspan/inspan/internal/sandbox"
@@ -55,7 +55,7 @@ type code struct {
 
 func newCode(t *testing.T) *code {
 	t.Helper()
-	leaktest.After(t)
+	testkit.After(t)
 	env, err := sandbox.Local(t.TempDir(), nil, sandbox.Options{})
 	if err != nil {
 		t.Fatal(err)

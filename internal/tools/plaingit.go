@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/inspan/inspan/internal/gitconf"
+	"github.com/inspan/inspan/internal/shell"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -45,7 +45,7 @@ func plainGit(e tool.Effect) bool {
 
 // withoutSettings leaves out settings before the subcommand that are harmless.
 func withoutSettings(argv []string) []string {
-	for len(argv) > 2 && argv[0] == "git" && argv[1] == "-c" && gitconf.Option(argv[2]) {
+	for len(argv) > 2 && argv[0] == "git" && argv[1] == "-c" && shell.GitOption(argv[2]) {
 		argv = append([]string{"git"}, argv[3:]...)
 	}
 	return argv

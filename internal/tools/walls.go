@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/inspan/inspan/internal/gitconf"
 	"github.com/inspan/inspan/internal/netguard"
 	"github.com/inspan/inspan/internal/places"
 	"github.com/inspan/inspan/internal/policy"
@@ -253,7 +252,7 @@ func inertRepository(ctx context.Context, env tool.Env) error {
 		if err != nil {
 			return err
 		}
-		if err := gitconf.Inert(text); err != nil {
+		if err := shell.GitInert(text); err != nil {
 			return err
 		}
 	}

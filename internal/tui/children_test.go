@@ -7,7 +7,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/app"
-	"github.com/inspan/inspan/internal/role"
+	"github.com/inspan/inspan/internal/skill"
 	"github.com/inspan/inspan/internal/subagent"
 	"github.com/inspan/inspan/internal/tui"
 	"github.com/inspan/inspan/llm/script"
@@ -24,7 +24,7 @@ func withTeam(t *tui.TUI) {
 		h.Agent = func(ctx context.Context, at inspan.Place) (*inspan.Agent, error) {
 			a, err := agent(ctx, at)
 			if err == nil {
-				team := &subagent.Team{Dir: h.Dir, Roles: role.Builtin, Make: func(_ context.Context, _ subagent.Order, at inspan.Place) (*inspan.Agent, error) {
+				team := &subagent.Team{Dir: h.Dir, Roles: skill.BuiltinRoles, Make: func(_ context.Context, _ subagent.Order, at inspan.Place) (*inspan.Agent, error) {
 					return &inspan.Agent{Model: &script.Model{}, Tools: agentTools(), Env: tool.Env{Root: at.Root}, RetryFor: -1}, nil
 				}}
 				team.Wire(a)

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/inspan/inspan/internal/gitconf"
+	"github.com/inspan/inspan/internal/shell"
 )
 
 // repository is where the parts of one are, as seen from a workspace; see
@@ -63,7 +63,7 @@ func (r repository) inert() error {
 			continue
 		}
 		if err == nil {
-			err = gitconf.Inert(string(text))
+			err = shell.GitInert(string(text))
 		}
 		if err != nil {
 			return fmt.Errorf("git is not run in %s: %w", r.top, err)

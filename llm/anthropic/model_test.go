@@ -4,9 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strconv"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/inspan/inspan/harnesstest"
 	"github.com/inspan/inspan/llm"
@@ -56,29 +54,9 @@ type at struct {
 	fail        func(*anthropictest.Answer, *llm.Error) // nil: in the vendor's words
 }
 
-// recorder plays answers in order and keeps the requests.
-type recorder struct {
-	mu       sync.Mutex
-	at       at
-	turns    []harnesstest.Turn
-	requests []string
-}
-
-func (r *recorder) answer(_ *http.Request, body []byte) anthropictest.Answer {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.requests = append(r.requests, string(body))
-	if len(r.turns) == 0 {
-		return anthropictest.Answer{Status: 500, Type: "no turn left"}
-	}
-	turn := r.turns[0]
-	r.turns = r.turns[1:]
-	return r.at.answer(turn)
-}
-
 func newFake(t *testing.T, at at, turns []harnesstest.Turn) harnesstest.Fake {
-	rec := &recorder{at: at, turns: turns}
-	server := &anthropictest.Server{Answer: rec.answer, Key: "sk-ant-test", Dialect: at.dialect}
+	player := harnesstest.Play(turns, at.answer, anthropictest.Answer{Status: 500, Type: "no turn left"})
+	server := &anthropictest.Server{Answer: player.Answer, Key: "sk-ant-test", Dialect: at.dialect}
 	var tr http.RoundTripper = anthropictest.Transport(t, server)
 	if turns[0].Stall == "connect" {
 		tr = anthropictest.NoTransport(t)
@@ -97,12 +75,8 @@ func newFake(t *testing.T, at at, turns []harnesstest.Turn) harnesstest.Fake {
 		m.BaseURL = "http://fake/v1/projects/p/locations/global/publishers/anthropic"
 	}
 	return harnesstest.Fake{
-		Model: m,
-		Requests: func() []string {
-			rec.mu.Lock()
-			defer rec.mu.Unlock()
-			return rec.requests
-		},
+		Model:    m,
+		Requests: player.Requests,
 		InFlight: server.InFlight,
 		Volatile: []string{`,"cache_control":{"type":"ephemeral"}`},
 	}
@@ -111,17 +85,7 @@ func newFake(t *testing.T, at at, turns []harnesstest.Turn) harnesstest.Fake {
 // answer renders a turn in the vendor's words.
 func (at at) answer(turn harnesstest.Turn) anthropictest.Answer {
 	a := anthropictest.Answer{Parts: turn.Parts, Stop: turn.Stop, Usage: turn.Usage, Split: turn.Split}
-	if turn.Cut {
-		a.CutAt = 6
-	}
-	switch turn.Stall {
-	case "first byte":
-		a.Hold = make(chan struct{})
-	case "idle":
-		a.Hold, a.HoldAt = make(chan struct{}), 6
-	case "total":
-		a.Pace = time.Second
-	}
+	a = a.Befallen(turn.Cut, turn.Stall)
 	if turn.Fail != nil {
 		if at.fail == nil {
 			at.fail = fail

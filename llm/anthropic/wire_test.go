@@ -15,7 +15,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/iotest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -142,32 +141,6 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// TestKeyStaysSecret lets servers and transports repeat the key in every way.
-func TestKeyStaysSecret(t *testing.T) {
-	const key, bearer = "sk-ant-very-secret", "other-secret"
-	replies := []anthropictest.Answer{
-		{Status: 401, Type: "authentication_error", Message: "bad key " + key + " and " + bearer},
-		{Status: 500, Body: "oops: x-api-key: " + key + " Bearer " + bearer},
-		{Parts: llm.Say("x"), ErrorAt: 2, Type: "api_error", Message: "key " + key},
-	}
-	for _, answer := range replies {
-		m := &Model{
-			ID: "m", Header: http.Header{"Authorization": {"Bearer " + bearer}},
-			Key:     func(context.Context) (string, error) { return key, nil },
-			BaseURL: anthropictest.Start(t, &anthropictest.Server{Answer: func(*http.Request, []byte) anthropictest.Answer { return answer }}),
-		}
-		_ = noSecret(t, m, key, bearer)
-		m.BaseURL = "http://127.0.0.1:1"
-		_ = noSecret(t, m, key, bearer)
-		m.BaseURL = "http://bad host\x00"
-		_ = noSecret(t, m, key, bearer)
-	}
-	m := &Model{ID: "m", Key: func(context.Context) (string, error) { return "", errors.New("keychain locked") }}
-	if e := noSecret(t, m, key); e.Kind != llm.KindAuth {
-		t.Errorf("no key: %v", e)
-	}
-}
-
 func noSecret(t *testing.T, m *Model, secrets ...string) *llm.Error {
 	t.Helper()
 	var last error
@@ -263,23 +236,6 @@ func TestDecodeSample(t *testing.T) {
 	}
 }
 
-// TestCutAnywhere cuts the sample at every byte: it is a cut stream until the
-// reason for the stop is there, and the same reply from then on.
-func TestCutAnywhere(t *testing.T) {
-	whole, _, _ := decodeAll(strings.NewReader(sample))
-	complete := strings.Index(sample, `"output_tokens":7}}`) + len(`"output_tokens":7}}`)
-	for n := range len(sample) {
-		got, _, err := decodeAll(strings.NewReader(sample[:n]))
-		if n >= complete {
-			if err != nil || !cmp.Equal(whole, got) {
-				t.Fatalf("cut at %d: %+v, %v", n, got, err)
-			}
-		} else if e := llm.AsError(err); e == nil || e.Kind != llm.KindStreamCut {
-			t.Fatalf("cut at %d: %+v, %v", n, got, err)
-		}
-	}
-}
-
 // TestUnsignedThinking holds that thinking that was cut off is dropped.
 func TestUnsignedThinking(t *testing.T) {
 	unsigned := strings.Replace(sample, `"signature":"c2ln"`, `"signature":""`, 1)
@@ -312,37 +268,6 @@ func TestKeepAlive(t *testing.T) {
 	if n := conns.Load(); n != 1 {
 		t.Errorf("5 requests took %d connections, want 1", n)
 	}
-}
-
-func FuzzDecode(f *testing.F) {
-	f.Add(sample)
-	f.Add(strings.ReplaceAll(sample, "\n", "\r\n"))
-	events := strings.SplitAfter(sample, "\n\n")
-	for i := 1; i < len(events); i++ { // reordered
-		events[i-1], events[i] = events[i], events[i-1]
-		f.Add(strings.Join(events, ""))
-	}
-	f.Add(`data: {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}` + "\n\n")
-	f.Fuzz(func(t *testing.T, in string) {
-		whole, text, err := decodeAll(strings.NewReader(in))
-		bits, bitText, bitErr := decodeAll(iotest.OneByteReader(strings.NewReader(in)))
-		if (err == nil) != (bitErr == nil) || text != bitText || err == nil && !cmp.Equal(whole, bits) {
-			t.Fatalf("at once: %+v %v\nby bytes: %+v %v", whole, err, bits, bitErr)
-		}
-		if err != nil {
-			var e *llm.Error
-			if !errors.As(err, &e) {
-				t.Fatalf("error is a %T", err)
-			}
-			return
-		}
-		for _, c := range whole.Calls() {
-			var object map[string]any
-			if json.Unmarshal(c.Args, &object) != nil || object == nil {
-				t.Fatalf("arguments are no object: %q", c.Args)
-			}
-		}
-	})
 }
 
 // TestKeyHeader sends the key the vendor's way, or as a bearer token.

@@ -3,10 +3,7 @@ package gemini_test
 import (
 	"context"
 	"fmt"
-	"net/http"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/inspan/inspan/harnesstest"
 	"github.com/inspan/inspan/llm"
@@ -30,28 +27,9 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// recorder plays answers in order and keeps the requests.
-type recorder struct {
-	mu       sync.Mutex
-	turns    []harnesstest.Turn
-	requests []string
-}
-
-func (r *recorder) answer(_ *http.Request, body []byte) geminitest.Answer {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.requests = append(r.requests, string(body))
-	if len(r.turns) == 0 {
-		return geminitest.Answer{Status: 500, Type: "INTERNAL", Message: "no turn left"}
-	}
-	turn := r.turns[0]
-	r.turns = r.turns[1:]
-	return answer(turn)
-}
-
 func newFake(t *testing.T, id string, turns []harnesstest.Turn) harnesstest.Fake {
-	rec := &recorder{turns: turns}
-	server := &geminitest.Server{Answer: rec.answer, Key: "AIza-test"}
+	player := harnesstest.Play(turns, answer, geminitest.Answer{Status: 500, Type: "INTERNAL", Message: "no turn left"})
+	server := &geminitest.Server{Answer: player.Answer, Key: "AIza-test"}
 	tr := geminitest.Transport(t, server)
 	if turns[0].Stall == "connect" {
 		tr = geminitest.NoTransport(t)
@@ -61,11 +39,7 @@ func newFake(t *testing.T, id string, turns []harnesstest.Turn) harnesstest.Fake
 			ID: id, HTTP: tr, Deadlines: harnesstest.Deadlines(), BaseURL: "http://fake",
 			Key: func(context.Context) (string, error) { return "AIza-test", nil },
 		},
-		Requests: func() []string {
-			rec.mu.Lock()
-			defer rec.mu.Unlock()
-			return rec.requests
-		},
+		Requests: player.Requests,
 		InFlight: server.InFlight,
 	}
 }
@@ -73,17 +47,7 @@ func newFake(t *testing.T, id string, turns []harnesstest.Turn) harnesstest.Fake
 // answer renders a turn in the vendor's words.
 func answer(turn harnesstest.Turn) geminitest.Answer {
 	a := geminitest.Answer{Parts: turn.Parts, Stop: turn.Stop, Usage: turn.Usage, Split: turn.Split}
-	if turn.Cut {
-		a.CutAt = 6
-	}
-	switch turn.Stall {
-	case "first byte":
-		a.Hold = make(chan struct{})
-	case "idle":
-		a.Hold, a.HoldAt = make(chan struct{}), 6
-	case "total":
-		a.Pace = time.Second
-	}
+	a = a.Befallen(turn.Cut, turn.Stall)
 	if turn.Fail != nil {
 		fail(&a, turn.Fail)
 		if turn.Late {

@@ -12,10 +12,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/iotest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/inspan/inspan/harnesstest"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/gemini/geminitest"
 	"github.com/inspan/inspan/llm/internal/wire"
@@ -182,56 +182,6 @@ func TestClassify(t *testing.T) {
 	}
 }
 
-// TestKeyStaysSecret lets servers and transports repeat the key in every way.
-func TestKeyStaysSecret(t *testing.T) {
-	const key, other = "AIza-very-secret", "other-secret"
-	replies := []geminitest.Answer{
-		{Status: 401, Type: "UNAUTHENTICATED", Message: "bad key " + key + " and " + other},
-		{Status: 500, Body: "oops: x-goog-api-key: " + key + " Bearer " + other},
-		{Parts: llm.Say("x"), ErrorAt: 2, Type: "INTERNAL", Message: "key " + key},
-	}
-	for _, bearer := range []bool{false, true} {
-		for _, answer := range replies {
-			m := &Model{
-				ID: "m", Bearer: bearer, Header: http.Header{"Api-Key": {other}},
-				Key:     func(context.Context) (string, error) { return key, nil },
-				BaseURL: geminitest.Start(t, &geminitest.Server{Key: key, Answer: func(*http.Request, []byte) geminitest.Answer { return answer }}),
-			}
-			_ = noSecret(t, m, key, other)
-			m.BaseURL = "http://127.0.0.1:1"
-			_ = noSecret(t, m, key, other)
-			m.BaseURL = "http://bad host\x00"
-			_ = noSecret(t, m, key, other)
-		}
-	}
-	m := &Model{ID: "m", Key: func(context.Context) (string, error) { return "", errors.New("keychain locked") }}
-	if e := noSecret(t, m, key); e.Kind != llm.KindAuth {
-		t.Errorf("no key: %v", e)
-	}
-}
-
-func noSecret(t *testing.T, m *Model, secrets ...string) *llm.Error {
-	t.Helper()
-	var last error
-	for _, err := range m.Stream(t.Context(), llm.Request{Messages: []llm.Message{{Role: llm.User, Parts: llm.Say("hi")}}}) {
-		last = err
-	}
-	var e *llm.Error
-	if !errors.As(last, &e) {
-		t.Fatalf("got %v, want an error", last)
-	}
-	all := e.Error() + e.Message + e.Code + e.RequestID
-	if e.Err != nil {
-		all += e.Err.Error()
-	}
-	for _, s := range secrets {
-		if strings.Contains(all, s) {
-			t.Errorf("the error holds a secret: %s", all)
-		}
-	}
-	return e
-}
-
 // decodeAll runs a stream to its end.
 func decodeAll(r io.Reader) (llm.Reply, string, error) {
 	d := newDecoder("gemini/gemini-3-m", wire.NewAliases(toolName), make([]llm.Message, 3))
@@ -345,59 +295,40 @@ func TestFinishReasons(t *testing.T) {
 	}
 }
 
-// TestCutAnywhere cuts the sample at every byte: it is a cut stream until the
-// reason for the stop is there, and the same reply from then on.
-func TestCutAnywhere(t *testing.T) {
-	whole, _, _ := decodeAll(strings.NewReader(sample))
-	complete := len(sample) - len("\n\n")
-	for n := range len(sample) {
-		got, _, err := decodeAll(strings.NewReader(sample[:n]))
-		if n >= complete {
-			if err != nil || !cmp.Equal(whole, got) {
-				t.Fatalf("cut at %d: %+v, %v", n, got, err)
+func wired() harnesstest.WireParams {
+	return harnesstest.WireParams{
+		Decode: decodeAll, Sample: sample, Parts: 9, Complete: len(sample) - len("\n\n"), OwnIDs: true,
+		Check: func(t testing.TB, whole llm.Reply, shown string) {
+			if shown != whole.Parts.Text() {
+				t.Fatalf("streamed %q, replied %q", shown, whole.Parts.Text())
 			}
-		} else if e := llm.AsError(err); e == nil || e.Kind != llm.KindStreamCut {
-			t.Fatalf("cut at %d: %+v, %v", n, got, err)
-		}
+			if sent := body(&Model{ID: "gemini-3-m"}, llm.Request{Messages: []llm.Message{{Role: llm.Assistant, Parts: whole.Parts}}}); !json.Valid(sent) {
+				t.Fatalf("the reply can't be sent back: %s", sent)
+			}
+		},
 	}
 }
 
+func TestCutAnywhere(t *testing.T) { harnesstest.TestCuts(t, wired()) }
+
 func FuzzDecode(f *testing.F) {
-	f.Add(sample)
-	f.Add(strings.ReplaceAll(sample, "\n", "\r\n"))
-	events := strings.SplitAfter(sample, "\n\n")
-	for i := 1; i < len(events); i++ { // reordered
-		events[i-1], events[i] = events[i], events[i-1]
-		f.Add(strings.Join(events, ""))
+	harnesstest.FuzzWire(f, wired(), `data: {"error":{"code":503,"message":"overloaded","status":"UNAVAILABLE"}}`+"\n\n", `data: {"promptFeedback":{"blockReason":"SAFETY"}}`+"\n\n")
+}
+
+func TestKeyStaysSecret(t *testing.T) {
+	const key, other = "AIza-very-secret", "other-secret"
+	var bases []string
+	for _, answer := range []geminitest.Answer{
+		{Status: 401, Type: "UNAUTHENTICATED", Message: "bad key " + key + " and " + other},
+		{Status: 500, Body: "oops: x-goog-api-key: " + key + " Bearer " + other},
+		{Parts: llm.Say("x"), ErrorAt: 2, Type: "INTERNAL", Message: "key " + key},
+	} {
+		bases = append(bases, geminitest.Start(t, &geminitest.Server{Key: key, Answer: func(*http.Request, []byte) geminitest.Answer { return answer }}))
 	}
-	f.Add(`data: {"error":{"code":503,"message":"overloaded","status":"UNAVAILABLE"}}` + "\n\n")
-	f.Add(`data: {"promptFeedback":{"blockReason":"SAFETY"}}` + "\n\n")
-	f.Fuzz(func(t *testing.T, in string) {
-		whole, text, err := decodeAll(strings.NewReader(in))
-		bits, bitText, bitErr := decodeAll(iotest.OneByteReader(strings.NewReader(in)))
-		if (err == nil) != (bitErr == nil) || text != bitText || err == nil && !cmp.Equal(whole, bits) {
-			t.Fatalf("at once: %+v %v\nby bytes: %+v %v", whole, err, bits, bitErr)
-		}
-		if err != nil {
-			var e *llm.Error
-			if !errors.As(err, &e) {
-				t.Fatalf("error is a %T", err)
-			}
-			return
-		}
-		if text != whole.Parts.Text() {
-			t.Fatalf("streamed %q, replied %q", text, whole.Parts.Text())
-		}
-		ids := map[string]bool{}
-		for _, c := range whole.Calls() {
-			var object map[string]any
-			if json.Unmarshal(c.Args, &object) != nil || object == nil || ids[c.ID] {
-				t.Fatalf("arguments are no object, or the id is not unique: %+v", c)
-			}
-			ids[c.ID] = true
-		}
-		if sent := body(&Model{ID: "gemini-3-m"}, llm.Request{Messages: []llm.Message{{Role: llm.Assistant, Parts: whole.Parts}}}); !json.Valid(sent) {
-			t.Fatalf("the reply can't be sent back: %s", sent)
-		}
-	})
+	for _, bearer := range []bool{false, true} {
+		harnesstest.TestSecrets(t, []string{key, other}, func(base string) llm.Model {
+			return &Model{ID: "m", Bearer: bearer, BaseURL: base, Header: http.Header{"Api-Key": {other}}, Key: func(context.Context) (string, error) { return key, nil }}
+		}, bases...)
+	}
+	harnesstest.TestNoKey(t, func(key func(context.Context) (string, error)) llm.Model { return &Model{ID: "m", Key: key} })
 }

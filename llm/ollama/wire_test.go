@@ -11,9 +11,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/inspan/inspan/harnesstest"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/ollama/ollamatest"
 )
@@ -123,16 +123,6 @@ func TestDoneReasons(t *testing.T) {
 	}
 }
 
-// TestCutAnywhere cuts the sample at every byte: it is a cut stream until its
-// last line is there.
-func TestCutAnywhere(t *testing.T) {
-	for n := range len(sample) - 1 {
-		if _, _, err := decodeAll(strings.NewReader(sample[:n])); llm.AsError(err) == nil || llm.AsError(err).Kind != llm.KindStreamCut {
-			t.Fatalf("cut at %d: %v", n, err)
-		}
-	}
-}
-
 func TestClassify(t *testing.T) {
 	cases := []struct {
 		status      int
@@ -216,33 +206,19 @@ func TestStops(t *testing.T) {
 	}
 }
 
+func wired() harnesstest.WireParams {
+	return harnesstest.WireParams{
+		Decode: decodeAll, Sample: sample, Parts: 4, Complete: len(sample) - 1, OwnIDs: true,
+		Check: func(t testing.TB, whole llm.Reply, _ string) {
+			if sent := encode(llm.Info{Provider: "ollama", Model: "m"}, llm.Request{Messages: []llm.Message{{Role: llm.Assistant, Parts: whole.Parts}}}); !json.Valid(sent) {
+				t.Fatalf("the reply can't be sent back: %s", sent)
+			}
+		},
+	}
+}
+
+func TestCutAnywhere(t *testing.T) { harnesstest.TestCuts(t, wired()) }
+
 func FuzzDecode(f *testing.F) {
-	f.Add(sample)
-	f.Add(strings.ReplaceAll(sample, "\n", "\r\n"))
-	f.Add(`{"error":"an error was encountered while running the model"}` + "\n")
-	f.Fuzz(func(t *testing.T, in string) {
-		whole, text, err := decodeAll(strings.NewReader(in))
-		bits, bitText, bitErr := decodeAll(iotest.OneByteReader(strings.NewReader(in)))
-		if (err == nil) != (bitErr == nil) || text != bitText || err == nil && !cmp.Equal(whole, bits) {
-			t.Fatalf("at once: %+v %v\nby bytes: %+v %v", whole, err, bits, bitErr)
-		}
-		if err != nil {
-			var e *llm.Error
-			if !errors.As(err, &e) {
-				t.Fatalf("error is a %T", err)
-			}
-			return
-		}
-		ids := map[string]bool{}
-		for _, c := range whole.Calls() {
-			var object map[string]any
-			if json.Unmarshal(c.Args, &object) != nil || object == nil || ids[c.ID] {
-				t.Fatalf("arguments are no object, or the id is not unique: %+v", c)
-			}
-			ids[c.ID] = true
-		}
-		if body := encode(llm.Info{Provider: "ollama", Model: "m"}, llm.Request{Messages: []llm.Message{{Role: llm.Assistant, Parts: whole.Parts}}}); !json.Valid(body) {
-			t.Fatalf("the reply can't be sent back: %s", body)
-		}
-	})
+	harnesstest.FuzzWire(f, wired(), `{"error":"an error was encountered while running the model"}`+"\n")
 }

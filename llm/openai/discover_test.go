@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/inspan/inspan/harnesstest"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/openai/openaitest"
 )
@@ -331,7 +332,7 @@ func FuzzDiscover(f *testing.F) {
 	f.Add(`{"models":[{"key":"k","loaded_instances":[{}],"capabilities":[]}]}`)
 	f.Fuzz(func(t *testing.T, body string) {
 		for _, d := range Dialects() {
-			list, err := Discover(t.Context(), llm.Endpoint{Dialect: d.Name, ID: "a:p", BaseURL: "http://x/v1", HTTP: canned(body)})
+			list, err := Discover(t.Context(), llm.Endpoint{Dialect: d.Name, ID: "a:p", BaseURL: "http://x/v1", HTTP: harnesstest.Canned(body)})
 			var e *llm.Error
 			if err != nil && !errors.As(err, &e) {
 				t.Fatalf("error is a %T", err)

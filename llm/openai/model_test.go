@@ -4,9 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strconv"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/inspan/inspan/harnesstest"
 	"github.com/inspan/inspan/llm"
@@ -58,9 +56,9 @@ func TestResponsesModel(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			harnesstest.TestModel(t, harnesstest.ModelParams{
 				New: func(t *testing.T, turns ...harnesstest.Turn) harnesstest.Fake {
-					rec := &recorder{turns: turns}
-					s := &openaitest.Responses{Answer: rec.answer, Key: "sk-test-key", Phases: c.phases, Failed: c.failed}
-					return newResponsesFake(t, s, rec)
+					player := harnesstest.Play(turns, answer, openaitest.Answer{Status: 500, Message: "no turn left"})
+					s := &openaitest.Responses{Answer: player.Answer, Key: "sk-test-key", Phases: c.phases, Failed: c.failed}
+					return newResponsesFake(t, s, player.Requests, turns[0].Stall == "connect")
 				},
 				Without: c.without,
 				Errors:  kinds(),
@@ -69,9 +67,9 @@ func TestResponsesModel(t *testing.T) {
 	}
 }
 
-func newResponsesFake(t *testing.T, s *openaitest.Responses, rec *recorder) harnesstest.Fake {
+func newResponsesFake(t *testing.T, s *openaitest.Responses, requests func() []string, silent bool) harnesstest.Fake {
 	tr := openaitest.ResponsesTransport(t, s)
-	if rec.turns[0].Stall == "connect" {
+	if silent {
 		tr = openaitest.NoTransport(t)
 	}
 	return harnesstest.Fake{
@@ -79,7 +77,7 @@ func newResponsesFake(t *testing.T, s *openaitest.Responses, rec *recorder) harn
 			ID: "gpt-5", HTTP: tr, Deadlines: harnesstest.Deadlines(), BaseURL: "http://fake/v1",
 			Key: func(context.Context) (string, error) { return "sk-test-key", nil },
 		},
-		Requests: rec.sent, InFlight: s.InFlight,
+		Requests: requests, InFlight: s.InFlight,
 	}
 }
 
@@ -92,28 +90,9 @@ func kinds() []llm.Kind {
 	}
 }
 
-// recorder plays answers in order and keeps the requests.
-type recorder struct {
-	mu       sync.Mutex
-	turns    []harnesstest.Turn
-	requests []string
-}
-
-func (r *recorder) answer(_ *http.Request, body []byte) openaitest.Answer {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.requests = append(r.requests, string(body))
-	if len(r.turns) == 0 {
-		return openaitest.Answer{Status: 500, Message: "no turn left"}
-	}
-	turn := r.turns[0]
-	r.turns = r.turns[1:]
-	return answer(turn)
-}
-
 func newFake(t *testing.T, dialect string, habits openaitest.Habits, turns []harnesstest.Turn) harnesstest.Fake {
-	rec := &recorder{turns: turns}
-	server := &openaitest.Server{Answer: rec.answer, Key: "sk-test-key", Dialect: dialect, Habits: habits}
+	player := harnesstest.Play(turns, answer, openaitest.Answer{Status: 500, Message: "no turn left"})
+	server := &openaitest.Server{Answer: player.Answer, Key: "sk-test-key", Dialect: dialect, Habits: habits}
 	tr := openaitest.Transport(t, server)
 	if turns[0].Stall == "connect" {
 		tr = openaitest.NoTransport(t)
@@ -123,30 +102,14 @@ func newFake(t *testing.T, dialect string, habits openaitest.Habits, turns []har
 			ID: "m", HTTP: tr, Deadlines: harnesstest.Deadlines(), BaseURL: "http://fake/v1", Dialect: dialect,
 			Key: func(context.Context) (string, error) { return "sk-test-key", nil },
 		},
-		Requests: rec.sent, InFlight: server.InFlight,
+		Requests: player.Requests, InFlight: server.InFlight,
 	}
-}
-
-func (r *recorder) sent() []string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.requests
 }
 
 // answer renders a turn in the vendor's words.
 func answer(turn harnesstest.Turn) openaitest.Answer {
 	a := openaitest.Answer{Parts: turn.Parts, Stop: turn.Stop, Usage: turn.Usage, Split: turn.Split}
-	if turn.Cut {
-		a.CutAt = 6
-	}
-	switch turn.Stall {
-	case "first byte":
-		a.Hold = make(chan struct{})
-	case "idle":
-		a.Hold, a.HoldAt = make(chan struct{}), 6
-	case "total":
-		a.Pace = time.Second
-	}
+	a = a.Befallen(turn.Cut, turn.Stall)
 	if turn.Fail != nil {
 		fail(&a, turn.Fail)
 		if turn.Late {

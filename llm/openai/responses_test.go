@@ -11,11 +11,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/iotest"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/inspan/inspan/harnesstest"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/openai/openaitest"
 )
@@ -381,7 +381,7 @@ func TestResponsesUsage(t *testing.T) {
 	if want := (llm.Usage{Input: 10, CacheRead: 60, CacheWrite: 30, Output: 9, Reasoning: 4}); err != nil || r.Usage != want {
 		t.Errorf("got %+v, %v, want %+v", r.Usage, err, want)
 	}
-	m := &Responses{ID: "m", HTTP: canned(doneItem(0, hello) + completed)}
+	m := &Responses{ID: "m", HTTP: harnesstest.Canned(doneItem(0, hello) + completed)}
 	if r, err := ask(t, m, greeting()); err != nil || !r.Usage.Estimated || r.Usage.Output != 2 || r.Usage.Input == 0 {
 		t.Errorf("got %+v, %v", r.Usage, err)
 	}
@@ -418,52 +418,8 @@ func sampleResponse() string {
 		sse("response.completed", `,"response":{"status":"completed","output":[],"usage":{"input_tokens":10,"output_tokens":5}}`)
 }
 
-// TestResponsesCutAnywhere cuts the sample at every byte: it is a cut stream
-// until the terminal event is there, whose closing blank line may lack.
-func TestResponsesCutAnywhere(t *testing.T) {
-	sample := sampleResponse()
-	for n := range len(sample) - 2 {
-		if r, _, err := decodeResponses(strings.NewReader(sample[:n])); llm.AsError(err) == nil || llm.AsError(err).Kind != llm.KindStreamCut {
-			t.Fatalf("cut at %d: %+v, %v", n, r, err)
-		}
-	}
-	if r, _, err := decodeResponses(strings.NewReader(sample)); err != nil || len(r.Parts) != 3 {
-		t.Fatalf("%+v, %v", r, err)
-	}
-}
-
-func FuzzDecodeResponses(f *testing.F) {
-	sample := sampleResponse()
-	f.Add(sample)
-	f.Add(strings.ReplaceAll(sample, "\n", "\r"))
-	f.Add(strings.ReplaceAll(sample, `"output_index":2`, `"output_index":-1`))
-	for n := 0; n < len(sample); n += 40 { // cut
-		f.Add(sample[:n])
-	}
-	events := strings.SplitAfter(sample, "\n\n")
-	for i := 1; i < len(events); i++ { // reordered
-		events[i-1], events[i] = events[i], events[i-1]
-		f.Add(strings.Join(events, ""))
-	}
-	f.Fuzz(func(t *testing.T, in string) {
-		whole, text, err := decodeResponses(strings.NewReader(in))
-		bits, bitText, bitErr := decodeResponses(iotest.OneByteReader(strings.NewReader(in)))
-		if (err == nil) != (bitErr == nil) || text != bitText || err == nil && !cmp.Equal(whole, bits) {
-			t.Fatalf("at once: %+v %v\nby bytes: %+v %v", whole, err, bits, bitErr)
-		}
-		if err != nil {
-			var e *llm.Error
-			if !errors.As(err, &e) {
-				t.Fatalf("error is a %T", err)
-			}
-			return
-		}
-		replayable(t, whole)
-	})
-}
-
 // replayable holds that a decoded reply can be stored and sent again.
-func replayable(t *testing.T, r llm.Reply) {
+func replayable(t testing.TB, r llm.Reply) {
 	t.Helper()
 	ids := map[string]bool{}
 	next := llm.Message{Role: llm.User, Parts: llm.Say("Go on.")}
@@ -482,4 +438,19 @@ func replayable(t *testing.T, r llm.Reply) {
 	if !json.Valid(body) {
 		t.Fatalf("not JSON: %s", body)
 	}
+}
+
+func wiredResponses() harnesstest.WireParams {
+	sample := sampleResponse()
+	return harnesstest.WireParams{
+		Decode: decodeResponses, Sample: sample, Parts: 3, Complete: len(sample) - 2,
+		Check: func(t testing.TB, whole llm.Reply, _ string) { replayable(t, whole) },
+	}
+}
+
+func TestResponsesCutAnywhere(t *testing.T) { harnesstest.TestCuts(t, wiredResponses()) }
+
+func FuzzDecodeResponses(f *testing.F) {
+	p := wiredResponses()
+	harnesstest.FuzzWire(f, p, strings.ReplaceAll(p.Sample, `"output_index":2`, `"output_index":-1`))
 }

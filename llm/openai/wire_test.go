@@ -6,16 +6,15 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
-	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/inspan/inspan/harnesstest"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/openai/openaitest"
 )
@@ -356,33 +355,6 @@ func TestArgumentHabits(t *testing.T) {
 	}
 }
 
-// TestKeyStaysSecret lets servers and transports repeat the key in every way.
-func TestKeyStaysSecret(t *testing.T) {
-	const key, other = "sk-very-secret", "azure-secret"
-	answers := []openaitest.Answer{
-		{Status: 401, Code: "invalid_api_key", Message: "Incorrect API key provided: " + key + ", " + other},
-		{Status: 500, Body: "oops: Authorization: Bearer " + key + " " + other},
-		{Parts: llm.Say("x"), ErrorAt: 2, Message: "key " + key},
-	}
-	for _, answer := range answers {
-		m := &Model{
-			ID: "m", Header: http.Header{"Api-Key": {other}},
-			Key: func(context.Context) (string, error) { return key, nil },
-		}
-		real := openaitest.Start(t, &openaitest.Server{Answer: func(*http.Request, []byte) openaitest.Answer { return answer }})
-		for _, base := range []string{real, "http://127.0.0.1:1/v1", "http://bad host\x00"} {
-			m.BaseURL = base
-			_, e := ask(t, m, greeting())
-			if e == nil {
-				t.Fatal("no error")
-			}
-			if all := fmt.Sprint(e, e.Message, e.Code, e.Err); strings.Contains(all, key) || strings.Contains(all, other) {
-				t.Errorf("the error holds a secret: %s", all)
-			}
-		}
-	}
-}
-
 func sampleStream() string {
 	return ": OPENROUTER PROCESSING\n\n" + delta(`"role":"assistant","content":""`) + delta(`"reasoning_content":"hm"`) + delta(`"content":"hé😀"`) +
 		delta(`"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":"}}]`) +
@@ -390,55 +362,28 @@ func sampleStream() string {
 		`data: {"choices":[],"usage":{"prompt_tokens":10,"completion_tokens":5}}` + "\n\n" + done
 }
 
-// TestCutAnywhere cuts the sample at every byte: it is a cut stream until the
-// reason for the stop is there, and a reply from then on.
-func TestCutAnywhere(t *testing.T) {
+func wired() harnesstest.WireParams {
+	const end = `"finish_reason":"tool_calls"}]}`
 	sample := sampleStream()
-	complete := strings.Index(sample, `"finish_reason":"tool_calls"}]}`) + len(`"finish_reason":"tool_calls"}]}`)
-	for n := range len(sample) {
-		r, _, err := decodeAll(strings.NewReader(sample[:n]))
-		if n >= complete {
-			if err != nil || len(r.Parts) != 3 {
-				t.Fatalf("cut at %d: %+v, %v", n, r, err)
-			}
-		} else if e := llm.AsError(err); e == nil || e.Kind != llm.KindStreamCut {
-			t.Fatalf("cut at %d: %+v, %v", n, r, err)
-		}
-	}
+	return harnesstest.WireParams{Decode: decodeAll, Sample: sample, Parts: 3, Complete: strings.Index(sample, end) + len(end), Trailer: true, OwnIDs: true}
 }
 
-func FuzzDecode(f *testing.F) {
-	sample := sampleStream()
-	f.Add(sample)
-	f.Add(strings.ReplaceAll(sample, "\n", "\r"))
-	for n := 0; n < len(sample); n += 40 { // cut
-		f.Add(sample[:n])
+func TestCutAnywhere(t *testing.T) { harnesstest.TestCuts(t, wired()) }
+
+func FuzzDecode(f *testing.F) { harnesstest.FuzzWire(f, wired()) }
+
+func TestKeyStaysSecret(t *testing.T) {
+	const key, other = "sk-very-secret", "azure-secret"
+	var bases []string
+	for _, answer := range []openaitest.Answer{
+		{Status: 401, Code: "invalid_api_key", Message: "Incorrect API key provided: " + key + ", " + other},
+		{Status: 500, Body: "oops: Authorization: Bearer " + key + " " + other},
+		{Parts: llm.Say("x"), ErrorAt: 2, Message: "key " + key},
+	} {
+		bases = append(bases, openaitest.Start(t, &openaitest.Server{Answer: func(*http.Request, []byte) openaitest.Answer { return answer }}))
 	}
-	events := strings.SplitAfter(sample, "\n\n")
-	for i := 1; i < len(events); i++ { // reordered
-		events[i-1], events[i] = events[i], events[i-1]
-		f.Add(strings.Join(events, ""))
-	}
-	f.Fuzz(func(t *testing.T, in string) {
-		whole, text, err := decodeAll(strings.NewReader(in))
-		bits, bitText, bitErr := decodeAll(iotest.OneByteReader(strings.NewReader(in)))
-		if (err == nil) != (bitErr == nil) || text != bitText || err == nil && !cmp.Equal(whole, bits) {
-			t.Fatalf("at once: %+v %v\nby bytes: %+v %v", whole, err, bits, bitErr)
-		}
-		if err != nil {
-			var e *llm.Error
-			if !errors.As(err, &e) {
-				t.Fatalf("error is a %T", err)
-			}
-			return
-		}
-		ids := map[string]bool{}
-		for _, c := range whole.Calls() {
-			var object map[string]any
-			if json.Unmarshal(c.Args, &object) != nil || object == nil || c.ID == "" || ids[c.ID] {
-				t.Fatalf("bad call: %+v", c)
-			}
-			ids[c.ID] = true
-		}
-	})
+	harnesstest.TestSecrets(t, []string{key, other}, func(base string) llm.Model {
+		return &Model{ID: "m", BaseURL: base, Header: http.Header{"Api-Key": {other}}, Key: func(context.Context) (string, error) { return key, nil }}
+	}, bases...)
+	harnesstest.TestNoKey(t, func(key func(context.Context) (string, error)) llm.Model { return &Model{ID: "m", Key: key} })
 }

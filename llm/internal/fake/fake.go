@@ -52,6 +52,24 @@ type Answer struct {
 	Pace time.Duration
 }
 
+// Befallen returns the answer with an accident: the connection breaks in the middle of it, or
+// it hangs in a phase, "first byte" or "idle"; in "total" it goes on for long.
+func (a Answer) Befallen(cut bool, phase string) Answer {
+	const middle = 6 // events
+	if cut {
+		a.CutAt = middle
+	}
+	switch phase {
+	case "first byte":
+		a.Hold = make(chan struct{})
+	case "idle":
+		a.Hold, a.HoldAt = make(chan struct{}), middle
+	case "total":
+		a.Pace = time.Second
+	}
+	return a
+}
+
 // Reason returns the stop to render.
 func (a Answer) Reason() llm.Stop {
 	if a.Stop != "" {

@@ -1,0 +1,42 @@
+package harnesstest
+
+import (
+	"net/http"
+	"sync"
+)
+
+// Player plays turns to a model under test: it is what a fake vendor answers with. A is an
+// answer in the vendor's form.
+type Player[A any] struct {
+	render func(Turn) A
+	out    A
+
+	mu       sync.Mutex
+	turns    []Turn
+	requests []string
+}
+
+// Play returns a player of turns, one a request, in order. Out is answered when there are no more.
+func Play[A any](turns []Turn, render func(Turn) A, out A) *Player[A] {
+	return &Player[A]{render: render, out: out, turns: turns}
+}
+
+// Answer is the next turn in the vendor's form.
+func (p *Player[A]) Answer(_ *http.Request, body []byte) A {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.requests = append(p.requests, string(body))
+	if len(p.turns) == 0 {
+		return p.out
+	}
+	turn := p.turns[0]
+	p.turns = p.turns[1:]
+	return p.render(turn)
+}
+
+// Requests returns the requests so far, as sent.
+func (p *Player[A]) Requests() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.requests
+}

@@ -1,0 +1,45 @@
+package figure
+
+import (
+	"image"
+	"image/color"
+)
+
+// Shrink is a part of an image as w by h pixels, each the [Mean] of those that it stands
+// for. The part lies in the image and is not empty, w and h are 1 or more; where the
+// part has fewer pixels than that, some are shown several times.
+func Shrink(img image.Image, part image.Rectangle, w, h int) *image.NRGBA {
+	out := image.NewNRGBA(image.Rect(0, 0, w, h))
+	for y := range h {
+		for x := range w {
+			out.Set(x, y, Mean(img, Cell(part, x, y, w, h)))
+		}
+	}
+	return out
+}
+
+// Cell is what of a part of an image the pixel at x, y stands for if the part is shown
+// as w by h pixels. It is never empty.
+func Cell(part image.Rectangle, x, y, w, h int) image.Rectangle {
+	left, right := span(part.Dx(), x, w)
+	top, bottom := span(part.Dy(), y, h)
+	return image.Rect(left, top, right, bottom).Add(part.Min)
+}
+
+// span is the i-th of n pieces of a length.
+func span(length, i, n int) (from, to int) {
+	from = i * length / n
+	return from, max((i+1)*length/n, from+1)
+}
+
+// Mean is the mean colour of a part of an image, which is not empty.
+func Mean(img image.Image, part image.Rectangle) color.RGBA64 {
+	var r, g, b, a, n uint64
+	for y := part.Min.Y; y < part.Max.Y; y++ {
+		for x := part.Min.X; x < part.Max.X; x++ {
+			r1, g1, b1, a1 := img.At(x, y).RGBA()
+			r, g, b, a, n = r+uint64(r1), g+uint64(g1), b+uint64(b1), a+uint64(a1), n+1
+		}
+	}
+	return color.RGBA64{R: uint16(r / n), G: uint16(g / n), B: uint16(b / n), A: uint16(a / n)} //nolint:gosec // a mean of 16 bits has 16
+}

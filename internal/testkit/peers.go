@@ -1,0 +1,154 @@
+// Package testkit is what tests share: programs that others have written, what the
+// conformance suite of MCP says, and the proof that no goroutine is left behind. Only
+// tests may import it.
+package testkit
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// unavailable is how scripts/peers ends where the programs can't be had.
+const unavailable = 3
+
+// Dir is the folder of the programs from npm, whose node_modules/.bin has them and
+// node22 to run them with. A test that can't have them is skipped, loudly; so is, for
+// the time that they take, one of a short run.
+func Dir(t testing.TB) string {
+	t.Helper()
+	return run(t, "peers")
+}
+
+// Uv is the folder of uv and uvx. A test that can't have them is skipped as by Dir.
+func Uv(t testing.TB) string {
+	t.Helper()
+	return run(t, "uv")
+}
+
+// run is what a script of ours prints, a folder.
+func run(t testing.TB, script string) string {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("programs of others take a while")
+	}
+	cmd := exec.CommandContext(t.Context(), "sh", filepath.Join(root(t), "scripts", script))
+	var said strings.Builder
+	cmd.Stderr = &said
+	out, err := cmd.Output()
+	why := strings.TrimSpace(said.String())
+	failed := (*exec.ExitError)(nil)
+	switch {
+	case err == nil:
+		return strings.TrimSpace(string(out))
+	case errors.Is(err, exec.ErrNotFound):
+		why = err.Error()
+	case !errors.As(err, &failed) || failed.ExitCode() != unavailable:
+		t.Fatalf("scripts/%s: %v: %s", script, err, why)
+	}
+	fmt.Fprintf(os.Stderr, "SKIPPED %s: %s\n", t.Name(), why)
+	t.Skip(why)
+	return ""
+}
+
+// root is the folder of the repository that the test runs in.
+func root(t testing.TB) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at := dir; ; at = filepath.Dir(at) {
+		if _, err := os.Stat(filepath.Join(at, "go.mod")); err == nil {
+			return at
+		}
+		if at == filepath.Dir(at) {
+			t.Fatalf("%s is in no module", dir)
+		}
+	}
+}
+
+// Hold holds what the conformance suite left in a folder to the record of an earlier
+// run, a file that update writes anew: a line for each scenario, sorted, with how many of
+// its checks passed, and those that did not. Said is what the suite printed, for people.
+func Hold(t testing.TB, dir, record string, update bool, said string) {
+	t.Helper()
+	got := outcome(t, dir)
+	if got == "" {
+		t.Fatalf("no results\n%s", said)
+	}
+	if update {
+		if err := os.WriteFile(record, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("got\n%s\nwant\n%s\n%s", got, want, said)
+	}
+}
+
+// outcome is empty if there are no results.
+func outcome(t testing.TB, dir string) string {
+	t.Helper()
+	lines, stamp := map[string]string{}, regexp.MustCompile(`-\d{4}-\d\d-\d\dT.*`)
+	err := fs.WalkDir(os.DirFS(dir), ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.Name() != "checks.json" {
+			return err
+		}
+		raw, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(path)))
+		if err != nil {
+			return err
+		}
+		sum, err := summary(raw)
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		scenario := strings.TrimPrefix(stamp.ReplaceAllString(strings.TrimSuffix(path, "/checks.json"), ""), "server-")
+		lines[scenario] = fmt.Sprintf("%-50s %s\n", scenario, sum)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	for _, scenario := range slices.Sorted(maps.Keys(lines)) {
+		b.WriteString(lines[scenario])
+	}
+	return b.String()
+}
+
+// summary counts the checks of a scenario. What is only told is left out.
+func summary(raw []byte) (string, error) {
+	var checks []struct{ ID, Status string }
+	if err := json.Unmarshal(raw, &checks); err != nil {
+		return "", err
+	}
+	passed, others := 0, map[string]int{}
+	for _, c := range checks {
+		switch c.Status {
+		case "SUCCESS":
+			passed++
+		case "INFO":
+		default:
+			others[strings.ToLower(c.Status)+" "+c.ID]++
+		}
+	}
+	out := fmt.Sprintf("%d passed", passed)
+	for _, other := range slices.Sorted(maps.Keys(others)) {
+		out += fmt.Sprintf(", %d %s", others[other], other)
+	}
+	return out, nil
+}

@@ -1,0 +1,19 @@
+package anthropic
+
+import (
+	"io"
+
+	"github.com/inspan/inspan/llm"
+)
+
+// What the suites of harnesstest need, which can't be imported from here: they have a model of
+// this package inside.
+
+// Sample is a stream without a flaw.
+const Sample = sample
+
+// DecodeAll reads a stream.
+func DecodeAll(r io.Reader) (llm.Reply, string, error) { return decodeAll(r) }
+
+// Body is what is sent for a request.
+func Body(m *Model, req llm.Request) []byte { return body(m, req) }
