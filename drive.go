@@ -310,7 +310,7 @@ func (d *driver) ask(ctx context.Context, turn int) error {
 	if err != nil {
 		return err
 	}
-	x := exchange{by: d.model.Info(), sent: time.Now()}
+	x := exchange{by: d.model.Info(), sent: time.Now(), veil: newVeil(d.vault)}
 	body, err := d.stream(ctx, req, &x)
 	if err != nil {
 		return err
@@ -331,6 +331,7 @@ type exchange struct {
 	by   llm.Info        // who answers
 	sent time.Time       // when it went out, or will
 	said strings.Builder // the answer so far
+	veil *veil           // what of it is shown
 }
 
 // stream shows the reply as it comes and returns the body to store: Replied,
@@ -341,24 +342,24 @@ func (d *driver) stream(ctx context.Context, req llm.Request, x *exchange) (even
 	for chunk, err := range d.model.Stream(watched, req) {
 		switch {
 		case err != nil && errors.Is(context.Cause(watched), errInterrupted):
-			return x.interrupted(req), nil
+			return x.interrupted(req), d.showRest(x)
 		case err != nil && ctx.Err() != nil:
 			return nil, ctx.Err()
 		case err != nil:
 			return failed(llm.AsError(err), 0), nil
 		case chunk.Reply != nil:
-			return d.replied(req, chunk.Reply, x.by), nil
+			return d.replied(req, chunk.Reply, x.by), d.showRest(x)
 		case chunk.Retry != nil:
-			x.said.Reset()
+			x.void(d.vault)
 			x.sent = time.Now().Add(time.Duration(chunk.Retry.Wait * float64(time.Second)))
 			err = d.void(ctx, failed(chunk.Retry.Cause, max(chunk.Retry.Wait, 0.001)))
 		case chunk.Routed != nil:
-			x.said.Reset()
+			x.void(d.vault)
 			err = d.void(ctx, routed(chunk.Routed, x.by.Route()))
 			x.by, x.sent = chunk.Routed.Info, time.Now()
 		default:
 			x.said.WriteString(chunk.Text)
-			err = d.show(event.Delta{Text: chunk.Text, Reasoning: chunk.Reasoning, Call: chunk.Call})
+			err = d.showDeltas(x.veil.pass(event.Delta{Text: chunk.Text, Reasoning: chunk.Reasoning, Call: chunk.Call}))
 		}
 		if err != nil {
 			return nil, err

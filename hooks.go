@@ -138,7 +138,7 @@ func (d *driver) beforeCompact(ctx context.Context, c loop.Compact) (focus strin
 	if err = ctx.Err(); err == nil && len(notes) > 0 {
 		err = d.record(ctx, notes...)
 	}
-	return strings.TrimSpace(c.Focus + "\n" + out.Text), kept, err
+	return strings.TrimSpace(d.vault.Redact(c.Focus + "\n" + out.Text)), kept, err
 }
 
 // finished tells hooks that the session is closed.

@@ -63,10 +63,11 @@ func (d *driver) judgeCall(ctx context.Context, c llm.Call) []event.Body {
 		if err != nil {
 			return unfit(c, c.Name+" was not run, "+err.Error())
 		}
-		findings := d.rules().Findings(call, d.redactedEffects(does))
-		judged.Effects = policy.Judged(findings)
+		findings := d.rules().Findings(call, d.judgeable(does))
 		secret := d.note(known, checked)
-		judged.Private = d.rules().Private(judged.Effects) || secret
+		judged.Private = d.rules().Private(policy.Judged(findings)) || secret
+		findings = d.clearFindings(findings)
+		judged.Effects = policy.Judged(findings)
 		v, rules := d.verdict(ctx, call, judged, findings, policy.Hand(secret, call.Mode, judged.Effects))
 		judged.Action, judged.By, judged.Reason = v.Action, v.By, v.Reason
 		judged.Text = v.Text
@@ -171,7 +172,7 @@ func (d *driver) call(c llm.Call, args json.RawMessage) *tool.Call {
 	env.Clean, env.History = d.clean, history{d.log}
 	return &tool.Call{
 		ID: c.ID, Key: d.key(c.ID), Name: c.Name, Args: args, Session: d.state.Session,
-		Env: env, Cwd: d.state.Cwd, Mode: d.state.Mode, Task: d.state.Asked(), Led: d.state.TaskBy == event.OriginLead, Seen: d.state.Seen, Untrusted: d.state.Untrusted,
+		Env: env, Cwd: d.cwd(), Mode: d.state.Mode, Task: d.state.Asked(), Led: d.state.TaskBy == event.OriginLead, Seen: d.seen(), Untrusted: d.state.Untrusted,
 		Progress: func(string) {},
 	}
 }

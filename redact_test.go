@@ -10,9 +10,23 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/secret"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
+
+// testKey is a key for placeholders that tests know.
+const testKey = "the key of these tests"
+
+// placeholder is what stands for a secret under testKey.
+func placeholder(t *testing.T, value string) string {
+	t.Helper()
+	v := secret.Vault{Key: []byte(testKey)}
+	if !v.Add("VALUE", value) {
+		t.Fatalf("%q is no secret", value)
+	}
+	return v.Redact(value)
+}
 
 // TestSecretsStayOut follows a registered value, and one that only has the shape
 // of a token, through everything a session writes, shows and sends.
@@ -36,11 +50,11 @@ func TestSecretsStayOut(t *testing.T) {
 	}
 	peek.Preview = func(_ context.Context, c *tool.Call) (string, error) { return "+ " + string(c.Args), nil }
 	blobs := &memoryBlobs{}
-	model := &watched{Model: scripted(t, `call: peek {"text":"[secret:1] please"}`, "The value is "+value+".")}
+	model := &watched{Model: scripted(t, `call: peek {"text":"`+placeholder(t, value)+` please"}`, "The value is "+value+".")}
 	a := inspan.Agent{
 		Model: model, Tools: []tool.Tool{peek}, Mode: "ask", Env: tool.Env{Blobs: blobs},
 		System:  []event.Added{{Source: "AGENTS.md", Text: "the password is " + value}},
-		Secrets: func() map[string]string { return map[string]string{"DOOR": value} },
+		Secrets: func() map[string]string { return map[string]string{"DOOR": value} }, PlaceholderKey: []byte(testKey),
 		Judges: []tool.Judge{tool.JudgeFunc(func(_ context.Context, c *tool.Call, effects []tool.Effect) (tool.Verdict, error) {
 			raw, err := json.Marshal(effects)
 			judged = append(judged, string(c.Args)+string(raw))
@@ -67,12 +81,12 @@ func TestSecretsStayOut(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, secret := range []string{value, shaped} {
-			if strings.Contains(string(raw), secret) {
-				t.Errorf("%s hold %s: %s", name, secret, raw)
+		for _, held := range []string{value, shaped} {
+			if strings.Contains(string(raw), held) {
+				t.Errorf("%s hold %s: %s", name, held, raw)
 			}
 		}
-		if (name == "events" || name == "requests") && !strings.Contains(string(raw), "[secret:1]") {
+		if (name == "events" || name == "requests") && !strings.Contains(string(raw), placeholder(t, value)) {
 			t.Errorf("%s hold no placeholder: %s", name, raw)
 		}
 	}

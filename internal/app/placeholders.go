@@ -1,0 +1,53 @@
+package app
+
+import (
+	"bytes"
+	"crypto/rand"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/inspan/inspan/internal/private"
+)
+
+// leastKey is how many bytes a key for placeholders has at least.
+const leastKey = 16
+
+// placeholderKey is what the placeholders of this user's secrets are made with, see
+// [inspan.Agent]. It lies in a file of the state folder, which no tool reads, and is made when it
+// is first needed. Of processes that make it at the same time, one does.
+func (a *App) placeholderKey() ([]byte, error) {
+	path := filepath.Join(a.StateDir, "placeholder.key")
+	key, err := readKey(path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return key, err
+	}
+	if err := private.MakeDir(a.StateDir); err != nil {
+		return nil, err
+	}
+	made := path + "-" + rand.Text()
+	if err := private.Write(made, []byte(rand.Text()+rand.Text()+"\n")); err != nil {
+		return nil, err
+	}
+	defer os.Remove(made)
+	if err := os.Link(made, path); err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := os.Rename(made, path); err != nil { // there are no hard links here
+			return nil, err
+		}
+	}
+	return readKey(path)
+}
+
+// readKey reads a key. What is too short to be one is not: it was cut off or emptied.
+func readKey(path string) ([]byte, error) {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	key := bytes.TrimSpace(raw)
+	if len(key) < leastKey {
+		return nil, &fs.PathError{Op: "read the key for placeholders in", Path: path, Err: errors.New("it is too short; remove the file, and a new key is made")}
+	}
+	return key, nil
+}
