@@ -143,7 +143,7 @@ func (d *driver) runnable(c loop.Call) *tool.Call {
 	if c.Tool != "" {
 		call.Name, call.As = c.Tool, c.Name
 	}
-	call.Env = held(call, c.Effects, d.rules().Pass(), d.vault.Redact)
+	call.Env = held(call, c.Effects, d.rules().Pass(), d.vault)
 	call.Seen, call.Answer = d.calls.seen, c.Answer
 	progress := d.calls.progress
 	call.Progress = func(text string) {

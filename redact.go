@@ -90,14 +90,13 @@ func (s *Session) redactedTools(specs []llm.ToolSpec) []llm.ToolSpec {
 	return event.MapText(event.Switched{Tools: specs}, s.vault.Redact).(event.Switched).Tools
 }
 
-// redactedResult is what a call brought, without secrets. Where later calls start from stays:
-// it is no text for anybody before it is stored.
+// redactedResult is what a call brought, without secrets.
 func redactedResult(res tool.Result, vault *secret.Vault) tool.Result {
 	clear := event.MapText(event.Ended{
-		Parts: res.Parts, Files: res.Files, Todo: res.Todo, Show: res.Show, Lasting: res.Lasting, Job: res.Job,
+		Parts: res.Parts, Files: res.Files, Todo: res.Todo, Show: res.Show, Lasting: res.Lasting, Job: res.Job, Cwd: res.Cwd,
 	}, vault.Redact).(event.Ended)
 	res.Parts, res.Files, res.Todo, res.Show = clear.Parts, clear.Files, clear.Todo, clear.Show
-	res.Lasting, res.Job = clear.Lasting, clear.Job
+	res.Lasting, res.Job, res.Cwd = clear.Lasting, clear.Job, clear.Cwd
 	return res
 }
 

@@ -141,7 +141,9 @@ func TestMapTextKeepsTheRest(t *testing.T) {
 			t.Errorf("%T: %s", body, cmp.Diff(body, out))
 		}
 	}
-	change := func(s string) string { return strings.NewReplacer("hunter2", "<X>", "123456789012", "[N]", `"`, "'").Replace(s) }
+	change := func(s string) string {
+		return strings.NewReplacer("hunter2", "<X>", "123456789012", "[N]", `"`, "'").Replace(s)
+	}
 	for raw, want := range map[string]string{
 		`{"b": "hunter2", "a":1.50, "hunter2" :{}}`: `{"b": "<X>", "a":1.50, "<X>" :{}}`,
 		`{"pin":123456789012,"n":-1e5}`:             `{"pin":"[N]","n":-1e5}`,

@@ -5,10 +5,14 @@ import (
 	"crypto/rand"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
+	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/private"
+	"github.com/inspan/inspan/internal/secret"
 )
 
 // leastKey is how many bytes a key for placeholders has at least.
@@ -37,6 +41,21 @@ func (a *App) placeholderKey() ([]byte, error) {
 		}
 	}
 	return readKey(path)
+}
+
+// Redacted is a body without the secrets of this user, for the log of a session that another
+// process drives. What that process has not seen itself, such as a token that stands in the body
+// alone, its placeholder does not stand for there.
+func (a *App) Redacted(body event.Body) event.Body {
+	key, err := a.placeholderKey()
+	if err != nil {
+		key = []byte(rand.Text())
+	}
+	vault, known := &secret.Vault{Key: key}, a.secrets()
+	for _, name := range slices.Sorted(maps.Keys(known)) {
+		vault.Add(name, known[name])
+	}
+	return event.MapText(body, vault.Redact)
 }
 
 // readKey reads a key. What is too short to be one is not: it was cut off or emptied.
