@@ -144,7 +144,7 @@ func (d *driver) runnable(c loop.Call) *tool.Call {
 		call.Name, call.As = c.Tool, c.Name
 	}
 	call.Env = held(call, c.Effects, d.rules().Pass(), d.vault)
-	call.Seen, call.Answer = d.calls.seen, c.Answer
+	call.Cwd, call.Seen, call.Answer = d.cwd(), d.calls.seen, c.Answer
 	progress := d.calls.progress
 	call.Progress = func(text string) {
 		select {

@@ -172,7 +172,7 @@ func (d *driver) call(c llm.Call, args json.RawMessage) *tool.Call {
 	env.Clean, env.History = d.clean, history{d.log}
 	return &tool.Call{
 		ID: c.ID, Key: d.key(c.ID), Name: c.Name, Args: args, Session: d.state.Session,
-		Env: env, Cwd: d.cwd(), Mode: d.state.Mode, Task: d.state.Asked(), Led: d.state.TaskBy == event.OriginLead, Seen: d.seen(), Untrusted: d.state.Untrusted,
+		Env: env, Cwd: d.state.Cwd, Mode: d.state.Mode, Task: d.state.Asked(), Led: d.state.TaskBy == event.OriginLead, Seen: d.state.Seen, Untrusted: d.state.Untrusted,
 		Progress: func(string) {},
 	}
 }
@@ -193,8 +193,8 @@ func (d *driver) given(ctx context.Context, t tool.Tool, call *tool.Call) (*tool
 	list, err := effects(ctx, t, known)
 	runs := slices.ContainsFunc(list, func(e tool.Effect) bool { return e.Kind == tool.Execute })
 	if runs && call.Mode != policy.ModeYolo && tool.ReadOnly(list) && !bytes.Equal(known.Args, call.Args) {
-		list, err = effects(ctx, t, call)
-		return call, list, err
+		known.Args = call.Args
+		list, err = effects(ctx, t, known)
 	}
 	return known, list, err
 }
@@ -203,7 +203,7 @@ func (d *driver) given(ctx context.Context, t tool.Tool, call *tool.Call) (*tool
 // run. Judges see it without.
 func (d *driver) known(c *tool.Call) *tool.Call {
 	known := *c
-	known.Args = d.revealed(c.Args)
+	known.Args, known.Cwd, known.Seen = d.revealed(c.Args), d.cwd(), d.seen()
 	return &known
 }
 

@@ -111,9 +111,13 @@ func (e redactedError) Unwrap() error { return e.error }
 
 // seen is what the session knows of files, by the paths that they have on the disk.
 func (s *Session) seen() map[string]string {
-	out := make(map[string]string, len(s.state.Seen))
-	for path, digest := range s.state.Seen {
-		out[s.vault.Resolve(path)] = digest
+	return mapKeys(s.state.Seen, s.vault.Resolve)
+}
+
+func mapKeys(m map[string]string, change func(string) string) map[string]string {
+	out := make(map[string]string, len(m))
+	for key, value := range m {
+		out[change(key)] = value
 	}
 	return out
 }

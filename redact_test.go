@@ -204,8 +204,13 @@ func TestSecretsFromElsewhere(t *testing.T) {
 		return []tool.Effect{{Kind: tool.Execute, Text: "deploy", Dir: c.Cwd, Vars: "A=" + deploys}}, nil
 	}
 	h := &hook{say: map[tool.Moment]func(tool.Point) (tool.Outcome, error){
+		tool.BeforeCall: func(p tool.Point) (tool.Outcome, error) {
+			raw, err := json.Marshal([]any{p.Call.Cwd, p.Call.Seen, p.Effects})
+			failed += string(raw)
+			return tool.Outcome{}, err
+		},
 		tool.AfterCall: func(p tool.Point) (tool.Outcome, error) {
-			raw, err := json.Marshal(p.Result)
+			raw, err := json.Marshal([]any{p.Result, p.Call.Cwd, p.Call.Seen})
 			failed += p.Failed + string(raw)
 			return tool.Outcome{Text: "mind " + deploys}, err
 		},
