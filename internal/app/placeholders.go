@@ -66,7 +66,8 @@ func readKey(path string) ([]byte, error) {
 	}
 	key := bytes.TrimSpace(raw)
 	if len(key) < leastKey {
-		return nil, &fs.PathError{Op: "read the key for placeholders in", Path: path, Err: errors.New("it is too short; remove the file, and a new key is made")}
+		short := errors.New("it is too short; remove the file, and a new key is made")
+		return nil, &fs.PathError{Op: "read the key for placeholders in", Path: path, Err: short}
 	}
 	return key, nil
 }
