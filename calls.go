@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -123,7 +122,7 @@ func (d *driver) start(ctx context.Context, calls []loop.Call) error {
 func (d *driver) launch(c loop.Call) {
 	d.calls.running[c.ID] = d.doing(c)
 	if d.calls.seen == nil {
-		d.calls.seen = maps.Clone(d.state.Seen) // the fold changes its own as soon as the first call ends
+		d.calls.seen = d.seen() // the fold changes its own as soon as the first call ends
 	}
 	if d.calls.before == nil {
 		d.calls.before = &view{messages: d.state.Messages}
@@ -144,8 +143,8 @@ func (d *driver) runnable(c loop.Call) *tool.Call {
 	if c.Tool != "" {
 		call.Name, call.As = c.Tool, c.Name
 	}
-	call.Env = held(call, c.Effects, d.rules().Pass(), d.vault.Redact)
-	call.Seen, call.Answer = d.calls.seen, c.Answer
+	call.Env = held(call, c.Effects, d.rules().Pass(), d.vault)
+	call.Cwd, call.Seen, call.Answer = d.cwd(), d.calls.seen, c.Answer
 	progress := d.calls.progress
 	call.Progress = func(text string) {
 		select {

@@ -308,7 +308,7 @@ func (d *driver) ask(ctx context.Context, n loop.Ask) error {
 	watched, done := d.interruptible(ctx)
 	for chunk, err := range d.model.Stream(watched, x.req) {
 		if err != nil {
-			err = x.broke(ctx, watched, err)
+			err = d.broke(ctx, watched, x, err)
 		} else {
 			err = d.take(ctx, x, chunk)
 		}
@@ -326,12 +326,13 @@ func (d *driver) ask(ctx context.Context, n loop.Ask) error {
 
 // exchange is a request under way.
 type exchange struct {
-	asked  llm.Request // as the state has it
-	req    llm.Request // the same with what it takes from blobs
-	by     llm.Info    // who answers
-	sent   time.Time   // when it went out, or will
-	said   strings.Builder
-	answer event.Body // what is to be stored; nil: it has not come yet
+	asked  llm.Request     // as the state has it
+	req    llm.Request     // the same with what it takes from blobs
+	by     llm.Info        // who answers
+	sent   time.Time       // when it went out, or will
+	said   strings.Builder // the answer so far
+	veil   *veil           // what of it is shown
+	answer event.Body      // what is to be stored; nil: it has not come yet
 }
 
 // exchange begins a request. It is made of the state that Asked stands for: what is said
@@ -351,7 +352,7 @@ func (d *driver) exchange(ctx context.Context, n loop.Ask) (*exchange, error) {
 	if err != nil || !stored || d.state.Run.Cancelled { // somebody was faster
 		return nil, err
 	}
-	x := &exchange{asked: d.state.Request(), by: d.model.Info()}
+	x := &exchange{asked: d.state.Request(), by: d.model.Info(), veil: newVeil(d.vault)}
 	x.req, err = d.loaded(ctx, x.asked)
 	x.sent = time.Now()
 	return x, err
@@ -362,26 +363,27 @@ func (d *driver) take(ctx context.Context, x *exchange, chunk llm.Chunk) error {
 	switch {
 	case chunk.Reply != nil:
 		x.answer = d.replied(x.req, chunk.Reply, x.by)
-		return nil
+		return d.showRest(x)
 	case chunk.Retry != nil:
-		x.said.Reset()
+		x.void(d.vault)
 		x.sent = time.Now().Add(time.Duration(chunk.Retry.Wait * float64(time.Second)))
 		return d.void(ctx, failed(chunk.Retry.Cause, max(chunk.Retry.Wait, 0.001)))
 	case chunk.Routed != nil:
-		x.said.Reset()
+		x.void(d.vault)
 		err := d.void(ctx, routed(chunk.Routed, x.by.Route()))
 		x.by, x.sent = chunk.Routed.Info, time.Now()
 		return err
 	}
 	x.said.WriteString(chunk.Text)
-	return d.show(event.Delta{Text: chunk.Text, Reasoning: chunk.Reasoning, Call: chunk.Call})
+	return d.showDeltas(x.veil.pass(event.Delta{Text: chunk.Text, Reasoning: chunk.Reasoning, Call: chunk.Call}))
 }
 
 // broke takes in that the stream has broken off.
-func (x *exchange) broke(ctx, watched context.Context, err error) error {
+func (d *driver) broke(ctx, watched context.Context, x *exchange, err error) error {
 	switch {
 	case errors.Is(context.Cause(watched), errInterrupted):
 		x.answer = x.interrupted(x.req)
+		return d.showRest(x)
 	case ctx.Err() != nil:
 		return ctx.Err()
 	default:

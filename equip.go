@@ -25,7 +25,7 @@ func (s *Session) equip(ctx context.Context) error {
 	if s.agent.Extra != nil {
 		shown, hidden := s.agent.Extra(ctx)
 		for i, t := range append(shown[:len(shown):len(shown)], hidden...) {
-			if _, twice := tools[t.Name]; twice {
+			if _, twice := tools[t.Name]; twice || s.vault.Redact(t.Name) != t.Name {
 				s.taken = append(s.taken, t.Name)
 				continue
 			}
@@ -35,7 +35,7 @@ func (s *Session) equip(ctx context.Context) error {
 			}
 		}
 	}
-	s.tools, s.specs = tools, specs
+	s.tools, s.specs = tools, s.redactedTools(specs)
 	return nil
 }
 
@@ -102,7 +102,11 @@ func (d *driver) missed(ctx context.Context) error {
 func (s *Session) clashes() []event.Body {
 	var out []event.Body
 	for _, name := range s.taken {
-		out = append(out, event.Note{Topic: "tools", Text: fmt.Sprintf("two tools are named %q; the later one is left out", name)})
+		why := "two tools are named %q; the later one is left out"
+		if s.vault.Redact(name) != name {
+			why = "a tool has a secret in its name, %q; it is left out"
+		}
+		out = append(out, event.Note{Topic: "tools", Text: fmt.Sprintf(why, name)})
 	}
 	return out
 }

@@ -138,7 +138,7 @@ func (d *driver) beforeCompact(ctx context.Context, c loop.Compact) (focus strin
 	if err = ctx.Err(); err == nil && len(notes) > 0 {
 		err = d.record(ctx, notes...)
 	}
-	return strings.TrimSpace(c.Focus + "\n" + out.Text), kept, err
+	return strings.TrimSpace(d.vault.Redact(c.Focus + "\n" + out.Text)), kept, err
 }
 
 // finished tells hooks that the session is closed.
@@ -179,7 +179,7 @@ func hooked(hooks []tool.Hook, vault *secret.Vault) func(tool.Tool) tool.Tool {
 		t.Run = func(ctx context.Context, c *tool.Call) (tool.Result, error) {
 			res, err := run(ctx, c)
 			seen := *c
-			seen.Args = mapTexts(c.Args, vault.Redact)
+			seen.Args, seen.Cwd, seen.Seen = mapTexts(c.Args, vault.Redact), vault.Redact(c.Cwd), mapKeys(c.Seen, vault.Redact)
 			for _, h := range hooks {
 				res, err = afterCall(ctx, h, &seen, res, err)
 			}

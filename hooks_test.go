@@ -219,16 +219,17 @@ func TestHooksKnowNoSecrets(t *testing.T) {
 	leak := tool.New("leak", "Leaks.", func(context.Context, *tool.Call, wordArgs) (tool.Result, error) {
 		return tool.Text("it is TOKENVALUE12345678"), nil
 	})
+	stands := placeholder(t, "TOKENVALUE12345678")
 	a := inspan.Agent{
-		Model: scripted(t, `call: leak {"word":"x"}`, `call: leak {"word":"[secret:1]"}`, "done"), Tools: []tool.Tool{leak}, Mode: "yolo", Env: tool.Env{Root: "/w"}, Hooks: []tool.Hook{h},
-		Secrets: func() map[string]string { return map[string]string{"TOKEN": "TOKENVALUE12345678"} },
+		Model: scripted(t, `call: leak {"word":"x"}`, `call: leak {"word":"`+stands+`"}`, "done"), Tools: []tool.Tool{leak}, Mode: "yolo", Env: tool.Env{Root: "/w"}, Hooks: []tool.Hook{h},
+		Secrets: func() map[string]string { return map[string]string{"TOKEN": "TOKENVALUE12345678"} }, PlaceholderKey: []byte(testKey),
 	}
 	s, err := a.Open(t.Context(), event.NewMemory("s"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	drivenTo(t, s, said("go"))
-	if args != `{"word":"[secret:1]"}` {
+	if args != `{"word":"`+stands+`"}` {
 		t.Errorf("the hook saw the arguments %s", args)
 	}
 	if !strings.Contains(seen, "it is ") || strings.Contains(seen, "TOKENVALUE") {

@@ -2,10 +2,12 @@ package inspan
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"iter"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/inspan/inspan/event"
@@ -22,6 +24,9 @@ type Host struct {
 	Dir string
 	// Agent makes the agent for one session.
 	Agent func(ctx context.Context, at Place) (*Agent, error)
+
+	keyOnce sync.Once
+	key     string // for placeholders, of agents that have none
 }
 
 // Place is what is known of a session before its agent is made.
@@ -168,6 +173,10 @@ func (h *Host) open(ctx context.Context, log *session.Log, at Place, state *loop
 	}
 	if agent.Env.Blobs == nil {
 		agent.Env.Blobs = at.Blobs
+	}
+	if agent.PlaceholderKey == nil {
+		h.keyOnce.Do(func() { h.key = rand.Text() })
+		agent.PlaceholderKey = []byte(h.key)
 	}
 	s, err := agent.attach(ctx, log, state, at.Parent)
 	if err != nil {

@@ -77,6 +77,12 @@ type Agent struct {
 	// tools get back. It is asked before each request. Nil: only what looks like a
 	// secret by its shape is held back.
 	Secrets func() map[string]string
+	// PlaceholderKey makes the placeholders of secrets: with the same key a secret has the same
+	// one in every session, so that what a resumed session repeats means what it meant.
+	// Whoever has the key and a log can find short secrets by trying: keep it as private as
+	// they are, and out of logs. Nil: each session of the agent has a random one, or each
+	// [Host] for all of its sessions.
+	PlaceholderKey []byte
 	// Remember keeps the rules that a person allowed for more than this session:
 	// for its workspace (event.ScopeProject) or for all (event.ScopeAlways). Nil:
 	// they hold for the session only.
@@ -202,11 +208,11 @@ func (a *Agent) attach(ctx context.Context, log event.Log, state *loop.State, pa
 	if err != nil {
 		return nil, fmt.Errorf("open session: %w", err)
 	}
-	s := &Session{agent: a, log: log, state: state, policy: rules, vault: cmp.Or(a.vault, &secret.Vault{}), marker: &guard.Marker{}, model: a.model(), looked: map[string]bool{}}
+	s := &Session{agent: a, log: log, state: state, policy: rules, vault: cmp.Or(a.vault, keyed(a.PlaceholderKey)), marker: &guard.Marker{}, model: a.model(), looked: map[string]bool{}}
+	s.learn()
 	if err := s.equip(ctx); err != nil {
 		return nil, fmt.Errorf("open session: %w", err)
 	}
-	s.learn()
 	if state.Seq == 0 {
 		if err := s.begin(ctx, parent); err != nil {
 			return nil, fmt.Errorf("open session: %w", err)

@@ -63,10 +63,11 @@ func (d *driver) judgeCall(ctx context.Context, c llm.Call) []event.Body {
 		if err != nil {
 			return unfit(c, c.Name+" was not run, "+err.Error())
 		}
-		findings := d.rules().Findings(call, d.redactedEffects(does))
-		judged.Effects = policy.Judged(findings)
+		findings := d.rules().Findings(call, d.judgeable(does))
 		secret := d.note(known, checked)
-		judged.Private = d.rules().Private(judged.Effects) || secret
+		judged.Private = d.rules().Private(policy.Judged(findings)) || secret
+		findings = d.clearFindings(findings)
+		judged.Effects = policy.Judged(findings)
 		v, rules := d.verdict(ctx, call, judged, findings, policy.Hand(secret, call.Mode, judged.Effects))
 		judged.Action, judged.By, judged.Reason = v.Action, v.By, v.Reason
 		judged.Text = v.Text
@@ -192,8 +193,8 @@ func (d *driver) given(ctx context.Context, t tool.Tool, call *tool.Call) (*tool
 	list, err := effects(ctx, t, known)
 	runs := slices.ContainsFunc(list, func(e tool.Effect) bool { return e.Kind == tool.Execute })
 	if runs && call.Mode != policy.ModeYolo && tool.ReadOnly(list) && !bytes.Equal(known.Args, call.Args) {
-		list, err = effects(ctx, t, call)
-		return call, list, err
+		known.Args = call.Args
+		list, err = effects(ctx, t, known)
 	}
 	return known, list, err
 }
@@ -202,7 +203,7 @@ func (d *driver) given(ctx context.Context, t tool.Tool, call *tool.Call) (*tool
 // run. Judges see it without.
 func (d *driver) known(c *tool.Call) *tool.Call {
 	known := *c
-	known.Args = d.revealed(c.Args)
+	known.Args, known.Cwd, known.Seen = d.revealed(c.Args), d.cwd(), d.seen()
 	return &known
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/inspan/inspan/internal/netguard"
 	"github.com/inspan/inspan/internal/policy"
+	"github.com/inspan/inspan/internal/secret"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -24,9 +25,11 @@ type judged struct {
 	stored  func(string) string
 }
 
-// held is the environment of a call that runs: no wider than its verdict.
-func held(c *tool.Call, effects []tool.Effect, pass tool.Pass, stored func(string) string) tool.Env {
-	env, anything, external := placed(opened(c, effects, pass), effects), false, false
+// held is the environment of a call that runs: no wider than its verdict. The effects are as
+// they are stored, and what they open is what their placeholders stand for.
+func held(c *tool.Call, effects []tool.Effect, pass tool.Pass, vault *secret.Vault) tool.Env {
+	known := mappedEffects(effects, vault.Resolve)
+	env, anything, external := placed(opened(c, known, pass), known), false, false
 	for _, e := range effects {
 		anything = anything || e.Kind == tool.External && e.Text == ""
 		external = external || e.Kind == tool.External
@@ -34,7 +37,7 @@ func held(c *tool.Call, effects []tool.Effect, pass tool.Pass, stored func(strin
 	if anything {
 		return env
 	}
-	by := judged{effects, stored}
+	by := judged{effects, vault.Redact}
 	if env.Files != nil {
 		env.Files = judgedFiles{env.Files, by}
 	}

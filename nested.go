@@ -28,8 +28,8 @@ func (d *driver) nested(batch []event.Body) []event.Body {
 			}
 			d.looked[filepath.Dir(path)] = true
 			for _, added := range d.agent.Instructions(path) {
-				if !slices.Contains(known, added.Source) {
-					known, out = append(known, added.Source), append(out, added)
+				if !slices.Contains(known, d.vault.Redact(added.Source)) {
+					known, out = append(known, d.vault.Redact(added.Source)), append(out, added)
 				}
 			}
 		}

@@ -2,12 +2,14 @@ package inspan
 
 import (
 	"bytes"
+	"crypto/rand"
 	"encoding/json"
 	"io"
 	"maps"
 	"slices"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/policy"
 	"github.com/inspan/inspan/internal/secret"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
@@ -19,81 +21,16 @@ import (
 
 // redacted returns the body without secrets.
 func (s *Session) redacted(body event.Body) event.Body {
-	clean := s.vault.Redact
-	switch b := body.(type) {
-	case event.Said:
-		b.Parts = s.redactedParts(b.Parts)
-		return b
-	case event.Steered:
-		b.Parts = s.redactedParts(b.Parts)
-		return b
-	case event.Titled:
-		b.Title = clean(b.Title)
-		return b
-	case event.Decided:
-		b.Reason, b.Answer = clean(b.Reason), clean(b.Answer)
-		return b
-	case event.Hooked:
-		b.Reason, b.Text = clean(b.Reason), clean(b.Text)
-		return b
-	case event.Compact:
-		b.Focus = clean(b.Focus)
-		return b
-	case event.Kept:
-		b.Reason = clean(b.Reason)
-		return b
-	case event.Cancelled:
-		b.Reason = clean(b.Reason)
-		return b
-	case event.Replied:
-		b.Parts = s.redactedParts(b.Parts)
-		return b
-	case event.Failed:
-		b.Message = clean(b.Message)
-		return b
-	case event.Routed:
-		b.Reason, b.Error = clean(b.Reason), clean(b.Error)
-		return b
-	case event.Judged:
-		return s.redactedJudged(b)
-	case event.Spawned:
-		b.Task, b.Args = clean(b.Task), s.redactedJSON(b.Args)
-		return b
-	case event.Raised:
-		b.Args, b.Reason, b.Preview = s.redactedJSON(b.Args), clean(b.Reason), clean(b.Preview)
-		b.Effects = s.redactedEffects(b.Effects)
-		return b
-	case event.Returned:
-		b.Detail, b.Parts = clean(b.Detail), s.redactedParts(b.Parts)
-		return b
-	case event.Tasked:
-		b.Text = clean(b.Text)
-		return b
-	case event.Finished:
-		b.Error, b.Line, b.Command = clean(b.Error), clean(b.Line), clean(b.Command)
-		return b
-	case event.Waiting:
-		b.Preview = clean(b.Preview)
-		return b
-	case event.Ended:
-		return s.redactedEnded(b)
-	case event.Added:
-		b.Text = clean(b.Text)
-		return b
-	case event.Stopped:
-		b.Detail = clean(b.Detail)
-		return b
-	case event.Note:
-		b.Text = clean(b.Text)
-		return b
-	case event.Progress:
-		b.Text = clean(b.Text)
-		return b
-	case event.Delta:
-		b.Text, b.Reasoning = clean(b.Text), clean(b.Reasoning)
-		return b
+	return event.MapText(body, s.vault.Redact)
+}
+
+// keyed returns a vault whose placeholders are made with a key; without one they are this
+// vault's alone.
+func keyed(key []byte) *secret.Vault {
+	if len(key) == 0 {
+		key = []byte(rand.Text())
 	}
-	return body
+	return &secret.Vault{Key: key}
 }
 
 // learn takes over the secrets the agent knows by now.
@@ -116,67 +53,83 @@ func (s *Session) clear(bodies []event.Body) []event.Body {
 	return out
 }
 
-func (s *Session) redactedJudged(b event.Judged) event.Body {
-	b.Reason, b.Text, b.Args = s.vault.Redact(b.Reason), s.vault.Redact(b.Text), s.redactedJSON(b.Args)
-	b.Effects = s.redactedEffects(b.Effects)
-	return b
+// mappedEffects are effects with f applied to their texts.
+func mappedEffects(effects []tool.Effect, f func(string) string) []tool.Effect {
+	return event.MapText(event.Judged{Effects: effects}, f).(event.Judged).Effects
 }
 
-func (s *Session) redactedEffects(effects []tool.Effect) []tool.Effect {
-	var out []tool.Effect
-	for _, e := range effects {
-		e.Text, e.Path = s.vault.Redact(e.Text), s.vault.Redact(e.Path)
-		e.Dir, e.Vars = s.vault.Redact(e.Dir), s.vault.Redact(e.Vars)
-		out = append(out, e)
+// judgeable are effects as the policy gets them. What it says of them may quote a part of a
+// text, so there are no secrets in texts; places and words are compared with rules and with
+// what is on the disk, and stay.
+func (s *Session) judgeable(effects []tool.Effect) []tool.Effect {
+	out := slices.Clone(mappedEffects(effects, s.vault.Redact))
+	for i := range out {
+		out[i].Path, out[i].Words = effects[i].Path, effects[i].Words
 	}
 	return out
 }
 
-func (s *Session) redactedEnded(b event.Ended) event.Body {
-	b.Parts, b.Show, b.Todo = s.redactedParts(b.Parts), s.vault.Redact(b.Show), slices.Clone(b.Todo)
-	for i := range b.Todo {
-		b.Todo[i].Text = s.vault.Redact(b.Todo[i].Text)
-	}
-	files := make([]tool.File, 0, len(b.Files))
-	for _, f := range b.Files {
-		f.Diff = s.vault.Redact(f.Diff)
-		files = append(files, f)
-	}
-	if b.Files != nil {
-		b.Files = files
-	}
-	if b.Job != nil {
-		job := *b.Job
-		job.Command = s.vault.Redact(job.Command)
-		b.Job = &job
-	}
-	return b
-}
-
-// redactedParts returns parts without secrets. Images and the reasoning of a
-// model, which may be signed, stay as they are.
-func (s *Session) redactedParts(parts llm.Parts) llm.Parts {
-	var out llm.Parts
-	for _, part := range parts {
-		switch p := part.(type) {
-		case llm.Text:
-			p.Text = s.vault.Redact(p.Text)
-			part = p
-		case llm.Call:
-			p.Args, p.Invalid = s.redactedJSON(p.Args), s.vault.Redact(p.Invalid)
-			part = p
-		case llm.Result:
-			p.Parts = s.redactedParts(p.Parts)
-			part = p
+// clearFindings takes the secrets out of what the policy says. A rule that would name one is not
+// proposed: from a placeholder a person can't see what they would allow.
+func (s *Session) clearFindings(findings []policy.Finding) []policy.Finding {
+	out := slices.Clone(findings)
+	for i := range out {
+		f := &out[i]
+		f.Effect = mappedEffects([]tool.Effect{f.Effect}, s.vault.Redact)[0]
+		f.Verdict.By, f.Verdict.Reason = s.vault.Redact(f.Verdict.By), s.vault.Redact(f.Verdict.Reason)
+		if secret.Holds(s.vault.Redact(f.Rule)) {
+			f.Rule = ""
 		}
-		out = append(out, part)
 	}
 	return out
 }
 
-// redactedJSON redacts the texts inside of JSON, so that it stays JSON.
-func (s *Session) redactedJSON(raw json.RawMessage) json.RawMessage {
-	return mapTexts(raw, s.vault.Redact)
+// redactedTools are descriptions of tools without secrets. One whose name holds a secret is
+// not among them.
+func (s *Session) redactedTools(specs []llm.ToolSpec) []llm.ToolSpec {
+	return event.MapText(event.Switched{Tools: specs}, s.vault.Redact).(event.Switched).Tools
+}
+
+// redactedResult is what a call brought, without secrets.
+func redactedResult(res tool.Result, vault *secret.Vault) tool.Result {
+	clear := event.MapText(event.Ended{
+		Parts: res.Parts, Files: res.Files, Todo: res.Todo, Show: res.Show, Lasting: res.Lasting, Job: res.Job, Cwd: res.Cwd,
+	}, vault.Redact).(event.Ended)
+	res.Parts, res.Files, res.Todo, res.Show = clear.Parts, clear.Files, clear.Todo, clear.Show
+	res.Lasting, res.Job, res.Cwd = clear.Lasting, clear.Job, clear.Cwd
+	return res
+}
+
+// redactedError is an error whose text holds no secrets.
+type redactedError struct {
+	error
+	text string
+}
+
+func (e redactedError) Error() string { return e.text }
+func (e redactedError) Unwrap() error { return e.error }
+
+// seen is what the session knows of files, by the paths that they have on the disk.
+func (s *Session) seen() map[string]string {
+	return mapKeys(s.state.Seen, s.vault.Resolve)
+}
+
+func mapKeys(m map[string]string, change func(string) string) map[string]string {
+	out := make(map[string]string, len(m))
+	for key, value := range m {
+		out[change(key)] = value
+	}
+	return out
+}
+
+// cwd is the folder that a call starts from. One whose name can't be known any more, as it held
+// a secret that was not seen since, is the workspace.
+func (s *Session) cwd() string {
+	dir := s.vault.Resolve(s.state.Cwd)
+	if dir == s.state.Cwd && secret.Holds(dir) {
+		return s.state.Root
+	}
+	return dir
 }
 
 // revealed is the arguments with what placeholders stand for.
@@ -212,47 +165,9 @@ func (s *Session) judgedArgs(c *tool.Call) json.RawMessage {
 	return c.Args
 }
 
-// mapTexts changes the texts in JSON. Where none changes, raw is returned as it
-// is.
+// mapTexts changes the texts in JSON. Where none changes, raw is returned as it is.
 func mapTexts(raw json.RawMessage, change func(string) string) json.RawMessage {
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
-	var v any
-	if len(raw) == 0 || dec.Decode(&v) != nil {
-		return raw
-	}
-	changed := false
-	v = walkTexts(v, func(text string) string {
-		to := change(text)
-		changed = changed || to != text
-		return to
-	})
-	if !changed {
-		return raw
-	}
-	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
-	if enc.Encode(v) != nil {
-		return raw
-	}
-	return bytes.TrimSpace(out.Bytes())
-}
-
-func walkTexts(v any, change func(string) string) any {
-	switch v := v.(type) {
-	case string:
-		return change(v)
-	case []any:
-		for i := range v {
-			v[i] = walkTexts(v[i], change)
-		}
-	case map[string]any:
-		for name := range v {
-			v[name] = walkTexts(v[name], change)
-		}
-	}
-	return v
+	return event.MapText(event.Judged{Args: raw}, change).(event.Judged).Args
 }
 
 // cleaned reads a stream without its secrets.

@@ -34,17 +34,18 @@ func TestSecretsOfCallsBeside(t *testing.T) {
 	serve.Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) {
 		return []tool.Effect{{Kind: tool.External}}, nil
 	}
-	model, err := script.Parse([]byte("-- reply --\ncall: finds {}\ncall: serve {\"text\":\"[secret:1]\"}\n-- reply --\ndone\n"))
+	stands := placeholder(t, token)
+	model, err := script.Parse([]byte("-- reply --\ncall: finds {}\ncall: serve {\"text\":\"" + stands + "\"}\n-- reply --\ndone\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	agent := inspan.Agent{Model: model, Tools: []tool.Tool{finds, serve}, Mode: "auto", Env: tool.Env{Root: "/w"}, Rules: []inspan.Rule{{Action: tool.Allow, Text: "serve"}}}
+	agent := inspan.Agent{Model: model, PlaceholderKey: []byte(testKey), Tools: []tool.Tool{finds, serve}, Mode: "auto", Env: tool.Env{Root: "/w"}, Rules: []inspan.Rule{{Action: tool.Allow, Text: "serve"}}}
 	for _, err := range agent.Run(t.Context(), "go") {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	if text := <-got; text != "[secret:1]" {
+	if text := <-got; text != stands {
 		t.Errorf("it got %q", text)
 	}
 }

@@ -17,6 +17,10 @@ import (
 // has no agent, so it runs nothing, and changes nothing but by what is sent to it.
 // Use [Host.Watch]. Safe for concurrent use.
 type Watch struct {
+	// Redact returns what Send is to store of an input: it without secrets. Set it before the
+	// first Send; nil: inputs are stored as they are.
+	Redact func(event.Body) event.Body
+
 	log   *session.Log
 	began uint64
 
@@ -125,10 +129,9 @@ func (w *Watch) Status() Status {
 }
 
 // Send appends an input, see [event.Input]. Whoever drives the session takes note of
-// it; without a driver it waits for the next run. It is stored as it is: unlike
-// [Session.Send] this has no vault, so secrets are not held back, images stay in the
-// event, and a decision that holds for the project or always is not remembered, which
-// is the caller's to do.
+// it; without a driver it waits for the next run. Redact takes the secrets out of it. Unlike
+// with [Session.Send] images stay in the event, and a decision that holds for the project or
+// always is not remembered, which is the caller's to do.
 func (w *Watch) Send(ctx context.Context, input event.Body) error {
 	if !event.Input(input) {
 		return fmt.Errorf("send: %s is not an input", input.Kind())
@@ -137,6 +140,9 @@ func (w *Watch) Send(ctx context.Context, input event.Body) error {
 		w.mu.Lock()
 		input = bound(w.state, d)
 		w.mu.Unlock()
+	}
+	if w.Redact != nil {
+		input = w.Redact(input)
 	}
 	_, err := w.log.Append(ctx, input)
 	return err

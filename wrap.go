@@ -128,12 +128,10 @@ func redacting(vault *secret.Vault) func(tool.Tool) tool.Tool {
 		run := t.Run
 		t.Run = func(ctx context.Context, c *tool.Call) (tool.Result, error) {
 			res, err := run(ctx, c)
-			for i, part := range res.Parts {
-				if p, ok := part.(llm.Text); ok {
-					res.Parts[i] = llm.Text{Text: vault.Redact(p.Text)}
-				}
+			if err != nil {
+				err = redactedError{err, vault.Redact(err.Error())}
 			}
-			return res, err
+			return redactedResult(res, vault), err
 		}
 		return t
 	}

@@ -51,7 +51,11 @@ func (c *command) send() *cobra.Command {
 			if err := errors.Join(err, w.Close()); err != nil {
 				return err
 			}
-			events, err := log.Append(cmd.Context(), input)
+			a, err := app.Load(c.self)
+			if err != nil {
+				return err
+			}
+			events, err := log.Append(cmd.Context(), a.Redacted(input))
 			if err != nil {
 				return err
 			}

@@ -215,6 +215,10 @@ func (a *App) agent(
 	if err != nil {
 		return nil, nil, err
 	}
+	key, err := a.placeholderKey()
+	if err != nil && at.Parent == "" { // a child has the placeholders of its parent
+		warn("what stands for a secret now stands for nothing after this run: " + err.Error())
+	}
 	env, err := a.env(at.Root, at.Blobs, rules, o.Container)
 	if err != nil {
 		return nil, nil, err
@@ -299,7 +303,7 @@ func (a *App) agent(
 			return errors.Join(env.Close(), closeModel())
 		},
 		Mode: o.Mode, MaxTurns: o.MaxTurns, MaxCost: o.MaxCost, MaxTokens: o.MaxTokens, MaxTime: o.MaxTime, Effort: a.Config.Effort,
-		Rules: rules, Judges: judges, Hooks: hooks, Private: a.private(), Shared: a.shared(), Public: a.public(env.Root), Secrets: a.secrets, AskTimeout: a.Config.Timeout,
+		Rules: rules, Judges: judges, Hooks: hooks, Private: a.private(), Shared: a.shared(), Public: a.public(env.Root), Secrets: a.secrets, PlaceholderKey: key, AskTimeout: a.Config.Timeout,
 
 		Remember: func(ctx context.Context, scope event.Scope, rules []string) error {
 			return a.Remember(ctx, env.Root, scope, rules)

@@ -90,7 +90,12 @@ func stateOf(st inspan.Status) string {
 
 // Watch opens a session to look at it. The caller closes it.
 func (a *App) Watch(ctx context.Context, id string) (*inspan.Watch, error) {
-	return (&inspan.Host{Dir: a.Store().Dir}).Watch(ctx, id)
+	w, err := (&inspan.Host{Dir: a.Store().Dir}).Watch(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	w.Redact = a.Redacted
+	return w, nil
 }
 
 // status is how a session stands that others drive.

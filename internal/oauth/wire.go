@@ -3,6 +3,7 @@ package oauth
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -199,7 +200,7 @@ func answer(resp *http.Response, secrets []string) (*fields, error) {
 
 // cleaned makes words of a server harmless, and takes out what it was sent.
 func cleaned(text string, secrets []string) string {
-	var vault secret.Vault
+	vault := secret.Vault{Key: []byte(rand.Text())}
 	for _, s := range secrets {
 		if s != "" {
 			vault.Add("the request", s)

@@ -6,36 +6,40 @@ import (
 	"sync"
 )
 
-// mostSecrets is how many secrets a vault numbers. What comes then is [secret:0],
+// mostSecrets is how many secrets a vault names. What comes then is [secret:0],
 // which stands for nothing.
 const mostSecrets = 1 << 16
 
 // Vault knows secret values and what they are called, and keeps what its
 // placeholders stand for. The zero value is ready. It is safe for concurrent use.
 //
-// Placeholders are numbered in the order in which secrets are first seen. A
-// vault knows only what it has seen itself: after a restart of the program the
-// numbers begin anew, and older placeholders stand for nothing, or for another
-// secret. All that was found is kept in memory as long as the vault is.
+// A placeholder follows from the secret and the key alone, so vaults with the same key have
+// the same one for the same secret. A vault knows only what it was given and what it has seen
+// itself: other placeholders stand for nothing. All that was found is kept in memory as
+// long as the vault is.
 //
 // Text that looks like a placeholder is taken for one, whoever wrote it. Only
 // what a person or a judge has let pass should be resolved.
 type Vault struct {
-	mu      sync.Mutex
-	names   []string // of the known values
-	values  []string
-	index   *index // of the known values; nil: they changed
-	finder  Finder
-	entries []entry        // by number, the first is 1
-	numbers map[string]int // by value
-	forms   map[string]string
+	// Key makes the placeholders. Whoever knows it can find short secrets by trying, so it
+	// must be as secret as they are. Without one, placeholders must not be shown to anybody
+	// from whom the secrets are kept. It is set before the vault is used.
+	Key []byte
+
+	mu     sync.Mutex
+	names  []string // of the known values
+	values []string
+	index  *index // of the known values; nil: they changed
+	finder Finder
+	tags   map[string]*entry // by what names them
+	known  map[string]*entry // by value
+	shown  map[string]string // placeholders, by the text that they stand for
 }
 
-// entry is what a number stands for.
+// entry is a secret that has a placeholder.
 type entry struct {
-	what  string
-	forms []string // the value, then other forms of it
-	hows  []string
+	tag, value, what string
+	forms            map[string]form // other ways of writing it, by what names them
 }
 
 // Add makes a value known by a name, such as that of its setting, and reports
@@ -58,8 +62,8 @@ func (v *Vault) Add(name, value string) bool {
 		return true
 	}
 	v.names, v.values, v.index = append(v.names, name), append(v.values, value), nil
-	if n := v.numbers[value]; n > 0 {
-		v.entries[n-1].what = "the value of " + name
+	if e := v.entry(value); e != nil {
+		e.what = "the value of " + name
 	}
 	return true
 }
@@ -78,17 +82,53 @@ func (v *Vault) Names() []string {
 func (v *Vault) What(placeholder string) string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	n, form, size, _ := parsePlaceholder(placeholder)
-	if size == 0 || size != len(placeholder) || !v.stands(n, form) {
+	e, f := v.stands(placeholder)
+	if e == nil {
 		return ""
 	}
-	e := v.entries[n-1]
-	return strings.TrimSpace(e.what + " " + e.hows[form])
+	return strings.TrimSpace(e.what + " " + f.how)
 }
 
-// stands reports whether a placeholder stands for something.
-func (v *Vault) stands(n, form int) bool {
-	return n > 0 && n <= len(v.entries) && form < len(v.entries[n-1].forms)
+// stands returns the secret that a placeholder stands for, and the form of it; nil: it
+// stands for nothing.
+func (v *Vault) stands(placeholder string) (*entry, form) {
+	if size, _ := parsePlaceholder(placeholder); size == 0 || size != len(placeholder) {
+		return nil, form{}
+	}
+	in := within(placeholder)
+	e := v.tags[in[0]]
+	switch {
+	case e == nil:
+		return nil, form{}
+	case len(in) == 1:
+		return e, form{text: e.value}
+	}
+	if f, ok := v.formsOf(e)[in[1]]; ok {
+		return e, f
+	}
+	return nil, form{}
+}
+
+// formsOf lists the other forms of a secret by what names them.
+func (v *Vault) formsOf(e *entry) map[string]form {
+	if e.forms != nil {
+		return e.forms
+	}
+	e.forms = map[string]form{}
+	named := map[string]bool{e.value: true}
+	for _, f := range formsOf(e.value) {
+		if named[f.text] {
+			continue
+		}
+		named[f.text] = true
+		d := digest(v.Key, "form\x00"+f.text)
+		tag := d[:formLen]
+		if _, taken := e.forms[tag]; taken {
+			tag = d[:2*formLen]
+		}
+		e.forms[tag] = f
+	}
+	return e.forms
 }
 
 // Redact puts placeholders for secrets: first for known values, as they are and
@@ -115,9 +155,9 @@ func (v *Vault) Resolve(text string) string {
 		}
 		b.WriteString(text[:i])
 		text = text[i:]
-		n, form, size, _ := parsePlaceholder(text)
-		if size > 0 && v.stands(n, form) {
-			b.WriteString(v.entries[n-1].forms[form])
+		size, _ := parsePlaceholder(text)
+		if e, f := v.stands(text[:size]); e != nil {
+			b.WriteString(f.text)
 		} else {
 			size = max(size, len(opening))
 			b.WriteString(text[:size])
@@ -130,9 +170,6 @@ func (v *Vault) Resolve(text string) string {
 func (v *Vault) ready() *index {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.numbers == nil {
-		v.numbers, v.forms = map[string]int{}, map[string]string{}
-	}
 	if v.index == nil && len(v.values) > 0 {
 		v.index = newIndex(v.values)
 	}
@@ -143,12 +180,21 @@ func (v *Vault) ready() *index {
 func (v *Vault) shape(text, what string) string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	_, known := v.forms[text]
-	if !known && len(v.entries) < mostSecrets && whole(text, what) {
+	if v.shown[text] == "" && len(v.known) < mostSecrets && whole(text, what) {
 		// From here on it is found wherever it stands, also where its shape is lost.
 		v.values, v.names, v.index = append(v.values, strings.Clone(text)), append(v.names, ""), nil
 	}
-	return v.number(text, text, what, "")
+	if p, ok := v.shown[text]; ok {
+		return p
+	}
+	e := v.entry(text)
+	if e == nil {
+		return lost
+	}
+	if e.what == "" {
+		e.what = what
+	}
+	return v.shown[text]
 }
 
 // whole reports whether a secret that was found by its shape is one by itself, so
@@ -163,33 +209,40 @@ const (
 	aSetting   = "a secret setting"
 )
 
-// known returns the placeholder of a form of a known value.
-func (v *Vault) known(f form) string {
+// placeholder returns the placeholder of a form of a known value.
+func (v *Vault) placeholder(f form) string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.number(f.text, v.values[f.value], "the value of "+v.names[f.value], f.how)
-}
-
-func (v *Vault) number(text, value, what, how string) string {
-	if p, ok := v.forms[text]; ok {
+	if p, ok := v.shown[f.text]; ok {
 		return p
 	}
-	text = strings.Clone(text) // not all that it was found in
-	n := v.numbers[value]
-	if n == 0 {
-		if len(v.entries) == mostSecrets {
-			return placeholderOf(0, 0)
+	e := v.entry(v.values[f.value])
+	if e == nil {
+		return lost
+	}
+	for tag, known := range v.formsOf(e) {
+		if known.text == f.text {
+			v.shown[known.text] = opening + e.tag + "." + tag + "]"
 		}
-		value = strings.Clone(value)
-		v.entries = append(v.entries, entry{what: what, forms: []string{value}, hows: []string{""}})
-		n = len(v.entries)
-		v.numbers[value], v.forms[value] = n, placeholderOf(n, 0)
 	}
-	if text == value {
-		return v.forms[text]
+	return v.shown[f.text]
+}
+
+// entry returns what is kept of a secret, and begins to if there is room; else nil.
+func (v *Vault) entry(value string) *entry {
+	if e := v.known[value]; e != nil || len(v.known) == mostSecrets {
+		return e
 	}
-	e := &v.entries[n-1]
-	e.forms, e.hows = append(e.forms, text), append(e.hows, how)
-	v.forms[text] = placeholderOf(n, len(e.forms)-1)
-	return v.forms[text]
+	if v.known == nil {
+		v.tags, v.known, v.shown = map[string]*entry{}, map[string]*entry{}, map[string]string{}
+	}
+	e, d, n := &entry{value: strings.Clone(value)}, digest(v.Key, value), tagLen
+	for v.tags[d[:n]] != nil {
+		if n += tagLen; n > longestTag {
+			return nil
+		}
+	}
+	e.tag = d[:n]
+	v.tags[e.tag], v.known[e.value], v.shown[e.value] = e, e, opening+e.tag+"]"
+	return e
 }

@@ -77,7 +77,7 @@ func (r *redactor) write(text string, final bool) string {
 func (r *redactor) values(x *index, text string, final bool) string {
 	var b strings.Builder
 	passed, i := 0, 0
-	wall, size := nextWall(text, 0, final)
+	wall, size := x.nextWall(text, 0, final)
 	for i < len(text) {
 		stretch := text[i:wall]
 		f, at := form{}, len(stretch)
@@ -87,7 +87,7 @@ func (r *redactor) values(x *index, text string, final bool) string {
 		switch {
 		case f.text != "":
 			b.WriteString(text[passed : i+at])
-			b.WriteString(r.vault.known(f))
+			b.WriteString(r.vault.placeholder(f))
 			i += at + len(f.text)
 			passed = i
 		case at < len(stretch) || size == 0: // the rest may be a value, or there is none
@@ -97,7 +97,7 @@ func (r *redactor) values(x *index, text string, final bool) string {
 			return b.String()
 		default:
 			i = wall + size
-			wall, size = nextWall(text, i, final)
+			wall, size = x.nextWall(text, i, final)
 		}
 	}
 	r.held = ""
@@ -110,15 +110,15 @@ func (r *redactor) values(x *index, text string, final bool) string {
 
 // nextWall finds the next placeholder: where it begins and its size. Size 0:
 // there is none, and a text that goes on may have one where it says.
-func nextWall(text string, i int, final bool) (at, size int) {
+func (x *index) nextWall(text string, i int, final bool) (at, size int) {
 	for {
 		n := strings.Index(text[i:], opening)
 		if n < 0 {
 			break
 		}
 		i += n
-		_, _, size, cut := parsePlaceholder(text[i:min(len(text), i+longestPlaceholder)])
-		if size > 0 || cut && !final {
+		size, cut := parsePlaceholder(text[i:min(len(text), i+longestPlaceholder)])
+		if size > 0 && !x.poses(text[i:i+size]) || cut && !final {
 			return i, size
 		}
 		i += len(opening)

@@ -1,0 +1,271 @@
+package event
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
+)
+
+// MapText returns the body with f applied to every text in it: in fields, lists, maps, parts
+// and pointers, and to the strings, keys and numbers of raw JSON. The body itself stays as it is.
+//
+// A string is text unless it is known to be something else. Named string types are words of
+// this program, such as [Outcome], and stay. So do ids, digests, the workspace, names of models,
+// what a vendor has signed, and snapshots. A field that is added later is text.
+func MapText(body Body, f func(string) string) Body {
+	if to, changed := mapped(reflect.ValueOf(body), f); changed {
+		return to.Interface().(Body)
+	}
+	return body
+}
+
+// identity reports whether a field holds what stands for something, in the place of text.
+// Changing it would break what the log, a vendor or the disk knows by it.
+func identity(owner reflect.Type, field string) bool {
+	return calls(owner, field) || stored(owner, field) || vendors(owner, field)
+}
+
+// calls reports whether a field is the id of a call, a session, a task, a job or a message.
+func calls(owner reflect.Type, field string) bool {
+	switch owner {
+	case reflect.TypeFor[Decided]():
+		return field == "Call" || field == "Message"
+	case reflect.TypeFor[Said](), reflect.TypeFor[Steered]():
+		return field == "Message" || field == "Context"
+	case reflect.TypeFor[Judged](), reflect.TypeFor[Waiting](), reflect.TypeFor[Started](), reflect.TypeFor[Progress]():
+		return field == "Call"
+	case reflect.TypeFor[Ended]():
+		return field == "Call" || field == "Told"
+	case reflect.TypeFor[Raised]():
+		return field == "ID" || field == "Child" || field == "Call"
+	case reflect.TypeFor[Tasked]():
+		return field == "ID" || field == "By" || field == "Call"
+	case reflect.TypeFor[Spawned](), reflect.TypeFor[Returned]():
+		return field == "Child" || field == "Call"
+	case reflect.TypeFor[Finished]():
+		return field == "Job"
+	case reflect.TypeFor[tool.Job](), reflect.TypeFor[llm.Call]():
+		return field == "ID" || field == "Wire"
+	case reflect.TypeFor[llm.Result]():
+		return field == "CallID"
+	case reflect.TypeFor[Claimed]():
+		return field == "Writer"
+	}
+	return false
+}
+
+// stored reports whether a field names what is kept elsewhere: the folder of a session, another
+// session, content by its digest, a checkpoint. A snapshot is made of what was mapped already.
+func stored(owner reflect.Type, field string) bool {
+	switch owner {
+	case reflect.TypeFor[Opened]():
+		return field == "Root" || field == "Parent"
+	case reflect.TypeFor[Spawned]():
+		return field == "Root"
+	case reflect.TypeFor[Forked]():
+		return field == "From"
+	case reflect.TypeFor[tool.File](), reflect.TypeFor[llm.Image](), reflect.TypeFor[Stopped]():
+		return field == "Digest"
+	case reflect.TypeFor[Checkpoint]():
+		return field == "ID"
+	case reflect.TypeFor[Restored]():
+		return field == "To" || field == "Before" || field == "After"
+	case reflect.TypeFor[Compacted](), reflect.TypeFor[Rewound]():
+		return field == "Snapshot"
+	case reflect.TypeFor[Unknown]():
+		return field == "Name"
+	}
+	return false
+}
+
+// vendors reports whether a field is the name of a model, or what its vendor has signed.
+func vendors(owner reflect.Type, field string) bool {
+	switch owner {
+	case reflect.TypeFor[Asked](), reflect.TypeFor[Replied](), reflect.TypeFor[Failed](), reflect.TypeFor[Switched](),
+		reflect.TypeFor[Judged](), reflect.TypeFor[Compacted](), reflect.TypeFor[Spawned]():
+		return field == "Route"
+	case reflect.TypeFor[Routed]():
+		return field == "Route" || field == "From" || field == "Judge"
+	case reflect.TypeFor[llm.Reasoning]():
+		return field == "Opaque" || field == "Route"
+	}
+	return false
+}
+
+// mapped returns v with f applied to its texts, and whether that changed any. Only what
+// changes is copied.
+func mapped(v reflect.Value, f func(string) string) (to reflect.Value, changed bool) {
+	switch v.Kind() {
+	case reflect.String:
+		return mappedString(v, f)
+	case reflect.Struct:
+		return mappedStruct(v, f)
+	case reflect.Slice, reflect.Array:
+		return mappedList(v, f)
+	case reflect.Map:
+		return mappedMap(v, f)
+	case reflect.Pointer, reflect.Interface:
+		if v.IsNil() {
+			return v, false
+		}
+		in, changed := mapped(v.Elem(), f)
+		if !changed {
+			return v, false
+		}
+		if v.Kind() == reflect.Interface {
+			return in, true
+		}
+		p := reflect.New(in.Type())
+		p.Elem().Set(in)
+		return p, true
+	}
+	return v, false
+}
+
+func mappedString(v reflect.Value, f func(string) string) (reflect.Value, bool) {
+	if v.Type() != reflect.TypeFor[string]() {
+		return v, false
+	}
+	from := v.String()
+	to := f(from)
+	return reflect.ValueOf(to), to != from
+}
+
+func mappedStruct(v reflect.Value, f func(string) string) (reflect.Value, bool) {
+	t := v.Type()
+	if t == reflect.TypeFor[time.Time]() {
+		return v, false
+	}
+	out, changed := v, false
+	for i := range v.NumField() {
+		field := v.Field(i)
+		if !field.CanInterface() || !textual(field) || identity(t, t.Field(i).Name) {
+			continue
+		}
+		to, differs := mapped(field, f)
+		if !differs {
+			continue
+		}
+		if !changed {
+			out, changed = reflect.New(t).Elem(), true
+			out.Set(v)
+		}
+		out.Field(i).Set(to)
+	}
+	return out, changed
+}
+
+// textual reports whether a value may hold text: it spares those that can't a look at their
+// names.
+func textual(v reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.String, reflect.Slice, reflect.Map:
+		return v.Len() > 0
+	case reflect.Pointer, reflect.Interface:
+		return !v.IsNil()
+	}
+	return v.Kind() == reflect.Struct || v.Kind() == reflect.Array
+}
+
+func mappedList(v reflect.Value, f func(string) string) (reflect.Value, bool) {
+	switch v.Type() {
+	case reflect.TypeFor[json.RawMessage]():
+		to, changed := mappedJSON(v.Bytes(), f)
+		return reflect.ValueOf(to), changed
+	case reflect.TypeFor[[]byte](): // the data of an image
+		return v, false
+	}
+	out, changed := v, false
+	for i := range v.Len() {
+		to, differs := mapped(v.Index(i), f)
+		if !differs {
+			continue
+		}
+		if !changed {
+			out, changed = reflect.New(v.Type()).Elem(), true
+			if v.Kind() == reflect.Slice {
+				out.Set(reflect.MakeSlice(v.Type(), v.Len(), v.Len()))
+			}
+			reflect.Copy(out, v)
+		}
+		out.Index(i).Set(to)
+	}
+	return out, changed
+}
+
+func mappedMap(v reflect.Value, f func(string) string) (reflect.Value, bool) {
+	out, changed := reflect.MakeMapWithSize(v.Type(), v.Len()), false
+	for entries := v.MapRange(); entries.Next(); {
+		key, keyed := mapped(entries.Key(), f)
+		value, valued := mapped(entries.Value(), f)
+		out.SetMapIndex(key, value)
+		changed = changed || keyed || valued
+	}
+	if !changed {
+		return v, false
+	}
+	return out, true
+}
+
+// mappedJSON maps the strings of JSON, names of fields included, and numbers, of which one
+// that changes becomes a string. All other bytes stay. What is no JSON is one text.
+func mappedJSON(raw json.RawMessage, f func(string) string) (json.RawMessage, bool) {
+	if !json.Valid(raw) {
+		to := f(string(raw))
+		return json.RawMessage(to), to != string(raw)
+	}
+	var out bytes.Buffer
+	done := 0
+	for i := 0; i < len(raw); {
+		n := tokenLen(raw[i:])
+		if to, changed := mappedToken(raw[i:i+n], f); changed {
+			out.Write(raw[done:i])
+			out.Write(to)
+			done = i + n
+		}
+		i += n
+	}
+	if done == 0 {
+		return raw, false
+	}
+	out.Write(raw[done:])
+	return out.Bytes(), true
+}
+
+// tokenLen is the length of the string or the number that valid JSON begins with, else 1.
+func tokenLen(raw []byte) int {
+	if raw[0] == '"' {
+		return stringLen(raw)
+	}
+	n := 0
+	for n < len(raw) && strings.IndexByte("+-.0123456789eE", raw[n]) >= 0 {
+		n++
+	}
+	return max(n, 1)
+}
+
+func mappedToken(token []byte, f func(string) string) (to []byte, changed bool) {
+	if len(token) == 1 {
+		return nil, false
+	}
+	from := string(token)
+	if token[0] == '"' && json.Unmarshal(token, &from) != nil {
+		return nil, false
+	}
+	text := f(from)
+	if text == from {
+		return nil, false
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if enc.Encode(text) != nil {
+		return nil, false
+	}
+	return bytes.TrimSpace(b.Bytes()), true
+}

@@ -1,0 +1,73 @@
+package app
+
+import (
+	"bytes"
+	"crypto/rand"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/private"
+	"github.com/inspan/inspan/internal/secret"
+)
+
+// leastKey is how many bytes a key for placeholders has at least.
+const leastKey = 16
+
+// placeholderKey is what the placeholders of this user's secrets are made with, see
+// [inspan.Agent]. It lies in a file of the state folder, which no tool reads, and is made when it
+// is first needed. Of processes that make it at the same time, one does.
+func (a *App) placeholderKey() ([]byte, error) {
+	path := filepath.Join(a.StateDir, "placeholder.key")
+	key, err := readKey(path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return key, err
+	}
+	if err := private.MakeDir(a.StateDir); err != nil {
+		return nil, err
+	}
+	made := path + "-" + rand.Text()
+	if err := private.Write(made, []byte(rand.Text()+rand.Text()+"\n")); err != nil {
+		return nil, err
+	}
+	defer os.Remove(made)
+	if err := os.Link(made, path); err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := os.Rename(made, path); err != nil { // there are no hard links here
+			return nil, err
+		}
+	}
+	return readKey(path)
+}
+
+// Redacted is a body without the secrets of this user, for the log of a session that another
+// process drives. What that process has not seen itself, such as a token that stands in the body
+// alone, its placeholder does not stand for there.
+func (a *App) Redacted(body event.Body) event.Body {
+	key, err := a.placeholderKey()
+	if err != nil {
+		key = []byte(rand.Text())
+	}
+	vault, known := &secret.Vault{Key: key}, a.secrets()
+	for _, name := range slices.Sorted(maps.Keys(known)) {
+		vault.Add(name, known[name])
+	}
+	return event.MapText(body, vault.Redact)
+}
+
+// readKey reads a key. What is too short to be one is not: it was cut off or emptied.
+func readKey(path string) ([]byte, error) {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	key := bytes.TrimSpace(raw)
+	if len(key) < leastKey {
+		short := errors.New("it is too short; remove the file, and a new key is made")
+		return nil, &fs.PathError{Op: "read the key for placeholders in", Path: path, Err: short}
+	}
+	return key, nil
+}
