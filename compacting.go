@@ -127,7 +127,7 @@ func facts(st *loop.State) compact.Facts {
 	var f compact.Facts
 	tests := regexp.MustCompile(testRun)
 	for _, path := range st.Work.Changed {
-		f.Changed = append(f.Changed, short(st.Root, path))
+		f.Changed = append(f.Changed, below(st.Root, path))
 	}
 	for _, ran := range st.Work.Ran {
 		switch {
@@ -160,12 +160,12 @@ func lasting(st *loop.State) []compact.Lasting {
 func inHand(st *loop.State) []string {
 	var out []string
 	for _, path := range st.Work.Changed[max(0, len(st.Work.Changed)-10):] {
-		out = append(out, short(st.Root, path))
+		out = append(out, below(st.Root, path))
 	}
 	return out
 }
 
-func short(root, path string) string {
+func below(root, path string) string {
 	if rel, err := filepath.Rel(root, path); err == nil && root != "" && tool.Inside(root, path) {
 		return rel
 	}

@@ -28,6 +28,7 @@ var rank = map[string]int{
 	"tool":                        1,
 	"event":                       2,
 	"llm/catalog":                 3,
+	"internal/text":               3,
 	"internal/places":             4,
 	"internal/folder":             4,
 	"internal/private":            4,
@@ -115,7 +116,7 @@ var rank = map[string]int{
 }
 
 // pure packages compute and do nothing else.
-var pure = []string{"internal/command", "internal/compact", "internal/figure", "internal/frontmatter", "internal/pixels", "internal/places", "internal/secret", "internal/gitconf", "internal/loop", "internal/markdown", "internal/prompt", "internal/policy", "internal/profile", "internal/shell", "internal/words"}
+var pure = []string{"internal/command", "internal/compact", "internal/figure", "internal/frontmatter", "internal/pixels", "internal/places", "internal/secret", "internal/gitconf", "internal/loop", "internal/markdown", "internal/prompt", "internal/policy", "internal/profile", "internal/shell", "internal/text", "internal/words"}
 
 // only names the imports that just some packages may use.
 var only = map[string][]string{

@@ -16,6 +16,7 @@ import (
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/folder"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
 )
 
@@ -108,7 +109,7 @@ func (c *command) bring(out io.Writer, a *app.App, list []brought, yes bool) err
 		if does == "" {
 			does = strings.Join(b.server.Command, " ")
 		}
-		fmt.Fprintf(out, "%s: %s\n    from %s\n", b.name, words.Visible(words.OneLine(does, 1000)), b.path)
+		fmt.Fprintf(out, "%s: %s\n    from %s\n", b.name, text.Visible(words.OneLine(does, 1000)), b.path)
 	}
 	switch {
 	case yes:
@@ -132,6 +133,6 @@ func (c *command) bring(out io.Writer, a *app.App, list []brought, yes bool) err
 			fmt.Fprintf(out, "%s needs %s, which is not set here\n", b.name, strings.Join(missing, " and "))
 		}
 	}
-	fmt.Fprintf(out, "Added %s to %s; 'inspan mcp list' tries them.\n", words.Count(len(list), "server"), a.ConfigPath)
+	fmt.Fprintf(out, "Added %s to %s; 'inspan mcp list' tries them.\n", text.Count(len(list), "server"), a.ConfigPath)
 	return nil
 }

@@ -22,8 +22,8 @@ import (
 	"github.com/inspan/inspan/internal/sandbox"
 	"github.com/inspan/inspan/internal/secret"
 	"github.com/inspan/inspan/internal/shell"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/tools"
-	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -51,7 +51,7 @@ func (o Options) beside() string {
 	}
 	list := make([]string, len(o.Folders))
 	for i, dir := range o.Folders {
-		list[i] = "- " + words.Line(dir)
+		list[i] = "- " + text.Line(dir)
 	}
 	return "These folders belong to the work too. File tools may read and change them as they may the workspace, by absolute paths; commands reach there what their words name:\n" + strings.Join(list, "\n")
 }

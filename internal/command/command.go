@@ -34,7 +34,7 @@ func Parse(file, source string, data []byte) (Command, error) {
 	name, ok := strings.CutSuffix(path.Clean(file), ".md")
 	name = strings.ReplaceAll(name, "/", ":")
 	switch {
-	case !ok || name == "" || strings.ContainsFunc(name, odd) || strings.HasPrefix(name, "."):
+	case !ok || name == "" || strings.ContainsFunc(name, notOfName) || strings.HasPrefix(name, "."):
 		return Command{}, fmt.Errorf("%q is no name of a command: letters, digits, - _ . and .md at the end", file)
 	case len(data) > MaxSize:
 		return Command{}, fmt.Errorf("it has %d bytes, more than %d", len(data), MaxSize)
@@ -59,7 +59,7 @@ func Parse(file, source string, data []byte) (Command, error) {
 	return c, nil
 }
 
-func odd(r rune) bool {
+func notOfName(r rune) bool {
 	return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:", r)
 }
 

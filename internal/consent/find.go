@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/inspan/inspan/internal/folder"
+	"github.com/inspan/inspan/internal/text"
 )
 
 // Bounds of Find. What is beyond can't be trusted.
@@ -102,7 +103,7 @@ func (f *finder) inspan() {
 	for _, e := range entries {
 		at := path.Join(top, e.Name())
 		switch name := strings.ToLower(e.Name()); {
-		case !presentable(e.Name()):
+		case text.Holds(e.Name(), text.Unclear):
 			f.entry(at, Settings)
 		case name == "hooks" && e.IsDir():
 			f.entry(at, Hook)
@@ -210,7 +211,7 @@ func (f *finder) list(dir string) ([]fs.DirEntry, error) {
 
 // doubtful adds an item that can't be trusted.
 func (f *finder) doubtful(at, kind string, why error) {
-	f.items = append(f.items, Item{Path: visible(at), Kind: kind, Runs: []string{"can't be trusted: " + visible(folder.Bare(why).Error())}})
+	f.items = append(f.items, Item{Path: text.Quoted(at), Kind: kind, Runs: []string{"can't be trusted: " + text.Quoted(folder.Bare(why).Error())}})
 }
 
 // entry adds the item of a file or of a folder with all that is below it,
@@ -221,7 +222,7 @@ func (f *finder) entry(at, kind string) {
 	if t.harmless() {
 		return
 	}
-	it := Item{Path: visible(at), Digest: t.digest(), Runs: t.runs, Kind: kind}
+	it := Item{Path: text.Quoted(at), Digest: t.digest(), Runs: t.runs, Kind: kind}
 	if t.folder {
 		it.Path += "/"
 	}
@@ -246,7 +247,7 @@ func (f *finder) named() {
 			f.left--
 			t := tree{finder: f, kind: w.kind, top: at}
 			t.add(at, 0)
-			it := Item{Path: visible(at), Digest: t.digest(), Kind: w.kind, Runs: []string{"is named in " + w.by}}
+			it := Item{Path: text.Quoted(at), Digest: t.digest(), Kind: w.kind, Runs: []string{"is named in " + w.by}}
 			f.items = append(f.items, it.with(t.flaws))
 		}
 	}
@@ -263,7 +264,7 @@ func (it Item) with(flaws []string) Item {
 // covered reports whether a path is an item, or below one. What is only told to agents
 // covers nothing that a command line names.
 func (f *finder) covered(at string) bool {
-	shown := visible(at)
+	shown := text.Quoted(at)
 	return slices.ContainsFunc(f.items, func(it Item) bool {
 		return it.Kind != Memory && (shown == it.Path || strings.HasSuffix(it.Path, "/") && strings.HasPrefix(at, it.Path))
 	})

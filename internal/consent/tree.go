@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/inspan/inspan/internal/folder"
+	"github.com/inspan/inspan/internal/text"
 )
 
 var (
@@ -50,7 +51,7 @@ func (t *tree) digest() string {
 }
 
 func (t *tree) flaw(at string, err error) {
-	t.flaws = append(t.flaws, visible(at)+": "+visible(folder.Bare(err).Error()))
+	t.flaws = append(t.flaws, text.Quoted(at)+": "+text.Quoted(folder.Bare(err).Error()))
 }
 
 // add reads what is at a path: a file, a link or a folder.
@@ -59,7 +60,7 @@ func (t *tree) add(at string, depth int) {
 	switch {
 	case err != nil:
 		t.flaw(at, err)
-	case depth == 0 && !presentable(at):
+	case depth == 0 && text.Holds(at, text.Unclear):
 		t.flaw(at, errors.New("its path can't be shown as it is"))
 	case info.IsDir():
 		t.addFolder(at, depth)
@@ -97,7 +98,7 @@ func (t *tree) addLink(at string, info fs.FileInfo) {
 	}
 	followed, err := t.root.Stat(at)
 	if err != nil {
-		t.flaw(at, fmt.Errorf("a link to %s: %w", visible(target), folder.Bare(err)))
+		t.flaw(at, fmt.Errorf("a link to %s: %w", text.Quoted(target), folder.Bare(err)))
 		return
 	}
 	if !followed.Mode().IsRegular() {
@@ -146,7 +147,7 @@ func (t *tree) judge(at string, info fs.FileInfo, data []byte) {
 	case ext == ".json" || ext == ".jsonc" || ext == ".toml":
 		t.settings(at, ext, data)
 	case script || program(name) || (t.kind == Hook || t.kind == Tool) && ext != ".md":
-		t.runs = append(t.runs, visible(at))
+		t.runs = append(t.runs, text.Quoted(at))
 	}
 }
 
@@ -155,7 +156,7 @@ func (t *tree) tells(data []byte) {
 	before := len(t.runs)
 	for line := range strings.Lines(string(data)) {
 		if line = strings.TrimSpace(line); line != "" {
-			t.runs = append(t.runs, "tells agents: "+visible(line))
+			t.runs = append(t.runs, "tells agents: "+text.Quoted(line))
 		}
 	}
 	t.risky = t.risky || len(t.runs) > before
@@ -166,7 +167,7 @@ func (t *tree) settings(at, ext string, data []byte) {
 	found := takeApart(ext, data)
 	for _, line := range found.lines {
 		if t.folder {
-			line = visible(at) + ": " + line
+			line = text.Quoted(at) + ": " + line
 		}
 		t.runs = append(t.runs, line)
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -103,12 +103,12 @@ func FuzzLines(f *testing.F) {
 		cut = min(max(cut, 0), len(data))
 		_, _ = l.Write(data[:cut])
 		_, _ = l.Write(data[cut:])
-		text := l.text()
-		if strings.Contains(told.String(), "\x1b") || strings.Contains(text, "\x1b") || !utf8.ValidString(told.String()) {
-			t.Errorf("told %q, text %q", told.String(), text)
+		s := l.text()
+		if strings.Contains(told.String(), "\x1b") || strings.Contains(s, "\x1b") || !utf8.ValidString(told.String()) {
+			t.Errorf("told %q, text %q", told.String(), s)
 		}
-		if len(data) < maxLine && text != words.Printed(string(data)) {
-			t.Errorf("text %q of %q", text, data)
+		if len(data) < maxLine && s != text.Printed(string(data)) {
+			t.Errorf("text %q of %q", s, data)
 		}
 	})
 }

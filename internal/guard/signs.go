@@ -9,6 +9,8 @@ import (
 	"sync"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/inspan/inspan/internal/text"
 )
 
 // Sign is something in a text that looks like instructions to a model, or like
@@ -135,13 +137,7 @@ func (s *search) has(kind string) bool {
 }
 
 // boundary moves an offset into the text and to the start of a character.
-func boundary(text string, at int) int {
-	at = min(max(at, 0), len(text))
-	for at > 0 && at < len(text) && !utf8.RuneStart(text[at]) {
-		at--
-	}
-	return at
-}
+func boundary(s string, at int) int { return len(text.Head(s, at)) }
 
 // commanding reports whether a verb stands where a command begins, and is not
 // the "ignore the above instructions if you use Windows" of a manual.

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/inspan/inspan/internal/shell"
-	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -65,17 +65,17 @@ type protocol interface {
 
 // understand makes an outcome of an answer.
 func understand(wire protocol, a answer, p tool.Point) (out tool.Outcome, note string, err error) {
-	text := strings.TrimSpace(a.text)
+	s := strings.TrimSpace(a.text)
 	switch {
 	case a.blocked:
-		out, note = block(p.Moment, words.Printed(a.why))
+		out, note = block(p.Moment, text.Printed(a.why))
 		return out, note, nil
-	case strings.HasPrefix(text, "{") && a.cut:
+	case strings.HasPrefix(s, "{") && a.cut:
 		return out, "", errors.New("its answer has more than 64 KiB")
-	case strings.HasPrefix(text, "{"):
-		return wire.hear([]byte(text), p)
-	case text != "" && wire.plain(p.Moment):
-		out.Text = words.Printed(text)
+	case strings.HasPrefix(s, "{"):
+		return wire.hear([]byte(s), p)
+	case s != "" && wire.plain(p.Moment):
+		out.Text = text.Printed(s)
 		if a.cut {
 			out.Text += "\n[the rest is cut: it is more than 64 KiB]"
 		}
@@ -181,7 +181,7 @@ func (s *Set) post(ctx context.Context, c Config, in []byte) (answer, error) {
 	case resp.StatusCode == http.StatusForbidden && !c.Claude:
 		return answer{blocked: true, why: text}, nil
 	}
-	return answer{}, fmt.Errorf("status %d: %s", resp.StatusCode, short(text))
+	return answer{}, fmt.Errorf("status %d: %s", resp.StatusCode, brief(text))
 }
 
 func (s *Set) variable(c Config, name string) string {

@@ -124,7 +124,7 @@ func (c *client) ending(code int, err error) error {
 		why = err.Error()
 	}
 	if said := strings.TrimSpace(c.errors.Text()); said != "" {
-		why += "; it said last: " + short(said, maxText)
+		why += "; it said last: " + endsOf(said, maxText)
 	}
 	return fmt.Errorf("%s: %w (%s)", c.server.Name, errEnded, why)
 }

@@ -48,7 +48,7 @@ type wireError struct {
 }
 
 // Error implements error.
-func (e *wireError) Error() string { return short(e.Message, maxText) }
+func (e *wireError) Error() string { return endsOf(e.Message, maxText) }
 
 const (
 	codeUnknownMethod   = -32601

@@ -22,6 +22,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
@@ -158,7 +159,7 @@ func (m *Manager) Again(server string) error {
 	defer m.mu.Unlock()
 	i := slices.IndexFunc(m.slots, func(s *slot) bool { return s.server.Name == server })
 	if i < 0 || m.closed {
-		return errors.New("there is no MCP server " + short(server, 60))
+		return errors.New("there is no MCP server " + text.Cut(server, 60))
 	}
 	s := m.slots[i]
 	if s.kept {
@@ -316,7 +317,7 @@ func (m *Manager) Agree(server, digest string) error {
 	i := slices.IndexFunc(m.slots, func(s *slot) bool { return s.server.Name == server })
 	switch {
 	case i < 0:
-		return errors.New("there is no MCP server " + short(server, 60))
+		return errors.New("there is no MCP server " + text.Cut(server, 60))
 	case m.slots[i].tools == nil:
 		return errors.New("the MCP server " + server + " is not connected")
 	case m.slots[i].tools.digest != digest:
@@ -451,7 +452,7 @@ func (m *Manager) find(name string) (*client, error) {
 	i := slices.IndexFunc(m.slots, func(s *slot) bool { return s.server.Name == name })
 	switch {
 	case i < 0:
-		return nil, errors.New("there is no MCP server " + short(name, 60))
+		return nil, errors.New("there is no MCP server " + text.Cut(name, 60))
 	case m.slots[i].client == nil:
 		return nil, errors.New("the MCP server " + name + " is not connected")
 	case m.agreed(m.slots[i]) == nil:

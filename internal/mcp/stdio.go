@@ -17,7 +17,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/inspan/inspan/internal/feed"
-	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -205,7 +205,7 @@ const shut = `(?i)no such file|cannot find|can't (open|find)|not found|no module
 // said is what it wrote to standard error, without the middle of much.
 func (p *program) said() string {
 	head, tail := p.errors.text()
-	return strings.TrimSpace(words.Printed(head + tail))
+	return strings.TrimSpace(text.Printed(head + tail))
 }
 
 // end notes why the program is over. The first reason counts.

@@ -17,7 +17,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/inspan/inspan/internal/private"
-	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/internal/text"
 )
 
 // Names in the folder of a store.
@@ -61,7 +61,7 @@ func (r record) check() error {
 		return fmt.Errorf("%s has the digest %.80q, which is none", r.Name, r.Digest)
 	case r.Commit != "" && !matches(hexForm, r.Commit):
 		return fmt.Errorf("%s has the commit %.80q, which is none", r.Name, r.Commit)
-	case r.Source == "" || len(r.Source) > maxSource || strings.ContainsFunc(r.Source, words.Hidden):
+	case r.Source == "" || len(r.Source) > maxSource || strings.ContainsFunc(r.Source, text.Hidden.Has):
 		return fmt.Errorf("%s has a source that can't be one", r.Name)
 	}
 	return nil

@@ -20,7 +20,7 @@ import (
 	"github.com/inspan/inspan/internal/hook"
 	"github.com/inspan/inspan/internal/role"
 	"github.com/inspan/inspan/internal/skill"
-	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/internal/text"
 )
 
 const (
@@ -60,7 +60,7 @@ func (p Plugin) Parts() Parts {
 	}
 	out, err := p.parts(p.Dir)
 	if err != nil {
-		return Parts{Problems: []string{p.Name + ": " + words.Line(err.Error())}}
+		return Parts{Problems: []string{p.Name + ": " + text.Line(err.Error())}}
 	}
 	return out
 }
@@ -93,7 +93,7 @@ func (p Plugin) parts(at string) (Parts, error) {
 }
 
 func (r *reading) problem(format string, args ...any) {
-	r.out.Problems = append(r.out.Problems, words.Line(r.Name+": "+fmt.Sprintf(format, args...)))
+	r.out.Problems = append(r.out.Problems, text.Line(r.Name+": "+fmt.Sprintf(format, args...)))
 }
 
 func (r *reading) source() string { return "plugin " + r.Name }
@@ -202,7 +202,7 @@ func (r *reading) commands() {
 				continue
 			}
 			c.Name, c.Text = r.Name+":"+c.Name, r.fill(c.Text)
-			c.Description, c.Hint = words.Line(c.Description), words.Line(c.Hint)
+			c.Description, c.Hint = text.Line(c.Description), text.Line(c.Hint)
 			if key := strings.ToLower(c.Name); !seen[key] && len(seen) < maxCommands {
 				seen[key] = true
 				r.out.Commands = append(r.out.Commands, c)
@@ -323,7 +323,7 @@ func (r *reading) hooks() error {
 			return fmt.Errorf("%s: %w", from[i], err)
 		}
 		for _, note := range notes {
-			r.out.Problems = append(r.out.Problems, words.Line(note))
+			r.out.Problems = append(r.out.Problems, text.Line(note))
 		}
 		for _, h := range list {
 			r.out.Hooks = append(r.out.Hooks, r.rooted(h))

@@ -18,7 +18,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/inspan/inspan/internal/folder"
-	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/internal/text"
 )
 
 // Bounds of one plugin.
@@ -90,7 +90,7 @@ func (t *tree) folder(at string, depth int) error {
 	}
 	names, err := t.names(at)
 	if err != nil {
-		return fmt.Errorf("can't be read: %s: %w", words.Visible(at), folder.Bare(err))
+		return fmt.Errorf("can't be read: %s: %w", text.Visible(at), folder.Bare(err))
 	}
 	for _, name := range names {
 		if strings.EqualFold(name, ".git") && !t.pinned {
@@ -120,7 +120,7 @@ func (t *tree) names(at string) ([]string, error) {
 
 func (t *tree) add(at string, depth int) error {
 	if t.count++; t.count > MaxFiles {
-		return fmt.Errorf("has more than %s files and folders", words.Thousands(MaxFiles))
+		return fmt.Errorf("has more than %s files and folders", text.Thousands(MaxFiles))
 	}
 	if err := t.name(at); err != nil {
 		return err
@@ -148,7 +148,7 @@ func (t *tree) add(at string, depth int) error {
 // could not.
 func (t *tree) name(at string) error {
 	switch {
-	case !utf8.ValidString(at) || strings.ContainsFunc(at, words.Hidden) || strings.Contains(at, `\`):
+	case !utf8.ValidString(at) || strings.ContainsFunc(at, text.Hidden.Has) || strings.Contains(at, `\`):
 		return fmt.Errorf("has %q in it, a name with characters that can't be seen or mean something else elsewhere", at)
 	case len(at) > maxPath:
 		return fmt.Errorf("has a path of %d bytes in it, more than %d: %.80s…", len(at), maxPath, at)
@@ -245,7 +245,7 @@ func readFile(root *os.Root, at string, most int) ([]byte, error) {
 	}
 	data, err := io.ReadAll(io.LimitReader(f, int64(most)+1))
 	if err == nil && len(data) > most {
-		err = fmt.Errorf("it has more than %s bytes", words.Thousands(most))
+		err = fmt.Errorf("it has more than %s bytes", text.Thousands(most))
 	}
 	return data, err
 }

@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"github.com/inspan/inspan/internal/folder"
-	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/internal/text"
 )
 
 // FromProject is the source of roles that came with the workspace.
@@ -88,7 +88,7 @@ type search struct {
 }
 
 func (s *search) warn(format string, args ...any) {
-	s.warnings = append(s.warnings, words.Line(fmt.Sprintf(format, args...)))
+	s.warnings = append(s.warnings, text.Line(fmt.Sprintf(format, args...)))
 }
 
 // look reads the roles of one folder.

@@ -19,6 +19,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/inspan/inspan/internal/frontmatter"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
 )
 
@@ -60,13 +61,13 @@ type Role struct {
 // can be used. File is its name or path, with slashes.
 func Parse(file, source string, data []byte) (Role, error) {
 	if len(data) > MaxSize {
-		return Role{}, fmt.Errorf("it has %s, more than %s", words.Count(len(data), "byte"), words.Thousands(MaxSize))
+		return Role{}, fmt.Errorf("it has %s, more than %s", text.Count(len(data), "byte"), text.Thousands(MaxSize))
 	}
-	matter, text, err := frontmatter.Split(data)
+	matter, s, err := frontmatter.Split(data)
 	if err != nil {
 		return Role{}, err
 	}
-	p := parser{head: map[string]any{}, role: Role{Source: source, Prompt: strings.TrimSpace(words.Clean(text))}}
+	p := parser{head: map[string]any{}, role: Role{Source: source, Prompt: strings.TrimSpace(text.Clean(s))}}
 	var head map[string]any
 	failed := frontmatter.Decode(matter, &head)
 	switch {
@@ -97,7 +98,7 @@ type parser struct {
 }
 
 func (p *parser) problem(format string, args ...any) {
-	p.role.Problems = append(p.role.Problems, words.Line(fmt.Sprintf(format, args...)))
+	p.role.Problems = append(p.role.Problems, text.Line(fmt.Sprintf(format, args...)))
 }
 
 // fold takes keys as others write them, and names those that mean nothing here.
@@ -150,8 +151,8 @@ func (p *parser) texts() {
 		r.Description = line(strings.TrimLeft(first, "# "))
 		p.problem("it has no description of when to use it")
 	}
-	if utf8.RuneCountInString(r.Description) > mostDescription {
-		r.Description = string([]rune(r.Description)[:mostDescription-1]) + "…"
+	if short := text.Clip(r.Description, mostDescription); short != r.Description {
+		r.Description = short
 		p.problem("its description has more than %d characters", mostDescription)
 	}
 	if v, given := p.head["tools"]; given && v != nil {
@@ -245,11 +246,11 @@ func (p *parser) isolation() error {
 
 // line is a value as one line without anything that can't be seen.
 func line(v any) string {
-	text := frontmatter.Line(v)
-	if utf8.ValidString(text) && !strings.ContainsFunc(text, words.Hidden) {
-		return text
+	s := frontmatter.Line(v)
+	if utf8.ValidString(s) && !strings.ContainsFunc(s, text.Hidden.Has) {
+		return s
 	}
-	return frontmatter.Line(words.Result(text))
+	return frontmatter.Line(words.Result(s))
 }
 
 func list(v any) (out []string) {

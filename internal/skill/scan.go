@@ -15,7 +15,7 @@ import (
 
 	"github.com/inspan/inspan/internal/folder"
 	"github.com/inspan/inspan/internal/frontmatter"
-	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/internal/text"
 )
 
 const (
@@ -101,7 +101,7 @@ type scan struct {
 }
 
 func (s *scan) warn(format string, args ...any) {
-	s.warnings = append(s.warnings, words.Line(fmt.Sprintf(format, args...)))
+	s.warnings = append(s.warnings, text.Line(fmt.Sprintf(format, args...)))
 }
 
 // look returns the skills of one folder, by name.
@@ -243,7 +243,7 @@ func (s *scan) read(files fs.FS, at, name string) *known {
 	if k.info, k.err = usable(f); k.err != nil {
 		return k
 	}
-	if len(name) > maxName || !utf8.ValidString(name) || strings.ContainsFunc(name, words.Hidden) {
+	if len(name) > maxName || !utf8.ValidString(name) || strings.ContainsFunc(name, text.Hidden.Has) {
 		k.err = errors.New("its name is too long or has characters that can't be seen")
 		return k
 	}
@@ -279,7 +279,7 @@ func usable(f fs.File) (fs.FileInfo, error) {
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("%s is no file", info.Name())
 	case info.Size() > MaxSize:
-		return nil, fmt.Errorf("%s has %s, more than %s", info.Name(), words.Count(int(info.Size()), "byte"), words.Thousands(MaxSize))
+		return nil, fmt.Errorf("%s has %s, more than %s", info.Name(), text.Count(int(info.Size()), "byte"), text.Thousands(MaxSize))
 	}
 	return info, nil
 }

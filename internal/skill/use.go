@@ -13,7 +13,7 @@ import (
 
 	"github.com/inspan/inspan/internal/folder"
 	"github.com/inspan/inspan/internal/frontmatter"
-	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/internal/text"
 )
 
 // Bounds of what is listed of the files of a skill.
@@ -28,7 +28,7 @@ const (
 // ${CLAUDE_SKILL_DIR} stand for its folder. They are headed by where the skill lies
 // and which files it has. It does not matter whether the skill is manual or
 // hidden: that is for the caller to decide.
-func (l *Library) Invoke(name, args string) (text string, s Skill, err error) {
+func (l *Library) Invoke(name, args string) (str string, s Skill, err error) {
 	f, err := l.get(name)
 	if err != nil {
 		return "", Skill{}, err
@@ -50,7 +50,7 @@ func (l *Library) Invoke(name, args string) (text string, s Skill, err error) {
 	if root := f.from.Root; root != "" {
 		vars["CLAUDE_PLUGIN_ROOT"], vars["INSPAN_PLUGIN_ROOT"] = root, root
 	}
-	return f.heading(files) + frontmatter.Expand(strings.TrimSpace(words.Clean(body)), args, vars), f.Skill, nil
+	return f.heading(files) + frontmatter.Expand(strings.TrimSpace(text.Clean(body)), args, vars), f.Skill, nil
 }
 
 // open returns the folder of a skill.
@@ -77,13 +77,13 @@ func (f *found) heading(files fs.FS) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Skill %s (%s)", f.Name, f.Source)
 	if f.Dir != "" {
-		fmt.Fprintf(&b, ", in the folder %s; paths in its text start there", words.Visible(f.Dir))
+		fmt.Fprintf(&b, ", in the folder %s; paths in its text start there", text.Visible(f.Dir))
 	}
 	b.WriteString(".\n")
 	if all := walk(files, f.info.Name()); len(all) > 0 {
 		fmt.Fprintf(&b, "Its files, which the tool skill shows by the argument file:\n")
 		for _, l := range all[:min(len(all), maxListed)] {
-			fmt.Fprintf(&b, "- %s (%s)\n", words.Visible(l.path), words.Count(int(l.size), "byte"))
+			fmt.Fprintf(&b, "- %s (%s)\n", text.Visible(l.path), text.Count(int(l.size), "byte"))
 		}
 		if len(all) > maxListed {
 			b.WriteString("- and more\n")
@@ -200,7 +200,7 @@ func readAll(files fs.FS, at string) ([]byte, fs.FileInfo, error) {
 	}
 	data, err := io.ReadAll(io.LimitReader(f, MaxSize+1))
 	if len(data) > MaxSize {
-		err = fmt.Errorf("it has more than %s", words.Count(MaxSize, "byte"))
+		err = fmt.Errorf("it has more than %s", text.Count(MaxSize, "byte"))
 	}
 	return data, info, err
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/inspan/inspan/internal/feed"
 	"github.com/inspan/inspan/internal/shell"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -298,12 +299,12 @@ func (j *job) jobEnd() tool.JobEnd {
 // lastLine is the last line of the output that is not empty.
 func (j *job) lastLine() string {
 	head, tail, _, _ := j.out.since(max(0, j.out.size()-maxProgress))
-	text := clean(slices.Concat(head, tail))
+	s := clean(slices.Concat(head, tail))
 	if j.screen != nil {
-		text = j.screen.text()
+		s = j.screen.text()
 	}
-	text = strings.TrimRight(text, " \t\n")
-	return shorten(strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:]), maxListedLine)
+	s = strings.TrimRight(s, " \t\n")
+	return text.Cut(strings.TrimSpace(s[strings.LastIndexByte(s, '\n')+1:]), maxListedLine)
 }
 
 // seen is how much of the output the model has been shown.
