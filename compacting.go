@@ -33,7 +33,7 @@ func (d *driver) compact(ctx context.Context, c loop.Compact) error {
 		return d.record(ctx, kept)
 	}
 	times, source := d.state.Compaction.Times, d.source(c.Why)
-	plan, ok := compact.Split(source, keep(source.Room))
+	plan, ok := compact.Split(source, stays(source.Room))
 	if !ok {
 		return d.record(ctx, event.Kept{Why: c.Why, Reason: "there is too little that a summary could replace"})
 	}
@@ -85,9 +85,9 @@ func (d *driver) replace(ctx context.Context, body event.Compacted, messages []l
 	})
 }
 
-// keep is how many tokens of the end stay as they are, of a conversation that may
+// stays is how many tokens of the end stay as they are, of a conversation that may
 // have so many; 0 if nobody knows.
-func keep(room int) int {
+func stays(room int) int {
 	if room > 0 {
 		return min(keepTokens, room/3)
 	}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/config"
-	"github.com/inspan/inspan/internal/folder"
+	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
 )
@@ -56,7 +56,7 @@ func (c *command) mcpImport() *cobra.Command {
 // one name the first counts.
 func broughtFrom(paths []string, root string, have map[string]config.MCPServer, warn func(string)) ([]brought, error) {
 	settings, _ := os.UserConfigDir() // without one there is nothing in it
-	files := config.ForeignFiles(root, folder.Home(), settings)
+	files := config.ForeignFiles(root, keep.Home(), settings)
 	if len(paths) > 0 {
 		files = nil
 	}

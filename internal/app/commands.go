@@ -10,7 +10,7 @@ import (
 
 	"github.com/inspan/inspan/internal/command"
 	"github.com/inspan/inspan/internal/config"
-	"github.com/inspan/inspan/internal/folder"
+	"github.com/inspan/inspan/internal/keep"
 )
 
 // maxCommands is how many files of one folder are read.
@@ -46,7 +46,7 @@ func (a *App) Commands(root string, warn func(string)) []command.Command {
 // commandsIn reads a folder of commands. Links are not followed.
 func commandsIn(dir, source string, warn func(string)) []command.Command {
 	var out []command.Command
-	root, err := folder.Open(dir)
+	root, err := keep.OpenFolder(dir)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) { // mostly there is none
 			warn(err.Error())
@@ -77,7 +77,7 @@ func commandsIn(dir, source string, warn func(string)) []command.Command {
 }
 
 func commandAt(root *os.Root, path, source string) (command.Command, error) {
-	f, err := root.Open(path)
+	f, err := keep.OpenFile(root, path)
 	if err != nil {
 		return command.Command{}, err
 	}

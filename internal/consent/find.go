@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/inspan/inspan/internal/folder"
+	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/text"
 )
 
@@ -190,7 +190,7 @@ func (f *finder) each(dir, kind string) {
 
 // list returns the entries of a folder in order, none if there are too many.
 func (f *finder) list(dir string) ([]fs.DirEntry, error) {
-	file, err := folder.File(f.root, dir)
+	file, err := keep.OpenFile(f.root, dir)
 	if err != nil {
 		return nil, err
 	}
@@ -202,7 +202,7 @@ func (f *finder) list(dir string) ([]fs.DirEntry, error) {
 		return nil, errTooMany
 	}
 	if err != nil && len(entries) == 0 && !isEnd(err) {
-		return nil, folder.Bare(err)
+		return nil, keep.Bare(err)
 	}
 	f.left -= len(entries)
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
@@ -211,13 +211,13 @@ func (f *finder) list(dir string) ([]fs.DirEntry, error) {
 
 // doubtful adds an item that can't be trusted.
 func (f *finder) doubtful(at, kind string, why error) {
-	f.items = append(f.items, Item{Path: text.Quoted(at), Kind: kind, Runs: []string{"can't be trusted: " + text.Quoted(folder.Bare(why).Error())}})
+	f.items = append(f.items, Item{Path: text.Quoted(at), Kind: kind, Runs: []string{"can't be trusted: " + text.Quoted(keep.Bare(why).Error())}})
 }
 
 // entry adds the item of a file or of a folder with all that is below it,
 // unless it is known to be harmless.
 func (f *finder) entry(at, kind string) {
-	t := tree{finder: f, kind: kind, top: at}
+	t := tree{finder: f, kind: kind, sum: keep.Digest{Top: at}}
 	t.add(at, 0)
 	if t.harmless() {
 		return
@@ -245,7 +245,7 @@ func (f *finder) named() {
 				continue
 			}
 			f.left--
-			t := tree{finder: f, kind: w.kind, top: at}
+			t := tree{finder: f, kind: w.kind, sum: keep.Digest{Top: at}}
 			t.add(at, 0)
 			it := Item{Path: text.Quoted(at), Digest: t.digest(), Kind: w.kind, Runs: []string{"is named in " + w.by}}
 			f.items = append(f.items, it.with(t.flaws))

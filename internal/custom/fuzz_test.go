@@ -117,7 +117,7 @@ func TestKeep(t *testing.T) {
 	var all, tail []byte
 	for i := range 500 {
 		p := []byte(strings.Repeat(string(rune('a'+i%26)), i%40))
-		all, tail = append(all, p...), keep(tail, p, 30)
+		all, tail = append(all, p...), lastOf(tail, p, 30)
 		if last := all[max(0, len(all)-30):]; !strings.HasSuffix(string(tail), string(last)) || len(tail) > 60 {
 			t.Fatalf("after %d: %q does not end in %q", i, tail, last)
 		}

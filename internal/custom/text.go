@@ -36,7 +36,7 @@ func (o *output) Write(p []byte) (int, error) {
 	n := min(len(p), o.most-len(o.head))
 	o.head = append(o.head, p[:n]...)
 	if n < len(p) {
-		o.tail = keep(o.tail, p[n:], keptTail)
+		o.tail = lastOf(o.tail, p[n:], keptTail)
 		if o.full != nil {
 			o.full()
 		}
@@ -44,9 +44,9 @@ func (o *output) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// keep appends to the last bytes of something. It may keep twice as many as are
+// lastOf appends to the last bytes of something. It may keep twice as many as are
 // wanted, so as not to move them each time.
-func keep(tail, p []byte, most int) []byte {
+func lastOf(tail, p []byte, most int) []byte {
 	p = p[max(0, len(p)-most):]
 	if len(tail)+len(p) > 2*most {
 		tail = append(tail[:0], tail[len(tail)+len(p)-most:]...)
@@ -88,7 +88,7 @@ type lines struct {
 func (l *lines) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.tail = keep(l.tail, p, maxErrors)
+	l.tail = lastOf(l.tail, p, maxErrors)
 	for rest := p; len(rest) > 0; {
 		line, after, ended := bytes.Cut(rest, []byte{'\n'})
 		l.line = append(l.line, line[:min(len(line), max(0, maxLine-len(l.line)))]...)

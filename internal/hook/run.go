@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/shell"
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/tool"
@@ -104,7 +105,7 @@ func (s *Set) command(ctx context.Context, c Config, in []byte) (answer, error) 
 	if s.Env.Procs == nil {
 		return answer{}, errors.New("no process can be started here")
 	}
-	var out, errs output
+	out, errs := keep.Head{Limit: maxOutput}, keep.Head{Limit: maxOutput}
 	p, err := s.Env.Procs.Start(ctx, tool.Command{
 		Args: c.argv(s.Env.Root), Dir: s.Env.Root, Stdin: bytes.NewReader(in), Output: &errs, Report: &out, Box: s.Box,
 	})
@@ -115,10 +116,10 @@ func (s *Set) command(ctx context.Context, c Config, in []byte) (answer, error) 
 	if err != nil {
 		return answer{}, err
 	}
-	said := errs.text()
+	said := saidBy(&errs)
 	switch code {
 	case 0:
-		data, more := out.get()
+		data, more := out.Bytes()
 		return answer{text: strings.ToValidUTF8(string(data), "\ufffd"), cut: more}, nil
 	case 2:
 		return answer{blocked: true, why: said}, nil

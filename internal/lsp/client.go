@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/inspan/inspan/internal/feed"
+	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -28,9 +28,9 @@ type client struct {
 	env    tool.Env
 
 	conn     *conn
-	out      *feed.Input
+	out      *keep.Input
 	decoder  decoder
-	errors   feed.Tail
+	errors   keep.Tail
 	process  tool.Process
 	cancel   context.CancelFunc
 	dead     chan struct{} // closed when the process has ended; exit is set before
@@ -61,7 +61,7 @@ var errEnded = errors.New("the language server ended")
 
 func newClient(env tool.Env, server Server, root string) *client {
 	c := &client{
-		server: server, root: root, env: env, out: feed.New(maxWaiting), dead: make(chan struct{}), syncing: make(chan struct{}, 1),
+		server: server, root: root, env: env, out: keep.NewInput(maxWaiting), dead: make(chan struct{}), syncing: make(chan struct{}, 1),
 		docs: map[string]*document{}, pushed: map[string]pushed{}, busy: map[string]bool{}, registered: map[string]bool{}, news: make(chan struct{}),
 	}
 	c.conn = newConn(c.out)
@@ -312,7 +312,7 @@ func (c *client) ask(ctx context.Context, method string, params, result any) err
 		if !refused || code != codeContentModified && code != codeServerCancelled || try >= maxRetries {
 			return fmt.Errorf("%s: %w", c.server.Name, err)
 		}
-		if err := rest(ctx, time.Duration(try)*100*time.Millisecond); err != nil {
+		if err := keep.Sleep(ctx, time.Duration(try)*100*time.Millisecond); err != nil {
 			return err
 		}
 	}
@@ -382,15 +382,4 @@ func (c *client) await(ctx context.Context, news <-chan struct{}, limit time.Dur
 		return ctx.Err()
 	}
 	return nil
-}
-
-func rest(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

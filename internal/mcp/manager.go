@@ -22,6 +22,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
@@ -221,7 +222,7 @@ func (m *Manager) keep(ctx context.Context, s *slot) {
 			return
 		}
 		m.set(s, Failed, err.Error())
-		if rest(ctx, min(firstRest<<(failures-1), mostRest)) != nil {
+		if keep.Sleep(ctx, min(firstRest<<(failures-1), mostRest)) != nil {
 			m.set(s, Off, "")
 			return
 		}
@@ -251,7 +252,7 @@ func (m *Manager) attend(ctx context.Context, s *slot, c *client) error {
 		}
 		m.connected(s, c, tools, time.Since(began))
 		m.readPrompts(ctx, s, c)
-		if err := rest(ctx, quiet); err != nil { // a server can say so all the time
+		if err := keep.Sleep(ctx, quiet); err != nil { // a server can say so all the time
 			return err
 		}
 	}
@@ -459,15 +460,4 @@ func (m *Manager) find(name string) (*client, error) {
 		return nil, errors.New("the person has not agreed to what the MCP server " + name + " offers")
 	}
 	return m.slots[i].client, nil
-}
-
-func rest(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

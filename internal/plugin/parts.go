@@ -16,8 +16,8 @@ import (
 
 	"github.com/inspan/inspan/internal/command"
 	"github.com/inspan/inspan/internal/custom"
-	"github.com/inspan/inspan/internal/folder"
 	"github.com/inspan/inspan/internal/hook"
+	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/role"
 	"github.com/inspan/inspan/internal/skill"
 	"github.com/inspan/inspan/internal/text"
@@ -75,7 +75,7 @@ type reading struct {
 
 // parts reads the parts; at is the path that its texts get for its folder.
 func (p Plugin) parts(at string) (Parts, error) {
-	root, err := folder.Open(p.Dir)
+	root, err := keep.OpenFolder(p.Dir)
 	if err != nil {
 		return Parts{}, err
 	}

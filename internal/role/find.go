@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/inspan/inspan/internal/folder"
+	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/text"
 )
 
@@ -93,7 +93,7 @@ func (s *search) warn(format string, args ...any) {
 
 // look reads the roles of one folder.
 func (s *search) look(f Folder) {
-	root, err := folder.Open(f.Path)
+	root, err := keep.OpenFolder(f.Path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return
 	}
@@ -104,7 +104,7 @@ func (s *search) look(f Folder) {
 		files, more, err = markdown(root)
 	}
 	if err != nil {
-		s.warn("kinds of agents in %s can't be looked at: %v", f.Path, folder.Bare(err))
+		s.warn("kinds of agents in %s can't be looked at: %v", f.Path, keep.Bare(err))
 		return
 	}
 	if more {
@@ -118,7 +118,7 @@ func (s *search) look(f Folder) {
 			r, err = Parse(name, f.Source, data)
 		}
 		if err != nil {
-			s.warn("%s is no kind of agent that can be used: %v", at, folder.Bare(err))
+			s.warn("%s is no kind of agent that can be used: %v", at, keep.Bare(err))
 			continue
 		}
 		key := strings.ToLower(r.Name)
@@ -136,7 +136,7 @@ func (s *search) look(f Folder) {
 // markdown returns the names of the markdown files of a folder, in order, and
 // whether there are more than are read.
 func markdown(root *os.Root) (names []string, more bool, err error) {
-	f, err := folder.File(root, ".")
+	f, err := keep.OpenFile(root, ".")
 	if err != nil {
 		return nil, false, err
 	}
@@ -157,7 +157,7 @@ func markdown(root *os.Root) (names []string, more bool, err error) {
 
 // read reads one file.
 func read(root *os.Root, name string) ([]byte, fs.FileInfo, error) {
-	f, err := folder.File(root, name)
+	f, err := keep.OpenFile(root, name)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -13,8 +13,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/inspan/inspan/internal/folder"
 	"github.com/inspan/inspan/internal/frontmatter"
+	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/text"
 )
 
@@ -78,7 +78,7 @@ func (p *place) open() (files fs.FS, path string, end func(), err error) {
 type rooted struct{ root *os.Root }
 
 func (r rooted) Open(name string) (fs.File, error) {
-	f, err := folder.File(r.root, name)
+	f, err := keep.OpenFile(r.root, name)
 	if err != nil {
 		return nil, err
 	}
@@ -114,13 +114,13 @@ func (s *scan) look(p *place) (out []*found) {
 		return nil
 	}
 	if err != nil {
-		s.warn("skills in %s can't be looked at: %v", p.Path, folder.Bare(err))
+		s.warn("skills in %s can't be looked at: %v", p.Path, keep.Bare(err))
 		return nil
 	}
 	defer end()
 	entries, more, err := list(files, ".", maxEntries)
 	if err != nil {
-		s.warn("skills in %s can't be looked at: %v", path, folder.Bare(err))
+		s.warn("skills in %s can't be looked at: %v", path, keep.Bare(err))
 		return nil
 	}
 	if more {
@@ -197,7 +197,7 @@ func (s *scan) one(files fs.FS, path string, e fs.DirEntry) (*known, bool) {
 	case leadsOut(files, at):
 		s.warn("%s is left out: its %s is a link that leads out of its folder, or nowhere", dir, file)
 	case !errors.Is(before.err, fs.ErrNotExist):
-		s.warn("%s is no skill that can be used: %v", dir, folder.Bare(before.err))
+		s.warn("%s is no skill that can be used: %v", dir, keep.Bare(before.err))
 	}
 	return nil, false
 }

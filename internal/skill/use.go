@@ -11,8 +11,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/inspan/inspan/internal/folder"
 	"github.com/inspan/inspan/internal/frontmatter"
+	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/text"
 )
 
@@ -40,7 +40,7 @@ func (l *Library) Invoke(name, args string) (str string, s Skill, err error) {
 	defer end()
 	data, _, err := readAll(files, f.info.Name())
 	if err != nil {
-		return "", f.Skill, fmt.Errorf("skill %s: %w", f.Name, folder.Bare(err))
+		return "", f.Skill, fmt.Errorf("skill %s: %w", f.Name, keep.Bare(err))
 	}
 	_, body, err := frontmatter.Split(data)
 	if err != nil {
@@ -150,7 +150,7 @@ func (l *Library) File(name, file string) ([]byte, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("the skill %s has no file %s%s", f.Name, at, meant(at, walk(files, f.info.Name())))
 	case err != nil:
-		return nil, fmt.Errorf("%s of the skill %s can't be read: %w", at, f.Name, folder.Bare(err))
+		return nil, fmt.Errorf("%s of the skill %s can't be read: %w", at, f.Name, keep.Bare(err))
 	}
 	return data, nil
 }

@@ -136,7 +136,8 @@ func TestPage(t *testing.T) {
 
 func TestQuoted(t *testing.T) {
 	for name, want := range map[string]string{
-		"docs/ü.md": "docs/ü.md", `a "b"`: `a "b"`, "a\nb": `"a\nb"`, "a\u202eb": `"a\u202eb"`, "a\u2800b": `"a\u2800b"`, "a\ufe0fb": `"a\ufe0fb"`,
+		"docs/ü.md": "docs/ü.md", `a "b"`: `a "b"`, "a\nb": `"a\nb"`, "a\u202eb": `"a\u202eb"`, "a\u2800b": `"a\u2800b"`,
+		"a\ufe0fb": `"a\ufe0fb"`,
 		"a\u00a0b": `"a\u00a0b"`, "\xff": `"\xff"`, "": "", "a\u115fb\\": `"a\u115fb\\"`, "\U000e0100": `"\U000e0100"`,
 	} {
 		if got := text.Quoted(name); got != want {
@@ -223,7 +224,12 @@ func TestCut(t *testing.T) {
 
 func TestTrim(t *testing.T) {
 	for _, tc := range [][3]string{
-		{"abc", "abc", "abc"}, {"漢", "漢", "漢"}, {"\xbc\xa2a", "a", "\xbc\xa2a"}, {"a\xe6\xbc", "a\xe6\xbc", "a"}, {"a\xff", "a\xff", "a\xff"}, {"", "", ""},
+		{"abc", "abc", "abc"},
+		{"漢", "漢", "漢"},
+		{"\xbc\xa2a", "a", "\xbc\xa2a"},
+		{"a\xe6\xbc", "a\xe6\xbc", "a"},
+		{"a\xff", "a\xff", "a\xff"},
+		{"", "", ""},
 	} {
 		if got := string(text.TrimStart([]byte(tc[0]))); got != tc[1] {
 			t.Errorf("start of %q: %q", tc[0], got)

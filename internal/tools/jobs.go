@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/inspan/inspan/internal/feed"
+	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
@@ -256,9 +256,9 @@ func (j *job) feed(in jobsArgs) (string, error) {
 		return "closed the input", nil
 	}
 	switch _, err := j.input.Write([]byte(*input)); {
-	case errors.Is(err, feed.ErrClosed):
+	case errors.Is(err, keep.ErrClosed):
 		return "", errors.New("the standard input of the job is closed")
-	case errors.Is(err, feed.ErrFull):
+	case errors.Is(err, keep.ErrFull):
 		return "", errors.New("the job does not read its input; nothing was added")
 	case err != nil:
 		return "", err

@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/inspan/inspan/internal/feed"
+	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/shell"
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/tool"
@@ -91,7 +91,7 @@ type job struct {
 	cancel  context.CancelFunc // ends the process group
 	out     *capture
 	screen  *screen     // of its terminal; nil: it has none
-	input   *feed.Input // nil: standard input is empty
+	input   *keep.Input // nil: standard input is empty
 	report  *shellReport
 
 	done chan struct{} // closed when it has ended; the rest is set before
@@ -127,7 +127,7 @@ func (sh *Shell) start(calling context.Context, c *tool.Call, in bashArgs) (*job
 		out: &capture{blobs: storeOf(c.Env)}, report: &shellReport{}, writes: toWrite(calling, c, plan.effects),
 	}
 	if in.Background || in.Interactive || in.TTY {
-		j.input = feed.New(maxFed)
+		j.input = keep.NewInput(maxFed)
 	}
 	if in.TTY {
 		j.screen = newScreen(j.input)
