@@ -33,7 +33,7 @@ func (d *driver) compact(ctx context.Context, c loop.Compact) error {
 		return d.record(ctx, kept)
 	}
 	times, source := d.state.Compaction.Times, d.source(c.Why)
-	plan, ok := compact.Split(source, keep(source.Room))
+	plan, ok := compact.Split(source, stays(source.Room))
 	if !ok {
 		return d.record(ctx, event.Kept{Why: c.Why, Reason: "there is too little that a summary could replace"})
 	}
@@ -85,9 +85,9 @@ func (d *driver) replace(ctx context.Context, body event.Compacted, messages []l
 	})
 }
 
-// keep is how many tokens of the end stay as they are, of a conversation that may
+// stays is how many tokens of the end stay as they are, of a conversation that may
 // have so many; 0 if nobody knows.
-func keep(room int) int {
+func stays(room int) int {
 	if room > 0 {
 		return min(keepTokens, room/3)
 	}
@@ -127,7 +127,7 @@ func facts(st *loop.State) compact.Facts {
 	var f compact.Facts
 	tests := regexp.MustCompile(testRun)
 	for _, path := range st.Work.Changed {
-		f.Changed = append(f.Changed, short(st.Root, path))
+		f.Changed = append(f.Changed, below(st.Root, path))
 	}
 	for _, ran := range st.Work.Ran {
 		switch {
@@ -160,12 +160,12 @@ func lasting(st *loop.State) []compact.Lasting {
 func inHand(st *loop.State) []string {
 	var out []string
 	for _, path := range st.Work.Changed[max(0, len(st.Work.Changed)-10):] {
-		out = append(out, short(st.Root, path))
+		out = append(out, below(st.Root, path))
 	}
 	return out
 }
 
-func short(root, path string) string {
+func below(root, path string) string {
 	if rel, err := filepath.Rel(root, path); err == nil && root != "" && tool.Inside(root, path) {
 		return rel
 	}

@@ -3,8 +3,8 @@ package inspan
 import (
 	"fmt"
 
-	"github.com/inspan/inspan/internal/folder"
 	"github.com/inspan/inspan/internal/guard"
+	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/places"
 	"github.com/inspan/inspan/internal/policy"
 	"github.com/inspan/inspan/internal/secret"
@@ -53,7 +53,7 @@ func (a *Agent) tool(t tool.Tool, marker *guard.Marker, vault *secret.Vault) too
 
 // rules is the policy of the agent: mode, rules and sensitive places.
 func (a *Agent) rules() (policy.Policy, error) {
-	m := places.Map{Root: a.Env.Root, Also: a.Folders, Home: folder.Home(), Programs: folder.Programs(), Moved: folder.Moved(), State: a.Private, Shared: a.Shared, Open: a.Public}
+	m := places.Map{Root: a.Env.Root, Also: a.Folders, Home: keep.Home(), Programs: keep.Programs(), Moved: keep.Moved(), State: a.Private, Shared: a.Shared, Open: a.Public}
 	if looker, ok := a.Env.Files.(tool.Looker); ok {
 		m.Look = looker.Look
 	}

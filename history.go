@@ -8,6 +8,7 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/loop"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -72,11 +73,11 @@ func who(o event.Origin) string {
 
 // said is what somebody wrote, with a word on what can't be shown as text.
 func said(parts llm.Parts) string {
-	text := parts.Text()
+	s := parts.Text()
 	if n := parts.Images(); n > 0 {
-		text = strings.TrimPrefix(text+"\n["+counted(n, "image", "images")+"]", "\n")
+		s = strings.TrimPrefix(s+"\n["+text.Counted(n, "image", "images")+"]", "\n")
 	}
-	return text
+	return s
 }
 
 // spoken is what a model wrote, with its calls.

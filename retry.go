@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/loop"
 	"github.com/inspan/inspan/llm"
 )
@@ -164,13 +165,4 @@ func pause(attempt int, e *llm.Error) time.Duration {
 }
 
 // sleep waits, and reports whether it was left to.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
+func sleep(ctx context.Context, d time.Duration) bool { return keep.Sleep(ctx, d) == nil }

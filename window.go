@@ -9,6 +9,7 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/loop"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/llm"
 )
 
@@ -62,7 +63,7 @@ func contextOf(st *loop.State) Context {
 		}
 		c.Sources = append(c.Sources, Source{name, "part of the system prompt since the session began", st.Count(llm.Message{Parts: llm.Say(block)})})
 	}
-	tools := Source{Name: "tools", Why: counted(len(st.Tools), "description with its schema", "descriptions with their schemas")}
+	tools := Source{Name: "tools", Why: text.Counted(len(st.Tools), "description with its schema", "descriptions with their schemas")}
 	for _, t := range st.Tools {
 		tools.Tokens += st.Count(llm.Message{Parts: llm.Say(t.Name + t.Description + string(t.Schema))})
 	}
@@ -109,8 +110,8 @@ func conversation(st *loop.State) []Source {
 			}
 		}
 	}
-	person.Why = counted(messages, "message", "messages") + "; a compaction keeps the newest and lists older ones by what they demand"
-	results.Why = counted(calls, "result", "results") + largest(each)
+	person.Why = text.Counted(messages, "message", "messages") + "; a compaction keeps the newest and lists older ones by what they demand"
+	results.Why = text.Counted(calls, "result", "results") + largest(each)
 	return []Source{person, other, model, results, images}
 }
 
@@ -129,11 +130,4 @@ func largest(each map[string]int) string {
 		return ""
 	}
 	return ", most of them " + strings.Join(out, ", ")
-}
-
-func counted(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/inspan/inspan/internal/skill"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
 )
 
@@ -23,7 +24,7 @@ func (c *command) agents() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return listRoles(cmd.OutOrStdout(), cmd.ErrOrStderr(), a.Roles(root, func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), words.Visible(text)) }))
+			return listRoles(cmd.OutOrStdout(), cmd.ErrOrStderr(), a.Roles(root, func(s string) { fmt.Fprintln(cmd.ErrOrStderr(), text.Visible(s)) }))
 		},
 	}
 	list.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose agents are meant")
@@ -41,7 +42,7 @@ func listRoles(out, complain io.Writer, list []skill.Role) error {
 	}
 	for _, r := range list {
 		if len(r.Problems) > 0 {
-			fmt.Fprintf(complain, "%s: %s\n", r.Name, words.Visible(strings.Join(r.Problems, "; ")))
+			fmt.Fprintf(complain, "%s: %s\n", r.Name, text.Visible(strings.Join(r.Problems, "; ")))
 		}
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/console"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
 )
 
@@ -61,16 +62,16 @@ func printContext(out io.Writer, id string, c inspan.Context) error {
 	}
 	window := "the window of the model is not known"
 	if c.Window > 0 {
-		window = fmt.Sprintf("%.1f%% of a window of %s, of which %s stay free for the reply", share(c.Tokens, c.Window), words.Thousands(c.Window), words.Thousands(c.Reserve))
+		window = fmt.Sprintf("%.1f%% of a window of %s, of which %s stay free for the reply", share(c.Tokens, c.Window), text.Thousands(c.Window), text.Thousands(c.Reserve))
 	}
-	fmt.Fprintf(out, "%s: about %s tokens, %s\n", what, words.Thousands(c.Tokens), window)
+	fmt.Fprintf(out, "%s: about %s tokens, %s\n", what, text.Thousands(c.Tokens), window)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, s := range c.Sources {
 		part := share(s.Tokens, c.Window)
 		if c.Window == 0 {
 			part = share(s.Tokens, c.Tokens)
 		}
-		fmt.Fprintf(w, "%9s\t%5.1f%%\t%s\t%s\n", words.Thousands(s.Tokens), part, words.OneLine(s.Name, 60), s.Why)
+		fmt.Fprintf(w, "%9s\t%5.1f%%\t%s\t%s\n", text.Thousands(s.Tokens), part, words.OneLine(s.Name, 60), s.Why)
 	}
 	if err := w.Flush(); err != nil {
 		return err

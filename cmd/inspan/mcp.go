@@ -15,6 +15,7 @@ import (
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/mcp"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
 )
 
@@ -69,7 +70,7 @@ func (c *command) mcpList() *cobra.Command {
 }
 
 func complainTo(w io.Writer) func(string) {
-	return func(text string) { fmt.Fprintln(w, "inspan: "+words.Visible(text)) }
+	return func(s string) { fmt.Fprintln(w, "inspan: "+text.Visible(s)) }
 }
 
 // listServers prints how servers are.

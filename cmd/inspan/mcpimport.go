@@ -15,7 +15,8 @@ import (
 
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/config"
-	"github.com/inspan/inspan/internal/folder"
+	"github.com/inspan/inspan/internal/keep"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
 )
 
@@ -55,7 +56,7 @@ func (c *command) mcpImport() *cobra.Command {
 // one name the first counts.
 func broughtFrom(paths []string, root string, have map[string]config.MCPServer, warn func(string)) ([]brought, error) {
 	settings, _ := os.UserConfigDir() // without one there is nothing in it
-	files := config.ForeignFiles(root, folder.Home(), settings)
+	files := config.ForeignFiles(root, keep.Home(), settings)
 	if len(paths) > 0 {
 		files = nil
 	}
@@ -108,7 +109,7 @@ func (c *command) bring(out io.Writer, a *app.App, list []brought, yes bool) err
 		if does == "" {
 			does = strings.Join(b.server.Command, " ")
 		}
-		fmt.Fprintf(out, "%s: %s\n    from %s\n", b.name, words.Visible(words.OneLine(does, 1000)), b.path)
+		fmt.Fprintf(out, "%s: %s\n    from %s\n", b.name, text.Visible(words.OneLine(does, 1000)), b.path)
 	}
 	switch {
 	case yes:
@@ -132,6 +133,6 @@ func (c *command) bring(out io.Writer, a *app.App, list []brought, yes bool) err
 			fmt.Fprintf(out, "%s needs %s, which is not set here\n", b.name, strings.Join(missing, " and "))
 		}
 	}
-	fmt.Fprintf(out, "Added %s to %s; 'inspan mcp list' tries them.\n", words.Count(len(list), "server"), a.ConfigPath)
+	fmt.Fprintf(out, "Added %s to %s; 'inspan mcp list' tries them.\n", text.Count(len(list), "server"), a.ConfigPath)
 	return nil
 }

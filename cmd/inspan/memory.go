@@ -12,6 +12,7 @@ import (
 
 	"github.com/inspan/inspan/internal/memory"
 	"github.com/inspan/inspan/internal/recall"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
 )
 
@@ -48,9 +49,9 @@ func listMemory(out, complain io.Writer, s *memory.Store) error {
 		if e.Untrusted {
 			line += " (unverified)"
 		}
-		fmt.Fprintln(out, words.Visible(line))
+		fmt.Fprintln(out, text.Visible(line))
 		if from := origin(e.Entry); from != "" {
-			fmt.Fprintln(out, words.Visible("         "+from))
+			fmt.Fprintln(out, text.Visible("         "+from))
 		}
 	}
 	if len(index.Entries) == 0 && err == nil {
@@ -60,7 +61,7 @@ func listMemory(out, complain io.Writer, s *memory.Store) error {
 		fmt.Fprintln(complain, "The team's entries count as unverified until you trust the file as it is: inspan trust")
 	}
 	for _, p := range index.Problems {
-		fmt.Fprintln(complain, words.Visible(p.String()))
+		fmt.Fprintln(complain, text.Visible(p.String()))
 	}
 	return err
 }
@@ -139,7 +140,7 @@ func (c *command) memoryForget() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				fmt.Fprintf(cmd.OutOrStdout(), "forgotten: [%s] %s\n", e.Kind, words.Visible(e.Text))
+				fmt.Fprintf(cmd.OutOrStdout(), "forgotten: [%s] %s\n", e.Kind, text.Visible(e.Text))
 				return nil
 			}
 			return fmt.Errorf("nothing is remembered as %q; see 'inspan memory list'", args[0])
@@ -167,7 +168,7 @@ func (c *command) memoryRead() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Fprint(cmd.OutOrStdout(), words.VisibleLines(t.Text))
+			fmt.Fprint(cmd.OutOrStdout(), text.VisibleLines(t.Text))
 			return nil
 		},
 	}
@@ -229,7 +230,7 @@ func searchPast(ctx context.Context, out, complain io.Writer, find func(context.
 		fmt.Fprintln(complain, "Nothing was found.")
 	}
 	if behind > 0 {
-		fmt.Fprintf(complain, "%s not in the index yet; search again to go on.\n", words.Count(behind, "session"))
+		fmt.Fprintf(complain, "%s not in the index yet; search again to go on.\n", text.Count(behind, "session"))
 	}
 	return nil
 }

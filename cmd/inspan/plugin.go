@@ -14,6 +14,7 @@ import (
 
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/plugin"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
 )
 
@@ -208,7 +209,7 @@ func (c *command) pluginList() *cobra.Command {
 			fmt.Fprintln(w, "PLUGIN\tVERSION\tSTATE\tDIGEST\tIN THE PROMPT\tBRINGS\tFROM")
 			for _, p := range list {
 				tokens, _ := p.Cost()
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", p.Name, cmp.Or(p.Version, "-"), state(p), short(p.Digest), words.Count(tokens, "token"), brings(p), words.Visible(p.Source))
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", p.Name, cmp.Or(p.Version, "-"), state(p), short(p.Digest), text.Count(tokens, "token"), brings(p), text.Visible(p.Source))
 			}
 			if err := w.Flush(); err != nil {
 				return err
@@ -243,9 +244,9 @@ func (c *command) pluginShow() *cobra.Command {
 }
 
 func showPlugin(out io.Writer, p plugin.Plugin) {
-	row := func(name, text string) {
-		if text != "" {
-			fmt.Fprintf(out, "%-12s %s\n", name, words.Visible(text))
+	row := func(name, s string) {
+		if s != "" {
+			fmt.Fprintf(out, "%-12s %s\n", name, text.Visible(s))
 		}
 	}
 	row("plugin", titled(p))
@@ -264,7 +265,7 @@ func showPlugin(out io.Writer, p plugin.Plugin) {
 		row("", fmt.Sprintf("  /%s: %s", cmd.Name, words.OneLine(cmd.Description, 80)))
 	}
 	tokens, lines := p.Cost()
-	row("costs", "about "+words.Count(tokens, "token")+" of every prompt")
+	row("costs", "about "+text.Count(tokens, "token")+" of every prompt")
 	for _, line := range lines {
 		row("", "  "+line)
 	}
@@ -310,7 +311,7 @@ func brings(p plugin.Plugin) string {
 		{len(parts.Servers), "server"},
 	} {
 		if n.n > 0 {
-			out = append(out, words.Count(n.n, n.what))
+			out = append(out, text.Count(n.n, n.what))
 		}
 	}
 	return cmp.Or(strings.Join(out, ", "), "nothing")
@@ -319,11 +320,11 @@ func brings(p plugin.Plugin) string {
 // complain tells what is wrong with a plugin.
 func complain(to io.Writer, p plugin.Plugin) {
 	parts := p.Parts()
-	for _, text := range p.Problems {
-		fmt.Fprintf(to, "%s: %s\n", p.Name, words.Visible(text))
+	for _, s := range p.Problems {
+		fmt.Fprintf(to, "%s: %s\n", p.Name, text.Visible(s))
 	}
 	_, warnings := parts.Listed()
-	for _, text := range append(parts.Problems, warnings...) {
-		fmt.Fprintln(to, words.Visible(text))
+	for _, s := range append(parts.Problems, warnings...) {
+		fmt.Fprintln(to, text.Visible(s))
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/skill"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/tui"
 	"github.com/inspan/inspan/internal/words"
 )
@@ -65,11 +66,11 @@ func listSkills(out, complain io.Writer, l *skill.Library) error {
 	}
 	for _, s := range list {
 		if len(s.Problems) > 0 {
-			fmt.Fprintf(complain, "%s: %s\n", s.Name, words.Visible(strings.Join(s.Problems, "; ")))
+			fmt.Fprintf(complain, "%s: %s\n", s.Name, text.Visible(strings.Join(s.Problems, "; ")))
 		}
 	}
-	for _, text := range warnings {
-		fmt.Fprintln(complain, words.Visible(text))
+	for _, str := range warnings {
+		fmt.Fprintln(complain, text.Visible(str))
 	}
 	return nil
 }
@@ -85,11 +86,11 @@ func (c *command) skillsShow() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			text, _, err := l.Invoke(args[0], strings.Join(args[1:], " "))
+			s, _, err := l.Invoke(args[0], strings.Join(args[1:], " "))
 			if err != nil {
 				return err
 			}
-			fmt.Fprintln(cmd.OutOrStdout(), words.VisibleLines(text))
+			fmt.Fprintln(cmd.OutOrStdout(), text.VisibleLines(s))
 			return nil
 		},
 	}
@@ -113,7 +114,7 @@ func (c *command) skillsValidate() *cobra.Command {
 				}
 				bad++
 				for _, p := range problems {
-					fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", dir, words.Visible(p))
+					fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", dir, text.Visible(p))
 				}
 			}
 			if bad > 0 {
@@ -170,7 +171,7 @@ func skillCosts(out io.Writer, l *skill.Library, names []string) error {
 }
 
 func skillCost(w io.Writer, name string, c skill.Levels) {
-	fmt.Fprintf(w, "%s\t%s\t%s\t%s in %s\n", name, words.Thousands(c.Index.Tokens), words.Thousands(c.Text.Tokens), words.Thousands(c.Files.Tokens), words.Count(c.Count, "file"))
+	fmt.Fprintf(w, "%s\t%s\t%s\t%s in %s\n", name, text.Thousands(c.Index.Tokens), text.Thousands(c.Text.Tokens), text.Thousands(c.Files.Tokens), text.Count(c.Count, "file"))
 }
 
 // skillSlashes are the skills as slash commands, but for those whose name one of

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/inspan/inspan/internal/consent"
-	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/internal/text"
 )
 
 func (c *command) trust() *cobra.Command {
@@ -77,7 +77,7 @@ func show(out io.Writer, title string, items []consent.Item) {
 	for _, it := range items {
 		fmt.Fprintf(out, "%s: %s %s\n", title, it.Kind, it.Path)
 		for _, line := range it.Runs {
-			fmt.Fprintln(out, "    "+words.Visible(line))
+			fmt.Fprintln(out, "    "+text.Visible(line))
 		}
 	}
 }

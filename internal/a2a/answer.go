@@ -12,6 +12,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
 )
@@ -20,13 +21,13 @@ import (
 // answer.
 func asked(p inspan.Pending) []*sdk.Part {
 	if p.Asks {
-		text, options := words.Question(p.Call)
+		s, options := words.Question(p.Call)
 		list := make([]any, len(options))
 		for i, o := range options {
-			text += fmt.Sprintf("\n%d. %s", i+1, words.Visible(o))
+			s += fmt.Sprintf("\n%d. %s", i+1, text.Visible(o))
 			list[i] = o
 		}
-		return []*sdk.Part{sdk.NewTextPart(cut(text)), sdk.NewDataPart(map[string]any{"call": p.Call.ID, "options": list})}
+		return []*sdk.Part{sdk.NewTextPart(cut(s)), sdk.NewDataPart(map[string]any{"call": p.Call.ID, "options": list})}
 	}
 	choices := []any{"allow once", "deny"}
 	if len(p.Rules) > 0 {
@@ -39,9 +40,9 @@ func asked(p inspan.Pending) []*sdk.Part {
 func wants(p inspan.Pending) string {
 	var b strings.Builder
 	who := strings.TrimPrefix(p.Agent+" › ", " › ")
-	fmt.Fprintf(&b, "May %s run (%s)?\n", words.Visible(who+p.Call.Name), words.Line(p.Reason))
+	fmt.Fprintf(&b, "May %s run (%s)?\n", text.Visible(who+p.Call.Name), text.Line(p.Reason))
 	if p.Preview != "" {
-		b.WriteString(words.VisibleLines(p.Preview) + "\n")
+		b.WriteString(text.VisibleLines(p.Preview) + "\n")
 	} else if command, others := words.Asked(p.Call); command+others != "" {
 		b.WriteString(strings.TrimSpace("$ "+command+"\n"+others) + "\n")
 	}
@@ -49,7 +50,7 @@ func wants(p inspan.Pending) string {
 		b.WriteString("It " + line + "\n")
 	}
 	if len(p.Rules) > 0 {
-		fmt.Fprintf(&b, "For this session it would allow: %s\n", words.Visible(strings.Join(p.Rules, ", ")))
+		fmt.Fprintf(&b, "For this session it would allow: %s\n", text.Visible(strings.Join(p.Rules, ", ")))
 	}
 	return b.String() + `Answer yes, or "session" for all that is like it, or no, or say what to do instead.`
 }

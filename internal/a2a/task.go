@@ -12,7 +12,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/llm"
 )
 
@@ -232,10 +232,10 @@ func questions(st inspan.Status) []inspan.Pending {
 }
 
 // cut bounds a text.
-func cut(text string) string {
-	text = words.Clean(text)
-	if len(text) <= maxText {
-		return text
+func cut(s string) string {
+	s = text.Clean(s)
+	if len(s) <= maxText {
+		return s
 	}
-	return strings.ToValidUTF8(text[:maxText], "") + "\n[the rest was cut off]"
+	return text.Head(s, maxText) + "\n[the rest was cut off]"
 }

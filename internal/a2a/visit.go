@@ -13,7 +13,7 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/session"
-	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/internal/text"
 )
 
 // GetTask implements [a2asrv.RequestHandler].
@@ -216,7 +216,7 @@ func (v *visitor) open(ctx context.Context, lineage string) (s *inspan.Session, 
 		if s, err = v.fork(ctx, lineage); s != nil || err != nil {
 			return s, "", err
 		}
-		if len(lineage) > maxContext || words.Visible(lineage) != lineage {
+		if len(lineage) > maxContext || text.Visible(lineage) != lineage {
 			return nil, "", fmt.Errorf("%w: contextId has more than %d bytes, or hidden characters", sdk.ErrInvalidParams, maxContext)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/jsonrpc"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
 )
@@ -65,7 +66,7 @@ func (st *seat) ask(ctx context.Context, t *turn, p inspan.Pending) (event.Body,
 // consents are the answers to whether a call may be made: the word of words.Decision
 // that each stands for.
 func consents(p inspan.Pending) []wire.PermissionOption {
-	rules := words.Visible(strings.Join(p.Rules, ", "))
+	rules := text.Visible(strings.Join(p.Rules, ", "))
 	list := []wire.PermissionOption{{OptionId: "y", Name: "Allow once", Kind: wire.PermissionOptionKindAllowOnce}}
 	if len(p.Rules) > 0 {
 		for _, o := range [][2]string{{"s", "Allow for this session: "}, {"p", "Allow in this project: "}, {"a", "Always allow: "}} {
@@ -129,7 +130,7 @@ func (st *seat) consentCall(p inspan.Pending) wire.ToolCallUpdate {
 	}
 	lines = append(lines, words.Effects(p.Effects, p.Preview != "")...)
 	if p.Reason != "" {
-		lines = append(lines, "("+words.Line(p.Reason)+")")
+		lines = append(lines, "("+text.Line(p.Reason)+")")
 	}
 	if len(lines) > 0 { // fenced, as it is text of others
 		content = append(content, textContent(fenced(strings.Join(lines, "\n"))))
@@ -146,7 +147,7 @@ func (st *seat) needsWords(p inspan.Pending) string {
 	if _, more := st.agent.capabilities(); more.forms() || !p.Asks || len(options) > 0 {
 		return ""
 	}
-	return cmp.Or(words.Clean(question), words.Clean(p.Preview), "What do you say?")
+	return cmp.Or(text.Clean(question), text.Clean(p.Preview), "What do you say?")
 }
 
 // askChoice asks a question by its answers.
@@ -161,7 +162,7 @@ func (st *seat) askChoice(ctx context.Context, t *turn, p inspan.Pending) (event
 		SessionId: wire.SessionId(st.id),
 		ToolCall: wire.ToolCallUpdate{
 			ToolCallId: wire.ToolCallId(p.Call.ID), Title: &title, Kind: &kind, Status: &pending,
-			Content: []wire.ToolCallContent{textContent(words.VisibleLines(question))},
+			Content: []wire.ToolCallContent{textContent(text.VisibleLines(question))},
 		},
 	}
 	for i, o := range options {
@@ -189,7 +190,7 @@ func (st *seat) askForm(ctx context.Context, p inspan.Pending) (event.Body, erro
 	required := []string{"words"}
 	if len(options) > 0 {
 		for i := range options {
-			options[i] = words.Line(options[i])
+			options[i] = text.Line(options[i])
 		}
 		fields["choice"] = formField{Type: "string", Title: "Answer", Enum: options}
 		fields["words"] = formField{Type: "string", Title: "Or in your own words"}
@@ -197,7 +198,7 @@ func (st *seat) askForm(ctx context.Context, p inspan.Pending) (event.Body, erro
 	}
 	var answer formAnswer
 	err := st.agent.conn.Call(ctx, wire.ClientMethodElicitationCreate, form{
-		SessionID: st.id, CallID: p.Call.ID, Mode: "form", Message: cmp.Or(words.VisibleLines(question), words.VisibleLines(p.Preview)),
+		SessionID: st.id, CallID: p.Call.ID, Mode: "form", Message: cmp.Or(text.VisibleLines(question), text.VisibleLines(p.Preview)),
 		Schema: formSchema{Type: "object", Properties: fields, Required: required},
 	}, &answer)
 	var refused *jsonrpc.Error
@@ -231,7 +232,7 @@ func (st *seat) spoken(parts llm.Parts) []wire.ContentBlock {
 	for _, part := range parts {
 		switch p := part.(type) {
 		case llm.Text:
-			out = append(out, wire.TextBlock(words.Clean(p.Text)))
+			out = append(out, wire.TextBlock(text.Clean(p.Text)))
 		case llm.Image:
 			out = append(out, st.image(p))
 		}

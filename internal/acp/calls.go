@@ -8,6 +8,7 @@ import (
 	wire "github.com/coder/acp-go-sdk"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
@@ -237,7 +238,7 @@ func (v *view) result(c *call, b event.Ended) []wire.ToolCallContent {
 		}
 	}
 	if b.Show != "" {
-		out = append(out, textContent(words.Clean(b.Show)))
+		out = append(out, textContent(text.Clean(b.Show)))
 	}
 	return out
 }

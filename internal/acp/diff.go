@@ -8,7 +8,7 @@ import (
 
 	wire "github.com/coder/acp-go-sdk"
 
-	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -144,8 +144,8 @@ func diffs(diff string, path func(name string) string) []wire.ToolCallContent {
 		out = append(out, wire.ToolCallContent{Diff: d})
 	}
 	plain := strings.NewReplacer("\t", "", "\r", "").Replace(diff)
-	if !whole || words.VisibleLines(plain) != plain {
-		out = append(out, textContent(fenced(words.VisibleLines(diff))))
+	if !whole || text.VisibleLines(plain) != plain {
+		out = append(out, textContent(fenced(text.VisibleLines(diff))))
 	}
 	return out
 }
@@ -156,7 +156,7 @@ func previewed(preview string, effects []tool.Effect, root string) []wire.ToolCa
 	case preview == "":
 		return nil
 	case slices.ContainsFunc(effects, func(e tool.Effect) bool { return e.Kind == tool.Question }):
-		return []wire.ToolCallContent{textContent(words.VisibleLines(preview))}
+		return []wire.ToolCallContent{textContent(text.VisibleLines(preview))}
 	}
 	return diffs(preview, func(name string) string {
 		if filepath.IsAbs(name) {

@@ -15,7 +15,7 @@ import (
 	wire "github.com/coder/acp-go-sdk"
 
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -156,7 +156,7 @@ func (st *seat) embedded(r wire.EmbeddedResourceResource) (mention string, conte
 	case r.TextResourceContents != nil:
 		mention = st.mention(r.TextResourceContents.Uri)
 		name := strings.TrimPrefix(mention, "@")
-		return mention, llm.Text{Text: fmt.Sprintf("%s, as it is in the person's editor:\n%s", words.Line(name), fenced(r.TextResourceContents.Text))}, nil
+		return mention, llm.Text{Text: fmt.Sprintf("%s, as it is in the person's editor:\n%s", text.Line(name), fenced(r.TextResourceContents.Text))}, nil
 	case r.BlobResourceContents != nil:
 		mention = st.mention(r.BlobResourceContents.Uri)
 		kind := ""

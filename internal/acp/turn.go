@@ -11,6 +11,7 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/jsonrpc"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
 )
@@ -181,7 +182,7 @@ func (st *seat) response(t *turn, reason wire.StopReason) wire.PromptResponse {
 	} else if t.stopped != nil {
 		meta["reason"] = string(t.stopped.Reason)
 		if t.stopped.Detail != "" {
-			meta["detail"] = words.Line(t.stopped.Detail)
+			meta["detail"] = text.Line(t.stopped.Detail)
 		}
 	}
 	u := t.usage

@@ -7,6 +7,7 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/loop"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
@@ -96,9 +97,9 @@ func (v *view) tell(u wire.SessionUpdate) {
 }
 
 // message tells something as the agent's own words.
-func (v *view) message(text string) {
-	if text = words.Clean(text); text != "" {
-		v.tell(wire.UpdateAgentMessageText(text))
+func (v *view) message(s string) {
+	if s = text.Clean(s); s != "" {
+		v.tell(wire.UpdateAgentMessageText(s))
 	}
 }
 
@@ -138,7 +139,7 @@ func (v *view) said(parts llm.Parts, by string) {
 		return
 	}
 	if by != "" {
-		v.tell(wire.UpdateUserMessageText(words.Line(by) + ": "))
+		v.tell(wire.UpdateUserMessageText(text.Line(by) + ": "))
 	}
 	for _, b := range v.seat.spoken(parts) {
 		v.tell(wire.UpdateUserMessage(b))
@@ -175,7 +176,7 @@ func (v *view) replied(b event.Replied) {
 			}
 		case llm.Reasoning:
 			if !v.thought && p.Text != "" {
-				v.tell(wire.UpdateAgentThoughtText(words.Clean(p.Text)))
+				v.tell(wire.UpdateAgentThoughtText(text.Clean(p.Text)))
 			}
 		case llm.Call:
 			v.called(p)
@@ -191,7 +192,7 @@ func (v *view) delta(b event.Delta) {
 	}
 	if b.Reasoning != "" {
 		v.thought = true
-		v.tell(wire.UpdateAgentThoughtText(words.Clean(b.Reasoning)))
+		v.tell(wire.UpdateAgentThoughtText(text.Clean(b.Reasoning)))
 	}
 	if b.Text != "" {
 		if v.void { // what was told can't be taken back
@@ -247,18 +248,18 @@ func (v *view) stop(b event.Stopped) {
 	if b.Reason == event.ReasonDone || b.Reason == event.ReasonCancelled {
 		return
 	}
-	text := "The run stopped: " + strings.ReplaceAll(string(b.Reason), "_", " ")
+	s := "The run stopped: " + strings.ReplaceAll(string(b.Reason), "_", " ")
 	if b.Detail != "" {
-		text += ", " + words.Line(b.Detail)
+		s += ", " + text.Line(b.Detail)
 	}
-	v.message("\n\n" + text + "\n")
+	v.message("\n\n" + s + "\n")
 }
 
 // plan is the list of things to do in the words of the protocol.
 func plan(list []tool.Todo) wire.SessionUpdate {
 	entries := []wire.PlanEntry{}
 	for _, t := range list {
-		e := wire.PlanEntry{Content: words.Line(t.Text), Priority: wire.PlanEntryPriorityMedium, Status: wire.PlanEntryStatusPending}
+		e := wire.PlanEntry{Content: text.Line(t.Text), Priority: wire.PlanEntryPriorityMedium, Status: wire.PlanEntryStatusPending}
 		switch t.State {
 		case tool.TodoDoing:
 			e.Status = wire.PlanEntryStatusInProgress

@@ -20,8 +20,8 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/config"
-	"github.com/inspan/inspan/internal/folder"
 	"github.com/inspan/inspan/internal/guard"
+	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/lsp"
 	"github.com/inspan/inspan/internal/mcp"
 	"github.com/inspan/inspan/internal/oauth"
@@ -253,7 +253,7 @@ func (a *App) agent(
 	if env.Walls.Why != "" {
 		warn("no full sandbox: " + env.Walls.Why + "; more will ask, see 'inspan doctor sandbox'")
 	}
-	if at.Parent == "" && tool.Inside(env.Root, folder.Home()) {
+	if at.Parent == "" && tool.Inside(env.Root, keep.Home()) {
 		warn("the workspace " + env.Root + " holds your home folder: all your files are its content, and there are no checkpoints; start inspan in the folder of a project")
 	}
 	if err := a.inert(env.Root, o.Trust, warn); err != nil {
@@ -267,7 +267,7 @@ func (a *App) agent(
 	if err != nil {
 		return nil, nil, err
 	}
-	shell := &tools.Shell{Home: folder.Home(), Protected: a.protected(), NoKeep: a.noKeep(o), Withheld: a.explained}
+	shell := &tools.Shell{Home: keep.Home(), Protected: a.protected(), NoKeep: a.noKeep(o), Withheld: a.explained}
 	a.shells.Store(at.ID, shell)
 	needs := profile.For(chosen.Info().Route(), a.Config.Profiles)
 	servers := &lsp.Manager{Env: env}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/folder"
+	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/places"
 	"github.com/inspan/inspan/internal/session"
 	"github.com/inspan/inspan/internal/snapshot"
@@ -24,7 +24,7 @@ import (
 // snapshots is the store of checkpoints of a workspace; nil if none are kept,
 // as they are switched off, or as the workspace is more than a project.
 func (a *App) snapshots(root string) *snapshot.Store {
-	if a.Config.Checkpoints.Off || tool.Inside(root, folder.Home()) {
+	if a.Config.Checkpoints.Off || tool.Inside(root, keep.Home()) {
 		return nil
 	}
 	return &snapshot.Store{

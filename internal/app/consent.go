@@ -11,7 +11,7 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/consent"
 	"github.com/inspan/inspan/internal/policy"
-	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -101,7 +101,7 @@ func (a *App) inert(root, sum string, warn func(string)) error {
 		warn("trust: " + err.Error() + "; nothing of the workspace is trusted")
 	}
 	if n := len(r.New) + len(r.Changed); n > 0 {
-		warn(fmt.Sprintf("%s in this folder would run programs or change settings (%d changed since you trusted them); such things stay inert, see 'inspan trust'", words.Count(n, "thing"), len(r.Changed)))
+		warn(fmt.Sprintf("%s in this folder would run programs or change settings (%d changed since you trusted them); such things stay inert, see 'inspan trust'", text.Count(n, "thing"), len(r.Changed)))
 	}
 	return nil
 }

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/policy"
-	"github.com/inspan/inspan/internal/private"
 	"github.com/inspan/inspan/internal/prompt"
 	"github.com/inspan/inspan/internal/subagent"
 	"github.com/inspan/inspan/internal/survey"
@@ -65,7 +65,7 @@ func (a *App) machine(ctx context.Context, env tool.Env) survey.Machine {
 	}
 	k = known{key, time.Now(), survey.Ask(ctx, env)}
 	if data, err := json.Marshal(k); err == nil {
-		_ = private.Write(path, data) // the next session asks again
+		_ = keep.Write(path, data) // the next session asks again
 	}
 	return k.Machine
 }

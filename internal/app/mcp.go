@@ -18,6 +18,7 @@ import (
 	"github.com/inspan/inspan/internal/consent"
 	"github.com/inspan/inspan/internal/mcp"
 	"github.com/inspan/inspan/internal/secret"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
@@ -97,7 +98,7 @@ func readServers(path string, data []byte, source string, warn func(string)) []m
 		problems = append(problems, err.Error())
 	}
 	for _, p := range problems {
-		warn(words.Visible(p))
+		warn(text.Visible(p))
 	}
 	for i := range list {
 		list[i].Source = source

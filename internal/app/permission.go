@@ -14,16 +14,16 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/config"
-	"github.com/inspan/inspan/internal/folder"
 	"github.com/inspan/inspan/internal/guard"
+	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/netguard"
 	"github.com/inspan/inspan/internal/places"
 	"github.com/inspan/inspan/internal/policy"
 	"github.com/inspan/inspan/internal/sandbox"
 	"github.com/inspan/inspan/internal/secret"
 	"github.com/inspan/inspan/internal/shell"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/tools"
-	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -51,7 +51,7 @@ func (o Options) beside() string {
 	}
 	list := make([]string, len(o.Folders))
 	for i, dir := range o.Folders {
-		list[i] = "- " + words.Line(dir)
+		list[i] = "- " + text.Line(dir)
 	}
 	return "These folders belong to the work too. File tools may read and change them as they may the workspace, by absolute paths; commands reach there what their words name:\n" + strings.Join(list, "\n")
 }
@@ -116,7 +116,7 @@ func parsed(rules []inspan.Rule) ([]policy.Rule, error) {
 // places is the machine as the judges see it.
 func (a *App) places(root string) places.Map {
 	return places.Map{
-		Root: root, Home: folder.Home(), Programs: folder.Programs(), Moved: folder.Moved(), Settings: filepath.Dir(a.ConfigPath), State: []string{a.StateDir}, Shared: append(a.shared(), a.ownTools()), Open: a.public(root),
+		Root: root, Home: keep.Home(), Programs: keep.Programs(), Moved: keep.Moved(), Settings: filepath.Dir(a.ConfigPath), State: []string{a.StateDir}, Shared: append(a.shared(), a.ownTools()), Open: a.public(root),
 	}.Indexed()
 }
 
@@ -163,7 +163,7 @@ func (a *App) public(root string) []string {
 
 // atHome is a path below the user's home folder; empty if there is none.
 func atHome(parts ...string) string {
-	home := folder.Home()
+	home := keep.Home()
 	if home == "" {
 		return ""
 	}
@@ -334,7 +334,7 @@ func (a *App) Explain(ctx context.Context, root, mode, command string) (Explaine
 		return Explained{}, err
 	}
 	out := Explained{Root: env.Root, Mode: cmp.Or(mode, a.Config.Mode, policy.ModeAsk)}
-	out.Plan = shell.Explain(command, shell.Place{Root: env.Root, Cwd: env.Root, Home: folder.Home(), Held: env.Walls.Read})
+	out.Plan = shell.Explain(command, shell.Place{Root: env.Root, Cwd: env.Root, Home: keep.Home(), Held: env.Walls.Read})
 	p := policy.Policy{Map: a.places(env.Root)}
 	if looker, ok := env.Files.(tool.Looker); ok {
 		p.Map.Look = looker.Look
@@ -347,7 +347,7 @@ func (a *App) Explain(ctx context.Context, root, mode, command string) (Explaine
 		return Explained{}, err
 	}
 	call := &tool.Call{ID: "explain", Name: "bash", Args: args, Env: env, Cwd: env.Root, Mode: out.Mode}
-	core := tools.Core(&tools.Shell{Home: folder.Home()}, "")
+	core := tools.Core(&tools.Shell{Home: keep.Home()}, "")
 	bash := core[slices.IndexFunc(core, func(t tool.Tool) bool { return t.Name == call.Name })]
 	effects, err := bash.Effects(ctx, call)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"slices"
 
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/private"
+	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/secret"
 )
 
@@ -27,11 +27,11 @@ func (a *App) placeholderKey() ([]byte, error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return key, err
 	}
-	if err := private.MakeDir(a.StateDir); err != nil {
+	if err := keep.MakeDir(a.StateDir); err != nil {
 		return nil, err
 	}
 	made := path + "-" + rand.Text()
-	if err := private.Write(made, []byte(rand.Text()+rand.Text()+"\n")); err != nil {
+	if err := keep.Write(made, []byte(rand.Text()+rand.Text()+"\n")); err != nil {
 		return nil, err
 	}
 	defer os.Remove(made)

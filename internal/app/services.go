@@ -15,7 +15,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/config"
-	"github.com/inspan/inspan/internal/private"
+	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/sandbox"
 	"github.com/inspan/inspan/internal/tools"
 	"github.com/inspan/inspan/tool"
@@ -85,13 +85,13 @@ func (a *App) services() string { return filepath.Join(a.StateDir, "kept") }
 func (a *App) register(s *Service) error {
 	raw, err := json.Marshal(s)
 	if err == nil {
-		err = private.MakeDir(a.services())
+		err = keep.MakeDir(a.services())
 	}
 	if err != nil {
 		return err
 	}
 	path := filepath.Join(a.services(), strconv.Itoa(s.PID)+"-"+s.Mark+".json")
-	if err := private.Write(path, raw); err != nil {
+	if err := keep.Write(path, raw); err != nil {
 		return err
 	}
 	s.file = path

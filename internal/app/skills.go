@@ -9,8 +9,8 @@ import (
 	"sync"
 
 	"github.com/inspan/inspan/internal/config"
-	"github.com/inspan/inspan/internal/folder"
 	"github.com/inspan/inspan/internal/hook"
+	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/places"
 	"github.com/inspan/inspan/internal/policy"
 	"github.com/inspan/inspan/internal/skill"
@@ -27,7 +27,7 @@ func (a *App) skillFolders() []string {
 	var out []string
 	for _, f := range a.Skills("").Folders {
 		at := real(f.Path)
-		whole := tool.Inside(at, folder.Home()) // a home, or more, is not a folder of skills
+		whole := tool.Inside(at, keep.Home()) // a home, or more, is not a folder of skills
 		if info, err := os.Stat(at); f.Source == "user" && filepath.IsAbs(at) && !whole && err == nil && info.IsDir() {
 			out = append(out, at)
 		}

@@ -6,9 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/llm"
 )
 
@@ -104,23 +103,23 @@ func each(parts llm.Parts, f func(llm.Part) llm.Part) llm.Parts {
 // clip returns the head and the tail of a text with a line between them that
 // says how much is missing, together at most limit tokens if they can be. A
 // gap that falls into the missing part is counted with it.
-func (s Source) clip(text string, limit int) string {
-	size := s.tokens(text)
+func (s Source) clip(said string, limit int) string {
+	size := s.tokens(said)
 	if size <= limit {
-		return text
+		return said
 	}
-	for n := len(text) * max(limit, 0) / size; ; n = n * 7 / 8 {
-		head, tail := ends(text, n)
-		middle := text[len(head) : len(text)-len(tail)]
+	for n := len(said) * max(limit, 0) / size; ; n = n * 7 / 8 {
+		head, tail := text.Head(said, n/2), text.Tail(said, n/2)
+		middle := said[len(head) : len(said)-len(tail)]
 		short := head + fmt.Sprintf("\n[%d bytes are left out here; the history tool finds them]\n", missing(middle)) + tail
 		switch {
-		case len(short) < len(text) && s.tokens(short) <= limit:
+		case len(short) < len(said) && s.tokens(short) <= limit:
 			return short
 		case n >= 16:
-		case len(short) < len(text):
+		case len(short) < len(said):
 			return short
 		default:
-			return text
+			return said
 		}
 	}
 }
@@ -140,37 +139,8 @@ func missing(text string) int {
 	return n
 }
 
-// ends returns the first and the last n/2 bytes of a text, in whole characters.
-func ends(text string, n int) (head, tail string) {
-	a, b := n/2, len(text)-n/2
-	for a > 0 && !utf8.RuneStart(text[a]) {
-		a--
-	}
-	for b < len(text) && !utf8.RuneStart(text[b]) {
-		b++
-	}
-	return text[:a], text[b:]
-}
-
-// line makes one line of a text, of at most limit bytes, with an ellipsis for
-// what is left out.
-func line(text string, limit int) string {
-	text = strings.ToValidUTF8(strings.Join(strings.Fields(text), " "), "\uFFFD")
-	text = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return -1
-		}
-		return r
-	}, text)
-	if len(text) <= limit {
-		return text
-	}
-	end := max(limit-len("…"), 0)
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + "…"
-}
+// line makes one line of a text without what can't be seen, of at most limit bytes.
+func line(s string, limit int) string { return text.Short(text.Clean(s), limit) }
 
 // distinct returns the texts, each once, where it comes last.
 func distinct(texts []string) []string {

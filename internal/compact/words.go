@@ -5,7 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
-	"unicode/utf8"
+
+	"github.com/inspan/inspan/internal/text"
 )
 
 // lexicon are the words that are looked for. They are compiled for each plan:
@@ -68,10 +69,7 @@ func (x *lexicon) core(s string) string {
 	if from == 0 {
 		return short
 	}
-	for !utf8.RuneStart(s[from]) {
-		from++
-	}
-	return "…" + line(s[from:], maxSentence-len("…"))
+	return text.More + line(text.Tail(s, len(s)-from), maxSentence-len(text.More))
 }
 
 // weight says how much a constraint tells: most if it leaves no choice, and more
@@ -88,9 +86,9 @@ func (x *lexicon) weight(constraint string) int {
 }
 
 // lost returns the constraints of a text that a shorter form of it has not.
-func (x *lexicon) lost(text, short string) []string {
-	short = strings.Join(strings.Fields(short), " ")
-	return slices.DeleteFunc(x.constraints(text), func(s string) bool { return strings.Contains(short, s) })
+func (x *lexicon) lost(said, short string) []string {
+	short = text.Flat(short)
+	return slices.DeleteFunc(x.constraints(said), func(s string) bool { return strings.Contains(short, s) })
 }
 
 // sentences cuts a text at line ends and at marks that end a sentence. A point

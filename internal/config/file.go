@@ -9,9 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/gofrs/flock"
-
-	"github.com/inspan/inspan/internal/folder"
+	"github.com/inspan/inspan/internal/keep"
 )
 
 // maxFile is the most bytes of a file of settings.
@@ -23,7 +21,7 @@ const maxFile = 1 << 20
 func ReadFile(path string) ([]byte, error) {
 	data, err := read(path)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, folder.Bare(err))
+		return nil, fmt.Errorf("%s: %w", path, keep.Bare(err))
 	}
 	return data, nil
 }
@@ -50,8 +48,7 @@ func read(path string) ([]byte, error) {
 }
 
 const (
-	maxWait  = 30 * time.Second     // for a process that edits the same file
-	tryEvery = 5 * time.Millisecond // how often to ask for a lock that it holds
+	maxWait = 30 * time.Second // for a process that edits the same file
 )
 
 // lock keeps all others, in this process and elsewhere, from editing a settings file,
@@ -60,13 +57,8 @@ func lock(path string) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
 	}
-	wait, cancel := context.WithTimeout(context.Background(), maxWait)
-	defer cancel()
-	l := flock.New(path + ".lock")
-	if _, err := l.TryLockContext(wait, tryEvery); err != nil {
-		if wait.Err() != nil {
-			return nil, fmt.Errorf("another process has held %s for more than %s: is it stopped?", l.Path(), maxWait)
-		}
+	l, err := keep.LockFile(context.Background(), path+".lock", maxWait)
+	if err != nil {
 		return nil, fmt.Errorf("lock the settings: %w", err)
 	}
 	return func() { _ = l.Close() }, nil

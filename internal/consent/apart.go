@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"github.com/inspan/inspan/internal/text"
 )
 
 // findings is what a settings file would do.
@@ -20,7 +22,7 @@ type findings struct {
 func takeApart(ext string, data []byte) findings {
 	top, err := parse(ext, data)
 	if err != nil {
-		return findings{lines: []string{"is not understood, so what it runs is not known: " + visible(err.Error())}}
+		return findings{lines: []string{"is not understood, so what it runs is not known: " + text.Quoted(err.Error())}}
 	}
 	var f findings
 	if keys := top.keys(); len(keys) > 0 {
@@ -33,8 +35,8 @@ func takeApart(ext string, data []byte) findings {
 func (n node) keys() []string {
 	var keys []string
 	for _, kid := range n.kids {
-		if !n.list && !slices.Contains(keys, visible(kid.key)) {
-			keys = append(keys, visible(kid.key))
+		if !n.list && !slices.Contains(keys, text.Quoted(kid.key)) {
+			keys = append(keys, text.Quoted(kid.key))
 		}
 	}
 	return keys
@@ -48,7 +50,7 @@ func (f *findings) visit(n node, label string, left int) {
 	for _, kid := range n.kids {
 		at := label
 		if !n.list {
-			at = strings.TrimPrefix(label+"."+visible(kid.key), ".")
+			at = strings.TrimPrefix(label+"."+text.Quoted(kid.key), ".")
 		}
 		switch {
 		case n.list:
@@ -57,11 +59,11 @@ func (f *findings) visit(n node, label string, left int) {
 		case runs(kid.key):
 			for _, variant := range kid.kids { // such as one for each system
 				if variant.scalar != "" {
-					f.command(n, variant, at, at+"."+visible(variant.key))
+					f.command(n, variant, at, at+"."+text.Quoted(variant.key))
 				}
 			}
 		case leads(kid.key) && kid.scalar != "":
-			f.lines = append(f.lines, at+": connects to "+visible(kid.scalar)+around(n))
+			f.lines = append(f.lines, at+": connects to "+text.Quoted(kid.scalar)+around(n))
 		}
 		f.visit(kid, at, left-1)
 	}
@@ -72,7 +74,7 @@ func (f *findings) command(object, command node, label, at string) {
 	if key := strings.ToLower(command.key); label == "" || key != "command" && key != "cmd" {
 		label = at
 	}
-	line, dir := visible(command.scalar), object.text("cwd", "dir", "directory", "workdir", "working_directory")
+	line, dir := text.Quoted(command.scalar), object.text("cwd", "dir", "directory", "workdir", "working_directory")
 	args, has := object.texts("args", "arguments")
 	argv := append(command.words(), args...)
 	if command.list || has {
@@ -93,18 +95,18 @@ func around(object node) string {
 		switch strings.ToLower(kid.key) {
 		case "cwd", "dir", "directory", "workdir", "working_directory":
 			if kid.scalar != "" {
-				out = append(out, "in "+visible(kid.scalar))
+				out = append(out, "in "+text.Quoted(kid.scalar))
 			}
 		case "env", "environment":
 			out = append(out, "environment "+strings.Join(kid.named(), ", "))
 		case "headers":
 			out = append(out, "headers "+strings.Join(kid.named(), ", "))
 		case "hosts":
-			out = append(out, "may reach "+visible(strings.Join(kid.words(), ", ")))
+			out = append(out, "may reach "+text.Quoted(strings.Join(kid.words(), ", ")))
 		case "read":
-			out = append(out, "may read "+visible(strings.Join(kid.words(), ", ")))
+			out = append(out, "may read "+text.Quoted(strings.Join(kid.words(), ", ")))
 		case "write":
-			out = append(out, "may change "+visible(strings.Join(kid.words(), ", ")))
+			out = append(out, "may change "+text.Quoted(strings.Join(kid.words(), ", ")))
 		}
 	}
 	if len(out) == 0 {
@@ -122,7 +124,7 @@ func (n node) names() []string {
 		if n.list {
 			name, _, _ = strings.Cut(kid.scalar, "=")
 		}
-		out = append(out, visible(name))
+		out = append(out, text.Quoted(name))
 	}
 	return out
 }
@@ -132,7 +134,7 @@ func (n node) named() []string {
 	out := n.names()
 	for i, kid := range n.kids {
 		if !n.list && strings.Contains(kid.scalar, "$") {
-			out[i] += "=" + visible(kid.scalar)
+			out[i] += "=" + text.Quoted(kid.scalar)
 		}
 	}
 	return out
@@ -261,7 +263,7 @@ func program(name string) bool {
 func quoted(argv []string) string {
 	out := make([]string, len(argv))
 	for i, arg := range argv {
-		out[i] = visible(arg)
+		out[i] = text.Quoted(arg)
 		if arg == "" || out[i] == arg && strings.ContainsFunc(arg, special) {
 			out[i] = strconv.Quote(arg)
 		}

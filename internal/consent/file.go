@@ -15,19 +15,16 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/gofrs/flock"
-
-	"github.com/inspan/inspan/internal/private"
+	"github.com/inspan/inspan/internal/keep"
 )
 
 const (
-	version  = 1
-	maxFile  = 16 << 20             // bytes of one file
-	maxWait  = 30 * time.Second     // for other processes; each holds the lock for milliseconds
-	tryEvery = 2 * time.Millisecond // while another process holds the lock
-	others   = fs.FileMode(0o077)   // what nobody else may do
-	writers  = fs.FileMode(0o022)   // what makes content doubtful
-	remedy   = "put back a copy, or remove the file: everything in it is then asked again"
+	version = 1
+	maxFile = 16 << 20           // bytes of one file
+	maxWait = 30 * time.Second   // for other processes; each holds the lock for milliseconds
+	others  = fs.FileMode(0o077) // what nobody else may do
+	writers = fs.FileMode(0o022) // what makes content doubtful
+	remedy  = "put back a copy, or remove the file: everything in it is then asked again"
 )
 
 // envelope is the form of a file. The sum is over the entries without white
@@ -183,7 +180,7 @@ func change[T any](ctx context.Context, s *Store, name string, edit func([]T) ([
 	if s.Dir == "" {
 		return errors.New("consent: no folder is set")
 	}
-	if err := private.MakeDir(s.Dir); err != nil {
+	if err := keep.MakeDir(s.Dir); err != nil {
 		return fmt.Errorf("make the folder for consent: %w", err)
 	}
 	unlock, err := s.lock(ctx)
@@ -204,8 +201,8 @@ func change[T any](ctx context.Context, s *Store, name string, edit func([]T) ([
 		return fmt.Errorf("remember: %w", err)
 	}
 	path := filepath.Join(s.Dir, name)
-	private.Sweep(path)
-	if err := private.Write(path, data); err != nil {
+	keep.Sweep(path)
+	if err := keep.Write(path, data); err != nil {
 		return fmt.Errorf("remember: %w", err)
 	}
 	return nil
@@ -217,13 +214,8 @@ func (s *Store) lock(ctx context.Context) (unlock func(), err error) {
 	if err := ignoreMissing(checkMode(path, 0, 0o600)); err != nil {
 		return nil, err
 	}
-	wait, cancel := context.WithTimeout(ctx, maxWait)
-	defer cancel()
-	l := flock.New(path)
-	if _, err := l.TryLockContext(wait, tryEvery); err != nil {
-		if ctx.Err() == nil && wait.Err() != nil {
-			return nil, fmt.Errorf("another process has held %s for more than %s: is it stopped?", path, maxWait)
-		}
+	l, err := keep.LockFile(ctx, path, maxWait)
+	if err != nil {
 		return nil, fmt.Errorf("lock consent: %w", err)
 	}
 	return func() { _ = l.Close() }, nil

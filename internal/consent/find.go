@@ -10,7 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/inspan/inspan/internal/folder"
+	"github.com/inspan/inspan/internal/keep"
+	"github.com/inspan/inspan/internal/text"
 )
 
 // Bounds of Find. What is beyond can't be trusted.
@@ -102,7 +103,7 @@ func (f *finder) inspan() {
 	for _, e := range entries {
 		at := path.Join(top, e.Name())
 		switch name := strings.ToLower(e.Name()); {
-		case !presentable(e.Name()):
+		case text.Holds(e.Name(), text.Unclear):
 			f.entry(at, Settings)
 		case name == "hooks" && e.IsDir():
 			f.entry(at, Hook)
@@ -189,7 +190,7 @@ func (f *finder) each(dir, kind string) {
 
 // list returns the entries of a folder in order, none if there are too many.
 func (f *finder) list(dir string) ([]fs.DirEntry, error) {
-	file, err := folder.File(f.root, dir)
+	file, err := keep.OpenFile(f.root, dir)
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +202,7 @@ func (f *finder) list(dir string) ([]fs.DirEntry, error) {
 		return nil, errTooMany
 	}
 	if err != nil && len(entries) == 0 && !isEnd(err) {
-		return nil, folder.Bare(err)
+		return nil, keep.Bare(err)
 	}
 	f.left -= len(entries)
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
@@ -210,18 +211,18 @@ func (f *finder) list(dir string) ([]fs.DirEntry, error) {
 
 // doubtful adds an item that can't be trusted.
 func (f *finder) doubtful(at, kind string, why error) {
-	f.items = append(f.items, Item{Path: visible(at), Kind: kind, Runs: []string{"can't be trusted: " + visible(folder.Bare(why).Error())}})
+	f.items = append(f.items, Item{Path: text.Quoted(at), Kind: kind, Runs: []string{"can't be trusted: " + text.Quoted(keep.Bare(why).Error())}})
 }
 
 // entry adds the item of a file or of a folder with all that is below it,
 // unless it is known to be harmless.
 func (f *finder) entry(at, kind string) {
-	t := tree{finder: f, kind: kind, top: at}
+	t := tree{finder: f, kind: kind, sum: keep.Digest{Top: at}}
 	t.add(at, 0)
 	if t.harmless() {
 		return
 	}
-	it := Item{Path: visible(at), Digest: t.digest(), Runs: t.runs, Kind: kind}
+	it := Item{Path: text.Quoted(at), Digest: t.digest(), Runs: t.runs, Kind: kind}
 	if t.folder {
 		it.Path += "/"
 	}
@@ -244,9 +245,9 @@ func (f *finder) named() {
 				continue
 			}
 			f.left--
-			t := tree{finder: f, kind: w.kind, top: at}
+			t := tree{finder: f, kind: w.kind, sum: keep.Digest{Top: at}}
 			t.add(at, 0)
-			it := Item{Path: visible(at), Digest: t.digest(), Kind: w.kind, Runs: []string{"is named in " + w.by}}
+			it := Item{Path: text.Quoted(at), Digest: t.digest(), Kind: w.kind, Runs: []string{"is named in " + w.by}}
 			f.items = append(f.items, it.with(t.flaws))
 		}
 	}
@@ -263,7 +264,7 @@ func (it Item) with(flaws []string) Item {
 // covered reports whether a path is an item, or below one. What is only told to agents
 // covers nothing that a command line names.
 func (f *finder) covered(at string) bool {
-	shown := visible(at)
+	shown := text.Quoted(at)
 	return slices.ContainsFunc(f.items, func(it Item) bool {
 		return it.Kind != Memory && (shown == it.Path || strings.HasSuffix(it.Path, "/") && strings.HasPrefix(at, it.Path))
 	})

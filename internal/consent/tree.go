@@ -8,10 +8,10 @@ import (
 	"io"
 	"io/fs"
 	"path"
-	"strconv"
 	"strings"
 
-	"github.com/inspan/inspan/internal/folder"
+	"github.com/inspan/inspan/internal/keep"
+	"github.com/inspan/inspan/internal/text"
 )
 
 var (
@@ -23,14 +23,13 @@ var (
 // tree reads the content of one item.
 type tree struct {
 	*finder
-	kind, top string
-	folder    bool     // the item is one
-	risky     bool     // it has more than what is known to be harmless
-	leaves    []string // one line for each file, in order, that names it and its content
-	single    string   // digest of the item if it is no folder
-	runs      []string
-	flaws     []string // why it can't be trusted
-	words     []word
+	kind   string
+	folder bool // the item is one
+	risky  bool // it has more than what is known to be harmless
+	sum    keep.Digest
+	runs   []string
+	flaws  []string // why it can't be trusted
+	words  []word
 }
 
 // harmless reports whether the item is none at all.
@@ -44,13 +43,13 @@ func (t *tree) digest() string {
 		return ""
 	}
 	if !t.folder {
-		return t.single
+		return t.sum.Single()
 	}
-	return sum([]byte(strings.Join(t.leaves, "")))
+	return t.sum.Folder()
 }
 
 func (t *tree) flaw(at string, err error) {
-	t.flaws = append(t.flaws, visible(at)+": "+visible(folder.Bare(err).Error()))
+	t.flaws = append(t.flaws, text.Quoted(at)+": "+text.Quoted(keep.Bare(err).Error()))
 }
 
 // add reads what is at a path: a file, a link or a folder.
@@ -59,12 +58,12 @@ func (t *tree) add(at string, depth int) {
 	switch {
 	case err != nil:
 		t.flaw(at, err)
-	case depth == 0 && !presentable(at):
+	case depth == 0 && text.Holds(at, text.Unclear):
 		t.flaw(at, errors.New("its path can't be shown as it is"))
 	case info.IsDir():
 		t.addFolder(at, depth)
 	case info.Mode().IsRegular():
-		t.addFile(at, info, "file", "")
+		t.addFile(at, info, t.sum.File(at))
 	case info.Mode()&fs.ModeSymlink != 0:
 		t.addLink(at, info)
 	default:
@@ -97,7 +96,7 @@ func (t *tree) addLink(at string, info fs.FileInfo) {
 	}
 	followed, err := t.root.Stat(at)
 	if err != nil {
-		t.flaw(at, fmt.Errorf("a link to %s: %w", visible(target), folder.Bare(err)))
+		t.flaw(at, fmt.Errorf("a link to %s: %w", text.Quoted(target), keep.Bare(err)))
 		return
 	}
 	if !followed.Mode().IsRegular() {
@@ -105,10 +104,10 @@ func (t *tree) addLink(at string, info fs.FileInfo) {
 		return
 	}
 	t.risky = true
-	t.addFile(at, info, "link", target)
+	t.addFile(at, info, t.sum.Link(at, target))
 }
 
-func (t *tree) addFile(at string, info fs.FileInfo, how, target string) {
+func (t *tree) addFile(at string, info fs.FileInfo, into *keep.Leaf) {
 	if t.left < 0 {
 		t.flaw(at, errTooMany)
 		return
@@ -119,12 +118,8 @@ func (t *tree) addFile(at string, info fs.FileInfo, how, target string) {
 		t.flaw(at, err)
 		return
 	}
-	below := strings.TrimPrefix(strings.TrimPrefix(at, t.top), "/")
-	t.leaves = append(t.leaves, fmt.Sprintf("%s %s %s %s\n", how, strconv.Quote(below), strconv.Quote(target), sum(data)))
-	t.single = sum(data)
-	if how == "link" {
-		t.single = sum([]byte("link\x00" + target + "\x00" + string(data)))
-	}
+	_, _ = into.Write(data)
+	_ = into.Close() // neither fails
 	t.judge(at, info, data)
 }
 
@@ -146,7 +141,7 @@ func (t *tree) judge(at string, info fs.FileInfo, data []byte) {
 	case ext == ".json" || ext == ".jsonc" || ext == ".toml":
 		t.settings(at, ext, data)
 	case script || program(name) || (t.kind == Hook || t.kind == Tool) && ext != ".md":
-		t.runs = append(t.runs, visible(at))
+		t.runs = append(t.runs, text.Quoted(at))
 	}
 }
 
@@ -155,7 +150,7 @@ func (t *tree) tells(data []byte) {
 	before := len(t.runs)
 	for line := range strings.Lines(string(data)) {
 		if line = strings.TrimSpace(line); line != "" {
-			t.runs = append(t.runs, "tells agents: "+visible(line))
+			t.runs = append(t.runs, "tells agents: "+text.Quoted(line))
 		}
 	}
 	t.risky = t.risky || len(t.runs) > before
@@ -166,7 +161,7 @@ func (t *tree) settings(at, ext string, data []byte) {
 	found := takeApart(ext, data)
 	for _, line := range found.lines {
 		if t.folder {
-			line = visible(at) + ": " + line
+			line = text.Quoted(at) + ": " + line
 		}
 		t.runs = append(t.runs, line)
 	}
@@ -180,23 +175,12 @@ func (t *tree) settings(at, ext string, data []byte) {
 // read returns the content of a file, following links inside the root. It
 // never waits for a pipe.
 func (f *finder) read(at string) ([]byte, error) {
-	file, err := folder.File(f.root, at)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	info, err := file.Stat()
+	data, err := keep.ReadFile(f.root, at, maxContent)
 	switch {
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
+	case errors.Is(err, keep.ErrNoFile):
 		return nil, errPlain
-	case info.Size() > maxContent:
+	case errors.Is(err, keep.ErrTooBig):
 		return nil, errTooBig
-	}
-	data, err := io.ReadAll(io.LimitReader(file, maxContent+1))
-	if err == nil && len(data) > maxContent {
-		err = errTooBig
 	}
 	return data, err
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/policy"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
@@ -118,7 +119,7 @@ func (c *Console) whatWasDone(r Result) {
 	for _, d := range r.Denials {
 		lines = append(lines, fmt.Sprintf("%s: %s", d.Tool, strings.TrimPrefix(d.Reason+" ("+d.By+")", " ")))
 	}
-	c.list(words.Count(len(r.Denials), "call")+" denied:", lines)
+	c.list(text.Count(len(r.Denials), "call")+" denied:", lines)
 }
 
 func (c *Console) list(head string, lines []string) {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/llm"
 )
 
@@ -49,7 +49,7 @@ func (c *claude) event(e event.Event) error {
 		}
 	case event.Ended:
 		return c.message("user", fields{"role": "user", "content": []any{fields{
-			"type": "tool_result", "tool_use_id": b.Call, "content": words.Clean(b.Parts.Text()), "is_error": b.Outcome != event.OutcomeOK,
+			"type": "tool_result", "tool_use_id": b.Call, "content": text.Clean(b.Parts.Text()), "is_error": b.Outcome != event.OutcomeOK,
 		}}})
 	}
 	return nil

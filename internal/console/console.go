@@ -22,7 +22,7 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/policy"
-	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -258,7 +258,7 @@ func (v *view) result(st inspan.Status, err error) Result {
 	case st.Stopped != nil:
 		r.Reason, r.Cause, r.Detail = string(st.Stopped.Reason), st.Stopped.Cause, st.Stopped.Detail
 	case len(st.Waiting) > 0:
-		r.Reason, r.Detail = "waiting", words.Count(len(st.Waiting), "call")+" to decide on"
+		r.Reason, r.Detail = "waiting", text.Count(len(st.Waiting), "call")+" to decide on"
 	default:
 		r.Reason, r.Detail = "error", "there is nothing to do"
 	}

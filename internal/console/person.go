@@ -10,6 +10,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
 )
 
@@ -72,7 +73,7 @@ func (p *Person) raise(ctx context.Context, st inspan.Status) ([]event.Body, err
 	if more == nil {
 		return nil, nil
 	}
-	yes, err := p.Agrees(ctx, p.console.paint(yellow, "? "+words.Visible(st.Stopped.Detail)+":")+" go on with twice the limit?")
+	yes, err := p.Agrees(ctx, p.console.paint(yellow, "? "+text.Visible(st.Stopped.Detail)+":")+" go on with twice the limit?")
 	if !yes {
 		return nil, err
 	}
@@ -112,10 +113,10 @@ func (p *Person) interrupt() {
 // show prints what is asked, and all that would happen.
 func (p *Person) show(w inspan.Pending) {
 	if w.Asks {
-		fmt.Fprintln(p.out, p.console.paint(yellow, "? "+strings.ReplaceAll(words.VisibleLines(w.Preview), "\n", "\n    ")))
+		fmt.Fprintln(p.out, p.console.paint(yellow, "? "+strings.ReplaceAll(text.VisibleLines(w.Preview), "\n", "\n    ")))
 		return
 	}
-	fmt.Fprintf(p.out, "%s %s\n", p.console.paint(yellow, "? "+words.Visible(strings.TrimPrefix(w.Agent+" › ", " › ")+w.Call.Name)+" asks"), p.console.paint(dim, "("+words.Line(w.Reason)+")"))
+	fmt.Fprintf(p.out, "%s %s\n", p.console.paint(yellow, "? "+text.Visible(strings.TrimPrefix(w.Agent+" › ", " › ")+w.Call.Name)+" asks"), p.console.paint(dim, "("+text.Line(w.Reason)+")"))
 	p.would(w)
 }
 
@@ -123,7 +124,7 @@ func (p *Person) show(w inspan.Pending) {
 func (p *Person) would(w inspan.Pending) {
 	if w.Preview != "" {
 		for line := range strings.Lines(w.Preview) {
-			p.indented(p.console.paintDiff(words.Visible(strings.TrimRight(line, "\n"))))
+			p.indented(p.console.paintDiff(text.Visible(strings.TrimRight(line, "\n"))))
 		}
 	} else {
 		command, others := words.Asked(w.Call)
@@ -153,7 +154,7 @@ func question(w inspan.Pending) string {
 	if len(w.Rules) == 0 {
 		return "  Allow it? [y]es, [n]o, or say what to do instead: "
 	}
-	return "  Allow it? [y]es once; for [s]ession, [p]roject or [a]lways: " + words.Visible(strings.Join(w.Rules, ", ")) + "; [n]o, or say what to do instead: "
+	return "  Allow it? [y]es once; for [s]ession, [p]roject or [a]lways: " + text.Visible(strings.Join(w.Rules, ", ")) + "; [n]o, or say what to do instead: "
 }
 
 // answer reads what the person typed, or says what is wrong with it.

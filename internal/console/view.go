@@ -13,6 +13,7 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/figure"
 	"github.com/inspan/inspan/internal/markdown"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
@@ -52,10 +53,10 @@ func (c *Console) width(w io.Writer) int {
 }
 
 // write shows a piece of what the model says.
-func (v *view) write(text string) error {
+func (v *view) write(s string) error {
 	v.written = true
 	v.tables.Width = v.width(v.Out)
-	_, err := io.WriteString(v.Out, v.tables.Write(words.Clean(text)))
+	_, err := io.WriteString(v.Out, v.tables.Write(text.Clean(s)))
 	return err
 }
 
@@ -160,7 +161,7 @@ func (v *view) delta(b event.Delta) error {
 		v.shown = false
 	}
 	if b.Reasoning != "" && v.Color {
-		fmt.Fprint(v.Err, v.paint(dim, words.Clean(b.Reasoning)))
+		fmt.Fprint(v.Err, v.paint(dim, text.Clean(b.Reasoning)))
 		v.written = true
 	}
 	if b.Text == "" {
@@ -215,7 +216,7 @@ func (v *view) show(b event.Ended) {
 	if strings.TrimSpace(b.Show) == "" {
 		return
 	}
-	for line := range strings.SplitSeq(markdown.Render(words.Clean(b.Show), max(width-len(margin), 1), v.style()), "\n") {
+	for line := range strings.SplitSeq(markdown.Render(text.Clean(b.Show), max(width-len(margin), 1), v.style()), "\n") {
 		v.line("%s", strings.TrimRight(margin+line, " "))
 	}
 }
@@ -233,7 +234,7 @@ func (v *view) diff(f tool.File) {
 			v.line("    %s", v.paint(dim, fmt.Sprintf("... %d more lines", len(lines)-i)))
 			return
 		}
-		v.line("    %s", v.paintDiff(words.Visible(l)))
+		v.line("    %s", v.paintDiff(text.Visible(l)))
 	}
 }
 
@@ -259,15 +260,15 @@ func (v *view) endLine() {
 // summary is the last line of a text run.
 func (c *Console) summary(r Result) {
 	if r.Session == "" {
-		c.Say(c.paint(red, "inspan: ") + words.VisibleLines(r.Detail))
+		c.Say(c.paint(red, "inspan: ") + text.VisibleLines(r.Detail))
 		return
 	}
-	line := fmt.Sprintf("%s · %s · %s · %s in, %s out · %s · session %s", r.Reason, words.Count(r.Turns, "turn"), words.Count(r.Calls, "call"),
-		words.Thousands(r.Usage.Prompt()), words.Thousands(r.Usage.Output), words.Cost(r.Cost, r.Unpriced), r.Session)
+	line := fmt.Sprintf("%s · %s · %s · %s in, %s out · %s · session %s", r.Reason, text.Count(r.Turns, "turn"), text.Count(r.Calls, "call"),
+		text.Thousands(r.Usage.Prompt()), text.Thousands(r.Usage.Output), words.Cost(r.Cost, r.Unpriced), r.Session)
 	c.whatWasDone(r)
 	c.Say(c.paint(dim, line))
 	if r.Detail != "" {
-		c.Say(c.paint(red, words.VisibleLines(r.Detail)))
+		c.Say(c.paint(red, text.VisibleLines(r.Detail)))
 	}
 	for _, text := range words.Leftovers(r.Session, r.Kept, r.Ended) {
 		c.Say(text)
@@ -278,11 +279,11 @@ func (c *Console) summary(r Result) {
 }
 
 // summaryLine is the first line of a result that says something.
-func summaryLine(text string) string {
-	lines := strings.Split(words.Result(text), "\n")
+func summaryLine(s string) string {
+	lines := strings.Split(words.Result(s), "\n")
 	first := words.OneLine(lines[0], 100)
 	if len(lines) > 1 {
-		first += fmt.Sprintf(" (+%s)", words.Count(len(lines)-1, "line"))
+		first += fmt.Sprintf(" (+%s)", text.Count(len(lines)-1, "line"))
 	}
 	return first
 }
@@ -298,13 +299,13 @@ func (c *Console) Show(events iter.Seq2[event.Event, error], asEvents bool) erro
 			return err
 		}
 		if said, ok := e.Body.(event.Said); ok && !asEvents {
-			v.line("%s", v.paint(bold, "> "+words.VisibleLines(said.Parts.Text())))
+			v.line("%s", v.paint(bold, "> "+text.VisibleLines(said.Parts.Text())))
 		}
 		if err := v.event(e); err != nil {
 			return err
 		}
 		if stopped, ok := e.Body.(event.Stopped); ok && !asEvents {
-			v.line("%s", v.paint(dim, words.VisibleLines(strings.TrimSpace("— "+string(stopped.Reason)+" "+stopped.Detail))))
+			v.line("%s", v.paint(dim, text.VisibleLines(strings.TrimSpace("— "+string(stopped.Reason)+" "+stopped.Detail))))
 		}
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -128,7 +129,7 @@ func isWord(r rune) bool {
 
 func checkName(name string) error {
 	if name == "" || len(name) > 64 || strings.ContainsFunc(name, func(r rune) bool { return !isWord(r) }) {
-		return fmt.Errorf("name is %q; it must have 1 to 64 letters of ASCII, digits, _ and -", within(name, 80))
+		return fmt.Errorf("name is %q; it must have 1 to 64 letters of ASCII, digits, _ and -", text.Clip(name, 80))
 	}
 	if strings.HasPrefix(strings.ToLower(name), "mcp__") {
 		return fmt.Errorf("name is %q; names that begin with mcp__ are those of the tools of MCP servers", name)
@@ -155,7 +156,7 @@ func (d declaration) checkSecrets() error {
 	for i, name := range d.secrets {
 		switch {
 		case !isVariable(name):
-			return fmt.Errorf("secrets has %q, which is no name of a variable", within(name, 80))
+			return fmt.Errorf("secrets has %q, which is no name of a variable", text.Clip(name, 80))
 		case strings.HasPrefix(name, "INSPAN_"):
 			return fmt.Errorf("secrets has %s; names that begin with INSPAN_ are taken", name)
 		case slices.Contains(d.secrets[:i], name):
@@ -188,7 +189,7 @@ func object(data []byte, known ...string) (fields, error) {
 	}
 	dec := json.NewDecoder(bytes.NewReader(data))
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
-		return nil, fmt.Errorf("want one JSON object and nothing else, got %q", within(strings.TrimSpace(string(data)), 40))
+		return nil, fmt.Errorf("want one JSON object and nothing else, got %q", text.Clip(strings.TrimSpace(string(data)), 40))
 	}
 	out := fields{}
 	for dec.More() {
@@ -223,7 +224,7 @@ func unknown(name string, known []string) error {
 	if near := tool.Nearest(name, known); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
-	return fmt.Errorf("there is no field %q; %s", within(name, 80), hint)
+	return fmt.Errorf("there is no field %q; %s", text.Clip(name, 80), hint)
 }
 
 // field decodes one field. One that is not given leaves the value as it is.

@@ -1,18 +1,14 @@
 package custom
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path"
-	"strconv"
-	"strings"
 
-	"github.com/inspan/inspan/internal/folder"
+	"github.com/inspan/inspan/internal/keep"
 )
 
 // Bounds of one entry.
@@ -23,28 +19,26 @@ const (
 )
 
 // digest names the content of an entry: of a file, of what a link leads to, or
-// of all that is in a folder. It is made like the one that trust is given for.
+// of all that is in a folder. It is the one that trust is given for.
 // Errors continue the name of the entry.
 func digest(root *os.Root, entry string) (string, error) {
-	t := tree{root: root, top: entry, bytes: maxBytes, files: maxFiles}
+	t := tree{root: root, sum: keep.Digest{Top: entry}, bytes: maxBytes, files: maxFiles}
 	folder, err := t.add(entry, 0)
 	if err != nil {
 		return "", err
 	}
 	if folder {
-		return sum(strings.Join(t.leaves, "")), nil
+		return t.sum.Folder(), nil
 	}
-	return t.single, nil
+	return t.sum.Single(), nil
 }
 
 // tree reads an entry.
 type tree struct {
-	root   *os.Root
-	top    string
-	leaves []string // a line for each file
-	single string   // digest of the last file
-	bytes  int64    // that may still be read
-	files  int      // that may still be read
+	root  *os.Root
+	sum   keep.Digest
+	bytes int64 // that may still be read
+	files int   // that may still be read
 }
 
 func (t *tree) add(at string, depth int) (folder bool, err error) {
@@ -58,7 +52,7 @@ func (t *tree) add(at string, depth int) (folder bool, err error) {
 	case info.IsDir():
 		return true, t.addFolder(at, depth)
 	case info.Mode().IsRegular():
-		return false, t.addFile(at, "file", "")
+		return false, t.addFile(at, t.sum.File(at))
 	case info.Mode()&fs.ModeSymlink != 0:
 		return false, t.addLink(at)
 	}
@@ -90,23 +84,17 @@ func (t *tree) addLink(at string) error {
 	if err != nil || !info.Mode().IsRegular() {
 		return fmt.Errorf("has the link %s, which does not lead to a file of the same folder", at)
 	}
-	return t.addFile(at, "link", target)
+	return t.addFile(at, t.sum.Link(at, target))
 }
 
-func (t *tree) addFile(at, how, target string) error {
-	f, err := folder.File(t.root, at)
+func (t *tree) addFile(at string, into *keep.Leaf) error {
+	f, err := keep.OpenFile(t.root, at)
 	if err != nil {
 		return fmt.Errorf("can't be read: %w", err)
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
 		return errors.New("changed while it was looked at")
-	}
-	content, linked := sha256.New(), sha256.New()
-	fmt.Fprintf(linked, "link\x00%s\x00", target)
-	into := io.Writer(content)
-	if how == "link" {
-		into = io.MultiWriter(content, linked)
 	}
 	n, err := io.Copy(into, io.LimitReader(f, t.bytes+1))
 	if err != nil {
@@ -115,18 +103,7 @@ func (t *tree) addFile(at, how, target string) error {
 	if t.bytes -= n; t.bytes < 0 {
 		return fmt.Errorf("has more than %d MiB: make it smaller", maxBytes>>20)
 	}
-	t.single = hex.EncodeToString(content.Sum(nil))
-	below := strings.TrimPrefix(strings.TrimPrefix(at, t.top), "/")
-	t.leaves = append(t.leaves, fmt.Sprintf("%s %s %s %s\n", how, strconv.Quote(below), strconv.Quote(target), t.single))
-	if how == "link" {
-		t.single = hex.EncodeToString(linked.Sum(nil))
-	}
-	return nil
-}
-
-func sum(text string) string {
-	d := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(d[:])
+	return into.Close()
 }
 
 // current is the digest of the program as it is now.

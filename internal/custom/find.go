@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/inspan/inspan/internal/folder"
+	"github.com/inspan/inspan/internal/keep"
 )
 
 const maxEntries = 200 // of a folder of programs
@@ -48,7 +48,7 @@ func (p *pass) look(f Folder) []program {
 		return nil
 	}
 	f.Dir = abs
-	root, err := folder.Open(abs)
+	root, err := keep.OpenFolder(abs)
 	if err != nil {
 		p.warn(f.Dir, fmt.Sprintf("tools in %s can't be looked at: %v", f.Dir, err))
 		return nil
@@ -98,7 +98,7 @@ func (p *pass) fill(root *os.Root, prog *program) bool {
 func start(root *os.Root, entry string) (string, error) {
 	info, err := root.Lstat(entry)
 	if err != nil {
-		return "", fmt.Errorf("can't be looked at: %w", folder.Bare(err))
+		return "", fmt.Errorf("can't be looked at: %w", keep.Bare(err))
 	}
 	if !info.IsDir() {
 		return executable(root, entry)
@@ -120,7 +120,7 @@ func executable(root *os.Root, at string) (string, error) {
 		return "", nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("can't be looked at: %w", folder.Bare(err))
+		return "", fmt.Errorf("can't be looked at: %w", keep.Bare(err))
 	}
 	info, err := root.Stat(at)
 	linked := link.Mode()&fs.ModeSymlink != 0
@@ -128,7 +128,7 @@ func executable(root *os.Root, at string) (string, error) {
 	case err != nil && linked:
 		return "", errors.New("is a link that leads out of its folder, or nowhere: put the program itself there")
 	case err != nil:
-		return "", fmt.Errorf("can't be looked at: %w", folder.Bare(err))
+		return "", fmt.Errorf("can't be looked at: %w", keep.Bare(err))
 	case info.IsDir() && linked:
 		return "", errors.New("is a link to a folder: put the folder itself there")
 	case !info.Mode().IsRegular():
@@ -143,7 +143,7 @@ func executable(root *os.Root, at string) (string, error) {
 
 // script reports whether a file begins with #!.
 func script(root *os.Root, at string) bool {
-	f, err := folder.File(root, at)
+	f, err := keep.OpenFile(root, at)
 	if err != nil {
 		return false
 	}
@@ -155,7 +155,7 @@ func script(root *os.Root, at string) bool {
 
 // list returns the names in a folder, in order.
 func list(root *os.Root, at string, most int) ([]string, error) {
-	f, err := folder.File(root, at)
+	f, err := keep.OpenFile(root, at)
 	if err != nil {
 		return nil, err
 	}

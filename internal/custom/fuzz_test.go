@@ -7,7 +7,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -103,12 +103,12 @@ func FuzzLines(f *testing.F) {
 		cut = min(max(cut, 0), len(data))
 		_, _ = l.Write(data[:cut])
 		_, _ = l.Write(data[cut:])
-		text := l.text()
-		if strings.Contains(told.String(), "\x1b") || strings.Contains(text, "\x1b") || !utf8.ValidString(told.String()) {
-			t.Errorf("told %q, text %q", told.String(), text)
+		s := l.text()
+		if strings.Contains(told.String(), "\x1b") || strings.Contains(s, "\x1b") || !utf8.ValidString(told.String()) {
+			t.Errorf("told %q, text %q", told.String(), s)
 		}
-		if len(data) < maxLine && text != words.Printed(string(data)) {
-			t.Errorf("text %q of %q", text, data)
+		if len(data) < maxLine && s != text.Printed(string(data)) {
+			t.Errorf("text %q of %q", s, data)
 		}
 	})
 }
@@ -117,7 +117,7 @@ func TestKeep(t *testing.T) {
 	var all, tail []byte
 	for i := range 500 {
 		p := []byte(strings.Repeat(string(rune('a'+i%26)), i%40))
-		all, tail = append(all, p...), keep(tail, p, 30)
+		all, tail = append(all, p...), lastOf(tail, p, 30)
 		if last := all[max(0, len(all)-30):]; !strings.HasSuffix(string(tail), string(last)) || len(tail) > 60 {
 			t.Fatalf("after %d: %q does not end in %q", i, tail, last)
 		}

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/llm"
 )
 
@@ -53,7 +53,7 @@ func decodeReply(data []byte) (reply, bool) {
 		}
 		r.images = append(r.images, image)
 	}
-	r.text, r.err = words.Printed(r.text), words.Printed(r.err)
+	r.text, r.err = text.Printed(r.text), text.Printed(r.err)
 	return r, true
 }
 

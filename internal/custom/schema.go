@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -103,7 +104,7 @@ func parts(v any) iter.Seq2[string, any] {
 // since some vendors refuse every request that has a schema with another.
 func (s *scale) keywords(m map[string]any) (int, error) {
 	if t, is := m["type"].(string); is && !slices.Contains([]string{"object", "array", "string", "number", "integer", "boolean", "null"}, t) {
-		return 0, fmt.Errorf("has the type %q, which there is not", within(t, 80))
+		return 0, fmt.Errorf("has the type %q, which there is not", text.Clip(t, 80))
 	}
 	if ref, is := m["$ref"].(string); is {
 		return s.follow(ref)
@@ -129,7 +130,7 @@ func (s *scale) follow(ref string) (int, error) {
 func (s *scale) target(ref string) (any, error) {
 	path, ok := strings.CutPrefix(ref, "#")
 	if !ok || path != "" && path[0] != '/' {
-		return nil, fmt.Errorf("refers to %q; only what begins with #/ is understood", within(ref, 80))
+		return nil, fmt.Errorf("refers to %q; only what begins with #/ is understood", text.Clip(ref, 80))
 	}
 	v := s.root
 	for _, part := range strings.Split(path, "/")[1:] {
@@ -146,7 +147,7 @@ func (s *scale) target(ref string) (any, error) {
 			ok = false
 		}
 		if !ok {
-			return nil, fmt.Errorf("refers to %q, where nothing is", within(ref, 80))
+			return nil, fmt.Errorf("refers to %q, where nothing is", text.Clip(ref, 80))
 		}
 	}
 	return v, nil

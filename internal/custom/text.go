@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"unicode/utf8"
 
-	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/internal/text"
 )
 
 const (
@@ -37,7 +36,7 @@ func (o *output) Write(p []byte) (int, error) {
 	n := min(len(p), o.most-len(o.head))
 	o.head = append(o.head, p[:n]...)
 	if n < len(p) {
-		o.tail = keep(o.tail, p[n:], keptTail)
+		o.tail = lastOf(o.tail, p[n:], keptTail)
 		if o.full != nil {
 			o.full()
 		}
@@ -45,9 +44,9 @@ func (o *output) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// keep appends to the last bytes of something. It may keep twice as many as are
+// lastOf appends to the last bytes of something. It may keep twice as many as are
 // wanted, so as not to move them each time.
-func keep(tail, p []byte, most int) []byte {
+func lastOf(tail, p []byte, most int) []byte {
 	p = p[max(0, len(p)-most):]
 	if len(tail)+len(p) > 2*most {
 		tail = append(tail[:0], tail[len(tail)+len(p)-most:]...)
@@ -69,19 +68,9 @@ func (o *output) text() string {
 	tail := o.tail[max(0, len(o.tail)-keptTail):]
 	dropped := o.total - int64(len(o.head)+len(tail))
 	if dropped == 0 {
-		return words.Printed(string(o.head) + string(tail))
+		return text.Printed(string(o.head) + string(tail))
 	}
-	return words.Printed(string(o.head)) + fmt.Sprintf("\n[... %d bytes left out; they are not kept ...]\n", dropped) + words.Printed(wholeFrom(tail))
-}
-
-// wholeFrom is text that may begin in the middle of a character.
-func wholeFrom(p []byte) string {
-	for i := 0; i < min(len(p), utf8.UTFMax-1); i++ {
-		if utf8.RuneStart(p[i]) {
-			return string(p[i:])
-		}
-	}
-	return string(p)
+	return text.Printed(string(o.head)) + fmt.Sprintf("\n[... %d bytes left out; they are not kept ...]\n", dropped) + text.Printed(string(text.TrimStart(tail)))
 }
 
 // lines takes what a program says on its standard error, line by line, and keeps
@@ -99,7 +88,7 @@ type lines struct {
 func (l *lines) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.tail = keep(l.tail, p, maxErrors)
+	l.tail = lastOf(l.tail, p, maxErrors)
 	for rest := p; len(rest) > 0; {
 		line, after, ended := bytes.Cut(rest, []byte{'\n'})
 		l.line = append(l.line, line[:min(len(line), max(0, maxLine-len(l.line)))]...)
@@ -113,7 +102,7 @@ func (l *lines) Write(p []byte) (int, error) {
 
 // flush tells the line so far. L.mu is held.
 func (l *lines) flush() {
-	text := words.Printed(string(l.line))
+	text := text.Printed(string(l.line))
 	l.line = l.line[:0]
 	if text == "" || l.tell == nil || l.told > maxTold {
 		return
@@ -130,19 +119,12 @@ func (l *lines) text() string {
 	defer l.mu.Unlock()
 	l.flush()
 	if cut := len(l.tail) - maxErrors; cut > 0 {
-		return words.Printed(wholeFrom(l.tail[cut:]))
+		return text.Printed(string(text.TrimStart(l.tail[cut:])))
 	}
-	return words.Printed(string(l.tail))
+	return text.Printed(string(l.tail))
 }
 
 // last is the last line of a text.
-func last(text string) string {
-	return within(strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:]), maxLast)
-}
-
-func within(line string, most int) string {
-	if runes := []rune(line); len(runes) > most {
-		return string(runes[:most-3]) + "..."
-	}
-	return line
+func last(s string) string {
+	return text.Clip(strings.TrimSpace(s[strings.LastIndexByte(s, '\n')+1:]), maxLast)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/inspan/inspan/internal/lsp"
 	"github.com/inspan/inspan/internal/mcp"
 	"github.com/inspan/inspan/internal/memory"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/tool"
 )
@@ -47,7 +48,7 @@ func reached(ctx context.Context, a *app.App, p app.Provider) Finding {
 		}
 		return f
 	}
-	f.Found = p.BaseURL + " has " + words.Count(len(found.Models), "model")
+	f.Found = p.BaseURL + " has " + text.Count(len(found.Models), "model")
 	return f
 }
 
@@ -77,7 +78,7 @@ func ownTools(ctx context.Context, a *app.App, root string) Finding {
 	if err != nil {
 		problems = append(problems, err.Error())
 	}
-	if f.Found = words.Count(usable, "tool") + " of yours and of this folder"; len(problems) > 0 {
+	if f.Found = text.Count(usable, "tool") + " of yours and of this folder"; len(problems) > 0 {
 		f.State, f.Found = Warn, f.Found+"; not usable: "+strings.Join(problems, "; ")
 		f.Remedy = "run the program with --describe and look at what it prints; what came with the folder needs 'inspan trust'"
 	}
@@ -102,7 +103,7 @@ func servers(ctx context.Context, a *app.App, root string) (out []Finding) {
 	defer cancel()
 	hub.Settle(ctx)
 	for _, s := range hub.Status() {
-		f := Finding{Check: "mcp " + words.OneLine(s.Name, 40), State: Good, Found: string(s.State) + ", " + words.Count(s.Tools, "tool")}
+		f := Finding{Check: "mcp " + words.OneLine(s.Name, 40), State: Good, Found: string(s.State) + ", " + text.Count(s.Tools, "tool")}
 		if s.State != mcp.Ready && s.State != mcp.Off {
 			f.State, f.Found = Warn, strings.Trim(string(s.State)+": "+s.Why, ": ")
 			f.Remedy = map[mcp.State]string{
@@ -204,7 +205,7 @@ func memories(a *app.App, root string) (out []Finding) {
 			f.Found, f.Remedy = err.Error(), "make the file readable, or remove it"
 		case lines > memory.MaxLines || size > memory.MaxBytes:
 			f.Found = fmt.Sprintf("%s has %s and %s bytes; beyond %d lines or %s bytes the end is lost to prompts",
-				path, words.Count(lines, "line"), words.Thousands(size), memory.MaxLines, words.Thousands(memory.MaxBytes))
+				path, text.Count(lines, "line"), text.Thousands(size), memory.MaxLines, text.Thousands(memory.MaxBytes))
 			f.Remedy = "move what is long into topic files beside it, or have the memory tidied"
 		default:
 			continue

@@ -22,7 +22,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/inspan/inspan/internal/figure"
-	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/internal/text"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -74,13 +74,13 @@ func many(series, values int) (out []figure.Series) {
 }
 
 // harmless holds what is true of all text that is drawn.
-func harmless(t *testing.T, text string, width int) {
+func harmless(t *testing.T, s string, width int) {
 	t.Helper()
-	for line := range strings.SplitSeq(text, "\n") {
+	for line := range strings.SplitSeq(s, "\n") {
 		if n := ansi.StringWidth(line); n > width {
 			t.Errorf("%d cells of %d: %q", n, width, line)
 		}
-		if words.Visible(line) != line || strings.HasSuffix(line, " ") {
+		if text.Visible(line) != line || strings.HasSuffix(line, " ") {
 			t.Errorf("%q", line)
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"html"
 	"strings"
 
-	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/internal/text"
 )
 
 // Table is rows of text below a head. Rows may be shorter or longer than others.
@@ -84,7 +84,7 @@ func (t Table) HTML() string {
 	row := func(tag string, cells []string) {
 		b.WriteString("<tr>")
 		for i := range n {
-			text := html.EscapeString(words.VisibleLines(strings.ReplaceAll(at(cells, i), "\r\n", "\n")))
+			text := html.EscapeString(text.VisibleLines(strings.ReplaceAll(at(cells, i), "\r\n", "\n")))
 			b.WriteString("<" + tag + ">" + strings.ReplaceAll(text, "\n", "<br>") + "</" + tag + ">")
 		}
 		b.WriteString("</tr>\n")

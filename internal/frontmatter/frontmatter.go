@@ -15,10 +15,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/inspan/inspan/internal/text"
 )
 
 // Bounds of front matter, so that reading it stays quick whatever it holds.
@@ -164,21 +165,21 @@ func check(node *yaml.Node, depth int) error {
 // if there is anything else. The error says that it is no YAML all the same, as a
 // value has a colon in it.
 func plain(matter []byte) (out map[string]any, err error) {
-	text := string(matter)
-	if strings.ContainsFunc(text, odd) {
+	whole := string(matter)
+	if text.Holds(whole, text.Unclear&^text.Newline) || strings.ContainsRune(whole, utf8.RuneError) {
 		return nil, nil
 	}
 	out = map[string]any{}
-	for line := range strings.SplitSeq(text, "\n") {
+	for line := range strings.SplitSeq(whole, "\n") {
 		line = strings.TrimRight(line, " ")
 		if line == "" || line[0] == '#' {
 			continue
 		}
 		key, rest, found := strings.Cut(line, ":")
-		text := strings.TrimLeft(rest, " ")
-		value, ok := scalar(text)
-		if !ok && colon(text) {
-			value, ok, err = text, true, fmt.Errorf("the front matter is no YAML: the value of %s has a colon, so it needs quotes", key)
+		said := strings.TrimLeft(rest, " ")
+		value, ok := scalar(said)
+		if !ok && colon(said) {
+			value, ok, err = said, true, fmt.Errorf("the front matter is no YAML: the value of %s has a colon, so it needs quotes", key)
 		}
 		_, twice := out[key]
 		if !found || !ok || twice || !isKey(key) || rest != "" && rest[0] != ' ' || len(out) == maxKeys {
@@ -193,8 +194,6 @@ func plain(matter []byte) (out map[string]any, err error) {
 func colon(text string) bool {
 	return isLetter(text[0]) && !strings.Contains(text, " #") && (strings.Contains(text, ": ") || strings.HasSuffix(text, ":"))
 }
-
-func odd(r rune) bool { return r != '\n' && !unicode.IsPrint(r) || r == utf8.RuneError }
 
 // scalar reads the value of a line if it can't be anything else than it seems.
 func scalar(text string) (value any, ok bool) {

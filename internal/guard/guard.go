@@ -13,21 +13,13 @@ package guard
 
 import (
 	"strings"
-	"unicode/utf8"
+
+	"github.com/inspan/inspan/internal/text"
 )
 
 // plainLine makes one short line of text that others wrote, so that it can be
 // quoted in words of ours: nothing hidden, no line ends, no brackets.
-func plainLine(text string, limit int) string {
-	text, _ = reveal(strings.ToValidUTF8(text, "\ufffd"))
-	text = strings.NewReplacer("[", "(", "]", ")", "<", "(", ">", ")", `"`, "'").Replace(text)
-	text = strings.Join(strings.Fields(text), " ")
-	if len(text) <= limit {
-		return text
-	}
-	end := limit
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + "…"
+func plainLine(s string, limit int) string {
+	s, _ = reveal(strings.ToValidUTF8(s, "\ufffd"))
+	return text.Short(strings.NewReplacer("[", "(", "]", ")", "<", "(", ">", ")", `"`, "'").Replace(s), limit)
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -63,7 +64,7 @@ func escapeHidden(raw string) string {
 	var b strings.Builder
 	for _, r := range strings.ToValidUTF8(raw, "\ufffd") {
 		switch {
-		case !hidden(r):
+		case !text.Covert.Has(r):
 			b.WriteRune(r)
 		case r < 0x10000:
 			fmt.Fprintf(&b, `\u%04x`, r)

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/inspan/inspan/internal/text"
 )
 
 // Patterns that few texts need are compiled when one does.
@@ -21,52 +23,8 @@ const (
 )
 
 // hasHidden reports whether a character of the text may be hidden from people.
-// It passes over plain text fast.
-func hasHidden(text string) bool {
-	for i := 0; i < len(text); {
-		if b := text[i]; b < utf8.RuneSelf {
-			if b < ' ' && b != '\n' && b != '\t' && b != '\r' && b != '\f' || b == 0x7f {
-				return true
-			}
-			i++
-			continue
-		}
-		r, n := utf8.DecodeRuneInString(text[i:])
-		if hidden(r) {
-			return true
-		}
-		i += n
-	}
-	return false
-}
-
-// hidden reports whether people see nothing of a character, or something else
-// than it says, at least where it does not belong.
-func hidden(r rune) bool {
-	switch {
-	case r < ' ':
-		return r != '\n' && r != '\t' && r != '\r' && r != '\f'
-	case r < 0x7f:
-		return false
-	case r <= 0x9f, r == 0xad, r == 0x34f, r == 0x61c, r == 0x180e:
-		return true
-	case r < 0x200b:
-		return r == 0x115f || r == 0x1160
-	case r <= 0x200f, r >= 0x202a && r <= 0x202e, r >= 0x2060 && r <= 0x206f:
-		return true
-	case r < 0xe000:
-		return r == 0x3164
-	}
-	return r <= 0xf8ff || isSelector(r) || r == 0xfeff || r == 0xffa0 ||
-		r >= 0xfff0 && r <= 0xfffb || r >= 0xe0000 && r <= 0xe0fff || r >= 0xf0000 || r&0xfffe == 0xfffe
-}
-
-func isTag(r rune) bool      { return r >= 0xe0000 && r <= 0xe007f }
-func isSelector(r rune) bool { return r >= 0xfe00 && r <= 0xfe0f || r >= 0xe0100 && r <= 0xe01ef }
-func isBidi(r rune) bool     { return r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 }
-
-func isPrivate(r rune) bool {
-	return r >= 0xe000 && r <= 0xf8ff || r >= 0xf0000 && r <= 0x10fffd
+func hasHidden(said string) bool {
+	return strings.ContainsFunc(said, text.Covert.Has)
 }
 
 // reveal writes text so that a model gets what people see: what is hidden is
@@ -76,17 +34,17 @@ func isPrivate(r rune) bool {
 //
 // What is spelled out holds no hidden character, so doing it twice changes
 // nothing more.
-func reveal(text string) (out string, smuggled bool) {
-	if !hasHidden(text) {
-		return text, false
+func reveal(said string) (out string, smuggled bool) {
+	if !hasHidden(said) {
+		return said, false
 	}
-	text = strings.TrimPrefix(text, "\ufeff") // the mark of an encoding
-	v := revealer{rest: text}
-	if strings.ContainsAny(text, "\x1b\u0090\u0098\u009b\u009d\u009e\u009f") {
-		v.rest = regexp.MustCompile(escapes).ReplaceAllString(text, "")
-		v.smuggled = regexp.MustCompile(concealed).MatchString(text)
+	said = strings.TrimPrefix(said, "\ufeff") // the mark of an encoding
+	v := revealer{rest: said}
+	if strings.ContainsAny(said, "\x1b\u0090\u0098\u009b\u009d\u009e\u009f") {
+		v.rest = regexp.MustCompile(escapes).ReplaceAllString(said, "")
+		v.smuggled = regexp.MustCompile(concealed).MatchString(said)
 	}
-	v.b.Grow(len(text))
+	v.b.Grow(len(said))
 	for v.rest != "" {
 		v.step()
 	}
@@ -104,34 +62,36 @@ type revealer struct {
 // step writes the next character, or the next run of hidden ones of one kind.
 func (v *revealer) step() {
 	r, n := utf8.DecodeRuneInString(v.rest)
-	if !hidden(r) {
+	if !text.Covert.Has(r) {
 		v.b.WriteString(v.rest[:n])
 		v.before, v.rest = r, v.rest[n:]
 		return
 	}
-	switch {
-	case r < 0x20 || r == 0x7f:
+	switch class := text.Of(r); {
+	case class == text.Separator: // a line ends for people, or nothing is there
+		v.b.WriteByte('\n')
+		v.before, v.rest = '\n', v.rest[n:]
+	case r <= 0x7f:
 		v.b.WriteString("^" + string(r^0x40))
 		v.rest = v.rest[n:]
-	case isTag(r):
-		v.tags(v.take(isTag))
-	case isSelector(r):
-		v.selectors(v.take(isSelector))
-	case isBidi(r):
+	case class == text.Tag:
+		v.tags(v.take(text.Tag))
+	case class == text.Selector:
+		v.selectors(v.take(text.Selector))
+	case class == text.Bidi || class == text.Override:
 		fmt.Fprintf(&v.b, "[U+%04X]", r)
-		v.rest, v.smuggled = v.rest[n:], v.smuggled || r == 0x202d || r == 0x202e
-	case isPrivate(r):
-		v.privates(v.take(isPrivate))
+		v.rest, v.smuggled = v.rest[n:], v.smuggled || class == text.Override
+	case class == text.Private:
+		v.privates(v.take(text.Private))
 	default:
-		v.invisible(v.take(func(r rune) bool {
-			return hidden(r) && r >= 0x80 && !isTag(r) && !isSelector(r) && !isBidi(r) && !isPrivate(r)
-		}))
+		v.invisible(v.take(text.Covert &^ (text.Separator | text.Tag | text.Selector | text.Bidi | text.Override | text.Private)))
 	}
 }
 
-// take removes the run of characters of a kind from the rest.
-func (v *revealer) take(kind func(rune) bool) []rune {
-	end := strings.IndexFunc(v.rest, func(r rune) bool { return !kind(r) })
+// take removes the run of characters of some classes from the rest. Those of ASCII are
+// no part of a run.
+func (v *revealer) take(c text.Class) []rune {
+	end := strings.IndexFunc(v.rest, func(r rune) bool { return r <= 0x7f || !c.Has(r) })
 	if end < 0 {
 		end = len(v.rest)
 	}
@@ -145,12 +105,12 @@ func (v *revealer) take(kind func(rune) bool) []rune {
 func (v *revealer) tags(run []rune) {
 	var b strings.Builder
 	for _, r := range run {
-		if r >= 0xe0020 && r < 0xe007f {
-			b.WriteRune(r - 0xe0000)
+		if r = text.Mirrored(r); r != 0 {
+			b.WriteRune(r)
 		}
 	}
 	said := b.String()
-	if flag := v.before == 0x1f3f4 && run[len(run)-1] == 0xe007f; flag && (said == "gbeng" || said == "gbsct" || said == "gbwls") {
+	if flag := v.before == 0x1f3f4 && run[len(run)-1] == text.TagEnd; flag && (said == "gbeng" || said == "gbsct" || said == "gbwls") {
 		v.b.WriteString(string(run))
 		return
 	}
@@ -161,16 +121,14 @@ func (v *revealer) tags(run []rune) {
 // spells out runs, which can carry a byte each.
 func (v *revealer) selectors(run []rune) {
 	if len(run) == 1 {
-		if r := run[0]; r <= 0xfe0f && v.before > ' ' || unicode.Is(unicode.Han, v.before) {
+		if r := run[0]; text.Selected(r) < 16 && v.before > ' ' || unicode.Is(unicode.Han, v.before) {
 			v.b.WriteRune(r)
 		}
 		return
 	}
 	raw := make([]byte, len(run))
 	for i, r := range run {
-		if raw[i] = byte(r - 0xfe00); r > 0xfe0f {
-			raw[i] = byte(r - 0xe0100 + 16)
-		}
+		raw[i] = text.Selected(r)
 	}
 	v.say("variation selector", len(run), string(raw))
 }
@@ -205,8 +163,8 @@ func (v *revealer) privates(run []rune) {
 func (v *revealer) invisible(run []rune) {
 	next, _ := utf8.DecodeRuneInString(v.rest)
 	switch {
-	case len(run) == 1 && joins(run[0]) && v.before >= 0x80 && next >= 0x80,
-		len(run) == 1 && (run[0] == 0x200e || run[0] == 0x200f || run[0] == 0x61c) && (v.before >= 0x80 || next >= 0x80):
+	case len(run) == 1 && joins.Has(run[0]) && v.before >= 0x80 && next >= 0x80,
+		len(run) == 1 && text.Mark.Has(run[0]) && (v.before >= 0x80 || next >= 0x80):
 		v.b.WriteRune(run[0])
 	case len(run) >= 8:
 		v.smuggled = true
@@ -214,6 +172,5 @@ func (v *revealer) invisible(run []rune) {
 	}
 }
 
-func joins(r rune) bool {
-	return r >= 0x200b && r <= 0x200d || r == 0x2060 || r == 0x180e || r == 0x34f || r == 0x115f || r == 0x1160
-}
+// joins are the classes of what can belong between two letters.
+const joins = text.Joiner | text.ZeroWidth | text.Filler

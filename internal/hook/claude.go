@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -175,12 +175,12 @@ func (w claude) hear(data []byte, p tool.Point) (out tool.Outcome, note string, 
 		return tool.Outcome{}, "", err
 	}
 	if w.takesContext() {
-		out.Text = joined(out.Text, words.Printed(r.Specific.Context))
+		out.Text = joined(out.Text, text.Printed(r.Specific.Context))
 	}
 	if r.Continue != nil && !*r.Continue {
-		out, note = halted(p.Moment, words.Printed(r.Stop))
+		out, note = halted(p.Moment, text.Printed(r.Stop))
 	}
-	return out, joined(note, words.Printed(r.System)), nil
+	return out, joined(note, text.Printed(r.System)), nil
 }
 
 // takesContext reports whether additionalContext has a place at the event.
@@ -206,7 +206,7 @@ func (r claudeReply) decide(p tool.Point) (out tool.Outcome, note string, err er
 	switch r.Decision {
 	case "", "approve":
 	case "block":
-		blocked, note := block(p.Moment, words.Printed(r.Reason))
+		blocked, note := block(p.Moment, text.Printed(r.Reason))
 		blocked.Result = out.Result
 		return blocked, note, nil
 	default:
@@ -224,7 +224,7 @@ func (r claudeReply) verdict(c *tool.Call) (out tool.Outcome, err error) {
 	if reason == "" {
 		reason = r.Reason
 	}
-	switch out.Reason = words.Printed(reason); decision {
+	switch out.Reason = text.Printed(reason); decision {
 	case "", "defer":
 	case "allow", "approve":
 		out.Action = tool.Allow

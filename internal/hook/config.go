@@ -152,9 +152,9 @@ func (c Config) by() string {
 	if what == "" {
 		what = strings.Join(append([]string{c.Command}, c.Args...), " ")
 	}
-	out := "hook " + short(what)
+	out := "hook " + brief(what)
 	if c.Source != "" {
-		out += " of " + short(c.Source)
+		out += " of " + brief(c.Source)
 	}
 	return out
 }

@@ -103,7 +103,7 @@ type reading struct {
 }
 
 func (r *reading) note(at string, err error) {
-	r.notes = append(r.notes, fmt.Sprintf("%s: hooks.%s: %v", r.source, short(at), err))
+	r.notes = append(r.notes, fmt.Sprintf("%s: hooks.%s: %v", r.source, brief(at), err))
 }
 
 func (r *reading) event(e known, raw json.RawMessage) {

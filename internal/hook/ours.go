@@ -8,7 +8,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -100,7 +100,7 @@ func (ours) hear(data []byte, p tool.Point) (out tool.Outcome, note string, err 
 	if !slices.Contains(actionsAt(p.Moment), in.Action) {
 		return out, "", fmt.Errorf("its answer has the action %q, which means nothing at %s", in.Action, p.Moment)
 	}
-	out = tool.Outcome{Action: in.Action, Reason: words.Printed(in.Reason), Text: words.Printed(in.Text)}
+	out = tool.Outcome{Action: in.Action, Reason: text.Printed(in.Reason), Text: text.Printed(in.Text)}
 	if in.Action == tool.Deny && out.Reason == "" {
 		out.Reason = "the hook gave no reason"
 	}

@@ -11,8 +11,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/shell"
-	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -65,17 +66,17 @@ type protocol interface {
 
 // understand makes an outcome of an answer.
 func understand(wire protocol, a answer, p tool.Point) (out tool.Outcome, note string, err error) {
-	text := strings.TrimSpace(a.text)
+	s := strings.TrimSpace(a.text)
 	switch {
 	case a.blocked:
-		out, note = block(p.Moment, words.Printed(a.why))
+		out, note = block(p.Moment, text.Printed(a.why))
 		return out, note, nil
-	case strings.HasPrefix(text, "{") && a.cut:
+	case strings.HasPrefix(s, "{") && a.cut:
 		return out, "", errors.New("its answer has more than 64 KiB")
-	case strings.HasPrefix(text, "{"):
-		return wire.hear([]byte(text), p)
-	case text != "" && wire.plain(p.Moment):
-		out.Text = words.Printed(text)
+	case strings.HasPrefix(s, "{"):
+		return wire.hear([]byte(s), p)
+	case s != "" && wire.plain(p.Moment):
+		out.Text = text.Printed(s)
 		if a.cut {
 			out.Text += "\n[the rest is cut: it is more than 64 KiB]"
 		}
@@ -104,7 +105,7 @@ func (s *Set) command(ctx context.Context, c Config, in []byte) (answer, error) 
 	if s.Env.Procs == nil {
 		return answer{}, errors.New("no process can be started here")
 	}
-	var out, errs output
+	out, errs := keep.Head{Limit: maxOutput}, keep.Head{Limit: maxOutput}
 	p, err := s.Env.Procs.Start(ctx, tool.Command{
 		Args: c.argv(s.Env.Root), Dir: s.Env.Root, Stdin: bytes.NewReader(in), Output: &errs, Report: &out, Box: s.Box,
 	})
@@ -115,10 +116,10 @@ func (s *Set) command(ctx context.Context, c Config, in []byte) (answer, error) 
 	if err != nil {
 		return answer{}, err
 	}
-	said := errs.text()
+	said := saidBy(&errs)
 	switch code {
 	case 0:
-		data, more := out.get()
+		data, more := out.Bytes()
 		return answer{text: strings.ToValidUTF8(string(data), "\ufffd"), cut: more}, nil
 	case 2:
 		return answer{blocked: true, why: said}, nil
@@ -181,7 +182,7 @@ func (s *Set) post(ctx context.Context, c Config, in []byte) (answer, error) {
 	case resp.StatusCode == http.StatusForbidden && !c.Claude:
 		return answer{blocked: true, why: text}, nil
 	}
-	return answer{}, fmt.Errorf("status %d: %s", resp.StatusCode, short(text))
+	return answer{}, fmt.Errorf("status %d: %s", resp.StatusCode, brief(text))
 }
 
 func (s *Set) variable(c Config, name string) string {

@@ -87,7 +87,7 @@ func (s *State) undone() string {
 	var open []string
 	for _, t := range s.Todo {
 		if t.State != tool.TodoDone {
-			open = append(open, "- "+oneLine(t.Text))
+			open = append(open, "- "+opening(t.Text))
 		}
 	}
 	if len(open) == 0 {
@@ -111,7 +111,7 @@ func (s *State) unproven() string {
 	}
 	shown := "No command has checked them since they were changed."
 	if last, ok := s.lastCheck(); ok && last.Failed {
-		shown = fmt.Sprintf("The last check failed: %s, exit code %d.", oneLine(last.Command), last.Exit)
+		shown = fmt.Sprintf("The last check failed: %s, exit code %d.", opening(last.Command), last.Exit)
 		if last.Line != "" {
 			shown += " It said: " + last.Line
 		}

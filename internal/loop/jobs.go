@@ -133,7 +133,7 @@ func (s *State) running() string {
 	var b strings.Builder
 	b.WriteString("You have answered, and these background jobs still run:\n")
 	for _, j := range jobs {
-		fmt.Fprintf(&b, "- job %s: %s\n", j.ID, oneLine(j.Command))
+		fmt.Fprintf(&b, "- job %s: %s\n", j.ID, opening(j.Command))
 	}
 	b.WriteString("With the jobs tool wait for what the task needs, or kill what it does not need any more. ")
 	switch {
@@ -155,8 +155,8 @@ func keeping(cannot bool) string {
 	return "one that should go on afterwards has to be started with keep"
 }
 
-// oneLine is the beginning of a text, as one line that stands among others.
-func oneLine(text string) string {
+// opening is the beginning of a text, as one line that stands among others.
+func opening(text string) string {
 	line, more, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	if more != "" {
 		line += " …"
@@ -186,7 +186,7 @@ func (s *State) patience() time.Duration {
 func (s *State) Awaited() string {
 	var list []string
 	for _, j := range s.lingering() {
-		list = append(list, fmt.Sprintf("job %s (%s)", j.ID, oneLine(j.Command)))
+		list = append(list, fmt.Sprintf("job %s (%s)", j.ID, opening(j.Command)))
 	}
 	most, setting := s.patience(), "levers.jobs"
 	if left := time.Duration((s.Limits.Seconds - s.Run.Used()) * float64(time.Second)).Round(time.Second); s.Limits.Seconds > 0 && left < most {

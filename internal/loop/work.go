@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -193,11 +194,13 @@ func telling(text string) string {
 	return cut(last, 200)
 }
 
-func cut(text string, most int) string {
-	if len(text) <= most {
-		return text
+// cut is the beginning of a text. The mark comes on top of the limit, as it does in the
+// states that logs hold.
+func cut(s string, most int) string {
+	if len(s) <= most {
+		return s
 	}
-	return strings.ToValidUTF8(text[:most], "") + "…"
+	return text.Head(s, most) + text.More
 }
 
 // work is what is known of the work beside the messages.

@@ -11,8 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/inspan/inspan/internal/feed"
 	"github.com/inspan/inspan/internal/jsonrpc"
+	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -29,10 +29,10 @@ type client struct {
 	env    tool.Env
 
 	conn     *jsonrpc.Conn
-	out      *feed.Input
+	out      *keep.Input
 	decoder  jsonrpc.Decoder
 	came     bool // something has come from the server
-	errors   feed.Tail
+	errors   keep.Tail
 	process  tool.Process
 	cancel   context.CancelFunc
 	dead     chan struct{} // closed when the process has ended; exit is set before
@@ -63,7 +63,7 @@ var errEnded = errors.New("the language server ended")
 
 func newClient(env tool.Env, server Server, root string) *client {
 	c := &client{
-		server: server, root: root, env: env, out: feed.New(maxWaiting), dead: make(chan struct{}), syncing: make(chan struct{}, 1),
+		server: server, root: root, env: env, out: keep.NewInput(maxWaiting), dead: make(chan struct{}), syncing: make(chan struct{}, 1),
 		docs: map[string]*document{}, pushed: map[string]pushed{}, busy: map[string]bool{}, registered: map[string]bool{}, news: make(chan struct{}),
 	}
 	c.conn = jsonrpc.New(context.Background(), jsonrpc.Options{
@@ -143,7 +143,7 @@ func (c *client) ending(code int, err error) error {
 		why = err.Error()
 	}
 	if said := strings.TrimSpace(c.errors.Text()); said != "" {
-		why += "; it said last: " + short(said, maxText)
+		why += "; it said last: " + endsOf(said, maxText)
 	}
 	return fmt.Errorf("%s: %w (%s)", c.server.Name, errEnded, why)
 }
@@ -331,7 +331,7 @@ func (c *client) ask(ctx context.Context, method string, params, result any) err
 		if !errors.As(err, &refused) || refused.Code != codeContentModified && refused.Code != codeServerCancelled || try >= maxRetries {
 			return fmt.Errorf("%s: %w", c.server.Name, err)
 		}
-		if err := rest(ctx, time.Duration(try)*100*time.Millisecond); err != nil {
+		if err := keep.Sleep(ctx, time.Duration(try)*100*time.Millisecond); err != nil {
 			return err
 		}
 	}
@@ -401,15 +401,4 @@ func (c *client) await(ctx context.Context, news <-chan struct{}, limit time.Dur
 		return ctx.Err()
 	}
 	return nil
-}
-
-func rest(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -82,7 +82,7 @@ func bounded(list []wireDiagnostic) ([]wireDiagnostic, int) {
 	n := min(len(list), maxDiagnostics)
 	kept := slices.Clone(list[:n])
 	for i := range kept {
-		kept[i].Message, kept[i].Source = short(kept[i].Message, maxText), short(kept[i].Source, 100)
+		kept[i].Message, kept[i].Source = endsOf(kept[i].Message, maxText), endsOf(kept[i].Source, 100)
 	}
 	return kept, len(list) - n
 }
@@ -121,7 +121,7 @@ func (m *Manager) News(ctx context.Context, path string, wait time.Duration) (Re
 	}
 	had := map[[3]string]int{}
 	for _, d := range old {
-		had[[3]string{severity(d.Severity), short(d.Source, 100), d.Message}]++
+		had[[3]string{severity(d.Severity), endsOf(d.Source, 100), d.Message}]++
 	}
 	r.List = slices.DeleteFunc(r.List, func(d Diagnostic) bool {
 		k := [3]string{d.Severity, d.Source, d.Message}

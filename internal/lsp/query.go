@@ -120,7 +120,7 @@ func (m *Manager) Hover(ctx context.Context, path string, at Position) (string, 
 				Contents json.RawMessage `json:"contents"`
 			}
 			err = c.ask(ctx, "textDocument/hover", o.at(at), &answer)
-			text = short(hoverText(answer.Contents), maxHover)
+			text = endsOf(hoverText(answer.Contents), maxHover)
 			return text != "", err
 		})
 	})
@@ -189,7 +189,7 @@ func (f *flattener) add(list []wireSymbol, container string, depth int) {
 }
 
 func (w wireSymbol) symbol(at Location) Symbol {
-	return Symbol{Name: short(w.Name, 300), Kind: kind(w.Kind), Detail: short(w.Detail, 300), Container: short(w.Container, 300), Location: at}
+	return Symbol{Name: endsOf(w.Name, 300), Kind: kind(w.Kind), Detail: endsOf(w.Detail, 300), Container: endsOf(w.Container, 300), Location: at}
 }
 
 // WorkspaceSymbols lists what is called like query in the project of path, which

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"time"
+
+	"github.com/inspan/inspan/internal/keep"
 )
 
 // errAbsent says that there is no such program.
@@ -97,7 +99,7 @@ func (m *Manager) begin(s *slot, t target) {
 	s.abort = cancel
 	m.working.Go(func() {
 		defer cancel()
-		_ = rest(ctx, pause) // that it was ended is seen below
+		_ = keep.Sleep(ctx, pause) // that it was ended is seen below
 		c, err := m.launch(ctx, t)
 		m.mu.Lock()
 		defer m.mu.Unlock()

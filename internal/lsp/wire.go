@@ -157,7 +157,7 @@ func severity(n int) string {
 func code(raw json.RawMessage) string {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
-		return short(text, 100)
+		return endsOf(text, 100)
 	}
 	if !given(raw) || len(raw) > 40 {
 		return ""
@@ -210,8 +210,8 @@ func unfence(text string) string {
 	return strings.TrimSpace(b.String())
 }
 
-// short cuts a text of a server.
-func short(text string, limit int) string {
+// endsOf is a text of a server without its middle, if it is long.
+func endsOf(text string, limit int) string {
 	text = strings.ToValidUTF8(text, "\ufffd")
 	head, tail, dropped := tool.Cut(text, limit)
 	if dropped == 0 {

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/internal/text"
 )
 
 // Plain makes text harmless: control characters, and characters that reorder or
@@ -88,8 +88,8 @@ func simple(text string) bool {
 
 // spell writes a character that can't be seen so that it can; s is r itself.
 func spell(r rune, s string) string {
-	if r == '\n' || !words.Hidden(r) {
+	if r == '\n' || !text.Hidden.Has(r) {
 		return s
 	}
-	return words.Spelled(r)
+	return text.Spelled(r)
 }

@@ -3,6 +3,8 @@ package markdown
 import (
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/inspan/inspan/internal/text"
 )
 
 const (
@@ -61,7 +63,7 @@ func split(s string) []string {
 
 func sort(r rune) int {
 	switch {
-	case r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) || r == 0x200d || r == 0xfe0f:
+	case r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) || (text.Joiner | text.Selector).Has(r):
 		return 1
 	case r == ' ':
 		return 2

@@ -10,7 +10,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/inspan/inspan/internal/secret"
-	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/internal/text"
 )
 
 const maxAsked = 32 << 10 // bytes of a schema of what is asked
@@ -23,7 +23,7 @@ func (c *client) elicit(ctx context.Context, by *patience, p *sdk.ElicitParams) 
 		return cancelled, nil
 	}
 	defer by.pause()()
-	message := "The MCP server " + c.name + " asks: " + short(words.VisibleLines(p.Message), maxDoc)
+	message := "The MCP server " + c.name + " asks: " + text.Cut(text.VisibleLines(p.Message), maxDoc)
 	if p.Mode == "url" {
 		return visit(ctx, by.ask, message, p.URL)
 	}
@@ -52,7 +52,7 @@ type asker func(ctx context.Context, question string, options []string) (string,
 // they see where it leads.
 func visit(ctx context.Context, ask asker, message, address string) (*sdk.ElicitResult, error) {
 	u, err := url.Parse(address)
-	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.User != nil || len(address) > 2000 || words.Visible(address) != address {
+	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.User != nil || len(address) > 2000 || text.Visible(address) != address {
 		return &sdk.ElicitResult{Action: "decline"}, nil //nolint:nilerr // nobody could tell where it leads
 	}
 	answer, err := ask(ctx, message+"\nIt wants you to go to "+u.Hostname()+":\n"+address, []string{"done", "no"})

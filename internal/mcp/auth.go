@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/inspan/inspan/internal/text"
 )
 
 // Authorizer has passes for servers over HTTP that want to know who asks. It must be
@@ -190,7 +192,7 @@ func (m *Manager) Server(name string) (s Server, challenge string, err error) {
 	}
 	m.mu.Unlock()
 	if i < 0 {
-		return Server{}, "", errors.New("there is no MCP server " + short(name, 60))
+		return Server{}, "", errors.New("there is no MCP server " + text.Cut(name, 60))
 	}
 	s, err = m.expanded(s)
 	return s, challenge, err

@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/tool"
 )
@@ -203,7 +204,7 @@ func (c caller) failure(conn *client, err error) error {
 		return fmt.Errorf("%s was not called: %w", c.spec.Name, login)
 	}
 	if errors.As(err, &answer) && answer.Code != notSent && conn.life.Err() == nil {
-		return fmt.Errorf("%s was refused by its server: %s", c.spec.Name, short(words.Printed(answer.Message), 4000))
+		return fmt.Errorf("%s was refused by its server: %s", c.spec.Name, text.Cut(text.Printed(answer.Message), 4000))
 	}
 	return fmt.Errorf("%s got no answer, so what it did is not known: %w", c.spec.Name, conn.ending(err))
 }

@@ -10,6 +10,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
 )
@@ -29,7 +30,7 @@ func parts(res *sdk.CallToolResult) llm.Parts {
 	if err != nil {
 		return out // it came as JSON
 	}
-	return append(out, llm.Text{Text: words.Printed(string(data))})
+	return append(out, llm.Text{Text: text.Printed(string(data))})
 }
 
 // repeated reports whether a text says what the structured content does.
@@ -71,7 +72,7 @@ func contents(list []sdk.Content) llm.Parts {
 func content(c sdk.Content) llm.Part {
 	switch c := c.(type) {
 	case *sdk.TextContent:
-		return llm.Text{Text: words.Printed(c.Text)}
+		return llm.Text{Text: text.Printed(c.Text)}
 	case *sdk.ImageContent:
 		return image(c.MIMEType, c.Data)
 	case *sdk.AudioContent:
@@ -113,7 +114,7 @@ func resource(r *sdk.ResourceContents) llm.Part {
 	from := words.OneLine(r.URI, 1000)
 	switch {
 	case len(r.Blob) == 0:
-		return llm.Text{Text: "[resource " + from + "]\n" + words.Printed(r.Text)}
+		return llm.Text{Text: "[resource " + from + "]\n" + text.Printed(r.Text)}
 	case strings.HasPrefix(r.MIMEType, "image/"):
 		return image(r.MIMEType, r.Blob)
 	}

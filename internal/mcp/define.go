@@ -14,7 +14,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -134,7 +134,7 @@ func define(server string, tools []*sdk.Tool) (*toolset, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read its tools: %w", err)
 		}
-		d.says = words.Visible(string(said))
+		d.says = text.Visible(string(said))
 		specs = append(specs, d.spec)
 		out.list = append(out.list, d)
 	}
@@ -152,7 +152,7 @@ func spec(server string, t *sdk.Tool) llm.ToolSpec {
 	schema, err := usable(s.Name, t.InputSchema)
 	if err != nil {
 		said, _ := json.Marshal(t.InputSchema) // it came as JSON
-		s.Description += "\nArguments, by a schema that is not checked here: " + short(words.Visible(string(said)), maxDoc)
+		s.Description += "\nArguments, by a schema that is not checked here: " + text.Cut(text.Visible(string(said)), maxDoc)
 		schema = json.RawMessage(`{"type":"object"}`)
 	}
 	s.Schema = schema
@@ -160,14 +160,14 @@ func spec(server string, t *sdk.Tool) llm.ToolSpec {
 }
 
 func describe(t *sdk.Tool) string {
-	text := strings.TrimSpace(t.Description)
-	if text == "" {
-		text = t.Title
+	s := strings.TrimSpace(t.Description)
+	if s == "" {
+		s = t.Title
 	}
-	if text == "" {
-		text = t.Name
+	if s == "" {
+		s = t.Name
 	}
-	return short(words.VisibleLines(text), maxDoc)
+	return text.Cut(text.VisibleLines(s), maxDoc)
 }
 
 // toolName is what the model calls a tool: mcp__SERVER__TOOL if that can mean
@@ -236,7 +236,7 @@ func tame(v any, depth int, left *int) error {
 	}
 	switch v := v.(type) {
 	case string:
-		if words.Clean(v) != v {
+		if text.Clean(v) != v {
 			return errors.New("it has hidden characters")
 		}
 	case []any:
@@ -253,16 +253,16 @@ func tame(v any, depth int, left *int) error {
 
 func tameObject(m map[string]any, depth int, left *int) error {
 	for name, sub := range m {
-		text, is := sub.(string)
+		s, is := sub.(string)
 		switch {
-		case words.Clean(name) != name:
+		case text.Clean(name) != name:
 			return errors.New("it has hidden characters")
 		case is && (name == "description" || name == "title" || name == "$comment"):
-			m[name] = words.VisibleLines(text)
+			m[name] = text.VisibleLines(s)
 			continue
 		case is && name == "$ref":
 			// Definitions that refer to others can be exponential.
-			if *left -= 100; !strings.HasPrefix(text, "#") {
+			if *left -= 100; !strings.HasPrefix(s, "#") {
 				return errors.New("it refers to another document")
 			}
 		}

@@ -3,7 +3,7 @@ package mcp
 import (
 	"sync"
 
-	"github.com/inspan/inspan/internal/feed"
+	"github.com/inspan/inspan/internal/keep"
 )
 
 // What is shown of the beginning and of the end of what a server said, in bytes. The
@@ -17,7 +17,7 @@ const (
 type ends struct {
 	mu   sync.Mutex
 	head []byte
-	tail feed.Tail
+	tail keep.Tail
 	all  int
 }
 

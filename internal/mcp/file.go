@@ -10,6 +10,8 @@ import (
 	"slices"
 	"time"
 	"unicode/utf8"
+
+	"github.com/inspan/inspan/internal/text"
 )
 
 // ReadFile reads servers from the text of a file of the usual form, that of
@@ -48,11 +50,11 @@ func ReadFile(path string, data []byte) (servers []Server, warnings []string, er
 			err = s.Check()
 		}
 		if err != nil {
-			warnings = append(warnings, fmt.Sprintf("%s: the MCP server %q is left out: %v", path, short(name, 60), err))
+			warnings = append(warnings, fmt.Sprintf("%s: the MCP server %q is left out: %v", path, text.Cut(name, 60), err))
 			continue
 		}
 		for _, field := range unknown {
-			warnings = append(warnings, fmt.Sprintf("%s: the MCP server %s has the field %q, which means nothing here", path, name, short(field, 60)))
+			warnings = append(warnings, fmt.Sprintf("%s: the MCP server %s has the field %q, which means nothing here", path, name, text.Cut(field, 60)))
 		}
 		servers = append(servers, s)
 	}
@@ -131,7 +133,7 @@ func object(data []byte) (map[string]json.RawMessage, error) {
 		}
 		name, _ := t.(string) // all that can stand here
 		if _, twice := out[name]; twice {
-			return nil, fmt.Errorf("%q is there twice", short(name, 60))
+			return nil, fmt.Errorf("%q is there twice", text.Cut(name, 60))
 		}
 		var value json.RawMessage
 		if err := dec.Decode(&value); err != nil {

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
 )
 
@@ -252,7 +253,7 @@ func (f field) several(answer string) (any, error) {
 		}
 		v, ok := f.choice(part)
 		if !ok {
-			return nil, fmt.Errorf("%q is none of those", short(part, 60))
+			return nil, fmt.Errorf("%q is none of those", text.Cut(part, 60))
 		}
 		if !slices.Contains(out, v) {
 			out = append(out, v)

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/inspan/inspan/internal/folder"
+	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -88,7 +88,7 @@ func interpreters(dir string) []string {
 		if err != nil || dir == "" || !exists(filepath.Join(env, "pyvenv.cfg")) {
 			continue
 		}
-		if prefix := filepath.Dir(filepath.Dir(real)); prefix != "/" && prefix != folder.Home() {
+		if prefix := filepath.Dir(filepath.Dir(real)); prefix != "/" && prefix != keep.Home() {
 			out = append(out, prefix)
 		}
 	}
@@ -104,7 +104,7 @@ func around(path string) string {
 	if dir := project(filepath.Dir(path)); dir != "" {
 		return dir
 	}
-	if dir := filepath.Dir(path); dir != folder.Home() && dir != filepath.Dir(dir) {
+	if dir := filepath.Dir(path); dir != keep.Home() && dir != filepath.Dir(dir) {
 		return dir
 	}
 	return path
@@ -129,7 +129,7 @@ func project(dir string) string {
 
 // below reports whether a folder is one in the person's home, not the home itself.
 func below(dir string) bool {
-	home := folder.Home()
+	home := keep.Home()
 	return dir != home && tool.Inside(home, dir)
 }
 

@@ -22,6 +22,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/inspan/inspan/internal/keep"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
@@ -158,7 +160,7 @@ func (m *Manager) Again(server string) error {
 	defer m.mu.Unlock()
 	i := slices.IndexFunc(m.slots, func(s *slot) bool { return s.server.Name == server })
 	if i < 0 || m.closed {
-		return errors.New("there is no MCP server " + short(server, 60))
+		return errors.New("there is no MCP server " + text.Cut(server, 60))
 	}
 	s := m.slots[i]
 	if s.kept {
@@ -220,7 +222,7 @@ func (m *Manager) keep(ctx context.Context, s *slot) {
 			return
 		}
 		m.set(s, Failed, err.Error())
-		if rest(ctx, min(firstRest<<(failures-1), mostRest)) != nil {
+		if keep.Sleep(ctx, min(firstRest<<(failures-1), mostRest)) != nil {
 			m.set(s, Off, "")
 			return
 		}
@@ -250,7 +252,7 @@ func (m *Manager) attend(ctx context.Context, s *slot, c *client) error {
 		}
 		m.connected(s, c, tools, time.Since(began))
 		m.readPrompts(ctx, s, c)
-		if err := rest(ctx, quiet); err != nil { // a server can say so all the time
+		if err := keep.Sleep(ctx, quiet); err != nil { // a server can say so all the time
 			return err
 		}
 	}
@@ -316,7 +318,7 @@ func (m *Manager) Agree(server, digest string) error {
 	i := slices.IndexFunc(m.slots, func(s *slot) bool { return s.server.Name == server })
 	switch {
 	case i < 0:
-		return errors.New("there is no MCP server " + short(server, 60))
+		return errors.New("there is no MCP server " + text.Cut(server, 60))
 	case m.slots[i].tools == nil:
 		return errors.New("the MCP server " + server + " is not connected")
 	case m.slots[i].tools.digest != digest:
@@ -451,22 +453,11 @@ func (m *Manager) find(name string) (*client, error) {
 	i := slices.IndexFunc(m.slots, func(s *slot) bool { return s.server.Name == name })
 	switch {
 	case i < 0:
-		return nil, errors.New("there is no MCP server " + short(name, 60))
+		return nil, errors.New("there is no MCP server " + text.Cut(name, 60))
 	case m.slots[i].client == nil:
 		return nil, errors.New("the MCP server " + name + " is not connected")
 	case m.agreed(m.slots[i]) == nil:
 		return nil, errors.New("the person has not agreed to what the MCP server " + name + " offers")
 	}
 	return m.slots[i].client, nil
-}
-
-func rest(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -14,7 +14,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/inspan/inspan/internal/private"
+	"github.com/inspan/inspan/internal/keep"
 )
 
 // maxPin is the most bytes of a file of pins: definitions as JSON, which take a
@@ -108,8 +108,8 @@ func (p Pins) note(s Server, root string, silent bool) {
 	case p.Dir == "":
 	case !silent:
 		_ = os.Remove(path)
-	case private.MakeDir(p.Dir) == nil:
-		_ = private.Write(path, []byte(mark))
+	case keep.MakeDir(p.Dir) == nil:
+		_ = keep.Write(path, []byte(mark))
 	}
 }
 
@@ -123,8 +123,8 @@ func (p Pins) store(s Server, root string, tools *toolset) error {
 	if err != nil {
 		return err
 	}
-	if err := private.MakeDir(p.Dir); err != nil {
+	if err := keep.MakeDir(p.Dir); err != nil {
 		return err
 	}
-	return private.Write(path, data)
+	return keep.Write(path, data)
 }

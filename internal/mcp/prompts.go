@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
 )
@@ -103,7 +104,7 @@ func (c *client) prompts(ctx context.Context) ([]Prompt, error) {
 }
 
 // hidden reports whether a name could not be seen for what it is.
-func hidden(name string) bool { return words.Visible(name) != name || name == "" }
+func hidden(name string) bool { return text.Visible(name) != name || name == "" }
 
 func described(text, title string) string {
 	if text == "" {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/inspan/inspan/internal/text"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -55,7 +56,7 @@ func (r *remote) RoundTrip(req *http.Request) (*http.Response, error) {
 		if req.Body != nil {
 			req.Body.Close()
 		}
-		err := fmt.Errorf("it leads to %s, another server, which is not followed", short(req.URL.Host, 100))
+		err := fmt.Errorf("it leads to %s, another server, which is not followed", text.Cut(req.URL.Host, 100))
 		r.fail(err)
 		return nil, err
 	}
@@ -90,7 +91,7 @@ func (r *remote) RoundTrip(req *http.Request) (*http.Response, error) {
 func (r *remote) refuse(resp *http.Response) error {
 	err := r.unauthorized(resp)
 	if resp.StatusCode >= 300 && resp.StatusCode < 400 {
-		err = fmt.Errorf("it redirects to %s, which is not followed", short(resp.Header.Get("Location"), 200))
+		err = fmt.Errorf("it redirects to %s, which is not followed", text.Cut(resp.Header.Get("Location"), 200))
 	}
 	if err != nil {
 		resp.Body.Close()

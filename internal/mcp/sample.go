@@ -7,7 +7,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/llm"
 )
 
@@ -36,8 +36,8 @@ func (c *client) sample(ctx context.Context, by *patience, model sampler, p *sdk
 		return nil, refused
 	}
 	defer by.pause()()
-	req, text := request(p)
-	shown := words.VisibleLines(text)
+	req, s := request(p)
+	shown := text.VisibleLines(s)
 	if len(shown) > maxDoc || pictures(req) {
 		return nil, errors.New("that is more than the person can be shown")
 	}

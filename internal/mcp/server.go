@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/inspan/inspan/internal/text"
 )
 
 // Kinds of servers.
@@ -95,7 +97,7 @@ func final(format string, args ...any) error { return &finalError{fmt.Errorf(for
 // Check finds what is wrong with a server as it is written.
 func (s Server) Check() error {
 	if s.Name == "" || len(s.Name) > 40 || strings.Trim(s.Name, letters) != "" {
-		return fmt.Errorf("%q is no name for a server: 1 to 40 letters, digits, _ and - are", short(s.Name, 60))
+		return fmt.Errorf("%q is no name for a server: 1 to 40 letters, digits, _ and - are", text.Cut(s.Name, 60))
 	}
 	if strings.Contains(s.Name, "__") || strings.HasSuffix(s.Name, "_") { // rules for another server would hold for it
 		return fmt.Errorf("%q is no name for a server: it has __ in it, or _ at its end", s.Name)
@@ -119,14 +121,14 @@ func (s Server) Check() error {
 			return errors.New("it can't be dialled")
 		}
 	default:
-		return fmt.Errorf("%q is no kind of server: stdio, http, sse and ws are", short(s.Kind, 60))
+		return fmt.Errorf("%q is no kind of server: stdio, http, sse and ws are", text.Cut(s.Kind, 60))
 	}
 	if len(s.Command) > 0 && s.URL != "" {
 		return errors.New("it has a command and a url; only one of them can be meant")
 	}
 	for name := range s.Env {
 		if strings.Trim(name, letters) != "" || strings.Contains(name, "-") || name == "" || name[0] >= '0' && name[0] <= '9' {
-			return fmt.Errorf("%q is no name of a variable", short(name, 60))
+			return fmt.Errorf("%q is no name of a variable", text.Cut(name, 60))
 		}
 	}
 	return nil
@@ -141,7 +143,7 @@ func (s Server) address() (*url.URL, error) {
 		u.Scheme = strings.Replace(u.Scheme, "ws", "http", 1)
 	}
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil {
-		return nil, final("its url is none of http, https, ws or wss without a user: %q", short(s.URL, 100))
+		return nil, final("its url is none of http, https, ws or wss without a user: %q", text.Cut(s.URL, 100))
 	}
 	return u, nil
 }
@@ -210,12 +212,4 @@ func (e *expander) text(s string) string {
 		}
 		return v
 	})
-}
-
-// short cuts a text of others to so many bytes, for errors.
-func short(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "") + "..."
 }

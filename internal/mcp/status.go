@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
 )
 
@@ -107,7 +108,7 @@ func (t *toolset) definitions() []Definition {
 	}
 	var list []Definition
 	for _, d := range t.list {
-		list = append(list, Definition{words.Visible(d.name), d.spec.Name, d.spec.Description, slices.Clone(d.spec.Schema), d.says})
+		list = append(list, Definition{text.Visible(d.name), d.spec.Name, d.spec.Description, slices.Clone(d.spec.Schema), d.says})
 	}
 	return list
 }

@@ -16,8 +16,8 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/inspan/inspan/internal/feed"
-	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/internal/keep"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -43,7 +43,7 @@ const (
 
 // program is a server that runs as a process.
 type program struct {
-	out    *feed.Input
+	out    *keep.Input
 	in     *io.PipeReader // what it writes
 	into   *io.PipeWriter // the other end of in
 	frames frames
@@ -64,7 +64,7 @@ func startProgram(env tool.Env, level tool.Level, s Server) (*program, error) {
 		return nil, final("processes can't be started here")
 	}
 	box := s.box(context.Background(), env, level)
-	p := &program{out: feed.New(maxWaiting), dead: make(chan struct{}), boxed: box.Level == tool.BoxWorkspace}
+	p := &program{out: keep.NewInput(maxWaiting), dead: make(chan struct{}), boxed: box.Level == tool.BoxWorkspace}
 	p.in, p.into = io.Pipe()
 	p.frames = frames{to: p.into, noise: &p.errors}
 	setup, end, err := assignments(s.Env)
@@ -205,7 +205,7 @@ const shut = `(?i)no such file|cannot find|can't (open|find)|not found|no module
 // said is what it wrote to standard error, without the middle of much.
 func (p *program) said() string {
 	head, tail := p.errors.text()
-	return strings.TrimSpace(words.Printed(head + tail))
+	return strings.TrimSpace(text.Printed(head + tail))
 }
 
 // end notes why the program is over. The first reason counts.

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"github.com/inspan/inspan/internal/text"
 )
 
 func TestTaskedMessage(t *testing.T) {
@@ -85,7 +87,7 @@ func TestEvents(t *testing.T) {
 		"data: " + strings.Repeat("x", 100_000) + "\n\nxtask":                                "data: " + strings.Repeat("x", 100_000) + "\n\nxtask",
 	} {
 		if got, err := readEvents(strings.NewReader(stream)); err != nil || string(got) != want {
-			t.Errorf("%q becomes %q, %v", short(stream, 500), short(string(got), 500), err)
+			t.Errorf("%q becomes %q, %v", text.Cut(stream, 500), text.Cut(string(got), 500), err)
 		}
 	}
 	// A task that is bigger than what is read at once is one still; of lines that
@@ -96,7 +98,7 @@ func TestEvents(t *testing.T) {
 		"data: {\"id\":1\ndata:2,\"result\":{\"resultType\":\"task\"}}\n\n":                 false,
 	} {
 		if got, err := readEvents(strings.NewReader(stream)); err != nil || strings.Contains(string(got), taskKey) != moved || !moved && string(got) != stream {
-			t.Errorf("%q becomes %q, %v", short(stream, 500), short(string(got), 500), err)
+			t.Errorf("%q becomes %q, %v", text.Cut(stream, 500), text.Cut(string(got), 500), err)
 		}
 	}
 	broken := errors.New("broken")

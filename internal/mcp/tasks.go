@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/words"
 )
 
@@ -134,7 +135,7 @@ func (f *follower) rest(ctx context.Context) bool {
 	if ms := cmp.Or(f.last.Poll, f.last.OldPoll); ms != nil {
 		wait = time.Duration(min(max(*ms, float64(leastPoll/time.Millisecond)), float64(mostPoll/time.Millisecond))) * time.Millisecond
 	}
-	return rest(ctx, wait) == nil
+	return keep.Sleep(ctx, wait) == nil
 }
 
 // hear notes whether there is a sign of life in how a task is now.

@@ -7,7 +7,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/internal/text"
 )
 
 // taskExtension is what the extension for tasks is called in capabilities.
@@ -113,4 +113,4 @@ func (t task) failure() error {
 }
 
 // phrase is what a server said, for an error.
-func phrase(text string) string { return short(words.Printed(text), 4000) }
+func phrase(s string) string { return text.Cut(text.Printed(s), 4000) }

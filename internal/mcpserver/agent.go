@@ -11,6 +11,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
 )
@@ -137,9 +138,9 @@ type account struct {
 func (a *account) see(e event.Event) {
 	switch b := e.Body.(type) {
 	case event.Replied:
-		if text := strings.TrimSpace(b.Parts.Text()); text != "" {
-			a.last = text
-			a.work.tell(words.Clean(cut(text)))
+		if s := strings.TrimSpace(b.Parts.Text()); s != "" {
+			a.last = s
+			a.work.tell(text.Clean(cut(s)))
 		}
 		for _, c := range b.Parts.Calls() {
 			a.calls[c.ID] = c
@@ -157,8 +158,8 @@ func (a *account) see(e event.Event) {
 	case event.Progress:
 		a.work.tell(short(b.Text))
 	default:
-		if text, notice := words.Told(e.Body); notice {
-			a.work.tell(short(text))
+		if s, notice := words.Told(e.Body); notice {
+			a.work.tell(short(s))
 		}
 	}
 }
@@ -181,20 +182,20 @@ func (a *account) about(id string) string {
 // result is what the client gets. An error is one of the harness.
 func (a *account) result(st inspan.Status, err error) *sdk.CallToolResult {
 	r := report{Session: st.Session, Stopped: "error", Cost: st.Cost, Unpriced: st.Unpriced, Turns: st.Turns, Denied: a.denied}
-	text := a.last
+	s := a.last
 	switch {
 	case err != nil:
-		text += "\n[the run broke off: " + err.Error() + "]"
+		s += "\n[the run broke off: " + err.Error() + "]"
 	case st.Stopped != nil:
 		r.Stopped = string(st.Stopped.Reason)
 		if st.Stopped.Reason != event.ReasonDone {
-			text += strings.TrimSuffix(fmt.Sprintf("\n[stopped: %s; %s", st.Stopped.Reason, st.Stopped.Detail), "; ") + "]"
+			s += strings.TrimSuffix(fmt.Sprintf("\n[stopped: %s; %s", st.Stopped.Reason, st.Stopped.Detail), "; ") + "]"
 		}
 	}
 	if a.mute > 0 {
-		text += fmt.Sprintf("\n[%s needed approval and got none, as this client can't ask anybody]", words.Count(a.mute, "call"))
+		s += fmt.Sprintf("\n[%s needed approval and got none, as this client can't ask anybody]", text.Count(a.mute, "call"))
 	}
-	r.Text = cut(strings.TrimSpace(text))
+	r.Text = cut(strings.TrimSpace(s))
 	return &sdk.CallToolResult{
 		IsError: r.Stopped != string(event.ReasonDone), StructuredContent: r,
 		Content: []sdk.Content{&sdk.TextContent{Text: r.Text}},

@@ -8,6 +8,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
@@ -64,9 +65,9 @@ func image(ctx context.Context, blobs tool.Blobs, p llm.Image) []byte {
 }
 
 // cut bounds a text.
-func cut(text string) string {
-	if len(text) <= maxText {
-		return text
+func cut(s string) string {
+	if len(s) <= maxText {
+		return s
 	}
-	return strings.ToValidUTF8(text[:maxText], "") + "\n[the rest was cut off]"
+	return text.Head(s, maxText) + "\n[the rest was cut off]"
 }

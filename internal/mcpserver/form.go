@@ -8,6 +8,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
 )
 
@@ -44,9 +45,9 @@ func object(name string, field map[string]any) map[string]any {
 func wants(p inspan.Pending) string {
 	var b strings.Builder
 	who := strings.TrimPrefix(p.Agent+" › ", " › ")
-	fmt.Fprintf(&b, "inspan asks whether %s may run (%s):\n", words.Visible(who+p.Call.Name), words.Line(p.Reason))
+	fmt.Fprintf(&b, "inspan asks whether %s may run (%s):\n", text.Visible(who+p.Call.Name), text.Line(p.Reason))
 	if p.Preview != "" {
-		b.WriteString(words.VisibleLines(p.Preview) + "\n")
+		b.WriteString(text.VisibleLines(p.Preview) + "\n")
 	} else {
 		command, others := words.Asked(p.Call)
 		if command != "" {
@@ -60,18 +61,18 @@ func wants(p inspan.Pending) string {
 		b.WriteString("It " + line + "\n")
 	}
 	if len(p.Rules) > 0 {
-		fmt.Fprintf(&b, "%q would allow: %s\n", allowSession, words.Visible(strings.Join(p.Rules, ", ")))
+		fmt.Fprintf(&b, "%q would allow: %s\n", allowSession, text.Visible(strings.Join(p.Rules, ", ")))
 	}
 	return strings.TrimRight(b.String(), "\n")
 }
 
 // openQuestion is a question to the person, with the options it offers.
 func openQuestion(p inspan.Pending) string {
-	text, options := words.Question(p.Call)
+	s, options := words.Question(p.Call)
 	var b strings.Builder
-	b.WriteString("inspan asks: " + words.VisibleLines(text) + "\n\nDo not answer with a password or a key.")
+	b.WriteString("inspan asks: " + text.VisibleLines(s) + "\n\nDo not answer with a password or a key.")
 	for i, o := range options {
-		fmt.Fprintf(&b, "\n%d. %s", i+1, words.Visible(o))
+		fmt.Fprintf(&b, "\n%d. %s", i+1, text.Visible(o))
 	}
 	return b.String()
 }

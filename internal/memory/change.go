@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
 )
 
@@ -25,7 +26,7 @@ func (s *Store) Add(ctx context.Context, scope Scope, e Entry, topicText string)
 	if err != nil {
 		return Entry{}, fmt.Errorf("remember: %w", err)
 	}
-	topicText = strings.TrimSpace(words.Clean(topicText))
+	topicText = strings.TrimSpace(text.Clean(topicText))
 	err = s.change(ctx, scope, true, func(f home) error {
 		index, err := f.load()
 		if err != nil {
@@ -97,12 +98,12 @@ func (s *Store) vouch(ctx context.Context, scope Scope, files []written) error {
 
 // prepare makes an entry ready to be kept, or says why it can't be.
 func (s *Store) prepare(e Entry, topicText string) (Entry, error) {
-	for _, text := range []string{e.Text, e.Source, topicText} {
-		if found, ok := s.finder.First(text); ok {
+	for _, said := range []string{e.Text, e.Source, topicText} {
+		if found, ok := s.finder.First(said); ok {
 			return e, fmt.Errorf("there is %s in it, and secrets are not kept in memory: say where it is kept instead", found.What)
 		}
 	}
-	e.Text, e.Source = oneLine(e.Text), words.OneLine(cmp.Or(e.Source, "person"), sources)
+	e.Text, e.Source = text.Flat(text.Clean(e.Text)), words.OneLine(cmp.Or(e.Source, "person"), sources)
 	e.Kind = cmp.Or(e.Kind, Fact)
 	if e.Date.IsZero() {
 		e.Date = s.today()

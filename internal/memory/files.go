@@ -11,13 +11,10 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"time"
 
-	"github.com/inspan/inspan/internal/folder"
-
-	"github.com/gofrs/flock"
+	"github.com/inspan/inspan/internal/keep"
 
 	"github.com/inspan/inspan/tool"
 )
@@ -27,7 +24,6 @@ const (
 	topicDir  = "topics"
 	tempMark  = ".new-" // in the names of files that are being written
 	maxWait   = 30 * time.Second
-	tryEvery  = 2 * time.Millisecond
 	maxRead   = 1 << 20 // bytes of a file that is read at all
 )
 
@@ -58,7 +54,7 @@ func (s *Store) folder(scope Scope, create bool) (home, error) {
 				return home{}, fmt.Errorf("make the folder: %w", err)
 			}
 		}
-		root, err := folder.Open(dir)
+		root, err := keep.OpenFolder(dir)
 		return home{scope: scope, path: dir, root: root}, err
 	}
 	workspace, err := os.OpenRoot(s.Root)
@@ -107,7 +103,7 @@ func (f home) read(name string, most int64) (data []byte, info fs.FileInfo, err 
 	if !before.Mode().IsRegular() {
 		return nil, nil, fmt.Errorf("%s is no regular file: links are not followed", f.name(name))
 	}
-	file, err := folder.File(f.root, filepath.FromSlash(name))
+	file, err := keep.OpenFile(f.root, filepath.FromSlash(name))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -161,7 +157,7 @@ func (f home) sync(name string) error {
 	if err != nil {
 		return fmt.Errorf("remember: %w", err)
 	}
-	if err := errors.Join(folder.SyncFile(dir), dir.Close()); err != nil {
+	if err := errors.Join(keep.SyncFile(dir), dir.Close()); err != nil {
 		return fmt.Errorf("remember: %w", err)
 	}
 	return nil
@@ -171,16 +167,8 @@ func (f home) sync(name string) error {
 // The folder itself is locked where that can be, as a file for it would show up
 // in repositories.
 func (f home) lock(ctx context.Context) (unlock func(), err error) {
-	l := flock.New(f.path, flock.SetFlag(os.O_RDONLY))
-	if runtime.GOOS == "windows" {
-		l = flock.New(filepath.Join(f.path, ".lock"))
-	}
-	wait, cancel := context.WithTimeout(ctx, maxWait)
-	defer cancel()
-	if _, err := l.TryLockContext(wait, tryEvery); err != nil {
-		if ctx.Err() == nil && wait.Err() != nil {
-			return nil, fmt.Errorf("another process has held %s for more than %s: is it stopped?", f.path, maxWait)
-		}
+	l, err := keep.LockFolder(ctx, f.path, maxWait)
+	if err != nil {
 		return nil, fmt.Errorf("lock %s: %w", f.path, err)
 	}
 	return func() { _ = l.Close() }, nil

@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
 )
 
@@ -99,9 +99,9 @@ func (f *file) finish() {
 		problem := func(format string, args ...any) {
 			f.problems = append(f.problems, Problem{f.path, it.line + 1, fmt.Sprintf(format, args...)})
 		}
-		text := it.Text
-		clean := oneLine(text)
-		if !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return r != '\t' && words.Hidden(r) }) {
+		s := it.Text
+		clean := text.Flat(text.Clean(s))
+		if text.Holds(s, text.Hidden&^text.Tab) {
 			problem("has characters that can't be seen; they are left out")
 		}
 		it.Kind, it.Text = kindOf(clean)
@@ -218,9 +218,6 @@ func idOf(text string) string {
 func likeness(text string) string {
 	return strings.TrimRight(strings.ToLower(strings.Join(strings.Fields(text), " ")), ".! ")
 }
-
-// oneLine makes one line of a text, without what can't be seen.
-func oneLine(text string) string { return strings.Join(strings.Fields(words.Clean(text)), " ") }
 
 // format writes an entry as a line of MEMORY.md, without its end.
 func (e Entry) format() string {

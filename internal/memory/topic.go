@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/internal/text"
 )
 
 // Topic is the file with more on something.
@@ -40,7 +40,7 @@ func (s *Store) Topic(scope Scope, name string) (Topic, error) {
 	if info == nil {
 		return Topic{}, fmt.Errorf("%w: %s memory has no topic %q", ErrUnknown, scope, name)
 	}
-	t := Topic{Name: name, Text: words.Clean(string(data)), Unvouched: !s.vouched(scope, f.name(topicFile(name)), data)}
+	t := Topic{Name: name, Text: text.Clean(string(data)), Unvouched: !s.vouched(scope, f.name(topicFile(name)), data)}
 	t.Untrusted = t.Unvouched
 	for line := range strings.Lines(t.Text) {
 		if said, ok := strings.CutPrefix(strings.TrimSpace(line), opens); ok {

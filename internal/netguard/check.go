@@ -9,6 +9,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/inspan/inspan/internal/text"
 )
 
 // maxAddress bounds the length of an address, in bytes.
@@ -209,14 +211,9 @@ func escapeBytes(query string) string {
 
 // shown shortens an address for an error, and leaves credentials out.
 func shown(raw string) string {
-	if len(raw) > maxAddress {
-		raw = raw[:maxAddress]
-	}
+	raw = text.Head(raw, maxAddress)
 	if at := strings.LastIndexByte(raw, '@'); at >= 0 {
 		raw = "..." + raw[at:]
 	}
-	if len(raw) > 200 {
-		raw = raw[:200] + "..."
-	}
-	return raw
+	return text.Cut(raw, 200)
 }

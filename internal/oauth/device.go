@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/words"
 )
 
@@ -98,7 +99,7 @@ func (t attempt) tellCode(d grant) error {
 func (t attempt) poll(ctx context.Context, who registration, d grant) (kept, error) {
 	ends := time.Now().Add(d.life)
 	for pause := d.pause; ; {
-		if err := sleep(ctx, pause); err != nil {
+		if err := keep.Sleep(ctx, pause); err != nil {
 			return kept{}, err
 		}
 		if d.life > 0 && time.Now().After(ends) {
@@ -114,17 +115,5 @@ func (t attempt) poll(ctx context.Context, who registration, d grant) (kept, err
 		default:
 			return k, err
 		}
-	}
-}
-
-// sleep waits, or until ctx is done.
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
 	}
 }

@@ -15,8 +15,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gofrs/flock"
 	"github.com/zalando/go-keyring"
+
+	"github.com/inspan/inspan/internal/keep"
 )
 
 // Keychain is a [Store] of files that are sealed with a key in the keychain of the
@@ -138,8 +139,8 @@ func (s *Keychain) create(ctx context.Context) ([]byte, error) {
 	if err := makeDir(s.Locks()); err != nil {
 		return nil, err
 	}
-	l := flock.New(filepath.Join(s.Locks(), "key.lock"))
-	if _, err := l.TryLockContext(ctx, tryEvery); err != nil {
+	l, err := keep.LockFile(ctx, filepath.Join(s.Locks(), "key.lock"), 0)
+	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = l.Close() }()

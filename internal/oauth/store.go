@@ -14,7 +14,7 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/inspan/inspan/internal/private"
+	"github.com/inspan/inspan/internal/keep"
 )
 
 // ErrSealed says that what is kept can't be opened: the key for it is in a keychain
@@ -91,8 +91,8 @@ func (s *File) Set(_ context.Context, name string, data []byte) error {
 
 // Delete implements [Store].
 func (s *File) Delete(_ context.Context, name string) error {
-	private.Sweep(s.path(name))
-	if err := private.Remove(s.path(name)); err != nil {
+	keep.Sweep(s.path(name))
+	if err := keep.Remove(s.path(name)); err != nil {
 		return fmt.Errorf("forget %s: %w", name, err)
 	}
 	return nil
@@ -189,13 +189,13 @@ func (s *File) write(e envelope) error {
 		return err
 	}
 	// Who changes an account holds its lock, so nobody else is writing there.
-	private.Sweep(s.path(e.Name))
-	return private.Write(s.path(e.Name), data)
+	keep.Sweep(s.path(e.Name))
+	return keep.Write(s.path(e.Name), data)
 }
 
 // makeDir makes a folder for this user alone.
 func makeDir(dir string) error {
-	if err := private.MakeDir(dir); err != nil {
+	if err := keep.MakeDir(dir); err != nil {
 		return fmt.Errorf("make the folder for tokens: %w", err)
 	}
 	return nil

@@ -8,11 +8,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/gofrs/flock"
+	"github.com/inspan/inspan/internal/keep"
 )
-
-// tryEvery is how often to ask for a lock that another process holds.
-const tryEvery = 5 * time.Millisecond
 
 // Token returns an access token that is good now, and refreshes it first if it ends
 // soon. The error is [ErrLogin] if a person has to log in. If a token that ends soon
@@ -189,8 +186,8 @@ func (c *Client) lock(ctx context.Context, name string) (unlock func(), err erro
 	if err := makeDir(dir); err != nil {
 		return nil, err
 	}
-	l := flock.New(filepath.Join(dir, digest(name)+".lock"))
-	if _, err := l.TryLockContext(ctx, tryEvery); err != nil {
+	l, err := keep.LockFile(ctx, filepath.Join(dir, digest(name)+".lock"), 0)
+	if err != nil {
 		return nil, fmt.Errorf("%s: wait for another process: %w", name, err)
 	}
 	return func() { _ = l.Close() }, nil

@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/inspan/inspan/internal/text"
 )
 
 // byName judges a folded path by its names alone, wherever it is, but for what
@@ -51,7 +53,7 @@ func fold(path string) string {
 	}
 	return strings.Map(func(r rune) rune {
 		switch {
-		case r >= 0x200b && r <= 0x200f, r >= 0x202a && r <= 0x202e, r >= 0x2060 && r <= 0x206f, r == 0xfeff:
+		case text.Ignored.Has(r):
 			return -1
 		case r == 0x017f: // long s
 			return 's'

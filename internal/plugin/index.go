@@ -14,10 +14,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gofrs/flock"
-
-	"github.com/inspan/inspan/internal/private"
-	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/internal/keep"
+	"github.com/inspan/inspan/internal/text"
 )
 
 // Names in the folder of a store.
@@ -30,10 +28,9 @@ const (
 const (
 	version  = 1
 	maxIndex = 1 << 20
-	maxKept  = 500                  // plugins
-	maxWait  = 30 * time.Second     // for other processes; each holds the lock for milliseconds
-	tryEvery = 2 * time.Millisecond // while another process holds the lock
-	stale    = 24 * time.Hour       // after which what is half copied is nobody's any more
+	maxKept  = 500              // plugins
+	maxWait  = 30 * time.Second // for other processes; each holds the lock for milliseconds
+	stale    = 24 * time.Hour   // after which what is half copied is nobody's any more
 )
 
 const digestForm = `^[0-9a-f]{64}$`
@@ -61,7 +58,7 @@ func (r record) check() error {
 		return fmt.Errorf("%s has the digest %.80q, which is none", r.Name, r.Digest)
 	case r.Commit != "" && !matches(hexForm, r.Commit):
 		return fmt.Errorf("%s has the commit %.80q, which is none", r.Name, r.Commit)
-	case r.Source == "" || len(r.Source) > maxSource || strings.ContainsFunc(r.Source, words.Hidden):
+	case r.Source == "" || len(r.Source) > maxSource || strings.ContainsFunc(r.Source, text.Hidden.Has):
 		return fmt.Errorf("%s has a source that can't be one", r.Name)
 	}
 	return nil
@@ -140,13 +137,8 @@ func (s *Store) change(ctx context.Context, edit func([]record) ([]record, error
 	if err := s.make(); err != nil {
 		return err
 	}
-	wait, cancel := context.WithTimeout(ctx, maxWait)
-	defer cancel()
-	l := flock.New(filepath.Join(s.Dir, lockFile))
-	if _, err := l.TryLockContext(wait, tryEvery); err != nil {
-		if ctx.Err() == nil && wait.Err() != nil {
-			return fmt.Errorf("another process has held %s for more than %s: is it stopped?", l.Path(), maxWait)
-		}
+	l, err := keep.LockFile(ctx, filepath.Join(s.Dir, lockFile), maxWait)
+	if err != nil {
 		return fmt.Errorf("lock plugins: %w", err)
 	}
 	defer func() { _ = l.Close() }()
@@ -169,7 +161,7 @@ func (s *Store) make() error {
 	if s.Dir == "" {
 		return errors.New("plugins: no folder is set")
 	}
-	if err := private.MakeDir(s.Dir); err != nil {
+	if err := keep.MakeDir(s.Dir); err != nil {
 		return fmt.Errorf("make the folder for plugins: %w", err)
 	}
 	return nil
@@ -185,8 +177,8 @@ func (s *Store) save(list []record) error {
 		return err
 	}
 	at := filepath.Join(s.Dir, indexFile)
-	private.Sweep(at)
-	if err := private.Write(at, append(data, '\n')); err != nil {
+	keep.Sweep(at)
+	if err := keep.Write(at, append(data, '\n')); err != nil {
 		return fmt.Errorf("write plugins: %w", err)
 	}
 	return nil

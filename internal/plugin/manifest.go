@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
 )
 
@@ -160,10 +161,10 @@ func paths(raw json.RawMessage) ([]string, error) {
 }
 
 // inside is a path that does not leave the folder of the plugin, cleaned.
-func inside(text string) (string, error) {
-	at := path.Clean(text)
-	if text == "" || !fs.ValidPath(at) || strings.ContainsAny(text, `\:`) || strings.ContainsFunc(text, words.Hidden) {
-		return "", fmt.Errorf("%q is no path below the folder of the plugin", words.OneLine(text, 200))
+func inside(s string) (string, error) {
+	at := path.Clean(s)
+	if s == "" || !fs.ValidPath(at) || strings.ContainsAny(s, `\:`) || strings.ContainsFunc(s, text.Hidden.Has) {
+		return "", fmt.Errorf("%q is no path below the folder of the plugin", words.OneLine(s, 200))
 	}
 	return at, nil
 }

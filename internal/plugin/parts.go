@@ -15,10 +15,10 @@ import (
 	"strings"
 
 	"github.com/inspan/inspan/internal/custom"
-	"github.com/inspan/inspan/internal/folder"
 	"github.com/inspan/inspan/internal/hook"
+	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/skill"
-	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/internal/text"
 )
 
 const maxJSON = 1 << 20 // bytes of a file of hooks or servers
@@ -47,7 +47,7 @@ func (p Plugin) Parts() Parts {
 	}
 	out, err := p.parts(p.Dir)
 	if err != nil {
-		return Parts{Problems: []string{p.Name + ": " + words.Line(err.Error())}}
+		return Parts{Problems: []string{p.Name + ": " + text.Line(err.Error())}}
 	}
 	return out
 }
@@ -62,7 +62,7 @@ type reading struct {
 
 // parts reads the parts; at is the path that its texts get for its folder.
 func (p Plugin) parts(at string) (Parts, error) {
-	root, err := folder.Open(p.Dir)
+	root, err := keep.OpenFolder(p.Dir)
 	if err != nil {
 		return Parts{}, err
 	}
@@ -80,7 +80,7 @@ func (p Plugin) parts(at string) (Parts, error) {
 }
 
 func (r *reading) problem(format string, args ...any) {
-	r.out.Problems = append(r.out.Problems, words.Line(r.Name+": "+fmt.Sprintf(format, args...)))
+	r.out.Problems = append(r.out.Problems, text.Line(r.Name+": "+fmt.Sprintf(format, args...)))
 }
 
 func (r *reading) source() string { return "plugin " + r.Name }
@@ -302,7 +302,7 @@ func (r *reading) hooks() error {
 			return fmt.Errorf("%s: %w", from[i], err)
 		}
 		for _, note := range notes {
-			r.out.Problems = append(r.out.Problems, words.Line(note))
+			r.out.Problems = append(r.out.Problems, text.Line(note))
 		}
 		for _, h := range list {
 			r.out.Hooks = append(r.out.Hooks, r.rooted(h))

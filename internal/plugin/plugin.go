@@ -29,7 +29,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/inspan/inspan/internal/folder"
+	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -294,7 +294,7 @@ func (p Plugin) Check() error {
 // read reads the files and the manifest in the folder of a plugin whose name, if
 // it has no manifest, is set.
 func (p *Plugin) read(pinned bool) error {
-	root, err := folder.Open(p.Dir)
+	root, err := keep.OpenFolder(p.Dir)
 	if err != nil {
 		return err
 	}
@@ -349,7 +349,7 @@ func (s *Store) stage(ctx context.Context, src source) (got staged, err error) {
 			return got, err
 		}
 	}
-	top, err := folder.Open(from)
+	top, err := keep.OpenFolder(from)
 	if err != nil {
 		return got, err
 	}
@@ -357,7 +357,7 @@ func (s *Store) stage(ctx context.Context, src source) (got staged, err error) {
 	if src.sub != "" {
 		sub, err := top.OpenRoot(filepath.FromSlash(src.sub))
 		if err != nil {
-			return got, fmt.Errorf("its folder %s: %w", src.sub, folder.Bare(err))
+			return got, fmt.Errorf("its folder %s: %w", src.sub, keep.Bare(err))
 		}
 		defer func() { _ = sub.Close() }()
 		top = sub

@@ -15,6 +15,7 @@ import (
 
 	"github.com/inspan/inspan/internal/hook"
 	"github.com/inspan/inspan/internal/skill"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
 )
@@ -22,7 +23,7 @@ import (
 // runs says what the plugin could run.
 func (r *reading) runs() {
 	say := func(format string, args ...any) {
-		r.out.Runs = append(r.out.Runs, words.Visible(fmt.Sprintf(format, args...)))
+		r.out.Runs = append(r.out.Runs, text.Visible(fmt.Sprintf(format, args...)))
 	}
 	for _, h := range r.out.Hooks {
 		what := "runs " + strings.Join(append([]string{h.Command}, h.Args...), " ")
@@ -215,16 +216,16 @@ func quotedRoot(line string) string {
 // is known once they have been asked, which nothing here does.
 func (p Plugin) Cost() (tokens int, lines []string) {
 	parts := p.Parts()
-	add := func(kind, name, text string) {
-		n := llm.Message{Parts: llm.Say(text)}.Tokens()
+	add := func(kind, name, str string) {
+		n := llm.Message{Parts: llm.Say(str)}.Tokens()
 		tokens += n
-		lines = append(lines, fmt.Sprintf("%s %s: %s", kind, name, words.Count(n, "token")))
+		lines = append(lines, fmt.Sprintf("%s %s: %s", kind, name, text.Count(n, "token")))
 	}
 	for _, f := range parts.Skills {
 		list, _ := listed(f)
 		for _, s := range list {
-			if text := skill.Index([]skill.Skill{s}, 0); text != "" {
-				add("skill", s.Name, text)
+			if str := skill.Index([]skill.Skill{s}, 0); str != "" {
+				add("skill", s.Name, str)
 			}
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
 )
 
@@ -35,16 +36,16 @@ type source struct {
 }
 
 // parseSource reads what [Store.Install] takes.
-func parseSource(text string) (source, error) {
+func parseSource(str string) (source, error) {
 	switch {
-	case text == "":
+	case str == "":
 		return source{}, errors.New("no source is given: a folder, or the address of a git repository")
-	case len(text) > maxSource || strings.ContainsFunc(text, words.Hidden):
-		return source{}, fmt.Errorf("%s is no source: it is too long, or has characters that can't be seen", words.OneLine(text, 100))
+	case len(str) > maxSource || strings.ContainsFunc(str, text.Hidden.Has):
+		return source{}, fmt.Errorf("%s is no source: it is too long, or has characters that can't be seen", words.OneLine(str, 100))
 	}
-	address, fragment, isGit := strings.Cut(text, "#")
-	if _, err := os.Stat(text); err == nil || !isGit && !remote(address) { // a name may well have a # in it
-		abs, err := filepath.Abs(text)
+	address, fragment, isGit := strings.Cut(str, "#")
+	if _, err := os.Stat(str); err == nil || !isGit && !remote(address) { // a name may well have a # in it
+		abs, err := filepath.Abs(str)
 		if err != nil {
 			return source{}, err
 		}
@@ -193,14 +194,14 @@ func checkList(list, sub string) error {
 			size += n
 		}
 		if count++; count > MaxFiles {
-			return fmt.Errorf("the repository has more than %s files", words.Thousands(MaxFiles))
+			return fmt.Errorf("the repository has more than %s files", text.Thousands(MaxFiles))
 		}
 		if size > MaxBytes {
 			return fmt.Errorf("the repository has more than %d MiB in it", MaxBytes>>20)
 		}
 		for p := at; p != "."; p = path.Dir(p) {
 			if other, is := taken[strings.ToLower(p)]; is && other != p {
-				return fmt.Errorf("the repository has both %s and %s in it, which differ only in upper and lower case", words.Visible(other), words.Visible(p))
+				return fmt.Errorf("the repository has both %s and %s in it, which differ only in upper and lower case", text.Visible(other), text.Visible(p))
 			}
 			taken[strings.ToLower(p)] = p
 		}

@@ -17,8 +17,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/inspan/inspan/internal/folder"
-	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/internal/keep"
+	"github.com/inspan/inspan/internal/text"
 )
 
 // Bounds of one plugin.
@@ -90,7 +90,7 @@ func (t *tree) folder(at string, depth int) error {
 	}
 	names, err := t.names(at)
 	if err != nil {
-		return fmt.Errorf("can't be read: %s: %w", words.Visible(at), folder.Bare(err))
+		return fmt.Errorf("can't be read: %s: %w", text.Visible(at), keep.Bare(err))
 	}
 	for _, name := range names {
 		if strings.EqualFold(name, ".git") && !t.pinned {
@@ -105,7 +105,7 @@ func (t *tree) folder(at string, depth int) error {
 
 // names lists a folder, without waiting for what is none after all.
 func (t *tree) names(at string) ([]string, error) {
-	f, err := folder.File(t.from, filepath.FromSlash(at))
+	f, err := keep.OpenFile(t.from, filepath.FromSlash(at))
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func (t *tree) names(at string) ([]string, error) {
 
 func (t *tree) add(at string, depth int) error {
 	if t.count++; t.count > MaxFiles {
-		return fmt.Errorf("has more than %s files and folders", words.Thousands(MaxFiles))
+		return fmt.Errorf("has more than %s files and folders", text.Thousands(MaxFiles))
 	}
 	if err := t.name(at); err != nil {
 		return err
@@ -128,7 +128,7 @@ func (t *tree) add(at string, depth int) error {
 	info, err := t.from.Lstat(filepath.FromSlash(at))
 	switch {
 	case err != nil:
-		return fmt.Errorf("can't be read: %s: %w", at, folder.Bare(err))
+		return fmt.Errorf("can't be read: %s: %w", at, keep.Bare(err))
 	case info.IsDir():
 		if t.into != nil {
 			if err := t.into.Mkdir(filepath.FromSlash(at), 0o700); err != nil {
@@ -148,7 +148,7 @@ func (t *tree) add(at string, depth int) error {
 // could not.
 func (t *tree) name(at string) error {
 	switch {
-	case !utf8.ValidString(at) || strings.ContainsFunc(at, words.Hidden) || strings.Contains(at, `\`):
+	case !utf8.ValidString(at) || strings.ContainsFunc(at, text.Hidden.Has) || strings.Contains(at, `\`):
 		return fmt.Errorf("has %q in it, a name with characters that can't be seen or mean something else elsewhere", at)
 	case len(at) > maxPath:
 		return fmt.Errorf("has a path of %d bytes in it, more than %d: %.80s…", len(at), maxPath, at)
@@ -167,7 +167,7 @@ func (t *tree) link(at string) error {
 	}
 	target, err := t.from.Readlink(filepath.FromSlash(at))
 	if err != nil {
-		return fmt.Errorf("can't be read: %s: %w", at, folder.Bare(err))
+		return fmt.Errorf("can't be read: %s: %w", at, keep.Bare(err))
 	}
 	info, err := t.from.Stat(filepath.FromSlash(at))
 	switch {
@@ -183,9 +183,9 @@ func (t *tree) link(at string) error {
 
 // file reads one file, and copies it if it is to be.
 func (t *tree) file(at string) error {
-	f, err := folder.File(t.from, filepath.FromSlash(at))
+	f, err := keep.OpenFile(t.from, filepath.FromSlash(at))
 	if err != nil {
-		return fmt.Errorf("can't be read: %s: %w", at, folder.Bare(err))
+		return fmt.Errorf("can't be read: %s: %w", at, keep.Bare(err))
 	}
 	defer f.Close()
 	info, err := f.Stat()
@@ -193,7 +193,7 @@ func (t *tree) file(at string) error {
 		return fmt.Errorf("changed while it was read: %s", at)
 	}
 	l := leaf{path: at, exec: info.Mode()&0o111 != 0 && runtime.GOOS != "windows"}
-	head := start{}
+	head := keep.Head{Limit: 64}
 	sum := sha256.New()
 	into := io.MultiWriter(sum, &head)
 	done := func() error { return nil }
@@ -216,36 +216,15 @@ func (t *tree) file(at string) error {
 		return fmt.Errorf("has more than %d MiB in it", MaxBytes>>20)
 	}
 	l.sum = hex.EncodeToString(sum.Sum(nil))
-	l.script = bytes.HasPrefix(head.data, []byte("#!"))
-	l.stub = bytes.HasPrefix(head.data, []byte("version https://git-lfs.github.com/spec/"))
+	begins, _ := head.Bytes()
+	l.script = bytes.HasPrefix(begins, []byte("#!"))
+	l.stub = bytes.HasPrefix(begins, []byte("version https://git-lfs.github.com/spec/"))
 	t.leaves = append(t.leaves, l)
 	return nil
 }
 
-// start keeps the beginning of what is written to it.
-type start struct{ data []byte }
-
-// Write implements [io.Writer].
-func (s *start) Write(p []byte) (int, error) {
-	if room := 64 - len(s.data); room > 0 {
-		s.data = append(s.data, p[:min(room, len(p))]...)
-	}
-	return len(p), nil
-}
-
 // readFile reads a file of at most so many bytes below a root.
 func readFile(root *os.Root, at string, most int) ([]byte, error) {
-	f, err := folder.File(root, filepath.FromSlash(at))
-	if err != nil {
-		return nil, folder.Bare(err)
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, errors.New("it is no file")
-	}
-	data, err := io.ReadAll(io.LimitReader(f, int64(most)+1))
-	if err == nil && len(data) > most {
-		err = fmt.Errorf("it has more than %s bytes", words.Thousands(most))
-	}
-	return data, err
+	data, err := keep.ReadFile(root, filepath.FromSlash(at), most)
+	return data, keep.Bare(err)
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/inspan/inspan/internal/places"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -283,9 +284,4 @@ func named(e tool.Effect) string {
 	return fmt.Sprintf("it changes %s, which %s", e.Path, e.Sensitive)
 }
 
-func quoted(text string) string {
-	if len(text) > 80 {
-		text = text[:80] + "…"
-	}
-	return fmt.Sprintf("%q", text)
-}
+func quoted(s string) string { return fmt.Sprintf("%q", text.Cut(s, 80)) }

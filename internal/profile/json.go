@@ -49,15 +49,15 @@ func list(raw json.RawMessage) []json.RawMessage {
 	return out
 }
 
-// text returns the text that raw is.
-func text(raw json.RawMessage) (s string, ok bool) {
+// stringOf returns the text that raw is.
+func stringOf(raw json.RawMessage) (s string, ok bool) {
 	ok = len(raw) > 0 && raw[0] == '"' && json.Unmarshal(raw, &s) == nil
 	return s, ok
 }
 
 // words writes a value for a model to read.
 func words(raw json.RawMessage) string {
-	if s, ok := text(raw); ok {
+	if s, ok := stringOf(raw); ok {
 		return s
 	}
 	return string(raw)

@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/inspan/inspan/internal/text"
 )
 
 const (
@@ -60,9 +62,7 @@ type plainer struct {
 }
 
 func (p *plainer) lose(f *flat, path, what string) {
-	if len(what) > maxNote {
-		what = strings.ToValidUTF8(what[:maxNote], "") + "…"
-	}
+	what = text.Cut(what, maxNote)
 	if path == "" {
 		path = "arguments"
 	}
@@ -114,7 +114,7 @@ func (p *plainer) keyword(f *flat, m member, path string, refs []string) {
 		f.Enum = []json.RawMessage{compact(m.value)}
 	case "required":
 		for _, v := range list(m.value) {
-			if name, ok := text(v); ok && !slices.Contains(f.Required, name) {
+			if name, ok := stringOf(v); ok && !slices.Contains(f.Required, name) {
 				f.Required = append(f.Required, name)
 			}
 		}
@@ -151,7 +151,7 @@ func (p *plainer) types(f *flat, raw json.RawMessage, path string) {
 	}
 	kept := ""
 	for _, v := range names {
-		name, _ := text(v)
+		name, _ := stringOf(v)
 		if kept == "" && slices.Contains([]string{"object", "array", "string", "number", "integer", "boolean"}, name) {
 			kept = name
 		} else if name != kept {
@@ -177,7 +177,7 @@ func (p *plainer) items(f *flat, m member, path string, refs []string) {
 
 // ref puts what a reference means in its place.
 func (p *plainer) ref(f *flat, raw json.RawMessage, path string, refs []string) {
-	name, _ := text(raw)
+	name, _ := stringOf(raw)
 	target, ok := p.resolve(name)
 	switch {
 	case !ok:
@@ -277,11 +277,11 @@ func (p *plainer) kind(raw json.RawMessage) string {
 		for _, m := range members(raw) {
 			switch m.name {
 			case "type":
-				kind, _ = text(m.value)
+				kind, _ = stringOf(m.value)
 			case "properties":
 				kind = "object"
 			case "$ref":
-				name, _ := text(m.value)
+				name, _ := stringOf(m.value)
 				next, _ = p.resolve(name)
 			}
 		}

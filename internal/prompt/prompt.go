@@ -9,9 +9,9 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/text"
 )
 
 //go:embed system.md
@@ -93,10 +93,7 @@ func fit(files []File) (out []File, warnings []string) {
 		}
 		warnings = append(warnings, fmt.Sprintf("%s is cut: instruction files may have %d KiB in all, and %d of its %d bytes fit",
 			f.Path, MaxInstructions/1024, left, len(f.Text)))
-		cut := f.Text[:left]
-		for len(cut) > 0 && !utf8.ValidString(cut) {
-			cut = cut[:len(cut)-1]
-		}
+		cut := text.Head(f.Text, left)
 		f.Text = cut + fmt.Sprintf("\n[cut: %d of %d bytes shown; read the file for the rest]", len(cut), len(files[i].Text))
 		left = 0
 	}

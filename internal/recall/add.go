@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/internal/text"
 )
 
 // Bounds of what is kept of one document, in bytes; of what is longer the middle
@@ -199,11 +199,11 @@ func kept(d Doc) string {
 	if d.Kind == Result {
 		most = maxResult
 	}
-	text := strings.TrimSpace(d.Text)
-	if len(text) > most {
-		text = strings.ToValidUTF8(text[:most*3/4], "") + "\n…\n" + strings.ToValidUTF8(text[len(text)-most/4:], "")
+	s := strings.TrimSpace(d.Text)
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most*3/4], "") + "\n…\n" + strings.ToValidUTF8(s[len(s)-most/4:], "")
 	}
-	return words.Clean(text)
+	return text.Clean(s)
 }
 
 // indexed is a document as SQLite gets it: each word once, and each two words

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -65,7 +66,7 @@ func (s *search) guess() ([]weight, error) {
 // their parts.
 func (s *search) asked() (out []string) {
 	read := 0
-	for w := range each(strings.ToValidUTF8(cutAt(s.q.Text, maxQuery), " ")) {
+	for w := range each(strings.ToValidUTF8(text.Head(s.q.Text, maxQuery), " ")) {
 		if !w.piece {
 			read++
 		}

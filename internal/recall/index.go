@@ -22,8 +22,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gofrs/flock"
 	"modernc.org/sqlite"
+
+	"github.com/inspan/inspan/internal/keep"
 )
 
 // Kinds of documents.
@@ -74,7 +75,7 @@ type Index struct {
 	Aside string
 
 	db   *sql.DB
-	lock *flock.Flock // shared, as long as the index is open
+	lock *keep.Lock // shared, as long as the index is open
 }
 
 const (
@@ -107,7 +108,7 @@ func Open(ctx context.Context, path string) (*Index, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("open index: %w", err)
 	}
-	x := &Index{Path: path, lock: flock.New(path + ".lock")}
+	x := &Index{Path: path}
 	err := x.share(ctx)
 	if err == nil {
 		err = x.open(ctx)
@@ -125,7 +126,8 @@ func Open(ctx context.Context, path string) (*Index, error) {
 func (x *Index) share(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, openTime)
 	defer cancel()
-	_, err := x.lock.TryRLockContext(ctx, pollEvery)
+	var err error
+	x.lock, err = keep.LockShared(ctx, x.Path+".lock", 0)
 	return err
 }
 
@@ -219,25 +221,24 @@ func (x *Index) whose(ctx context.Context) (ours, empty bool, err error) {
 
 // renew moves the file aside and begins a new one, alone.
 func (x *Index) renew(ctx context.Context) error {
-	if err := x.lock.Unlock(); err != nil {
+	if err := x.lock.Close(); err != nil {
 		return err
 	}
-	limited, cancel := context.WithTimeout(ctx, openTime/5)
-	defer cancel()
-	if _, err := x.lock.TryLockContext(limited, pollEvery); err != nil {
+	alone, err := keep.LockFile(ctx, x.Path+".lock", openTime/5)
+	if x.lock = alone; err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		return ErrInUse
 	}
-	err := x.open(ctx) // somebody else may have renewed it meanwhile
+	err = x.open(ctx) // somebody else may have renewed it meanwhile
 	if errors.Is(err, ErrDamaged) {
 		if err = x.moveAside(); err == nil {
 			err = x.open(ctx)
 		}
 	}
 	if err == nil {
-		err = x.lock.Unlock()
+		err = x.lock.Close()
 	}
 	if err == nil {
 		err = x.share(ctx)

@@ -6,6 +6,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/inspan/inspan/internal/text"
 )
 
 // Query says what to look for. All that is set has to hold.
@@ -43,11 +45,11 @@ type term struct {
 }
 
 // parse makes terms of what a person typed.
-func parse(text string) []term {
-	text = strings.ToValidUTF8(cutAt(text, maxQuery), " ")
+func parse(s string) []term {
+	s = strings.ToValidUTF8(text.Head(s, maxQuery), " ")
 	var out []term
-	for text != "" {
-		before, rest, _ := strings.Cut(text, `"`)
+	for s != "" {
+		before, rest, _ := strings.Cut(s, `"`)
 		for _, field := range strings.FieldsFunc(before, parts) {
 			out = appendTerm(out, newTerm(field))
 		}
@@ -55,7 +57,7 @@ func parse(text string) []term {
 		t := newTerm(quoted)
 		t.quoted = true
 		out = appendTerm(out, t)
-		text = rest
+		s = rest
 	}
 	return meant(bounded(out))
 }
@@ -134,17 +136,6 @@ func little(word string) bool {
 		"he", "her", "his", "how", "i", "if", "in", "into", "is", "it", "its", "just", "last", "let", "me", "my", "no", "not", "of", "on", "or", "our", "out", "pleas", "she", "should", "so", "some", "than",
 		"that", "the", "their", "them", "then", "ther", "thes", "they", "this", "those", "thos", "to", "too", "up", "us", "was", "we", "were", "wer", "what", "when", "wher", "which", "who", "why", "will", "with", "would", "you", "your",
 	}, word)
-}
-
-// cutAt keeps the first n bytes, without a part of a character.
-func cutAt(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
 }
 
 // match writes terms as FTS5 wants them. Words hold letters and digits only, so

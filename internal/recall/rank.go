@@ -6,7 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
+
+	"github.com/inspan/inspan/internal/text"
 )
 
 const (
@@ -193,7 +194,7 @@ func (s *search) names(list []scored) (map[int64]string, error) {
 }
 
 // snippet is the part of a text in which most different terms stand.
-func snippet(text string, places []place) string {
+func snippet(s string, places []place) string {
 	best, from := -1, 0
 	for i, p := range places {
 		terms := map[int]bool{}
@@ -208,18 +209,16 @@ func snippet(text string, places []place) string {
 		}
 	}
 	from = max(0, from-snippetSize/6)
-	if len(text)-from < snippetSize {
-		from = max(0, len(text)-snippetSize)
+	if len(s)-from < snippetSize {
+		from = max(0, len(s)-snippetSize)
 	}
-	for from < len(text) && !utf8.RuneStart(text[from]) {
-		from++
-	}
-	part := cutAt(text[from:], snippetSize)
-	out := strings.Join(strings.Fields(part), " ")
+	from = len(s) - len(text.Tail(s, len(s)-from))
+	part := text.Head(s[from:], snippetSize)
+	out := text.Flat(part)
 	if from > 0 {
 		out = "… " + out
 	}
-	if from+len(part) < len(text) {
+	if from+len(part) < len(s) {
 		out += " …"
 	}
 	return out

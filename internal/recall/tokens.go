@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/inspan/inspan/internal/text"
 )
 
 const (
@@ -77,11 +79,11 @@ func pairs(text string, i int, yield func(token) bool) (end int, ok bool) {
 }
 
 // word reads a word and its pieces.
-func word(text string, i int, yield func(token) bool) (end int, ok bool) {
+func word(s string, i int, yield func(token) bool) (end int, ok bool) {
 	from, plain, humps := i, true, false
 	last := false // the character before is a capital letter
-	for i < len(text) {
-		c := text[i]
+	for i < len(s) {
+		c := s[i]
 		if 'a' <= c && c <= 'z' || '0' <= c && c <= '9' {
 			humps = humps || last && i > from+1
 			last = false
@@ -90,7 +92,7 @@ func word(text string, i int, yield func(token) bool) (end int, ok bool) {
 		}
 		r, size := rune(c), 1
 		if c >= utf8.RuneSelf {
-			if r, size = utf8.DecodeRuneInString(text[i:]); dense(r) {
+			if r, size = utf8.DecodeRuneInString(s[i:]); dense(r) {
 				break
 			}
 		}
@@ -103,18 +105,18 @@ func word(text string, i int, yield func(token) bool) (end int, ok bool) {
 		last = big
 		i += size
 	}
-	whole := text[from:i]
+	whole := s[from:i]
 	if !plain {
 		whole = fold(whole)
 	}
 	if whole == "" { // of accents alone
 		return i, true
 	}
-	if !yield(token{text: stem(cut(whole)), from: from, to: i}) {
+	if !yield(token{text: stem(text.Head(whole, maxToken)), from: from, to: i}) {
 		return 0, false
 	}
 	if humps && i-from <= maxToken {
-		return i, pieces(text, from, i, yield)
+		return i, pieces(s, from, i, yield)
 	}
 	return i, true
 }
@@ -149,18 +151,6 @@ func upper(r rune) bool {
 		return 'A' <= r && r <= 'Z'
 	}
 	return unicode.IsUpper(r)
-}
-
-// cut keeps the beginning of a long word.
-func cut(s string) string {
-	if len(s) <= maxToken {
-		return s
-	}
-	n := maxToken
-	for !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
 }
 
 // latin holds the letters without accents for U+00C0 to U+017F; what has none

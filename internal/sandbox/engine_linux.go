@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -122,7 +123,7 @@ func keeperProgram(self string) (string, error) {
 func (e *engine) ask(args ...string) (string, error) {
 	ctx, stop := context.WithTimeout(context.Background(), answerIn)
 	defer stop()
-	var out, complaint tail
+	out, complaint := newTail(), newTail()
 	cmd := exec.CommandContext(ctx, e.path, args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = "/", &out, &complaint, time.Second
 	if err := cmd.Run(); err != nil {
@@ -225,30 +226,12 @@ func (e *engine) removal(name string) []string {
 	return []string{"rm", "--force", "--volumes", name}
 }
 
-// tail keeps the end of what is written to it. Safe for concurrent use.
-type tail struct {
-	mu   sync.Mutex
-	data []byte
-}
+// tail keeps the end of what an engine says.
+type tail struct{ keep.Tail }
 
-const mostTail = 16 << 10
+func newTail() tail { return tail{keep.Tail{Limit: 16 << 10}} }
 
-// Write implements [io.Writer].
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.data = append(t.data, p...)
-	if over := len(t.data) - mostTail; over > 0 {
-		t.data = append([]byte(nil), t.data[over:]...)
-	}
-	return len(p), nil
-}
-
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return strings.TrimSpace(string(t.data))
-}
+func (t *tail) String() string { return strings.TrimSpace(t.Text()) }
 
 // err is what was written, nil for nothing.
 func (t *tail) err() error {

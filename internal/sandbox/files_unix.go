@@ -7,7 +7,7 @@ import (
 	"os"
 	"syscall"
 
-	folders "github.com/inspan/inspan/internal/folder"
+	"github.com/inspan/inspan/internal/keep"
 )
 
 const openNonblock = syscall.O_NONBLOCK
@@ -34,4 +34,4 @@ func keepOwner(file *os.File, info fs.FileInfo) {
 }
 
 // syncDir puts the names in a directory on the disk.
-func syncDir(dir string) error { return folders.Sync(dir) }
+func syncDir(dir string) error { return keep.Sync(dir) }

@@ -178,8 +178,8 @@ func (b *boxes) newWorktrees(box tool.Box) map[string]bool {
 		}
 		for _, e := range entries {
 			dir := filepath.Join(git, "worktrees", e.Name())
-			link := oneLine(filepath.Join(dir, "gitdir"))
-			if filepath.Base(link) == ".git" && filepath.Clean(link) == link && tool.Inside(b.root, link) && oneLine(filepath.Join(dir, "commondir")) == "../.." && oneLine(link) == "gitdir: "+dir {
+			link := smallFile(filepath.Join(dir, "gitdir"))
+			if filepath.Base(link) == ".git" && filepath.Clean(link) == link && tool.Inside(b.root, link) && smallFile(filepath.Join(dir, "commondir")) == "../.." && smallFile(link) == "gitdir: "+dir {
 				out[link], out[filepath.Join(dir, "gitdir")], out[filepath.Join(dir, "commondir")] = true, true, true
 			}
 		}
@@ -266,8 +266,8 @@ func named(git string) []spot {
 	})
 }
 
-// oneLine returns the content of a small file, empty for anything else.
-func oneLine(path string) string {
+// smallFile returns the content of a small file, empty for anything else.
+func smallFile(path string) string {
 	info, err := os.Lstat(path)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > 8<<10 {
 		return ""

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/inspan/inspan/internal/folder"
+	"github.com/inspan/inspan/internal/keep"
 )
 
 // disk is all this package wants from a file system, so that tests can make
@@ -67,7 +67,7 @@ func (osDisk) ReadDir(path string) ([]string, error) {
 	return names, err
 }
 
-func (osDisk) SyncDir(path string) error { return folder.Sync(path) }
+func (osDisk) SyncDir(path string) error { return keep.Sync(path) }
 
 // osFile is a real file. Its locks are in lock_*.go; where there is no
 // sync_*.go its Sync is that of os.File.

@@ -11,9 +11,9 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/text"
 )
 
 // Info is a session at a glance.
@@ -107,7 +107,7 @@ func (i *Info) describe(l *Log) {
 		i.Modified = last.Time
 	}
 	if said, ok := look(l.marks.Said).Body.(event.Said); ok {
-		i.Preview = oneLine(said.Parts.Text())
+		i.Preview = preview(said.Parts.Text())
 	}
 	if titled, ok := look(l.marks.Titled).Body.(event.Titled); ok {
 		i.Title = titled.Title
@@ -130,20 +130,9 @@ func (l *Log) suspect(left int64) error {
 	return l.tail.damage("what follows does not verify")
 }
 
-// oneLine shortens text to its beginning, without line breaks.
-func oneLine(text string) string {
-	return clip(strings.Join(strings.Fields(clip(text, 4*previewLen)), " "), previewLen)
-}
-
-// clip cuts text to at most n bytes, between two characters.
-func clip(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	for n > 0 && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return text[:n]
+// preview shortens text to its beginning, without line breaks.
+func preview(s string) string {
+	return text.Head(text.Flat(text.Head(s, 4*previewLen)), previewLen)
 }
 
 // Size is how long the log of a session is.
@@ -261,10 +250,6 @@ func spoken(b event.Body) string {
 }
 
 // around returns the text about the place at.
-func around(text string, at int) string {
-	from := max(0, at-previewLen/4)
-	for from > 0 && !utf8.RuneStart(text[from]) {
-		from--
-	}
-	return oneLine(text[from:])
+func around(s string, at int) string {
+	return preview(s[len(text.Head(s, at-previewLen/4)):])
 }

@@ -5,27 +5,19 @@ package session
 import (
 	"errors"
 	"syscall"
+
+	"github.com/inspan/inspan/internal/keep"
 )
 
 // TryLock takes the flock(2) lock of the open file. The kernel gives it back
 // when the process dies, however it dies.
-func (f osFile) TryLock() (bool, error) {
-	err := f.flock(syscall.LOCK_EX | syscall.LOCK_NB)
-	if errors.Is(err, syscall.EWOULDBLOCK) {
-		return false, nil
-	}
-	return err == nil, err
-}
+func (f osFile) TryLock() (bool, error) { return keep.TryLock(f.File, false) }
 
 // gone reports whether there is no process of that number.
 func gone(pid int) bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
 
 // Unlock gives the lock back.
-func (f osFile) Unlock() error { return f.flock(syscall.LOCK_UN) }
-
-func (f osFile) flock(how int) error {
-	return f.control(func(fd int) error { return syscall.Flock(fd, how) })
-}
+func (f osFile) Unlock() error { return keep.Unlock(f.File) }
 
 // control calls do with the descriptor, again if a signal interrupts it.
 func (f osFile) control(do func(fd int) error) error {

@@ -4,10 +4,11 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/inspan/inspan/internal/text"
 )
 
 // dialects says which grammars a text is for. With both, it must be harmless
@@ -89,20 +90,14 @@ func oversized(text string) string {
 const hiddenLine = "(?m)(^|[\\s;&|()<>`])#[^\n]*\\\\$"
 
 // odd finds characters that shells and people read differently.
-func odd(text string) string {
-	if !utf8.ValidString(text) {
+func odd(line string) string {
+	switch {
+	case !utf8.ValidString(line):
 		return "it is not valid UTF-8"
-	}
-	if strings.Contains(text, "\\\n") && regexp.MustCompile(hiddenLine).MatchString(text) {
+	case strings.Contains(line, "\\\n") && regexp.MustCompile(hiddenLine).MatchString(line):
 		return "a comment ends with a backslash, which shells and parsers read differently"
-	}
-	for _, r := range text {
-		if r >= ' ' && r < 0x7f || r == '\n' || r == '\t' {
-			continue
-		}
-		if unicode.IsControl(r) || unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) {
-			return "it holds a control or an invisible character"
-		}
+	case text.Holds(line, text.Unproven):
+		return "it holds a control or an invisible character"
 	}
 	return ""
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/inspan/inspan/internal/frontmatter"
+	"github.com/inspan/inspan/internal/text"
 )
 
 // MaxCommands is how many files of commands in one folder are read.
@@ -47,16 +48,16 @@ func ParseCommand(file, source string, data []byte) (Command, error) {
 	if !ok || name == "" || strings.HasPrefix(name, ".") || !madeOf(name, "-_.:") {
 		return Command{}, fmt.Errorf("%q is no name of a command: letters, digits, - _ . and .md at the end", file)
 	}
-	head, text, _, err := read(data)
+	head, body, _, err := read(data)
 	if err != nil {
 		return Command{}, err
 	}
-	if text == "" {
+	if body == "" {
 		return Command{}, errors.New("it has no text")
 	}
 	return Command{
-		Name: name, Source: source, Text: text,
-		Description: cut(described(head["description"], text), mostDescription), Hint: line(head["argument-hint"]),
+		Name: name, Source: source, Text: body,
+		Description: text.Clip(described(head["description"], body), mostDescription), Hint: line(head["argument-hint"]),
 	}, nil
 }
 

@@ -12,8 +12,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/inspan/inspan/internal/folder"
-	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/internal/keep"
+	"github.com/inspan/inspan/internal/text"
 )
 
 // Folder is a place where others have put what agents read: skills, each in a folder of its
@@ -46,7 +46,7 @@ func (p *place) open() (files fs.FS, path string, end func(), err error) {
 	if err != nil {
 		return nil, "", nil, err
 	}
-	root, err := folder.Open(path)
+	root, err := keep.OpenFolder(path)
 	if err != nil {
 		return nil, "", nil, err
 	}
@@ -57,7 +57,7 @@ func (p *place) open() (files fs.FS, path string, end func(), err error) {
 type rooted struct{ root *os.Root }
 
 func (r rooted) Open(name string) (fs.File, error) {
-	f, err := folder.File(r.root, name)
+	f, err := keep.OpenFile(r.root, name)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func list(files fs.FS, at string, most int) (entries []fs.DirEntry, more bool, e
 	defer f.Close()
 	dir, ok := f.(fs.ReadDirFile)
 	if !ok {
-		return nil, false, folder.ErrNoFolder
+		return nil, false, keep.ErrNoFolder
 	}
 	entries, err = dir.ReadDir(most + 1)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -155,7 +155,7 @@ func usable(f fs.File, name string, most int) (fs.FileInfo, error) {
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("%s is no file", name)
 	case info.Size() > int64(most):
-		return nil, fmt.Errorf("%s has %s, more than %s", name, words.Count(int(info.Size()), "byte"), words.Thousands(most))
+		return nil, fmt.Errorf("%s has %s, more than %s", name, text.Count(int(info.Size()), "byte"), text.Thousands(most))
 	}
 	return info, nil
 }
@@ -165,7 +165,7 @@ func fits(data []byte, most int) error {
 	if len(data) <= most {
 		return nil
 	}
-	return fmt.Errorf("it has more than %s", words.Count(most, "byte"))
+	return fmt.Errorf("it has more than %s", text.Count(most, "byte"))
 }
 
 // shelf is what is found under each name while folders are looked through, and what is said
@@ -183,7 +183,7 @@ type spot struct {
 }
 
 func (s *shelf) warn(format string, args ...any) {
-	s.warnings = append(s.warnings, words.Line(fmt.Sprintf(format, args...)))
+	s.warnings = append(s.warnings, text.Line(fmt.Sprintf(format, args...)))
 }
 
 // put reports whether a name is still free, and takes it. What hides something else is told,

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/llm"
 )
 
@@ -50,21 +50,14 @@ func Index(skills []Skill, maxBytes int) string {
 }
 
 func cutNote(n int) string {
-	return fmt.Sprintf("(%s cut short here.)\n", plural(n, "description is", "descriptions are"))
+	return fmt.Sprintf("(%s cut short here.)\n", text.Counted(n, "description is", "descriptions are"))
 }
 
 func leftNote(n int) string {
 	if n == 0 {
 		return "(All descriptions are left out here.)\n"
 	}
-	return fmt.Sprintf("(All descriptions are left out here, and %s.)\n", plural(n, "skill", "skills"))
-}
-
-func plural(n int, one, more string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return words.Thousands(n) + " " + more
+	return fmt.Sprintf("(All descriptions are left out here, and %s.)\n", text.Counted(n, "skill", "skills"))
 }
 
 // entries writes the lines, with at most so many bytes of each description; all
@@ -73,28 +66,16 @@ func entries(skills []Skill, most int) string {
 	var b strings.Builder
 	for _, s := range skills {
 		b.WriteString("- " + s.Name)
-		if d := clip(s.Description, most); d != "" {
+		d := s.Description
+		if most >= 0 {
+			d = text.Cut(d, most)
+		}
+		if d != "" {
 			b.WriteString(": " + d)
 		}
 		b.WriteByte('\n')
 	}
 	return b.String()
-}
-
-// clip shortens text to at most so many bytes, if most is not negative.
-func clip(text string, most int) string {
-	const mark = "…"
-	if most < 0 || len(text) <= most {
-		return text
-	}
-	end := most - len(mark)
-	if end <= 0 {
-		return ""
-	}
-	for !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return strings.TrimRight(text[:end], " ") + mark
 }
 
 // fair returns how much each may have of what there is, so that those who need

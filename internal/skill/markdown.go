@@ -5,10 +5,10 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strings"
-	"unicode/utf8"
 
-	"github.com/inspan/inspan/internal/folder"
 	"github.com/inspan/inspan/internal/frontmatter"
+	"github.com/inspan/inspan/internal/keep"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
 )
 
@@ -47,7 +47,7 @@ func (m markdown[T]) look(s *shelf, f Folder) (out []T) {
 		names, more, err = m.names(files)
 	}
 	if err != nil {
-		s.warn("%s in %s can't be looked at: %v", m.files, f.Path, folder.Bare(err))
+		s.warn("%s in %s can't be looked at: %v", m.files, f.Path, keep.Bare(err))
 	}
 	if more {
 		s.warn("%s has more than %d files of %s; the rest are left out", f.Path, m.most, m.files)
@@ -60,7 +60,7 @@ func (m markdown[T]) look(s *shelf, f Folder) (out []T) {
 			one, err = m.parse(name, f.Source, data)
 		}
 		if err != nil {
-			s.warn("%s is no %s that can be used: %v", at, s.kind, folder.Bare(err))
+			s.warn("%s is no %s that can be used: %v", at, s.kind, keep.Bare(err))
 		} else if s.put(m.name(one), spot{at, info}) {
 			out = append(out, one)
 		}
@@ -82,53 +82,45 @@ func (m markdown[T]) names(files fs.FS) (names []string, more bool, err error) {
 
 // read parts the file of a command or a kind of agent. What is wrong with its front matter
 // is a problem; what could be read of it counts all the same.
-func read(data []byte) (head map[string]any, text string, problem, err error) {
+func read(data []byte) (head map[string]any, body string, problem, err error) {
 	if err := fits(data, MaxText); err != nil {
 		return nil, "", nil, err
 	}
-	matter, text, err := frontmatter.Split(data)
+	matter, body, err := frontmatter.Split(data)
 	if err != nil {
 		return nil, "", nil, err
 	}
 	problem = frontmatter.Decode(matter, &head)
-	return head, strings.TrimSpace(words.Clean(text)), problem, nil
+	return head, strings.TrimSpace(text.Clean(body)), problem, nil
 }
 
 // mostDescription is the length of a description in characters that the standard of skills allows.
 const mostDescription = 1024
 
 // described is what the settings say something is for, else the first line of its text.
-func described(given any, text string) string {
+func described(given any, body string) string {
 	if given := line(given); given != "" {
 		return given
 	}
-	first, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	first, _, _ := strings.Cut(strings.TrimSpace(body), "\n")
 	return line(strings.TrimLeft(first, "# "))
 }
 
 // line is a value as one line without anything that can't be seen.
 func line(v any) string {
-	text := frontmatter.Line(v)
-	if utf8.ValidString(text) && !strings.ContainsFunc(text, words.Hidden) {
-		return text
+	s := frontmatter.Line(v)
+	if !text.Holds(s, text.Hidden) {
+		return s
 	}
-	return frontmatter.Line(words.Result(text))
+	return frontmatter.Line(words.Result(s))
 }
 
 // lines are the texts of a list, or of one with commas, that say something.
 func lines(v any) (out []string) {
-	for _, text := range frontmatter.List(v) {
-		if text = line(text); text != "" {
-			out = append(out, text)
+	for _, s := range frontmatter.List(v) {
+		if s = line(s); s != "" {
+			out = append(out, s)
 		}
 	}
 	return out
-}
-
-// cut shortens a text to so many characters.
-func cut(text string, most int) string {
-	if len(text) <= most || utf8.RuneCountInString(text) <= most {
-		return text
-	}
-	return string([]rune(text)[:most-1]) + "…"
 }

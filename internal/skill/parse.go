@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/inspan/inspan/internal/frontmatter"
-	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/internal/text"
 )
 
 // What the standard allows, in characters and lines.
@@ -19,7 +19,7 @@ const (
 
 // parse reads the front matter of a SKILL.md and the text below it, of which there
 // is the beginning or the whole.
-func parse(name string, matter []byte, text string, whole bool) Skill {
+func parse(name string, matter []byte, str string, whole bool) Skill {
 	var head map[string]any
 	failed := frontmatter.Decode(matter, &head)
 	s := Skill{
@@ -30,7 +30,7 @@ func parse(name string, matter []byte, text string, whole bool) Skill {
 		s.Hidden = !yes
 	}
 	when := strings.TrimSpace(line(head["description"]) + " " + line(head["when_to_use"]))
-	s.Description = cut(described(when, text), mostDescription)
+	s.Description = text.Clip(described(when, str), mostDescription)
 	s.Tools = lines(head["allowed-tools"])
 	if meta, ok := head["metadata"].(map[string]any); ok && len(meta) > 0 {
 		s.Metadata = map[string]string{}
@@ -42,10 +42,10 @@ func parse(name string, matter []byte, text string, whole bool) Skill {
 		s.Problems = append(s.Problems, "it has no front matter")
 	}
 	if failed != nil {
-		s.Problems = append(s.Problems, words.Line(failed.Error()))
+		s.Problems = append(s.Problems, text.Line(failed.Error()))
 	}
 	s.Problems = append(s.Problems, problems(name, head)...)
-	if n := strings.Count(text, "\n"); whole && n > mostLines {
+	if n := strings.Count(str, "\n"); whole && n > mostLines {
 		s.Problems = append(s.Problems, tooLong(n))
 	}
 	return s
@@ -57,7 +57,7 @@ func tooLong(lines int) string {
 
 // problems is what the standard finds wrong with front matter.
 func problems(folder string, head map[string]any) (out []string) {
-	say := func(format string, args ...any) { out = append(out, words.Line(fmt.Sprintf(format, args...))) }
+	say := func(format string, args ...any) { out = append(out, text.Line(fmt.Sprintf(format, args...))) }
 	var others []string
 	for key := range head {
 		switch key {
@@ -68,7 +68,7 @@ func problems(folder string, head map[string]any) (out []string) {
 	}
 	slices.Sort(others)
 	for _, key := range others {
-		say("%s is no key of the standard", cut(key, mostName))
+		say("%s is no key of the standard", text.Clip(key, mostName))
 	}
 	for _, key := range []string{"name", "description", "license", "compatibility"} {
 		if text, ok := head[key].(string); ok && strings.ContainsFunc(strings.TrimRight(text, "\n"), unseen) {
@@ -98,7 +98,7 @@ func problems(folder string, head map[string]any) (out []string) {
 	return out
 }
 
-func unseen(r rune) bool { return r != '\n' && r != '\t' && words.Hidden(r) || r == utf8.RuneError }
+func unseen(r rune) bool { return r != '\n' && r != '\t' && text.Hidden.Has(r) || r == utf8.RuneError }
 
 // length is how many characters a value has.
 func length(v any) int {
@@ -114,14 +114,14 @@ func named(name, folder string) (out []string) {
 	if n := utf8.RuneCountInString(name); n > mostName {
 		out = append(out, fmt.Sprintf("its name has %d characters, more than %d", n, mostName))
 	}
-	name = cut(name, mostName)
+	name = text.Clip(name, mostName)
 	if strings.ContainsFunc(name, func(r rune) bool { return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyz0123456789-", r) }) {
 		out = append(out, fmt.Sprintf("its name %q has other characters than a-z, 0-9 and -", name))
 	}
 	if strings.HasPrefix(name, "-") || strings.HasSuffix(name, "-") || strings.Contains(name, "--") {
 		out = append(out, fmt.Sprintf("its name %q begins or ends with -, or has two in a row", name))
 	}
-	if name != cut(folder, mostName) {
+	if name != text.Clip(folder, mostName) {
 		out = append(out, fmt.Sprintf("its name is %q, but its folder is %q", name, folder))
 	}
 	return out

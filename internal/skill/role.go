@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/inspan/inspan/internal/frontmatter"
-	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/internal/text"
 )
 
 // FromProject is the source of roles that came with the workspace.
@@ -98,8 +98,8 @@ func BuiltinRoles() (roles []Role) {
 // whoever starts the agent has is left out and told as a problem; what would make
 // it narrower but is not understood makes the file unusable.
 func ParseRole(file, source string, data []byte) (Role, error) {
-	head, text, failed, err := read(data)
-	p := parser{head: map[string]any{}, role: Role{Source: source, Prompt: text}}
+	head, body, failed, err := read(data)
+	p := parser{head: map[string]any{}, role: Role{Source: source, Prompt: body}}
 	switch {
 	case err != nil:
 		return Role{}, err
@@ -107,7 +107,7 @@ func ParseRole(file, source string, data []byte) (Role, error) {
 		return Role{}, failed
 	case head["name"] == nil && head["description"] == nil:
 		return Role{}, errors.New("its front matter has neither a name nor a description, so it is no kind of agent")
-	case text == "":
+	case body == "":
 		return Role{}, errors.New("it has no text")
 	case failed != nil:
 		p.problem("%v", failed)
@@ -130,7 +130,7 @@ type parser struct {
 }
 
 func (p *parser) problem(format string, args ...any) {
-	p.role.Problems = append(p.role.Problems, words.Line(fmt.Sprintf(format, args...)))
+	p.role.Problems = append(p.role.Problems, text.Line(fmt.Sprintf(format, args...)))
 }
 
 // fold takes keys as others write them, and names those that mean nothing here.
@@ -180,7 +180,7 @@ func (p *parser) texts() {
 	if line(p.head["description"]) == "" {
 		p.problem("it has no description of when to use it")
 	}
-	if r.Description = cut(whole, mostDescription); r.Description != whole {
+	if r.Description = text.Clip(whole, mostDescription); r.Description != whole {
 		p.problem("its description has more than %d characters", mostDescription)
 	}
 	if v, given := p.head["tools"]; given && v != nil {

@@ -11,9 +11,9 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/inspan/inspan/internal/folder"
 	"github.com/inspan/inspan/internal/frontmatter"
-	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/internal/keep"
+	"github.com/inspan/inspan/internal/text"
 )
 
 const (
@@ -61,13 +61,13 @@ func (s *scan) look(p *place) (out []*found) {
 		return nil
 	}
 	if err != nil {
-		s.warn("skills in %s can't be looked at: %v", p.Path, folder.Bare(err))
+		s.warn("skills in %s can't be looked at: %v", p.Path, keep.Bare(err))
 		return nil
 	}
 	defer end()
 	entries, more, err := list(files, ".", maxEntries)
 	if err != nil {
-		s.warn("skills in %s can't be looked at: %v", path, folder.Bare(err))
+		s.warn("skills in %s can't be looked at: %v", path, keep.Bare(err))
 		return nil
 	}
 	if more {
@@ -122,7 +122,7 @@ func (s *scan) one(files fs.FS, path string, e fs.DirEntry) (*known, bool) {
 	case leadsOut(files, at):
 		s.warn("%s is left out: its %s is a link that leads out of its folder, or nowhere", dir, file)
 	case !errors.Is(before.err, fs.ErrNotExist):
-		s.warn("%s is no skill that can be used: %v", dir, folder.Bare(before.err))
+		s.warn("%s is no skill that can be used: %v", dir, keep.Bare(before.err))
 	}
 	return nil, false
 }
@@ -168,7 +168,7 @@ func (s *scan) read(files fs.FS, at, name string) *known {
 	if k.info, k.err = usable(f, filepath.Base(at), MaxSize); k.err != nil {
 		return k
 	}
-	if len(name) > maxName || !utf8.ValidString(name) || strings.ContainsFunc(name, words.Hidden) {
+	if len(name) > maxName || !utf8.ValidString(name) || strings.ContainsFunc(name, text.Hidden.Has) {
 		k.err = errors.New("its name is too long or has characters that can't be seen")
 		return k
 	}

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/inspan/inspan/internal/folder"
 	"github.com/inspan/inspan/internal/frontmatter"
-	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/internal/keep"
+	"github.com/inspan/inspan/internal/text"
 )
 
 // Bounds of what is listed of the files of a skill.
@@ -26,7 +26,7 @@ const (
 // ${CLAUDE_SKILL_DIR} stand for its folder. They are headed by where the skill lies
 // and which files it has. It does not matter whether the skill is manual or
 // hidden: that is for the caller to decide.
-func (l *Library) Invoke(name, args string) (text string, s Skill, err error) {
+func (l *Library) Invoke(name, args string) (str string, s Skill, err error) {
 	f, err := l.get(name)
 	if err != nil {
 		return "", Skill{}, err
@@ -38,7 +38,7 @@ func (l *Library) Invoke(name, args string) (text string, s Skill, err error) {
 	defer end()
 	data, _, err := readAll(files, f.info.Name(), MaxSize)
 	if err != nil {
-		return "", f.Skill, fmt.Errorf("skill %s: %w", f.Name, folder.Bare(err))
+		return "", f.Skill, fmt.Errorf("skill %s: %w", f.Name, keep.Bare(err))
 	}
 	_, body, err := frontmatter.Split(data)
 	if err != nil {
@@ -48,7 +48,7 @@ func (l *Library) Invoke(name, args string) (text string, s Skill, err error) {
 	if root := f.from.Root; root != "" {
 		vars["CLAUDE_PLUGIN_ROOT"], vars["INSPAN_PLUGIN_ROOT"] = root, root
 	}
-	return f.heading(files) + frontmatter.Expand(strings.TrimSpace(words.Clean(body)), args, vars), f.Skill, nil
+	return f.heading(files) + frontmatter.Expand(strings.TrimSpace(text.Clean(body)), args, vars), f.Skill, nil
 }
 
 // open returns the folder of a skill.
@@ -75,13 +75,13 @@ func (f *found) heading(files fs.FS) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Skill %s (%s)", f.Name, f.Source)
 	if f.Dir != "" {
-		fmt.Fprintf(&b, ", in the folder %s; paths in its text start there", words.Visible(f.Dir))
+		fmt.Fprintf(&b, ", in the folder %s; paths in its text start there", text.Visible(f.Dir))
 	}
 	b.WriteString(".\n")
 	if all := f.others(files); len(all) > 0 {
 		fmt.Fprintf(&b, "Its files, which the tool skill shows by the argument file:\n")
 		for _, l := range all[:min(len(all), maxListed)] {
-			fmt.Fprintf(&b, "- %s (%s)\n", words.Visible(l.path), words.Count(int(l.size), "byte"))
+			fmt.Fprintf(&b, "- %s (%s)\n", text.Visible(l.path), text.Count(int(l.size), "byte"))
 		}
 		if len(all) > maxListed {
 			b.WriteString("- and more\n")
@@ -121,7 +121,7 @@ func (l *Library) File(name, file string) ([]byte, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("the skill %s has no file %s%s", f.Name, at, meant(at, f.others(files)))
 	case err != nil:
-		return nil, fmt.Errorf("%s of the skill %s can't be read: %w", at, f.Name, folder.Bare(err))
+		return nil, fmt.Errorf("%s of the skill %s can't be read: %w", at, f.Name, keep.Bare(err))
 	}
 	return data, nil
 }

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/inspan/inspan/internal/folder"
 	"github.com/inspan/inspan/internal/frontmatter"
+	"github.com/inspan/inspan/internal/keep"
 )
 
 // Validate returns what the Agent Skills standard finds wrong with the skill in a
@@ -20,12 +20,12 @@ func Validate(dir string) []string {
 	}
 	files, _, end, err := (&place{Folder: Folder{Path: abs}}).open()
 	if err != nil {
-		return []string{fmt.Sprintf("the folder can't be looked at: %v", folder.Bare(err))}
+		return []string{fmt.Sprintf("the folder can't be looked at: %v", keep.Bare(err))}
 	}
 	defer end()
 	entries, _, err := list(files, ".", maxEntries)
 	if err != nil {
-		return []string{fmt.Sprintf("the folder can't be looked at: %v", folder.Bare(err))}
+		return []string{fmt.Sprintf("the folder can't be looked at: %v", keep.Bare(err))}
 	}
 	var names []string
 	for _, e := range entries {
@@ -41,7 +41,7 @@ func Validate(dir string) []string {
 	}
 	data, _, err := readAll(files, file, MaxSize)
 	if err != nil {
-		return []string{fmt.Sprintf("%s can't be read: %v", file, folder.Bare(err))}
+		return []string{fmt.Sprintf("%s can't be read: %v", file, keep.Bare(err))}
 	}
 	matter, text, err := frontmatter.Split(data)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/inspan/inspan/internal/folder"
+	"github.com/inspan/inspan/internal/keep"
 )
 
 const (
@@ -204,7 +204,7 @@ func (m *marker) repack() error {
 			return err
 		}
 	}
-	return folder.Sync(m.s.path(packsName))
+	return keep.Sync(m.s.path(packsName))
 }
 
 // wasteful returns the packs to be written anew.

@@ -8,16 +8,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
-	"github.com/gofrs/flock"
-
-	"github.com/inspan/inspan/internal/folder"
+	"github.com/inspan/inspan/internal/keep"
 )
 
 const (
 	formatLine = "inspan snapshots 1\n"
-	lockPoll   = 10 * time.Millisecond
 )
 
 // Names in the store.
@@ -45,8 +41,8 @@ func (s *Store) change(ctx context.Context) (unlock func(), err error) {
 	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
 		return nil, err
 	}
-	lock := flock.New(s.path(lockName))
-	if err := taken(lock.TryLockContext(ctx, lockPoll)); err != nil {
+	lock, err := keep.LockFile(ctx, s.path(lockName), 0)
+	if err != nil {
 		return nil, fmt.Errorf("lock the checkpoints: %w", err)
 	}
 	if err := s.lay(); err != nil {
@@ -61,21 +57,14 @@ func (s *Store) read(ctx context.Context) (unlock func(), err error) {
 	if _, err := os.Stat(s.path(formatName)); err != nil {
 		return nil, err
 	}
-	lock := flock.New(s.path(lockName))
-	if err := taken(lock.TryRLockContext(ctx, lockPoll)); err != nil {
+	lock, err := keep.LockShared(ctx, s.path(lockName), 0)
+	if err != nil {
 		return nil, fmt.Errorf("lock the checkpoints: %w", err)
 	}
 	if err := s.checkFormat(); err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
 	return func() { _ = lock.Close() }, nil
-}
-
-func taken(ok bool, err error) error {
-	if err == nil && !ok {
-		return errors.New("somebody else has it")
-	}
-	return err
 }
 
 // apart checks that neither of store and workspace is in the other.
@@ -172,5 +161,5 @@ func (s *Store) commit(f *os.File, err error, path string) error {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
 	s.step("sync folder")
-	return folder.Sync(filepath.Dir(path))
+	return keep.Sync(filepath.Dir(path))
 }

@@ -9,7 +9,7 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/inspan/inspan/internal/folder"
+	"github.com/inspan/inspan/internal/keep"
 )
 
 // reading locks the store against changes and opens its objects.
@@ -146,5 +146,5 @@ func (s *Store) remove(ids []string) error {
 			return err
 		}
 	}
-	return folder.Sync(s.path(recordsName))
+	return keep.Sync(s.path(recordsName))
 }

@@ -9,7 +9,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/inspan/inspan/internal/folder"
+	"github.com/inspan/inspan/internal/keep"
 )
 
 // ownerAll is what a folder needs so that names in it can be changed.
@@ -158,5 +158,5 @@ func (s *Store) finish(ctx context.Context, v *vault, j *journal, again bool) (R
 	if err := os.Remove(s.path(journalName)); err != nil {
 		return unfinished(err)
 	}
-	return Restored{Before: j.before, After: after.ID, Plan: a.done()}, folder.Sync(s.Dir)
+	return Restored{Before: j.before, After: after.ID, Plan: a.done()}, keep.Sync(s.Dir)
 }

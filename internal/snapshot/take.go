@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 	"sync"
 
-	"github.com/inspan/inspan/internal/folder"
+	"github.com/inspan/inspan/internal/keep"
 )
 
 // Take makes a checkpoint of the workspace as it is. What can't be read is left
@@ -181,7 +181,7 @@ func (w *writer) keep(f *os.File, d digest, size int64) error {
 	w.s.step("make folder of objects")
 	err := os.Mkdir(filepath.Dir(path), 0o700)
 	if err == nil {
-		err = folder.Sync(w.s.path(objectsName))
+		err = keep.Sync(w.s.path(objectsName))
 	}
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return errors.Join(err, f.Close(), os.Remove(f.Name()))

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -166,7 +167,7 @@ func vote(kids []*kid, backs []event.Returned) (tool.Result, error) {
 	}
 	var tally strings.Builder
 	for _, b := range ballots {
-		fmt.Fprintf(&tally, "%d × %s (%s)\n", len(b.kids), oneLine(b.value, 300), strings.Join(b.kids, ", "))
+		fmt.Fprintf(&tally, "%d × %s (%s)\n", len(b.kids), text.Short(b.value, 300), strings.Join(b.kids, ", "))
 	}
 	none := ""
 	if missing := len(kids) - votes; missing > 0 {
@@ -201,7 +202,7 @@ func (t *Team) best(ctx context.Context, kids []*kid, backs []event.Returned, co
 		}
 	}
 	if winner < 0 {
-		return collect(kids, backs, fmt.Sprintf("[best of %d by %s: none passed; all copies stay]%s", len(kids), oneLine(command, 200), b.String()))
+		return collect(kids, backs, fmt.Sprintf("[best of %d by %s: none passed; all copies stay]%s", len(kids), text.Short(command, 200), b.String()))
 	}
 	var errs []error
 	for i, k := range kids {
@@ -211,6 +212,6 @@ func (t *Team) best(ctx context.Context, kids []*kid, backs []event.Returned, co
 		}
 	}
 	won := kids[winner]
-	head := fmt.Sprintf("[best of %d by %s: %s; the copies of the others are removed]%s\n\n", len(kids), oneLine(command, 200), won.label(), b.String())
+	head := fmt.Sprintf("[best of %d by %s: %s; the copies of the others are removed]%s\n\n", len(kids), text.Short(command, 200), won.label(), b.String())
 	return tool.Text(head + won.tell(backs[winner])), errors.Join(errs...)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/llm"
 )
 
@@ -89,7 +90,7 @@ func (f *found) see(e event.Event) string {
 			f.last = text
 		}
 		if calls := b.Parts.Calls(); len(calls) > 0 {
-			return calls[0].Name + " " + oneLine(string(calls[0].Args), 100)
+			return calls[0].Name + " " + text.Short(string(calls[0].Args), 100)
 		}
 	case event.Ended:
 		f.calls++
@@ -187,7 +188,7 @@ func (k *kid) tell(r event.Returned) string {
 		how = "broken off"
 	}
 	if r.Detail != "" {
-		how += " (" + oneLine(r.Detail, 300) + ")"
+		how += " (" + text.Short(r.Detail, 300) + ")"
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "[agent %s: %s · %d turns · %d calls · $%.4f]\n", k.label(), how, r.Turns, k.found.calls, r.Cost)
@@ -234,15 +235,6 @@ func files(root string, paths []string) string {
 		names = append(names, fmt.Sprintf("and %d more", more))
 	}
 	return strings.Join(names, ", ")
-}
-
-// oneLine is the beginning of a text in one line of at most n bytes.
-func oneLine(text string, n int) string {
-	text = strings.Join(strings.Fields(text), " ")
-	if len(text) > n {
-		return strings.ToValidUTF8(text[:n], "") + "…"
-	}
-	return text
 }
 
 func said(text string, taint event.Taint) event.Said {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -78,7 +79,7 @@ func (t *Team) list() string {
 	}
 	var b strings.Builder
 	for _, c := range t.session.Status().Children {
-		fmt.Fprintf(&b, "%s %s: %s · $%.4f · %s\n", c.Agent, short(c.Child), standing(c), t.cost(c), oneLine(c.Task, 120))
+		fmt.Fprintf(&b, "%s %s: %s · $%.4f · %s\n", c.Agent, short(c.Child), standing(c), t.cost(c), text.Short(c.Task, 120))
 	}
 	return b.String()
 }
@@ -119,11 +120,11 @@ func (t *Team) inspect(ctx context.Context, c inspan.Child) (tool.Result, error)
 		}
 		seen = seen || event.Outside(e.Body)
 		if r, ok := e.Body.(event.Replied); ok {
-			if text := oneLine(r.Parts.Text(), 300); text != "" {
+			if text := text.Short(r.Parts.Text(), 300); text != "" {
 				steps = append(steps, "says: "+text)
 			}
 			for _, call := range r.Parts.Calls() {
-				steps = append(steps, "calls "+call.Name+" "+oneLine(string(call.Args), 200))
+				steps = append(steps, "calls "+call.Name+" "+text.Short(string(call.Args), 200))
 			}
 		}
 	}

@@ -248,7 +248,7 @@ func (t *Team) preview(ctx context.Context, c *tool.Call) (string, error) {
 	for _, s := range m.steps {
 		b.WriteString(cmp.Or(s.diff(), s.kind()+" "+s.name+"\n"))
 	}
-	return cutText(b.String(), maxPreview), nil
+	return withoutMiddle(b.String(), maxPreview), nil
 }
 
 // mergeOf plans the merge that a call asks for, if it asks for one.

@@ -130,11 +130,11 @@ func (s step) diff() string {
 		return ""
 	}
 	unix := func(text string) string { return strings.ReplaceAll(text, "\r\n", "\n") }
-	return cutText(udiff.Unified(names[0], names[1], unix(from), unix(to)), maxDiff)
+	return withoutMiddle(udiff.Unified(names[0], names[1], unix(from), unix(to)), maxDiff)
 }
 
-// cutText leaves out the middle of a long text, and says so.
-func cutText(text string, limit int) string {
+// withoutMiddle leaves out the middle of a long text, and says so.
+func withoutMiddle(text string, limit int) string {
 	head, tail, dropped := tool.Cut(text, limit)
 	if dropped == 0 {
 		return text
@@ -201,7 +201,7 @@ func (m merging) conflict(agent string) string {
 
 // side is one side of a conflict, not too long.
 func side(text string) string {
-	if text = cutText(text, maxHunk); text != "" && !strings.HasSuffix(text, "\n") {
+	if text = withoutMiddle(text, maxHunk); text != "" && !strings.HasSuffix(text, "\n") {
 		text += "\n"
 	}
 	return text

@@ -13,6 +13,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -58,7 +59,7 @@ func (t *Team) kinds() string {
 	for _, r := range t.Roles() {
 		if name := strings.ToLower(r.Name); !seen[name] {
 			seen[name] = true
-			line := fmt.Sprintf("- %s: %s\n", r.Name, oneLine(r.Description, 200))
+			line := fmt.Sprintf("- %s: %s\n", r.Name, text.Short(r.Description, 200))
 			if b.Len()+len(line) > mostKinds {
 				line = "- " + r.Name + "\n"
 			}
@@ -232,7 +233,7 @@ func (t *Team) open(ctx context.Context, call string, in spawnArgs, args json.Ra
 	k := newKid(s, o, call)
 	if err = t.enlist(k); err == nil {
 		err = t.session.Send(ctx, event.Spawned{
-			Child: k.id, Call: call, Agent: o.Role.Name, Task: oneLine(o.Task, 200), Route: s.Status().Route, Mode: s.Status().Mode,
+			Child: k.id, Call: call, Agent: o.Role.Name, Task: text.Short(o.Task, 200), Route: s.Status().Route, Mode: s.Status().Mode,
 			Root: strings.TrimPrefix(root, parent.Root), Background: o.background, Args: args,
 		})
 	}

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/internal/gitignore"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -254,9 +255,7 @@ func (f folder) within(dir string) string {
 // plain is a name that can't be taken for anything else: those with other characters than
 // names usually have are quoted, and long ones cut.
 func plain(name string) string {
-	if len(name) > mostName {
-		name = strings.ToValidUTF8(name[:mostName], "") + "…"
-	}
+	name = text.Cut(name, mostName)
 	odd := func(r rune) bool {
 		return r <= ' ' || r > '~' && r != '…' || strings.ContainsRune("()\"'`", r)
 	}

@@ -7,8 +7,8 @@ import (
 	"io"
 	"strings"
 	"sync"
-	"unicode/utf8"
 
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -118,13 +118,13 @@ func (o *capture) kept(offset int64) (head, tail []byte, dropped, end int64) {
 // that is the whole of it, and where it ends.
 func (o *capture) text(offset int64) (shown string, whole bool, end int64) {
 	head, tail, dropped, end := o.since(offset)
-	text := clean(legible(head))
+	said := clean(legible(head))
 	if dropped > 0 {
-		text = clean(legible(cutRune(head))) + gap(dropped) + clean(legible(bytes.TrimLeftFunc(tail, func(r rune) bool { return r == utf8.RuneError })))
+		said = clean(legible(text.TrimEnd(head))) + gap(dropped) + clean(legible(text.TrimStart(tail)))
 	}
-	a, b, cut := tool.Cut(text, maxOutput)
+	a, b, cut := tool.Cut(said, maxOutput)
 	if cut == 0 {
-		return text, dropped == 0, end
+		return said, dropped == 0, end
 	}
 	if dropped > 0 && !strings.Contains(a+b, gap(dropped)) {
 		cut += int(dropped)

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -82,7 +83,7 @@ func deleteDir(ctx context.Context, c *tool.Call, path string) (tool.Result, err
 		return tool.Result{}, err
 	}
 	if len(entries) > 0 {
-		return tool.Result{}, fmt.Errorf("%s is a directory with %s in it; delete those first", show(c, path), count(len(entries), "file"))
+		return tool.Result{}, fmt.Errorf("%s is a directory with %s in it; delete those first", show(c, path), text.Count(len(entries), "file"))
 	}
 	if err := c.Env.Files.Change(ctx, tool.Change{Path: path, Remove: true}); err != nil {
 		return tool.Result{}, err

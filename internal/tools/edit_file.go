@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -46,7 +47,7 @@ func runEdit(ctx context.Context, c *tool.Call, in editArgs) (tool.Result, error
 	if err != nil {
 		return tool.Result{}, err
 	}
-	r := tool.Text(fmt.Sprintf("%s: %s\n%s", show(c, d.path), count(made, "replacement"), cutDiff(d.diff(c), maxShownDiff)))
+	r := tool.Text(fmt.Sprintf("%s: %s\n%s", show(c, d.path), text.Count(made, "replacement"), cutDiff(d.diff(c), maxShownDiff)))
 	r.Files = []tool.File{file}
 	return r, nil
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -82,9 +83,9 @@ type splice struct {
 
 // newSplice checks what is asked for against the lines that are there.
 func newSplice(raw string, in linesArgs) (splice, error) {
-	text := unix(raw)
-	have := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-	total := lines(text)
+	str := unix(raw)
+	have := strings.Split(strings.TrimSuffix(str, "\n"), "\n")
+	total := lines(str)
 	s := splice{at: in.First - 1, gone: max(in.Last, in.First) - in.First + 1, text: unix(in.Text), came: lines(unix(in.Text))}
 	if in.Insert {
 		s.at, s.gone = in.First, 0
@@ -99,7 +100,7 @@ func newSplice(raw string, in linesArgs) (splice, error) {
 	case in.Insert && in.Text == "":
 		return splice{}, errors.New("there is no text to insert")
 	case max(in.First, in.Last) > total:
-		return splice{}, fmt.Errorf("line %d is behind the end; there are %s", max(in.First, in.Last), count(total, "line"))
+		return splice{}, fmt.Errorf("line %d is behind the end; there are %s", max(in.First, in.Last), text.Count(total, "line"))
 	case in.First == 0:
 		return s, nil
 	}
@@ -207,11 +208,11 @@ func (s splice) report(now string) string {
 	var what string
 	switch {
 	case s.came == 0:
-		what = count(s.gone, "line") + " deleted"
+		what = text.Count(s.gone, "line") + " deleted"
 	case s.gone == 0:
-		what = count(s.came, "line") + " inserted"
+		what = text.Count(s.came, "line") + " inserted"
 	default:
-		what = fmt.Sprintf("%s replaced by %d", count(s.gone, "line"), s.came)
+		what = fmt.Sprintf("%s replaced by %d", text.Count(s.gone, "line"), s.came)
 	}
 	if moved := s.came - s.gone; moved != 0 {
 		what += fmt.Sprintf("; the numbers of all lines below changed by %+d", moved)

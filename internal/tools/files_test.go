@@ -36,7 +36,7 @@ func TestReadFile(t *testing.T) {
 	if want := "  5309\tline 5309\n  5310\tline 5310\n[lines 5309-5310 of 5310, up to the end]"; text != want {
 		t.Errorf("got %q", text)
 	}
-	s.fails("read_file", args{"path": "many", "offset": 5311}, "behind the end", "5310 lines")
+	s.fails("read_file", args{"path": "many", "offset": 5311}, "behind the end", "5,310 lines")
 	text = s.run("read_file", args{"path": "long"})
 	says(t, text, "é… [4000 more bytes]\n     2\tend")
 	text = s.run("read_file", args{"path": "wide"})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -99,7 +100,7 @@ func foundText(all []foundFile, looked, unread int) string {
 	}
 	switch {
 	case len(all) == 0:
-		fmt.Fprintf(&b, "[none of %s matches; ignored files are not searched]\n", count(looked, "file"))
+		fmt.Fprintf(&b, "[none of %s matches; ignored files are not searched]\n", text.Count(looked, "file"))
 	case len(all) > maxFound:
 		fmt.Fprintf(&b, "[the newest %d of %d; narrow the pattern or the path to see others]\n", maxFound, len(all))
 	}

@@ -8,7 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/inspan/inspan/internal/feed"
+	"github.com/inspan/inspan/internal/keep"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -123,17 +124,9 @@ func (sh *Shell) list() tool.Result {
 			told = append(told, j.id)
 		}
 		line, _, _ := strings.Cut(j.command, "\n")
-		fmt.Fprintf(&b, "job %s: %s: %s\n", j.id, j.state(), shorten(line, maxListedLine))
+		fmt.Fprintf(&b, "job %s: %s: %s\n", j.id, j.state(), text.Cut(line, maxListedLine))
 	}
 	return tool.Result{Parts: llm.Say(strings.TrimSuffix(b.String(), "\n")), Told: told}
-}
-
-// shorten cuts a line that has more bytes.
-func shorten(line string, most int) string {
-	if len(line) <= most {
-		return line
-	}
-	return string(cutRune([]byte(line[:most]))) + "…"
 }
 
 // Job is a command that went to the background.
@@ -263,12 +256,12 @@ func (j *job) feed(in jobsArgs) (string, error) {
 		return "closed the input", nil
 	}
 	switch _, err := j.input.Write([]byte(*input)); {
-	case errors.Is(err, feed.ErrClosed):
+	case errors.Is(err, keep.ErrClosed):
 		return "", errors.New("the standard input of the job is closed")
-	case errors.Is(err, feed.ErrFull):
+	case errors.Is(err, keep.ErrFull):
 		return "", errors.New("the job does not read its input; nothing was added")
 	case err != nil:
 		return "", err
 	}
-	return "sent " + count(len(*input), "byte"), nil
+	return "sent " + text.Count(len(*input), "byte"), nil
 }

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/inspan/inspan/internal/lsp"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -354,7 +355,7 @@ func (q question) meant(ctx context.Context) ([]lsp.Position, error) {
 		return nil, err
 	}
 	if n := bytes.Count(data, []byte("\n")) + 1; q.in.Line > n {
-		return nil, fmt.Errorf("%s has %s", show(q.c, q.path), count(n, "line"))
+		return nil, fmt.Errorf("%s has %s", show(q.c, q.path), text.Count(n, "line"))
 	}
 	all := lsp.Standing(string(data), q.in.Symbol)
 	if len(all) == 0 {

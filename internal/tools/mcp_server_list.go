@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/internal/mcp"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -38,7 +39,7 @@ func mcpServerList(m *mcp.Manager) tool.Tool {
 func serverLine(s mcp.Status) string {
 	parts := []string{s.Name, string(s.State), s.Kind, "from " + s.Source}
 	if s.Tools > 0 {
-		parts = append(parts, fmt.Sprintf("%s, about %d tokens", count(s.Tools, "tool"), s.Tokens))
+		parts = append(parts, fmt.Sprintf("%s, about %d tokens", text.Count(s.Tools, "tool"), s.Tokens))
 	}
 	if s.Version != "" {
 		parts = append(parts, fmt.Sprintf("%s, revision %s", s.Version, s.Revision))
@@ -47,7 +48,7 @@ func serverLine(s mcp.Status) string {
 		parts = append(parts, "answers in about "+took.Round(time.Millisecond).String())
 	}
 	if s.Restarts > 0 {
-		parts = append(parts, count(s.Restarts, "restart"))
+		parts = append(parts, text.Count(s.Restarts, "restart"))
 	}
 	if s.Why != "" {
 		parts = append(parts, s.Why)

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/inspan/inspan/internal/text"
 )
 
 const (
@@ -171,7 +173,7 @@ func excerpt(have []string, at, n int) string {
 	end := min(at+n, at+maxAlikeLen, len(have))
 	var b strings.Builder
 	for i := at; i < end; i++ {
-		fmt.Fprintf(&b, "%6d\t%s\n", i+1, shorten(have[i], maxShownLine))
+		fmt.Fprintf(&b, "%6d\t%s\n", i+1, text.Cut(have[i], maxShownLine))
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }

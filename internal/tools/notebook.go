@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -167,7 +168,7 @@ func (nb *notebook) text() string {
 		}
 		b.WriteByte('\n')
 	}
-	fmt.Fprintf(&b, "[%s]", count(len(nb.cells), "cell"))
+	fmt.Fprintf(&b, "[%s]", text.Count(len(nb.cells), "cell"))
 	return b.String()
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -95,7 +96,7 @@ func draftNotebook(ctx context.Context, c *tool.Call, in notebookArgs) (d draft,
 	}
 	switch {
 	case in.Cell < 1 || in.Cell > last:
-		return draft{}, "", fmt.Errorf("there is no cell %d; the notebook has %s", in.Cell, count(len(nb.cells), "cell"))
+		return draft{}, "", fmt.Errorf("there is no cell %d; the notebook has %s", in.Cell, text.Count(len(nb.cells), "cell"))
 	case in.Type != "" && in.Type != "code" && in.Type != "markdown" && in.Type != "raw":
 		return draft{}, "", fmt.Errorf("type %q is none of code, markdown, raw", in.Type)
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/inspan/inspan/internal/figure"
 	"github.com/inspan/inspan/internal/markdown"
-	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -88,7 +88,7 @@ func runRender(ctx context.Context, c *tool.Call, in renderArgs) (tool.Result, e
 		if err != nil && d.path == "" {
 			return tool.Result{}, err
 		}
-		if d, err = d.rewrite(figure.Page(in.Title, append([]string{"<h1>" + html.EscapeString(words.Line(in.Title)) + "</h1>"}, p.page...)...)); err != nil {
+		if d, err = d.rewrite(figure.Page(in.Title, append([]string{"<h1>" + html.EscapeString(text.Line(in.Title)) + "</h1>"}, p.page...)...)); err != nil {
 			return tool.Result{}, err
 		}
 		file, err := d.commit(ctx, c)
@@ -100,7 +100,7 @@ func runRender(ctx context.Context, c *tool.Call, in renderArgs) (tool.Result, e
 		r.Files = []tool.File{file}
 		p.show += "\n*" + show(c, d.path) + "*\n"
 	}
-	r.Show = "**" + words.Line(in.Title) + "**\n\n" + p.show
+	r.Show = "**" + text.Line(in.Title) + "**\n\n" + p.show
 	return r, nil
 }
 
@@ -126,7 +126,7 @@ func drawn(ctx context.Context, c *tool.Call, in renderArgs) (p picture, err err
 			return p, errors.New("the table is empty")
 		}
 		table := figure.Table{Head: t.Head, Rows: t.Rows}
-		p.add("a table of "+count(len(t.Rows), "row"), table.Markdown(), table.HTML())
+		p.add("a table of "+text.Count(len(t.Rows), "row"), table.Markdown(), table.HTML())
 	}
 	if in.Chart != nil {
 		chart := in.Chart.figure()

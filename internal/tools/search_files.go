@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -232,13 +233,13 @@ func writeHits(b *strings.Builder, hits []hit) {
 func (r *report) text() string {
 	var notes []string
 	if r.matches == 0 {
-		notes = append(notes, "no match in "+count(r.searched, "file")+"; ignored files are not searched")
+		notes = append(notes, "no match in "+text.Count(r.searched, "file")+"; ignored files are not searched")
 	}
 	if r.more {
-		notes = append(notes, fmt.Sprintf("stopped after %s; narrow the pattern, path or glob", count(r.matches, "matching line")))
+		notes = append(notes, fmt.Sprintf("stopped after %s; narrow the pattern, path or glob", text.Count(r.matches, "matching line")))
 	}
 	if r.binary > 0 {
-		notes = append(notes, count(r.binary, "binary file")+" skipped")
+		notes = append(notes, text.Count(r.binary, "binary file")+" skipped")
 	}
 	if r.skipped > 0 {
 		notes = append(notes, fmt.Sprintf("%d could not be read or are too big", r.skipped))

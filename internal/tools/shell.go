@@ -13,8 +13,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/inspan/inspan/internal/feed"
+	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/shell"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -90,7 +91,7 @@ type job struct {
 	cancel  context.CancelFunc // ends the process group
 	out     *capture
 	screen  *screen     // of its terminal; nil: it has none
-	input   *feed.Input // nil: standard input is empty
+	input   *keep.Input // nil: standard input is empty
 	report  *shellReport
 
 	done chan struct{} // closed when it has ended; the rest is set before
@@ -126,7 +127,7 @@ func (sh *Shell) start(calling context.Context, c *tool.Call, in bashArgs) (*job
 		out: &capture{blobs: storeOf(c.Env)}, report: &shellReport{}, writes: toWrite(calling, c, plan.effects),
 	}
 	if in.Background || in.Interactive || in.TTY {
-		j.input = feed.New(maxFed)
+		j.input = keep.NewInput(maxFed)
 	}
 	if in.TTY {
 		j.screen = newScreen(j.input)
@@ -298,12 +299,12 @@ func (j *job) jobEnd() tool.JobEnd {
 // lastLine is the last line of the output that is not empty.
 func (j *job) lastLine() string {
 	head, tail, _, _ := j.out.since(max(0, j.out.size()-maxProgress))
-	text := clean(slices.Concat(head, tail))
+	s := clean(slices.Concat(head, tail))
 	if j.screen != nil {
-		text = j.screen.text()
+		s = j.screen.text()
 	}
-	text = strings.TrimRight(text, " \t\n")
-	return shorten(strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:]), maxListedLine)
+	s = strings.TrimRight(s, " \t\n")
+	return text.Cut(strings.TrimSpace(s[strings.LastIndexByte(s, '\n')+1:]), maxListedLine)
 }
 
 // seen is how much of the output the model has been shown.

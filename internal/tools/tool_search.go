@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -39,7 +40,7 @@ func Deferred(many []tool.Tool) []tool.Tool {
 			fmt.Fprintf(&b, "## %s\n%s\nArguments: %s\n\n", t.Name, strings.TrimSpace(t.Doc), t.Schema)
 		}
 		if more := len(found) - mostShown; more > 0 {
-			fmt.Fprintf(&b, "%s more; use other words to see them.\n", count(more, "tool"))
+			fmt.Fprintf(&b, "%s more; use other words to see them.\n", text.Count(more, "tool"))
 		}
 		return tool.Text(strings.TrimSpace(b.String())), nil
 	})

@@ -12,6 +12,7 @@ import (
 	"image/png"
 
 	"github.com/inspan/inspan/internal/figure"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -98,7 +99,7 @@ func viewed(name, media string, data []byte, crop []int) (tool.Result, error) {
 
 func cropOf(size image.Point, crop []int) (image.Rectangle, error) {
 	if len(crop) != 4 {
-		return image.Rectangle{}, fmt.Errorf("crop has %s; it is x, y, width and height", count(len(crop), "number"))
+		return image.Rectangle{}, fmt.Errorf("crop has %s; it is x, y, width and height", text.Count(len(crop), "number"))
 	}
 	want := image.Rect(crop[0], crop[1], crop[0]+crop[2], crop[1]+crop[3])
 	part := want.Intersect(image.Rectangle{Max: size})

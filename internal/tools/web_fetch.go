@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/web"
 	"github.com/inspan/inspan/tool"
 )
@@ -115,15 +116,15 @@ func pageHead(p web.Fetched) string {
 
 // part is the part of a page that was asked for, and what is missing.
 func part(p web.Fetched, in fetchArgs) (string, error) {
-	text := p.Text
+	s := p.Text
 	limit := shownPage
 	if in.Max > 0 {
 		limit = min(in.Max, maxShownPage)
 	}
 	if in.Find != "" {
-		found, ok := web.Find(text, in.Find)
+		found, ok := web.Find(s, in.Find)
 		if !ok {
-			return fmt.Sprintf("[no passage of the page has any of these words: %s; without find it shows all %s]", in.Find, count(len(text), "byte")), nil
+			return fmt.Sprintf("[no passage of the page has any of these words: %s; without find it shows all %s]", in.Find, text.Count(len(s), "byte")), nil
 		}
 		if len(found) > limit {
 			found = cutLine(found, limit) + "\n[cut here; give more words, or read from the offset of a passage]"
@@ -131,22 +132,19 @@ func part(p web.Fetched, in fetchArgs) (string, error) {
 		return found + cutNote(p), nil
 	}
 	switch {
-	case text == "":
+	case s == "":
 		return "[the page has no text]" + cutNote(p), nil
-	case in.From >= len(text):
-		return "", fmt.Errorf("from is %d, but the text has only %s", in.From, count(len(text), "byte"))
+	case in.From >= len(s):
+		return "", fmt.Errorf("from is %d, but the text has only %s", in.From, text.Count(len(s), "byte"))
 	}
-	from := in.From
-	for from > 0 && !utf8.RuneStart(text[from]) {
-		from--
-	}
-	shown := cutLine(text[from:], limit)
+	from := len(text.Head(s, in.From))
+	shown := cutLine(s[from:], limit)
 	end := from + len(shown)
 	switch {
-	case end < len(text):
-		shown = endLine(shown) + fmt.Sprintf("[bytes %d-%d of %d; read on with from %d, or give find]", from, end, len(text), end)
+	case end < len(s):
+		shown = endLine(shown) + fmt.Sprintf("[bytes %d-%d of %d; read on with from %d, or give find]", from, end, len(s), end)
 	case from > 0:
-		shown = endLine(shown) + fmt.Sprintf("[bytes %d-%d of %d: the end]", from, end, len(text))
+		shown = endLine(shown) + fmt.Sprintf("[bytes %d-%d of %d: the end]", from, end, len(s))
 	}
 	return shown + cutNote(p), nil
 }
@@ -160,19 +158,16 @@ func cutNote(p web.Fetched) string {
 
 // cutLine is at most the first limit bytes of a text, to the end of a line if
 // one ends in the last fifth.
-func cutLine(text string, limit int) string {
-	if len(text) <= limit {
-		return text
+func cutLine(s string, limit int) string {
+	if len(s) <= limit {
+		return s
 	}
-	end := limit
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
-	}
+	end := len(text.Head(s, limit))
 	if end == 0 { // not even one character fits
-		_, end = utf8.DecodeRuneInString(text)
+		_, end = utf8.DecodeRuneInString(s)
 	}
-	if i := strings.LastIndexByte(text[:end], '\n'); i >= end*4/5 {
+	if i := strings.LastIndexByte(s[:end], '\n'); i >= end*4/5 {
 		end = i + 1
 	}
-	return text[:end]
+	return s[:end]
 }

@@ -4,7 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/inspan/inspan/internal/text"
 )
 
 // window collects numbered lines out of a text that is written to it, and
@@ -65,33 +66,20 @@ func (w *window) endLine() {
 }
 
 func (w *window) put() {
-	text := bytes.TrimSuffix(w.cur, []byte("\r"))
+	line := bytes.TrimSuffix(w.cur, []byte("\r"))
 	mark := ""
 	if w.long > 0 {
-		cut := cutRune(text)
-		mark = fmt.Sprintf("… [%d more bytes]", w.long+len(text)-len(cut))
-		text = cut
+		cut := text.TrimEnd(line)
+		mark = fmt.Sprintf("… [%d more bytes]", w.long+len(line)-len(cut))
+		line = cut
 	}
-	line := fmt.Sprintf("%6d\t%s%s\n", w.line, text, mark)
-	if w.out.Len()+len(line) > maxRead {
+	row := fmt.Sprintf("%6d\t%s%s\n", w.line, line, mark)
+	if w.out.Len()+len(row) > maxRead {
 		w.full = true
 		return
 	}
-	w.out.WriteString(line)
+	w.out.WriteString(row)
 	w.shown = w.line
-}
-
-// cutRune cuts a character that is not all there from the end.
-func cutRune(p []byte) []byte {
-	for i := len(p) - 1; i >= 0 && i >= len(p)-utf8.UTFMax; i-- {
-		if utf8.RuneStart(p[i]) {
-			if !utf8.FullRune(p[i:]) {
-				return p[:i]
-			}
-			break
-		}
-	}
-	return p
 }
 
 // result returns the lines and, if they are not all, which they are.
@@ -105,7 +93,7 @@ func (w *window) result() (string, error) {
 	case total == 0:
 		return "[the file is empty]", nil
 	case w.first > total:
-		return "", fmt.Errorf("offset %d is behind the end; there are %s", w.first, count(total, "line"))
+		return "", fmt.Errorf("offset %d is behind the end; there are %s", w.first, text.Count(total, "line"))
 	}
 	text := w.out.String()
 	switch {

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"strings"
 
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -48,14 +49,14 @@ func runWrite(ctx context.Context, c *tool.Call, in writeArgs) (tool.Result, err
 	if d.exists {
 		verb = "replaced"
 	}
-	text := fmt.Sprintf("%s %s: %s", verb, show(c, d.path), size(int64(len(d.after))))
+	s := fmt.Sprintf("%s %s: %s", verb, show(c, d.path), size(int64(len(d.after))))
 	if d.new != "" {
-		text += ", " + count(lines(d.new), "line")
+		s += ", " + text.Count(lines(d.new), "line")
 	}
 	for _, note := range d.notes {
-		text += "\n" + note
+		s += "\n" + note
 	}
-	r := tool.Text(text)
+	r := tool.Text(s)
 	r.Files = []tool.File{file}
 	return r, nil
 }

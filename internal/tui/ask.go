@@ -12,6 +12,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/tool"
 )
@@ -91,11 +92,11 @@ func (a *ask) prepare(m *model) {
 		return
 	}
 	a.title = l.paint(yellow, "? "+words.OneLine(strings.TrimPrefix(w.Agent+" › ", " › ")+w.Call.Name, 60)+" asks")
-	a.body = paintAll(l, dim, wrap("("+words.Line(w.Reason)+")", l.width, "  "))
+	a.body = paintAll(l, dim, wrap("("+text.Line(w.Reason)+")", l.width, "  "))
 	a.body = append(append(a.body, content(l, w)...), effects(l, w)...)
 	a.choices = []choice{{"y", "yes, once"}}
 	if len(w.Rules) > 0 {
-		rules := words.Visible(strings.Join(w.Rules, ", "))
+		rules := text.Visible(strings.Join(w.Rules, ", "))
 		a.body = append(a.body, wrap("what is allowed for longer: "+rules, l.width, "  ")...)
 		a.choices = append(a.choices, choice{"s", "for this session"}, choice{"p", "for this project"}, choice{"a", "always"})
 	}
@@ -104,9 +105,9 @@ func (a *ask) prepare(m *model) {
 
 // question prepares a call that asks the person something.
 func (a *ask) question(l look) {
-	text, options := words.Question(a.pending.Call)
+	s, options := words.Question(a.pending.Call)
 	a.title = l.paint(yellow, "? "+words.OneLine(strings.TrimPrefix(a.pending.Agent+" › ", " › ")+a.pending.Call.Name, 60))
-	a.body = wrap(words.VisibleLines(cmp.Or(text, a.pending.Preview)), l.width, "  ")
+	a.body = wrap(text.VisibleLines(cmp.Or(s, a.pending.Preview)), l.width, "  ")
 	a.choices = nil
 	for i, o := range options {
 		a.choices = append(a.choices, choice{fmt.Sprint(i + 1), o})

@@ -11,6 +11,7 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/figure"
 	"github.com/inspan/inspan/internal/markdown"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
 )
@@ -142,7 +143,7 @@ func (b *block) saidLines(l look) []string {
 	}
 	lines := hang(l, mark, b.text)
 	if more := len(lines) - foldSaid; more > 1 {
-		lines = append(lines[:foldSaid], fmt.Sprintf("  … +%s", words.Count(more, "line")))
+		lines = append(lines[:foldSaid], fmt.Sprintf("  … +%s", text.Count(more, "line")))
 	}
 	return paintAll(l, bold, lines)
 }
@@ -164,11 +165,11 @@ func (b *block) result(l look) []string {
 	if b.bad { // it is words
 		breaking = wrap
 	}
-	text := breaking(clean(words.Result(b.end.Parts.Text())), l.width, "    ")
+	s := breaking(clean(words.Result(b.end.Parts.Text())), l.width, "    ")
 	if images := b.end.Parts.Images(); images > 0 {
-		text = append(text, "    ["+words.Count(images, "image")+"]")
+		s = append(s, "    ["+text.Count(images, "image")+"]")
 	}
-	text = folded(text, foldResult, b.whole)
+	s = folded(s, foldResult, b.whole)
 	mark, body := l.paint(green, "✓"), dim
 	if b.bad {
 		mark, body = l.paint(red, "✗ "+string(b.end.Outcome)), red
@@ -176,7 +177,7 @@ func (b *block) result(l look) []string {
 	if took := words.Took(b.end.Millis); took != "" {
 		mark += " " + took
 	}
-	out := paintAll(l, body, text)
+	out := paintAll(l, body, s)
 	if ansi.StringWidth(mark) == 1 { // it fits into the margin
 		out[0] = "  " + mark + strings.Replace(out[0], "    ", " ", 1)
 	} else {
@@ -207,14 +208,14 @@ func folded(lines []string, keep int, whole bool) []string {
 	if whole || more < 2 { // the note would take as much room
 		return lines
 	}
-	return append(lines[:keep:keep], fmt.Sprintf("    … +%s", words.Count(more, "line")))
+	return append(lines[:keep:keep], fmt.Sprintf("    … +%s", text.Count(more, "line")))
 }
 
 // diffLines is a diff in colours; nothing of it is left out.
 func diffLines(l look, diff, indent string) []string {
 	var out []string
 	for line := range strings.SplitSeq(strings.TrimRight(diff, "\n"), "\n") {
-		for _, part := range broken(words.VisibleLines(line), l.width, indent) {
+		for _, part := range broken(text.VisibleLines(line), l.width, indent) {
 			sgr := dim
 			switch {
 			case strings.HasPrefix(line, "+"):

@@ -9,6 +9,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/tool"
 )
@@ -220,7 +221,7 @@ func (m *model) callLines() []string {
 		}
 	}
 	if more := len(out) - mostCalls; more > 1 {
-		out = append(out[:mostCalls], l.paint(dim, fmt.Sprintf("  … +%s", words.Count(more, "line"))))
+		out = append(out[:mostCalls], l.paint(dim, fmt.Sprintf("  … +%s", text.Count(more, "line"))))
 	}
 	if len(m.view.running) == 0 && m.running {
 		out = append(out, l.paint(dim, m.doing(now)))
@@ -233,7 +234,7 @@ func (m *model) doing(now time.Time) string {
 	since := clock(now.Sub(m.view.began))
 	switch v := m.view; {
 	case v.draft.name != "":
-		return words.OneLine(fmt.Sprintf("∙ writing %s, %s · %s", v.draft.name, words.Count(v.draft.bytes, "character"), since), m.look.width)
+		return words.OneLine(fmt.Sprintf("∙ writing %s, %s · %s", v.draft.name, text.Count(v.draft.bytes, "character"), since), m.look.width)
 	case v.thought != "":
 		return words.OneLine("∙ "+since+" thinking: "+lastLine(v.thought), m.look.width)
 	case !v.pause.until.IsZero():

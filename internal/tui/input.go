@@ -8,6 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/tool"
 )
@@ -331,13 +332,13 @@ func (m *model) paste(text string) tea.Cmd {
 	return m.suggest()
 }
 
-func (m *model) insert(text string) {
-	if n := strings.Count(strings.TrimRight(text, "\n"), "\n") + 1; n > pasteLines {
-		m.prompt.insert(atom{shown: "[pasted " + words.Count(n, "line") + "]", whole: text})
-	} else if len(text) > pasteBytes {
-		m.prompt.insert(atom{shown: "[pasted " + words.Count(len(text), "byte") + "]", whole: text})
+func (m *model) insert(s string) {
+	if n := strings.Count(strings.TrimRight(s, "\n"), "\n") + 1; n > pasteLines {
+		m.prompt.insert(atom{shown: "[pasted " + text.Count(n, "line") + "]", whole: s})
+	} else if len(s) > pasteBytes {
+		m.prompt.insert(atom{shown: "[pasted " + text.Count(len(s), "byte") + "]", whole: s})
 	} else {
-		m.prompt.insert(atomsOf(text)...)
+		m.prompt.insert(atomsOf(s)...)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/cost"
 	"github.com/inspan/inspan/internal/export"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
 )
 
@@ -145,7 +146,7 @@ func (v *view) seed(s *inspan.Session) {
 func (m *model) show(past *view) {
 	blocks := past.blocks
 	if n := len(blocks) - shown; n > 0 && m.full == nil {
-		blocks = append([]*block{{kind: noteBlock, text: words.Count(n, "earlier thing") + " in the log of the session"}}, blocks[n:]...)
+		blocks = append([]*block{{kind: noteBlock, text: text.Count(n, "earlier thing") + " in the log of the session"}}, blocks[n:]...)
 	}
 	past.blocks = slices.Concat(m.view.blocks, blocks)
 	past.note("session " + past.session)
@@ -348,13 +349,13 @@ func (m *model) context(string) func(context.Context) (string, error) {
 			return "", err
 		}
 		var b strings.Builder
-		fmt.Fprintf(&b, "about %s tokens", words.Thousands(c.Tokens))
+		fmt.Fprintf(&b, "about %s tokens", text.Thousands(c.Tokens))
 		if c.Window > 0 {
-			fmt.Fprintf(&b, ", %d%% of a window of %s, of which %s stay free for the reply", percent(c.Tokens, c.Window), words.Thousands(c.Window), words.Thousands(c.Reserve))
+			fmt.Fprintf(&b, ", %d%% of a window of %s, of which %s stay free for the reply", percent(c.Tokens, c.Window), text.Thousands(c.Window), text.Thousands(c.Reserve))
 		}
 		b.WriteString("\n")
 		for _, s := range c.Sources {
-			fmt.Fprintf(&b, "%9s  %3d%%  %s\t%s\n", words.Thousands(s.Tokens), percent(s.Tokens, cmp.Or(c.Window, c.Tokens)), words.OneLine(s.Name, 60), s.Why)
+			fmt.Fprintf(&b, "%9s  %3d%%  %s\t%s\n", text.Thousands(s.Tokens), percent(s.Tokens, cmp.Or(c.Window, c.Tokens)), words.OneLine(s.Name, 60), s.Why)
 		}
 		if c.Compactions > 0 {
 			fmt.Fprintf(&b, "It was compacted (%d); the history tool searches what is gone.\n", c.Compactions)
@@ -386,8 +387,8 @@ func (m *model) cost(string) func(context.Context) (string, error) {
 			if r.Unpriced > 0 {
 				hint = fmt.Sprintf("  %d without a price", r.Unpriced)
 			}
-			fmt.Fprintf(&b, "%s  %.4g replies  %s in (%d%% cached)  %s out  %s%s\n", r.Key, r.Replies, words.Thousands(r.Usage.Prompt()),
-				max(0, percent(r.Usage.CacheRead, r.Usage.Prompt())), words.Thousands(r.Usage.Output), words.Dollars(r.Dollars), hint)
+			fmt.Fprintf(&b, "%s  %.4g replies  %s in (%d%% cached)  %s out  %s%s\n", r.Key, r.Replies, text.Thousands(r.Usage.Prompt()),
+				max(0, percent(r.Usage.CacheRead, r.Usage.Prompt())), text.Thousands(r.Usage.Output), words.Dollars(r.Dollars), hint)
 		}
 		return b.String(), nil
 	}

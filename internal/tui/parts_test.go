@@ -19,6 +19,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/script"
@@ -102,7 +103,7 @@ func TestNothingDrivesTheTerminal(t *testing.T) {
 		m.diff("")
 		got := drawn(m)
 		for _, r := range got {
-			if r != '\n' && words.Hidden(r) {
+			if r != '\n' && text.Hidden.Has(r) {
 				t.Fatalf("after %s: %q in %q", bodies[i].Kind(), r, got)
 			}
 		}
@@ -246,17 +247,17 @@ func FuzzEditor(f *testing.F) {
 }
 
 // harmful reports whether text could drive the terminal or hide something.
-func harmful(text string) bool {
-	return !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return r != '\n' && words.Hidden(r) })
+func harmful(s string) bool {
+	return !utf8.ValidString(s) || strings.ContainsFunc(s, func(r rune) bool { return r != '\n' && text.Hidden.Has(r) })
 }
 
 // FuzzText holds that lines are harmless and fit.
 func FuzzText(f *testing.F) {
 	f.Add("a\tb\x1b[31m\u202e漢字漢字 👩‍👩‍👧 long line of words", 5)
 	f.Add(" 0\x88", 5)
-	f.Fuzz(func(t *testing.T, text string, width int) {
+	f.Fuzz(func(t *testing.T, s string, width int) {
 		width = 4 + (width%100+100)%100
-		for _, safe := range []string{clean(text), words.VisibleLines(text)} {
+		for _, safe := range []string{clean(s), text.VisibleLines(s)} {
 			for _, line := range slices.Concat(wrap(safe, width, "  "), broken(safe, width, "  ")) {
 				if harmful(line) || strings.Contains(line, "\n") {
 					t.Fatalf("unsafe: %q", line)

@@ -6,7 +6,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/inspan/inspan/internal/markdown"
-	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/internal/text"
 )
 
 // Colours, as SGR parameters. Only those of the terminal's own palette, which
@@ -38,8 +38,8 @@ func (l look) paint(sgr, text string) string {
 	return "\x1b[" + sgr + "m" + text + "\x1b[0m"
 }
 
-// clean is words.Clean with tabs as spaces, so that cells can be counted.
-func clean(text string) string { return strings.ReplaceAll(words.Clean(text), "\t", "    ") }
+// clean is text.Clean with tabs as spaces, so that cells can be counted.
+func clean(s string) string { return strings.ReplaceAll(text.Clean(s), "\t", "    ") }
 
 // wrap breaks text without control characters into lines of at most width
 // cells, at spaces where it can. Every line gets indent in front.

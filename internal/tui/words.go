@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
 )
 
@@ -19,7 +20,7 @@ func allowed(b event.Decided, name string) string {
 
 // summary is the line that ends a run.
 func (v *view) summary(now time.Time, b event.Stopped) string {
-	fields := []string{strings.ReplaceAll(string(b.Reason), "_", " "), words.Count(v.runTurns, "turn"), clock(now.Sub(v.began))}
+	fields := []string{strings.ReplaceAll(string(b.Reason), "_", " "), text.Count(v.runTurns, "turn"), clock(now.Sub(v.began))}
 	if v.runCost > 0 {
 		fields = append(fields, words.Dollars(v.runCost))
 	}

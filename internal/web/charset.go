@@ -8,6 +8,7 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"github.com/inspan/inspan/internal/text"
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/encoding/simplifiedchinese"
@@ -47,7 +48,7 @@ func decode(body []byte, label string, isHTML bool) (string, error) {
 	if utf8.Valid(body) {
 		return string(body), nil
 	}
-	return "", fmt.Errorf("it is in the encoding %q, which can't be read here; save it with http_request and save_to, and convert it with bash and iconv", oneLine(visible(label), 40))
+	return "", fmt.Errorf("it is in the encoding %q, which can't be read here; save it with http_request and save_to, and convert it with bash and iconv", text.Short(text.Page(label), 40))
 }
 
 // encodingOf finds an encoding by the names that pages use, in lower case, as the WHATWG's

@@ -3,6 +3,7 @@ package web
 import (
 	"strings"
 
+	"github.com/inspan/inspan/internal/text"
 	"golang.org/x/net/html/atom"
 )
 
@@ -74,7 +75,7 @@ func (n *node) isJunk(in bool) bool {
 // named reports whether a word of class names or ids is one that list knows.
 // Words are also those between hyphens and underscores.
 func named(names string, list func(string) bool) bool {
-	for name := range strings.FieldsSeq(strings.ToLower(cutAt(names, 512))) {
+	for name := range strings.FieldsSeq(strings.ToLower(text.Head(names, 512))) {
 		if list(name) {
 			return true
 		}

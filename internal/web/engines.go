@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/inspan/inspan/internal/text"
 )
 
 // brave is the Brave Search API.
@@ -54,7 +56,7 @@ func (brave) hits(body []byte) ([]Hit, error) {
 		return nil, err
 	}
 	if a.Type != "search" {
-		return nil, fmt.Errorf("its type is %q, not search", oneLine(a.Type, 40))
+		return nil, fmt.Errorf("its type is %q, not search", text.Short(a.Type, 40))
 	}
 	var out []Hit
 	for _, r := range a.Web.Results {

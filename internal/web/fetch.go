@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/internal/netguard"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -180,7 +181,7 @@ func refused(u *url.URL, resp *http.Response, body []byte) error {
 
 // waits is what an answer says about when to ask again: seconds or a date.
 func waits(resp *http.Response) string {
-	after := oneLine(visible(resp.Header.Get("Retry-After")), 60)
+	after := text.Short(text.Page(resp.Header.Get("Retry-After")), 60)
 	if after != "" && strings.Trim(after, "0123456789") == "" {
 		after += " seconds"
 	}
@@ -188,12 +189,12 @@ func waits(resp *http.Response) string {
 }
 
 // Lines returns the first lines of a text that have anything on them.
-func Lines(text string, most, limit int) string {
+func Lines(s string, most, limit int) string {
 	var out []string
-	for line := range strings.Lines(text) {
+	for line := range strings.Lines(s) {
 		if line = strings.TrimSpace(line); line != "" && len(out) < most {
-			out = append(out, oneLine(line, 300))
+			out = append(out, text.Short(line, 300))
 		}
 	}
-	return cutAt(strings.Join(out, "\n"), limit)
+	return text.Head(strings.Join(out, "\n"), limit)
 }

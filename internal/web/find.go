@@ -3,6 +3,8 @@ package web
 import (
 	"fmt"
 	"strings"
+
+	"github.com/inspan/inspan/internal/text"
 )
 
 const (
@@ -21,12 +23,12 @@ type passage struct {
 // that hold them all, or else those that hold most of them, which is said. Each
 // comes with its offset in the text and the heading above it. The second result
 // is false if there is none.
-func Find(text, words string) (string, bool) {
+func Find(s, words string) (string, bool) {
 	wanted := strings.Fields(strings.ToLower(words))
-	list := passages(text)
+	list := passages(s)
 	most, total := 0, 0
 	for i := range list {
-		low := strings.ToLower(list[i].head + "\n" + text[list[i].from:list[i].to])
+		low := strings.ToLower(list[i].head + "\n" + s[list[i].from:list[i].to])
 		for _, w := range wanted {
 			if strings.Contains(low, w) {
 				list[i].words++
@@ -57,9 +59,9 @@ func Find(text, words string) (string, bool) {
 		}
 		fmt.Fprintf(&b, "[at %d", p.from)
 		if p.head != "" {
-			b.WriteString(", under " + oneLine(p.head, 120))
+			b.WriteString(", under " + text.Short(p.head, 120))
 		}
-		b.WriteString("]\n" + around(text[p.from:p.to], wanted) + "\n\n")
+		b.WriteString("]\n" + around(s[p.from:p.to], wanted) + "\n\n")
 	}
 	return strings.TrimSpace(b.String()), true
 }

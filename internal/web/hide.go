@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/inspan/inspan/internal/text"
 	"golang.org/x/net/html/atom"
 )
 
@@ -34,10 +35,10 @@ const maxStyle = 4 << 10 // bytes of a style attribute that are read
 
 // declarations reads "name: value; name: value". Of two for one property the
 // later one counts, unless only the first is important.
-func declarations(text string) style {
+func declarations(s string) style {
 	out := style{}
 	important := map[string]bool{}
-	for part := range strings.SplitSeq(uncommented(cutAt(text, maxStyle)), ";") {
+	for part := range strings.SplitSeq(uncommented(text.Head(s, maxStyle)), ";") {
 		name, value, found := strings.Cut(part, ":")
 		if !found {
 			continue

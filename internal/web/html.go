@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/inspan/inspan/internal/text"
 	"golang.org/x/net/html/atom"
 )
 
@@ -78,11 +79,11 @@ func (p *Page) meta(root *node, base *url.URL) *url.URL {
 			p.metaTag(n, &better)
 		case atom.Time:
 			if p.Date == "" && !n.gone && (n.attr["itemprop"] == "datePublished" || named(n.attr["class"], func(w string) bool { return w == "published" })) {
-				p.Date = oneLine(visible(n.attr["datetime"]), 40)
+				p.Date = text.Short(text.Page(n.attr["datetime"]), 40)
 			}
 		case atom.H1:
 			if p.Title == "" && !n.gone {
-				p.Title = oneLine(textOf(n, maxTitle), maxTitle)
+				p.Title = text.Short(textOf(n, maxTitle), maxTitle)
 			}
 		}
 		for _, k := range n.kids {
@@ -104,17 +105,17 @@ func (p *Page) metaTag(n *node, title *string) {
 	if name == "" {
 		name = n.attr["itemprop"]
 	}
-	value := oneLine(visible(n.attr["content"]), maxTitle)
+	value := text.Short(text.Page(n.attr["content"]), maxTitle)
 	switch strings.ToLower(name) {
 	case "og:title":
 		*title = value
 	case "author", "article:author", "dc.creator", "citation_author":
 		if p.Byline == "" && !strings.HasPrefix(value, "http") {
-			p.Byline = oneLine(value, 100)
+			p.Byline = text.Short(value, 100)
 		}
 	case "article:published_time", "date", "dc.date", "dcterms.date", "datepublished", "citation_publication_date", "publish_date":
 		if p.Date == "" {
-			p.Date = oneLine(value, 40)
+			p.Date = text.Short(value, 40)
 		}
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+
+	"github.com/inspan/inspan/internal/text"
 )
 
 // The engines that model vendors run: a model of theirs searches, once, and what
@@ -76,7 +78,7 @@ func (anthropic) hits(body []byte) ([]Hit, error) {
 		return nil, err
 	}
 	if a.Type != "message" {
-		return nil, fmt.Errorf("its type is %q, not message", oneLine(a.Type, 40))
+		return nil, fmt.Errorf("its type is %q, not message", text.Short(a.Type, 40))
 	}
 	var out []Hit
 	quotes := map[string][]string{}
@@ -114,7 +116,7 @@ func found(raw json.RawMessage) ([]result, error) {
 		Code string `json:"error_code"`
 	}
 	if json.Unmarshal(raw, &failed) == nil && failed.Code != "" {
-		return nil, fmt.Errorf("the search failed: %s", oneLine(failed.Code, 60))
+		return nil, fmt.Errorf("the search failed: %s", text.Short(failed.Code, 60))
 	}
 	var out []result
 	return out, json.Unmarshal(raw, &out)
@@ -179,7 +181,7 @@ func (openai) hits(body []byte) ([]Hit, error) {
 		return nil, err
 	}
 	if a.Object != "response" {
-		return nil, fmt.Errorf("its object is %q, not response", oneLine(a.Object, 40))
+		return nil, fmt.Errorf("its object is %q, not response", text.Short(a.Object, 40))
 	}
 	var cited, sources []Hit
 	for _, item := range a.Output {

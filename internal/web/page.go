@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"github.com/inspan/inspan/internal/text"
 )
 
 // A Page is what an address had to say, for a model to read.
@@ -31,25 +33,25 @@ func Read(body []byte, contentType string, base *url.URL) (Page, error) {
 		return Page{}, notText(kind, len(body))
 	}
 	isHTML := kind == "text/html" || kind == "application/xhtml+xml"
-	text, err := decode(body, params["charset"], isHTML)
+	s, err := decode(body, params["charset"], isHTML)
 	if err != nil {
 		return Page{}, err
 	}
-	if strings.IndexByte(text[:min(len(text), 8<<10)], 0) >= 0 {
+	if strings.IndexByte(s[:min(len(s), 8<<10)], 0) >= 0 {
 		return Page{}, notText("binary data that says it is "+kind, len(body))
 	}
-	p := Page{Text: text}
+	p := Page{Text: s}
 	switch {
 	case isHTML:
-		p = readHTML([]byte(text), base)
+		p = readHTML([]byte(s), base)
 	case isJSON(kind):
-		p.Text = indented(text)
+		p.Text = indented(s)
 	default:
-		p.Text = visible(strings.ReplaceAll(text, "\r\n", "\n"))
+		p.Text = text.Page(strings.ReplaceAll(s, "\r\n", "\n"))
 	}
 	p.Kind = kind
 	if len(p.Text) > maxBody*2 {
-		p.Text, p.Cut = cutAt(p.Text, maxBody*2), true
+		p.Text, p.Cut = text.Head(p.Text, maxBody*2), true
 	}
 	return p, nil
 }
@@ -82,12 +84,12 @@ func notText(kind string, size int) error {
 }
 
 // indented lays JSON out, if it is JSON and does not become much longer.
-func indented(text string) string {
+func indented(s string) string {
 	const most = 64
 	size, depth := 0, 0
 	quoted := false
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
 		case quoted && c == '\\':
 			i++
 		case c == '"':
@@ -95,7 +97,7 @@ func indented(text string) string {
 		case quoted:
 		case c == '{' || c == '[':
 			if depth++; depth > most {
-				return visible(text)
+				return text.Page(s)
 			}
 			size += 1 + 2*depth
 		case c == '}' || c == ']' || c == ',':
@@ -105,8 +107,8 @@ func indented(text string) string {
 			size += 1 + 2*depth
 		}
 	}
-	if size > 2*len(text)+64<<10 {
-		return visible(text)
+	if size > 2*len(s)+64<<10 {
+		return text.Page(s)
 	}
-	return visible(reindent(text))
+	return text.Page(reindent(s))
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/inspan/inspan/internal/text"
 	"golang.org/x/net/html/atom"
 )
 
@@ -118,7 +119,7 @@ func (r *renderer) inline(n *node) {
 	case atom.Sup:
 		r.within(mark{open: "^"}, func() { r.kids(n) })
 	case atom.Math:
-		r.words(oneLine(textOf(n, 2000), 1000))
+		r.words(text.Short(textOf(n, 2000), 1000))
 	default:
 		r.kids(n)
 	}
@@ -234,7 +235,7 @@ func (r *renderer) absolute(href string) string {
 		return ""
 	}
 	u.User = nil
-	text := strings.NewReplacer(" ", "%20", "(", "%28", ")", "%29", "\n", "").Replace(visible(u.String()))
+	text := strings.NewReplacer(" ", "%20", "(", "%28", ")", "%29", "\n", "").Replace(text.Page(u.String()))
 	if len(text) > maxLink {
 		return ""
 	}
@@ -242,7 +243,7 @@ func (r *renderer) absolute(href string) string {
 }
 
 func (r *renderer) image(n *node) {
-	alt := oneLine(visible(n.attr["alt"]), 200)
+	alt := text.Short(text.Page(n.attr["alt"]), 200)
 	if alt == "" {
 		return
 	}

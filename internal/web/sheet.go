@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/inspan/inspan/internal/text"
 )
 
 const maxBucket = 16 // selectors that are tried for one class, id or tag
@@ -132,7 +134,7 @@ func (s sheet) hides(n *node) bool {
 	}
 	var classes []string
 	if class := n.attr["class"]; class != "" {
-		classes = strings.Fields(strings.ToLower(cutAt(class, maxStyle)))
+		classes = strings.Fields(strings.ToLower(text.Head(class, maxStyle)))
 	}
 	id := strings.ToLower(n.attr["id"])
 	match := func(sel selector) bool {

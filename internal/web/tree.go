@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strings"
 
+	"github.com/inspan/inspan/internal/text"
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
 )
@@ -101,23 +102,23 @@ func (b *builder) addText() {
 	case atom.Script, atom.Iframe, atom.Noembed, atom.Noframes, atom.Textarea, atom.Template:
 		return
 	case atom.Style:
-		if text := b.z.Text(); b.sheet.Len()+len(text) <= maxSheet {
-			b.sheet.Write(text)
+		if s := b.z.Text(); b.sheet.Len()+len(s) <= maxSheet {
+			b.sheet.Write(s)
 		}
 		return
 	}
-	text := string(b.z.Text())
+	s := string(b.z.Text())
 	if top.tag == atom.Title && b.foreign == 0 {
 		if b.titled == "" {
-			b.titled = oneLine(visible(text), maxTitle)
+			b.titled = text.Short(text.Page(s), maxTitle)
 		}
 		return
 	}
 	if top.gone || len(b.carry) > 0 {
 		return
 	}
-	if text = visible(text); text != "" {
-		top.into.kids = append(top.into.kids, &node{text: text})
+	if s = text.Page(s); s != "" {
+		top.into.kids = append(top.into.kids, &node{text: s})
 		b.nodes++
 	}
 }

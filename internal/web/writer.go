@@ -4,6 +4,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/inspan/inspan/internal/text"
 )
 
 const (
@@ -46,7 +48,7 @@ func (w *writer) full() bool { return w.out.Len() >= w.limit }
 // put writes, as long as there is room.
 func (w *writer) put(s string) {
 	if room := w.limit - w.out.Len(); len(s) > room {
-		s, w.cut = cutAt(s, max(room, 0)), true
+		s, w.cut = text.Head(s, max(room, 0)), true
 	}
 	w.out.WriteString(s)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -22,14 +23,14 @@ func Asked(c llm.Call) (command, others string) {
 	if json.Unmarshal(c.Args, &args) != nil || json.Unmarshal(args["command"], &command) != nil || command == "" {
 		var pretty bytes.Buffer
 		if json.Indent(&pretty, c.Args, "", "  ") != nil {
-			return "", VisibleLines(string(c.Args))
+			return "", text.VisibleLines(string(c.Args))
 		}
-		return "", VisibleLines(pretty.String())
+		return "", text.VisibleLines(pretty.String())
 	}
 	if delete(args, "command"); len(args) > 0 {
-		others = Visible(compact(args))
+		others = text.Visible(compact(args))
 	}
-	return VisibleLines(command), others
+	return text.VisibleLines(command), others
 }
 
 // compact writes arguments on one line, sorted.
@@ -49,14 +50,14 @@ func Effects(effects []tool.Effect, previewed bool) []string {
 	for _, e := range effects {
 		switch {
 		case e.Kind == tool.Network:
-			out = append(out, "talks to "+Visible(cmp.Or(e.Text, "any host")))
+			out = append(out, "talks to "+text.Visible(cmp.Or(e.Text, "any host")))
 		case e.Kind == tool.Write && e.Own:
-			out = append(out, "changes "+Visible(e.Path)+" in the session's own folder")
+			out = append(out, "changes "+text.Visible(e.Path)+" in the session's own folder")
 		case e.Kind == tool.Write && !previewed:
-			out = append(out, "changes "+Visible(e.Path))
+			out = append(out, "changes "+text.Visible(e.Path))
 		case e.Kind == tool.Execute:
 			if e.Dir != "" {
-				out = append(out, "starts in "+Visible(e.Dir))
+				out = append(out, "starts in "+text.Visible(e.Dir))
 			}
 			for line := range strings.Lines(e.Vars) {
 				if !strings.HasPrefix(line, "OLDPWD=") { // any cd sets it
@@ -66,7 +67,7 @@ func Effects(effects []tool.Effect, previewed bool) []string {
 		case e.Kind == tool.Keep:
 			out = append(out, "goes on after the session, with its ports reachable at localhost")
 		case e.Kind == tool.External && e.Text != "":
-			out = append(out, "would "+Visible(e.Text))
+			out = append(out, "would "+text.Visible(e.Text))
 		}
 	}
 	return out
@@ -78,9 +79,9 @@ const maxExported = 200
 // exported is a variable that a command gets from earlier ones, or lacks for them.
 func exported(kv string) string {
 	if !strings.Contains(kv, "=") {
-		return "has no variable " + Visible(kv)
+		return "has no variable " + text.Visible(kv)
 	}
-	return "has the variable " + OneLine(Visible(kv), maxExported)
+	return "has the variable " + OneLine(text.Visible(kv), maxExported)
 }
 
 // Question is what a call asks the person, and the answers it offers. Both are
@@ -183,8 +184,8 @@ func Raised(l event.Limits, s event.Stopped) *event.Limits {
 
 // Slash takes a slash command apart that somebody typed; ok is false if the text is none,
 // such as one that begins with a path.
-func Slash(text string) (name, args string, ok bool) {
-	rest, ok := strings.CutPrefix(text, "/")
+func Slash(typed string) (name, args string, ok bool) {
+	rest, ok := strings.CutPrefix(typed, "/")
 	name, args, _ = strings.Cut(rest, " ")
 	name, more, _ := strings.Cut(name, "\n")
 	if !ok || name == "" || strings.Contains(name, "/") {

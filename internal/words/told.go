@@ -8,6 +8,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -16,7 +17,7 @@ import (
 // is something to notice. It is empty for events that are shown in other ways, or
 // not worth telling. The sentence holds text of others as it is, and may have
 // several lines.
-func Told(body event.Body) (text string, notice bool) {
+func Told(body event.Body) (told string, notice bool) {
 	switch b := body.(type) {
 	case event.Note:
 		return b.Text, true
@@ -41,9 +42,9 @@ func Told(body event.Body) (text string, notice bool) {
 	case event.Kept:
 		return "the conversation was not compacted: " + b.Reason, true
 	case event.Compacted:
-		return fmt.Sprintf("the conversation was compacted from about %s to %s tokens; the log keeps all of it", Thousands(b.Before), Thousands(b.After)), false
+		return fmt.Sprintf("the conversation was compacted from about %s to %s tokens; the log keeps all of it", text.Thousands(b.Before), text.Thousands(b.After)), false
 	case event.Pruned:
-		return fmt.Sprintf("old results were cut short, from about %s to %s tokens; the log keeps all of them", Thousands(b.Before), Thousands(b.After)), false
+		return fmt.Sprintf("old results were cut short, from about %s to %s tokens; the log keeps all of them", text.Thousands(b.Before), text.Thousands(b.After)), false
 	case event.Rewound:
 		return fmt.Sprintf("the conversation was rewound to where it was after event %d", b.To), false
 	case event.Spawned:
@@ -53,7 +54,7 @@ func Told(body event.Body) (text string, notice bool) {
 	case event.Finished:
 		return finished(b), b.Exit == nil && !b.Kept
 	case event.Restored:
-		return Count(len(b.Files), "file") + plural(len(b.Files), " was", " were") + " put back", false
+		return text.Count(len(b.Files), "file") + text.Plural(len(b.Files), " was", " were") + " put back", false
 	}
 	return "", false
 }
@@ -107,7 +108,7 @@ func returned(b event.Returned) string {
 	if b.Detail != "" {
 		how += ", " + b.Detail
 	}
-	return fmt.Sprintf("agent %s came back: %s · %s · %s", Agent("", b.Child), how, Count(b.Turns, "turn"), Cost(b.Cost, b.Unpriced))
+	return fmt.Sprintf("agent %s came back: %s · %s · %s", Agent("", b.Child), how, text.Count(b.Turns, "turn"), Cost(b.Cost, b.Unpriced))
 }
 
 func finished(b event.Finished) string {
@@ -195,11 +196,11 @@ func Judged(c llm.Call, b event.Judged) llm.Call {
 
 // Result is what a call brought, to be read: without escape sequences, blank lines
 // around it, and the marks that fence it for the model. It is as harmless as what
-// [Clean] returns.
-func Result(text string) string {
-	text = strings.TrimSpace(Clean(ansi.Strip(text)))
-	if lines := strings.Split(text, "\n"); len(lines) > 2 && strings.HasPrefix(lines[0], "<untrusted ") {
-		text = strings.Join(lines[1:len(lines)-1], "\n")
+// [text.Clean] returns.
+func Result(said string) string {
+	said = strings.TrimSpace(text.Clean(ansi.Strip(said)))
+	if lines := strings.Split(said, "\n"); len(lines) > 2 && strings.HasPrefix(lines[0], "<untrusted ") {
+		said = strings.Join(lines[1:len(lines)-1], "\n")
 	}
-	return text
+	return said
 }

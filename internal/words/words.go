@@ -1,10 +1,10 @@
-// Package words is what the front ends say alike: how text of others is made
-// harmless, how numbers and times are written, what an event is called, and what
-// a person's answer means. Nothing here prints, and nothing looks at a clock.
+// Package words is what the front ends say alike: what an event is called, what a call
+// would do, how costs and times are written, and what a person's answer means. Nothing
+// here prints, and nothing looks at a clock.
 //
 // Text of others is what a model, a tool, a file or a log holds. Each function
 // says whether what it returns can go to a terminal as it is; what is not said to
-// be harmless goes through [OneLine], [Visible], [VisibleLines] or [Clean] first.
+// be harmless goes through [OneLine] or a function of package text first.
 package words
 
 import (
@@ -13,28 +13,6 @@ import (
 	"strings"
 	"time"
 )
-
-// Thousands writes a number so that people can read it: 12,345.
-func Thousands(n int) string {
-	s := fmt.Sprint(n)
-	first := 0
-	if n < 0 {
-		first = 1
-	}
-	for i := len(s) - 3; i > first; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
-
-// Count writes how many there are of something, of which word is the singular:
-// "1 call", "1,200 calls".
-func Count(n int, word string) string {
-	if n != 1 {
-		word += "s"
-	}
-	return Thousands(n) + " " + word
-}
 
 // Dollars writes US dollars: to the cent from one dollar on, else so that small
 // costs can be told apart.
@@ -69,14 +47,6 @@ func Took(millis int64) string {
 		return ""
 	}
 	return (time.Duration(millis) * time.Millisecond).Round(100 * time.Millisecond).String()
-}
-
-// plural chooses a verb for n things.
-func plural(n int, one, more string) string {
-	if n == 1 {
-		return one
-	}
-	return more
 }
 
 // spaced writes a name of the log for people.

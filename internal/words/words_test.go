@@ -2,17 +2,16 @@ package words_test
 
 import (
 	"encoding/json"
-	"math"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 
 	"github.com/charmbracelet/x/ansi"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
@@ -20,9 +19,6 @@ import (
 
 func TestNumbers(t *testing.T) {
 	for got, want := range map[string]string{
-		words.Thousands(0): "0", words.Thousands(999): "999", words.Thousands(1000): "1,000", words.Thousands(1234567): "1,234,567",
-		words.Thousands(-123): "-123", words.Thousands(-1234): "-1,234", words.Thousands(math.MaxInt64): "9,223,372,036,854,775,807",
-		words.Count(1, "call"): "1 call", words.Count(0, "call"): "0 calls", words.Count(1200, "call"): "1,200 calls",
 		words.Dollars(0.01234): "$0.0123", words.Dollars(1): "$1.00", words.Dollars(12.345): "$12.35",
 		words.Cost(2, false): "$2.00", words.Cost(2, true): "cost unknown",
 		words.Left(-time.Second): "0.0 s", words.Left(1540 * time.Millisecond): "1.5 s", words.Left(10 * time.Second): "10s", words.Left(61100 * time.Millisecond): "1m2s",
@@ -30,25 +26,6 @@ func TestNumbers(t *testing.T) {
 	} {
 		if got != want {
 			t.Errorf("%q, want %q", got, want)
-		}
-	}
-}
-
-func TestText(t *testing.T) {
-	for _, tc := range []struct{ text, clean, lines, visible string }{
-		{"plain ü 漢", "plain ü 漢", "plain ü 漢", "plain ü 漢"},
-		{"a\x1b[2J\x07", "a[2J", `a\x1b[2J\x07`, `a\x1b[2J\x07`},
-		{"a\tb\nc\r\n", "a\tb\nc\n", "a    b\nc\\x0d\n", `a    b\x0ac\x0d\x0a`},
-		{"\u009b1m", "1m", `\x9b1m`, `\x9b1m`},
-		{"\u202etxt.exe\u2066", "txt.exe", `\u202etxt.exe\u2066`, `\u202etxt.exe\u2066`},
-		{"a\u200b\ufeff\u00ad\u2060\u17b4", "a", `a\u200b\ufeff\xad\u2060\u17b4`, `a\u200b\ufeff\xad\u2060\u17b4`},
-		{"\U000e0041\u3164", "", `\U000e0041\u3164`, `\U000e0041\u3164`},
-		{"\xff\xe6\xbc \ufffd", "\ufffd\ufffd\ufffd \ufffd", "\\xff\\xe6\\xbc \ufffd", "\\xff\\xe6\\xbc \ufffd"},
-		{"👩‍👧 שלום \ufe0f", "👩‍👧 שלום \ufe0f", "👩‍👧 שלום \ufe0f", "👩‍👧 שלום \ufe0f"},
-	} {
-		got := [3]string{words.Clean(tc.text), words.VisibleLines(tc.text), words.Visible(tc.text)}
-		if diff := cmp.Diff([3]string{tc.clean, tc.lines, tc.visible}, got); diff != "" {
-			t.Errorf("%q: %s", tc.text, diff)
 		}
 	}
 }
@@ -79,26 +56,17 @@ func TestOneLine(t *testing.T) {
 	}
 }
 
-// FuzzText holds what is promised of text that is shown.
-func FuzzText(f *testing.F) {
+// FuzzShown holds what is promised of text that is shown.
+func FuzzShown(f *testing.F) {
 	f.Add("a\tb\x1b[31m\u202e漢字漢字 👩‍👩‍👧 long line of words\n\xff", 5)
 	f.Add(" 0\x88", 5)
-	f.Fuzz(func(t *testing.T, text string, limit int) {
+	f.Fuzz(func(t *testing.T, s string, limit int) {
 		limit = (limit%100 + 100) % 100
-		for _, safe := range []struct{ text, stay string }{
-			{words.Clean(text), "\n\t"}, {words.Result(text), "\n\t"}, {words.VisibleLines(text), "\n"}, {words.Visible(text), ""}, {words.Line(text), ""}, {words.OneLine(text, limit), ""},
-		} {
-			if !utf8.ValidString(safe.text) || strings.ContainsFunc(safe.text, func(r rune) bool { return words.Hidden(r) && !strings.ContainsRune(safe.stay, r) }) {
-				t.Errorf("%q gives %q", text, safe.text)
-			}
+		if got := words.OneLine(s, limit); text.Holds(got, text.Hidden) || ansi.StringWidth(got) > limit {
+			t.Errorf("%q in %d gives %q", s, limit, got)
 		}
-		if n := ansi.StringWidth(words.OneLine(text, limit)); n > limit {
-			t.Errorf("%q has %d cells, not %d", text, n, limit)
-		}
-		for _, fixed := range []func(string) string{words.Clean, words.Visible, words.VisibleLines, words.Line} {
-			if once := fixed(text); fixed(once) != once {
-				t.Errorf("%q changes again", once)
-			}
+		if got := words.Result(s); text.Holds(got, text.Unread) {
+			t.Errorf("%q gives %q", s, got)
 		}
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/llm"
 )
 
@@ -138,7 +139,7 @@ func (p *payment) reserve(ctx context.Context, yield func(llm.Chunk, error) bool
 				return false
 			}
 		}
-		if !sleep(ctx, look) {
+		if keep.Sleep(ctx, look) != nil {
 			yield(llm.Chunk{}, llm.AsError(context.Cause(ctx)))
 			return false
 		}

@@ -20,6 +20,7 @@ import (
 	"iter"
 	"time"
 
+	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/llm"
 )
 
@@ -109,7 +110,7 @@ func (m limited) admit(ctx context.Context, req llm.Request, yield func(llm.Chun
 			m.limit.leave(ctx, p)
 			return p, false
 		}
-		if sleep(ctx, wait) {
+		if keep.Sleep(ctx, wait) == nil {
 			m.limit.look(ctx, &p)
 		}
 	}
@@ -230,15 +231,3 @@ func (l *Limit) change(ctx context.Context, f func(s *pace, now int64)) {
 
 // tokens is about the size of a prompt.
 func tokens(req llm.Request) int { return req.Bytes() * 2 / 7 }
-
-// sleep waits, and reports whether it was left to.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}

@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"github.com/inspan/inspan/internal/keep"
 )
 
 // recordSize is the size of a record's file in bytes.
@@ -96,7 +98,7 @@ func lock(ctx context.Context, f *os.File) error {
 			return nil
 		case time.Since(began) > longestLock:
 			return fmt.Errorf("lock %s: another process has held it for %v; is it stopped?", f.Name(), longestLock)
-		case !sleep(ctx, time.Millisecond+rand.N(2*time.Millisecond)):
+		case keep.Sleep(ctx, time.Millisecond+rand.N(2*time.Millisecond)) != nil:
 			return ctx.Err()
 		}
 	}

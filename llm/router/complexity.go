@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/llm"
 )
 
@@ -80,7 +81,7 @@ func (l lexicon) task(req llm.Request) task {
 		what string
 	}{{t.failing, "failed call"}, {turns, "turn"}, {req.Work.Files, "changed file"}} {
 		if sign.n > 0 {
-			seen = append(seen, plural(sign.n, sign.what))
+			seen = append(seen, text.Count(sign.n, sign.what))
 		}
 	}
 	t.score, t.signs = min(max(t.score, 0), 1), strings.Join(seen, ", ")
@@ -215,16 +216,16 @@ func (r reading) sum() (score float64, signs string) {
 		0.06*float64(min(r.files, 4)) +
 		0.05*float64(min(r.lines, 3)) +
 		0.05*float64(min(r.blocks, 2))
-	seen := slices.Concat([]string{plural(r.words, "word"), plural(r.files, "file")}, r.act, r.thing, r.flaw, r.scope, r.making, r.doing, r.hunt, r.cause, r.light)
+	seen := slices.Concat([]string{text.Count(r.words, "word"), text.Count(r.files, "file")}, r.act, r.thing, r.flaw, r.scope, r.making, r.doing, r.hunt, r.cause, r.light)
 	if r.traced {
 		score += 0.20
 		seen = append(seen, "a stack trace")
 	}
 	if r.lines > 0 {
-		seen = append(seen, plural(r.lines, "list line"))
+		seen = append(seen, text.Count(r.lines, "list line"))
 	}
 	if r.blocks > 0 {
-		seen = append(seen, plural(r.blocks, "code block"))
+		seen = append(seen, text.Count(r.blocks, "code block"))
 	}
 	return min(max(score, 0), 1), strings.Join(seen, ", ")
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/llm"
 )
 
@@ -146,7 +147,7 @@ func (m *Model) stay(c choice, f Features, v View) choice {
 	hard := c.When.MinComplexity > 0
 	switch {
 	case pin != "" && hard && f.Failing >= mostFailing && c.Use[0] != pin:
-		c.reason = fmt.Sprintf("escalated: %s since a check succeeded; %s", plural(f.Failing, "failed call"), c.reason)
+		c.reason = fmt.Sprintf("escalated: %s since a check succeeded; %s", text.Count(f.Failing, "failed call"), c.reason)
 	case pin != "":
 		c.first(pin, RulePinned, "it made the calls of this run")
 	case last == "" || f.Step != StepPrompt || !slices.Contains(c.Use, last) || c.Use[0] == last:
@@ -240,7 +241,7 @@ func (c Cond) reason(f Features) string {
 	if c.Step != "" {
 		said = append(said, "step "+f.Step)
 	}
-	return strings.Join(append(said, f.size()+bounds(c.MinTokens, c.MaxTokens, "<=", thousands)), "; ")
+	return strings.Join(append(said, f.size()+bounds(c.MinTokens, c.MaxTokens, "<=", text.Thousands)), "; ")
 }
 
 func bounds[T cmp.Ordered](low, high T, below string, show func(T) string) string {
@@ -266,9 +267,9 @@ func (m *Model) forbids(c choice, r Route, info llm.Info, f Features, v View) (w
 	room := reserved(info, f.MaxOutput)
 	switch {
 	case info.Window > 0 && f.Tokens > info.Window:
-		return fmt.Sprintf("does not fit: %s of %s", f.size(), thousands(info.Window)), llm.KindWindow
+		return fmt.Sprintf("does not fit: %s of %s", f.size(), text.Thousands(info.Window)), llm.KindWindow
 	case info.Window > 0 && f.Tokens+room > info.Window:
-		return fmt.Sprintf("does not fit: %s and %s for the reply of %s", f.size(), thousands(room), thousands(info.Window)), llm.KindWindow
+		return fmt.Sprintf("does not fit: %s and %s for the reply of %s", f.size(), text.Thousands(room), text.Thousands(info.Window)), llm.KindWindow
 	case c.MaxCost > 0 && (r.Name != c.pin || c.by != RulePinned):
 		return dear(r, f, v, c.MaxCost), llm.KindBudget
 	}
@@ -353,12 +354,3 @@ func (m *Model) mostPrivate(f Features) int {
 
 // words is a kind as people read it.
 func words(k llm.Kind) string { return strings.ReplaceAll(string(k), "_", " ") }
-
-// thousands writes 1830 as "1,830".
-func thousands(n int) string {
-	s := strconv.Itoa(n)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}

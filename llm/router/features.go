@@ -2,10 +2,10 @@ package router
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"time"
 
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/llm"
 )
 
@@ -52,7 +52,7 @@ func (m *Model) Features(req llm.Request) Features {
 	return f
 }
 
-func (f Features) size() string { return thousands(f.Tokens) + " tokens" }
+func (f Features) size() string { return text.Thousands(f.Tokens) + " tokens" }
 
 func step(req llm.Request) string {
 	if req.Purpose != "" {
@@ -71,11 +71,4 @@ func hasResults(m llm.Message) bool {
 		}
 	}
 	return false
-}
-
-func plural(n int, one string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %ss", n, one)
 }

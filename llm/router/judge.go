@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/llm"
 )
 
@@ -48,9 +49,9 @@ func (m *Model) judged(ctx context.Context, req llm.Request, f *Features) *llm.S
 	if len(at) == 0 {
 		return nil
 	}
-	text := strings.ToValidUTF8(clip(req.Messages[at[len(at)-1]].Parts.Text(), judgeBytes), "")
+	task := strings.ToValidUTF8(text.Head(req.Messages[at[len(at)-1]].Parts.Text(), judgeBytes), "")
 	info := m.Judge.Model.Info()
-	if score, known := m.judgements.get(req.Session, text); known {
+	if score, known := m.judgements.get(req.Session, task); known {
 		f.judge(score, info)
 		return nil
 	}
@@ -58,7 +59,7 @@ func (m *Model) judged(ctx context.Context, req llm.Request, f *Features) *llm.S
 	defer cancel()
 	ask := llm.Request{
 		System: []string{strings.TrimSpace(judgeText)}, Purpose: purposeJudge, MaxOutput: judgeOutput,
-		Messages: []llm.Message{{Role: llm.User, Parts: llm.Say("<task>\n" + text + "\n</task>")}},
+		Messages: []llm.Message{{Role: llm.User, Parts: llm.Say("<task>\n" + task + "\n</task>")}},
 	}
 	for chunk, err := range m.Judge.Model.Stream(ctx, ask) {
 		if err != nil {
@@ -68,7 +69,7 @@ func (m *Model) judged(ctx context.Context, req llm.Request, f *Features) *llm.S
 			continue
 		}
 		if score, ok := verdict(chunk.Reply.Parts.Text()); ok {
-			m.judgements.put(req.Session, text, score)
+			m.judgements.put(req.Session, task, score)
 			f.judge(score, info)
 		}
 		return &llm.Spent{Info: info, Usage: chunk.Reply.Used(ask)}
@@ -93,8 +94,6 @@ func verdict(answer string) (float64, bool) {
 	n, err := strconv.Atoi(found[len(found)-1])
 	return float64(n) / 10, err == nil
 }
-
-func clip(text string, most int) string { return text[:min(len(text), most)] }
 
 func (j *judgements) get(session, text string) (float64, bool) {
 	j.mu.Lock()

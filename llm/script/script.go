@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/llm"
 )
 
@@ -58,8 +59,8 @@ func (m *Model) Info() llm.Info {
 func (m *Model) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
 	return func(yield func(llm.Chunk, error) bool) {
 		step, place := m.step(req)
-		if err := sleep(ctx, step.Delay); err != nil {
-			yield(llm.Chunk{}, err)
+		if err := keep.Sleep(ctx, step.Delay); err != nil {
+			yield(llm.Chunk{}, llm.AsError(err))
 			return
 		}
 		if step.Fail != 0 && m.failNow(req.Session+place, step) {
@@ -204,23 +205,6 @@ func deltas(parts llm.Parts) []llm.Chunk {
 		}
 	}
 	return out
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		if ctx.Err() != nil {
-			return llm.AsError(ctx.Err())
-		}
-		return nil
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return llm.AsError(ctx.Err())
-	}
 }
 
 // failure is the error a vendor would give with the HTTP status.

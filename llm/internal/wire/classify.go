@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/llm"
 )
 
@@ -36,11 +37,7 @@ func KindOfStatus(status int) llm.Kind {
 // Excerpt returns the start of a body that is not what the API answers, such
 // as the page of a proxy, in one line.
 func Excerpt(body []byte) string {
-	s := strings.Join(strings.Fields(strings.ToValidUTF8(string(body), "\ufffd")), " ")
-	if len(s) > 300 {
-		s = strings.ToValidUTF8(s[:300], "") + "…"
-	}
-	return s
+	return text.Short(strings.ToValidUTF8(string(body), "\ufffd"), 300)
 }
 
 // Secrets returns the values of h that grant access, under the usual names and

@@ -1,13 +1,13 @@
-package words_test
+package text_test
 
 import (
 	"testing"
 
-	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/internal/text"
 )
 
 func TestPrinted(t *testing.T) {
-	for text, want := range map[string]string{
+	for printed, want := range map[string]string{
 		" plain\ttext\n\n":             "plain\ttext",
 		"\x1b[1;31mred\x1b[0m and\r\n": "red and",
 		"\x1b[2J\x1b]52;c;aGk=\a":      "]52;c;aGk=",
@@ -15,8 +15,8 @@ func TestPrinted(t *testing.T) {
 		"a\x00\x07\u009bb\xff":         "ab\ufffd",
 		"":                             "",
 	} {
-		if got := words.Printed(text); got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
+		if got := text.Printed(printed); got != want {
+			t.Errorf("%q: %q, want %q", printed, got, want)
 		}
 	}
 }

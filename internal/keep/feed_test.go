@@ -1,4 +1,4 @@
-package feed_test
+package keep_test
 
 import (
 	"errors"
@@ -8,23 +8,23 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/inspan/inspan/internal/feed"
+	"github.com/inspan/inspan/internal/keep"
 )
 
 // TestFull fails when too much waits, and does not wait itself.
 func TestFull(t *testing.T) {
-	in := feed.New(10)
+	in := keep.NewInput(10)
 	if n, err := in.Write([]byte("0123456789")); n != 10 || err != nil {
 		t.Fatal(n, err)
 	}
-	if n, err := in.Write([]byte("x")); n != 0 || !errors.Is(err, feed.ErrFull) {
+	if n, err := in.Write([]byte("x")); n != 0 || !errors.Is(err, keep.ErrFull) {
 		t.Error("more than may wait was taken:", n, err)
 	}
 	p := make([]byte, 4)
 	if n, err := in.Read(p); n != 4 || err != nil || string(p) != "0123" {
 		t.Error(n, err, string(p))
 	}
-	if _, err := in.Write([]byte("abcde")); !errors.Is(err, feed.ErrFull) {
+	if _, err := in.Write([]byte("abcde")); !errors.Is(err, keep.ErrFull) {
 		t.Error("a part of it would have fitted:", err)
 	}
 	if n, err := in.Write([]byte("abcd")); n != 4 || err != nil {
@@ -39,13 +39,13 @@ func TestFull(t *testing.T) {
 }
 
 func TestClosed(t *testing.T) {
-	in := feed.New(10)
+	in := keep.NewInput(10)
 	for range 2 {
 		if err := in.Close(); err != nil {
 			t.Error(err)
 		}
 		for _, data := range []string{"", "x", "more than ten"} {
-			if n, err := in.Write([]byte(data)); n != 0 || !errors.Is(err, feed.ErrClosed) {
+			if n, err := in.Write([]byte(data)); n != 0 || !errors.Is(err, keep.ErrClosed) {
 				t.Errorf("%q: %d, %v", data, n, err)
 			}
 		}
@@ -58,7 +58,7 @@ func TestClosed(t *testing.T) {
 // TestWaiting has readers that are there before anything is written.
 func TestWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		in := feed.New(100)
+		in := keep.NewInput(100)
 		var got, ends atomic.Int64
 		for range 3 {
 			go func() {
@@ -95,7 +95,7 @@ func TestWaiting(t *testing.T) {
 
 // TestWhatIsWrittenIsKept also if the writer uses its buffer again.
 func TestWhatIsWrittenIsKept(t *testing.T) {
-	in, end := feed.New(100), &feed.Tail{}
+	in, end := keep.NewInput(100), &keep.Tail{}
 	for _, w := range []io.Writer{in, end} {
 		buf := []byte("first")
 		if n, err := w.Write(buf); n != 5 || err != nil {
@@ -111,7 +111,7 @@ func TestWhatIsWrittenIsKept(t *testing.T) {
 
 func TestTail(t *testing.T) {
 	const kept = 4 << 10
-	var end feed.Tail
+	var end keep.Tail
 	if end.Text() != "" {
 		t.Error("it begins with something")
 	}

@@ -1,6 +1,6 @@
 //go:build !unix
 
-package folder
+package keep
 
 import "os"
 

@@ -1,8 +1,7 @@
-// Package feed passes text to a program that may not read it, and keeps the end of what
-// the program says.
-package feed
+package keep
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"sync"
@@ -16,7 +15,7 @@ var (
 
 // An Input is the standard input of a program, to which is written while the program
 // runs. So whoever handles what the program says can answer it: writing never waits for
-// the program. Safe for concurrent use; [New] makes one.
+// the program. Safe for concurrent use; [NewInput] makes one.
 type Input struct {
 	max    int
 	mu     sync.Mutex
@@ -25,8 +24,8 @@ type Input struct {
 	closed bool
 }
 
-// New returns an Input in which so many bytes may wait to be read.
-func New(limit int) *Input {
+// NewInput returns an Input in which so many bytes may wait to be read.
+func NewInput(limit int) *Input {
 	in := &Input{max: limit}
 	in.more = sync.NewCond(&in.mu)
 	return in
@@ -75,12 +74,14 @@ func (in *Input) Close() error {
 	return nil
 }
 
-// kept is how much a Tail keeps, in bytes.
-const kept = 4 << 10
+// usualTail is how much a Tail keeps that has no limit, in bytes.
+const usualTail = 4 << 10
 
-// A Tail keeps the last 4 KiB of what is written to it. The zero value is ready. Safe
-// for concurrent use.
+// A Tail keeps the last Limit bytes of what is written to it, 4 KiB if that is 0. Safe for
+// concurrent use.
 type Tail struct {
+	Limit int
+
 	mu  sync.Mutex
 	buf []byte
 }
@@ -89,8 +90,9 @@ type Tail struct {
 func (t *Tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.buf = append(t.buf, p[max(0, len(p)-kept):]...)
-	if n := len(t.buf) - kept; n > 0 {
+	most := cmp.Or(t.Limit, usualTail)
+	t.buf = append(t.buf, p[max(0, len(p)-most):]...)
+	if n := len(t.buf) - most; n > 0 {
 		t.buf = t.buf[:copy(t.buf, t.buf[n:])]
 	}
 	return len(p), nil
@@ -101,4 +103,31 @@ func (t *Tail) Text() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return string(t.buf)
+}
+
+// A Head keeps the first Limit bytes of what is written to it and lets the rest go by, so
+// that the writer is never held up. Safe for concurrent use.
+type Head struct {
+	Limit int
+
+	mu   sync.Mutex
+	buf  []byte
+	more bool // than was kept
+}
+
+// Write implements [io.Writer]. It never fails.
+func (h *Head) Write(p []byte) (int, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	n := min(len(p), max(0, h.Limit-len(h.buf)))
+	h.buf = append(h.buf, p[:n]...)
+	h.more = h.more || n < len(p)
+	return len(p), nil
+}
+
+// Bytes is what is kept, and whether there was more.
+func (h *Head) Bytes() (data []byte, more bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.buf, h.more
 }

@@ -1,4 +1,4 @@
-package private_test
+package keep_test
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/inspan/inspan/internal/private"
+	"github.com/inspan/inspan/internal/keep"
 )
 
 func must(t *testing.T, err error) {
@@ -32,7 +32,7 @@ func names(t *testing.T, dir string) (out []string) {
 	return out
 }
 
-// mode fails if anybody else may do something with a file or a folder.
+// mode fails if anybody else may do something with a file or a keep.
 func mode(t *testing.T, path string, want fs.FileMode) {
 	t.Helper()
 	info, err := os.Lstat(path)
@@ -44,12 +44,12 @@ func mode(t *testing.T, path string, want fs.FileMode) {
 
 func TestWrite(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b")
-	must(t, private.MakeDir(dir))
+	must(t, keep.MakeDir(dir))
 	mode(t, dir, fs.ModeDir|0o700)
 	mode(t, filepath.Dir(dir), fs.ModeDir|0o700)
 	path := filepath.Join(dir, "x")
 	for _, text := range []string{"long and new", "old", ""} {
-		must(t, private.Write(path, []byte(text)))
+		must(t, keep.Write(path, []byte(text)))
 		if got, err := os.ReadFile(path); err != nil || string(got) != text {
 			t.Errorf("%q, %v; want %q", got, err, text)
 		}
@@ -69,7 +69,7 @@ func TestWriteReplacesLinks(t *testing.T) {
 	if err := os.Symlink("other", path); err != nil {
 		t.Skip(err)
 	}
-	must(t, private.Write(path, []byte("mine")))
+	must(t, keep.Write(path, []byte("mine")))
 	mode(t, path, 0o600)
 	if got, err := os.ReadFile(other); err != nil || string(got) != "theirs" {
 		t.Error(got, err)
@@ -82,7 +82,7 @@ func TestWriteFails(t *testing.T) {
 	must(t, os.MkdirAll(filepath.Join(dir, "full", "of"), 0o700))
 	must(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o600))
 	for _, path := range []string{"full", "file/x", "missing/x", "x\x00", strings.Repeat("x", 4000)} {
-		if err := private.Write(filepath.Join(dir, path), []byte("x")); err == nil {
+		if err := keep.Write(filepath.Join(dir, path), []byte("x")); err == nil {
 			t.Errorf("%.20q was written", path)
 		}
 	}
@@ -97,12 +97,12 @@ func TestWriteAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "x")
 	content := func(i int) []byte { return bytes.Repeat([]byte{byte('a' + i)}, 10_000*(i+1)) }
-	must(t, private.Write(path, content(0)))
+	must(t, keep.Write(path, content(0)))
 	var all sync.WaitGroup
 	for i := range 4 {
 		all.Go(func() {
 			for range 20 {
-				if err := private.Write(path, content(i)); err != nil {
+				if err := keep.Write(path, content(i)); err != nil {
 					t.Error(err)
 				}
 			}
@@ -127,7 +127,7 @@ func TestMakeDir(t *testing.T) {
 	open := filepath.Join(dir, "open")
 	must(t, os.Mkdir(open, 0o755))
 	must(t, os.Chmod(open, 0o755))
-	must(t, private.MakeDir(open))
+	must(t, keep.MakeDir(open))
 	mode(t, open, fs.ModeDir|0o755)
 	must(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o600))
 	bad := []string{"", filepath.Join(dir, "file"), filepath.Join(dir, "file", "x"), filepath.Join(dir, "x\x00")}
@@ -135,12 +135,12 @@ func TestMakeDir(t *testing.T) {
 		bad = append(bad, filepath.Join(dir, "link"), filepath.Join(dir, "link", "x"))
 	}
 	for _, path := range bad {
-		if err := private.MakeDir(path); err == nil {
+		if err := keep.MakeDir(path); err == nil {
 			t.Errorf("%q was made", path)
 		}
 	}
 	t.Chdir(dir)
-	must(t, private.MakeDir(filepath.Join("new", "er")))
+	must(t, keep.MakeDir(filepath.Join("new", "er")))
 	mode(t, "new", fs.ModeDir|0o700)
 }
 
@@ -149,7 +149,7 @@ func TestMakeDirAtOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
-			if err := private.MakeDir(dir); err != nil {
+			if err := keep.MakeDir(dir); err != nil {
 				t.Error(err)
 			}
 		})
@@ -161,16 +161,16 @@ func TestMakeDirAtOnce(t *testing.T) {
 func TestRemove(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "x")
-	must(t, private.Write(path, []byte("x")))
+	must(t, keep.Write(path, []byte("x")))
 	for range 2 {
-		must(t, private.Remove(path))
+		must(t, keep.Remove(path))
 		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 			t.Error(err)
 		}
 	}
-	must(t, private.Remove(filepath.Join(dir, "missing", "x")))
+	must(t, keep.Remove(filepath.Join(dir, "missing", "x")))
 	must(t, os.MkdirAll(filepath.Join(dir, "full", "of"), 0o700))
-	if err := private.Remove(filepath.Join(dir, "full")); err == nil {
+	if err := keep.Remove(filepath.Join(dir, "full")); err == nil {
 		t.Error("a folder with something in it is removed")
 	}
 }
@@ -184,10 +184,10 @@ func TestSweep(t *testing.T) {
 		for _, name := range []string{"x", "x.new-ONE", "x.new-TWO", "xx.new-OTHER", "y.new-OTHER", "x.newer"} {
 			must(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
 		}
-		private.Sweep(filepath.Join(dir, "x"))
+		keep.Sweep(filepath.Join(dir, "x"))
 		if got := names(t, dir); !slices.Equal(got, []string{"x", "x.new-FOLDER", "x.newer", "xx.new-OTHER", "y.new-OTHER"}) {
 			t.Error(got)
 		}
 	}
-	private.Sweep(filepath.Join(t.TempDir(), "missing", "x"))
+	keep.Sweep(filepath.Join(t.TempDir(), "missing", "x"))
 }

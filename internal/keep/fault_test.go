@@ -1,6 +1,6 @@
 //go:build linux
 
-package private_test
+package keep_test
 
 import (
 	"fmt"
@@ -13,10 +13,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/inspan/inspan/internal/private"
+	"github.com/inspan/inspan/internal/keep"
 )
 
-const childEnv = "PRIVATE_TEST_CHILD" // what to do, and a path
+const childEnv = "KEEP_TEST_CHILD" // what to do, and a path
 
 func TestMain(m *testing.M) {
 	if what, path, ok := strings.Cut(os.Getenv(childEnv), " "); ok {
@@ -32,13 +32,16 @@ func TestMain(m *testing.M) {
 
 // child does one thing in a process of its own.
 func child(what, path string) error {
-	if what == "remove" {
-		return private.Remove(path)
+	switch what {
+	case "remove":
+		return keep.Remove(path)
+	case "hold":
+		return hold(path)
 	}
-	if err := private.MakeDir(filepath.Dir(path)); err != nil {
+	if err := keep.MakeDir(filepath.Dir(path)); err != nil {
 		return err
 	}
-	return private.Write(path, []byte("new"))
+	return keep.Write(path, []byte("new"))
 }
 
 // traced does something in a process of its own, and returns the calls of that.
@@ -112,7 +115,7 @@ func TestFaults(t *testing.T) {
 		t.Run(fmt.Sprint(strings.ReplaceAll(tc.fault, ":", " "), " ", tc.when), func(t *testing.T) {
 			dir := t.TempDir()
 			path := filepath.Join(dir, "x")
-			must(t, private.Write(path, []byte("old")))
+			must(t, keep.Write(path, []byte("old")))
 			call, _, _ := strings.Cut(tc.fault, ":")
 			trace, err := traced(t, "write", path, "-e", "trace="+call, "-e", fmt.Sprintf("inject=%s:when=%d", tc.fault, tc.when))
 			if err == nil {
@@ -120,7 +123,7 @@ func TestFaults(t *testing.T) {
 			}
 			killed := strings.Contains(tc.fault, "SIGKILL")
 			if killed {
-				private.Sweep(path)
+				keep.Sweep(path)
 			}
 			if got := names(t, dir); !slices.Equal(got, []string{"x"}) {
 				t.Error(got)

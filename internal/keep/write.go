@@ -1,9 +1,11 @@
-// Package private keeps files for this user alone. Whenever a process is killed, or the
-// power fails, a file has its old content or its new one, whole.
+// Package keep is what all rooms do alike with files and with what programs say: files for
+// this user alone that are whole after any crash, locks between processes, reads of what
+// others have put there, which never wait and have a bound, digests of whole folders, and
+// writers that keep no more than they should.
 //
-// All of it can be called by several goroutines and processes at once; what makes sense
-// of several writers of one file is for the callers, most of whom hold a lock.
-package private
+// All of it can be called by several goroutines and processes at once. What makes sense
+// of several writers of one file is for the callers, most of whom hold a [Lock].
+package keep
 
 import (
 	"crypto/rand"
@@ -44,7 +46,7 @@ func MakeDir(dir string) error {
 			return err
 		}
 	}
-	return syncDir(parent)
+	return Sync(parent)
 }
 
 // Write replaces a file as a whole, with mode 0600. The data are on the disk when it
@@ -60,7 +62,7 @@ func Write(path string, data []byte) error {
 		os.Remove(temp)
 		return err
 	}
-	return syncDir(filepath.Dir(path))
+	return Sync(filepath.Dir(path))
 }
 
 // fill makes a file, on the disk when it returns.
@@ -82,7 +84,7 @@ func Remove(path string) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := syncDir(filepath.Dir(path)); !errors.Is(err, fs.ErrNotExist) {
+	if err := Sync(filepath.Dir(path)); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil
@@ -114,16 +116,4 @@ func rename(from, to string) (err error) {
 		time.Sleep(5 * time.Millisecond)
 	}
 	return err
-}
-
-// syncDir puts the names in a folder on the disk. Windows does so by itself.
-func syncDir(dir string) error {
-	if runtime.GOOS == "windows" {
-		return nil
-	}
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
 }

@@ -1,6 +1,6 @@
 //go:build unix
 
-package folder_test
+package keep_test
 
 import (
 	"errors"
@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/inspan/inspan/internal/folder"
+	"github.com/inspan/inspan/internal/keep"
 )
 
 // TestNothingWaits holds that pipes, as a folder and in one, are opened at once or
@@ -23,18 +23,18 @@ func TestNothingWaits(t *testing.T) {
 	if err := os.Symlink("/etc/hostname", filepath.Join(dir, "out")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := folder.Open(pipe); !errors.Is(err, folder.ErrNoFolder) {
+	if _, err := keep.OpenFolder(pipe); !errors.Is(err, keep.ErrNoFolder) {
 		t.Errorf("a pipe as a folder: %v", err)
 	}
-	if _, err := folder.Open(filepath.Join(dir, "nothing")); !errors.Is(err, os.ErrNotExist) {
+	if _, err := keep.OpenFolder(filepath.Join(dir, "nothing")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("nothing as a folder: %v", err)
 	}
-	root, err := folder.Open(dir)
+	root, err := keep.OpenFolder(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer root.Close() //nolint:errcheck // nothing was written
-	f, err := folder.File(root, "pipe")
+	f, err := keep.OpenFile(root, "pipe")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func TestNothingWaits(t *testing.T) {
 	if info, err := f.Stat(); err != nil || info.Mode().IsRegular() {
 		t.Errorf("%v, %v", info.Mode(), err)
 	}
-	if _, err := folder.File(root, "out"); err == nil {
+	if _, err := keep.OpenFile(root, "out"); err == nil {
 		t.Error("a link led out")
 	}
 }
@@ -60,7 +60,7 @@ func TestHome(t *testing.T) {
 	ann := filepath.Join(here, "ann")
 	for home, want := range map[string]string{"": "", "ann": ann, "./link": ann, filepath.Join(here, "link"): ann, "/not/there": "/not/there"} {
 		t.Setenv("HOME", home)
-		if got := folder.Home(); got != want {
+		if got := keep.Home(); got != want {
 			t.Errorf("HOME %q: %q, want %q", home, got, want)
 		}
 	}

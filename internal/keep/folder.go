@@ -1,0 +1,41 @@
+package keep
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+)
+
+// ErrNoFolder says that what is there is something else.
+var ErrNoFolder = errors.New("it is no folder")
+
+// OpenFolder opens a folder that others may have filled. A link to one counts, as the path
+// is the caller's own.
+func OpenFolder(path string) (*os.Root, error) {
+	// To open a pipe would wait for somebody to write to it.
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.IsDir():
+		return nil, &os.PathError{Op: "open", Path: path, Err: ErrNoFolder}
+	}
+	return os.OpenRoot(path)
+}
+
+// OpenFile opens what lies in a folder for reading, whatever it is: nothing in it makes
+// the caller wait, and no link leads out. The caller looks at its mode before reading, as a
+// pipe or a device would go on for ever; [ReadFile] does.
+func OpenFile(root *os.Root, name string) (*os.File, error) {
+	return root.OpenFile(name, os.O_RDONLY|nonblock, 0)
+}
+
+// Bare leaves out the operation and the path of an error, which are told beside it and
+// depend on the system.
+func Bare(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}

@@ -1,0 +1,67 @@
+package keep
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Home is the user's home folder, absolute and without links; empty if there is none,
+// as for some services.
+func Home() string {
+	dir, err := os.UserHomeDir()
+	if err == nil {
+		dir, err = filepath.Abs(dir)
+	}
+	if err != nil {
+		return ""
+	}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		return real
+	}
+	return dir
+}
+
+// Programs lists the folders below the user's home where programs are looked up by their
+// names, without links; the home itself is none.
+func Programs() []string {
+	home := Home()
+	if home == "" {
+		return nil
+	}
+	var out []string
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		real, err := filepath.EvalSymlinks(dir)
+		if err != nil || !filepath.IsAbs(dir) {
+			real = filepath.Clean(dir)
+		}
+		if strings.HasPrefix(real, home+string(filepath.Separator)) && !slices.Contains(out, real) {
+			out = append(out, real)
+		}
+	}
+	return out
+}
+
+// Moved tells which folders of the user's home lie elsewhere, without links, by their usual
+// names: the environment says so.
+func Moved() map[string]string {
+	home, out := Home(), map[string]string{}
+	for name, variable := range map[string]string{
+		".config": "XDG_CONFIG_HOME", ".local/share": "XDG_DATA_HOME", ".cargo": "CARGO_HOME", ".gradle": "GRADLE_USER_HOME",
+		".docker": "DOCKER_CONFIG", ".gnupg": "GNUPGHOME", ".nvm": "NVM_DIR", ".pyenv": "PYENV_ROOT", ".ipython": "IPYTHONDIR",
+		".jupyter": "JUPYTER_CONFIG_DIR", ".config/gh": "GH_CONFIG_DIR", ".config/gcloud": "CLOUDSDK_CONFIG", ".azure": "AZURE_CONFIG_DIR",
+	} {
+		dir := os.Getenv(variable)
+		if !filepath.IsAbs(dir) {
+			continue
+		}
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			dir = real
+		}
+		if dir = filepath.Clean(dir); dir != filepath.Join(home, name) && dir != home {
+			out[name] = dir
+		}
+	}
+	return out
+}

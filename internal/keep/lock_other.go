@@ -1,0 +1,17 @@
+//go:build !(linux || darwin || freebsd || netbsd || openbsd || dragonfly || windows)
+
+package keep
+
+import (
+	"errors"
+	"fmt"
+	"os"
+)
+
+// TryLock always fails: there is no lock here that dies with its process.
+func TryLock(f *os.File, _ bool) (bool, error) {
+	return false, fmt.Errorf("lock %s: %w on this system", f.Name(), errors.ErrUnsupported)
+}
+
+// Unlock does nothing, as nothing can be locked.
+func Unlock(*os.File) error { return nil }

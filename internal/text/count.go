@@ -1,0 +1,31 @@
+package text
+
+import "strconv"
+
+// Thousands writes a number so that people can read it: 12,345.
+func Thousands(n int) string {
+	s := strconv.Itoa(n)
+	first := 0
+	if n < 0 {
+		first = 1
+	}
+	for i := len(s) - 3; i > first; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// Count writes how many there are of something, of which word is the singular:
+// "1 call", "1,200 calls".
+func Count(n int, word string) string { return Counted(n, word, word+"s") }
+
+// Counted is Count for what has a plural of its own: "2 entries", "1 file is".
+func Counted(n int, one, many string) string { return Thousands(n) + " " + Plural(n, one, many) }
+
+// Plural chooses the form of a word for n things.
+func Plural(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
