@@ -62,7 +62,6 @@ var rank = map[string]int{
 	"internal/compact":            20,
 	"internal/consent":            20,
 	"internal/guard":              20,
-	"internal/export":             20,
 	"internal/profile":            20,
 	"internal/markdown":           20,
 	"internal/web":                20,
@@ -82,6 +81,8 @@ var rank = map[string]int{
 	"internal/mcp":                20,
 	"internal/tools":              30,
 	"internal/cost":               30,
+	"internal/transcript":         30,
+	"internal/export":             40,
 	"internal/config":             40,
 	"mcptool":                     40,
 	"internal/plugin":             45,
@@ -108,7 +109,7 @@ var rank = map[string]int{
 }
 
 // pure packages compute and do nothing else.
-var pure = []string{"internal/compact", "internal/figure", "internal/frontmatter", "internal/places", "internal/secret", "internal/loop", "internal/markdown", "internal/prompt", "internal/policy", "internal/profile", "internal/shell", "internal/words"}
+var pure = []string{"internal/compact", "internal/figure", "internal/frontmatter", "internal/places", "internal/secret", "internal/loop", "internal/markdown", "internal/prompt", "internal/policy", "internal/profile", "internal/shell", "internal/transcript", "internal/words"}
 
 // only names the imports that just some packages may use.
 var only = map[string][]string{

@@ -12,6 +12,7 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/text"
+	"github.com/inspan/inspan/internal/transcript"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
 )
@@ -72,7 +73,7 @@ func (r *room) agent(w *work, in task) *sdk.CallToolResult {
 		return failed(err)
 	}
 	defer s.Close()
-	a := account{calls: map[string]llm.Call{}, work: w}
+	a := account{work: w}
 	err = w.drive(s, a.see, event.Said{Parts: llm.Say(in.Task), By: sender(r.principal)})
 	return a.result(s.Status(), err)
 }
@@ -128,61 +129,68 @@ func (r *room) ours(id string) error {
 // account keeps what a run comes to.
 type account struct {
 	work   *work
-	calls  map[string]llm.Call
-	last   string // words of the model
+	fold   transcript.Fold
 	denied int
 	mute   int // of those denied, for want of somebody to ask
 }
 
 // see takes note of an event, and tells the client of it.
 func (a *account) see(e event.Event) {
-	switch b := e.Body.(type) {
-	case event.Replied:
-		if s := strings.TrimSpace(b.Parts.Text()); s != "" {
-			a.last = s
-			a.work.tell(text.Clean(cut(s)))
-		}
-		for _, c := range b.Parts.Calls() {
-			a.calls[c.ID] = c
-		}
-	case event.Judged:
-		a.calls[b.Call] = words.Judged(a.calls[b.Call], b)
-	case event.Decided:
-		if b.By == "nobody" {
-			a.mute++
-		}
-	case event.Started:
-		a.work.tell("▸ " + a.about(b.Call))
-	case event.Ended:
-		a.ended(b)
-	case event.Progress:
-		a.work.tell(short(b.Text))
-	default:
-		if s, notice := words.Told(e.Body); notice {
-			a.work.tell(short(s))
+	for _, item := range a.fold.Apply(e) {
+		switch i := item.(type) {
+		case *transcript.Reply:
+			if s := strings.TrimSpace(i.Text); s != "" && i.State == transcript.Whole {
+				a.work.tell(text.Clean(cut(s)))
+			}
+		case *transcript.Call:
+			a.call(i)
+		case *transcript.Question:
+			if i.Answer != nil && i.Answer.By == "nobody" {
+				a.mute++
+			}
+		case *transcript.Note:
+			if i.Notice || i.Seq == 0 {
+				a.work.tell(short(i.Text))
+			}
+		case *transcript.Wait:
+			if i.Seq == 0 {
+				a.work.tell(short(i.Why))
+			}
+		case *transcript.Child:
+			a.child(i)
 		}
 	}
 }
 
-func (a *account) ended(b event.Ended) {
-	if b.Outcome == event.OutcomeDenied {
-		a.denied++
+// call tells what becomes of a call.
+func (a *account) call(c *transcript.Call) {
+	switch about := short(c.Call.Name + " " + words.Subject(c.Call)); {
+	case c.State == transcript.Running && c.Latest != "":
+		a.work.tell(short(c.Latest))
+	case c.State == transcript.Running:
+		a.work.tell("▸ " + about)
+	case c.State == transcript.Over && c.Ended.Outcome != event.OutcomeOK:
+		if c.Ended.Outcome == event.OutcomeDenied {
+			a.denied++
+		}
+		a.work.tell("✗ " + about + ": " + string(c.Ended.Outcome))
 	}
-	if b.Outcome != event.OutcomeOK {
-		a.work.tell("✗ " + a.about(b.Call) + ": " + string(b.Outcome))
-	}
-	delete(a.calls, b.Call)
 }
 
-func (a *account) about(id string) string {
-	c := a.calls[id]
-	return short(c.Name + " " + words.Subject(c))
+// child tells of a child that came back with its work undone.
+func (a *account) child(c *transcript.Child) {
+	if c.Returned == nil {
+		return
+	}
+	if s, notice := words.Told(*c.Returned); notice {
+		a.work.tell(short(s))
+	}
 }
 
 // result is what the client gets. An error is one of the harness.
 func (a *account) result(st inspan.Status, err error) *sdk.CallToolResult {
 	r := report{Session: st.Session, Stopped: "error", Cost: st.Cost, Unpriced: st.Unpriced, Turns: st.Turns, Denied: a.denied}
-	s := a.last
+	s := a.fold.Last
 	switch {
 	case err != nil:
 		s += "\n[the run broke off: " + err.Error() + "]"

@@ -1,0 +1,9 @@
+package transcript
+
+import "github.com/inspan/inspan/event"
+
+// Knows reports whether the fold has decided what becomes of a body.
+func (f *Fold) Knows(b event.Body) bool {
+	_, known := f.apply(event.Event{Seq: 1, Body: b})
+	return known
+}

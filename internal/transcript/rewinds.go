@@ -1,0 +1,49 @@
+package transcript
+
+import (
+	"iter"
+	"slices"
+
+	"github.com/inspan/inspan/event"
+)
+
+// rewinds knows which events no longer count, as the conversation was taken back to before
+// them and has gone on elsewhere since. A rewind that was taken back in turn counts as none.
+type rewinds struct {
+	all   []span // each rewind: from the event that it went back to, to its own
+	spans []span // those that count
+}
+
+// span is what lies between two events, both exclusive.
+type span struct{ from, to uint64 }
+
+func (r *rewinds) add(at, to uint64) {
+	r.all = append(r.all, span{to, at})
+	r.spans = nil
+	least := at
+	for _, s := range slices.Backward(r.all) {
+		if s.to <= least {
+			r.spans = append(r.spans, s)
+			least = s.from
+		}
+	}
+}
+
+func (r *rewinds) gone(seq uint64) bool {
+	return slices.ContainsFunc(r.spans, func(s span) bool { return s.from < seq && seq < s.to })
+}
+
+// Rewound reads a log and reports which of its events no longer count, see [Fold.Gone]. It
+// is for whoever can't mark later what was shown already.
+func Rewound(events iter.Seq2[event.Event, error]) (gone func(seq uint64) bool, err error) {
+	var r rewinds
+	for e, err := range events {
+		if err != nil {
+			return nil, err
+		}
+		if b, ok := e.Body.(event.Rewound); ok {
+			r.add(e.Seq, b.To)
+		}
+	}
+	return r.gone, nil
+}
