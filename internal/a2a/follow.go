@@ -8,8 +8,8 @@ import (
 	sdk "github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/transcript"
 	"github.com/inspan/inspan/internal/words"
-	"github.com/inspan/inspan/llm"
 )
 
 // follow yields a task as it stands, and what becomes of it until it rests. R drives it;
@@ -17,7 +17,7 @@ import (
 // rests already.
 func (v *visitor) follow(ctx context.Context, id string, r *run, patient bool) iter.Seq2[sdk.Event, error] {
 	return func(yield func(sdk.Event, error) bool) {
-		f := &follower{visitor: v, id: id, patient: patient, yield: yield, calls: map[string]llm.Call{}}
+		f := &follower{visitor: v, id: id, patient: patient, yield: yield}
 		rested, err := f.watch(ctx, r)
 		if err == nil && !rested && !f.left {
 			err = f.rest(ctx, r)
@@ -34,7 +34,7 @@ type follower struct {
 	id      string
 	patient bool
 	yield   func(sdk.Event, error) bool
-	calls   map[string]llm.Call
+	fold    transcript.Fold
 	seq     uint64 // of the last event that was told of
 	left    bool   // the client has gone
 }
@@ -102,21 +102,17 @@ func (f *follower) show(e sdk.Event) bool {
 // tell tells the client what an event means to it.
 func (f *follower) tell(e event.Event, r *record) {
 	f.seq = e.Seq
-	switch b := e.Body.(type) {
-	case event.Replied:
-		for _, c := range b.Parts.Calls() {
-			f.calls[c.ID] = c
+	for _, item := range f.fold.Apply(e) {
+		switch i := item.(type) {
+		case *transcript.Reply:
+			if said := strings.TrimSpace(i.Text); said != "" && i.State == transcript.Whole {
+				f.working(e, r, cut(said))
+			}
+		case *transcript.Call:
+			if i.State == transcript.Running && i.Latest == "" {
+				f.working(e, r, "▸ "+words.OneLine(i.Call.Name+" "+words.Subject(i.Call), 200))
+			}
 		}
-		if text := strings.TrimSpace(b.Parts.Text()); text != "" {
-			f.working(e, r, cut(text))
-		}
-	case event.Judged:
-		f.calls[b.Call] = words.Judged(f.calls[b.Call], b)
-	case event.Started:
-		c := f.calls[b.Call]
-		f.working(e, r, "▸ "+words.OneLine(c.Name+" "+words.Subject(c), 200))
-	case event.Ended:
-		delete(f.calls, b.Call)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/text"
+	"github.com/inspan/inspan/internal/transcript"
 	"github.com/inspan/inspan/llm"
 )
 
@@ -30,9 +31,8 @@ type record struct {
 	messages    map[string]bool // that it has taken, in the same way
 	child       bool            // it works for another session
 	at          time.Time
+	fold        transcript.Fold
 	history     []*sdk.Message
-	answer      string   // last words of the last run
-	files       []string // changed, in the order of the first change
 	status      inspan.Status
 }
 
@@ -83,7 +83,7 @@ func (r *record) apply(e event.Event) {
 		if r.context == r.id {
 			r.context = b.From
 		}
-		r.history, r.files, r.answer, r.first, r.known, r.messages = nil, nil, "", "", false, nil
+		r.fold, r.history, r.first, r.known, r.messages = transcript.Fold{}, nil, "", false, nil
 	case event.Said:
 		if r.sender == "" {
 			r.sender = b.By
@@ -97,7 +97,6 @@ func (r *record) apply(e event.Event) {
 			r.known = true
 		}
 		r.took(b.Message)
-		r.add(e, sdk.MessageRoleUser, b.Parts.Text())
 	case event.Cancelled:
 		r.known = r.known || b.By == r.sender
 	case event.Decided:
@@ -106,17 +105,21 @@ func (r *record) apply(e event.Event) {
 	case event.Steered:
 		r.known = r.known || b.By == r.sender
 		r.took(b.Message)
-		r.add(e, sdk.MessageRoleUser, b.Parts.Text())
-	case event.Replied:
-		text := strings.TrimSpace(b.Parts.Text())
-		if text != "" {
-			r.answer = text
-		}
-		r.add(e, sdk.MessageRoleAgent, text)
-	case event.Ended:
-		for _, f := range b.Files {
-			if f.Written && !slices.Contains(r.files, f.Path) {
-				r.files = append(r.files, f.Path)
+	}
+	r.tell(e)
+}
+
+// tell adds to the history what a person would see.
+func (r *record) tell(e event.Event) {
+	for _, item := range r.fold.Apply(e) {
+		switch i := item.(type) {
+		case *transcript.Said:
+			if i.Seq == e.Seq { // else it was told when it was said
+				r.add(e, sdk.MessageRoleUser, i.Parts.Text())
+			}
+		case *transcript.Reply:
+			if i.State == transcript.Whole {
+				r.add(e, sdk.MessageRoleAgent, strings.TrimSpace(i.Text))
 			}
 		}
 	}
@@ -180,12 +183,12 @@ func (r *record) now() sdk.TaskStatus {
 // artifacts are the last words, and the files that were changed.
 func (r *record) artifacts() []*sdk.Artifact {
 	var out []*sdk.Artifact
-	if r.answer != "" {
-		out = append(out, &sdk.Artifact{ID: "answer", Name: "Answer", Parts: sdk.ContentParts{sdk.NewTextPart(cut(r.answer))}})
+	if r.fold.Last != "" {
+		out = append(out, &sdk.Artifact{ID: "answer", Name: "Answer", Parts: sdk.ContentParts{sdk.NewTextPart(cut(r.fold.Last))}})
 	}
-	if len(r.files) > 0 {
-		files := make([]any, len(r.files))
-		for i, path := range r.files {
+	if len(r.fold.Files) > 0 {
+		files := make([]any, len(r.fold.Files))
+		for i, path := range r.fold.Files {
 			files[i] = path
 		}
 		out = append(out, &sdk.Artifact{ID: "files", Name: "Files changed", Parts: sdk.ContentParts{sdk.NewDataPart(map[string]any{"files": files})}})

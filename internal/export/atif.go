@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/transcript"
 	"github.com/inspan/inspan/llm"
 )
 
@@ -20,7 +21,7 @@ import (
 // the path blobs gives for their digest. Steps that were rewound stay, as they happened
 // and cost something, and say so in extra. The events are read twice.
 func ATIF(w io.Writer, events iter.Seq2[event.Event, error], blobs func(digest string) string) error {
-	gone, err := rewound(events)
+	gone, err := transcript.Rewound(events)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/transcript"
 	"github.com/inspan/inspan/llm"
 )
 
@@ -16,17 +17,19 @@ import (
 // System prompts and thoughts are left out; long results are shortened. What was rewound
 // stays, and is marked. The events are read twice.
 func Markdown(w io.Writer, events iter.Seq2[event.Event, error]) error {
-	gone, err := rewound(events)
+	gone, err := transcript.Rewound(events)
 	if err != nil {
 		return err
 	}
-	m := markdown{Writer: bufio.NewWriter(w), calls: map[string]llm.Call{}}
+	m := markdown{Writer: bufio.NewWriter(w)}
 	for e, err := range events {
 		if err != nil {
 			return err
 		}
-		m.mark(gone(e.Seq) && e.Seq > 0)
-		m.add(e)
+		m.mark(gone(e.Seq))
+		for _, item := range m.fold.Apply(e) {
+			m.add(e, item)
+		}
 	}
 	m.mark(false)
 	return m.Flush()
@@ -48,14 +51,47 @@ const maxShown = 4000
 
 type markdown struct {
 	*bufio.Writer // its first error is kept and returned by Flush
-	calls         map[string]llm.Call
-	cost          float64
-	turns         int
+	fold          transcript.Fold
 	gone          bool // what is written was rewound
 }
 
-func (m *markdown) add(e event.Event) {
-	switch b := e.Body.(type) {
+// add writes what an event brought.
+func (m *markdown) add(e event.Event, item transcript.Item) {
+	switch i := item.(type) {
+	case *transcript.Said:
+		if i.Seq == e.Seq { // else it was written when it was said
+			m.quote(map[bool]string{false: "User", true: "Steered"}[i.Steered], i.Parts)
+		}
+	case *transcript.Reply:
+		if said := strings.TrimSpace(i.Text); said != "" && i.State == transcript.Whole {
+			fmt.Fprintf(m, "\n## Agent\n\n%s\n", said)
+		}
+	case *transcript.Question:
+		if d := i.Answer; d != nil {
+			fmt.Fprintf(m, "\n*%s: %s by %s*%s\n", asks(i), map[bool]string{true: "allowed", false: "denied"}[d.Allow], d.By, before(" ", d.Reason))
+		}
+	case *transcript.Call:
+		if i.State == transcript.Over {
+			m.ended(i)
+		}
+	case *transcript.Note:
+		m.note(e, i)
+	case *transcript.Stop:
+		fmt.Fprintf(m, "\n---\n\n**%s**%s · %d turns · $%.4f\n", i.Stopped.Reason, before(" ", i.Stopped.Detail), m.fold.Spent.Turns, m.fold.Spent.Cost)
+	}
+}
+
+// asks names what a question is about.
+func asks(q *transcript.Question) string {
+	if q.Raised != nil {
+		return q.Raised.Tool
+	}
+	return q.Call.Call.Name
+}
+
+// note writes what the document tells beside the conversation.
+func (m *markdown) note(e event.Event, n *transcript.Note) {
+	switch b := n.Of.(type) {
 	case event.Opened:
 		fmt.Fprintf(m, "# Session %s\n\n%s · %s · %s\n", e.Session, e.Time.Format(time.DateTime), b.Root, b.App)
 	case event.Forked:
@@ -64,20 +100,8 @@ func (m *markdown) add(e event.Event) {
 		if b.Route != "" || b.Mode != "" {
 			fmt.Fprintf(m, "\n*Working with %s*\n", strings.Join(strings.Fields(b.Route+" "+b.Mode), " in mode "))
 		}
-	case event.Said:
-		m.quote("User", b.Parts)
-	case event.Steered:
-		m.quote("Steered", b.Parts)
-	case event.Replied:
-		m.replied(b)
-	case event.Decided:
-		fmt.Fprintf(m, "\n*%s: %s by %s*%s\n", m.calls[b.Call].Name, map[bool]string{true: "allowed", false: "denied"}[b.Allow], b.By, before(" ", b.Reason))
-	case event.Ended:
-		m.ended(b)
 	case event.Cancelled:
 		fmt.Fprintf(m, "\n*Interrupted.*\n")
-	case event.Stopped:
-		fmt.Fprintf(m, "\n---\n\n**%s**%s · %d turns · $%.4f\n", b.Reason, before(" ", b.Detail), m.turns, m.cost)
 	}
 }
 
@@ -106,21 +130,10 @@ func before(lead, text string) string {
 	return lead + text
 }
 
-func (m *markdown) replied(b event.Replied) {
-	m.turns++
-	m.cost += b.Cost
-	if text := strings.TrimSpace(b.Parts.Text()); text != "" {
-		fmt.Fprintf(m, "\n## Agent\n\n%s\n", text)
-	}
-	for _, c := range b.Parts.Calls() {
-		m.calls[c.ID] = c
-	}
-}
-
-func (m *markdown) ended(b event.Ended) {
-	c := m.calls[b.Call]
-	fmt.Fprintf(m, "\n### %s: %s\n\n", c.Name, b.Outcome)
-	m.fence("json", string(c.Args))
+func (m *markdown) ended(c *transcript.Call) {
+	b := c.Ended
+	fmt.Fprintf(m, "\n### %s: %s\n\n", c.Call.Name, b.Outcome)
+	m.fence("json", string(c.Call.Args))
 	text := shown(b.Parts)
 	if len(text) > maxShown {
 		text = strings.ToValidUTF8(text[:maxShown], "") + fmt.Sprintf("\n... %d bytes more", len(text)-maxShown)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/text"
+	"github.com/inspan/inspan/internal/transcript"
 	"github.com/inspan/inspan/llm"
 )
 
@@ -33,7 +33,7 @@ type kid struct {
 	used    llm.Usage
 
 	mu    sync.Mutex
-	found found
+	fold  transcript.Fold // what can be told of its work
 	wrote map[string]bool // files, by resolved path, since it was opened
 	met   []meeting       // that it was told of, or others were
 }
@@ -65,39 +65,20 @@ func (k *kid) see(e event.Event) string {
 	if k.order.check != nil {
 		k.order.check.see(e)
 	}
-	return k.found.see(e)
+	return line(k.fold.Apply(e))
 }
 
 func (k *kid) lastWords() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.found.last
+	return k.fold.Last
 }
 
-// found is what can be told of a child's work from its events.
-type found struct {
-	last  string   // it said
-	files []string // it changed, each once
-	calls int
-}
-
-// see takes note of an event, and returns a line for people; empty if there is
-// nothing to tell.
-func (f *found) see(e event.Event) string {
-	switch b := e.Body.(type) {
-	case event.Replied:
-		if text := strings.TrimSpace(b.Parts.Text()); text != "" {
-			f.last = text
-		}
-		if calls := b.Parts.Calls(); len(calls) > 0 {
-			return calls[0].Name + " " + text.Short(string(calls[0].Args), 100)
-		}
-	case event.Ended:
-		f.calls++
-		for _, file := range b.Files {
-			if file.Written && !slices.Contains(f.files, file.Path) {
-				f.files = append(f.files, file.Path)
-			}
+// line is a line for people on what is new; empty if there is nothing to tell.
+func line(items []transcript.Item) string {
+	for _, item := range items {
+		if c, ok := item.(*transcript.Call); ok && c.State == transcript.Made {
+			return c.Call.Name + " " + text.Short(string(c.Call.Args), 100)
 		}
 	}
 	return ""
@@ -191,8 +172,8 @@ func (k *kid) tell(r event.Returned) string {
 		how += " (" + text.Short(r.Detail, 300) + ")"
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "[agent %s: %s · %d turns · %d calls · $%.4f]\n", k.label(), how, r.Turns, k.found.calls, r.Cost)
-	last := k.found.last
+	fmt.Fprintf(&b, "[agent %s: %s · %d turns · %d calls · $%.4f]\n", k.label(), how, r.Turns, k.fold.Spent.Calls, r.Cost)
+	last := k.fold.Last
 	if k.order.result != nil {
 		last = cmp.Or(string(k.order.result.brought()), last)
 	}
@@ -208,8 +189,8 @@ func (k *kid) tell(r event.Returned) string {
 		fmt.Fprintf(&b, "What it did stands. Let it go on with manage_agents, action message, agent %q.", short(k.id))
 	}
 	root := k.session.Status().Root
-	if len(k.found.files) > 0 {
-		b.WriteString("\n[files it changed: " + files(root, k.found.files) + "]")
+	if len(k.fold.Files) > 0 {
+		b.WriteString("\n[files it changed: " + files(root, k.fold.Files) + "]")
 	}
 	b.WriteString(k.meetings(root))
 	if k.order.Copy != nil {

@@ -11,8 +11,15 @@ import (
 // MaxPrinted bounds what is kept of the output of a running call, in bytes.
 const MaxPrinted = 32 << 10
 
-// Open takes in a call that was made and judged before the first event.
-func (f *Fold) Open(c llm.Call, j event.Judged) { f.keep(&Call{Call: c, State: Judged, Judged: &j}) }
+// Open takes in a call that was made before the first event, with the question about it if
+// one is open.
+func (f *Fold) Open(c *Call) {
+	f.keep(c)
+	if c.Question != nil {
+		c.Question.Call = c
+		f.Now.Questions = append(f.Now.Questions, c.Question)
+	}
+}
 
 func (f *Fold) keep(c *Call) {
 	if f.calls == nil {

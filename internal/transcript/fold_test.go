@@ -190,10 +190,11 @@ func TestDeniedBy(t *testing.T) {
 			t.Errorf("%s was denied by %s: %s", id, by, reason)
 		}
 	}
-	s.Open(bash("3"), event.Judged{Call: "3", By: "earlier"})
-	if got := s.do(event.Started{Call: "3"}); got != "call bash running" {
-		t.Error(got)
-	}
+	s.Open(&transcript.Call{Call: bash("3"), State: transcript.Waiting, Judged: &event.Judged{By: "earlier"}, Question: &transcript.Question{Seq: 2, ID: "3"}})
+	s.follow(t, []step{
+		{event.Decided{Call: "3", Question: 2, Allow: true}, "question 3 closed true"},
+		{event.Started{Call: "3"}, "call bash running"},
+	})
 }
 
 func TestWordsWaitForTheirPlace(t *testing.T) {
