@@ -1,16 +1,16 @@
 package console
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/policy"
 	"github.com/inspan/inspan/internal/text"
+	"github.com/inspan/inspan/internal/transcript"
 	"github.com/inspan/inspan/internal/words"
-	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -20,6 +20,8 @@ type Denial struct {
 	Tool   string `json:"tool"`
 	By     string `json:"by"`     // which judge, rule or person
 	Reason string `json:"reason"` // why, and what would let it run
+
+	args json.RawMessage
 }
 
 // Touched is a sensitive place that a call was let through to.
@@ -31,61 +33,41 @@ type Touched struct {
 	Why  string          `json:"why"` // what makes it sensitive, after "it "
 }
 
-// account folds events into what was denied and what was touched. It knows of
-// calls nothing but what the events say.
+// account is what was denied and what was touched.
 type account struct {
-	calls   map[string]llm.Call // as they run, by id
-	judged  map[string]event.Judged
-	decided map[string]bool // by somebody who was asked
 	denials []Denial
 	touched []Touched
-	changes int // calls that were to change something, and ran
+	changes int  // calls that were to change something, and ran
+	barred  bool // one of them was denied with nobody asked
 }
 
-func newAccount() *account {
-	return &account{calls: map[string]llm.Call{}, judged: map[string]event.Judged{}, decided: map[string]bool{}}
+// effects are those that a call was judged by.
+func effects(c *transcript.Call) []tool.Effect {
+	if c.Judged == nil {
+		return nil
+	}
+	return c.Judged.Effects
 }
 
-// open takes in a call that was judged before the first event.
-func (a *account) open(p inspan.Pending) {
-	a.calls[p.Call.ID] = p.Call
-	a.judged[p.Call.ID] = event.Judged{Call: p.Call.ID, Action: tool.Ask, Reason: p.Reason, Effects: p.Effects}
-}
-
-// event takes one event in.
-func (a *account) event(e event.Event) {
-	switch b := e.Body.(type) {
-	case event.Replied:
-		for _, c := range b.Parts.Calls() {
-			a.calls[c.ID] = c
-			delete(a.judged, c.ID)
-			delete(a.decided, c.ID)
-		}
-	case event.Judged:
-		a.judged[b.Call] = b
-		a.calls[b.Call] = words.Judged(a.calls[b.Call], b)
-	case event.Decided:
-		a.decided[b.Call] = true
-		if j := a.judged[b.Call]; !b.Allow {
-			j.By, j.Reason = b.By, b.Reason
-			a.judged[b.Call] = j
-		}
-	case event.Started:
-		a.started(b.Call)
-	case event.Ended:
-		if j := a.judged[b.Call]; b.Outcome == event.OutcomeDenied {
-			a.denials = append(a.denials, Denial{Call: b.Call, Tool: a.calls[b.Call].Name, By: j.By, Reason: j.Reason})
-		}
+// call takes in what has become of a call.
+func (a *account) call(c *transcript.Call) {
+	switch {
+	case c.State == transcript.Running && c.Latest == "":
+		a.started(c)
+	case c.State == transcript.Over && c.Ended.Outcome == event.OutcomeDenied:
+		by, reason := c.DeniedBy()
+		a.denials = append(a.denials, Denial{Call: c.Call.ID, Tool: c.Call.Name, By: by, Reason: reason, args: c.Call.Args})
+		// In mode plan nothing was to be changed.
+		a.barred = a.barred || c.Decided == nil && by != "mode "+policy.ModePlan && !tool.ReadOnly(effects(c))
 	}
 }
 
-func (a *account) started(call string) {
-	effects := a.judged[call].Effects
-	if !tool.ReadOnly(effects) {
+func (a *account) started(c *transcript.Call) {
+	if !tool.ReadOnly(effects(c)) {
 		a.changes++
 	}
-	for _, e := range effects {
-		t := Touched{Call: call, Tool: a.calls[call].Name, Kind: e.Kind, Path: e.Path, Why: e.Sensitive}
+	for _, e := range effects(c) {
+		t := Touched{Call: c.Call.ID, Tool: c.Call.Name, Kind: e.Kind, Path: e.Path, Why: e.Sensitive}
 		if e.Sensitive != "" && !slices.Contains(a.touched, t) {
 			a.touched = append(a.touched, t)
 		}
@@ -94,12 +76,8 @@ func (a *account) started(call string) {
 
 // nothingDone reports whether calls were to change something, and every one of
 // them was denied with nobody asked: then the work can't be done, whatever the
-// model says. In mode plan nothing was to be changed.
-func (a *account) nothingDone() bool {
-	return a.changes == 0 && slices.ContainsFunc(a.denials, func(d Denial) bool {
-		return !a.decided[d.Call] && d.By != "mode "+policy.ModePlan && !tool.ReadOnly(a.judged[d.Call].Effects)
-	})
-}
+// model says.
+func (a *account) nothingDone() bool { return a.changes == 0 && a.barred }
 
 // mostListed is how many lines the summary has for each kind of thing.
 const mostListed = 10

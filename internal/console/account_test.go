@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
@@ -50,19 +51,21 @@ func TestAccount(t *testing.T) {
 		"a sensitive place was read":   {[][]event.Body{{replied("1")}, made("1", read)}, nil, []Touched{touched}, false},
 		"it asked, and nothing is yet": {[][]event.Body{{replied("1"), event.Judged{Call: "1", Action: tool.Ask, Effects: read}}}, nil, nil, false},
 		"a person said no": {
-			[][]event.Body{{replied("1"), event.Judged{Call: "1", Action: tool.Ask, By: "mode ask", Effects: change}, event.Decided{Call: "1", By: "the user", Reason: "not that"}, event.Ended{Call: "1", Outcome: event.OutcomeDenied}}},
+			[][]event.Body{{replied("1"), event.Judged{Call: "1", Action: tool.Ask, By: "mode ask", Effects: change}, event.Waiting{Call: "1"}, event.Decided{Call: "1", By: "the user", Reason: "not that"}, event.Ended{Call: "1", Outcome: event.OutcomeDenied}}},
 			[]Denial{{Call: "1", Tool: "edit_file", By: "the user", Reason: "not that"}},
 			nil, false,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := newAccount()
+			a := newView(&Console{Form: JSON})
 			for _, bodies := range tc.log {
 				for _, b := range bodies {
-					a.event(event.Event{Body: b})
+					if err := a.event(event.Event{Body: b}); err != nil {
+						t.Fatal(err)
+					}
 				}
 			}
-			if d := cmp.Diff(tc.denials, a.denials); d != "" {
+			if d := cmp.Diff(tc.denials, a.denials, cmpopts.IgnoreUnexported(Denial{})); d != "" {
 				t.Error(d)
 			}
 			if d := cmp.Diff(tc.touched, a.touched); d != "" {
@@ -77,8 +80,8 @@ func TestAccount(t *testing.T) {
 
 // TestAccountGoesOn holds that a call which waited since an earlier run counts.
 func TestAccountGoesOn(t *testing.T) {
-	a := newAccount()
-	a.open(inspan.Pending{Call: llm.Call{ID: "1", Name: "edit_file"}, Effects: []tool.Effect{{Kind: tool.Write, Path: "/w/a"}}})
+	a := newView(&Console{Form: JSON})
+	a.open(inspan.Pending{Waits: true, Call: llm.Call{ID: "1", Name: "edit_file"}, Effects: []tool.Effect{{Kind: tool.Write, Path: "/w/a"}}})
 	for _, b := range []event.Body{
 		event.Decided{Call: "1", Allow: true, By: "the user"},
 		event.Started{Call: "1"},
@@ -87,7 +90,9 @@ func TestAccountGoesOn(t *testing.T) {
 		event.Judged{Call: "2", Action: tool.Deny, Effects: []tool.Effect{{Kind: tool.Write, Path: "/w/b"}}},
 		event.Ended{Call: "2", Outcome: event.OutcomeDenied},
 	} {
-		a.event(event.Event{Body: b})
+		if err := a.event(event.Event{Body: b}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if a.nothingDone() {
 		t.Error("the first change was made")

@@ -9,6 +9,7 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/text"
+	"github.com/inspan/inspan/internal/transcript"
 	"github.com/inspan/inspan/llm"
 )
 
@@ -22,37 +23,59 @@ type claude struct {
 	asking  time.Duration // that the model took
 	servers []event.Server
 	opened  bool
-	calls   map[string]llm.Call
 }
 
 // fields are a JSON object.
 type fields map[string]any
 
 // event writes what one event comes to.
-func (c *claude) event(e event.Event) error {
-	switch b := e.Body.(type) {
-	case event.Served:
-		c.servers = b.Servers
-	case event.Asked:
+func (c *claude) event(e event.Event, items []transcript.Item) error {
+	if _, asked := e.Body.(event.Asked); asked {
 		c.asked = e.Time
 		return c.init()
-	case event.Replied:
-		c.asking += e.Time.Sub(c.asked)
-		for _, call := range b.Parts.Calls() {
-			c.calls[call.ID] = call
+	}
+	for _, item := range items {
+		var err error
+		switch i := item.(type) {
+		case *transcript.Note:
+			if served, ok := i.Of.(event.Served); ok {
+				c.servers = served.Servers
+			}
+		case *transcript.Reply:
+			err = c.replied(e, i)
+		case *transcript.Call:
+			err = c.ended(i)
 		}
-		if content := contentOf(b.Parts); len(content) > 0 {
-			return c.message("assistant", fields{
-				"id": fmt.Sprintf("msg_%s_%d", e.Session, e.Seq), "type": "message", "role": "assistant", "model": b.Route, "content": content,
-				"stop_reason": nil, "stop_sequence": nil, "usage": usageOf(b.Usage),
-			})
+		if err != nil {
+			return err
 		}
-	case event.Ended:
-		return c.message("user", fields{"role": "user", "content": []any{fields{
-			"type": "tool_result", "tool_use_id": b.Call, "content": text.Clean(b.Parts.Text()), "is_error": b.Outcome != event.OutcomeOK,
-		}}})
 	}
 	return nil
+}
+
+func (c *claude) replied(e event.Event, r *transcript.Reply) error {
+	content := contentOf(r.Parts)
+	if r.State != transcript.Whole {
+		return nil
+	}
+	c.asking += e.Time.Sub(c.asked)
+	if len(content) == 0 {
+		return nil
+	}
+	return c.message("assistant", fields{
+		"id": fmt.Sprintf("msg_%s_%d", e.Session, e.Seq), "type": "message", "role": "assistant", "model": r.Route, "content": content,
+		"stop_reason": nil, "stop_sequence": nil, "usage": usageOf(r.Usage),
+	})
+}
+
+func (c *claude) ended(call *transcript.Call) error {
+	if call.State != transcript.Over {
+		return nil
+	}
+	b := call.Ended
+	return c.message("user", fields{"role": "user", "content": []any{fields{
+		"type": "tool_result", "tool_use_id": b.Call, "content": text.Clean(b.Parts.Text()), "is_error": b.Outcome != event.OutcomeOK,
+	}}})
 }
 
 // init says once what the session has.
@@ -118,7 +141,7 @@ func (c *claude) result(r Result) error {
 	}
 	denials := []any{}
 	for _, d := range r.Denials {
-		denials = append(denials, fields{"tool_name": d.Tool, "tool_use_id": d.Call, "tool_input": c.calls[d.Call].Args})
+		denials = append(denials, fields{"tool_name": d.Tool, "tool_use_id": d.Call, "tool_input": d.args})
 	}
 	line := fields{
 		"type": "result", "subtype": subtype, "is_error": subtype != "success", "session_id": r.Session, "num_turns": r.Turns, "total_cost_usd": r.Cost,

@@ -206,7 +206,7 @@ func (c *Console) interrupts(ctx context.Context, run *inspan.Conductor) (contex
 func (c *Console) shape(s *inspan.Session) {
 	if c.Form == ClaudeStreamJSON {
 		opened := c.claude != nil && c.claude.opened
-		c.claude = &claude{status: s.Status, write: c.json, began: time.Now(), opened: opened, calls: map[string]llm.Call{}}
+		c.claude = &claude{status: s.Status, write: c.json, began: time.Now(), opened: opened}
 	}
 }
 
@@ -247,7 +247,7 @@ func (c *Console) finish(r Result) int {
 // result sums up a run that has ended with err, nil if the harness is well.
 func (v *view) result(st inspan.Status, err error) Result {
 	r := Result{
-		Session: st.Session, Text: v.last, Model: st.Route, Turns: st.Turns, Calls: st.Calls, Denied: len(v.denials), Denials: v.denials, Sensitive: v.touched,
+		Session: st.Session, Text: v.fold.Last, Model: st.Route, Turns: st.Turns, Calls: st.Calls, Denied: len(v.denials), Denials: v.denials, Sensitive: v.touched,
 		Usage: st.Usage, Cost: st.Cost, Unpriced: st.Unpriced,
 	}
 	switch {

@@ -10,33 +10,50 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/figure"
 	"github.com/inspan/inspan/internal/markdown"
 	"github.com/inspan/inspan/internal/text"
+	"github.com/inspan/inspan/internal/transcript"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
 
-// view folds the events of one command into what a person sees.
+// view shows the transcript of one command to a person.
 type view struct {
 	*Console
-	*account
-	last    string          // the model's last words
-	seen    map[string]bool // calls whose change a person was shown before
-	warned  bool            // what will be denied was said
-	written bool            // the model's line on standard output is open
-	shown   bool            // text of the current reply has been shown as it came
-	route   string          // and rule of the model that answered last, if it was chosen
-	wait    *countdown      // runs until the next event; nil if none does
+	account
+	fold    transcript.Fold
+	past    bool // what was said is shown too, as nobody has typed it here
+	warned  bool // what will be denied was said
+	written bool // the model's line on standard output is open
+	reply   reply
+	wait    *countdown // runs until the next event; nil if none does
 	tables  *markdown.Tables
 }
 
+// reply is what of a reply was shown as it came.
+type reply struct {
+	of      *transcript.Reply
+	text    string
+	thought int // bytes
+}
+
 func newView(c *Console) *view {
-	v := &view{Console: c, account: newAccount(), seen: map[string]bool{}}
+	v := &view{Console: c}
 	v.tables = &markdown.Tables{Style: v.style()}
 	return v
+}
+
+// open takes in a call that was judged before the first event.
+func (v *view) open(p inspan.Pending) {
+	c := &transcript.Call{Call: p.Call, State: transcript.Judged, Judged: &event.Judged{Call: p.Call.ID, Action: tool.Ask, Reason: p.Reason, Effects: p.Effects}}
+	if p.Waits {
+		c.State, c.Question = transcript.Waiting, &transcript.Question{Seq: p.Question, ID: p.Call.ID, Preview: p.Preview}
+	}
+	v.fold.Open(c)
 }
 
 // style is how markdown is shown. Pictures are named, as their drawings say little.
@@ -64,85 +81,91 @@ func (v *view) write(s string) error {
 // standard output: nobody listens any more.
 func (v *view) event(e event.Event) error {
 	v.endWait()
-	v.note(e)
+	items := v.fold.Apply(e)
+	for _, item := range items {
+		if c, ok := item.(*transcript.Call); ok {
+			v.account.call(c)
+		}
+	}
+	if v.Form == "" || v.Form == Text {
+		return v.print(e, items)
+	}
+	for _, item := range items {
+		if n, ok := item.(*transcript.Note); ok {
+			v.missing(n)
+		}
+	}
 	switch v.Form {
-	case JSON:
-		v.missing(e.Body)
-		return nil
 	case ClaudeStreamJSON:
-		v.missing(e.Body)
-		return v.claude.event(e)
+		return v.claude.event(e, items)
 	case StreamJSON:
-		v.missing(e.Body)
 		line, err := event.Encode(e)
 		if err == nil {
 			_, err = fmt.Fprintf(v.Out, "%s\n", line)
 		}
 		return err
 	}
-	return v.print(e.Body)
+	return nil
 }
 
 // missing tells a person of servers that are not there, whatever the form.
-func (v *view) missing(body event.Body) {
-	if b, ok := body.(event.Served); ok {
-		text, _ := words.Told(b)
-		for line := range strings.Lines(text) {
+func (v *view) missing(n *transcript.Note) (told bool) {
+	if _, told = n.Of.(event.Served); told {
+		for line := range strings.Lines(n.Text) {
 			v.tell(line, true)
 		}
 	}
+	return told
 }
 
-// note remembers what later lines and the result need.
-func (v *view) note(e event.Event) {
-	v.account.event(e)
-	switch b := e.Body.(type) {
-	case event.Replied:
-		if text := strings.TrimSpace(b.Parts.Text()); text != "" {
-			v.last = text
+// print shows what an event has brought.
+func (v *view) print(e event.Event, items []transcript.Item) error {
+	for _, item := range items {
+		switch i := item.(type) {
+		case *transcript.Reply:
+			if err := v.replied(i); err != nil {
+				return err
+			}
+		case *transcript.Said:
+			if i.Seq == e.Seq { // else it was shown when it was said
+				v.said(i)
+			}
+		case *transcript.Call:
+			v.called(i)
+		case *transcript.Note:
+			if !v.missing(i) && i.Text != "" {
+				v.tell(i.Text, i.Notice)
+			}
+		case *transcript.Wait:
+			v.waits(i.Why, i.What, time.Duration(i.Seconds*float64(time.Second)))
+		case *transcript.Child:
+			v.child(i)
+		case *transcript.Stop:
+			if v.past {
+				v.line("%s", v.paint(dim, text.VisibleLines(strings.TrimSpace("— "+string(i.Stopped.Reason)+" "+i.Stopped.Detail))))
+			}
 		}
-	case event.Waiting:
-		v.seen[b.Call] = b.Preview != "" && v.Person != nil
+	}
+	return nil
+}
+
+func (v *view) said(s *transcript.Said) {
+	switch {
+	case s.Steered:
+		v.tell(words.ToldModel(s.Parts.Text()), false)
+	case v.past:
+		v.line("%s", v.paint(bold, "> "+text.VisibleLines(s.Parts.Text())))
 	}
 }
 
-func (v *view) print(body event.Body) error {
-	switch b := body.(type) {
-	case event.Delta:
-		return v.delta(b)
-	case event.Replied:
-		return v.replied(b)
-	case event.Started:
-		c := v.calls[b.Call]
-		name := words.OneLine(c.Name, 64)
-		room := cmp.Or(v.width(v.Err), 203+len(name)) - ansi.StringWidth(name) - 3
-		v.line("%s", strings.TrimSpace(v.paint(bold, "▸ "+name)+" "+words.OneLine(words.Subject(c), min(room, 200))))
-	case event.Ended:
-		v.ended(b)
-	case event.Failed:
-		v.shown = false
-		v.endLine()
-	case event.Served:
-		v.missing(b)
-		return nil
-	case event.Steered:
-		v.tell(words.ToldModel(b.Parts.Text()), false)
-	case event.Routed:
-		again := b.From == "" && b.Route+b.Rule == v.route
-		if b.From == "" {
-			v.route = b.Route + b.Rule
-		}
-		if again {
-			return nil
-		}
-	}
-	if why, what, seconds := words.Wait(body); seconds > 0 {
-		v.waits(why, what, time.Duration(seconds*float64(time.Second)))
+func (v *view) child(c *transcript.Child) {
+	var body event.Body = c.Spawned
+	if c.Returned != nil {
+		body = *c.Returned
 	}
 	if text, notice := words.Told(body); text != "" {
 		v.tell(text, notice)
 	}
-	return nil
 }
 
 // tell prints what happened, in a sentence.
@@ -155,36 +178,50 @@ func (v *view) tell(text string, notice bool) {
 	v.say("%s", v.paint(dim, "· "+text))
 }
 
-func (v *view) delta(b event.Delta) error {
-	if b.Void {
+// replied shows what is new of a reply.
+func (v *view) replied(r *transcript.Reply) error {
+	if v.reply.of != r {
+		v.reply = reply{of: r}
+	}
+	if r.State == transcript.Void {
 		v.endLine()
-		v.shown = false
-	}
-	if b.Reasoning != "" && v.Color {
-		fmt.Fprint(v.Err, v.paint(dim, text.Clean(b.Reasoning)))
-		v.written = true
-	}
-	if b.Text == "" {
 		return nil
 	}
-	v.shown = true
-	return v.write(b.Text)
-}
-
-func (v *view) replied(b event.Replied) error {
-	text := b.Parts.Text()
-	if !v.shown && strings.TrimSpace(text) != "" {
-		if err := v.write(text); err != nil {
+	if r.State == transcript.Written && v.Color && len(r.Thought) > v.reply.thought {
+		fmt.Fprint(v.Err, v.paint(dim, text.Clean(r.Thought[v.reply.thought:])))
+		v.written, v.reply.thought = true, len(r.Thought)
+	}
+	rest, more := strings.CutPrefix(r.Text, v.reply.text) // what was changed after it was shown can't be taken back
+	if more && rest != "" && (v.reply.text != "" || r.State == transcript.Written || strings.TrimSpace(rest) != "") {
+		v.reply.text = r.Text
+		if err := v.write(rest); err != nil {
 			return err
 		}
 	}
-	v.shown = false
-	v.endLine()
+	if r.State == transcript.Whole {
+		v.endLine()
+	}
 	return nil
 }
 
-func (v *view) ended(b event.Ended) {
-	c := v.calls[b.Call]
+// called shows what has become of a call.
+func (v *view) called(c *transcript.Call) {
+	switch {
+	case c.State == transcript.Judged:
+		if text, notice := words.Told(*c.Judged); text != "" {
+			v.tell(text, notice)
+		}
+	case c.State == transcript.Running && c.Latest == "":
+		name := words.OneLine(c.Call.Name, 64)
+		room := cmp.Or(v.width(v.Err), 203+len(name)) - ansi.StringWidth(name) - 3
+		v.line("%s", strings.TrimSpace(v.paint(bold, "▸ "+name)+" "+words.OneLine(words.Subject(c.Call), min(room, 200))))
+	case c.State == transcript.Over:
+		v.ended(c)
+	}
+}
+
+func (v *view) ended(c *transcript.Call) {
+	b := c.Ended
 	text := b.Parts.Text()
 	took := words.Took(b.Millis)
 	if took != "" {
@@ -194,11 +231,12 @@ func (v *view) ended(b event.Ended) {
 	case event.OutcomeOK:
 		v.say("  %s%s %s", v.paint(green, "✓"), took, v.paint(dim, summaryLine(text)))
 	default:
-		v.say("  %s%s %s %s", v.paint(red, "✗ "+words.OneLine(string(b.Outcome), 64)), took, words.OneLine(c.Name, 64), words.OneLine(text, 300))
+		v.say("  %s%s %s %s", v.paint(red, "✗ "+words.OneLine(string(b.Outcome), 64)), took, words.OneLine(c.Call.Name, 64), words.OneLine(text, 300))
 	}
 	v.show(b)
+	seen := c.Question != nil && c.Question.Preview != "" && v.Person != nil // before it was allowed
 	for _, f := range b.Files {
-		if !v.seen[b.Call] {
+		if !seen {
 			v.diff(f)
 		}
 	}
@@ -291,21 +329,16 @@ func summaryLine(s string) string {
 // Show prints a session that has happened: as text, or its events as lines.
 func (c *Console) Show(events iter.Seq2[event.Event, error], asEvents bool) error {
 	v := newView(c)
+	v.past = true
 	if asEvents {
 		v.Console = &Console{Form: StreamJSON, Out: c.Out, Err: c.Err}
 	}
 	for e, err := range events {
+		if err == nil {
+			err = v.event(e)
+		}
 		if err != nil {
 			return err
-		}
-		if said, ok := e.Body.(event.Said); ok && !asEvents {
-			v.line("%s", v.paint(bold, "> "+text.VisibleLines(said.Parts.Text())))
-		}
-		if err := v.event(e); err != nil {
-			return err
-		}
-		if stopped, ok := e.Body.(event.Stopped); ok && !asEvents {
-			v.line("%s", v.paint(dim, text.VisibleLines(strings.TrimSpace("— "+string(stopped.Reason)+" "+stopped.Detail))))
 		}
 	}
 	return nil
