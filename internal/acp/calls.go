@@ -9,6 +9,7 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/text"
+	"github.com/inspan/inspan/internal/transcript"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
@@ -21,12 +22,9 @@ const (
 	progressEvery = 100 * time.Millisecond // of one call, at most
 )
 
-// call is a call that has not ended.
-type call struct {
-	call    llm.Call
-	effects []tool.Effect
-	printed string // what it has shown while it runs, the end of it
-	shown   time.Time
+// shownCall is what the client was told of a call that runs.
+type shownCall struct {
+	at time.Time // of what it printed
 	// terminal is the one of the client that it runs in, once the client knows; empty:
 	// none.
 	terminal string
@@ -102,88 +100,65 @@ func kindOf(name string, effects []tool.Effect) wire.ToolKind {
 	return wire.ToolKindOther
 }
 
-// called tells of a call that the model made.
-func (v *view) called(c llm.Call) {
-	v.calls[c.ID] = &call{call: c}
-	d := describe(c, nil)
-	v.tell(wire.SessionUpdate{ToolCall: &wire.SessionUpdateToolCall{
-		ToolCallId: wire.ToolCallId(c.ID), Title: d.title, Kind: d.kind, Status: wire.ToolCallStatusPending, RawInput: d.input,
-	}})
-}
-
-// call folds what becomes of a call.
-func (v *view) call(e event.Event) {
-	switch b := e.Body.(type) {
-	case event.Judged:
-		v.judged(b)
-	case event.Waiting:
-		if c := v.calls[b.Call]; c != nil {
-			v.changed(b.Call, wire.SessionToolCallUpdate{Content: previewed(b.Preview, c.effects, v.seat.root)})
-		}
-	case event.Started:
-		v.changed(b.Call, wire.SessionToolCallUpdate{Status: wire.Ptr(wire.ToolCallStatusInProgress)})
-	case event.Progress:
-		v.progress(e, b)
-	case event.Ended:
-		v.ended(b)
+// call tells what becomes of a call.
+func (v *view) call(e event.Event, c *transcript.Call) {
+	switch {
+	case c.State == transcript.Made:
+		d := describe(c.Call, nil)
+		v.tell(wire.SessionUpdate{ToolCall: &wire.SessionUpdateToolCall{
+			ToolCallId: wire.ToolCallId(c.Call.ID), Title: d.title, Kind: d.kind, Status: wire.ToolCallStatusPending, RawInput: d.input,
+		}})
+	case c.State == transcript.Judged:
+		d := describe(c.Call, c.Judged.Effects)
+		v.changed(c, wire.SessionToolCallUpdate{Title: &d.title, Kind: &d.kind, Locations: d.locations, RawInput: d.input})
+	case c.State == transcript.Waiting:
+		v.changed(c, wire.SessionToolCallUpdate{Content: previewed(c.Question.Preview, c.Effects(), v.seat.root)})
+	case c.State == transcript.Running && c.Latest == "":
+		v.changed(c, wire.SessionToolCallUpdate{Status: wire.Ptr(wire.ToolCallStatusInProgress)})
+	case c.State == transcript.Over:
+		v.ended(c)
+	default:
+		v.progress(e, c)
 	}
 }
 
 // changed tells what is new of a call.
-func (v *view) changed(id string, u wire.SessionToolCallUpdate) {
-	u.ToolCallId = wire.ToolCallId(id)
+func (v *view) changed(c *transcript.Call, u wire.SessionToolCallUpdate) {
+	u.ToolCallId = wire.ToolCallId(c.Call.ID)
 	v.tell(wire.SessionUpdate{ToolCallUpdate: &u})
 }
 
-func (v *view) judged(b event.Judged) {
-	v.cost += b.Cost
-	c := v.calls[b.Call]
-	if c == nil {
-		return
-	}
-	c.call, c.effects = words.Judged(c.call, b), b.Effects
-	d := describe(c.call, c.effects)
-	v.changed(b.Call, wire.SessionToolCallUpdate{Title: &d.title, Kind: &d.kind, Locations: d.locations, RawInput: d.input})
-}
-
 // progress shows the end of what a running call prints.
-func (v *view) progress(e event.Event, b event.Progress) {
-	c := v.calls[b.Call]
-	if c == nil || b.Wait > 0 {
-		v.rest(e)
-		return
+func (v *view) progress(e event.Event, c *transcript.Call) {
+	shown := v.calls[c]
+	if shown == nil {
+		shown = &shownCall{}
+		v.calls[c] = shown
 	}
-	if c.terminal != "" {
+	if shown.terminal != "" {
 		return // there it is seen as it happens
 	}
-	if c.terminal = v.seat.terminal(b.Call); c.terminal != "" {
-		v.changed(b.Call, wire.SessionToolCallUpdate{Content: []wire.ToolCallContent{wire.ToolTerminalRef(c.terminal)}})
+	if shown.terminal = v.seat.terminal(c.Call.ID); shown.terminal != "" {
+		v.changed(c, wire.SessionToolCallUpdate{Content: []wire.ToolCallContent{wire.ToolTerminalRef(shown.terminal)}})
 		return
 	}
-	_, tail, _ := tool.Cut(c.printed+b.Text, maxShown)
-	if c.printed += b.Text; len(c.printed) > maxShown {
-		c.printed = tail
-	}
-	if e.Time.Sub(c.shown) < progressEvery {
+	if e.Time.Sub(shown.at) < progressEvery {
 		return // nobody reads faster, and the next one shows it too
 	}
-	c.shown = e.Time
-	v.changed(b.Call, wire.SessionToolCallUpdate{Content: []wire.ToolCallContent{textContent(fenced(words.Result(c.printed)))}})
+	shown.at = e.Time
+	v.changed(c, wire.SessionToolCallUpdate{Content: []wire.ToolCallContent{textContent(fenced(words.Result(c.Printed())))}})
 }
 
-func (v *view) ended(b event.Ended) {
-	c := v.calls[b.Call]
-	if c == nil {
-		c = &call{}
-	}
-	delete(v.calls, b.Call)
+func (v *view) ended(c *transcript.Call) {
+	b := c.Ended
+	delete(v.calls, c)
 	status := wire.ToolCallStatusCompleted
 	if b.Outcome != event.OutcomeOK {
 		status = wire.ToolCallStatusFailed
 	}
-	u := wire.SessionToolCallUpdate{Status: &status, Content: v.result(c, b), RawOutput: output(b)}
+	u := wire.SessionToolCallUpdate{Status: &status, Content: v.result(c), RawOutput: output(b)}
 	for _, f := range b.Files {
-		line := lineOf(c.call)
+		line := lineOf(c.Call)
 		if hunks, _ := hunksOf(f.Diff); len(hunks) > 0 {
 			line = &hunks[0].line
 		}
@@ -191,7 +166,7 @@ func (v *view) ended(b event.Ended) {
 			u.Locations = append(u.Locations, wire.ToolCallLocation{Path: f.Path, Line: line})
 		}
 	}
-	v.changed(b.Call, u)
+	v.changed(c, u)
 	if b.Todo != nil {
 		v.tell(plan(b.Todo))
 	}
@@ -209,7 +184,8 @@ func output(b event.Ended) any {
 // result is what a call brought: the changes it made if it made some, else its text
 // and images, and what it has for the person. What a terminal shows is not said again,
 // unless there is more to say than how the command ended.
-func (v *view) result(c *call, b event.Ended) []wire.ToolCallContent {
+func (v *view) result(c *transcript.Call) []wire.ToolCallContent {
+	b := c.Ended
 	var out []wire.ToolCallContent
 	for _, f := range b.Files {
 		if f.Written && f.Diff != "" {
@@ -226,7 +202,7 @@ func (v *view) result(c *call, b event.Ended) []wire.ToolCallContent {
 			if dropped > 0 {
 				text = head + "\n…\n" + tail
 			}
-			if kindOf(c.call.Name, c.effects) != wire.ToolKindThink {
+			if kindOf(c.Call.Name, c.Effects()) != wire.ToolKindThink {
 				text = fenced(text)
 			}
 			out = append(out, textContent(text))

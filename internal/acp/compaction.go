@@ -6,6 +6,7 @@ import (
 	wire "github.com/coder/acp-go-sdk"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/transcript"
 	"github.com/inspan/inspan/internal/words"
 )
 
@@ -24,22 +25,21 @@ func (v *view) showsCompaction(body event.Body) bool {
 
 // compacts tells how a compaction goes. What was compacted before is told again like the
 // rest of the conversation.
-func (v *view) compacts(e event.Event) {
-	if !v.showsCompaction(e.Body) {
+func (v *view) compacts(e event.Event, n *transcript.Note) {
+	if !v.showsCompaction(n.Of) {
 		return
 	}
-	if _, begins := e.Body.(event.Progress); begins {
-		v.shrinks = fmt.Sprintf("from-%d", v.seq)
+	if _, begins := n.Of.(event.Progress); begins {
+		v.shrinks = fmt.Sprintf("from-%d", v.fold.Seq)
 		v.compaction("in_progress", "", "")
 		return
 	}
 	if v.shrinks == "" {
 		v.shrinks = fmt.Sprintf("at-%d", e.Seq)
 	}
-	switch b := e.Body.(type) {
+	switch b := n.Of.(type) {
 	case event.Compacted:
-		text, _ := words.Told(b)
-		v.compaction("completed", text, "")
+		v.compaction("completed", n.Text, "")
 	case event.Kept:
 		v.compaction("failed", "", b.Reason)
 	}

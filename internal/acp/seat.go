@@ -13,6 +13,7 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/mcp"
+	"github.com/inspan/inspan/internal/transcript"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -174,7 +175,7 @@ func (st *seat) replay(ctx context.Context, show bool) error {
 	defer st.driving.Unlock()
 	st.view.quiet, st.view.past = !show, true
 	defer func() { st.view.quiet, st.view.past = false, false }()
-	gone, err := st.rewound(ctx)
+	gone, err := transcript.Rewound(st.agent.store().Events(ctx, st.id))
 	if err != nil {
 		return err
 	}
@@ -187,32 +188,6 @@ func (st *seat) replay(ctx context.Context, show bool) error {
 		}
 	}
 	return nil
-}
-
-// rewound finds which events are no longer part of the conversation: those between
-// where a rewind went back to and the rewind. One that is itself gone counts for
-// nothing.
-func (st *seat) rewound(ctx context.Context) (gone func(seq uint64) bool, err error) {
-	type span struct{ from, to uint64 } // both exclusive
-	var rewinds, spans []span
-	for e, err := range st.agent.store().Events(ctx, st.id) {
-		if err != nil {
-			return nil, err
-		}
-		if b, ok := e.Body.(event.Rewound); ok {
-			rewinds = append(rewinds, span{b.To, e.Seq})
-		}
-	}
-	least := ^uint64(0)
-	for _, s := range slices.Backward(rewinds) {
-		if s.to <= least {
-			spans = append(spans, s)
-			least = s.from
-		}
-	}
-	return func(seq uint64) bool {
-		return slices.ContainsFunc(spans, func(s span) bool { return s.from < seq && seq < s.to })
-	}, nil
 }
 
 // warn takes what the person should know of the session.

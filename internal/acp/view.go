@@ -8,86 +8,92 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/loop"
 	"github.com/inspan/inspan/internal/text"
+	"github.com/inspan/inspan/internal/transcript"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
 
-// view folds the events of a session into what the client is told. The same events
-// tell the same, whether they happen now or are replayed.
+// view tells the client of the transcript of a session. The same events tell the same,
+// whether they happen now or are replayed.
 type view struct {
 	seat *seat
+	fold transcript.Fold
 	past bool // what is folded happened before
 	// quiet says that the client is told nothing: it knows, or does not want to.
 	quiet bool
 
-	seq     uint64
-	calls   map[string]*call // that have not ended, by id
-	wrote   bool             // text of the reply that is being written was told
-	thought bool
-	void    bool // what was told of the reply does not count
+	reply   reply
+	void    bool // what was told of the last reply does not count
+	calls   map[*transcript.Call]*shownCall
 	title   string
-	window  int
-	cost    float64
 	mode    string
 	route   string
 	shrinks string // id of the compaction that goes on; empty: none does
 }
 
+// reply is what the client was told of a reply as it came, in bytes.
+type reply struct {
+	of            *transcript.Reply
+	text, thought int
+}
+
 func newView(st *seat) *view {
 	status := st.session.Status()
-	return &view{seat: st, calls: map[string]*call{}, mode: status.Mode, route: status.Route, window: st.session.Context().Window}
+	v := &view{seat: st, calls: map[*transcript.Call]*shownCall{}, mode: status.Mode, route: status.Route}
+	v.fold.Session.Window = st.session.Context().Window
+	return v
 }
 
-// apply folds one event.
+// apply tells what one event brings.
 func (v *view) apply(e event.Event) {
-	if !e.Transient() {
-		if e.Seq <= v.seq {
-			return // it is known
+	for _, item := range v.fold.Apply(e) {
+		switch i := item.(type) {
+		case *transcript.Said:
+			if i.Seq == e.Seq { // else it was told when it was said
+				v.said(i.Parts, i.By)
+			}
+		case *transcript.Reply:
+			v.replied(i)
+		case *transcript.Call:
+			v.call(e, i)
+		case *transcript.Note:
+			v.note(e, i)
+		case *transcript.Wait:
+			v.notice(i.Why, true)
+		case *transcript.Child:
+			v.child(i)
+		case *transcript.Stop:
+			v.stop(i.Stopped)
 		}
-		v.seq = e.Seq
 	}
-	switch b := e.Body.(type) {
-	case event.Said:
-		v.said(b.Parts, b.By)
-	case event.Steered:
-		v.said(b.Parts, b.By)
+}
+
+// note tells what is beside the conversation.
+func (v *view) note(e event.Event, n *transcript.Note) {
+	switch b := n.Of.(type) {
 	case event.Titled:
 		v.titled(b.Title)
-	case event.Asked, event.Delta, event.Replied:
-		v.model(e)
-	case event.Judged, event.Waiting, event.Started, event.Progress, event.Ended:
-		v.call(e)
 	case event.Switched:
 		v.switched(b)
-	case event.Stopped:
-		v.stop(b)
 	default:
-		v.rest(e)
+		if _, compacted := b.(event.Compacted); compacted {
+			v.usage()
+		}
+		if !v.showsCompaction(n.Of) {
+			v.notice(n.Text, n.Notice)
+		}
+		v.compacts(e, n)
 	}
 }
 
-// rest folds what is told beside the conversation.
-func (v *view) rest(e event.Event) {
-	defer v.compacts(e)
-	switch b := e.Body.(type) {
-	case event.Forked, event.Rewound:
-		v.calls = map[string]*call{}
-	case event.Compacted:
-		v.cost += b.Cost
-		v.usage(b.After)
-	case event.Kept:
-		v.cost += b.Cost
-	case event.Returned:
-		v.cost += b.Cost
+func (v *view) child(c *transcript.Child) {
+	var body event.Body = c.Spawned
+	if c.Returned != nil {
+		body = *c.Returned
 	}
-	if why, _, seconds := words.Wait(e.Body); seconds > 0 {
-		v.notice(why, true)
-		return
-	}
-	if text, notable := words.Told(e.Body); !v.showsCompaction(e.Body) {
-		v.notice(text, notable)
-	}
+	text, notable := words.Told(body)
+	v.notice(text, notable)
 }
 
 func (v *view) tell(u wire.SessionUpdate) {
@@ -153,68 +159,61 @@ func (v *view) titled(title string) {
 	}
 }
 
-// model folds what a model says.
-func (v *view) model(e event.Event) {
-	switch b := e.Body.(type) {
-	case event.Asked:
-		v.wrote, v.thought, v.void = false, false, false
-	case event.Delta:
-		v.delta(b)
-	case event.Replied:
-		v.replied(b)
-		v.usage(b.Usage.Prompt() + b.Usage.Output)
+// replied tells what is new of a reply.
+func (v *view) replied(r *transcript.Reply) {
+	if v.reply.of != r {
+		v.reply = reply{of: r}
 	}
-}
-
-// replied tells what of the reply was not told as it came.
-func (v *view) replied(b event.Replied) {
-	for _, part := range b.Parts {
+	switch r.State {
+	case transcript.Void:
+		v.void = v.void || v.reply.text > 0
+		return
+	case transcript.Written:
+		v.thought(r.Thought[v.reply.thought:])
+		v.spoke(r.Text[v.reply.text:])
+		v.reply.text, v.reply.thought = len(r.Text), len(r.Thought)
+		return
+	}
+	for _, part := range r.Parts { // what was not told as it came
 		switch p := part.(type) {
 		case llm.Text:
-			if !v.wrote {
-				v.message(p.Text)
+			if v.reply.text == 0 {
+				v.spoke(p.Text)
 			}
 		case llm.Reasoning:
-			if !v.thought && p.Text != "" {
-				v.tell(wire.UpdateAgentThoughtText(text.Clean(p.Text)))
+			if v.reply.thought == 0 {
+				v.thought(p.Text)
 			}
-		case llm.Call:
-			v.called(p)
 		}
 	}
-	v.cost += b.Cost
+	v.void = false
+	v.usage()
 }
 
-func (v *view) delta(b event.Delta) {
-	if b.Void {
-		v.void = v.wrote
-		v.wrote, v.thought = false, false
+func (v *view) thought(s string) {
+	if s != "" {
+		v.tell(wire.UpdateAgentThoughtText(text.Clean(s)))
 	}
-	if b.Reasoning != "" {
-		v.thought = true
-		v.tell(wire.UpdateAgentThoughtText(text.Clean(b.Reasoning)))
+}
+
+// spoke tells what the model says.
+func (v *view) spoke(s string) {
+	if s != "" && v.void { // what was told can't be taken back
+		v.message("\n\n(the reply broke off; it begins again)\n\n")
+		v.void = false
 	}
-	if b.Text != "" {
-		if v.void { // what was told can't be taken back
-			v.message("\n\n(the reply broke off; it begins again)\n\n")
-			v.void = false
-		}
-		v.wrote = true
-		v.message(b.Text)
-	}
+	v.message(s)
 }
 
 // usage tells how full the context is, and what the session has cost.
-func (v *view) usage(used int) {
-	if v.window > 0 && used > 0 {
-		v.tell(wire.SessionUpdate{UsageUpdate: &wire.SessionUsageUpdate{Used: used, Size: v.window, Cost: &wire.Cost{Amount: v.cost, Currency: "USD"}}})
+func (v *view) usage() {
+	used, size := v.fold.Spent.Prompt.Prompt()+v.fold.Spent.Prompt.Output, v.fold.Session.Window
+	if size > 0 && used > 0 {
+		v.tell(wire.SessionUpdate{UsageUpdate: &wire.SessionUsageUpdate{Used: used, Size: size, Cost: &wire.Cost{Amount: v.fold.Spent.Cost, Currency: "USD"}}})
 	}
 }
 
 func (v *view) switched(b event.Switched) {
-	if b.Window != nil {
-		v.window = b.Window.Tokens
-	}
 	v.seat.mu.Lock()
 	if b.Effort != "" {
 		v.seat.effort = b.Effort
@@ -245,6 +244,7 @@ func (v *view) stop(b event.Stopped) {
 		v.compaction("cancelled", "", "")
 	}
 	clear(v.calls) // each has ended
+	v.void = false
 	if b.Reason == event.ReasonDone || b.Reason == event.ReasonCancelled {
 		return
 	}

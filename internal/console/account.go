@@ -41,14 +41,6 @@ type account struct {
 	barred  bool // one of them was denied with nobody asked
 }
 
-// effects are those that a call was judged by.
-func effects(c *transcript.Call) []tool.Effect {
-	if c.Judged == nil {
-		return nil
-	}
-	return c.Judged.Effects
-}
-
 // call takes in what has become of a call.
 func (a *account) call(c *transcript.Call) {
 	switch {
@@ -58,15 +50,15 @@ func (a *account) call(c *transcript.Call) {
 		by, reason := c.DeniedBy()
 		a.denials = append(a.denials, Denial{Call: c.Call.ID, Tool: c.Call.Name, By: by, Reason: reason, args: c.Call.Args})
 		// In mode plan nothing was to be changed.
-		a.barred = a.barred || c.Decided == nil && by != "mode "+policy.ModePlan && !tool.ReadOnly(effects(c))
+		a.barred = a.barred || c.Decided == nil && by != "mode "+policy.ModePlan && !tool.ReadOnly(c.Effects())
 	}
 }
 
 func (a *account) started(c *transcript.Call) {
-	if !tool.ReadOnly(effects(c)) {
+	if !tool.ReadOnly(c.Effects()) {
 		a.changes++
 	}
-	for _, e := range effects(c) {
+	for _, e := range c.Effects() {
 		t := Touched{Call: c.Call.ID, Tool: c.Call.Name, Kind: e.Kind, Path: e.Path, Why: e.Sensitive}
 		if e.Sensitive != "" && !slices.Contains(a.touched, t) {
 			a.touched = append(a.touched, t)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
 )
 
 // Item is one thing that a person sees. It is a pointer to one of the types below, and stays
@@ -79,6 +80,14 @@ const (
 	Running
 	Over
 )
+
+// Effects are those that it was judged by; none if nobody has judged it.
+func (c *Call) Effects() []tool.Effect {
+	if c.Judged == nil {
+		return nil
+	}
+	return c.Judged.Effects
+}
 
 // DeniedBy names who or what denied a call, and why.
 func (c *Call) DeniedBy() (by, reason string) {
