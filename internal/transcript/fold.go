@@ -75,6 +75,9 @@ type Now struct {
 	Children  []*Child    // that work
 }
 
+// Rest forgets what ran when the last event was written: nobody knows whether it still does.
+func (n *Now) Rest() { n.Running, n.Wait = nil, nil }
+
 // Draft is a call as the model writes it.
 type Draft struct {
 	Name  string
@@ -148,7 +151,7 @@ func (f *Fold) hear(e event.Event) []Item {
 	case event.Steered:
 		s.Parts, s.By, s.Origin, s.Steered = b.Parts, b.By, b.Origin, true
 	}
-	s.Text = spoken(s.Parts)
+	s.Text = Spoken(s.Parts)
 	begins := s.Origin.Leads() && (!s.Steered || s.By != loop.By) // else it is news
 	if !f.Run.Busy && begins {
 		f.begin(e.Time)
@@ -168,8 +171,8 @@ func (f *Fold) hear(e event.Event) []Item {
 	return []Item{s}
 }
 
-// spoken is what somebody said, in words.
-func spoken(parts llm.Parts) string {
+// Spoken is what somebody said, in words: images by their name.
+func Spoken(parts llm.Parts) string {
 	var b strings.Builder
 	for _, part := range parts {
 		switch p := part.(type) {

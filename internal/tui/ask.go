@@ -69,20 +69,20 @@ func (m *model) question() (what string, pending inspan.Pending, limits *event.L
 	if m.running {
 		return "", pending, nil
 	}
-	if m.view.stopped == nil || m.view.stopped == m.refused || m.seat.session() == nil {
+	if m.view.Run.Stopped == nil || m.view.Run.Stopped == m.refused || m.seat.session() == nil {
 		return "", pending, nil
 	}
-	if limits = words.Raised(m.view.limits, *m.view.stopped); limits == nil {
+	if limits = words.Raised(m.view.Session.Limits, *m.view.Run.Stopped); limits == nil {
 		return "", pending, nil
 	}
-	return "limit " + m.view.stopped.Detail, pending, limits
+	return "limit " + m.view.Run.Stopped.Detail, pending, limits
 }
 
 func (a *ask) prepare(m *model) {
 	l := m.look
 	a.width = l.width
 	if a.limits != nil {
-		a.title = l.paint(yellow, "? "+words.OneLine(m.view.stopped.Detail, l.width-2))
+		a.title = l.paint(yellow, "? "+words.OneLine(m.view.Run.Stopped.Detail, l.width-2))
 		a.choices = []choice{{"y", "go on with twice the limit"}, {"n", "leave it at that"}}
 		return
 	}
@@ -148,7 +148,7 @@ func (a *ask) lines(m *model, rows int) (out []string, x, y int) {
 	}
 	foot, x, y := a.foot(l, rows, a.unseen(m.clock()))
 	head := a.title
-	if n := len(m.view.waiting); n > 1 {
+	if n := len(m.view.Waiting()); n > 1 {
 		head += l.paint(dim, fmt.Sprintf(" (%d of %d)", len(m.decided)+1, n))
 	}
 	out = append(out, head)
@@ -260,7 +260,7 @@ func (a *ask) paste(_ *model, text string) { a.reply.insert(atomsOf(text)...) }
 func (a *ask) dismiss(m *model) tea.Cmd {
 	switch {
 	case a.limits != nil:
-		m.refused = m.view.stopped
+		m.refused = m.view.Run.Stopped
 		return nil
 	case a.asks:
 		return m.decide(words.Dismissed(a.pending.Call.ID))
@@ -312,7 +312,7 @@ func (a *ask) limit(m *model, text string) tea.Cmd {
 	case strings.EqualFold(text, "y"), strings.EqualFold(text, "yes"):
 		return m.start(event.Switched{Limits: a.limits}, event.Said{})
 	default:
-		m.refused = m.view.stopped
+		m.refused = m.view.Run.Stopped
 	}
 	return nil
 }

@@ -8,10 +8,10 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
-	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/figure"
 	"github.com/inspan/inspan/internal/markdown"
 	"github.com/inspan/inspan/internal/text"
+	"github.com/inspan/inspan/internal/transcript"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
 )
@@ -23,14 +23,11 @@ type block struct {
 	by     string // who said it; empty: the person here
 	bad    bool   // something to notice
 	detail string // more about the end of a run
-	call   llm.Call
-	end    event.Ended
+	call   *transcript.Call
 	whole  bool // of a call: unfolded
+	reply  *transcript.Reply
 
-	kept    bool // for fullscreen, which may render it anew
-	open    bool // of a reply: more of it may come
-	void    bool // of a reply: it does not count after all
-	written strings.Builder
+	kept bool // for fullscreen, which may render it anew
 }
 
 type blockKind int
@@ -58,9 +55,9 @@ func (b *block) lines(l look) []string {
 	case saidBlock:
 		return b.saidLines(l)
 	case replyBlock:
-		return split(markdown.Render(clean(b.text), l.width, l.markdown()))
+		return split(markdown.Render(clean(b.reply.Text), l.width, l.markdown()))
 	case callBlock:
-		return append([]string{callLine(l, b.call)}, b.result(l)...)
+		return append([]string{callLine(l, b.call.Call)}, b.result(l)...)
 	case stopBlock:
 		if b.bad {
 			lines := wrap("■ "+clean(b.text), l.width, "")
@@ -165,16 +162,16 @@ func (b *block) result(l look) []string {
 	if b.bad { // it is words
 		breaking = wrap
 	}
-	s := breaking(clean(words.Result(b.end.Parts.Text())), l.width, "    ")
-	if images := b.end.Parts.Images(); images > 0 {
+	s := breaking(clean(words.Result(b.call.Ended.Parts.Text())), l.width, "    ")
+	if images := b.call.Ended.Parts.Images(); images > 0 {
 		s = append(s, "    ["+text.Count(images, "image")+"]")
 	}
 	s = folded(s, foldResult, b.whole)
 	mark, body := l.paint(green, "✓"), dim
 	if b.bad {
-		mark, body = l.paint(red, "✗ "+string(b.end.Outcome)), red
+		mark, body = l.paint(red, "✗ "+string(b.call.Ended.Outcome)), red
 	}
-	if took := words.Took(b.end.Millis); took != "" {
+	if took := words.Took(b.call.Ended.Millis); took != "" {
 		mark += " " + took
 	}
 	out := paintAll(l, body, s)
@@ -183,12 +180,12 @@ func (b *block) result(l look) []string {
 	} else {
 		out = append([]string{"  " + mark}, out...)
 	}
-	for _, f := range b.end.Files {
+	for _, f := range b.call.Ended.Files {
 		if f.Diff != "" {
 			out = append(out, folded(inset(markdown.Diff(f.Diff, l.width-4, l.markdown())), foldDiff, b.whole)...)
 		}
 	}
-	return append(out, inset(markdown.Render(clean(b.end.Show), l.width-4, l.markdown()))...)
+	return append(out, inset(markdown.Render(clean(b.call.Ended.Show), l.width-4, l.markdown()))...)
 }
 
 // inset moves lines of markdown behind a margin.
@@ -246,11 +243,13 @@ type printer struct {
 func (p *printer) take(blocks []*block) []*block {
 	for len(blocks) > 0 {
 		b := blocks[0]
-		if b.kind == replyBlock && (b.open || p.stream != nil) {
+		switch {
+		case b.kind == replyBlock && (b.reply.State == transcript.Written || p.stream != nil):
 			if !p.reply(b) {
 				return blocks
 			}
-		} else if !b.void {
+		case b.kind == replyBlock && b.reply.State == transcript.Void:
+		default:
 			p.print(b.kind, b.lines(p.look))
 		}
 		blocks = blocks[1:]
@@ -275,24 +274,21 @@ func (p *printer) reply(b *block) (over bool) {
 	if p.stream == nil {
 		p.stream, p.fed, p.said = &markdown.Stream{Width: p.width, Style: p.markdown()}, "", false
 	}
-	text := b.text
-	if b.open {
-		text = b.written.String()
-	}
-	rest, same := strings.CutPrefix(text, p.fed)
-	if b.void || !same { // what is printed can't be taken back, so it is said
+	void, open := b.reply.State == transcript.Void, b.reply.State == transcript.Written
+	rest, same := strings.CutPrefix(b.reply.Text, p.fed)
+	if void || !same { // what is printed can't be taken back, so it is said
 		if p.said {
 			p.print(noteBlock, []string{p.paint(dim, "· what is above does not count, the reply broke off or was changed")})
 		}
 		p.closed()
-		if !b.void {
+		if !void {
 			p.print(replyBlock, b.lines(p.look))
 		}
 		return true
 	}
 	p.settle(p.stream.Write(clean(rest)))
-	p.fed = text
-	if b.open {
+	p.fed = b.reply.Text
+	if open {
 		p.preview()
 		return false
 	}

@@ -144,7 +144,7 @@ func work(prepare func(m *model, args string) func(context.Context) (string, err
 // idle makes a command one that is for a session at rest only.
 func idle(run func(*model, string) tea.Cmd) func(*model, string) tea.Cmd {
 	return func(m *model, args string) tea.Cmd {
-		if m.running && m.view.idle() { // it is over but for the formalities
+		if m.running && m.view.Idle() { // it is over but for the formalities
 			m.then = append(m.then, func(m *model) tea.Cmd { return run(m, args) })
 			return nil
 		}
@@ -214,7 +214,7 @@ func (m *model) goOn(string) tea.Cmd {
 		return nil
 	case m.cutOff():
 		return m.goOnHere()
-	case m.view.busy:
+	case m.view.Run.Busy:
 		return m.start()
 	}
 	return m.start(event.Said{})
@@ -235,11 +235,11 @@ func (m *model) compact(focus string) tea.Cmd {
 }
 
 func (m *model) todo() string {
-	if len(m.view.todo) == 0 {
+	if len(m.view.Todo) == 0 {
 		return "there is nothing on the list"
 	}
 	var b strings.Builder
-	for _, t := range m.view.todo {
+	for _, t := range m.view.Todo {
 		mark := "☐"
 		switch t.State {
 		case tool.TodoDoing:
@@ -264,12 +264,12 @@ func (m *model) diff(string) tea.Cmd {
 }
 
 func (m *model) copy(string) tea.Cmd {
-	if m.view.last == "" {
+	if m.view.Last == "" {
 		m.hint = "there is no answer yet"
 		return nil
 	}
 	m.hint = "copied, if the terminal takes it"
-	return tea.SetClipboard(m.view.last)
+	return tea.SetClipboard(m.view.Last)
 }
 
 func (m *model) tools() string {

@@ -120,8 +120,8 @@ func (m *model) readFiles() tea.Cmd {
 
 // root is the workspace of the session, or of the one to come.
 func (m *model) root() string {
-	if m.view.root != "" {
-		return m.view.root
+	if m.view.Session.Root != "" {
+		return m.view.Session.Root
 	}
 	return m.Root
 }

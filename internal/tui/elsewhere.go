@@ -11,7 +11,7 @@ import (
 
 // cutOff reports whether the run of the session goes on nowhere, unless somebody else
 // goes on with it.
-func (m *model) cutOff() bool { return m.view.cutOff() && !m.running }
+func (m *model) cutOff() bool { return m.view.CutOff() && !m.running }
 
 // driver is the process that drives a session, in words; empty: none does.
 func driver(ctx context.Context, a *app.App, id string) (string, error) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/text"
+	"github.com/inspan/inspan/internal/transcript"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/tool"
 )
@@ -98,7 +99,7 @@ func (m *model) live(rows int) (out []string, x, y int) {
 		left -= len(part)
 		parts = append(parts, part)
 	}
-	if left > 0 && (m.running || m.view.busy) {
+	if left > 0 && (m.running || m.view.Run.Busy) {
 		parts = append(parts, []string{""}) // some air below the scrollback
 		left--
 	} else {
@@ -124,7 +125,7 @@ func (m *model) promptBox(rows int) (out []string, x, y int) {
 		empty = "enter says it into the run, tab keeps it for after"
 	case m.cutOff() && m.driver != "":
 		empty = m.driven()
-	case m.view.busy:
+	case m.view.Run.Busy:
 		empty = "the run was cut off; enter goes on with it"
 	}
 	offers := m.offerLines(min(offered, rows-1))
@@ -173,15 +174,15 @@ func (m *model) pendingLines() []string {
 	add := func(what, text string) {
 		out = append(out, m.look.paint(dim, "  ↳ "+what+": "+words.OneLine(text, m.look.width-16)))
 	}
-	for _, u := range m.view.steered {
-		add("telling", u.text)
+	for _, s := range m.view.Now.Steered {
+		add("telling", s.Text)
 	}
-	for _, u := range m.view.queued {
-		add("after it", u.text)
+	for _, s := range m.view.Queued() {
+		add("after it", s.Text)
 	}
 	for _, b := range m.held {
 		if said, ok := b.(event.Said); ok && len(said.Parts) > 0 {
-			add("next", spoken(said.Parts))
+			add("next", transcript.Spoken(said.Parts))
 		}
 	}
 	for _, p := range m.mine {
@@ -194,36 +195,36 @@ func (m *model) pendingLines() []string {
 }
 
 func (m *model) pauseLines() []string {
-	p := m.view.pause
-	if p.until.IsZero() || !m.running {
+	w := m.view.Now.Wait
+	if w == nil || !m.running {
 		return nil
 	}
-	return []string{m.look.paint(yellow, "  "+p.what+" in "+words.Left(p.until.Sub(m.clock())))}
+	return []string{m.look.paint(yellow, "  "+w.What+" in "+words.Left(w.Until.Sub(m.clock())))}
 }
 
 // callLines are the calls that run, and what the model is about to do.
 func (m *model) callLines() []string {
 	l, now := m.look, m.clock()
 	var out []string
-	for _, r := range m.view.running {
-		took := " " + clock(now.Sub(r.since))
+	for _, c := range m.view.Now.Running {
+		took := " " + clock(now.Sub(c.Started))
 		narrow := l
 		narrow.width -= len(took)
-		out = append(out, callLine(narrow, r.call)+l.paint(dim, took))
-		if r.line != "" {
-			out = append(out, l.paint(dim, "    "+words.OneLine(ansi.Strip(r.line), l.width-4)))
+		out = append(out, callLine(narrow, c.Call)+l.paint(dim, took))
+		if line := lastLine(c.Latest); line != "" {
+			out = append(out, l.paint(dim, "    "+words.OneLine(ansi.Strip(line), l.width-4)))
 		}
 	}
-	for _, c := range m.view.crew {
-		if c.Background {
-			took := " " + clock(now.Sub(c.since))
-			out = append(out, l.paint(dim, words.OneLine("◦ "+words.Agent(c.Agent, c.Child)+" in the background: "+c.Task, l.width-len(took))+took))
+	for _, c := range m.view.Now.Children {
+		if s := c.Spawned; s.Background {
+			took := " " + clock(now.Sub(c.Since))
+			out = append(out, l.paint(dim, words.OneLine("◦ "+words.Agent(s.Agent, s.Child)+" in the background: "+s.Task, l.width-len(took))+took))
 		}
 	}
 	if more := len(out) - mostCalls; more > 1 {
 		out = append(out[:mostCalls], l.paint(dim, fmt.Sprintf("  … +%s", text.Count(more, "line"))))
 	}
-	if len(m.view.running) == 0 && m.running {
+	if len(m.view.Now.Running) == 0 && m.running {
 		out = append(out, l.paint(dim, m.doing(now)))
 	}
 	return out
@@ -231,13 +232,13 @@ func (m *model) callLines() []string {
 
 // doing says what is waited for.
 func (m *model) doing(now time.Time) string {
-	since := clock(now.Sub(m.view.began))
-	switch v := m.view; {
-	case v.draft.name != "":
-		return words.OneLine(fmt.Sprintf("∙ writing %s, %s · %s", v.draft.name, text.Count(v.draft.bytes, "character"), since), m.look.width)
-	case v.thought != "":
-		return words.OneLine("∙ "+since+" thinking: "+lastLine(v.thought), m.look.width)
-	case !v.pause.until.IsZero():
+	since := clock(now.Sub(m.view.Run.Began))
+	switch v := m.view.Now; {
+	case v.Draft.Name != "":
+		return words.OneLine(fmt.Sprintf("∙ writing %s, %s · %s", v.Draft.Name, text.Count(v.Draft.Bytes, "character"), since), m.look.width)
+	case v.Thinking != "":
+		return words.OneLine("∙ "+since+" thinking: "+lastLine(v.Thinking), m.look.width)
+	case v.Wait != nil:
 		return words.OneLine("∙ waiting · "+since, m.look.width)
 	}
 	return words.OneLine("∙ working · "+since+" · esc interrupts", m.look.width)
@@ -245,10 +246,10 @@ func (m *model) doing(now time.Time) string {
 
 // todoLines are the things to do, those that are open first if there is no room.
 func (m *model) todoLines() []string {
-	if !m.view.busy {
+	if !m.view.Run.Busy {
 		return nil
 	}
-	list := m.view.todo
+	list := m.view.Todo
 	for len(list) > mostTodo && list[0].State == tool.TodoDone {
 		list = list[1:]
 	}
@@ -280,17 +281,17 @@ func (m *model) status() string {
 	if route := m.route(); route != "" {
 		fields = append([]string{route}, fields...)
 	}
-	if v.turns > 0 {
-		fields = append(fields, words.Cost(v.cost, v.unpriced))
+	if v.Spent.Turns > 0 {
+		fields = append(fields, words.Cost(v.Spent.Cost, v.Spent.Unpriced))
 	}
-	if pct := v.share(); pct >= 0 && v.turns > 0 {
-		fields = append(fields, fmt.Sprintf("%d%% of %dk", pct, v.window/1000))
+	if pct := v.share(); pct >= 0 && v.Spent.Turns > 0 {
+		fields = append(fields, fmt.Sprintf("%d%% of %dk", pct, v.Session.Window/1000))
 	}
 	if pct := v.cached(); pct > 0 {
 		fields = append(fields, fmt.Sprintf("%d%% cached", pct))
 	}
-	if v.busy && m.running {
-		fields = append(fields, clock(m.clock().Sub(v.began)))
+	if v.Run.Busy && m.running {
+		fields = append(fields, clock(m.clock().Sub(v.Run.Began)))
 	}
 	line := words.OneLine(fields[0], m.look.width)
 	room := m.look.width - cells(line)
@@ -305,8 +306,8 @@ func (m *model) status() string {
 // route is the model that answers, or will.
 func (m *model) route() string {
 	switch {
-	case m.view.route != "":
-		return m.view.route
+	case m.view.Session.Route != "":
+		return m.view.Session.Route
 	case m.opts.Model != "":
 		return m.opts.Model
 	case m.App != nil:

@@ -15,6 +15,7 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/figure"
+	"github.com/inspan/inspan/internal/transcript"
 )
 
 var update = flag.Bool("update", false, "write the golden frames anew")
@@ -167,7 +168,7 @@ func TestTransientsChangeNothing(t *testing.T) {
 func TestChartsFit(t *testing.T) {
 	c := figure.Chart{Kind: figure.Bar, Labels: []string{"漢字という名前", "b"}, Series: []figure.Series{{Values: []float64{210, 83.5}}}}
 	for _, width := range []int{199, 79, 39, 19} {
-		b := &block{kind: callBlock, end: event.Ended{Show: c.Markdown()}}
+		b := &block{kind: callBlock, call: &transcript.Call{Ended: event.Ended{Show: c.Markdown()}}}
 		lines := b.lines(look{width: width, noColor: true})
 		rows := lines[len(lines)-2:]
 		for i, number := range []string{"█ 210", "83.5"} {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/text"
+	"github.com/inspan/inspan/internal/transcript"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/tool"
 )
@@ -181,11 +182,11 @@ func (m *model) enter() tea.Cmd {
 	m.clear()
 	switch {
 	case m.running:
-		m.history.add(spoken(parts))
-		m.post(event.Steered{Parts: parts}, true, spoken(parts))
+		m.history.add(transcript.Spoken(parts))
+		m.post(event.Steered{Parts: parts}, true, transcript.Spoken(parts))
 		return nil
-	case len(m.view.waiting) > 0: // the question comes next
-		m.history.add(spoken(parts))
+	case len(m.view.Waiting()) > 0: // the question comes next
+		m.history.add(transcript.Spoken(parts))
 		return m.start(event.Steered{Parts: parts})
 	}
 	return m.say(parts)
@@ -201,9 +202,9 @@ func (m *model) tab() tea.Cmd {
 	if !m.running || strings.TrimSpace(m.prompt.text()) == "" {
 		return nil
 	}
-	m.history.add(spoken(parts))
+	m.history.add(transcript.Spoken(parts))
 	m.clear()
-	m.post(event.Said{Parts: parts}, false, spoken(parts))
+	m.post(event.Said{Parts: parts}, false, transcript.Spoken(parts))
 	return nil
 }
 
@@ -232,7 +233,7 @@ func (m *model) ctrlC() tea.Cmd {
 	switch {
 	case m.twice("interrupt") && m.prompt.empty():
 		return m.quit()
-	case m.running && !m.view.idle():
+	case m.running && !m.view.Idle():
 		cmd := m.interrupt()
 		m.hint = "interrupting; once more to leave"
 		return cmd

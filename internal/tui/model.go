@@ -14,6 +14,7 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/markdown"
+	"github.com/inspan/inspan/internal/transcript"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
 )
@@ -205,7 +206,7 @@ func (m *model) fail(err error) {
 func (m *model) apply(events batch) tea.Cmd {
 	before := m.cutOff()
 	for _, e := range events {
-		if !e.Transient() && e.Seq <= m.view.seq {
+		if !e.Transient() && e.Seq <= m.view.Seq {
 			continue
 		}
 		m.view.Apply(e)
@@ -234,7 +235,7 @@ func (m *model) seen(steer bool, by string) {
 
 // say is what the person wants done.
 func (m *model) say(parts llm.Parts) tea.Cmd {
-	m.history.add(spoken(parts))
+	m.history.add(transcript.Spoken(parts))
 	return m.start(event.Said{Parts: parts})
 }
 
@@ -290,7 +291,8 @@ func (m *model) ranOut(err error) tea.Cmd {
 	}
 	m.fail(err)
 	if err != nil {
-		m.view.busy, m.view.running = false, nil
+		m.view.Run.Busy = false
+		m.view.Now.Rest()
 	}
 	var cmds []tea.Cmd
 	for _, f := range m.then {
@@ -308,7 +310,7 @@ func (m *model) ranOut(err error) tea.Cmd {
 // follow shows what others do with the session while no run goes on here.
 func (m *model) follow() {
 	if !m.running && !m.opening && m.seat.session() != nil {
-		m.seat.watch(m.view.seq)
+		m.seat.watch(m.view.Seq)
 	}
 }
 
@@ -344,7 +346,7 @@ func (m *model) mode() string {
 		}
 	}
 	if m.seat != nil && m.seat.session() != nil {
-		return m.view.mode
+		return m.view.Session.Mode
 	}
 	if m.opts.Mode != "" {
 		return m.opts.Mode
@@ -357,7 +359,7 @@ func (m *model) mode() string {
 
 // count asks for a tick while something on the screen counts time.
 func (m *model) count() tea.Cmd {
-	waits := !m.view.pause.until.IsZero()
+	waits := m.view.Now.Wait != nil
 	if pending, ok := m.view.asking(nil); ok && !pending.Until.IsZero() {
 		waits = true
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/inspan/inspan/internal/cost"
 	"github.com/inspan/inspan/internal/export"
 	"github.com/inspan/inspan/internal/text"
+	"github.com/inspan/inspan/internal/transcript"
 	"github.com/inspan/inspan/internal/words"
 )
 
@@ -62,7 +63,7 @@ func (m *model) enterSession(o app.Options, open func(context.Context, *inspan.H
 			warn(err.Error())
 		}
 		msg := opened{s: s, past: past, opts: o}
-		if past.cutOff() {
+		if past.CutOff() {
 			if msg.driver, err = driver(ctx, a, s.ID()); err != nil {
 				warn(err.Error())
 			}
@@ -138,8 +139,9 @@ func fresh(old *view) *view {
 // seed takes in what a new session begins with.
 func (v *view) seed(s *inspan.Session) {
 	st := s.Status()
-	v.session, v.root, v.route, v.mode, v.limits = st.Session, st.Root, st.Route, st.Mode, st.Limits
-	v.window = s.Context().Window
+	v.Session = transcript.Session{
+		ID: st.Session, Root: st.Root, Title: st.Title, Route: st.Route, Mode: st.Mode, Limits: st.Limits, Window: s.Context().Window,
+	}
 }
 
 // show puts a session in the place of the one before.
@@ -149,8 +151,8 @@ func (m *model) show(past *view) {
 		blocks = append([]*block{{kind: noteBlock, text: text.Count(n, "earlier thing") + " in the log of the session"}}, blocks[n:]...)
 	}
 	past.blocks = slices.Concat(m.view.blocks, blocks)
-	past.note("session " + past.session)
-	past.running, past.pause = nil, pause{}
+	past.note("session " + past.Session.ID)
+	past.Now.Rest()
 	m.view = past
 	m.history = history{lines: past.said}
 	m.refused, m.ask, m.decided, m.mine = nil, nil, nil, nil

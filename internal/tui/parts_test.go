@@ -177,7 +177,7 @@ func TestCountdown(t *testing.T) {
 func TestEventsCountOnce(t *testing.T) {
 	list := events(said("go"), event.Asked{}, replied("Yes."), event.Stopped{Reason: event.ReasonDone})
 	m := still(t, 80, 24, look{noColor: true}, append(list, list...))
-	if got := drawn(m); strings.Count(got, "Yes.") != 1 || m.view.turns != 1 {
+	if got := drawn(m); strings.Count(got, "Yes.") != 1 || m.view.Spent.Turns != 1 {
 		t.Error(got)
 	}
 }

@@ -1,274 +1,155 @@
 package tui
 
 import (
+	"cmp"
+	"encoding/json"
+	"slices"
 	"strings"
-	"time"
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/transcript"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
-	"github.com/inspan/inspan/tool"
 )
 
-// view folds the events of a session into what a person sees. It is all that
-// the front end knows of the session, and it asks nobody: the same events always
-// show the same.
+// view is the transcript of a session as it is shown: what has happened in blocks, which
+// whoever prints them takes away, and what goes on in the fold. It is all that the front end
+// knows of the session, and it asks nobody: the same events always show the same.
 type view struct {
-	session, root string
-	route, mode   string
-	limits        event.Limits
-	window        int // tokens; 0: not known
+	transcript.Fold
+	blocks []*block // oldest first
 
-	blocks []*block // what has happened, oldest first; whoever prints them may take them away
-
-	// What goes on.
-	busy    bool // a run does
-	began   time.Time
-	calls   map[string]llm.Call // of the replies, by id
-	judged  map[string]event.Judged
-	running []*running
-	waiting []event.Waiting
-	raised  []inspan.Question // by children, who wait for an answer
-	crew    []*child          // that work
-	reply   *block            // is being written; nil: nothing is
-	thought string            // the end of what the model thinks, while it does
-	draft   draft             // call that is being written
-	pause   pause
-	steered []utterance // said into the run and not seen by the model yet
-	queued  []utterance // said for after the run
-	todo    []tool.Todo
-	stopped *event.Stopped // how the last run ended; nil while one goes on
-
-	// What it has come to.
-	turns, done int
-	cost        float64
-	unpriced    bool
-	used        llm.Usage
-	prompt      llm.Usage // of the last reply
-	said        []string  // by the person, oldest first
-	last        string    // the model's last words
-	ended       *block    // the last call that ended
-	changes     []change  // files the session changed, in order
-	jobs        []string  // commands that were started in the background
-	seq         uint64    // of the last event
-	answeredBy  string    // route and rule of the model that answered last, if it was chosen
-	runCost     float64   // of this run
-	runTurns    int
+	reply   *block   // the last one of a reply
+	ended   *block   // the last call that ended
+	said    []string // by the person, oldest first
+	changes []change // files the session changed, in order
+	jobs    []string // commands that were started in the background
 }
-
-// running is a call that has started and not ended.
-type running struct {
-	call  llm.Call
-	since time.Time
-	line  string // the last it showed
-}
-
-// child is a session that works for this one.
-type child struct {
-	event.Spawned
-	since time.Time
-}
-
-// draft is a call as the model writes it.
-type draft struct {
-	name  string
-	bytes int
-}
-
-// pause is a wait that ends by itself.
-type pause struct {
-	what  string    // comes then
-	until time.Time // zero: there is none
-}
-
-// utterance is something that was said, by whom if it was not the person here.
-type utterance struct{ text, by string }
 
 // change is what a call did to a file.
 type change struct {
 	path, diff string
 }
 
-func newView() *view {
-	return &view{calls: map[string]llm.Call{}, judged: map[string]event.Judged{}}
-}
+func newView() *view { return &view{} }
 
-// Apply folds one event.
+// Apply shows what one event brings.
 func (v *view) Apply(e event.Event) {
-	if !e.Transient() && e.Seq <= v.seq {
-		return // it is known
-	}
-	v.seq = max(v.seq, e.Seq)
-	if !e.Transient() || !v.pause.until.IsZero() {
-		v.pause = pause{}
-	}
-	switch b := e.Body.(type) {
-	case event.Opened:
-		v.session, v.root = e.Session, b.Root
-	case event.Forked:
-		v.session = e.Session
-		v.busy, v.running, v.waiting, v.raised, v.crew = false, nil, nil, nil, nil
-		v.note("forked from " + b.From)
-	case event.Said:
-		v.hear(e, b)
-	case event.Steered:
-		if v.busy {
-			v.steered = append(v.steered, utterance{spoken(b.Parts), b.By})
-		} else {
-			v.hear(e, event.Said{Parts: b.Parts, By: b.By, Origin: b.Origin, Taint: b.Taint})
+	for _, item := range v.Fold.Apply(e) {
+		switch i := item.(type) {
+		case *transcript.Said:
+			v.tell(i)
+		case *transcript.Reply:
+			v.replied(i)
+		case *transcript.Call:
+			v.called(i)
+		case *transcript.Question:
+			v.answered(i)
+		case *transcript.Note:
+			v.noted(i)
+		case *transcript.Wait:
+			if i.Seq != 0 {
+				v.warn(i.Why)
+			}
+		case *transcript.Child:
+			v.child(i)
+		case *transcript.Stop:
+			v.add(&block{kind: stopBlock, text: summary(i), bad: i.Stopped.Reason != event.ReasonDone, detail: i.Stopped.Detail})
 		}
-	case event.Switched:
-		v.switched(b)
-	case event.Asked, event.Replied, event.Failed, event.Routed, event.Healed, event.Delta:
-		v.model(e)
-	case event.Judged, event.Waiting, event.Decided, event.Started, event.Ended:
-		v.call(e)
-	case event.Spawned, event.Raised, event.Returned:
-		v.children(e)
-	case event.Progress:
-		v.progress(e, b)
-	case event.Stopped:
-		v.stop(e, b)
-	default:
-		v.rest(e)
 	}
 }
 
-// rest folds what is only told.
-func (v *view) rest(e event.Event) {
-	switch b := e.Body.(type) {
-	case event.Compacted:
-		v.cost += b.Cost
-		v.prompt = llm.Usage{Input: b.After}
-	case event.Kept:
-		v.cost += b.Cost
-	case event.Rewound:
-		v.endReply(nil, true)
-		v.busy, v.running, v.waiting, v.steered, v.queued, v.todo, v.stopped = false, nil, nil, nil, nil, nil, nil
-	}
-	v.told(e.Body)
-}
-
-// hear takes in what a person said: it starts a run, or waits for the end of
-// this one.
-func (v *view) hear(e event.Event, b event.Said) {
-	text := spoken(b.Parts)
-	if v.busy && len(b.Parts) > 0 {
-		v.queued = append(v.queued, utterance{text, b.By})
+// tell shows what was said, once the model hears it. Until then it stands below.
+func (v *view) tell(s *transcript.Said) {
+	if !s.Heard {
 		return
 	}
-	v.start(e.Time)
-	if len(b.Parts) > 0 {
-		v.tell(text, b.By)
+	if s.By == "" {
+		v.said = append(v.said, s.Text)
 	}
+	v.add(&block{kind: saidBlock, text: s.Text, by: s.By})
 }
 
-func (v *view) tell(text, by string) {
-	if by == "" {
-		v.said = append(v.said, text)
+// replied shows a reply from its first text on.
+func (v *view) replied(r *transcript.Reply) {
+	if v.reply != nil && v.reply.reply == r {
+		return
 	}
-	v.add(&block{kind: saidBlock, text: text, by: by})
+	if r.State == transcript.Void || r.State == transcript.Written && r.Text == "" || strings.TrimSpace(r.Text) == "" && r.State == transcript.Whole {
+		return
+	}
+	v.reply = &block{kind: replyBlock, reply: r}
+	v.add(v.reply)
 }
 
-func (v *view) start(at time.Time) {
-	if !v.busy {
-		v.busy, v.began, v.stopped, v.runCost, v.runTurns = true, at, nil, 0, 0
+func (v *view) called(c *transcript.Call) {
+	if c.State != transcript.Over {
+		return
 	}
-}
-
-// spoken is what a person said, in words.
-func spoken(parts llm.Parts) string {
-	var b strings.Builder
-	for _, part := range parts {
-		switch p := part.(type) {
-		case llm.Text:
-			b.WriteString(p.Text)
-		case llm.Image:
-			if !strings.HasSuffix(b.String(), "]") { // its name
-				b.WriteString("[image]")
-			}
+	for _, f := range c.Ended.Files {
+		if f.Diff != "" {
+			v.changes = append(v.changes, change{f.Path, f.Diff})
 		}
 	}
-	return b.String()
+	failed := c.Ended.Outcome != event.OutcomeOK
+	if !failed && background(c.Call) {
+		v.jobs = append(v.jobs, words.Subject(c.Call))
+	}
+	v.ended = &block{kind: callBlock, call: c, bad: failed}
+	v.add(v.ended)
 }
 
-func (v *view) switched(b event.Switched) {
-	first := v.route == ""
-	if b.Route != "" {
-		v.route = b.Route
+// background reports whether a call only starts something.
+func background(c llm.Call) bool {
+	var args struct {
+		Background bool `json:"background"`
 	}
-	if b.Mode != "" {
-		v.mode = b.Mode
-	}
-	if b.Limits != nil {
-		v.limits = *b.Limits
-	}
-	if b.Window != nil {
-		v.window = b.Window.Tokens
-	}
-	if (b.Route != "" || b.Mode != "") && !first {
-		v.told(b)
-	}
+	return json.Unmarshal(c.Args, &args) == nil && args.Background
 }
 
-// stop ends a run.
-func (v *view) stop(e event.Event, b event.Stopped) {
-	v.endReply(nil, false)
-	v.thought, v.draft, v.running = "", draft{}, nil
-	v.flushSteered()
-	v.add(&block{kind: stopBlock, text: v.summary(e.Time, b), bad: b.Reason != event.ReasonDone, detail: b.Detail})
-	v.busy, v.stopped = false, &b
-	queued := v.queued
-	v.queued = nil
-	for _, u := range queued { // the next run begins with them
-		v.start(e.Time)
-		v.tell(u.text, u.by)
+// answered says what a person let a call do for longer, or answered it.
+func (v *view) answered(q *transcript.Question) {
+	if d := q.Answer; d != nil && q.Call != nil && d.Allow && (d.Scope != event.ScopeOnce || d.Answer != "") {
+		v.note(allowed(*d, q.Call.Call.Name))
 	}
 }
 
-// flushSteered shows what the model sees from here on.
-func (v *view) flushSteered() {
-	for _, u := range v.steered {
-		v.tell(u.text, u.by)
-	}
-	v.steered = nil
-}
-
-func (v *view) progress(e event.Event, b event.Progress) {
-	v.wait(e)
-	for _, r := range v.running {
-		if r.call.ID == b.Call {
-			r.line = lastLine(b.Text)
+// noted shows what is told in a sentence. What the session begins with is no news, and what
+// it does for a moment is seen below.
+func (v *view) noted(n *transcript.Note) {
+	switch b := n.Of.(type) {
+	case event.Forked:
+		v.note("forked from " + b.From)
+	case event.Progress:
+	default:
+		if n.Text != "" && !n.First {
+			v.add(&block{kind: noteBlock, text: n.Text, bad: n.Notice})
 		}
 	}
 }
 
-// lastLine is the last line of text that says something.
-func lastLine(text string) string {
-	text = strings.TrimRight(text, " \t\r\n")
-	return text[strings.LastIndexAny(text, "\r\n")+1:]
-}
-
-// wait notes that the session waits a while, if the event says so.
-func (v *view) wait(e event.Event) (why string, waits bool) {
-	why, what, seconds := words.Wait(e.Body)
-	if seconds > 0 {
-		v.pause = pause{what, e.Time.Add(time.Duration(seconds * float64(time.Second)))}
+// child tells of a child that works in the background. Any other is a call.
+func (v *view) child(c *transcript.Child) {
+	var body event.Body = c.Spawned
+	if c.Returned != nil {
+		body = *c.Returned
 	}
-	return why, seconds > 0
+	if text, notice := words.Told(body); c.Spawned.Background {
+		v.add(&block{kind: noteBlock, text: text, bad: notice})
+	}
 }
 
-func (v *view) add(b *block)      { v.blocks = append(v.blocks, b) }
-func (v *view) note(text string)  { v.add(&block{kind: noteBlock, text: text}) }
-func (v *view) warn(text string)  { v.add(&block{kind: noteBlock, text: text, bad: true}) }
-func (v *view) idle() bool        { return !v.busy && len(v.waiting) == 0 }
-func (v *view) share() (pct int)  { return percent(v.prompt.Prompt()+v.prompt.Output, v.window) }
-func (v *view) cached() (pct int) { return percent(v.prompt.CacheRead, v.prompt.Prompt()) }
+func (v *view) add(b *block)     { v.blocks = append(v.blocks, b) }
+func (v *view) note(text string) { v.add(&block{kind: noteBlock, text: text}) }
+func (v *view) warn(text string) { v.add(&block{kind: noteBlock, text: text, bad: true}) }
 
-// cutOff reports whether there is a run that waits for nobody: where none goes on
-// here, it was cut off, or somebody else goes on with it.
-func (v *view) cutOff() bool { return v.busy && len(v.waiting) == 0 }
+// share is how full the window of the model is, in percent; -1: not known.
+func (v *view) share() int {
+	return percent(v.Spent.Prompt.Prompt()+v.Spent.Prompt.Output, v.Session.Window)
+}
+
+func (v *view) cached() int { return percent(v.Spent.Prompt.CacheRead, v.Spent.Prompt.Prompt()) }
 
 func percent(a, b int) int {
 	if b == 0 {
@@ -277,9 +158,47 @@ func percent(a, b int) int {
 	return (100*a + b/2) / b
 }
 
-// told notes what is told of an event in a sentence.
-func (v *view) told(b event.Body) {
-	if text, notice := words.Told(b); text != "" {
-		v.add(&block{kind: noteBlock, text: text, bad: notice})
+// lastLine is the last line of text that says something.
+func lastLine(text string) string {
+	text = strings.TrimRight(text, " \t\r\n")
+	return text[strings.LastIndexAny(text, "\r\n")+1:]
+}
+
+// raising is the question of a child to decide on next, and whether there is one.
+func (v *view) raising(decided []event.Body) (inspan.Pending, bool) {
+	q, ok := next(v.Raised(), decided)
+	if !ok {
+		return inspan.Pending{}, false
 	}
+	return inspan.Asked(inspan.Question{Raised: *q.Raised, Seq: q.Seq}), true
+}
+
+// next is the first question behind those that are decided on already, and whether there
+// is one.
+func next(list []*transcript.Question, decided []event.Body) (*transcript.Question, bool) {
+	i := slices.IndexFunc(list, func(q *transcript.Question) bool { return !decides(decided, q.ID) })
+	if i < 0 {
+		return nil, false
+	}
+	return list[i], true
+}
+
+// decides reports whether a call is decided on.
+func decides(decided []event.Body, call string) bool {
+	return slices.ContainsFunc(decided, func(b event.Body) bool { d, ok := b.(event.Decided); return ok && d.Call == call })
+}
+
+// asking is the call to decide on next, and whether there is one.
+func (v *view) asking(decided []event.Body) (inspan.Pending, bool) {
+	q, ok := next(v.Waiting(), decided)
+	if !ok {
+		return inspan.Pending{}, false
+	}
+	c := q.Call.Call
+	c.Name = cmp.Or(c.Name, "a call")
+	p := inspan.Pending{Call: c, Question: q.Seq, Effects: q.Call.Effects(), Preview: q.Preview, Rules: q.Rules, Until: q.Until}
+	if q.Call.Judged != nil {
+		p.Reason = q.Call.Judged.Reason
+	}
+	return p, true
 }

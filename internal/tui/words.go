@@ -7,6 +7,7 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/text"
+	"github.com/inspan/inspan/internal/transcript"
 	"github.com/inspan/inspan/internal/words"
 )
 
@@ -19,10 +20,10 @@ func allowed(b event.Decided, name string) string {
 }
 
 // summary is the line that ends a run.
-func (v *view) summary(now time.Time, b event.Stopped) string {
-	fields := []string{strings.ReplaceAll(string(b.Reason), "_", " "), text.Count(v.runTurns, "turn"), clock(now.Sub(v.began))}
-	if v.runCost > 0 {
-		fields = append(fields, words.Dollars(v.runCost))
+func summary(s *transcript.Stop) string {
+	fields := []string{strings.ReplaceAll(string(s.Stopped.Reason), "_", " "), text.Count(s.Turns, "turn"), clock(s.Took)}
+	if s.Cost > 0 {
+		fields = append(fields, words.Dollars(s.Cost))
 	}
 	return strings.Join(fields, " · ")
 }
