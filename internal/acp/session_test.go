@@ -3,7 +3,9 @@
 package acp_test
 
 import (
+	"context"
 	"encoding/base64"
+	"iter"
 	"os"
 	"path/filepath"
 	"strings"
@@ -351,4 +353,32 @@ func modeInLog(t *testing.T, e *editor) string {
 	}
 	defer func() { _ = w.Close() }()
 	return w.Status().Mode
+}
+
+// breaks is a model whose first reply breaks off.
+type breaks struct {
+	llm.Model
+	broke bool
+}
+
+func (b *breaks) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
+	if b.broke {
+		return b.Model.Stream(ctx, req)
+	}
+	b.broke = true
+	return func(yield func(llm.Chunk, error) bool) {
+		if yield(llm.Chunk{Text: "First"}, nil) {
+			yield(llm.Chunk{}, &llm.Error{Kind: llm.KindStreamCut, Message: "gone"})
+		}
+	}
+}
+
+// TestReplyThatBreaksOffIsSaidTo holds that who has read a part of a reply that counts for
+// nothing is told so.
+func TestReplyThatBreaksOffIsSaidTo(t *testing.T) {
+	e := edit(t, wire.ClientCapabilities{}, func(a *inspan.Agent) { a.Model, a.RetryFor = &breaks{Model: a.Model}, time.Minute }, say("Second."))
+	e.prompt("go")
+	if got, want := e.text(), "First\n\n(the reply broke off; it begins again)\n\nSecond."; got != want {
+		t.Errorf("text %q", got)
+	}
 }

@@ -357,3 +357,30 @@ func TestFitsTheTerminal(t *testing.T) {
 		t.Errorf("%v: %s", err, r.Text)
 	}
 }
+
+// TestReplyIsCompleted holds that a reader who has missed some of what the model wrote shows
+// all that it said in the end.
+func TestReplyIsCompleted(t *testing.T) {
+	for name, tc := range map[string]struct {
+		deltas []event.Delta
+		want   string
+	}{
+		"nothing came":      {nil, "One two.\n"},
+		"all of it came":    {[]event.Delta{{Text: "One "}, {Text: "two."}}, "One two.\n"},
+		"the end is missed": {[]event.Delta{{Text: "One"}}, "One two.\n"},
+		"it broke off":      {[]event.Delta{{Text: "Ze"}, {Void: true}, {Text: "One"}}, "Ze\nOne two.\n"},
+		"it was changed":    {[]event.Delta{{Text: "Three"}}, "Three\n"},
+	} {
+		var out bytes.Buffer
+		c := console.Console{Out: &out, Err: io.Discard}
+		err := c.Show(func(yield func(event.Event, error) bool) {
+			for _, d := range tc.deltas {
+				yield(event.Event{Body: d}, nil)
+			}
+			yield(event.Event{Seq: 1, Body: event.Replied{Parts: llm.Say("One two.")}}, nil)
+		}, false)
+		if err != nil || out.String() != tc.want {
+			t.Errorf("%s: %q, %v", name, out.String(), err)
+		}
+	}
+}

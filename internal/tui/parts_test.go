@@ -522,3 +522,21 @@ func TestCells(t *testing.T) {
 		}
 	}
 }
+
+// TestNewsBeginNoRun holds that what others tell a session at rest is shown, and does not
+// make it one whose run was cut off.
+func TestNewsBeginNoRun(t *testing.T) {
+	m := still(t, 80, 24, look{noColor: true}, events(event.Steered{Parts: llm.Say("the build is red"), By: "hook", Origin: event.OriginHook}))
+	if got := drawn(m); m.cutOff() || !strings.Contains(got, "hook: the build is red") {
+		t.Errorf("cut off %v: %s", m.cutOff(), got)
+	}
+}
+
+// TestCostOfAllThatWasSpent holds the status line against what limits are checked with.
+func TestCostOfAllThatWasSpent(t *testing.T) {
+	got := plain(t, said("go"), event.Asked{}, event.Routed{Route: "a/b", Rule: "r", Cost: 1}, event.Failed{Message: "refused", Cost: 2}, event.Asked{},
+		event.Replied{Parts: llm.Say("Yes."), Cost: 4}, event.Stopped{Reason: event.ReasonDone})
+	if strings.Count(got, "$7.00") != 2 { // below the run, and in the status
+		t.Error(got)
+	}
+}
