@@ -3,20 +3,14 @@ package tui
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/transcript"
 	"github.com/inspan/inspan/internal/words"
-	"github.com/inspan/inspan/tool"
 )
-
-// behind is how old a picture may be that a busy machine's terminal still shows.
-const behind = time.Second
 
 // Most lines that parts of the picture take.
 const (
@@ -55,21 +49,6 @@ func (m *model) View() tea.View {
 	return v
 }
 
-// remember notes how high a picture is, as the terminal may show one of the last moment
-// instead of this one.
-func (m *model) remember(rows int) {
-	now := m.clock()
-	if m.shown.IsZero() {
-		m.shown = now
-	}
-	for len(m.recent) > 1 && now.Sub(m.recent[1].at) > behind {
-		m.recent = m.recent[1:]
-	}
-	if n := len(m.recent); n == 0 || m.recent[n-1].rows != rows {
-		m.recent = append(m.recent, tall{now, rows})
-	}
-}
-
 // live draws what goes on in at most rows lines, and tells where the cursor is.
 // What matters most gets its room first: the line of the status, then what takes
 // the keys, then what goes on, then the text that streams in.
@@ -93,8 +72,9 @@ func (m *model) live(rows int) (out []string, x, y int) {
 		front, x, y = m.promptBox(left)
 	}
 	left -= len(front)
+	now := activity{look: m.look, view: m.view, now: m.clock(), running: m.running}
 	var parts [][]string
-	for _, part := range [][]string{m.pendingLines(), m.pauseLines(), m.callLines(), m.todoLines()} {
+	for _, part := range [][]string{m.pendingLines(), now.pause(), now.calls(), now.todo()} {
 		part = part[:min(len(part), max(0, left))]
 		left -= len(part)
 		parts = append(parts, part)
@@ -194,86 +174,6 @@ func (m *model) pendingLines() []string {
 	return out
 }
 
-func (m *model) pauseLines() []string {
-	w := m.view.Now.Wait
-	if w == nil || !m.running {
-		return nil
-	}
-	return []string{m.look.paint(yellow, "  "+w.What+" in "+words.Left(w.Until.Sub(m.clock())))}
-}
-
-// callLines are the calls that run, and what the model is about to do.
-func (m *model) callLines() []string {
-	l, now := m.look, m.clock()
-	var out []string
-	for _, c := range m.view.Now.Running {
-		took := " " + clock(now.Sub(c.Started))
-		narrow := l
-		narrow.width -= len(took)
-		out = append(out, callLine(narrow, c.Call)+l.paint(dim, took))
-		if line := lastLine(c.Latest); line != "" {
-			out = append(out, l.paint(dim, "    "+words.OneLine(ansi.Strip(line), l.width-4)))
-		}
-	}
-	for _, c := range m.view.Now.Children {
-		if s := c.Spawned; s.Background {
-			took := " " + clock(now.Sub(c.Since))
-			out = append(out, l.paint(dim, words.OneLine("◦ "+words.Agent(s.Agent, s.Child)+" in the background: "+s.Task, l.width-len(took))+took))
-		}
-	}
-	if more := len(out) - mostCalls; more > 1 {
-		out = append(out[:mostCalls], l.paint(dim, fmt.Sprintf("  … +%s", text.Count(more, "line"))))
-	}
-	if len(m.view.Now.Running) == 0 && m.running {
-		out = append(out, l.paint(dim, m.doing(now)))
-	}
-	return out
-}
-
-// doing says what is waited for.
-func (m *model) doing(now time.Time) string {
-	since := clock(now.Sub(m.view.Run.Began))
-	switch v := m.view.Now; {
-	case v.Draft.Name != "":
-		return words.OneLine(fmt.Sprintf("∙ writing %s, %s · %s", v.Draft.Name, text.Count(v.Draft.Bytes, "character"), since), m.look.width)
-	case v.Thinking != "":
-		return words.OneLine("∙ "+since+" thinking: "+lastLine(v.Thinking), m.look.width)
-	case v.Wait != nil:
-		return words.OneLine("∙ waiting · "+since, m.look.width)
-	}
-	return words.OneLine("∙ working · "+since+" · esc interrupts", m.look.width)
-}
-
-// todoLines are the things to do, those that are open first if there is no room.
-func (m *model) todoLines() []string {
-	if !m.view.Run.Busy {
-		return nil
-	}
-	list := m.view.Todo
-	for len(list) > mostTodo && list[0].State == tool.TodoDone {
-		list = list[1:]
-	}
-	var out []string
-	for _, t := range list[:min(len(list), mostTodo)] {
-		mark, sgr := "☐ ", ""
-		switch t.State {
-		case tool.TodoDone:
-			mark, sgr = "☑ ", dim
-		case tool.TodoDoing:
-			mark, sgr = "▣ ", bold
-		}
-		line := "  " + mark + words.OneLine(t.Text, m.look.width-4)
-		if sgr != "" {
-			line = m.look.paint(sgr, line)
-		}
-		out = append(out, line)
-	}
-	if more := len(list) - mostTodo; more > 0 {
-		out = append(out, m.look.paint(dim, fmt.Sprintf("  … and %d more", more)))
-	}
-	return out
-}
-
 // status is the line at the bottom: as much of it as there is room for.
 func (m *model) status() string {
 	v := m.view
@@ -314,65 +214,4 @@ func (m *model) route() string {
 		return m.App.Config.Model
 	}
 	return ""
-}
-
-// scroll is the transcript of fullscreen.
-type scroll struct {
-	blocks []*block // all of them, to render them anew
-	lines  []string
-	up     int // lines below the picture
-}
-
-// visible are the lines that fit.
-func (s *scroll) visible(rows int, tail []string) []string {
-	rows = max(rows, 0)
-	all := len(s.lines) + len(tail)
-	s.up = max(0, min(s.up, all-rows))
-	to := all - s.up
-	out := make([]string, 0, rows)
-	for i := max(0, to-rows); i < to; i++ {
-		if i < len(s.lines) {
-			out = append(out, s.lines[i])
-		} else {
-			out = append(out, tail[i-len(s.lines)])
-		}
-	}
-	for len(out) < rows {
-		out = append(out, "")
-	}
-	return out
-}
-
-func (s *scroll) scroll(by int) { s.up = max(0, s.up+by) }
-
-func (s *scroll) page(height int, up bool) {
-	by := max(1, height-6)
-	if !up {
-		by = -by
-	}
-	s.scroll(by)
-}
-
-// keep remembers blocks for fullscreen, which may have to render them anew.
-func (m *model) keep(blocks []*block) []*block {
-	if m.full == nil {
-		return blocks
-	}
-	for _, b := range blocks {
-		if !b.kept {
-			b.kept = true
-			m.full.blocks = append(m.full.blocks, b)
-		}
-	}
-	return blocks
-}
-
-// reflow renders everything of fullscreen anew.
-func (m *model) reflow() {
-	if m.full == nil {
-		return
-	}
-	m.print = printer{look: m.look}
-	m.full.lines = nil
-	m.view.blocks = m.full.blocks
 }

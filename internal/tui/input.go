@@ -266,7 +266,7 @@ func (m *model) unfold() tea.Cmd {
 	}
 	if m.full != nil {
 		b.whole = !b.whole
-		m.reflow()
+		m.reflow(m.view)
 		return nil
 	}
 	whole := *b
@@ -340,12 +340,6 @@ func (m *model) insert(s string) {
 		m.prompt.insert(atom{shown: "[pasted " + text.Count(len(s), "byte") + "]", whole: s})
 	} else {
 		m.prompt.insert(atomsOf(s)...)
-	}
-}
-
-func (m *model) wheel(msg tea.MouseWheelMsg) {
-	if m.full != nil {
-		m.full.scroll(map[bool]int{true: 3, false: -3}[msg.Button == tea.MouseWheelUp])
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -13,7 +12,6 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/app"
-	"github.com/inspan/inspan/internal/markdown"
 	"github.com/inspan/inspan/internal/transcript"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
@@ -23,17 +21,12 @@ import (
 // about to do. Only the event loop of the program touches it.
 type model struct {
 	*TUI
+	screen
 	ctx  context.Context
 	keys keymap
 	seat *seat
 
-	look   look
-	height int
-	view   *view
-	print  printer
-	full   *scroll   // of fullscreen; nil: inline
-	recent []tall    // how high the last pictures were
-	shown  time.Time // when the first picture was made
+	view *view
 
 	prompt  editor
 	history history
@@ -55,8 +48,6 @@ type model struct {
 	opening  bool        // a session is
 	driver   string      // who goes on with its run elsewhere, in words; empty: nobody, as far as was asked
 	running  bool        // a run goes on here
-	printing bool        // lines are on their way to the terminal
-	room     int         // rows that the picture may have meanwhile
 	quitting bool
 	held     []event.Body // inputs that wait for the session to be open, or the run to end
 	then     []later      // what waits for the run to end
@@ -71,12 +62,6 @@ type posted struct {
 	n     int
 	steer bool
 	text  string
-}
-
-// tall is how high a picture was.
-type tall struct {
-	at   time.Time
-	rows int
 }
 
 // Messages of our own, beside batch, ranOut and sent.
@@ -102,11 +87,7 @@ type (
 func newModel(ctx context.Context, t *TUI, keys keymap) *model {
 	m := &model{
 		TUI: t, ctx: ctx, keys: keys, view: newView(), opts: t.Options, pressed: map[string]time.Time{},
-		height: cmp.Or(t.Height, 24), look: look{width: cmp.Or(t.Width, 80) - 1, noColor: t.NoColor, lexers: &markdown.Lexers{}},
-	}
-	m.print = printer{look: m.look}
-	if t.Fullscreen {
-		m.full = &scroll{}
+		screen: newScreen(t),
 	}
 	return m
 }
@@ -134,7 +115,7 @@ func (m *model) Init() tea.Cmd {
 
 func (m *model) greet() tea.Cmd {
 	m.tell("inspan " + cmp.Or(m.Version, inspan.Version) + " in " + m.Root + " · /help shows what there is")
-	return m.flush()
+	return m.flush(m.view)
 }
 
 // Update implements tea.Model.
@@ -144,13 +125,13 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	if m.hint != before {
 		m.hinted = m.clock()
 	}
-	return m, tea.Batch(cmd, m.flush(), m.count())
+	return m, tea.Batch(cmd, m.flush(m.view), m.count())
 }
 
 func (m *model) update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
-		m.resize(msg.Width, msg.Height)
+		m.resize(m.view, msg.Width, msg.Height)
 	case tea.BackgroundColorMsg:
 		m.look.light = !msg.IsDark()
 		m.print.look = m.look
@@ -405,53 +386,4 @@ func (m *model) expire() {
 	if m.clock().Sub(m.hinted) >= hintTime {
 		m.hint = ""
 	}
-}
-
-// flush sends what is printed to the terminal, no more at a time than there is
-// room for above the live part: else that would be scrolled away with it.
-func (m *model) flush() tea.Cmd {
-	m.view.blocks = m.print.take(m.keep(m.view.blocks))
-	if m.full != nil {
-		m.full.lines = append(m.full.lines, m.print.lines...)
-		m.print.lines = nil
-		return nil
-	}
-	if m.printing || len(m.print.lines) == 0 || !m.settled() {
-		return nil
-	}
-	n := min(len(m.print.lines), max(1, m.height-m.tallest()-1))
-	chunk := strings.Join(fitted(m.print.lines[:n], m.look.width), "\n")
-	m.print.lines = m.print.lines[n:]
-	if chunk == "" {
-		chunk = " " // nothing at all would print no line
-	}
-	m.printing, m.room = true, max(1, m.height-1-n)
-	return tea.Sequence(tea.Println(chunk), func() tea.Msg { return printed{} })
-}
-
-// settled reports whether the terminal shows a picture. Before that the renderer
-// can print nothing above it.
-func (m *model) settled() bool { return !m.shown.IsZero() && m.clock().Sub(m.shown) > 3*frame }
-
-// tallest is how high the live part may be on the terminal.
-func (m *model) tallest() int {
-	rows := 0
-	for _, t := range m.recent {
-		rows = max(rows, t.rows)
-	}
-	return rows
-}
-
-// resize takes in a new size of the terminal.
-func (m *model) resize(width, height int) {
-	if width < 1 || height < 1 {
-		return
-	}
-	m.height = height
-	if m.look.width == width-1 {
-		return
-	}
-	m.look.width = max(width-1, 1) // in the last cell, terminals differ
-	m.print.look = m.look
-	m.reflow()
 }

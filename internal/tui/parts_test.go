@@ -55,7 +55,7 @@ func TestReplyThatBreaksOff(t *testing.T) {
 	}
 	// What is in the scrollback already can't be taken back, so it is said.
 	m := still(t, 80, 24, look{noColor: true}, events(said("go"), event.Asked{}, event.Delta{Text: "One.\n\nTwo"}))
-	m.flush()
+	m.flush(m.view)
 	m.apply(events(event.Asked{}, event.Asked{}, event.Asked{}, event.Delta{Void: true}, event.Delta{Text: "Three."}, replied("Three.")))
 	if got := drawn(m); !strings.Contains(got, "One.\n· what is above does not count") || !strings.Contains(got, "Three.") || strings.Contains(got, "Two") {
 		t.Error(got)
@@ -445,7 +445,7 @@ func TestPictureStaysSmallWhilePrinting(t *testing.T) {
 	}
 	m.shown = m.clock().Add(-time.Hour)
 	m.recent = []tall{{m.clock(), 2}}
-	if m.flush() == nil {
+	if m.flush(m.view) == nil {
 		t.Fatal("nothing is printed")
 	}
 	rows, given := strings.Count(m.View().Content, "\n")+1, 20-len(m.print.lines)
