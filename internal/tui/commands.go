@@ -2,18 +2,14 @@ package tui
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/policy"
-	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
-	"github.com/inspan/inspan/tool"
 )
 
 // Command is what the person asks for with a slash. One of Prompt and Print is
@@ -36,28 +32,28 @@ type Command struct {
 // Commands lists the slash commands that are always there.
 func Commands() []Command {
 	return []Command{
-		{Name: "help", Doc: "show the commands and the keys", calm: true, run: show((*model).help)},
+		{Name: "help", Doc: "show the commands and the keys", calm: true, run: show(facts.help)},
 		{Name: "new", Doc: "begin a new session", run: idle((*model).newSession)},
 		{Name: "resume", Args: "[id]", Doc: "go on with an earlier session", run: idle((*model).resumeCommand)},
-		{Name: "sessions", Doc: "list the sessions of this folder", calm: true, run: work((*model).listSessions)},
+		{Name: "sessions", Doc: "list the sessions of this folder", calm: true, run: work(facts.sessions)},
 		{Name: "continue", Doc: "let a run that stopped go on", run: (*model).goOn},
 		{Name: "model", Args: "[provider/model]", Doc: "work with another model", run: idle((*model).modelCommand)},
 		{Name: "mode", Args: "[mode]", Doc: "how much runs unasked: plan, ask, edit, auto or yolo", run: (*model).modeCommand},
 		{Name: "plan", Doc: "only read, and make a plan", run: func(m *model, _ string) tea.Cmd { return m.switchTo(policy.ModePlan) }},
-		{Name: "permissions", Doc: "list the rules that hold here", calm: true, run: work((*model).permissions)},
-		{Name: "context", Doc: "show what the model is asked next, and what takes the room", calm: true, run: work((*model).context)},
+		{Name: "permissions", Doc: "list the rules that hold here", calm: true, run: work(facts.permissions)},
+		{Name: "context", Doc: "show what the model is asked next, and what takes the room", calm: true, run: work(facts.context)},
 		{Name: "compact", Args: "[what matters]", Doc: "make the conversation shorter; the log keeps all of it", run: (*model).compact},
-		{Name: "cost", Doc: "show what the session has cost, by model", calm: true, run: work((*model).cost)},
-		{Name: "todo", Doc: "show the list of things to do", calm: true, run: show((*model).todo)},
+		{Name: "cost", Doc: "show what the session has cost, by model", calm: true, run: work(facts.cost)},
+		{Name: "todo", Doc: "show the list of things to do", calm: true, run: show(facts.todo)},
 		{Name: "diff", Doc: "show what this session has changed in files", calm: true, run: (*model).diff},
 		{Name: "undo", Doc: "put the files back to before what was said last", run: idle((*model).undo)},
 		{Name: "rewind", Doc: "go back to before something was said", run: idle(func(m *model, _ string) tea.Cmd { return m.pickPoint() })},
 		{Name: "fork", Doc: "go on in a copy of this session", run: idle((*model).fork)},
-		{Name: "export", Args: "[file]", Doc: "write the session to a markdown file", calm: true, run: work((*model).export)},
+		{Name: "export", Args: "[file]", Doc: "write the session to a markdown file", calm: true, run: work(facts.export)},
 		{Name: "copy", Doc: "copy the last answer to the clipboard", calm: true, run: (*model).copy},
-		{Name: "tools", Doc: "list the tools", calm: true, run: show((*model).tools)},
+		{Name: "tools", Doc: "list the tools", calm: true, run: show(facts.tools)},
 		{Name: "jobs", Args: "[kill ID]", Doc: "list what goes on in the background, or end one of it", calm: true, run: (*model).jobsCommand},
-		{Name: "config", Doc: "show where the settings are", calm: true, run: show((*model).config)},
+		{Name: "config", Doc: "show where the settings are", calm: true, run: show(facts.config)},
 		{Name: "quit", Doc: "leave", calm: true, run: func(m *model, _ string) tea.Cmd { return m.quit() }},
 	}
 }
@@ -125,15 +121,15 @@ func (m *model) work(do func(context.Context) (string, error), then func(*model,
 }
 
 // show makes a command of what prints text at once.
-func show(text func(*model) string) func(*model, string) tea.Cmd {
-	return func(m *model, _ string) tea.Cmd { return m.printed(strings.TrimRight(text(m), "\n")) }
+func show(text func(facts) string) func(*model, string) tea.Cmd {
+	return func(m *model, _ string) tea.Cmd { return m.printed(strings.TrimRight(text(m.facts()), "\n")) }
 }
 
 // work makes a command of what finds out text. The function it returns runs
 // beside everything else and must not touch the model.
-func work(prepare func(m *model, args string) func(context.Context) (string, error)) func(*model, string) tea.Cmd {
+func work(prepare func(f facts, args string) func(context.Context) (string, error)) func(*model, string) tea.Cmd {
 	return func(m *model, args string) tea.Cmd {
-		do := prepare(m, args)
+		do := prepare(m.facts(), args)
 		return m.work(func(ctx context.Context) (string, error) {
 			text, err := do(ctx)
 			return strings.TrimRight(text, "\n"), err
@@ -163,25 +159,6 @@ func (m *model) sayNow(text string) tea.Cmd {
 		return nil
 	}
 	return m.say(llm.Say(text))
-}
-
-func (m *model) help() string {
-	var b strings.Builder
-	b.WriteString("Commands:\n")
-	for _, c := range m.commands() {
-		fmt.Fprintf(&b, "  %s\t%s\n", strings.TrimSpace("/"+c.Name+" "+c.Args), c.Doc)
-	}
-	b.WriteString("\nKeys:\n")
-	for _, k := range Bindings() {
-		if keys := m.keys.named(k.Action); keys != "" {
-			fmt.Fprintf(&b, "  %s\t%s\n", keys, k.Doc)
-		}
-	}
-	b.WriteString("\n@ completes the name of a file, / a command. Pasted or dropped pictures are attached.\n\nModes:\n")
-	for _, mode := range policy.Modes() {
-		fmt.Fprintf(&b, "  %s\t%s\n", mode[0], mode[1])
-	}
-	return b.String()
 }
 
 func (m *model) modeCommand(args string) tea.Cmd {
@@ -234,24 +211,6 @@ func (m *model) compact(focus string) tea.Cmd {
 	return nil
 }
 
-func (m *model) todo() string {
-	if len(m.view.Todo) == 0 {
-		return "there is nothing on the list"
-	}
-	var b strings.Builder
-	for _, t := range m.view.Todo {
-		mark := "☐"
-		switch t.State {
-		case tool.TodoDoing:
-			mark = "▣"
-		case tool.TodoDone:
-			mark = "☑"
-		}
-		fmt.Fprintf(&b, "%s %s\n", mark, strings.ReplaceAll(t.Text, "\n", " "))
-	}
-	return b.String()
-}
-
 // diff prints the changes of the session, file by file.
 func (m *model) diff(string) tea.Cmd {
 	if len(m.view.changes) == 0 {
@@ -270,24 +229,4 @@ func (m *model) copy(string) tea.Cmd {
 	}
 	m.hint = "copied, if the terminal takes it"
 	return tea.SetClipboard(m.view.Last)
-}
-
-func (m *model) tools() string {
-	var b strings.Builder
-	for _, t := range app.BuiltIn() {
-		fmt.Fprintf(&b, "  %s\t%s\n", t.Name, words.OneLine(strings.SplitN(t.Doc, "\n", 2)[0], 100))
-	}
-	return b.String()
-}
-
-func (m *model) config() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "workspace  %s\nmodel      %s\nmode       %s\n", m.root(), m.route(), m.mode())
-	if id := m.seat.id(); id != "" {
-		fmt.Fprintf(&b, "session    %s\n", id)
-	}
-	if m.App != nil {
-		fmt.Fprintf(&b, "settings   %s\nsessions   %s\n", m.App.ConfigPath, m.App.Store().Dir)
-	}
-	return b.String()
 }

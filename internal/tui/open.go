@@ -4,22 +4,16 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/app"
-	"github.com/inspan/inspan/internal/cost"
-	"github.com/inspan/inspan/internal/export"
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/transcript"
-	"github.com/inspan/inspan/internal/words"
 )
 
 // warner tells a person something from any goroutine.
@@ -295,122 +289,5 @@ func (m *model) pickModel() tea.Cmd {
 			m.over = &picker{title: "model", items: items, take: func(m *model, i int) tea.Cmd { return m.modelCommand(items[i].text) }}
 			return nil
 		})
-	}
-}
-
-var errNoSession = errors.New("there is no session yet")
-
-func (m *model) listSessions(string) func(context.Context) (string, error) {
-	a, root, now, current := m.App, realPath(m.Root), m.clock(), m.seat.id()
-	return func(ctx context.Context) (string, error) {
-		list, err := a.Store().List(ctx)
-		if err != nil {
-			return "", err
-		}
-		var b strings.Builder
-		for _, s := range list {
-			if s.Root == root && s.Parent == "" && !s.Empty {
-				mark := " "
-				if s.ID == current {
-					mark = "›"
-				}
-				fmt.Fprintf(&b, "%s %s  %-12s %s\n", mark, s.ID, ago(now.Sub(s.Modified)), words.OneLine(cmp.Or(s.Title, s.Preview), 80))
-			}
-		}
-		return cmp.Or(b.String(), "no session was run in this folder"), nil
-	}
-}
-
-func (m *model) permissions(string) func(context.Context) (string, error) {
-	a, root, mode := m.App, m.root(), m.mode()
-	return func(context.Context) (string, error) {
-		rules, err := a.Rules(root)
-		if err != nil {
-			return "", err
-		}
-		var b strings.Builder
-		fmt.Fprintf(&b, "mode %s\n", mode)
-		for _, r := range rules {
-			fmt.Fprintf(&b, "  %-6s %s  (%s)\n", r.Action, r.Text, cmp.Or(r.Scope, "built in"))
-		}
-		if len(rules) == 0 {
-			b.WriteString("  no rules\n")
-		}
-		return b.String(), nil
-	}
-}
-
-func (m *model) context(string) func(context.Context) (string, error) {
-	a, root, s, warn := m.App, m.root(), m.seat.session(), m.warner()
-	return func(ctx context.Context) (string, error) {
-		var c inspan.Context
-		var err error
-		if s != nil {
-			c = s.Context()
-		} else if c, err = a.Context(ctx, root, "", warn); err != nil {
-			return "", err
-		}
-		var b strings.Builder
-		fmt.Fprintf(&b, "about %s tokens", text.Thousands(c.Tokens))
-		if c.Window > 0 {
-			fmt.Fprintf(&b, ", %d%% of a window of %s, of which %s stay free for the reply", percent(c.Tokens, c.Window), text.Thousands(c.Window), text.Thousands(c.Reserve))
-		}
-		b.WriteString("\n")
-		for _, s := range c.Sources {
-			fmt.Fprintf(&b, "%9s  %3d%%  %s\t%s\n", text.Thousands(s.Tokens), percent(s.Tokens, cmp.Or(c.Window, c.Tokens)), words.OneLine(s.Name, 60), s.Why)
-		}
-		if c.Compactions > 0 {
-			fmt.Fprintf(&b, "It was compacted (%d); the history tool searches what is gone.\n", c.Compactions)
-		}
-		if c.Untrusted && c.Private {
-			b.WriteString("It holds text from elsewhere and what is private, so whatever could carry that away asks.\n")
-		}
-		return b.String(), nil
-	}
-}
-
-func (m *model) cost(string) func(context.Context) (string, error) {
-	a, id, warn := m.App, m.seat.id(), m.warner()
-	return func(ctx context.Context) (string, error) {
-		if id == "" {
-			return "", errNoSession
-		}
-		entries, err := a.Spent(ctx, app.Spending{Session: id}, warn)
-		if err != nil {
-			return "", err
-		}
-		rows, err := cost.Group(entries, "model")
-		if err != nil {
-			return "", err
-		}
-		var b strings.Builder
-		for _, r := range append(rows, cost.Sum(entries)) {
-			hint := ""
-			if r.Unpriced > 0 {
-				hint = fmt.Sprintf("  %d without a price", r.Unpriced)
-			}
-			fmt.Fprintf(&b, "%s  %.4g replies  %s in (%d%% cached)  %s out  %s%s\n", r.Key, r.Replies, text.Thousands(r.Usage.Prompt()),
-				max(0, percent(r.Usage.CacheRead, r.Usage.Prompt())), text.Thousands(r.Usage.Output), words.Dollars(r.Dollars), hint)
-		}
-		return b.String(), nil
-	}
-}
-
-func (m *model) export(path string) func(context.Context) (string, error) {
-	a, id := m.App, m.seat.id()
-	path = cmp.Or(path, "inspan-"+id+".md")
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(m.root(), path)
-	}
-	return func(ctx context.Context) (string, error) {
-		if id == "" {
-			return "", errNoSession
-		}
-		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-		if err != nil {
-			return "", err
-		}
-		err = export.Markdown(f, a.Store().Events(ctx, id))
-		return "written to " + path, firstError(err, f.Close())
 	}
 }

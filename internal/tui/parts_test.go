@@ -98,7 +98,7 @@ func TestNothingDrivesTheTerminal(t *testing.T) {
 		m := still(t, 80, 24, look{noColor: true}, events(bodies[:i+1]...))
 		m.running = i%2 == 0
 		m.hint = "a"
-		m.printed(m.todo())
+		m.printed(m.facts().todo())
 		m.printed(startedJobs(m.view.jobs))
 		m.diff("")
 		got := drawn(m)

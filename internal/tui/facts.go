@@ -1,0 +1,217 @@
+package tui
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/cost"
+	"github.com/inspan/inspan/internal/export"
+	"github.com/inspan/inspan/internal/policy"
+	"github.com/inspan/inspan/internal/text"
+	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/tool"
+)
+
+// facts are what commands tell of a session and its settings, as they are when the person
+// asks. What takes time is found out beside everything else, from nothing but these.
+type facts struct {
+	app         *app.App
+	session     *inspan.Session // nil: none is open
+	id          string          // empty likewise
+	home, root  string          // where the front end was started, and where the session works
+	route, mode string
+	list        []tool.Todo
+	commands    []Command
+	keys        keymap
+	now         time.Time
+	warn        func(string)
+}
+
+func (m *model) facts() facts {
+	return facts{
+		app: m.App, session: m.seat.session(), id: m.seat.id(), home: m.Root, root: m.root(), route: m.route(), mode: m.mode(),
+		list: m.view.Todo, commands: m.commands(), keys: m.keys, now: m.clock(), warn: m.warner(),
+	}
+}
+
+var errNoSession = errors.New("there is no session yet")
+
+func (f facts) sessions(string) func(context.Context) (string, error) {
+	a, root, now, current := f.app, realPath(f.home), f.now, f.id
+	return func(ctx context.Context) (string, error) {
+		list, err := a.Store().List(ctx)
+		if err != nil {
+			return "", err
+		}
+		var b strings.Builder
+		for _, s := range list {
+			if s.Root == root && s.Parent == "" && !s.Empty {
+				mark := " "
+				if s.ID == current {
+					mark = "›"
+				}
+				fmt.Fprintf(&b, "%s %s  %-12s %s\n", mark, s.ID, ago(now.Sub(s.Modified)), words.OneLine(cmp.Or(s.Title, s.Preview), 80))
+			}
+		}
+		return cmp.Or(b.String(), "no session was run in this folder"), nil
+	}
+}
+
+func (f facts) permissions(string) func(context.Context) (string, error) {
+	a, root, mode := f.app, f.root, f.mode
+	return func(context.Context) (string, error) {
+		rules, err := a.Rules(root)
+		if err != nil {
+			return "", err
+		}
+		var b strings.Builder
+		fmt.Fprintf(&b, "mode %s\n", mode)
+		for _, r := range rules {
+			fmt.Fprintf(&b, "  %-6s %s  (%s)\n", r.Action, r.Text, cmp.Or(r.Scope, "built in"))
+		}
+		if len(rules) == 0 {
+			b.WriteString("  no rules\n")
+		}
+		return b.String(), nil
+	}
+}
+
+func (f facts) context(string) func(context.Context) (string, error) {
+	a, root, s, warn := f.app, f.root, f.session, f.warn
+	return func(ctx context.Context) (string, error) {
+		var c inspan.Context
+		var err error
+		if s != nil {
+			c = s.Context()
+		} else if c, err = a.Context(ctx, root, "", warn); err != nil {
+			return "", err
+		}
+		var b strings.Builder
+		fmt.Fprintf(&b, "about %s tokens", text.Thousands(c.Tokens))
+		if c.Window > 0 {
+			fmt.Fprintf(&b, ", %d%% of a window of %s, of which %s stay free for the reply", percent(c.Tokens, c.Window), text.Thousands(c.Window), text.Thousands(c.Reserve))
+		}
+		b.WriteString("\n")
+		for _, s := range c.Sources {
+			fmt.Fprintf(&b, "%9s  %3d%%  %s\t%s\n", text.Thousands(s.Tokens), percent(s.Tokens, cmp.Or(c.Window, c.Tokens)), words.OneLine(s.Name, 60), s.Why)
+		}
+		if c.Compactions > 0 {
+			fmt.Fprintf(&b, "It was compacted (%d); the history tool searches what is gone.\n", c.Compactions)
+		}
+		if c.Untrusted && c.Private {
+			b.WriteString("It holds text from elsewhere and what is private, so whatever could carry that away asks.\n")
+		}
+		return b.String(), nil
+	}
+}
+
+func (f facts) cost(string) func(context.Context) (string, error) {
+	a, id, warn := f.app, f.id, f.warn
+	return func(ctx context.Context) (string, error) {
+		if id == "" {
+			return "", errNoSession
+		}
+		entries, err := a.Spent(ctx, app.Spending{Session: id}, warn)
+		if err != nil {
+			return "", err
+		}
+		rows, err := cost.Group(entries, "model")
+		if err != nil {
+			return "", err
+		}
+		var b strings.Builder
+		for _, r := range append(rows, cost.Sum(entries)) {
+			hint := ""
+			if r.Unpriced > 0 {
+				hint = fmt.Sprintf("  %d without a price", r.Unpriced)
+			}
+			fmt.Fprintf(&b, "%s  %.4g replies  %s in (%d%% cached)  %s out  %s%s\n", r.Key, r.Replies, text.Thousands(r.Usage.Prompt()),
+				max(0, percent(r.Usage.CacheRead, r.Usage.Prompt())), text.Thousands(r.Usage.Output), words.Dollars(r.Dollars), hint)
+		}
+		return b.String(), nil
+	}
+}
+
+func (f facts) export(path string) func(context.Context) (string, error) {
+	a, id := f.app, f.id
+	path = cmp.Or(path, "inspan-"+id+".md")
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(f.root, path)
+	}
+	return func(ctx context.Context) (string, error) {
+		if id == "" {
+			return "", errNoSession
+		}
+		file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if err != nil {
+			return "", err
+		}
+		err = export.Markdown(file, a.Store().Events(ctx, id))
+		return "written to " + path, firstError(err, file.Close())
+	}
+}
+
+func (f facts) help() string {
+	var b strings.Builder
+	b.WriteString("Commands:\n")
+	for _, c := range f.commands {
+		fmt.Fprintf(&b, "  %s\t%s\n", strings.TrimSpace("/"+c.Name+" "+c.Args), c.Doc)
+	}
+	b.WriteString("\nKeys:\n")
+	for _, k := range Bindings() {
+		if keys := f.keys.named(k.Action); keys != "" {
+			fmt.Fprintf(&b, "  %s\t%s\n", keys, k.Doc)
+		}
+	}
+	b.WriteString("\n@ completes the name of a file, / a command. Pasted or dropped pictures are attached.\n\nModes:\n")
+	for _, mode := range policy.Modes() {
+		fmt.Fprintf(&b, "  %s\t%s\n", mode[0], mode[1])
+	}
+	return b.String()
+}
+
+func (f facts) todo() string {
+	if len(f.list) == 0 {
+		return "there is nothing on the list"
+	}
+	var b strings.Builder
+	for _, t := range f.list {
+		mark := "☐"
+		switch t.State {
+		case tool.TodoDoing:
+			mark = "▣"
+		case tool.TodoDone:
+			mark = "☑"
+		}
+		fmt.Fprintf(&b, "%s %s\n", mark, strings.ReplaceAll(t.Text, "\n", " "))
+	}
+	return b.String()
+}
+
+func (f facts) tools() string {
+	var b strings.Builder
+	for _, t := range app.BuiltIn() {
+		fmt.Fprintf(&b, "  %s\t%s\n", t.Name, words.OneLine(strings.SplitN(t.Doc, "\n", 2)[0], 100))
+	}
+	return b.String()
+}
+
+func (f facts) config() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "workspace  %s\nmodel      %s\nmode       %s\n", f.root, f.route, f.mode)
+	if f.id != "" {
+		fmt.Fprintf(&b, "session    %s\n", f.id)
+	}
+	if f.app != nil {
+		fmt.Fprintf(&b, "settings   %s\nsessions   %s\n", f.app.ConfigPath, f.app.Store().Dir)
+	}
+	return b.String()
+}
