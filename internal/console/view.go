@@ -84,7 +84,7 @@ func (v *view) event(e event.Event) error {
 	items := v.fold.Apply(e)
 	for _, item := range items {
 		if c, ok := item.(*transcript.Call); ok {
-			v.account.call(c)
+			v.call(c)
 		}
 	}
 	if v.Form == "" || v.Form == Text {

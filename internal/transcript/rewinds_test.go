@@ -39,7 +39,10 @@ func TestRewound(t *testing.T) {
 		"the last event": {4, map[uint64]uint64{4: 1}, []uint64{2, 3}},
 	} {
 		var f transcript.Fold
-		for e := range rewound(c.n, c.to) {
+		for e, err := range rewound(c.n, c.to) {
+			if err != nil {
+				t.Fatal(err)
+			}
 			f.Apply(e)
 		}
 		gone, err := transcript.Rewound(rewound(c.n, c.to))

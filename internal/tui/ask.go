@@ -272,7 +272,7 @@ func (a *ask) dismiss(m *model) tea.Cmd {
 func (a *ask) answer(m *model) tea.Cmd {
 	text := strings.TrimSpace(a.reply.parts().Text())
 	if name, args, ok := words.Slash(text); ok {
-		if c, known := m.named(name); known {
+		if c, known := m.commands().named(name); known {
 			return a.command(m, c, args)
 		}
 	}

@@ -9,7 +9,9 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/policy"
+	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
 )
 
 // Command is what the person asks for with a slash. One of Prompt and Print is
@@ -58,8 +60,46 @@ func Commands() []Command {
 	}
 }
 
+// catalog is the commands that there are.
+type catalog []Command
+
+// named finds a command.
+func (c catalog) named(name string) (Command, bool) {
+	i := slices.IndexFunc(c, func(c Command) bool { return c.Name == name })
+	if i < 0 {
+		return Command{}, false
+	}
+	return c[i], true
+}
+
+// like are the commands that begin so; the others follow that hold it.
+func (c catalog) like(start string) []choice {
+	var first, rest []choice
+	for _, c := range c {
+		item := choice{"/" + c.Name, strings.TrimSpace(c.Args + "  " + c.Doc)}
+		switch {
+		case c.Name == start:
+			first = append([]choice{item}, first...)
+		case strings.HasPrefix(c.Name, start):
+			first = append(first, item)
+		case start != "" && strings.Contains(c.Name, start):
+			rest = append(rest, item)
+		}
+	}
+	return append(first, rest...)
+}
+
+// nearest tells of a name that there is none, and which there is.
+func (c catalog) nearest(name string) string {
+	var names []string
+	for _, c := range c {
+		names = append(names, c.Name)
+	}
+	return "there is no /" + words.OneLine(name, 30) + didYouMean(tool.Nearest(name, names)) + "; /help lists all"
+}
+
 // commands are ours with those that came from outside.
-func (m *model) commands() []Command {
+func (m *model) commands() catalog {
 	all := slices.Clone(m.Commands)
 	rest := Commands()
 	if m.More != nil {
@@ -71,16 +111,6 @@ func (m *model) commands() []Command {
 		}
 	}
 	return all
-}
-
-// named finds a command.
-func (m *model) named(name string) (Command, bool) {
-	all := m.commands()
-	i := slices.IndexFunc(all, func(c Command) bool { return c.Name == name })
-	if i < 0 {
-		return Command{}, false
-	}
-	return all[i], true
 }
 
 // do does what a command says.

@@ -37,6 +37,27 @@ func (o *offer) move(action string) bool {
 	return true
 }
 
+// lines are what is offered, as far as there is room.
+func (o *offer) lines(l look, rows int) []string {
+	if !o.open() || rows < 1 {
+		return nil
+	}
+	from := max(0, min(o.at-rows/2, len(o.items)-rows))
+	var out []string
+	for i := from; i < min(from+rows, len(o.items)); i++ {
+		out = append(out, choiceLine(l, o.items[i], i == o.at))
+	}
+	return out
+}
+
+// composer is where the person writes, with what helps.
+type composer struct {
+	prompt  editor
+	history history
+	offer   offer // completions
+	files   fileList
+}
+
 // fileList is the files of the workspace, as far as they are known.
 type fileList struct {
 	names   []string
@@ -44,62 +65,50 @@ type fileList struct {
 	reading bool
 }
 
-// suggest looks for what could complete the word before the cursor.
-func (m *model) suggest() tea.Cmd {
-	from := m.prompt.at
-	for from > 0 && !m.prompt.atoms[from-1].big() && strings.TrimSpace(m.prompt.atoms[from-1].shown) != "" {
+// suggest looks for what could complete the word before the cursor, and reports whether
+// the files of the workspace could.
+func (c *composer) suggest(all catalog) (files bool) {
+	from := c.prompt.at
+	for from > 0 && !c.prompt.atoms[from-1].big() && strings.TrimSpace(c.prompt.atoms[from-1].shown) != "" {
 		from--
 	}
-	word := textOf(m.prompt.atoms[from:m.prompt.at])
-	was := m.offer
-	m.offer = offer{from: from, closed: was.closed && was.from == from}
-	switch {
-	case from == 0 && strings.HasPrefix(word, "/"):
-		m.offer.slash = true
-		m.offer.items = m.commandsLike(word[1:])
-	case strings.HasPrefix(word, "@"):
-		for _, name := range fuzzy(m.files.names, word[1:], 50) {
-			m.offer.items = append(m.offer.items, choice{text: "@" + name})
-		}
-		return m.readFiles()
+	word := textOf(c.prompt.atoms[from:c.prompt.at])
+	was := c.offer
+	c.offer = offer{from: from, closed: was.closed && was.from == from}
+	if from == 0 && strings.HasPrefix(word, "/") {
+		c.offer.slash, c.offer.items = true, all.like(word[1:])
+		return false
 	}
-	return nil
-}
-
-// commandsLike are the commands that begin so; the others follow that hold it.
-func (m *model) commandsLike(start string) []choice {
-	var first, rest []choice
-	for _, c := range m.commands() {
-		item := choice{"/" + c.Name, strings.TrimSpace(c.Args + "  " + c.Doc)}
-		switch {
-		case c.Name == start:
-			first = append([]choice{item}, first...)
-		case strings.HasPrefix(c.Name, start):
-			first = append(first, item)
-		case start != "" && strings.Contains(c.Name, start):
-			rest = append(rest, item)
+	name, files := strings.CutPrefix(word, "@")
+	if files {
+		for _, name := range fuzzy(c.files.names, name, 50) {
+			c.offer.items = append(c.offer.items, choice{text: "@" + name})
 		}
 	}
-	return append(first, rest...)
+	return files
 }
 
 // accept takes the completion that is marked, and reports whether there is more
 // to write.
-func (m *model) accept() (more bool) {
-	o := m.offer
-	m.offer = offer{}
+func (c *composer) accept(all catalog) (more bool) {
+	o := c.offer
+	c.offer = offer{}
 	text := o.items[o.at].text
-	m.prompt.cut(o.from, m.prompt.at)
-	m.prompt.insert(atomsOf(text + " ")...)
+	c.prompt.cut(o.from, c.prompt.at)
+	c.prompt.insert(atomsOf(text + " ")...)
 	if !o.slash {
 		return true
 	}
-	for _, c := range m.commands() {
-		if "/"+c.Name == text {
-			return strings.HasPrefix(c.Args, "<") // without them it means nothing
-		}
+	command, _ := all.named(strings.TrimPrefix(text, "/"))
+	return strings.HasPrefix(command.Args, "<") // without them it means nothing
+}
+
+// suggest offers what could complete the word before the cursor.
+func (m *model) suggest() tea.Cmd {
+	if m.composer.suggest(m.commands()) {
+		return m.readFiles()
 	}
-	return false
+	return nil
 }
 
 // readFiles looks for the files of the workspace, if that was not done lately.

@@ -29,7 +29,7 @@ type facts struct {
 	home, root  string          // where the front end was started, and where the session works
 	route, mode string
 	list        []tool.Todo
-	commands    []Command
+	commands    catalog
 	keys        keymap
 	now         time.Time
 	warn        func(string)

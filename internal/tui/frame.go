@@ -108,7 +108,7 @@ func (m *model) promptBox(rows int) (out []string, x, y int) {
 	case m.view.Run.Busy:
 		empty = "the run was cut off; enter goes on with it"
 	}
-	offers := m.offerLines(min(offered, rows-1))
+	offers := m.offer.lines(m.look, min(offered, rows-1))
 	out, x, y = promptLines(m.look, &m.prompt, min(mostPrompt, max(1, rows-len(offers))), empty)
 	return append(out, offers...), x, y
 }
@@ -133,19 +133,6 @@ func promptLines(l look, e *editor, rows int, empty string) (out []string, x, y 
 		out = append(out, mark+textOf(e.atoms[all[i].from:all[i].to]))
 	}
 	return out, cx + 2, cy - from
-}
-
-func (m *model) offerLines(rows int) []string {
-	o := m.offer
-	if !o.open() || rows < 1 {
-		return nil
-	}
-	from := max(0, min(o.at-rows/2, len(o.items)-rows))
-	var out []string
-	for i := from; i < min(from+rows, len(o.items)); i++ {
-		out = append(out, choiceLine(m.look, o.items[i], i == o.at))
-	}
-	return out
 }
 
 // pendingLines are the inputs that the model has not seen.

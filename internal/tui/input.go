@@ -11,7 +11,6 @@ import (
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/transcript"
 	"github.com/inspan/inspan/internal/words"
-	"github.com/inspan/inspan/tool"
 )
 
 // box is something that takes the keys in the place of the prompt.
@@ -97,7 +96,7 @@ func (m *model) promptKey(k tea.KeyPressMsg, action string) tea.Cmd {
 		if m.offer.move(action) {
 			return nil
 		}
-		m.recall(action)
+		m.recall(action, m.look.width-2)
 	default:
 		if !m.prompt.key(k, action, m.look.width-2) {
 			return nil
@@ -161,7 +160,7 @@ func (m *model) enter() tea.Cmd {
 		return nil
 	}
 	if m.offer.open() {
-		if more := m.accept(); more {
+		if more := m.accept(m.commands()); more {
 			return m.suggest()
 		}
 	}
@@ -195,7 +194,7 @@ func (m *model) enter() tea.Cmd {
 // tab completes, or keeps what is written for after the run.
 func (m *model) tab() tea.Cmd {
 	if m.offer.open() {
-		m.accept()
+		m.accept(m.commands())
 		return m.suggest()
 	}
 	parts := m.prompt.parts()
@@ -208,10 +207,9 @@ func (m *model) tab() tea.Cmd {
 	return nil
 }
 
-func (m *model) clear() {
-	m.prompt = editor{}
-	m.offer = offer{}
-	m.history.left()
+func (c *composer) clear() {
+	c.prompt, c.offer = editor{}, offer{}
+	c.history.left()
 }
 
 func (m *model) escape() tea.Cmd {
@@ -333,25 +331,23 @@ func (m *model) paste(text string) tea.Cmd {
 	return m.suggest()
 }
 
-func (m *model) insert(s string) {
+// insert takes pasted text, by its size if it is long.
+func (c *composer) insert(s string) {
 	if n := strings.Count(strings.TrimRight(s, "\n"), "\n") + 1; n > pasteLines {
-		m.prompt.insert(atom{shown: "[pasted " + text.Count(n, "line") + "]", whole: s})
+		c.prompt.insert(atom{shown: "[pasted " + text.Count(n, "line") + "]", whole: s})
 	} else if len(s) > pasteBytes {
-		m.prompt.insert(atom{shown: "[pasted " + text.Count(len(s), "byte") + "]", whole: s})
+		c.prompt.insert(atom{shown: "[pasted " + text.Count(len(s), "byte") + "]", whole: s})
 	} else {
-		m.prompt.insert(atomsOf(s)...)
+		c.prompt.insert(atomsOf(s)...)
 	}
 }
 
 // command does what a slash command says.
 func (m *model) command(name, args string) tea.Cmd {
-	c, ok := m.named(name)
+	all := m.commands()
+	c, ok := all.named(name)
 	if !ok {
-		var names []string
-		for _, c := range m.commands() {
-			names = append(names, c.Name)
-		}
-		m.hint = "there is no /" + words.OneLine(name, 30) + didYouMean(tool.Nearest(name, names)) + "; /help lists all"
+		m.hint = all.nearest(name)
 		return nil
 	}
 	m.clear()
@@ -376,15 +372,15 @@ func (h *history) add(text string) {
 func (h *history) left() { h.at = 0 }
 
 // recall moves in the prompt, and at its edges through the history.
-func (m *model) recall(action string) {
-	h, width := &m.history, m.look.width-2
+func (c *composer) recall(action string, width int) {
+	h := &c.history
 	by := 1
 	if action == "down" {
-		if m.prompt.down(width) {
+		if c.prompt.down(width) {
 			return
 		}
 		by = -1
-	} else if m.prompt.up(width) {
+	} else if c.prompt.up(width) {
 		return
 	}
 	to := h.at + by
@@ -392,11 +388,11 @@ func (m *model) recall(action string) {
 		return
 	}
 	if h.at == 0 {
-		h.draft = m.prompt
+		h.draft = c.prompt
 	}
 	if h.at = to; to == 0 {
-		m.prompt = h.draft
+		c.prompt = h.draft
 		return
 	}
-	m.prompt.set(h.lines[len(h.lines)-to])
+	c.prompt.set(h.lines[len(h.lines)-to])
 }

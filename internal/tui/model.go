@@ -28,16 +28,13 @@ type model struct {
 
 	view *view
 
-	prompt  editor
-	history history
-	offer   offer // completions
-	over    box   // what is open above the prompt; nil: nothing
-	ask     *ask  // the question of the session that is being answered
+	composer
+	over box  // what is open above the prompt; nil: nothing
+	ask  *ask // the question of the session that is being answered
 	// Decisions on calls that wait, until all that wait are decided on; and the
 	// limit that was reached and is to stay.
 	decided []event.Body
 	refused *event.Stopped
-	files   fileList
 	hint    string
 	hinted  time.Time            // when the hint came
 	typed   time.Time            // when the person wrote last

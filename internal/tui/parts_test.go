@@ -460,10 +460,10 @@ func TestPictureStaysSmallWhilePrinting(t *testing.T) {
 
 func TestCommandsOffered(t *testing.T) {
 	m := still(t, 80, 24, look{}, nil)
-	if got := m.commandsLike("mode"); len(got) != 2 || got[0].text != "/mode" || got[1].text != "/model" {
+	if got := m.commands().like("mode"); len(got) != 2 || got[0].text != "/mode" || got[1].text != "/model" {
 		t.Error(got)
 	}
-	if got := m.commandsLike("ew"); len(got) < 2 {
+	if got := m.commands().like("ew"); len(got) < 2 {
 		t.Error(got)
 	}
 }
