@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/transcript"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -22,12 +23,10 @@ const checkTool = "bash"
 type check struct {
 	command string
 
-	mu    sync.Mutex
-	root  string
-	cwd   string
-	calls map[string]bool // by id: whether one is the check
-	acts  map[string]bool // whether one may change something
-	now   verdict
+	mu   sync.Mutex
+	root string
+	cwd  string
+	now  verdict
 }
 
 // verdict is how a check stands.
@@ -40,7 +39,7 @@ type verdict struct {
 }
 
 func newCheck(command string) *check {
-	return &check{command: strings.TrimSpace(command), calls: map[string]bool{}, acts: map[string]bool{}}
+	return &check{command: strings.TrimSpace(command)}
 }
 
 // order is what the child is told of it.
@@ -57,35 +56,33 @@ func (k *check) is(args json.RawMessage) bool {
 	return json.Unmarshal(args, &in) == nil && strings.TrimSpace(in.Command) == k.command && !in.Background
 }
 
-// see takes the outcome of the check out of the child's events.
-func (k *check) see(e event.Event) {
+// see takes the outcome of the check out of what the child did.
+func (k *check) see(items []transcript.Item) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	switch b := e.Body.(type) {
-	case event.Opened:
-		k.root, k.cwd = b.Root, b.Root
-	case event.Replied:
-		for _, c := range b.Parts.Calls() {
-			k.calls[c.ID] = c.Name == checkTool && k.is(c.Args)
+	for _, item := range items {
+		switch i := item.(type) {
+		case *transcript.Note:
+			if b, ok := i.Of.(event.Opened); ok {
+				k.root, k.cwd = b.Root, b.Root
+			}
+		case *transcript.Call:
+			if i.State == transcript.Over {
+				k.ended(i)
+			}
 		}
-	case event.Judged:
-		if b.Args != nil && k.calls[b.Call] {
-			k.calls[b.Call] = k.is(b.Args)
-		}
-		k.acts[b.Call] = !tool.ReadOnly(b.Effects)
-	case event.Ended:
-		k.ended(b)
 	}
 }
 
-func (k *check) ended(b event.Ended) {
+func (k *check) ended(c *transcript.Call) {
+	b := c.Ended
 	switch {
-	case k.calls[b.Call] && k.cwd == k.root && (b.Outcome == event.OutcomeOK || b.Outcome == event.OutcomeFailed):
+	case c.Call.Name == checkTool && k.is(c.Call.Args) && k.cwd == k.root && (b.Outcome == event.OutcomeOK || b.Outcome == event.OutcomeFailed):
 		k.now = verdict{ran: true, score: score(b.Parts.Text())}
 		if b.Exit != nil {
 			k.now.exit, k.now.passed = strconv.Itoa(*b.Exit), *b.Exit == 0
 		}
-	case k.acts[b.Call]:
+	case !tool.ReadOnly(c.Effects()):
 		k.now.stale, k.now.passed = true, false
 	}
 	if b.Cwd != "" {

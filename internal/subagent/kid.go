@@ -59,13 +59,14 @@ func newKid(s *inspan.Session, o Order, call string) *kid {
 func (k *kid) see(e event.Event) string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	items := k.fold.Apply(e)
 	if k.order.result != nil {
-		k.order.result.see(e)
+		k.order.result.see(items)
 	}
 	if k.order.check != nil {
-		k.order.check.see(e)
+		k.order.check.see(items)
 	}
-	return line(k.fold.Apply(e))
+	return line(items)
 }
 
 func (k *kid) lastWords() string {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/transcript"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -22,8 +23,7 @@ type result struct {
 	schema json.RawMessage
 
 	mu    sync.Mutex
-	calls map[string]json.RawMessage // of resultTool, by id
-	value json.RawMessage            // nil: not yet brought
+	value json.RawMessage // nil: not yet brought
 }
 
 func newResult(schema map[string]any) (*result, error) {
@@ -41,7 +41,7 @@ func newResult(schema map[string]any) (*result, error) {
 	if err != nil {
 		return nil, fmt.Errorf("result_schema: %w", err)
 	}
-	return &result{schema: raw, calls: map[string]json.RawMessage{}}, nil
+	return &result{schema: raw}, nil
 }
 
 func (r *result) tool() tool.Tool {
@@ -52,24 +52,13 @@ func (r *result) tool() tool.Tool {
 	}
 }
 
-// see takes the result out of the child's events.
-func (r *result) see(e event.Event) {
+// see takes the result out of what the child did.
+func (r *result) see(items []transcript.Item) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	switch b := e.Body.(type) {
-	case event.Replied:
-		for _, c := range b.Parts.Calls() {
-			if c.Name == resultTool {
-				r.calls[c.ID] = c.Args
-			}
-		}
-	case event.Judged:
-		if _, ok := r.calls[b.Call]; ok && b.Args != nil {
-			r.calls[b.Call] = b.Args // as it was repaired
-		}
-	case event.Ended:
-		if args, ok := r.calls[b.Call]; ok && b.Outcome == event.OutcomeOK {
-			r.value = args
+	for _, item := range items {
+		if c, ok := item.(*transcript.Call); ok && c.Call.Name == resultTool && c.State == transcript.Over && c.Ended.Outcome == event.OutcomeOK {
+			r.value = c.Call.Args // as it was repaired
 		}
 	}
 }

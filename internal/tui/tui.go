@@ -4,7 +4,7 @@
 // Its rules:
 //
 //  1. It only reads events and sends inputs. All that is shown of a session is a
-//     fold over its events (view.Apply); no state of the agent is kept anywhere
+//     fold over its events (transcript.Fold); no state of the agent is kept anywhere
 //     else. A crash of it loses nothing.
 //  2. What is finished is printed once, into the terminal's own scrollback. Only
 //     the part at the bottom is drawn again: what streams in, running calls,
