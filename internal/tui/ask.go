@@ -323,7 +323,7 @@ func (m *model) decide(d event.Decided) tea.Cmd {
 	m.decided = append(m.decided, d)
 	if m.running {
 		m.ask = nil
-		m.post(d, false, "")
+		m.seat.post(m.next(d, false, ""))
 		return nil
 	}
 	if _, more := m.view.asking(m.decided); more {

@@ -185,7 +185,7 @@ func idle(run func(*model, string) tea.Cmd) func(*model, string) tea.Cmd {
 // sayNow says something now, or after the run.
 func (m *model) sayNow(text string) tea.Cmd {
 	if m.running {
-		m.post(event.Said{Parts: llm.Say(text)}, false, text)
+		m.seat.post(m.next(event.Said{Parts: llm.Say(text)}, false, text))
 		return nil
 	}
 	return m.say(llm.Say(text))
@@ -233,8 +233,7 @@ func (m *model) compact(focus string) tea.Cmd {
 		m.hint = "there is nothing to compact yet"
 	case m.running:
 		m.hint = "the conversation is compacted before the model is asked again"
-		m.posts++
-		m.seat.post(input{m.posts, event.Compact{Focus: focus}})
+		m.seat.post(m.next(event.Compact{Focus: focus}, false, ""))
 	default:
 		return m.start(event.Compact{Focus: focus})
 	}

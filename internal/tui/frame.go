@@ -7,8 +7,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
-	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/transcript"
 	"github.com/inspan/inspan/internal/words"
 )
 
@@ -74,7 +72,7 @@ func (m *model) live(rows int) (out []string, x, y int) {
 	left -= len(front)
 	now := activity{look: m.look, view: m.view, now: m.clock(), running: m.running}
 	var parts [][]string
-	for _, part := range [][]string{m.pendingLines(), now.pause(), now.calls(), now.todo()} {
+	for _, part := range [][]string{m.outbox.lines(m.look, m.view), now.pause(), now.calls(), now.todo()} {
 		part = part[:min(len(part), max(0, left))]
 		left -= len(part)
 		parts = append(parts, part)
@@ -133,32 +131,6 @@ func promptLines(l look, e *editor, rows int, empty string) (out []string, x, y 
 		out = append(out, mark+textOf(e.atoms[all[i].from:all[i].to]))
 	}
 	return out, cx + 2, cy - from
-}
-
-// pendingLines are the inputs that the model has not seen.
-func (m *model) pendingLines() []string {
-	var out []string
-	add := func(what, text string) {
-		out = append(out, m.look.paint(dim, "  ↳ "+what+": "+words.OneLine(text, m.look.width-16)))
-	}
-	for _, s := range m.view.Now.Steered {
-		add("telling", s.Text)
-	}
-	for _, s := range m.view.Queued() {
-		add("after it", s.Text)
-	}
-	for _, b := range m.held {
-		if said, ok := b.(event.Said); ok && len(said.Parts) > 0 {
-			add("next", transcript.Spoken(said.Parts))
-		}
-	}
-	for _, p := range m.mine {
-		add(map[bool]string{true: "telling", false: "after it"}[p.steer], p.text)
-	}
-	if more := len(out) - mostPending; more > 0 {
-		out = append(out[:mostPending], m.look.paint(dim, fmt.Sprintf("  ↳ and %d more", more)))
-	}
-	return out
 }
 
 // status is the line at the bottom: as much of it as there is room for.

@@ -182,7 +182,7 @@ func (m *model) enter() tea.Cmd {
 	switch {
 	case m.running:
 		m.history.add(transcript.Spoken(parts))
-		m.post(event.Steered{Parts: parts}, true, transcript.Spoken(parts))
+		m.seat.post(m.next(event.Steered{Parts: parts}, true, transcript.Spoken(parts)))
 		return nil
 	case len(m.view.Waiting()) > 0: // the question comes next
 		m.history.add(transcript.Spoken(parts))
@@ -203,7 +203,7 @@ func (m *model) tab() tea.Cmd {
 	}
 	m.history.add(transcript.Spoken(parts))
 	m.clear()
-	m.post(event.Said{Parts: parts}, false, transcript.Spoken(parts))
+	m.seat.post(m.next(event.Said{Parts: parts}, false, transcript.Spoken(parts)))
 	return nil
 }
 

@@ -22,6 +22,7 @@ import (
 type model struct {
 	*TUI
 	screen
+	outbox
 	ctx  context.Context
 	keys keymap
 	seat *seat
@@ -46,19 +47,9 @@ type model struct {
 	driver   string      // who goes on with its run elsewhere, in words; empty: nobody, as far as was asked
 	running  bool        // a run goes on here
 	quitting bool
-	held     []event.Body // inputs that wait for the session to be open, or the run to end
-	then     []later      // what waits for the run to end
-	mine     []posted     // inputs that are sent and not seen yet
-	posts    int
+	then     []later // what waits for the run to end
 	ticking  bool
 	fatal    error
-}
-
-// posted is an input of ours on its way into the log.
-type posted struct {
-	n     int
-	steer bool
-	text  string
 }
 
 // Messages of our own, beside batch, ranOut and sent.
@@ -201,16 +192,6 @@ func (m *model) apply(events batch) tea.Cmd {
 	return m.findDriver(func(*model) tea.Cmd { return nil })
 }
 
-// seen takes an input of ours off the list of those on their way.
-func (m *model) seen(steer bool, by string) {
-	if by != "" {
-		return
-	}
-	if i := slices.IndexFunc(m.mine, func(p posted) bool { return p.steer == steer }); i >= 0 {
-		m.mine = slices.Delete(m.mine, i, i+1)
-	}
-}
-
 // say is what the person wants done.
 func (m *model) say(parts llm.Parts) tea.Cmd {
 	m.history.add(transcript.Spoken(parts))
@@ -232,16 +213,6 @@ func (m *model) start(inputs ...event.Body) tea.Cmd {
 	return nil
 }
 
-// post sends an input into the run that goes on.
-func (m *model) post(body event.Body, steer bool, text string) {
-	m.posts++
-	switch body.(type) {
-	case event.Said, event.Steered:
-		m.mine = append(m.mine, posted{n: m.posts, steer: steer, text: text})
-	}
-	m.seat.post(input{m.posts, body})
-}
-
 // sent notes what became of an input. One that came too late for its run begins another.
 func (m *model) sent(msg sent) tea.Cmd {
 	if errors.Is(msg.err, inspan.ErrOver) {
@@ -250,14 +221,12 @@ func (m *model) sent(msg sent) tea.Cmd {
 	if msg.err == nil {
 		return nil
 	}
-	i := slices.IndexFunc(m.mine, func(p posted) bool { return p.n == msg.n })
-	if i < 0 {
+	lost, ok := m.lost(msg.n)
+	if !ok {
 		m.fail(msg.err)
 		return nil
 	}
-	text := m.mine[i].text
-	m.mine = slices.Delete(m.mine, i, i+1)
-	m.warn("not sent: " + msg.err.Error() + ": " + text)
+	m.warn("not sent: " + msg.err.Error() + ": " + lost.text)
 	return nil
 }
 
@@ -277,8 +246,7 @@ func (m *model) ranOut(err error) tea.Cmd {
 		cmds = append(cmds, f(m))
 	}
 	m.then = nil
-	if held := m.held; len(held) > 0 {
-		m.held = nil
+	if held := m.release(); len(held) > 0 {
 		return tea.Batch(append(cmds, m.start(held...))...)
 	}
 	m.follow()
@@ -296,7 +264,7 @@ func (m *model) follow() {
 func (m *model) interrupt() tea.Cmd {
 	if m.running {
 		m.hint = "interrupting"
-		m.post(event.Cancelled{By: "the user"}, false, "")
+		m.seat.post(m.next(event.Cancelled{By: "the user"}, false, ""))
 		return nil
 	}
 	return m.start(event.Cancelled{By: "the user"})
@@ -318,10 +286,8 @@ func (m *model) switchTo(mode string) tea.Cmd {
 
 // mode is the one that holds, or will.
 func (m *model) mode() string {
-	for _, b := range m.held {
-		if s, ok := b.(event.Switched); ok && s.Mode != "" {
-			return s.Mode
-		}
+	if mode := m.outbox.mode(); mode != "" {
+		return mode
 	}
 	if m.seat != nil && m.seat.session() != nil {
 		return m.view.Session.Mode

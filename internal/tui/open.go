@@ -109,8 +109,7 @@ func (m *model) opened(msg opened) tea.Cmd {
 	} else {
 		m.view.seed(msg.s)
 	}
-	held := slices.Concat(msg.inputs, m.held)
-	m.held = nil
+	held := slices.Concat(msg.inputs, m.release())
 	if len(held) == 0 {
 		m.follow()
 		return nil
@@ -164,11 +163,10 @@ func (m *model) newSession(string) tea.Cmd {
 		return later(func(m *model) tea.Cmd {
 			m.opening = false
 			m.fail(err)
-			if len(m.held) == 0 {
+			held := m.release()
+			if len(held) == 0 {
 				return nil
 			}
-			held := m.held
-			m.held = nil
 			return m.start(held...)
 		})
 	}

@@ -397,7 +397,7 @@ func TestTooLateIsTakenUp(t *testing.T) {
 		m.seat.take(s)
 		m.start(event.Said{Parts: llm.Say("go")})
 		m.seat.running.Wait() // the model has not heard of it
-		m.post(event.Said{Parts: llm.Say("late")}, false, "late")
+		m.seat.post(m.next(event.Said{Parts: llm.Say("late")}, false, "late"))
 		if sentFirst {
 			m.update(<-messages)
 			m.update(ranOut{})

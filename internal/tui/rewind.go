@@ -107,8 +107,8 @@ func (m *model) rewound(past *view, said string, err error) tea.Cmd {
 	if said != "" && m.prompt.empty() {
 		m.prompt.set(said)
 	}
-	held := m.held
-	if m.held = nil; len(held) == 0 {
+	held := m.release()
+	if len(held) == 0 {
 		m.follow()
 		return nil
 	}

@@ -1,0 +1,98 @@
+package tui
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/transcript"
+	"github.com/inspan/inspan/internal/words"
+)
+
+// outbox is what the person has sent and the session does not know yet.
+type outbox struct {
+	held  []event.Body // inputs that wait for the session to be open, or the run to end
+	mine  []posted     // inputs that are sent and not seen yet
+	posts int
+}
+
+// posted is an input of ours on its way into the log.
+type posted struct {
+	n     int
+	steer bool
+	text  string
+}
+
+// next is an input on its way into the run that goes on.
+func (o *outbox) next(body event.Body, steer bool, text string) input {
+	o.posts++
+	switch body.(type) {
+	case event.Said, event.Steered:
+		o.mine = append(o.mine, posted{n: o.posts, steer: steer, text: text})
+	}
+	return input{o.posts, body}
+}
+
+// seen takes an input of ours off the list of those on their way.
+func (o *outbox) seen(steer bool, by string) {
+	if by != "" {
+		return
+	}
+	if i := slices.IndexFunc(o.mine, func(p posted) bool { return p.steer == steer }); i >= 0 {
+		o.mine = slices.Delete(o.mine, i, i+1)
+	}
+}
+
+// lost takes one off that did not arrive, and reports whether it was words.
+func (o *outbox) lost(n int) (posted, bool) {
+	i := slices.IndexFunc(o.mine, func(p posted) bool { return p.n == n })
+	if i < 0 {
+		return posted{}, false
+	}
+	p := o.mine[i]
+	o.mine = slices.Delete(o.mine, i, i+1)
+	return p, true
+}
+
+// release takes what was held back.
+func (o *outbox) release() []event.Body {
+	held := o.held
+	o.held = nil
+	return held
+}
+
+// mode is the one that the session is to have next; empty: the one that it has.
+func (o *outbox) mode() string {
+	for _, b := range o.held {
+		if s, ok := b.(event.Switched); ok && s.Mode != "" {
+			return s.Mode
+		}
+	}
+	return ""
+}
+
+// lines are the inputs that the model has not seen.
+func (o *outbox) lines(l look, v *view) []string {
+	var out []string
+	add := func(what, text string) {
+		out = append(out, l.paint(dim, "  ↳ "+what+": "+words.OneLine(text, l.width-16)))
+	}
+	for _, s := range v.Now.Steered {
+		add("telling", s.Text)
+	}
+	for _, s := range v.Queued() {
+		add("after it", s.Text)
+	}
+	for _, b := range o.held {
+		if said, ok := b.(event.Said); ok && len(said.Parts) > 0 {
+			add("next", transcript.Spoken(said.Parts))
+		}
+	}
+	for _, p := range o.mine {
+		add(map[bool]string{true: "telling", false: "after it"}[p.steer], p.text)
+	}
+	if more := len(out) - mostPending; more > 0 {
+		out = append(out[:mostPending], l.paint(dim, fmt.Sprintf("  ↳ and %d more", more)))
+	}
+	return out
+}
