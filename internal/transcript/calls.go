@@ -108,13 +108,21 @@ func (f *Fold) started(e event.Event, b event.Started) []Item {
 
 func (c *Call) silence() { c.Latest, c.printed = "", nil }
 
+// halt takes off what runs, as nobody runs it any more.
+func (f *Fold) halt() {
+	for _, c := range f.Now.Running {
+		c.silence()
+	}
+	f.Now.Running = nil
+}
+
 // Printed is the end of what a call has shown while it runs; empty once it has ended.
 func (c *Call) Printed() string { return string(c.printed[max(0, len(c.printed)-MaxPrinted):]) }
 
 // progress takes in what a call shows while it runs, or the run itself.
 func (f *Fold) progress(e event.Event, b event.Progress) []Item {
 	items := f.wait(e)
-	if c := f.calls[b.Call]; c != nil && b.Text != "" {
+	if c := f.calls[b.Call]; b.Text != "" && slices.Contains(f.Now.Running, c) {
 		c.Latest = b.Text
 		if c.printed = append(c.printed, b.Text...); len(c.printed) > 2*MaxPrinted {
 			c.printed = append([]byte(nil), c.printed[len(c.printed)-MaxPrinted:]...)

@@ -210,7 +210,8 @@ func (f *Fold) stop(e event.Event, b event.Stopped) []Item {
 	if !f.Run.Began.IsZero() {
 		stop.Took = max(0, e.Time.Sub(f.Run.Began))
 	}
-	f.Run.Busy, f.Run.Stopped, f.Now.Running = false, &b, nil
+	f.Run.Busy, f.Run.Stopped = false, &b
+	f.halt()
 	items = append(items, stop)
 	for _, s := range f.queued {
 		f.begin(e.Time)
@@ -261,7 +262,8 @@ func (f *Fold) switched(e event.Event, b event.Switched) []Item {
 
 // interrupted ends a run that nobody stopped.
 func (f *Fold) interrupted() []Item {
-	f.Run.Busy, f.Now.Running = false, nil
+	f.Run.Busy = false
+	f.halt()
 	return f.close(func(q *Question) bool { return q.Call != nil })
 }
 

@@ -72,7 +72,7 @@ func (m *model) live(rows int) (out []string, x, y int) {
 	left -= len(front)
 	now := activity{look: m.look, view: m.view, now: m.clock(), running: m.running}
 	var parts [][]string
-	for _, part := range [][]string{m.outbox.lines(m.look, m.view), now.pause(), now.calls(), now.todo()} {
+	for _, part := range [][]string{m.pending(m.look, m.view), now.pause(), now.calls(), now.todo()} {
 		part = part[:min(len(part), max(0, left))]
 		left -= len(part)
 		parts = append(parts, part)

@@ -71,8 +71,8 @@ func (o *outbox) mode() string {
 	return ""
 }
 
-// lines are the inputs that the model has not seen.
-func (o *outbox) lines(l look, v *view) []string {
+// pending are the inputs that the model has not seen.
+func (o *outbox) pending(l look, v *view) []string {
 	var out []string
 	add := func(what, text string) {
 		out = append(out, l.paint(dim, "  ↳ "+what+": "+words.OneLine(text, l.width-16)))
