@@ -5,14 +5,12 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/loop"
 	"github.com/inspan/inspan/internal/prompt"
-	"github.com/inspan/inspan/llm"
 )
 
 // driver performs what the loop asks for, one thing at a time, and appends
@@ -99,9 +97,9 @@ func (d *driver) permissions(bodies []event.Body) []event.Body {
 func (d *driver) drive(ctx context.Context) (err error) {
 	limit := &deadline{do: func() { d.timeUp(ctx) }}
 	defer limit.end()
-	defer func() { d.quit(ctx, err) }()
+	defer func() { d.calls.quit(ctx, err) }()
 	for {
-		d.heed()
+		d.calls.heed()
 		limit.set(afterwards(d.state.Deadline()))
 		var err error
 		switch next := d.state.Next().(type) {
@@ -139,9 +137,9 @@ func (d *driver) step(ctx context.Context, next loop.Next) (err error) {
 	case loop.Judge:
 		err = d.judgeCalls(ctx, n.Calls)
 	case loop.RunCalls:
-		err = d.start(ctx, n.Calls)
+		err = d.calls.start(ctx, n.Calls)
 	case loop.Await:
-		err = d.await(ctx)
+		err = d.calls.await(ctx)
 	case loop.End:
 		_, err = d.decide(ctx, bodies(n.Ended)...)
 	case loop.Steer:
@@ -308,9 +306,9 @@ func (d *driver) ask(ctx context.Context, n loop.Ask) error {
 	watched, done := d.interruptible(ctx)
 	for chunk, err := range d.model.Stream(watched, x.req) {
 		if err != nil {
-			err = d.broke(ctx, watched, x, err)
+			err = x.broke(ctx, watched, err)
 		} else {
-			err = d.take(ctx, x, chunk)
+			err = x.take(ctx, chunk)
 		}
 		if err != nil {
 			done()
@@ -321,99 +319,7 @@ func (d *driver) ask(ctx context.Context, n loop.Ask) error {
 		}
 	}
 	done()
-	return d.answered(ctx, x)
-}
-
-// exchange is a request under way.
-type exchange struct {
-	asked  llm.Request     // as the state has it
-	req    llm.Request     // the same with what it takes from blobs
-	by     llm.Info        // who answers
-	sent   time.Time       // when it went out, or will
-	said   strings.Builder // the answer so far
-	veil   *veil           // what of it is shown
-	answer event.Body      // what is to be stored; nil: it has not come yet
-}
-
-// exchange begins a request. It is made of the state that Asked stands for: what is said
-// from there on waits for the next. It is nil if something else comes first: a wait, hooks
-// that are to hear something, or what others have appended.
-func (d *driver) exchange(ctx context.Context, n loop.Ask) (*exchange, error) {
-	switch wait := d.agent.wait(n); {
-	case d.spanEnds(n):
-		return nil, d.checkpoint(ctx, true)
-	case wait > 0:
-		return nil, d.pause(ctx, wait)
-	case d.state.Run.Heard != "" && len(d.agent.Hooks) > 0:
-		return nil, d.heard(ctx)
-	}
-	d.learn()
-	stored, err := d.decide(ctx, event.Asked{Turn: n.Turn, Route: d.state.Route})
-	if err != nil || !stored || d.state.Run.Cancelled { // somebody was faster
-		return nil, err
-	}
-	x := &exchange{asked: d.state.Request(), by: d.model.Info(), veil: newVeil(d.vault)}
-	x.req, err = d.loaded(ctx, x.asked)
-	x.sent = time.Now()
-	return x, err
-}
-
-// take takes in what has come of the reply.
-func (d *driver) take(ctx context.Context, x *exchange, chunk llm.Chunk) error {
-	switch {
-	case chunk.Reply != nil:
-		x.answer = d.replied(x.req, chunk.Reply, x.by)
-		return d.showRest(x)
-	case chunk.Retry != nil:
-		x.void(d.vault)
-		x.sent = time.Now().Add(time.Duration(chunk.Retry.Wait * float64(time.Second)))
-		return d.void(ctx, failed(chunk.Retry.Cause, max(chunk.Retry.Wait, 0.001)))
-	case chunk.Routed != nil:
-		x.void(d.vault)
-		err := d.void(ctx, routed(chunk.Routed, x.by.Route()))
-		x.by, x.sent = chunk.Routed.Info, time.Now()
-		return err
-	}
-	x.said.WriteString(chunk.Text)
-	return d.showDeltas(x.veil.pass(event.Delta{Text: chunk.Text, Reasoning: chunk.Reasoning, Call: chunk.Call}))
-}
-
-// broke takes in that the stream has broken off.
-func (d *driver) broke(ctx, watched context.Context, x *exchange, err error) error {
-	switch {
-	case errors.Is(context.Cause(watched), errInterrupted):
-		x.answer = x.interrupted(x.req)
-		return d.showRest(x)
-	case ctx.Err() != nil:
-		return ctx.Err()
-	default:
-		x.answer = failed(llm.AsError(err), 0)
-	}
-	return nil
-}
-
-// answered stores what came of a request.
-func (d *driver) answered(ctx context.Context, x *exchange) error {
-	r, ok := x.answer.(event.Replied)
-	switch {
-	case x.answer == nil:
-		return d.record(ctx, failed(&llm.Error{Kind: llm.KindStreamCut, Message: "the stream ended without a reply"}, 0))
-	case !ok:
-		return d.record(ctx, x.answer)
-	}
-	r.Millis = time.Since(x.sent).Milliseconds()
-	if note, lost := d.cache.look(x.asked, r, x.sent); lost {
-		return d.record(ctx, r, note)
-	}
-	return d.record(ctx, r)
-}
-
-// void takes back what was shown of the reply, and stores why.
-func (d *driver) void(ctx context.Context, why event.Body) error {
-	if err := d.show(event.Delta{Void: true}); err != nil {
-		return err
-	}
-	return d.record(ctx, why)
+	return x.answered(ctx)
 }
 
 // interruptible returns a context that ends with errInterrupted when somebody

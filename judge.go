@@ -203,7 +203,7 @@ func (d *driver) given(ctx context.Context, t tool.Tool, call *tool.Call) (*tool
 // run. Judges see it without.
 func (d *driver) known(c *tool.Call) *tool.Call {
 	known := *c
-	known.Args, known.Cwd, known.Seen = d.revealed(c.Args), d.cwd(), d.seen()
+	known.Args, known.Cwd, known.Seen = d.revealed(c.Args), d.cwd(), mapKeys(d.state.Seen, d.vault.Resolve)
 	return &known
 }
 

@@ -109,11 +109,7 @@ type redactedError struct {
 func (e redactedError) Error() string { return e.text }
 func (e redactedError) Unwrap() error { return e.error }
 
-// seen is what the session knows of files, by the paths that they have on the disk.
-func (s *Session) seen() map[string]string {
-	return mapKeys(s.state.Seen, s.vault.Resolve)
-}
-
+// mapKeys is a map with other keys.
 func mapKeys(m map[string]string, change func(string) string) map[string]string {
 	out := make(map[string]string, len(m))
 	for key, value := range m {

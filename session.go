@@ -171,7 +171,7 @@ func (s *Session) Run(ctx context.Context, inputs ...event.Body) iter.Seq2[event
 			return
 		}
 		defer s.driving.Unlock()
-		d := &driver{Session: s, yield: yield, calls: newCalls(s.agent.MaxParallel)}
+		d := newDriver(s, yield)
 		if err := s.remember(ctx, inputs...); err != nil {
 			yield(event.Event{}, err)
 			return
