@@ -3,7 +3,6 @@ package inspan
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -16,7 +15,6 @@ import (
 	"github.com/inspan/inspan/internal/guard"
 	"github.com/inspan/inspan/internal/loop"
 	"github.com/inspan/inspan/internal/policy"
-	"github.com/inspan/inspan/internal/secret"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -33,17 +31,16 @@ type Session struct {
 	served []event.Server       // as it was told last; guarded by driving
 	marker *guard.Marker
 	policy policy.Policy
-	vault  *secret.Vault
+	*secrets
 
 	driving     sync.Mutex // held while a run goes on, guards cache
 	cache       cacheWatch
 	joined      bool            // what the agent wants different is in the log; guarded by driving
 	looked      map[string]bool // folders whose instructions were asked for; guarded by driving
 	uncheckable bool            // checkpoints can't be taken; guarded by driving
-	mu          sync.Mutex      // guards state, begun and secretArgs
+	mu          sync.Mutex      // guards state and begun
 	state       *loop.State
-	begun       map[string]bool            // jobs of this program, by id
-	secretArgs  map[string]json.RawMessage // of calls that were judged and have not run, where placeholders stand for something
+	begun       map[string]bool // jobs of this program, by id
 	closed      sync.Once
 	leaving     sync.Once
 	leftovers   Leftovers // once the session has been left
