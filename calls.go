@@ -43,8 +43,8 @@ type doing struct {
 
 // newDriver is one for a session that nobody else drives, whose events yield is shown.
 func newDriver(s *Session, yield func(event.Event, error) bool) *driver {
-	d := &driver{Session: s, yield: yield}
-	d.calls = newCalls(d)
+	d := &driver{journal: &journal{Session: s, yield: yield}}
+	d.journal.saw, d.calls = d.saw, newCalls(d)
 	return d
 }
 
@@ -163,7 +163,7 @@ func (cs *calls) runnable(c loop.Call) *tool.Call {
 	}
 	call.Finished = cs.jobEnded
 	if !cs.agent.Unattended {
-		call.Ask = cs.asker(call)
+		call.Ask = (&asker{Session: cs.Session, call: call, turn: cs.state.Run.Turn}).ask
 	}
 	return call
 }

@@ -59,7 +59,7 @@ func (d *driver) compact(ctx context.Context, c loop.Compact) error {
 	if d.state.Compaction.Times == times {
 		return nil
 	}
-	more, err := d.wants(ctx, tool.Point{Moment: tool.AfterCompact, Why: string(c.Why)})
+	more, err := moment{d, tool.Point{Moment: tool.AfterCompact, Why: string(c.Why)}}.wants(ctx)
 	if err != nil || len(more) == 0 {
 		return err
 	}

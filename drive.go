@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/inspan/inspan/event"
@@ -16,15 +15,8 @@ import (
 // driver performs what the loop asks for, one thing at a time, and appends
 // what came of it. All it knows of the session is in the log: when it dies,
 // another driver goes on.
-//
-// Every append names its claim and the last event that it knows. What follows from
-// the state (decide) is not stored once the log has grown beyond it: the loop is asked
-// again. What has happened in the world (record) is stored behind whatever came. Of two
-// drivers the later claim wins, and the other ends with event.ErrFenced.
 type driver struct {
-	*Session
-	epoch uint64 // of its claim
-	yield func(event.Event, error) bool
+	*journal
 	calls *calls
 
 	awaits time.Time // until when jobs are waited for, as was said; zero: nothing was
@@ -67,7 +59,7 @@ func (d *driver) begin(ctx context.Context, claimed event.Claimed, inputs []even
 		bodies = append(bodies, d.renewed(ctx)...)
 	}
 	d.joined = true
-	bodies = append(bodies, d.lostJobs()...)
+	bodies = append(bodies, d.lost(d.state.Jobs)...)
 	bodies = append(bodies, d.permissions(append(bodies, inputs...))...)
 	if err := d.record(ctx, append(bodies, inputs...)...); err != nil {
 		return err
@@ -190,68 +182,6 @@ func overdue(waiting []loop.Call) []event.Body {
 	return out
 }
 
-// decide stores bodies that follow from the state, if the log has not grown beyond it, and
-// brings the state up to date. If they are not stored the loop is to be asked again.
-func (d *driver) decide(ctx context.Context, bodies ...event.Body) (stored bool, err error) {
-	err = d.store(ctx, bodies)
-	if err != nil && !errors.Is(err, event.ErrGrown) {
-		return false, err
-	}
-	return err == nil, d.catchUp(ctx)
-}
-
-// record stores bodies that hold whatever others have appended, then folds and yields
-// them together with that.
-func (d *driver) record(ctx context.Context, bodies ...event.Body) error {
-	return d.persist(ctx, func() ([]event.Body, error) { return bodies, nil })
-}
-
-// persist is record for bodies that are made anew of the state whenever the log has grown.
-func (d *driver) persist(ctx context.Context, bodies func() ([]event.Body, error)) error {
-	for {
-		made, err := bodies()
-		if err != nil {
-			return err
-		}
-		err = d.store(ctx, made)
-		if err != nil && !errors.Is(err, event.ErrGrown) {
-			return err
-		}
-		if caught := d.catchUp(ctx); caught != nil || err == nil {
-			return caught
-		}
-	}
-}
-
-// store appends bodies behind the last event that was folded.
-func (d *driver) store(ctx context.Context, bodies []event.Body) error {
-	_, err := d.log.AppendAs(ctx, event.Driver{Epoch: d.epoch, After: d.state.Seq}, d.clear(bodies)...)
-	return err
-}
-
-// catchUp folds and yields what the log holds beyond the state.
-func (d *driver) catchUp(ctx context.Context) error {
-	for e, err := range d.log.Read(ctx, d.state.Seq) {
-		if err != nil {
-			return err
-		}
-		d.saw(e.Body)
-		d.mu.Lock()
-		err = d.state.Apply(e)
-		d.mu.Unlock()
-		if err != nil {
-			return err
-		}
-		if !d.yield(e, nil) {
-			return d.broken()
-		}
-		if c, claims := e.Body.(event.Claimed); claims && d.epoch > 0 && c.Epoch != d.epoch {
-			return event.ErrFenced
-		}
-	}
-	return nil
-}
-
 // saw forgets what an event makes untrue.
 func (d *driver) saw(body event.Body) {
 	d.cache.saw(body)
@@ -265,20 +195,6 @@ func (d *driver) saw(body event.Body) {
 			d.calls.seen = nil
 		}
 	}
-}
-
-// broken says that nobody looks any more. What is still to be stored is folded unseen.
-func (d *driver) broken() error {
-	d.yield = func(event.Event, error) bool { return true }
-	return errBroken
-}
-
-// show yields a transient event.
-func (d *driver) show(body event.Body) error {
-	if !d.yield(event.Event{Time: time.Now(), Session: d.state.Session, Body: d.redacted(body)}, nil) {
-		return d.broken()
-	}
-	return nil
 }
 
 // pause lets the rest of a wait pass that an earlier driver began, unless
@@ -320,46 +236,6 @@ func (d *driver) ask(ctx context.Context, n loop.Ask) error {
 	}
 	done()
 	return x.answered(ctx)
-}
-
-// interruptible returns a context that ends with errInterrupted when somebody
-// appends Cancelled to the log. done must be called, and waits.
-func (d *driver) interruptible(ctx context.Context) (watched context.Context, done func()) {
-	watched, cancel := context.WithCancelCause(ctx)
-	if d.state.Run.Cancelled { // before what it is to interrupt has begun
-		cancel(d.interrupt())
-	}
-	w, ok := d.log.(event.Waiter)
-	if !ok {
-		return watched, func() { cancel(nil) }
-	}
-	var watcher sync.WaitGroup
-	after := d.state.Seq
-	watcher.Go(func() {
-		for w.Wait(watched, after) == nil {
-			for e, err := range d.log.Read(watched, after) {
-				if err != nil {
-					return
-				}
-				if b, ok := e.Body.(event.Cancelled); ok {
-					cancel(interruptBy(b.Limit != ""))
-					return
-				}
-				after = e.Seq
-			}
-		}
-	})
-	return watched, func() { cancel(nil); watcher.Wait() }
-}
-
-// interrupt is why the run was interrupted.
-func (d *driver) interrupt() error { return interruptBy(d.state.Run.Late) }
-
-func interruptBy(limit bool) error {
-	if limit {
-		return errLate
-	}
-	return errInterrupted
 }
 
 func bodies(ended []event.Ended) []event.Body {

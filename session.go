@@ -22,13 +22,11 @@ import (
 // Session is one conversation with an agent: a log and what follows from it.
 // Send, Events and Status may be called from any goroutine while Run goes on.
 type Session struct {
-	agent  *Agent
-	log    event.Log
-	model  llm.Model            // wrapped
-	tools  map[string]tool.Tool // wrapped; guarded by driving
-	specs  []llm.ToolSpec       // of those the model is told of; guarded by driving
-	taken  []string             // names of tools that were left out; guarded by driving
-	served []event.Server       // as it was told last; guarded by driving
+	agent *Agent
+	log   event.Log
+	model llm.Model // wrapped
+	toolbox
+	served []event.Server // as it was told last; guarded by driving
 	marker *guard.Marker
 	policy policy.Policy
 	*secrets
@@ -38,12 +36,12 @@ type Session struct {
 	joined      bool            // what the agent wants different is in the log; guarded by driving
 	looked      map[string]bool // folders whose instructions were asked for; guarded by driving
 	uncheckable bool            // checkpoints can't be taken; guarded by driving
-	mu          sync.Mutex      // guards state and begun
+	mu          sync.Mutex      // guards state
 	state       *loop.State
-	begun       map[string]bool // jobs of this program, by id
-	closed      sync.Once
-	leaving     sync.Once
-	leftovers   Leftovers // once the session has been left
+	jobs
+	closed    sync.Once
+	leaving   sync.Once
+	leftovers Leftovers // once the session has been left
 }
 
 // Status is how a session stands.
@@ -331,7 +329,7 @@ func (s *Session) Close() error {
 	s.closed.Do(func() {
 		s.Leave()
 		if s.joined {
-			errs = append(errs, s.finished())
+			errs = append(errs, over(s.agent.Hooks, s.Status()))
 		}
 		if s.agent.Close != nil {
 			errs = append(errs, s.agent.Close())
