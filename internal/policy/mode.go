@@ -127,7 +127,7 @@ func noThrowaway(c *tool.Call, e tool.Effect) string {
 	if !c.Env.Throwaway || c.Env.Walls.Throwaway || e.Kind != tool.Execute {
 		return ""
 	}
-	return "; a throwaway copy of the workspace, in which it could run, can't be had here: " + cmp.Or(c.Env.Walls.NoThrowaway, c.Env.Walls.Why)
+	return "; it could run on a throwaway copy of the workspace, which is unavailable here: " + cmp.Or(c.Env.Walls.NoThrowaway, c.Env.Walls.Why)
 }
 
 // unasked is for what may run in the modes edit and auto.
