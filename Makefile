@@ -6,7 +6,7 @@ GOFLAGS := -trimpath
 TAGS    := grpcnotrace
 export CGO_ENABLED ?= 0
 
-.PHONY: build demo test lint safety fuzz explore oracle bench e2e-local update
+.PHONY: build demo test lint safety fuzz explore oracle bench e2e-local update notice
 
 build:
 	go build $(GOFLAGS) -tags $(TAGS) -ldflags '-s -w' -o inspan ./cmd/inspan
@@ -64,3 +64,7 @@ update:
 	go test . -run 'TestAPI|TestEventsDocument|Corpus' -update
 	go test ./internal/export -run Corpus -update
 	go test ./internal/config -run Schema -update
+
+# Write NOTICE anew: the licences of all that is linked into the command or embedded in it.
+notice:
+	go test . -run 'TestNotice$$' -update

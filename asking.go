@@ -16,38 +16,42 @@ import (
 // asker is what a call asks the person with while it runs. The question goes into
 // the log, as one that is raised, and the answer comes from there: whoever looks at
 // the session can give it.
-func (d *driver) asker(call *tool.Call) func(context.Context, string, []string) (string, error) {
-	var asked atomic.Int64
-	turn := d.state.Run.Turn
-	return func(ctx context.Context, question string, options []string) (string, error) {
-		w, ok := d.log.(event.Waiter)
-		if !ok {
-			return "", errors.New("the log can't be waited for, which an answer needs")
-		}
-		args, err := json.Marshal(struct {
-			Question string   `json:"question"`
-			Options  []string `json:"options,omitempty"`
-		}{question, options})
-		if err != nil {
-			return "", err
-		}
-		r := event.Raised{
-			ID: fmt.Sprintf("%s@%d?%d", call.ID, turn, asked.Add(1)), Call: call.ID, Agent: call.Name, Tool: "ask_user", Args: args,
-			Effects: []tool.Effect{{Kind: tool.Question, Text: question}}, Preview: listed(question, options),
-		}
-		if d.agent.AskTimeout > 0 {
-			r.Until = time.Now().Add(d.agent.AskTimeout)
-		}
-		stored, err := d.log.Append(ctx, d.redacted(r))
-		if err != nil {
-			return "", err
-		}
-		return d.answer(ctx, w, stored[0].Seq, r)
+type asker struct {
+	*Session
+	call  *tool.Call
+	turn  int
+	asked atomic.Int64
+}
+
+// ask is [tool.Call.Ask].
+func (a *asker) ask(ctx context.Context, question string, options []string) (string, error) {
+	w, ok := a.log.(event.Waiter)
+	if !ok {
+		return "", errors.New("the log can't be waited for, which an answer needs")
 	}
+	args, err := json.Marshal(struct {
+		Question string   `json:"question"`
+		Options  []string `json:"options,omitempty"`
+	}{question, options})
+	if err != nil {
+		return "", err
+	}
+	r := event.Raised{
+		ID: fmt.Sprintf("%s@%d?%d", a.call.ID, a.turn, a.asked.Add(1)), Call: a.call.ID, Agent: a.call.Name, Tool: "ask_user", Args: args,
+		Effects: []tool.Effect{{Kind: tool.Question, Text: question}}, Preview: listed(question, options),
+	}
+	if a.agent.AskTimeout > 0 {
+		r.Until = time.Now().Add(a.agent.AskTimeout)
+	}
+	stored, err := a.log.Append(ctx, a.redacted(r))
+	if err != nil {
+		return "", err
+	}
+	return a.answer(ctx, w, stored[0].Seq, r)
 }
 
 // answer waits for the decision on a question that was raised.
-func (d *driver) answer(ctx context.Context, w event.Waiter, question uint64, r event.Raised) (string, error) {
+func (a *asker) answer(ctx context.Context, w event.Waiter, question uint64, r event.Raised) (string, error) {
 	after, asked := question, Asked(Question{Raised: r, Seq: question})
 	patient, stop := ctx, context.CancelFunc(func() {})
 	if !r.Until.IsZero() {
@@ -56,7 +60,7 @@ func (d *driver) answer(ctx context.Context, w event.Waiter, question uint64, r 
 	defer stop()
 	for {
 		err := w.Wait(patient, after)
-		for e, read := range d.log.Read(patient, after) {
+		for e, read := range a.log.Read(patient, after) {
 			if err = errors.Join(err, read); err != nil {
 				break
 			}
@@ -69,7 +73,7 @@ func (d *driver) answer(ctx context.Context, w event.Waiter, question uint64, r 
 		case ctx.Err() != nil:
 			return "", context.Cause(ctx)
 		case patient.Err() != nil:
-			_, err := d.log.Append(ctx, event.Decided{Call: r.ID, Question: question, By: "the time-out", Reason: "nobody answered in time"})
+			_, err := a.log.Append(ctx, event.Decided{Call: r.ID, Question: question, By: "the time-out", Reason: "nobody answered in time"})
 			return "", err
 		case err != nil:
 			return "", err

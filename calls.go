@@ -24,6 +24,7 @@ const usualParallel = 16
 // Checkpoints stand around calls that change something: one is taken before the first of
 // them starts, and one when none of them runs any more and the loop has no call to start.
 type calls struct {
+	*driver
 	ctx      context.Context // of those that run
 	stop     context.CancelCauseFunc
 	running  map[string]doing // by id
@@ -40,26 +41,34 @@ type doing struct {
 	delegates bool // it takes no room, as there is a bound of its own for those who work
 }
 
-func newCalls(parallel int) *calls {
+// newDriver is one for a session that nobody else drives, whose events yield is shown.
+func newDriver(s *Session, yield func(event.Event, error) bool) *driver {
+	d := &driver{journal: &journal{Session: s, yield: yield}}
+	d.journal.saw, d.calls = d.saw, newCalls(d)
+	return d
+}
+
+func newCalls(d *driver) *calls {
+	parallel := d.agent.MaxParallel
 	if parallel <= 0 {
 		parallel = usualParallel
 	}
 	return &calls{
-		stop: func(error) {}, running: map[string]doing{},
+		driver: d, stop: func(error) {}, running: map[string]doing{},
 		results: make(chan event.Ended, parallel), progress: make(chan event.Progress, 64),
 	}
 }
 
 // fitting are the first of the calls, as far as there is room for them.
-func (d *driver) fitting(calls []loop.Call) []loop.Call {
-	room := cap(d.calls.results)
-	for _, now := range d.calls.running {
+func (cs *calls) fitting(calls []loop.Call) []loop.Call {
+	room := cap(cs.results)
+	for _, now := range cs.running {
 		if !now.delegates {
 			room--
 		}
 	}
 	for i, c := range calls {
-		if d.doing(c).delegates {
+		if cs.doing(c).delegates {
 			continue
 		}
 		if room--; room < 0 {
@@ -69,8 +78,8 @@ func (d *driver) fitting(calls []loop.Call) []loop.Call {
 	return calls
 }
 
-func (d *driver) doing(c loop.Call) doing {
-	delegates := d.tools[cmp.Or(c.Tool, c.Name)].Delegates
+func (cs *calls) doing(c loop.Call) doing {
+	delegates := cs.tools[cmp.Or(c.Tool, c.Name)].Delegates
 	return doing{changes: delegates || changes(c.Effects), delegates: delegates}
 }
 
@@ -80,8 +89,8 @@ func changes(effects []tool.Effect) bool {
 }
 
 // changing reports whether one that runs may change the workspace.
-func (c *calls) changing() bool {
-	for _, now := range c.running {
+func (cs *calls) changing() bool {
+	for _, now := range cs.running {
 		if now.changes {
 			return true
 		}
@@ -91,113 +100,113 @@ func (c *calls) changing() bool {
 
 // start starts the first of the calls for which there is room. The intent to run is
 // stored before the first effect of any.
-func (d *driver) start(ctx context.Context, calls []loop.Call) error {
-	calls = d.fitting(calls)
+func (cs *calls) start(ctx context.Context, calls []loop.Call) error {
+	calls = cs.fitting(calls)
 	if len(calls) == 0 {
-		return d.await(ctx)
+		return cs.await(ctx)
 	}
-	changes := slices.ContainsFunc(calls, func(c loop.Call) bool { return d.doing(c).changes })
-	if changes && !d.calls.span && d.keeps() {
-		return d.checkpoint(ctx, false)
+	changes := slices.ContainsFunc(calls, func(c loop.Call) bool { return cs.doing(c).changes })
+	if changes && !cs.span && cs.keeps() {
+		return cs.checkpoint(ctx, false)
 	}
 	var intents []event.Body
 	for _, c := range calls {
 		intents = append(intents, event.Started{Call: c.ID})
 	}
-	stored, err := d.decide(ctx, intents...)
+	stored, err := cs.decide(ctx, intents...)
 	if err != nil || !stored {
 		return err
 	}
-	if len(d.calls.running) == 0 {
-		d.calls.ctx, d.calls.stop = context.WithCancelCause(ctx)
+	if len(cs.running) == 0 {
+		cs.ctx, cs.stop = context.WithCancelCause(ctx)
 	}
-	d.heed()
+	cs.heed()
 	for _, c := range calls {
-		d.launch(c)
+		cs.launch(c)
 	}
 	return nil
 }
 
 // launch runs a call beside the driver.
-func (d *driver) launch(c loop.Call) {
-	d.calls.running[c.ID] = d.doing(c)
-	if d.calls.seen == nil {
-		d.calls.seen = d.seen() // the fold changes its own as soon as the first call ends
+func (cs *calls) launch(c loop.Call) {
+	cs.running[c.ID] = cs.doing(c)
+	if cs.seen == nil {
+		cs.seen = mapKeys(cs.state.Seen, cs.vault.Resolve) // the fold changes its own as soon as the first call ends
 	}
-	if d.calls.before == nil {
-		d.calls.before = &view{messages: d.state.Messages}
+	if cs.before == nil {
+		cs.before = &view{messages: cs.state.Messages}
 	}
-	ctx, before, call := d.calls.ctx, d.calls.before, d.runnable(c)
+	ctx, before, call := cs.ctx, cs.before, cs.runnable(c)
 	go func() {
-		end := d.runCall(ctx, call)
+		end := cs.run(ctx, call)
 		if tool.ReadOnly(c.Effects) {
 			end = before.again(end)
 		}
-		d.calls.results <- end
+		cs.results <- end
 	}()
 }
 
 // runnable is a call as its tool gets it.
-func (d *driver) runnable(c loop.Call) *tool.Call {
-	call := d.call(c.Call, c.Args)
+func (cs *calls) runnable(c loop.Call) *tool.Call {
+	call := cs.call(c.Call, c.Args)
 	if c.Tool != "" {
 		call.Name, call.As = c.Tool, c.Name
 	}
-	call.Env = held(call, c.Effects, d.rules().Pass(), d.vault)
-	call.Cwd, call.Seen, call.Answer = d.cwd(), d.calls.seen, c.Answer
-	progress := d.calls.progress
+	call.Env = held(call, c.Effects, cs.rules().Pass(), cs.vault)
+	call.Cwd, call.Seen, call.Answer = cs.cwd(), cs.seen, c.Answer
+	progress := cs.progress
 	call.Progress = func(text string) {
 		select {
 		case progress <- event.Progress{Call: c.ID, Text: text}:
 		default: // whoever watches is behind; the result will hold it all
 		}
 	}
-	call.Finished = d.jobEnded
-	if !d.agent.Unattended {
-		call.Ask = d.asker(call)
+	call.Finished = cs.jobEnded
+	if !cs.agent.Unattended {
+		call.Ask = (&asker{Session: cs.Session, call: call, turn: cs.state.Run.Turn}).ask
 	}
 	return call
 }
 
 // await lets calls and children work until a call has ended, somebody has appended to the
 // log, or it is too late for an answer.
-func (d *driver) await(ctx context.Context) error {
-	w, ok := d.log.(event.Waiter)
-	if !ok && len(d.calls.running) == 0 {
+func (cs *calls) await(ctx context.Context) error {
+	w, ok := cs.log.(event.Waiter)
+	if !ok && len(cs.running) == 0 {
 		return errors.New("the log can't be waited for, which what goes on in the background needs")
 	}
 	listening, stop := context.WithCancel(ctx)
-	grown, after := make(chan error, 1), d.state.Seq
+	grown, after := make(chan error, 1), cs.state.Seq
 	var listener sync.WaitGroup
 	if ok {
 		listener.Go(func() { grown <- w.Wait(listening, after) })
 	}
 	defer listener.Wait()
 	defer stop()
-	late, stopLate := at(d.state.Due())
+	late, stopLate := at(cs.state.Due())
 	defer stopLate()
-	if until := d.state.Patience(); !until.IsZero() && !until.Equal(d.awaits) {
-		d.awaits = until
-		return d.record(ctx, event.Note{Topic: "jobs", Text: d.state.Awaited()})
+	if until := cs.state.Patience(); !until.IsZero() && !until.Equal(cs.awaits) {
+		cs.awaits = until
+		return cs.record(ctx, event.Note{Topic: "jobs", Text: cs.state.Awaited()})
 	}
-	enough, stopEnough := at(d.state.Patience())
+	enough, stopEnough := at(cs.state.Patience())
 	defer stopEnough()
 	for {
 		select {
-		case p := <-d.calls.progress:
-			if err := d.show(p); err != nil {
+		case p := <-cs.progress:
+			if err := cs.show(p); err != nil {
 				return err
 			}
 			continue
-		case end := <-d.calls.results:
-			return d.ended(ctx, end)
+		case end := <-cs.results:
+			return cs.ended(ctx, end)
 		case err := <-grown:
-			return errors.Join(err, d.catchUp(ctx))
+			return errors.Join(err, cs.catchUp(ctx))
 		case <-late:
-			_, err := d.decide(ctx, overdue(d.state.Waiting())...)
+			_, err := cs.decide(ctx, overdue(cs.state.Waiting())...)
 			return err
 		case <-enough:
-			return d.impatient(ctx)
+			return cs.impatient(ctx)
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -215,61 +224,61 @@ func at(t time.Time) (rings <-chan time.Time, stop func() bool) {
 
 // ended stores the result of a call, and of those that have ended meanwhile. A result
 // that exists is stored, even if ctx has ended.
-func (d *driver) ended(ctx context.Context, first event.Ended) error {
+func (cs *calls) ended(ctx context.Context, first event.Ended) error {
 	batch := []event.Body{first}
-	for len(d.calls.results) > 0 {
-		batch = append(batch, <-d.calls.results)
+	for len(cs.results) > 0 {
+		batch = append(batch, <-cs.results)
 	}
 	for _, end := range batch {
-		delete(d.calls.running, end.(event.Ended).Call)
+		delete(cs.running, end.(event.Ended).Call)
 	}
-	if len(d.calls.running) == 0 {
-		d.calls.stop(nil)
+	if len(cs.running) == 0 {
+		cs.stop(nil)
 	}
-	d.learn() // a tool may have got a token while it ran
-	return d.record(context.WithoutCancel(ctx), append(batch, d.nested(batch)...)...)
+	cs.learn() // a tool may have got a token while it ran
+	return cs.record(context.WithoutCancel(ctx), append(batch, cs.nested(batch)...)...)
 }
 
 // heed stops the calls of a run that was interrupted.
-func (d *driver) heed() {
-	if d.state.Run.Cancelled {
-		d.calls.stop(d.interrupt())
+func (cs *calls) heed() {
+	if cs.state.Run.Cancelled {
+		cs.stop(cs.interrupt())
 	}
 }
 
 // quit stops the calls when the driver ends with an error, and waits for them. What they
 // bring is stored, unless the error says that nothing can be stored any more.
-func (d *driver) quit(ctx context.Context, failed error) {
+func (cs *calls) quit(ctx context.Context, failed error) {
 	if ctx.Err() != nil || errors.Is(failed, errBroken) {
 		failed = nil
 	}
 	whole := context.WithoutCancel(ctx)
-	d.calls.stop(context.Canceled)
-	for len(d.calls.running) > 0 {
-		end := <-d.calls.results
-		delete(d.calls.running, end.Call)
+	cs.stop(context.Canceled)
+	for len(cs.running) > 0 {
+		end := <-cs.results
+		delete(cs.running, end.Call)
 		if failed == nil {
-			failed = d.ended(whole, end)
+			failed = cs.ended(whole, end)
 		}
 		if errors.Is(failed, errBroken) {
 			failed = nil // nobody looks, and the rest is stored all the same
 		}
 	}
-	if failed == nil && d.calls.span {
-		_ = d.checkpoint(whole, true)
+	if failed == nil && cs.span {
+		_ = cs.checkpoint(whole, true)
 	}
 }
 
-// runCall runs one call and says how it ended.
-func (d *driver) runCall(ctx context.Context, c *tool.Call) event.Ended {
+// run runs one call and says how it ended.
+func (cs *calls) run(ctx context.Context, c *tool.Call) event.Ended {
 	began := time.Now()
 	end := event.Ended{Call: c.ID, Outcome: event.OutcomeOK}
-	t, ok := d.tools[c.Name]
+	t, ok := cs.tools[c.Name]
 	if !ok {
 		end.Outcome, end.Parts = event.OutcomeFailed, llm.Say(fmt.Sprintf("There is no tool %q any more.", c.Name))
 		return end
 	}
-	c.Args = d.judgedArgs(c)
+	c.Args = cs.judgedArgs(c)
 	if ctx.Err() != nil {
 		end.Outcome, end.Parts = event.OutcomeCancelled, llm.Say("Not run: it was stopped before it began.")
 		return end
@@ -278,7 +287,7 @@ func (d *driver) runCall(ctx context.Context, c *tool.Call) event.Ended {
 	end.Parts, end.Files, end.Cwd, end.Exit, end.Todo = res.Parts, res.Files, res.Cwd, res.Exit, res.Todo
 	end.Show, end.Untrusted, end.Lasting, end.Cost = res.Show, res.Untrusted, res.Lasting, res.Cost
 	end.Job, end.Left, end.Told = res.Job, res.Left, res.Told
-	d.began(end.Job)
+	cs.began(end.Job)
 	end.Millis = time.Since(began).Milliseconds()
 	switch {
 	case errors.Is(err, errLeft):

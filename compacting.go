@@ -32,8 +32,8 @@ func (d *driver) compact(ctx context.Context, c loop.Compact) error {
 	if kept.Reason != "" {
 		return d.record(ctx, kept)
 	}
-	times, source := d.state.Compaction.Times, d.source(c.Why)
-	plan, ok := compact.Split(source, stays(source.Room))
+	times, from := d.state.Compaction.Times, source(d.state, c.Why)
+	plan, ok := compact.Split(from, stays(from.Room))
 	if !ok {
 		return d.record(ctx, event.Kept{Why: c.Why, Reason: "there is too little that a summary could replace"})
 	}
@@ -53,13 +53,13 @@ func (d *driver) compact(ctx context.Context, c loop.Compact) error {
 	}
 	body := event.Compacted{Why: c.Why, How: s.how, Lacks: s.lacks, Route: s.route, Usage: s.usage, Cost: s.cost}
 	messages, person := plan.Build(record)
-	if err := d.replace(ctx, body, messages, person, len(source.Messages)); err != nil {
+	if err := d.replace(ctx, body, messages, person, len(from.Messages)); err != nil {
 		return err
 	}
 	if d.state.Compaction.Times == times {
 		return nil
 	}
-	more, err := d.wants(ctx, tool.Point{Moment: tool.AfterCompact, Why: string(c.Why)})
+	more, err := moment{d, tool.Point{Moment: tool.AfterCompact, Why: string(c.Why)}}.wants(ctx)
 	if err != nil || len(more) == 0 {
 		return err
 	}
@@ -97,23 +97,22 @@ func stays(room int) int {
 // left is how many tokens of the conversation a compaction may leave, so that a
 // quarter of the room is free for what comes next; 0 if nobody knows the room.
 // What the vendor refused was too long, whatever we count.
-func (d *driver) left(why event.Compaction) int {
-	room := d.state.Room()
-	if refused := d.state.Tokens() * 3 / 4; why == event.CompactOverflow && (room == 0 || refused < room) {
+func left(st *loop.State, why event.Compaction) int {
+	room := st.Room()
+	if refused := st.Tokens() * 3 / 4; why == event.CompactOverflow && (room == 0 || refused < room) {
 		room = refused
 	}
 	if room == 0 {
 		return 0
 	}
-	fixed := d.state.Fixed()
+	fixed := st.Fixed()
 	return max(room*3/4-fixed, (room-fixed)/2, 1)
 }
 
 // source is the conversation and what is known of it beside.
-func (d *driver) source(why event.Compaction) compact.Source {
-	st := d.state
+func source(st *loop.State, why event.Compaction) compact.Source {
 	return compact.Source{
-		Messages: st.Messages, Person: st.Person, Count: st.Count, Room: d.left(why),
+		Messages: st.Messages, Person: st.Person, Count: st.Count, Room: left(st, why),
 		Facts: facts(st),
 		Carry: compact.Carry{Goal: st.Asked(), Todo: todo(st), Files: inHand(st), Mode: st.Mode, Granted: st.Granted, Lasting: lasting(st)},
 	}
@@ -258,7 +257,7 @@ func (s *summary) note(missing []compact.Missing) {
 
 // ask returns what the model says, without secrets.
 func (s *summary) ask(ctx context.Context, req llm.Request) (string, error) {
-	req, err := s.loaded(ctx, req)
+	req, err := loaded(ctx, s.agent.Env.Blobs, req)
 	if err != nil {
 		return "", err
 	}
@@ -281,7 +280,7 @@ func (s *summary) ask(ctx context.Context, req llm.Request) (string, error) {
 				return "", err
 			}
 		case chunk.Reply != nil:
-			r := s.replied(req, chunk.Reply, by)
+			r := replied(s.state, req, chunk.Reply, by)
 			s.route, s.usage, s.cost = r.Route, s.usage.Add(r.Usage), s.cost+r.Cost
 			return s.vault.Redact(r.Parts.Text()), nil
 		}

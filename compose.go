@@ -5,7 +5,6 @@ import (
 
 	"github.com/inspan/inspan/internal/guard"
 	"github.com/inspan/inspan/internal/keep"
-	"github.com/inspan/inspan/internal/places"
 	"github.com/inspan/inspan/internal/policy"
 	"github.com/inspan/inspan/internal/secret"
 	"github.com/inspan/inspan/llm"
@@ -53,11 +52,14 @@ func (a *Agent) tool(t tool.Tool, marker *guard.Marker, vault *secret.Vault) too
 
 // rules is the policy of the agent: mode, rules and sensitive places.
 func (a *Agent) rules() (policy.Policy, error) {
-	m := places.Map{Root: a.Env.Root, Also: a.Folders, Home: keep.Home(), Programs: keep.Programs(), Moved: keep.Moved(), State: a.Private, Shared: a.Shared, Open: a.Public}
+	var p policy.Policy
+	m := &p.Map
+	m.Root, m.Also, m.State, m.Shared, m.Open = a.Env.Root, a.Folders, a.Private, a.Shared, a.Public
+	m.Home, m.Programs, m.Moved = keep.Home(), keep.Programs(), keep.Moved()
 	if looker, ok := a.Env.Files.(tool.Looker); ok {
 		m.Look = looker.Look
 	}
-	p := policy.Policy{Map: m.Indexed()}
+	p.Map = m.Indexed()
 	for _, rule := range a.Rules {
 		r, err := policy.ParseRule(rule.Action, rule.Text, rule.Scope)
 		if err != nil {

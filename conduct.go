@@ -26,7 +26,8 @@ type Conductor struct {
 	// event.Decided, or an event.Cancelled to interrupt the run. Nil means no answer from
 	// here: the question stays open for others. The context ends when somebody else has
 	// answered, when it is too late for an answer, and when the run is interrupted; what is
-	// returned then does not count. An error ends Run. Nil: nobody here answers.
+	// returned then does not count. In the first case its cause is ErrAnswered. An error ends
+	// Run. Nil: nobody here answers.
 	Ask func(ctx context.Context, p Pending) (event.Body, error)
 	// Before returns what the session goes on with beside the answers, such as an
 	// event.Switched, which can't be sent into a run. It is called whenever the session is
@@ -68,13 +69,16 @@ const (
 // ErrOver says that nothing can be sent into a run that is over. The next Run takes it.
 var ErrOver = errors.New("the run is over")
 
+// ErrAnswered is why a question is taken back that somebody else has answered.
+var ErrAnswered = errors.New("answered elsewhere")
+
 // Run appends the inputs and drives the session until the run has stopped, or until only
 // questions are left that nobody answers. Without inputs it goes on where the session
 // stands. If the end of ctx breaks it off, that is the error.
 func (c *Conductor) Run(ctx context.Context, inputs ...event.Body) error {
 	ctx, broken := context.WithCancel(ctx)
 	defer broken()
-	put := &questions{session: c.Session, ask: c.Ask, together: c.Together, patience: c.Patience, put: map[uint64]context.CancelFunc{}, news: make(chan struct{}, 1)}
+	put := &questions{session: c.Session, ask: c.Ask, together: c.Together, patience: c.Patience, put: map[uint64]context.CancelCauseFunc{}, news: make(chan struct{}, 1)}
 	c.begin(put, broken)
 	defer c.end()
 	for {

@@ -111,7 +111,7 @@ func TestConductorAnsweredElsewhere(t *testing.T) {
 				if tc.asks {
 					c.Ask = func(ctx context.Context, _ inspan.Pending) (event.Body, error) {
 						<-ctx.Done()
-						back = true
+						back = errors.Is(context.Cause(ctx), inspan.ErrAnswered)
 						return event.Decided{Allow: false}, nil // too late
 					}
 				}

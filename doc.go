@@ -2,8 +2,8 @@
 // makes it an agent.
 //
 // A session is an append-only list of events; nothing else is state. The loop
-// is a pure fold over them that says what must happen next; a driver does it,
-// appends what came out, and repeats. Everyone else reads the same events.
+// is a pure fold over them that names the next action. A driver performs it,
+// appends the outcome, and repeats. All other parts read the same events.
 //
 // The smallest agent has a model and nothing else:
 //
@@ -17,10 +17,10 @@
 //		}
 //	}
 //
-// Three kinds of failure are kept apart. A tool that fails is data for the
-// model. A model that can't be had is an event, and the run stops as failed. A
-// Go error means that the harness itself can't go on, such as a full disk.
+// There are three kinds of failure. A failing tool is data for the model. An
+// unavailable model is an event, and the run stops as failed. A Go error means
+// that the harness itself can't continue, for example because of a full disk.
 //
 // Until version 1.0 the Go API may change between minor versions; session logs
-// written by any released version stay readable for ever.
+// written by any released version stay readable forever.
 package inspan

@@ -173,16 +173,16 @@ func signature(t *testing.T, fset *token.FileSet, f *doc.Func) string {
 	return strings.Join(strings.Fields(printed(t, fset, &decl)), " ")
 }
 
-// TestTreeInReadme keeps the tree that README shows equal to the folders.
-func TestTreeInReadme(t *testing.T) {
-	readme, err := os.ReadFile("README.md")
+// TestTreeInArchitecture keeps the tree that docs/ARCHITECTURE.md shows equal to the folders.
+func TestTreeInArchitecture(t *testing.T) {
+	page, err := os.ReadFile("docs/ARCHITECTURE.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, tree, ok := strings.Cut(string(readme), "<!-- tree -->")
+	_, tree, ok := strings.Cut(string(page), "<!-- tree -->")
 	tree, _, ok2 := strings.Cut(tree, "<!-- /tree -->")
 	if !ok || !ok2 {
-		t.Fatal("README.md has no tree")
+		t.Fatal("docs/ARCHITECTURE.md has no tree")
 	}
 	shown := map[string]bool{}
 	for _, m := range regexp.MustCompile(`(?m)^([a-z0-9./-]+)/ `).FindAllStringSubmatch(tree, -1) {
@@ -190,13 +190,13 @@ func TestTreeInReadme(t *testing.T) {
 	}
 	for dir := range rank {
 		if dir != "." && !strings.HasPrefix(dir, "examples/") && !shown[dir] {
-			t.Errorf("README.md does not show %s", dir)
+			t.Errorf("docs/ARCHITECTURE.md does not show %s", dir)
 		}
 		delete(shown, dir)
 	}
 	for dir := range shown {
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-			t.Errorf("README.md shows %s, which is not there", dir)
+			t.Errorf("docs/ARCHITECTURE.md shows %s, which is not there", dir)
 		}
 	}
 }

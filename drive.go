@@ -5,28 +5,18 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"strings"
-	"sync"
 	"time"
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/loop"
 	"github.com/inspan/inspan/internal/prompt"
-	"github.com/inspan/inspan/llm"
 )
 
 // driver performs what the loop asks for, one thing at a time, and appends
 // what came of it. All it knows of the session is in the log: when it dies,
 // another driver goes on.
-//
-// Every append names its claim and the last event that it knows. What follows from
-// the state (decide) is not stored once the log has grown beyond it: the loop is asked
-// again. What has happened in the world (record) is stored behind whatever came. Of two
-// drivers the later claim wins, and the other ends with event.ErrFenced.
 type driver struct {
-	*Session
-	epoch uint64 // of its claim
-	yield func(event.Event, error) bool
+	*journal
 	calls *calls
 
 	awaits time.Time // until when jobs are waited for, as was said; zero: nothing was
@@ -69,7 +59,7 @@ func (d *driver) begin(ctx context.Context, claimed event.Claimed, inputs []even
 		bodies = append(bodies, d.renewed(ctx)...)
 	}
 	d.joined = true
-	bodies = append(bodies, d.lostJobs()...)
+	bodies = append(bodies, d.lost(d.state.Jobs)...)
 	bodies = append(bodies, d.permissions(append(bodies, inputs...))...)
 	if err := d.record(ctx, append(bodies, inputs...)...); err != nil {
 		return err
@@ -99,9 +89,9 @@ func (d *driver) permissions(bodies []event.Body) []event.Body {
 func (d *driver) drive(ctx context.Context) (err error) {
 	limit := &deadline{do: func() { d.timeUp(ctx) }}
 	defer limit.end()
-	defer func() { d.quit(ctx, err) }()
+	defer func() { d.calls.quit(ctx, err) }()
 	for {
-		d.heed()
+		d.calls.heed()
 		limit.set(afterwards(d.state.Deadline()))
 		var err error
 		switch next := d.state.Next().(type) {
@@ -139,9 +129,9 @@ func (d *driver) step(ctx context.Context, next loop.Next) (err error) {
 	case loop.Judge:
 		err = d.judgeCalls(ctx, n.Calls)
 	case loop.RunCalls:
-		err = d.start(ctx, n.Calls)
+		err = d.calls.start(ctx, n.Calls)
 	case loop.Await:
-		err = d.await(ctx)
+		err = d.calls.await(ctx)
 	case loop.End:
 		_, err = d.decide(ctx, bodies(n.Ended)...)
 	case loop.Steer:
@@ -192,68 +182,6 @@ func overdue(waiting []loop.Call) []event.Body {
 	return out
 }
 
-// decide stores bodies that follow from the state, if the log has not grown beyond it, and
-// brings the state up to date. If they are not stored the loop is to be asked again.
-func (d *driver) decide(ctx context.Context, bodies ...event.Body) (stored bool, err error) {
-	err = d.store(ctx, bodies)
-	if err != nil && !errors.Is(err, event.ErrGrown) {
-		return false, err
-	}
-	return err == nil, d.catchUp(ctx)
-}
-
-// record stores bodies that hold whatever others have appended, then folds and yields
-// them together with that.
-func (d *driver) record(ctx context.Context, bodies ...event.Body) error {
-	return d.persist(ctx, func() ([]event.Body, error) { return bodies, nil })
-}
-
-// persist is record for bodies that are made anew of the state whenever the log has grown.
-func (d *driver) persist(ctx context.Context, bodies func() ([]event.Body, error)) error {
-	for {
-		made, err := bodies()
-		if err != nil {
-			return err
-		}
-		err = d.store(ctx, made)
-		if err != nil && !errors.Is(err, event.ErrGrown) {
-			return err
-		}
-		if caught := d.catchUp(ctx); caught != nil || err == nil {
-			return caught
-		}
-	}
-}
-
-// store appends bodies behind the last event that was folded.
-func (d *driver) store(ctx context.Context, bodies []event.Body) error {
-	_, err := d.log.AppendAs(ctx, event.Driver{Epoch: d.epoch, After: d.state.Seq}, d.clear(bodies)...)
-	return err
-}
-
-// catchUp folds and yields what the log holds beyond the state.
-func (d *driver) catchUp(ctx context.Context) error {
-	for e, err := range d.log.Read(ctx, d.state.Seq) {
-		if err != nil {
-			return err
-		}
-		d.saw(e.Body)
-		d.mu.Lock()
-		err = d.state.Apply(e)
-		d.mu.Unlock()
-		if err != nil {
-			return err
-		}
-		if !d.yield(e, nil) {
-			return d.broken()
-		}
-		if c, claims := e.Body.(event.Claimed); claims && d.epoch > 0 && c.Epoch != d.epoch {
-			return event.ErrFenced
-		}
-	}
-	return nil
-}
-
 // saw forgets what an event makes untrue.
 func (d *driver) saw(body event.Body) {
 	d.cache.saw(body)
@@ -267,20 +195,6 @@ func (d *driver) saw(body event.Body) {
 			d.calls.seen = nil
 		}
 	}
-}
-
-// broken says that nobody looks any more. What is still to be stored is folded unseen.
-func (d *driver) broken() error {
-	d.yield = func(event.Event, error) bool { return true }
-	return errBroken
-}
-
-// show yields a transient event.
-func (d *driver) show(body event.Body) error {
-	if !d.yield(event.Event{Time: time.Now(), Session: d.state.Session, Body: d.redacted(body)}, nil) {
-		return d.broken()
-	}
-	return nil
 }
 
 // pause lets the rest of a wait pass that an earlier driver began, unless
@@ -308,9 +222,9 @@ func (d *driver) ask(ctx context.Context, n loop.Ask) error {
 	watched, done := d.interruptible(ctx)
 	for chunk, err := range d.model.Stream(watched, x.req) {
 		if err != nil {
-			err = d.broke(ctx, watched, x, err)
+			err = x.broke(ctx, watched, err)
 		} else {
-			err = d.take(ctx, x, chunk)
+			err = x.take(ctx, chunk)
 		}
 		if err != nil {
 			done()
@@ -321,139 +235,7 @@ func (d *driver) ask(ctx context.Context, n loop.Ask) error {
 		}
 	}
 	done()
-	return d.answered(ctx, x)
-}
-
-// exchange is a request under way.
-type exchange struct {
-	asked  llm.Request     // as the state has it
-	req    llm.Request     // the same with what it takes from blobs
-	by     llm.Info        // who answers
-	sent   time.Time       // when it went out, or will
-	said   strings.Builder // the answer so far
-	veil   *veil           // what of it is shown
-	answer event.Body      // what is to be stored; nil: it has not come yet
-}
-
-// exchange begins a request. It is made of the state that Asked stands for: what is said
-// from there on waits for the next. It is nil if something else comes first: a wait, hooks
-// that are to hear something, or what others have appended.
-func (d *driver) exchange(ctx context.Context, n loop.Ask) (*exchange, error) {
-	switch wait := d.agent.wait(n); {
-	case d.spanEnds(n):
-		return nil, d.checkpoint(ctx, true)
-	case wait > 0:
-		return nil, d.pause(ctx, wait)
-	case d.state.Run.Heard != "" && len(d.agent.Hooks) > 0:
-		return nil, d.heard(ctx)
-	}
-	d.learn()
-	stored, err := d.decide(ctx, event.Asked{Turn: n.Turn, Route: d.state.Route})
-	if err != nil || !stored || d.state.Run.Cancelled { // somebody was faster
-		return nil, err
-	}
-	x := &exchange{asked: d.state.Request(), by: d.model.Info(), veil: newVeil(d.vault)}
-	x.req, err = d.loaded(ctx, x.asked)
-	x.sent = time.Now()
-	return x, err
-}
-
-// take takes in what has come of the reply.
-func (d *driver) take(ctx context.Context, x *exchange, chunk llm.Chunk) error {
-	switch {
-	case chunk.Reply != nil:
-		x.answer = d.replied(x.req, chunk.Reply, x.by)
-		return d.showRest(x)
-	case chunk.Retry != nil:
-		x.void(d.vault)
-		x.sent = time.Now().Add(time.Duration(chunk.Retry.Wait * float64(time.Second)))
-		return d.void(ctx, failed(chunk.Retry.Cause, max(chunk.Retry.Wait, 0.001)))
-	case chunk.Routed != nil:
-		x.void(d.vault)
-		err := d.void(ctx, routed(chunk.Routed, x.by.Route()))
-		x.by, x.sent = chunk.Routed.Info, time.Now()
-		return err
-	}
-	x.said.WriteString(chunk.Text)
-	return d.showDeltas(x.veil.pass(event.Delta{Text: chunk.Text, Reasoning: chunk.Reasoning, Call: chunk.Call}))
-}
-
-// broke takes in that the stream has broken off.
-func (d *driver) broke(ctx, watched context.Context, x *exchange, err error) error {
-	switch {
-	case errors.Is(context.Cause(watched), errInterrupted):
-		x.answer = x.interrupted(x.req)
-		return d.showRest(x)
-	case ctx.Err() != nil:
-		return ctx.Err()
-	default:
-		x.answer = failed(llm.AsError(err), 0)
-	}
-	return nil
-}
-
-// answered stores what came of a request.
-func (d *driver) answered(ctx context.Context, x *exchange) error {
-	r, ok := x.answer.(event.Replied)
-	switch {
-	case x.answer == nil:
-		return d.record(ctx, failed(&llm.Error{Kind: llm.KindStreamCut, Message: "the stream ended without a reply"}, 0))
-	case !ok:
-		return d.record(ctx, x.answer)
-	}
-	r.Millis = time.Since(x.sent).Milliseconds()
-	if note, lost := d.cache.look(x.asked, r, x.sent); lost {
-		return d.record(ctx, r, note)
-	}
-	return d.record(ctx, r)
-}
-
-// void takes back what was shown of the reply, and stores why.
-func (d *driver) void(ctx context.Context, why event.Body) error {
-	if err := d.show(event.Delta{Void: true}); err != nil {
-		return err
-	}
-	return d.record(ctx, why)
-}
-
-// interruptible returns a context that ends with errInterrupted when somebody
-// appends Cancelled to the log. done must be called, and waits.
-func (d *driver) interruptible(ctx context.Context) (watched context.Context, done func()) {
-	watched, cancel := context.WithCancelCause(ctx)
-	if d.state.Run.Cancelled { // before what it is to interrupt has begun
-		cancel(d.interrupt())
-	}
-	w, ok := d.log.(event.Waiter)
-	if !ok {
-		return watched, func() { cancel(nil) }
-	}
-	var watcher sync.WaitGroup
-	after := d.state.Seq
-	watcher.Go(func() {
-		for w.Wait(watched, after) == nil {
-			for e, err := range d.log.Read(watched, after) {
-				if err != nil {
-					return
-				}
-				if b, ok := e.Body.(event.Cancelled); ok {
-					cancel(interruptBy(b.Limit != ""))
-					return
-				}
-				after = e.Seq
-			}
-		}
-	})
-	return watched, func() { cancel(nil); watcher.Wait() }
-}
-
-// interrupt is why the run was interrupted.
-func (d *driver) interrupt() error { return interruptBy(d.state.Run.Late) }
-
-func interruptBy(limit bool) error {
-	if limit {
-		return errLate
-	}
-	return errInterrupted
+	return x.answered(ctx)
 }
 
 func bodies(ended []event.Ended) []event.Body {

@@ -11,6 +11,13 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
+// toolbox holds the tools that a session has by now. Guarded by its lock for driving.
+type toolbox struct {
+	tools map[string]tool.Tool // wrapped
+	specs []llm.ToolSpec       // of those that the model is told of
+	left  []string             // why tools were left out
+}
+
 // equip gathers the tools of the agent and those that come and go.
 func (s *Session) equip(ctx context.Context) error {
 	tools, specs := map[string]tool.Tool{}, []llm.ToolSpec{}
@@ -21,12 +28,17 @@ func (s *Session) equip(ctx context.Context) error {
 		tools[t.Name] = s.agent.tool(t, s.marker, s.vault)
 		specs = append(specs, t.Spec())
 	}
-	s.taken = nil
+	s.left = nil
 	if s.agent.Extra != nil {
 		shown, hidden := s.agent.Extra(ctx)
 		for i, t := range append(shown[:len(shown):len(shown)], hidden...) {
-			if _, twice := tools[t.Name]; twice || s.vault.Redact(t.Name) != t.Name {
-				s.taken = append(s.taken, t.Name)
+			_, twice := tools[t.Name]
+			switch {
+			case s.vault.Redact(t.Name) != t.Name:
+				s.left = append(s.left, fmt.Sprintf("a tool has a secret in its name, %q; it is left out", t.Name))
+				continue
+			case twice:
+				s.left = append(s.left, fmt.Sprintf("two tools are named %q; the later one is left out", t.Name))
 				continue
 			}
 			tools[t.Name] = s.agent.tool(t, s.marker, s.vault)
@@ -44,12 +56,12 @@ func (d *driver) renewed(ctx context.Context) []event.Body {
 	if d.agent.Extra == nil {
 		return nil
 	}
-	before := d.taken
+	before := d.left
 	if err := d.equip(ctx); err != nil {
 		return []event.Body{event.Note{Topic: "tools", Text: err.Error()}}
 	}
 	var out []event.Body
-	if !reflect.DeepEqual(before, d.taken) {
+	if !reflect.DeepEqual(before, d.left) {
 		out = d.clashes()
 	}
 	if !reflect.DeepEqual(d.specs, d.state.Tools) {
@@ -99,14 +111,10 @@ func (d *driver) missed(ctx context.Context) error {
 }
 
 // clashes tells of tools that were left out.
-func (s *Session) clashes() []event.Body {
+func (b *toolbox) clashes() []event.Body {
 	var out []event.Body
-	for _, name := range s.taken {
-		why := "two tools are named %q; the later one is left out"
-		if s.vault.Redact(name) != name {
-			why = "a tool has a secret in its name, %q; it is left out"
-		}
-		out = append(out, event.Note{Topic: "tools", Text: fmt.Sprintf(why, name)})
+	for _, why := range b.left {
+		out = append(out, event.Note{Topic: "tools", Text: why})
 	}
 	return out
 }

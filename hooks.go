@@ -19,14 +19,20 @@ const (
 	endTime   = 10 * time.Second // for the hooks at the end of a session
 )
 
-// outcome asks the hooks what should come of a moment. Their outcomes become one: the
-// strictest action, and all texts. Bodies are notes of those that failed.
-func (d *driver) outcome(ctx context.Context, p tool.Point) (sum tool.Outcome, bodies []event.Body) {
-	p.Session, p.Root, p.Mode = d.state.Session, d.state.Root, d.state.Mode
-	for _, h := range d.agent.Hooks {
-		out, err := h.At(ctx, p)
+// moment is one at which hooks are asked.
+type moment struct {
+	*driver
+	tool.Point
+}
+
+// outcome asks the hooks what should come of it. Their outcomes become one: the strictest
+// action, and all texts. Bodies are notes of those that failed.
+func (m moment) outcome(ctx context.Context) (sum tool.Outcome, bodies []event.Body) {
+	m.Session, m.Root, m.Mode = m.state.Session, m.state.Root, m.state.Mode
+	for _, h := range m.agent.Hooks {
+		out, err := h.At(ctx, m.Point)
 		if err != nil {
-			bodies = append(bodies, event.Note{Topic: "hook", Text: fmt.Sprintf("a hook at %s failed: %v", p.Moment, err)})
+			bodies = append(bodies, event.Note{Topic: "hook", Text: fmt.Sprintf("a hook at %s failed: %v", m.Moment, err)})
 		}
 		if out.Action == tool.Deny && sum.Action != tool.Deny {
 			sum.Action, sum.By, sum.Reason = out.Action, out.By, out.Reason
@@ -47,26 +53,26 @@ func saidBy(out tool.Outcome) string {
 	return fmt.Sprintf("[%s says; it is not the person:]\n%s", by, strings.TrimSpace(out.Text))
 }
 
-// hook asks the hooks, and decides what they want. If that is not stored, they are to be
+// come asks the hooks, and decides what they want. If that is not stored, they are to be
 // asked again.
-func (d *driver) hook(ctx context.Context, p tool.Point) (stored bool, err error) {
-	bodies, err := d.wants(ctx, p)
+func (m moment) come(ctx context.Context) (stored bool, err error) {
+	bodies, err := m.wants(ctx)
 	if err != nil || len(bodies) == 0 {
 		return err == nil, err
 	}
-	return d.decide(ctx, bodies...)
+	return m.decide(ctx, bodies...)
 }
 
-// wants is what hooks want at a moment.
-func (d *driver) wants(ctx context.Context, p tool.Point) ([]event.Body, error) {
-	if len(d.agent.Hooks) == 0 {
+// wants is what hooks want.
+func (m moment) wants(ctx context.Context) ([]event.Body, error) {
+	if len(m.agent.Hooks) == 0 {
 		return nil, nil
 	}
-	watched, done := d.interruptible(ctx)
-	out, bodies := d.outcome(watched, p)
+	watched, done := m.interruptible(ctx)
+	out, bodies := m.outcome(watched)
 	done()
-	if out.Action == tool.Deny || out.Text != "" || p.Moment == tool.PromptSaid {
-		bodies = append(bodies, event.Hooked{Moment: p.Moment, By: out.By, Action: out.Action, Reason: out.Reason, Text: out.Text})
+	if out.Action == tool.Deny || out.Text != "" || m.Moment == tool.PromptSaid {
+		bodies = append(bodies, event.Hooked{Moment: m.Moment, By: out.By, Action: out.Action, Reason: out.Reason, Text: out.Text})
 	}
 	return bodies, ctx.Err()
 }
@@ -80,7 +86,7 @@ func (d *driver) started(ctx context.Context) []event.Body {
 	if len(d.state.Messages) == 0 {
 		p.Why = "new"
 	}
-	out, bodies := d.outcome(ctx, p)
+	out, bodies := moment{d, p}.outcome(ctx)
 	if out.Text != "" {
 		bodies = append(bodies, event.Hooked{Moment: p.Moment, Text: out.Text})
 	}
@@ -89,7 +95,7 @@ func (d *driver) started(ctx context.Context) []event.Body {
 
 // heard has hooks see what the person said before a model does.
 func (d *driver) heard(ctx context.Context) error {
-	_, err := d.hook(ctx, tool.Point{Moment: tool.PromptSaid, Text: d.state.Run.Heard})
+	_, err := moment{d, tool.Point{Moment: tool.PromptSaid, Text: d.state.Run.Heard}}.come(ctx)
 	return err
 }
 
@@ -97,7 +103,8 @@ func (d *driver) heard(ctx context.Context) error {
 func (d *driver) stop(ctx context.Context, stopped event.Stopped) error {
 	run := d.state.Run
 	if stopped.Reason == event.ReasonDone && run.Rounds < maxRounds {
-		stored, err := d.hook(ctx, tool.Point{Moment: tool.RunStop, Why: string(stopped.Reason), Text: d.lastWords(), Rounds: run.Rounds})
+		end := moment{d, tool.Point{Moment: tool.RunStop, Why: string(stopped.Reason), Text: lastWords(d.state), Rounds: run.Rounds}}
+		stored, err := end.come(ctx)
 		if err != nil || !stored {
 			return err
 		}
@@ -114,9 +121,9 @@ func (d *driver) stop(ctx context.Context, stopped event.Stopped) error {
 }
 
 // lastWords is what the model said last.
-func (d *driver) lastWords() string {
-	for i := len(d.state.Messages) - 1; i >= 0; i-- {
-		if m := d.state.Messages[i]; m.Role == llm.Assistant {
+func lastWords(st *loop.State) string {
+	for i := len(st.Messages) - 1; i >= 0; i-- {
+		if m := st.Messages[i]; m.Role == llm.Assistant {
 			return m.Parts.Text()
 		}
 	}
@@ -130,7 +137,7 @@ func (d *driver) beforeCompact(ctx context.Context, c loop.Compact) (focus strin
 		return c.Focus, kept, nil
 	}
 	watched, done := d.interruptible(ctx)
-	out, notes := d.outcome(watched, tool.Point{Moment: tool.BeforeCompact, Text: c.Focus, Why: string(c.Why)})
+	out, notes := moment{d, tool.Point{Moment: tool.BeforeCompact, Text: c.Focus, Why: string(c.Why)}}.outcome(watched)
 	done()
 	if out.Action == tool.Deny {
 		kept = event.Kept{Why: c.Why, Reason: out.By + ": " + out.Reason}
@@ -141,13 +148,12 @@ func (d *driver) beforeCompact(ctx context.Context, c loop.Compact) (focus strin
 	return strings.TrimSpace(d.vault.Redact(c.Focus + "\n" + out.Text)), kept, err
 }
 
-// finished tells hooks that the session is closed.
-func (s *Session) finished() error {
+// over tells hooks that a session is closed.
+func over(hooks []tool.Hook, st Status) error {
 	ctx, cancel := context.WithTimeout(context.Background(), endTime)
 	defer cancel()
-	st := s.Status()
 	var errs []error
-	for _, h := range s.agent.Hooks {
+	for _, h := range hooks {
 		_, err := h.At(ctx, tool.Point{Moment: tool.SessionEnd, Session: st.Session, Root: st.Root, Mode: st.Mode})
 		errs = append(errs, err)
 	}

@@ -208,7 +208,7 @@ func (a *Agent) attach(ctx context.Context, log event.Log, state *loop.State, pa
 	if err != nil {
 		return nil, fmt.Errorf("open session: %w", err)
 	}
-	s := &Session{agent: a, log: log, state: state, policy: rules, vault: cmp.Or(a.vault, keyed(a.PlaceholderKey)), marker: &guard.Marker{}, model: a.model(), looked: map[string]bool{}}
+	s := &Session{agent: a, log: log, state: state, policy: rules, secrets: &secrets{vault: cmp.Or(a.vault, keyed(a.PlaceholderKey)), ask: a.Secrets}, marker: &guard.Marker{}, model: a.model(), looked: map[string]bool{}}
 	s.learn()
 	if err := s.equip(ctx); err != nil {
 		return nil, fmt.Errorf("open session: %w", err)

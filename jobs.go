@@ -2,25 +2,33 @@ package inspan
 
 import (
 	"context"
+	"sync"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/loop"
 	"github.com/inspan/inspan/tool"
 )
 
 // A job belongs to the program that runs it. The log tells of it to whoever drives the
 // session: Ended that it runs, Finished that it does not any more.
 
+// jobs are those that this program has begun for a session.
+type jobs struct {
+	starting sync.Mutex      // guards begun
+	begun    map[string]bool // by id
+}
+
 // began remembers a job of this program.
-func (s *Session) began(j *tool.Job) {
-	if j == nil {
+func (j *jobs) began(one *tool.Job) {
+	if one == nil {
 		return
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.begun == nil {
-		s.begun = map[string]bool{}
+	j.starting.Lock()
+	defer j.starting.Unlock()
+	if j.begun == nil {
+		j.begun = map[string]bool{}
 	}
-	s.begun[j.ID] = true
+	j.begun[one.ID] = true
 }
 
 // jobEnded stores that a job has ended, whether or not a run goes on. A log that takes no
@@ -31,14 +39,14 @@ func (d *driver) jobEnded(end tool.JobEnd) {
 	}))
 }
 
-// lostJobs are the jobs of programs that drove the session before and ended without a word.
-func (d *driver) lostJobs() []event.Body {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+// lost are jobs of programs that drove the session before and ended without a word.
+func (j *jobs) lost(running []loop.Job) []event.Body {
+	j.starting.Lock()
+	defer j.starting.Unlock()
 	var out []event.Body
-	for _, j := range d.state.Jobs {
-		if !d.begun[j.ID] {
-			out = append(out, event.Finished{Job: j.ID, Error: "it ended with the program that ran it"})
+	for _, one := range running {
+		if !j.begun[one.ID] {
+			out = append(out, event.Finished{Job: one.ID, Error: "it ended with the program that ran it"})
 		}
 	}
 	return out

@@ -30,7 +30,8 @@ func (d *driver) judgeCalls(ctx context.Context, calls []loop.Call) error {
 	watched, done := d.interruptible(ctx)
 	defer done()
 	for _, c := range calls {
-		out = append(out, d.judgeCall(watched, c.Call)...)
+		t := trial{driver: d, judged: event.Judged{Call: c.ID}}
+		out = append(out, t.hold(watched, c.Call)...)
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -38,51 +39,69 @@ func (d *driver) judgeCalls(ctx context.Context, calls []loop.Call) error {
 	return d.record(ctx, out...)
 }
 
-// judgeCall checks the arguments, works out the effects and asks the judges.
-func (d *driver) judgeCall(ctx context.Context, c llm.Call) []event.Body {
-	written, judged := c.Args, event.Judged{Call: c.ID}
-	t, problem := d.fit(c)
-	as := ""
-	if problem == "" && t.Stands != nil {
+// trial is the judging of one call.
+type trial struct {
+	*driver
+	tool     tool.Tool
+	call     *tool.Call // as judges see it
+	judged   event.Judged
+	findings []policy.Finding // of the policy, without secrets
+}
+
+// hold checks the arguments, works out the effects and asks the judges, again for arguments
+// that one of them has rewritten.
+func (t *trial) hold(ctx context.Context, c llm.Call) []event.Body {
+	written, as, problem := c.Args, "", ""
+	t.tool, problem = t.fit(c)
+	if problem == "" && t.tool.Stands != nil {
 		as = c.Name
-		t, problem = d.meant(ctx, t, &c)
-		judged.Tool = c.Name
+		problem = t.stand(ctx, &c)
+		t.judged.Tool = c.Name
 	}
 	if problem != "" {
 		return unfit(c, problem)
 	}
-	args, call := c.Args, (*tool.Call)(nil)
+	args := c.Args
 	for range maxRewrites {
-		checked, err := t.Check(args)
+		checked, err := t.tool.Check(args)
 		if err != nil {
 			return unfit(c, err.Error())
 		}
-		call = d.call(c, checked)
-		call.As = as
-		known, does, err := d.given(ctx, t, call)
+		t.call = t.driver.call(c, checked)
+		t.call.As = as
+		first, err := t.examine(ctx)
 		if err != nil {
 			return unfit(c, c.Name+" was not run, "+err.Error())
 		}
-		findings := d.rules().Findings(call, d.judgeable(does))
-		secret := d.note(known, checked)
-		judged.Private = d.rules().Private(policy.Judged(findings)) || secret
-		findings = d.clearFindings(findings)
-		judged.Effects = policy.Judged(findings)
-		v, rules := d.verdict(ctx, call, judged, findings, policy.Hand(secret, call.Mode, judged.Effects))
-		judged.Action, judged.By, judged.Reason = v.Action, v.By, v.Reason
-		judged.Text = v.Text
-		judged.Cost += v.Cost
-		judged.Route = cmp.Or(v.Route, judged.Route)
-		if judged.Args = nil; !sameJSON(checked, written) {
-			judged.Args = checked
+		v, rules := t.verdict(ctx, first)
+		t.judged.Action, t.judged.By, t.judged.Reason, t.judged.Text = v.Action, v.By, v.Reason, v.Text
+		t.judged.Cost += v.Cost
+		t.judged.Route = cmp.Or(v.Route, t.judged.Route)
+		if t.judged.Args = nil; !sameJSON(checked, written) {
+			t.judged.Args = checked
 		}
 		if v.Args == nil {
-			return d.withPreview(ctx, t, call, judged, rules)
+			return t.withPreview(ctx, rules)
 		}
 		args = v.Args
 	}
-	judged.Action, judged.Reason = tool.Deny, "its arguments were rewritten again and again"
-	return []event.Body{judged}
+	t.judged.Action, t.judged.Reason = tool.Deny, "its arguments were rewritten again and again"
+	return []event.Body{t.judged}
+}
+
+// examine finds what the call would do, what the policy says of it, and a first verdict: that
+// of what leaves with a secret. An error is [tool.ErrInvalid].
+func (t *trial) examine(ctx context.Context) (first tool.Verdict, err error) {
+	known, does, err := t.given(ctx)
+	if err != nil {
+		return first, err
+	}
+	findings := t.rules().Findings(t.call, t.judgeable(does))
+	secret := t.note(known, t.call.Args)
+	t.judged.Private = t.rules().Private(policy.Judged(findings)) || secret
+	t.findings = t.clearFindings(findings)
+	t.judged.Effects = policy.Judged(t.findings)
+	return policy.Hand(secret, t.call.Mode, t.judged.Effects), nil
 }
 
 // sameJSON reports whether two texts are the same value, so that arguments
@@ -99,64 +118,64 @@ func sameJSON(a, b json.RawMessage) bool {
 	return reflect.DeepEqual(v[0], v[1])
 }
 
-// withPreview adds what a person needs to see, where a person must decide.
-func (d *driver) withPreview(ctx context.Context, t tool.Tool, call *tool.Call, judged event.Judged, rules []string) []event.Body {
-	if judged.Action != tool.Ask {
-		return []event.Body{judged}
+// withPreview is the verdict, with what a person needs to see where a person must decide.
+func (t *trial) withPreview(ctx context.Context, rules []string) []event.Body {
+	if t.judged.Action != tool.Ask {
+		return []event.Body{t.judged}
 	}
-	waiting := event.Waiting{Call: call.ID, Rules: rules}
-	if d.agent.AskTimeout > 0 {
-		waiting.Until = time.Now().Add(d.agent.AskTimeout).Round(time.Second)
+	waiting := event.Waiting{Call: t.call.ID, Rules: rules}
+	if t.agent.AskTimeout > 0 {
+		waiting.Until = time.Now().Add(t.agent.AskTimeout).Round(time.Second)
 	}
-	if t.Preview != nil {
+	if t.tool.Preview != nil {
 		// Without a preview the arguments must do.
-		waiting.Preview, _ = t.Preview(ctx, d.known(call))
+		waiting.Preview, _ = t.tool.Preview(ctx, t.known())
 	}
-	return []event.Body{judged, waiting}
+	return []event.Body{t.judged, waiting}
 }
 
 // mostNamed is how many tools are named to a model that calls one that is not there.
 const mostNamed = 60
 
 // fit finds the tool of a call, or says why there is nothing to judge.
-func (d *driver) fit(c llm.Call) (t tool.Tool, problem string) {
-	t, ok := d.tools[c.Name]
+func (t *trial) fit(c llm.Call) (found tool.Tool, problem string) {
+	found, ok := t.tools[c.Name]
 	if !ok {
 		var names []string
-		for _, spec := range d.specs {
+		for _, spec := range t.specs {
 			names = append(names, spec.Name)
 		}
 		more := ""
 		if left := len(names) - mostNamed; left > 0 {
 			names, more = names[:mostNamed], fmt.Sprintf(" and %d more", left)
 		}
-		return t, fmt.Sprintf("There is no tool %q. The tools are: %s%s.", c.Name, strings.Join(names, ", "), more)
+		return found, fmt.Sprintf("There is no tool %q. The tools are: %s%s.", c.Name, strings.Join(names, ", "), more)
 	}
 	if c.Invalid != "" {
-		return t, fmt.Sprintf("The arguments are not a JSON object: %.300s", c.Invalid)
+		return found, fmt.Sprintf("The arguments are not a JSON object: %.300s", c.Invalid)
 	}
-	return t, ""
+	return found, ""
 }
 
 // mostStands is how often a call may stand for another.
 const mostStands = 3
 
-// meant makes a call of a tool that stands for others the call that it is, and
-// finds its tool, or says why there is none.
-func (d *driver) meant(ctx context.Context, t tool.Tool, c *llm.Call) (meant tool.Tool, problem string) {
+// stand makes a call of a tool that stands for others the call that it is, and finds its
+// tool, or says why there is none.
+func (t *trial) stand(ctx context.Context, c *llm.Call) (problem string) {
 	for range mostStands {
-		checked, err := t.Check(c.Args)
+		checked, err := t.tool.Check(c.Args)
 		if err == nil {
-			c.Name, c.Args, err = t.Stands(ctx, d.call(*c, checked))
+			c.Name, c.Args, err = t.tool.Stands(ctx, t.driver.call(*c, checked))
 		}
 		if err != nil {
-			return t, err.Error()
+			return err.Error()
 		}
-		if t, problem = d.fit(*c); problem != "" || t.Stands == nil {
-			return t, problem
+		if t.tool, problem = t.fit(*c); problem != "" || t.tool.Stands == nil {
+			return problem
 		}
 	}
-	return t, c.Name + " can't be called in this way"
+	return c.Name + " can't be called in this way"
 }
 
 func unfit(c llm.Call, why string) []event.Body {
@@ -170,40 +189,36 @@ func (d *driver) call(c llm.Call, args json.RawMessage) *tool.Call {
 		env = env.Unwalled()
 	}
 	env.Clean, env.History = d.clean, history{d.log}
+	key := ""
+	if made, ok := d.state.Call(c.ID); ok {
+		key = tool.Key(d.state.Session, made.Seq, c.ID)
+	}
 	return &tool.Call{
-		ID: c.ID, Key: d.key(c.ID), Name: c.Name, Args: args, Session: d.state.Session,
+		ID: c.ID, Key: key, Name: c.Name, Args: args, Session: d.state.Session,
 		Env: env, Cwd: d.state.Cwd, Mode: d.state.Mode, Task: d.state.Asked(), Led: d.state.TaskBy == event.OriginLead, Seen: d.state.Seen, Untrusted: d.state.Untrusted,
 		Progress: func(string) {},
 	}
 }
 
-// key is the idempotency key of a call of the last reply.
-func (d *driver) key(id string) string {
-	if c, ok := d.state.Call(id); ok {
-		return tool.Key(d.state.Session, c.Seq, id)
-	}
-	return ""
-}
-
 // given is the call with what it will run with, and its effects. A command that only reads
 // asks nobody, and could print a secret in other letters: it gets the placeholder. An error
 // is [tool.ErrInvalid].
-func (d *driver) given(ctx context.Context, t tool.Tool, call *tool.Call) (*tool.Call, []tool.Effect, error) {
-	known := d.known(call)
-	list, err := effects(ctx, t, known)
+func (t *trial) given(ctx context.Context) (*tool.Call, []tool.Effect, error) {
+	known := t.known()
+	list, err := effects(ctx, t.tool, known)
 	runs := slices.ContainsFunc(list, func(e tool.Effect) bool { return e.Kind == tool.Execute })
-	if runs && call.Mode != policy.ModeYolo && tool.ReadOnly(list) && !bytes.Equal(known.Args, call.Args) {
-		known.Args = call.Args
-		list, err = effects(ctx, t, known)
+	if runs && t.call.Mode != policy.ModeYolo && tool.ReadOnly(list) && !bytes.Equal(known.Args, t.call.Args) {
+		known.Args = t.call.Args
+		list, err = effects(ctx, t.tool, known)
 	}
 	return known, list, err
 }
 
 // known is the call with the secrets that its placeholders stand for, as it will
 // run. Judges see it without.
-func (d *driver) known(c *tool.Call) *tool.Call {
-	known := *c
-	known.Args, known.Cwd, known.Seen = d.revealed(c.Args), d.cwd(), d.seen()
+func (t *trial) known() *tool.Call {
+	known := *t.call
+	known.Args, known.Cwd, known.Seen = t.revealed(t.call.Args), t.cwd(), mapKeys(t.state.Seen, t.vault.Resolve)
 	return &known
 }
 
@@ -226,37 +241,37 @@ func effects(ctx context.Context, t tool.Tool, c *tool.Call) ([]tool.Effect, err
 
 // verdict combines what the policy and the judges say with a first verdict, and the
 // rules that would allow what asks. A judge that fails denies.
-func (d *driver) verdict(ctx context.Context, c *tool.Call, judged event.Judged, findings []policy.Finding, first tool.Verdict) (v tool.Verdict, rules []string) {
+func (t *trial) verdict(ctx context.Context, first tool.Verdict) (v tool.Verdict, rules []string) {
 	all, why := []tool.Verdict{}, []string{}
-	for _, f := range findings {
+	for _, f := range t.findings {
 		all = append(all, f.Verdict)
 		if f.Verdict.Action == tool.Allow && f.Verdict.Reason != "" {
 			why = append(why, f.Verdict.Reason)
 		}
 	}
-	rules = policy.Proposals(findings)
-	for _, v := range []tool.Verdict{first, policy.Leave(d.state.Untrusted, d.state.Private || judged.Private, c.Mode, judged.Effects)} {
+	rules = policy.Proposals(t.findings)
+	for _, v := range []tool.Verdict{first, policy.Leave(t.state.Untrusted, t.state.Private || t.judged.Private, t.call.Mode, t.judged.Effects)} {
 		if v.Action == tool.Ask {
 			all, rules = append(all, v), nil
 		}
 	}
 	spent, on, granted, texts := 0.0, "", tool.Verdict{}, []string{}
-	for _, j := range d.agent.judges() {
+	for _, j := range t.agent.judges() {
 		so := policy.Combine(all).Action
 		if so == tool.Deny {
 			break // nothing can change that any more
 		}
-		if g, ok := j.(interface{ Grants() bool }); ok && so == tool.Ask && d.agent.Unattended && !g.Grants() {
+		if g, ok := j.(interface{ Grants() bool }); ok && so == tool.Ask && t.agent.Unattended && !g.Grants() {
 			continue // it would be paid for what will not run
 		}
-		v, err := j.Judge(ctx, c, judged.Effects)
+		v, err := j.Judge(ctx, t.call, t.judged.Effects)
 		if err != nil {
 			v = tool.Verdict{Action: tool.Deny, By: "a judge that failed", Reason: err.Error()}
 		}
 		if v.Text != "" {
 			texts = append(texts, v.Text)
 		}
-		if v.Args != nil && sameJSON(v.Args, c.Args) {
+		if v.Args != nil && sameJSON(v.Args, t.call.Args) {
 			v.Args = nil
 		}
 		if v.Cost > 0 {
@@ -277,7 +292,7 @@ func (d *driver) verdict(ctx context.Context, c *tool.Call, judged event.Judged,
 		}
 		all = append(all, v)
 	}
-	for i, f := range findings {
+	for i, f := range t.findings {
 		if f.Mode && granted.Grant {
 			all[i] = granted
 		}
@@ -287,10 +302,10 @@ func (d *driver) verdict(ctx context.Context, c *tool.Call, judged event.Judged,
 	if v.Action == tool.Allow && len(why) > 0 {
 		v.Reason = strings.Join(why, "; ") // what was thought about it is worth keeping
 	}
-	if v.Action == tool.Ask && d.agent.Unattended {
+	if v.Action == tool.Ask && t.agent.Unattended {
 		v.Action = tool.Deny
 		v.Reason = strings.TrimPrefix(v.Reason+"; it needs approval, and nobody is here to give it"+allowing(rules), "; ")
-		if asks(judged.Effects) {
+		if asks(t.judged.Effects) {
 			v.Reason = "nobody is here to answer; decide yourself, and say what you decided"
 		}
 	}

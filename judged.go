@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/inspan/inspan/internal/netguard"
 	"github.com/inspan/inspan/internal/policy"
 	"github.com/inspan/inspan/internal/secret"
 	"github.com/inspan/inspan/tool"
@@ -141,7 +140,7 @@ func (j judged) lacks(vars []string) string {
 func (j judged) reaches(u *url.URL) bool {
 	port, err := strconv.Atoi(cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme]))
 	return err == nil && slices.ContainsFunc(j.effects, func(e tool.Effect) bool {
-		return e.Kind == tool.Network && netguard.Hosts{cmp.Or(e.Text, "*")}.Match(j.stored(u.Hostname()), port)
+		return policy.Reaches(e, j.stored(u.Hostname()), port)
 	})
 }
 

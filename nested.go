@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/loop"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -22,7 +23,7 @@ func (d *driver) nested(batch []event.Body) []event.Body {
 		if !ok {
 			continue
 		}
-		for _, path := range d.touched(end) {
+		for _, path := range touched(d.state, end) {
 			if d.looked[filepath.Dir(path)] {
 				continue
 			}
@@ -38,17 +39,17 @@ func (d *driver) nested(batch []event.Body) []event.Body {
 }
 
 // touched lists the paths below the workspace that a call was about.
-func (d *driver) touched(end event.Ended) []string {
+func touched(st *loop.State, end event.Ended) []string {
 	var out []string
 	add := func(path string) {
-		if path != d.state.Root && tool.Inside(d.state.Root, path) {
+		if path != st.Root && tool.Inside(st.Root, path) {
 			out = append(out, path)
 		}
 	}
 	for _, f := range end.Files {
 		add(f.Path)
 	}
-	call, _ := d.state.Call(end.Call)
+	call, _ := st.Call(end.Call)
 	for _, e := range call.Effects {
 		if e.Kind == tool.Read || e.Kind == tool.Write {
 			add(e.Path)

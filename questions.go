@@ -20,11 +20,11 @@ type questions struct {
 	news     chan struct{} // has one when something below has changed
 
 	mu       sync.Mutex
-	put      map[uint64]context.CancelFunc // takes a question back, by its number
-	flying   int                           // of the calls that wait: how many are being asked
-	answered bool                          // one of them was, or the run was interrupted
-	gone     bool                          // nobody is there any more who could be asked
-	err      error                         // why no more can be asked
+	put      map[uint64]context.CancelCauseFunc // takes a question back, by its number
+	flying   int                                // of the calls that wait: how many are being asked
+	answered bool                               // one of them was, or the run was interrupted
+	gone     bool                               // nobody is there any more who could be asked
+	err      error                              // why no more can be asked
 }
 
 // change changes what the lock guards, and tells of it.
@@ -44,7 +44,7 @@ func (q *questions) saw(body event.Body) {
 	case event.Decided:
 		q.change(func() {
 			if stop := q.put[b.Question]; stop != nil {
-				stop()
+				stop(ErrAnswered)
 			}
 		})
 	case event.Stopped:
@@ -66,7 +66,7 @@ func (q *questions) leave() {
 func (q *questions) takeBack() {
 	q.change(func() {
 		for _, stop := range q.put {
-			stop()
+			stop(nil)
 		}
 	})
 }
@@ -104,11 +104,11 @@ func (q *questions) begin(ctx context.Context, p Pending) (asked context.Context
 	if _, known := q.put[p.Question]; known || q.ask == nil {
 		return nil, false
 	}
-	var stop context.CancelFunc
-	if p.Until.IsZero() {
-		asked, stop = context.WithCancel(ctx)
-	} else {
-		asked, stop = context.WithDeadline(ctx, p.Until)
+	asked, stop := context.WithCancelCause(ctx)
+	if !p.Until.IsZero() {
+		var end context.CancelFunc
+		asked, end = context.WithDeadline(asked, p.Until)
+		context.AfterFunc(asked, end)
 	}
 	q.put[p.Question] = stop
 	return asked, true

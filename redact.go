@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"sync"
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/policy"
@@ -19,8 +20,17 @@ import (
 // through here before it is appended or shown, and every blob before it is
 // stored. Placeholders stand for secrets; tools get them back, judges do not.
 
+// secrets are those of a session.
+type secrets struct {
+	vault *secret.Vault
+	ask   func() map[string]string // for those that the agent knows by now; nil: it knows none
+
+	mu   sync.Mutex
+	args map[string]json.RawMessage // of calls that were judged and have not run, where placeholders stand for something
+}
+
 // redacted returns the body without secrets.
-func (s *Session) redacted(body event.Body) event.Body {
+func (s *secrets) redacted(body event.Body) event.Body {
 	return event.MapText(body, s.vault.Redact)
 }
 
@@ -34,18 +44,18 @@ func keyed(key []byte) *secret.Vault {
 }
 
 // learn takes over the secrets the agent knows by now.
-func (s *Session) learn() {
-	if s.agent.Secrets == nil {
+func (s *secrets) learn() {
+	if s.ask == nil {
 		return
 	}
-	known := s.agent.Secrets()
+	known := s.ask()
 	for _, name := range slices.Sorted(maps.Keys(known)) {
 		s.vault.Add(name, known[name])
 	}
 }
 
 // clear is redacted for several. It is the last thing done to them.
-func (s *Session) clear(bodies []event.Body) []event.Body {
+func (s *secrets) clear(bodies []event.Body) []event.Body {
 	out := make([]event.Body, len(bodies))
 	for i, b := range bodies {
 		out[i] = s.redacted(b)
@@ -61,7 +71,7 @@ func mappedEffects(effects []tool.Effect, f func(string) string) []tool.Effect {
 // judgeable are effects as the policy gets them. What it says of them may quote a part of a
 // text, so there are no secrets in texts; places and words are compared with rules and with
 // what is on the disk, and stay.
-func (s *Session) judgeable(effects []tool.Effect) []tool.Effect {
+func (s *secrets) judgeable(effects []tool.Effect) []tool.Effect {
 	out := slices.Clone(mappedEffects(effects, s.vault.Redact))
 	for i := range out {
 		out[i].Path, out[i].Words = effects[i].Path, effects[i].Words
@@ -71,7 +81,7 @@ func (s *Session) judgeable(effects []tool.Effect) []tool.Effect {
 
 // clearFindings takes the secrets out of what the policy says. A rule that would name one is not
 // proposed: from a placeholder a person can't see what they would allow.
-func (s *Session) clearFindings(findings []policy.Finding) []policy.Finding {
+func (s *secrets) clearFindings(findings []policy.Finding) []policy.Finding {
 	out := slices.Clone(findings)
 	for i := range out {
 		f := &out[i]
@@ -86,7 +96,7 @@ func (s *Session) clearFindings(findings []policy.Finding) []policy.Finding {
 
 // redactedTools are descriptions of tools without secrets. One whose name holds a secret is
 // not among them.
-func (s *Session) redactedTools(specs []llm.ToolSpec) []llm.ToolSpec {
+func (s *secrets) redactedTools(specs []llm.ToolSpec) []llm.ToolSpec {
 	return event.MapText(event.Switched{Tools: specs}, s.vault.Redact).(event.Switched).Tools
 }
 
@@ -109,11 +119,7 @@ type redactedError struct {
 func (e redactedError) Error() string { return e.text }
 func (e redactedError) Unwrap() error { return e.error }
 
-// seen is what the session knows of files, by the paths that they have on the disk.
-func (s *Session) seen() map[string]string {
-	return mapKeys(s.state.Seen, s.vault.Resolve)
-}
-
+// mapKeys is a map with other keys.
 func mapKeys(m map[string]string, change func(string) string) map[string]string {
 	out := make(map[string]string, len(m))
 	for key, value := range m {
@@ -133,33 +139,33 @@ func (s *Session) cwd() string {
 }
 
 // revealed is the arguments with what placeholders stand for.
-func (s *Session) revealed(raw json.RawMessage) json.RawMessage {
+func (s *secrets) revealed(raw json.RawMessage) json.RawMessage {
 	return mapTexts(raw, s.vault.Resolve)
 }
 
 // note keeps what placeholders in the arguments of a call stand for as it is judged, and
 // reports whether they stand for anything.
-func (s *Session) note(known *tool.Call, args json.RawMessage) bool {
+func (s *secrets) note(known *tool.Call, args json.RawMessage) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if bytes.Equal(known.Args, args) {
-		delete(s.secretArgs, known.ID)
+		delete(s.args, known.ID)
 		return false
 	}
-	if s.secretArgs == nil {
-		s.secretArgs = map[string]json.RawMessage{}
+	if s.args == nil {
+		s.args = map[string]json.RawMessage{}
 	}
-	s.secretArgs[known.ID] = known.Args
+	s.args[known.ID] = known.Args
 	return true
 }
 
 // judgedArgs is what a call runs with: what its placeholders stood for when it was
 // judged. Those that came to stand for something since, by a call beside it, stay.
-func (s *Session) judgedArgs(c *tool.Call) json.RawMessage {
+func (s *secrets) judgedArgs(c *tool.Call) json.RawMessage {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if known, ok := s.secretArgs[c.ID]; ok {
-		delete(s.secretArgs, c.ID)
+	if known, ok := s.args[c.ID]; ok {
+		delete(s.args, c.ID)
 		return known
 	}
 	return c.Args
@@ -178,7 +184,7 @@ type cleaned struct {
 	err  error // of from; what is left in out comes first
 }
 
-func (s *Session) clean(r io.Reader) io.Reader {
+func (s *secrets) clean(r io.Reader) io.Reader {
 	c := &cleaned{from: r}
 	c.w = s.vault.Writer(&c.out)
 	return c

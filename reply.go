@@ -10,14 +10,16 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/loop"
 	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
 )
 
 // loaded is a request with the images of the conversation.
-func (d *driver) loaded(ctx context.Context, req llm.Request) (llm.Request, error) {
+func loaded(ctx context.Context, blobs tool.Blobs, req llm.Request) (llm.Request, error) {
 	req.Messages = slices.Clone(req.Messages) // the state's own stay as they are
 	for i, msg := range req.Messages {
-		parts, _, err := d.load(ctx, msg.Parts)
+		parts, _, err := load(ctx, blobs, msg.Parts)
 		if err != nil {
 			return req, err
 		}
@@ -28,7 +30,7 @@ func (d *driver) loaded(ctx context.Context, req llm.Request) (llm.Request, erro
 
 // load returns parts with the data of stored images. One that is gone becomes
 // a text that says so, since the conversation must go on.
-func (d *driver) load(ctx context.Context, parts llm.Parts) (out llm.Parts, changed bool, err error) {
+func load(ctx context.Context, blobs tool.Blobs, parts llm.Parts) (out llm.Parts, changed bool, err error) {
 	out = parts
 	for i, part := range parts {
 		var loaded llm.Part
@@ -37,10 +39,10 @@ func (d *driver) load(ctx context.Context, parts llm.Parts) (out llm.Parts, chan
 			if p.Digest == "" {
 				continue
 			}
-			loaded, err = d.image(ctx, p)
+			loaded, err = image(ctx, blobs, p)
 		case llm.Result:
 			var inner bool
-			if p.Parts, inner, err = d.load(ctx, p.Parts); !inner {
+			if p.Parts, inner, err = load(ctx, blobs, p.Parts); !inner {
 				continue
 			}
 			loaded = p
@@ -58,12 +60,12 @@ func (d *driver) load(ctx context.Context, parts llm.Parts) (out llm.Parts, chan
 	return out, changed, nil
 }
 
-func (d *driver) image(ctx context.Context, p llm.Image) (llm.Part, error) {
+func image(ctx context.Context, blobs tool.Blobs, p llm.Image) (llm.Part, error) {
 	gone := llm.Text{Text: fmt.Sprintf("[image %s is no longer stored]", p.Digest)}
-	if d.agent.Env.Blobs == nil {
+	if blobs == nil {
 		return gone, nil
 	}
-	r, err := d.agent.Env.Blobs.Get(ctx, p.Digest)
+	r, err := blobs.Get(ctx, p.Digest)
 	if err != nil {
 		return gone, ctx.Err()
 	}
@@ -77,16 +79,16 @@ func (d *driver) image(ctx context.Context, p llm.Image) (llm.Part, error) {
 // replied makes an event of the reply to a request that the model by gave. What is stored can
 // always be sent again: calls have ids of their own and a JSON object as
 // arguments.
-func (d *driver) replied(req llm.Request, r *llm.Reply, by llm.Info) event.Replied {
+func replied(st *loop.State, req llm.Request, r *llm.Reply, by llm.Info) event.Replied {
 	body := event.Replied{
 		Stop: r.Stop, Usage: r.Used(req), Route: r.Route, RequestID: r.RequestID,
 		Parts: make(llm.Parts, 0, len(r.Parts)),
 	}
-	used := d.usedIDs()
+	used := usedIDs(st)
 	for _, part := range r.Parts {
 		switch p := part.(type) {
 		case llm.Call:
-			part = sound(d.named(p, used))
+			part = sound(named(st, p, used))
 		case llm.Reasoning:
 			if !json.Valid(p.Opaque) {
 				p.Opaque = nil
@@ -99,9 +101,9 @@ func (d *driver) replied(req llm.Request, r *llm.Reply, by llm.Info) event.Repli
 }
 
 // usedIDs are the call ids of the conversation.
-func (d *driver) usedIDs() map[string]bool {
+func usedIDs(st *loop.State) map[string]bool {
 	used := map[string]bool{}
-	for _, msg := range d.state.Messages {
+	for _, msg := range st.Messages {
 		for _, c := range msg.Parts.Calls() {
 			used[c.ID] = true
 		}
@@ -114,13 +116,13 @@ func (d *driver) usedIDs() map[string]bool {
 // left the conversation and none in it has that id. Else the number of the reply goes
 // behind it, which no other reply of the log has; an id that came in that form gets it
 // too, so that none can be foreseen.
-func (d *driver) named(c llm.Call, used map[string]bool) llm.Call {
+func named(st *loop.State, c llm.Call, used map[string]bool) llm.Call {
 	if c.ID == "" {
 		c.ID = "call"
 	}
 	theirs := c.ID
-	if d.state.Lacks || used[c.ID] || numbered(c.ID) {
-		c.ID = fmt.Sprintf("%s_r%d", theirs, d.state.Total.Turns+1)
+	if st.Lacks || used[c.ID] || numbered(c.ID) {
+		c.ID = fmt.Sprintf("%s_r%d", theirs, st.Total.Turns+1)
 		for n, first := 2, c.ID; used[c.ID]; n++ {
 			c.ID = fmt.Sprintf("%s_%d", first, n)
 		}
@@ -147,21 +149,6 @@ func sound(c llm.Call) llm.Call {
 	}
 	c.Args = args
 	return c
-}
-
-// interrupted is what is left of a request that was interrupted: nothing, if it
-// was still held back, else the text so far. The vendor charges for that and does
-// not say how much.
-func (x *exchange) interrupted(req llm.Request) event.Body {
-	if time.Now().Before(x.sent) {
-		return failed(&llm.Error{Kind: llm.KindCancelled, Message: "interrupted before it was sent"}, 0)
-	}
-	r := event.Replied{Stop: llm.StopCut, Route: x.by.Route(), Parts: llm.Parts{}}
-	if text := x.said.String(); text != "" {
-		r.Parts = llm.Say(text)
-	}
-	r.Usage = (&llm.Reply{Parts: r.Parts}).Used(req)
-	return priced(r, x.by)
 }
 
 // priced adds what a reply cost on the day it came.

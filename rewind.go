@@ -20,7 +20,7 @@ func (s *Session) Rewind(ctx context.Context, to uint64, restore func(context.Co
 		return ErrBusy
 	}
 	defer s.driving.Unlock()
-	d := &driver{Session: s, yield: func(event.Event, error) bool { return true }, calls: newCalls(0)}
+	d := newDriver(s, func(event.Event, error) bool { return true })
 	claimed, release, err := d.claim(ctx)
 	if err == nil {
 		err = d.goBack(ctx, claimed, to, restore)

@@ -3,7 +3,6 @@ package inspan
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -16,7 +15,6 @@ import (
 	"github.com/inspan/inspan/internal/guard"
 	"github.com/inspan/inspan/internal/loop"
 	"github.com/inspan/inspan/internal/policy"
-	"github.com/inspan/inspan/internal/secret"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -24,29 +22,26 @@ import (
 // Session is one conversation with an agent: a log and what follows from it.
 // Send, Events and Status may be called from any goroutine while Run goes on.
 type Session struct {
-	agent  *Agent
-	log    event.Log
-	model  llm.Model            // wrapped
-	tools  map[string]tool.Tool // wrapped; guarded by driving
-	specs  []llm.ToolSpec       // of those the model is told of; guarded by driving
-	taken  []string             // names of tools that were left out; guarded by driving
-	served []event.Server       // as it was told last; guarded by driving
+	agent *Agent
+	log   event.Log
+	model llm.Model // wrapped
+	toolbox
+	served []event.Server // as it was told last; guarded by driving
 	marker *guard.Marker
 	policy policy.Policy
-	vault  *secret.Vault
+	*secrets
 
 	driving     sync.Mutex // held while a run goes on, guards cache
 	cache       cacheWatch
 	joined      bool            // what the agent wants different is in the log; guarded by driving
 	looked      map[string]bool // folders whose instructions were asked for; guarded by driving
 	uncheckable bool            // checkpoints can't be taken; guarded by driving
-	mu          sync.Mutex      // guards state, begun and secretArgs
+	mu          sync.Mutex      // guards state
 	state       *loop.State
-	begun       map[string]bool            // jobs of this program, by id
-	secretArgs  map[string]json.RawMessage // of calls that were judged and have not run, where placeholders stand for something
-	closed      sync.Once
-	leaving     sync.Once
-	leftovers   Leftovers // once the session has been left
+	jobs
+	closed    sync.Once
+	leaving   sync.Once
+	leftovers Leftovers // once the session has been left
 }
 
 // Status is how a session stands.
@@ -171,7 +166,7 @@ func (s *Session) Run(ctx context.Context, inputs ...event.Body) iter.Seq2[event
 			return
 		}
 		defer s.driving.Unlock()
-		d := &driver{Session: s, yield: yield, calls: newCalls(s.agent.MaxParallel)}
+		d := newDriver(s, yield)
 		if err := s.remember(ctx, inputs...); err != nil {
 			yield(event.Event{}, err)
 			return
@@ -334,7 +329,7 @@ func (s *Session) Close() error {
 	s.closed.Do(func() {
 		s.Leave()
 		if s.joined {
-			errs = append(errs, s.finished())
+			errs = append(errs, over(s.agent.Hooks, s.Status()))
 		}
 		if s.agent.Close != nil {
 			errs = append(errs, s.agent.Close())

@@ -72,22 +72,3 @@ func (s stream) take() string {
 	defer s.out.Reset()
 	return s.out.String()
 }
-
-// showDeltas yields what can be shown of a reply.
-func (d *driver) showDeltas(list []event.Delta) error {
-	for _, delta := range list {
-		if err := d.show(delta); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// showRest yields what of a reply has waited.
-func (d *driver) showRest(x *exchange) error { return d.showDeltas(x.veil.rest()) }
-
-// void forgets what was said and shown.
-func (x *exchange) void(vault *secret.Vault) {
-	x.said.Reset()
-	x.veil = newVeil(vault)
-}

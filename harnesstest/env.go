@@ -1,5 +1,5 @@
-// Package harnesstest proves implementations of the seams: whoever implements
-// one runs its suite.
+// Package harnesstest holds a test suite for each public interface. Authors of an
+// implementation run its suite.
 package harnesstest
 
 import (

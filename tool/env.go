@@ -143,7 +143,7 @@ type Content string
 
 // Contents.
 const (
-	ContentUnknown Content = ""       // it can't be told: it is no regular file, too big, or can't be read
+	ContentUnknown Content = ""       // it can't be told: it is not a regular file, too big, or can't be read
 	ContentNone    Content = "none"   // there is no such file
 	ContentPlain   Content = "plain"  // there is no secret in it
 	ContentSecret  Content = "secret" // there may be one

@@ -13,10 +13,10 @@ func (c *command) acp() *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
 		Use:   "acp",
-		Short: "Work in an editor, over the Agent Client Protocol",
-		Long: "Speak the Agent Client Protocol over standard input and output, for editors that start agents: Zed, JetBrains, Neovim, Emacs.\n" +
-			"A session that begins in the editor goes on in a terminal with 'inspan resume ID', and the other way round.",
-		Example: "  inspan acp                    # what the editor is told to run\n  inspan acp --mode plan",
+		Short: "Serve an editor over the Agent Client Protocol",
+		Long: "The editor (Zed, JetBrains, Neovim, Emacs) starts this command and talks to it over standard input and output.\n" +
+			"You can continue a session of the editor in a terminal with 'inspan resume ID', and the other way round.",
+		Example: "  inspan acp                    # the command to set in the editor\n  inspan acp --mode plan",
 		Args:    exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(cmd); err != nil {

@@ -17,7 +17,7 @@ func (c *command) agents() *cobra.Command {
 	var cwd string
 	list := &cobra.Command{
 		Use:   "list",
-		Short: "List the kinds of agents that a session in this folder can spawn",
+		Short: "List the kinds of subagents that a session in this folder can start",
 		Args:  exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			a, root, err := c.at(cwd)
@@ -27,8 +27,8 @@ func (c *command) agents() *cobra.Command {
 			return listRoles(cmd.OutOrStdout(), cmd.ErrOrStderr(), a.Roles(root, func(s string) { fmt.Fprintln(cmd.ErrOrStderr(), text.Visible(s)) }))
 		},
 	}
-	list.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose agents are meant")
-	return group("agents", "See the kinds of agents that sessions can have work for them", list)
+	list.Flags().StringVar(&cwd, "cwd", ".", "`folder` to list them for")
+	return group("agents", "List the kinds of subagents", list)
 }
 
 func listRoles(out, complain io.Writer, list []skill.Role) error {

@@ -14,8 +14,8 @@ func (c *command) logs() *cobra.Command {
 	var follow bool
 	cmd := &cobra.Command{
 		Use:   "logs ID",
-		Short: "Show what has happened in a session so far, and with -f what happens",
-		Long:  "Show what has happened in a session, as 'inspan sessions show' does. With -f what happens is shown until the run stops; the exit code is the run's.",
+		Short: "Print the transcript of a session; -f follows it",
+		Long:  "Without -f this prints the same as 'inspan sessions show'. With -f it follows the run until it stops, and exits with the run's code.",
 		Args:  exactly(1, 1, "ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, id, err := c.one(cmd.Context(), args[0])
@@ -28,16 +28,17 @@ func (c *command) logs() *cobra.Command {
 			return c.watch(cmd.Context(), a, id, console.Attachment{Whole: true})
 		},
 	}
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on until the run stops")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "follow until the run stops")
 	return cmd
 }
 
 func (c *command) attach() *cobra.Command {
 	return &cobra.Command{
 		Use:   "attach ID",
-		Short: "Watch a session that runs elsewhere, steer it, and answer what it asks",
-		Long: "Show the current run of a session that another process drives, as it goes on. What you type is told to the model, or answers the question that waits.\n" +
-			"Ctrl-C leaves the session to itself; the run goes on. When the run stops, so does this, with its exit code. Several can be attached at once: the first answer counts.",
+		Short: "Watch a running session, steer it and answer its questions",
+		Long: "inspan follows the run that another process drives. A line that you type answers the open question, or else steers the model.\n" +
+			"Ctrl-C detaches, and the run continues. When the run stops, attach exits with the run's code.\n" +
+			"Several terminals can attach at once. The first answer counts.",
 		Args: exactly(1, 1, "ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, id, err := c.one(cmd.Context(), args[0])

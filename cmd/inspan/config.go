@@ -11,7 +11,7 @@ import (
 )
 
 func (c *command) config() *cobra.Command {
-	return group("config", "Show the settings, and where they come from",
+	return group("config", "Show the settings and where they come from",
 		c.configShow(),
 		&cobra.Command{
 			Use:   "schema",
@@ -24,7 +24,7 @@ func (c *command) config() *cobra.Command {
 		},
 		&cobra.Command{
 			Use:   "path",
-			Short: "Print where the settings file is, whether it exists or not",
+			Short: "Print the path of the settings file, even if it does not exist",
 			Args:  exactly(0, 0, "no arguments"),
 			RunE: func(cmd *cobra.Command, _ []string) error {
 				path, err := app.ConfigPath()
@@ -41,10 +41,10 @@ func (c *command) configShow() *cobra.Command {
 	var origin, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "show [FOLDER]",
-		Short: "Show what is set: by the organisation, by you and by the folder that is worked in",
-		Long: "Show what is set, in this order: by the organisation, by you in the settings file, by the preset, by the environment,\n" +
-			"and by the folder that is worked in, which can only make things stricter. The one that comes last counts.\n" +
-			"The levers are shown in any case. What else is not set has its default; docs/config.sample.toml, and 'inspan config schema', list all there is.",
+		Short: "Show the settings in force and their sources",
+		Long: "Sources are applied in this order, and the last one wins: organisation, your settings file, preset, environment, folder.\n" +
+			"A folder can only make things stricter. Settings with their default value are left out, except for levers.\n" +
+			"docs/config.sample.toml and 'inspan config schema' list every setting.",
 		Args: exactly(0, 1, "one FOLDER at most"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, root, err := c.at(append(args, ".")[0])
@@ -77,7 +77,7 @@ func (c *command) configShow() *cobra.Command {
 			return w.Flush()
 		},
 	}
-	cmd.Flags().BoolVar(&origin, "origin", false, "show the file and the line of each, or the variable")
+	cmd.Flags().BoolVar(&origin, "origin", false, "show the file and line, or the variable, of each setting")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }

@@ -20,9 +20,9 @@ func (c *command) context() *cobra.Command {
 	var asJSON, fresh bool
 	cmd := &cobra.Command{
 		Use:   "context [ID]",
-		Short: "Show what the model is asked next: each source, its tokens and its share of the window",
-		Long: "Show what the next prompt of a session is made of. Without an ID it is the session used last in this folder, or what a new one would start with.\n" +
-			"Tokens are those the vendor counted where the text has been sent before, and an estimate that is corrected by them where not.",
+		Short: "Show the next prompt: its sources, their tokens and shares of the window",
+		Long: "Without an ID, inspan takes the last session of this folder, or a new one if there is none.\n" +
+			"Text that was sent before has the vendor's token count. New text has an estimate, corrected by the vendor's counts.",
 		Args: exactly(0, 1, "[ID]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, root, err := c.at(".")
@@ -51,7 +51,7 @@ func (c *command) context() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.Flags().BoolVar(&fresh, "new", false, "what a new session in this folder would start with")
+	cmd.Flags().BoolVar(&fresh, "new", false, "show the first prompt of a new session in this folder")
 	return cmd
 }
 
@@ -92,9 +92,10 @@ func (c *command) compact() *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
 		Use:   "compact [ID] [WHAT MATTERS MOST]",
-		Short: "Make a session's conversation shorter; the log keeps all of it",
-		Long: "Have the model sum up the older part of a conversation. What you said last stays word for word, and so does the end; what you said long ago is\n" +
-			"listed by what it demands. The summary is checked against what the log proves, and the history tool finds what is gone. inspan does the same by itself before a window is full.",
+		Short: "Summarise the older part of a conversation; the log keeps all of it",
+		Long: "The model summarises the older part. Your latest messages and the end of the conversation stay word for word.\n" +
+			"Your older messages become a list of demands. inspan checks the summary against the log.\n" +
+			"The history tool still finds everything. inspan compacts on its own before the window is full.",
 		Example: "  inspan compact last \"the failing tests\"",
 		Args:    exactly(0, 2, "[ID] [WHAT MATTERS MOST]"),
 		RunE: func(cmd *cobra.Command, args []string) error {

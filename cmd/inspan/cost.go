@@ -21,11 +21,11 @@ func (c *command) cost() *cobra.Command {
 	var suppose, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "cost",
-		Short: "Show what sessions have cost, or would have cost with other models",
-		Long: "Show what sessions have cost, by session, day (UTC), model, tool or agent. A turn counts for the tools whose results it read.\n\n" +
-			"With --counterfactual the recorded sessions are decided again: by the router of the settings, or by one that asks a local model\n" +
-			"first and a cloud model for what is hard (--local, --cloud). Each strategy gets the tokens that were used then, at the prices of\n" +
-			"that day; what a cache would have held follows from which model would have answered before, within five minutes.",
+		Short: "Show the cost of sessions, or their cost with other models",
+		Long: "Costs are grouped by session, day (UTC), model, tool or agent. A turn counts towards the tools whose results it read.\n\n" +
+			"--counterfactual routes recorded sessions again: with the router of your settings, or with a hybrid that uses a\n" +
+			"local model first and a cloud model for hard tasks (--local, --cloud). Each strategy gets the recorded tokens at the\n" +
+			"prices of that day. A prompt counts as cached if the same model would have answered within the last five minutes.",
 		Example: "  inspan cost --by tool --since 2026-11-01\n  inspan cost --counterfactual --local ollama/qwen3-coder --cloud anthropic/claude-sonnet-5-5",
 		Args:    exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -59,11 +59,11 @@ func (c *command) cost() *cobra.Command {
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&by, "by", "session", "group by `what`: "+strings.Join(cost.Groupings(), ", "))
-	fl.StringVar(&since, "since", "", "only what was spent since the `day`, as 2026-11-21")
-	fl.StringVar(&session, "session", "", "only the session with the `id`, or last")
+	fl.StringVar(&by, "by", "session", "group by `kind`: "+strings.Join(cost.Groupings(), ", "))
+	fl.StringVar(&since, "since", "", "only costs since this `day`, such as 2026-11-21")
+	fl.StringVar(&session, "session", "", "only the session with this `id`, or last")
 	fl.BoolVar(&asJSON, "json", false, "print JSON")
-	fl.BoolVar(&suppose, "counterfactual", false, "show what cloud only, local only and a hybrid would have cost")
+	fl.BoolVar(&suppose, "counterfactual", false, "compare with cloud only, local only and a hybrid")
 	fl.StringVar(&local, "local", "", "local `model` of the hybrid, as provider/model")
 	fl.StringVar(&cloud, "cloud", "", "cloud `model` of the hybrid, as provider/model")
 	return cmd

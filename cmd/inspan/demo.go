@@ -26,9 +26,9 @@ func (c *command) demo() *cobra.Command {
 	var model string
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Watch an agent mend a small project, offline and without a key",
-		Long: "Lay out a small Go project with a failing test and let an agent mend it. The tools, the files and the tests are real;\n" +
-			"the model is scripted unless one is named. It needs Go to run the project's tests.",
+		Short: "Watch an agent fix a small project, offline and without a key",
+		Long: "inspan writes a small Go project with a failing test and lets an agent fix it. The tools, the files and the tests are real.\n" +
+			"The model is scripted unless you name one. The demo needs Go to run the project's tests.",
 		Args: exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			d, err := layDemo()
@@ -64,7 +64,7 @@ func (c *command) demo() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&model, "model", "", "real model to use, as `provider/model`")
+	cmd.Flags().StringVar(&model, "model", "", "use a real model, as `provider/model`")
 	return cmd
 }
 

@@ -38,16 +38,17 @@ type begun struct {
 	Warned  int64  `json:"warned"` // bytes that it had printed before
 }
 
-const detachHelp = "With --detach the run goes on in a process of its own, without a terminal, and the id of the session is printed once it has begun. What would ask waits, also\n" +
-	"for days, until 'inspan attach' or 'inspan send --allow' answers; with --unattended it is denied. See 'inspan ps', 'logs', 'attach' and 'stop'. What the process\n" +
-	"prints is in " + app.RunLog + " in the session's folder: the end of it, at most two megabytes."
+const detachHelp = "With --detach the run continues in a process of its own, without a terminal. inspan prints the session's id once it has begun.\n" +
+	"Questions wait, even for days, until you answer with 'inspan attach' or 'inspan send --allow'. With --unattended they are denied.\n" +
+	"The process prints to " + app.RunLog + " in the session's folder, which holds the last two megabytes.\n" +
+	"See 'inspan ps', 'logs', 'attach' and 'stop'."
 
 // addDetach lets a command that runs a session leave it to a process of its own.
 func (f *runFlags) addDetach(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.detach, "detach", false, "let it run in a process of its own, and print the session's id")
-	cmd.Flags().BoolVar(&f.denies, "unattended", false, "with --detach: deny what would ask, instead of waiting for an answer")
-	head, codes, _ := strings.Cut(cmd.Long, "\n\nExit codes:")
-	cmd.Long = head + "\n\n" + detachHelp + "\n\nExit codes:" + codes
+	cmd.Flags().BoolVar(&f.detach, "detach", false, "run in a separate process and print the session's id")
+	cmd.Flags().BoolVar(&f.denies, "unattended", false, "with --detach: deny calls that would ask, instead of waiting for an answer")
+	head, _ := strings.CutSuffix(cmd.Long, "\n\n"+exitPointer)
+	cmd.Long = head + "\n\n" + detachHelp + "\n\n" + exitPointer
 }
 
 // detach starts the process and waits until its run has begun.

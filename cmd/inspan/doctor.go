@@ -16,20 +16,20 @@ func (c *command) doctor() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check settings, providers, sandbox, servers, tools, memory and programs",
-		Long: "Check whether inspan can work in this folder. Each provider that is ready is asked for one word, which costs a few tokens, and MCP servers\n" +
-			"are started; --offline leaves that out.\n\n" +
-			"'inspan doctor sandbox' tries every wall around commands.",
+		Long: "inspan asks each ready provider for one word, which costs a few tokens, and starts the MCP servers.\n" +
+			"--offline skips both. 'inspan doctor sandbox' tests the sandbox.",
 		Args: exactly(0, 0, "no arguments, or sandbox"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return tell(cmd.OutOrStdout(), doctor.Run(cmd.Context(), c.self, !offline))
 		},
 	}
-	cmd.Flags().BoolVar(&offline, "offline", false, "ask no provider, start no server")
+	cmd.Flags().BoolVar(&offline, "offline", false, "contact no provider and start no server")
 	cmd.AddCommand(&cobra.Command{
 		Use:   "sandbox",
-		Short: "Prove the walls around commands by trying to get through them",
-		Long: "Try to write, to reach a network, to read secrets, to signal others and more from inside each box, in a folder made for it. Each\n" +
-			"attempt is also made without walls, where it must succeed: a wall is only proven where there is something behind it.",
+		Short: "Test the sandbox by trying to escape from it",
+		Long: "Inside each box, inspan tries to write, to use the network, to read secrets, to signal other processes and more.\n" +
+			"It makes each attempt without a box too, where it must succeed. Otherwise the test would prove nothing.\n" +
+			"All of this happens in a folder made for the test.",
 		Args: exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return tell(cmd.OutOrStdout(), doctor.Sandbox(cmd.Context(), c.self))

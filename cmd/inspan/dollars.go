@@ -19,7 +19,7 @@ func (d *dollars) Type() string { return "dollars" }
 func (d *dollars) Set(text string) error {
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil || v < 0 || math.IsInf(v, 0) || math.IsNaN(v) {
-		return errors.New("it is no amount of dollars; 0 means no limit")
+		return errors.New("it is not an amount of dollars; 0 means no limit")
 	}
 	*d = dollars(v)
 	return nil

@@ -16,12 +16,14 @@ import (
 	"github.com/inspan/inspan/internal/words"
 )
 
-const ways = "Ways: browser comes back by itself, paste takes the address that the browser ended at, for when it runs on another machine,\n" +
-	"and device shows a code that you enter on any device. Tokens are kept in the keychain of the system, or else in a file that\n" +
-	"only you can read; all sessions share them."
+const ways = "Ways to log in:\n" +
+	"  browser  opens a browser, which returns to inspan on its own\n" +
+	"  paste    for a browser on another machine: you paste the address it ended at\n" +
+	"  device   shows a code that you enter on any device\n" +
+	"inspan keeps tokens in the system's keychain, or else in a file that only you can read. All sessions share them."
 
 func wayFlag(cmd *cobra.Command) *string {
-	return cmd.Flags().String("way", "", "`how` to log in: browser, paste or device; told by the surroundings if not given")
+	return cmd.Flags().String("way", "", "`way` to log in: browser, paste or device (default: chosen for this machine)")
 }
 
 func (c *command) mcpLogin() *cobra.Command {
@@ -29,8 +31,8 @@ func (c *command) mcpLogin() *cobra.Command {
 	var way *string
 	cmd := &cobra.Command{
 		Use:   "login NAME",
-		Short: "Log in to a server that wants it",
-		Long:  "Log in to an MCP server.\n\n" + ways,
+		Short: "Log in to an MCP server",
+		Long:  ways,
 		Args:  exactly(1, 1, "one NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, root, err := c.at(cwd)
@@ -58,7 +60,7 @@ func (c *command) mcpLogin() *cobra.Command {
 		},
 	}
 	way = wayFlag(cmd)
-	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose servers are meant")
+	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose servers to use")
 	return cmd
 }
 
@@ -120,7 +122,7 @@ func (c *command) mcpLogout() *cobra.Command {
 	var cwd string
 	cmd := &cobra.Command{
 		Use:   "logout NAME",
-		Short: "Forget the login to a server, and have it take the tokens back",
+		Short: "Log out of a server and revoke its tokens",
 		Args:  exactly(1, 1, "one NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, root, err := c.at(cwd)
@@ -140,7 +142,7 @@ func (c *command) mcpLogout() *cobra.Command {
 			return noServer(args[0])
 		},
 	}
-	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose servers are meant")
+	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose servers to use")
 	return cmd
 }
 
@@ -148,8 +150,8 @@ func (c *command) modelsLogin() *cobra.Command {
 	var way *string
 	cmd := &cobra.Command{
 		Use:   "login PROVIDER",
-		Short: "Log in to a provider that takes logins instead of keys",
-		Long:  "Log in to a provider whose settings have an oauth table.\n\n" + ways,
+		Short: "Log in to a provider that uses logins instead of keys",
+		Long:  "The provider needs an oauth table in the settings.\n\n" + ways,
 		Args:  exactly(1, 1, "one PROVIDER"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, err := app.Load(c.self)
@@ -171,7 +173,7 @@ func (c *command) modelsLogin() *cobra.Command {
 func (c *command) modelsLogout() *cobra.Command {
 	return &cobra.Command{
 		Use:   "logout PROVIDER",
-		Short: "Forget the login to a provider, and have it take the tokens back",
+		Short: "Log out of a provider and revoke its tokens",
 		Args:  exactly(1, 1, "one PROVIDER"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, err := app.Load(c.self)

@@ -93,9 +93,14 @@ func (c *command) root() *cobra.Command {
 	var f screenFlags
 	root := &cobra.Command{
 		Use:   "inspan",
-		Short: "An agent that works in your files with any model",
-		Long: "inspan lets a language model work in your files: it reads, edits, runs commands and checks its work,\nasks before it changes anything, and keeps a log that no crash can lose.\n\n" +
-			"Without a subcommand, on a terminal, it talks with you. For scripts there is 'inspan run'.\n\n" + exitHelp(),
+		Short: "inspan lets a language model work in your files and asks before it changes them",
+		Example: "  inspan                                      # talk with it in this folder\n" +
+			"  inspan --continue                           # continue the last session here\n" +
+			"  inspan run \"make the failing test pass\"     # one task, also for scripts and pipes\n" +
+			"  inspan models                               # which models are ready\n" +
+			"  inspan doctor                               # check settings, keys and sandbox",
+		Long: "The model reads, edits, runs commands and checks its work. Every event goes to a log that survives\n" +
+			"a crash, so 'inspan resume' continues any session.",
 		Version:       inspan.Version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -107,13 +112,14 @@ func (c *command) root() *cobra.Command {
 			case isTerminal(c.in) && isTerminal(c.console.Out):
 				return c.screen(cmd, &f)
 			}
-			return usageError{errors.New("there is no terminal to talk on; for scripts there is: inspan run")}
+			return usageError{errors.New("standard input or output is not a terminal; for scripts use: inspan run")}
 		},
 	}
 	f.add(root)
 	everywhere(root)
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(c.run(), c.resume(), c.detached(), c.ps(), c.logs(), c.attach(), c.stop(), c.send(), c.sessions(), c.context(), c.compact(), c.rewind(), c.effects(), c.models(), c.cost(), c.policy(), c.trust(), c.config(), c.tools(), c.skills(), c.memory(), c.agents(), c.plugin(), c.mcp(), c.acp(), c.a2a(), c.demo(), c.doctor(), c.version())
+	root.AddCommand(c.run(), c.resume(), c.detached(), c.ps(), c.logs(), c.attach(), c.stop(), c.send(), c.sessions(), c.context(), c.compact(), c.rewind(), c.effects(), c.models(), c.cost(), c.policy(), c.trust(), c.config(), c.tools(), c.skills(), c.memory(), c.agents(), c.plugin(), c.mcp(), c.acp(), c.a2a(), c.demo(), c.doctor(), c.version(), exitCodes())
+	describe(root)
 	return root
 }
 
@@ -121,8 +127,8 @@ func (c *command) root() *cobra.Command {
 // environment say too, which processes that we start inherit.
 func everywhere(root *cobra.Command) {
 	var preset, state string
-	root.PersistentFlags().StringVar(&preset, "preset", "", "`settings` for a purpose: container is for machines that are thrown away; as INSPAN_PRESET")
-	root.PersistentFlags().StringVar(&state, "state", "", "`folder` for sessions and all that inspan keeps; as INSPAN_STATE_DIR")
+	root.PersistentFlags().StringVar(&preset, "preset", "", "`name` of a group of settings; container is for throwaway machines (also INSPAN_PRESET)")
+	root.PersistentFlags().StringVar(&state, "state", "", "`folder` for sessions and other state (also INSPAN_STATE_DIR)")
 	root.PersistentPreRunE = func(*cobra.Command, []string) error {
 		var names []string
 		for _, p := range config.Presets() {

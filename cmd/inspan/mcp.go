@@ -24,7 +24,7 @@ import (
 const settleTime = 35 * time.Second
 
 func (c *command) mcp() *cobra.Command {
-	return group("mcp", "Use the tools of MCP servers, and be one",
+	return group("mcp", "Use MCP servers, or serve as one",
 		c.mcpList(), c.mcpAdd(), c.mcpImport(), c.mcpRemove(), c.mcpTools(), c.mcpAgree(), c.mcpLogin(), c.mcpLogout(), c.mcpServe())
 }
 
@@ -48,9 +48,9 @@ func (c *command) mcpList() *cobra.Command {
 	var cwd string
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "Connect to the servers of this folder and tell how they are",
-		Long: "Connect to the servers that a session in this folder has, and tell how they are: state, tools, the tokens that their descriptions\n" +
-			"cost, how fast they answer, and why one is not there. Those of a .mcp.json are started once you trust it ('inspan trust').",
+		Short: "Connect to the servers of this folder and show their state",
+		Long: "inspan shows each server's state, tools, latency, the tokens of its descriptions, and why it is missing.\n" +
+			"It starts servers of a .mcp.json only after you trust that file ('inspan trust').",
 		Args: exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			hub, err := c.servers(cmd.Context(), cwd, complainTo(cmd.ErrOrStderr()))
@@ -65,7 +65,7 @@ func (c *command) mcpList() *cobra.Command {
 			return listServers(cmd.OutOrStdout(), hub.Status())
 		},
 	}
-	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose servers are meant")
+	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose servers to use")
 	return cmd
 }
 
@@ -103,9 +103,9 @@ func (c *command) mcpAdd() *cobra.Command {
 	var env, headers []string
 	cmd := &cobra.Command{
 		Use:   "add NAME (URL | -- PROGRAM [ARGUMENTS])",
-		Short: "Add a server of yours to the settings, and try it",
-		Long: "Write a server into your settings and connect to it. A program runs in the sandbox: it sees the workspace and reaches no host but\n" +
-			"those you name. Values may be ${NAME}, which is filled in from the environment when the server is started.",
+		Short: "Add a server to your settings and try it",
+		Long: "A program runs in the sandbox: it sees the workspace and reaches only the hosts that you name.\n" +
+			"inspan replaces ${NAME} in values with the environment variable when it starts the server.",
 		Example: "  inspan mcp add tracker https://mcp.example.com/mcp\n  inspan mcp add files --read /opt/servers -- mcp-server-filesystem .\n  inspan mcp add db --host db.example.com --env 'TOKEN=${DB_TOKEN}' -- ./db-server",
 		Args:    exactly(2, 100, "a NAME, and a URL or a PROGRAM"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -125,14 +125,14 @@ func (c *command) mcpAdd() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringArrayVar(&env, "env", nil, "`NAME=VALUE` in the environment of the program; can be repeated")
-	f.StringArrayVar(&headers, "header", nil, "`NAME=VALUE` of each request; can be repeated")
-	f.StringArrayVar(&s.Hosts, "host", nil, "`host` that the program may reach; can be repeated")
-	f.StringArrayVar(&s.Read, "read", nil, "absolute `path` that the program may read beside the workspace; can be repeated")
-	f.StringArrayVar(&s.Write, "write", nil, "absolute `path` that the program may change, beside the workspace; can be repeated")
-	f.StringVar(&s.Dir, "dir", "", "`folder` that the program starts in; the workspace if not given")
-	f.StringVar(&s.Kind, "kind", "", "`how` it is spoken to: stdio, http, sse or ws; told by the rest if not given")
-	f.BoolVar(&s.Bare, "no-sandbox", false, "run the program without walls")
+	f.StringArrayVar(&env, "env", nil, "`NAME=VALUE` for the program's environment; repeatable")
+	f.StringArrayVar(&headers, "header", nil, "`NAME=VALUE` for a header of each request; repeatable")
+	f.StringArrayVar(&s.Hosts, "host", nil, "`host` that the program may reach; repeatable")
+	f.StringArrayVar(&s.Read, "read", nil, "absolute `path` outside the workspace that the program may read; repeatable")
+	f.StringArrayVar(&s.Write, "write", nil, "absolute `path` that the program may change; repeatable")
+	f.StringVar(&s.Dir, "dir", "", "`folder` that the program starts in (default: the workspace)")
+	f.StringVar(&s.Kind, "kind", "", "`transport`: stdio, http, sse or ws (default: follows from the other arguments)")
+	f.BoolVar(&s.Bare, "no-sandbox", false, "run the program without the sandbox")
 	f.SetInterspersed(true)
 	return cmd
 }
@@ -186,7 +186,7 @@ func (c *command) addServer(cmd *cobra.Command, name string, s config.MCPServer)
 func (c *command) mcpRemove() *cobra.Command {
 	return &cobra.Command{
 		Use:   "remove NAME",
-		Short: "Take a server out of the settings",
+		Short: "Remove a server from your settings",
 		Args:  exactly(1, 1, "one NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, err := app.Load(c.self)
@@ -206,7 +206,7 @@ func (c *command) mcpTools() *cobra.Command {
 	var cwd string
 	cmd := &cobra.Command{
 		Use:   "tools NAME",
-		Short: "List the tools of a server as the model sees them",
+		Short: "List the tools of a server, as the model sees them",
 		Args:  exactly(1, 1, "one NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			hub, err := c.server(cmd, cwd, args[0])
@@ -221,7 +221,7 @@ func (c *command) mcpTools() *cobra.Command {
 			return printDefinitions(cmd.OutOrStdout(), now)
 		},
 	}
-	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose servers are meant")
+	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose servers to use")
 	return cmd
 }
 
@@ -256,9 +256,9 @@ func (c *command) mcpAgree() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use:   "agree NAME",
-		Short: "Look at what a server offers now, and agree to it",
-		Long: "What a server offered when it was first met, you have agreed to by adding or trusting it. A tool that it changes or adds later can't\n" +
-			"be called until you agree to it; the others go on. Without a terminal it takes --yes.",
+		Short: "Review the tools that a server offers now, and approve them",
+		Long: "Adding or trusting a server approves the tools it offers at first. The model can't call a tool that the server changes\n" +
+			"or adds later until you approve it. Its other tools keep working. Without a terminal, pass --yes.",
 		Args: exactly(1, 1, "one NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			hub, err := c.server(cmd, cwd, args[0])
@@ -269,8 +269,8 @@ func (c *command) mcpAgree() *cobra.Command {
 			return c.agree(cmd.OutOrStdout(), hub, args[0], yes)
 		},
 	}
-	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose servers are meant")
-	cmd.Flags().BoolVar(&yes, "yes", false, "agree to what is shown without asking")
+	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose servers to use")
+	cmd.Flags().BoolVar(&yes, "yes", false, "approve without asking")
 	return cmd
 }
 

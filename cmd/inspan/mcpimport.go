@@ -31,9 +31,10 @@ func (c *command) mcpImport() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use:   "import [FILE ...]",
-		Short: "Take over the servers that you have in other programs",
-		Long: "Read the servers of Cursor, VS Code, Claude Code, Claude Desktop and Codex, those of this folder included, show what each one starts, and\n" +
-			"write those that you don't have into your settings. Without a terminal it takes --yes. With FILE only those files are read.",
+		Short: "Import the MCP servers of other programs",
+		Long: "inspan reads the servers of Cursor, VS Code, Claude Code, Claude Desktop and Codex, including those of this folder.\n" +
+			"It shows the command of each new server and writes it to your settings. Without a terminal, pass --yes.\n" +
+			"With FILE, inspan reads only those files.",
 		Example: "  inspan mcp import\n  inspan mcp import --yes .cursor/mcp.json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, root, err := c.at(cwd)
@@ -47,8 +48,8 @@ func (c *command) mcpImport() *cobra.Command {
 			return c.bring(cmd.OutOrStdout(), a, list, yes)
 		},
 	}
-	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose files are read too")
-	cmd.Flags().BoolVar(&yes, "yes", false, "take over what is shown without asking")
+	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose files to read too")
+	cmd.Flags().BoolVar(&yes, "yes", false, "import without asking")
 	return cmd
 }
 

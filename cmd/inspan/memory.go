@@ -17,7 +17,7 @@ import (
 )
 
 func (c *command) memory() *cobra.Command {
-	return group("memory", "See and change what is remembered between sessions, and search past ones",
+	return group("memory", "Show and edit the memory, and search past sessions",
 		c.memoryList(), c.memoryAdd(), c.memoryForget(), c.memoryRead(), c.memorySearch(), c.memoryPath())
 }
 
@@ -25,7 +25,7 @@ func (c *command) memoryList() *cobra.Command {
 	var cwd string
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List what is remembered for this folder, as new sessions get it",
+		Short: "List the memory that new sessions in this folder get",
 		Args:  exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			a, root, err := c.at(cwd)
@@ -35,7 +35,7 @@ func (c *command) memoryList() *cobra.Command {
 			return listMemory(cmd.OutOrStdout(), cmd.ErrOrStderr(), a.Memory(root))
 		},
 	}
-	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose memory is meant")
+	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose memory to use")
 	return cmd
 }
 
@@ -89,7 +89,7 @@ func (c *command) memoryAdd() *cobra.Command {
 	var supersedes []string
 	cmd := &cobra.Command{
 		Use:   "add TEXT",
-		Short: "Remember something",
+		Short: "Add an entry",
 		Args:  exactly(1, 1, "TEXT"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, root, err := c.at(cwd)
@@ -111,13 +111,13 @@ func (c *command) memoryAdd() *cobra.Command {
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&cwd, "cwd", ".", "`folder` whose memory is meant")
+	fl.StringVar(&cwd, "cwd", ".", "`folder` whose memory to use")
 	fl.StringVar(&scope, "scope", "project", "`user` (you, everywhere), project (you, here) or team (in the repository)")
 	fl.StringVar(&kind, "kind", "fact", "`fact`, preference, decision, procedure or reference")
-	fl.StringVar(&topic, "topic", "", "`name` of the file with more, such as build")
-	fl.StringVar(&text, "topic-text", "", "`markdown` to add to that file")
-	fl.StringVar(&expires, "expires", "", "last `day` on which it holds, as 2026-12-31")
-	fl.StringSliceVar(&supersedes, "supersedes", nil, "`id` of an entry that it replaces; again for more")
+	fl.StringVar(&topic, "topic", "", "`name` of a topic file with details, such as build")
+	fl.StringVar(&text, "topic-text", "", "`markdown` to add to the topic file")
+	fl.StringVar(&expires, "expires", "", "last valid `day`, such as 2026-12-31")
+	fl.StringSliceVar(&supersedes, "supersedes", nil, "`id` of an entry that this one replaces; repeatable")
 	return cmd
 }
 
@@ -125,7 +125,7 @@ func (c *command) memoryForget() *cobra.Command {
 	var cwd string
 	cmd := &cobra.Command{
 		Use:   "forget ID",
-		Short: "Forget an entry",
+		Short: "Remove an entry",
 		Args:  exactly(1, 1, "ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, root, err := c.at(cwd)
@@ -146,7 +146,7 @@ func (c *command) memoryForget() *cobra.Command {
 			return fmt.Errorf("nothing is remembered as %q; see 'inspan memory list'", args[0])
 		},
 	}
-	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose memory is meant")
+	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose memory to use")
 	return cmd
 }
 
@@ -154,7 +154,7 @@ func (c *command) memoryRead() *cobra.Command {
 	var cwd, scope string
 	cmd := &cobra.Command{
 		Use:   "read [TOPIC]",
-		Short: "Print a topic, or list them",
+		Short: "Print a topic, or list all topics",
 		Args:  exactly(0, 1, "[TOPIC]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, root, err := c.at(cwd)
@@ -172,7 +172,7 @@ func (c *command) memoryRead() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose memory is meant")
+	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose memory to use")
 	cmd.Flags().StringVar(&scope, "scope", "project", "`user`, project or team")
 	return cmd
 }
@@ -196,9 +196,9 @@ func (c *command) memorySearch() *cobra.Command {
 	var most int
 	cmd := &cobra.Command{
 		Use:   "search WORDS...",
-		Short: "Search what was said and done in all past sessions",
-		Long: "Search what was said and done in all past sessions: words, \"words in a row\", and beginnings* of words.\n" +
-			"What is new in the logs is taken into the index first; that index can be deleted at any time.",
+		Short: "Search all past sessions",
+		Long: "A query holds words, \"exact phrases\" and prefixes*. inspan updates the index first.\n" +
+			"You can delete the index at any time.",
 		Args: exactly(1, 100, "WORDS..."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, root, err := c.at(cwd)
@@ -212,9 +212,9 @@ func (c *command) memorySearch() *cobra.Command {
 			return searchPast(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), a.Recall, q)
 		},
 	}
-	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` that --here means")
+	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` for --here")
 	cmd.Flags().BoolVar(&here, "here", false, "only sessions of this folder")
-	cmd.Flags().IntVarP(&most, "max", "n", 10, "how `many` places to show")
+	cmd.Flags().IntVarP(&most, "max", "n", 10, "`number` of results to show")
 	return cmd
 }
 
@@ -239,7 +239,7 @@ func (c *command) memoryPath() *cobra.Command {
 	var cwd string
 	cmd := &cobra.Command{
 		Use:   "path",
-		Short: "Print where the files of the memory are; they are markdown, to be read and edited",
+		Short: "Print the paths of the memory files, which are markdown that you can edit",
 		Args:  exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			a, root, err := c.at(cwd)
@@ -252,6 +252,6 @@ func (c *command) memoryPath() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose memory is meant")
+	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose memory to use")
 	return cmd
 }

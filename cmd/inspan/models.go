@@ -14,11 +14,11 @@ import (
 func (c *command) models() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "models [PROVIDER]",
-		Short: "List providers, which are ready, and the models that are found",
-		Long: "List providers, which are ready, the models of servers that run here, and the model that would be taken. With a PROVIDER, list\n" +
-			"the models it says it has.\n\n" +
-			"Models are named provider/model, such as anthropic/claude-sonnet-5-5 or ollama/qwen3-coder. Any server that speaks the OpenAI\n" +
-			"Chat Completions API can be added in the settings with kind = \"openai\" and a base_url.",
+		Short: "List providers, their state and their models",
+		Long: "inspan lists the providers, which of them are ready, the models of local servers, and the default model.\n" +
+			"With a PROVIDER, it lists the models that the provider reports.\n\n" +
+			"Models are named provider/model, such as anthropic/claude-sonnet-5-5 or ollama/qwen3-coder. You can add any server\n" +
+			"that speaks the OpenAI Chat Completions API in the settings, with kind = \"openai\" and a base_url.",
 		Args: exactly(0, 1, "[PROVIDER]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, err := app.Load(c.self)

@@ -19,7 +19,7 @@ import (
 )
 
 func (c *command) plugin() *cobra.Command {
-	return group("plugin", "Install plugins, and say which of them are used",
+	return group("plugin", "Install, enable and update plugins",
 		c.pluginInstall(), c.pluginEnable(), c.pluginDisable(), c.pluginUpdate(), c.pluginRemove(), c.pluginList(), c.pluginShow())
 }
 
@@ -35,10 +35,10 @@ func (c *command) plugins() (*plugin.Store, error) {
 func (c *command) pluginInstall() *cobra.Command {
 	return &cobra.Command{
 		Use:   "install SOURCE",
-		Short: "Copy a plugin from a folder or a git repository; nothing of it runs yet",
-		Long: "Copy a plugin from a folder or a git repository. Its exact content is pinned, and nothing of it is used before you enable it.\n\n" +
-			"SOURCE is a folder, or https://HOST/PATH, ssh://HOST/PATH or USER@HOST:PATH. Behind a # may stand a branch, a tag or a commit, and\n" +
-			"behind a colon a folder in the repository.",
+		Short: "Copy a plugin from a folder or a git repository, without enabling it",
+		Long: "inspan pins the exact content and uses nothing of it before you enable it.\n\n" +
+			"SOURCE is a folder, https://HOST/PATH, ssh://HOST/PATH or USER@HOST:PATH. You can add #BRANCH, #TAG or #COMMIT,\n" +
+			"and then :FOLDER for a folder in the repository.",
 		Example: "  inspan plugin install ./my-plugin\n  inspan plugin install https://github.com/ann/review.git#v1.2.0\n  inspan plugin install https://github.com/ann/all.git#:plugins/review",
 		Args:    exactly(1, 1, "one SOURCE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -65,9 +65,9 @@ func (c *command) pluginEnable() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use:   "enable NAME",
-		Short: "Use a plugin, after you have seen what it could run",
-		Long: "Use a plugin in sessions that begin from now on. What it could run is shown, and you are asked; without a terminal it takes --yes.\n" +
-			"Hooks run outside of the sandbox, as if you had set them up yourself.",
+		Short: "Enable a plugin, after showing what it can run",
+		Long: "inspan shows everything that the plugin can run, and asks. Without a terminal, pass --yes. New sessions use the plugin.\n" +
+			"Its hooks run outside the sandbox, as if you had set them up yourself.",
 		Args: exactly(1, 1, "one NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := c.plugins()
@@ -98,7 +98,7 @@ func (c *command) pluginEnable() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&yes, "yes", false, "enable what is shown without asking")
+	cmd.Flags().BoolVar(&yes, "yes", false, "enable without asking")
 	return cmd
 }
 
@@ -138,9 +138,9 @@ func (c *command) pluginEach(use, short, done string, do func(*plugin.Store, con
 func (c *command) pluginUpdate() *cobra.Command {
 	return &cobra.Command{
 		Use:   "update [NAME]",
-		Short: "Fetch a plugin, or all of them, from where they came again",
-		Long: "Fetch a plugin, or all of them, from where they came again. One whose hooks, tools, servers or scripts have changed is disabled until you\n" +
-			"enable it anew; one in which only texts have changed stays as it was.",
+		Short: "Update one plugin, or all, from their sources",
+		Long: "inspan disables a plugin whose hooks, tools, servers or scripts have changed until you enable it again.\n" +
+			"If only texts have changed, the plugin stays enabled.",
 		Args: exactly(0, 1, "one NAME at most"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := c.plugins()
@@ -190,7 +190,7 @@ func enableAgain(p plugin.Plugin) string {
 func (c *command) pluginList() *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
-		Short: "List the plugins, and what each adds",
+		Short: "List the plugins and their parts",
 		Args:  exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := c.plugins()
@@ -225,7 +225,7 @@ func (c *command) pluginList() *cobra.Command {
 func (c *command) pluginShow() *cobra.Command {
 	return &cobra.Command{
 		Use:   "show NAME",
-		Short: "Show what a plugin brings, costs and could run",
+		Short: "Show the parts of a plugin, their cost, and what it can run",
 		Args:  exactly(1, 1, "one NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := c.plugins()

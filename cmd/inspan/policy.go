@@ -17,18 +17,18 @@ import (
 )
 
 func (c *command) policy() *cobra.Command {
-	return group("policy", "Look at permissions", c.policyExplain(), c.policyRules(), c.policyForget())
+	return group("policy", "Explain permissions and list the rules", c.policyExplain(), c.policyRules(), c.policyForget())
 }
 
 func (c *command) policyExplain() *cobra.Command {
 	var cwd, mode string
 	cmd := &cobra.Command{
 		Use:   `explain "COMMAND"`,
-		Short: "Show what a command line would do, and whether it would run unasked",
-		Long: "Show the simple commands that a command line for bash comes to, and what each would do: \"read\" only reads and prints,\n" +
-			"\"workspace\" also writes to known paths inside the workspace, \"full\" may do anything. What can't be proven is full.\n" +
-			"Then show what the permission mode and your rules say of it, what asks, and the narrowest rule that would allow it.\n\n" +
-			"Nothing is run.",
+		Short: "Explain what a command line does, and whether it asks",
+		Long: "inspan splits a bash command line into simple commands and classifies each. \"read\" only reads and prints.\n" +
+			"\"workspace\" also writes to known paths in the workspace. \"full\" can do anything, or can't be proven harmless.\n" +
+			"Then it shows the verdict of the mode and your rules, and the narrowest rule that would allow the command.\n\n" +
+			"It runs nothing.",
 		Example: "  inspan policy explain 'git log --oneline | head -5'\n  inspan policy explain --mode edit 'find . -name \"*.tmp\" -delete'",
 		Args:    exactly(1, 1, "one COMMAND, in quotes"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -46,7 +46,7 @@ func (c *command) policyExplain() *cobra.Command {
 			return printExplained(cmd.OutOrStdout(), e)
 		},
 	}
-	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` the command would run in, the workspace")
+	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` the command would run in (the workspace)")
 	cmd.Flags().StringVar(&mode, "mode", "", "permission `mode`: plan, ask, edit, auto or yolo (default: that of new sessions)")
 	return cmd
 }
@@ -94,9 +94,10 @@ func (c *command) policyRules() *cobra.Command {
 	var cwd string
 	cmd := &cobra.Command{
 		Use:   "rules",
-		Short: "List the rules that hold in a folder, and where they come from",
-		Long:  "List the rules of the organisation, of your settings, of the project, and those you allowed for the project or always. Deny beats ask beats allow.",
-		Args:  exactly(0, 0, "no arguments"),
+		Short: "List the rules in force and their sources",
+		Long: "Rules come from the organisation, your settings, the project, and your approvals \"for this project\" or \"always\".\n" +
+			"Deny beats ask, and ask beats allow.",
+		Args: exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			a, root, err := c.at(cwd)
 			if err != nil {
@@ -116,7 +117,7 @@ func (c *command) policyRules() *cobra.Command {
 			return w.Flush()
 		},
 	}
-	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder`, the workspace")
+	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` to use (the workspace)")
 	return cmd
 }
 
@@ -124,7 +125,7 @@ func (c *command) policyForget() *cobra.Command {
 	var cwd string
 	cmd := &cobra.Command{
 		Use:     `forget "RULE"`,
-		Short:   "Forget a rule that you allowed for a project or always",
+		Short:   "Remove a rule that you approved for a project or always",
 		Example: "  inspan policy forget 'bash(npm install *)'",
 		Args:    exactly(1, 1, "one RULE, in quotes"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -139,7 +140,7 @@ func (c *command) policyForget() *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder`, the workspace")
+	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` to use (the workspace)")
 	return cmd
 }
 

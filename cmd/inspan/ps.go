@@ -18,10 +18,10 @@ func (c *command) ps() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "ps",
-		Short: "List the sessions that run now, in whatever terminal or in none, and what goes on of others",
-		Long: "List the sessions that a process drives now, and below each those that work for it. A session works, asks, or waits for its model.\n" +
-			"One that stopped or whose process died is not there; 'inspan sessions list' has all. A run in another terminal is not there while it asks: it is answered there.\n" +
-			"A command that goes on after its session has ended is \"kept\"; 'inspan stop' with the id of the session ends it.",
+		Short: "List running sessions and kept commands",
+		Long: "inspan lists each session that a process drives now, with its subagents below it. A session works, asks, or waits for its model.\n" +
+			"Stopped sessions are in 'inspan sessions list'. A run in another terminal is not listed while it asks; answer it there.\n" +
+			"A command that still runs after its session ended is \"kept\". 'inspan stop' with the session's id ends it.",
 		Args: exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			a, err := app.Load(c.self)
@@ -64,10 +64,11 @@ func (c *command) stop() *cobra.Command {
 	var wait time.Duration
 	cmd := &cobra.Command{
 		Use:   "stop ID",
-		Short: "Stop the run of a session, wherever it goes on, and what goes on after it",
-		Long: "Interrupt the run of a session, as Ctrl-C would, and wait until it has stopped. What else it was told to do waits for 'inspan resume'. If it does not in time, or with --now, the process that drives it is told to end,\n" +
-			"and killed 2 seconds later. No call that finished is lost: 'inspan resume' goes on. Of a session that works for another only the run is interrupted.\n" +
-			"Commands of the session that go on after it has ended are ended too, with all that they have started.",
+		Short: "Stop the run of a session, and its kept commands",
+		Long: "inspan interrupts the run, as Ctrl-C does, and waits until it has stopped. Queued messages wait for 'inspan resume'.\n" +
+			"If the run does not stop in time, or with --now, inspan ends its process and kills it 2 seconds later.\n" +
+			"Finished calls are never lost. For a subagent, only its run is interrupted.\n" +
+			"inspan also ends the session's kept commands with all their processes.",
 		Args: exactly(1, 1, "ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, id, err := c.one(cmd.Context(), args[0])
@@ -83,7 +84,7 @@ func (c *command) stop() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&now, "now", false, "end the process at once")
-	cmd.Flags().DurationVar(&wait, "wait", 10*time.Second, "how long the run may take to stop, as `10s`")
+	cmd.Flags().DurationVar(&wait, "wait", 10*time.Second, "how long to wait for the run to stop, such as `10s`")
 	return cmd
 }
 

@@ -20,11 +20,12 @@ func (c *command) resume() *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
 		Use:   `resume [ID] ["what to do next"]`,
-		Short: "Go on with a session: after an interrupt, a crash, a limit, or with something new to do",
-		Long: "Go on with a session exactly where its log ends. Without an ID it is the one used last in this folder; a unique part of an ID\n" +
-			"is enough, and \"last\" is the one used last anywhere.\n" +
-			"Without a new task an unfinished run goes on. Mode and limits stay as they were unless flags say otherwise.\n\n" + exitHelp(),
-		Args: exactly(0, 2, "[ID] [TASK]"),
+		Short: "Continue a session after an interrupt, a crash or a limit, or with a new task",
+		Long: "The session continues exactly where its log ends. Without an ID, inspan takes the last session of this folder.\n" +
+			"A unique part of an ID is enough. \"last\" is the last session of any folder.\n" +
+			"Without a new task, an unfinished run continues. Mode and limits stay the same unless you set flags.\n\n" + exitPointer,
+		Example: "  inspan resume\n  inspan resume last \"now update the changelog\"\n  inspan resume --max-cost 5 20261121-1403",
+		Args:    exactly(0, 2, "[ID] [TASK]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.check(cmd); err != nil {
 				return err
@@ -68,7 +69,7 @@ func next(st inspan.Status, text, how string) ([]event.Body, error) {
 	case text != "":
 		return []event.Body{event.Said{Parts: llm.Say(text)}}, nil
 	case st.Stopped != nil && st.Stopped.Reason == event.ReasonDone:
-		return nil, usageError{fmt.Errorf("session %s is done; say what to do next: inspan %s %s \"...\"", st.Session, how, st.Session)}
+		return nil, usageError{fmt.Errorf("session %s is done; give it a new task: inspan %s %s \"...\"", st.Session, how, st.Session)}
 	case st.Stopped != nil:
 		return []event.Body{event.Said{}}, nil
 	}
@@ -94,7 +95,7 @@ func idAndTask(cmd *cobra.Command, store *session.Store, args []string) (id, tas
 		_, err = store.Resolve(cmd.Context(), args[0])
 		if err == nil || !errors.Is(err, fs.ErrNotExist) || !strings.ContainsAny(args[0], " \t\n") {
 			if errors.Is(err, fs.ErrNotExist) {
-				err = fmt.Errorf("%w; if it is a task: inspan resume last %q", err, args[0])
+				err = fmt.Errorf("%w; if this is a task, use: inspan resume last %q", err, args[0])
 			}
 			return args[0], "", err
 		}
@@ -122,5 +123,5 @@ func lastHere(cmd *cobra.Command, store *session.Store) (string, error) {
 			return s.ID, nil
 		}
 	}
-	return "", usageError{fmt.Errorf("no session was run in %s; name one, see 'inspan sessions list'", here)}
+	return "", usageError{fmt.Errorf("no session has run in %s; name one from 'inspan sessions list'", here)}
 }

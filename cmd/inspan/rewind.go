@@ -21,10 +21,11 @@ func (c *command) rewind() *cobra.Command {
 	var files, conversation, redo, yes, force bool
 	cmd := &cobra.Command{
 		Use:   "rewind [ID]",
-		Short: "Take files, the conversation or both back to before you said something",
-		Long: "Without --to the places are listed that a session can be taken back to. With it the files that the agent has changed since, also by commands, are put back,\n" +
-			"and the conversation goes on from there. What would change is shown first. What you, or another program, changed between the agent's calls stays as it is.\n" +
-			"Nothing is lost: --redo takes the last rewind back. What calls did outside of the workspace stays done; 'inspan effects' lists it.",
+		Short: "Restore files, the conversation or both to an earlier message",
+		Long: "Without --to, inspan lists the messages that you can rewind to. With --to, it restores the files that the agent has changed since,\n" +
+			"including changes by commands, and the conversation continues from there. It shows the changes first.\n" +
+			"Files that you or other programs changed between the agent's calls stay as they are. --redo undoes the last rewind.\n" +
+			"A rewind can't undo effects outside the workspace. 'inspan effects' lists them.",
 		Example: "  inspan rewind\n  inspan rewind --to last\n  inspan rewind 20261122 --to 57 --files\n  inspan rewind --redo",
 		Args:    exactly(0, 1, "[ID]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -69,12 +70,12 @@ func (c *command) rewind() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&to, "to", "", "`number` of what you said, as listed, or of any event since, or last")
-	cmd.Flags().BoolVar(&files, "files", false, "only the files")
-	cmd.Flags().BoolVar(&conversation, "conversation", false, "only the conversation")
-	cmd.Flags().BoolVar(&redo, "redo", false, "take the last rewind back")
+	cmd.Flags().StringVar(&to, "to", "", "`number` of a listed message or of any later event, or last")
+	cmd.Flags().BoolVar(&files, "files", false, "restore only the files")
+	cmd.Flags().BoolVar(&conversation, "conversation", false, "rewind only the conversation")
+	cmd.Flags().BoolVar(&redo, "redo", false, "undo the last rewind")
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
-	cmd.Flags().BoolVar(&force, "force", false, "put back also what somebody else has changed since")
+	cmd.Flags().BoolVar(&force, "force", false, "also restore files that somebody else has changed since")
 	cmd.MarkFlagsMutuallyExclusive("to", "redo")
 	cmd.MarkFlagsMutuallyExclusive("files", "conversation")
 	return cmd
@@ -132,7 +133,7 @@ func (c *command) effects() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "effects [ID]",
-		Short: "List what a session's calls did outside of the workspace or to sensitive places, which no rewind takes back",
+		Short: "List effects that a rewind can't undo: outside the workspace, or in sensitive places",
 		Args:  exactly(0, 1, "[ID]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, err := app.Load(c.self)

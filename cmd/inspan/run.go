@@ -34,10 +34,11 @@ func (c *command) run() *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
 		Use:   `run "what to do"`,
-		Short: "Run the agent on a task, from the arguments or from standard input",
-		Long: "Run the agent on a task in the current folder. Without arguments, or with -, the task is read from standard input.\n" +
-			"A task in the arguments that begins with a slash is a command: a skill, a command file or one of inspan's own; /help lists them.\n\n" +
-			modesHelp() + "\n\n" + exitHelp(),
+		Short: "Run one task, from the arguments or standard input",
+		Long: "The agent works in the current folder. Without arguments, or with -, the task comes from standard input.\n" +
+			"A task that begins with a slash runs a command: a skill, a command file or a built-in one.\n" +
+			"'inspan run /help' lists them.\n\n" +
+			modesHelp() + "\n\n" + exitPointer,
 		Example: "  inspan run \"make the failing test pass\"\n  inspan run --model ollama/qwen3-coder --mode edit \"add a --verbose flag\"\n" +
 			"  inspan run --output json --mode auto \"update the changelog\" | jq .text\n  inspan run --model script \"bash: ls\"       # offline",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -74,14 +75,14 @@ func (c *command) run() *cobra.Command {
 	f.add(cmd)
 	f.addNew(cmd)
 	f.addDetach(cmd)
-	cmd.Flags().StringVar(&f.input, "input-format", console.Text, "`form` of standard input: text, or stream-json for messages as wrappers of Claude Code write them, one a line")
+	cmd.Flags().StringVar(&f.input, "input-format", console.Text, "`format` of standard input: text, or stream-json (one message per line, as wrappers of Claude Code write them)")
 	return cmd
 }
 
 // chat runs a session on messages from standard input.
 func (c *command) chat(cmd *cobra.Command, f *runFlags, args []string) error {
 	if len(args) > 0 {
-		return usageError{fmt.Errorf("--input-format stream-json takes what to do from standard input")}
+		return usageError{fmt.Errorf("--input-format stream-json reads the task from standard input; remove the task from the arguments")}
 	}
 	host, err := c.host(f)
 	if err != nil {
@@ -102,7 +103,7 @@ func modesHelp() string {
 	for _, m := range policy.Modes() {
 		fmt.Fprintf(&b, "  %-5s %s\n", m[0], m[1])
 	}
-	b.WriteString("Without a terminal, what would ask is denied.")
+	b.WriteString("Without a terminal, calls that would ask are denied.")
 	return b.String()
 }
 
@@ -111,27 +112,27 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVar(&f.Model, "model", "", "model as `provider/model`; see 'inspan models'")
 	fl.StringVar(&f.Mode, "mode", "", "permission `mode`: plan, ask, edit, auto or yolo (default ask)")
-	fl.IntVar(&f.maxTurns, "max-turns", 200, "most `turns` of one run; 0 means no limit")
-	fl.Var((*dollars)(&f.MaxCost), "max-cost", "most US `dollars` of the session; 0 means no limit")
-	fl.Int64Var(&f.MaxTokens, "max-tokens", 0, "most `tokens` of the session, prompts and replies; 0 means no limit")
-	fl.DurationVar(&f.MaxTime, "max-time", 0, "longest `time` of one run, as 90s or 2h, waits for you aside; 0 means no limit")
-	fl.DurationVar(&f.RetryFor, "retry-for", 0, "how long to wait, as `90s` or 2h, for a model that can't be had (default 1m, or 15m without a terminal)")
-	fl.StringVar(&f.Record, "record", "", "new `file` to record the model's answers to")
-	fl.StringVar(&f.Replay, "replay", "", "recorded `file` to play instead of asking a model")
-	fl.StringVar(&f.output, "output", console.Text, "output `form`: text, json, stream-json, or claude-stream-json for wrappers of Claude Code")
-	fl.StringArrayVar(&f.Allow, "allow", nil, "`rule` for calls that need not ask, such as \"bash(go test *)\"; may be repeated")
-	fl.StringArrayVar(&f.Ask, "ask", nil, "`rule` for calls that ask in every mode; may be repeated")
-	fl.StringVar(&f.Container, "container", "", "`image` that commands run in, by podman or docker, in the place of the walls of the kernel")
-	fl.StringVar(&f.Trust, "trust", "", "`sum` of the content of the folder that may run; 'inspan trust' prints it")
-	fl.BoolVar(&f.KeepJobs, "keep-jobs", false, "let what bash is told to keep go on after the session, unasked: the rule keep(*)")
-	fl.StringArrayVar(&f.Deny, "deny", nil, "`rule` for calls that are denied; may be repeated")
+	fl.IntVar(&f.maxTurns, "max-turns", 200, "maximum `turns` of one run; 0 means no limit")
+	fl.Var((*dollars)(&f.MaxCost), "max-cost", "maximum cost of the session in US `dollars`; 0 means no limit")
+	fl.Int64Var(&f.MaxTokens, "max-tokens", 0, "maximum `tokens` of the session, prompts and replies; 0 means no limit")
+	fl.DurationVar(&f.MaxTime, "max-time", 0, "maximum `time` of one run, such as 90s or 2h, not counting waits for you; 0 means no limit")
+	fl.DurationVar(&f.RetryFor, "retry-for", 0, "how long to retry a model that is down, such as `90s` or 2h (default 1m; 15m without a terminal)")
+	fl.StringVar(&f.Record, "record", "", "write the model's answers to a new `file`")
+	fl.StringVar(&f.Replay, "replay", "", "replay a recorded `file` instead of calling a model")
+	fl.StringVar(&f.output, "output", console.Text, "output `format`: text, json, stream-json, or claude-stream-json for wrappers of Claude Code")
+	fl.StringArrayVar(&f.Allow, "allow", nil, "`rule` for calls that run without asking, such as \"bash(go test *)\"; repeatable")
+	fl.StringArrayVar(&f.Ask, "ask", nil, "`rule` for calls that ask in every mode; repeatable")
+	fl.StringVar(&f.Container, "container", "", "run commands in a container of this `image` (podman or docker) instead of the kernel sandbox")
+	fl.StringVar(&f.Trust, "trust", "", "`checksum` of the folder content that you trust; 'inspan trust --sum' prints it")
+	fl.BoolVar(&f.KeepJobs, "keep-jobs", false, "keep background jobs that bash was told to keep after the session, without asking (rule keep(*))")
+	fl.StringArrayVar(&f.Deny, "deny", nil, "`rule` for calls that are denied; repeatable")
 }
 
 // addNew declares the flags of what begins a new session.
 func (f *runFlags) addNew(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.System, "system", "", "`text` that replaces inspan's own system prompt")
-	cmd.Flags().StringVar(&f.AppendSystem, "append-system", "", "`text` to add to the system prompt")
-	cmd.Flags().StringVar(&f.cwd, "cwd", ".", "`folder` to work in, the workspace")
+	cmd.Flags().StringVar(&f.System, "system", "", "replace inspan's system prompt with this `text`")
+	cmd.Flags().StringVar(&f.AppendSystem, "append-system", "", "append this `text` to the system prompt")
+	cmd.Flags().StringVar(&f.cwd, "cwd", ".", "`folder` to work in (the workspace)")
 }
 
 // check looks at what was typed before anything is written.
@@ -146,10 +147,10 @@ func (f *runFlags) check(cmd *cobra.Command) error {
 		return usageError{fmt.Errorf("--input-format: %q is neither text nor stream-json", f.input)}
 	}
 	if f.denies && !f.detach {
-		return usageError{errors.New("--unattended goes with --detach; without a terminal, what would ask is denied anyway")}
+		return usageError{errors.New("--unattended needs --detach; without a terminal, calls that would ask are denied anyway")}
 	}
 	if f.Replay != "" && (f.Model != "" || f.Record != "") {
-		return usageError{fmt.Errorf("--replay takes the place of --model and --record")}
+		return usageError{fmt.Errorf("--replay replaces the model; remove --model and --record")}
 	}
 	if f.maxTurns < 0 || f.MaxTokens < 0 || f.MaxTime < 0 {
 		return usageError{fmt.Errorf("--max-turns, --max-tokens and --max-time can't be negative")}
@@ -181,7 +182,7 @@ func (c *command) task(args []string) (string, error) {
 	text := strings.Join(args, " ")
 	if len(args) == 0 || text == "-" {
 		if isTerminal(c.in) {
-			return "", usageError{fmt.Errorf("say what to do: inspan run \"...\", or pipe it to standard input")}
+			return "", usageError{fmt.Errorf("no task given; write it as inspan run \"...\", or pipe it to standard input")}
 		}
 		raw, err := io.ReadAll(c.in)
 		if err != nil {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-var updateScreen = flag.Bool("update", false, "write the screen in the README anew")
+var updateScreen = flag.Bool("update", false, "write the screen in docs/TERMINAL.md anew")
 
 // terminal is a real one: tmux, with the command in it.
 type terminal struct {
@@ -157,8 +157,8 @@ func TestInATerminal(t *testing.T) {
 	s.shows("go on with: inspan resume ")
 }
 
-// TestScreenInReadme keeps the screen that the README shows what it is.
-func TestScreenInReadme(t *testing.T) {
+// TestScreenInDocs keeps the screen that docs/TERMINAL.md shows equal to the real one.
+func TestScreenInDocs(t *testing.T) {
 	h := withoutModel(t)
 	for name, text := range map[string]string{
 		"cart.go":      "package shop\n\nfunc Total(n int) int {\n\tif n > 10 {\n\t\treturn n * 9\n\t}\n\treturn n * 10\n}\n",
@@ -188,18 +188,18 @@ func TestScreenInReadme(t *testing.T) {
 	// How much of the window is used depends on how long that path is, too.
 	screen = regexp.MustCompile(`\d+% of 200k`).ReplaceAllString(screen, "5% of 200k")
 	block := "<!-- screen -->\n```\n" + strings.TrimSpace(screen) + "\n```\n<!-- /screen -->"
-	readme, err := os.ReadFile("../../README.md")
+	page, err := os.ReadFile("../../docs/TERMINAL.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	now := regexp.MustCompile(`(?s)<!-- screen -->.*<!-- /screen -->`)
 	if *updateScreen {
-		if err := os.WriteFile("../../README.md", now.ReplaceAllLiteral(readme, []byte(block)), 0o644); err != nil {
+		if err := os.WriteFile("../../docs/TERMINAL.md", now.ReplaceAllLiteral(page, []byte(block)), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return
 	}
-	if found := now.FindString(string(readme)); found != block {
-		t.Errorf("README.md shows\n%s\nand it is\n%s", found, block)
+	if found := now.FindString(string(page)); found != block {
+		t.Errorf("docs/TERMINAL.md shows\n%s\nand it is\n%s", found, block)
 	}
 }

@@ -21,9 +21,9 @@ func (c *command) send() *cobra.Command {
 	var allow, deny, scope string
 	cmd := &cobra.Command{
 		Use:   `send ID ["text"]`,
-		Short: "Put an input into a session that another process may be running",
-		Long: "Append an input to a session. The process that runs the session takes note of it; without one it waits for 'inspan resume'.\n" +
-			"Plain text starts a new run once the current one has stopped.",
+		Short: "Send a message or a decision to a session",
+		Long: "inspan appends the input to the session's log. A process that runs the session reads it at once; otherwise it waits for 'inspan resume'.\n" +
+			"Plain text starts a new run after the current one.",
 		Example: "  inspan send --steer last \"use the existing helper\"\n  inspan send --cancel last\n  inspan send --allow call_1 last",
 		Args:    exactly(1, 2, "ID [TEXT]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -64,11 +64,11 @@ func (c *command) send() *cobra.Command {
 		},
 	}
 	fl := cmd.Flags()
-	fl.BoolVar(&steer, "steer", false, "show the text to the model within the current run")
+	fl.BoolVar(&steer, "steer", false, "steer: the model sees the text during the current run")
 	fl.BoolVar(&cancel, "cancel", false, "interrupt the current run")
 	fl.StringVar(&allow, "allow", "", "allow the waiting call with this `id`")
-	fl.StringVar(&scope, "for", "once", "what --allow holds for: `once`, session, project or always")
-	fl.StringVar(&deny, "deny", "", "deny the waiting call with this `id`; the text is the reason")
+	fl.StringVar(&scope, "for", "once", "`scope` of --allow: once, session, project or always")
+	fl.StringVar(&deny, "deny", "", "deny the waiting call with this `id`, with the text as the reason")
 	cmd.MarkFlagsMutuallyExclusive("steer", "cancel", "allow", "deny")
 	return cmd
 }

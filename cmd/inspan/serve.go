@@ -33,16 +33,16 @@ type serveFlags struct {
 
 func (f *serveFlags) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	fl.StringVar(&f.Model, "model", "", "model of agents as `provider/model`; see 'inspan models'")
+	fl.StringVar(&f.Model, "model", "", "model of agents, as `provider/model`; see 'inspan models'")
 	fl.StringVar(&f.Mode, "mode", "", "permission `mode`: plan, ask, edit, auto or yolo (default ask)")
-	fl.StringArrayVar(&f.Allow, "allow", nil, "`rule` for calls that need not ask; may be repeated")
-	fl.StringArrayVar(&f.Ask, "ask", nil, "`rule` for calls that ask in every mode; may be repeated")
-	fl.StringArrayVar(&f.Deny, "deny", nil, "`rule` for calls that are denied; may be repeated")
-	fl.Var((*dollars)(&f.MaxCost), "max-cost", "most US `dollars` of a session of an agent; 0 means no limit")
-	fl.StringVar(&f.cwd, "cwd", ".", "`folder` to work in, the workspace")
-	fl.StringVar(&f.tokenFile, "token-file", "", "private `file` with the token that clients must send; it is made if it is not there (default: in the state folder)")
-	fl.BoolVar(&f.public, "public", false, "other machines may reach the address")
-	fl.StringArrayVar(&f.hosts, "host", nil, "`name` of a proxy by which requests come; may be repeated")
+	fl.StringArrayVar(&f.Allow, "allow", nil, "`rule` for calls that run without asking; repeatable")
+	fl.StringArrayVar(&f.Ask, "ask", nil, "`rule` for calls that ask in every mode; repeatable")
+	fl.StringArrayVar(&f.Deny, "deny", nil, "`rule` for calls that are denied; repeatable")
+	fl.Var((*dollars)(&f.MaxCost), "max-cost", "maximum cost of an agent's session in US `dollars`; 0 means no limit")
+	fl.StringVar(&f.cwd, "cwd", ".", "`folder` to work in (the workspace)")
+	fl.StringVar(&f.tokenFile, "token-file", "", "private `file` with the token that clients must send; created if missing (default: in the state folder)")
+	fl.BoolVar(&f.public, "public", false, "allow an address that other machines can reach")
+	fl.StringArrayVar(&f.hosts, "host", nil, "`name` of a proxy in front of the server; repeatable")
 }
 
 // served are the settings, and the options that every session of a server has. The mode
@@ -98,8 +98,8 @@ func (c *command) mcpServe() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Offer tools and agents to MCP clients",
-		Long: "Offer inspan's tools, and agents (run_agent), to clients of the Model Context Protocol: at standard input and output,\n" +
-			"or over HTTP. Every call is judged by mode and rules; what asks is put to the person at the client, if it can do that, and denied else.\n\n" + modesHelp(),
+		Long: "inspan offers its tools, and agents (run_agent), to MCP clients over standard input and output, or over HTTP.\n" +
+			"Mode and rules judge every call. A call that asks is shown to the person at the client. If the client can't ask, it is denied.\n\n" + modesHelp(),
 		Example: "  inspan mcp serve --mode edit\n  inspan mcp serve --http 127.0.0.1:8765 --tools read_file,search_files --no-agent",
 		Args:    exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -126,8 +126,8 @@ func (c *command) mcpServe() *cobra.Command {
 		},
 	}
 	f.add(cmd)
-	cmd.Flags().StringVar(&f.listen, "http", "", "`address` to serve at over HTTP, such as 127.0.0.1:0, in the place of standard input and output")
-	cmd.Flags().StringSliceVar(&names, "tools", nil, "`names` of the tools to offer, with commas (default: those that work in the workspace and beyond)")
+	cmd.Flags().StringVar(&f.listen, "http", "", "serve HTTP at this `address`, such as 127.0.0.1:0, instead of standard input and output")
+	cmd.Flags().StringSliceVar(&names, "tools", nil, "`names` of the tools to offer, separated by commas (default: those that work in the workspace and beyond)")
 	cmd.Flags().BoolVar(&noAgent, "no-agent", false, "offer tools only")
 	return cmd
 }
@@ -142,9 +142,9 @@ func (c *command) a2a() *cobra.Command {
 	var here bool
 	cmd := &cobra.Command{
 		Use:   "a2a",
-		Short: "Take tasks from other agents",
-		Long: "Take tasks from other agents, over the Agent2Agent protocol 1.0. A task is a session, so tasks outlast the server;\n" +
-			"what asks waits for an answer of the other agent, or for 'inspan send --allow'.\n\n" + modesHelp(),
+		Short: "Take tasks from other agents over the Agent2Agent protocol",
+		Long: "inspan speaks protocol version 1.0. Each task is a session, so tasks outlast the server.\n" +
+			"A call that asks waits for an answer from the other agent, or for 'inspan send --allow'.\n\n" + modesHelp(),
 		Example: "  inspan a2a --mode auto --listen 127.0.0.1:8766",
 		Args:    exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -159,7 +159,7 @@ func (c *command) a2a() *cobra.Command {
 		},
 	}
 	f.add(cmd)
-	cmd.Flags().BoolVar(&here, "decide-here", false, "what wants consent is not for the other agents to decide, but for 'inspan send --allow'")
-	cmd.Flags().StringVar(&f.listen, "listen", "127.0.0.1:0", "`address` to serve at")
+	cmd.Flags().BoolVar(&here, "decide-here", false, "other agents can't approve calls; only 'inspan send --allow' can")
+	cmd.Flags().StringVar(&f.listen, "listen", "127.0.0.1:0", "`address` to listen on")
 	return cmd
 }

@@ -39,7 +39,7 @@ func (c *command) sessionsList() *cobra.Command {
 	all := false
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List sessions, the one used last first",
+		Short: "List sessions, the latest first",
 		Args:  exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			a, err := app.Load(c.self)
@@ -65,7 +65,7 @@ func (c *command) sessionsList() *cobra.Command {
 			return w.Flush()
 		},
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "also those that work for another session")
+	cmd.Flags().BoolVar(&all, "all", false, "include subagents")
 	return cmd
 }
 
@@ -92,7 +92,7 @@ func (c *command) sessionsShow() *cobra.Command {
 	var raw bool
 	cmd := &cobra.Command{
 		Use:   "show [ID]",
-		Short: "Show what happened in a session",
+		Short: "Print the transcript of a session",
 		Args:  exactly(0, 1, "[ID]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			store, id, err := c.found(cmd.Context(), named(args))
@@ -118,7 +118,7 @@ func (c *command) sessionsSearch() *cobra.Command {
 	var ignoreCase bool
 	cmd := &cobra.Command{
 		Use:   "search REGEXP",
-		Short: "Search what people, models and tools said in all sessions",
+		Short: "Search the text of all sessions with a regular expression",
 		Args:  exactly(1, 1, "REGEXP"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text := args[0]
@@ -151,7 +151,7 @@ func (c *command) sessionsFork() *cobra.Command {
 	var at uint64
 	cmd := &cobra.Command{
 		Use:   "fork [ID]",
-		Short: "Make a new session that starts as a copy of another",
+		Short: "Copy a session into a new one",
 		Args:  exactly(0, 1, "[ID]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			store, id, err := c.found(cmd.Context(), named(args))
@@ -166,7 +166,7 @@ func (c *command) sessionsFork() *cobra.Command {
 			return log.Close()
 		},
 	}
-	cmd.Flags().Uint64Var(&at, "at", 0, "copy up to the event with this `number`; 0 means all (see 'sessions show --events')")
+	cmd.Flags().Uint64Var(&at, "at", 0, "copy up to the event with this `number` (see 'sessions show --events'); 0 means all")
 	return cmd
 }
 
@@ -211,7 +211,7 @@ func (c *command) sessionsExport() *cobra.Command {
 func (c *command) sessionsRm() *cobra.Command {
 	return &cobra.Command{
 		Use:   "rm ID...",
-		Short: "Remove sessions for good",
+		Short: "Delete sessions permanently",
 		Args:  exactly(1, 1000, "ID..."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for _, arg := range args {
@@ -233,8 +233,8 @@ func (c *command) sessionsFsck() *cobra.Command {
 	var repair bool
 	cmd := &cobra.Command{
 		Use:   "fsck [ID]",
-		Short: "Check every byte of a session, or of all",
-		Long:  "Check every line of the log against its checksum and every blob against its name. Nothing is changed;\nwith --repair a tail that a crash left half written is set aside.",
+		Short: "Check the files of one session, or of all",
+		Long:  "inspan checks every log line against its checksum and every blob against its name, and changes nothing.\nWith --repair it sets aside a last line that a crash left half written.",
 		Args:  exactly(0, 1, "[ID]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, err := app.Load(c.self)
@@ -274,7 +274,7 @@ func (c *command) sessionsFsck() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&repair, "repair", false, "set aside a tail that was half written")
+	cmd.Flags().BoolVar(&repair, "repair", false, "set aside a half-written last line")
 	return cmd
 }
 

@@ -18,7 +18,7 @@ import (
 )
 
 func (c *command) skills() *cobra.Command {
-	return group("skills", "List skills, check them, and see what they cost", c.skillsList(), c.skillsShow(), c.skillsValidate(), c.skillsCost())
+	return group("skills", "List and check skills, and count their tokens", c.skillsList(), c.skillsShow(), c.skillsValidate(), c.skillsCost())
 }
 
 // library opens the skills of the folder that a command is about.
@@ -34,7 +34,7 @@ func (c *command) skillsList() *cobra.Command {
 	var cwd string
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List the skills that a session in this folder has",
+		Short: "List the skills of sessions in this folder",
 		Args:  exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			l, err := c.library(cwd)
@@ -44,7 +44,7 @@ func (c *command) skillsList() *cobra.Command {
 			return listSkills(cmd.OutOrStdout(), cmd.ErrOrStderr(), l)
 		},
 	}
-	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose skills are meant")
+	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose skills to use")
 	return cmd
 }
 
@@ -79,7 +79,7 @@ func (c *command) skillsShow() *cobra.Command {
 	var cwd string
 	cmd := &cobra.Command{
 		Use:   "show NAME [ARGUMENTS]",
-		Short: "Print what a skill tells the model",
+		Short: "Print a skill as the model gets it",
 		Args:  exactly(1, 2, "NAME [ARGUMENTS]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			l, err := c.library(cwd)
@@ -94,15 +94,15 @@ func (c *command) skillsShow() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose skills are meant")
+	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose skills to use")
 	return cmd
 }
 
 func (c *command) skillsValidate() *cobra.Command {
 	return &cobra.Command{
 		Use:   "validate FOLDER...",
-		Short: "Hold skills to all that agentskills.io demands",
-		Long:  "Hold skills to all that agentskills.io demands. inspan itself is lenient: it also uses skills with problems, as far as that is possible.",
+		Short: "Check skills against the agentskills.io specification",
+		Long:  "inspan itself is lenient and uses skills with problems as far as possible.",
 		Args:  exactly(1, 1000, "FOLDER..."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			bad := 0
@@ -130,8 +130,8 @@ func (c *command) skillsCost() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cost [NAME...]",
 		Short: "Count the tokens of each level of a skill",
-		Long: "Count the tokens of each level of a skill, about: its line in the prompt, which every request has; its instructions, once it is\n" +
-			"loaded; and all its other files, if all were read.",
+		Long: "Counts are estimates for three levels: the skill's line in every prompt, its instructions once loaded,\n" +
+			"and all its other files.",
 		Args: exactly(0, 1000, "[NAME...]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			l, err := c.library(cwd)
@@ -141,7 +141,7 @@ func (c *command) skillsCost() *cobra.Command {
 			return skillCosts(cmd.OutOrStdout(), l, args)
 		},
 	}
-	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose skills are meant")
+	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose skills to use")
 	return cmd
 }
 

@@ -15,7 +15,7 @@ func (c *command) tools() *cobra.Command {
 	var cwd string
 	list := &cobra.Command{
 		Use:   "list",
-		Short: "List the tools the model can call, with those of your own and of MCP servers",
+		Short: "List the tools of the model, including your own and those of MCP servers",
 		Args:  exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			a, root, err := c.at(cwd)
@@ -32,9 +32,9 @@ func (c *command) tools() *cobra.Command {
 	}
 	call := &cobra.Command{
 		Use:   "call NAME ['{ARGUMENTS}']",
-		Short: "Call a tool yourself, as the model would; - reads the arguments from standard input",
-		Long: "Call a tool yourself: a built-in one, one of your own, or one of an MCP server. It runs as in 'inspan run': modes, rules and trust\n" +
-			"hold, but you are not asked again for what you have typed.",
+		Short: "Call a tool as the model would; - reads the arguments from standard input",
+		Long: "The tool may be built in, your own, or of an MCP server. Modes, rules and trust apply as in 'inspan run'.\n" +
+			"inspan does not ask again for the call that you typed.",
 		Example: "  inspan tools call read_file '{\"path\":\"go.mod\"}'\n  inspan tools call search_files '{\"pattern\":\"TODO\"}'",
 		Args:    exactly(1, 2, "NAME ['{ARGUMENTS}']"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -63,7 +63,7 @@ func (c *command) tools() *cobra.Command {
 	for _, sub := range []*cobra.Command{list, call} {
 		sub.Flags().StringVar(&cwd, "cwd", ".", "`folder` to work in")
 	}
-	tools := group("tools", "List the tools, or call one yourself", list, call)
+	tools := group("tools", "List the tools, or call one", list, call)
 	sub := tools.RunE
 	tools.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {

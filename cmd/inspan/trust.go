@@ -17,12 +17,13 @@ func (c *command) trust() *cobra.Command {
 	var yes, forget, sum bool
 	cmd := &cobra.Command{
 		Use:   "trust [FOLDER]",
-		Short: "Show what in a folder would run programs or speak for the team, and trust exactly that content",
-		Long: "Show what in a folder could start a program or change what inspan does: settings, hooks, tools, skills with scripts, MCP servers. All of it is\n" +
-			"inert until you trust its exact content; one changed byte, and you are asked again. Trusting a folder says nothing of the folders in it.\n\n" +
-			"The team's memory (.inspan/memory) is told to agents as unverified until you trust it. Each file counts for itself, and new sessions go by it.\n" +
-			"It is no part of the sum: it runs nothing, and changes as agents work.\n\n" +
-			"Without a terminal nothing is trusted, unless 'inspan run --trust SUM' names the content.",
+		Short: "Review and trust the content of a folder that could run programs",
+		Long: "inspan shows everything that could start a program or change its behaviour: settings, hooks, tools, skills with scripts,\n" +
+			"MCP servers. All of it is inert until you trust its exact content. After any change, inspan asks again.\n" +
+			"Trust in a folder does not extend to the folders in it.\n\n" +
+			"Agents get the team's memory (.inspan/memory) as unverified until you trust it, file by file. New sessions use the new state.\n" +
+			"The memory is not part of the checksum, because it runs nothing and changes as agents work.\n\n" +
+			"Without a terminal, inspan trusts nothing unless 'inspan run --trust SUM' names the content.",
 		Example: "  inspan trust\n  inspan trust --sum       # for --trust in CI\n  inspan trust --forget",
 		Args:    exactly(0, 1, "one FOLDER at most"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -65,9 +66,9 @@ func (c *command) trust() *cobra.Command {
 			return a.Consent().Trust(cmd.Context(), root, open)
 		},
 	}
-	cmd.Flags().BoolVar(&yes, "yes", false, "trust what is shown without asking")
-	cmd.Flags().BoolVar(&forget, "forget", false, "trust nothing in the folder any more")
-	cmd.Flags().BoolVar(&sum, "sum", false, "print the sum that names the content, for 'inspan run --trust'")
+	cmd.Flags().BoolVar(&yes, "yes", false, "trust without asking")
+	cmd.Flags().BoolVar(&forget, "forget", false, "withdraw trust from the folder")
+	cmd.Flags().BoolVar(&sum, "sum", false, "print the checksum of the content, for 'inspan run --trust'")
 	cmd.MarkFlagsMutuallyExclusive("yes", "forget", "sum")
 	return cmd
 }

@@ -34,11 +34,11 @@ type screenFlags struct {
 func (f *screenFlags) add(cmd *cobra.Command) {
 	f.runFlags.add(cmd)
 	fl := cmd.Flags()
-	fl.BoolVar(&f.fullscreen, "fullscreen", false, "take the whole screen, instead of going on below the prompt of the shell")
-	fl.BoolVarP(&f.goOn, "continue", "c", false, "go on with the session used last in this folder")
-	fl.StringVarP(&f.resume, "resume", "r", "", "go on with the session `ID`; without one, choose it")
+	fl.BoolVar(&f.fullscreen, "fullscreen", false, "use the whole screen instead of the scrollback")
+	fl.BoolVarP(&f.goOn, "continue", "c", false, "continue the last session in this folder")
+	fl.StringVarP(&f.resume, "resume", "r", "", "continue the session `ID`; without an ID, choose from a list")
 	fl.Lookup("resume").NoOptDefVal = "?"
-	fl.StringVar(&f.cwd, "cwd", ".", "`folder` to work in, the workspace")
+	fl.StringVar(&f.cwd, "cwd", ".", "`folder` to work in (the workspace)")
 }
 
 // screen runs the interactive front end.

@@ -1,6 +1,5 @@
-// Package app is where everything meets: it makes the host that every front
-// end works with out of the settings. Straight-line code; no rule of the
-// agent lives here.
+// Package app turns the settings into the host that every front end uses. It is
+// straight-line code and holds no rule of the agent.
 package app
 
 import (

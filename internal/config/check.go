@@ -22,7 +22,7 @@ func (s Sandbox) check() error {
 	}
 	for _, name := range s.Environment {
 		if name == "" || strings.ContainsAny(name, "= \x00") {
-			return fmt.Errorf("environment: %q is no name of a variable", name)
+			return fmt.Errorf("environment: %q is not the name of a variable", name)
 		}
 	}
 	return cmp.Or(
@@ -58,7 +58,7 @@ func (r *Router) check() error {
 func checkPublic(globs []string) error {
 	for _, g := range globs {
 		if !doublestar.ValidatePathPattern(g) || g == "" {
-			return fmt.Errorf("public: %q is no pattern such as \"testdata/*.pem\"", g)
+			return fmt.Errorf("public: %q is not a pattern such as \"testdata/*.pem\"", g)
 		}
 	}
 	return nil

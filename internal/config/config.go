@@ -88,7 +88,7 @@ func (s Sandbox) Ranges() ([]netip.Prefix, error) {
 	for _, text := range s.Local {
 		p, err := netip.ParsePrefix(text)
 		if err != nil {
-			return nil, fmt.Errorf("local: %q is no range such as \"10.0.0.0/8\"", text)
+			return nil, fmt.Errorf("local: %q is not a range such as \"10.0.0.0/8\"", text)
 		}
 		out = append(out, p)
 	}
@@ -364,7 +364,7 @@ func (c Config) check() error {
 		return errors.New("max_tokens can't be negative, and max_time is a time such as \"2h\"; 0 means no limit")
 	}
 	if c.DayCost < 0 || c.RetryFor < 0 {
-		return errors.New("max_cost_per_day and retry_for can't be negative; 0 means what is usual")
+		return errors.New("max_cost_per_day and retry_for can't be negative; 0 means the default")
 	}
 	if c.RetryFor > 0 && c.RetryFor < time.Millisecond {
 		return fmt.Errorf("retry_for: %d needs a unit, as in \"%ds\"", c.RetryFor, c.RetryFor)

@@ -16,10 +16,10 @@ import (
 // is refused at once, and that a link to a file of settings is none of that.
 func TestNothingWaitsOrGrows(t *testing.T) {
 	for name, put := range map[string]func(path string) error{
-		"it is no regular file": func(path string) error { return syscall.Mkfifo(path, 0o600) },
-		"it is no regular":      func(path string) error { return os.Symlink("/dev/zero", path) },
-		"regular file":          func(path string) error { return os.Mkdir(path, 0o700) },
-		"longer than 1048576":   func(path string) error { return os.WriteFile(path, []byte(strings.Repeat("#", 1<<20+1)), 0o600) },
+		"it is not a regular file": func(path string) error { return syscall.Mkfifo(path, 0o600) },
+		"it is not a regular":      func(path string) error { return os.Symlink("/dev/zero", path) },
+		"regular file":             func(path string) error { return os.Mkdir(path, 0o700) },
+		"longer than 1048576":      func(path string) error { return os.WriteFile(path, []byte(strings.Repeat("#", 1<<20+1)), 0o600) },
 	} {
 		root := t.TempDir()
 		path := filepath.Join(root, config.ProjectFile)

@@ -70,7 +70,7 @@ type OAuth struct {
 func (o OAuth) check() error {
 	for _, path := range []string{o.KeyFile, o.AssertionFile} {
 		if path != "" && !filepath.IsAbs(path) {
-			return fmt.Errorf("oauth: %q is no absolute path", path)
+			return fmt.Errorf("oauth: %q is not an absolute path", path)
 		}
 	}
 	if o.KeyFile != "" && o.SecretEnv != "" {
@@ -123,7 +123,7 @@ func (m MCP) check() error {
 			return fmt.Errorf("servers.%s: %w", s.Name, err)
 		}
 		if s.Timeout < 0 {
-			return fmt.Errorf("servers.%s: timeout can't be negative; 0 means what is usual", s.Name)
+			return fmt.Errorf("servers.%s: timeout can't be negative; 0 means the default", s.Name)
 		}
 		if err := m.Servers[s.Name].OAuth.check(); err != nil {
 			return fmt.Errorf("servers.%s: %w", s.Name, err)

@@ -66,7 +66,7 @@ func Kinds() []string {
 
 func (p Provider) check() error {
 	if u, err := url.Parse(p.BaseURL); p.BaseURL != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
-		return fmt.Errorf("base_url: %q is no address such as \"http://localhost:8000/v1\"", p.BaseURL)
+		return fmt.Errorf("base_url: %q is not an address such as \"http://localhost:8000/v1\"", p.BaseURL)
 	}
 	dialects := map[string][]string{"anthropic": {"anthropic", "bedrock", "vertex"}, "gemini": {"vertex"}, "ollama": {"ollama"}}
 	if known, few := dialects[p.Kind]; few && p.Dialect != "" && !slices.Contains(known, p.Dialect) {

@@ -71,7 +71,7 @@ func fromEnv(name string) func(context.Context) (string, error) {
 func checkGlobs(globs []string) error {
 	for _, g := range globs {
 		if _, err := path.Match(g, ""); err != nil || g == "" {
-			return fmt.Errorf("protected_branches: %q is no pattern such as \"release/*\"", g)
+			return fmt.Errorf("protected_branches: %q is not a pattern such as \"release/*\"", g)
 		}
 	}
 	return nil

@@ -1,12 +1,11 @@
-// Package consent keeps what a person agreed to for longer than a session:
-// approvals, which are rules that hold for a project or always, and trust,
-// which says that content of a folder may run.
+// Package consent stores decisions that outlive a session: approvals, which are
+// rules for a project or for always, and trust, which lets content of a folder
+// run.
 //
-// Trust is bound to content: [Find] lists what in a workspace could run or
-// change what inspan does, with a digest each, and a [Store] remembers the
-// digests a person agreed to. One changed byte, and the person is asked again.
-// Nothing else confers trust: not a folder above, not another checkout of the
-// same repository.
+// Trust is bound to content. [Find] lists everything in a workspace that could run
+// or change inspan's behaviour, with a digest each. A [Store] remembers the digests
+// that a person approved. After any change, the person is asked again. A parent
+// folder or another checkout of the same repository confers no trust.
 package consent
 
 import (
@@ -157,11 +156,11 @@ func (s *Store) Revoke(ctx context.Context, rule, root string) (n int, err error
 func checkText(text string) error {
 	switch {
 	case !utf8.ValidString(text):
-		return fmt.Errorf("%q is not UTF-8, so it can't be remembered", text)
+		return fmt.Errorf("%q is not UTF-8, so inspan can't store it", text)
 	case strings.ContainsFunc(text, unicode.IsControl):
-		return fmt.Errorf("%q has control characters, so it can't be remembered", text)
+		return fmt.Errorf("%q has control characters, so inspan can't store it", text)
 	case len(text) > maxText:
-		return fmt.Errorf("a text of %d bytes is too long to be remembered; at most %d", len(text), maxText)
+		return fmt.Errorf("a text of %d bytes is too long to store; at most %d", len(text), maxText)
 	}
 	return nil
 }

@@ -77,11 +77,11 @@ func checkMode(path string, want, mode fs.FileMode) error {
 	case err != nil:
 		return fmt.Errorf("read consent: %w", err)
 	case info.Mode().Type() != want:
-		return fmt.Errorf("%s is not what inspan put there but something of type %q: look at it, then remove it", path, info.Mode().Type())
+		return fmt.Errorf("%s is not the file that inspan put there, but has type %q: look at it, then remove it", path, info.Mode().Type())
 	case runtime.GOOS == "windows":
 		return nil
 	case info.Mode()&writers != 0:
-		return fmt.Errorf("%s can be changed by other users: look at what it says, then take that right away with chmod %o, or remove it", path, mode)
+		return fmt.Errorf("%s can be changed by other users: check its content, then remove that right with chmod %o, or remove it", path, mode)
 	case info.Mode()&others != 0:
 		if err := os.Chmod(path, mode); err != nil {
 			return fmt.Errorf("other users can read consent, and that can't be changed: %w", err)

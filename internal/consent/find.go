@@ -44,11 +44,11 @@ const (
 // itself can't be read.
 func Find(root string) ([]Item, error) {
 	if root == "" {
-		return nil, errors.New("find what could run: no root is named")
+		return nil, errors.New("list programs that could run: no root is named")
 	}
 	r, err := os.OpenRoot(root)
 	if err != nil {
-		return nil, fmt.Errorf("find what could run: %w", err)
+		return nil, fmt.Errorf("list programs that could run: %w", err)
 	}
 	defer func() { _ = r.Close() }()
 	f := &finder{root: r, names: rootNames(root), left: maxEntries}

@@ -35,7 +35,7 @@ func parse(ext string, data []byte) (node, error) {
 	if ext == ".toml" {
 		var top map[string]any
 		if err := toml.Unmarshal(data, &top); err != nil {
-			return node{}, errors.New("it is no TOML")
+			return node{}, errors.New("it is not TOML")
 		}
 		return fromTOML("", top, maxNesting)
 	}
@@ -86,7 +86,7 @@ func fromTOML(key string, value any, left int) (node, error) {
 func fromJSON(d *json.Decoder, left int) (n node, err error) {
 	t, err := d.Token()
 	if err != nil {
-		return n, errors.New("it is no JSON")
+		return n, errors.New("it is not JSON")
 	}
 	delim, nested := t.(json.Delim)
 	if !nested {
@@ -105,7 +105,7 @@ func fromJSON(d *json.Decoder, left int) (n node, err error) {
 		if !n.list {
 			t, err := d.Token()
 			if err != nil {
-				return n, errors.New("it is no JSON")
+				return n, errors.New("it is not JSON")
 			}
 			key = fmt.Sprint(t)
 		}
@@ -117,7 +117,7 @@ func fromJSON(d *json.Decoder, left int) (n node, err error) {
 		n.kids = append(n.kids, kid)
 	}
 	if _, err := d.Token(); err != nil {
-		return n, errors.New("it is no JSON")
+		return n, errors.New("it is not JSON")
 	}
 	return n, nil
 }

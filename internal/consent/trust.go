@@ -106,9 +106,9 @@ func (it Item) check() error {
 	case it.Digest == "":
 		return fmt.Errorf("%s can't be trusted: %s", it.Path, strings.Join(it.Runs, "; "))
 	case !digestForm.MatchString(it.Digest):
-		return fmt.Errorf("%s: %q is no digest", it.Path, it.Digest)
+		return fmt.Errorf("%s: %q is not a digest", it.Path, it.Digest)
 	case !fs.ValidPath(strings.TrimSuffix(it.Path, "/")):
-		return fmt.Errorf("%q is no path below a root", it.Path)
+		return fmt.Errorf("%q is not a path below a root", it.Path)
 	}
 	return checkText(it.Path)
 }

@@ -55,7 +55,10 @@ func (p *Person) decide(ctx context.Context, w inspan.Pending) (event.Body, erro
 			fmt.Fprintln(p.out, "  "+problem)
 		case <-ctx.Done():
 			fmt.Fprintln(p.out)
-			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			switch cause := context.Cause(ctx); {
+			case errors.Is(cause, inspan.ErrAnswered):
+				fmt.Fprintln(p.out, "  (it was answered elsewhere)")
+			case errors.Is(cause, context.DeadlineExceeded):
 				fmt.Fprintln(p.out, "  (nobody answered in time)")
 			}
 			return nil, ctx.Err()

@@ -49,7 +49,8 @@ func newView(c *Console) *view {
 
 // open takes in a call that was judged before the first event.
 func (v *view) open(p inspan.Pending) {
-	c := &transcript.Call{Call: p.Call, State: transcript.Judged, Judged: &event.Judged{Call: p.Call.ID, Action: tool.Ask, Reason: p.Reason, Effects: p.Effects}}
+	j := event.Judged{Call: p.Call.ID, Action: tool.Ask, Reason: p.Reason, Effects: p.Effects}
+	c := &transcript.Call{Call: p.Call, State: transcript.Judged, Judged: &j}
 	if p.Waits {
 		c.State, c.Question = transcript.Waiting, &transcript.Question{Seq: p.Question, ID: p.Call.ID, Preview: p.Preview}
 	}

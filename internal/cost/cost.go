@@ -1,6 +1,6 @@
-// Package cost tells what sessions have cost, from their events alone: by
-// session, day, model, tool or agent, and what they would have cost with other
-// models. It changes nothing and asks nobody.
+// Package cost sums up the cost of sessions from their events alone: by session,
+// day, model, tool or agent, and with other models than those used. It changes
+// nothing and contacts nobody.
 package cost
 
 import (

@@ -1,7 +1,7 @@
-// Package custom makes tools of programs: whatever executable in a folder
-// answers --describe with a declaration can be called by the model.
+// Package custom makes tools of programs: the model can call every executable in a
+// tools folder that answers --describe with a declaration.
 //
-// A program is asked once what it is, as it is:
+// Each content of a program is described once:
 //
 //	program --describe
 //
@@ -15,7 +15,7 @@
 //	    "read": true,                           it reads the workspace
 //	    "write": true,                          it changes the workspace
 //	    "network": ["slack.com"],               hosts it talks to
-//	    "external": "send a message to Slack"   what else it brings about
+//	    "external": "send a message to Slack"   its other effects
 //	  },
 //	  "secrets": ["SLACK_TOKEN"],               variables it gets if they are granted
 //	  "timeout_seconds": 60                     1 to 900; 60 if it is not given

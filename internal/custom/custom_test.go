@@ -89,7 +89,7 @@ func TestProblems(t *testing.T) {
 		"null":         {declare("x", `"secrets":null`, ""), []string{"secrets is null"}},
 		"type":         {declare("x", `"timeout_seconds":"60"`, ""), []string{"timeout_seconds", "a whole number"}},
 		"time":         {declare("x", `"timeout_seconds":0`, ""), []string{"timeout_seconds is 0"}},
-		"url":          {declare("x", `"effects":{"network":["https://slack.com"]}`, ""), []string{"https://slack.com", "no host"}},
+		"url":          {declare("x", `"effects":{"network":["https://slack.com"]}`, ""), []string{"https://slack.com", "not a host"}},
 		"newline":      {declare("x", `"effects":{"external":"a\nb"}`, ""), []string{"more than one line"}},
 		"empty":        {declare("x", `"effects":{"external":" "}`, ""), []string{"external is missing or empty"}},
 		"variable":     {declare("x", `"secrets":["A=B"]`, ""), []string{"A=B", "name of a variable"}},

@@ -101,7 +101,7 @@ func (e *effects) decode(data json.RawMessage) error {
 	}
 	for _, host := range e.network {
 		if !isHost(host) {
-			return fmt.Errorf("effects: network has %q, which is no host; write it like \"slack.com\", \"*.example.com\", \"example.com:443\" or \"*\"", host)
+			return fmt.Errorf("effects: network has %q, which is not a host; write it like \"slack.com\", \"*.example.com\", \"example.com:443\" or \"*\"", host)
 		}
 	}
 	return nil
@@ -156,7 +156,7 @@ func (d declaration) checkSecrets() error {
 	for i, name := range d.secrets {
 		switch {
 		case !isVariable(name):
-			return fmt.Errorf("secrets has %q, which is no name of a variable", text.Clip(name, 80))
+			return fmt.Errorf("secrets has %q, which is not the name of a variable", text.Clip(name, 80))
 		case strings.HasPrefix(name, "INSPAN_"):
 			return fmt.Errorf("secrets has %s; names that begin with INSPAN_ are taken", name)
 		case slices.Contains(d.secrets[:i], name):

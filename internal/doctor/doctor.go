@@ -1,5 +1,5 @@
-// Package doctor checks whether inspan can work here. Each check gives a
-// finding and, if something is wrong, a remedy. It mends nothing itself.
+// Package doctor checks whether inspan can work here. Each check returns a
+// finding and, if something is wrong, a remedy. It fixes nothing itself.
 package doctor
 
 import (
@@ -69,13 +69,13 @@ func Run(ctx context.Context, self string, probe bool) []Finding {
 		root, err = filepath.EvalSymlinks(root)
 	}
 	if err != nil {
-		return append(findings, Finding{Check: "folder", State: Bad, Found: err.Error(), Remedy: "go to a folder that is there"})
+		return append(findings, Finding{Check: "folder", State: Bad, Found: err.Error(), Remedy: "go to an existing folder"})
 	}
 	return append(findings, here(ctx, a, root, probe)...)
 }
 
 func unloaded(err error) Finding {
-	return Finding{Check: "settings", State: Bad, Found: err.Error(), Remedy: "correct the file, or move it away to work without settings"}
+	return Finding{Check: "settings", State: Bad, Found: err.Error(), Remedy: "fix the file, or move it away to work without settings"}
 }
 
 func settings(a *app.App) Finding {
@@ -145,7 +145,7 @@ func existing(path string) string {
 func chosen(ctx context.Context, a *app.App) Finding {
 	c, err := a.Model(ctx, "", "")
 	if err != nil {
-		return Finding{Check: "model", State: Warn, Found: "no model is configured", Remedy: "set a key such as ANTHROPIC_API_KEY, or name a model with --model; 'inspan demo' works without"}
+		return Finding{Check: "model", State: Warn, Found: "no model is configured", Remedy: "set a key such as ANTHROPIC_API_KEY, or name a model with --model; 'inspan demo' needs neither"}
 	}
 	return Finding{Check: "model", State: Good, Found: c.Model.Info().Route() + " is taken when none is named"}
 }

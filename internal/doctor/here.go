@@ -54,16 +54,16 @@ func reached(ctx context.Context, a *app.App, p app.Provider) Finding {
 
 // sandboxed tells which walls commands get.
 func sandboxed(a *app.App, root string) Finding {
-	f := Finding{Check: "sandbox", State: Good, Found: "commands run in it; 'inspan doctor sandbox' proves each wall"}
+	f := Finding{Check: "sandbox", State: Good, Found: "commands run in it; 'inspan doctor sandbox' tests each barrier"}
 	env, err := a.Env(root)
 	if err != nil {
-		f.State, f.Found, f.Remedy = Bad, err.Error(), "run inspan in a folder that is there and can be read"
+		f.State, f.Found, f.Remedy = Bad, err.Error(), "run inspan in an existing, readable folder"
 		return f
 	}
 	defer func() { _ = env.Close() }() // nothing ran in it
 	if env.Walls.Why != "" {
 		f.State, f.Found = Warn, "not whole: "+env.Walls.Why
-		f.Remedy = "more will ask until then; 'inspan doctor sandbox' tells wall by wall"
+		f.Remedy = "until then more calls ask; 'inspan doctor sandbox' tests each barrier"
 		if a.Config.Sandbox.Off {
 			f.Remedy = "remove off = true from the table sandbox"
 		}
@@ -80,7 +80,7 @@ func ownTools(ctx context.Context, a *app.App, root string) Finding {
 	}
 	if f.Found = text.Count(usable, "tool") + " of yours and of this folder"; len(problems) > 0 {
 		f.State, f.Found = Warn, f.Found+"; not usable: "+strings.Join(problems, "; ")
-		f.Remedy = "run the program with --describe and look at what it prints; what came with the folder needs 'inspan trust'"
+		f.Remedy = "run the program with --describe and check its output; programs of the folder need 'inspan trust'"
 	}
 	return f
 }
@@ -110,7 +110,7 @@ func servers(ctx context.Context, a *app.App, root string) (out []Finding) {
 				mcp.Changed: "look at what it offers now: inspan mcp agree " + s.Name, mcp.Login: "inspan mcp login " + s.Name,
 			}[s.State]
 			if f.Remedy == "" {
-				f.Remedy = "try it with 'inspan mcp list', or take it out: inspan mcp remove " + s.Name
+				f.Remedy = "try it with 'inspan mcp list', or remove it: inspan mcp remove " + s.Name
 			}
 		}
 		out = append(out, f)
@@ -206,7 +206,7 @@ func memories(a *app.App, root string) (out []Finding) {
 		case lines > memory.MaxLines || size > memory.MaxBytes:
 			f.Found = fmt.Sprintf("%s has %s and %s bytes; beyond %d lines or %s bytes the end is lost to prompts",
 				path, text.Count(lines, "line"), text.Thousands(size), memory.MaxLines, text.Thousands(memory.MaxBytes))
-			f.Remedy = "move what is long into topic files beside it, or have the memory tidied"
+			f.Remedy = "move long entries into topic files beside it, or ask the agent to tidy the memory"
 		default:
 			continue
 		}

@@ -1,8 +1,7 @@
-// Package e2e holds the adapters against real servers with a real model. It is a
-// module of its own, so that what needs such servers is in nobody's way.
+// Package e2e tests the adapters against real servers with a real model. It is a
+// module of its own, so that other tests don't need such servers.
 //
-// scripts/e2e-local gets the servers and sets the variables that the tests look
-// for; without them the tests are skipped. What the model says is of no interest:
-// a small one talks nonsense. The wire, the tokenizer, the window and the grammar
-// are real.
+// scripts/e2e-local installs the servers and sets the variables that the tests need.
+// Without them the tests are skipped. The model's answers don't matter: a small model
+// talks nonsense. The wire, the tokenizer, the window and the grammar are real.
 package e2e

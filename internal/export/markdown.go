@@ -77,7 +77,8 @@ func (m *markdown) add(e event.Event, item transcript.Item) {
 	case *transcript.Note:
 		m.note(e, i)
 	case *transcript.Stop:
-		fmt.Fprintf(m, "\n---\n\n**%s**%s · %d turns · $%.4f\n", i.Stopped.Reason, before(" ", i.Stopped.Detail), m.fold.Spent.Turns, m.fold.Spent.Cost)
+		why, spent := before(" ", i.Stopped.Detail), m.fold.Spent
+		fmt.Fprintf(m, "\n---\n\n**%s**%s · %d turns · $%.4f\n", i.Stopped.Reason, why, spent.Turns, spent.Cost)
 	}
 }
 

@@ -1,10 +1,8 @@
-// Package figure draws what numbers and tables say: charts as text for terminals
-// and as SVG for pages, tables as markdown and as HTML, and pages that hold them. It
-// also makes images smaller.
+// Package figure draws charts as text for terminals and as SVG for pages, tables as
+// markdown and as HTML, and pages that hold them. It also makes images smaller.
 //
-// It computes and does nothing else: the same figure is always drawn the same. What
-// is in labels, names and cells can be anything; it is made harmless for where it
-// goes.
+// It is pure: the same figure always looks the same. Labels, names and cells may hold
+// anything; the package escapes them for their destination.
 package figure
 
 import (

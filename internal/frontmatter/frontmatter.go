@@ -1,10 +1,10 @@
-// Package frontmatter reads markdown files that begin with settings, as slash
-// commands, skills and kinds of agents do: YAML between two lines of ---, and
-// below it the text, which may have places for arguments.
+// Package frontmatter reads markdown files that begin with settings, such as slash
+// commands, skills and kinds of agents: YAML between two lines of ---, and below it
+// the text, which may have placeholders for arguments.
 //
-// Such files are written by hand and for several programs, so that reading is
-// lenient: what is no YAML is read line by line. It is also safe to read a file
-// that nobody vouches for: nothing in it is run, and no input takes long or grows.
+// People write such files by hand and for several programs, so reading is lenient:
+// invalid YAML is read line by line. Reading an untrusted file is safe: nothing in it
+// runs, and time and memory are bounded.
 package frontmatter
 
 import (
@@ -149,7 +149,7 @@ func check(node *yaml.Node, depth int) error {
 	for i, n := range node.Content {
 		if node.Kind == yaml.MappingNode && i%2 == 0 {
 			if n.Kind != yaml.ScalarNode || seen[n.Value] {
-				return fmt.Errorf("the front matter has the key %.40q twice, or a key that is no text", n.Value)
+				return fmt.Errorf("the front matter has the key %.40q twice, or a key that is not text", n.Value)
 			}
 			seen[n.Value] = true
 		}

@@ -78,7 +78,7 @@ func TestDecode(t *testing.T) {
 		{"a: x\xff\n", values{"a": "x\ufffd"}, ""},
 		{"- a\n- b\n", values{}, "no list of keys"},
 		{"just text\n", values{}, "no list of keys"},
-		{"? [a]\n: b\n", values{}, "no text"},
+		{"? [a]\n: b\n", values{}, "not text"},
 		{"a: &x 1\nb: *x\n", values{"a": "&x 1", "b": "*x"}, "anchors"},
 		{"a:b\n", values{"a": "b"}, "no list of keys"},
 		{"a : b\n", values{"a": "b"}, ""},

@@ -1,5 +1,5 @@
 // Package gitignore decides which files git would ignore. The rules are those
-// of gitignore(5), held against the real git by a test. Case always counts.
+// of gitignore(5); a test compares them with the real git. Matching is case-sensitive.
 package gitignore
 
 import (

@@ -1,14 +1,12 @@
-// Package guard holds checks that stand beside the permission engine: a second
-// model that looks at risky calls before they run ([Reviewer]), marks on text
-// that nobody vouches for ([Marker]), and patterns that a person has set
-// ([Checks]).
+// Package guard holds checks beside the permission engine: a second model that
+// looks at risky calls before they run ([Reviewer]), marks on untrusted text
+// ([Marker]), and a person's own patterns ([Checks]).
 //
-// Nothing here promises to stop an injection. What a model reads can always
-// talk it into something, and the model of a reviewer too; whoever writes the
-// text may know all that is below. What holds are the walls: the permission
-// engine, the sandbox and the guard of the network. This package only makes
-// success rarer and attempts visible. So nothing here can ever allow what the
-// walls deny.
+// Nothing here promises to stop an injection. Text can always persuade a model,
+// including the reviewer's, and its author may know this code. The permission
+// engine, the sandbox and the network guard give the real protection. This package
+// only makes success rarer and attempts visible, so nothing here can allow what
+// they deny.
 package guard
 
 import (

@@ -1,11 +1,9 @@
-// Package jsonrpc speaks JSON-RPC 2.0 with one peer: requests both ways, notifications in
-// their order, and the withdrawal of what nobody waits for any more. How messages are told
-// apart on the wire is for the caller to choose: a line each ([Lines], [Outbox]) or a header
-// with their length ([Header], [Decoder]).
+// Package jsonrpc speaks JSON-RPC 2.0 with one peer: requests in both directions,
+// notifications in order, and cancellations. The caller chooses the framing: one message a
+// line ([Lines], [Outbox]) or a header with the length ([Header], [Decoder]).
 //
-// The peer is not trusted: messages, queues and what is worked on at once are bounded, an id
-// that nobody knows is passed over, and a peer that neither reads nor writes holds up nobody
-// for ever.
+// The peer is not trusted. Messages, queues and concurrent work are bounded. Unknown ids are
+// ignored. A peer that neither reads nor writes blocks nobody forever.
 package jsonrpc
 
 import (
@@ -99,7 +97,7 @@ func (c *Conn) Receive(body []byte) {
 	}
 	switch {
 	case err != nil && json.Valid(body):
-		c.reject("this is no message of JSON-RPC; one object a message is, no list of them", InvalidRequest)
+		c.reject("this is not a JSON-RPC message; send one object a message, not a list", InvalidRequest)
 	case err != nil:
 		c.reject("this message is not JSON", ParseError)
 	case !c.options.Lenient && m.Version != "2.0", m.ID != nil && !isID(m.ID):

@@ -7,7 +7,7 @@ import (
 )
 
 // ErrNoFolder says that what is there is something else.
-var ErrNoFolder = errors.New("it is no folder")
+var ErrNoFolder = errors.New("it is not a folder")
 
 // OpenFolder opens a folder that others may have filled. A link to one counts, as the path
 // is the caller's own.

@@ -45,7 +45,7 @@ func hold(path string) error {
 	if err != nil {
 		return err
 	}
-	defer l.Close()
+	defer func() { _ = l.Close() }()
 	_, _ = os.Stdout.WriteString("held\n")
 	_, err = io.Copy(io.Discard, os.Stdin)
 	return err

@@ -11,7 +11,7 @@ import (
 
 // Why [ReadFile] reads nothing. [ErrTooBig] is wrapped with the bound.
 var (
-	ErrNoFile = errors.New("it is no regular file")
+	ErrNoFile = errors.New("it is not a regular file")
 	ErrTooBig = errors.New("it is too long")
 )
 

@@ -32,7 +32,7 @@ func TestReadFile(t *testing.T) {
 	}
 	root, err := keep.OpenFolder(dir)
 	must(t, err)
-	defer root.Close()
+	defer func() { _ = root.Close() }()
 	for name, most := range map[string]int{"ten": 10, "in": 11} {
 		if got, err := keep.ReadFile(root, name, most); err != nil || string(got) != "0123456789" {
 			t.Errorf("%s: %q, %v", name, got, err)

@@ -1,10 +1,9 @@
-// Package keep is what all rooms do alike with files and with what programs say: files for
-// this user alone that are whole after any crash, locks between processes, reads of what
-// others have put there, which never wait and have a bound, digests of whole folders, and
-// writers that keep no more than they should.
+// Package keep holds the file operations that several packages share: private files that
+// survive any crash whole, locks between processes, bounded reads of untrusted files, digests
+// of whole folders, and bounded writers.
 //
-// All of it can be called by several goroutines and processes at once. What makes sense
-// of several writers of one file is for the callers, most of whom hold a [Lock].
+// Several goroutines and processes may call all of it at once. Callers coordinate several
+// writers of one file themselves, mostly with a [Lock].
 package keep
 
 import (

@@ -29,163 +29,22 @@ import (
 //
 // The zero value is the state of an empty log. Not safe for concurrent use.
 type State struct {
-	Seq     uint64    `json:"seq"`         // last event applied
-	At      time.Time `json:"at,omitzero"` // its time
-	Session string    `json:"session"`
-	Epoch   uint64    `json:"epoch"` // of the last driver
-	Root    string    `json:"root"`
-	Title   string    `json:"title,omitempty"`
-
-	System  []string       `json:"system"`
-	Sources []string       `json:"sources,omitempty"` // of the blocks of System, one each
-	Tools   []llm.ToolSpec `json:"tools"`
-	Route   string         `json:"route"`
-	Effort  string         `json:"effort,omitempty"`
-	Mode    string         `json:"mode"`
-	Limits  event.Limits   `json:"limits"`
-
-	Messages []llm.Message     `json:"messages"`        // the conversation as the model sees it
-	Lacks    bool              `json:"lacks,omitempty"` // calls were made that Messages no longer hold
-	Person   []int             `json:"person"`          // indexes of messages that hold a person's own words
-	Queue    []queued          `json:"queue"`           // said while a run went on
-	Run      Run               `json:"run"`
-	Seen     map[string]string `json:"seen"` // digest of each file when last read or written
-	Cwd      string            `json:"cwd,omitempty"`
-	Aside    []words           `json:"aside,omitempty"`   // to be put before the model with what the person says next
-	Noted    []string          `json:"noted,omitempty"`   // sources of what was added at the tail
-	Task     string            `json:"task,omitempty"`    // what was asked for last
-	Before   string            `json:"before,omitempty"`  // what it goes on with, if it is a few words
-	TaskBy   event.Origin      `json:"task_by,omitempty"` // who did
-	Granted  []string          `json:"granted,omitempty"` // rules that a person allowed for the session
-	Todo     []tool.Todo       `json:"todo,omitempty"`
-	Lasting  []Lasting         `json:"lasting,omitempty"` // results that compaction keeps, the oldest first
-	Children []Child           `json:"children,omitempty"`
-	Levers   event.Levers      `json:"levers,omitzero"`
-	Jobs     []Job             `json:"jobs,omitempty"`      // that run, the oldest first
-	Untold   []event.Finished  `json:"untold,omitempty"`    // ends of jobs that the model has not heard of
-	Told     []string          `json:"told,omitempty"`      // jobs whose end the model has heard of before the log
-	Busy     bool              `json:"busy,omitempty"`      // something that calls have started goes on, and is not a job
-	BusyTold bool              `json:"busy_told,omitempty"` // the model was told of it beside a final answer
-	Tasks    Tasks             `json:"tasks,omitzero"`      // that it shares with its children
-	Raised   []Question        `json:"raised,omitempty"`    // of children and of calls that run, that nobody has answered
-	Total    Total             `json:"total"`
-	Work     Work              `json:"work"`
-
-	Window     event.Window `json:"window"`
-	Confided   string       `json:"confided,omitempty"` // the private text that models have seen, as event.Routed says
-	Bound      int          `json:"bound,omitempty"`    // tokens that the models take which may answer now; 0: as many as Window says
-	Last       string       `json:"last,omitempty"`     // route that answered last
-	Measured   Measured     `json:"measured"`
-	Compaction Compaction   `json:"compaction"`
-	Pruning    Pruning      `json:"pruning,omitzero"`
-
-	Unattended bool `json:"unattended,omitempty"` // the last driver said that nobody is there to answer
-	Keeps      bool `json:"keeps,omitempty"`      // and that jobs go on after its normal end
-	NoKeep     bool `json:"no_keep,omitempty"`    // or that none can
-
-	Untrusted bool `json:"untrusted,omitempty"` // the conversation holds text that nobody here has written
-	Private   bool `json:"private,omitempty"`   // and what is the person's own beyond the workspace
-
-	counted counted
-	calls   *table // of Run.Calls; nil if there are none
+	Identity
+	Setup
+	Conversation
+	Run Run `json:"run"`
+	Knowledge
+	Children []Child      `json:"children,omitempty"`
+	Levers   event.Levers `json:"levers,omitzero"`
+	Background
+	Shared
+	Total Total `json:"total"`
+	Work  Work  `json:"work"`
+	Context
+	Claim
+	event.Taint // what the conversation holds
+	derived
 }
-
-// Total sums up a session.
-type Total struct {
-	Turns    int       `json:"turns"`
-	Calls    int       `json:"calls"`
-	Again    int       `json:"again,omitempty"` // of the calls, those whose result the model saw already
-	Usage    llm.Usage `json:"usage"`
-	Cost     float64   `json:"cost"`     // US dollars
-	Unpriced bool      `json:"unpriced"` // some replies had no known price
-}
-
-func (t Total) tokens() int64 { return int64(t.Usage.Prompt()) + int64(t.Usage.Output) }
-
-// Run is the run in progress, or the last one.
-type Run struct {
-	Active    bool           `json:"active"`
-	Turn      int            `json:"turn"`                // turns asked so far
-	Seconds   float64        `json:"seconds,omitempty"`   // it has taken up to what its driver did last; see pass
-	Unproven  float64        `json:"unproven,omitempty"`  // seconds since, if the driver still lived
-	Asking    bool           `json:"asking"`              // a request is open
-	NotBefore time.Time      `json:"not_before,omitzero"` // when the model may be asked again
-	Awaits    llm.Kind       `json:"awaits,omitempty"`    // why not before
-	Route     string         `json:"route,omitempty"`     // that made the last calls of the run
-	Calls     []Call         `json:"calls"`               // of the last reply, until all have ended
-	Steer     []words        `json:"steer"`               // to be put before the model with the results
-	Reply     replyKind      `json:"reply"`               // what the last reply was
-	Nudges    int            `json:"nudges"`              // unusable replies in a row
-	Heard     string         `json:"heard,omitempty"`     // the person's words that no hook has seen and no model
-	Rounds    int            `json:"rounds,omitempty"`    // how often a hook has made it go on
-	Gates     int            `json:"gates,omitempty"`     // how often a gate has
-	Gate      string         `json:"gate,omitempty"`      // what they have put last
-	Warned    int            `json:"warned,omitempty"`    // of which part of its limits the model was told, in percent
-	Answered  time.Time      `json:"answered,omitzero"`   // when the model answered last
-	Failing   int            `json:"failing,omitempty"`   // calls that have failed since the last check that succeeded
-	Impatient bool           `json:"impatient,omitempty"` // it has waited long enough for its jobs
-	Cancelled bool           `json:"cancelled"`
-	Late      bool           `json:"late,omitempty"`   // it was, as its time is used up
-	Held      bool           `json:"held,omitempty"`   // what was said meanwhile waits for the next driver
-	Denied    string         `json:"denied,omitempty"` // why a hook has cancelled it
-	Failed    *event.Failed  `json:"failed,omitempty"`
-	Repeats   repeats        `json:"repeats"`
-	Stopped   *event.Stopped `json:"stopped,omitempty"` // how it ended; nil while Active
-}
-
-// words are to be put before the model.
-type words struct {
-	Parts  llm.Parts `json:"parts"`
-	Person bool      `json:"person,omitempty"` // of whoever the session works for: a person's own, or the lead's
-}
-
-// Call is a call of the last reply on its way to a result.
-type Call struct {
-	llm.Call
-	Seq     uint64        `json:"seq,omitempty"` // of the reply that made it; 0: made by version 0.1
-	Phase   phase         `json:"phase"`
-	Begun   bool          `json:"begun,omitempty"` // it was started, once at least
-	Tool    string        `json:"tool,omitempty"`  // that is called, if Name stands for it
-	Effects []tool.Effect `json:"effects"`
-	Private bool          `json:"private,omitempty"` // see event.Judged
-	By      string        `json:"by,omitempty"`      // who gave the verdict
-	Reason  string        `json:"reason,omitempty"`  // for the verdict
-	Preview string        `json:"preview,omitempty"`
-	Answer  string        `json:"answer,omitempty"` // of the person, to a question
-	Rules   []string      `json:"rules,omitempty"`  // that would allow it
-	Until   time.Time     `json:"until,omitzero"`   // when no answer becomes a no
-	Asked   uint64        `json:"asked,omitempty"`  // its Waiting: the sequence number
-	Ended   *event.Ended  `json:"ended,omitempty"`
-}
-
-// phase is how far a call has come.
-type phase string
-
-const (
-	phaseNew     phase = "new"     // to be judged
-	phaseWaiting phase = "waiting" // for a decision
-	phaseReady   phase = "ready"   // may run
-	phaseRunning phase = "running"
-	phaseEnded   phase = "ended"
-	phaseDenied  phase = "denied" // to be ended without a run, like the next two
-	phaseCut     phase = "cut"
-	phaseLost    phase = "lost"
-)
-
-// replyKind is what the loop makes of a reply.
-type replyKind string
-
-const (
-	replyNone    replyKind = ""
-	replyAnswer  replyKind = "answer" // text and no calls
-	replyCalls   replyKind = "calls"
-	replyEmpty   replyKind = "empty"
-	replyLength  replyKind = "length" // text, cut by the output limit
-	replyPause   replyKind = "pause"
-	replyRefusal replyKind = "refusal"
-	replyWindow  replyKind = "window" // text, cut because the context window is full
-	replyCut     replyKind = "cut"    // text, cut by us
-)
 
 // Apply folds one event into the state. Events that do not fit, such as the
 // end of a call nobody made, change nothing. The error is for a snapshot that
@@ -303,8 +162,7 @@ func (s *State) Rewound(to *State, files bool) (event.Rewound, error) {
 		next.Work = s.Work
 	}
 	next.Session, next.Epoch, next.Title, next.Total = s.Session, s.Epoch, s.Title, s.Total
-	next.Children, next.Raised, next.Tasks = s.Children, s.Raised, s.Tasks
-	next.Jobs, next.Untold, next.Told, next.Busy, next.BusyTold = s.Jobs, s.Untold, s.Told, s.Busy, s.BusyTold
+	next.Children, next.Shared, next.Background = s.Children, s.Shared, s.Background
 	next.Tools, next.Route, next.Effort, next.Mode, next.Limits, next.Window = s.Tools, s.Route, s.Effort, s.Mode, s.Limits, s.Window
 	next.Untrusted, next.Private = s.Untrusted || to.Untrusted, s.Private || to.Private
 	next.Run.Asking, next.Queue = false, nil

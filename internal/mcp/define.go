@@ -201,7 +201,7 @@ func usable(name string, given any) (json.RawMessage, error) {
 		top, is = map[string]any{}, true
 	}
 	if !is {
-		return nil, errors.New("it is no object")
+		return nil, errors.New("it is not an object")
 	}
 	if _, said := top["type"]; !said {
 		top["type"] = "object"

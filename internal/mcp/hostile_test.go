@@ -60,7 +60,7 @@ func TestServersThatCanNotBe(t *testing.T) {
 		"name":     {mcp.Server{Name: "a b", Command: []string{"true"}}, "no name for a server"},
 		"command":  {mcp.Server{Name: "x"}, "no command"},
 		"both":     {mcp.Server{Name: "x", Command: []string{"true"}, URL: "http://localhost"}, "a command and a url"},
-		"env":      {mcp.Server{Name: "x", Command: []string{"true"}, Env: map[string]string{"A;touch x": "1"}}, "no name of a variable"},
+		"env":      {mcp.Server{Name: "x", Command: []string{"true"}, Env: map[string]string{"A;touch x": "1"}}, "not the name of a variable"},
 		"nul":      {mcp.Server{Name: "x", Command: []string{"true"}, Env: map[string]string{"A": "\x00"}}, "NUL"},
 		"inside":   {mcp.Server{Name: "x", Kind: mcp.Inside}, "can't be dialled"},
 		"kind":     {mcp.Server{Name: "x", URL: "http://localhost", Kind: "pigeon"}, "no kind of server"},

@@ -1,11 +1,11 @@
-// Package mcp talks to servers of the Model Context Protocol and makes tools of
-// what they offer. Servers are programs that run in the sandbox, or are reached
-// over HTTP. Revisions 2026-07-28, with the extension for tasks, and 2025-11-25 to
-// 2024-11-05 are spoken.
+// Package mcp connects to servers of the Model Context Protocol and offers their
+// tools. Servers are programs in the sandbox, or addresses over HTTP. The package
+// speaks revisions 2026-07-28, with the extension for tasks, and 2025-11-25 to
+// 2024-11-05.
 //
-// Whatever a server says is untrusted: names, descriptions, schemas, results,
-// errors. It is bounded and cleaned of hidden characters, and what it says of
-// its own tools counts for nothing unless the person trusts it.
+// Every text of a server is untrusted: names, descriptions, schemas, results,
+// errors. It is bounded and cleaned of hidden characters. A server's claims about
+// its own tools are ignored unless the person trusts them.
 //
 // A tool of a server is known by the digest of its definition. One that the person has
 // not agreed to is held back: it is not offered and can't be called, while the others of

@@ -128,7 +128,7 @@ func (s Server) Check() error {
 	}
 	for name := range s.Env {
 		if strings.Trim(name, letters) != "" || strings.Contains(name, "-") || name == "" || name[0] >= '0' && name[0] <= '9' {
-			return fmt.Errorf("%q is no name of a variable", text.Cut(name, 60))
+			return fmt.Errorf("%q is not the name of a variable", text.Cut(name, 60))
 		}
 	}
 	return nil

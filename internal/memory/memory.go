@@ -1,6 +1,5 @@
-// Package memory keeps what was learned for later sessions, in markdown files
-// that people read, write and compare like any other. The files are the truth;
-// there is nothing else.
+// Package memory stores knowledge for later sessions in markdown files that people
+// read, edit and compare like any other. The files are the only state.
 //
 // A scope is a folder:
 //

@@ -142,7 +142,7 @@ func (t attempt) proof() (string, error) {
 func signer(text []byte) (crypto.Signer, jwt.SigningMethod, error) {
 	block, _ := pem.Decode(text)
 	if block == nil {
-		return nil, nil, errors.New("it is no key in the form of PEM")
+		return nil, nil, errors.New("it is not a key in PEM format")
 	}
 	for _, parse := range []func([]byte) (any, error){
 		x509.ParsePKCS8PrivateKey,
@@ -164,7 +164,7 @@ func signer(text []byte) (crypto.Signer, jwt.SigningMethod, error) {
 			return key, jwt.SigningMethodEdDSA, nil
 		}
 	}
-	return nil, nil, errors.New("it is no private key that can sign")
+	return nil, nil, errors.New("it is not a private key that can sign")
 }
 
 // credential reads a file anew, as those who keep it there may change it at any time.

@@ -186,13 +186,13 @@ func TestAloneFails(t *testing.T) {
 	}{
 		"refused": {func(a *oauth.Account) { a.ClientSecret = "wrong-secret" }, "invalid_client"},
 		"no key":  {func(a *oauth.Account) { a.KeyFile = filepath.Join(dir, "missing") }, "no such file"},
-		"no PEM":  {func(a *oauth.Account) { a.KeyFile = put("text", "key") }, "no key in the form of PEM"},
+		"no PEM":  {func(a *oauth.Account) { a.KeyFile = put("text", "key") }, "not a key in PEM format"},
 		"public key": {func(a *oauth.Account) {
 			a.KeyFile = put("pub", string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public})))
-		}, "no private key that can sign"},
+		}, "not a private key that can sign"},
 		"other curve": {func(a *oauth.Account) {
 			a.KeyFile = put("odd", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: odd})))
-		}, "no private key that can sign"},
+		}, "not a private key that can sign"},
 		"empty token": {func(a *oauth.Account) { a.Grant, a.AssertionFile = oauth.JWTBearer, put("empty", " \n") }, "empty or too big"},
 		"endless file": {func(a *oauth.Account) {
 			a.Grant, a.AssertionFile = oauth.JWTBearer, put("big", strings.Repeat("x", 1<<20))

@@ -76,12 +76,12 @@ func (k key) MarshalText() ([]byte, error) {
 func (k *key) UnmarshalText(text []byte) error {
 	der, err := base64.StdEncoding.DecodeString(string(text))
 	if err != nil {
-		return errors.New("it is no key")
+		return errors.New("it is not a key")
 	}
 	parsed, err := x509.ParsePKCS8PrivateKey(der)
 	private, is := parsed.(*ecdsa.PrivateKey)
 	if err != nil || !is || private.Curve != elliptic.P256() {
-		return errors.New("it is no key")
+		return errors.New("it is not a key")
 	}
 	k.private = private
 	return nil

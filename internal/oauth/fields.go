@@ -25,13 +25,13 @@ const maxLife = 10 * 365 * 24 * time.Hour
 func parseFields(data []byte) (*fields, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	if start, err := d.Token(); err != nil || start != json.Delim('{') {
-		return nil, errors.New("it is no JSON object")
+		return nil, errors.New("it is not JSON object")
 	}
 	f := &fields{values: map[string]json.RawMessage{}}
 	for d.More() {
 		key, err := d.Token()
 		if err != nil {
-			return nil, errors.New("it is no JSON object")
+			return nil, errors.New("it is not JSON object")
 		}
 		name, _ := key.(string)
 		if _, twice := f.values[name]; twice {
@@ -39,12 +39,12 @@ func parseFields(data []byte) (*fields, error) {
 		}
 		var value json.RawMessage
 		if err := d.Decode(&value); err != nil {
-			return nil, errors.New("it is no JSON object")
+			return nil, errors.New("it is not JSON object")
 		}
 		f.values[name] = value
 	}
 	if _, err := d.Token(); err != nil {
-		return nil, errors.New("it is no JSON object")
+		return nil, errors.New("it is not JSON object")
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return nil, errors.New("something follows the JSON object")

@@ -72,7 +72,7 @@ func (s *Keychain) Get(ctx context.Context, name string) (data []byte, where str
 	}
 	key, err := s.key(ctx, false)
 	if err != nil {
-		return nil, "", fmt.Errorf("%w, which can't be had here (%w)", ErrSealed, err)
+		return nil, "", fmt.Errorf("%w, which is unavailable here (%w)", ErrSealed, err)
 	}
 	data, err = open(key, e.Sealed, name)
 	if err != nil {

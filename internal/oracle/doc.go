@@ -1,5 +1,5 @@
-// Package oracle holds the vendors' own SDKs against this module's adapters
-// and fakes, as a module of its own so that the SDKs are never linked into the
-// product: what an SDK makes of a fake's stream must be what the adapter makes
-// of it, and the fake must accept what the SDK sends.
+// Package oracle compares the vendors' own SDKs with this module's adapters and
+// fakes. It is a module of its own, so that the SDKs are never linked into the
+// product. An SDK and the adapter must read the same from a fake's stream, and the
+// fake must accept the SDK's requests.
 package oracle

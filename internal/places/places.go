@@ -1,7 +1,6 @@
-// Package places tells what a path of a machine is to an agent: part of the
-// workspace, of the system, or somebody else's; and whether it is so sensitive
-// that rules can't open it. One list serves the judges, the file tools and the
-// walls around processes. It is pure: it looks at no file.
+// Package places classifies paths: workspace, system, or other; and whether a path
+// is so sensitive that rules can't open it. Judges, file tools and the sandbox
+// share one list. The package is pure: it looks at no file.
 package places
 
 import (

@@ -78,9 +78,9 @@ func (s *Store) load() ([]record, error) {
 	case err != nil:
 		return nil, fmt.Errorf("read plugins: %w", err)
 	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is not what inspan put there but something of type %q: look at it, then remove it", at, info.Mode().Type())
+		return nil, fmt.Errorf("%s is not the file that inspan put there, but has type %q: look at it, then remove it", at, info.Mode().Type())
 	case runtime.GOOS != "windows" && info.Mode()&0o022 != 0:
-		return nil, fmt.Errorf("%s can be changed by other users: look at what it says, then take that right away with chmod 600", at)
+		return nil, fmt.Errorf("%s can be changed by other users: check its content, then remove that right with chmod 600", at)
 	}
 	f, err := os.Open(at)
 	if err != nil {

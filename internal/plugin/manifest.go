@@ -72,7 +72,7 @@ func readManifest(root *os.Root, fallback string) (manifest, error) {
 		return manifest{}, errors.New("it is a marketplace, not a plugin: install one of the folders in it; of a git source, SOURCE#:FOLDER")
 	}
 	if !slices.ContainsFunc(usual(), func(at string) bool { _, err := root.Lstat(at); return err == nil }) {
-		return manifest{}, errors.New("it is no plugin: it has no .claude-plugin/plugin.json, and no folder that a plugin has")
+		return manifest{}, errors.New("it is not a plugin: it has no .claude-plugin/plugin.json, and no folder that a plugin has")
 	}
 	if !validName(fallback) {
 		return manifest{}, fmt.Errorf("it has no .claude-plugin/plugin.json, and %q can't be the name of a plugin: a-z, 0-9 and - between", fallback)
@@ -119,7 +119,7 @@ func parseManifest(data []byte) (manifest, error) {
 func line(raw json.RawMessage) (string, error) {
 	var text string
 	if err := json.Unmarshal(raw, &text); err != nil {
-		return "", errors.New("it is no text")
+		return "", errors.New("it is not text")
 	}
 	return words.OneLine(text, 1000), nil
 }
@@ -164,7 +164,7 @@ func paths(raw json.RawMessage) ([]string, error) {
 func inside(s string) (string, error) {
 	at := path.Clean(s)
 	if s == "" || !fs.ValidPath(at) || strings.ContainsAny(s, `\:`) || strings.ContainsFunc(s, text.Hidden.Has) {
-		return "", fmt.Errorf("%q is no path below the folder of the plugin", words.OneLine(s, 200))
+		return "", fmt.Errorf("%q is not a path below the folder of the plugin", words.OneLine(s, 200))
 	}
 	return at, nil
 }

@@ -178,7 +178,7 @@ func (r *reading) commands() {
 				c, err = skill.ParseCommand(file[1], r.source(), data)
 			}
 			if err != nil {
-				r.problem("%s is no command: %v", file[0], err)
+				r.problem("%s is not a command: %v", file[0], err)
 				continue
 			}
 			c.Name, c.Text = r.Name+":"+c.Name, r.fill(c.Text)
@@ -207,7 +207,7 @@ func (r *reading) agents() {
 				a, err = skill.ParseRole(path.Base(file[1]), r.source(), data)
 			}
 			if err != nil {
-				r.problem("%s is no kind of agent: %v", file[0], err)
+				r.problem("%s is not a kind of agent: %v", file[0], err)
 				continue
 			}
 			a.Name, a.Prompt = r.Name+":"+a.Name, r.fill(a.Prompt)

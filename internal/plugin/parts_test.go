@@ -107,7 +107,7 @@ func TestNamedPlaces(t *testing.T) {
 		t.Errorf("%q", lines)
 	}
 	problems := strings.Join(parts.Problems, "\n")
-	for _, want := range []string{"names ./gone, which", "bad name.md is no command", "agents/README.md is no kind of agent", "its server s is there twice"} {
+	for _, want := range []string{"names ./gone, which", "bad name.md is not a command", "agents/README.md is not a kind of agent", "its server s is there twice"} {
 		if !strings.Contains(problems, strings.Replace(want, "./", "", 1)) {
 			t.Errorf("%q is not in\n%s", want, problems)
 		}

@@ -1,4 +1,4 @@
-// Package plugin keeps plugins: folders that bring skills, slash commands, kinds
+// Package plugin installs plugins: folders that bring skills, slash commands, kinds
 // of agents, hooks, tools and MCP servers together. The layout is that of Claude
 // Code.
 //
@@ -11,10 +11,9 @@
 //	tools/                       programs that are tools (ours alone)
 //	.mcp.json                    MCP servers
 //
-// A plugin is installed by copying it, and pinned by a digest over all its files.
-// A copy never changes; one that has changed all the same is not used. Nothing of
-// a plugin is used before a person has enabled it, and nothing of it runs while it
-// is installed or looked at.
+// Installing copies a plugin and pins it by a digest over all its files. A copy
+// that has changed is not used. Nothing of a plugin is used before a person has
+// enabled it, and nothing of it runs during installation or inspection.
 package plugin
 
 import (

@@ -264,7 +264,7 @@ func TestIndex(t *testing.T) {
 	remove(t, at)
 	link(t, "elsewhere", at)
 	_, err = s.List(t.Context())
-	refused(t, err, "is not what inspan put there")
+	refused(t, err, "is not the file that inspan put there")
 	_, err = (&plugin.Store{}).List(t.Context())
 	refused(t, err, "no folder is set")
 }

@@ -41,7 +41,7 @@ func parseSource(str string) (source, error) {
 	case str == "":
 		return source{}, errors.New("no source is given: a folder, or the address of a git repository")
 	case len(str) > maxSource || strings.ContainsFunc(str, text.Hidden.Has):
-		return source{}, fmt.Errorf("%s is no source: it is too long, or has characters that can't be seen", words.OneLine(str, 100))
+		return source{}, fmt.Errorf("%s is not a source: it is too long, or has invisible characters", words.OneLine(str, 100))
 	}
 	address, fragment, isGit := strings.Cut(str, "#")
 	if _, err := os.Stat(str); err == nil || !isGit && !remote(address) { // a name may well have a # in it
@@ -54,12 +54,12 @@ func parseSource(str string) (source, error) {
 	s := source{url: address}
 	s.ref, s.sub, _ = strings.Cut(fragment, ":")
 	if s.ref != "" && (!matches(refForm, s.ref) || strings.Contains(s.ref, "..") || len(s.ref) > 200) {
-		return source{}, fmt.Errorf("%q is no branch, tag or commit", s.ref)
+		return source{}, fmt.Errorf("%q is not a branch, tag or commit", s.ref)
 	}
 	if s.sub != "" {
 		sub, err := inside(s.sub)
 		if err != nil {
-			return source{}, fmt.Errorf("%q is no folder of a repository", s.sub)
+			return source{}, fmt.Errorf("%q is not a folder of a repository", s.sub)
 		}
 		s.sub = sub
 	}
@@ -94,9 +94,9 @@ func (s *source) check() error {
 	u, err := url.Parse(s.url)
 	switch {
 	case err != nil || u.Scheme != "https" && u.Scheme != "ssh":
-		return fmt.Errorf("%q is no address that plugins are fetched from: %s", s.url, allowed)
+		return fmt.Errorf("%q is not an address that plugins are fetched from: %s", s.url, allowed)
 	case u.Host == "" || strings.HasPrefix(u.Hostname(), "-") || u.RawQuery != "" || strings.Trim(u.Path, "/") == "":
-		return fmt.Errorf("%q is no address of a git repository: %s", s.url, allowed)
+		return fmt.Errorf("%q is not the address of a git repository: %s", s.url, allowed)
 	case u.User == nil:
 		return nil
 	}

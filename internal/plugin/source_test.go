@@ -37,7 +37,7 @@ func TestGit(t *testing.T) {
 			t.Errorf("%s: %+v", from, p)
 		}
 	}
-	for from, want := range map[string]string{"#none": "git fetch: ", "#:sub/none": "its folder sub/none", "#:../x": "no folder of a repository", "#:sub/part/plugin.json": "its folder"} {
+	for from, want := range map[string]string{"#none": "git fetch: ", "#:sub/none": "its folder sub/none", "#:../x": "not a folder of a repository", "#:sub/part/plugin.json": "its folder"} {
 		_, err := s.Install(t.Context(), src+from)
 		refused(t, err, want)
 	}

@@ -163,7 +163,7 @@ func (t *tree) name(at string) error {
 
 func (t *tree) link(at string) error {
 	if t.pinned {
-		return fmt.Errorf("has the link %s in it, which was not there", at)
+		return fmt.Errorf("has the new link %s in it", at)
 	}
 	target, err := t.from.Readlink(filepath.FromSlash(at))
 	if err != nil {
@@ -176,7 +176,7 @@ func (t *tree) link(at string) error {
 	case !info.Mode().IsRegular():
 		return fmt.Errorf("has the link %s in it, which does not lead to a file", at)
 	case slices.ContainsFunc(strings.Split(filepath.ToSlash(target), "/"), func(part string) bool { return strings.EqualFold(part, ".git") }):
-		return fmt.Errorf("has the link %s in it, which leads to what git keeps for itself", at)
+		return fmt.Errorf("has the link %s in it, which leads into git's own files", at)
 	}
 	return t.file(at)
 }

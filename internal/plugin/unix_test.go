@@ -26,7 +26,7 @@ func TestPipes(t *testing.T) {
 		t.Skip("no pipes here: ", err)
 	}
 	_, err := s.Install(t.Context(), pipe)
-	refused(t, err, "is no folder")
+	refused(t, err, "is not a folder")
 	p := install(t, s, put(t, t.TempDir(), full()))
 	remove(t, p.Dir)
 	if err := syscall.Mkfifo(p.Dir, 0o644); err != nil {

@@ -23,11 +23,11 @@ const (
 // Modes lists the modes and what each lets run unasked.
 func Modes() [][2]string {
 	return [][2]string{
-		{ModePlan, "reads run, also commands that are proven to only read; everything else is denied"},
-		{ModeAsk, "reads run, also commands that are proven to only read; everything else asks"},
-		{ModeEdit, "reads and changes inside the workspace run; everything else asks"},
-		{ModeAuto, "commands run too, inside the sandbox; the network, changes outside the workspace and leaving the sandbox ask"},
-		{ModeYolo, "everything runs, without a sandbox and without questions, but for what your own rules deny or ask; sensitive places are named, not refused"},
+		{ModePlan, "reading runs, including commands proven to be read-only; everything else is denied"},
+		{ModeAsk, "reading runs, including commands proven to be read-only; everything else asks"},
+		{ModeEdit, "reading and file changes in the workspace run; everything else asks"},
+		{ModeAuto, "commands run too, in the sandbox; network access, changes outside the workspace and leaving the sandbox ask"},
+		{ModeYolo, "everything runs without a sandbox or questions, unless your own rules deny it or ask; sensitive files are reported, not blocked"},
 	}
 }
 
@@ -127,7 +127,7 @@ func noThrowaway(c *tool.Call, e tool.Effect) string {
 	if !c.Env.Throwaway || c.Env.Walls.Throwaway || e.Kind != tool.Execute {
 		return ""
 	}
-	return "; a throwaway copy of the workspace, in which it could run, can't be had here: " + cmp.Or(c.Env.Walls.NoThrowaway, c.Env.Walls.Why)
+	return "; it could run on a throwaway copy of the workspace, which is unavailable here: " + cmp.Or(c.Env.Walls.NoThrowaway, c.Env.Walls.Why)
 }
 
 // unasked is for what may run in the modes edit and auto.

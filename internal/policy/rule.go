@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -241,4 +242,10 @@ func (r Rule) Matches(m places.Map, c *tool.Call, effects []tool.Effect) bool {
 		}
 	}
 	return covered
+}
+
+// Reaches reports whether an effect on the network takes in a host. An effect that names none
+// takes in all.
+func Reaches(e tool.Effect, host string, port int) bool {
+	return e.Kind == tool.Network && netguard.Hosts{cmp.Or(e.Text, "*")}.Match(host, port)
 }

@@ -1,7 +1,6 @@
-// Package profile is what a model needs from the harness, as data: which way to
-// edit files it gets right, how simple the schemas of tools must be, whether it
-// knows tools at all, and how hard it should think when. It also reads how much memory
-// the machine has for models of its own.
+// Package profile adapts the harness to single models, as data: the edit tool that
+// a model uses reliably, the complexity of tool schemas, tool support, and the
+// reasoning effort over a run. It also reads the machine's memory for local models.
 package profile
 
 import (

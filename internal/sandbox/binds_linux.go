@@ -200,7 +200,7 @@ func (w wall) stands() error {
 		return err
 	}
 	if uint64(st.Dev) != w.Dev || st.Ino != w.Ino { //nolint:unconvert // other architectures have other widths
-		return fmt.Errorf("%s is not what was meant: it changed, or the engine runs on another machine", w.Path)
+		return fmt.Errorf("%s is not the intended path: it changed, or the engine runs on another machine", w.Path)
 	}
 	if w.Write {
 		return nil

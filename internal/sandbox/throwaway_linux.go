@@ -24,7 +24,7 @@ const thrownAway = "threw away what the command changed in the workspace; everyt
 
 var (
 	errThrown    = errors.New("it runs in a throwaway copy of the workspace, which ends with the session")
-	errContained = errors.New("a throwaway copy of the workspace can't be had in a container")
+	errContained = errors.New("throwaway copies of the workspace are unavailable in containers")
 	errWider     = errors.New("a box whose workspace is thrown away opens nothing else to change or to reach")
 )
 

@@ -1,7 +1,7 @@
 // Package secret finds secrets in text and puts placeholders in their place.
 //
-// What is looked for is what opens doors: keys, tokens, passwords. Names,
-// addresses and numbers of people are not. Secrets are found in two ways.
+// Secrets are keys, tokens and passwords, not names, addresses or numbers of
+// people. The package finds them in two ways.
 //
 // By value: a [Vault] finds every value it was given, as it is and written as
 // base64, hex, JSON or part of a URL.

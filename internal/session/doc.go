@@ -6,7 +6,7 @@
 // A [Store] is a folder with one folder per session, mode 0700, files 0600:
 //
 //	20261121-131502-k3f9/
-//	    log.jsonl       the events; the only truth
+//	    log.jsonl       the events; the only state
 //	    lock            locked while somebody appends; says how much of the log is synced
 //	    lease           locked while somebody drives the session
 //	    index.json      where to start reading; can always be deleted

@@ -1,9 +1,9 @@
-// Package shell tells what a command line for bash would do, before it runs.
+// Package shell predicts the effects of a bash command line before it runs.
 //
 // It is a proof and not a filter: only a closed set of grammar, of programs
 // and of their options is understood, and everything else counts as able to do
-// anything. It looks at no file, no clock and no environment. What the proof
-// rests on is therefore the duty of who runs the command:
+// anything. It looks at no file, no clock and no environment. The code that runs
+// the command must therefore guarantee the assumptions of the proof:
 //
 //   - bash itself, started without start-up files, without functions and
 //     aliases from outside, and with CDPATH, BASH_ENV and PS4 unset;

@@ -46,7 +46,7 @@ func ParseCommand(file, source string, data []byte) (Command, error) {
 	name, ok := strings.CutSuffix(path.Clean(file), ".md")
 	name = strings.ReplaceAll(name, "/", ":")
 	if !ok || name == "" || strings.HasPrefix(name, ".") || !madeOf(name, "-_.:") {
-		return Command{}, fmt.Errorf("%q is no name of a command: letters, digits, - _ . and .md at the end", file)
+		return Command{}, fmt.Errorf("%q is not the name of a command: letters, digits, - _ . and .md at the end", file)
 	}
 	head, body, _, err := read(data)
 	if err != nil {

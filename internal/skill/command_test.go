@@ -26,10 +26,10 @@ func TestParseCommand(t *testing.T) {
 		{"a.md", "---\ndescription: x\n---", skill.Command{}, "it has no text"},
 		{"a.md", " \n", skill.Command{}, "it has no text"},
 		{"a.md", "---\ndescription: x\ntext", skill.Command{}, "has no end"},
-		{"a b.md", "x", skill.Command{}, "is no name"},
-		{"../a.md", "x", skill.Command{}, "is no name"},
-		{".md", "x", skill.Command{}, "is no name"},
-		{"a.txt", "x", skill.Command{}, "is no name"},
+		{"a b.md", "x", skill.Command{}, "is not the name"},
+		{"../a.md", "x", skill.Command{}, "is not the name"},
+		{".md", "x", skill.Command{}, "is not the name"},
+		{"a.txt", "x", skill.Command{}, "is not the name"},
 		{"a.md", strings.Repeat("x", skill.MaxText+1), skill.Command{}, "more than"},
 	} {
 		got, err := skill.ParseCommand(tc.file, "", []byte(tc.data))
@@ -92,7 +92,7 @@ func TestCommands(t *testing.T) {
 		t.Error(diff)
 	}
 	holds(t, "warnings", warnings, []string{
-		`a b.md is no command that can be used: "a b.md" is no name`, "big.md is no command that can be used: it has 102,401 bytes", "empty.md is no command that can be used: it has no text",
+		`a b.md is not a usable command: "a b.md" is not the name`, "big.md is not a usable command: it has 102,401 bytes", "empty.md is not a usable command: it has no text",
 		"the command Review in " + filepath.Join(b, "Review.md") + " is hidden by that in " + filepath.Join(a, "review.md"),
 	})
 	files := map[string]string{}

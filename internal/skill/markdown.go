@@ -60,7 +60,7 @@ func (m markdown[T]) look(s *shelf, f Folder) (out []T) {
 			one, err = m.parse(name, f.Source, data)
 		}
 		if err != nil {
-			s.warn("%s is no %s that can be used: %v", at, s.kind, keep.Bare(err))
+			s.warn("%s is not a usable %s: %v", at, s.kind, keep.Bare(err))
 		} else if s.put(m.name(one), spot{at, info}) {
 			out = append(out, one)
 		}

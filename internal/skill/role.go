@@ -106,7 +106,7 @@ func ParseRole(file, source string, data []byte) (Role, error) {
 	case len(head) == 0 && failed != nil:
 		return Role{}, failed
 	case head["name"] == nil && head["description"] == nil:
-		return Role{}, errors.New("its front matter has neither a name nor a description, so it is no kind of agent")
+		return Role{}, errors.New("its front matter has neither a name nor a description, so it is not a kind of agent")
 	case body == "":
 		return Role{}, errors.New("it has no text")
 	case failed != nil:
@@ -194,7 +194,7 @@ func (p *parser) texts() {
 	}
 	r.Without, r.Skills = lines(p.head["disallowedtools"]), lines(p.head["skills"])
 	if r.Model = line(p.head["model"]); len(r.Model) > mostModel || strings.Contains(r.Model, " ") {
-		p.problem("%.100q is no model, so it gets that of whoever starts it", r.Model)
+		p.problem("%.100q is not a model, so it gets the model of its parent", r.Model)
 		r.Model = ""
 	}
 }
@@ -239,7 +239,7 @@ func (p *parser) throwaway() {
 	case r.Mode != "plan":
 		p.problem("throwaway means something with permissionMode plan only")
 	case r.Source == FromProject:
-		p.problem("throwaway can't be had by a file of the workspace; put it among your own")
+		p.problem("a file of the workspace can't set throwaway; move it to your own agents")
 	default:
 		r.Throwaway = true
 	}
@@ -255,7 +255,7 @@ func (p *parser) mode() {
 	case "acceptEdits":
 		p.role.Mode = "edit"
 	default:
-		p.problem("permissionMode %.100q gives no rights here, so it gets those of whoever starts it at most", text)
+		p.problem("permissionMode %.100q gives no rights here, so it gets at most those of its parent", text)
 	}
 }
 

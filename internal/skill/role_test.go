@@ -47,13 +47,13 @@ func TestParseRole(t *testing.T) {
 			r.Problems = []string{"the front matter is no YAML: yaml: line 2: did not find expected key", "argument-hint means nothing here"}
 		}), ""},
 		{"a.md", min + "permissionMode: bypassPermissions\nmode: yolo\nallowed-tools: Read\nhooks: {}\n---\nDo it.", basic(func(r *skill.Role) {
-			r.Problems = []string{"allowed-tools means nothing here", "hooks means nothing here", "mode means nothing here", `permissionMode "bypassPermissions" gives no rights here, so it gets those of whoever starts it at most`}
+			r.Problems = []string{"allowed-tools means nothing here", "hooks means nothing here", "mode means nothing here", `permissionMode "bypassPermissions" gives no rights here, so it gets at most those of its parent`}
 		}), ""},
 		{"a.md", min + "permissionMode: auto\nmaxTurns: -1\neffort: huge\nbackground: maybe\nmodel: not a model\nmax_turns: 3\n---\nDo it.", basic(func(r *skill.Role) {
 			r.MaxTurns = 0
 			r.Problems = []string{
-				"max_turns is there twice", `"not a model" is no model, so it gets that of whoever starts it`, `"-1" is no number of turns`, `effort "huge" is none of low, medium, high, xhigh, max`, `background "maybe" is neither true nor false`,
-				`permissionMode "auto" gives no rights here, so it gets those of whoever starts it at most`,
+				"max_turns is there twice", `"not a model" is not a model, so it gets the model of its parent`, `"-1" is no number of turns`, `effort "huge" is none of low, medium, high, xhigh, max`, `background "maybe" is neither true nor false`,
+				`permissionMode "auto" gives no rights here, so it gets at most those of its parent`,
 			}
 		}), ""},
 		{"a.md", min + "permissionMode: default\neffort: MAX\nmodel: inherit\nisolation: none\n---\nDo it.", basic(func(r *skill.Role) { r.Effort, r.Model = "max", "inherit" }), ""},
@@ -123,8 +123,8 @@ func TestRoles(t *testing.T) {
 	if want := []string{"explore built in", "one project", "plan project", "reviewer built in", "two user", "worker built in"}; !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
-	bad := []string{"README.md is no kind of agent that can be used", "bad name.md is no kind of agent that can be used: its front matter has no end", "big.md is no kind of agent that can be used: it has"}
-	holds(t, "warnings", warnings, slices.Concat(bad, []string{"the kind of agent One in " + filepath.Join(b, "uno.md") + " is hidden by that in " + filepath.Join(a, "one.md")}, bad, []string{"can't be looked at: it is no folder"}))
+	bad := []string{"README.md is not a usable kind of agent", "bad name.md is not a usable kind of agent: its front matter has no end", "big.md is not a usable kind of agent: it has"}
+	holds(t, "warnings", warnings, slices.Concat(bad, []string{"the kind of agent One in " + filepath.Join(b, "uno.md") + " is hidden by that in " + filepath.Join(a, "one.md")}, bad, []string{"can't be looked at: it is not a folder"}))
 	if roles, warnings := skill.Roles(nil); len(roles) != 4 || warnings != nil {
 		t.Error(roles, warnings)
 	}

@@ -23,10 +23,10 @@ func TestNoPipes(t *testing.T) {
 	if len(roles) != 5 {
 		t.Errorf("%d roles", len(roles))
 	}
-	holds(t, "warnings", warnings, []string{"it is no folder"})
+	holds(t, "warnings", warnings, []string{"it is not a folder"})
 	commands, warnings := skill.Commands([]skill.Folder{in(dir, "user"), in(filepath.Join(dir, "folder"), "user")})
 	if len(commands) != 1 {
 		t.Errorf("%d commands", len(commands))
 	}
-	holds(t, "warnings", warnings, []string{"it is no folder"})
+	holds(t, "warnings", warnings, []string{"it is not a folder"})
 }

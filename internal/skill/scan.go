@@ -122,7 +122,7 @@ func (s *scan) one(files fs.FS, path string, e fs.DirEntry) (*known, bool) {
 	case leadsOut(files, at):
 		s.warn("%s is left out: its %s is a link that leads out of its folder, or nowhere", dir, file)
 	case !errors.Is(before.err, fs.ErrNotExist):
-		s.warn("%s is no skill that can be used: %v", dir, keep.Bare(before.err))
+		s.warn("%s is not a usable skill: %v", dir, keep.Bare(before.err))
 	}
 	return nil, false
 }

@@ -358,7 +358,7 @@ func TestBadFiles(t *testing.T) {
 		t.Fatalf("%q", got)
 	}
 	holds(t, "warnings", warnings, []string{
-		"SKILL.md has 262,162 bytes, more than 262,144", "SKILL.md is a folder", "new line is no skill", "n is no skill that can be used: its name is too long", "open is no skill that can be used: its front matter has no end", `\u202eevil is no skill`,
+		"SKILL.md has 262,162 bytes, more than 262,144", "SKILL.md is a folder", "new line is not a usable skill", "n is not a usable skill: its name is too long", "open is not a usable skill: its front matter has no end", `\u202eevil is not a usable skill`,
 	})
 	if d := skills[0].Description; d != "*b" {
 		t.Errorf("with anchors: %q", d)

@@ -19,7 +19,7 @@ const ownerAll = 0o700
 // checkpoint to, and says what it did. Spans are given in the order in which
 // they happened; without any there is nothing to do. What somebody else has changed in a
 // text between the spans or since stays in it. Where that can't be, as both have changed the
-// same lines or it is no text, the path is kept, unless force is set; what is not in the
+// same lines or it is not text, the path is kept, unless force is set; what is not in the
 // store is kept even then.
 //
 // Before the first change everything that is needed is checked, and a

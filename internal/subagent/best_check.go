@@ -76,8 +76,9 @@ func (k *check) see(items []transcript.Item) {
 
 func (k *check) ended(c *transcript.Call) {
 	b := c.Ended
+	ran := b.Outcome == event.OutcomeOK || b.Outcome == event.OutcomeFailed
 	switch {
-	case c.Call.Name == checkTool && k.is(c.Call.Args) && k.cwd == k.root && (b.Outcome == event.OutcomeOK || b.Outcome == event.OutcomeFailed):
+	case ran && c.Call.Name == checkTool && k.is(c.Call.Args) && k.cwd == k.root:
 		k.now = verdict{ran: true, score: score(b.Parts.Text())}
 		if b.Exit != nil {
 			k.now.exit, k.now.passed = strconv.Itoa(*b.Exit), *b.Exit == 0

@@ -213,7 +213,7 @@ func read(ctx context.Context, files tool.Files, path string) (b *worktree.Blob,
 	case err != nil:
 		return nil, "it can't be read here: " + err.Error()
 	case !info.Mode().IsRegular():
-		return nil, "something that is no file is here"
+		return nil, "something that is not a file is here"
 	case info.Size() > worktree.MaxFile:
 		return nil, "what is here is too large"
 	}

@@ -391,7 +391,7 @@ func TestMergeRestructures(t *testing.T) {
 	s2 := h2.open()
 	defer closed(t, s2)
 	got = ended(run(t, s2, nil, say("start")))
-	if !strings.Contains(text(got["m1"]), "d: something that is no file is here") || h2.has("d/e") != "inner\n" {
+	if !strings.Contains(text(got["m1"]), "d: something that is not a file is here") || h2.has("d/e") != "inner\n" {
 		t.Errorf("%s", text(got["m1"]))
 	}
 }

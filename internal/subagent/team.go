@@ -1,11 +1,11 @@
-// Package subagent lets one session have others work for it: it spawns children,
-// holds them to less than their parent may, and collects what they bring.
+// Package subagent lets sessions work for a session: it spawns children, limits them
+// to the rights of their parent, and collects their results.
 //
 // Its rules:
 //
 //  1. A child is a session of its own, with its own log. Its id follows from the
-//     parent's and the call that asked for it, so that whoever makes the call again
-//     after a crash finds the child, which goes on where it was.
+//     parent's and the call that asked for it. So a call that is repeated after a
+//     crash finds the child, which continues where it was.
 //  2. The parent's log holds spawned, raised and returned, and nothing else is
 //     known of children: whoever folds it knows what they cost and what they ask.
 //  3. A child may never do more than its parent: its mode is no wider, its tools are

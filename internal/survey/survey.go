@@ -1,6 +1,6 @@
-// Package survey gathers what an agent would otherwise ask a machine and a folder in its
-// first turns: what lies in the folder, how its repository stands, what tools there are and
-// how it is tested.
+// Package survey gathers facts that an agent would otherwise look up in its first turns: the
+// content of the folder, the state of its repository, the installed tools, and the way to run
+// the tests.
 package survey
 
 import (

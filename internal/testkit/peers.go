@@ -1,6 +1,6 @@
-// Package testkit is what tests share: programs that others have written, what the
-// conformance suite of MCP says, and the proof that no goroutine is left behind. Only
-// tests may import it.
+// Package testkit holds helpers of several tests: programs of other authors, the
+// conformance suite of MCP, and the check that no goroutine is left behind. Only tests
+// may import it.
 package testkit
 
 import (

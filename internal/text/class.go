@@ -1,8 +1,7 @@
-// Package text has the rules for text that somebody else wrote: which characters a person
-// can't see, how text is cleaned, put on one line, cut and counted. It knows nothing of
-// sessions, models or terminals.
+// Package text has the rules for untrusted text: which characters are invisible, and how to
+// clean, join, cut and count text. It knows nothing of sessions, models or terminals.
 //
-// [Of] holds the only table of characters. Whoever shows, strips or refuses characters
+// [Of] holds the only table of characters. Code that shows, strips or refuses characters
 // names a policy below, which is a set of classes, and has no list of its own.
 package text
 

@@ -254,7 +254,8 @@ func FuzzCut(f *testing.F) {
 		if !strings.HasPrefix(s, head) || !strings.HasSuffix(s, tail) || !strings.HasPrefix(s, strings.TrimSuffix(cut, text.More)) {
 			t.Errorf("%q in %d: %q, %q, %q", s, n, head, tail, cut)
 		}
-		if utf8.ValidString(s) && !(utf8.ValidString(head) && utf8.ValidString(tail) && utf8.ValidString(cut) && utf8.ValidString(clip)) {
+		whole := utf8.ValidString(head) && utf8.ValidString(tail) && utf8.ValidString(cut) && utf8.ValidString(clip)
+		if utf8.ValidString(s) && !whole {
 			t.Errorf("a character of %q is parted in %d", s, n)
 		}
 		if len(s) <= n && (head != s || tail != s || cut != s || clip != s) {

@@ -60,7 +60,7 @@ func (sh *Shell) runBash(ctx context.Context, c *tool.Call, in bashArgs) (tool.R
 	case strings.ContainsRune(in.Command, 0):
 		return tool.Result{}, errors.New("command has a NUL byte in it")
 	case in.Keep && sh.NoKeep != "":
-		return tool.Result{}, errors.New("keep can't be had: " + sh.NoKeep)
+		return tool.Result{}, errors.New("keep is unavailable: " + sh.NoKeep)
 	case in.Keep && in.TTY:
 		return tool.Result{}, errors.New("what is to be kept can't have a terminal, which ends with the session")
 	case in.Timeout < 0:

@@ -33,7 +33,7 @@ type cell struct {
 	Output []string // texts of the outputs
 }
 
-var errNotebook = errors.New("it is no notebook of format 4")
+var errNotebook = errors.New("it is not a notebook of format 4")
 
 // parseNotebook finds the cells.
 func parseNotebook(data []byte) (*notebook, error) {

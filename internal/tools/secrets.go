@@ -101,7 +101,7 @@ func (r requester) values(ctx context.Context, m message) (secretValues, error) 
 			value = strings.TrimSpace(value)
 			switch {
 			case err != nil:
-				return nil, fmt.Errorf("secret %s can't be had: %w", name, err)
+				return nil, fmt.Errorf("get secret %s: %w", name, err)
 			case value == "":
 				return nil, fmt.Errorf("secret %s is empty", name)
 			case strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r == 0x7f }):

@@ -1,7 +1,7 @@
 // Package trials holds inspan against work that people do in a shell: tasks that a scripted
 // policy solves through the real tools, checked after the program has exited; mistakes that
-// models have the habit of; and policies that are lazy. Whatever fails here fails by the
-// harness, as no model had a part in it. In mode yolo all tasks that can run here must pass,
+// models have the habit of; and policies that are lazy. A failure here is a fault of the
+// harness, because no model takes part. In mode yolo all tasks that can run here must pass,
 // in auto 95 of 100.
 //
 // A task is written down in testdata/tasks, in files by class:

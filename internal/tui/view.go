@@ -76,7 +76,10 @@ func (v *view) replied(r *transcript.Reply) {
 	if v.reply != nil && v.reply.reply == r {
 		return
 	}
-	if r.State == transcript.Void || r.State == transcript.Written && r.Text == "" || strings.TrimSpace(r.Text) == "" && r.State == transcript.Whole {
+	switch {
+	case r.State == transcript.Void, r.Text == "":
+		return
+	case r.State == transcript.Whole && strings.TrimSpace(r.Text) == "":
 		return
 	}
 	v.reply = &block{kind: replyBlock, reply: r}

@@ -162,7 +162,7 @@ func (s Search) Find(ctx context.Context, h tool.HTTP, q Query) ([]Hit, error) {
 	if s.Key != nil {
 		var err error
 		if key, err = s.Key(ctx); err != nil {
-			return nil, fmt.Errorf("the key of %s can't be had: %w", s.Provider, err)
+			return nil, fmt.Errorf("get the key of %s: %w", s.Provider, err)
 		}
 		if key = strings.TrimSpace(key); key == "" {
 			return nil, fmt.Errorf("the key of %s is empty", s.Provider)

@@ -9,8 +9,8 @@
 //
 // A request that comes a little too early waits, and says so by an [llm.Retry]
 // chunk. One that would have to wait for more than a minute fails at once, with
-// the time that is left, and is not sent: whether to wait that long is decided by
-// whoever asks. When the vendor asks one session to wait, all of them do, but for
+// the time that is left, and is not sent: the caller decides whether to wait that
+// long. When the vendor asks one session to wait, all of them do, but for
 // one request every five minutes, which finds out whether it still holds. A
 // request that would cost beyond the budget is not sent.
 package limit

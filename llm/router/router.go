@@ -1,6 +1,5 @@
-// Package router is a model that chooses among models: small questions for the
-// one on the desk, hard ones for the one in the cloud, and the next in line
-// when one can't be had.
+// Package router is a model that chooses among models: the local one for easy tasks,
+// the cloud one for hard tasks, and the next in line if one is unavailable.
 //
 //	m := &router.Model{
 //		ID: "hybrid",
