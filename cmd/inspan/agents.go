@@ -24,7 +24,7 @@ func (c *command) agents() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return listRoles(cmd.OutOrStdout(), cmd.ErrOrStderr(), a.Roles(root, func(s string) { fmt.Fprintln(cmd.ErrOrStderr(), text.Visible(s)) }))
+			return listRoles(cmd.OutOrStdout(), cmd.ErrOrStderr(), a.Extensions.Roles(root, func(s string) { fmt.Fprintln(cmd.ErrOrStderr(), text.Visible(s)) }))
 		},
 	}
 	list.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose agents are meant")

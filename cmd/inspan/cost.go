@@ -44,7 +44,7 @@ func (c *command) cost() *cobra.Command {
 			if suppose {
 				return c.counterfactual(cmd, a, spending, local, cloud, asJSON, warn)
 			}
-			entries, err := a.Spent(cmd.Context(), spending, warn)
+			entries, err := cost.Spent(cmd.Context(), a.Store(), spending, warn)
 			if err != nil {
 				return err
 			}
@@ -69,8 +69,8 @@ func (c *command) cost() *cobra.Command {
 	return cmd
 }
 
-func spendingOf(since, session string) (app.Spending, error) {
-	s := app.Spending{Session: session}
+func spendingOf(since, session string) (cost.Spending, error) {
+	s := cost.Spending{Session: session}
 	if since == "" {
 		return s, nil
 	}
@@ -82,12 +82,12 @@ func spendingOf(since, session string) (app.Spending, error) {
 	return s, nil
 }
 
-func (c *command) counterfactual(cmd *cobra.Command, a *app.App, s app.Spending, local, cloud string, asJSON bool, warn func(string)) error {
-	m, err := a.Hybrid(cmd.Context(), local, cloud)
+func (c *command) counterfactual(cmd *cobra.Command, a *app.App, s cost.Spending, local, cloud string, asJSON bool, warn func(string)) error {
+	m, err := a.Providers.Hybrid(cmd.Context(), local, cloud)
 	if err != nil {
 		return err
 	}
-	outcomes, err := a.Suppose(cmd.Context(), s, m, warn)
+	outcomes, err := cost.SupposeAll(cmd.Context(), a.Store(), s, m, warn)
 	if err != nil {
 		return err
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/console"
+	"github.com/inspan/inspan/internal/running"
 	"github.com/inspan/inspan/internal/sandbox"
 	"github.com/inspan/inspan/llm"
 )
@@ -40,7 +41,7 @@ type begun struct {
 
 const detachHelp = "With --detach the run goes on in a process of its own, without a terminal, and the id of the session is printed once it has begun. What would ask waits, also\n" +
 	"for days, until 'inspan attach' or 'inspan send --allow' answers; with --unattended it is denied. See 'inspan ps', 'logs', 'attach' and 'stop'. What the process\n" +
-	"prints is in " + app.RunLog + " in the session's folder: the end of it, at most two megabytes."
+	"prints is in " + running.RunLog + " in the session's folder: the end of it, at most two megabytes."
 
 // addDetach lets a command that runs a session leave it to a process of its own.
 func (f *runFlags) addDetach(cmd *cobra.Command) {
@@ -70,7 +71,7 @@ func (c *command) detach(cmd *cobra.Command, f *runFlags, args []string) error {
 	if o.Text, done, err = c.typed(cmd, f, args, o.Text); err != nil || done {
 		return err
 	}
-	log, err := a.NewRunLog()
+	log, err := a.Running.NewRunLog()
 	if err != nil {
 		return err
 	}
@@ -197,7 +198,7 @@ func (b *background) close() { b.once.Do(func() { b.report.Close() }) }
 
 // run does what the order says.
 func (b *background) run(cmd *cobra.Command) error {
-	out := &app.Printed{File: os.Stdout}
+	out := &running.Printed{File: os.Stdout}
 	b.console.Out, b.console.Err = out, out
 	if err := b.flags.check(cmd); err != nil {
 		return err
@@ -284,7 +285,7 @@ func (b *background) announce(ctx context.Context, s *inspan.Session, joined cha
 	if ctx.Err() != nil && s.Status().Seq == after {
 		return // it is over, and has never begun
 	}
-	_ = b.app.KeepRunLog(b.order.Log, s.ID()) // else what is printed is lost, and the log has all that matters
+	_ = b.app.Running.KeepRunLog(b.order.Log, s.ID()) // else what is printed is lost, and the log has all that matters
 	raw, err := json.Marshal(begun{s.ID(), b.warned})
 	if err == nil {
 		_, _ = b.report.Write(raw) // if nobody listens any more, it goes on

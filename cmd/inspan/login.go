@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/connect"
+	"github.com/inspan/inspan/internal/desktop"
 	"github.com/inspan/inspan/internal/mcp"
 	"github.com/inspan/inspan/internal/oauth"
 	"github.com/inspan/inspan/internal/words"
@@ -37,7 +39,7 @@ func (c *command) mcpLogin() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			hub, err := a.HubAt(root, "", nil, complainTo(cmd.ErrOrStderr()))
+			hub, err := a.Hubs.OpenAt(root, "", nil, complainTo(cmd.ErrOrStderr()))
 			if err != nil {
 				return err
 			}
@@ -48,7 +50,9 @@ func (c *command) mcpLogin() *cobra.Command {
 			wait, cancel := context.WithTimeout(cmd.Context(), settleTime)
 			defer cancel()
 			hub.Settle(wait) // what it wants it says when it is connected to
-			err = c.logIn(cmd, *way, func(way oauth.Way, p oauth.Person) error { return a.LogIn(cmd.Context(), hub.Manager, args[0], way, p) })
+			err = c.logIn(cmd, *way, func(way oauth.Way, p oauth.Person) error {
+				return a.Logins.Server(cmd.Context(), hub.Manager, args[0], way, p)
+			})
 			if err != nil {
 				return err
 			}
@@ -77,14 +81,14 @@ func noServer(name string) error {
 
 // logIn has the person at the terminal log in.
 func (c *command) logIn(cmd *cobra.Command, said string, do func(oauth.Way, oauth.Person) error) error {
-	way, err := app.Way(said)
+	way, err := connect.Way(said)
 	if err != nil {
 		return usageError{err}
 	}
 	tell := func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), text) }
 	return do(way, oauth.Person{
 		Open: func(url string) error {
-			if err := app.Browse(cmd.Context(), url); err != nil {
+			if err := desktop.Browse(cmd.Context(), url); err != nil {
 				tell(err.Error())
 			}
 			return nil // the address is shown in any case
@@ -127,11 +131,11 @@ func (c *command) mcpLogout() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			for _, s := range a.Servers(root, "", nil, complainTo(cmd.ErrOrStderr())) {
+			for _, s := range a.Hubs.Servers(root, "", nil, complainTo(cmd.ErrOrStderr())) {
 				if s.Name != args[0] {
 					continue
 				}
-				if err := a.LogOut(cmd.Context(), s); err != nil {
+				if err := a.Logins.LeaveServer(cmd.Context(), s); err != nil {
 					return err
 				}
 				fmt.Fprintf(cmd.OutOrStdout(), "Logged out of %s.\n", s.Name)
@@ -156,7 +160,7 @@ func (c *command) modelsLogin() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			err = c.logIn(cmd, *way, func(way oauth.Way, p oauth.Person) error { return a.LogInTo(cmd.Context(), args[0], way, p) })
+			err = c.logIn(cmd, *way, func(way oauth.Way, p oauth.Person) error { return a.Logins.Provider(cmd.Context(), args[0], way, p) })
 			if err != nil {
 				return err
 			}
@@ -178,7 +182,7 @@ func (c *command) modelsLogout() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := a.LogOutOf(cmd.Context(), args[0]); err != nil {
+			if err := a.Logins.LeaveProvider(cmd.Context(), args[0]); err != nil {
 				return err
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "Logged out of %s.\n", args[0])

@@ -18,7 +18,6 @@ import (
 	"golang.org/x/term"
 
 	"github.com/inspan/inspan"
-	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/console"
 	"github.com/inspan/inspan/internal/sandbox"
@@ -83,7 +82,7 @@ func exitCode(err error) int {
 	switch {
 	case errors.As(err, &usage):
 		return console.ExitUsage
-	case errors.Is(err, app.ErrConfig):
+	case errors.Is(err, config.ErrSettings):
 		return console.ExitConfig
 	}
 	return console.ExitCode("error", "", err)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/config"
+	"github.com/inspan/inspan/internal/connect"
 	"github.com/inspan/inspan/internal/mcp"
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
@@ -29,12 +30,12 @@ func (c *command) mcp() *cobra.Command {
 }
 
 // servers starts the servers of a folder and waits for them.
-func (c *command) servers(ctx context.Context, cwd string, warn func(string)) (*app.Hub, error) {
+func (c *command) servers(ctx context.Context, cwd string, warn func(string)) (*connect.Hub, error) {
 	a, root, err := c.at(cwd)
 	if err != nil {
 		return nil, err
 	}
-	hub, err := a.HubAt(root, "", nil, warn)
+	hub, err := a.Hubs.OpenAt(root, "", nil, warn)
 	if err != nil || hub == nil {
 		return nil, err
 	}
@@ -163,11 +164,11 @@ func (c *command) addServer(cmd *cobra.Command, name string, s config.MCPServer)
 	}
 	out := cmd.OutOrStdout()
 	fmt.Fprintf(out, "Added %s to %s.\n", name, a.ConfigPath)
-	env, err := a.Env(root)
+	env, err := a.Permission.Env(root)
 	if err != nil {
 		return err
 	}
-	hub := a.Hub(env.Root, config.MCP{Servers: map[string]config.MCPServer{name: s}}.List(), env)
+	hub := a.Hubs.Open(env.Root, config.MCP{Servers: map[string]config.MCPServer{name: s}}.List(), env)
 	defer hub.Close()
 	ctx, cancel := context.WithTimeout(cmd.Context(), settleTime)
 	defer cancel()
@@ -226,7 +227,7 @@ func (c *command) mcpTools() *cobra.Command {
 }
 
 // server starts the servers of a folder, of which one is meant.
-func (c *command) server(cmd *cobra.Command, cwd, name string) (*app.Hub, error) {
+func (c *command) server(cmd *cobra.Command, cwd, name string) (*connect.Hub, error) {
 	hub, err := c.servers(cmd.Context(), cwd, complainTo(cmd.ErrOrStderr()))
 	if err != nil {
 		return nil, err
@@ -274,7 +275,7 @@ func (c *command) mcpAgree() *cobra.Command {
 	return cmd
 }
 
-func (c *command) agree(out io.Writer, hub *app.Hub, name string, yes bool) error {
+func (c *command) agree(out io.Writer, hub *connect.Hub, name string, yes bool) error {
 	now, agreed, digest := hub.Definitions(name)
 	if digest == "" {
 		return fmt.Errorf("the MCP server %s is not connected; see 'inspan mcp list'", name)

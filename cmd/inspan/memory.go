@@ -32,7 +32,7 @@ func (c *command) memoryList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return listMemory(cmd.OutOrStdout(), cmd.ErrOrStderr(), a.Memory(root))
+			return listMemory(cmd.OutOrStdout(), cmd.ErrOrStderr(), a.Knowledge.Memory(root))
 		},
 	}
 	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose memory is meant")
@@ -102,7 +102,7 @@ func (c *command) memoryAdd() *cobra.Command {
 					return usageError{fmt.Errorf("--expires: %q is no day such as 2026-12-31", expires)}
 				}
 			}
-			added, err := a.Memory(root).Add(cmd.Context(), memory.Scope(scope), e, text)
+			added, err := a.Knowledge.Memory(root).Add(cmd.Context(), memory.Scope(scope), e, text)
 			if err != nil {
 				return err
 			}
@@ -133,7 +133,7 @@ func (c *command) memoryForget() *cobra.Command {
 				return err
 			}
 			for _, scope := range memory.Scopes() {
-				e, err := a.Memory(root).Remove(cmd.Context(), scope, args[0])
+				e, err := a.Knowledge.Memory(root).Remove(cmd.Context(), scope, args[0])
 				if errors.Is(err, memory.ErrUnknown) || errors.Is(err, memory.ErrNoScope) {
 					continue
 				}
@@ -162,9 +162,9 @@ func (c *command) memoryRead() *cobra.Command {
 				return err
 			}
 			if len(args) == 0 {
-				return listTopics(cmd.OutOrStdout(), a.Memory(root))
+				return listTopics(cmd.OutOrStdout(), a.Knowledge.Memory(root))
 			}
-			t, err := a.Memory(root).Topic(memory.Scope(scope), args[0])
+			t, err := a.Knowledge.Memory(root).Topic(memory.Scope(scope), args[0])
 			if err != nil {
 				return err
 			}
@@ -209,7 +209,7 @@ func (c *command) memorySearch() *cobra.Command {
 			if here {
 				q.Root = root
 			}
-			return searchPast(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), a.Recall, q)
+			return searchPast(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), a.Knowledge.Recall, q)
 		},
 	}
 	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` that --here means")
@@ -247,7 +247,7 @@ func (c *command) memoryPath() *cobra.Command {
 				return err
 			}
 			for _, scope := range memory.Scopes() {
-				fmt.Fprintf(cmd.OutOrStdout(), "%-8s %s\n", scope, a.Memory(root).Path(scope, ""))
+				fmt.Fprintf(cmd.OutOrStdout(), "%-8s %s\n", scope, a.Knowledge.Memory(root).Path(scope, ""))
 			}
 			return nil
 		},

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/providers"
 )
 
 func (c *command) models() *cobra.Command {
@@ -27,22 +28,22 @@ func (c *command) models() *cobra.Command {
 			}
 			out := cmd.OutOrStdout()
 			if len(args) == 1 {
-				found, err := a.DiscoverAt(cmd.Context(), args[0])
+				found, err := a.Providers.DiscoverAt(cmd.Context(), args[0])
 				if err != nil {
 					return err
 				}
-				return printFound(out, []app.Found{found})
+				return printFound(out, []providers.Found{found})
 			}
-			if err := printProviders(out, a.Providers()); err != nil {
+			if err := printProviders(out, a.Providers.List()); err != nil {
 				return err
 			}
-			if found := a.Discover(cmd.Context()); len(found) > 0 {
+			if found := a.Providers.Discover(cmd.Context()); len(found) > 0 {
 				fmt.Fprintln(out)
 				if err := printFound(out, found); err != nil {
 					return err
 				}
 			}
-			choice, err := a.Model(cmd.Context(), "", "")
+			choice, err := a.Providers.Model(cmd.Context(), "", "")
 			if err != nil {
 				fmt.Fprintf(out, "\n%v\n", err)
 				return nil
@@ -55,7 +56,7 @@ func (c *command) models() *cobra.Command {
 	return cmd
 }
 
-func printProviders(out io.Writer, providers []app.Provider) error {
+func printProviders(out io.Writer, providers []providers.Provider) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "PROVIDER\tWIRE\tSTATE\tDEFAULT MODEL\tADDRESS")
 	for _, p := range providers {
@@ -72,7 +73,7 @@ func printProviders(out io.Writer, providers []app.Provider) error {
 	return w.Flush()
 }
 
-func printFound(out io.Writer, found []app.Found) error {
+func printFound(out io.Writer, found []providers.Found) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "MODEL\tWINDOW\tIMAGES\tTOOLS")
 	for _, f := range found {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/permission"
 	"github.com/inspan/inspan/internal/policy"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/tool"
@@ -39,7 +40,7 @@ func (c *command) policyExplain() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			e, err := a.Explain(cmd.Context(), cwd, mode, args[0])
+			e, err := a.Permission.Explain(cmd.Context(), cwd, mode, args[0])
 			if err != nil {
 				return err
 			}
@@ -51,7 +52,7 @@ func (c *command) policyExplain() *cobra.Command {
 	return cmd
 }
 
-func printExplained(out io.Writer, e app.Explained) error {
+func printExplained(out io.Writer, e permission.Explained) error {
 	fmt.Fprintf(out, "%s\n", e.Plan.Class)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, s := range e.Plan.Segments {
@@ -102,7 +103,7 @@ func (c *command) policyRules() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			rules, err := a.Rules(root)
+			rules, err := a.Permission.Rules(root)
 			if err != nil {
 				return err
 			}
@@ -132,7 +133,7 @@ func (c *command) policyForget() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			n, err := a.Consent().Revoke(cmd.Context(), args[0], root)
+			n, err := a.Consent.Revoke(cmd.Context(), args[0], root)
 			if err == nil && n == 0 {
 				return usageError{fmt.Errorf("%q was not allowed here; see 'inspan policy rules'", args[0])}
 			}

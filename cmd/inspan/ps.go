@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/running"
 	"github.com/inspan/inspan/internal/words"
 )
 
@@ -28,9 +29,9 @@ func (c *command) ps() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			list, err := a.Running(cmd.Context())
+			list, err := a.Running.List(cmd.Context())
 			if err == nil {
-				list, err = a.WithServices(list)
+				list, err = a.Running.WithServices(list)
 			}
 			switch {
 			case err != nil:
@@ -48,7 +49,7 @@ func (c *command) ps() *cobra.Command {
 	return cmd
 }
 
-func printRunning(out io.Writer, list []app.Driven) error {
+func printRunning(out io.Writer, list []running.Driven) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "ID\tPID\tSINCE\tSTATE\tCOST\tWHAT")
 	for _, d := range list {
@@ -74,7 +75,7 @@ func (c *command) stop() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			what, err := a.Stop(cmd.Context(), id, now, wait)
+			what, err := a.Running.Stop(cmd.Context(), id, now, wait)
 			if err != nil {
 				return err
 			}

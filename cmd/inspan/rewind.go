@@ -13,6 +13,7 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/console"
+	"github.com/inspan/inspan/internal/rewind"
 	"github.com/inspan/inspan/internal/words"
 )
 
@@ -39,7 +40,7 @@ func (c *command) rewind() *cobra.Command {
 			if to == "" && !redo {
 				return listPoints(cmd, a, id)
 			}
-			s, err := a.Parked(cmd.Context(), id)
+			s, err := a.Rewind.Parked(cmd.Context(), id)
 			if err != nil {
 				return err
 			}
@@ -89,7 +90,7 @@ func sessionOf(cmd *cobra.Command, a *app.App, args []string) (string, error) {
 }
 
 func listPoints(cmd *cobra.Command, a *app.App, id string) error {
-	points, err := a.Points(cmd.Context(), id)
+	points, err := a.Rewind.Points(cmd.Context(), id)
 	if err != nil {
 		return err
 	}
@@ -105,12 +106,12 @@ func listPoints(cmd *cobra.Command, a *app.App, id string) error {
 }
 
 // wayBack works out what was asked for.
-func wayBack(cmd *cobra.Command, a *app.App, s *inspan.Session, to string, files, conversation bool) (*app.Rewind, error) {
+func wayBack(cmd *cobra.Command, a *app.App, s *inspan.Session, to string, files, conversation bool) (*rewind.Way, error) {
 	st := s.Status()
 	if to == "" {
-		return a.Redoing(cmd.Context(), st.Session, st.Root)
+		return a.Rewind.Redo(cmd.Context(), st.Session, st.Root)
 	}
-	points, err := a.Points(cmd.Context(), st.Session)
+	points, err := a.Rewind.Points(cmd.Context(), st.Session)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +126,7 @@ func wayBack(cmd *cobra.Command, a *app.App, s *inspan.Session, to string, files
 		}
 		seq = n
 	}
-	return a.Rewinding(cmd.Context(), st.Session, st.Root, seq, files, conversation)
+	return a.Rewind.Back(cmd.Context(), st.Session, st.Root, seq, files, conversation)
 }
 
 func (c *command) effects() *cobra.Command {
@@ -143,7 +144,7 @@ func (c *command) effects() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			list, err := a.Lasting(cmd.Context(), id)
+			list, err := a.Rewind.Lasting(cmd.Context(), id)
 			if err != nil {
 				return err
 			}

@@ -55,7 +55,7 @@ func (c *command) send() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			events, err := log.Append(cmd.Context(), a.Redacted(input))
+			events, err := log.Append(cmd.Context(), a.Permission.Redacted(input))
 			if err != nil {
 				return err
 			}
@@ -115,7 +115,7 @@ func (c *command) decision(ctx context.Context, st inspan.Status, d event.Decide
 	if err != nil {
 		return nil, err
 	}
-	return d, a.Remember(ctx, st.Root, holds, asked.Rules)
+	return d, a.Permission.Remember(ctx, st.Root, holds, asked.Rules)
 }
 
 // input is the event the flags ask for.

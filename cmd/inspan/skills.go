@@ -27,7 +27,7 @@ func (c *command) library(cwd string) (*skill.Library, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.Skills(root), nil
+	return a.Extensions.Skills(root), nil
 }
 
 func (c *command) skillsList() *cobra.Command {
@@ -177,7 +177,7 @@ func skillCost(w io.Writer, name string, c skill.Levels) {
 // skillSlashes are the skills as slash commands, but for those whose name one of
 // ours has.
 func skillSlashes(a *app.App, root string) []tui.Command {
-	l := a.Skills(root)
+	l := a.Extensions.Skills(root)
 	list, _ := l.List()
 	var out []tui.Command
 	for _, s := range list {

@@ -32,16 +32,16 @@ func (c *command) trust() *cobra.Command {
 			}
 			out := cmd.OutOrStdout()
 			if forget {
-				return a.Consent().Distrust(cmd.Context(), root)
+				return a.Consent.Distrust(cmd.Context(), root)
 			}
 			if sum {
-				r, err := a.Review(root, "")
+				r, err := a.Consent.ReviewRunning(root, "")
 				if err == nil {
 					fmt.Fprintln(out, consent.Sum(slices.Concat(r.Trusted, r.New, r.Changed)))
 				}
 				return err
 			}
-			r, err := a.ReviewAll(root)
+			r, err := a.Consent.ReviewAll(root)
 			if err != nil {
 				return err
 			}
@@ -62,7 +62,7 @@ func (c *command) trust() *cobra.Command {
 				fmt.Fprintln(out, "Not trusted.")
 				return nil
 			}
-			return a.Consent().Trust(cmd.Context(), root, open)
+			return a.Consent.Trust(cmd.Context(), root, open)
 		},
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "trust what is shown without asking")

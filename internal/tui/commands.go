@@ -9,8 +9,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/policy"
+	"github.com/inspan/inspan/internal/toolbox"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
@@ -274,7 +274,7 @@ func (m *model) copy(string) tea.Cmd {
 
 func (m *model) tools() string {
 	var b strings.Builder
-	for _, t := range app.BuiltIn() {
+	for _, t := range toolbox.BuiltIn() {
 		fmt.Fprintf(&b, "  %s\t%s\n", t.Name, words.OneLine(strings.SplitN(t.Doc, "\n", 2)[0], 100))
 	}
 	return b.String()

@@ -252,7 +252,7 @@ func (m *model) modelCommand(name string) tea.Cmd {
 	}
 	a := m.App
 	return m.work(func(ctx context.Context) (string, error) {
-		choice, err := a.Model(ctx, name, "")
+		choice, err := a.Providers.Model(ctx, name, "")
 		if err != nil {
 			return "", err
 		}
@@ -275,12 +275,12 @@ func (m *model) pickModel() tea.Cmd {
 	a, ctx := m.App, m.ctx
 	return func() tea.Msg {
 		var items []choice
-		for _, p := range a.Providers() {
+		for _, p := range a.Providers.List() {
 			if p.Ready && p.Default != "" {
 				items = append(items, choice{p.Name + "/" + p.Default, "default of " + p.Name})
 			}
 		}
-		for _, f := range a.Discover(ctx) {
+		for _, f := range a.Providers.Discover(ctx) {
 			for _, info := range f.Models {
 				items = append(items, choice{info.Route(), "at home"})
 			}
@@ -322,7 +322,7 @@ func (m *model) listSessions(string) func(context.Context) (string, error) {
 func (m *model) permissions(string) func(context.Context) (string, error) {
 	a, root, mode := m.App, m.root(), m.mode()
 	return func(context.Context) (string, error) {
-		rules, err := a.Rules(root)
+		rules, err := a.Permission.Rules(root)
 		if err != nil {
 			return "", err
 		}
@@ -373,7 +373,7 @@ func (m *model) cost(string) func(context.Context) (string, error) {
 		if id == "" {
 			return "", errNoSession
 		}
-		entries, err := a.Spent(ctx, app.Spending{Session: id}, warn)
+		entries, err := cost.Spent(ctx, a.Store(), cost.Spending{Session: id}, warn)
 		if err != nil {
 			return "", err
 		}
