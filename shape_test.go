@@ -97,6 +97,7 @@ var rank = map[string]int{
 	"internal/toolbox":            55,
 	"internal/subagent":           60,
 	"internal/app":                65,
+	"internal/listing":            70,
 	"internal/console":            70,
 	"internal/tui":                70,
 	"internal/doctor":             70,

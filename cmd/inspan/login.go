@@ -12,9 +12,7 @@ import (
 
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/connect"
-	"github.com/inspan/inspan/internal/desktop"
-	"github.com/inspan/inspan/internal/mcp"
-	"github.com/inspan/inspan/internal/oauth"
+	"github.com/inspan/inspan/internal/listing"
 	"github.com/inspan/inspan/internal/words"
 )
 
@@ -50,15 +48,16 @@ func (c *command) mcpLogin() *cobra.Command {
 			wait, cancel := context.WithTimeout(cmd.Context(), settleTime)
 			defer cancel()
 			hub.Settle(wait) // what it wants it says when it is connected to
-			err = c.logIn(cmd, *way, func(way oauth.Way, p oauth.Person) error {
-				return a.Logins.Server(cmd.Context(), hub.Manager, args[0], way, p)
-			})
+			how, err := c.logIn(cmd, *way)
 			if err != nil {
+				return err
+			}
+			if err := a.Logins.Server(cmd.Context(), hub.Manager, args[0], how); err != nil {
 				return err
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "Logged in to %s.\n", args[0])
 			hub.Settle(wait)
-			return listServers(cmd.OutOrStdout(), only(hub.Status(), args[0]))
+			return listing.Server(cmd.OutOrStdout(), hub.Status(), args[0])
 		},
 	}
 	way = wayFlag(cmd)
@@ -66,36 +65,18 @@ func (c *command) mcpLogin() *cobra.Command {
 	return cmd
 }
 
-func only(list []mcp.Status, name string) (out []mcp.Status) {
-	for _, s := range list {
-		if s.Name == name {
-			out = append(out, s)
-		}
-	}
-	return out
-}
-
 func noServer(name string) error {
 	return fmt.Errorf("there is no MCP server %q here; see 'inspan mcp list'", words.OneLine(name, 60))
 }
 
-// logIn has the person at the terminal log in.
-func (c *command) logIn(cmd *cobra.Command, said string, do func(oauth.Way, oauth.Person) error) error {
-	way, err := connect.Way(said)
-	if err != nil {
-		return usageError{err}
-	}
+// logIn is how the person at the terminal logs in.
+func (c *command) logIn(cmd *cobra.Command, said string) (connect.Login, error) {
 	tell := func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), text) }
-	return do(way, oauth.Person{
-		Open: func(url string) error {
-			if err := desktop.Browse(cmd.Context(), url); err != nil {
-				tell(err.Error())
-			}
-			return nil // the address is shown in any case
-		},
-		Tell:  tell,
-		Paste: func(ctx context.Context) (string, error) { return readLine(ctx, c.in) },
-	})
+	way, err := connect.AtTerminal(cmd.Context(), said, tell, func(ctx context.Context) (string, error) { return readLine(ctx, c.in) })
+	if err != nil {
+		return way, usageError{err}
+	}
+	return way, nil
 }
 
 // readLine reads a line that the person types, or nothing once ctx is done.
@@ -160,8 +141,11 @@ func (c *command) modelsLogin() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			err = c.logIn(cmd, *way, func(way oauth.Way, p oauth.Person) error { return a.Logins.Provider(cmd.Context(), args[0], way, p) })
+			how, err := c.logIn(cmd, *way)
 			if err != nil {
+				return err
+			}
+			if err := a.Logins.Provider(cmd.Context(), args[0], how); err != nil {
 				return err
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "Logged in to %s.\n", args[0])

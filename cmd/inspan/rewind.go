@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
-	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/console"
@@ -45,7 +43,10 @@ func (c *command) rewind() *cobra.Command {
 				return err
 			}
 			defer s.Close()
-			r, err := wayBack(cmd, a, s, to, files || !conversation, conversation || !files)
+			r, err := a.Rewind.To(cmd.Context(), s.Status(), to, files || !conversation, conversation || !files)
+			if errors.Is(err, rewind.ErrNoPoint) {
+				return usageError{err}
+			}
 			if err != nil {
 				return err
 			}
@@ -86,7 +87,7 @@ func sessionOf(cmd *cobra.Command, a *app.App, args []string) (string, error) {
 	if len(args) > 0 {
 		return a.Store().Resolve(cmd.Context(), args[0])
 	}
-	return lastHere(cmd, a.Store())
+	return a.Running.LastHere(cmd.Context())
 }
 
 func listPoints(cmd *cobra.Command, a *app.App, id string) error {
@@ -103,30 +104,6 @@ func listPoints(cmd *cobra.Command, a *app.App, id string) error {
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "inspan rewind %s --to NUMBER goes back to before that; --to last to before the last.\n", id)
 	return nil
-}
-
-// wayBack works out what was asked for.
-func wayBack(cmd *cobra.Command, a *app.App, s *inspan.Session, to string, files, conversation bool) (*rewind.Way, error) {
-	st := s.Status()
-	if to == "" {
-		return a.Rewind.Redo(cmd.Context(), st.Session, st.Root)
-	}
-	points, err := a.Rewind.Points(cmd.Context(), st.Session)
-	if err != nil {
-		return nil, err
-	}
-	if len(points) == 0 {
-		return nil, usageError{errors.New("nothing was said in this session")}
-	}
-	seq := points[len(points)-1].Seq
-	if to != "last" {
-		n, err := strconv.ParseUint(to, 10, 64)
-		if err != nil || n < points[0].Seq || n > st.Seq {
-			return nil, usageError{fmt.Errorf("--to: %q is no number of what was said, or of an event since; 'inspan rewind %s' lists what was said", to, st.Session)}
-		}
-		seq = n
-	}
-	return a.Rewind.Back(cmd.Context(), st.Session, st.Root, seq, files, conversation)
 }
 
 func (c *command) effects() *cobra.Command {

@@ -19,6 +19,7 @@ import (
 	"github.com/inspan/inspan/internal/connect"
 	"github.com/inspan/inspan/internal/desktop"
 	"github.com/inspan/inspan/internal/doctor"
+	"github.com/inspan/inspan/internal/listing"
 	"github.com/inspan/inspan/internal/sandbox"
 	"github.com/inspan/inspan/internal/tools"
 	"github.com/inspan/inspan/internal/tui"
@@ -57,7 +58,7 @@ func (c *command) screen(cmd *cobra.Command, f *screenFlags) error {
 		Fullscreen: f.fullscreen, NoColor: !colored(os.Stdout), Keys: a.Config.Keys, Edit: editor(cmd.Context()),
 	}
 	if f.goOn {
-		if t.Session, err = lastHere(cmd, a.Store()); err != nil {
+		if t.Session, err = a.Running.LastHere(cmd.Context()); err != nil {
 			return err
 		}
 	}
@@ -161,10 +162,10 @@ func (c *command) slashes(a *app.App, root string) []tui.Command {
 		}}
 	}
 	list = append(list,
-		printed("skills", "list the skills", func(out, complain io.Writer) error { return listSkills(out, complain, a.Extensions.Skills(root)) }),
-		printed("memory", "list what is remembered", func(out, complain io.Writer) error { return listMemory(out, complain, a.Knowledge.Memory(root)) }),
+		printed("skills", "list the skills", func(out, complain io.Writer) error { return listing.Skills(out, complain, a.Extensions.Skills(root)) }),
+		printed("memory", "list what is remembered", func(out, complain io.Writer) error { return listing.Memory(out, complain, a.Knowledge.Memory(root)) }),
 		printed("agents", "list the kinds of agents", func(out, complain io.Writer) error {
-			return listRoles(out, complain, a.Extensions.Roles(root, func(string) {}))
+			return listing.Roles(out, complain, a.Extensions.Roles(root, func(string) {}))
 		}),
 	)
 	list = append(list, serverSlash(a, root))
@@ -193,7 +194,7 @@ func serverSlash(a *app.App, root string) tui.Command {
 		var b strings.Builder
 		for _, m := range a.Hubs.Managers(root) {
 			if len(fields) == 0 {
-				if err := listServers(&b, m.Status()); err != nil {
+				if err := listing.Servers(&b, m.Status()); err != nil {
 					return "", err
 				}
 				continue
@@ -204,7 +205,7 @@ func serverSlash(a *app.App, root string) tui.Command {
 			case len(fields) == 3 && len(fields[2]) >= shownDigest && strings.HasPrefix(digest, fields[2]):
 				return "Agreed to what " + fields[1] + " offers now; the next run has it.", m.Agree(fields[1], digest)
 			default:
-				return fmt.Sprintf("%sTo agree to what %s offers now: /mcp agree %s %s", differences(agreed, now), fields[1], fields[1], digest[:shownDigest]), nil
+				return fmt.Sprintf("%sTo agree to what %s offers now: /mcp agree %s %s", listing.Differences(agreed, now), fields[1], fields[1], digest[:shownDigest]), nil
 			}
 		}
 		switch {

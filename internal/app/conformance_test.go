@@ -149,7 +149,7 @@ func (d *driver) ready(ctx context.Context) error {
 func (d *driver) logIn(ctx context.Context) error {
 	var browsing sync.WaitGroup
 	defer browsing.Wait()
-	return d.app.Logins.Server(ctx, d.hub.Manager, "peer", oauth.Browser, oauth.Person{
+	return d.app.Logins.Server(ctx, d.hub.Manager, "peer", connect.Login{Way: oauth.Browser, Person: oauth.Person{
 		Open: func(url string) error {
 			browsing.Go(func() {
 				resp, err := http.Get(url)
@@ -161,7 +161,7 @@ func (d *driver) logIn(ctx context.Context) error {
 			return nil
 		},
 		Tell: func(text string) { fmt.Fprintln(os.Stderr, text) },
-	})
+	}})
 }
 
 // call calls a tool by the server's name for it, again after a login for more.

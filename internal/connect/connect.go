@@ -3,6 +3,7 @@
 package connect
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -169,6 +170,16 @@ func (h *Hub) Served() func(context.Context, func(string)) []event.Server {
 		}
 		return out
 	}
+}
+
+// Failed reports whether a server can't be used, and why.
+func (h *Hub) Failed() (why string, failed bool) {
+	for _, s := range h.Status() {
+		if s.State != mcp.Ready && s.State != mcp.Login {
+			return cmp.Or(s.Why, "it has not answered"), true
+		}
+	}
+	return "", false
 }
 
 // Close lets go of it. The servers end with the last one that does. Further calls do

@@ -95,7 +95,7 @@ func (l *Logins) kept(s mcp.Server, pass oauth.Pass, err error) (mcp.Pass, error
 }
 
 // Server has the person log in to a server, which is connected to again.
-func (l *Logins) Server(ctx context.Context, m *mcp.Manager, server string, way oauth.Way, p oauth.Person) error {
+func (l *Logins) Server(ctx context.Context, m *mcp.Manager, server string, how Login) error {
 	s, challenge, err := m.Server(server)
 	if err != nil {
 		return err
@@ -103,7 +103,7 @@ func (l *Logins) Server(ctx context.Context, m *mcp.Manager, server string, way 
 	if s.URL == "" {
 		return fmt.Errorf("the MCP server %s is a program, which needs no login", server)
 	}
-	if err := l.client(s.URL).Login(ctx, l.account(s), way, p, challenge); err != nil {
+	if err := l.client(s.URL).Login(ctx, l.account(s), how.Way, how.Person, challenge); err != nil {
 		return err
 	}
 	m.Revive(ctx)
@@ -117,9 +117,9 @@ func (l *Logins) flow(m *mcp.Manager) tools.Login {
 		if err != nil {
 			return err
 		}
-		return l.Server(ctx, m, server, way, oauth.Person{
+		return l.Server(ctx, m, server, Login{way, oauth.Person{
 			Open: func(url string) error { return desktop.Browse(ctx, url) }, Tell: tell, Paste: paste,
-		})
+		}})
 	}
 }
 
@@ -138,12 +138,12 @@ func providerAccount(name string, o config.ProviderOAuth) oauth.Account {
 }
 
 // Provider has the person log in to a provider.
-func (l *Logins) Provider(ctx context.Context, provider string, way oauth.Way, p oauth.Person) error {
+func (l *Logins) Provider(ctx context.Context, provider string, how Login) error {
 	o, err := l.settings(provider)
 	if err != nil {
 		return err
 	}
-	return l.client(o.Token).Login(ctx, providerAccount(provider, *o), way, p, "")
+	return l.client(o.Token).Login(ctx, providerAccount(provider, *o), how.Way, how.Person, "")
 }
 
 // LeaveProvider forgets the login to a provider.
@@ -173,6 +173,30 @@ func (l *Logins) ProviderToken(ctx context.Context, name string, o config.Provid
 		l.Note("the token of "+name, pass.Token)
 	}
 	return pass.Token, err
+}
+
+// Login is how a person logs in.
+type Login struct {
+	Way    oauth.Way
+	Person oauth.Person
+}
+
+// AtTerminal is how somebody at a terminal logs in, said as [Way] has it. They are told what to do,
+// and paste the address that their browser ended at.
+func AtTerminal(ctx context.Context, said string, tell func(string), paste func(context.Context) (string, error)) (Login, error) {
+	way, err := Way(said)
+	if err != nil {
+		return Login{}, err
+	}
+	return Login{way, oauth.Person{
+		Open: func(url string) error {
+			if err := desktop.Browse(ctx, url); err != nil {
+				tell(err.Error())
+			}
+			return nil // the address is shown in any case
+		},
+		Tell: tell, Paste: paste,
+	}}, nil
 }
 
 // Way is how a person logs in best here, or as they say.

@@ -201,6 +201,9 @@ func (s *Store) ReviewRunning(root, sum string) (Review, error) {
 
 var errChanged = errors.New("look at it with 'inspan trust' first")
 
+// Sum names all content that was looked at, see [Sum].
+func (r Review) Sum() string { return Sum(slices.Concat(r.Trusted, r.New, r.Changed)) }
+
 // ReviewAll is what there is for a person to trust in a workspace: what ReviewRunning tells,
 // and the team's memory.
 func (s *Store) ReviewAll(root string) (Review, error) {

@@ -16,6 +16,12 @@ import (
 // comes with the next.
 const syncTime = 5 * time.Second
 
+// Search is Recall of words, for at most so many hits. A root means the sessions of that workspace;
+// empty: all.
+func (k *Base) Search(ctx context.Context, words, root string, most int) (hits []recall.Hit, behind int, err error) {
+	return k.Recall(ctx, recall.Query{Text: words, Root: root, Limit: most})
+}
+
 // Recall searches all sessions. Behind is how many of them have parts that are not
 // in the index yet.
 func (k *Base) Recall(ctx context.Context, q recall.Query) (hits []recall.Hit, behind int, err error) {
