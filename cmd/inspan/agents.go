@@ -2,15 +2,11 @@ package main
 
 import (
 	"fmt"
-	"io"
-	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
-	"github.com/inspan/inspan/internal/skill"
+	"github.com/inspan/inspan/internal/listing"
 	"github.com/inspan/inspan/internal/text"
-	"github.com/inspan/inspan/internal/words"
 )
 
 func (c *command) agents() *cobra.Command {
@@ -24,33 +20,9 @@ func (c *command) agents() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return listRoles(cmd.OutOrStdout(), cmd.ErrOrStderr(), a.Roles(root, func(s string) { fmt.Fprintln(cmd.ErrOrStderr(), text.Visible(s)) }))
+			return listing.Roles(cmd.OutOrStdout(), cmd.ErrOrStderr(), a.Extensions.Roles(root, func(s string) { fmt.Fprintln(cmd.ErrOrStderr(), text.Visible(s)) }))
 		},
 	}
 	list.Flags().StringVar(&cwd, "cwd", ".", "`folder` to list them for")
 	return group("agents", "List the kinds of subagents", list)
-}
-
-func listRoles(out, complain io.Writer, list []skill.Role) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "KIND\tMODEL\tMODE\tFROM\tFOR")
-	for _, r := range list {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.Name, orSame(r.Model), orSame(r.Mode), r.Source, words.OneLine(r.Description, 60))
-	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	for _, r := range list {
-		if len(r.Problems) > 0 {
-			fmt.Fprintf(complain, "%s: %s\n", r.Name, text.Visible(strings.Join(r.Problems, "; ")))
-		}
-	}
-	return nil
-}
-
-func orSame(text string) string {
-	if text == "" || text == "inherit" {
-		return "the same"
-	}
-	return text
 }

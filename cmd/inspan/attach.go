@@ -45,7 +45,7 @@ func (c *command) attach() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			h, err := a.Driver(cmd.Context(), id)
+			h, err := a.Running.Driver(cmd.Context(), id)
 			if err != nil {
 				return err
 			}
@@ -54,7 +54,7 @@ func (c *command) attach() *cobra.Command {
 			}
 			fmt.Fprintf(c.console.Err, "session %s, which process %d drives; type to steer it, Ctrl-C leaves it to itself\n", id, h.PID)
 			return c.watch(cmd.Context(), a, id, console.Attachment{
-				Person: console.NewPerson(c.console, c.in, c.console.Err), Leaves: isTerminal(c.in), Remember: a.Remember,
+				Person: console.NewPerson(c.console, c.in, c.console.Err), Leaves: isTerminal(c.in), Remember: a.Permission.Remember,
 			})
 		},
 	}
@@ -62,13 +62,13 @@ func (c *command) attach() *cobra.Command {
 
 // watch shows a session that another process drives.
 func (c *command) watch(ctx context.Context, a *app.App, id string, how console.Attachment) error {
-	s, err := a.Watch(ctx, id)
+	s, err := a.Running.Watch(ctx, id)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = s.Close() }()
 	how.Driven = func(ctx context.Context) (bool, error) {
-		h, err := a.Driver(ctx, id)
+		h, err := a.Running.Driver(ctx, id)
 		return h != nil, err
 	}
 	c.code, err = c.console.Attach(ctx, s, how)

@@ -68,9 +68,9 @@ func smallFiles(b *testing.B, dir string) {
 // sees every agent before it is used.
 func hostFor(b *testing.B, dir, url string, change func(*inspan.Agent)) *inspan.Host {
 	b.Helper()
-	a := app.App{StateDir: dir, Config: config.Config{Providers: map[string]config.Provider{
+	a := app.New(&config.Installation{StateDir: dir, Config: config.Config{Providers: map[string]config.Provider{
 		"fake": {Kind: "anthropic", BaseURL: url},
-	}}}
+	}}})
 	o := app.Options{Model: "fake/m", Mode: "auto", MaxTurns: -1, Unattended: true}
 	h := a.Host(o, func(text string) { b.Log(text) })
 	make := h.Agent

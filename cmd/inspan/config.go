@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/config"
 )
 
@@ -27,7 +26,7 @@ func (c *command) config() *cobra.Command {
 			Short: "Print the path of the settings file, even if it does not exist",
 			Args:  exactly(0, 0, "no arguments"),
 			RunE: func(cmd *cobra.Command, _ []string) error {
-				path, err := app.ConfigPath()
+				path, err := config.Path()
 				if err == nil {
 					fmt.Fprintln(cmd.OutOrStdout(), path)
 				}

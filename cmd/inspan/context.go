@@ -12,6 +12,7 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/console"
+	"github.com/inspan/inspan/internal/listing"
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
 )
@@ -35,7 +36,7 @@ func (c *command) context() *cobra.Command {
 			case len(args) == 1:
 				id, err = a.Store().Resolve(cmd.Context(), args[0])
 			default:
-				id, _ = lastHere(cmd, a.Store()) // none: a new one
+				id, _ = a.Running.LastHere(cmd.Context()) // none: a new one
 			}
 			if err != nil {
 				return err
@@ -62,14 +63,14 @@ func printContext(out io.Writer, id string, c inspan.Context) error {
 	}
 	window := "the window of the model is not known"
 	if c.Window > 0 {
-		window = fmt.Sprintf("%.1f%% of a window of %s, of which %s stay free for the reply", share(c.Tokens, c.Window), text.Thousands(c.Window), text.Thousands(c.Reserve))
+		window = fmt.Sprintf("%.1f%% of a window of %s, of which %s stay free for the reply", listing.Share(c.Tokens, c.Window), text.Thousands(c.Window), text.Thousands(c.Reserve))
 	}
 	fmt.Fprintf(out, "%s: about %s tokens, %s\n", what, text.Thousands(c.Tokens), window)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, s := range c.Sources {
-		part := share(s.Tokens, c.Window)
+		part := listing.Share(s.Tokens, c.Window)
 		if c.Window == 0 {
-			part = share(s.Tokens, c.Tokens)
+			part = listing.Share(s.Tokens, c.Tokens)
 		}
 		fmt.Fprintf(w, "%9s\t%5.1f%%\t%s\t%s\n", text.Thousands(s.Tokens), part, words.OneLine(s.Name, 60), s.Why)
 	}

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/cost"
+	"github.com/inspan/inspan/internal/listing"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -44,7 +44,7 @@ func (c *command) cost() *cobra.Command {
 			if suppose {
 				return c.counterfactual(cmd, a, spending, local, cloud, asJSON, warn)
 			}
-			entries, err := a.Spent(cmd.Context(), spending, warn)
+			entries, err := cost.Spent(cmd.Context(), a.Store(), spending, warn)
 			if err != nil {
 				return err
 			}
@@ -55,7 +55,7 @@ func (c *command) cost() *cobra.Command {
 			if asJSON {
 				return printJSON(cmd.OutOrStdout(), append(rows, cost.Sum(entries)))
 			}
-			return printRows(cmd.OutOrStdout(), by, append(rows, cost.Sum(entries)))
+			return listing.Costs(cmd.OutOrStdout(), by, append(rows, cost.Sum(entries)))
 		},
 	}
 	fl := cmd.Flags()
@@ -69,8 +69,8 @@ func (c *command) cost() *cobra.Command {
 	return cmd
 }
 
-func spendingOf(since, session string) (app.Spending, error) {
-	s := app.Spending{Session: session}
+func spendingOf(since, session string) (cost.Spending, error) {
+	s := cost.Spending{Session: session}
 	if since == "" {
 		return s, nil
 	}
@@ -82,12 +82,12 @@ func spendingOf(since, session string) (app.Spending, error) {
 	return s, nil
 }
 
-func (c *command) counterfactual(cmd *cobra.Command, a *app.App, s app.Spending, local, cloud string, asJSON bool, warn func(string)) error {
-	m, err := a.Hybrid(cmd.Context(), local, cloud)
+func (c *command) counterfactual(cmd *cobra.Command, a *app.App, s cost.Spending, local, cloud string, asJSON bool, warn func(string)) error {
+	m, err := a.Providers.Hybrid(cmd.Context(), local, cloud)
 	if err != nil {
 		return err
 	}
-	outcomes, err := a.Suppose(cmd.Context(), s, m, warn)
+	outcomes, err := cost.SupposeAll(cmd.Context(), a.Store(), s, m, warn)
 	if err != nil {
 		return err
 	}
@@ -97,63 +97,11 @@ func (c *command) counterfactual(cmd *cobra.Command, a *app.App, s app.Spending,
 	for _, r := range m.Routes {
 		fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", r.Name, r.Model.Info().Route())
 	}
-	return printOutcomes(cmd.OutOrStdout(), outcomes)
+	return listing.Outcomes(cmd.OutOrStdout(), outcomes)
 }
 
 func printJSON(w io.Writer, v any) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
 	return enc.Encode(v)
-}
-
-func printRows(out io.Writer, by string, rows []cost.Row) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, strings.ToUpper(by)+"\tREPLIES\tINPUT\tCACHED\tOUTPUT\tUS $")
-	for _, r := range rows {
-		hint := ""
-		if r.Unpriced > 0 {
-			hint = fmt.Sprintf("%d without a price", r.Unpriced)
-		}
-		if r.Estimated > 0 {
-			hint = strings.TrimPrefix(fmt.Sprintf("%s, %d estimated", hint, r.Estimated), ", ")
-		}
-		fmt.Fprintf(w, "%s\t%.4g\t%d\t%.0f%%\t%d\t%.4f\t%s\n", r.Key, r.Replies, r.Usage.Prompt(), share(r.Usage.CacheRead, r.Usage.Prompt()), r.Usage.Output, r.Dollars, hint)
-	}
-	return w.Flush()
-}
-
-func printOutcomes(out io.Writer, outcomes []cost.Outcome) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "\nSTRATEGY\tUS $\tTURNS\tLOCAL")
-	for _, o := range outcomes {
-		kept := "-"
-		if o.Rules != nil {
-			kept = fmt.Sprintf("%.0f%%", share(o.Local, o.Turns))
-		}
-		fmt.Fprintf(w, "%s\t%.4f\t%d\t%s\n", o.Strategy, o.Dollars, o.Turns, kept)
-	}
-	hybrid := outcomes[len(outcomes)-1]
-	fmt.Fprintln(w, "\nRULE\tUS $\tTURNS\tTO THE CLOUD")
-	for _, s := range hybrid.Rules {
-		fmt.Fprintf(w, "%s\t%.4f\t%d\t%.0f%%\n", s.Rule, s.Dollars, s.Turns, share(s.Cloud, s.Turns))
-	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	for _, o := range outcomes[1:] {
-		for _, warning := range o.Warnings() {
-			if o.Strategy != "cloud only" || !strings.Contains(warning, "to the cloud") {
-				fmt.Fprintf(out, "\n%s: %s\n", o.Strategy, warning)
-			}
-		}
-	}
-	return nil
-}
-
-// share is a of b in percent.
-func share(a, b int) float64 {
-	if b == 0 {
-		return 0
-	}
-	return 100 * float64(a) / float64(b)
 }

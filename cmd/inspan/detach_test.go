@@ -20,8 +20,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/console"
+	"github.com/inspan/inspan/internal/running"
 )
 
 // soon waits until something is so, and fails the test if it takes too long.
@@ -66,13 +66,13 @@ func (h home) cleanUp(t *testing.T) {
 }
 
 // runs is what ps tells.
-func (h home) runs(t *testing.T) []app.Driven {
+func (h home) runs(t *testing.T) []running.Driven {
 	t.Helper()
 	out, err := h.command(t.Context(), "ps", "--json").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	var list []app.Driven
+	var list []running.Driven
 	if err := json.Unmarshal(out, &list); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -84,7 +84,7 @@ func (h home) asks(t *testing.T, id string) (pid int) {
 	t.Helper()
 	soon(t, id+" asks", func() bool {
 		for _, d := range h.runs(t) {
-			if d.ID == id && d.State == app.StateAsks {
+			if d.ID == id && d.State == running.StateAsks {
 				pid = d.PID
 			}
 		}
@@ -179,7 +179,7 @@ func TestDetachedIsKilled(t *testing.T) {
 	watching.shows("▸ bash touch begun; sleep "+nap, 1)
 	soon(t, "the command runs", func() bool { return sleeps(nap) })
 	list := h.runs(t)
-	if len(list) != 1 || list[0].ID != id || list[0].State != app.StateWorking || list[0].Root == "" || time.Since(list[0].Since) > time.Hour {
+	if len(list) != 1 || list[0].ID != id || list[0].State != running.StateWorking || list[0].Root == "" || time.Since(list[0].Since) > time.Hour {
 		t.Fatalf("%+v", list)
 	}
 	if err := syscall.Kill(list[0].PID, syscall.SIGKILL); err != nil {
@@ -224,7 +224,7 @@ func TestDetachedSurvivesItsTerminal(t *testing.T) {
 	if len(list) != 1 || list[0].ID != id {
 		t.Fatalf("%q: %+v", id, list)
 	}
-	for fd, want := range map[int]string{0: "/dev/null", 1: filepath.Join(h.store().Dir, id, app.RunLog), 2: filepath.Join(h.store().Dir, id, app.RunLog)} {
+	for fd, want := range map[int]string{0: "/dev/null", 1: filepath.Join(h.store().Dir, id, running.RunLog), 2: filepath.Join(h.store().Dir, id, running.RunLog)} {
 		if got, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", list[0].PID, fd)); got != want || err != nil {
 			t.Errorf("descriptor %d is %s, want %s: %v", fd, got, want, err)
 		}
@@ -334,7 +334,7 @@ func TestAttachAnswers(t *testing.T) {
 	l.shows("The person answers: egret", 1)
 	l.shows("› bash asks", 1)
 	list := h.runs(t)
-	if len(list) != 2 || list[0].State != app.StateAsks || list[1].State != app.StateAsks || list[1].Parent != id || list[1].PID != list[0].PID {
+	if len(list) != 2 || list[0].State != running.StateAsks || list[1].State != running.StateAsks || list[1].Parent != id || list[1].PID != list[0].PID {
 		t.Errorf("%+v", list)
 	}
 	l.types("p")
@@ -484,8 +484,8 @@ func TestDetachedTwice(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.does(t, 0, "logs", "-f", id)
-	raw, err := os.ReadFile(filepath.Join(h.store().Dir, id, app.RunLog))
+	raw, err := os.ReadFile(filepath.Join(h.store().Dir, id, running.RunLog))
 	if err != nil || !strings.Contains(string(raw), "Done: 2 steps.") {
-		t.Errorf("%s: %q, %v", app.RunLog, raw, err)
+		t.Errorf("%s: %q, %v", running.RunLog, raw, err)
 	}
 }

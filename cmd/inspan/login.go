@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/inspan/inspan/internal/app"
-	"github.com/inspan/inspan/internal/mcp"
-	"github.com/inspan/inspan/internal/oauth"
+	"github.com/inspan/inspan/internal/connect"
+	"github.com/inspan/inspan/internal/listing"
 	"github.com/inspan/inspan/internal/words"
 )
 
@@ -39,7 +39,7 @@ func (c *command) mcpLogin() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			hub, err := a.HubAt(root, "", nil, complainTo(cmd.ErrOrStderr()))
+			hub, err := a.Hubs.OpenAt(root, "", nil, complainTo(cmd.ErrOrStderr()))
 			if err != nil {
 				return err
 			}
@@ -50,13 +50,16 @@ func (c *command) mcpLogin() *cobra.Command {
 			wait, cancel := context.WithTimeout(cmd.Context(), settleTime)
 			defer cancel()
 			hub.Settle(wait) // what it wants it says when it is connected to
-			err = c.logIn(cmd, *way, func(way oauth.Way, p oauth.Person) error { return a.LogIn(cmd.Context(), hub.Manager, args[0], way, p) })
+			how, err := c.logIn(cmd, *way)
 			if err != nil {
+				return err
+			}
+			if err := a.Logins.Server(cmd.Context(), hub.Manager, args[0], how); err != nil {
 				return err
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "Logged in to %s.\n", args[0])
 			hub.Settle(wait)
-			return listServers(cmd.OutOrStdout(), only(hub.Status(), args[0]))
+			return listing.Server(cmd.OutOrStdout(), hub.Status(), args[0])
 		},
 	}
 	way = wayFlag(cmd)
@@ -64,36 +67,18 @@ func (c *command) mcpLogin() *cobra.Command {
 	return cmd
 }
 
-func only(list []mcp.Status, name string) (out []mcp.Status) {
-	for _, s := range list {
-		if s.Name == name {
-			out = append(out, s)
-		}
-	}
-	return out
-}
-
 func noServer(name string) error {
 	return fmt.Errorf("there is no MCP server %q here; see 'inspan mcp list'", words.OneLine(name, 60))
 }
 
-// logIn has the person at the terminal log in.
-func (c *command) logIn(cmd *cobra.Command, said string, do func(oauth.Way, oauth.Person) error) error {
-	way, err := app.Way(said)
-	if err != nil {
-		return usageError{err}
-	}
+// logIn is how the person at the terminal logs in.
+func (c *command) logIn(cmd *cobra.Command, said string) (connect.Login, error) {
 	tell := func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), text) }
-	return do(way, oauth.Person{
-		Open: func(url string) error {
-			if err := app.Browse(cmd.Context(), url); err != nil {
-				tell(err.Error())
-			}
-			return nil // the address is shown in any case
-		},
-		Tell:  tell,
-		Paste: func(ctx context.Context) (string, error) { return readLine(ctx, c.in) },
-	})
+	way, err := connect.AtTerminal(cmd.Context(), said, tell, func(ctx context.Context) (string, error) { return readLine(ctx, c.in) })
+	if err != nil {
+		return way, usageError{err}
+	}
+	return way, nil
 }
 
 // readLine reads a line that the person types, or nothing once ctx is done.
@@ -129,11 +114,11 @@ func (c *command) mcpLogout() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			for _, s := range a.Servers(root, "", nil, complainTo(cmd.ErrOrStderr())) {
+			for _, s := range a.Hubs.Servers(root, "", nil, complainTo(cmd.ErrOrStderr())) {
 				if s.Name != args[0] {
 					continue
 				}
-				if err := a.LogOut(cmd.Context(), s); err != nil {
+				if err := a.Logins.LeaveServer(cmd.Context(), s); err != nil {
 					return err
 				}
 				fmt.Fprintf(cmd.OutOrStdout(), "Logged out of %s.\n", s.Name)
@@ -158,8 +143,11 @@ func (c *command) modelsLogin() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			err = c.logIn(cmd, *way, func(way oauth.Way, p oauth.Person) error { return a.LogInTo(cmd.Context(), args[0], way, p) })
+			how, err := c.logIn(cmd, *way)
 			if err != nil {
+				return err
+			}
+			if err := a.Logins.Provider(cmd.Context(), args[0], how); err != nil {
 				return err
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "Logged in to %s.\n", args[0])
@@ -180,7 +168,7 @@ func (c *command) modelsLogout() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := a.LogOutOf(cmd.Context(), args[0]); err != nil {
+			if err := a.Logins.LeaveProvider(cmd.Context(), args[0]); err != nil {
 				return err
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "Logged out of %s.\n", args[0])

@@ -18,9 +18,10 @@ import (
 	"golang.org/x/term"
 
 	"github.com/inspan/inspan"
-	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/console"
+	"github.com/inspan/inspan/internal/cost"
+	"github.com/inspan/inspan/internal/running"
 	"github.com/inspan/inspan/internal/sandbox"
 	"github.com/inspan/inspan/tool"
 )
@@ -81,9 +82,9 @@ func (e usageError) Unwrap() error { return e.error }
 func exitCode(err error) int {
 	var usage usageError
 	switch {
-	case errors.As(err, &usage):
+	case errors.As(err, &usage), errors.Is(err, running.ErrNothingToDo):
 		return console.ExitUsage
-	case errors.Is(err, app.ErrConfig):
+	case errors.Is(err, config.ErrSettings), errors.Is(err, cost.ErrStrategy):
 		return console.ExitConfig
 	}
 	return console.ExitCode("error", "", err)

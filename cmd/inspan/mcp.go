@@ -1,22 +1,20 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/config"
-	"github.com/inspan/inspan/internal/mcp"
+	"github.com/inspan/inspan/internal/connect"
+	"github.com/inspan/inspan/internal/listing"
 	"github.com/inspan/inspan/internal/text"
-	"github.com/inspan/inspan/internal/words"
 )
 
 // settleTime is how long commands wait for servers to connect; each tries for 15
@@ -29,12 +27,12 @@ func (c *command) mcp() *cobra.Command {
 }
 
 // servers starts the servers of a folder and waits for them.
-func (c *command) servers(ctx context.Context, cwd string, warn func(string)) (*app.Hub, error) {
+func (c *command) servers(ctx context.Context, cwd string, warn func(string)) (*connect.Hub, error) {
 	a, root, err := c.at(cwd)
 	if err != nil {
 		return nil, err
 	}
-	hub, err := a.HubAt(root, "", nil, warn)
+	hub, err := a.Hubs.OpenAt(root, "", nil, warn)
 	if err != nil || hub == nil {
 		return nil, err
 	}
@@ -62,7 +60,7 @@ func (c *command) mcpList() *cobra.Command {
 				return nil
 			}
 			defer hub.Close()
-			return listServers(cmd.OutOrStdout(), hub.Status())
+			return listing.Servers(cmd.OutOrStdout(), hub.Status())
 		},
 	}
 	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose servers to use")
@@ -71,31 +69,6 @@ func (c *command) mcpList() *cobra.Command {
 
 func complainTo(w io.Writer) func(string) {
 	return func(s string) { fmt.Fprintln(w, "inspan: "+text.Visible(s)) }
-}
-
-// listServers prints how servers are.
-func listServers(out io.Writer, list []mcp.Status) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "SERVER\tSTATE\tKIND\tFROM\tTOOLS\tTOKENS\tANSWERS IN\tSPEAKS\t")
-	for _, s := range list {
-		took := "-"
-		if t := cmp.Or(s.Typical, s.Latency); t > 0 {
-			took = t.Round(100 * time.Microsecond).String()
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%d\t%s\t%s\t\n", s.Name, s.State, s.Kind, words.OneLine(s.Source, 40), s.Tools, s.Tokens, took, cmp.Or(s.Revision, "-"))
-	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	for _, s := range list {
-		if s.Why != "" {
-			fmt.Fprintf(out, "%s: %s\n", s.Name, s.Why)
-		}
-		if s.State == mcp.Changed {
-			fmt.Fprintf(out, "'inspan mcp agree %s' shows what they are, and asks\n", s.Name)
-		}
-	}
-	return nil
 }
 
 func (c *command) mcpAdd() *cobra.Command {
@@ -163,22 +136,20 @@ func (c *command) addServer(cmd *cobra.Command, name string, s config.MCPServer)
 	}
 	out := cmd.OutOrStdout()
 	fmt.Fprintf(out, "Added %s to %s.\n", name, a.ConfigPath)
-	env, err := a.Env(root)
+	env, err := a.Permission.Env(root)
 	if err != nil {
 		return err
 	}
-	hub := a.Hub(env.Root, config.MCP{Servers: map[string]config.MCPServer{name: s}}.List(), env)
+	hub := a.Hubs.Open(env.Root, config.MCP{Servers: map[string]config.MCPServer{name: s}}.List(), env)
 	defer hub.Close()
 	ctx, cancel := context.WithTimeout(cmd.Context(), settleTime)
 	defer cancel()
 	hub.Settle(ctx)
-	if err := listServers(out, hub.Status()); err != nil {
+	if err := listing.Servers(out, hub.Status()); err != nil {
 		return err
 	}
-	for _, s := range hub.Status() {
-		if s.State != mcp.Ready && s.State != mcp.Login {
-			return fmt.Errorf("%s is in your settings, but it did not start: %s; change it there, or take it out with 'inspan mcp remove %s'", name, cmp.Or(s.Why, "it has not answered"), name)
-		}
+	if why, failed := hub.Failed(); failed {
+		return fmt.Errorf("%s is in your settings, but it did not start: %s; change it there, or take it out with 'inspan mcp remove %s'", name, why, name)
 	}
 	return nil
 }
@@ -218,7 +189,7 @@ func (c *command) mcpTools() *cobra.Command {
 			if now == nil {
 				now = agreed
 			}
-			return printDefinitions(cmd.OutOrStdout(), now)
+			return listing.Definitions(cmd.OutOrStdout(), now)
 		},
 	}
 	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose servers to use")
@@ -226,7 +197,7 @@ func (c *command) mcpTools() *cobra.Command {
 }
 
 // server starts the servers of a folder, of which one is meant.
-func (c *command) server(cmd *cobra.Command, cwd, name string) (*app.Hub, error) {
+func (c *command) server(cmd *cobra.Command, cwd, name string) (*connect.Hub, error) {
 	hub, err := c.servers(cmd.Context(), cwd, complainTo(cmd.ErrOrStderr()))
 	if err != nil {
 		return nil, err
@@ -240,15 +211,6 @@ func (c *command) server(cmd *cobra.Command, cwd, name string) (*app.Hub, error)
 		hub.Close()
 	}
 	return nil, noServer(name)
-}
-
-func printDefinitions(out io.Writer, list []mcp.Definition) error {
-	for _, d := range list {
-		if _, err := fmt.Fprintf(out, "%s\n    %s\n    %s\n", d.Tool, below(d.Doc), d.Schema); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (c *command) mcpAgree() *cobra.Command {
@@ -274,12 +236,12 @@ func (c *command) mcpAgree() *cobra.Command {
 	return cmd
 }
 
-func (c *command) agree(out io.Writer, hub *app.Hub, name string, yes bool) error {
+func (c *command) agree(out io.Writer, hub *connect.Hub, name string, yes bool) error {
 	now, agreed, digest := hub.Definitions(name)
 	if digest == "" {
 		return fmt.Errorf("the MCP server %s is not connected; see 'inspan mcp list'", name)
 	}
-	text := differences(agreed, now)
+	text := listing.Differences(agreed, now)
 	if text == "" {
 		fmt.Fprintf(out, "%s offers what you have agreed to.\n", name)
 		return hub.Agree(name, digest)
@@ -298,34 +260,4 @@ func (c *command) agree(out io.Writer, hub *app.Hub, name string, yes bool) erro
 	}
 	fmt.Fprintf(out, "Agreed to what %s offers now.\n", name)
 	return nil
-}
-
-// differences shows what definitions have become, tool by tool.
-func differences(before, now []mcp.Definition) string {
-	was := map[string]mcp.Definition{}
-	for _, d := range before {
-		was[d.Name] = d
-	}
-	var b strings.Builder
-	for _, d := range now {
-		old, known := was[d.Name]
-		delete(was, d.Name)
-		switch {
-		case !known:
-			fmt.Fprintf(&b, "+ %s: %s\n    %s\n    %s\n", d.Name, below(d.Doc), d.Says, d.Schema)
-		case old.Doc != d.Doc || string(old.Schema) != string(d.Schema) || old.Says != d.Says:
-			fmt.Fprintf(&b, "~ %s\n  - %s\n    %s\n    %s\n  + %s\n    %s\n    %s\n", d.Name, below(old.Doc), old.Says, old.Schema, below(d.Doc), d.Says, d.Schema)
-		}
-	}
-	for _, d := range before {
-		if _, gone := was[d.Name]; gone {
-			fmt.Fprintf(&b, "- %s\n", d.Name)
-		}
-	}
-	return b.String()
-}
-
-// below is text of others whose lines can't be taken for ours.
-func below(text string) string {
-	return strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n    ")
 }

@@ -1,19 +1,15 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/inspan/inspan/internal/listing"
 	"github.com/inspan/inspan/internal/memory"
-	"github.com/inspan/inspan/internal/recall"
 	"github.com/inspan/inspan/internal/text"
-	"github.com/inspan/inspan/internal/words"
 )
 
 func (c *command) memory() *cobra.Command {
@@ -32,56 +28,11 @@ func (c *command) memoryList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return listMemory(cmd.OutOrStdout(), cmd.ErrOrStderr(), a.Memory(root))
+			return listing.Memory(cmd.OutOrStdout(), cmd.ErrOrStderr(), a.Knowledge.Memory(root))
 		},
 	}
 	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose memory to use")
 	return cmd
-}
-
-func listMemory(out, complain io.Writer, s *memory.Store) error {
-	index, err := s.Index()
-	for _, e := range index.Entries {
-		line := fmt.Sprintf("%-8s %s [%s] %s", e.Scope, e.ID, e.Kind, e.Text)
-		if e.Topic != "" {
-			line += " → topic " + e.Topic
-		}
-		if e.Untrusted {
-			line += " (unverified)"
-		}
-		fmt.Fprintln(out, text.Visible(line))
-		if from := origin(e.Entry); from != "" {
-			fmt.Fprintln(out, text.Visible("         "+from))
-		}
-	}
-	if len(index.Entries) == 0 && err == nil {
-		fmt.Fprintln(complain, "Nothing is remembered yet. The model remembers by itself, and you can: inspan memory add \"...\"")
-	}
-	if index.Unvouched > 0 {
-		fmt.Fprintln(complain, "The team's entries count as unverified until you trust the file as it is: inspan trust")
-	}
-	for _, p := range index.Problems {
-		fmt.Fprintln(complain, text.Visible(p.String()))
-	}
-	return err
-}
-
-// origin says where an entry is from and how long it holds.
-func origin(e memory.Entry) string {
-	var parts []string
-	if e.Source != "" {
-		parts = append(parts, e.Source)
-	}
-	if !e.Date.IsZero() {
-		parts = append(parts, e.Date.Format(time.DateOnly))
-	}
-	if !e.Expires.IsZero() {
-		parts = append(parts, "until "+e.Expires.Format(time.DateOnly))
-	}
-	if len(e.Supersedes) > 0 {
-		parts = append(parts, "supersedes "+strings.Join(e.Supersedes, ", "))
-	}
-	return strings.Join(parts, " · ")
 }
 
 func (c *command) memoryAdd() *cobra.Command {
@@ -102,7 +53,7 @@ func (c *command) memoryAdd() *cobra.Command {
 					return usageError{fmt.Errorf("--expires: %q is no day such as 2026-12-31", expires)}
 				}
 			}
-			added, err := a.Memory(root).Add(cmd.Context(), memory.Scope(scope), e, text)
+			added, err := a.Knowledge.Memory(root).Add(cmd.Context(), memory.Scope(scope), e, text)
 			if err != nil {
 				return err
 			}
@@ -132,18 +83,12 @@ func (c *command) memoryForget() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			for _, scope := range memory.Scopes() {
-				e, err := a.Memory(root).Remove(cmd.Context(), scope, args[0])
-				if errors.Is(err, memory.ErrUnknown) || errors.Is(err, memory.ErrNoScope) {
-					continue
-				}
-				if err != nil {
-					return err
-				}
-				fmt.Fprintf(cmd.OutOrStdout(), "forgotten: [%s] %s\n", e.Kind, text.Visible(e.Text))
-				return nil
+			e, err := a.Knowledge.Memory(root).Forget(cmd.Context(), args[0])
+			if err != nil {
+				return err
 			}
-			return fmt.Errorf("nothing is remembered as %q; see 'inspan memory list'", args[0])
+			fmt.Fprintf(cmd.OutOrStdout(), "forgotten: [%s] %s\n", e.Kind, text.Visible(e.Text))
+			return nil
 		},
 	}
 	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose memory to use")
@@ -162,9 +107,9 @@ func (c *command) memoryRead() *cobra.Command {
 				return err
 			}
 			if len(args) == 0 {
-				return listTopics(cmd.OutOrStdout(), a.Memory(root))
+				return listing.Topics(cmd.OutOrStdout(), a.Knowledge.Memory(root))
 			}
-			t, err := a.Memory(root).Topic(memory.Scope(scope), args[0])
+			t, err := a.Knowledge.Memory(root).Topic(memory.Scope(scope), args[0])
 			if err != nil {
 				return err
 			}
@@ -175,19 +120,6 @@ func (c *command) memoryRead() *cobra.Command {
 	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose memory to use")
 	cmd.Flags().StringVar(&scope, "scope", "project", "`user`, project or team")
 	return cmd
-}
-
-func listTopics(out io.Writer, s *memory.Store) error {
-	for _, scope := range memory.Scopes() {
-		names, err := s.Topics(scope)
-		if err != nil && !errors.Is(err, memory.ErrNoScope) {
-			return err
-		}
-		for _, name := range names {
-			fmt.Fprintf(out, "%-8s %s\n", scope, name)
-		}
-	}
-	return nil
 }
 
 func (c *command) memorySearch() *cobra.Command {
@@ -205,34 +137,21 @@ func (c *command) memorySearch() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			q := recall.Query{Text: strings.Join(args, " "), Limit: most}
-			if here {
-				q.Root = root
+			if !here {
+				root = "" // everywhere
 			}
-			return searchPast(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), a.Recall, q)
+			hits, behind, err := a.Knowledge.Search(cmd.Context(), strings.Join(args, " "), root, most)
+			if err != nil {
+				return err
+			}
+			listing.Past(cmd.OutOrStdout(), cmd.ErrOrStderr(), hits, behind)
+			return nil
 		},
 	}
 	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` for --here")
 	cmd.Flags().BoolVar(&here, "here", false, "only sessions of this folder")
 	cmd.Flags().IntVarP(&most, "max", "n", 10, "`number` of results to show")
 	return cmd
-}
-
-func searchPast(ctx context.Context, out, complain io.Writer, find func(context.Context, recall.Query) ([]recall.Hit, int, error), q recall.Query) error {
-	hits, behind, err := find(ctx, q)
-	if err != nil {
-		return err
-	}
-	for _, h := range hits {
-		fmt.Fprintf(out, "%s#%d  %s  %s\n    %s\n", h.Session, h.Seq, h.Time.Local().Format("2006-01-02 15:04"), h.Kind, words.OneLine(h.Snippet, 300))
-	}
-	if len(hits) == 0 {
-		fmt.Fprintln(complain, "Nothing was found.")
-	}
-	if behind > 0 {
-		fmt.Fprintf(complain, "%s not in the index yet; search again to go on.\n", text.Count(behind, "session"))
-	}
-	return nil
 }
 
 func (c *command) memoryPath() *cobra.Command {
@@ -247,7 +166,7 @@ func (c *command) memoryPath() *cobra.Command {
 				return err
 			}
 			for _, scope := range memory.Scopes() {
-				fmt.Fprintf(cmd.OutOrStdout(), "%-8s %s\n", scope, a.Memory(root).Path(scope, ""))
+				fmt.Fprintf(cmd.OutOrStdout(), "%-8s %s\n", scope, a.Knowledge.Memory(root).Path(scope, ""))
 			}
 			return nil
 		},

@@ -2,13 +2,11 @@ package main
 
 import (
 	"fmt"
-	"io"
-	"strconv"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/listing"
 )
 
 func (c *command) models() *cobra.Command {
@@ -27,22 +25,22 @@ func (c *command) models() *cobra.Command {
 			}
 			out := cmd.OutOrStdout()
 			if len(args) == 1 {
-				found, err := a.DiscoverAt(cmd.Context(), args[0])
+				found, err := a.Providers.DiscoverAt(cmd.Context(), args[0])
 				if err != nil {
 					return err
 				}
-				return printFound(out, []app.Found{found})
+				return listing.Models(out, found)
 			}
-			if err := printProviders(out, a.Providers()); err != nil {
+			if err := listing.Providers(out, a.Providers.List()); err != nil {
 				return err
 			}
-			if found := a.Discover(cmd.Context()); len(found) > 0 {
+			if found := a.Providers.Discover(cmd.Context()); len(found) > 0 {
 				fmt.Fprintln(out)
-				if err := printFound(out, found); err != nil {
+				if err := listing.Models(out, found...); err != nil {
 					return err
 				}
 			}
-			choice, err := a.Model(cmd.Context(), "", "")
+			choice, err := a.Providers.Model(cmd.Context(), "", "")
 			if err != nil {
 				fmt.Fprintf(out, "\n%v\n", err)
 				return nil
@@ -53,53 +51,4 @@ func (c *command) models() *cobra.Command {
 	}
 	cmd.AddCommand(c.modelsLogin(), c.modelsLogout())
 	return cmd
-}
-
-func printProviders(out io.Writer, providers []app.Provider) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "PROVIDER\tWIRE\tSTATE\tDEFAULT MODEL\tADDRESS")
-	for _, p := range providers {
-		state := "ready"
-		switch {
-		case !p.Ready:
-			state = p.Need
-		case p.KeyEnv == "" && p.KeyCommand == "":
-			state = "no key needed"
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", p.Name, p.Kind, state, orDash(p.Default), orDash(p.BaseURL))
-	}
-	fmt.Fprintln(w, "script\t-\toffline\tcommands\t-")
-	return w.Flush()
-}
-
-func printFound(out io.Writer, found []app.Found) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "MODEL\tWINDOW\tIMAGES\tTOOLS")
-	for _, f := range found {
-		for _, m := range f.Models {
-			window := "unknown"
-			if m.Window > 0 {
-				window = strconv.Itoa(m.Window)
-			}
-			fmt.Fprintf(w, "%s/%s\t%s\t%s\t%s\n", f.Provider.Name, m.Model, window, yes(m.Images), yes(!m.NoTools))
-		}
-		if len(f.Models) == 0 {
-			fmt.Fprintf(w, "%s has no models yet\t\t\t\n", f.Provider.Name)
-		}
-	}
-	return w.Flush()
-}
-
-func yes(b bool) string {
-	if b {
-		return "yes"
-	}
-	return "-"
-}
-
-func orDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
 }

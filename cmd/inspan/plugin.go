@@ -29,7 +29,7 @@ func (c *command) plugins() (*plugin.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.Plugins(), nil
+	return a.Extensions.Store(), nil
 }
 
 func (c *command) pluginInstall() *cobra.Command {

@@ -2,18 +2,15 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/listing"
 	"github.com/inspan/inspan/internal/policy"
 	"github.com/inspan/inspan/internal/words"
-	"github.com/inspan/inspan/tool"
 )
 
 func (c *command) policy() *cobra.Command {
@@ -39,55 +36,16 @@ func (c *command) policyExplain() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			e, err := a.Explain(cmd.Context(), cwd, mode, args[0])
+			e, err := a.Permission.Explain(cmd.Context(), cwd, mode, args[0])
 			if err != nil {
 				return err
 			}
-			return printExplained(cmd.OutOrStdout(), e)
+			return listing.Explained(cmd.OutOrStdout(), e)
 		},
 	}
 	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` the command would run in (the workspace)")
 	cmd.Flags().StringVar(&mode, "mode", "", "permission `mode`: plan, ask, edit, auto or yolo (default: that of new sessions)")
 	return cmd
-}
-
-func printExplained(out io.Writer, e app.Explained) error {
-	fmt.Fprintf(out, "%s\n", e.Plan.Class)
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	for _, s := range e.Plan.Segments {
-		fmt.Fprintf(w, "  %s%s\t%s\t%s\n", strings.Repeat("  ", s.Depth), s.Class, words.OneLine(s.Text, 100), words.OneLine(s.Why, 200))
-	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	for _, e := range e.Plan.Effects {
-		fmt.Fprintf(out, "%s %s\n", e.Kind, words.OneLine(e.Path+e.Text, 200))
-	}
-	if e.Plan.Git {
-		fmt.Fprintln(out, "This holds if the repository's configuration names no program and hooks are off.")
-	}
-	fmt.Fprintf(out, "In mode %s: %s, by %s\n", e.Mode, e.Verdict.Action, e.Verdict.By)
-	for _, f := range e.Findings {
-		if f.Verdict.Action != tool.Allow {
-			fmt.Fprintf(out, "  %s: %s\n", f.Verdict.Action, words.OneLine(f.Verdict.Reason, 300))
-		}
-	}
-	switch {
-	case e.Verdict.Action == tool.Deny:
-	case len(e.Rules) > 0:
-		fmt.Fprintf(out, "Narrowest rules that would allow it: allow = [%s]\n", words.OneLine(quoteAll(e.Rules), 300))
-	case e.Verdict.Action == tool.Ask:
-		fmt.Fprintln(out, "No rule could safely allow it; it can be allowed once.")
-	}
-	return nil
-}
-
-func quoteAll(texts []string) string {
-	quoted := make([]string, len(texts))
-	for i, t := range texts {
-		quoted[i] = strconv.Quote(t)
-	}
-	return strings.Join(quoted, ", ")
 }
 
 func (c *command) policyRules() *cobra.Command {
@@ -103,7 +61,7 @@ func (c *command) policyRules() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			rules, err := a.Rules(root)
+			rules, err := a.Permission.Rules(root)
 			if err != nil {
 				return err
 			}
@@ -133,7 +91,7 @@ func (c *command) policyForget() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			n, err := a.Consent().Revoke(cmd.Context(), args[0], root)
+			n, err := a.Consent.Revoke(cmd.Context(), args[0], root)
 			if err == nil && n == 0 {
 				return usageError{fmt.Errorf("%q was not allowed here; see 'inspan policy rules'", args[0])}
 			}

@@ -3,15 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
-	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/inspan/inspan/internal/app"
-	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/internal/listing"
 )
 
 func (c *command) ps() *cobra.Command {
@@ -28,9 +25,9 @@ func (c *command) ps() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			list, err := a.Running(cmd.Context())
+			list, err := a.Running.List(cmd.Context())
 			if err == nil {
-				list, err = a.WithServices(list)
+				list, err = a.Running.WithServices(list)
 			}
 			switch {
 			case err != nil:
@@ -41,22 +38,11 @@ func (c *command) ps() *cobra.Command {
 				fmt.Fprintln(cmd.ErrOrStderr(), "nothing runs; start something with: inspan run --detach \"...\"")
 				return nil
 			}
-			return printRunning(cmd.OutOrStdout(), list)
+			return listing.Running(cmd.OutOrStdout(), list)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
-}
-
-func printRunning(out io.Writer, list []app.Driven) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "ID\tPID\tSINCE\tSTATE\tCOST\tWHAT")
-	for _, d := range list {
-		depth := strings.Count(d.ID, ".")
-		fmt.Fprintf(w, "%s%s\t%d\t%s\t%s\t%s\t%s\n", strings.Repeat("  ", depth), d.ID, d.PID, d.Since.Local().Format("2006-01-02 15:04:05"),
-			d.State, words.Cost(d.Cost, d.Unpriced), words.OneLine(d.What, 60))
-	}
-	return w.Flush()
 }
 
 func (c *command) stop() *cobra.Command {
@@ -75,7 +61,7 @@ func (c *command) stop() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			what, err := a.Stop(cmd.Context(), id, now, wait)
+			what, err := a.Running.Stop(cmd.Context(), id, now, wait)
 			if err != nil {
 				return err
 			}

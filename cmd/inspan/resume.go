@@ -1,19 +1,11 @@
 package main
 
 import (
-	"errors"
-	"fmt"
-	"io/fs"
-	"path/filepath"
-	"strings"
-
 	"github.com/spf13/cobra"
 
 	"github.com/inspan/inspan"
-	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/app"
-	"github.com/inspan/inspan/internal/session"
-	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/internal/running"
 )
 
 func (c *command) resume() *cobra.Command {
@@ -37,7 +29,7 @@ func (c *command) resume() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			id, text, err := idAndTask(cmd, a.Store(), args)
+			id, text, err := a.Running.Named(cmd.Context(), args)
 			if err != nil {
 				return err
 			}
@@ -50,7 +42,7 @@ func (c *command) resume() *cobra.Command {
 				return err
 			}
 			defer s.Close()
-			inputs, err := next(s.Status(), text, "resume")
+			inputs, err := running.Next(s.Status(), text, "resume")
 			if err != nil {
 				return err
 			}
@@ -63,19 +55,6 @@ func (c *command) resume() *cobra.Command {
 	return cmd
 }
 
-// next is what a session goes on with; how is the command that was given.
-func next(st inspan.Status, text, how string) ([]event.Body, error) {
-	switch {
-	case text != "":
-		return []event.Body{event.Said{Parts: llm.Say(text)}}, nil
-	case st.Stopped != nil && st.Stopped.Reason == event.ReasonDone:
-		return nil, usageError{fmt.Errorf("session %s is done; give it a new task: inspan %s %s \"...\"", st.Session, how, st.Session)}
-	case st.Stopped != nil:
-		return []event.Body{event.Said{}}, nil
-	}
-	return nil, nil
-}
-
 // open opens a session so that it can be run.
 func (c *command) open(cmd *cobra.Command, f *runFlags, id string) (*inspan.Session, error) {
 	host, err := c.host(f)
@@ -83,45 +62,4 @@ func (c *command) open(cmd *cobra.Command, f *runFlags, id string) (*inspan.Sess
 		return nil, err
 	}
 	return host.Open(cmd.Context(), id)
-}
-
-// idAndTask tells the two optional arguments apart: a lone argument is an ID
-// if a session has it, and a task otherwise.
-func idAndTask(cmd *cobra.Command, store *session.Store, args []string) (id, task string, err error) {
-	if len(args) == 2 {
-		return args[0], args[1], nil
-	}
-	if len(args) == 1 {
-		_, err = store.Resolve(cmd.Context(), args[0])
-		if err == nil || !errors.Is(err, fs.ErrNotExist) || !strings.ContainsAny(args[0], " \t\n") {
-			if errors.Is(err, fs.ErrNotExist) {
-				err = fmt.Errorf("%w; if this is a task, use: inspan resume last %q", err, args[0])
-			}
-			return args[0], "", err
-		}
-		task = args[0]
-	}
-	id, err = lastHere(cmd, store)
-	return id, task, err
-}
-
-// lastHere is the session used last in the current folder.
-func lastHere(cmd *cobra.Command, store *session.Store) (string, error) {
-	here, err := filepath.Abs(".")
-	if err == nil {
-		here, err = filepath.EvalSymlinks(here)
-	}
-	if err != nil {
-		return "", err
-	}
-	list, err := store.List(cmd.Context())
-	if err != nil {
-		return "", err
-	}
-	for _, s := range list {
-		if s.Root == here && s.Parent == "" && !s.Empty {
-			return s.ID, nil
-		}
-	}
-	return "", usageError{fmt.Errorf("no session has run in %s; name one from 'inspan sessions list'", here)}
 }

@@ -4,15 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
-	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/console"
+	"github.com/inspan/inspan/internal/rewind"
 	"github.com/inspan/inspan/internal/words"
 )
 
@@ -40,12 +39,15 @@ func (c *command) rewind() *cobra.Command {
 			if to == "" && !redo {
 				return listPoints(cmd, a, id)
 			}
-			s, err := a.Parked(cmd.Context(), id)
+			s, err := a.Rewind.Parked(cmd.Context(), id)
 			if err != nil {
 				return err
 			}
 			defer s.Close()
-			r, err := wayBack(cmd, a, s, to, files || !conversation, conversation || !files)
+			r, err := a.Rewind.To(cmd.Context(), s.Status(), to, files || !conversation, conversation || !files)
+			if errors.Is(err, rewind.ErrNoPoint) {
+				return usageError{err}
+			}
 			if err != nil {
 				return err
 			}
@@ -86,11 +88,11 @@ func sessionOf(cmd *cobra.Command, a *app.App, args []string) (string, error) {
 	if len(args) > 0 {
 		return a.Store().Resolve(cmd.Context(), args[0])
 	}
-	return lastHere(cmd, a.Store())
+	return a.Running.LastHere(cmd.Context())
 }
 
 func listPoints(cmd *cobra.Command, a *app.App, id string) error {
-	points, err := a.Points(cmd.Context(), id)
+	points, err := a.Rewind.Points(cmd.Context(), id)
 	if err != nil {
 		return err
 	}
@@ -103,30 +105,6 @@ func listPoints(cmd *cobra.Command, a *app.App, id string) error {
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "inspan rewind %s --to NUMBER goes back to before that; --to last to before the last.\n", id)
 	return nil
-}
-
-// wayBack works out what was asked for.
-func wayBack(cmd *cobra.Command, a *app.App, s *inspan.Session, to string, files, conversation bool) (*app.Rewind, error) {
-	st := s.Status()
-	if to == "" {
-		return a.Redoing(cmd.Context(), st.Session, st.Root)
-	}
-	points, err := a.Points(cmd.Context(), st.Session)
-	if err != nil {
-		return nil, err
-	}
-	if len(points) == 0 {
-		return nil, usageError{errors.New("nothing was said in this session")}
-	}
-	seq := points[len(points)-1].Seq
-	if to != "last" {
-		n, err := strconv.ParseUint(to, 10, 64)
-		if err != nil || n < points[0].Seq || n > st.Seq {
-			return nil, usageError{fmt.Errorf("--to: %q is no number of what was said, or of an event since; 'inspan rewind %s' lists what was said", to, st.Session)}
-		}
-		seq = n
-	}
-	return a.Rewinding(cmd.Context(), st.Session, st.Root, seq, files, conversation)
 }
 
 func (c *command) effects() *cobra.Command {
@@ -144,7 +122,7 @@ func (c *command) effects() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			list, err := a.Lasting(cmd.Context(), id)
+			list, err := a.Rewind.Lasting(cmd.Context(), id)
 			if err != nil {
 				return err
 			}

@@ -32,16 +32,16 @@ func (c *command) send() *cobra.Command {
 			if err != nil {
 				return usageError{err}
 			}
-			store, id, err := c.found(cmd.Context(), args[0])
+			a, id, err := c.one(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
-			log, err := store.Open(cmd.Context(), id)
+			log, err := a.Store().Open(cmd.Context(), id)
 			if err != nil {
 				return err
 			}
 			defer log.Close()
-			w, err := (&inspan.Host{Dir: store.Dir}).Watch(cmd.Context(), id) // or nobody here could go on with it
+			w, err := (&inspan.Host{Dir: a.Store().Dir}).Watch(cmd.Context(), id) // or nobody here could go on with it
 			if err != nil {
 				return err
 			}
@@ -51,11 +51,7 @@ func (c *command) send() *cobra.Command {
 			if err := errors.Join(err, w.Close()); err != nil {
 				return err
 			}
-			a, err := app.Load(c.self)
-			if err != nil {
-				return err
-			}
-			events, err := log.Append(cmd.Context(), a.Redacted(input))
+			events, err := log.Append(cmd.Context(), a.Permission.Redacted(input))
 			if err != nil {
 				return err
 			}
@@ -115,7 +111,7 @@ func (c *command) decision(ctx context.Context, st inspan.Status, d event.Decide
 	if err != nil {
 		return nil, err
 	}
-	return d, a.Remember(ctx, st.Root, holds, asked.Rules)
+	return d, a.Permission.Remember(ctx, st.Root, holds, asked.Rules)
 }
 
 // input is the event the flags ask for.

@@ -1,21 +1,17 @@
 package main
 
 import (
-	"context"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/console"
 	"github.com/inspan/inspan/internal/export"
-	"github.com/inspan/inspan/internal/session"
+	"github.com/inspan/inspan/internal/listing"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/tool"
 )
@@ -23,16 +19,6 @@ import (
 func (c *command) sessions() *cobra.Command {
 	return group("sessions", "List, show, search, fork, export, remove and check sessions",
 		c.sessionsList(), c.sessionsShow(), c.sessionsSearch(), c.sessionsFork(), c.sessionsExport(), c.sessionsRm(), c.sessionsFsck())
-}
-
-// found opens the store and finds the session a person means.
-func (c *command) found(ctx context.Context, text string) (*session.Store, string, error) {
-	a, err := app.Load(c.self)
-	if err != nil {
-		return nil, "", err
-	}
-	id, err := a.Store().Resolve(ctx, text)
-	return a.Store(), id, err
 }
 
 func (c *command) sessionsList() *cobra.Command {
@@ -51,41 +37,17 @@ func (c *command) sessionsList() *cobra.Command {
 				return err
 			}
 			if !all {
-				list = slices.DeleteFunc(list, func(s session.Info) bool { return s.Parent != "" })
+				list = listing.Leads(list)
 			}
 			if len(list) == 0 {
 				fmt.Fprintln(cmd.ErrOrStderr(), "no sessions yet; start one with: inspan run \"...\"")
 				return nil
 			}
-			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-			fmt.Fprintln(w, "ID\tUSED\tEVENTS\tENDED\tWHAT")
-			for _, s := range list {
-				fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\n", s.ID, s.Modified.Local().Format("2006-01-02 15:04"), s.Events, ended(s), words.OneLine(what(s), 60))
-			}
-			return w.Flush()
+			return listing.Sessions(cmd.OutOrStdout(), list)
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "include subagents")
 	return cmd
-}
-
-func what(s session.Info) string {
-	if s.Title != "" {
-		return s.Title
-	}
-	return s.Preview
-}
-
-func ended(s session.Info) string {
-	switch {
-	case s.Damage != nil:
-		return "DAMAGED"
-	case s.Empty:
-		return "empty"
-	case s.Stop == "":
-		return "open"
-	}
-	return string(s.Stop)
 }
 
 func (c *command) sessionsShow() *cobra.Command {
@@ -95,11 +57,11 @@ func (c *command) sessionsShow() *cobra.Command {
 		Short: "Print the transcript of a session",
 		Args:  exactly(0, 1, "[ID]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			store, id, err := c.found(cmd.Context(), named(args))
+			a, id, err := c.one(cmd.Context(), named(args))
 			if err != nil {
 				return err
 			}
-			return c.console.Show(store.Events(cmd.Context(), id), raw)
+			return c.console.Show(a.Store().Events(cmd.Context(), id), raw)
 		},
 	}
 	cmd.Flags().BoolVar(&raw, "events", false, "print the events as JSON lines")
@@ -154,11 +116,11 @@ func (c *command) sessionsFork() *cobra.Command {
 		Short: "Copy a session into a new one",
 		Args:  exactly(0, 1, "[ID]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			store, id, err := c.found(cmd.Context(), named(args))
+			a, id, err := c.one(cmd.Context(), named(args))
 			if err != nil {
 				return err
 			}
-			log, err := store.Fork(cmd.Context(), id, at)
+			log, err := a.Store().Fork(cmd.Context(), id, at)
 			if err != nil {
 				return err
 			}
@@ -178,7 +140,7 @@ func (c *command) sessionsExport() *cobra.Command {
 		Args:  exactly(0, 1, "[ID]"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			formats := []string{"markdown", "json", "atif"}
-			store, id, err := c.found(cmd.Context(), named(args))
+			a, id, err := c.one(cmd.Context(), named(args))
 			if err != nil {
 				return err
 			}
@@ -191,14 +153,14 @@ func (c *command) sessionsExport() *cobra.Command {
 				defer f.Close()
 				out = f
 			}
-			blobs := func(digest string) string { return filepath.Join(store.Dir, id, "blobs", digest) }
+			blobs := func(digest string) string { return filepath.Join(a.Store().Dir, id, "blobs", digest) }
 			switch format {
 			case "markdown", "md":
-				return export.Markdown(out, store.Events(cmd.Context(), id))
+				return export.Markdown(out, a.Store().Events(cmd.Context(), id))
 			case "json":
-				return (&console.Console{Out: out, Err: cmd.ErrOrStderr()}).Show(store.Events(cmd.Context(), id), true)
+				return (&console.Console{Out: out, Err: cmd.ErrOrStderr()}).Show(a.Store().Events(cmd.Context(), id), true)
 			case "atif":
-				return export.ATIF(out, store.Events(cmd.Context(), id), blobs)
+				return export.ATIF(out, a.Store().Events(cmd.Context(), id), blobs)
 			}
 			return usageError{fmt.Errorf("--format: %q is none of markdown, json, atif%s", format, didYouMean("", tool.Nearest(format, formats)))}
 		},
@@ -215,9 +177,9 @@ func (c *command) sessionsRm() *cobra.Command {
 		Args:  exactly(1, 1000, "ID..."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for _, arg := range args {
-				store, id, err := c.found(cmd.Context(), arg)
+				a, id, err := c.one(cmd.Context(), arg)
 				if err == nil {
-					err = store.Remove(cmd.Context(), id)
+					err = a.Store().Remove(cmd.Context(), id)
 				}
 				if err != nil {
 					return err
@@ -263,7 +225,7 @@ func (c *command) sessionsFsck() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				report(cmd.OutOrStdout(), r)
+				listing.Report(cmd.OutOrStdout(), r)
 				if !r.OK() && !r.Repaired {
 					bad++
 				}
@@ -276,30 +238,4 @@ func (c *command) sessionsFsck() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&repair, "repair", false, "set aside a half-written last line")
 	return cmd
-}
-
-func report(w io.Writer, r session.Report) {
-	state := "ok"
-	if !r.OK() {
-		state = "DAMAGED"
-	}
-	if r.Repaired {
-		state = "repaired"
-	}
-	fmt.Fprintf(w, "%s: %s, %d events, %d bytes, index %s\n", r.ID, state, r.Events, r.Size, r.Index)
-	if r.Torn > 0 {
-		fmt.Fprintf(w, "  the last %d bytes are half written\n", r.Torn)
-	}
-	for _, d := range r.Damage {
-		fmt.Fprintf(w, "  %v\n", d)
-	}
-	for _, b := range r.Missing {
-		fmt.Fprintf(w, "  blob %s is missing\n", b)
-	}
-	for _, b := range r.Bad {
-		fmt.Fprintf(w, "  blob %s does not hold what its name says\n", b)
-	}
-	if len(r.Damage) > 0 {
-		fmt.Fprintf(w, "  what is before can be used: inspan sessions fork --at %d %s\n", r.Events, r.ID)
-	}
 }

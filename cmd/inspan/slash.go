@@ -93,7 +93,7 @@ func (c *command) printedBy(ctx context.Context, args []string) (string, error) 
 
 // compactHere compacts the session used last in this folder.
 func (c *command) compactHere(cmd *cobra.Command, a *app.App, f *runFlags, focus string) error {
-	id, err := lastHere(cmd, a.Store())
+	id, err := a.Running.LastHere(cmd.Context())
 	if err != nil {
 		return err
 	}

@@ -9,8 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/inspan/inspan/internal/consent"
-	"github.com/inspan/inspan/internal/text"
+	"github.com/inspan/inspan/internal/listing"
 )
 
 func (c *command) trust() *cobra.Command {
@@ -33,22 +32,22 @@ func (c *command) trust() *cobra.Command {
 			}
 			out := cmd.OutOrStdout()
 			if forget {
-				return a.Consent().Distrust(cmd.Context(), root)
+				return a.Consent.Distrust(cmd.Context(), root)
 			}
 			if sum {
-				r, err := a.Review(root, "")
+				r, err := a.Consent.ReviewRunning(root, "")
 				if err == nil {
-					fmt.Fprintln(out, consent.Sum(slices.Concat(r.Trusted, r.New, r.Changed)))
+					fmt.Fprintln(out, r.Sum())
 				}
 				return err
 			}
-			r, err := a.ReviewAll(root)
+			r, err := a.Consent.ReviewAll(root)
 			if err != nil {
 				return err
 			}
-			show(out, "trusted", r.Trusted)
-			show(out, "changed since you trusted it", r.Changed)
-			show(out, "new", r.New)
+			listing.Content(out, "trusted", r.Trusted)
+			listing.Content(out, "changed since you trusted it", r.Changed)
+			listing.Content(out, "new", r.New)
 			open := slices.Concat(r.Changed, r.New)
 			switch {
 			case len(r.Trusted)+len(open) == 0:
@@ -63,7 +62,7 @@ func (c *command) trust() *cobra.Command {
 				fmt.Fprintln(out, "Not trusted.")
 				return nil
 			}
-			return a.Consent().Trust(cmd.Context(), root, open)
+			return a.Consent.Trust(cmd.Context(), root, open)
 		},
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "trust without asking")
@@ -71,16 +70,6 @@ func (c *command) trust() *cobra.Command {
 	cmd.Flags().BoolVar(&sum, "sum", false, "print the checksum of the content, for 'inspan run --trust'")
 	cmd.MarkFlagsMutuallyExclusive("yes", "forget", "sum")
 	return cmd
-}
-
-// show prints items with what each would run.
-func show(out io.Writer, title string, items []consent.Item) {
-	for _, it := range items {
-		fmt.Fprintf(out, "%s: %s %s\n", title, it.Kind, it.Path)
-		for _, line := range it.Runs {
-			fmt.Fprintln(out, "    "+text.Visible(line))
-		}
-	}
 }
 
 // agrees asks the person. Anything but yes is no.

@@ -16,7 +16,10 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/connect"
+	"github.com/inspan/inspan/internal/desktop"
 	"github.com/inspan/inspan/internal/doctor"
+	"github.com/inspan/inspan/internal/listing"
 	"github.com/inspan/inspan/internal/sandbox"
 	"github.com/inspan/inspan/internal/tools"
 	"github.com/inspan/inspan/internal/tui"
@@ -55,12 +58,12 @@ func (c *command) screen(cmd *cobra.Command, f *screenFlags) error {
 		Fullscreen: f.fullscreen, NoColor: !colored(os.Stdout), Keys: a.Config.Keys, Edit: editor(cmd.Context()),
 	}
 	if f.goOn {
-		if t.Session, err = lastHere(cmd, a.Store()); err != nil {
+		if t.Session, err = a.Running.LastHere(cmd.Context()); err != nil {
 			return err
 		}
 	}
-	t.Commands, t.Clipboard = c.slashes(a, root), a.Clipboard
-	t.Jobs = func(session string) tui.Jobs { return shellJobs{a.Shell(session)} }
+	t.Commands, t.Clipboard = c.slashes(a, root), desktop.Clipboard
+	t.Jobs = func(session string) tui.Jobs { return shellJobs{a.Running.Shell(session)} }
 	served := &warmth{app: a, root: root, sum: f.Trust}
 	defer served.close()
 	t.Begun, t.More = served.begin, served.slashes
@@ -75,12 +78,12 @@ type warmth struct {
 	root, sum string
 
 	mu   sync.Mutex
-	hub  *app.Hub
+	hub  *connect.Hub
 	over bool
 }
 
 func (w *warmth) begin() {
-	hub, err := w.app.HubAt(w.root, w.sum, nil, func(string) {})
+	hub, err := w.app.Hubs.OpenAt(w.root, w.sum, nil, func(string) {})
 	if err != nil || hub == nil {
 		return // a session says why
 	}
@@ -105,11 +108,11 @@ func (w *warmth) close() {
 // slashes are the prompts of the servers.
 func (w *warmth) slashes() []tui.Command {
 	var list []tui.Command
-	for _, p := range w.app.Prompts(w.root) {
+	for _, p := range w.app.Hubs.Prompts(w.root) {
 		list = append(list, tui.Command{
 			Name: p.Command, Args: p.Usage, Doc: cmp.Or(p.Doc, "from the MCP server "+p.Server),
 			Prompt: func(ctx context.Context, args string) (string, error) {
-				return w.app.FillPrompt(ctx, w.root, p.Prompt, args)
+				return w.app.Hubs.Fill(ctx, w.root, p.Prompt, args)
 			},
 		})
 	}
@@ -159,14 +162,16 @@ func (c *command) slashes(a *app.App, root string) []tui.Command {
 		}}
 	}
 	list = append(list,
-		printed("skills", "list the skills", func(out, complain io.Writer) error { return listSkills(out, complain, a.Skills(root)) }),
-		printed("memory", "list what is remembered", func(out, complain io.Writer) error { return listMemory(out, complain, a.Memory(root)) }),
-		printed("agents", "list the kinds of agents", func(out, complain io.Writer) error { return listRoles(out, complain, a.Roles(root, func(string) {})) }),
+		printed("skills", "list the skills", func(out, complain io.Writer) error { return listing.Skills(out, complain, a.Extensions.Skills(root)) }),
+		printed("memory", "list what is remembered", func(out, complain io.Writer) error { return listing.Memory(out, complain, a.Knowledge.Memory(root)) }),
+		printed("agents", "list the kinds of agents", func(out, complain io.Writer) error {
+			return listing.Roles(out, complain, a.Extensions.Roles(root, func(string) {}))
+		}),
 	)
 	list = append(list, serverSlash(a, root))
 	list = append(list, skillSlashes(a, root)...)
 	ours := append(tui.Commands(), list...)
-	for _, m := range a.Commands(root, func(string) {}) {
+	for _, m := range a.Extensions.Commands(root, func(string) {}) {
 		if m.Source == "project" && slices.ContainsFunc(ours, func(c tui.Command) bool { return c.Name == m.Name }) {
 			continue // what came with a repository takes no name that the person knows
 		}
@@ -187,9 +192,9 @@ func serverSlash(a *app.App, root string) tui.Command {
 			return "", errors.New("want /mcp, /mcp agree NAME or /mcp agree NAME DIGEST")
 		}
 		var b strings.Builder
-		for _, m := range a.Managers(root) {
+		for _, m := range a.Hubs.Managers(root) {
 			if len(fields) == 0 {
-				if err := listServers(&b, m.Status()); err != nil {
+				if err := listing.Servers(&b, m.Status()); err != nil {
 					return "", err
 				}
 				continue
@@ -200,7 +205,7 @@ func serverSlash(a *app.App, root string) tui.Command {
 			case len(fields) == 3 && len(fields[2]) >= shownDigest && strings.HasPrefix(digest, fields[2]):
 				return "Agreed to what " + fields[1] + " offers now; the next run has it.", m.Agree(fields[1], digest)
 			default:
-				return fmt.Sprintf("%sTo agree to what %s offers now: /mcp agree %s %s", differences(agreed, now), fields[1], fields[1], digest[:shownDigest]), nil
+				return fmt.Sprintf("%sTo agree to what %s offers now: /mcp agree %s %s", listing.Differences(agreed, now), fields[1], fields[1], digest[:shownDigest]), nil
 			}
 		}
 		switch {

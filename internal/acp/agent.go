@@ -12,7 +12,7 @@ import (
 	wire "github.com/coder/acp-go-sdk"
 
 	"github.com/inspan/inspan"
-	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/jsonrpc"
 )
 
@@ -209,7 +209,7 @@ func (a *agent) noModel(ctx context.Context) error {
 	if a.Options.Replay != "" {
 		return nil
 	}
-	_, err := a.App.Model(ctx, a.Options.Model, "")
+	_, err := a.App.Providers.Model(ctx, a.Options.Model, "")
 	return err
 }
 
@@ -226,7 +226,7 @@ func (a *agent) authenticate(ctx context.Context, p wire.AuthenticateRequest) (a
 // unconfigured makes an error that settings, a model or a key are missing one that
 // the client shows as such.
 func unconfigured(err error) error {
-	if errors.Is(err, app.ErrConfig) {
+	if errors.Is(err, config.ErrSettings) {
 		return &jsonrpc.Error{Code: codeAuth, Message: err.Error()}
 	}
 	return err

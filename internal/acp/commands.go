@@ -34,18 +34,18 @@ func (st *seat) commands() []wire.AvailableCommand {
 	taken := func(name string) bool {
 		return slices.ContainsFunc(list, func(c wire.AvailableCommand) bool { return c.Name == name })
 	}
-	skills, _ := st.agent.App.Skills(st.root).List()
+	skills, _ := st.agent.App.Extensions.Skills(st.root).List()
 	for _, s := range skills {
 		if !s.Hidden && !taken(s.Name) {
 			list = append(list, available(s.Name, s.Description, s.Hint))
 		}
 	}
-	for _, c := range st.agent.App.Commands(st.root, func(text string) { st.agent.logf("%s", text) }) {
+	for _, c := range st.agent.App.Extensions.Commands(st.root, func(text string) { st.agent.logf("%s", text) }) {
 		if !taken(c.Name) {
 			list = append(list, available(c.Name, cmp.Or(c.Description, "from "+c.Source), c.Hint))
 		}
 	}
-	for _, p := range st.agent.App.Prompts(st.root) {
+	for _, p := range st.agent.App.Hubs.Prompts(st.root) {
 		if !taken(p.Command) {
 			list = append(list, available(p.Command, cmp.Or(p.Doc, "from "+p.Server), p.Usage))
 		}
@@ -75,7 +75,7 @@ func (st *seat) command(name, args string) (body event.Body, said string, err er
 	case "continue":
 		return event.Said{}, "", nil
 	}
-	skills := st.agent.App.Skills(st.root)
+	skills := st.agent.App.Extensions.Skills(st.root)
 	list, _ := skills.List()
 	for _, s := range list {
 		if !s.Hidden && s.Name == name {
@@ -83,14 +83,14 @@ func (st *seat) command(name, args string) (body event.Body, said string, err er
 			return nil, said, err
 		}
 	}
-	for _, c := range st.agent.App.Commands(st.root, func(string) {}) {
+	for _, c := range st.agent.App.Extensions.Commands(st.root, func(string) {}) {
 		if c.Name == name {
 			return nil, c.Expand(args), nil
 		}
 	}
-	for _, p := range st.agent.App.Prompts(st.root) {
+	for _, p := range st.agent.App.Hubs.Prompts(st.root) {
 		if p.Command == name {
-			said, err = st.agent.App.FillPrompt(st.ctx, st.root, p.Prompt, args)
+			said, err = st.agent.App.Hubs.Fill(st.ctx, st.root, p.Prompt, args)
 			return nil, said, err
 		}
 	}

@@ -20,6 +20,7 @@ import (
 
 	wire "github.com/coder/acp-go-sdk"
 
+	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/testkit"
 
 	"github.com/inspan/inspan"
@@ -82,7 +83,7 @@ func (l *lockedBuffer) String() string {
 // serverIn is a server with state of its own, whose agents answer with the steps and
 // then with the commands of the prompt.
 func serverIn(state string, change func(*inspan.Agent), steps ...script.Step) *acp.Server {
-	a := &app.App{StateDir: state}
+	a := app.New(&config.Installation{StateDir: state})
 	s := &acp.Server{App: a}
 	s.Host = func(o app.Options, warn func(string)) *inspan.Host {
 		return &inspan.Host{Dir: a.Store().Dir, Agent: func(_ context.Context, at inspan.Place) (*inspan.Agent, error) {

@@ -88,7 +88,7 @@ func (a *agent) models(current string) []string {
 		}
 	}
 	add(a.App.Config.Model)
-	for _, p := range a.App.Providers() {
+	for _, p := range a.App.Providers.List() {
 		if p.Ready && p.Default != "" {
 			add(p.Name + "/" + p.Default)
 		}
@@ -109,7 +109,7 @@ func (a *agent) lookForModels() {
 			return
 		}
 		var names []string
-		for _, f := range a.App.Discover(a.conn.Context()) {
+		for _, f := range a.App.Providers.Discover(a.conn.Context()) {
 			for _, m := range f.Models {
 				names = append(names, m.Route())
 			}
@@ -215,7 +215,7 @@ func (st *seat) holdEffort(effort string) error {
 // holdModel lets the session go on with another model from its next run on.
 func (st *seat) holdModel(ctx context.Context, name string) error {
 	if st.agent.Host == nil {
-		if _, err := st.agent.App.Model(ctx, name, ""); err != nil {
+		if _, err := st.agent.App.Providers.Model(ctx, name, ""); err != nil {
 			return unconfigured(err)
 		}
 	}

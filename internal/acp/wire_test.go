@@ -115,7 +115,7 @@ func TestUnconfigured(t *testing.T) {
 		t.Setenv(name, "")
 	}
 	root := folder(t)
-	s := &acp.Server{App: &app.App{StateDir: t.TempDir(), Config: config.Config{Model: "nowhere/x"}}}
+	s := &acp.Server{App: app.New(&config.Installation{StateDir: t.TempDir(), Config: config.Config{Model: "nowhere/x"}})}
 	e := start(t, s, root, wire.ClientCapabilities{})
 	r, err := e.conn.Initialize(t.Context(), wire.InitializeRequest{ProtocolVersion: 1})
 	if err != nil || len(r.AuthMethods) != 1 || r.AuthMethods[0].Agent == nil || !strings.Contains(*r.AuthMethods[0].Agent.Description, "nowhere") {

@@ -6,13 +6,12 @@ import (
 	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/skill"
 	"github.com/inspan/inspan/internal/subagent"
-	"github.com/inspan/inspan/tool"
 )
 
 // TestModelsOfAgents holds that a file which came with a repository can't choose to
 // whom its content is sent, and that a person's own can.
 func TestModelsOfAgents(t *testing.T) {
-	a := &App{Config: config.Config{Agents: config.Agents{Small: "p/small"}}}
+	a := New(&config.Installation{Config: config.Config{Agents: config.Agents{Small: "p/small"}}})
 	for _, tc := range []struct{ asked, kind, source, want string }{
 		{"", "", "user", "p/own"},
 		{"", "inherit", "project", "p/own"},
@@ -28,9 +27,5 @@ func TestModelsOfAgents(t *testing.T) {
 		if got := a.childModel(o); got != tc.want {
 			t.Errorf("%+v: %s", tc, got)
 		}
-	}
-	some := chosenTools(subagent.Order{Role: skill.Role{Tools: []string{"Read", "Bash(git log:*)", "Grep"}, Without: []string{"Grep(x)"}}})
-	if got := some([]tool.Tool{{Name: "bash"}, {Name: "git"}, {Name: "read_file"}, {Name: "search_files"}}); len(got) != 1 || got[0].Name != "read_file" {
-		t.Errorf("%+v", got)
 	}
 }

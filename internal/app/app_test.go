@@ -62,7 +62,7 @@ func TestWhichModelIsTaken(t *testing.T) {
 		{"model ids may hold slashes", "", []string{"OPENROUTER_API_KEY"}, "openrouter/meta/llama:free", "", "openrouter/meta/llama:free", false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			c, err := load(t, tc.settings, tc.keys...).Model(t.Context(), tc.model, tc.had)
+			c, err := load(t, tc.settings, tc.keys...).Providers.Model(t.Context(), tc.model, tc.had)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -78,8 +78,8 @@ func TestNoModel(t *testing.T) {
 		"": "no model is configured", "openai/x": "set OPENAI_API_KEY", "opnai/x": `did you mean "openai"?`,
 		"nothing-like-it/x": "see 'inspan models'", "llamacpp": "name it as llamacpp/MODEL",
 	} {
-		_, err := load(t, "").Model(t.Context(), name, "")
-		if !errors.Is(err, app.ErrConfig) || !strings.Contains(err.Error(), want) {
+		_, err := load(t, "").Providers.Model(t.Context(), name, "")
+		if !errors.Is(err, config.ErrSettings) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
@@ -145,7 +145,7 @@ func TestEveryKind(t *testing.T) {
 
 func TestCostLimitNeedsAPrice(t *testing.T) {
 	a := load(t, "[providers.mine]\nkind='openai'\nbase_url='http://192.0.2.1'\n")
-	if _, err := run(t, a, app.Options{Model: "mine/m", MaxCost: 1}); !errors.Is(err, app.ErrConfig) || !strings.Contains(err.Error(), `providers.mine.models."m".price`) {
+	if _, err := run(t, a, app.Options{Model: "mine/m", MaxCost: 1}); !errors.Is(err, config.ErrSettings) || !strings.Contains(err.Error(), `providers.mine.models."m".price`) {
 		t.Errorf("%v", err)
 	}
 	if list, err := a.Store().List(t.Context()); err != nil || len(list) != 0 {
@@ -159,7 +159,7 @@ func TestCostLimitsHoldEverywhere(t *testing.T) {
 	settings := "[providers.mine]\nkind='openai'\nbase_url='http://192.0.2.1'\n[providers.dear]\nkind='openai'\nbase_url='http://192.0.2.1'\nmodels.m.price={input=1.0}\n"
 	tape := filepath.Join(t.TempDir(), "tape")
 	a := load(t, "fallback=['script']\n"+settings)
-	if _, err := run(t, a, app.Options{Model: "mine/m", MaxCost: 1, Record: tape}); !errors.Is(err, app.ErrConfig) {
+	if _, err := run(t, a, app.Options{Model: "mine/m", MaxCost: 1, Record: tape}); !errors.Is(err, config.ErrSettings) {
 		t.Errorf("behind another: %v", err)
 	}
 	if _, err := os.Stat(tape); err == nil {
@@ -171,7 +171,7 @@ func TestCostLimitsHoldEverywhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = s.Close()
-	if _, err := a.Host(app.Options{Model: "mine/m"}, func(string) {}).Open(t.Context(), s.ID()); !errors.Is(err, app.ErrConfig) {
+	if _, err := a.Host(app.Options{Model: "mine/m"}, func(string) {}).Open(t.Context(), s.ID()); !errors.Is(err, config.ErrSettings) {
 		t.Errorf("in a session with a limit: %v", err)
 	}
 }
@@ -222,7 +222,7 @@ func TestHybridOfScript(t *testing.T) {
 		if router != "" {
 			local, cloud = "", ""
 		}
-		if _, err := load(t, router).Hybrid(t.Context(), local, cloud); err != nil {
+		if _, err := load(t, router).Providers.Hybrid(t.Context(), local, cloud); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -310,11 +310,11 @@ func TestFallbacks(t *testing.T) {
 	if got, err := run(t, a, app.Options{Model: "first/m"}); err != nil || got != "hello" {
 		t.Errorf("%q, %v", got, err)
 	}
-	choice, err := a.Model(t.Context(), "first/m", "")
+	choice, err := a.Providers.Model(t.Context(), "first/m", "")
 	if err != nil || choice.Model.Info().Route() != "first/m" {
 		t.Errorf("the chain is called %s, %v", choice.Model.Info().Route(), err)
 	}
-	if _, err := load(t, strings.Replace(settings, "openai/m", "nowhere/m", 1)).Model(t.Context(), "first/m", ""); err == nil || !strings.Contains(err.Error(), "fallback") {
+	if _, err := load(t, strings.Replace(settings, "openai/m", "nowhere/m", 1)).Providers.Model(t.Context(), "first/m", ""); err == nil || !strings.Contains(err.Error(), "fallback") {
 		t.Errorf("a fallback that does not exist: %v", err)
 	}
 }
@@ -331,7 +331,7 @@ func TestFallbacksOfALocalModelStayLocal(t *testing.T) {
 	}
 	a := load(t, fmt.Sprintf("fallback=['far/m']\n[providers.near]\nkind='anthropic'\nbase_url='%s'\n[providers.far]\nkind='gemini'\nlocal=false\nbase_url='%s'\n",
 		anthropictest.Start(t, &anthropictest.Server{Answer: refuse}), geminitest.Start(t, &geminitest.Server{Answer: cloud})))
-	choice, err := a.Model(t.Context(), "near/m", "")
+	choice, err := a.Providers.Model(t.Context(), "near/m", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -354,7 +354,7 @@ func TestServersAtHomeAreFound(t *testing.T) {
 	o := &ollamatest.Server{Models: []llm.Info{{Model: "small:1b", Window: 8192}}}
 	a := load(t, fmt.Sprintf("[providers.vllm]\nkind='openai'\nbase_url='%s'\n[providers.ollama]\nkind='ollama'\nbase_url='%s'\n", openaitest.Start(t, s), ollamatest.Start(t, o)))
 	found := map[string]int{}
-	for _, f := range a.Discover(t.Context()) {
+	for _, f := range a.Providers.Discover(t.Context()) {
 		for _, m := range f.Models {
 			found[f.Provider.Name+"/"+m.Model] = m.Window
 		}
@@ -362,11 +362,11 @@ func TestServersAtHomeAreFound(t *testing.T) {
 	if found["vllm/qwen"] != 40_960 || found["ollama/small:1b"] != 8192 {
 		t.Errorf("found %v", found)
 	}
-	choice, err := a.Model(t.Context(), "vllm/qwen", "")
+	choice, err := a.Providers.Model(t.Context(), "vllm/qwen", "")
 	if err != nil || choice.Model.Info().Window != 40_960 {
 		t.Errorf("the window is %d, %v", choice.Model.Info().Window, err)
 	}
-	if _, err := a.DiscoverAt(t.Context(), "nowhere"); !errors.Is(err, app.ErrConfig) {
+	if _, err := a.Providers.DiscoverAt(t.Context(), "nowhere"); !errors.Is(err, config.ErrSettings) {
 		t.Error(err)
 	}
 }
@@ -381,7 +381,7 @@ func TestClouds(t *testing.T) {
 		"kind='openai'\ndialect='azure'\nbase_url='https://r.openai.azure.com/openai/v1'": "",
 		"kind='openai'\ndialect='azur'":                                                   "azur",
 	} {
-		_, err := load(t, "[providers.c]\n"+settings).Model(t.Context(), "c/m", "")
+		_, err := load(t, "[providers.c]\n"+settings).Providers.Model(t.Context(), "c/m", "")
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", settings, err)
 		}

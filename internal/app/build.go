@@ -3,137 +3,221 @@ package app
 import (
 	"cmp"
 	"context"
-	"fmt"
-	"os"
-	"path/filepath"
-	"time"
+	"errors"
+	"slices"
+	"strings"
 
+	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/config"
-	"github.com/inspan/inspan/internal/profile"
+	"github.com/inspan/inspan/internal/connect"
+	"github.com/inspan/inspan/internal/extension"
+	"github.com/inspan/inspan/internal/keep"
+	"github.com/inspan/inspan/internal/knowledge"
+	"github.com/inspan/inspan/internal/providers"
+	"github.com/inspan/inspan/internal/running"
+	"github.com/inspan/inspan/internal/toolbox"
 	"github.com/inspan/inspan/llm"
-	"github.com/inspan/inspan/llm/anthropic"
-	"github.com/inspan/inspan/llm/cloud"
-	"github.com/inspan/inspan/llm/gemini"
-	"github.com/inspan/inspan/llm/limit"
-	"github.com/inspan/inspan/llm/ollama"
-	"github.com/inspan/inspan/llm/openai"
-	"github.com/inspan/inspan/llm/prompted"
+	"github.com/inspan/inspan/tool"
 )
 
-// build makes the adapter for the wire a provider speaks.
-func (a *App) build(ctx context.Context, p Provider, id string) (llm.Model, error) {
-	at := a.Endpoint(p, id)
-	if err := a.credentials(&at, p); err != nil {
-		return nil, err
+// build is an agent that is made, step by step.
+type build struct {
+	*App
+	o    Options
+	at   inspan.Place
+	warn func(string)
+
+	model  llm.Model
+	rules  []inspan.Rule
+	env    tool.Env
+	wrap   func([]tool.Tool) []tool.Tool // holds results to the checks
+	prompt knowledge.Prompt
+	come   func(context.Context) []tool.Tool // lists the tools that come and go
+	agent  *inspan.Agent
+	letGo  func() error   // ends what runs in env
+	ends   []func() error // of what was opened, the first one last
+}
+
+// build makes the agent of a session, with all its tools but those that come and go.
+func (a *App) build(ctx context.Context, o Options, at inspan.Place, warn func(string)) (*build, error) {
+	b := &build{App: a, o: o, at: at, warn: warn, agent: &inspan.Agent{
+		Mode: o.Mode, MaxTurns: o.MaxTurns, MaxCost: o.MaxCost, MaxTokens: o.MaxTokens, MaxTime: o.MaxTime,
+		Effort: a.Config.Effort, Folders: o.Folders, Unattended: o.Unattended, Patient: o.Patient,
+		RetryFor: cmp.Or(o.RetryFor, a.Config.RetryFor), AskTimeout: a.Config.Timeout, Levers: a.Config.Levers.Stated(),
+	}}
+	b.agent.Close = b.close
+	for _, step := range []func(context.Context) error{b.choose, b.permit, b.judge, b.trust, b.equip, b.brief} {
+		if err := step(ctx); err != nil {
+			return nil, errors.Join(err, b.close())
+		}
 	}
-	noTools := a.probe(ctx, &at, p)
-	m, err := adapter(p.Kind, &at)
+	return b, nil
+}
+
+// close ends what was opened.
+func (b *build) close() error {
+	var errs []error
+	for _, end := range slices.Backward(b.ends) {
+		errs = append(errs, end())
+	}
+	b.ends = nil
+	return errors.Join(errs...)
+}
+
+// choose takes the model of the session.
+func (b *build) choose(ctx context.Context) (err error) {
+	b.model, err = b.Providers.Choose(ctx, b.o.Replay, b.o.Model, b.at.Route, b.warn)
 	if err != nil {
-		return nil, configError{fmt.Errorf("provider %s: %w", p.Name, err)}
+		return err
 	}
-	needs := profile.For(m.Info().Route(), a.Config.Profiles)
-	inPrompt := noTools || needs.Tools == "prompt" || p.Models[id].NoTools
-	return a.limits(p).Model(needs.Model(&prompted.Model{Model: m, Always: inPrompt})), nil
-}
-
-// Endpoint is what the settings say of a provider's model.
-func (a *App) Endpoint(p Provider, id string) llm.Endpoint {
-	known := p.Models[id]
-	at := llm.Endpoint{
-		Deadlines: llm.Deadlines(p.Deadlines),
-		Provider:  p.Name, ID: id, BaseURL: p.BaseURL, Key: a.key(p.Name, p.Provider), Dialect: p.Dialect,
-		Bearer: p.OAuth != nil, Window: known.Window, MaxOutput: known.MaxOutput, Images: known.Images,
-	}
-	switch {
-	case known.Price != nil:
-		at.Prices = llm.Prices{*known.Price}
-	case p.Stays():
-		at.Prices = llm.Prices{{}} // it costs nothing
-	}
-	return at
-}
-
-func adapter(kind string, at *llm.Endpoint) (llm.Model, error) {
-	switch kind {
-	case "anthropic":
-		return (*anthropic.Model)(at), nil
-	case "openai", "openai-responses":
-		if _, err := openai.DialectOf(*at); err != nil {
-			return nil, err
-		}
-		if kind == "openai" {
-			return (*openai.Model)(at), nil
-		}
-		return (*openai.Responses)(at), nil
-	case "gemini":
-		return (*gemini.Model)(at), nil
-	case "ollama":
-		return (*ollama.Model)(at), nil
-	}
-	return nil, fmt.Errorf("unknown kind %q", kind)
-}
-
-// credentials puts in what a cloud wants: its address, which depends on the
-// region, and its own way to prove who asks.
-func (a *App) credentials(at *llm.Endpoint, p Provider) error {
-	publisher := map[string]string{"anthropic": "anthropic", "gemini": "google"}[p.Kind]
-	switch p.Dialect {
-	case "bedrock":
-		if p.Region == "" {
-			return configError{fmt.Errorf("provider %s: bedrock needs a region", p.Name)}
-		}
-		at.BaseURL = cmp.Or(p.BaseURL, "https://bedrock-runtime."+p.Region+".amazonaws.com")
-		at.HTTP, at.Key = &cloud.AWS{Region: p.Region}, nil
-	case "vertex":
-		if p.Region == "" || p.Project == "" {
-			return configError{fmt.Errorf("provider %s: vertex needs a region and a project", p.Name)}
-		}
-		host := p.Region + "-aiplatform.googleapis.com"
-		if p.Region == "global" {
-			host = "aiplatform.googleapis.com"
-		}
-		at.BaseURL = cmp.Or(p.BaseURL, fmt.Sprintf("https://%s/v1/projects/%s/locations/%s/publishers/%s", host, p.Project, p.Region, publisher))
-		if at.Bearer = true; at.Key == nil {
-			at.Key = a.google.Key
-		}
+	if b.o.MaxCost > 0 || b.at.Limits.Cost > 0 || b.at.New && b.Config.MaxCost > 0 || b.Config.DayCost > 0 {
+		return b.Providers.Priced(b.model)
 	}
 	return nil
 }
 
-// limits is what the provider's key may do, shared by all sessions of it.
-func (a *App) limits(p Provider) *limit.Limit {
-	return &limit.Limit{Path: filepath.Join(a.StateDir, "limits", p.Name+".pace"), Requests: p.Requests, Tokens: p.Tokens}
-}
-
-// keyTimeout bounds a key command; a person may have to touch a device.
-const keyTimeout = 30 * time.Second
-
-// key returns what gets the provider's key, nil if it has none.
-func (a *App) key(name string, p config.Provider) func(context.Context) (string, error) {
-	switch {
-	case p.OAuth != nil:
-		return func(ctx context.Context) (string, error) { return a.providerToken(ctx, name, *p.OAuth) }
-	case p.KeyCommand != "":
-		return func(ctx context.Context) (string, error) {
-			ctx, cancel := context.WithTimeout(ctx, keyTimeout)
-			defer cancel()
-			key, err := runKeyCommand(ctx, p.KeyCommand)
-			if key != "" {
-				a.printed.Store("the key of "+name, key)
-			}
-			return key, err
-		}
-	case p.KeyEnv != "":
-		return func(context.Context) (string, error) { return os.Getenv(p.KeyEnv), nil }
+// permit says what the session may do, and makes the world that its tools see.
+func (b *build) permit(context.Context) (err error) {
+	if b.rules, err = b.Permission.RulesFor(b.at.Root, b.o.line()); err != nil {
+		return err
 	}
+	b.agent.Rules = b.rules
+	if b.agent.PlaceholderKey, err = b.Permission.PlaceholderKey(); err != nil && b.at.Parent == "" { // a child has the placeholders of its parent
+		b.warn("what stands for a secret now stands for nothing after this run: " + err.Error())
+	}
+	if b.env, err = b.Permission.EnvOf(b.at.Root, b.at.Blobs, b.rules, b.o.Container); err != nil {
+		return err
+	}
+	b.letGo = b.env.Close
+	b.ends = append(b.ends, func() error { return b.letGo() })
+	b.env.Throwaway = b.o.order != nil && b.o.order.Role.Throwaway
+	b.agent.Env = b.env
+	b.Permission.Wire(b.agent, b.env.Root)
 	return nil
 }
 
-// runKeyCommand returns what the command prints.
-func runKeyCommand(ctx context.Context, command string) (string, error) {
-	key, err := output(ctx, os.Environ(), "sh", "-c", command)
+// judge adds the judges, and holds the model to what the settings say.
+func (b *build) judge(ctx context.Context) error {
+	checks, err := b.Permission.Checks()
 	if err != nil {
-		return "", fmt.Errorf("key_command: %w", err)
+		return err
 	}
-	return key, nil
+	b.wrap = checks.WrapAll
+	if b.agent.Judges, err = b.Permission.Judges(ctx, checks, b.o.Unattended); err != nil {
+		return err
+	}
+	b.model = b.Providers.Scheduled(b.model, b.agent.Levers.Effort.Active(b.o.Unattended))
+	model, end, err := providers.Recorded(checks.Model(b.Providers.Budgeted(b.model)), b.o.Record)
+	if err != nil {
+		return err
+	}
+	b.agent.Model, b.ends = model, append(b.ends, end)
+	return nil
+}
+
+// trust adds what the workspace and plugins have run, as far as the person trusts it.
+func (b *build) trust(ctx context.Context) error {
+	b.cautions()
+	if err := b.Permission.Inert(b.env.Root, b.o.Trust, b.warn); err != nil {
+		return err
+	}
+	hooks, end, err := b.Extensions.Hooks(b.env.Root, b.o.Trust, b.env, b.warn)
+	if err != nil {
+		return err
+	}
+	b.agent.Hooks = hooks
+	b.ends = append(b.ends, func() error { end(); return nil })
+	b.agent.Checkpoint, err = b.Rewind.Checkpointing(ctx, b.env.Root, b.warn)
+	return err
+}
+
+// cautions tells a person what is not as they may think.
+func (b *build) cautions() {
+	if b.at.Parent == "" {
+		for _, p := range b.Extensions.Problems() {
+			b.warn(p)
+		}
+	}
+	if b.env.Walls.Why != "" {
+		b.warn("no full sandbox: " + b.env.Walls.Why + "; more will ask, see 'inspan doctor sandbox'")
+	}
+	if b.at.Parent == "" && tool.Inside(b.env.Root, keep.Home()) {
+		b.warn("the workspace " + b.env.Root + " holds your home folder: all your files are its content, and there are no checkpoints; " +
+			"start inspan in the folder of a project")
+	}
+}
+
+// equip gives the agent its tools.
+func (b *build) equip(ctx context.Context) error {
+	root, noKeep := b.env.Root, b.Running.NoKeep(b.o.Container)
+	shell := b.Running.NewShell(b.at.ID, noKeep, b.Permission.Explained)
+	b.letGo = func() error { return b.Running.Drop(b.at.ID, shell, b.env.Close) }
+	b.agent.KeepJobs = b.Config.Keeps(cmp.Or(b.o.Mode, b.at.Mode, b.Config.Mode))
+	b.agent.NoKeep = noKeep != "" || b.o.Unattended && !running.MayKeep(b.rules)
+	b.agent.Leave = func(normal bool, mode string) inspan.Leftovers { return b.Running.Leave(b.at.ID, shell, normal, mode) }
+
+	needs := b.Providers.Needs(b.model)
+	b.prompt = knowledge.Prompt{
+		Replace: b.o.System, Append: strings.TrimSpace(needs.Prompt + "\n\n" + knowledge.Beside(b.o.Folders) + "\n\n" + b.o.AppendSystem), Root: b.at.Root,
+		Skills: b.Extensions.Skills(root), Memory: b.Knowledge.SessionMemory(ctx, b.at.ID, root),
+	}
+	list, end := toolbox.Session(b.Config, shell, needs.Edit, b.env)
+	b.ends = append(b.ends, func() error { end(); return nil })
+	list = b.Knowledge.Remembering(b.prompt.Memory, toolbox.Skilled(b.Config, b.prompt.Skills, list))
+	b.agent.Tools = b.wrap(list)
+	b.agent.Hooks = append(b.agent.Hooks, b.Extensions.Grants(b.prompt.Skills, b.Permission.Places(root))...)
+	b.come = b.Extensions.Tools(b.visiting())
+	return nil
+}
+
+// visiting connects to the MCP servers, and says for whom tools that come and go are listed.
+func (b *build) visiting() extension.Session {
+	var hub *connect.Hub
+	if root := b.env.Root; !b.o.NoServers {
+		hub = b.Hubs.Open(root, b.Hubs.Servers(root, b.o.Trust, b.o.Servers, b.warn), b.env)
+	}
+	b.ends = append(b.ends, func() error { hub.Close(); return nil })
+	if b.at.Parent == "" { // a child has those of its parent
+		b.agent.Servers = hub.Served()
+	}
+	return extension.Session{
+		Root: b.env.Root, Sum: b.o.Trust, Env: b.env, Own: b.agent.Tools, Servers: hub.Own(), Offered: hub.Offered, Wrap: b.wrap, Warn: b.warn,
+	}
+}
+
+// brief says what the agent is told at its start, and of files on its way.
+func (b *build) brief(ctx context.Context) error {
+	b.agent.Instructions = b.Knowledge.Instructions(b.env.Root)
+	if !b.at.New {
+		return nil
+	}
+	settle(b.agent, b.Config)
+	b.prompt.Limits = knowledge.Limits{Mode: b.agent.Mode, MaxTurns: b.agent.MaxTurns, MaxCost: b.agent.MaxCost, MaxTime: b.agent.MaxTime}
+	if ord := b.o.order; ord != nil { // what holds for a child is set when it is made
+		b.prompt.Limits = knowledge.Limits{Mode: ord.Mode, MaxTurns: ord.MaxTurns, MaxCost: ord.MaxCost, MaxTime: ord.MaxTime}
+	}
+	b.agent.System = b.Knowledge.System(ctx, b.agent, b.prompt, b.warn)
+	return nil
+}
+
+// settle fills in what the command left open.
+func settle(agent *inspan.Agent, c config.Config) {
+	if agent.Mode == "" {
+		agent.Mode = c.Mode
+	}
+	if agent.MaxCost == 0 {
+		agent.MaxCost = c.MaxCost
+	}
+	if agent.MaxTokens == 0 {
+		agent.MaxTokens = c.MaxTokens
+	}
+	if agent.MaxTime == 0 {
+		agent.MaxTime = c.MaxTime
+	}
+	if agent.MaxTurns == 0 && c.MaxTurns != nil {
+		agent.MaxTurns = *c.MaxTurns
+		if agent.MaxTurns == 0 {
+			agent.MaxTurns = -1
+		}
+	}
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/config"
+	"github.com/inspan/inspan/internal/connect"
 	"github.com/inspan/inspan/internal/mcp"
 	"github.com/inspan/inspan/internal/oauth"
 	"github.com/inspan/inspan/internal/testkit"
@@ -97,8 +98,8 @@ func drive(url string) error {
 	}
 	server := config.MCPServer{URL: url, Kind: mcp.HTTP, OAuth: login}
 	settings := config.Config{MCP: config.MCP{Servers: map[string]config.MCPServer{"peer": server}, Document: "https://conformance-test.local/client-metadata.json"}}
-	d := &driver{app: &app.App{Config: settings, StateDir: dir}}
-	d.hub = d.app.Hub(dir, settings.MCP.List(), tool.Env{Root: dir})
+	d := &driver{app: app.New(&config.Installation{Config: settings, StateDir: dir})}
+	d.hub = d.app.Hubs.Open(dir, settings.MCP.List(), tool.Env{Root: dir})
 	defer d.hub.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), 25*time.Second)
 	defer cancel()
@@ -122,7 +123,7 @@ func drive(url string) error {
 
 type driver struct {
 	app *app.App
-	hub *app.Hub
+	hub *connect.Hub
 }
 
 // ready waits until the server is connected, and logs in as often as it wants.
@@ -148,7 +149,7 @@ func (d *driver) ready(ctx context.Context) error {
 func (d *driver) logIn(ctx context.Context) error {
 	var browsing sync.WaitGroup
 	defer browsing.Wait()
-	return d.app.LogIn(ctx, d.hub.Manager, "peer", oauth.Browser, oauth.Person{
+	return d.app.Logins.Server(ctx, d.hub.Manager, "peer", connect.Login{Way: oauth.Browser, Person: oauth.Person{
 		Open: func(url string) error {
 			browsing.Go(func() {
 				resp, err := http.Get(url)
@@ -160,7 +161,7 @@ func (d *driver) logIn(ctx context.Context) error {
 			return nil
 		},
 		Tell: func(text string) { fmt.Fprintln(os.Stderr, text) },
-	})
+	}})
 }
 
 // call calls a tool by the server's name for it, again after a login for more.

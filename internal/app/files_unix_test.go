@@ -26,7 +26,7 @@ func TestPipesForServers(t *testing.T) {
 	if err := os.Symlink("/dev/tty", filepath.Join(root, ".inspan", "mcp.json")); err != nil {
 		t.Fatal(err)
 	}
-	list := a.Servers(root, "", nil, func(text string) { t.Error(text) })
+	list := a.Hubs.Servers(root, "", nil, func(text string) { t.Error(text) })
 	if len(list) != 1 || list[0].Source != mcp.User {
 		t.Errorf("%+v", list)
 	}

@@ -17,7 +17,9 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/connect"
 	"github.com/inspan/inspan/internal/mcp"
+	"github.com/inspan/inspan/internal/providers"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/openai/openaitest"
 )
@@ -93,18 +95,18 @@ func TestServers(t *testing.T) {
 	if len(got) != 3 || !strings.Contains(got[0], "said heron") || !strings.Contains(got[1], "said crane") || strings.Contains(got[2], "said") {
 		t.Errorf("%q", got)
 	}
-	review, err := a.Review(root, "")
+	review, err := a.Consent.ReviewRunning(root, "")
 	if err != nil || len(review.New) != 1 {
 		t.Fatal(review, err)
 	}
-	if err := a.Consent().Trust(t.Context(), root, review.New); err != nil {
+	if err := a.Consent.Trust(t.Context(), root, review.New); err != nil {
 		t.Fatal(err)
 	}
 	if got = says(t, a, o, root, prompt); len(got) != 3 || !strings.Contains(got[2], "said heron and nothing") {
 		t.Errorf("%q", got)
 	}
 	var warned []string
-	list := a.Servers(root, "", nil, func(text string) { warned = append(warned, text) })
+	list := a.Hubs.Servers(root, "", nil, func(text string) { warned = append(warned, text) })
 	if len(list) != 2 || list[0].Source != mcp.User || list[1].Name != "theirs" || len(warned) != 1 || !strings.Contains(warned[0], "two MCP servers called mine") {
 		t.Errorf("%+v, %q", list, warned)
 	}
@@ -113,11 +115,11 @@ func TestServers(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	needs := mcp.Server{Name: "needs", Source: mcp.Project, Command: []string{"true"}, Env: map[string]string{"A": "${MY_TOKEN}"}}
-	env, err := a.Env(root)
+	env, err := a.Permission.Env(root)
 	if err != nil {
 		t.Fatal(err)
 	}
-	hub := a.Hub(root, []mcp.Server{needs}, env)
+	hub := a.Hubs.Open(root, []mcp.Server{needs}, env)
 	hub.Settle(t.Context())
 	if why := hub.Status()[0].Why; !strings.Contains(why, "MY_TOKEN") || !strings.Contains(why, `mcp.secrets = { needs = ["MY_TOKEN"] }`) || strings.Contains(why, "not set") {
 		t.Error(why)
@@ -127,7 +129,7 @@ func TestServers(t *testing.T) {
 		t.Error(err)
 	}
 	a.Config.MCP.Off = true
-	if list := a.Servers(root, "", []mcp.Server{client}, nil); list != nil {
+	if list := a.Hubs.Servers(root, "", []mcp.Server{client}, nil); list != nil {
 		t.Errorf("%+v", list)
 	}
 }
@@ -152,22 +154,22 @@ func TestManyTools(t *testing.T) {
 // with the last of them.
 func TestSharedHub(t *testing.T) {
 	a, root := served(t, 1, "")
-	one, err := a.HubAt(root, "", nil, func(string) {})
+	one, err := a.Hubs.OpenAt(root, "", nil, func(string) {})
 	if err != nil {
 		t.Fatal(err)
 	}
-	two, err := a.HubAt(root, "", nil, func(string) {})
+	two, err := a.Hubs.OpenAt(root, "", nil, func(string) {})
 	if err != nil || one.Manager != two.Manager {
 		t.Fatal(err)
 	}
 	one.Settle(t.Context())
 	one.Close()
 	one.Close()
-	if s := two.Status(); len(a.Managers(root)) != 1 || s[0].State != mcp.Ready {
+	if s := two.Status(); len(a.Hubs.Managers(root)) != 1 || s[0].State != mcp.Ready {
 		t.Errorf("%+v", s)
 	}
 	two.Close()
-	if left := a.Managers(root); len(left) > 0 {
+	if left := a.Hubs.Managers(root); len(left) > 0 {
 		t.Errorf("%d are left", len(left))
 	}
 }
@@ -180,7 +182,7 @@ func TestServersOfThisMachine(t *testing.T) {
 	t.Cleanup(here.Close)
 	other := strings.Replace(here.URL, "127.0.0.1", "localhost.", 1)
 	a := load(t, fmt.Sprintf("model = \"script/commands\"\n[mcp.servers.here]\nurl = %q\n[mcp.servers.named]\nurl = %q\n", here.URL, other))
-	hub, err := a.HubAt(t.TempDir(), "", nil, func(string) {})
+	hub, err := a.Hubs.OpenAt(t.TempDir(), "", nil, func(string) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,15 +200,15 @@ func TestServersOfThisMachine(t *testing.T) {
 // TestPrompts fills in prompts as slash commands do.
 func TestPrompts(t *testing.T) {
 	a, root := served(t, 1, "")
-	hub, err := a.HubAt(root, "", nil, func(string) {})
+	hub, err := a.Hubs.OpenAt(root, "", nil, func(string) {})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer hub.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	var list []app.PromptNamed
-	for tick := time.NewTicker(5 * time.Millisecond); len(list) == 0; list = a.Prompts(hub.Env.Root) {
+	var list []connect.PromptNamed
+	for tick := time.NewTicker(5 * time.Millisecond); len(list) == 0; list = a.Hubs.Prompts(hub.Env.Root) {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
@@ -221,7 +223,7 @@ func TestPrompts(t *testing.T) {
 		"birds": `Look at birds ""`, "birds in the lake": `Look at birds "in the lake"`, "how=well the birds": `Look at the birds "well"`,
 		"": "needs what", "what=a b": `Look at a "b"`,
 	} {
-		text, err := a.FillPrompt(t.Context(), hub.Env.Root, p.Prompt, line)
+		text, err := a.Hubs.Fill(t.Context(), hub.Env.Root, p.Prompt, line)
 		if !strings.Contains(text+fmt.Sprint(err), want) {
 			t.Errorf("%q: %q, %v", line, text, err)
 		}
@@ -231,11 +233,11 @@ func TestPrompts(t *testing.T) {
 // TestLoginsOfProviders holds what settings of a login need.
 func TestLoginsOfProviders(t *testing.T) {
 	a := load(t, "[providers.acme]\nkind = \"openai\"\nbase_url = \"https://llm.example.com/v1\"\ndefault = \"m\"\n[providers.acme.oauth]\nclient_id = \"x\"\ntoken_url = \"https://login.example.com/token\"\nauthorize_url = \"https://login.example.com/a\"\n")
-	i := slices.IndexFunc(a.Providers(), func(p app.Provider) bool { return p.Name == "acme" })
-	if i < 0 || !a.Providers()[i].Ready {
+	i := slices.IndexFunc(a.Providers.List(), func(p providers.Provider) bool { return p.Name == "acme" })
+	if i < 0 || !a.Providers.List()[i].Ready {
 		t.Fatal("a provider with a login is not there")
 	}
-	choice, err := a.Model(t.Context(), "acme/m", "")
+	choice, err := a.Providers.Model(t.Context(), "acme/m", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,10 +246,10 @@ func TestLoginsOfProviders(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if err := a.LogOutOf(t.Context(), "acme"); err != nil {
+	if err := a.Logins.LeaveProvider(t.Context(), "acme"); err != nil {
 		t.Error(err)
 	}
-	if err := a.LogOutOf(t.Context(), "other"); err == nil {
+	if err := a.Logins.LeaveProvider(t.Context(), "other"); err == nil {
 		t.Error("logged out of what has no login")
 	}
 }
@@ -272,7 +274,7 @@ func TestModelsBehindLogins(t *testing.T) {
 	a := load(t, fmt.Sprintf("[providers.acme]\nkind = \"openai\"\nbase_url = %q\ndefault = \"m\"\n[providers.acme.oauth]\nclient_id = \"inspan\"\nclient_secret_env = \"ACME_SECRET\"\n"+
 		"grant = \"client_credentials\"\nscopes = [\"models\"]\ntoken_url = %q\n", base, tokens.URL))
 	for range 2 {
-		choice, err := a.Model(t.Context(), "acme/m", "")
+		choice, err := a.Providers.Model(t.Context(), "acme/m", "")
 		if err != nil {
 			t.Fatal(err)
 		}

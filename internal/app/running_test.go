@@ -9,6 +9,7 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/running"
 	"github.com/inspan/inspan/llm"
 )
 
@@ -36,14 +37,14 @@ func runs(t *testing.T, s *inspan.Session, inputs ...event.Body) {
 // TestRunning lists a session while somebody drives it, says who, and stops it.
 func TestRunning(t *testing.T) {
 	a := load(t, "")
-	if list, err := a.Running(t.Context()); err != nil || list == nil || len(list) != 0 {
+	if list, err := a.Running.List(t.Context()); err != nil || list == nil || len(list) != 0 {
 		t.Fatalf("nothing runs: %#v, %v", list, err)
 	}
 	s := begun(t, a, "bash: touch made")
-	if h, err := a.Driver(t.Context(), s.ID()); h != nil || err != nil {
+	if h, err := a.Running.Driver(t.Context(), s.ID()); h != nil || err != nil {
 		t.Errorf("nobody drives it: %+v, %v", h, err)
 	}
-	if what, err := a.Stop(t.Context(), s.ID(), true, time.Minute); what != "nobody drives it" || err != nil {
+	if what, err := a.Running.Stop(t.Context(), s.ID(), true, time.Minute); what != "nobody drives it" || err != nil {
 		t.Errorf("%q, %v", what, err)
 	}
 	ended := make(chan error, 1)
@@ -61,16 +62,16 @@ func TestRunning(t *testing.T) {
 	since := list[0].Since
 	list[0].Since = time.Time{}
 	host, _ := os.Hostname()
-	want := app.Driven{ID: s.ID(), PID: os.Getpid(), Host: host, State: app.StateAsks, What: "bash: touch made", Root: s.Status().Root}
+	want := running.Driven{ID: s.ID(), PID: os.Getpid(), Host: host, State: running.StateAsks, What: "bash: touch made", Root: s.Status().Root}
 	if list[0] != want || time.Since(since) > time.Minute {
 		t.Errorf("%+v, want %+v, since %v", list[0], want, since)
 	}
 	for _, id := range []string{s.ID(), s.ID() + ".kid"} {
-		if h, err := a.Driver(t.Context(), id); err != nil || h == nil || h.PID != os.Getpid() {
+		if h, err := a.Running.Driver(t.Context(), id); err != nil || h == nil || h.PID != os.Getpid() {
 			t.Errorf("who drives %s: %+v, %v", id, h, err)
 		}
 	}
-	if what, err := a.Stop(t.Context(), s.ID(), false, time.Minute); what != "cancelled" || err != nil {
+	if what, err := a.Running.Stop(t.Context(), s.ID(), false, time.Minute); what != "cancelled" || err != nil {
 		t.Errorf("%q, %v", what, err)
 	}
 	if err := <-ended; err != nil {
@@ -79,13 +80,13 @@ func TestRunning(t *testing.T) {
 }
 
 // listed waits until somebody is seen to drive a session.
-func listed(t *testing.T, a *app.App) []app.Driven {
+func listed(t *testing.T, a *app.App) []running.Driven {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	late := time.After(time.Minute)
 	for {
-		list, err := a.Running(t.Context())
+		list, err := a.Running.List(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,23 +104,23 @@ func listed(t *testing.T, a *app.App) []app.Driven {
 // TestRunLog makes the file of a detached process and moves it to its session.
 func TestRunLog(t *testing.T) {
 	a := load(t, "")
-	f, err := a.NewRunLog()
+	f, err := a.Running.NewRunLog()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
 	s := begun(t, a, "say: hello")
-	out := &app.Printed{File: f}
+	out := &running.Printed{File: f}
 	if _, err := out.Write([]byte("hello\n")); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.KeepRunLog(f.Name(), s.ID()); err != nil {
+	if err := a.Running.KeepRunLog(f.Name(), s.ID()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := out.Write([]byte(strings.Repeat("a line\n", 1<<19))); err != nil {
 		t.Fatal(err)
 	}
-	raw, err := os.ReadFile(a.Store().Dir + "/" + s.ID() + "/" + app.RunLog)
+	raw, err := os.ReadFile(a.Store().Dir + "/" + s.ID() + "/" + running.RunLog)
 	if err != nil || int64(len(raw)) != out.Size() || !strings.HasPrefix(string(raw), "(what was here is gone)\n") {
 		t.Errorf("%d bytes, %v", len(raw), err)
 	}

@@ -176,6 +176,44 @@ func (s *Store) Review(root string, items []Item) (Review, error) {
 	return r, nil
 }
 
+// ReviewRunning tells what in a workspace would run programs or change what inspan does, and
+// what of it the person trusts. A sum that is not empty names exact content that is trusted
+// beside, see [Sum]. What agents are told of the team's memory is no part of it: it runs
+// nothing, and changes as they work.
+func (s *Store) ReviewRunning(root, sum string) (Review, error) {
+	items, err := Find(root)
+	if err != nil {
+		return Review{}, err
+	}
+	items = slices.DeleteFunc(items, func(i Item) bool { return i.Kind == Memory })
+	if Named(items, sum) {
+		return Review{Trusted: items}, nil
+	}
+	r, err := s.Review(root, items)
+	if err != nil {
+		return Review{New: items}, err
+	}
+	if sum != "" {
+		return r, fmt.Errorf("--trust names other content than there is now: %w", errChanged)
+	}
+	return r, nil
+}
+
+var errChanged = errors.New("look at it with 'inspan trust' first")
+
+// Sum names all content that was looked at, see [Sum].
+func (r Review) Sum() string { return Sum(slices.Concat(r.Trusted, r.New, r.Changed)) }
+
+// ReviewAll is what there is for a person to trust in a workspace: what ReviewRunning tells,
+// and the team's memory.
+func (s *Store) ReviewAll(root string) (Review, error) {
+	items, err := Find(root)
+	if err != nil {
+		return Review{}, err
+	}
+	return s.Review(root, items)
+}
+
 // Sum is one digest, in hexadecimal, over the paths and digests of all items,
 // in whatever order they come. An unattended run is told it to name the exact
 // content that may run; see [Named]. It is empty if the content of one item is

@@ -12,6 +12,9 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/providers"
+	"github.com/inspan/inspan/internal/sandbox"
+	"github.com/inspan/inspan/internal/toolbox"
 	"github.com/inspan/inspan/llm"
 )
 
@@ -49,7 +52,7 @@ func Run(ctx context.Context, self string, probe bool) []Finding {
 		return []Finding{unloaded(err)}
 	}
 	findings := []Finding{settings(a), state(a), disk(a), environment(a), chosen(ctx, a)}
-	for _, p := range a.Providers() {
+	for _, p := range a.Providers.List() {
 		_, set := a.Config.Providers[p.Name]
 		if set || p.Ready && p.KeyEnv != "" {
 			findings = append(findings, provider(ctx, a, p, probe))
@@ -59,7 +62,7 @@ func Run(ctx context.Context, self string, probe bool) []Finding {
 			findings = append(findings, reached(ctx, a, p))
 		}
 	}
-	findings = append(findings, video(a.Devices(ctx)))
+	findings = append(findings, video(a.Providers.Devices(ctx)))
 	if probe {
 		findings = append(findings, local(ctx, a)...)
 	}
@@ -111,7 +114,7 @@ func state(a *app.App) Finding {
 func environment(a *app.App) Finding {
 	f := Finding{Check: "environment", State: Good, Found: "commands get all of it"}
 	var names []string
-	for _, w := range a.Withheld("") {
+	for _, w := range a.Permission.Withheld("") {
 		names = append(names, w.Name)
 	}
 	if len(names) > 0 {
@@ -143,7 +146,7 @@ func existing(path string) string {
 }
 
 func chosen(ctx context.Context, a *app.App) Finding {
-	c, err := a.Model(ctx, "", "")
+	c, err := a.Providers.Model(ctx, "", "")
 	if err != nil {
 		return Finding{Check: "model", State: Warn, Found: "no model is configured", Remedy: "set a key such as ANTHROPIC_API_KEY, or name a model with --model; 'inspan demo' needs neither"}
 	}
@@ -151,7 +154,7 @@ func chosen(ctx context.Context, a *app.App) Finding {
 }
 
 // provider asks a provider for one word.
-func provider(ctx context.Context, a *app.App, p app.Provider, probe bool) Finding {
+func provider(ctx context.Context, a *app.App, p providers.Provider, probe bool) Finding {
 	f := Finding{Check: "provider " + p.Name, State: Good}
 	switch {
 	case !p.Ready:
@@ -164,7 +167,7 @@ func provider(ctx context.Context, a *app.App, p app.Provider, probe bool) Findi
 		f.State, f.Found = Skip, "not asked"
 		return f
 	}
-	c, err := a.Model(ctx, p.Name+"/"+p.Default, "")
+	c, err := a.Providers.Model(ctx, p.Name+"/"+p.Default, "")
 	if err != nil {
 		f.State, f.Found, f.Remedy = Bad, err.Error(), "correct providers."+p.Name+" in "+a.ConfigPath
 		return f
@@ -194,7 +197,7 @@ func ask(ctx context.Context, m llm.Model) *llm.Error {
 	return &llm.Error{Kind: llm.KindStreamCut, Message: "no reply"}
 }
 
-func remedy(kind llm.Kind, p app.Provider) string {
+func remedy(kind llm.Kind, p providers.Provider) string {
 	switch kind {
 	case llm.KindAuth, llm.KindAuthExpired:
 		return "check the key in " + p.KeyEnv + p.KeyCommand
@@ -216,14 +219,14 @@ func programs(ctx context.Context) []Finding {
 		{"git", "--version", "most projects need it"},
 	} {
 		f := Finding{Check: "program " + p.name, State: Good}
-		line, err := app.Output(ctx, p.name, p.arg)
+		line, err := sandbox.FirstLine(ctx, p.name, p.arg)
 		f.Found = line
 		if err != nil {
 			f.State, f.Found, f.Remedy = Warn, "not found", "install "+p.name+": "+p.why
 		}
 		out = append(out, f)
 	}
-	tools := app.BuiltIn()
+	tools := toolbox.BuiltIn()
 	f := Finding{Check: "tools", State: Good, Found: fmt.Sprintf("%d built in", len(tools))}
 	for _, t := range tools {
 		if _, err := t.Check([]byte(`{"no_such_field":1}`)); err == nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/inspan/inspan/internal/lsp"
 	"github.com/inspan/inspan/internal/mcp"
 	"github.com/inspan/inspan/internal/memory"
+	"github.com/inspan/inspan/internal/providers"
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/tool"
@@ -35,11 +36,11 @@ func here(ctx context.Context, a *app.App, root string, probe bool) []Finding {
 }
 
 // reached asks a server at home what it has.
-func reached(ctx context.Context, a *app.App, p app.Provider) Finding {
+func reached(ctx context.Context, a *app.App, p providers.Provider) Finding {
 	f := Finding{Check: "server " + p.Name, State: Good}
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	found, err := a.DiscoverAt(ctx, p.Name)
+	found, err := a.Providers.DiscoverAt(ctx, p.Name)
 	if err != nil {
 		f.State, f.Found = Bad, p.BaseURL+" does not answer: "+err.Error()
 		f.Remedy = "start it, or correct providers." + p.Name + ".base_url in " + a.ConfigPath
@@ -55,7 +56,7 @@ func reached(ctx context.Context, a *app.App, p app.Provider) Finding {
 // sandboxed tells which walls commands get.
 func sandboxed(a *app.App, root string) Finding {
 	f := Finding{Check: "sandbox", State: Good, Found: "commands run in it; 'inspan doctor sandbox' tests each barrier"}
-	env, err := a.Env(root)
+	env, err := a.Permission.Env(root)
 	if err != nil {
 		f.State, f.Found, f.Remedy = Bad, err.Error(), "run inspan in an existing, readable folder"
 		return f
@@ -74,7 +75,7 @@ func sandboxed(a *app.App, root string) Finding {
 // ownTools starts the programs in the folders of tools, as far as they are trusted.
 func ownTools(ctx context.Context, a *app.App, root string) Finding {
 	f := Finding{Check: "own tools", State: Good}
-	usable, problems, err := a.OwnTools(ctx, root)
+	usable, problems, err := a.Extensions.OwnTools(ctx, root)
 	if err != nil {
 		problems = append(problems, err.Error())
 	}
@@ -88,7 +89,7 @@ func ownTools(ctx context.Context, a *app.App, root string) Finding {
 // servers connects to the MCP servers.
 func servers(ctx context.Context, a *app.App, root string) (out []Finding) {
 	var problems []string
-	hub, err := a.HubAt(root, "", nil, func(text string) { problems = append(problems, text) })
+	hub, err := a.Hubs.OpenAt(root, "", nil, func(text string) { problems = append(problems, text) })
 	if err != nil {
 		problems = append(problems, err.Error())
 	}
@@ -193,7 +194,7 @@ func memories(a *app.App, root string) (out []Finding) {
 	if a.Config.Memory.Off {
 		return nil
 	}
-	store := a.Memory(root)
+	store := a.Knowledge.Memory(root)
 	for _, scope := range memory.Scopes() {
 		path := filepath.Join(store.Dirs[scope], "MEMORY.md")
 		lines, size, err := counted(path)

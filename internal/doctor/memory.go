@@ -44,17 +44,17 @@ func local(ctx context.Context, a *app.App) []Finding {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	var findings []Finding
-	for _, f := range a.Discover(ctx) {
+	for _, f := range a.Providers.Discover(ctx) {
 		if f.Provider.Kind != "ollama" {
 			continue
 		}
 		for _, m := range f.Models {
-			shape, err := ollama.Show(ctx, a.Endpoint(f.Provider, m.Model))
+			shape, err := ollama.Show(ctx, a.Providers.Endpoint(f.Provider, m.Model))
 			if err != nil {
 				findings = append(findings, Finding{Check: "model " + m.Route(), State: Skip, Found: err.Error()})
 				continue
 			}
-			findings = append(findings, fits(shape, f.Provider.Models[m.Model].Window, profile.Memory(a.Devices(ctx))))
+			findings = append(findings, fits(shape, f.Provider.Models[m.Model].Window, profile.Memory(a.Providers.Devices(ctx))))
 		}
 	}
 	return findings

@@ -20,7 +20,7 @@ func Sandbox(ctx context.Context, self string) []Finding {
 			Remedy: "remove off = true from the table sandbox; what follows is what it would do",
 		})
 	}
-	for _, c := range a.TrySandbox(ctx) {
+	for _, c := range a.Permission.TrySandbox(ctx) {
 		f := Finding{Check: c.Name, State: Good, Found: c.Text}
 		if !c.OK {
 			f.State = Bad

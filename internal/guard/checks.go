@@ -228,6 +228,15 @@ func (c Checks) Wrap(t tool.Tool) tool.Tool {
 	return t
 }
 
+// WrapAll holds the results of tools to the checks, see Wrap.
+func (c Checks) WrapAll(list []tool.Tool) []tool.Tool {
+	out := make([]tool.Tool, len(list))
+	for i, t := range list {
+		out[i] = c.Wrap(t)
+	}
+	return out
+}
+
 // instead is what stands in place of a result.
 func (c Check) instead() string {
 	return fmt.Sprintf("[inspan: what the call brought is withheld by the check %s: %s]", c.Name, c.reason("it"))

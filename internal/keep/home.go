@@ -23,6 +23,27 @@ func Home() string {
 	return dir
 }
 
+// AtHome is a path below the user's home folder; empty if there is none.
+func AtHome(parts ...string) string {
+	home := Home()
+	if home == "" {
+		return ""
+	}
+	return filepath.Join(home, filepath.Join(parts...))
+}
+
+// Real is a path without links, as far as it is there.
+func Real(path string) string {
+	if at, err := filepath.EvalSymlinks(path); err == nil {
+		return at
+	}
+	dir := filepath.Dir(path)
+	if dir == path {
+		return path
+	}
+	return filepath.Join(Real(dir), filepath.Base(path))
+}
+
 // Programs lists the folders below the user's home where programs are looked up by their
 // names, without links; the home itself is none.
 func Programs() []string {

@@ -38,6 +38,13 @@ func (g *Guard) Client() *http.Client {
 	}
 }
 
+// Unredirected is like Client, and follows no redirects: whoever asked sees them.
+func (g *Guard) Unredirected() *http.Client {
+	client := g.Client()
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return client
+}
+
 // transport checks each request and bounds each answer.
 type transport struct {
 	guard *Guard

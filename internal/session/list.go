@@ -59,13 +59,19 @@ func (s *Store) List(ctx context.Context) ([]Info, error) {
 	return infos, nil
 }
 
+// Parent is the session that one of this id works for; empty: none.
+func Parent(id string) string {
+	if i := strings.LastIndexByte(id, '.'); i > 0 {
+		return id[:i]
+	}
+	return ""
+}
+
 func (s *Store) info(id string) Info {
 	info := Info{ID: id}
 	info.Created, _ = time.Parse("20060102-150405", id[:15])
 	info.Modified = info.Created
-	if i := strings.LastIndexByte(id, '.'); i > 0 {
-		info.Parent = id[:i] // which its first event says too, once it is there
-	}
+	info.Parent = Parent(id) // which its first event says too, once it is there
 	l, left, err := s.open(id)
 	if err != nil {
 		info.Damage = err

@@ -17,6 +17,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/tui"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/script"
@@ -57,7 +58,7 @@ func benched(b *testing.B, out io.Writer, tools []tool.Tool, steps ...script.Ste
 	b.Helper()
 	in, typed := io.Pipe()
 	b.Cleanup(func() { _ = typed.Close() })
-	a := &app.App{StateDir: b.TempDir()}
+	a := app.New(&config.Installation{StateDir: b.TempDir()})
 	t := &tui.TUI{
 		App: a, Root: b.TempDir(), In: in, Out: out, Width: 120, Height: 40,
 		Host: func(app.Options, func(string)) *inspan.Host {

@@ -15,7 +15,7 @@ func (m *model) cutOff() bool { return m.view.CutOff() && !m.running }
 
 // driver is the process that drives a session, in words; empty: none does.
 func driver(ctx context.Context, a *app.App, id string) (string, error) {
-	h, err := a.Driver(ctx, id)
+	h, err := a.Running.Driver(ctx, id)
 	if h == nil || err != nil {
 		return "", err
 	}

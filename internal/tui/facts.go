@@ -16,6 +16,7 @@ import (
 	"github.com/inspan/inspan/internal/export"
 	"github.com/inspan/inspan/internal/policy"
 	"github.com/inspan/inspan/internal/text"
+	"github.com/inspan/inspan/internal/toolbox"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/tool"
 )
@@ -68,7 +69,7 @@ func (f facts) sessions(string) func(context.Context) (string, error) {
 func (f facts) permissions(string) func(context.Context) (string, error) {
 	a, root, mode := f.app, f.root, f.mode
 	return func(context.Context) (string, error) {
-		rules, err := a.Rules(root)
+		rules, err := a.Permission.Rules(root)
 		if err != nil {
 			return "", err
 		}
@@ -119,7 +120,7 @@ func (f facts) cost(string) func(context.Context) (string, error) {
 		if id == "" {
 			return "", errNoSession
 		}
-		entries, err := a.Spent(ctx, app.Spending{Session: id}, warn)
+		entries, err := cost.Spent(ctx, a.Store(), cost.Spending{Session: id}, warn)
 		if err != nil {
 			return "", err
 		}
@@ -198,7 +199,7 @@ func (f facts) todo() string {
 
 func (f facts) tools() string {
 	var b strings.Builder
-	for _, t := range app.BuiltIn() {
+	for _, t := range toolbox.BuiltIn() {
 		fmt.Fprintf(&b, "  %s\t%s\n", t.Name, words.OneLine(strings.SplitN(t.Doc, "\n", 2)[0], 100))
 	}
 	return b.String()

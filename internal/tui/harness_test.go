@@ -17,6 +17,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/tui"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/script"
@@ -62,7 +63,7 @@ func start(t testing.TB, width, height int, change func(*tui.TUI), steps ...scri
 	s.cond = sync.NewCond(&s.mu)
 	in, keys := io.Pipe()
 	s.in = keys
-	a := &app.App{StateDir: state}
+	a := app.New(&config.Installation{StateDir: state})
 	s.tui = &tui.TUI{
 		App: a, Root: root, In: in, Out: s, Width: width, Height: height,
 		Host: func(o app.Options, _ func(string)) *inspan.Host {

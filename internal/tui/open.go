@@ -246,7 +246,7 @@ func (m *model) modelCommand(name string) tea.Cmd {
 	}
 	a := m.App
 	return m.work(func(ctx context.Context) (string, error) {
-		choice, err := a.Model(ctx, name, "")
+		choice, err := a.Providers.Model(ctx, name, "")
 		if err != nil {
 			return "", err
 		}
@@ -269,12 +269,12 @@ func (m *model) pickModel() tea.Cmd {
 	a, ctx := m.App, m.ctx
 	return func() tea.Msg {
 		var items []choice
-		for _, p := range a.Providers() {
+		for _, p := range a.Providers.List() {
 			if p.Ready && p.Default != "" {
 				items = append(items, choice{p.Name + "/" + p.Default, "default of " + p.Name})
 			}
 		}
-		for _, f := range a.Discover(ctx) {
+		for _, f := range a.Providers.Discover(ctx) {
 			for _, info := range f.Models {
 				items = append(items, choice{info.Route(), "at home"})
 			}

@@ -7,7 +7,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/rewind"
 )
 
 // pickPoint lets the person choose where to go back to, and what goes back.
@@ -18,7 +18,7 @@ func (m *model) pickPoint() tea.Cmd {
 		return nil
 	}
 	return func() tea.Msg {
-		points, err := a.Points(ctx, id)
+		points, err := a.Rewind.Points(ctx, id)
 		return later(func(m *model) tea.Cmd {
 			m.fail(err)
 			if len(points) == 0 {
@@ -39,7 +39,7 @@ func (m *model) pickPoint() tea.Cmd {
 }
 
 // pickKind lets the person choose what goes back.
-func (m *model) pickKind(p app.Point) tea.Cmd {
+func (m *model) pickKind(p rewind.Point) tea.Cmd {
 	m.over = &picker{title: "what goes back", items: []choice{
 		{"files and conversation", "as if it had not been said"},
 		{"only the files", "the model still knows what it did"},
@@ -49,10 +49,10 @@ func (m *model) pickKind(p app.Point) tea.Cmd {
 }
 
 // planRewind works out the way back and shows it first.
-func (m *model) planRewind(p app.Point, files, conversation bool) tea.Cmd {
+func (m *model) planRewind(p rewind.Point, files, conversation bool) tea.Cmd {
 	a, ctx, id, root := m.App, m.ctx, m.seat.id(), m.root()
 	return func() tea.Msg {
-		r, err := a.Rewinding(ctx, id, root, p.Seq, files, conversation)
+		r, err := a.Rewind.Back(ctx, id, root, p.Seq, files, conversation)
 		return later(func(m *model) tea.Cmd {
 			if err != nil {
 				m.fail(err)
@@ -71,7 +71,7 @@ func (m *model) planRewind(p app.Point, files, conversation bool) tea.Cmd {
 }
 
 // rewind goes back, and puts what was said then into the prompt.
-func (m *model) rewind(r *app.Rewind, said string) tea.Cmd {
+func (m *model) rewind(r *rewind.Way, said string) tea.Cmd {
 	s, a, ctx := m.seat.session(), m.App, m.ctx
 	if s == nil || m.running {
 		m.hint = "a run goes on; nothing was changed"
@@ -132,7 +132,7 @@ func (m *model) undo(string) tea.Cmd {
 		return nil
 	}
 	return func() tea.Msg {
-		points, err := a.Points(ctx, id)
+		points, err := a.Rewind.Points(ctx, id)
 		return later(func(m *model) tea.Cmd {
 			if err != nil || len(points) == 0 {
 				m.fail(err)

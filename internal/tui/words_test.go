@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/rewind"
 	"github.com/inspan/inspan/internal/snapshot"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
@@ -38,7 +38,7 @@ func TestHooksAndPruningAreTold(t *testing.T) {
 }
 
 func TestRewindIsPlannedInWords(t *testing.T) {
-	r := &app.Rewind{To: 7, Plan: snapshot.Plan{
+	r := &rewind.Way{To: 7, Plan: snapshot.Plan{
 		Changes: []snapshot.Change{
 			{Path: "a\x1b[2J", Kind: snapshot.Create}, {Path: "b", Kind: snapshot.Delete}, {Path: "c", Kind: snapshot.ChangeMod, New: snapshot.Node{Mode: 0o755}}, {Path: "d", Kind: snapshot.Retype}, {Path: "e", Kind: snapshot.Edit},
 		},
@@ -54,7 +54,7 @@ func TestRewindIsPlannedInWords(t *testing.T) {
 	if got := r.Lines(true)[5]; got != "f is overwritten, where that is possible: changed since" {
 		t.Error(got)
 	}
-	if diff := cmp.Diff([]string{"no file changes"}, (&app.Rewind{}).Lines(false)); diff != "" {
+	if diff := cmp.Diff([]string{"no file changes"}, (&rewind.Way{}).Lines(false)); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -1,9 +1,0 @@
-//go:build !unix
-
-package app
-
-import "io/fs"
-
-// ours reports whether a file can be trusted for its owner, which is not told
-// apart here.
-func ours(fs.FileInfo) bool { return true }

@@ -1,0 +1,148 @@
+package config
+
+import (
+	"errors"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+
+	"github.com/inspan/inspan/internal/keep"
+	"github.com/inspan/inspan/internal/netguard"
+)
+
+// ErrSettings says that settings, a model or a key are missing or wrong.
+var ErrSettings = errors.New("configuration")
+
+// Error is an error that is [ErrSettings], with a text of its own.
+type Error struct{ Err error }
+
+func (e Error) Error() string        { return e.Err.Error() }
+func (e Error) Unwrap() error        { return e.Err }
+func (e Error) Is(target error) bool { return target == ErrSettings }
+
+// Installation is inspan as it is set up for a person: its settings, and where its files lie.
+type Installation struct {
+	Config       Config
+	ConfigPath   string // the settings file, whether it exists or not; without links
+	StateDir     string // everything inspan keeps; without links
+	Self         string // the program that keeps processes, see sandbox.Options; empty: there are no walls
+	Organisation Organisation
+	Warnings     []string // about the environment
+
+	set       []Setting           // by the environment
+	providers map[string]Provider // as the file has them; nil until they are known
+}
+
+// Open reads the settings of the organisation and the user, and what the environment says.
+// Every error is [ErrSettings], but where the folders are not known.
+func Open(self string) (*Installation, error) {
+	path, err := Path()
+	if err != nil {
+		return nil, err
+	}
+	state, err := StateDir()
+	if err != nil {
+		return nil, err
+	}
+	c, err := Load(path)
+	if err != nil {
+		return nil, Error{err}
+	}
+	set, warnings, err := c.Over(os.Environ())
+	if err != nil {
+		return nil, Error{err}
+	}
+	org, err := LoadOrganisation(OrganisationFile)
+	if err != nil {
+		return nil, Error{err}
+	}
+	// What is judged has no links, and what keeps it apart must not have any either.
+	return &Installation{
+		Config: c, ConfigPath: keep.Real(path), StateDir: keep.Real(state), Self: self, Organisation: org, Warnings: warnings,
+		set: set, providers: c.Providers,
+	}, nil
+}
+
+// Path is where the user's settings are, whether they exist or not.
+func Path() (string, error) {
+	dir, err := Dir()
+	return filepath.Join(dir, "config.toml"), err
+}
+
+// Aim gives the provider of a model what the environment has for it, and no other, see
+// [Config.Aim].
+func (i *Installation) Aim(model string) error {
+	if i.providers == nil {
+		i.providers = i.Config.Providers
+	}
+	i.Config.Providers = i.providers
+	if err := i.Config.Aim(model); err != nil {
+		return Error{err}
+	}
+	return nil
+}
+
+// Settings lists what is set for a workspace: by the organisation, by the user, by
+// the preset and the environment, and by the workspace itself.
+func (i *Installation) Settings(root string) ([]Setting, error) {
+	var out []Setting
+	for _, path := range []string{OrganisationFile, i.ConfigPath, filepath.Join(root, ProjectFile)} {
+		list, err := Settings(path)
+		if err != nil {
+			return nil, Error{err}
+		}
+		out = append(out, list...)
+		if path == i.ConfigPath {
+			out = append(out, i.set...)
+		}
+	}
+	return out, nil
+}
+
+// SessionsDir is the folder of sessions.
+func (i *Installation) SessionsDir() string { return filepath.Join(i.StateDir, "sessions") }
+
+// PluginsDir is the folder of plugins, absolute.
+func (i *Installation) PluginsDir() string {
+	dir := filepath.Join(i.StateDir, "plugins")
+	if abs, err := filepath.Abs(dir); err == nil {
+		return abs
+	}
+	return dir
+}
+
+// ConsentDir is the folder of what the person agreed to for longer than a session.
+func (i *Installation) ConsentDir() string { return filepath.Join(i.StateDir, "consent") }
+
+// ToolsDir is the folder of the person's tools, which run from there. The boxes open it for them;
+// what the model asks for is judged without it.
+func (i *Installation) ToolsDir() string { return filepath.Join(filepath.Dir(i.ConfigPath), "tools") }
+
+// Guard keeps tools from the addresses of this machine and its network.
+func (i *Installation) Guard() *netguard.Guard {
+	local, _ := i.Config.Sandbox.Ranges() // they were read when the settings were
+	return &netguard.Guard{Local: local}
+}
+
+// GuardAt is what may be reached for a server at an address. Only one at this machine
+// may lead to addresses of this machine.
+func (i *Installation) GuardAt(address string) *netguard.Guard {
+	u, err := url.Parse(address)
+	if err != nil {
+		return i.Guard()
+	}
+	ip, err := netip.ParseAddr(u.Hostname())
+	if u.Hostname() == "localhost" || err == nil && ip.IsLoopback() {
+		return i.GuardHere()
+	}
+	return i.Guard()
+}
+
+// GuardHere lets what it guards reach this machine too: addresses that the person's settings
+// name may be there.
+func (i *Installation) GuardHere() *netguard.Guard {
+	guard := i.Guard()
+	guard.Local = append(guard.Local, netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128"))
+	return guard
+}

@@ -1,0 +1,67 @@
+package connect
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/inspan/inspan/internal/config"
+	"github.com/inspan/inspan/internal/keep"
+)
+
+// Foreign is a server from a file of another program.
+type Foreign struct {
+	Name, Path string
+	Server     config.MCPServer
+}
+
+// Foreign reads the files of other programs that are named, or all that there are, for
+// servers that the person does not have. Of two servers with
+// one name the first counts.
+func (h *Hubs) Foreign(paths []string, root string, warn func(string)) ([]Foreign, error) {
+	settings, _ := os.UserConfigDir() // without one there is nothing in it
+	files := config.ForeignFiles(root, keep.Home(), settings)
+	if len(paths) > 0 {
+		files = nil
+	}
+	for _, path := range paths {
+		at, err := filepath.Abs(path)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, config.ForeignFile(at, root))
+	}
+	var out []Foreign
+	for _, f := range files {
+		data, err := config.ReadFile(f.Path)
+		if errors.Is(err, fs.ErrNotExist) && len(paths) == 0 {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		servers, warnings, err := f.Read(f, data)
+		if err != nil && len(paths) > 0 {
+			return nil, err
+		}
+		if err != nil {
+			warn(err.Error())
+		}
+		for _, text := range warnings {
+			warn(text)
+		}
+		for _, name := range slices.Sorted(maps.Keys(servers)) {
+			_, taken := h.Config.MCP.Servers[name]
+			if taken || slices.ContainsFunc(out, func(b Foreign) bool { return b.Name == name }) {
+				warn(fmt.Sprintf("%s: there is an MCP server %s already; this one is left out", f.Path, name))
+				continue
+			}
+			out = append(out, Foreign{name, f.Path, servers[name]})
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,110 @@
+package cost
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/session"
+	"github.com/inspan/inspan/llm/router"
+)
+
+// Spending says which replies to look at.
+type Spending struct {
+	Session string    // id of one, or a unique part of it; empty: all
+	Since   time.Time // zero: ever since
+}
+
+// Spent returns what replies have  A session that can't be read to its end
+// is counted as far as it goes, and named by warn.
+func Spent(ctx context.Context, store *session.Store, s Spending, warn func(string)) ([]Entry, error) {
+	var all []Entry
+	err := eachSession(ctx, store, s, func(id string, events iter.Seq2[event.Event, error]) {
+		for e, err := range Entries(id, events) {
+			switch {
+			case err != nil:
+				warn(err.Error())
+			case !e.Time.Before(s.Since):
+				all = append(all, e)
+			}
+		}
+	})
+	return all, err
+}
+
+// Today is what the sessions say was spent on this day of UTC, in US dollars.
+func Today(ctx context.Context, store *session.Store) (float64, error) {
+	entries, err := Spent(ctx, store, Spending{Since: time.Now().UTC().Truncate(24 * time.Hour)}, func(string) {})
+	return Sum(entries).Dollars, err
+}
+
+// ErrStrategy says that a router lacks the routes that are supposed.
+var ErrStrategy = errors.New("strategy")
+
+// strategyError is an error with ErrStrategy in it and not in its text.
+type strategyError struct{ error }
+
+func (e strategyError) Unwrap() error     { return e.error }
+func (e strategyError) Is(err error) bool { return err == ErrStrategy }
+
+// SupposeAll replays the recorded sessions under a router and its routes called
+// "local" and "cloud" alone.
+func SupposeAll(ctx context.Context, store *session.Store, s Spending, m *router.Model, warn func(string)) ([]Outcome, error) {
+	var turns []Turn
+	err := eachSession(ctx, store, s, func(id string, events iter.Seq2[event.Event, error]) {
+		of, err := Turns(id, events, m)
+		if err != nil {
+			warn(err.Error())
+		}
+		for _, t := range of {
+			if !t.At.Before(s.Since) {
+				turns = append(turns, t)
+			}
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	only := func(route string) *router.Model {
+		return &router.Model{ID: m.ID, Routes: m.Routes, Force: route, Private: m.Private}
+	}
+	out := []Outcome{Recorded(turns)}
+	for _, strategy := range []struct {
+		name string
+		by   *router.Model
+	}{{"cloud only", only("cloud")}, {"local only", only("local")}, {"hybrid", m}} {
+		if err := strategy.by.Check(); err != nil {
+			return nil, strategyError{fmt.Errorf("the strategy %q: %w; call two routes of the router \"local\" and \"cloud\", or name models with --local and --cloud", strategy.name, err)}
+		}
+		out = append(out, Suppose(strategy.name, turns, strategy.by))
+	}
+	return out, nil
+}
+
+func eachSession(ctx context.Context, store *session.Store, s Spending, do func(id string, events iter.Seq2[event.Event, error])) error {
+	var ids []string
+	if s.Session != "" {
+		id, err := store.Resolve(ctx, s.Session)
+		if err != nil {
+			return err
+		}
+		ids = []string{id}
+	} else {
+		list, err := store.List(ctx)
+		if err != nil {
+			return err
+		}
+		for _, info := range list {
+			if !info.Modified.Before(s.Since) {
+				ids = append(ids, info.ID)
+			}
+		}
+	}
+	for _, id := range ids {
+		do(id, store.Events(ctx, id))
+	}
+	return ctx.Err()
+}

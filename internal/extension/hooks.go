@@ -1,0 +1,150 @@
+package extension
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/inspan/inspan/internal/config"
+	"github.com/inspan/inspan/internal/consent"
+	"github.com/inspan/inspan/internal/hook"
+	"github.com/inspan/inspan/internal/keep"
+	"github.com/inspan/inspan/internal/policy"
+	"github.com/inspan/inspan/tool"
+)
+
+// hooksEnd is how long a session that is closed waits for hooks in the background.
+const hooksEnd = 5 * time.Second
+
+// Hooks are the hooks of a session: the user's own, and those of the workspace
+// whose exact content the person trusts. What a person set up runs outside of
+// walls, as if they had run it. The function ends them.
+func (s *Set) Hooks(root, sum string, env tool.Env, warn func(string)) ([]tool.Hook, func(), error) {
+	mine, theirs := slices.Clone(s.Config.Hooks), []hook.Config(nil)
+	for i := range mine {
+		mine[i].Source = s.ConfigPath
+	}
+	if s.Config.ClaudeHooks {
+		mine = append(mine, claudeHooks(keep.AtHome(".claude", "settings.json"), warn)...)
+	}
+	review, err := s.Consent.ReviewRunning(root, sum)
+	if err != nil && sum != "" {
+		return nil, nil, config.Error{Err: err}
+	}
+	// A hook can run whatever it names, so it is all or nothing.
+	whole := len(review.New)+len(review.Changed) == 0
+	trusted := func(path string) bool {
+		return whole && slices.ContainsFunc(review.Trusted, func(i consent.Item) bool { return i.Path == path })
+	}
+	still := func() error {
+		now, err := s.Consent.ReviewRunning(root, sum)
+		if err != nil {
+			return err
+		}
+		for _, i := range slices.Concat(now.New, now.Changed, review.Trusted) {
+			if !slices.ContainsFunc(now.Trusted, func(o consent.Item) bool { return o.Path == i.Path && o.Digest == i.Digest }) {
+				return fmt.Errorf("%s is not what you trusted; 'inspan trust' shows it", i.Path)
+			}
+		}
+		return nil
+	}
+	if trusted(config.ProjectFile) {
+		project, err := config.LoadProject(root)
+		if err != nil {
+			return nil, nil, config.Error{Err: err}
+		}
+		for _, h := range project.Hooks {
+			h.Source = config.ProjectFile
+			theirs = append(theirs, h)
+		}
+	}
+	for _, path := range []string{".claude/settings.json", ".claude/settings.local.json"} {
+		if trusted(path) {
+			theirs = append(theirs, claudeHooks(filepath.Join(root, path), warn)...)
+		}
+	}
+	if len(theirs) > 0 { // they may have changed while they were read
+		if err := still(); err != nil {
+			return nil, nil, fmt.Errorf("the hooks of this folder: %w", err)
+		}
+	}
+	var out []tool.Hook
+	var sets []*hook.Set
+	add := func(list []hook.Config, as func(*hook.Set) tool.Hook) {
+		if len(list) > 0 {
+			s := s.hookSet(list, env, warn)
+			out, sets = append(out, as(s)), append(sets, s)
+		}
+	}
+	add(mine, func(s *hook.Set) tool.Hook { return s })
+	add(theirs, func(s *hook.Set) tool.Hook { return tightening{s, still} })
+	for _, p := range s.Plugins() {
+		add(p.Hooks, func(s *hook.Set) tool.Hook { return tightening{s, p.Check} })
+	}
+	return out, func() {
+		ctx, cancel := context.WithTimeout(context.Background(), hooksEnd)
+		defer cancel()
+		for _, s := range sets {
+			s.Close(ctx)
+		}
+	}, nil
+}
+
+func (s *Set) hookSet(list []hook.Config, env tool.Env, warn func(string)) *hook.Set {
+	// Hooks are reached at addresses of the person's settings, which may be this
+	// machine.
+	env.HTTP = s.GuardHere().Unredirected()
+	return &hook.Set{
+		Hooks: list, Env: env, Box: tool.Box{Level: tool.BoxNone}, Getenv: os.Getenv,
+		Log:  func(id string) string { return filepath.Join(s.SessionsDir(), id, "log.jsonl") },
+		Warn: func(_, text string) { warn(text) },
+	}
+}
+
+// claudeHooks reads a settings file of Claude Code, if it is there.
+func claudeHooks(path string, warn func(string)) []hook.Config {
+	data, err := config.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	var list []hook.Config
+	var notes []string
+	if err == nil {
+		list, notes, err = hook.ReadClaude(data, path)
+	}
+	if err != nil { // it names the file
+		warn(fmt.Sprintf("hooks do not run: %v", err))
+	}
+	for _, n := range notes { // they name the file
+		warn(n)
+	}
+	return list
+}
+
+// tightening are hooks that came with a repository or a plugin: they never allow what
+// would ask, and run only while all they may run is what the person trusts.
+type tightening struct {
+	tool.Hook
+	still func() error
+}
+
+// At implements [tool.Hook].
+func (t tightening) At(ctx context.Context, p tool.Point) (tool.Outcome, error) {
+	err := t.still()
+	if err != nil && p.Moment == tool.BeforeCall && p.Mode == policy.ModeYolo {
+		return tool.Outcome{}, nil // it is noted at other moments; what was not written by a person denies nothing here
+	}
+	if err != nil {
+		return tool.Outcome{}, fmt.Errorf("its hooks do not run: %w", err)
+	}
+	out, err := t.Hook.At(ctx, p)
+	if out.Action == tool.Allow {
+		out.Action = tool.Abstain
+	}
+	return out, err
+}

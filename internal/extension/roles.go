@@ -1,0 +1,58 @@
+package extension
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/inspan/inspan/internal/config"
+	"github.com/inspan/inspan/internal/hook"
+	"github.com/inspan/inspan/internal/keep"
+	"github.com/inspan/inspan/internal/skill"
+	"github.com/inspan/inspan/tool"
+)
+
+// Roles lists the kinds of agents that a session in a workspace can spawn: those of
+// the workspace, the user's, and those that are built in. Warn is told of files
+// that are none.
+func (s *Set) Roles(root string, warn func(string)) []skill.Role {
+	dir, _ := config.Dir()
+	list, warnings := skill.Roles([]skill.Folder{
+		{Path: filepath.Join(root, ".inspan", "agents"), Source: skill.FromProject},
+		{Path: filepath.Join(root, ".agents", "agents"), Source: skill.FromProject},
+		{Path: filepath.Join(root, ".claude", "agents"), Source: skill.FromProject},
+		{Path: filepath.Join(dir, "agents"), Source: "user"},
+		{Path: keep.AtHome(".claude", "agents"), Source: "user"},
+	})
+	for _, w := range warnings {
+		warn(w)
+	}
+	for _, p := range s.Plugins() {
+		list = append(list, p.Agents...)
+	}
+	return list
+}
+
+// Pick picks those of a list of tools that a kind of agent gets.
+func Pick(role skill.Role) func([]tool.Tool) []tool.Tool {
+	without, kind := own(role.Without), own(slices.DeleteFunc(slices.Clone(role.Tools), patterned))
+	return func(list []tool.Tool) []tool.Tool {
+		return slices.DeleteFunc(slices.Clone(list), func(t tool.Tool) bool {
+			return slices.Contains(without, t.Name) || role.Tools != nil && !slices.Contains(kind, t.Name)
+		})
+	}
+}
+
+// patterned reports whether a file wants a tool for some uses only, as
+// "Bash(git log:*)". The whole tool would be more than that, so it is none.
+func patterned(written string) bool { return strings.Contains(written, "(") }
+
+// own are our names of tools as Claude Code's or ours are written in files.
+func own(written []string) []string {
+	var out []string
+	for _, name := range written {
+		name, _, _ = strings.Cut(name, "(")
+		out = append(out, hook.OwnTools(strings.TrimSpace(name))...)
+	}
+	return out
+}

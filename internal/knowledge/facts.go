@@ -1,0 +1,148 @@
+package knowledge
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/config"
+	"github.com/inspan/inspan/internal/consent"
+	"github.com/inspan/inspan/internal/keep"
+	"github.com/inspan/inspan/internal/memory"
+	"github.com/inspan/inspan/internal/places"
+	"github.com/inspan/inspan/internal/policy"
+	"github.com/inspan/inspan/internal/prompt"
+	"github.com/inspan/inspan/internal/session"
+	"github.com/inspan/inspan/internal/skill"
+	"github.com/inspan/inspan/internal/survey"
+	"github.com/inspan/inspan/internal/text"
+	"github.com/inspan/inspan/tool"
+)
+
+// Base is what is known between sessions, and of the machine.
+type Base struct {
+	*config.Installation
+	Consent  *consent.Store
+	Sessions *session.Store
+	Places   func(root string) places.Map
+}
+
+// Prompt is what the prompt of a new session is made of, beside the settings.
+type Prompt struct {
+	Replace, Append string // as in [prompt.Input]
+	Root            string // where instruction files are looked for
+	Limits          Limits
+	Skills          *skill.Library
+	Memory          *memory.Store
+}
+
+// Limits are what the prompt tells a model of its session.
+type Limits struct {
+	Mode     string // empty: ask
+	MaxTurns int    // as [inspan.Agent] has it
+	MaxCost  float64
+	MaxTime  time.Duration
+}
+
+// System is the prompt of a new session of an agent.
+func (k *Base) System(ctx context.Context, agent *inspan.Agent, p Prompt, warn func(string)) []event.Added {
+	root := agent.Env.Root
+	memory, claimed := k.remembered(p.Memory, warn)
+	blocks, warnings := prompt.Blocks(prompt.Input{
+		Replace: p.Replace, Append: p.Append, Files: prompt.Find(p.Root, k.reader(root)), Facts: k.facts(ctx, agent, p.Limits),
+		Skills: skillList(p.Skills, warn), Memory: memory, Claimed: claimed,
+	})
+	for _, w := range warnings {
+		warn(w)
+	}
+	return blocks
+}
+
+// Instructions returns what reads the instruction files between a workspace and a file in it.
+func (k *Base) Instructions(root string) func(path string) []event.Added {
+	return func(path string) []event.Added { return prompt.Nested(prompt.Below(root, path, k.reader(root))) }
+}
+
+// Beside tells a model of the folders beside the workspace.
+func Beside(folders []string) string {
+	if len(folders) == 0 {
+		return ""
+	}
+	list := make([]string, len(folders))
+	for i, dir := range folders {
+		list[i] = "- " + text.Line(dir)
+	}
+	return "These folders belong to the work too. File tools may read and change them as they may the workspace, by absolute paths; " +
+		"commands reach there what their words name:\n" + strings.Join(list, "\n")
+}
+
+// facts are what the prompt says of the surroundings of a new session.
+func (k *Base) facts(ctx context.Context, agent *inspan.Agent, l Limits) []string {
+	truth := prompt.Session{
+		Mode: cmp.Or(l.Mode, policy.ModeAsk), Walls: agent.Env.Walls, Throwaway: agent.Env.Throwaway, Unattended: agent.Unattended,
+		Turns: turns(l.MaxTurns), Cost: l.MaxCost, Time: l.MaxTime,
+	}
+	list := append([]string{"workspace: " + agent.Env.Root, "date: " + time.Now().Format("Monday, 2 January 2006")}, truth.Facts()...)
+	lever := agent.Levers.Bootstrap
+	if !lever.Active(agent.Unattended) {
+		return append(list, "system: "+runtime.GOOS+"/"+runtime.GOARCH)
+	}
+	return append(list, survey.Facts(ctx, agent.Env, k.machine(ctx, agent.Env), lever.Strength(0))...)
+}
+
+// turns are the most of one run, 0 for no limit.
+func turns(limit int) int {
+	switch {
+	case limit < 0:
+		return 0
+	case limit == 0:
+		return inspan.DefaultMaxTurns
+	}
+	return limit
+}
+
+// freshMachine is how long what is known of a machine holds.
+const freshMachine = 24 * time.Hour
+
+// machine is what the machine has, asked for once a day.
+func (k *Base) machine(ctx context.Context, env tool.Env) survey.Machine {
+	type known struct {
+		Key     string
+		At      time.Time
+		Machine survey.Machine
+	}
+	path, key := filepath.Join(k.StateDir, "machine.json"), os.Getenv("PATH")+"\x00"+k.Config.Sandbox.Container
+	var m known
+	if data, err := os.ReadFile(path); err == nil && json.Unmarshal(data, &m) == nil && m.Key == key && time.Since(m.At) < freshMachine {
+		return m.Machine
+	}
+	m = known{key, time.Now(), survey.Ask(ctx, env)}
+	if data, err := json.Marshal(m); err == nil {
+		_ = keep.Write(path, data) // the next session asks again
+	}
+	return m.Machine
+}
+
+// maxSkills is how much of the prompt the list of skills may take, in bytes.
+const maxSkills = 24 << 10
+
+// skillList is what the prompt says of the skills of a library; empty if there are
+// none.
+func skillList(l *skill.Library, warn func(string)) string {
+	skills, warnings := l.List()
+	for _, w := range warnings {
+		warn(w)
+	}
+	index := skill.Index(skills, maxSkills)
+	if index == "" {
+		return ""
+	}
+	return "Skills, which the tool skill loads. Where one matches the task, load it before you begin:\n" + index
+}

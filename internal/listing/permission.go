@@ -1,0 +1,65 @@
+package listing
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/inspan/inspan/internal/consent"
+	"github.com/inspan/inspan/internal/permission"
+	"github.com/inspan/inspan/internal/text"
+	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/tool"
+)
+
+// Explained prints what would become of a command line.
+func Explained(out io.Writer, e permission.Explained) error {
+	fmt.Fprintf(out, "%s\n", e.Plan.Class)
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, s := range e.Plan.Segments {
+		fmt.Fprintf(w, "  %s%s\t%s\t%s\n", strings.Repeat("  ", s.Depth), s.Class, words.OneLine(s.Text, 100), words.OneLine(s.Why, 200))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for _, e := range e.Plan.Effects {
+		fmt.Fprintf(out, "%s %s\n", e.Kind, words.OneLine(e.Path+e.Text, 200))
+	}
+	if e.Plan.Git {
+		fmt.Fprintln(out, "This holds if the repository's configuration names no program and hooks are off.")
+	}
+	fmt.Fprintf(out, "In mode %s: %s, by %s\n", e.Mode, e.Verdict.Action, e.Verdict.By)
+	for _, f := range e.Findings {
+		if f.Verdict.Action != tool.Allow {
+			fmt.Fprintf(out, "  %s: %s\n", f.Verdict.Action, words.OneLine(f.Verdict.Reason, 300))
+		}
+	}
+	switch {
+	case e.Verdict.Action == tool.Deny:
+	case len(e.Rules) > 0:
+		fmt.Fprintf(out, "Narrowest rules that would allow it: allow = [%s]\n", words.OneLine(quoteAll(e.Rules), 300))
+	case e.Verdict.Action == tool.Ask:
+		fmt.Fprintln(out, "No rule could safely allow it; it can be allowed once.")
+	}
+	return nil
+}
+
+func quoteAll(texts []string) string {
+	quoted := make([]string, len(texts))
+	for i, t := range texts {
+		quoted[i] = strconv.Quote(t)
+	}
+	return strings.Join(quoted, ", ")
+}
+
+// Content prints items with what each would run.
+func Content(out io.Writer, title string, items []consent.Item) {
+	for _, it := range items {
+		fmt.Fprintf(out, "%s: %s %s\n", title, it.Kind, it.Path)
+		for _, line := range it.Runs {
+			fmt.Fprintln(out, "    "+text.Visible(line))
+		}
+	}
+}

@@ -1,0 +1,61 @@
+package listing
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"text/tabwriter"
+
+	"github.com/inspan/inspan/internal/providers"
+)
+
+// Providers prints who provides models.
+func Providers(out io.Writer, providers []providers.Provider) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "PROVIDER\tWIRE\tSTATE\tDEFAULT MODEL\tADDRESS")
+	for _, p := range providers {
+		state := "ready"
+		switch {
+		case !p.Ready:
+			state = p.Need
+		case p.KeyEnv == "" && p.KeyCommand == "":
+			state = "no key needed"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", p.Name, p.Kind, state, orDash(p.Default), orDash(p.BaseURL))
+	}
+	fmt.Fprintln(w, "script\t-\toffline\tcommands\t-")
+	return w.Flush()
+}
+
+// Models prints the models that providers have.
+func Models(out io.Writer, found ...providers.Found) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "MODEL\tWINDOW\tIMAGES\tTOOLS")
+	for _, f := range found {
+		for _, m := range f.Models {
+			window := "unknown"
+			if m.Window > 0 {
+				window = strconv.Itoa(m.Window)
+			}
+			fmt.Fprintf(w, "%s/%s\t%s\t%s\t%s\n", f.Provider.Name, m.Model, window, yes(m.Images), yes(!m.NoTools))
+		}
+		if len(f.Models) == 0 {
+			fmt.Fprintf(w, "%s has no models yet\t\t\t\n", f.Provider.Name)
+		}
+	}
+	return w.Flush()
+}
+
+func yes(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "-"
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}

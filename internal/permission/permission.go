@@ -1,0 +1,163 @@
+// Package permission says what a session may do and reach: the rules of all scopes, the walls that
+// its programs run in, the judges beside the policy, and the secrets that nobody gets to see.
+package permission
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/config"
+	"github.com/inspan/inspan/internal/consent"
+	"github.com/inspan/inspan/internal/guard"
+	"github.com/inspan/inspan/internal/policy"
+	"github.com/inspan/inspan/internal/sandbox"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
+)
+
+// Set is the permissions of an installation.
+type Set struct {
+	*config.Installation
+	Consent *consent.Store
+	Shown   func() []string                                           // folders of the person that boxes show to programs
+	Keys    func() []string                                           // variables of the environment that hold keys of providers
+	Model   func(ctx context.Context, name string) (llm.Model, error) // for the reviewer, held to what a day may cost
+
+	noted sync.Map // secrets that were seen, by what they are
+	pool  sandbox.Pool
+}
+
+// Line is what a command line says of permissions.
+type Line struct {
+	Allow, Ask, Deny []string // rules
+	Trust            string   // as in [consent.Store.ReviewRunning]
+	KeepJobs         bool     // whatever bash is told to keep goes on after the session, unasked
+}
+
+// Wire tells an agent that works in root what it may touch and what it must not show.
+func (s *Set) Wire(agent *inspan.Agent, root string) {
+	agent.Private, agent.Shared, agent.Public, agent.Secrets = s.private(), s.shared(), s.public(root), s.secrets
+	agent.Remember = func(ctx context.Context, scope event.Scope, rules []string) error {
+		return s.Remember(ctx, root, scope, rules)
+	}
+}
+
+// parsed reads rules.
+func parsed(rules []inspan.Rule) ([]policy.Rule, error) {
+	var out []policy.Rule
+	for _, r := range rules {
+		rule, err := policy.ParseRule(r.Action, r.Text, r.Scope)
+		if err != nil {
+			return nil, config.Error{Err: fmt.Errorf("%s %w", r.Action, err)}
+		}
+		rule.Reason = r.Reason
+		out = append(out, rule)
+	}
+	return out, nil
+}
+
+// Rules lists all rules that hold in a workspace, by scope.
+func (s *Set) Rules(root string) ([]inspan.Rule, error) { return s.RulesFor(root, Line{}) }
+
+// RulesFor gathers the rules of all scopes for a workspace.
+func (s *Set) RulesFor(root string, l Line) ([]inspan.Rule, error) {
+	project, err := config.LoadProject(root)
+	if err != nil {
+		return nil, config.Error{Err: err}
+	}
+	var out []inspan.Rule
+	org, user := s.Organisation, s.Config
+	for _, scope := range []struct {
+		name  string
+		rules []config.Rule
+	}{
+		{"organisation", config.AllRules(org.Allow, org.Ask, org.Deny, org.Rules)},
+		{"user", config.AllRules(user.Allow, user.Ask, user.Deny, user.Rules)},
+		{"project", config.AllRules(nil, project.Ask, project.Deny, project.Rules)},
+		{"command line", config.AllRules(l.allowed(), l.Ask, l.Deny, nil)},
+	} {
+		for _, r := range scope.rules {
+			out = append(out, inspan.Rule{Action: r.Action, Text: r.Text, Scope: scope.name, Reason: r.Reason})
+		}
+	}
+	approved, err := s.approved(root)
+	return slices.Concat(out, s.kept(root, l.Trust), approved), err
+}
+
+// allowed are the rules by which the command line allows.
+func (l Line) allowed() []string {
+	if l.KeepJobs {
+		return append(slices.Clone(l.Allow), string(tool.Keep)+"(*)")
+	}
+	return l.Allow
+}
+
+// kept are rules that keep what may run, as the person trusts its exact content,
+// from being changed by tools.
+func (s *Set) kept(root, sum string) []inspan.Rule {
+	review, err := s.Consent.ReviewRunning(root, sum)
+	if err != nil {
+		return nil // then nothing is trusted
+	}
+	var out []inspan.Rule
+	for _, i := range review.Trusted {
+		path := filepath.Join(root, filepath.FromSlash(i.Path))
+		if strings.ContainsAny(path, `*?[]{}()\`) {
+			continue // it is no pattern; what runs is checked again before it does
+		}
+		for _, text := range []string{path, path + "/**"} {
+			out = append(out, inspan.Rule{
+				Action: tool.Deny, Text: "write(" + text + ")", Scope: policy.TrustedContent,
+				Reason: "it may run here because you trust it as it is; change it yourself, and look at it with 'inspan trust'",
+			})
+		}
+	}
+	return out
+}
+
+// Checks are the checks of the settings.
+func (s *Set) Checks() (guard.Checks, error) {
+	checks, err := guard.Compile(s.Config.Checks)
+	if err != nil {
+		return checks, config.Error{Err: err}
+	}
+	return checks, nil
+}
+
+// Judges are those beside the policy, cheap ones first.
+func (s *Set) Judges(ctx context.Context, checks guard.Checks, unattended bool) ([]tool.Judge, error) {
+	var list []tool.Judge
+	if len(s.Organisation.Modes) > 0 {
+		list = append(list, tool.JudgeFunc(s.modeAllowed))
+	}
+	if len(s.Config.Checks) > 0 {
+		list = append(list, checks)
+	}
+	r := s.Config.Reviewer
+	if r == nil {
+		return list, nil
+	}
+	model, err := s.Model(ctx, r.Model)
+	if err != nil {
+		return nil, fmt.Errorf("reviewer: %w", err)
+	}
+	reviewer := &guard.Reviewer{Model: model, MaxCost: r.MaxCost, Timeout: r.Timeout}
+	if r.Allow && unattended {
+		reviewer.Allows = policy.ModeAuto
+	}
+	return append(list, reviewer), nil
+}
+
+// modeAllowed denies everything in a mode that the organisation does not want.
+func (s *Set) modeAllowed(_ context.Context, c *tool.Call, _ []tool.Effect) (tool.Verdict, error) {
+	if slices.Contains(s.Organisation.Modes, c.Mode) {
+		return tool.Verdict{}, nil
+	}
+	return tool.Verdict{Action: tool.Deny, By: "organisation", Reason: fmt.Sprintf("mode %s may not be used here; %s may", c.Mode, strings.Join(s.Organisation.Modes, ", "))}, nil
+}

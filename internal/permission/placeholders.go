@@ -1,0 +1,73 @@
+package permission
+
+import (
+	"bytes"
+	"crypto/rand"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/keep"
+	"github.com/inspan/inspan/internal/secret"
+)
+
+// leastKey is how many bytes a key for placeholders has at least.
+const leastKey = 16
+
+// PlaceholderKey is what the placeholders of this user's secrets are made with, see
+// [inspan.Agent]. It lies in a file of the state folder, which no tool reads, and is made when it
+// is first needed. Of processes that make it at the same time, one does.
+func (s *Set) PlaceholderKey() ([]byte, error) {
+	path := filepath.Join(s.StateDir, "placeholder.key")
+	key, err := readKey(path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return key, err
+	}
+	if err := keep.MakeDir(s.StateDir); err != nil {
+		return nil, err
+	}
+	made := path + "-" + rand.Text()
+	if err := keep.Write(made, []byte(rand.Text()+rand.Text()+"\n")); err != nil {
+		return nil, err
+	}
+	defer os.Remove(made)
+	if err := os.Link(made, path); err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := os.Rename(made, path); err != nil { // there are no hard links here
+			return nil, err
+		}
+	}
+	return readKey(path)
+}
+
+// Redacted is a body without the secrets of this user, for the log of a session that another
+// process drives. What that process has not seen itself, such as a token that stands in the body
+// alone, its placeholder does not stand for there.
+func (s *Set) Redacted(body event.Body) event.Body {
+	key, err := s.PlaceholderKey()
+	if err != nil {
+		key = []byte(rand.Text())
+	}
+	vault, known := &secret.Vault{Key: key}, s.secrets()
+	for _, name := range slices.Sorted(maps.Keys(known)) {
+		vault.Add(name, known[name])
+	}
+	return event.MapText(body, vault.Redact)
+}
+
+// readKey reads a key. What is too short to be one is not: it was cut off or emptied.
+func readKey(path string) ([]byte, error) {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	key := bytes.TrimSpace(raw)
+	if len(key) < leastKey {
+		short := errors.New("it is too short; remove the file, and a new key is made")
+		return nil, &fs.PathError{Op: "read the key for placeholders in", Path: path, Err: short}
+	}
+	return key, nil
+}

@@ -1,0 +1,67 @@
+package permission
+
+import (
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/inspan/inspan/internal/places"
+	"github.com/inspan/inspan/internal/policy"
+	"github.com/inspan/inspan/internal/sandbox"
+	"github.com/inspan/inspan/internal/secret"
+)
+
+// Note takes a secret down that was seen. Name says what it is.
+func (s *Set) Note(name, value string) { s.noted.Store(name, value) }
+
+// secrets are the values that no session may show: those of variables that are
+// called like secrets, and the keys that commands have printed.
+func (s *Set) secrets() map[string]string {
+	out := map[string]string{}
+	for _, kv := range os.Environ() {
+		name, value, _ := strings.Cut(kv, "=")
+		if _, err := os.Lstat(value); secret.Named(name) && name != "PWD" && name != "OLDPWD" && err != nil { // SSH_AUTH_SOCK is no secret
+			out[name] = value
+		}
+	}
+	for _, name := range s.keys() {
+		out[name] = os.Getenv(name)
+	}
+	s.noted.Range(func(name, key any) bool {
+		out[name.(string)], _ = key.(string)
+		return true
+	})
+	return out
+}
+
+// keys are the variables that hold keys of inspan itself: of its providers, of its
+// tools and of the web.
+func (s *Set) keys() []string {
+	var out []string
+	out = append(out, s.Keys()...)
+	for _, byTool := range s.Config.ToolSecrets {
+		for _, names := range byTool {
+			out = append(out, names...)
+		}
+	}
+	for _, s := range s.Config.Web.Secrets {
+		out = append(out, s.Env)
+	}
+	out = append(out, s.Config.Web.KeyEnv)
+	return slices.DeleteFunc(out, func(name string) bool { return name == "" })
+}
+
+// Withheld lists the variables of the environment that commands don't get in a
+// mode.
+func (s *Set) Withheld(mode string) []sandbox.Withheld {
+	return sandbox.Withhold(os.Environ(), s.walls(places.Map{}, ""), mode == policy.ModeYolo)
+}
+
+// Explained is what of that a failed command is told, by name.
+func (s *Set) Explained(mode string) map[string]string {
+	out := map[string]string{}
+	for _, w := range s.Withheld(mode) {
+		out[w.Name] = w.Why
+	}
+	return out
+}

@@ -1,0 +1,107 @@
+package permission
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/internal/keep"
+	"github.com/inspan/inspan/internal/places"
+	"github.com/inspan/inspan/internal/policy"
+	"github.com/inspan/inspan/internal/sandbox"
+	"github.com/inspan/inspan/internal/tools"
+	"github.com/inspan/inspan/tool"
+)
+
+// EnvOf is the machine as the tools of a session see it, with walls where they
+// can be had.
+func (s *Set) EnvOf(root string, blobs tool.Blobs, rules []inspan.Rule, image string) (tool.Env, error) {
+	closed, err := parsed(rules)
+	if err != nil {
+		return tool.Env{}, err
+	}
+	box := s.Config.Sandbox
+	env, err := sandbox.Local(root, blobs, s.walls(policy.Close(s.Places(root), closed), image))
+	if err == nil && box.Off {
+		env = env.Unwalled()
+		env.Walls = tool.Walls{Why: "it is switched off in " + s.ConfigPath}
+	}
+	env.HTTP = s.http()
+	return env, err
+}
+
+// Env is the world that programs of a workspace run in.
+func (s *Set) Env(root string) (tool.Env, error) {
+	rules, err := s.Rules(root)
+	if err != nil {
+		return tool.Env{}, err
+	}
+	return s.EnvOf(root, nil, rules, "")
+}
+
+// http is how tools reach servers.
+func (s *Set) http() *http.Client {
+	g := s.Guard()
+	g.MaxBytes = tools.MaxBody
+	return g.Unredirected()
+}
+
+// walls says how processes are walled in and watched over. Those that ask for
+// nothing special get the walls of the workspace. Image is what they run in; empty means what the settings say.
+func (s *Set) walls(m places.Map, image string) sandbox.Options {
+	box := s.Config.Sandbox
+	var container *sandbox.Container
+	if image = cmp.Or(image, box.Container); image != "" {
+		container = &sandbox.Container{Image: image, Engine: box.Engine}
+	}
+	return sandbox.Options{
+		Container: container,
+		Guard:     s.Guard(),
+		Shown:     s.Shown(),
+		Self:      s.Self, Map: m, State: s.StateDir, Default: tool.BoxWorkspace, Environ: box.Environment, Keys: s.keys(), Pool: &s.pool,
+		Limits: sandbox.Limits{
+			CPU: time.Duration(box.CPU) * time.Second, Memory: box.Memory << 20, Processes: box.Processes, FileSize: box.FileSize << 20,
+		},
+	}
+}
+
+// TrySandbox proves the walls by trying to get through them.
+func (s *Set) TrySandbox(ctx context.Context) []sandbox.Check {
+	return sandbox.Probe(ctx, s.walls(s.Places(""), ""))
+}
+
+// Places is the machine as the judges see it.
+func (s *Set) Places(root string) places.Map {
+	return places.Map{
+		Root: root, Home: keep.Home(), Programs: keep.Programs(), Moved: keep.Moved(), Settings: filepath.Dir(s.ConfigPath), State: []string{s.StateDir}, Shared: append(s.shared(), s.ToolsDir()), Open: s.public(root),
+	}.Indexed()
+}
+
+// private lists what no tool of a session reads or changes.
+func (s *Set) private() []string { return []string{s.StateDir, filepath.Dir(s.ConfigPath)} }
+
+// shared lists what of it they read: plugins run from there, and so do scripts of skills.
+func (s *Set) shared() []string {
+	return []string{s.PluginsDir(), filepath.Join(filepath.Dir(s.ConfigPath), "skills")}
+}
+
+// public makes the globs of the settings absolute.
+func (s *Set) public(root string) []string {
+	var out []string
+	for _, glob := range s.Config.Public {
+		switch {
+		case strings.HasPrefix(glob, "~/"):
+			if glob = keep.AtHome(glob[2:]); glob == "" {
+				continue
+			}
+		case !filepath.IsAbs(glob):
+			glob = filepath.Join(root, glob)
+		}
+		out = append(out, glob)
+	}
+	return out
+}

@@ -1,0 +1,140 @@
+package providers
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/inspan/inspan/internal/config"
+	"github.com/inspan/inspan/internal/profile"
+	"github.com/inspan/inspan/internal/sandbox"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/llm/anthropic"
+	"github.com/inspan/inspan/llm/cloud"
+	"github.com/inspan/inspan/llm/gemini"
+	"github.com/inspan/inspan/llm/limit"
+	"github.com/inspan/inspan/llm/ollama"
+	"github.com/inspan/inspan/llm/openai"
+	"github.com/inspan/inspan/llm/prompted"
+)
+
+// build makes the adapter for the wire a provider speaks.
+func (s *Set) build(ctx context.Context, p Provider, id string) (llm.Model, error) {
+	at := s.Endpoint(p, id)
+	if err := s.credentials(&at, p); err != nil {
+		return nil, err
+	}
+	noTools := s.probe(ctx, &at, p)
+	m, err := adapter(p.Kind, &at)
+	if err != nil {
+		return nil, config.Error{Err: fmt.Errorf("provider %s: %w", p.Name, err)}
+	}
+	needs := profile.For(m.Info().Route(), s.Config.Profiles)
+	inPrompt := noTools || needs.Tools == "prompt" || p.Models[id].NoTools
+	return s.limits(p).Model(needs.Model(&prompted.Model{Model: m, Always: inPrompt})), nil
+}
+
+// Endpoint is what the settings say of a provider's model.
+func (s *Set) Endpoint(p Provider, id string) llm.Endpoint {
+	known := p.Models[id]
+	at := llm.Endpoint{
+		Deadlines: llm.Deadlines(p.Deadlines),
+		Provider:  p.Name, ID: id, BaseURL: p.BaseURL, Key: s.key(p.Name, p.Provider), Dialect: p.Dialect,
+		Bearer: p.OAuth != nil, Window: known.Window, MaxOutput: known.MaxOutput, Images: known.Images,
+	}
+	switch {
+	case known.Price != nil:
+		at.Prices = llm.Prices{*known.Price}
+	case p.Stays():
+		at.Prices = llm.Prices{{}} // it costs nothing
+	}
+	return at
+}
+
+func adapter(kind string, at *llm.Endpoint) (llm.Model, error) {
+	switch kind {
+	case "anthropic":
+		return (*anthropic.Model)(at), nil
+	case "openai", "openai-responses":
+		if _, err := openai.DialectOf(*at); err != nil {
+			return nil, err
+		}
+		if kind == "openai" {
+			return (*openai.Model)(at), nil
+		}
+		return (*openai.Responses)(at), nil
+	case "gemini":
+		return (*gemini.Model)(at), nil
+	case "ollama":
+		return (*ollama.Model)(at), nil
+	}
+	return nil, fmt.Errorf("unknown kind %q", kind)
+}
+
+// credentials puts in what a cloud wants: its address, which depends on the
+// region, and its own way to prove who asks.
+func (s *Set) credentials(at *llm.Endpoint, p Provider) error {
+	publisher := map[string]string{"anthropic": "anthropic", "gemini": "google"}[p.Kind]
+	switch p.Dialect {
+	case "bedrock":
+		if p.Region == "" {
+			return config.Error{Err: fmt.Errorf("provider %s: bedrock needs a region", p.Name)}
+		}
+		at.BaseURL = cmp.Or(p.BaseURL, "https://bedrock-runtime."+p.Region+".amazonaws.com")
+		at.HTTP, at.Key = &cloud.AWS{Region: p.Region}, nil
+	case "vertex":
+		if p.Region == "" || p.Project == "" {
+			return config.Error{Err: fmt.Errorf("provider %s: vertex needs a region and a project", p.Name)}
+		}
+		host := p.Region + "-aiplatform.googleapis.com"
+		if p.Region == "global" {
+			host = "aiplatform.googleapis.com"
+		}
+		at.BaseURL = cmp.Or(p.BaseURL, fmt.Sprintf("https://%s/v1/projects/%s/locations/%s/publishers/%s", host, p.Project, p.Region, publisher))
+		if at.Bearer = true; at.Key == nil {
+			at.Key = s.google.Key
+		}
+	}
+	return nil
+}
+
+// limits is what the provider's key may do, shared by all sessions of it.
+func (s *Set) limits(p Provider) *limit.Limit {
+	return &limit.Limit{Path: filepath.Join(s.StateDir, "limits", p.Name+".pace"), Requests: p.Requests, Tokens: p.Tokens}
+}
+
+// keyTimeout bounds a key command; a person may have to touch a device.
+const keyTimeout = 30 * time.Second
+
+// key returns what gets the provider's key, nil if it has none.
+func (s *Set) key(name string, p config.Provider) func(context.Context) (string, error) {
+	switch {
+	case p.OAuth != nil:
+		return func(ctx context.Context) (string, error) { return s.Token(ctx, name, *p.OAuth) }
+	case p.KeyCommand != "":
+		return func(ctx context.Context) (string, error) {
+			ctx, cancel := context.WithTimeout(ctx, keyTimeout)
+			defer cancel()
+			key, err := runKeyCommand(ctx, p.KeyCommand)
+			if key != "" {
+				s.Note("the key of "+name, key)
+			}
+			return key, err
+		}
+	case p.KeyEnv != "":
+		return func(context.Context) (string, error) { return os.Getenv(p.KeyEnv), nil }
+	}
+	return nil
+}
+
+// runKeyCommand returns what the command prints.
+func runKeyCommand(ctx context.Context, command string) (string, error) {
+	key, err := sandbox.Output(ctx, os.Environ(), "sh", "-c", command)
+	if err != nil {
+		return "", fmt.Errorf("key_command: %w", err)
+	}
+	return key, nil
+}

@@ -1,0 +1,117 @@
+package providers
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/inspan/inspan/internal/config"
+	"github.com/inspan/inspan/internal/profile"
+	"github.com/inspan/inspan/internal/sandbox"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/llm/ollama"
+	"github.com/inspan/inspan/llm/openai"
+)
+
+// probeTime bounds the question a local server is asked before a session starts.
+const probeTime = 2 * time.Second
+
+// Found is what a provider says it has.
+type Found struct {
+	Provider Provider
+	Models   []llm.Info
+	Err      error // why nothing is known
+}
+
+// Discover asks the servers at home, all at once, what they have. Those that do
+// not answer are left out.
+func (s *Set) Discover(ctx context.Context) []Found {
+	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	var home []Provider
+	for _, p := range s.List() {
+		if p.Stays() && p.Ready {
+			home = append(home, p)
+		}
+	}
+	found := make([]Found, len(home))
+	var wait sync.WaitGroup
+	for i, p := range home {
+		wait.Go(func() { found[i] = s.discover(ctx, p) })
+	}
+	wait.Wait()
+	var there []Found
+	for _, f := range found {
+		if f.Err == nil {
+			there = append(there, f)
+		}
+	}
+	return there
+}
+
+// DiscoverAt asks one provider, wherever it is.
+func (s *Set) DiscoverAt(ctx context.Context, name string) (Found, error) {
+	for _, p := range s.List() {
+		if p.Name == name {
+			f := s.discover(ctx, p)
+			return f, f.Err
+		}
+	}
+	return Found{}, config.Error{Err: fmt.Errorf("no provider %q; see 'inspan models'", name)}
+}
+
+func (s *Set) discover(ctx context.Context, p Provider) Found {
+	at := s.Endpoint(p, "")
+	f := Found{Provider: p}
+	switch p.Kind {
+	case "openai", "openai-responses":
+		f.Models, f.Err = openai.Discover(ctx, at)
+	case "ollama":
+		f.Models, f.Err = ollama.Discover(ctx, at)
+	default:
+		f.Err = fmt.Errorf("%s has no list that inspan reads; name its models as %s/MODEL", p.Name, p.Name)
+	}
+	return f
+}
+
+// probe asks a server at home for what the settings leave open of a model, and
+// whether it takes tools. One that does not answer leaves it open.
+func (s *Set) probe(ctx context.Context, at *llm.Endpoint, p Provider) (noTools bool) {
+	if !p.Stays() {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	var known llm.Info
+	if p.Kind == "ollama" {
+		shape, err := ollama.Show(ctx, *at)
+		if err != nil {
+			return false
+		}
+		known = shape.Info
+		if at.Window == 0 { // the devices take a program or two to ask
+			known.Window = shape.Fit(profile.Memory(s.Devices(ctx)))
+		}
+	} else {
+		for _, m := range s.discover(ctx, p).Models {
+			if m.Model == at.ID {
+				known = m
+			}
+		}
+	}
+	at.Window = cmp.Or(at.Window, known.Window)
+	at.Images = at.Images || known.Images
+	return known.NoTools
+}
+
+// Devices returns the machine's graphics processors. They are asked for once.
+func (s *Set) Devices(ctx context.Context) []profile.Device {
+	s.devicesOnce.Do(func() {
+		run := func(ctx context.Context, args ...string) (string, error) { return sandbox.Output(ctx, nil, args...) }
+		s.devices = profile.Devices(ctx, run, os.DirFS("/sys"))
+	})
+	return s.devices
+}

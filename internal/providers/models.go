@@ -1,0 +1,144 @@
+package providers
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/inspan/inspan/internal/config"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/llm/router"
+	"github.com/inspan/inspan/llm/script"
+	"github.com/inspan/inspan/tool"
+)
+
+// Choice is a model and why it was taken.
+type Choice struct {
+	Model llm.Model
+	Why   string // for people; empty if it was named
+}
+
+// Model returns the model with the name "provider/model", or the one the
+// session had, or the one of the settings, or the first that is configured. The
+// fallbacks of the settings stand behind it. A local server is asked for its
+// window.
+func (s *Set) Model(ctx context.Context, name, had string) (Choice, error) {
+	for _, n := range []string{name, had, s.Config.Model} {
+		if n != "" {
+			m, p, err := s.named(ctx, n)
+			if err != nil {
+				return Choice{}, err
+			}
+			return s.choice(ctx, m, p, "")
+		}
+	}
+	for _, p := range s.List() {
+		_, set := s.Config.Providers[p.Name]
+		if p.Ready && p.Default != "" && (set || p.KeyEnv != "") {
+			m, err := s.build(ctx, p, p.Default)
+			if err != nil {
+				return Choice{}, err
+			}
+			return s.choice(ctx, m, p, fmt.Sprintf("no model named; taking %s/%s (choose with --model, see 'inspan models')", p.Name, p.Default))
+		}
+	}
+	return Choice{}, config.Error{Err: errors.New("no model is configured\n" + howToGetOne)}
+}
+
+func (s *Set) choice(ctx context.Context, m llm.Model, p Provider, why string) (Choice, error) {
+	if len(s.Config.Fallback) > 0 && p.Name != router.Provider {
+		chain, err := s.chain(ctx, m, p)
+		return Choice{Model: chain, Why: why}, err
+	}
+	return Choice{Model: m, Why: why}, nil
+}
+
+const howToGetOne = `To get one, do one of these:
+  export ANTHROPIC_API_KEY=...          a key from console.anthropic.com, then run again
+  export OPENAI_API_KEY=...             a key from platform.openai.com, then run again
+  inspan run --model ollama/MODEL ...   a model of a local Ollama, without a key
+To try inspan offline, without any key:
+  inspan demo
+  inspan run --model script "bash: ls"`
+
+// errNoKey says that a provider lacks its key.
+var errNoKey = errors.New("no key")
+
+// named returns the model with the name, and its provider.
+func (s *Set) named(ctx context.Context, name string) (llm.Model, Provider, error) {
+	provider, model, _ := strings.Cut(name, "/")
+	switch provider {
+	case script.Provider:
+		m, err := scripted(model)
+		return m, Provider{Name: provider}, err
+	case router.Provider:
+		m, err := s.routed(ctx, cmp.Or(model, "auto"), s.named)
+		return m, Provider{Name: provider}, err
+	}
+	p, model, err := s.find(name)
+	if err != nil {
+		return nil, p, err
+	}
+	if !p.Ready {
+		return nil, p, config.Error{Err: fmt.Errorf("model %q: %w: %s, or set key_command for the provider in %s", name, errNoKey, p.Need, s.ConfigPath)}
+	}
+	m, err := s.build(ctx, p, model)
+	return m, p, err
+}
+
+// described returns the model with the name for its description alone: it needs
+// no key, and no server is asked.
+func (s *Set) described(ctx context.Context, name string) (llm.Model, Provider, error) {
+	if provider, _, _ := strings.Cut(name, "/"); provider == script.Provider {
+		return s.named(ctx, name)
+	}
+	p, model, err := s.find(name)
+	if err != nil {
+		return nil, p, err
+	}
+	at := s.Endpoint(p, model)
+	m, err := adapter(p.Kind, &at)
+	return m, p, err
+}
+
+// find returns the provider and the id of the model with the name.
+func (s *Set) find(name string) (Provider, string, error) {
+	provider, model, _ := strings.Cut(name, "/")
+	names := []string{script.Provider, router.Provider}
+	for _, p := range s.List() {
+		names = append(names, p.Name)
+		if p.Name != provider {
+			continue
+		}
+		if model = cmp.Or(model, p.Default); model == "" {
+			return p, "", config.Error{Err: fmt.Errorf("model %q: name it as %s/MODEL", name, provider)}
+		}
+		return p, model, nil
+	}
+	hint := ""
+	if near := tool.Nearest(provider, names); near != "" {
+		hint = fmt.Sprintf("; did you mean %q?", near)
+	}
+	return Provider{}, "", config.Error{Err: fmt.Errorf("model %q: no provider %q%s; models are named provider/model, see 'inspan models'", name, provider, hint)}
+}
+
+// scripted is the offline model: with no name it follows commands in the
+// prompt, otherwise the name is a script file.
+func scripted(file string) (llm.Model, error) {
+	if file == "" || file == "commands" {
+		return &script.Model{}, nil
+	}
+	archive, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("read script: %w", err)
+	}
+	m, err := script.Parse(archive)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	m.ID = file
+	return m, nil
+}

@@ -1,0 +1,161 @@
+// Package providers knows the models that a person can have: who provides them, what they are
+// called, with which keys and limits they are asked, and which stands in for which.
+package providers
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"net/netip"
+	"net/url"
+	"os"
+	"slices"
+	"sync"
+
+	"github.com/inspan/inspan/internal/config"
+	"github.com/inspan/inspan/internal/profile"
+	"github.com/inspan/inspan/llm/cloud"
+	"github.com/inspan/inspan/llm/openai"
+	"github.com/inspan/inspan/llm/router"
+	"github.com/inspan/inspan/llm/script"
+)
+
+// Set is the models of an installation and who provides them. Its sessions share what is
+// learned of them.
+type Set struct {
+	*config.Installation
+	Token func(ctx context.Context, provider string, o config.ProviderOAuth) (string, error) // of a provider that one logs in to
+	Note  func(name, key string)                                                             // is told of each key that a command has printed
+	Spent func(context.Context) (float64, error)                                             // US dollars on this day of UTC
+
+	health router.Health
+	google cloud.Google
+
+	devicesOnce sync.Once
+	devices     []profile.Device
+}
+
+// KeyVariables are the variables of the environment that hold keys of providers.
+func (s *Set) KeyVariables() []string {
+	var out []string
+	for _, p := range s.List() {
+		if p.KeyEnv != "" {
+			out = append(out, p.KeyEnv)
+		}
+	}
+	return out
+}
+
+// Provider is a place where models are to be had, as far as the settings and
+// the environment tell.
+type Provider struct {
+	Name string
+	config.Provider
+	Ready bool   // a key is there, or none is needed
+	Need  string // what is missing, for people
+}
+
+// presets are the providers that need no settings beyond a key. The order is
+// that in which a model is chosen when none is named. Servers that speak Chat
+// Completions come from the table of those.
+func presets() []Provider {
+	list := []Provider{
+		{Name: "anthropic", Provider: config.Provider{Kind: "anthropic", KeyEnv: "ANTHROPIC_API_KEY", Default: "claude-sonnet-5-5"}},
+		{Name: "openai", Provider: config.Provider{Kind: "openai-responses", KeyEnv: "OPENAI_API_KEY", Default: "gpt-6-sol"}},
+		{Name: "gemini", Provider: config.Provider{Kind: "gemini", KeyEnv: "GEMINI_API_KEY", Default: "gemini-3.8-flash"}},
+		{Name: "ollama", Provider: config.Provider{Kind: "ollama", BaseURL: "http://localhost:11434"}},
+	}
+	defaults := map[string]string{"openrouter": "openrouter/auto"}
+	for _, d := range openai.Dialects() {
+		if d.BaseURL == "" || d.Name == "openai" {
+			continue
+		}
+		list = append(list, Provider{Name: d.Name, Provider: config.Provider{
+			Kind: "openai", Dialect: d.Name, BaseURL: d.BaseURL, KeyEnv: d.KeyEnv, Default: defaults[d.Name],
+		}})
+	}
+	return list
+}
+
+// List lists the configured providers by name, then the presets, each
+// overlaid with what the settings say of it.
+func (s *Set) List() []Provider {
+	list := []Provider{}
+	known := presets()
+	for _, name := range slices.Sorted(maps.Keys(s.Config.Providers)) {
+		if !slices.ContainsFunc(known, func(p Provider) bool { return p.Name == name }) {
+			list = append(list, Provider{Name: name, Provider: s.Config.Providers[name]})
+		}
+	}
+	for _, p := range known {
+		if set, ok := s.Config.Providers[p.Name]; ok {
+			p.Provider = overlay(p.Provider, set)
+		}
+		list = append(list, p)
+	}
+	for i := range list {
+		list[i].Ready, list[i].Need = ready(list[i].Provider)
+	}
+	return list
+}
+
+// Aim gives the provider of a model what the environment has for it. One that
+// nobody knows speaks Chat Completions.
+func (s *Set) Aim(model string) error {
+	if err := s.Installation.Aim(model); err != nil {
+		return err
+	}
+	known := presets()
+	for name, p := range s.Config.Providers {
+		if p.Kind == "" && !slices.ContainsFunc(known, func(k Provider) bool { return k.Name == name }) {
+			p.Kind = "openai"
+			s.Config.Providers[name] = p // which Aim has copied
+		}
+	}
+	return nil
+}
+
+// overlay adds what the settings say of a preset.
+func overlay(base, set config.Provider) config.Provider {
+	set.Kind = cmp.Or(set.Kind, base.Kind)
+	if set.BaseURL == "" {
+		set.BaseURL = base.BaseURL
+	}
+	if set.KeyEnv == "" && set.KeyCommand == "" && set.OAuth == nil {
+		set.KeyEnv = base.KeyEnv
+	}
+	if set.Default == "" {
+		set.Default = base.Default
+	}
+	if set.Dialect == "" && set.Kind == base.Kind {
+		set.Dialect = base.Dialect
+	}
+	return set
+}
+
+func ready(p config.Provider) (ok bool, need string) {
+	switch {
+	case p.KeyCommand != "", p.KeyEnv == "", os.Getenv(p.KeyEnv) != "":
+		return true, ""
+	}
+	return false, "set " + p.KeyEnv
+}
+
+// Stays reports whether what the provider is sent stays on the user's machine
+// or network, as far as the address tells. LiteLLM passes it on.
+func (p Provider) Stays() bool {
+	switch {
+	case p.Local != nil:
+		return *p.Local
+	case p.Name == script.Provider:
+		return true
+	case p.Dialect == "litellm":
+		return false
+	}
+	u, err := url.Parse(p.BaseURL)
+	if err != nil || p.BaseURL == "" {
+		return false
+	}
+	ip, err := netip.ParseAddr(u.Hostname())
+	return u.Hostname() == "localhost" || err == nil && (ip.IsLoopback() || ip.IsPrivate())
+}

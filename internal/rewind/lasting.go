@@ -1,0 +1,101 @@
+package rewind
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/tool"
+)
+
+// Lasting is something a call has done that no rewind takes back.
+type Lasting struct {
+	Seq     uint64    `json:"seq"`
+	Time    time.Time `json:"time"`
+	Key     string    `json:"key"` // of the call, the same however often it is sent: an idempotency key; empty of what goes on after the session
+	Tool    string    `json:"tool"`
+	Effects []string  `json:"effects"`
+	Outcome string    `json:"outcome"` // empty: it is not known how it ended
+}
+
+// Lasting lists what the calls of a session have done outside of its workspace:
+// over the network, to other folders, or nobody knows where.
+func (room *Room) Lasting(ctx context.Context, id string) ([]Lasting, error) {
+	var out []Lasting
+	names, keys, judged, at := map[string]string{}, map[string]string{}, map[string]event.Judged{}, map[string]int{}
+	root := ""
+	for e, err := range room.Sessions.Events(ctx, id) {
+		if err != nil {
+			return nil, err
+		}
+		switch b := e.Body.(type) {
+		case event.Opened:
+			root = b.Root
+		case event.Replied:
+			for _, c := range b.Parts.Calls() {
+				names[c.ID], keys[c.ID] = c.Name, tool.Key(e.Session, e.Seq, c.ID)
+			}
+		case event.Judged:
+			judged[b.Call] = b
+		case event.Started:
+			if list := lasting(judged[b.Call].Effects, root); len(list) > 0 {
+				at[b.Call] = len(out)
+				out = append(out, Lasting{Seq: e.Seq, Time: e.Time, Key: keys[b.Call], Tool: names[b.Call], Effects: list})
+			}
+		case event.Finished:
+			if b.Kept {
+				text := fmt.Sprintf("%s: goes on after the session, in process %d", b.Command, b.PID)
+				out = append(out, Lasting{Seq: e.Seq, Time: e.Time, Tool: "bash", Effects: []string{text}, Outcome: "kept"})
+			}
+		case event.Ended:
+			if i, ok := at[b.Call]; ok {
+				out[i].Outcome = string(b.Outcome)
+			}
+		}
+	}
+	return out, nil
+}
+
+// lasting says in words which effects stay.
+func lasting(effects []tool.Effect, root string) []string {
+	var out []string
+	command := ""
+	for _, e := range effects {
+		text := ""
+		switch {
+		case e.Kind == tool.Execute:
+			command = e.Text
+		case e.Kind == tool.Network:
+			text = "talked to " + e.Text
+			if e.Text == "" || e.Text == "*" {
+				text = "could reach any host"
+			}
+		case e.Kind == tool.External:
+			text = "could do anything"
+			if e.Text != "" {
+				text = "was to " + e.Text
+			}
+		case e.Kind == tool.Write && !e.Own && !tool.Inside(root, e.Path):
+			text = "changed " + e.Path
+		case e.Kind == tool.Write && e.Sensitive != "": // checkpoints leave it out
+			text = "changed " + e.Path
+		case e.Kind == tool.Read && e.Sensitive != "":
+			text = "read " + e.Path
+		}
+		if text != "" && e.Sensitive != "" {
+			text += ", which " + e.Sensitive
+		}
+		if text == "" {
+			continue
+		}
+		if command != "" {
+			text = command + ": " + text
+		}
+		if !slices.Contains(out, text) {
+			out = append(out, text)
+		}
+	}
+	return out
+}

@@ -1,0 +1,357 @@
+// Package rewind takes checkpoints of workspaces, finds the way back to before something was said,
+// and tells what no way back undoes.
+package rewind
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/config"
+	"github.com/inspan/inspan/internal/keep"
+	"github.com/inspan/inspan/internal/places"
+	"github.com/inspan/inspan/internal/session"
+	"github.com/inspan/inspan/internal/snapshot"
+	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/llm/script"
+	"github.com/inspan/inspan/tool"
+)
+
+// Room is where the ways back of all workspaces and sessions are found.
+type Room struct {
+	*config.Installation
+	Sessions *session.Store
+	Places   func(root string) places.Map
+}
+
+// snapshots is the store of checkpoints of a workspace; nil if none are kept,
+// as they are switched off, or as the workspace is more than a project.
+func (room *Room) snapshots(root string) *snapshot.Store {
+	if room.Config.Checkpoints.Off || tool.Inside(root, keep.Home()) {
+		return nil
+	}
+	return &snapshot.Store{
+		Dir:  filepath.Join(room.StateDir, "snapshots", tool.Digest([]byte(root))),
+		Root: root, Skip: room.skipped(root), Quota: room.Config.Checkpoints.Quota << 20,
+	}
+}
+
+// skipped reports what is never kept and never put back: folders that package
+// managers fill, and sensitive places, which calls change with a person's consent
+// only. What git ignores is kept, as a call could have it ignored.
+func (room *Room) skipped(root string) func(path string, dir bool) bool {
+	at := room.Places(root)
+	made := []string{"node_modules", ".venv", "venv", "__pycache__", ".tox", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".gradle", ".next", ".terraform"}
+	return func(path string, dir bool) bool {
+		return dir && slices.Contains(made, filepath.Base(path)) || at.Of(filepath.Join(root, filepath.FromSlash(path))).Guard != places.Plain
+	}
+}
+
+// Checkpointing returns what takes checkpoints for a session, and finishes a
+// rewind that a crash has cut off.
+func (room *Room) Checkpointing(ctx context.Context, root string, warn func(string)) (func(context.Context) (event.Checkpoint, error), error) {
+	store := room.snapshots(root)
+	if store == nil {
+		return nil, nil
+	}
+	if _, err := os.Stat(store.Dir); err == nil {
+		done, err := store.Recover(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("finish a rewind that was cut off: %w", err)
+		}
+		if done != nil {
+			warn(fmt.Sprintf("a rewind that was cut off has been finished: %d files", len(done.Changes)))
+		}
+	}
+	return func(ctx context.Context) (event.Checkpoint, error) { return take(ctx, store) }, nil
+}
+
+// checkpointTime is how long a checkpoint may take. A workspace that needs longer
+// is no project, and nobody would wait for it at each call.
+const checkpointTime = 30 * time.Second
+
+func take(ctx context.Context, store *snapshot.Store) (event.Checkpoint, error) {
+	limited, cancel := context.WithTimeout(ctx, checkpointTime)
+	defer cancel()
+	c, err := store.Take(limited)
+	if errors.Is(err, snapshot.ErrFull) {
+		if _, err := store.Clean(limited); err != nil {
+			return event.Checkpoint{}, err
+		}
+		c, err = store.Take(limited)
+	}
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+		err = fmt.Errorf("it takes longer than %v", checkpointTime)
+	}
+	return event.Checkpoint{ID: c.ID, Left: c.Left}, err
+}
+
+// Point is a place that a session can be rewound to: before a person said
+// something.
+type Point struct {
+	Seq  uint64 // of what was said
+	Time time.Time
+	Text string
+}
+
+// Points lists where a session can be rewound to, oldest first.
+func (room *Room) Points(ctx context.Context, id string) ([]Point, error) {
+	var all []Point
+	last, back := uint64(0), map[uint64]uint64{} // where each rewind went to
+	for e, err := range room.Sessions.Events(ctx, id) {
+		if err != nil {
+			return nil, err
+		}
+		last = e.Seq
+		switch b := e.Body.(type) {
+		case event.Said:
+			if len(b.Parts) > 0 {
+				all = append(all, Point{e.Seq, e.Time, b.Parts.Text()})
+			}
+		case event.Rewound:
+			back[e.Seq] = b.To
+		}
+	}
+	// From the end back, past what was rewound.
+	var out []Point
+	for at := last; at > 0; at-- {
+		if to, ok := back[at]; ok {
+			at = to + 1
+			continue
+		}
+		if i := slices.IndexFunc(all, func(p Point) bool { return p.Seq == at }); i >= 0 {
+			out = append(out, all[i])
+		}
+	}
+	slices.Reverse(out)
+	return out, nil
+}
+
+// Way is a way back, of files, the conversation or both.
+type Way struct {
+	To    uint64 // event the conversation goes back to; 0: it stays
+	Plan  snapshot.Plan
+	store *snapshot.Store // nil: the files stay
+	at    string          // checkpoint they go back to
+	spans []snapshot.Span
+}
+
+// Lines says what the rewind would do, as lines without control characters: each
+// file that changes, each that stays as somebody else has changed it since, and
+// where the conversation goes. There is always one. Force is as in [Way.Restore].
+func (r *Way) Lines(force bool) []string {
+	var out []string
+	for _, c := range r.Plan.Changes {
+		line := words.OneLine(c.Path, 200) + " " + becomes(c)
+		if c.Why == snapshot.Merged {
+			line = words.OneLine(c.Path, 200) + " loses what the agent changed; " + c.Why
+		}
+		out = append(out, line)
+	}
+	verb := "stays"
+	if force {
+		verb = "is overwritten, where that is possible"
+	}
+	for _, c := range r.Plan.Kept {
+		out = append(out, fmt.Sprintf("%s %s: %s", words.OneLine(c.Path, 200), verb, words.OneLine(c.Why, 200)))
+	}
+	if len(out) == 0 {
+		out = append(out, "no file changes")
+	}
+	if r.To > 0 {
+		out = append(out, fmt.Sprintf("the conversation goes to where it was after event %d", r.To))
+	}
+	return out
+}
+
+func becomes(c snapshot.Change) string {
+	switch c.Kind {
+	case snapshot.Create:
+		return "comes back"
+	case snapshot.Delete:
+		return "is removed, as the agent made it"
+	case snapshot.ChangeMod:
+		return fmt.Sprintf("gets its permissions back: %v", c.New.Mode)
+	case snapshot.Retype:
+		return "becomes what it was"
+	}
+	return "gets its content back"
+}
+
+// errNothing says that there is nothing to go back to.
+var errNothing = errors.New("nothing was changed since, as far as checkpoints tell")
+
+// Back works out the way back to before an event of a session that works in
+// root, and changes nothing.
+func (room *Room) Back(ctx context.Context, id, root string, seq uint64, files, conversation bool) (*Way, error) {
+	r := &Way{}
+	if conversation {
+		r.To = seq - 1
+	}
+	if !files {
+		return r, nil
+	}
+	if r.store = room.snapshots(root); r.store == nil {
+		return nil, config.Error{Err: errors.New("no checkpoints are kept of this workspace")}
+	}
+	if _, err := r.store.Recover(ctx); err != nil {
+		return nil, err
+	}
+	if err := r.collect(ctx, room.Sessions, id, seq); err != nil {
+		return nil, err
+	}
+	if r.at == "" && conversation {
+		r.store = nil
+		return r, nil
+	}
+	if r.at == "" {
+		return nil, errNothing
+	}
+	var err error
+	r.Plan, err = r.store.Plan(ctx, r.at, r.spans)
+	return r, err
+}
+
+// collect finds what the calls of a session have done since an event: what lies
+// between the checkpoints around them.
+func (r *Way) collect(ctx context.Context, store *session.Store, id string, since uint64) error {
+	open := ""
+	add := func(before, after string) {
+		if r.at == "" {
+			r.at = before
+		}
+		r.spans = append(r.spans, snapshot.Span{Before: before, After: after})
+	}
+	for e, err := range store.Events(ctx, id) {
+		if err != nil {
+			return err
+		}
+		if e.Seq < since {
+			continue
+		}
+		switch b := e.Body.(type) {
+		case event.Checkpoint:
+			if open != "" { // or a crash has taken the second one
+				add(open, b.ID)
+			}
+			if open = b.ID; b.After {
+				open = ""
+			}
+		case event.Restored:
+			add(b.Before, b.After)
+		}
+	}
+	if open == "" {
+		return nil
+	}
+	now, err := r.store.Take(ctx)
+	if err == nil {
+		add(open, now.ID)
+	}
+	return err
+}
+
+// ErrNoPoint says that a session can't be taken back to what was named.
+var ErrNoPoint = errors.New("no such point")
+
+// noPoint is an error with ErrNoPoint in it and not in its text.
+type noPoint struct{ error }
+
+func (e noPoint) Unwrap() error     { return e.error }
+func (e noPoint) Is(err error) bool { return err == ErrNoPoint }
+
+// To works out the way back of a session that stands so, to before the event that is named: by its
+// number, or "last" for what was said last. Empty takes the last rewind back, see [Room.Redo].
+func (room *Room) To(ctx context.Context, st inspan.Status, named string, files, conversation bool) (*Way, error) {
+	if named == "" {
+		return room.Redo(ctx, st.Session, st.Root)
+	}
+	points, err := room.Points(ctx, st.Session)
+	if err != nil {
+		return nil, err
+	}
+	if len(points) == 0 {
+		return nil, noPoint{errors.New("nothing was said in this session")}
+	}
+	seq := points[len(points)-1].Seq
+	if named != "last" {
+		n, err := strconv.ParseUint(named, 10, 64)
+		if err != nil || n < points[0].Seq || n > st.Seq {
+			return nil, noPoint{fmt.Errorf("--to: %q is no number of what was said, or of an event since; 'inspan rewind %s' lists what was said",
+				named, st.Session)}
+		}
+		seq = n
+	}
+	return room.Back(ctx, st.Session, st.Root, seq, files, conversation)
+}
+
+// Redo works out how the last rewind of a session is taken back: its files until the
+// same ones change again, and the conversation until something is said.
+func (room *Room) Redo(ctx context.Context, id, root string) (*Way, error) {
+	r := &Way{}
+	for e, err := range room.Sessions.Events(ctx, id) {
+		if err != nil {
+			return nil, err
+		}
+		switch b := e.Body.(type) {
+		case event.Restored:
+			r.store, r.at, r.spans, r.To = room.snapshots(root), b.Before, []snapshot.Span{{Before: b.Before, After: b.After}}, 0
+		case event.Rewound:
+			r.To = b.Of
+		case event.Said: // the conversation has gone on from there; the files may still be put back
+			r.To = 0
+		}
+	}
+	if r.store == nil && r.To == 0 {
+		return nil, errors.New("nothing was rewound, or the conversation has gone on since")
+	}
+	if r.store == nil {
+		return r, nil
+	}
+	if _, err := r.store.Recover(ctx); err != nil {
+		return nil, err
+	}
+	var err error
+	r.Plan, err = r.store.Plan(ctx, r.at, r.spans)
+	return r, err
+}
+
+// Parked opens a session that can be looked at and rewound, and is not to be
+// run: it needs no model. The caller closes it.
+func (room *Room) Parked(ctx context.Context, id string) (*inspan.Session, error) {
+	log, err := room.Sessions.Open(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	s, err := (&inspan.Agent{Model: &script.Model{}}).Open(ctx, log)
+	if err != nil {
+		return nil, errors.Join(err, log.Close())
+	}
+	return s, nil
+}
+
+// Restore puts the files back. Nil means that there was nothing to put back.
+// Force also overwrites what somebody else has changed since.
+func (r *Way) Restore(ctx context.Context, force bool) (*event.Restored, error) {
+	forced := force && len(r.Plan.Kept) > 0
+	if r.store == nil || len(r.Plan.Changes) == 0 && !forced {
+		return nil, nil
+	}
+	done, err := r.store.Restore(ctx, r.at, r.spans, force)
+	if err != nil {
+		return nil, err
+	}
+	body := &event.Restored{To: r.at, Before: done.Before, After: done.After, Kept: len(done.Kept)}
+	for _, c := range done.Changes[:min(100, len(done.Changes))] {
+		body.Files = append(body.Files, strings.ToValidUTF8(c.Path, "\uFFFD"))
+	}
+	return body, nil
+}

@@ -1,0 +1,196 @@
+package running
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/sandbox"
+	"github.com/inspan/inspan/llm"
+)
+
+// Order is what a detached process is to do.
+type Order struct {
+	ID         string `json:"id"` // to go on with; empty: a new session
+	Text       string `json:"text"`
+	Unattended bool   `json:"unattended"`
+	Log        string `json:"log"` // what it prints to, until the session has a folder
+}
+
+// begun is what a detached process tells once its run has begun.
+type begun struct {
+	Session string `json:"session"`
+	Warned  int64  `json:"warned"` // bytes that it had printed before
+}
+
+// Start is what became of a detached process.
+type Start struct {
+	Session string // whose run has begun; empty: none, and the process has ended
+	Printed []byte // by the process, until then
+	Code    int    // that it has ended with
+}
+
+// Detach starts a program with arguments that has an order done, see [Ordered], and waits until
+// its run has begun or the process has ended.
+func (t *Table) Detach(ctx context.Context, program string, args []string, o Order) (Start, error) {
+	log, err := t.NewRunLog()
+	if err != nil {
+		return Start{}, err
+	}
+	defer log.Close()
+	o.Log = log.Name()
+	defer os.Remove(o.Log) // it has moved, unless the run never began
+	raw, err := json.Marshal(o)
+	if err != nil {
+		return Start{}, err
+	}
+	p, err := sandbox.Detach(program, args, log, raw)
+	if err != nil {
+		return Start{}, err
+	}
+	defer p.Close()
+	told, err := p.Report(ctx)
+	var b begun
+	if err == nil && json.Unmarshal(told, &b) == nil {
+		printed, err := io.ReadAll(io.NewSectionReader(log, 0, b.Warned))
+		return Start{Session: b.Session, Printed: printed}, err
+	}
+	code, waitErr := p.Wait()
+	if err = errors.Join(err, waitErr); err != nil {
+		return Start{}, err
+	}
+	printed, err := io.ReadAll(io.NewSectionReader(log, 0, 1<<20))
+	return Start{Printed: printed, Code: code}, err
+}
+
+// Background is the run that this process was detached for.
+type Background struct {
+	Order
+	Out *Printed // what the process prints to
+
+	report io.WriteCloser
+	once   sync.Once // of closing report
+	joined chan struct{}
+}
+
+// Ordered is what this process was detached for; an error: it was not. The caller closes it.
+func Ordered() (*Background, error) {
+	raw, report, err := sandbox.Ordered()
+	if err != nil {
+		return nil, err
+	}
+	b := &Background{Out: &Printed{File: os.Stdout}, report: report, joined: make(chan struct{})}
+	if err := json.Unmarshal(raw, &b.Order); err != nil {
+		b.Close()
+		return nil, err
+	}
+	return b, nil
+}
+
+// Close tells whoever waits that nothing more will be told.
+func (b *Background) Close() { b.once.Do(func() { b.report.Close() }) }
+
+// Open opens the session of the order in a host, with what its run begins with. A new one works in
+// the folder root.
+func (b *Background) Open(ctx context.Context, host *inspan.Host, root string) (*inspan.Session, []event.Body, error) {
+	b.hear(host)
+	if b.ID == "" {
+		s, err := host.New(ctx, root)
+		return s, []event.Body{event.Said{Parts: llm.Say(b.Text)}}, err
+	}
+	s, err := host.Open(ctx, b.ID)
+	if err != nil {
+		return nil, nil, err
+	}
+	inputs, err := Next(s.Status(), b.Text, "resume --detach")
+	if err != nil {
+		return nil, nil, errors.Join(err, s.Close())
+	}
+	return s, inputs, nil
+}
+
+// hear has joined closed when a session of the host is being driven.
+func (b *Background) hear(host *inspan.Host) {
+	made := host.Agent
+	host.Agent = func(ctx context.Context, at inspan.Place) (*inspan.Agent, error) {
+		agent, err := made(ctx, at)
+		if err != nil {
+			return nil, err
+		}
+		before := agent.Joined
+		agent.Joined = func(s *inspan.Session) {
+			if before != nil {
+				before(s)
+			}
+			close(b.joined)
+		}
+		return agent, nil
+	}
+}
+
+// Announce tells whoever started this process once the run of a session has begun: when the session
+// is ours and what it begins with is in the log. The function stops that, and is called when the run
+// has ended.
+func (b *Background) Announce(ctx context.Context, t *Table, s *inspan.Session) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	told, warned := make(chan struct{}), b.Out.Size()
+	go func() {
+		defer close(told)
+		b.announce(ctx, t, s, warned)
+	}()
+	return func() {
+		cancel()
+		<-told
+	}
+}
+
+func (b *Background) announce(ctx context.Context, t *Table, s *inspan.Session, warned int64) {
+	after := s.Status().Seq
+	select {
+	case <-b.joined:
+	case <-ctx.Done():
+	}
+	for _, err := range s.Events(ctx, after) {
+		if err == nil {
+			break
+		}
+	}
+	if ctx.Err() != nil && s.Status().Seq == after {
+		return // it is over, and has never begun
+	}
+	_ = t.KeepRunLog(b.Log, s.ID()) // else what is printed is lost, and the log has all that matters
+	raw, err := json.Marshal(begun{s.ID(), warned})
+	if err == nil {
+		_, _ = b.report.Write(raw) // if nobody listens any more, it goes on
+	}
+	b.Close()
+}
+
+// ErrNothingToDo says that a session has nothing to go on with.
+var ErrNothingToDo = errors.New("nothing to do")
+
+// idle is an error with ErrNothingToDo in it and not in its text.
+type idle struct{ error }
+
+func (e idle) Unwrap() error     { return e.error }
+func (e idle) Is(err error) bool { return err == ErrNothingToDo }
+
+// Next is what a session goes on with; how is the command that was given. An error is
+// [ErrNothingToDo].
+func Next(st inspan.Status, text, how string) ([]event.Body, error) {
+	switch {
+	case text != "":
+		return []event.Body{event.Said{Parts: llm.Say(text)}}, nil
+	case st.Stopped != nil && st.Stopped.Reason == event.ReasonDone:
+		return nil, idle{fmt.Errorf("session %s is done; give it a new task: inspan %s %s \"...\"", st.Session, how, st.Session)}
+	case st.Stopped != nil:
+		return []event.Body{event.Said{}}, nil
+	}
+	return nil, nil
+}

@@ -1,0 +1,240 @@
+// Package running knows who drives which session, stops runs, keeps what goes on after a session, and
+// has runs go on in processes of their own.
+package running
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/config"
+	"github.com/inspan/inspan/internal/sandbox"
+	"github.com/inspan/inspan/internal/session"
+)
+
+// States of a session that somebody drives.
+const (
+	StateWorking = "working"
+	StateAsks    = "asks"
+	StateModel   = "waits for its model"
+	StateKept    = "kept" // a command of it goes on after it
+)
+
+// Table is the sessions that run, in this process and in others.
+type Table struct {
+	*config.Installation
+	Sessions *session.Store
+	Redact   func(event.Body) event.Body // takes out secrets of what is sent to a session that others drive
+
+	shells sync.Map // of the sessions that are open here, by id
+}
+
+// Driven is a session that somebody drives.
+type Driven struct {
+	ID       string    `json:"id"`
+	Parent   string    `json:"parent,omitempty"` // the session that it works for
+	PID      int       `json:"pid"`
+	Host     string    `json:"host"`
+	Since    time.Time `json:"since"` // when that process took it up, or was asked last
+	State    string    `json:"state"` // one of the states above
+	What     string    `json:"what"`  // its title, else what was said last
+	Root     string    `json:"root"`
+	Cost     float64   `json:"cost"` // US dollars so far
+	Unpriced bool      `json:"unpriced,omitempty"`
+}
+
+// List lists the sessions that somebody drives, each before those that work for it,
+// the oldest first; none is an empty list. A child that asks is driven by nobody and
+// counts, as what it works for is driven.
+func (t *Table) List(ctx context.Context) ([]Driven, error) {
+	held, err := t.Sessions.Held(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list := []Driven{}
+	seen := map[string]bool{}
+	for _, h := range held {
+		seen[h.Session] = true
+	}
+	for i := 0; i < len(held); i++ { // grows
+		h := held[i]
+		st, err := t.status(ctx, h.Session)
+		if err != nil {
+			continue // it went meanwhile, or is damaged, which 'sessions list' tells
+		}
+		list = append(list, drivenBy(h, st))
+		for _, child := range st.Children {
+			if child.Open && !seen[child.Child] {
+				seen[child.Child] = true
+				held = append(held, session.Holder{Session: child.Child, PID: h.PID, Host: h.Host, Since: h.Since})
+			}
+		}
+	}
+	slices.SortFunc(list, func(a, b Driven) int { return strings.Compare(a.ID, b.ID) }) // which puts children behind their parents
+	return list, nil
+}
+
+func drivenBy(h session.Holder, st inspan.Status) Driven {
+	d := Driven{
+		ID: h.Session, Parent: session.Parent(h.Session), PID: h.PID, Host: h.Host, Since: h.Since, State: stateOf(st), What: st.Title,
+		Root: st.Root, Cost: st.Cost, Unpriced: st.Unpriced,
+	}
+	if d.What == "" {
+		d.What = st.Task
+	}
+	return d
+}
+
+// stateOf says what a session does that somebody drives.
+func stateOf(st inspan.Status) string {
+	switch {
+	case len(st.Waiting)+len(st.Raised) > 0:
+		return StateAsks
+	case st.Asking || st.NotBefore.After(time.Now()):
+		return StateModel
+	}
+	return StateWorking
+}
+
+// Watch opens a session to look at it. The caller closes it.
+func (t *Table) Watch(ctx context.Context, id string) (*inspan.Watch, error) {
+	w, err := (&inspan.Host{Dir: t.Sessions.Dir}).Watch(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	w.Redact = t.Redact
+	return w, nil
+}
+
+// status is how a session stands that others drive.
+func (t *Table) status(ctx context.Context, id string) (inspan.Status, error) {
+	w, err := t.Watch(ctx, id)
+	if err != nil {
+		return inspan.Status{}, err
+	}
+	return w.Status(), w.Close()
+}
+
+// gap is longer than a process lets go of a session that it goes on with.
+const gap = 50 * time.Millisecond
+
+// Driver is who drives the session with the whole id; where it works for another, else
+// who drives that. Nil means nobody. A process that has just got an answer lets go for
+// a moment, so that nobody is only believed when it is seen again: that takes a tenth
+// of a second.
+func (t *Table) Driver(ctx context.Context, id string) (*session.Holder, error) {
+	tick := time.NewTicker(gap)
+	defer tick.Stop()
+	for n := 0; ; n++ {
+		for at := id; at != ""; at = session.Parent(at) {
+			if h, err := t.Sessions.Holder(at); h != nil || err != nil {
+				return h, err
+			}
+		}
+		if n == 2 {
+			return nil, nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// stopGrace is how long a process may take to end after it was told to.
+const stopGrace = 2 * time.Second
+
+// Stop stops the run of the session with the whole id, ends what goes on of it after its
+// end, and says what happened.
+func (t *Table) Stop(ctx context.Context, id string, now bool, wait time.Duration) (string, error) {
+	what, err := t.stop(ctx, id, now, wait)
+	if err != nil {
+		return "", err
+	}
+	ended, err := t.EndServices(ctx, id)
+	for _, s := range ended {
+		what += fmt.Sprintf("; ended process %d: %s", s.PID, s.Command)
+	}
+	return what, err
+}
+
+// stop stops the run of the session with the whole id, and says what happened. The run
+// is interrupted and may take so long to stop; with now, or after that, the process
+// that drives it is ended. Of a session that works for another only the run is
+// interrupted: its process has others.
+func (t *Table) stop(ctx context.Context, id string, now bool, wait time.Duration) (string, error) {
+	h, err := t.Driver(ctx, id)
+	if h == nil {
+		return "nobody drives it", err
+	}
+	child := session.Parent(id) != ""
+	if !now || child {
+		rests, err := t.interrupt(ctx, id, wait)
+		if err != nil {
+			return "", err
+		}
+		if rests {
+			return t.ending(ctx, id), nil
+		}
+	}
+	switch {
+	case child:
+		return "", fmt.Errorf("session %s has not stopped within %s; it runs in process %d, which has others: inspan stop %s", id, wait, h.PID, h.Session)
+	case !h.Here():
+		return "", fmt.Errorf("session %s is driven by process %d on %s; end that there", id, h.PID, h.Host)
+	}
+	killed, err := sandbox.End(ctx, h.PID, stopGrace, func() bool { return t.holds(*h) })
+	if err != nil {
+		return "", err
+	}
+	how := "ended when it was told to"
+	if killed {
+		how = "was killed"
+	}
+	return fmt.Sprintf("process %d %s; the run is %s", h.PID, how, t.ending(ctx, id)), nil
+}
+
+// interrupt interrupts a run, and reports whether it has stopped within that time.
+func (t *Table) interrupt(ctx context.Context, id string, wait time.Duration) (rests bool, err error) {
+	w, err := t.Watch(ctx, id)
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = w.Close() }()
+	if err := w.Send(ctx, event.Cancelled{By: "inspan stop", All: true}); err != nil {
+		return false, err
+	}
+	ctx, stop := context.WithTimeout(ctx, wait)
+	defer stop()
+	for _, err := range w.Events(ctx, w.Status().Seq) {
+		if err != nil {
+			return false, nil // ending the process does not need the log
+		}
+		if !w.Status().Active {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// holds reports whether a process still drives a session. What can't be read is not
+// taken for a yes.
+func (t *Table) holds(h session.Holder) bool {
+	now, err := t.Sessions.Holder(h.Session)
+	return err == nil && now != nil && now.PID == h.PID && now.Host == h.Host
+}
+
+// ending says how the run of a session has stopped.
+func (t *Table) ending(ctx context.Context, id string) string {
+	st, err := t.status(ctx, id)
+	if err != nil || st.Active || st.Stopped == nil {
+		return "broken off, go on with: inspan resume " + id
+	}
+	return strings.ReplaceAll(string(st.Stopped.Reason), "_", " ")
+}

@@ -1,0 +1,52 @@
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/inspan/inspan/tool"
+)
+
+// FirstLine runs a program, without walls, and returns the first line that it prints to
+// standard output. An exit code other than 0 is an error.
+func FirstLine(ctx context.Context, args ...string) (string, error) {
+	text, err := Output(ctx, nil, args...)
+	line, _, _ := strings.Cut(text, "\n")
+	return line, err
+}
+
+// Output runs a program and returns what it prints to standard output, without
+// white space around it. environ is as in [tool.Command].
+func Output(ctx context.Context, environ []string, args ...string) (string, error) {
+	printed, complaints, code, err := Capture(ctx, environ, args...)
+	if err == nil && code != 0 {
+		err = fmt.Errorf("%s ended with %d: %.200s", args[0], code, strings.TrimSpace(complaints))
+	}
+	return strings.TrimSpace(string(printed)), err
+}
+
+// Capture runs a program in the root folder, see CaptureIn.
+func Capture(ctx context.Context, environ []string, args ...string) (printed []byte, complaints string, code int, err error) {
+	return CaptureIn(ctx, tool.Command{Args: args, Dir: "/", Env: environ})
+}
+
+// CaptureIn runs a program, without walls, and returns what it prints to standard output
+// and, apart from that, its complaints. Output and Report of the command are ignored.
+func CaptureIn(ctx context.Context, c tool.Command) (printed []byte, complaints string, code int, err error) {
+	env, err := Local(c.Dir, nil, Options{})
+	if err != nil {
+		return nil, "", 0, err
+	}
+	var out, errs bytes.Buffer
+	// Standard output goes to descriptor 3, apart from the complaints.
+	c.Args = append([]string{"sh", "-c", `exec "$@" >&3 3>&-`, "sh"}, c.Args...)
+	c.Output, c.Report = &errs, &out
+	proc, err := env.Procs.Start(ctx, c)
+	if err != nil {
+		return nil, "", 0, err
+	}
+	code, err = proc.Wait()
+	return out.Bytes(), errs.String(), code, err
+}

@@ -1,0 +1,107 @@
+package toolbox
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/internal/config"
+	"github.com/inspan/inspan/internal/policy"
+	"github.com/inspan/inspan/internal/tools"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
+)
+
+// Parts of a window beyond which the descriptions of tools that are not built in
+// are deferred, and what that comes to where the window is not known.
+const (
+	mostDescribed = 10
+	fewDescribed  = 20_000 // tokens
+)
+
+// Furnish says which of the tools of an agent the model is told of in each request: those
+// of every day. The others are found by tool_search, built-in ones always, those that come
+// and go where there are many. Told: it is told
+// of all of them. Come lists those that come and go. It is the last that is done to an agent.
+func Furnish(agent *inspan.Agent, c config.Config, come func(context.Context) []tool.Tool, told bool) {
+	levers, unattended := agent.Levers, agent.Unattended
+	mode := cmp.Or(agent.Mode, policy.ModeAsk)
+	all := tools.Told(agent.Tools, tools.Truth{
+		Mode: mode, Walls: agent.Env.Walls, Unattended: unattended, Keeps: !agent.NoKeep && !c.Keeps(mode),
+	})
+	if unattended {
+		all = slices.DeleteFunc(slices.Clone(all), func(t tool.Tool) bool { return slices.Contains(attended(), t.Name) })
+	}
+	if levers.Names.Active(unattended) {
+		all = tools.Mended(all)
+	}
+	room := allowance(agent.Model.Info().Window)
+	var rare, known []tool.Tool // known are those that tool_search tells more of
+	if !told && (levers.Deferred.Active(unattended) || described(all) > room) {
+		all, rare = daily(all)
+		all, known = brief(all)
+	}
+	agent.Tools = all
+	agent.Extra = func(ctx context.Context) (shown, hidden []tool.Tool) {
+		shown, hidden = come(ctx), rare
+		if !told && described(shown) > room {
+			shown, hidden = nil, slices.Concat(rare, shown)
+		}
+		if len(hidden) > 0 {
+			shown = slices.Concat(tools.Deferred(slices.Concat(hidden, known)), shown)
+		}
+		if levers.Names.Active(unattended) {
+			shown = tools.Mended(shown)
+			hidden = slices.Concat(hidden, tools.Usual(slices.Concat(all, shown, hidden)))
+		}
+		return shown, hidden
+	}
+}
+
+// brief leaves rare arguments out of what the model is told of in each request. Known are
+// the tools that have some.
+func brief(list []tool.Tool) (out, known []tool.Tool) {
+	out = slices.Clone(list)
+	for i, t := range out {
+		if t.Name == "spawn_agent" {
+			known = append(known, t)
+			out[i].Unshown = []string{"tools", "model", "budget", "deadline", "max_turns", "result_schema", "count", "reduce", "check"}
+		}
+	}
+	return out, known
+}
+
+// attended are tools for sessions that somebody watches.
+func attended() []string { return []string{"ask_user", "render"} }
+
+// daily parts built-in tools into those that a model needs every day and the rest.
+func daily(list []tool.Tool) (shown, rare []tool.Tool) {
+	for _, t := range list {
+		if slices.Contains([]string{
+			"read_file", "write_file", "edit_file", "edit_lines", "list_files", "find_files", "search_files", "bash", "jobs", "todo", "ask_user", "skill", "spawn_agent",
+			"web_fetch", "view_image",
+		}, t.Name) {
+			shown = append(shown, t)
+		} else {
+			rare = append(rare, t)
+		}
+	}
+	return shown, rare
+}
+
+func allowance(window int) int {
+	if window == 0 {
+		return fewDescribed
+	}
+	return window / mostDescribed
+}
+
+// described is about how many tokens the descriptions of tools take.
+func described(list []tool.Tool) int {
+	req := llm.Request{}
+	for _, t := range list {
+		req.Tools = append(req.Tools, t.Spec())
+	}
+	return req.Tokens()
+}

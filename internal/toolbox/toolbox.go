@@ -1,0 +1,44 @@
+// Package toolbox puts together the tools of a session, says which of them its model is told of, and
+// calls them for people.
+package toolbox
+
+import (
+	"slices"
+
+	"github.com/inspan/inspan/internal/config"
+	"github.com/inspan/inspan/internal/lsp"
+	"github.com/inspan/inspan/internal/skill"
+	"github.com/inspan/inspan/internal/tools"
+	"github.com/inspan/inspan/tool"
+)
+
+// BuiltIn lists the tools that are part of inspan. They belong to no session.
+func BuiltIn() []tool.Tool {
+	return slices.Concat(tools.WithLSP(&lsp.Manager{}, tools.Core(&tools.Shell{}, "")), tools.Web{}.Tools())
+}
+
+// Session lists the tools of a session that are built in, as the settings want them. Edit is the
+// form of changes that suits its model. The function ends what they have started.
+func Session(c config.Config, shell *tools.Shell, edit string, env tool.Env) (list []tool.Tool, end func()) {
+	servers := &lsp.Manager{Env: env}
+	list = tools.Core(shell, edit)
+	if !c.NoLSP {
+		list = tools.WithLSP(servers, list)
+	}
+	if !c.Web.Off {
+		w := tools.Web{Search: c.Web.Engine(), Secrets: map[string]tools.Secret{}}
+		for name, s := range c.Web.Secrets {
+			w.Secrets[name] = tools.Secret{Hosts: s.Hosts, Value: s.Value, Plain: s.Plain}
+		}
+		list = append(list, w.Tools()...)
+	}
+	return list, servers.Close
+}
+
+// Skilled adds the tool that loads skills, if there can be any.
+func Skilled(c config.Config, l *skill.Library, list []tool.Tool) []tool.Tool {
+	if c.Skills.Off {
+		return list
+	}
+	return append(list, tools.Skill(l))
+}
