@@ -1,40 +1,71 @@
 package main
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 )
 
-// helpTemplate shows usage and examples first, then the explanation, the
-// subcommands and the flags.
-const helpTemplate = `{{.Short}}{{if or .Runnable .HasAvailableSubCommands}}
+// help shows usage and examples first, then the explanation, the subcommands and the flags. It is
+// no template: text/template would keep every exported method in the binary.
+func help(cmd *cobra.Command, _ []string) {
+	var b strings.Builder
+	b.WriteString(cmd.Short + usage(cmd))
+	section(&b, "Examples:", cmd.Example)
+	section(&b, "", cmd.Long)
+	if cmd.HasAvailableSubCommands() && len(cmd.Groups()) == 0 {
+		section(&b, "Commands:", listed(cmd, (*cobra.Command).IsAvailableCommand))
+	}
+	for _, group := range cmd.Groups() {
+		section(&b, group.Title, listed(cmd, func(c *cobra.Command) bool {
+			return c.GroupID == group.ID && (c.IsAvailableCommand() || c.Name() == "help")
+		}))
+	}
+	section(&b, "Flags:", cmd.LocalFlags().FlagUsages())
+	section(&b, "Flags of all commands:", cmd.InheritedFlags().FlagUsages())
+	section(&b, "Help topics:", listed(cmd, (*cobra.Command).IsAdditionalHelpTopicCommand))
+	fmt.Fprintln(cmd.OutOrStdout(), b.String())
+}
 
-Usage:{{if .Runnable}}
-  {{.UseLine}}{{end}}{{if .HasAvailableSubCommands}}
-  {{.CommandPath}} [command]{{end}}{{end}}{{if .HasExample}}
+// usage is how a command is typed, empty for a help topic.
+func usage(cmd *cobra.Command) string {
+	var out string
+	if cmd.Runnable() {
+		out += "\n  " + cmd.UseLine()
+	}
+	if cmd.HasAvailableSubCommands() {
+		out += "\n  " + cmd.CommandPath() + " [command]"
+	}
+	if out == "" {
+		return ""
+	}
+	return "\n\nUsage:" + out
+}
 
-Examples:
-{{.Example}}{{end}}{{with .Long}}
+// section adds a part of a help text, unless it is empty.
+func section(b *strings.Builder, title, text string) {
+	if text = strings.TrimRight(text, " \n"); text == "" {
+		return
+	}
+	b.WriteString("\n\n")
+	if title != "" {
+		b.WriteString(title + "\n")
+	}
+	b.WriteString(text)
+}
 
-{{. | trimTrailingWhitespaces}}{{end}}{{if .HasAvailableSubCommands}}{{$cmds := .Commands}}{{if eq (len .Groups) 0}}
-
-Commands:{{range $cmds}}{{if .IsAvailableCommand}}
-  {{rpad .Name .NamePadding }} {{.Short}}{{end}}{{end}}{{else}}{{range $group := .Groups}}
-
-{{.Title}}{{range $cmds}}{{if (and (eq .GroupID $group.ID) (or .IsAvailableCommand (eq .Name "help")))}}
-  {{rpad .Name .NamePadding }} {{.Short}}{{end}}{{end}}{{end}}{{end}}{{end}}{{if .HasAvailableLocalFlags}}
-
-Flags:
-{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}{{end}}{{if .HasAvailableInheritedFlags}}
-
-Flags of all commands:
-{{.InheritedFlags.FlagUsages | trimTrailingWhitespaces}}{{end}}{{if .HasHelpSubCommands}}
-
-Help topics:{{range .Commands}}{{if .IsAdditionalHelpTopicCommand}}
-  {{rpad .Name .NamePadding }} {{.Short}}{{end}}{{end}}{{end}}
-`
+// listed names the commands below one that are wanted, each in a line.
+func listed(cmd *cobra.Command, wanted func(*cobra.Command) bool) string {
+	var b strings.Builder
+	for _, c := range cmd.Commands() {
+		if wanted(c) {
+			fmt.Fprintf(&b, "  %-*s %s\n", c.NamePadding(), c.Name(), c.Short)
+		}
+	}
+	return b.String()
+}
 
 // topics are the groups that 'inspan --help' lists commands in.
 func topics() [][2]string {
@@ -51,7 +82,7 @@ func topics() [][2]string {
 
 // describe sets the form of all help, and the groups of the root command.
 func describe(root *cobra.Command) {
-	root.SetHelpTemplate(helpTemplate)
+	root.SetHelpFunc(help)
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	for _, topic := range topics() {
