@@ -5,7 +5,6 @@ package inspan_test
 // than its line is entered here, so that it stays.
 
 import (
-	"fmt"
 	"go/ast"
 	"os"
 	"path/filepath"
@@ -170,7 +169,7 @@ func walkGo(f func(path, text string)) error {
 
 func check(t *testing.T, what string, is, most, goal int) {
 	t.Helper()
-	t.Log(fmt.Sprintf("%s: %d, goal %d", what, is, goal))
+	t.Logf("%s: %d, goal %d", what, is, goal)
 	if is > most {
 		t.Errorf("%s: %d, at most %d are held; the goal is %d", what, is, most, goal)
 	}
