@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -52,6 +54,7 @@ func TestScripts(t *testing.T) {
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
+		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"fill": fill},
 		Condition: func(name string) (bool, error) {
 			if name != "walls" && name != "throwaway" {
 				return false, fmt.Errorf("there is no condition %q", name)
@@ -69,10 +72,20 @@ func TestScripts(t *testing.T) {
 			env.Setenv("GOFLAGS", "-mod=mod")
 			env.Setenv("NO_COLOR", "1")
 			env.Setenv("EXAMPLES", examples)
+			env.Setenv("UNIQUE", "inspan-script-"+rand.Text())
 			env.Defer(func() { endAll(filepath.Join(env.WorkDir, ".state", "sessions")) })
 			return nil
 		},
 	})
+}
+
+// fill puts the name that is this run's own in the place of UNIQUE in files: scripts of several
+// runs of the tests meet in /tmp.
+func fill(ts *testscript.TestScript, _ bool, files []string) {
+	for _, file := range files {
+		path := ts.MkAbs(file)
+		ts.Check(os.WriteFile(path, []byte(strings.ReplaceAll(ts.ReadFile(file), "UNIQUE", ts.Getenv("UNIQUE"))), 0o600))
+	}
 }
 
 // endAll ends the processes that drive the sessions in a folder, so that a test that
