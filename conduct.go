@@ -78,7 +78,8 @@ var ErrAnswered = errors.New("answered elsewhere")
 func (c *Conductor) Run(ctx context.Context, inputs ...event.Body) error {
 	ctx, broken := context.WithCancel(ctx)
 	defer broken()
-	put := &questions{session: c.Session, ask: c.Ask, together: c.Together, patience: c.Patience, put: map[uint64]context.CancelCauseFunc{}, news: make(chan struct{}, 1)}
+	put := newQuestions(c.Session)
+	put.ask, put.together, put.patience = c.Ask, c.Together, c.Patience
 	c.begin(put, broken)
 	defer c.end()
 	for {
@@ -137,6 +138,7 @@ func (c *Conductor) begin(put *questions, broken context.CancelFunc) {
 		c.wish, c.left = nil, false
 	}
 	c.at, c.put, c.broken = unheard, put, broken
+	c.forgive()
 }
 
 func (c *Conductor) end() {
@@ -144,6 +146,11 @@ func (c *Conductor) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.at = ended
+	c.forgive()
+}
+
+// forgive ends the wait for a run that was interrupted. The lock is held.
+func (c *Conductor) forgive() {
 	if c.grace != nil {
 		c.grace.Stop()
 		c.grace = nil

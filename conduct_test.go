@@ -321,6 +321,57 @@ func TestConductorGrace(t *testing.T) {
 	}
 }
 
+// TestConductorForgives holds that the bound on an interrupted run is none on the run behind it.
+func TestConductorForgives(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := make(chan struct{}, 2)
+		work := tool.New("work", "", func(ctx context.Context, _ *tool.Call, _ struct{}) (tool.Result, error) {
+			began <- struct{}{}
+			select {
+			case <-time.After(time.Minute):
+				return tool.Text("done"), nil
+			case <-ctx.Done():
+				return tool.Result{}, ctx.Err()
+			}
+		})
+		work.Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) { return nil, nil }
+		a := &inspan.Agent{Model: scripted(t, "call: work {}", "call: work {}", "Done."), Tools: []tool.Tool{work}, Env: tool.Env{Root: "/w"}}
+		c := &inspan.Conductor{Session: open(t, a, event.NewMemory("s")), Grace: time.Second}
+		c.After = func(_ context.Context, st inspan.Status) ([]event.Body, error) {
+			if st.Stopped.Reason != event.ReasonCancelled {
+				return nil, nil
+			}
+			return []event.Body{said("again")}, nil
+		}
+		go func() {
+			<-began
+			c.Interrupt(event.Cancelled{By: "ann"})
+		}()
+		if err := c.Run(t.Context(), said("go")); err != nil || c.Session.Status().Stopped.Reason != event.ReasonDone {
+			t.Errorf("stopped %+v: %v", c.Session.Status().Stopped, err)
+		}
+	})
+}
+
+// mute is a log that can't be followed.
+type mute struct {
+	*event.Memory
+	why error
+}
+
+func (m mute) Wait(context.Context, uint64) error { return m.why }
+
+// TestConductorCantFollow holds that nobody waits for an answer that could not be seen.
+func TestConductorCantFollow(t *testing.T) {
+	gone := errors.New("the disk is gone")
+	l := &ledger{}
+	a := &inspan.Agent{Model: scripted(t, oneNote), Tools: []tool.Tool{l.writer()}, Env: tool.Env{Root: "/w"}}
+	c := &inspan.Conductor{Session: open(t, a, mute{event.NewMemory("s"), gone}), Patience: -1}
+	if err := c.Run(t.Context(), said("go")); !errors.Is(err, gone) {
+		t.Errorf("%v", err)
+	}
+}
+
 // TestAnswerNamesWhatWaits holds that an answer that needs a decision says so.
 func TestAnswerNamesWhatWaits(t *testing.T) {
 	l := &ledger{}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/loop"
 	"github.com/inspan/inspan/internal/prompt"
 )
@@ -204,7 +205,7 @@ func (d *driver) pause(ctx context.Context, wait time.Duration) error {
 		return err
 	}
 	watched, done := d.interruptible(ctx)
-	sleep(watched, wait)
+	_ = keep.Sleep(watched, wait) // an interrupt is looked for next
 	done()
 	if ctx.Err() != nil {
 		return ctx.Err()

@@ -27,6 +27,10 @@ type questions struct {
 	err      error                              // why no more can be asked
 }
 
+func newQuestions(s *Session) *questions {
+	return &questions{session: s, put: map[uint64]context.CancelCauseFunc{}, news: make(chan struct{}, 1)}
+}
+
 // change changes what the lock guards, and tells of it.
 func (q *questions) change(f func()) {
 	q.mu.Lock()
@@ -140,8 +144,9 @@ func (q *questions) watch(ctx context.Context, st Status) (stop func()) {
 	var watching sync.WaitGroup
 	watching.Go(func() {
 		for e, err := range q.session.Events(ctx, st.Seq) {
-			if err != nil {
-				return // the next run says it
+			if err != nil { // no answer could be seen any more
+				q.change(func() { q.err = errors.Join(q.err, err) })
+				return
 			}
 			q.saw(e.Body)
 			if settles(e.Body, st.Waiting) {

@@ -101,7 +101,7 @@ func (r retrier) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chun
 			if !yield(llm.Chunk{Retry: &llm.Retry{Attempt: attempt + 1, Wait: wait.Seconds(), Cause: err}}, nil) {
 				return
 			}
-			if !sleep(ctx, wait) {
+			if keep.Sleep(ctx, wait) != nil {
 				yield(llm.Chunk{}, &llm.Error{Kind: llm.KindCancelled, Err: context.Cause(ctx)})
 				return
 			}
@@ -163,6 +163,3 @@ func pause(attempt int, e *llm.Error) time.Duration {
 	wait := min(firstWait<<(attempt-1), longestWait)
 	return wait*3/4 + rand.N(wait/2)
 }
-
-// sleep waits, and reports whether it was left to.
-func sleep(ctx context.Context, d time.Duration) bool { return keep.Sleep(ctx, d) == nil }

@@ -157,29 +157,13 @@ func (w *Watch) Close() error { return w.log.Close() }
 // it waits, the session is driven by this process, and anybody else is told so. It
 // returns ErrBusy if a run goes on here, and ctx's error when that is done.
 func (s *Session) Await(ctx context.Context) error {
-	release, err := s.hold(ctx)
-	if err != nil {
-		return err
+	if _, ok := s.log.(event.Waiter); !ok {
+		return errors.New("nothing can be waited for: the log does not tell when it grows")
 	}
-	err = s.await(ctx, s.Status())
-	return errors.Join(err, release())
-}
-
-func (s *Session) await(ctx context.Context, st Status) error {
-	patient, stop := ctx, context.CancelFunc(func() {})
-	if until := soonest(st.Waiting); !until.IsZero() {
-		patient, stop = context.WithDeadline(ctx, until)
-	}
-	defer stop()
-	for e, err := range s.Events(patient, st.Seq) {
-		if err != nil || settles(e.Body, st.Waiting) {
-			return err
-		}
-	}
-	if ctx.Err() != nil || patient.Err() != nil {
-		return ctx.Err() // nil: it is too late for an answer
-	}
-	return errors.New("nothing can be waited for: the log does not tell when it grows")
+	put := newQuestions(s)
+	put.patience = -1
+	_, err := put.settle(ctx, s.Status())
+	return err
 }
 
 // soonest is when the first of the calls no longer takes an answer; zero: never.
