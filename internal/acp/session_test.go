@@ -249,12 +249,14 @@ func TestPromptBlocks(t *testing.T) {
 }
 
 func TestSlashCommands(t *testing.T) {
-	e := edit(t, wire.ClientCapabilities{}, nil)
+	e := start(t, serverIn(t.TempDir(), nil), folder(t), wire.ClientCapabilities{})
 	put(t, filepath.Join(e.root, ".inspan", "commands", "compact.md"), "say: not this one\n")
 	put(t, filepath.Join(e.root, ".inspan", "commands", "git", "log.md"), "---\ndescription: the log\n---\nsay: log of $ARGUMENTS end\n")
-	if _, err := e.conn.ResumeSession(t.Context(), wire.ResumeSessionRequest{SessionId: e.session, Cwd: e.root}); err != nil {
+	made, err := e.conn.NewSession(t.Context(), wire.NewSessionRequest{Cwd: e.root, McpServers: []wire.McpServer{}})
+	if err != nil {
 		t.Fatal(err)
 	}
+	e.note(func() { e.session = made.SessionId })
 	e.until("the commands", func() bool {
 		n := 0
 		for _, u := range e.told() {
