@@ -218,11 +218,12 @@ func (c *Conductor) Leave(why event.Cancelled) {
 // interrupt says in the log that the run is to stop. A log that takes nothing more can't be
 // told, so the run is broken off. The lock is held.
 func (c *Conductor) interrupt(why event.Cancelled) {
-	if c.Session.Send(context.Background(), why) != nil {
+	seq, err := c.Session.send(context.Background(), why)
+	if err != nil {
 		c.broken()
 		return
 	}
-	c.put.change(func() { c.put.answered = true })
+	c.put.heard(seq)
 	c.put.saw(why)
 	if c.Grace > 0 && c.grace == nil {
 		c.grace = time.AfterFunc(c.Grace, c.broken)

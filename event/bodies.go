@@ -50,6 +50,9 @@ type Said struct {
 	Taint
 }
 
+// Say is the input of a person at the terminal who says text.
+func Say(text string) Said { return Said{Parts: llm.Say(text)} }
+
 // Origin is whose words an input holds. Only those of a person are the person's wish:
 // the task, what rules of consent rest on, and what a compaction keeps as such.
 type Origin string

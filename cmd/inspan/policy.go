@@ -3,14 +3,11 @@ package main
 import (
 	"fmt"
 	"path/filepath"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/listing"
-	"github.com/inspan/inspan/internal/policy"
-	"github.com/inspan/inspan/internal/words"
 )
 
 func (c *command) policy() *cobra.Command {
@@ -29,8 +26,8 @@ func (c *command) policyExplain() *cobra.Command {
 		Example: "  inspan policy explain 'git log --oneline | head -5'\n  inspan policy explain --mode edit 'find . -name \"*.tmp\" -delete'",
 		Args:    exactly(1, 1, "one COMMAND, in quotes"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := policy.CheckMode(mode); err != nil {
-				return usageError{fmt.Errorf("--mode: %w", err)}
+			if err := (app.Options{Mode: mode}).Check(); err != nil {
+				return err
 			}
 			a, err := app.Load(c.self)
 			if err != nil {
@@ -68,11 +65,7 @@ func (c *command) policyRules() *cobra.Command {
 			if len(rules) == 0 {
 				fmt.Fprintln(cmd.ErrOrStderr(), "no rules; the permission mode alone decides")
 			}
-			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-			for _, r := range rules {
-				fmt.Fprintf(w, "%s\t%s\t%s\n", r.Action, words.OneLine(r.Text, 200), r.Scope)
-			}
-			return w.Flush()
+			return listing.Rules(cmd.OutOrStdout(), rules)
 		},
 	}
 	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` to use (the workspace)")

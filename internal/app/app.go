@@ -106,6 +106,14 @@ type Options struct {
 // Store is where the sessions lie.
 func (a *App) Store() *session.Store { return a.sessions }
 
+// Check looks whether the mode and the rules can be. What can't is a [words.Misuse].
+func (o Options) Check() error {
+	if err := permission.CheckMode(o.Mode); err != nil {
+		return err
+	}
+	return o.line().Check()
+}
+
 // line is what the options say of permissions.
 func (o Options) line() permission.Line {
 	return permission.Line{Allow: o.Allow, Ask: o.Ask, Deny: o.Deny, Trust: o.Trust, KeepJobs: o.KeepJobs}

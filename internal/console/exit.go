@@ -2,10 +2,16 @@ package console
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/config"
+	"github.com/inspan/inspan/internal/cost"
+	"github.com/inspan/inspan/internal/policy"
 	"github.com/inspan/inspan/internal/session"
+	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
 )
 
@@ -86,12 +92,29 @@ func Codes() [][2]string {
 	return rows
 }
 
+// ModesHelp lists the permission modes, for the help text.
+func ModesHelp() string {
+	var b strings.Builder
+	b.WriteString("Modes:\n")
+	for _, m := range policy.Modes() {
+		fmt.Fprintf(&b, "  %-5s %s\n", m[0], m[1])
+	}
+	b.WriteString("Without a terminal, calls that would ask are denied.")
+	return b.String()
+}
+
 // ExitCode returns the exit code for the end of a run: its reason and what the
 // model call came to, if it was that. err is the harness's own trouble.
 func ExitCode(reason string, cause llm.Kind, err error) int {
 	var busy *session.BusyError
-	if errors.As(err, &busy) {
+	var misuse words.Misuse
+	switch {
+	case errors.As(err, &misuse):
+		return ExitUsage
+	case errors.As(err, &busy):
 		return ExitBusy
+	case errors.Is(err, config.ErrSettings), errors.Is(err, cost.ErrStrategy):
+		return ExitConfig
 	}
 	exit := ExitError
 	for _, c := range codes() {

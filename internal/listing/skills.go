@@ -113,3 +113,13 @@ func Valid(out io.Writer, dirs []string) error {
 	}
 	return nil
 }
+
+// Skill prints a skill as the model gets it.
+func Skill(out io.Writer, l *skill.Library, name, arguments string) error {
+	s, _, err := l.Invoke(name, arguments)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(out, text.VisibleLines(s))
+	return err
+}

@@ -17,6 +17,7 @@ import (
 	"github.com/inspan/inspan/internal/guard"
 	"github.com/inspan/inspan/internal/policy"
 	"github.com/inspan/inspan/internal/sandbox"
+	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -38,6 +39,30 @@ type Line struct {
 	Allow, Ask, Deny []string // rules
 	Trust            string   // as in [consent.Store.ReviewRunning]
 	KeepJobs         bool     // whatever bash is told to keep goes on after the session, unasked
+}
+
+// CheckMode looks whether there is a mode of that name; empty is none, and fine. Another is a
+// [words.Misuse].
+func CheckMode(mode string) error {
+	if err := policy.CheckMode(mode); err != nil {
+		return words.Misuse{Err: fmt.Errorf("--mode: %w", err)}
+	}
+	return nil
+}
+
+// Check looks whether the rules can be read. What can't be is a [words.Misuse].
+func (l Line) Check() error {
+	for _, rules := range []struct {
+		flag  string
+		texts []string
+	}{{"--allow", l.Allow}, {"--ask", l.Ask}, {"--deny", l.Deny}} {
+		for _, text := range rules.texts {
+			if _, err := policy.ParseRule("", text, ""); err != nil {
+				return words.Misuse{Err: fmt.Errorf("%s: %w", rules.flag, err)}
+			}
+		}
+	}
+	return nil
 }
 
 // Wire tells an agent that works in root what it may touch and what it must not show.
