@@ -37,7 +37,7 @@ type Place struct {
 	New    bool         // the session is about to be opened for the first time
 	Parent string       // session that it works for, if it is new and does
 	Route  string       // model the session has worked with; empty if new
-	Mode   string       // permission mode of the session; empty if new
+	Mode   tool.Mode    // permission mode of the session; empty if new
 	Limits event.Limits // of the session; zero if new
 }
 

@@ -382,7 +382,7 @@ const (
 type Switched struct {
 	Route  string         `json:"route,omitempty"` // model, "provider/model"
 	Effort string         `json:"effort,omitempty"`
-	Mode   string         `json:"mode,omitempty"` // permission mode
+	Mode   tool.Mode      `json:"mode,omitempty"` // permission mode
 	Tools  []llm.ToolSpec `json:"tools,omitempty"`
 	Limits *Limits        `json:"limits,omitempty"`
 	Window *Window        `json:"window,omitempty"`

@@ -99,7 +99,7 @@ func (c *command) chat(cmd *cobra.Command, f *runFlags, args []string) error {
 func (f *runFlags) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVar(&f.Model, "model", "", "model as `provider/model`; see 'inspan models'")
-	fl.StringVar(&f.Mode, "mode", "", "permission `mode`: plan, ask, edit, auto or yolo (default ask)")
+	fl.StringVar((*string)(&f.Mode), "mode", "", "permission `mode`: plan, ask, edit, auto or yolo (default ask)")
 	fl.IntVar(&f.maxTurns, "max-turns", 200, "maximum `turns` of one run; 0 means no limit")
 	fl.Var((*dollars)(&f.MaxCost), "max-cost", "maximum cost of the session in US `dollars`; 0 means no limit")
 	fl.Int64Var(&f.MaxTokens, "max-tokens", 0, "maximum `tokens` of the session, prompts and replies; 0 means no limit")

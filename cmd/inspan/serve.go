@@ -33,7 +33,7 @@ type serveFlags struct {
 func (f *serveFlags) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVar(&f.Model, "model", "", "model of agents, as `provider/model`; see 'inspan models'")
-	fl.StringVar(&f.Mode, "mode", "", "permission `mode`: plan, ask, edit, auto or yolo (default ask)")
+	fl.StringVar((*string)(&f.Mode), "mode", "", "permission `mode`: plan, ask, edit, auto or yolo (default ask)")
 	fl.StringArrayVar(&f.Allow, "allow", nil, "`rule` for calls that run without asking; repeatable")
 	fl.StringArrayVar(&f.Ask, "ask", nil, "`rule` for calls that ask in every mode; repeatable")
 	fl.StringArrayVar(&f.Deny, "deny", nil, "`rule` for calls that are denied; repeatable")

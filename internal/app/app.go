@@ -78,7 +78,7 @@ func (a *App) spentToday(ctx context.Context) (float64, error) { return cost.Tod
 // settings as they are.
 type Options struct {
 	Model        string
-	Mode         string
+	Mode         tool.Mode
 	MaxTurns     int // as inspan.Agent has it
 	MaxCost      float64
 	MaxTokens    int64

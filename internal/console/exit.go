@@ -9,10 +9,10 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/cost"
-	"github.com/inspan/inspan/internal/policy"
 	"github.com/inspan/inspan/internal/session"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
 )
 
 // Exit codes. They never change their meaning.
@@ -96,8 +96,8 @@ func Codes() [][2]string {
 func ModesHelp() string {
 	var b strings.Builder
 	b.WriteString("Modes:\n")
-	for _, m := range policy.Modes() {
-		fmt.Fprintf(&b, "  %-5s %s\n", m[0], m[1])
+	for _, m := range tool.Modes() {
+		fmt.Fprintf(&b, "  %-5s %s\n", m, m.Doc())
 	}
 	b.WriteString("Without a terminal, calls that would ask are denied.")
 	return b.String()

@@ -74,7 +74,7 @@ func Roles(out, complain io.Writer, list []skill.Role) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "KIND\tMODEL\tMODE\tFROM\tFOR")
 	for _, r := range list {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.Name, orSame(r.Model), orSame(r.Mode), r.Source, words.OneLine(r.Description, 60))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.Name, orSame(r.Model), orSame(string(r.Mode)), r.Source, words.OneLine(r.Description, 60))
 	}
 	if err := w.Flush(); err != nil {
 		return err

@@ -43,8 +43,8 @@ type Line struct {
 
 // CheckMode looks whether there is a mode of that name; empty is none, and fine. Another is a
 // [words.Misuse].
-func CheckMode(mode string) error {
-	if err := policy.CheckMode(mode); err != nil {
+func CheckMode(mode tool.Mode) error {
+	if err := mode.Check(); err != nil {
 		return words.Misuse{Err: fmt.Errorf("--mode: %w", err)}
 	}
 	return nil
@@ -174,7 +174,7 @@ func (s *Set) Judges(ctx context.Context, checks guard.Checks, unattended bool) 
 	}
 	reviewer := &guard.Reviewer{Model: model, MaxCost: r.MaxCost, Timeout: r.Timeout}
 	if r.Allow && unattended {
-		reviewer.Allows = policy.ModeAuto
+		reviewer.Allows = tool.ModeAuto
 	}
 	return append(list, reviewer), nil
 }
@@ -184,5 +184,10 @@ func (s *Set) modeAllowed(_ context.Context, c *tool.Call, _ []tool.Effect) (too
 	if slices.Contains(s.Organisation.Modes, c.Mode) {
 		return tool.Verdict{}, nil
 	}
-	return tool.Verdict{Action: tool.Deny, By: "organisation", Reason: fmt.Sprintf("mode %s may not be used here; %s may", c.Mode, strings.Join(s.Organisation.Modes, ", "))}, nil
+	var may []string
+	for _, m := range s.Organisation.Modes {
+		may = append(may, string(m))
+	}
+	reason := fmt.Sprintf("mode %s may not be used here; %s may", c.Mode, strings.Join(may, ", "))
+	return tool.Verdict{Action: tool.Deny, By: "organisation", Reason: reason}, nil
 }

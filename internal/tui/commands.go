@@ -8,7 +8,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/policy"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
@@ -41,7 +40,7 @@ func Commands() []Command {
 		{Name: "continue", Doc: "let a run that stopped go on", run: (*model).goOn},
 		{Name: "model", Args: "[provider/model]", Doc: "work with another model", run: idle((*model).modelCommand)},
 		{Name: "mode", Args: "[mode]", Doc: "how much runs unasked: plan, ask, edit, auto or yolo", run: (*model).modeCommand},
-		{Name: "plan", Doc: "only read, and make a plan", run: func(m *model, _ string) tea.Cmd { return m.switchTo(policy.ModePlan) }},
+		{Name: "plan", Doc: "only read, and make a plan", run: func(m *model, _ string) tea.Cmd { return m.switchTo(string(tool.ModePlan)) }},
 		{Name: "permissions", Doc: "list the rules that hold here", calm: true, run: work(facts.permissions)},
 		{Name: "context", Doc: "show what the model is asked next, and what takes the room", calm: true, run: work(facts.context)},
 		{Name: "compact", Args: "[what matters]", Doc: "make the conversation shorter; the log keeps all of it", run: (*model).compact},
@@ -194,20 +193,20 @@ func (m *model) sayNow(text string) tea.Cmd {
 func (m *model) modeCommand(args string) tea.Cmd {
 	if args == "" {
 		var items []choice
-		for _, mode := range policy.Modes() {
-			items = append(items, choice{mode[0], mode[1]})
+		for _, mode := range tool.Modes() {
+			items = append(items, choice{string(mode), mode.Doc()})
 		}
 		m.over = &picker{title: "mode", items: items, take: func(m *model, i int) tea.Cmd { return m.modeCommand(items[i].text) }}
 		return nil
 	}
-	if err := policy.CheckMode(args); err != nil {
+	if err := tool.Mode(args).Check(); err != nil {
 		m.fail(err)
 		return nil
 	}
-	if args == policy.ModeYolo {
+	if args == string(tool.ModeYolo) {
 		m.over = &confirm{
 			title: "mode yolo: nothing asks any more, not even what deletes or talks to the network",
-			yes:   func(m *model) tea.Cmd { return m.switchTo(policy.ModeYolo) },
+			yes:   func(m *model) tea.Cmd { return m.switchTo(string(tool.ModeYolo)) },
 		}
 		return nil
 	}

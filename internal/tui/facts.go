@@ -14,7 +14,6 @@ import (
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/cost"
 	"github.com/inspan/inspan/internal/export"
-	"github.com/inspan/inspan/internal/policy"
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/toolbox"
 	"github.com/inspan/inspan/internal/words"
@@ -173,8 +172,8 @@ func (f facts) help() string {
 		}
 	}
 	b.WriteString("\n@ completes the name of a file, / a command. Pasted or dropped pictures are attached.\n\nModes:\n")
-	for _, mode := range policy.Modes() {
-		fmt.Fprintf(&b, "  %s\t%s\n", mode[0], mode[1])
+	for _, mode := range tool.Modes() {
+		fmt.Fprintf(&b, "  %s\t%s\n", mode, mode.Doc())
 	}
 	return b.String()
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/inspan/inspan/internal/transcript"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
 )
 
 // model is what is on the screen: the view of the session and what the person is
@@ -272,7 +273,7 @@ func (m *model) interrupt() tea.Cmd {
 
 // switchTo changes the mode, now or when the run is over.
 func (m *model) switchTo(mode string) tea.Cmd {
-	m.opts.Mode = mode
+	m.opts.Mode = tool.Mode(mode)
 	switch {
 	case m.seat.session() == nil && !m.opening:
 		m.hint = "mode " + mode
@@ -281,7 +282,7 @@ func (m *model) switchTo(mode string) tea.Cmd {
 		m.hint = "mode " + mode + " from the end of this run on"
 		m.held = slices.DeleteFunc(m.held, func(b event.Body) bool { s, ok := b.(event.Switched); return ok && s.Mode != "" })
 	}
-	return m.start(event.Switched{Mode: mode})
+	return m.start(event.Switched{Mode: tool.Mode(mode)})
 }
 
 // mode is the one that holds, or will.
@@ -290,13 +291,13 @@ func (m *model) mode() string {
 		return mode
 	}
 	if m.seat != nil && m.seat.session() != nil {
-		return m.view.Session.Mode
+		return string(m.view.Session.Mode)
 	}
 	if m.opts.Mode != "" {
-		return m.opts.Mode
+		return string(m.opts.Mode)
 	}
 	if m.App != nil && m.App.Config.Mode != "" {
-		return m.App.Config.Mode
+		return string(m.App.Config.Mode)
 	}
 	return "ask"
 }

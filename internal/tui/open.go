@@ -14,6 +14,7 @@ import (
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/transcript"
+	"github.com/inspan/inspan/tool"
 )
 
 // warner tells a person something from any goroutine.
@@ -153,7 +154,7 @@ func (m *model) show(past *view) {
 }
 
 func (m *model) newSession(string) tea.Cmd {
-	m.view, m.opts.Mode = fresh(m.view), m.mode()
+	m.view, m.opts.Mode = fresh(m.view), tool.Mode(m.mode())
 	m.ask, m.decided, m.mine = nil, nil, nil
 	m.tell("a new session begins with what you say next")
 	m.opening = true

@@ -65,7 +65,7 @@ func (o *outbox) release() []event.Body {
 func (o *outbox) mode() string {
 	for _, b := range o.held {
 		if s, ok := b.(event.Switched); ok && s.Mode != "" {
-			return s.Mode
+			return string(s.Mode)
 		}
 	}
 	return ""
