@@ -8,7 +8,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/policy"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
@@ -41,7 +40,7 @@ func Commands() []Command {
 		{Name: "continue", Doc: "let a run that stopped go on", run: (*model).goOn},
 		{Name: "model", Args: "[provider/model]", Doc: "work with another model", run: idle((*model).modelCommand)},
 		{Name: "mode", Args: "[mode]", Doc: "how much runs unasked: plan, ask, edit, auto or yolo", run: (*model).modeCommand},
-		{Name: "plan", Doc: "only read, and make a plan", run: func(m *model, _ string) tea.Cmd { return m.switchTo(policy.ModePlan) }},
+		{Name: "plan", Doc: "only read, and make a plan", run: func(m *model, _ string) tea.Cmd { return m.switchTo("plan") }},
 		{Name: "permissions", Doc: "list the rules that hold here", calm: true, run: work(facts.permissions)},
 		{Name: "context", Doc: "show what the model is asked next, and what takes the room", calm: true, run: work(facts.context)},
 		{Name: "compact", Args: "[what matters]", Doc: "make the conversation shorter; the log keeps all of it", run: (*model).compact},
@@ -53,7 +52,7 @@ func Commands() []Command {
 		{Name: "fork", Doc: "go on in a copy of this session", run: idle((*model).fork)},
 		{Name: "export", Args: "[file]", Doc: "write the session to a markdown file", calm: true, run: work(facts.export)},
 		{Name: "copy", Doc: "copy the last answer to the clipboard", calm: true, run: (*model).copy},
-		{Name: "tools", Doc: "list the tools", calm: true, run: show(facts.tools)},
+		{Name: "tools", Doc: "list the tools", calm: true, run: work(facts.tools)},
 		{Name: "jobs", Args: "[kill ID]", Doc: "list what goes on in the background, or end one of it", calm: true, run: (*model).jobsCommand},
 		{Name: "config", Doc: "show where the settings are", calm: true, run: show(facts.config)},
 		{Name: "quit", Doc: "leave", calm: true, run: func(m *model, _ string) tea.Cmd { return m.quit() }},
@@ -192,26 +191,28 @@ func (m *model) sayNow(text string) tea.Cmd {
 }
 
 func (m *model) modeCommand(args string) tea.Cmd {
+	if m.App == nil {
+		m.hint = "there are no settings to take modes from"
+		return nil
+	}
 	if args == "" {
 		var items []choice
-		for _, mode := range policy.Modes() {
-			items = append(items, choice{mode[0], mode[1]})
+		for _, mode := range m.App.Permission.Modes() {
+			items = append(items, choice{mode.Name, mode.Doc})
 		}
 		m.over = &picker{title: "mode", items: items, take: func(m *model, i int) tea.Cmd { return m.modeCommand(items[i].text) }}
 		return nil
 	}
-	if err := policy.CheckMode(args); err != nil {
+	mode, err := m.App.Permission.Mode(args)
+	if err != nil {
 		m.fail(err)
 		return nil
 	}
-	if args == policy.ModeYolo {
-		m.over = &confirm{
-			title: "mode yolo: nothing asks any more, not even what deletes or talks to the network",
-			yes:   func(m *model) tea.Cmd { return m.switchTo(policy.ModeYolo) },
-		}
+	if mode.Warn != "" {
+		m.over = &confirm{title: "mode " + mode.Name + ": " + mode.Warn, yes: func(m *model) tea.Cmd { return m.switchTo(mode.Name) }}
 		return nil
 	}
-	return m.switchTo(args)
+	return m.switchTo(mode.Name)
 }
 
 func (m *model) goOn(string) tea.Cmd {

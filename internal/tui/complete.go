@@ -116,10 +116,13 @@ func (m *model) readFiles() tea.Cmd {
 	if m.files.reading || !m.files.read.IsZero() && m.clock().Sub(m.files.read) < 10*time.Second {
 		return nil
 	}
+	a, ctx, root := m.App, m.ctx, m.root()
+	if a == nil {
+		return nil
+	}
 	m.files.reading = true
-	ctx, root := m.ctx, m.root()
 	return func() tea.Msg {
-		names := filesBelow(ctx, root)
+		names := a.Knowledge.Files(ctx, root)
 		return later(func(m *model) tea.Cmd {
 			m.files = fileList{names: names, read: m.clock()}
 			return m.suggest()

@@ -1,12 +1,9 @@
 package tui
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -492,26 +489,6 @@ func TestFuzzyFiles(t *testing.T) {
 	}
 	if got := fuzzy(names, "", 2); len(got) != 2 {
 		t.Error(got)
-	}
-}
-
-func TestFilesBelow(t *testing.T) {
-	root := t.TempDir()
-	for name, text := range map[string]string{
-		".gitignore": "*.log\n/out/\n", "a.go": "", "a.log": "", "out/x": "", "sub/.gitignore": "!keep.log\n", "sub/keep.log": "", "sub/b.log": "", "sub/out/y": "", ".git/config": "",
-	} {
-		path := filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got := filesBelow(context.Background(), root)
-	slices.Sort(got)
-	if diff := cmp.Diff([]string{".gitignore", "a.go", "sub/.gitignore", "sub/keep.log", "sub/out/y"}, got); diff != "" {
-		t.Error(diff)
 	}
 }
 

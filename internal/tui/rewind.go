@@ -7,7 +7,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/rewind"
 )
 
 // pickPoint lets the person choose where to go back to, and what goes back.
@@ -31,7 +30,8 @@ func (m *model) pickPoint() tea.Cmd {
 				items = append(items, choice{p.Text, ago(now.Sub(p.Time))})
 			}
 			m.over = &picker{title: "go back to before you said", items: items, take: func(m *model, i int) tea.Cmd {
-				return m.pickKind(points[len(points)-1-i])
+				p := points[len(points)-1-i]
+				return m.pickKind(p.Seq, p.Text)
 			}}
 			return nil
 		})
@@ -39,31 +39,30 @@ func (m *model) pickPoint() tea.Cmd {
 }
 
 // pickKind lets the person choose what goes back.
-func (m *model) pickKind(p rewind.Point) tea.Cmd {
+func (m *model) pickKind(seq uint64, said string) tea.Cmd {
 	m.over = &picker{title: "what goes back", items: []choice{
 		{"files and conversation", "as if it had not been said"},
 		{"only the files", "the model still knows what it did"},
 		{"only the conversation", "the files stay as they are"},
-	}, take: func(m *model, i int) tea.Cmd { return m.planRewind(p, i != 2, i != 1) }}
+	}, take: func(m *model, i int) tea.Cmd { return m.planRewind(seq, said, i != 2, i != 1) }}
 	return nil
 }
 
 // planRewind works out the way back and shows it first.
-func (m *model) planRewind(p rewind.Point, files, conversation bool) tea.Cmd {
+func (m *model) planRewind(seq uint64, said string, files, conversation bool) tea.Cmd {
 	a, ctx, id, root := m.App, m.ctx, m.seat.id(), m.root()
 	return func() tea.Msg {
-		r, err := a.Rewind.Back(ctx, id, root, p.Seq, files, conversation)
+		r, err := a.Rewind.Back(ctx, id, root, seq, files, conversation)
 		return later(func(m *model) tea.Cmd {
 			if err != nil {
 				m.fail(err)
 				return nil
 			}
 			m.over = &confirm{title: "do this? nothing is lost, it can be taken back", body: r.Lines(false), yes: func(m *model) tea.Cmd {
-				text := p.Text
 				if !conversation {
-					text = ""
+					said = ""
 				}
-				return m.rewind(r, text)
+				return m.rewind(r.To, func(ctx context.Context) (*event.Restored, error) { return r.Restore(ctx, false) }, said)
 			}}
 			return nil
 		})
@@ -71,7 +70,7 @@ func (m *model) planRewind(p rewind.Point, files, conversation bool) tea.Cmd {
 }
 
 // rewind goes back, and puts what was said then into the prompt.
-func (m *model) rewind(r *rewind.Way, said string) tea.Cmd {
+func (m *model) rewind(to uint64, restore func(context.Context) (*event.Restored, error), said string) tea.Cmd {
 	s, a, ctx := m.seat.session(), m.App, m.ctx
 	if s == nil || m.running {
 		m.hint = "a run goes on; nothing was changed"
@@ -80,7 +79,7 @@ func (m *model) rewind(r *rewind.Way, said string) tea.Cmd {
 	m.opening = true
 	m.seat.unwatch()
 	return func() tea.Msg {
-		err := s.Rewind(ctx, r.To, func(ctx context.Context) (*event.Restored, error) { return r.Restore(ctx, false) })
+		err := s.Rewind(ctx, to, restore)
 		var past *view
 		if err == nil {
 			past, err = fold(ctx, a, s.ID())
@@ -138,7 +137,7 @@ func (m *model) undo(string) tea.Cmd {
 				m.fail(err)
 				return nil
 			}
-			return m.planRewind(points[len(points)-1], true, false)
+			return m.planRewind(points[len(points)-1].Seq, "", true, false)
 		})
 	}
 }
