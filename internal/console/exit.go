@@ -4,8 +4,8 @@ import (
 	"errors"
 	"strconv"
 
+	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/session"
 	"github.com/inspan/inspan/llm"
 )
 
@@ -89,8 +89,7 @@ func Codes() [][2]string {
 // ExitCode returns the exit code for the end of a run: its reason and what the
 // model call came to, if it was that. err is the harness's own trouble.
 func ExitCode(reason string, cause llm.Kind, err error) int {
-	var busy *session.BusyError
-	if errors.As(err, &busy) {
+	if _, elsewhere := errors.AsType[*inspan.DrivenError](err); elsewhere {
 		return ExitBusy
 	}
 	exit := ExitError

@@ -311,7 +311,7 @@ func (c *Console) summary(r Result) {
 	for _, text := range words.Leftovers(r.Session, r.Kept, r.Ended) {
 		c.Say(text)
 	}
-	if r.ExitCode != ExitDone {
+	if r.ExitCode != ExitDone && r.ExitCode != ExitBusy {
 		c.Say("go on with: inspan resume " + r.Session)
 	}
 }

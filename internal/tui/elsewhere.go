@@ -2,7 +2,6 @@ package tui
 
 import (
 	"context"
-	"fmt"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -13,22 +12,14 @@ import (
 // goes on with it.
 func (m *model) cutOff() bool { return m.view.CutOff() && !m.running }
 
-// driver is the process that drives a session, in words; empty: none does.
+// driver says who drives a session in another process, and how to join in; empty: nobody
+// does.
 func driver(ctx context.Context, a *app.App, id string) (string, error) {
-	h, err := a.Running.Driver(ctx, id)
-	if h == nil || err != nil {
+	who, err := a.Running.Elsewhere(ctx, id)
+	if who == nil || err != nil {
 		return "", err
 	}
-	who := fmt.Sprintf("process %d", h.PID)
-	if !h.Here() {
-		who += " on " + h.Host
-	}
-	return who, nil
-}
-
-// driven says who goes on with the run, and how to join in.
-func (m *model) driven() string {
-	return m.driver + " goes on with it: inspan attach " + m.seat.id()
+	return who.Error(), nil
 }
 
 // findDriver asks who goes on with the run that goes on nowhere here; then follows the
@@ -52,7 +43,7 @@ func (m *model) findDriver(rest func(*model) tea.Cmd) tea.Cmd {
 func (m *model) unlessDriven(do func(*model) tea.Cmd) tea.Cmd {
 	return m.findDriver(func(m *model) tea.Cmd {
 		if m.driver != "" && m.cutOff() {
-			m.hint = m.driven()
+			m.hint = m.driver
 			return nil
 		}
 		return do(m)

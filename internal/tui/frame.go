@@ -102,7 +102,7 @@ func (m *model) promptBox(rows int) (out []string, x, y int) {
 	case m.running:
 		empty = "enter says it into the run, tab keeps it for after"
 	case m.cutOff() && m.driver != "":
-		empty = m.driven()
+		empty = m.driver
 	case m.view.Run.Busy:
 		empty = "the run was cut off; enter goes on with it"
 	}
