@@ -13,6 +13,7 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/text"
+	"github.com/inspan/inspan/internal/transcript"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/tool"
 )
@@ -60,7 +61,7 @@ func (m *model) asks() bool {
 // question is what the session wants to know, in a word; empty: nothing.
 func (m *model) question() (what string, pending inspan.Pending, limits *event.Limits) {
 	pending, waits := m.view.raising(m.decided)
-	if !waits && !m.running {
+	if !waits {
 		pending, waits = m.view.asking(m.decided)
 	}
 	if waits {
@@ -149,7 +150,7 @@ func (a *ask) lines(m *model, rows int) (out []string, x, y int) {
 	foot, x, y := a.foot(l, rows, a.unseen(m.clock()))
 	head := a.title
 	if n := len(m.view.Waiting()); n > 1 {
-		head += l.paint(dim, fmt.Sprintf(" (%d of %d)", len(m.decided)+1, n))
+		head += l.paint(dim, fmt.Sprintf(" (%d of %d)", n-m.view.undecided(m.decided)+1, n))
 	}
 	out = append(out, head)
 	a.page = max(1, rows-len(foot)-1)
@@ -317,8 +318,8 @@ func (a *ask) limit(m *model, text string) tea.Cmd {
 	return nil
 }
 
-// decide keeps a decision until all calls that wait are decided on, so that they
-// run at once. What a child asks is answered at once, while the run goes on.
+// decide sends a decision into the run that goes on. Where none does, it is kept until all
+// calls that wait are decided on, and a run begins with them.
 func (m *model) decide(d event.Decided) tea.Cmd {
 	m.decided = append(m.decided, d)
 	if m.running {
@@ -330,4 +331,19 @@ func (m *model) decide(d event.Decided) tea.Cmd {
 		return nil
 	}
 	return m.start(m.decided...)
+}
+
+// undecide puts a question again whose answer did not arrive.
+func (m *model) undecide(d event.Decided) {
+	m.decided = slices.DeleteFunc(m.decided, func(b event.Body) bool { o, ok := b.(event.Decided); return ok && o.Call == d.Call })
+}
+
+// heardAnswer says who has answered a question that is on the screen, unless it was done here.
+func (m *model) heardAnswer(d event.Decided) {
+	here := decides(m.decided, d.Call)
+	m.undecide(d)
+	i := slices.IndexFunc(m.view.Now.Questions, func(q *transcript.Question) bool { return d.On(q.ID, q.Seq) })
+	if i >= 0 && !here && m.seat.session() != nil {
+		m.tell(elsewhere(m.view.Now.Questions[i], d))
+	}
 }

@@ -70,7 +70,7 @@ func (m *model) live(rows int) (out []string, x, y int) {
 		front, x, y = m.promptBox(left)
 	}
 	left -= len(front)
-	now := activity{look: m.look, view: m.view, now: m.clock(), running: m.running}
+	now := activity{look: m.look, view: m.view, now: m.clock(), running: m.works()}
 	var parts [][]string
 	for _, part := range [][]string{m.pending(m.look, m.view), now.pause(), now.calls(), now.todo()} {
 		part = part[:min(len(part), max(0, left))]
@@ -149,7 +149,7 @@ func (m *model) status() string {
 	if pct := v.cached(); pct > 0 {
 		fields = append(fields, fmt.Sprintf("%d%% cached", pct))
 	}
-	if v.Run.Busy && m.running {
+	if v.Run.Busy && m.works() {
 		fields = append(fields, clock(m.clock().Sub(v.Run.Began)))
 	}
 	line := words.OneLine(fields[0], m.look.width)

@@ -178,6 +178,9 @@ func (m *model) apply(events batch) tea.Cmd {
 		if !e.Transient() && e.Seq <= m.view.Seq {
 			continue
 		}
+		if d, ok := e.Body.(event.Decided); ok {
+			m.heardAnswer(d)
+		}
 		m.view.Apply(e)
 		switch b := e.Body.(type) {
 		case event.Said:
@@ -207,8 +210,8 @@ func (m *model) start(inputs ...event.Body) tea.Cmd {
 	case m.seat.session() == nil:
 		return m.open(inputs...)
 	}
-	m.running = true
-	m.ask, m.decided = nil, nil
+	m.running, m.driver = true, ""
+	m.ask = nil
 	m.seat.drive(inputs...)
 	return nil
 }
@@ -222,6 +225,9 @@ func (m *model) sent(msg sent) tea.Cmd {
 		return nil
 	}
 	lost, ok := m.lost(msg.n)
+	if d, answer := msg.body.(event.Decided); answer {
+		m.undecide(d)
+	}
 	if !ok {
 		m.fail(msg.err)
 		return nil
@@ -237,9 +243,12 @@ func (m *model) ranOut(err error) tea.Cmd {
 		err = nil
 	}
 	m.fail(err)
-	if err != nil {
+	if driven, ok := errors.AsType[*inspan.DrivenError](err); ok {
+		m.driver, m.decided = driven.Error(), nil
+	} else if err != nil {
 		m.view.Run.Busy = false
 		m.view.Now.Rest()
+		m.decided = nil
 	}
 	var cmds []tea.Cmd
 	for _, f := range m.then {
@@ -308,7 +317,7 @@ func (m *model) count() tea.Cmd {
 		waits = true
 	}
 	soon := m.hesitates() || m.unseen() || !m.settled() && len(m.print.lines) > 0
-	if m.ticking && !soon || !m.running && !waits && m.hint == "" && !soon {
+	if m.ticking && !soon || !m.works() && !waits && m.hint == "" && !soon {
 		return nil
 	}
 	m.ticking = true
@@ -318,6 +327,9 @@ func (m *model) count() tea.Cmd {
 	}
 	return tea.Tick(every, func(time.Time) tea.Msg { return tick{} })
 }
+
+// works reports whether a run goes on here that does more than to wait for an answer.
+func (m *model) works() bool { return m.running && !m.view.asks() }
 
 // overdue lets a call go that nobody has decided on in time.
 func (m *model) overdue() tea.Cmd {

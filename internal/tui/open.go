@@ -57,7 +57,7 @@ func (m *model) enterSession(o app.Options, open func(context.Context, *inspan.H
 			warn(err.Error())
 		}
 		msg := opened{s: s, past: past, opts: o}
-		if past.CutOff() {
+		if past.Run.Busy {
 			if msg.driver, err = driver(ctx, a, s.ID()); err != nil {
 				warn(err.Error())
 			}
@@ -110,11 +110,14 @@ func (m *model) opened(msg opened) tea.Cmd {
 		m.view.seed(msg.s)
 	}
 	held := slices.Concat(msg.inputs, m.release())
-	if len(held) == 0 {
-		m.follow()
-		return nil
+	switch {
+	case len(held) > 0 || m.driver == "" && rests(msg.s.Status()): // a question is asked by who holds the session
+		return m.start(held...)
+	case len(m.view.Waiting()) > 0:
+		m.hint = m.driver
 	}
-	return m.start(held...)
+	m.follow()
+	return nil
 }
 
 func isSaid(b event.Body) bool {

@@ -3,6 +3,7 @@ package tui_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"iter"
 	"os"
 	"path/filepath"
@@ -183,14 +184,17 @@ func TestDecidedElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer session.Close()
-	for _, p := range session.Status().Waiting {
-		for _, err := range session.Run(t.Context(), event.Decided{Call: p.Call.ID, Allow: true, By: "ann"}) {
-			if err != nil {
-				t.Fatal(err)
-			}
+	for _, err := range session.Run(t.Context()) {
+		if _, held := errors.AsType[*inspan.DrivenError](err); !held {
+			t.Errorf("a session that asks is held by nobody: %v", err)
 		}
 	}
-	s.shows("noted red", "Over.", "■ done")
+	for _, p := range session.Status().Waiting {
+		if err := session.Send(t.Context(), event.Decided{Call: p.Call.ID, Allow: true, By: "ann"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.shows("answered elsewhere by ann: note is allowed", "noted red", "Over.", "■ done")
 	s.wait("no question", func(text string) bool { return !strings.Contains(text, "? note asks") })
 	s.typed("and now", enter)
 	s.wait("another run", func(text string) bool { return strings.Count(text, "■ done") == 2 })
