@@ -34,7 +34,7 @@ func fanOuts() []figure {
 
 // methodsOf are how many methods types have, those that go together in one line.
 func methodsOf() []figure {
-	return []figure{{"internal/app App", 12, 35}, {"internal/tui model", 87, 40}, {". driver+Session", 50, 50}}
+	return []figure{{"internal/app App", 12, 35}, {"internal/tui model", 25, 40}, {". driver+Session", 50, 50}}
 }
 
 const (

@@ -31,10 +31,11 @@ type facts struct {
 	warn        func(string)
 }
 
-func (m *model) facts() facts {
+func (c *commander) facts() facts {
+	t := c.talk
 	return facts{
-		app: m.App, session: m.seat.session(), id: m.seat.id(), home: m.Root, root: m.root(), route: m.route(), mode: m.mode(),
-		list: m.view.Todo, commands: m.commands(), keys: m.keys, now: m.clock(), warn: m.warner(),
+		app: c.tui.App, session: t.seat.session(), id: t.seat.id(), home: c.tui.Root, root: t.root(), route: t.route(), mode: t.mode(),
+		list: t.view.Todo, commands: c.all(), keys: c.keys, now: c.tui.clock(), warn: t.warner(),
 	}
 }
 

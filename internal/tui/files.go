@@ -96,3 +96,12 @@ func unscratch(path string) (string, error) {
 	data, err := os.ReadFile(path)
 	return string(data), err
 }
+
+func firstError(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

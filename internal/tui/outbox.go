@@ -14,6 +14,9 @@ type outbox struct {
 	held  []event.Body // inputs that wait for the session to be open, or the run to end
 	mine  []posted     // inputs that are sent and not seen yet
 	posts int
+	// Decisions that the session does not know yet: on their way, or kept until all calls that
+	// wait are decided on.
+	decided []event.Body
 }
 
 // posted is an input of ours on its way into the log.
@@ -24,10 +27,10 @@ type posted struct {
 }
 
 // next is an input on its way into the run that goes on.
-func (o *outbox) next(body event.Body, steer bool, text string) input {
+func (o *outbox) next(body event.Body, text string) input {
 	o.posts++
-	switch body.(type) {
-	case event.Said, event.Steered:
+	_, steer := body.(event.Steered)
+	if _, said := body.(event.Said); said || steer {
 		o.mine = append(o.mine, posted{n: o.posts, steer: steer, text: text})
 	}
 	return input{o.posts, body}
@@ -53,6 +56,16 @@ func (o *outbox) lost(n int) (posted, bool) {
 	o.mine = slices.Delete(o.mine, i, i+1)
 	return p, true
 }
+
+// undecide takes back the decision on a call, and reports whether there was one.
+func (o *outbox) undecide(call string) bool {
+	n := len(o.decided)
+	o.decided = slices.DeleteFunc(o.decided, func(b event.Body) bool { d, ok := b.(event.Decided); return ok && d.Call == call })
+	return len(o.decided) < n
+}
+
+// forget forgets what was on its way to a session that is no longer open.
+func (o *outbox) forget() { o.mine, o.decided = nil, nil }
 
 // release takes what was held back.
 func (o *outbox) release() []event.Body {
