@@ -267,6 +267,9 @@ func (h home) waiting(t *testing.T, id string) []inspan.Pending {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer w.Close()
-	return w.Status().Waiting
+	st := w.Status()
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return st.Waiting
 }

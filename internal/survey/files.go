@@ -61,7 +61,7 @@ func ignoreFile(root, name string) []byte {
 	if err != nil {
 		return nil
 	}
-	defer dir.Close()
+	defer func() { _ = dir.Close() }()
 	data, err := keep.ReadFile(dir, name, mostIgnore)
 	if err != nil {
 		return nil

@@ -23,6 +23,7 @@ type seat struct {
 	mu      sync.Mutex
 	s       *inspan.Session
 	run     *inspan.Conductor // of the last run; nil before the first
+	mode    string            // that the session is to have when its run goes on; empty: the one that it has
 	outbox  chan input
 	running sync.WaitGroup // runs of the session
 	sending sync.WaitGroup // the goroutine that sends
@@ -47,7 +48,7 @@ type sent struct {
 func (s *seat) take(session *inspan.Session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.s, s.run, s.outbox = session, nil, make(chan input, 256)
+	s.s, s.run, s.mode, s.outbox = session, nil, "", make(chan input, 256)
 	outbox := s.outbox
 	s.sending.Go(s.guard(func() {
 		for in := range outbox {
@@ -92,9 +93,38 @@ func (s *seat) drive(inputs ...event.Body) {
 	s.unwatch()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	run := &inspan.Conductor{Session: s.s, Grace: patience, Patience: -1, See: func(e event.Event) error { s.pump.put(e); return nil }}
+	run := &inspan.Conductor{
+		Session: s.s, Grace: patience, Patience: -1, Before: s.switched,
+		See: func(e event.Event) error { s.pump.put(e); return nil },
+	}
 	s.run = run
 	s.running.Go(s.guard(func() { s.pump.put(ranOut{conduct(s.ctx, run, inputs)}) }))
+}
+
+// switchTo has the session change its mode when its run goes on behind a question, or else
+// after it.
+func (s *seat) switchTo(mode string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mode = mode
+}
+
+// next is the mode that the session is to have; empty: the one that it has.
+func (s *seat) next() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mode
+}
+
+// switched takes what switchTo has left.
+func (s *seat) switched() (inputs []event.Body) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mode != "" {
+		inputs = []event.Body{event.Switched{Mode: s.mode}}
+	}
+	s.mode = ""
+	return inputs
 }
 
 // conduct runs the session. Where another process drives it, answers are sent there.

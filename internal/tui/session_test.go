@@ -268,6 +268,19 @@ func TestModes(t *testing.T) {
 	s.shows("now working in mode yolo", "· yolo ·")
 }
 
+// TestModeAtAQuestion holds that a mode that is chosen at a question holds from the answer on.
+func TestModeAtAQuestion(t *testing.T) {
+	s := start(t, 80, 24, nil, call("note", `{"word":"red"}`), call("note", `{"word":"blue"}`), sayStep("Over."))
+	s.typed("go", enter)
+	s.shows("? note asks", "or say what to do instead")
+	s.press("\x1b[Z")
+	s.shows("mode edit from your answer on", "script/commands · edit")
+	s.press("y" + enter)
+	if text := s.shows("noted red", "noted blue", "■ done", "script/commands · edit"); strings.Contains(text, "? note asks") {
+		t.Error(text)
+	}
+}
+
 func TestFullscreen(t *testing.T) {
 	s := start(t, 60, 16, func(t *tui.TUI) { t.Fullscreen = true }, call("look", `{"word":"blue"}`), sayStep(strings.Repeat("word\n\n", 30)+"the end"))
 	s.typed("go", enter)

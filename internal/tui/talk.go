@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -153,6 +154,9 @@ func (t *talk) decide(d event.Decided) tea.Cmd {
 // ranOut goes on behind a run: with what was held back, or by looking on.
 func (t *talk) ranOut(err error) tea.Cmd {
 	t.running = false
+	if t.hints.text == interrupting {
+		t.hints.clear() // it is done
+	}
 	if errors.Is(err, context.Canceled) {
 		err = nil
 	}
@@ -174,7 +178,7 @@ func (t *talk) ranOut(err error) tea.Cmd {
 
 // goOn begins a run with what was held back, else shows what others do with the session.
 func (t *talk) goOn(first ...event.Body) tea.Cmd {
-	if held := slices.Concat(first, t.release()); len(held) > 0 {
+	if held := slices.Concat(first, t.seat.switched(), t.release()); len(held) > 0 {
 		return t.start(held...)
 	}
 	t.follow()
@@ -188,10 +192,12 @@ func (t *talk) follow() {
 	}
 }
 
+const interrupting = "interrupting"
+
 // interrupt stops the run, or the calls that wait.
 func (t *talk) interrupt() tea.Cmd {
 	if t.running {
-		t.hints.say("interrupting")
+		t.hints.say(interrupting)
 		t.send(event.Cancelled{By: "the user"}, "")
 		return nil
 	}
@@ -206,8 +212,13 @@ func (t *talk) switchTo(mode string) tea.Cmd {
 		t.hints.say("mode " + mode)
 		return nil
 	case t.running:
-		t.hints.say("mode " + mode + " from the end of this run on")
-		t.held = slices.DeleteFunc(t.held, func(b event.Body) bool { s, ok := b.(event.Switched); return ok && s.Mode != "" })
+		when := " from the end of this run on"
+		if !t.works() {
+			when = " from your answer on"
+		}
+		t.hints.say("mode " + mode + when)
+		t.seat.switchTo(mode)
+		return nil
 	}
 	return t.start(event.Switched{Mode: mode})
 }
@@ -221,7 +232,7 @@ func (t *talk) mode() string {
 		return mode
 	}
 	if t.seat != nil && t.seat.session() != nil {
-		return t.view.Session.Mode
+		return cmp.Or(t.seat.next(), t.view.Session.Mode)
 	}
 	if t.opts.Mode != "" {
 		return t.opts.Mode
