@@ -257,6 +257,17 @@ func TestOpenedWhileDriven(t *testing.T) {
 	if !h.has("made") {
 		t.Error("the answer did not reach the process that drives the session")
 	}
+
+	id = h.detaches(t, "bash: touch other")
+	pid := h.asks(t, id)
+	s.types("/resume " + id)
+	s.shows("$ touch other", "drives this session; join it: inspan attach "+id, "or say what to do instead")
+	if err := exec.CommandContext(t.Context(), "kill", "-9", fmt.Sprint(pid)).Run(); err != nil {
+		t.Fatal(err)
+	}
+	soon(t, "the question to be held by who shows it", func() bool { return h.asks(t, id) != pid })
+	s.types("y")
+	soon(t, "the answer to count", func() bool { return h.has("other") })
 	s.keys("C-d")
 }
 

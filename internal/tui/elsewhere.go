@@ -59,3 +59,21 @@ func (t *talk) goOnHere() tea.Cmd {
 		return t.start()
 	})
 }
+
+// unheld reports whether the session asks and is not held here.
+func (t *talk) unheld() bool {
+	return t.view.asks() && t.view.Run.Busy && !t.running && !t.opening && t.seat.session() != nil
+}
+
+// takeUp holds a session that asks once nobody else does, so that it is seen who asks.
+func (t *talk) takeUp() tea.Cmd {
+	if !t.unheld() {
+		return nil
+	}
+	return t.findDriver(func() tea.Cmd {
+		if t.driver != "" || !t.unheld() {
+			return nil
+		}
+		return t.start(t.decided...)
+	})
+}

@@ -116,7 +116,7 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 	case tick:
 		m.ticking = false
 		m.hints.expire()
-		return m.questions.overdue()
+		return tea.Batch(m.questions.overdue(), m.talk.takeUp())
 	case told:
 		m.talk.warn(string(msg))
 	case later:
@@ -150,7 +150,7 @@ func (m *model) count() tea.Cmd {
 		waits = true
 	}
 	soon := m.questions.hesitates() || m.unseen() || m.screen.behind()
-	if m.ticking && !soon || !m.talk.works() && !waits && m.hints.text == "" && !soon {
+	if m.ticking && !soon || !m.talk.works() && !m.talk.unheld() && !waits && m.hints.text == "" && !soon {
 		return nil
 	}
 	m.ticking = true
