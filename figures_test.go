@@ -28,13 +28,13 @@ func fanOuts() []figure {
 		{"internal/tools", 17, 12},
 		{"internal/config", 16, 10},
 		{".", 12, 12},
-		{"internal/tui", 16, 10},
+		{"internal/tui", 9, 10},
 	}
 }
 
 // methodsOf are how many methods types have, those that go together in one line.
 func methodsOf() []figure {
-	return []figure{{"internal/app App", 14, 35}, {"internal/tui model", 87, 40}, {". driver+Session", 50, 50}}
+	return []figure{{"internal/app App", 14, 35}, {"internal/tui model", 25, 40}, {". driver+Session", 50, 50}}
 }
 
 const (

@@ -158,7 +158,7 @@ var ErrBusy = errors.New("the session is already running")
 // stands, and the next Run goes on from there. The same holds when ctx ends.
 // To interrupt and keep what the model has said, [Session.Send] event.Cancelled.
 //
-// The error, yielded last, says that the harness can't go on.
+// The error, yielded last, says that the harness can't go on. A [*DrivenError] is one.
 func (s *Session) Run(ctx context.Context, inputs ...event.Body) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
 		if !s.driving.TryLock() {
@@ -397,7 +397,7 @@ func (s *Session) lease(ctx context.Context) (release func() error, err error) {
 	if !ok {
 		return func() error { return nil }, nil
 	}
-	return l.Release, l.Lease(ctx)
+	return l.Release, driven(s.ID(), l.Lease(ctx))
 }
 
 // hold keeps the session for this process while no run goes on, so that others see it driven

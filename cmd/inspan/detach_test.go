@@ -477,7 +477,7 @@ func TestDetachedTwice(t *testing.T) {
 	if a.cmd.ProcessState.ExitCode() != 0 {
 		a, b = b, a
 	}
-	if a.printed() != id+"\n" || b.cmd.ProcessState.ExitCode() != console.ExitBusy || !strings.Contains(b.printed(), "session is busy") {
+	if a.printed() != id+"\n" || b.cmd.ProcessState.ExitCode() != console.ExitBusy || !strings.Contains(b.printed(), "drives this session; join it: inspan attach "+id) {
 		t.Errorf("%q\n%q", a.printed(), b.printed())
 	}
 	if err := os.WriteFile(filepath.Join(h.work, "go"), nil, 0o600); err != nil {

@@ -12,7 +12,6 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/session"
 	"github.com/inspan/inspan/internal/text"
 )
 
@@ -339,6 +338,6 @@ func listed(r *record, req *sdk.ListTasksRequest) *sdk.Task {
 
 // elsewhere reports whether an error says that another process drives a session.
 func elsewhere(err error) bool {
-	var busy *session.BusyError
-	return errors.As(err, &busy)
+	_, driven := errors.AsType[*inspan.DrivenError](err)
+	return driven
 }

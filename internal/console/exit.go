@@ -6,10 +6,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/cost"
-	"github.com/inspan/inspan/internal/session"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
@@ -106,12 +106,12 @@ func ModesHelp() string {
 // ExitCode returns the exit code for the end of a run: its reason and what the
 // model call came to, if it was that. err is the harness's own trouble.
 func ExitCode(reason string, cause llm.Kind, err error) int {
-	var busy *session.BusyError
 	var misuse words.Misuse
+	var driven *inspan.DrivenError
 	switch {
 	case errors.As(err, &misuse):
 		return ExitUsage
-	case errors.As(err, &busy):
+	case errors.As(err, &driven):
 		return ExitBusy
 	case errors.Is(err, config.ErrSettings), errors.Is(err, cost.ErrStrategy):
 		return ExitConfig

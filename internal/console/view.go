@@ -12,7 +12,6 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/figure"
 	"github.com/inspan/inspan/internal/markdown"
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/transcript"
@@ -59,7 +58,7 @@ func (v *view) open(p inspan.Pending) {
 
 // style is how markdown is shown. Pictures are named, as their drawings say little.
 func (v *view) style() markdown.Style {
-	return markdown.Style{NoColor: !v.Color, Named: true, Figure: figure.Drawn}
+	return markdown.Style{NoColor: !v.Color, Named: true}
 }
 
 // width is that of the terminal that a stream goes to, 0 if that is not one.
@@ -312,7 +311,7 @@ func (c *Console) summary(r Result) {
 	for _, text := range words.Leftovers(r.Session, r.Kept, r.Ended) {
 		c.Say(text)
 	}
-	if r.ExitCode != ExitDone {
+	if r.ExitCode != ExitDone && r.ExitCode != ExitBusy {
 		c.Say("go on with: inspan resume " + r.Session)
 	}
 }

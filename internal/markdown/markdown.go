@@ -17,10 +17,6 @@ type Style struct {
 	NoColor bool    // no escape sequence at all; markup is kept where it would be lost
 	Named   bool    // pictures are named, not drawn
 	Lexers  *Lexers // what is known of languages, to be shared; nil: each Render, Stream and Code reads what it needs
-
-	// Figure draws a block of code from what stands behind its fence, in lines of at
-	// most width cells. Nil, and for what it returns nothing: the block is code.
-	Figure func(info string, width int) string
 }
 
 // Render shows markdown in lines of at most width cells, without a newline at

@@ -6,6 +6,8 @@ import (
 
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/parser"
+
+	"github.com/inspan/inspan/internal/figure"
 )
 
 // Stream is markdown as it is written. Set Width and Style before the first
@@ -159,7 +161,7 @@ func (s *Stream) begin(l string, out *[]string) {
 	case f.mark != 0:
 		s.kind, s.fence, s.blanks = fenced, f, 0
 		s.code = highlighter(s.style(), language(f.info))
-		s.figure(out)
+		s.chart(out)
 		return
 	case isHeading(l), isBreak(l):
 		s.kind = paragraph
@@ -260,15 +262,12 @@ func (s *Stream) htmlLine(l string, out *[]string) {
 	}
 }
 
-// figure settles what is drawn in the place of a block of code.
-func (s *Stream) figure(out *[]string) {
+// chart settles what is drawn in the place of a block of code.
+func (s *Stream) chart(out *[]string) {
 	s.drawn = false
-	if s.Style.Figure == nil {
-		return
-	}
 	var lines []line
 	inset := codeLines(nil, s.width())
-	for text := range strings.Lines(s.Style.Figure(s.fence.info, s.width()-width(inset[0]))) {
+	for text := range strings.Lines(figure.Drawn(s.fence.info, s.width()-width(inset[0]))) {
 		lines = append(lines, codeLines(line{{Plain(strings.TrimRight(text, "\n")), look{}}}, s.width())...)
 	}
 	s.drawn = len(lines) > 0

@@ -147,6 +147,15 @@ func (t *Table) Driver(ctx context.Context, id string) (*session.Holder, error) 
 	}
 }
 
+// Elsewhere is Driver for front ends; nil means nobody.
+func (t *Table) Elsewhere(ctx context.Context, id string) (*inspan.DrivenError, error) {
+	h, err := t.Driver(ctx, id)
+	if h == nil || err != nil {
+		return nil, err
+	}
+	return &inspan.DrivenError{Session: id, PID: h.PID, Host: h.Host, Since: h.Since}, nil
+}
+
 // stopGrace is how long a process may take to end after it was told to.
 const stopGrace = 2 * time.Second
 

@@ -69,8 +69,8 @@ func TestTypedAhead(t *testing.T) {
 				m.View()
 				presses(m, last)
 			}
-			if len(m.decided) != tc.allows || m.opening || m.prompt.text() != tc.prompt {
-				t.Errorf("decided %v, a run %v, the prompt %q", m.decided, m.opening, m.prompt.text())
+			if len(m.talk.decided) != tc.allows || m.talk.opening || m.composer.prompt.text() != tc.prompt {
+				t.Errorf("decided %v, a run %v, the prompt %q", m.talk.decided, m.talk.opening, m.composer.prompt.text())
 			}
 		})
 	}
@@ -82,11 +82,11 @@ func TestQuestionStepsBack(t *testing.T) {
 	m, now := asking(t)
 	m.View()
 	presses(m, letter('h'), letter('e'))
-	if m.box() != nil || m.prompt.text() != "he" {
-		t.Fatalf("the question is there, the prompt has %q", m.prompt.text())
+	if m.box() != nil || m.composer.prompt.text() != "he" {
+		t.Fatalf("the question is there, the prompt has %q", m.composer.prompt.text())
 	}
 	*now = now.Add(seeing - 1)
-	if presses(m, pressed(tea.KeyEnter), pressed(tea.KeyTab)); m.opening || m.prompt.text() != "he" {
+	if presses(m, pressed(tea.KeyEnter), pressed(tea.KeyTab)); m.talk.opening || m.composer.prompt.text() != "he" {
 		t.Error("enter was taken for the prompt")
 	}
 	*now = now.Add(pausing - seeing)
@@ -99,20 +99,20 @@ func TestQuestionStepsBack(t *testing.T) {
 		t.Error("it does not come back, or counts as seen")
 	}
 	m.Update(tea.PasteMsg{Content: "y"})
-	if m.box() != nil || m.prompt.text() != "hey" {
-		t.Errorf("pasted text went elsewhere: %q", m.prompt.text())
+	if m.box() != nil || m.composer.prompt.text() != "hey" {
+		t.Errorf("pasted text went elsewhere: %q", m.composer.prompt.text())
 	}
 	*now = now.Add(pausing)
 	m.View()
 	*now = now.Add(seeing)
 	m.Update(tea.PasteMsg{Content: "y"})
-	if presses(m, pressed(tea.KeyEnter)); len(m.decided) != 1 {
+	if presses(m, pressed(tea.KeyEnter)); len(m.talk.decided) != 1 {
 		t.Error("a question that was seen takes no answer")
 	}
 	if !m.unseen() {
 		t.Error("the next question counts as seen")
 	}
-	if presses(m, letter('y'), pressed(tea.KeyEnter)); len(m.decided) != 1 {
+	if presses(m, letter('y'), pressed(tea.KeyEnter)); len(m.talk.decided) != 1 {
 		t.Error("the answer to one question was one to the next")
 	}
 }
@@ -123,13 +123,13 @@ func TestUnseenQuestionIsLeft(t *testing.T) {
 	for name, key := range map[string]tea.KeyPressMsg{"esc": pressed(tea.KeyEscape), "ctrl+c": {Code: 'c', Mod: tea.ModCtrl}} {
 		m, _ := asking(t)
 		m.View()
-		if presses(m, key); !m.opening {
+		if presses(m, key); !m.talk.opening {
 			t.Errorf("%s does nothing", name)
 		}
 	}
 	m, _ := asking(t, tool.Effect{Kind: tool.Question})
 	m.View()
-	if presses(m, pressed(tea.KeyEscape)); len(m.decided) != 1 {
+	if presses(m, pressed(tea.KeyEscape)); len(m.talk.decided) != 1 {
 		t.Error("esc does not leave a question of the model")
 	}
 }
@@ -144,14 +144,14 @@ func TestDroppedKeys(t *testing.T) {
 		*now = now.Add(seeing - 1)
 		presses(m, pressed(early))
 		*now = now.Add(1)
-		if presses(m, down, send); len(m.decided) != 1 {
+		if presses(m, down, send); len(m.talk.decided) != 1 {
 			t.Errorf("%q put the question off", early)
 		}
 	}
 	m, _ := asking(t)
 	m.Update(down) // before there is any picture of it
 	m.Update(send)
-	if len(m.decided) > 0 {
+	if len(m.talk.decided) > 0 {
 		t.Error("a question was answered that was never drawn")
 	}
 }

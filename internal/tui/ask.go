@@ -3,7 +3,6 @@ package tui
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -14,7 +13,6 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
-	"github.com/inspan/inspan/tool"
 )
 
 // ask is a question of the session to the person: whether a call may be made,
@@ -22,10 +20,12 @@ import (
 // the person chooses, and letters count only with enter, so that whoever is
 // typing allows nothing by accident.
 type ask struct {
+	of      *questions
 	what    string // the call, or the limit; another one is another question
 	pending inspan.Pending
-	limits  *event.Limits // that would hold; nil: it is about a call
-	asks    bool          // the call wants an answer, not consent
+	limit   *event.Stopped // that was reached; nil: it is about a call
+	limits  *event.Limits  // that would hold
+	asks    bool           // the call wants an answer, not consent
 	title   string
 	body    []string // what it is about, whole
 	choices []choice
@@ -39,55 +39,16 @@ type ask struct {
 	drawn   time.Time // first; zero: not yet
 }
 
-// asks reports whether there is a question now, and prepares it.
-func (m *model) asks() bool {
-	if m.opening || m.quitting || m.hesitates() {
-		return false
-	}
-	what, pending, limits := m.question()
-	if what == "" {
-		return false
-	}
-	if m.ask == nil || m.ask.what != what {
-		m.ask = &ask{what: what, pending: pending, limits: limits, at: -1}
-	}
-	if m.ask.width != m.look.width {
-		m.ask.prepare(m)
-	}
-	return true
-}
-
-// question is what the session wants to know, in a word; empty: nothing.
-func (m *model) question() (what string, pending inspan.Pending, limits *event.Limits) {
-	pending, waits := m.view.raising(m.decided)
-	if !waits && !m.running {
-		pending, waits = m.view.asking(m.decided)
-	}
-	if waits {
-		return "call " + pending.Call.ID, pending, nil
-	}
-	if m.running {
-		return "", pending, nil
-	}
-	if m.view.Run.Stopped == nil || m.view.Run.Stopped == m.refused || m.seat.session() == nil {
-		return "", pending, nil
-	}
-	if limits = words.Raised(m.view.Session.Limits, *m.view.Run.Stopped); limits == nil {
-		return "", pending, nil
-	}
-	return "limit " + m.view.Run.Stopped.Detail, pending, limits
-}
-
-func (a *ask) prepare(m *model) {
-	l := m.look
+// prepare lays it out for a width.
+func (a *ask) prepare(l look) {
 	a.width = l.width
-	if a.limits != nil {
-		a.title = l.paint(yellow, "? "+words.OneLine(m.view.Run.Stopped.Detail, l.width-2))
+	if a.limit != nil {
+		a.title = l.paint(yellow, "? "+words.OneLine(a.limit.Detail, l.width-2))
 		a.choices = []choice{{"y", "go on with twice the limit"}, {"n", "leave it at that"}}
 		return
 	}
 	w := a.pending
-	if a.asks = slices.ContainsFunc(w.Effects, func(e tool.Effect) bool { return e.Kind == tool.Question }); a.asks {
+	if a.asks {
 		a.question(l)
 		return
 	}
@@ -141,15 +102,15 @@ func effects(l look, w inspan.Pending) []string {
 }
 
 // lines implements box.
-func (a *ask) lines(m *model, rows int) (out []string, x, y int) {
-	l := m.look
+func (a *ask) lines(l look, rows int) (out []string, x, y int) {
+	now := a.of.clock()
 	if a.drawn.IsZero() {
-		a.drawn = m.clock()
+		a.drawn = now
 	}
-	foot, x, y := a.foot(l, rows, a.unseen(m.clock()))
+	foot, x, y := a.foot(l, rows, a.unseen(now))
 	head := a.title
-	if n := len(m.view.Waiting()); n > 1 {
-		head += l.paint(dim, fmt.Sprintf(" (%d of %d)", len(m.decided)+1, n))
+	if at, n := a.of.count(); n > 1 {
+		head += l.paint(dim, fmt.Sprintf(" (%d of %d)", at, n))
 	}
 	out = append(out, head)
 	a.page = max(1, rows-len(foot)-1)
@@ -165,6 +126,9 @@ func (a *ask) lines(m *model, rows int) (out []string, x, y int) {
 	y += len(out)
 	return append(out, foot...), x, y
 }
+
+// unseen reports whether the person can't have seen it yet.
+func (a *ask) unseen(now time.Time) bool { return a.drawn.IsZero() || now.Sub(a.drawn) < seeing }
 
 // foot is the choices and the line for an answer, in a few rows.
 func (a *ask) foot(l look, rows int, unseen bool) (out []string, x, y int) {
@@ -199,7 +163,7 @@ func (a *ask) foot(l look, rows int, unseen bool) (out []string, x, y int) {
 	switch {
 	case unseen:
 		empty = "one moment" // what is pressed now is no answer
-	case a.limits != nil:
+	case a.limit != nil:
 		empty = "y or n"
 	case a.asks:
 		empty = "your answer"
@@ -209,41 +173,32 @@ func (a *ask) foot(l look, rows int, unseen bool) (out []string, x, y int) {
 }
 
 // key implements box.
-func (a *ask) key(m *model, k tea.KeyPressMsg, action string) tea.Cmd {
+func (a *ask) key(k tea.KeyPressMsg, action string) tea.Cmd {
 	a.problem = ""
 	switch action {
 	case "send":
-		return a.answer(m)
+		return a.answer()
 	case "escape":
 		if !a.reply.empty() {
 			a.reply = editor{}
 			return nil
 		}
-		return a.dismiss(m)
+		return a.dismiss()
 	case "interrupt":
-		if a.limits != nil {
-			return a.dismiss(m)
+		if a.limit != nil {
+			return a.dismiss()
 		}
-		return m.interrupt()
+		return a.of.talk.interrupt()
 	case "quit":
 		if a.reply.empty() {
-			return m.quit()
+			return a.of.commands.quit()
 		}
 	case "page-up":
 		a.top = max(0, a.top-a.page)
 	case "page-down":
 		a.top += a.page
 	case "up", "down", "queue":
-		if a.reply.empty() && len(a.choices) > 0 {
-			by := 1
-			if action == "up" {
-				by = len(a.choices) - 1
-				a.at = max(a.at, 0)
-			}
-			a.at = (a.at + by) % len(a.choices)
-			return nil
-		}
-		a.reply.key(k, action, a.width-2)
+		a.move(k, action)
 	default:
 		if a.reply.key(k, action, a.width-2) {
 			a.at = -1
@@ -252,35 +207,44 @@ func (a *ask) key(m *model, k tea.KeyPressMsg, action string) tea.Cmd {
 	return nil
 }
 
-// paste implements box.
-func (a *ask) paste(_ *model, text string) { a.reply.insert(atomsOf(text)...) }
-
-// dismiss is no answer: a question is not answered, and a run is interrupted that
-// wants to do something.
-func (a *ask) dismiss(m *model) tea.Cmd {
-	switch {
-	case a.limits != nil:
-		m.refused = m.view.Run.Stopped
-		return nil
-	case a.asks:
-		return m.decide(words.Dismissed(a.pending.Call.ID))
+// move goes through the choices, or in what is written.
+func (a *ask) move(k tea.KeyPressMsg, action string) {
+	if !a.reply.empty() || len(a.choices) == 0 {
+		a.reply.key(k, action, a.width-2)
+		return
 	}
-	return m.interrupt()
+	by := 1
+	if action == "up" {
+		by = len(a.choices) - 1
+		a.at = max(a.at, 0)
+	}
+	a.at = (a.at + by) % len(a.choices)
+}
+
+// paste implements box.
+func (a *ask) paste(text string) { a.reply.insert(atomsOf(text)...) }
+
+// dismiss is no answer.
+func (a *ask) dismiss() tea.Cmd {
+	if a.limit != nil {
+		a.of.refused = a.limit
+		return nil
+	}
+	return a.of.dismiss(a.pending, a.asks)
 }
 
 // answer sends what was chosen or written, or says what is wrong with it.
-func (a *ask) answer(m *model) tea.Cmd {
+func (a *ask) answer() tea.Cmd {
 	text := strings.TrimSpace(a.reply.parts().Text())
-	if name, args, ok := words.Slash(text); ok {
-		if c, known := m.commands().named(name); known {
-			return a.command(m, c, args)
-		}
+	if cmd, problem, ok := a.of.command(text); ok {
+		a.problem, a.reply = problem, editor{}
+		return cmd
 	}
 	if a.at >= 0 && text == "" {
 		text = a.choices[a.at].text
 	}
-	if a.limits != nil {
-		return a.limit(m, text)
+	if a.limit != nil {
+		return a.raise(text)
 	}
 	d, problem := words.Decision(a.pending.Call.ID, a.pending.Rules, text)
 	if a.asks {
@@ -290,44 +254,17 @@ func (a *ask) answer(m *model) tea.Cmd {
 		a.problem, a.reply = problem, editor{}
 		return nil
 	}
-	return m.decide(d)
+	return a.of.talk.decide(d)
 }
 
-// command does what a slash command says that leaves the session as it is. It is never
-// an answer: the question stays.
-func (a *ask) command(m *model, c Command, args string) tea.Cmd {
-	a.reply = editor{}
-	if c.calm || c.Print != nil {
-		return m.do(c, args)
-	}
-	a.problem = "Please answer first; /" + words.OneLine(c.Name, 30) + " has to wait until then."
-	return nil
-}
-
-// limit answers whether a limit may be passed.
-func (a *ask) limit(m *model, text string) tea.Cmd {
+// raise answers whether a limit may be passed.
+func (a *ask) raise(text string) tea.Cmd {
 	switch {
 	case text == "":
 		a.problem = "Please answer; nothing goes on before you do."
+		return nil
 	case strings.EqualFold(text, "y"), strings.EqualFold(text, "yes"):
-		return m.start(event.Switched{Limits: a.limits}, event.Said{})
-	default:
-		m.refused = m.view.Run.Stopped
+		return a.of.raise(a.limits)
 	}
-	return nil
-}
-
-// decide keeps a decision until all calls that wait are decided on, so that they
-// run at once. What a child asks is answered at once, while the run goes on.
-func (m *model) decide(d event.Decided) tea.Cmd {
-	m.decided = append(m.decided, d)
-	if m.running {
-		m.ask = nil
-		m.seat.post(m.next(d, false, ""))
-		return nil
-	}
-	if _, more := m.view.asking(m.decided); more {
-		return nil
-	}
-	return m.start(m.decided...)
+	return a.dismiss()
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
-	"github.com/inspan/inspan/internal/figure"
 	"github.com/inspan/inspan/internal/markdown"
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/transcript"
@@ -130,7 +129,7 @@ func split(text string) []string {
 }
 
 func (l look) markdown() markdown.Style {
-	return markdown.Style{Light: l.light, NoColor: l.noColor, Lexers: l.lexers, Figure: figure.Drawn}
+	return markdown.Style{Light: l.light, NoColor: l.noColor, Lexers: l.lexers}
 }
 
 func (b *block) saidLines(l look) []string {

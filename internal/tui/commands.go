@@ -27,35 +27,35 @@ type Command struct {
 	// The session stays as it is, so that it may be run while a question is open.
 	// What only prints may too.
 	calm bool
-	run  func(m *model, args string) tea.Cmd
+	run  func(c *commander, args string) tea.Cmd
 }
 
 // Commands lists the slash commands that are always there.
 func Commands() []Command {
 	return []Command{
 		{Name: "help", Doc: "show the commands and the keys", calm: true, run: show(facts.help)},
-		{Name: "new", Doc: "begin a new session", run: idle((*model).newSession)},
-		{Name: "resume", Args: "[id]", Doc: "go on with an earlier session", run: idle((*model).resumeCommand)},
+		{Name: "new", Doc: "begin a new session", run: idle(func(c *commander, _ string) tea.Cmd { return c.talk.renew() })},
+		{Name: "resume", Args: "[id]", Doc: "go on with an earlier session", run: idle(func(c *commander, id string) tea.Cmd { return c.sessions.resume(id) })},
 		{Name: "sessions", Doc: "list the sessions of this folder", calm: true, run: work(facts.sessions)},
-		{Name: "continue", Doc: "let a run that stopped go on", run: (*model).goOn},
-		{Name: "model", Args: "[provider/model]", Doc: "work with another model", run: idle((*model).modelCommand)},
-		{Name: "mode", Args: "[mode]", Doc: "how much runs unasked: plan, ask, edit, auto or yolo", run: (*model).modeCommand},
-		{Name: "plan", Doc: "only read, and make a plan", run: func(m *model, _ string) tea.Cmd { return m.switchTo(string(tool.ModePlan)) }},
+		{Name: "continue", Doc: "let a run that stopped go on", run: (*commander).goOn},
+		{Name: "model", Args: "[provider/model]", Doc: "work with another model", run: idle(func(c *commander, name string) tea.Cmd { return c.sessions.model(name) })},
+		{Name: "mode", Args: "[mode]", Doc: "how much runs unasked: plan, ask, edit, auto or yolo", run: (*commander).mode},
+		{Name: "plan", Doc: "only read, and make a plan", run: func(c *commander, _ string) tea.Cmd { return c.talk.switchTo("plan") }},
 		{Name: "permissions", Doc: "list the rules that hold here", calm: true, run: work(facts.permissions)},
 		{Name: "context", Doc: "show what the model is asked next, and what takes the room", calm: true, run: work(facts.context)},
-		{Name: "compact", Args: "[what matters]", Doc: "make the conversation shorter; the log keeps all of it", run: (*model).compact},
+		{Name: "compact", Args: "[what matters]", Doc: "make the conversation shorter; the log keeps all of it", run: (*commander).compact},
 		{Name: "cost", Doc: "show what the session has cost, by model", calm: true, run: work(facts.cost)},
 		{Name: "todo", Doc: "show the list of things to do", calm: true, run: show(facts.todo)},
-		{Name: "diff", Doc: "show what this session has changed in files", calm: true, run: (*model).diff},
-		{Name: "undo", Doc: "put the files back to before what was said last", run: idle((*model).undo)},
-		{Name: "rewind", Doc: "go back to before something was said", run: idle(func(m *model, _ string) tea.Cmd { return m.pickPoint() })},
-		{Name: "fork", Doc: "go on in a copy of this session", run: idle((*model).fork)},
+		{Name: "diff", Doc: "show what this session has changed in files", calm: true, run: (*commander).diff},
+		{Name: "undo", Doc: "put the files back to before what was said last", run: idle(func(c *commander, _ string) tea.Cmd { return c.back.undo() })},
+		{Name: "rewind", Doc: "go back to before something was said", run: idle(func(c *commander, _ string) tea.Cmd { return c.back.pick() })},
+		{Name: "fork", Doc: "go on in a copy of this session", run: idle(func(c *commander, _ string) tea.Cmd { return c.sessions.fork() })},
 		{Name: "export", Args: "[file]", Doc: "write the session to a markdown file", calm: true, run: work(facts.export)},
-		{Name: "copy", Doc: "copy the last answer to the clipboard", calm: true, run: (*model).copy},
-		{Name: "tools", Doc: "list the tools", calm: true, run: show(facts.tools)},
-		{Name: "jobs", Args: "[kill ID]", Doc: "list what goes on in the background, or end one of it", calm: true, run: (*model).jobsCommand},
+		{Name: "copy", Doc: "copy the last answer to the clipboard", calm: true, run: (*commander).copy},
+		{Name: "tools", Doc: "list the tools", calm: true, run: work(facts.tools)},
+		{Name: "jobs", Args: "[kill ID]", Doc: "list what goes on in the background, or end one of it", calm: true, run: (*commander).jobs},
 		{Name: "config", Doc: "show where the settings are", calm: true, run: show(facts.config)},
-		{Name: "quit", Doc: "leave", calm: true, run: func(m *model, _ string) tea.Cmd { return m.quit() }},
+		{Name: "quit", Doc: "leave", calm: true, run: func(c *commander, _ string) tea.Cmd { return c.quit() }},
 	}
 }
 
@@ -97,164 +97,163 @@ func (c catalog) nearest(name string) string {
 	return "there is no /" + words.OneLine(name, 30) + didYouMean(tool.Nearest(name, names)) + "; /help lists all"
 }
 
-// commands are ours with those that came from outside.
-func (m *model) commands() catalog {
-	all := slices.Clone(m.Commands)
+// commander does what the person asks for with a slash.
+type commander struct {
+	tui      *TUI
+	keys     keymap
+	talk     *talk
+	over     *overlay
+	hints    *hints
+	history  *history
+	sessions *sessions
+	back     *rewinder
+	quit     func() tea.Cmd
+}
+
+// all are our commands with those that came from outside.
+func (c *commander) all() catalog {
+	all := slices.Clone(c.tui.Commands)
 	rest := Commands()
-	if m.More != nil {
-		rest = append(rest, m.More()...)
+	if c.tui.More != nil {
+		rest = append(rest, c.tui.More()...)
 	}
-	for _, c := range rest {
-		if !slices.ContainsFunc(all, func(o Command) bool { return o.Name == c.Name }) {
-			all = append(all, c)
+	for _, r := range rest {
+		if !slices.ContainsFunc(all, func(o Command) bool { return o.Name == r.Name }) {
+			all = append(all, r)
 		}
 	}
 	return all
 }
 
 // do does what a command says.
-func (m *model) do(c Command, args string) tea.Cmd {
-	m.history.add("/" + strings.TrimSpace(c.Name+" "+args))
+func (c *commander) do(what Command, args string) tea.Cmd {
+	c.history.add("/" + strings.TrimSpace(what.Name+" "+args))
 	switch {
-	case c.run != nil:
-		return c.run(m, args)
-	case c.Prompt != nil:
-		return m.work(func(ctx context.Context) (string, error) { return c.Prompt(ctx, args) }, func(m *model, text string) tea.Cmd {
-			return m.sayNow(text)
-		})
-	case c.Print != nil:
-		return m.work(func(ctx context.Context) (string, error) { return c.Print(ctx, args) }, (*model).printed)
+	case what.run != nil:
+		return what.run(c, args)
+	case what.Prompt != nil:
+		return c.talk.work(func(ctx context.Context) (string, error) { return what.Prompt(ctx, args) }, c.say)
+	case what.Print != nil:
+		return c.talk.work(func(ctx context.Context) (string, error) { return what.Print(ctx, args) }, c.print)
 	}
 	return nil
 }
 
-// printed shows text of ours.
-func (m *model) printed(text string) tea.Cmd {
-	m.view.add(&block{kind: plainBlock, text: text})
+// print shows text of ours.
+func (c *commander) print(text string) tea.Cmd {
+	c.talk.print(text)
 	return nil
-}
-
-// work does something that takes time, and then the rest with what came of it.
-func (m *model) work(do func(context.Context) (string, error), then func(*model, string) tea.Cmd) tea.Cmd {
-	ctx := m.ctx
-	return func() tea.Msg {
-		text, err := do(ctx)
-		return later(func(m *model) tea.Cmd {
-			if err != nil {
-				m.fail(err)
-				return nil
-			}
-			return then(m, text)
-		})
-	}
 }
 
 // show makes a command of what prints text at once.
-func show(text func(facts) string) func(*model, string) tea.Cmd {
-	return func(m *model, _ string) tea.Cmd { return m.printed(strings.TrimRight(text(m.facts()), "\n")) }
+func show(text func(facts) string) func(*commander, string) tea.Cmd {
+	return func(c *commander, _ string) tea.Cmd { return c.print(strings.TrimRight(text(c.facts()), "\n")) }
 }
 
 // work makes a command of what finds out text. The function it returns runs
-// beside everything else and must not touch the model.
-func work(prepare func(f facts, args string) func(context.Context) (string, error)) func(*model, string) tea.Cmd {
-	return func(m *model, args string) tea.Cmd {
-		do := prepare(m.facts(), args)
-		return m.work(func(ctx context.Context) (string, error) {
+// beside everything else and must not touch what is on the screen.
+func work(prepare func(f facts, args string) func(context.Context) (string, error)) func(*commander, string) tea.Cmd {
+	return func(c *commander, args string) tea.Cmd {
+		do := prepare(c.facts(), args)
+		return c.talk.work(func(ctx context.Context) (string, error) {
 			text, err := do(ctx)
 			return strings.TrimRight(text, "\n"), err
-		}, (*model).printed)
+		}, c.print)
 	}
 }
 
 // idle makes a command one that is for a session at rest only.
-func idle(run func(*model, string) tea.Cmd) func(*model, string) tea.Cmd {
-	return func(m *model, args string) tea.Cmd {
-		if m.running && m.view.Idle() { // it is over but for the formalities
-			m.then = append(m.then, func(m *model) tea.Cmd { return run(m, args) })
+func idle(run func(*commander, string) tea.Cmd) func(*commander, string) tea.Cmd {
+	return func(c *commander, args string) tea.Cmd {
+		t := c.talk
+		if t.running && t.view.Idle() { // it is over but for the formalities
+			t.then = append(t.then, func() tea.Cmd { return run(c, args) })
 			return nil
 		}
-		if m.running || m.opening {
-			m.hint = "that has to wait until the run is over; esc interrupts it"
+		if t.running || t.opening {
+			c.hints.say("that has to wait until the run is over; esc interrupts it")
 			return nil
 		}
-		return run(m, args)
+		return run(c, args)
 	}
 }
 
-// sayNow says something now, or after the run.
-func (m *model) sayNow(text string) tea.Cmd {
-	if m.running {
-		m.seat.post(m.next(event.Said{Parts: llm.Say(text)}, false, text))
+// say says something now, or after the run.
+func (c *commander) say(text string) tea.Cmd {
+	said := event.Said{Parts: llm.Say(text)}
+	if c.talk.running {
+		c.talk.send(said, text)
 		return nil
 	}
-	return m.say(llm.Say(text))
+	c.history.add(text)
+	return c.talk.start(said)
 }
 
-func (m *model) modeCommand(args string) tea.Cmd {
+func (c *commander) mode(args string) tea.Cmd {
 	if args == "" {
 		var items []choice
 		for _, mode := range tool.Modes() {
 			items = append(items, choice{string(mode), mode.Doc()})
 		}
-		m.over = &picker{title: "mode", items: items, take: func(m *model, i int) tea.Cmd { return m.modeCommand(items[i].text) }}
+		c.over.pick("mode", items, func(i int) tea.Cmd { return c.mode(items[i].text) })
 		return nil
 	}
-	if err := tool.Mode(args).Check(); err != nil {
-		m.fail(err)
+	mode := tool.Mode(args)
+	if err := mode.Check(); err != nil {
+		c.talk.fail(err)
 		return nil
 	}
-	if args == string(tool.ModeYolo) {
-		m.over = &confirm{
-			title: "mode yolo: nothing asks any more, not even what deletes or talks to the network",
-			yes:   func(m *model) tea.Cmd { return m.switchTo(string(tool.ModeYolo)) },
-		}
+	if mode == tool.ModeYolo {
+		c.over.confirm("mode yolo: nothing asks any more, not even what deletes or talks to the network", nil,
+			func() tea.Cmd { return c.talk.switchTo(mode) }, c.talk.unchanged)
 		return nil
 	}
-	return m.switchTo(args)
+	return c.talk.switchTo(mode)
 }
 
-func (m *model) goOn(string) tea.Cmd {
-	switch {
-	case m.running || m.seat.session() == nil:
-		m.hint = "there is no run that could go on"
+func (c *commander) goOn(string) tea.Cmd {
+	switch t := c.talk; {
+	case t.running || t.seat.session() == nil:
+		c.hints.say("there is no run that could go on")
 		return nil
-	case m.cutOff():
-		return m.goOnHere()
-	case m.view.Run.Busy:
-		return m.start()
+	case t.cutOff():
+		return t.goOnHere()
+	case t.view.Run.Busy:
+		return t.start()
 	}
-	return m.start(event.Said{})
+	return c.talk.start(event.Said{})
 }
 
-func (m *model) compact(focus string) tea.Cmd {
+func (c *commander) compact(focus string) tea.Cmd {
 	switch {
-	case m.seat.session() == nil:
-		m.hint = "there is nothing to compact yet"
-	case m.running:
-		m.hint = "the conversation is compacted before the model is asked again"
-		m.seat.post(m.next(event.Compact{Focus: focus}, false, ""))
+	case c.talk.seat.session() == nil:
+		c.hints.say("there is nothing to compact yet")
+	case c.talk.running:
+		c.hints.say("the conversation is compacted before the model is asked again")
+		c.talk.send(event.Compact{Focus: focus}, "")
 	default:
-		return m.start(event.Compact{Focus: focus})
+		return c.talk.start(event.Compact{Focus: focus})
 	}
 	return nil
 }
 
 // diff prints the changes of the session, file by file.
-func (m *model) diff(string) tea.Cmd {
-	if len(m.view.changes) == 0 {
-		m.hint = "no call has changed a file"
+func (c *commander) diff(string) tea.Cmd {
+	v := c.talk.view
+	if len(v.changes) == 0 {
+		c.hints.say("no call has changed a file")
 	}
-	for _, c := range m.view.changes {
-		m.view.add(&block{kind: diffBlock, text: c.diff, detail: c.path})
+	for _, change := range v.changes {
+		v.add(&block{kind: diffBlock, text: change.diff, detail: change.path})
 	}
 	return nil
 }
 
-func (m *model) copy(string) tea.Cmd {
-	if m.view.Last == "" {
-		m.hint = "there is no answer yet"
+func (c *commander) copy(string) tea.Cmd {
+	if c.talk.view.Last == "" {
+		c.hints.say("there is no answer yet")
 		return nil
 	}
-	m.hint = "copied, if the terminal takes it"
-	return tea.SetClipboard(m.view.Last)
+	c.hints.say("copied, if the terminal takes it")
+	return tea.SetClipboard(c.talk.view.Last)
 }

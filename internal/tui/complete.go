@@ -50,14 +50,6 @@ func (o *offer) lines(l look, rows int) []string {
 	return out
 }
 
-// composer is where the person writes, with what helps.
-type composer struct {
-	prompt  editor
-	history history
-	offer   offer // completions
-	files   fileList
-}
-
 // fileList is the files of the workspace, as far as they are known.
 type fileList struct {
 	names   []string
@@ -65,9 +57,8 @@ type fileList struct {
 	reading bool
 }
 
-// suggest looks for what could complete the word before the cursor, and reports whether
-// the files of the workspace could.
-func (c *composer) suggest(all catalog) (files bool) {
+// suggest offers what could complete the word before the cursor.
+func (c *composer) suggest() tea.Cmd {
 	from := c.prompt.at
 	for from > 0 && !c.prompt.atoms[from-1].big() && strings.TrimSpace(c.prompt.atoms[from-1].shown) != "" {
 		from--
@@ -76,21 +67,22 @@ func (c *composer) suggest(all catalog) (files bool) {
 	was := c.offer
 	c.offer = offer{from: from, closed: was.closed && was.from == from}
 	if from == 0 && strings.HasPrefix(word, "/") {
-		c.offer.slash, c.offer.items = true, all.like(word[1:])
-		return false
+		c.offer.slash, c.offer.items = true, c.commands().like(word[1:])
+		return nil
 	}
 	name, files := strings.CutPrefix(word, "@")
-	if files {
-		for _, name := range fuzzy(c.files.names, name, 50) {
-			c.offer.items = append(c.offer.items, choice{text: "@" + name})
-		}
+	if !files {
+		return nil
 	}
-	return files
+	for _, name := range fuzzy(c.files.names, name, 50) {
+		c.offer.items = append(c.offer.items, choice{text: "@" + name})
+	}
+	return c.readFiles()
 }
 
 // accept takes the completion that is marked, and reports whether there is more
 // to write.
-func (c *composer) accept(all catalog) (more bool) {
+func (c *composer) accept() (more bool) {
 	o := c.offer
 	c.offer = offer{}
 	text := o.items[o.at].text
@@ -99,38 +91,23 @@ func (c *composer) accept(all catalog) (more bool) {
 	if !o.slash {
 		return true
 	}
-	command, _ := all.named(strings.TrimPrefix(text, "/"))
+	command, _ := c.commands().named(strings.TrimPrefix(text, "/"))
 	return strings.HasPrefix(command.Args, "<") // without them it means nothing
 }
 
-// suggest offers what could complete the word before the cursor.
-func (m *model) suggest() tea.Cmd {
-	if m.composer.suggest(m.commands()) {
-		return m.readFiles()
-	}
-	return nil
-}
-
 // readFiles looks for the files of the workspace, if that was not done lately.
-func (m *model) readFiles() tea.Cmd {
-	if m.files.reading || !m.files.read.IsZero() && m.clock().Sub(m.files.read) < 10*time.Second {
+func (c *composer) readFiles() tea.Cmd {
+	a := c.talk.tui.App
+	if a == nil || c.files.reading || !c.files.read.IsZero() && c.clock().Sub(c.files.read) < 10*time.Second {
 		return nil
 	}
-	m.files.reading = true
-	ctx, root := m.ctx, m.root()
+	c.files.reading = true
+	ctx, root := c.talk.ctx, c.talk.root()
 	return func() tea.Msg {
-		names := filesBelow(ctx, root)
-		return later(func(m *model) tea.Cmd {
-			m.files = fileList{names: names, read: m.clock()}
-			return m.suggest()
+		names := a.Knowledge.Files(ctx, root)
+		return later(func() tea.Cmd {
+			c.files = fileList{names: names, read: c.clock()}
+			return c.suggest()
 		})
 	}
-}
-
-// root is the workspace of the session, or of the one to come.
-func (m *model) root() string {
-	if m.view.Session.Root != "" {
-		return m.view.Session.Root
-	}
-	return m.Root
 }

@@ -4,13 +4,14 @@ import (
 	"strings"
 	"unicode"
 
+	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/inspan/inspan/llm"
 )
 
 // editor is the text that a person writes: a list of atoms and a place among
-// them. It knows nothing of keys.
+// them.
 type editor struct {
 	atoms []atom
 	at    int // atoms before the cursor
@@ -210,5 +211,50 @@ func (e *editor) vertical(width, by int) bool {
 		i-- // a full row ends where the next begins
 	}
 	e.at, e.goal = i, goal
+	return true
+}
+
+// key edits; it reports false if the key means nothing to an editor.
+func (e *editor) key(k tea.KeyPressMsg, action string, width int) bool {
+	switch action {
+	case "newline":
+		e.insert(atom{shown: "\n"})
+	case "left":
+		e.at, e.goal = max(e.at-1, 0), -1
+	case "right":
+		e.at, e.goal = min(e.at+1, len(e.atoms)), -1
+	case "word-left":
+		e.at, e.goal = e.word(), -1
+	case "word-right":
+		e.at, e.goal = e.wordEnd(), -1
+	case "home":
+		e.at, e.goal = e.lineStart(), -1
+	case "end":
+		e.at, e.goal = e.lineEnd(), -1
+	case "up":
+		e.up(width)
+	case "down":
+		e.down(width)
+	case "backspace":
+		if e.at > 0 {
+			e.cut(e.at-1, e.at)
+		}
+	case "delete":
+		e.cut(e.at, e.at+1)
+	case "delete-word":
+		e.cut(e.word(), e.at)
+	case "delete-start":
+		e.cut(e.lineStart(), e.at)
+	case "delete-end":
+		at := e.at
+		e.cut(at, max(e.lineEnd(), min(at+1, len(e.atoms)))) // at the end of a line, the line's end
+	case "":
+		if k.Text == "" {
+			return false
+		}
+		e.insert(atomsOf(k.Text)...)
+	default:
+		return false
+	}
 	return true
 }

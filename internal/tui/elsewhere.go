@@ -2,7 +2,6 @@ package tui
 
 import (
 	"context"
-	"fmt"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -11,60 +10,70 @@ import (
 
 // cutOff reports whether the run of the session goes on nowhere, unless somebody else
 // goes on with it.
-func (m *model) cutOff() bool { return m.view.CutOff() && !m.running }
+func (t *talk) cutOff() bool { return t.view.CutOff() && !t.running }
 
-// driver is the process that drives a session, in words; empty: none does.
+// driver says who drives a session in another process, and how to join in; empty: nobody
+// does.
 func driver(ctx context.Context, a *app.App, id string) (string, error) {
-	h, err := a.Running.Driver(ctx, id)
-	if h == nil || err != nil {
+	who, err := a.Running.Elsewhere(ctx, id)
+	if who == nil || err != nil {
 		return "", err
 	}
-	who := fmt.Sprintf("process %d", h.PID)
-	if !h.Here() {
-		who += " on " + h.Host
-	}
-	return who, nil
-}
-
-// driven says who goes on with the run, and how to join in.
-func (m *model) driven() string {
-	return m.driver + " goes on with it: inspan attach " + m.seat.id()
+	return who.Error(), nil
 }
 
 // findDriver asks who goes on with the run that goes on nowhere here; then follows the
 // rest.
-func (m *model) findDriver(rest func(*model) tea.Cmd) tea.Cmd {
-	a, id := m.App, m.seat.id()
+func (t *talk) findDriver(rest later) tea.Cmd {
+	a, id := t.tui.App, t.seat.id()
 	if a == nil || id == "" {
-		return rest(m)
+		return rest()
 	}
-	return m.work(func(ctx context.Context) (string, error) { return driver(ctx, a, id) }, func(m *model, who string) tea.Cmd {
-		if id != m.seat.id() {
+	return t.work(func(ctx context.Context) (string, error) { return driver(ctx, a, id) }, func(who string) tea.Cmd {
+		if id != t.seat.id() {
 			return nil // another session is open by now
 		}
-		m.driver = who
-		return rest(m)
+		t.driver = who
+		return rest()
 	})
 }
 
 // unlessDriven does what begins a run, unless somebody else goes on with the one there
 // is.
-func (m *model) unlessDriven(do func(*model) tea.Cmd) tea.Cmd {
-	return m.findDriver(func(m *model) tea.Cmd {
-		if m.driver != "" && m.cutOff() {
-			m.hint = m.driven()
+func (t *talk) unlessDriven(do later) tea.Cmd {
+	return t.findDriver(func() tea.Cmd {
+		if t.driver != "" && t.cutOff() {
+			t.hints.say(t.driver)
 			return nil
 		}
-		return do(m)
+		return do()
 	})
 }
 
 // goOnHere goes on with a run that was cut off, unless somebody else does.
-func (m *model) goOnHere() tea.Cmd {
-	return m.unlessDriven(func(m *model) tea.Cmd {
-		if !m.cutOff() {
+func (t *talk) goOnHere() tea.Cmd {
+	return t.unlessDriven(func() tea.Cmd {
+		if !t.cutOff() {
 			return nil // it is over
 		}
-		return m.start()
+		return t.start()
+	})
+}
+
+// unheld reports whether the session asks and is not held here.
+func (t *talk) unheld() bool {
+	return t.view.asks() && t.view.Run.Busy && !t.running && !t.opening && t.seat.session() != nil
+}
+
+// takeUp holds a session that asks once nobody else does, so that it is seen who asks.
+func (t *talk) takeUp() tea.Cmd {
+	if !t.unheld() {
+		return nil
+	}
+	return t.findDriver(func() tea.Cmd {
+		if t.driver != "" || !t.unheld() {
+			return nil
+		}
+		return t.start(t.decided...)
 	})
 }

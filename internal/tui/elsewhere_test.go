@@ -50,7 +50,7 @@ func TestDrivenElsewhere(t *testing.T) {
 	s := start(t, 100, 24, func(next *tui.TUI) {
 		next.App, next.Host, next.Session, next.Root = first.tui.App, first.tui.Host, session.ID(), first.tui.Root
 	})
-	driven := fmt.Sprintf("process %d goes on with it: inspan attach %s", os.Getpid(), session.ID())
+	driven := fmt.Sprintf("process %d drives this session; join it: inspan attach %s", os.Getpid(), session.ID())
 	s.shows("› " + driven)
 	s.press(enter)
 	s.wait("the hint", func(text string) bool { return strings.Count(text, driven) == 2 })
@@ -103,5 +103,5 @@ func TestRunBeginsElsewhere(t *testing.T) {
 	})
 	defer running.Wait()
 	defer stop()
-	s.shows(fmt.Sprintf("› process %d goes on with it: inspan attach %s", os.Getpid(), other.ID()))
+	s.shows(fmt.Sprintf("› process %d drives this session; join it: inspan attach %s", os.Getpid(), other.ID()))
 }

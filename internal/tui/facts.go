@@ -5,17 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/app"
-	"github.com/inspan/inspan/internal/cost"
-	"github.com/inspan/inspan/internal/export"
 	"github.com/inspan/inspan/internal/text"
-	"github.com/inspan/inspan/internal/toolbox"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/tool"
 )
@@ -35,10 +31,11 @@ type facts struct {
 	warn        func(string)
 }
 
-func (m *model) facts() facts {
+func (c *commander) facts() facts {
+	t := c.talk
 	return facts{
-		app: m.App, session: m.seat.session(), id: m.seat.id(), home: m.Root, root: m.root(), route: m.route(), mode: m.mode(),
-		list: m.view.Todo, commands: m.commands(), keys: m.keys, now: m.clock(), warn: m.warner(),
+		app: c.tui.App, session: t.seat.session(), id: t.seat.id(), home: c.tui.Root, root: t.root(), route: t.route(), mode: string(t.mode()),
+		list: t.view.Todo, commands: c.all(), keys: c.keys, now: c.tui.clock(), warn: t.warner(),
 	}
 }
 
@@ -119,16 +116,12 @@ func (f facts) cost(string) func(context.Context) (string, error) {
 		if id == "" {
 			return "", errNoSession
 		}
-		entries, err := cost.Spent(ctx, a.Store(), cost.Spending{Session: id}, warn)
-		if err != nil {
-			return "", err
-		}
-		rows, err := cost.Group(entries, "model")
+		rows, err := a.Knowledge.Spent(ctx, id, warn)
 		if err != nil {
 			return "", err
 		}
 		var b strings.Builder
-		for _, r := range append(rows, cost.Sum(entries)) {
+		for _, r := range rows {
 			hint := ""
 			if r.Unpriced > 0 {
 				hint = fmt.Sprintf("  %d without a price", r.Unpriced)
@@ -150,12 +143,7 @@ func (f facts) export(path string) func(context.Context) (string, error) {
 		if id == "" {
 			return "", errNoSession
 		}
-		file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-		if err != nil {
-			return "", err
-		}
-		err = export.Markdown(file, a.Store().Events(ctx, id))
-		return "written to " + path, firstError(err, file.Close())
+		return "written to " + path, a.Knowledge.Export(ctx, id, path)
 	}
 }
 
@@ -196,12 +184,16 @@ func (f facts) todo() string {
 	return b.String()
 }
 
-func (f facts) tools() string {
-	var b strings.Builder
-	for _, t := range toolbox.BuiltIn() {
-		fmt.Fprintf(&b, "  %s\t%s\n", t.Name, words.OneLine(strings.SplitN(t.Doc, "\n", 2)[0], 100))
+func (f facts) tools(string) func(context.Context) (string, error) {
+	a, root, warn := f.app, f.root, f.warn
+	return func(ctx context.Context) (string, error) {
+		list, err := a.Tools(ctx, root, warn)
+		var b strings.Builder
+		for _, t := range list {
+			fmt.Fprintf(&b, "  %s\t%s\n", t.Name, words.OneLine(strings.SplitN(t.Doc, "\n", 2)[0], 100))
+		}
+		return b.String(), err
 	}
-	return b.String()
 }
 
 func (f facts) config() string {

@@ -1,77 +1,12 @@
 package tui
 
 import (
-	"context"
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
-	"time"
-
-	"github.com/inspan/inspan/internal/gitignore"
 )
-
-// Bounds of the list of files: names, and how long looking for them may take.
-const (
-	maxFiles  = 20_000
-	filesTime = 3 * time.Second
-	maxIgnore = 1 << 20 // bytes of an ignore file
-)
-
-// filesBelow lists the files below root that git does not ignore, slash-separated
-// and relative, as many as there is time for. Links are not followed.
-func filesBelow(ctx context.Context, root string) []string {
-	ctx, cancel := context.WithTimeout(ctx, filesTime)
-	defer cancel()
-	var out []string
-	rules := (*gitignore.Rules)(nil).Add("", ignoreFile(filepath.Join(root, ".git", "info", "exclude")))
-	type folder struct {
-		rel   string
-		rules *gitignore.Rules
-	}
-	queue := []folder{{"", rules}}
-	for len(queue) > 0 && len(out) < maxFiles && ctx.Err() == nil {
-		f := queue[0]
-		queue = queue[1:]
-		entries, err := os.ReadDir(filepath.Join(root, f.rel))
-		if err != nil {
-			continue // what can't be read is not offered
-		}
-		if slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == ".gitignore" }) {
-			f.rules = f.rules.Add(f.rel, ignoreFile(filepath.Join(root, f.rel, ".gitignore")))
-		}
-		for _, e := range entries {
-			rel := strings.TrimPrefix(f.rel+"/"+e.Name(), "/")
-			switch {
-			case e.Name() == ".git" || f.rules.Ignored(rel, e.IsDir()):
-			case e.IsDir():
-				queue = append(queue, folder{rel, f.rules})
-			default:
-				out = append(out, rel)
-			}
-		}
-	}
-	return out[:min(len(out), maxFiles)]
-}
-
-// ignoreFile reads an ignore file; one that can't be read ignores nothing.
-func ignoreFile(path string) []byte {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil
-	}
-	data, err := io.ReadAll(io.LimitReader(f, maxIgnore))
-	if err != nil {
-		return nil
-	}
-	return data
-}
 
 // fuzzy ranks the names that hold the letters of what in order, the best first,
 // at most limit. Case counts only for letters that are written large.
@@ -160,4 +95,13 @@ func unscratch(path string) (string, error) {
 	defer os.Remove(path)
 	data, err := os.ReadFile(path)
 	return string(data), err
+}
+
+func firstError(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -1,7 +1,7 @@
 package tui
 
 import (
-	"fmt"
+	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -23,26 +23,23 @@ func (m *model) View() tea.View {
 	if m.quitting { // only what is printed stays
 		return tea.NewView("")
 	}
-	rows := max(m.height-1, 1)
-	if m.printing {
-		rows = min(rows, m.room)
-	}
-	lines, x, y := m.live(rows)
-	if m.full != nil {
-		above := m.full.visible(m.height-len(lines), m.print.tail)
+	s := m.screen
+	lines, x, y := m.live(s.rows())
+	if s.full != nil {
+		above := s.full.visible(s.height-len(lines), s.print.tail)
 		y += len(above)
 		lines = append(above, lines...)
 	}
 	for i, line := range lines { // whatever happens, a line is a line
-		if len(line) > m.look.width && cells(line) > m.look.width {
-			lines[i] = ansi.Truncate(line, m.look.width, "")
+		if len(line) > s.look.width && cells(line) > s.look.width {
+			lines[i] = ansi.Truncate(line, s.look.width, "")
 		}
 	}
-	m.remember(len(lines))
+	s.remember(len(lines))
 	v := tea.NewView(strings.Join(lines, "\n"))
-	v.AltScreen = m.full != nil
+	v.AltScreen = s.full != nil
 	if x >= 0 {
-		v.Cursor = tea.NewCursor(min(x, m.look.width), y)
+		v.Cursor = tea.NewCursor(min(x, s.look.width), y)
 	}
 	return v
 }
@@ -51,64 +48,52 @@ func (m *model) View() tea.View {
 // What matters most gets its room first: the line of the status, then what takes
 // the keys, then what goes on, then the text that streams in.
 func (m *model) live(rows int) (out []string, x, y int) {
-	status := m.status()
-	left := rows
-	var foot []string
+	l, left := m.screen.look, rows
+	var foot, front []string
 	if rows > 1 {
-		foot = append(foot, status)
+		foot = append(foot, m.status().line(l))
 		left--
 	}
-	if m.hint != "" && left > 1 {
-		foot = append([]string{m.look.paint(yellow, words.OneLine(m.hint, m.look.width))}, foot...)
-		left--
+	if hint := m.hints.lines(l); left > 1 {
+		foot = append(hint, foot...)
+		left -= len(hint)
 	}
-	var front []string
 	if b := m.box(); b != nil {
-		front, x, y = b.lines(m, left)
+		front, x, y = b.lines(l, left)
 		front = front[:min(len(front), left)]
 	} else {
-		front, x, y = m.promptBox(left)
+		front, x, y = m.composer.lines(l, left)
 	}
-	left -= len(front)
-	now := activity{look: m.look, view: m.view, now: m.clock(), running: m.running}
+	above := m.above(left - len(front))
+	return slices.Concat(above, front, foot), x, y + len(above)
+}
+
+// above is what goes on, in at most so many lines: what the person has said and nobody has
+// heard gets its room first, and stands next to the prompt.
+func (m *model) above(left int) []string {
+	l, t := m.screen.look, m.talk
+	now := activity{look: l, view: t.view, now: m.clock(), running: t.works()}
 	var parts [][]string
-	for _, part := range [][]string{m.pending(m.look, m.view), now.pause(), now.calls(), now.todo()} {
+	for _, part := range [][]string{t.pending(l, t.view), now.pause(), now.calls(), now.todo()} {
 		part = part[:min(len(part), max(0, left))]
 		left -= len(part)
 		parts = append(parts, part)
 	}
-	if left > 0 && (m.running || m.view.Run.Busy) {
-		parts = append(parts, []string{""}) // some air below the scrollback
+	var air []string
+	if left > 0 && (t.running || t.view.Run.Busy) {
+		air = []string{""} // below the scrollback
 		left--
-	} else {
-		parts = append(parts, nil)
 	}
-	var tail []string
-	if m.full == nil {
-		tail = m.print.tail
-		tail = tail[len(tail)-max(0, min(len(tail), left)):]
-	}
-	for _, part := range [][]string{tail, parts[4], parts[2], parts[1], parts[3], parts[0]} {
-		out = append(out, part...)
-	}
-	y += len(out)
-	return append(append(out, front...), foot...), x, y
+	return slices.Concat(m.screen.tail(left), air, parts[2], parts[1], parts[3], parts[0])
 }
 
-// promptBox is the prompt with what could complete it.
-func (m *model) promptBox(rows int) (out []string, x, y int) {
-	empty := "say what to do"
-	switch {
-	case m.running:
-		empty = "enter says it into the run, tab keeps it for after"
-	case m.cutOff() && m.driver != "":
-		empty = m.driven()
-	case m.view.Run.Busy:
-		empty = "the run was cut off; enter goes on with it"
+// status is what the line at the bottom says.
+func (m *model) status() status {
+	s := status{view: m.talk.view, route: m.talk.route(), mode: string(m.talk.mode())}
+	if s.view.Run.Busy && m.talk.works() {
+		s.took = clock(m.clock().Sub(s.view.Run.Began))
 	}
-	offers := m.offer.lines(m.look, min(offered, rows-1))
-	out, x, y = promptLines(m.look, &m.prompt, min(mostPrompt, max(1, rows-len(offers))), empty)
-	return append(out, offers...), x, y
+	return s
 }
 
 // promptLines shows an editor in at most rows lines.
@@ -131,46 +116,4 @@ func promptLines(l look, e *editor, rows int, empty string) (out []string, x, y 
 		out = append(out, mark+textOf(e.atoms[all[i].from:all[i].to]))
 	}
 	return out, cx + 2, cy - from
-}
-
-// status is the line at the bottom: as much of it as there is room for.
-func (m *model) status() string {
-	v := m.view
-	fields := []string{m.mode()}
-	if route := m.route(); route != "" {
-		fields = append([]string{route}, fields...)
-	}
-	if v.Spent.Turns > 0 {
-		fields = append(fields, words.Cost(v.Spent.Cost, v.Spent.Unpriced))
-	}
-	if pct := v.share(); pct >= 0 && v.Spent.Turns > 0 {
-		fields = append(fields, fmt.Sprintf("%d%% of %dk", pct, v.Session.Window/1000))
-	}
-	if pct := v.cached(); pct > 0 {
-		fields = append(fields, fmt.Sprintf("%d%% cached", pct))
-	}
-	if v.Run.Busy && m.running {
-		fields = append(fields, clock(m.clock().Sub(v.Run.Began)))
-	}
-	line := words.OneLine(fields[0], m.look.width)
-	room := m.look.width - cells(line)
-	for _, f := range fields[1:] {
-		if n := cells(f) + 3; n <= room {
-			line, room = line+" · "+f, room-n
-		}
-	}
-	return m.look.paint(dim, line)
-}
-
-// route is the model that answers, or will.
-func (m *model) route() string {
-	switch {
-	case m.view.Session.Route != "":
-		return m.view.Session.Route
-	case m.opts.Model != "":
-		return m.opts.Model
-	case m.App != nil:
-		return m.App.Config.Model
-	}
-	return ""
 }

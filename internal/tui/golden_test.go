@@ -65,26 +65,26 @@ func still(t testing.TB, width, height int, l look, events []event.Event) *model
 		return events[len(events)-1].Time
 	}}
 	m := newModel(context.Background(), tui, keys)
-	m.look.light = l.light
-	m.print.look = m.look
-	m.seat = &seat{pump: newPump(func(any) {}), send: func(any) {}}
-	m.apply(events)
+	m.screen.look.light = l.light
+	m.screen.print.look = m.screen.look
+	m.talk.seat = &seat{pump: newPump(func(any) {}), send: func(any) {}}
+	m.talk.apply(events)
 	return m
 }
 
 // see lets the time go by until the question that is shown counts as seen.
-func see(m *model) { m.ask.drawn = m.ask.drawn.Add(-seeing) }
+func see(m *model) { m.questions.ask.drawn = m.questions.ask.drawn.Add(-seeing) }
 
 // drawn is all that the front end shows: what it has printed, and the picture
 // below it.
 func drawn(m *model) string {
-	m.view.blocks = m.print.take(m.view.blocks)
+	m.talk.view.blocks = m.screen.print.take(m.talk.view.blocks)
 	v := m.View()
-	if m.ask != nil {
+	if m.questions.ask != nil {
 		see(m)
 		v = m.View()
 	}
-	return strings.Join(m.print.lines, "\n") + "\n~~~\n" + v.Content + "\n"
+	return strings.Join(m.screen.print.lines, "\n") + "\n~~~\n" + v.Content + "\n"
 }
 
 func TestFrames(t *testing.T) {

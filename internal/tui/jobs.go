@@ -28,35 +28,35 @@ type Job struct {
 	State   string // in words: "running for 3s", "ended after 2s with exit code 0"
 }
 
-// jobsCommand lists what goes on in the background, or ends one of it.
-func (m *model) jobsCommand(args string) tea.Cmd { return m.jobsOf(m.backgroundJobs(), args) }
+// jobs lists what goes on in the background, or ends one of it.
+func (c *commander) jobs(args string) tea.Cmd { return c.jobsOf(c.background(), args) }
 
-func (m *model) jobsOf(jobs Jobs, args string) tea.Cmd {
+func (c *commander) jobsOf(jobs Jobs, args string) tea.Cmd {
 	verb, id, _ := strings.Cut(args, " ")
 	id = strings.TrimSpace(id)
 	switch {
 	case args == "":
-		return m.work(listJobs(jobs, m.view.jobs), (*model).printed)
+		return c.talk.work(listJobs(jobs, c.talk.view.jobs), c.print)
 	case verb != "kill" || id == "" || strings.Contains(id, " "):
-		m.hint = "/jobs lists them, /jobs kill ID ends one"
+		c.hints.say("/jobs lists them, /jobs kill ID ends one")
 		return nil
 	case jobs == nil:
-		m.hint = "there is no job that could be ended from here"
+		c.hints.say("there is no job that could be ended from here")
 		return nil
 	}
-	return m.work(func(ctx context.Context) (string, error) {
+	return c.talk.work(func(ctx context.Context) (string, error) {
 		return "job " + words.OneLine(id, 40) + " is ended", jobs.Kill(ctx, id)
-	}, (*model).printed)
+	}, c.print)
 }
 
-// backgroundJobs are those of the session that is open; nil: nothing is known of
+// background are the jobs of the session that is open; nil: nothing is known of
 // them.
-func (m *model) backgroundJobs() Jobs {
-	id := m.seat.id()
-	if m.Jobs == nil || id == "" {
+func (c *commander) background() Jobs {
+	id := c.talk.seat.id()
+	if c.tui.Jobs == nil || id == "" {
 		return nil
 	}
-	return m.Jobs(id)
+	return c.tui.Jobs(id)
 }
 
 func listJobs(jobs Jobs, started []string) func(context.Context) (string, error) {

@@ -39,7 +39,7 @@ func TestJobs(t *testing.T) {
 		t.Run(tc.args, func(t *testing.T) {
 			jobs := &twoJobs{}
 			m := still(t, 80, 24, look{noColor: true}, nil)
-			comes(m, m.jobsOf(jobs, tc.args))
+			comes(m, m.commands.jobsOf(jobs, tc.args))
 			got := drawn(m)
 			for _, want := range tc.shows {
 				if !strings.Contains(got, want) {
@@ -61,16 +61,16 @@ func TestJobsThatNobodyKnows(t *testing.T) {
 	if got := drawn(m); !strings.Contains(got, "nothing was started in the background") {
 		t.Error(got)
 	}
-	m.view.jobs = []string{"sleep 60"}
+	m.talk.view.jobs = []string{"sleep 60"}
 	comes(m, m.command("jobs", ""))
 	if got := drawn(m); !strings.Contains(got, "sleep 60") {
 		t.Error(got)
 	}
-	if m.command("jobs", "kill 1"); !strings.Contains(m.hint, "no job that could be ended") {
-		t.Errorf("%q", m.hint)
+	if m.command("jobs", "kill 1"); !strings.Contains(m.hints.text, "no job that could be ended") {
+		t.Errorf("%q", m.hints.text)
 	}
 	var none twoJobs
-	if comes(m, m.jobsOf(empty{&none}, "")); !strings.Contains(drawn(m), "nothing goes on in the background") {
+	if comes(m, m.commands.jobsOf(empty{&none}, "")); !strings.Contains(drawn(m), "nothing goes on in the background") {
 		t.Error(drawn(m))
 	}
 }

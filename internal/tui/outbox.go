@@ -7,6 +7,7 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/transcript"
 	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/tool"
 )
 
 // outbox is what the person has sent and the session does not know yet.
@@ -14,6 +15,9 @@ type outbox struct {
 	held  []event.Body // inputs that wait for the session to be open, or the run to end
 	mine  []posted     // inputs that are sent and not seen yet
 	posts int
+	// Decisions that the session does not know yet: on their way, or kept until all calls that
+	// wait are decided on.
+	decided []event.Body
 }
 
 // posted is an input of ours on its way into the log.
@@ -24,10 +28,10 @@ type posted struct {
 }
 
 // next is an input on its way into the run that goes on.
-func (o *outbox) next(body event.Body, steer bool, text string) input {
+func (o *outbox) next(body event.Body, text string) input {
 	o.posts++
-	switch body.(type) {
-	case event.Said, event.Steered:
+	_, steer := body.(event.Steered)
+	if _, said := body.(event.Said); said || steer {
 		o.mine = append(o.mine, posted{n: o.posts, steer: steer, text: text})
 	}
 	return input{o.posts, body}
@@ -54,6 +58,16 @@ func (o *outbox) lost(n int) (posted, bool) {
 	return p, true
 }
 
+// undecide takes back the decision on a call, and reports whether there was one.
+func (o *outbox) undecide(call string) bool {
+	n := len(o.decided)
+	o.decided = slices.DeleteFunc(o.decided, func(b event.Body) bool { d, ok := b.(event.Decided); return ok && d.Call == call })
+	return len(o.decided) < n
+}
+
+// forget forgets what was on its way to a session that is no longer open.
+func (o *outbox) forget() { o.mine, o.decided = nil, nil }
+
 // release takes what was held back.
 func (o *outbox) release() []event.Body {
 	held := o.held
@@ -62,10 +76,10 @@ func (o *outbox) release() []event.Body {
 }
 
 // mode is the one that the session is to have next; empty: the one that it has.
-func (o *outbox) mode() string {
+func (o *outbox) mode() tool.Mode {
 	for _, b := range o.held {
 		if s, ok := b.(event.Switched); ok && s.Mode != "" {
-			return string(s.Mode)
+			return s.Mode
 		}
 	}
 	return ""

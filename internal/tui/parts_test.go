@@ -1,12 +1,9 @@
 package tui
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -55,8 +52,8 @@ func TestReplyThatBreaksOff(t *testing.T) {
 	}
 	// What is in the scrollback already can't be taken back, so it is said.
 	m := still(t, 80, 24, look{noColor: true}, events(said("go"), event.Asked{}, event.Delta{Text: "One.\n\nTwo"}))
-	m.flush(m.view)
-	m.apply(events(event.Asked{}, event.Asked{}, event.Asked{}, event.Delta{Void: true}, event.Delta{Text: "Three."}, replied("Three.")))
+	m.screen.flush(m.talk.view)
+	m.talk.apply(events(event.Asked{}, event.Asked{}, event.Asked{}, event.Delta{Void: true}, event.Delta{Text: "Three."}, replied("Three.")))
 	if got := drawn(m); !strings.Contains(got, "One.\n· what is above does not count") || !strings.Contains(got, "Three.") || strings.Contains(got, "Two") {
 		t.Error(got)
 	}
@@ -96,11 +93,11 @@ func TestNothingDrivesTheTerminal(t *testing.T) {
 	}
 	for i := range bodies {
 		m := still(t, 80, 24, look{noColor: true}, events(bodies[:i+1]...))
-		m.running = i%2 == 0
-		m.hint = "a"
-		m.printed(m.facts().todo())
-		m.printed(startedJobs(m.view.jobs))
-		m.diff("")
+		m.talk.running = i%2 == 0
+		m.hints.text = "a"
+		m.commands.print(m.commands.facts().todo())
+		m.commands.print(startedJobs(m.talk.view.jobs))
+		m.commands.diff("")
 		got := drawn(m)
 		for _, r := range got {
 			if r != '\n' && text.Hidden.Has(r) {
@@ -128,8 +125,8 @@ func TestAllOfACallCanBeSeen(t *testing.T) {
 				break
 			}
 			shown = m.View().Content
-			for i := m.ask.top; i < m.ask.top+m.ask.page && i < len(m.ask.body); i++ {
-				if line := m.ask.body[i]; i >= len(seen) && strings.Contains(shown, line) {
+			for i := m.questions.ask.top; i < m.questions.ask.top+m.questions.ask.page && i < len(m.questions.ask.body); i++ {
+				if line := m.questions.ask.body[i]; i >= len(seen) && strings.Contains(shown, line) {
 					seen = append(seen, line)
 				}
 			}
@@ -157,18 +154,18 @@ func TestPendingOfAnswers(t *testing.T) {
 	}
 	m.key(tea.KeyPressMsg{Code: 'y', Text: "y"})
 	m.key(tea.KeyPressMsg{Code: tea.KeyEnter})
-	if got := m.View().Content; !strings.Contains(got, "? b asks (2 of 2)") || len(m.decided) != 1 {
+	if got := m.View().Content; !strings.Contains(got, "? b asks (2 of 2)") || len(m.talk.decided) != 1 {
 		t.Fatal(got)
 	}
 }
 
 func TestCountdown(t *testing.T) {
 	m := still(t, 80, 24, look{noColor: true}, events(said("go"), event.Asked{}, event.Failed{Message: "too many requests", Retry: 30}))
-	m.running = true
+	m.talk.running = true
 	if got := m.View().Content; !strings.Contains(got, "trying again in 30s") {
 		t.Error(got)
 	}
-	m.apply([]event.Event{{Seq: 4, Time: time.Unix(4, 0), Body: event.Asked{}}})
+	m.talk.apply([]event.Event{{Seq: 4, Time: time.Unix(4, 0), Body: event.Asked{}}})
 	if got := m.View().Content; strings.Contains(got, "trying again") {
 		t.Error(got)
 	}
@@ -177,7 +174,7 @@ func TestCountdown(t *testing.T) {
 func TestEventsCountOnce(t *testing.T) {
 	list := events(said("go"), event.Asked{}, replied("Yes."), event.Stopped{Reason: event.ReasonDone})
 	m := still(t, 80, 24, look{noColor: true}, append(list, list...))
-	if got := drawn(m); strings.Count(got, "Yes.") != 1 || m.view.Spent.Turns != 1 {
+	if got := drawn(m); strings.Count(got, "Yes.") != 1 || m.talk.view.Spent.Turns != 1 {
 		t.Error(got)
 	}
 }
@@ -393,11 +390,11 @@ func TestTooLateIsTakenUp(t *testing.T) {
 		}
 		m := still(t, 80, 24, look{noColor: true}, nil)
 		messages := make(chan any, 1)
-		m.seat = &seat{ctx: t.Context(), pump: newPump(func(any) {}), send: func(msg any) { messages <- msg }, guard: func(f func()) func() { return f }}
-		m.seat.take(s)
-		m.start(event.Said{Parts: llm.Say("go")})
-		m.seat.running.Wait() // the model has not heard of it
-		m.seat.post(m.next(event.Said{Parts: llm.Say("late")}, false, "late"))
+		m.talk.seat = &seat{ctx: t.Context(), pump: newPump(func(any) {}), send: func(msg any) { messages <- msg }, guard: func(f func()) func() { return f }}
+		m.talk.seat.take(s)
+		m.talk.start(event.Said{Parts: llm.Say("go")})
+		m.talk.seat.running.Wait() // the model has not heard of it
+		m.talk.seat.post(m.talk.next(event.Said{Parts: llm.Say("late")}, "late"))
 		if sentFirst {
 			m.update(<-messages)
 			m.update(ranOut{})
@@ -405,11 +402,11 @@ func TestTooLateIsTakenUp(t *testing.T) {
 			m.update(ranOut{})
 			m.update(<-messages)
 		}
-		m.seat.running.Wait()
+		m.talk.seat.running.Wait()
 		if st := s.Status(); st.Stopped == nil || st.Turns != 2 {
 			t.Errorf("sent first %v: %+v", sentFirst, st)
 		}
-		if err := m.seat.close(); err != nil {
+		if err := m.talk.seat.close(); err != nil {
 			t.Error(err)
 		}
 	}
@@ -423,12 +420,12 @@ func TestWhatIsSaidMeanwhile(t *testing.T) {
 		want string
 	}{{said("hello"), "hello"}, {event.Switched{Mode: "plan"}, ""}} {
 		m := still(t, 80, 24, look{noColor: true}, nil)
-		m.opening = true
-		m.history.add("hello")
-		m.start(tc.held)
+		m.talk.opening = true
+		m.composer.history.add("hello")
+		m.talk.start(tc.held)
 		m.update(opened{err: errors.New("there is none")})
-		if m.prompt.text() != tc.want || m.opening || m.held != nil {
-			t.Errorf("%T: prompt %q, held %v", tc.held, m.prompt.text(), m.held)
+		if m.composer.prompt.text() != tc.want || m.talk.opening || m.talk.held != nil {
+			t.Errorf("%T: prompt %q, held %v", tc.held, m.composer.prompt.text(), m.talk.held)
 		}
 	}
 }
@@ -437,18 +434,18 @@ func TestWhatIsSaidMeanwhile(t *testing.T) {
 // room that lines on their way to the terminal were given.
 func TestPictureStaysSmallWhilePrinting(t *testing.T) {
 	m := still(t, 80, 24, look{noColor: true}, events(said("go"), event.Asked{}, event.Delta{Text: strings.Repeat("word ", 300)}))
-	m.view.blocks = m.print.take(m.view.blocks)
-	m.running = true
-	m.print.lines = m.print.lines[:0]
+	m.talk.view.blocks = m.screen.print.take(m.talk.view.blocks)
+	m.talk.running = true
+	m.screen.print.lines = m.screen.print.lines[:0]
 	for range 20 {
-		m.print.lines = append(m.print.lines, "x")
+		m.screen.print.lines = append(m.screen.print.lines, "x")
 	}
-	m.shown = m.clock().Add(-time.Hour)
-	m.recent = []tall{{m.clock(), 2}}
-	if m.flush(m.view) == nil {
+	m.screen.shown = m.clock().Add(-time.Hour)
+	m.screen.recent = []tall{{m.clock(), 2}}
+	if m.screen.flush(m.talk.view) == nil {
 		t.Fatal("nothing is printed")
 	}
-	rows, given := strings.Count(m.View().Content, "\n")+1, 20-len(m.print.lines)
+	rows, given := strings.Count(m.View().Content, "\n")+1, 20-len(m.screen.print.lines)
 	if rows+given >= 24 {
 		t.Errorf("%d rows and %d lines", rows, given)
 	}
@@ -460,10 +457,10 @@ func TestPictureStaysSmallWhilePrinting(t *testing.T) {
 
 func TestCommandsOffered(t *testing.T) {
 	m := still(t, 80, 24, look{}, nil)
-	if got := m.commands().like("mode"); len(got) != 2 || got[0].text != "/mode" || got[1].text != "/model" {
+	if got := m.commands.all().like("mode"); len(got) != 2 || got[0].text != "/mode" || got[1].text != "/model" {
 		t.Error(got)
 	}
-	if got := m.commands().like("ew"); len(got) < 2 {
+	if got := m.commands.all().like("ew"); len(got) < 2 {
 		t.Error(got)
 	}
 }
@@ -495,26 +492,6 @@ func TestFuzzyFiles(t *testing.T) {
 	}
 }
 
-func TestFilesBelow(t *testing.T) {
-	root := t.TempDir()
-	for name, text := range map[string]string{
-		".gitignore": "*.log\n/out/\n", "a.go": "", "a.log": "", "out/x": "", "sub/.gitignore": "!keep.log\n", "sub/keep.log": "", "sub/b.log": "", "sub/out/y": "", ".git/config": "",
-	} {
-		path := filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got := filesBelow(context.Background(), root)
-	slices.Sort(got)
-	if diff := cmp.Diff([]string{".gitignore", "a.go", "sub/.gitignore", "sub/keep.log", "sub/out/y"}, got); diff != "" {
-		t.Error(diff)
-	}
-}
-
 func TestCells(t *testing.T) {
 	for _, line := range []string{"", "plain", "\x1b[1m› \x1b[0mbold", "\x1b[38;5;160m███\x1b[0m", "\x1b[1mred\x1b[0m.", "漢字", "e\u0301", "1\ufe0f\u20e3", "👩‍👩‍👧", "\x1b[2Ja", "\x1b]0;t\x07a", "a\x1b", "a\x1b[", "a\x1b[1", "\x1b[mb", "a\tb"} {
 		if got, want := cells(line), ansi.StringWidth(line); got != want {
@@ -527,8 +504,8 @@ func TestCells(t *testing.T) {
 // make it one whose run was cut off.
 func TestNewsBeginNoRun(t *testing.T) {
 	m := still(t, 80, 24, look{noColor: true}, events(event.Steered{Parts: llm.Say("the build is red"), By: "hook", Origin: event.OriginHook}))
-	if got := drawn(m); m.cutOff() || !strings.Contains(got, "hook: the build is red") {
-		t.Errorf("cut off %v: %s", m.cutOff(), got)
+	if got := drawn(m); m.talk.cutOff() || !strings.Contains(got, "hook: the build is red") {
+		t.Errorf("cut off %v: %s", m.talk.cutOff(), got)
 	}
 }
 

@@ -9,13 +9,41 @@ import (
 	"github.com/inspan/inspan/internal/words"
 )
 
+// box is something that takes the keys in the place of the prompt.
+type box interface {
+	// lines shows it in at most rows lines, with the cell of the cursor; x is
+	// negative if there is none.
+	lines(l look, rows int) (lines []string, x, y int)
+	// key takes a key with its action, empty if it has none.
+	key(k tea.KeyPressMsg, action string) tea.Cmd
+	// paste takes text.
+	paste(text string)
+}
+
+// overlay is what is open above the prompt, if anything is.
+type overlay struct{ box box }
+
+func (o *overlay) close() { o.box = nil }
+
+// pick opens a list; take gets the number of the item that was chosen.
+func (o *overlay) pick(title string, items []choice, take func(i int) tea.Cmd) {
+	o.box = &picker{title: title, items: items, take: take, close: o.close}
+}
+
+// confirm asks something that is answered by yes or no.
+func (o *overlay) confirm(title string, body []string, yes func() tea.Cmd, no func()) {
+	o.box = &confirm{title: title, body: body, yes: yes, no: no, close: o.close}
+}
+
 // picker is a list to choose from, with a search.
 type picker struct {
 	title string
 	items []choice
-	take  func(m *model, i int) tea.Cmd // i counts in items
+	take  func(i int) tea.Cmd // i counts in items
+	close func()
 	find  editor
 	at    int // among those found
+	width int // it was shown in
 }
 
 // found are the items that hold all words of the search.
@@ -36,8 +64,9 @@ next:
 }
 
 // lines implements box.
-func (p *picker) lines(m *model, rows int) (out []string, x, y int) {
-	l, found := m.look, p.found()
+func (p *picker) lines(l look, rows int) (out []string, x, y int) {
+	found := p.found()
+	p.width = l.width
 	p.at = max(0, min(p.at, len(found)-1))
 	room := max(1, rows-2)
 	from := max(0, min(p.at-room/2, len(found)-room))
@@ -64,19 +93,17 @@ func choiceLine(l look, c choice, marked bool) string {
 }
 
 // key implements box.
-func (p *picker) key(m *model, k tea.KeyPressMsg, action string) tea.Cmd {
+func (p *picker) key(k tea.KeyPressMsg, action string) tea.Cmd {
 	switch action {
 	case "send":
 		found := p.found()
 		if len(found) == 0 {
 			return nil
 		}
-		m.over = nil
-		return p.take(m, found[p.at])
-	case "escape", "interrupt":
-		m.over = nil
-	case "quit":
-		m.over = nil
+		p.close()
+		return p.take(found[p.at])
+	case "escape", "interrupt", "quit":
+		p.close()
 	case "up":
 		p.at = max(0, p.at-1)
 	case "down", "queue":
@@ -86,7 +113,7 @@ func (p *picker) key(m *model, k tea.KeyPressMsg, action string) tea.Cmd {
 	case "page-down":
 		p.at += 10
 	default:
-		if p.find.key(k, action, m.look.width) {
+		if p.find.key(k, action, p.width) {
 			p.at = 0
 		}
 	}
@@ -94,7 +121,7 @@ func (p *picker) key(m *model, k tea.KeyPressMsg, action string) tea.Cmd {
 }
 
 // paste implements box.
-func (p *picker) paste(_ *model, text string) {
+func (p *picker) paste(text string) {
 	p.find.insert(atomsOf(strings.ReplaceAll(text, "\n", " "))...)
 }
 
@@ -102,13 +129,14 @@ func (p *picker) paste(_ *model, text string) {
 type confirm struct {
 	title string
 	body  []string // plain text
-	yes   func(m *model) tea.Cmd
+	yes   func() tea.Cmd
+	no    func()
+	close func()
 	top   int
 }
 
 // lines implements box.
-func (c *confirm) lines(m *model, rows int) (out []string, x, y int) {
-	l := m.look
+func (c *confirm) lines(l look, rows int) (out []string, x, y int) {
 	var body []string
 	for _, line := range c.body {
 		body = append(body, broken(clean(line), l.width, "  ")...)
@@ -125,14 +153,14 @@ func (c *confirm) lines(m *model, rows int) (out []string, x, y int) {
 }
 
 // key implements box.
-func (c *confirm) key(m *model, k tea.KeyPressMsg, action string) tea.Cmd {
+func (c *confirm) key(k tea.KeyPressMsg, action string) tea.Cmd {
 	switch {
 	case k.Text == "y" || k.Text == "Y":
-		m.over = nil
-		return c.yes(m)
+		c.close()
+		return c.yes()
 	case k.Text == "n" || k.Text == "N", action == "escape", action == "interrupt", action == "quit":
-		m.over = nil
-		m.tell("nothing was changed")
+		c.close()
+		c.no()
 	case action == "page-down" || action == "down":
 		c.top += 5
 	case action == "page-up" || action == "up":
@@ -142,4 +170,4 @@ func (c *confirm) key(m *model, k tea.KeyPressMsg, action string) tea.Cmd {
 }
 
 // paste implements box.
-func (c *confirm) paste(*model, string) {}
+func (c *confirm) paste(string) {}

@@ -110,8 +110,9 @@ func imageType(data []byte) string {
 	return ""
 }
 
-// readImages reads pictures into the prompt; if one can't be, all stay text.
-func readImages(paths []string, text string) tea.Msg {
+// attach reads pictures into the prompt; if one can't be, all stay text. It changes the prompt
+// only later.
+func (c *composer) attach(paths []string, text string) later {
 	var atoms []atom
 	for _, path := range paths {
 		data, err := readAtMost(path, maxImage)
@@ -119,18 +120,18 @@ func readImages(paths []string, text string) tea.Msg {
 			err = fmt.Errorf("%s is no PNG, JPEG, GIF or WebP", words.OneLine(path, 200))
 		}
 		if err != nil {
-			return later(func(m *model) tea.Cmd {
-				m.warn("the picture is not attached: " + err.Error())
-				m.insert(text)
+			return func() tea.Cmd {
+				c.talk.warn("the picture is not attached: " + err.Error())
+				c.insert(text)
 				return nil
-			})
+			}
 		}
 		atoms = append(atoms, picture(filepath.Base(path), data)...)
 	}
-	return later(func(m *model) tea.Cmd {
-		m.prompt.insert(atoms...)
+	return func() tea.Cmd {
+		c.prompt.insert(atoms...)
 		return nil
-	})
+	}
 }
 
 // picture is how a picture stands in the prompt.
@@ -140,30 +141,31 @@ func picture(name string, data []byte) []atom {
 }
 
 // pasteImage attaches the picture in the clipboard.
-func (m *model) pasteImage() tea.Cmd {
-	if m.Clipboard == nil {
-		m.hint = "pictures can't be taken from the clipboard here; paste the path of a file"
+func (c *composer) pasteImage() tea.Cmd {
+	parent, read := c.talk.ctx, c.talk.tui.Clipboard
+	if read == nil {
+		c.hints.say("pictures can't be taken from the clipboard here; paste the path of a file")
 		return nil
 	}
-	parent, read := m.ctx, m.Clipboard
 	return func() tea.Msg {
 		ctx, cancel := context.WithTimeout(parent, clipboardTime)
 		defer cancel()
 		data, err := read(ctx)
-		return later(func(m *model) tea.Cmd {
-			switch {
-			case err != nil:
-				m.warn("the clipboard can't be read: " + err.Error())
-			case imageType(data) == "":
-				m.hint = "no image in the clipboard"
-			case len(data) > maxImage:
-				m.warn(fmt.Sprintf("the image in the clipboard is not attached: it has more than %d MB", maxImage>>20))
-			default:
-				m.history.left()
-				m.typed = m.clock()
-				m.prompt.insert(picture("from the clipboard", data)...)
-			}
-			return nil
-		})
+		return later(func() tea.Cmd { c.gotImage(data, err); return nil })
+	}
+}
+
+// gotImage takes in what the clipboard holds.
+func (c *composer) gotImage(data []byte, err error) {
+	switch {
+	case err != nil:
+		c.talk.warn("the clipboard can't be read: " + err.Error())
+	case imageType(data) == "":
+		c.hints.say("no image in the clipboard")
+	case len(data) > maxImage:
+		c.talk.warn(fmt.Sprintf("the image in the clipboard is not attached: it has more than %d MB", maxImage>>20))
+	default:
+		c.touched()
+		c.prompt.insert(picture("from the clipboard", data)...)
 	}
 }

@@ -7,112 +7,109 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/rewind"
 )
 
-// pickPoint lets the person choose where to go back to, and what goes back.
-func (m *model) pickPoint() tea.Cmd {
-	a, ctx, id, now := m.App, m.ctx, m.seat.id(), m.clock()
+// rewinder goes back to before something was said, with the files, the conversation or both.
+type rewinder struct {
+	talk     *talk
+	over     *overlay
+	hints    *hints
+	composer *composer
+	screen   *screen
+}
+
+// pick lets the person choose where to go back to, and what goes back.
+func (r *rewinder) pick() tea.Cmd {
+	a, ctx, id, now := r.talk.tui.App, r.talk.ctx, r.talk.seat.id(), r.talk.tui.clock()
 	if id == "" || a == nil {
-		m.hint = "nothing was said yet"
+		r.hints.say("nothing was said yet")
 		return nil
 	}
 	return func() tea.Msg {
 		points, err := a.Rewind.Points(ctx, id)
-		return later(func(m *model) tea.Cmd {
-			m.fail(err)
+		return later(func() tea.Cmd {
+			r.talk.fail(err)
 			if len(points) == 0 {
-				m.hint = "nothing was said yet"
+				r.hints.say("nothing was said yet")
 				return nil
 			}
+			slices.Reverse(points)
 			var items []choice
-			for i := range points {
-				p := points[len(points)-1-i]
+			for _, p := range points {
 				items = append(items, choice{p.Text, ago(now.Sub(p.Time))})
 			}
-			m.over = &picker{title: "go back to before you said", items: items, take: func(m *model, i int) tea.Cmd {
-				return m.pickKind(points[len(points)-1-i])
-			}}
+			r.over.pick("go back to before you said", items, func(i int) tea.Cmd { return r.pickKind(points[i].Seq, points[i].Text) })
 			return nil
 		})
 	}
 }
 
 // pickKind lets the person choose what goes back.
-func (m *model) pickKind(p rewind.Point) tea.Cmd {
-	m.over = &picker{title: "what goes back", items: []choice{
+func (r *rewinder) pickKind(seq uint64, said string) tea.Cmd {
+	r.over.pick("what goes back", []choice{
 		{"files and conversation", "as if it had not been said"},
 		{"only the files", "the model still knows what it did"},
 		{"only the conversation", "the files stay as they are"},
-	}, take: func(m *model, i int) tea.Cmd { return m.planRewind(p, i != 2, i != 1) }}
+	}, func(i int) tea.Cmd { return r.plan(seq, said, i != 2, i != 1) })
 	return nil
 }
 
-// planRewind works out the way back and shows it first.
-func (m *model) planRewind(p rewind.Point, files, conversation bool) tea.Cmd {
-	a, ctx, id, root := m.App, m.ctx, m.seat.id(), m.root()
+// plan works out the way back and shows it first.
+func (r *rewinder) plan(seq uint64, said string, files, conversation bool) tea.Cmd {
+	a, ctx, id, root := r.talk.tui.App, r.talk.ctx, r.talk.seat.id(), r.talk.root()
+	if !conversation {
+		said = ""
+	}
 	return func() tea.Msg {
-		r, err := a.Rewind.Back(ctx, id, root, p.Seq, files, conversation)
-		return later(func(m *model) tea.Cmd {
+		way, err := a.Rewind.Back(ctx, id, root, seq, files, conversation)
+		return later(func() tea.Cmd {
 			if err != nil {
-				m.fail(err)
+				r.talk.fail(err)
 				return nil
 			}
-			m.over = &confirm{title: "do this? nothing is lost, it can be taken back", body: r.Lines(false), yes: func(m *model) tea.Cmd {
-				text := p.Text
-				if !conversation {
-					text = ""
-				}
-				return m.rewind(r, text)
-			}}
+			restore := func(ctx context.Context) (*event.Restored, error) { return way.Restore(ctx, false) }
+			r.over.confirm("do this? nothing is lost, it can be taken back", way.Lines(false),
+				func() tea.Cmd { return r.back(way.To, restore, said) }, r.talk.unchanged)
 			return nil
 		})
 	}
 }
 
-// rewind goes back, and puts what was said then into the prompt.
-func (m *model) rewind(r *rewind.Way, said string) tea.Cmd {
-	s, a, ctx := m.seat.session(), m.App, m.ctx
-	if s == nil || m.running {
-		m.hint = "a run goes on; nothing was changed"
+// back goes back, and puts what was said then into the prompt.
+func (r *rewinder) back(to uint64, restore func(context.Context) (*event.Restored, error), said string) tea.Cmd {
+	s, a, ctx := r.talk.seat.session(), r.talk.tui.App, r.talk.ctx
+	if s == nil || r.talk.running {
+		r.hints.say("a run goes on; nothing was changed")
 		return nil
 	}
-	m.opening = true
-	m.seat.unwatch()
+	r.talk.opening = true
+	r.talk.seat.unwatch()
 	return func() tea.Msg {
-		err := s.Rewind(ctx, r.To, func(ctx context.Context) (*event.Restored, error) { return r.Restore(ctx, false) })
+		err := s.Rewind(ctx, to, restore)
 		var past *view
 		if err == nil {
 			past, err = fold(ctx, a, s.ID())
 		}
-		return later(func(m *model) tea.Cmd { return m.rewound(past, said, err) })
+		return later(func() tea.Cmd { return r.arrived(past, said, err) })
 	}
 }
 
-func (m *model) rewound(past *view, said string, err error) tea.Cmd {
-	m.opening = false
+// arrived shows the session as it is now.
+func (r *rewinder) arrived(past *view, said string, err error) tea.Cmd {
+	r.talk.opening = false
 	if err != nil {
-		m.fail(err)
+		r.talk.fail(err)
 		return nil
 	}
-	blocks := m.view.blocks
-	if n := len(past.blocks); m.full == nil { // what was before has been printed
-		past.blocks = slices.Concat(blocks, past.blocks[n-lastNotes(past.blocks):])
-	} else {
-		m.full.blocks = nil
-		m.print, m.full.lines = printer{look: m.look}, nil
+	if !r.screen.anew() { // what was before has been printed
+		n := len(past.blocks)
+		past.blocks = slices.Concat(r.talk.view.blocks, past.blocks[n-lastNotes(past.blocks):])
 	}
-	m.view = past
-	m.ask, m.decided, m.refused = nil, nil, nil
-	if said != "" && m.prompt.empty() {
-		m.prompt.set(said)
+	r.talk.view, r.talk.decided = past, nil
+	if said != "" && r.composer.prompt.empty() {
+		r.composer.prompt.set(said)
 	}
-	held := m.release()
-	if len(held) == 0 {
-		m.follow()
-		return nil
-	}
-	return m.start(held...)
+	return r.talk.goOn()
 }
 
 // lastNotes counts the notes at the end.
@@ -125,20 +122,20 @@ func lastNotes(blocks []*block) int {
 }
 
 // undo puts the files back to before what was said last.
-func (m *model) undo(string) tea.Cmd {
-	a, ctx, id := m.App, m.ctx, m.seat.id()
+func (r *rewinder) undo() tea.Cmd {
+	a, ctx, id := r.talk.tui.App, r.talk.ctx, r.talk.seat.id()
 	if id == "" || a == nil {
-		m.hint = "nothing was done yet"
+		r.hints.say("nothing was done yet")
 		return nil
 	}
 	return func() tea.Msg {
 		points, err := a.Rewind.Points(ctx, id)
-		return later(func(m *model) tea.Cmd {
+		return later(func() tea.Cmd {
 			if err != nil || len(points) == 0 {
-				m.fail(err)
+				r.talk.fail(err)
 				return nil
 			}
-			return m.planRewind(points[len(points)-1], true, false)
+			return r.plan(points[len(points)-1].Seq, "", true, false)
 		})
 	}
 }

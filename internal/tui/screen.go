@@ -10,8 +10,8 @@ import (
 	"github.com/inspan/inspan/internal/markdown"
 )
 
-// behind is how old a picture may be that a busy machine's terminal still shows.
-const behind = time.Second
+// lag is how old a picture may be that a busy machine's terminal still shows.
+const lag = time.Second
 
 // screen is the terminal as far as it is known, and what is printed on it.
 type screen struct {
@@ -27,8 +27,8 @@ type screen struct {
 	room     int       // rows that the picture may have meanwhile
 }
 
-func newScreen(t *TUI) screen {
-	s := screen{
+func newScreen(t *TUI) *screen {
+	s := &screen{
 		height: cmp.Or(t.Height, 24), look: look{width: cmp.Or(t.Width, 80) - 1, noColor: t.NoColor, lexers: &markdown.Lexers{}},
 		time: t.clock,
 	}
@@ -52,7 +52,7 @@ func (s *screen) remember(rows int) {
 	if s.shown.IsZero() {
 		s.shown = now
 	}
-	for len(s.recent) > 1 && now.Sub(s.recent[1].at) > behind {
+	for len(s.recent) > 1 && now.Sub(s.recent[1].at) > lag {
 		s.recent = s.recent[1:]
 	}
 	if n := len(s.recent); n == 0 || s.recent[n-1].rows != rows {
@@ -85,6 +85,9 @@ func (s *screen) flush(v *view) tea.Cmd {
 // settled reports whether the terminal shows a picture. Before that the renderer
 // can print nothing above it.
 func (s *screen) settled() bool { return !s.shown.IsZero() && s.time().Sub(s.shown) > 3*frame }
+
+// behind reports whether lines wait for the terminal to show a picture.
+func (s *screen) behind() bool { return !s.settled() && len(s.print.lines) > 0 }
 
 // tallest is how high the live part may be on the terminal.
 func (s *screen) tallest() int {
@@ -164,6 +167,41 @@ func (s *screen) keep(blocks []*block) []*block {
 		}
 	}
 	return blocks
+}
+
+// anew empties the transcript of fullscreen, and reports whether there is one.
+func (s *screen) anew() bool {
+	if s.full == nil {
+		return false
+	}
+	s.full.blocks, s.full.lines = nil, nil
+	s.print = printer{look: s.look}
+	return true
+}
+
+// lit takes in whether the background is light.
+func (s *screen) lit(light bool) {
+	s.look.light = light
+	s.print.look = s.look
+}
+
+// rows is how many the live part may have.
+func (s *screen) rows() int {
+	rows := max(s.height-1, 1)
+	if s.printing {
+		rows = min(rows, s.room)
+	}
+	return rows
+}
+
+// tail is the end of the open reply that is not printed yet, in at most so many lines. In
+// fullscreen it stands above.
+func (s *screen) tail(rows int) []string {
+	if s.full != nil {
+		return nil
+	}
+	tail := s.print.tail
+	return tail[len(tail)-max(0, min(len(tail), rows)):]
 }
 
 // reflow renders everything of fullscreen anew.

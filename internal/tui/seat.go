@@ -3,12 +3,14 @@ package tui
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/tool"
 )
 
 // seat holds the session that is open and the goroutines that drive it. Its
@@ -22,6 +24,7 @@ type seat struct {
 	mu      sync.Mutex
 	s       *inspan.Session
 	run     *inspan.Conductor // of the last run; nil before the first
+	mode    tool.Mode         // that the session is to have when its run goes on; empty: the one that it has
 	outbox  chan input
 	running sync.WaitGroup // runs of the session
 	sending sync.WaitGroup // the goroutine that sends
@@ -46,7 +49,7 @@ type sent struct {
 func (s *seat) take(session *inspan.Session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.s, s.run, s.outbox = session, nil, make(chan input, 256)
+	s.s, s.run, s.mode, s.outbox = session, nil, "", make(chan input, 256)
 	outbox := s.outbox
 	s.sending.Go(s.guard(func() {
 		for in := range outbox {
@@ -84,15 +87,64 @@ func (s *seat) post(in input) {
 	}
 }
 
-// drive runs the session until it has nothing to do. Its events and a ranOut go
+// drive runs the session until it has nothing to do, and holds it while a question is open, so
+// that others see who asks and an answer of theirs counts at once. Its events and a ranOut go
 // to the pump.
 func (s *seat) drive(inputs ...event.Body) {
 	s.unwatch()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	run := &inspan.Conductor{Session: s.s, Grace: patience, See: func(e event.Event) error { s.pump.put(e); return nil }}
+	run := &inspan.Conductor{
+		Session: s.s, Grace: patience, Patience: -1, Before: s.switched,
+		See: func(e event.Event) error { s.pump.put(e); return nil },
+	}
 	s.run = run
-	s.running.Go(s.guard(func() { s.pump.put(ranOut{run.Run(s.ctx, inputs...)}) }))
+	s.running.Go(s.guard(func() { s.pump.put(ranOut{conduct(s.ctx, run, inputs)}) }))
+}
+
+// switchTo has the session change its mode when its run goes on behind a question, or else
+// after it.
+func (s *seat) switchTo(mode tool.Mode) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mode = mode
+}
+
+// next is the mode that the session is to have; empty: the one that it has.
+func (s *seat) next() tool.Mode {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mode
+}
+
+// switched takes what switchTo has left.
+func (s *seat) switched() (inputs []event.Body) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mode != "" {
+		inputs = []event.Body{event.Switched{Mode: s.mode}}
+	}
+	s.mode = ""
+	return inputs
+}
+
+// conduct runs the session. Where another process drives it, answers are sent there.
+func conduct(ctx context.Context, run *inspan.Conductor, inputs []event.Body) error {
+	err := run.Run(ctx, inputs...)
+	if _, driven := errors.AsType[*inspan.DrivenError](err); !driven || len(inputs) == 0 || slices.ContainsFunc(inputs, isNoAnswer) {
+		return err
+	}
+	for _, answer := range inputs {
+		if err := run.Session.Send(ctx, answer); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func isNoAnswer(b event.Body) bool {
+	_, answer := b.(event.Decided)
+	return !answer
 }
 
 // watch puts what others append to the log into the pump, until unwatch or drive.
@@ -142,7 +194,13 @@ func (s *seat) id() string {
 // patience is how long a run may take to stop when it is interrupted.
 const patience = 5 * time.Second
 
-// close interrupts a run that goes on, waits for it and closes the session.
+// rests reports whether all that a session has open are questions.
+func rests(st inspan.Status) bool {
+	return len(st.Waiting) > 0 && !slices.ContainsFunc(st.Open, func(p inspan.Pending) bool { return !p.Waits })
+}
+
+// close interrupts a run that works, leaves one that asks with its questions open, waits for it
+// and closes the session.
 func (s *seat) close() error {
 	s.unwatch()
 	s.mu.Lock()
@@ -154,8 +212,13 @@ func (s *seat) close() error {
 	}
 	close(outbox)
 	s.sending.Wait()
-	if run != nil {
-		run.Interrupt(event.Cancelled{By: "the user", Reason: "left", All: true})
+	left := event.Cancelled{By: "the user", Reason: "left", All: true}
+	switch {
+	case run == nil:
+	case rests(session.Status()):
+		run.Leave(left)
+	default:
+		run.Interrupt(left)
 	}
 	s.running.Wait()
 	l := session.Leave()

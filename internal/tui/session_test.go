@@ -3,6 +3,7 @@ package tui_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"iter"
 	"os"
 	"path/filepath"
@@ -183,14 +184,17 @@ func TestDecidedElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer session.Close()
-	for _, p := range session.Status().Waiting {
-		for _, err := range session.Run(t.Context(), event.Decided{Call: p.Call.ID, Allow: true, By: "ann"}) {
-			if err != nil {
-				t.Fatal(err)
-			}
+	for _, err := range session.Run(t.Context()) {
+		if _, held := errors.AsType[*inspan.DrivenError](err); !held {
+			t.Errorf("a session that asks is held by nobody: %v", err)
 		}
 	}
-	s.shows("noted red", "Over.", "■ done")
+	for _, p := range session.Status().Waiting {
+		if err := session.Send(t.Context(), event.Decided{Call: p.Call.ID, Allow: true, By: "ann"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.shows("answered elsewhere by ann: note is allowed", "noted red", "Over.", "■ done")
 	s.wait("no question", func(text string) bool { return !strings.Contains(text, "? note asks") })
 	s.typed("and now", enter)
 	s.wait("another run", func(text string) bool { return strings.Count(text, "■ done") == 2 })
@@ -262,6 +266,19 @@ func TestModes(t *testing.T) {
 	s.shows("nothing asks any more", "y yes")
 	s.press("y")
 	s.shows("now working in mode yolo", "· yolo ·")
+}
+
+// TestModeAtAQuestion holds that a mode that is chosen at a question holds from the answer on.
+func TestModeAtAQuestion(t *testing.T) {
+	s := start(t, 80, 24, nil, call("note", `{"word":"red"}`), call("note", `{"word":"blue"}`), sayStep("Over."))
+	s.typed("go", enter)
+	s.shows("? note asks", "or say what to do instead")
+	s.press("\x1b[Z")
+	s.shows("mode edit from your answer on", "script/commands · edit")
+	s.press("y" + enter)
+	if text := s.shows("noted red", "noted blue", "■ done", "script/commands · edit"); strings.Contains(text, "? note asks") {
+		t.Error(text)
+	}
 }
 
 func TestFullscreen(t *testing.T) {

@@ -15,6 +15,13 @@
 //     wait behind output. A line that has settled is never rendered again.
 //  4. Nothing that a model, a tool or a file says drives the terminal: everything
 //     passes clean or visible (text.go) on its way to a line.
+//
+// Its parts: talk is the conversation with the session that is open, with the seat that holds the
+// session, the view that shows it, and the outbox of what is on its way to it. composer is where
+// the person writes. questions puts what the session asks. commander does what begins with a
+// slash; sessions and rewinder lead elsewhere and back. overlay is a list or a question of ours
+// above the prompt, hints and status the lines below it. screen prints and knows the terminal.
+// model hands keys and messages to the parts, and puts their pictures together.
 package tui
 
 import (
@@ -94,15 +101,15 @@ func (t *TUI) Run(ctx context.Context) (code int, err error) {
 	m := newModel(ctx, t, keys)
 	p := tea.NewProgram(m, t.options(ctx)...)
 	pump := newPump(func(msg any) { p.Send(msg) })
-	m.seat = &seat{ctx: ctx, pump: pump, send: func(msg any) { p.Send(msg) }, guard: t.guard(p)}
+	m.talk.seat = &seat{ctx: ctx, pump: pump, send: func(msg any) { p.Send(msg) }, guard: t.guard(p)}
 	stopped := t.signals(p)
 	pumped := make(chan struct{})
-	go m.seat.guard(func() { defer close(pumped); pump.run(ctx) })()
+	go m.talk.seat.guard(func() { defer close(pumped); pump.run(ctx) })()
 	_, err = p.Run()
 	stopped()
-	id := m.seat.id()
-	ended := m.seat.close()
-	t.report(id, m.seat.left)
+	id := m.talk.seat.id()
+	ended := m.talk.seat.close()
+	t.report(id, m.talk.seat.left)
 	cancel()
 	<-pumped
 	return t.result(m, errors.Join(err, ended))

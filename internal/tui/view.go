@@ -191,6 +191,20 @@ func decides(decided []event.Body, call string) bool {
 	return slices.ContainsFunc(decided, func(b event.Body) bool { d, ok := b.(event.Decided); return ok && d.Call == call })
 }
 
+// asks reports whether all that is open are questions.
+func (v *view) asks() bool { return len(v.Waiting()) > 0 && len(v.Now.Running) == 0 }
+
+// undecided counts the calls that wait and are not decided on.
+func (v *view) undecided(decided []event.Body) int {
+	n := 0
+	for _, q := range v.Waiting() {
+		if !decides(decided, q.ID) {
+			n++
+		}
+	}
+	return n
+}
+
 // asking is the call to decide on next, and whether there is one.
 func (v *view) asking(decided []event.Body) (inspan.Pending, bool) {
 	q, ok := next(v.Waiting(), decided)

@@ -19,6 +19,31 @@ func allowed(b event.Decided, name string) string {
 	return name + " is allowed for: " + string(b.Scope)
 }
 
+// elsewhere says how a question was settled that nobody has answered here.
+func elsewhere(q *transcript.Question, d event.Decided) string {
+	name := "the question"
+	switch {
+	case q.Call != nil:
+		name = q.Call.Call.Name
+	case q.Raised != nil:
+		name = q.Raised.Tool
+	}
+	by := "answered elsewhere"
+	switch {
+	case !d.Allow && d.Reason == words.TooLate("").Reason:
+		return name + ": " + d.Reason
+	case d.By != "" && d.By != words.Dismissed("").By:
+		by += " by " + d.By
+	}
+	switch {
+	case d.Answer != "":
+		return by + ": " + d.Answer
+	case d.Allow:
+		return by + ": " + name + " is allowed"
+	}
+	return by + ": " + name + " is denied"
+}
+
 // summary is the line that ends a run.
 func summary(s *transcript.Stop) string {
 	fields := []string{strings.ReplaceAll(string(s.Stopped.Reason), "_", " "), text.Count(s.Turns, "turn"), clock(s.Took)}

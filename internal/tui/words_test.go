@@ -68,15 +68,16 @@ func TestQuestionOfAnyTool(t *testing.T) {
 	}
 	see(m)
 	m.key(tea.KeyPressMsg{Code: tea.KeyEnter})
-	if got := m.View().Content; !strings.Contains(got, "Please answer") || len(m.decided) > 0 {
+	if got := m.View().Content; !strings.Contains(got, "Please answer") || len(m.talk.decided) > 0 {
 		t.Error(got)
 	}
 }
 
 // TestNoAnswerRaisesNoLimit holds that enter alone is no answer.
 func TestNoAnswerRaisesNoLimit(t *testing.T) {
-	a, m := &ask{limits: &event.Limits{Turns: 2}, at: -1}, still(t, 80, 24, look{}, nil)
-	if cmd := a.answer(m); cmd != nil || a.problem == "" || m.refused != nil {
+	m := still(t, 80, 24, look{}, nil)
+	a := &ask{of: m.questions, limit: &event.Stopped{}, limits: &event.Limits{Turns: 2}, at: -1}
+	if cmd := a.answer(); cmd != nil || a.problem == "" || m.questions.refused != nil {
 		t.Errorf("problem %q", a.problem)
 	}
 }
@@ -86,7 +87,7 @@ func TestJobsAreWhatWasStarted(t *testing.T) {
 	for id, args := range map[string]string{"1": `{"command":"serve","background":true}`, "2": `{"command":"ls"}`, "3": `{"command":"cat","background":false}`} {
 		bodies = append(bodies, event.Replied{Parts: llm.Parts{llm.Call{ID: id, Name: "bash", Args: json.RawMessage(args)}}}, event.Started{Call: id}, event.Ended{Call: id, Outcome: event.OutcomeOK})
 	}
-	if diff := cmp.Diff([]string{"serve"}, still(t, 80, 24, look{}, events(bodies...)).view.jobs); diff != "" {
+	if diff := cmp.Diff([]string{"serve"}, still(t, 80, 24, look{}, events(bodies...)).talk.view.jobs); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -1,0 +1,39 @@
+package inspan
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/inspan/inspan/internal/session"
+)
+
+// DrivenError says that another process drives the session, so that nothing runs here. What is
+// sent to the session reaches that process.
+type DrivenError struct {
+	Session string
+	PID     int    // 0: not known
+	Host    string // that the process runs on
+	Since   time.Time
+}
+
+// Error names the process and the command that joins it.
+func (e *DrivenError) Error() string {
+	who := "another process"
+	if e.PID > 0 {
+		who = fmt.Sprintf("process %d", e.PID)
+	}
+	if here, err := os.Hostname(); err != nil || e.Host != here && e.Host != "" {
+		who += " on " + e.Host
+	}
+	return fmt.Sprintf("%s drives this session; join it: inspan attach %s", who, e.Session)
+}
+
+// driven is the error of a lease, which may say that another process has it.
+func driven(id string, err error) error {
+	if busy, ok := errors.AsType[*session.BusyError](err); ok {
+		return &DrivenError{Session: id, PID: busy.PID, Host: busy.Host, Since: busy.Since}
+	}
+	return err
+}

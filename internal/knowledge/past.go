@@ -1,0 +1,33 @@
+package knowledge
+
+import (
+	"context"
+	"errors"
+	"os"
+
+	"github.com/inspan/inspan/internal/cost"
+	"github.com/inspan/inspan/internal/export"
+	"github.com/inspan/inspan/internal/survey"
+)
+
+// Files lists the files of a workspace for completion, as [survey.Files] does.
+func (k *Base) Files(ctx context.Context, root string) []string { return survey.Files(ctx, root) }
+
+// Export writes a session to a new markdown file.
+func (k *Base) Export(ctx context.Context, id, path string) error {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	return errors.Join(export.Markdown(file, k.Sessions.Events(ctx, id)), file.Close())
+}
+
+// Spent is what a session has cost, by model and in total.
+func (k *Base) Spent(ctx context.Context, id string, warn func(string)) ([]cost.Row, error) {
+	entries, err := cost.Spent(ctx, k.Sessions, cost.Spending{Session: id}, warn)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := cost.Group(entries, "model")
+	return append(rows, cost.Sum(entries)), err
+}

@@ -1,0 +1,169 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/text"
+	"github.com/inspan/inspan/internal/transcript"
+)
+
+// opened says that a session is open, or could not be.
+type opened struct {
+	s      *inspan.Session
+	past   *view       // what has happened in it; nil: it is new
+	opts   app.Options // it was opened with, unless it is new
+	driver string      // who goes on with its run elsewhere; empty: nobody
+	err    error
+	inputs []event.Body
+}
+
+// open makes a new session, and starts it with inputs.
+func (t *talk) open(inputs ...event.Body) tea.Cmd {
+	t.opening = true
+	ctx, host, root := t.ctx, t.tui.host(t.opts, t.warner()), t.tui.Root
+	return func() tea.Msg {
+		s, err := host.New(ctx, root)
+		return opened{s: s, err: err, inputs: inputs}
+	}
+}
+
+// enter opens a session, with what has happened in it, and closes the one that
+// is open. If it can't be opened, that one stays, and so do the options. It may be the
+// same session, for an agent with other options.
+func (t *talk) enter(o app.Options, open func(context.Context, *inspan.Host) (*inspan.Session, error)) tea.Cmd {
+	a := t.tui.App
+	if a == nil {
+		t.hints.say("there are no sessions to open")
+		return nil
+	}
+	t.opening = true
+	t.seat.unwatch()
+	ctx, seat, warn := t.ctx, t.seat, t.warner()
+	host := t.tui.host(o, warn)
+	return func() tea.Msg {
+		s, err := open(ctx, host)
+		if err != nil {
+			return opened{err: err}
+		}
+		past, err := fold(ctx, a, s.ID())
+		if err != nil {
+			return opened{err: errors.Join(err, s.Close())}
+		}
+		if err := seat.close(); err != nil {
+			warn(err.Error())
+		}
+		msg := opened{s: s, past: past, opts: o}
+		if past.Run.Busy {
+			if msg.driver, err = driver(ctx, a, s.ID()); err != nil {
+				warn(err.Error())
+			}
+		}
+		return msg
+	}
+}
+
+// resume opens an earlier session.
+func (t *talk) resume(o app.Options, id string) tea.Cmd {
+	return t.enter(o, func(ctx context.Context, h *inspan.Host) (*inspan.Session, error) { return h.Open(ctx, id) })
+}
+
+// fold is the view of a session that is on disk.
+func fold(ctx context.Context, a *app.App, id string) (*view, error) {
+	v := newView()
+	for e, err := range a.Store().Events(ctx, id) {
+		if err != nil {
+			return nil, err
+		}
+		v.Apply(e)
+	}
+	return v, nil
+}
+
+// opened goes on with a session that is open now. One that asks is held, as whoever holds it
+// is who asks.
+func (t *talk) opened(msg opened) tea.Cmd {
+	t.opening = false
+	if msg.err != nil {
+		t.fail(msg.err)
+		t.held = nil
+		if t.seat.session() == nil {
+			t.view = fresh(t.view)
+		}
+		t.follow()
+		return nil
+	}
+	t.seat.take(msg.s)
+	if msg.past != nil {
+		t.opts, t.driver = msg.opts, msg.driver
+		t.show(msg.past)
+	} else {
+		t.view.seed(msg.s)
+	}
+	switch {
+	case len(msg.inputs)+len(t.held) > 0:
+	case t.driver == "" && rests(msg.s.Status()):
+		return t.start()
+	case len(t.view.Waiting()) > 0:
+		t.hints.say(t.driver)
+	}
+	return t.goOn(msg.inputs...)
+}
+
+// shown is how many of the things that happened are shown of a session that is
+// gone on with.
+const shown = 30
+
+// show puts a session in the place of the one before.
+func (t *talk) show(past *view) {
+	blocks := past.blocks
+	if n := len(blocks) - shown; n > 0 && !t.tui.Fullscreen {
+		blocks = append([]*block{{kind: noteBlock, text: text.Count(n, "earlier thing") + " in the log of the session"}}, blocks[n:]...)
+	}
+	past.blocks = slices.Concat(t.view.blocks, blocks)
+	past.note("session " + past.Session.ID)
+	past.Now.Rest()
+	t.view = past
+	t.forget()
+	t.opts.Mode = ""
+}
+
+// renew closes the session; what is said next begins another.
+func (t *talk) renew() tea.Cmd {
+	mode := t.mode()
+	t.view = fresh(t.view)
+	t.opts.Mode = mode
+	t.forget()
+	t.note("a new session begins with what you say next")
+	t.opening = true
+	seat := t.seat
+	return func() tea.Msg {
+		err := seat.close()
+		return later(func() tea.Cmd {
+			t.opening = false
+			t.fail(err)
+			return t.goOn()
+		})
+	}
+}
+
+// fresh is an empty view with what was not printed yet.
+func fresh(old *view) *view {
+	v := newView()
+	v.blocks = old.blocks
+	return v
+}
+
+// seed takes in what a new session begins with.
+func (v *view) seed(s *inspan.Session) {
+	st := s.Status()
+	v.Session = transcript.Session{
+		ID: st.Session, Root: st.Root, Title: st.Title, Route: st.Route, Mode: st.Mode, Limits: st.Limits, Window: s.Context().Window,
+	}
+}

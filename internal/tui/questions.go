@@ -1,0 +1,152 @@
+package tui
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/tool"
+)
+
+// questions puts what the session wants to know before the person, one thing at a time.
+//
+// Whoever is typing when a question comes up has not seen it yet. So what is
+// pressed before the question has been on the screen for a while is no answer:
+// text goes on into the prompt, for which the question steps back until there is
+// a pause, and keys that choose or send do nothing. Keys that leave and interrupt
+// always work: they allow nothing.
+type questions struct {
+	talk     *talk
+	composer *composer
+	commands *commander
+	clock    func() time.Time
+
+	ask     *ask           // the one that is open; nil: none is
+	refused *event.Stopped // the limit that was reached and is to stay
+}
+
+const (
+	seeing  = 500 * time.Millisecond // until a question that is shown counts as seen
+	pausing = time.Second            // without a key, until a question comes up
+)
+
+// open is the question that takes the keys, prepared for a width; nil: there is none.
+func (q *questions) open(l look) *ask {
+	if q.talk.opening || q.hesitates() {
+		return nil
+	}
+	a := q.next()
+	if a == nil {
+		q.ask = nil
+		return nil
+	}
+	if q.ask == nil || q.ask.what != a.what {
+		q.ask = a
+	}
+	if q.ask.width != l.width {
+		q.ask.prepare(l)
+	}
+	return q.ask
+}
+
+// next is what the session wants to know; nil: nothing.
+func (q *questions) next() *ask {
+	v := q.talk.view
+	pending, waits := v.raising(q.talk.decided)
+	if !waits {
+		pending, waits = v.asking(q.talk.decided)
+	}
+	if waits {
+		asks := slices.ContainsFunc(pending.Effects, func(e tool.Effect) bool { return e.Kind == tool.Question })
+		return &ask{of: q, what: "call " + pending.Call.ID, pending: pending, asks: asks, at: -1}
+	}
+	stopped := v.Run.Stopped
+	if q.talk.running || stopped == nil || stopped == q.refused || q.talk.seat.session() == nil {
+		return nil
+	}
+	limits := words.Raised(v.Session.Limits, *stopped)
+	if limits == nil {
+		return nil
+	}
+	return &ask{of: q, what: "limit " + stopped.Detail, limit: stopped, limits: limits, at: -1}
+}
+
+// hesitates reports whether a question has to wait a moment: whoever is in the
+// middle of a word must not answer it with the rest.
+func (q *questions) hesitates() bool {
+	return q.ask == nil && q.composer.busy(q.clock()) && q.next() != nil
+}
+
+// stepBack lets the person go on with what is being written. An enter that follows
+// at once is for neither: it may have been meant for the question.
+func (q *questions) stepBack() {
+	q.composer.interrupted(q.clock())
+	q.ask = nil
+}
+
+// ahead takes a key that was pressed before the question was seen, and reports
+// false if it is one that always works.
+func (q *questions) ahead(k tea.KeyPressMsg, action string, width int) bool {
+	switch action {
+	case "escape", "interrupt", "quit", "page-up", "page-down":
+		return false
+	case "send", "up", "down", "queue":
+		return true
+	}
+	if q.composer.prompt.key(k, action, width) {
+		q.stepBack()
+	}
+	return true
+}
+
+// overdue lets a call go that nobody has decided on in time, where no run here does.
+func (q *questions) overdue() tea.Cmd {
+	pending, ok := q.talk.view.asking(nil)
+	if q.talk.running || q.talk.opening || !ok || pending.Until.IsZero() || q.clock().Before(pending.Until) {
+		return nil
+	}
+	q.talk.warn(words.TooLate("").Reason)
+	return q.talk.start(words.TooLate(pending.Call.ID))
+}
+
+// count says which of the calls that wait a question is about; empty: there is only one.
+func (q *questions) count() (of, all int) {
+	all = len(q.talk.view.Waiting())
+	return all - q.talk.view.undecided(q.talk.decided) + 1, all
+}
+
+// raise answers whether a limit may be passed.
+func (q *questions) raise(limits *event.Limits) tea.Cmd {
+	return q.talk.start(event.Switched{Limits: limits}, event.Said{})
+}
+
+// dismiss is no answer: a question is not answered, and a run is interrupted that
+// wants to do something.
+func (q *questions) dismiss(p inspan.Pending, asks bool) tea.Cmd {
+	if asks {
+		return q.talk.decide(words.Dismissed(p.Call.ID))
+	}
+	return q.talk.interrupt()
+}
+
+// command does what is written at a question if it is a slash command that leaves the session
+// as it is. It is never an answer: the question stays. It reports false if it is no command.
+func (q *questions) command(text string) (cmd tea.Cmd, problem string, ok bool) {
+	name, args, ok := words.Slash(text)
+	if !ok {
+		return nil, "", false
+	}
+	c, known := q.commands.all().named(name)
+	switch {
+	case !known:
+		return nil, "", false
+	case c.calm || c.Print != nil:
+		return q.commands.do(c, args), "", true
+	}
+	return nil, "Please answer first; /" + words.OneLine(strings.TrimSpace(c.Name), 30) + " has to wait until then.", true
+}

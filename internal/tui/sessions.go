@@ -1,0 +1,138 @@
+package tui
+
+import (
+	"cmp"
+	"context"
+	"path/filepath"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/inspan/inspan"
+)
+
+// sessions leads to another session, or to the same one with another model.
+type sessions struct {
+	talk  *talk
+	over  *overlay
+	hints *hints
+}
+
+// resume goes on with an earlier session; without an id the person chooses.
+func (s *sessions) resume(id string) tea.Cmd {
+	if id == "" {
+		return s.pick()
+	}
+	o := s.talk.opts
+	o.Mode, o.Model = "", ""
+	return s.talk.resume(o, id)
+}
+
+// fork goes on in a copy of the session.
+func (s *sessions) fork() tea.Cmd {
+	id := s.talk.seat.id()
+	if id == "" {
+		s.hints.say("there is no session to copy yet")
+		return nil
+	}
+	return s.talk.enter(s.talk.opts, func(ctx context.Context, h *inspan.Host) (*inspan.Session, error) { return h.Fork(ctx, id, 0) })
+}
+
+// pick lets the person choose a session of this folder, or of any.
+func (s *sessions) pick() tea.Cmd {
+	a, ctx, root, now := s.talk.tui.App, s.talk.ctx, realPath(s.talk.tui.Root), s.talk.tui.clock()
+	if a == nil {
+		return nil
+	}
+	return func() tea.Msg {
+		list, err := a.Store().List(ctx)
+		return later(func() tea.Cmd {
+			s.talk.fail(err)
+			var items []choice
+			var ids []string
+			for _, here := range []bool{true, false} { // those of this folder first
+				for _, info := range list {
+					if (info.Root == root) != here || info.Parent != "" || info.Empty {
+						continue
+					}
+					doc := ago(now.Sub(info.Modified)) + " · " + info.ID
+					if !here {
+						doc += " · " + info.Root
+					}
+					items = append(items, choice{cmp.Or(info.Title, info.Preview, info.ID), doc})
+					ids = append(ids, info.ID)
+				}
+			}
+			if len(items) == 0 {
+				s.hints.say("there is no earlier session")
+				return nil
+			}
+			s.over.pick("go on with", items, func(i int) tea.Cmd { return s.resume(ids[i]) })
+			return nil
+		})
+	}
+}
+
+func realPath(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		path = abs
+	}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	return path
+}
+
+// model goes on with another model; without a name the person chooses.
+func (s *sessions) model(name string) tea.Cmd {
+	a := s.talk.tui.App
+	if a == nil {
+		s.hints.say("there are no settings to take models from")
+		return nil
+	}
+	if name == "" {
+		return s.pickModel()
+	}
+	return s.talk.work(func(ctx context.Context) (string, error) {
+		choice, err := a.Providers.Model(ctx, name, "")
+		if err != nil {
+			return "", err
+		}
+		return choice.Model.Info().Route(), nil
+	}, func(route string) tea.Cmd {
+		o := s.talk.opts
+		o.Model = name
+		id := s.talk.seat.id()
+		if id == "" {
+			s.talk.opts = o
+			s.talk.note("the next session works with " + route)
+			return nil
+		}
+		o.Mode = ""
+		return s.talk.resume(o, id)
+	})
+}
+
+func (s *sessions) pickModel() tea.Cmd {
+	a, ctx := s.talk.tui.App, s.talk.ctx
+	return func() tea.Msg {
+		var items []choice
+		for _, p := range a.Providers.List() {
+			if p.Ready && p.Default != "" {
+				items = append(items, choice{p.Name + "/" + p.Default, "default of " + p.Name})
+			}
+		}
+		for _, f := range a.Providers.Discover(ctx) {
+			for _, info := range f.Models {
+				items = append(items, choice{info.Route(), "at home"})
+			}
+		}
+		return later(func() tea.Cmd {
+			if len(items) == 0 {
+				s.hints.say("no model is ready; see 'inspan models'")
+				return nil
+			}
+			s.over.pick("model", items, func(i int) tea.Cmd { return s.model(items[i].text) })
+			return nil
+		})
+	}
+}

@@ -1,0 +1,279 @@
+package tui
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/transcript"
+	"github.com/inspan/inspan/tool"
+)
+
+// talk is the conversation with the session that is open: what is shown of it, its runs, and
+// what is on its way to it.
+type talk struct {
+	outbox
+	tui   *TUI
+	ctx   context.Context
+	hints *hints
+	seat  *seat
+	view  *view
+
+	opts    app.Options // for the sessions that are opened from here on
+	opening bool        // a session is
+	running bool        // a run goes on here
+	driver  string      // who goes on with its run elsewhere, in words; empty: nobody, as far as was asked
+	then    []later     // what waits for the run to end
+}
+
+// note prints a line of ours, warn one to notice, and print text as it is.
+func (t *talk) note(text string)  { t.view.note(text) }
+func (t *talk) warn(text string)  { t.view.warn(text) }
+func (t *talk) print(text string) { t.view.add(&block{kind: plainBlock, text: text}) }
+
+// unchanged says that what was to be agreed to is left.
+func (t *talk) unchanged() { t.note("nothing was changed") }
+
+// fail tells of an error, if it is one.
+func (t *talk) fail(err error) {
+	if err != nil {
+		t.warn(err.Error())
+	}
+}
+
+// warner tells a person something from any goroutine.
+func (t *talk) warner() func(string) {
+	send := t.seat.send
+	return func(text string) { send(told(text)) }
+}
+
+// work does something that takes time, and then the rest with what came of it.
+func (t *talk) work(do func(context.Context) (string, error), then func(string) tea.Cmd) tea.Cmd {
+	ctx := t.ctx
+	return func() tea.Msg {
+		text, err := do(ctx)
+		return later(func() tea.Cmd {
+			if err != nil {
+				t.fail(err)
+				return nil
+			}
+			return then(text)
+		})
+	}
+}
+
+// apply folds what happened in a frame. A run that begins without us is somebody else's.
+func (t *talk) apply(events batch) tea.Cmd {
+	before := t.cutOff()
+	for _, e := range events {
+		if !e.Transient() && e.Seq <= t.view.Seq {
+			continue
+		}
+		if d, ok := e.Body.(event.Decided); ok {
+			t.answered(d)
+		}
+		t.view.Apply(e)
+		switch b := e.Body.(type) {
+		case event.Said:
+			t.seen(false, b.By)
+		case event.Steered:
+			t.seen(true, b.By)
+		}
+	}
+	if before || !t.cutOff() {
+		return nil
+	}
+	return t.findDriver(func() tea.Cmd { return nil })
+}
+
+// answered says who has answered a question that is open, unless it was done here.
+func (t *talk) answered(d event.Decided) {
+	here := t.undecide(d.Call)
+	i := slices.IndexFunc(t.view.Now.Questions, func(q *transcript.Question) bool { return d.On(q.ID, q.Seq) })
+	if i >= 0 && !here && t.seat.session() != nil {
+		t.note(elsewhere(t.view.Now.Questions[i], d))
+	}
+}
+
+// start runs the session with inputs, as soon as that is possible.
+func (t *talk) start(inputs ...event.Body) tea.Cmd {
+	switch {
+	case t.opening || t.running:
+		t.held = append(t.held, inputs...)
+		return nil
+	case t.seat.session() == nil:
+		return t.open(inputs...)
+	}
+	t.running, t.driver = true, ""
+	t.seat.drive(inputs...)
+	return nil
+}
+
+// send sends an input into the run that goes on. Text is what is shown of it on its way.
+func (t *talk) send(body event.Body, text string) { t.seat.post(t.next(body, text)) }
+
+// sent notes what became of an input. One that came too late for its run begins another.
+func (t *talk) sent(msg sent) tea.Cmd {
+	if errors.Is(msg.err, inspan.ErrOver) {
+		return t.start(msg.body)
+	}
+	if msg.err == nil {
+		return nil
+	}
+	if d, ok := msg.body.(event.Decided); ok {
+		t.undecide(d.Call) // the question is put again
+	}
+	lost, ok := t.lost(msg.n)
+	if !ok {
+		t.fail(msg.err)
+		return nil
+	}
+	t.warn("not sent: " + msg.err.Error() + ": " + lost.text)
+	return nil
+}
+
+// decide sends a decision into the run that goes on. Where none does, it is kept until all
+// calls that wait are decided on, and a run begins with them.
+func (t *talk) decide(d event.Decided) tea.Cmd {
+	t.decided = append(t.decided, d)
+	if t.running {
+		t.send(d, "")
+		return nil
+	}
+	if _, more := t.view.asking(t.decided); more {
+		return nil
+	}
+	return t.start(t.decided...)
+}
+
+// ranOut goes on behind a run: with what was held back, or by looking on.
+func (t *talk) ranOut(err error) tea.Cmd {
+	t.running = false
+	if t.hints.text == interrupting {
+		t.hints.clear() // it is done
+	}
+	if errors.Is(err, context.Canceled) {
+		err = nil
+	}
+	t.fail(err)
+	if driven, ok := errors.AsType[*inspan.DrivenError](err); ok {
+		t.driver, t.decided = driven.Error(), nil
+	} else if err != nil {
+		t.view.Run.Busy = false
+		t.view.Now.Rest()
+		t.decided = nil
+	}
+	var cmds []tea.Cmd
+	for _, f := range t.then {
+		cmds = append(cmds, f())
+	}
+	t.then = nil
+	return tea.Batch(append(cmds, t.goOn())...)
+}
+
+// goOn begins a run with what was held back, else shows what others do with the session.
+func (t *talk) goOn(first ...event.Body) tea.Cmd {
+	if held := slices.Concat(first, t.seat.switched(), t.release()); len(held) > 0 {
+		return t.start(held...)
+	}
+	t.follow()
+	return nil
+}
+
+// follow shows what others do with the session while no run goes on here.
+func (t *talk) follow() {
+	if !t.running && !t.opening && t.seat.session() != nil {
+		t.seat.watch(t.view.Seq)
+	}
+}
+
+const interrupting = "interrupting"
+
+// interrupt stops the run, or the calls that wait.
+func (t *talk) interrupt() tea.Cmd {
+	if t.running {
+		t.hints.say(interrupting)
+		t.send(event.Cancelled{By: "the user"}, "")
+		return nil
+	}
+	return t.start(event.Cancelled{By: "the user"})
+}
+
+// switchTo changes the mode, now or when the run is over.
+func (t *talk) switchTo(mode tool.Mode) tea.Cmd {
+	t.opts.Mode = mode
+	switch {
+	case t.seat.session() == nil && !t.opening:
+		t.hints.say("mode " + string(mode))
+		return nil
+	case t.running:
+		when := " from the end of this run on"
+		if !t.works() {
+			when = " from your answer on"
+		}
+		t.hints.say("mode " + string(mode) + when)
+		t.seat.switchTo(mode)
+		return nil
+	}
+	return t.start(event.Switched{Mode: mode})
+}
+
+// works reports whether a run goes on here that does more than to wait for an answer.
+func (t *talk) works() bool { return t.running && !t.view.asks() }
+
+// mode is the one that holds, or will.
+func (t *talk) mode() tool.Mode {
+	if mode := t.outbox.mode(); mode != "" {
+		return mode
+	}
+	if t.seat != nil && t.seat.session() != nil {
+		return cmp.Or(t.seat.next(), t.view.Session.Mode)
+	}
+	if t.opts.Mode != "" {
+		return t.opts.Mode
+	}
+	if t.tui.App != nil && t.tui.App.Config.Mode != "" {
+		return t.tui.App.Config.Mode
+	}
+	return "ask"
+}
+
+// route is the model that answers, or will.
+func (t *talk) route() string {
+	switch {
+	case t.view.Session.Route != "":
+		return t.view.Session.Route
+	case t.opts.Model != "":
+		return t.opts.Model
+	case t.tui.App != nil:
+		return t.tui.App.Config.Model
+	}
+	return ""
+}
+
+// root is the workspace of the session, or of the one to come.
+func (t *talk) root() string {
+	if t.view.Session.Root != "" {
+		return t.view.Session.Root
+	}
+	return t.tui.Root
+}
+
+// invitation is what stands in an empty prompt.
+func (t *talk) invitation() string {
+	switch {
+	case t.running:
+		return "enter says it into the run, tab keeps it for after"
+	case t.cutOff() && t.driver != "":
+		return t.driver
+	case t.view.Run.Busy:
+		return "the run was cut off; enter goes on with it"
+	}
+	return "say what to do"
+}
