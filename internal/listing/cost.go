@@ -11,6 +11,7 @@ import (
 
 	"github.com/inspan/inspan/internal/cost"
 	"github.com/inspan/inspan/internal/session"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm/router"
 )
@@ -58,7 +59,7 @@ func (s Spending) Print(ctx context.Context, out io.Writer, store *session.Store
 	if s.JSON {
 		return JSON(out, rows)
 	}
-	return costs(out, s.By, rows)
+	return Costs(out, s.By, rows)
 }
 
 // Compare prints what the sessions would have cost with the routes of a router.
@@ -77,7 +78,7 @@ func (s Spending) Compare(ctx context.Context, out io.Writer, store *session.Sto
 	for _, r := range m.Routes {
 		fmt.Fprintf(out, "%s: %s\n", r.Name, r.Model.Info().Route())
 	}
-	return compared(out, outcomes)
+	return Outcomes(out, outcomes)
 }
 
 // JSON prints a value as JSON that people can read.
@@ -87,8 +88,8 @@ func JSON(out io.Writer, v any) error {
 	return enc.Encode(v)
 }
 
-// costs prints what was spent, by row.
-func costs(out io.Writer, by string, rows []cost.Row) error {
+// Costs prints what was spent, by row.
+func Costs(out io.Writer, by string, rows []cost.Row) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, strings.ToUpper(by)+"\tREPLIES\tINPUT\tCACHED\tOUTPUT\tUS $")
 	for _, r := range rows {
@@ -99,13 +100,14 @@ func costs(out io.Writer, by string, rows []cost.Row) error {
 		if r.Estimated > 0 {
 			hint = strings.TrimPrefix(fmt.Sprintf("%s, %d estimated", hint, r.Estimated), ", ")
 		}
-		fmt.Fprintf(w, "%s\t%.4g\t%d\t%.0f%%\t%d\t%.4f\t%s\n", r.Key, r.Replies, r.Usage.Prompt(), Share(r.Usage.CacheRead, r.Usage.Prompt()), r.Usage.Output, r.Dollars, hint)
+		fmt.Fprintf(w, "%s\t%.4g\t%d\t%.0f%%\t%d\t%.4f\t%s\n",
+			text.Line(r.Key), r.Replies, r.Usage.Prompt(), Share(r.Usage.CacheRead, r.Usage.Prompt()), r.Usage.Output, r.Dollars, hint)
 	}
 	return w.Flush()
 }
 
-// compared prints what strategies would have cost.
-func compared(out io.Writer, outcomes []cost.Outcome) error {
+// Outcomes prints what strategies would have cost.
+func Outcomes(out io.Writer, outcomes []cost.Outcome) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "\nSTRATEGY\tUS $\tTURNS\tLOCAL")
 	for _, o := range outcomes {
