@@ -98,6 +98,7 @@ var rank = map[string]int{
 	"internal/toolbox":            55,
 	"internal/subagent":           60,
 	"internal/app":                65,
+	"coding":                      67,
 	"internal/listing":            70,
 	"internal/console":            70,
 	"internal/tui":                70,
