@@ -37,7 +37,7 @@ import (
 )
 
 // Options say which agent is made. Only Sandbox is needed; the zero value of every other field
-// works. Agent and Env copy what they need.
+// works. Do not change the slices of Options that an agent was made of.
 type Options struct {
 	// Sandbox is what [Init] returned, or [NoSandbox]. The zero Sandbox is an error.
 	Sandbox Sandbox
@@ -93,7 +93,7 @@ type Options struct {
 	// person's own skills.
 	Skills []string
 	// Container is an image of podman or docker that commands run in, instead of the sandbox of
-	// the kernel. Empty: none.
+	// the kernel. The program must be linked statically (CGO_ENABLED=0). Empty: none.
 	Container string
 
 	// Warn receives what a person should know although it stops nothing, such as a sandbox that
@@ -102,8 +102,8 @@ type Options struct {
 	Warn func(text string)
 }
 
-// Agent returns the host of a coding agent. It starts nothing and creates no files; sessions do.
-// An error names the option that is wrong.
+// Agent returns the host of a coding agent, which is safe for concurrent use. It starts nothing
+// and creates no files; sessions do. An error names the option that is wrong.
 //
 // All sessions of the host work in the workspace: New with another folder is an error, and so is
 // Open of a session of another one. The host's field Agent makes the agent of one session. It
