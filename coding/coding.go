@@ -55,8 +55,8 @@ type Options struct {
 	// Personal takes over what the person who runs the program has set up for the command: the
 	// settings file, variables called INSPAN_..., skills, tools and agents in the home folder
 	// and, if State is empty, plugins, memory, approvals and trust. Their rules can then allow
-	// calls, and their settings can choose the mode. Without Personal, tools can't reach any
-	// of it. Not with Settings.
+	// calls, and their settings can choose the mode. Without Personal, no tool reads or changes
+	// the command's folders of settings and state. Not with Settings.
 	Personal bool
 
 	// Model answers, also for subagents, unless these ask for another one by name. It is used

@@ -14,6 +14,7 @@ import (
 	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/script"
+	"github.com/inspan/inspan/tool"
 )
 
 func TestMain(m *testing.M) {
@@ -76,6 +77,21 @@ func exists(path string) bool {
 	return err == nil
 }
 
+// environment is the sandbox for other parts of the program.
+func environment(t *testing.T, o coding.Options) tool.Env {
+	t.Helper()
+	env, err := coding.Env(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := env.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return env
+}
+
 // open is a new session of the host.
 func open(t *testing.T, host *inspan.Host, root string) *inspan.Session {
 	t.Helper()
@@ -114,11 +130,7 @@ func run(t *testing.T, s *inspan.Session, allow bool, text string) string {
 // and nothing beside it.
 func TestSandboxHolds(t *testing.T) {
 	host, o := kit(t, func(o *coding.Options) { o.Mode = "auto" })
-	env, err := coding.Env(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer env.Close()
+	env := environment(t, o)
 	if !env.Walls.Workspace {
 		t.Skip("THIS MACHINE CAN'T BUILD THE SANDBOX: " + env.Walls.Why)
 	}

@@ -23,7 +23,7 @@ func (o Options) open() (a *app.App, root string, err error) {
 		return nil, "", err
 	}
 	if root, err = workspace(o.Root); err != nil {
-		return nil, "", fmt.Errorf("Root: %w", err)
+		return nil, "", fmt.Errorf("option Root: %w", err)
 	}
 	set, err := o.installation()
 	if err != nil {
@@ -31,7 +31,7 @@ func (o Options) open() (a *app.App, root string, err error) {
 	}
 	set.Config.Sandbox.Off = set.Config.Sandbox.Off || o.Sandbox.off
 	if err := o.skills(&set.Config.Skills); err != nil {
-		return nil, "", fmt.Errorf("Skills: %w", err)
+		return nil, "", fmt.Errorf("option Skills: %w", err)
 	}
 	a = app.New(set)
 	a.Providers.Given = o.Model
@@ -40,7 +40,7 @@ func (o Options) open() (a *app.App, root string, err error) {
 	}
 	for _, dir := range append([]string{set.StateDir, filepath.Dir(set.ConfigPath)}, a.Permission.Closed...) {
 		if tool.Inside(dir, root) {
-			return nil, "", fmt.Errorf("Root: %s lies in %s, which holds settings or state, and is closed to tools", root, dir)
+			return nil, "", fmt.Errorf("option Root: %s lies in %s, which holds settings or state, and is closed to tools", root, dir)
 		}
 	}
 	return a, root, nil
@@ -48,26 +48,28 @@ func (o Options) open() (a *app.App, root string, err error) {
 
 func (o Options) check() error {
 	if err := policy.CheckMode(o.Mode); err != nil {
-		return fmt.Errorf("Mode: %w", err)
+		return fmt.Errorf("option Mode: %w", err)
 	}
-	for _, r := range config.AllRules(o.Allow, o.Ask, o.Deny, nil) {
-		if _, err := policy.ParseRule(r.Action, r.Text, ""); err != nil {
-			return fmt.Errorf("rule to %s: %w", r.Action, err)
+	for option, rules := range map[string][]string{"Allow": o.Allow, "Ask": o.Ask, "Deny": o.Deny} {
+		for _, text := range rules {
+			if _, err := policy.ParseRule("", text, ""); err != nil {
+				return fmt.Errorf("option %s: %w", option, err)
+			}
 		}
 	}
 	if o.MaxCost < 0 || o.MaxTime < 0 {
-		return errors.New("MaxCost and MaxTime can't be negative; 0 means no limit of their own")
+		return errors.New("options MaxCost and MaxTime can't be negative; 0 means no limit of their own")
 	}
 	for _, s := range o.Servers {
 		if err := mcp.Given(s).From(mcp.Client).Check(); err != nil {
-			return fmt.Errorf("Servers: %w", err)
+			return fmt.Errorf("option Servers: %w", err)
 		}
 	}
 	if o.Container != "" && o.Sandbox.off {
-		return errors.New("Container needs the keeper of coding.Init, and Sandbox is NoSandbox")
+		return errors.New("option Container needs coding.Init, and Sandbox is NoSandbox")
 	}
 	if o.Personal && o.Settings != "" {
-		return errors.New("Personal takes the settings of the person, and Settings names others: set one of them")
+		return errors.New("options Personal and Settings name different settings: set one of them")
 	}
 	return nil
 }
@@ -91,12 +93,12 @@ func workspace(dir string) (string, error) {
 func (o Options) installation() (*config.Installation, error) {
 	state, err := o.state()
 	if err != nil {
-		return nil, fmt.Errorf("State: %w", err)
+		return nil, fmt.Errorf("option State: %w", err)
 	}
 	if o.Personal {
 		set, err := config.Open(o.Sandbox.self)
 		if err != nil {
-			return nil, fmt.Errorf("Personal: %w", err)
+			return nil, fmt.Errorf("option Personal: %w", err)
 		}
 		set.StateDir = state
 		return set, nil
@@ -117,7 +119,7 @@ func (o Options) installation() (*config.Installation, error) {
 		set.Config, err = config.Load(path)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("Settings: %w", err)
+		return nil, fmt.Errorf("option Settings: %w", err)
 	}
 	return set, nil
 }

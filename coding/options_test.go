@@ -29,17 +29,17 @@ func TestWrongOptions(t *testing.T) {
 		"call coding.Init first in main":        func(o *coding.Options) { o.Sandbox = coding.Sandbox{} },
 		"Root: ":                                func(o *coding.Options) { o.Root = "/not/there" },
 		"is not a folder":                       func(o *coding.Options) { o.Root = file },
-		`Mode: "edti"`:                          func(o *coding.Options) { o.Mode = "edti" },
-		"rule to allow: ":                       func(o *coding.Options) { o.Allow = []string{"bash("} },
-		"rule to ask: ":                         func(o *coding.Options) { o.Ask = []string{"bash("} },
-		"rule to deny: ":                        func(o *coding.Options) { o.Deny = []string{"bash("} },
+		`option Mode: "edti"`:                   func(o *coding.Options) { o.Mode = "edti" },
+		"option Allow: ":                        func(o *coding.Options) { o.Allow = []string{"bash("} },
+		"option Ask: ":                          func(o *coding.Options) { o.Ask = []string{"bash("} },
+		"option Deny: ":                         func(o *coding.Options) { o.Deny = []string{"bash("} },
 		"MaxCost":                               func(o *coding.Options) { o.MaxCost = -1 },
 		"MaxTime":                               func(o *coding.Options) { o.MaxTime = -1 },
 		"Servers: ":                             func(o *coding.Options) { o.Servers = []mcptool.Server{{Name: "a b"}} },
 		"Settings: ":                            func(o *coding.Options) { o.Settings = filepath.Join(at, "nowhere") },
 		`did you mean "model"?`:                 func(o *coding.Options) { o.Settings = file },
 		"set one of them":                       func(o *coding.Options) { o.Settings, o.Personal = file, true },
-		"Container needs":                       func(o *coding.Options) { o.Container, o.Sandbox = "alpine", coding.NoSandbox() },
+		"option Container needs":                func(o *coding.Options) { o.Container, o.Sandbox = "alpine", coding.NoSandbox() },
 		"is closed to tools":                    func(o *coding.Options) { o.State = filepath.Dir(o.Root) },
 		at + "/.config/inspan, which holds set": func(o *coding.Options) { o.Root = filepath.Join(at, ".config", "inspan", "work") },
 	} {
@@ -100,11 +100,7 @@ func TestNoSandbox(t *testing.T) {
 	if !strings.Contains(log.String(), "no full sandbox: it is switched off") {
 		t.Errorf("warned: %s", log.String())
 	}
-	env, err := coding.Env(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer env.Close()
+	env := environment(t, o)
 	if _, err := env.Procs.Start(t.Context(), tool.Command{Args: []string{"true"}, Dir: o.Root}); !errors.Is(err, tool.ErrNoBox) {
 		t.Errorf("a command for the sandbox runs without: %v", err)
 	}
@@ -113,11 +109,7 @@ func TestNoSandbox(t *testing.T) {
 // TestEnv starts a process in the sandbox, and keeps secrets closed.
 func TestEnv(t *testing.T) {
 	_, o := kit(t, func(o *coding.Options) { o.Deny = []string{"read(private.txt)"} })
-	env, err := coding.Env(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer env.Close()
+	env := environment(t, o)
 	write(t, filepath.Join(o.Root, "private.txt"), "x")
 	if _, err := env.Files.Open(t.Context(), filepath.Join(o.Root, "private.txt")); !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("a file that a rule denies: %v", err)

@@ -34,7 +34,7 @@ func NoSandbox() Sandbox { return Sandbox{off: true} }
 
 func (s Sandbox) check() error {
 	if s == (Sandbox{}) {
-		return errors.New("Sandbox is not set: call coding.Init first in main and pass on what it returns, " +
+		return errors.New("option Sandbox is not set: call coding.Init first in main and pass on what it returns, " +
 			"or set coding.NoSandbox() to run commands without a sandbox")
 	}
 	return nil

@@ -82,7 +82,7 @@ func (l *file) write(ctx context.Context, bodies []event.Body) (out []event.Even
 		e := event.Event{Seq: uint64(len(l.events)) + 1, Time: time.Now().UTC().Truncate(time.Millisecond), Session: "mine", Body: b}
 		line, err := event.Encode(e)
 		if err == nil {
-			_, err = l.File.Write(append(line, '\n'))
+			_, err = l.Write(append(line, '\n'))
 		}
 		if err != nil {
 			return nil, err

@@ -5,6 +5,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -81,9 +82,8 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer env.Close()
 	out, err := run(ctx, env)
-	if err != nil {
+	if err = cmp.Or(err, env.Close()); err != nil {
 		log.Fatal(err)
 	}
 	fmt.Print("by the program, in the workspace box: ", out)
