@@ -33,8 +33,9 @@ type Conductor struct {
 	// event.Switched, which can't be sent into a run. It is called whenever the session is
 	// about to run. Nil: nothing.
 	Before func() []event.Body
-	// After returns what goes on behind a run that has stopped, such as a higher limit. Nil,
-	// or nothing returned: Run returns. An error ends Run.
+	// After returns what goes on behind a run that has stopped, such as a higher limit with an
+	// empty event.Said, which has it go on. Nil, or nothing returned: Run returns. An error
+	// ends Run.
 	After func(ctx context.Context, st Status) ([]event.Body, error)
 	// Together says that questions are put all at once, and while the run goes on: Ask is
 	// called from several goroutines. Otherwise there is one at a time, in order, and

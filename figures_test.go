@@ -40,7 +40,7 @@ func methodsOf() []figure {
 const (
 	mostStateFields = 15 // of loop.State, goal 15
 	mostLong        = 11 // lines of Go over 140 columns in 1,000, tests included; goal 1
-	mostPackages    = 92 // goal 66
+	mostPackages    = 85 // but for examples; goal 66
 	leastTested     = 61 // lines of tests for 100 of code below the front ends; goal 100
 )
 
@@ -113,7 +113,7 @@ func TestSizes(t *testing.T) {
 	err := walkGo(func(path string, text string) {
 		dir := filepath.ToSlash(filepath.Dir(path))
 		test := strings.HasSuffix(path, "_test.go")
-		if !test {
+		if !test && !strings.HasPrefix(dir, "examples/") { // these are for reading, and nothing imports them
 			packages[dir] = true
 		}
 		n := strings.Count(text, "\n")

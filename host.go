@@ -161,6 +161,12 @@ func (h *Host) Events(ctx context.Context, id string) iter.Seq2[event.Event, err
 	return h.store().Events(ctx, id)
 }
 
+// Remove deletes the session with the whole id, and those that work for it. It fails while
+// somebody drives one of them.
+func (h *Host) Remove(ctx context.Context, id string) error {
+	return h.store().Remove(ctx, id)
+}
+
 func (h *Host) store() *session.Store { return &session.Store{Dir: h.Dir} }
 
 // open makes the agent of a session and brings the two together. If that

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/inspan/inspan"
@@ -99,6 +100,8 @@ type Options struct {
 	Folders      []string      // as inspan.Agent has it
 	AllTools     bool          // whoever calls is told of every tool: none is left to tool_search
 	KeepJobs     bool          // whatever bash is told to keep goes on after the session, unasked
+	Tools        []tool.Tool   // of the program that embeds the agent; the model is told of them in every request
+	Hooks        []tool.Hook   // of that program, behind all others
 
 	order *subagent.Order // of a session that works for another
 }
@@ -126,8 +129,10 @@ func (a *App) Host(o Options, warn func(string)) *inspan.Host {
 	for _, w := range a.Warnings {
 		warn(w)
 	}
-	if err := a.Providers.Aim(o.Model); err != nil {
-		warn(err.Error())
+	if !a.Extensions.Apart {
+		if err := a.Providers.Aim(o.Model); err != nil {
+			warn(err.Error())
+		}
 	}
 	return &inspan.Host{
 		Dir: a.sessions.Dir,
@@ -150,6 +155,7 @@ func (a *App) lead(ctx context.Context, o Options, at inspan.Place, warn func(st
 		a.team(o, at.Root, b.agent.Hooks).Wire(b.agent)
 	}
 	toolbox.Furnish(b.agent, a.Config, b.come, o.AllTools)
+	b.agent.Tools = slices.Concat(b.agent.Tools, b.wrap(o.Tools))
 	return b.agent, nil
 }
 

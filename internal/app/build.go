@@ -125,7 +125,7 @@ func (b *build) trust(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.agent.Hooks = hooks
+	b.agent.Hooks = slices.Concat(hooks, b.o.Hooks)
 	b.ends = append(b.ends, func() error { end(); return nil })
 	b.agent.Checkpoint, err = b.Rewind.Checkpointing(ctx, b.env.Root, b.warn)
 	return err

@@ -29,6 +29,7 @@ type Set struct {
 	Shown   func() []string                                           // folders of the person that boxes show to programs
 	Keys    func() []string                                           // variables of the environment that hold keys of providers
 	Model   func(ctx context.Context, name string) (llm.Model, error) // for the reviewer, held to what a day may cost
+	Closed  []string                                                  // further folders that no tool reads or changes, without links
 
 	noted sync.Map // secrets that were seen, by what they are
 	pool  sandbox.Pool
