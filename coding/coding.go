@@ -67,7 +67,7 @@ type Options struct {
 	Prompt string
 	// Mode is plan, ask, edit, auto or yolo. Empty: for a new session that of the settings,
 	// else ask; an old one keeps its mode.
-	Mode string
+	Mode tool.Mode
 	// Allow, Ask and Deny are rules as in the settings, such as "bash(go test *)". Deny beats
 	// ask, ask beats allow, wherever a rule comes from.
 	Allow, Ask, Deny []string

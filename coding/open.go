@@ -47,7 +47,7 @@ func (o Options) open() (a *app.App, root string, err error) {
 }
 
 func (o Options) check() error {
-	if err := policy.CheckMode(o.Mode); err != nil {
+	if err := o.Mode.Check(); err != nil {
 		return fmt.Errorf("option Mode: %w", err)
 	}
 	for option, rules := range map[string][]string{"Allow": o.Allow, "Ask": o.Ask, "Deny": o.Deny} {
