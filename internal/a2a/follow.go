@@ -15,9 +15,9 @@ import (
 // follow yields a task as it stands, and what becomes of it until it rests. R drives it;
 // nil: nobody does, or another process. Patient is for who waits for more of a task that
 // rests already.
-func (v *visitor) follow(ctx context.Context, id string, r *run, patient bool) iter.Seq2[sdk.Event, error] {
+func (v *handler) follow(ctx context.Context, id string, r *run, patient bool) iter.Seq2[sdk.Event, error] {
 	return func(yield func(sdk.Event, error) bool) {
-		f := &follower{visitor: v, id: id, patient: patient, yield: yield}
+		f := &follower{handler: v, id: id, patient: patient, yield: yield}
 		rested, err := f.watch(ctx, r)
 		if err == nil && !rested && !f.left {
 			err = f.rest(ctx, r)
@@ -30,7 +30,7 @@ func (v *visitor) follow(ctx context.Context, id string, r *run, patient bool) i
 
 // follower tells one client what becomes of a task.
 type follower struct {
-	*visitor
+	*handler
 	id      string
 	patient bool
 	yield   func(sdk.Event, error) bool

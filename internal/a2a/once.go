@@ -63,7 +63,7 @@ func (s *Server) hold(ctx context.Context, key string) (letGo func(), err error)
 
 // begun is the task that a message has begun, if its client may not know that; empty: none.
 // What the logs say is read for the first message of a principal.
-func (v *visitor) begun(ctx context.Context, key string) (string, error) {
+func (v *handler) begun(ctx context.Context, key string) (string, error) {
 	id, err := v.noted(ctx, key)
 	if id == "" || key == "" || err != nil {
 		return "", err
@@ -79,7 +79,7 @@ func (v *visitor) begun(ctx context.Context, key string) (string, error) {
 }
 
 // noted is the last task that a message has begun.
-func (v *visitor) noted(ctx context.Context, key string) (string, error) {
+func (v *handler) noted(ctx context.Context, key string) (string, error) {
 	s := v.server
 	s.mu.Lock()
 	known, looked := s.taken[v.sender]
@@ -112,7 +112,7 @@ func (v *visitor) noted(ctx context.Context, key string) (string, error) {
 }
 
 // remember notes which task a message has begun.
-func (v *visitor) remember(key, id string) {
+func (v *handler) remember(key, id string) {
 	if key == "" {
 		return
 	}
@@ -122,7 +122,7 @@ func (v *visitor) remember(key, id string) {
 }
 
 // again is a task that a message has come to before, and who drives it.
-func (v *visitor) again(ctx context.Context, id string) (string, *run, error) {
+func (v *handler) again(ctx context.Context, id string) (string, *run, error) {
 	r, err := v.find(ctx, id)
 	if err != nil {
 		return "", nil, err

@@ -77,7 +77,7 @@ func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+a2asrv.WellKnownAgentCardPath, s.serveCard)
 	mux.HandleFunc("POST /", func(w http.ResponseWriter, r *http.Request) {
-		v := &visitor{server: s, sender: sender(gate.Principal(r.Header))}
+		v := &handler{server: s, sender: sender(gate.Principal(r.Header))}
 		if version := r.Header.Get(sdk.SvcParamVersion); version != "" && version != "1" && !strings.HasPrefix(version, "1.") {
 			v.refused = sdk.ErrVersionNotSupported
 		}
@@ -87,7 +87,7 @@ func (s *Server) Handler() http.Handler {
 }
 
 // serve has the SDK read a request.
-func (v *visitor) serve(w http.ResponseWriter, r *http.Request) {
+func (v *handler) serve(w http.ResponseWriter, r *http.Request) {
 	req, err := peek(r)
 	if err != nil {
 		Refuse(w, http.StatusBadRequest, "the body can't be read")
@@ -182,32 +182,32 @@ func (s *Server) look(ctx context.Context) (context.Context, func()) {
 	}
 }
 
-// visitor is one request of one principal.
-type visitor struct {
+// handler is one request of one principal.
+type handler struct {
 	server  *Server
 	sender  string
 	refused error // why nothing is done for it
 }
 
-var _ a2asrv.RequestHandler = (*visitor)(nil)
+var _ a2asrv.RequestHandler = (*handler)(nil)
 
 // GetTaskPushConfig implements [a2asrv.RequestHandler], like those below.
-func (v *visitor) GetTaskPushConfig(context.Context, *sdk.GetTaskPushConfigRequest) (*sdk.PushConfig, error) {
+func (v *handler) GetTaskPushConfig(context.Context, *sdk.GetTaskPushConfigRequest) (*sdk.PushConfig, error) {
 	return nil, sdk.ErrPushNotificationNotSupported
 }
 
-func (v *visitor) ListTaskPushConfigs(context.Context, *sdk.ListTaskPushConfigRequest) (*sdk.ListTaskPushConfigResponse, error) {
+func (v *handler) ListTaskPushConfigs(context.Context, *sdk.ListTaskPushConfigRequest) (*sdk.ListTaskPushConfigResponse, error) {
 	return nil, sdk.ErrPushNotificationNotSupported
 }
 
-func (v *visitor) CreateTaskPushConfig(context.Context, *sdk.PushConfig) (*sdk.PushConfig, error) {
+func (v *handler) CreateTaskPushConfig(context.Context, *sdk.PushConfig) (*sdk.PushConfig, error) {
 	return nil, sdk.ErrPushNotificationNotSupported
 }
 
-func (v *visitor) DeleteTaskPushConfig(context.Context, *sdk.DeleteTaskPushConfigRequest) error {
+func (v *handler) DeleteTaskPushConfig(context.Context, *sdk.DeleteTaskPushConfigRequest) error {
 	return sdk.ErrPushNotificationNotSupported
 }
 
-func (v *visitor) GetExtendedAgentCard(context.Context, *sdk.GetExtendedAgentCardRequest) (*sdk.AgentCard, error) {
+func (v *handler) GetExtendedAgentCard(context.Context, *sdk.GetExtendedAgentCardRequest) (*sdk.AgentCard, error) {
 	return nil, sdk.ErrExtendedCardNotConfigured
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // GetTask implements [a2asrv.RequestHandler].
-func (v *visitor) GetTask(ctx context.Context, req *sdk.GetTaskRequest) (*sdk.Task, error) {
+func (v *handler) GetTask(ctx context.Context, req *sdk.GetTaskRequest) (*sdk.Task, error) {
 	r, err := v.find(ctx, string(req.ID))
 	if err != nil {
 		return nil, err
@@ -28,7 +28,7 @@ func (v *visitor) GetTask(ctx context.Context, req *sdk.GetTaskRequest) (*sdk.Ta
 }
 
 // find reads a task of the visitor's.
-func (v *visitor) find(ctx context.Context, id string) (*record, error) {
+func (v *handler) find(ctx context.Context, id string) (*record, error) {
 	if v.refused != nil {
 		return nil, v.refused
 	}
@@ -45,7 +45,7 @@ func limit(n *int) int {
 
 // revive has a run go on that nobody drives, after a crash for instance. The run is nil
 // where there is none, or in another process.
-func (v *visitor) revive(ctx context.Context, r *record) (*run, error) {
+func (v *handler) revive(ctx context.Context, r *record) (*run, error) {
 	if s := state(r.status); s != sdk.TaskStateWorking {
 		return nil, nil
 	}
@@ -54,7 +54,7 @@ func (v *visitor) revive(ctx context.Context, r *record) (*run, error) {
 
 // SendMessage implements [a2asrv.RequestHandler]. It returns once the task rests,
 // unless that is not wanted.
-func (v *visitor) SendMessage(ctx context.Context, req *sdk.SendMessageRequest) (sdk.SendMessageResult, error) {
+func (v *handler) SendMessage(ctx context.Context, req *sdk.SendMessageRequest) (sdk.SendMessageResult, error) {
 	id, run, err := v.take(ctx, req)
 	if err != nil {
 		return nil, err
@@ -78,7 +78,7 @@ func (v *visitor) SendMessage(ctx context.Context, req *sdk.SendMessageRequest) 
 }
 
 // SendStreamingMessage implements [a2asrv.RequestHandler].
-func (v *visitor) SendStreamingMessage(ctx context.Context, req *sdk.SendMessageRequest) iter.Seq2[sdk.Event, error] {
+func (v *handler) SendStreamingMessage(ctx context.Context, req *sdk.SendMessageRequest) iter.Seq2[sdk.Event, error] {
 	return func(yield func(sdk.Event, error) bool) {
 		id, run, err := v.take(ctx, req)
 		if err != nil {
@@ -90,7 +90,7 @@ func (v *visitor) SendStreamingMessage(ctx context.Context, req *sdk.SendMessage
 }
 
 // SubscribeToTask implements [a2asrv.RequestHandler].
-func (v *visitor) SubscribeToTask(ctx context.Context, req *sdk.SubscribeToTaskRequest) iter.Seq2[sdk.Event, error] {
+func (v *handler) SubscribeToTask(ctx context.Context, req *sdk.SubscribeToTaskRequest) iter.Seq2[sdk.Event, error] {
 	return func(yield func(sdk.Event, error) bool) {
 		r, err := v.find(ctx, string(req.ID))
 		if err == nil && ended(state(r.status)) {
@@ -111,7 +111,7 @@ func (v *visitor) SubscribeToTask(ctx context.Context, req *sdk.SubscribeToTaskR
 }
 
 // take gives a message to the task that it is for, and returns its id and who drives it.
-func (v *visitor) take(ctx context.Context, req *sdk.SendMessageRequest) (id string, r *run, err error) {
+func (v *handler) take(ctx context.Context, req *sdk.SendMessageRequest) (id string, r *run, err error) {
 	m := req.Message
 	switch {
 	case v.refused != nil:
@@ -136,7 +136,7 @@ func (v *visitor) take(ctx context.Context, req *sdk.SendMessageRequest) (id str
 }
 
 // tell tells a task something that rests or goes on.
-func (v *visitor) tell(ctx context.Context, m *sdk.Message, key string) (string, *run, error) {
+func (v *handler) tell(ctx context.Context, m *sdk.Message, key string) (string, *run, error) {
 	r, err := v.find(ctx, string(m.TaskID))
 	if err != nil {
 		return "", nil, err
@@ -156,7 +156,7 @@ func (v *visitor) tell(ctx context.Context, m *sdk.Message, key string) (string,
 }
 
 // input is what a message to a task is in its session.
-func (v *visitor) input(r *record, m *sdk.Message, key string) (event.Body, error) {
+func (v *handler) input(r *record, m *sdk.Message, key string) (event.Body, error) {
 	switch s := state(r.status); {
 	case s == sdk.TaskStateInputRequired:
 		p, choice, err := choose(questions(r.status), m)
@@ -180,7 +180,7 @@ func (v *visitor) input(r *record, m *sdk.Message, key string) (event.Body, erro
 }
 
 // begin makes a task of a message, in a context if it names one.
-func (v *visitor) begin(ctx context.Context, m *sdk.Message, key string) (string, *run, error) {
+func (v *handler) begin(ctx context.Context, m *sdk.Message, key string) (string, *run, error) {
 	parts, err := said(m)
 	if err != nil {
 		return "", nil, err
@@ -210,7 +210,7 @@ const maxContext = 256 // bytes of the name of a context
 
 // open opens a session in a context. One that nobody has named before begins with it, and
 // is named so in the log.
-func (v *visitor) open(ctx context.Context, lineage string) (s *inspan.Session, named string, err error) {
+func (v *handler) open(ctx context.Context, lineage string) (s *inspan.Session, named string, err error) {
 	if lineage != "" {
 		if s, err = v.fork(ctx, lineage); s != nil || err != nil {
 			return s, "", err
@@ -224,7 +224,7 @@ func (v *visitor) open(ctx context.Context, lineage string) (s *inspan.Session, 
 }
 
 // fork opens a session that goes on from the last one of a context; nil: there is none.
-func (v *visitor) fork(ctx context.Context, lineage string) (*inspan.Session, error) {
+func (v *handler) fork(ctx context.Context, lineage string) (*inspan.Session, error) {
 	for info, err := range v.server.Host.List(ctx) {
 		if err != nil {
 			return nil, err
@@ -245,7 +245,7 @@ func (v *visitor) fork(ctx context.Context, lineage string) (*inspan.Session, er
 const cancelTime = 20 * time.Second
 
 // CancelTask implements [a2asrv.RequestHandler].
-func (v *visitor) CancelTask(ctx context.Context, req *sdk.CancelTaskRequest) (*sdk.Task, error) {
+func (v *handler) CancelTask(ctx context.Context, req *sdk.CancelTaskRequest) (*sdk.Task, error) {
 	r, err := v.find(ctx, string(req.ID))
 	if err != nil {
 		return nil, err
@@ -277,7 +277,7 @@ const (
 
 // ListTasks implements [a2asrv.RequestHandler]. The page token is the id of the last
 // task on the page before.
-func (v *visitor) ListTasks(ctx context.Context, req *sdk.ListTasksRequest) (*sdk.ListTasksResponse, error) {
+func (v *handler) ListTasks(ctx context.Context, req *sdk.ListTasksRequest) (*sdk.ListTasksResponse, error) {
 	if v.refused != nil {
 		return nil, v.refused
 	}

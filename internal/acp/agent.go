@@ -21,10 +21,10 @@ type agent struct {
 	*Server
 	conn *jsonrpc.Conn
 
-	mu     sync.Mutex
-	client wire.ClientCapabilities
-	extras extras
-	seats  map[string]*seat // open sessions, by id
+	mu       sync.Mutex
+	client   wire.ClientCapabilities
+	extras   extras
+	sessions map[string]*session // open sessions, by id
 
 	looking sync.Once
 	found   []string // models of servers at home; guarded by mu
@@ -34,7 +34,7 @@ type agent struct {
 type work = jsonrpc.Work
 
 func newAgent(ctx context.Context, s *Server, out *jsonrpc.Outbox) *agent {
-	a := &agent{Server: s, seats: map[string]*seat{}}
+	a := &agent{Server: s, sessions: map[string]*session{}}
 	a.conn = jsonrpc.New(ctx, jsonrpc.Options{
 		Send: func(body []byte) error {
 			out.Put(body)
@@ -239,43 +239,43 @@ func (a *agent) capabilities() (wire.ClientCapabilities, extras) {
 	return a.client, a.extras
 }
 
-// seat is the session with the id, if it is open here.
-func (a *agent) seat(id wire.SessionId) (*seat, error) {
+// session is the session with the id, if it is open here.
+func (a *agent) session(id wire.SessionId) (*session, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if st, ok := a.seats[string(id)]; ok {
+	if st, ok := a.sessions[string(id)]; ok {
 		return st, nil
 	}
 	return nil, missing(string(id))
 }
 
 // add makes a session one that the client talks with.
-func (a *agent) add(st *seat) error {
+func (a *agent) add(st *session) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.seats[st.id] != nil {
+	if a.sessions[st.id] != nil {
 		return busy("session %s is open already", st.id)
 	}
-	a.seats[st.id] = st
+	a.sessions[st.id] = st
 	return nil
 }
 
 // drop takes a session off, and reports whether it was there.
-func (a *agent) drop(st *seat) bool {
+func (a *agent) drop(st *session) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.seats[st.id] != st {
+	if a.sessions[st.id] != st {
 		return false
 	}
-	delete(a.seats, st.id)
+	delete(a.sessions, st.id)
 	return true
 }
 
 // leave interrupts what goes on, and waits a while for it.
 func (a *agent) leave() {
 	a.mu.Lock()
-	var all []*seat
-	for _, st := range a.seats {
+	var all []*session
+	for _, st := range a.sessions {
 		all = append(all, st)
 	}
 	a.mu.Unlock()
@@ -289,11 +289,11 @@ func (a *agent) leave() {
 // close closes the sessions, in which nothing goes on any more.
 func (a *agent) close() error {
 	a.mu.Lock()
-	seats := a.seats
-	a.seats = map[string]*seat{}
+	sessions := a.sessions
+	a.sessions = map[string]*session{}
 	a.mu.Unlock()
 	var errs []error
-	for _, st := range seats {
+	for _, st := range sessions {
 		errs = append(errs, st.close())
 	}
 	return errors.Join(errs...)

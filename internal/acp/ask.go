@@ -21,7 +21,7 @@ import (
 // put puts a question before the person: on a call that waits, or one that a child or a
 // call that runs has raised. It has no answer for one that the next prompt answers, as the
 // client has no form for it and there is nothing to choose from.
-func (st *seat) put(ctx context.Context, t *turn, p inspan.Pending) (event.Body, error) {
+func (st *session) put(ctx context.Context, t *turn, p inspan.Pending) (event.Body, error) {
 	waits := func(w inspan.Pending) bool { return w.Question == p.Question }
 	if !slices.ContainsFunc(st.now().Status().Waiting, waits) {
 		return st.putRaised(ctx, t, p)
@@ -34,7 +34,7 @@ func (st *seat) put(ctx context.Context, t *turn, p inspan.Pending) (event.Body,
 }
 
 // putRaised tells the client of the question as of a call, which it is not in this session.
-func (st *seat) putRaised(ctx context.Context, t *turn, p inspan.Pending) (event.Body, error) {
+func (st *session) putRaised(ctx context.Context, t *turn, p inspan.Pending) (event.Body, error) {
 	c := st.consentCall(p)
 	st.agent.update(st.id, wire.SessionUpdate{ToolCall: &wire.SessionUpdateToolCall{
 		ToolCallId: c.ToolCallId, Title: *c.Title, Kind: *c.Kind, Status: *c.Status, Content: c.Content, Locations: c.Locations, RawInput: c.RawInput,
@@ -53,7 +53,7 @@ func (st *seat) putRaised(ctx context.Context, t *turn, p inspan.Pending) (event
 
 // ask has the person decide on a call. The answer is nil if somebody was faster, or
 // the person wants the whole run to end.
-func (st *seat) ask(ctx context.Context, t *turn, p inspan.Pending) (event.Body, error) {
+func (st *session) ask(ctx context.Context, t *turn, p inspan.Pending) (event.Body, error) {
 	if !p.Asks {
 		return st.askConsent(ctx, t, p)
 	}
@@ -76,7 +76,7 @@ func consents(p inspan.Pending) []wire.PermissionOption {
 	return append(list, wire.PermissionOption{OptionId: "n", Name: "No", Kind: wire.PermissionOptionKindRejectOnce})
 }
 
-func (st *seat) askConsent(ctx context.Context, t *turn, p inspan.Pending) (event.Body, error) {
+func (st *session) askConsent(ctx context.Context, t *turn, p inspan.Pending) (event.Body, error) {
 	options := consents(p)
 	chosen, err := st.permission(ctx, t, wire.RequestPermissionRequest{
 		SessionId: wire.SessionId(st.id), Options: options, ToolCall: st.consentCall(p),
@@ -97,7 +97,7 @@ func (st *seat) askConsent(ctx context.Context, t *turn, p inspan.Pending) (even
 
 // permission puts a choice before the person, and returns the id of what was chosen;
 // empty if nothing was, which ends the run.
-func (st *seat) permission(ctx context.Context, t *turn, p wire.RequestPermissionRequest) (string, error) {
+func (st *session) permission(ctx context.Context, t *turn, p wire.RequestPermissionRequest) (string, error) {
 	var answer wire.RequestPermissionResponse
 	if err := st.agent.conn.Call(ctx, wire.ClientMethodSessionRequestPermission, p, &answer); err != nil {
 		return "", err
@@ -110,7 +110,7 @@ func (st *seat) permission(ctx context.Context, t *turn, p wire.RequestPermissio
 }
 
 // consentCall is a call as the person sees it who decides on it: all that it would do.
-func (st *seat) consentCall(p inspan.Pending) wire.ToolCallUpdate {
+func (st *session) consentCall(p inspan.Pending) wire.ToolCallUpdate {
 	pending := wire.ToolCallStatusPending
 	c := describe(p.Call, p.Effects)
 	title := c.title
@@ -142,7 +142,7 @@ func (st *seat) consentCall(p inspan.Pending) wire.ToolCallUpdate {
 }
 
 // needsWords is the text of a question that can only be answered by a prompt.
-func (st *seat) needsWords(p inspan.Pending) string {
+func (st *session) needsWords(p inspan.Pending) string {
 	question, options := words.Question(p.Call)
 	if _, more := st.agent.capabilities(); more.forms() || !p.Asks || len(options) > 0 {
 		return ""
@@ -151,7 +151,7 @@ func (st *seat) needsWords(p inspan.Pending) string {
 }
 
 // askChoice asks a question by its answers.
-func (st *seat) askChoice(ctx context.Context, t *turn, p inspan.Pending) (event.Body, error) {
+func (st *session) askChoice(ctx context.Context, t *turn, p inspan.Pending) (event.Body, error) {
 	question, options := words.Question(p.Call)
 	if len(options) == 0 { // and the run can't wait for the next prompt
 		st.agent.logf("the editor has no form for the question: %s", question)
@@ -184,7 +184,7 @@ func (st *seat) askChoice(ctx context.Context, t *turn, p inspan.Pending) (event
 
 // askForm asks a question by a form: the answers to choose from, and room for one's
 // own words.
-func (st *seat) askForm(ctx context.Context, p inspan.Pending) (event.Body, error) {
+func (st *session) askForm(ctx context.Context, p inspan.Pending) (event.Body, error) {
 	question, options := words.Question(p.Call)
 	fields := map[string]formField{"words": {Type: "string", Title: "Your answer"}}
 	required := []string{"words"}
@@ -227,7 +227,7 @@ func fenced(text string) string {
 }
 
 // spoken is parts of a person in the blocks of the protocol.
-func (st *seat) spoken(parts llm.Parts) []wire.ContentBlock {
+func (st *session) spoken(parts llm.Parts) []wire.ContentBlock {
 	var out []wire.ContentBlock
 	for _, part := range parts {
 		switch p := part.(type) {

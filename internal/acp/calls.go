@@ -112,7 +112,7 @@ func (v *view) call(e event.Event, c *transcript.Call) {
 		d := describe(c.Call, c.Judged.Effects)
 		v.changed(c, wire.SessionToolCallUpdate{Title: &d.title, Kind: &d.kind, Locations: d.locations, RawInput: d.input})
 	case c.State == transcript.Waiting:
-		v.changed(c, wire.SessionToolCallUpdate{Content: previewed(c.Question.Preview, c.Effects(), v.seat.root)})
+		v.changed(c, wire.SessionToolCallUpdate{Content: previewed(c.Question.Preview, c.Effects(), v.session.root)})
 	case c.State == transcript.Running && c.Latest == "":
 		v.changed(c, wire.SessionToolCallUpdate{Status: wire.Ptr(wire.ToolCallStatusInProgress)})
 	case c.State == transcript.Over:
@@ -138,7 +138,7 @@ func (v *view) progress(e event.Event, c *transcript.Call) {
 	if shown.terminal != "" {
 		return // there it is seen as it happens
 	}
-	if shown.terminal = v.seat.terminal(c.Call.ID); shown.terminal != "" {
+	if shown.terminal = v.session.terminal(c.Call.ID); shown.terminal != "" {
 		v.changed(c, wire.SessionToolCallUpdate{Content: []wire.ToolCallContent{wire.ToolTerminalRef(shown.terminal)}})
 		return
 	}
@@ -192,7 +192,7 @@ func (v *view) result(c *transcript.Call) []wire.ToolCallContent {
 			out = append(out, diffs(f.Diff, func(string) string { return f.Path })...)
 		}
 	}
-	terminal := v.seat.terminal(b.Call)
+	terminal := v.session.terminal(b.Call)
 	if terminal != "" {
 		out = append(out, wire.ToolTerminalRef(terminal))
 	}
@@ -210,7 +210,7 @@ func (v *view) result(c *transcript.Call) []wire.ToolCallContent {
 	}
 	for _, part := range b.Parts {
 		if image, ok := part.(llm.Image); ok {
-			out = append(out, wire.ToolContent(v.seat.image(image)))
+			out = append(out, wire.ToolContent(v.session.image(image)))
 		}
 	}
 	if b.Show != "" {

@@ -29,7 +29,7 @@ func available(name, doc, hint string) wire.AvailableCommand {
 }
 
 // commands lists the slash commands: ours, the skills, and the markdown files.
-func (st *seat) commands() []wire.AvailableCommand {
+func (st *session) commands() []wire.AvailableCommand {
 	list := ours()
 	taken := func(name string) bool {
 		return slices.ContainsFunc(list, func(c wire.AvailableCommand) bool { return c.Name == name })
@@ -55,7 +55,7 @@ func (st *seat) commands() []wire.AvailableCommand {
 
 // tellCommands tells the client of the commands, if there are others than it knows of:
 // servers bring some once they have started.
-func (st *seat) tellCommands() {
+func (st *session) tellCommands() {
 	list := st.commands()
 	st.mu.Lock()
 	known := reflect.DeepEqual(list, st.offered)
@@ -68,7 +68,7 @@ func (st *seat) tellCommands() {
 
 // command is what a slash command stands for: an input, or what is said in its place.
 // Neither is set if there is no such command.
-func (st *seat) command(name, args string) (body event.Body, said string, err error) {
+func (st *session) command(name, args string) (body event.Body, said string, err error) {
 	switch name {
 	case "compact":
 		return event.Compact{Focus: args}, "", nil

@@ -13,7 +13,7 @@ import (
 // showsCompaction reports whether an event is one of a compaction, and the client has a
 // place for those.
 func (v *view) showsCompaction(body event.Body) bool {
-	_, more := v.seat.agent.capabilities()
+	_, more := v.session.agent.capabilities()
 	switch b := body.(type) {
 	case event.Progress:
 		return more.compactions() && b.Call == "" && b.Text == event.Compacting
@@ -55,6 +55,6 @@ func (v *view) compaction(status, summary, problem string) {
 		v.shrinks = ""
 	}
 	if !v.quiet {
-		v.seat.agent.notify(wire.ClientMethodSessionUpdate, rawUpdate{v.seat.id, u})
+		v.session.agent.notify(wire.ClientMethodSessionUpdate, rawUpdate{v.session.id, u})
 	}
 }

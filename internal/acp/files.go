@@ -46,7 +46,7 @@ const maxText = 10 << 20
 
 // share lets the tools of an agent work with the files that the client has open.
 // Searches look at the disk: a client would open each file that they look into.
-func (st *seat) share(agent *inspan.Agent, id string) {
+func (st *session) share(agent *inspan.Agent, id string) {
 	client, _ := st.agent.capabilities()
 	disk := agent.Env.Files
 	if disk == nil || !client.Fs.ReadTextFile && !client.Fs.WriteTextFile {

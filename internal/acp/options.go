@@ -23,7 +23,7 @@ const (
 )
 
 // modes are those of the session, and the one that holds from its next run on.
-func (st *seat) modes() *wire.SessionModeState {
+func (st *session) modes() *wire.SessionModeState {
 	out := &wire.SessionModeState{CurrentModeId: wire.SessionModeId(st.mode())}
 	for _, m := range tool.Modes() {
 		name, doc := shownMode(m)
@@ -38,7 +38,7 @@ func shownMode(m tool.Mode) (name, doc string) {
 }
 
 // mode is the one that holds, or will.
-func (st *seat) mode() tool.Mode {
+func (st *session) mode() tool.Mode {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	for _, b := range slices.Backward(st.held) {
@@ -50,7 +50,7 @@ func (st *seat) mode() tool.Mode {
 }
 
 // configOptions are what the person can choose, with what holds from the next run on.
-func (st *seat) configOptions() []wire.SessionConfigOption {
+func (st *session) configOptions() []wire.SessionConfigOption {
 	mode, category := st.mode(), wire.SessionConfigOptionCategoryMode
 	var modes wire.SessionConfigSelectOptionsUngrouped
 	for _, m := range tool.Modes() {
@@ -124,24 +124,24 @@ func (a *agent) lookForModels() {
 		}
 		a.mu.Lock()
 		a.found = names
-		seats := make([]*seat, 0, len(a.seats))
-		for _, st := range a.seats {
-			seats = append(seats, st)
+		sessions := make([]*session, 0, len(a.sessions))
+		for _, st := range a.sessions {
+			sessions = append(sessions, st)
 		}
 		a.mu.Unlock()
-		for _, st := range seats {
+		for _, st := range sessions {
 			st.tellOptions()
 		}
 	})
 }
 
 // tellOptions tells the client what holds now.
-func (st *seat) tellOptions() {
+func (st *session) tellOptions() {
 	st.agent.update(st.id, wire.SessionUpdate{ConfigOptionUpdate: &wire.SessionConfigOptionUpdate{ConfigOptions: st.configOptions()}})
 }
 
 func (a *agent) setMode(p wire.SetSessionModeRequest) work {
-	st, err := a.seat(p.SessionId)
+	st, err := a.session(p.SessionId)
 	if err == nil {
 		err = st.holdMode(tool.Mode(p.ModeId))
 	}
@@ -154,7 +154,7 @@ func (a *agent) setMode(p wire.SetSessionModeRequest) work {
 	}
 }
 
-func (st *seat) holdMode(mode tool.Mode) error {
+func (st *session) holdMode(mode tool.Mode) error {
 	if mode == "" {
 		return invalid("mode: there is none without a name")
 	}
@@ -169,7 +169,7 @@ func (a *agent) setOption(p wire.SetSessionConfigOptionRequest) work {
 	if p.ValueId == nil {
 		return failing(invalid("the options here are chosen from a list"))
 	}
-	st, err := a.seat(p.ValueId.SessionId)
+	st, err := a.session(p.ValueId.SessionId)
 	if err != nil {
 		return failing(err)
 	}
@@ -203,7 +203,7 @@ func (a *agent) setOption(p wire.SetSessionConfigOptionRequest) work {
 	}
 }
 
-func (st *seat) holdEffort(effort string) error {
+func (st *session) holdEffort(effort string) error {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	switch {
@@ -218,7 +218,7 @@ func (st *seat) holdEffort(effort string) error {
 }
 
 // holdModel lets the session go on with another model from its next run on.
-func (st *seat) holdModel(ctx context.Context, name string) error {
+func (st *session) holdModel(ctx context.Context, name string) error {
 	if st.agent.Host == nil {
 		if _, err := st.agent.App.Providers.Model(ctx, name, ""); err != nil {
 			return unconfigured(err)
@@ -233,14 +233,14 @@ func (st *seat) holdModel(ctx context.Context, name string) error {
 }
 
 // hold keeps a change for the next run.
-func (st *seat) hold(b event.Body) {
+func (st *session) hold(b event.Body) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	st.held = append(st.held, b)
 }
 
 // unheld takes what was kept for the next run.
-func (st *seat) unheld() []event.Body {
+func (st *session) unheld() []event.Body {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	held := st.held
@@ -250,7 +250,7 @@ func (st *seat) unheld() []event.Body {
 
 // settle puts into the log at once what was chosen, if nothing goes on in a session
 // that has begun; else it counts from the next run on.
-func (st *seat) settle() error {
+func (st *session) settle() error {
 	if !st.driving.TryLock() {
 		return nil
 	}
@@ -275,7 +275,7 @@ func (st *seat) settle() error {
 	return nil
 }
 
-func (st *seat) gone() bool {
+func (st *session) gone() bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	return st.closed
@@ -283,7 +283,7 @@ func (st *seat) gone() bool {
 
 // changeModel opens the session again with the model that was chosen, if one was. The
 // caller drives.
-func (st *seat) changeModel(ctx context.Context) error {
+func (st *session) changeModel(ctx context.Context) error {
 	st.mu.Lock()
 	name, old, was := st.model, st.session, st.options
 	st.model = ""

@@ -23,7 +23,7 @@ import (
 const maxImage = 20 << 20 // bytes of an image, as it is sent here or shown there
 
 // said is what a prompt begins a run with.
-func (st *seat) said(blocks []wire.ContentBlock) ([]event.Body, error) {
+func (st *session) said(blocks []wire.ContentBlock) ([]event.Body, error) {
 	if name, args, ok := slash(blocks); ok {
 		body, expanded, err := st.command(name, args)
 		switch {
@@ -57,7 +57,7 @@ func slash(blocks []wire.ContentBlock) (name, args string, ok bool) {
 }
 
 // parts are the blocks of a prompt as a person says them.
-func (st *seat) parts(blocks []wire.ContentBlock) (llm.Parts, error) {
+func (st *session) parts(blocks []wire.ContentBlock) (llm.Parts, error) {
 	var out llm.Parts
 	text := func(s string) {
 		if last, ok := tail(out); ok {
@@ -129,7 +129,7 @@ func readImage(kind, data string) (llm.Part, error) {
 }
 
 // mention is an address as a person writes it: files by their path in the workspace.
-func (st *seat) mention(uri string) string {
+func (st *session) mention(uri string) string {
 	u, err := url.Parse(uri)
 	if err != nil || u.Scheme != "file" {
 		return uri
@@ -151,7 +151,7 @@ func (st *seat) mention(uri string) string {
 }
 
 // embedded is what the editor sent along: how the text names it, and its content.
-func (st *seat) embedded(r wire.EmbeddedResourceResource) (mention string, content llm.Part, err error) {
+func (st *session) embedded(r wire.EmbeddedResourceResource) (mention string, content llm.Part, err error) {
 	switch {
 	case r.TextResourceContents != nil:
 		mention = st.mention(r.TextResourceContents.Uri)
@@ -173,7 +173,7 @@ func (st *seat) embedded(r wire.EmbeddedResourceResource) (mention string, conte
 
 // image is a picture in the blocks of the protocol, or a word for it if it is not to
 // be had.
-func (st *seat) image(p llm.Image) wire.ContentBlock {
+func (st *session) image(p llm.Image) wire.ContentBlock {
 	data := p.Data
 	st.mu.Lock()
 	blobs := st.blobs

@@ -92,8 +92,8 @@ type forkRequest = wire.ResumeSessionRequest
 
 // reopen opens a session that may be open here already: then it is closed first, and
 // nothing must go on in it.
-func (a *agent) reopen(ctx context.Context, o opening) (*seat, error) {
-	old, err := a.seat(wire.SessionId(o.id))
+func (a *agent) reopen(ctx context.Context, o opening) (*session, error) {
+	old, err := a.session(wire.SessionId(o.id))
 	if err != nil {
 		return a.open(ctx, o)
 	}
@@ -113,7 +113,7 @@ func (a *agent) reopen(ctx context.Context, o opening) (*seat, error) {
 }
 
 // open opens a session and makes it one that the client talks with.
-func (a *agent) open(ctx context.Context, o opening) (*seat, error) {
+func (a *agent) open(ctx context.Context, o opening) (*session, error) {
 	cwd, root, err := a.folder(o.cwd)
 	if err != nil {
 		return nil, err
@@ -121,7 +121,7 @@ func (a *agent) open(ctx context.Context, o opening) (*seat, error) {
 	if found, err := a.App.Store().Resolve(ctx, o.id); !o.fresh && (err != nil || found != o.id) {
 		return nil, missing(o.id) // a part of an id is none
 	}
-	st := newSeat(a, cwd, root, o.servers)
+	st := newSession(a, cwd, root, o.servers)
 	if st.options.Folders, err = a.beside(o.folders); err != nil {
 		st.stop()
 		return nil, err
@@ -236,7 +236,7 @@ func (a *agent) list(ctx context.Context, p wire.ListSessionsRequest) (any, erro
 }
 
 func (a *agent) closeSession(_ context.Context, p wire.CloseSessionRequest) (any, error) {
-	st, err := a.seat(p.SessionId)
+	st, err := a.session(p.SessionId)
 	if err != nil {
 		return nil, err
 	}
@@ -245,7 +245,7 @@ func (a *agent) closeSession(_ context.Context, p wire.CloseSessionRequest) (any
 }
 
 func (a *agent) remove(ctx context.Context, p wire.UnstableDeleteSessionRequest) (any, error) {
-	if st, err := a.seat(p.SessionId); err == nil {
+	if st, err := a.session(p.SessionId); err == nil {
 		st.leave()
 		if err := st.dismiss(); err != nil {
 			return nil, err
@@ -264,7 +264,7 @@ func (a *agent) setTitle(ctx context.Context, p titleRequest) (any, error) {
 		return nil, invalid("the title is empty")
 	}
 	body := event.Titled{Title: title}
-	if st, err := a.seat(wire.SessionId(p.SessionID)); err == nil {
+	if st, err := a.session(wire.SessionId(p.SessionID)); err == nil {
 		if err := st.send(ctx, body); err != nil {
 			return nil, err
 		}

@@ -47,7 +47,7 @@ const (
 )
 
 // lend lets the commands of an agent run in terminals of the client.
-func (st *seat) lend(agent *inspan.Agent, id string) {
+func (st *session) lend(agent *inspan.Agent, id string) {
 	client, _ := st.agent.capabilities()
 	o := st.agent.App.Config.Sandbox
 	if !client.Terminal || agent.Env.Procs == nil || cmp.Or(st.options.Container, o.Container) != "" {
@@ -70,7 +70,7 @@ func (st *seat) lend(agent *inspan.Agent, id string) {
 }
 
 // opened notes that a call runs in a terminal.
-func (st *seat) opened(call, terminal string) {
+func (st *session) opened(call, terminal string) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if st.terminals == nil {
@@ -80,7 +80,7 @@ func (st *seat) opened(call, terminal string) {
 }
 
 // terminal is the one that a call runs in; empty: none.
-func (st *seat) terminal(call string) string {
+func (st *session) terminal(call string) string {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	return st.terminals[call]

@@ -31,7 +31,7 @@ type turn struct {
 }
 
 // begin starts a turn, unless one goes on.
-func (st *seat) begin() (*turn, error) {
+func (st *session) begin() (*turn, error) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	switch {
@@ -44,7 +44,7 @@ func (st *seat) begin() (*turn, error) {
 	return st.turn, nil
 }
 
-func (st *seat) end(t *turn) {
+func (st *session) end(t *turn) {
 	st.mu.Lock()
 	st.turn, st.mine = nil, nil
 	st.mu.Unlock()
@@ -81,7 +81,7 @@ func (t *turn) over() bool {
 }
 
 func (a *agent) prompt(p wire.PromptRequest) work {
-	st, err := a.seat(p.SessionId)
+	st, err := a.session(p.SessionId)
 	if err != nil {
 		return failing(err)
 	}
@@ -107,7 +107,7 @@ func (a *agent) prompt(p wire.PromptRequest) work {
 }
 
 func (a *agent) cancel(p wire.CancelNotification) work {
-	st, err := a.seat(p.SessionId)
+	st, err := a.session(p.SessionId)
 	if err != nil {
 		return failing(err)
 	}
@@ -122,7 +122,7 @@ func (a *agent) cancel(p wire.CancelNotification) work {
 
 // work runs the session until it has nothing to do, or waits for words of the person. What
 // an earlier run left to decide comes first.
-func (st *seat) work(t *turn, said []event.Body) (any, error) {
+func (st *session) work(t *turn, said []event.Body) (any, error) {
 	if err := st.changeModel(st.ctx); err != nil {
 		return nil, unconfigured(err)
 	}
@@ -149,7 +149,7 @@ func (st *seat) work(t *turn, said []event.Body) (any, error) {
 
 // drive runs the session, tells the client what happens, and has the person answer, unless
 // the turn is over.
-func (st *seat) drive(t *turn, inputs []event.Body) error {
+func (st *session) drive(t *turn, inputs []event.Body) error {
 	run := &inspan.Conductor{Session: st.now(), Together: true, Before: st.unheld}
 	run.See = func(e event.Event) error {
 		switch b := e.Body.(type) {
@@ -175,7 +175,7 @@ func (st *seat) drive(t *turn, inputs []event.Body) error {
 }
 
 // response answers the prompt.
-func (st *seat) response(t *turn, reason wire.StopReason) wire.PromptResponse {
+func (st *session) response(t *turn, reason wire.StopReason) wire.PromptResponse {
 	meta := map[string]any{}
 	if len(st.now().Status().Waiting) > 0 {
 		meta["reason"] = "waiting"
@@ -243,7 +243,7 @@ func (a *agent) queue(ctx context.Context, p steerRequest) (any, error) {
 
 // tell says something into a run that goes on.
 func (a *agent) tell(ctx context.Context, p steerRequest, as func(llm.Parts) event.Body) (any, error) {
-	st, err := a.seat(wire.SessionId(p.SessionID))
+	st, err := a.session(wire.SessionId(p.SessionID))
 	if err != nil {
 		return nil, err
 	}

@@ -17,9 +17,9 @@ import (
 // view tells the client of the transcript of a session. The same events tell the same,
 // whether they happen now or are replayed.
 type view struct {
-	seat *seat
-	fold transcript.Fold
-	past bool // what is folded happened before
+	session *session
+	fold    transcript.Fold
+	past    bool // what is folded happened before
 	// quiet says that the client is told nothing: it knows, or does not want to.
 	quiet bool
 
@@ -38,9 +38,9 @@ type reply struct {
 	text, thought int
 }
 
-func newView(st *seat) *view {
+func newView(st *session) *view {
 	status := st.session.Status()
-	v := &view{seat: st, calls: map[*transcript.Call]*shownCall{}, mode: status.Mode, route: status.Route}
+	v := &view{session: st, calls: map[*transcript.Call]*shownCall{}, mode: status.Mode, route: status.Route}
 	v.fold.Session.Window = st.session.Context().Window
 	return v
 }
@@ -98,7 +98,7 @@ func (v *view) child(c *transcript.Child) {
 
 func (v *view) tell(u wire.SessionUpdate) {
 	if !v.quiet {
-		v.seat.agent.update(v.seat.id, u)
+		v.session.agent.update(v.session.id, u)
 	}
 }
 
@@ -112,13 +112,13 @@ func (v *view) message(s string) {
 // notice tells something beside the conversation. Clients that have no place for it
 // get it as a thought. Notices are of now: none is replayed.
 func (v *view) notice(text string, notable bool) {
-	_, more := v.seat.agent.capabilities()
+	_, more := v.session.agent.capabilities()
 	switch text = words.OneLine(text, 1000); {
 	case text == "" || v.quiet:
 	case !more.notices():
 		v.tell(wire.UpdateAgentThoughtText(text + "\n"))
 	case !v.past:
-		v.seat.agent.notice(v.seat.id, text, notable)
+		v.session.agent.notice(v.session.id, text, notable)
 	}
 }
 
@@ -141,13 +141,13 @@ func (v *view) said(parts llm.Parts, by string) {
 	if v.title == "" {
 		v.titled(words.OneLine(parts.Text(), 100))
 	}
-	if !v.past && by == "" && v.seat.expected(parts) {
+	if !v.past && by == "" && v.session.expected(parts) {
 		return
 	}
 	if by != "" {
 		v.tell(wire.UpdateUserMessageText(text.Line(by) + ": "))
 	}
-	for _, b := range v.seat.spoken(parts) {
+	for _, b := range v.session.spoken(parts) {
 		v.tell(wire.UpdateUserMessage(b))
 	}
 }
@@ -214,11 +214,11 @@ func (v *view) usage() {
 }
 
 func (v *view) switched(b event.Switched) {
-	v.seat.mu.Lock()
+	v.session.mu.Lock()
 	if b.Effort != "" {
-		v.seat.effort = b.Effort
+		v.session.effort = b.Effort
 	}
-	v.seat.mu.Unlock()
+	v.session.mu.Unlock()
 	changed := b.Mode != "" && b.Mode != v.mode
 	other := changed || b.Effort != "" || b.Route != "" && b.Route != v.route
 	if b.Mode != "" {
@@ -231,10 +231,10 @@ func (v *view) switched(b event.Switched) {
 		return // the answer says what holds
 	}
 	if changed {
-		v.tell(wire.SessionUpdate{CurrentModeUpdate: &wire.SessionCurrentModeUpdate{CurrentModeId: wire.SessionModeId(v.seat.mode())}})
+		v.tell(wire.SessionUpdate{CurrentModeUpdate: &wire.SessionCurrentModeUpdate{CurrentModeId: wire.SessionModeId(v.session.mode())}})
 	}
 	if other && !v.quiet {
-		v.seat.tellOptions()
+		v.session.tellOptions()
 	}
 }
 

@@ -54,7 +54,7 @@ func agentTool() *sdk.Tool {
 }
 
 // runAgent serves a call of run_agent.
-func (r *room) runAgent(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+func (r *tenant) runAgent(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 	var in task
 	err := unmarshal(req.Params.Arguments, &in)
 	if err == nil && strings.TrimSpace(in.Task) == "" {
@@ -63,11 +63,11 @@ func (r *room) runAgent(ctx context.Context, req *sdk.CallToolRequest) (*sdk.Cal
 	if err != nil {
 		return failed(err), nil //nolint:nilerr // the model should see it
 	}
-	return r.serve(ctx, req, func(w *work, _ *desk) *sdk.CallToolResult { return r.agent(w, in) })
+	return r.serve(ctx, req, func(w *clientCall, _ *connection) *sdk.CallToolResult { return r.agent(w, in) })
 }
 
 // agent works on a task.
-func (r *room) agent(w *work, in task) *sdk.CallToolResult {
+func (r *tenant) agent(w *clientCall, in task) *sdk.CallToolResult {
 	s, err := r.session(in.Session)
 	if err != nil {
 		return failed(err)
@@ -87,7 +87,7 @@ func sender(principal string) string {
 }
 
 // session opens a new session, or an old one of this workspace.
-func (r *room) session(id string) (*inspan.Session, error) {
+func (r *tenant) session(id string) (*inspan.Session, error) {
 	host := r.server.Host
 	if id == "" {
 		return host.New(r.ctx, r.server.Root)
@@ -103,7 +103,7 @@ var errNoSession = errors.New("there is no such session; leave session out to be
 
 // ours reports whether a session was begun by run_agent for this principal. Others may
 // be allowed more, and are none of the client's business.
-func (r *room) ours(id string) error {
+func (r *tenant) ours(id string) error {
 	if id == "last" || strings.ContainsAny(id, `/\`) {
 		return errNoSession
 	}
@@ -128,7 +128,7 @@ func (r *room) ours(id string) error {
 
 // account keeps what a run comes to.
 type account struct {
-	work   *work
+	work   *clientCall
 	fold   transcript.Fold
 	denied int
 	mute   int // of those denied, for want of somebody to ask

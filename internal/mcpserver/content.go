@@ -23,7 +23,7 @@ const (
 func short(text string) string { return words.OneLine(text, maxShort) }
 
 // content is the result of a call for the client. The session has redacted it.
-func (s *seat) content(ctx context.Context, end event.Ended) *sdk.CallToolResult {
+func (s *slot) content(ctx context.Context, end event.Ended) *sdk.CallToolResult {
 	res := &sdk.CallToolResult{IsError: end.Outcome != event.OutcomeOK, Content: []sdk.Content{}}
 	var text strings.Builder
 	for _, part := range end.Parts {

@@ -8,7 +8,7 @@
 // the log. A connection is a process at the other end of a pipe, an HTTP session of
 // the revisions that have those, or all that a principal does without one. Calls of a
 // connection go on side by side: one that comes while another goes on, or asks, is made
-// in a session beside that (desk.go), which knows what the client has read (shared.go).
+// in a session beside that (connection.go), which knows what the client has read (shared.go).
 //
 // What needs approval is put to the person at the client as a form. Clients that speak
 // 2025-11-25 or an older revision are sent a request for it; those of 2026-07-28 get a

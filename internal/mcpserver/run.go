@@ -13,7 +13,7 @@ const grace = 10 * time.Second
 
 // drive drives a session until it stops, and asks where it waits. If the work is called off
 // the session is interrupted, and what it runs has ended when drive returns.
-func (w *work) drive(s *inspan.Session, see func(event.Event), inputs ...event.Body) error {
+func (w *clientCall) drive(s *inspan.Session, see func(event.Event), inputs ...event.Body) error {
 	c := inspan.Conductor{
 		Session: s, Together: true, Grace: grace,
 		See: func(e event.Event) error { see(e); return nil },

@@ -42,10 +42,10 @@ type Server struct {
 	prepare func(*sdk.ServerOptions) // has a test offer more; nil: nothing
 	extend  func(*sdk.Server)
 
-	mu     sync.Mutex
-	rooms  map[string]*room // by principal
-	specs  []tool.Tool      // that are offered; nil: not known yet
-	closed bool
+	mu      sync.Mutex
+	tenants map[string]*tenant // by principal
+	specs   []tool.Tool        // that are offered; nil: not known yet
+	closed  bool
 }
 
 // ErrClosed says that the server was closed.
@@ -93,7 +93,7 @@ func (s *Server) ServeStdio(ctx context.Context, in io.ReadCloser, out io.WriteC
 // different principals see nothing of each other. Close ends what goes on.
 func (s *Server) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		r, err := s.room(req.Context(), gate.Principal(req.Header))
+		r, err := s.tenant(req.Context(), gate.Principal(req.Header))
 		if err != nil {
 			http.Error(w, "the server can't serve: "+err.Error(), http.StatusServiceUnavailable)
 			return
@@ -106,49 +106,49 @@ func (s *Server) Handler() http.Handler {
 func (s *Server) Close() {
 	s.mu.Lock()
 	s.closed = true
-	rooms := s.rooms
-	s.rooms = nil
+	tenants := s.tenants
+	s.tenants = nil
 	s.mu.Unlock()
-	for _, r := range rooms {
+	for _, r := range tenants {
 		r.cancel()
 	}
-	for _, r := range rooms {
+	for _, r := range tenants {
 		r.close()
 	}
 }
 
-// room is that of a principal; it is made when it first comes.
-func (s *Server) room(ctx context.Context, principal string) (*room, error) {
+// tenant is that of a principal; it is made when it first comes.
+func (s *Server) tenant(ctx context.Context, principal string) (*tenant, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return nil, ErrClosed
 	}
-	if r := s.rooms[principal]; r != nil {
+	if r := s.tenants[principal]; r != nil {
 		return r, nil
 	}
 	r, err := s.newRoomLocked(context.WithoutCancel(ctx), principal)
 	if err != nil {
 		return nil, err
 	}
-	if s.rooms == nil {
-		s.rooms = map[string]*room{}
+	if s.tenants == nil {
+		s.tenants = map[string]*tenant{}
 	}
-	s.rooms[principal] = r
+	s.tenants[principal] = r
 	return r, nil
 }
 
-func (s *Server) newRoom(ctx context.Context, principal string) (*room, error) {
+func (s *Server) newRoom(ctx context.Context, principal string) (*tenant, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.newRoomLocked(context.WithoutCancel(ctx), principal)
 }
 
-func (s *Server) newRoomLocked(ctx context.Context, principal string) (*room, error) {
+func (s *Server) newRoomLocked(ctx context.Context, principal string) (*tenant, error) {
 	if err := s.look(ctx); err != nil {
 		return nil, err
 	}
-	r := &room{server: s, principal: principal, tools: s.specs, desks: map[string]*desk{}, parked: map[string]*parked{}}
+	r := &tenant{server: s, principal: principal, tools: s.specs, connections: map[string]*connection{}, parked: map[string]*parked{}}
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	r.sdk = sdk.NewServer(&sdk.Implementation{Name: cmp.Or(s.Name, "inspan"), Version: cmp.Or(s.Version, inspan.Version)}, s.options())
 	r.offer()

@@ -16,17 +16,17 @@ import (
 type shared struct {
 	seen map[string]string // digest of each file when it was last read or written
 	cwd  string            // directory that calls start from; empty: the workspace
-	jobs map[string]*seat  // by id; of two with one id the later counts
-	last *seat             // of the job that began last
+	jobs map[string]*slot  // by id; of two with one id the later counts
+	last *slot             // of the job that began last
 	event.Taint
 }
 
 // learn takes note of how a call has ended in a session.
-func (d *desk) learn(s *seat, end event.Ended) {
+func (d *connection) learn(s *slot, end event.Ended) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.shared.seen == nil {
-		d.shared.seen, d.shared.jobs = map[string]string{}, map[string]*seat{}
+		d.shared.seen, d.shared.jobs = map[string]string{}, map[string]*slot{}
 	}
 	for _, f := range end.Files {
 		if d.shared.seen[f.Path] = f.Digest; f.Partly {
@@ -41,16 +41,16 @@ func (d *desk) learn(s *seat, end event.Ended) {
 	}
 }
 
-// forget is called when a session is gone, with the lock of the desk held.
-func (h *shared) forget(s *seat) {
-	maps.DeleteFunc(h.jobs, func(_ string, other *seat) bool { return other == s })
+// forget is called when a session is gone, with the lock of the connection held.
+func (h *shared) forget(s *slot) {
+	maps.DeleteFunc(h.jobs, func(_ string, other *slot) bool { return other == s })
 	if h.last == s {
 		h.last = nil
 	}
 }
 
 // before has a session know what the others do, and says what taints it.
-func (d *desk) before(s *seat) event.Taint {
+func (d *connection) before(s *slot) event.Taint {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	s.seen = maps.Clone(d.shared.seen)
@@ -58,7 +58,7 @@ func (d *desk) before(s *seat) event.Taint {
 }
 
 // after takes note of what a session has seen.
-func (d *desk) after(s *seat) {
+func (d *connection) after(s *slot) {
 	st := s.session.Status()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -66,7 +66,7 @@ func (d *desk) after(s *seat) {
 }
 
 // knowing is a tool whose calls know the files that the client has read in any session.
-func (s *seat) knowing(t tool.Tool) tool.Tool {
+func (s *slot) knowing(t tool.Tool) tool.Tool {
 	known := func(c *tool.Call) *tool.Call {
 		with := *c
 		with.Seen = s.seen
@@ -85,7 +85,7 @@ func (s *seat) knowing(t tool.Tool) tool.Tool {
 }
 
 // of is the session that a call must be made in: that of the job which it is about. Nil: any.
-func (d *desk) of(name string, args json.RawMessage) *seat {
+func (d *connection) of(name string, args json.RawMessage) *slot {
 	var in struct {
 		ID string `json:"id"`
 	}
@@ -102,7 +102,7 @@ func (d *desk) of(name string, args json.RawMessage) *seat {
 
 // follow has a session go where the shell of the client is, by a call of its own, so that
 // whoever judges the next one sees that.
-func (d *desk) follow(w *work, s *seat) (event.Ended, error) {
+func (d *connection) follow(w *clientCall, s *slot) (event.Ended, error) {
 	d.mu.Lock()
 	cwd := d.shared.cwd
 	d.mu.Unlock()

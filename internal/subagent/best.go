@@ -71,7 +71,7 @@ func (in spawnArgs) apart() string {
 
 // spawnMany has several agents do the same, and makes one result of what they bring.
 func (t *Team) spawnMany(ctx context.Context, c *tool.Call, in spawnArgs, n int) (tool.Result, error) {
-	kids := make([]*kid, 0, n)
+	children := make([]*child, 0, n)
 	var texts []string // of those in the background
 	for i := range n {
 		call := fmt.Sprint(c.ID, "/", i+1)
@@ -81,13 +81,13 @@ func (t *Team) spawnMany(ctx context.Context, c *tool.Call, in spawnArgs, n int)
 		}
 		k, err := t.open(ctx, call, in, c.Args)
 		if err != nil {
-			t.abandon(kids)
+			t.abandon(children)
 			return tool.Result{}, err
 		}
-		kids = append(kids, k)
+		children = append(children, k)
 	}
-	if len(texts) > 0 || kids[0].order.background {
-		for _, k := range kids {
+	if len(texts) > 0 || children[0].order.background {
+		for _, k := range children {
 			res, err := t.background(k, nil)
 			if err != nil {
 				return tool.Result{}, err
@@ -98,35 +98,35 @@ func (t *Team) spawnMany(ctx context.Context, c *tool.Call, in spawnArgs, n int)
 	}
 	backs := make([]event.Returned, n)
 	var wg sync.WaitGroup
-	for i, k := range kids {
+	for i, k := range children {
 		wg.Go(func() { backs[i] = t.attend(ctx, k, nil, c.Progress) })
 	}
 	wg.Wait()
 	switch in.Reduce {
 	case reduceVote:
-		return vote(kids, backs)
+		return vote(children, backs)
 	case reduceBest:
-		return t.best(context.WithoutCancel(ctx), kids, backs, in.Check)
+		return t.best(context.WithoutCancel(ctx), children, backs, in.Check)
 	}
-	return collect(kids, backs, "")
+	return collect(children, backs, "")
 }
 
 // abandon sends children back that were opened and not told anything yet.
-func (t *Team) abandon(kids []*kid) {
-	for _, k := range kids {
+func (t *Team) abandon(children []*child) {
+	for _, k := range children {
 		k.cancel(errors.New("another of the same call could not be spawned"))
 		t.work(k, nil)
 	}
 }
 
 // collect is all that children bring, below a heading.
-func collect(kids []*kid, backs []event.Returned, heading string) (tool.Result, error) {
+func collect(children []*child, backs []event.Returned, heading string) (tool.Result, error) {
 	var texts []string
 	if heading != "" {
 		texts = append(texts, heading)
 	}
 	done := 0
-	for i, k := range kids {
+	for i, k := range children {
 		texts = append(texts, k.tell(backs[i]))
 		if backs[i].Reason == event.ReasonDone {
 			done++
@@ -141,15 +141,15 @@ func collect(kids []*kid, backs []event.Returned, heading string) (tool.Result, 
 
 // ballot is a result and who brought it.
 type ballot struct {
-	value string
-	kids  []string
+	value    string
+	children []string
 }
 
 // vote is the result that more than half of those have who brought one; else all.
-func vote(kids []*kid, backs []event.Returned) (tool.Result, error) {
+func vote(children []*child, backs []event.Returned) (tool.Result, error) {
 	var ballots []ballot
 	votes := 0
-	for i, k := range kids {
+	for i, k := range children {
 		value, ok := canonical(k.order.result.brought())
 		if !ok || backs[i].Reason != event.ReasonDone {
 			continue
@@ -159,24 +159,24 @@ func vote(kids []*kid, backs []event.Returned) (tool.Result, error) {
 		if at < 0 {
 			at, ballots = len(ballots), append(ballots, ballot{value: value})
 		}
-		ballots[at].kids = append(ballots[at].kids, short(k.id))
+		ballots[at].children = append(ballots[at].children, short(k.id))
 	}
-	slices.SortStableFunc(ballots, func(a, b ballot) int { return len(b.kids) - len(a.kids) })
+	slices.SortStableFunc(ballots, func(a, b ballot) int { return len(b.children) - len(a.children) })
 	if len(ballots) == 0 {
-		return collect(kids, backs, "[vote: no agent brought a result]")
+		return collect(children, backs, "[vote: no agent brought a result]")
 	}
 	var tally strings.Builder
 	for _, b := range ballots {
-		fmt.Fprintf(&tally, "%d × %s (%s)\n", len(b.kids), text.Short(b.value, 300), strings.Join(b.kids, ", "))
+		fmt.Fprintf(&tally, "%d × %s (%s)\n", len(b.children), text.Short(b.value, 300), strings.Join(b.children, ", "))
 	}
 	none := ""
-	if missing := len(kids) - votes; missing > 0 {
+	if missing := len(children) - votes; missing > 0 {
 		none = fmt.Sprintf("; %d brought none", missing)
 	}
-	if first := ballots[0]; 2*len(first.kids) > votes {
-		return tool.Text(fmt.Sprintf("[vote: %d of %d results agree%s]\n%s\n\n[tally]\n%s", len(first.kids), votes, none, first.value, strings.TrimSuffix(tally.String(), "\n"))), nil
+	if first := ballots[0]; 2*len(first.children) > votes {
+		return tool.Text(fmt.Sprintf("[vote: %d of %d results agree%s]\n%s\n\n[tally]\n%s", len(first.children), votes, none, first.value, strings.TrimSuffix(tally.String(), "\n"))), nil
 	}
-	return collect(kids, backs, fmt.Sprintf("[vote: no majority among %d results%s]\n%s", votes, none, tally.String()))
+	return collect(children, backs, fmt.Sprintf("[vote: no majority among %d results%s]\n%s", votes, none, tally.String()))
 }
 
 // canonical writes JSON in one way only: equal values, equal texts.
@@ -191,27 +191,27 @@ func canonical(raw json.RawMessage) (string, bool) {
 
 // best is the work of the child that does best in its check. The copies of the others
 // are removed; if none passes, all stay.
-func (t *Team) best(ctx context.Context, kids []*kid, backs []event.Returned, command string) (tool.Result, error) {
+func (t *Team) best(ctx context.Context, children []*child, backs []event.Returned, command string) (tool.Result, error) {
 	winner := -1
 	var b strings.Builder
-	for i, k := range kids {
+	for i, k := range children {
 		s := k.order.check.verdict()
 		fmt.Fprintf(&b, "\n- %s: %s", k.label(), s.text())
-		if s.passed && (winner < 0 || s.beats(kids[winner].order.check.verdict())) {
+		if s.passed && (winner < 0 || s.beats(children[winner].order.check.verdict())) {
 			winner = i
 		}
 	}
 	if winner < 0 {
-		return collect(kids, backs, fmt.Sprintf("[best of %d by %s: none passed; all copies stay]%s", len(kids), text.Short(command, 200), b.String()))
+		return collect(children, backs, fmt.Sprintf("[best of %d by %s: none passed; all copies stay]%s", len(children), text.Short(command, 200), b.String()))
 	}
 	var errs []error
-	for i, k := range kids {
+	for i, k := range children {
 		if i != winner {
 			st := t.session.Status()
 			errs = append(errs, t.Trees.Remove(ctx, st.Root, copyName(st.Session, k.call)))
 		}
 	}
-	won := kids[winner]
-	head := fmt.Sprintf("[best of %d by %s: %s; the copies of the others are removed]%s\n\n", len(kids), text.Short(command, 200), won.label(), b.String())
+	won := children[winner]
+	head := fmt.Sprintf("[best of %d by %s: %s; the copies of the others are removed]%s\n\n", len(children), text.Short(command, 200), won.label(), b.String())
 	return tool.Text(head + won.tell(backs[winner])), errors.Join(errs...)
 }

@@ -15,14 +15,14 @@ const maxMet = 20
 
 // meeting is a file that two children of one session change at the same time.
 type meeting struct {
-	other *kid
+	other *child
 	path  string
 }
 
 // watchWrites has children that change the same file at the same time told of it: the
 // later one, that it changes what is not as it was any more, and the earlier one. What
 // tools do not tell of, such as files that a command writes, is not seen.
-func (t *Team) watchWrites(k *kid, e event.Event) {
+func (t *Team) watchWrites(k *child, e event.Event) {
 	var would []string
 	switch b := e.Body.(type) {
 	case event.Judged:
@@ -51,11 +51,11 @@ func (t *Team) watchWrites(k *kid, e event.Event) {
 }
 
 // others are the children that work beside one.
-func (t *Team) others(k *kid) []*kid {
+func (t *Team) others(k *child) []*child {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var out []*kid
-	for _, o := range t.kids {
+	var out []*child
+	for _, o := range t.children {
 		if o != k {
 			out = append(out, o)
 		}
@@ -64,14 +64,14 @@ func (t *Team) others(k *kid) []*kid {
 }
 
 // has reports whether a child has written a file since it was opened.
-func (k *kid) has(path string) bool {
+func (k *child) has(path string) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.wrote[path]
 }
 
 // meets takes note of a meeting, and reports whether it is to be told of.
-func (k *kid) meets(m meeting) bool {
+func (k *child) meets(m meeting) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if slices.Contains(k.met, m) || len(k.met) >= maxMet {
@@ -83,7 +83,7 @@ func (k *kid) meets(m meeting) bool {
 
 // introduce tells two children that they change the same file. Later is the one that
 // changes it now.
-func (t *Team) introduce(later, earlier *kid, path string) {
+func (t *Team) introduce(later, earlier *child, path string) {
 	later.tells(fmt.Sprintf("agent %s changed %s meanwhile; read it again before you change it.", earlier.label(), files(later.session.Status().Root, []string{path})))
 	if earlier.meets(meeting{later, path}) {
 		earlier.tells(fmt.Sprintf("agent %s changes %s now, which you have changed; read it again before you change it.", later.label(), files(earlier.session.Status().Root, []string{path})))
@@ -92,12 +92,12 @@ func (t *Team) introduce(later, earlier *kid, path string) {
 
 // tells puts something before the child. One that is not there any more is told
 // nothing.
-func (k *kid) tells(text string) {
+func (k *child) tells(text string) {
 	_ = k.session.Send(context.WithoutCancel(k.ctx), event.Steered{By: "the session it works for", Origin: event.OriginHarness, Parts: llm.Say("[" + text + "]")})
 }
 
 // meetings tells who else changed the same files; empty if nobody did. K.mu is held.
-func (k *kid) meetings(root string) string {
+func (k *child) meetings(root string) string {
 	text := ""
 	for _, m := range k.met {
 		text += fmt.Sprintf("\n[agent %s changed %s too, at the same time: check it]", m.other.label(), files(root, []string{m.path}))

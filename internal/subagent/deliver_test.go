@@ -103,8 +103,8 @@ func TestNobodyFollows(t *testing.T) {
 		if !team.takes(s) {
 			t.Fatal("the team takes no session")
 		}
-		k := newKid(child, Order{}, "c@1")
-		team.kids[k.id] = k
+		k := newChild(child, Order{}, "c@1")
+		team.children[k.id] = k
 		over := make(chan error)
 		go func() { over <- team.drive(k, []event.Body{said("think", event.Taint{})}) }()
 		synctest.Wait()

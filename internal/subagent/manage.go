@@ -38,7 +38,7 @@ func (t *Team) manage(ctx context.Context, c *tool.Call, in manageArgs) (tool.Re
 		return tool.Result{}, err
 	}
 	t.mu.Lock()
-	k := t.kids[child.Child]
+	k := t.children[child.Child]
 	t.mu.Unlock()
 	switch in.Action {
 	case "inspect":
@@ -101,7 +101,7 @@ func standing(c inspan.Child) string {
 func (t *Team) cost(c inspan.Child) float64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if k := t.kids[c.Child]; k != nil {
+	if k := t.children[c.Child]; k != nil {
 		return k.spent().cost
 	}
 	return c.Cost
@@ -140,7 +140,7 @@ func (t *Team) inspect(ctx context.Context, c inspan.Child) (tool.Result, error)
 
 // message tells a child something: one that works at once, one that has come back
 // goes on with it.
-func (t *Team) message(ctx context.Context, c *tool.Call, child inspan.Child, k *kid, in manageArgs) (tool.Result, error) {
+func (t *Team) message(ctx context.Context, c *tool.Call, child inspan.Child, k *child, in manageArgs) (tool.Result, error) {
 	if strings.TrimSpace(in.Text) == "" {
 		return tool.Result{}, errors.New("text is empty")
 	}

@@ -22,7 +22,7 @@ type clash struct {
 }
 
 // merge runs the action merge: all of it, or nothing where one file is in conflict.
-func (t *Team) merge(ctx context.Context, c *tool.Call, child inspan.Child, k *kid, in manageArgs) (tool.Result, error) {
+func (t *Team) merge(ctx context.Context, c *tool.Call, child inspan.Child, k *child, in manageArgs) (tool.Result, error) {
 	if k != nil {
 		return tool.Result{}, fmt.Errorf("agent %s still works; stop it, or wait until it has come back", k.label())
 	}
@@ -48,7 +48,7 @@ func (t *Team) merge(ctx context.Context, c *tool.Call, child inspan.Child, k *k
 }
 
 // discard runs the action discard.
-func (t *Team) discard(ctx context.Context, child inspan.Child, k *kid) (tool.Result, error) {
+func (t *Team) discard(ctx context.Context, child inspan.Child, k *child) (tool.Result, error) {
 	if k != nil {
 		return tool.Result{}, fmt.Errorf("agent %s still works; stop it first", k.label())
 	}

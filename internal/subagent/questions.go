@@ -20,7 +20,7 @@ type asking struct {
 // on to the very question that it was given to. Guarded by the team's lock.
 type question struct {
 	of       uint64 // its number in the child's log
-	kid      *kid   // nil: the child does not work yet, since the program was started
+	child    *child // nil: the child does not work yet, since the program was started
 	call     string // what the child calls it
 	id       string // what the session's log calls it
 	seq      uint64 // its number there; 0: it is on its way
@@ -31,11 +31,11 @@ type question struct {
 // put has a question of a child in the session's log, once, and remembers whose it is: one
 // of a call of the child, or of a child of it. If it was decided while the child did not
 // work, the child is told.
-func (t *Team) put(ctx context.Context, k *kid, p inspan.Pending) {
+func (t *Team) put(ctx context.Context, k *child, p inspan.Pending) {
 	name := asking{k.id, p.Question}
 	t.mu.Lock()
 	q, known := t.question(name)
-	q.kid, q.call = k, p.Call.ID
+	q.child, q.call = k, p.Call.ID
 	t.mu.Unlock()
 	t.pass(q)
 	if known {
@@ -103,11 +103,11 @@ func (t *Team) decided(d event.Decided) *question {
 func (t *Team) pass(q *question) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if q.kid == nil || q.decision == nil || q.passed || t.closed {
+	if q.child == nil || q.decision == nil || q.passed || t.closed {
 		return
 	}
 	q.passed = true
-	k, d := q.kid, *q.decision
+	k, d := q.child, *q.decision
 	d.Call, d.Question = q.call, q.of
 	t.wg.Go(func() { _ = deliver(k.ctx, k.session, d) })
 }

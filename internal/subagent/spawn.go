@@ -100,7 +100,7 @@ func (t *Team) spawn(ctx context.Context, c *tool.Call, in spawnArgs) (tool.Resu
 }
 
 // foreground waits for a child, and tells what it brings.
-func (t *Team) foreground(ctx context.Context, k *kid, inputs []event.Body, progress func(string)) (tool.Result, error) {
+func (t *Team) foreground(ctx context.Context, k *child, inputs []event.Body, progress func(string)) (tool.Result, error) {
 	r := t.attend(ctx, k, inputs, progress)
 	res := tool.Text(k.tell(r))
 	if r.Reason != event.ReasonDone {
@@ -111,7 +111,7 @@ func (t *Team) foreground(ctx context.Context, k *kid, inputs []event.Body, prog
 
 // attend waits for a child. Whatever stops the call stops the child, in order if it
 // can.
-func (t *Team) attend(ctx context.Context, k *kid, inputs []event.Body, progress func(string)) event.Returned {
+func (t *Team) attend(ctx context.Context, k *child, inputs []event.Body, progress func(string)) event.Returned {
 	k.progress = progress
 	unwatch := context.AfterFunc(ctx, func() { k.end("the call that it works for was stopped") })
 	defer unwatch()
@@ -119,7 +119,7 @@ func (t *Team) attend(ctx context.Context, k *kid, inputs []event.Body, progress
 }
 
 // background lets a child work while its parent goes on.
-func (t *Team) background(k *kid, inputs []event.Body) (tool.Result, error) {
+func (t *Team) background(k *child, inputs []event.Body) (tool.Result, error) {
 	if !t.spare(func() { t.work(k, inputs) }) {
 		return tool.Result{}, errors.Join(errClosed, k.session.Close())
 	}
@@ -157,7 +157,7 @@ func (t *Team) spare(f func()) bool {
 func (t *Team) goOn(ctx context.Context, c inspan.Child) {
 	var in spawnArgs
 	err := json.Unmarshal(c.Args, &in)
-	var k *kid
+	var k *child
 	if err == nil {
 		k, err = t.open(ctx, c.Call, in, c.Args)
 	}
@@ -209,7 +209,7 @@ func (t *Team) order(in spawnArgs) (Order, error) {
 
 // open makes or finds the session of the child that a call asks for, and notes it
 // in the session's log.
-func (t *Team) open(ctx context.Context, call string, in spawnArgs, args json.RawMessage) (*kid, error) {
+func (t *Team) open(ctx context.Context, call string, in spawnArgs, args json.RawMessage) (*child, error) {
 	if !t.runs() {
 		return nil, errors.New("agents can't be spawned here")
 	}
@@ -230,7 +230,7 @@ func (t *Team) open(ctx context.Context, call string, in spawnArgs, args json.Ra
 	if err != nil {
 		return nil, err
 	}
-	k := newKid(s, o, call)
+	k := newChild(s, o, call)
 	if err = t.enlist(k); err == nil {
 		err = t.session.Send(ctx, event.Spawned{
 			Child: k.id, Call: call, Agent: o.Role.Name, Task: text.Short(o.Task, 200), Route: s.Status().Route, Mode: s.Status().Mode,
@@ -326,15 +326,15 @@ func end(a *inspan.Agent) error {
 }
 
 // enlist counts a child among those that work.
-func (t *Team) enlist(k *kid) error {
+func (t *Team) enlist(k *child) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch most := cmp.Or(t.MaxOpen, usualOpen); {
 	case t.closed:
 		return errClosed
-	case t.kids[k.id] != nil:
+	case t.children[k.id] != nil:
 		return fmt.Errorf("%w: agent %s", errWorks, k.label())
-	case len(t.kids) >= most:
+	case len(t.children) >= most:
 		return fmt.Errorf("%d agents work already, which is the most; wait for one of them", most)
 	}
 	for _, c := range t.session.Status().Children {
@@ -343,24 +343,24 @@ func (t *Team) enlist(k *kid) error {
 		}
 	}
 	delete(t.left, k.id)
-	t.kids[k.id] = k
+	t.children[k.id] = k
 	return nil
 }
 
-func (t *Team) dismiss(k *kid) {
+func (t *Team) dismiss(k *child) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.kids[k.id] != k {
+	if t.children[k.id] != k {
 		return
 	}
-	delete(t.kids, k.id)
+	delete(t.children, k.id)
 	t.left[k.id] = k.spent()
 	maps.DeleteFunc(t.questions, func(name asking, _ *question) bool { return name.child == k.id })
 }
 
 // work drives a child that was opened until it has come back, and notes that in
 // the session's log, unless the program ends: then it goes on with the next.
-func (t *Team) work(k *kid, inputs []event.Body) event.Returned {
+func (t *Team) work(k *child, inputs []event.Body) event.Returned {
 	defer k.cancel(nil)
 	err := t.perform(k, inputs)
 	r := k.back(err)
@@ -380,7 +380,7 @@ func (t *Team) work(k *kid, inputs []event.Body) event.Returned {
 
 // perform has a child do what it is told, or what it was about when it was broken
 // off. One that has had its say is not asked again.
-func (t *Team) perform(k *kid, inputs []event.Body) error {
+func (t *Team) perform(k *child, inputs []event.Body) error {
 	st := k.session.Status()
 	switch {
 	case inputs != nil || st.Active:
@@ -420,7 +420,7 @@ func (t *Team) taint() event.Taint {
 
 // hook asks the hooks at a moment of a child, and returns what they say to it. The
 // error is of one that denies.
-func (t *Team) hook(k *kid, p tool.Point) (string, error) {
+func (t *Team) hook(k *child, p tool.Point) (string, error) {
 	st := k.session.Status()
 	p.Session, p.Root, p.Mode = st.Session, st.Root, st.Mode
 	var texts []string

@@ -68,7 +68,7 @@ func (t *Team) who(id string) string {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if k := t.kids[id]; k != nil {
+	if k := t.children[id]; k != nil {
 		return "agent " + k.label()
 	}
 	return "agent " + short(id)
@@ -110,7 +110,7 @@ func (t *Team) mailboxes(from, to string) (sessions []*inspan.Session, names []s
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var all []string
-	for id, k := range t.kids {
+	for id, k := range t.children {
 		if id == from {
 			continue
 		}
@@ -136,7 +136,7 @@ func (t *Team) mailboxes(from, to string) (sessions []*inspan.Session, names []s
 func (t *Team) taintOf(id string) event.Taint {
 	s := t.session
 	t.mu.Lock()
-	if k := t.kids[id]; k != nil {
+	if k := t.children[id]; k != nil {
 		s = k.session
 	}
 	t.mu.Unlock()

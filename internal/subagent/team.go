@@ -68,7 +68,7 @@ type Team struct {
 
 	mu        sync.Mutex
 	session   *inspan.Session      // nil until it runs
-	kids      map[string]*kid      // by session id; those that work
+	children  map[string]*child    // by session id; those that work
 	left      map[string]used      // by children that work no more, and whose return the session may not have seen yet
 	questions map[asking]*question // of children that work, or did when the program was started
 	listed    listed
@@ -179,7 +179,7 @@ func (t *Team) takes(s *inspan.Session) bool {
 	if t.session != nil || t.closed {
 		return false
 	}
-	t.session, t.kids, t.left, t.questions = s, map[string]*kid{}, map[string]used{}, map[asking]*question{}
+	t.session, t.children, t.left, t.questions = s, map[string]*child{}, map[string]used{}, map[asking]*question{}
 	t.life, t.stop = context.WithCancel(context.Background())
 	return true
 }
@@ -205,7 +205,7 @@ func (t *Team) Close() {
 	if t.stop != nil {
 		t.stop()
 	}
-	for _, k := range t.kids {
+	for _, k := range t.children {
 		k.cancel(errClosed)
 	}
 	t.mu.Unlock()
@@ -242,7 +242,7 @@ func (t *Team) follow(s *inspan.Session, after uint64) {
 func (t *Team) end(id, why string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, k := range t.kids {
+	for _, k := range t.children {
 		if id == "" || k.id == id {
 			t.wg.Go(func() { k.end(why) })
 		}
@@ -272,7 +272,7 @@ func (t *Team) spent() (cost float64, tokens int64) {
 	for child, u := range t.left {
 		add(child, u)
 	}
-	for child, k := range t.kids {
+	for child, k := range t.children {
 		add(child, k.spent())
 	}
 	return cost, tokens

@@ -16,8 +16,8 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// kid is a child that works.
-type kid struct {
+// child is a session that works for another.
+type child struct {
 	id       string
 	call     string // that asked for it
 	order    Order
@@ -38,9 +38,9 @@ type kid struct {
 	met   []meeting       // that it was told of, or others were
 }
 
-// newKid takes a child up, with what its log tells of it.
-func newKid(s *inspan.Session, o Order, call string) *kid {
-	k := &kid{id: s.ID(), call: call, order: o, session: s, wrote: map[string]bool{}, gone: make(chan struct{}), progress: func(string) {}}
+// newChild takes a child up, with what its log tells of it.
+func newChild(s *inspan.Session, o Order, call string) *child {
+	k := &child{id: s.ID(), call: call, order: o, session: s, wrote: map[string]bool{}, gone: make(chan struct{}), progress: func(string) {}}
 	k.ctx, k.cancel = context.WithCancelCause(context.Background())
 	upto := s.Status().Seq
 	for e, err := range s.Events(k.ctx, 0) {
@@ -56,7 +56,7 @@ func newKid(s *inspan.Session, o Order, call string) *kid {
 }
 
 // see takes note of an event, and returns a line for people.
-func (k *kid) see(e event.Event) string {
+func (k *child) see(e event.Event) string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	items := k.fold.Apply(e)
@@ -69,7 +69,7 @@ func (k *kid) see(e event.Event) string {
 	return line(items)
 }
 
-func (k *kid) lastWords() string {
+func (k *child) lastWords() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.fold.Last
@@ -86,14 +86,14 @@ func line(items []transcript.Item) string {
 }
 
 // label names the child for people.
-func (k *kid) label() string { return label(k.order.Role.Name, k.id) }
+func (k *child) label() string { return label(k.order.Role.Name, k.id) }
 
 func label(agent, id string) string { return agent + " " + short(id) }
 
 // short is the part of an id that tells children of one parent apart.
 func short(id string) string { return id[strings.LastIndexByte(id, '.')+1:] }
 
-func (k *kid) spent() used {
+func (k *child) spent() used {
 	if t := k.order.Team; t != nil {
 		if cost, tokens := t.spent(); cost > 0 || tokens > 0 {
 			return used{cost, tokens}
@@ -106,7 +106,7 @@ func (k *kid) spent() used {
 func total(u llm.Usage) int64 { return int64(u.Prompt()) + int64(u.Output) }
 
 // end asks the child to stop, and makes it if it does not.
-func (k *kid) end(why string) {
+func (k *child) end(why string) {
 	k.conduct.Interrupt(event.Cancelled{By: "the session it works for", Reason: why, All: true})
 	timer := time.NewTimer(grace)
 	defer timer.Stop()
@@ -119,7 +119,7 @@ func (k *kid) end(why string) {
 
 // drive runs the child until its run has stopped, and has what it asks answered where its
 // parent's questions are. The error says that it could not go on; it stands where it was then.
-func (t *Team) drive(k *kid, inputs []event.Body) error {
+func (t *Team) drive(k *child, inputs []event.Body) error {
 	c := &k.conduct
 	c.Session, c.Patience = k.session, -1
 	c.See = func(e event.Event) error {
@@ -138,7 +138,7 @@ func (t *Team) drive(k *kid, inputs []event.Body) error {
 }
 
 // back says how the child came back, for the parent's log.
-func (k *kid) back(err error) event.Returned {
+func (k *child) back(err error) event.Returned {
 	st := k.session.Status()
 	r := event.Returned{
 		Child: k.id, Turns: st.Turns, Usage: since(st.Usage, k.used), Cost: max(0, st.Cost-k.counted), Unpriced: st.Unpriced,
@@ -162,7 +162,7 @@ func since(now, before llm.Usage) llm.Usage {
 }
 
 // tell is what the model of the parent gets to see of how the child came back.
-func (k *kid) tell(r event.Returned) string {
+func (k *child) tell(r event.Returned) string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	how := string(r.Reason)

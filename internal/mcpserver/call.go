@@ -22,10 +22,10 @@ const (
 	maxParked = 16 // questions of theirs that a client has been told of
 )
 
-// work is a call of a client under way. It goes on in a goroutine of its own and may
+// clientCall is a call of a client under way. It goes on in a goroutine of its own and may
 // outlast the request: a client that has no requests put to it answers a question with
 // its next one. Its questions and what it tells are for whoever attends to it.
-type work struct {
+type clientCall struct {
 	key    string // of the call: who answers must have made the same
 	client string // for the log
 	wait   time.Duration
@@ -47,14 +47,14 @@ type question struct {
 
 // parked is a work whose question a client has been told of.
 type parked struct {
-	work     *work
+	work     *clientCall
 	question question
 	late     *time.Timer
 }
 
 // serve does what a request asks for, or goes on with what it answers. An error is one
 // of the protocol.
-func (r *room) serve(ctx context.Context, req *sdk.CallToolRequest, do func(*work, *desk) *sdk.CallToolResult) (*sdk.CallToolResult, error) {
+func (r *tenant) serve(ctx context.Context, req *sdk.CallToolRequest, do func(*clientCall, *connection) *sdk.CallToolResult) (*sdk.CallToolResult, error) {
 	if state := req.Params.RequestState; state != "" {
 		return r.resume(ctx, req, state)
 	}
@@ -66,8 +66,8 @@ func (r *room) serve(ctx context.Context, req *sdk.CallToolRequest, do func(*wor
 }
 
 // start begins a work.
-func (r *room) start(req *sdk.CallToolRequest, do func(*work, *desk) *sdk.CallToolResult) (*work, error) {
-	d, err := r.desk(req.Session)
+func (r *tenant) start(req *sdk.CallToolRequest, do func(*clientCall, *connection) *sdk.CallToolResult) (*clientCall, error) {
+	d, err := r.connection(req.Session)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func (r *room) start(req *sdk.CallToolRequest, do func(*work, *desk) *sdk.CallTo
 		return nil, errors.New("too much goes on at once; wait for something to end")
 	}
 	r.works++
-	w := &work{
+	w := &clientCall{
 		key: keyOf(req), client: clientOf(req), wait: cmp.Or(r.server.Patience, patience),
 		asks: make(chan question), tells: make(chan string, 64), done: make(chan struct{}),
 	}
@@ -111,7 +111,7 @@ func clientOf(req *sdk.CallToolRequest) string {
 
 // attend has a request wait for a work, and answers what it asks. If the request is
 // called off, so is the work.
-func (r *room) attend(ctx context.Context, req *sdk.CallToolRequest, w *work) (*sdk.CallToolResult, error) {
+func (r *tenant) attend(ctx context.Context, req *sdk.CallToolRequest, w *clientCall) (*sdk.CallToolResult, error) {
 	steps := progress{request: req}
 	for {
 		select {
@@ -136,7 +136,7 @@ func (r *room) attend(ctx context.Context, req *sdk.CallToolRequest, w *work) (*
 
 // put puts a question to the person at the client. A result asks for a request that
 // answers; nil: it is answered.
-func (r *room) put(ctx context.Context, req *sdk.CallToolRequest, w *work, q question) *sdk.CallToolResult {
+func (r *tenant) put(ctx context.Context, req *sdk.CallToolRequest, w *clientCall, q question) *sdk.CallToolResult {
 	if !hasForms(req) {
 		q.answer <- nobody(q.Pending)
 		return nil
@@ -163,7 +163,7 @@ func (r *room) put(ctx context.Context, req *sdk.CallToolRequest, w *work, q que
 }
 
 // wait is how long a question waits.
-func (q question) wait(w *work) time.Duration {
+func (q question) wait(w *clientCall) time.Duration {
 	if q.Until.IsZero() {
 		return w.wait
 	}
@@ -179,7 +179,7 @@ func hasForms(req *sdk.CallToolRequest) bool {
 const answerName = "decision"
 
 // park leaves a work waiting for the request that answers its question.
-func (r *room) park(w *work, q question) *sdk.CallToolResult {
+func (r *tenant) park(w *clientCall, q question) *sdk.CallToolResult {
 	key := rand.Text()
 	p := &parked{work: w, question: q}
 	r.mu.Lock()
@@ -198,7 +198,7 @@ func (r *room) park(w *work, q question) *sdk.CallToolResult {
 }
 
 // take takes a parked work, if the key is its and the call the same.
-func (r *room) take(key, call string) *parked {
+func (r *tenant) take(key, call string) *parked {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p := r.parked[key]
@@ -211,7 +211,7 @@ func (r *room) take(key, call string) *parked {
 }
 
 // resume goes on with a work whose question a request answers.
-func (r *room) resume(ctx context.Context, req *sdk.CallToolRequest, key string) (*sdk.CallToolResult, error) {
+func (r *tenant) resume(ctx context.Context, req *sdk.CallToolRequest, key string) (*sdk.CallToolResult, error) {
 	p := r.take(key, keyOf(req))
 	if p == nil {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "no question of this call is open under this requestState; call the tool again"}
@@ -233,7 +233,7 @@ func (r *room) resume(ctx context.Context, req *sdk.CallToolRequest, key string)
 }
 
 // ask puts a question to whoever attends, and waits for the answer until it is taken back.
-func (w *work) ask(ctx context.Context, p inspan.Pending) (event.Body, error) {
+func (w *clientCall) ask(ctx context.Context, p inspan.Pending) (event.Body, error) {
 	q := question{p, ctx, make(chan event.Decided, 1)}
 	select {
 	case w.asks <- q:
@@ -249,7 +249,7 @@ func (w *work) ask(ctx context.Context, p inspan.Pending) (event.Body, error) {
 }
 
 // tell tells whoever attends what goes on. Nobody waits for that.
-func (w *work) tell(text string) {
+func (w *clientCall) tell(text string) {
 	select {
 	case w.tells <- text:
 	default:

@@ -16,22 +16,22 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// desk is where the calls of one connection are made, each in a session that no other
+// connection makes the calls of one connection of a client, each in a session that no other
 // call uses meanwhile. So there are as many sessions as calls that go on at once; what
 // one of them learns the others know (shared.go).
-type desk struct {
-	room   *room
+type connection struct {
+	tenant *tenant
 	ctx    context.Context // of what goes on on the connection
 	cancel context.CancelFunc
 
 	mu     sync.Mutex
-	seats  []*seat // the oldest first
+	slots  []*slot // the oldest first
 	shared shared
 	closed bool
 }
 
-// seat is a session that calls are made in.
-type seat struct {
+// slot is a session that calls are made in.
+type slot struct {
 	session *inspan.Session
 	model   *caller
 	blobs   tool.Blobs
@@ -42,7 +42,7 @@ type seat struct {
 }
 
 // call makes one call and returns what came of it.
-func (d *desk) call(w *work, name string, args json.RawMessage) *sdk.CallToolResult {
+func (d *connection) call(w *clientCall, name string, args json.RawMessage) *sdk.CallToolResult {
 	s, err := d.take(w.ctx, name, args)
 	if err != nil {
 		return failed(err)
@@ -60,7 +60,7 @@ func (d *desk) call(w *work, name string, args json.RawMessage) *sdk.CallToolRes
 }
 
 // make makes a call in a session.
-func (d *desk) make(w *work, s *seat, name string, args json.RawMessage) (event.Ended, error) {
+func (d *connection) make(w *clientCall, s *slot, name string, args json.RawMessage) (event.Ended, error) {
 	s.calls++
 	call := callOf(fmt.Sprintf("mcp%d", s.calls), name, args)
 	s.model.put(&call)
@@ -83,7 +83,7 @@ func (d *desk) make(w *work, s *seat, name string, args json.RawMessage) (event.
 			}
 		}
 	}
-	said := event.Said{Parts: llm.Say(fmt.Sprintf("%s, called by %s", name, w.client)), By: sender(d.room.principal), Taint: d.before(s)}
+	said := event.Said{Parts: llm.Say(fmt.Sprintf("%s, called by %s", name, w.client)), By: sender(d.tenant.principal), Taint: d.before(s)}
 	if err := w.drive(s.session, see, said); err != nil {
 		return event.Ended{}, err
 	}
@@ -93,7 +93,7 @@ func (d *desk) make(w *work, s *seat, name string, args json.RawMessage) (event.
 		return event.Ended{}, errors.New(s.why())
 	}
 	if end.Again {
-		return s.before(w.ctx, d.room.server.Tools, call, *end)
+		return s.before(w.ctx, d.tenant.server.Tools, call, *end)
 	}
 	return *end, nil
 }
@@ -112,7 +112,7 @@ func callOf(id, name string, args json.RawMessage) llm.Call {
 }
 
 // why says why a call was not even made.
-func (s *seat) why() string {
+func (s *slot) why() string {
 	if st := s.session.Status().Stopped; st != nil && st.Detail != "" {
 		return "the call was not made: " + st.Detail
 	}
@@ -121,7 +121,7 @@ func (s *seat) why() string {
 
 // before is the result that a call has brought before: what is not put before a model
 // twice is nothing that a client could look up.
-func (s *seat) before(ctx context.Context, host *inspan.Host, call llm.Call, end event.Ended) (event.Ended, error) {
+func (s *slot) before(ctx context.Context, host *inspan.Host, call llm.Call, end event.Ended) (event.Ended, error) {
 	same := map[string]bool{}
 	for e, err := range host.Events(context.WithoutCancel(ctx), s.session.ID()) {
 		if err != nil {
@@ -143,7 +143,7 @@ func (s *seat) before(ctx context.Context, host *inspan.Host, call llm.Call, end
 
 // take is a session for a call, the oldest that is free or a new one. What is about jobs
 // waits for the session that they are of.
-func (d *desk) take(ctx context.Context, name string, args json.RawMessage) (*seat, error) {
+func (d *connection) take(ctx context.Context, name string, args json.RawMessage) (*slot, error) {
 	if s := d.of(name, args); s != nil {
 		select {
 		case s.busy <- struct{}{}:
@@ -156,7 +156,7 @@ func (d *desk) take(ctx context.Context, name string, args json.RawMessage) (*se
 	if d.closed || ctx.Err() != nil {
 		return nil, errors.New("it was called off before it began")
 	}
-	for _, s := range d.seats {
+	for _, s := range d.slots {
 		select {
 		case s.busy <- struct{}{}:
 			return s, nil
@@ -167,30 +167,30 @@ func (d *desk) take(ctx context.Context, name string, args json.RawMessage) (*se
 	if err != nil {
 		return nil, err
 	}
-	d.seats = append(d.seats, s)
+	d.slots = append(d.slots, s)
 	return s, nil
 }
 
 // open begins a session, which is in use.
-func (d *desk) open() (*seat, error) {
-	root := d.room.server.Root
-	s := &seat{model: &caller{}, busy: make(chan struct{}, 1), cwd: root}
+func (d *connection) open() (*slot, error) {
+	root := d.tenant.server.Root
+	s := &slot{model: &caller{}, busy: make(chan struct{}, 1), cwd: root}
 	s.busy <- struct{}{}
-	from := d.room.server.Tools
+	from := d.tenant.server.Tools
 	host := &inspan.Host{Dir: from.Dir, Agent: func(ctx context.Context, at inspan.Place) (*inspan.Agent, error) {
 		a, err := from.Agent(ctx, at)
 		if err != nil {
 			return nil, err
 		}
 		s.blobs = at.Blobs
-		list, err := chosen(a.Tools, d.room.server.Names)
+		list, err := chosen(a.Tools, d.tenant.server.Names)
 		for i, t := range list {
 			list[i] = s.knowing(t)
 		}
 		return s.model.lead(a, list), err
 	}}
 	var err error
-	s.session, err = host.New(d.room.ctx, root)
+	s.session, err = host.New(d.tenant.ctx, root)
 	if err == nil {
 		s.cwd = s.session.Status().Root
 	}
@@ -198,7 +198,7 @@ func (d *desk) open() (*seat, error) {
 }
 
 // give puts a session back.
-func (d *desk) give(s *seat) {
+func (d *connection) give(s *slot) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
@@ -209,26 +209,26 @@ func (d *desk) give(s *seat) {
 }
 
 // drop closes a session that can't be used any more.
-func (d *desk) drop(s *seat) {
+func (d *connection) drop(s *slot) {
 	_ = s.session.Close() // it has failed already
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.seats = slices.DeleteFunc(d.seats, func(other *seat) bool { return other == s })
+	d.slots = slices.DeleteFunc(d.slots, func(other *slot) bool { return other == s })
 	d.shared.forget(s)
 	<-s.busy
 }
 
 // close calls off what goes on, and closes what no call uses; the rest follows.
-func (d *desk) close() {
+func (d *connection) close() {
 	d.cancel()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, s := range d.seats {
+	for _, s := range d.slots {
 		select {
 		case s.busy <- struct{}{}:
 			_ = s.session.Close() // all that was acknowledged is stored
 		default:
 		}
 	}
-	d.seats, d.closed = nil, true
+	d.slots, d.closed = nil, true
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// seat is an open session and what goes on in it.
-type seat struct {
+// session is an open session and what goes on in it.
+type session struct {
 	agent     *agent
 	cwd, root string // the workspace as the client calls it, and without links
 	servers   []mcp.Server
@@ -46,14 +46,14 @@ type seat struct {
 	closed    bool
 }
 
-func newSeat(a *agent, cwd, root string, list []mcp.Server) *seat {
-	st := &seat{agent: a, options: a.Options, servers: list, cwd: cwd, root: root}
+func newSession(a *agent, cwd, root string, list []mcp.Server) *session {
+	st := &session{agent: a, options: a.Options, servers: list, cwd: cwd, root: root}
 	st.ctx, st.stop = context.WithCancel(context.WithoutCancel(a.conn.Context()))
 	return st
 }
 
 // enter opens the session on a host whose agents work with the client.
-func (st *seat) enter(open func(*inspan.Host) (*inspan.Session, error)) (*inspan.Session, error) {
+func (st *session) enter(open func(*inspan.Host) (*inspan.Session, error)) (*inspan.Session, error) {
 	st.mu.Lock()
 	o := st.options
 	st.mu.Unlock()
@@ -78,34 +78,34 @@ func (st *seat) enter(open func(*inspan.Host) (*inspan.Session, error)) (*inspan
 	return open(h)
 }
 
-func (st *seat) take(s *inspan.Session, fresh bool) {
+func (st *session) take(s *inspan.Session, fresh bool) {
 	st.session, st.id, st.fresh = s, s.ID(), fresh
 	st.view = newView(st)
 }
 
 // now is the session as it is open now: another model opens it again.
-func (st *seat) now() *inspan.Session {
+func (st *session) now() *inspan.Session {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	return st.session
 }
 
 // works reports whether a prompt is worked on.
-func (st *seat) works() bool {
+func (st *session) works() bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	return st.turn != nil
 }
 
 // expect notes that the client says something, so that it is not told of it.
-func (st *seat) expect(parts llm.Parts) {
+func (st *session) expect(parts llm.Parts) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	st.mine = append(st.mine, parts.Text())
 }
 
 // expected reports whether the client has said it.
-func (st *seat) expected(parts llm.Parts) bool {
+func (st *session) expected(parts llm.Parts) bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	i := slices.Index(st.mine, parts.Text())
@@ -116,13 +116,13 @@ func (st *seat) expected(parts llm.Parts) bool {
 }
 
 // send appends an input.
-func (st *seat) send(ctx context.Context, body event.Body) error {
+func (st *session) send(ctx context.Context, body event.Body) error {
 	return st.now().Send(ctx, body)
 }
 
 // leave interrupts a run that goes on, and waits a while for its end. What waits for
 // a decision goes on waiting.
-func (st *seat) leave() {
+func (st *session) leave() {
 	st.mu.Lock()
 	t := st.turn
 	st.mu.Unlock()
@@ -139,7 +139,7 @@ func (st *seat) leave() {
 }
 
 // dismiss closes the session and takes it off.
-func (st *seat) dismiss() error {
+func (st *session) dismiss() error {
 	if !st.agent.drop(st) {
 		return nil
 	}
@@ -147,7 +147,7 @@ func (st *seat) dismiss() error {
 }
 
 // close closes the session. One in which nothing was said leaves nothing behind.
-func (st *seat) close() error {
+func (st *session) close() error {
 	st.mu.Lock()
 	was := st.closed
 	st.closed = true
@@ -170,7 +170,7 @@ func (st *seat) close() error {
 
 // replay takes in what has happened, and tells the client of it if it is to be shown.
 // What was rewound is not shown.
-func (st *seat) replay(ctx context.Context, show bool) error {
+func (st *session) replay(ctx context.Context, show bool) error {
 	st.driving.Lock()
 	defer st.driving.Unlock()
 	st.view.quiet, st.view.past = !show, true
@@ -191,7 +191,7 @@ func (st *seat) replay(ctx context.Context, show bool) error {
 }
 
 // warn takes what the person should know of the session.
-func (st *seat) warn(text string) {
+func (st *session) warn(text string) {
 	st.agent.logf("%s", text)
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -200,7 +200,7 @@ func (st *seat) warn(text string) {
 
 // announce tells the client what it may want to show beside the conversation, once it
 // knows the session.
-func (st *seat) announce() {
+func (st *session) announce() {
 	st.mu.Lock()
 	warned := st.warned
 	st.warned = nil

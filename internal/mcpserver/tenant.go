@@ -18,8 +18,8 @@ import (
 // sessionless is the first revision without sessions and without requests to clients.
 const sessionless = "2026-07-28"
 
-// room is what one principal has here. Nobody else gets in.
-type room struct {
+// tenant is what one principal has here. Nobody else gets in.
+type tenant struct {
 	server    *Server
 	principal string
 	tools     []tool.Tool
@@ -31,15 +31,15 @@ type room struct {
 	cancel context.CancelFunc
 	wg     sync.WaitGroup // works, and what waits for connections to end
 
-	mu     sync.Mutex
-	works  int
-	desks  map[string]*desk   // by HTTP session; "" is that of whoever has none
-	parked map[string]*parked // questions that a client has been told of, by key
-	closed bool
+	mu          sync.Mutex
+	works       int
+	connections map[string]*connection // by HTTP session; "" is that of whoever has none
+	parked      map[string]*parked     // questions that a client has been told of, by key
+	closed      bool
 }
 
 // serveHTTP sends a request to the handler for its revision.
-func (r *room) serveHTTP(w http.ResponseWriter, req *http.Request) {
+func (r *tenant) serveHTTP(w http.ResponseWriter, req *http.Request) {
 	newer, err := isSessionless(req)
 	var big *http.MaxBytesError
 	switch {
@@ -58,10 +58,10 @@ func (r *room) serveHTTP(w http.ResponseWriter, req *http.Request) {
 }
 
 // callOff calls off what goes on in an HTTP session: its end would wait for that.
-func (r *room) callOff(id string) {
+func (r *tenant) callOff(id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if d := r.desks[id]; d != nil && id != "" {
+	if d := r.connections[id]; d != nil && id != "" {
 		d.cancel()
 	}
 }
@@ -92,10 +92,10 @@ func isSessionless(req *http.Request) (bool, error) {
 }
 
 // offer registers the tools, and the agent if there is one.
-func (r *room) offer() {
+func (r *tenant) offer() {
 	for _, t := range r.tools {
 		r.sdk.AddTool(described(t), func(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-			return r.serve(ctx, req, func(w *work, d *desk) *sdk.CallToolResult { return d.call(w, t.Name, req.Params.Arguments) })
+			return r.serve(ctx, req, func(w *clientCall, d *connection) *sdk.CallToolResult { return d.call(w, t.Name, req.Params.Arguments) })
 		})
 	}
 	if r.server.Host != nil {
@@ -113,32 +113,32 @@ func described(t tool.Tool) *sdk.Tool {
 	return out
 }
 
-// desk is that of the connection that a request came on.
-func (r *room) desk(ss *sdk.ServerSession) (*desk, error) {
+// connection is that of the connection that a request came on.
+func (r *tenant) connection(ss *sdk.ServerSession) (*connection, error) {
 	id := ss.ID()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
 		return nil, ErrClosed
 	}
-	if d := r.desks[id]; d != nil {
+	if d := r.connections[id]; d != nil {
 		return d, nil
 	}
-	d := &desk{room: r}
+	d := &connection{tenant: r}
 	d.ctx, d.cancel = context.WithCancel(r.ctx)
-	r.desks[id] = d
+	r.connections[id] = d
 	if id != "" {
 		r.wg.Go(func() { r.leave(ss, id) })
 	}
 	return d, nil
 }
 
-// leave clears the desk of an HTTP session when that ends.
-func (r *room) leave(ss *sdk.ServerSession, id string) {
+// leave clears the connection of an HTTP session when that ends.
+func (r *tenant) leave(ss *sdk.ServerSession, id string) {
 	_ = ss.Wait() // however it ended
 	r.mu.Lock()
-	d := r.desks[id]
-	delete(r.desks, id)
+	d := r.connections[id]
+	delete(r.connections, id)
 	r.mu.Unlock()
 	if d != nil {
 		d.close()
@@ -146,7 +146,7 @@ func (r *room) leave(ss *sdk.ServerSession, id string) {
 }
 
 // close ends all that goes on, and waits for it.
-func (r *room) close() {
+func (r *tenant) close() {
 	r.cancel()
 	r.mu.Lock()
 	r.closed = true
@@ -156,10 +156,10 @@ func (r *room) close() {
 	}
 	r.wg.Wait()
 	r.mu.Lock()
-	desks := r.desks
-	r.desks = nil
+	connections := r.connections
+	r.connections = nil
 	r.mu.Unlock()
-	for _, d := range desks {
+	for _, d := range connections {
 		d.close()
 	}
 }
