@@ -3,7 +3,7 @@
 //
 //	func main() {
 //		sandbox := coding.Init() // first of all
-//		host, err := coding.Agent(coding.Options{Sandbox: sandbox, Root: dir, Mode: "edit"})
+//		host, err := coding.Agent(coding.Options{Sandbox: sandbox, Root: dir, Mode: tool.ModeEdit})
 //		if err != nil {
 //			log.Fatal(err)
 //		}
@@ -65,8 +65,8 @@ type Options struct {
 	Model llm.Model
 	// Prompt is added to the system prompt of new sessions and of subagents.
 	Prompt string
-	// Mode is plan, ask, edit, auto or yolo. Empty: for a new session that of the settings,
-	// else ask; an old one keeps its mode.
+	// Mode is the permission mode. Empty: for a new session that of the settings, else ask; an
+	// old one keeps its mode.
 	Mode tool.Mode
 	// Allow, Ask and Deny are rules as in the settings, such as "bash(go test *)". Deny beats
 	// ask, ask beats allow, wherever a rule comes from.

@@ -129,7 +129,7 @@ func run(t *testing.T, s *inspan.Session, allow bool, text string) string {
 // TestSandboxHolds runs a program that no judge can see through: it may change the workspace,
 // and nothing beside it.
 func TestSandboxHolds(t *testing.T) {
-	host, o := kit(t, func(o *coding.Options) { o.Mode = "auto" })
+	host, o := kit(t, func(o *coding.Options) { o.Mode = tool.ModeAuto })
 	env := environment(t, o)
 	if !env.Walls.Workspace {
 		t.Skip("THIS MACHINE CAN'T BUILD THE SANDBOX: " + env.Walls.Why)

@@ -90,7 +90,7 @@ func TestNoSandbox(t *testing.T) {
 	before := slog.Default()
 	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
 	defer slog.SetDefault(before)
-	host, o := kit(t, func(o *coding.Options) { o.Mode, o.Sandbox, o.Warn = "auto", coding.NoSandbox(), nil })
+	host, o := kit(t, func(o *coding.Options) { o.Mode, o.Sandbox, o.Warn = tool.ModeAuto, coding.NoSandbox(), nil })
 	s := open(t, host, o.Root)
 	run(t, s, false, `bash: python3 -c "open('denied','w')"`)
 	run(t, s, true, `bash: python3 -c "open('allowed','w')"`)

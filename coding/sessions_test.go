@@ -117,7 +117,7 @@ func TestOneWorkspace(t *testing.T) {
 func TestGivenModel(t *testing.T) {
 	steps := []script.Step{{Parts: llm.Parts{llm.Call{Name: "spawn_agent", Args: []byte(`{"task":"Say it."}`)}}}, {Parts: llm.Say("It has said it.")}}
 	model := &script.Model{ID: "mine", Steps: steps}
-	host, o := kit(t, func(o *coding.Options) { o.Mode, o.Model = "yolo", model })
+	host, o := kit(t, func(o *coding.Options) { o.Mode, o.Model = tool.ModeYolo, model })
 	s := open(t, host, o.Root)
 	run(t, s, true, "Have it said.")
 	st := s.Status()
@@ -154,7 +154,7 @@ func TestFurtherTool(t *testing.T) {
 
 // TestHooksHoldForSubagents denies a call of a subagent.
 func TestHooksHoldForSubagents(t *testing.T) {
-	host, o := kit(t, func(o *coding.Options) { o.Mode, o.Hooks = "yolo", []tool.Hook{noTouch{}} })
+	host, o := kit(t, func(o *coding.Options) { o.Mode, o.Hooks = tool.ModeYolo, []tool.Hook{noTouch{}} })
 	s := open(t, host, o.Root)
 	run(t, s, true, `call: spawn_agent {"task":"bash: touch x"}`)
 	if exists(filepath.Join(o.Root, "x")) {

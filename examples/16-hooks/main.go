@@ -71,7 +71,7 @@ func main() {
 		log.Fatal(err)
 	}
 	host, err := coding.Agent(coding.Options{
-		Sandbox: sandbox, Root: root, State: filepath.Join(dir, "state"), Model: model, Mode: "auto", Hooks: []tool.Hook{&release{}},
+		Sandbox: sandbox, Root: root, State: filepath.Join(dir, "state"), Model: model, Mode: tool.ModeAuto, Hooks: []tool.Hook{&release{}},
 	})
 	if err != nil {
 		log.Fatal(err)
