@@ -98,6 +98,7 @@ func (s *seat) drive(inputs ...event.Body) {
 		See: func(e event.Event) error { s.pump.put(e); return nil },
 	}
 	s.run = run
+	inputs = slices.Clone(inputs) // the caller goes on with its own
 	s.running.Go(s.guard(func() { s.pump.put(ranOut{conduct(s.ctx, run, inputs)}) }))
 }
 
