@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -139,6 +140,7 @@ func (t *talk) renew() tea.Cmd {
 	mode := t.mode()
 	t.view = fresh(t.view)
 	t.opts.Mode = mode
+	t.opts.Model = cmp.Or(t.opts.Model, t.tui.Options.Model) // a session that was gone on with had its own
 	t.forget()
 	t.note("a new session begins with what you say next")
 	t.opening = true
