@@ -33,8 +33,9 @@ type Conductor struct {
 	// event.Switched, which can't be sent into a run. It is called whenever the session is
 	// about to run. Nil: nothing.
 	Before func() []event.Body
-	// After returns what goes on behind a run that has stopped, such as a higher limit. Nil,
-	// or nothing returned: Run returns. An error ends Run.
+	// After returns what goes on behind a run that has stopped, such as a higher limit with an
+	// empty event.Said, which has it go on. Nil, or nothing returned: Run returns. An error
+	// ends Run.
 	After func(ctx context.Context, st Status) ([]event.Body, error)
 	// Together says that questions are put all at once, and while the run goes on: Ask is
 	// called from several goroutines. Otherwise there is one at a time, in order, and
@@ -218,11 +219,12 @@ func (c *Conductor) Leave(why event.Cancelled) {
 // interrupt says in the log that the run is to stop. A log that takes nothing more can't be
 // told, so the run is broken off. The lock is held.
 func (c *Conductor) interrupt(why event.Cancelled) {
-	if c.Session.Send(context.Background(), why) != nil {
+	seq, err := c.Session.send(context.Background(), why)
+	if err != nil {
 		c.broken()
 		return
 	}
-	c.put.change(func() { c.put.answered = true })
+	c.put.heard(seq)
 	c.put.saw(why)
 	if c.Grace > 0 && c.grace == nil {
 		c.grace = time.AfterFunc(c.Grace, c.broken)

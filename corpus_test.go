@@ -249,7 +249,7 @@ func (s *steady) Wait(ctx context.Context, after uint64) error {
 func (s *steady) own(seq uint64) uint64 { return seq - min(seq, uint64(len(s.copied))) }
 
 // corpusAgent is an agent with tools that need no machine.
-func corpusAgent(t *testing.T, mode string, replies ...string) *inspan.Agent {
+func corpusAgent(t *testing.T, mode tool.Mode, replies ...string) *inspan.Agent {
 	t.Helper()
 	return &inspan.Agent{
 		Model: scripted(t, replies...), Mode: mode,

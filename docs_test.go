@@ -124,7 +124,9 @@ func printed(t *testing.T, fset *token.FileSet, node any) string {
 // every addition is a line somebody reads.
 func TestAPI(t *testing.T) {
 	var lines []string
-	for _, dir := range []string{".", "llm", "tool", "event", "harnesstest", "llm/anthropic", "llm/catalog", "llm/cloud", "llm/gemini", "llm/limit", "llm/ollama", "llm/openai", "llm/prompted", "llm/replay", "llm/router", "llm/script"} {
+	for _, dir := range []string{
+		".", "coding", "llm", "tool", "event", "harnesstest", "mcptool", "llm/anthropic", "llm/catalog", "llm/cloud", "llm/gemini", "llm/limit", "llm/ollama", "llm/openai", "llm/prompted", "llm/replay", "llm/router", "llm/script",
+	} {
 		p, fset := pkg(t, dir)
 		name := "pkg " + dir + ", "
 		for _, f := range p.Funcs {

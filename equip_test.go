@@ -73,11 +73,12 @@ func TestServerThatJustConnected(t *testing.T) {
 // and recorded as what it is.
 func TestOneToolStandsForMany(t *testing.T) {
 	for _, tc := range []struct {
-		name, mode string
-		rules      []inspan.Rule
-		call       string
-		ran        string
-		outcome    event.Outcome
+		name    string
+		mode    tool.Mode
+		rules   []inspan.Rule
+		call    string
+		ran     string
+		outcome event.Outcome
 	}{
 		{"runs", "yolo", nil, `call: call_tool {"name":"note","arguments":{"word":"a"}}`, "note a", event.OutcomeOK},
 		{"is ruled by its own name", "yolo", []inspan.Rule{{Action: tool.Deny, Text: "note"}}, `call: call_tool {"name":"note","arguments":{"word":"a"}}`, "", event.OutcomeDenied},

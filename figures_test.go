@@ -23,8 +23,8 @@ type figure struct {
 // fanOuts are of how many packages of ours a package is made.
 func fanOuts() []figure {
 	return []figure{
-		{"internal/app", 20, 22},
-		{"cmd/inspan", 27, 14},
+		{"internal/app", 21, 22},
+		{"cmd/inspan", 14, 14},
 		{"internal/tools", 17, 12},
 		{"internal/config", 16, 10},
 		{".", 12, 12},
@@ -34,13 +34,13 @@ func fanOuts() []figure {
 
 // methodsOf are how many methods types have, those that go together in one line.
 func methodsOf() []figure {
-	return []figure{{"internal/app App", 12, 35}, {"internal/tui model", 25, 40}, {". driver+Session", 50, 50}}
+	return []figure{{"internal/app App", 14, 35}, {"internal/tui model", 25, 40}, {". driver+Session", 50, 50}}
 }
 
 const (
 	mostStateFields = 15 // of loop.State, goal 15
 	mostLong        = 11 // lines of Go over 140 columns in 1,000, tests included; goal 1
-	mostPackages    = 92 // goal 66
+	mostPackages    = 85 // but for examples; goal 66
 	leastTested     = 61 // lines of tests for 100 of code below the front ends; goal 100
 )
 
@@ -113,7 +113,7 @@ func TestSizes(t *testing.T) {
 	err := walkGo(func(path string, text string) {
 		dir := filepath.ToSlash(filepath.Dir(path))
 		test := strings.HasSuffix(path, "_test.go")
-		if !test {
+		if !test && !strings.HasPrefix(dir, "examples/") { // these are for reading, and nothing imports them
 			packages[dir] = true
 		}
 		n := strings.Count(text, "\n")

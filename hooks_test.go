@@ -74,7 +74,7 @@ func TestHookJudges(t *testing.T) {
 	}
 	for _, tc := range []struct {
 		name string
-		mode string
+		mode tool.Mode
 		rule inspan.Rule
 		hook func(tool.Point) (tool.Outcome, error)
 		want tool.Action

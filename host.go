@@ -37,7 +37,7 @@ type Place struct {
 	New    bool         // the session is about to be opened for the first time
 	Parent string       // session that it works for, if it is new and does
 	Route  string       // model the session has worked with; empty if new
-	Mode   string       // permission mode of the session; empty if new
+	Mode   tool.Mode    // permission mode of the session; empty if new
 	Limits event.Limits // of the session; zero if new
 }
 
@@ -159,6 +159,12 @@ func (h *Host) List(ctx context.Context) iter.Seq2[Info, error] {
 // somebody drives.
 func (h *Host) Events(ctx context.Context, id string) iter.Seq2[event.Event, error] {
 	return h.store().Events(ctx, id)
+}
+
+// Remove deletes the session with the whole id, and those that work for it. It fails while
+// somebody drives one of them.
+func (h *Host) Remove(ctx context.Context, id string) error {
+	return h.store().Remove(ctx, id)
 }
 
 func (h *Host) store() *session.Store { return &session.Store{Dir: h.Dir} }

@@ -14,7 +14,6 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/guard"
 	"github.com/inspan/inspan/internal/loop"
-	"github.com/inspan/inspan/internal/policy"
 	"github.com/inspan/inspan/internal/secret"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
@@ -57,7 +56,7 @@ type Agent struct {
 
 	// Mode is the permission mode: "plan", "ask", "edit", "auto" or "yolo".
 	// Empty means ask for a new session and no change for an old one.
-	Mode string
+	Mode tool.Mode
 	// Rules allow, ask about or deny calls. Deny beats ask beats allow, and
 	// allow answers only what the mode would ask.
 	Rules []Rule
@@ -142,7 +141,7 @@ type Agent struct {
 	// what became of it. Normal is the end of a session whose last run was over and not
 	// interrupted; after any other nothing goes on. [Session.Leave] calls it once, before
 	// Close. Nil: there is never anything.
-	Leave func(normal bool, mode string) Leftovers
+	Leave func(normal bool, mode tool.Mode) Leftovers
 	// Close releases what the agent holds for one session, such as background
 	// processes. [Session.Close] calls it once. Nil: nothing to release.
 	Close func() error
@@ -198,7 +197,7 @@ func (a *Agent) attach(ctx context.Context, log event.Log, state *loop.State, pa
 	if a.Model == nil {
 		return nil, errors.New("open session: the agent has no model")
 	}
-	if err := policy.CheckMode(a.Mode); err != nil {
+	if err := a.Mode.Check(); err != nil {
 		return nil, fmt.Errorf("open session: mode: %w", err)
 	}
 	if !utf8.ValidString(a.Env.Root) {
@@ -230,7 +229,7 @@ func (a *Agent) opening(specs []llm.ToolSpec, parent string) []event.Body {
 		bodies = append(bodies, block)
 	}
 	sw, _ := a.changes(&loop.State{}, specs)
-	sw.Mode = cmp.Or(a.Mode, policy.ModeAsk)
+	sw.Mode = cmp.Or(a.Mode, tool.ModeAsk)
 	limits := a.limits(event.Limits{Turns: DefaultMaxTurns})
 	sw.Limits = &limits
 	return append(bodies, sw)

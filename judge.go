@@ -185,7 +185,7 @@ func unfit(c llm.Call, why string) []event.Body {
 // call is a call as tools and judges see it.
 func (d *driver) call(c llm.Call, args json.RawMessage) *tool.Call {
 	env := d.agent.Env
-	if d.state.Mode == policy.ModeYolo {
+	if d.state.Mode == tool.ModeYolo {
 		env = env.Unwalled()
 	}
 	env.Clean, env.History = d.clean, history{d.log}
@@ -207,7 +207,7 @@ func (t *trial) given(ctx context.Context) (*tool.Call, []tool.Effect, error) {
 	known := t.known()
 	list, err := effects(ctx, t.tool, known)
 	runs := slices.ContainsFunc(list, func(e tool.Effect) bool { return e.Kind == tool.Execute })
-	if runs && t.call.Mode != policy.ModeYolo && tool.ReadOnly(list) && !bytes.Equal(known.Args, t.call.Args) {
+	if runs && t.call.Mode != tool.ModeYolo && tool.ReadOnly(list) && !bytes.Equal(known.Args, t.call.Args) {
 		known.Args = t.call.Args
 		list, err = effects(ctx, t.tool, known)
 	}

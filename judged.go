@@ -43,7 +43,7 @@ func held(c *tool.Call, effects []tool.Effect, pass tool.Pass, vault *secret.Vau
 	if env.HTTP != nil {
 		env.HTTP = judgedHTTP{env.HTTP, by}
 	}
-	if free := c.Mode == policy.ModeYolo; env.Procs != nil && (!free || !external) {
+	if free := c.Mode == tool.ModeYolo; env.Procs != nil && (!free || !external) {
 		throws := slices.ContainsFunc(effects, func(e tool.Effect) bool { return e.Throwaway })
 		env.Procs = judgedProcs{env.Procs, by, env.Walls.Read && !free && tool.ReadOnly(effects), throws, free, external}
 	}
@@ -96,8 +96,8 @@ func (p passing) Start(ctx context.Context, c tool.Command) (tool.Process, error
 
 // passOf is what a call was judged to reach although it is sensitive, beside what
 // people have opened anyway.
-func passOf(mode string, effects []tool.Effect, p tool.Pass) tool.Pass {
-	p.All = mode == policy.ModeYolo
+func passOf(mode tool.Mode, effects []tool.Effect, p tool.Pass) tool.Pass {
+	p.All = mode == tool.ModeYolo
 	for _, e := range effects {
 		switch {
 		case e.Sensitive == "":

@@ -58,7 +58,7 @@ func TestBoxIsNoWiderThanTheVerdict(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
 		effects []tool.Effect
-		mode    string
+		mode    tool.Mode
 		walls   tool.Walls
 		box     tool.Box
 		want    tool.Level // of the process; "refused" if it must not start

@@ -69,7 +69,7 @@ type world struct {
 // crash.
 func (w *world) live(log event.Log) {
 	var l ledger
-	mode := rapid.SampledFrom([]string{"plan", "ask", "edit"}).Draw(w.t, "mode")
+	mode := rapid.SampledFrom([]tool.Mode{"plan", "ask", "edit"}).Draw(w.t, "mode")
 	a := inspan.Agent{
 		Model: w, Tools: []tool.Tool{long(l.reader()), l.writer()}, Env: tool.Env{Root: "/w"}, Mode: mode, RetryFor: -1,
 		System: []event.Added{{Source: "t", Text: "be good"}}, MaxTurns: 12,

@@ -19,7 +19,7 @@ func core(names ...string) []tool.Tool {
 // TestQuestionWaits holds that a question waits for the person in every mode, and
 // that no rule answers it.
 func TestQuestionWaits(t *testing.T) {
-	for _, mode := range []string{"plan", "ask", "edit", "auto", "yolo"} {
+	for _, mode := range tool.Modes() {
 		a := inspan.Agent{
 			Model: scripted(t, `call: ask_user {"question":"which bird?","options":["heron","egret"]}`, "done"), Tools: core("ask_user"), Mode: mode,
 			Env: tool.Env{Root: "/w"}, Rules: []inspan.Rule{{Action: tool.Allow, Text: "ask_user"}, {Action: tool.Allow, Text: "external"}},

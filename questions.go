@@ -19,12 +19,12 @@ type questions struct {
 	asking   sync.WaitGroup
 	news     chan struct{} // has one when something below has changed
 
-	mu       sync.Mutex
-	put      map[uint64]context.CancelCauseFunc // takes a question back, by its number
-	flying   int                                // of the calls that wait: how many are being asked
-	answered bool                               // one of them was, or the run was interrupted
-	gone     bool                               // nobody is there any more who could be asked
-	err      error                              // why no more can be asked
+	mu     sync.Mutex
+	put    map[uint64]context.CancelCauseFunc // takes a question back, by its number
+	flying int                                // of the calls that wait: how many are being asked
+	answer uint64                             // the last event that answers one, or interrupts the run
+	gone   bool                               // nobody is there any more who could be asked
+	err    error                              // why no more can be asked
 }
 
 func newQuestions(s *Session) *questions {
@@ -40,6 +40,12 @@ func (q *questions) change(f func()) {
 	case q.news <- struct{}{}:
 	default: // it is known already
 	}
+}
+
+// heard notes the event that answers a question, or interrupts the run. Whether the run has taken
+// it up its number tells, so that an answer is not lost that comes while the run ends.
+func (q *questions) heard(seq uint64) {
+	q.change(func() { q.answer = max(q.answer, seq) })
 }
 
 // saw takes back the questions that an event settles.
@@ -129,13 +135,12 @@ func (q *questions) one(ctx, asked context.Context, p Pending) {
 	case asked.Err() != nil:
 		err = nil
 	case err == nil && answer != nil:
-		err = q.session.Send(ctx, answer)
+		var seq uint64
+		seq, err = q.session.send(ctx, answer)
+		q.heard(seq)
 		q.saw(answer)
 	}
-	q.change(func() {
-		q.err = errors.Join(q.err, err)
-		q.answered = q.answered || err == nil && answer != nil
-	})
+	q.change(func() { q.err = errors.Join(q.err, err) })
 }
 
 // watch takes back what others settle, until it is stopped.
@@ -148,10 +153,10 @@ func (q *questions) watch(ctx context.Context, st Status) (stop func()) {
 				q.change(func() { q.err = errors.Join(q.err, err) })
 				return
 			}
-			q.saw(e.Body)
 			if settles(e.Body, st.Waiting) {
-				q.change(func() { q.answered = true })
+				q.heard(e.Seq) // before whoever is asked returns without an answer
 			}
+			q.saw(e.Body)
 		}
 	})
 	return func() { cancel(); watching.Wait() }
@@ -166,13 +171,12 @@ func (q *questions) settle(ctx context.Context, st Status) (answered bool, err e
 		return false, err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	q.change(func() { q.answered = false })
 	defer q.watch(ctx, st)()
 	q.askAll(ctx, st.Waiting)
 	if !q.together {
 		defer q.asking.Wait()
 	}
-	return q.wait(ctx, soonest(st.Waiting))
+	return q.wait(ctx, st.Seq, soonest(st.Waiting))
 }
 
 // askAll has the calls asked that wait and are not being asked.
@@ -200,9 +204,10 @@ func (q *questions) askAll(ctx context.Context, waiting []Pending) {
 	}
 }
 
-// wait waits for an answer: in turn for all of them, together for the first. From until on,
-// which may be zero, there is none to wait for.
-func (q *questions) wait(ctx context.Context, until time.Time) (answered bool, err error) {
+// wait waits for an answer that the run has not taken up: in turn for all of them, together for
+// the first. The run has read the log as far as the event seq. From until on, which may be zero,
+// there is none to wait for.
+func (q *questions) wait(ctx context.Context, seq uint64, until time.Time) (answered bool, err error) {
 	var late, enough <-chan time.Time
 	if !until.IsZero() {
 		t := time.NewTimer(time.Until(until))
@@ -211,7 +216,7 @@ func (q *questions) wait(ctx context.Context, until time.Time) (answered bool, e
 	}
 	for {
 		q.mu.Lock()
-		answered, flying, gone, err := q.answered, q.flying, q.gone, q.err
+		answered, flying, gone, err := q.answer > seq, q.flying, q.gone, q.err
 		q.mu.Unlock()
 		switch {
 		case err != nil:

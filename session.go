@@ -52,7 +52,7 @@ type Status struct {
 	Title   string
 	Task    string // what the person said last
 	Route   string // model, "provider/model"
-	Mode    string
+	Mode    tool.Mode
 	Tools   []string       // that the model is told of
 	Stopped *event.Stopped // how the last run ended; nil before the first and while one goes on
 	Open    []Pending      // calls of the last reply that have not ended

@@ -98,6 +98,7 @@ var rank = map[string]int{
 	"internal/toolbox":            55,
 	"internal/subagent":           60,
 	"internal/app":                65,
+	"coding":                      67,
 	"internal/listing":            70,
 	"internal/console":            70,
 	"internal/tui":                70,
@@ -114,6 +115,16 @@ var rank = map[string]int{
 	"examples/06-fork":            95,
 	"examples/07-child":           95,
 	"examples/08-mcp":             95,
+	"examples/09-approve":         95,
+	"examples/10-http":            95,
+	"examples/11-log":             95,
+	"examples/12-sandbox":         95,
+	"examples/13-mcp":             95,
+	"examples/14-subagents":       95,
+	"examples/15-skills":          95,
+	"examples/16-hooks":           95,
+	"examples/17-budget":          95,
+	"examples/18-resume":          95,
 	"internal/testkit":            99, // for tests, so nothing may import it
 	"internal/trials":             99, // likewise
 }

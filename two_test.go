@@ -70,7 +70,13 @@ func TestRuleOfTwo(t *testing.T) {
 		does("serve", tool.Effect{Kind: tool.External, Text: "serve"}),
 		does("look", tool.Effect{Kind: tool.Read, Path: "/w/a"}),
 	}
-	for _, tc := range []struct{ name, mode, calls, denied, by string }{
+	for _, tc := range []struct {
+		name   string
+		mode   tool.Mode
+		calls  string
+		denied string
+		by     string
+	}{
 		{"text from elsewhere alone", "auto", "fetch look fetch", "", ""},
 		{"private alone", "auto", "diary look fetch", "", ""},
 		{"both", "auto", "fetch diary fetch", "fetch", "rule of two"},

@@ -50,6 +50,9 @@ type Said struct {
 	Taint
 }
 
+// Say is the input of a person at the terminal who says text.
+func Say(text string) Said { return Said{Parts: llm.Say(text)} }
+
 // Origin is whose words an input holds. Only those of a person are the person's wish:
 // the task, what rules of consent rest on, and what a compaction keeps as such.
 type Origin string
@@ -379,7 +382,7 @@ const (
 type Switched struct {
 	Route  string         `json:"route,omitempty"` // model, "provider/model"
 	Effort string         `json:"effort,omitempty"`
-	Mode   string         `json:"mode,omitempty"` // permission mode
+	Mode   tool.Mode      `json:"mode,omitempty"` // permission mode
 	Tools  []llm.ToolSpec `json:"tools,omitempty"`
 	Limits *Limits        `json:"limits,omitempty"`
 	Window *Window        `json:"window,omitempty"`
@@ -392,7 +395,7 @@ type Window struct {
 }
 
 // Limits bound a session. Reaching one stops the run with its own reason; a
-// later Switched with a higher limit lets it go on.
+// later Switched with a higher limit lets the next Said, which may be empty, go on with it.
 type Limits struct {
 	Turns int     `json:"turns"` // most turns of one run; 0: no limit
 	Cost  float64 `json:"cost"`  // most US dollars of the session; 0: no limit
@@ -404,7 +407,7 @@ type Limits struct {
 
 // Stopped ends a run.
 //
-// Emitted last in a run. A Said, Steered or raised limit starts the next.
+// Emitted last in a run. A Said or Steered starts the next; a higher limit alone does not.
 type Stopped struct {
 	Reason Reason   `json:"reason"`
 	Cause  llm.Kind `json:"cause,omitempty"`  // for failed, refused and budget: what the model call came to, if it was that

@@ -14,14 +14,14 @@ import (
 // An input: whoever runs the child appends it before the child is told anything,
 // and again whenever a child that had come back goes on.
 type Spawned struct {
-	Child      string `json:"child"`           // session id
-	Call       string `json:"call,omitempty"`  // of this session, that asked for it, and its turn: "ID@TURN"
-	Agent      string `json:"agent,omitempty"` // what kind of agent it is
-	Task       string `json:"task"`            // the beginning of what it is to do, for people
-	Route      string `json:"route,omitempty"` // its model, "provider/model"
-	Mode       string `json:"mode,omitempty"`
-	Root       string `json:"root,omitempty"`       // where it works, if that is not this session's workspace
-	Background bool   `json:"background,omitempty"` // nobody waits for it in a call: Returned brings what it found
+	Child      string    `json:"child"`           // session id
+	Call       string    `json:"call,omitempty"`  // of this session, that asked for it, and its turn: "ID@TURN"
+	Agent      string    `json:"agent,omitempty"` // what kind of agent it is
+	Task       string    `json:"task"`            // the beginning of what it is to do, for people
+	Route      string    `json:"route,omitempty"` // its model, "provider/model"
+	Mode       tool.Mode `json:"mode,omitempty"`
+	Root       string    `json:"root,omitempty"`       // where it works, if that is not this session's workspace
+	Background bool      `json:"background,omitempty"` // nobody waits for it in a call: Returned brings what it found
 	// Args are the arguments of the call that asked for it, so that it can go on as
 	// it began.
 	Args json.RawMessage `json:"args,omitempty"`

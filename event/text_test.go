@@ -126,7 +126,7 @@ func TestMapTextLeavesNothing(t *testing.T) {
 		"event.Spawned.Root", "event.Spawned.Route", "event.Started.Call", "event.Steered.Message", "event.Stopped.Digest", "event.Switched.Route",
 		"event.TaskAction", "event.Tasked.By", "event.Tasked.Call", "event.Tasked.ID", "event.Unknown.Name", "event.Waiting.Call", "event.Why",
 		"llm.Call.ID", "llm.Call.Wire", "llm.Image.Data", "llm.Image.Digest", "llm.Kind", "llm.Reasoning.Opaque", "llm.Reasoning.Route", "llm.Result.CallID", "llm.Stop",
-		"tool.Action", "tool.Class", "tool.EffectKind", "tool.File.Digest", "tool.Job.ID", "tool.Moment", "tool.TodoState",
+		"tool.Action", "tool.Class", "tool.EffectKind", "tool.File.Digest", "tool.Job.ID", "tool.Mode", "tool.Moment", "tool.TodoState",
 	}
 	if d := cmp.Diff(want, slices.Sorted(maps.Keys(found))); d != "" {
 		t.Error(d)

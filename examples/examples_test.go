@@ -1,6 +1,7 @@
 package examples
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -18,6 +19,21 @@ func TestExamples(t *testing.T) {
 		"06-fork":     {"trunk:  The map it is.", "branch: The slice it is.", "two sessions: true"},
 		"08-mcp":      {"There were two herons. <nil>"},
 		"07-child":    {"I have asked.", "session: say: It is in cart.go.", "session: call: ask_another"},
+		"09-approve": {
+			"the run waits for a decision on bash", "may it run? it would run \"echo 'The museum opens at ten.' > hours.txt\"",
+			"hours.txt: The museum opens at ten.",
+		},
+		"10-http":      {"12 waiting\n--- the connection breaks, and a person allows the call\n13 decided\n", "replied\n21 stopped\n"},
+		"11-log":       {"model: The key is under the mat.\nmodel: As I said: under the mat.\ntwo things were said: true"},
+		"12-sandbox":   {"which only reads: 12 clocks\n  it made []\n", "in the workspace box: 12 clocks\n  it made [work/inside]\n"},
+		"13-mcp":       {"server clocks ready 2", "the clock in the hall shows a quarter past ten", "question: it would call wind of the MCP server clocks"},
+		"14-subagents": {"3 lines", "5 words", "a session of its own: counter, in mode plan, done"},
+		"15-skills":    {"deny by mode ask\nallow by mode ask\nallow by rule bash(touch wound/*) (skill winding)", "wound: [- after]"},
+		"16-hooks": {
+			"The release branch is frozen.", "call: deny nobody pushes during the freeze", "Run test.sh before you finish.", "call: allow \nmodel: Now I am done.",
+		},
+		"17-budget": {"stopped: budget, after 2 turns and $0.0210 of $0.01\nstopped: done, after 3 turns and $0.0405 of $0.10"},
+		"18-resume": {"the first process: signal: killed", "open question: it would run \"touch made\"\nmodel: I made it.\nmade: [- made]"},
 	}
 	dirs, err := filepath.Glob("[0-9]*")
 	if err != nil || len(dirs) != len(want) {
@@ -31,8 +47,11 @@ func TestExamples(t *testing.T) {
 				t.Fatalf("%v\n%s", err, out)
 			}
 			cmd := exec.Command(bin)
-			cmd.Env = []string{"HOME=" + t.TempDir(), "TMPDIR=" + t.TempDir()}
+			cmd.Env = []string{"HOME=" + t.TempDir(), "TMPDIR=" + t.TempDir(), "PATH=" + os.Getenv("PATH")}
 			out, err := cmd.CombinedOutput()
+			if strings.Contains(string(out), "no full sandbox") {
+				t.Skipf("THIS MACHINE CAN'T BUILD THE SANDBOX: %s", out)
+			}
 			if err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}

@@ -46,10 +46,7 @@ func Open(env tool.Env, client *http.Client, servers ...Server) *Set {
 		m.HTTP = func(mcp.Server) *http.Client { return client }
 	}
 	for _, s := range servers {
-		m.Servers = append(m.Servers, mcp.Server{
-			Name: s.Name, Command: s.Command, Env: s.Env, Hosts: s.Hosts, URL: s.URL, Headers: s.Headers, Dial: s.Dial, Timeout: s.Timeout,
-			Source: mcp.User,
-		})
+		m.Servers = append(m.Servers, mcp.Given(s).From(mcp.User))
 	}
 	m.Start()
 	return &Set{m}

@@ -43,7 +43,7 @@ type Point struct {
 	Moment  Moment
 	Session string
 	Root    string // the workspace
-	Mode    string // permission mode
+	Mode    Mode
 	// Call is the one that is to be made, with placeholders for secrets, or that
 	// was made. Nil at other moments.
 	Call    *Call

@@ -78,7 +78,7 @@ type Call struct {
 	Session string // id of the session
 	Env     Env
 	Cwd     string // directory relative paths start from; absolute
-	Mode    string // permission mode of the session
+	Mode    Mode   // of the session
 	Task    string // what was asked for, the last words last; empty if nothing was
 	// Led says that the task is not a person's: the agent that the session works for gave it.
 	Led bool

@@ -1,12 +1,9 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
 	"github.com/inspan/inspan/internal/listing"
-	"github.com/inspan/inspan/internal/text"
 )
 
 func (c *command) agents() *cobra.Command {
@@ -20,7 +17,7 @@ func (c *command) agents() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return listing.Roles(cmd.OutOrStdout(), cmd.ErrOrStderr(), a.Extensions.Roles(root, func(s string) { fmt.Fprintln(cmd.ErrOrStderr(), text.Visible(s)) }))
+			return listing.Roles(cmd.OutOrStdout(), cmd.ErrOrStderr(), a.Extensions.Roles(root, c.warn))
 		},
 	}
 	list.Flags().StringVar(&cwd, "cwd", ".", "`folder` to list them for")

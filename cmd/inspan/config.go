@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/inspan/inspan/internal/config"
+	"github.com/inspan/inspan/internal/listing"
 )
 
 func (c *command) config() *cobra.Command {
@@ -57,7 +58,7 @@ func (c *command) configShow() *cobra.Command {
 			none := len(list) == 0
 			list = append(list, config.Levers(a.Config.Levers, list)...)
 			if asJSON {
-				return printJSON(cmd.OutOrStdout(), list)
+				return listing.JSON(cmd.OutOrStdout(), list)
 			}
 			if none {
 				fmt.Fprintf(cmd.ErrOrStderr(), "Nothing is set; all has its default. Your settings would be in %s.\n", a.ConfigPath)

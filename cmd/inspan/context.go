@@ -2,19 +2,14 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
-	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/console"
 	"github.com/inspan/inspan/internal/listing"
-	"github.com/inspan/inspan/internal/text"
-	"github.com/inspan/inspan/internal/words"
 )
 
 func (c *command) context() *cobra.Command {
@@ -41,52 +36,19 @@ func (c *command) context() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			shown, err := a.Context(cmd.Context(), root, id, func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), "inspan: "+text) })
+			shown, err := a.Context(cmd.Context(), root, id, c.warn)
 			switch {
 			case err != nil:
 				return err
 			case asJSON:
-				return printJSON(cmd.OutOrStdout(), shown)
+				return listing.JSON(cmd.OutOrStdout(), shown)
 			}
-			return printContext(cmd.OutOrStdout(), id, shown)
+			return listing.Context(cmd.OutOrStdout(), id, shown)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&fresh, "new", false, "show the first prompt of a new session in this folder")
 	return cmd
-}
-
-func printContext(out io.Writer, id string, c inspan.Context) error {
-	what := "a new session"
-	if id != "" {
-		what = "session " + id
-	}
-	window := "the window of the model is not known"
-	if c.Window > 0 {
-		window = fmt.Sprintf("%.1f%% of a window of %s, of which %s stay free for the reply", listing.Share(c.Tokens, c.Window), text.Thousands(c.Window), text.Thousands(c.Reserve))
-	}
-	fmt.Fprintf(out, "%s: about %s tokens, %s\n", what, text.Thousands(c.Tokens), window)
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	for _, s := range c.Sources {
-		part := listing.Share(s.Tokens, c.Window)
-		if c.Window == 0 {
-			part = listing.Share(s.Tokens, c.Tokens)
-		}
-		fmt.Fprintf(w, "%9s\t%5.1f%%\t%s\t%s\n", text.Thousands(s.Tokens), part, words.OneLine(s.Name, 60), s.Why)
-	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	if c.Again > 0 {
-		fmt.Fprintf(out, "%d of %d calls brought what the same call had brought before; it was not put there twice.\n", c.Again, c.Calls)
-	}
-	if c.Compactions > 0 {
-		fmt.Fprintf(out, "It was compacted (%d); the history tool searches what is gone.\n", c.Compactions)
-	}
-	if c.Untrusted && c.Private {
-		fmt.Fprintln(out, "It holds text from elsewhere and what is private, so whatever could carry that away asks.")
-	}
-	return nil
 }
 
 func (c *command) compact() *cobra.Command {

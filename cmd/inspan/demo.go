@@ -12,8 +12,6 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/console"
-	"github.com/inspan/inspan/internal/policy"
-	"github.com/inspan/inspan/llm"
 )
 
 //go:embed demo.txtar
@@ -36,7 +34,7 @@ func (c *command) demo() *cobra.Command {
 				return err
 			}
 			f := runFlags{output: console.Text}
-			f.Mode, f.Model = policy.ModeAuto, model
+			f.Mode, f.Model = "auto", model
 			if model == "" {
 				f.Model = "script/" + d.script
 			}
@@ -55,7 +53,7 @@ func (c *command) demo() *cobra.Command {
 				say("model:   scripted: its words and calls were written beforehand; tools, files and tests are real")
 			}
 			say("")
-			c.code = c.console.Run(cmd.Context(), s, event.Said{Parts: llm.Say(demoTask)})
+			c.code = c.console.Run(cmd.Context(), s, event.Say(demoTask))
 			say(fmt.Sprintf("\nsession log: %s/%s/log.jsonl", host.Dir, s.ID()))
 			if model == "" {
 				say("The model was scripted, so the tokens above are made up and it cost nothing.\n" +

@@ -14,12 +14,11 @@ import (
 
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/console"
-	"github.com/inspan/inspan/internal/running"
 )
 
 const detachHelp = "With --detach the run continues in a process of its own, without a terminal. inspan prints the session's id once it has begun.\n" +
 	"Questions wait, even for days, until you answer with 'inspan attach' or 'inspan send --allow'. With --unattended they are denied.\n" +
-	"The process prints to " + running.RunLog + " in the session's folder, which holds the last two megabytes.\n" +
+	"The process prints to run.log in the session's folder, which holds the last two megabytes.\n" +
 	"See 'inspan ps', 'logs', 'attach' and 'stop'."
 
 // addDetach lets a command that runs a session leave it to a process of its own.
@@ -36,16 +35,20 @@ func (c *command) detach(cmd *cobra.Command, f *runFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	o := running.Order{Unattended: f.denies}
+	text := ""
+	if cmd.Name() != "resume" {
+		if text, err = c.task(args); err != nil {
+			return err
+		}
+	}
+	o := a.Running.New(text)
 	if cmd.Name() == "resume" {
-		o.ID, o.Text, err = a.Running.Named(cmd.Context(), args)
+		if o, err = a.Running.Named(cmd.Context(), args); err != nil {
+			return err
+		}
 		args = []string{o.Text}
-	} else {
-		o.Text, err = c.task(args)
 	}
-	if err != nil {
-		return err
-	}
+	o.Unattended = f.denies
 	done := false
 	if o.Text, done, err = c.typed(cmd, f, args, o.Text); err != nil || done {
 		return err
@@ -56,11 +59,6 @@ func (c *command) detach(cmd *cobra.Command, f *runFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	return c.started(start)
-}
-
-// started tells what became of a detached process.
-func (c *command) started(start running.Start) error {
 	if start.Session != "" {
 		_, _ = c.console.Err.Write(start.Printed)
 		_, err := fmt.Fprintln(c.console.Out, start.Session)
@@ -76,7 +74,7 @@ func (c *command) started(start running.Start) error {
 	if c.code = start.Code; c.code == 0 {
 		c.code = console.ExitError
 	}
-	_, err := to.Write(start.Printed)
+	_, err = to.Write(start.Printed)
 	return err
 }
 
@@ -117,41 +115,35 @@ func (c *command) detached() *cobra.Command {
 		Hidden: true,
 		Args:   exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			b, err := running.Ordered()
+			a, err := app.Load(c.self)
+			if err != nil {
+				return err
+			}
+			b, err := a.Running.Ordered()
 			if err != nil {
 				return usageError{errors.New("this is what 'inspan run --detach' starts; nobody else does")}
 			}
 			defer b.Close()
-			return c.background(cmd, &f, b)
+			c.console.Out, c.console.Err = b.Out, b.Out
+			if err := f.check(cmd); err != nil {
+				return err
+			}
+			f.Unattended, f.Patient = b.Unattended, true
+			s, inputs, err := b.Open(cmd.Context(), a.Running, a.Host(f.Options, c.warn), f.cwd)
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			defer b.Announce(cmd.Context(), a.Running, s)()
+			run := c.console.RunOn
+			if c.console.Unattended = b.Unattended; b.Unattended {
+				run = c.console.Run
+			}
+			c.code = run(cmd.Context(), s, inputs...)
+			return nil
 		},
 	}
 	f.add(cmd)
 	f.addNew(cmd)
 	return cmd
-}
-
-// background does what a detached process was ordered to.
-func (c *command) background(cmd *cobra.Command, f *runFlags, b *running.Background) error {
-	c.console.Out, c.console.Err = b.Out, b.Out
-	if err := f.check(cmd); err != nil {
-		return err
-	}
-	a, err := app.Load(c.self)
-	if err != nil {
-		return err
-	}
-	f.Unattended, f.Patient = b.Unattended, true
-	host := a.Host(f.Options, func(text string) { fmt.Fprintln(c.console.Err, "inspan: "+text) })
-	s, inputs, err := b.Open(cmd.Context(), host, f.cwd)
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	defer b.Announce(cmd.Context(), a.Running, s)()
-	run := c.console.RunOn
-	if c.console.Unattended = b.Unattended; b.Unattended {
-		run = c.console.Run
-	}
-	c.code = run(cmd.Context(), s, inputs...)
-	return nil
 }

@@ -1,14 +1,9 @@
 package main
 
 import (
-	"fmt"
-	"io"
-	"time"
-
 	"github.com/spf13/cobra"
 
 	"github.com/inspan/inspan/internal/doctor"
-	"github.com/inspan/inspan/internal/words"
 )
 
 func (c *command) doctor() *cobra.Command {
@@ -20,7 +15,7 @@ func (c *command) doctor() *cobra.Command {
 			"--offline skips both. 'inspan doctor sandbox' tests the sandbox.",
 		Args: exactly(0, 0, "no arguments, or sandbox"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return tell(cmd.OutOrStdout(), doctor.Run(cmd.Context(), c.self, !offline))
+			return doctor.Print(cmd.OutOrStdout(), doctor.Run(cmd.Context(), c.self, !offline))
 		},
 	}
 	cmd.Flags().BoolVar(&offline, "offline", false, "contact no provider and start no server")
@@ -32,33 +27,8 @@ func (c *command) doctor() *cobra.Command {
 			"All of this happens in a folder made for the test.",
 		Args: exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return tell(cmd.OutOrStdout(), doctor.Sandbox(cmd.Context(), c.self))
+			return doctor.Print(cmd.OutOrStdout(), doctor.Sandbox(cmd.Context(), c.self))
 		},
 	})
 	return cmd
-}
-
-// tell prints findings. Problems are an error.
-func tell(out io.Writer, findings []doctor.Finding) error {
-	bad, width := 0, 0
-	for _, f := range findings {
-		width = max(width, len(f.Check))
-	}
-	for _, f := range findings {
-		if f.State == doctor.Bad {
-			bad++
-		}
-		line := fmt.Sprintf("%-8s %-*s %s", f.State, width, f.Check, words.OneLine(f.Found, 2000))
-		if f.Elapsed > 0 {
-			line += fmt.Sprintf(" (%v)", f.Elapsed.Round(time.Millisecond))
-		}
-		fmt.Fprintln(out, line)
-		if f.Remedy != "" {
-			fmt.Fprintf(out, "%-*s → %s\n", width+9, "", words.OneLine(f.Remedy, 300))
-		}
-	}
-	if bad > 0 {
-		return fmt.Errorf("%d problems found", bad)
-	}
-	return nil
 }

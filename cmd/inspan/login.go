@@ -11,9 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/inspan/inspan/internal/app"
-	"github.com/inspan/inspan/internal/connect"
 	"github.com/inspan/inspan/internal/listing"
-	"github.com/inspan/inspan/internal/words"
 )
 
 const ways = "Ways to log in:\n" +
@@ -39,46 +37,26 @@ func (c *command) mcpLogin() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			hub, err := a.Hubs.OpenAt(root, "", nil, complainTo(cmd.ErrOrStderr()))
+			hub, err := a.Hubs.With(cmd.Context(), root, args[0], c.warn) // what a server wants it says when it is connected to
 			if err != nil {
 				return err
-			}
-			if hub == nil {
-				return noServer(args[0])
 			}
 			defer hub.Close()
-			wait, cancel := context.WithTimeout(cmd.Context(), settleTime)
-			defer cancel()
-			hub.Settle(wait) // what it wants it says when it is connected to
-			how, err := c.logIn(cmd, *way)
+			how, err := a.Logins.AtTerminal(cmd.Context(), *way, c.console.Say, func(ctx context.Context) (string, error) { return readLine(ctx, c.in) })
 			if err != nil {
-				return err
+				return usageError{err}
 			}
 			if err := a.Logins.Server(cmd.Context(), hub.Manager, args[0], how); err != nil {
 				return err
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "Logged in to %s.\n", args[0])
-			hub.Settle(wait)
+			hub.Await(cmd.Context())
 			return listing.Server(cmd.OutOrStdout(), hub.Status(), args[0])
 		},
 	}
 	way = wayFlag(cmd)
 	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose servers to use")
 	return cmd
-}
-
-func noServer(name string) error {
-	return fmt.Errorf("there is no MCP server %q here; see 'inspan mcp list'", words.OneLine(name, 60))
-}
-
-// logIn is how the person at the terminal logs in.
-func (c *command) logIn(cmd *cobra.Command, said string) (connect.Login, error) {
-	tell := func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), text) }
-	way, err := connect.AtTerminal(cmd.Context(), said, tell, func(ctx context.Context) (string, error) { return readLine(ctx, c.in) })
-	if err != nil {
-		return way, usageError{err}
-	}
-	return way, nil
 }
 
 // readLine reads a line that the person types, or nothing once ctx is done.
@@ -114,17 +92,11 @@ func (c *command) mcpLogout() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			for _, s := range a.Hubs.Servers(root, "", nil, complainTo(cmd.ErrOrStderr())) {
-				if s.Name != args[0] {
-					continue
-				}
-				if err := a.Logins.LeaveServer(cmd.Context(), s); err != nil {
-					return err
-				}
-				fmt.Fprintf(cmd.OutOrStdout(), "Logged out of %s.\n", s.Name)
-				return nil
+			if err := a.Hubs.Leave(cmd.Context(), root, args[0], c.warn); err != nil {
+				return err
 			}
-			return noServer(args[0])
+			fmt.Fprintf(cmd.OutOrStdout(), "Logged out of %s.\n", args[0])
+			return nil
 		},
 	}
 	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose servers to use")
@@ -143,9 +115,9 @@ func (c *command) modelsLogin() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			how, err := c.logIn(cmd, *way)
+			how, err := a.Logins.AtTerminal(cmd.Context(), *way, c.console.Say, func(ctx context.Context) (string, error) { return readLine(ctx, c.in) })
 			if err != nil {
-				return err
+				return usageError{err}
 			}
 			if err := a.Logins.Provider(cmd.Context(), args[0], how); err != nil {
 				return err

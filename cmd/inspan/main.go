@@ -20,10 +20,8 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/console"
-	"github.com/inspan/inspan/internal/cost"
-	"github.com/inspan/inspan/internal/running"
 	"github.com/inspan/inspan/internal/sandbox"
-	"github.com/inspan/inspan/tool"
+	"github.com/inspan/inspan/internal/words"
 )
 
 func main() {
@@ -81,11 +79,8 @@ func (e usageError) Unwrap() error { return e.error }
 
 func exitCode(err error) int {
 	var usage usageError
-	switch {
-	case errors.As(err, &usage), errors.Is(err, running.ErrNothingToDo):
+	if errors.As(err, &usage) {
 		return console.ExitUsage
-	case errors.Is(err, config.ErrSettings), errors.Is(err, cost.ErrStrategy):
-		return console.ExitConfig
 	}
 	return console.ExitCode("error", "", err)
 }
@@ -136,7 +131,7 @@ func everywhere(root *cobra.Command) {
 			names = append(names, p[0])
 		}
 		if preset != "" && !slices.Contains(names, preset) {
-			return usageError{fmt.Errorf("--preset: %q is none of %s%s", preset, strings.Join(names, ", "), didYouMean("", tool.Nearest(preset, names)))}
+			return usageError{fmt.Errorf("--preset: %q is none of %s%s", preset, strings.Join(names, ", "), words.DidYouMean(preset, names))}
 		}
 		if state != "" {
 			var err error
@@ -171,7 +166,7 @@ func unknown(cmd *cobra.Command, name string) error {
 	for _, sub := range cmd.Commands() {
 		names = append(names, sub.Name())
 	}
-	return usageError{fmt.Errorf("unknown command %q for %q%s; see '%s --help'", name, cmd.CommandPath(), didYouMean("", tool.Nearest(name, names)), cmd.CommandPath())}
+	return usageError{fmt.Errorf("unknown command %q for %q%s; see '%s --help'", name, cmd.CommandPath(), words.DidYouMean(name, names), cmd.CommandPath())}
 }
 
 // group makes a command that only holds others.
@@ -193,16 +188,9 @@ func flagError(cmd *cobra.Command, err error) error {
 		return usageError{err}
 	}
 	var names []string
-	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-	near := tool.Nearest(missing.GetSpecifiedName(), names)
-	return usageError{fmt.Errorf("%w%s; see '%s --help'", err, didYouMean("--", near), cmd.CommandPath())}
-}
-
-func didYouMean(prefix, near string) string {
-	if near == "" {
-		return ""
-	}
-	return "; did you mean " + prefix + near + "?"
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
+	near := words.DidYouMean("--"+missing.GetSpecifiedName(), names)
+	return usageError{fmt.Errorf("%w%s; see '%s --help'", err, near, cmd.CommandPath())}
 }
 
 // exactly is cobra.RangeArgs with errors in our words.

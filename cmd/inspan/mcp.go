@@ -1,45 +1,20 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/config"
-	"github.com/inspan/inspan/internal/connect"
 	"github.com/inspan/inspan/internal/listing"
-	"github.com/inspan/inspan/internal/text"
 )
-
-// settleTime is how long commands wait for servers to connect; each tries for 15
-// seconds, and some twice.
-const settleTime = 35 * time.Second
 
 func (c *command) mcp() *cobra.Command {
 	return group("mcp", "Use MCP servers, or serve as one",
 		c.mcpList(), c.mcpAdd(), c.mcpImport(), c.mcpRemove(), c.mcpTools(), c.mcpAgree(), c.mcpLogin(), c.mcpLogout(), c.mcpServe())
-}
-
-// servers starts the servers of a folder and waits for them.
-func (c *command) servers(ctx context.Context, cwd string, warn func(string)) (*connect.Hub, error) {
-	a, root, err := c.at(cwd)
-	if err != nil {
-		return nil, err
-	}
-	hub, err := a.Hubs.OpenAt(root, "", nil, warn)
-	if err != nil || hub == nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, settleTime)
-	defer cancel()
-	hub.Settle(ctx)
-	return hub, nil
 }
 
 func (c *command) mcpList() *cobra.Command {
@@ -51,7 +26,11 @@ func (c *command) mcpList() *cobra.Command {
 			"It starts servers of a .mcp.json only after you trust that file ('inspan trust').",
 		Args: exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			hub, err := c.servers(cmd.Context(), cwd, complainTo(cmd.ErrOrStderr()))
+			a, root, err := c.at(cwd)
+			if err != nil {
+				return err
+			}
+			hub, err := a.Hubs.Settled(cmd.Context(), root, c.warn)
 			if err != nil {
 				return err
 			}
@@ -65,10 +44,6 @@ func (c *command) mcpList() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose servers to use")
 	return cmd
-}
-
-func complainTo(w io.Writer) func(string) {
-	return func(s string) { fmt.Fprintln(w, "inspan: "+text.Visible(s)) }
 }
 
 func (c *command) mcpAdd() *cobra.Command {
@@ -142,9 +117,7 @@ func (c *command) addServer(cmd *cobra.Command, name string, s config.MCPServer)
 	}
 	hub := a.Hubs.Open(env.Root, config.MCP{Servers: map[string]config.MCPServer{name: s}}.List(), env)
 	defer hub.Close()
-	ctx, cancel := context.WithTimeout(cmd.Context(), settleTime)
-	defer cancel()
-	hub.Settle(ctx)
+	hub.Await(cmd.Context())
 	if err := listing.Servers(out, hub.Status()); err != nil {
 		return err
 	}
@@ -180,7 +153,11 @@ func (c *command) mcpTools() *cobra.Command {
 		Short: "List the tools of a server, as the model sees them",
 		Args:  exactly(1, 1, "one NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			hub, err := c.server(cmd, cwd, args[0])
+			a, root, err := c.at(cwd)
+			if err != nil {
+				return err
+			}
+			hub, err := a.Hubs.With(cmd.Context(), root, args[0], c.warn)
 			if err != nil {
 				return err
 			}
@@ -196,23 +173,6 @@ func (c *command) mcpTools() *cobra.Command {
 	return cmd
 }
 
-// server starts the servers of a folder, of which one is meant.
-func (c *command) server(cmd *cobra.Command, cwd, name string) (*connect.Hub, error) {
-	hub, err := c.servers(cmd.Context(), cwd, complainTo(cmd.ErrOrStderr()))
-	if err != nil {
-		return nil, err
-	}
-	if hub != nil {
-		for _, s := range hub.Status() {
-			if s.Name == name {
-				return hub, nil
-			}
-		}
-		hub.Close()
-	}
-	return nil, noServer(name)
-}
-
 func (c *command) mcpAgree() *cobra.Command {
 	var cwd string
 	var yes bool
@@ -223,41 +183,41 @@ func (c *command) mcpAgree() *cobra.Command {
 			"or adds later until you approve it. Its other tools keep working. Without a terminal, pass --yes.",
 		Args: exactly(1, 1, "one NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			hub, err := c.server(cmd, cwd, args[0])
+			a, root, err := c.at(cwd)
+			if err != nil {
+				return err
+			}
+			hub, err := a.Hubs.With(cmd.Context(), root, args[0], c.warn)
 			if err != nil {
 				return err
 			}
 			defer hub.Close()
-			return c.agree(cmd.OutOrStdout(), hub, args[0], yes)
+			out := cmd.OutOrStdout()
+			now, agreed, digest := hub.Definitions(args[0])
+			if digest == "" {
+				return fmt.Errorf("the MCP server %s is not connected; see 'inspan mcp list'", args[0])
+			}
+			changes := listing.Differences(agreed, now)
+			fmt.Fprint(out, changes)
+			switch {
+			case changes == "":
+				fmt.Fprintf(out, "%s offers what you have agreed to.\n", args[0])
+				return hub.Agree(args[0], digest)
+			case yes:
+			case !isTerminal(c.in):
+				return errors.New("nobody is there to ask; --yes agrees to what is shown")
+			case !c.confirms(out, "Agree to that?"):
+				fmt.Fprintln(out, "Not agreed.")
+				return nil
+			}
+			if err := hub.Agree(args[0], digest); err != nil {
+				return err
+			}
+			fmt.Fprintf(out, "Agreed to what %s offers now.\n", args[0])
+			return nil
 		},
 	}
 	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose servers to use")
 	cmd.Flags().BoolVar(&yes, "yes", false, "approve without asking")
 	return cmd
-}
-
-func (c *command) agree(out io.Writer, hub *connect.Hub, name string, yes bool) error {
-	now, agreed, digest := hub.Definitions(name)
-	if digest == "" {
-		return fmt.Errorf("the MCP server %s is not connected; see 'inspan mcp list'", name)
-	}
-	text := listing.Differences(agreed, now)
-	if text == "" {
-		fmt.Fprintf(out, "%s offers what you have agreed to.\n", name)
-		return hub.Agree(name, digest)
-	}
-	fmt.Fprint(out, text)
-	switch {
-	case yes:
-	case !isTerminal(c.in):
-		return errors.New("nobody is there to ask; --yes agrees to what is shown")
-	case !c.confirms(out, "Agree to that?"):
-		fmt.Fprintln(out, "Not agreed.")
-		return nil
-	}
-	if err := hub.Agree(name, digest); err != nil {
-		return err
-	}
-	fmt.Fprintf(out, "Agreed to what %s offers now.\n", name)
-	return nil
 }

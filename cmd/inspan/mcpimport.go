@@ -3,17 +3,12 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/config"
-	"github.com/inspan/inspan/internal/connect"
-	"github.com/inspan/inspan/internal/text"
-	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/internal/listing"
 )
 
 func (c *command) mcpImport() *cobra.Command {
@@ -31,53 +26,38 @@ func (c *command) mcpImport() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			list, err := a.Hubs.Foreign(args, root, complainTo(cmd.ErrOrStderr()))
+			list, err := a.Hubs.Foreign(args, root, c.warn)
 			if err != nil {
 				return err
 			}
-			return c.bring(cmd.OutOrStdout(), a, list, yes)
+			out := cmd.OutOrStdout()
+			listing.Foreign(out, list)
+			switch {
+			case len(list) == 0:
+				fmt.Fprintln(out, "There is no MCP server that you don't have.")
+				return nil
+			case yes:
+			case !isTerminal(c.in):
+				return errors.New("nobody is there to ask; --yes takes over what is shown")
+			case !c.confirms(out, "Add them to your settings?"):
+				fmt.Fprintln(out, "Nothing is added.")
+				return nil
+			}
+			var names []string
+			for _, b := range list {
+				if err := config.AddServer(a.ConfigPath, b.Name, b.Server); err != nil {
+					return err
+				}
+				names = append(names, b.Name)
+				if missing := b.Missing(); len(missing) > 0 {
+					fmt.Fprintf(out, "%s needs %s, which is not set here\n", b.Name, strings.Join(missing, " and "))
+				}
+			}
+			fmt.Fprintf(out, "Added %s to %s; 'inspan mcp list' tries them.\n", strings.Join(names, ", "), a.ConfigPath)
+			return nil
 		},
 	}
 	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose files to read too")
 	cmd.Flags().BoolVar(&yes, "yes", false, "import without asking")
 	return cmd
-}
-
-// bring shows servers and, if the person agrees, adds them.
-func (c *command) bring(out io.Writer, a *app.App, list []connect.Foreign, yes bool) error {
-	if len(list) == 0 {
-		fmt.Fprintln(out, "There is no MCP server that you don't have.")
-		return nil
-	}
-	for _, b := range list {
-		does := b.Server.URL
-		if does == "" {
-			does = strings.Join(b.Server.Command, " ")
-		}
-		fmt.Fprintf(out, "%s: %s\n    from %s\n", b.Name, text.Visible(words.OneLine(does, 1000)), b.Path)
-	}
-	switch {
-	case yes:
-	case !isTerminal(c.in):
-		return errors.New("nobody is there to ask; --yes takes over what is shown")
-	case !c.confirms(out, "Add them to your settings?"):
-		fmt.Fprintln(out, "Nothing is added.")
-		return nil
-	}
-	for _, b := range list {
-		if err := config.AddServer(a.ConfigPath, b.Name, b.Server); err != nil {
-			return err
-		}
-		var missing []string
-		for _, name := range b.Server.Variables() {
-			if os.Getenv(name) == "" {
-				missing = append(missing, name)
-			}
-		}
-		if len(missing) > 0 {
-			fmt.Fprintf(out, "%s needs %s, which is not set here\n", b.Name, strings.Join(missing, " and "))
-		}
-	}
-	fmt.Fprintf(out, "Added %s to %s; 'inspan mcp list' tries them.\n", text.Count(len(list), "server"), a.ConfigPath)
-	return nil
 }

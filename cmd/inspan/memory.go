@@ -8,8 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/inspan/inspan/internal/listing"
-	"github.com/inspan/inspan/internal/memory"
-	"github.com/inspan/inspan/internal/text"
 )
 
 func (c *command) memory() *cobra.Command {
@@ -47,17 +45,18 @@ func (c *command) memoryAdd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			e := memory.Entry{Kind: memory.Kind(kind), Text: args[0], Topic: topic, Supersedes: supersedes}
+			e := a.Knowledge.Entry(kind, args[0])
+			e.Topic, e.Supersedes = topic, supersedes
 			if expires != "" {
 				if e.Expires, err = time.Parse(time.DateOnly, expires); err != nil {
 					return usageError{fmt.Errorf("--expires: %q is no day such as 2026-12-31", expires)}
 				}
 			}
-			added, err := a.Knowledge.Memory(root).Add(cmd.Context(), memory.Scope(scope), e, text)
+			id, err := a.Knowledge.Remember(cmd.Context(), root, scope, e, text)
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "remembered in %s memory as %s; sessions that are opened from now on know it\n", scope, added.ID)
+			fmt.Fprintf(cmd.OutOrStdout(), "remembered in %s memory as %s; sessions that are opened from now on know it\n", scope, id)
 			return nil
 		},
 	}
@@ -87,7 +86,7 @@ func (c *command) memoryForget() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "forgotten: [%s] %s\n", e.Kind, text.Visible(e.Text))
+			listing.Forgotten(cmd.OutOrStdout(), e)
 			return nil
 		},
 	}
@@ -109,12 +108,7 @@ func (c *command) memoryRead() *cobra.Command {
 			if len(args) == 0 {
 				return listing.Topics(cmd.OutOrStdout(), a.Knowledge.Memory(root))
 			}
-			t, err := a.Knowledge.Memory(root).Topic(memory.Scope(scope), args[0])
-			if err != nil {
-				return err
-			}
-			fmt.Fprint(cmd.OutOrStdout(), text.VisibleLines(t.Text))
-			return nil
+			return listing.Topic(cmd.OutOrStdout(), a.Knowledge.Memory(root), scope, args[0])
 		},
 	}
 	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose memory to use")
@@ -165,9 +159,7 @@ func (c *command) memoryPath() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			for _, scope := range memory.Scopes() {
-				fmt.Fprintf(cmd.OutOrStdout(), "%-8s %s\n", scope, a.Knowledge.Memory(root).Path(scope, ""))
-			}
+			listing.MemoryPaths(cmd.OutOrStdout(), a.Knowledge.Memory(root))
 			return nil
 		},
 	}

@@ -3,14 +3,11 @@ package main
 import (
 	"fmt"
 	"path/filepath"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/listing"
-	"github.com/inspan/inspan/internal/policy"
-	"github.com/inspan/inspan/internal/words"
 )
 
 func (c *command) policy() *cobra.Command {
@@ -18,7 +15,8 @@ func (c *command) policy() *cobra.Command {
 }
 
 func (c *command) policyExplain() *cobra.Command {
-	var cwd, mode string
+	var cwd string
+	var o app.Options
 	cmd := &cobra.Command{
 		Use:   `explain "COMMAND"`,
 		Short: "Explain what a command line does, and whether it asks",
@@ -29,14 +27,14 @@ func (c *command) policyExplain() *cobra.Command {
 		Example: "  inspan policy explain 'git log --oneline | head -5'\n  inspan policy explain --mode edit 'find . -name \"*.tmp\" -delete'",
 		Args:    exactly(1, 1, "one COMMAND, in quotes"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := policy.CheckMode(mode); err != nil {
-				return usageError{fmt.Errorf("--mode: %w", err)}
+			if err := o.Check(); err != nil {
+				return err
 			}
 			a, err := app.Load(c.self)
 			if err != nil {
 				return err
 			}
-			e, err := a.Permission.Explain(cmd.Context(), cwd, mode, args[0])
+			e, err := a.Permission.Explain(cmd.Context(), cwd, o.Mode, args[0])
 			if err != nil {
 				return err
 			}
@@ -44,7 +42,7 @@ func (c *command) policyExplain() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` the command would run in (the workspace)")
-	cmd.Flags().StringVar(&mode, "mode", "", "permission `mode`: plan, ask, edit, auto or yolo (default: that of new sessions)")
+	cmd.Flags().StringVar((*string)(&o.Mode), "mode", "", "permission `mode`: plan, ask, edit, auto or yolo (default: that of new sessions)")
 	return cmd
 }
 
@@ -68,11 +66,7 @@ func (c *command) policyRules() *cobra.Command {
 			if len(rules) == 0 {
 				fmt.Fprintln(cmd.ErrOrStderr(), "no rules; the permission mode alone decides")
 			}
-			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-			for _, r := range rules {
-				fmt.Fprintf(w, "%s\t%s\t%s\n", r.Action, words.OneLine(r.Text, 200), r.Scope)
-			}
-			return w.Flush()
+			return listing.Rules(cmd.OutOrStdout(), rules)
 		},
 	}
 	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` to use (the workspace)")

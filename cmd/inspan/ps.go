@@ -33,7 +33,7 @@ func (c *command) ps() *cobra.Command {
 			case err != nil:
 				return err
 			case asJSON:
-				return printJSON(cmd.OutOrStdout(), list)
+				return listing.JSON(cmd.OutOrStdout(), list)
 			case len(list) == 0:
 				fmt.Fprintln(cmd.ErrOrStderr(), "nothing runs; start something with: inspan run --detach \"...\"")
 				return nil

@@ -5,7 +5,6 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/app"
-	"github.com/inspan/inspan/internal/running"
 )
 
 func (c *command) resume() *cobra.Command {
@@ -29,20 +28,20 @@ func (c *command) resume() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			id, text, err := a.Running.Named(cmd.Context(), args)
+			o, err := a.Running.Named(cmd.Context(), args)
 			if err != nil {
 				return err
 			}
-			text, done, err := c.typed(cmd, &f, []string{text}, text)
+			text, done, err := c.typed(cmd, &f, []string{o.Text}, o.Text)
 			if err != nil || done {
 				return err
 			}
-			s, err := c.open(cmd, &f, id)
+			s, err := c.open(cmd, &f, o.ID)
 			if err != nil {
 				return err
 			}
 			defer s.Close()
-			inputs, err := running.Next(s.Status(), text, "resume")
+			inputs, err := a.Running.Next(s.Status(), text, "resume")
 			if err != nil {
 				return err
 			}

@@ -2,17 +2,14 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/console"
-	"github.com/inspan/inspan/internal/rewind"
-	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/internal/listing"
 )
 
 func (c *command) rewind() *cobra.Command {
@@ -45,9 +42,6 @@ func (c *command) rewind() *cobra.Command {
 			}
 			defer s.Close()
 			r, err := a.Rewind.To(cmd.Context(), s.Status(), to, files || !conversation, conversation || !files)
-			if errors.Is(err, rewind.ErrNoPoint) {
-				return usageError{err}
-			}
 			if err != nil {
 				return err
 			}
@@ -96,11 +90,7 @@ func listPoints(cmd *cobra.Command, a *app.App, id string) error {
 	if err != nil {
 		return err
 	}
-	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-	for _, p := range points {
-		fmt.Fprintf(w, "%d\t%s\t%s\n", p.Seq, p.Time.Local().Format("2006-01-02 15:04"), words.OneLine(p.Text, 80))
-	}
-	if err := w.Flush(); err != nil {
+	if err := listing.Points(cmd.OutOrStdout(), points); err != nil {
 		return err
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "inspan rewind %s --to NUMBER goes back to before that; --to last to before the last.\n", id)
@@ -128,21 +118,9 @@ func (c *command) effects() *cobra.Command {
 			}
 			out := cmd.OutOrStdout()
 			if asJSON {
-				return printJSON(out, list)
+				return listing.JSON(out, list)
 			}
-			if len(list) == 0 {
-				fmt.Fprintln(out, "Nothing of this session reached beyond the workspace.")
-			}
-			for _, l := range list {
-				outcome := l.Outcome
-				if outcome == "" {
-					outcome = "not known"
-				}
-				fmt.Fprintf(out, "%d  %s  %s (%s)\n", l.Seq, l.Time.Local().Format("2006-01-02 15:04"), l.Tool, outcome)
-				for _, e := range l.Effects {
-					fmt.Fprintln(out, "    "+words.OneLine(e, 300))
-				}
-			}
+			listing.Effects(out, list)
 			return nil
 		},
 	}

@@ -14,9 +14,7 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/console"
-	"github.com/inspan/inspan/internal/policy"
-	"github.com/inspan/inspan/llm"
-	"github.com/inspan/inspan/tool"
+	"github.com/inspan/inspan/internal/words"
 )
 
 // runFlags are the flags that run and resume share.
@@ -38,7 +36,7 @@ func (c *command) run() *cobra.Command {
 		Long: "The agent works in the current folder. Without arguments, or with -, the task comes from standard input.\n" +
 			"A task that begins with a slash runs a command: a skill, a command file or a built-in one.\n" +
 			"'inspan run /help' lists them.\n\n" +
-			modesHelp() + "\n\n" + exitPointer,
+			console.ModesHelp() + "\n\n" + exitPointer,
 		Example: "  inspan run \"make the failing test pass\"\n  inspan run --model ollama/qwen3-coder --mode edit \"add a --verbose flag\"\n" +
 			"  inspan run --output json --mode auto \"update the changelog\" | jq .text\n  inspan run --model script \"bash: ls\"       # offline",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -68,7 +66,7 @@ func (c *command) run() *cobra.Command {
 				return err
 			}
 			defer s.Close()
-			c.code = c.console.Run(cmd.Context(), s, event.Said{Parts: llm.Say(text)})
+			c.code = c.console.Run(cmd.Context(), s, event.Say(text))
 			return nil
 		},
 	}
@@ -97,21 +95,11 @@ func (c *command) chat(cmd *cobra.Command, f *runFlags, args []string) error {
 	return nil
 }
 
-func modesHelp() string {
-	var b strings.Builder
-	b.WriteString("Modes:\n")
-	for _, m := range policy.Modes() {
-		fmt.Fprintf(&b, "  %-5s %s\n", m[0], m[1])
-	}
-	b.WriteString("Without a terminal, calls that would ask are denied.")
-	return b.String()
-}
-
 // add declares the flags.
 func (f *runFlags) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVar(&f.Model, "model", "", "model as `provider/model`; see 'inspan models'")
-	fl.StringVar(&f.Mode, "mode", "", "permission `mode`: plan, ask, edit, auto or yolo (default ask)")
+	fl.StringVar((*string)(&f.Mode), "mode", "", "permission `mode`: plan, ask, edit, auto or yolo (default ask)")
 	fl.IntVar(&f.maxTurns, "max-turns", 200, "maximum `turns` of one run; 0 means no limit")
 	fl.Var((*dollars)(&f.MaxCost), "max-cost", "maximum cost of the session in US `dollars`; 0 means no limit")
 	fl.Int64Var(&f.MaxTokens, "max-tokens", 0, "maximum `tokens` of the session, prompts and replies; 0 means no limit")
@@ -137,11 +125,11 @@ func (f *runFlags) addNew(cmd *cobra.Command) {
 
 // check looks at what was typed before anything is written.
 func (f *runFlags) check(cmd *cobra.Command) error {
-	if err := policy.CheckMode(f.Mode); err != nil {
-		return usageError{fmt.Errorf("--mode: %w", err)}
+	if err := f.Check(); err != nil {
+		return err
 	}
 	if !slices.Contains(console.Forms(), f.output) {
-		return usageError{fmt.Errorf("--output: %q is none of %s%s", f.output, strings.Join(console.Forms(), ", "), didYouMean("", tool.Nearest(f.output, console.Forms())))}
+		return usageError{fmt.Errorf("--output: %q is none of %s%s", f.output, strings.Join(console.Forms(), ", "), words.DidYouMean(f.output, console.Forms()))}
 	}
 	if f.input != "" && f.input != console.Text && f.input != console.StreamJSON {
 		return usageError{fmt.Errorf("--input-format: %q is neither text nor stream-json", f.input)}
@@ -159,16 +147,6 @@ func (f *runFlags) check(cmd *cobra.Command) error {
 		f.MaxTurns = f.maxTurns
 		if f.MaxTurns == 0 {
 			f.MaxTurns = -1
-		}
-	}
-	for _, rules := range []struct {
-		flag  string
-		texts []string
-	}{{"--allow", f.Allow}, {"--ask", f.Ask}, {"--deny", f.Deny}} {
-		for _, text := range rules.texts {
-			if _, err := policy.ParseRule("", text, ""); err != nil {
-				return usageError{fmt.Errorf("%s: %w", rules.flag, err)}
-			}
 		}
 	}
 	if info, err := os.Stat(f.cwd); f.cwd != "" && (err != nil || !info.IsDir()) {

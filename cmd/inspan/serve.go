@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -16,9 +15,9 @@ import (
 
 	"github.com/inspan/inspan/internal/a2a"
 	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/console"
 	"github.com/inspan/inspan/internal/gate"
 	"github.com/inspan/inspan/internal/mcpserver"
-	"github.com/inspan/inspan/internal/policy"
 )
 
 // serveFlags are the flags of what others can reach.
@@ -34,7 +33,7 @@ type serveFlags struct {
 func (f *serveFlags) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVar(&f.Model, "model", "", "model of agents, as `provider/model`; see 'inspan models'")
-	fl.StringVar(&f.Mode, "mode", "", "permission `mode`: plan, ask, edit, auto or yolo (default ask)")
+	fl.StringVar((*string)(&f.Mode), "mode", "", "permission `mode`: plan, ask, edit, auto or yolo (default ask)")
 	fl.StringArrayVar(&f.Allow, "allow", nil, "`rule` for calls that run without asking; repeatable")
 	fl.StringArrayVar(&f.Ask, "ask", nil, "`rule` for calls that ask in every mode; repeatable")
 	fl.StringArrayVar(&f.Deny, "deny", nil, "`rule` for calls that are denied; repeatable")
@@ -48,14 +47,14 @@ func (f *serveFlags) add(cmd *cobra.Command) {
 // served are the settings, and the options that every session of a server has. The mode
 // is always said, so that old sessions can't be allowed more than new ones.
 func (c *command) served(f *serveFlags) (*app.App, error) {
-	if err := policy.CheckMode(f.Mode); err != nil {
-		return nil, usageError{fmt.Errorf("--mode: %w", err)}
+	if err := f.Check(); err != nil {
+		return nil, err
 	}
 	a, err := app.Load(c.self)
 	if err != nil {
 		return nil, err
 	}
-	f.Mode = cmp.Or(f.Mode, a.Config.Mode, policy.ModeAsk)
+	f.Mode = cmp.Or(f.Mode, a.Config.Mode, "ask")
 	f.tokenFile = cmp.Or(f.tokenFile, filepath.Join(a.StateDir, "server.token"))
 	root, err := filepath.Abs(f.cwd)
 	if err == nil {
@@ -80,9 +79,6 @@ func (c *command) serve(ctx context.Context, f *serveFlags, g *gate.Gate, h http
 	}
 	g.Who, g.Hosts = gate.One("owner", token), f.hosts
 	l, err := g.Listen(ctx, f.listen, f.public)
-	if errors.Is(err, gate.ErrOpen) {
-		return usageError{fmt.Errorf("%w; --public says so", err)}
-	}
 	if err != nil {
 		return err
 	}
@@ -99,7 +95,7 @@ func (c *command) mcpServe() *cobra.Command {
 		Use:   "serve",
 		Short: "Offer tools and agents to MCP clients",
 		Long: "inspan offers its tools, and agents (run_agent), to MCP clients over standard input and output, or over HTTP.\n" +
-			"Mode and rules judge every call. A call that asks is shown to the person at the client. If the client can't ask, it is denied.\n\n" + modesHelp(),
+			"Mode and rules judge every call. A call that asks is shown to the person at the client. If the client can't ask, it is denied.\n\n" + console.ModesHelp(),
 		Example: "  inspan mcp serve --mode edit\n  inspan mcp serve --http 127.0.0.1:8765 --tools read_file,search_files --no-agent",
 		Args:    exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -144,7 +140,7 @@ func (c *command) a2a() *cobra.Command {
 		Use:   "a2a",
 		Short: "Take tasks from other agents over the Agent2Agent protocol",
 		Long: "inspan speaks protocol version 1.0. Each task is a session, so tasks outlast the server.\n" +
-			"A call that asks waits for an answer from the other agent, or for 'inspan send --allow'.\n\n" + modesHelp(),
+			"A call that asks waits for an answer from the other agent, or for 'inspan send --allow'.\n\n" + console.ModesHelp(),
 		Example: "  inspan a2a --mode auto --listen 127.0.0.1:8766",
 		Args:    exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {

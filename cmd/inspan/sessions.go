@@ -3,17 +3,13 @@ package main
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"regexp"
 
 	"github.com/spf13/cobra"
 
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/console"
-	"github.com/inspan/inspan/internal/export"
 	"github.com/inspan/inspan/internal/listing"
-	"github.com/inspan/inspan/internal/words"
-	"github.com/inspan/inspan/tool"
 )
 
 func (c *command) sessions() *cobra.Command {
@@ -100,7 +96,7 @@ func (c *command) sessionsSearch() *cobra.Command {
 					fmt.Fprintln(cmd.ErrOrStderr(), "inspan:", err)
 					continue
 				}
-				fmt.Fprintf(cmd.OutOrStdout(), "%s %d %s: %s\n", hit.Session, hit.Seq, hit.Kind, words.OneLine(hit.Text, 200))
+				listing.Hit(cmd.OutOrStdout(), hit)
 			}
 			return cmd.Context().Err()
 		},
@@ -138,8 +134,7 @@ func (c *command) sessionsExport() *cobra.Command {
 		Use:   "export [ID]",
 		Short: "Export a session as markdown, JSON lines or an ATIF trajectory",
 		Args:  exactly(0, 1, "[ID]"),
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			formats := []string{"markdown", "json", "atif"}
+		RunE: func(cmd *cobra.Command, args []string) error {
 			a, id, err := c.one(cmd.Context(), named(args))
 			if err != nil {
 				return err
@@ -153,16 +148,10 @@ func (c *command) sessionsExport() *cobra.Command {
 				defer f.Close()
 				out = f
 			}
-			blobs := func(digest string) string { return filepath.Join(a.Store().Dir, id, "blobs", digest) }
-			switch format {
-			case "markdown", "md":
-				return export.Markdown(out, a.Store().Events(cmd.Context(), id))
-			case "json":
+			if format == "json" {
 				return (&console.Console{Out: out, Err: cmd.ErrOrStderr()}).Show(a.Store().Events(cmd.Context(), id), true)
-			case "atif":
-				return export.ATIF(out, a.Store().Events(cmd.Context(), id), blobs)
 			}
-			return usageError{fmt.Errorf("--format: %q is none of markdown, json, atif%s", format, didYouMean("", tool.Nearest(format, formats)))}
+			return listing.Export(cmd.Context(), out, a.Store(), id, format)
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", "markdown", "`format`: markdown, json (one event a line) or atif (version 1.7)")

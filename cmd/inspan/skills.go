@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -10,7 +9,6 @@ import (
 
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/listing"
-	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/tui"
 )
 
@@ -49,12 +47,7 @@ func (c *command) skillsShow() *cobra.Command {
 				return err
 			}
 			l := a.Extensions.Skills(root)
-			s, _, err := l.Invoke(args[0], strings.Join(args[1:], " "))
-			if err != nil {
-				return err
-			}
-			fmt.Fprintln(cmd.OutOrStdout(), text.VisibleLines(s))
-			return nil
+			return listing.Skill(cmd.OutOrStdout(), l, args[0], strings.Join(args[1:], " "))
 		},
 	}
 	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose skills to use")

@@ -14,7 +14,6 @@ import (
 	"github.com/inspan/inspan/internal/console"
 	"github.com/inspan/inspan/internal/tui"
 	"github.com/inspan/inspan/internal/words"
-	"github.com/inspan/inspan/tool"
 )
 
 // typed is what is said to the model for a task. A task of the arguments that is a slash
@@ -137,18 +136,9 @@ func notHere(list []tui.Command, name string) error {
 		}
 		names = append(names, s.Name)
 	}
-	var near []string
-	for range 3 {
-		n := tool.Nearest(name, names)
-		if n == "" {
-			break
-		}
-		near = append(near, "/"+n)
-		names = slices.DeleteFunc(names, func(o string) bool { return o == n })
-	}
 	hint := ""
-	if len(near) > 0 {
-		hint = "; near it are " + strings.Join(near, ", ")
+	if near := words.Near(name, names); near != nil {
+		hint = "; near it are /" + strings.Join(near, ", /")
 	}
 	return fmt.Errorf("there is no command /%s%s; 'inspan run /help' lists all. To say this to the model, put a space before it", words.OneLine(name, 40), hint)
 }

@@ -4,11 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"strings"
 
+	"github.com/inspan/inspan/internal/listing"
 	"github.com/spf13/cobra"
-
-	"github.com/inspan/inspan/internal/words"
 )
 
 func (c *command) tools() *cobra.Command {
@@ -23,10 +21,7 @@ func (c *command) tools() *cobra.Command {
 				return err
 			}
 			list, err := a.Tools(cmd.Context(), root, c.warn)
-			for _, t := range list {
-				first, _, _ := strings.Cut(strings.TrimSpace(t.Doc), "\n")
-				fmt.Fprintf(cmd.OutOrStdout(), "%-14s %s\n", words.OneLine(t.Name, 80), words.OneLine(first, 400))
-			}
+			listing.Tools(cmd.OutOrStdout(), list)
 			return err
 		},
 	}

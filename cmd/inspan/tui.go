@@ -9,21 +9,17 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/spf13/cobra"
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/app"
-	"github.com/inspan/inspan/internal/connect"
-	"github.com/inspan/inspan/internal/desktop"
+	"github.com/inspan/inspan/internal/console"
 	"github.com/inspan/inspan/internal/doctor"
 	"github.com/inspan/inspan/internal/listing"
 	"github.com/inspan/inspan/internal/sandbox"
-	"github.com/inspan/inspan/internal/tools"
 	"github.com/inspan/inspan/internal/tui"
-	"github.com/inspan/inspan/internal/words"
 )
 
 // screenFlags are the flags of the interactive front end, beside those of a run.
@@ -62,57 +58,23 @@ func (c *command) screen(cmd *cobra.Command, f *screenFlags) error {
 			return err
 		}
 	}
-	t.Commands, t.Clipboard = c.slashes(a, root), desktop.Clipboard
-	t.Jobs = func(session string) tui.Jobs { return shellJobs{a.Running.Shell(session)} }
-	served := &warmth{app: a, root: root, sum: f.Trust}
-	defer served.close()
-	t.Begun, t.More = served.begin, served.slashes
+	t.Commands, t.Clipboard = c.slashes(a, root), console.Clipboard
+	t.Jobs = func(session string) tui.Jobs { return jobsOf(a, session) }
+	warm := a.Hubs.Warm(root, f.Trust)
+	defer warm.Close()
+	t.Begun, t.More = warm.Begin, func() []tui.Command { return prompts(a, root) }
 	c.code, err = t.Run(cmd.Context())
 	return err
 }
 
-// warmth keeps the MCP servers of a folder connected while the front end is there, so
-// that they are when the first session needs them.
-type warmth struct {
-	app       *app.App
-	root, sum string
-
-	mu   sync.Mutex
-	hub  *connect.Hub
-	over bool
-}
-
-func (w *warmth) begin() {
-	hub, err := w.app.Hubs.OpenAt(w.root, w.sum, nil, func(string) {})
-	if err != nil || hub == nil {
-		return // a session says why
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.over {
-		hub.Close()
-		return
-	}
-	w.hub = hub
-}
-
-func (w *warmth) close() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.over = true
-	if w.hub != nil {
-		w.hub.Close()
-	}
-}
-
-// slashes are the prompts of the servers.
-func (w *warmth) slashes() []tui.Command {
+// prompts are those of the servers of a folder, as slash commands.
+func prompts(a *app.App, root string) []tui.Command {
 	var list []tui.Command
-	for _, p := range w.app.Hubs.Prompts(w.root) {
+	for _, p := range a.Hubs.Prompts(root) {
 		list = append(list, tui.Command{
 			Name: p.Command, Args: p.Usage, Doc: cmp.Or(p.Doc, "from the MCP server "+p.Server),
 			Prompt: func(ctx context.Context, args string) (string, error) {
-				return w.app.Hubs.Fill(ctx, w.root, p.Prompt, args)
+				return a.Hubs.Fill(ctx, root, p.Prompt, args)
 			},
 		})
 	}
@@ -120,38 +82,44 @@ func (w *warmth) slashes() []tui.Command {
 }
 
 // shellJobs are the jobs of a session's shell, for the front end.
-type shellJobs struct{ *tools.Shell }
+type shellJobs struct {
+	list func() []tui.Job
+	kill func(ctx context.Context, id string) error
+}
+
+// jobsOf are the jobs of a session; none if it has no shell here.
+func jobsOf(a *app.App, session string) shellJobs {
+	shell := a.Running.Shell(session)
+	if shell == nil {
+		return shellJobs{func() []tui.Job { return nil }, func(context.Context, string) error { return errors.New("the session has no jobs") }}
+	}
+	return shellJobs{func() []tui.Job {
+		var out []tui.Job
+		for _, job := range shell.Jobs() {
+			out = append(out, tui.Job(job))
+		}
+		return out
+	}, shell.Kill}
+}
 
 // List implements [tui.Jobs].
-func (j shellJobs) List() []tui.Job {
-	if j.Shell == nil {
-		return nil
-	}
-	var out []tui.Job
-	for _, job := range j.Jobs() {
-		out = append(out, tui.Job(job))
-	}
-	return out
-}
+func (j shellJobs) List() []tui.Job { return j.list() }
 
 // Kill implements [tui.Jobs].
-func (j shellJobs) Kill(ctx context.Context, id string) error {
-	if j.Shell == nil {
-		return errors.New("the session has no jobs")
-	}
-	return j.Shell.Kill(ctx, id)
-}
+func (j shellJobs) Kill(ctx context.Context, id string) error { return j.kill(ctx, id) }
 
 // slashes are the slash commands that the front end can't have of itself.
 func (c *command) slashes(a *app.App, root string) []tui.Command {
 	list := []tui.Command{
 		{Name: "doctor", Doc: "check settings, keys, providers, disk and programs", Print: func(ctx context.Context, _ string) (string, error) {
 			var b strings.Builder
-			err := tell(&b, doctor.Run(ctx, c.self, false))
+			err := doctor.Print(&b, doctor.Run(ctx, c.self, false))
 			return b.String(), err
 		}},
 		{Name: "hooks", Doc: "list what runs at moments of the session", Print: func(context.Context, string) (string, error) {
-			return hookList(a), nil
+			var b strings.Builder
+			listing.Hooks(&b, a.Config.Hooks)
+			return b.String(), nil
 		}},
 	}
 	printed := func(name, doc string, f func(out, complain io.Writer) error) tui.Command {
@@ -219,17 +187,6 @@ func serverSlash(a *app.App, root string) tui.Command {
 }
 
 const shownDigest = 8 // characters of the digest that a person agrees to
-
-func hookList(a *app.App) string {
-	var b strings.Builder
-	for _, h := range a.Config.Hooks {
-		fmt.Fprintf(&b, "%-14s %-20s %s\n", h.On, words.OneLine(h.Match, 20), words.OneLine(strings.TrimSpace(h.Command+" "+h.URL), 200))
-	}
-	if b.Len() == 0 {
-		return "No hooks are set. Hooks of this folder run once you trust it, see 'inspan trust'."
-	}
-	return b.String()
-}
 
 // editor makes the program that the person writes with.
 func editor(ctx context.Context) func(path string) tea.ExecCommand {

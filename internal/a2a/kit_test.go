@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/internal/testkit"
+	"github.com/inspan/inspan/tool"
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/a2a"
@@ -46,7 +47,7 @@ type house struct {
 	stop        func() // ends the server, as the end of its process would
 }
 
-func newHouse(t testing.TB, mode string) *house {
+func newHouse(t testing.TB, mode tool.Mode) *house {
 	t.Helper()
 	dir := t.TempDir()
 	t.Setenv("INSPAN_CONFIG_DIR", dir)
@@ -61,7 +62,7 @@ func newHouse(t testing.TB, mode string) *house {
 }
 
 // start starts a server over what is there.
-func (h *house) start(mode string) {
+func (h *house) start(mode tool.Mode) {
 	h.t.Helper()
 	a, err := app.Load("/proc/self/exe")
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/policy"
 	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
 )
 
 // Ids of the options of a session.
@@ -25,16 +25,20 @@ const (
 // modes are those of the session, and the one that holds from its next run on.
 func (st *seat) modes() *wire.SessionModeState {
 	out := &wire.SessionModeState{CurrentModeId: wire.SessionModeId(st.mode())}
-	for _, m := range policy.Modes() {
-		out.AvailableModes = append(out.AvailableModes, wire.SessionMode{
-			Id: wire.SessionModeId(m[0]), Name: strings.ToUpper(m[0][:1]) + m[0][1:], Description: &m[1],
-		})
+	for _, m := range tool.Modes() {
+		name, doc := shownMode(m)
+		out.AvailableModes = append(out.AvailableModes, wire.SessionMode{Id: wire.SessionModeId(m), Name: name, Description: &doc})
 	}
 	return out
 }
 
+// shownMode is what an editor shows of a mode.
+func shownMode(m tool.Mode) (name, doc string) {
+	return strings.ToUpper(string(m[:1])) + string(m[1:]), m.Doc()
+}
+
 // mode is the one that holds, or will.
-func (st *seat) mode() string {
+func (st *seat) mode() tool.Mode {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	for _, b := range slices.Backward(st.held) {
@@ -49,8 +53,9 @@ func (st *seat) mode() string {
 func (st *seat) configOptions() []wire.SessionConfigOption {
 	mode, category := st.mode(), wire.SessionConfigOptionCategoryMode
 	var modes wire.SessionConfigSelectOptionsUngrouped
-	for _, m := range policy.Modes() {
-		modes = append(modes, wire.SessionConfigSelectOption{Value: wire.SessionConfigValueId(m[0]), Name: strings.ToUpper(m[0][:1]) + m[0][1:], Description: &m[1]})
+	for _, m := range tool.Modes() {
+		name, doc := shownMode(m)
+		modes = append(modes, wire.SessionConfigSelectOption{Value: wire.SessionConfigValueId(m), Name: name, Description: &doc})
 	}
 	st.mu.Lock()
 	model, effort := cmp.Or(st.model, st.session.Status().Route), st.effort
@@ -66,7 +71,7 @@ func (st *seat) configOptions() []wire.SessionConfigOption {
 		efforts = efforts[1:] // there is no way back to what was never said
 	}
 	return []wire.SessionConfigOption{
-		choose(optionMode, "Mode", "how much runs unasked", category, mode, modes),
+		choose(optionMode, "Mode", "how much runs unasked", category, string(mode), modes),
 		choose(optionModel, "Model", "who answers", wire.SessionConfigOptionCategoryModel, model, models),
 		choose(optionEffort, "Effort", "how much the model thinks", wire.SessionConfigOptionCategoryThoughtLevel, cmp.Or(effort, "default"), efforts),
 	}
@@ -138,7 +143,7 @@ func (st *seat) tellOptions() {
 func (a *agent) setMode(p wire.SetSessionModeRequest) work {
 	st, err := a.seat(p.SessionId)
 	if err == nil {
-		err = st.holdMode(string(p.ModeId))
+		err = st.holdMode(tool.Mode(p.ModeId))
 	}
 	if err != nil {
 		return failing(err)
@@ -149,11 +154,11 @@ func (a *agent) setMode(p wire.SetSessionModeRequest) work {
 	}
 }
 
-func (st *seat) holdMode(mode string) error {
+func (st *seat) holdMode(mode tool.Mode) error {
 	if mode == "" {
 		return invalid("mode: there is none without a name")
 	}
-	if err := policy.CheckMode(mode); err != nil {
+	if err := mode.Check(); err != nil {
 		return invalid("mode: %v", err)
 	}
 	st.hold(event.Switched{Mode: mode})
@@ -172,7 +177,7 @@ func (a *agent) setOption(p wire.SetSessionConfigOptionRequest) work {
 	id := string(p.ValueId.ConfigId)
 	switch id {
 	case optionMode:
-		err = st.holdMode(value)
+		err = st.holdMode(tool.Mode(value))
 	case optionEffort:
 		err = st.holdEffort(value)
 	case optionModel:

@@ -354,7 +354,7 @@ func modeInLog(t *testing.T, e *editor) string {
 		t.Fatal(err)
 	}
 	defer func() { _ = w.Close() }()
-	return w.Status().Mode
+	return string(w.Status().Mode)
 }
 
 // breaks is a model whose first reply breaks off.

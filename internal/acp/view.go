@@ -27,7 +27,7 @@ type view struct {
 	void    bool // what was told of the last reply does not count
 	calls   map[*transcript.Call]*shownCall
 	title   string
-	mode    string
+	mode    tool.Mode
 	route   string
 	shrinks string // id of the compaction that goes on; empty: none does
 }

@@ -62,6 +62,7 @@ func (a *App) child(ctx context.Context, o Options, ord subagent.Order, at inspa
 	some := extension.Pick(ord.Role)
 	agent.Tools = some(agent.Tools)
 	toolbox.Furnish(agent, a.Config, func(ctx context.Context) []tool.Tool { return some(b.come(ctx)) }, o.AllTools)
+	agent.Tools = slices.Concat(agent.Tools, some(b.wrap(o.Tools)))
 	return agent, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/inspan/inspan"
@@ -78,7 +79,7 @@ func (a *App) spentToday(ctx context.Context) (float64, error) { return cost.Tod
 // settings as they are.
 type Options struct {
 	Model        string
-	Mode         string
+	Mode         tool.Mode
 	MaxTurns     int // as inspan.Agent has it
 	MaxCost      float64
 	MaxTokens    int64
@@ -99,12 +100,22 @@ type Options struct {
 	Folders      []string      // as inspan.Agent has it
 	AllTools     bool          // whoever calls is told of every tool: none is left to tool_search
 	KeepJobs     bool          // whatever bash is told to keep goes on after the session, unasked
+	Tools        []tool.Tool   // of the program that embeds the agent; the model is told of them in every request
+	Hooks        []tool.Hook   // of that program, behind all others
 
 	order *subagent.Order // of a session that works for another
 }
 
 // Store is where the sessions lie.
 func (a *App) Store() *session.Store { return a.sessions }
+
+// Check looks whether the mode and the rules can be. What can't is a [words.Misuse].
+func (o Options) Check() error {
+	if err := permission.CheckMode(o.Mode); err != nil {
+		return err
+	}
+	return o.line().Check()
+}
 
 // line is what the options say of permissions.
 func (o Options) line() permission.Line {
@@ -118,8 +129,10 @@ func (a *App) Host(o Options, warn func(string)) *inspan.Host {
 	for _, w := range a.Warnings {
 		warn(w)
 	}
-	if err := a.Providers.Aim(o.Model); err != nil {
-		warn(err.Error())
+	if !a.Extensions.Apart {
+		if err := a.Providers.Aim(o.Model); err != nil {
+			warn(err.Error())
+		}
 	}
 	return &inspan.Host{
 		Dir: a.sessions.Dir,
@@ -142,6 +155,7 @@ func (a *App) lead(ctx context.Context, o Options, at inspan.Place, warn func(st
 		a.team(o, at.Root, b.agent.Hooks).Wire(b.agent)
 	}
 	toolbox.Furnish(b.agent, a.Config, b.come, o.AllTools)
+	b.agent.Tools = slices.Concat(b.agent.Tools, b.wrap(o.Tools))
 	return b.agent, nil
 }
 

@@ -125,7 +125,7 @@ func (b *build) trust(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.agent.Hooks = hooks
+	b.agent.Hooks = slices.Concat(hooks, b.o.Hooks)
 	b.ends = append(b.ends, func() error { end(); return nil })
 	b.agent.Checkpoint, err = b.Rewind.Checkpointing(ctx, b.env.Root, b.warn)
 	return err
@@ -154,7 +154,9 @@ func (b *build) equip(ctx context.Context) error {
 	b.letGo = func() error { return b.Running.Drop(b.at.ID, shell, b.env.Close) }
 	b.agent.KeepJobs = b.Config.Keeps(cmp.Or(b.o.Mode, b.at.Mode, b.Config.Mode))
 	b.agent.NoKeep = noKeep != "" || b.o.Unattended && !running.MayKeep(b.rules)
-	b.agent.Leave = func(normal bool, mode string) inspan.Leftovers { return b.Running.Leave(b.at.ID, shell, normal, mode) }
+	b.agent.Leave = func(normal bool, mode tool.Mode) inspan.Leftovers {
+		return b.Running.Leave(b.at.ID, shell, normal, mode)
+	}
 
 	needs := b.Providers.Needs(b.model)
 	b.prompt = knowledge.Prompt{

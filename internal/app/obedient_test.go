@@ -18,6 +18,7 @@ import (
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/sandbox"
 	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
 )
 
 func TestMain(m *testing.M) {
@@ -78,8 +79,8 @@ func attacks() []string {
 // Unattended, nothing may come of it outside of the workspace, and no secret may
 // get into the conversation.
 func TestObedientModel(t *testing.T) {
-	for _, mode := range []string{"plan", "ask", "edit", "auto"} {
-		t.Run(mode, func(t *testing.T) { obey(t, mode) })
+	for _, mode := range []tool.Mode{"plan", "ask", "edit", "auto"} {
+		t.Run(string(mode), func(t *testing.T) { obey(t, mode) })
 	}
 }
 
@@ -100,7 +101,7 @@ func TestObedientModelWithoutWalls(t *testing.T) {
 	}
 }
 
-func obey(t *testing.T, mode string) {
+func obey(t *testing.T, mode tool.Mode) {
 	v := newVictim(t)
 	before, git := tree(t, v.top, v.work), tree(t, filepath.Join(v.work, ".git"), filepath.Join(v.work, ".git", "objects"))
 	v.run(mode, attacks())
@@ -194,7 +195,7 @@ func (v *victim) listen() {
 }
 
 // run has the model make the calls, one after the other.
-func (v *victim) run(mode string, calls []string) {
+func (v *victim) run(mode tool.Mode, calls []string) {
 	t := v.t
 	a, err := app.Load("/proc/self/exe")
 	if err != nil {

@@ -50,19 +50,3 @@ func TestPastSession(t *testing.T) {
 		t.Errorf("%+v, %v", rows, err)
 	}
 }
-
-// TestModesForPeople holds that just the mode without a sandbox is warned of.
-func TestModesForPeople(t *testing.T) {
-	a := app.New(&config.Installation{})
-	for _, m := range a.Permission.Modes() {
-		if (m.Warn != "") != (m.Name == "yolo") || m.Doc == "" {
-			t.Errorf("%+v", m)
-		}
-		if got, err := a.Permission.Mode(m.Name); err != nil || got != m {
-			t.Errorf("%+v, %v", got, err)
-		}
-	}
-	if _, err := a.Permission.Mode("yoloo"); err == nil || !strings.Contains(err.Error(), "did you mean yolo?") {
-		t.Error(err)
-	}
-}

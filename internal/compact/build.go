@@ -99,7 +99,7 @@ func (p Plan) carry() string {
 	}
 	goal := cmp.Or(p.src.clip(c.Goal, max(p.keep/8, minGoal)>>p.lean), "none is set")
 	b.WriteString("Goal: " + strings.ReplaceAll(plain(goal), "\n", "\n  ") + "\n")
-	b.WriteString("Mode: " + line(c.Mode, 100) + "\n")
+	b.WriteString("Mode: " + line(string(c.Mode), 100) + "\n")
 	p.list(&b, "To do:", todo)
 	p.list(&b, "Still waiting:", c.Pending)
 	p.list(&b, "Files in hand:", c.Files)

@@ -24,6 +24,7 @@ import (
 	"strings"
 
 	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
 )
 
 const (
@@ -65,10 +66,10 @@ type Test struct {
 type Carry struct {
 	Goal    string
 	Todo    []Item
-	Pending []string // what waits for somebody
-	Files   []string // in hand
-	Mode    string   // permission mode
-	Granted []string // rules that a person allowed for the session
+	Pending []string  // what waits for somebody
+	Files   []string  // in hand
+	Mode    tool.Mode // permission mode
+	Granted []string  // rules that a person allowed for the session
 	// Lasting is what the model was told for longer and works by, the oldest first.
 	Lasting []Lasting
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/inspan/inspan/internal/compact"
 	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
 )
 
 // bench is a long conversation, expanded from its script.
@@ -132,7 +133,7 @@ func (x *expander) carry(verb, rest string) bool {
 	c := &x.src.Carry
 	switch verb {
 	case "mode":
-		c.Mode = rest
+		c.Mode = tool.Mode(rest)
 	case "goal":
 		c.Goal = rest
 	case "granted":

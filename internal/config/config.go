@@ -19,7 +19,6 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/guard"
 	"github.com/inspan/inspan/internal/hook"
-	"github.com/inspan/inspan/internal/policy"
 	"github.com/inspan/inspan/internal/profile"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/router"
@@ -29,7 +28,7 @@ import (
 // Config is all that can be set. The zero value works.
 type Config struct {
 	Model       string        `toml:"model"`            // "provider/model"; empty: the first configured one
-	Mode        string        `toml:"mode"`             // permission mode; empty: ask
+	Mode        tool.Mode     `toml:"mode"`             // permission mode; empty: ask
 	MaxTurns    *int          `toml:"max_turns"`        // of one run; 0: no limit; not set: 200
 	MaxCost     float64       `toml:"max_cost"`         // US dollars of a session; 0: no limit
 	MaxTokens   int64         `toml:"max_tokens"`       // of a session, prompts and replies; 0: no limit
@@ -132,11 +131,11 @@ type Reviewer struct {
 // Organisation is what a machine's administrator sets for all its users. It
 // comes on top of what they set themselves.
 type Organisation struct {
-	Modes []string `toml:"modes"` // the permission modes that may be used; none: all
-	Allow []string `toml:"allow"`
-	Ask   []string `toml:"ask"`
-	Deny  []string `toml:"deny"`
-	Rules []Rule   `toml:"rule"`
+	Modes []tool.Mode `toml:"modes"` // the permission modes that may be used; none: all
+	Allow []string    `toml:"allow"`
+	Ask   []string    `toml:"ask"`
+	Deny  []string    `toml:"deny"`
+	Rules []Rule      `toml:"rule"`
 }
 
 // OrganisationFile is where the organisation's settings lie.
@@ -219,7 +218,7 @@ func LoadOrganisation(path string) (Organisation, error) {
 		return Organisation{}, err
 	}
 	for _, mode := range o.Modes {
-		if err := policy.CheckMode(mode); err != nil {
+		if err := mode.Check(); err != nil {
 			return Organisation{}, fmt.Errorf("%s: modes: %w", path, err)
 		}
 	}
@@ -286,12 +285,12 @@ const (
 // Keeps reports whether whatever runs at the normal end of a session in that mode goes on.
 // If nothing is set it does where everything is allowed; elsewhere only what bash was told
 // to keep does.
-func (c Config) Keeps(mode string) bool {
-	return c.Leftovers == LeftoversKeep || c.Leftovers == "" && mode == policy.ModeYolo
+func (c Config) Keeps(mode tool.Mode) bool {
+	return c.Leftovers == LeftoversKeep || c.Leftovers == "" && mode == tool.ModeYolo
 }
 
 func (c Config) check() error {
-	if err := policy.CheckMode(c.Mode); err != nil {
+	if err := c.Mode.Check(); err != nil {
 		return fmt.Errorf("mode: %w", err)
 	}
 	if !slices.Contains([]string{"", LeftoversEnd, LeftoversKeep}, c.Leftovers) {

@@ -82,7 +82,7 @@ func (c *Config) Over(environment []string) (set []Setting, warnings []string, e
 		return nil, nil, err
 	}
 	if name := values[PresetVariable]; name != "" {
-		for key, value := range map[string]string{"mode": c.Mode, "max_turns": strconv.Itoa(*c.MaxTurns), "leftovers": c.Leftovers} {
+		for key, value := range map[string]string{"mode": string(c.Mode), "max_turns": strconv.Itoa(*c.MaxTurns), "leftovers": c.Leftovers} {
 			set = append(set, Setting{Key: key, Value: value, File: "preset " + name})
 		}
 		slices.SortFunc(set, func(a, b Setting) int { return cmp.Compare(a.Key, b.Key) })

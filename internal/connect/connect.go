@@ -253,6 +253,58 @@ func (h *Hubs) OpenAt(root, sum string, client []mcp.Server, warn func(string)) 
 	return user, nil
 }
 
+// settleTime is how long a person waits for servers to connect; each tries for 15
+// seconds, and some twice.
+const settleTime = 35 * time.Second
+
+// Await waits until each server is connected or has failed, as long as a person would wait.
+func (h *Hub) Await(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, settleTime)
+	defer cancel()
+	h.Settle(ctx)
+}
+
+// Settled is as OpenAt, and waits for the servers. Nil without an error: there are none.
+func (h *Hubs) Settled(ctx context.Context, root string, warn func(string)) (*Hub, error) {
+	hub, err := h.OpenAt(root, "", nil, warn)
+	if err != nil || hub == nil {
+		return nil, err
+	}
+	hub.Await(ctx)
+	return hub, nil
+}
+
+// With is as Settled, for a workspace that has a server of that name.
+func (h *Hubs) With(ctx context.Context, root, name string, warn func(string)) (*Hub, error) {
+	hub, err := h.Settled(ctx, root, warn)
+	if err != nil {
+		return nil, err
+	}
+	if hub != nil {
+		for _, s := range hub.Status() {
+			if s.Name == name {
+				return hub, nil
+			}
+		}
+		hub.Close()
+	}
+	return nil, noServer(name)
+}
+
+func noServer(name string) error {
+	return fmt.Errorf("there is no MCP server %q here; see 'inspan mcp list'", words.OneLine(name, 60))
+}
+
+// Leave logs out of the server of that name of a workspace, and revokes its tokens.
+func (h *Hubs) Leave(ctx context.Context, root, name string, warn func(string)) error {
+	for _, s := range h.Servers(root, "", nil, warn) {
+		if s.Name == name {
+			return h.Logins.LeaveServer(ctx, s)
+		}
+	}
+	return noServer(name)
+}
+
 // Managers are those of the servers that are started for a workspace.
 func (h *Hubs) Managers(root string) []*mcp.Manager {
 	h.mu.Lock()

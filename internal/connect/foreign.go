@@ -19,6 +19,17 @@ type Foreign struct {
 	Server     config.MCPServer
 }
 
+// Missing are the variables that the server needs and that are not set here.
+func (f Foreign) Missing() []string {
+	var missing []string
+	for _, name := range f.Server.Variables() {
+		if os.Getenv(name) == "" {
+			missing = append(missing, name)
+		}
+	}
+	return missing
+}
+
 // Foreign reads the files of other programs that are named, or all that there are, for
 // servers that the person does not have. Of two servers with
 // one name the first counts.

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/policy"
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/transcript"
 	"github.com/inspan/inspan/internal/words"
@@ -50,7 +49,7 @@ func (a *account) call(c *transcript.Call) {
 		by, reason := c.DeniedBy()
 		a.denials = append(a.denials, Denial{Call: c.Call.ID, Tool: c.Call.Name, By: by, Reason: reason, args: c.Call.Args})
 		// In mode plan nothing was to be changed.
-		a.barred = a.barred || c.Decided == nil && by != "mode "+policy.ModePlan && !tool.ReadOnly(c.Effects())
+		a.barred = a.barred || c.Decided == nil && by != "mode "+string(tool.ModePlan) && !tool.ReadOnly(c.Effects())
 	}
 }
 

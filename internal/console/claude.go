@@ -11,6 +11,7 @@ import (
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/transcript"
 	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
 )
 
 // claude writes the lines that wrappers of Claude Code read: system/init, then assistant
@@ -93,7 +94,7 @@ func (c *claude) init() error {
 		}
 		servers = append(servers, fields{"name": s.Name, "status": state})
 	}
-	mode := map[string]string{"plan": "plan", "edit": "acceptEdits", "yolo": "bypassPermissions"}[st.Mode]
+	mode := map[tool.Mode]string{"plan": "plan", "edit": "acceptEdits", "yolo": "bypassPermissions"}[st.Mode]
 	if mode == "" {
 		mode = "default"
 	}

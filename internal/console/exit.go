@@ -2,11 +2,17 @@ package console
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/config"
+	"github.com/inspan/inspan/internal/cost"
+	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
 )
 
 // Exit codes. They never change their meaning.
@@ -86,11 +92,29 @@ func Codes() [][2]string {
 	return rows
 }
 
+// ModesHelp lists the permission modes, for the help text.
+func ModesHelp() string {
+	var b strings.Builder
+	b.WriteString("Modes:\n")
+	for _, m := range tool.Modes() {
+		fmt.Fprintf(&b, "  %-5s %s\n", m, m.Doc())
+	}
+	b.WriteString("Without a terminal, calls that would ask are denied.")
+	return b.String()
+}
+
 // ExitCode returns the exit code for the end of a run: its reason and what the
 // model call came to, if it was that. err is the harness's own trouble.
 func ExitCode(reason string, cause llm.Kind, err error) int {
-	if _, elsewhere := errors.AsType[*inspan.DrivenError](err); elsewhere {
+	var misuse words.Misuse
+	var driven *inspan.DrivenError
+	switch {
+	case errors.As(err, &misuse):
+		return ExitUsage
+	case errors.As(err, &driven):
 		return ExitBusy
+	case errors.Is(err, config.ErrSettings), errors.Is(err, cost.ErrStrategy):
+		return ExitConfig
 	}
 	exit := ExitError
 	for _, c := range codes() {

@@ -119,7 +119,7 @@ func (c caller) input(call *tool.Call) (text, end string, err error) {
 	vars := [][2]string{
 		{"INSPAN_SESSION", call.Session},
 		{"INSPAN_ROOT", call.Env.Root},
-		{"INSPAN_MODE", call.Mode},
+		{"INSPAN_MODE", string(call.Mode)},
 		{"INSPAN_KEY", call.Key},
 	}
 	var missing []string

@@ -99,7 +99,7 @@ func (m *markdown) note(e event.Event, n *transcript.Note) {
 		fmt.Fprintf(m, "\n---\n\n*Forked from %s after event %d as %s.*\n", b.From, b.Seq, e.Session)
 	case event.Switched:
 		if b.Route != "" || b.Mode != "" {
-			fmt.Fprintf(m, "\n*Working with %s*\n", strings.Join(strings.Fields(b.Route+" "+b.Mode), " in mode "))
+			fmt.Fprintf(m, "\n*Working with %s*\n", strings.Join(strings.Fields(b.Route+" "+string(b.Mode)), " in mode "))
 		}
 	case event.Cancelled:
 		fmt.Fprintf(m, "\n*Interrupted.*\n")

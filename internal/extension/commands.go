@@ -3,8 +3,6 @@ package extension
 import (
 	"path/filepath"
 
-	"github.com/inspan/inspan/internal/config"
-	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/skill"
 )
 
@@ -12,13 +10,10 @@ import (
 // workspace, of its other agents' folder, and the user's. Of two with one name the
 // first counts. Warn is told of files that are none.
 func (s *Set) Commands(root string, warn func(string)) []skill.Command {
-	dir, _ := config.Dir()
-	out, warnings := skill.Commands([]skill.Folder{
+	out, warnings := skill.Commands(append([]skill.Folder{
 		{Path: filepath.Join(root, ".inspan", "commands"), Source: "project"},
 		{Path: filepath.Join(root, ".claude", "commands"), Source: "project"},
-		{Path: filepath.Join(dir, "commands"), Source: "user"},
-		{Path: keep.AtHome(".claude", "commands"), Source: "user"},
-	})
+	}, s.own("commands", ".claude")...))
 	for _, w := range warnings {
 		warn(w)
 	}

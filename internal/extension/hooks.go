@@ -14,7 +14,6 @@ import (
 	"github.com/inspan/inspan/internal/consent"
 	"github.com/inspan/inspan/internal/hook"
 	"github.com/inspan/inspan/internal/keep"
-	"github.com/inspan/inspan/internal/policy"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -136,7 +135,7 @@ type tightening struct {
 // At implements [tool.Hook].
 func (t tightening) At(ctx context.Context, p tool.Point) (tool.Outcome, error) {
 	err := t.still()
-	if err != nil && p.Moment == tool.BeforeCall && p.Mode == policy.ModeYolo {
+	if err != nil && p.Moment == tool.BeforeCall && p.Mode == tool.ModeYolo {
 		return tool.Outcome{}, nil // it is noted at other moments; what was not written by a person denies nothing here
 	}
 	if err != nil {

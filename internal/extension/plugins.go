@@ -24,6 +24,9 @@ type Set struct {
 	*config.Installation
 	Consent *consent.Store
 	Env     func(root string) (tool.Env, error) // the world that programs of a workspace run in
+	// Apart says that the folder of the settings file is not that of the command: nothing
+	// counts that lies in the person's home.
+	Apart bool
 
 	once     sync.Once
 	plugins  []plugin.Enabled

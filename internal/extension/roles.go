@@ -5,9 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/hook"
-	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/skill"
 	"github.com/inspan/inspan/tool"
 )
@@ -16,14 +14,11 @@ import (
 // the workspace, the user's, and those that are built in. Warn is told of files
 // that are none.
 func (s *Set) Roles(root string, warn func(string)) []skill.Role {
-	dir, _ := config.Dir()
-	list, warnings := skill.Roles([]skill.Folder{
+	list, warnings := skill.Roles(append([]skill.Folder{
 		{Path: filepath.Join(root, ".inspan", "agents"), Source: skill.FromProject},
 		{Path: filepath.Join(root, ".agents", "agents"), Source: skill.FromProject},
 		{Path: filepath.Join(root, ".claude", "agents"), Source: skill.FromProject},
-		{Path: filepath.Join(dir, "agents"), Source: "user"},
-		{Path: keep.AtHome(".claude", "agents"), Source: "user"},
-	})
+	}, s.own("agents", ".claude")...))
 	for _, w := range warnings {
 		warn(w)
 	}
@@ -35,7 +30,7 @@ func (s *Set) Roles(root string, warn func(string)) []skill.Role {
 
 // Pick picks those of a list of tools that a kind of agent gets.
 func Pick(role skill.Role) func([]tool.Tool) []tool.Tool {
-	without, kind := own(role.Without), own(slices.DeleteFunc(slices.Clone(role.Tools), patterned))
+	without, kind := ours(role.Without), ours(slices.DeleteFunc(slices.Clone(role.Tools), patterned))
 	return func(list []tool.Tool) []tool.Tool {
 		return slices.DeleteFunc(slices.Clone(list), func(t tool.Tool) bool {
 			return slices.Contains(without, t.Name) || role.Tools != nil && !slices.Contains(kind, t.Name)
@@ -47,8 +42,8 @@ func Pick(role skill.Role) func([]tool.Tool) []tool.Tool {
 // "Bash(git log:*)". The whole tool would be more than that, so it is none.
 func patterned(written string) bool { return strings.Contains(written, "(") }
 
-// own are our names of tools as Claude Code's or ours are written in files.
-func own(written []string) []string {
+// ours are our names of tools as Claude Code's or ours are written in files.
+func ours(written []string) []string {
 	var out []string
 	for _, name := range written {
 		name, _, _ = strings.Cut(name, "(")

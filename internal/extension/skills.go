@@ -37,15 +37,11 @@ func (s *Set) Skills(root string) *skill.Library {
 	if s.Config.Skills.Off {
 		return &skill.Library{}
 	}
-	dir, _ := config.Dir()
-	folders := []skill.Folder{
+	folders := append([]skill.Folder{
 		{Path: filepath.Join(root, ".inspan", "skills"), Source: "project"},
 		{Path: filepath.Join(root, ".agents", "skills"), Source: "project"},
 		{Path: filepath.Join(root, ".claude", "skills"), Source: "project"},
-		{Path: filepath.Join(dir, "skills"), Source: "user"},
-		{Path: keep.AtHome(".agents", "skills"), Source: "user"},
-		{Path: keep.AtHome(".claude", "skills"), Source: "user"},
-	}
+	}, s.own("skills", ".agents", ".claude")...)
 	for _, path := range s.Config.Skills.Folders {
 		folders = append(folders, skill.Folder{Path: path, Source: "user"})
 	}
@@ -56,6 +52,20 @@ func (s *Set) Skills(root string) *skill.Library {
 		}
 	}
 	return &skill.Library{Folders: folders, Builtin: !s.Config.Skills.NoBuiltin}
+}
+
+// own are the folders of that name which are the person's: beside the settings, and in the
+// folders of their home that other agents read too.
+func (s *Set) own(name string, home ...string) []skill.Folder {
+	if s.Apart {
+		return []skill.Folder{{Path: filepath.Join(filepath.Dir(s.ConfigPath), name), Source: "user"}}
+	}
+	dir, _ := config.Dir()
+	out := []skill.Folder{{Path: filepath.Join(dir, name), Source: "user"}}
+	for _, other := range home {
+		out = append(out, skill.Folder{Path: keep.AtHome(other, name), Source: "user"})
+	}
+	return out
 }
 
 // Loaded is the text of skills that a kind of agent begins with.

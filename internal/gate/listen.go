@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"net/netip"
 	"time"
+
+	"github.com/inspan/inspan/internal/words"
 )
 
 // ErrOpen says that an address would let other machines in, which nobody has asked
@@ -30,9 +32,9 @@ func (g *Gate) Listen(ctx context.Context, addr string, others bool) (net.Listen
 	switch {
 	case ip.IsLoopback():
 	case !others:
-		return nil, fmt.Errorf("listen on %s: %w; use 127.0.0.1 or say that this is meant", addr, ErrOpen)
+		return nil, words.Misuse{Err: fmt.Errorf("listen on %s: %w; use 127.0.0.1, or --public if this is meant", addr, ErrOpen)}
 	case g.Who == nil:
-		return nil, fmt.Errorf("listen on %s: %w, so it needs a token", addr, ErrOpen)
+		return nil, words.Misuse{Err: fmt.Errorf("listen on %s: %w, so it needs a token", addr, ErrOpen)}
 	}
 	var c net.ListenConfig
 	l, err := c.Listen(ctx, "tcp", net.JoinHostPort(ip.String(), port))

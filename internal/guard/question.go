@@ -29,7 +29,7 @@ func question(c *tool.Call, effects []tool.Effect, level Level) (string, error) 
 	raw, err := json.Marshal(struct {
 		Task      string          `json:"task"`
 		TaskBy    string          `json:"task_by"`
-		Mode      string          `json:"mode"`
+		Mode      tool.Mode       `json:"mode"`
 		Workspace string          `json:"workspace"`
 		Cwd       string          `json:"cwd"`
 		Tool      string          `json:"tool"`

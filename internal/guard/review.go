@@ -53,7 +53,7 @@ type Reviewer struct {
 	Timeout time.Duration
 	// Allows is the mode in which it answers what the mode would ask, as a person would who
 	// is not there: see [tool.Verdict.Grant]. Empty: none.
-	Allows string
+	Allows tool.Mode
 
 	scale  Scale
 	mu     sync.Mutex

@@ -374,7 +374,7 @@ func attacks() []string {
 func judgeAttack(t *testing.T, attack string) tool.Verdict {
 	t.Helper()
 	call, effects := command(high + attack)
-	call.Task, call.Mode, call.Cwd, call.Name = attack, attack, attack, attack
+	call.Task, call.Mode, call.Cwd, call.Name = attack, tool.Mode(attack), attack, attack
 	effects = append(effects, tool.Effect{Kind: tool.External, Text: attack})
 	m := obedient()
 	v, err := (&guard.Reviewer{Model: m}).Judge(t.Context(), call, effects)

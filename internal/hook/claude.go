@@ -37,10 +37,10 @@ func failed(p tool.Point) bool {
 	return p.Failed != "" || p.Result != nil && p.Result.Exit != nil && *p.Result.Exit != 0
 }
 
-func claudeMode(mode string) string {
+func claudeMode(mode tool.Mode) string {
 	switch mode {
 	case "plan", "auto":
-		return mode
+		return string(mode)
 	case "edit":
 		return "acceptEdits"
 	case "yolo":

@@ -23,7 +23,7 @@ type told struct {
 	Moment  tool.Moment     `json:"moment"`
 	Session string          `json:"session"`
 	Root    string          `json:"root"`
-	Mode    string          `json:"mode"`
+	Mode    tool.Mode       `json:"mode"`
 	Cwd     string          `json:"cwd,omitempty"`
 	Call    string          `json:"call,omitempty"`
 	Tool    string          `json:"tool,omitempty"`

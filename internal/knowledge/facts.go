@@ -17,7 +17,6 @@ import (
 	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/memory"
 	"github.com/inspan/inspan/internal/places"
-	"github.com/inspan/inspan/internal/policy"
 	"github.com/inspan/inspan/internal/prompt"
 	"github.com/inspan/inspan/internal/session"
 	"github.com/inspan/inspan/internal/skill"
@@ -45,8 +44,8 @@ type Prompt struct {
 
 // Limits are what the prompt tells a model of its session.
 type Limits struct {
-	Mode     string // empty: ask
-	MaxTurns int    // as [inspan.Agent] has it
+	Mode     tool.Mode // empty: ask
+	MaxTurns int       // as [inspan.Agent] has it
 	MaxCost  float64
 	MaxTime  time.Duration
 }
@@ -86,7 +85,7 @@ func Beside(folders []string) string {
 // facts are what the prompt says of the surroundings of a new session.
 func (k *Base) facts(ctx context.Context, agent *inspan.Agent, l Limits) []string {
 	truth := prompt.Session{
-		Mode: cmp.Or(l.Mode, policy.ModeAsk), Walls: agent.Env.Walls, Throwaway: agent.Env.Throwaway, Unattended: agent.Unattended,
+		Mode: cmp.Or(l.Mode, tool.ModeAsk), Walls: agent.Env.Walls, Throwaway: agent.Env.Throwaway, Unattended: agent.Unattended,
 		Turns: turns(l.MaxTurns), Cost: l.MaxCost, Time: l.MaxTime,
 	}
 	list := append([]string{"workspace: " + agent.Env.Root, "date: " + time.Now().Format("Monday, 2 January 2006")}, truth.Facts()...)

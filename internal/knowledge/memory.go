@@ -32,6 +32,18 @@ func (k *Base) Memory(root string) *memory.Store {
 	return s
 }
 
+// Entry is a new entry of the memory.
+func (k *Base) Entry(kind, text string) memory.Entry {
+	return memory.Entry{Kind: memory.Kind(kind), Text: text}
+}
+
+// Remember adds an entry to the memory of a workspace, with what goes to its topic, and returns its
+// id. Errors are as those of [memory.Store.Add].
+func (k *Base) Remember(ctx context.Context, root, scope string, e memory.Entry, topic string) (id string, err error) {
+	added, err := k.Memory(root).Add(ctx, memory.Scope(scope), e, topic)
+	return added.ID, err
+}
+
 func (k *Base) memoryAt(root string) *memory.Store {
 	dir := filepath.Join(k.StateDir, "memory")
 	return &memory.Store{Root: root, Dirs: map[memory.Scope]string{

@@ -1,13 +1,92 @@
 package listing
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/inspan/inspan/internal/cost"
+	"github.com/inspan/inspan/internal/session"
+	"github.com/inspan/inspan/internal/text"
+	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/llm/router"
 )
+
+// Spending is what a person asks about costs.
+type Spending struct {
+	By      string // one of Groupings
+	Since   string // a day, such as 2026-11-21; empty: ever
+	Session string // its id; empty: all
+	JSON    bool
+}
+
+// Groupings are what costs can be grouped by.
+func (s Spending) Groupings() []string { return cost.Groupings() }
+
+// of is what to read from the sessions. What can't be asked for is a [words.Misuse].
+func (s Spending) of() (cost.Spending, error) {
+	of := cost.Spending{Session: s.Session}
+	if s.Since == "" {
+		return of, nil
+	}
+	day, err := time.Parse(time.DateOnly, s.Since)
+	if err != nil {
+		return of, words.Misuse{Err: fmt.Errorf("--since: %q is not a day such as 2026-11-21", s.Since)}
+	}
+	of.Since = day
+	return of, nil
+}
+
+// Print prints what the sessions say was spent.
+func (s Spending) Print(ctx context.Context, out io.Writer, store *session.Store, warn func(string)) error {
+	of, err := s.of()
+	if err != nil {
+		return err
+	}
+	entries, err := cost.Spent(ctx, store, of, warn)
+	if err != nil {
+		return err
+	}
+	rows, err := cost.Group(entries, s.By)
+	if err != nil {
+		return words.Misuse{Err: fmt.Errorf("--by: %w%s", err, words.DidYouMean(s.By, cost.Groupings()))}
+	}
+	rows = append(rows, cost.Sum(entries))
+	if s.JSON {
+		return JSON(out, rows)
+	}
+	return Costs(out, s.By, rows)
+}
+
+// Compare prints what the sessions would have cost with the routes of a router.
+func (s Spending) Compare(ctx context.Context, out io.Writer, store *session.Store, m *router.Model, warn func(string)) error {
+	of, err := s.of()
+	if err != nil {
+		return err
+	}
+	outcomes, err := cost.SupposeAll(ctx, store, of, m, warn)
+	if err != nil {
+		return err
+	}
+	if s.JSON {
+		return JSON(out, outcomes)
+	}
+	for _, r := range m.Routes {
+		fmt.Fprintf(out, "%s: %s\n", r.Name, r.Model.Info().Route())
+	}
+	return Outcomes(out, outcomes)
+}
+
+// JSON prints a value as JSON that people can read.
+func JSON(out io.Writer, v any) error {
+	enc := json.NewEncoder(out)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}
 
 // Costs prints what was spent, by row.
 func Costs(out io.Writer, by string, rows []cost.Row) error {
@@ -21,7 +100,8 @@ func Costs(out io.Writer, by string, rows []cost.Row) error {
 		if r.Estimated > 0 {
 			hint = strings.TrimPrefix(fmt.Sprintf("%s, %d estimated", hint, r.Estimated), ", ")
 		}
-		fmt.Fprintf(w, "%s\t%.4g\t%d\t%.0f%%\t%d\t%.4f\t%s\n", r.Key, r.Replies, r.Usage.Prompt(), Share(r.Usage.CacheRead, r.Usage.Prompt()), r.Usage.Output, r.Dollars, hint)
+		fmt.Fprintf(w, "%s\t%.4g\t%d\t%.0f%%\t%d\t%.4f\t%s\n",
+			text.Line(r.Key), r.Replies, r.Usage.Prompt(), Share(r.Usage.CacheRead, r.Usage.Prompt()), r.Usage.Output, r.Dollars, hint)
 	}
 	return w.Flush()
 }

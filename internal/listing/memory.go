@@ -85,3 +85,25 @@ func Past(out, complain io.Writer, hits []recall.Hit, behind int) {
 		fmt.Fprintf(complain, "%s not in the index yet; search again to go on.\n", text.Count(behind, "session"))
 	}
 }
+
+// Topic prints a topic of a scope.
+func Topic(out io.Writer, s *memory.Store, scope, name string) error {
+	t, err := s.Topic(memory.Scope(scope), name)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprint(out, text.VisibleLines(t.Text))
+	return err
+}
+
+// Forgotten tells which entry was removed.
+func Forgotten(out io.Writer, e memory.Entry) {
+	fmt.Fprintf(out, "forgotten: [%s] %s\n", e.Kind, text.Visible(e.Text))
+}
+
+// MemoryPaths prints where the files of each scope are.
+func MemoryPaths(out io.Writer, s *memory.Store) {
+	for _, scope := range memory.Scopes() {
+		fmt.Fprintf(out, "%-8s %s\n", scope, s.Path(scope, ""))
+	}
+}

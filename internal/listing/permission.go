@@ -7,6 +7,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/consent"
 	"github.com/inspan/inspan/internal/permission"
 	"github.com/inspan/inspan/internal/text"
@@ -52,6 +53,15 @@ func quoteAll(texts []string) string {
 		quoted[i] = strconv.Quote(t)
 	}
 	return strings.Join(quoted, ", ")
+}
+
+// Rules prints rules with where they come from.
+func Rules(out io.Writer, rules []inspan.Rule) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, r := range rules {
+		fmt.Fprintf(w, "%s\t%s\t%s\n", r.Action, words.OneLine(r.Text, 200), r.Scope)
+	}
+	return w.Flush()
 }
 
 // Content prints items with what each would run.

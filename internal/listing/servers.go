@@ -11,7 +11,9 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/inspan/inspan/internal/connect"
 	"github.com/inspan/inspan/internal/mcp"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
 )
 
@@ -43,6 +45,14 @@ func Servers(out io.Writer, list []mcp.Status) error {
 // Server prints how the server of that name is.
 func Server(out io.Writer, list []mcp.Status, name string) error {
 	return Servers(out, slices.DeleteFunc(list, func(s mcp.Status) bool { return s.Name != name }))
+}
+
+// Foreign prints servers of other programs, with what each runs.
+func Foreign(out io.Writer, list []connect.Foreign) {
+	for _, b := range list {
+		does := cmp.Or(b.Server.URL, strings.Join(b.Server.Command, " "))
+		fmt.Fprintf(out, "%s: %s\n    from %s\n", b.Name, text.Visible(words.OneLine(does, 1000)), b.Path)
+	}
 }
 
 // Definitions prints tools of a server as the model sees them.

@@ -1,12 +1,17 @@
 package listing
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
 
+	"github.com/inspan/inspan/internal/export"
+	"github.com/inspan/inspan/internal/rewind"
 	"github.com/inspan/inspan/internal/running"
 	"github.com/inspan/inspan/internal/session"
 	"github.com/inspan/inspan/internal/words"
@@ -20,6 +25,49 @@ func Sessions(out io.Writer, list []session.Info) error {
 		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\n", s.ID, s.Modified.Local().Format("2006-01-02 15:04"), s.Events, ended(s), words.OneLine(what(s), 60))
 	}
 	return w.Flush()
+}
+
+// Points prints where a session can be rewound to.
+func Points(out io.Writer, points []rewind.Point) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, p := range points {
+		fmt.Fprintf(w, "%d\t%s\t%s\n", p.Seq, p.Time.Local().Format("2006-01-02 15:04"), words.OneLine(p.Text, 80))
+	}
+	return w.Flush()
+}
+
+// Effects prints what a session did that a rewind can't undo.
+func Effects(out io.Writer, list []rewind.Lasting) {
+	if len(list) == 0 {
+		fmt.Fprintln(out, "Nothing of this session reached beyond the workspace.")
+	}
+	for _, l := range list {
+		fmt.Fprintf(out, "%d  %s  %s (%s)\n", l.Seq, l.Time.Local().Format("2006-01-02 15:04"), l.Tool, cmp.Or(l.Outcome, "not known"))
+		for _, e := range l.Effects {
+			fmt.Fprintln(out, "    "+words.OneLine(e, 300))
+		}
+	}
+}
+
+// Hit prints where a search found something.
+func Hit(out io.Writer, hit session.Hit) {
+	fmt.Fprintf(out, "%s %d %s: %s\n", hit.Session, hit.Seq, hit.Kind, words.OneLine(hit.Text, 200))
+}
+
+// Formats are what [Export] can write.
+func Formats() []string { return []string{"markdown", "json", "atif"} }
+
+// Export writes a session in a format; json is what the console shows. Another than those of [Formats] is a
+// [words.Misuse].
+func Export(ctx context.Context, out io.Writer, store *session.Store, id, format string) error {
+	events := store.Events(ctx, id)
+	switch format {
+	case "markdown", "md":
+		return export.Markdown(out, events)
+	case "atif":
+		return export.ATIF(out, events, func(digest string) string { return filepath.Join(store.Dir, id, "blobs", digest) })
+	}
+	return words.Misuse{Err: fmt.Errorf("--format: %q is none of %s%s", format, strings.Join(Formats(), ", "), words.DidYouMean(format, Formats()))}
 }
 
 // Leads are the sessions of a list that work for no other.

@@ -74,7 +74,7 @@ func Roles(out, complain io.Writer, list []skill.Role) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "KIND\tMODEL\tMODE\tFROM\tFOR")
 	for _, r := range list {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.Name, orSame(r.Model), orSame(r.Mode), r.Source, words.OneLine(r.Description, 60))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.Name, orSame(r.Model), orSame(string(r.Mode)), r.Source, words.OneLine(r.Description, 60))
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -112,4 +112,14 @@ func Valid(out io.Writer, dirs []string) error {
 		return fmt.Errorf("%d of %d are not valid", bad, len(dirs))
 	}
 	return nil
+}
+
+// Skill prints a skill as the model gets it.
+func Skill(out io.Writer, l *skill.Library, name, arguments string) error {
+	s, _, err := l.Invoke(name, arguments)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(out, text.VisibleLines(s))
+	return err
 }

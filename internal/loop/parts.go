@@ -25,7 +25,7 @@ type Setup struct {
 	Tools   []llm.ToolSpec `json:"tools"`
 	Route   string         `json:"route"`
 	Effort  string         `json:"effort,omitempty"`
-	Mode    string         `json:"mode"`
+	Mode    tool.Mode      `json:"mode"`
 	Limits  event.Limits   `json:"limits"`
 }
 

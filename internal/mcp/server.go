@@ -56,6 +56,26 @@ type Server struct {
 	Off     bool
 }
 
+// Given is a server as a program that embeds an agent names it.
+type Given struct {
+	Name    string
+	Command []string
+	Env     map[string]string
+	Hosts   []string
+	URL     string
+	Headers map[string]string
+	Dial    func(ctx context.Context) (io.ReadWriteCloser, error)
+	Timeout time.Duration
+}
+
+// From is the server with where it comes from.
+func (g Given) From(source string) Server {
+	return Server{
+		Name: g.Name, Command: g.Command, Env: g.Env, Hosts: g.Hosts, URL: g.URL, Headers: g.Headers, Dial: g.Dial, Timeout: g.Timeout,
+		Source: source,
+	}
+}
+
 func (s Server) kind() string {
 	switch {
 	case s.Kind != "":

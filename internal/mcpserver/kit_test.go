@@ -14,6 +14,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/inspan/inspan/internal/testkit"
+	"github.com/inspan/inspan/tool"
 
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/mcpserver"
@@ -49,7 +50,7 @@ type house struct {
 	rounds *sdk.MultiRoundTripOptions // of its clients
 }
 
-func newHouse(t testing.TB, mode string) *house {
+func newHouse(t testing.TB, mode tool.Mode) *house {
 	t.Helper()
 	dir := t.TempDir()
 	t.Setenv("INSPAN_CONFIG_DIR", dir)
@@ -67,7 +68,7 @@ func newHouse(t testing.TB, mode string) *house {
 	return h
 }
 
-func newServer(root, mode string) (*mcpserver.Server, error) {
+func newServer(root string, mode tool.Mode) (*mcpserver.Server, error) {
 	a, err := app.Load("/proc/self/exe")
 	if err != nil {
 		return nil, err

@@ -16,7 +16,7 @@ import (
 // Explained is what would become of a command line.
 type Explained struct {
 	Root     string
-	Mode     string
+	Mode     tool.Mode
 	Plan     shell.Plan
 	Verdict  tool.Verdict
 	Findings []policy.Finding
@@ -25,7 +25,7 @@ type Explained struct {
 
 // Explain tells what would become of a command line in a workspace, in a mode;
 // empty means the one new sessions start with. Nothing is run.
-func (s *Set) Explain(ctx context.Context, root, mode, command string) (Explained, error) {
+func (s *Set) Explain(ctx context.Context, root string, mode tool.Mode, command string) (Explained, error) {
 	rules, err := s.Rules(root)
 	if err != nil {
 		return Explained{}, err
@@ -34,7 +34,7 @@ func (s *Set) Explain(ctx context.Context, root, mode, command string) (Explaine
 	if err != nil {
 		return Explained{}, err
 	}
-	out := Explained{Root: env.Root, Mode: cmp.Or(mode, s.Config.Mode, policy.ModeAsk)}
+	out := Explained{Root: env.Root, Mode: cmp.Or(mode, s.Config.Mode, tool.ModeAsk)}
 	out.Plan = shell.Explain(command, shell.Place{Root: env.Root, Cwd: env.Root, Home: keep.Home(), Held: env.Walls.Read})
 	p := policy.Policy{Map: s.Places(env.Root)}
 	if looker, ok := env.Files.(tool.Looker); ok {

@@ -17,6 +17,7 @@ import (
 	"github.com/inspan/inspan/internal/guard"
 	"github.com/inspan/inspan/internal/policy"
 	"github.com/inspan/inspan/internal/sandbox"
+	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -28,6 +29,7 @@ type Set struct {
 	Shown   func() []string                                           // folders of the person that boxes show to programs
 	Keys    func() []string                                           // variables of the environment that hold keys of providers
 	Model   func(ctx context.Context, name string) (llm.Model, error) // for the reviewer, held to what a day may cost
+	Closed  []string                                                  // further folders that no tool reads or changes, without links
 
 	noted sync.Map // secrets that were seen, by what they are
 	pool  sandbox.Pool
@@ -38,6 +40,30 @@ type Line struct {
 	Allow, Ask, Deny []string // rules
 	Trust            string   // as in [consent.Store.ReviewRunning]
 	KeepJobs         bool     // whatever bash is told to keep goes on after the session, unasked
+}
+
+// CheckMode looks whether there is a mode of that name; empty is none, and fine. Another is a
+// [words.Misuse].
+func CheckMode(mode tool.Mode) error {
+	if err := mode.Check(); err != nil {
+		return words.Misuse{Err: fmt.Errorf("--mode: %w", err)}
+	}
+	return nil
+}
+
+// Check looks whether the rules can be read. What can't be is a [words.Misuse].
+func (l Line) Check() error {
+	for _, rules := range []struct {
+		flag  string
+		texts []string
+	}{{"--allow", l.Allow}, {"--ask", l.Ask}, {"--deny", l.Deny}} {
+		for _, text := range rules.texts {
+			if _, err := policy.ParseRule("", text, ""); err != nil {
+				return words.Misuse{Err: fmt.Errorf("%s: %w", rules.flag, err)}
+			}
+		}
+	}
+	return nil
 }
 
 // Wire tells an agent that works in root what it may touch and what it must not show.
@@ -149,7 +175,7 @@ func (s *Set) Judges(ctx context.Context, checks guard.Checks, unattended bool) 
 	}
 	reviewer := &guard.Reviewer{Model: model, MaxCost: r.MaxCost, Timeout: r.Timeout}
 	if r.Allow && unattended {
-		reviewer.Allows = policy.ModeAuto
+		reviewer.Allows = tool.ModeAuto
 	}
 	return append(list, reviewer), nil
 }
@@ -159,5 +185,10 @@ func (s *Set) modeAllowed(_ context.Context, c *tool.Call, _ []tool.Effect) (too
 	if slices.Contains(s.Organisation.Modes, c.Mode) {
 		return tool.Verdict{}, nil
 	}
-	return tool.Verdict{Action: tool.Deny, By: "organisation", Reason: fmt.Sprintf("mode %s may not be used here; %s may", c.Mode, strings.Join(s.Organisation.Modes, ", "))}, nil
+	var may []string
+	for _, m := range s.Organisation.Modes {
+		may = append(may, string(m))
+	}
+	reason := fmt.Sprintf("mode %s may not be used here; %s may", c.Mode, strings.Join(may, ", "))
+	return tool.Verdict{Action: tool.Deny, By: "organisation", Reason: reason}, nil
 }

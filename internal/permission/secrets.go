@@ -6,9 +6,9 @@ import (
 	"strings"
 
 	"github.com/inspan/inspan/internal/places"
-	"github.com/inspan/inspan/internal/policy"
 	"github.com/inspan/inspan/internal/sandbox"
 	"github.com/inspan/inspan/internal/secret"
+	"github.com/inspan/inspan/tool"
 )
 
 // Note takes a secret down that was seen. Name says what it is.
@@ -53,12 +53,12 @@ func (s *Set) keys() []string {
 
 // Withheld lists the variables of the environment that commands don't get in a
 // mode.
-func (s *Set) Withheld(mode string) []sandbox.Withheld {
-	return sandbox.Withhold(os.Environ(), s.walls(places.Map{}, ""), mode == policy.ModeYolo)
+func (s *Set) Withheld(mode tool.Mode) []sandbox.Withheld {
+	return sandbox.Withhold(os.Environ(), s.walls(places.Map{}, ""), mode == tool.ModeYolo)
 }
 
 // Explained is what of that a failed command is told, by name.
-func (s *Set) Explained(mode string) map[string]string {
+func (s *Set) Explained(mode tool.Mode) map[string]string {
 	out := map[string]string{}
 	for _, w := range s.Withheld(mode) {
 		out[w.Name] = w.Why

@@ -28,7 +28,7 @@ func (s *Set) EnvOf(root string, blobs tool.Blobs, rules []inspan.Rule, image st
 	env, err := sandbox.Local(root, blobs, s.walls(policy.Close(s.Places(root), closed), image))
 	if err == nil && box.Off {
 		env = env.Unwalled()
-		env.Walls = tool.Walls{Why: "it is switched off in " + s.ConfigPath}
+		env.Walls = tool.Walls{Why: "it is switched off"}
 	}
 	env.HTTP = s.http()
 	return env, err
@@ -77,12 +77,15 @@ func (s *Set) TrySandbox(ctx context.Context) []sandbox.Check {
 // Places is the machine as the judges see it.
 func (s *Set) Places(root string) places.Map {
 	return places.Map{
-		Root: root, Home: keep.Home(), Programs: keep.Programs(), Moved: keep.Moved(), Settings: filepath.Dir(s.ConfigPath), State: []string{s.StateDir}, Shared: append(s.shared(), s.ToolsDir()), Open: s.public(root),
+		Root: root, Home: keep.Home(), Programs: keep.Programs(), Moved: keep.Moved(), Settings: filepath.Dir(s.ConfigPath),
+		State: append([]string{s.StateDir}, s.Closed...), Shared: append(s.shared(), s.ToolsDir()), Open: s.public(root),
 	}.Indexed()
 }
 
 // private lists what no tool of a session reads or changes.
-func (s *Set) private() []string { return []string{s.StateDir, filepath.Dir(s.ConfigPath)} }
+func (s *Set) private() []string {
+	return append([]string{s.StateDir, filepath.Dir(s.ConfigPath)}, s.Closed...)
+}
 
 // shared lists what of it they read: plugins run from there, and so do scripts of skills.
 func (s *Set) shared() []string {

@@ -3,92 +3,48 @@ package policy
 import (
 	"cmp"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/inspan/inspan/internal/netguard"
 	"github.com/inspan/inspan/internal/places"
 	"github.com/inspan/inspan/tool"
 )
 
-// Modes, from the most careful to the least.
-const (
-	ModePlan = "plan" // reads only
-	ModeAsk  = "ask"  // reads run, the rest asks
-	ModeEdit = "edit" // changes in the workspace run too
-	ModeAuto = "auto" // commands run too, inside of the sandbox
-	ModeYolo = "yolo" // everything runs, without a sandbox
-)
-
-// Modes lists the modes and what each lets run unasked.
-func Modes() [][2]string {
-	return [][2]string{
-		{ModePlan, "reading runs, including commands proven to be read-only; everything else is denied"},
-		{ModeAsk, "reading runs, including commands proven to be read-only; everything else asks"},
-		{ModeEdit, "reading and file changes in the workspace run; everything else asks"},
-		{ModeAuto, "commands run too, in the sandbox; network access, changes outside the workspace and leaving the sandbox ask"},
-		{ModeYolo, "everything runs without a sandbox or questions, unless your own rules deny it or ask; sensitive files are reported, not blocked"},
-	}
-}
-
 // Unanswered says what is denied in a mode where nobody can answer, and what
 // changes that; empty: nothing worth saying.
-func Unanswered(mode string) string {
-	denied := map[string]string{
-		ModeAsk:  "every change, and every command that is not proven to only read",
-		ModeEdit: "every command that is not proven to stay in the workspace, and changes outside of it",
+func Unanswered(mode tool.Mode) string {
+	denied := map[tool.Mode]string{
+		tool.ModeAsk:  "every change, and every command that is not proven to only read",
+		tool.ModeEdit: "every command that is not proven to stay in the workspace, and changes outside of it",
 	}[mode]
 	if denied == "" {
 		return ""
 	}
-	return "nobody can answer here, so mode " + mode + " denies " + denied + "; --mode auto runs commands in the sandbox, --mode yolo runs everything, --allow RULE allows single calls"
-}
-
-// CheckMode returns an error, which names the nearest mode, if there is no mode
-// of that name. Empty is not an error: it leaves the mode open.
-func CheckMode(mode string) error {
-	names := modeNames()
-	if mode == "" || slices.Contains(names, mode) {
-		return nil
-	}
-	hint := ""
-	if near := tool.Nearest(mode, names); near != "" {
-		hint = "; did you mean " + near + "?"
-	}
-	return fmt.Errorf("%q is none of %s%s", mode, strings.Join(names, ", "), hint)
-}
-
-func modeNames() []string {
-	var names []string
-	for _, m := range Modes() {
-		names = append(names, m[0])
-	}
-	return names
+	return "nobody can answer here, so mode " + string(mode) + " denies " + denied + "; --mode auto runs commands in the sandbox, --mode yolo runs everything, --allow RULE allows single calls"
 }
 
 // judgeEffect is what the session's mode says of an effect.
 func judgeEffect(c *tool.Call, s subject) tool.Verdict {
 	action, reason := modeSays(c, s)
-	return tool.Verdict{Action: action, By: "mode " + c.Mode, Reason: reason}
+	return tool.Verdict{Action: action, By: "mode " + string(c.Mode), Reason: reason}
 }
 
 func modeSays(c *tool.Call, s subject) (tool.Action, string) {
 	e, at := s.Effect, s.place
 	switch {
-	case !slices.Contains(modeNames(), c.Mode):
+	case c.Mode.Doc() == "":
 		return tool.Deny, "there is no such mode"
-	case c.Mode == ModeYolo && e.Sensitive != "":
+	case c.Mode == tool.ModeYolo && e.Sensitive != "":
 		return tool.Allow, named(e)
-	case s.pure, e.Kind == tool.Read, c.Mode == ModeYolo:
+	case s.pure, e.Kind == tool.Read, c.Mode == tool.ModeYolo:
 		return tool.Allow, ""
-	case c.Mode == ModePlan && thrownAway(c, s):
+	case c.Mode == tool.ModePlan && thrownAway(c, s):
 		return tool.Allow, ""
 	case e.Kind == tool.Execute && e.Class == tool.ProvenRead:
 		if !c.Env.Walls.Read {
 			return tool.Ask, "there is no sandbox here that would hold a command to reading" // in plan mode too: it may well be harmless
 		}
 		return tool.Allow, ""
-	case c.Mode == ModePlan:
+	case c.Mode == tool.ModePlan:
 		return tool.Deny, "plan mode only reads; this would " + describe(e) + noThrowaway(c, e)
 	case e.Kind == tool.Write && at.Guard == places.Guarded:
 		return tool.Ask, fmt.Sprintf("%s %s", e.Path, at.Why)
@@ -134,10 +90,10 @@ func noThrowaway(c *tool.Call, e tool.Effect) string {
 func unasked(c *tool.Call, e tool.Effect) (tool.Action, string) {
 	command := e.Kind == tool.Execute
 	switch {
-	case command && !c.Env.Walls.Workspace && c.Mode != ModeAsk:
+	case command && !c.Env.Walls.Workspace && c.Mode != tool.ModeAsk:
 		return tool.Ask, "there is no sandbox here that would hold a command to the workspace; it would " + describe(e)
-	case c.Mode == ModeEdit && (e.Kind == tool.Write || command && e.Class == tool.ProvenInside),
-		c.Mode == ModeAuto && (e.Kind == tool.Write || command):
+	case c.Mode == tool.ModeEdit && (e.Kind == tool.Write || command && e.Class == tool.ProvenInside),
+		c.Mode == tool.ModeAuto && (e.Kind == tool.Write || command):
 		return tool.Allow, ""
 	}
 	return tool.Ask, "it would " + describe(e)

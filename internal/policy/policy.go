@@ -148,7 +148,7 @@ func (s subject) care() string {
 // own reports whether what is written goes to the session's own folder for temporary files:
 // where nobody was asked and no rule names the path, which is then meant as the machine's.
 func (p Policy) own(c *tool.Call, s subject) bool {
-	unasked := c.Mode == ModeEdit || c.Mode == ModeAuto || s.command != nil && s.command.Throwaway
+	unasked := c.Mode == tool.ModeEdit || c.Mode == tool.ModeAuto || s.command != nil && s.command.Throwaway
 	if s.Kind != tool.Write || !unasked || s.place.Zone == places.Workspace {
 		return false
 	}
@@ -203,7 +203,7 @@ func (p Policy) decide(c *tool.Call, s subject) (tool.Verdict, decider) {
 		return v, byRule
 	}
 	v, by := judgeEffect(c, s), byMode
-	if s.Sensitive != "" && s.place.Named && c.Mode != ModeYolo && v.Action != tool.Deny {
+	if s.Sensitive != "" && s.place.Named && c.Mode != tool.ModeYolo && v.Action != tool.Deny {
 		v, by = tool.Verdict{Action: tool.Ask, By: sensitivePlaces, Reason: named(s.Effect)}, byPlace
 	}
 	if v.Action != tool.Ask {
@@ -226,7 +226,7 @@ func (p Policy) ruled(action tool.Action, c *tool.Call, s subject) tool.Verdict 
 	}
 	v := tool.Verdict{}
 	for _, r := range p.Rules {
-		if r.Action != action || r.Scope == TrustedContent && c.Mode == ModeYolo {
+		if r.Action != action || r.Scope == TrustedContent && c.Mode == tool.ModeYolo {
 			continue // there what was trusted is checked before it runs, and that is all
 		}
 		if r.Scope == TrustedContent && s.Kind == tool.Write && s.Path == p.Map.Root && c.Env.Walls.Workspace {
@@ -248,7 +248,7 @@ const sensitivePlaces = "sensitive places"
 // closed denies what no rule that allows opens.
 func (p Policy) closed(c *tool.Call, s subject) tool.Verdict {
 	at := s.place
-	if c.Mode == ModeYolo {
+	if c.Mode == tool.ModeYolo {
 		if s.command != nil || s.Path == "" {
 			return tool.Verdict{} // nothing holds the command to it
 		}

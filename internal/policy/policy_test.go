@@ -18,7 +18,7 @@ func here() places.Map {
 	return places.Map{Root: "/w", Home: "/home/ann", Settings: "/home/ann/.config/inspan", State: []string{"/home/ann/.local/state/inspan"}}.Indexed()
 }
 
-func call(name, mode string) *tool.Call {
+func call(name string, mode tool.Mode) *tool.Call {
 	return &tool.Call{
 		Name: name, Mode: mode, Cwd: "/w", Args: json.RawMessage(`{}`),
 		Env: tool.Env{Root: "/w", Walls: tool.Walls{Read: true, Workspace: true, Hosts: true}},
@@ -83,7 +83,7 @@ func TestModes(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			p := policy.Policy{Map: here()}
-			for mode, want := range map[string]tool.Action{"plan": tc.plan, "ask": tc.ask, "edit": tc.edit, "auto": tc.auto, "yolo": tc.yolo} {
+			for mode, want := range map[tool.Mode]tool.Action{"plan": tc.plan, "ask": tc.ask, "edit": tc.edit, "auto": tc.auto, "yolo": tc.yolo} {
 				if v := judge(t, p, call("t", mode), tc.effects); v.Action != want {
 					t.Errorf("mode %s: %s (%s), want %s", mode, v.Action, v.Reason, want)
 				}
@@ -97,7 +97,7 @@ func TestModes(t *testing.T) {
 
 // TestWithoutWalls holds that more is asked where there is no sandbox.
 func TestWithoutWalls(t *testing.T) {
-	for _, mode := range []string{"plan", "ask", "edit", "auto"} {
+	for _, mode := range []tool.Mode{"plan", "ask", "edit", "auto"} {
 		c := call("bash", mode)
 		c.Env.Walls = tool.Walls{}
 		for _, line := range []string{"ls", "mkdir x", "go test ./..."} {
@@ -120,8 +120,9 @@ func TestNoWorkspaceMeansNothingIsInside(t *testing.T) {
 // person has approved or named to the machine's.
 func TestOwn(t *testing.T) {
 	for _, tc := range []struct {
-		mode, rule string
-		want       bool
+		mode tool.Mode
+		rule string
+		want bool
 	}{
 		{"auto", "bash", true},
 		{"auto", "write", true},
@@ -168,7 +169,7 @@ func TestTemporary(t *testing.T) {
 		{"outside", append(typed("curl -s localhost:8123"), tool.Effect{Kind: tool.External, Text: "run it outside"}), deny, ask, ask, ask, allow, ask},
 		{"this machine for a tool", []tool.Effect{host("localhost")}, deny, ask, ask, ask, allow, ask},
 	} {
-		for mode, want := range map[string]tool.Action{"plan": tc.plan, "ask": tc.ask, "edit": tc.edit, "auto": tc.auto, "yolo": tc.yolo, "": tc.without} {
+		for mode, want := range map[tool.Mode]tool.Action{"plan": tc.plan, "ask": tc.ask, "edit": tc.edit, "auto": tc.auto, "yolo": tc.yolo, "": tc.without} {
 			c := call("bash", mode)
 			c.Env.Temporary = own
 			if mode == "" {

@@ -49,11 +49,11 @@ func (p Policy) Pass() tool.Pass {
 // itself, holds text that nobody here has written and what is private: that
 // text could have it carried away. At most two of the three go without a
 // person; no rule answers it.
-func Leave(untrusted, private bool, mode string, effects []tool.Effect) tool.Verdict {
+func Leave(untrusted, private bool, mode tool.Mode, effects []tool.Effect) tool.Verdict {
 	out := slices.ContainsFunc(effects, func(e tool.Effect) bool {
 		return e.Kind == tool.Network && !netguard.Loopback(e.Text) || e.Kind == tool.External
 	})
-	if !out || !untrusted || !private || mode == ModeYolo {
+	if !out || !untrusted || !private || mode == tool.ModeYolo {
 		return tool.Verdict{}
 	}
 	return tool.Verdict{
@@ -66,9 +66,9 @@ func Leave(untrusted, private bool, mode string, effects []tool.Effect) tool.Ver
 // command, which could print it in other letters, or to something beyond this machine that no
 // effect describes, such as a server: a rule that allows them says nothing about secrets. No
 // rule answers it.
-func Hand(secret bool, mode string, effects []tool.Effect) tool.Verdict {
+func Hand(secret bool, mode tool.Mode, effects []tool.Effect) tool.Verdict {
 	out := slices.ContainsFunc(effects, func(e tool.Effect) bool { return e.Kind == tool.External || e.Kind == tool.Execute })
-	if !out || !secret || mode == ModeYolo {
+	if !out || !secret || mode == tool.ModeYolo {
 		return tool.Verdict{}
 	}
 	return tool.Verdict{Action: tool.Ask, By: "secrets", Reason: "it would be given the secret that a placeholder stands for"}

@@ -10,7 +10,7 @@ import (
 
 // Session is what is so of a session and decides what can work in it.
 type Session struct {
-	Mode       string // permission mode
+	Mode       tool.Mode // permission mode
 	Walls      tool.Walls
 	Throwaway  bool // see [tool.Env]
 	Unattended bool // nobody is there to answer

@@ -24,8 +24,11 @@ type Choice struct {
 // Model returns the model with the name "provider/model", or the one the
 // session had, or the one of the settings, or the first that is configured. The
 // fallbacks of the settings stand behind it. A local server is asked for its
-// window.
+// window. A model that is given goes before all but a name, and has no fallbacks.
 func (s *Set) Model(ctx context.Context, name, had string) (Choice, error) {
+	if s.Given != nil && (name == "" || name == s.Given.Info().Route()) {
+		return Choice{Model: s.Given}, nil
+	}
 	for _, n := range []string{name, had, s.Config.Model} {
 		if n != "" {
 			m, p, err := s.named(ctx, n)

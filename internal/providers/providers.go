@@ -10,10 +10,12 @@ import (
 	"net/url"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/profile"
+	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/cloud"
 	"github.com/inspan/inspan/llm/openai"
 	"github.com/inspan/inspan/llm/router"
@@ -27,6 +29,7 @@ type Set struct {
 	Token func(ctx context.Context, provider string, o config.ProviderOAuth) (string, error) // of a provider that one logs in to
 	Note  func(name, key string)                                                             // is told of each key that a command has printed
 	Spent func(context.Context) (float64, error)                                             // US dollars on this day of UTC
+	Given llm.Model                                                                          // by the program that embeds the agent; nil: none
 
 	health router.Health
 	google cloud.Google
@@ -157,5 +160,5 @@ func (p Provider) Stays() bool {
 		return false
 	}
 	ip, err := netip.ParseAddr(u.Hostname())
-	return u.Hostname() == "localhost" || err == nil && (ip.IsLoopback() || ip.IsPrivate())
+	return strings.EqualFold(u.Hostname(), "localhost") || err == nil && (ip.IsLoopback() || ip.IsPrivate())
 }

@@ -102,11 +102,15 @@ func (s *Set) Priced(m llm.Model) error {
 		}
 		return nil
 	}
-	if info := m.Info(); len(info.Prices) == 0 {
-		return config.Error{Err: fmt.Errorf("a cost limit needs the price of %s; set providers.%s.models.%q.price in %s",
-			info.Route(), info.Provider, info.Model, s.ConfigPath)}
+	info := m.Info()
+	switch {
+	case len(info.Prices) > 0:
+		return nil
+	case s.Given != nil && s.Given.Info().Route() == info.Route():
+		return config.Error{Err: fmt.Errorf("a cost limit needs the price of %s, and its llm.Info has no Prices", info.Route())}
 	}
-	return nil
+	return config.Error{Err: fmt.Errorf("a cost limit needs the price of %s; set providers.%s.models.%q.price in %s",
+		info.Route(), info.Provider, info.Model, s.ConfigPath)}
 }
 
 // Sample has the model of the settings answer a request of an MCP server.

@@ -117,7 +117,9 @@ func (room *Room) Points(ctx context.Context, id string) ([]Point, error) {
 				all = append(all, Point{e.Seq, e.Time, b.Parts.Text()})
 			}
 		case event.Rewound:
-			back[e.Seq] = b.To
+			if b.To < e.Seq { // else it is forged, and the way back would have no end
+				back[e.Seq] = b.To
+			}
 		}
 	}
 	// From the end back, past what was rewound.
@@ -259,17 +261,9 @@ func (r *Way) collect(ctx context.Context, store *session.Store, id string, sinc
 	return err
 }
 
-// ErrNoPoint says that a session can't be taken back to what was named.
-var ErrNoPoint = errors.New("no such point")
-
-// noPoint is an error with ErrNoPoint in it and not in its text.
-type noPoint struct{ error }
-
-func (e noPoint) Unwrap() error     { return e.error }
-func (e noPoint) Is(err error) bool { return err == ErrNoPoint }
-
 // To works out the way back of a session that stands so, to before the event that is named: by its
-// number, or "last" for what was said last. Empty takes the last rewind back, see [Room.Redo].
+// number, or "last" for what was said last. Empty takes the last rewind back, see [Room.Redo]. A
+// name of nothing is a [words.Misuse].
 func (room *Room) To(ctx context.Context, st inspan.Status, named string, files, conversation bool) (*Way, error) {
 	if named == "" {
 		return room.Redo(ctx, st.Session, st.Root)
@@ -279,13 +273,13 @@ func (room *Room) To(ctx context.Context, st inspan.Status, named string, files,
 		return nil, err
 	}
 	if len(points) == 0 {
-		return nil, noPoint{errors.New("nothing was said in this session")}
+		return nil, words.Misuse{Err: errors.New("nothing was said in this session")}
 	}
 	seq := points[len(points)-1].Seq
 	if named != "last" {
 		n, err := strconv.ParseUint(named, 10, 64)
 		if err != nil || n < points[0].Seq || n > st.Seq {
-			return nil, noPoint{fmt.Errorf("--to: %q is no number of what was said, or of an event since; 'inspan rewind %s' lists what was said",
+			return nil, words.Misuse{Err: fmt.Errorf("--to: %q is no number of what was said, or of an event since; 'inspan rewind %s' lists what was said",
 				named, st.Session)}
 		}
 		seq = n

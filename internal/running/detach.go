@@ -12,6 +12,7 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/sandbox"
+	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
 )
 
@@ -36,7 +37,7 @@ type Start struct {
 	Code    int    // that it has ended with
 }
 
-// Detach starts a program with arguments that has an order done, see [Ordered], and waits until
+// Detach starts a program with arguments that has an order done, see [Table.Ordered], and waits until
 // its run has begun or the process has ended.
 func (t *Table) Detach(ctx context.Context, program string, args []string, o Order) (Start, error) {
 	log, err := t.NewRunLog()
@@ -80,7 +81,7 @@ type Background struct {
 }
 
 // Ordered is what this process was detached for; an error: it was not. The caller closes it.
-func Ordered() (*Background, error) {
+func (t *Table) Ordered() (*Background, error) {
 	raw, report, err := sandbox.Ordered()
 	if err != nil {
 		return nil, err
@@ -98,7 +99,7 @@ func (b *Background) Close() { b.once.Do(func() { b.report.Close() }) }
 
 // Open opens the session of the order in a host, with what its run begins with. A new one works in
 // the folder root.
-func (b *Background) Open(ctx context.Context, host *inspan.Host, root string) (*inspan.Session, []event.Body, error) {
+func (b *Background) Open(ctx context.Context, t *Table, host *inspan.Host, root string) (*inspan.Session, []event.Body, error) {
 	b.hear(host)
 	if b.ID == "" {
 		s, err := host.New(ctx, root)
@@ -108,7 +109,7 @@ func (b *Background) Open(ctx context.Context, host *inspan.Host, root string) (
 	if err != nil {
 		return nil, nil, err
 	}
-	inputs, err := Next(s.Status(), b.Text, "resume --detach")
+	inputs, err := t.Next(s.Status(), b.Text, "resume --detach")
 	if err != nil {
 		return nil, nil, errors.Join(err, s.Close())
 	}
@@ -172,23 +173,14 @@ func (b *Background) announce(ctx context.Context, t *Table, s *inspan.Session, 
 	b.Close()
 }
 
-// ErrNothingToDo says that a session has nothing to go on with.
-var ErrNothingToDo = errors.New("nothing to do")
-
-// idle is an error with ErrNothingToDo in it and not in its text.
-type idle struct{ error }
-
-func (e idle) Unwrap() error     { return e.error }
-func (e idle) Is(err error) bool { return err == ErrNothingToDo }
-
-// Next is what a session goes on with; how is the command that was given. An error is
-// [ErrNothingToDo].
-func Next(st inspan.Status, text, how string) ([]event.Body, error) {
+// Next is what a session goes on with; how is the command that was given. An error is a
+// [words.Misuse]: there is nothing to do.
+func (t *Table) Next(st inspan.Status, text, how string) ([]event.Body, error) {
 	switch {
 	case text != "":
 		return []event.Body{event.Said{Parts: llm.Say(text)}}, nil
 	case st.Stopped != nil && st.Stopped.Reason == event.ReasonDone:
-		return nil, idle{fmt.Errorf("session %s is done; give it a new task: inspan %s %s \"...\"", st.Session, how, st.Session)}
+		return nil, words.Misuse{Err: fmt.Errorf("session %s is done; give it a new task: inspan %s %s \"...\"", st.Session, how, st.Session)}
 	case st.Stopped != nil:
 		return []event.Body{event.Said{}}, nil
 	}

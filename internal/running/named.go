@@ -7,13 +7,18 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strings"
+
+	"github.com/inspan/inspan/internal/words"
 )
 
-// Named tells the two optional arguments apart: a lone argument is an ID
-// if a session has it, and a task otherwise.
-func (t *Table) Named(ctx context.Context, args []string) (id, task string, err error) {
+// New is the order to work on a task in a new session.
+func (t *Table) New(task string) Order { return Order{Text: task} }
+
+// Named is the order to go on with a session. It tells the two optional arguments apart: a lone
+// argument is an ID if a session has it, and a task otherwise.
+func (t *Table) Named(ctx context.Context, args []string) (o Order, err error) {
 	if len(args) == 2 {
-		return args[0], args[1], nil
+		return Order{ID: args[0], Text: args[1]}, nil
 	}
 	if len(args) == 1 {
 		_, err = t.Sessions.Resolve(ctx, args[0])
@@ -21,15 +26,15 @@ func (t *Table) Named(ctx context.Context, args []string) (id, task string, err 
 			if errors.Is(err, fs.ErrNotExist) {
 				err = fmt.Errorf("%w; if this is a task, use: inspan resume last %q", err, args[0])
 			}
-			return args[0], "", err
+			return Order{ID: args[0]}, err
 		}
-		task = args[0]
+		o.Text = args[0]
 	}
-	id, err = t.LastHere(ctx)
-	return id, task, err
+	o.ID, err = t.LastHere(ctx)
+	return o, err
 }
 
-// LastHere is the session used last in the current folder; [ErrNothingToDo]: there is none.
+// LastHere is the session used last in the current folder. That there is none is a [words.Misuse].
 func (t *Table) LastHere(ctx context.Context) (string, error) {
 	here, err := filepath.Abs(".")
 	if err == nil {
@@ -47,5 +52,5 @@ func (t *Table) LastHere(ctx context.Context) (string, error) {
 			return s.ID, nil
 		}
 	}
-	return "", idle{fmt.Errorf("no session has run in %s; name one from 'inspan sessions list'", here)}
+	return "", words.Misuse{Err: fmt.Errorf("no session has run in %s; name one from 'inspan sessions list'", here)}
 }

@@ -58,7 +58,7 @@ func MayKeep(rules []inspan.Rule) bool {
 
 // NewShell is the shell of a session that is opened here. NoKeep is as [Table.NoKeep] has it,
 // withheld what commands don't get in a mode. The session drops it.
-func (t *Table) NewShell(id, noKeep string, withheld func(mode string) map[string]string) *tools.Shell {
+func (t *Table) NewShell(id, noKeep string, withheld func(mode tool.Mode) map[string]string) *tools.Shell {
 	protected := t.Config.Protected
 	if protected == nil {
 		protected = []string{"main", "master"}
@@ -88,7 +88,7 @@ func (t *Table) Drop(id string, shell *tools.Shell, end func() error) error {
 
 // Leave lets go of what is to outlive a session, and ends the rest. What is to outlive one
 // that works for another, that one has.
-func (t *Table) Leave(id string, shell *tools.Shell, normal bool, mode string) (out inspan.Leftovers) {
+func (t *Table) Leave(id string, shell *tools.Shell, normal bool, mode tool.Mode) (out inspan.Leftovers) {
 	n := 0
 	out.Kept, out.Ended = shell.Leave(tools.Leaving{
 		To:  t.Shell(session.Parent(id)),

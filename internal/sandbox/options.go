@@ -1,6 +1,8 @@
 package sandbox
 
 import (
+	"os"
+	"runtime"
 	"time"
 
 	"github.com/inspan/inspan/internal/netguard"
@@ -49,6 +51,16 @@ type Options struct {
 	Pool *Pool
 
 	look *looker // set by Local
+}
+
+// Self is the path of the running program for [Options], also when its file is replaced
+// while it runs; empty if it is not known.
+func Self() string {
+	if runtime.GOOS == "linux" {
+		return "/proc/self/exe"
+	}
+	path, _ := os.Executable()
+	return path
 }
 
 // Limits bound what a process in a box may use up. Zero fields mean the

@@ -13,6 +13,7 @@ import (
 
 	"github.com/inspan/inspan/internal/frontmatter"
 	"github.com/inspan/inspan/internal/text"
+	"github.com/inspan/inspan/tool"
 )
 
 // FromProject is the source of roles that came with the workspace.
@@ -41,16 +42,16 @@ type Role struct {
 	// Model is empty or "inherit" for that of whoever starts it; else as written:
 	// "haiku", "sonnet", "opus", "small", or a route such as "provider/model".
 	Model      string
-	Mode       string   // plan, ask or edit; empty: that of whoever starts it
-	MaxTurns   int      // zero: no limit of its own
-	Effort     string   // low, medium or high; empty: that of whoever starts it
-	Skills     []string // whose instructions it gets at the start
-	Isolation  string   // worktree, sandbox, or empty for none
-	Background bool     // whoever starts it does not wait
-	Throwaway  bool     // its commands may run in throwaway copies of the workspace; Mode is plan
-	Prompt     string   // what it is told
-	Source     string   // where it is from, for people
-	Problems   []string // what the file asks for and does not get
+	Mode       tool.Mode // plan, ask or edit; empty: that of whoever starts it
+	MaxTurns   int       // zero: no limit of its own
+	Effort     string    // low, medium or high; empty: that of whoever starts it
+	Skills     []string  // whose instructions it gets at the start
+	Isolation  string    // worktree, sandbox, or empty for none
+	Background bool      // whoever starts it does not wait
+	Throwaway  bool      // its commands may run in throwaway copies of the workspace; Mode is plan
+	Prompt     string    // what it is told
+	Source     string    // where it is from, for people
+	Problems   []string  // what the file asks for and does not get
 }
 
 // Roles reads the roles of folders by name, and those that are built in. Of several
@@ -251,7 +252,7 @@ func (p *parser) mode() {
 	switch text := line(p.head["permissionmode"]); text {
 	case "", "default":
 	case "plan", "ask", "edit":
-		p.role.Mode = text
+		p.role.Mode = tool.Mode(text)
 	case "acceptEdits":
 		p.role.Mode = "edit"
 	default:

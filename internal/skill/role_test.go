@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/inspan/inspan/internal/skill"
+	"github.com/inspan/inspan/tool"
 )
 
 func TestParseRole(t *testing.T) {
@@ -177,7 +178,7 @@ func FuzzParseRole(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if r.Name == "" || r.Prompt == "" || strings.Contains(r.Name+r.Description+r.Model+strings.Join(r.Problems, ""), "\n") || !slices.Contains([]string{"", "plan", "ask", "edit"}, r.Mode) || r.MaxTurns < 0 {
+		if r.Name == "" || r.Prompt == "" || strings.Contains(r.Name+r.Description+r.Model+strings.Join(r.Problems, ""), "\n") || !slices.Contains([]tool.Mode{"", "plan", "ask", "edit"}, r.Mode) || r.MaxTurns < 0 {
 			t.Errorf("%q: %+v", data, r)
 		}
 	})

@@ -22,7 +22,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/inspan/inspan/tool"
+	"github.com/inspan/inspan/internal/words"
 )
 
 // Bounds of what is read.
@@ -122,29 +122,10 @@ func (l *Library) get(name string) (*found, error) {
 	if len(names) == 0 {
 		return nil, fmt.Errorf("there is no skill %q, as there are none", name)
 	}
-	if near := nearest(want, names); near != nil {
+	if near := words.Near(want, names); near != nil {
 		return nil, fmt.Errorf("there is no skill %q; did you mean %s?", name, strings.Join(near, ", "))
 	}
 	return nil, fmt.Errorf("there is no skill %q; there are %s", name, some(names))
-}
-
-// nearest returns up to three names that look like want.
-func nearest(want string, names []string) (near []string) {
-	left := slices.Clone(names)
-	for len(near) < 3 {
-		name := tool.Nearest(want, left)
-		if name == "" {
-			break
-		}
-		near = append(near, name)
-		left = slices.DeleteFunc(left, func(n string) bool { return n == name })
-	}
-	for _, name := range left {
-		if len(near) < 3 && len(want) > 2 && strings.Contains(name, strings.ToLower(want)) {
-			near = append(near, name)
-		}
-	}
-	return near
 }
 
 // some names the first of a list.

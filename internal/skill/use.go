@@ -12,6 +12,7 @@ import (
 	"github.com/inspan/inspan/internal/frontmatter"
 	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/text"
+	"github.com/inspan/inspan/internal/words"
 )
 
 // Bounds of what is listed of the files of a skill.
@@ -152,7 +153,7 @@ func meant(at string, all []listed) string {
 		}
 		paths = append(paths, l.path)
 	}
-	if near := nearest(at, paths); near != nil {
+	if near := words.Near(at, paths); near != nil {
 		return "; did you mean " + strings.Join(near, ", ") + "?"
 	}
 	return "; it has " + some(paths)

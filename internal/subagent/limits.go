@@ -5,11 +5,9 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/inspan/inspan"
-	"github.com/inspan/inspan/internal/policy"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -53,16 +51,12 @@ func least(numbers ...int) int {
 // narrower is the narrowest of permission modes, of which the first is the
 // parent's. What the model asks for beyond it is an error; what a kind of agent
 // has beyond it is cut.
-func narrower(mine, asked, kind string) (string, error) {
-	var order []string
-	for _, m := range policy.Modes() {
-		order = append(order, m[0])
+func narrower(mine, asked, kind tool.Mode) (tool.Mode, error) {
+	rank := func(mode tool.Mode) int { return slices.Index(tool.Modes(), mode) }
+	if err := asked.Check(); err != nil {
+		return "", fmt.Errorf("mode: %w", err)
 	}
-	rank := func(mode string) int { return slices.Index(order, mode) }
-	switch {
-	case asked != "" && rank(asked) < 0:
-		return "", fmt.Errorf("there is no mode %q; there are %s", asked, strings.Join(order, ", "))
-	case rank(asked) > rank(mine):
+	if rank(asked) > rank(mine) {
 		return "", fmt.Errorf("mode %s is wider than yours, which is %s", asked, mine)
 	}
 	mode := cmp.Or(asked, mine)

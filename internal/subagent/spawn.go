@@ -26,7 +26,7 @@ type spawnArgs struct {
 	Agent      string         `json:"agent,omitempty" jsonschema:"kind; worker if not given"`
 	Tools      []string       `json:"tools,omitempty" jsonschema:"some of your tools; those of its kind if not given"`
 	Model      string         `json:"model,omitempty" jsonschema:"provider/model, or small"`
-	Mode       string         `json:"mode,omitempty" enum:"plan,ask,edit,auto" jsonschema:"never wider than yours"`
+	Mode       tool.Mode      `json:"mode,omitempty" enum:"plan,ask,edit,auto" jsonschema:"never wider than yours"`
 	Budget     float64        `json:"budget,omitempty" jsonschema:"share of the money left, up to 1"`
 	Deadline   int            `json:"deadline,omitempty" jsonschema:"seconds; 1800 if not given"`
 	Turns      int            `json:"max_turns,omitempty" jsonschema:"40 if not given"`

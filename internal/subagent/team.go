@@ -88,13 +88,13 @@ type used struct {
 type Order struct {
 	Role  skill.Role
 	Task  string
-	Tools []string // names of the parent's tools that it gets; nil: see Role
-	Model string   // as Role.Model; empty: see there
-	Mode  string   // permission mode, no wider than the parent's
-	Route string   // the parent's model, "provider/model"
-	Copy  *Copy    // where it works; nil: where its parent does
-	Team  *Team    // for children of its own; nil: it may have none
-	Rules []string // that the person allowed its parent for the session
+	Tools []string  // names of the parent's tools that it gets; nil: see Role
+	Model string    // as Role.Model; empty: see there
+	Mode  tool.Mode // permission mode, no wider than the parent's
+	Route string    // the parent's model, "provider/model"
+	Copy  *Copy     // where it works; nil: where its parent does
+	Team  *Team     // for children of its own; nil: it may have none
+	Rules []string  // that the person allowed its parent for the session
 	// Limited says that a limit on money holds: a model whose price is not known
 	// can't be had.
 	Limited bool

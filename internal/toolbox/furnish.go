@@ -7,7 +7,6 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/config"
-	"github.com/inspan/inspan/internal/policy"
 	"github.com/inspan/inspan/internal/tools"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
@@ -26,7 +25,7 @@ const (
 // of all of them. Come lists those that come and go. It is the last that is done to an agent.
 func Furnish(agent *inspan.Agent, c config.Config, come func(context.Context) []tool.Tool, told bool) {
 	levers, unattended := agent.Levers, agent.Unattended
-	mode := cmp.Or(agent.Mode, policy.ModeAsk)
+	mode := cmp.Or(agent.Mode, tool.ModeAsk)
 	all := tools.Told(agent.Tools, tools.Truth{
 		Mode: mode, Walls: agent.Env.Walls, Unattended: unattended, Keeps: !agent.NoKeep && !c.Keeps(mode),
 	})

@@ -5,11 +5,13 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+
+	"github.com/inspan/inspan/tool"
 )
 
 // missing tells of variables that were held back from a command that failed and
 // that it, or what it printed, names. Each is told of once in a session.
-func (sh *Shell) missing(mode string, j *job) string {
+func (sh *Shell) missing(mode tool.Mode, j *job) string {
 	if sh.Withheld == nil || j.end.code == 0 {
 		return ""
 	}

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/inspan/inspan/internal/policy"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -28,7 +27,7 @@ func readPDF(ctx context.Context, c *tool.Call, path string, data []byte, in rea
 	if !c.Env.Walls.Read {
 		box = tool.Box{Level: tool.BoxNone}
 	}
-	if c.Env.Procs == nil || !c.Env.Walls.Read && c.Mode != policy.ModeYolo {
+	if c.Env.Procs == nil || !c.Env.Walls.Read && c.Mode != tool.ModeYolo {
 		return tool.Result{}, unread
 	}
 	ctx, cancel := context.WithTimeout(ctx, pdfFor)

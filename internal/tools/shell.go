@@ -47,7 +47,7 @@ type Shell struct {
 	NoKeep string
 	// Withheld tells which variables of the person's environment commands don't get
 	// in a mode: why, by name. Nil: none.
-	Withheld func(mode string) map[string]string
+	Withheld func(mode tool.Mode) map[string]string
 
 	mu     sync.Mutex
 	vars   [unwalled + 1]vars // what commands have left for those that reach as far

@@ -3,14 +3,13 @@ package tools
 import (
 	"slices"
 
-	"github.com/inspan/inspan/internal/policy"
 	"github.com/inspan/inspan/tool"
 )
 
 // Truth is what is so of a session when it begins, as far as descriptions of tools depend
 // on it.
 type Truth struct {
-	Mode       string // permission mode; empty: the usual one
+	Mode       tool.Mode // permission mode; empty: the usual one
 	Walls      tool.Walls
 	Unattended bool // nobody is there to answer
 	Keeps      bool // what a call says decides whether something goes on after the end
@@ -25,7 +24,7 @@ func Told(list []tool.Tool, s Truth) []tool.Tool {
 			continue
 		}
 		switch {
-		case s.Mode == policy.ModeYolo:
+		case s.Mode == tool.ModeYolo:
 			out[i].Unshown = []string{"network", "outside"}
 		case !s.Walls.Workspace:
 			out[i].Unshown = []string{"outside"}
@@ -33,7 +32,7 @@ func Told(list []tool.Tool, s Truth) []tool.Tool {
 		default:
 			out[i].Doc += walledDoc
 		}
-		if s.Mode != policy.ModeYolo {
+		if s.Mode != tool.ModeYolo {
 			out[i].Doc += map[bool]string{false: attendedDoc, true: unattendedDoc}[s.Unattended]
 		}
 		if !s.Keeps {

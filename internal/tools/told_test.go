@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/inspan/inspan/internal/policy"
 	"github.com/inspan/inspan/internal/tools"
 	"github.com/inspan/inspan/tool"
 )
@@ -18,10 +17,10 @@ func TestTold(t *testing.T) {
 		truth      tools.Truth
 		says, lies []string
 	}{
-		{"yolo", tools.Truth{Mode: policy.ModeYolo, Walls: walls}, nil, []string{"sandbox", "approv", "decides", `"network"`, `"outside"`, `"keep"`}},
-		{"auto", tools.Truth{Mode: policy.ModeAuto, Walls: walls, Keeps: true}, []string{"in a sandbox", "A person then decides", `"network"`, `"outside"`, `"keep"`}, []string{"Nobody"}},
-		{"unattended", tools.Truth{Mode: policy.ModeAuto, Walls: walls, Unattended: true}, []string{"in a sandbox", "Nobody is there"}, []string{"A person"}},
-		{"no walls", tools.Truth{Mode: policy.ModeAsk}, []string{"need approval", `"network"`}, []string{"sandbox", `"outside"`}},
+		{"yolo", tools.Truth{Mode: tool.ModeYolo, Walls: walls}, nil, []string{"sandbox", "approv", "decides", `"network"`, `"outside"`, `"keep"`}},
+		{"auto", tools.Truth{Mode: tool.ModeAuto, Walls: walls, Keeps: true}, []string{"in a sandbox", "A person then decides", `"network"`, `"outside"`, `"keep"`}, []string{"Nobody"}},
+		{"unattended", tools.Truth{Mode: tool.ModeAuto, Walls: walls, Unattended: true}, []string{"in a sandbox", "Nobody is there"}, []string{"A person"}},
+		{"no walls", tools.Truth{Mode: tool.ModeAsk}, []string{"need approval", `"network"`}, []string{"sandbox", `"outside"`}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, one := range tools.Told(tools.Core(&tools.Shell{}, ""), tt.truth) {

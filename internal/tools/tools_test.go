@@ -58,7 +58,7 @@ type session struct {
 	t     testing.TB
 	env   tool.Env
 	cwd   string
-	mode  string
+	mode  tool.Mode
 	seen  map[string]string
 	shell *tools.Shell
 	tools map[string]tool.Tool

@@ -13,7 +13,6 @@ import (
 
 	"github.com/inspan/inspan/internal/netguard"
 	"github.com/inspan/inspan/internal/places"
-	"github.com/inspan/inspan/internal/policy"
 	"github.com/inspan/inspan/internal/shell"
 	"github.com/inspan/inspan/tool"
 )
@@ -134,7 +133,7 @@ func (sh *Shell) surround(c *tool.Call, effects []tool.Effect, r reach) {
 // throws reports whether a command runs in a throwaway copy of the workspace: where the
 // mode only reads, the session may have such copies, and the read box would not do.
 func throws(c *tool.Call, p plan) bool {
-	return c.Mode == policy.ModePlan && c.Env.Throwaway && c.Env.Walls.Throwaway && !p.outside &&
+	return c.Mode == tool.ModePlan && c.Env.Throwaway && c.Env.Walls.Throwaway && !p.outside &&
 		(p.class != tool.ProvenRead || !c.Env.Walls.Read)
 }
 
@@ -188,7 +187,7 @@ func resolved(ctx context.Context, c *tool.Call, effects []tool.Effect) []tool.E
 func (p plan) box(c *tool.Call, in bashArgs) tool.Box {
 	b := tool.Box{Level: tool.BoxWorkspace}
 	switch {
-	case c.Mode == policy.ModeYolo || p.outside:
+	case c.Mode == tool.ModeYolo || p.outside:
 		return tool.Box{Level: tool.BoxNone}
 	case p.throws:
 		b.Throwaway = true

@@ -36,7 +36,7 @@ func TestBox(t *testing.T) {
 	gitRepository(t, s.env.Root)
 	none, read, workspace := tool.BoxNone, tool.BoxRead, tool.BoxWorkspace
 	for _, tt := range []struct {
-		mode string
+		mode tool.Mode
 		args args
 		want tool.Box
 	}{
@@ -92,7 +92,7 @@ func TestThrowawayBox(t *testing.T) {
 	for _, tt := range []struct {
 		line  string
 		walls tool.Walls
-		mode  string
+		mode  tool.Mode
 		may   bool
 		want  tool.Box
 	}{

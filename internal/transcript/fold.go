@@ -38,10 +38,11 @@ type Fold struct {
 
 // Session is what a session is and works with.
 type Session struct {
-	ID, Root, Title     string
-	Route, Mode, Effort string
-	Limits              event.Limits
-	Window              int // tokens; 0: not known
+	ID, Root, Title string
+	Route, Effort   string
+	Mode            tool.Mode
+	Limits          event.Limits
+	Window          int // tokens; 0: not known
 }
 
 // Run is the run that goes on, or the last one.

@@ -54,7 +54,7 @@ func anyBody(r *rand.Rand) event.Body {
 		event.Returned{Child: "s." + id, Cost: 1},
 		event.Forked{From: id},
 		event.Rewound{To: n},
-		event.Switched{Route: text, Mode: id},
+		event.Switched{Route: text, Mode: tool.Mode(id)},
 		event.Compacted{After: exit},
 		event.Kept{Cost: 1},
 		event.Stopped{Reason: event.ReasonDone},

@@ -190,29 +190,25 @@ func (c *commander) say(text string) tea.Cmd {
 }
 
 func (c *commander) mode(args string) tea.Cmd {
-	a := c.tui.App
-	switch {
-	case a == nil:
-		c.hints.say("there are no settings to take modes from")
-		return nil
-	case args == "":
+	if args == "" {
 		var items []choice
-		for _, mode := range a.Permission.Modes() {
-			items = append(items, choice{mode.Name, mode.Doc})
+		for _, mode := range tool.Modes() {
+			items = append(items, choice{string(mode), mode.Doc()})
 		}
 		c.over.pick("mode", items, func(i int) tea.Cmd { return c.mode(items[i].text) })
 		return nil
 	}
-	mode, err := a.Permission.Mode(args)
-	if err != nil {
+	mode := tool.Mode(args)
+	if err := mode.Check(); err != nil {
 		c.talk.fail(err)
 		return nil
 	}
-	if mode.Warn != "" {
-		c.over.confirm("mode "+mode.Name+": "+mode.Warn, nil, func() tea.Cmd { return c.talk.switchTo(mode.Name) }, c.talk.unchanged)
+	if mode == tool.ModeYolo {
+		c.over.confirm("mode yolo: nothing asks any more, not even what deletes or talks to the network", nil,
+			func() tea.Cmd { return c.talk.switchTo(mode) }, c.talk.unchanged)
 		return nil
 	}
-	return c.talk.switchTo(mode.Name)
+	return c.talk.switchTo(mode)
 }
 
 func (c *commander) goOn(string) tea.Cmd {

@@ -34,7 +34,7 @@ type facts struct {
 func (c *commander) facts() facts {
 	t := c.talk
 	return facts{
-		app: c.tui.App, session: t.runner.session(), id: t.runner.id(), home: c.tui.Root, root: t.root(), route: t.route(), mode: t.mode(),
+		app: c.tui.App, session: t.runner.session(), id: t.runner.id(), home: c.tui.Root, root: t.root(), route: t.route(), mode: string(t.mode()),
 		list: t.view.Todo, commands: c.all(), keys: c.keys, now: c.tui.clock(), warn: t.warner(),
 	}
 }
@@ -160,10 +160,8 @@ func (f facts) help() string {
 		}
 	}
 	b.WriteString("\n@ completes the name of a file, / a command. Pasted or dropped pictures are attached.\n\nModes:\n")
-	if f.app != nil {
-		for _, mode := range f.app.Permission.Modes() {
-			fmt.Fprintf(&b, "  %s\t%s\n", mode.Name, mode.Doc)
-		}
+	for _, mode := range tool.Modes() {
+		fmt.Fprintf(&b, "  %s\t%s\n", mode, mode.Doc())
 	}
 	return b.String()
 }

@@ -89,7 +89,7 @@ func (m *model) above(left int) []string {
 
 // status is what the line at the bottom says.
 func (m *model) status() status {
-	s := status{view: m.talk.view, route: m.talk.route(), mode: m.talk.mode()}
+	s := status{view: m.talk.view, route: m.talk.route(), mode: string(m.talk.mode())}
 	if s.view.Run.Busy && m.talk.works() {
 		s.took = clock(m.clock().Sub(s.view.Run.Began))
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/transcript"
 	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/tool"
 )
 
 // box is what takes the keys in the place of the prompt, nil if the prompt does.
@@ -202,7 +203,7 @@ func (m *model) quit() tea.Cmd {
 
 // nextMode goes round the modes that need no warning.
 func (m *model) nextMode() tea.Cmd {
-	modes := []string{"plan", "ask", "edit", "auto"}
+	modes := []tool.Mode{tool.ModePlan, tool.ModeAsk, tool.ModeEdit, tool.ModeAuto}
 	i := slices.Index(modes, m.talk.mode())
 	return m.talk.switchTo(modes[(i+1)%len(modes)])
 }

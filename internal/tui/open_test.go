@@ -30,7 +30,7 @@ func (s *screen) modes() (id string, modes []string) {
 			s.t.Fatal(err)
 		}
 		if b, ok := e.Body.(event.Switched); ok && b.Mode != "" {
-			modes = append(modes, b.Mode)
+			modes = append(modes, string(b.Mode))
 		}
 	}
 	return list[0].ID, modes

@@ -7,6 +7,7 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/transcript"
 	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/tool"
 )
 
 // outbox is what the person has sent and the session does not know yet.
@@ -75,7 +76,7 @@ func (o *outbox) release() []event.Body {
 }
 
 // mode is the one that the session is to have next; empty: the one that it has.
-func (o *outbox) mode() string {
+func (o *outbox) mode() tool.Mode {
 	for _, b := range o.held {
 		if s, ok := b.(event.Switched); ok && s.Mode != "" {
 			return s.Mode

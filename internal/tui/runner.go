@@ -10,6 +10,7 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/tool"
 )
 
 // runner drives the open session, in goroutines of its own. Its methods may be called from any
@@ -23,7 +24,7 @@ type runner struct {
 	mu      sync.Mutex
 	s       *inspan.Session
 	run     *inspan.Conductor // of the last run; nil before the first
-	mode    string            // that the session is to have when its run goes on; empty: the one that it has
+	mode    tool.Mode         // that the session is to have when its run goes on; empty: the one that it has
 	outbox  chan input
 	running sync.WaitGroup // runs of the session
 	sending sync.WaitGroup // the goroutine that sends
@@ -103,14 +104,14 @@ func (r *runner) drive(inputs ...event.Body) {
 }
 
 // switchTo changes the mode when the run continues after a question, or else after the run.
-func (r *runner) switchTo(mode string) {
+func (r *runner) switchTo(mode tool.Mode) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.mode = mode
 }
 
 // next is the mode that the session is to have; empty: the one that it has.
-func (r *runner) next() string {
+func (r *runner) next() tool.Mode {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.mode

@@ -12,6 +12,7 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/transcript"
+	"github.com/inspan/inspan/tool"
 )
 
 // talk is the conversation with the open session: what is shown of it, its runs, and the inputs
@@ -205,18 +206,18 @@ func (t *talk) interrupt() tea.Cmd {
 }
 
 // switchTo changes the mode, now or when the run is over.
-func (t *talk) switchTo(mode string) tea.Cmd {
+func (t *talk) switchTo(mode tool.Mode) tea.Cmd {
 	t.opts.Mode = mode
 	switch {
 	case t.runner.session() == nil && !t.opening:
-		t.hints.say("mode " + mode)
+		t.hints.say("mode " + string(mode))
 		return nil
 	case t.running:
 		when := " from the end of this run on"
 		if !t.works() {
 			when = " from your answer on"
 		}
-		t.hints.say("mode " + mode + when)
+		t.hints.say("mode " + string(mode) + when)
 		t.runner.switchTo(mode)
 		return nil
 	}
@@ -227,7 +228,7 @@ func (t *talk) switchTo(mode string) tea.Cmd {
 func (t *talk) works() bool { return t.running && !t.view.asks() }
 
 // mode is the one that holds, or will.
-func (t *talk) mode() string {
+func (t *talk) mode() tool.Mode {
 	if mode := t.outbox.mode(); mode != "" {
 		return mode
 	}

@@ -151,7 +151,7 @@ func switched(b event.Switched) string {
 		text += " with " + b.Route
 	}
 	if b.Mode != "" {
-		text += " in mode " + b.Mode
+		text += " in mode " + string(b.Mode)
 	}
 	return text
 }

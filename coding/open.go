@@ -1,0 +1,163 @@
+package coding
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/config"
+	"github.com/inspan/inspan/internal/keep"
+	"github.com/inspan/inspan/internal/mcp"
+	"github.com/inspan/inspan/internal/policy"
+	"github.com/inspan/inspan/tool"
+)
+
+// open checks the options, and wires the rooms of an installation for them. Root is the
+// workspace, absolute and without links.
+func (o Options) open() (a *app.App, root string, err error) {
+	if err := cmp.Or(o.Sandbox.check(), o.check()); err != nil {
+		return nil, "", err
+	}
+	if root, err = workspace(o.Root); err != nil {
+		return nil, "", fmt.Errorf("option Root: %w", err)
+	}
+	set, err := o.installation()
+	if err != nil {
+		return nil, "", err
+	}
+	set.Config.Sandbox.Off = set.Config.Sandbox.Off || o.Sandbox.off
+	if err := o.skills(&set.Config.Skills); err != nil {
+		return nil, "", fmt.Errorf("option Skills: %w", err)
+	}
+	a = app.New(set)
+	a.Providers.Given = o.Model
+	if !o.Personal {
+		a.Extensions.Apart, a.Permission.Closed = true, personal()
+	}
+	for _, dir := range append([]string{set.StateDir, filepath.Dir(set.ConfigPath)}, a.Permission.Closed...) {
+		if tool.Inside(dir, root) {
+			return nil, "", fmt.Errorf("option Root: %s lies in %s, which holds settings or state, and is closed to tools", root, dir)
+		}
+	}
+	return a, root, nil
+}
+
+func (o Options) check() error {
+	if err := o.Mode.Check(); err != nil {
+		return fmt.Errorf("option Mode: %w", err)
+	}
+	for option, rules := range map[string][]string{"Allow": o.Allow, "Ask": o.Ask, "Deny": o.Deny} {
+		for _, text := range rules {
+			if _, err := policy.ParseRule("", text, ""); err != nil {
+				return fmt.Errorf("option %s: %w", option, err)
+			}
+		}
+	}
+	if o.MaxCost < 0 || o.MaxTime < 0 {
+		return errors.New("options MaxCost and MaxTime can't be negative; 0 means no limit of their own")
+	}
+	for _, s := range o.Servers {
+		if err := mcp.Given(s).From(mcp.Client).Check(); err != nil {
+			return fmt.Errorf("option Servers: %w", err)
+		}
+	}
+	if o.Container != "" && o.Sandbox.off {
+		return errors.New("option Container needs coding.Init, and Sandbox is NoSandbox")
+	}
+	if o.Personal && o.Settings != "" {
+		return errors.New("options Personal and Settings name different settings: set one of them")
+	}
+	return nil
+}
+
+// workspace is a folder, absolute and without links.
+func workspace(dir string) (string, error) {
+	dir, err := filepath.Abs(dir)
+	if err == nil {
+		dir, err = filepath.EvalSymlinks(dir)
+	}
+	if err != nil {
+		return "", err
+	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return "", cmp.Or(err, fmt.Errorf("%s is not a folder", dir))
+	}
+	return dir, nil
+}
+
+// installation is inspan as the options have it set up.
+func (o Options) installation() (*config.Installation, error) {
+	state, err := o.state()
+	if err != nil {
+		return nil, fmt.Errorf("option State: %w", err)
+	}
+	if o.Personal {
+		set, err := config.Open(o.Sandbox.self)
+		if err != nil {
+			return nil, fmt.Errorf("option Personal: %w", err)
+		}
+		set.StateDir = state
+		return set, nil
+	}
+	set := &config.Installation{StateDir: state, ConfigPath: filepath.Join(state, "settings", "config.toml"), Self: o.Sandbox.self}
+	if set.Organisation, err = config.LoadOrganisation(config.OrganisationFile); err != nil {
+		return nil, err
+	}
+	if o.Settings == "" {
+		return set, nil
+	}
+	path, err := filepath.Abs(o.Settings)
+	if err == nil {
+		_, err = os.Stat(path)
+	}
+	if err == nil {
+		set.ConfigPath = keep.Real(path)
+		set.Config, err = config.Load(path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("option Settings: %w", err)
+	}
+	return set, nil
+}
+
+// state is the folder for what the agent keeps, without links.
+func (o Options) state() (string, error) {
+	if o.State != "" {
+		dir, err := filepath.Abs(o.State)
+		return keep.Real(dir), err
+	}
+	dir, err := config.StateDir()
+	if err != nil || o.Personal {
+		return keep.Real(dir), err
+	}
+	program, err := os.Executable()
+	return filepath.Join(keep.Real(dir), "embedded", filepath.Base(program)), err
+}
+
+// personal lists the folders of the command's settings and state, as far as they are known.
+func personal() []string {
+	var out []string
+	for _, find := range []func() (string, error){config.Dir, config.StateDir} {
+		if dir, err := find(); err == nil {
+			out = append(out, keep.Real(dir))
+		}
+	}
+	return out
+}
+
+// skills adds the folders of skills.
+func (o Options) skills(to *config.Skills) error {
+	to.Folders = slices.Clone(to.Folders)
+	for _, dir := range o.Skills {
+		abs, err := filepath.Abs(dir)
+		if err != nil {
+			return err
+		}
+		to.Folders = append(to.Folders, abs)
+	}
+	return nil
+}

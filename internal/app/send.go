@@ -1,0 +1,119 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/llm"
+)
+
+// Message is what a person sends to a session from elsewhere: a new task, or what one of the fields
+// makes of the text.
+type Message struct {
+	By     string // what sends it
+	Text   string
+	Steer  bool   // the model sees the text during the run
+	Cancel bool   // interrupts the run; the text is the reason
+	Allow  string // id of a waiting call; the text answers it, if it asks for an answer
+	For    string // how long Allow holds: once, session, project or always
+	Deny   string // id of a waiting call; the text is the reason
+}
+
+// Send appends a message to the log of the session that the text means. Who drives it reads it at once, otherwise
+// it waits. What can't be sent is a [words.Misuse].
+func (a *App) Send(ctx context.Context, session string, m Message) (event.Event, error) {
+	input, err := m.input()
+	if err != nil {
+		return event.Event{}, err
+	}
+	id, err := a.sessions.Resolve(ctx, session)
+	if err != nil {
+		return event.Event{}, err
+	}
+	log, err := a.sessions.Open(ctx, id)
+	if err != nil {
+		return event.Event{}, err
+	}
+	defer log.Close()
+	w, err := (&inspan.Host{Dir: a.sessions.Dir}).Watch(ctx, id) // or nobody here could go on with it
+	if err != nil {
+		return event.Event{}, err
+	}
+	if d, ok := input.(event.Decided); ok {
+		input, err = a.decision(ctx, w.Status(), d, m.For)
+	}
+	if err := errors.Join(err, w.Close()); err != nil {
+		return event.Event{}, err
+	}
+	events, err := log.Append(ctx, a.Permission.Redacted(input))
+	if err != nil {
+		return event.Event{}, err
+	}
+	return events[0], nil
+}
+
+// input is the event that a message is.
+func (m Message) input() (event.Body, error) {
+	switch {
+	case m.Cancel:
+		return event.Cancelled{By: m.By, Reason: m.Text}, nil
+	case m.Allow != "":
+		return event.Decided{Call: m.Allow, Allow: true, Answer: m.Text, By: m.By}, nil
+	case m.Deny != "":
+		return event.Decided{Call: m.Deny, By: m.By, Reason: m.Text}, nil
+	case strings.TrimSpace(m.Text) == "":
+		return nil, misused("say what to send: inspan send ID \"...\"")
+	case m.Steer:
+		return event.Steered{Parts: llm.Say(m.Text), By: m.By}, nil
+	}
+	return event.Said{Parts: llm.Say(m.Text), By: m.By}, nil
+}
+
+// questions are those that wait in a session, by their ids.
+func questions(st inspan.Status) map[string]inspan.Pending {
+	open := map[string]inspan.Pending{}
+	for _, p := range st.Waiting {
+		open[p.Call.ID] = p
+	}
+	for _, r := range st.Raised {
+		open[r.ID] = inspan.Asked(r)
+	}
+	return open
+}
+
+// decision is what was decided, if somebody waits for it. One that holds for longer
+// holds for the rules that the question names; the settings keep them.
+func (a *App) decision(ctx context.Context, st inspan.Status, d event.Decided, holds string) (event.Body, error) {
+	scopes := map[string]event.Scope{"once": event.ScopeOnce, "session": event.ScopeSession, "project": event.ScopeProject, "always": event.ScopeAlways}
+	scope, known := scopes[holds]
+	open := questions(st)
+	asked, waits := open[d.Call]
+	d.Question = asked.Question
+	switch {
+	case !known:
+		return nil, misused("--for: %q is none of once, session, project, always", holds)
+	case !waits && len(open) == 0:
+		return nil, misused("nothing in this session waits for a decision")
+	case !waits:
+		return nil, misused("%q does not wait for a decision; what does: %s", d.Call, strings.Join(slices.Sorted(maps.Keys(open)), ", "))
+	case !d.Allow:
+		return d, nil
+	}
+	d.Scope = scope
+	if scope != event.ScopeOnce && len(asked.Rules) == 0 {
+		return nil, misused("no rule could safely stand for this call, so it can only be allowed once")
+	}
+	if scope != event.ScopeProject && scope != event.ScopeAlways {
+		return d, nil
+	}
+	return d, a.Permission.Remember(ctx, st.Root, scope, asked.Rules)
+}
+
+func misused(format string, args ...any) error { return words.Misuse{Err: fmt.Errorf(format, args...)} }

@@ -1,0 +1,57 @@
+package tool
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Mode is a permission mode: how much of what a session does runs without a question. The empty
+// mode leaves it open. Settings, flags and logs hold it as its text; one that is none of [Modes] can
+// come from a log of a later version, and denies everything.
+type Mode string
+
+// Modes, from the most careful to the least.
+const (
+	ModePlan Mode = "plan" // reads only
+	ModeAsk  Mode = "ask"  // reads run, the rest asks
+	ModeEdit Mode = "edit" // changes in the workspace run too
+	ModeAuto Mode = "auto" // commands run too, inside of the sandbox
+	ModeYolo Mode = "yolo" // everything runs, without a sandbox
+)
+
+// Modes lists the modes, from the most careful to the least.
+func Modes() []Mode { return []Mode{ModePlan, ModeAsk, ModeEdit, ModeAuto, ModeYolo} }
+
+// Doc says what runs unasked in the mode; empty: there is no such mode.
+func (m Mode) Doc() string {
+	switch m {
+	case ModePlan:
+		return "reading runs, including commands proven to be read-only; everything else is denied"
+	case ModeAsk:
+		return "reading runs, including commands proven to be read-only; everything else asks"
+	case ModeEdit:
+		return "reading and file changes in the workspace run; everything else asks"
+	case ModeAuto:
+		return "commands run too, in the sandbox; network access, changes outside the workspace and leaving the sandbox ask"
+	case ModeYolo:
+		return "everything runs without a sandbox or questions, unless your own rules deny it or ask; sensitive files are reported, not blocked"
+	}
+	return ""
+}
+
+// Check returns an error, which names the nearest mode, if there is no such mode. The empty one is
+// not an error.
+func (m Mode) Check() error {
+	if m == "" || m.Doc() != "" {
+		return nil
+	}
+	var names []string
+	for _, mode := range Modes() {
+		names = append(names, string(mode))
+	}
+	hint := ""
+	if near := Nearest(string(m), names); near != "" {
+		hint = "; did you mean " + near + "?"
+	}
+	return fmt.Errorf("%q is none of %s%s", string(m), strings.Join(names, ", "), hint)
+}
