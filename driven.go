@@ -9,8 +9,8 @@ import (
 	"github.com/inspan/inspan/internal/session"
 )
 
-// DrivenError says that another process drives the session, so that nothing runs here. What is
-// sent to the session reaches that process.
+// DrivenError says that another process drives the session, so that this process can't run it.
+// [Session.Send] reaches the other process.
 type DrivenError struct {
 	Session string
 	PID     int    // 0: not known
@@ -30,7 +30,7 @@ func (e *DrivenError) Error() string {
 	return fmt.Sprintf("%s drives this session; join it: inspan attach %s", who, e.Session)
 }
 
-// driven is the error of a lease, which may say that another process has it.
+// driven turns the error of a lease into a DrivenError, if another process holds the lease.
 func driven(id string, err error) error {
 	if busy, ok := errors.AsType[*session.BusyError](err); ok {
 		return &DrivenError{Session: id, PID: busy.PID, Host: busy.Host, Since: busy.Since}

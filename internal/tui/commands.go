@@ -213,7 +213,7 @@ func (c *commander) mode(args string) tea.Cmd {
 
 func (c *commander) goOn(string) tea.Cmd {
 	switch t := c.talk; {
-	case t.running || t.seat.session() == nil:
+	case t.running || t.runner.session() == nil:
 		c.hints.say("there is no run that could go on")
 		return nil
 	case t.cutOff():
@@ -226,7 +226,7 @@ func (c *commander) goOn(string) tea.Cmd {
 
 func (c *commander) compact(focus string) tea.Cmd {
 	switch {
-	case c.talk.seat.session() == nil:
+	case c.talk.runner.session() == nil:
 		c.hints.say("there is nothing to compact yet")
 	case c.talk.running:
 		c.hints.say("the conversation is compacted before the model is asked again")

@@ -33,13 +33,14 @@ func (c *composer) busy(now time.Time) bool {
 	return !c.prompt.empty() && now.Sub(c.typed) < pausing
 }
 
-// touched says that something new is being written.
+// touched notes that the person writes.
 func (c *composer) touched() {
 	c.history.left()
 	c.typed = c.clock()
 }
 
-// interrupted gives what is written back to the person whom a question has interrupted.
+// interrupted lets the person finish the text that a question has interrupted. Enter sends
+// nothing for a moment.
 func (c *composer) interrupted(now time.Time) {
 	c.touched()
 	c.early = now.Add(seeing)
@@ -62,7 +63,7 @@ func (c *composer) edit(k tea.KeyPressMsg, action string, width int) tea.Cmd {
 	return c.suggest()
 }
 
-// continued takes enter behind a backslash, which begins a new line.
+// continued turns a backslash before Enter into a new line, and reports whether there was one.
 func (c *composer) continued() bool {
 	n := c.prompt.at
 	if n == 0 || c.prompt.atoms[n-1].shown != `\` || c.prompt.atoms[n-1].big() {

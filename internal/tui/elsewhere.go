@@ -12,8 +12,7 @@ import (
 // goes on with it.
 func (t *talk) cutOff() bool { return t.view.CutOff() && !t.running }
 
-// driver says who drives a session in another process, and how to join in; empty: nobody
-// does.
+// driver names the process that drives a session, and how to join it; empty: none does.
 func driver(ctx context.Context, a *app.App, id string) (string, error) {
 	who, err := a.Running.Elsewhere(ctx, id)
 	if who == nil || err != nil {
@@ -25,12 +24,12 @@ func driver(ctx context.Context, a *app.App, id string) (string, error) {
 // findDriver asks who goes on with the run that goes on nowhere here; then follows the
 // rest.
 func (t *talk) findDriver(rest later) tea.Cmd {
-	a, id := t.tui.App, t.seat.id()
+	a, id := t.tui.App, t.runner.id()
 	if a == nil || id == "" {
 		return rest()
 	}
 	return t.work(func(ctx context.Context) (string, error) { return driver(ctx, a, id) }, func(who string) tea.Cmd {
-		if id != t.seat.id() {
+		if id != t.runner.id() {
 			return nil // another session is open by now
 		}
 		t.driver = who
@@ -62,10 +61,10 @@ func (t *talk) goOnHere() tea.Cmd {
 
 // unheld reports whether the session asks and is not held here.
 func (t *talk) unheld() bool {
-	return t.view.asks() && t.view.Run.Busy && !t.running && !t.opening && t.seat.session() != nil
+	return t.view.asks() && t.view.Run.Busy && !t.running && !t.opening && t.runner.session() != nil
 }
 
-// takeUp holds a session that asks once nobody else does, so that it is seen who asks.
+// takeUp holds a session that asks, once no other process holds it.
 func (t *talk) takeUp() tea.Cmd {
 	if !t.unheld() {
 		return nil

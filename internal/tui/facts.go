@@ -34,7 +34,7 @@ type facts struct {
 func (c *commander) facts() facts {
 	t := c.talk
 	return facts{
-		app: c.tui.App, session: t.seat.session(), id: t.seat.id(), home: c.tui.Root, root: t.root(), route: t.route(), mode: string(t.mode()),
+		app: c.tui.App, session: t.runner.session(), id: t.runner.id(), home: c.tui.Root, root: t.root(), route: t.route(), mode: string(t.mode()),
 		list: t.view.Todo, commands: c.all(), keys: c.keys, now: c.tui.clock(), warn: t.warner(),
 	}
 }

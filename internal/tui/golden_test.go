@@ -67,7 +67,7 @@ func still(t testing.TB, width, height int, l look, events []event.Event) *model
 	m := newModel(context.Background(), tui, keys)
 	m.screen.look.light = l.light
 	m.screen.print.look = m.screen.look
-	m.talk.seat = &seat{pump: newPump(func(any) {}), send: func(any) {}}
+	m.talk.runner = &runner{pump: newPump(func(any) {}), send: func(any) {}}
 	m.talk.apply(events)
 	return m
 }

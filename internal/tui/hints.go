@@ -6,7 +6,7 @@ import (
 	"github.com/inspan/inspan/internal/words"
 )
 
-// hints is the line above the status: what a key has come to, for a moment.
+// hints is the line above the status. It shows the effect of a key for a moment.
 type hints struct {
 	clock func() time.Time
 	text  string

@@ -173,7 +173,7 @@ func (m *model) escape() tea.Cmd {
 	case m.taps.twice("escape", m.clock()):
 		m.hints.clear()
 		return m.back.pick()
-	case m.composer.prompt.empty() && m.talk.seat.session() != nil:
+	case m.composer.prompt.empty() && m.talk.runner.session() != nil:
 		m.hints.say("once more to go back to an earlier place")
 	}
 	return nil

@@ -52,7 +52,7 @@ func (c *commander) jobsOf(jobs Jobs, args string) tea.Cmd {
 // background are the jobs of the session that is open; nil: nothing is known of
 // them.
 func (c *commander) background() Jobs {
-	id := c.talk.seat.id()
+	id := c.talk.runner.id()
 	if c.tui.Jobs == nil || id == "" {
 		return nil
 	}

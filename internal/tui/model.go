@@ -12,8 +12,8 @@ import (
 	"github.com/inspan/inspan/event"
 )
 
-// model is the terminal: it hands each message and each key to the part that it is for, and
-// puts their pictures together. Only the event loop of the program touches it and its parts.
+// model is the terminal. It passes keys and messages on to its parts, and draws them. Only the
+// event loop of the program touches it and its parts.
 type model struct {
 	*TUI
 	keys      keymap
@@ -125,8 +125,8 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// opened goes on with a session that is open now. What was to be said in one that could not be
-// opened goes back into the prompt.
+// opened takes a session that is open now. If opening failed, the message for it goes back into
+// the prompt.
 func (m *model) opened(msg opened) tea.Cmd {
 	switch {
 	case msg.err != nil && slices.ContainsFunc(slices.Concat(msg.inputs, m.talk.held), isSaid):

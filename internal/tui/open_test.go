@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
@@ -106,5 +109,36 @@ func TestResumeOfTheOpenSession(t *testing.T) {
 	s.wait("another answer", func(text string) bool { return strings.Count(text, "■ done") == 5 })
 	if list, err := s.tui.App.Store().List(t.Context()); err != nil || len(list) != 1 {
 		t.Error(list, err) // of what was to be the fork nothing is left
+	}
+}
+
+// TestNewSessionKeepsTheModel holds that a new session has the model of the command line also
+// after one was gone on with that had its own.
+func TestNewSessionKeepsTheModel(t *testing.T) {
+	var mu sync.Mutex
+	var models []string
+	s := start(t, 80, 24, func(t *tui.TUI) {
+		t.Options.Model = "script/asked-for"
+		host := t.Host
+		t.Host = func(o app.Options, warn func(string)) *inspan.Host {
+			mu.Lock()
+			defer mu.Unlock()
+			models = append(models, o.Model)
+			return host(o, warn)
+		}
+	}, sayStep("One."))
+	s.typed("first", enter)
+	s.shows("One.", "■ done")
+	id, _ := s.modes()
+	s.press("/resume " + id + enter)
+	s.shows("· session " + id)
+	s.press("/new" + enter)
+	s.shows("a new session begins with what you say next")
+	s.typed("second", enter)
+	s.wait("another answer", func(text string) bool { return strings.Count(text, "■ done") == 3 })
+	mu.Lock()
+	defer mu.Unlock()
+	if diff := cmp.Diff([]string{"script/asked-for", "", "script/asked-for"}, models); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -44,8 +45,8 @@ func (t *talk) enter(o app.Options, open func(context.Context, *inspan.Host) (*i
 		return nil
 	}
 	t.opening = true
-	t.seat.unwatch()
-	ctx, seat, warn := t.ctx, t.seat, t.warner()
+	t.runner.unwatch()
+	ctx, runner, warn := t.ctx, t.runner, t.warner()
 	host := t.tui.host(o, warn)
 	return func() tea.Msg {
 		s, err := open(ctx, host)
@@ -56,7 +57,7 @@ func (t *talk) enter(o app.Options, open func(context.Context, *inspan.Host) (*i
 		if err != nil {
 			return opened{err: errors.Join(err, s.Close())}
 		}
-		if err := seat.close(); err != nil {
+		if err := runner.close(); err != nil {
 			warn(err.Error())
 		}
 		msg := opened{s: s, past: past, opts: o}
@@ -86,20 +87,20 @@ func fold(ctx context.Context, a *app.App, id string) (*view, error) {
 	return v, nil
 }
 
-// opened goes on with a session that is open now. One that asks is held, as whoever holds it
-// is who asks.
+// opened takes the session that is open now. If it only waits for answers, a run holds it, so
+// that other processes see who asks.
 func (t *talk) opened(msg opened) tea.Cmd {
 	t.opening = false
 	if msg.err != nil {
 		t.fail(msg.err)
 		t.held = nil
-		if t.seat.session() == nil {
+		if t.runner.session() == nil {
 			t.view = fresh(t.view)
 		}
 		t.follow()
 		return nil
 	}
-	t.seat.take(msg.s)
+	t.runner.take(msg.s)
 	if msg.past != nil {
 		t.opts, t.driver = msg.opts, msg.driver
 		t.show(msg.past)
@@ -134,17 +135,18 @@ func (t *talk) show(past *view) {
 	t.opts.Mode = ""
 }
 
-// renew closes the session; what is said next begins another.
+// renew closes the session. The next message begins another.
 func (t *talk) renew() tea.Cmd {
 	mode := t.mode()
 	t.view = fresh(t.view)
 	t.opts.Mode = mode
+	t.opts.Model = cmp.Or(t.opts.Model, t.tui.Options.Model) // a session that was gone on with had its own
 	t.forget()
 	t.note("a new session begins with what you say next")
 	t.opening = true
-	seat := t.seat
+	runner := t.runner
 	return func() tea.Msg {
-		err := seat.close()
+		err := runner.close()
 		return later(func() tea.Cmd {
 			t.opening = false
 			t.fail(err)

@@ -15,8 +15,8 @@ type outbox struct {
 	held  []event.Body // inputs that wait for the session to be open, or the run to end
 	mine  []posted     // inputs that are sent and not seen yet
 	posts int
-	// Decisions that the session does not know yet: on their way, or kept until all calls that
-	// wait are decided on.
+	// Decisions that the session does not know yet: sent, or collected until all waiting calls
+	// are decided on.
 	decided []event.Body
 }
 
@@ -65,7 +65,7 @@ func (o *outbox) undecide(call string) bool {
 	return len(o.decided) < n
 }
 
-// forget forgets what was on its way to a session that is no longer open.
+// forget drops what was on its way to a session that is no longer open.
 func (o *outbox) forget() { o.mine, o.decided = nil, nil }
 
 // release takes what was held back.

@@ -390,11 +390,11 @@ func TestTooLateIsTakenUp(t *testing.T) {
 		}
 		m := still(t, 80, 24, look{noColor: true}, nil)
 		messages := make(chan any, 1)
-		m.talk.seat = &seat{ctx: t.Context(), pump: newPump(func(any) {}), send: func(msg any) { messages <- msg }, guard: func(f func()) func() { return f }}
-		m.talk.seat.take(s)
+		m.talk.runner = &runner{ctx: t.Context(), pump: newPump(func(any) {}), send: func(msg any) { messages <- msg }, guard: func(f func()) func() { return f }}
+		m.talk.runner.take(s)
 		m.talk.start(event.Said{Parts: llm.Say("go")})
-		m.talk.seat.running.Wait() // the model has not heard of it
-		m.talk.seat.post(m.talk.next(event.Said{Parts: llm.Say("late")}, "late"))
+		m.talk.runner.running.Wait() // the model has not heard of it
+		m.talk.runner.post(m.talk.next(event.Said{Parts: llm.Say("late")}, "late"))
 		if sentFirst {
 			m.update(<-messages)
 			m.update(ranOut{})
@@ -402,11 +402,11 @@ func TestTooLateIsTakenUp(t *testing.T) {
 			m.update(ranOut{})
 			m.update(<-messages)
 		}
-		m.talk.seat.running.Wait()
+		m.talk.runner.running.Wait()
 		if st := s.Status(); st.Stopped == nil || st.Turns != 2 {
 			t.Errorf("sent first %v: %+v", sentFirst, st)
 		}
-		if err := m.talk.seat.close(); err != nil {
+		if err := m.talk.runner.close(); err != nil {
 			t.Error(err)
 		}
 	}

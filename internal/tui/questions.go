@@ -13,7 +13,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// questions puts what the session wants to know before the person, one thing at a time.
+// questions shows what the session asks, one question at a time.
 //
 // Whoever is typing when a question comes up has not seen it yet. So what is
 // pressed before the question has been on the screen for a while is no answer:
@@ -66,7 +66,7 @@ func (q *questions) next() *ask {
 		return &ask{of: q, what: "call " + pending.Call.ID, pending: pending, asks: asks, at: -1}
 	}
 	stopped := v.Run.Stopped
-	if q.talk.running || stopped == nil || stopped == q.refused || q.talk.seat.session() == nil {
+	if q.talk.running || stopped == nil || stopped == q.refused || q.talk.runner.session() == nil {
 		return nil
 	}
 	limits := words.Raised(v.Session.Limits, *stopped)
@@ -104,7 +104,7 @@ func (q *questions) ahead(k tea.KeyPressMsg, action string, width int) bool {
 	return true
 }
 
-// overdue lets a call go that nobody has decided on in time, where no run here does.
+// overdue denies a call that nobody has decided on in time. A run does that by itself.
 func (q *questions) overdue() tea.Cmd {
 	pending, ok := q.talk.view.asking(nil)
 	if q.talk.running || q.talk.opening || !ok || pending.Until.IsZero() || q.clock().Before(pending.Until) {
@@ -114,7 +114,7 @@ func (q *questions) overdue() tea.Cmd {
 	return q.talk.start(words.TooLate(pending.Call.ID))
 }
 
-// count says which of the calls that wait a question is about; empty: there is only one.
+// count returns the number of the open question, and how many calls wait.
 func (q *questions) count() (of, all int) {
 	all = len(q.talk.view.Waiting())
 	return all - q.talk.view.undecided(q.talk.decided) + 1, all
@@ -125,8 +125,8 @@ func (q *questions) raise(limits *event.Limits) tea.Cmd {
 	return q.talk.start(event.Switched{Limits: limits}, event.Said{})
 }
 
-// dismiss is no answer: a question is not answered, and a run is interrupted that
-// wants to do something.
+// dismiss closes a question without an answer. If the call needs approval, the run is
+// interrupted.
 func (q *questions) dismiss(p inspan.Pending, asks bool) tea.Cmd {
 	if asks {
 		return q.talk.decide(words.Dismissed(p.Call.ID))
@@ -134,8 +134,8 @@ func (q *questions) dismiss(p inspan.Pending, asks bool) tea.Cmd {
 	return q.talk.interrupt()
 }
 
-// command does what is written at a question if it is a slash command that leaves the session
-// as it is. It is never an answer: the question stays. It reports false if it is no command.
+// command runs a slash command that was typed at a question, if the command leaves the session
+// as it is. A command is never an answer, and the question stays. ok is false for other text.
 func (q *questions) command(text string) (cmd tea.Cmd, problem string, ok bool) {
 	name, args, ok := words.Slash(text)
 	if !ok {

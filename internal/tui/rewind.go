@@ -20,7 +20,7 @@ type rewinder struct {
 
 // pick lets the person choose where to go back to, and what goes back.
 func (r *rewinder) pick() tea.Cmd {
-	a, ctx, id, now := r.talk.tui.App, r.talk.ctx, r.talk.seat.id(), r.talk.tui.clock()
+	a, ctx, id, now := r.talk.tui.App, r.talk.ctx, r.talk.runner.id(), r.talk.tui.clock()
 	if id == "" || a == nil {
 		r.hints.say("nothing was said yet")
 		return nil
@@ -56,7 +56,7 @@ func (r *rewinder) pickKind(seq uint64, said string) tea.Cmd {
 
 // plan works out the way back and shows it first.
 func (r *rewinder) plan(seq uint64, said string, files, conversation bool) tea.Cmd {
-	a, ctx, id, root := r.talk.tui.App, r.talk.ctx, r.talk.seat.id(), r.talk.root()
+	a, ctx, id, root := r.talk.tui.App, r.talk.ctx, r.talk.runner.id(), r.talk.root()
 	if !conversation {
 		said = ""
 	}
@@ -77,13 +77,13 @@ func (r *rewinder) plan(seq uint64, said string, files, conversation bool) tea.C
 
 // back goes back, and puts what was said then into the prompt.
 func (r *rewinder) back(to uint64, restore func(context.Context) (*event.Restored, error), said string) tea.Cmd {
-	s, a, ctx := r.talk.seat.session(), r.talk.tui.App, r.talk.ctx
+	s, a, ctx := r.talk.runner.session(), r.talk.tui.App, r.talk.ctx
 	if s == nil || r.talk.running {
 		r.hints.say("a run goes on; nothing was changed")
 		return nil
 	}
 	r.talk.opening = true
-	r.talk.seat.unwatch()
+	r.talk.runner.unwatch()
 	return func() tea.Msg {
 		err := s.Rewind(ctx, to, restore)
 		var past *view
@@ -123,7 +123,7 @@ func lastNotes(blocks []*block) int {
 
 // undo puts the files back to before what was said last.
 func (r *rewinder) undo() tea.Cmd {
-	a, ctx, id := r.talk.tui.App, r.talk.ctx, r.talk.seat.id()
+	a, ctx, id := r.talk.tui.App, r.talk.ctx, r.talk.runner.id()
 	if id == "" || a == nil {
 		r.hints.say("nothing was done yet")
 		return nil

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -165,8 +166,9 @@ func TestCommandAtAQuestion(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if _, decided := e.Body.(event.Decided); decided {
-					t.Errorf("a command was an answer: %+v", e.Body)
+				switch e.Body.(type) {
+				case event.Decided, event.Cancelled:
+					t.Errorf("a command was an answer, or who leaves took the question back: %+v", e.Body)
 				}
 			}
 		})
@@ -452,4 +454,26 @@ func TestNobodyLeavesJunkOnASmallTerminal(t *testing.T) {
 	s.wait("nothing but the end", func(text string) bool {
 		return strings.Contains(text, "■ done") && strings.Count(text, "? note asks") == 0 && strings.Count(text, "working") == 0 && strings.Count(text, "say what to do") == 1
 	})
+}
+
+// TestQuitBesideAQuestion holds that a call that runs while another asks does not go on without
+// anybody there.
+func TestQuitBesideAQuestion(t *testing.T) {
+	both := script.Step{Parts: slices.Concat(call("slow", `{"word":"turning"}`).Parts, call("note", `{"word":"red"}`).Parts)}
+	s := start(t, 80, 24, nil, both, sayStep("Over."))
+	s.typed("go", enter)
+	s.shows("▸ slow", "turning", "? note asks", "or say what to do instead")
+	s.press(ctrlD)
+	if code, err := s.ends(); code != 0 || err != nil {
+		t.Error(code, err)
+	}
+	id, _ := s.modes()
+	w, err := s.tui.Host(app.Options{}, nil).Watch(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = w.Close() }()
+	if st := w.Status(); st.Stopped == nil || st.Stopped.Reason != event.ReasonCancelled {
+		t.Errorf("%+v", st)
+	}
 }

@@ -29,7 +29,7 @@ func (s *sessions) resume(id string) tea.Cmd {
 
 // fork goes on in a copy of the session.
 func (s *sessions) fork() tea.Cmd {
-	id := s.talk.seat.id()
+	id := s.talk.runner.id()
 	if id == "" {
 		s.hints.say("there is no session to copy yet")
 		return nil
@@ -101,7 +101,7 @@ func (s *sessions) model(name string) tea.Cmd {
 	}, func(route string) tea.Cmd {
 		o := s.talk.opts
 		o.Model = name
-		id := s.talk.seat.id()
+		id := s.talk.runner.id()
 		if id == "" {
 			s.talk.opts = o
 			s.talk.note("the next session works with " + route)

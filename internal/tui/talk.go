@@ -15,15 +15,15 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// talk is the conversation with the session that is open: what is shown of it, its runs, and
-// what is on its way to it.
+// talk is the conversation with the open session: what is shown of it, its runs, and the inputs
+// that it does not know yet.
 type talk struct {
 	outbox
-	tui   *TUI
-	ctx   context.Context
-	hints *hints
-	seat  *seat
-	view  *view
+	tui    *TUI
+	ctx    context.Context
+	hints  *hints
+	runner *runner
+	view   *view
 
 	opts    app.Options // for the sessions that are opened from here on
 	opening bool        // a session is
@@ -32,28 +32,28 @@ type talk struct {
 	then    []later     // what waits for the run to end
 }
 
-// note prints a line of ours, warn one to notice, and print text as it is.
+// note prints a line of the front end, warn a line that stands out, and print plain text.
 func (t *talk) note(text string)  { t.view.note(text) }
 func (t *talk) warn(text string)  { t.view.warn(text) }
 func (t *talk) print(text string) { t.view.add(&block{kind: plainBlock, text: text}) }
 
-// unchanged says that what was to be agreed to is left.
+// unchanged tells the person that a refused change was not made.
 func (t *talk) unchanged() { t.note("nothing was changed") }
 
-// fail tells of an error, if it is one.
+// fail prints an error, unless it is nil.
 func (t *talk) fail(err error) {
 	if err != nil {
 		t.warn(err.Error())
 	}
 }
 
-// warner tells a person something from any goroutine.
+// warner returns a function that warns the person from any goroutine.
 func (t *talk) warner() func(string) {
-	send := t.seat.send
+	send := t.runner.send
 	return func(text string) { send(told(text)) }
 }
 
-// work does something that takes time, and then the rest with what came of it.
+// work runs do in a goroutine, and then with its result in the event loop.
 func (t *talk) work(do func(context.Context) (string, error), then func(string) tea.Cmd) tea.Cmd {
 	ctx := t.ctx
 	return func() tea.Msg {
@@ -68,7 +68,7 @@ func (t *talk) work(do func(context.Context) (string, error), then func(string) 
 	}
 }
 
-// apply folds what happened in a frame. A run that begins without us is somebody else's.
+// apply folds the events of a frame. A run that begins here unasked belongs to another process.
 func (t *talk) apply(events batch) tea.Cmd {
 	before := t.cutOff()
 	for _, e := range events {
@@ -92,11 +92,11 @@ func (t *talk) apply(events batch) tea.Cmd {
 	return t.findDriver(func() tea.Cmd { return nil })
 }
 
-// answered says who has answered a question that is open, unless it was done here.
+// answered prints who answered an open question, unless the person here did.
 func (t *talk) answered(d event.Decided) {
 	here := t.undecide(d.Call)
 	i := slices.IndexFunc(t.view.Now.Questions, func(q *transcript.Question) bool { return d.On(q.ID, q.Seq) })
-	if i >= 0 && !here && t.seat.session() != nil {
+	if i >= 0 && !here && t.runner.session() != nil {
 		t.note(elsewhere(t.view.Now.Questions[i], d))
 	}
 }
@@ -107,18 +107,18 @@ func (t *talk) start(inputs ...event.Body) tea.Cmd {
 	case t.opening || t.running:
 		t.held = append(t.held, inputs...)
 		return nil
-	case t.seat.session() == nil:
+	case t.runner.session() == nil:
 		return t.open(inputs...)
 	}
 	t.running, t.driver = true, ""
-	t.seat.drive(inputs...)
+	t.runner.drive(inputs...)
 	return nil
 }
 
-// send sends an input into the run that goes on. Text is what is shown of it on its way.
-func (t *talk) send(body event.Body, text string) { t.seat.post(t.next(body, text)) }
+// send sends an input into the current run. Text is shown until the session knows it.
+func (t *talk) send(body event.Body, text string) { t.runner.post(t.next(body, text)) }
 
-// sent notes what became of an input. One that came too late for its run begins another.
+// sent takes the outcome of send. An input that came too late for its run begins another.
 func (t *talk) sent(msg sent) tea.Cmd {
 	if errors.Is(msg.err, inspan.ErrOver) {
 		return t.start(msg.body)
@@ -138,8 +138,8 @@ func (t *talk) sent(msg sent) tea.Cmd {
 	return nil
 }
 
-// decide sends a decision into the run that goes on. Where none does, it is kept until all
-// calls that wait are decided on, and a run begins with them.
+// decide sends a decision into the current run. Without a run, it collects the decisions on all
+// waiting calls and begins a run with them.
 func (t *talk) decide(d event.Decided) tea.Cmd {
 	t.decided = append(t.decided, d)
 	if t.running {
@@ -152,7 +152,7 @@ func (t *talk) decide(d event.Decided) tea.Cmd {
 	return t.start(t.decided...)
 }
 
-// ranOut goes on behind a run: with what was held back, or by looking on.
+// ranOut takes the end of a run.
 func (t *talk) ranOut(err error) tea.Cmd {
 	t.running = false
 	if t.hints.text == interrupting {
@@ -177,9 +177,9 @@ func (t *talk) ranOut(err error) tea.Cmd {
 	return tea.Batch(append(cmds, t.goOn())...)
 }
 
-// goOn begins a run with what was held back, else shows what others do with the session.
+// goOn begins a run with the inputs that were held back, or else follows other processes.
 func (t *talk) goOn(first ...event.Body) tea.Cmd {
-	if held := slices.Concat(first, t.seat.switched(), t.release()); len(held) > 0 {
+	if held := slices.Concat(first, t.runner.switched(), t.release()); len(held) > 0 {
 		return t.start(held...)
 	}
 	t.follow()
@@ -188,8 +188,8 @@ func (t *talk) goOn(first ...event.Body) tea.Cmd {
 
 // follow shows what others do with the session while no run goes on here.
 func (t *talk) follow() {
-	if !t.running && !t.opening && t.seat.session() != nil {
-		t.seat.watch(t.view.Seq)
+	if !t.running && !t.opening && t.runner.session() != nil {
+		t.runner.watch(t.view.Seq)
 	}
 }
 
@@ -209,7 +209,7 @@ func (t *talk) interrupt() tea.Cmd {
 func (t *talk) switchTo(mode tool.Mode) tea.Cmd {
 	t.opts.Mode = mode
 	switch {
-	case t.seat.session() == nil && !t.opening:
+	case t.runner.session() == nil && !t.opening:
 		t.hints.say("mode " + string(mode))
 		return nil
 	case t.running:
@@ -218,13 +218,13 @@ func (t *talk) switchTo(mode tool.Mode) tea.Cmd {
 			when = " from your answer on"
 		}
 		t.hints.say("mode " + string(mode) + when)
-		t.seat.switchTo(mode)
+		t.runner.switchTo(mode)
 		return nil
 	}
 	return t.start(event.Switched{Mode: mode})
 }
 
-// works reports whether a run goes on here that does more than to wait for an answer.
+// works reports whether a run here does more than wait for an answer.
 func (t *talk) works() bool { return t.running && !t.view.asks() }
 
 // mode is the one that holds, or will.
@@ -232,8 +232,8 @@ func (t *talk) mode() tool.Mode {
 	if mode := t.outbox.mode(); mode != "" {
 		return mode
 	}
-	if t.seat != nil && t.seat.session() != nil {
-		return cmp.Or(t.seat.next(), t.view.Session.Mode)
+	if t.runner != nil && t.runner.session() != nil {
+		return cmp.Or(t.runner.next(), t.view.Session.Mode)
 	}
 	if t.opts.Mode != "" {
 		return t.opts.Mode

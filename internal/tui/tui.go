@@ -16,12 +16,19 @@
 //  4. Nothing that a model, a tool or a file says drives the terminal: everything
 //     passes clean or visible (text.go) on its way to a line.
 //
-// Its parts: talk is the conversation with the session that is open, with the seat that holds the
-// session, the view that shows it, and the outbox of what is on its way to it. composer is where
-// the person writes. questions puts what the session asks. commander does what begins with a
-// slash; sessions and rewinder lead elsewhere and back. overlay is a list or a question of ours
-// above the prompt, hints and status the lines below it. screen prints and knows the terminal.
-// model hands keys and messages to the parts, and puts their pictures together.
+// The parts of the terminal:
+//
+//   - talk is the conversation with the open session. Its runner drives the session, its view
+//     shows it, and its outbox keeps what the session does not know yet.
+//   - composer is the prompt, with completion, history and pasted text.
+//   - questions shows what the session asks, and takes the answer.
+//   - commander does slash commands. sessions opens other sessions, and rewinder goes back in
+//     this one.
+//   - overlay is a list or a yes-no question of the front end itself.
+//   - hints and status are the two lines at the bottom. activity is what goes on above the prompt.
+//   - screen knows the size of the terminal and prints to its scrollback.
+//
+// model passes keys and messages on to the parts, and draws them.
 package tui
 
 import (
@@ -101,15 +108,15 @@ func (t *TUI) Run(ctx context.Context) (code int, err error) {
 	m := newModel(ctx, t, keys)
 	p := tea.NewProgram(m, t.options(ctx)...)
 	pump := newPump(func(msg any) { p.Send(msg) })
-	m.talk.seat = &seat{ctx: ctx, pump: pump, send: func(msg any) { p.Send(msg) }, guard: t.guard(p)}
+	m.talk.runner = &runner{ctx: ctx, pump: pump, send: func(msg any) { p.Send(msg) }, guard: t.guard(p)}
 	stopped := t.signals(p)
 	pumped := make(chan struct{})
-	go m.talk.seat.guard(func() { defer close(pumped); pump.run(ctx) })()
+	go m.talk.runner.guard(func() { defer close(pumped); pump.run(ctx) })()
 	_, err = p.Run()
 	stopped()
-	id := m.talk.seat.id()
-	ended := m.talk.seat.close()
-	t.report(id, m.talk.seat.left)
+	id := m.talk.runner.id()
+	ended := m.talk.runner.close()
+	t.report(id, m.talk.runner.left)
 	cancel()
 	<-pumped
 	return t.result(m, errors.Join(err, ended))

@@ -13,9 +13,9 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// seat holds the session that is open and the goroutines that drive it. Its
-// methods may be called from any goroutine.
-type seat struct {
+// runner drives the open session, in goroutines of its own. Its methods may be called from any
+// goroutine.
+type runner struct {
 	ctx   context.Context
 	pump  *pump
 	send  func(any)
@@ -46,23 +46,23 @@ type sent struct {
 }
 
 // take makes a session the one that is open.
-func (s *seat) take(session *inspan.Session) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.s, s.run, s.mode, s.outbox = session, nil, "", make(chan input, 256)
-	outbox := s.outbox
-	s.sending.Go(s.guard(func() {
+func (r *runner) take(session *inspan.Session) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.s, r.run, r.mode, r.outbox = session, nil, "", make(chan input, 256)
+	outbox := r.outbox
+	r.sending.Go(r.guard(func() {
 		for in := range outbox {
-			s.send(sent{in, s.into(in.body)})
+			r.send(sent{in, r.into(in.body)})
 		}
 	}))
 }
 
 // into sends an input into the run that goes on.
-func (s *seat) into(body event.Body) error {
-	s.mu.Lock()
-	run := s.run
-	s.mu.Unlock()
+func (r *runner) into(body event.Body) error {
+	r.mu.Lock()
+	run := r.run
+	r.mu.Unlock()
 	if run == nil {
 		return inspan.ErrOver
 	}
@@ -70,65 +70,65 @@ func (s *seat) into(body event.Body) error {
 		run.Interrupt(b)
 		return nil
 	}
-	return run.Send(s.ctx, body)
+	return run.Send(r.ctx, body)
 }
 
 // post sends an input into the session, after those before it.
-func (s *seat) post(in input) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.outbox == nil {
+func (r *runner) post(in input) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.outbox == nil {
 		return
 	}
 	select {
-	case s.outbox <- in:
+	case r.outbox <- in:
 	default:
-		s.pump.put(ranOut{errors.New("too much is waiting to be sent")})
+		r.pump.put(ranOut{errors.New("too much is waiting to be sent")})
 	}
 }
 
-// drive runs the session until it has nothing to do, and holds it while a question is open, so
-// that others see who asks and an answer of theirs counts at once. Its events and a ranOut go
+// drive runs the session until it has nothing to do. While a question is open, the run holds the
+// session and waits, so that other processes see who asks and can answer. Events and a ranOut go
 // to the pump.
-func (s *seat) drive(inputs ...event.Body) {
-	s.unwatch()
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (r *runner) drive(inputs ...event.Body) {
+	r.unwatch()
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	run := &inspan.Conductor{
-		Session: s.s, Grace: patience, Patience: -1, Before: s.switched,
-		See: func(e event.Event) error { s.pump.put(e); return nil },
+		Session: r.s, Grace: patience, Patience: -1, Before: r.switched,
+		See: func(e event.Event) error { r.pump.put(e); return nil },
 	}
-	s.run = run
-	s.running.Go(s.guard(func() { s.pump.put(ranOut{conduct(s.ctx, run, inputs)}) }))
+	r.run = run
+	inputs = slices.Clone(inputs) // the caller goes on with its own
+	r.running.Go(r.guard(func() { r.pump.put(ranOut{conduct(r.ctx, run, inputs)}) }))
 }
 
-// switchTo has the session change its mode when its run goes on behind a question, or else
-// after it.
-func (s *seat) switchTo(mode tool.Mode) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.mode = mode
+// switchTo changes the mode when the run continues after a question, or else after the run.
+func (r *runner) switchTo(mode tool.Mode) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mode = mode
 }
 
 // next is the mode that the session is to have; empty: the one that it has.
-func (s *seat) next() tool.Mode {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.mode
+func (r *runner) next() tool.Mode {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.mode
 }
 
 // switched takes what switchTo has left.
-func (s *seat) switched() (inputs []event.Body) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.mode != "" {
-		inputs = []event.Body{event.Switched{Mode: s.mode}}
+func (r *runner) switched() (inputs []event.Body) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.mode != "" {
+		inputs = []event.Body{event.Switched{Mode: r.mode}}
 	}
-	s.mode = ""
+	r.mode = ""
 	return inputs
 }
 
-// conduct runs the session. Where another process drives it, answers are sent there.
+// conduct runs the session. If another process drives it, answers are sent to that process.
 func conduct(ctx context.Context, run *inspan.Conductor, inputs []event.Body) error {
 	err := run.Run(ctx, inputs...)
 	if _, driven := errors.AsType[*inspan.DrivenError](err); !driven || len(inputs) == 0 || slices.ContainsFunc(inputs, isNoAnswer) {
@@ -148,44 +148,44 @@ func isNoAnswer(b event.Body) bool {
 }
 
 // watch puts what others append to the log into the pump, until unwatch or drive.
-func (s *seat) watch(after uint64) {
-	s.unwatch()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	session := s.s
+func (r *runner) watch(after uint64) {
+	r.unwatch()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	session := r.s
 	if session == nil {
 		return
 	}
-	ctx, cancel := context.WithCancel(s.ctx)
+	ctx, cancel := context.WithCancel(r.ctx)
 	var watching sync.WaitGroup
-	watching.Go(s.guard(func() {
+	watching.Go(r.guard(func() {
 		for e, err := range session.Events(ctx, after) {
 			if err != nil {
 				return // whoever runs the session next will say it
 			}
-			s.pump.put(e)
+			r.pump.put(e)
 		}
 	}))
-	s.blind = func() { cancel(); watching.Wait() }
+	r.blind = func() { cancel(); watching.Wait() }
 }
 
-func (s *seat) unwatch() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.blind != nil {
-		s.blind()
-		s.blind = nil
+func (r *runner) unwatch() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.blind != nil {
+		r.blind()
+		r.blind = nil
 	}
 }
 
-func (s *seat) session() *inspan.Session {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.s
+func (r *runner) session() *inspan.Session {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.s
 }
 
-func (s *seat) id() string {
-	if session := s.session(); session != nil {
+func (r *runner) id() string {
+	if session := r.session(); session != nil {
 		return session.ID()
 	}
 	return ""
@@ -199,19 +199,19 @@ func rests(st inspan.Status) bool {
 	return len(st.Waiting) > 0 && !slices.ContainsFunc(st.Open, func(p inspan.Pending) bool { return !p.Waits })
 }
 
-// close interrupts a run that works, leaves one that asks with its questions open, waits for it
-// and closes the session.
-func (s *seat) close() error {
-	s.unwatch()
-	s.mu.Lock()
-	session, run, outbox := s.s, s.run, s.outbox
-	s.s, s.run, s.outbox = nil, nil, nil
-	s.mu.Unlock()
+// close ends the run and closes the session. A run that works is interrupted; if it only waits
+// for answers, the questions stay open.
+func (r *runner) close() error {
+	r.unwatch()
+	r.mu.Lock()
+	session, run, outbox := r.s, r.run, r.outbox
+	r.s, r.run, r.outbox = nil, nil, nil
+	r.mu.Unlock()
 	if session == nil {
 		return nil
 	}
 	close(outbox)
-	s.sending.Wait()
+	r.sending.Wait()
 	left := event.Cancelled{By: "the user", Reason: "left", All: true}
 	switch {
 	case run == nil:
@@ -220,8 +220,8 @@ func (s *seat) close() error {
 	default:
 		run.Interrupt(left)
 	}
-	s.running.Wait()
+	r.running.Wait()
 	l := session.Leave()
-	s.left = words.Leftovers(session.ID(), l.Kept, l.Ended)
+	r.left = words.Leftovers(session.ID(), l.Kept, l.Ended)
 	return session.Close()
 }
