@@ -214,7 +214,7 @@ func TestDrivenElsewhere(t *testing.T) {
 			t.Fatal(err)
 		}
 		if b, ok := ev.Body.(event.Progress); ok && b.Call != "" {
-			if _, err := e.ask("say: two"); err == nil || !strings.Contains(err.Error(), "busy") {
+			if _, err := e.ask("say: two"); err == nil || !strings.Contains(err.Error(), "inspan attach") {
 				t.Error(err)
 			}
 			if err := s.Send(t.Context(), event.Cancelled{}); err != nil {
