@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -34,7 +33,7 @@ func main() {
 // Main runs the command and returns its exit code. A panic is reported like
 // any other error, so that programs that read our output see a result.
 func Main(args []string, in io.Reader, out, errs io.Writer) (code int) {
-	cmd := &command{in: in, self: self(), console: &console.Console{Out: out, Err: errs, Form: formOf(args), Color: colored(errs), Live: isTerminal(errs), Width: width}}
+	cmd := &command{in: in, self: sandbox.Self(), console: &console.Console{Out: out, Err: errs, Form: formOf(args), Color: colored(errs), Live: isTerminal(errs), Width: width}}
 	defer func() {
 		if p := recover(); p != nil {
 			fmt.Fprintf(errs, "%s", debug.Stack())
@@ -49,19 +48,6 @@ func Main(args []string, in io.Reader, out, errs io.Writer) (code int) {
 		return cmd.console.Fail(exitCode(err), err)
 	}
 	return cmd.code
-}
-
-// self is the path of this program, also when its file is replaced while it
-// runs.
-func self() string {
-	if runtime.GOOS == "linux" {
-		return "/proc/self/exe"
-	}
-	path, err := os.Executable()
-	if err != nil {
-		return ""
-	}
-	return path
 }
 
 // command is what all subcommands share.
