@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/inspan/inspan/internal/cost"
+	"github.com/inspan/inspan/internal/text"
 )
 
 // Costs prints what was spent, by row.
@@ -21,7 +22,8 @@ func Costs(out io.Writer, by string, rows []cost.Row) error {
 		if r.Estimated > 0 {
 			hint = strings.TrimPrefix(fmt.Sprintf("%s, %d estimated", hint, r.Estimated), ", ")
 		}
-		fmt.Fprintf(w, "%s\t%.4g\t%d\t%.0f%%\t%d\t%.4f\t%s\n", r.Key, r.Replies, r.Usage.Prompt(), Share(r.Usage.CacheRead, r.Usage.Prompt()), r.Usage.Output, r.Dollars, hint)
+		fmt.Fprintf(w, "%s\t%.4g\t%d\t%.0f%%\t%d\t%.4f\t%s\n",
+			text.Line(r.Key), r.Replies, r.Usage.Prompt(), Share(r.Usage.CacheRead, r.Usage.Prompt()), r.Usage.Output, r.Dollars, hint)
 	}
 	return w.Flush()
 }

@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/inspan/inspan/internal/providers"
+	"github.com/inspan/inspan/internal/text"
 )
 
 // Providers prints who provides models.
@@ -37,7 +38,7 @@ func Models(out io.Writer, found ...providers.Found) error {
 			if m.Window > 0 {
 				window = strconv.Itoa(m.Window)
 			}
-			fmt.Fprintf(w, "%s/%s\t%s\t%s\t%s\n", f.Provider.Name, m.Model, window, yes(m.Images), yes(!m.NoTools))
+			fmt.Fprintf(w, "%s/%s\t%s\t%s\t%s\n", f.Provider.Name, text.Line(m.Model), window, yes(m.Images), yes(!m.NoTools))
 		}
 		if len(f.Models) == 0 {
 			fmt.Fprintf(w, "%s has no models yet\t\t\t\n", f.Provider.Name)
