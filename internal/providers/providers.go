@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/inspan/inspan/internal/config"
@@ -157,5 +158,5 @@ func (p Provider) Stays() bool {
 		return false
 	}
 	ip, err := netip.ParseAddr(u.Hostname())
-	return u.Hostname() == "localhost" || err == nil && (ip.IsLoopback() || ip.IsPrivate())
+	return strings.EqualFold(u.Hostname(), "localhost") || err == nil && (ip.IsLoopback() || ip.IsPrivate())
 }

@@ -1,0 +1,426 @@
+package providers_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/inspan/inspan/internal/config"
+	"github.com/inspan/inspan/internal/providers"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/llm/openai/openaitest"
+	"github.com/inspan/inspan/llm/router"
+	"github.com/inspan/inspan/llm/script"
+)
+
+// set is that of settings, with no keys in the environment.
+func set(t *testing.T, c config.Config) *providers.Set {
+	t.Helper()
+	s := &providers.Set{
+		Installation: &config.Installation{Config: c, ConfigPath: "/etc/x.toml", StateDir: t.TempDir()},
+		Note:         func(string, string) {},
+		Spent:        func(context.Context) (float64, error) { return 0, nil },
+	}
+	for _, name := range (&providers.Set{Installation: &config.Installation{}}).KeyVariables() {
+		t.Setenv(name, "")
+	}
+	return s
+}
+
+// server is a server at home that speaks Chat Completions.
+func server(t *testing.T, s *openaitest.Server) config.Provider {
+	t.Helper()
+	return config.Provider{Kind: "openai", BaseURL: openaitest.Start(t, s)}
+}
+
+func named(t *testing.T, list []providers.Provider, name string) providers.Provider {
+	t.Helper()
+	i := slices.IndexFunc(list, func(p providers.Provider) bool { return p.Name == name })
+	if i < 0 {
+		t.Fatalf("no provider %q", name)
+	}
+	return list[i]
+}
+
+func TestList(t *testing.T) {
+	s := set(t, config.Config{Providers: map[string]config.Provider{
+		"zebra":     {Kind: "openai", BaseURL: "http://z"},
+		"apple":     {Kind: "openai", BaseURL: "http://a", KeyEnv: "APPLE_KEY"},
+		"anthropic": {BaseURL: "http://proxy", Default: "mine"},
+		"openai":    {Kind: "openai", KeyCommand: "pass key"},
+	}})
+	t.Setenv("APPLE_KEY", "k")
+	list := s.List()
+	if list[0].Name != "apple" || list[1].Name != "zebra" || list[2].Name != "anthropic" {
+		t.Errorf("the order is %s, %s, %s", list[0].Name, list[1].Name, list[2].Name)
+	}
+	if !list[0].Ready || !list[1].Ready {
+		t.Error("a key that is there, or that nobody wants, is missing")
+	}
+	// A preset keeps what the settings don't say, and is there once.
+	a := named(t, list, "anthropic")
+	if a.Kind != "anthropic" || a.KeyEnv != "ANTHROPIC_API_KEY" || a.BaseURL != "http://proxy" || a.Default != "mine" || a.Ready || a.Need != "set ANTHROPIC_API_KEY" {
+		t.Errorf("got %+v", a)
+	}
+	// A command for the key stands for the variable.
+	if o := named(t, list, "openai"); o.Kind != "openai" || o.KeyEnv != "" || !o.Ready {
+		t.Errorf("got %+v", o)
+	}
+	seen := map[string]bool{}
+	for _, p := range list {
+		if seen[p.Name] {
+			t.Errorf("%s is there twice", p.Name)
+		}
+		seen[p.Name] = true
+	}
+	keys := s.KeyVariables()
+	if !slices.Contains(keys, "APPLE_KEY") || !slices.Contains(keys, "GEMINI_API_KEY") || slices.Contains(keys, "OPENAI_API_KEY") {
+		t.Errorf("variables with keys: %q", keys)
+	}
+}
+
+func TestStays(t *testing.T) {
+	yes, no := true, false
+	for _, c := range []struct {
+		p    providers.Provider
+		want bool
+	}{
+		{providers.Provider{Provider: config.Provider{BaseURL: "http://localhost:1/v1"}}, true},
+		{providers.Provider{Provider: config.Provider{BaseURL: "http://LocalHost:1/v1"}}, true},
+		{providers.Provider{Provider: config.Provider{BaseURL: "http://127.8.0.1"}}, true},
+		{providers.Provider{Provider: config.Provider{BaseURL: "http://[::1]:80"}}, true},
+		{providers.Provider{Provider: config.Provider{BaseURL: "http://192.168.3.4"}}, true},
+		{providers.Provider{Provider: config.Provider{BaseURL: "http://[fd00::1]"}}, true},
+		{providers.Provider{Provider: config.Provider{BaseURL: "http://172.32.0.1"}}, false}, // beyond the private ones
+		{providers.Provider{Provider: config.Provider{BaseURL: "http://8.8.8.8"}}, false},
+		{providers.Provider{Provider: config.Provider{BaseURL: "http://localhost.evil.example"}}, false},
+		{providers.Provider{Provider: config.Provider{BaseURL: "http://evil.example/localhost"}}, false},
+		{providers.Provider{Provider: config.Provider{BaseURL: "http://localhost@evil.example"}}, false},
+		{providers.Provider{Provider: config.Provider{BaseURL: "http://127.0.0.1.evil.example"}}, false},
+		{providers.Provider{Provider: config.Provider{BaseURL: "://"}}, false},
+		{providers.Provider{}, false}, // the vendor's own address
+		{providers.Provider{Provider: config.Provider{BaseURL: "http://localhost", Dialect: "litellm"}}, false},
+		{providers.Provider{Provider: config.Provider{BaseURL: "http://localhost", Dialect: "litellm", Local: &yes}}, true},
+		{providers.Provider{Provider: config.Provider{BaseURL: "http://localhost", Local: &no}}, false},
+		{providers.Provider{Name: script.Provider}, true},
+	} {
+		if got := c.p.Stays(); got != c.want {
+			t.Errorf("%+v stays: %v, want %v", c.p.Provider, got, c.want)
+		}
+	}
+}
+
+func TestModelChoice(t *testing.T) {
+	home := server(t, &openaitest.Server{})
+	home.Default = "m"
+	providersOf := map[string]config.Provider{"home": home}
+	s := set(t, config.Config{Providers: providersOf, Model: "home/settings"})
+	for _, c := range []struct{ name, had, want string }{
+		{"home/named", "home/had", "home/named"},
+		{"", "home/had", "home/had"},
+		{"", "", "home/settings"},
+		{"home", "", "home/m"},
+		{"script", "", "script/commands"},
+	} {
+		got, err := s.Model(t.Context(), c.name, c.had)
+		if err != nil || got.Model.Info().Route() != c.want || got.Why != "" {
+			t.Errorf("%q, had %q: %+v, %v, want %s", c.name, c.had, got, err, c.want)
+		}
+	}
+	s.Config.Model = ""
+	got, err := s.Model(t.Context(), "", "")
+	if err != nil || got.Model.Info().Route() != "home/m" || !strings.Contains(got.Why, "home/m") {
+		t.Errorf("nothing named: %+v, %v", got, err)
+	}
+	told := ""
+	if m, err := s.Choose(t.Context(), "", "", "", func(why string) { told = why }); err != nil || m.Info().Model != "m" || told != got.Why {
+		t.Errorf("nobody is told why: %q, %v", told, err)
+	}
+}
+
+func TestModelErrors(t *testing.T) {
+	s := set(t, config.Config{Providers: map[string]config.Provider{
+		"home":   {Kind: "openai", BaseURL: "http://localhost:1"},
+		"odd":    {Kind: "telepathy"},
+		"clouds": {Kind: "anthropic", Dialect: "bedrock"},
+		"vertex": {Kind: "gemini", Dialect: "vertex", Region: "global"},
+		"typo":   {Kind: "openai", Dialect: "opnai", BaseURL: "http://x"},
+	}})
+	broken := filepath.Join(t.TempDir(), "broken")
+	if err := os.WriteFile(broken, []byte("no script"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"":                     "no model is configured",
+		"anthropic/x":          "set ANTHROPIC_API_KEY",
+		"antropic/x":           `did you mean "anthropic"?`,
+		"nobody":               "models are named provider/model",
+		"home":                 "name it as home/MODEL",
+		"odd/x":                `unknown kind "telepathy"`,
+		"clouds/x":             "bedrock needs a region",
+		"vertex/x":             "vertex needs a region and a project",
+		"typo/x":               `"opnai"`,
+		"router/auto":          "no [router] in /etc/x.toml",
+		"script//no/such":      "read script",
+		"script/" + broken:     "broken",
+		"anthropic/\x00\x1b":   "set ANTHROPIC_API_KEY",
+		"/":                    "no provider",
+		strings.Repeat("a", 9): "no provider",
+	} {
+		if got, err := s.Model(t.Context(), name, ""); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %+v, %v, want %q", name, got.Model, err, want)
+		}
+	}
+	if _, err := s.Model(t.Context(), "", ""); !errors.Is(err, config.ErrSettings) {
+		t.Errorf("%v is not about settings", err)
+	}
+}
+
+// TestKeys holds where keys come from, and that a command which prints one tells it to whoever
+// hides secrets.
+func TestKeys(t *testing.T) {
+	var noted string
+	s := set(t, config.Config{})
+	s.Note = func(name, key string) { noted = name + ": " + key }
+	s.Token = func(_ context.Context, provider string, _ config.ProviderOAuth) (string, error) {
+		return "token of " + provider, nil
+	}
+	t.Setenv("MINE", "of the environment")
+	for want, p := range map[string]config.Provider{
+		"of the environment": {KeyEnv: "MINE"},
+		"printed":            {KeyCommand: "echo printed", KeyEnv: "MINE"},
+		"token of p":         {OAuth: &config.ProviderOAuth{}, KeyCommand: "echo printed"},
+	} {
+		at := s.Endpoint(providers.Provider{Name: "p", Provider: p}, "m")
+		if key, err := at.Key(t.Context()); err != nil || key != want || at.Bearer != (p.OAuth != nil) {
+			t.Errorf("got %q, %v, bearer %v, want %q", key, err, at.Bearer, want)
+		}
+	}
+	if noted != "the key of p: printed" {
+		t.Errorf("noted %q", noted)
+	}
+	if at := s.Endpoint(providers.Provider{Name: "p"}, "m"); at.Key != nil {
+		t.Error("nobody has asked for a key")
+	}
+	noted = ""
+	at := s.Endpoint(providers.Provider{Name: "p", Provider: config.Provider{KeyCommand: "echo locked >&2; exit 3"}}, "m")
+	if key, err := at.Key(t.Context()); key != "" || err == nil || !strings.Contains(err.Error(), "key_command") || noted != "" {
+		t.Errorf("a command that fails: %q, %v, noted %q", key, err, noted)
+	}
+}
+
+// TestPrices holds that what stays at home costs nothing, that a price of the settings counts
+// everywhere, and that a limit of costs needs one.
+func TestPrices(t *testing.T) {
+	price := llm.Price{Input: 1, Output: 2}
+	s := set(t, config.Config{DayCost: 1, Providers: map[string]config.Provider{
+		"home":  server(t, &openaitest.Server{}),
+		"away":  {Kind: "openai", BaseURL: "http://gateway.example", Models: map[string]config.Model{"known": {Price: &price}}},
+		"cloud": {Kind: "openai", BaseURL: "http://gateway.example"},
+	}})
+	for name, ok := range map[string]bool{"home/m": true, "away/known": true, "cloud/m": false} {
+		c, err := s.Model(t.Context(), name, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Priced(c.Model); (err == nil) != ok {
+			t.Errorf("%s is priced: %v", name, err)
+		}
+		if held := s.Budgeted(c.Model) != c.Model; held != (name != "home/m") {
+			t.Errorf("%s is held to the day's budget: %v", name, held)
+		}
+	}
+	s.Config.DayCost = 0
+	c, err := s.Model(t.Context(), "away/known", "")
+	if err != nil || s.Budgeted(c.Model) != c.Model {
+		t.Errorf("a budget without a limit: %v", err)
+	}
+	s.Config.Router = &config.Router{Routes: map[string]string{"local": "home/m", "cloud": "cloud/m"}}
+	if c, err = s.Model(t.Context(), "router", ""); err != nil || s.Priced(c.Model) == nil {
+		t.Errorf("a router of which one model has no price is priced (%v)", err)
+	}
+}
+
+func TestDiscover(t *testing.T) {
+	models := []llm.Info{{Model: "a", Window: 8192}}
+	broken := httptest.NewServer(http.NotFoundHandler())
+	defer broken.Close()
+	s := set(t, config.Config{Providers: map[string]config.Provider{
+		"home":   server(t, &openaitest.Server{Models: models, Dialect: "vllm"}),
+		"broken": {Kind: "openai", BaseURL: broken.URL},
+	}})
+	p := s.Config.Providers["home"]
+	p.Dialect = "vllm"
+	s.Config.Providers["home"] = p
+	found := s.Discover(t.Context())
+	i := slices.IndexFunc(found, func(f providers.Found) bool { return f.Provider.Name == "home" })
+	if i < 0 || len(found[i].Models) != 1 || found[i].Models[0].Window != 8192 {
+		t.Errorf("found %+v", found)
+	}
+	if slices.ContainsFunc(found, func(f providers.Found) bool { return f.Provider.Name == "broken" }) {
+		t.Error("a server without a list has models")
+	}
+	if f, err := s.DiscoverAt(t.Context(), "home"); err != nil || len(f.Models) != 1 {
+		t.Errorf("%+v, %v", f, err)
+	}
+	for _, name := range []string{"broken", "anthropic", "nobody"} {
+		if f, err := s.DiscoverAt(t.Context(), name); err == nil {
+			t.Errorf("%s: %+v", name, f)
+		}
+	}
+	// A session asks the server for the window that the settings leave open.
+	if c, err := s.Model(t.Context(), "home/a", ""); err != nil || c.Model.Info().Window != 8192 {
+		t.Errorf("%v", err)
+	}
+	p.Models = map[string]config.Model{"a": {Window: 512}}
+	s.Config.Providers["home"] = p
+	if c, err := s.Model(t.Context(), "home/a", ""); err != nil || c.Model.Info().Window != 512 {
+		t.Errorf("the settings don't count: %v", err)
+	}
+}
+
+func TestRouter(t *testing.T) {
+	providersOf := map[string]config.Provider{"home": server(t, &openaitest.Server{}), "away": {Kind: "openai", BaseURL: "http://gateway.example"}}
+	s := set(t, config.Config{Providers: providersOf, Router: &config.Router{Routes: map[string]string{"local": "home/m", "cloud": "away/m"}}})
+	c, err := s.Model(t.Context(), "router", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := c.Model.(*router.Model)
+	if len(m.Routes) != 2 || m.Routes[0].Name != "cloud" || m.Routes[0].Local || !m.Routes[1].Local || len(m.Rules) != 2 || m.Force != "" {
+		t.Errorf("got %+v", m)
+	}
+	if c, err = s.Model(t.Context(), "router/cloud", ""); err != nil || c.Model.(*router.Model).Force != "cloud" {
+		t.Errorf("a route that is named is not forced: %v", err)
+	}
+	for routes, want := range map[[2]string]string{
+		{"a", "router/auto"}: "a router can't choose a router",
+		{"a", "nobody/m"}:    "router.routes.a",
+	} {
+		s.Config.Router = &config.Router{Routes: map[string]string{routes[0]: routes[1]}}
+		if _, err := s.Model(t.Context(), "router", ""); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v, want %q", routes, err, want)
+		}
+	}
+	// For its decisions alone a router needs no keys.
+	s.Config.Router = nil
+	if h, err := s.Hybrid(t.Context(), "home/m", "anthropic/claude-opus-4-8"); err != nil || !h.Routes[0].Local || h.Routes[1].Local {
+		t.Errorf("%+v, %v", h, err)
+	}
+	for _, c := range [][2]string{{"", ""}, {"home/m", ""}, {"", "away/m"}, {"home/m", "router/auto"}} {
+		if _, err := s.Hybrid(t.Context(), c[0], c[1]); err == nil {
+			t.Errorf("a router of %q", c)
+		}
+	}
+}
+
+// TestFallback holds who stands in for a model: those that lack a key don't, and behind a model
+// at home a cloud is no place for what is private.
+func TestFallback(t *testing.T) {
+	away := config.Provider{Kind: "openai", BaseURL: "http://gateway.example"}
+	s := set(t, config.Config{
+		Providers: map[string]config.Provider{"home": server(t, &openaitest.Server{}), "away": away},
+		Fallback:  []string{"anthropic/m", "away/m", "home/m"},
+	})
+	for name, want := range map[string][]bool{"home/m": {true, false}, "away/m": {true, true}} {
+		c, err := s.Model(t.Context(), name, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, ok := c.Model.(*router.Model)
+		if !ok || len(m.Routes) != 2 || m.Routes[0].Name != name {
+			t.Fatalf("%s: %+v", name, c.Model)
+		}
+		for i, local := range want {
+			if m.Routes[i].Local != local {
+				t.Errorf("behind %s, %s may see what is private: %v", name, m.Routes[i].Name, !local)
+			}
+		}
+	}
+	s.Config.Fallback = []string{"anthropic/m"}
+	if c, err := s.Model(t.Context(), "home/m", ""); err != nil || c.Model.Info().Route() != "home/m" {
+		t.Errorf("nobody can stand in: %v", err)
+	} else if _, chained := c.Model.(*router.Model); chained {
+		t.Error("a chain of one")
+	}
+	s.Config.Fallback = []string{"nobody/m"}
+	if _, err := s.Model(t.Context(), "home/m", ""); err == nil || !strings.Contains(err.Error(), "fallback") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestCassette records a model and has the recording stand for it.
+func TestCassette(t *testing.T) {
+	s := set(t, config.Config{})
+	path := filepath.Join(t.TempDir(), "cassette")
+	m, closed, err := providers.Recorded(&script.Model{}, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req := llm.Request{Messages: []llm.Message{{Role: llm.User, Parts: llm.Say("hello")}}}
+	want := said(t, m, req)
+	if err := closed(); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := providers.Recorded(m, path); err == nil || !strings.Contains(err.Error(), "is there already") {
+		t.Errorf("a recording is written over: %v", err)
+	}
+	player, err := s.Choose(t.Context(), path, "nobody/m", "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := said(t, player, req); got != want || got == "" {
+		t.Errorf("played %q, recorded %q", got, want)
+	}
+	for _, bad := range []string{filepath.Join(t.TempDir(), "none"), t.TempDir()} {
+		if _, err := s.Choose(t.Context(), bad, "", "", nil); err == nil {
+			t.Errorf("%s was played", bad)
+		}
+	}
+	if same, closed, err := providers.Recorded(m, ""); err != nil || same != m || closed() != nil {
+		t.Errorf("no file: %v", err)
+	}
+}
+
+func said(t *testing.T, m llm.Model, req llm.Request) string {
+	t.Helper()
+	text := ""
+	for c, err := range m.Stream(t.Context(), req) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.Reply != nil {
+			text = c.Reply.Parts.Text()
+		}
+	}
+	return text
+}
+
+func TestSample(t *testing.T) {
+	price := llm.Price{Input: 1e6, Output: 1e6}
+	vendor := &openaitest.Server{Answer: func(_ *http.Request, body []byte) openaitest.Answer {
+		return openaitest.Answer{Parts: llm.Say("sampled"), Usage: llm.Usage{Input: 3, Output: 4}}
+	}}
+	home := server(t, vendor)
+	home.Models = map[string]config.Model{"small": {Price: &price}}
+	s := set(t, config.Config{Providers: map[string]config.Provider{"home": home}, Model: "nobody/m"})
+	s.Config.Agents.Small = "home/small"
+	req := llm.Request{Messages: []llm.Message{{Role: llm.User, Parts: llm.Say("hi")}}}
+	reply, cost, err := s.Sample(t.Context(), req)
+	if err != nil || reply.Parts.Text() != "sampled" || cost != 7 {
+		t.Errorf("%+v, %v, %v", reply, cost, err)
+	}
+	if req.Purpose != "" {
+		t.Error("the request was changed")
+	}
+	s.Config.Agents.Small = ""
+	if _, _, err := s.Sample(t.Context(), req); err == nil {
+		t.Error("nobody answered, yet something came back")
+	}
+}
