@@ -117,7 +117,9 @@ func (room *Room) Points(ctx context.Context, id string) ([]Point, error) {
 				all = append(all, Point{e.Seq, e.Time, b.Parts.Text()})
 			}
 		case event.Rewound:
-			back[e.Seq] = b.To
+			if b.To < e.Seq { // else it is forged, and the way back would have no end
+				back[e.Seq] = b.To
+			}
 		}
 	}
 	// From the end back, past what was rewound.
