@@ -9,7 +9,7 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/recall"
-	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/internal/text"
 )
 
 // syncTime is how long a search first takes up what is new in the logs; the rest
@@ -99,10 +99,10 @@ func (k *Base) takeUpOne(ctx context.Context, x *recall.Index, id string, from r
 	return x.Add(ctx, id, to, docs)
 }
 
-// byPerson reports whether a body holds a person's own words.
+// byPerson reports whether a body holds a person's own words, and none of others.
 func byPerson(body event.Body) bool {
 	b, ok := body.(event.Said)
-	return ok && b.By == ""
+	return ok && b.By == "" && !b.Untrusted
 }
 
 // documents are what can be searched of an event.
@@ -124,15 +124,10 @@ func documents(body event.Body) []recall.Doc {
 		if b.Again {
 			return nil
 		}
-		return []recall.Doc{{Kind: recall.Result, Text: resultText(b.Parts)}}
+		return []recall.Doc{{Kind: recall.Result, Text: text.Head(b.Parts.Text(), mostIndexed)}}
 	}
 	return nil
 }
 
 // mostIndexed is how much of a result can be searched, in bytes.
 const mostIndexed = 2000
-
-func resultText(parts llm.Parts) string {
-	text := parts.Text()
-	return text[:min(len(text), mostIndexed)]
-}
