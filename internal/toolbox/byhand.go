@@ -41,12 +41,12 @@ func offered(ctx context.Context, agent *inspan.Agent, warn func(string)) (shown
 func Call(ctx context.Context, agent *inspan.Agent, name string, args json.RawMessage, warn func(string)) (string, error) {
 	shown, stand := offered(ctx, agent, warn)
 	if err := isOne(shown, stand, name); err != nil {
-		return "", errors.Join(err, agent.Close())
+		return "", errors.Join(err, closed(agent))
 	}
 	agent.Model = &script.Model{Steps: []script.Step{{Parts: llm.Parts{llm.Call{Name: name, Args: args}}}}}
 	s, err := agent.Open(ctx, event.NewMemory("by hand"))
 	if err != nil {
-		return "", errors.Join(err, agent.Close())
+		return "", errors.Join(err, closed(agent))
 	}
 	defer s.Close()
 	inputs := []event.Body{event.Said{Parts: llm.Say("call " + name)}}
@@ -68,6 +68,14 @@ func Call(ctx context.Context, agent *inspan.Agent, name string, args json.RawMe
 		}
 	}
 	return "", fmt.Errorf("%s was not called", name)
+}
+
+// closed closes an agent that no session does.
+func closed(agent *inspan.Agent) error {
+	if agent.Close == nil {
+		return nil
+	}
+	return agent.Close()
 }
 
 // untilEnded runs a session until its call has ended; nil: it waits for decisions.
