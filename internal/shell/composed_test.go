@@ -61,7 +61,7 @@ func standsAlone(command string) bool {
 func TestComposed(t *testing.T) {
 	tried := 0
 	for _, e := range examples(t) {
-		if !standsAlone(e.command) {
+		if e.class == Read || !standsAlone(e.command) {
 			continue
 		}
 		for how, wrap := range wraps() {
@@ -72,7 +72,7 @@ func TestComposed(t *testing.T) {
 		}
 	}
 	t.Logf("%d command lines", tried)
-	if tried < 30_000 {
+	if tried < 15_000 {
 		t.Errorf("only %d command lines were tried", tried)
 	}
 }
