@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/anthropic"
@@ -50,17 +49,7 @@ func Inner(t *testing.T, turns ...Turn) Fake {
 // played is what the vendor does in a turn.
 func played(turn Turn) anthropictest.Answer {
 	a := anthropictest.Answer{Parts: turn.Parts, Stop: turn.Stop, Usage: turn.Usage, Split: turn.Split}
-	if turn.Cut {
-		a.CutAt = 6
-	}
-	switch turn.Stall {
-	case "first byte":
-		a.Hold = make(chan struct{})
-	case "idle":
-		a.Hold, a.HoldAt = make(chan struct{}), 6
-	case "total":
-		a.Pace = time.Second
-	}
+	a = a.Befallen(turn.Cut, turn.Stall)
 	if e := turn.Fail; e != nil {
 		switch e.Kind {
 		case llm.KindTransient:

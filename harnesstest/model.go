@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -27,6 +28,9 @@ type ModelParams struct {
 	Without []string
 	// Errors are the kinds of failure the vendor can express.
 	Errors []llm.Kind
+	// ToolNames matches the names of tools that the vendor takes. Nil leaves out what looks at
+	// them. It needs a Fake with Requests, which are JSON and have the tools in "tools".
+	ToolNames *regexp.Regexp
 }
 
 // Fake is a model with its fake vendor.
@@ -102,6 +106,9 @@ func TestModel(t *testing.T, p ModelParams) {
 	s.run(t, "growth", s.growth)
 	s.run(t, "odd-history", s.oddHistory)
 	s.run(t, "again", s.again)
+	if p.ToolNames != nil {
+		s.run(t, "tool-names", s.toolNames)
+	}
 }
 
 type modelSuite struct{ ModelParams }

@@ -6,8 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"reflect"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/iotest"
 
@@ -19,8 +23,9 @@ type WireParams struct {
 	// Decode reads a stream. Shown is all that was streamed of the reply. A stream that is
 	// neither done nor failed is an error, too.
 	Decode func(in io.Reader) (reply llm.Reply, shown string, err error)
-	Sample string // a stream without a flaw
-	Parts  int    // of the reply in it
+	Sample string    // a stream without a flaw
+	Reply  llm.Reply // what it says, to the last figure
+	Shown  string    // what is streamed of it
 	// Complete is how much of the sample has the whole reply, in bytes: what follows may
 	// be lost. Trailer says that usage and ids are among that.
 	Complete int
@@ -31,12 +36,12 @@ type WireParams struct {
 	Check func(t testing.TB, reply llm.Reply, shown string)
 }
 
-// TestCuts proves that a stream which breaks off is never taken for a whole reply, wherever
-// that happens.
+// TestCuts proves that the sample is the reply it should be, and that a stream which breaks off is
+// never taken for a whole reply, wherever that happens.
 func TestCuts(t *testing.T, p WireParams) {
-	whole, _, err := p.Decode(strings.NewReader(p.Sample))
-	if err != nil || len(whole.Parts) != p.Parts || p.Complete < 1 {
-		t.Fatalf("the sample has a flaw: %d parts of %+v, %v", len(whole.Parts), whole, err)
+	whole, shown, err := p.Decode(strings.NewReader(p.Sample))
+	if err != nil || !reflect.DeepEqual(whole, p.Reply) || shown != p.Shown || p.Complete < 1 {
+		t.Fatalf("the sample:\n got %s %q, %v\nwant %s %q", plain(whole), shown, err, plain(p.Reply), p.Shown)
 	}
 	for n := range len(p.Sample) {
 		got, _, err := p.Decode(strings.NewReader(p.Sample[:n]))
@@ -51,6 +56,12 @@ func TestCuts(t *testing.T, p WireParams) {
 			t.Fatalf("cut at %d: %+v, %v", n, got, err)
 		}
 	}
+}
+
+// plain is a reply for a reader.
+func plain(r llm.Reply) string {
+	parts, err := json.Marshal(r.Parts)
+	return fmt.Sprintf("%s %v %s %+v %s %s", parts, err, r.Stop, r.Usage, r.Route, r.RequestID)
 }
 
 // FuzzWire proves that whatever a vendor sends is a reply that can be used or an [*llm.Error],
@@ -127,11 +138,58 @@ func TestSecrets(t *testing.T, secrets []string, at func(base string) llm.Model,
 	}
 }
 
-// TestNoKey proves that a key which can't be had is a failure to log in, and that nothing is sent.
-func TestNoKey(t *testing.T, with func(key func(context.Context) (string, error)) llm.Model) {
-	m := with(func(context.Context) (string, error) { return "", errors.New("keychain locked") })
-	if e := refusal(t.Context(), m); e == nil || e.Kind != llm.KindAuth {
-		t.Errorf("no key: %v", e)
+// TestKey proves that a key is sent in a header and nowhere else, as a bearer token if that is
+// "Authorization", and that a key which can't be had is a failure to log in before anything is sent.
+func TestKey(t *testing.T, header string, with func(http.RoundTripper, func(context.Context) (string, error)) llm.Model) {
+	t.Helper()
+	const key = "a-secret-key"
+	want, sent := key, 0
+	if header == "Authorization" {
+		want = "Bearer " + key
+	}
+	vendor := tripper(func(r *http.Request) (*http.Response, error) {
+		sent++
+		body, _ := io.ReadAll(r.Body)
+		for name, values := range r.Header {
+			if all := strings.Join(values, "\n"); (name == header) != strings.Contains(all, key) || name == header && all != want {
+				t.Errorf("the header %s is %q, and the key goes into %s", name, all, header)
+			}
+		}
+		if r.Header.Get(header) == "" || strings.Contains(r.URL.String()+string(body), key) {
+			t.Errorf("the key is not in %s alone: %s\n%s", header, r.URL, body)
+		}
+		return nil, errors.New("nobody answers")
+	})
+	if e := refusal(t.Context(), with(vendor, func(context.Context) (string, error) { return key, nil })); e == nil || sent != 1 {
+		t.Errorf("%d requests, %v", sent, e)
+	}
+	e := refusal(t.Context(), with(vendor, func(context.Context) (string, error) { return "", errors.New("keychain locked") }))
+	if e == nil || e.Kind != llm.KindAuth || sent != 1 {
+		t.Errorf("no key: %v, and %d requests in all", e, sent)
+	}
+}
+
+// TestKeepAlive proves that a finished exchange leaves its connection for the next one.
+func TestKeepAlive(t *testing.T, vendor http.Handler, at func(base string, tr http.RoundTripper) llm.Model) {
+	var conns atomic.Int32
+	server := httptest.NewUnstartedServer(vendor)
+	server.Config.ConnState = func(_ net.Conn, s http.ConnState) {
+		if s == http.StateNew {
+			conns.Add(1)
+		}
+	}
+	server.Start()
+	defer server.Close()
+	tr := &http.Transport{}
+	defer tr.CloseIdleConnections()
+	m := at(server.URL, tr)
+	for range 5 {
+		if e := refusal(t.Context(), m); e != nil {
+			t.Fatal(e)
+		}
+	}
+	if n := conns.Load(); n != 1 {
+		t.Errorf("5 requests took %d connections, want 1", n)
 	}
 }
 

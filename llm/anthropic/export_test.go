@@ -17,3 +17,6 @@ func DecodeAll(r io.Reader) (llm.Reply, string, error) { return decodeAll(r) }
 
 // Body is what is sent for a request.
 func Body(m *Model, req llm.Request) []byte { return body(m, req) }
+
+// LongTurn is a conversation whose last turn added n results and a text.
+func LongTurn(n int, system ...string) llm.Request { return longTurn(n, system...) }

@@ -3,6 +3,7 @@ package anthropic_test
 import (
 	"context"
 	"net/http"
+	"regexp"
 	"strconv"
 	"testing"
 
@@ -13,12 +14,15 @@ import (
 	"github.com/inspan/inspan/llm/cloud"
 )
 
+// toolNames is the vendor's rule.
+var toolNames = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+
 func TestModel(t *testing.T) {
 	for _, id := range []string{"claude-opus-5-5", "claude-opus-4-8", "claude-haiku-4-5", "some-other-model"} {
 		t.Run(id, func(t *testing.T) {
 			harnesstest.TestModel(t, harnesstest.ModelParams{
 				New:    func(t *testing.T, turns ...harnesstest.Turn) harnesstest.Fake { return newFake(t, at{id: id}, turns) },
-				Errors: append(kinds(), llm.KindQuota),
+				Errors: append(kinds(), llm.KindQuota), ToolNames: toolNames,
 			})
 		})
 	}
@@ -27,7 +31,7 @@ func TestModel(t *testing.T) {
 			New: func(t *testing.T, turns ...harnesstest.Turn) harnesstest.Fake {
 				return newFake(t, at{"us.anthropic.claude-sonnet-5-5-20260930-v1:0", "bedrock", failBedrock}, turns)
 			},
-			Errors: append(kinds(), llm.KindQuota),
+			Errors: append(kinds(), llm.KindQuota), ToolNames: toolNames,
 		})
 	})
 	t.Run("vertex", func(t *testing.T) {
@@ -35,7 +39,7 @@ func TestModel(t *testing.T) {
 			New: func(t *testing.T, turns ...harnesstest.Turn) harnesstest.Fake {
 				return newFake(t, at{"claude-haiku-4-5@20251001", "vertex", failVertex}, turns)
 			},
-			Errors: kinds(),
+			Errors: kinds(), ToolNames: toolNames,
 		})
 	})
 }

@@ -3,6 +3,7 @@ package gemini_test
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"testing"
 
 	"github.com/inspan/inspan/harnesstest"
@@ -17,7 +18,8 @@ func TestModel(t *testing.T) {
 			harnesstest.TestModel(t, harnesstest.ModelParams{
 				New: func(t *testing.T, turns ...harnesstest.Turn) harnesstest.Fake { return newFake(t, id, turns) },
 				// The wire has arguments as objects only, and no such stops.
-				Without: []string{"broken-arguments", "length", "pause", "stop/window"},
+				Without:   []string{"broken-arguments", "length", "pause", "stop/window"},
+				ToolNames: regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_.-]{0,63}$`),
 				Errors: []llm.Kind{
 					llm.KindTransient, llm.KindRateLimited, llm.KindQuota, llm.KindOverloaded, llm.KindWindow, llm.KindTooLarge,
 					llm.KindAuth, llm.KindAuthExpired, llm.KindBilling, llm.KindRefused, llm.KindHistory, llm.KindInvalid, llm.KindNoModel,

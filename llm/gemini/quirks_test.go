@@ -3,17 +3,12 @@ package gemini
 import (
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/gemini/geminitest"
-	"github.com/inspan/inspan/llm/internal/wire"
 )
 
 // answerOf lets the model answer a request, which the fake must take, and
@@ -39,50 +34,6 @@ func answerOf(t *testing.T, id string, req llm.Request, answer geminitest.Answer
 
 func asked(text string) llm.Request {
 	return llm.Request{Messages: []llm.Message{{Role: llm.User, Parts: llm.Say(text)}}}
-}
-
-// TestNames holds that tools whose names the vendor refuses go by others, in the
-// definitions, the history and the replies, and come back under their own.
-func TestNames(t *testing.T) {
-	long := strings.Repeat("long ", 20)
-	clash := toolName("a b") // a tool may have the very name that another one goes by
-	tools := []string{clash, "a b", "a/b", long, "Grüße", "", "1st", "-x", strings.Repeat("9", 64), "ok-1.A_", strings.Repeat("x", 64)}
-	req := asked("hi")
-	for _, name := range tools {
-		req.Tools = append(req.Tools, llm.ToolSpec{Name: name})
-	}
-	back := wire.ToolNames(req, toolName)
-	var calls, history llm.Parts
-	for i, name := range append(tools, "gone/tool") {
-		history = append(history, llm.Call{ID: fmt.Sprintf("a%d", i), Name: name, Args: json.RawMessage(`{}`)})
-	}
-	for i, name := range tools {
-		calls = append(calls, llm.Call{ID: fmt.Sprintf("b%d", i), Name: back.Theirs(name), Args: json.RawMessage(`{}`)})
-	}
-	calls = append(calls, llm.Call{ID: "b", Name: "invented", Args: json.RawMessage(`{}`)})
-	req.Messages = append(req.Messages, llm.Message{Role: llm.Assistant, Parts: history}, llm.Message{Role: llm.User})
-	for _, c := range history.Calls() {
-		req.Messages[2].Parts = append(req.Messages[2].Parts, llm.Result{CallID: c.ID, Name: c.Name})
-	}
-	for _, id := range []string{"gemini-3.8-flash", "gemini-2.5-pro"} {
-		reply, sent := answerOf(t, id, req, geminitest.Answer{Parts: calls})
-		var got []string
-		for _, c := range reply.Calls() {
-			got = append(got, c.Name)
-		}
-		if diff := cmp.Diff(append(slices.Clone(tools), "invented"), got); diff != "" {
-			t.Errorf("names came back changed:\n%s", diff)
-		}
-		for i, name := range tools {
-			theirs := back.Theirs(name)
-			if strings.Count(sent, `"name":"`+theirs+`"`) != 3 {
-				t.Errorf("%q goes by %q, which the request has not three times: %s", name, theirs, sent)
-			}
-			if slices.Contains([]int{0, 9, 10}, i) != (theirs == name) {
-				t.Errorf("%q goes by %q", name, theirs)
-			}
-		}
-	}
 }
 
 // TestHeavyImages holds that the oldest images make room for new ones, a quarter
@@ -127,43 +78,5 @@ func TestSchemas(t *testing.T) {
 	_, sent := answerOf(t, "gemini-3.8-flash", req, geminitest.Answer{})
 	if want := `[{"name":"a","parametersJsonSchema":` + schema + `},{"name":"b"},{"name":"c"}]`; !strings.Contains(sent, want) {
 		t.Errorf("sent %s, want %s", sent, want)
-	}
-}
-
-// TestBlockedPrompt holds that a prompt a filter rejects is a refusal with the
-// reason, whether or not the vendor sends candidates with it.
-func TestBlockedPrompt(t *testing.T) {
-	for data, want := range map[string]llm.Kind{
-		`{"promptFeedback":{"blockReason":"PROHIBITED_CONTENT"},"responseId":"r"}`:                       llm.KindRefused,
-		`{"candidates":[],"promptFeedback":{"blockReason":"SAFETY","blockReasonMessage":"no"}}`:          llm.KindRefused,
-		`{"promptFeedback":{"blockReason":"BLOCK_REASON_UNSPECIFIED"}}`:                                  llm.KindStreamCut,
-		`{"candidates":[{"content":{"parts":[{"text":"x"}]}}],"promptFeedback":{"blockReason":"OTHER"}}`: llm.KindStreamCut,
-	} {
-		_, _, err := decodeAll(strings.NewReader("data: " + data + "\n\n"))
-		if e := llm.AsError(err); e == nil || e.Kind != want || want == llm.KindRefused && !strings.Contains(e.Message, e.Code) {
-			t.Errorf("%s: %v, want %s", data, err, want)
-		}
-	}
-}
-
-// TestValidationLink holds that a person who must prove who they are is told where.
-func TestValidationLink(t *testing.T) {
-	e := classify(403, []byte(`{"error":{"status":"PERMISSION_DENIED","message":"Verify your account","details":[{"reason":"VALIDATION_REQUIRED","metadata":{"validation_link":"https://accounts.google.com/x"}}]}}`))
-	if e.Kind != llm.KindAuth || e.Message != "Verify your account (https://accounts.google.com/x)" {
-		t.Errorf("got %+v", e)
-	}
-}
-
-// TestUsage reads the running totals: the prompt holds what was cached, thoughts
-// are beside the reply, and a later chunk may leave figures out.
-func TestUsage(t *testing.T) {
-	got, _, err := decodeAll(strings.NewReader(`data: {"usageMetadata":{"promptTokenCount":100,"cachedContentTokenCount":60,"thoughtsTokenCount":5}}
-
-data: {"candidates":[{"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":100,"candidatesTokenCount":7,"toolUsePromptTokenCount":3}}
-
-`))
-	want := llm.Usage{Input: 43, CacheRead: 60, Output: 12, Reasoning: 5}
-	if got.Usage != want || err != nil {
-		t.Errorf("got %+v, %v, want %+v", got.Usage, err, want)
 	}
 }

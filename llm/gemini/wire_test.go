@@ -1,18 +1,14 @@
 package gemini
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"flag"
 	"io"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/inspan/inspan/harnesstest"
@@ -28,11 +24,12 @@ func body(m *Model, req llm.Request) []byte {
 	return encode(m.Info(), wire.ToolNames(req, toolName), req)
 }
 
-// goldenRequests are the requests whose bytes are held in testdata.
-func goldenRequests() map[string]struct {
-	id  string
-	req llm.Request
-} {
+// sending makes a model that sends with a transport.
+func sending(id string) func(http.RoundTripper) llm.Model {
+	return func(tr http.RoundTripper) llm.Model { return &Model{ID: id, HTTP: tr} }
+}
+
+func TestGoldenRequests(t *testing.T) {
 	route := "gemini/gemini-3.8-flash"
 	own := func(opaque string) llm.Reasoning { return llm.Reasoning{Opaque: json.RawMessage(opaque), Route: route} }
 	png := llm.Image{MediaType: "image/png", Data: []byte("png")}
@@ -66,39 +63,12 @@ func goldenRequests() map[string]struct {
 	full := llm.Request{System: []string{"One.", " ", "Two."}, Tools: tools, Messages: history, Effort: "high", MaxOutput: 9000}
 	noTools := full
 	noTools.Tools, noTools.Effort, noTools.MaxOutput = nil, "", 0
-	type row = struct {
-		id  string
-		req llm.Request
-	}
-	return map[string]row{
-		"full-level":    {"gemini-3.8-flash", full},
-		"full-budget":   {"gemini-2.5-pro", full},
-		"history-tools": {"gemini-3.8-flash", noTools},
-		"bare":          {"gemma-4-31b-it", llm.Request{Messages: history[:1]}},
-	}
-}
-
-func TestGoldenRequests(t *testing.T) {
-	for name, g := range goldenRequests() {
-		got := body(&Model{ID: g.id}, g.req)
-		var indented bytes.Buffer
-		if err := json.Indent(&indented, got, "", " "); err != nil {
-			t.Fatalf("%s: %v\n%s", name, err, got)
-		}
-		file := filepath.Join("testdata", name+".json")
-		if *update {
-			if err := os.WriteFile(file, append(indented.Bytes(), '\n'), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(string(want), indented.String()+"\n"); diff != "" {
-			t.Errorf("%s:\n%s", name, diff)
-		}
-	}
+	harnesstest.TestRequests(t, *update, map[string]harnesstest.Golden{
+		"full-level":    {Model: sending("gemini-3.8-flash"), Request: full},
+		"full-budget":   {Model: sending("gemini-2.5-pro"), Request: full},
+		"history-tools": {Model: sending("gemini-3.8-flash"), Request: noTools},
+		"bare":          {Model: sending("gemma-4-31b-it"), Request: llm.Request{Messages: history[:1]}},
+	})
 }
 
 func TestGeneration(t *testing.T) {
@@ -135,51 +105,8 @@ func TestURL(t *testing.T) {
 	}
 }
 
-func TestClassify(t *testing.T) {
-	quota := func(id string) string {
-		return `{"error":{"code":429,"message":"You exceeded your current quota.\nPlease retry in 8.9s.","status":"RESOURCE_EXHAUSTED","details":[` +
-			`{"@type":"type.googleapis.com/google.rpc.QuotaFailure","violations":[{"quotaId":"` + id + `"}]},` +
-			`{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"22s"}]}}`
-	}
-	cases := []struct {
-		status      int
-		body        string
-		kind        llm.Kind
-		wait        time.Duration
-		used, limit int
-	}{
-		{429, quota("GenerateRequestsPerMinutePerProjectPerModel"), llm.KindRateLimited, 22 * time.Second, 0, 0},
-		{429, quota("GenerateRequestsPerDayPerProjectPerModel-FreeTier"), llm.KindQuota, 0, 0, 0},
-		{429, `{"error":{"status":"RESOURCE_EXHAUSTED","message":"Quota exceeded for metric: x, limit: 0, model: gemini-3.1-pro\nPlease retry in 10.6s."}}`, llm.KindBilling, 0, 0, 0},
-		{429, `{"error":{"status":"RESOURCE_EXHAUSTED","message":"Quota exceeded, limit: 200\nPlease retry in 8.5s."}}`, llm.KindRateLimited, 8500 * time.Millisecond, 0, 0},
-		{429, `{"error":{"status":"RESOURCE_EXHAUSTED","message":"Resource exhausted. Please try again later."}}`, llm.KindRateLimited, 0, 0, 0},
-		{429, `{"error":{"status":"RESOURCE_EXHAUSTED","message":"Your prepayment credits are depleted."}}`, llm.KindBilling, 0, 0, 0},
-		{400, `{"error":{"status":"INVALID_ARGUMENT","message":"The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."}}`, llm.KindWindow, 0, 1200000, 1048576},
-		{400, `{"error":{"status":"INVALID_ARGUMENT","message":"The input token count exceeds the maximum number of tokens allowed 1048576."}}`, llm.KindWindow, 0, 0, 1048576},
-		{400, `{"error":{"status":"INVALID_ARGUMENT","message":"Unable to submit request because the input token count is 1200000 but model only supports up to 1048576."}}`, llm.KindWindow, 0, 1200000, 1048576},
-		{400, `[{"error":{"status":"INVALID_ARGUMENT","message":"Please ensure that the number of function response parts is equal"}}]`, llm.KindHistory, 0, 0, 0},
-		{400, `{"error":{"status":"INVALID_ARGUMENT","message":"API key not valid.","details":[{"reason":"API_KEY_INVALID"}]}}`, llm.KindAuth, 0, 0, 0},
-		{400, `{"error":{"status":"FAILED_PRECONDITION","message":"Please enable billing on your project."}}`, llm.KindBilling, 0, 0, 0},
-		{401, `{"error":{"status":"UNAUTHENTICATED","message":"invalid credentials","details":[{"reason":"ACCESS_TOKEN_EXPIRED"}]}}`, llm.KindAuthExpired, 0, 0, 0},
-		{403, `{"error":{"status":"PERMISSION_DENIED","message":"Verify your account","details":[{"reason":"VALIDATION_REQUIRED"}]}}`, llm.KindAuth, 0, 0, 0},
-		{404, `{"error":{"status":"NOT_FOUND","message":"x"}}`, llm.KindNoModel, 0, 0, 0},
-		{413, `<html>too large</html>`, llm.KindTooLarge, 0, 0, 0},
-		{499, `{"error":{"code":499,"status":"CANCELLED","message":"The operation was cancelled."}}`, llm.KindTransient, 0, 0, 0},
-		{499, `client closed request`, llm.KindTransient, 0, 0, 0},
-		{429, `{"error":{"status":"RESOURCE_EXHAUSTED","message":"No capacity available for model x on the server","details":[{"reason":"MODEL_CAPACITY_EXHAUSTED"},{"retryDelay":"9s"}]}}`, llm.KindOverloaded, 9 * time.Second, 0, 0},
-		{429, `{"error":{"status":"RESOURCE_EXHAUSTED","message":"You have exhausted your capacity on this model.","details":[{"reason":"QUOTA_EXHAUSTED"},{"retryDelay":"13463.5s"}]}}`, llm.KindQuota, 13463500 * time.Millisecond, 0, 0},
-		{429, `{"error":{"status":"RESOURCE_EXHAUSTED","message":"Too fast","details":[{"reason":"RATE_LIMIT_EXCEEDED"},{"retryDelay":"0.5s"}]}}`, llm.KindRateLimited, 500 * time.Millisecond, 0, 0},
-		{502, `<html>bad gateway</html>`, llm.KindTransient, 0, 0, 0},
-		{504, `{"error":{"status":"DEADLINE_EXCEEDED","message":"x"}}`, llm.KindTransient, 0, 0, 0},
-		{200, `{"error":{"code":503,"message":"The model is overloaded."}}`, llm.KindOverloaded, 0, 0, 0},
-		{200, `{"error":{"code":500,"status":"BRAND_NEW"}}`, llm.KindTransient, 0, 0, 0},
-	}
-	for _, c := range cases {
-		e := classify(c.status, []byte(c.body))
-		if e.Kind != c.kind || e.RetryAfter != c.wait || e.Used != c.used || e.Limit != c.limit {
-			t.Errorf("%d %s = %s %v %d %d, want %s %v %d %d", c.status, c.body, e.Kind, e.RetryAfter, e.Used, e.Limit, c.kind, c.wait, c.used, c.limit)
-		}
-	}
+func TestRefusals(t *testing.T) {
+	harnesstest.TestRefusals(t, "testdata/refusals.txt", sending("m"))
 }
 
 // decodeAll runs a stream to its end.
@@ -216,30 +143,6 @@ data: {"candidates":[{"finishReason":"STOP","index":0}],"usageMetadata":{"prompt
 
 `
 
-func TestDecodeSample(t *testing.T) {
-	got, text, err := decodeAll(strings.NewReader(sample))
-	opaque := func(text, opaque string) llm.Reasoning {
-		return llm.Reasoning{Text: text, Opaque: json.RawMessage(opaque), Route: "gemini/gemini-3-m"}
-	}
-	want := llm.Reply{
-		Parts: llm.Parts{
-			opaque("hm", `{"text":"hm","thought":true}`),
-			llm.Text{Text: "Reading."},
-			opaque("", `{"on":"text","thoughtSignature":"dGV4dA=="}`),
-			llm.Text{Text: " Now"},
-			llm.Text{Text: " go"},
-			opaque("", `{"on":"call","thoughtSignature":"Y2FsbA=="}`),
-			llm.Call{ID: "call_3_4", Name: "now", Args: json.RawMessage(`{}`)},
-			llm.Call{ID: "x7", Name: "read", Args: json.RawMessage(`{"a":1}`)},
-			opaque("", `{"text":"","thoughtSignature":"ZW5k"}`),
-		},
-		Stop: llm.StopCalls, Usage: llm.Usage{Input: 12, CacheRead: 5, Output: 10, Reasoning: 3}, Route: "gemini/gemini-3-m", RequestID: "r1",
-	}
-	if diff := cmp.Diff(want, got); diff != "" || err != nil || text != "Reading. Now go" {
-		t.Errorf("%q, %v\n%s", text, err, diff)
-	}
-}
-
 // TestSignaturesReturn holds that each signature of the sample goes back on
 // exactly the part it came with, and to no other route, where the first call
 // gets the sentinel instead.
@@ -270,34 +173,69 @@ func TestSignaturesReturn(t *testing.T) {
 	}
 }
 
-func TestFinishReasons(t *testing.T) {
-	for reason, want := range map[string]llm.Stop{
-		"STOP": llm.StopEnd, "MAX_TOKENS": llm.StopLength, "CONTINUATION": llm.StopLength, "SAFETY": llm.StopRefusal,
-		"RECITATION": llm.StopRefusal, "LANGUAGE": llm.StopRefusal, "BLOCKLIST": llm.StopRefusal, "PROHIBITED_CONTENT": llm.StopRefusal,
-		"SPII": llm.StopRefusal, "IMAGE_SAFETY": llm.StopRefusal, "OTHER": llm.StopOther, "TOO_MANY_TOOL_CALLS": llm.StopOther, "NEW": llm.StopOther,
+func TestStops(t *testing.T) {
+	table := map[string]string{}
+	for reason, want := range map[string]string{
+		"STOP": "calls", "MAX_TOKENS": "length", "CONTINUATION": "length", "SAFETY": "refusal", "RECITATION": "refusal",
+		"LANGUAGE": "refusal", "BLOCKLIST": "refusal", "PROHIBITED_CONTENT": "refusal", "SPII": "refusal", "IMAGE_SAFETY": "refusal",
+		"OTHER": "other", "TOO_MANY_TOOL_CALLS": "other", "NEW": "other",
+		"MALFORMED_FUNCTION_CALL": "transient", "UNEXPECTED_TOOL_CALL": "transient", "MALFORMED_RESPONSE": "transient",
+		"MISSING_THOUGHT_SIGNATURE": "invalid_history", "FINISH_REASON_UNSPECIFIED": "stream_cut",
 	} {
-		got, _, err := decodeAll(strings.NewReader(strings.Replace(sample, `"STOP"`, `"`+reason+`"`, 1)))
-		if want == llm.StopEnd {
-			want = llm.StopCalls
-		}
-		if err != nil || got.Stop != want || len(got.Calls()) != 2 {
-			t.Errorf("%s: %q, %v, want %q", reason, got.Stop, err, want)
+		table[strings.Replace(sample, `"STOP"`, `"`+reason+`","finishMessage":"why"`, 1)] = want
+	}
+	// The vendor rejects a prompt with candidates or without.
+	for data, want := range map[string]string{
+		`{"promptFeedback":{"blockReason":"PROHIBITED_CONTENT"},"responseId":"r"}`:                       "content_refused",
+		`{"candidates":[],"promptFeedback":{"blockReason":"SAFETY","blockReasonMessage":"no"}}`:          "content_refused",
+		`{"promptFeedback":{"blockReason":"BLOCK_REASON_UNSPECIFIED"}}`:                                  "stream_cut",
+		`{"candidates":[{"content":{"parts":[{"text":"x"}]}}],"promptFeedback":{"blockReason":"OTHER"}}`: "stream_cut",
+	} {
+		table["data: "+data+"\n\n"] = want
+	}
+	p := wired()
+	inner := p.Check
+	p.Check = func(t testing.TB, reply llm.Reply, shown string) {
+		inner(t, reply, shown)
+		if len(reply.Calls()) != 2 {
+			t.Errorf("%s: %d calls, want 2", reply.Stop, len(reply.Calls()))
 		}
 	}
-	for reason, want := range map[string]llm.Kind{
-		"MALFORMED_FUNCTION_CALL": llm.KindTransient, "UNEXPECTED_TOOL_CALL": llm.KindTransient, "MALFORMED_RESPONSE": llm.KindTransient,
-		"MISSING_THOUGHT_SIGNATURE": llm.KindHistory, "FINISH_REASON_UNSPECIFIED": llm.KindStreamCut,
-	} {
-		_, _, err := decodeAll(strings.NewReader(strings.Replace(sample, `"STOP"`, `"`+reason+`","finishMessage":"why"`, 1)))
-		if e := llm.AsError(err); e == nil || e.Kind != want {
-			t.Errorf("%s: %v, want %s", reason, err, want)
-		}
-	}
+	harnesstest.TestStops(t, p, table)
+}
+
+// TestUsage reads the running totals: the prompt holds what was cached, thoughts
+// are beside the reply, and a later chunk may leave figures out.
+func TestUsage(t *testing.T) {
+	harnesstest.TestUsage(t, wired(), map[string]llm.Usage{
+		`data: {"usageMetadata":{"promptTokenCount":100,"cachedContentTokenCount":60,"thoughtsTokenCount":5}}
+
+data: {"candidates":[{"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":100,"candidatesTokenCount":7,"toolUsePromptTokenCount":3}}
+
+`: {Input: 43, CacheRead: 60, Output: 12, Reasoning: 5},
+	})
 }
 
 func wired() harnesstest.WireParams {
+	opaque := func(text, opaque string) llm.Reasoning {
+		return llm.Reasoning{Text: text, Opaque: json.RawMessage(opaque), Route: "gemini/gemini-3-m"}
+	}
 	return harnesstest.WireParams{
-		Decode: decodeAll, Sample: sample, Parts: 9, Complete: len(sample) - len("\n\n"), OwnIDs: true,
+		Decode: decodeAll, Sample: sample, Shown: "Reading. Now go", Complete: len(sample) - len("\n\n"), OwnIDs: true,
+		Reply: llm.Reply{
+			Parts: llm.Parts{
+				opaque("hm", `{"text":"hm","thought":true}`),
+				llm.Text{Text: "Reading."},
+				opaque("", `{"on":"text","thoughtSignature":"dGV4dA=="}`),
+				llm.Text{Text: " Now"},
+				llm.Text{Text: " go"},
+				opaque("", `{"on":"call","thoughtSignature":"Y2FsbA=="}`),
+				llm.Call{ID: "call_3_4", Name: "now", Args: json.RawMessage(`{}`)},
+				llm.Call{ID: "x7", Name: "read", Args: json.RawMessage(`{"a":1}`)},
+				opaque("", `{"text":"","thoughtSignature":"ZW5k"}`),
+			},
+			Stop: llm.StopCalls, Usage: llm.Usage{Input: 12, CacheRead: 5, Output: 10, Reasoning: 3}, Route: "gemini/gemini-3-m", RequestID: "r1",
+		},
 		Check: func(t testing.TB, whole llm.Reply, shown string) {
 			if shown != whole.Parts.Text() {
 				t.Fatalf("streamed %q, replied %q", shown, whole.Parts.Text())
@@ -330,5 +268,19 @@ func TestKeyStaysSecret(t *testing.T) {
 			return &Model{ID: "m", Bearer: bearer, BaseURL: base, Header: http.Header{"Api-Key": {other}}, Key: func(context.Context) (string, error) { return key, nil }}
 		}, bases...)
 	}
-	harnesstest.TestNoKey(t, func(key func(context.Context) (string, error)) llm.Model { return &Model{ID: "m", Key: key} })
+}
+
+// TestKey sends the key the vendor's way, or as a bearer token.
+func TestKey(t *testing.T) {
+	for header, bearer := range map[string]bool{"X-Goog-Api-Key": false, "Authorization": true} {
+		harnesstest.TestKey(t, header, func(tr http.RoundTripper, key func(context.Context) (string, error)) llm.Model {
+			return &Model{ID: "m", Bearer: bearer, HTTP: tr, Key: key}
+		})
+	}
+}
+
+func TestKeepAlive(t *testing.T) {
+	harnesstest.TestKeepAlive(t, &geminitest.Server{}, func(base string, tr http.RoundTripper) llm.Model {
+		return &Model{ID: "m", BaseURL: base, HTTP: tr}
+	})
 }

@@ -2,17 +2,16 @@ package ollama_test
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/inspan/inspan/harnesstest"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/ollama"
 	"github.com/inspan/inspan/llm/ollama/ollamatest"
@@ -80,81 +79,29 @@ func answers(status int, body string) http.RoundTripper {
 	})
 }
 
-func TestAskErrors(t *testing.T) {
-	const secret = "sk-very-secret"
-	for name, c := range map[string]struct {
-		at   llm.Endpoint
-		want llm.Kind
-	}{
-		"key refused":    {llm.Endpoint{Key: key(secret), HTTP: answers(401, `{"error":"bad key `+secret+`"}`)}, llm.KindAuth},
-		"no key":         {llm.Endpoint{Key: func(context.Context) (string, error) { return "", errors.New("locked") }}, llm.KindAuth},
-		"busy":           {llm.Endpoint{HTTP: answers(503, `{"error":"server busy"}`)}, llm.KindOverloaded},
-		"a page":         {llm.Endpoint{HTTP: answers(200, `<html>`)}, llm.KindInvalid},
-		"a redirect":     {llm.Endpoint{HTTP: answers(302, ``)}, llm.KindInvalid},
-		"nobody listens": {llm.Endpoint{BaseURL: "http://127.0.0.1:1"}, llm.KindTransient},
-		"bad URL":        {llm.Endpoint{BaseURL: "http://bad host\x00"}, llm.KindInvalid},
-		"no such model":  {llm.Endpoint{ID: "x", HTTP: answers(404, `{"error":"model 'x' not found"}`)}, llm.KindNoModel},
-	} {
-		c.at.Provider = "mine"
-		list, err := ollama.Discover(t.Context(), c.at)
-		shape, showErr := ollama.Show(t.Context(), c.at)
-		for _, err := range []error{err, showErr} {
-			var e *llm.Error
-			if !errors.As(err, &e) || e.Kind != c.want || e.Provider != "mine" || strings.Contains(e.Error()+e.Message, secret) {
-				t.Errorf("%s: %v, want %s", name, err, c.want)
-			}
-		}
-		if list != nil || shape.Model != "" {
-			t.Errorf("%s: %v, %+v", name, list, shape)
+// TestAsk holds what both questions have in common.
+func TestAsk(t *testing.T) {
+	harnesstest.TestDiscover(t, llm.Endpoint{}, ollama.Discover, `{"models":[{"name":"a"},{"name":"b"}]}`)
+	harnesstest.TestDiscover(t, llm.Endpoint{ID: "x"}, show)
+	at := llm.Endpoint{ID: "x", HTTP: roundTrip(func(*http.Request) (*http.Response, error) {
+		body := `{"error":"model 'x' not found"}`
+		return &http.Response{StatusCode: http.StatusNotFound, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body))}, nil
+	})}
+	for _, ask := range []func(context.Context, llm.Endpoint) ([]llm.Info, error){ollama.Discover, show} {
+		if list, err := ask(t.Context(), at); list != nil || err == nil || llm.AsError(err).Kind != llm.KindNoModel {
+			t.Errorf("no such model: %v, %v", list, err)
 		}
 	}
 }
 
-// TestAskEnds holds that nobody waits for a server that hangs.
-func TestAskEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		at := llm.Endpoint{ID: "x", HTTP: roundTrip(func(r *http.Request) (*http.Response, error) {
-			if r.URL.Path == "/api/tags" {
-				return answers(200, `{"models":[{"name":"a"},{"name":"b"}]}`).RoundTrip(r)
-			}
-			<-r.Context().Done()
-			return nil, r.Context().Err()
-		})}
-		for name, ask := range map[string]func(context.Context) error{
-			"discover": func(ctx context.Context) error { _, err := ollama.Discover(ctx, at); return err },
-			"show":     func(ctx context.Context) error { _, err := ollama.Show(ctx, at); return err },
-		} {
-			start := time.Now()
-			if e := llm.AsError(ask(t.Context())); e == nil || e.Kind != llm.KindTimeout || e.Phase != "total" || time.Since(start) != 30*time.Second {
-				t.Errorf("%s: %v after %v", name, e, time.Since(start))
-			}
-			ctx, cancel := context.WithCancel(t.Context())
-			time.AfterFunc(time.Second, cancel)
-			start = time.Now()
-			if e := llm.AsError(ask(ctx)); e == nil || e.Kind != llm.KindCancelled || time.Since(start) != time.Second {
-				t.Errorf("%s: %v after %v", name, e, time.Since(start))
-			}
-		}
-	})
-}
-
-// TestAskIsBounded lets a server send without an end.
-func TestAskIsBounded(t *testing.T) {
-	var read atomic.Int64
-	endless := roundTrip(func(*http.Request) (*http.Response, error) {
-		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(readFunc(func(b []byte) (int, error) {
-			read.Add(int64(len(b)))
-			return len(b), nil
-		}))}, nil
-	})
-	if _, err := ollama.Discover(t.Context(), llm.Endpoint{HTTP: endless}); err == nil || read.Load() > 128<<20 {
-		t.Errorf("%v after %d bytes", err, read.Load())
+// show is a question for one model.
+func show(ctx context.Context, at llm.Endpoint) ([]llm.Info, error) {
+	shape, err := ollama.Show(ctx, at)
+	if shape.Model == "" {
+		return nil, err
 	}
+	return []llm.Info{shape.Info}, err
 }
-
-type readFunc func([]byte) (int, error)
-
-func (f readFunc) Read(b []byte) (int, error) { return f(b) }
 
 const gb = int64(1e9)
 

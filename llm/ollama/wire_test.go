@@ -1,18 +1,15 @@
 package ollama
 
 import (
-	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"flag"
 	"io"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/inspan/inspan/harnesstest"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/ollama/ollamatest"
@@ -38,34 +35,20 @@ func TestGoldenRequests(t *testing.T) {
 	}
 	tools := []llm.ToolSpec{{Name: "read", Description: "Read.", Schema: json.RawMessage(`{ "type": "object" }`)}, {Name: "now"}}
 	full := llm.Request{System: []string{"One.", " ", "Two."}, Tools: tools, Messages: history, Effort: "high", MaxOutput: 9000}
-	for name, g := range map[string]struct {
-		m   Model
-		req llm.Request
-	}{
-		"full": {Model{ID: "gpt-oss:20b", Window: 32768}, full},
-		"bare": {Model{ID: "qwen3-coder"}, llm.Request{Messages: history[:1], Effort: "high"}},
-	} {
-		got := encode(g.m.Info(), g.req)
-		if err := ollamatest.Validate(got); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-		var indented bytes.Buffer
-		if err := json.Indent(&indented, got, "", " "); err != nil {
-			t.Fatalf("%s: %v\n%s", name, err, got)
-		}
-		file := filepath.Join("testdata", name+".json")
-		if *update {
-			if err := os.WriteFile(file, append(indented.Bytes(), '\n'), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(string(want), indented.String()+"\n"); diff != "" {
-			t.Errorf("%s:\n%s", name, diff)
-		}
+	harnesstest.TestRequests(t, *update, map[string]harnesstest.Golden{
+		"full": {Model: sending(Model{ID: "gpt-oss:20b", Window: 32768}), Request: full, Valid: ollamatest.Validate},
+		"bare": {
+			Model:   sending(Model{ID: "qwen3-coder"}),
+			Request: llm.Request{Messages: history[:1], Effort: "high"}, Valid: ollamatest.Validate,
+		},
+	})
+}
+
+// sending makes a model that sends with a transport.
+func sending(m Model) func(http.RoundTripper) llm.Model {
+	return func(tr http.RoundTripper) llm.Model {
+		m.HTTP = tr
+		return &m
 	}
 }
 
@@ -92,62 +75,49 @@ const sample = `{"message":{"role":"assistant","content":"","thinking":"h"},"don
 {"message":{"role":"assistant","content":""},"done":true,"done_reason":"stop","prompt_eval_count":15,"prompt_eval_cached_count":5,"eval_count":7}
 `
 
-func TestDecodeSample(t *testing.T) {
-	got, text, err := decodeAll(strings.NewReader(sample))
-	want := llm.Reply{
-		Parts: llm.Parts{
-			llm.Reasoning{Text: "hm", Opaque: json.RawMessage(`{"thinking":"hm"}`), Route: "ollama/m"},
-			llm.Text{Text: "Reading."},
-			llm.Call{ID: "call_3_0", Name: "now", Args: json.RawMessage(`{}`)},
-			llm.Call{ID: "x7", Name: "read", Args: json.RawMessage(`{"a":1}`)},
-		},
-		Stop: llm.StopCalls, Usage: llm.Usage{Input: 10, CacheRead: 5, Output: 7}, Route: "ollama/m",
+func TestStops(t *testing.T) {
+	table := map[string]string{}
+	for reason, want := range map[string]string{"stop": "calls", "length": "length", "new": "other", "load": "transient", "unload": "transient"} {
+		table[strings.Replace(sample, `"stop"`, `"`+reason+`"`, 1)] = want
 	}
-	if diff := cmp.Diff(want, got); diff != "" || err != nil || text != "Reading." {
-		t.Errorf("%q, %v\n%s", text, err, diff)
-	}
+	harnesstest.TestStops(t, wired(), table)
 }
 
-func TestDoneReasons(t *testing.T) {
-	for reason, want := range map[string]llm.Stop{"stop": llm.StopCalls, "length": llm.StopLength, "new": llm.StopOther} {
-		got, _, err := decodeAll(strings.NewReader(strings.Replace(sample, `"stop"`, `"`+reason+`"`, 1)))
-		if err != nil || got.Stop != want {
-			t.Errorf("%s: %q, %v, want %q", reason, got.Stop, err, want)
-		}
-	}
-	for _, reason := range []string{"load", "unload"} {
-		_, _, err := decodeAll(strings.NewReader(strings.Replace(sample, `"stop"`, `"`+reason+`"`, 1)))
-		if e := llm.AsError(err); e == nil || e.Kind != llm.KindTransient {
-			t.Errorf("%s: %v", reason, err)
-		}
-	}
+func TestUsage(t *testing.T) {
+	harnesstest.TestUsage(t, wired(), map[string]llm.Usage{
+		`{"done":true,"done_reason":"stop","prompt_eval_count":15,"eval_count":7}` + "\n":                               {Input: 15, Output: 7},
+		`{"done":true,"done_reason":"stop","prompt_eval_count":15,"prompt_eval_cached_count":15,"eval_count":0}` + "\n": {CacheRead: 15},
+		`{"done":true,"done_reason":"stop"}` + "\n":                                                                     {},
+	})
 }
 
-func TestClassify(t *testing.T) {
-	cases := []struct {
-		status      int
-		body        string
-		kind        llm.Kind
-		used, limit int
-	}{
-		{400, `{"error":"{\"error\":{\"code\":400,\"message\":\"request (351 tokens) exceeds the available context size (256 tokens), try increasing it\"}}"}`, llm.KindWindow, 351, 256},
-		{400, `{"error":"the input length exceeds the context length"}`, llm.KindWindow, 0, 0},
-		{500, `{"error":"no user query found in messages"}`, llm.KindWindow, 0, 0},
-		{404, `{"error":"model 'x' not found"}`, llm.KindNoModel, 0, 0},
-		{400, `{"error":"registry.ollama.ai/library/x:latest does not support tools"}`, llm.KindNoTools, 0, 0},
-		{400, `{"error":"\"x\" does not support thinking"}`, llm.KindInvalid, 0, 0},
-		{500, `{"error":"model requires more system memory (9 GiB) than is available (2 GiB)"}`, llm.KindInvalid, 0, 0},
-		{500, `{"error":"llm server loading model"}`, llm.KindOverloaded, 0, 0},
-		{502, `<html>bad gateway</html>`, llm.KindTransient, 0, 0},
-		{200, `{"error":"an error was encountered while running the model"}`, llm.KindTransient, 0, 0},
+func TestRefusals(t *testing.T) {
+	harnesstest.TestRefusals(t, "testdata/refusals.txt", sending(Model{ID: "x:7b"}))
+}
+
+func TestKeyStaysSecret(t *testing.T) {
+	const key, other = "very-secret", "other-secret"
+	var bases []string
+	for _, answer := range []ollamatest.Answer{
+		{Status: 401, Message: "bad key " + key + " and " + other},
+		{Status: 500, Body: "oops: Authorization: Bearer " + key + " " + other},
+		{Parts: llm.Say("x"), ErrorAt: 2, Message: "key " + key},
+	} {
+		bases = append(bases, ollamatest.Start(t, &ollamatest.Server{Answer: func(*http.Request, []byte) ollamatest.Answer { return answer }}))
 	}
-	for _, c := range cases {
-		if e := classify("x", c.status, []byte(c.body)); e.Kind != c.kind || e.Used != c.used || e.Limit != c.limit {
-			t.Errorf("%d %s = %s %d %d, want %s %d %d", c.status, c.body, e.Kind, e.Used, e.Limit, c.kind, c.used, c.limit)
-		}
-	}
-	if e := classify("x:7b", 404, []byte(`{"error":"model 'x:7b' not found"}`)); !strings.HasSuffix(e.Message, "ollama pull x:7b") {
-		t.Errorf("no hint: %q", e.Message)
+	harnesstest.TestSecrets(t, []string{key, other}, func(base string) llm.Model {
+		return &Model{ID: "m", BaseURL: base, Header: http.Header{"Api-Key": {other}}, Key: func(context.Context) (string, error) { return key, nil }}
+	}, bases...)
+	harnesstest.TestKey(t, "Authorization", func(tr http.RoundTripper, key func(context.Context) (string, error)) llm.Model {
+		return &Model{ID: "m", HTTP: tr, Key: key}
+	})
+}
+
+func TestKeepAlive(t *testing.T) {
+	for _, window := range []int{0, 4096} { // a second question is for the window
+		harnesstest.TestKeepAlive(t, &ollamatest.Server{}, func(base string, tr http.RoundTripper) llm.Model {
+			return &Model{ID: "m", Window: window, BaseURL: base, HTTP: tr}
+		})
 	}
 }
 
@@ -172,8 +142,8 @@ func TestSilentCut(t *testing.T) {
 	}
 }
 
-// TestStops runs whole exchanges whose figures matter.
-func TestStops(t *testing.T) {
+// TestExchanges runs whole exchanges whose figures matter.
+func TestExchanges(t *testing.T) {
 	for _, c := range []struct {
 		usage llm.Usage
 		size  int
@@ -208,7 +178,16 @@ func TestStops(t *testing.T) {
 
 func wired() harnesstest.WireParams {
 	return harnesstest.WireParams{
-		Decode: decodeAll, Sample: sample, Parts: 4, Complete: len(sample) - 1, OwnIDs: true,
+		Decode: decodeAll, Sample: sample, Shown: "Reading.", Complete: len(sample) - 1, OwnIDs: true,
+		Reply: llm.Reply{
+			Parts: llm.Parts{
+				llm.Reasoning{Text: "hm", Opaque: json.RawMessage(`{"thinking":"hm"}`), Route: "ollama/m"},
+				llm.Text{Text: "Reading."},
+				llm.Call{ID: "call_3_0", Name: "now", Args: json.RawMessage(`{}`)},
+				llm.Call{ID: "x7", Name: "read", Args: json.RawMessage(`{"a":1}`)},
+			},
+			Stop: llm.StopCalls, Usage: llm.Usage{Input: 10, CacheRead: 5, Output: 7}, Route: "ollama/m",
+		},
 		Check: func(t testing.TB, whole llm.Reply, _ string) {
 			if sent := encode(llm.Info{Provider: "ollama", Model: "m"}, llm.Request{Messages: []llm.Message{{Role: llm.Assistant, Parts: whole.Parts}}}); !json.Valid(sent) {
 				t.Fatalf("the reply can't be sent back: %s", sent)

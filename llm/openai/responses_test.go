@@ -54,21 +54,6 @@ func talk(route string) llm.Request {
 	}
 }
 
-func TestGoldenResponses(t *testing.T) {
-	for name, m := range map[string]*Responses{
-		"responses":         {ID: "gpt-6-sol"},
-		"responses-foreign": {ID: "gpt-6-sol"},
-		"responses-plain":   {ID: "gpt-4.1"},
-		"responses-local":   {ID: "qwen3", BaseURL: "http://localhost:8000/v1"},
-	} {
-		route := m.Info().Route()
-		if name == "responses-foreign" {
-			route = "other/model"
-		}
-		golden(t, name, encodedResponses(m, talk(route)))
-	}
-}
-
 // TestOtherWire holds that thoughts of the other wire are left out where both
 // have the same route.
 func TestOtherWire(t *testing.T) {
@@ -136,7 +121,7 @@ func TestResponsesStops(t *testing.T) {
 	late := func(code, message string) string {
 		return doneItem(0, hello) + sse("response.failed", `,"response":{"status":"failed","error":{"code":"`+code+`","message":"`+message+`"},"output":[]}`)
 	}
-	for stream, want := range map[string]string{
+	harnesstest.TestStops(t, wiredResponses(), map[string]string{
 		doneItem(0, hello) + completed:                                                                 "end",
 		sse("response.completed", `,"response":{"output":[`+hello+`]}`):                                "end", // no status
 		doneItem(0, `{"type":"message","content":[{"type":"refusal","refusal":"hello"}]}`) + completed: "refusal",
@@ -165,39 +150,10 @@ func TestResponsesStops(t *testing.T) {
 		sse("error", `,"code":"server_is_overloaded","message":"busy","param":null`):                        "overloaded",
 		sse("error", `,"error":{"type":"too_many_requests","code":"rate_limit_exceeded","message":"slow"}`): "rate_limited",
 		"data: {\"error\":{\"code\":502,\"message\":\"Provider returned error\"}}\n\n":                      "transient",
-	} {
-		r, _, err := decodeResponses(strings.NewReader(stream))
-		got := string(r.Stop)
-		if err != nil {
-			got = string(llm.AsError(err).Kind)
-		}
-		if got != want {
-			t.Errorf("%s = %q, %v, want %q", stream, got, err, want)
-		}
-	}
+	})
 	_, _, err := decodeResponses(strings.NewReader(sse("error", `,"message":"busy"`)))
 	if e := llm.AsError(err); e.Code != "" || e.Message != "busy" {
 		t.Errorf("got code %q, message %q", e.Code, e.Message)
-	}
-}
-
-func TestResponsesErrors(t *testing.T) {
-	for message, want := range map[string]llm.Kind{
-		"Item 'rs_1' of type 'reasoning' was provided without its required following item.":               llm.KindHistory,
-		"Item 'fc_1' of type 'function_call' was provided without its required 'reasoning' item: 'rs_1'.": llm.KindHistory,
-		"No tool output found for function call call_1.":                                                  llm.KindHistory,
-		"No tool call found for function call output with call_id call_1.":                                llm.KindHistory,
-		"The encrypted content gAAA could not be verified.":                                               llm.KindHistory,
-		"Item with id 'rs_1' not found. Items are not persisted when `store` is set to false.":            llm.KindHistory,
-		"Unknown parameter: 'x'.": llm.KindInvalid,
-	} {
-		body, err := json.Marshal(map[string]any{"error": map[string]any{"message": message, "type": "invalid_request_error"}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if e := classify(400, body); e.Kind != want {
-			t.Errorf("%s = %s, want %s", message, e.Kind, want)
-		}
 	}
 }
 
@@ -376,11 +332,12 @@ func TestResponsesNotStreamed(t *testing.T) {
 }
 
 func TestResponsesUsage(t *testing.T) {
-	r, _, err := decodeResponses(strings.NewReader(sse("response.completed", `,"response":{"status":"completed","output":[],"usage":{"input_tokens":100,`+
-		`"input_tokens_details":{"cached_tokens":60,"cache_write_tokens":30},"output_tokens":9,"output_tokens_details":{"reasoning_tokens":4}}}`)))
-	if want := (llm.Usage{Input: 10, CacheRead: 60, CacheWrite: 30, Output: 9, Reasoning: 4}); err != nil || r.Usage != want {
-		t.Errorf("got %+v, %v, want %+v", r.Usage, err, want)
-	}
+	harnesstest.TestUsage(t, wiredResponses(), map[string]llm.Usage{
+		sse("response.completed", `,"response":{"status":"completed","output":[],"usage":{"input_tokens":100,`+
+			`"input_tokens_details":{"cached_tokens":60,"cache_write_tokens":30},"output_tokens":9,"output_tokens_details":{"reasoning_tokens":4}}}`): {
+			Input: 10, CacheRead: 60, CacheWrite: 30, Output: 9, Reasoning: 4,
+		},
+	})
 	m := &Responses{ID: "m", HTTP: harnesstest.Canned(doneItem(0, hello) + completed)}
 	if r, err := ask(t, m, greeting()); err != nil || !r.Usage.Estimated || r.Usage.Output != 2 || r.Usage.Input == 0 {
 		t.Errorf("got %+v, %v", r.Usage, err)
@@ -388,20 +345,20 @@ func TestResponsesUsage(t *testing.T) {
 }
 
 func TestResponsesKeyStaysSecret(t *testing.T) {
-	const key = "sk-very-secret"
+	const key, other = "sk-very-secret", "azure-secret"
+	var bases []string
 	for _, answer := range []openaitest.Answer{
-		{Status: 401, Code: "invalid_api_key", Message: "Incorrect API key provided: " + key},
+		{Status: 401, Code: "invalid_api_key", Message: "Incorrect API key provided: " + key + ", " + other},
 		{Parts: llm.Say("x"), ErrorAt: 3, Message: "key " + key},
 	} {
 		for _, asFailed := range []bool{true, false} {
-			m := &Responses{ID: "m", Key: func(context.Context) (string, error) { return key, nil }}
-			m.BaseURL = openaitest.StartResponses(t, &openaitest.Responses{Failed: asFailed, Answer: func(*http.Request, []byte) openaitest.Answer { return answer }})
-			_, e := ask(t, m, greeting())
-			if e == nil || strings.Contains(fmt.Sprint(e, e.Message, e.Code, e.Err), key) || e.RequestID == "" {
-				t.Errorf("got %v of request %q", e, e.RequestID)
-			}
+			vendor := &openaitest.Responses{Failed: asFailed, Answer: func(*http.Request, []byte) openaitest.Answer { return answer }}
+			bases = append(bases, openaitest.StartResponses(t, vendor))
 		}
 	}
+	harnesstest.TestSecrets(t, []string{key, other}, func(base string) llm.Model {
+		return &Responses{ID: "m", BaseURL: base, Header: http.Header{"Api-Key": {other}}, Key: func(context.Context) (string, error) { return key, nil }}
+	}, bases...)
 }
 
 func sampleResponse() string {
@@ -443,7 +400,17 @@ func replayable(t testing.TB, r llm.Reply) {
 func wiredResponses() harnesstest.WireParams {
 	sample := sampleResponse()
 	return harnesstest.WireParams{
-		Decode: decodeResponses, Sample: sample, Parts: 3, Complete: len(sample) - 2,
+		Decode: decodeResponses, Sample: sample, Shown: "hmhé😀<f><f>{\"x\":1}", Complete: len(sample) - 2,
+		Reply: llm.Reply{
+			Parts: llm.Parts{
+				llm.Reasoning{Text: "hm", Route: "p/m", Opaque: json.RawMessage(
+					`[{"type":"reasoning","id":"rs_1","encrypted_content":"e","summary":[{"type":"summary_text","text":"hm"}]},` +
+						`{"type":"message","id":"msg_1","phase":"commentary"},{"type":"function_call","id":"fc_1","call_id":"a"}]`)},
+				llm.Text{Text: "hé😀"},
+				llm.Call{ID: "a", Name: "f", Args: json.RawMessage(`{"x":1}`)},
+			},
+			Stop: llm.StopCalls, Usage: llm.Usage{Input: 10, Output: 5}, Route: "p/m",
+		},
 		Check: func(t testing.TB, whole llm.Reply, _ string) { replayable(t, whole) },
 	}
 }

@@ -1,15 +1,13 @@
 package openai
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"flag"
 	"io"
+	"iter"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -45,39 +43,49 @@ func TestGoldenRequests(t *testing.T) {
 			},
 		}
 	}
-	cases := map[string]struct {
-		m      *Model
+	table := map[string]harnesstest.Golden{}
+	for name, c := range map[string]struct {
+		m      Model
 		opaque string
 	}{
-		"vendor":     {&Model{ID: "gpt-6-sol"}, `{"reasoning":"hm"}`},
-		"deepseek":   {&Model{ID: "deepseek-v4-pro", BaseURL: "https://api.deepseek.com"}, `{"reasoning_content":"hm"}`},
-		"openrouter": {&Model{ID: "x/y", BaseURL: "https://openrouter.ai/api/v1"}, `{"reasoning_details":[{"type":"reasoning.text","text":"hm"}]}`},
+		"vendor":     {Model{ID: "gpt-6-sol"}, `{"reasoning":"hm"}`},
+		"deepseek":   {Model{ID: "deepseek-v4-pro", BaseURL: "https://api.deepseek.com"}, `{"reasoning_content":"hm"}`},
+		"openrouter": {Model{ID: "x/y", BaseURL: "https://openrouter.ai/api/v1"}, `{"reasoning_details":[{"type":"reasoning.text","text":"hm"}]}`},
+	} {
+		table[name] = harnesstest.Golden{Model: chat(c.m), Request: thoughtful(&c.m, c.opaque)}
 	}
-	for name, c := range cases {
-		got := encoded(c.m, thoughtful(c.m, c.opaque))
-		golden(t, name, got)
+	table["mistral"] = harnesstest.Golden{
+		Model: chat(Model{ID: "mistral-large-latest", Dialect: "mistral"}), Request: worked(),
+		Valid: func(body []byte) error { return openaitest.ValidateAs("mistral", body) },
+	}
+	for name, m := range map[string]Responses{
+		"responses":         {ID: "gpt-6-sol"},
+		"responses-foreign": {ID: "gpt-6-sol"},
+		"responses-plain":   {ID: "gpt-4.1"},
+		"responses-local":   {ID: "qwen3", BaseURL: "http://localhost:8000/v1"},
+	} {
+		route := m.Info().Route()
+		if name == "responses-foreign" {
+			route = "other/model"
+		}
+		table[name] = harnesstest.Golden{Model: responses(m), Request: talk(route)}
+	}
+	harnesstest.TestRequests(t, *update, table)
+}
+
+// chat makes a model that sends with a transport.
+func chat(m Model) func(http.RoundTripper) llm.Model {
+	return func(tr http.RoundTripper) llm.Model {
+		m.HTTP = tr
+		return &m
 	}
 }
 
-// golden compares a request with the file of that name in testdata.
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	var indented bytes.Buffer
-	if err := json.Indent(&indented, got, "", " "); err != nil {
-		t.Fatalf("%s: %v\n%s", name, err, got)
-	}
-	file := filepath.Join("testdata", name+".json")
-	if *update {
-		if err := os.WriteFile(file, append(indented.Bytes(), '\n'), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), indented.String()+"\n"); diff != "" {
-		t.Errorf("%s:\n%s", name, diff)
+// responses makes one of the other wire.
+func responses(m Responses) func(http.RoundTripper) llm.Model {
+	return func(tr http.RoundTripper) llm.Model {
+		m.HTTP = tr
+		return &m
 	}
 }
 
@@ -202,46 +210,32 @@ func TestToolDeltas(t *testing.T) {
 
 func TestStops(t *testing.T) {
 	text := delta(`"content":"x"`)
-	cases := []struct {
-		stream string
-		want   llm.Stop
-		kind   llm.Kind
-	}{
-		{text + finish(`"stop"`) + done, llm.StopEnd, ""},
-		{text + finish(`"stop"`), llm.StopEnd, ""},
-		{text + finish(`null`) + done, llm.StopEnd, ""},
-		{text + done, llm.StopEnd, ""},
-		{text + finish(`"eos_token"`) + done, llm.StopEnd, ""},
-		{text + finish(`"null"`) + done, llm.StopEnd, ""},
-		{text + finish(`"tool_calls"`) + done, llm.StopEnd, ""}, // without a call
-		{text + finish(`"length"`) + done, llm.StopLength, ""},
-		{text + finish(`"model_context_window_exceeded"`) + done, llm.StopWindow, ""},
-		{text + finish(`"sensitive"`) + done, llm.StopRefusal, ""},
-		{text + finish(`"content_filter"`) + done, llm.StopRefusal, ""},
-		{delta(`"refusal":"no"`) + finish(`"stop"`) + done, llm.StopRefusal, ""},
-		{text + finish(`"brand_new"`) + done, llm.StopOther, ""},
-		{text, "", llm.KindStreamCut},
-		{"", "", llm.KindStreamCut},
-		{text + finish(`"error"`) + done, "", llm.KindTransient},
-		{text + finish(`"network_error"`) + done, "", llm.KindTransient},
-		{text + `data: {"id":"gen-1","error":{"code":"server_error","message":"Provider disconnected"},"choices":[{"index":0,"delta":{"content":""},"finish_reason":"error"}]}` + "\n\n", "", llm.KindTransient},
-		{`data: {"error":{"code":402,"message":"Insufficient credits"}}` + "\n\n", "", llm.KindBilling},
-		{text + finish(`"insufficient_system_resource"`) + done, "", llm.KindOverloaded},
-		{text + `data: {"error":{"code":502,"message":"Provider returned error"}}` + "\n\n", "", llm.KindTransient},
-		{text + `data: {"error":{"code":429,"message":"slow down"}}` + "\n\n", "", llm.KindRateLimited},
-		{text + `data: {"error":"out of memory"}` + "\n\n", "", llm.KindTransient},
-		{text + "data: {broken\n\n", "", llm.KindStreamCut},
-	}
-	for _, c := range cases {
-		r, _, err := decodeAll(strings.NewReader(c.stream))
-		kind := llm.Kind("")
-		if err != nil {
-			kind = llm.AsError(err).Kind
-		}
-		if kind != c.kind || err == nil && r.Stop != c.want {
-			t.Errorf("%s = %q, %v, want %q, %q", c.stream, r.Stop, err, c.want, c.kind)
-		}
-	}
+	harnesstest.TestStops(t, wired(), map[string]string{
+		text + finish(`"stop"`) + done:                          "end",
+		text + finish(`"stop"`):                                 "end",
+		text + finish(`null`) + done:                            "end",
+		text + done:                                             "end",
+		text + finish(`"eos_token"`) + done:                     "end",
+		text + finish(`"null"`) + done:                          "end",
+		text + finish(`"tool_calls"`) + done:                    "end", // without a call
+		text + finish(`"length"`) + done:                        "length",
+		text + finish(`"model_context_window_exceeded"`) + done: "window",
+		text + finish(`"sensitive"`) + done:                     "refusal",
+		text + finish(`"content_filter"`) + done:                "refusal",
+		delta(`"refusal":"no"`) + finish(`"stop"`) + done:       "refusal",
+		text + finish(`"brand_new"`) + done:                     "other",
+		text:                                                    "stream_cut",
+		"":                                                      "stream_cut",
+		text + finish(`"error"`) + done:                         "transient",
+		text + finish(`"network_error"`) + done:                 "transient",
+		text + `data: {"id":"gen-1","error":{"code":"server_error","message":"Provider disconnected"},"choices":[{"index":0,"delta":{"content":""},"finish_reason":"error"}]}` + "\n\n": "transient",
+		`data: {"error":{"code":402,"message":"Insufficient credits"}}` + "\n\n":                                                                                                        "billing",
+		text + finish(`"insufficient_system_resource"`) + done:                                                                                                                          "overloaded",
+		text + `data: {"error":{"code":502,"message":"Provider returned error"}}` + "\n\n":                                                                                              "transient",
+		text + `data: {"error":{"code":429,"message":"slow down"}}` + "\n\n":                                                                                                            "rate_limited",
+		text + `data: {"error":"out of memory"}` + "\n\n":                                                                                                                               "transient",
+		text + "data: {broken\n\n": "stream_cut",
+	})
 }
 
 func TestReasoningFields(t *testing.T) {
@@ -273,26 +267,20 @@ func TestReasoningFields(t *testing.T) {
 }
 
 func TestUsage(t *testing.T) {
-	cases := []struct {
-		usage string
-		want  llm.Usage
-	}{
-		{`{"prompt_tokens":100,"completion_tokens":9,"prompt_tokens_details":{"cached_tokens":60},"completion_tokens_details":{"reasoning_tokens":4}}`, llm.Usage{Input: 40, CacheRead: 60, Output: 9, Reasoning: 4}},
-		{`{"prompt_tokens":100,"completion_tokens":9,"prompt_cache_hit_tokens":60,"prompt_cache_miss_tokens":40}`, llm.Usage{Input: 40, CacheRead: 60, Output: 9}},
-		{`{"prompt_tokens":100,"completion_tokens":9,"cached_tokens":60}`, llm.Usage{Input: 40, CacheRead: 60, Output: 9}},
-		{`{"prompt_tokens":10,"completion_tokens":9,"prompt_tokens_details":{"cached_tokens":60}}`, llm.Usage{CacheRead: 10, Output: 9}},
-		{`{"prompt_tokens":10,"completion_tokens":9,"prompt_tokens_details":null}`, llm.Usage{Input: 10, Output: 9}},
+	table := map[string]llm.Usage{}
+	for usage, want := range map[string]llm.Usage{
+		`{"prompt_tokens":100,"completion_tokens":9,"prompt_tokens_details":{"cached_tokens":60},"completion_tokens_details":{"reasoning_tokens":4}}`: {
+			Input: 40, CacheRead: 60, Output: 9, Reasoning: 4,
+		},
+		`{"prompt_tokens":100,"completion_tokens":9,"prompt_cache_hit_tokens":60,"prompt_cache_miss_tokens":40}`: {Input: 40, CacheRead: 60, Output: 9},
+		`{"prompt_tokens":100,"completion_tokens":9,"cached_tokens":60}`:                                         {Input: 40, CacheRead: 60, Output: 9},
+		`{"prompt_tokens":10,"completion_tokens":9,"prompt_tokens_details":{"cached_tokens":60}}`:                {CacheRead: 10, Output: 9},
+		`{"prompt_tokens":10,"completion_tokens":9,"prompt_tokens_details":null}`:                                {Input: 10, Output: 9},
+	} {
+		table[finish(`"stop"`)+`data: {"choices":[],"usage":`+usage+"}\n\n"+done] = want
+		table[`data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop","usage":`+usage+"}]}\n\n"+done] = want
 	}
-	for _, c := range cases {
-		for _, stream := range []string{
-			finish(`"stop"`) + `data: {"choices":[],"usage":` + c.usage + "}\n\n" + done,
-			`data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop","usage":` + c.usage + "}]}\n\n" + done,
-		} {
-			if r, _, err := decodeAll(strings.NewReader(stream)); err != nil || r.Usage != c.want {
-				t.Errorf("%s = %+v, %v, want %+v", stream, r.Usage, err, c.want)
-			}
-		}
-	}
+	harnesstest.TestUsage(t, wired(), table)
 }
 
 // TestBadText holds that bytes which are no text become the sign for that, with
@@ -365,7 +353,17 @@ func sampleStream() string {
 func wired() harnesstest.WireParams {
 	const end = `"finish_reason":"tool_calls"}]}`
 	sample := sampleStream()
-	return harnesstest.WireParams{Decode: decodeAll, Sample: sample, Parts: 3, Complete: strings.Index(sample, end) + len(end), Trailer: true, OwnIDs: true}
+	return harnesstest.WireParams{
+		Decode: decodeAll, Sample: sample, Shown: "hmhé😀", Complete: strings.Index(sample, end) + len(end), Trailer: true, OwnIDs: true,
+		Reply: llm.Reply{
+			Parts: llm.Parts{
+				llm.Reasoning{Text: "hm", Opaque: json.RawMessage(`{"reasoning_content":"hm"}`), Route: "p/m"},
+				llm.Text{Text: "hé😀"},
+				llm.Call{ID: "a", Name: "f", Args: json.RawMessage(`{"x":1}`)},
+			},
+			Stop: llm.StopCalls, Usage: llm.Usage{Input: 10, Output: 5}, Route: "p/m",
+		},
+	}
 }
 
 func TestCutAnywhere(t *testing.T) { harnesstest.TestCuts(t, wired()) }
@@ -385,5 +383,46 @@ func TestKeyStaysSecret(t *testing.T) {
 	harnesstest.TestSecrets(t, []string{key, other}, func(base string) llm.Model {
 		return &Model{ID: "m", BaseURL: base, Header: http.Header{"Api-Key": {other}}, Key: func(context.Context) (string, error) { return key, nil }}
 	}, bases...)
-	harnesstest.TestNoKey(t, func(key func(context.Context) (string, error)) llm.Model { return &Model{ID: "m", Key: key} })
+}
+
+// TestKey sends the key the vendor's way, or as a bearer token.
+func TestKey(t *testing.T) {
+	for _, c := range []struct {
+		dialect string
+		bearer  bool
+		header  string
+	}{{"openai", false, "Authorization"}, {"azure", false, "Api-Key"}, {"azure", true, "Authorization"}} {
+		at := llm.Endpoint{ID: "m", Dialect: c.dialect, Bearer: c.bearer, BaseURL: "http://x/openai/v1"}
+		for _, model := range []func(llm.Endpoint) llm.Model{
+			func(at llm.Endpoint) llm.Model { m := Model(at); return &m },
+			func(at llm.Endpoint) llm.Model { m := Responses(at); return &m },
+			func(at llm.Endpoint) llm.Model { return listing(at) },
+		} {
+			harnesstest.TestKey(t, c.header, func(tr http.RoundTripper, key func(context.Context) (string, error)) llm.Model {
+				at.HTTP, at.Key = tr, key
+				return model(at)
+			})
+		}
+	}
+}
+
+// listing is a model that answers with the list of models.
+type listing llm.Endpoint
+
+func (l listing) Info() llm.Info { return llm.Info{} }
+
+func (l listing) Stream(ctx context.Context, _ llm.Request) iter.Seq2[llm.Chunk, error] {
+	return func(yield func(llm.Chunk, error) bool) {
+		_, err := Discover(ctx, llm.Endpoint(l))
+		yield(llm.Chunk{}, err)
+	}
+}
+
+func TestKeepAlive(t *testing.T) {
+	harnesstest.TestKeepAlive(t, &openaitest.Server{}, func(base string, tr http.RoundTripper) llm.Model {
+		return &Model{ID: "m", BaseURL: base, HTTP: tr}
+	})
+	harnesstest.TestKeepAlive(t, &openaitest.Responses{}, func(base string, tr http.RoundTripper) llm.Model {
+		return &Responses{ID: "m", BaseURL: base, HTTP: tr}
+	})
 }

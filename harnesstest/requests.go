@@ -1,0 +1,87 @@
+package harnesstest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/inspan/inspan/llm"
+)
+
+// Golden is a request of which all bytes are held.
+type Golden struct {
+	// Model makes the model that sends it with a transport.
+	Model   func(http.RoundTripper) llm.Model
+	Request llm.Request
+	// Valid says what the vendor would refuse. Nil: nobody knows.
+	Valid func(body []byte) error
+}
+
+// TestRequests proves that each request is sent as testdata/NAME.json has it, indented, that it is
+// sent in the same bytes again, and that sending it does not change it. Update writes the files.
+func TestRequests(t *testing.T, update bool, table map[string]Golden) {
+	for name, g := range table {
+		before, err := json.Marshal(g.Request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sent, again := g.sent(t), g.sent(t)
+		if !bytes.Equal(sent, again) {
+			t.Errorf("%s: the same request has other bytes:\n%s\n%s", name, sent, again)
+		}
+		if after, err := json.Marshal(g.Request); err != nil || !bytes.Equal(before, after) {
+			t.Errorf("%s: the request was changed (%v):\n%s\n%s", name, err, before, after)
+		}
+		if g.Valid != nil {
+			if err := g.Valid(sent); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		golden(t, name, sent, update)
+	}
+}
+
+// sent is the body of a request.
+func (g Golden) sent(t *testing.T) []byte {
+	t.Helper()
+	var body []byte
+	m := g.Model(tripper(func(r *http.Request) (*http.Response, error) {
+		if r.Method == http.MethodPost && body == nil {
+			body, _ = io.ReadAll(r.Body)
+		}
+		return nil, errors.New("nobody answers")
+	}))
+	for _, err := range m.Stream(t.Context(), g.Request) {
+		if err == nil {
+			t.Error("nobody answered, yet something came back")
+		}
+	}
+	return body
+}
+
+func golden(t *testing.T, name string, sent []byte, update bool) {
+	t.Helper()
+	var indented bytes.Buffer
+	if err := json.Indent(&indented, sent, "", " "); err != nil {
+		t.Fatalf("%s: %v\n%s", name, err, sent)
+	}
+	indented.WriteByte('\n')
+	file := filepath.Join("testdata", name+".json")
+	if update {
+		if err := os.WriteFile(file, indented.Bytes(), 0o644); err != nil { //nolint:gosec // of the repository
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, got, want := firstDifference(indented.String(), string(want)); n > 0 {
+		t.Errorf("%s, line %d:\n got %s\nwant %s", file, n, got, want)
+	}
+}
