@@ -23,7 +23,7 @@ func intoParts[B Body](raw json.RawMessage, parts func(*B) *llm.Parts) (Body, er
 func cutParts(raw []byte) (list, rest []byte, ok bool) {
 	const name = `"parts":`
 	at := bytes.Index(raw[:min(len(raw), 512)], []byte(name+"["))
-	if at < 1 {
+	if at < 1 || raw[at-1] != '{' && raw[at-1] != ',' { // else the name of another field ends so
 		return nil, nil, false
 	}
 	head, list := raw[:at], raw[at+len(name):]

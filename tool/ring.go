@@ -3,43 +3,55 @@ package tool
 import (
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"strconv"
 	"strings"
 )
 
 // refuseRings returns an error if checking one value against the schema could
-// come back to the same schema with the same value, and so never end: schemas
-// arrive from servers that are not trusted. References it cannot follow, such
-// as anchors and other documents, are errors too.
+// come back to the same schema with the same value, and so never end, or could take more
+// than mostApplied schemas: schemas arrive from servers that are not trusted. References it
+// cannot follow, such as anchors and other documents, are errors too, and so are those
+// below an $id of their own, which they would count from.
 func refuseRings(text json.RawMessage) error {
 	var root any
 	if err := json.Unmarshal(text, &root); err != nil {
 		return err
 	}
-	r := ringFinder{root: root, state: map[string]bool{}}
-	return r.visit("", root)
+	r := ringFinder{root: root, applied: map[string]int{}}
+	return r.visit("", root, false)
 }
+
+// mostApplied bounds how many schemas one value is checked against. Two references
+// each, forty deep, would take years.
+const mostApplied = 10_000
 
 type ringFinder struct {
-	root  any
-	state map[string]bool // by pointer: true while it is being walked, false when done
+	root any
+	// applied is how many schemas apply to a value where the one at a pointer does, as far
+	// as they are known; walking while they are being counted.
+	applied map[string]int
 }
 
-// visit walks everything below a place in the schema.
-func (r *ringFinder) visit(at string, v any) error {
+const walking = -1
+
+// visit walks everything below a place in the schema. Own says that it is below an $id
+// other than that of the root.
+func (r *ringFinder) visit(at string, v any, own bool) error {
 	switch v := v.(type) {
 	case map[string]any:
-		if err := r.enter(at, v); err != nil {
+		own = own || hasID(at, v)
+		if _, err := r.enter(at, v, own); err != nil {
 			return err
 		}
 		for name, sub := range v {
-			if err := r.visit(at+"/"+escapePointer(name), sub); err != nil {
+			if err := r.visit(at+"/"+escapePointer(name), sub, own); err != nil {
 				return err
 			}
 		}
 	case []any:
 		for i, sub := range v {
-			if err := r.visit(at+"/"+strconv.Itoa(i), sub); err != nil {
+			if err := r.visit(at+"/"+strconv.Itoa(i), sub, own); err != nil {
 				return err
 			}
 		}
@@ -47,82 +59,104 @@ func (r *ringFinder) visit(at string, v any) error {
 	return nil
 }
 
-// enter follows the keywords that apply another schema to the same value.
-func (r *ringFinder) enter(at string, m map[string]any) error {
-	if walking, seen := r.state[at]; walking {
-		return fmt.Errorf("schema refers to itself at %q", "#"+at)
-	} else if seen {
-		return nil
-	}
-	r.state[at] = true
-	defer func() { r.state[at] = false }()
-	if _, ok := m["$dynamicRef"].(string); ok {
-		return fmt.Errorf("schema has a $dynamicRef at %q", "#"+at)
-	}
-	if ref, ok := m["$ref"].(string); ok {
-		if err := r.follow(ref); err != nil {
-			return err
-		}
-	}
-	return r.enterSubs(at, m)
+// hasID reports whether references in a schema count from it.
+func hasID(at string, m map[string]any) bool {
+	_, ok := m["$id"].(string)
+	return ok && at != ""
 }
 
-func (r *ringFinder) enterSubs(at string, m map[string]any) error {
-	for _, name := range []string{"not", "if", "then", "else"} {
-		if err := r.enterSub(at+"/"+name, m[name]); err != nil {
-			return err
+// enter follows the keywords that apply another schema to the same value, and counts the
+// schemas that are applied.
+func (r *ringFinder) enter(at string, m map[string]any, own bool) (n int, err error) {
+	if n := r.applied[at]; n == walking {
+		return 0, fmt.Errorf("schema refers to itself at %q", "#"+at)
+	} else if n > 0 {
+		return n, nil
+	}
+	r.applied[at] = walking
+	if _, ok := m["$dynamicRef"].(string); ok {
+		return 0, fmt.Errorf("schema has a $dynamicRef at %q", "#"+at)
+	}
+	n = 1
+	if ref, ok := m["$ref"].(string); ok {
+		if own {
+			return 0, fmt.Errorf("schema has a reference below an $id at %q", "#"+at)
 		}
+		more, err := r.follow(ref)
+		if err != nil {
+			return 0, err
+		}
+		n += more
+	}
+	more, err := r.enterSubs(at, m, own)
+	if n += more; err == nil && n > mostApplied {
+		err = fmt.Errorf("schema applies more than %d others at %q", mostApplied, "#"+at)
+	}
+	r.applied[at] = n
+	return n, err
+}
+
+func (r *ringFinder) enterSubs(at string, m map[string]any, own bool) (n int, err error) {
+	enter := func(path string, v any) {
+		if err == nil {
+			var more int
+			more, err = r.enterSub(at+path, v, own)
+			n += more
+		}
+	}
+	for _, name := range []string{"not", "if", "then", "else"} {
+		enter("/"+name, m[name])
 	}
 	for _, name := range []string{"allOf", "anyOf", "oneOf"} {
 		list, _ := m[name].([]any)
 		for i, sub := range list {
-			if err := r.enterSub(at+"/"+name+"/"+strconv.Itoa(i), sub); err != nil {
-				return err
-			}
+			enter("/"+name+"/"+strconv.Itoa(i), sub)
 		}
 	}
 	for _, name := range []string{"dependentSchemas", "dependencies"} {
 		deps, _ := m[name].(map[string]any)
 		for key, sub := range deps {
-			if err := r.enterSub(at+"/"+name+"/"+escapePointer(key), sub); err != nil {
-				return err
-			}
+			enter("/"+name+"/"+escapePointer(key), sub)
 		}
 	}
-	return nil
+	return n, err
 }
 
-func (r *ringFinder) enterSub(at string, v any) error {
+func (r *ringFinder) enterSub(at string, v any, own bool) (n int, err error) {
 	if m, ok := v.(map[string]any); ok {
-		return r.enter(at, m)
+		return r.enter(at, m, own || hasID(at, m))
 	}
-	return nil
+	return 0, nil
 }
 
 // follow enters what a reference of the form #/a/b names.
-func (r *ringFinder) follow(ref string) error {
+func (r *ringFinder) follow(ref string) (n int, err error) {
 	pointer, ok := strings.CutPrefix(ref, "#")
-	if !ok || pointer != "" && pointer[0] != '/' {
-		return fmt.Errorf("schema has the reference %q; only #/… is supported", ref)
+	pointer, err = url.PathUnescape(pointer)
+	if !ok || err != nil || pointer != "" && pointer[0] != '/' {
+		return 0, fmt.Errorf("schema has the reference %q; only #/… is supported", ref)
 	}
-	v, at := r.root, ""
+	v, at, own := r.root, "", false
 	for _, token := range strings.Split(pointer, "/")[1:] {
 		name := strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")
 		switch x := v.(type) {
 		case map[string]any:
-			v = x[name]
+			own = own || hasID(at, x)
+			if v, ok = x[name]; !ok {
+				return 0, fmt.Errorf("schema has the reference %q to nothing", ref)
+			}
 		case []any:
 			i, err := strconv.Atoi(name)
 			if err != nil || i < 0 || i >= len(x) {
-				return fmt.Errorf("schema has the reference %q to nothing", ref)
+				return 0, fmt.Errorf("schema has the reference %q to nothing", ref)
 			}
 			v = x[i]
 		default:
-			return fmt.Errorf("schema has the reference %q to nothing", ref)
+			return 0, fmt.Errorf("schema has the reference %q to nothing", ref)
 		}
 		at += "/" + escapePointer(name)
 	}
-	return r.enterSub(at, v)
+	return r.enterSub(at, v, own)
 }
 
 func escapePointer(name string) string {

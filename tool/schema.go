@@ -23,11 +23,16 @@ func (t Tool) compile() (*compiled, error) {
 	if t.compiled != nil && bytes.Equal(t.compiled.text, t.Schema) {
 		return t.compiled, nil
 	}
-	if err := refuseRings(t.Schema); err != nil {
-		return nil, err
-	}
 	schema := new(jsonschema.Schema)
 	if err := json.Unmarshal(t.Schema, schema); err != nil {
+		return nil, err
+	}
+	// As it was understood: keywords count in any case, "$Ref" as "$ref".
+	understood, err := json.Marshal(schema)
+	if err != nil {
+		return nil, err
+	}
+	if err := refuseRings(understood); err != nil {
 		return nil, err
 	}
 	return compileSchema(schema, t.Schema)

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // form is a way in which a known value is written.
@@ -34,6 +36,12 @@ func formsOf(value string) []form {
 		add("in base64", base64s3(base64.StdEncoding, value, before)...)
 		add("in base64", base64s3(base64.URLEncoding, value, before)...)
 	}
+	for _, format := range []string{`\u%04x`, `\u%04X`} {
+		if a := ascii(quoted, format); a != quoted {
+			escaped := strings.ReplaceAll(a, "/", `\/`)
+			add("as JSON", a, escaped, escapeMarkup(a), quote(a), quote(escaped), quote(escapeMarkup(a)))
+		}
+	}
 	return out
 }
 
@@ -61,6 +69,20 @@ func quote(s string) string {
 // escapeMarkup escapes what many encoders of JSON escape for browsers.
 func escapeMarkup(s string) string {
 	return strings.NewReplacer("<", `\u003c`, ">", `\u003e`, "&", `\u0026`).Replace(s)
+}
+
+// ascii escapes what is not ASCII in a JSON string, as the encoders of Python and PHP do unless
+// they are told not to.
+func ascii(s, format string) string {
+	var b strings.Builder
+	for _, unit := range utf16.Encode([]rune(s)) {
+		if unit < utf8.RuneSelf {
+			b.WriteByte(byte(unit))
+		} else {
+			fmt.Fprintf(&b, format, unit)
+		}
+	}
+	return b.String()
 }
 
 // percent escapes all but letters, digits and the plain characters, RFC 3986.

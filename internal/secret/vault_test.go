@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"unicode/utf16"
 
 	"github.com/inspan/inspan/internal/secret"
 )
@@ -20,7 +21,7 @@ import (
 // values are known secrets: plain, with signs, over lines, with other letters.
 func values() []string {
 	return []string{
-		"kT7vQ2mXw9", "p@ss/w0rd+<&>\"'\\=", "line one 77\nline two 88\n\tend", "gehëim-wachtwoord-è", "aaaaaaab", "zz_12345678", "x]y[z]w{v}u", "0123456789abcdef0123456789abcdef01234567", strings.Repeat("Long3r.", 40),
+		"kT7vQ2mXw9", "p@ss/w0rd+<&>\"'\\=", "line one 77\nline two 88\n\tend", "gehëim-wachtwoord-è", "sleutel 🔑/漢字 123", "aaaaaaab", "zz_12345678", "x]y[z]w{v}u", "0123456789abcdef0123456789abcdef01234567", strings.Repeat("Long3r.", 40),
 	}
 }
 
@@ -60,8 +61,12 @@ func written(value string) map[string]string {
 	_ = e.Encode(value)
 	quoted := strings.TrimSpace(plain.String())
 	twice, _ := json.Marshal(quoted)
+	ascii := inASCII(string(escaped), `\u%04x`)
+	inASCIITwice, _ := json.Marshal(inASCII(quoted, `\u%04x`))
 	out := map[string]string{
-		"itself": value, "in a word": "abc" + value + "def", "JSON": string(escaped), "JSON of others": quoted, "JSON in JSON": string(twice),
+		"JSON in ASCII": ascii, "JSON in ASCII, large": inASCII(quoted, `\u%04X`), "JSON in ASCII in JSON": string(inASCIITwice),
+		"JSON of PHP": strings.ReplaceAll(inASCII(quoted, `\u%04x`), "/", `\/`),
+		"itself":      value, "in a word": "abc" + value + "def", "JSON": string(escaped), "JSON of others": quoted, "JSON in JSON": string(twice),
 		"query": url.QueryEscape(value), "form": strings.ReplaceAll(url.QueryEscape(value), "+", "%20"), "path": url.PathEscape(value), "whole path": (&url.URL{Path: "/" + value}).EscapedPath()[1:], "with slashes": strings.ReplaceAll(strings.ReplaceAll(url.QueryEscape(value), "+", "%20"), "%2F", "/"), "hex": hex.EncodeToString([]byte(value)), "HEX": strings.ToUpper(hex.EncodeToString([]byte(value))),
 		"login": "Basic " + base64.StdEncoding.EncodeToString([]byte("bob:"+value)),
 	}
@@ -74,6 +79,19 @@ func written(value string) map[string]string {
 		}
 	}
 	return out
+}
+
+// inASCII escapes all other characters, as the encoders of Python and PHP do.
+func inASCII(s, format string) string {
+	var b strings.Builder
+	for _, unit := range utf16.Encode([]rune(s)) {
+		if unit < 0x80 {
+			b.WriteByte(byte(unit))
+		} else {
+			fmt.Fprintf(&b, format, unit)
+		}
+	}
+	return b.String()
 }
 
 // TestForms holds that known values are found however they are written.

@@ -77,6 +77,9 @@ func TrimStart(p []byte) []byte {
 			return p[i:]
 		}
 	}
+	if len(p) < utf8.UTFMax {
+		return p[len(p):] // the end of a character, and nothing else
+	}
 	return p
 }
 
