@@ -130,7 +130,7 @@ func TestNoServers(t *testing.T) {
 
 // inside is a server in this process, with a tool and a prompt.
 func inside(t *testing.T, name string) mcp.Server {
-	return mcp.Server{Name: name, Source: mcp.User, Dial: func(ctx context.Context) (io.ReadWriteCloser, error) {
+	return mcp.Server{Name: name, Source: mcp.User, Dial: func(context.Context) (io.ReadWriteCloser, error) {
 		s := sdk.NewServer(&sdk.Implementation{Name: name, Version: "1"}, nil)
 		s.AddTool(&sdk.Tool{Name: "say", Description: "Says it.", InputSchema: json.RawMessage(`{"type":"object"}`)},
 			func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {

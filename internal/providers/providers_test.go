@@ -404,7 +404,7 @@ func said(t *testing.T, m llm.Model, req llm.Request) string {
 
 func TestSample(t *testing.T) {
 	price := llm.Price{Input: 1e6, Output: 1e6}
-	vendor := &openaitest.Server{Answer: func(_ *http.Request, body []byte) openaitest.Answer {
+	vendor := &openaitest.Server{Answer: func(*http.Request, []byte) openaitest.Answer {
 		return openaitest.Answer{Parts: llm.Say("sampled"), Usage: llm.Usage{Input: 3, Output: 4}}
 	}}
 	home := server(t, vendor)

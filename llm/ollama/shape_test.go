@@ -73,12 +73,6 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-func answers(status int, body string) http.RoundTripper {
-	return roundTrip(func(*http.Request) (*http.Response, error) {
-		return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body))}, nil
-	})
-}
-
 // TestAsk holds what both questions have in common.
 func TestAsk(t *testing.T) {
 	harnesstest.TestDiscover(t, llm.Endpoint{}, ollama.Discover, `{"models":[{"name":"a"},{"name":"b"}]}`)
