@@ -188,10 +188,12 @@ const (
 	byMode                 // which a rule can answer
 )
 
-// decide judges one effect.
+// decide judges one effect. Whatever denies goes before what asks, so that no rule, which may be
+// one of a repository, turns a denial into a question.
 func (p Policy) decide(c *tool.Call, s subject) (tool.Verdict, decider) {
-	if v := p.ruled(tool.Deny, c, s); v.Action != tool.Abstain {
-		return v, byRule
+	denied := p.ruled(tool.Deny, c, s)
+	if denied.Action == tool.Deny {
+		return denied, byRule
 	}
 	if s.Kind == tool.Question {
 		return tool.Verdict{Action: tool.Ask, By: "the model", Reason: "it asks you something"}, byRule
@@ -199,11 +201,16 @@ func (p Policy) decide(c *tool.Call, s subject) (tool.Verdict, decider) {
 	if v := p.closed(c, s); v.Action != tool.Abstain {
 		return v, byPlace
 	}
-	if v := p.ruled(tool.Ask, c, s); v.Action != tool.Abstain {
-		return v, byRule
-	}
 	v, by := judgeEffect(c, s), byMode
-	if s.Sensitive != "" && s.place.Named && c.Mode != tool.ModeYolo && v.Action != tool.Deny {
+	if v.Action == tool.Deny {
+		return v, by
+	}
+	for _, asks := range []tool.Verdict{denied, p.ruled(tool.Ask, c, s)} {
+		if asks.Action != tool.Abstain {
+			return asks, byRule
+		}
+	}
+	if s.Sensitive != "" && s.place.Named && c.Mode != tool.ModeYolo {
 		v, by = tool.Verdict{Action: tool.Ask, By: sensitivePlaces, Reason: named(s.Effect)}, byPlace
 	}
 	if v.Action != tool.Ask {
