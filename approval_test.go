@@ -10,7 +10,6 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -51,7 +50,7 @@ func TestApprovalScopes(t *testing.T) {
 			}
 			log := event.NewMemory("m")
 			s := open(t, &a, log)
-			collect(t, s.Run(t.Context(), event.Said{Parts: llm.Say("go")}))
+			collect(t, s.Run(t.Context(), event.Say("go")))
 			w := s.Status().Waiting
 			if len(w) != 1 || !slices.Equal(w[0].Rules, []string{"write(a)"}) {
 				t.Fatalf("waiting %+v", w)
@@ -90,7 +89,7 @@ func TestApprovalIsKeptOrNotGiven(t *testing.T) {
 		Remember: func(context.Context, event.Scope, []string) error { return errors.New("the disk is full") },
 	}
 	s := open(t, &a, event.NewMemory("m"))
-	collect(t, s.Run(t.Context(), event.Said{Parts: llm.Say("go")}))
+	collect(t, s.Run(t.Context(), event.Say("go")))
 	var failed error
 	for _, err := range s.Run(t.Context(), event.Decided{Call: s.Status().Waiting[0].Call.ID, Allow: true, Scope: event.ScopeAlways}) {
 		failed = err
@@ -107,7 +106,7 @@ func TestAskTimeout(t *testing.T) {
 	a := inspan.Agent{Model: scripted(t, `call: put {"path":"a"}`, "Done."), Tools: []tool.Tool{writer(&ran)}, Env: tool.Env{Root: "/w"}, AskTimeout: time.Second}
 	log := event.NewMemory("m")
 	s := open(t, &a, log)
-	collect(t, s.Run(t.Context(), event.Said{Parts: llm.Say("go")}))
+	collect(t, s.Run(t.Context(), event.Say("go")))
 	until := s.Status().Waiting[0].Until
 	if until.IsZero() {
 		t.Fatal("it waits for ever")

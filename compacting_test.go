@@ -204,7 +204,7 @@ func TestCompaction(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			events := drivenTo(t, s, event.Said{Parts: llm.Say(order)})
+			events := drivenTo(t, s, event.Say(order))
 			compacted, kept := bodiesOf[event.Compacted](events), bodiesOf[event.Kept](events)
 			if st := s.Status(); st.Stopped == nil || st.Stopped.Reason != event.ReasonDone {
 				t.Fatalf("stopped: %+v", st.Stopped)
@@ -265,7 +265,7 @@ func sameAgain(t *testing.T, m *longWork, log *event.Memory) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		drivenTo(t, s, event.Said{Parts: llm.Say("one more")})
+		drivenTo(t, s, event.Say("one more"))
 		return probe.asked[0]
 	}
 	whole, tail := next(0), next(start)
@@ -289,7 +289,7 @@ func TestRewindWaitsForNobody(t *testing.T) {
 		put++
 		return &event.Restored{To: "a", Before: "b", After: "c", Files: []string{"x"}}, nil
 	}
-	for e, err := range s.Run(t.Context(), event.Said{Parts: llm.Say(order)}) {
+	for e, err := range s.Run(t.Context(), event.Say(order)) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -349,7 +349,7 @@ func TestWhatCountsAsTests(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		drivenTo(t, s, event.Said{Parts: llm.Say(order)})
+		drivenTo(t, s, event.Say(order))
 		drivenTo(t, s, event.Compact{})
 		if got := strings.Contains(fact, "Tests: passed: "+command); got != want {
 			t.Errorf("%s: counts as tests: %t", command, got)
@@ -367,7 +367,7 @@ func TestSaidWhileCompacting(t *testing.T) {
 		if sent++; sent > 2 {
 			return record(req)
 		}
-		for _, b := range []event.Body{event.Steered{By: "person", Parts: llm.Say(fmt.Sprint("HERON ", sent))}, event.Said{Parts: llm.Say(fmt.Sprint("EGRET ", sent))}} {
+		for _, b := range []event.Body{event.Steered{By: "person", Parts: llm.Say(fmt.Sprint("HERON ", sent))}, event.Say(fmt.Sprint("EGRET ", sent))} {
 			if err := s.Send(t.Context(), b); err != nil {
 				t.Error(err)
 			}
@@ -378,7 +378,7 @@ func TestSaidWhileCompacting(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	drivenTo(t, s, event.Said{Parts: llm.Say(order)})
+	drivenTo(t, s, event.Say(order))
 	text := fmt.Sprint(m.asked[len(m.asked)-1].Messages)
 	for i := range 2 {
 		if !strings.Contains(text, fmt.Sprint("HERON ", i+1)) || !strings.Contains(text, fmt.Sprint("EGRET ", i+1)) {
@@ -406,7 +406,7 @@ func TestCompactWhenAsked(t *testing.T) {
 	if events := drivenTo(t, s, event.Compact{}); len(bodiesOf[event.Kept](events)) != 1 {
 		t.Error("an empty conversation was compacted")
 	}
-	if n := len(bodiesOf[event.Compacted](drivenTo(t, s, event.Said{Parts: llm.Say(order)}))); n != 0 {
+	if n := len(bodiesOf[event.Compacted](drivenTo(t, s, event.Say(order)))); n != 0 {
 		t.Errorf("%d compactions with a large window", n)
 	}
 	if n := len(bodiesOf[event.Compacted](drivenTo(t, s, event.Compact{Focus: "the PELICAN"}))); n != 1 || !strings.Contains(focus, "the PELICAN") {
@@ -441,7 +441,7 @@ func TestOverflowCompacts(t *testing.T) {
 			}
 		}
 	}()
-	events := drivenTo(t, s, event.Said{Parts: llm.Say(order)})
+	events := drivenTo(t, s, event.Say(order))
 	close(over)
 	if most := <-watched; most < 10_000 {
 		t.Errorf("at most %d tokens were seen", most)
@@ -469,7 +469,7 @@ func TestHistory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	drivenTo(t, s, event.Said{Parts: llm.Say(order)}, event.Steered{By: "person", Parts: llm.Say("mind the gap")})
+	drivenTo(t, s, event.Say(order), event.Steered{By: "person", Parts: llm.Say("mind the gap")})
 	var looked *tool.Call
 	probe := tool.New("probe", "x", func(_ context.Context, c *tool.Call, _ struct{}) (tool.Result, error) {
 		looked = c
@@ -483,7 +483,7 @@ func TestHistory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	drivenTo(t, again, event.Said{Parts: llm.Say("probe")})
+	drivenTo(t, again, event.Say("probe"))
 	history := tools.Core(&tools.Shell{}, "")
 	tl := history[slices.IndexFunc(history, func(t tool.Tool) bool { return t.Name == "history" })]
 	for _, tc := range []struct{ args, want, lacks string }{
@@ -550,7 +550,7 @@ func TestRefusedCompactionBacksOff(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	events := drivenTo(t, s, event.Said{Parts: llm.Say(order)})
+	events := drivenTo(t, s, event.Say(order))
 	turn, last, gap, behind := 0, 0, 0, false
 	for _, e := range events {
 		switch b := e.Body.(type) {
@@ -609,7 +609,7 @@ func TestNoCompactionCutsResults(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			events := drivenTo(t, s, event.Said{Parts: llm.Say(tt.order)})
+			events := drivenTo(t, s, event.Say(tt.order))
 			kept, pruned := bodiesOf[event.Kept](events), bodiesOf[event.Pruned](events)
 			if len(pruned) == 0 || len(kept) == 0 || kept[0].Why != tt.why || s.Status().Stopped.Reason != event.ReasonDone {
 				t.Errorf("kept %+v, pruned %+v; stopped %+v", kept, pruned, s.Status().Stopped)

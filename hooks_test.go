@@ -191,7 +191,7 @@ func TestHooksOfCompaction(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	drivenTo(t, s, event.Said{Parts: llm.Say(order)})
+	drivenTo(t, s, event.Say(order))
 	deny = true
 	if kept := bodiesOf[event.Kept](drivenTo(t, s, event.Compact{})); len(kept) != 1 || kept[0].Reason != "hook: not yet" {
 		t.Errorf("kept %+v", kept)

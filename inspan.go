@@ -177,7 +177,7 @@ func (a *Agent) Run(ctx context.Context, text string) iter.Seq2[event.Event, err
 			return
 		}
 		defer s.Close()
-		s.Run(ctx, event.Said{Parts: llm.Say(text)})(yield)
+		s.Run(ctx, event.Say(text))(yield)
 	}
 }
 
@@ -312,7 +312,7 @@ func (a *Agent) Answer(ctx context.Context, text string) (answer string, err err
 		}
 		return nil
 	}}
-	if err := c.Run(ctx, event.Said{Parts: llm.Say(text)}); err != nil {
+	if err := c.Run(ctx, event.Say(text)); err != nil {
 		return answer, err
 	}
 	st := s.Status()

@@ -124,7 +124,7 @@ func open(t testing.TB, a *inspan.Agent, log event.Log) *inspan.Session {
 	return s
 }
 
-func said(text string) event.Body { return event.Said{Parts: llm.Say(text)} }
+func said(text string) event.Body { return event.Say(text) }
 
 func TestZeroAgentAnswers(t *testing.T) {
 	a := inspan.Agent{Model: scripted(t, "Hello there.")}
@@ -174,7 +174,7 @@ func TestJudgesThatMayGrant(t *testing.T) {
 				Env: tool.Env{Root: "/w"}, Unattended: tt.alone, Rules: tt.rules, Judges: []tool.Judge{o},
 			}
 			s := open(t, &a, event.NewMemory("s"))
-			collect(t, s.Run(t.Context(), event.Said{Parts: llm.Say("go")}))
+			collect(t, s.Run(t.Context(), event.Say("go")))
 			if o.asked != tt.asked || len(l.runs) != tt.ran {
 				t.Errorf("asked %d times, %q ran", o.asked, l.runs)
 			}

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/llm"
 )
 
 // TestInstructionsOfASubtree holds that what holds for a part of the workspace
@@ -25,7 +24,7 @@ func TestInstructionsOfASubtree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	events := drivenTo(t, s, event.Said{Parts: llm.Say(order)})
+	events := drivenTo(t, s, event.Say(order))
 	var since []string
 	for _, e := range events {
 		switch e.Body.Kind() {

@@ -33,7 +33,7 @@ func TestOldResultsAreCutShort(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	events := drivenTo(t, s, event.Said{Parts: llm.Say(order)})
+	events := drivenTo(t, s, event.Say(order))
 	pruned := bodiesOf[event.Pruned](events)
 	if len(pruned) < 2 || len(pruned) > 6 || len(bodiesOf[event.Compacted](events)) > 0 {
 		t.Fatalf("pruned %d times, compacted %d times", len(pruned), len(bodiesOf[event.Compacted](events)))
@@ -69,9 +69,9 @@ func TestColdPromptIsCutShort(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			events := drivenTo(t, s, event.Said{Parts: llm.Say(order)})
+			events := drivenTo(t, s, event.Say(order))
 			time.Sleep(tc.pause)
-			events = append(events, drivenTo(t, s, event.Said{Parts: llm.Say("Go on.")})...)
+			events = append(events, drivenTo(t, s, event.Say("Go on."))...)
 			pruned := bodiesOf[event.Pruned](events)
 			if len(pruned) != tc.want {
 				t.Fatalf("after %v pruned %d times", tc.pause, len(pruned))
@@ -111,7 +111,7 @@ func TestSameResultIsGivenOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	for _, e := range bodiesOf[event.Ended](drivenTo(t, s, event.Said{Parts: llm.Say("go")})) {
+	for _, e := range bodiesOf[event.Ended](drivenTo(t, s, event.Say("go"))) {
 		short := len(e.Parts.Text()) < 300 && strings.Contains(e.Parts.Text(), `(100 lines, from "`)
 		if e.Again != short {
 			t.Errorf("again %t: %.100q", e.Again, e.Parts.Text())
@@ -145,7 +145,7 @@ func TestWhatLastsStays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	said := drivenTo(t, s, event.Said{Parts: llm.Say(order)})
+	said := drivenTo(t, s, event.Say(order))
 	if len(bodiesOf[event.Pruned](said)) == 0 {
 		t.Fatal("nothing was cut short")
 	}
@@ -155,7 +155,7 @@ func TestWhatLastsStays(t *testing.T) {
 	}
 	for range 2 {
 		drivenTo(t, s, event.Compact{})
-		drivenTo(t, s, event.Said{Parts: llm.Say(order)})
+		drivenTo(t, s, event.Say(order))
 	}
 	if len(bodiesOf[event.Compacted](said)) > 0 {
 		t.Fatal("it was compacted too early for the test")

@@ -8,7 +8,6 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/tools"
-	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -73,7 +72,7 @@ func TestTodoOutlivesCompaction(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	events := drivenTo(t, s, event.Said{Parts: llm.Say(order)})
+	events := drivenTo(t, s, event.Say(order))
 	if len(bodiesOf[event.Compacted](events)) < 2 {
 		t.Fatal("nothing was compacted")
 	}

@@ -66,7 +66,7 @@ func TestSecretsStayOut(t *testing.T) {
 	log := event.NewMemory("m")
 	s := open(t, &a, log)
 	var shown []event.Event
-	for _, input := range []event.Body{event.Said{Parts: llm.Say("use " + value + " or " + shaped)}, event.Decided{Call: "", Allow: true}} {
+	for _, input := range []event.Body{event.Say("use " + value + " or " + shaped), event.Decided{Call: "", Allow: true}} {
 		if d, ok := input.(event.Decided); ok {
 			d.Call, d.By = s.Status().Waiting[0].Call.ID, "ann"
 			input = d

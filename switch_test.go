@@ -207,13 +207,13 @@ func TestModeIsTold(t *testing.T) {
 		}
 		return out
 	}
-	if got := told(event.Said{Parts: llm.Say("say: a")}); len(got) != 0 {
+	if got := told(event.Say("say: a")); len(got) != 0 {
 		t.Errorf("told at the beginning: %q", got)
 	}
-	if got := told(event.Switched{Mode: "yolo"}, event.Said{Parts: llm.Say("say: b")}); len(got) != 1 || !strings.Contains(got[0], "mode yolo: nothing asks") {
+	if got := told(event.Switched{Mode: "yolo"}, event.Say("say: b")); len(got) != 1 || !strings.Contains(got[0], "mode yolo: nothing asks") {
 		t.Errorf("told of the switch: %q", got)
 	}
-	if got := told(event.Switched{Mode: "yolo"}, event.Said{Parts: llm.Say("say: c")}); len(got) != 0 {
+	if got := told(event.Switched{Mode: "yolo"}, event.Say("say: c")); len(got) != 0 {
 		t.Errorf("told of no switch: %q", got)
 	}
 }

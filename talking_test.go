@@ -83,7 +83,7 @@ func TestNoMessageIsOneTooMany(t *testing.T) {
 				if i == 2 {
 					text += " And never touch the file legacy.go."
 				}
-				compactions += len(bodiesOf[event.Compacted](drivenTo(t, s, event.Said{Parts: llm.Say(text)})))
+				compactions += len(bodiesOf[event.Compacted](drivenTo(t, s, event.Say(text))))
 				if st := s.Status(); st.Stopped == nil || st.Stopped.Reason != event.ReasonDone {
 					t.Fatalf("message %d: %+v after %d compactions", i, st.Stopped, compactions)
 				}

@@ -12,7 +12,6 @@ import (
 	"github.com/inspan/inspan/coding"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/testkit"
-	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/script"
 	"github.com/inspan/inspan/tool"
 )
@@ -120,7 +119,7 @@ func run(t *testing.T, s *inspan.Session, allow bool, text string) string {
 			return event.Decided{Call: p.Call.ID, Question: p.Question, Allow: allow, By: "the test"}, nil
 		},
 	}
-	if err := c.Run(t.Context(), event.Said{Parts: llm.Say(text)}); err != nil {
+	if err := c.Run(t.Context(), event.Say(text)); err != nil {
 		t.Fatal(err)
 	}
 	return strings.Join(results, "\n")

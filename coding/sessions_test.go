@@ -26,7 +26,7 @@ func TestResume(t *testing.T) {
 	host, o := kit(t)
 	s := open(t, host, o.Root)
 	first := inspan.Conductor{Session: s}
-	if err := first.Run(t.Context(), event.Said{Parts: llm.Say("bash: touch x\nsay: It is there.")}); err != nil {
+	if err := first.Run(t.Context(), event.Say("bash: touch x\nsay: It is there.")); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -179,7 +178,7 @@ func TestMemoryWait(t *testing.T) {
 		go func() { there <- m.Wait(t.Context(), after) }()
 	}
 	for range 3 {
-		if _, err := m.Append(t.Context(), event.Said{Parts: llm.Say("x")}); err != nil {
+		if _, err := m.Append(t.Context(), event.Say("x")); err != nil {
 			t.Fatal(err)
 		}
 		if err := <-there; err != nil {

@@ -350,7 +350,7 @@ func logStart(t *testing.T, l event.Log) {
 }
 
 func logSay(n int) event.Body {
-	return event.Said{Parts: llm.Say(fmt.Sprintf("text %d with \"quotes\", <tags>, é and \u2028 a line\nbreak", n))}
+	return event.Say(fmt.Sprintf("text %d with \"quotes\", <tags>, é and \u2028 a line\nbreak", n))
 }
 
 // logBodies returns one body of each stored kind.

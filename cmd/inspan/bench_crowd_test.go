@@ -108,7 +108,7 @@ func oneOfCrowd(ctx context.Context, h *inspan.Host, work string) error {
 		return err
 	}
 	defer s.Close()
-	for _, err := range s.Run(ctx, event.Said{Parts: llm.Say("go")}) {
+	for _, err := range s.Run(ctx, event.Say("go")) {
 		if err != nil {
 			return err
 		}

@@ -137,7 +137,7 @@ func compact(b *testing.B, s loop.State) event.Body {
 func longTalk(root string, n, lines int) []event.Body {
 	bodies := []event.Body{event.Opened{Format: 1, App: "bench", Root: root}, event.Switched{Route: "fake/m", Mode: "auto", Limits: &event.Limits{}}}
 	for run := 1; len(bodies) < n; run++ {
-		bodies = append(bodies, event.Claimed{Epoch: uint64(run), By: "bench"}, event.Said{Parts: llm.Say("find the next one and fix it")})
+		bodies = append(bodies, event.Claimed{Epoch: uint64(run), By: "bench"}, event.Say("find the next one and fix it"))
 		for turn := 1; turn <= 50; turn++ {
 			bodies = append(bodies, longTurn(run, turn, lines)...)
 		}

@@ -135,7 +135,7 @@ func wholeRun(b *testing.B, url, work string) (time.Duration, *recorder) {
 	}
 	defer s.Close()
 	began := time.Now()
-	finish(b, s, event.Said{Parts: llm.Say("go")})
+	finish(b, s, event.Say("go"))
 	took := time.Since(began)
 	if st := s.Status(); st.Turns != longTurns+1 || st.Calls != longTurns {
 		b.Fatalf("%d turns and %d calls", st.Turns, st.Calls)

@@ -24,7 +24,7 @@ func main() {
 		log.Fatal(err)
 	}
 	defer session.Close()
-	for _, err := range session.Run(ctx, event.Said{Parts: llm.Say("Do it.")}) {
+	for _, err := range session.Run(ctx, event.Say("Do it.")) {
 		if err != nil {
 			log.Fatal(err)
 		}

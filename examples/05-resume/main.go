@@ -10,7 +10,6 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/script"
 	"github.com/inspan/inspan/tool"
 )
@@ -36,7 +35,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	run(first, "ended", event.Said{Parts: llm.Say("Do both steps.")})
+	run(first, "ended", event.Say("Do both steps."))
 
 	second, err := host.Open(ctx, first.ID())
 	if err != nil {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/script"
 )
 
@@ -46,7 +45,7 @@ func main() {
 // say tells a session something and returns the answer.
 func say(s *inspan.Session, text string) string {
 	var answer string
-	for e, err := range s.Run(context.Background(), event.Said{Parts: llm.Say(text)}) {
+	for e, err := range s.Run(context.Background(), event.Say(text)) {
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/script"
 	"github.com/inspan/inspan/tool"
 )
@@ -48,7 +47,7 @@ func main() {
 
 // say tells a session something and returns what the model says.
 func say(ctx context.Context, s *inspan.Session, text string) string {
-	for e, err := range s.Run(ctx, event.Said{Parts: llm.Say(text)}) {
+	for e, err := range s.Run(ctx, event.Say(text)) {
 		if err != nil {
 			log.Fatal(err)
 		}

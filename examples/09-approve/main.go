@@ -14,7 +14,6 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/coding"
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/script"
 )
 
@@ -55,7 +54,7 @@ func main() {
 	}
 	defer session.Close()
 	c := inspan.Conductor{Session: session, Ask: allow}
-	if err := c.Run(ctx, event.Said{Parts: llm.Say(task)}); err != nil {
+	if err := c.Run(ctx, event.Say(task)); err != nil {
 		log.Fatal(err)
 	}
 	hours, err := os.ReadFile(filepath.Join(root, "hours.txt"))

@@ -11,7 +11,6 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/llm"
 )
 
 // server has no state of its own: sessions lie on disk, so any process with the same host can
@@ -36,7 +35,7 @@ func (s *server) begin(w http.ResponseWriter, r *http.Request) {
 	go func() {
 		defer session.Close()
 		run := inspan.Conductor{Session: session, Patience: -1} // waits for answers from elsewhere
-		if err := run.Run(context.Background(), event.Said{Parts: llm.Say(string(task))}); err != nil {
+		if err := run.Run(context.Background(), event.Say(string(task))); err != nil {
 			log.Print(err)
 		}
 	}()

@@ -12,7 +12,6 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/script"
 )
 
@@ -46,7 +45,7 @@ func say(path, text string) (answer string) {
 		log.Fatal(err)
 	}
 	defer session.Close()
-	for e, err := range session.Run(context.Background(), event.Said{Parts: llm.Say(text)}) {
+	for e, err := range session.Run(context.Background(), event.Say(text)) {
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -15,7 +15,6 @@ import (
 
 	"github.com/inspan/inspan/coding"
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/script"
 	"github.com/inspan/inspan/tool"
 )
@@ -68,7 +67,7 @@ func main() {
 		log.Fatal(err)
 	}
 	defer session.Close()
-	for e, err := range session.Run(ctx, event.Said{Parts: llm.Say("call: report {}")}) {
+	for e, err := range session.Run(ctx, event.Say("call: report {}")) {
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/inspan/inspan/coding"
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/script"
 )
 
@@ -64,7 +63,7 @@ func main() {
 		log.Fatal(err)
 	}
 	defer session.Close()
-	for e, err := range session.Run(ctx, event.Said{Parts: llm.Say(task)}) {
+	for e, err := range session.Run(ctx, event.Say(task)) {
 		if err != nil {
 			log.Fatal(err)
 		}

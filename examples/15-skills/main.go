@@ -12,7 +12,6 @@ import (
 
 	"github.com/inspan/inspan/coding"
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/script"
 )
 
@@ -58,7 +57,7 @@ func main() {
 		log.Fatal(err)
 	}
 	defer session.Close()
-	for e, err := range session.Run(context.Background(), event.Said{Parts: llm.Say(task)}) {
+	for e, err := range session.Run(context.Background(), event.Say(task)) {
 		if err != nil {
 			log.Fatal(err)
 		}

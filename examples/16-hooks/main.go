@@ -13,7 +13,6 @@ import (
 
 	"github.com/inspan/inspan/coding"
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/script"
 	"github.com/inspan/inspan/tool"
 )
@@ -81,7 +80,7 @@ func main() {
 		log.Fatal(err)
 	}
 	defer session.Close()
-	for e, err := range session.Run(context.Background(), event.Said{Parts: llm.Say("Publish it.")}) {
+	for e, err := range session.Run(context.Background(), event.Say("Publish it.")) {
 		if err != nil {
 			log.Fatal(err)
 		}

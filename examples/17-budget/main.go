@@ -64,7 +64,7 @@ func main() {
 	}
 	defer session.Close()
 	c := inspan.Conductor{Session: session, After: raise}
-	if err := c.Run(context.Background(), event.Said{Parts: llm.Say("What is in the folder?")}); err != nil {
+	if err := c.Run(context.Background(), event.Say("What is in the folder?")); err != nil {
 		log.Fatal(err)
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/coding"
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/script"
 )
 
@@ -61,7 +60,7 @@ func first(h *inspan.Host, root string) {
 	if err != nil {
 		log.Fatal(err)
 	}
-	for e, err := range session.Run(context.Background(), event.Said{Parts: llm.Say("bash: touch made\nsay: I made it.")}) {
+	for e, err := range session.Run(context.Background(), event.Say("bash: touch made\nsay: I made it.")) {
 		if err != nil {
 			log.Fatal(err)
 		}

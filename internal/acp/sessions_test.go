@@ -209,7 +209,7 @@ func TestDrivenElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	for ev, err := range s.Run(t.Context(), event.Said{Parts: llm.Say(`call: tick {"word":"x"}`)}) {
+	for ev, err := range s.Run(t.Context(), event.Say(`call: tick {"word":"x"}`)) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -244,7 +244,7 @@ func TestListAndDelete(t *testing.T) {
 			t.Fatal(err)
 		}
 		if i != 31 { // nothing is said in that one
-			if err := made.Send(t.Context(), event.Said{Parts: llm.Say(fmt.Sprintf("say: number %d", i))}); err != nil {
+			if err := made.Send(t.Context(), event.Say(fmt.Sprintf("say: number %d", i))); err != nil {
 				t.Fatal(err)
 			}
 		}

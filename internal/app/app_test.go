@@ -94,7 +94,7 @@ func run(t *testing.T, a *app.App, o app.Options) (string, error) {
 	}
 	defer s.Close()
 	var text string
-	for e, err := range s.Run(t.Context(), event.Said{Parts: llm.Say("hi")}) {
+	for e, err := range s.Run(t.Context(), event.Say("hi")) {
 		if err != nil {
 			return "", err
 		}
@@ -247,7 +247,7 @@ func TestSettingsDoNotChangeOldSessions(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	for e, err := range s.Run(t.Context(), event.Said{Parts: llm.Say("hi")}) {
+	for e, err := range s.Run(t.Context(), event.Say("hi")) {
 		if err != nil {
 			t.Fatal(err)
 		}

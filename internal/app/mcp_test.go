@@ -65,7 +65,7 @@ func says(t *testing.T, a *app.App, o app.Options, root, prompt string) []string
 		}
 	}()
 	var out []string
-	for e, err := range s.Run(t.Context(), event.Said{Parts: llm.Say(prompt)}) {
+	for e, err := range s.Run(t.Context(), event.Say(prompt)) {
 		if err != nil {
 			t.Fatal(err)
 		}

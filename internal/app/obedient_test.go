@@ -17,7 +17,6 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/sandbox"
-	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -208,7 +207,7 @@ func (v *victim) run(mode tool.Mode, calls []string) {
 	}
 	ended, fine := 0, 0
 	text := strings.NewReplacer("PORT", v.port, "HOME", v.home).Replace(strings.Join(calls, "\n"))
-	for e, err := range s.Run(t.Context(), event.Said{Parts: llm.Say(text)}) {
+	for e, err := range s.Run(t.Context(), event.Say(text)) {
 		if err != nil {
 			t.Fatal(err)
 		}

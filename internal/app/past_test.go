@@ -29,7 +29,7 @@ func TestPastSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	for _, err := range s.Run(t.Context(), event.Said{Parts: llm.Say("what was it?")}) {
+	for _, err := range s.Run(t.Context(), event.Say("what was it?")) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/app"
-	"github.com/inspan/inspan/llm"
 )
 
 // TestPlaceholdersLast holds that a secret has one placeholder for one user, whoever of several
@@ -77,7 +76,7 @@ func (v *victim) hears(t *testing.T, text string) (heard, warned string) {
 		return "", ""
 	}
 	defer s.Close()
-	for e, err := range s.Run(t.Context(), event.Said{Parts: llm.Say(text)}) {
+	for e, err := range s.Run(t.Context(), event.Say(text)) {
 		if err != nil {
 			t.Error(err)
 		}

@@ -10,7 +10,6 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/running"
-	"github.com/inspan/inspan/llm"
 )
 
 // begun is a session whose run has ended or waits.
@@ -21,7 +20,7 @@ func begun(t *testing.T, a *app.App, task string) *inspan.Session {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	runs(t, s, event.Said{Parts: llm.Say(task)})
+	runs(t, s, event.Say(task))
 	return s
 }
 

@@ -8,7 +8,6 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/app"
-	"github.com/inspan/inspan/llm"
 )
 
 // TestApprovedSecretsAreRead holds that what a person lets be read or changed can
@@ -67,7 +66,7 @@ func (v *victim) approve(t *testing.T, prompt string, scope event.Scope) (asked 
 			t.Error(err)
 		}
 	}()
-	inputs := []event.Body{event.Said{Parts: llm.Say(prompt)}}
+	inputs := []event.Body{event.Say(prompt)}
 	for len(inputs) > 0 {
 		for e, err := range s.Run(t.Context(), slices.Clone(inputs)...) {
 			if err != nil {

@@ -63,7 +63,7 @@ func step(text, word string) script.Step {
 	return script.Step{Parts: llm.Parts{llm.Text{Text: text}, llm.Call{Name: "note", Args: args}}}
 }
 
-func said(text string) event.Body { return event.Said{Parts: llm.Say(text)} }
+func said(text string) event.Body { return event.Say(text) }
 
 func TestPersonDecides(t *testing.T) {
 	for _, tc := range []struct {

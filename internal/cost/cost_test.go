@@ -199,7 +199,7 @@ func hybrid() *router.Model {
 }
 
 func TestSuppose(t *testing.T) {
-	small, big := event.Said{Parts: llm.Say("hi")}, event.Said{Parts: llm.Say(strings.Repeat("long ", 2000))}
+	small, big := event.Say("hi"), event.Say(strings.Repeat("long ", 2000))
 	used := llm.Usage{Input: 10, Output: 1}
 	asked := event.Asked{Turn: 1}
 	m := hybrid()
@@ -274,7 +274,7 @@ func TestSupposeCountsCaches(t *testing.T) {
 func TestCloudOnlyIsVisible(t *testing.T) {
 	m := hybrid()
 	m.Rules = []router.Rule{{Name: "quality first", Use: []string{"cloud", "local"}}}
-	turns, err := cost.Turns("s", log("s", event.Said{Parts: llm.Say("hi")}, event.Asked{}, answer("x/y", llm.Usage{Input: 1}, 1)), m)
+	turns, err := cost.Turns("s", log("s", event.Say("hi"), event.Asked{}, answer("x/y", llm.Usage{Input: 1}, 1)), m)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -287,7 +287,7 @@ func TestCloudOnlyIsVisible(t *testing.T) {
 func TestNobodyCouldAnswer(t *testing.T) {
 	m := hybrid()
 	m.Force, m.Private = "cloud", []string{"ACME-[0-9]+"}
-	turns, err := cost.Turns("s", log("s", event.Said{Parts: llm.Say("what is ACME-17?")}, event.Asked{}, answer("x/y", llm.Usage{Input: 1}, 1)), m)
+	turns, err := cost.Turns("s", log("s", event.Say("what is ACME-17?"), event.Asked{}, answer("x/y", llm.Usage{Input: 1}, 1)), m)
 	if err != nil {
 		t.Fatal(err)
 	}

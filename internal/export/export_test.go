@@ -84,7 +84,7 @@ func TestExportsPassErrorsOn(t *testing.T) {
 // TestExportsMarkWhatWasRewound holds that exports keep what was rewound and say so, and
 // that a rewind that was taken back counts for nothing.
 func TestExportsMarkWhatWasRewound(t *testing.T) {
-	said := func(text string) event.Body { return event.Said{Parts: llm.Say(text)} }
+	said := func(text string) event.Body { return event.Say(text) }
 	start := []event.Body{event.Opened{App: "a 1"}, said("one"), replied(event.Replied{}), said("two"), replied(event.Replied{})}
 	for name, tc := range map[string]struct {
 		more []event.Body

@@ -76,7 +76,7 @@ func more(t *testing.T, log *session.Log, bodies ...event.Body) {
 	}
 }
 
-func said(text string) event.Body { return event.Said{Parts: llm.Say(text)} }
+func said(text string) event.Body { return event.Say(text) }
 
 // TestRecall searches past sessions, and sees what is new, what has grown and what is gone.
 func TestRecall(t *testing.T) {

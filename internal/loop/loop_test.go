@@ -84,7 +84,7 @@ func ids(calls []loop.Call) string {
 	return strings.Join(out, " ")
 }
 
-func said(text string) event.Body { return event.Said{Parts: llm.Say(text)} }
+func said(text string) event.Body { return event.Say(text) }
 
 func reply(stop llm.Stop, parts ...llm.Part) event.Body {
 	return event.Replied{Parts: parts, Stop: stop, Route: "a/b", Usage: llm.Usage{Input: 10, Output: 1}}

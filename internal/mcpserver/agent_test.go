@@ -66,7 +66,7 @@ func TestForeignSessions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, err := range s.Run(t.Context(), event.Said{Parts: llm.Say("say: mine")}) {
+	for _, err := range s.Run(t.Context(), event.Say("say: mine")) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -62,7 +62,7 @@ func (p past) write(t *testing.T, bodies ...event.Body) uint64 {
 
 func (p past) say(t *testing.T, text string) uint64 {
 	t.Helper()
-	return p.write(t, event.Said{Parts: llm.Say(text)})
+	return p.write(t, event.Say(text))
 }
 
 // put writes a file of the workspace.

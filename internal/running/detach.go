@@ -13,7 +13,6 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/sandbox"
 	"github.com/inspan/inspan/internal/words"
-	"github.com/inspan/inspan/llm"
 )
 
 // Order is what a detached process is to do.
@@ -103,7 +102,7 @@ func (b *Background) Open(ctx context.Context, t *Table, host *inspan.Host, root
 	b.hear(host)
 	if b.ID == "" {
 		s, err := host.New(ctx, root)
-		return s, []event.Body{event.Said{Parts: llm.Say(b.Text)}}, err
+		return s, []event.Body{event.Say(b.Text)}, err
 	}
 	s, err := host.Open(ctx, b.ID)
 	if err != nil {
@@ -178,7 +177,7 @@ func (b *Background) announce(ctx context.Context, t *Table, s *inspan.Session, 
 func (t *Table) Next(st inspan.Status, text, how string) ([]event.Body, error) {
 	switch {
 	case text != "":
-		return []event.Body{event.Said{Parts: llm.Say(text)}}, nil
+		return []event.Body{event.Say(text)}, nil
 	case st.Stopped != nil && st.Stopped.Reason == event.ReasonDone:
 		return nil, words.Misuse{Err: fmt.Errorf("session %s is done; give it a new task: inspan %s %s \"...\"", st.Session, how, st.Session)}
 	case st.Stopped != nil:

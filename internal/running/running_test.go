@@ -55,7 +55,7 @@ func held(t *testing.T, r *running.Table, bodies ...event.Body) *session.Log {
 	return log
 }
 
-func said(text string) event.Body { return event.Said{Parts: llm.Say(text)} }
+func said(text string) event.Body { return event.Say(text) }
 
 func TestNext(t *testing.T) {
 	stopped := func(r event.Reason) inspan.Status {

@@ -21,7 +21,7 @@ import (
 func talk(n int) []event.Body {
 	bodies := []event.Body{
 		event.Opened{Format: 1, App: "test", Root: "/w"},
-		event.Said{Parts: llm.Say("please find the bug and fix it")},
+		event.Say("please find the bug and fix it"),
 	}
 	for i := 0; len(bodies) < n; i++ {
 		id := fmt.Sprintf("call_%08d", i)
@@ -74,7 +74,7 @@ func BenchmarkAppend(b *testing.B) {
 	for name, policy := range map[string]Policy{"power": SyncPower, "kill": SyncKill} {
 		b.Run(name, func(b *testing.B) {
 			l := benchLog(b, policy)
-			body := event.Said{Parts: llm.Say(strings.Repeat("x", 900))}
+			body := event.Say(strings.Repeat("x", 900))
 			for b.Loop() {
 				if _, err := l.Append(b.Context(), body); err != nil {
 					b.Fatal(err)
@@ -87,7 +87,7 @@ func BenchmarkAppend(b *testing.B) {
 // BenchmarkAppendGroup appends from 16 goroutines, whose syncs are shared.
 func BenchmarkAppendGroup(b *testing.B) {
 	l := benchLog(b, SyncPower)
-	body := event.Said{Parts: llm.Say(strings.Repeat("x", 900))}
+	body := event.Say(strings.Repeat("x", 900))
 	b.SetParallelism(8)
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {

@@ -169,7 +169,7 @@ func (w *world) drive(id string, rounds int) {
 	}
 	var inputs []event.Body
 	if s.Status().Task == "" {
-		inputs = []event.Body{event.Said{Parts: llm.Say("pay Alice, not Bobby")}}
+		inputs = []event.Body{event.Say("pay Alice, not Bobby")}
 	}
 	for range rounds {
 		for _, err := range s.Run(w.t.Context(), inputs...) {

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/llm"
 )
 
 // script returns the markers of what live appends, in order.
@@ -80,7 +79,7 @@ func live(t *testing.T, m *memDisk) *told {
 	return o
 }
 
-func said(text string) event.Body { return event.Said{Parts: llm.Say(text)} }
+func said(text string) event.Body { return event.Say(text) }
 
 // marker returns the text that tells the bodies of live apart.
 func marker(b event.Body) string {

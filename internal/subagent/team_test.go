@@ -176,7 +176,7 @@ func of[B event.Body](events []event.Event) []B {
 
 func text(e event.Ended) string { return e.Parts.Text() }
 
-func say(text string) event.Said { return event.Said{Parts: llm.Say(text)} }
+func say(text string) event.Said { return event.Say(text) }
 
 func closed(t *testing.T, s *inspan.Session) {
 	t.Helper()

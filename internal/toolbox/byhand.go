@@ -49,7 +49,7 @@ func Call(ctx context.Context, agent *inspan.Agent, name string, args json.RawMe
 		return "", errors.Join(err, closed(agent))
 	}
 	defer s.Close()
-	inputs := []event.Body{event.Said{Parts: llm.Say("call " + name)}}
+	inputs := []event.Body{event.Say("call " + name)}
 	for inputs != nil {
 		ended, err := untilEnded(ctx, s, inputs)
 		switch {

@@ -87,7 +87,7 @@ func (s *session) follow(t *testing.T, steps []step) {
 	}
 }
 
-func said(text string) event.Said { return event.Said{Parts: llm.Say(text)} }
+func said(text string) event.Said { return event.Say(text) }
 
 func calls(parts ...llm.Part) event.Replied { return event.Replied{Parts: parts, Cost: 1} }
 

@@ -24,7 +24,7 @@ func anyBody(r *rand.Rand) event.Body {
 	text := []string{"", "a", "some words", "\n", "zwölf\x1b[2J"}[r.IntN(5)]
 	exit := r.IntN(2)
 	bodies := []event.Body{
-		event.Said{Parts: llm.Say(text)},
+		event.Say(text),
 		event.Said{},
 		event.Said{Parts: llm.Say(text), Origin: event.OriginAgent},
 		event.Steered{Parts: llm.Say(text)},

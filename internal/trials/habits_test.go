@@ -8,7 +8,6 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/app"
-	"github.com/inspan/inspan/llm"
 )
 
 // Most habits, in percent, that may cost a turn; none may cost two.
@@ -166,7 +165,7 @@ func events(t testing.TB, work, prompt string) (list []event.Body) {
 			t.Error(err)
 		}
 	}()
-	for e, err := range s.Run(t.Context(), event.Said{Parts: llm.Say(prompt)}) {
+	for e, err := range s.Run(t.Context(), event.Say(prompt)) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/words"
-	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -180,7 +179,7 @@ func idle(run func(*commander, string) tea.Cmd) func(*commander, string) tea.Cmd
 
 // say says something now, or after the run.
 func (c *commander) say(text string) tea.Cmd {
-	said := event.Said{Parts: llm.Say(text)}
+	said := event.Say(text)
 	if c.talk.running {
 		c.talk.send(said, text)
 		return nil

@@ -12,7 +12,6 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/tui"
-	"github.com/inspan/inspan/llm"
 )
 
 // cutOff leaves a session of the front end whose run is cut off in the middle.
@@ -23,7 +22,7 @@ func (s *screen) cutOff() *inspan.Session {
 		s.t.Fatal(err)
 	}
 	s.t.Cleanup(func() { _ = session.Close() })
-	for e, err := range session.Run(s.t.Context(), event.Said{Parts: llm.Say("go")}) {
+	for e, err := range session.Run(s.t.Context(), event.Say("go")) {
 		if err != nil {
 			s.t.Fatal(err)
 		}
@@ -95,7 +94,7 @@ func TestRunBeginsElsewhere(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() {
-		for _, err := range other.Run(ctx, event.Said{Parts: llm.Say("more")}) {
+		for _, err := range other.Run(ctx, event.Say("more")) {
 			if err != nil {
 				return
 			}

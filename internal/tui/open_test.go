@@ -15,7 +15,6 @@ import (
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/tui"
-	"github.com/inspan/inspan/llm"
 )
 
 // modes are those that the one session there is was given.
@@ -58,7 +57,7 @@ func TestResumeThatFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer other.Close()
-	for _, err := range other.Run(t.Context(), event.Said{Parts: llm.Say("elsewhere")}) {
+	for _, err := range other.Run(t.Context(), event.Say("elsewhere")) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -37,7 +37,7 @@ func events(bodies ...event.Body) []event.Event {
 	return out
 }
 
-func said(text string) event.Body    { return event.Said{Parts: llm.Say(text)} }
+func said(text string) event.Body    { return event.Say(text) }
 func replied(text string) event.Body { return event.Replied{Parts: llm.Say(text), Stop: llm.StopEnd} }
 
 func plain(t *testing.T, bodies ...event.Body) string {
@@ -392,9 +392,9 @@ func TestTooLateIsTakenUp(t *testing.T) {
 		messages := make(chan any, 1)
 		m.talk.runner = &runner{ctx: t.Context(), pump: newPump(func(any) {}), send: func(msg any) { messages <- msg }, guard: func(f func()) func() { return f }}
 		m.talk.runner.take(s)
-		m.talk.start(event.Said{Parts: llm.Say("go")})
+		m.talk.start(event.Say("go"))
 		m.talk.runner.running.Wait() // the model has not heard of it
-		m.talk.runner.post(m.talk.next(event.Said{Parts: llm.Say("late")}, "late"))
+		m.talk.runner.post(m.talk.next(event.Say("late"), "late"))
 		if sentFirst {
 			m.update(<-messages)
 			m.update(ranOut{})
