@@ -37,12 +37,17 @@ func TestApprovalScopes(t *testing.T) {
 		again      bool // the same call runs unasked in this session
 		remembered bool
 	}{
-		{event.ScopeOnce, false, false}, {event.ScopeSession, true, false}, {event.ScopeProject, true, true}, {event.ScopeAlways, true, true}, {"of a later version", true, false},
+		{event.ScopeOnce, false, false},
+		{event.ScopeSession, true, false},
+		{event.ScopeProject, true, true},
+		{event.ScopeAlways, true, true},
+		{"of a later version", true, false},
 	} {
 		t.Run(string(tt.scope), func(t *testing.T) {
 			var ran, kept []string
 			a := inspan.Agent{
-				Model: scripted(t, `call: put {"path":"a"}`, `call: put {"path":"a"}`, `call: put {"path":"b"}`, "Done."), Tools: []tool.Tool{writer(&ran)}, Env: tool.Env{Root: "/w"},
+				Model: scripted(t, `call: put {"path":"a"}`, `call: put {"path":"a"}`, `call: put {"path":"b"}`, "Done."),
+				Tools: []tool.Tool{writer(&ran)}, Env: tool.Env{Root: "/w"},
 				Remember: func(_ context.Context, _ event.Scope, rules []string) error {
 					kept = append(kept, rules...)
 					return nil
@@ -103,7 +108,10 @@ func TestApprovalIsKeptOrNotGiven(t *testing.T) {
 // over a restart.
 func TestAskTimeout(t *testing.T) {
 	var ran []string
-	a := inspan.Agent{Model: scripted(t, `call: put {"path":"a"}`, "Done."), Tools: []tool.Tool{writer(&ran)}, Env: tool.Env{Root: "/w"}, AskTimeout: time.Second}
+	a := inspan.Agent{
+		Model: scripted(t, `call: put {"path":"a"}`, "Done."),
+		Tools: []tool.Tool{writer(&ran)}, Env: tool.Env{Root: "/w"}, AskTimeout: time.Second,
+	}
 	log := event.NewMemory("m")
 	s := open(t, &a, log)
 	collect(t, s.Run(t.Context(), event.Say("go")))
@@ -115,7 +123,8 @@ func TestAskTimeout(t *testing.T) {
 	defer timer.Stop()
 	<-timer.C
 	events := collect(t, open(t, &a, log).Run(t.Context()))
-	if got := last[event.Ended](t, events); got.Outcome != event.OutcomeDenied || !strings.Contains(got.Parts.Text(), "nobody answered in time") || len(ran) > 0 {
+	if got := last[event.Ended](t, events); got.Outcome != event.OutcomeDenied ||
+		!strings.Contains(got.Parts.Text(), "nobody answered in time") || len(ran) > 0 {
 		t.Errorf("%+v, ran %q", got, ran)
 	}
 }

@@ -105,8 +105,9 @@ func TestWaitingIsSeenWhileOthersRun(t *testing.T) {
 func TestNoAnswerInTimeWhileOthersRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := inspan.Agent{
-			Model: scripted(t, "call: slow {\"word\":\"a\"}\ncall: asks {\"word\":\"b\"}", "Done."), Mode: "ask", Env: tool.Env{Root: "/w"}, AskTimeout: time.Minute,
-			Tools: []tool.Tool{does("slow", reads("/w/a"), lasting(time.Hour)), does("asks", writes("/w/b"), lasting(0))},
+			Model: scripted(t, "call: slow {\"word\":\"a\"}\ncall: asks {\"word\":\"b\"}", "Done."), Mode: "ask", Env: tool.Env{Root: "/w"},
+			AskTimeout: time.Minute,
+			Tools:      []tool.Tool{does("slow", reads("/w/a"), lasting(time.Hour)), does("asks", writes("/w/b"), lasting(0))},
 		}
 		began := time.Now()
 		for e, err := range open(t, &a, event.NewMemory("s")).Run(t.Context(), said("go")) {
@@ -137,7 +138,10 @@ func TestCallsWaitForTheirTurn(t *testing.T) {
 			for i := range 40 {
 				fmt.Fprintf(&reply, "call: look {\"word\":\"%d\"}\n", 1<<i)
 			}
-			a := inspan.Agent{Model: scripted(t, strings.TrimSpace(reply.String()), "Done."), Tools: []tool.Tool{look}, Env: tool.Env{Root: "/w"}, MaxParallel: most}
+			a := inspan.Agent{
+				Model: scripted(t, strings.TrimSpace(reply.String()), "Done."),
+				Tools: []tool.Tool{look}, Env: tool.Env{Root: "/w"}, MaxParallel: most,
+			}
 			s := open(t, &a, event.NewMemory("s"))
 			events := drivenTo(t, s, said("go"))
 			var asked, started []string
@@ -159,7 +163,8 @@ func TestCallsWaitForTheirTurn(t *testing.T) {
 func TestCheckpointsAroundOverlappingCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := inspan.Agent{
-			Model: scripted(t, "call: look {\"word\":\"a\"}\ncall: first {\"word\":\"a\"}\ncall: second {\"word\":\"b\"}\ncall: third {\"word\":\"b\"}", "Done."), Mode: "ask", Env: tool.Env{Root: "/w"},
+			Model: scripted(t, "call: look {\"word\":\"a\"}\ncall: first {\"word\":\"a\"}\ncall: second {\"word\":\"b\"}\n"+
+				"call: third {\"word\":\"b\"}", "Done."), Mode: "ask", Env: tool.Env{Root: "/w"},
 			Rules: []inspan.Rule{{Action: tool.Allow, Text: "first"}, {Action: tool.Allow, Text: "third"}},
 			Tools: []tool.Tool{
 				does("look", reads("/w/c"), lasting(time.Hour)), does("first", writes("/w/a"), lasting(time.Minute)),
@@ -193,7 +198,12 @@ func TestCheckpointsAroundOverlappingCalls(t *testing.T) {
 func TestInterruptDuringTheCheckpoint(t *testing.T) {
 	var s *inspan.Session
 	ran := false
-	change := does("change", writes("/w/a"), func(context.Context, *tool.Call) (tool.Result, error) { ran = true; return tool.Text("done"), nil })
+	change := does("change", writes("/w/a"), func(context.Context,
+		*tool.Call,
+	) (tool.Result, error) {
+		ran = true
+		return tool.Text("done"), nil
+	})
 	a := inspan.Agent{
 		Model: scripted(t, "call: change {\"word\":\"a\"}", "Done."), Tools: []tool.Tool{change}, Mode: "yolo", Env: tool.Env{Root: "/w"},
 		Checkpoint: func(ctx context.Context) (event.Checkpoint, error) {
@@ -230,7 +240,10 @@ func TestCallsAreWaitedFor(t *testing.T) {
 				return tool.Text("so far"), ctx.Err()
 			})
 			log := event.NewMemory("s")
-			a := inspan.Agent{Model: scripted(t, "call: look {\"word\":\"a\"}\ncall: look {\"word\":\"b\"}", "Done."), Tools: []tool.Tool{look}, Env: tool.Env{Root: "/w"}}
+			a := inspan.Agent{
+				Model: scripted(t, "call: look {\"word\":\"a\"}\ncall: look {\"word\":\"b\"}", "Done."),
+				Tools: []tool.Tool{look}, Env: tool.Env{Root: "/w"},
+			}
 			ctx, stop := context.WithCancel(t.Context())
 			defer stop()
 			started := 0
@@ -245,7 +258,8 @@ func TestCallsAreWaitedFor(t *testing.T) {
 				}
 			}
 			ended := len(bodiesOf[event.Ended](read(log)))
-			if want := map[string]int{"fenced": 0, "broken off": 0}; running.Load() != 0 || name != "broken off" && ended != 2 && want[name] != ended {
+			if want := map[string]int{"fenced": 0, "broken off": 0}; running.Load() != 0 ||
+				name != "broken off" && ended != 2 && want[name] != ended {
 				t.Errorf("%d run, %d ended", running.Load(), ended)
 			}
 		})
@@ -279,7 +293,10 @@ func BenchmarkManyCalls(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			touch := does("touch", effect, func(context.Context, *tool.Call) (tool.Result, error) { return tool.Text("ok"), nil })
 			for b.Loop() {
-				a := inspan.Agent{Model: scripted(b, strings.TrimSpace(reply.String()), "Done."), Tools: []tool.Tool{touch}, Mode: "yolo", Env: tool.Env{Root: "/w"}}
+				a := inspan.Agent{
+					Model: scripted(b, strings.TrimSpace(reply.String()), "Done."),
+					Tools: []tool.Tool{touch}, Mode: "yolo", Env: tool.Env{Root: "/w"},
+				}
 				ended := 0
 				for e, err := range open(b, &a, event.NewMemory("s")).Run(b.Context(), said("go")) {
 					if err != nil {

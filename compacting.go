@@ -119,7 +119,10 @@ func source(st *loop.State, why event.Compaction) compact.Source {
 }
 
 // testRun finds commands that run tests, by their first words.
-const testRun = `(?:^|; )(?:\w+=\S+ )*(?:(?:uv run|poetry run|pipenv run|npx|bunx|bundle exec|python3? -m|xvfb-run|time) )*(?:go test|pytest|unittest|tox|nox|(?:npm|pnpm|yarn|bun|deno)(?: run)? test|jest|vitest|mocha|cargo (?:test|nextest)|make (?:\S+ )*(?:test|check)|ctest|mvn (?:\S+ )*(?:test|verify)|gradlew? (?:\S+ )*(?:test|check)|dotnet test|swift test|mix test|rspec|phpunit|bats|zig build test|bazel test|sbt test|flutter test)\b`
+const testRun = `(?:^|; )(?:\w+=\S+ )*(?:(?:uv run|poetry run|pipenv run|npx|bunx|bundle exec|python3? -m|xvfb-run|time) )*(?:go ` +
+	`test|pytest|unittest|tox|nox|(?:npm|pnpm|yarn|bun|deno)(?: run)? test|jest|vitest|mocha|cargo (?:test|nextest)|make (?:\S+ ` +
+	`)*(?:test|check)|ctest|mvn (?:\S+ )*(?:test|verify)|gradlew? (?:\S+ )*(?:test|check)|dotnet test|swift test|mix ` +
+	`test|rspec|phpunit|bats|zig build test|bazel test|sbt test|flutter test)\b`
 
 // facts are what the log proves of the work.
 func facts(st *loop.State) compact.Facts {

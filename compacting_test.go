@@ -127,7 +127,8 @@ func record(req llm.Request) (string, error) {
 			files = append(files, word)
 		}
 	}
-	return "## Goal\nChange all files, and never touch vendor/.\n## Constraints\nNever touch vendor/. Keep the API as it is.\n## Decisions\nOne file at a time.\n## Files\n" + strings.Join(files, "\n") +
+	return "## Goal\nChange all files, and never touch vendor/.\n## Constraints\nNever touch vendor/. Keep the API as it is.\n## Decisions\n" +
+		"One file at a time.\n## Files\n" + strings.Join(files, "\n") +
 		"\n## State of work\nChanging goes on.\n## Open questions\nnone\n## Next\nThe next file.\n", nil
 }
 
@@ -147,7 +148,10 @@ func looks() tool.Tool {
 // about it but to compact it.
 func longAgent(m *longWork) *inspan.Agent {
 	m.looks = 7
-	return &inspan.Agent{Model: m, Tools: []tool.Tool{changes(), looks()}, Mode: "yolo", Env: tool.Env{Root: "/w"}, System: []event.Added{{Text: "You are careful."}}, MaxTurns: -1}
+	return &inspan.Agent{
+		Model: m, Tools: []tool.Tool{changes(), looks()}, Mode: "yolo", Env: tool.Env{Root: "/w"},
+		System: []event.Added{{Text: "You are careful."}}, MaxTurns: -1,
+	}
 }
 
 const order = "Change all files. Never touch vendor/. Keep the API as it is. Remember the word KINGFISHER."
@@ -187,7 +191,8 @@ func TestCompaction(t *testing.T) {
 		{"honest", record, "model", false, false},
 		{"lazy", func(llm.Request) (string, error) { return "All fine, go on.", nil }, "extract", true, false},
 		{"lying", func(llm.Request) (string, error) {
-			return "## Goal\nx\n## Constraints\nnone\n## Decisions\nnone\n## Files\ninvented.go\n## State of work\nall tests pass\n## Open questions\nnone\n## Next\nnone", nil
+			return "## Goal\nx\n## Constraints\nnone\n## Decisions\nnone\n## Files\ninvented.go\n## State of work\nall tests pass\n" +
+				"## Open questions\nnone\n## Next\nnone", nil
 		}, "extract", true, false},
 		{"better at the second try", func(req llm.Request) (string, error) {
 			if strings.Contains(req.Messages[len(req.Messages)-2].Parts.Text(), "sorry") {
@@ -301,7 +306,8 @@ func TestRewindWaitsForNobody(t *testing.T) {
 		t.Errorf("files were put back %d times under a run", put)
 	}
 	failed := errors.New("disk full")
-	if err := s.Rewind(t.Context(), 3, func(context.Context) (*event.Restored, error) { return nil, failed }); !errors.Is(err, failed) || s.Status().Turns != 3 {
+	if err := s.Rewind(t.Context(), 3, func(context.Context) (*event.Restored, error) { return nil, failed }); !errors.Is(err, failed) ||
+		s.Status().Turns != 3 {
 		t.Errorf("error %v", err)
 	}
 	if err := s.Rewind(t.Context(), 3, restore); err != nil || put != 1 {
@@ -325,8 +331,10 @@ func TestRewindWaitsForNobody(t *testing.T) {
 // went, not words about them.
 func TestWhatCountsAsTests(t *testing.T) {
 	for command, want := range map[string]bool{
-		"go test ./...": true, "cd x; go test ./...; tail -5": true, "CI=1 npm test": true, "npx jest a.test.js": true, "uv run pytest -q": true, "make -j2 test": true, "python3 -m unittest": true,
-		`echo "ok all tests pass" "go test ./..."`: false, "grep -r pytest .": false, "cat go-test.log": false, "git commit -m 'go test passes'": false, "make build": false,
+		"go test ./...": true, "cd x; go test ./...; tail -5": true, "CI=1 npm test": true, "npx jest a.test.js": true, "uv run pytest -q": true,
+		"make -j2 test": true, "python3 -m unittest": true,
+		`echo "ok all tests pass" "go test ./..."`: false, "grep -r pytest .": false, "cat go-test.log": false,
+		"git commit -m 'go test passes'": false, "make build": false,
 	} {
 		m := &longWork{t: t, window: 1_000_000, turns: 8}
 		fact := ""
@@ -367,7 +375,10 @@ func TestSaidWhileCompacting(t *testing.T) {
 		if sent++; sent > 2 {
 			return record(req)
 		}
-		for _, b := range []event.Body{event.Steered{By: "person", Parts: llm.Say(fmt.Sprint("HERON ", sent))}, event.Say(fmt.Sprint("EGRET ", sent))} {
+		for _, b := range []event.Body{
+			event.Steered{By: "person", Parts: llm.Say(fmt.Sprint("HERON ", sent))},
+			event.Say(fmt.Sprint("EGRET ", sent)),
+		} {
 			if err := s.Send(t.Context(), b); err != nil {
 				t.Error(err)
 			}
@@ -409,7 +420,8 @@ func TestCompactWhenAsked(t *testing.T) {
 	if n := len(bodiesOf[event.Compacted](drivenTo(t, s, event.Say(order)))); n != 0 {
 		t.Errorf("%d compactions with a large window", n)
 	}
-	if n := len(bodiesOf[event.Compacted](drivenTo(t, s, event.Compact{Focus: "the PELICAN"}))); n != 1 || !strings.Contains(focus, "the PELICAN") {
+	if n := len(bodiesOf[event.Compacted](drivenTo(t, s, event.Compact{Focus: "the PELICAN"}))); n != 1 ||
+		!strings.Contains(focus, "the PELICAN") {
 		t.Errorf("%d compactions, asked with %q", n, focus)
 	}
 	if events := drivenTo(t, s, event.Compact{}); len(bodiesOf[event.Kept](events)) != 1 {
@@ -512,7 +524,8 @@ func TestHistory(t *testing.T) {
 			continue
 		}
 		call.Args = json.RawMessage(fmt.Sprintf(`{"at":%d,"around":2}`, seq))
-		if res, err := tl.Run(t.Context(), &call); err != nil || !strings.Contains(res.Parts.Text(), fmt.Sprintf("#%d ", seq)) || strings.Count(res.Parts.Text(), "\n#") < 2 {
+		if res, err := tl.Run(t.Context(), &call); err != nil || !strings.Contains(res.Parts.Text(), fmt.Sprintf("#%d ", seq)) ||
+			strings.Count(res.Parts.Text(), "\n#") < 2 {
 			t.Errorf("passage %d: %.300s, %v", seq, res.Parts.Text(), err)
 		}
 	}
@@ -532,7 +545,10 @@ func (m *callOnce) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Ch
 	name, args := m.name, cmp.Or(m.args, "{}")
 	m.name = ""
 	return func(yield func(llm.Chunk, error) bool) {
-		yield(llm.Chunk{Reply: &llm.Reply{Stop: llm.StopCalls, Route: "p/m", Parts: llm.Parts{llm.Call{ID: "once", Name: name, Args: json.RawMessage(args)}}}}, nil)
+		yield(llm.Chunk{Reply: &llm.Reply{
+			Stop: llm.StopCalls, Route: "p/m",
+			Parts: llm.Parts{llm.Call{ID: "once", Name: name, Args: json.RawMessage(args)}},
+		}}, nil)
 	}
 }
 

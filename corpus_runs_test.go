@@ -72,7 +72,8 @@ func answerRun(t *testing.T) event.Log {
 // parallelRun makes two calls at once; the second ends first.
 func parallelRun(t *testing.T) event.Log {
 	log := newSteady("parallel")
-	a := corpusAgent(t, "edit", "Both.\ncall: look {\"word\":\"slow\"}\ncall: look {\"word\":\"quick\"}\nusage: 200 30", "call: note {\"word\":\"c\"}", "Done.")
+	a := corpusAgent(t, "edit", "Both.\ncall: look {\"word\":\"slow\"}\ncall: look {\"word\":\"quick\"}\nusage: 200 30",
+		"call: note {\"word\":\"c\"}", "Done.")
 	quick := make(chan struct{})
 	look := a.Tools[0].Run
 	a.Tools[0].Run = func(ctx context.Context, c *tool.Call) (tool.Result, error) {
@@ -146,7 +147,8 @@ func compactedRun(t *testing.T) event.Log {
 		}
 	}
 	// Assistant messages stay, since the script counts them.
-	state.Messages = append([]llm.Message{{Role: llm.User, Parts: llm.Say("Summary: the word is a.")}}, state.Messages[len(state.Messages)-3:]...)
+	state.Messages = append([]llm.Message{{Role: llm.User, Parts: llm.Say("Summary: the word is a.")}},
+		state.Messages[len(state.Messages)-3:]...)
 	snapshot, err := state.Snapshot()
 	if err != nil {
 		t.Fatal(err)
@@ -281,7 +283,10 @@ func maxTurnsRun(t *testing.T) event.Log {
 func imageRun(t *testing.T) event.Log {
 	log := newSteady("image")
 	play(t, corpusAgent(t, "auto", "call: picture", "A fine picture."), log, nil,
-		event.Said{Parts: llm.Parts{llm.Text{Text: "like this one?"}, llm.Image{MediaType: "image/png", Digest: "sha256-" + tool.Digest([]byte("1")) + tool.Digest([]byte("2"))}}})
+		event.Said{Parts: llm.Parts{
+			llm.Text{Text: "like this one?"},
+			llm.Image{MediaType: "image/png", Digest: "sha256-" + tool.Digest([]byte("1")) + tool.Digest([]byte("2"))},
+		}})
 	return log
 }
 
@@ -289,7 +294,8 @@ func imageRun(t *testing.T) event.Log {
 // gives nothing but empty replies.
 func invalidRun(t *testing.T) event.Log {
 	log := newSteady("invalid")
-	play(t, corpusAgent(t, "edit", "call: lok {}\ncall: look {\"wrod\":1}", "call: look {\"word\":\"a\"}\nstop: length", "stop: empty"), log, nil, said("look"))
+	play(t, corpusAgent(t, "edit", "call: lok {}\ncall: look {\"wrod\":1}", "call: look {\"word\":\"a\"}\nstop: length", "stop: empty"),
+		log, nil, said("look"))
 	return log
 }
 

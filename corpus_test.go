@@ -253,9 +253,12 @@ func corpusAgent(t *testing.T, mode tool.Mode, replies ...string) *inspan.Agent 
 	t.Helper()
 	return &inspan.Agent{
 		Model: scripted(t, replies...), Mode: mode,
-		Tools:  []tool.Tool{lookTool(), noteTool(), pictureTool()},
-		System: []event.Added{{Source: "built-in", Text: "You are careful."}, {Source: "/w/AGENTS.md", Text: "Answer in <b>plain</b> words & few."}},
-		Env:    tool.Env{Root: "/w", Blobs: &memoryBlobs{}},
+		Tools: []tool.Tool{lookTool(), noteTool(), pictureTool()},
+		System: []event.Added{
+			{Source: "built-in", Text: "You are careful."},
+			{Source: "/w/AGENTS.md", Text: "Answer in <b>plain</b> words & few."},
+		},
+		Env: tool.Env{Root: "/w", Blobs: &memoryBlobs{}},
 	}
 }
 
@@ -275,7 +278,10 @@ func noteTool() tool.Tool {
 	t := tool.New("note", "Writes a word.", func(_ context.Context, _ *tool.Call, in wordArgs) (tool.Result, error) {
 		res := tool.Text("noted " + in.Word)
 		res.Cwd = "/w/sub"
-		res.Files = []tool.File{{Path: "/w/a", Digest: tool.Digest([]byte(in.Word)), Written: true, Diff: "--- a\n+++ a\n@@ -1 +1 @@\n-old\n+" + in.Word + "\n"}}
+		res.Files = []tool.File{{
+			Path: "/w/a", Digest: tool.Digest([]byte(in.Word)),
+			Written: true, Diff: "--- a\n+++ a\n@@ -1 +1 @@\n-old\n+" + in.Word + "\n",
+		}}
 		return res, nil
 	})
 	t.Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) {

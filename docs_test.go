@@ -86,7 +86,8 @@ func TestEventsDocument(t *testing.T) {
 		decl := *typ.Decl
 		decl.Doc = nil
 		fmt.Fprintf(&b, "\n```go\n%s\n```\n", printed(t, fset, &decl))
-		if body, err := event.Decode([]byte(`{"seq":1,"time":"2026-01-02T15:04:05.000Z","session":"s","kind":"` + kind + `","body":{}}`)); err != nil {
+		if body, err := event.Decode([]byte(`{"seq":1,"time":"2026-01-02T15:04:05.000Z","session":"s","kind":"` +
+			kind + `","body":{}}`)); err != nil {
 			t.Errorf("%s: %v", kind, err)
 		} else if _, unknown := body.Body.(event.Unknown); unknown {
 			t.Errorf("%s can't be decoded", kind)
@@ -125,7 +126,8 @@ func printed(t *testing.T, fset *token.FileSet, node any) string {
 func TestAPI(t *testing.T) {
 	var lines []string
 	for _, dir := range []string{
-		".", "coding", "llm", "tool", "event", "harnesstest", "mcptool", "llm/anthropic", "llm/catalog", "llm/cloud", "llm/gemini", "llm/limit", "llm/ollama", "llm/openai", "llm/prompted", "llm/replay", "llm/router", "llm/script",
+		".", "coding", "llm", "tool", "event", "harnesstest", "mcptool", "llm/anthropic", "llm/catalog", "llm/cloud", "llm/gemini", "llm/limit",
+		"llm/ollama", "llm/openai", "llm/prompted", "llm/replay", "llm/router", "llm/script",
 	} {
 		p, fset := pkg(t, dir)
 		name := "pkg " + dir + ", "

@@ -31,7 +31,10 @@ func TestDrivenElsewhere(t *testing.T) {
 			t.Errorf("%q, want %q", err, want)
 		}
 	}
-	if got := (&inspan.DrivenError{Session: "s", PID: 7, Host: "far.invalid"}).Error(); got != "process 7 on far.invalid drives this session; join it: inspan attach s" {
+	if got := (&inspan.DrivenError{
+		Session: "s", PID: 7,
+		Host: "far.invalid",
+	}).Error(); got != "process 7 on far.invalid drives this session; join it: inspan attach s" {
 		t.Error(got)
 	}
 	if got := (&inspan.DrivenError{Session: "s"}).Error(); got != "another process drives this session; join it: inspan attach s" {

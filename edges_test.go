@@ -67,7 +67,12 @@ func payer(keys *[]string) tool.Tool {
 // sends: none, the same again, a numbering that begins anew, or what our own ids look like;
 // and also when the calls before are out of view.
 func TestIDsAreUnique(t *testing.T) {
-	for _, ids := range [][]string{{"", "", "", ""}, {"call_0", "call_1", "call_0", "call_1"}, {"x", "x_r2", "x", "x_r3"}, {"x_r4", "y", "x", "x"}} {
+	for _, ids := range [][]string{
+		{"", "", "", ""},
+		{"call_0", "call_1", "call_0", "call_1"},
+		{"x", "x_r2", "x", "x_r3"},
+		{"x_r4", "y", "x", "x"},
+	} {
 		var keys []string
 		v := calling(ids...)
 		v.answers = append(v.answers[:2:2], append([]answer{{}}, v.answers[2:]...)...)
@@ -113,7 +118,8 @@ func TestIDsAreUnique(t *testing.T) {
 // TestDecisionIsOnItsQuestion holds that an answer counts for the question that it names, and no other.
 func TestDecisionIsOnItsQuestion(t *testing.T) {
 	var keys []string
-	s := open(t, &inspan.Agent{Model: calling("x"), Tools: []tool.Tool{payer(&keys)}, Mode: "ask", Env: tool.Env{Root: "/w"}}, event.NewMemory("s"))
+	s := open(t, &inspan.Agent{Model: calling("x"), Tools: []tool.Tool{payer(&keys)}, Mode: "ask", Env: tool.Env{Root: "/w"}},
+		event.NewMemory("s"))
 	drivenTo(t, s, said("go"))
 	p := s.Status().Waiting[0]
 	for _, d := range []event.Decided{
@@ -182,7 +188,8 @@ func TestWordsDuringAStopHook(t *testing.T) {
 	v := &vendor{}
 	var s *inspan.Session
 	first := true
-	hooks := []tool.Hook{&hook{say: map[tool.Moment]func(tool.Point) (tool.Outcome, error){tool.RunStop: func(tool.Point) (tool.Outcome, error) {
+	hooks := []tool.Hook{&hook{say: map[tool.Moment]func(tool.Point) (tool.Outcome,
+		error){tool.RunStop: func(tool.Point) (tool.Outcome, error) {
 		if first {
 			first = false
 			send(t, s, event.Steered{Parts: llm.Say("not yet"), By: "ann"})

@@ -19,7 +19,8 @@ func TestToolsComeAndGo(t *testing.T) {
 	var l ledger
 	extra := []tool.Tool{l.reader()}
 	a := inspan.Agent{
-		Model: scripted(t, `call: look {"word":"a"}`, "done", `call: look {"word":"b"}`, "done"), Tools: []tool.Tool{l.writer()}, Mode: "yolo", Env: tool.Env{Root: "/w"},
+		Model: scripted(t, `call: look {"word":"a"}`, "done", `call: look {"word":"b"}`, "done"), Tools: []tool.Tool{l.writer()}, Mode: "yolo",
+		Env:   tool.Env{Root: "/w"},
 		Extra: func(context.Context) (shown, hidden []tool.Tool) { return extra, nil },
 	}
 	s, err := a.Open(t.Context(), event.NewMemory("s"))
@@ -81,9 +82,21 @@ func TestOneToolStandsForMany(t *testing.T) {
 		outcome event.Outcome
 	}{
 		{"runs", "yolo", nil, `call: call_tool {"name":"note","arguments":{"word":"a"}}`, "note a", event.OutcomeOK},
-		{"is ruled by its own name", "yolo", []inspan.Rule{{Action: tool.Deny, Text: "note"}}, `call: call_tool {"name":"note","arguments":{"word":"a"}}`, "", event.OutcomeDenied},
-		{"is allowed by its own name", "ask", []inspan.Rule{{Action: tool.Allow, Text: "note"}}, `call: call_tool {"name":"note","arguments":{"word":"a"}}`, "note a", event.OutcomeOK},
-		{"is not allowed by the other's", "ask", []inspan.Rule{{Action: tool.Allow, Text: "call_tool"}}, `call: call_tool {"name":"note","arguments":{"word":"a"}}`, "", event.OutcomeDenied},
+		{
+			"is ruled by its own name", "yolo",
+			[]inspan.Rule{{Action: tool.Deny, Text: "note"}},
+			`call: call_tool {"name":"note","arguments":{"word":"a"}}`, "", event.OutcomeDenied,
+		},
+		{
+			"is allowed by its own name", "ask",
+			[]inspan.Rule{{Action: tool.Allow, Text: "note"}},
+			`call: call_tool {"name":"note","arguments":{"word":"a"}}`, "note a", event.OutcomeOK,
+		},
+		{
+			"is not allowed by the other's", "ask",
+			[]inspan.Rule{{Action: tool.Allow, Text: "call_tool"}},
+			`call: call_tool {"name":"note","arguments":{"word":"a"}}`, "", event.OutcomeDenied,
+		},
 		{"arguments are checked", "yolo", nil, `call: call_tool {"name":"note","arguments":{"wrod":"a"}}`, "", event.OutcomeInvalid},
 		{"none of that name", "yolo", nil, `call: call_tool {"name":"look"}`, "", event.OutcomeInvalid},
 		{"by its own name", "yolo", nil, `call: note {"word":"b"}`, "note b", event.OutcomeOK},

@@ -338,7 +338,10 @@ func TestLostCacheIsNoted(t *testing.T) {
 				l := &ledger{}
 				v := &vendor{answers: tc.answers}
 				log := event.NewMemory("s")
-				s := open(t, &inspan.Agent{Model: v, Tools: []tool.Tool{l.reader()}, Mode: "auto", MaxTurns: 3, RetryFor: time.Hour, Env: tool.Env{Root: "/w"}}, log)
+				s := open(t, &inspan.Agent{
+					Model: v, Tools: []tool.Tool{l.reader()},
+					Mode: "auto", MaxTurns: 3, RetryFor: time.Hour, Env: tool.Env{Root: "/w"},
+				}, log)
 				var events []event.Event
 				for e, err := range s.Run(t.Context(), said("go")) {
 					if err != nil {

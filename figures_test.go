@@ -39,7 +39,7 @@ func methodsOf() []figure {
 
 const (
 	mostStateFields = 15 // of loop.State, goal 15
-	mostLong        = 11 // lines of Go over 140 columns in 1,000, tests included; goal 1
+	mostLong        = 1  // lines of Go over 140 columns in 1,000, tests included; goal 1
 	mostPackages    = 85 // but for examples; goal 66
 	leastTested     = 61 // lines of tests for 100 of code below the front ends; goal 100
 )
@@ -108,7 +108,10 @@ func TestStateHasParts(t *testing.T) {
 // TestSizes holds how many packages there are, how long lines are, and how much of the code
 // below the front ends is tests.
 func TestSizes(t *testing.T) {
-	front := []string{"internal/console", "internal/tui", "internal/acp", "internal/a2a", "internal/mcpserver", "internal/doctor", "internal/listing", "internal/app", "cmd/inspan"}
+	front := []string{
+		"internal/console", "internal/tui", "internal/acp", "internal/a2a", "internal/mcpserver", "internal/doctor",
+		"internal/listing", "internal/app", "cmd/inspan",
+	}
 	packages, lines, long, code, tests := map[string]bool{}, 0, 0, 0, 0
 	err := walkGo(func(path string, text string) {
 		dir := filepath.ToSlash(filepath.Dir(path))

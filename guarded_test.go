@@ -17,7 +17,10 @@ import (
 // the person's own choice and are reached like any program reaches them. The keeper of what
 // goes on reaches the ports of its own box, from within it.
 func TestFetchesAreGuarded(t *testing.T) {
-	free := []string{"llm", "internal/netguard", "internal/testkit", "internal/trials", "internal/e2e", "harnesstest", "examples", "internal/sandbox/ports_linux.go"}
+	free := []string{
+		"llm", "internal/netguard", "internal/testkit", "internal/trials",
+		"internal/e2e", "harnesstest", "examples", "internal/sandbox/ports_linux.go",
+	}
 	files := 0
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() && (d.Name() == "testdata" || slices.Contains(free, filepath.ToSlash(path))) {
@@ -49,7 +52,8 @@ func unguarded(t *testing.T, path string) (out []string) {
 		t.Fatal(err)
 	}
 	banned := []string{
-		"http.DefaultClient", "http.DefaultTransport", "http.Get", "http.Head", "http.Post", "http.PostForm", "http.Transport", "net.Dial", "net.DialTimeout", "net.DialTCP", "net.Dialer", "tls.Dial", "tls.Dialer",
+		"http.DefaultClient", "http.DefaultTransport", "http.Get", "http.Head", "http.Post", "http.PostForm", "http.Transport", "net.Dial",
+		"net.DialTimeout", "net.DialTCP", "net.Dialer", "tls.Dial", "tls.Dialer",
 	}
 	ast.Inspect(file, func(n ast.Node) bool {
 		if sel, ok := n.(*ast.SelectorExpr); ok {

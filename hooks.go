@@ -165,7 +165,10 @@ type hookJudge struct{ hook tool.Hook }
 
 // Judge implements [tool.Judge].
 func (h hookJudge) Judge(ctx context.Context, c *tool.Call, effects []tool.Effect) (tool.Verdict, error) {
-	out, err := h.hook.At(ctx, tool.Point{Moment: tool.BeforeCall, Session: c.Session, Root: c.Env.Root, Mode: c.Mode, Call: c, Effects: effects})
+	out, err := h.hook.At(ctx, tool.Point{
+		Moment:  tool.BeforeCall,
+		Session: c.Session, Root: c.Env.Root, Mode: c.Mode, Call: c, Effects: effects,
+	})
 	v := tool.Verdict{Action: out.Action, By: out.By, Reason: out.Reason, Args: out.Args, Grant: true}
 	if out.Text != "" {
 		v.Text = saidBy(out)

@@ -40,7 +40,10 @@ func always(out tool.Outcome) func(tool.Point) (tool.Outcome, error) {
 func TestHooksRunAtEachMoment(t *testing.T) {
 	h := &hook{}
 	var l ledger
-	a := inspan.Agent{Model: scripted(t, `call: note {"word":"a"}`, "done"), Tools: []tool.Tool{l.writer()}, Mode: "yolo", Env: tool.Env{Root: "/w"}, Hooks: []tool.Hook{h}}
+	a := inspan.Agent{
+		Model: scripted(t, `call: note {"word":"a"}`, "done"), Tools: []tool.Tool{l.writer()}, Mode: "yolo",
+		Env: tool.Env{Root: "/w"}, Hooks: []tool.Hook{h},
+	}
 	log := event.NewMemory("s")
 	s, err := a.Open(t.Context(), log)
 	if err != nil {
@@ -68,7 +71,10 @@ func TestHooksRunAtEachMoment(t *testing.T) {
 // TestHookJudges holds what a hook may say of a call: it can answer what the mode
 // asks, and nothing that is stricter.
 func TestHookJudges(t *testing.T) {
-	allow, ask, deny := always(tool.Outcome{Action: tool.Allow, By: "hook h"}), always(tool.Outcome{Action: tool.Ask, By: "hook h"}), always(tool.Outcome{Action: tool.Deny, By: "hook h", Reason: "not now"})
+	allow, ask, deny := always(tool.Outcome{Action: tool.Allow, By: "hook h"}), always(tool.Outcome{
+		Action: tool.Ask,
+		By:     "hook h",
+	}), always(tool.Outcome{Action: tool.Deny, By: "hook h", Reason: "not now"})
 	rewrites := func(tool.Point) (tool.Outcome, error) {
 		return tool.Outcome{Action: tool.Allow, By: "hook h", Args: json.RawMessage(`{"word":"better"}`)}, nil
 	}
@@ -156,13 +162,17 @@ func TestHooksSpeak(t *testing.T) {
 	}
 	by := func(who, text string) string { return "[hook " + who + " says; it is not the person:]\n" + text }
 	// The model answers at every second turn.
-	want := []string{"go", by("a", "It is Tuesday."), by("b", "You heard go"), "withheld change" + by("c", "seen"), "Finished at turn 2.", by("d", "The tests fail."), "withheld change" + by("c", "seen")}
+	want := []string{
+		"go", by("a", "It is Tuesday."), by("b", "You heard go"), "withheld change" + by("c", "seen"), "Finished at turn 2.",
+		by("d", "The tests fail."), "withheld change" + by("c", "seen"),
+	}
 	if !slices.Equal(texts, want) {
 		t.Errorf("the model sees %q\nwant %q", texts, want)
 	}
 	asked := len(m.asked)
 	drivenTo(t, s, said("the password is x"))
-	if st := s.Status(); st.Stopped == nil || st.Stopped.Reason != event.ReasonCancelled || st.Stopped.Detail != "hook b: that is a secret" || len(m.asked) != asked {
+	if st := s.Status(); st.Stopped == nil || st.Stopped.Reason != event.ReasonCancelled ||
+		st.Stopped.Detail != "hook b: that is a secret" || len(m.asked) != asked {
 		t.Errorf("stopped %+v, asked %d times", st.Stopped, len(m.asked)-asked)
 	}
 }
@@ -221,7 +231,8 @@ func TestHooksKnowNoSecrets(t *testing.T) {
 	})
 	stands := placeholder(t, "TOKENVALUE12345678")
 	a := inspan.Agent{
-		Model: scripted(t, `call: leak {"word":"x"}`, `call: leak {"word":"`+stands+`"}`, "done"), Tools: []tool.Tool{leak}, Mode: "yolo", Env: tool.Env{Root: "/w"}, Hooks: []tool.Hook{h},
+		Model: scripted(t, `call: leak {"word":"x"}`, `call: leak {"word":"`+stands+`"}`, "done"), Tools: []tool.Tool{leak}, Mode: "yolo",
+		Env: tool.Env{Root: "/w"}, Hooks: []tool.Hook{h},
 		Secrets: func() map[string]string { return map[string]string{"TOKEN": "TOKENVALUE12345678"} }, PlaceholderKey: []byte(testKey),
 	}
 	s, err := a.Open(t.Context(), event.NewMemory("s"))

@@ -201,13 +201,20 @@ func (a *Agent) attach(ctx context.Context, log event.Log, state *loop.State, pa
 		return nil, fmt.Errorf("open session: mode: %w", err)
 	}
 	if !utf8.ValidString(a.Env.Root) {
-		return nil, fmt.Errorf("open session: the path of the workspace, %q, is not UTF-8, and sessions keep paths as text: rename the folder, or mount it at another path", a.Env.Root)
+		return nil, fmt.Errorf("open session: the path of the workspace, %q, is not UTF-8, and sessions keep paths as text: rename the folder, "+
+			"or mount it at another path", a.Env.Root)
 	}
 	rules, err := a.rules()
 	if err != nil {
 		return nil, fmt.Errorf("open session: %w", err)
 	}
-	s := &Session{agent: a, log: log, state: state, policy: rules, secrets: &secrets{vault: cmp.Or(a.vault, keyed(a.PlaceholderKey)), ask: a.Secrets}, marker: &guard.Marker{}, model: a.model(), looked: map[string]bool{}}
+	s := &Session{
+		agent: a, log: log, state: state, policy: rules,
+		secrets: &secrets{
+			vault: cmp.Or(a.vault, keyed(a.PlaceholderKey)),
+			ask:   a.Secrets,
+		}, marker: &guard.Marker{}, model: a.model(), looked: map[string]bool{},
+	}
 	s.learn()
 	if err := s.equip(ctx); err != nil {
 		return nil, fmt.Errorf("open session: %w", err)
@@ -223,7 +230,8 @@ func (a *Agent) attach(ctx context.Context, log event.Log, state *loop.State, pa
 // opening is what a new session starts with. Parent is the session that it works
 // for, if any.
 func (a *Agent) opening(specs []llm.ToolSpec, parent string) []event.Body {
-	bodies := []event.Body{event.Opened{Format: event.Format, App: "inspan " + Version, Root: a.Env.Root, Parent: parent, Levers: a.Levers.Stated()}}
+	bodies := []event.Body{event.Opened{Format: event.Format, App: "inspan " +
+		Version, Root: a.Env.Root, Parent: parent, Levers: a.Levers.Stated()}}
 	for _, block := range a.System {
 		block.Where = event.PlaceSystem
 		bodies = append(bodies, block)

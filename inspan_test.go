@@ -321,7 +321,10 @@ func TestCallsDoNotShareWhatWasSeen(t *testing.T) {
 
 func TestUnattendedDenies(t *testing.T) {
 	var l ledger
-	a := inspan.Agent{Model: scripted(t, "call: note {\"word\":\"a\"}", "Done."), Tools: []tool.Tool{l.writer()}, Env: tool.Env{Root: "/w"}, Unattended: true}
+	a := inspan.Agent{
+		Model: scripted(t, "call: note {\"word\":\"a\"}", "Done."),
+		Tools: []tool.Tool{l.writer()}, Env: tool.Env{Root: "/w"}, Unattended: true,
+	}
 	events := collect(t, a.Run(t.Context(), "go"))
 	if end := last[event.Ended](t, events); end.Outcome != event.OutcomeDenied || len(l.runs) != 0 {
 		t.Errorf("ended %s, ran %v", end.Outcome, l.runs)
@@ -350,14 +353,25 @@ func TestJudges(t *testing.T) {
 		ran   []string
 		by    string
 	}{
-		{"a rewritten argument runs and is recorded", inspan.Agent{Mode: "edit", Judges: []tool.Judge{rewrite}}, []string{"note [hidden]"}, "mode edit"},
+		{
+			"a rewritten argument runs and is recorded",
+			inspan.Agent{Mode: "edit", Judges: []tool.Judge{rewrite}},
+			[]string{"note [hidden]"},
+			"mode edit",
+		},
 		{"a judge can't loosen", inspan.Agent{Mode: "plan", Judges: []tool.Judge{rewrite}}, nil, "mode plan"},
 		{"a judge that fails denies", inspan.Agent{Mode: "edit", Judges: []tool.Judge{broken}}, nil, "a judge that failed"},
 		{"the same rewriting again is none", inspan.Agent{Mode: "edit", Judges: []tool.Judge{settled}}, []string{"note again"}, "mode edit"},
 		{"endless rewriting denies", inspan.Agent{Mode: "edit", Judges: []tool.Judge{restless}}, nil, ""},
-		{"a rule allows what the mode asks", inspan.Agent{Mode: "ask", Rules: []inspan.Rule{{Action: tool.Allow, Text: "note"}}, Unattended: true}, []string{"note secret"}, "rule note"},
+		{"a rule allows what the mode asks", inspan.Agent{
+			Mode: "ask", Rules: []inspan.Rule{{Action: tool.Allow, Text: "note"}},
+			Unattended: true,
+		}, []string{"note secret"}, "rule note"},
 		{"a rule can't loosen plan mode", inspan.Agent{Mode: "plan", Rules: []inspan.Rule{{Action: tool.Allow, Text: "note"}}}, nil, "mode plan"},
-		{"deny beats all", inspan.Agent{Mode: "auto", Rules: []inspan.Rule{{Action: tool.Allow, Text: "note"}, {Action: tool.Deny, Text: "note(/w/*)"}}}, nil, "rule note(/w/*)"},
+		{"deny beats all", inspan.Agent{Mode: "auto", Rules: []inspan.Rule{
+			{Action: tool.Allow, Text: "note"},
+			{Action: tool.Deny, Text: "note(/w/*)"},
+		}}, nil, "rule note(/w/*)"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var l ledger
@@ -433,7 +447,10 @@ func TestInterruptStopsCalls(t *testing.T) {
 
 func TestBreakingOffLeavesASessionToGoOnWith(t *testing.T) {
 	var l ledger
-	a := inspan.Agent{Model: scripted(t, "call: note {\"word\":\"a\"}", "Done."), Tools: []tool.Tool{l.writer()}, Env: tool.Env{Root: "/w"}, Mode: "edit"}
+	a := inspan.Agent{
+		Model: scripted(t, "call: note {\"word\":\"a\"}", "Done."),
+		Tools: []tool.Tool{l.writer()}, Env: tool.Env{Root: "/w"}, Mode: "edit",
+	}
 	s := open(t, &a, event.NewMemory("m"))
 	for e, err := range s.Run(t.Context(), said("go")) {
 		if err != nil {
@@ -627,7 +644,10 @@ func checkPrefixes(t *testing.T, cut int, requests []llm.Request) {
 // recorded when each run stopped.
 func TestDigestsHold(t *testing.T) {
 	var l ledger
-	a := inspan.Agent{Model: scripted(t, "call: look {\"word\":\"a\"}", "One.", "call: note {\"word\":\"b\"}", "Two."), Tools: []tool.Tool{l.reader(), l.writer()}, Env: tool.Env{Root: "/w"}, Mode: "edit"}
+	a := inspan.Agent{
+		Model: scripted(t, "call: look {\"word\":\"a\"}", "One.", "call: note {\"word\":\"b\"}", "Two."),
+		Tools: []tool.Tool{l.reader(), l.writer()}, Env: tool.Env{Root: "/w"}, Mode: "edit",
+	}
 	log := event.NewMemory("m")
 	s := open(t, &a, log)
 	collect(t, s.Run(t.Context(), said("one")))

@@ -195,8 +195,9 @@ func (d *driver) call(c llm.Call, args json.RawMessage) *tool.Call {
 	}
 	return &tool.Call{
 		ID: c.ID, Key: key, Name: c.Name, Args: args, Session: d.state.Session,
-		Env: env, Cwd: d.state.Cwd, Mode: d.state.Mode, Task: d.state.Asked(), Led: d.state.TaskBy == event.OriginLead, Seen: d.state.Seen, Untrusted: d.state.Untrusted,
-		Progress: func(string) {},
+		Env: env, Cwd: d.state.Cwd, Mode: d.state.Mode, Task: d.state.Asked(), Led: d.state.TaskBy == event.OriginLead, Seen: d.state.Seen,
+		Untrusted: d.state.Untrusted,
+		Progress:  func(string) {},
 	}
 }
 
@@ -250,7 +251,8 @@ func (t *trial) verdict(ctx context.Context, first tool.Verdict) (v tool.Verdict
 		}
 	}
 	rules = policy.Proposals(t.findings)
-	for _, v := range []tool.Verdict{first, policy.Leave(t.state.Untrusted, t.state.Private || t.judged.Private, t.call.Mode, t.judged.Effects)} {
+	leaving := policy.Leave(t.state.Untrusted, t.state.Private || t.judged.Private, t.call.Mode, t.judged.Effects)
+	for _, v := range []tool.Verdict{first, leaving} {
 		if v.Action == tool.Ask {
 			all, rules = append(all, v), nil
 		}

@@ -145,7 +145,8 @@ func (j judged) reaches(u *url.URL) bool {
 }
 
 func notJudged(op, path, what string) error {
-	return &fs.PathError{Op: op, Path: path, Err: fmt.Errorf("it has come to need %s, which this call was not judged by: %w", what, fs.ErrPermission)}
+	return &fs.PathError{Op: op, Path: path, Err: fmt.Errorf("it has come to need %s, which this call was not judged by: %w",
+		what, fs.ErrPermission)}
 }
 
 // judgedFiles are files of which only those can be changed that a call was

@@ -36,7 +36,10 @@ func TestNothingIsKeptUnjudged(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		agent := inspan.Agent{Model: model, Tools: []tool.Tool{starts}, Mode: "auto", Env: tool.Env{Root: "/w", Procs: procs}, Rules: []inspan.Rule{{Action: tool.Allow, Text: "write"}, {Action: tool.Allow, Text: "keep(*)"}}}
+		agent := inspan.Agent{
+			Model: model, Tools: []tool.Tool{starts}, Mode: "auto", Env: tool.Env{Root: "/w", Procs: procs},
+			Rules: []inspan.Rule{{Action: tool.Allow, Text: "write"}, {Action: tool.Allow, Text: "keep(*)"}},
+		}
 		for _, err := range agent.Run(t.Context(), "go") {
 			if err != nil {
 				t.Fatal(err)
@@ -75,7 +78,13 @@ func TestBoxIsNoWiderThanTheVerdict(t *testing.T) {
 		{"its host", []tool.Effect{host}, "yolo", walls, tool.Box{Level: tool.BoxWorkspace, Hosts: []string{"example.com"}}, tool.BoxWorkspace},
 		{"another host", []tool.Effect{host}, "yolo", walls, tool.Box{Level: tool.BoxWorkspace, Hosts: []string{"example.org"}}, "refused"},
 		{"any host", []tool.Effect{host}, "yolo", walls, tool.Box{Level: tool.BoxWorkspace, Hosts: []string{"*"}}, "refused"},
-		{"what it does is thrown away", []tool.Effect{tests}, "plan", walls, tool.Box{Level: tool.BoxWorkspace, Throwaway: true}, tool.BoxWorkspace},
+		{
+			"what it does is thrown away",
+			[]tool.Effect{tests},
+			"plan", walls,
+			tool.Box{Level: tool.BoxWorkspace, Throwaway: true},
+			tool.BoxWorkspace,
+		},
 		{"it would stay", []tool.Effect{tests}, "plan", walls, tool.Box{Level: tool.BoxWorkspace}, "refused"},
 		{"it would stay by default", []tool.Effect{tests}, "plan", walls, tool.Box{}, "refused"},
 		{"it would be free", []tool.Effect{tests}, "plan", walls, tool.Box{Level: tool.BoxNone}, "refused"},
@@ -93,7 +102,10 @@ func TestBoxIsNoWiderThanTheVerdict(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			agent := inspan.Agent{Model: model, Tools: []tool.Tool{starts}, Mode: tc.mode, Env: tool.Env{Root: "/w", Procs: procs, Walls: tc.walls, Throwaway: true}, Rules: []inspan.Rule{{Action: tool.Allow, Text: "write"}}}
+			agent := inspan.Agent{
+				Model: model, Tools: []tool.Tool{starts}, Mode: tc.mode,
+				Env: tool.Env{Root: "/w", Procs: procs, Walls: tc.walls, Throwaway: true}, Rules: []inspan.Rule{{Action: tool.Allow, Text: "write"}},
+			}
 			for e, err := range agent.Run(t.Context(), "go") {
 				if err != nil {
 					t.Fatal(err)

@@ -32,7 +32,10 @@ import (
 // that follows a refusal, a compaction or a rewind.
 func TestPrefixGrows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := &world{t: t, route: "anthropic/m", refused: map[int]bool{}, anew: map[int]bool{}, window: rapid.SampledFrom([]int{0, 8_000}).Draw(t, "window")}
+		w := &world{
+			t: t, route: "anthropic/m", refused: map[int]bool{}, anew: map[int]bool{},
+			window: rapid.SampledFrom([]int{0, 8_000}).Draw(t, "window"),
+		}
 		log := event.NewMemory("m")
 		w.log = log
 		for range rapid.IntRange(1, 5).Draw(t, "runs") {
@@ -79,7 +82,14 @@ func (w *world) live(log event.Log) {
 		w.t.Fatal(err)
 	}
 	defer s.Close()
-	input := rapid.SampledFrom([]event.Body{said("do it"), said("éä \u2028 <b>"), event.Said{}, event.Steered{Parts: llm.Say("hm")}, event.Cancelled{}, event.Compact{Focus: "tests"}, said(strings.Repeat("long words. ", 700))}).Draw(w.t, "input")
+	input := rapid.SampledFrom([]event.Body{
+		said("do it"), said("éä \u2028 <b>"),
+		event.Said{},
+		event.Steered{Parts: llm.Say("hm")},
+		event.Cancelled{},
+		event.Compact{Focus: "tests"},
+		said(strings.Repeat("long words. ", 700)),
+	}).Draw(w.t, "input")
 	if st := s.Status(); st.Turns > 3 && rapid.IntRange(0, 4).Draw(w.t, "rewind") == 0 {
 		w.rewind(s, log)
 	}
@@ -145,7 +155,12 @@ func (w *world) drive(s *inspan.Session, inputs []event.Body) (crashed bool) {
 		}
 		n++
 		if n == between {
-			in := rapid.SampledFrom([]event.Body{event.Steered{Parts: llm.Say("mind this")}, event.Cancelled{By: "ann"}, said("and then that"), event.Compact{}}).Draw(w.t, "in")
+			in := rapid.SampledFrom([]event.Body{
+				event.Steered{Parts: llm.Say("mind this")},
+				event.Cancelled{By: "ann"},
+				said("and then that"),
+				event.Compact{},
+			}).Draw(w.t, "in")
 			if err := s.Send(context.Background(), in); err != nil {
 				w.t.Fatal(err)
 			}
@@ -175,9 +190,13 @@ func (w *world) Stream(_ context.Context, req llm.Request) iter.Seq2[llm.Chunk, 
 		if n := w.made(); n != w.times {
 			w.anew[len(w.sent)-1], w.times = true, n
 		}
-		kind := rapid.SampledFrom([]string{"text", "calls", "calls", "calls", "empty", "thought", "length", "cut call", "pause", "refusal", "fail", "other"}).Draw(w.t, "reply")
+		kind := rapid.SampledFrom([]string{
+			"text", "calls", "calls", "calls", "empty", "thought",
+			"length", "cut call", "pause", "refusal", "fail", "other",
+		}).Draw(w.t, "reply")
 		if kind == "fail" {
-			why := rapid.SampledFrom([]llm.Kind{llm.KindOverloaded, llm.KindQuota, llm.KindHistory, llm.KindHistory, llm.KindTooLarge}).Draw(w.t, "why")
+			why := rapid.SampledFrom([]llm.Kind{llm.KindOverloaded, llm.KindQuota, llm.KindHistory, llm.KindHistory, llm.KindTooLarge}).Draw(w.t,
+				"why")
 			w.refused[len(w.sent)-1] = why == llm.KindHistory || why == llm.KindTooLarge
 			yield(llm.Chunk{}, &llm.Error{Kind: why})
 			return
@@ -194,7 +213,10 @@ func (w *world) Stream(_ context.Context, req llm.Request) iter.Seq2[llm.Chunk, 
 func (w *world) reply(kind string) *llm.Reply {
 	r := &llm.Reply{Stop: llm.StopEnd, Route: w.route}
 	text := rapid.SampledFrom([]string{"fine", " \n", "a <b> & \u2028", "x", strings.Repeat("many words, ", 900) + "all"}).Draw(w.t, "text")
-	thought := llm.Reasoning{Text: "hm", Route: w.route, Opaque: json.RawMessage(fmt.Sprintf(`{"type":"thinking","thinking":"hm","signature":%q}`, anthropictest.Sign("hm")))}
+	thought := llm.Reasoning{
+		Text: "hm", Route: w.route,
+		Opaque: json.RawMessage(fmt.Sprintf(`{"type":"thinking","thinking":"hm","signature":%q}`, anthropictest.Sign("hm"))),
+	}
 	switch kind {
 	case "empty":
 	case "thought":
@@ -210,7 +232,10 @@ func (w *world) reply(kind string) *llm.Reply {
 		r.Stop = map[string]llm.Stop{"calls": llm.StopCalls, "cut call": llm.StopLength}[kind]
 	default:
 		r.Parts = llm.Say(text)
-		r.Stop = map[string]llm.Stop{"text": llm.StopEnd, "length": llm.StopLength, "pause": llm.StopPause, "refusal": llm.StopRefusal, "other": llm.StopOther}[kind]
+		r.Stop = map[string]llm.Stop{
+			"text": llm.StopEnd, "length": llm.StopLength,
+			"pause": llm.StopPause, "refusal": llm.StopRefusal, "other": llm.StopOther,
+		}[kind]
 	}
 	return r
 }

@@ -89,7 +89,11 @@ func TestColdPromptIsCutShort(t *testing.T) {
 // the very same call is not put before it a second time.
 func TestSameResultIsGivenOnce(t *testing.T) {
 	content := strings.Repeat("a line of the file\n", 100)
-	read := tool.New("read", "Reads.", func(_ context.Context, _ *tool.Call, _ wordArgs) (tool.Result, error) { return tool.Text(content), nil })
+	read := tool.New("read", "Reads.", func(_ context.Context, _ *tool.Call,
+		_ wordArgs,
+	) (tool.Result, error) {
+		return tool.Text(content), nil
+	})
 	read.Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) {
 		return []tool.Effect{{Kind: tool.Read, Path: "/w/a"}}, nil
 	}

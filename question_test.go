@@ -49,7 +49,10 @@ func TestQuestionWaits(t *testing.T) {
 }
 
 func TestNobodyAnswers(t *testing.T) {
-	a := inspan.Agent{Model: scripted(t, `call: ask_user {"question":"which?"}`, "done"), Tools: core("ask_user"), Mode: "yolo", Unattended: true, Env: tool.Env{Root: "/w"}}
+	a := inspan.Agent{
+		Model: scripted(t, `call: ask_user {"question":"which?"}`, "done"), Tools: core("ask_user"), Mode: "yolo",
+		Unattended: true, Env: tool.Env{Root: "/w"},
+	}
 	s, err := a.Open(t.Context(), event.NewMemory("s"))
 	if err != nil {
 		t.Fatal(err)

@@ -192,7 +192,8 @@ func TestSecretsFromElsewhere(t *testing.T) {
 		seen = append(seen, maps.Clone(c.Seen))
 		return tool.Result{
 			Parts: llm.Say("see " + path), Files: []tool.File{{Path: path, Digest: "d1"}}, Show: "# " + deploys, Cwd: "/w/" + deploys,
-			Todo: []tool.Todo{{Text: "use " + deploys, State: tool.TodoOpen}}, Job: &tool.Job{ID: "1", Command: "deploy " + deploys}, Lasting: "skill " + deploys,
+			Todo: []tool.Todo{{Text: "use " + deploys, State: tool.TodoOpen}}, Job: &tool.Job{ID: "1", Command: "deploy " + deploys},
+			Lasting: "skill " + deploys,
 		}, errors.New("no " + deploys)
 	})
 	leaks.Schema = json.RawMessage(`{"type":"object","properties":{"key":{"type":"string","default":"` + deploys + `"}}}`)
@@ -295,7 +296,8 @@ func TestPlaceholdersOfLaterRuns(t *testing.T) {
 		s := open(t, &a, log)
 		drivenTo(t, s, said("use "+[]string{first, second, second}[i]))
 	}
-	want := []string{first + " [secret:1] [secret:aaaaaaaa]", first + " [secret:1] [secret:aaaaaaaa]", placeholder(t, first) + " [secret:1] [secret:aaaaaaaa]"}
+	want := []string{first + " [secret:1] [secret:aaaaaaaa]", first +
+		" [secret:1] [secret:aaaaaaaa]", placeholder(t, first) + " [secret:1] [secret:aaaaaaaa]"}
 	if !slices.Equal(got, want) {
 		t.Errorf("the tool got %q, want %q", got, want)
 	}
@@ -303,7 +305,10 @@ func TestPlaceholdersOfLaterRuns(t *testing.T) {
 
 // BenchmarkRedactedDelta is what a session does with a piece of a reply.
 func BenchmarkRedactedDelta(b *testing.B) {
-	for name, body := range map[string]event.Body{"delta": event.Delta{Text: " word"}, "reply": event.Replied{Parts: llm.Say(strings.Repeat("a line of text as it stands in replies\n", 2500))}} {
+	for name, body := range map[string]event.Body{
+		"delta": event.Delta{Text: " word"},
+		"reply": event.Replied{Parts: llm.Say(strings.Repeat("a line of text as it stands in replies\n", 2500))},
+	} {
 		b.Run(name, func(b *testing.B) {
 			v := secret.Vault{Key: []byte(testKey)}
 			v.Add("DEPLOY_TOKEN", deploys)

@@ -28,7 +28,9 @@ func (s *Session) Rewind(ctx context.Context, to uint64, restore func(context.Co
 	return errors.Join(err, release())
 }
 
-func (d *driver) goBack(ctx context.Context, claimed event.Claimed, to uint64, restore func(context.Context) (*event.Restored, error)) error {
+func (d *driver) goBack(ctx context.Context, claimed event.Claimed, to uint64,
+	restore func(context.Context) (*event.Restored, error),
+) error {
 	if err := d.record(ctx, claimed); err != nil {
 		return err
 	}
@@ -97,5 +99,8 @@ func (d *driver) checkpoint(ctx context.Context, after bool) error {
 		return d.record(ctx, body)
 	}
 	d.calls.span, d.uncheckable = false, true
-	return d.record(ctx, event.Note{Topic: "checkpoint", Text: "no more checkpoints of the workspace are taken, so that what is changed now can't be put back: " + err.Error()})
+	return d.record(ctx, event.Note{
+		Topic: "checkpoint",
+		Text:  "no more checkpoints of the workspace are taken, so that what is changed now can't be put back: " + err.Error(),
+	})
 }

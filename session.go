@@ -308,7 +308,8 @@ func pending(calls []loop.Call) []Pending {
 			call := c.Call
 			call.Name = cmp.Or(c.Tool, c.Name)
 			out = append(out, Pending{
-				Call: call, Question: c.Asked, Effects: c.Effects, Waits: c.Waits(), Asks: asks(c.Effects), Reason: c.Reason, Preview: c.Preview, Rules: c.Rules, Until: c.Until,
+				Call: call, Question: c.Asked, Effects: c.Effects, Waits: c.Waits(), Asks: asks(c.Effects), Reason: c.Reason, Preview: c.Preview,
+				Rules: c.Rules, Until: c.Until,
 			})
 		}
 	}

@@ -130,12 +130,18 @@ var rank = map[string]int{
 }
 
 // pure packages compute and do nothing else.
-var pure = []string{"internal/compact", "internal/figure", "internal/frontmatter", "internal/places", "internal/secret", "internal/loop", "internal/markdown", "internal/prompt", "internal/policy", "internal/profile", "internal/shell", "internal/transcript", "internal/words"}
+var pure = []string{
+	"internal/compact", "internal/figure", "internal/frontmatter", "internal/places", "internal/secret", "internal/loop",
+	"internal/markdown", "internal/prompt", "internal/policy", "internal/profile", "internal/shell", "internal/transcript", "internal/words",
+}
 
 // only names the imports that just some packages may use.
 var only = map[string][]string{
 	"os/exec": {"internal/sandbox", "internal/testkit"},
-	"testing": {"harnesstest", "internal/testkit", "llm/internal/fake", "llm/anthropic/anthropictest", "llm/openai/openaitest", "llm/gemini/geminitest", "llm/ollama/ollamatest"},
+	"testing": {
+		"harnesstest", "internal/testkit", "llm/internal/fake", "llm/anthropic/anthropictest", "llm/openai/openaitest",
+		"llm/gemini/geminitest", "llm/ollama/ollamatest",
+	},
 }
 
 // impure is what a pure package must not import or call.
@@ -238,7 +244,8 @@ func TestPurePackagesReadNoClock(t *testing.T) {
 		}
 		ast.Inspect(s.file, func(n ast.Node) bool {
 			if sel, ok := n.(*ast.SelectorExpr); ok {
-				if x, ok := sel.X.(*ast.Ident); ok && x.Name == "time" && slices.Contains([]string{"Now", "Since", "Until", "Sleep", "After"}, sel.Sel.Name) {
+				if x, ok := sel.X.(*ast.Ident); ok && x.Name == "time" &&
+					slices.Contains([]string{"Now", "Since", "Until", "Sleep", "After"}, sel.Sel.Name) {
 					t.Errorf("%s calls time.%s", s.path, sel.Sel.Name)
 				}
 			}

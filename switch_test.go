@@ -65,12 +65,18 @@ func wires() []wire {
 	}
 	return []wire{
 		{"anthropic", func(t *testing.T, q *queue) llm.Model {
-			return &anthropic.Model{ID: "claude-opus-5-5", BaseURL: "http://x", HTTP: anthropictest.Transport(t, &anthropictest.Server{Answer: q.next})}
+			return &anthropic.Model{
+				ID: "claude-opus-5-5", BaseURL: "http://x",
+				HTTP: anthropictest.Transport(t, &anthropictest.Server{Answer: q.next}),
+			}
 		}},
 		claude("bedrock", "http://x", "us.anthropic.claude-opus-5-5-20260930-v1:0"),
 		claude("vertex", "http://x/v1/projects/p/locations/global/publishers/anthropic", "claude-opus-5-5"),
 		{"responses", func(t *testing.T, q *queue) llm.Model {
-			return &openai.Responses{ID: "gpt-6-sol", BaseURL: "http://x/v1", HTTP: openaitest.ResponsesTransport(t, &openaitest.Responses{Answer: q.next})}
+			return &openai.Responses{
+				ID: "gpt-6-sol", BaseURL: "http://x/v1",
+				HTTP: openaitest.ResponsesTransport(t, &openaitest.Responses{Answer: q.next}),
+			}
 		}},
 		chat("openai", "http://x/v1", "gpt-6-sol"),
 		chat("mistral", "http://x/v1", "mistral-large"),
@@ -79,7 +85,10 @@ func wires() []wire {
 			return &gemini.Model{ID: "gemini-3.8-flash", BaseURL: "http://x", HTTP: geminitest.Transport(t, &geminitest.Server{Answer: q.next})}
 		}},
 		{"ollama", func(t *testing.T, q *queue) llm.Model {
-			return &ollama.Model{ID: "qwen3-coder", BaseURL: "http://x", HTTP: ollamatest.Transport(t, &ollamatest.Server{Answer: q.next}), Window: 32_768}
+			return &ollama.Model{
+				ID: "qwen3-coder", BaseURL: "http://x",
+				HTTP: ollamatest.Transport(t, &ollamatest.Server{Answer: q.next}), Window: 32_768,
+			}
 		}},
 	}
 }

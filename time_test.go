@@ -22,9 +22,13 @@ func TestDelegatingIsNotBounded(t *testing.T) {
 		child := does("child", reads("/w/a"), lasting(20*time.Minute))
 		child.Delegates = true
 		own := does("own", reads("/w/a"), lasting(20*time.Minute))
-		a := inspan.Agent{Model: scripted(t, "call: child {\"word\":\"a\"}", "call: own {\"word\":\"a\"}", "Done."), Tools: []tool.Tool{child, own}, Env: tool.Env{Root: "/w"}}
+		a := inspan.Agent{
+			Model: scripted(t, "call: child {\"word\":\"a\"}", "call: own {\"word\":\"a\"}", "Done."),
+			Tools: []tool.Tool{child, own}, Env: tool.Env{Root: "/w"},
+		}
 		ended := bodiesOf[event.Ended](drivenTo(t, open(t, &a, event.NewMemory("s")), said("go")))
-		if ended[0].Outcome != event.OutcomeOK || ended[1].Outcome != event.OutcomeFailed || !strings.Contains(ended[1].Parts.Text(), "stopped after 15m0s") {
+		if ended[0].Outcome != event.OutcomeOK || ended[1].Outcome != event.OutcomeFailed ||
+			!strings.Contains(ended[1].Parts.Text(), "stopped after 15m0s") {
 			t.Errorf("%+v", ended)
 		}
 	})
@@ -48,7 +52,10 @@ func TestWaitingForAPersonTakesNoTime(t *testing.T) {
 					}
 					return lasting(tc.after)(ctx, c)
 				})
-				a := inspan.Agent{Model: scripted(t, "call: asks {\"word\":\"a\"}", "Done."), Tools: []tool.Tool{asks}, Env: tool.Env{Root: "/w"}, MaxTime: time.Hour}
+				a := inspan.Agent{
+					Model: scripted(t, "call: asks {\"word\":\"a\"}", "Done."),
+					Tools: []tool.Tool{asks}, Env: tool.Env{Root: "/w"}, MaxTime: time.Hour,
+				}
 				s := open(t, &a, event.NewMemory("s"))
 				var ended event.Ended
 				for e, err := range s.Run(t.Context(), said("go")) {
@@ -105,10 +112,13 @@ func TestTimeOfARunIsADeadline(t *testing.T) {
 		took   time.Duration
 		want   event.Reason
 	}{
-		"a call":                {model: scripted(t, calls, "Done."), took: 2 * time.Second, want: event.ReasonMaxTime},
-		"the model":             {model: &late{}, took: 2 * time.Second, want: event.ReasonMaxTime},
-		"an answer after all":   {model: &late{patient: true}, took: time.Hour, want: event.ReasonDone},
-		"a wait for the model":  {model: &vendor{answers: []answer{fails(llm.KindOverloaded, 30*time.Second)}}, took: 2 * time.Second, want: event.ReasonMaxTime},
+		"a call":              {model: scripted(t, calls, "Done."), took: 2 * time.Second, want: event.ReasonMaxTime},
+		"the model":           {model: &late{}, took: 2 * time.Second, want: event.ReasonMaxTime},
+		"an answer after all": {model: &late{patient: true}, took: time.Hour, want: event.ReasonDone},
+		"a wait for the model": {
+			model: &vendor{answers: []answer{fails(llm.KindOverloaded, 30*time.Second)}},
+			took:  2 * time.Second, want: event.ReasonMaxTime,
+		},
 		"a child":               {model: scripted(t, "Done."), within: spawning, took: 2 * time.Second, want: event.ReasonMaxTime},
 		"an answer of a person": {model: scripted(t, "Done."), within: raising, took: 48*time.Hour + 2*time.Second, want: event.ReasonMaxTime},
 		"enough time":           {model: scripted(t, "call: look {\"word\":\"a\"}", "Done."), want: event.ReasonDone},
@@ -116,7 +126,10 @@ func TestTimeOfARunIsADeadline(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				look := does("look", reads("/w/b"), lasting(0))
-				a := inspan.Agent{Model: tc.model, Tools: []tool.Tool{slow, asks, look}, Mode: "yolo", Env: tool.Env{Root: "/w"}, MaxTime: 2 * time.Second}
+				a := inspan.Agent{
+					Model: tc.model, Tools: []tool.Tool{slow, asks, look},
+					Mode: "yolo", Env: tool.Env{Root: "/w"}, MaxTime: 2 * time.Second,
+				}
 				log := event.NewMemory("s")
 				s, began := open(t, &a, log), time.Now()
 				for e, err := range s.Run(t.Context(), said("go")) {
@@ -132,7 +145,8 @@ func TestTimeOfARunIsADeadline(t *testing.T) {
 					t.Fatalf("%+v after %v: %s", got, took, kinds(read(log)))
 				}
 				for _, b := range bodiesOf[event.Ended](read(log)) {
-					if tc.want == event.ReasonMaxTime && (b.Outcome != event.OutcomeCancelled || !strings.Contains(b.Parts.Text(), "time of the run is used up")) {
+					if tc.want == event.ReasonMaxTime && (b.Outcome != event.OutcomeCancelled ||
+						!strings.Contains(b.Parts.Text(), "time of the run is used up")) {
 						t.Errorf("%+v", b)
 					}
 				}
@@ -178,8 +192,9 @@ func TestIdleTimeIsNotTheRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := event.NewMemory("s")
 		a := inspan.Agent{
-			Model: scripted(t, "call: slow {\"word\":\"a\"}", "Done.", "Done."), Tools: []tool.Tool{does("slow", writes("/w/a"), lasting(3*time.Second))},
-			Mode: "yolo", Env: tool.Env{Root: "/w"}, MaxTime: 8 * time.Second,
+			Model: scripted(t, "call: slow {\"word\":\"a\"}", "Done.", "Done."),
+			Tools: []tool.Tool{does("slow", writes("/w/a"), lasting(3*time.Second))},
+			Mode:  "yolo", Env: tool.Env{Root: "/w"}, MaxTime: 8 * time.Second,
 		}
 		s := open(t, &a, log)
 		play(t, &a, log, func(_ *inspan.Session, e event.Event) bool { return e.Body.Kind() != "started" }, said("go"))
@@ -225,7 +240,10 @@ func TestACallThatDoesNotStop(t *testing.T) {
 					<-release
 					return tool.Text("much later"), nil
 				})
-				a := inspan.Agent{Model: scripted(t, "call: deaf {\"word\":\"a\"}", "Done."), Tools: []tool.Tool{deaf}, Mode: "yolo", Env: tool.Env{Root: "/w"}}
+				a := inspan.Agent{
+					Model: scripted(t, "call: deaf {\"word\":\"a\"}", "Done."),
+					Tools: []tool.Tool{deaf}, Mode: "yolo", Env: tool.Env{Root: "/w"},
+				}
 				if tc.change != nil {
 					tc.change(&a)
 				}

@@ -39,7 +39,10 @@ func TestSecretsOfCallsBeside(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	agent := inspan.Agent{Model: model, PlaceholderKey: []byte(testKey), Tools: []tool.Tool{finds, serve}, Mode: "auto", Env: tool.Env{Root: "/w"}, Rules: []inspan.Rule{{Action: tool.Allow, Text: "serve"}}}
+	agent := inspan.Agent{
+		Model: model, PlaceholderKey: []byte(testKey), Tools: []tool.Tool{finds, serve}, Mode: "auto",
+		Env: tool.Env{Root: "/w"}, Rules: []inspan.Rule{{Action: tool.Allow, Text: "serve"}},
+	}
 	for _, err := range agent.Run(t.Context(), "go") {
 		if err != nil {
 			t.Fatal(err)

@@ -85,7 +85,8 @@ func TestWatch(t *testing.T) {
 	}
 	drivenTo(t, s)
 	first := seen(t, w, w.Began())
-	if len(bodiesOf[event.Said](first)) != 1 || len(bodiesOf[event.Opened](first)) != 0 || len(bodiesOf[event.Decided](first)) != 1 || first[0].Seq != w.Began()+1 {
+	if len(bodiesOf[event.Said](first)) != 1 || len(bodiesOf[event.Opened](first)) != 0 ||
+		len(bodiesOf[event.Decided](first)) != 1 || first[0].Seq != w.Began()+1 {
 		t.Errorf("the run: %+v", first)
 	}
 	if diff := cmp.Diff(s.Status(), w.Status()); diff != "" {
@@ -146,7 +147,10 @@ func TestAwait(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := &ledger{}
-				a := &inspan.Agent{Model: scripted(t, `call: note {"word":"a"}`, "Done."), Tools: []tool.Tool{l.writer()}, AskTimeout: tc.timeout, Env: tool.Env{Root: "/w"}}
+				a := &inspan.Agent{
+					Model: scripted(t, `call: note {"word":"a"}`, "Done."),
+					Tools: []tool.Tool{l.writer()}, AskTimeout: tc.timeout, Env: tool.Env{Root: "/w"},
+				}
 				s := open(t, a, event.NewMemory("s"))
 				drivenTo(t, s, said("go"))
 				began := time.Now()

@@ -53,7 +53,8 @@ func ContextOf(ctx context.Context, log event.Log) (Context, error) {
 
 func contextOf(st *loop.State) Context {
 	c := Context{
-		Window: st.Window.Tokens, Reserve: st.Window.Reserve, Tokens: st.Tokens(), Compactions: st.Compaction.Times, Calls: st.Total.Calls, Again: st.Total.Again,
+		Window: st.Window.Tokens, Reserve: st.Window.Reserve, Tokens: st.Tokens(), Compactions: st.Compaction.Times, Calls: st.Total.Calls,
+		Again:     st.Total.Again,
 		Untrusted: st.Untrusted, Private: st.Private,
 	}
 	for i, block := range st.System {
@@ -61,7 +62,10 @@ func contextOf(st *loop.State) Context {
 		if i < len(st.Sources) {
 			name = cmp.Or(st.Sources[i], name)
 		}
-		c.Sources = append(c.Sources, Source{name, "part of the system prompt since the session began", st.Count(llm.Message{Parts: llm.Say(block)})})
+		c.Sources = append(c.Sources, Source{
+			name, "part of the system prompt since the session began",
+			st.Count(llm.Message{Parts: llm.Say(block)}),
+		})
 	}
 	tools := Source{Name: "tools", Why: text.Counted(len(st.Tools), "description with its schema", "descriptions with their schemas")}
 	for _, t := range st.Tools {

@@ -142,7 +142,8 @@ func Env(o Options) (tool.Env, error) {
 }
 
 // within has a host work in one workspace.
-func within(root string, agent func(context.Context, inspan.Place) (*inspan.Agent, error)) func(context.Context, inspan.Place) (*inspan.Agent, error) {
+func within(root string, agent func(context.Context, inspan.Place) (*inspan.Agent, error)) func(context.Context,
+	inspan.Place) (*inspan.Agent, error) {
 	return func(ctx context.Context, at inspan.Place) (*inspan.Agent, error) {
 		if at.Root == "" {
 			at.Root = root

@@ -135,7 +135,8 @@ func TestPersonal(t *testing.T) {
 	write(t, filepath.Join(at, ".config/inspan/config.toml"), "mode = 'plan'\n")
 	write(t, filepath.Join(at, ".config/inspan/skills/mine/SKILL.md"), "---\nname: mine\ndescription: Of the person.\n---\nSay moin.\n")
 	s := open(t, host, o.Root)
-	got := run(t, s, true, `call: skill {"name":"mine"}`+"\nread: "+at+"/.config/inspan/config.toml\nbash: cat "+at+"/.config/inspan/config.toml")
+	got := run(t, s, true, `call: skill {"name":"mine"}`+"\nread: "+at+
+		"/.config/inspan/config.toml\nbash: cat "+at+"/.config/inspan/config.toml")
 	if strings.Contains(got, "moin") || strings.Contains(got, "plan'") || s.Status().Mode != "ask" {
 		t.Errorf("without Personal, in mode %s: %s", s.Status().Mode, got)
 	}

@@ -115,7 +115,10 @@ func TestOneWorkspace(t *testing.T) {
 // TestGivenModel has the model of the options answer, for subagents too, although the session
 // and the settings know others.
 func TestGivenModel(t *testing.T) {
-	steps := []script.Step{{Parts: llm.Parts{llm.Call{Name: "spawn_agent", Args: []byte(`{"task":"Say it."}`)}}}, {Parts: llm.Say("It has said it.")}}
+	steps := []script.Step{
+		{Parts: llm.Parts{llm.Call{Name: "spawn_agent", Args: []byte(`{"task":"Say it."}`)}}},
+		{Parts: llm.Say("It has said it.")},
+	}
 	model := &script.Model{ID: "mine", Steps: steps}
 	host, o := kit(t, func(o *coding.Options) { o.Mode, o.Model = tool.ModeYolo, model })
 	s := open(t, host, o.Root)

@@ -13,15 +13,22 @@ import (
 // its calls. Each can be switched and compared: the values that a session works with stand
 // in its Opened. The zero value of one is what it is by default.
 type Levers struct {
-	Verify    Lever `json:"verify,omitempty" toml:"verify"`                // gate at the end: files changed after the last command that checked them; unattended
-	Todo      Lever `json:"todo,omitempty" toml:"todo"`                    // gate at the end: open items of the todo list; unattended
-	Budget    Lever `json:"budget,omitempty" toml:"budget"`                // lines on what is left of turns, time, money and tokens; unattended
-	Jobs      Lever `json:"jobs,omitempty" toml:"jobs" strength:"seconds"` // a final answer while jobs run is not the end, and ends of jobs are told; on, or the seconds that an unattended run waits for them, 300
-	Effort    Lever `json:"effort,omitempty" toml:"effort"`                // planning and verifying with more reasoning than what lies between; unattended
-	Bootstrap Lever `json:"bootstrap,omitempty" toml:"bootstrap"`          // what is known of the machine and the folder stands in the prompt; most tokens, 400
-	Names     Lever `json:"names,omitempty" toml:"names"`                  // names of tools and arguments that models are used to are accepted; on
-	Deferred  Lever `json:"deferred,omitempty" toml:"deferred"`            // rare tools are found by tool_search and not described in each request; on
-	Repeats   Lever `json:"repeats,omitempty" toml:"repeats"`              // equal results of one call after which the run stops as stuck; 5
+	// gate at the end: files changed after the last command that checked them; unattended
+	Verify Lever `json:"verify,omitempty" toml:"verify"`
+	Todo   Lever `json:"todo,omitempty" toml:"todo"` // gate at the end: open items of the todo list; unattended
+	// lines on what is left of turns, time, money and tokens; unattended
+	Budget Lever `json:"budget,omitempty" toml:"budget"`
+	// a final answer while jobs run is not the end, and ends of jobs are told; on, or the seconds that an unattended run waits for them, 300
+	Jobs Lever `json:"jobs,omitempty" toml:"jobs" strength:"seconds"`
+	// planning and verifying with more reasoning than what lies between; unattended
+	Effort Lever `json:"effort,omitempty" toml:"effort"`
+	// what is known of the machine and the folder stands in the prompt; most tokens, 400
+	Bootstrap Lever `json:"bootstrap,omitempty" toml:"bootstrap"`
+	// names of tools and arguments that models are used to are accepted; on
+	Names Lever `json:"names,omitempty" toml:"names"`
+	// rare tools are found by tool_search and not described in each request; on
+	Deferred Lever `json:"deferred,omitempty" toml:"deferred"`
+	Repeats  Lever `json:"repeats,omitempty" toml:"repeats"` // equal results of one call after which the run stops as stuck; 5
 }
 
 // Lever is how much of one: "default" or empty, "off", "on", "unattended" (only where nobody

@@ -109,7 +109,8 @@ func TestShortCuts(t *testing.T) {
 // TestShortCutsAtRandom does the same with lines whose pieces are moved.
 func TestShortCutsAtRandom(t *testing.T) {
 	pieces := []string{
-		`"parts":[`, `]`, `[`, `{`, `}`, `,`, `:`, `"`, `\`, `"by":"b"`, `"text":"x"`, `{"type":"text","text":"x"}`, `"x\"parts":[`, `null`, `1`, `"a":`, `,"b":2`,
+		`"parts":[`, `]`, `[`, `{`, `}`, `,`, `:`, `"`, `\`, `"by":"b"`, `"text":"x"`, `{"type":"text","text":"x"}`, `"x\"parts":[`, `null`, `1`,
+		`"a":`, `,"b":2`,
 	}
 	random := rand.New(rand.NewPCG(1, 2))
 	valid := 0

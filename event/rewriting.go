@@ -18,8 +18,9 @@ type Compact struct {
 // Snapshot is the complete folded state after the compaction, in the form
 // internal/loop gives it.
 type Compacted struct {
-	Why      Compaction      `json:"why,omitempty"`
-	How      string          `json:"how,omitempty"`   // what made the summary: "model", "repaired" by it at a second try, or "extract" from the log alone
+	Why Compaction `json:"why,omitempty"`
+	// what made the summary: "model", "repaired" by it at a second try, or "extract" from the log alone
+	How      string          `json:"how,omitempty"`
 	Lacks    []string        `json:"lacks,omitempty"` // what the checks found missing in what the model wrote first
 	Before   int             `json:"before"`          // tokens of the prompt, about
 	After    int             `json:"after"`

@@ -109,7 +109,13 @@ func TestOutside(t *testing.T) {
 		}
 	}
 	private := event.Taint{Private: true}
-	for _, b := range []event.Body{effects(), effects(tool.Read, tool.Write, tool.Execute), event.Ended{}, event.Said{Taint: private}, event.Replied{}, nil} {
+	for _, b := range []event.Body{
+		effects(), effects(tool.Read, tool.Write, tool.Execute),
+		event.Ended{},
+		event.Said{Taint: private},
+		event.Replied{},
+		nil,
+	} {
 		if event.Outside(b) {
 			t.Errorf("%+v is from outside", b)
 		}
@@ -143,7 +149,8 @@ func TestLevers(t *testing.T) {
 	}
 	given := event.Levers{Repeats: "7", Bootstrap: event.LeverOn, Names: event.LeverOff, Jobs: event.LeverDefault}.Stated()
 	// To switch on what has a strength takes the usual one.
-	if given.Repeats != "7" || given.Bootstrap != usual.Bootstrap || given.Names != event.LeverOff || given.Jobs != usual.Jobs || given.Verify != usual.Verify {
+	if given.Repeats != "7" || given.Bootstrap != usual.Bootstrap ||
+		given.Names != event.LeverOff || given.Jobs != usual.Jobs || given.Verify != usual.Verify {
 		t.Errorf("%+v", given)
 	}
 }

@@ -117,15 +117,23 @@ func TestMapTextLeavesNothing(t *testing.T) {
 	}
 	maps.DeleteFunc(found, func(_ string, held bool) bool { return !held })
 	want := []string{
-		"event.Asked.Route", "event.Checkpoint.ID", "event.Claimed.Writer", "event.Compacted.Route", "event.Compacted.Snapshot", "event.Compaction",
-		"event.Decided.Call", "event.Decided.Message", "event.Ended.Call", "event.Ended.Told", "event.Failed.Route", "event.Finished.Job", "event.Forked.From",
-		"event.Healing", "event.Judged.Call", "event.Judged.Route", "event.Lever", "event.Opened.Parent", "event.Opened.Root", "event.Origin", "event.Outcome",
-		"event.Place", "event.Progress.Call", "event.Pruning", "event.Raised.Call", "event.Raised.Child", "event.Raised.ID", "event.Reason", "event.Replied.Route",
-		"event.Restored.After", "event.Restored.Before", "event.Restored.To", "event.Returned.Child", "event.Rewound.Snapshot", "event.Routed.From",
-		"event.Routed.Judge", "event.Routed.Route", "event.Said.Context", "event.Said.Message", "event.Scope", "event.Spawned.Call", "event.Spawned.Child",
-		"event.Spawned.Root", "event.Spawned.Route", "event.Started.Call", "event.Steered.Message", "event.Stopped.Digest", "event.Switched.Route",
+		"event.Asked.Route", "event.Checkpoint.ID", "event.Claimed.Writer", "event.Compacted.Route", "event.Compacted.Snapshot",
+		"event.Compaction",
+		"event.Decided.Call", "event.Decided.Message", "event.Ended.Call", "event.Ended.Told", "event.Failed.Route", "event.Finished.Job",
+		"event.Forked.From",
+		"event.Healing", "event.Judged.Call", "event.Judged.Route", "event.Lever", "event.Opened.Parent", "event.Opened.Root", "event.Origin",
+		"event.Outcome",
+		"event.Place", "event.Progress.Call", "event.Pruning", "event.Raised.Call", "event.Raised.Child", "event.Raised.ID", "event.Reason",
+		"event.Replied.Route",
+		"event.Restored.After", "event.Restored.Before", "event.Restored.To", "event.Returned.Child", "event.Rewound.Snapshot",
+		"event.Routed.From",
+		"event.Routed.Judge", "event.Routed.Route", "event.Said.Context", "event.Said.Message", "event.Scope", "event.Spawned.Call",
+		"event.Spawned.Child",
+		"event.Spawned.Root", "event.Spawned.Route", "event.Started.Call", "event.Steered.Message", "event.Stopped.Digest",
+		"event.Switched.Route",
 		"event.TaskAction", "event.Tasked.By", "event.Tasked.Call", "event.Tasked.ID", "event.Unknown.Name", "event.Waiting.Call", "event.Why",
-		"llm.Call.ID", "llm.Call.Wire", "llm.Image.Data", "llm.Image.Digest", "llm.Kind", "llm.Reasoning.Opaque", "llm.Reasoning.Route", "llm.Result.CallID", "llm.Stop",
+		"llm.Call.ID", "llm.Call.Wire", "llm.Image.Data", "llm.Image.Digest", "llm.Kind", "llm.Reasoning.Opaque", "llm.Reasoning.Route",
+		"llm.Result.CallID", "llm.Stop",
 		"tool.Action", "tool.Class", "tool.EffectKind", "tool.File.Digest", "tool.Job.ID", "tool.Mode", "tool.Moment", "tool.TodoState",
 	}
 	if d := cmp.Diff(want, slices.Sorted(maps.Keys(found))); d != "" {
@@ -171,7 +179,10 @@ func BenchmarkMapText(b *testing.B) {
 	text := strings.Repeat("a line of text as it stands in replies, and no secret\n", 2000)
 	for name, body := range map[string]event.Body{
 		"delta": event.Delta{Text: " word"}, "reply": event.Replied{Parts: llm.Say(text)},
-		"arguments": event.Replied{Parts: llm.Parts{llm.Call{Name: "x", Args: json.RawMessage(`{"text":` + string(must(json.Marshal(text))) + `}`)}}},
+		"arguments": event.Replied{Parts: llm.Parts{llm.Call{
+			Name: "x",
+			Args: json.RawMessage(`{"text":` + string(must(json.Marshal(text))) + `}`),
+		}}},
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

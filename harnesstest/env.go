@@ -267,7 +267,8 @@ func testChangeExact(t *testing.T, w *world) {
 	w.write(t, "real/a", "old")
 	w.sh(t, "ln -s real link; ln -s real/a file")
 	for _, name := range []string{"link/a", "link/new", "file"} {
-		if err := w.Files.Change(t.Context(), tool.Change{Path: w.path(name), Data: []byte("new"), Exact: true}); !errors.Is(err, tool.ErrChanged) {
+		if err := w.Files.Change(t.Context(), tool.Change{Path: w.path(name), Data: []byte("new"), Exact: true}); !errors.Is(err,
+			tool.ErrChanged) {
 			t.Errorf("%s: %v, want ErrChanged", name, err)
 		}
 	}

@@ -124,7 +124,10 @@ func testEnvironment(t *testing.T, w *world) {
 		t.Errorf("no PATH:\n%s", env)
 	}
 	var out bytes.Buffer
-	p := w.start(t, t.Context(), `echo "$ONE-$HOME-$(pwd)"`, tool.Command{Env: []string{"ONE=1", "PATH=/usr/bin:/bin"}, Output: &out, Dir: w.Root})
+	p := w.start(t, t.Context(), `echo "$ONE-$HOME-$(pwd)"`, tool.Command{
+		Env:    []string{"ONE=1", "PATH=/usr/bin:/bin"},
+		Output: &out, Dir: w.Root,
+	})
 	if code := wait(t, p, 5*time.Second); code != 0 || out.String() != "1--"+w.Root+"\n" {
 		t.Errorf("exit code %d, printed %q", code, &out)
 	}
@@ -197,7 +200,8 @@ func testReport(t *testing.T, w *world) {
 // testTerminal checks that a process that is to have a terminal has one, which controls it.
 func testTerminal(t *testing.T, w *world) {
 	var out, report buffer
-	script := `stty size; test -t 0 && test -t 1 && test -t 2 && echo three; echo controls >/dev/tty; echo "$TERM"; read -r x; echo "got $x"; echo told >&3; cat; exit 5`
+	script := `stty size; test -t 0 && test -t 1 && test -t 2 && echo three; echo controls >/dev/tty; echo "$TERM"; read -r x; echo "got ` +
+		`$x"; echo told >&3; cat; exit 5`
 	c := tool.Command{TTY: tool.TTY{Rows: 24, Cols: 80}, Stdin: strings.NewReader("a word\nmore\n"), Output: &out, Report: &report}
 	if code := wait(t, w.start(t, t.Context(), script, c), 5*time.Second); code != 5 || report.String() != "told\n" {
 		t.Errorf("exit code %d, told %q, printed %q", code, report.String(), out.String())
@@ -322,7 +326,10 @@ func testManyProcesses(t *testing.T, w *world) {
 	for i := range got {
 		group.Go(func() {
 			var out bytes.Buffer
-			p, err := w.Procs.Start(t.Context(), tool.Command{Args: []string{"sh", "-c", fmt.Sprintf("echo %d; exit %d", i, i)}, Dir: w.Root, Output: &out})
+			p, err := w.Procs.Start(t.Context(), tool.Command{
+				Args: []string{"sh", "-c", fmt.Sprintf("echo %d; exit %d", i, i)},
+				Dir:  w.Root, Output: &out,
+			})
 			if err != nil {
 				t.Error(err)
 				return

@@ -60,9 +60,11 @@ func played(turn Turn) anthropictest.Answer {
 		case llm.KindOverloaded:
 			a.Status, a.Type, a.Message = 529, "overloaded_error", "Overloaded"
 		case llm.KindQuota:
-			a.Status, a.Type, a.Message = 400, "invalid_request_error", "You have reached your specified API usage limits. You will regain access on 2026-12-01."
+			a.Status, a.Type, a.Message = 400, "invalid_request_error", "You have reached your specified API usage limits. You will regain access "+
+				"on 2026-12-01."
 		case llm.KindWindow:
-			a.Status, a.Type, a.Message = 400, "invalid_request_error", "prompt is too long: "+strconv.Itoa(e.Used)+" tokens > "+strconv.Itoa(e.Limit)+" maximum"
+			a.Status, a.Type, a.Message = 400, "invalid_request_error", "prompt is too long: "+
+				strconv.Itoa(e.Used)+" tokens > "+strconv.Itoa(e.Limit)+" maximum"
 		case llm.KindAuth:
 			a.Status, a.Type, a.Message = 401, "authentication_error", "invalid x-api-key"
 		default:

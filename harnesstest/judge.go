@@ -38,7 +38,10 @@ type judgeCase struct {
 
 func judgeCases() map[string]judgeCase {
 	call := func(mode tool.Mode, args string) tool.Call {
-		return tool.Call{ID: "1", Name: "edit_file", Args: json.RawMessage(args), Mode: mode, Cwd: "/w", Env: tool.Env{Root: "/w"}, Progress: func(string) {}}
+		return tool.Call{
+			ID: "1", Name: "edit_file", Args: json.RawMessage(args),
+			Mode: mode, Cwd: "/w", Env: tool.Env{Root: "/w"}, Progress: func(string) {},
+		}
 	}
 	return map[string]judgeCase{
 		"pure":           {call("ask", `{}`), nil},

@@ -198,7 +198,10 @@ func question() llm.Request {
 
 func suiteTools() []llm.ToolSpec {
 	return []llm.ToolSpec{
-		{Name: "read", Description: "Read a file.", Schema: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]}`)},
+		{
+			Name: "read", Description: "Read a file.",
+			Schema: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]}`),
+		},
 		{Name: "now", Description: "Tell the time."},
 	}
 }

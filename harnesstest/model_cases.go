@@ -179,7 +179,8 @@ func (s modelSuite) fails(t *testing.T, kind llm.Kind, late bool) {
 	case o.err.Kind != kind:
 		t.Errorf("Kind = %q, want %q: %v", o.err.Kind, kind, o.err)
 	case o.err.Used != fail.Used, o.err.Limit != fail.Limit, o.err.RetryAfter != fail.RetryAfter:
-		t.Errorf("got used %d, limit %d, retry after %v, want %d, %d, %v", o.err.Used, o.err.Limit, o.err.RetryAfter, fail.Used, fail.Limit, fail.RetryAfter)
+		t.Errorf("got used %d, limit %d, retry after %v, want %d, %d, %v", o.err.Used,
+			o.err.Limit, o.err.RetryAfter, fail.Used, fail.Limit, fail.RetryAfter)
 	case o.err.Provider != f.Model.Info().Provider:
 		t.Errorf("Provider = %q", o.err.Provider)
 	case late != (o.text != ""):
@@ -320,7 +321,11 @@ func (s modelSuite) oddHistory(t *testing.T) {
 		said("one"),
 		said(" \n"),
 		said("two \xf0\x28 \x00 \u2028"),
-		{Role: llm.Assistant, Parts: llm.Parts{llm.Text{Text: ""}, llm.Reasoning{Text: "no block"}, llm.Unknown{Raw: json.RawMessage(`{"type":"later"}`)}}},
+		{Role: llm.Assistant, Parts: llm.Parts{
+			llm.Text{Text: ""},
+			llm.Reasoning{Text: "no block"},
+			llm.Unknown{Raw: json.RawMessage(`{"type":"later"}`)},
+		}},
 		said("three"),
 		{Role: llm.Assistant, Parts: llm.Parts{
 			llm.Text{Text: "\n"},

@@ -22,15 +22,17 @@ func TestMain(m *testing.M) { testkit.Main(m) }
 
 func echo() *sdk.Server {
 	s := sdk.NewServer(&sdk.Implementation{Name: "echo", Version: "1"}, nil)
-	s.AddTool(&sdk.Tool{Name: "echo", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(_ context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "said " + string(r.Params.Arguments)}}}, nil
-	})
+	s.AddTool(&sdk.Tool{Name: "echo", InputSchema: json.RawMessage(`{"type":"object"}`)},
+		func(_ context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+			return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "said " + string(r.Params.Arguments)}}}, nil
+		})
 	return s
 }
 
 // TestTools calls a server in this process and one at an address.
 func TestTools(t *testing.T) {
-	far := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return echo() }, &sdk.StreamableHTTPOptions{Stateless: true}))
+	far := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return echo() },
+		&sdk.StreamableHTTPOptions{Stateless: true}))
 	defer far.Close()
 	set := mcptool.Open(tool.Env{Root: t.TempDir()}, far.Client(),
 		mcptool.Server{Name: "near", Dial: func(ctx context.Context) (io.ReadWriteCloser, error) {
@@ -57,10 +59,12 @@ func TestTools(t *testing.T) {
 }
 
 func TestServersThatAreNotThere(t *testing.T) {
-	set := mcptool.Open(tool.Env{}, nil, mcptool.Server{Name: "none"}, mcptool.Server{Name: "far", URL: "https://x.example"}, mcptool.Server{Name: "program", Command: []string{"x"}})
+	set := mcptool.Open(tool.Env{}, nil, mcptool.Server{Name: "none"}, mcptool.Server{Name: "far", URL: "https://x.example"},
+		mcptool.Server{Name: "program", Command: []string{"x"}})
 	defer set.Close()
 	err := set.Wait(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "none is failed: it has no command") || !strings.Contains(err.Error(), "can't be reached from here") || !strings.Contains(err.Error(), "processes can't be started here") {
+	if err == nil || !strings.Contains(err.Error(), "none is failed: it has no command") ||
+		!strings.Contains(err.Error(), "can't be reached from here") || !strings.Contains(err.Error(), "processes can't be started here") {
 		t.Error(err)
 	}
 	if list := set.Tools(); len(list) > 0 {

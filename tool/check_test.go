@@ -50,7 +50,8 @@ func TestNewSchema(t *testing.T) {
 		`"limit":{"type":"integer","description":"most lines"},"ratio":{"type":"number"},"force":{"type":"boolean"},` +
 		`"tags":{"type":"array","items":{"type":"string"}},` +
 		`"extra":{"type":"object","additionalProperties":{"type":"integer"}},"maybe":{"type":"string"},"anyway":{},` +
-		`"kind":{"type":"string","enum":["some_thing","other"]},"kinds":{"type":"array","items":{"type":"string","enum":["some_thing","other"]}}},` +
+		`"kind":{"type":"string","enum":["some_thing","other"]},"kinds":{"type":"array","items":{"type":"string","enum":["some_thing",` +
+		`"other"]}}},` +
 		`"additionalProperties":false}`
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -137,7 +138,10 @@ func TestCheck(t *testing.T) {
 		{"duplicate", `{"path":"a","path":"b",` + edits + `}`, "", `field "path" appears twice`},
 		{"deep duplicate", `{"path":"a","anyway":{"x":1,"x":2},` + edits + `}`, "", `field "x" appears twice`},
 		{"escaped duplicate", `{"path":"a","p\u0061th":"b",` + edits + `}`, "", `field "path" appears twice`},
-		{"duplicate in text", `{"path":"a","edits":"[{\"old_string\":\"a\",\"old_string\":\"c\",\"new_string\":\"b\"}]"}`, "", `edits[0]: want object, got string`},
+		{
+			"duplicate in text", `{"path":"a","edits":"[{\"old_string\":\"a\",\"old_string\":\"c\",\"new_string\":\"b\"}]"}`,
+			"", `edits[0]: want object, got string`,
+		},
 		{"case variant", `{"Path":"a",` + edits + `}`, "", `field "Path" must be written "path"`},
 		{"case variants", `{"path":"a","PATH":"b",` + edits + `}`, "", `field "PATH" must be written "path"`},
 		{"unknown", `{"path":"a",` + edits + `,"limits":3}`, "", `unknown field "limits"; did you mean "limit"?`},

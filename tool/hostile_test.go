@@ -13,14 +13,15 @@ import (
 // whole program with it: one value that comes back to the same schema, or doubles at each step.
 func TestHostileSchemas(t *testing.T) {
 	for name, schema := range map[string]string{
-		"escaped":               `{"$defs":{"a b":{"$ref":"#/$defs/a%20b"}},"properties":{"x":{"$ref":"#/$defs/a%20b"}}}`,
-		"escaped letter":        `{"properties":{"x":{"$ref":"#/properties/%78"}}}`,
-		"escaped badly":         `{"properties":{"x":{"$ref":"#/properties/%zz"}}}`,
-		"other case":            `{"properties":{"x":{"$Ref":"#/properties/x"}}}`,
-		"other case of a list":  `{"properties":{"x":{"ALLOF":[{"$ref":"#/properties/x"}]}}}`,
-		"an id below":           `{"properties":{"x":{"$id":"http://x/y","$ref":"#"}}}`,
-		"an id in other case":   `{"properties":{"x":{"$ID":"http://x/y","allOf":[{"$ref":"#"}]}}}`,
-		"an id on the way":      `{"properties":{"x":{"$ref":"#/$defs/a/$defs/b"}},"$defs":{"a":{"$id":"http://x/y","$defs":{"b":{"$ref":"#/$defs/b"}}}}}`,
+		"escaped":              `{"$defs":{"a b":{"$ref":"#/$defs/a%20b"}},"properties":{"x":{"$ref":"#/$defs/a%20b"}}}`,
+		"escaped letter":       `{"properties":{"x":{"$ref":"#/properties/%78"}}}`,
+		"escaped badly":        `{"properties":{"x":{"$ref":"#/properties/%zz"}}}`,
+		"other case":           `{"properties":{"x":{"$Ref":"#/properties/x"}}}`,
+		"other case of a list": `{"properties":{"x":{"ALLOF":[{"$ref":"#/properties/x"}]}}}`,
+		"an id below":          `{"properties":{"x":{"$id":"http://x/y","$ref":"#"}}}`,
+		"an id in other case":  `{"properties":{"x":{"$ID":"http://x/y","allOf":[{"$ref":"#"}]}}}`,
+		"an id on the way": `{"properties":{"x":{"$ref":"#/$defs/a/$defs/b"}},"$defs":{"a":{"$id":"http://x/y",` +
+			`"$defs":{"b":{"$ref":"#/$defs/b"}}}}}`,
 		"an index with a sign":  `{"properties":{"x":{"allOf":[{"$ref":"#/properties/x/allOf/+0"}]}}}`,
 		"a slash in the name":   `{"$defs":{"a/b":{"$ref":"#/$defs/a~1b"}},"properties":{"x":{"$ref":"#/$defs/a~1b"}}}`,
 		"conditions":            `{"properties":{"x":{"if":{"then":{"$ref":"#/properties/x"}},"else":{"not":{"if":{"$ref":"#/properties/x"}}}}}}`,
@@ -53,14 +54,17 @@ func doubling(how string) string {
 // TestUsualReferences holds that what honest servers write is understood.
 func TestUsualReferences(t *testing.T) {
 	for name, schema := range map[string]string{
-		"an id at the top":   `{"$id":"http://x/y","$defs":{"n":{"type":"integer"}},"properties":{"x":{"$ref":"#/$defs/n"}}}`,
-		"an id alone":        `{"properties":{"x":{"$id":"http://x/y","type":"integer"}}}`,
-		"an escaped name":    `{"$defs":{"Page<int>":{"type":"integer"}},"properties":{"x":{"$ref":"#/$defs/Page%3Cint%3E"}}}`,
-		"a field named $id":  `{"$defs":{"n":{"type":"integer"}},"properties":{"$id":{"type":"string"},"$ref":{"type":"string"},"x":{"$ref":"#/$defs/n"}}}`,
+		"an id at the top": `{"$id":"http://x/y","$defs":{"n":{"type":"integer"}},"properties":{"x":{"$ref":"#/$defs/n"}}}`,
+		"an id alone":      `{"properties":{"x":{"$id":"http://x/y","type":"integer"}}}`,
+		"an escaped name":  `{"$defs":{"Page<int>":{"type":"integer"}},"properties":{"x":{"$ref":"#/$defs/Page%3Cint%3E"}}}`,
+		"a field named $id": `{"$defs":{"n":{"type":"integer"}},"properties":{"$id":{"type":"string"},"$ref":{"type":"string"},` +
+			`"x":{"$ref":"#/$defs/n"}}}`,
 		"the same one twice": `{"$defs":{"n":{"type":"integer"}},"properties":{"x":{"allOf":[{"$ref":"#/$defs/n"},{"$ref":"#/$defs/n"}]}}}`,
 		"many alternatives":  `{"properties":{"x":{"anyOf":[` + strings.Repeat(`{"type":"integer"},`, 2000) + `{"type":"string"}]}}}`,
-		"old definitions":    `{"$schema":"http://json-schema.org/draft-07/schema#","definitions":{"n":{"type":"integer"}},"properties":{"x":{"$ref":"#/definitions/n"}}}`,
-		"a tree":             `{"$defs":{"t":{"type":["object","integer"],"properties":{"l":{"$ref":"#/$defs/t"},"r":{"$ref":"#/$defs/t"}}}},"properties":{"x":{"$ref":"#/$defs/t"}}}`,
+		"old definitions": `{"$schema":"http://json-schema.org/draft-07/schema#","definitions":{"n":{"type":"integer"}},` +
+			`"properties":{"x":{"$ref":"#/definitions/n"}}}`,
+		"a tree": `{"$defs":{"t":{"type":["object","integer"],"properties":{"l":{"$ref":"#/$defs/t"},"r":{"$ref":"#/$defs/t"}}}},` +
+			`"properties":{"x":{"$ref":"#/$defs/t"}}}`,
 	} {
 		got, err := (tool.Tool{Name: "t", Schema: json.RawMessage(schema)}).Check(json.RawMessage(`{"x":7}`))
 		if err != nil || string(got) != `{"x":7}` {

@@ -39,7 +39,10 @@ func TestKey(t *testing.T) {
 		session string
 		event   uint64
 		id      string
-	}{{"s", 1, "c"}, {"s", 1, "d"}, {"s", 2, "c"}, {"t", 1, "c"}, {"s1", 1, "c"}, {"s", 11, "c"}, {"s", 1, "1c"}, {"", 0, ""}, {"s\x001", 1, "c"}} {
+	}{{"s", 1, "c"}, {"s", 1, "d"}, {"s", 2, "c"}, {"t", 1, "c"}, {
+		"s1", 1,
+		"c",
+	}, {"s", 11, "c"}, {"s", 1, "1c"}, {"", 0, ""}, {"s\x001", 1, "c"}} {
 		key := tool.Key(c.session, c.event, c.id)
 		if other, taken := seen[key]; taken || key != tool.Key(c.session, c.event, c.id) || len(key) != 32 {
 			t.Errorf("%q of %+v is that of %s", key, c, other)
@@ -87,12 +90,14 @@ func TestTypedArguments(t *testing.T) {
 		got = in
 		return tool.Text("done"), nil
 	})
-	args, err := tl.Check(json.RawMessage(`{"file_path":"a","edits":{"old_string":"x","new_string":"y"},"limit":"7","kind":"Some Thing","ratio":2}`))
+	args, err := tl.Check(json.RawMessage(`{"file_path":"a","edits":{"old_string":"x","new_string":"y"},"limit":"7","kind":"Some ` +
+		`Thing","ratio":2}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	res, err := tl.Run(t.Context(), &tool.Call{Args: args})
-	if err != nil || res.Parts.Text() != "done" || got.Path != "a" || len(got.Edits) != 1 || got.Limit != 7 || got.Kind != "some_thing" || got.Ratio != 2 {
+	if err != nil || res.Parts.Text() != "done" || got.Path != "a" ||
+		len(got.Edits) != 1 || got.Limit != 7 || got.Kind != "some_thing" || got.Ratio != 2 {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if _, err := tl.Run(t.Context(), &tool.Call{Args: json.RawMessage(`{"limit":"many"}`)}); err == nil {

@@ -30,7 +30,8 @@ func crew(agents, steps int) func(*http.Request, []byte) anthropictest.Answer {
 		m := part.FindSubmatch(body)
 		switch {
 		case m != nil && turn < steps:
-			return anthropictest.Answer{Parts: llm.Parts{callOf(fmt.Sprintf("step_%d", turn), "bash", map[string]any{"command": fmt.Sprintf("echo %s-%d >> ledger", m[1], turn)})}}
+			return anthropictest.Answer{Parts: llm.Parts{callOf(fmt.Sprintf("step_%d", turn), "bash",
+				map[string]any{"command": fmt.Sprintf("echo %s-%d >> ledger", m[1], turn)})}}
 		case m != nil:
 			return anthropictest.Answer{Parts: llm.Say(fmt.Sprintf("Result of %s.", m[1]))}
 		case turn > 0:
@@ -38,7 +39,8 @@ func crew(agents, steps int) func(*http.Request, []byte) anthropictest.Answer {
 		}
 		var parts llm.Parts
 		for i := range agents {
-			parts = append(parts, callOf(fmt.Sprintf("call_%d", i), "spawn_agent", map[string]any{"task": fmt.Sprint("part ", i), "background": i == agents-1}))
+			parts = append(parts, callOf(fmt.Sprintf("call_%d", i), "spawn_agent",
+				map[string]any{"task": fmt.Sprint("part ", i), "background": i == agents-1}))
 		}
 		return anthropictest.Answer{Parts: parts}
 	}
@@ -93,7 +95,8 @@ func killCrew(t *testing.T, agents, steps int, after time.Duration) time.Duratio
 	if err != nil {
 		return took // it was killed before there was a session
 	}
-	if log := logged(t, h, id); len(log) > 0 && log[len(log)-1].Body.Kind() != "stopped" && slices.ContainsFunc(log, func(e entry) bool { return e.Body.Kind() == "said" }) {
+	if log := logged(t, h, id); len(log) > 0 && log[len(log)-1].Body.Kind() != "stopped" &&
+		slices.ContainsFunc(log, func(e entry) bool { return e.Body.Kind() == "said" }) {
 		if raw, err := h.command(t.Context(), "resume", id, "--mode", "auto").CombinedOutput(); err != nil {
 			t.Fatalf("resume: %v\n%s", err, raw)
 		}

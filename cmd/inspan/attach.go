@@ -15,8 +15,9 @@ func (c *command) logs() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "logs ID",
 		Short: "Print the transcript of a session; -f follows it",
-		Long:  "Without -f this prints the same as 'inspan sessions show'. With -f it follows the run until it stops, and exits with the run's code.",
-		Args:  exactly(1, 1, "ID"),
+		Long: "Without -f this prints the same as 'inspan sessions show'. With -f it follows the run until it stops, and exits " +
+			"with the run's code.",
+		Args: exactly(1, 1, "ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, id, err := c.one(cmd.Context(), args[0])
 			if err != nil {

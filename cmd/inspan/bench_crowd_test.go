@@ -131,7 +131,10 @@ func (*talker) Info() llm.Info {
 
 func (m *talker) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
 	return func(yield func(llm.Chunk, error) bool) {
-		reply := &llm.Reply{Stop: llm.StopCalls, Route: m.Info().Route(), Parts: llm.Parts{llm.Call{ID: "call_1", Name: "wait", Args: json.RawMessage(`{}`)}}}
+		reply := &llm.Reply{
+			Stop: llm.StopCalls, Route: m.Info().Route(),
+			Parts: llm.Parts{llm.Call{ID: "call_1", Name: "wait", Args: json.RawMessage(`{}`)}},
+		}
 		if len(req.Messages) > 1 {
 			const word = "a word "
 			text := strings.Repeat(word, 600)

@@ -34,7 +34,11 @@ func BenchmarkLongRun(b *testing.B) {
 			usage := llm.Usage{Input: len(body) * 2 / 7, Output: 10}
 			if bytes.Contains(body, []byte("Stop the work here.")) {
 				compactions.Add(1)
-				return anthropictest.Answer{Usage: usage, Parts: llm.Say("## Goal\nRead on.\n## Constraints\nnone\n## Decisions\nnone\n## Files\nbook\n## State of work\nReading.\n## Open questions\nnone\n## Next\nThe next page.\n")}
+				return anthropictest.Answer{
+					Usage: usage,
+					Parts: llm.Say("## Goal\nRead on.\n## Constraints\nnone\n## Decisions\nnone\n## Files\nbook\n## State of work\nReading.\n" +
+						"## Open questions\nnone\n## Next\nThe next page.\n"),
+				}
 			}
 			n := turn.Add(1)
 			if n == warmedUp || n == longRun {
@@ -45,7 +49,10 @@ func BenchmarkLongRun(b *testing.B) {
 			}
 			args, _ := json.Marshal(map[string]int{"offset": int(n)%5000 + 1, "limit": 20})
 			args = append([]byte(`{"path":"book",`), args[1:]...)
-			return anthropictest.Answer{Usage: usage, Parts: llm.Parts{llm.Text{Text: "On. "}, llm.Call{ID: fmt.Sprint("call_", n), Name: "read_file", Args: args}}}
+			return anthropictest.Answer{Usage: usage, Parts: llm.Parts{
+				llm.Text{Text: "On. "},
+				llm.Call{ID: fmt.Sprint("call_", n), Name: "read_file", Args: args},
+			}}
 		}}))
 		settings := filepath.Join(h.dir, "config", "config.toml")
 		raw, err := os.ReadFile(settings)

@@ -135,7 +135,10 @@ func compact(b *testing.B, s loop.State) event.Body {
 // longTalk returns n events as sessions have them, about 500 bytes each if calls
 // read 14 lines.
 func longTalk(root string, n, lines int) []event.Body {
-	bodies := []event.Body{event.Opened{Format: 1, App: "bench", Root: root}, event.Switched{Route: "fake/m", Mode: "auto", Limits: &event.Limits{}}}
+	bodies := []event.Body{
+		event.Opened{Format: 1, App: "bench", Root: root},
+		event.Switched{Route: "fake/m", Mode: "auto", Limits: &event.Limits{}},
+	}
 	for run := 1; len(bodies) < n; run++ {
 		bodies = append(bodies, event.Claimed{Epoch: uint64(run), By: "bench"}, event.Say("find the next one and fix it"))
 		for turn := 1; turn <= 50; turn++ {
@@ -155,7 +158,10 @@ func longTurn(run, turn, lines int) []event.Body {
 		event.Asked{Turn: turn, Route: "fake/m"},
 		event.Replied{
 			Parts: llm.Parts{
-				llm.Reasoning{Text: strings.Repeat("thinking about it ", 20), Opaque: json.RawMessage(`{"type":"thinking","signature":"` + strings.Repeat("QUJD", 60) + `"}`), Route: "fake/m"},
+				llm.Reasoning{
+					Text:   strings.Repeat("thinking about it ", 20),
+					Opaque: json.RawMessage(`{"type":"thinking","signature":"` + strings.Repeat("QUJD", 60) + `"}`), Route: "fake/m",
+				},
 				llm.Text{Text: "I look at the file next."},
 				llm.Call{ID: id, Name: "read_file", Args: json.RawMessage(`{"path":"` + path + `","offset":120,"limit":80}`)},
 			},

@@ -68,8 +68,9 @@ func TestMethodsNobodyCallsAreLeftOut(t *testing.T) {
 func TestMarksAreFound(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"go.mod":  "module sample\n\ngo 1.26\n",
-		"main.go": "package main\n\nimport (\n\t\"os\"\n\t\"reflect\"\n)\n\nfunc main() {\n\treflect.ValueOf(os.Stdout).MethodByName(os.Args[0])\n}\n",
+		"go.mod": "module sample\n\ngo 1.26\n",
+		"main.go": "package main\n\nimport (\n\t\"os\"\n\t\"reflect\"\n)\n\nfunc main() {\n" +
+			"\treflect.ValueOf(os.Stdout).MethodByName(os.Args[0])\n}\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -99,7 +100,8 @@ func TestInitIsSmall(t *testing.T) {
 		var path string
 		var at, clock float64
 		var size, allocs int
-		if _, err := fmt.Sscanf(lines.Text(), "init %s @%f ms, %f ms clock, %d bytes, %d allocs", &path, &at, &clock, &size, &allocs); err != nil {
+		if _, err := fmt.Sscanf(lines.Text(), "init %s @%f ms, %f ms clock, %d bytes, %d allocs",
+			&path, &at, &clock, &size, &allocs); err != nil {
 			t.Errorf("%q: %v", lines.Text(), err)
 		}
 		packages++

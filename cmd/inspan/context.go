@@ -80,7 +80,8 @@ func (c *command) compact() *cobra.Command {
 			defer s.Close()
 			input := event.Compact{Focus: strings.Join(args[min(1, len(args)):], " ")}
 			if st := s.Status(); st.Stopped == nil && st.Turns > 0 {
-				fmt.Fprintln(cmd.ErrOrStderr(), "Its run is not over: the conversation is compacted first when it goes on, with 'inspan resume "+st.Session+"'.")
+				fmt.Fprintln(cmd.ErrOrStderr(), "Its run is not over: the conversation is compacted first when it goes on, with 'inspan resume "+
+					st.Session+"'.")
 				return s.Send(cmd.Context(), input)
 			}
 			before := s.Status().Seq

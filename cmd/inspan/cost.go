@@ -21,8 +21,9 @@ func (c *command) cost() *cobra.Command {
 			"--counterfactual routes recorded sessions again: with the router of your settings, or with a hybrid that uses a\n" +
 			"local model first and a cloud model for hard tasks (--local, --cloud). Each strategy gets the recorded tokens at the\n" +
 			"prices of that day. A prompt counts as cached if the same model would have answered within the last five minutes.",
-		Example: "  inspan cost --by tool --since 2026-11-01\n  inspan cost --counterfactual --local ollama/qwen3-coder --cloud anthropic/claude-sonnet-5-5",
-		Args:    exactly(0, 0, "no arguments"),
+		Example: "  inspan cost --by tool --since 2026-11-01\n  inspan cost --counterfactual --local ollama/qwen3-coder --cloud " +
+			"anthropic/claude-sonnet-5-5",
+		Args: exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !suppose && local+cloud != "" {
 				return usageError{errors.New("--local and --cloud go with --counterfactual")}

@@ -41,8 +41,11 @@ func (l *long) answer(_ *http.Request, body []byte) anthropictest.Answer {
 	usage := llm.Usage{Input: len(body) * 2 / 7, Output: 10}
 	if bytes.Contains(body, []byte("Stop the work here.")) {
 		l.summary()
-		return anthropictest.Answer{Usage: usage, Parts: llm.Say("## Goal\nWrite all the tokens.\n## Constraints\nNever touch vendor/.\n## Decisions\nnone\n" +
-			"## Files\nledger\n## State of work\nWriting goes on.\n## Open questions\nnone\n## Next\nThe next token.\n")}
+		return anthropictest.Answer{
+			Usage: usage,
+			Parts: llm.Say("## Goal\nWrite all the tokens.\n## Constraints\nNever touch vendor/.\n## Decisions\nnone\n" +
+				"## Files\nledger\n## State of work\nWriting goes on.\n## Open questions\nnone\n## Next\nThe next token.\n"),
+		}
 	}
 	raw, _ := os.ReadFile(l.ledger) // there is none at first
 	n := bytes.Count(raw, []byte("\n"))

@@ -56,7 +56,8 @@ func newHome(t testing.TB, url string) home {
 			t.Fatal(err)
 		}
 	}
-	settings := fmt.Sprintf("model = 'fake/m'\n[providers.fake]\nkind = 'anthropic'\nbase_url = '%s'\n[providers.fake.models.m]\nprice = { input = 1.0, output = 1.0 }\n", url)
+	settings := fmt.Sprintf("model = 'fake/m'\n[providers.fake]\nkind = 'anthropic'\nbase_url = '%s'\n[providers.fake.models.m]\n"+
+		"price = { input = 1.0, output = 1.0 }\n", url)
 	if err := os.WriteFile(filepath.Join(h.dir, "config", "config.toml"), []byte(settings), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +67,10 @@ func newHome(t testing.TB, url string) home {
 func (h home) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, h.bin, args...)
 	cmd.Dir = h.work
-	cmd.Env = []string{"HOME=" + h.dir, "PATH=" + os.Getenv("PATH"), "INSPAN_STATE_DIR=" + filepath.Join(h.dir, "state"), "INSPAN_CONFIG_DIR=" + filepath.Join(h.dir, "config")}
+	cmd.Env = []string{
+		"HOME=" + h.dir, "PATH=" + os.Getenv("PATH"), "INSPAN_STATE_DIR=" + filepath.Join(h.dir, "state"),
+		"INSPAN_CONFIG_DIR=" + filepath.Join(h.dir, "config"),
+	}
 	return cmd
 }
 

@@ -16,7 +16,8 @@ import (
 	"github.com/inspan/inspan/internal/console"
 )
 
-const detachHelp = "With --detach the run continues in a process of its own, without a terminal. inspan prints the session's id once it has begun.\n" +
+const detachHelp = "With --detach the run continues in a process of its own, without a terminal. inspan prints the session's id once it " +
+	"has begun.\n" +
 	"Questions wait, even for days, until you answer with 'inspan attach' or 'inspan send --allow'. With --unattended they are denied.\n" +
 	"The process prints to run.log in the session's folder, which holds the last two megabytes.\n" +
 	"See 'inspan ps', 'logs', 'attach' and 'stop'."

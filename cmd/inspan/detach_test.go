@@ -179,7 +179,8 @@ func TestDetachedIsKilled(t *testing.T) {
 	watching.shows("▸ bash touch begun; sleep "+nap, 1)
 	soon(t, "the command runs", func() bool { return sleeps(nap) })
 	list := h.runs(t)
-	if len(list) != 1 || list[0].ID != id || list[0].State != running.StateWorking || list[0].Root == "" || time.Since(list[0].Since) > time.Hour {
+	if len(list) != 1 || list[0].ID != id || list[0].State != running.StateWorking ||
+		list[0].Root == "" || time.Since(list[0].Since) > time.Hour {
 		t.Fatalf("%+v", list)
 	}
 	if err := syscall.Kill(list[0].PID, syscall.SIGKILL); err != nil {
@@ -200,7 +201,8 @@ func TestDetachedIsKilled(t *testing.T) {
 func TestDetachedSurvivesItsTerminal(t *testing.T) {
 	h := withoutModel(t)
 	window, tty := pseudoTerminal(t)
-	shell := exec.CommandContext(t.Context(), "sh", "-c", h.bin+` run --detach --mode auto "bash: until [ -e go ]; do sleep 0.05; done; touch went" > id; touch started; exec sleep 300`)
+	shell := exec.CommandContext(t.Context(), "sh", "-c", h.bin+
+		` run --detach --mode auto "bash: until [ -e go ]; do sleep 0.05; done; touch went" > id; touch started; exec sleep 300`)
 	shell.Dir, shell.Env = h.work, h.command(t.Context()).Env
 	shell.Stdin, shell.Stderr = tty, tty
 	shell.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
@@ -224,7 +226,10 @@ func TestDetachedSurvivesItsTerminal(t *testing.T) {
 	if len(list) != 1 || list[0].ID != id {
 		t.Fatalf("%q: %+v", id, list)
 	}
-	for fd, want := range map[int]string{0: "/dev/null", 1: filepath.Join(h.store().Dir, id, running.RunLog), 2: filepath.Join(h.store().Dir, id, running.RunLog)} {
+	for fd, want := range map[int]string{
+		0: "/dev/null", 1: filepath.Join(h.store().Dir, id, running.RunLog),
+		2: filepath.Join(h.store().Dir, id, running.RunLog),
+	} {
 		if got, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", list[0].PID, fd)); got != want || err != nil {
 			t.Errorf("descriptor %d is %s, want %s: %v", fd, got, want, err)
 		}
@@ -233,7 +238,8 @@ func TestDetachedSurvivesItsTerminal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')'):])); fields[4] != strconv.Itoa(list[0].PID) || fields[5] != "0" {
+	if fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')'):])); fields[4] != strconv.Itoa(list[0].PID) ||
+		fields[5] != "0" {
 		t.Errorf("its session is %s and its terminal %s", fields[4], fields[5])
 	}
 	if err := os.WriteFile(filepath.Join(h.work, "go"), nil, 0o600); err != nil {
@@ -326,7 +332,8 @@ func TestAttachSteersAndLeaves(t *testing.T) {
 // TestAttachAnswers answers what a session and one that works for it ask.
 func TestAttachAnswers(t *testing.T) {
 	h := withoutModel(t)
-	id := h.detaches(t, `call: ask_user {"question":"Which bird?","options":["heron","egret"]}`+"\n"+`call: spawn_agent {"task":"bash: touch kid"}`)
+	id := h.detaches(t, `call: ask_user {"question":"Which bird?","options":["heron","egret"]}`+"\n"+
+		`call: spawn_agent {"task":"bash: touch kid"}`)
 	h.asks(t, id)
 	l := h.attached(t, "attach", id)
 	l.shows("? Which bird?", 1)
@@ -334,7 +341,8 @@ func TestAttachAnswers(t *testing.T) {
 	l.shows("The person answers: egret", 1)
 	l.shows("› bash asks", 1)
 	list := h.runs(t)
-	if len(list) != 2 || list[0].State != running.StateAsks || list[1].State != running.StateAsks || list[1].Parent != id || list[1].PID != list[0].PID {
+	if len(list) != 2 || list[0].State != running.StateAsks || list[1].State != running.StateAsks ||
+		list[1].Parent != id || list[1].PID != list[0].PID {
 		t.Errorf("%+v", list)
 	}
 	l.types("p")
@@ -456,7 +464,8 @@ func TestQuestionsOutlastTheProcess(t *testing.T) {
 // TestNobodyAnswersInTime has questions of which no answer is a no after a while.
 func TestNobodyAnswersInTime(t *testing.T) {
 	h := withoutModel(t)
-	if err := os.WriteFile(filepath.Join(h.dir, "config", "config.toml"), []byte("model = \"script/commands\"\nask_timeout = \"1s\"\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(h.dir, "config", "config.toml"),
+		[]byte("model = \"script/commands\"\nask_timeout = \"1s\"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	id := h.detaches(t, "bash: touch made")
@@ -477,7 +486,8 @@ func TestDetachedTwice(t *testing.T) {
 	if a.cmd.ProcessState.ExitCode() != 0 {
 		a, b = b, a
 	}
-	if a.printed() != id+"\n" || b.cmd.ProcessState.ExitCode() != console.ExitBusy || !strings.Contains(b.printed(), "drives this session; join it: inspan attach "+id) {
+	if a.printed() != id+"\n" || b.cmd.ProcessState.ExitCode() != console.ExitBusy ||
+		!strings.Contains(b.printed(), "drives this session; join it: inspan attach "+id) {
 		t.Errorf("%q\n%q", a.printed(), b.printed())
 	}
 	if err := os.WriteFile(filepath.Join(h.work, "go"), nil, 0o600); err != nil {

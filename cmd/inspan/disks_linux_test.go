@@ -154,7 +154,8 @@ func TestFoldersThatDoNotSync(t *testing.T) {
 	if err := os.MkdirAll(sessions, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	out := h.shell(t, strace, "-f", "--seccomp-bpf", "-qq", "-o", trace, "-P", sessions, "-P", h.work, "-e", "trace=fsync", "-e", "inject=fsync:error=EINVAL",
+	out := h.shell(t, strace, "-f", "--seccomp-bpf", "-qq", "-o", trace, "-P",
+		sessions, "-P", h.work, "-e", "trace=fsync", "-e", "inject=fsync:error=EINVAL",
 		h.bin, "run", "--model", "script", "--mode", "yolo", `call: write_file {"path":"made","content":"x"}`)
 	if seen, err := os.ReadFile(trace); err != nil || !bytes.Contains(seen, []byte("INJECTED")) {
 		t.Fatalf("no sync was refused: %v\n%s", err, out)

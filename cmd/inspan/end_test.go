@@ -44,7 +44,8 @@ func TestSignals(t *testing.T) {
 			h := newHome(t, "http://127.0.0.1:9")
 			cmd := h.command(t.Context(), "run", "--model", "script", "--output", "stream-json", "delay: 10m\nsay: late")
 			out := until(t, cmd, "asked", func() { _ = cmd.Process.Signal(sig) })
-			if r := result(t, out); r.Reason != "cancelled" || r.ExitCode != console.ExitCancelled || cmd.ProcessState.ExitCode() != console.ExitCancelled {
+			if r := result(t, out); r.Reason != "cancelled" || r.ExitCode != console.ExitCancelled ||
+				cmd.ProcessState.ExitCode() != console.ExitCancelled {
 				t.Errorf("%+v, exit code %d", r, cmd.ProcessState.ExitCode())
 			}
 			raw, err := h.command(t.Context(), "sessions", "list").Output()
@@ -60,7 +61,8 @@ func TestSignals(t *testing.T) {
 func TestInterruptReachesTheCommand(t *testing.T) {
 	h := newHome(t, "http://127.0.0.1:9")
 	nap := fmt.Sprint(600 + rand.Float64()) // to be found among all processes
-	cmd := h.command(t.Context(), "run", "--model", "script", "--mode", "auto", "--output", "stream-json", "bash: echo 1 > pid; exec sleep "+nap)
+	cmd := h.command(t.Context(), "run", "--model", "script", "--mode",
+		"auto", "--output", "stream-json", "bash: echo 1 > pid; exec sleep "+nap)
 	out := until(t, cmd, "started", func() {
 		for { // the command itself starts a moment later
 			if raw, _ := os.ReadFile(h.work + "/pid"); len(raw) > 0 {
@@ -133,7 +135,8 @@ func TestBudget(t *testing.T) {
 	h := newHome(t, url)
 	// A turn costs 100 + 10 tokens at a dollar a million.
 	raw, err := h.command(t.Context(), "run", "--mode", "auto", "--output", "json", "--max-cost", "0.0003", "go").Output()
-	if r := result(t, string(raw)); r.Reason != "budget" || r.ExitCode != console.ExitBudget || asked.Load() != 3 || r.Cost < 0.0003 || r.Cost > 0.0004 {
+	if r := result(t, string(raw)); r.Reason != "budget" || r.ExitCode != console.ExitBudget ||
+		asked.Load() != 3 || r.Cost < 0.0003 || r.Cost > 0.0004 {
 		t.Errorf("%v, %+v, asked %d times", err, r, asked.Load())
 	}
 	raw, err = h.command(t.Context(), "resume", "--output", "json", "--max-cost", "1").Output()

@@ -68,7 +68,8 @@ func canInject(t *testing.T, strace string) bool {
 func faultOnce(t *testing.T, strace, url, fault string, n int) bool {
 	t.Helper()
 	h := newHome(t, url)
-	if out, err := h.command(t.Context(), "run", "--mode", "auto", "--max-turns", "1", "--output", "json", "go").CombinedOutput(); !bytes.Contains(out, []byte("max_turns")) {
+	if out, err := h.command(t.Context(), "run", "--mode", "auto", "--max-turns", "1", "--output", "json",
+		"go").CombinedOutput(); !bytes.Contains(out, []byte("max_turns")) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	id, err := h.store().Resolve(t.Context(), "last")
@@ -78,7 +79,10 @@ func faultOnce(t *testing.T, strace, url, fault string, n int) bool {
 	log, trace := filepath.Join(h.store().Dir, id, "log.jsonl"), filepath.Join(h.dir, "trace")
 	call, _, _ := strings.Cut(fault, ":")
 	cmd := h.command(t.Context(), "resume", "--max-turns", "50", "--output", "stream-json")
-	cmd.Args = append([]string{strace, "-f", "-qq", "-o", trace, "-P", log, "-e", "trace=" + call, "-e", fmt.Sprintf("inject=%s:when=%d", fault, n), h.bin}, cmd.Args[1:]...)
+	cmd.Args = append([]string{
+		strace, "-f", "-qq", "-o", trace, "-P", log, "-e", "trace=" + call, "-e",
+		fmt.Sprintf("inject=%s:when=%d", fault, n), h.bin,
+	}, cmd.Args[1:]...)
 	cmd.Path = strace
 	var out bytes.Buffer
 	cmd.Stdout = &out
@@ -100,7 +104,8 @@ func faultOnce(t *testing.T, strace, url, fault string, n int) bool {
 	if failed {
 		raw, err := h.command(t.Context(), "resume", "--max-turns", "50", "--output", "json").Output()
 		var r struct{ Reason, Detail string }
-		finished := json.Unmarshal(raw, &r) == nil && (r.Reason == "done" || strings.Contains(r.Detail, "is done")) // the last write may have come through
+		// the last write may have come through
+		finished := json.Unmarshal(raw, &r) == nil && (r.Reason == "done" || strings.Contains(r.Detail, "is done"))
 		if !finished {
 			t.Fatalf("resume: %v\n%s", err, raw)
 		}

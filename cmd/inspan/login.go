@@ -42,7 +42,8 @@ func (c *command) mcpLogin() *cobra.Command {
 				return err
 			}
 			defer hub.Close()
-			how, err := a.Logins.AtTerminal(cmd.Context(), *way, c.console.Say, func(ctx context.Context) (string, error) { return readLine(ctx, c.in) })
+			how, err := a.Logins.AtTerminal(cmd.Context(), *way, c.console.Say,
+				func(ctx context.Context) (string, error) { return readLine(ctx, c.in) })
 			if err != nil {
 				return usageError{err}
 			}
@@ -115,7 +116,8 @@ func (c *command) modelsLogin() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			how, err := a.Logins.AtTerminal(cmd.Context(), *way, c.console.Say, func(ctx context.Context) (string, error) { return readLine(ctx, c.in) })
+			how, err := a.Logins.AtTerminal(cmd.Context(), *way, c.console.Say,
+				func(ctx context.Context) (string, error) { return readLine(ctx, c.in) })
 			if err != nil {
 				return usageError{err}
 			}

@@ -33,7 +33,10 @@ func main() {
 // Main runs the command and returns its exit code. A panic is reported like
 // any other error, so that programs that read our output see a result.
 func Main(args []string, in io.Reader, out, errs io.Writer) (code int) {
-	cmd := &command{in: in, self: sandbox.Self(), console: &console.Console{Out: out, Err: errs, Form: formOf(args), Color: colored(errs), Live: isTerminal(errs), Width: width}}
+	cmd := &command{in: in, self: sandbox.Self(), console: &console.Console{
+		Out: out,
+		Err: errs, Form: formOf(args), Color: colored(errs), Live: isTerminal(errs), Width: width,
+	}}
 	defer func() {
 		if p := recover(); p != nil {
 			fmt.Fprintf(errs, "%s", debug.Stack())
@@ -100,7 +103,8 @@ func (c *command) root() *cobra.Command {
 	f.add(root)
 	everywhere(root)
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(c.run(), c.resume(), c.detached(), c.ps(), c.logs(), c.attach(), c.stop(), c.send(), c.sessions(), c.context(), c.compact(), c.rewind(), c.effects(), c.models(), c.cost(), c.policy(), c.trust(), c.config(), c.tools(), c.skills(), c.memory(), c.agents(), c.plugin(), c.mcp(), c.acp(), c.a2a(), c.demo(), c.doctor(), c.version(), exitCodes())
+	root.AddCommand(c.run(), c.resume(), c.detached(), c.ps(), c.logs(), c.attach(), c.stop(), c.send(), c.sessions(), c.context(),
+		c.compact(), c.rewind(), c.effects(), c.models(), c.cost(), c.policy(), c.trust(), c.config(), c.tools(), c.skills(), c.memory(), c.agents(), c.plugin(), c.mcp(), c.acp(), c.a2a(), c.demo(), c.doctor(), c.version(), exitCodes())
 	describe(root)
 	return root
 }
@@ -109,7 +113,8 @@ func (c *command) root() *cobra.Command {
 // environment say too, which processes that we start inherit.
 func everywhere(root *cobra.Command) {
 	var preset, state string
-	root.PersistentFlags().StringVar(&preset, "preset", "", "`name` of a group of settings; container is for throwaway machines (also INSPAN_PRESET)")
+	root.PersistentFlags().StringVar(&preset, "preset", "",
+		"`name` of a group of settings; container is for throwaway machines (also INSPAN_PRESET)")
 	root.PersistentFlags().StringVar(&state, "state", "", "`folder` for sessions and other state (also INSPAN_STATE_DIR)")
 	root.PersistentPreRunE = func(*cobra.Command, []string) error {
 		var names []string
@@ -152,7 +157,8 @@ func unknown(cmd *cobra.Command, name string) error {
 	for _, sub := range cmd.Commands() {
 		names = append(names, sub.Name())
 	}
-	return usageError{fmt.Errorf("unknown command %q for %q%s; see '%s --help'", name, cmd.CommandPath(), words.DidYouMean(name, names), cmd.CommandPath())}
+	return usageError{fmt.Errorf("unknown command %q for %q%s; see '%s --help'",
+		name, cmd.CommandPath(), words.DidYouMean(name, names), cmd.CommandPath())}
 }
 
 // group makes a command that only holds others.

@@ -54,8 +54,9 @@ func (c *command) mcpAdd() *cobra.Command {
 		Short: "Add a server to your settings and try it",
 		Long: "A program runs in the sandbox: it sees the workspace and reaches only the hosts that you name.\n" +
 			"inspan replaces ${NAME} in values with the environment variable when it starts the server.",
-		Example: "  inspan mcp add tracker https://mcp.example.com/mcp\n  inspan mcp add files --read /opt/servers -- mcp-server-filesystem .\n  inspan mcp add db --host db.example.com --env 'TOKEN=${DB_TOKEN}' -- ./db-server",
-		Args:    exactly(2, 100, "a NAME, and a URL or a PROGRAM"),
+		Example: "  inspan mcp add tracker https://mcp.example.com/mcp\n  inspan mcp add files --read /opt/servers -- mcp-server-filesystem .\n" +
+			"  inspan mcp add db --host db.example.com --env 'TOKEN=${DB_TOKEN}' -- ./db-server",
+		Args: exactly(2, 100, "a NAME, and a URL or a PROGRAM"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if strings.Contains(args[1], "://") && len(args) == 2 {
 				s.URL = args[1]
@@ -122,7 +123,8 @@ func (c *command) addServer(cmd *cobra.Command, name string, s config.MCPServer)
 		return err
 	}
 	if why, failed := hub.Failed(); failed {
-		return fmt.Errorf("%s is in your settings, but it did not start: %s; change it there, or take it out with 'inspan mcp remove %s'", name, why, name)
+		return fmt.Errorf("%s is in your settings, but it did not start: %s; change it there, or take it out with 'inspan mcp remove %s'",
+			name, why, name)
 	}
 	return nil
 }

@@ -26,8 +26,9 @@ func (c *command) pluginInstall() *cobra.Command {
 		Long: "inspan pins the exact content and uses nothing of it before you enable it.\n\n" +
 			"SOURCE is a folder, https://HOST/PATH, ssh://HOST/PATH or USER@HOST:PATH. You can add #BRANCH, #TAG or #COMMIT,\n" +
 			"and then :FOLDER for a folder in the repository.",
-		Example: "  inspan plugin install ./my-plugin\n  inspan plugin install https://github.com/ann/review.git#v1.2.0\n  inspan plugin install https://github.com/ann/all.git#:plugins/review",
-		Args:    exactly(1, 1, "one SOURCE"),
+		Example: "  inspan plugin install ./my-plugin\n  inspan plugin install https://github.com/ann/review.git#v1.2.0\n" +
+			"  inspan plugin install https://github.com/ann/all.git#:plugins/review",
+		Args: exactly(1, 1, "one SOURCE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, err := app.Load(c.self)
 			if err != nil {
@@ -95,15 +96,17 @@ func (c *command) confirms(out io.Writer, question string) bool {
 }
 
 func (c *command) pluginDisable() *cobra.Command {
-	return c.pluginEach("disable NAME", "Keep a plugin, and don't use it", "Disabled %s for sessions that begin from now on.\n", func(ctx context.Context, a *app.App, name string) error {
-		return a.Extensions.Store().Disable(ctx, name)
-	})
+	return c.pluginEach("disable NAME", "Keep a plugin, and don't use it", "Disabled %s for sessions that begin from now on.\n",
+		func(ctx context.Context, a *app.App, name string) error {
+			return a.Extensions.Store().Disable(ctx, name)
+		})
 }
 
 func (c *command) pluginRemove() *cobra.Command {
-	return c.pluginEach("remove NAME", "Remove a plugin and its copy", "Removed %s.\n", func(ctx context.Context, a *app.App, name string) error {
-		return a.Extensions.Store().Remove(ctx, name)
-	})
+	return c.pluginEach("remove NAME", "Remove a plugin and its copy", "Removed %s.\n",
+		func(ctx context.Context, a *app.App, name string) error {
+			return a.Extensions.Store().Remove(ctx, name)
+		})
 }
 
 // pluginEach is a command that does one thing with one plugin.

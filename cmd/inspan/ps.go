@@ -16,8 +16,10 @@ func (c *command) ps() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ps",
 		Short: "List running sessions and kept commands",
-		Long: "inspan lists each session that a process drives now, with its subagents below it. A session works, asks, or waits for its model.\n" +
-			"Stopped sessions are in 'inspan sessions list'. A session that asks is listed wherever it runs; 'inspan attach' or 'inspan send' answers it.\n" +
+		Long: "inspan lists each session that a process drives now, with its subagents below it. A session works, asks, or waits for its " +
+			"model.\n" +
+			"Stopped sessions are in 'inspan sessions list'. A session that asks is listed wherever it runs; 'inspan attach' or 'inspan send' " +
+			"answers it.\n" +
 			"A command that still runs after its session ended is \"kept\". 'inspan stop' with the session's id ends it.",
 		Args: exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -18,7 +18,8 @@ func (c *command) rewind() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rewind [ID]",
 		Short: "Restore files, the conversation or both to an earlier message",
-		Long: "Without --to, inspan lists the messages that you can rewind to. With --to, it restores the files that the agent has changed since,\n" +
+		Long: "Without --to, inspan lists the messages that you can rewind to. With --to, it restores the files that the agent has changed " +
+			"since,\n" +
 			"including changes by commands, and the conversation continues from there. It shows the changes first.\n" +
 			"Files that you or other programs changed between the agent's calls stay as they are. --redo undoes the last rewind.\n" +
 			"A rewind can't undo effects outside the workspace. 'inspan effects' lists them.",
@@ -49,14 +50,8 @@ func (c *command) rewind() *cobra.Command {
 			for _, line := range r.Lines(force) {
 				fmt.Fprintln(out, "  "+line)
 			}
-			if !yes && isTerminal(c.in) {
-				if yes, err = console.NewPerson(c.console, c.in, out).Agrees(cmd.Context(), "Do this?"); err != nil {
-					return err
-				}
-			}
-			if !yes {
-				fmt.Fprintln(cmd.ErrOrStderr(), "Nothing was changed. --yes does what is shown.")
-				return nil
+			if yes, err = c.agreed(cmd, yes); err != nil || !yes {
+				return err
 			}
 			err = s.Rewind(cmd.Context(), r.To, func(ctx context.Context) (*event.Restored, error) { return r.Restore(ctx, force) })
 			if err != nil {
@@ -75,6 +70,18 @@ func (c *command) rewind() *cobra.Command {
 	cmd.MarkFlagsMutuallyExclusive("to", "redo")
 	cmd.MarkFlagsMutuallyExclusive("files", "conversation")
 	return cmd
+}
+
+// agreed reports whether the person wants what is shown, which --yes says beforehand.
+func (c *command) agreed(cmd *cobra.Command, yes bool) (bool, error) {
+	var err error
+	if !yes && isTerminal(c.in) {
+		yes, err = console.NewPerson(c.console, c.in, cmd.OutOrStdout()).Agrees(cmd.Context(), "Do this?")
+	}
+	if err == nil && !yes {
+		fmt.Fprintln(cmd.ErrOrStderr(), "Nothing was changed. --yes does what is shown.")
+	}
+	return yes, err
 }
 
 // sessionOf is the session named, or the one used last here.

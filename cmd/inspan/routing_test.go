@@ -73,15 +73,20 @@ type private struct {
 func newPrivate(t *testing.T, d *desk) *private {
 	t.Helper()
 	p := &private{t: t, desk: d, dir: t.TempDir()}
-	local := ollamatest.Start(t, &ollamatest.Server{Models: []llm.Info{{Model: "small", Window: d.window}}, Largest: d.window, Answer: d.answer})
+	local := ollamatest.Start(t, &ollamatest.Server{
+		Models:  []llm.Info{{Model: "small", Window: d.window}},
+		Largest: d.window, Answer: d.answer,
+	})
 	far := anthropictest.Start(t, &anthropictest.Server{Answer: func(_ *http.Request, body []byte) anthropictest.Answer {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.cloud = append(p.cloud, string(body))
 		return anthropictest.Answer{Parts: llm.Say("I am the cloud")}
 	}})
-	p.settings = fmt.Sprintf("model='router/auto'\n[providers.desk]\nkind='ollama'\nbase_url='%s'\nlocal=true\n[providers.far]\nkind='anthropic'\nbase_url='%s'\nkey_command='echo k'\nlocal=false\n"+
-		"[providers.desk.models.small]\nwindow=%s\n[providers.far.models.big]\nwindow=200000\n[router]\nprivate=['ACME-[0-9]+']\nroutes={local='desk/small', cloud='far/big'}\n", local, far, "%d")
+	p.settings = fmt.Sprintf("model='router/auto'\n[providers.desk]\nkind='ollama'\nbase_url='%s'\nlocal=true\n[providers.far]\n"+
+		"kind='anthropic'\nbase_url='%s'\nkey_command='echo k'\nlocal=false\n"+
+		"[providers.desk.models.small]\nwindow=%s\n[providers.far.models.big]\nwindow=200000\n[router]\nprivate=['ACME-[0-9]+']\n"+
+		"routes={local='desk/small', cloud='far/big'}\n", local, far, "%d")
 	p.shrink(d.window)
 	for i := range 40 {
 		p.file(fmt.Sprintf("work/f%d.txt", i+1), strings.Repeat(fmt.Sprintf("line of file %d\n", i+1), 400))
@@ -111,7 +116,10 @@ func (p *private) file(name, text string) {
 func (p *private) command(args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(p.t.Context(), built(p.t), args...)
 	cmd.Dir = filepath.Join(p.dir, "work")
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.dir, "INSPAN_STATE_DIR=" + filepath.Join(p.dir, "state"), "INSPAN_CONFIG_DIR=" + filepath.Join(p.dir, "config")}
+	cmd.Env = []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + p.dir, "INSPAN_STATE_DIR=" + filepath.Join(p.dir, "state"),
+		"INSPAN_CONFIG_DIR=" + filepath.Join(p.dir, "config"),
+	}
 	return cmd
 }
 
@@ -146,7 +154,8 @@ func TestPrivateSessionOutgrowsTheDesk(t *testing.T) {
 	if out := p.inspan("resume", "last", "and what was it that ACME-4711 wanted?"); !strings.Contains(out, "HERON is done") {
 		t.Errorf("resume says %s", out)
 	}
-	if out := p.inspan("sessions", "show", "last", "--events"); !strings.Contains(out, `"kind":"compacted"`) || strings.Contains(out, "no route may answer") {
+	if out := p.inspan("sessions", "show", "last", "--events"); !strings.Contains(out, `"kind":"compacted"`) ||
+		strings.Contains(out, "no route may answer") {
 		t.Errorf("nothing was cut, or somebody was refused: %.3000s", out)
 	}
 	d.mu.Lock()
@@ -211,9 +220,11 @@ func TestRoutingFollowsTheTask(t *testing.T) {
 func TestJudgeOfTheSettings(t *testing.T) {
 	d := &desk{window: 100_000, verdict: "9"}
 	p := newPrivate(t, d)
-	p.settings = strings.Replace(p.settings, "[router]\n", "[providers.desk.models.judge]\nprice={input=1000.0, output=1000.0}\n[router]\njudge='desk/judge'\n", 1)
+	p.settings = strings.Replace(p.settings, "[router]\n",
+		"[providers.desk.models.judge]\nprice={input=1000.0, output=1000.0}\n[router]\njudge='desk/judge'\n", 1)
 	p.shrink(100_000)
-	if out := p.inspan("run", "Bring me something nice"); !strings.Contains(out, "I am the cloud") || !strings.Contains(out, "judged by desk/judge") {
+	if out := p.inspan("run", "Bring me something nice"); !strings.Contains(out, "I am the cloud") ||
+		!strings.Contains(out, "judged by desk/judge") {
 		t.Errorf("the run: %s", out)
 	}
 	if out := p.inspan("cost", "--by", "model"); !strings.Contains(out, "desk/judge") {
@@ -225,7 +236,8 @@ func TestJudgeOfTheSettings(t *testing.T) {
 // of the session, in its limit and in the cost of the day.
 func TestRefusedAnswersCount(t *testing.T) {
 	p := newPrivate(t, &desk{window: 100_000})
-	p.settings = strings.Replace(p.settings, "[providers.far.models.big]\n", "[providers.far.models.big]\nprice={input=1000.0, output=1000.0}\n", 1) +
+	p.settings = strings.Replace(p.settings, "[providers.far.models.big]\n",
+		"[providers.far.models.big]\nprice={input=1000.0, output=1000.0}\n", 1) +
 		"[[check]]\nname='no clouds'\non='output'\npattern='cloud'\naction='deny'\n"
 	p.settings = strings.Replace(p.settings, "model='router/auto'\n", "model='far/big'\nmax_cost_per_day=0.5\n", 1)
 	p.shrink(100_000)
@@ -252,8 +264,9 @@ func TestDayCapOfManyProcesses(t *testing.T) {
 		return anthropictest.Answer{Parts: llm.Say("paid"), Usage: llm.Usage{Output: 1000}}
 	}})
 	p := newPrivate(t, &desk{window: 1})
-	p.file("config/config.toml", fmt.Sprintf("model='far/big'\nmax_cost_per_day=%d.0\n[providers.far]\nkind='anthropic'\nbase_url='%s'\nkey_command='echo k'\n"+
-		"[providers.far.models.big]\nwindow=200000\nmax_output=1000\nprice={input=0.0, output=1000.0}\n", most, far))
+	p.file("config/config.toml",
+		fmt.Sprintf("model='far/big'\nmax_cost_per_day=%d.0\n[providers.far]\nkind='anthropic'\nbase_url='%s'\nkey_command='echo k'\n"+
+			"[providers.far.models.big]\nwindow=200000\nmax_output=1000\nprice={input=0.0, output=1000.0}\n", most, far))
 	built(t)
 	ended := make(chan int, runs)
 	waits := make(chan struct{}, runs)

@@ -73,7 +73,8 @@ func (c *command) run() *cobra.Command {
 	f.add(cmd)
 	f.addNew(cmd)
 	f.addDetach(cmd)
-	cmd.Flags().StringVar(&f.input, "input-format", console.Text, "`format` of standard input: text, or stream-json (one message per line, as wrappers of Claude Code write them)")
+	cmd.Flags().StringVar(&f.input, "input-format", console.Text,
+		"`format` of standard input: text, or stream-json (one message per line, as wrappers of Claude Code write them)")
 	return cmd
 }
 
@@ -104,15 +105,18 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	fl.Var((*dollars)(&f.MaxCost), "max-cost", "maximum cost of the session in US `dollars`; 0 means no limit")
 	fl.Int64Var(&f.MaxTokens, "max-tokens", 0, "maximum `tokens` of the session, prompts and replies; 0 means no limit")
 	fl.DurationVar(&f.MaxTime, "max-time", 0, "maximum `time` of one run, such as 90s or 2h, not counting waits for you; 0 means no limit")
-	fl.DurationVar(&f.RetryFor, "retry-for", 0, "how long to retry a model that is down, such as `90s` or 2h (default 1m; 15m without a terminal)")
+	fl.DurationVar(&f.RetryFor, "retry-for", 0,
+		"how long to retry a model that is down, such as `90s` or 2h (default 1m; 15m without a terminal)")
 	fl.StringVar(&f.Record, "record", "", "write the model's answers to a new `file`")
 	fl.StringVar(&f.Replay, "replay", "", "replay a recorded `file` instead of calling a model")
-	fl.StringVar(&f.output, "output", console.Text, "output `format`: text, json, stream-json, or claude-stream-json for wrappers of Claude Code")
+	fl.StringVar(&f.output, "output", console.Text,
+		"output `format`: text, json, stream-json, or claude-stream-json for wrappers of Claude Code")
 	fl.StringArrayVar(&f.Allow, "allow", nil, "`rule` for calls that run without asking, such as \"bash(go test *)\"; repeatable")
 	fl.StringArrayVar(&f.Ask, "ask", nil, "`rule` for calls that ask in every mode; repeatable")
 	fl.StringVar(&f.Container, "container", "", "run commands in a container of this `image` (podman or docker) instead of the kernel sandbox")
 	fl.StringVar(&f.Trust, "trust", "", "`checksum` of the folder content that you trust; 'inspan trust --sum' prints it")
-	fl.BoolVar(&f.KeepJobs, "keep-jobs", false, "keep background jobs that bash was told to keep after the session, without asking (rule keep(*))")
+	fl.BoolVar(&f.KeepJobs, "keep-jobs", false,
+		"keep background jobs that bash was told to keep after the session, without asking (rule keep(*))")
 	fl.StringArrayVar(&f.Deny, "deny", nil, "`rule` for calls that are denied; repeatable")
 }
 
@@ -129,7 +133,8 @@ func (f *runFlags) check(cmd *cobra.Command) error {
 		return err
 	}
 	if !slices.Contains(console.Forms(), f.output) {
-		return usageError{fmt.Errorf("--output: %q is none of %s%s", f.output, strings.Join(console.Forms(), ", "), words.DidYouMean(f.output, console.Forms()))}
+		return usageError{fmt.Errorf("--output: %q is none of %s%s", f.output, strings.Join(console.Forms(), ", "),
+			words.DidYouMean(f.output, console.Forms()))}
 	}
 	if f.input != "" && f.input != console.Text && f.input != console.StreamJSON {
 		return usageError{fmt.Errorf("--input-format: %q is neither text nor stream-json", f.input)}

@@ -30,7 +30,8 @@ func newTerminal(t *testing.T, h home, width, height int) *terminal {
 		t.Skip("tmux is not installed")
 	}
 	s := &terminal{t, filepath.Join(t.TempDir(), "tmux")}
-	shell := fmt.Sprintf("cd %s && exec env -i HOME=%s PATH=%s:$PATH TERM=screen-256color LANG=C.UTF-8 PS1='$ ' INSPAN_STATE_DIR=%s INSPAN_CONFIG_DIR=%s sh",
+	shell := fmt.Sprintf("cd %s && exec env -i HOME=%s PATH=%s:$PATH TERM=screen-256color LANG=C.UTF-8 PS1='$ ' INSPAN_STATE_DIR=%s "+
+		"INSPAN_CONFIG_DIR=%s sh",
 		h.work, h.dir, filepath.Dir(h.bin), filepath.Join(h.dir, "state"), filepath.Join(h.dir, "config"))
 	s.tmux("-f", "/dev/null", "new-session", "-d", "-x", fmt.Sprint(width), "-y", fmt.Sprint(height), shell)
 	t.Cleanup(func() { _ = exec.Command("tmux", "-S", s.socket, "kill-server").Run() })
@@ -174,7 +175,8 @@ func TestScreenInDocs(t *testing.T) {
 	s.types("clear; inspan")
 	s.shows("say what to do")
 	for _, line := range []string{
-		`call: todo {"items":[{"text":"look for the bug","state":"done"},{"text":"mend it","state":"doing"},{"text":"run the tests","state":"open"}]}`,
+		`call: todo {"items":[{"text":"look for the bug","state":"done"},{"text":"mend it","state":"doing"},{"text":"run the ` +
+			`tests","state":"open"}]}`,
 		`read: cart.go`,
 		`say: The comment says ten or more, the code says more than ten.`,
 		`call: edit_file {"path":"cart.go","edits":[{"old_string":"n > 10","new_string":"n >= 10"}]}`,

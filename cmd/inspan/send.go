@@ -14,7 +14,8 @@ func (c *command) send() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   `send ID ["text"]`,
 		Short: "Send a message or a decision to a session",
-		Long: "inspan appends the input to the session's log. A process that runs the session reads it at once; otherwise it waits for 'inspan resume'.\n" +
+		Long: "inspan appends the input to the session's log. A process that runs the session reads it at once; otherwise it waits for 'inspan " +
+			"resume'.\n" +
 			"Plain text starts a new run after the current one.",
 		Example: "  inspan send --steer last \"use the existing helper\"\n  inspan send --cancel last\n  inspan send --allow call_1 last",
 		Args:    exactly(1, 2, "ID [TEXT]"),

@@ -39,7 +39,8 @@ func (f *serveFlags) add(cmd *cobra.Command) {
 	fl.StringArrayVar(&f.Deny, "deny", nil, "`rule` for calls that are denied; repeatable")
 	fl.Var((*dollars)(&f.MaxCost), "max-cost", "maximum cost of an agent's session in US `dollars`; 0 means no limit")
 	fl.StringVar(&f.cwd, "cwd", ".", "`folder` to work in (the workspace)")
-	fl.StringVar(&f.tokenFile, "token-file", "", "private `file` with the token that clients must send; created if missing (default: in the state folder)")
+	fl.StringVar(&f.tokenFile, "token-file", "",
+		"private `file` with the token that clients must send; created if missing (default: in the state folder)")
 	fl.BoolVar(&f.public, "public", false, "allow an address that other machines can reach")
 	fl.StringArrayVar(&f.hosts, "host", nil, "`name` of a proxy in front of the server; repeatable")
 }
@@ -95,7 +96,8 @@ func (c *command) mcpServe() *cobra.Command {
 		Use:   "serve",
 		Short: "Offer tools and agents to MCP clients",
 		Long: "inspan offers its tools, and agents (run_agent), to MCP clients over standard input and output, or over HTTP.\n" +
-			"Mode and rules judge every call. A call that asks is shown to the person at the client. If the client can't ask, it is denied.\n\n" + console.ModesHelp(),
+			"Mode and rules judge every call. A call that asks is shown to the person at the client. If the client can't ask, it is denied.\n\n" +
+			console.ModesHelp(),
 		Example: "  inspan mcp serve --mode edit\n  inspan mcp serve --http 127.0.0.1:8765 --tools read_file,search_files --no-agent",
 		Args:    exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -123,7 +125,8 @@ func (c *command) mcpServe() *cobra.Command {
 	}
 	f.add(cmd)
 	cmd.Flags().StringVar(&f.listen, "http", "", "serve HTTP at this `address`, such as 127.0.0.1:0, instead of standard input and output")
-	cmd.Flags().StringSliceVar(&names, "tools", nil, "`names` of the tools to offer, separated by commas (default: those that work in the workspace and beyond)")
+	cmd.Flags().StringSliceVar(&names, "tools", nil,
+		"`names` of the tools to offer, separated by commas (default: those that work in the workspace and beyond)")
 	cmd.Flags().BoolVar(&noAgent, "no-agent", false, "offer tools only")
 	return cmd
 }

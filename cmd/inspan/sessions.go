@@ -185,8 +185,9 @@ func (c *command) sessionsFsck() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fsck [ID]",
 		Short: "Check the files of one session, or of all",
-		Long:  "inspan checks every log line against its checksum and every blob against its name, and changes nothing.\nWith --repair it sets aside a last line that a crash left half written.",
-		Args:  exactly(0, 1, "[ID]"),
+		Long: "inspan checks every log line against its checksum and every blob against its name, and changes nothing.\n" +
+			"With --repair it sets aside a last line that a crash left half written.",
+		Args: exactly(0, 1, "[ID]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, err := app.Load(c.self)
 			if err != nil {

@@ -140,7 +140,8 @@ func notHere(list []tui.Command, name string) error {
 	if near := words.Near(name, names); near != nil {
 		hint = "; near it are /" + strings.Join(near, ", /")
 	}
-	return fmt.Errorf("there is no command /%s%s; 'inspan run /help' lists all. To say this to the model, put a space before it", words.OneLine(name, 40), hint)
+	return fmt.Errorf("there is no command /%s%s; 'inspan run /help' lists all. To say this to the model, put a space before it",
+		words.OneLine(name, 40), hint)
 }
 
 // instead names what does the same without a screen.

@@ -130,8 +130,14 @@ func (c *command) slashes(a *app.App, root string) []tui.Command {
 		}}
 	}
 	list = append(list,
-		printed("skills", "list the skills", func(out, complain io.Writer) error { return listing.Skills(out, complain, a.Extensions.Skills(root)) }),
-		printed("memory", "list what is remembered", func(out, complain io.Writer) error { return listing.Memory(out, complain, a.Knowledge.Memory(root)) }),
+		printed("skills", "list the skills", func(out, complain io.Writer) error {
+			return listing.Skills(out,
+				complain, a.Extensions.Skills(root))
+		}),
+		printed("memory", "list what is remembered", func(out, complain io.Writer) error {
+			return listing.Memory(out,
+				complain, a.Knowledge.Memory(root))
+		}),
 		printed("agents", "list the kinds of agents", func(out, complain io.Writer) error {
 			return listing.Roles(out, complain, a.Extensions.Roles(root, func(string) {}))
 		}),
@@ -154,36 +160,40 @@ func (c *command) slashes(a *app.App, root string) []tui.Command {
 // serverSlash tells how the servers are, and agrees to what one offers. What is agreed
 // to is named by its digest, so that the person has seen it.
 func serverSlash(a *app.App, root string) tui.Command {
-	return tui.Command{Name: "mcp", Args: "[agree NAME [DIGEST]]", Doc: "show the MCP servers, or agree to what one offers now", Print: func(_ context.Context, args string) (string, error) {
-		fields := strings.Fields(args)
-		if len(fields) > 0 && (fields[0] != "agree" || len(fields) < 2 || len(fields) > 3) {
-			return "", errors.New("want /mcp, /mcp agree NAME or /mcp agree NAME DIGEST")
-		}
-		var b strings.Builder
-		for _, m := range a.Hubs.Managers(root) {
-			if len(fields) == 0 {
-				if err := listing.Servers(&b, m.Status()); err != nil {
-					return "", err
+	return tui.Command{
+		Name: "mcp", Args: "[agree NAME [DIGEST]]", Doc: "show the MCP servers, or agree to what one offers now",
+		Print: func(_ context.Context, args string) (string, error) {
+			fields := strings.Fields(args)
+			if len(fields) > 0 && (fields[0] != "agree" || len(fields) < 2 || len(fields) > 3) {
+				return "", errors.New("want /mcp, /mcp agree NAME or /mcp agree NAME DIGEST")
+			}
+			var b strings.Builder
+			for _, m := range a.Hubs.Managers(root) {
+				if len(fields) == 0 {
+					if err := listing.Servers(&b, m.Status()); err != nil {
+						return "", err
+					}
+					continue
 				}
-				continue
+				now, agreed, digest := m.Definitions(fields[1])
+				switch {
+				case digest == "":
+				case len(fields) == 3 && len(fields[2]) >= shownDigest && strings.HasPrefix(digest, fields[2]):
+					return "Agreed to what " + fields[1] + " offers now; the next run has it.", m.Agree(fields[1], digest)
+				default:
+					return fmt.Sprintf("%sTo agree to what %s offers now: /mcp agree %s %s",
+						listing.Differences(agreed, now), fields[1], fields[1], digest[:shownDigest]), nil
+				}
 			}
-			now, agreed, digest := m.Definitions(fields[1])
 			switch {
-			case digest == "":
-			case len(fields) == 3 && len(fields[2]) >= shownDigest && strings.HasPrefix(digest, fields[2]):
-				return "Agreed to what " + fields[1] + " offers now; the next run has it.", m.Agree(fields[1], digest)
-			default:
-				return fmt.Sprintf("%sTo agree to what %s offers now: /mcp agree %s %s", listing.Differences(agreed, now), fields[1], fields[1], digest[:shownDigest]), nil
+			case len(fields) > 0:
+				return "", fmt.Errorf("no MCP server %q is connected", fields[1])
+			case b.Len() == 0:
+				return "There are no MCP servers here; 'inspan mcp add' adds one.", nil
 			}
-		}
-		switch {
-		case len(fields) > 0:
-			return "", fmt.Errorf("no MCP server %q is connected", fields[1])
-		case b.Len() == 0:
-			return "There are no MCP servers here; 'inspan mcp add' adds one.", nil
-		}
-		return b.String(), nil
-	}}
+			return b.String(), nil
+		},
+	}
 }
 
 const shownDigest = 8 // characters of the digest that a person agrees to

@@ -27,7 +27,8 @@ func TestWrapper(t *testing.T) {
 	}
 	bin, claude := filepath.Join(dir, "inspan"), filepath.Join(dir, "claude")
 	// The SDK asks for a version, and hands over options that are those of Claude Code.
-	shim := "#!/bin/sh\n[ \"$1\" = -v ] && echo '2.9.9 (Claude Code)' && exit\nexec " + bin + " run --model script --mode auto --output claude-stream-json --input-format stream-json\n"
+	shim := "#!/bin/sh\n[ \"$1\" = -v ] && echo '2.9.9 (Claude Code)' && exit\nexec " + bin +
+		" run --model script --mode auto --output claude-stream-json --input-format stream-json\n"
 	if err := os.WriteFile(claude, []byte(shim), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +39,8 @@ func TestWrapper(t *testing.T) {
 	if err := os.Mkdir(work, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), uv, "run", "--quiet", "--no-project", "--with", "claude-agent-sdk==0.2.187", "python", "testdata/wrapper.py", claude, work)
+	cmd := exec.CommandContext(t.Context(), uv, "run", "--quiet", "--no-project",
+		"--with", "claude-agent-sdk==0.2.187", "python", "testdata/wrapper.py", claude, work)
 	cmd.Env = append(os.Environ(), "INSPAN_STATE_DIR="+filepath.Join(dir, "state"), "INSPAN_CONFIG_DIR="+filepath.Join(dir, "config"))
 	cmd.WaitDelay = time.Second
 	out, err := cmd.CombinedOutput()

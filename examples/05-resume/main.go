@@ -28,7 +28,8 @@ func main() {
 	// It touches nothing in the world, so it need not ask.
 	work.Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) { return nil, nil }
 	host := inspan.Host{Dir: dir, Agent: func(context.Context, inspan.Place) (*inspan.Agent, error) {
-		model, err := script.Parse([]byte("-- reply --\ncall: work {\"Name\":\"one\"}\n-- reply --\ncall: work {\"Name\":\"two\"}\n-- reply --\nBoth done.\n"))
+		model, err := script.Parse([]byte("-- reply --\ncall: work {\"Name\":\"one\"}\n-- reply --\ncall: work {\"Name\":\"two\"}\n" +
+			"-- reply --\nBoth done.\n"))
 		return &inspan.Agent{Model: model, Tools: []tool.Tool{work}, Mode: "auto"}, err
 	}}
 	first, err := host.New(ctx, dir)

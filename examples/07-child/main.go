@@ -21,14 +21,15 @@ func main() {
 	}
 	defer os.RemoveAll(dir)
 	host := &inspan.Host{Dir: dir}
-	ask := tool.New("ask_another", "Has another agent do something.", func(ctx context.Context, c *tool.Call, in struct{ Task string }) (tool.Result, error) {
-		child, err := host.Child(ctx, c.Session, c.ID, dir)
-		if err != nil {
-			return tool.Result{}, err
-		}
-		defer child.Close()
-		return tool.Text("It says: " + say(ctx, child, in.Task)), nil
-	})
+	ask := tool.New("ask_another", "Has another agent do something.",
+		func(ctx context.Context, c *tool.Call, in struct{ Task string }) (tool.Result, error) {
+			child, err := host.Child(ctx, c.Session, c.ID, dir)
+			if err != nil {
+				return tool.Result{}, err
+			}
+			defer child.Close()
+			return tool.Text("It says: " + say(ctx, child, in.Task)), nil
+		})
 	ask.Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) { return nil, nil } // the child's own calls are judged
 	host.Agent = func(context.Context, inspan.Place) (*inspan.Agent, error) {
 		return &inspan.Agent{Model: &script.Model{}, Tools: []tool.Tool{ask}}, nil // follows commands in the prompt

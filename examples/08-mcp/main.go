@@ -24,9 +24,10 @@ type place struct {
 // birds is a server as its SDK makes them.
 func birds(ctx context.Context) (io.ReadWriteCloser, error) {
 	s := mcp.NewServer(&mcp.Implementation{Name: "birds", Version: "1"}, nil)
-	mcp.AddTool(s, &mcp.Tool{Name: "seen", Description: "Birds that were seen at a place."}, func(_ context.Context, _ *mcp.CallToolRequest, at place) (*mcp.CallToolResult, any, error) {
-		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "two herons at " + at.Name}}}, nil, nil
-	})
+	mcp.AddTool(s, &mcp.Tool{Name: "seen", Description: "Birds that were seen at a place."},
+		func(_ context.Context, _ *mcp.CallToolRequest, at place) (*mcp.CallToolResult, any, error) {
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "two herons at " + at.Name}}}, nil, nil
+		})
 	ours, theirs := net.Pipe()
 	go func() { _ = s.Run(ctx, &mcp.IOTransport{Reader: theirs, Writer: theirs}) }()
 	return ours, nil

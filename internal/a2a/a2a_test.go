@@ -34,7 +34,8 @@ func TestCard(t *testing.T) {
 		if err != nil || res.StatusCode != want {
 			t.Fatalf("%v %d %s", err, res.StatusCode, raw)
 		}
-		if strings.Contains(string(raw), "securityRequirements") || !strings.Contains(string(raw), `"securitySchemes":{"token":{"httpAuthSecurityScheme":{"scheme":"Bearer"}}}`) {
+		if strings.Contains(string(raw), "securityRequirements") ||
+			!strings.Contains(string(raw), `"securitySchemes":{"token":{"httpAuthSecurityScheme":{"scheme":"Bearer"}}}`) {
 			t.Errorf("%s", raw)
 		}
 		var card struct {
@@ -46,10 +47,12 @@ func TestCard(t *testing.T) {
 		if err := json.Unmarshal(raw, &card); err != nil {
 			t.Fatal(err)
 		}
-		if len(card.SupportedInterfaces) != 1 || card.SupportedInterfaces[0].URL != h.url+"/" || card.SupportedInterfaces[0].ProtocolBinding != "JSONRPC" || card.SupportedInterfaces[0].ProtocolVersion != "1.0" {
+		if len(card.SupportedInterfaces) != 1 || card.SupportedInterfaces[0].URL != h.url+"/" ||
+			card.SupportedInterfaces[0].ProtocolBinding != "JSONRPC" || card.SupportedInterfaces[0].ProtocolVersion != "1.0" {
 			t.Errorf("%s", raw)
 		}
-		if card.Name != "inspan" || card.Version == "" || card.Description == "" || !card.Capabilities.Streaming || card.Capabilities.PushNotifications || len(card.Skills) == 0 {
+		if card.Name != "inspan" || card.Version == "" || card.Description == "" || !card.Capabilities.Streaming ||
+			card.Capabilities.PushNotifications || len(card.Skills) == 0 {
 			t.Errorf("%s", raw)
 		}
 	}
@@ -65,7 +68,8 @@ func TestTask(t *testing.T) {
 	if files, _ := json.Marshal(got.artifact("files").Data["files"]); !strings.Contains(string(files), "work/new.txt") {
 		t.Errorf("%s", files)
 	}
-	if got.ContextID != got.ID || got.Status.Timestamp.IsZero() || len(got.History) != 2 || got.History[0].Role != "ROLE_USER" || got.History[1].Role != "ROLE_AGENT" {
+	if got.ContextID != got.ID || got.Status.Timestamp.IsZero() || len(got.History) != 2 ||
+		got.History[0].Role != "ROLE_USER" || got.History[1].Role != "ROLE_AGENT" {
 		t.Errorf("%+v", got)
 	}
 	if !strings.Contains(h.log(got.ID), `"by":"a2a:ann"`) {
@@ -94,7 +98,9 @@ func TestStream(t *testing.T) {
 	h := newHouse(t, "auto")
 	h.write("a.txt", "one\n")
 	v := h.visitor(annsToken)
-	all, code := v.stream("SendStreamingMessage", map[string]any{"message": say("bash: while ! test -e go; do sleep 0.02; done\nsay: I'll look.\nread: a.txt\nsay: It says one.")}, func(happening) { h.write("go", "") })
+	all, code := v.stream("SendStreamingMessage",
+		map[string]any{"message": say("bash: while ! test -e go; do sleep 0.02; done\nsay: I'll look.\nread: a.txt\n" +
+			"say: It says one.")}, func(happening) { h.write("go", "") })
 	if code != 0 || states(all) != "working completed" || all[0].Task == nil || all[0].Task.Status.State != "TASK_STATE_WORKING" {
 		t.Fatalf("%d %s %+v", code, states(all), all)
 	}
@@ -144,7 +150,8 @@ func TestConsent(t *testing.T) {
 			if code != 0 || got.Status.State != "TASK_STATE_INPUT_REQUIRED" || got.Status.Message == nil {
 				t.Fatalf("%d %+v", code, got)
 			}
-			if q := got.Status.Message.Parts; len(q) != 2 || !strings.Contains(q[0].Text, "May write_file run") || !strings.Contains(q[0].Text, "+made") || q[1].Data["call"] == "" {
+			if q := got.Status.Message.Parts; len(q) != 2 || !strings.Contains(q[0].Text, "May write_file run") ||
+				!strings.Contains(q[0].Text, "+made") || q[1].Data["call"] == "" {
 				t.Errorf("%+v", q)
 			}
 			answered, code := v.send(message{ID: "m2", Role: "ROLE_USER", TaskID: got.ID, ContextID: got.ContextID, Parts: []part{tc.answer}}, false)
@@ -192,7 +199,10 @@ func TestQuestions(t *testing.T) {
 			t.Errorf("%+v is taken", m)
 		}
 	}
-	all, code := v.stream("SendStreamingMessage", map[string]any{"message": message{ID: "m3", Role: "ROLE_USER", TaskID: got.ID, Parts: []part{{Text: "yes"}}}})
+	all, code := v.stream("SendStreamingMessage", map[string]any{"message": message{
+		ID:   "m3",
+		Role: "ROLE_USER", TaskID: got.ID, Parts: []part{{Text: "yes"}},
+	}})
 	if code != 0 || !strings.HasSuffix(states(all), "input_required") {
 		t.Fatalf("%d %s", code, states(all))
 	}
@@ -220,7 +230,10 @@ func TestNamedQuestion(t *testing.T) {
 		t.Fatalf("%v %+v", err, waiting)
 	}
 	for i, decision := range []string{"deny", "allow once"} {
-		got, _ = v.send(message{ID: "m2", Role: "ROLE_USER", TaskID: got.ID, Parts: []part{{Data: map[string]any{"call": waiting[1-i].Call.ID, "decision": decision}}}}, false)
+		got, _ = v.send(message{
+			ID: "m2", Role: "ROLE_USER", TaskID: got.ID,
+			Parts: []part{{Data: map[string]any{"call": waiting[1-i].Call.ID, "decision": decision}}},
+		}, false)
 	}
 	if got.Status.State != "TASK_STATE_COMPLETED" || h.read("new.txt") != "made" || h.read("two.txt") != "" {
 		t.Errorf("%+v", got)
@@ -237,7 +250,8 @@ func TestDecideHere(t *testing.T) {
 	v := h.visitor(annsToken)
 	got, _ := v.send(say(write+"\nsay: end"), false)
 	for _, words := range []string{"yes", "no"} {
-		if _, code := v.send(message{ID: "m2", Role: "ROLE_USER", TaskID: got.ID, Parts: []part{{Text: words}}}, false); code == 0 || h.read("new.txt") != "" {
+		if _, code := v.send(message{ID: "m2", Role: "ROLE_USER", TaskID: got.ID, Parts: []part{{Text: words}}}, false); code == 0 ||
+			h.read("new.txt") != "" {
 			t.Errorf("%s is taken", words)
 		}
 	}
@@ -255,7 +269,8 @@ func TestDecideHere(t *testing.T) {
 		t.Error("it was not made")
 	}
 	asks, _ := v.send(say(`call: ask_user {"question":"Which colour?"}`), false)
-	if got, code := v.send(message{ID: "m3", Role: "ROLE_USER", TaskID: asks.ID, Parts: []part{{Text: "red"}}}, false); code != 0 || got.Status.State != "TASK_STATE_COMPLETED" {
+	if got, code := v.send(message{ID: "m3", Role: "ROLE_USER", TaskID: asks.ID, Parts: []part{{Text: "red"}}}, false); code != 0 ||
+		got.Status.State != "TASK_STATE_COMPLETED" {
 		t.Errorf("%d %+v", code, got)
 	}
 }
@@ -311,7 +326,8 @@ func TestCancelAQuestion(t *testing.T) {
 	v := h.visitor(annsToken)
 	got, _ := v.send(say(write), false)
 	var after task
-	if code := v.call("CancelTask", map[string]any{"id": got.ID}, &after); code != 0 || after.Status.State != "TASK_STATE_CANCELED" || h.read("new.txt") != "" {
+	if code := v.call("CancelTask", map[string]any{"id": got.ID}, &after); code != 0 ||
+		after.Status.State != "TASK_STATE_CANCELED" || h.read("new.txt") != "" {
 		t.Errorf("%d %+v", code, after)
 	}
 }
@@ -322,7 +338,8 @@ func TestSteer(t *testing.T) {
 	v := h.visitor(annsToken)
 	got, _ := v.send(say("bash: while ! test -e go; do sleep 0.05; done\nsay: end"), true)
 	if code := v.call("SendMessage", map[string]any{
-		"message": message{ID: "m2", Role: "ROLE_USER", TaskID: got.ID, Parts: []part{{Text: "heed this"}}}, "configuration": map[string]any{"returnImmediately": true},
+		"message":       message{ID: "m2", Role: "ROLE_USER", TaskID: got.ID, Parts: []part{{Text: "heed this"}}},
+		"configuration": map[string]any{"returnImmediately": true},
 	}, &happening{}); code != 0 {
 		t.Fatalf("error %d", code)
 	}
@@ -347,7 +364,8 @@ func TestRestart(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	got := v.get(asks.ID)
-	if got.Status.State != "TASK_STATE_INPUT_REQUIRED" || got.Status.Message.Parts[1].Data["call"] != asks.Status.Message.Parts[1].Data["call"] {
+	if got.Status.State != "TASK_STATE_INPUT_REQUIRED" ||
+		got.Status.Message.Parts[1].Data["call"] != asks.Status.Message.Parts[1].Data["call"] {
 		t.Fatalf("%+v", got)
 	}
 	got, code := v.send(message{ID: "m2", Role: "ROLE_USER", TaskID: asks.ID, Parts: []part{{Text: "yes"}}}, false)
@@ -393,7 +411,8 @@ func TestStates(t *testing.T) {
 			t.Errorf("%s: no reason", prompt)
 		}
 		if want == "TASK_STATE_AUTH_REQUIRED" {
-			if got, code = v.send(message{ID: "m2", Role: "ROLE_USER", TaskID: got.ID, Parts: []part{{Text: "say: now"}}}, false); code != 0 || got.Status.State != "TASK_STATE_COMPLETED" {
+			if got, code = v.send(message{ID: "m2", Role: "ROLE_USER", TaskID: got.ID, Parts: []part{{Text: "say: now"}}}, false); code != 0 ||
+				got.Status.State != "TASK_STATE_COMPLETED" {
 				t.Errorf("%d %+v", code, got.Status)
 			}
 		}
@@ -463,7 +482,8 @@ func TestList(t *testing.T) {
 	for n := 0; n == 0 || page.NextPageToken != ""; n++ {
 		token := page.NextPageToken
 		page = list{}
-		if code := v.call("ListTasks", map[string]any{"pageSize": 2, "pageToken": token}, &page); code != 0 || page.TotalSize != 4 || len(page.Tasks) != 2 || n > 1 {
+		if code := v.call("ListTasks", map[string]any{"pageSize": 2, "pageToken": token}, &page); code != 0 ||
+			page.TotalSize != 4 || len(page.Tasks) != 2 || n > 1 {
 			t.Fatalf("%d %+v", code, page)
 		}
 		for _, task := range page.Tasks {
@@ -477,7 +497,8 @@ func TestList(t *testing.T) {
 		t.Errorf("%v", seen)
 	}
 	page = list{}
-	if code := v.call("ListTasks", map[string]any{"status": "TASK_STATE_INPUT_REQUIRED", "includeArtifacts": true, "historyLength": 1}, &page); code != 0 || len(page.Tasks) != 1 || page.Tasks[0].ID != asks.ID || len(page.Tasks[0].History) != 1 {
+	if code := v.call("ListTasks", map[string]any{"status": "TASK_STATE_INPUT_REQUIRED", "includeArtifacts": true, "historyLength": 1},
+		&page); code != 0 || len(page.Tasks) != 1 || page.Tasks[0].ID != asks.ID || len(page.Tasks[0].History) != 1 {
 		t.Errorf("%d %+v", code, page)
 	}
 	for _, params := range []map[string]any{{"pageSize": 101}, {"pageSize": -1}, {"pageToken": "no-such"}} {
@@ -510,7 +531,10 @@ func TestBadRequests(t *testing.T) {
 			t.Errorf("%+v", m)
 		}
 	}
-	for _, method := range []string{"GetTaskPushNotificationConfig", "CreateTaskPushNotificationConfig", "ListTaskPushNotificationConfigs", "DeleteTaskPushNotificationConfig", "GetExtendedAgentCard", "NoSuch"} {
+	for _, method := range []string{
+		"GetTaskPushNotificationConfig", "CreateTaskPushNotificationConfig", "ListTaskPushNotificationConfigs",
+		"DeleteTaskPushNotificationConfig", "GetExtendedAgentCard", "NoSuch",
+	} {
 		if code := v.call(method, map[string]any{}, &json.RawMessage{}); code == 0 {
 			t.Errorf("%s", method)
 		}

@@ -147,7 +147,8 @@ func content(part *sdk.Part, raw []byte) (llm.Part, error) {
 func textual(mediaType string) bool {
 	kind, params, err := mime.ParseMediaType(mediaType)
 	charset := strings.ToLower(params["charset"])
-	return err == nil && (strings.HasPrefix(kind, "text/") || kind == "application/json") && (charset == "" || charset == "utf-8" || charset == "us-ascii")
+	return err == nil && (strings.HasPrefix(kind, "text/") || kind == "application/json") &&
+		(charset == "" || charset == "utf-8" || charset == "us-ascii")
 }
 
 // said is what a message says to the model: text, data as JSON, and images.

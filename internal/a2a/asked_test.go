@@ -30,7 +30,8 @@ func TestContextOfTheirs(t *testing.T) {
 	h.start("ask")
 	v = h.visitor(annsToken)
 	second, code := v.send(in("say: two"), false)
-	if code != 0 || second.ID == first.ID || second.ContextID != "order 7" || len(second.History) == 0 || strings.Contains(second.History[0].Parts[0].Text, "one") {
+	if code != 0 || second.ID == first.ID || second.ContextID != "order 7" || len(second.History) == 0 ||
+		strings.Contains(second.History[0].Parts[0].Text, "one") {
 		t.Fatalf("%d %+v", code, second)
 	}
 	if log := h.log(second.ID); !strings.Contains(log, "say: one") {
@@ -111,7 +112,8 @@ func TestRawText(t *testing.T) {
 	asks, _ := v.send(say(`call: ask_user {"question":"Which colour?"}`), false)
 	m := say("")
 	m.TaskID, m.Parts = asks.ID, []part{{Raw: []byte("red"), MediaType: "text/plain"}}
-	if got, code := v.send(m, false); code != 0 || got.Status.State != "TASK_STATE_COMPLETED" || !strings.Contains(h.log(asks.ID), `"answer":"red"`) {
+	if got, code := v.send(m, false); code != 0 || got.Status.State != "TASK_STATE_COMPLETED" ||
+		!strings.Contains(h.log(asks.ID), `"answer":"red"`) {
 		t.Errorf("%d %+v", code, got)
 	}
 	m = say("")
@@ -165,7 +167,8 @@ func TestNamesOfTheDefinition(t *testing.T) {
 	v := h.visitor(annsToken)
 	got, _ := v.send(say("say: one\nsay: two"), false)
 	var short task
-	if code := v.call("GetTask", map[string]any{"id": got.ID, "history_length": 1}, &short); code != 0 || len(short.History) != 1 || len(got.History) < 2 {
+	if code := v.call("GetTask", map[string]any{"id": got.ID, "history_length": 1}, &short); code != 0 ||
+		len(short.History) != 1 || len(got.History) < 2 {
 		t.Errorf("%d %+v", code, short)
 	}
 	if code := v.call("ListTasks", map[string]any{"page_size": 101, "context_id": "x"}, &json.RawMessage{}); code != -32602 {

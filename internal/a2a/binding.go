@@ -25,7 +25,8 @@ func Refuse(w http.ResponseWriter, status int, why string) {
 		code = contentType
 	}
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(map[string]any{"jsonrpc": "2.0", "id": nil, "error": map[string]any{"code": code, "message": why}}) // whoever has gone need not know
+	// whoever has gone need not know
+	_ = json.NewEncoder(w).Encode(map[string]any{"jsonrpc": "2.0", "id": nil, "error": map[string]any{"code": code, "message": why}})
 }
 
 // request is a request as far as it is looked at before the SDK reads it.

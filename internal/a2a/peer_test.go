@@ -21,7 +21,8 @@ func TestPeer(t *testing.T) {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		cmd := exec.CommandContext(ctx, filepath.Join(dir, "node_modules", ".bin", "node22"), "testdata/drive.mjs", dir, h.url, annsToken, action, argument)
+		cmd := exec.CommandContext(ctx, filepath.Join(dir, "node_modules", ".bin", "node22"),
+			"testdata/drive.mjs", dir, h.url, annsToken, action, argument)
 		cmd.Stderr = os.Stderr
 		out, err := cmd.Output()
 		if err == nil {
@@ -48,16 +49,19 @@ func TestPeer(t *testing.T) {
 		t.Error(out)
 	}
 	var streamed struct{ States []string }
-	if out := drive(&streamed, "stream", "say: looking\nread: none.txt\nsay: end"); len(streamed.States) < 3 || streamed.States[len(streamed.States)-1] != "TASK_STATE_COMPLETED" || streamed.States[len(streamed.States)-2] != "artifact answer" {
+	if out := drive(&streamed, "stream", "say: looking\nread: none.txt\nsay: end"); len(streamed.States) < 3 ||
+		streamed.States[len(streamed.States)-1] != "TASK_STATE_COMPLETED" || streamed.States[len(streamed.States)-2] != "artifact answer" {
 		t.Error(out)
 	}
 	var answered struct{ Asks, Done seen }
-	if out := drive(&answered, "answer", write+"\nsay: made"); answered.Asks.State != "TASK_STATE_INPUT_REQUIRED" || !strings.Contains(answered.Asks.Question, "May write_file run") ||
+	if out := drive(&answered, "answer", write+"\nsay: made"); answered.Asks.State != "TASK_STATE_INPUT_REQUIRED" ||
+		!strings.Contains(answered.Asks.Question, "May write_file run") ||
 		answered.Done.State != "TASK_STATE_COMPLETED" || h.read("new.txt") != "made" {
 		t.Error(out)
 	}
 	var cancelled struct{ Works, Cancelled seen }
-	if out := drive(&cancelled, "cancel", "delay: 10m\nsay: late"); cancelled.Works.State != "TASK_STATE_WORKING" || cancelled.Cancelled.State != "TASK_STATE_CANCELED" {
+	if out := drive(&cancelled, "cancel", "delay: 10m\nsay: late"); cancelled.Works.State != "TASK_STATE_WORKING" ||
+		cancelled.Cancelled.State != "TASK_STATE_CANCELED" {
 		t.Error(out)
 	}
 	h.stop()

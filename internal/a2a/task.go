@@ -191,7 +191,10 @@ func (r *record) artifacts() []*sdk.Artifact {
 		for i, path := range r.fold.Files {
 			files[i] = path
 		}
-		out = append(out, &sdk.Artifact{ID: "files", Name: "Files changed", Parts: sdk.ContentParts{sdk.NewDataPart(map[string]any{"files": files})}})
+		out = append(out, &sdk.Artifact{
+			ID: "files", Name: "Files changed",
+			Parts: sdk.ContentParts{sdk.NewDataPart(map[string]any{"files": files})},
+		})
 	}
 	return out
 }

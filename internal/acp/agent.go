@@ -180,7 +180,8 @@ func (a *agent) initialize(ctx context.Context, p initialization) (any, error) {
 			McpCapabilities:    wire.McpCapabilities{Http: true, Sse: true},
 			SessionCapabilities: wire.SessionCapabilities{
 				AdditionalDirectories: &wire.SessionAdditionalDirectoriesCapabilities{},
-				Close:                 &wire.SessionCloseCapabilities{}, Delete: &wire.SessionDeleteCapabilities{}, Fork: &wire.SessionForkCapabilities{},
+				Close:                 &wire.SessionCloseCapabilities{}, Delete: &wire.SessionDeleteCapabilities{},
+				Fork: &wire.SessionForkCapabilities{},
 				List: &wire.SessionListCapabilities{}, Resume: &wire.SessionResumeCapabilities{},
 			},
 		},

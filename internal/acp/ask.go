@@ -37,7 +37,8 @@ func (st *session) put(ctx context.Context, t *turn, p inspan.Pending) (event.Bo
 func (st *session) putRaised(ctx context.Context, t *turn, p inspan.Pending) (event.Body, error) {
 	c := st.consentCall(p)
 	st.agent.update(st.id, wire.SessionUpdate{ToolCall: &wire.SessionUpdateToolCall{
-		ToolCallId: c.ToolCallId, Title: *c.Title, Kind: *c.Kind, Status: *c.Status, Content: c.Content, Locations: c.Locations, RawInput: c.RawInput,
+		ToolCallId: c.ToolCallId, Title: *c.Title, Kind: *c.Kind, Status: *c.Status, Content: c.Content, Locations: c.Locations,
+		RawInput: c.RawInput,
 	}})
 	answer, err := st.ask(ctx, t, p)
 	status := wire.ToolCallStatusFailed
@@ -70,7 +71,10 @@ func consents(p inspan.Pending) []wire.PermissionOption {
 	list := []wire.PermissionOption{{OptionId: "y", Name: "Allow once", Kind: wire.PermissionOptionKindAllowOnce}}
 	if len(p.Rules) > 0 {
 		for _, o := range [][2]string{{"s", "Allow for this session: "}, {"p", "Allow in this project: "}, {"a", "Always allow: "}} {
-			list = append(list, wire.PermissionOption{OptionId: wire.PermissionOptionId(o[0]), Name: o[1] + rules, Kind: wire.PermissionOptionKindAllowAlways})
+			list = append(list, wire.PermissionOption{
+				OptionId: wire.PermissionOptionId(o[0]), Name: o[1] + rules,
+				Kind: wire.PermissionOptionKindAllowAlways,
+			})
 		}
 	}
 	return append(list, wire.PermissionOption{OptionId: "n", Name: "No", Kind: wire.PermissionOptionKindRejectOnce})

@@ -94,7 +94,8 @@ func TestConsentShows(t *testing.T) {
 		offers = append(offers, string(o.Kind)+" "+o.Name)
 	}
 	if diff := cmp.Diff([]string{
-		"allow_once Allow once", "allow_always Allow for this session: write(sub/new.txt)", "allow_always Allow in this project: write(sub/new.txt)",
+		"allow_once Allow once", "allow_always Allow for this session: write(sub/new.txt)",
+		"allow_always Allow in this project: write(sub/new.txt)",
 		"allow_always Always allow: write(sub/new.txt)", "reject_once No",
 	}, offers); diff != "" {
 		t.Error(diff)
@@ -157,7 +158,10 @@ func TestGoneWhileItAsks(t *testing.T) {
 	done()
 	next := start(t, serverIn(state, nil), root, wire.ClientCapabilities{})
 	next.session, next.permit = made.SessionId, choose("y")
-	if _, err := next.conn.LoadSession(t.Context(), wire.LoadSessionRequest{SessionId: made.SessionId, Cwd: root, McpServers: []wire.McpServer{}}); err != nil {
+	if _, err := next.conn.LoadSession(t.Context(), wire.LoadSessionRequest{
+		SessionId: made.SessionId, Cwd: root,
+		McpServers: []wire.McpServer{},
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if c := next.last(); c.Status != wire.ToolCallStatusPending {
@@ -238,7 +242,8 @@ func TestRaised(t *testing.T) {
 	for _, c := range e.calls() {
 		all += string(c.Status) + " " + shown(c) + "\n"
 	}
-	if !strings.Contains(all, "it is red") || len(e.questions()) != 1 || strings.Count(all, "completed") != 2 || strings.Count(all, "failed") != 1 {
+	if !strings.Contains(all, "it is red") || len(e.questions()) != 1 ||
+		strings.Count(all, "completed") != 2 || strings.Count(all, "failed") != 1 {
 		t.Errorf("asked %d times:\n%s", len(e.questions()), all)
 	}
 }

@@ -127,7 +127,8 @@ func (b *buffers) current(ctx context.Context, name string, disk []byte) ([]byte
 
 func (b *buffers) ask(ctx context.Context, name string) (string, error) {
 	var answer wire.ReadTextFileResponse
-	err := b.conn.Call(ctx, wire.ClientMethodFsReadTextFile, wire.ReadTextFileRequest{SessionId: wire.SessionId(b.session), Path: name}, &answer)
+	err := b.conn.Call(ctx, wire.ClientMethodFsReadTextFile, wire.ReadTextFileRequest{SessionId: wire.SessionId(b.session), Path: name},
+		&answer)
 	return answer.Content, err
 }
 

@@ -92,7 +92,8 @@ func (e *editor) open(buffers map[string]string, change func(*inspan.Agent)) (to
 func TestBuffers(t *testing.T) {
 	e := start(t, serverIn(t.TempDir(), nil), folder(t), both)
 	for name, text := range map[string]string{
-		"a.txt": "on the disk\n", "dos.txt": "one\r\ntwo\r\n", "fails.txt": "old", "bin": "\x00\x01", "latin.txt": "caf\xe9", ".git/config": "x", "plain.txt": "same\n", "big.txt": strings.Repeat("x", 10<<20+1),
+		"a.txt": "on the disk\n", "dos.txt": "one\r\ntwo\r\n", "fails.txt": "old", "bin": "\x00\x01", "latin.txt": "caf\xe9", ".git/config": "x",
+		"plain.txt": "same\n", "big.txt": strings.Repeat("x", 10<<20+1),
 	} {
 		put(t, filepath.Join(e.root, name), text)
 	}
@@ -101,9 +102,13 @@ func TestBuffers(t *testing.T) {
 	if err := os.Symlink(outside, filepath.Join(e.root, "link")); err != nil {
 		t.Fatal(err)
 	}
-	files, log := e.open(map[string]string{"a.txt": "in the buffer\n", "fails.txt": "FAIL", "new.txt": "never saved", "sub": "FAIL", "bin": "FAIL", "latin.txt": "FAIL", "dos.txt": "one\ntwo\n"}, nil)
+	files, log := e.open(map[string]string{
+		"a.txt": "in the buffer\n", "fails.txt": "FAIL", "new.txt": "never saved", "sub": "FAIL",
+		"bin": "FAIL", "latin.txt": "FAIL", "dos.txt": "one\ntwo\n",
+	}, nil)
 	for name, want := range map[string]string{
-		"a.txt": "in the buffer\n", "dos.txt": "one\r\ntwo\r\n", "bin": "\x00\x01", "latin.txt": "caf\xe9", ".git/config": "x", "plain.txt": "same\n", "link": "elsewhere",
+		"a.txt": "in the buffer\n", "dos.txt": "one\r\ntwo\r\n", "bin": "\x00\x01", "latin.txt": "caf\xe9", ".git/config": "x",
+		"plain.txt": "same\n", "link": "elsewhere",
 	} {
 		data, err := fs.ReadFile(fsOf{t, files, e.root}, name)
 		if err != nil || string(data) != want {
@@ -142,7 +147,10 @@ func (f fsOf) Open(name string) (fs.File, error) {
 
 func TestBuffersChange(t *testing.T) {
 	e := start(t, serverIn(t.TempDir(), nil), folder(t), both)
-	for name, text := range map[string]string{"a.txt": "disk", "unsaved.txt": "disk", "fails.txt": "disk", "bin": "\x00", ".env.secret": "disk", "gone.txt": "disk"} {
+	for name, text := range map[string]string{
+		"a.txt": "disk", "unsaved.txt": "disk", "fails.txt": "disk", "bin": "\x00",
+		".env.secret": "disk", "gone.txt": "disk",
+	} {
 		put(t, filepath.Join(e.root, name), text)
 	}
 	if err := os.Symlink("a.txt", filepath.Join(e.root, "link")); err != nil {
@@ -167,10 +175,27 @@ func TestBuffersChange(t *testing.T) {
 		said   string // to the editor
 		disk   string
 	}{
-		{"by the buffer", tool.Change{Path: at("a.txt"), Data: []byte("next"), If: digest("buffer"), Exact: true}, "", "read a.txt write a.txt", "next"},
-		{"by the disk", tool.Change{Path: at("unsaved.txt"), Data: []byte("next"), If: digest("disk")}, "has changed", "read unsaved.txt", "disk"},
-		{"not to be there", tool.Change{Path: at("unsaved.txt"), Data: []byte("next"), If: tool.NoFile}, "has changed", "read unsaved.txt", "disk"},
-		{"not saved by the editor", tool.Change{Path: at("unsaved.txt"), Data: []byte("next"), If: digest("buffer")}, "", "read unsaved.txt write unsaved.txt", "next"},
+		{
+			"by the buffer",
+			tool.Change{Path: at("a.txt"), Data: []byte("next"), If: digest("buffer"), Exact: true},
+			"", "read a.txt write a.txt", "next",
+		},
+		{
+			"by the disk",
+			tool.Change{Path: at("unsaved.txt"), Data: []byte("next"), If: digest("disk")},
+			"has changed", "read unsaved.txt", "disk",
+		},
+		{
+			"not to be there",
+			tool.Change{Path: at("unsaved.txt"), Data: []byte("next"), If: tool.NoFile},
+			"has changed", "read unsaved.txt", "disk",
+		},
+		{
+			"not saved by the editor",
+			tool.Change{Path: at("unsaved.txt"), Data: []byte("next"), If: digest("buffer")},
+			"",
+			"read unsaved.txt write unsaved.txt", "next",
+		},
 		{"refused", tool.Change{Path: at("fails.txt"), Data: []byte("next")}, "the window is closed", "read fails.txt", "disk"},
 		{"new", tool.Change{Path: at("sub/new.txt"), Data: []byte("next"), If: tool.NoFile}, "", "", "next"},
 		{"no text", tool.Change{Path: at("bin"), Data: []byte("\x00next")}, "", "", "\x00next"},

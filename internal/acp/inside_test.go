@@ -36,20 +36,36 @@ func TestHunks(t *testing.T) {
 		want  []hunk
 		whole bool
 	}{
-		"one":        {"--- a\n+++ a\n@@ -1,2 +1,2 @@\n x\n-y\n+z\n", []hunk{{"a", 1, "x\ny\n", "x\nz\n", false}}, true},
-		"two":        {"--- a\n+++ a\n@@ -1 +1 @@\n-x\n+y\n@@ -9,2 +8 @@ func\n-u\n-v\n+w\n", []hunk{{"a", 1, "x\n", "y\n", false}, {"a", 8, "u\nv\n", "w\n", false}}, true},
-		"files":      {"--- a\n+++ a\n@@ -1 +1 @@\n-x\n+y\n--- b c\n+++ b c\n@@ -1 +2 @@\n-x\n+y\n", []hunk{{"a", 1, "x\n", "y\n", false}, {"b c", 2, "x\n", "y\n", false}}, true},
-		"new":        {"--- /dev/null\n+++ a\n@@ -0,0 +1,2 @@\n+x\n+y\n", []hunk{{"a", 1, "", "x\ny\n", true}}, true},
-		"gone":       {"--- a\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n", []hunk{{"a", 1, "x\n", "", false}}, true},
-		"no newline": {"--- a\n+++ a\n@@ -1 +1 @@\n-x\n\\ No newline at end of file\n+y\n\\ No newline at end of file\n", []hunk{{"a", 1, "x", "y", false}}, true},
-		"dashes":     {"--- a\n+++ a\n@@ -1 +1 @@\n--- x\n+++ y\n", []hunk{{"a", 1, "-- x\n", "++ y\n", false}}, true},
-		"left out":   {"--- a\n+++ a\n@@ -1,9 +1,9 @@\n-x\n… 3 lines left out …\n+y\n@@ -20 +20 @@\n-u\n+v\n", []hunk{{"a", 1, "x\n", "", false}, {"a", 20, "u\n", "v\n", false}}, false},
-		"cut":        {"--- a\n+++ a\n@@ -1 +1 @@\n-x\n+y", []hunk{{"a", 1, "x\n", "y", false}}, true},
-		"no diff":    {"it would\n@@ x\ndo that", nil, false},
-		"odd head":   {"--- a\n+++ a\n@@ -x +1 @@\n-x\n", nil, false},
-		"too short":  {"--- a\n+++ a\n@@ -1,5 +1 @@\n-x\n", []hunk{{"a", 1, "x\n", "", false}}, false},
-		"CRLF":       {"--- a\r\n+++ a\r\n@@ -1 +1 @@\r\n-x\r\n+y\r\n", []hunk{{"a", 1, "x\r\n", "y\r\n", false}}, true},
-		"empty":      {"", nil, true},
+		"one": {"--- a\n+++ a\n@@ -1,2 +1,2 @@\n x\n-y\n+z\n", []hunk{{"a", 1, "x\ny\n", "x\nz\n", false}}, true},
+		"two": {
+			"--- a\n+++ a\n@@ -1 +1 @@\n-x\n+y\n@@ -9,2 +8 @@ func\n-u\n-v\n+w\n",
+			[]hunk{{"a", 1, "x\n", "y\n", false}, {"a", 8, "u\nv\n", "w\n", false}},
+			true,
+		},
+		"files": {
+			"--- a\n+++ a\n@@ -1 +1 @@\n-x\n+y\n--- b c\n+++ b c\n@@ -1 +2 @@\n-x\n+y\n",
+			[]hunk{{"a", 1, "x\n", "y\n", false}, {"b c", 2, "x\n", "y\n", false}},
+			true,
+		},
+		"new":  {"--- /dev/null\n+++ a\n@@ -0,0 +1,2 @@\n+x\n+y\n", []hunk{{"a", 1, "", "x\ny\n", true}}, true},
+		"gone": {"--- a\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n", []hunk{{"a", 1, "x\n", "", false}}, true},
+		"no newline": {
+			"--- a\n+++ a\n@@ -1 +1 @@\n-x\n\\ No newline at end of file\n+y\n\\ No newline at end of file\n",
+			[]hunk{{"a", 1, "x", "y", false}},
+			true,
+		},
+		"dashes": {"--- a\n+++ a\n@@ -1 +1 @@\n--- x\n+++ y\n", []hunk{{"a", 1, "-- x\n", "++ y\n", false}}, true},
+		"left out": {
+			"--- a\n+++ a\n@@ -1,9 +1,9 @@\n-x\n… 3 lines left out …\n+y\n@@ -20 +20 @@\n-u\n+v\n",
+			[]hunk{{"a", 1, "x\n", "", false}, {"a", 20, "u\n", "v\n", false}},
+			false,
+		},
+		"cut":       {"--- a\n+++ a\n@@ -1 +1 @@\n-x\n+y", []hunk{{"a", 1, "x\n", "y", false}}, true},
+		"no diff":   {"it would\n@@ x\ndo that", nil, false},
+		"odd head":  {"--- a\n+++ a\n@@ -x +1 @@\n-x\n", nil, false},
+		"too short": {"--- a\n+++ a\n@@ -1,5 +1 @@\n-x\n", []hunk{{"a", 1, "x\n", "", false}}, false},
+		"CRLF":      {"--- a\r\n+++ a\r\n@@ -1 +1 @@\r\n-x\r\n+y\r\n", []hunk{{"a", 1, "x\r\n", "y\r\n", false}}, true},
+		"empty":     {"", nil, true},
 	} {
 		got, whole := hunksOf(tc.diff)
 		if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(hunk{})); diff != "" || whole != tc.whole {

@@ -65,7 +65,10 @@ func (st *session) configOptions() []wire.SessionConfigOption {
 		models = append(models, wire.SessionConfigSelectOption{Value: wire.SessionConfigValueId(name), Name: name})
 	}
 	for _, e := range append([]string{""}, llm.Efforts()...) {
-		efforts = append(efforts, wire.SessionConfigSelectOption{Value: wire.SessionConfigValueId(cmp.Or(e, "default")), Name: cmp.Or(e, "as the model does by itself")})
+		efforts = append(efforts, wire.SessionConfigSelectOption{
+			Value: wire.SessionConfigValueId(cmp.Or(e, "default")),
+			Name:  cmp.Or(e, "as the model does by itself"),
+		})
 	}
 	if effort != "" {
 		efforts = efforts[1:] // there is no way back to what was never said
@@ -73,11 +76,14 @@ func (st *session) configOptions() []wire.SessionConfigOption {
 	return []wire.SessionConfigOption{
 		choose(optionMode, "Mode", "how much runs unasked", category, string(mode), modes),
 		choose(optionModel, "Model", "who answers", wire.SessionConfigOptionCategoryModel, model, models),
-		choose(optionEffort, "Effort", "how much the model thinks", wire.SessionConfigOptionCategoryThoughtLevel, cmp.Or(effort, "default"), efforts),
+		choose(optionEffort, "Effort", "how much the model thinks",
+			wire.SessionConfigOptionCategoryThoughtLevel, cmp.Or(effort, "default"), efforts),
 	}
 }
 
-func choose(id, name, doc string, category wire.SessionConfigOptionCategory, current string, from wire.SessionConfigSelectOptionsUngrouped) wire.SessionConfigOption {
+func choose(id, name, doc string, category wire.SessionConfigOptionCategory, current string,
+	from wire.SessionConfigSelectOptionsUngrouped,
+) wire.SessionConfigOption {
 	return wire.SessionConfigOption{Select: &wire.SessionConfigOptionSelect{
 		Type: "select", Id: wire.SessionConfigId(id), Name: name, Description: &doc, Category: &category,
 		CurrentValue: wire.SessionConfigValueId(current), Options: wire.SessionConfigSelectOptions{Ungrouped: &from},

@@ -156,7 +156,8 @@ func (st *session) embedded(r wire.EmbeddedResourceResource) (mention string, co
 	case r.TextResourceContents != nil:
 		mention = st.mention(r.TextResourceContents.Uri)
 		name := strings.TrimPrefix(mention, "@")
-		return mention, llm.Text{Text: fmt.Sprintf("%s, as it is in the person's editor:\n%s", text.Line(name), fenced(r.TextResourceContents.Text))}, nil
+		return mention, llm.Text{Text: fmt.Sprintf("%s, as it is in the person's editor:\n%s",
+			text.Line(name), fenced(r.TextResourceContents.Text))}, nil
 	case r.BlobResourceContents != nil:
 		mention = st.mention(r.BlobResourceContents.Uri)
 		kind := ""

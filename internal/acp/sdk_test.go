@@ -18,7 +18,8 @@ func TestSDK(t *testing.T) {
 	peers := testkit.Dir(t)
 	inspan := build(t)
 	root := workspace(t)
-	cmd := exec.Command(filepath.Join(peers, "node_modules", ".bin", "node22"), "testdata/client.mjs", filepath.Join(peers, "node_modules"), inspan, root)
+	cmd := exec.Command(filepath.Join(peers, "node_modules", ".bin", "node22"),
+		"testdata/client.mjs", filepath.Join(peers, "node_modules"), inspan, root)
 	cmd.Env = home(t, `model = "script/commands"`)
 	cmd.WaitDelay = time.Second
 	out, err := cmd.CombinedOutput()
@@ -49,7 +50,8 @@ func workspace(t *testing.T) string {
 		t.Fatal(err)
 	}
 	put(t, filepath.Join(root, "cart.go"), "package cart\n\nconst limit = 10\n")
-	put(t, filepath.Join(root, ".inspan", "commands", "greet.md"), "---\ndescription: say hello\nargument-hint: who\n---\nsay: Hello $ARGUMENTS\n")
+	put(t, filepath.Join(root, ".inspan", "commands", "greet.md"),
+		"---\ndescription: say hello\nargument-hint: who\n---\nsay: Hello $ARGUMENTS\n")
 	return root
 }
 

@@ -23,7 +23,11 @@ import (
 
 func TestConversation(t *testing.T) {
 	e := edit(t, wire.ClientCapabilities{}, nil,
-		script.Step{Parts: llm.Parts{llm.Reasoning{Text: "hm"}, llm.Text{Text: "I'll look \x1b[31mhere"}, llm.Call{Name: "read_file", Args: []byte(`{"path":"a.txt","offset":2}`)}}},
+		script.Step{Parts: llm.Parts{
+			llm.Reasoning{Text: "hm"},
+			llm.Text{Text: "I'll look \x1b[31mhere"},
+			llm.Call{Name: "read_file", Args: []byte(`{"path":"a.txt","offset":2}`)},
+		}},
 		call("todo", `{"items":[{"text":"one","state":"done"},{"text":"two","state":"doing"},{"text":"three","state":"open"}]}`),
 		call("read_file", `{"path":"gone.txt"}`),
 		call("nothing", `{}`),
@@ -64,7 +68,8 @@ func TestConversation(t *testing.T) {
 		t.Error(diff)
 	}
 	read := e.calls()[0]
-	if len(read.Locations) != 1 || read.Locations[0].Path != filepath.Join(e.root, "a.txt") || read.Locations[0].Line == nil || *read.Locations[0].Line != 2 {
+	if len(read.Locations) != 1 || read.Locations[0].Path != filepath.Join(e.root, "a.txt") ||
+		read.Locations[0].Line == nil || *read.Locations[0].Line != 2 {
 		t.Errorf("locations %+v", read.Locations)
 	}
 	if got := shown(read); !strings.Contains(got, "two") || strings.Contains(got, "one") {

@@ -39,7 +39,10 @@ func (a *agent) newSession(ctx context.Context, p wire.NewSessionRequest) (any, 
 	if err != nil {
 		return nil, err
 	}
-	return jsonrpc.Then{Result: wire.NewSessionResponse{SessionId: wire.SessionId(st.id), Modes: st.modes(), ConfigOptions: st.configOptions()}, Do: st.announce}, nil
+	return jsonrpc.Then{Result: wire.NewSessionResponse{
+		SessionId: wire.SessionId(st.id), Modes: st.modes(),
+		ConfigOptions: st.configOptions(),
+	}, Do: st.announce}, nil
 }
 
 func (a *agent) load(ctx context.Context, p wire.LoadSessionRequest) (any, error) {
@@ -84,7 +87,10 @@ func (a *agent) fork(ctx context.Context, p forkRequest) (any, error) {
 	if err := st.replay(ctx, false); err != nil {
 		return nil, errors.Join(err, st.dismiss())
 	}
-	return jsonrpc.Then{Result: wire.NewSessionResponse{SessionId: wire.SessionId(st.id), Modes: st.modes(), ConfigOptions: st.configOptions()}, Do: st.announce}, nil
+	return jsonrpc.Then{Result: wire.NewSessionResponse{
+		SessionId: wire.SessionId(st.id), Modes: st.modes(),
+		ConfigOptions: st.configOptions(),
+	}, Do: st.announce}, nil
 }
 
 // forkRequest are the params of session/fork; the SDK has other types for the same servers there.

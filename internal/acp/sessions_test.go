@@ -24,7 +24,11 @@ import (
 // TestReplay holds that a session which is loaded shows what was seen.
 func TestReplay(t *testing.T) {
 	e := edit(t, wire.ClientCapabilities{}, nil,
-		script.Step{Parts: llm.Parts{llm.Reasoning{Text: "first"}, llm.Text{Text: "Let me see."}, llm.Call{Name: "bash", Args: []byte(`{"command":"echo hi > a; cat a"}`)}}},
+		script.Step{Parts: llm.Parts{
+			llm.Reasoning{Text: "first"},
+			llm.Text{Text: "Let me see."},
+			llm.Call{Name: "bash", Args: []byte(`{"command":"echo hi > a; cat a"}`)},
+		}},
 		call("write_file", `{"path":"b","content":"one\n"}`),
 		script.Step{Parts: llm.Say("It broke"), Stop: llm.StopLength},
 		say("Done."),
@@ -37,7 +41,10 @@ func TestReplay(t *testing.T) {
 		t.Fatalf("%q %q %+v", text, thoughts, seen)
 	}
 	e.note(func() { e.updates = nil })
-	if _, err := e.conn.LoadSession(t.Context(), wire.LoadSessionRequest{SessionId: e.session, Cwd: e.root, McpServers: []wire.McpServer{}}); err != nil {
+	if _, err := e.conn.LoadSession(t.Context(), wire.LoadSessionRequest{
+		SessionId: e.session, Cwd: e.root,
+		McpServers: []wire.McpServer{},
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{text, thoughts, "go"}, []string{e.text(), e.thoughts(), e.spoken()}); diff != "" {
@@ -79,7 +86,10 @@ func TestReplayWithoutWhatWasRewound(t *testing.T) {
 	}
 	load := func() string {
 		e.note(func() { e.updates = nil })
-		if _, err := e.conn.LoadSession(t.Context(), wire.LoadSessionRequest{SessionId: e.session, Cwd: e.root, McpServers: []wire.McpServer{}}); err != nil {
+		if _, err := e.conn.LoadSession(t.Context(), wire.LoadSessionRequest{
+			SessionId: e.session, Cwd: e.root,
+			McpServers: []wire.McpServer{},
+		}); err != nil {
 			t.Fatal(err)
 		}
 		text := e.text()
@@ -142,7 +152,10 @@ func TestSteer(t *testing.T) {
 	done := e.going("bash: until [ -e told ]; do sleep 0.01; done")
 	e.permit = choose("y")
 	e.until("the command", func() bool { return e.last().Status == wire.ToolCallStatusInProgress })
-	for method, prompt := range map[string]any{"_inspan/steer": "say: steered", "_inspan/queue": []wire.ContentBlock{wire.TextBlock("say: queued")}} {
+	for method, prompt := range map[string]any{
+		"_inspan/steer": "say: steered",
+		"_inspan/queue": []wire.ContentBlock{wire.TextBlock("say: queued")},
+	} {
 		if _, err := e.conn.CallExtension(t.Context(), method, map[string]any{"sessionId": e.session, "prompt": prompt}); err != nil {
 			t.Error(err)
 		}
@@ -163,7 +176,10 @@ func TestBusy(t *testing.T) {
 	if _, err := e.ask("say: too"); err == nil || !strings.Contains(err.Error(), "at work") {
 		t.Error(err)
 	}
-	if _, err := e.conn.LoadSession(t.Context(), wire.LoadSessionRequest{SessionId: e.session, Cwd: e.root, McpServers: []wire.McpServer{}}); err == nil || !strings.Contains(err.Error(), "at work") {
+	if _, err := e.conn.LoadSession(t.Context(), wire.LoadSessionRequest{
+		SessionId: e.session, Cwd: e.root,
+		McpServers: []wire.McpServer{},
+	}); err == nil || !strings.Contains(err.Error(), "at work") {
 		t.Error(err)
 	}
 	if _, err := e.conn.CloseSession(t.Context(), wire.CloseSessionRequest{SessionId: e.session}); err != nil {
@@ -280,14 +296,18 @@ func TestListAndDelete(t *testing.T) {
 		t.Error(cmp.Diff(want, got))
 	}
 	for range 2 { // what is gone is deleted
-		if _, err := e.conn.UnstableDeleteSession(t.Context(), wire.UnstableDeleteSessionRequest{SessionId: wire.SessionId(ids[30])}); err != nil {
+		if _, err := e.conn.UnstableDeleteSession(t.Context(),
+			wire.UnstableDeleteSessionRequest{SessionId: wire.SessionId(ids[30])}); err != nil {
 			t.Error(err)
 		}
 	}
 	if all, err := e.conn.ListSessions(t.Context(), wire.ListSessionsRequest{Cwd: &elsewhere}); err != nil || len(all.Sessions) != 0 {
 		t.Errorf("%+v, %v", all, err)
 	}
-	if _, err := e.conn.LoadSession(t.Context(), wire.LoadSessionRequest{SessionId: wire.SessionId(ids[0]), Cwd: elsewhere, McpServers: []wire.McpServer{}}); err == nil || !strings.Contains(err.Error(), "works in "+root) {
+	if _, err := e.conn.LoadSession(t.Context(), wire.LoadSessionRequest{
+		SessionId: wire.SessionId(ids[0]), Cwd: elsewhere,
+		McpServers: []wire.McpServer{},
+	}); err == nil || !strings.Contains(err.Error(), "works in "+root) {
 		t.Errorf("loaded in another folder: %v", err)
 	}
 }
@@ -388,7 +408,11 @@ func TestModel(t *testing.T) {
 	}
 	e.session = first.SessionId
 	set := func(value string) (string, error) {
-		r, err := e.conn.SetSessionConfigOption(t.Context(), wire.SetSessionConfigOptionRequest{ValueId: &wire.SetSessionConfigOptionValueId{SessionId: e.session, ConfigId: "model", Value: wire.SessionConfigValueId(value)}})
+		r, err := e.conn.SetSessionConfigOption(t.Context(),
+			wire.SetSessionConfigOptionRequest{ValueId: &wire.SetSessionConfigOptionValueId{
+				SessionId: e.session,
+				ConfigId:  "model", Value: wire.SessionConfigValueId(value),
+			}})
 		if err != nil {
 			return "", err
 		}

@@ -109,7 +109,10 @@ func (t *terminals) Start(ctx context.Context, c tool.Command) (tool.Process, er
 // environment is what the shell would have as a process of ours.
 func (t *terminals) environment(ctx context.Context, c tool.Command) ([]string, error) {
 	var out bytes.Buffer
-	p, err := t.Procs.Start(ctx, tool.Command{Args: []string{c.Args[0], "-c", "env -0 >&3"}, Dir: c.Dir, Report: &out, Env: c.Env, Vars: c.Vars, Box: c.Box})
+	p, err := t.Procs.Start(ctx, tool.Command{
+		Args: []string{c.Args[0], "-c", "env -0 >&3"},
+		Dir:  c.Dir, Report: &out, Env: c.Env, Vars: c.Vars, Box: c.Box,
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -141,7 +141,8 @@ func TestTerminals(t *testing.T) {
 		say("Done."))
 	e.prompt("go")
 	got := e.results()
-	if len(got) != 3 || !strings.Contains(got[0], "it's  here\n") || !strings.Contains(got[0], "code 3") || !strings.Contains(got[0], "now in "+filepath.Join(e.root, "sub")) {
+	if len(got) != 3 || !strings.Contains(got[0], "it's  here\n") || !strings.Contains(got[0], "code 3") ||
+		!strings.Contains(got[0], "now in "+filepath.Join(e.root, "sub")) {
 		t.Fatalf("%q", got)
 	}
 	if !strings.Contains(got[1], "two words in sub\n") || !strings.Contains(got[1], "137") && !strings.Contains(got[1], "signal 9") {
@@ -172,7 +173,8 @@ func TestTerminalsThatAreRefused(t *testing.T) {
 	e := edit(t, withTerminals, yolo, bash("touch made"), say("Done."))
 	e.refuses = errors.New("no window is open")
 	e.prompt("go")
-	if got := e.results(); len(got) != 1 || !strings.Contains(got[0], "the editor opened no terminal: ") || !strings.Contains(got[0], "no window is open") {
+	if got := e.results(); len(got) != 1 || !strings.Contains(got[0], "the editor opened no terminal: ") ||
+		!strings.Contains(got[0], "no window is open") {
 		t.Errorf("%q", got)
 	}
 	if _, err := os.Stat(filepath.Join(e.root, "made")); err == nil {
@@ -236,7 +238,8 @@ func TestTerminalsWithShortBeginnings(t *testing.T) {
 // client keeps.
 func TestTerminalsGoOnAsJobs(t *testing.T) {
 	e := edit(t, withTerminals, yolo,
-		call("bash", `{"command":"echo first; until [ -e go ]; do sleep 0.01; done; yes 0123456789abcde | head -c 3000000; echo last","timeout":1}`),
+		call("bash", `{"command":"echo first; until [ -e go ]; do sleep 0.01; done; yes 0123456789abcde | head -c 3000000; echo `+
+			`last","timeout":1}`),
 		say("It goes on."), say("Let it."), call("jobs", `{"action":"read","id":"1"}`), say("Done."))
 	e.prompt("go")
 	put(t, filepath.Join(e.root, "go"), "")

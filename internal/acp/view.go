@@ -209,7 +209,10 @@ func (v *view) spoke(s string) {
 func (v *view) usage() {
 	used, size := v.fold.Spent.Prompt.Prompt()+v.fold.Spent.Prompt.Output, v.fold.Session.Window
 	if size > 0 && used > 0 {
-		v.tell(wire.SessionUpdate{UsageUpdate: &wire.SessionUsageUpdate{Used: used, Size: size, Cost: &wire.Cost{Amount: v.fold.Spent.Cost, Currency: "USD"}}})
+		v.tell(wire.SessionUpdate{UsageUpdate: &wire.SessionUsageUpdate{
+			Used: used, Size: size,
+			Cost: &wire.Cost{Amount: v.fold.Spent.Cost, Currency: "USD"},
+		}})
 	}
 }
 

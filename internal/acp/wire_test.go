@@ -91,7 +91,9 @@ func TestMistakes(t *testing.T) {
 }
 
 func TestInitialize(t *testing.T) {
-	answers := speak(t, serverIn(t.TempDir(), nil), `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":9,"clientCapabilities":{"session":7,"elicitation":{"form":{}}}}}`)
+	answers := speak(t, serverIn(t.TempDir(), nil),
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":9,"clientCapabilities":{"session":7,`+
+			`"elicitation":{"form":{}}}}}`)
 	result := answers[0]["result"].(map[string]any)
 	agent := result["agentCapabilities"].(map[string]any)
 	var names []string
@@ -118,7 +120,8 @@ func TestUnconfigured(t *testing.T) {
 	s := &acp.Server{App: app.New(&config.Installation{StateDir: t.TempDir(), Config: config.Config{Model: "nowhere/x"}})}
 	e := start(t, s, root, wire.ClientCapabilities{})
 	r, err := e.conn.Initialize(t.Context(), wire.InitializeRequest{ProtocolVersion: 1})
-	if err != nil || len(r.AuthMethods) != 1 || r.AuthMethods[0].Agent == nil || !strings.Contains(*r.AuthMethods[0].Agent.Description, "nowhere") {
+	if err != nil || len(r.AuthMethods) != 1 || r.AuthMethods[0].Agent == nil ||
+		!strings.Contains(*r.AuthMethods[0].Agent.Description, "nowhere") {
 		t.Errorf("initialize: %+v, %v", r, err)
 	}
 	_, err1 := e.conn.Authenticate(t.Context(), wire.AuthenticateRequest{MethodId: "setup"})
@@ -148,12 +151,14 @@ func (e *endless) Read(p []byte) (int, error) {
 
 func TestLongLine(t *testing.T) {
 	var out bytes.Buffer
-	in := io.MultiReader(strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"`), &endless{left: 65 << 20}, strings.NewReader("\"}\n"+`{"jsonrpc":"2.0","id":2,"method":"x"}`))
+	in := io.MultiReader(strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"`), &endless{left: 65 << 20},
+		strings.NewReader("\"}\n"+`{"jsonrpc":"2.0","id":2,"method":"x"}`))
 	if err := serverIn(t.TempDir(), nil).Serve(t.Context(), in, &out); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	if len(lines) != 2 || !strings.Contains(lines[0], "longer than 67108864 bytes") || !strings.Contains(lines[0], `"id":null`) || !strings.Contains(out.String(), `"id":2`) {
+	if len(lines) != 2 || !strings.Contains(lines[0], "longer than 67108864 bytes") ||
+		!strings.Contains(lines[0], `"id":null`) || !strings.Contains(out.String(), `"id":2`) {
 		t.Errorf("%.500s", out.String())
 	}
 }
@@ -191,7 +196,8 @@ func TestTwiceTheSameID(t *testing.T) {
 	root := folder(t)
 	var same []string
 	for range 300 {
-		same = append(same, fmt.Sprintf(`{"jsonrpc":"2.0","id":1.0,"method":"session/new","params":{"cwd":%q,"mcpServers":[]}}`, root), `{"jsonrpc":"2.0","id":1,"method":"session/list"}`)
+		same = append(same, fmt.Sprintf(`{"jsonrpc":"2.0","id":1.0,"method":"session/new","params":{"cwd":%q,"mcpServers":[]}}`, root),
+			`{"jsonrpc":"2.0","id":1,"method":"session/list"}`)
 	}
 	refused := 0
 	answers := speak(t, serverIn(t.TempDir(), nil), same...)
@@ -206,13 +212,21 @@ func TestTwiceTheSameID(t *testing.T) {
 }
 
 func FuzzServe(f *testing.F) {
-	f.Add([]byte(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{"fs":{"readTextFile":true}}}}` + "\n" + `{"jsonrpc":"2.0","id":2,"method":"session/new","params":{"cwd":"ROOT","mcpServers":[]}}` + "\n"))
-	f.Add([]byte(`{"jsonrpc":"2.0","id":2,"method":"session/prompt","params":{"sessionId":"x","prompt":[{"type":"text","text":"x"}]}}` + "\n" + `{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"x"}}`))
-	f.Add([]byte(`{"jsonrpc":"2.0","id":2,"method":"session/load","params":{"sessionId":"20261121-101010-abcd","cwd":"ROOT","mcpServers":[{"name":"x","command":"y","args":[],"env":[]}]}}`))
+	f.Add([]byte(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1,` +
+		`"clientCapabilities":{"fs":{"readTextFile":true}}}}` + "\n" +
+		`{"jsonrpc":"2.0","id":2,"method":"session/new","params":{"cwd":"ROOT","mcpServers":[]}}` + "\n"))
+	f.Add([]byte(`{"jsonrpc":"2.0","id":2,"method":"session/prompt","params":{"sessionId":"x","prompt":[{"type":"text","text":"x"}]}}` + "\n" +
+		`{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"x"}}`))
+	f.Add([]byte(`{"jsonrpc":"2.0","id":2,"method":"session/load","params":{"sessionId":"20261121-101010-abcd","cwd":"ROOT",` +
+		`"mcpServers":[{"name":"x","command":"y","args":[],"env":[]}]}}`))
 	f.Add([]byte("[]\n{}\n\n\"\\ud800\"\nnull\n{\"id\":1}\n"))
 	f.Add([]byte(`{"jsonrpc":"2.0","id":-0,"method":"session/list","params":{"cursor":"2026-01-01T00:00:00Z/x","cwd":"ROOT"}}`))
-	for _, method := range []string{"session/fork", "session/resume", "session/close", "session/delete", "session/set_title", "session/set_mode", "session/set_config_option", "_inspan/steer", "_inspan/queue", "authenticate", "$/cancel_request"} {
-		f.Add([]byte(fmt.Sprintf(`{"jsonrpc":"2.0","id":"a","method":%q,"params":{"sessionId":"x","cwd":"ROOT","title":"x","modeId":"ask","configId":"mode","value":"ask","prompt":"x","requestId":1}}`, method)))
+	for _, method := range []string{
+		"session/fork", "session/resume", "session/close", "session/delete", "session/set_title",
+		"session/set_mode", "session/set_config_option", "_inspan/steer", "_inspan/queue", "authenticate", "$/cancel_request",
+	} {
+		f.Add([]byte(fmt.Sprintf(`{"jsonrpc":"2.0","id":"a","method":%q,"params":{"sessionId":"x","cwd":"ROOT","title":"x","modeId":"ask",`+
+			`"configId":"mode","value":"ask","prompt":"x","requestId":1}}`, method)))
 	}
 	f.Fuzz(func(t *testing.T, in []byte) {
 		root := t.TempDir()
@@ -228,7 +242,8 @@ func FuzzServe(f *testing.F) {
 				ID      json.RawMessage `json:"id"`
 				Method  string          `json:"method"`
 			}
-			if json.Unmarshal(line, &m) == nil && m.Version == "2.0" && m.Method != "" && len(m.ID) > 0 && strings.ContainsRune(`"-0123456789`, rune(m.ID[0])) {
+			if json.Unmarshal(line, &m) == nil && m.Version == "2.0" && m.Method != "" && len(m.ID) > 0 &&
+				strings.ContainsRune(`"-0123456789`, rune(m.ID[0])) {
 				open[id(m.ID)]++
 			}
 		}

@@ -37,7 +37,8 @@ func (a *App) team(o Options, root string, hooks []tool.Hook) *subagent.Team {
 func (a *App) child(ctx context.Context, o Options, ord subagent.Order, at inspan.Place, warn func(string)) (*inspan.Agent, error) {
 	o.Model = a.childModel(ord)
 	o.System, o.Mode, o.MaxTurns, o.MaxCost, o.MaxTokens, o.MaxTime = "", "", 0, 0, 0, 0
-	o.AppendSystem = strings.TrimSpace(ord.Role.Prompt + "\n\n" + o.AppendSystem + "\n\n" + extension.Loaded(a.Extensions.Skills(at.Root), ord.Role.Skills))
+	o.AppendSystem = strings.TrimSpace(ord.Role.Prompt + "\n\n" + o.AppendSystem + "\n\n" +
+		extension.Loaded(a.Extensions.Skills(at.Root), ord.Role.Skills))
 	o.Record = "" // a file has one session
 	o.order = &ord
 	if ord.Limited {

@@ -57,7 +57,11 @@ func TestWhichModelIsTaken(t *testing.T) {
 		{"the first key", "", []string{"OPENAI_API_KEY", "ANTHROPIC_API_KEY"}, "", "", "anthropic/claude-sonnet-5-5", true},
 		{"another key", "", []string{"OPENAI_API_KEY"}, "", "", "openai/gpt-6-sol", true},
 		{"a local one that is set", local, nil, "", "", "ollama/qwen", true},
-		{"own default of a preset", "[providers.anthropic]\nkind='anthropic'\ndefault='claude-opus-5-5'", []string{"ANTHROPIC_API_KEY"}, "", "", "anthropic/claude-opus-5-5", true},
+		{
+			"own default of a preset", "[providers.anthropic]\nkind='anthropic'\ndefault='claude-opus-5-5'",
+			[]string{"ANTHROPIC_API_KEY"},
+			"", "", "anthropic/claude-opus-5-5", true,
+		},
 		{"provider without a model", local, nil, "ollama", "", "ollama/qwen", false},
 		{"model ids may hold slashes", "", []string{"OPENROUTER_API_KEY"}, "openrouter/meta/llama:free", "", "openrouter/meta/llama:free", false},
 	} {
@@ -118,7 +122,8 @@ func TestKeyCommandReachesTheWire(t *testing.T) {
 	if _, err := run(t, load(t, settings+"echo wrong'"), app.Options{}); err == nil || strings.Contains(err.Error(), "wrong") {
 		t.Errorf("a wrong key: %v", err)
 	}
-	if _, err := run(t, load(t, settings+"echo locked >&2; exit 7'"), app.Options{}); err == nil || !strings.Contains(err.Error(), "ended with 7: locked") {
+	if _, err := run(t, load(t, settings+"echo locked >&2; exit 7'"), app.Options{}); err == nil ||
+		!strings.Contains(err.Error(), "ended with 7: locked") {
 		t.Errorf("a failing command: %v", err)
 	}
 }
@@ -145,7 +150,8 @@ func TestEveryKind(t *testing.T) {
 
 func TestCostLimitNeedsAPrice(t *testing.T) {
 	a := load(t, "[providers.mine]\nkind='openai'\nbase_url='http://192.0.2.1'\n")
-	if _, err := run(t, a, app.Options{Model: "mine/m", MaxCost: 1}); !errors.Is(err, config.ErrSettings) || !strings.Contains(err.Error(), `providers.mine.models."m".price`) {
+	if _, err := run(t, a, app.Options{Model: "mine/m", MaxCost: 1}); !errors.Is(err, config.ErrSettings) ||
+		!strings.Contains(err.Error(), `providers.mine.models."m".price`) {
 		t.Errorf("%v", err)
 	}
 	if list, err := a.Store().List(t.Context()); err != nil || len(list) != 0 {
@@ -156,7 +162,8 @@ func TestCostLimitNeedsAPrice(t *testing.T) {
 // A model without a price gets round no limit: not behind another, and not in a
 // session that has one.
 func TestCostLimitsHoldEverywhere(t *testing.T) {
-	settings := "[providers.mine]\nkind='openai'\nbase_url='http://192.0.2.1'\n[providers.dear]\nkind='openai'\nbase_url='http://192.0.2.1'\nmodels.m.price={input=1.0}\n"
+	settings := "[providers.mine]\nkind='openai'\nbase_url='http://192.0.2.1'\n[providers.dear]\nkind='openai'\n" +
+		"base_url='http://192.0.2.1'\nmodels.m.price={input=1.0}\n"
 	tape := filepath.Join(t.TempDir(), "tape")
 	a := load(t, "fallback=['script']\n"+settings)
 	if _, err := run(t, a, app.Options{Model: "mine/m", MaxCost: 1, Record: tape}); !errors.Is(err, config.ErrSettings) {
@@ -182,7 +189,8 @@ func TestDayLimitIsNotForWhatIsFree(t *testing.T) {
 		return openaitest.Answer{Parts: llm.Say("hello"), Usage: llm.Usage{Input: 1000, Output: 10}}
 	}
 	url := openaitest.Start(t, &openaitest.Server{Answer: hello})
-	a := load(t, fmt.Sprintf("max_cost_per_day=0.001\n[providers.mine]\nkind='openai'\nlocal=false\nbase_url='%s'\nmodels.m.price={input=1.0}\n", url))
+	a := load(t, fmt.Sprintf("max_cost_per_day=0.001\n[providers.mine]\nkind='openai'\nlocal=false\nbase_url='%s'\n"+
+		"models.m.price={input=1.0}\n", url))
 	tape := filepath.Join(t.TempDir(), "tape")
 	if _, err := run(t, a, app.Options{Model: "mine/m", Record: tape}); err != nil {
 		t.Fatal(err)
@@ -192,7 +200,8 @@ func TestDayLimitIsNotForWhatIsFree(t *testing.T) {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
 	}
-	if _, err := run(t, a, app.Options{Model: "script", Record: tape}); err == nil || !strings.Contains(err.Error(), "is there already; name a new file") {
+	if _, err := run(t, a, app.Options{Model: "script", Record: tape}); err == nil ||
+		!strings.Contains(err.Error(), "is there already; name a new file") {
 		t.Errorf("a cassette that is there: %v", err)
 	}
 }
@@ -204,7 +213,8 @@ func TestProviderCalledDay(t *testing.T) {
 		return openaitest.Answer{Parts: llm.Say("hello"), Usage: llm.Usage{Input: 1000, Output: 10}}
 	}
 	url := openaitest.Start(t, &openaitest.Server{Answer: hello})
-	a := load(t, fmt.Sprintf("max_cost_per_day=0.0015\n[providers.day]\nkind='openai'\nlocal=false\nrequests_per_minute=600\nbase_url='%s'\nmodels.m.price={input=1.0}\n", url))
+	a := load(t, fmt.Sprintf("max_cost_per_day=0.0015\n[providers.day]\nkind='openai'\nlocal=false\nrequests_per_minute=600\nbase_url='%s'\n"+
+		"models.m.price={input=1.0}\n", url))
 	for range 2 {
 		if _, err := run(t, a, app.Options{Model: "day/m"}); err != nil {
 			t.Fatal(err)
@@ -217,7 +227,10 @@ func TestProviderCalledDay(t *testing.T) {
 
 // The offline model may stand in a router whose decisions are looked at.
 func TestHybridOfScript(t *testing.T) {
-	for name, router := range map[string]string{"named": "", "in the settings": "[router]\nroutes={local='script', cloud='anthropic/claude-sonnet-5-5'}"} {
+	for name, router := range map[string]string{
+		"named":           "",
+		"in the settings": "[router]\nroutes={local='script', cloud='anthropic/claude-sonnet-5-5'}",
+	} {
 		local, cloud := "script", "anthropic/claude-sonnet-5-5"
 		if router != "" {
 			local, cloud = "", ""
@@ -270,7 +283,8 @@ func TestToolsByHand(t *testing.T) {
 	if err != nil || !strings.Contains(text, "some text") {
 		t.Errorf("%q, %v", text, err)
 	}
-	if _, err := load(t, "").CallTool(t.Context(), dir, "bsh", nil, quiet); err == nil || !strings.Contains(err.Error(), `did you mean "bash"?`) {
+	if _, err := load(t, "").CallTool(t.Context(), dir, "bsh", nil, quiet); err == nil ||
+		!strings.Contains(err.Error(), `did you mean "bash"?`) {
 		t.Error(err)
 	}
 	if _, err := load(t, "").CallTool(t.Context(), filepath.Join(dir, "none"), "bash", nil, quiet); err == nil {
@@ -283,7 +297,8 @@ func TestDayLimit(t *testing.T) {
 		return openaitest.Answer{Parts: llm.Say("hello"), Usage: llm.Usage{Input: 1000, Output: 10}}
 	}
 	server := &openaitest.Server{Answer: hello}
-	a := load(t, fmt.Sprintf("max_cost_per_day=0.001\n[providers.mine]\nkind='openai'\nlocal=false\nbase_url='%s'\nmodels.m.price={input=1.0, output=1.0}\n", openaitest.Start(t, server)))
+	a := load(t, fmt.Sprintf("max_cost_per_day=0.001\n[providers.mine]\nkind='openai'\nlocal=false\nbase_url='%s'\n"+
+		"models.m.price={input=1.0, output=1.0}\n", openaitest.Start(t, server)))
 	if got, err := run(t, a, app.Options{Model: "mine/m"}); err != nil || got != "hello" {
 		t.Fatalf("%q, %v", got, err)
 	}
@@ -304,7 +319,8 @@ func TestFallbacks(t *testing.T) {
 		return anthropictest.Answer{Status: 402, Type: "billing_error", Message: "pay"}
 	}
 	hello := func(*http.Request, []byte) anthropictest.Answer { return anthropictest.Answer{Parts: llm.Say("hello")} }
-	settings := fmt.Sprintf("fallback=['openai/m', 'second/m']\n[providers.first]\nkind='anthropic'\nbase_url='%s'\n[providers.second]\nkind='gemini'\nbase_url='%s'\n",
+	settings := fmt.Sprintf("fallback=['openai/m', 'second/m']\n[providers.first]\nkind='anthropic'\nbase_url='%s'\n[providers.second]\n"+
+		"kind='gemini'\nbase_url='%s'\n",
 		anthropictest.Start(t, &anthropictest.Server{Answer: refuse}), geminitest.Start(t, &geminitest.Server{Answer: hello}))
 	a := load(t, settings)
 	if got, err := run(t, a, app.Options{Model: "first/m"}); err != nil || got != "hello" {
@@ -314,7 +330,8 @@ func TestFallbacks(t *testing.T) {
 	if err != nil || choice.Model.Info().Route() != "first/m" {
 		t.Errorf("the chain is called %s, %v", choice.Model.Info().Route(), err)
 	}
-	if _, err := load(t, strings.Replace(settings, "openai/m", "nowhere/m", 1)).Providers.Model(t.Context(), "first/m", ""); err == nil || !strings.Contains(err.Error(), "fallback") {
+	if _, err := load(t, strings.Replace(settings, "openai/m", "nowhere/m", 1)).Providers.Model(t.Context(), "first/m", ""); err == nil ||
+		!strings.Contains(err.Error(), "fallback") {
 		t.Errorf("a fallback that does not exist: %v", err)
 	}
 }
@@ -329,7 +346,8 @@ func TestFallbacksOfALocalModelStayLocal(t *testing.T) {
 		asked = true
 		return anthropictest.Answer{Parts: llm.Say("hello")}
 	}
-	a := load(t, fmt.Sprintf("fallback=['far/m']\n[providers.near]\nkind='anthropic'\nbase_url='%s'\n[providers.far]\nkind='gemini'\nlocal=false\nbase_url='%s'\n",
+	a := load(t, fmt.Sprintf("fallback=['far/m']\n[providers.near]\nkind='anthropic'\nbase_url='%s'\n[providers.far]\nkind='gemini'\n"+
+		"local=false\nbase_url='%s'\n",
 		anthropictest.Start(t, &anthropictest.Server{Answer: refuse}), geminitest.Start(t, &geminitest.Server{Answer: cloud})))
 	choice, err := a.Providers.Model(t.Context(), "near/m", "")
 	if err != nil {
@@ -352,7 +370,8 @@ func TestFallbacksOfALocalModelStayLocal(t *testing.T) {
 func TestServersAtHomeAreFound(t *testing.T) {
 	s := &openaitest.Server{Dialect: "vllm", Models: []llm.Info{{Model: "qwen", Window: 40_960}}}
 	o := &ollamatest.Server{Models: []llm.Info{{Model: "small:1b", Window: 8192}}}
-	a := load(t, fmt.Sprintf("[providers.vllm]\nkind='openai'\nbase_url='%s'\n[providers.ollama]\nkind='ollama'\nbase_url='%s'\n", openaitest.Start(t, s), ollamatest.Start(t, o)))
+	a := load(t, fmt.Sprintf("[providers.vllm]\nkind='openai'\nbase_url='%s'\n[providers.ollama]\nkind='ollama'\nbase_url='%s'\n",
+		openaitest.Start(t, s), ollamatest.Start(t, o)))
 	found := map[string]int{}
 	for _, f := range a.Providers.Discover(t.Context()) {
 		for _, m := range f.Models {

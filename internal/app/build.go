@@ -82,7 +82,8 @@ func (b *build) permit(context.Context) (err error) {
 		return err
 	}
 	b.agent.Rules = b.rules
-	if b.agent.PlaceholderKey, err = b.Permission.PlaceholderKey(); err != nil && b.at.Parent == "" { // a child has the placeholders of its parent
+	// a child has the placeholders of its parent
+	if b.agent.PlaceholderKey, err = b.Permission.PlaceholderKey(); err != nil && b.at.Parent == "" {
 		b.warn("what stands for a secret now stands for nothing after this run: " + err.Error())
 	}
 	if b.env, err = b.Permission.EnvOf(b.at.Root, b.at.Blobs, b.rules, b.o.Container); err != nil {
@@ -160,7 +161,8 @@ func (b *build) equip(ctx context.Context) error {
 
 	needs := b.Providers.Needs(b.model)
 	b.prompt = knowledge.Prompt{
-		Replace: b.o.System, Append: strings.TrimSpace(needs.Prompt + "\n\n" + knowledge.Beside(b.o.Folders) + "\n\n" + b.o.AppendSystem), Root: b.at.Root,
+		Replace: b.o.System, Append: strings.TrimSpace(needs.Prompt + "\n\n" + knowledge.Beside(b.o.Folders) + "\n\n" + b.o.AppendSystem),
+		Root:   b.at.Root,
 		Skills: b.Extensions.Skills(root), Memory: b.Knowledge.SessionMemory(ctx, b.at.ID, root),
 	}
 	list, end := toolbox.Session(b.Config, shell, needs.Edit, b.env)

@@ -40,7 +40,8 @@ func TestClientConformance(t *testing.T) {
 	}
 	out := t.TempDir()
 	bin := filepath.Join(dir, "node_modules", ".bin")
-	cmd := exec.CommandContext(t.Context(), filepath.Join(bin, "node22"), filepath.Join(bin, "conformance"), "client", "--command", me+" drive", "--suite", "all", "-o", out)
+	cmd := exec.CommandContext(t.Context(), filepath.Join(bin, "node22"),
+		filepath.Join(bin, "conformance"), "client", "--command", me+" drive", "--suite", "all", "-o", out)
 	cmd.Dir = t.TempDir()
 	said, err := cmd.CombinedOutput()
 	if err != nil {
@@ -97,7 +98,10 @@ func drive(url string) error {
 		return err
 	}
 	server := config.MCPServer{URL: url, Kind: mcp.HTTP, OAuth: login}
-	settings := config.Config{MCP: config.MCP{Servers: map[string]config.MCPServer{"peer": server}, Document: "https://conformance-test.local/client-metadata.json"}}
+	settings := config.Config{MCP: config.MCP{
+		Servers:  map[string]config.MCPServer{"peer": server},
+		Document: "https://conformance-test.local/client-metadata.json",
+	}}
 	d := &driver{app: app.New(&config.Installation{Config: settings, StateDir: dir})}
 	d.hub = d.app.Hubs.Open(dir, settings.MCP.List(), tool.Env{Root: dir})
 	defer d.hub.Close()

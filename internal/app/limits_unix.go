@@ -19,11 +19,12 @@ const (
 func roomToRun() error {
 	var files, space syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files) == nil && files.Cur < leastFiles {
-		return config.Error{Err: fmt.Errorf("only %d files may be open at once, and a session needs %d; raise the limit: ulimit -n 1024", files.Cur, leastFiles)}
+		return config.Error{Err: fmt.Errorf("only %d files may be open at once, and a session needs %d; raise the limit: ulimit -n 1024",
+			files.Cur, leastFiles)}
 	}
 	if syscall.Getrlimit(syscall.RLIMIT_AS, &space) == nil && space.Cur < leastSpace {
-		return config.Error{Err: fmt.Errorf("only %d MB of address space are allowed, and a session needs %d; lift the limit: ulimit -v unlimited",
-			space.Cur>>20, leastSpace>>20)}
+		return config.Error{Err: fmt.Errorf("only %d MB of address space are allowed, and a session needs %d; "+
+			"lift the limit: ulimit -v unlimited", space.Cur>>20, leastSpace>>20)}
 	}
 	return nil
 }

@@ -28,14 +28,21 @@ import (
 func peer(many int) {
 	s := sdk.NewServer(&sdk.Implementation{Name: "peer", Version: "1"}, nil)
 	for i := range many {
-		s.AddTool(&sdk.Tool{Name: fmt.Sprint("say", i), Description: strings.Repeat("says it ", 20), InputSchema: json.RawMessage(`{"type":"object"}`)},
+		s.AddTool(&sdk.Tool{
+			Name: fmt.Sprint("say", i), Description: strings.Repeat("says it ", 20),
+			InputSchema: json.RawMessage(`{"type":"object"}`),
+		},
 			func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 				return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "said " + os.Getenv("WORD")}}}, nil
 			})
 	}
-	s.AddPrompt(&sdk.Prompt{Name: "look at", Arguments: []*sdk.PromptArgument{{Name: "what", Required: true}, {Name: "how"}}}, func(_ context.Context, r *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
-		return &sdk.GetPromptResult{Messages: []*sdk.PromptMessage{{Role: "user", Content: &sdk.TextContent{Text: fmt.Sprintf("Look at %s %q", r.Params.Arguments["what"], r.Params.Arguments["how"])}}}}, nil
-	})
+	s.AddPrompt(&sdk.Prompt{Name: "look at", Arguments: []*sdk.PromptArgument{{Name: "what", Required: true}, {Name: "how"}}},
+		func(_ context.Context, r *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
+			return &sdk.GetPromptResult{Messages: []*sdk.PromptMessage{{
+				Role:    "user",
+				Content: &sdk.TextContent{Text: fmt.Sprintf("Look at %s %q", r.Params.Arguments["what"], r.Params.Arguments["how"])},
+			}}}, nil
+		})
 	_ = s.Run(context.Background(), &sdk.StdioTransport{})
 }
 
@@ -46,7 +53,8 @@ func served(t *testing.T, many int, more string) (*app.App, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	settings := fmt.Sprintf("model = \"script/commands\"\nsandbox.off = true\n%s\n[mcp.servers.mine]\ncommand = [%q, \"peer\", \"%d\"]\nenv = { WORD = \"${PEER_WORD}\" }\n", more, me, many)
+	settings := fmt.Sprintf("model = \"script/commands\"\nsandbox.off = true\n%s\n[mcp.servers.mine]\ncommand = [%q, \"peer\", \"%d\"]\n"+
+		"env = { WORD = \"${PEER_WORD}\" }\n", more, me, many)
 	t.Setenv("PEER_WORD", "heron")
 	return load(t, settings), t.TempDir()
 }
@@ -85,14 +93,16 @@ func TestServers(t *testing.T) {
 	}
 	client := mcp.Server{Name: "ours", Source: mcp.Client, Command: []string{me, "peer", "1"}, Env: map[string]string{"WORD": "crane"}}
 	o := app.Options{Mode: "yolo", Unattended: true, Servers: []mcp.Server{client}}
-	file := fmt.Sprintf(`{"mcpServers":{"theirs":{"command":%q,"args":["peer","1"],"env":{"WORD":"${PEER_WORD} and ${MY_TOKEN:-nothing}"}},"mine":{"command":"false"}}}`, me)
+	file := fmt.Sprintf(`{"mcpServers":{"theirs":{"command":%q,"args":["peer","1"],"env":{"WORD":"${PEER_WORD} and `+
+		`${MY_TOKEN:-nothing}"}},"mine":{"command":"false"}}}`, me)
 	if err := os.WriteFile(filepath.Join(root, ".mcp.json"), []byte(file), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("MY_TOKEN", "secret-token-value")
 	prompt := "call: mcp__mine__say0 {}\ncall: mcp__ours__say0 {}\ncall: mcp__theirs__say0 {}"
 	got := says(t, a, o, root, prompt)
-	if len(got) != 3 || !strings.Contains(got[0], "said heron") || !strings.Contains(got[1], "said crane") || strings.Contains(got[2], "said") {
+	if len(got) != 3 || !strings.Contains(got[0], "said heron") ||
+		!strings.Contains(got[1], "said crane") || strings.Contains(got[2], "said") {
 		t.Errorf("%q", got)
 	}
 	review, err := a.Consent.ReviewRunning(root, "")
@@ -107,7 +117,8 @@ func TestServers(t *testing.T) {
 	}
 	var warned []string
 	list := a.Hubs.Servers(root, "", nil, func(text string) { warned = append(warned, text) })
-	if len(list) != 2 || list[0].Source != mcp.User || list[1].Name != "theirs" || len(warned) != 1 || !strings.Contains(warned[0], "two MCP servers called mine") {
+	if len(list) != 2 || list[0].Source != mcp.User || list[1].Name != "theirs" || len(warned) != 1 ||
+		!strings.Contains(warned[0], "two MCP servers called mine") {
 		t.Errorf("%+v, %q", list, warned)
 	}
 	a.Config.MCP.Secrets = map[string][]string{"theirs": {"MY_TOKEN"}}
@@ -121,7 +132,8 @@ func TestServers(t *testing.T) {
 	}
 	hub := a.Hubs.Open(root, []mcp.Server{needs}, env)
 	hub.Settle(t.Context())
-	if why := hub.Status()[0].Why; !strings.Contains(why, "MY_TOKEN") || !strings.Contains(why, `mcp.secrets = { needs = ["MY_TOKEN"] }`) || strings.Contains(why, "not set") {
+	if why := hub.Status()[0].Why; !strings.Contains(why, "MY_TOKEN") ||
+		!strings.Contains(why, `mcp.secrets = { needs = ["MY_TOKEN"] }`) || strings.Contains(why, "not set") {
 		t.Error(why)
 	}
 	hub.Close()
@@ -138,14 +150,17 @@ func TestServers(t *testing.T) {
 // agreed to asks.
 func TestManyTools(t *testing.T) {
 	a, root := served(t, 600, "")
-	got := says(t, a, app.Options{Mode: "yolo", Unattended: true}, root, "call: tool_search {\"query\":\"say7\"}\ncall: call_tool {\"name\":\"mcp__mine__say7\",\"arguments\":{}}")
+	got := says(t, a, app.Options{Mode: "yolo", Unattended: true}, root,
+		"call: tool_search {\"query\":\"say7\"}\ncall: call_tool {\"name\":\"mcp__mine__say7\",\"arguments\":{}}")
 	if len(got) != 2 || !strings.Contains(got[0], "mcp__mine__say7") || !strings.Contains(got[1], "said heron") {
 		t.Errorf("%q", got)
 	}
-	if got := says(t, a, app.Options{Mode: "ask", Unattended: true}, root, "call: call_tool {\"name\":\"mcp__mine__say7\",\"arguments\":{}}"); len(got) != 1 || !strings.HasPrefix(got[0], "denied") {
+	if got := says(t, a, app.Options{Mode: "ask", Unattended: true}, root,
+		"call: call_tool {\"name\":\"mcp__mine__say7\",\"arguments\":{}}"); len(got) != 1 || !strings.HasPrefix(got[0], "denied") {
 		t.Errorf("%q", got)
 	}
-	if got := says(t, a, app.Options{Mode: "ask", Unattended: true, Allow: []string{"mcp__mine__*"}}, root, "call: mcp__mine__say7 {}"); len(got) != 1 || !strings.HasPrefix(got[0], "ok") {
+	if got := says(t, a, app.Options{Mode: "ask", Unattended: true, Allow: []string{"mcp__mine__*"}}, root,
+		"call: mcp__mine__say7 {}"); len(got) != 1 || !strings.HasPrefix(got[0], "ok") {
 		t.Errorf("%q", got)
 	}
 }
@@ -178,7 +193,8 @@ func TestSharedHub(t *testing.T) {
 // to them: also where another server is here.
 func TestServersOfThisMachine(t *testing.T) {
 	s := sdk.NewServer(&sdk.Implementation{Name: "here", Version: "1"}, nil)
-	here := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, &sdk.StreamableHTTPOptions{Stateless: true}))
+	here := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s },
+		&sdk.StreamableHTTPOptions{Stateless: true}))
 	t.Cleanup(here.Close)
 	other := strings.Replace(here.URL, "127.0.0.1", "localhost.", 1)
 	a := load(t, fmt.Sprintf("model = \"script/commands\"\n[mcp.servers.here]\nurl = %q\n[mcp.servers.named]\nurl = %q\n", here.URL, other))
@@ -232,7 +248,8 @@ func TestPrompts(t *testing.T) {
 
 // TestLoginsOfProviders holds what settings of a login need.
 func TestLoginsOfProviders(t *testing.T) {
-	a := load(t, "[providers.acme]\nkind = \"openai\"\nbase_url = \"https://llm.example.com/v1\"\ndefault = \"m\"\n[providers.acme.oauth]\nclient_id = \"x\"\ntoken_url = \"https://login.example.com/token\"\nauthorize_url = \"https://login.example.com/a\"\n")
+	a := load(t, "[providers.acme]\nkind = \"openai\"\nbase_url = \"https://llm.example.com/v1\"\ndefault = \"m\"\n[providers.acme.oauth]\n"+
+		"client_id = \"x\"\ntoken_url = \"https://login.example.com/token\"\nauthorize_url = \"https://login.example.com/a\"\n")
 	i := slices.IndexFunc(a.Providers.List(), func(p providers.Provider) bool { return p.Name == "acme" })
 	if i < 0 || !a.Providers.List()[i].Ready {
 		t.Fatal("a provider with a login is not there")
@@ -259,7 +276,8 @@ func TestLoginsOfProviders(t *testing.T) {
 func TestModelsBehindLogins(t *testing.T) {
 	given := 0
 	tokens := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if id, secret, _ := r.BasicAuth(); id != "inspan" || secret != "known-to-both" || r.FormValue("grant_type") != "client_credentials" || r.FormValue("scope") != "models" {
+		if id, secret, _ := r.BasicAuth(); id != "inspan" || secret != "known-to-both" ||
+			r.FormValue("grant_type") != "client_credentials" || r.FormValue("scope") != "models" {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
@@ -271,7 +289,8 @@ func TestModelsBehindLogins(t *testing.T) {
 	t.Setenv("ACME_SECRET", "known-to-both")
 	hello := func(*http.Request, []byte) openaitest.Answer { return openaitest.Answer{Parts: llm.Say("hello")} }
 	base := openaitest.Start(t, &openaitest.Server{Answer: hello, Key: "token-1-0123456789abcdef"})
-	a := load(t, fmt.Sprintf("[providers.acme]\nkind = \"openai\"\nbase_url = %q\ndefault = \"m\"\n[providers.acme.oauth]\nclient_id = \"inspan\"\nclient_secret_env = \"ACME_SECRET\"\n"+
+	a := load(t, fmt.Sprintf("[providers.acme]\nkind = \"openai\"\nbase_url = %q\ndefault = \"m\"\n[providers.acme.oauth]\n"+
+		"client_id = \"inspan\"\nclient_secret_env = \"ACME_SECRET\"\n"+
 		"grant = \"client_credentials\"\nscopes = [\"models\"]\ntoken_url = %q\n", base, tokens.URL))
 	for range 2 {
 		choice, err := a.Providers.Model(t.Context(), "acme/m", "")

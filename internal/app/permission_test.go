@@ -26,8 +26,10 @@ func TestDeniedPlacesAreClosed(t *testing.T) {
 	put(v.work+"/made/by-hand", "KEPTASITIS")
 	put(v.home+"/.config/inspan/config.toml", "deny = ['read(private/**)', 'write(made/**)']\n")
 	v.run("auto", []string{
-		"bash: cat private/plan", "bash: cat pri*/plan", "bash: f=private/plan; cat $f", "bash: grep -r HIDDEN .", `bash: python3 -c "print(open('private/plan').read())"`,
-		"bash: echo x > made/by-hand", "bash: f=made; echo x > $f/by-hand", `bash: python3 -c "open('made/by-hand','w')"`, "bash: rm -rf made; mkdir -p made; echo x > made/new", "bash: mv made other",
+		"bash: cat private/plan", "bash: cat pri*/plan", "bash: f=private/plan; cat $f", "bash: grep -r HIDDEN .",
+		`bash: python3 -c "print(open('private/plan').read())"`,
+		"bash: echo x > made/by-hand", "bash: f=made; echo x > $f/by-hand", `bash: python3 -c "open('made/by-hand','w')"`,
+		"bash: rm -rf made; mkdir -p made; echo x > made/new", "bash: mv made other",
 	})
 	if strings.Contains(v.said, "HIDDENPLAN") {
 		t.Error("a command has read what a rule denies")
@@ -63,7 +65,8 @@ func TestLinksToOurFolders(t *testing.T) {
 	}
 	prompt := ""
 	for _, dir := range []string{at, link} {
-		prompt += fmt.Sprintf("call: read_file {\"path\":%q}\ncall: write_file {\"path\":%q,\"content\":\"x\"}\n", filepath.Join(dir, "state/logins/x.json"), filepath.Join(dir, "config/new.toml"))
+		prompt += fmt.Sprintf("call: read_file {\"path\":%q}\ncall: write_file {\"path\":%q,\"content\":\"x\"}\n",
+			filepath.Join(dir, "state/logins/x.json"), filepath.Join(dir, "config/new.toml"))
 	}
 	got := says(t, a, app.Options{Mode: "yolo", Unattended: true}, t.TempDir(), prompt)
 	if len(got) != 4 {

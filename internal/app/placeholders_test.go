@@ -49,7 +49,8 @@ func TestPlaceholdersLast(t *testing.T) {
 		t.Error("there are no logs")
 	}
 	for _, name := range logs {
-		if raw, _ := os.ReadFile(name); strings.Contains(string(raw), strings.TrimSpace(string(key))) || strings.Contains(string(raw), "hunterzq77wkk31vx") {
+		if raw, _ := os.ReadFile(name); strings.Contains(string(raw), strings.TrimSpace(string(key))) ||
+			strings.Contains(string(raw), "hunterzq77wkk31vx") {
 			t.Errorf("%s holds the key, or the secret", name)
 		}
 	}

@@ -29,9 +29,18 @@ func TestApprovedSecretsAreRead(t *testing.T) {
 		want         []string // of what the calls bring
 	}{
 		{"once each", "read: old.key\nbash: head -1 old.key", event.ScopeOnce, 2, []string{"PORT=1", "PORT=1"}},
-		{"for the session", "read: old.key\nbash: head -1 old.key\nbash: python3 -c \"print(open('old.key').read(6))\"\nbash: cat .env", event.ScopeSession, 2, []string{"PORT=1", "PORT=1", "PORT=1", "PASSWORD=[secret:"}},
-		{"named by a secret", "read: hunterzq77wkk31vx.key\ncall: edit_file {\"path\":\"hunterzq77wkk31vx.key\",\"old\":\"PORT=3\",\"new\":\"PORT=4\"}", event.ScopeOnce, 2, []string{"PORT=3", "1 replacement"}},
-		{"changed", "read: old.key\ncall: edit_file {\"path\":\"old.key\",\"old\":\"PORT=1\",\"new\":\"PORT=2\"}\nbash: head -1 old.key", event.ScopeOnce, 3, []string{"PORT=1", "1 replacement", "PORT=2"}},
+		{
+			"for the session", "read: old.key\nbash: head -1 old.key\nbash: python3 -c \"print(open('old.key').read(6))\"\nbash: cat .env",
+			event.ScopeSession, 2,
+			[]string{"PORT=1", "PORT=1", "PORT=1", "PASSWORD=[secret:"},
+		},
+		{"named by a secret", "read: hunterzq77wkk31vx.key\ncall: edit_file " +
+			"{\"path\":\"hunterzq77wkk31vx.key\",\"old\":\"PORT=3\",\"new\":\"PORT=4\"}", event.ScopeOnce, 2, []string{"PORT=3", "1 replacement"}},
+		{
+			"changed", "read: old.key\ncall: edit_file {\"path\":\"old.key\",\"old\":\"PORT=1\",\"new\":\"PORT=2\"}\nbash: head -1 old.key",
+			event.ScopeOnce, 3,
+			[]string{"PORT=1", "1 replacement", "PORT=2"},
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			asked, said := v.approve(t, tc.prompt, tc.scope)

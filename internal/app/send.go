@@ -91,7 +91,10 @@ func questions(st inspan.Status) map[string]inspan.Pending {
 // decision is what was decided, if somebody waits for it. One that holds for longer
 // holds for the rules that the question names; the settings keep them.
 func (a *App) decision(ctx context.Context, st inspan.Status, d event.Decided, holds string) (event.Body, error) {
-	scopes := map[string]event.Scope{"once": event.ScopeOnce, "session": event.ScopeSession, "project": event.ScopeProject, "always": event.ScopeAlways}
+	scopes := map[string]event.Scope{
+		"once": event.ScopeOnce, "session": event.ScopeSession,
+		"project": event.ScopeProject, "always": event.ScopeAlways,
+	}
 	scope, known := scopes[holds]
 	open := questions(st)
 	asked, waits := open[d.Call]

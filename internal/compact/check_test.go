@@ -44,9 +44,12 @@ func TestCheck(t *testing.T) {
 		change func(*S)
 		want   string
 	}{
-		"right":                  {func(*S) {}, ""},
-		"files elsewhere":        {func(s *S) { s.Decisions, s.Files = s.Files, "- see above" }, ""},
-		"whole path before it":   {files("- /home/me/w/cmd/app/main.go, ./lib/main.go\n- `lib/parse/parse.go`\n- \"docs/a b.md\"\n- ./Makefile"), ""},
+		"right":           {func(*S) {}, ""},
+		"files elsewhere": {func(s *S) { s.Decisions, s.Files = s.Files, "- see above" }, ""},
+		"whole path before it": {
+			files("- /home/me/w/cmd/app/main.go, ./lib/main.go\n- `lib/parse/parse.go`\n- \"docs/a b.md\"\n- ./Makefile"),
+			"",
+		},
 		"other slashes":          {files(`- cmd\app\main.go, lib\main.go, lib\parse\parse.go, docs\a b.md, Makefile`), ""},
 		"with line numbers":      {files("- cmd/app/main.go:12, lib/main.go:3-9, parse.go. docs/a b.md; Makefile."), ""},
 		"one is missing":         {files("- cmd/app/main.go, lib/main.go, docs/a b.md, Makefile"), "file"},
@@ -157,14 +160,16 @@ func TestCheckOfConstraints(t *testing.T) {
 		}
 	}
 	s.Constraints = "- be careful"
-	if got, _ := p.Build(s); !strings.Contains(got[1].Parts.Text(), "\n- Never delete files below data/raw.\n- Das Programm muss höchstens 3 Sekunden laufen.\n- 文件名必须是小写字母。\n") {
+	if got, _ := p.Build(s); !strings.Contains(got[1].Parts.Text(),
+		"\n- Never delete files below data/raw.\n- Das Programm muss höchstens 3 Sekunden laufen.\n- 文件名必须是小写字母。\n") {
 		t.Errorf("whatever the record says, the facts hold them: %s", got[1].Parts.Text())
 	}
 }
 
 func TestCheckOfThinRecords(t *testing.T) {
 	src, s := checked()
-	said := "The cause is `retry_budget` in pool 17, at https://example.org/x; it takes 250 ms, 4096 entries, version 1.2.3, port 8080, id K-77, 99.5 percent."
+	said := "The cause is `retry_budget` in pool 17, at https://example.org/x; it takes 250 ms, 4096 entries, version 1.2.3, port 8080, id " +
+		"K-77, 99.5 percent."
 	src.Messages = slices.Insert(src.Messages, 3, agent(text(said)), user(text("Good.")))
 	src.Person = append(src.Person, 4)
 	p := split(t, src, 500)

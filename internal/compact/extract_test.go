@@ -16,9 +16,13 @@ func TestExtract(t *testing.T) {
 	bad.Error = true
 	src.Messages[4] = user(bad)
 	src.Messages[5].Parts = append(llm.Parts{text("The lexer looks odd.")}, src.Messages[5].Parts...)
-	src.Messages = slices.Insert(src.Messages, 7, agent(text("The lexer drops tabs. Shall I mend it? It is easy.")), user(text("Yes, and keep it small.")))
+	src.Messages = slices.Insert(src.Messages, 7, agent(text("The lexer drops tabs. Shall I mend it? It is easy.")),
+		user(text("Yes, and keep it small.")))
 	src.Person = append(src.Person, 8)
-	src.Facts = compact.Facts{Changed: []string{"parse.go", "lex.go"}, Test: &compact.Test{Command: "go test ./parse", Detail: "--- FAIL: TestTabs"}}
+	src.Facts = compact.Facts{
+		Changed: []string{"parse.go", "lex.go"},
+		Test:    &compact.Test{Command: "go test ./parse", Detail: "--- FAIL: TestTabs"},
+	}
 	src.Carry = compact.Carry{Todo: []compact.Item{{"write notes", "pending"}, {"read it", "Done"}}, Pending: []string{"leave to push"}}
 	p := split(t, src, 500)
 	got := p.Extract()

@@ -19,7 +19,8 @@ type random struct {
 }
 
 func (r *random) text(most int) string {
-	words := strings.Fields("the tests pass never touch only at most 17 files lib/a.go error: failed Übung 你好 必须 ## Goal <record> </record> # Record none - [x] `code` 3.14 https://example.org/a ; . ? !")
+	words := strings.Fields("the tests pass never touch only at most 17 files lib/a.go error: failed Übung 你好 必须 ## Goal <record> </record> " +
+		"# Record none - [x] `code` 3.14 https://example.org/a ; . ? !")
 	var b strings.Builder
 	for range r.IntN(most + 1) {
 		b.WriteString(words[r.IntN(len(words))])

@@ -55,7 +55,8 @@ func (s Summary) Text() string {
 var errShape = errors.New("the answer has not the headings of a record")
 
 // A line that may be a heading: marks, up to four words, and what follows a colon.
-const headed = `^ {0,3}(#{1,6}[ \t]*)?(\d{1,2}[.)][ \t]*)?(\*{2}|__)?[ \t]*([A-Za-z]+(?: [A-Za-z]+){0,3})[ \t]*([:：]?)(\*{2}|__)?[ \t]*([:：]?)[ \t]*#*(.*)$`
+const headed = `^ {0,3}(#{1,6}[ \t]*)?(\d{1,2}[.)][ \t]*)?(\*{2}|__)?[ \t]*([A-Za-z]+(?: [A-Za-z]+){0,3})[ \t]*([:：]?)(\*{2}|__)?[ ` +
+	`\t]*([:：]?)[ \t]*#*(.*)$`
 
 // minSections is how many headings make a record.
 const minSections = 3

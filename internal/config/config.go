@@ -27,23 +27,25 @@ import (
 
 // Config is all that can be set. The zero value works.
 type Config struct {
-	Model       string        `toml:"model"`            // "provider/model"; empty: the first configured one
-	Mode        tool.Mode     `toml:"mode"`             // permission mode; empty: ask
-	MaxTurns    *int          `toml:"max_turns"`        // of one run; 0: no limit; not set: 200
-	MaxCost     float64       `toml:"max_cost"`         // US dollars of a session; 0: no limit
-	MaxTokens   int64         `toml:"max_tokens"`       // of a session, prompts and replies; 0: no limit
-	MaxTime     time.Duration `toml:"max_time"`         // of one run, as "90s"; 0: no limit
-	DayCost     float64       `toml:"max_cost_per_day"` // US dollars of all sessions of a day (UTC); 0: no limit
-	RetryFor    time.Duration `toml:"retry_for"`        // how long a model that can't be had is asked again, as "90s"; 0: as inspan.Agent has it
-	Effort      string        `toml:"effort"`           // reasoning: low, medium, high, xhigh, max; empty: the vendor's default
-	Fallback    []string      `toml:"fallback"`         // models to take in order when the one chosen can't be had
-	Allow       []string      `toml:"allow"`            // rules, such as "bash(go test *)"
-	Ask         []string      `toml:"ask"`
-	Deny        []string      `toml:"deny"`
-	Rules       []Rule        `toml:"rule"`        // rules with a reason, and with examples that they are checked by
-	Public      []string      `toml:"public"`      // globs of paths that are not sensitive after all; relative to the workspace, or with ~/
-	Timeout     time.Duration `toml:"ask_timeout"` // after which a question that nobody answers is a no; 0: never
-	Leftovers   string        `toml:"leftovers"`   // what becomes of what still runs at a normal end: end or keep; empty: keep in mode yolo, else end
+	Model     string        `toml:"model"`            // "provider/model"; empty: the first configured one
+	Mode      tool.Mode     `toml:"mode"`             // permission mode; empty: ask
+	MaxTurns  *int          `toml:"max_turns"`        // of one run; 0: no limit; not set: 200
+	MaxCost   float64       `toml:"max_cost"`         // US dollars of a session; 0: no limit
+	MaxTokens int64         `toml:"max_tokens"`       // of a session, prompts and replies; 0: no limit
+	MaxTime   time.Duration `toml:"max_time"`         // of one run, as "90s"; 0: no limit
+	DayCost   float64       `toml:"max_cost_per_day"` // US dollars of all sessions of a day (UTC); 0: no limit
+	// how long a model that can't be had is asked again, as "90s"; 0: as inspan.Agent has it
+	RetryFor time.Duration `toml:"retry_for"`
+	Effort   string        `toml:"effort"`   // reasoning: low, medium, high, xhigh, max; empty: the vendor's default
+	Fallback []string      `toml:"fallback"` // models to take in order when the one chosen can't be had
+	Allow    []string      `toml:"allow"`    // rules, such as "bash(go test *)"
+	Ask      []string      `toml:"ask"`
+	Deny     []string      `toml:"deny"`
+	Rules    []Rule        `toml:"rule"`        // rules with a reason, and with examples that they are checked by
+	Public   []string      `toml:"public"`      // globs of paths that are not sensitive after all; relative to the workspace, or with ~/
+	Timeout  time.Duration `toml:"ask_timeout"` // after which a question that nobody answers is a no; 0: never
+	// what becomes of what still runs at a normal end: end or keep; empty: keep in mode yolo, else end
+	Leftovers   string        `toml:"leftovers"`
 	Sandbox     Sandbox       `toml:"sandbox"`
 	Checkpoints Checkpoints   `toml:"checkpoints"`
 	Reviewer    *Reviewer     `toml:"reviewer"`           // a second model that looks at risky calls; nil: none

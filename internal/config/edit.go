@@ -47,7 +47,10 @@ func AddServer(path, name string, s MCPServer) error {
 		b.WriteByte('\n')
 	}
 	fields := map[string]any{}
-	for key, v := range map[string]any{"command": s.Command, "env": s.Env, "dir": s.Dir, "hosts": s.Hosts, "read": s.Read, "write": s.Write, "no_sandbox": s.Bare, "url": s.URL, "kind": s.Kind, "headers": s.Headers} {
+	for key, v := range map[string]any{
+		"command": s.Command, "env": s.Env, "dir": s.Dir, "hosts": s.Hosts, "read": s.Read, "write": s.Write,
+		"no_sandbox": s.Bare, "url": s.URL, "kind": s.Kind, "headers": s.Headers,
+	} {
 		if text := fmt.Sprint(v); text != "[]" && text != "map[]" && text != "" && text != "false" {
 			fields[key] = v
 		}

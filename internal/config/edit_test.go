@@ -29,7 +29,10 @@ func TestServersComeAndGo(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			one := config.MCPServer{Command: []string{"npx", "-y", "a \"b\""}, Env: map[string]string{"KEY": "${KEY}"}, Hosts: []string{"x.example"}, Bare: true}
+			one := config.MCPServer{
+				Command: []string{"npx", "-y", "a \"b\""},
+				Env:     map[string]string{"KEY": "${KEY}"}, Hosts: []string{"x.example"}, Bare: true,
+			}
 			two := config.MCPServer{URL: "https://mcp.example.com/mcp", Headers: map[string]string{"X-Team": "[env]"}}
 			for name, s := range map[string]config.MCPServer{"one": one, "two": two} {
 				if err := config.AddServer(path, name, s); err != nil {

@@ -40,7 +40,10 @@ func ours() []string {
 
 // Presets lists the presets and what they are for.
 func Presets() [][2]string {
-	return [][2]string{{"container", "for machines that are thrown away: mode yolo, no limit of turns, and what runs at the end goes on running"}}
+	return [][2]string{{
+		"container",
+		"for machines that are thrown away: mode yolo, no limit of turns, and what runs at the end goes on running",
+	}}
 }
 
 // preset sets what a preset stands for.

@@ -17,15 +17,18 @@ func TestEveryScalarHasAVariable(t *testing.T) {
 	turns := 7
 	c := config.Config{Model: "a/b", MaxTurns: &turns}
 	set, warnings, err := c.Over([]string{
-		"INSPAN_MODEL=c/d", "INSPAN_MODE=edit", "INSPAN_MAX_COST=1.5", "INSPAN_MAX_TOKENS=9", "INSPAN_MAX_TIME=2h", "INSPAN_MAX_COST_PER_DAY=3", "INSPAN_EFFORT=high", "INSPAN_NO_LSP=true", "INSPAN_LEFTOVERS=keep",
-		"INSPAN_SANDBOX__MEMORY_MB=512", "INSPAN_REVIEWER__MODEL=x/y", "INSPAN_REVIEWER__TIMEOUT=5s", "INSPAN_ASK_TIMEOUT=", "INSPAN_STATE_DIR=/x", "INSPAN_SESSION=s", "OTHER=1",
+		"INSPAN_MODEL=c/d", "INSPAN_MODE=edit", "INSPAN_MAX_COST=1.5", "INSPAN_MAX_TOKENS=9", "INSPAN_MAX_TIME=2h", "INSPAN_MAX_COST_PER_DAY=3",
+		"INSPAN_EFFORT=high", "INSPAN_NO_LSP=true", "INSPAN_LEFTOVERS=keep",
+		"INSPAN_SANDBOX__MEMORY_MB=512", "INSPAN_REVIEWER__MODEL=x/y", "INSPAN_REVIEWER__TIMEOUT=5s", "INSPAN_ASK_TIMEOUT=",
+		"INSPAN_STATE_DIR=/x", "INSPAN_SESSION=s", "OTHER=1",
 	})
 	if err != nil || len(warnings) > 0 {
 		t.Fatal(err, warnings)
 	}
 	want := config.Config{
-		Model: "c/d", Mode: "edit", MaxTurns: &turns, MaxCost: 1.5, MaxTokens: 9, MaxTime: 2 * time.Hour, DayCost: 3, Effort: "high", NoLSP: true, Leftovers: "keep",
-		Sandbox: config.Sandbox{Memory: 512}, Reviewer: &config.Reviewer{Model: "x/y", Timeout: 5 * time.Second},
+		Model: "c/d", Mode: "edit", MaxTurns: &turns, MaxCost: 1.5, MaxTokens: 9, MaxTime: 2 * time.Hour, DayCost: 3, Effort: "high", NoLSP: true,
+		Leftovers: "keep",
+		Sandbox:   config.Sandbox{Memory: 512}, Reviewer: &config.Reviewer{Model: "x/y", Timeout: 5 * time.Second},
 	}
 	if d := cmp.Diff(want, c); d != "" {
 		t.Error(d)
@@ -89,9 +92,17 @@ func TestPreset(t *testing.T) {
 func TestAim(t *testing.T) {
 	t.Setenv("INSPAN_BASE_URL", "http://localhost:1/v1")
 	t.Setenv("INSPAN_API_KEY", "x")
-	file := map[string]config.Provider{"mine": {Kind: "openai", BaseURL: "https://mine.example", KeyCommand: "pass mine"}, "other": {Kind: "gemini"}}
+	file := map[string]config.Provider{
+		"mine":  {Kind: "openai", BaseURL: "https://mine.example", KeyCommand: "pass mine"},
+		"other": {Kind: "gemini"},
+	}
 	for _, tc := range []struct{ variable, flag, file, want string }{
-		{"", "", "mine/a", "mine"}, {"", "other/b", "mine/a", "other"}, {"new/c", "other/b", "mine/a", "new"}, {"", "", "", ""}, {"script", "mine/a", "", ""}, {"", "router/auto", "mine/a", ""},
+		{"", "", "mine/a", "mine"},
+		{"", "other/b", "mine/a", "other"},
+		{"new/c", "other/b", "mine/a", "new"},
+		{"", "", "", ""},
+		{"script", "mine/a", "", ""},
+		{"", "router/auto", "mine/a", ""},
 	} {
 		t.Setenv("INSPAN_MODEL", tc.variable)
 		c := config.Config{Model: tc.file, Providers: file}

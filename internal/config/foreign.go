@@ -144,7 +144,10 @@ func (f Foreign) codex(data []byte) (map[string]MCPServer, []string, error) {
 	}
 	out := map[string]MCPServer{}
 	for name, s := range top.Servers {
-		one := MCPServer{Env: map[string]string{}, Dir: s.Dir, URL: s.URL, Headers: map[string]string{}, Timeout: time.Duration(s.Seconds * float64(time.Second)), Off: s.Enabled != nil && !*s.Enabled}
+		one := MCPServer{
+			Env: map[string]string{}, Dir: s.Dir, URL: s.URL, Headers: map[string]string{},
+			Timeout: time.Duration(s.Seconds * float64(time.Second)), Off: s.Enabled != nil && !*s.Enabled,
+		}
 		if s.Command != "" {
 			one.Command = append([]string{s.Command}, s.Args...)
 		}

@@ -71,7 +71,8 @@ func (m *mask) list(path []string, list []any) []any {
 			continue
 		}
 		before, _ := list[i-1].(string)
-		if text, ok := v.(string); ok && strings.HasPrefix(before, "-") && !strings.Contains(before, "=") && named(before) && !m.reference.MatchString(text) {
+		if text, ok := v.(string); ok && strings.HasPrefix(before, "-") &&
+			!strings.Contains(before, "=") && named(before) && !m.reference.MatchString(text) {
 			out[i] = masked
 		}
 	}

@@ -23,20 +23,21 @@ type Router struct {
 
 // Provider is a place where models are to be had.
 type Provider struct {
-	Kind       string           `toml:"kind"`                // wire, one of Kinds
-	BaseURL    string           `toml:"base_url"`            // empty: the vendor's own
-	KeyEnv     string           `toml:"key_env"`             // environment variable that holds the key
-	KeyCommand string           `toml:"key_command"`         // command that prints the key
-	OAuth      *ProviderOAuth   `toml:"oauth"`               // it is logged in to ('inspan models login'), in the place of a key; nil: it has a key, or none
-	Dialect    string           `toml:"dialect"`             // which of the servers that speak the wire; empty: told by the address
-	Region     string           `toml:"region"`              // of a cloud
-	Project    string           `toml:"project"`             // of Google Cloud
-	Local      *bool            `toml:"local"`               // what it is sent stays with the user; not set: told by the address
-	Requests   int              `toml:"requests_per_minute"` // 0: no limit of ours
-	Tokens     int              `toml:"tokens_per_minute"`   // of prompts; 0: no limit of ours
-	Deadlines  Deadlines        `toml:"deadlines"`           // of one request
-	Default    string           `toml:"default"`             // model to take when none is named
-	Models     map[string]Model `toml:"models"`              // what is known of single models
+	Kind       string `toml:"kind"`        // wire, one of Kinds
+	BaseURL    string `toml:"base_url"`    // empty: the vendor's own
+	KeyEnv     string `toml:"key_env"`     // environment variable that holds the key
+	KeyCommand string `toml:"key_command"` // command that prints the key
+	// it is logged in to ('inspan models login'), in the place of a key; nil: it has a key, or none
+	OAuth     *ProviderOAuth   `toml:"oauth"`
+	Dialect   string           `toml:"dialect"`             // which of the servers that speak the wire; empty: told by the address
+	Region    string           `toml:"region"`              // of a cloud
+	Project   string           `toml:"project"`             // of Google Cloud
+	Local     *bool            `toml:"local"`               // what it is sent stays with the user; not set: told by the address
+	Requests  int              `toml:"requests_per_minute"` // 0: no limit of ours
+	Tokens    int              `toml:"tokens_per_minute"`   // of prompts; 0: no limit of ours
+	Deadlines Deadlines        `toml:"deadlines"`           // of one request
+	Default   string           `toml:"default"`             // model to take when none is named
+	Models    map[string]Model `toml:"models"`              // what is known of single models
 }
 
 // Deadlines bound one request, as "90s"; a phase that is not set has what is usual

@@ -12,8 +12,9 @@ import (
 
 // Web is what the tools that reach servers work with.
 type Web struct {
-	Off     bool              `toml:"off"`            // they are not offered
-	Search  string            `toml:"search"`         // brave, tavily, exa, searxng, anthropic, openai or gemini; empty: there is no web_search
+	Off bool `toml:"off"` // they are not offered
+	// brave, tavily, exa, searxng, anthropic, openai or gemini; empty: there is no web_search
+	Search  string            `toml:"search"`
 	BaseURL string            `toml:"search_url"`     // where the engine is; empty: where its maker runs it
 	Model   string            `toml:"search_model"`   // that searches, for anthropic, openai and gemini
 	KeyEnv  string            `toml:"search_key_env"` // environment variable that holds its key

@@ -102,7 +102,8 @@ func TestServers(t *testing.T) {
 		t.Fatal(err)
 	}
 	told = nil
-	if got := sources(h.Servers(root, "", nil, told.warn)); !slices.Contains(got, "d of "+mcp.Project) || !slices.Contains(got, "c of plugin p") {
+	if got := sources(h.Servers(root, "", nil, told.warn)); !slices.Contains(got, "d of "+mcp.Project) ||
+		!slices.Contains(got, "c of plugin p") {
 		t.Errorf("what is trusted: %q, told %q", got, told)
 	}
 	write(t, file, `{"mcpServers":{"d":{"command":"evil"}}}`)
@@ -137,10 +138,11 @@ func inside(t *testing.T, name string) mcp.Server {
 				return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "said"}}}, nil
 			})
 		args := []*sdk.PromptArgument{{Name: "what", Required: true, Description: "What to\nlook at."}, {Name: "how"}}
-		s.AddPrompt(&sdk.Prompt{Name: "look at/it", Arguments: args}, func(_ context.Context, r *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
-			text := fmt.Sprintf("Look at %q, %q.", r.Params.Arguments["what"], r.Params.Arguments["how"])
-			return &sdk.GetPromptResult{Messages: []*sdk.PromptMessage{{Role: "user", Content: &sdk.TextContent{Text: text}}}}, nil
-		})
+		s.AddPrompt(&sdk.Prompt{Name: "look at/it", Arguments: args},
+			func(_ context.Context, r *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
+				text := fmt.Sprintf("Look at %q, %q.", r.Params.Arguments["what"], r.Params.Arguments["how"])
+				return &sdk.GetPromptResult{Messages: []*sdk.PromptMessage{{Role: "user", Content: &sdk.TextContent{Text: text}}}}, nil
+			})
 		ours, theirs := net.Pipe()
 		go func() { _ = s.Run(t.Context(), &sdk.IOTransport{Reader: theirs, Writer: theirs}) }()
 		return ours, nil
@@ -218,7 +220,10 @@ func TestPrompts(t *testing.T) {
 			t.Errorf("%q: %q, %v, want %s", line, got, err, want)
 		}
 	}
-	for line, want := range map[string]string{"": "it needs what: What to look at.", "how=x": "it needs what", "what=a how=b c": "one argument too many"} {
+	for line, want := range map[string]string{
+		"": "it needs what: What to look at.", "how=x": "it needs what",
+		"what=a how=b c": "one argument too many",
+	} {
 		if got, err := h.Fill(t.Context(), root, list[0].Prompt, line); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %q, %v, want %q", line, got, err, want)
 		}
@@ -293,13 +298,15 @@ func TestWay(t *testing.T) {
 
 func TestNoLogin(t *testing.T) {
 	h := newHubs(t, config.Config{})
-	if err := h.Logins.Provider(t.Context(), "nobody", connect.Login{}); err == nil || !strings.Contains(err.Error(), "[providers.nobody.oauth]") {
+	if err := h.Logins.Provider(t.Context(), "nobody", connect.Login{}); err == nil ||
+		!strings.Contains(err.Error(), "[providers.nobody.oauth]") {
 		t.Errorf("got %v", err)
 	}
 	if err := h.Logins.LeaveProvider(t.Context(), "nobody"); err == nil {
 		t.Error("a login that nobody has was left")
 	}
-	if key, err := h.Logins.ProviderToken(t.Context(), "p", config.ProviderOAuth{Token: "http://127.0.0.1:1/token"}); key != "" || err == nil || !strings.Contains(err.Error(), "inspan models login p") {
+	if key, err := h.Logins.ProviderToken(t.Context(), "p", config.ProviderOAuth{Token: "http://127.0.0.1:1/token"}); key != "" ||
+		err == nil || !strings.Contains(err.Error(), "inspan models login p") {
 		t.Errorf("%q, %v", key, err)
 	}
 	if pass, err := h.Logins.Token(t.Context(), mcp.Server{Name: "s", URL: "http://127.0.0.1:1"}); pass != nil || err != nil {

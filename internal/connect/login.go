@@ -183,7 +183,9 @@ type Login struct {
 
 // AtTerminal is how somebody at a terminal logs in, said as [Way] has it. They are told what to do,
 // and paste the address that their browser ended at.
-func (l *Logins) AtTerminal(ctx context.Context, said string, tell func(string), paste func(context.Context) (string, error)) (Login, error) {
+func (l *Logins) AtTerminal(ctx context.Context, said string, tell func(string),
+	paste func(context.Context) (string, error),
+) (Login, error) {
 	way, err := Way(said)
 	if err != nil {
 		return Login{}, err

@@ -181,7 +181,10 @@ func (n node) texts(keys ...string) (out []string, has bool) {
 // only shown.
 func runs(key string) bool {
 	key = strings.ToLower(key)
-	for _, end := range []string{"command", "commands", "cmd", "helper", "script", "exec", "executable", "program", "authrefresh", "credentialexport"} {
+	for _, end := range []string{
+		"command", "commands", "cmd", "helper", "script",
+		"exec", "executable", "program", "authrefresh", "credentialexport",
+	} {
 		if strings.HasSuffix(key, end) {
 			return true
 		}

@@ -211,7 +211,10 @@ func (f *finder) list(dir string) ([]fs.DirEntry, error) {
 
 // doubtful adds an item that can't be trusted.
 func (f *finder) doubtful(at, kind string, why error) {
-	f.items = append(f.items, Item{Path: text.Quoted(at), Kind: kind, Runs: []string{"can't be trusted: " + text.Quoted(keep.Bare(why).Error())}})
+	f.items = append(f.items, Item{
+		Path: text.Quoted(at), Kind: kind,
+		Runs: []string{"can't be trusted: " + text.Quoted(keep.Bare(why).Error())},
+	})
 }
 
 // entry adds the item of a file or of a folder with all that is below it,

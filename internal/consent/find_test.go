@@ -54,11 +54,13 @@ func TestFindNothing(t *testing.T) {
 	for name, files := range map[string]map[string]string{
 		"an empty folder": {},
 		"harmless": {
-			"main.go": "", "AGENTS.md": "", ".claude/agents/a.md": "", ".claude/CLAUDE.md": "", ".claude/commands/x.md": "", ".inspan/notes.md": "", ".inspan/.gitignore": "",
+			"main.go": "", "AGENTS.md": "", ".claude/agents/a.md": "", ".claude/CLAUDE.md": "", ".claude/commands/x.md": "", ".inspan/notes.md": "",
+			".inspan/.gitignore":  "",
 			".inspan/memory/a.md": "", ".inspan/skills/a/SKILL.md": "", ".inspan/skills/b.MD": "", ".claude/skills/a/more/b.md": "",
 		},
-		"rules that tighten":             {".inspan/config.toml": "# ours\nask = ['bash(make *)']\ndeny = [\"read(x)\"]\n"},
-		"rules with a reason":            {".inspan/config.toml": "[[rule]]\naction = 'deny'\nrule = 'bash(make deploy)'\nreason = 'no'\n[[rule]]\naction = 'ask'\nrule = 'write'"},
+		"rules that tighten": {".inspan/config.toml": "# ours\nask = ['bash(make *)']\ndeny = [\"read(x)\"]\n"},
+		"rules with a reason": {".inspan/config.toml": "[[rule]]\naction = 'deny'\nrule = 'bash(make deploy)'\nreason = 'no'\n" +
+			"[[rule]]\naction = 'ask'\nrule = 'write'"},
 		"no rules":                       {".inspan/config.toml": ""},
 		"files in the place of folders":  {".inspan": "", ".claude": ""},
 		"items of the folders below":     {"sub/.inspan/hooks/x.sh": "", "sub/.mcp.json": "{}"},
@@ -120,7 +122,8 @@ func TestWhatASingleFileMakes(t *testing.T) {
 		}
 	}
 	for name, text := range map[string]string{ // broken ones are items as well
-		".inspan/config.toml": "deny = [", ".mcp.json": "{", ".claude/settings.json": "\xff", ".inspan/tools/x.toml": strings.Repeat("[", 100<<10),
+		".inspan/config.toml": "deny = [", ".mcp.json": "{", ".claude/settings.json": "\xff",
+		".inspan/tools/x.toml": strings.Repeat("[", 100<<10),
 	} {
 		root := folder(t)
 		write(t, root, name, text)
@@ -196,17 +199,29 @@ func TestRuns(t *testing.T) {
 		file, text string
 		want       []string
 	}{
-		{".mcp.json", `{"mcpServers": {"a b": {"command": "npx", "args": ["-y", "two words", "", "$X"], "env": {"B": "1", "A": "2"}, "cwd": "x"}}}`, []string{
+		{".mcp.json", `{"mcpServers": {"a b": {"command": "npx", "args": ["-y", "two words", "", "$X"], "env": {"B": "1", "A": "2"}, "cwd": ` +
+			`"x"}}}`, []string{
 			"sets mcpServers", `mcpServers.a b: npx -y "two words" "" "$X" (environment B, A; in x)`,
 		}},
-		{".mcp.json", `{"s": {"command": "a", "hosts": ["x.example"], "read": ["/opt/a", "/opt/b"], "write": ["/srv/a"], "dir": "docs", "cwd": "/etc", "env": {"LEVEL": "${DATABASE_URL}", "A": "1"}}}`, []string{"sets s", "s: a (may reach x.example; may read /opt/a, /opt/b; may change /srv/a; in docs; in /etc; environment LEVEL=${DATABASE_URL}, A)"}},
+		{
+			".mcp.json", `{"s": {"command": "a", "hosts": ["x.example"], "read": ["/opt/a", "/opt/b"], "write": ["/srv/a"], "dir": "docs", "cwd": ` +
+				`"/etc", "env": {"LEVEL": "${DATABASE_URL}", "A": "1"}}}`,
+			[]string{"sets s", "s: a (may reach x.example; may read /opt/a, /opt/b; may change /srv/a; in docs; in /etc; environment " +
+				"LEVEL=${DATABASE_URL}, A)"},
+		},
 		{".mcp.json", "\ufeff" + `{"s": {"command": "a" /* b */, "env": ["X=1", "Y"],},} // end`, []string{"sets s", "s: a (environment X, Y)"}},
 		{".mcp.json", `{"command": "a", "command": "b"}`, []string{"sets command", "command: a", "command: b"}},
 		{".mcp.json", `{"s": {"command": "a // b, ]"}}`, []string{"sets s", "s: a // b, ]"}},
 		{".mcp.json", `{"command": "a\n\u202eb\u001b[2J\u3164"}`, []string{"sets command", `command: "a\n\u202eb\x1b[2J\u3164"`}},
 		{".mcp.json", `{"a\nb": {"url": "http://x\n"}}`, []string{`sets "a\nb"`, `"a\nb".url: connects to "http://x\n"`}},
-		{".mcp.json", strings.Repeat(`{"a":`, 1000) + "1" + strings.Repeat("}", 1000), []string{"is not understood, so what it runs is not known: more than 64 values in one another"}},
-		{".mcp.json", strings.Repeat(" ", 200<<10) + "{}", []string{"is not understood, so what it runs is not known: it is longer than 131072 bytes"}},
+		{
+			".mcp.json", strings.Repeat(`{"a":`, 1000) + "1" + strings.Repeat("}", 1000),
+			[]string{"is not understood, so what it runs is not known: more than 64 values in one another"},
+		},
+		{
+			".mcp.json", strings.Repeat(" ", 200<<10) + "{}",
+			[]string{"is not understood, so what it runs is not known: it is longer than 131072 bytes"},
+		},
 		{".mcp.json", "{} {}", []string{"is not understood, so what it runs is not known: something follows its end"}},
 		{".inspan/config.toml", "model = 'x'\n[providers.p]\nkey_command = 'pass x'\nbase_url = 'http://h'", []string{
 			"sets model, providers", "providers.p.base_url: connects to http://h", "providers.p.key_command: pass x",
@@ -224,7 +239,10 @@ func TestRuns(t *testing.T) {
 
 func TestWeirdNames(t *testing.T) {
 	root := folder(t)
-	for _, name := range []string{"a\nb", "\x1b[2J", "\u202egpj.sh", "zero\u200bwidth", "filler\u3164", "bytes\xff", "fine \u00e4\u4e2d 'x'", `"quoted"`, "-rf", " "} {
+	for _, name := range []string{
+		"a\nb", "\x1b[2J", "\u202egpj.sh", "zero\u200bwidth",
+		"filler\u3164", "bytes\xff", "fine \u00e4\u4e2d 'x'", `"quoted"`, "-rf", " ",
+	} {
 		if err := os.MkdirAll(filepath.Join(root, ".inspan/tools"), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -373,7 +391,8 @@ func BenchmarkFindHostile(b *testing.B) {
 
 func FuzzSettings(f *testing.F) {
 	for _, seed := range []string{
-		`{"mcpServers": {"a": {"command": "x", "args": ["y"], "env": {"Z": "1"}}}}`, `{"hooks": {"X": [{"hooks": [{"command": "a b"}]}]}, // c` + "\n}", `[1,2,]`, `{"a":"\"//`, "/*", `{"url":"\u202e"}`,
+		`{"mcpServers": {"a": {"command": "x", "args": ["y"], "env": {"Z": "1"}}}}`, `{"hooks": {"X": [{"hooks": [{"command": "a b"}]}]}, // c` +
+			"\n}", `[1,2,]`, `{"a":"\"//`, "/*", `{"url":"\u202e"}`,
 		"[[hooks]]\ncommand = 'x'\ndeny = []", "a.b.c = 1", `{"command": {"a": "b"}, "cwd": "/", "args": [[[]]]}`,
 	} {
 		f.Add([]byte(seed))
@@ -412,12 +431,17 @@ func FuzzSettings(f *testing.F) {
 func TestTeamMemory(t *testing.T) {
 	root := folder(t)
 	for name, text := range map[string]string{
-		".inspan/memory/MEMORY.md": "- Push first.\n\n- \u202eX\n", ".inspan/memory/topics/a.md": "More.", ".inspan/memory/topics/empty.md": " \n",
-		".inspan/memory/README.md": "", ".inspan/memory/MEMORY.md.new-ABC": "half", ".inspan/memory/topics/a.md.new-ABC": "half", ".inspan/memory/.lock": "",
+		".inspan/memory/MEMORY.md": "- Push first.\n\n- \u202eX\n", ".inspan/memory/topics/a.md": "More.",
+		".inspan/memory/topics/empty.md": " \n",
+		".inspan/memory/README.md":       "", ".inspan/memory/MEMORY.md.new-ABC": "half", ".inspan/memory/topics/a.md.new-ABC": "half",
+		".inspan/memory/.lock": "",
 	} {
 		write(t, root, name, text)
 	}
-	want := []consent.Item{consent.Remembered(".inspan/memory/MEMORY.md", []byte("- Push first.\n\n- \u202eX\n")), consent.Remembered(".inspan/memory/topics/a.md", []byte("More."))}
+	want := []consent.Item{
+		consent.Remembered(".inspan/memory/MEMORY.md", []byte("- Push first.\n\n- \u202eX\n")),
+		consent.Remembered(".inspan/memory/topics/a.md", []byte("More.")),
+	}
 	want[0].Runs = []string{"tells agents: - Push first.", `tells agents: "- \u202eX"`}
 	want[1].Runs = []string{"tells agents: More."}
 	if diff := cmp.Diff(want, find(t, root)); diff != "" {

@@ -131,7 +131,8 @@ func (t *tree) judge(at string, info fs.FileInfo, data []byte) {
 	case t.kind == Memory:
 		t.tells(data)
 		return
-	case t.kind != Hook && t.kind != Tool && t.kind != Agent && t.kind != Plugin && !script && (path.Ext(name) == ".md" || name == ".gitignore"):
+	case t.kind != Hook && t.kind != Tool && t.kind != Agent && t.kind != Plugin && !script &&
+		(path.Ext(name) == ".md" || name == ".gitignore"):
 		return
 	case strings.EqualFold(at, ".inspan/config.toml") && onlyTightens(data):
 		return

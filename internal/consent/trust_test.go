@@ -71,11 +71,19 @@ func TestTrustIsForExactlyThisContent(t *testing.T) {
 		change       func(t *testing.T, root string)
 		new, changed []string
 	}{
-		"nothing":            {func(*testing.T, string) {}, nil, nil},
-		"no item":            {func(t *testing.T, root string) { write(t, root, "main.go", "package other") }, nil, nil},
-		"text of a skill":    {func(t *testing.T, root string) { write(t, root, ".inspan/skills/text/SKILL.md", "Other.") }, nil, nil},
-		"one byte":           {func(t *testing.T, root string) { write(t, root, ".inspan/hooks/a.sh", "echo b") }, nil, []string{".inspan/hooks/"}},
-		"one byte of a file": {func(t *testing.T, root string) { write(t, root, ".inspan/config.toml", "mode = 'yola'") }, nil, []string{".inspan/config.toml"}},
+		"nothing":         {func(*testing.T, string) {}, nil, nil},
+		"no item":         {func(t *testing.T, root string) { write(t, root, "main.go", "package other") }, nil, nil},
+		"text of a skill": {func(t *testing.T, root string) { write(t, root, ".inspan/skills/text/SKILL.md", "Other.") }, nil, nil},
+		"one byte": {
+			func(t *testing.T, root string) { write(t, root, ".inspan/hooks/a.sh", "echo b") },
+			nil,
+			[]string{".inspan/hooks/"},
+		},
+		"one byte of a file": {
+			func(t *testing.T, root string) { write(t, root, ".inspan/config.toml", "mode = 'yola'") },
+			nil,
+			[]string{".inspan/config.toml"},
+		},
 		"text beside a script": {
 			func(t *testing.T, root string) { write(t, root, ".inspan/skills/s/SKILL.md", "Run it twice.") },
 			nil,
@@ -85,9 +93,17 @@ func TestTrustIsForExactlyThisContent(t *testing.T) {
 		"a script that is not":   {func(t *testing.T, root string) { write(t, root, "scripts/other.sh", "evil") }, nil, nil},
 		"a named script appears": {func(t *testing.T, root string) { write(t, root, "scripts/run", "evil") }, []string{"scripts/run"}, nil},
 		"added":                  {func(t *testing.T, root string) { write(t, root, ".inspan/hooks/c.sh", "") }, nil, []string{".inspan/hooks/"}},
-		"added deep":             {func(t *testing.T, root string) { write(t, root, ".inspan/hooks/x/y/z", "") }, nil, []string{".inspan/hooks/"}},
-		"removed":                {func(t *testing.T, root string) { remove(t, root, ".inspan/hooks/b.sh") }, nil, []string{".inspan/hooks/"}},
-		"renamed in a folder":    {func(t *testing.T, root string) { rename(t, root, ".inspan/hooks/b.sh", ".inspan/hooks/0.sh") }, nil, []string{".inspan/hooks/"}},
+		"added deep": {
+			func(t *testing.T, root string) { write(t, root, ".inspan/hooks/x/y/z", "") },
+			nil,
+			[]string{".inspan/hooks/"},
+		},
+		"removed": {func(t *testing.T, root string) { remove(t, root, ".inspan/hooks/b.sh") }, nil, []string{".inspan/hooks/"}},
+		"renamed in a folder": {
+			func(t *testing.T, root string) { rename(t, root, ".inspan/hooks/b.sh", ".inspan/hooks/0.sh") },
+			nil,
+			[]string{".inspan/hooks/"},
+		},
 		"names exchanged": {func(t *testing.T, root string) {
 			rename(t, root, ".inspan/hooks/a.sh", ".inspan/hooks/x")
 			rename(t, root, ".inspan/hooks/b.sh", ".inspan/hooks/a.sh")
@@ -97,8 +113,16 @@ func TestTrustIsForExactlyThisContent(t *testing.T) {
 			remove(t, root, ".inspan/hooks/b.sh")
 			write(t, root, ".inspan/hooks/a.sh", "echo ab.shecho b")
 		}, nil, []string{".inspan/hooks/"}},
-		"renamed item": {func(t *testing.T, root string) { rename(t, root, ".inspan/tools/one.toml", ".inspan/tools/two.toml") }, []string{".inspan/tools/two.toml"}, nil},
-		"moved item":   {func(t *testing.T, root string) { rename(t, root, ".inspan/agents/x.md", ".inspan/hooks/x.md") }, nil, []string{".inspan/hooks/"}},
+		"renamed item": {
+			func(t *testing.T, root string) { rename(t, root, ".inspan/tools/one.toml", ".inspan/tools/two.toml") },
+			[]string{".inspan/tools/two.toml"},
+			nil,
+		},
+		"moved item": {
+			func(t *testing.T, root string) { rename(t, root, ".inspan/agents/x.md", ".inspan/hooks/x.md") },
+			nil,
+			[]string{".inspan/hooks/"},
+		},
 		"link to the same content": {func(t *testing.T, root string) {
 			rename(t, root, ".inspan/hooks/a.sh", "scripts/a.sh")
 			link(t, "../../scripts/a.sh", filepath.Join(root, ".inspan/hooks/a.sh"))
@@ -123,9 +147,21 @@ func TestTrustIsForExactlyThisContent(t *testing.T) {
 			}
 			write(t, root, ".inspan/plugins/p", "{}")
 		}, []string{".inspan/plugins/p"}, nil},
-		"text that becomes a program": {func(t *testing.T, root string) { chmod(t, filepath.Join(root, ".inspan/skills/text/SKILL.md"), 0o755) }, []string{".inspan/skills/text/"}, nil},
-		"text that becomes a script":  {func(t *testing.T, root string) { write(t, root, ".inspan/skills/text/SKILL.md", "#!/bin/sh\n") }, []string{".inspan/skills/text/"}, nil},
-		"too big":                     {func(t *testing.T, root string) { write(t, root, ".mcp.json", strings.Repeat(" ", 1<<20+1)) }, nil, []string{".mcp.json!"}},
+		"text that becomes a program": {
+			func(t *testing.T, root string) { chmod(t, filepath.Join(root, ".inspan/skills/text/SKILL.md"), 0o755) },
+			[]string{".inspan/skills/text/"},
+			nil,
+		},
+		"text that becomes a script": {
+			func(t *testing.T, root string) { write(t, root, ".inspan/skills/text/SKILL.md", "#!/bin/sh\n") },
+			[]string{".inspan/skills/text/"},
+			nil,
+		},
+		"too big": {
+			func(t *testing.T, root string) { write(t, root, ".mcp.json", strings.Repeat(" ", 1<<20+1)) },
+			nil,
+			[]string{".mcp.json!"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, root := store(t), sample(t)
@@ -143,7 +179,8 @@ func TestTrustIsForExactlyThisContent(t *testing.T) {
 				t.Error("an item is missing")
 			}
 			for _, it := range r.Changed {
-				if before := all[slices.IndexFunc(all, func(old consent.Item) bool { return old.Path == it.Path })].Digest; it.Before != before || before == "" {
+				if before := all[slices.IndexFunc(all, func(old consent.Item) bool { return old.Path == it.Path })].Digest; it.Before != before ||
+					before == "" {
 					t.Errorf("%s: before %q, want %q", it.Path, it.Before, before)
 				}
 			}

@@ -24,10 +24,17 @@ func TestAccount(t *testing.T) {
 	change := []tool.Effect{{Kind: tool.Write, Path: "/w/a"}}
 	read := []tool.Effect{{Kind: tool.Read, Path: "/w/.env", Sensitive: "is named like a secret"}}
 	denied := func(id string, effects []tool.Effect) []event.Body {
-		return []event.Body{event.Judged{Call: id, Action: tool.Deny, By: "mode ask", Reason: "it would change /w/a", Effects: effects}, event.Ended{Call: id, Outcome: event.OutcomeDenied}}
+		return []event.Body{
+			event.Judged{Call: id, Action: tool.Deny, By: "mode ask", Reason: "it would change /w/a", Effects: effects},
+			event.Ended{Call: id, Outcome: event.OutcomeDenied},
+		}
 	}
 	made := func(id string, effects []tool.Effect) []event.Body {
-		return []event.Body{event.Judged{Call: id, Action: tool.Allow, Effects: effects}, event.Started{Call: id}, event.Ended{Call: id, Outcome: event.OutcomeOK}}
+		return []event.Body{
+			event.Judged{Call: id, Action: tool.Allow, Effects: effects},
+			event.Started{Call: id},
+			event.Ended{Call: id, Outcome: event.OutcomeOK},
+		}
 	}
 	denial := Denial{Call: "1", Tool: "edit_file", By: "mode ask", Reason: "it would change /w/a"}
 	touched := Touched{Call: "1", Tool: "edit_file", Kind: tool.Read, Path: "/w/.env", Why: "is named like a secret"}
@@ -37,21 +44,46 @@ func TestAccount(t *testing.T) {
 		touched []Touched
 		nothing bool
 	}{
-		"nothing was called":         {},
-		"a change was denied":        {[][]event.Body{{replied("1")}, denied("1", change)}, []Denial{denial}, nil, true},
-		"what is not understood was": {[][]event.Body{{replied("1")}, denied("1", []tool.Effect{{Kind: tool.External}})}, []Denial{denial}, nil, true},
+		"nothing was called":  {},
+		"a change was denied": {[][]event.Body{{replied("1")}, denied("1", change)}, []Denial{denial}, nil, true},
+		"what is not understood was": {
+			[][]event.Body{{replied("1")}, denied("1", []tool.Effect{{Kind: tool.External}})},
+			[]Denial{denial},
+			nil, true,
+		},
 		"mode plan denied it": {
-			[][]event.Body{{replied("1"), event.Judged{Call: "1", Action: tool.Deny, By: "mode plan", Reason: "x", Effects: change}, event.Ended{Call: "1", Outcome: event.OutcomeDenied}}},
+			[][]event.Body{{
+				replied("1"),
+				event.Judged{Call: "1", Action: tool.Deny, By: "mode plan", Reason: "x", Effects: change},
+				event.Ended{Call: "1", Outcome: event.OutcomeDenied},
+			}},
 			[]Denial{{Call: "1", Tool: "edit_file", By: "mode plan", Reason: "x"}},
 			nil, false,
 		},
-		"a reading was denied":         {[][]event.Body{{replied("1")}, denied("1", read)}, []Denial{denial}, nil, false},
-		"one of two changes was":       {[][]event.Body{{replied("1", "2")}, denied("1", change), made("2", change)}, []Denial{denial}, nil, false},
-		"only readings were made":      {[][]event.Body{{replied("1", "2")}, denied("1", change), made("2", []tool.Effect{{Kind: tool.Read, Path: "/w/b"}})}, []Denial{denial}, nil, true},
-		"a sensitive place was read":   {[][]event.Body{{replied("1")}, made("1", read)}, nil, []Touched{touched}, false},
-		"it asked, and nothing is yet": {[][]event.Body{{replied("1"), event.Judged{Call: "1", Action: tool.Ask, Effects: read}}}, nil, nil, false},
+		"a reading was denied": {[][]event.Body{{replied("1")}, denied("1", read)}, []Denial{denial}, nil, false},
+		"one of two changes was": {
+			[][]event.Body{{replied("1", "2")}, denied("1", change), made("2", change)},
+			[]Denial{denial},
+			nil, false,
+		},
+		"only readings were made": {[][]event.Body{
+			{replied("1", "2")},
+			denied("1", change),
+			made("2", []tool.Effect{{Kind: tool.Read, Path: "/w/b"}}),
+		}, []Denial{denial}, nil, true},
+		"a sensitive place was read": {[][]event.Body{{replied("1")}, made("1", read)}, nil, []Touched{touched}, false},
+		"it asked, and nothing is yet": {
+			[][]event.Body{{replied("1"), event.Judged{Call: "1", Action: tool.Ask, Effects: read}}},
+			nil, nil, false,
+		},
 		"a person said no": {
-			[][]event.Body{{replied("1"), event.Judged{Call: "1", Action: tool.Ask, By: "mode ask", Effects: change}, event.Waiting{Call: "1"}, event.Decided{Call: "1", By: "the user", Reason: "not that"}, event.Ended{Call: "1", Outcome: event.OutcomeDenied}}},
+			[][]event.Body{{
+				replied("1"),
+				event.Judged{Call: "1", Action: tool.Ask, By: "mode ask", Effects: change},
+				event.Waiting{Call: "1"},
+				event.Decided{Call: "1", By: "the user", Reason: "not that"},
+				event.Ended{Call: "1", Outcome: event.OutcomeDenied},
+			}},
 			[]Denial{{Call: "1", Tool: "edit_file", By: "the user", Reason: "not that"}},
 			nil, false,
 		},

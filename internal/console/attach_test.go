@@ -84,7 +84,8 @@ func elsewhere(t *testing.T, ran *[]string, steps ...script.Step) (*inspan.Sessi
 // one look at it, answer, and see the end.
 func TestAttachAndRunOn(t *testing.T) {
 	var ran []string
-	s, watch := elsewhere(t, &ran, step("I write.", "one"), step("Again.", "two"), step("Once more.", "three"), script.Step{Parts: llm.Say("Done.")})
+	s, watch := elsewhere(t, &ran, step("I write.", "one"), step("Again.", "two"),
+		step("Once more.", "three"), script.Step{Parts: llm.Say("Done.")})
 	var log screen
 	code := make(chan int, 1)
 	go func() { code <- (&console.Console{Out: &log, Err: &log}).RunOn(t.Context(), s, said("go")) }()
@@ -159,9 +160,17 @@ func TestAttachToWhatNobodyDrives(t *testing.T) {
 		code   int
 		shown  string
 	}{
-		"it asks":          {[]script.Step{step("I write.", "one")}, false, nobody, nil, console.ExitWaiting, "it asks, and nobody here drives it"},
-		"it is done":       {[]script.Step{{Parts: llm.Say("Done.")}}, false, nobody, nil, console.ExitDone, "— done"},
-		"it was broken":    {[]script.Step{{Parts: llm.Say("Done.")}}, true, nobody, nil, console.ExitError, "any more; go on with it: inspan resume"},
+		"it asks": {
+			[]script.Step{step("I write.", "one")},
+			false,
+			nobody, nil, console.ExitWaiting, "it asks, and nobody here drives it",
+		},
+		"it is done": {[]script.Step{{Parts: llm.Say("Done.")}}, false, nobody, nil, console.ExitDone, "— done"},
+		"it was broken": {
+			[]script.Step{{Parts: llm.Say("Done.")}},
+			true,
+			nobody, nil, console.ExitError, "any more; go on with it: inspan resume",
+		},
 		"the person is it": {[]script.Step{step("I write.", "one")}, false, somebody, gone, console.ExitDone, "you left; session"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -99,8 +99,9 @@ func (c *claude) init() error {
 		mode = "default"
 	}
 	return c.write(fields{
-		"type": "system", "subtype": "init", "session_id": st.Session, "cwd": st.Root, "model": st.Route, "permissionMode": mode, "apiKeySource": "none",
-		"tools": append([]string{}, st.Tools...), "mcp_servers": servers, "slash_commands": []string{},
+		"type": "system", "subtype": "init", "session_id": st.Session, "cwd": st.Root, "model": st.Route, "permissionMode": mode,
+		"apiKeySource": "none",
+		"tools":        append([]string{}, st.Tools...), "mcp_servers": servers, "slash_commands": []string{},
 	})
 }
 
@@ -131,12 +132,18 @@ func contentOf(parts llm.Parts) []any {
 }
 
 func usageOf(u llm.Usage) fields {
-	return fields{"input_tokens": u.Input, "cache_creation_input_tokens": u.CacheWrite, "cache_read_input_tokens": u.CacheRead, "output_tokens": u.Output}
+	return fields{
+		"input_tokens": u.Input, "cache_creation_input_tokens": u.CacheWrite,
+		"cache_read_input_tokens": u.CacheRead, "output_tokens": u.Output,
+	}
 }
 
 // result is the last line of a run.
 func (c *claude) result(r Result) error {
-	subtype := map[string]string{string(event.ReasonDone): "success", "denied": "success", string(event.ReasonMaxTurns): "error_max_turns", string(event.ReasonBudget): "error_max_budget_usd"}[r.Reason]
+	subtype := map[string]string{
+		string(event.ReasonDone): "success", "denied": "success", string(event.ReasonMaxTurns): "error_max_turns",
+		string(event.ReasonBudget): "error_max_budget_usd",
+	}[r.Reason]
 	if subtype == "" {
 		subtype = "error_during_execution"
 	}
@@ -145,8 +152,10 @@ func (c *claude) result(r Result) error {
 		denials = append(denials, fields{"tool_name": d.Tool, "tool_use_id": d.Call, "tool_input": d.args})
 	}
 	line := fields{
-		"type": "result", "subtype": subtype, "is_error": subtype != "success", "session_id": r.Session, "num_turns": r.Turns, "total_cost_usd": r.Cost,
-		"duration_ms": time.Since(c.began).Milliseconds(), "duration_api_ms": c.asking.Milliseconds(), "usage": usageOf(r.Usage), "permission_denials": denials,
+		"type": "result", "subtype": subtype, "is_error": subtype != "success", "session_id": r.Session, "num_turns": r.Turns,
+		"total_cost_usd": r.Cost,
+		"duration_ms":    time.Since(c.began).Milliseconds(), "duration_api_ms": c.asking.Milliseconds(), "usage": usageOf(r.Usage),
+		"permission_denials": denials,
 	}
 	if line["result"] = r.Text; subtype != "success" {
 		line["result"], line["errors"] = strings.TrimSpace(r.Text+"\n"+r.Detail), []string{r.Detail}

@@ -44,7 +44,10 @@ func session(t *testing.T, ran *[]string, steps ...script.Step) *inspan.Session 
 	t.Helper()
 	note := tool.New("note", "notes a word", func(_ context.Context, _ *tool.Call, in noteArgs) (tool.Result, error) {
 		*ran = append(*ran, in.Word)
-		return tool.Result{Parts: llm.Say("noted\x1b[2J " + in.Word), Files: []tool.File{{Path: "/w/a", Written: true, Diff: "-old\n+new \u202e\n"}}}, nil
+		return tool.Result{
+			Parts: llm.Say("noted\x1b[2J " + in.Word),
+			Files: []tool.File{{Path: "/w/a", Written: true, Diff: "-old\n+new \u202e\n"}},
+		}, nil
 	})
 	note.Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) {
 		return []tool.Effect{{Kind: tool.Write, Path: "/w/a"}}, nil
@@ -108,7 +111,10 @@ func TestPersonAnswers(t *testing.T) {
 		}
 		ask.Preview = func(context.Context, *tool.Call) (string, error) { return "which?\n1. heron\n2. egret", nil }
 		call := llm.Call{Name: "ask", Args: json.RawMessage(`{"options":["heron","egret"]}`)}
-		a := inspan.Agent{Model: &script.Model{Steps: []script.Step{{Parts: llm.Parts{call}}, {Parts: llm.Say("Done.")}}}, Tools: []tool.Tool{ask}, Mode: "yolo"}
+		a := inspan.Agent{
+			Model: &script.Model{Steps: []script.Step{{Parts: llm.Parts{call}}, {Parts: llm.Say("Done.")}}},
+			Tools: []tool.Tool{ask}, Mode: "yolo",
+		}
 		s, err := a.Open(t.Context(), event.NewMemory("m"))
 		if err != nil {
 			t.Fatal(err)
@@ -116,7 +122,8 @@ func TestPersonAnswers(t *testing.T) {
 		var out, errs bytes.Buffer
 		c := &console.Console{Out: &out, Err: &errs}
 		c.Person = console.NewPerson(c, strings.NewReader(typed), &errs)
-		if code := c.Run(t.Context(), s, said("go")); code != console.ExitDone || !strings.Contains(errs.String(), "heard "+want) || !strings.Contains(errs.String(), "? which?\n    1. heron") {
+		if code := c.Run(t.Context(), s, said("go")); code != console.ExitDone || !strings.Contains(errs.String(), "heard "+want) ||
+			!strings.Contains(errs.String(), "? which?\n    1. heron") {
 			t.Errorf("%q: code %d\n%s", typed, code, errs.String())
 		}
 		s.Close()
@@ -126,7 +133,8 @@ func TestPersonAnswers(t *testing.T) {
 // A limit that is reached asks whoever is there, and each yes doubles it.
 func TestLimitsAsk(t *testing.T) {
 	for typed, want := range map[string]struct{ ran, code int }{
-		"y\ny\ny\ny\ny\n": {3, console.ExitDone}, "y\ny\nno\n": {1, console.ExitMaxTurns}, "y\n\n": {1, console.ExitMaxTurns}, "y\n": {1, console.ExitMaxTurns},
+		"y\ny\ny\ny\ny\n": {3, console.ExitDone}, "y\ny\nno\n": {1, console.ExitMaxTurns}, "y\n\n": {1, console.ExitMaxTurns},
+		"y\n": {1, console.ExitMaxTurns},
 	} {
 		var ran []string
 		var out, errs bytes.Buffer
@@ -202,7 +210,8 @@ func TestResultOfEveryForm(t *testing.T) {
 		if code != console.ExitWaiting {
 			t.Errorf("%s: code %d", form, code)
 		}
-		if n := strings.Count(out.String(), `"type":"result"`); form == console.ClaudeStreamJSON && (n != 1 || !strings.Contains(out.String(), `"tool_use"`)) {
+		if n := strings.Count(out.String(), `"type":"result"`); form == console.ClaudeStreamJSON &&
+			(n != 1 || !strings.Contains(out.String(), `"tool_use"`)) {
 			t.Errorf("%s: %s", form, out.String())
 		}
 		if form == console.Text || form == console.ClaudeStreamJSON { // which is not ours
@@ -210,7 +219,8 @@ func TestResultOfEveryForm(t *testing.T) {
 		}
 		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 		var r console.Result
-		if err := json.Unmarshal([]byte(lines[len(lines)-1]), &r); err != nil || r.Type != "result" || r.Version != 1 || r.Reason != "waiting" || r.ExitCode != code {
+		if err := json.Unmarshal([]byte(lines[len(lines)-1]), &r); err != nil ||
+			r.Type != "result" || r.Version != 1 || r.Reason != "waiting" || r.ExitCode != code {
 			t.Errorf("%s: %+v, %v", form, r, err)
 		}
 		if n := strings.Count(out.String(), `"type":"result"`); n != 1 || (form == console.JSON && len(lines) != 1) {
@@ -314,10 +324,14 @@ func TestWaitsAreCounted(t *testing.T) {
 // terminal, that a pipe gets markdown that can be read, and that JSON holds what was
 // written.
 func TestFitsTheTerminal(t *testing.T) {
-	const reply = "So:\n\n| file | what it is for |\n|---|---|\n| cart.go | adds up carts and gives ten percent off for ten of the same thing |\n| 漢字.go | is wide |\n\n![x](data:image/png;base64,AAAA)"
+	const reply = "So:\n\n| file | what it is for |\n|---|---|\n| cart.go | adds up carts and gives ten percent off for ten of the same " +
+		"thing |\n| 漢字.go | is wide |\n\n![x](data:image/png;base64,AAAA)"
 	chart := figure.Chart{Kind: figure.Bar, Labels: []string{"漢字という名前", "b"}, Series: []figure.Series{{Values: []float64{210, 83.5}}}}
 	draw := tool.New("draw", "draws", func(context.Context, *tool.Call, struct{}) (tool.Result, error) {
-		return tool.Result{Parts: llm.Parts{llm.Text{Text: "drawn"}, llm.Image{MediaType: "image/png", Data: []byte("12345")}}, Show: "**Sizes**\n\n" + chart.Markdown() + "\n![p.png](data:image/png;base64,AAAA \"PNG, 6 x 4, 84 B\")\n"}, nil
+		return tool.Result{
+			Parts: llm.Parts{llm.Text{Text: "drawn"}, llm.Image{MediaType: "image/png", Data: []byte("12345")}},
+			Show:  "**Sizes**\n\n" + chart.Markdown() + "\n![p.png](data:image/png;base64,AAAA \"PNG, 6 x 4, 84 B\")\n",
+		}, nil
 	})
 	run := func(c *console.Console) {
 		steps := []script.Step{{Parts: llm.Parts{llm.Call{Name: "draw", Args: json.RawMessage("{}")}}}, {Parts: llm.Say(reply)}}
@@ -346,7 +360,8 @@ func TestFitsTheTerminal(t *testing.T) {
 			}
 		}
 		table := map[int]string{0: "| 漢字.go | is wide ", 80: "│ 漢字.go │ is wide ", 40: "│ 漢字.go │ is wide ", 20: "│ 漢字.go │ is     │"}[width]
-		if !strings.Contains(out.String(), table) || !strings.Contains(strings.Join(strings.Fields(out.String()), " "), "[image: x, PNG, 3 bytes]") || strings.Contains(out.String()+errs.String(), "base64") {
+		if !strings.Contains(out.String(), table) || !strings.Contains(strings.Join(strings.Fields(out.String()), " "),
+			"[image: x, PNG, 3 bytes]") || strings.Contains(out.String()+errs.String(), "base64") {
 			t.Errorf("at %d:\n%s\n%s", width, out.String(), errs.String())
 		}
 	}

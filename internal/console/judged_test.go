@@ -63,7 +63,8 @@ func TestAsksAboutWhatWillRun(t *testing.T) {
 		if w := s.Status().Waiting; i == 0 && (len(w) != 1 || !strings.Contains(string(w[0].Call.Args), "as judged")) {
 			t.Fatalf("waiting: %+v", w)
 		}
-		if got := errs.String(); i == 1 && (!strings.Contains(got, "    $ as judged\n    {\"outside\":true}\n    would run\\x0a\\x1b it\n") || !strings.Contains(got, `(it would run \x1b it)`) ||
+		if got := errs.String(); i == 1 && (!strings.Contains(got, "    $ as judged\n    {\"outside\":true}\n    would run\\x0a\\x1b it\n") ||
+			!strings.Contains(got, `(it would run \x1b it)`) ||
 			!strings.Contains(got, "▸ sh as judged\n") || strings.Contains(got, "as written")) {
 			t.Error(got)
 		}
@@ -105,7 +106,8 @@ func TestShowIsHarmless(t *testing.T) {
 	if err != nil || strings.ContainsAny(got, "\x1b\u202e") {
 		t.Errorf("%v: %q", err, got)
 	}
-	if !strings.Contains(got, "tool judged\n") || strings.Contains(got, "the second time") || !strings.Contains(got, "trying again in 2.0 s\n") {
+	if !strings.Contains(got, "tool judged\n") || strings.Contains(got, "the second time") ||
+		!strings.Contains(got, "trying again in 2.0 s\n") {
 		t.Errorf("%q", got)
 	}
 }

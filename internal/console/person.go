@@ -119,7 +119,8 @@ func (p *Person) show(w inspan.Pending) {
 		fmt.Fprintln(p.out, p.console.paint(yellow, "? "+strings.ReplaceAll(text.VisibleLines(w.Preview), "\n", "\n    ")))
 		return
 	}
-	fmt.Fprintf(p.out, "%s %s\n", p.console.paint(yellow, "? "+text.Visible(strings.TrimPrefix(w.Agent+" › ", " › ")+w.Call.Name)+" asks"), p.console.paint(dim, "("+text.Line(w.Reason)+")"))
+	fmt.Fprintf(p.out, "%s %s\n", p.console.paint(yellow, "? "+text.Visible(strings.TrimPrefix(w.Agent+" › ", " › ")+w.Call.Name)+" asks"),
+		p.console.paint(dim, "("+text.Line(w.Reason)+")"))
 	p.would(w)
 }
 
@@ -157,7 +158,8 @@ func question(w inspan.Pending) string {
 	if len(w.Rules) == 0 {
 		return "  Allow it? [y]es, [n]o, or say what to do instead: "
 	}
-	return "  Allow it? [y]es once; for [s]ession, [p]roject or [a]lways: " + text.Visible(strings.Join(w.Rules, ", ")) + "; [n]o, or say what to do instead: "
+	return "  Allow it? [y]es once; for [s]ession, [p]roject or [a]lways: " +
+		text.Visible(strings.Join(w.Rules, ", ")) + "; [n]o, or say what to do instead: "
 }
 
 // answer reads what the person typed, or says what is wrong with it.

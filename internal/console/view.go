@@ -231,7 +231,8 @@ func (v *view) ended(c *transcript.Call) {
 	case event.OutcomeOK:
 		v.say("  %s%s %s", v.paint(green, "✓"), took, v.paint(dim, summaryLine(text)))
 	default:
-		v.say("  %s%s %s %s", v.paint(red, "✗ "+words.OneLine(string(b.Outcome), 64)), took, words.OneLine(c.Call.Name, 64), words.OneLine(text, 300))
+		v.say("  %s%s %s %s", v.paint(red, "✗ "+words.OneLine(string(b.Outcome), 64)),
+			took, words.OneLine(c.Call.Name, 64), words.OneLine(text, 300))
 	}
 	v.show(b)
 	seen := c.Question != nil && c.Question.Preview != "" && v.Person != nil // before it was allowed

@@ -70,7 +70,8 @@ func keys(rows []cost.Row) map[string]float64 {
 
 func TestGroup(t *testing.T) {
 	all := append(entries(t, "s1", log("s1",
-		event.Opened{}, event.Said{}, calls("read_file", "bash"), ended("read_file", strings.Repeat("x", 299)), ended("bash", strings.Repeat("x", 99)),
+		event.Opened{}, event.Said{}, calls("read_file", "bash"), ended("read_file", strings.Repeat("x", 299)),
+		ended("bash", strings.Repeat("x", 99)),
 		answer("far/b", llm.Usage{Input: 2000, Output: 10}, 4),
 	)), entries(t, "s2", log("s2",
 		event.Opened{Parent: "s1"}, event.Routed{Rule: "small", Route: "near/a"},
@@ -92,7 +93,10 @@ func TestGroup(t *testing.T) {
 		}
 	}
 	total := cost.Sum(all)
-	want := cost.Row{Key: "total", Replies: 3, Usage: llm.Usage{Input: 3000, Output: 115, Estimated: true}, Dollars: 5, Unpriced: 1, Estimated: 1}
+	want := cost.Row{
+		Key: "total", Replies: 3, Usage: llm.Usage{Input: 3000, Output: 115, Estimated: true},
+		Dollars: 5, Unpriced: 1, Estimated: 1,
+	}
 	if diff := cmp.Diff(want, total); diff != "" {
 		t.Error(diff)
 	}
@@ -163,7 +167,8 @@ func TestDamageIsReported(t *testing.T) {
 }
 
 func TestGroupByToolKeepsTheSum(t *testing.T) {
-	all := entries(t, "s", log("s", calls("a", "b", "c"), ended("a", "x"), ended("b", "yy"), ended("c", "zzz"), answer("m/m", llm.Usage{Input: 10}, 7)))
+	all := entries(t, "s", log("s", calls("a", "b", "c"), ended("a", "x"),
+		ended("b", "yy"), ended("c", "zzz"), answer("m/m", llm.Usage{Input: 10}, 7)))
 	rows, err := cost.Group(all, "tool")
 	if err != nil {
 		t.Fatal(err)
@@ -243,7 +248,10 @@ func TestSupposeCountsCaches(t *testing.T) {
 	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	turn := func(after time.Duration, hard float64, cold bool) cost.Turn {
 		at = at.Add(after)
-		return cost.Turn{Session: "s", Route: "x/y", Cold: cold, At: at, Usage: llm.Usage{Input: 100_000}, Features: router.Features{Tokens: 10, Complexity: hard, Step: router.StepPrompt}}
+		return cost.Turn{
+			Session: "s", Route: "x/y", Cold: cold, At: at, Usage: llm.Usage{Input: 100_000},
+			Features: router.Features{Tokens: 10, Complexity: hard, Step: router.StepPrompt},
+		}
 	}
 	for name, tt := range map[string]struct {
 		second cost.Turn

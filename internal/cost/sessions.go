@@ -77,7 +77,8 @@ func SupposeAll(ctx context.Context, store *session.Store, s Spending, m *router
 		by   *router.Model
 	}{{"cloud only", only("cloud")}, {"local only", only("local")}, {"hybrid", m}} {
 		if err := strategy.by.Check(); err != nil {
-			return nil, strategyError{fmt.Errorf("the strategy %q: %w; call two routes of the router \"local\" and \"cloud\", or name models with --local and --cloud", strategy.name, err)}
+			return nil, strategyError{fmt.Errorf("the strategy %q: %w; call two routes of the router \"local\" and \"cloud\", or name models with "+
+				"--local and --cloud", strategy.name, err)}
 		}
 		out = append(out, Suppose(strategy.name, turns, strategy.by))
 	}

@@ -56,7 +56,8 @@ func (c caller) effects(_ context.Context, call *tool.Call) ([]tool.Effect, erro
 		out = append(out, tool.Effect{Kind: tool.External, Text: "run " + c.declaration.name + ", which does not say what it does"})
 	}
 	if c.box(call.Env.Walls).Level == tool.BoxNone {
-		out = append(out, tool.Effect{Kind: tool.External, Text: "run " + c.declaration.name + " without a sandbox that holds it to what it declares"})
+		out = append(out, tool.Effect{Kind: tool.External, Text: "run " + c.declaration.name +
+			" without a sandbox that holds it to what it declares"})
 	}
 	return out, nil
 }
@@ -86,7 +87,8 @@ func (c caller) run(ctx context.Context, call *tool.Call) (tool.Result, error) {
 		return tool.Result{}, err
 	}
 	if now, err := c.program.current(); err != nil || now != c.program.digest {
-		return tool.Result{}, fmt.Errorf("the program of %s has changed since it was looked at, so it was not run; it is looked at again at the next turn", name)
+		return tool.Result{}, fmt.Errorf("the program of %s has changed since it was looked at, so it was not run; it is looked at again at "+
+			"the next turn", name)
 	}
 	limited, cancel := context.WithTimeout(ctx, c.declaration.timeout)
 	defer cancel()
@@ -129,7 +131,8 @@ func (c caller) input(call *tool.Call) (text, end string, err error) {
 		case !granted:
 			missing = append(missing, name)
 		case value == "":
-			return "", "", fmt.Errorf("%s was not run: its secret %s is granted but empty; the person must set it where inspan is started", c.declaration.name, name)
+			return "", "", fmt.Errorf("%s was not run: its secret %s is granted but empty; the person must set it where inspan is started",
+				c.declaration.name, name)
 		}
 		vars = append(vars, [2]string{name, value})
 	}
@@ -181,7 +184,8 @@ func (c caller) ungranted(missing []string) error {
 	for i, name := range c.declaration.secrets {
 		quoted[i] = fmt.Sprintf("%q", name)
 	}
-	return fmt.Errorf("%s was not run: it needs %s, which only the person can grant, by this in the settings of inspan:\n[tool_secrets.%s]\n%s = [%s]",
+	return fmt.Errorf("%s was not run: it needs %s, which only the person can grant, by this in the settings of inspan:\n[tool_secrets.%s]\n"+
+		"%s = [%s]",
 		c.declaration.name, strings.Join(missing, " and "), c.program.folder.Source, c.declaration.name, strings.Join(quoted, ", "))
 }
 

@@ -39,30 +39,42 @@ func TestResults(t *testing.T) {
 		err   []string
 		exit  int
 	}{
-		"text":        {body: `echo hello`, parts: "hello"},
-		"nothing":     {body: `:`, parts: ""},
-		"arguments":   {body: `cat`, parts: `{"a":"x y"}`},
-		"none":        {body: `echo $#`, parts: "0"},
-		"colour":      {body: `printf '\033[31mred\033[0m\a\n'`, parts: "red"},
-		"binary":      {body: `printf 'a\377\000b'`, parts: "a\ufffdb"},
-		"object":      {body: `echo '{"text":"hi"}'`, parts: "hi"},
-		"error":       {body: `echo '{"text":"some","error":"no luck"}'`, parts: "some", err: []string{"no luck"}},
-		"other":       {body: `echo '{"text":"hi","more":1}'`, parts: `{"text":"hi","more":1}`},
-		"case":        {body: `echo '{"Text":"hi"}'`, parts: `{"Text":"hi"}`},
-		"no object":   {body: `echo '{}'`, parts: `{}`},
-		"two":         {body: `echo '{"text":"a"}{"text":"b"}'`, parts: `{"text":"a"}{"text":"b"}`},
-		"number":      {body: `echo '{"text":1}'`, parts: `{"text":1}`},
-		"image":       {body: `echo '{"text":"see","images":[{"media_type":"image/png","data":"` + pic + `"}]}'`, parts: "see image/png"},
-		"false image": {body: `echo '{"images":[{"media_type":"image/png","data":"aGk="}]}'`, parts: `{"images":[{"media_type":"image/png","data":"aGk="}]}`},
-		"odd image":   {body: `echo '{"images":[{"media_type":"text/plain; charset=utf-8","data":"aGk="}]}'`, parts: `{"images":[{"media_type":"text/plain; charset=utf-8","data":"aGk="}]}`},
-		"failure":     {body: `echo part; echo why >&2; echo really >&2; exit 7`, parts: "part", err: []string{"exit code 7:\nwhy\nreally"}, exit: 7},
-		"both":        {body: `echo '{"error":"because"}'; echo log >&2; exit 2`, err: []string{"exit code 2:\nbecause"}, exit: 2},
-		"silent":      {body: `exit 9`, err: []string{"exit code 9"}, exit: 9},
-		"signal":      {body: `kill -KILL $$`, err: []string{"exit code 137"}, exit: 137},
-		"no program":  {body: `exec /nowhere/at/all`, err: []string{"exit code 127", "first line names"}, exit: 127},
-		"said":        {body: `echo fine; echo noise >&2`, parts: "fine"},
-		"here":        {body: `pwd; echo "$INSPAN_ROOT $INSPAN_SESSION $INSPAN_MODE $INSPAN_KEY"`, parts: "ROOT\nROOT s1 ask " + "key of the call"},
-		"no leaks":    {body: `env | grep -c -e '^s=' -e '^l='; [ -e /proc/$$/fd/3 ] || echo closed`, parts: "0\nclosed"},
+		"text":      {body: `echo hello`, parts: "hello"},
+		"nothing":   {body: `:`, parts: ""},
+		"arguments": {body: `cat`, parts: `{"a":"x y"}`},
+		"none":      {body: `echo $#`, parts: "0"},
+		"colour":    {body: `printf '\033[31mred\033[0m\a\n'`, parts: "red"},
+		"binary":    {body: `printf 'a\377\000b'`, parts: "a\ufffdb"},
+		"object":    {body: `echo '{"text":"hi"}'`, parts: "hi"},
+		"error":     {body: `echo '{"text":"some","error":"no luck"}'`, parts: "some", err: []string{"no luck"}},
+		"other":     {body: `echo '{"text":"hi","more":1}'`, parts: `{"text":"hi","more":1}`},
+		"case":      {body: `echo '{"Text":"hi"}'`, parts: `{"Text":"hi"}`},
+		"no object": {body: `echo '{}'`, parts: `{}`},
+		"two":       {body: `echo '{"text":"a"}{"text":"b"}'`, parts: `{"text":"a"}{"text":"b"}`},
+		"number":    {body: `echo '{"text":1}'`, parts: `{"text":1}`},
+		"image":     {body: `echo '{"text":"see","images":[{"media_type":"image/png","data":"` + pic + `"}]}'`, parts: "see image/png"},
+		"false image": {
+			body:  `echo '{"images":[{"media_type":"image/png","data":"aGk="}]}'`,
+			parts: `{"images":[{"media_type":"image/png","data":"aGk="}]}`,
+		},
+		"odd image": {
+			body:  `echo '{"images":[{"media_type":"text/plain; charset=utf-8","data":"aGk="}]}'`,
+			parts: `{"images":[{"media_type":"text/plain; charset=utf-8","data":"aGk="}]}`,
+		},
+		"failure": {
+			body:  `echo part; echo why >&2; echo really >&2; exit 7`,
+			parts: "part", err: []string{"exit code 7:\nwhy\nreally"}, exit: 7,
+		},
+		"both":       {body: `echo '{"error":"because"}'; echo log >&2; exit 2`, err: []string{"exit code 2:\nbecause"}, exit: 2},
+		"silent":     {body: `exit 9`, err: []string{"exit code 9"}, exit: 9},
+		"signal":     {body: `kill -KILL $$`, err: []string{"exit code 137"}, exit: 137},
+		"no program": {body: `exec /nowhere/at/all`, err: []string{"exit code 127", "first line names"}, exit: 127},
+		"said":       {body: `echo fine; echo noise >&2`, parts: "fine"},
+		"here": {
+			body:  `pwd; echo "$INSPAN_ROOT $INSPAN_SESSION $INSPAN_MODE $INSPAN_KEY"`,
+			parts: "ROOT\nROOT s1 ask " + "key of the call",
+		},
+		"no leaks": {body: `env | grep -c -e '^s=' -e '^l='; [ -e /proc/$$/fd/3 ] || echo closed`, parts: "0\nclosed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -119,7 +131,8 @@ func TestFlood(t *testing.T) {
 // TestProgress holds that lines are told while the program runs.
 func TestProgress(t *testing.T) {
 	b := newBench(t)
-	b.write(t, "x", declare("x", "", `printf 'half ' >&2; echo whole >&2; printf '\033[1mbold\n\n' >&2; while ! [ -e go ]; do sleep 0.01; done; printf last >&2; echo done`))
+	b.write(t, "x", declare("x", "",
+		`printf 'half ' >&2; echo whole >&2; printf '\033[1mbold\n\n' >&2; while ! [ -e go ]; do sleep 0.01; done; printf last >&2; echo done`))
 	x := b.one(t, "x")
 	var p progress
 	c := b.call(x, "{}", &p)
@@ -140,7 +153,8 @@ func TestProgress(t *testing.T) {
 func TestTimeout(t *testing.T) {
 	b := newBench(t)
 	mark := filepath.Join(t.TempDir(), "pid")
-	b.write(t, "x", declare("x", `"timeout_seconds":1`, "echo $$ > "+mark+"\nsleep 1000 & echo $! >> "+mark+"\necho some; echo stuck >&2; wait"))
+	b.write(t, "x", declare("x", `"timeout_seconds":1`, "echo $$ > "+mark+
+		"\nsleep 1000 & echo $! >> "+mark+"\necho some; echo stuck >&2; wait"))
 	res, err := b.run(t, b.one(t, "x"), `{}`)
 	if err == nil || res.Parts.Text() != "some" || res.Exit != nil {
 		t.Fatalf("%+v, %v", res, err)
@@ -211,7 +225,8 @@ func TestSecrets(t *testing.T) {
 	t.Setenv("A_TOKEN", "from outside")
 	x := b.one(t, "x")
 	line := "[tool_secrets.project]\nx = [\"A_TOKEN\", \"B_TOKEN\"]"
-	if _, err := b.run(t, x, `{}`); err == nil || !strings.Contains(err.Error(), line) || !strings.Contains(err.Error(), "A_TOKEN and B_TOKEN") {
+	if _, err := b.run(t, x, `{}`); err == nil || !strings.Contains(err.Error(), line) ||
+		!strings.Contains(err.Error(), "A_TOKEN and B_TOKEN") {
 		t.Errorf("error %v", err)
 	}
 	var wants []custom.Want
@@ -273,9 +288,21 @@ func TestEffects(t *testing.T) {
 		{`"effects":{"write":true}`, tool.Walls{Read: true, Hosts: true}, []tool.Effect{written, free}, none},
 		{`"effects":{"read":true,"write":true}`, tool.Walls{Workspace: true}, []tool.Effect{read, written}, workspace},
 		{`"effects":{"read":true,"external":"send it"}`, all, []tool.Effect{read, send}, workspace},
-		{`"effects":{"read":true,"network":["slack.com"]}`, all, []tool.Effect{read, host}, tool.Box{Level: tool.BoxWorkspace, Hosts: []string{"slack.com"}}},
-		{`"effects":{"network":["slack.com"],"external":"send it"}`, tool.Walls{Read: true, Workspace: true}, []tool.Effect{host, send, free}, none},
-		{`"effects":{"network":["*","*.a.example:443"]}`, all, []tool.Effect{{Kind: tool.Network, Text: "*"}, {Kind: tool.Network, Text: "*.a.example:443"}}, tool.Box{Level: tool.BoxWorkspace, Hosts: []string{"*", "*.a.example:443"}}},
+		{
+			`"effects":{"read":true,"network":["slack.com"]}`, all,
+			[]tool.Effect{read, host},
+			tool.Box{Level: tool.BoxWorkspace, Hosts: []string{"slack.com"}},
+		},
+		{
+			`"effects":{"network":["slack.com"],"external":"send it"}`,
+			tool.Walls{Read: true, Workspace: true},
+			[]tool.Effect{host, send, free},
+			none,
+		},
+		{`"effects":{"network":["*","*.a.example:443"]}`, all, []tool.Effect{
+			{Kind: tool.Network, Text: "*"},
+			{Kind: tool.Network, Text: "*.a.example:443"},
+		}, tool.Box{Level: tool.BoxWorkspace, Hosts: []string{"*", "*.a.example:443"}}},
 	} {
 		b := newBench(t)
 		b.write(t, "x", declare("x", tt.declared, ""))

@@ -74,32 +74,35 @@ func TestProblems(t *testing.T) {
 		text string
 		want []string
 	}{
-		"fails":        {"#!/bin/sh\necho first >&2\necho no idea >&2\nexit 1", []string{"exit code 1", "(no idea)", "executable bit"}},
-		"floods":       {"#!/bin/sh\nexec yes", []string{"more than 64 KiB"}},
-		"binary":       {"#!/bin/sh\nhead -c 5000 /dev/urandom", []string{"does not describe itself"}},
-		"silent":       {"#!/bin/sh\n", []string{"want one JSON object"}},
-		"chatty":       {"#!/bin/sh\necho hello; " + strings.TrimPrefix(declare("chatty", "", ""), "#!/bin/sh\n"), []string{`got "hello`}},
-		"twice":        {"#!/bin/sh\necho '{}{}'", []string{"something follows"}},
-		"typo":         {declare("x", `"efects":{}`, ""), []string{`"efects"`, `did you mean "effects"`}},
-		"typo inside":  {declare("x", `"effects":{"reads":true}`, ""), []string{"effects", `"reads"`, `did you mean "read"`}},
-		"case":         {declare("x", `"Name":"y"`, ""), []string{`"Name"`}},
-		"same twice":   {declare("x", `"name":"y"`, ""), []string{"name is there twice"}},
-		"name":         {declare("a b", "", ""), []string{"name is", "64 letters"}},
-		"long name":    {declare(strings.Repeat("a", 65), "", ""), []string{"name is"}},
-		"null":         {declare("x", `"secrets":null`, ""), []string{"secrets is null"}},
-		"type":         {declare("x", `"timeout_seconds":"60"`, ""), []string{"timeout_seconds", "a whole number"}},
-		"time":         {declare("x", `"timeout_seconds":0`, ""), []string{"timeout_seconds is 0"}},
-		"url":          {declare("x", `"effects":{"network":["https://slack.com"]}`, ""), []string{"https://slack.com", "not a host"}},
-		"newline":      {declare("x", `"effects":{"external":"a\nb"}`, ""), []string{"more than one line"}},
-		"empty":        {declare("x", `"effects":{"external":" "}`, ""), []string{"external is missing or empty"}},
-		"variable":     {declare("x", `"secrets":["A=B"]`, ""), []string{"A=B", "name of a variable"}},
-		"ours":         {declare("x", `"secrets":["INSPAN_KEY"]`, ""), []string{"INSPAN_"}},
-		"no schema":    {"#!/bin/sh\necho '" + `{"name":"x","description":"d"}` + "'", []string{"schema is missing"}},
-		"no text":      {"#!/bin/sh\necho '" + `{"name":"x","schema":{}}` + "'", []string{"description is missing"}},
-		"long text":    {"#!/bin/sh\necho '" + `{"name":"x","description":"` + strings.Repeat("d", 2001) + `"}` + "'", []string{"2001 bytes"}},
-		"array":        {schema(`{"type":"array"}`), []string{`"type": "object"`}},
-		"bad schema":   {schema(`{"type":"object","properties":{"a":{"type":"strin"}}}`), []string{`schema has the type "strin"`}},
-		"bad data":     {schema(`{"type":"object","properties":{"a":{"default":` + strings.Repeat("[", 70) + strings.Repeat("]", 70) + `}}}`), []string{"64 objects and lists"}},
+		"fails":       {"#!/bin/sh\necho first >&2\necho no idea >&2\nexit 1", []string{"exit code 1", "(no idea)", "executable bit"}},
+		"floods":      {"#!/bin/sh\nexec yes", []string{"more than 64 KiB"}},
+		"binary":      {"#!/bin/sh\nhead -c 5000 /dev/urandom", []string{"does not describe itself"}},
+		"silent":      {"#!/bin/sh\n", []string{"want one JSON object"}},
+		"chatty":      {"#!/bin/sh\necho hello; " + strings.TrimPrefix(declare("chatty", "", ""), "#!/bin/sh\n"), []string{`got "hello`}},
+		"twice":       {"#!/bin/sh\necho '{}{}'", []string{"something follows"}},
+		"typo":        {declare("x", `"efects":{}`, ""), []string{`"efects"`, `did you mean "effects"`}},
+		"typo inside": {declare("x", `"effects":{"reads":true}`, ""), []string{"effects", `"reads"`, `did you mean "read"`}},
+		"case":        {declare("x", `"Name":"y"`, ""), []string{`"Name"`}},
+		"same twice":  {declare("x", `"name":"y"`, ""), []string{"name is there twice"}},
+		"name":        {declare("a b", "", ""), []string{"name is", "64 letters"}},
+		"long name":   {declare(strings.Repeat("a", 65), "", ""), []string{"name is"}},
+		"null":        {declare("x", `"secrets":null`, ""), []string{"secrets is null"}},
+		"type":        {declare("x", `"timeout_seconds":"60"`, ""), []string{"timeout_seconds", "a whole number"}},
+		"time":        {declare("x", `"timeout_seconds":0`, ""), []string{"timeout_seconds is 0"}},
+		"url":         {declare("x", `"effects":{"network":["https://slack.com"]}`, ""), []string{"https://slack.com", "not a host"}},
+		"newline":     {declare("x", `"effects":{"external":"a\nb"}`, ""), []string{"more than one line"}},
+		"empty":       {declare("x", `"effects":{"external":" "}`, ""), []string{"external is missing or empty"}},
+		"variable":    {declare("x", `"secrets":["A=B"]`, ""), []string{"A=B", "name of a variable"}},
+		"ours":        {declare("x", `"secrets":["INSPAN_KEY"]`, ""), []string{"INSPAN_"}},
+		"no schema":   {"#!/bin/sh\necho '" + `{"name":"x","description":"d"}` + "'", []string{"schema is missing"}},
+		"no text":     {"#!/bin/sh\necho '" + `{"name":"x","schema":{}}` + "'", []string{"description is missing"}},
+		"long text":   {"#!/bin/sh\necho '" + `{"name":"x","description":"` + strings.Repeat("d", 2001) + `"}` + "'", []string{"2001 bytes"}},
+		"array":       {schema(`{"type":"array"}`), []string{`"type": "object"`}},
+		"bad schema":  {schema(`{"type":"object","properties":{"a":{"type":"strin"}}}`), []string{`schema has the type "strin"`}},
+		"bad data": {
+			schema(`{"type":"object","properties":{"a":{"default":` + strings.Repeat("[", 70) + strings.Repeat("]", 70) + `}}}`),
+			[]string{"64 objects and lists"},
+		},
 		"bad pattern":  {schema(`{"type":"object","properties":{"a":{"pattern":"("}}}`), []string{"schema of x"}},
 		"deep":         {schema(`{"type":"object",` + deep + `}`), []string{"64 objects and lists"}},
 		"exponential":  {schema(`{"type":"object",` + bomb + `}`), []string{"too big"}},
@@ -147,7 +150,8 @@ func TestProblems(t *testing.T) {
 		if names := b.names(t); names != "" {
 			t.Errorf("tools %q", names)
 		}
-		has(t, "warned", b.warned(), "/out is a link that leads out", "/dangling is a link", "/folder is a link to a folder", "/holds has the link holds/lib", "chmod +x")
+		has(t, "warned", b.warned(), "/out is a link that leads out", "/dangling is a link", "/folder is a link to a folder",
+			"/holds has the link holds/lib", "chmod +x")
 	})
 }
 
@@ -277,7 +281,8 @@ func TestNames(t *testing.T) {
 	if got := b.names(t); got != "same" {
 		t.Errorf("tools %q", got)
 	}
-	has(t, "warned", b.warned(), "/c calls itself SAME, like "+b.dir+"/b", "/a calls itself same, like "+b.dir+"/b", "/d calls itself Bash, which is the name of a built-in")
+	has(t, "warned", b.warned(), "/c calls itself SAME, like "+b.dir+"/b", "/a calls itself same, like "+b.dir+"/b",
+		"/d calls itself Bash, which is the name of a built-in")
 	if res, err := b.run(t, b.one(t, "same"), `{}`); err != nil || res.Parts.Text() != "first" {
 		t.Errorf("%q, %v", res.Parts.Text(), err)
 	}

@@ -101,7 +101,8 @@ func (e *effects) decode(data json.RawMessage) error {
 	}
 	for _, host := range e.network {
 		if !isHost(host) {
-			return fmt.Errorf("effects: network has %q, which is not a host; write it like \"slack.com\", \"*.example.com\", \"example.com:443\" or \"*\"", host)
+			return fmt.Errorf("effects: network has %q, which is not a host; write it like \"slack.com\", \"*.example.com\", "+
+				"\"example.com:443\" or \"*\"", host)
 		}
 	}
 	return nil

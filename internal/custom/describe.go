@@ -57,13 +57,16 @@ func (s *Set) describe(ctx context.Context, p program) (declaration, error) {
 	data, dropped := out.get()
 	switch {
 	case dropped > 0:
-		return declaration{}, fmt.Errorf("prints more than %d KiB when it is run with --describe: it is to print one JSON object", maxDeclaration>>10)
+		return declaration{}, fmt.Errorf("prints more than %d KiB when it is run with --describe: it is to print one JSON object",
+			maxDeclaration>>10)
 	case limited.Err() != nil:
-		return declaration{}, fmt.Errorf("did not answer --describe within %v: fix it, or remove its executable bit if it is not a tool", min(patience, time.Since(began)).Round(time.Millisecond))
+		return declaration{}, fmt.Errorf("did not answer --describe within %v: fix it, or remove its executable bit if it is not a tool",
+			min(patience, time.Since(began)).Round(time.Millisecond))
 	case err != nil:
 		return declaration{}, notStarted{err}
 	case code != 0:
-		return declaration{}, fmt.Errorf("ended with exit code %d when it was run with --describe%s; if it is not a tool, remove its executable bit", code, said(errs.text()))
+		return declaration{}, fmt.Errorf("ended with exit code %d when it was run with --describe%s; if it is not a tool, remove its "+
+			"executable bit", code, said(errs.text()))
 	}
 	if now, err := p.current(); err != nil || now != p.digest {
 		return declaration{}, notStarted{errors.New("it changed meanwhile")}

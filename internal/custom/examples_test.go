@@ -107,7 +107,10 @@ func slack(status int, header, answer string) *service {
 				fmt.Fprint(w, answer)
 				return
 			}
-			_ = json.NewEncoder(w).Encode(map[string]any{"ok": true, "channel": body["channel"], "ts": "1503435956.000247", "message": map[string]any{"text": body["text"], "type": "message"}})
+			_ = json.NewEncoder(w).Encode(map[string]any{
+				"ok": true, "channel": body["channel"], "ts": "1503435956.000247",
+				"message": map[string]any{"text": body["text"], "type": "message"},
+			})
 		},
 	}
 }
@@ -116,7 +119,8 @@ func github(status int, answer string) *service {
 	return &service{
 		path: regexp.MustCompile(`^/repos/octo-cat/Hello\.World/issues$`),
 		header: map[string]string{
-			"Authorization": "Bearer " + token, "Content-Type": "application/json", "Accept": "application/vnd.github+json", "X-GitHub-Api-Version": "2022-11-28",
+			"Authorization": "Bearer " + token, "Content-Type": "application/json", "Accept": "application/vnd.github+json",
+			"X-GitHub-Api-Version": "2022-11-28",
 		},
 		answer: func(w http.ResponseWriter, body map[string]any) {
 			w.Header().Set("Content-Type", "application/json; charset=utf-8")
@@ -132,8 +136,10 @@ func github(status int, answer string) *service {
 			enc := json.NewEncoder(w)
 			enc.SetIndent("", "  ")
 			_ = enc.Encode(map[string]any{
-				"url": "https://api.github.com/repos/octo-cat/Hello.World/issues/1347", "html_url": "https://github.com/octo-cat/Hello.World/issues/1347", "number": 1347,
-				"title": body["title"], "body": body["body"], "labels": labels, "user": map[string]any{"login": "o", "html_url": "https://github.com/o"},
+				"url":      "https://api.github.com/repos/octo-cat/Hello.World/issues/1347",
+				"html_url": "https://github.com/octo-cat/Hello.World/issues/1347", "number": 1347,
+				"title": body["title"], "body": body["body"], "labels": labels,
+				"user": map[string]any{"login": "o", "html_url": "https://github.com/o"},
 			})
 		},
 	}
@@ -165,9 +171,13 @@ func worked(t *testing.T, o sandbox.Options) *bench {
 		t.Fatal(err)
 	}
 	b := &bench{}
-	b.Set = &custom.Set{Env: env, Warn: b.warn, Folders: []custom.Folder{{Dir: "../../examples/tools", Source: "user"}}, Patience: 30 * time.Second}
+	b.Set = &custom.Set{
+		Env: env, Warn: b.warn, Folders: []custom.Folder{{Dir: "../../examples/tools", Source: "user"}},
+		Patience: 30 * time.Second,
+	}
 	b.Secret = func(w custom.Want) (string, bool) {
-		return token, w == custom.Want{Source: "user", Tool: "slack_message", Name: "SLACK_TOKEN"} || w == custom.Want{Source: "user", Tool: "github_issue", Name: "GITHUB_TOKEN"}
+		return token, w == custom.Want{Source: "user", Tool: "slack_message", Name: "SLACK_TOKEN"} ||
+			w == custom.Want{Source: "user", Tool: "github_issue", Name: "GITHUB_TOKEN"}
 	}
 	return b
 }
@@ -181,15 +191,33 @@ func TestSlackMessage(t *testing.T) {
 		text           string
 		err            []string
 	}{
-		"sent":      {status: 200, args: `{"channel":"C0123456789","text":"it's *done* \u2713\n\"q\""}`, text: "Sent to C0123456789, ts 1503435956.000247."},
-		"thread":    {status: 200, args: `{"channel":"#general","text":"x","thread_ts":"1503435956.000247"}`, text: "Sent to #general, ts 1503435956.000247."},
-		"refused":   {status: 200, answer: `{"ok":false,"error":"not_in_channel"}`, args: `{"channel":"C1","text":"x"}`, err: []string{"Slack refused: not_in_channel: invite the app"}},
-		"unknown":   {status: 200, answer: `{"ok":false,"error":"fatal_error"}`, args: `{"channel":"C1","text":"x"}`, err: []string{"Slack refused: fatal_error"}},
-		"rate":      {status: 429, header: "Retry-After: 17", answer: `{"ok":false,"error":"ratelimited"}`, args: `{"channel":"C1","text":"x"}`, err: []string{"try again in 17 seconds"}},
-		"down":      {status: 503, answer: "no", args: `{"channel":"C1","text":"x"}`, err: []string{"status 503"}},
-		"not json":  {status: 200, answer: "<html>", args: `{"channel":"C1","text":"x"}`, err: []string{"not JSON", "may have been sent"}},
-		"a list":    {status: 200, answer: "[]", args: `{"channel":"C1","text":"x"}`, err: []string{"Slack refused"}},
-		"redirects": {status: 302, header: "Location: /elsewhere", answer: "{}", args: `{"channel":"C1","text":"x"}`, err: []string{"status 302"}},
+		"sent": {
+			status: 200, args: `{"channel":"C0123456789","text":"it's *done* \u2713\n\"q\""}`,
+			text: "Sent to C0123456789, ts 1503435956.000247.",
+		},
+		"thread": {
+			status: 200, args: `{"channel":"#general","text":"x","thread_ts":"1503435956.000247"}`,
+			text: "Sent to #general, ts 1503435956.000247.",
+		},
+		"refused": {
+			status: 200, answer: `{"ok":false,"error":"not_in_channel"}`, args: `{"channel":"C1","text":"x"}`,
+			err: []string{"Slack refused: not_in_channel: invite the app"},
+		},
+		"unknown": {
+			status: 200, answer: `{"ok":false,"error":"fatal_error"}`, args: `{"channel":"C1","text":"x"}`,
+			err: []string{"Slack refused: fatal_error"},
+		},
+		"rate": {
+			status: 429, header: "Retry-After: 17", answer: `{"ok":false,"error":"ratelimited"}`,
+			args: `{"channel":"C1","text":"x"}`, err: []string{"try again in 17 seconds"},
+		},
+		"down":     {status: 503, answer: "no", args: `{"channel":"C1","text":"x"}`, err: []string{"status 503"}},
+		"not json": {status: 200, answer: "<html>", args: `{"channel":"C1","text":"x"}`, err: []string{"not JSON", "may have been sent"}},
+		"a list":   {status: 200, answer: "[]", args: `{"channel":"C1","text":"x"}`, err: []string{"Slack refused"}},
+		"redirects": {
+			status: 302, header: "Location: /elsewhere", answer: "{}",
+			args: `{"channel":"C1","text":"x"}`, err: []string{"status 302"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := slack(tt.status, tt.header, tt.answer)
@@ -205,14 +233,21 @@ func TestSlackMessage(t *testing.T) {
 	}
 	b := worked(t, sandbox.Options{})
 	x := b.one(t, "slack_message")
-	for _, args := range []string{`{"channel":"C1"}`, `{"channel":"C1","text":""}`, `{"channel":"C1","text":"x","thread_ts":"yesterday"}`, `{"channel":"C1","text":"x","token":"y"}`} {
+	for _, args := range []string{
+		`{"channel":"C1"}`, `{"channel":"C1","text":""}`, `{"channel":"C1","text":"x","thread_ts":"yesterday"}`,
+		`{"channel":"C1","text":"x","token":"y"}`,
+	} {
 		if _, err := x.Check(json.RawMessage(args)); err == nil {
 			t.Errorf("%s is valid", args)
 		}
 	}
-	for url, want := range map[string]string{"http://slack.example/api": "SLACK_API_URL must be https", "http://127.0.0.1:1": "can't be reached"} {
+	for url, want := range map[string]string{
+		"http://slack.example/api": "SLACK_API_URL must be https",
+		"http://127.0.0.1:1":       "can't be reached",
+	} {
 		t.Setenv("SLACK_API_URL", url)
-		if _, err := b.run(t, x, `{"channel":"C1","text":"x"}`); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), token) {
+		if _, err := b.run(t, x, `{"channel":"C1","text":"x"}`); err == nil ||
+			!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), token) {
 			t.Errorf("%s: %v", url, err)
 		}
 	}
@@ -263,7 +298,8 @@ func TestWithoutPython(t *testing.T) {
 		t.Errorf("tools %q", got)
 	}
 	has(t, "warned", b.warned(), "slack_message needs python3")
-	if _, err := b.run(t, b.one(t, "github_issue"), `{"repository":"a/b","issue":{"title":"x"}}`); err == nil || !strings.Contains(err.Error(), "github_issue needs curl") {
+	if _, err := b.run(t, b.one(t, "github_issue"), `{"repository":"a/b","issue":{"title":"x"}}`); err == nil ||
+		!strings.Contains(err.Error(), "github_issue needs curl") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -279,14 +315,35 @@ func TestGitHubIssue(t *testing.T) {
 		text   string
 		err    []string
 	}{
-		"plain":     {status: 201, args: plain, text: created},
-		"all":       {status: 201, args: `{"issue":{"title":"it's \"broken\"","body":"a\\b\n@file $HOME \u2713 ,\"repository\":\"a/b\"} \"html_url\":\"https://x/issues/2\"","labels":["bug","help wanted"]},"repository":"octo-cat/Hello.World"}`, text: created},
-		"no labels": {status: 201, args: `{"issue":{"title":"x","labels":["bug"]},"repository":"octo-cat/Hello.World"}`, answer: `{"html_url":"https://github.com/octo-cat/Hello.World/issues/1347","labels":[]}`, text: created + "\nGitHub left the labels out: the token may not set them in this repository."},
-		"denied":    {status: 401, answer: `{"message":"Bad credentials","documentation_url":"https://docs.github.com/rest"}`, args: plain, err: []string{"status 401 (Bad credentials): the token"}},
-		"missing":   {status: 404, answer: `{"message": "Not Found"}`, args: plain, err: []string{"status 404 (Not Found): there is no such"}},
-		"off":       {status: 410, answer: `{"message":"Issues has been disabled in this repository."}`, args: plain, err: []string{"status 410", "switched off"}},
-		"invalid":   {status: 422, answer: `{"message":"Validation Failed","errors":[{"resource":"Issue","field":"title","code":"missing_field"}]}`, args: plain, err: []string{"status 422 (Validation Failed)"}},
-		"too many":  {status: 403, answer: `{"message":"You have exceeded a secondary rate limit."}`, args: plain, err: []string{"secondary rate limit"}},
+		"plain": {status: 201, args: plain, text: created},
+		"all": {
+			status: 201,
+			args: `{"issue":{"title":"it's \"broken\"","body":"a\\b\n@file $HOME \u2713 ,\"repository\":\"a/b\"} ` +
+				`\"html_url\":\"https://x/issues/2\"","labels":["bug","help wanted"]},"repository":"octo-cat/Hello.World"}`, text: created,
+		},
+		"no labels": {
+			status: 201, args: `{"issue":{"title":"x","labels":["bug"]},"repository":"octo-cat/Hello.World"}`,
+			answer: `{"html_url":"https://github.com/octo-cat/Hello.World/issues/1347","labels":[]}`, text: created +
+				"\nGitHub left the labels out: the token may not set them in this repository.",
+		},
+		"denied": {
+			status: 401, answer: `{"message":"Bad credentials","documentation_url":"https://docs.github.com/rest"}`, args: plain,
+			err: []string{"status 401 (Bad credentials): the token"},
+		},
+		"missing": {status: 404, answer: `{"message": "Not Found"}`, args: plain, err: []string{"status 404 (Not Found): there is no such"}},
+		"off": {
+			status: 410, answer: `{"message":"Issues has been disabled in this repository."}`, args: plain,
+			err: []string{"status 410", "switched off"},
+		},
+		"invalid": {
+			status: 422,
+			answer: `{"message":"Validation Failed","errors":[{"resource":"Issue","field":"title","code":"missing_field"}]}`, args: plain,
+			err: []string{"status 422 (Validation Failed)"},
+		},
+		"too many": {
+			status: 403, answer: `{"message":"You have exceeded a secondary rate limit."}`,
+			args: plain, err: []string{"secondary rate limit"},
+		},
 		"redirects": {status: 307, answer: `{"message":"Temporary Redirect"}`, args: plain, err: []string{"status 307"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -302,17 +359,25 @@ func TestGitHubIssue(t *testing.T) {
 	}
 	b := worked(t, sandbox.Options{})
 	x := b.one(t, "github_issue")
-	for _, args := range []string{`{"repository":"a","issue":{"title":"x"}}`, `{"repository":"a/b/c","issue":{"title":"x"}}`, `{"repository":"a/b?c","issue":{"title":"x"}}`, `{"repository":"a/b","issue":{}}`, `{"repository":"a/b","issue":{"title":"x","state":"closed"}}`} {
+	for _, args := range []string{
+		`{"repository":"a","issue":{"title":"x"}}`, `{"repository":"a/b/c","issue":{"title":"x"}}`,
+		`{"repository":"a/b?c","issue":{"title":"x"}}`, `{"repository":"a/b","issue":{}}`, `{"repository":"a/b","issue":{"title":"x",` +
+			`"state":"closed"}}`,
+	} {
 		if _, err := x.Check(json.RawMessage(args)); err == nil {
 			t.Errorf("%s is valid", args)
 		}
 	}
 	for _, repository := range []string{"../b", "a/..", "./a", "a/."} {
-		if _, err := b.run(t, x, `{"repository":"`+repository+`","issue":{"title":"x"}}`); err == nil || !strings.Contains(err.Error(), "owner/name") {
+		if _, err := b.run(t, x, `{"repository":"`+repository+`","issue":{"title":"x"}}`); err == nil ||
+			!strings.Contains(err.Error(), "owner/name") {
 			t.Errorf("%s: %v", repository, err)
 		}
 	}
-	for url, want := range map[string]string{"http://github.example": "GITHUB_API_URL must be https", "http://127.0.0.1:1": "could not be reached"} {
+	for url, want := range map[string]string{
+		"http://github.example": "GITHUB_API_URL must be https",
+		"http://127.0.0.1:1":    "could not be reached",
+	} {
 		t.Setenv("GITHUB_API_URL", url)
 		if _, err := b.run(t, x, plain); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), token) {
 			t.Errorf("%s: %v", url, err)
@@ -363,10 +428,12 @@ func TestInsideOfWalls(t *testing.T) {
 	t.Setenv("GITHUB_API_URL", "https://api.github.com:"+serve(g).Port())
 	check(t, b, s, "slack_message", `{"channel":"C1","text":"x"}`, "Sent to C1, ts 1503435956.000247.", nil)
 	s.got(t)
-	check(t, b, g, "github_issue", `{"repository":"octo-cat/Hello.World","issue":{"title":"x"}}`, "Created https://github.com/octo-cat/Hello.World/issues/1347", nil)
+	check(t, b, g, "github_issue", `{"repository":"octo-cat/Hello.World","issue":{"title":"x"}}`,
+		"Created https://github.com/octo-cat/Hello.World/issues/1347", nil)
 	g.got(t)
 	t.Setenv("SLACK_API_URL", "https://other.example:"+serve(slack(200, "", "")).Port()+"/api")
-	if _, err := b.run(t, b.one(t, "slack_message"), `{"channel":"C1","text":"x"}`); err == nil || !strings.Contains(err.Error(), "The sandbox: ") || !strings.Contains(err.Error(), "other.example") {
+	if _, err := b.run(t, b.one(t, "slack_message"), `{"channel":"C1","text":"x"}`); err == nil ||
+		!strings.Contains(err.Error(), "The sandbox: ") || !strings.Contains(err.Error(), "other.example") {
 		t.Errorf("error %v", err)
 	}
 	lies(t, b)
@@ -379,7 +446,8 @@ func lies(t *testing.T, b *bench) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("reached") }))
 	defer server.Close()
 	secret := write(t, t.TempDir(), "mine", "mine")
-	tries := "cat >/dev/null; echo x > " + b.Env.Root + "/written 2>/dev/null && echo wrote; echo x > " + secret + " && echo changed; curl -s -m 5 --noproxy '*' " + server.URL + "; curl -s -m 5 " + server.URL + "; echo tried"
+	tries := "cat >/dev/null; echo x > " + b.Env.Root + "/written 2>/dev/null && echo wrote; echo x > " + secret +
+		" && echo changed; curl -s -m 5 --noproxy '*' " + server.URL + "; curl -s -m 5 " + server.URL + "; echo tried"
 	write(t, dir, "reads", declare("reads", `"effects":{"read":true}`, tries))
 	write(t, dir, "writes", declare("writes", `"effects":{"write":true}`, tries))
 	fresh := &bench{Set: &custom.Set{Env: b.Env, Folders: b.Folders, Warn: b.warn}}
@@ -404,7 +472,8 @@ func certificate(t *testing.T, dir string, hosts ...string) (tls.Certificate, st
 	}
 	form := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, DNSNames: hosts, NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, form, form, &key.PublicKey, key)
 	if err != nil {

@@ -44,7 +44,8 @@ func (p *pass) look(f Folder) []program {
 		return nil
 	}
 	if !hasPrograms() {
-		p.warn(f.Dir, fmt.Sprintf("tools in %s are left out: Windows has no executable bit that would tell programs; run inspan inside WSL", f.Dir))
+		p.warn(f.Dir, fmt.Sprintf("tools in %s are left out: Windows has no executable bit that would tell programs; run inspan inside WSL",
+			f.Dir))
 		return nil
 	}
 	f.Dir = abs

@@ -11,7 +11,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-const declared = `{"name":"slack_message","description":"Sends.","schema":{"type":"object","properties":{"a":{"$ref":"#/$defs/b"}},"$defs":{"b":{"type":"string"}}},` +
+const declared = `{"name":"slack_message","description":"Sends.","schema":{"type":"object","properties":{"a":{"$ref":"#/$defs/b"}},` +
+	`"$defs":{"b":{"type":"string"}}},` +
 	`"effects":{"read":true,"write":true,"network":["*.slack.com:443"],"external":"send"},"secrets":["SLACK_TOKEN"],"timeout_seconds":60}`
 
 func TestDecode(t *testing.T) {
@@ -20,12 +21,14 @@ func TestDecode(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := d.effects
-	if d.name != "slack_message" || d.description != "Sends." || !e.read || !e.write || len(e.network) != 1 || e.external != "send" || d.secrets[0] != "SLACK_TOKEN" || d.timeout.Seconds() != 60 {
+	if d.name != "slack_message" || d.description != "Sends." || !e.read || !e.write || len(e.network) != 1 || e.external != "send" ||
+		d.secrets[0] != "SLACK_TOKEN" || d.timeout.Seconds() != 60 {
 		t.Errorf("%+v", d)
 	}
 	for host, want := range map[string]bool{
 		"*": true, "slack.com": true, "*.slack.com": true, "a.b:443": true, "127.0.0.1:80": true, "localhost": true, "xn--a.example": true,
-		"": false, "*.": false, "**": false, "a*": false, "*.*.a": false, "a:": false, "a:b": false, "a:123456": false, ".a": false, "a..b": false, "-a": false,
+		"": false, "*.": false, "**": false, "a*": false, "*.*.a": false, "a:": false, "a:b": false, "a:123456": false, ".a": false,
+		"a..b": false, "-a": false,
 		"a/b": false, "http://a": false, "a b": false, "user@a": false, "[::1]": false, "ä.example": false, "a\n": false, "a:1:2": false,
 	} {
 		if isHost(host) != want {
@@ -59,14 +62,18 @@ func FuzzDecode(f *testing.F) {
 			t.Errorf("%+v", d)
 		}
 		// Arguments can be checked, whatever comes of it.
-		if _, err := (tool.Tool{Name: d.name, Schema: d.schema}).Check(json.RawMessage(`{"a":{"a":["b",1]}}`)); err != nil && strings.HasPrefix(err.Error(), "schema of ") {
+		if _, err := (tool.Tool{Name: d.name, Schema: d.schema}).Check(json.RawMessage(`{"a":{"a":["b",1]}}`)); err != nil &&
+			strings.HasPrefix(err.Error(), "schema of ") {
 			t.Error(err)
 		}
 	})
 }
 
 func FuzzReply(f *testing.F) {
-	for _, text := range []string{`{"text":"a"}`, `{"error":"b","images":[{"media_type":"image/gif","data":"R0lGODlhAQ=="}]}`, `{"images":[null]}`, `{`, `{}`, "text\x1b[31m", "{\"text\":\"\x00\"}", `{"text":"a"}x`} {
+	for _, text := range []string{
+		`{"text":"a"}`, `{"error":"b","images":[{"media_type":"image/gif","data":"R0lGODlhAQ=="}]}`,
+		`{"images":[null]}`, `{`, `{}`, "text\x1b[31m", "{\"text\":\"\x00\"}", `{"text":"a"}x`,
+	} {
 		f.Add([]byte(text), 3)
 	}
 	f.Fuzz(func(t *testing.T, data []byte, cut int) {

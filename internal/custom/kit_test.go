@@ -98,7 +98,8 @@ func declare(name, more, body string) string {
 		more = "," + more
 	}
 	return "#!/bin/sh\nif [ \"$1\" = --describe ]; then\ncat <<'END'\n" +
-		`{"name":"` + name + `","description":"Does it.","schema":{"type":"object","properties":{"a":{"type":"string"}}}` + more + "}\nEND\nexit\nfi\n" + body + "\n"
+		`{"name":"` + name + `","description":"Does it.","schema":{"type":"object","properties":{"a":{"type":"string"}}}` +
+		more + "}\nEND\nexit\nfi\n" + body + "\n"
 }
 
 // names of the tools there are now.
@@ -145,7 +146,8 @@ func (b *bench) call(tl tool.Tool, args string, p *progress) *tool.Call {
 		p = &progress{}
 	}
 	return &tool.Call{
-		ID: "c1", Key: "key of the call", Name: tl.Name, Args: json.RawMessage(args), Session: "s1", Env: b.Env, Cwd: b.Env.Root, Mode: "ask", Progress: p.add,
+		ID: "c1", Key: "key of the call", Name: tl.Name, Args: json.RawMessage(args), Session: "s1", Env: b.Env, Cwd: b.Env.Root, Mode: "ask",
+		Progress: p.add,
 	}
 }
 

@@ -70,7 +70,8 @@ func (o *output) text() string {
 	if dropped == 0 {
 		return text.Printed(string(o.head) + string(tail))
 	}
-	return text.Printed(string(o.head)) + fmt.Sprintf("\n[... %d bytes left out; they are not kept ...]\n", dropped) + text.Printed(string(text.TrimStart(tail)))
+	return text.Printed(string(o.head)) + fmt.Sprintf("\n[... %d bytes left out; they are not kept ...]\n", dropped) +
+		text.Printed(string(text.TrimStart(tail)))
 }
 
 // lines takes what a program says on its standard error, line by line, and keeps

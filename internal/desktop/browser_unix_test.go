@@ -24,7 +24,8 @@ func TestBrowserOfThePerson(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if got, err := os.ReadFile(shown); err != nil || strings.TrimSpace(string(got)) != "https://login.example.com/a?b=c\n--new https://login.example.com/a?b=c" {
+	if got, err := os.ReadFile(shown); err != nil ||
+		strings.TrimSpace(string(got)) != "https://login.example.com/a?b=c\n--new https://login.example.com/a?b=c" {
 		t.Errorf("%q, %v", got, err)
 	}
 }

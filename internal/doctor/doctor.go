@@ -58,7 +58,8 @@ func Run(ctx context.Context, self string, probe bool) []Finding {
 			findings = append(findings, provider(ctx, a, p, probe))
 		}
 		named := strings.HasPrefix(a.Config.Model, p.Name+"/")
-		if listed := slices.Contains([]string{"ollama", "openai", "openai-responses"}, p.Kind); probe && listed && p.Stays() && p.BaseURL != "" && (set || named) {
+		if listed := slices.Contains([]string{"ollama", "openai", "openai-responses"}, p.Kind); probe &&
+			listed && p.Stays() && p.BaseURL != "" && (set || named) {
 			findings = append(findings, reached(ctx, a, p))
 		}
 	}
@@ -148,7 +149,10 @@ func existing(path string) string {
 func chosen(ctx context.Context, a *app.App) Finding {
 	c, err := a.Providers.Model(ctx, "", "")
 	if err != nil {
-		return Finding{Check: "model", State: Warn, Found: "no model is configured", Remedy: "set a key such as ANTHROPIC_API_KEY, or name a model with --model; 'inspan demo' needs neither"}
+		return Finding{
+			Check: "model", State: Warn, Found: "no model is configured",
+			Remedy: "set a key such as ANTHROPIC_API_KEY, or name a model with --model; 'inspan demo' needs neither",
+		}
 	}
 	return Finding{Check: "model", State: Good, Found: c.Model.Info().Route() + " is taken when none is named"}
 }

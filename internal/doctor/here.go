@@ -168,7 +168,8 @@ func languages(root string) (out []Finding) {
 	for language, programs := range lacking {
 		if !served[language] {
 			out = append(out, Finding{
-				Check: "language servers", State: Warn, Found: "none for the project in this folder", Remedy: "install " + strings.Join(programs, " or "),
+				Check: "language servers", State: Warn, Found: "none for the project in this folder", Remedy: "install " +
+					strings.Join(programs, " or "),
 			})
 		}
 	}

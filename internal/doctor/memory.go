@@ -16,7 +16,8 @@ func video(devices []profile.Device) Finding {
 	free := profile.Free(devices)
 	window := ollama.Shape{}.Fit(free)
 	if len(devices) == 0 {
-		return Finding{Check: "gpu", State: Skip, Found: fmt.Sprintf("none found; local models run on the processor, with a window of about %s", tokens(window))}
+		return Finding{Check: "gpu", State: Skip, Found: fmt.Sprintf("none found; local models run on the processor, with a window of about %s",
+			tokens(window))}
 	}
 	var names []string
 	for _, d := range devices {

@@ -43,7 +43,10 @@ func TestLlamacppCalls(t *testing.T) {
 	e := llamacpp(t)
 	must := map[string]any{"tool_choice": "required"}
 	e.HTTP = &forced{fields: must}
-	if o := ask(t, speaks(e), llm.Request{Tools: []llm.ToolSpec{read}, Messages: user("Read the file a.txt."), MaxOutput: 200}); o.reply != nil && len(o.reply.Calls()) == 0 {
+	if o := ask(t, speaks(e), llm.Request{
+		Tools: []llm.ToolSpec{read}, Messages: user("Read the file a.txt."),
+		MaxOutput: 200,
+	}); o.reply != nil && len(o.reply.Calls()) == 0 {
 		t.Skip("the model talks instead of calling, and the server lets it: take another model")
 	}
 	e.HTTP = &forced{fields: must}

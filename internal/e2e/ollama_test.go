@@ -86,7 +86,8 @@ func TestOllamaDiscover(t *testing.T) {
 func TestOllamaNoModel(t *testing.T) {
 	e := at(t, plain, 2048)
 	e.ID = "no-such-model:1b"
-	if o := ask(t, model(e), llm.Request{Messages: user("Hi.")}); o.err == nil || o.err.Kind != llm.KindNoModel || !strings.Contains(o.err.Message, "ollama pull no-such-model:1b") {
+	if o := ask(t, model(e), llm.Request{Messages: user("Hi.")}); o.err == nil || o.err.Kind != llm.KindNoModel ||
+		!strings.Contains(o.err.Message, "ollama pull no-such-model:1b") {
 		t.Errorf("%+v, %v", o.reply, o.err)
 	}
 	if _, err := ollama.Show(t.Context(), e); err == nil || llm.AsError(err).Kind != llm.KindNoModel {

@@ -89,7 +89,8 @@ func streams(t *testing.T, m llm.Model) {
 	if o.reply.Stop != llm.StopLength && o.reply.Stop != llm.StopEnd {
 		t.Errorf("stop %q", o.reply.Stop)
 	}
-	if short := ask(t, m, llm.Request{Messages: user("Tell me a very long story."), MaxOutput: 3}); short.err != nil || short.reply.Stop != llm.StopLength || short.reply.Usage.Output != 3 {
+	if short := ask(t, m, llm.Request{Messages: user("Tell me a very long story."), MaxOutput: 3}); short.err != nil ||
+		short.reply.Stop != llm.StopLength || short.reply.Usage.Output != 3 {
 		t.Errorf("bounded by 3: %+v, %v", short.reply, short.err)
 	}
 }
@@ -152,7 +153,8 @@ func frees(t *testing.T, m llm.Model) {
 func grows(t *testing.T, m llm.Model) (first, second llm.Usage) {
 	req := llm.Request{System: []string{"You are a poet. " + story(60)}, Messages: user("Tell me of the sea."), MaxOutput: 12}
 	a := must(t, m, req)
-	req.Messages = append(req.Messages, llm.Message{Role: llm.Assistant, Parts: a.Parts}, llm.Message{Role: llm.User, Parts: llm.Say("And of the wind.")})
+	req.Messages = append(req.Messages, llm.Message{Role: llm.Assistant, Parts: a.Parts},
+		llm.Message{Role: llm.User, Parts: llm.Say("And of the wind.")})
 	b := must(t, m, req)
 	if added := b.Usage.Prompt() - a.Usage.Prompt(); added <= 0 || added > 120 {
 		t.Errorf("the prompt went from %d to %d tokens", a.Usage.Prompt(), b.Usage.Prompt())
@@ -175,7 +177,8 @@ func calls(t *testing.T, m llm.Model) {
 		t.Fatalf("%d calls, stop %q: %q", len(list), reply.Stop, reply.Parts.Text())
 	}
 	var args struct{ Path string }
-	if err := json.Unmarshal(list[0].Args, &args); err != nil || list[0].Name != "read" || list[0].ID == "" || !strings.HasSuffix(args.Path, ".txt") {
+	if err := json.Unmarshal(list[0].Args, &args); err != nil ||
+		list[0].Name != "read" || list[0].ID == "" || !strings.HasSuffix(args.Path, ".txt") {
 		t.Errorf("%+v, %v", list[0], err)
 	}
 	t.Logf("called %s %s", list[0].Name, list[0].Args)

@@ -94,7 +94,10 @@ func TestExportsMarkWhatWasRewound(t *testing.T) {
 		"the end":        {[]event.Body{event.Rewound{To: 3, Of: 5}}, "two Hi."},
 		"and it goes on": {[]event.Body{event.Rewound{To: 3, Of: 5}, said("three")}, "two Hi."},
 		"taken back":     {[]event.Body{event.Rewound{To: 3, Of: 5}, said("three"), event.Rewound{To: 5, Of: 7}, said("four")}, "three"},
-		"twice":          {[]event.Body{event.Rewound{To: 3, Of: 5}, said("three"), event.Rewound{To: 1, Of: 7}, said("four")}, "one Hi. two Hi. three"},
+		"twice": {
+			[]event.Body{event.Rewound{To: 3, Of: 5}, said("three"), event.Rewound{To: 1, Of: 7}, said("four")},
+			"one Hi. two Hi. three",
+		},
 	} {
 		list := events(append(slices.Clone(start), tc.more...)...)
 		var md, atif bytes.Buffer

@@ -12,7 +12,8 @@ import (
 // some uses only.
 func TestToolsOfAgents(t *testing.T) {
 	some := extension.Pick(skill.Role{Tools: []string{"Read", "Bash(git log:*)", "Grep"}, Without: []string{"Grep(x)"}})
-	if got := some([]tool.Tool{{Name: "bash"}, {Name: "git"}, {Name: "read_file"}, {Name: "search_files"}}); len(got) != 1 || got[0].Name != "read_file" {
+	if got := some([]tool.Tool{{Name: "bash"}, {Name: "git"}, {Name: "read_file"}, {Name: "search_files"}}); len(got) != 1 ||
+		got[0].Name != "read_file" {
 		t.Errorf("%+v", got)
 	}
 }

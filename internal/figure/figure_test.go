@@ -39,20 +39,43 @@ func charts() map[string]figure.Chart {
 	sine, ramp := wave(100, func(x float64) float64 { return 3 * math.Sin(x) }), wave(100, func(x float64) float64 { return x/2 - 1 })
 	evil := "</text><script>alert(1)</script>\x1b[2J\u202e\"'&\x00\xff"
 	return map[string]figure.Chart{
-		"bar":          {Kind: figure.Bar, Title: "Lines by file", X: "file", Y: "lines", Labels: []string{"cart.go", "漢字 and a long name of a file that goes on and on", "x", ""}, Series: []figure.Series{{Values: []float64{210, 83.5, 1, 0}}}},
-		"bar-groups":   {Kind: figure.Bar, Labels: []string{"a", "b", "c"}, Series: []figure.Series{{Name: "in", Values: []float64{5, -3, 0}}, {Name: "out", Values: []float64{-10, 4, 0.001}}}},
-		"bar-below":    {Kind: figure.Bar, Series: []figure.Series{{Values: []float64{-1, -2.5}}}},
-		"bar-nothing":  {Kind: figure.Bar, Labels: []string{"a"}, Series: []figure.Series{{Values: []float64{0}}}},
-		"line":         {Kind: figure.Line, Title: "Waves", X: "time", Y: "volts", Series: []figure.Series{{Name: "sine", Values: sine}, {Name: "ramp", Values: ramp}}},
-		"line-labels":  {Kind: figure.Line, Labels: []string{"Monday", "Tuesday", "火曜日"}, Series: []figure.Series{{Name: "visitors", Values: []float64{12, 31, 17}}}},
-		"line-one":     {Kind: figure.Line, Series: []figure.Series{{Values: []float64{7}}}},
-		"line-flat":    {Kind: figure.Line, Series: []figure.Series{{Values: []float64{0, 0, 0}}}},
-		"scatter":      {Kind: figure.Scatter, X: "sine", Y: "ramp", Series: []figure.Series{{Values: sine}, {Values: ramp}}},
-		"scatter-two":  {Kind: figure.Scatter, Series: []figure.Series{{Values: []float64{1, 2, 3}}, {Name: "up", Values: []float64{1, 2, 3}}, {Name: "down", Values: []float64{3, 2, 0}}}},
-		"histogram":    {Kind: figure.Histogram, Title: "How often", Series: []figure.Series{{Values: sine}}},
-		"histogram-1":  {Kind: figure.Histogram, Series: []figure.Series{{Values: []float64{4, 4, 4}}}},
-		"evil":         {Kind: figure.Bar, Title: evil, X: evil, Y: evil, Labels: []string{evil}, Series: []figure.Series{{Name: evil, Values: []float64{1}}, {Name: "b", Values: []float64{2}}}},
-		"evil-line":    {Kind: figure.Line, Title: evil, X: evil, Y: evil, Labels: []string{evil, evil}, Series: []figure.Series{{Name: evil, Values: []float64{1, 2}}}},
+		"bar": {
+			Kind: figure.Bar, Title: "Lines by file", X: "file", Y: "lines",
+			Labels: []string{"cart.go", "漢字 and a long name of a file that goes on and on", "x", ""},
+			Series: []figure.Series{{Values: []float64{210, 83.5, 1, 0}}},
+		},
+		"bar-groups": {
+			Kind: figure.Bar, Labels: []string{"a", "b", "c"},
+			Series: []figure.Series{{Name: "in", Values: []float64{5, -3, 0}}, {Name: "out", Values: []float64{-10, 4, 0.001}}},
+		},
+		"bar-below":   {Kind: figure.Bar, Series: []figure.Series{{Values: []float64{-1, -2.5}}}},
+		"bar-nothing": {Kind: figure.Bar, Labels: []string{"a"}, Series: []figure.Series{{Values: []float64{0}}}},
+		"line": {
+			Kind: figure.Line, Title: "Waves", X: "time", Y: "volts",
+			Series: []figure.Series{{Name: "sine", Values: sine}, {Name: "ramp", Values: ramp}},
+		},
+		"line-labels": {
+			Kind: figure.Line, Labels: []string{"Monday", "Tuesday", "火曜日"},
+			Series: []figure.Series{{Name: "visitors", Values: []float64{12, 31, 17}}},
+		},
+		"line-one":  {Kind: figure.Line, Series: []figure.Series{{Values: []float64{7}}}},
+		"line-flat": {Kind: figure.Line, Series: []figure.Series{{Values: []float64{0, 0, 0}}}},
+		"scatter":   {Kind: figure.Scatter, X: "sine", Y: "ramp", Series: []figure.Series{{Values: sine}, {Values: ramp}}},
+		"scatter-two": {Kind: figure.Scatter, Series: []figure.Series{
+			{Values: []float64{1, 2, 3}},
+			{Name: "up", Values: []float64{1, 2, 3}},
+			{Name: "down", Values: []float64{3, 2, 0}},
+		}},
+		"histogram":   {Kind: figure.Histogram, Title: "How often", Series: []figure.Series{{Values: sine}}},
+		"histogram-1": {Kind: figure.Histogram, Series: []figure.Series{{Values: []float64{4, 4, 4}}}},
+		"evil": {
+			Kind: figure.Bar, Title: evil, X: evil, Y: evil, Labels: []string{evil},
+			Series: []figure.Series{{Name: evil, Values: []float64{1}}, {Name: "b", Values: []float64{2}}},
+		},
+		"evil-line": {
+			Kind: figure.Line, Title: evil, X: evil, Y: evil, Labels: []string{evil, evil},
+			Series: []figure.Series{{Name: evil, Values: []float64{1, 2}}},
+		},
 		"huge":         {Kind: figure.Line, Series: []figure.Series{{Values: []float64{-1e300, 1e300, 1e-300}}}},
 		"tiny":         {Kind: figure.Bar, Series: []figure.Series{{Values: []float64{5e-324, 1e-310}}}},
 		"tiny-line":    {Kind: figure.Line, Series: []figure.Series{{Values: []float64{5e-324, 1e-323}}}},
@@ -68,7 +91,10 @@ func charts() map[string]figure.Chart {
 
 func many(series, values int) (out []figure.Series) {
 	for k := range series {
-		out = append(out, figure.Series{Name: strings.Repeat("n", k+1), Values: wave(values, func(x float64) float64 { return float64(k) + math.Cos(x*float64(k+1)) })})
+		out = append(out, figure.Series{
+			Name:   strings.Repeat("n", k+1),
+			Values: wave(values, func(x float64) float64 { return float64(k) + math.Cos(x*float64(k+1)) }),
+		})
 	}
 	return out
 }
@@ -158,9 +184,12 @@ func TestCheck(t *testing.T) {
 		"a scatter has no labels":                                {Kind: figure.Scatter, Series: many(2, 1), Labels: []string{"a"}},
 		"there are 1 labels for the 3 values of \"n\"":           {Kind: figure.Bar, Series: many(1, 3), Labels: []string{"a"}},
 		`"a" has 2 values and series 2 has 1`:                    {Kind: figure.Line, Series: two},
-		"value 2 of series 1 is NaN":                             {Kind: figure.Line, Series: []figure.Series{{Values: []float64{1, math.NaN()}}}},
-		"value 1 of series 1 is +Inf":                            {Kind: figure.Line, Series: []figure.Series{{Values: []float64{math.Inf(1)}}}},
-		"value 1 of series 1 is -1e+301":                         {Kind: figure.Bar, Series: []figure.Series{{Values: []float64{-1e301}}}},
+		"value 2 of series 1 is NaN": {
+			Kind:   figure.Line,
+			Series: []figure.Series{{Values: []float64{1, math.NaN()}}},
+		},
+		"value 1 of series 1 is +Inf":    {Kind: figure.Line, Series: []figure.Series{{Values: []float64{math.Inf(1)}}}},
+		"value 1 of series 1 is -1e+301": {Kind: figure.Bar, Series: []figure.Series{{Values: []float64{-1e301}}}},
 	} {
 		err := c.Check()
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -232,8 +261,17 @@ func TestTable(t *testing.T) {
 		markdown, html string
 	}{
 		{figure.Table{}, "", ""},
-		{figure.Table{Head: []string{"a", "b|c"}, Rows: [][]string{{"1\n2", `x\|y`}, {"<b>&", `a\b|c`}}}, "| a | b\\|c |\n| --- | --- |\n| 1<br>2 | x\\\\\\|y |\n| <b>& | a\\b\\|c |\n", "<table>\n<tr><th>a</th><th>b|c</th></tr>\n<tr><td>1<br>2</td><td>x\\|y</td></tr>\n<tr><td>&lt;b&gt;&amp;</td><td>a\\b|c</td></tr>\n</table>\n"},
-		{figure.Table{Rows: [][]string{{"a"}, {"b", "c\r\nd\x1b"}}}, "|  |  |\n| --- | --- |\n| a |  |\n| b | c<br>d\x1b |\n", "<table>\n<tr><td>a</td><td></td></tr>\n<tr><td>b</td><td>c<br>d\\x1b</td></tr>\n</table>\n"},
+		{
+			figure.Table{Head: []string{"a", "b|c"}, Rows: [][]string{{"1\n2", `x\|y`}, {"<b>&", `a\b|c`}}},
+			"| a | b\\|c |\n| --- | --- |\n| 1<br>2 | x\\\\\\|y |\n| <b>& | a\\b\\|c |\n",
+			"<table>\n<tr><th>a</th><th>b|c</th></tr>\n<tr><td>1<br>2</td><td>x\\|y</td></tr>\n<tr><td>&lt;b&gt;&amp;</td><td>a\\b|c</td></tr>\n" +
+				"</table>\n",
+		},
+		{
+			figure.Table{Rows: [][]string{{"a"}, {"b", "c\r\nd\x1b"}}},
+			"|  |  |\n| --- | --- |\n| a |  |\n| b | c<br>d\x1b |\n",
+			"<table>\n<tr><td>a</td><td></td></tr>\n<tr><td>b</td><td>c<br>d\\x1b</td></tr>\n</table>\n",
+		},
 	} {
 		if diff := cmp.Diff(tc.markdown, tc.table.Markdown()); diff != "" {
 			t.Error(diff)
@@ -299,7 +337,10 @@ func FuzzChart(f *testing.F) {
 	f.Add(uint8(1), uint8(1), "漢字", 1e300, 5e-324, 1.0, 10)
 	f.Add(uint8(3), uint8(1), "", 1e15, 1e15, 1e15+0.125, 80)
 	f.Fuzz(func(t *testing.T, kind, series uint8, text string, a, b, c float64, width int) {
-		chart := figure.Chart{Kind: []string{figure.Bar, figure.Line, figure.Scatter, figure.Histogram, "other"}[kind%5], Title: text, X: text, Y: text}
+		chart := figure.Chart{
+			Kind:  []string{figure.Bar, figure.Line, figure.Scatter, figure.Histogram, "other"}[kind%5],
+			Title: text, X: text, Y: text,
+		}
 		for range series % 14 {
 			chart.Series = append(chart.Series, figure.Series{Name: text, Values: []float64{a, b, c, a + b}})
 		}

@@ -59,7 +59,8 @@ type svg struct {
 }
 
 func (s *svg) whole(name string) string {
-	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %.0f" width="%d" role="img" class="chart"><title>%s</title><style>%s</style>%s</svg>`+"\n",
+	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %.0f" width="%d" role="img" `+
+		`class="chart"><title>%s</title><style>%s</style>%s</svg>`+"\n",
 		svgWidth, math.Ceil(s.top+svgMargin), svgWidth, safe(name, 200), strings.TrimSpace(svgStyle), s.String())
 }
 
@@ -142,7 +143,8 @@ func (s *svg) bars(c Chart) {
 		for k, one := range c.Series {
 			v := one.Values[i]
 			x0, x1, top := min(at(0), at(v)), max(at(0), at(v)), y+float64(k)*thick
-			fmt.Fprintf(s, `<rect class="s%d" x="%.1f" y="%.1f" width="%.1f" height="%.1f"><title>%s</title></rect>`, k, x0, top, x1-x0, max(1, thick-1), safe(c.label(i)+": "+number(v), 100))
+			fmt.Fprintf(s, `<rect class="s%d" x="%.1f" y="%.1f" width="%.1f" height="%.1f"><title>%s</title></rect>`, k, x0, top, x1-x0,
+				max(1, thick-1), safe(c.label(i)+": "+number(v), 100))
 			if thick >= 10 {
 				s.text(x1+4, top+thick-3, "start", number(v), 66)
 			}

@@ -58,10 +58,16 @@ func TestDecode(t *testing.T) {
 	}{
 		{"", nil, ""},
 		{"# nothing\n", values{}, ""},
-		{"name: a\ndescription: Does it, when asked (always).\n# note\n\nversion: 1.0\non: yes\nempty:\nnone: null\nat: 2024-01-01\nurl: https://example.com/a#b\n", values{
-			"name": "a", "description": "Does it, when asked (always).", "version": "1.0", "on": "yes", "empty": nil, "none": nil, "at": "2024-01-01", "url": "https://example.com/a#b",
+		{"name: a\ndescription: Does it, when asked (always).\n# note\n\nversion: 1.0\non: yes\nempty:\nnone: null\nat: 2024-01-01\n" +
+			"url: https://example.com/a#b\n", values{
+			"name": "a", "description": "Does it, when asked (always).", "version": "1.0", "on": "yes", "empty": nil, "none": nil,
+			"at": "2024-01-01", "url": "https://example.com/a#b",
 		}, ""},
-		{`a: "x: y"` + "\n" + `b: 'it is "so"'` + "\n" + `c: "é\u00e9\n"` + "\nd: 'it''s'\n", values{"a": "x: y", "b": `it is "so"`, "c": "éé\n", "d": "it's"}, ""},
+		{
+			`a: "x: y"` + "\n" + `b: 'it is "so"'` + "\n" + `c: "é\u00e9\n"` + "\nd: 'it''s'\n",
+			values{"a": "x: y", "b": `it is "so"`, "c": "éé\n", "d": "it's"},
+			"",
+		},
 		{"a: x # note\nb: x#y\n", values{"a": "x", "b": "x#y"}, ""},
 		{"text: >\n  one\n  two\nlist:\n- a\n- b\nmap:\n  k: v\n  n: 1.50\nflow: [x, {y: z}]\n", values{
 			"text": "one two\n", "list": []any{"a", "b"}, "map": values{"k": "v", "n": "1.50"}, "flow": []any{"x", values{"y": "z"}},
@@ -71,7 +77,11 @@ func TestDecode(t *testing.T) {
 		{"hint: [file] [depth]\nlist:\n  - x\n", values{"hint": "[file] [depth]", "list": []any{"x"}}, "no YAML"},
 		{"description: Use when: asked\nmetadata:\n  k: v\n", values{"description": "Use when: asked", "metadata": values{"k": "v"}}, "no YAML"},
 		{"description: @you\nname: a", values{"description": "@you", "name": "a"}, "no YAML"},
-		{"description: Use it\n  when: asked\n  - or: not\nname: \"a\ntools: x\n", values{"description": "Use it when: asked or: not", "name": "a", "tools": "x"}, "no YAML"},
+		{
+			"description: Use it\n  when: asked\n  - or: not\nname: \"a\ntools: x\n",
+			values{"description": "Use it when: asked or: not", "name": "a", "tools": "x"},
+			"no YAML",
+		},
 		{"a: >\n  x: [\n\tb\nc:d\n", values{"a": "x: [ b", "c": "d"}, "no YAML"},
 		{"a: 1\na: 2\n", values{"a": "2"}, "twice"},
 		{"a: x\x1b[31m\n", values{"a": "x\x1b[31m"}, "no YAML"},
@@ -138,7 +148,8 @@ func TestDecodeIsBounded(t *testing.T) {
 		"laughs": laughs, "self": "a: &a [*a]\n", "merge": "a: &a {b: c}\nd: {<<: *a}\n",
 		"same keys": many("a: b\n"), "same keys in flow": "x: {" + many("a,")[:frontmatter.MaxMatter-10] + "}\n",
 		"lists": "a: " + many("[")[:frontmatter.MaxMatter-4], "mappings": "a: " + many("{a: ")[:frontmatter.MaxMatter-10],
-		"bullets": many("- "), "questions": many("? "), "blanks": many(" \n"), "broken keys": keys.String(), "good keys": good.String(), "quotes": "a: " + many(`"\n`)[:frontmatter.MaxMatter-10], "bangs": many("!"), "stars": many("*a "),
+		"bullets": many("- "), "questions": many("? "), "blanks": many(" \n"), "broken keys": keys.String(), "good keys": good.String(),
+		"quotes": "a: " + many(`"\n`)[:frontmatter.MaxMatter-10], "bangs": many("!"), "stars": many("*a "),
 		"deep": "a: " + strings.Repeat("[", 30) + strings.Repeat("]", 30) + "\n", "folded": many("a: >\n "),
 	} {
 		var got values
@@ -165,7 +176,10 @@ func TestValues(t *testing.T) {
 	}{
 		{nil, "", nil},
 		{" a\n b\t", "a b", []string{"a", "b"}},
-		{"Read, Grep,Glob  Bash(git diff:*), Bash(a, (b) c)", "Read, Grep,Glob Bash(git diff:*), Bash(a, (b) c)", []string{"Read", "Grep", "Glob", "Bash(git diff:*)", "Bash(a, (b) c)"}},
+		{
+			"Read, Grep,Glob  Bash(git diff:*), Bash(a, (b) c)", "Read, Grep,Glob Bash(git diff:*), Bash(a, (b) c)",
+			[]string{"Read", "Grep", "Glob", "Bash(git diff:*)", "Bash(a, (b) c)"},
+		},
 		{[]any{"Read", " Bash(x y) ", nil, "", "a, b"}, "[Read Bash(x y) <nil> a, b]", []string{"Read", "Bash(x y)", "a, b"}},
 		{"a) b (c d", "a) b (c d", []string{"a)", "b", "(c d"}},
 		{true, "true", []string{"true"}},
@@ -178,7 +192,10 @@ func TestValues(t *testing.T) {
 			t.Errorf("%#v: list %q, want %q", tc.v, got, tc.list)
 		}
 	}
-	for v, want := range map[any][2]bool{"true": {true, true}, "Yes": {true, true}, true: {true, true}, "off": {false, true}, "FALSE": {false, true}, "no": {false, true}, "": {}, "1": {}, nil: {}} {
+	for v, want := range map[any][2]bool{
+		"true": {true, true}, "Yes": {true, true}, true: {true, true}, "off": {false, true},
+		"FALSE": {false, true}, "no": {false, true}, "": {}, "1": {}, nil: {},
+	} {
 		if yes, ok := frontmatter.Bool(v); yes != want[0] || ok != want[1] {
 			t.Errorf("%#v: %v, %v", v, yes, ok)
 		}
@@ -211,7 +228,8 @@ func TestExpand(t *testing.T) {
 func TestExpandIsBounded(t *testing.T) {
 	args := strings.Repeat("x", 100<<10)
 	got := frontmatter.Expand(strings.Repeat("$ARGUMENTS ", 20_000), args, nil)
-	if n := len(got); n > frontmatter.MaxExpanded+len(args)+300<<10 || !strings.HasSuffix(got, " $ARGUMENTS ") || !strings.HasPrefix(got, args+" "+args) {
+	if n := len(got); n > frontmatter.MaxExpanded+len(args)+300<<10 ||
+		!strings.HasSuffix(got, " $ARGUMENTS ") || !strings.HasPrefix(got, args+" "+args) {
 		t.Errorf("%d bytes", n)
 	}
 	text := strings.Repeat("y", 2*frontmatter.MaxExpanded) + "$1"
@@ -227,7 +245,8 @@ func TestExpandIsBounded(t *testing.T) {
 
 func TestWords(t *testing.T) {
 	for args, want := range map[string][]string{
-		`a  b`: {"a", "b"}, `"a b" 'c d'`: {"a b", "c d"}, `it's fine`: {"it's", "fine"}, `"open`: {`"open`}, `"a"b`: {`"a"b`}, "": nil, `"" x`: {"", "x"},
+		`a  b`: {"a", "b"}, `"a b" 'c d'`: {"a b", "c d"}, `it's fine`: {"it's", "fine"}, `"open`: {`"open`}, `"a"b`: {`"a"b`}, "": nil,
+		`"" x`: {"", "x"},
 	} {
 		if got := frontmatter.Words(args); !slices.Equal(got, want) {
 			t.Errorf("%q: %q, want %q", args, got, want)
@@ -256,7 +275,8 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, matter string) {
 		var m values
 		err := frontmatter.Decode([]byte(matter), &m)
-		if len(matter) <= frontmatter.MaxMatter && err == nil && m == nil && strings.TrimSpace(matter) != "" && !strings.Contains(matter, "#") && !strings.ContainsAny(matter, "-.%\ufeff") {
+		if len(matter) <= frontmatter.MaxMatter && err == nil && m == nil && strings.TrimSpace(matter) != "" &&
+			!strings.Contains(matter, "#") && !strings.ContainsAny(matter, "-.%\ufeff") {
 			t.Errorf("%q: nothing, and no error", matter)
 		}
 		var s struct {

@@ -7,7 +7,10 @@ import (
 
 // FuzzPlain holds that what is read without YAML is what YAML would say.
 func FuzzPlain(f *testing.F) {
-	for _, s := range []string{"a: b\n", "a: \"b: c\"\n#\nb:\n", "a: 'x' \nb: NULL", "a: x: y", "a: b #", "a:  é", "a: 1:2\nA-b_c: d:e", "a: b\n c"} {
+	for _, s := range []string{
+		"a: b\n", "a: \"b: c\"\n#\nb:\n", "a: 'x' \nb: NULL",
+		"a: x: y", "a: b #", "a:  é", "a: 1:2\nA-b_c: d:e", "a: b\n c",
+	} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, matter string) {
@@ -37,8 +40,10 @@ func FuzzPlain(f *testing.F) {
 
 func BenchmarkDecode(b *testing.B) {
 	for name, matter := range map[string]string{
-		"plain":  "name: code-review\ndescription: Reviews a change for what is wrong with it. Use it before a commit, or when asked to review.\nallowed-tools: Read, Grep\n",
-		"nested": "name: code-review\ndescription: >\n  Reviews a change for what is wrong with it.\n  Use it before a commit.\nmetadata:\n  author: someone\n",
+		"plain": "name: code-review\ndescription: Reviews a change for what is wrong with it. Use it before a commit, or when asked to " +
+			"review.\nallowed-tools: Read, Grep\n",
+		"nested": "name: code-review\ndescription: >\n  Reviews a change for what is wrong with it.\n  Use it before a commit.\nmetadata:\n" +
+			"  author: someone\n",
 		"broken": "name: code-review\ndescription: Reviews a change. Use when: asked to\nargument-hint: [file] [depth]\n",
 	} {
 		b.Run(name, func(b *testing.B) {

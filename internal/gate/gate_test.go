@@ -117,8 +117,16 @@ func TestEveryCheck(t *testing.T) {
 		{"wrong token for what is open", "GET", "/card", "", map[string][]string{"Authorization": {"Bearer x"}}, 200},
 		{"no token below what is open", "GET", "/card/", "", map[string][]string{"Authorization": nil}, 401},
 		{"no token to change what is open", "POST", "/card", "{}", map[string][]string{"Authorization": nil}, 401},
-		{"what is open for another host", "GET", "/card", "", map[string][]string{"Authorization": nil, "Host": {"evil.example.org:" + port}}, 403},
-		{"what is open for pages of others", "GET", "/card", "", map[string][]string{"Authorization": nil, "Sec-Fetch-Site": {"cross-site"}}, 403},
+		{
+			"what is open for another host", "GET", "/card", "",
+			map[string][]string{"Authorization": nil, "Host": {"evil.example.org:" + port}},
+			403,
+		},
+		{
+			"what is open for pages of others", "GET", "/card", "",
+			map[string][]string{"Authorization": nil, "Sec-Fetch-Site": {"cross-site"}},
+			403,
+		},
 
 		{"host of this machine", "POST", "/", "{}", map[string][]string{"Host": {"localhost:" + port}}, 200},
 		{"host in capitals", "POST", "/", "{}", map[string][]string{"Host": {"LOCALHOST:" + port}}, 200},
@@ -149,7 +157,10 @@ func TestEveryCheck(t *testing.T) {
 		{"same origin", "GET", "/", "", map[string][]string{"Sec-Fetch-Site": {"same-origin"}}, 200},
 		{"typed", "GET", "/", "", map[string][]string{"Sec-Fetch-Site": {"none"}}, 200},
 		{"both sites", "GET", "/", "", map[string][]string{"Sec-Fetch-Site": {"none", "cross-site"}}, 403},
-		{"cross site that is allowed", "POST", "/", "{}", map[string][]string{"Sec-Fetch-Site": {"cross-site"}, "Origin": {"https://app.example.org"}}, 200},
+		{"cross site that is allowed", "POST", "/", "{}", map[string][]string{
+			"Sec-Fetch-Site": {"cross-site"},
+			"Origin":         {"https://app.example.org"},
+		}, 200},
 
 		{"no type", "POST", "/", "{}", map[string][]string{"Content-Type": nil}, 415},
 		{"a form", "POST", "/", "{}", map[string][]string{"Content-Type": {"application/x-www-form-urlencoded"}}, 415},
@@ -195,7 +206,10 @@ func TestWithoutToken(t *testing.T) {
 	if status, text := send(t, "POST", "http://"+addr, "{}", typed); status != 200 || text != "||{}" {
 		t.Errorf("%d %s", status, text)
 	}
-	if status, _ := send(t, "POST", "http://"+addr, "{}", map[string][]string{"Content-Type": {"application/json"}, "Host": {"evil.example.org"}}); status != 403 {
+	if status, _ := send(t, "POST", "http://"+addr, "{}", map[string][]string{
+		"Content-Type": {"application/json"},
+		"Host":         {"evil.example.org"},
+	}); status != 403 {
 		t.Errorf("a foreign host: %d", status)
 	}
 	if principal, ok := gate.One("ann", "")(""); ok {
@@ -262,13 +276,15 @@ func raw(t *testing.T, addr string, send ...string) string {
 func TestBodies(t *testing.T) {
 	addr := open(t, &gate.Gate{MaxBody: 20, BodyTime: 100 * time.Millisecond})
 	head := "POST / HTTP/1.1\r\nHost: " + addr + "\r\nContent-Type: application/json\r\n"
-	if got := raw(t, addr, head+"Transfer-Encoding: chunked\r\n\r\n", "f\r\n012345678901234\r\n", "f\r\n012345678901234\r\n0\r\n\r\n"); !strings.Contains(got, "413") {
+	if got := raw(t, addr, head+"Transfer-Encoding: chunked\r\n\r\n", "f\r\n012345678901234\r\n",
+		"f\r\n012345678901234\r\n0\r\n\r\n"); !strings.Contains(got, "413") {
 		t.Errorf("in pieces: %s", got)
 	}
 	if got := raw(t, addr, head+"Content-Length: 10\r\n\r\n", "{"); !strings.Contains(got, "408") {
 		t.Errorf("a slow one: %s", got)
 	}
-	if got := raw(t, addr, "POST / HTTP/1.1\r\nHost: "+addr+"\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n", "0\r\n\r\n"); !strings.Contains(got, "415") {
+	if got := raw(t, addr, "POST / HTTP/1.1\r\nHost: "+addr+"\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n",
+		"0\r\n\r\n"); !strings.Contains(got, "415") {
 		t.Errorf("of a form: %s", got)
 	}
 	if got := raw(t, addr, "GET / HTTP/1.1\r\nHost: "+addr+"\r\nX: "+strings.Repeat("x", 80<<10)+"\r\n\r\n"); !strings.Contains(got, "431") {

@@ -130,12 +130,16 @@ func TestKnownPatterns(t *testing.T) {
 	w := newWorld(t)
 	for _, text := range []string{
 		"a", "*.o", "/a", "dir/a", "/dir/a", "dir/", "foo/", "foo.d/", "sub", "sub/", "*/a", "*/*/a",
-		"**", "**/a", "**/foo", "/**/a", "a/**", "dir/**", "dir/**/a", "dir/**/", "**/sub/**", "dir/***/a", "dir**/a", "d**", "**o", "dir/**foo", "dir/**/**/a",
-		"foo*", "f?o", "?", "??", "[ab]", "[!a]", "[^a]", "[a-c]", "[]x]", "[!]x]", "[[]x]", "[a", "[", "[]", "[a-", "[a-]", "[-d]*", "[[:alpha:]]", "[[:upper:]]*", "[![:alpha:]]*", "[[:nope:]]", "[[:alpha:]b]", "[\\]]*", "x[]]y", "[b-a]", "[/]", "dir[/]a", "dir?a",
+		"**", "**/a", "**/foo", "/**/a", "a/**", "dir/**", "dir/**/a", "dir/**/", "**/sub/**", "dir/***/a", "dir**/a", "d**", "**o", "dir/**foo",
+		"dir/**/**/a",
+		"foo*", "f?o", "?", "??", "[ab]", "[!a]", "[^a]", "[a-c]", "[]x]", "[!]x]", "[[]x]", "[a", "[", "[]", "[a-", "[a-]", "[-d]*",
+		"[[:alpha:]]", "[[:upper:]]*", "[![:alpha:]]*", "[[:nope:]]", "[[:alpha:]b]", "[\\]]*", "x[]]y", "[b-a]", "[/]", "dir[/]a", "dir?a",
 		"\\!bang", "!bang", "\\#hash", "#hash", "back\\\\slash", "back\\slash", "a\\", "\\a", "\\*", "\\[x]", "\\[x\\]", "^hat", "-dash",
 		"trail ", "trail\\ ", "a ", "a  ", "a\\ ", "a\t", " a", "  ", "/", "//", "!", "!/", "/dir//a", "dir//", "./a", "dir/./a", "dir/../a",
-		"foo.d/*\n!foo.d/foo", "build/*\n!build/keep", "/build/\n!/build/keep", "*\n!*/\n!*.txt", "*\n!dir\n!dir/a", "*.o\n!b.o\n*.o", "!a\na", "a\n!a", "/*\n!/dir\n/dir/*\n!/dir/sub",
-		"a\r\nb\r\n", "\xef\xbb\xbfa\nb", "a\nb", "é", "?", "[é]", "upper", "UPPER", "a.*", "*.b.*", "*.*.*", ".*", "!.hidden\n.*", "**/", "*/", "/*/", "src/*.c", "*.c", "deep/foo.txt", "sub/deep", "sub/deep/*",
+		"foo.d/*\n!foo.d/foo", "build/*\n!build/keep", "/build/\n!/build/keep", "*\n!*/\n!*.txt", "*\n!dir\n!dir/a", "*.o\n!b.o\n*.o", "!a\na",
+		"a\n!a", "/*\n!/dir\n/dir/*\n!/dir/sub",
+		"a\r\nb\r\n", "\xef\xbb\xbfa\nb", "a\nb", "é", "?", "[é]", "upper", "UPPER", "a.*", "*.b.*", "*.*.*", ".*", "!.hidden\n.*", "**/", "*/",
+		"/*/", "src/*.c", "*.c", "deep/foo.txt", "sub/deep", "sub/deep/*",
 	} {
 		t.Run(strings.ReplaceAll(text, "/", "|"), func(t *testing.T) {
 			w.compare(t, map[string]string{".gitignore": text})

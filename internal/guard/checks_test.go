@@ -23,7 +23,8 @@ func compiled(t *testing.T, list ...guard.Check) guard.Checks {
 
 func TestChecksAreAJudge(t *testing.T) {
 	harnesstest.TestJudge(t, guard.Checks{})
-	harnesstest.TestJudge(t, compiled(t, guard.Check{Name: "a", On: guard.OnCall, Pattern: "passwd"}, guard.Check{Name: "b", On: guard.OnCall, Pattern: "ls", Action: tool.Ask}))
+	harnesstest.TestJudge(t, compiled(t, guard.Check{Name: "a", On: guard.OnCall, Pattern: "passwd"},
+		guard.Check{Name: "b", On: guard.OnCall, Pattern: "ls", Action: tool.Ask}))
 }
 
 func TestChecksOnCalls(t *testing.T) {
@@ -61,7 +62,8 @@ func TestChecksOnCalls(t *testing.T) {
 		t.Errorf("arguments that can't be read: %+v", v)
 	}
 	only := compiled(t, guard.Check{Name: "a", On: guard.OnCall, Pattern: "x", Tool: "other"})
-	if v, err := only.Judge(t.Context(), &tool.Call{Name: "bash", Args: json.RawMessage(`{"a":`)}, nil); err != nil || v.Action != tool.Abstain {
+	if v, err := only.Judge(t.Context(), &tool.Call{Name: "bash", Args: json.RawMessage(`{"a":`)}, nil); err != nil ||
+		v.Action != tool.Abstain {
 		t.Errorf("a check on another tool: %+v, %v", v, err)
 	}
 }

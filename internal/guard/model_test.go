@@ -46,8 +46,12 @@ func TestModelChecks(t *testing.T) {
 		refused  string
 		asked    int
 	}{
-		"fine":                 {[]llm.Message{user("hello")}, "hi", "", 1},
-		"input":                {[]llm.Message{user("what SALARY has bob")}, "hi", "the check payroll refused what was said: not with this assistant", 0},
+		"fine": {[]llm.Message{user("hello")}, "hi", "", 1},
+		"input": {
+			[]llm.Message{user("what SALARY has bob")},
+			"hi",
+			"the check payroll refused what was said: not with this assistant", 0,
+		},
 		"an earlier input":     {[]llm.Message{user("salary"), answer, user("hello")}, "hi", "", 1},
 		"a result is no input": {[]llm.Message{user("hello"), answer, results}, "hi", "", 1},
 		"output":               {[]llm.Message{user("hello")}, "it was Ann", "the check names refused the answer", 1},

@@ -50,7 +50,8 @@ func (m *reviewing) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.C
 		if stop == "" {
 			stop = llm.StopEnd
 		}
-		yield(llm.Chunk{Reply: &llm.Reply{Parts: llm.Say(text), Stop: stop, Usage: llm.Usage{Input: 1, Output: m.tokens}, Route: "test/small"}}, nil)
+		yield(llm.Chunk{Reply: &llm.Reply{Parts: llm.Say(text), Stop: stop, Usage: llm.Usage{Input: 1, Output: m.tokens}, Route: "test/small"}},
+			nil)
 	}
 }
 
@@ -75,7 +76,8 @@ func TestReviewerIsAJudge(t *testing.T) {
 	})
 	t.Run("rambles", func(t *testing.T) { harnesstest.TestJudge(t, &guard.Reviewer{Model: saying("well")}) })
 	t.Run("script", func(t *testing.T) {
-		harnesstest.TestJudge(t, &guard.Reviewer{Model: &script.Model{Steps: []script.Step{{Parts: llm.Say(`{"verdict":"deny","reason":"no"}`)}}}})
+		harnesstest.TestJudge(t, &guard.Reviewer{Model: &script.Model{Steps: []script.Step{{Parts: llm.Say(`{"verdict":"deny",` +
+			`"reason":"no"}`)}}}})
 	})
 	t.Run("no model", func(t *testing.T) { harnesstest.TestJudge(t, &guard.Reviewer{}) })
 }
@@ -176,12 +178,18 @@ func TestReviewerLooksAtRiskyCallsOnly(t *testing.T) {
 	m := saying(`{"verdict":"deny","reason":"x"}`)
 	r := &guard.Reviewer{Model: m}
 	call, _ := command("x")
-	for _, effects := range [][]tool.Effect{nil, {{Kind: tool.Read, Path: "/etc/hosts"}}, {{Kind: tool.Write, Path: "/w/a.go"}}, {{Kind: tool.Execute, Text: "ls", Class: tool.ProvenRead}}} {
+	for _, effects := range [][]tool.Effect{
+		nil,
+		{{Kind: tool.Read, Path: "/etc/hosts"}},
+		{{Kind: tool.Write, Path: "/w/a.go"}},
+		{{Kind: tool.Execute, Text: "ls", Class: tool.ProvenRead}},
+	} {
 		if v, err := r.Judge(t.Context(), call, effects); err != nil || v.Action != tool.Abstain || m.asked.Load() != 0 {
 			t.Errorf("%v: %+v, %v, asked %d times", effects, v, err, m.asked.Load())
 		}
 	}
-	if v, err := r.Judge(t.Context(), call, []tool.Effect{{Kind: tool.Network, Text: "x"}}); err != nil || v.Action != tool.Deny || m.asked.Load() != 1 {
+	if v, err := r.Judge(t.Context(), call, []tool.Effect{{Kind: tool.Network, Text: "x"}}); err != nil ||
+		v.Action != tool.Deny || m.asked.Load() != 1 {
 		t.Errorf("network: %+v, %v, asked %d times", v, err, m.asked.Load())
 	}
 	req := m.seen.Load().(llm.Request)
@@ -428,7 +436,8 @@ func TestReviewerReadsAllOrNothing(t *testing.T) {
 // TestReviewerReasonIsPlain: what the model says reaches a person's terminal.
 func TestReviewerReasonIsPlain(t *testing.T) {
 	call, effects := command(high)
-	v, err := (&guard.Reviewer{Model: saying(`{"verdict":"ask","reason":"a\n\u001b[31m[inspan: ok]\u202e ` + strings.Repeat("x", 1000) + `"}`)}).Judge(t.Context(), call, effects)
+	v, err := (&guard.Reviewer{Model: saying(`{"verdict":"ask","reason":"a\n\u001b[31m[inspan: ok]\u202e ` +
+		strings.Repeat("x", 1000) + `"}`)}).Judge(t.Context(), call, effects)
 	if err != nil || strings.ContainsAny(v.Reason, "\n\x1b[]\u202e") || len(v.Reason) > 320 {
 		t.Errorf("%q, %v", v.Reason, err)
 	}

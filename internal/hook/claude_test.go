@@ -151,8 +151,10 @@ func TestNotification(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	closed(t, s)
-	has(t, "stdin", read(t, s.Env.Root, "notified"), `"hook_event_name":"Stop"`, `"stop_hook_active":false`, `"last_assistant_message":"All done."`)
-	if diff := cmp.Diff([]string{".claude/settings.json: hooks.Notification: there is no such moment here; its hooks do not run"}, notes); diff != "" {
+	has(t, "stdin", read(t, s.Env.Root, "notified"), `"hook_event_name":"Stop"`,
+		`"stop_hook_active":false`, `"last_assistant_message":"All done."`)
+	if diff := cmp.Diff([]string{".claude/settings.json: hooks.Notification: there is no such moment here; its hooks do not run"},
+		notes); diff != "" {
 		t.Error(diff)
 	}
 	has(t, "told", w.take(), ": ding")
@@ -168,7 +170,10 @@ func TestPromptContext(t *testing.T) {
 		{tool.Point{Moment: tool.SessionStart, Why: "resumed"}, "text=Branch: main"},
 		{tool.Point{Moment: tool.AfterCompact, Why: "window"}, "text=Reminder: use Bun, not npm."},
 		{tool.Point{Moment: tool.PromptSaid, Text: "build it"}, "text=Today is a Sunday.\n\nNo secrets in it."},
-		{tool.Point{Moment: tool.PromptSaid, Text: "my password: x"}, "deny reason=Security policy violation: prompt contains secrets. text=Today is a Sunday."},
+		{
+			tool.Point{Moment: tool.PromptSaid, Text: "my password: x"},
+			"deny reason=Security policy violation: prompt contains secrets. text=Today is a Sunday.",
+		},
 	} {
 		if got := brief(must(t, s, tc.point)); got != tc.want {
 			t.Errorf("%+v: %q", tc.point, got)
@@ -230,7 +235,9 @@ func TestRegexpMatchers(t *testing.T) {
 		}
 	}
 	all := strings.Join(notes, "\n")
-	has(t, "notes", all, "PreToolUse[2].hooks[0]: it does not run: match", `PreToolUse[3].hooks[1]: it does not run: there are no hooks of type "prompt"`, `shell "powershell"`, "hooks.PermissionRequest: there is no such moment")
+	has(t, "notes", all, "PreToolUse[2].hooks[0]: it does not run: match",
+		`PreToolUse[3].hooks[1]: it does not run: there are no hooks of type "prompt"`, `shell "powershell"`, "hooks.PermissionRequest: there "+
+			"is no such moment")
 	if len(notes) != 4 {
 		t.Errorf("%d notes:\n%s", len(notes), all)
 	}
@@ -277,12 +284,21 @@ func TestClaudeAnswers(t *testing.T) {
 		{tool.BeforeCall, `{"decision":"block","reason":"old way"}`, "deny reason=old way", ""},
 		{tool.BeforeCall, specific("PreToolUse", `"permissionDecision":"defer"`), "", ""},
 		{tool.BeforeCall, specific("PreToolUse", `"permissionDecision":"deny"`), "deny reason=the hook gave no reason", ""},
-		{tool.BeforeCall, specific("PreToolUse", `"permissionDecision":"deny","updatedInput":{"command":"x"}`), "deny reason=the hook gave no reason", ""},
-		{tool.BeforeCall, specific("PreToolUse", `"permissionDecision":"ask","updatedInput":{"command":"pwd","description":"where"}`), `ask args={"command":"pwd"}`, ""},
+		{
+			tool.BeforeCall, specific("PreToolUse", `"permissionDecision":"deny","updatedInput":{"command":"x"}`),
+			"deny reason=the hook gave no reason", "",
+		},
+		{
+			tool.BeforeCall, specific("PreToolUse", `"permissionDecision":"ask","updatedInput":{"command":"pwd","description":"where"}`),
+			`ask args={"command":"pwd"}`, "",
+		},
 		{tool.BeforeCall, specific("PreToolUse", `"updatedInput":"pwd"`), "", "not an object"},
 		{tool.BeforeCall, specific("PreToolUse", `"permissionDecision":"maybe"`), "", `decision is "maybe"`},
 		{tool.BeforeCall, specific("PostToolUse", `"permissionDecision":"allow"`), "", "for PostToolUse, not for PreToolUse"},
-		{tool.BeforeCall, `{"hookSpecificOutput":{"permissionDecision":"deny","permissionDecisionReason":"no event"}}`, "deny reason=no event", ""},
+		{
+			tool.BeforeCall, `{"hookSpecificOutput":{"permissionDecision":"deny","permissionDecisionReason":"no event"}}`,
+			"deny reason=no event", "",
+		},
 		{tool.BeforeCall, `{"continue":false,"stopReason":"enough"}`, "deny reason=enough", ""},
 		{tool.BeforeCall, `{"decision":7}`, "", "not what Claude Code's hooks say"},
 		{tool.AfterCall, `{"decision":"block","reason":"lint"}`, "text=lint", ""},
@@ -322,19 +338,54 @@ func TestClaudeAnswers(t *testing.T) {
 func TestClaudeNames(t *testing.T) {
 	env := local(t)
 	for _, tc := range []struct{ name, args, theirs, change, back string }{
-		{"bash", `{"command":"ls","timeout":5}`, `"tool_input":{"command":"ls","timeout":5000},"tool_name":"Bash"`, `{"command":"pwd","timeout":1500}`, `{"command":"pwd","timeout":1}`},
-		{"read_file", `{"path":"a","limit":3}`, `"tool_input":{"file_path":"` + env.Root + `/a","limit":3},"tool_name":"Read"`, `{"file_path":"` + env.Root + `/a","limit":9}`, `{"limit":9,"path":"a"}`},
+		{
+			"bash", `{"command":"ls","timeout":5}`, `"tool_input":{"command":"ls","timeout":5000},"tool_name":"Bash"`,
+			`{"command":"pwd","timeout":1500}`, `{"command":"pwd","timeout":1}`,
+		},
+		{"read_file", `{"path":"a","limit":3}`, `"tool_input":{"file_path":"` + env.Root + `/a","limit":3},"tool_name":"Read"`, `{"file_path":"` +
+			env.Root + `/a","limit":9}`, `{"limit":9,"path":"a"}`},
 		{"read_file", `{"path":"blob:x"}`, `"tool_input":{"file_path":"blob:x"}`, `{"file_path":"/b"}`, `{"path":"/b"}`},
-		{"write_file", `{"path":"/a","content":"<x>"}`, `"tool_input":{"content":"<x>","file_path":"/a"},"tool_name":"Write"`, `{"file_path":"/b","content":"y"}`, `{"content":"y","path":"/b"}`},
-		{"edit_file", `{"path":"/a","edits":[{"old_string":"o","new_string":"n"}]}`, `"tool_input":{"file_path":"/a","new_string":"n","old_string":"o"},"tool_name":"Edit"`, `{"file_path":"/a","new_string":"m","old_string":"o","replace_all":true}`, `{"edits":[{"new_string":"m","old_string":"o","replace_all":true}],"path":"/a"}`},
-		{"edit_file", `{"path":"/a","edits":[{"old_string":"o","new_string":"n"},{"old_string":"p","new_string":"q"}]}`, `"tool_input":{"edits":[{"new_string":"n","old_string":"o"},{"new_string":"q","old_string":"p"}],"file_path":"/a"},"tool_name":"MultiEdit"`, `{"edits":[],"file_path":"/a"}`, `{"edits":[],"path":"/a"}`},
-		{"edit_lines", `{"path":"/a","first_line":2,"expect":"o","text":"n"}`, `"tool_input":{"file_path":"/a","first_line":2,"new_string":"n","old_string":"o"},"tool_name":"Edit"`, `{"file_path":"/a","first_line":2,"new_string":"m","old_string":"o"}`, `{"expect":"o","first_line":2,"path":"/a","text":"m"}`},
+		{
+			"write_file", `{"path":"/a","content":"<x>"}`, `"tool_input":{"content":"<x>","file_path":"/a"},"tool_name":"Write"`,
+			`{"file_path":"/b","content":"y"}`, `{"content":"y","path":"/b"}`,
+		},
+		{
+			"edit_file", `{"path":"/a","edits":[{"old_string":"o","new_string":"n"}]}`,
+			`"tool_input":{"file_path":"/a","new_string":"n","old_string":"o"},"tool_name":"Edit"`,
+			`{"file_path":"/a","new_string":"m","old_string":"o","replace_all":true}`,
+			`{"edits":[{"new_string":"m","old_string":"o","replace_all":true}],"path":"/a"}`,
+		},
+		{
+			"edit_file", `{"path":"/a","edits":[{"old_string":"o","new_string":"n"},{"old_string":"p","new_string":"q"}]}`,
+			`"tool_input":{"edits":[{"new_string":"n","old_string":"o"},{"new_string":"q","old_string":"p"}],"file_path":"/a"},` +
+				`"tool_name":"MultiEdit"`, `{"edits":[],"file_path":"/a"}`, `{"edits":[],"path":"/a"}`,
+		},
+		{
+			"edit_lines", `{"path":"/a","first_line":2,"expect":"o","text":"n"}`,
+			`"tool_input":{"file_path":"/a","first_line":2,"new_string":"n","old_string":"o"},"tool_name":"Edit"`,
+			`{"file_path":"/a","first_line":2,"new_string":"m","old_string":"o"}`, `{"expect":"o","first_line":2,"path":"/a","text":"m"}`,
+		},
 		{"find_files", `{"pattern":"*.go"}`, `"tool_input":{"pattern":"*.go"},"tool_name":"Glob"`, `{"pattern":"*.c"}`, `{"pattern":"*.c"}`},
-		{"search_files", `{"pattern":"x","ignore_case":true,"context":2,"max":5}`, `"tool_input":{"-C":2,"-i":true,"head_limit":5,"pattern":"x"},"tool_name":"Grep"`, `{"pattern":"y","-i":false}`, `{"ignore_case":false,"pattern":"y"}`},
+		{
+			"search_files", `{"pattern":"x","ignore_case":true,"context":2,"max":5}`,
+			`"tool_input":{"-C":2,"-i":true,"head_limit":5,"pattern":"x"},"tool_name":"Grep"`, `{"pattern":"y","-i":false}`,
+			`{"ignore_case":false,"pattern":"y"}`,
+		},
 		{"list_files", `{"path":"a"}`, `"tool_input":{"path":"a"},"tool_name":"LS"`, `{}`, `{}`},
-		{"web_fetch", `{"url":"https://a.b","find":"c"}`, `"tool_input":{"prompt":"c","url":"https://a.b"},"tool_name":"WebFetch"`, `{"url":"https://c.d","prompt":""}`, `{"find":"","url":"https://c.d"}`},
-		{"web_search", `{"query":"q","domains":["a"],"exclude":["b"]}`, `"tool_input":{"allowed_domains":["a"],"blocked_domains":["b"],"query":"q"},"tool_name":"WebSearch"`, `{"query":"r","allowed_domains":[]}`, `{"domains":[],"query":"r"}`},
-		{"todo", `{"items":[{"text":"a","state":"doing"},{"text":"b","state":"open"}]}`, `"tool_input":{"todos":[{"content":"a","status":"in_progress"},{"content":"b","status":"pending"}]},"tool_name":"TodoWrite"`, `{"todos":[{"content":"a","status":"completed","activeForm":"doing a"}]}`, `{"items":[{"state":"done","text":"a"}]}`},
+		{
+			"web_fetch", `{"url":"https://a.b","find":"c"}`, `"tool_input":{"prompt":"c","url":"https://a.b"},"tool_name":"WebFetch"`,
+			`{"url":"https://c.d","prompt":""}`, `{"find":"","url":"https://c.d"}`,
+		},
+		{
+			"web_search", `{"query":"q","domains":["a"],"exclude":["b"]}`,
+			`"tool_input":{"allowed_domains":["a"],"blocked_domains":["b"],"query":"q"},"tool_name":"WebSearch"`,
+			`{"query":"r","allowed_domains":[]}`, `{"domains":[],"query":"r"}`,
+		},
+		{
+			"todo", `{"items":[{"text":"a","state":"doing"},{"text":"b","state":"open"}]}`,
+			`"tool_input":{"todos":[{"content":"a","status":"in_progress"},{"content":"b","status":"pending"}]},"tool_name":"TodoWrite"`,
+			`{"todos":[{"content":"a","status":"completed","activeForm":"doing a"}]}`, `{"items":[{"state":"done","text":"a"}]}`,
+		},
 		{"spawn_agent", `{"prompt":"p"}`, `"tool_input":{"prompt":"p"},"tool_name":"Agent"`, `{"prompt":"q"}`, `{"prompt":"q"}`},
 		{"mcp__a__b", `{"file_path":"x"}`, `"tool_name":"mcp__a__b"`, `{"n":1}`, `{"n":1}`},
 	} {
@@ -346,7 +397,10 @@ func TestClaudeNames(t *testing.T) {
 		}
 		has(t, tc.name, read(t, env.Root, "told"), tc.theirs)
 		// What comes back as it was told is no change.
-		s = &hook.Set{Env: env, Hooks: []hook.Config{{On: tool.BeforeCall, Claude: true, Command: `sed 's/.*"tool_input":\(.*\),"tool_name".*/{"hookSpecificOutput":{"updatedInput":\1}}/'`}}}
+		s = &hook.Set{Env: env, Hooks: []hook.Config{{
+			On: tool.BeforeCall, Claude: true,
+			Command: `sed 's/.*"tool_input":\(.*\),"tool_name".*/{"hookSpecificOutput":{"updatedInput":\1}}/'`,
+		}}}
 		if out := must(t, s, p); brief(out) != "" {
 			t.Errorf("%s: unchanged arguments come back as %q", tc.name, brief(out))
 		}
@@ -364,15 +418,35 @@ func TestClaudeMoments(t *testing.T) {
 		mode  string
 		want  []string
 	}{
-		{tool.Point{Moment: tool.SessionStart, Why: "new", Mode: "yolo"}, "bypassPermissions", []string{`"hook_event_name":"SessionStart"`, `"source":"startup"`, `"cwd":"` + root + `"`, `"transcript_path":""`}},
+		{
+			tool.Point{Moment: tool.SessionStart, Why: "new", Mode: "yolo"},
+			"bypassPermissions",
+			[]string{`"hook_event_name":"SessionStart"`, `"source":"startup"`, `"cwd":"` + root + `"`, `"transcript_path":""`},
+		},
 		{tool.Point{Moment: tool.SessionStart, Why: "resumed", Mode: "plan"}, "plan", []string{`"source":"resume"`}},
 		{tool.Point{Moment: tool.SessionEnd, Mode: "edit"}, "acceptEdits", []string{`"hook_event_name":"SessionEnd"`, `"reason":"other"`}},
 		{tool.Point{Moment: tool.PromptSaid, Text: "a <b>", Mode: "auto"}, "auto", []string{`"prompt":"a <b>"`}},
-		{tool.Point{Moment: tool.BeforeCompact, Why: "asked", Text: "names"}, "default", []string{`"trigger":"manual"`, `"custom_instructions":"names"`}},
-		{tool.Point{Moment: tool.AfterCompact, Why: "overflow", Text: "sum"}, "default", []string{`"hook_event_name":"PostCompact"`, `"trigger":"auto"`, `"compact_summary":"sum"`}},
-		{tool.Point{Moment: tool.RunStop, Text: "bye", Rounds: 1}, "default", []string{`"stop_hook_active":true`, `"last_assistant_message":"bye"`}},
+		{
+			tool.Point{Moment: tool.BeforeCompact, Why: "asked", Text: "names"},
+			"default",
+			[]string{`"trigger":"manual"`, `"custom_instructions":"names"`},
+		},
+		{
+			tool.Point{Moment: tool.AfterCompact, Why: "overflow", Text: "sum"},
+			"default",
+			[]string{`"hook_event_name":"PostCompact"`, `"trigger":"auto"`, `"compact_summary":"sum"`},
+		},
+		{
+			tool.Point{Moment: tool.RunStop, Text: "bye", Rounds: 1},
+			"default",
+			[]string{`"stop_hook_active":true`, `"last_assistant_message":"bye"`},
+		},
 		{tool.Point{Moment: tool.AgentStart, Why: "Plan"}, "default", []string{`"hook_event_name":"SubagentStart"`, `"agent_type":"Plan"`}},
-		{tool.Point{Moment: tool.AgentStop, Why: "Plan", Text: "found"}, "default", []string{`"stop_hook_active":false`, `"agent_type":"Plan"`, `"last_assistant_message":"found"`}},
+		{
+			tool.Point{Moment: tool.AgentStop, Why: "Plan", Text: "found"},
+			"default",
+			[]string{`"stop_hook_active":false`, `"agent_type":"Plan"`, `"last_assistant_message":"found"`},
+		},
 	} {
 		tc.point.Root = root
 		must(t, s, tc.point)
@@ -408,7 +482,8 @@ func TestRepeatedHooks(t *testing.T) {
 		}
 	}
 	// The same command for another tool is not the same.
-	s, _ := set(t, hook.Config{On: tool.BeforeCall, Match: "Read", Command: "touch ran", Claude: true}, hook.Config{On: tool.BeforeCall, Match: "Bash", Command: "touch ran", Claude: true})
+	s, _ := set(t, hook.Config{On: tool.BeforeCall, Match: "Read", Command: "touch ran", Claude: true},
+		hook.Config{On: tool.BeforeCall, Match: "Bash", Command: "touch ran", Claude: true})
 	must(t, s, at(tool.BeforeCall, s.Env))
 	read(t, s.Env.Root, "ran")
 }
@@ -437,7 +512,10 @@ func TestReadClaude(t *testing.T) {
 	want := []hook.Config{
 		{On: tool.PromptSaid, Event: "UserPromptSubmit", Command: "a", Timeout: 30 * time.Second},
 		{On: tool.PromptSaid, Event: "UserPromptSubmit", Command: "b", Timeout: 500 * time.Millisecond},
-		{On: tool.BeforeCall, Event: "PreToolUse", Match: "Bash", URL: "https://example.com/h", Headers: map[string]string{"A": "$B"}, HeaderEnv: []string{"B"}, Timeout: time.Hour, OnFailure: hook.Deny},
+		{
+			On: tool.BeforeCall, Event: "PreToolUse", Match: "Bash", URL: "https://example.com/h", Headers: map[string]string{"A": "$B"},
+			HeaderEnv: []string{"B"}, Timeout: time.Hour, OnFailure: hook.Deny,
+		},
 		{On: tool.BeforeCall, Event: "PreToolUse", Match: "Bash", Command: "c", Background: true, Timeout: 10 * time.Minute},
 		{On: tool.RunStop, Event: "Stop", Command: "d", Args: []string{}, Timeout: 10 * time.Minute},
 	}

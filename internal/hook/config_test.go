@@ -87,7 +87,10 @@ on_failure = "deny"
 	}
 	want := []hook.Config{
 		{On: tool.AfterCall, Match: "write_file|edit_file", Command: "gofmt -l .", Timeout: 5 * time.Second},
-		{On: tool.BeforeCall, URL: "https://example.com", Headers: map[string]string{"Authorization": "Bearer $TOKEN"}, HeaderEnv: []string{"TOKEN"}, OnFailure: hook.Deny},
+		{
+			On: tool.BeforeCall, URL: "https://example.com", Headers: map[string]string{"Authorization": "Bearer $TOKEN"},
+			HeaderEnv: []string{"TOKEN"}, OnFailure: hook.Deny,
+		},
 	}
 	if diff := cmp.Diff(want, got.Hook); diff != "" {
 		t.Error(diff)
@@ -96,7 +99,10 @@ on_failure = "deny"
 
 // TestMatch holds which tools and reasons a match speaks of.
 func TestMatch(t *testing.T) {
-	tools := []string{"bash", "read_file", "write_file", "edit_file", "edit_lines", "find_files", "search_files", "list_files", "web_fetch", "web_search", "todo", "spawn_agent", "mcp__git__log", "delete_file"}
+	tools := []string{
+		"bash", "read_file", "write_file", "edit_file", "edit_lines", "find_files", "search_files", "list_files", "web_fetch",
+		"web_search", "todo", "spawn_agent", "mcp__git__log", "delete_file",
+	}
 	for _, tc := range []struct {
 		match  string
 		claude bool

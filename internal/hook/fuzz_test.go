@@ -77,7 +77,10 @@ func FuzzAnswer(f *testing.F) {
 		m, name := moments[int(which)%len(moments)], names[int(which/16)%len(names)]
 		p := tool.Point{Moment: m, Root: "/w"}
 		if m == tool.BeforeCall || m == tool.AfterCall {
-			p.Call = &tool.Call{Name: name, Args: json.RawMessage(`{"path":"a","edits":[{"old_string":"x"}],"timeout":3,"items":[{"text":"a","state":"open"}]}`)}
+			p.Call = &tool.Call{
+				Name: name,
+				Args: json.RawMessage(`{"path":"a","edits":[{"old_string":"x"}],"timeout":3,"items":[{"text":"a","state":"open"}]}`),
+			}
 		}
 		for _, claude := range []bool{false, true} {
 			s := &hook.Set{Env: tool.Env{HTTP: parrot(answer)}, Hooks: []hook.Config{{On: m, URL: "https://example.com", Claude: claude}}}

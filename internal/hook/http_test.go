@@ -75,21 +75,29 @@ func TestHTTP(t *testing.T) {
 		{200, `{"reason":"` + strings.Repeat("a", 70_000) + `"}`, false, "", "more than 64 KiB"},
 	} {
 		status, answer = tc.status, tc.answer
-		got := ask(hook.Config{On: tool.BeforeCall, URL: server.URL + "/x?y=z", Claude: tc.claude, Headers: map[string]string{"X-Key": "a $KEY ${KEY} $OTHER b"}, HeaderEnv: []string{"KEY"}})
+		got := ask(hook.Config{
+			On: tool.BeforeCall, URL: server.URL + "/x?y=z", Claude: tc.claude,
+			Headers: map[string]string{"X-Key": "a $KEY ${KEY} $OTHER b"}, HeaderEnv: []string{"KEY"},
+		})
 		if got != tc.want {
 			t.Errorf("%+v: got %q", tc, got)
 		}
 		if all := strings.Join(told, "\n"); tc.told == "" && all != "" || !strings.Contains(all, tc.told) {
 			t.Errorf("%+v: told %q", tc, all)
 		}
-		if asked.Method != http.MethodPost || asked.URL.String() != "/x?y=z" || asked.Header.Get("Content-Type") != "application/json" || asked.Header.Get("X-Key") != "a value of KEY value of KEY  b" {
+		if asked.Method != http.MethodPost || asked.URL.String() != "/x?y=z" || asked.Header.Get("Content-Type") != "application/json" ||
+			asked.Header.Get("X-Key") != "a value of KEY value of KEY  b" {
 			t.Errorf("asked with %s %s %v", asked.Method, asked.URL, asked.Header)
 		}
-		if tc.claude != strings.Contains(body, `"hook_event_name":"PreToolUse"`) || tc.claude == strings.Contains(body, `"moment":"before_call"`) {
+		if tc.claude != strings.Contains(body, `"hook_event_name":"PreToolUse"`) ||
+			tc.claude == strings.Contains(body, `"moment":"before_call"`) {
 			t.Errorf("asked %s", body)
 		}
 	}
-	if got := ask(hook.Config{On: tool.PromptSaid, URL: server.URL + "/slow", Timeout: 20 * time.Millisecond, OnFailure: hook.Deny}); !strings.Contains(got, "deny it failed, and nothing passes without it: it was not done after 20ms") {
+	if got := ask(hook.Config{
+		On: tool.PromptSaid, URL: server.URL + "/slow", Timeout: 20 * time.Millisecond,
+		OnFailure: hook.Deny,
+	}); !strings.Contains(got, "deny it failed, and nothing passes without it: it was not done after 20ms") {
 		t.Errorf("slow: %q, %q", got, told)
 	}
 	server.CloseClientConnections()

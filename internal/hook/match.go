@@ -72,8 +72,10 @@ func checkTools(text string, names []string) error {
 			return fmt.Errorf("match %q: no tool is called %q; a regular expression stands between slashes, as in /^bash$/", text, name)
 		}
 		// Only Claude Code begins names with a capital letter.
-		if near := tool.Nearest(name, foreignNames()); near != "" && near != name && name[0] >= 'A' && name[0] <= 'Z' && !strings.Contains(name, "*") {
-			return fmt.Errorf("match %q: no tool is called %q; did you mean %q? One that is really called so is matched by /^%s$/", text, name, near, name)
+		if near := tool.Nearest(name, foreignNames()); near != "" && near != name &&
+			name[0] >= 'A' && name[0] <= 'Z' && !strings.Contains(name, "*") {
+			return fmt.Errorf("match %q: no tool is called %q; did you mean %q? One that is really called so is matched by /^%s$/",
+				text, name, near, name)
 		}
 	}
 	return nil

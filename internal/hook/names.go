@@ -42,7 +42,10 @@ func claudeNames(own string) []string {
 
 // renamedTools lists our tools that Claude Code has under other names.
 func renamedTools() []string {
-	return []string{"bash", "read_file", "write_file", "edit_file", "edit_lines", "find_files", "search_files", "list_files", "web_fetch", "web_search", "todo", "spawn_agent"}
+	return []string{
+		"bash", "read_file", "write_file", "edit_file", "edit_lines", "find_files",
+		"search_files", "list_files", "web_fetch", "web_search", "todo", "spawn_agent",
+	}
 }
 
 // foreignNames lists the names that Claude Code has for our tools.

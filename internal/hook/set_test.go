@@ -62,7 +62,10 @@ func TestExitCodes(t *testing.T) {
 					{"exit 0", "", nil},
 					{"echo said; echo ignored >&2", said, nil},
 					{"echo no; echo why not >&2; exit 2", object[m], told},
-					{"echo no; echo first >&2; echo second | tr c k >&2; exit 1", "", []string{"hook echo no;", "failed at " + string(m), "exit code 1: first"}},
+					{
+						"echo no; echo first >&2; echo second | tr c k >&2; exit 1", "",
+						[]string{"hook echo no;", "failed at " + string(m), "exit code 1: first"},
+					},
 					{"exit 3", "", []string{"exit code 3"}},
 					{"kill -9 $$", "", []string{"exit code 137"}},
 					{"no-such-program-here", "", []string{"exit code 127", "not found"}},
@@ -100,7 +103,10 @@ func TestAnswers(t *testing.T) {
 		{tool.BeforeCall, ` {"action":"allow","reason":"fine"}` + "\n", "allow reason=fine", ""},
 		{tool.BeforeCall, `{"action":"ask","reason":"sure?","text":"note"}`, "ask reason=sure? text=note", ""},
 		{tool.BeforeCall, `{"action":"deny"}`, "deny reason=the hook gave no reason", ""},
-		{tool.BeforeCall, `{"args":{"command":"ls -l","timeout":12345678901234567890}}`, `args={"command":"ls -l","timeout":12345678901234567890}`, ""},
+		{
+			tool.BeforeCall, `{"args":{"command":"ls -l","timeout":12345678901234567890}}`,
+			`args={"command":"ls -l","timeout":12345678901234567890}`, "",
+		},
 		{tool.BeforeCall, `{"args":{ "command" : "ls" }}`, "", ""},
 		{tool.BeforeCall, `{"args":null}`, "", ""},
 		{tool.BeforeCall, `{"args":["ls"]}`, "", "not an object"},
@@ -160,8 +166,10 @@ func TestTold(t *testing.T) {
 		{tool.Point{Moment: tool.SessionStart, Why: "new"}, head("session_start") + `,"why":"new"}`},
 		{tool.Point{Moment: tool.SessionEnd}, head("session_end") + `}`},
 		{tool.Point{Moment: tool.PromptSaid, Text: "do <it>"}, head("prompt") + `,"text":"do <it>"}`},
-		{before, head("before_call") + `,"cwd":"` + root + `","call":"c1","tool":"bash","args":{"command":"ls"},"effects":[{"kind":"execute","text":"ls","class":"read"}]}`},
-		{after, head("after_call") + `,"cwd":"` + root + `","call":"c1","tool":"bash","args":{"command":"a && b <c"},"result":"brought","exit":3,"failed":"it broke"}`},
+		{before, head("before_call") + `,"cwd":"` + root +
+			`","call":"c1","tool":"bash","args":{"command":"ls"},"effects":[{"kind":"execute","text":"ls","class":"read"}]}`},
+		{after, head("after_call") + `,"cwd":"` + root +
+			`","call":"c1","tool":"bash","args":{"command":"a && b <c"},"result":"brought","exit":3,"failed":"it broke"}`},
 		{tool.Point{Moment: tool.RunStop, Text: "done", Why: "done", Rounds: 2}, head("stop") + `,"text":"done","why":"done","rounds":2}`},
 	} {
 		tc.point.Session, tc.point.Root, tc.point.Mode = "s1", root, "ask"
@@ -238,7 +246,10 @@ func TestOddRoot(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := &hook.Set{Env: env, Hooks: []hook.Config{
-		{On: tool.PromptSaid, Claude: true, PluginRoot: odd + "/'p", Command: `printf '%s|%s|%s' "$CLAUDE_PROJECT_DIR" "$CLAUDE_PLUGIN_ROOT" "$PWD"`},
+		{
+			On: tool.PromptSaid, Claude: true, PluginRoot: odd + "/'p",
+			Command: `printf '%s|%s|%s' "$CLAUDE_PROJECT_DIR" "$CLAUDE_PLUGIN_ROOT" "$PWD"`,
+		},
 	}}
 	if got, want := must(t, s, tool.Point{Moment: tool.PromptSaid}).Text, odd+"|"+odd+"/'p|"+odd; got != want {
 		t.Errorf("got %q, want %q", got, want)
@@ -277,7 +288,8 @@ func TestOnFailure(t *testing.T) {
 			c.On, c.OnFailure = m, hook.Deny
 			s, w := set(t, c)
 			out := must(t, s, at(m, s.Env))
-			if out.Action != tool.Deny || !strings.HasPrefix(out.Reason, "it failed, and nothing passes without it: ") || !strings.HasPrefix(out.By, "hook ") {
+			if out.Action != tool.Deny || !strings.HasPrefix(out.Reason, "it failed, and nothing passes without it: ") ||
+				!strings.HasPrefix(out.By, "hook ") {
 				t.Errorf("%s %q: %+v", m, c.Command, out)
 			}
 			has(t, c.Command, w.take())
@@ -299,7 +311,10 @@ func TestWithoutWarn(t *testing.T) {
 
 // TestTimeout holds that nothing is left of a hook that takes too long.
 func TestTimeout(t *testing.T) {
-	s, w := set(t, hook.Config{On: tool.RunStop, Command: "sleep 300 & echo $! > child; echo $$ > self; wait", Timeout: 300 * time.Millisecond})
+	s, w := set(t, hook.Config{
+		On: tool.RunStop, Command: "sleep 300 & echo $! > child; echo $$ > self; wait",
+		Timeout: 300 * time.Millisecond,
+	})
 	if got := brief(must(t, s, at(tool.RunStop, s.Env))); got != "" {
 		t.Errorf("got %q", got)
 	}
@@ -334,7 +349,8 @@ func gone(t *testing.T, name string, pid int) {
 }
 
 func TestCancelled(t *testing.T) {
-	s, w := set(t, hook.Config{On: tool.BeforeCall, Command: "touch started; sleep 300", OnFailure: hook.Deny}, hook.Config{On: tool.BeforeCall, Command: "touch ran"})
+	s, w := set(t, hook.Config{On: tool.BeforeCall, Command: "touch started; sleep 300", OnFailure: hook.Deny},
+		hook.Config{On: tool.BeforeCall, Command: "touch ran"})
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		defer cancel()
@@ -372,7 +388,12 @@ func TestOutputs(t *testing.T) {
 		{"not UTF-8", `printf 'a\377\300b'`, tool.PromptSaid, []string{"text=a\ufffdb"}, 20, nil},
 		{"not UTF-8 in a reason", `printf 'a\377b' >&2; exit 2`, tool.RunStop, []string{"text=a\ufffdb"}, 20, nil},
 		{"not UTF-8 in JSON", `printf '{"text":"a\377b"}'`, tool.PromptSaid, []string{"text=a\ufffdb"}, 20, nil},
-		{"terminal sequences", `printf '\033[1;31mred\033[0m\r\n\ttab \033]0;x\007 \000'`, tool.SessionStart, []string{"text=red\n\ttab ]0;x"}, 30, nil},
+		{
+			"terminal sequences", `printf '\033[1;31mred\033[0m\r\n\ttab \033]0;x\007 \000'`,
+			tool.SessionStart,
+			[]string{"text=red\n\ttab ]0;x"},
+			30, nil,
+		},
 		{"bytes", "head -c 3000 /dev/urandom | tr -d '{' | sed '1s/^/x/'", tool.SessionStart, []string{"text=x"}, 10000, nil},
 		{"nothing", ":", tool.SessionStart, nil, 0, nil},
 	} {
@@ -397,7 +418,10 @@ func TestOutputs(t *testing.T) {
 // TestLeftBehind holds that a hook can leave a process behind, as those do that
 // play a sound.
 func TestLeftBehind(t *testing.T) {
-	s, w := set(t, hook.Config{On: tool.SessionStart, Command: "sleep 100 >/dev/null 2>&1 & echo $! > child; echo done", Timeout: 30 * time.Second})
+	s, w := set(t, hook.Config{
+		On: tool.SessionStart, Command: "sleep 100 >/dev/null 2>&1 & echo $! > child; echo done",
+		Timeout: 30 * time.Second,
+	})
 	if got := brief(must(t, s, at(tool.SessionStart, s.Env))); got != "text=done" {
 		t.Errorf("got %q", got)
 	}
@@ -410,7 +434,10 @@ func TestLeftBehind(t *testing.T) {
 
 func TestWithoutMeans(t *testing.T) {
 	w := &warnings{}
-	s := &hook.Set{Warn: w.add, Hooks: []hook.Config{{On: tool.RunStop, Command: "true"}, {On: tool.RunStop, URL: "https://hooks.example.com"}}}
+	s := &hook.Set{Warn: w.add, Hooks: []hook.Config{
+		{On: tool.RunStop, Command: "true"},
+		{On: tool.RunStop, URL: "https://hooks.example.com"},
+	}}
 	must(t, s, tool.Point{Moment: tool.RunStop})
 	has(t, "told", w.take(), "no process can be started here", "no server can be reached here")
 }
@@ -460,7 +487,10 @@ func TestNoHooks(t *testing.T) {
 func TestBackground(t *testing.T) {
 	s, w := set(
 		t,
-		hook.Config{On: tool.AfterCall, Background: true, Command: `cat > told; until [ -e go ]; do sleep 0.01; done; echo '{"result":"late"}'; touch ran`},
+		hook.Config{
+			On: tool.AfterCall, Background: true,
+			Command: `cat > told; until [ -e go ]; do sleep 0.01; done; echo '{"result":"late"}'; touch ran`,
+		},
 		hook.Config{On: tool.AfterCall, Background: true, Command: "echo sorry >&2; exit 1"},
 	)
 	p := at(tool.AfterCall, s.Env)

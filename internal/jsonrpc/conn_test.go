@@ -38,7 +38,10 @@ func (w *wire) take() []string {
 }
 
 func lenient(w *wire, handle func(string, json.RawMessage, bool) jsonrpc.Work) *jsonrpc.Conn {
-	return jsonrpc.New(context.Background(), jsonrpc.Options{Send: w.send, Handle: handle, Inline: true, Lenient: true, Withdraw: "$/cancelRequest", WithdrawnID: "id"})
+	return jsonrpc.New(context.Background(), jsonrpc.Options{
+		Send: w.send, Handle: handle, Inline: true, Lenient: true,
+		Withdraw: "$/cancelRequest", WithdrawnID: "id",
+	})
 }
 
 func nothing(string, json.RawMessage, bool) jsonrpc.Work { return nil }
@@ -83,7 +86,10 @@ func TestInline(t *testing.T) {
 			return nil, nil
 		}
 	})
-	for _, body := range []string{`{"id":null,"method":"a"}`, `{"method":"b"}`, `{"id":"c","method":"c"}`, `{"id":0,"method":"d"}`, `[`, `[]`, `{"id":{},"method":"e"}`} {
+	for _, body := range []string{
+		`{"id":null,"method":"a"}`, `{"method":"b"}`,
+		`{"id":"c","method":"c"}`, `{"id":0,"method":"d"}`, `[`, `[]`, `{"id":{},"method":"e"}`,
+	} {
 		c.Receive([]byte(body))
 	}
 	if diff := cmp.Diff([]string{"a false", "b false", "c true", "d true"}, got); diff != "" {
@@ -100,7 +106,8 @@ func TestStrict(t *testing.T) {
 	var w wire
 	c := jsonrpc.New(t.Context(), jsonrpc.Options{Send: w.send, Handle: nothing})
 	for body, code := range map[string]int{
-		`[`: jsonrpc.ParseError, `[]`: jsonrpc.InvalidRequest, `{"method":"a"}`: jsonrpc.InvalidRequest, `{"jsonrpc":"2.0"}`: jsonrpc.InvalidRequest,
+		`[`: jsonrpc.ParseError, `[]`: jsonrpc.InvalidRequest, `{"method":"a"}`: jsonrpc.InvalidRequest,
+		`{"jsonrpc":"2.0"}`:                        jsonrpc.InvalidRequest,
 		`{"jsonrpc":"2.0","id":null,"method":"a"}`: jsonrpc.InvalidRequest, `{"jsonrpc":"2.0","id":[1],"method":"a"}`: jsonrpc.InvalidRequest,
 	} {
 		c.Receive([]byte(body))
@@ -131,12 +138,14 @@ func TestWithdrawal(t *testing.T) {
 		c.Receive([]byte(`{"jsonrpc":"2.0","id":1.0,"method":"wait"}`)) // the same id
 		c.Receive([]byte(`{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":"1"}}`))
 		synctest.Wait()
-		if diff := cmp.Diff([]string{`{"jsonrpc":"2.0","id":1.0,"error":{"code":-32600,"message":"the id is in use, or too many requests are"}}`}, w.take()); diff != "" {
+		if diff := cmp.Diff([]string{`{"jsonrpc":"2.0","id":1.0,"error":{"code":-32600,"message":"the id is in use, or too many requests are"}}`},
+			w.take()); diff != "" {
 			t.Error(diff)
 		}
 		c.Receive([]byte(`{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":1}}`))
 		synctest.Wait()
-		if diff := cmp.Diff([]string{`{"jsonrpc":"2.0","id":1,"error":{"code":-32800,"message":"the request was withdrawn"}}`}, w.take()); diff != "" {
+		if diff := cmp.Diff([]string{`{"jsonrpc":"2.0","id":1,"error":{"code":-32800,"message":"the request was withdrawn"}}`},
+			w.take()); diff != "" {
 			t.Error(diff)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
@@ -144,7 +153,10 @@ func TestWithdrawal(t *testing.T) {
 		if err := c.Call(ctx, "a", map[string]int{"x": 1}, nil); !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
-		want := []string{`{"jsonrpc":"2.0","id":1,"method":"a","params":{"x":1}}`, `{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":1}}`}
+		want := []string{
+			`{"jsonrpc":"2.0","id":1,"method":"a","params":{"x":1}}`,
+			`{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":1}}`,
+		}
 		if diff := cmp.Diff(want, w.take()); diff != "" {
 			t.Error(diff)
 		}
@@ -254,7 +266,10 @@ func TestLines(t *testing.T) {
 
 // FuzzReceive throws any message at a connection, which must live and answer each request.
 func FuzzReceive(f *testing.F) {
-	for _, s := range []string{`{"id":1,"result":null}`, `{"jsonrpc":"2.0","id":"a","method":"b"}`, `[]`, `{"jsonrpc":"2.0","method":"$/cancel","params":{"id":1}}`, `{"id":1,"error":{"code":"x"}}`} {
+	for _, s := range []string{
+		`{"id":1,"result":null}`, `{"jsonrpc":"2.0","id":"a","method":"b"}`, `[]`,
+		`{"jsonrpc":"2.0","method":"$/cancel","params":{"id":1}}`, `{"id":1,"error":{"code":"x"}}`,
+	} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {

@@ -58,7 +58,10 @@ func TestHome(t *testing.T) {
 		t.Fatal(err)
 	}
 	ann := filepath.Join(here, "ann")
-	for home, want := range map[string]string{"": "", "ann": ann, "./link": ann, filepath.Join(here, "link"): ann, "/not/there": "/not/there"} {
+	for home, want := range map[string]string{
+		"": "", "ann": ann, "./link": ann,
+		filepath.Join(here, "link"): ann, "/not/there": "/not/there",
+	} {
 		t.Setenv("HOME", home)
 		if got := keep.Home(); got != want {
 			t.Errorf("HOME %q: %q, want %q", home, got, want)

@@ -91,11 +91,17 @@ func TestRecall(t *testing.T) {
 	}
 	find("quagga", "", 0)
 	one := past(t, k, event.Opened{Format: 1, Root: "/a"}, said("The quagga is extinct."), event.Titled{Title: "Zoology"},
-		event.Replied{Parts: llm.Parts{llm.Text{Text: "So is the dodo."}, llm.Call{ID: "c", Name: "bash", Args: []byte(`{"command":"grep thylacine"}`)}}},
+		event.Replied{Parts: llm.Parts{
+			llm.Text{Text: "So is the dodo."},
+			llm.Call{ID: "c", Name: "bash", Args: []byte(`{"command":"grep thylacine"}`)},
+		}},
 		event.Ended{Call: "c", Outcome: event.OutcomeOK, Parts: llm.Say("moa")},
 		event.Ended{Call: "d", Outcome: event.OutcomeOK, Parts: llm.Say("aurochs"), Again: true})
 	two := past(t, k, event.Opened{Format: 1, Root: "/b"}, said("Another quagga."))
-	for words, kind := range map[string]string{"dodo": recall.Replied, "zoology": recall.Title, "thylacine": recall.Call, "moa": recall.Result} {
+	for words, kind := range map[string]string{
+		"dodo":    recall.Replied,
+		"zoology": recall.Title, "thylacine": recall.Call, "moa": recall.Result,
+	} {
 		if hit := find(words, "", 1)[0]; hit.Kind != kind || hit.Session != one || hit.Root != "/a" {
 			t.Errorf("%s: %+v", words, hit)
 		}
@@ -156,7 +162,10 @@ func TestRecallIsMarked(t *testing.T) {
 // TestLongResults holds that the beginning of a result can be searched, in whole characters.
 func TestLongResults(t *testing.T) {
 	k := newBase(t)
-	past(t, k, event.Opened{Format: 1}, event.Ended{Call: "c", Outcome: event.OutcomeOK, Parts: llm.Say(strings.Repeat("x ", 989) + "numbat ééééééééééééééé" + " quokka")})
+	past(t, k, event.Opened{Format: 1}, event.Ended{
+		Call: "c", Outcome: event.OutcomeOK,
+		Parts: llm.Say(strings.Repeat("x ", 989) + "numbat ééééééééééééééé" + " quokka"),
+	})
 	hits, _, err := k.Search(t.Context(), "numbat", "", 1)
 	if err != nil || len(hits) != 1 || !utf8.ValidString(hits[0].Text) || strings.Contains(hits[0].Snippet, "\ufffd") {
 		t.Errorf("%+v, %v", hits, err)
@@ -249,7 +258,10 @@ func TestInstructions(t *testing.T) {
 	write(t, filepath.Join(root, "doc.md"), "DOC")
 	write(t, filepath.Join(root, "linked", "x.go"), "")
 	write(t, filepath.Join(root, "huge", "AGENTS.md"), strings.Repeat("HUGE ", 1<<20))
-	for name, target := range map[string]string{"linked": filepath.Join(above, "private.md"), "state": filepath.Join(k.StateDir, "AGENTS.md")} {
+	for name, target := range map[string]string{
+		"linked": filepath.Join(above, "private.md"),
+		"state":  filepath.Join(k.StateDir, "AGENTS.md"),
+	} {
 		write(t, filepath.Join(root, name, "x.go"), "")
 		if err := os.Symlink(target, filepath.Join(root, name, "AGENTS.md")); err != nil {
 			t.Fatal(err)
@@ -298,7 +310,10 @@ func TestSystem(t *testing.T) {
 		return text
 	}
 	all := system()
-	for _, want := range []string{"Use tabs.", "Likes short answers.", "good", "Does good things.", "workspace: " + root, "plan", "The last word.", runtime.GOOS} {
+	for _, want := range []string{
+		"Use tabs.", "Likes short answers.", "good",
+		"Does good things.", "workspace: " + root, "plan", "The last word.", runtime.GOOS,
+	} {
 		if !strings.Contains(all, want) {
 			t.Errorf("no %q in\n%s", want, all)
 		}

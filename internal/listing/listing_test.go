@@ -77,8 +77,14 @@ func TestNothingDrivesTheTerminal(t *testing.T) {
 			return nil
 		}},
 		"explained": {5, func(w io.Writer) error {
-			plan := shell.Plan{Class: shell.Full, Segments: []shell.Segment{{Text: hostile, Why: hostile}}, Effects: []tool.Effect{{Kind: tool.Write, Path: hostile}}}
-			return listing.Explained(w, permission.Explained{Plan: plan, Mode: "ask", Rules: []string{hostile}, Verdict: tool.Verdict{Action: tool.Ask, By: "policy"}})
+			plan := shell.Plan{
+				Class: shell.Full, Segments: []shell.Segment{{Text: hostile, Why: hostile}},
+				Effects: []tool.Effect{{Kind: tool.Write, Path: hostile}},
+			}
+			return listing.Explained(w, permission.Explained{
+				Plan: plan, Mode: "ask", Rules: []string{hostile},
+				Verdict: tool.Verdict{Action: tool.Ask, By: "policy"},
+			})
 		}},
 		"servers": {2, func(w io.Writer) error { return listing.Servers(w, []mcp.Status{{Name: "s", Source: hostile}}) }},
 	} {
@@ -196,13 +202,17 @@ func TestProviders(t *testing.T) {
 			{Name: "home", Provider: config.Provider{Kind: "ollama", BaseURL: "http://localhost:1"}, Ready: true},
 		})
 	})
-	holds(t, lines, "lacks openai set LACKS_KEY - -", "keyed anthropic ready m -", "home ollama no key needed - http://localhost:1", "script - offline commands -")
+	holds(t, lines, "lacks openai set LACKS_KEY - -", "keyed anthropic ready m -",
+		"home ollama no key needed - http://localhost:1", "script - offline commands -")
 }
 
 func TestModels(t *testing.T) {
 	lines := printed(t, func(w io.Writer) error {
 		return listing.Models(w,
-			providers.Found{Provider: providers.Provider{Name: "home"}, Models: []llm.Info{{Model: "a", Window: 8192, Images: true}, {Model: "b", NoTools: true}}},
+			providers.Found{
+				Provider: providers.Provider{Name: "home"},
+				Models:   []llm.Info{{Model: "a", Window: 8192, Images: true}, {Model: "b", NoTools: true}},
+			},
 			providers.Found{Provider: providers.Provider{Name: "new"}})
 	})
 	holds(t, lines, "home/a 8192 yes yes", "home/b unknown - -", "new has no models yet")
@@ -210,7 +220,10 @@ func TestModels(t *testing.T) {
 
 func TestServers(t *testing.T) {
 	list := []mcp.Status{
-		{Name: "up", State: mcp.Ready, Kind: "stdio", Tools: 3, Tokens: 400, Latency: 2 * time.Second, Typical: 30 * time.Millisecond, Revision: "2025-06-18"},
+		{
+			Name: "up", State: mcp.Ready, Kind: "stdio", Tools: 3, Tokens: 400,
+			Latency: 2 * time.Second, Typical: 30 * time.Millisecond, Revision: "2025-06-18",
+		},
 		{Name: "down", State: mcp.Failed, Why: "it exited"},
 		{Name: "other", State: mcp.Changed},
 	}
@@ -230,8 +243,14 @@ func TestDifferences(t *testing.T) {
 	define := func(name, doc, schema, says string) mcp.Definition {
 		return mcp.Definition{Name: name, Tool: "mcp__s__" + name, Doc: doc, Schema: []byte(schema), Says: says}
 	}
-	before := []mcp.Definition{define("same", "d", "{}", ""), define("doc", "d", "{}", ""), define("says", "d", "{}", ""), define("gone", "d", "{}", "")}
-	now := []mcp.Definition{define("same", "d", "{}", ""), define("doc", "d2\n+ forged: line", "{}", ""), define("says", "d", "{}", `{"readOnlyHint":true}`), define("new", "n", "{}", "")}
+	before := []mcp.Definition{
+		define("same", "d", "{}", ""), define("doc", "d", "{}", ""),
+		define("says", "d", "{}", ""), define("gone", "d", "{}", ""),
+	}
+	now := []mcp.Definition{
+		define("same", "d", "{}", ""), define("doc", "d2\n+ forged: line", "{}", ""),
+		define("says", "d", "{}", `{"readOnlyHint":true}`), define("new", "n", "{}", ""),
+	}
 	got := listing.Differences(before, now)
 	for _, want := range []string{"~ doc\n", "~ says\n", "+ new: n\n", "- gone\n"} {
 		if !strings.Contains("\n"+got, "\n"+want) {
@@ -250,10 +269,19 @@ func TestDifferences(t *testing.T) {
 
 func TestExplained(t *testing.T) {
 	ask := tool.Verdict{Action: tool.Ask, By: "policy"}
-	plan := shell.Plan{Class: shell.Full, Git: true, Segments: []shell.Segment{{Text: "make", Class: shell.Full, Why: "not known"}, {Text: "ls", Class: shell.Read, Depth: 1}}}
-	findings := []policy.Finding{{Verdict: tool.Verdict{Action: tool.Allow, Reason: "fine"}}, {Verdict: tool.Verdict{Action: tool.Ask, Reason: "why it asks"}}}
+	plan := shell.Plan{Class: shell.Full, Git: true, Segments: []shell.Segment{
+		{Text: "make", Class: shell.Full, Why: "not known"},
+		{Text: "ls", Class: shell.Read, Depth: 1},
+	}}
+	findings := []policy.Finding{
+		{Verdict: tool.Verdict{Action: tool.Allow, Reason: "fine"}},
+		{Verdict: tool.Verdict{Action: tool.Ask, Reason: "why it asks"}},
+	}
 	lines := printed(t, func(w io.Writer) error {
-		return listing.Explained(w, permission.Explained{Mode: "ask", Plan: plan, Verdict: ask, Findings: findings, Rules: []string{"bash(make)"}})
+		return listing.Explained(w, permission.Explained{
+			Mode: "ask", Plan: plan,
+			Verdict: ask, Findings: findings, Rules: []string{"bash(make)"},
+		})
 	})
 	holds(t, lines, "In mode ask: ask, by policy", "ask: why it asks", `Narrowest rules that would allow it: allow = ["bash(make)"]`,
 		"This holds if the repository's configuration names no program and hooks are off.")
@@ -270,16 +298,23 @@ func TestExplained(t *testing.T) {
 
 func TestMemory(t *testing.T) {
 	dir := t.TempDir()
-	store := &memory.Store{Dirs: map[memory.Scope]string{memory.User: dir}, Now: func() time.Time { return time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC) }}
+	store := &memory.Store{
+		Dirs: map[memory.Scope]string{memory.User: dir},
+		Now:  func() time.Time { return time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC) },
+	}
 	var out, complain bytes.Buffer
-	if err := listing.Memory(&out, &complain, store); err != nil || out.Len() > 0 || !strings.Contains(complain.String(), "Nothing is remembered yet") {
+	if err := listing.Memory(&out, &complain, store); err != nil || out.Len() > 0 ||
+		!strings.Contains(complain.String(), "Nothing is remembered yet") {
 		t.Errorf("%v, %q, %q", err, out.String(), complain.String())
 	}
 	old, err := store.Add(context.Background(), memory.User, memory.Entry{Text: "Tabs, not spaces.", Source: "person"}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := memory.Entry{Text: "Build with make.", Topic: "build", Supersedes: []string{old.ID}, Expires: time.Date(2030, 1, 2, 0, 0, 0, 0, time.UTC)}
+	e := memory.Entry{
+		Text: "Build with make.", Topic: "build", Supersedes: []string{old.ID},
+		Expires: time.Date(2030, 1, 2, 0, 0, 0, 0, time.UTC),
+	}
 	if _, err := store.Add(context.Background(), memory.User, e, "How to build."); err != nil {
 		t.Fatal(err)
 	}
@@ -290,7 +325,10 @@ func TestMemory(t *testing.T) {
 	if err := listing.Memory(&out, &complain, store); err != nil || complain.Len() > 0 {
 		t.Errorf("%v, %q", err, complain.String())
 	}
-	for _, want := range []string{"Build with make. → topic build\n", "Seen on a page. (unverified)\n", "2026-01-02", "until 2030-01-02", "supersedes " + old.ID} {
+	for _, want := range []string{
+		"Build with make. → topic build\n",
+		"Seen on a page. (unverified)\n", "2026-01-02", "until 2030-01-02", "supersedes " + old.ID,
+	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}
@@ -331,7 +369,8 @@ func TestSkills(t *testing.T) {
 		t.Errorf("nobody is told of what is wrong: %q", complain.String())
 	}
 	lines = printed(t, func(w io.Writer) error { return listing.SkillCosts(w, library, []string{"good"}) })
-	if len(lines) != 3 || !strings.HasPrefix(lines[1], "good ") || strings.TrimPrefix(lines[1], "good ") != strings.TrimPrefix(lines[2], "all ") {
+	if len(lines) != 3 || !strings.HasPrefix(lines[1], "good ") ||
+		strings.TrimPrefix(lines[1], "good ") != strings.TrimPrefix(lines[2], "all ") {
 		t.Errorf("the sum of one: %q", lines)
 	}
 	if err := listing.SkillCosts(io.Discard, library, []string{"none"}); err == nil {
@@ -351,7 +390,8 @@ func TestRoles(t *testing.T) {
 	var complain bytes.Buffer
 	lines := printed(t, func(w io.Writer) error {
 		return listing.Roles(w, &complain, []skill.Role{
-			{Name: "a", Model: "inherit", Source: "user", Description: "For a."}, {Name: "b", Model: "small", Mode: "plan", Source: "x", Problems: []string{"one", "two"}},
+			{Name: "a", Model: "inherit", Source: "user", Description: "For a."},
+			{Name: "b", Model: "small", Mode: "plan", Source: "x", Problems: []string{"one", "two"}},
 		})
 	})
 	holds(t, lines, "a the same the same user For a.", "b small plan x")

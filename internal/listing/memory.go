@@ -76,7 +76,8 @@ func Topics(out io.Writer, s *memory.Store) error {
 // Past prints what is found in past sessions.
 func Past(out, complain io.Writer, hits []recall.Hit, behind int) {
 	for _, h := range hits {
-		fmt.Fprintf(out, "%s#%d  %s  %s\n    %s\n", h.Session, h.Seq, h.Time.Local().Format("2006-01-02 15:04"), h.Kind, words.OneLine(h.Snippet, 300))
+		fmt.Fprintf(out, "%s#%d  %s  %s\n    %s\n", h.Session, h.Seq,
+			h.Time.Local().Format("2006-01-02 15:04"), h.Kind, words.OneLine(h.Snippet, 300))
 	}
 	if len(hits) == 0 {
 		fmt.Fprintln(complain, "Nothing was found.")

@@ -26,7 +26,8 @@ func Servers(out io.Writer, list []mcp.Status) error {
 		if t := cmp.Or(s.Typical, s.Latency); t > 0 {
 			took = t.Round(100 * time.Microsecond).String()
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%d\t%s\t%s\t\n", s.Name, s.State, s.Kind, words.OneLine(s.Source, 40), s.Tools, s.Tokens, took, cmp.Or(s.Revision, "-"))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%d\t%s\t%s\t\n", s.Name, s.State, s.Kind,
+			words.OneLine(s.Source, 40), s.Tools, s.Tokens, took, cmp.Or(s.Revision, "-"))
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -79,7 +80,8 @@ func Differences(before, now []mcp.Definition) string {
 		case !known:
 			fmt.Fprintf(&b, "+ %s: %s\n    %s\n    %s\n", d.Name, below(d.Doc), d.Says, d.Schema)
 		case old.Doc != d.Doc || string(old.Schema) != string(d.Schema) || old.Says != d.Says:
-			fmt.Fprintf(&b, "~ %s\n  - %s\n    %s\n    %s\n  + %s\n    %s\n    %s\n", d.Name, below(old.Doc), old.Says, old.Schema, below(d.Doc), d.Says, d.Schema)
+			fmt.Fprintf(&b, "~ %s\n  - %s\n    %s\n    %s\n  + %s\n    %s\n    %s\n",
+				d.Name, below(old.Doc), old.Says, old.Schema, below(d.Doc), d.Says, d.Schema)
 		}
 	}
 	for _, d := range before {

@@ -22,7 +22,8 @@ func Sessions(out io.Writer, list []session.Info) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "ID\tUSED\tEVENTS\tENDED\tWHAT")
 	for _, s := range list {
-		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\n", s.ID, s.Modified.Local().Format("2006-01-02 15:04"), s.Events, ended(s), words.OneLine(what(s), 60))
+		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\n", s.ID, s.Modified.Local().Format("2006-01-02 15:04"),
+			s.Events, ended(s), words.OneLine(what(s), 60))
 	}
 	return w.Flush()
 }
@@ -67,7 +68,8 @@ func Export(ctx context.Context, out io.Writer, store *session.Store, id, format
 	case "atif":
 		return export.ATIF(out, events, func(digest string) string { return filepath.Join(store.Dir, id, "blobs", digest) })
 	}
-	return words.Misuse{Err: fmt.Errorf("--format: %q is none of %s%s", format, strings.Join(Formats(), ", "), words.DidYouMean(format, Formats()))}
+	return words.Misuse{Err: fmt.Errorf("--format: %q is none of %s%s", format,
+		strings.Join(Formats(), ", "), words.DidYouMean(format, Formats()))}
 }
 
 // Leads are the sessions of a list that work for no other.

@@ -66,7 +66,8 @@ func SkillCosts(out io.Writer, l *skill.Library, names []string) error {
 }
 
 func skillCost(w io.Writer, name string, c skill.Levels) {
-	fmt.Fprintf(w, "%s\t%s\t%s\t%s in %s\n", name, text.Thousands(c.Index.Tokens), text.Thousands(c.Text.Tokens), text.Thousands(c.Files.Tokens), text.Count(c.Count, "file"))
+	fmt.Fprintf(w, "%s\t%s\t%s\t%s in %s\n", name, text.Thousands(c.Index.Tokens), text.Thousands(c.Text.Tokens),
+		text.Thousands(c.Files.Tokens), text.Count(c.Count, "file"))
 }
 
 // Roles prints kinds of agents.

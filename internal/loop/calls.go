@@ -110,7 +110,8 @@ func (s *State) called(e event.Event) {
 			c.Begun = true
 			s.calls.move(c, phaseRunning)
 			s.Private = s.Private || c.Private
-			s.Untrusted = s.Untrusted || slices.ContainsFunc(c.Effects, func(e tool.Effect) bool { return e.Kind == tool.Network || e.Kind == tool.External && !e.Gives })
+			s.Untrusted = s.Untrusted || slices.ContainsFunc(c.Effects,
+				func(e tool.Effect) bool { return e.Kind == tool.Network || e.Kind == tool.External && !e.Gives })
 		}
 	case event.Ended:
 		s.ended(b)

@@ -11,8 +11,9 @@ import (
 type Compaction struct {
 	Wanted *event.Compact `json:"wanted,omitempty"` // somebody asked for one
 	Times  int            `json:"times,omitempty"`  // done so far
-	Tried  int            `json:"tried,omitempty"`  // turns of the session, and one, when the last one was done or not done; 0: not in this run
-	After  int            `json:"after,omitempty"`  // tokens of the prompt that it left
+	// turns of the session, and one, when the last one was done or not done; 0: not in this run
+	Tried int `json:"tried,omitempty"`
+	After int `json:"after,omitempty"` // tokens of the prompt that it left
 	// Why the last one was to be done that was not; empty if it was done.
 	Kept event.Compaction `json:"kept,omitempty"`
 	// How many in a row were not done, and the turns of the session before which none is
@@ -56,7 +57,8 @@ func (s *State) measure(b event.Replied) {
 			ratio = (ratio + old.Ratio) / 2
 		}
 	}
-	s.Measured = Measured{Route: b.Route, Ratio: ratio, Tokens: b.Usage.Prompt() + b.Usage.Output - b.Usage.Reasoning, Messages: len(s.Messages)}
+	s.Measured = Measured{Route: b.Route, Ratio: ratio, Tokens: b.Usage.Prompt() +
+		b.Usage.Output - b.Usage.Reasoning, Messages: len(s.Messages)}
 }
 
 const (

@@ -116,7 +116,8 @@ func (s *State) unproven() string {
 			shown += " It said: " + last.Line
 		}
 	}
-	return "Before you finish: the task was, word for word:\n> " + strings.ReplaceAll(cut(strings.TrimSpace(s.Asked()), maxTask), "\n", "\n> ") +
+	return "Before you finish: the task was, word for word:\n> " +
+		strings.ReplaceAll(cut(strings.TrimSpace(s.Asked()), maxTask), "\n", "\n> ") +
 		"\n\nChanged files: " + strings.Join(most(names), ", ") + ". " + shown +
 		"\nRun what proves that each part of the task is done, and mend what is not. If nothing can check it, answer again and say so."
 }

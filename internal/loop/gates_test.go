@@ -16,7 +16,8 @@ import (
 func alone(t *testing.T, levers event.Levers, bodies ...event.Body) *tape {
 	t.Helper()
 	tp := &tape{t, &loop.State{}}
-	tp.add(event.Opened{Format: 1, Root: "/w", Levers: levers.Stated()}, event.Switched{Route: "a/b", Mode: "auto", Limits: &event.Limits{Turns: 200}},
+	tp.add(event.Opened{Format: 1, Root: "/w", Levers: levers.Stated()},
+		event.Switched{Route: "a/b", Mode: "auto", Limits: &event.Limits{Turns: 200}},
 		event.Claimed{Epoch: 1, Unattended: true})
 	tp.add(bodies...)
 	return tp
@@ -209,7 +210,8 @@ func TestTellsOnce(t *testing.T) {
 		tp.want("stop done")
 	}
 	tp := alone(t, event.Levers{}, said("x"))
-	tp.add(event.Asked{Turn: 1}, reply(llm.StopCalls, call("b", "bash")), allowed("b"), event.Started{Call: "b"}, event.Finished{Job: "1", Exit: &zero},
+	tp.add(event.Asked{Turn: 1}, reply(llm.StopCalls, call("b", "bash")),
+		allowed("b"), event.Started{Call: "b"}, event.Finished{Job: "1", Exit: &zero},
 		event.Ended{Call: "b", Outcome: event.OutcomeOK, Job: &tool.Job{ID: "1", Command: "make"}})
 	tp.steered(event.WhyEnded)
 	tp.answer("done")
@@ -238,7 +240,10 @@ func TestServersDoNotHoldARun(t *testing.T) {
 		t.Error("it waits before the model has answered")
 	}
 	tp.add(event.Asked{Turn: 5})
-	if err := tp.Apply(event.Event{Seq: tp.Seq + 1, Time: time.Unix(100, 0), Session: "s", Body: reply(llm.StopEnd, llm.Text{Text: "it runs"})}); err != nil {
+	if err := tp.Apply(event.Event{
+		Seq: tp.Seq + 1, Time: time.Unix(100, 0), Session: "s",
+		Body: reply(llm.StopEnd, llm.Text{Text: "it runs"}),
+	}); err != nil {
 		t.Fatal(err)
 	}
 	tp.want("await")
@@ -289,7 +294,8 @@ func TestLookingIsNotBeingStuck(t *testing.T) {
 	look := func(tp *tape) string {
 		for range 8 {
 			exit := 0
-			tp.does("bash", event.Ended{Exit: &exit, Parts: llm.Say("quiet"), Left: tp.Busy}, tool.Effect{Kind: tool.Execute, Text: "tail log", Class: tool.ProvenRead})
+			tp.does("bash", event.Ended{Exit: &exit, Parts: llm.Say("quiet"), Left: tp.Busy},
+				tool.Effect{Kind: tool.Execute, Text: "tail log", Class: tool.ProvenRead})
 		}
 		return tp.next()
 	}
@@ -309,7 +315,8 @@ func TestLookingIsNotBeingStuck(t *testing.T) {
 	polls := alone(t, event.Levers{}, said("x"))
 	for i := range 25 {
 		exit := 0
-		polls.does("bash", event.Ended{Exit: &exit, Parts: llm.Say("quiet")}, tool.Effect{Kind: tool.Execute, Text: "sleep 5", Class: tool.ProvenRead}, tool.Effect{Kind: tool.Execute, Text: "docker ps"})
+		polls.does("bash", event.Ended{Exit: &exit, Parts: llm.Say("quiet")},
+			tool.Effect{Kind: tool.Execute, Text: "sleep 5", Class: tool.ProvenRead}, tool.Effect{Kind: tool.Execute, Text: "docker ps"})
 		if got := polls.next(); i < 24 && strings.HasPrefix(got, "stop") {
 			t.Errorf("polling %d times: %s", i+1, got)
 		}

@@ -189,7 +189,8 @@ func (s *State) Awaited() string {
 		list = append(list, fmt.Sprintf("job %s (%s)", j.ID, opening(j.Command)))
 	}
 	most, setting := s.patience(), "levers.jobs"
-	if left := time.Duration((s.Limits.Seconds - s.Run.Used()) * float64(time.Second)).Round(time.Second); s.Limits.Seconds > 0 && left < most {
+	if left := time.Duration((s.Limits.Seconds - s.Run.Used()) * float64(time.Second)).Round(time.Second); s.Limits.Seconds > 0 &&
+		left < most {
 		most, setting = left, "max_time"
 	}
 	return fmt.Sprintf("waiting for %s, at most %v; %s sets the time", strings.Join(list, ", "), most, setting)

@@ -222,7 +222,8 @@ func TestRefusedTurnLeavesNoTrace(t *testing.T) {
 func rounds(tp *tape, n int, name, result func(i int) string, effect tool.Effect) {
 	for i := range n {
 		id := fmt.Sprint(tp.Seq)
-		tp.add(event.Asked{Turn: tp.Run.Turn + 1}, reply(llm.StopCalls, call(id, name(i))), allowed(id, effect), event.Started{Call: id}, ended(id, result(i)))
+		tp.add(event.Asked{Turn: tp.Run.Turn + 1}, reply(llm.StopCalls, call(id, name(i))),
+			allowed(id, effect), event.Started{Call: id}, ended(id, result(i)))
 	}
 }
 
@@ -274,7 +275,8 @@ func TestWorkIsNotStuck(t *testing.T) {
 func TestSteering(t *testing.T) {
 	steer := event.Steered{Parts: llm.Say("mind the gap")}
 	t.Run("between calls comes after the results", func(t *testing.T) {
-		tp := newTape(t, said("x"), event.Asked{Turn: 1}, reply(llm.StopCalls, call("1", "r")), allowed("1"), event.Started{Call: "1"}, steer, ended("1", "ok"))
+		tp := newTape(t, said("x"), event.Asked{Turn: 1}, reply(llm.StopCalls, call("1", "r")),
+			allowed("1"), event.Started{Call: "1"}, steer, ended("1", "ok"))
 		tp.want("ask 2")
 		if got := tp.Messages[len(tp.Messages)-1].Parts.Text(); got != "mind the gap" {
 			t.Errorf("last message = %q", got)
@@ -321,7 +323,13 @@ func TestInterrupt(t *testing.T) {
 }
 
 func TestApproval(t *testing.T) {
-	ask := []event.Body{said("x"), event.Asked{Turn: 1}, reply(llm.StopCalls, call("1", "w")), event.Judged{Call: "1", Action: tool.Ask, By: "mode ask"}, event.Waiting{Call: "1"}}
+	ask := []event.Body{
+		said("x"),
+		event.Asked{Turn: 1},
+		reply(llm.StopCalls, call("1", "w")),
+		event.Judged{Call: "1", Action: tool.Ask, By: "mode ask"},
+		event.Waiting{Call: "1"},
+	}
 	newTape(t, ask...).want("wait 1")
 	newTape(t, append(ask, event.Claimed{Epoch: 2})...).want("wait 1") // survives a restart
 	newTape(t, append(ask, event.Decided{Call: "1", Allow: true})...).want("run 1")
@@ -332,7 +340,14 @@ func TestApproval(t *testing.T) {
 
 func TestCrash(t *testing.T) {
 	started := func(e ...tool.Effect) []event.Body {
-		return []event.Body{said("x"), event.Asked{Turn: 1}, reply(llm.StopCalls, call("1", "w")), allowed("1", e...), event.Started{Call: "1"}, event.Claimed{Epoch: 2}}
+		return []event.Body{
+			said("x"),
+			event.Asked{Turn: 1},
+			reply(llm.StopCalls, call("1", "w")),
+			allowed("1", e...),
+			event.Started{Call: "1"},
+			event.Claimed{Epoch: 2},
+		}
 	}
 	newTape(t, started(read("/a"))...).want("run 1")
 	newTape(t, started(write("/a"))...).want("end 1=unknown")
@@ -368,7 +383,8 @@ func TestFailure(t *testing.T) {
 }
 
 func TestForkCancelsWhatWasGoingOn(t *testing.T) {
-	tp := newTape(t, said("x"), event.Asked{Turn: 1}, reply(llm.StopCalls, call("1", "w")), allowed("1", write("/a")), event.Started{Call: "1"}, event.Forked{From: "s", Seq: 7}, event.Claimed{Epoch: 3})
+	tp := newTape(t, said("x"), event.Asked{Turn: 1}, reply(llm.StopCalls, call("1", "w")), allowed("1", write("/a")),
+		event.Started{Call: "1"}, event.Forked{From: "s", Seq: 7}, event.Claimed{Epoch: 3})
 	tp.want("end 1=unknown")
 	tp.add(tp.Next().(loop.End).Ended[0])
 	tp.want("stop cancelled")
@@ -377,7 +393,8 @@ func TestForkCancelsWhatWasGoingOn(t *testing.T) {
 func TestSnapshotIsTheWholeState(t *testing.T) {
 	tp := newTape(t, event.Added{Where: event.PlaceSystem, Text: "be good"}, said("x"))
 	rounds(tp, 3, same("c"), same("r"), read("/a"))
-	tp.add(event.Ended{Call: "none"}, event.Asked{Turn: 4}, reply(llm.StopCalls, call("a", "w"), llm.Reasoning{Text: "r", Opaque: json.RawMessage(`{"k":1}`)}),
+	tp.add(event.Ended{Call: "none"}, event.Asked{Turn: 4}, reply(llm.StopCalls, call("a", "w"),
+		llm.Reasoning{Text: "r", Opaque: json.RawMessage(`{"k":1}`)}),
 		event.Judged{Call: "a", Action: tool.Ask, Effects: []tool.Effect{write("/x")}}, event.Waiting{Call: "a", Preview: "p"}, said("later"))
 	snap, err := tp.Snapshot()
 	if err != nil {
@@ -463,7 +480,12 @@ func TestCompactsInTime(t *testing.T) {
 		want string
 	}{
 		{"overflow", []event.Body{said("x"), event.Asked{Turn: 1}, event.Failed{Cause: llm.KindWindow, Message: "m"}}, "compact overflow"},
-		{"overflow, kept", []event.Body{said("x"), event.Asked{Turn: 1}, event.Failed{Cause: llm.KindWindow, Message: "m"}, event.Kept{Why: event.CompactOverflow}}, "stop failed m"},
+		{"overflow, kept", []event.Body{
+			said("x"),
+			event.Asked{Turn: 1},
+			event.Failed{Cause: llm.KindWindow, Message: "m"},
+			event.Kept{Why: event.CompactOverflow},
+		}, "stop failed m"},
 		{"asked in a run", []event.Body{said("x"), event.Compact{Focus: "tests"}}, "compact asked tests"},
 		{"asked between calls", []event.Body{said("x"), event.Asked{Turn: 1}, used(10, call("1", "r")), event.Compact{}}, "judge 1"},
 		{"asked with nothing going on", []event.Body{event.Compact{}}, "compact asked"},
@@ -471,8 +493,17 @@ func TestCompactsInTime(t *testing.T) {
 		{"not known", []event.Body{event.Switched{Window: &event.Window{}}, said(strings.Repeat("x", 1<<20))}, "ask 1"},
 		{"before the first reply", []event.Body{said(strings.Repeat("x", 350_000))}, "compact window"},
 		{"kept", []event.Body{said(strings.Repeat("x", 350_000)), event.Kept{Why: event.CompactWindow}}, "ask 1"},
-		{"overflow after one for the window was not done", []event.Body{said("x"), event.Kept{Why: event.CompactWindow}, event.Asked{Turn: 1}, event.Failed{Cause: llm.KindWindow, Message: "m"}}, "compact overflow"},
-		{"cut by the window", []event.Body{said("x"), event.Asked{Turn: 1}, reply(llm.StopWindow, llm.Text{Text: "so far"}), event.Kept{}}, "stop failed the context window is full"},
+		{"overflow after one for the window was not done", []event.Body{
+			said("x"),
+			event.Kept{Why: event.CompactWindow},
+			event.Asked{Turn: 1},
+			event.Failed{Cause: llm.KindWindow, Message: "m"},
+		}, "compact overflow"},
+		{
+			"cut by the window",
+			[]event.Body{said("x"), event.Asked{Turn: 1}, reply(llm.StopWindow, llm.Text{Text: "so far"}), event.Kept{}},
+			"stop failed the context window is full",
+		},
 		{"interrupted", []event.Body{said("x"), event.Asked{Turn: 1}, event.Failed{Cause: llm.KindWindow}, event.Cancelled{}}, "stop cancelled"},
 	} {
 		t.Run(tc.name, func(t *testing.T) { newTape(t, append([]event.Body{window}, tc.with...)...).want(tc.want) })
@@ -570,14 +601,18 @@ func TestLimitsOfTokensAndTime(t *testing.T) {
 func TestWorkIsRemembered(t *testing.T) {
 	tp := newTape(t, said("x"))
 	ran := func(id, command, out string, exit int, effects ...tool.Effect) {
-		tp.add(event.Asked{Turn: 1}, reply(llm.StopCalls, call(id, "bash")), allowed(id, append(effects, tool.Effect{Kind: tool.Execute, Text: command})...), event.Started{Call: id})
+		tp.add(event.Asked{Turn: 1}, reply(llm.StopCalls, call(id, "bash")),
+			allowed(id, append(effects, tool.Effect{Kind: tool.Execute, Text: command})...), event.Started{Call: id})
 		e := ended(id, out).(event.Ended)
 		e.Exit = &exit
 		tp.add(e)
 	}
 	ran("1", "go test ./...", "--- FAIL: TestCart (0.00s)\nFAIL\texample.com/shop\n[exit code 1]", 1)
 	tp.add(event.Asked{Turn: 2}, reply(llm.StopCalls, call("2", "edit")), allowed("2", write("/w/a")), event.Started{Call: "2"},
-		event.Ended{Call: "2", Outcome: event.OutcomeOK, Files: []tool.File{{Path: "/w/a", Digest: "d", Written: true}, {Path: "/w/read", Digest: "d"}}})
+		event.Ended{Call: "2", Outcome: event.OutcomeOK, Files: []tool.File{
+			{Path: "/w/a", Digest: "d", Written: true},
+			{Path: "/w/read", Digest: "d"},
+		}})
 	ran("3", "touch b", "[no output]\n[exit code 0]", 0, write("/w/b"))
 	ran("4", "touch c", "touch: cannot touch 'c'\n[exit code 1]", 1, write("/w/c"))
 	ran("5", "pytest | tail", "== 2 failed, 3 passed in 1s ==\n[exit code 0]", 0)
@@ -603,7 +638,8 @@ func BenchmarkFold100k(b *testing.B) {
 	add(event.Opened{Root: "/w"}, event.Switched{Mode: "auto"}, said("x"))
 	for i := 0; len(events) < 100_000; i++ {
 		id := fmt.Sprint("c", i)
-		add(event.Asked{Turn: i}, reply(llm.StopCalls, llm.Text{Text: "next"}, call(id, fmt.Sprint("r", i))), allowed(id, read("/a")), event.Started{Call: id}, ended(id, strings.Repeat("x", 200)))
+		add(event.Asked{Turn: i}, reply(llm.StopCalls, llm.Text{Text: "next"}, call(id, fmt.Sprint("r", i))), allowed(id, read("/a")),
+			event.Started{Call: id}, ended(id, strings.Repeat("x", 200)))
 	}
 	for b.Loop() {
 		var s loop.State

@@ -170,11 +170,13 @@ func (s *State) unrun(c Call) (event.Ended, bool) {
 	case c.Phase == phaseCut:
 		return end(event.OutcomeCut, "Not run: your reply was cut before the call was complete. Make the call again, shorter.")
 	case s.Run.Late && c.Begun:
-		return end(event.OutcomeUnknown, "Outcome unknown: this call had begun when the program ended, and the time of the run was used up before it was made again.")
+		return end(event.OutcomeUnknown,
+			"Outcome unknown: this call had begun when the program ended, and the time of the run was used up before it was made again.")
 	case s.Run.Late:
 		return end(event.OutcomeCancelled, "Not run: the time of the run is used up.")
 	case s.Run.Cancelled && c.Begun:
-		return end(event.OutcomeUnknown, "Outcome unknown: this call had begun when the program ended, and the user interrupted before it was made again.")
+		return end(event.OutcomeUnknown,
+			"Outcome unknown: this call had begun when the program ended, and the user interrupted before it was made again.")
 	case s.Run.Cancelled:
 		return end(event.OutcomeCancelled, "Not run: the user interrupted.")
 	case c.Phase == phaseDenied:
@@ -261,5 +263,6 @@ func (s *State) stuck() bool {
 // repeating reports whether the model must be told that it repeats itself.
 func (s *State) repeating() bool {
 	r := &s.Run
-	return r.Repeats.Most >= steerAt && !r.Repeats.Warned && s.Levers.Repeats != event.LeverOff && r.Reply != replyEmpty && r.Reply != replyLength && r.Reply != replyCut
+	return r.Repeats.Most >= steerAt && !r.Repeats.Warned && s.Levers.Repeats != event.LeverOff && r.Reply != replyEmpty &&
+		r.Reply != replyLength && r.Reply != replyCut
 }

@@ -148,7 +148,8 @@ func unreferred(messages []llm.Message) []llm.Message {
 			}
 			if rest, ok := strings.CutPrefix(r.Parts.Text(), unchanged); ok {
 				call, _, _ := strings.Cut(rest, " (")
-				r.Parts = llm.Say("This very call brought the same as call " + call + " before it. The history tool shows that, with call " + call + ".")
+				r.Parts = llm.Say("This very call brought the same as call " + call +
+					" before it. The history tool shows that, with call " + call + ".")
 				parts[j] = r
 			}
 		}
@@ -194,5 +195,6 @@ func prunedResult(r llm.Result) llm.Parts {
 		return llm.Say(strings.TrimSpace(text + "\n" + note))
 	}
 	head, tail := text[:prunedEnd], text[len(text)-prunedEnd:]
-	return llm.Say(strings.ToValidUTF8(head, "") + "\n[... " + fmt.Sprint(len(text)-2*prunedEnd) + " bytes left out ...]\n" + strings.ToValidUTF8(tail, "") + "\n" + note)
+	return llm.Say(strings.ToValidUTF8(head, "") + "\n[... " + fmt.Sprint(len(text)-2*prunedEnd) + " bytes left out ...]\n" +
+		strings.ToValidUTF8(tail, "") + "\n" + note)
 }

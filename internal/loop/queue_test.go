@@ -79,7 +79,8 @@ func TestAskedGoesOn(t *testing.T) {
 // TestConfided holds that private text which models have seen binds every later request, also
 // when only what came of it is left.
 func TestConfided(t *testing.T) {
-	tp := newTape(t, said("go"), event.Asked{Turn: 1}, event.Routed{Route: "desk/m", Private: "a key"}, reply(llm.StopEnd, llm.Text{Text: "Done."}))
+	tp := newTape(t, said("go"), event.Asked{Turn: 1}, event.Routed{Route: "desk/m", Private: "a key"},
+		reply(llm.StopEnd, llm.Text{Text: "Done."}))
 	tp.add(tp.Next().(loop.Stop).Stopped)
 	tp.add(said("again"), event.Asked{Turn: 1}, event.Routed{Route: "desk/m"})
 	if got := tp.Request().Private; got != "a key" {

@@ -179,7 +179,8 @@ func (s *State) restored(b event.Restored) {
 		delete(s.Seen, filepath.Join(s.Root, filepath.FromSlash(path)))
 	}
 	if len(b.Files) > 0 && len(s.Messages) > 0 && !s.Run.Active {
-		s.push(llm.User, llm.Say("[The person has put these files back to an earlier state: "+strings.Join(b.Files, ", ")+". Read them again before you go on.]"))
+		s.push(llm.User, llm.Say("[The person has put these files back to an earlier state: "+
+			strings.Join(b.Files, ", ")+". Read them again before you go on.]"))
 	}
 }
 

@@ -23,7 +23,8 @@ func clash(x, y tool.Effect) bool {
 	switch {
 	case stands(x), stands(y):
 		return false
-	case x.Kind == y.Kind && (x.Kind == tool.Read || x.Kind == tool.Network), file(x) && y.Kind == tool.Network, x.Kind == tool.Network && file(y):
+	case x.Kind == y.Kind && (x.Kind == tool.Read || x.Kind == tool.Network),
+		file(x) && y.Kind == tool.Network, x.Kind == tool.Network && file(y):
 		return false
 	case file(x) && file(y):
 		return x.Path == "" || y.Path == "" || tool.Inside(x.Path, y.Path) || tool.Inside(y.Path, x.Path)
@@ -42,7 +43,8 @@ func conflict(a, b []tool.Effect) bool {
 // state from a snapshot says the same.
 func TestStartableByDefinition(t *testing.T) {
 	effects := []tool.Effect{
-		read("/w"), read("/w/a"), read("/w/a/b"), read(""), write("/w"), write("/w/a"), write("/w/a/b"), write("/w/c"), write("/wa"), write("/"), write(""),
+		read("/w"), read("/w/a"), read("/w/a/b"), read(""), write("/w"), write("/w/a"), write("/w/a/b"), write("/w/c"), write("/wa"), write("/"),
+		write(""),
 		{Kind: tool.Network, Text: "x"},
 		{Kind: tool.Execute, Text: "make"},
 		{Kind: tool.Execute, Class: tool.ProvenRead},
@@ -132,7 +134,10 @@ func checkStartable(t *testing.T, r *rapid.T, tp *tape, does [][]tool.Effect) *t
 // TestNextWhileCallsRun holds that a run does not end while calls run, whatever waits.
 func TestNextWhileCallsRun(t *testing.T) {
 	tp := newTape(t, said("x"), event.Asked{Turn: 1}, reply(llm.StopCalls, call("1", "r"), call("2", "w"), call("3", "w")),
-		allowed("1", read("/a")), event.Judged{Call: "2", Action: tool.Ask, Effects: []tool.Effect{write("/b")}}, event.Waiting{Call: "2"}, allowed("3", write("/b")))
+		allowed("1", read("/a")), event.Judged{
+			Call: "2", Action: tool.Ask,
+			Effects: []tool.Effect{write("/b")},
+		}, event.Waiting{Call: "2"}, allowed("3", write("/b")))
 	tp.want("run 1")
 	tp.add(event.Started{Call: "1"})
 	tp.want("await")
@@ -216,15 +221,32 @@ func TestTimeWhileChildrenAsk(t *testing.T) {
 		bodies []event.Body
 		stands bool
 	}{
-		"one of a call":  {[]event.Body{event.Spawned{Child: "s.1", Call: "1@1"}, raised("s.1")}, true},
-		"one of two":     {[]event.Body{event.Spawned{Child: "s.1", Call: "1@1/1"}, event.Spawned{Child: "s.2", Call: "1@1/2"}, raised("s.1")}, false},
-		"both":           {[]event.Body{event.Spawned{Child: "s.1", Call: "1@1/1"}, event.Spawned{Child: "s.2", Call: "1@1/2"}, raised("s.1"), raised("s.2")}, true},
-		"of another":     {[]event.Body{event.Spawned{Child: "s.1", Call: "10@1"}, raised("s.1")}, false},
-		"in the back":    {[]event.Body{event.Spawned{Child: "s.1", Call: "1@1", Background: true}, raised("s.1")}, false},
-		"while the call": {[]event.Body{event.Spawned{Child: "s.1", Call: "1@1", Background: true}, raised("s.1"), ended("1", "ok"), event.Asked{Turn: 2}}, false},
-		"at the end":     {[]event.Body{event.Spawned{Child: "s.1", Background: true}, raised("s.1"), ended("1", "ok"), event.Asked{Turn: 2}, reply(llm.StopEnd, llm.Text{Text: "so"})}, true},
+		"one of a call": {[]event.Body{event.Spawned{Child: "s.1", Call: "1@1"}, raised("s.1")}, true},
+		"one of two": {
+			[]event.Body{event.Spawned{Child: "s.1", Call: "1@1/1"}, event.Spawned{Child: "s.2", Call: "1@1/2"}, raised("s.1")},
+			false,
+		},
+		"both": {[]event.Body{
+			event.Spawned{Child: "s.1", Call: "1@1/1"},
+			event.Spawned{Child: "s.2", Call: "1@1/2"},
+			raised("s.1"), raised("s.2"),
+		}, true},
+		"of another":  {[]event.Body{event.Spawned{Child: "s.1", Call: "10@1"}, raised("s.1")}, false},
+		"in the back": {[]event.Body{event.Spawned{Child: "s.1", Call: "1@1", Background: true}, raised("s.1")}, false},
+		"while the call": {[]event.Body{
+			event.Spawned{Child: "s.1", Call: "1@1", Background: true},
+			raised("s.1"), ended("1", "ok"),
+			event.Asked{Turn: 2},
+		}, false},
+		"at the end": {[]event.Body{
+			event.Spawned{Child: "s.1", Background: true},
+			raised("s.1"), ended("1", "ok"),
+			event.Asked{Turn: 2},
+			reply(llm.StopEnd, llm.Text{Text: "so"}),
+		}, true},
 	} {
-		tp := newTape(t, event.Switched{Limits: &event.Limits{Seconds: 60}}, said("x"), event.Asked{Turn: 1}, reply(llm.StopCalls, call("1", "spawn")), allowed("1"), event.Started{Call: "1"})
+		tp := newTape(t, event.Switched{Limits: &event.Limits{Seconds: 60}}, said("x"), event.Asked{Turn: 1},
+			reply(llm.StopCalls, call("1", "spawn")), allowed("1"), event.Started{Call: "1"})
 		tp.add(tc.bodies...)
 		if got := tp.Deadline().IsZero(); got != tc.stands {
 			t.Errorf("%s: it stands still: %v", name, got)

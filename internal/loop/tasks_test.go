@@ -40,15 +40,22 @@ func TestTasks(t *testing.T) {
 		bodies []event.Body
 		want   string
 	}{
-		"numbers":               {[]event.Body{add, add, add}, "1 2 3"},
-		"the first claim wins":  {[]event.Body{add, do("claim", "1", "a"), do("claim", "1", "b")}, "1:a"},
-		"no such task":          {[]event.Body{add, do("claim", "2", "a"), do("done", "", "a")}, "1"},
-		"released":              {[]event.Body{add, do("claim", "1", "a"), do("release", "1", "a"), do("claim", "1", "b")}, "1:b"},
-		"not by others":         {[]event.Body{add, do("claim", "1", "a"), do("release", "1", "b"), do("done", "1", "b")}, "1:a"},
-		"but by the session":    {[]event.Body{add, add, do("claim", "1", "a"), do("release", "1", "s"), do("done", "2", "s")}, "1 2:s!"},
-		"done":                  {[]event.Body{add, do("claim", "1", "a"), do("done", "1", "a"), do("claim", "1", "b"), do("release", "1", "s")}, "1:a!"},
-		"not done by nobody":    {[]event.Body{add, do("done", "1", "a")}, "1"},
-		"who is back holds no":  {[]event.Body{add, add, add, do("claim", "1", "a"), do("claim", "2", "b"), do("claim", "3", "a"), do("done", "3", "a"), event.Returned{Child: "a"}}, "1 2:b 3:a!"},
+		"numbers":              {[]event.Body{add, add, add}, "1 2 3"},
+		"the first claim wins": {[]event.Body{add, do("claim", "1", "a"), do("claim", "1", "b")}, "1:a"},
+		"no such task":         {[]event.Body{add, do("claim", "2", "a"), do("done", "", "a")}, "1"},
+		"released":             {[]event.Body{add, do("claim", "1", "a"), do("release", "1", "a"), do("claim", "1", "b")}, "1:b"},
+		"not by others":        {[]event.Body{add, do("claim", "1", "a"), do("release", "1", "b"), do("done", "1", "b")}, "1:a"},
+		"but by the session":   {[]event.Body{add, add, do("claim", "1", "a"), do("release", "1", "s"), do("done", "2", "s")}, "1 2:s!"},
+		"done": {
+			[]event.Body{add, do("claim", "1", "a"), do("done", "1", "a"), do("claim", "1", "b"), do("release", "1", "s")},
+			"1:a!",
+		},
+		"not done by nobody": {[]event.Body{add, do("done", "1", "a")}, "1"},
+		"who is back holds no": {[]event.Body{
+			add, add, add, do("claim", "1", "a"), do("claim", "2", "b"), do("claim", "3", "a"),
+			do("done", "3", "a"),
+			event.Returned{Child: "a"},
+		}, "1 2:b 3:a!"},
 		"a fork has no holders": {[]event.Body{add, add, do("claim", "1", "a"), do("done", "2", "s"), event.Forked{From: "x"}}, "1 2:s!"},
 		"a call made again":     {[]event.Body{called("1", "x"), called("1", "x"), called("1", "y"), called("2", "x")}, "1 2 3"},
 		"unknown action":        {[]event.Body{add, do("steal", "1", "s")}, "1"},

@@ -154,14 +154,16 @@ func fetches(words []string) bool {
 	}
 	name := words[0]
 	if slices.Contains([]string{
-		"git", "apt", "apt-get", "apk", "dnf", "yum", "brew", "chmod", "chown", "mkdir", "cp", "mv", "rm", "touch", "tee", "ln", "export", "source",
+		"git", "apt", "apt-get", "apk", "dnf", "yum", "brew", "chmod", "chown", "mkdir", "cp", "mv", "rm", "touch", "tee", "ln", "export",
+		"source",
 		"sleep", "kill", "pkill", "wget",
 	}, name) {
 		return true
 	}
 	first := map[string][]string{
 		"pip": {"install"}, "pip3": {"install"}, "go": {"mod", "get"}, "cargo": {"add", "fetch"},
-		"npm": {"i", "ci", "add", "install"}, "pnpm": {"i", "ci", "add", "install"}, "yarn": {"i", "ci", "add", "install"}, "bun": {"i", "ci", "add", "install"},
+		"npm": {"i", "ci", "add", "install"}, "pnpm": {"i", "ci", "add", "install"}, "yarn": {"i", "ci", "add", "install"},
+		"bun": {"i", "ci", "add", "install"},
 	}[name]
 	return len(words) > 1 && slices.Contains(first, words[1])
 }

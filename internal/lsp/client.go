@@ -64,7 +64,8 @@ var errEnded = errors.New("the language server ended")
 func newClient(env tool.Env, server Server, root string) *client {
 	c := &client{
 		server: server, root: root, env: env, out: keep.NewInput(maxWaiting), dead: make(chan struct{}), syncing: make(chan struct{}, 1),
-		docs: map[string]*document{}, pushed: map[string]pushed{}, busy: map[string]bool{}, registered: map[string]bool{}, news: make(chan struct{}),
+		docs: map[string]*document{}, pushed: map[string]pushed{}, busy: map[string]bool{}, registered: map[string]bool{},
+		news: make(chan struct{}),
 	}
 	c.conn = jsonrpc.New(context.Background(), jsonrpc.Options{
 		Send: func(body []byte) error {

@@ -169,7 +169,8 @@ func (c *client) hide(path string) {
 	delete(c.pushed, path) // what comes of it later has other versions
 	c.mu.Unlock()
 	c.touch()
-	_ = c.conn.Notify("textDocument/didClose", map[string]any{"textDocument": map[string]any{"uri": uri(path)}}) // fails only if the server is gone
+	// fails only if the server is gone
+	_ = c.conn.Notify("textDocument/didClose", map[string]any{"textDocument": map[string]any{"uri": uri(path)}})
 }
 
 func (c *client) oldest() string {

@@ -114,7 +114,8 @@ func (f *fakeServer) handle(m fakeMessage) {
 		}
 		_ = json.Unmarshal(m.Params, &in)
 		f.text = in.Doc.Text
-	case "textDocument/hover", "textDocument/definition", "textDocument/documentSymbol", "textDocument/rename", "textDocument/diagnostic", "workspace/symbol":
+	case "textDocument/hover", "textDocument/definition", "textDocument/documentSymbol",
+		"textDocument/rename", "textDocument/diagnostic", "workspace/symbol":
 		f.query(m)
 	case "":
 		f.said = append(f.said, fmt.Sprintf("%s=%s%s", m.ID, m.Result, m.Error))
@@ -125,7 +126,8 @@ func (f *fakeServer) handle(m fakeMessage) {
 }
 
 func (f *fakeServer) initialize(m fakeMessage) {
-	offers := `"textDocumentSync":1,"hoverProvider":true,"definitionProvider":{},"documentSymbolProvider":true,"renameProvider":true,"workspaceSymbolProvider":true`
+	offers := `"textDocumentSync":1,"hoverProvider":true,"definitionProvider":{},"documentSymbolProvider":true,"renameProvider":true,` +
+		`"workspaceSymbolProvider":true`
 	switch f.kind {
 	case "silent", "garbage", "huge", "stubborn silent":
 		return
@@ -181,7 +183,8 @@ func (f *fakeServer) query(m fakeMessage) {
 		}
 	case "flood":
 		for i := range 30_000 {
-			f.write(fmt.Sprintf(`{"jsonrpc":"2.0","method":"textDocument/publishDiagnostics","params":{"uri":"file:///x/%d","diagnostics":[{"message":"m"}]}}`, i))
+			f.write(fmt.Sprintf(`{"jsonrpc":"2.0","method":"textDocument/publishDiagnostics","params":{"uri":"file:///x/%d",`+
+				`"diagnostics":[{"message":"m"}]}}`, i))
 			f.write(`{"jsonrpc":"2.0","id":"q","method":"window/workDoneProgress/create","params":{"token":1}}`)
 		}
 		f.hover(m.ID, "after the flood")
@@ -205,7 +208,8 @@ func (f *fakeServer) query(m fakeMessage) {
 		}
 		f.hover(m.ID, "at last")
 	case "pull":
-		f.answer(m.ID, `{"kind":"full","items":[{"range":{"start":{"line":0,"character":1},"end":{"line":0,"character":2}},"severity":2,"code":12,"source":"fake","message":"pulled"}]}`)
+		f.answer(m.ID, `{"kind":"full","items":[{"range":{"start":{"line":0,"character":1},"end":{"line":0,"character":2}},"severity":2,`+
+			`"code":12,"source":"fake","message":"pulled"}]}`)
 	case "loads", "loads on": // it begins to load as it is asked, and knows all when that is over
 		if f.held = append(f.held, m.ID); len(f.held) > 1 {
 			f.answer(m.ID, `{"kind":"full","items":[{"range":{},"severity":1,"message":"all"}]}`)

@@ -47,7 +47,8 @@ func FuzzPositions(f *testing.F) {
 				t.Errorf("%+v comes back as %+v", p, back)
 			}
 			after, err := s.edit([]textEdit{{wireRange{wirePosition{line, at}, wirePosition{line, at}}, "NEW"}})
-			if err == nil && (len(after) != len(text)+3 || strings.Count(after, "NEW") != strings.Count(text, "NEW")+1 && !strings.Contains(text, "N") && !strings.Contains(text, "W")) {
+			if err == nil && (len(after) != len(text)+3 || strings.Count(after, "NEW") != strings.Count(text, "NEW")+1 &&
+				!strings.Contains(text, "N") && !strings.Contains(text, "W")) {
 				t.Errorf("%q becomes %q", text, after)
 			}
 		}

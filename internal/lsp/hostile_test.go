@@ -314,7 +314,8 @@ func TestLocalServers(t *testing.T) {
 	}
 	p := faked(t, `{"contents":"the one in PATH"}`)
 	bin := t.TempDir()
-	if err := os.WriteFile(bin+"/language-server-of-a-test", []byte(strings.ReplaceAll(program, "the local one", "the one in PATH")), 0o755); err != nil {
+	if err := os.WriteFile(bin+"/language-server-of-a-test", []byte(strings.ReplaceAll(program, "the local one", "the one in PATH")),
+		0o755); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))

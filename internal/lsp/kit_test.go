@@ -79,7 +79,8 @@ func typescript(t testing.TB) string {
 	if err == nil {
 		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 		defer cancel()
-		cmd := exec.CommandContext(ctx, "npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--save-exact", "typescript@5.9.2", "typescript-language-server@5.0.0")
+		cmd := exec.CommandContext(ctx, "npm", "install", "--no-audit", "--no-fund",
+			"--ignore-scripts", "--save-exact", "typescript@5.9.2", "typescript-language-server@5.0.0")
 		cmd.Dir = dir
 		var out []byte
 		if out, err = cmd.CombinedOutput(); err != nil {

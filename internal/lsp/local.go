@@ -9,7 +9,10 @@ import (
 
 // programs are the folders of a project in which package managers put programs.
 func programs() []string {
-	return []string{filepath.Join("node_modules", ".bin"), filepath.Join(".venv", "bin"), filepath.Join("venv", "bin"), filepath.Join("vendor", "bin")}
+	return []string{
+		filepath.Join("node_modules", ".bin"), filepath.Join(".venv", "bin"),
+		filepath.Join("venv", "bin"), filepath.Join("vendor", "bin"),
+	}
 }
 
 // local is a server that the project brings with it, in the nearest folder of programs from

@@ -76,14 +76,22 @@ func signs(language string) (begins, holds, ends string) {
 // reserved are words of a language that are no names in it.
 func reserved(language string) []string {
 	words := map[string]string{
-		"go":     "break case chan const continue default defer else fallthrough for func go goto if import interface map package range return select struct switch type var",
-		"python": "False None True and as assert async await break class continue def del elif else except finally for from global if import in is lambda nonlocal not or pass raise return try while with yield",
-		"rust":   "as async await break const continue crate dyn else enum extern false fn for if impl in let loop match mod move mut pub ref return self Self static struct super trait true type unsafe use where while",
-		"java":   "abstract assert boolean break byte case catch char class const continue default do double else enum extends final finally float for goto if implements import instanceof int interface long native new package private protected public return short static super switch synchronized this throw throws transient try void volatile while true false null",
-		"c":      "auto break case char const continue default do double else enum extern float for goto if int long register return short signed sizeof static struct switch typedef union unsigned void volatile while",
+		"go": "break case chan const continue default defer else fallthrough for func go goto if import interface map package range return " +
+			"select struct switch type var",
+		"python": "False None True and as assert async await break class continue def del elif else except finally for from global if import " +
+			"in is lambda nonlocal not or pass raise return try while with yield",
+		"rust": "as async await break const continue crate dyn else enum extern false fn for if impl in let loop match mod move mut pub ref " +
+			"return self Self static struct super trait true type unsafe use where while",
+		"java": "abstract assert boolean break byte case catch char class const continue default do double else enum extends final finally " +
+			"float for goto if implements import instanceof int interface long native new package private protected public return short static " +
+			"super switch synchronized this throw throws transient try void volatile while true false null",
+		"c": "auto break case char const continue default do double else enum extern float for goto if int long register return short " +
+			"signed sizeof static struct switch typedef union unsigned void volatile while",
 	}
-	words["javascript"] = "break case catch class const continue debugger default delete do else enum export extends false finally for function if import in instanceof new null return super switch this throw true try typeof var void while with"
-	words["cpp"] = words["c"] + " class delete friend namespace new operator private protected public template this throw try typename using virtual true false"
+	words["javascript"] = "break case catch class const continue debugger default delete do else enum export extends false finally for " +
+		"function if import in instanceof new null return super switch this throw true try typeof var void while with"
+	words["cpp"] = words["c"] +
+		" class delete friend namespace new operator private protected public template this throw try typename using virtual true false"
 	switch language {
 	case "typescript", "typescriptreact", "javascriptreact":
 		language = "javascript"

@@ -189,7 +189,10 @@ func (f *flattener) add(list []wireSymbol, container string, depth int) {
 }
 
 func (w wireSymbol) symbol(at Location) Symbol {
-	return Symbol{Name: endsOf(w.Name, 300), Kind: kind(w.Kind), Detail: endsOf(w.Detail, 300), Container: endsOf(w.Container, 300), Location: at}
+	return Symbol{
+		Name: endsOf(w.Name, 300), Kind: kind(w.Kind),
+		Detail: endsOf(w.Detail, 300), Container: endsOf(w.Container, 300), Location: at,
+	}
 }
 
 // WorkspaceSymbols lists what is called like query in the project of path, which

@@ -83,7 +83,10 @@ func Usual() []Server {
 		},
 		{
 			Name: "clangd", Command: []string{"clangd"}, Languages: c,
-			RootMarkers: []string{"compile_commands.json", "compile_flags.txt", ".clangd", "CMakeLists.txt", "meson.build", "configure.ac", "Makefile"},
+			RootMarkers: []string{
+				"compile_commands.json", "compile_flags.txt",
+				".clangd", "CMakeLists.txt", "meson.build", "configure.ac", "Makefile",
+			},
 		},
 		{
 			Name: "jdtls", Command: []string{"jdtls"}, Languages: map[string]string{".java": "java"},

@@ -69,7 +69,8 @@ func (m *Manager) prepare(t target) (*slot, error) {
 	switch {
 	case s.starting != nil:
 	case time.Until(s.next) > patience:
-		return nil, fmt.Errorf("%s has ended %d times and is started again in %v: %w", t.server.Name, s.crashes, time.Until(s.next).Round(time.Second), s.err)
+		return nil, fmt.Errorf("%s has ended %d times and is started again in %v: %w", t.server.Name, s.crashes,
+			time.Until(s.next).Round(time.Second), s.err)
 	default:
 		m.begin(s, t)
 	}

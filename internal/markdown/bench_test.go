@@ -13,7 +13,8 @@ import (
 func reply(lines int) string {
 	var b strings.Builder
 	for i := 0; i < lines/20; i++ {
-		fmt.Fprintf(&b, "## Part %d\n\nSome **words** about `code` and [links](https://example.com/%d), in a paragraph\nthat goes on for two lines.\n\n", i, i)
+		fmt.Fprintf(&b, "## Part %d\n\nSome **words** about `code` and [links](https://example.com/%d), in a paragraph\n"+
+			"that goes on for two lines.\n\n", i, i)
 		b.WriteString("1. an item\n2. another *item*\n   - nested\n\n```go\nfunc f(a int) error {\n\tif a > 1 { // comment\n\t\treturn fmt.Errorf(\"too big: %d\", a)\n\t}\n")
 		b.WriteString("\treturn nil\n}\n```\n\n| a | b |\n|---|---|\n| 1 | two |\n\n")
 	}

@@ -113,7 +113,8 @@ func (d *differ) line(l string) {
 	to, isNew := strings.CutPrefix(d.path, "+++ ")
 	switch {
 	case d.inHunk(l):
-	case isOld, strings.HasPrefix(l, "diff --git "), strings.HasPrefix(l, "index "), l == "new file mode 100644", l == "deleted file mode 100644":
+	case isOld, strings.HasPrefix(l, "diff --git "), strings.HasPrefix(l, "index "),
+		l == "new file mode 100644", l == "deleted file mode 100644":
 		d.change()
 		if isOld {
 			d.from = from

@@ -45,8 +45,10 @@ func seeds(f *testing.F) {
 		f.Add(string(raw), byte(40))
 	}
 	for _, text := range []string{
-		"", "`\n\n`\n`", "\x00\x1b[31mred\u202e", "- a\n1. b\n\n  c\n", "> a\n2. b", "|a|\n|-|\n|b|", "[a]: b\n[a]", "&#27;[2J", "```\n\n\na", "\r\r\n\t\xff",
-		"👩‍👩‍👧‍👦e\u0301", "100000000. a", strings.Repeat("> ", 30) + "x", strings.Repeat("- ", 30) + "x", "<!--\n\na-->b", "a\n===\n***", "@@ -1 +1 @@\n-a b\n+a c\n",
+		"", "`\n\n`\n`", "\x00\x1b[31mred\u202e", "- a\n1. b\n\n  c\n", "> a\n2. b", "|a|\n|-|\n|b|", "[a]: b\n[a]", "&#27;[2J", "```\n\n\na",
+		"\r\r\n\t\xff",
+		"👩‍👩‍👧‍👦e\u0301", "100000000. a", strings.Repeat("> ", 30) + "x", strings.Repeat("- ", 30) + "x", "<!--\n\na-->b", "a\n===\n***",
+		"@@ -1 +1 @@\n-a b\n+a c\n",
 		"`` ` ``\\|", "a  \nb\\\nc<br>d", "```html\n<script>\n`${\n```", "```js\n/*\n", "- [ ] a\n- [x]\n-\n", "a\n  \n",
 		"- ![a](data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAYAAAAECAYAAACtBE5DAAAAG0lEQVR42mM4oaHxH4YZkAFOCY2AE/+xYZwSAIZfJ3/B8tcFAAAAAElFTkSuQmCC \"b\")\n![a](data:image/png;base64,AA",
 	} {

@@ -14,23 +14,26 @@ import (
 
 func TestHTML(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                            "",
-		"a *b* **c** ~~d~~ `e<f>` g":  "<p>a <em>b</em> <strong>c</strong> <del>d</del> <code>e&lt;f&gt;</code> g</p>\n",
-		"# a\n\n### b":                "<h1>a</h1>\n<h3>b</h3>\n",
-		"a  \nb\nc":                   "<p>a<br>\nb\nc</p>\n",
-		"> a\n\n---":                  "<blockquote><p>a</p>\n</blockquote>\n<hr>\n",
-		"- a\n- b\n\n7. c":            "<ul><li>a\n</li>\n<li>b\n</li>\n</ul>\n<ol start=\"7\"><li>c\n</li>\n</ol>\n",
-		"1. a\n\n   b":                "<ol><li><p>a</p>\n<p>b</p>\n</li>\n</ol>\n",
-		"- [x] a\n- [ ] b":            "<ul><li>☑ a\n</li>\n<li>☐ b\n</li>\n</ul>\n",
-		"```go\nif a < b {}\n```":     "<pre><code>if a &lt; b {}\n</code></pre>\n",
-		"    a & b":                   "<pre><code>a &amp; b\n</code></pre>\n",
-		"a|b\n:-|-:\n*1*|2\n3|4|5\n6": "<table><tr><th>a</th><th style=\"text-align:right\">b</th></tr><tr><td><em>1</em></td><td style=\"text-align:right\">2</td></tr><tr><td>3</td><td style=\"text-align:right\">4</td></tr><tr><td>6</td><td style=\"text-align:right\"></td></tr></table>\n",
-		"&lt;b&gt; &amp; \\*":         "<p>&lt;b&gt; &amp; *</p>\n",
-		"a|\n-|\n`b\\|c`\n\n`d\\|e`":  "<table><tr><th>a</th></tr><tr><td><code>b|c</code></td></tr></table>\n<p><code>d\\|e</code></p>\n",
+		"":                           "",
+		"a *b* **c** ~~d~~ `e<f>` g": "<p>a <em>b</em> <strong>c</strong> <del>d</del> <code>e&lt;f&gt;</code> g</p>\n",
+		"# a\n\n### b":               "<h1>a</h1>\n<h3>b</h3>\n",
+		"a  \nb\nc":                  "<p>a<br>\nb\nc</p>\n",
+		"> a\n\n---":                 "<blockquote><p>a</p>\n</blockquote>\n<hr>\n",
+		"- a\n- b\n\n7. c":           "<ul><li>a\n</li>\n<li>b\n</li>\n</ul>\n<ol start=\"7\"><li>c\n</li>\n</ol>\n",
+		"1. a\n\n   b":               "<ol><li><p>a</p>\n<p>b</p>\n</li>\n</ol>\n",
+		"- [x] a\n- [ ] b":           "<ul><li>☑ a\n</li>\n<li>☐ b\n</li>\n</ul>\n",
+		"```go\nif a < b {}\n```":    "<pre><code>if a &lt; b {}\n</code></pre>\n",
+		"    a & b":                  "<pre><code>a &amp; b\n</code></pre>\n",
+		"a|b\n:-|-:\n*1*|2\n3|4|5\n6": "<table><tr><th>a</th><th style=\"text-align:right\">b</th></tr><tr><td><em>1</em></td><td " +
+			"style=\"text-align:right\">2</td></tr><tr><td>3</td><td style=\"text-align:right\">4</td></tr><tr><td>6</td><td " +
+			"style=\"text-align:right\"></td></tr></table>\n",
+		"&lt;b&gt; &amp; \\*":        "<p>&lt;b&gt; &amp; *</p>\n",
+		"a|\n-|\n`b\\|c`\n\n`d\\|e`": "<table><tr><th>a</th></tr><tr><td><code>b|c</code></td></tr></table>\n<p><code>d\\|e</code></p>\n",
 		// links
-		"[a](http://b.c/?d&e 'f')":    `<p><a href="http://b.c/?d&amp;e" rel="noopener noreferrer">a</a></p>` + "\n",
-		"[a](HTTPS://b)":              `<p><a href="HTTPS://b" rel="noopener noreferrer">a</a></p>` + "\n",
-		"<me@b.c> https://b.c":        `<p><a href="mailto:me@b.c" rel="noopener noreferrer">me@b.c</a> <a href="https://b.c" rel="noopener noreferrer">https://b.c</a></p>` + "\n",
+		"[a](http://b.c/?d&e 'f')": `<p><a href="http://b.c/?d&amp;e" rel="noopener noreferrer">a</a></p>` + "\n",
+		"[a](HTTPS://b)":           `<p><a href="HTTPS://b" rel="noopener noreferrer">a</a></p>` + "\n",
+		"<me@b.c> https://b.c": `<p><a href="mailto:me@b.c" rel="noopener noreferrer">me@b.c</a> <a href="https://b.c" rel="noopener ` +
+			`noreferrer">https://b.c</a></p>` + "\n",
 		"[a][r]\n\n[r]: https://b":    `<p><a href="https://b" rel="noopener noreferrer">a</a></p>` + "\n",
 		`[a](http://b"onclick="c)`:    `<p><a href="http://b&#34;onclick=&#34;c" rel="noopener noreferrer">a</a></p>` + "\n",
 		"[a](javascript:b)":           "<p>a</p>\n",
@@ -123,7 +126,11 @@ func TestHTMLOfAll(t *testing.T) {
 // Whatever is nested, long or many, comes to an end soon.
 func TestHTMLBounds(t *testing.T) {
 	rep := func(s string) string { return strings.Repeat(s, 100_000/len(s)) }
-	for _, text := range []string{rep(">"), rep("- "), rep("[a]("), rep("[a") + rep("]"), rep("*a ") + rep("a* "), rep("![a](data:image/png;base64,AAAA)"), "![a](data:image/png;base64," + rep("A") + ")", "x ![a](data:image/png;base64," + rep("A") + ")", rep("<b>"), rep("|a") + "\n" + rep("|-")} {
+	for _, text := range []string{
+		rep(">"), rep("- "), rep("[a]("), rep("[a") + rep("]"), rep("*a ") + rep("a* "),
+		rep("![a](data:image/png;base64,AAAA)"), "![a](data:image/png;base64," + rep("A") + ")", "x ![a](data:image/png;base64," + rep("A") +
+			")", rep("<b>"), rep("|a") + "\n" + rep("|-"),
+	} {
 		inert(t, markdown.HTML(text))
 	}
 	if n := strings.Count(markdown.HTML(rep(">")), "<blockquote>"); n < 10 || n > 50 {
@@ -133,7 +140,8 @@ func TestHTMLBounds(t *testing.T) {
 	if !strings.Contains(long, rep("A")) {
 		t.Errorf("a long picture is lost: %.100s", long)
 	}
-	if beside := markdown.HTML("x ![a](data:image/png;base64," + rep("A") + ")"); strings.Contains(beside, "AAAA") || !strings.Contains(beside, "(data:…)") {
+	if beside := markdown.HTML("x ![a](data:image/png;base64," + rep("A") + ")"); strings.Contains(beside, "AAAA") ||
+		!strings.Contains(beside, "(data:…)") {
 		t.Errorf("%.200s", beside)
 	}
 }

@@ -56,8 +56,14 @@ func TestPicture(t *testing.T) {
 		"seen through":         {"a\n\n" + drawing(t, 9, 2, one(250, 0, 0, 100)) + "\n\nb", "a\n\nb"},
 		"in a quote":           {"> " + drawing(t, 2, 2, stripes), "[2]│ [38;5;196;48;5;21]▀▀"},
 		"in a list":            {"- " + drawing(t, 2, 2, stripes) + "\n- b", "[38;5;179]• [38;5;196;48;5;21]▀▀\n[38;5;179]• b"},
-		"made small":           {drawing(t, 300, 150, one(0, 255, 0, 255)), strings.TrimSuffix(strings.Repeat("[38;5;46]"+strings.Repeat("█", 30)+"\n", 7), "\n") + "\n[38;5;46]" + strings.Repeat("▀", 30)},
-		"the mean":             {drawing(t, 60, 4, func(x, _ int) color.Color { return color.NRGBA{uint8(x % 2 * 255), 0, 0, 255} }), "[38;5;88]" + strings.Repeat("█", 30)},
+		"made small": {
+			drawing(t, 300, 150, one(0, 255, 0, 255)),
+			strings.TrimSuffix(strings.Repeat("[38;5;46]"+strings.Repeat("█", 30)+"\n", 7), "\n") + "\n[38;5;46]" + strings.Repeat("▀", 30),
+		},
+		"the mean": {
+			drawing(t, 60, 4, func(x, _ int) color.Color { return color.NRGBA{uint8(x % 2 * 255), 0, 0, 255} }),
+			"[38;5;88]" + strings.Repeat("█", 30),
+		},
 		// what is not drawn
 		"beside text":          {"x " + drawing(t, 2, 2, stripes), "x [image: a cat]"},
 		"two":                  {drawing(t, 2, 2, stripes) + drawing(t, 2, 2, stripes), "[image: a cat][image: a cat]"},
@@ -88,7 +94,8 @@ func TestPicture(t *testing.T) {
 
 func TestPictureWithoutColours(t *testing.T) {
 	for _, s := range []markdown.Style{{NoColor: true}, {Named: true}} {
-		if got := markdown.Render(drawing(t, 4, 4, one(9, 9, 9, 255)), 60, s); !regexp.MustCompile(`^\[image: a cat, PNG, 4 x 4, \d+ bytes\]$`).MatchString(got) {
+		if got := markdown.Render(drawing(t, 4, 4, one(9, 9, 9, 255)), 60,
+			s); !regexp.MustCompile(`^\[image: a cat, PNG, 4 x 4, \d+ bytes\]$`).MatchString(got) {
 			t.Errorf("%q", got)
 		}
 	}
@@ -100,7 +107,13 @@ func TestPictureWithoutColours(t *testing.T) {
 // TestPictureBounds holds how much room a picture takes at most.
 func TestPictureBounds(t *testing.T) {
 	for _, tc := range []struct{ w, h, width, columns, rows int }{
-		{500, 100, 1000, 120, 12}, {100, 1000, 1000, 12, 60}, {1, 1000, 80, 1, 60}, {1000, 1, 80, 80, 1}, {5, 5, 80, 5, 3}, {100, 150, 1000, 80, 60}, {50, 50, 2, 2, 1},
+		{500, 100, 1000, 120, 12},
+		{100, 1000, 1000, 12, 60},
+		{1, 1000, 80, 1, 60},
+		{1000, 1, 80, 80, 1},
+		{5, 5, 80, 5, 3},
+		{100, 150, 1000, 80, 60},
+		{50, 50, 2, 2, 1},
 	} {
 		got := ansi.Strip(markdown.Render(drawing(t, tc.w, tc.h, one(9, 9, 9, 255)), tc.width, markdown.Style{}))
 		lines := strings.Split(got, "\n")

@@ -26,30 +26,50 @@ func TestRender(t *testing.T) {
 		"a word too long":              {"x 12345678901234567890123456789012345 y", "x\n123456789012345678901234567890\n12345 y"},
 		"wide characters":              {"漢字漢字漢字漢字漢字漢字漢字漢字 x", "漢字漢字漢字漢字漢字漢字漢字漢\n字 x"},
 		"a line may break before a wide character": {"x " + strings.Repeat("a", 27) + "漢", "x " + strings.Repeat("a", 27) + "\n漢"},
-		"characters made of several":               {strings.Repeat("1\ufe0f\u20e3", 16), strings.Repeat("1\ufe0f\u20e3", 15) + "\n1\ufe0f\u20e3"},
-		"an empty item can not end a text":         {"a\n*\nb", "a * b"},
-		"what belongs to an item":                  {"-   a\n\n  b\n\n-   c\n\n    d", "• a\n\nb\n\n• c\n\n  d"},
-		"the first definition counts":              {"[a]: /1\n[a]: /2\n\n[a]", "a (/1)"},
-		"tables use all the room":                  {"a|b\n-|-\naaaaaa aaaaaaaa|bbbbbb bbbbbbbb", "┌──────────────┬─────────────┐\n│ a            │ b           │\n├──────────────┼─────────────┤\n│ aaaaaa       │ bbbbbb      │\n│ aaaaaaaa     │ bbbbbbbb    │\n└──────────────┴─────────────┘"},
-		"combined characters":                      {strings.Repeat("e\u0301", 35), strings.Repeat("e\u0301", 30) + "\n" + strings.Repeat("e\u0301", 5)},
-		"tabs":                                     {"-\ta\n\n\tb", "• a\n\n  b"},
-		"line ends":                                {"a\r\nb\rc", `a b\x0dc`},
-		"a number from the source":                 {"7. a\n7. b", "7. a\n8. b"},
-		"another delimiter":                        {"1) a\n2) b\n3. c", "1) a\n2) b\n\n3. c"},
-		"quotes in lists":                          {"- > a\n  > b\n- c", "• │ a b\n• c"},
-		"code in quotes":                           {"> ```go\n> x\n> ```", "│   x"},
-		"code keeps its blanks":                    {"```\n\n a  b\n\n\n```", "\n   a  b"},
+		"characters made of several": {
+			strings.Repeat("1\ufe0f\u20e3", 16),
+			strings.Repeat("1\ufe0f\u20e3", 15) + "\n1\ufe0f\u20e3",
+		},
+		"an empty item can not end a text": {"a\n*\nb", "a * b"},
+		"what belongs to an item":          {"-   a\n\n  b\n\n-   c\n\n    d", "• a\n\nb\n\n• c\n\n  d"},
+		"the first definition counts":      {"[a]: /1\n[a]: /2\n\n[a]", "a (/1)"},
+		"tables use all the room": {
+			"a|b\n-|-\naaaaaa aaaaaaaa|bbbbbb bbbbbbbb",
+			"┌──────────────┬─────────────┐\n│ a            │ b           │\n├──────────────┼─────────────┤\n│ aaaaaa       │ bbbbbb      │\n" +
+				"│ aaaaaaaa     │ bbbbbbbb    │\n└──────────────┴─────────────┘",
+		},
+		"combined characters": {
+			strings.Repeat("e\u0301", 35),
+			strings.Repeat("e\u0301", 30) + "\n" + strings.Repeat("e\u0301", 5),
+		},
+		"tabs":                     {"-\ta\n\n\tb", "• a\n\n  b"},
+		"line ends":                {"a\r\nb\rc", `a b\x0dc`},
+		"a number from the source": {"7. a\n7. b", "7. a\n8. b"},
+		"another delimiter":        {"1) a\n2) b\n3. c", "1) a\n2) b\n\n3. c"},
+		"quotes in lists":          {"- > a\n  > b\n- c", "• │ a b\n• c"},
+		"code in quotes":           {"> ```go\n> x\n> ```", "│   x"},
+		"code keeps its blanks":    {"```\n\n a  b\n\n\n```", "\n   a  b"},
 		"a code fence that is indented": {
 			"  ```\n  a\n b\n    c\n  ```", "  a\n  b\n    c",
 		},
-		"tables":                    {"a|b\n:-|-:\n1|2 `x\\|y`\n3", "┌───┬─────────┐\n│ a │       b │\n├───┼─────────┤\n│ 1 │ 2 `x|y` │\n│ 3 │         │\n└───┴─────────┘"},
-		"tables shrink":             {"aaaaaaaaaa aaaaaaaaa|b\n-|-\nc cccccccccccc ccc dd ee|2", "┌────────────────────────┬───┐\n│ aaaaaaaaaa aaaaaaaaa   │ b │\n├────────────────────────┼───┤\n│ c cccccccccccc ccc dd  │ 2 │\n│ ee                     │   │\n└────────────────────────┴───┘"},
-		"tables too wide for a box": {"a1|b1|c1|d1|e1|f1|g1|h1\n-|-|-|-|-|-|-|-\n1|2|3|4|5|6|7|8888888888\n2", "a1: 1\nb1: 2\nc1: 3\nd1: 4\ne1: 5\nf1: 6\ng1: 7\nh1: 8888888888\n\na1: 2"},
-		"tables of a head only":     {"a1|b1|c1|d1|e1|f1|g1|h1\n-|-|-|-|-|-|-|-", "a1\nb1\nc1\nd1\ne1\nf1\ng1\nh1"},
-		"headings":                  {"# a #\n### b `c`\nd\n---", "# a\n\n### b `c`\n\n## d"},
-		"a paragraph of one blank":  {"a\n\n`\n`\n\nb\n\n- `\n  `", "a\n\n` `\n\nb\n\n• ` `"},
-		"no heading":                {"#a\n####### b", "#a ####### b"},
-		"empty items":               {"-\n- a\n-", "•\n• a\n•"},
+		"tables": {
+			"a|b\n:-|-:\n1|2 `x\\|y`\n3",
+			"┌───┬─────────┐\n│ a │       b │\n├───┼─────────┤\n│ 1 │ 2 `x|y` │\n│ 3 │         │\n└───┴─────────┘",
+		},
+		"tables shrink": {
+			"aaaaaaaaaa aaaaaaaaa|b\n-|-\nc cccccccccccc ccc dd ee|2",
+			"┌────────────────────────┬───┐\n│ aaaaaaaaaa aaaaaaaaa   │ b │\n├────────────────────────┼───┤\n│ c cccccccccccc ccc dd  │ 2 │\n" +
+				"│ ee                     │   │\n└────────────────────────┴───┘",
+		},
+		"tables too wide for a box": {
+			"a1|b1|c1|d1|e1|f1|g1|h1\n-|-|-|-|-|-|-|-\n1|2|3|4|5|6|7|8888888888\n2",
+			"a1: 1\nb1: 2\nc1: 3\nd1: 4\ne1: 5\nf1: 6\ng1: 7\nh1: 8888888888\n\na1: 2",
+		},
+		"tables of a head only":    {"a1|b1|c1|d1|e1|f1|g1|h1\n-|-|-|-|-|-|-|-", "a1\nb1\nc1\nd1\ne1\nf1\ng1\nh1"},
+		"headings":                 {"# a #\n### b `c`\nd\n---", "# a\n\n### b `c`\n\n## d"},
+		"a paragraph of one blank": {"a\n\n`\n`\n\nb\n\n- `\n  `", "a\n\n` `\n\nb\n\n• ` `"},
+		"no heading":               {"#a\n####### b", "#a ####### b"},
+		"empty items":              {"-\n- a\n-", "•\n• a\n•"},
 		"definitions alone show nothing": {
 			"[a]: /b\n[c]: /d", "",
 		},
@@ -86,7 +106,8 @@ func TestPlain(t *testing.T) {
 func paint(code, language string) string {
 	out := markdown.Code(code, language, markdown.Style{})
 	for sgr, letter := range map[string]string{
-		"[38;5;75m": "K", "[38;5;150m": "S", "[38;5;80m": "F", "[38;5;179m": "T", "[38;5;176m": "N", "[38;5;245m": "C", "[38;5;114m": "+", "[38;5;210m": "-", "[0m": ".",
+		"[38;5;75m": "K", "[38;5;150m": "S", "[38;5;80m": "F", "[38;5;179m": "T", "[38;5;176m": "N", "[38;5;245m": "C", "[38;5;114m": "+",
+		"[38;5;210m": "-", "[0m": ".",
 	} {
 		out = strings.ReplaceAll(out, "\x1b"+sgr, "«"+letter)
 	}
@@ -131,7 +152,8 @@ func TestLexers(t *testing.T) {
 		case "docker":
 			language = "dockerfile"
 		}
-		code := "# \"a\" <b c=\"d\"> // 'e' 12 /* f */ -- g\n-h\nfrom: 1.5\n[i]\nj = \"k\"\n\tl := func(m) { return `n` } // o\nFROM a\nRUN b \"c\"\n<script>\nvar x = 1\n</script>\n"
+		code := "# \"a\" <b c=\"d\"> // 'e' 12 /* f */ -- g\n-h\nfrom: 1.5\n[i]\nj = \"k\"\n\tl := func(m) { return `n` } // o\nFROM a\n" +
+			"RUN b \"c\"\n<script>\nvar x = 1\n</script>\n"
 		for range 2 {
 			out := markdown.Code(code, language, s)
 			if out == markdown.Plain(code) {
@@ -153,13 +175,22 @@ func TestDiff(t *testing.T) {
 		"what looks like a head": {
 			"@@ -1,2 +1,2 @@\n--- a\n+++ b\n x\n", "@@ -1,2 +1,2 @@\n1 - -- a\n1 + ++ b\n2   x",
 		},
-		"a head without a file":  {"diff --git a/x b/x\nold mode 1\n--- a\nx", "diff --git a/x b/x\nold mode 1\n--- a\nx"},
-		"only a head":            {"--- a/x", "--- a/x"},
-		"two files":              {"--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+a\n--- a/y\t2020\n+++ /dev/null\t2021\n@@ -1 +0,0 @@\n-b", "x (new)\n@@ -0,0 +1 @@\n1 + a\n\ny (deleted)\n@@ -1 +0,0 @@\n1 - b"},
-		"renamed":                {"--- a/x\n+++ b/y\n@@ -1 +1 @@\n-a\n+b", "x → y\n@@ -1 +1 @@\n1 - a\n1 + b"},
-		"no newline":             {"@@ -1 +1 @@\n-a\n\\ No newline\n+a", "@@ -1 +1 @@\n1 - a\n\\ No newline\n1 + a"},
-		"wrapped":                {"@@ -1 +1 @@\n-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaab\n+c\n", "@@ -1 +1 @@\n1 - aaaaaaaaaaaaaaaaaaaaaaaaaa\n    aaaab\n1 + c"},
-		"nonsense":               {"@@ -99999999999999999999,1 +1 @@\n@@ -1 @@\n@@ -a +b @@\n+\n-", "@@ -99999999999999999999,1 +1\n@@\n@@ -1 @@\n@@ -a +b @@\n+\n-"},
+		"a head without a file": {"diff --git a/x b/x\nold mode 1\n--- a\nx", "diff --git a/x b/x\nold mode 1\n--- a\nx"},
+		"only a head":           {"--- a/x", "--- a/x"},
+		"two files": {
+			"--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+a\n--- a/y\t2020\n+++ /dev/null\t2021\n@@ -1 +0,0 @@\n-b",
+			"x (new)\n@@ -0,0 +1 @@\n1 + a\n\ny (deleted)\n@@ -1 +0,0 @@\n1 - b",
+		},
+		"renamed":    {"--- a/x\n+++ b/y\n@@ -1 +1 @@\n-a\n+b", "x → y\n@@ -1 +1 @@\n1 - a\n1 + b"},
+		"no newline": {"@@ -1 +1 @@\n-a\n\\ No newline\n+a", "@@ -1 +1 @@\n1 - a\n\\ No newline\n1 + a"},
+		"wrapped": {
+			"@@ -1 +1 @@\n-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaab\n+c\n",
+			"@@ -1 +1 @@\n1 - aaaaaaaaaaaaaaaaaaaaaaaaaa\n    aaaab\n1 + c",
+		},
+		"nonsense": {
+			"@@ -99999999999999999999,1 +1 @@\n@@ -1 @@\n@@ -a +b @@\n+\n-",
+			"@@ -99999999999999999999,1 +1\n@@\n@@ -1 @@\n@@ -a +b @@\n+\n-",
+		},
 		"line ends that changed": {"-a\r\n+a\n", "- a\\x0d\n+ a"},
 		"line ends of windows":   {"-a\r\n+b\r\n", "- a\n+ b"},
 		"harmless":               {"-\x1b[2J\n+\u202e", "- \\x1b[2J\n+ \\u202e"},
@@ -198,9 +229,11 @@ func TestChangedWords(t *testing.T) {
 func TestBounds(t *testing.T) {
 	rep := func(s string) string { return strings.Repeat(s, 20_000/len(s)) }
 	for name, text := range map[string]string{
-		"quotes": rep(">"), "bullets": rep("- "), "numbers": rep("1. ") + "a", "links": rep("[a]("), "brackets": rep("[a") + rep("]"), "definitions": rep("[a]: b\n"),
-		"open definitions": rep("[a]:\n"), "pipes": "|a|\n|-|\n" + rep("|`x\\|y`|\n"), "columns": rep("|a") + "\n" + rep("|-"), "emphasis": rep("*a ") + rep("a* "),
-		"heading": "# " + rep("[a]("), "underlined": "> " + rep("[a](\n") + "> ===\n", "marks": rep("\u0301"), "code": "```go\n" + rep("/*") + "\n" + rep("x\n"),
+		"quotes": rep(">"), "bullets": rep("- "), "numbers": rep("1. ") + "a", "links": rep("[a]("), "brackets": rep("[a") + rep("]"),
+		"definitions":      rep("[a]: b\n"),
+		"open definitions": rep("[a]:\n"), "pipes": "|a|\n|-|\n" + rep("|`x\\|y`|\n"), "columns": rep("|a") + "\n" + rep("|-"),
+		"emphasis": rep("*a ") + rep("a* "),
+		"heading":  "# " + rep("[a]("), "underlined": "> " + rep("[a](\n") + "> ===\n", "marks": rep("\u0301"), "code": "```go\n" + rep("/*") + "\n" + rep("x\n"),
 		"a cell": "|a|\n|-|\n|" + rep("[a]("),
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -208,7 +208,8 @@ func (s *Stream) ends(l string) bool {
 		return false
 	}
 	it := opensItem(l)
-	return opensFence(l).mark != 0 || isHeading(l) || isBreak(l) || isQuote(l) || htmlEnd(l, true) != "" || it.interrupts() || s.kind != paragraph && it.mark != 0
+	return opensFence(l).mark != 0 || isHeading(l) || isBreak(l) || isQuote(l) ||
+		htmlEnd(l, true) != "" || it.interrupts() || s.kind != paragraph && it.mark != 0
 }
 
 // listLine takes a line after one of an item.

@@ -46,7 +46,8 @@ func feed(t fataler, s *markdown.Stream, pieces []string, tails bool) string {
 // texts draws markdown that is made of lines which matter to each other.
 func texts() *rapid.Generator[string] {
 	lines := []string{
-		"text of *some* words that is long enough to be wrapped at the end of a line", "more `code`", "", "", "# Heading", "===", "---", "- item", "* other", "  inside",
+		"text of *some* words that is long enough to be wrapped at the end of a line", "more `code`", "", "", "# Heading", "===", "---", "- item",
+		"* other", "  inside",
 		"1. one", "2) two", "   - nested", "    far in", "> quote", ">", "```go", "```", "~~~", "func f() /* a", "b */ x := `y", "| a | b |", "|---|:-:|", "| 漢字 | x\\|y |",
 		"<div>", "</div>", "<!-- a", "-->", "  ```", "\ttab", "-", "\x1b[31mred", "***", "- [x] done", "**bold", "on**", "\r", "é👩‍👩‍👧‍👦",
 	}
@@ -84,15 +85,34 @@ func TestSettled(t *testing.T) {
 		},
 		"underlines make headings": {{"Title\n", "", "Title"}, {"---\n", "## Title", ""}},
 		"lists go on item by item": {
-			{"3. a\n", "", "3. a"}, {"3. b\n", "3. a", "4. b"}, {"   c\n", "", "4. b c"}, {"\n3. d\n", "4. b c", "\n5. d"}, {"\ntext\n", "\n5. d", "\ntext"},
+			{"3. a\n", "", "3. a"},
+			{"3. b\n", "3. a", "4. b"},
+			{"   c\n", "", "4. b c"},
+			{"\n3. d\n", "4. b c", "\n5. d"},
+			{"\ntext\n", "\n5. d", "\ntext"},
 		},
-		"another mark begins another list":    {{"- a\n* b\n", "• a", "\n• b"}},
-		"items keep their blocks":             {{"- a\n\n  b\n", "", "• a\n\n  b"}, {"- c\n", "• a\n\n  b", "• c"}},
-		"code goes on line by line":           {{"```\na\n", "  a", ""}, {"\n", "", ""}, {"b\n", "\n  b", ""}, {"\n```\n", "", ""}, {"c", "", "\nc"}},
-		"a fence that is cut":                 {{"``", "", "``"}, {"`go\nx", "", "  x"}, {"y\n``", "  xy", "  ``"}, {"`\nz\n\n", "\nz", ""}},
-		"tables come whole":                   {{"|a|\n|-|\n", "", "┌───┐\n│ a │\n└───┘"}, {"|b|\n", "", "┌───┐\n│ a │\n├───┤\n│ b │\n└───┘"}, {"\n", "┌───┐\n│ a │\n├───┤\n│ b │\n└───┘", ""}},
-		"quotes come whole":                   {{"> a\n> b\n", "", "│ a b"}, {"\n", "│ a b", ""}},
-		"html ends as it should":              {{"<div>\na\n", "", "<div>\na"}, {"\n", "<div>\na", ""}, {"<!-- a\n\nb\n", "", "\n<!-- a\n\nb"}, {"-->\n", "\n<!-- a\n\nb\n-->", ""}},
+		"another mark begins another list": {{"- a\n* b\n", "• a", "\n• b"}},
+		"items keep their blocks":          {{"- a\n\n  b\n", "", "• a\n\n  b"}, {"- c\n", "• a\n\n  b", "• c"}},
+		"code goes on line by line": {
+			{"```\na\n", "  a", ""},
+			{"\n", "", ""},
+			{"b\n", "\n  b", ""},
+			{"\n```\n", "", ""},
+			{"c", "", "\nc"},
+		},
+		"a fence that is cut": {{"``", "", "``"}, {"`go\nx", "", "  x"}, {"y\n``", "  xy", "  ``"}, {"`\nz\n\n", "\nz", ""}},
+		"tables come whole": {
+			{"|a|\n|-|\n", "", "┌───┐\n│ a │\n└───┘"},
+			{"|b|\n", "", "┌───┐\n│ a │\n├───┤\n│ b │\n└───┘"},
+			{"\n", "┌───┐\n│ a │\n├───┤\n│ b │\n└───┘", ""},
+		},
+		"quotes come whole": {{"> a\n> b\n", "", "│ a b"}, {"\n", "│ a b", ""}},
+		"html ends as it should": {
+			{"<div>\na\n", "", "<div>\na"},
+			{"\n", "<div>\na", ""},
+			{"<!-- a\n\nb\n", "", "\n<!-- a\n\nb"},
+			{"-->\n", "\n<!-- a\n\nb\n-->", ""},
+		},
 		"indented code ends with other text":  {{"    a\n\n    b\n", "", "  a\n\n  b"}, {"c\n", "  a\n\n  b", "\nc"}},
 		"emphasis closes later":               {{"a **b", "", "a **b"}, {"**\n\n", "a **b**", ""}},
 		"a character in pieces":               {{"\xe6\xbc", "", `\xe6\xbc`}, {"\xa2\n\n", "漢", ""}},

@@ -18,9 +18,19 @@ func TestTables(t *testing.T) {
 		width      int
 		text, want string
 	}{
-		"aligned":            {0, "So:\n\n" + table + "\nDone.", "So:\n\n| file    |   n |\n| :------ | --: |\n| cart.go |   7 |\n| 漢字    |  12 |\n\nDone."},
-		"in a box":           {40, table + "Done.", "┌─────────┬────┐\n│ file    │  n │\n├─────────┼────┤\n│ cart.go │  7 │\n│ 漢字    │ 12 │\n└─────────┴────┘\nDone."},
-		"in a narrow one":    {15, "|file|n|\n|:---|--:|\n|cart.go|7|\n|漢字|12|\n", "┌────────┬────┐\n│ file   │  n │\n├────────┼────┤\n│ cart.g │  7 │\n│ o      │    │\n├────────┼────┤\n│ 漢字   │ 12 │\n└────────┴────┘\n"},
+		"aligned": {
+			0, "So:\n\n" + table + "\nDone.",
+			"So:\n\n| file    |   n |\n| :------ | --: |\n| cart.go |   7 |\n| 漢字    |  12 |\n\nDone.",
+		},
+		"in a box": {
+			40, table + "Done.",
+			"┌─────────┬────┐\n│ file    │  n │\n├─────────┼────┤\n│ cart.go │  7 │\n│ 漢字    │ 12 │\n└─────────┴────┘\nDone.",
+		},
+		"in a narrow one": {
+			15, "|file|n|\n|:---|--:|\n|cart.go|7|\n|漢字|12|\n",
+			"┌────────┬────┐\n│ file   │  n │\n├────────┼────┤\n│ cart.g │  7 │\n│ o      │    │\n├────────┼────┤\n│ 漢字   │ 12 │\n" +
+				"└────────┴────┘\n",
+		},
 		"rows too short":     {0, "| a | b |\n|---|---|\n| 1 |\n| 1 | 2 | 3 |", "| a   | b   |\n| --- | --- |\n| 1   |     |\n| 1   | 2   |"},
 		"markup stays":       {0, "| a |\n|---|\n| **b** `c\\|d` |\n", "| a            |\n| ------------ |\n| **b** `c\\|d` |\n"},
 		"after a row":        {0, "| x\n| a |\n|---|\n", "| x\n| a   |\n| --- |\n"},
@@ -30,9 +40,12 @@ func TestTables(t *testing.T) {
 		"an image":           {0, "x\n![cat](data:image/jpeg;base64,AAAA)\ny", "x\n[image: cat, JPEG, 3 bytes]\ny"},
 		"an image in a line": {0, "see ![cat](data:image/png;base64,AAAAAAAA) there", "see ![cat](data:…) there"},
 		"an image that ends": {0, "see ![cat](data:image/png;base64,AAAAAAAA", "see ![cat](data:…"},
-		"an image in a row":  {0, "| a |\n|---|\n| ![c](data:image/png;base64,AAAA) |\n", "| a            |\n| ------------ |\n| ![c](data:…) |\n"},
-		"nearly an image":    {0, "a](dat\n](da", "a](dat\n](da"},
-		"marks":              {0, "!\n`\n   \n~ |\n|", "!\n`\n   \n~ |\n|"},
+		"an image in a row": {
+			0, "| a |\n|---|\n| ![c](data:image/png;base64,AAAA) |\n",
+			"| a            |\n| ------------ |\n| ![c](data:…) |\n",
+		},
+		"nearly an image": {0, "a](dat\n](da", "a](dat\n](da"},
+		"marks":           {0, "!\n`\n   \n~ |\n|", "!\n`\n   \n~ |\n|"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, n := range []int{1, 2, 7, len(tc.text)} {

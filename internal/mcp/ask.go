@@ -52,7 +52,8 @@ type asker func(ctx context.Context, question string, options []string) (string,
 // they see where it leads.
 func visit(ctx context.Context, ask asker, message, address string) (*sdk.ElicitResult, error) {
 	u, err := url.Parse(address)
-	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.User != nil || len(address) > 2000 || text.Visible(address) != address {
+	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" ||
+		u.User != nil || len(address) > 2000 || text.Visible(address) != address {
 		return &sdk.ElicitResult{Action: "decline"}, nil //nolint:nilerr // nobody could tell where it leads
 	}
 	answer, err := ask(ctx, message+"\nIt wants you to go to "+u.Hostname()+":\n"+address, []string{"done", "no"})
@@ -79,7 +80,8 @@ func wantsSecret(schema []byte) bool {
 	}
 	for name, f := range form.Properties {
 		for _, text := range []string{name, f.Title, f.Description} {
-			text = strings.ToUpper(strings.Join(strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }), "_"))
+			text = strings.ToUpper(strings.Join(strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }),
+				"_"))
 			if secret.Named(text) || secretWord(text) {
 				return true
 			}

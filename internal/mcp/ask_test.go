@@ -36,7 +36,10 @@ func asker(t *testing.T, mode string) *house {
 	t.Helper()
 	h := newHouse(t, self(t, "own", mode))
 	h.Sample = func(_ context.Context, req llm.Request) (*llm.Reply, float64, error) {
-		return &llm.Reply{Parts: llm.Say(fmt.Sprintf("42 to %q %q %d", req.System, req.Messages[0].Parts.Text(), req.MaxOutput)), Route: "p/m", Stop: llm.StopEnd}, 0.25, nil
+		return &llm.Reply{
+			Parts: llm.Say(fmt.Sprintf("42 to %q %q %d", req.System, req.Messages[0].Parts.Text(), req.MaxOutput)),
+			Route: "p/m", Stop: llm.StopEnd,
+		}, 0.25, nil
 	}
 	h.begin("own", mcp.Ready)
 	return h
@@ -74,7 +77,11 @@ func TestAsk(t *testing.T) {
 			{`{"type":"object","properties":{"x":{"type":"string","description":"paste your API token"}}}`, "decline map[]", []string{"x"}, 0},
 			// Fields come in the order of their names: bird, many, note, sure, where.
 			{bird, "accept map[bird:e many:3 sure:true where:[lake sea]]", []string{"egret", "3", "(leave out)", "yes", "sea,lake,1,2"}, 5},
-			{bird, "accept map[bird:h many:9 note:a@b.example sure:false where:[sea]]", []string{"1", "ten", "12", "9", "no mail", "a@b.example", "no", "2"}, 8},
+			{
+				bird, "accept map[bird:h many:9 note:a@b.example sure:false where:[sea]]",
+				[]string{"1", "ten", "12", "9", "no mail", "a@b.example", "no", "2"},
+				8,
+			},
 			{bird, "decline map[]", []string{"owl", "crow", "jay"}, 3},
 			{`{"type":"object"}`, "accept map[]", []string{"yes"}, 1},
 			{`{"type":"object"}`, "decline map[]", []string{"no"}, 1},
@@ -160,7 +167,8 @@ func TestAskTakesTime(t *testing.T) {
 		t.Errorf("%q, %v", text(res), err)
 	}
 	<-thought
-	if _, err := h.call(t.Context(), "mcp__own__steps", `{"text":"x"}`); err == nil || !strings.Contains(err.Error(), "did not answer in 700ms") {
+	if _, err := h.call(t.Context(), "mcp__own__steps", `{"text":"x"}`); err == nil ||
+		!strings.Contains(err.Error(), "did not answer in 700ms") {
 		t.Error(err)
 	}
 }

@@ -211,7 +211,8 @@ func (m *Manager) expanded(s Server) (Server, error) {
 	}
 	for _, name := range missing.names {
 		if m.Withheld(s, name) {
-			return out, final("it is not given %s, which looks like a secret: mcp.secrets = { %s = [%q] } in your settings gives it", name, s.Name, name)
+			return out, final("it is not given %s, which looks like a secret: mcp.secrets = { %s = [%q] } in your settings gives it",
+				name, s.Name, name)
 		}
 	}
 	return out, err

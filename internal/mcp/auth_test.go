@@ -140,7 +140,8 @@ func TestBoundTokens(t *testing.T) {
 			gate.mu.Lock()
 			defer gate.mu.Unlock()
 			if gate.asks == 0 || len(gate.bad) > 0 || has.renewals > 0 || has.signed != len(gate.seen) {
-				t.Errorf("asked for a nonce %d times, %d renewals, %d signed, %d came, these are not good: %q", gate.asks, has.renewals, has.signed, len(gate.seen), gate.bad)
+				t.Errorf("asked for a nonce %d times, %d renewals, %d signed, %d came, these are not good: %q",
+					gate.asks, has.renewals, has.signed, len(gate.seen), gate.bad)
 			}
 		})
 	}
@@ -168,16 +169,20 @@ func TestBoundTokensThatDoNotHelp(t *testing.T) {
 		"a nonce for a bearer":   {&tokens{has: "good"}, refuse(wants, "n"), mcp.Login, "log in", 1},
 		"a nonce for nobody":     {&tokens{}, refuse(wants, "n"), mcp.Login, "log in", 0},
 		"refused":                {&tokens{has: "good", signs: true}, refuse(`DPoP error="invalid_token"`, "n"), mcp.Login, "log in", 1},
-		"clocks that differ":     {&tokens{has: "good", signs: true}, refuse(`DPoP error="invalid_dpop_proof"`, ""), mcp.Failed, "is the clock", 0},
-		"another scheme":         {&tokens{has: "good", signs: true}, refuse(`Bearer realm="x"`, ""), mcp.Login, "log in", 1},
-		"what can't be signed":   {&tokens{has: "good", signs: true}, refuse(wants, "unspeakable"), mcp.Failed, "can't be signed", 0},
+		"clocks that differ": {
+			&tokens{has: "good", signs: true},
+			refuse(`DPoP error="invalid_dpop_proof"`, ""), mcp.Failed, "is the clock", 0,
+		},
+		"another scheme":       {&tokens{has: "good", signs: true}, refuse(`Bearer realm="x"`, ""), mcp.Login, "log in", 1},
+		"what can't be signed": {&tokens{has: "good", signs: true}, refuse(wants, "unspeakable"), mcp.Failed, "can't be signed", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := served(t, mcp.HTTP, "/mcp", c.handler)
 			h.Servers[0].Headers, h.Auth = nil, c.has
 			s := h.begin("far", c.state)
 			h.Close()
-			if !strings.Contains(s.Why, c.want) || (c.has.renewals > 0) != (c.renewals > 0) || c.renewals > 0 && c.has.heard == "" || strings.Contains(s.Why, "good") {
+			if !strings.Contains(s.Why, c.want) || (c.has.renewals > 0) != (c.renewals > 0) ||
+				c.renewals > 0 && c.has.heard == "" || strings.Contains(s.Why, "good") {
 				t.Errorf("%+v, renewed %d times, heard %q", s, c.has.renewals, c.has.heard)
 			}
 		})
@@ -214,7 +219,8 @@ func locked(next http.Handler) http.Handler {
 func TestTokens(t *testing.T) {
 	server := honest()
 	for kind, handler := range map[string]http.Handler{
-		mcp.HTTP:      sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, &sdk.StreamableHTTPOptions{Stateless: true}),
+		mcp.HTTP: sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server },
+			&sdk.StreamableHTTPOptions{Stateless: true}),
 		mcp.SSE:       sdk.NewSSEHandler(func(*http.Request) *sdk.Server { return server }, nil),
 		mcp.WebSocket: sockets(server),
 	} {
@@ -226,7 +232,8 @@ func TestTokens(t *testing.T) {
 			if !strings.Contains(s.Why, "inspan mcp login far") {
 				t.Errorf("%+v", s)
 			}
-			if got, challenge, err := h.Server("far"); err != nil || got.URL != h.Servers[0].URL || challenge != `Bearer resource_metadata="https://x.example/meta"` {
+			if got, challenge, err := h.Server("far"); err != nil || got.URL != h.Servers[0].URL ||
+				challenge != `Bearer resource_metadata="https://x.example/meta"` {
 				t.Errorf("%+v, %q, %v", got, challenge, err)
 			}
 			h.Revive(t.Context()) // not logged in yet

@@ -121,7 +121,8 @@ func (c *caller) current(ctx context.Context) (*client, error) {
 		m.mu.Unlock()
 		switch {
 		case now != nil && !free:
-			return nil, fmt.Errorf("%s was not called: the MCP server %s has changed it or taken it away, and the person has not agreed to that yet", c.spec.Name, s.server.Name)
+			return nil, fmt.Errorf("%s was not called: the MCP server %s has changed it or taken it away, and the person has not agreed to that yet",
+				c.spec.Name, s.server.Name)
 		case now != nil:
 			return now, nil
 		case !coming || ctx.Err() != nil:
@@ -162,7 +163,8 @@ func (c caller) run(ctx context.Context, call *tool.Call) (out tool.Result, _ er
 	case ctx.Err() != nil:
 		return tool.Result{}, fmt.Errorf("%s was interrupted; what it did until then is not known: %w", c.spec.Name, ctx.Err())
 	case limited.Err() != nil:
-		return tool.Result{}, fmt.Errorf("%s did not answer in %v; the server was told to stop, and what it did until then is not known", c.spec.Name, p.whole)
+		return tool.Result{}, fmt.Errorf("%s did not answer in %v; the server was told to stop, and what it did until then is not known",
+			c.spec.Name, p.whole)
 	case err != nil:
 		return tool.Result{Untrusted: true}, c.failure(conn, err)
 	}
@@ -174,7 +176,9 @@ func (c caller) run(ctx context.Context, call *tool.Call) (out tool.Result, _ er
 }
 
 // send sends the call and returns its result, also if that comes as one of a task.
-func (c caller) send(ctx context.Context, conn *client, by *patience, params *sdk.CallToolParams, tell func(string)) (*sdk.CallToolResult, error) {
+func (c caller) send(ctx context.Context, conn *client, by *patience,
+	params *sdk.CallToolParams, tell func(string),
+) (*sdk.CallToolResult, error) {
 	if c.task {
 		return c.asTask(ctx, conn, by, params, tell)
 	}

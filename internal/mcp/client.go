@@ -112,7 +112,8 @@ func (c *client) open(m *Manager, server Server, legacy bool) error {
 		return err
 	}
 	if c.program != nil {
-		peer.AddRoots(&sdk.Root{URI: (&url.URL{Scheme: "file", Path: filepath.ToSlash(m.Env.Root)}).String(), Name: filepath.Base(m.Env.Root)}) //nolint:staticcheck // see options
+		//nolint:staticcheck // see options
+		peer.AddRoots(&sdk.Root{URI: (&url.URL{Scheme: "file", Path: filepath.ToSlash(m.Env.Root)}).String(), Name: filepath.Base(m.Env.Root)})
 	}
 	c.session, err = peer.Connect(c.life, &capture{transport, c}, options)
 	if err != nil {

@@ -54,7 +54,8 @@ func ReadFile(path string, data []byte) (servers []Server, warnings []string, er
 			continue
 		}
 		for _, field := range unknown {
-			warnings = append(warnings, fmt.Sprintf("%s: the MCP server %s has the field %q, which means nothing here", path, name, text.Cut(field, 60)))
+			warnings = append(warnings, fmt.Sprintf("%s: the MCP server %s has the field %q, which means nothing here",
+				path, name, text.Cut(field, 60)))
 		}
 		servers = append(servers, s)
 	}
@@ -71,8 +72,9 @@ func readServer(name string, data []byte) (s Server, unknown []string, err error
 	var args []string
 	var millis float64
 	known := map[string]any{
-		"command": &command, "args": &args, "cwd": &s.Dir, "hosts": &s.Hosts, "read": &s.Read, "write": &s.Write, "url": &s.URL, "type": &kind, "transport": &transport,
-		"timeout": &millis, "disabled": &s.Off, "env": &s.Env, "headers": &s.Headers,
+		"command": &command, "args": &args, "cwd": &s.Dir, "hosts": &s.Hosts, "read": &s.Read, "write": &s.Write, "url": &s.URL, "type": &kind,
+		"transport": &transport,
+		"timeout":   &millis, "disabled": &s.Off, "env": &s.Env, "headers": &s.Headers,
 	}
 	for _, field := range slices.Sorted(maps.Keys(fields)) {
 		into, is := known[field]

@@ -26,10 +26,16 @@ func TestReadFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []mcp.Server{
-		{Name: "local", Command: []string{"npx", "-y", "x@1"}, Env: map[string]string{"A": "${B}"}, Dir: "sub", Hosts: []string{"registry.npmjs.org"}, Off: true},
+		{
+			Name: "local", Command: []string{"npx", "-y", "x@1"}, Env: map[string]string{"A": "${B}"}, Dir: "sub",
+			Hosts: []string{"registry.npmjs.org"}, Off: true,
+		},
 		{Name: "old", URL: "https://example.com/sse"},
 		{Name: "socket", URL: "wss://example.com", Kind: mcp.WebSocket},
-		{Name: "web", Kind: mcp.HTTP, URL: "https://example.com/${PATH_TO:-mcp}", Headers: map[string]string{"Authorization": "Bearer ${TOKEN}"}, Timeout: 1500 * time.Millisecond},
+		{
+			Name: "web", Kind: mcp.HTTP, URL: "https://example.com/${PATH_TO:-mcp}",
+			Headers: map[string]string{"Authorization": "Bearer ${TOKEN}"}, Timeout: 1500 * time.Millisecond,
+		},
 	}
 	if !reflect.DeepEqual(servers, want) {
 		t.Errorf("%+v", servers)
@@ -38,7 +44,10 @@ func TestReadFile(t *testing.T) {
 		t.Errorf("%v", v)
 	}
 	all := strings.Join(warnings, "\n")
-	for _, part := range []string{`"both" is left out`, `"bad name!" is left out`, `"typed" is left out`, `"A" is there twice`, `"late" is left out`, `"autoApprove"`} {
+	for _, part := range []string{
+		`"both" is left out`, `"bad name!" is left out`,
+		`"typed" is left out`, `"A" is there twice`, `"late" is left out`, `"autoApprove"`,
+	} {
 		if !strings.Contains(all, part) {
 			t.Errorf("no %q in\n%s", part, all)
 		}

@@ -87,7 +87,8 @@ func readForm(schema []byte) (*form, error) {
 		if err := json.Unmarshal(top.Properties[name], &one); err != nil {
 			return nil, err
 		}
-		if !slices.Contains([]string{"string", "number", "integer", "boolean", "array"}, one.Type) || len(one.options()) > maxChoices || one.Type == "array" && one.options() == nil {
+		if !slices.Contains([]string{"string", "number", "integer", "boolean", "array"}, one.Type) || len(one.options()) > maxChoices ||
+			one.Type == "array" && one.options() == nil {
 			return nil, fmt.Errorf("%q is no plain field", name)
 		}
 		f.fields = append(f.fields, one)
@@ -226,7 +227,8 @@ func (f field) read(answer string) (any, error) {
 	n, err := strconv.ParseFloat(answer, 64)
 	whole := float64(int64(n))
 	if err != nil || f.Type == "integer" && n != whole || f.Minimum != nil && n < *f.Minimum || f.Maximum != nil && n > *f.Maximum {
-		return nil, fmt.Errorf("want %s%s", map[string]string{"integer": "a whole number", "number": "a number"}[f.Type], between(f.Minimum, f.Maximum))
+		return nil, fmt.Errorf("want %s%s", map[string]string{"integer": "a whole number", "number": "a number"}[f.Type],
+			between(f.Minimum, f.Maximum))
 	}
 	return n, nil
 }
@@ -234,7 +236,8 @@ func (f field) read(answer string) (any, error) {
 // choice is the value of an option by what it is called, or its number.
 func (f field) choice(answer string) (string, bool) {
 	list := f.options()
-	if n, err := strconv.Atoi(answer); err == nil && n >= 1 && n <= len(list) && !slices.ContainsFunc(list, func(o option) bool { return o.Const == answer }) {
+	if n, err := strconv.Atoi(answer); err == nil && n >= 1 && n <= len(list) &&
+		!slices.ContainsFunc(list, func(o option) bool { return o.Const == answer }) {
 		return list[n-1].Const, true
 	}
 	for _, o := range list {

@@ -76,7 +76,8 @@ func TestServersThatCanNotBe(t *testing.T) {
 			}
 		})
 	}
-	h := newHouse(t, self(t, "one", "honest"), mcp.Server{Name: "one", Command: []string{"true"}}, mcp.Server{Name: "gone", Command: []string{"true"}, Off: true})
+	h := newHouse(t, self(t, "one", "honest"), mcp.Server{Name: "one", Command: []string{"true"}},
+		mcp.Server{Name: "gone", Command: []string{"true"}, Off: true})
 	h.begin("one", mcp.Ready)
 	if list := h.Status(); list[1].State != mcp.Failed || list[2].State != mcp.Off {
 		t.Errorf("%+v", list)
@@ -148,7 +149,8 @@ func TestChangingServer(t *testing.T) {
 	if len(h.Tools()) != 0 {
 		t.Error("tools that have changed are offered")
 	}
-	if _, err := look.Run(t.Context(), &tool.Call{Args: json.RawMessage("{}")}); err == nil || !strings.Contains(err.Error(), "has changed it or taken it away") {
+	if _, err := look.Run(t.Context(), &tool.Call{Args: json.RawMessage("{}")}); err == nil ||
+		!strings.Contains(err.Error(), "has changed it or taken it away") {
 		t.Errorf("a tool that has changed was called: %v", err)
 	}
 	now, before, digest := h.Definitions("own")
@@ -219,7 +221,8 @@ func TestPinsAreForEachTool(t *testing.T) {
 	if err := h.Agree("own", digest); err != nil {
 		t.Fatal(err)
 	}
-	if names := h.names(); names != "mcp__own__look mcp__own__more mcp__own__now" || h.status("own").State != mcp.Ready || h.status("own").Why != "" {
+	if names := h.names(); names != "mcp__own__look mcp__own__more mcp__own__now" ||
+		h.status("own").State != mcp.Ready || h.status("own").Why != "" {
 		t.Errorf("%s, %+v", names, h.status("own"))
 	}
 	h.Close()
@@ -348,7 +351,8 @@ func TestAmbiguousNames(t *testing.T) {
 			t.Errorf("%+v", s)
 		}
 	}
-	if names := h.names(); !strings.Contains(names, "mcp__a__echo") || !strings.HasSuffix(names, "mcp__b___look") || strings.Count(names, " ") != 5 {
+	if names := h.names(); !strings.Contains(names, "mcp__a__echo") ||
+		!strings.HasSuffix(names, "mcp__b___look") || strings.Count(names, " ") != 5 {
 		t.Error(names)
 	}
 }
@@ -397,8 +401,10 @@ func TestContent(t *testing.T) {
 	h := newHouse(t, self(t, "own", "content"))
 	h.begin("own", mcp.Ready)
 	res, err := h.call(t.Context(), "mcp__own__look", `{}`)
-	want := `red|<image/png 70>|[an image of 6291468 bytes is left out: at most 5 MiB are shown]|[an image of the type "image/svg+xml", 70 bytes, which can't be shown]|` +
-		"[audio, audio/wav, 3 bytes: not shown]|[resource file:///x: ex]|[resource note://1]\nembedded|[resource bin://1, application/zip, 3 bytes: not shown]|" + `{"a":1}`
+	want := `red|<image/png 70>|[an image of 6291468 bytes is left out: at most 5 MiB are shown]|[an image of the type "image/svg+xml", 70 ` +
+		`bytes, which can't be shown]|` +
+		"[audio, audio/wav, 3 bytes: not shown]|[resource file:///x: ex]|[resource note://1]\n" +
+		"embedded|[resource bin://1, application/zip, 3 bytes: not shown]|" + `{"a":1}`
 	if err != nil || text(res) != want {
 		t.Errorf("%s\n%v", text(res), err)
 	}
@@ -408,7 +414,8 @@ func TestRefusal(t *testing.T) {
 	h := newHouse(t, self(t, "own", "refusing"))
 	h.begin("own", mcp.Ready)
 	res, err := h.call(t.Context(), "mcp__own__look", `{}`)
-	if err == nil || !strings.Contains(err.Error(), "refused by its server: I will ") || strings.ContainsAny(err.Error(), "\x1b\x07") || !res.Untrusted {
+	if err == nil || !strings.Contains(err.Error(), "refused by its server: I will ") ||
+		strings.ContainsAny(err.Error(), "\x1b\x07") || !res.Untrusted {
 		t.Errorf("%q", err)
 	}
 }

@@ -19,7 +19,10 @@ func TestInstalled(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got := installed([]string{at("bin", "node"), "-x", at("x", "node_modules", "a", "node_modules", "b", "index.js"), at("bin"), at("gone"), "bin/node", at("bin", "node"), at("run.sh")})
+	got := installed([]string{
+		at("bin", "node"), "-x", at("x", "node_modules", "a", "node_modules", "b", "index.js"), at("bin"), at("gone"),
+		"bin/node", at("bin", "node"), at("run.sh"),
+	})
 	if diff := cmp.Diff([]string{at("bin"), at("x", "node_modules"), at("run.sh")}, got); diff != "" {
 		t.Error(diff)
 	}

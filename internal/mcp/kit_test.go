@@ -39,7 +39,10 @@ func peers(t testing.TB) string {
 
 // npm is a server from there as a command.
 func npm(modules, name string, args ...string) []string {
-	return append([]string{filepath.Join(modules, ".bin", "node22"), filepath.Join(modules, "@modelcontextprotocol", "server-"+name, "dist", "index.js")}, args...)
+	return append([]string{
+		filepath.Join(modules, ".bin", "node22"),
+		filepath.Join(modules, "@modelcontextprotocol", "server-"+name, "dist", "index.js"),
+	}, args...)
 }
 
 // house is a Manager in a workspace of its own.
@@ -180,7 +183,10 @@ func honest() *sdk.Server {
 		})
 	sdk.AddTool(s, &sdk.Tool{Name: "steps", Description: "goes on until it is stopped"},
 		func(ctx context.Context, r *sdk.CallToolRequest, i in) (*sdk.CallToolResult, any, error) {
-			_ = r.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(), Progress: 1, Total: 3, Message: "one\x1b[31m"})
+			_ = r.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{
+				ProgressToken: r.Params.GetProgressToken(),
+				Progress:      1, Total: 3, Message: "one\x1b[31m",
+			})
 			<-ctx.Done()
 			_ = os.WriteFile(i.Text, []byte("stopped"), 0o600)
 			return nil, nil, ctx.Err()
@@ -193,14 +199,19 @@ func honest() *sdk.Server {
 	})
 	s.AddPrompt(&sdk.Prompt{Name: "greet", Description: "greets", Arguments: []*sdk.PromptArgument{{Name: "who", Required: true}}},
 		func(_ context.Context, r *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
-			return &sdk.GetPromptResult{Messages: []*sdk.PromptMessage{{Role: "user", Content: &sdk.TextContent{Text: "Greet \x07" + r.Params.Arguments["who"]}}}}, nil
+			return &sdk.GetPromptResult{Messages: []*sdk.PromptMessage{{
+				Role:    "user",
+				Content: &sdk.TextContent{Text: "Greet \x07" + r.Params.Arguments["who"]},
+			}}}, nil
 		})
-	s.AddResource(&sdk.Resource{URI: "note://1", Name: "note", MIMEType: "text/plain"}, func(context.Context, *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
-		return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: "note://1", Text: "a note"}}}, nil
-	})
-	s.AddResourceTemplate(&sdk.ResourceTemplate{URITemplate: "note://{id}", Name: "notes"}, func(context.Context, *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
-		return nil, sdk.ResourceNotFoundError("note://x")
-	})
+	s.AddResource(&sdk.Resource{URI: "note://1", Name: "note", MIMEType: "text/plain"},
+		func(context.Context, *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
+			return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: "note://1", Text: "a note"}}}, nil
+		})
+	s.AddResourceTemplate(&sdk.ResourceTemplate{URITemplate: "note://{id}", Name: "notes"},
+		func(context.Context, *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
+			return nil, sdk.ResourceNotFoundError("note://x")
+		})
 	return s
 }
 
@@ -210,7 +221,10 @@ func asking(ctx context.Context, r *sdk.CallToolRequest, what string) (*sdk.Call
 	if what == "a flood" {
 		failed := 0
 		for range 300 {
-			if res, err := r.Session.Elicit(ctx, &sdk.ElicitParams{Message: "again?", RequestedSchema: json.RawMessage(`{"type":"object"}`)}); err != nil || res.Action != "accept" {
+			if res, err := r.Session.Elicit(ctx, &sdk.ElicitParams{
+				Message:         "again?",
+				RequestedSchema: json.RawMessage(`{"type":"object"}`),
+			}); err != nil || res.Action != "accept" {
 				failed++
 			}
 		}
@@ -229,9 +243,13 @@ func asking(ctx context.Context, r *sdk.CallToolRequest, what string) (*sdk.Call
 		if err != nil {
 			return nil, nil, err
 		}
-		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: res.Content.(*sdk.TextContent).Text + " by " + res.Model + " " + res.StopReason}}}, nil, nil
+		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: res.Content.(*sdk.TextContent).Text +
+			" by " + res.Model + " " + res.StopReason}}}, nil, nil
 	}
-	params := &sdk.ElicitParams{Message: "which\x1b one?", RequestedSchema: map[string]any{"type": "object", "properties": map[string]any{what: map[string]any{"type": "string"}}, "required": []string{what}}}
+	params := &sdk.ElicitParams{Message: "which\x1b one?", RequestedSchema: map[string]any{
+		"type":       "object",
+		"properties": map[string]any{what: map[string]any{"type": "string"}}, "required": []string{what},
+	}}
 	if strings.HasPrefix(what, "{") {
 		params.RequestedSchema = json.RawMessage(what)
 	}

@@ -50,7 +50,8 @@ func walled(t *testing.T, servers func(home string) []mcp.Server) (h *house, hom
 	}
 	state := filepath.Join(home, ".local", "state", "inspan")
 	env, err := sandbox.Local(filepath.Join(dir, "ws"), nil, sandbox.Options{
-		Self: self, Map: places.Map{Home: home, Settings: filepath.Join(home, ".config", "inspan"), State: []string{state}}.Indexed(), State: state, Guard: guard,
+		Self: self, Map: places.Map{Home: home, Settings: filepath.Join(home, ".config", "inspan"), State: []string{state}}.Indexed(),
+		State: state, Guard: guard,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -127,24 +128,35 @@ func TestQuickstarts(t *testing.T) {
 		return []mcp.Server{
 			{Name: "node", Source: mcp.User, Command: []string{node, filepath.Join(home, "src", "weather", "build", "index.js")}},
 			{Name: "uv", Source: mcp.User, Command: []string{"uv", "--directory", project, "run", "weather.py"}},
-			{Name: "venv", Source: mcp.User, Command: []string{filepath.Join(project, ".venv", "bin", "mcp-server-time"), "--local-timezone", "UTC"}},
+			{Name: "venv", Source: mcp.User, Command: []string{
+				filepath.Join(project, ".venv", "bin", "mcp-server-time"),
+				"--local-timezone", "UTC",
+			}},
 			{Name: "linked", Source: mcp.User, Command: []string{filepath.Join(home, ".local", "bin", "timed"), "--local-timezone", "UTC"}},
 			{Name: "found", Source: mcp.User, Command: []string{"timed", "--local-timezone", "UTC"}},
-			{Name: "memory", Source: mcp.User, Command: npm(modules, "memory"), Env: map[string]string{"MEMORY_FILE_PATH": filepath.Join(home, "notes", "memory.json")}, Write: []string{filepath.Join(home, "notes")}},
+			{
+				Name: "memory", Source: mcp.User, Command: npm(modules, "memory"),
+				Env: map[string]string{"MEMORY_FILE_PATH": filepath.Join(home, "notes", "memory.json")}, Write: []string{filepath.Join(home, "notes")},
+			},
 		}
 	})
 	t.Setenv("PATH", filepath.Join(home, ".local", "bin")+":"+bin+":"+os.Getenv("PATH"))
 	weather := filepath.Join(home, "src", "weather")
 	fill(t, home, map[string]string{
 		"notes/readme": "", "src/weather/package.json": `{"name":"weather","type":"module"}`,
-		"src/weather/build/index.js": "import { McpServer } from \"@modelcontextprotocol/sdk/server/mcp.js\";\nimport { StdioServerTransport } from \"@modelcontextprotocol/sdk/server/stdio.js\";\n" +
-			"const server = new McpServer({ name: \"weather\", version: \"1\" });\nserver.tool(\"forecast\", async () => ({ content: [{ type: \"text\", text: \"rain\" }] }));\nawait server.connect(new StdioServerTransport());\n",
+		"src/weather/build/index.js": "import { McpServer } from \"@modelcontextprotocol/sdk/server/mcp.js\";\n" +
+			"import { StdioServerTransport } from \"@modelcontextprotocol/sdk/server/stdio.js\";\n" +
+			"const server = new McpServer({ name: \"weather\", version: \"1\" });\n" +
+			"server.tool(\"forecast\", async () => ({ content: [{ type: \"text\", text: \"rain\" }] }));\n" +
+			"await server.connect(new StdioServerTransport());\n",
 		"src/w/pyproject.toml": "[project]\nname = \"w\"\nversion = \"0.1.0\"\nrequires-python = \">=3.10\"\n",
-		"src/w/weather.py":     "from mcp.server.fastmcp import FastMCP\n\nmcp = FastMCP(\"weather\")\n\n@mcp.tool()\ndef forecast() -> str:\n    return \"rain\"\n\nmcp.run()\n",
+		"src/w/weather.py": "from mcp.server.fastmcp import FastMCP\n\nmcp = FastMCP(\"weather\")\n\n@mcp.tool()\ndef forecast() -> str:\n" +
+			"    return \"rain\"\n\nmcp.run()\n",
 	})
 	does(t, "npm", "install", "--prefix", weather, "--no-fund", "--no-audit", "@modelcontextprotocol/sdk@1")
 	does(t, filepath.Join(bin, "uv"), "--directory", project, "add", "mcp<2", "mcp-server-time")
-	if err := errors.Join(os.MkdirAll(filepath.Join(home, ".local", "bin"), 0o755), os.Symlink(filepath.Join(project, ".venv", "bin", "mcp-server-time"), filepath.Join(home, ".local", "bin", "timed"))); err != nil {
+	if err := errors.Join(os.MkdirAll(filepath.Join(home, ".local", "bin"), 0o755),
+		os.Symlink(filepath.Join(project, ".venv", "bin", "mcp-server-time"), filepath.Join(home, ".local", "bin", "timed"))); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"node", "uv", "venv", "linked", "found", "memory"} {
@@ -155,7 +167,8 @@ func TestQuickstarts(t *testing.T) {
 			t.Errorf("%s: %s, %v", name, text(res), err)
 		}
 	}
-	if res, err := h.call(t.Context(), "mcp__memory__create_entities", `{"entities":[{"name":"heron","entityType":"bird","observations":["it wades"]}]}`); err != nil {
+	if res, err := h.call(t.Context(), "mcp__memory__create_entities",
+		`{"entities":[{"name":"heron","entityType":"bird","observations":["it wades"]}]}`); err != nil {
 		t.Errorf("%s, %v", text(res), err)
 	}
 	if kept, err := os.ReadFile(filepath.Join(home, "notes", "memory.json")); err != nil || !strings.Contains(string(kept), "wades") {
@@ -167,8 +180,12 @@ func TestQuickstarts(t *testing.T) {
 // said, and how a folder is opened to it.
 func TestWhyItFails(t *testing.T) {
 	h, _ := walled(t, func(string) []mcp.Server {
-		noisy := "echo Cannot find module first >&2; i=0; while [ $i -lt 3000 ]; do echo '    at noise.js' >&2; i=$((i+1)); done; echo Node v22 >&2; exit 1"
-		return []mcp.Server{{Name: "noisy", Source: mcp.User, Command: []string{"sh", "-c", noisy}}, {Name: "plain", Source: mcp.User, Command: []string{"sh", "-c", "echo bad configuration >&2; exit 1"}}}
+		noisy := "echo Cannot find module first >&2; i=0; while [ $i -lt 3000 ]; do echo '    at noise.js' >&2; i=$((i+1)); done; echo Node " +
+			"v22 >&2; exit 1"
+		return []mcp.Server{
+			{Name: "noisy", Source: mcp.User, Command: []string{"sh", "-c", noisy}},
+			{Name: "plain", Source: mcp.User, Command: []string{"sh", "-c", "echo bad configuration >&2; exit 1"}},
+		}
 	})
 	h.Start()
 	h.until("the ends", func() bool { return h.status("noisy").State == mcp.Failed && h.status("plain").State == mcp.Failed })

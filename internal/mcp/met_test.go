@@ -23,7 +23,8 @@ func TestASilentServerIsWaitedForOnce(t *testing.T) {
 		h.Meet(ctx, func(names []string) { told = strings.Join(names, " ") })
 		return told, h
 	}
-	if told, h := meet(silent); told != "own" || h.status("own").State != mcp.Connecting || !strings.Contains(h.status("own").Why, "did not answer") {
+	if told, h := meet(silent); told != "own" || h.status("own").State != mcp.Connecting ||
+		!strings.Contains(h.status("own").Why, "did not answer") {
 		t.Errorf("it was waited for as %q, and is %+v", told, h.status("own"))
 	}
 	if told, _ := meet(silent); told != "" {

@@ -34,7 +34,10 @@ func TestEverything(t *testing.T) {
 				server = mcp.Server{Name: "every", URL: listening(t, modules, kind), Kind: kind, Source: mcp.User}
 			}
 			h := newHouse(t, server)
-			guard := &netguard.Guard{Local: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}, MaxBytes: 1 << 30}
+			guard := &netguard.Guard{
+				Local:    []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")},
+				MaxBytes: 1 << 30,
+			}
 			h.HTTP = func(mcp.Server) *http.Client { return guard.Client() }
 			asked := &person{answers: slices.Repeat([]string{"1"}, 40)}
 			h.ask = asked.ask
@@ -51,7 +54,8 @@ func TestEverything(t *testing.T) {
 				return
 			}
 			h.until("its tool for folders", func() bool { return strings.Contains(h.names(), "get-roots-list") })
-			if res, err := h.call(t.Context(), "mcp__every__get-roots-list", "{}"); err != nil || !strings.Contains(text(res), "file://"+h.Env.Root) {
+			if res, err := h.call(t.Context(), "mcp__every__get-roots-list", "{}"); err != nil ||
+				!strings.Contains(text(res), "file://"+h.Env.Root) {
 				t.Errorf("%s, %v", text(res), err)
 			}
 		})
@@ -92,7 +96,8 @@ func research(t *testing.T, h *house, asked *person) {
 	}
 	before := len(asked.asked)
 	res, err = h.call(t.Context(), name, `{"topic":"python","ambiguous":true}`)
-	if err != nil || !strings.Contains(text(res), "Research Report: python (programming)") || len(asked.asked) <= before || !strings.Contains(asked.asked[before], "multiple interpretations") {
+	if err != nil || !strings.Contains(text(res), "Research Report: python (programming)") || len(asked.asked) <= before ||
+		!strings.Contains(asked.asked[before], "multiple interpretations") {
 		t.Errorf("%s, %v, asked %q", text(res), err, asked.asked[before:])
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -107,7 +112,8 @@ func research(t *testing.T, h *house, asked *person) {
 func listening(t *testing.T, modules, kind string) string {
 	t.Helper()
 	port := free(t)
-	start(t, port, []string{fmt.Sprintf("PORT=%d", port)}, npm(modules, "everything", map[string]string{mcp.HTTP: "streamableHttp", mcp.SSE: "sse"}[kind]))
+	start(t, port, []string{fmt.Sprintf("PORT=%d", port)}, npm(modules, "everything",
+		map[string]string{mcp.HTTP: "streamableHttp", mcp.SSE: "sse"}[kind]))
 	return fmt.Sprintf("http://127.0.0.1:%d/%s", port, map[string]string{mcp.HTTP: "mcp", mcp.SSE: "sse"}[kind])
 }
 
@@ -119,7 +125,8 @@ func bridged(t *testing.T, modules, kind string, s mcp.Server) mcp.Server {
 	}
 	port := free(t)
 	bridge := []string{
-		s.Command[0], filepath.Join(modules, "supergateway", "dist", "index.js"), "--port", fmt.Sprint(port), "--stdio", strings.Join(s.Command, " "),
+		s.Command[0], filepath.Join(modules, "supergateway", "dist", "index.js"), "--port", fmt.Sprint(port), "--stdio",
+		strings.Join(s.Command, " "),
 		"--outputTransport", map[string]string{mcp.HTTP: "streamableHttp", mcp.SSE: "sse", mcp.WebSocket: "ws"}[kind],
 	}
 	switch kind {
@@ -208,7 +215,10 @@ func filesAndMemory(t *testing.T, modules, kind string) {
 	root := h.Env.Root
 	h.Servers = []mcp.Server{
 		bridged(t, modules, kind, mcp.Server{Name: "files", Command: npm(modules, "filesystem", root), Source: mcp.User}),
-		bridged(t, modules, kind, mcp.Server{Name: "memory", Command: npm(modules, "memory"), Source: mcp.User, Env: map[string]string{"MEMORY_FILE_PATH": filepath.Join(root, "memory.json")}}),
+		bridged(t, modules, kind, mcp.Server{
+			Name: "memory", Command: npm(modules, "memory"), Source: mcp.User,
+			Env: map[string]string{"MEMORY_FILE_PATH": filepath.Join(root, "memory.json")},
+		}),
 	}
 	guard := &netguard.Guard{Local: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, MaxBytes: 1 << 30}
 	h.HTTP = func(mcp.Server) *http.Client { return guard.Client() }

@@ -180,7 +180,10 @@ func (m *Manager) Resources(ctx context.Context, server string) ([]Resource, err
 }
 
 func listed(uri, name, doc, kind string, template bool) Resource {
-	return Resource{URI: words.OneLine(uri, 2000), Name: words.OneLine(name, 200), Doc: doc, Type: words.OneLine(kind, 100), Template: template}
+	return Resource{
+		URI: words.OneLine(uri, 2000), Name: words.OneLine(name, 200),
+		Doc: doc, Type: words.OneLine(kind, 100), Template: template,
+	}
 }
 
 // Read returns a resource of a server. It is untrusted.

@@ -90,7 +90,8 @@ func TestRemoteChanges(t *testing.T) {
 	for revision, stateless := range map[string]bool{"2026-07-28": true, "2025-11-25": false} {
 		t.Run(revision, func(t *testing.T) {
 			server := honest()
-			h := served(t, "", "/mcp", sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, &sdk.StreamableHTTPOptions{Stateless: stateless}))
+			h := served(t, "", "/mcp", sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server },
+				&sdk.StreamableHTTPOptions{Stateless: stateless}))
 			before := h.begin("far", mcp.Ready)
 			if before.Revision != revision {
 				t.Fatalf("%+v", before)

@@ -64,7 +64,9 @@ func (c *client) listed(ctx context.Context, cursor string) (page *sdk.ListTools
 
 // asTask calls a tool as a task, and follows that to its end. A server that answers at
 // once is believed.
-func (c caller) asTask(ctx context.Context, conn *client, by *patience, params *sdk.CallToolParams, tell func(string)) (*sdk.CallToolResult, error) {
+func (c caller) asTask(ctx context.Context, conn *client, by *patience,
+	params *sdk.CallToolParams, tell func(string),
+) (*sdk.CallToolResult, error) {
 	ask := &toolParams{Name: params.Name, Arguments: params.Arguments.(json.RawMessage), Task: &struct{}{}}
 	ask.SetMeta(params.GetMeta())
 	reply, err := sdk.CallCustomMethod[*toolParams, *taskReply](ctx, conn.session, ownMethod+"tools/call", ask)

@@ -43,18 +43,21 @@ func (s *elder) reply(method, id string, asTask bool) string {
 	}
 	s.seen = append(s.seen, strings.TrimSpace(method+" "+id))
 	at := func(state string) string {
-		return fmt.Sprintf(`"taskId":%q,"status":%q,"createdAt":"2026-01-01T00:00:00Z","lastUpdatedAt":"2026-01-01T00:00:00Z","ttl":null,"pollInterval":100`, id, state)
+		return fmt.Sprintf(`"taskId":%q,"status":%q,"createdAt":"2026-01-01T00:00:00Z","lastUpdatedAt":"2026-01-01T00:00:00Z","ttl":null,`+
+			`"pollInterval":100`, id, state)
 	}
 	const text = `{"content":[{"type":"text","text":%q}],"isError":%t}`
 	switch strings.TrimSuffix(method, " task") {
 	case "initialize":
-		return `"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"tasks":{"cancel":{},"requests":{"tools":{"call":{}}}}},"serverInfo":{"name":"elder","version":"1"}}`
+		return `"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"tasks":{"cancel":{},"requests":{"tools":{"call":{}}}}},` +
+			`"serverInfo":{"name":"elder","version":"1"}}`
 	case "tools/list":
 		var tools []string
 		for _, name := range []string{"works", "fails", "refused", "waits", "hasty", "forgotten", "ended"} {
 			tools = append(tools, fmt.Sprintf(`{"name":%q,"inputSchema":{"type":"object"},"execution":{"taskSupport":"required"}}`, name))
 		}
-		return `"result":{"tools":[{"name":"both","inputSchema":{"type":"object"},"execution":{"taskSupport":"optional"}},` + strings.Join(tools, ",") + `]}`
+		return `"result":{"tools":[{"name":"both","inputSchema":{"type":"object"},"execution":{"taskSupport":"optional"}},` +
+			strings.Join(tools, ",") + `]}`
 	case "tools/call":
 		if !asTask || id == "hasty" {
 			return `"result":` + fmt.Sprintf(text, "at once", false)
@@ -96,7 +99,8 @@ func (s *elder) server(t *testing.T) mcp.Server {
 					} `json:"params"`
 				}
 				if json.Unmarshal(lines.Bytes(), &r) == nil && r.ID != nil {
-					fmt.Fprintf(theirs, `{"jsonrpc":"2.0","id":%s,%s}`+"\n", r.ID, s.reply(r.Method, r.Params.Name+r.Params.ID, string(r.Params.Task) == "{}"))
+					fmt.Fprintf(theirs, `{"jsonrpc":"2.0","id":%s,%s}`+"\n", r.ID,
+						s.reply(r.Method, r.Params.Name+r.Params.ID, string(r.Params.Task) == "{}"))
 				}
 			}
 		})

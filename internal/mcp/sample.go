@@ -21,7 +21,8 @@ type sampler = func(ctx context.Context, req llm.Request) (reply *llm.Reply, cos
 
 // sampling lets servers ask a model.
 func (c *client) sampling(o *sdk.ClientOptions, model sampler) {
-	o.CreateMessageHandler = func(ctx context.Context, r *sdk.CreateMessageRequest) (*sdk.CreateMessageResult, error) { //nolint:staticcheck // see above
+	//nolint:staticcheck // see above
+	o.CreateMessageHandler = func(ctx context.Context, r *sdk.CreateMessageRequest) (*sdk.CreateMessageResult, error) {
 		ctx, stop := c.bound(ctx)
 		defer stop()
 		return c.sample(ctx, c.whom(), model, r.Params)
@@ -30,7 +31,9 @@ func (c *client) sampling(o *sdk.ClientOptions, model sampler) {
 
 // sample has the model answer a server. The person sees what it is to be asked and
 // can say no, through the call that it is asked for; nil: there is none that can ask.
-func (c *client) sample(ctx context.Context, by *patience, model sampler, p *sdk.CreateMessageParams) (*sdk.CreateMessageResult, error) { //nolint:staticcheck // see above
+//
+//nolint:staticcheck // see above
+func (c *client) sample(ctx context.Context, by *patience, model sampler, p *sdk.CreateMessageParams) (*sdk.CreateMessageResult, error) {
 	refused := errors.New("the person does not want that")
 	if by == nil {
 		return nil, refused
@@ -56,7 +59,11 @@ func (c *client) sample(ctx context.Context, by *patience, model sampler, p *sdk
 	if reply.Stop == llm.StopLength {
 		reason = "maxTokens"
 	}
-	return &sdk.CreateMessageResult{Content: &sdk.TextContent{Text: reply.Parts.Text()}, Model: reply.Route, Role: "assistant", StopReason: reason}, nil //nolint:staticcheck // see above
+	//nolint:staticcheck // see above
+	return &sdk.CreateMessageResult{
+		Content: &sdk.TextContent{Text: reply.Parts.Text()},
+		Model:   reply.Route, Role: "assistant", StopReason: reason,
+	}, nil
 }
 
 // pictures reports whether a request has something else in it than text.

@@ -186,7 +186,8 @@ func (p *program) see() {
 	if said := p.said(); said != "" {
 		err = fmt.Errorf("%w; it said: %s", err, said)
 		if p.boxed && regexp.MustCompile(shut).MatchString(said) {
-			err = fmt.Errorf("%w; it runs in the sandbox, where --read PATH of 'inspan mcp add' (read = [...] in the settings) opens a folder to it, and --write PATH one that it changes", err)
+			err = fmt.Errorf("%w; it runs in the sandbox, where --read PATH of 'inspan mcp add' (read = [...] in the settings) opens a folder to "+
+				"it, and --write PATH one that it changes", err)
 		}
 	}
 	p.end(err)
@@ -200,7 +201,8 @@ func (p *program) see() {
 }
 
 // shut matches what programs say of what the sandbox keeps from them.
-const shut = `(?i)no such file|cannot find|can't (open|find)|not found|no module named|permission denied|read-only file ?system|ENOENT|EACCES|EPERM|EROFS`
+const shut = `(?i)no such file|cannot find|can't (open|find)|not found|no module named|permission denied|read-only file ` +
+	`?system|ENOENT|EACCES|EPERM|EROFS`
 
 // said is what it wrote to standard error, without the middle of much.
 func (p *program) said() string {

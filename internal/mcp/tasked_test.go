@@ -16,20 +16,23 @@ import (
 
 func TestTaskedMessage(t *testing.T) {
 	for message, want := range map[string]string{
-		`{"jsonrpc":"2.0","id":1,"result":{"resultType":"task","taskId":"x"}}`: `{"id":1,"jsonrpc":"2.0","result":{"_meta":{"inspan/task":{"resultType":"task","taskId":"x"}},"content":[],"resultType":"complete"}}`,
-		`{"id":"a","result": {"taskId":"<\u2028>", "resultType" : "task" }}`:   `{"id":"a","result":{"_meta":{"inspan/task":{"taskId":"\u003c\u2028\u003e","resultType":"task"}},"content":[],"resultType":"complete"}}`,
-		`{"id":1,"result":{"resultType":"complete","x":"task"}}`:               "",
-		`{"id":1,"result":{"resultType":["task"]}}`:                            "",
-		`{"id":1,"result":{"resulttype":"task"}}`:                              "",
-		`{"id":1,"result":["resultType","task"]}`:                              "",
-		`{"id":1,"method":"x","result":{"resultType":"task"}}`:                 "",
-		`{"id":1,"params":{"resultType":"task"}}`:                              "",
-		`{"result":{"resultType":"task"}}`:                                     "",
-		`{"id":1,"error":{"resultType":"task"},"result":null}`:                 "",
-		`[{"id":1,"result":{"resultType":"task"}}]`:                            "",
-		`{"id":1,"result":{"resultType":"task"}} {}`:                           "",
-		`{"id":1,"result":{"resultType":"task"}`:                               "",
-		``:                                                                     "",
+		`{"jsonrpc":"2.0","id":1,"result":{"resultType":"task","taskId":"x"}}`: `{"id":1,"jsonrpc":"2.0",` +
+			`"result":{"_meta":{"inspan/task":{"resultType":"task","taskId":"x"}},"content":[],"resultType":"complete"}}`,
+		`{"id":"a","result": {"taskId":"<\u2028>", "resultType" : "task" ` +
+			`}}`: `{"id":"a","result":{"_meta":{"inspan/task":{"taskId":"\u003c\u2028\u003e","resultType":"task"}},"content":[],` +
+			`"resultType":"complete"}}`,
+		`{"id":1,"result":{"resultType":"complete","x":"task"}}`: "",
+		`{"id":1,"result":{"resultType":["task"]}}`:              "",
+		`{"id":1,"result":{"resulttype":"task"}}`:                "",
+		`{"id":1,"result":["resultType","task"]}`:                "",
+		`{"id":1,"method":"x","result":{"resultType":"task"}}`:   "",
+		`{"id":1,"params":{"resultType":"task"}}`:                "",
+		`{"result":{"resultType":"task"}}`:                       "",
+		`{"id":1,"error":{"resultType":"task"},"result":null}`:   "",
+		`[{"id":1,"result":{"resultType":"task"}}]`:              "",
+		`{"id":1,"result":{"resultType":"task"}} {}`:             "",
+		`{"id":1,"result":{"resultType":"task"}`:                 "",
+		``:                                                       "",
 	} {
 		got, is := taskedMessage([]byte(message))
 		if want == "" && (is || string(got) != message) || want != "" && (!is || string(got) != want) {
@@ -79,12 +82,14 @@ func TestEvents(t *testing.T) {
 	for stream, want := range map[string]string{
 		"data: " + task + "\n\n": "data: " + moved + "\n\n",
 		"data:" + task:           "data: " + moved + "\n\n",
-		"id: 7\r\nevent: message\r\ndata:" + task + "\r\n\r\n: x\n\n":                        "id: 7\nevent: message\ndata: " + moved + "\n\n: x\n\n",
+		"id: 7\r\nevent: message\r\ndata:" + task + "\r\n\r\n: x\n\n": "id: 7\nevent: message\ndata: " + moved +
+			"\n\n: x\n\n",
 		"data: {\"id\":1,\ndata: \"result\":{\"resultType\":\"task\"}}\nretry: 5\n\ndata: 2": "retry: 5\ndata: " + moved + "\n\ndata: 2",
-		"data: \"task\"\n\ndata: 1\n\n":                                                      "data: \"task\"\n\ndata: 1\n\n",
-		"\n\n\ndata":                                                                         "\n\n\ndata",
-		"data: " + task + "\n\ndata: " + task + "\n\n":                                       "data: " + moved + "\n\ndata: " + moved + "\n\n",
-		"data: " + strings.Repeat("x", 100_000) + "\n\nxtask":                                "data: " + strings.Repeat("x", 100_000) + "\n\nxtask",
+		"data: \"task\"\n\ndata: 1\n\n":                "data: \"task\"\n\ndata: 1\n\n",
+		"\n\n\ndata":                                   "\n\n\ndata",
+		"data: " + task + "\n\ndata: " + task + "\n\n": "data: " + moved + "\n\ndata: " + moved + "\n\n",
+		"data: " + strings.Repeat("x", 100_000) + "\n\nxtask": "data: " + strings.Repeat("x", 100_000) +
+			"\n\nxtask",
 	} {
 		if got, err := readEvents(strings.NewReader(stream)); err != nil || string(got) != want {
 			t.Errorf("%q becomes %q, %v", text.Cut(stream, 500), text.Cut(string(got), 500), err)
@@ -97,12 +102,14 @@ func TestEvents(t *testing.T) {
 		`data: {"id":1,"result":{"resultType":"task","statusMessage":"` + long + "\"}}\n\n": true,
 		"data: {\"id\":1\ndata:2,\"result\":{\"resultType\":\"task\"}}\n\n":                 false,
 	} {
-		if got, err := readEvents(strings.NewReader(stream)); err != nil || strings.Contains(string(got), taskKey) != moved || !moved && string(got) != stream {
+		if got, err := readEvents(strings.NewReader(stream)); err != nil ||
+			strings.Contains(string(got), taskKey) != moved || !moved && string(got) != stream {
 			t.Errorf("%q becomes %q, %v", text.Cut(stream, 500), text.Cut(string(got), 500), err)
 		}
 	}
 	broken := errors.New("broken")
-	if got, err := readEvents(io.MultiReader(strings.NewReader("data: 1\n\ndata: "), iotest.ErrReader(broken))); !errors.Is(err, broken) || string(got) != "data: 1\n\ndata: " {
+	if got, err := readEvents(io.MultiReader(strings.NewReader("data: 1\n\ndata: "), iotest.ErrReader(broken))); !errors.Is(err, broken) ||
+		string(got) != "data: 1\n\ndata: " {
 		t.Errorf("%q, %v", got, err)
 	}
 	big := "data: " + strings.Repeat("x", maxFrame+10) + "\n\n"
@@ -156,15 +163,20 @@ func TestTasksOverHTTP(t *testing.T) {
 		if c.kind == "text/event-stream" {
 			text = "data: " + task + "\n\n"
 		}
-		resp := &http.Response{Header: http.Header{"Content-Type": {c.kind}, "Content-Length": {"39"}}, Body: io.NopCloser(strings.NewReader(text)), ContentLength: 39}
+		resp := &http.Response{
+			Header: http.Header{"Content-Type": {c.kind}, "Content-Length": {"39"}},
+			Body:   io.NopCloser(strings.NewReader(text)), ContentLength: 39,
+		}
 		tasks(&http.Request{Header: http.Header{"Mcp-Protocol-Version": {c.revision}}}, resp)
 		got, err := io.ReadAll(resp.Body)
-		if err != nil || (string(got) != text) != c.moved || (resp.ContentLength == -1) != c.moved || (resp.Header.Get("Content-Length") == "") != c.moved {
+		if err != nil || (string(got) != text) != c.moved || (resp.ContentLength == -1) != c.moved ||
+			(resp.Header.Get("Content-Length") == "") != c.moved {
 			t.Errorf("%+v: %s, %v", c, got, err)
 		}
 	}
 	broken := errors.New("broken")
-	if got, err := io.ReadAll(&answer{ReadCloser: io.NopCloser(io.MultiReader(strings.NewReader("{"), iotest.ErrReader(broken)))}); !errors.Is(err, broken) || string(got) != "{" {
+	if got, err := io.ReadAll(&answer{ReadCloser: io.NopCloser(io.MultiReader(strings.NewReader("{"),
+		iotest.ErrReader(broken)))}); !errors.Is(err, broken) || string(got) != "{" {
 		t.Errorf("%q, %v", got, err)
 	}
 }

@@ -109,7 +109,8 @@ func (s *tasker) result(r request) string {
 	case !s.old && (!declared || r.Params.Meta.Version != "2026-07-28"):
 		return `"error":{"code":-32021,"message":"you know no tasks"}`
 	case r.Method == "server/discover":
-		return `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{},"prompts":{}},"ttlMs":0,"cacheScope":"private"}`
+		return `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{},"prompts":{}},"ttlMs":0,` +
+			`"cacheScope":"private"}`
 	case r.Method == "tools/list" && s.list != "":
 		return s.list
 	case r.Method == "tools/list":
@@ -161,14 +162,16 @@ func everywhere() []string {
 // hostile are those of servers that are up to something, or broken.
 func hostile() []string {
 	return []string{
-		"already", "hiccup", "another", "roots", "empty", "brief", "long", "hasty", "slow", "nameless", "numbered", "much", "huge", "endless", "lively", "still", "busy",
+		"already", "hiccup", "another", "roots", "empty", "brief", "long", "hasty", "slow", "nameless", "numbered", "much", "huge", "endless",
+		"lively", "still", "busy",
 		"unread", "refuses", "big", "silent", "twice", "known", "unmodelled", "bare", "deaf", "null",
 	}
 }
 
 // begin answers a call.
 func (s *tasker) begin(name string) string {
-	const seed = `{"resultType":"task","taskId":%s,"status":%s,"createdAt":"2026-01-01T00:00:00Z","lastUpdatedAt":"2026-01-01T00:00:00Z","ttlMs":%s,"pollIntervalMs":%s}`
+	const seed = `{"resultType":"task","taskId":%s,"status":%s,"createdAt":"2026-01-01T00:00:00Z","lastUpdatedAt":"2026-01-01T00:00:00Z",` +
+		`"ttlMs":%s,"pollIntervalMs":%s}`
 	state, keep, poll := "working", "null", "100"
 	switch name {
 	case "plain":
@@ -213,7 +216,8 @@ func (s *tasker) get(id string, n int) string {
 		poll = "1e300"
 	}
 	at := func(state, more string) string {
-		return fmt.Sprintf(`{"resultType":"complete","taskId":%s,"status":%s,"createdAt":"2026-01-01T00:00:00Z","lastUpdatedAt":"2026-01-01T00:00:00Z","ttlMs":%s,"pollIntervalMs":%s%s}`,
+		return fmt.Sprintf(`{"resultType":"complete","taskId":%s,"status":%s,"createdAt":"2026-01-01T00:00:00Z",`+
+			`"lastUpdatedAt":"2026-01-01T00:00:00Z","ttlMs":%s,"pollIntervalMs":%s%s}`,
 			quoted(id), quoted(state), keep, poll, more)
 	}
 	done := func(text string) string {
@@ -222,7 +226,8 @@ func (s *tasker) get(id string, n int) string {
 	ask := func(method, params string) string {
 		return at("input_required", fmt.Sprintf(`,"inputRequests":{"k1":{"method":%s,"params":%s}}`, quoted(method), params))
 	}
-	const city = `{"mode":"form","message":"which?","requestedSchema":{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}}`
+	const city = `{"mode":"form","message":"which?","requestedSchema":{"type":"object","properties":{"city":{"type":"string"}},` +
+		`"required":["city"]}}`
 	switch id {
 	case "asks", "busy", "twice":
 		switch {
@@ -368,7 +373,8 @@ func (s *tasker) http(sse bool) http.Handler {
 		if strings.ContainsAny(want, "\n") {
 			want = "=?base64?" + base64.StdEncoding.EncodeToString([]byte(want)) + "?="
 		}
-		if r.Header.Get("Mcp-Name") != want || r.Header.Get("Mcp-Method") != req.Method || r.Header.Get("Authorization") != "Bearer abc" || r.Header.Get("Mcp-Protocol-Version") != "2026-07-28" {
+		if r.Header.Get("Mcp-Name") != want || r.Header.Get("Mcp-Method") != req.Method || r.Header.Get("Authorization") != "Bearer abc" ||
+			r.Header.Get("Mcp-Protocol-Version") != "2026-07-28" {
 			http.Error(w, fmt.Sprintf("%v for %s", r.Header, line), http.StatusBadRequest)
 			return
 		}
@@ -380,7 +386,8 @@ func (s *tasker) http(sse bool) http.Handler {
 			w.WriteHeader(http.StatusAccepted)
 		case sse:
 			w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
-			fmt.Fprint(w, ": a \"task\" comes\n\nevent: message\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{\"level\":\"info\",\"data\":\"task\"}}\n\n")
+			fmt.Fprint(w, ": a \"task\" comes\n\nevent: message\ndata: "+
+				"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{\"level\":\"info\",\"data\":\"task\"}}\n\n")
 			before, after, _ := strings.Cut(out, ",") // a message may come in several lines
 			fmt.Fprintf(w, "event: message\r\ndata: %s,\r\ndata:%s\r\n\r\n", before, after)
 		default:

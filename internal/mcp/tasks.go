@@ -48,7 +48,9 @@ func (c caller) follower(conn *client, by *patience, tell func(string)) *followe
 }
 
 // follow is what a call has brought, at once or as a task.
-func (c caller) follow(ctx context.Context, conn *client, by *patience, res *sdk.CallToolResult, tell func(string)) (*sdk.CallToolResult, error) {
+func (c caller) follow(ctx context.Context, conn *client, by *patience,
+	res *sdk.CallToolResult, tell func(string),
+) (*sdk.CallToolResult, error) {
 	made, is := res.Meta[taskKey]
 	if !is {
 		return res, nil
@@ -120,10 +122,14 @@ func (f *follower) run(ctx context.Context) (*sdk.CallToolResult, error) {
 				return nil, err
 			}
 		default:
-			return nil, &taskError{fmt.Sprintf("is in a state that is not known (%q), so what it did is not known", words.OneLine(now.State, 40)), false}
+			return nil, &taskError{
+				fmt.Sprintf("is in a state that is not known (%q), so what it did is not known", words.OneLine(now.State, 40)),
+				false,
+			}
 		}
 		if life := now.life(); age > life {
-			return nil, &taskError{fmt.Sprintf("was given up after %v, when its server may have forgotten it; what it did until then is not known", life), false}
+			return nil, &taskError{fmt.Sprintf("was given up after %v, when its server may have forgotten it; what it did until then is not known",
+				life), false}
 		}
 	}
 	return nil, ctx.Err()

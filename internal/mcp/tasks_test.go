@@ -83,7 +83,8 @@ func TestTasks(t *testing.T) {
 			}
 			h.until("a question for the task", func() bool { return seen("tasks/get waits") })
 			cancel()
-			if err := <-gone; !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "was interrupted; what it did until then is not known") {
+			if err := <-gone; !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(),
+				"was interrupted; what it did until then is not known") {
 				t.Error(err)
 			}
 			h.until("the end of the task", func() bool { return seen("tasks/cancel waits") })
@@ -105,7 +106,10 @@ func throughTasks(t *testing.T, h *house) {
 		{name: "plain", said: `no "task" at all`},
 		{name: "later", said: "done", shown: "half \\x1b[31mway\n"},
 		{name: "asks", said: `got {"k1":{"action":"accept","content":{"city":"Ulm"}}}`, answers: []string{"Ulm"}, asked: 1},
-		{name: "model", said: `got {"k1":{"content":{"type":"text","text":"42"},"model":"p/m","role":"assistant","stopReason":"endTurn"}}`, answers: []string{"yes"}, asked: 1},
+		{
+			name: "model", said: `got {"k1":{"content":{"type":"text","text":"42"},"model":"p/m","role":"assistant","stopReason":"endTurn"}}`,
+			answers: []string{"yes"}, asked: 1,
+		},
 		{name: "failed", shown: "bad\n", err: "failed failed: no way"},
 		{name: "wrong", said: "wrong", err: "wrong failed"},
 		{name: "forgotten", err: "a task that its server does not know any more, so what it did is not known: Task not found"},
@@ -188,10 +192,12 @@ func TestTasksThatGoWrong(t *testing.T) {
 				if took := time.Since(began); took > c.took || name == "hasty" && took < time.Second {
 					t.Errorf("it took %v", took)
 				}
-				if said != c.said || (err == nil) != (c.err == "") || strings.Count(shown, "\n") > 1000 || strings.Count(shown, "on it") > 1 || len(shown) > 20_000 || len(asked.asked) > 1 {
+				if said != c.said || (err == nil) != (c.err == "") || strings.Count(shown, "\n") > 1000 || strings.Count(shown, "on it") > 1 ||
+					len(shown) > 20_000 || len(asked.asked) > 1 {
 					t.Errorf("%q, %d bytes shown, %v, asked %q", said, len(shown), err, asked.asked)
 				}
-				if err != nil && (!strings.Contains(err.Error(), c.err) || strings.ContainsAny(err.Error(), "\x1b\x07") || !strings.HasPrefix(err.Error(), "mcp__own__"+name+" ")) {
+				if err != nil && (!strings.Contains(err.Error(), c.err) || strings.ContainsAny(err.Error(), "\x1b\x07") ||
+					!strings.HasPrefix(err.Error(), "mcp__own__"+name+" ")) {
 					t.Errorf("%q", err)
 				}
 				id := name
@@ -222,10 +228,13 @@ func TestTaskThatAPersonThinksAbout(t *testing.T) {
 		var other sync.WaitGroup
 		h.ask = func(context.Context, string, []string) (string, error) {
 			other.Go(func() {
-				if _, err := h.tool("mcp__own__lively").Run(ctx, &tool.Call{Args: []byte("{}"), Ask: func(context.Context, string, []string) (string, error) {
-					t.Error("another call was asked")
-					return "", nil
-				}}); !errors.Is(err, context.Canceled) {
+				if _, err := h.tool("mcp__own__lively").Run(ctx, &tool.Call{
+					Args: []byte("{}"),
+					Ask: func(context.Context, string, []string) (string, error) {
+						t.Error("another call was asked")
+						return "", nil
+					},
+				}); !errors.Is(err, context.Canceled) {
 					t.Error(err)
 				}
 			})
@@ -258,7 +267,8 @@ func TestTaskThatCanNotBeCancelled(t *testing.T) {
 		defer cancel()
 		began := time.Now()
 		_, _, err := h.does(ctx, "deaf")
-		if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || took != time.Minute+2*time.Second || s.saw("tasks/cancel deaf") != 1 {
+		if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) ||
+			took != time.Minute+2*time.Second || s.saw("tasks/cancel deaf") != 1 {
 			t.Errorf("%v after %v, cancelled %d times", err, took, s.saw("tasks/cancel deaf"))
 		}
 	})
@@ -284,14 +294,16 @@ func TestTaskOverHTTPThatStumbles(t *testing.T) {
 		t.Errorf("%q, %v", said, err)
 	}
 	stumbles.Store(1 << 30)
-	if _, _, err := h.does(t.Context(), "wrong"); err == nil || !strings.Contains(err.Error(), "did not answer in 1s") || s.saw("tasks/cancel wrong") != 1 {
+	if _, _, err := h.does(t.Context(), "wrong"); err == nil || !strings.Contains(err.Error(), "did not answer in 1s") ||
+		s.saw("tasks/cancel wrong") != 1 {
 		t.Error(err)
 	}
 }
 
 // TestTasksWhereThereAreNone are answers that can't be tasks.
 func TestTasksWhereThereAreNone(t *testing.T) {
-	h := newHouse(t, (&tasker{list: `{"resultType":"task","taskId":"x","status":"working","tools":[{"name":"a","inputSchema":{"type":"object"}}]}`}).inside(t))
+	h := newHouse(t, (&tasker{list: `{"resultType":"task","taskId":"x","status":"working","tools":[{"name":"a",` +
+		`"inputSchema":{"type":"object"}}]}`}).inside(t))
 	if s := h.begin("own", mcp.Failed); !strings.Contains(s.Why, "a task where there can be none") {
 		t.Errorf("%+v", s)
 	}
@@ -300,7 +312,8 @@ func TestTasksWhereThereAreNone(t *testing.T) {
 	if s := h.begin("own", mcp.Ready); s.Revision != "2025-11-25" {
 		t.Fatalf("%+v", s)
 	}
-	if _, _, err := h.does(t.Context(), "later"); err == nil || !strings.Contains(err.Error(), "a task where there can be none") || old.saw("tasks/get later") > 0 {
+	if _, _, err := h.does(t.Context(), "later"); err == nil || !strings.Contains(err.Error(), "a task where there can be none") ||
+		old.saw("tasks/get later") > 0 {
 		t.Error(err)
 	}
 	if said, _, err := h.does(t.Context(), "plain"); err != nil || said == "" {
@@ -323,7 +336,8 @@ func TestClosedDuringTask(t *testing.T) {
 		h.until("a question for the task", func() bool { return s.saw("tasks/get waits") > 0 })
 		began := time.Now()
 		h.Close()
-		if err := <-failed; err == nil || !strings.Contains(err.Error(), "is a task whose server is gone, so what it did is not known") || time.Since(began) > time.Second {
+		if err := <-failed; err == nil || !strings.Contains(err.Error(), "is a task whose server is gone, so what it did is not known") ||
+			time.Since(began) > time.Second {
 			t.Errorf("%v after %v", err, time.Since(began))
 		}
 	})

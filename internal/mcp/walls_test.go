@@ -35,7 +35,10 @@ func TestWalls(t *testing.T) {
 		t.Skip("no walls here: " + env.Walls.Why)
 	}
 	h := &house{t: t}
-	h.Manager = &mcp.Manager{Env: env, Servers: []mcp.Server{{Name: "every", Source: mcp.User, Command: npm(modules, "everything", "stdio"), Env: map[string]string{"GIVEN": "for it"}}}}
+	h.Manager = &mcp.Manager{Env: env, Servers: []mcp.Server{{
+		Name: "every", Source: mcp.User, Command: npm(modules, "everything", "stdio"),
+		Env: map[string]string{"GIVEN": "for it"},
+	}}}
 	t.Cleanup(h.Close)
 	h.begin("every", mcp.Ready)
 	res, err := h.call(t.Context(), "mcp__every__get-env", `{}`)

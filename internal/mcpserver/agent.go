@@ -39,15 +39,18 @@ type report struct {
 func agentTool() *sdk.Tool {
 	return &sdk.Tool{
 		Name: agentName,
-		Description: "Has an agent work on a task in the workspace, with a session of its own that is kept, and returns what it says at the end. " +
+		Description: "Has an agent work on a task in the workspace, with a session of its own that is kept, and returns what it says at the " +
+			"end. " +
 			"It sees nothing of your conversation, so the task must say everything. To go on with the same agent, name its session.",
 		InputSchema: json.RawMessage(`{"type":"object","properties":{` +
 			`"task":{"type":"string","description":"What to do, with all that must be known for it"},` +
 			`"session":{"type":"string","description":"Session that an earlier call returned, to go on with it"}},` +
 			`"required":["task"],"additionalProperties":false}`),
 		OutputSchema: json.RawMessage(`{"type":"object","properties":{` +
-			`"text":{"type":"string","description":"what it says at the end"},"session":{"type":"string"},"stopped":{"type":"string","description":"why it stopped; \"done\" if it came to its end"},` +
-			`"cost":{"type":"number","description":"US dollars of the session"},"unpriced":{"type":"boolean","description":"cost lacks what has no known price"},` +
+			`"text":{"type":"string","description":"what it says at the ` +
+			`end"},"session":{"type":"string"},"stopped":{"type":"string","description":"why it stopped; \"done\" if it came to its end"},` +
+			`"cost":{"type":"number","description":"US dollars of the session"},"unpriced":{"type":"boolean","description":"cost lacks what has ` +
+			`no known price"},` +
 			`"turns":{"type":"integer"},"denied":{"type":"integer","description":"calls that were not allowed"}},` +
 			`"required":["text","session","stopped","cost","unpriced","turns","denied"]}`),
 	}

@@ -123,11 +123,14 @@ func TestAgentAsks(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		h := newHouse(t, "ask")
 		c := h.connect(revision, says("allow once"))
-		res, err := c.agent(t.Context(), map[string]any{"task": "call: write_file {\"path\":\"one.txt\",\"content\":\"1\"}\n+ call: write_file {\"path\":\"two.txt\",\"content\":\"2\"}\nsay: both made"})
+		res, err := c.agent(t.Context(),
+			map[string]any{"task": "call: write_file {\"path\":\"one.txt\",\"content\":\"1\"}\n" +
+				"+ call: write_file {\"path\":\"two.txt\",\"content\":\"2\"}\nsay: both made"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r := reportOf(t, res); res.IsError || r.Stopped != "done" || h.read("one.txt") != "1" || h.read("two.txt") != "2" || len(c.questions()) != 2 {
+		if r := reportOf(t, res); res.IsError || r.Stopped != "done" ||
+			h.read("one.txt") != "1" || h.read("two.txt") != "2" || len(c.questions()) != 2 {
 			t.Errorf("%s %+v, %d questions", textOf(res), r, len(c.questions()))
 		}
 	})
@@ -146,7 +149,8 @@ func TestAgentAsksThePerson(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if q := c.questions(); len(q) != 1 || !strings.Contains(q[0].Message, "Which colour?") || !strings.Contains(q[0].Message, "2. blue") || !strings.Contains(q[0].Message, "password") {
+		if q := c.questions(); len(q) != 1 || !strings.Contains(q[0].Message, "Which colour?") || !strings.Contains(q[0].Message, "2. blue") ||
+			!strings.Contains(q[0].Message, "password") {
 			t.Errorf("%+v", q)
 		}
 		if log := h.log(reportOf(t, res).Session); !strings.Contains(log, `"answer":"blue"`) || !strings.Contains(log, "tester over MCP") {

@@ -54,7 +54,9 @@ type parked struct {
 
 // serve does what a request asks for, or goes on with what it answers. An error is one
 // of the protocol.
-func (r *tenant) serve(ctx context.Context, req *sdk.CallToolRequest, do func(*clientCall, *connection) *sdk.CallToolResult) (*sdk.CallToolResult, error) {
+func (r *tenant) serve(ctx context.Context, req *sdk.CallToolRequest,
+	do func(*clientCall, *connection) *sdk.CallToolResult,
+) (*sdk.CallToolResult, error) {
 	if state := req.Params.RequestState; state != "" {
 		return r.resume(ctx, req, state)
 	}
@@ -214,7 +216,10 @@ func (r *tenant) take(key, call string) *parked {
 func (r *tenant) resume(ctx context.Context, req *sdk.CallToolRequest, key string) (*sdk.CallToolResult, error) {
 	p := r.take(key, keyOf(req))
 	if p == nil {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "no question of this call is open under this requestState; call the tool again"}
+		return nil, &jsonrpc.Error{
+			Code:    jsonrpc.CodeInvalidParams,
+			Message: "no question of this call is open under this requestState; call the tool again",
+		}
 	}
 	res, ok := req.Params.InputResponses[answerName].(*sdk.ElicitResult)
 	problem := "no answer"

@@ -36,7 +36,8 @@ func TestConformance(t *testing.T) {
 		h.Extend(prepared, extended)
 		url := h.listen(&gate.Gate{}) + "/mcp"
 		out := t.TempDir()
-		printed, err := peer(t, 4*time.Minute, dir, "conformance", "server", "--url", url, "--spec-version", revision, "--suite", "all", "-o", out)
+		printed, err := peer(t, 4*time.Minute, dir, "conformance", "server",
+			"--url", url, "--spec-version", revision, "--suite", "all", "-o", out)
 		if err != nil {
 			t.Errorf("the suite is not content: %v", err)
 		}

@@ -72,7 +72,8 @@ func dot() []byte {
 }
 
 func silence() []byte {
-	return append([]byte("RIFF\x24\x00\x00\x00WAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00\x40\x1f\x00\x00\x80\x3e\x00\x00\x02\x00\x10\x00"), "data\x00\x00\x00\x00"...)
+	return append([]byte("RIFF\x24\x00\x00\x00WAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00\x40\x1f\x00\x00\x80\x3e\x00\x00\x02\x00\x10\x00"),
+		"data\x00\x00\x00\x00"...)
 }
 
 func embedded(uri string) *sdk.EmbeddedResource {
@@ -83,7 +84,10 @@ func plainTools(s *sdk.Server) {
 	picture := &sdk.ImageContent{Data: dot(), MIMEType: "image/png"}
 	add(s, "test_simple_text", always(text("This is a simple text response for testing.")))
 	add(s, "test_image_content", always(&sdk.CallToolResult{Content: []sdk.Content{picture}}))
-	add(s, "test_audio_content", always(&sdk.CallToolResult{Content: []sdk.Content{&sdk.AudioContent{Data: silence(), MIMEType: "audio/wav"}}}))
+	add(s, "test_audio_content", always(&sdk.CallToolResult{Content: []sdk.Content{&sdk.AudioContent{
+		Data:     silence(),
+		MIMEType: "audio/wav",
+	}}}))
 	add(s, "test_embedded_resource", always(&sdk.CallToolResult{Content: []sdk.Content{embedded("test://embedded-resource")}}))
 	add(s, "test_multiple_content_types", always(&sdk.CallToolResult{Content: []sdk.Content{
 		&sdk.TextContent{Text: "Multiple content types test:"}, picture, embedded("test://mixed-content-resource"),
@@ -121,7 +125,8 @@ func plainTools(s *sdk.Server) {
 		"allOf":[{"anyOf":[{"required":["phone"]},{"required":["email"]}]}],
 		"if":{"properties":{"contactMethod":{"const":"phone"}},"required":["contactMethod"]},"then":{"required":["phone"]},"else":{"required":["email"]},
 		"additionalProperties":false}`, always(text("ok")))
-	addSchema(s, "test_x_mcp_header", `{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"},"level":{"type":"integer"}}}`, always(text("ok")))
+	addSchema(s, "test_x_mcp_header",
+		`{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"},"level":{"type":"integer"}}}`, always(text("ok")))
 	add(s, "test_missing_capability", func(_ context.Context, req *sdk.CallToolRequest) (result, error) {
 		if c := req.ClientCapabilities(); c != nil && c.Sampling != nil {
 			return text("it has sampling"), nil
@@ -152,28 +157,32 @@ func askingTools(s *sdk.Server) {
 		_ = json.Unmarshal(req.Params.Arguments, &in)
 		return in[name]
 	}
-	addSchema(s, "test_sampling", `{"type":"object","properties":{"prompt":{"type":"string"}},"required":["prompt"]}`, func(ctx context.Context, req *sdk.CallToolRequest) (result, error) {
-		res, err := req.Session.CreateMessage(ctx, sampling(argument(req, "prompt")))
-		if err != nil {
-			return nil, err
-		}
-		said, ok := res.Content.(*sdk.TextContent)
-		if !ok {
-			return nil, errors.New("no text")
-		}
-		return text("LLM response: %s", said.Text), nil
-	})
-	elicits := func(name, schema string) {
-		addSchema(s, name, `{"type":"object","properties":{"message":{"type":"string"}}}`, func(ctx context.Context, req *sdk.CallToolRequest) (result, error) {
-			res, err := req.Session.Elicit(ctx, &sdk.ElicitParams{Message: "Please fill in: " + argument(req, "message"), RequestedSchema: json.RawMessage(schema)})
+	addSchema(s, "test_sampling", `{"type":"object","properties":{"prompt":{"type":"string"}},"required":["prompt"]}`,
+		func(ctx context.Context, req *sdk.CallToolRequest) (result, error) {
+			res, err := req.Session.CreateMessage(ctx, sampling(argument(req, "prompt")))
 			if err != nil {
 				return nil, err
 			}
-			content, err := json.Marshal(res.Content)
-			return text("Elicitation completed: action=%s, content=%s", res.Action, content), err
+			said, ok := res.Content.(*sdk.TextContent)
+			if !ok {
+				return nil, errors.New("no text")
+			}
+			return text("LLM response: %s", said.Text), nil
 		})
+	elicits := func(name, schema string) {
+		addSchema(s, name, `{"type":"object","properties":{"message":{"type":"string"}}}`,
+			func(ctx context.Context, req *sdk.CallToolRequest) (result, error) {
+				res, err := req.Session.Elicit(ctx, &sdk.ElicitParams{Message: "Please fill in: " +
+					argument(req, "message"), RequestedSchema: json.RawMessage(schema)})
+				if err != nil {
+					return nil, err
+				}
+				content, err := json.Marshal(res.Content)
+				return text("Elicitation completed: action=%s, content=%s", res.Action, content), err
+			})
 	}
-	elicits("test_elicitation", `{"type":"object","properties":{"username":{"type":"string"},"email":{"type":"string"}},"required":["username","email"]}`)
+	elicits("test_elicitation",
+		`{"type":"object","properties":{"username":{"type":"string"},"email":{"type":"string"}},"required":["username","email"]}`)
 	elicits("test_elicitation_sep1034_defaults", `{"type":"object","properties":{"name":{"type":"string","default":"John Doe"},"age":{"type":"integer","default":30},
 		"score":{"type":"number","default":95.5},"status":{"type":"string","enum":["active","inactive","pending"],"default":"active"},"verified":{"type":"boolean","default":true}}}`)
 	elicits("test_elicitation_sep1330_enums", `{"type":"object","properties":{
@@ -187,7 +196,10 @@ func askingTools(s *sdk.Server) {
 // Input that tools of the newer revision ask for.
 
 func formOf(field, kind string) *sdk.ElicitParams {
-	return &sdk.ElicitParams{Message: "Please say your " + field, RequestedSchema: json.RawMessage(fmt.Sprintf(`{"type":"object","properties":{%q:{"type":%q}},"required":[%[1]q]}`, field, kind))}
+	return &sdk.ElicitParams{
+		Message:         "Please say your " + field,
+		RequestedSchema: json.RawMessage(fmt.Sprintf(`{"type":"object","properties":{%q:{"type":%q}},"required":[%[1]q]}`, field, kind)),
+	}
 }
 
 // filled is a field of a form that was filled in; nil: it was not.
@@ -264,7 +276,8 @@ func roundTools(s *sdk.Server) {
 		case second:
 			return text("%s likes %v", name, filled(req.Params.InputResponses, "step2", "color")), nil
 		case req.Params.RequestState == "first":
-			return needs(fmt.Sprintf("second %v", filled(req.Params.InputResponses, "step1", "name")), sdk.InputRequestMap{"step2": formOf("color", "string")}), nil
+			return needs(fmt.Sprintf("second %v", filled(req.Params.InputResponses, "step1", "name")),
+				sdk.InputRequestMap{"step2": formOf("color", "string")}), nil
 		}
 		return needs("first", sdk.InputRequestMap{"step1": formOf("name", "string")}), nil
 	})
@@ -301,14 +314,16 @@ func resources(s *sdk.Server) {
 			return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: req.Params.URI, MIMEType: mime, Text: body, Blob: blob}}}, nil
 		}
 	}
-	s.AddResource(&sdk.Resource{Name: "static-text", URI: "test://static-text", MIMEType: "text/plain"}, content("text/plain", "This is the content of the static text resource.", nil))
+	s.AddResource(&sdk.Resource{Name: "static-text", URI: "test://static-text", MIMEType: "text/plain"},
+		content("text/plain", "This is the content of the static text resource.", nil))
 	s.AddResource(&sdk.Resource{Name: "static-binary", URI: "test://static-binary", MIMEType: "image/png"}, content("image/png", "", dot()))
 	s.AddResource(&sdk.Resource{Name: "watched-resource", URI: watched, MIMEType: "text/plain"}, content("text/plain", "watched", nil))
-	s.AddResourceTemplate(&sdk.ResourceTemplate{Name: "template", URITemplate: "test://template/{id}/data", MIMEType: "application/json"}, func(_ context.Context, req *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
-		id := strings.TrimSuffix(strings.TrimPrefix(req.Params.URI, "test://template/"), "/data")
-		body := fmt.Sprintf(`{"id":%q,"templateTest":true,"data":"Data for ID: %s"}`, id, id)
-		return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: req.Params.URI, MIMEType: "application/json", Text: body}}}, nil
-	})
+	s.AddResourceTemplate(&sdk.ResourceTemplate{Name: "template", URITemplate: "test://template/{id}/data", MIMEType: "application/json"},
+		func(_ context.Context, req *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
+			id := strings.TrimSuffix(strings.TrimPrefix(req.Params.URI, "test://template/"), "/data")
+			body := fmt.Sprintf(`{"id":%q,"templateTest":true,"data":"Data for ID: %s"}`, id, id)
+			return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: req.Params.URI, MIMEType: "application/json", Text: body}}}, nil
+		})
 }
 
 func prompt(s *sdk.Server, name string, args []string, f func(map[string]string) []sdk.Content) {
@@ -341,10 +356,11 @@ func prompts(s *sdk.Server) {
 	prompt(s, "test_prompt_with_image", nil, func(map[string]string) []sdk.Content {
 		return []sdk.Content{&sdk.ImageContent{Data: dot(), MIMEType: "image/png"}, say("Please analyze the image above.")}
 	})
-	s.AddPrompt(&sdk.Prompt{Name: "test_input_required_result_prompt", Description: "Fixture"}, func(_ context.Context, req *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
-		if about := filled(req.Params.InputResponses, "user_context", "context"); about != nil {
-			return &sdk.GetPromptResult{Messages: []*sdk.PromptMessage{{Role: "user", Content: say("Context: %v", about)}}}, nil
-		}
-		return &sdk.GetPromptResult{InputRequests: sdk.InputRequestMap{"user_context": formOf("context", "string")}}, nil
-	})
+	s.AddPrompt(&sdk.Prompt{Name: "test_input_required_result_prompt", Description: "Fixture"},
+		func(_ context.Context, req *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
+			if about := filled(req.Params.InputResponses, "user_context", "context"); about != nil {
+				return &sdk.GetPromptResult{Messages: []*sdk.PromptMessage{{Role: "user", Content: say("Context: %v", about)}}}, nil
+			}
+			return &sdk.GetPromptResult{InputRequests: sdk.InputRequestMap{"user_context": formOf("context", "string")}}, nil
+		})
 }

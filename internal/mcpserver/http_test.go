@@ -82,7 +82,8 @@ func TestHTTP(t *testing.T) {
 		if text, failed := c.call("read_file", map[string]any{"path": "a.txt"}); failed {
 			t.Errorf("%s", text)
 		}
-		if text, failed := c.call("edit_file", map[string]any{"path": "a.txt", "old_string": "one", "new_string": "two"}); failed || h.read("a.txt") != "two\n" {
+		if text, failed := c.call("edit_file", map[string]any{"path": "a.txt", "old_string": "one", "new_string": "two"}); failed ||
+			h.read("a.txt") != "two\n" {
 			t.Errorf("%s", text)
 		}
 		res, err := c.agent(t.Context(), map[string]any{"task": "call: write_file {\"path\":\"one.txt\",\"content\":\"1\"}\nsay: made"})
@@ -125,7 +126,10 @@ func TestPrincipals(t *testing.T) {
 			t.Fatalf("%+v %v", asks, err)
 		}
 		write.RequestState = asks.RequestState
-		write.InputResponses = sdk.InputResponseMap{"decision": &sdk.ElicitResult{Action: "accept", Content: map[string]any{"decision": "allow once"}}}
+		write.InputResponses = sdk.InputResponseMap{"decision": &sdk.ElicitResult{
+			Action:  "accept",
+			Content: map[string]any{"decision": "allow once"},
+		}}
 		if res, err := bob.CallTool(t.Context(), write); err == nil || h.read("new.txt") != "" {
 			t.Errorf("bob answers for ann: %+v", res)
 		}
@@ -142,7 +146,8 @@ func (h *house) foreignSession(url, id string) {
 		h.t.Fatal("no session")
 	}
 	for token, want := range map[string]int{annsToken: http.StatusOK, bobsToken: http.StatusNotFound} {
-		req, err := http.NewRequestWithContext(h.t.Context(), http.MethodPost, url, strings.NewReader(`{"jsonrpc":"2.0","id":9,"method":"tools/list"}`))
+		req, err := http.NewRequestWithContext(h.t.Context(), http.MethodPost, url,
+			strings.NewReader(`{"jsonrpc":"2.0","id":9,"method":"tools/list"}`))
 		if err != nil {
 			h.t.Fatal(err)
 		}

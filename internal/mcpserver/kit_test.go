@@ -150,7 +150,8 @@ func (c *client) join(revision string, transport sdk.Transport) {
 		o.ElicitationHandler = c.elicit
 	}
 	var err error
-	c.ClientSession, err = sdk.NewClient(&sdk.Implementation{Name: "tester", Version: "1"}, o).Connect(c.t.Context(), transport, &sdk.ClientSessionOptions{ProtocolVersion: revision})
+	c.ClientSession, err = sdk.NewClient(&sdk.Implementation{Name: "tester", Version: "1"}, o).Connect(c.t.Context(), transport,
+		&sdk.ClientSessionOptions{ProtocolVersion: revision})
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -100,12 +100,16 @@ func TestManyQuestions(t *testing.T) {
 	h.rounds = &sdk.MultiRoundTripOptions{Disabled: true}
 	c := h.connect(newer, says(""))
 	for i := range 16 {
-		res, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "write_file", Arguments: map[string]any{"path": "new.txt", "content": strings.Repeat("x", i)}})
+		res, err := c.CallTool(t.Context(), &sdk.CallToolParams{
+			Name:      "write_file",
+			Arguments: map[string]any{"path": "new.txt", "content": strings.Repeat("x", i)},
+		})
 		if err != nil || !res.NeedsInput() {
 			t.Fatalf("question %d: %+v %v", i, res, err)
 		}
 	}
-	if text, failed := c.call("write_file", map[string]any{"path": "new.txt", "content": "y"}); !failed || !strings.Contains(text, "too many questions") {
+	if text, failed := c.call("write_file", map[string]any{"path": "new.txt", "content": "y"}); !failed ||
+		!strings.Contains(text, "too many questions") {
 		t.Errorf("%s", text)
 	}
 	h.write("a.txt", "one")

@@ -170,7 +170,8 @@ func (s *Server) newRoomLocked(ctx context.Context, principal string) (*tenant, 
 
 func (s *Server) options() *sdk.ServerOptions {
 	o := &sdk.ServerOptions{
-		Instructions: "These tools work in the folder " + s.Root + ". Calls are judged: what is not allowed asks the person, where the client can do that, and is denied else.",
+		Instructions: "These tools work in the folder " + s.Root +
+			". Calls are judged: what is not allowed asks the person, where the client can do that, and is denied else.",
 		Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}},
 	}
 	if s.prepare != nil {

@@ -65,7 +65,8 @@ const ping = `{"jsonrpc":"2.0","id":"the last one","method":"ping"}` + "\n"
 // TestNonsense holds that a line which is no message is answered, and the next one too.
 func TestNonsense(t *testing.T) {
 	for _, text := range []string{
-		"", "hello", "{", "[]", "null", "42", `"x"`, "{}", `{"jsonrpc":"1.0","id":1,"method":"ping"}`, `{"jsonrpc":"2.0","id":{},"method":"ping"}`,
+		"", "hello", "{", "[]", "null", "42", `"x"`, "{}", `{"jsonrpc":"1.0","id":1,"method":"ping"}`,
+		`{"jsonrpc":"2.0","id":{},"method":"ping"}`,
 		`[{"jsonrpc":"2.0","id":1,"method":"ping"}]`, "\x00\xff", strings.Repeat("[", 100_000), `{"jsonrpc":"2.0","id":7,"result":{}}`,
 		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":[]}}`, `{"jsonrpc":"2.0","id":1,"method":"no/such"}`,
 		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":7}`, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":"x"}`,
@@ -89,7 +90,11 @@ func TestNonsense(t *testing.T) {
 }
 
 func FuzzLines(f *testing.F) {
-	for _, text := range []string{ping, "{", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`} {
+	for _, text := range []string{
+		ping, "{",
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x",` +
+			`"version":"1"}}}`,
+	} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -155,13 +160,16 @@ func TestKill(t *testing.T) {
 		t.Run(who, func(t *testing.T) {
 			h := newHouse(t, "auto")
 			p := start(t, h.Root)
-			p.send(t, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":%q,"capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`, older)
+			p.send(t, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":%q,"capabilities":{},"clientInfo":{"name":"x",`+
+				`"version":"1"}}}`, older)
 			if line, err := p.out.ReadString('\n'); err != nil || !strings.Contains(line, "serverInfo") {
 				t.Fatal(line, err)
 			}
 			p.send(t, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
-			p.send(t, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"run_agent","arguments":{"task":"bash: sleep %s"}}}`, mark(40+i))
-			p.send(t, `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"bash","arguments":{"command":"sleep %s & sleep %[1]s"}}}`, mark(40+i))
+			p.send(t, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"run_agent","arguments":{"task":"bash: sleep %s"}}}`,
+				mark(40+i))
+			p.send(t, `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"bash","arguments":{"command":"sleep %s & sleep %[1]s"}}}`,
+				mark(40+i))
 			until(t, "the processes", func() bool { return processes(t, mark(40+i)) > 2 })
 			victim := p.feeder
 			if who == "server" {
@@ -241,7 +249,8 @@ func TestStops(t *testing.T) {
 	served := make(chan error)
 	go func() { served <- h.ServeStdio(ctx, in, &sink{}) }()
 	for _, line := range []string{
-		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x",` +
+			`"version":"1"}}}`,
 		`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
 		`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"bash","arguments":{"command":"sleep ` + mark(50) + `"}}}`,
 	} {

@@ -33,7 +33,10 @@ func TestListsTools(t *testing.T) {
 			if schema, _ := tl.InputSchema.(map[string]any); schema["type"] != "object" || tl.Description == "" {
 				t.Errorf("%s: %v", tl.Name, tl.InputSchema)
 			}
-			if reads := tl.Annotations != nil && tl.Annotations.ReadOnlyHint; reads != slices.Contains([]string{"read_file", "list_files", "find_files", "search_files", "view_image", "lsp"}, tl.Name) {
+			if reads := tl.Annotations != nil && tl.Annotations.ReadOnlyHint; reads != slices.Contains([]string{
+				"read_file", "list_files",
+				"find_files", "search_files", "view_image", "lsp",
+			}, tl.Name) {
 				t.Errorf("%s says that it only reads: %v", tl.Name, reads)
 			}
 		}
@@ -151,7 +154,8 @@ func TestApproval(t *testing.T) {
 					t.Errorf("asked %d times, want %d", n, tc.asks)
 				}
 				q := c.questions()[0]
-				if !strings.Contains(q.Message, "inspan asks whether write_file may run") || !strings.Contains(q.Message, "+made") || !strings.Contains(q.Message, "write(new.txt)") {
+				if !strings.Contains(q.Message, "inspan asks whether write_file may run") || !strings.Contains(q.Message, "+made") ||
+					!strings.Contains(q.Message, "write(new.txt)") {
 					t.Errorf("the question: %s", q.Message)
 				}
 			})
@@ -177,7 +181,10 @@ func TestWhileACallAsks(t *testing.T) {
 		}
 		done := make(chan string)
 		go func() {
-			res, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "write_file", Arguments: map[string]any{"path": "new.txt", "content": "x"}})
+			res, err := c.CallTool(t.Context(), &sdk.CallToolParams{
+				Name:      "write_file",
+				Arguments: map[string]any{"path": "new.txt", "content": "x"},
+			})
 			if err != nil {
 				done <- err.Error()
 				return
@@ -299,7 +306,10 @@ func TestArguments(t *testing.T) {
 	h := newHouse(t, "ask")
 	h.write("a.txt", "one\n")
 	c := h.connect(older, nil)
-	for raw, want := range map[string]string{"": "a.txt", "null": "a.txt", "{}": "a.txt", "[]": "not a JSON object", `"x"`: "not a JSON object", "7": "not a JSON object"} {
+	for raw, want := range map[string]string{
+		"": "a.txt", "null": "a.txt", "{}": "a.txt", "[]": "not a JSON object",
+		`"x"`: "not a JSON object", "7": "not a JSON object",
+	} {
 		p := &sdk.CallToolParams{Name: "list_files"}
 		if raw != "" {
 			p.Arguments = json.RawMessage(raw)

@@ -187,7 +187,8 @@ func (f *file) accept(e Entry, today time.Time) (gone []item, err error) {
 			stale++
 		}
 	}
-	return nil, fmt.Errorf("remember: %w: %s would have %d lines and %d bytes; at most %d lines and %d bytes, as all of it is in every prompt. "+
+	return nil, fmt.Errorf("remember: %w: %s would have %d lines and %d bytes; at most %d lines and %d bytes, as all of it is in every "+
+		"prompt. "+
 		"Supersede what is out of date, move details to a topic, or forget something (%d of its entries have expired)",
 		ErrFull, f.path, len(f.lines), f.size(), MaxLines, MaxBytes, stale)
 }

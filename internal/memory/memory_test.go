@@ -118,26 +118,35 @@ func TestNothingIsThere(t *testing.T) {
 
 func TestAddAndIndex(t *testing.T) {
 	s := store(t)
-	a := add(t, s, memory.User, memory.Entry{Kind: memory.Preference, Text: "Write  commit messages\nin the imperative.", Source: "person"}, "")
+	a := add(t, s, memory.User, memory.Entry{Kind: memory.Preference, Text: "Write  commit messages\nin the imperative.", Source: "person"},
+		"")
 	b := add(t, s, memory.Project, memory.Entry{
-		Kind: memory.Decision, Text: `Sessions are files, as "a database" would need a server.`, Topic: "storage", Source: `agent, session 20261122-101500-k3vq`,
+		Kind: memory.Decision, Text: `Sessions are files, as "a database" would need a server.`, Topic: "storage",
+		Source:  `agent, session 20261122-101500-k3vq`,
 		Expires: on("2026-11-23"), Untrusted: true,
 	}, "## Why\n\nIt was measured.")
-	want := memory.Entry{ID: a.ID, Kind: memory.Preference, Text: "Write commit messages in the imperative.", Source: "person", Date: on("2026-11-23")}
+	want := memory.Entry{
+		ID: a.ID, Kind: memory.Preference, Text: "Write commit messages in the imperative.",
+		Source: "person", Date: on("2026-11-23"),
+	}
 	if diff := cmp.Diff(want, a); diff != "" || len(a.ID) != 8 {
 		t.Error(diff)
 	}
-	if got, want := get(t, s, memory.User, "MEMORY.md"), "# Memory\n\n- [preference] Write commit messages in the imperative. <!-- id="+a.ID+" source=person date=2026-11-23 -->\n"; got != want {
+	if got, want := get(t, s, memory.User, "MEMORY.md"), "# Memory\n\n- [preference] Write commit messages in the imperative. <!-- id="+a.ID+
+		" source=person date=2026-11-23 -->\n"; got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
 	x := index(t, s)
-	if diff := cmp.Diff([]memory.Listed{{Scope: memory.User, Line: 3, Entry: a}, {Scope: memory.Project, Line: 3, Entry: b}}, x.Entries); diff != "" || len(x.Problems) > 0 {
+	if diff := cmp.Diff([]memory.Listed{{Scope: memory.User, Line: 3, Entry: a}, {Scope: memory.Project, Line: 3, Entry: b}},
+		x.Entries); diff != "" || len(x.Problems) > 0 {
 		t.Error(diff, x.Problems)
 	}
 	text := x.Text()
 	for _, want := range []string{
 		"\nuser (this person, in every project):\n- " + a.ID + " [preference] Write commit messages in the imperative. (2026-11-23)\n",
-		"\nproject (this person, in this project):\n- " + b.ID + ` [decision, by an agent, unverified] Sessions are files, as "a database" would need a server. (2026-11-23; until 2026-11-23; more in topic storage)` + "\n",
+		"\nproject (this person, in this project):\n- " + b.ID +
+			` [decision, by an agent, unverified] Sessions are files, as "a database" would need a server. (2026-11-23; until 2026-11-23; more in ` +
+			`topic storage)` + "\n",
 		"never as an instruction",
 	} {
 		if !strings.Contains(text, want) {
@@ -185,8 +194,10 @@ func TestModes(t *testing.T) {
 // TestWhatPeopleWrite holds what counts as an entry in a file that was written
 // by hand, and that a change leaves every other byte as it is.
 func TestWhatPeopleWrite(t *testing.T) {
-	const text = "\ufeff# Notes of Ann\r\n\r\nSome prose - with a dash.\r\n- The build needs Go 1.26.\r\n* [Preference] tabs, not spaces\r\n  and no trailing blanks <!-- topic=style -->\r\n\r\n  not of an entry\r\n" +
-		"- [ ] a task <!-- by hand -->\r\n-no item\r\n- \r\n  - nested, so not an entry\r\n```\r\n- in code\r\n```\r\n<!--\r\n- left out\r\n- this too\r\n-->\r\n+ [decision] kept <!-- id=keep date=2026-01-01 supersedes=a,b source=\"Ann \\\"A\\\"\" -->\r\nThe end."
+	const text = "\ufeff# Notes of Ann\r\n\r\nSome prose - with a dash.\r\n- The build needs Go 1.26.\r\n* [Preference] tabs, not spaces\r\n" +
+		"  and no trailing blanks <!-- topic=style -->\r\n\r\n  not of an entry\r\n" +
+		"- [ ] a task <!-- by hand -->\r\n-no item\r\n- \r\n  - nested, so not an entry\r\n```\r\n- in code\r\n```\r\n<!--\r\n- left out\r\n" +
+		"- this too\r\n-->\r\n+ [decision] kept <!-- id=keep date=2026-01-01 supersedes=a,b source=\"Ann \\\"A\\\"\" -->\r\nThe end."
 	s := store(t)
 	put(t, s, memory.Project, "MEMORY.md", text)
 	x := index(t, s)
@@ -272,9 +283,11 @@ func TestProblems(t *testing.T) {
 
 func TestExpiredAndSuperseded(t *testing.T) {
 	s := store(t)
-	put(t, s, memory.User, "MEMORY.md", "- a <!-- id=a expires=2026-11-22 -->\n- b <!-- id=b expires=2026-11-23 -->\n- c <!-- id=c supersedes=d,x,z -->\n- d <!-- id=d -->\n")
+	put(t, s, memory.User, "MEMORY.md",
+		"- a <!-- id=a expires=2026-11-22 -->\n- b <!-- id=b expires=2026-11-23 -->\n- c <!-- id=c supersedes=d,x,z -->\n- d <!-- id=d -->\n")
 	put(t, s, memory.Project, "MEMORY.md", "- x <!-- id=x -->\n- y <!-- id=y supersedes=b,c,y -->\n")
-	put(t, s, memory.Team, "MEMORY.md", "- z <!-- id=z -->\n- t <!-- id=t supersedes=y,b -->\n- u <!-- id=u supersedes=w -->\n- v <!-- id=v -->\n- w <!-- id=w untrusted -->\n")
+	put(t, s, memory.Team, "MEMORY.md",
+		"- z <!-- id=z -->\n- t <!-- id=t supersedes=y,b -->\n- u <!-- id=u supersedes=w -->\n- v <!-- id=v -->\n- w <!-- id=w untrusted -->\n")
 	if diff := cmp.Diff([]string{"b", "c", "y", "t", "u", "v"}, texts(index(t, s))); diff != "" {
 		t.Error(diff)
 	}
@@ -291,7 +304,8 @@ func TestSupersede(t *testing.T) {
 	if file := get(t, s, memory.Project, "MEMORY.md"); strings.Contains(file, "80") || !strings.Contains(file, "supersedes="+old.ID) {
 		t.Error(file)
 	}
-	if topic := get(t, s, memory.Project, "topics/net.md"); strings.Contains(topic, "eighty\n") || !strings.Contains(topic, "eighty-one\n") || !strings.Contains(topic, "kept") {
+	if topic := get(t, s, memory.Project, "topics/net.md"); strings.Contains(topic, "eighty\n") ||
+		!strings.Contains(topic, "eighty-one\n") || !strings.Contains(topic, "kept") {
 		t.Error(topic)
 	}
 	_, err := s.Add(t.Context(), memory.Project, memory.Entry{Text: "The port is 666.", Supersedes: []string{got.ID}, Untrusted: true}, "")
@@ -300,7 +314,8 @@ func TestSupersede(t *testing.T) {
 	}
 	put(t, s, memory.User, "MEMORY.md", "# Ann\n\n- one <!-- id=one -->\n  and more\n\nprose\n")
 	add(t, s, memory.User, memory.Entry{Text: "two", ID: "two", Supersedes: []string{"one"}}, "")
-	if got, want := get(t, s, memory.User, "MEMORY.md"), "# Ann\n\n- [fact] two <!-- id=two source=person date=2026-11-23 supersedes=one -->\n\nprose\n"; got != want {
+	if got, want := get(t, s, memory.User,
+		"MEMORY.md"), "# Ann\n\n- [fact] two <!-- id=two source=person date=2026-11-23 supersedes=one -->\n\nprose\n"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	mine := add(t, s, memory.Project, memory.Entry{Text: "maybe", Untrusted: true}, "")
@@ -374,7 +389,8 @@ func TestLimits(t *testing.T) {
 	}
 	before := get(t, s, memory.User, "MEMORY.md")
 	_, err := s.Add(t.Context(), memory.User, memory.Entry{Text: "one more", Topic: "t"}, "x")
-	if !errors.Is(err, memory.ErrFull) || !strings.Contains(err.Error(), "would have 201 lines") || !strings.Contains(err.Error(), "forget something") {
+	if !errors.Is(err, memory.ErrFull) || !strings.Contains(err.Error(), "would have 201 lines") ||
+		!strings.Contains(err.Error(), "forget something") {
 		t.Error(err)
 	}
 	if get(t, s, memory.User, "MEMORY.md") != before {
@@ -390,7 +406,8 @@ func TestLimits(t *testing.T) {
 			break
 		}
 	}
-	if info, _ := os.Stat(s.Path(memory.Project, "")); !errors.Is(err, memory.ErrFull) || info.Size() > memory.MaxBytes || info.Size() < memory.MaxBytes-600 {
+	if info, _ := os.Stat(s.Path(memory.Project, "")); !errors.Is(err, memory.ErrFull) ||
+		info.Size() > memory.MaxBytes || info.Size() < memory.MaxBytes-600 {
 		t.Error(err, info.Size())
 	}
 }
@@ -416,7 +433,10 @@ func TestTooLongByHand(t *testing.T) {
 				t.Errorf("%d entries, %v", len(x.Entries), err)
 			}
 			told := strings.Contains(x.Text(), fmt.Sprintf("(%d more entries are left out: the file is too long)", tt.left))
-			problem := slices.ContainsFunc(x.Problems, func(p memory.Problem) bool { return strings.Contains(p.Text, "from here on nothing is in prompts") })
+			problem := slices.ContainsFunc(x.Problems, func(p memory.Problem) bool {
+				return strings.Contains(p.Text,
+					"from here on nothing is in prompts")
+			})
 			if told != (tt.left > 0) || problem != told {
 				t.Errorf("%v\n%s", x.Problems, x.Text())
 			}
@@ -438,13 +458,15 @@ func TestTopics(t *testing.T) {
 	a := add(t, s, memory.User, memory.Entry{Text: "a", Topic: "build"}, "of a\u202e\n\nand more")
 	b := add(t, s, memory.User, memory.Entry{Text: "b", Topic: "build", Untrusted: true}, "of b")
 	got, err := s.Topic(memory.User, "build")
-	if err != nil || !got.Untrusted || !strings.HasPrefix(got.Text, "# Build\n\nBy hand.\n\n<!-- id="+a.ID) || strings.Contains(got.Text, "\u202e") {
+	if err != nil || !got.Untrusted || !strings.HasPrefix(got.Text, "# Build\n\nBy hand.\n\n<!-- id="+a.ID) ||
+		strings.Contains(got.Text, "\u202e") {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if _, err := s.Remove(t.Context(), memory.User, b.ID); err != nil {
 		t.Fatal(err)
 	}
-	if got, err = s.Topic(memory.User, "build"); err != nil || got.Untrusted || strings.Contains(got.Text, "of b") || !strings.Contains(got.Text, "of a\n\nand more") {
+	if got, err = s.Topic(memory.User, "build"); err != nil || got.Untrusted || strings.Contains(got.Text, "of b") ||
+		!strings.Contains(got.Text, "of a\n\nand more") {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if _, err := s.Remove(t.Context(), memory.User, a.ID); err != nil {
@@ -460,7 +482,8 @@ func TestTopics(t *testing.T) {
 	if list, err := s.Topics(memory.User); err != nil || !cmp.Equal(list, []string{"build"}) {
 		t.Error(list, err)
 	}
-	if _, err := s.Add(t.Context(), memory.User, memory.Entry{Text: "d", Topic: "big"}, strings.Repeat("long ", memory.MaxTopic/5)); !errors.Is(err, memory.ErrFull) {
+	if _, err := s.Add(t.Context(), memory.User, memory.Entry{Text: "d", Topic: "big"},
+		strings.Repeat("long ", memory.MaxTopic/5)); !errors.Is(err, memory.ErrFull) {
 		t.Error(err)
 	}
 	for _, name := range []string{"", "../MEMORY", "a/b", "A", ".hidden", strings.Repeat("x", 65)} {

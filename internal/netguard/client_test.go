@@ -125,7 +125,8 @@ func TestDowngrade(t *testing.T) {
 	if got, err := get(g, at(safe, "example.com")+"/2"); err != nil || got == "" {
 		t.Errorf("https to https: %q, %v", got, err)
 	}
-	if _, err := get(g, at(safe, "example.com")+"/to?"+at(plain, "example.com")); err == nil || !strings.Contains(err.Error(), "https to http") {
+	if _, err := get(g, at(safe, "example.com")+"/to?"+at(plain, "example.com")); err == nil ||
+		!strings.Contains(err.Error(), "https to http") {
 		t.Errorf("downgrade: %v", err)
 	}
 	if _, err := get(g, at(safe, "wrong.test")); err == nil || !strings.Contains(err.Error(), "certificate") {

@@ -161,7 +161,10 @@ func TestErrorsNameTheHost(t *testing.T) {
 			t.Errorf("line %d: %v", r.line, err)
 		}
 	}
-	for _, address := range []string{"http://user:s3cret@example.com/", "http://user:s3cret@example.com /", "http://user:s3cret@exa%6dple.com/"} {
+	for _, address := range []string{
+		"http://user:s3cret@example.com/",
+		"http://user:s3cret@example.com /", "http://user:s3cret@exa%6dple.com/",
+	} {
 		if _, err := netguard.Check(address); err == nil || strings.Contains(err.Error(), "s3cret") || !strings.Contains(err.Error(), "@exa") {
 			t.Errorf("%v", err)
 		}

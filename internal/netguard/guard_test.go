@@ -104,7 +104,8 @@ func TestOwnAddresses(t *testing.T) {
 		t.Skip("no interfaces", err)
 	}
 	for _, a := range own {
-		if _, err := (&netguard.Guard{}).Addresses(context.Background(), netip.MustParsePrefix(a.String()).Addr().WithZone("").String(), 80); err == nil {
+		if _, err := (&netguard.Guard{}).Addresses(context.Background(),
+			netip.MustParsePrefix(a.String()).Addr().WithZone("").String(), 80); err == nil {
 			t.Errorf("%s may be dialled", a)
 		}
 	}
@@ -161,7 +162,8 @@ func TestMixedAnswers(t *testing.T) {
 		t.Errorf("%q, %v", got, err)
 	}
 	g.Resolve = always("127.0.0.3", "127.0.0.4")
-	if _, err := get(g, at(s, "down.test")); err == nil || !strings.Contains(err.Error(), "127.0.0.3") || !strings.Contains(err.Error(), "down.test") {
+	if _, err := get(g, at(s, "down.test")); err == nil || !strings.Contains(err.Error(), "127.0.0.3") ||
+		!strings.Contains(err.Error(), "down.test") {
 		t.Errorf("a host that is down: %v", err)
 	}
 }

@@ -15,10 +15,16 @@ func TestHostsMatch(t *testing.T) {
 		pattern string
 		yes, no string // hosts, or HOST#PORT; without, the port is 443
 	}{
-		{"example.com", "example.com EXAMPLE.com example.com. example.com#22", "www.example.com notexample.com example.com.evil.test example.co example.com.. com xexample.com example.com%00 192.0.2.1"},
+		{
+			"example.com", "example.com EXAMPLE.com example.com. example.com#22",
+			"www.example.com notexample.com example.com.evil.test example.co example.com.. com xexample.com example.com%00 192.0.2.1",
+		},
 		{"Example.COM.", "example.com", "www.example.com"},
 		{"example.com:443", "example.com example.com#443", "example.com#80 example.com#4430"},
-		{"*.example.com", "www.example.com a.b.example.com WWW.Example.Com.", "example.com notexample.com www-example.com www.example.com.evil.test .example.com"},
+		{
+			"*.example.com", "www.example.com a.b.example.com WWW.Example.Com.",
+			"example.com notexample.com www-example.com www.example.com.evil.test .example.com",
+		},
 		{"*.example.com:8080", "www.example.com#8080", "www.example.com example.com#8080"},
 		{"*", "example.com localhost 8.8.8.8 ::1 [::1]", "exam_ple.com! 127.1 0x7f.0.0.1 a..b"},
 		{"*:443", "example.com", "example.com#80"},
@@ -45,23 +51,29 @@ func TestHostsMatch(t *testing.T) {
 			}
 		}
 	}
-	if netguard.Hosts(nil).Match("example.com", 443) || (netguard.Hosts{"*.example.com", "example.com"}).Match("example.com\x00.evil.test", 443) ||
+	if netguard.Hosts(nil).Match("example.com", 443) || (netguard.Hosts{"*.example.com", "example.com"}).Match("example.com\x00.evil.test",
+		443) ||
 		(netguard.Hosts{"*.example.com"}).Match("evil.test\x00.example.com", 443) {
 		t.Error("a host that nothing names is matched")
 	}
 }
 
 func TestCheckHost(t *testing.T) {
-	for _, good := range []string{"example.com", "*.example.com", "*", "*:8080", "localhost:3000", "8.8.8.8", "[::1]", "[::1]:80", "EXAMPLE.com."} {
+	for _, good := range []string{
+		"example.com", "*.example.com", "*", "*:8080",
+		"localhost:3000", "8.8.8.8", "[::1]", "[::1]:80", "EXAMPLE.com.",
+	} {
 		if err := netguard.CheckHost(good); err != nil {
 			t.Errorf("%s: %v", good, err)
 		}
 	}
 	for bad, want := range map[string]string{
 		"": "empty", "https://example.com": "", "example.com/path": "scheme or a path", "*example.com": "first part", "a.*.com": "first part",
-		"*.*.com": "first part", "example.com:": "port", "example.com:0": "port", "example.com:99999": "port", "::1": "brackets", "fe80::2:80": "brackets",
-		"127.1": "number", "0x7f000001": "number", "*.1.2.3.4": "*", "[example.com]": "character", "exａmple.com": "xn--", "раypal.com": "xn--", "a b.com": "character",
-		"*.": "empty", "[::1": "", "[fe80::1%eth0]": "zone", "user@example.com": "character", "-x.com": "hyphen",
+		"*.*.com": "first part", "example.com:": "port", "example.com:0": "port", "example.com:99999": "port", "::1": "brackets",
+		"fe80::2:80": "brackets",
+		"127.1":      "number", "0x7f000001": "number", "*.1.2.3.4": "*", "[example.com]": "character", "exａmple.com": "xn--", "раypal.com": "xn--",
+		"a b.com": "character",
+		"*.":      "empty", "[::1": "", "[fe80::1%eth0]": "zone", "user@example.com": "character", "-x.com": "hyphen",
 	} {
 		if err := netguard.CheckHost(bad); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), `"`+bad+`"`) {
 			t.Errorf("%q: %v, want %q in it", bad, err, want)
@@ -70,12 +82,18 @@ func TestCheckHost(t *testing.T) {
 }
 
 func TestLoopback(t *testing.T) {
-	for _, host := range []string{"localhost", "LOCALHOST.", "localhost:8123", "app.localhost", "127.0.0.1", "127.8.9.1:80", "::1", "[::1]", "[::1]:80", "0.0.0.0", "[::ffff:127.0.0.1]"} {
+	for _, host := range []string{
+		"localhost", "LOCALHOST.", "localhost:8123", "app.localhost", "127.0.0.1", "127.8.9.1:80", "::1", "[::1]",
+		"[::1]:80", "0.0.0.0", "[::ffff:127.0.0.1]",
+	} {
 		if !netguard.Loopback(host) {
 			t.Errorf("%s: not taken for this machine", host)
 		}
 	}
-	for _, host := range []string{"", "*", "example.com", "localhost.example.com", "localhos", "127.0.0.1.example.com", "10.0.0.1", "2130706433", "169.254.169.254", "[::2]", "*.localhost:1:2"} {
+	for _, host := range []string{
+		"", "*", "example.com", "localhost.example.com", "localhos", "127.0.0.1.example.com", "10.0.0.1",
+		"2130706433", "169.254.169.254", "[::2]", "*.localhost:1:2",
+	} {
 		if netguard.Loopback(host) {
 			t.Errorf("%s: taken for this machine", host)
 		}
@@ -86,8 +104,10 @@ func TestLoopback(t *testing.T) {
 // that one which programs could read in two ways is not looked up.
 func TestInternationalNames(t *testing.T) {
 	for raw, want := range map[string]string{
-		"https://exämple.com/": "xn--exmple-cua.com", "https://ex%C3%A4mple.com/": "xn--exmple-cua.com", "https://www.münchen.de/a": "www.xn--mnchen-3ya.de", "https://straße.de/": "xn--strae-oqa.de",
-		"https://例え.jp/": "xn--r8jz45g.jp", "https://президент.рф/": "xn--d1abbgf6aiiy.xn--p1ai", "https://日本語.jp/": "xn--wgv71a119e.jp", "https://ελλάδα.gr/": "xn--hxakic4aa.gr", "https://中国.cn/": "xn--fiqs8s.cn",
+		"https://exämple.com/": "xn--exmple-cua.com", "https://ex%C3%A4mple.com/": "xn--exmple-cua.com",
+		"https://www.münchen.de/a": "www.xn--mnchen-3ya.de", "https://straße.de/": "xn--strae-oqa.de",
+		"https://例え.jp/": "xn--r8jz45g.jp", "https://президент.рф/": "xn--d1abbgf6aiiy.xn--p1ai", "https://日本語.jp/": "xn--wgv71a119e.jp",
+		"https://ελλάδα.gr/": "xn--hxakic4aa.gr", "https://中国.cn/": "xn--fiqs8s.cn",
 		"https://аррӏе.com/": "xn--80ak6aa92e.com",
 	} {
 		u, err := netguard.Check(raw)
@@ -107,7 +127,10 @@ func TestInternationalNames(t *testing.T) {
 			t.Errorf("%s: looked up %q: %v", raw, asked, err)
 		}
 	}
-	for _, raw := range []string{"https://pаypal.com/", "https://１２７.0.0.1/", "https://exa\u0308mple.com/", "https://ﬁle.com/", "https://example\u2024com/", "https://ª.com/", "https://☃.net/", "https://Ä.com/", "https://x\u0338.com/"} {
+	for _, raw := range []string{
+		"https://pаypal.com/", "https://１２７.0.0.1/", "https://exa\u0308mple.com/", "https://ﬁle.com/",
+		"https://example\u2024com/", "https://ª.com/", "https://☃.net/", "https://Ä.com/", "https://x\u0338.com/",
+	} {
 		if u, err := netguard.Check(raw); err == nil {
 			t.Errorf("%s: %s", raw, u.Host)
 		}

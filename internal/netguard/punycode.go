@@ -42,7 +42,8 @@ func settled(r, before rune) bool {
 		return before >= 0x0590
 	case !unicode.Is(unicode.L, r) || unicode.Is(unicode.Lm, r) && r != 0x3005 && r != 0x30fc || unicode.ToLower(r) != r:
 		return false
-	case r >= 0x2100 && r <= 0x214f, r >= 0x3130 && r <= 0x318f, r >= 0xf900 && r <= 0xffef, r >= 0x1d400 && r <= 0x1eeff, r >= 0x2f800, r >= 0x01c4 && r <= 0x01cc, r >= 0x01f1 && r <= 0x01f3:
+	case r >= 0x2100 && r <= 0x214f, r >= 0x3130 && r <= 0x318f, r >= 0xf900 && r <= 0xffef, r >= 0x1d400 && r <= 0x1eeff, r >= 0x2f800,
+		r >= 0x01c4 && r <= 0x01cc, r >= 0x01f1 && r <= 0x01f3:
 		return false // compatibility forms, and letters that are two
 	}
 	return r != 0x00aa && r != 0x00ba && r != 0x017f && r != 0x0140 && r != 0x0149
@@ -51,7 +52,10 @@ func settled(r, before rune) bool {
 // script is one that letters of a name can be of; nil: of any, as of Han and kana, which go
 // together.
 func script(r rune) *unicode.RangeTable {
-	for _, t := range []*unicode.RangeTable{unicode.Latin, unicode.Greek, unicode.Cyrillic, unicode.Armenian, unicode.Hebrew, unicode.Arabic, unicode.Cherokee} {
+	for _, t := range []*unicode.RangeTable{
+		unicode.Latin, unicode.Greek,
+		unicode.Cyrillic, unicode.Armenian, unicode.Hebrew, unicode.Arabic, unicode.Cherokee,
+	} {
 		if unicode.Is(t, r) {
 			return t
 		}

@@ -155,7 +155,10 @@ func signer(text []byte) (crypto.Signer, jwt.SigningMethod, error) {
 		}
 		switch key := key.(type) {
 		case *ecdsa.PrivateKey:
-			if method := map[int]jwt.SigningMethod{256: jwt.SigningMethodES256, 384: jwt.SigningMethodES384, 521: jwt.SigningMethodES512}[key.Curve.Params().BitSize]; method != nil {
+			if method := map[int]jwt.SigningMethod{
+				256: jwt.SigningMethodES256, 384: jwt.SigningMethodES384,
+				521: jwt.SigningMethodES512,
+			}[key.Curve.Params().BitSize]; method != nil {
 				return key, method, nil
 			}
 		case *rsa.PrivateKey:

@@ -68,7 +68,10 @@ func (m machine) account(t *testing.T, p *provider) oauth.Account {
 func TestAlone(t *testing.T) {
 	t.Parallel()
 	machines := []machine{{id: "by-secret", secret: "known to both: 0123456789 & more"}}
-	for id, form := range map[string]string{"by-ec": "EC PRIVATE KEY", "by-ec8": "PRIVATE KEY", "by-rsa": "RSA PRIVATE KEY", "by-ed": "PRIVATE KEY"} {
+	for id, form := range map[string]string{
+		"by-ec":  "EC PRIVATE KEY",
+		"by-ec8": "PRIVATE KEY", "by-rsa": "RSA PRIVATE KEY", "by-ed": "PRIVATE KEY",
+	} {
 		m := machine{id: id, form: form}
 		var err error
 		switch id {
@@ -159,7 +162,8 @@ func TestWorkload(t *testing.T) {
 	for _, vouch := range []string{"first", "second"} {
 		must(t, os.WriteFile(a.AssertionFile, []byte(vouch+"\n"), 0o600))
 		must(t, c.Login(t.Context(), a, oauth.Device, oauth.Person{}, ""))
-		if f := w.form(); f.Get("grant_type") != "urn:ietf:params:oauth:grant-type:jwt-bearer" || f.Get("assertion") != vouch || f.Has("client_id") || f.Get("resource") != a.Resource {
+		if f := w.form(); f.Get("grant_type") != "urn:ietf:params:oauth:grant-type:jwt-bearer" || f.Get("assertion") != vouch ||
+			f.Has("client_id") || f.Get("resource") != a.Resource {
 			t.Errorf("%+v", f)
 		}
 	}
@@ -208,7 +212,8 @@ func TestAloneFails(t *testing.T) {
 			a := w.machine()
 			tc.change(&a)
 			_, err := access(t.Context(), newClient(t), a)
-			if err == nil || errors.Is(err, oauth.ErrLogin) || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "wrong-secret") {
+			if err == nil || errors.Is(err, oauth.ErrLogin) || !strings.Contains(err.Error(), tc.want) ||
+				strings.Contains(err.Error(), "wrong-secret") {
 				t.Errorf("%v, want %q", err, tc.want)
 			}
 			if n := w.count("/token"); n > 1 {
@@ -225,7 +230,8 @@ func TestAloneWithoutMemory(t *testing.T) {
 	a := w.machine()
 	c := newClient(t)
 	must(t, c.Store.Set(t.Context(), a.Name, []byte("[]")))
-	if _, err := access(t.Context(), c, a); err == nil || errors.Is(err, oauth.ErrLogin) || !strings.Contains(err.Error(), "log out first") || w.count("/token") > 0 {
+	if _, err := access(t.Context(), c, a); err == nil || errors.Is(err, oauth.ErrLogin) ||
+		!strings.Contains(err.Error(), "log out first") || w.count("/token") > 0 {
 		t.Errorf("%v, asked %d times", err, w.count("/token"))
 	}
 	if err := c.Logout(t.Context(), a.Name); err == nil || !strings.Contains(err.Error(), "is forgotten here") {

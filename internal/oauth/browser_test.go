@@ -24,7 +24,8 @@ func back(t *testing.T, at *url.URL, request string) (status int, body string) {
 	must(t, err)
 	defer resp.Body.Close()
 	text, _ := io.ReadAll(resp.Body)
-	if h := resp.Header; h.Get("Cache-Control") != "no-store" || h.Get("X-Content-Type-Options") != "nosniff" || !strings.HasPrefix(h.Get("Content-Type"), "text/plain") {
+	if h := resp.Header; h.Get("Cache-Control") != "no-store" || h.Get("X-Content-Type-Options") != "nosniff" ||
+		!strings.HasPrefix(h.Get("Content-Type"), "text/plain") {
 		t.Error("headers:", h)
 	}
 	return resp.StatusCode, string(text)

@@ -48,20 +48,36 @@ func TestDeviceServers(t *testing.T) {
 		{name: "cut off", device: good, tokens: []string{"599", pending}, took: 10 * time.Second},
 		{name: "refused", device: good, tokens: []string{`{"error":"access_denied"}`}, took: 2 * time.Second, want: "access_denied"},
 		{name: "over", device: good, tokens: []string{`{"error":"expired_token"}`}, took: 2 * time.Second, want: "expired_token"},
-		{name: "a token that will not do", device: good, tokens: []string{`{"token_type":"bearer"}`}, took: 2 * time.Second, want: "no access token"},
-		{name: "not entered in time", device: strings.Replace(good, `"interval"`, `"expires_in":3,"interval"`, 1), tokens: []string{pending, pending}, took: 4 * time.Second, want: "in time"},
-		{name: "not entered at all", device: good, tokens: []string{strings.Repeat(pending+"\n", 100)}, took: 90 * time.Second, want: "nobody did so within 1m30s"},
+		{
+			name: "a token that will not do", device: good, tokens: []string{`{"token_type":"bearer"}`},
+			took: 2 * time.Second, want: "no access token",
+		},
+		{
+			name: "not entered in time", device: strings.Replace(good, `"interval"`, `"expires_in":3,"interval"`, 1),
+			tokens: []string{pending, pending}, took: 4 * time.Second, want: "in time",
+		},
+		{
+			name: "not entered at all", device: good, tokens: []string{strings.Repeat(pending+"\n", 100)},
+			took: 90 * time.Second, want: "nobody did so within 1m30s",
+		},
 		{name: "no pause said", device: strings.Replace(good, `,"interval":2`, ``, 1), took: 5 * time.Second},
 		{name: "a pause below zero", device: strings.Replace(good, `:2}`, `:-1}`, 1), took: 5 * time.Second},
 		{name: "a pause of nothing", device: strings.Replace(good, `:2}`, `:0.001}`, 1), tokens: []string{pending}, took: 2 * time.Second},
 		{name: "a pause of years", device: strings.Replace(good, `:2}`, `:1e30}`, 1), took: time.Minute},
-		{name: "escapes in the code", device: strings.Replace(good, "AB-12", `AB\u001b[2J\u202e`, 1), took: 2 * time.Second, told: `AB\x1b[2J\u202e`},
+		{
+			name: "escapes in the code", device: strings.Replace(good, "AB-12", `AB\u001b[2J\u202e`, 1),
+			took: 2 * time.Second, told: `AB\x1b[2J\u202e`,
+		},
 		{name: "the page is a script", device: strings.Replace(good, "WORLD/enter", "javascript:alert(1)", 1), want: "scheme"},
 		{name: "the page is not https", device: strings.Replace(good, "WORLD/enter", "http://192.0.2.1/", 1), want: "is not https"},
-		{name: "the filled page is a script", device: strings.Replace(good, `"interval"`, `"verification_uri_complete":"javascript:alert(1)","interval"`, 1), took: 2 * time.Second, told: "/enter"},
+		{name: "the filled page is a script", device: strings.Replace(good, `"interval"`,
+			`"verification_uri_complete":"javascript:alert(1)","interval"`, 1), took: 2 * time.Second, told: "/enter"},
 		{name: "no code", device: `{"device_code":"x","verification_uri":"WORLD/enter"}`, want: "no code to enter"},
 		{name: "no page", device: `{"device_code":"x","user_code":"x"}`, want: "no code to enter"},
-		{name: "page under its old name", device: strings.Replace(good, "verification_uri", "verification_url", 1), took: 2 * time.Second, told: "/enter"},
+		{
+			name: "page under its old name", device: strings.Replace(good, "verification_uri", "verification_url", 1),
+			took: 2 * time.Second, told: "/enter",
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w, c := newWorld(t), newClient(t)

@@ -117,7 +117,8 @@ func chooseIssuer(a Account, r *resource) (string, error) {
 
 // fallback is where the endpoints are if nobody says anything (MCP 2025-03-26).
 func fallback(origin string) server {
-	return server{Endpoints: Endpoints{Issuer: origin, Authorize: origin + "/authorize", Token: origin + "/token", Register: origin + "/register"}}
+	return server{Endpoints: Endpoints{Issuer: origin, Authorize: origin +
+		"/authorize", Token: origin + "/token", Register: origin + "/register"}}
 }
 
 // place is where a resource may describe itself, and as what.

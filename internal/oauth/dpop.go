@@ -178,7 +178,8 @@ func (a Account) prover(s server, ch challenge, old kept) (*prover, error) {
 	able := a.Resource != "" && slices.Contains(s.proofs, proofAlg) && (len(s.taken) == 0 || slices.Contains(s.taken, proofAlg))
 	switch {
 	case s.boundOnly && !able:
-		return nil, fmt.Errorf("it takes only tokens that are bound to a key (DPoP with %s), which its authorization server does not give", proofAlg)
+		return nil, fmt.Errorf("it takes only tokens that are bound to a key (DPoP with %s), which its authorization server does not give",
+			proofAlg)
 	case !able, !s.boundOnly && !a.takesBound(s, ch, old):
 		return nil, nil
 	}

@@ -156,7 +156,8 @@ func TestProofs(t *testing.T) {
 	must(t, w.login(t, c, a, ""))
 	header, claims := read(t, w.proof())
 	jwk, _ := header["jwk"].(map[string]any)
-	if len(header) != 3 || header["typ"] != "dpop+jwt" || header["alg"] != "ES256" || len(jwk) != 4 || jwk["kty"] != "EC" || jwk["crv"] != "P-256" || jwk["d"] != nil {
+	if len(header) != 3 || header["typ"] != "dpop+jwt" || header["alg"] != "ES256" ||
+		len(jwk) != 4 || jwk["kty"] != "EC" || jwk["crv"] != "P-256" || jwk["d"] != nil {
 		t.Errorf("%+v", header)
 	}
 	if len(claims) != 4 || claims["htm"] != "POST" || claims["htu"] != w.URL+"/token" || claims["iat"] == nil {
@@ -182,7 +183,8 @@ func TestProofs(t *testing.T) {
 			t.Errorf("%+v", claims)
 		}
 		// SHA-256 of the token, as sha256sum and base64 have it.
-		if claims["ath"] != "ncWqlq_wYnSzrJg8fLcEjRuJDZmoBrsOQLj0O3j5ddU" || claims["nonce"] != "from-the-server" || req.Header.Get("Authorization") != "DPoP access-secret-1" {
+		if claims["ath"] != "ncWqlq_wYnSzrJg8fLcEjRuJDZmoBrsOQLj0O3j5ddU" || claims["nonce"] != "from-the-server" ||
+			req.Header.Get("Authorization") != "DPoP access-secret-1" {
 			t.Errorf("%+v, %v", claims, req.Header)
 		}
 		seen[claims["jti"]] = true
@@ -212,14 +214,20 @@ func TestWhatIsBound(t *testing.T) {
 		asked     bool   // for a bound one
 		scheme    string // of the token; else the error
 	}{
-		"offered":                 {func(*world) {}, "", true, "DPoP"},
-		"in other letters":        {func(w *world) { w.token["token_type"] = "dpop" }, "", true, "DPoP"},
-		"but a bearer came":       {func(w *world) { w.token["token_type"] = "Bearer" }, "", true, "Bearer"},
-		"but nothing was said":    {func(w *world) { delete(w.token, "token_type") }, "", true, "Bearer"},
-		"of another type":         {func(w *world) { w.token["token_type"] = "mac" }, "", true, "not known here"},
-		"not offered":             {func(w *world) { delete(w.server, "dpop_signing_alg_values_supported") }, "", false, "not known here"},
-		"not as we sign":          {func(w *world) { w.server["dpop_signing_alg_values_supported"] = []string{"RS256"} }, "", false, "not known here"},
-		"offered by a liar":       {func(w *world) { w.server["dpop_signing_alg_values_supported"] = "ES256" }, "", false, never + "not what it has to be"},
+		"offered":              {func(*world) {}, "", true, "DPoP"},
+		"in other letters":     {func(w *world) { w.token["token_type"] = "dpop" }, "", true, "DPoP"},
+		"but a bearer came":    {func(w *world) { w.token["token_type"] = "Bearer" }, "", true, "Bearer"},
+		"but nothing was said": {func(w *world) { delete(w.token, "token_type") }, "", true, "Bearer"},
+		"of another type":      {func(w *world) { w.token["token_type"] = "mac" }, "", true, "not known here"},
+		"not offered":          {func(w *world) { delete(w.server, "dpop_signing_alg_values_supported") }, "", false, "not known here"},
+		"not as we sign": {
+			func(w *world) { w.server["dpop_signing_alg_values_supported"] = []string{"RS256"} },
+			"", false, "not known here",
+		},
+		"offered by a liar": {
+			func(w *world) { w.server["dpop_signing_alg_values_supported"] = "ES256" },
+			"", false, never + "not what it has to be",
+		},
 		"resource wants a bearer": {func(w *world) { w.token["token_type"] = "Bearer" }, `Bearer scope="read"`, false, "Bearer"},
 		"resource wants either":   {func(*world) {}, `Bearer realm="x", DPoP algs="ES256 RS256"`, true, "DPoP"},
 		"resource can't read it":  {func(w *world) { w.token["token_type"] = "Bearer" }, `Bearer realm="x", DPoP algs="RS256"`, false, "Bearer"},
@@ -308,7 +316,8 @@ func TestNoncesOfATokenEndpoint(t *testing.T) {
 				n++
 			}
 			pass, err := c.Renew(t.Context(), a, "access-secret-1", "")
-			if tt.want == "" && (err != nil || pass.Token != "access-secret-2") || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) || errors.Is(err, oauth.ErrLogin) {
+			if tt.want == "" && (err != nil || pass.Token != "access-secret-2") || tt.want != "" &&
+				(err == nil || !strings.Contains(err.Error(), tt.want)) || errors.Is(err, oauth.ErrLogin) {
 				t.Errorf("%v, %q", err, pass.Token)
 			}
 			if len(proofs) != tt.asked {
@@ -362,7 +371,8 @@ func TestKeysThatAreKept(t *testing.T) {
 			must(t, w.login(t, c, a, ""))
 			w.token = map[string]any{"access_token": "access-secret-2", "token_type": "Bearer"}
 			got, err := renewed(t.Context(), c, a, "access-secret-1")
-			if only && (err == nil || errors.Is(err, oauth.ErrLogin) || !strings.Contains(err.Error(), "bound to no key")) || !only && (err != nil || got != "access-secret-2") {
+			if only && (err == nil || errors.Is(err, oauth.ErrLogin) || !strings.Contains(err.Error(), "bound to no key")) ||
+				!only && (err != nil || got != "access-secret-2") {
 				t.Error(only, got, err)
 			}
 			if w.proof() == "" {

@@ -106,12 +106,14 @@ func TestIdentityProvider(t *testing.T) {
 				if must(t, err); token != "access-secret-1" {
 					t.Error(token)
 				}
-				if f := p.forms[i]; f.Get("grant_type") != "urn:ietf:params:oauth:grant-type:token-exchange" || f.Get("requested_token_type") != idJAG ||
+				if f := p.forms[i]; f.Get("grant_type") != "urn:ietf:params:oauth:grant-type:token-exchange" ||
+					f.Get("requested_token_type") != idJAG ||
 					f.Get("subject_token") != text || f.Get("subject_token_type") != "urn:ietf:params:oauth:token-type:id_token" ||
 					f.Get("audience") != w.URL || f.Get("resource") != a.Resource || f.Get("scope") != "read" || f.Has("assertion") {
 					t.Errorf("%+v", f)
 				}
-				if f := w.form(); f.Get("grant_type") != "urn:ietf:params:oauth:grant-type:jwt-bearer" || f.Get("assertion") != "the-grant" || f.Get("resource") != a.Resource || f.Has("subject_token") {
+				if f := w.form(); f.Get("grant_type") != "urn:ietf:params:oauth:grant-type:jwt-bearer" || f.Get("assertion") != "the-grant" ||
+					f.Get("resource") != a.Resource || f.Has("subject_token") {
 					t.Errorf("%+v", f)
 				}
 				must(t, c.Logout(t.Context(), a.Name))
@@ -125,7 +127,8 @@ func TestIdentityProvider(t *testing.T) {
 			if form.Has("client_id") {
 				who, secret = form.Get("client_id"), form.Get("client_secret")
 			}
-			if secret, _ = url.QueryUnescape(secret); who != "at-the-idp" || secret != a.Identity.ClientSecret || form.Has("client_secret") != strings.Contains(name, "form") {
+			if secret, _ = url.QueryUnescape(secret); who != "at-the-idp" || secret != a.Identity.ClientSecret ||
+				form.Has("client_secret") != strings.Contains(name, "form") {
 				t.Errorf("%q, %q, %+v", who, secret, form)
 			}
 			who, _, basic := (&http.Request{Header: w.heads[0]}).BasicAuth()
@@ -163,9 +166,12 @@ func TestIdentityProviderFails(t *testing.T) {
 		"another kind": {func(_ *world, p *idp, _ *oauth.Account) {
 			p.reply["issued_token_type"] = "urn:ietf:params:oauth:token-type:access_token"
 		}, 1, "something else than the grant"},
-		"no kind":        {func(_ *world, p *idp, _ *oauth.Account) { delete(p.reply, "issued_token_type") }, 1, "something else than the grant"},
-		"no grant":       {func(_ *world, p *idp, _ *oauth.Account) { delete(p.reply, "access_token") }, 1, "something else than the grant"},
-		"endless grant":  {func(_ *world, p *idp, _ *oauth.Account) { p.reply["access_token"] = strings.Repeat("x", 1<<17) }, 1, "something else than the grant"},
+		"no kind":  {func(_ *world, p *idp, _ *oauth.Account) { delete(p.reply, "issued_token_type") }, 1, "something else than the grant"},
+		"no grant": {func(_ *world, p *idp, _ *oauth.Account) { delete(p.reply, "access_token") }, 1, "something else than the grant"},
+		"endless grant": {
+			func(_ *world, p *idp, _ *oauth.Account) { p.reply["access_token"] = strings.Repeat("x", 1<<17) },
+			1, "something else than the grant",
+		},
 		"odd grant":      {func(_ *world, p *idp, _ *oauth.Account) { p.reply["access_token"] = 5 }, 1, "not what it has to be"},
 		"silent":         {func(_ *world, p *idp, _ *oauth.Account) { p.about = nil }, 0, "does not say where"},
 		"no endpoint":    {func(_ *world, p *idp, _ *oauth.Account) { delete(p.about, "token_endpoint") }, 0, "does not say where"},

@@ -118,7 +118,8 @@ func sameSecret(a Account, s server, old kept) error {
 	if !a.secretive() || old.Name == "" || old.Client.ID != a.ClientID || same(old.Endpoints.Issuer, s.Issuer) {
 		return nil
 	}
-	return fmt.Errorf("it names another authorization server now, %s, which would get the secret of the client: log out first if that is right", s.Issuer)
+	return fmt.Errorf("it names another authorization server now, %s, which would get the secret of the client: log out first if that is "+
+		"right", s.Issuer)
 }
 
 // wantedScopes is what to ask for: what was set, else what the challenge names, else
@@ -191,7 +192,9 @@ type response struct {
 
 // byCode is the authorization code flow with PKCE. Ask shows the person an address and
 // returns the response that has the state.
-func (t attempt) byCode(ctx context.Context, redirect string, ask func(ctx context.Context, at, state string) (response, error)) (kept, error) {
+func (t attempt) byCode(ctx context.Context, redirect string,
+	ask func(ctx context.Context, at, state string) (response, error),
+) (kept, error) {
 	who, err := t.c.identity(ctx, t.w, t.a, t.s, redirect, t.scopes, Browser)
 	if err != nil {
 		return kept{}, err

@@ -38,9 +38,16 @@ func TestServersThatAreRefused(t *testing.T) {
 		{"resource of somebody else", func(w *world) { w.resource["resource"] = "https://elsewhere.test/mcp" }, "another resource"},
 		{"resource that is wider", func(w *world) { w.resource["resource"] = w.URL }, "another resource"},
 		{"resource not said", func(w *world) { delete(w.resource, "resource") }, "another resource"},
-		{"resource in another case of letters", func(w *world) { w.resource["Resource"] = w.resource["resource"]; delete(w.resource, "resource") }, "another resource"},
+		{"resource in another case of letters", func(w *world) {
+			w.resource["Resource"] = w.resource["resource"]
+			delete(w.resource,
+				"resource")
+		}, "another resource"},
 		{"no authorization server", func(w *world) { w.resource["authorization_servers"] = []string{} }, "names no authorization server"},
-		{"authorization server without encryption", func(w *world) { w.resource["authorization_servers"] = []string{"http://192.0.2.1"} }, "is not https"},
+		{
+			"authorization server without encryption", func(w *world) { w.resource["authorization_servers"] = []string{"http://192.0.2.1"} },
+			"is not https",
+		},
 		{"authorization server as a script", func(w *world) { w.resource["authorization_servers"] = []string{"javascript:alert(1)"} }, "scheme"},
 		{"authorization server that says nothing", func(w *world) { w.server = nil }, "does not describe itself"},
 		{"issuer of somebody else", func(w *world) { w.server["issuer"] = "https://elsewhere.test" }, "another issuer"},
@@ -78,7 +85,10 @@ func TestServersThatAreRefused(t *testing.T) {
 		}, "not known here"},
 		{"issuer of the answer is another", func(w *world) { w.back.Set("iss", "https://elsewhere.test") }, "does not come from"},
 		{"issuer of the answer has a slash more", func(w *world) { w.back.Set("iss", w.URL+"/") }, "does not come from"},
-		{"issuer of the answer is missing", func(w *world) { w.server["authorization_response_iss_parameter_supported"] = true }, "does not come from"},
+		{
+			"issuer of the answer is missing", func(w *world) { w.server["authorization_response_iss_parameter_supported"] = true },
+			"does not come from",
+		},
 		{"no code", func(w *world) { w.back.Set("code", "") }, "no code"},
 		{"refused by the person", func(w *world) {
 			w.back.Set("error", "access_denied")
@@ -162,24 +172,39 @@ func TestWhatIsSent(t *testing.T) {
 	}{
 		{name: "all is described", resource: "/mcp", scope: "read", client: "registered", paths: []string{"/register"}},
 		{name: "the challenge names scopes", challenge: `Bearer scope="a b"`, resource: "/mcp", scope: "a b", client: "registered"},
-		{name: "scopes are set", set: func(_ *world, _ *oauth.Client, a *oauth.Account) { a.Scopes = []string{"mine"} }, challenge: `Bearer scope="a"`, resource: "/mcp", scope: "mine", client: "registered"},
+		{
+			name: "scopes are set", set: func(_ *world, _ *oauth.Client, a *oauth.Account) { a.Scopes = []string{"mine"} },
+			challenge: `Bearer scope="a"`, resource: "/mcp", scope: "mine", client: "registered",
+		},
 		{name: "offline access is offered", set: func(w *world, _ *oauth.Client, _ *oauth.Account) {
 			w.server["scopes_supported"] = []string{"offline_access"}
 		}, resource: "/mcp", scope: "read offline_access", client: "registered"},
-		{name: "no scopes at all", set: func(w *world, _ *oauth.Client, _ *oauth.Account) { delete(w.resource, "scopes_supported") }, resource: "/mcp", client: "registered"},
-		{name: "the challenge says where", set: func(w *world, _ *oauth.Client, _ *oauth.Account) {
-			said := w.resource
-			w.on["/about"] = func(rw http.ResponseWriter, _ *http.Request) { reply(rw, said) }
-			w.resource = nil
-		}, challenge: `Bearer resource_metadata="WORLD/about"`, resource: "/mcp", scope: "read", client: "registered", not: []string{prmPath + "/mcp"}},
+		{
+			name: "no scopes at all", set: func(w *world, _ *oauth.Client, _ *oauth.Account) { delete(w.resource, "scopes_supported") },
+			resource: "/mcp", client: "registered",
+		},
+		{
+			name: "the challenge says where", set: func(w *world, _ *oauth.Client, _ *oauth.Account) {
+				said := w.resource
+				w.on["/about"] = func(rw http.ResponseWriter, _ *http.Request) { reply(rw, said) }
+				w.resource = nil
+			}, challenge: `Bearer resource_metadata="WORLD/about"`, resource: "/mcp",
+			scope: "read", client: "registered", not: []string{prmPath + "/mcp"},
+		},
 		{name: "at the root, for all of the host", set: func(w *world, _ *oauth.Client, _ *oauth.Account) {
 			said := w.resource
 			said["resource"] = w.URL
 			w.on[prmPath] = func(rw http.ResponseWriter, _ *http.Request) { reply(rw, said) }
 			w.resource = nil
 		}, resource: "", scope: "read", client: "registered", paths: []string{prmPath + "/mcp", prmPath}},
-		{name: "nothing is described (2025-03-26)", set: func(w *world, _ *oauth.Client, _ *oauth.Account) { w.resource, w.server = nil, nil }, resource: "/mcp", client: "registered", paths: []string{"/.well-known/openid-configuration", "/register", "/authorize"}},
-		{name: "only the server is described", set: func(w *world, _ *oauth.Client, _ *oauth.Account) { w.resource = nil }, resource: "/mcp", client: "registered"},
+		{
+			name: "nothing is described (2025-03-26)", set: func(w *world, _ *oauth.Client, _ *oauth.Account) { w.resource, w.server = nil, nil },
+			resource: "/mcp", client: "registered", paths: []string{"/.well-known/openid-configuration", "/register", "/authorize"},
+		},
+		{
+			name: "only the server is described", set: func(w *world, _ *oauth.Client, _ *oauth.Account) { w.resource = nil },
+			resource: "/mcp", client: "registered",
+		},
 		{name: "one page for all addresses", set: func(w *world, _ *oauth.Client, _ *oauth.Account) {
 			w.on[prmPath+"/mcp"] = func(rw http.ResponseWriter, _ *http.Request) { fmt.Fprint(rw, "<html>") }
 		}, resource: "/mcp", client: "registered"},
@@ -187,15 +212,24 @@ func TestWhatIsSent(t *testing.T) {
 			w.resource["authorization_servers"] = []string{w.URL + "/tenant"}
 			w.server["issuer"] = w.URL + "/tenant"
 			w.on["/tenant/.well-known/openid-configuration"] = func(rw http.ResponseWriter, _ *http.Request) { reply(rw, w.server) }
-		}, resource: "/mcp", scope: "read", client: "registered", paths: []string{"/.well-known/oauth-authorization-server/tenant", "/.well-known/openid-configuration/tenant"}, not: []string{"/.well-known/oauth-authorization-server"}},
+		}, resource: "/mcp", scope: "read", client: "registered", paths: []string{
+			"/.well-known/oauth-authorization-server/tenant",
+			"/.well-known/openid-configuration/tenant",
+		}, not: []string{"/.well-known/oauth-authorization-server"}},
 		{name: "client set", set: func(_ *world, c *oauth.Client, a *oauth.Account) {
 			a.ClientID, c.Document = "set", "https://client.test/doc"
 		}, resource: "/mcp", scope: "read", client: "set", not: []string{"/register"}},
 		{name: "document taken", set: func(w *world, c *oauth.Client, _ *oauth.Account) {
 			c.Document, w.server["client_id_metadata_document_supported"] = "https://client.test/doc", true
 		}, resource: "/mcp", scope: "read", client: "https://client.test/doc", not: []string{"/register"}},
-		{name: "document not taken", set: func(_ *world, c *oauth.Client, _ *oauth.Account) { c.Document = "https://client.test/doc" }, resource: "/mcp", scope: "read", client: "registered"},
-		{name: "issuer set", set: func(w *world, _ *oauth.Client, a *oauth.Account) { a.Server = &oauth.Endpoints{Issuer: w.URL} }, resource: "/mcp", scope: "read", client: "registered"},
+		{
+			name: "document not taken", set: func(_ *world, c *oauth.Client, _ *oauth.Account) { c.Document = "https://client.test/doc" },
+			resource: "/mcp", scope: "read", client: "registered",
+		},
+		{
+			name: "issuer set", set: func(w *world, _ *oauth.Client, a *oauth.Account) { a.Server = &oauth.Endpoints{Issuer: w.URL} },
+			resource: "/mcp", scope: "read", client: "registered",
+		},
 		{name: "everything set", set: func(w *world, _ *oauth.Client, a *oauth.Account) {
 			a.Server = &oauth.Endpoints{Authorize: w.URL + "/authorize", Token: w.URL + "/token"}
 			a.ClientID, a.Scopes, a.Resource = "set", []string{"s"}, ""

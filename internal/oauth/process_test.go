@@ -242,7 +242,8 @@ func (s *rotating) loggedIn(t *testing.T) (*oauth.Client, oauth.Account) {
 	t.Helper()
 	c := newClient(t)
 	a := oauth.Account{Name: "mcp:peer", Resource: s.URL + "/mcp"}
-	kept := fmt.Sprintf(`{"name":"mcp:peer","resource":%q,"endpoints":{"issuer":%q,"token":%q},"client":{"id":"us","auth":"none"},"access":"access-0000000","refresh":"refresh-0000000"}`,
+	kept := fmt.Sprintf(`{"name":"mcp:peer","resource":%q,"endpoints":{"issuer":%q,"token":%q},"client":{"id":"us","auth":"none"},`+
+		`"access":"access-0000000","refresh":"refresh-0000000"}`,
 		a.Resource, s.URL, s.URL+"/token")
 	must(t, c.Store.Set(t.Context(), a.Name, []byte(kept)))
 	return c, a

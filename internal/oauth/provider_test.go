@@ -66,7 +66,8 @@ func TestProvider(t *testing.T) {
 		c := newClient(t)
 		a := oauth.Account{
 			Name: "provider:acme", ClientID: "given", ClientSecret: "known-to-both-0123456789", Scopes: []string{"openid", "offline_access"},
-			Server: &oauth.Endpoints{Issuer: p.origin, Authorize: p.origin + "/auth", Token: p.origin + "/token", Device: p.origin + "/device/auth", Revoke: p.origin + "/token/revocation"},
+			Server: &oauth.Endpoints{Issuer: p.origin, Authorize: p.origin + "/auth", Token: p.origin +
+				"/token", Device: p.origin + "/device/auth", Revoke: p.origin + "/token/revocation"},
 		}
 		must(t, c.Login(t.Context(), a, way, person, ""))
 		first, err := access(t.Context(), c, a)

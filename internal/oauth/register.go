@@ -45,7 +45,9 @@ func (r registration) sign(form url.Values, header http.Header) {
 // identity says who we are for a server: what was registered beforehand, else our
 // document, else what the server makes of us now. A new registration for each login
 // costs little, and is never one that the server has forgotten.
-func (c *Client) identity(ctx context.Context, w wire, a Account, s server, redirect string, scopes []string, way Way) (registration, error) {
+func (c *Client) identity(ctx context.Context, w wire, a Account, s server,
+	redirect string, scopes []string, way Way,
+) (registration, error) {
 	switch {
 	case a.ClientID != "":
 		return registration{a.ClientID, a.ClientSecret, givenAuth(a, s)}, nil

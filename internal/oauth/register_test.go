@@ -25,7 +25,8 @@ func TestRegistration(t *testing.T) {
 		{"takes clients without secrets", []string{"client_secret_basic", "none"}, full + `,"token_endpoint_auth_method":"none"`, "none", "none"},
 		{"takes secrets in the form", []string{"client_secret_post"}, full, "client_secret_post", "post"},
 		{"takes secrets in the header", []string{"client_secret_post", "client_secret_basic"}, full, "client_secret_basic", "basic"},
-		{"settles on another way", []string{"client_secret_basic"}, full + `,"token_endpoint_auth_method":"client_secret_post"`, "client_secret_basic", "post"},
+		{"settles on another way", []string{"client_secret_basic"}, full +
+			`,"token_endpoint_auth_method":"client_secret_post"`, "client_secret_basic", "post"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w, c := newWorld(t), newClient(t)

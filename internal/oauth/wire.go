@@ -135,7 +135,10 @@ func (w wire) follow(req *http.Request, via []*http.Request) error {
 func (w wire) form(ctx context.Context, at string, r registration, p *prover, form url.Values) (*fields, error) {
 	header := http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}
 	secrets := append([]string{r.Secret}, w.hide...)
-	for _, name := range []string{"refresh_token", "token", "code", "code_verifier", "device_code", "assertion", "client_assertion", "subject_token"} {
+	for _, name := range []string{
+		"refresh_token", "token", "code", "code_verifier",
+		"device_code", "assertion", "client_assertion", "subject_token",
+	} {
 		secrets = append(secrets, form.Get(name))
 	}
 	r.sign(form, header)

@@ -40,7 +40,10 @@ func newWorld(t *testing.T) *world {
 		"device_authorization_endpoint":    w.URL + "/device",
 		"code_challenge_methods_supported": []string{"S256"},
 	}
-	w.token = map[string]any{"access_token": "access-secret-1", "refresh_token": "refresh-secret-1", "token_type": "Bearer", "expires_in": 3600}
+	w.token = map[string]any{
+		"access_token": "access-secret-1", "refresh_token": "refresh-secret-1",
+		"token_type": "Bearer", "expires_in": 3600,
+	}
 	return w
 }
 

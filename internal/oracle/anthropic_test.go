@@ -41,7 +41,10 @@ func TestAnthropicHistory(t *testing.T) {
 	client := sdk.NewClient(option.WithBaseURL(base), option.WithAPIKey("k"), option.WithMaxRetries(0))
 	params := sdk.MessageNewParams{
 		Model: "claude-opus-5-5", MaxTokens: 4000,
-		Tools:    []sdk.ToolUnionParam{{OfTool: &sdk.ToolParam{Name: "now", InputSchema: sdk.ToolInputSchemaParam{Properties: map[string]any{}}}}},
+		Tools: []sdk.ToolUnionParam{{OfTool: &sdk.ToolParam{
+			Name:        "now",
+			InputSchema: sdk.ToolInputSchemaParam{Properties: map[string]any{}},
+		}}},
 		Messages: []sdk.MessageParam{sdk.NewUserMessage(sdk.NewTextBlock("Hello"))},
 	}
 	first := accumulate(t, client, params)

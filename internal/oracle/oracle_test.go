@@ -32,8 +32,11 @@ func usage() llm.Usage {
 
 func request() llm.Request {
 	return llm.Request{
-		System:    []string{"Be terse."},
-		Tools:     []llm.ToolSpec{{Name: "read", Schema: json.RawMessage(`{"type":"object"}`)}, {Name: "now", Schema: json.RawMessage(`{"type":"object"}`)}},
+		System: []string{"Be terse."},
+		Tools: []llm.ToolSpec{
+			{Name: "read", Schema: json.RawMessage(`{"type":"object"}`)},
+			{Name: "now", Schema: json.RawMessage(`{"type":"object"}`)},
+		},
 		Messages:  []llm.Message{{Role: llm.User, Parts: llm.Say("Hello")}},
 		MaxOutput: 4000,
 	}

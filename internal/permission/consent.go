@@ -56,7 +56,8 @@ func (s *Set) Inert(root, sum string, warn func(string)) error {
 		warn("trust: " + err.Error() + "; nothing of the workspace is trusted")
 	}
 	if n := len(r.New) + len(r.Changed); n > 0 {
-		warn(fmt.Sprintf("%s in this folder would run programs or change settings (%d changed since you trusted them); such things stay inert, see 'inspan trust'", text.Count(n, "thing"), len(r.Changed)))
+		warn(fmt.Sprintf("%s in this folder would run programs or change settings (%d changed since you trusted them); such things stay inert, "+
+			"see 'inspan trust'", text.Count(n, "thing"), len(r.Changed)))
 	}
 	return nil
 }

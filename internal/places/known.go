@@ -94,7 +94,8 @@ func (m Map) programs() []Known {
 // system lists folders whose content is the same for everybody.
 func system() []string {
 	return []string{
-		"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/proc", "/sys", "/dev", "/nix/store", "/snap", "/var/lib/dpkg", "/var/lib/apt",
+		"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/proc", "/sys", "/dev", "/nix/store", "/snap",
+		"/var/lib/dpkg", "/var/lib/apt",
 		"/Library/Developer", "/Applications", "/System",
 	}
 }
@@ -103,17 +104,22 @@ func system() []string {
 // downloaded: for anybody the same.
 func Caches() []string {
 	return []string{
-		"go/pkg/mod", "sdk", ".cargo/registry", ".cargo/bin", ".rustup", ".npm/_cacache", ".nvm", ".pyenv", ".rbenv", ".sdkman", ".m2/repository", ".gradle/caches", ".cache/go-build",
-		".cache/pip", ".local/lib", ".local/pipx", ".local/share/pipx", ".volta", ".bun/install", ".deno", ".asdf", ".local/share/mise", ".conda/pkgs", "miniconda3", "anaconda3", ".nuget/packages", ".gem/ruby", ".local/share/uv",
+		"go/pkg/mod", "sdk", ".cargo/registry", ".cargo/bin", ".rustup", ".npm/_cacache", ".nvm", ".pyenv", ".rbenv", ".sdkman", ".m2/repository",
+		".gradle/caches", ".cache/go-build",
+		".cache/pip", ".local/lib", ".local/pipx", ".local/share/pipx", ".volta", ".bun/install", ".deno", ".asdf", ".local/share/mise",
+		".conda/pkgs", "miniconda3", "anaconda3", ".nuget/packages", ".gem/ruby", ".local/share/uv",
 	}
 }
 
 func secretSystem() []string {
 	return []string{
-		"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssl/private", "/etc/security/opasswd", "/etc/krb5.keytab",
-		"/etc/ssh/ssh_host_rsa_key", "/etc/ssh/ssh_host_ecdsa_key", "/etc/ssh/ssh_host_ed25519_key", "/etc/ssh/ssh_host_dsa_key", "/etc/NetworkManager/system-connections", "/etc/wireguard",
+		"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssl/private",
+		"/etc/security/opasswd", "/etc/krb5.keytab",
+		"/etc/ssh/ssh_host_rsa_key", "/etc/ssh/ssh_host_ecdsa_key", "/etc/ssh/ssh_host_ed25519_key", "/etc/ssh/ssh_host_dsa_key",
+		"/etc/NetworkManager/system-connections", "/etc/wireguard",
 		"/etc/openvpn", "/etc/letsencrypt", "/etc/docker/key.json", "/etc/kubernetes", "/etc/rancher",
-		"/run/secrets", "/var/run/secrets", "/run/docker.sock", "/var/run/docker.sock", "/run/containerd", "/proc/kcore", "/proc/kmem", "/proc/keys", "/proc/key-users", "/dev/mem", "/dev/kmem", "/dev/port",
+		"/run/secrets", "/var/run/secrets", "/run/docker.sock", "/var/run/docker.sock", "/run/containerd", "/proc/kcore", "/proc/kmem",
+		"/proc/keys", "/proc/key-users", "/dev/mem", "/dev/kmem", "/dev/port",
 		"/var/lib/docker", "/var/lib/kubelet", "/var/spool/cron", "/var/mail", "/var/spool/mail",
 	}
 }
@@ -121,24 +127,37 @@ func secretSystem() []string {
 // kernel lists what the kernel, the loader, logins and timers of the whole system go by.
 func kernel() []string {
 	return []string{
-		"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/sys", "/boot", "/etc/ld.so.preload", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/ld.so.cache", "/etc/ld-musl-x86_64.path", "/etc/ld-musl-aarch64.path", "/etc/sysctl.conf", "/etc/sysctl.d", "/etc/modprobe.d", "/etc/modules",
-		"/etc/modules-load.d", "/etc/udev", "/etc/binfmt.d", "/etc/pam.d", "/etc/pam.conf", "/etc/security", "/etc/crontab", "/etc/cron.d", "/etc/cron.hourly", "/etc/cron.daily", "/etc/cron.weekly", "/etc/cron.monthly", "/etc/anacrontab",
-		"/etc/systemd", "/etc/init.d", "/etc/inittab", "/etc/rc.local", "/etc/profile", "/etc/profile.d", "/etc/environment", "/etc/bash.bashrc", "/etc/bashrc", "/etc/zsh", "/etc/xdg/autostart", "/etc/grub.d",
+		"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/sys", "/boot", "/etc/ld.so.preload", "/etc/ld.so.conf",
+		"/etc/ld.so.conf.d", "/etc/ld.so.cache", "/etc/ld-musl-x86_64.path", "/etc/ld-musl-aarch64.path", "/etc/sysctl.conf", "/etc/sysctl.d",
+		"/etc/modprobe.d", "/etc/modules",
+		"/etc/modules-load.d", "/etc/udev", "/etc/binfmt.d", "/etc/pam.d", "/etc/pam.conf", "/etc/security", "/etc/crontab", "/etc/cron.d",
+		"/etc/cron.hourly", "/etc/cron.daily", "/etc/cron.weekly", "/etc/cron.monthly", "/etc/anacrontab",
+		"/etc/systemd", "/etc/init.d", "/etc/inittab", "/etc/rc.local", "/etc/profile", "/etc/profile.d", "/etc/environment", "/etc/bash.bashrc",
+		"/etc/bashrc", "/etc/zsh", "/etc/xdg/autostart", "/etc/grub.d",
 	}
 }
 
 func secretHome() []string {
 	return []string{
-		".ssh", ".aws", ".azure", ".gnupg", ".kube", ".oci", ".config/gcloud", ".config/gh", ".config/glab-cli", ".config/hub", ".config/op", ".config/sops", ".config/age", ".config/doctl",
-		".config/heroku", ".config/rclone", ".config/netlify", ".config/stripe", ".config/hcloud", ".config/containers/auth.json", ".config/git/credentials", ".config/pip/pip.conf",
-		".docker/config.json", ".netrc", "_netrc", ".npmrc", ".yarnrc.yml", ".pypirc", ".git-credentials", ".cargo/credentials", ".cargo/credentials.toml", ".gem/credentials", ".bundle/config",
-		".m2/settings.xml", ".m2/settings-security.xml", ".gradle/gradle.properties", ".ivy2/.credentials", ".sbt/credentials", ".nuget/NuGet/NuGet.Config", ".composer/auth.json", ".config/composer/auth.json",
-		".terraform.d", ".terraformrc", ".vault-token", ".pgpass", ".my.cnf", ".mylogin.cnf", ".s3cfg", ".boto", ".fly", ".vercel", ".databrickscfg", ".snowsql", ".dbt/profiles.yml", ".cloudflared", ".wrangler",
-		".password-store", ".local/share/keyrings", ".local/share/kwalletd", ".pki", ".mozilla", ".config/google-chrome", ".config/chromium", ".config/BraveSoftware", ".config/microsoft-edge", ".thunderbird",
-		"Library/Keychains", "Library/Cookies", "Library/Application Support/Google/Chrome", "Library/Application Support/Firefox", "Library/Messages", "Library/Mail",
-		".claude/.credentials.json", ".claude.json", ".codex/auth.json", ".gemini/oauth_creds.json", ".config/github-copilot", ".copilot", ".local/share/opencode/auth.json", ".huggingface", ".cache/huggingface/token", ".kaggle",
+		".ssh", ".aws", ".azure", ".gnupg", ".kube", ".oci", ".config/gcloud", ".config/gh", ".config/glab-cli", ".config/hub", ".config/op",
+		".config/sops", ".config/age", ".config/doctl",
+		".config/heroku", ".config/rclone", ".config/netlify", ".config/stripe", ".config/hcloud", ".config/containers/auth.json",
+		".config/git/credentials", ".config/pip/pip.conf",
+		".docker/config.json", ".netrc", "_netrc", ".npmrc", ".yarnrc.yml", ".pypirc", ".git-credentials", ".cargo/credentials",
+		".cargo/credentials.toml", ".gem/credentials", ".bundle/config",
+		".m2/settings.xml", ".m2/settings-security.xml", ".gradle/gradle.properties", ".ivy2/.credentials", ".sbt/credentials",
+		".nuget/NuGet/NuGet.Config", ".composer/auth.json", ".config/composer/auth.json",
+		".terraform.d", ".terraformrc", ".vault-token", ".pgpass", ".my.cnf", ".mylogin.cnf", ".s3cfg", ".boto", ".fly", ".vercel",
+		".databrickscfg", ".snowsql", ".dbt/profiles.yml", ".cloudflared", ".wrangler",
+		".password-store", ".local/share/keyrings", ".local/share/kwalletd", ".pki", ".mozilla", ".config/google-chrome", ".config/chromium",
+		".config/BraveSoftware", ".config/microsoft-edge", ".thunderbird",
+		"Library/Keychains", "Library/Cookies", "Library/Application Support/Google/Chrome", "Library/Application Support/Firefox",
+		"Library/Messages", "Library/Mail",
+		".claude/.credentials.json", ".claude.json", ".codex/auth.json", ".gemini/oauth_creds.json", ".config/github-copilot", ".copilot",
+		".local/share/opencode/auth.json", ".huggingface", ".cache/huggingface/token", ".kaggle",
 		".electrum", ".bitcoin", ".ethereum", ".config/solana", ".wine", ".config/keepassxc", ".config/Bitwarden", ".config/1Password",
-		".bash_history", ".zsh_history", ".history", ".python_history", ".node_repl_history", ".psql_history", ".mysql_history", ".sqlite_history", ".lesshst", ".local/share/fish/fish_history", ".viminfo",
+		".bash_history", ".zsh_history", ".history", ".python_history", ".node_repl_history", ".psql_history", ".mysql_history",
+		".sqlite_history", ".lesshst", ".local/share/fish/fish_history", ".viminfo",
 	}
 }
 
@@ -150,12 +169,19 @@ func frozenRoot() []string { return []string{".git", ".inspan", ".hg", ".svn", "
 // agents, git, direnv and shells run by themselves.
 func guardedNames() []string {
 	return []string{
-		".gitmodules", ".mcp.json", ".envrc", ".vscode", ".idea", ".fleet", ".zed", ".devcontainer", ".devcontainer.json", ".husky", ".githooks", ".lefthook.yml", ".lefthook.yaml", "lefthook.yml", "lefthook.yaml",
-		".pre-commit-config.yaml", ".pre-commit-hooks.yaml", ".hg", ".svn", ".jj", "opencode.jsonc", "crush.json", ".crush.json", ".qwen", ".mise", "mise.local.toml", ".rprofile", ".ghci", ".pnp.cjs", ".pnp.loader.mjs",
-		"bunfig.toml", ".mvn", ".zlogin", ".zlogout", ".bash_login", ".bash_logout", ".bash_aliases", ".kshrc", ".cshrc", ".tcshrc", ".login", ".irbrc", ".pryrc", ".psqlrc", ".sqliterc", ".curlrc", ".wgetrc", ".condarc",
-		".claude", ".codex", ".cursor", ".gemini", ".continue", ".windsurf", ".aider.conf.yml", ".opencode", "opencode.json", ".roo", ".cline", ".kiro", ".amazonq",
-		".npmrc", ".yarnrc", ".yarnrc.yml", ".yarn", ".pnpmfile.cjs", ".cargo", ".bashrc", ".bash_profile", ".profile", ".zshrc", ".zshenv", ".zprofile", ".gitconfig", ".vimrc", ".exrc", ".nvimrc", ".nvim.lua", ".lvimrc",
-		".bash_completion", ".bash_env", ".bash_functions", ".xprofile", ".gvimrc", ".pythonrc", ".pdbrc", ".lessfilter", ".mongorc.js", ".octaverc", "usercustomize.py", "sitecustomize.py",
-		".mise.toml", "mise.toml", ".autoenv", ".autoenv.zsh", ".gdbinit", ".lldbinit", ".dir-locals.el", ".emacs", ".tmux.conf", ".inputrc", ".ripgreprc",
+		".gitmodules", ".mcp.json", ".envrc", ".vscode", ".idea", ".fleet", ".zed", ".devcontainer", ".devcontainer.json", ".husky", ".githooks",
+		".lefthook.yml", ".lefthook.yaml", "lefthook.yml", "lefthook.yaml",
+		".pre-commit-config.yaml", ".pre-commit-hooks.yaml", ".hg", ".svn", ".jj", "opencode.jsonc", "crush.json", ".crush.json", ".qwen",
+		".mise", "mise.local.toml", ".rprofile", ".ghci", ".pnp.cjs", ".pnp.loader.mjs",
+		"bunfig.toml", ".mvn", ".zlogin", ".zlogout", ".bash_login", ".bash_logout", ".bash_aliases", ".kshrc", ".cshrc", ".tcshrc", ".login",
+		".irbrc", ".pryrc", ".psqlrc", ".sqliterc", ".curlrc", ".wgetrc", ".condarc",
+		".claude", ".codex", ".cursor", ".gemini", ".continue", ".windsurf", ".aider.conf.yml", ".opencode", "opencode.json", ".roo", ".cline",
+		".kiro", ".amazonq",
+		".npmrc", ".yarnrc", ".yarnrc.yml", ".yarn", ".pnpmfile.cjs", ".cargo", ".bashrc", ".bash_profile", ".profile", ".zshrc", ".zshenv",
+		".zprofile", ".gitconfig", ".vimrc", ".exrc", ".nvimrc", ".nvim.lua", ".lvimrc",
+		".bash_completion", ".bash_env", ".bash_functions", ".xprofile", ".gvimrc", ".pythonrc", ".pdbrc", ".lessfilter", ".mongorc.js",
+		".octaverc", "usercustomize.py", "sitecustomize.py",
+		".mise.toml", "mise.toml", ".autoenv", ".autoenv.zsh", ".gdbinit", ".lldbinit", ".dir-locals.el", ".emacs", ".tmux.conf", ".inputrc",
+		".ripgreprc",
 	}
 }

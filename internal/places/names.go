@@ -77,7 +77,10 @@ func plain(text string) bool {
 // ordinaryDevice reports whether what is below /dev under this name holds nothing of the
 // machine.
 func ordinaryDevice(name string) bool {
-	return slices.Contains([]string{"null", "zero", "full", "random", "urandom", "tty", "stdin", "stdout", "stderr", "fd", "pts", "ptmx", "shm"}, name)
+	return slices.Contains([]string{
+		"null", "zero", "full", "random", "urandom",
+		"tty", "stdin", "stdout", "stderr", "fd", "pts", "ptmx", "shm",
+	}, name)
 }
 
 // secretName reports whether files of this name hold secrets as a rule, or are copies of
@@ -114,8 +117,10 @@ func uncopied(name string) string {
 		}
 	}
 	for _, mark := range []string{
-		"~", ".bak", ".back", ".backup", ".bk", ".bkp", ".old", ".orig", ".original", ".save", ".saved", ".copy", ".prev", ".previous", ".tmp", ".temp", ".dpkg-old", ".dpkg-new", ".dpkg-dist",
-		".ucf-old", ".rpmsave", ".rpmorig", ".rpmnew", ".pacsave", ".pacnew", ".disabled", ".rej", "-old", "_old", "-bak", "_bak", "-backup", "_backup", "-copy", " copy", " (1)", " (2)", ".1", ".2",
+		"~", ".bak", ".back", ".backup", ".bk", ".bkp", ".old", ".orig", ".original", ".save", ".saved", ".copy", ".prev", ".previous", ".tmp",
+		".temp", ".dpkg-old", ".dpkg-new", ".dpkg-dist",
+		".ucf-old", ".rpmsave", ".rpmorig", ".rpmnew", ".pacsave", ".pacnew", ".disabled", ".rej", "-old", "_old", "-bak", "_bak", "-backup",
+		"_backup", "-copy", " copy", " (1)", " (2)", ".1", ".2",
 	} {
 		if inner, ok := strings.CutSuffix(name, mark); ok && inner != "" {
 			return inner
@@ -130,41 +135,61 @@ func uncopied(name string) string {
 // secretFolder reports whether a folder of this folded name is there to hold secrets. Only
 // what in it is data counts: packages of code are called so too.
 func secretFolder(name string) bool {
-	return slices.Contains([]string{"secrets", ".secrets", "secret", ".secret", ".credentials", "credentials", ".creds", "private-keys", "private_keys", ".auth", ".vault"}, name)
+	return slices.Contains([]string{
+		"secrets", ".secrets", "secret", ".secret", ".credentials",
+		"credentials", ".creds", "private-keys", "private_keys", ".auth", ".vault",
+	}, name)
 }
 
 // data reports whether a file in such a folder is data rather than code or prose.
 func data(name string) bool {
-	return !example(name) && slices.Contains([]string{"", ".json", ".yml", ".yaml", ".toml", ".ini", ".cfg", ".conf", ".env", ".txt", ".properties", ".xml", ".csv", ".b64", ".token", ".pass", ".password", ".secret"}, filepath.Ext(name)) &&
-		!slices.Contains([]string{"makefile", "dockerfile", "license", "readme", "readme.txt", "codeowners", "kustomization.yaml", "kustomization.yml", "package.json", "tsconfig.json"}, name)
+	return !example(name) && slices.Contains([]string{
+		"", ".json", ".yml", ".yaml", ".toml", ".ini", ".cfg", ".conf", ".env", ".txt",
+		".properties", ".xml", ".csv", ".b64", ".token", ".pass", ".password", ".secret",
+	}, filepath.Ext(name)) &&
+		!slices.Contains([]string{
+			"makefile", "dockerfile", "license", "readme", "readme.txt", "codeowners", "kustomization.yaml",
+			"kustomization.yml", "package.json", "tsconfig.json",
+		}, name)
 }
 
 func knownSecret(name string) bool {
 	switch {
-	case name == ".env" || strings.HasPrefix(name, ".env.") || strings.HasPrefix(name, ".env-") || strings.HasPrefix(name, ".env_") || strings.HasSuffix(name, ".env"):
+	case name == ".env" || strings.HasPrefix(name, ".env.") || strings.HasPrefix(name, ".env-") ||
+		strings.HasPrefix(name, ".env_") || strings.HasSuffix(name, ".env"):
 		return !example(strings.NewReplacer("-", ".", "_", ".").Replace(name))
-	case strings.HasPrefix(name, "id_rsa") || strings.HasPrefix(name, "id_dsa") || strings.HasPrefix(name, "id_ecdsa") || strings.HasPrefix(name, "id_ed25519"):
+	case strings.HasPrefix(name, "id_rsa") || strings.HasPrefix(name, "id_dsa") ||
+		strings.HasPrefix(name, "id_ecdsa") || strings.HasPrefix(name, "id_ed25519"):
 		return !strings.HasSuffix(name, ".pub")
-	case strings.HasPrefix(name, "service-account") || strings.HasPrefix(name, "service_account") || strings.HasPrefix(name, "serviceaccount") || strings.Contains(name, "firebase-adminsdk"):
+	case strings.HasPrefix(name, "service-account") || strings.HasPrefix(name, "service_account") ||
+		strings.HasPrefix(name, "serviceaccount") || strings.Contains(name, "firebase-adminsdk"):
 		return strings.HasSuffix(name, ".json")
-	case strings.HasPrefix(name, "client_secret") || strings.HasSuffix(name, "-credentials.json") || strings.HasSuffix(name, "_credentials.json"):
+	case strings.HasPrefix(name, "client_secret") || strings.HasSuffix(name, "-credentials.json") ||
+		strings.HasSuffix(name, "_credentials.json"):
 		return strings.HasSuffix(name, ".json")
 	case strings.HasPrefix(name, "credentials.") || strings.HasPrefix(name, "secrets.") || strings.HasPrefix(name, "secret."):
-		return slices.Contains([]string{".json", ".yml", ".yaml", ".toml", ".ini", ".cfg", ".csv", ".txt", ".enc", ".db", ".xml", ".properties"}, filepath.Ext(name))
+		return slices.Contains([]string{".json", ".yml", ".yaml", ".toml", ".ini", ".cfg", ".csv", ".txt", ".enc", ".db", ".xml", ".properties"},
+			filepath.Ext(name))
 	}
 	switch filepath.Ext(name) {
-	case ".pem", ".key", ".p12", ".pfx", ".jks", ".jceks", ".bks", ".keystore", ".kdbx", ".kdb", ".psafe3", ".ppk", ".pvk", ".p8", ".pkcs12", ".ovpn", ".keytab", ".agekey", ".mobileprovision", ".tfvars", ".tfstate", ".kubeconfig":
+	case ".pem", ".key", ".p12", ".pfx", ".jks", ".jceks", ".bks", ".keystore", ".kdbx", ".kdb", ".psafe3", ".ppk", ".pvk", ".p8", ".pkcs12",
+		".ovpn", ".keytab", ".agekey", ".mobileprovision", ".tfvars", ".tfstate", ".kubeconfig":
 		return true
 	}
 	return slices.Contains([]string{
-		".netrc", "_netrc", ".pgpass", "pgpass.conf", ".pypirc", ".git-credentials", ".htpasswd", ".htdigest", ".dockercfg", ".dockerconfigjson", ".vault-token", ".vault_pass", ".vault_pass.txt", ".vault-password", ".vault_password",
-		".my.cnf", ".mylogin.cnf", ".s3cfg", ".boto", "credentials", ".credentials", "kubeconfig", "master.key", "terraform.tfstate.backup", ".terraformrc", "keystore.properties", "key.properties", "google-services.json",
-		".bash_history", ".zsh_history", ".databrickscfg", "wallet.dat", "shadow", "gshadow", ".rediscli_auth", "htpasswd", "secring.gpg", "login.keychain-db", "cookies.sqlite", "cookies.txt", "logins.json", "key4.db", "login data", "auth.json",
+		".netrc", "_netrc", ".pgpass", "pgpass.conf", ".pypirc", ".git-credentials", ".htpasswd", ".htdigest", ".dockercfg", ".dockerconfigjson",
+		".vault-token", ".vault_pass", ".vault_pass.txt", ".vault-password", ".vault_password",
+		".my.cnf", ".mylogin.cnf", ".s3cfg", ".boto", "credentials", ".credentials", "kubeconfig", "master.key", "terraform.tfstate.backup",
+		".terraformrc", "keystore.properties", "key.properties", "google-services.json",
+		".bash_history", ".zsh_history", ".databrickscfg", "wallet.dat", "shadow", "gshadow", ".rediscli_auth", "htpasswd", "secring.gpg",
+		"login.keychain-db", "cookies.sqlite", "cookies.txt", "logins.json", "key4.db", "login data", "auth.json",
 		// What other tools take for environments.
 		".dev.vars", ".flaskenv", ".secrets", ".secret", "local.settings.json", ".runtimeconfig.json",
 		// Credentials of single tools in a project.
-		".sentryclirc", ".clasprc.json", "hubspot.config.yml", "ngrok.yml", "rclone.conf", ".smbcredentials", "smbcredentials", "wpa_supplicant.conf", ".msmtprc", "msmtprc", ".mbsyncrc", ".offlineimaprc", ".fetchmailrc", ".authinfo",
-		"sftp-config.json", ".ftpconfig", ".ftppass", "filezilla.xml", "sitemanager.xml", "recentservers.xml", "ws_ftp.ini", "winscp.ini", "credentials-config.json", ".twurlrc", ".arcrc", "settings-security.xml", ".snowsql",
+		".sentryclirc", ".clasprc.json", "hubspot.config.yml", "ngrok.yml", "rclone.conf", ".smbcredentials", "smbcredentials",
+		"wpa_supplicant.conf", ".msmtprc", "msmtprc", ".mbsyncrc", ".offlineimaprc", ".fetchmailrc", ".authinfo",
+		"sftp-config.json", ".ftpconfig", ".ftppass", "filezilla.xml", "sitemanager.xml", "recentservers.xml", "ws_ftp.ini", "winscp.ini",
+		"credentials-config.json", ".twurlrc", ".arcrc", "settings-security.xml", ".snowsql",
 		"application_default_credentials.json", "gcloud-service-key.json", "storagestate.json", ".vault.yml", "dump.rdb", ".erlang.cookie",
 	}, name)
 }

@@ -157,7 +157,8 @@ func (m Map) Of(path string) Place {
 func (m Map) byName(path string) bool {
 	folded := fold(path)
 	name := filepath.Base(folded)
-	return (secretName(name) || secretFolder(filepath.Base(filepath.Dir(folded))) && data(name)) && (!matches(m.Open, path) || m.indexed().shares(folded))
+	return (secretName(name) || secretFolder(filepath.Base(filepath.Dir(folded))) && data(name)) &&
+		(!matches(m.Open, path) || m.indexed().shares(folded))
 }
 
 // Over reports whether a sensitive place that is known by its path lies below
@@ -215,11 +216,13 @@ func (m Map) guard(path string) Place {
 	if shared {
 		best = Place{Guard: Frozen, Why: "holds what sessions share"}
 	}
-	if k, ok := above(m.indexed().elsewhere, folded); ok && stricter(k.Guard, best.Guard) && (filepath.Base(k.Path) != ".git" || !GitLock(folded)) {
+	if k, ok := above(m.indexed().elsewhere, folded); ok && stricter(k.Guard, best.Guard) &&
+		(filepath.Base(k.Path) != ".git" || !GitLock(folded)) {
 		best = Place{Guard: k.Guard, Why: k.Why}
 	}
 	if name := filepath.Base(folded); uncopied(name) != name {
-		if k, ok := m.indexed().elsewhere[filepath.Join(filepath.Dir(folded), uncopied(name))]; ok && k.Guard == Secret && stricter(k.Guard, best.Guard) {
+		if k, ok := m.indexed().elsewhere[filepath.Join(filepath.Dir(folded), uncopied(name))]; ok &&
+			k.Guard == Secret && stricter(k.Guard, best.Guard) {
 			best = Place{Guard: k.Guard, Why: "is a copy of what " + k.Why}
 		}
 	}

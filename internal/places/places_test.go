@@ -66,7 +66,8 @@ func TestKnownAgrees(t *testing.T) {
 	m := here()
 	m.Open = []string{"/**"}
 	for _, k := range m.Known() {
-		if got := here().Of(k.Path + "/below").Guard; got != k.Guard && !strings.HasPrefix(k.Path, "/home/ann/.local") && got != places.Secret && k.Guard != places.Guarded {
+		if got := here().Of(k.Path + "/below").Guard; got != k.Guard &&
+			!strings.HasPrefix(k.Path, "/home/ann/.local") && got != places.Secret && k.Guard != places.Guarded {
 			t.Errorf("%s: %s below, %s itself", k.Path, got, k.Guard)
 		}
 		ours := strings.Contains(k.Path, "/inspan")
@@ -82,7 +83,8 @@ func TestAlso(t *testing.T) {
 	m := here()
 	m.Also = []string{"/home/ann/lib"}
 	for path, want := range map[string]places.Zone{
-		"/home/ann/lib": places.Workspace, "/home/ann/lib/a/b.go": places.Workspace, "/home/ann/library": places.Elsewhere, "/w/a": places.Workspace,
+		"/home/ann/lib": places.Workspace, "/home/ann/lib/a/b.go": places.Workspace, "/home/ann/library": places.Elsewhere,
+		"/w/a": places.Workspace,
 	} {
 		if got := m.Of(path); got.Zone != want || got.Guard != places.Plain {
 			t.Errorf("%s: %+v", path, got)
@@ -101,21 +103,34 @@ func TestAlso(t *testing.T) {
 // that, or a folder above it, is the workspace.
 func TestHomeIsWorkspace(t *testing.T) {
 	for _, root := range []string{"/home/ann", "/home", "/", "/home/ann/src/project", "/elsewhere"} {
-		m := places.Map{Root: root, Home: "/home/ann", Programs: []string{"/home/ann/mine/bin", "/home/ann/src/project/.venv/bin", "/home/ann"}}.Indexed()
+		m := places.Map{Root: root, Home: "/home/ann", Programs: []string{
+			"/home/ann/mine/bin",
+			"/home/ann/src/project/.venv/bin", "/home/ann",
+		}}.Indexed()
 		for _, name := range []string{
-			".bash_completion", ".bashrc.d/x", ".oh-my-zsh/oh-my-zsh.sh", ".zinit/x", ".config/starship.toml", ".fzf.bash", ".config/zsh/.zshrc", ".lessfilter", ".nvm/nvm.sh", ".pyenv/shims/python",
-			".rbenv/shims/ruby", ".asdf/asdf.sh", ".sdkman/bin/sdkman-init.sh", ".cargo/env", ".cargo/bin/x", "go/bin/x", ".bun/bin/bun", ".deno/bin/x", ".volta/bin/node", ".local/share/pnpm/x",
-			".local/lib/python3.12/site-packages/usercustomize.py", ".local/share/uv/python/x", ".ipython/profile_default/startup/x.py", ".jupyter/jupyter_notebook_config.py", ".pdbrc", ".node_modules/x.js",
-			".gradle/init.gradle", ".gradle/init.d/x.gradle", ".gradle/caches/x.jar", ".m2/repository/x.jar", ".m2/extensions.xml", ".sbt/1.0/plugins/x.sbt", ".lein/profiles.clj", ".bazelrc", ".config/go/env",
-			".config/i3/config", ".config/sway/config", ".config/hypr/hyprland.conf", ".local/share/dbus-1/services/x.service", ".config/dconf/user", ".config/plasma-workspace/env/x.sh",
-			".emacs.el", ".config/helix/config.toml", ".local/share/nvim/site/x.lua", ".config/bat/config", ".gdbearlyinit", ".docker/cli-plugins/docker-x", ".config/k9s/plugins.yaml", ".subversion/config",
-			".ghc/ghci.conf", ".iex.exs", ".rspec", ".octaverc", ".julia/config/startup.jl", ".muttrc", ".config/mpv/scripts/x.lua", "miniconda3/bin/python", "mine/bin/x", "go/pkg/mod/x/y.go",
+			".bash_completion", ".bashrc.d/x", ".oh-my-zsh/oh-my-zsh.sh", ".zinit/x", ".config/starship.toml", ".fzf.bash", ".config/zsh/.zshrc",
+			".lessfilter", ".nvm/nvm.sh", ".pyenv/shims/python",
+			".rbenv/shims/ruby", ".asdf/asdf.sh", ".sdkman/bin/sdkman-init.sh", ".cargo/env", ".cargo/bin/x", "go/bin/x", ".bun/bin/bun",
+			".deno/bin/x", ".volta/bin/node", ".local/share/pnpm/x",
+			".local/lib/python3.12/site-packages/usercustomize.py", ".local/share/uv/python/x", ".ipython/profile_default/startup/x.py",
+			".jupyter/jupyter_notebook_config.py", ".pdbrc", ".node_modules/x.js",
+			".gradle/init.gradle", ".gradle/init.d/x.gradle", ".gradle/caches/x.jar", ".m2/repository/x.jar", ".m2/extensions.xml",
+			".sbt/1.0/plugins/x.sbt", ".lein/profiles.clj", ".bazelrc", ".config/go/env",
+			".config/i3/config", ".config/sway/config", ".config/hypr/hyprland.conf", ".local/share/dbus-1/services/x.service", ".config/dconf/user",
+			".config/plasma-workspace/env/x.sh",
+			".emacs.el", ".config/helix/config.toml", ".local/share/nvim/site/x.lua", ".config/bat/config", ".gdbearlyinit",
+			".docker/cli-plugins/docker-x", ".config/k9s/plugins.yaml", ".subversion/config",
+			".ghc/ghci.conf", ".iex.exs", ".rspec", ".octaverc", ".julia/config/startup.jl", ".muttrc", ".config/mpv/scripts/x.lua",
+			"miniconda3/bin/python", "mine/bin/x", "go/pkg/mod/x/y.go",
 		} {
 			if at := m.Of("/home/ann/" + name); at.Guard != places.Frozen {
 				t.Errorf("root %s: %s is %q", root, name, at.Guard)
 			}
 		}
-		for _, name := range []string{"notes.txt", "src/project/main.go", "src/project/go/bin/x", "src/project/.venv/lib/x.py", "Documents/bin/x", ".config/unknown/x", ".cache/x"} {
+		for _, name := range []string{
+			"notes.txt", "src/project/main.go", "src/project/go/bin/x",
+			"src/project/.venv/lib/x.py", "Documents/bin/x", ".config/unknown/x", ".cache/x",
+		} {
 			if at := m.Of("/home/ann/" + name); at.Guard != places.Plain {
 				t.Errorf("root %s: %s is %q", root, name, at.Guard)
 			}
@@ -123,7 +138,8 @@ func TestHomeIsWorkspace(t *testing.T) {
 	}
 	moved := places.Map{Root: "/home/ann", Home: "/home/ann", Moved: map[string]string{".config": "/home/ann/set", ".docker": "/srv/docker"}}
 	for path, want := range map[string]places.Guard{
-		"/home/ann/set/fish/x.fish": places.Frozen, "/home/ann/set/gh/hosts.yml": places.Secret, "/home/ann/.config/fish/x.fish": places.Frozen, "/srv/docker/config.json": places.Secret, "/srv/docker/cli-plugins/x": places.Frozen,
+		"/home/ann/set/fish/x.fish": places.Frozen, "/home/ann/set/gh/hosts.yml": places.Secret, "/home/ann/.config/fish/x.fish": places.Frozen,
+		"/srv/docker/config.json": places.Secret, "/srv/docker/cli-plugins/x": places.Frozen,
 		"/home/ann/settings/fish": places.Plain,
 	} {
 		if at := moved.Of(path); at.Guard != want {
@@ -139,7 +155,10 @@ func TestHomeIsWorkspace(t *testing.T) {
 }
 
 func TestOver(t *testing.T) {
-	for folder, want := range map[string]bool{"/": true, "/home/ann": true, "/home": true, "/w": false, "/home/ann/src": false, "/home/ann/.ssh": false, "/etc": true} {
+	for folder, want := range map[string]bool{
+		"/": true, "/home/ann": true, "/home": true,
+		"/w": false, "/home/ann/src": false, "/home/ann/.ssh": false, "/etc": true,
+	} {
 		if got := here().Over(folder); got != want {
 			t.Errorf("%s: %v", folder, got)
 		}
@@ -150,8 +169,10 @@ func TestEmptyMapKnowsNobody(t *testing.T) {
 	shared := here()
 	shared.Shared, shared.Open = []string{"/home/ann/.local/state/inspan/plugins"}, []string{"/**"}
 	for path, want := range map[string]places.Guard{
-		"/home/ann/.local/state/inspan/plugins": places.Frozen, "/home/ann/.local/state/inspan/plugins/a/serve.sh": places.Frozen, "/home/ann/.local/state/inspan/plugins/a/.env": places.Secret,
-		"/home/ann/.local/state/inspan/pluginsx": places.Secret, "/home/ann/.local/state/inspan": places.Secret, "/home/ann/.local/state/inspan/sessions/x": places.Secret,
+		"/home/ann/.local/state/inspan/plugins": places.Frozen, "/home/ann/.local/state/inspan/plugins/a/serve.sh": places.Frozen,
+		"/home/ann/.local/state/inspan/plugins/a/.env": places.Secret,
+		"/home/ann/.local/state/inspan/pluginsx":       places.Secret, "/home/ann/.local/state/inspan": places.Secret,
+		"/home/ann/.local/state/inspan/sessions/x": places.Secret,
 	} {
 		if got := shared.Of(path); got.Guard != want {
 			t.Errorf("%s: %q, want %q", path, got.Guard, want)
@@ -160,7 +181,10 @@ func TestEmptyMapKnowsNobody(t *testing.T) {
 			t.Errorf("%s: shared: %t", path, shared.Shares(path))
 		}
 	}
-	for path, want := range map[string]places.Guard{"/w/.env": places.Secret, "/home/ann/.bashrc": places.Guarded, "/a": places.Plain, "": places.Plain, "relative": places.Plain, "/etc/shadow": places.Secret} {
+	for path, want := range map[string]places.Guard{
+		"/w/.env": places.Secret, "/home/ann/.bashrc": places.Guarded, "/a": places.Plain,
+		"": places.Plain, "relative": places.Plain, "/etc/shadow": places.Secret,
+	} {
 		if got := (places.Map{}).Of(path); got.Guard != want || got.Zone == places.Workspace {
 			t.Errorf("%q: %q in %s", path, got.Guard, got.Zone)
 		}
@@ -174,7 +198,8 @@ func FuzzOf(f *testing.F) {
 	m := here().Indexed()
 	f.Fuzz(func(t *testing.T, path string) {
 		got := m.Of(path)
-		if upper := m.Of(strings.ToUpper(path)); strings.HasPrefix(path, "/w/") && got.Guard == places.Secret && upper.Guard == places.Plain && ascii(path) {
+		if upper := m.Of(strings.ToUpper(path)); strings.HasPrefix(path, "/w/") &&
+			got.Guard == places.Secret && upper.Guard == places.Plain && ascii(path) {
 			t.Errorf("%q is open in capitals", path)
 		}
 	})

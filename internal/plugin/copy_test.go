@@ -74,7 +74,10 @@ func FuzzManifest(f *testing.F) {
 }
 
 func FuzzSource(f *testing.F) {
-	for _, text := range []string{"https://h/p#r:s", "ext::sh -c x", "git@h:p", "-u", "ssh://-oProxyCommand=x/y", "file:///x", "/a#-b", "a@b:-c"} {
+	for _, text := range []string{
+		"https://h/p#r:s", "ext::sh -c x", "git@h:p",
+		"-u", "ssh://-oProxyCommand=x/y", "file:///x", "/a#-b", "a@b:-c",
+	} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

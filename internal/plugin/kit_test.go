@@ -40,20 +40,24 @@ const manifest = ".claude-plugin/plugin.json"
 // full has one of each kind of part.
 func full() map[string]string {
 	return map[string]string{
-		manifest:                       `{"name":"acme","version":"1.0.0","description":"Does all.","author":{"name":"Ann"},"license":"MIT","homepage":"https://acme.example","keywords":["x"]}`,
-		"commands/review.md":           "---\ndescription: Reviews.\n---\nReview with ${CLAUDE_PLUGIN_ROOT}/rules.txt $ARGUMENTS",
-		"commands/git/log.md":          "Show the log.",
-		"agents/critic.md":             "---\nname: critic\ndescription: Finds flaws.\nskills: deploy\n---\nYou find flaws; see ${INSPAN_PLUGIN_ROOT}/rules.txt.",
+		manifest: `{"name":"acme","version":"1.0.0","description":"Does ` +
+			`all.","author":{"name":"Ann"},"license":"MIT","homepage":"https://acme.example","keywords":["x"]}`,
+		"commands/review.md":  "---\ndescription: Reviews.\n---\nReview with ${CLAUDE_PLUGIN_ROOT}/rules.txt $ARGUMENTS",
+		"commands/git/log.md": "Show the log.",
+		"agents/critic.md": "---\nname: critic\ndescription: Finds flaws.\nskills: deploy\n---\n" +
+			"You find flaws; see ${INSPAN_PLUGIN_ROOT}/rules.txt.",
 		"skills/deploy/SKILL.md":       "---\nname: deploy\ndescription: Ships it.\nallowed-tools: Bash(touch:*)\n---\nShip it.",
 		"skills/deploy/scripts/go.sh*": "#!/bin/sh\necho go\n",
-		"hooks/hooks.json":             `{"description":"x","hooks":{"PostToolUse":[{"matcher":"Write","hooks":[{"type":"command","command":"${CLAUDE_PLUGIN_ROOT}/scripts/fmt.sh"}]}]}}`,
-		"scripts/fmt.sh*":              "#!/bin/sh\nexit 0\n",
-		"tools/shout*":                 "#!/bin/sh\necho '{}'\n",
-		"tools/whisper/run*":           "#!/bin/sh\necho '{}'\n",
-		"tools/whisper/lib":            "x",
-		".mcp.json":                    `{"mcpServers":{"db":{"command":"${CLAUDE_PLUGIN_ROOT}/db","args":["--port","1"],"env":{"TOKEN":"hush","A":"b"}}}}`,
-		"rules.txt":                    "Be nice.",
-		"same.txt":                     "Be nice.",
+		"hooks/hooks.json": `{"description":"x","hooks":{"PostToolUse":[{"matcher":"Write","hooks":[{"type":"command",` +
+			`"command":"${CLAUDE_PLUGIN_ROOT}/scripts/fmt.sh"}]}]}}`,
+		"scripts/fmt.sh*":    "#!/bin/sh\nexit 0\n",
+		"tools/shout*":       "#!/bin/sh\necho '{}'\n",
+		"tools/whisper/run*": "#!/bin/sh\necho '{}'\n",
+		"tools/whisper/lib":  "x",
+		".mcp.json": `{"mcpServers":{"db":{"command":"${CLAUDE_PLUGIN_ROOT}/db","args":["--port","1"],"env":{"TOKEN":"hush",` +
+			`"A":"b"}}}}`,
+		"rules.txt": "Be nice.",
+		"same.txt":  "Be nice.",
 	}
 }
 

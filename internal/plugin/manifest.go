@@ -75,7 +75,8 @@ func readManifest(root *os.Root, fallback string) (manifest, error) {
 		return manifest{}, errors.New("it is not a plugin: it has no .claude-plugin/plugin.json, and no folder that a plugin has")
 	}
 	if !validName(fallback) {
-		return manifest{}, fmt.Errorf("it has no .claude-plugin/plugin.json, and %q can't be the name of a plugin: a-z, 0-9 and - between", fallback)
+		return manifest{}, fmt.Errorf("it has no .claude-plugin/plugin.json, and %q can't be the name of a plugin: a-z, 0-9 and - between",
+			fallback)
 	}
 	return manifest{name: fallback}, nil
 }
@@ -87,7 +88,10 @@ func parseManifest(data []byte) (manifest, error) {
 		return manifest{}, fmt.Errorf("it is not understood: %w", err)
 	}
 	m := manifest{}
-	texts := map[string]*string{"name": &m.name, "version": &m.version, "description": &m.description, "homepage": &m.homepage, "license": &m.license}
+	texts := map[string]*string{
+		"name": &m.name, "version": &m.version,
+		"description": &m.description, "homepage": &m.homepage, "license": &m.license,
+	}
 	lists := map[string]*[]string{"commands": &m.commands, "agents": &m.agents, "skills": &m.skills, "tools": &m.tools}
 	parts := map[string]*[]part{"hooks": &m.hooks, "mcpServers": &m.servers}
 	for _, key := range slices.Sorted(maps.Keys(fields)) {

@@ -364,7 +364,8 @@ func (p Plugin) reach() string {
 
 // prose reports whether a file is text for people and models.
 func (p Plugin) prose(l leaf) bool {
-	if l.runs() || strings.HasPrefix(l.path, "tools/") || slices.ContainsFunc(p.manifest.tools, func(at string) bool { return at == "." || strings.HasPrefix(l.path, at+"/") }) {
+	if l.runs() || strings.HasPrefix(l.path, "tools/") || slices.ContainsFunc(p.manifest.tools,
+		func(at string) bool { return at == "." || strings.HasPrefix(l.path, at+"/") }) {
 		return false
 	}
 	switch ext := strings.ToLower(path.Ext(l.path)); {

@@ -19,7 +19,8 @@ func TestLife(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.Name != "acme" || p.Version != "1.0.0" || p.Description != "Does all." || p.Author != "Ann" || p.License != "MIT" || p.Homepage != "https://acme.example" ||
+	if p.Name != "acme" || p.Version != "1.0.0" || p.Description != "Does all." ||
+		p.Author != "Ann" || p.License != "MIT" || p.Homepage != "https://acme.example" ||
 		p.Enabled || p.Broken || p.Source != src || len(p.Digest) != 64 || p.Dir != filepath.Join(s.Dir, "acme", p.Digest) || p.Problems != nil {
 		t.Errorf("%+v", p)
 	}
@@ -72,23 +73,35 @@ func TestUpdate(t *testing.T) {
 		change map[string]string
 		stays  bool
 	}{
-		"nothing":           {nil, true},
-		"a text":            {map[string]string{"rules.txt": "Be rude.", "skills/deploy/SKILL.md": "---\nname: deploy\ndescription: Ships.\nallowed-tools: Bash(touch:*)\n---\nShip."}, true},
-		"the version":       {map[string]string{manifest: `{"name":"acme","version":"2.0.0"}`}, true},
-		"a new command":     {map[string]string{"commands/new.md": "New."}, true},
-		"what skills may":   {map[string]string{"skills/deploy/SKILL.md": "---\nname: deploy\ndescription: Ships it.\nallowed-tools: Bash\n---\nShip it."}, false},
-		"a script":          {map[string]string{"scripts/fmt.sh*": "#!/bin/sh\nexit 1\n"}, false},
-		"a new script":      {map[string]string{"skills/deploy/scripts/x.py": "1"}, false},
-		"a text with #!":    {map[string]string{"rules.txt": "#!/bin/sh\n"}, false},
-		"an executable":     {map[string]string{"rules.txt*": "Be nice."}, false},
-		"a tool":            {map[string]string{"tools/shout*": "#!/bin/sh\n"}, false},
-		"a tool's text":     {map[string]string{"tools/whisper/notes.md": "x"}, false},
-		"data":              {map[string]string{"data.json": "{}"}, false},
-		"a hook":            {map[string]string{"hooks/hooks.json": `{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"true"}]}]}}`}, false},
-		"a hook's reach":    {map[string]string{"hooks/hooks.json": `{"hooks":{"PostToolUse":[{"matcher":"Edit","hooks":[{"type":"command","command":"${CLAUDE_PLUGIN_ROOT}/scripts/fmt.sh"}]}]}}`}, false},
-		"a server":          {map[string]string{".mcp.json": `{"mcpServers":{"db":{"url":"https://x.example"}}}`}, false},
-		"a server's values": {map[string]string{".mcp.json": `{"mcpServers":{"db":{"command":"${CLAUDE_PLUGIN_ROOT}/db","args":["--port","1"],"env":{"TOKEN":"hush","A":"c"}}}}`}, false},
-		"hooks inside":      {map[string]string{manifest: `{"name":"acme","hooks":{"Stop":[{"hooks":[{"type":"command","command":"true"}]}]}}`}, false},
+		"nothing": {nil, true},
+		"a text": {map[string]string{
+			"rules.txt":              "Be rude.",
+			"skills/deploy/SKILL.md": "---\nname: deploy\ndescription: Ships.\nallowed-tools: Bash(touch:*)\n---\nShip.",
+		}, true},
+		"the version":   {map[string]string{manifest: `{"name":"acme","version":"2.0.0"}`}, true},
+		"a new command": {map[string]string{"commands/new.md": "New."}, true},
+		"what skills may": {map[string]string{"skills/deploy/SKILL.md": "---\nname: deploy\ndescription: Ships it.\nallowed-tools: Bash\n" +
+			"---\nShip it."}, false},
+		"a script":       {map[string]string{"scripts/fmt.sh*": "#!/bin/sh\nexit 1\n"}, false},
+		"a new script":   {map[string]string{"skills/deploy/scripts/x.py": "1"}, false},
+		"a text with #!": {map[string]string{"rules.txt": "#!/bin/sh\n"}, false},
+		"an executable":  {map[string]string{"rules.txt*": "Be nice."}, false},
+		"a tool":         {map[string]string{"tools/shout*": "#!/bin/sh\n"}, false},
+		"a tool's text":  {map[string]string{"tools/whisper/notes.md": "x"}, false},
+		"data":           {map[string]string{"data.json": "{}"}, false},
+		"a hook": {
+			map[string]string{"hooks/hooks.json": `{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"true"}]}]}}`},
+			false,
+		},
+		"a hook's reach": {map[string]string{"hooks/hooks.json": `{"hooks":{"PostToolUse":[{"matcher":"Edit","hooks":[{"type":"command",` +
+			`"command":"${CLAUDE_PLUGIN_ROOT}/scripts/fmt.sh"}]}]}}`}, false},
+		"a server": {map[string]string{".mcp.json": `{"mcpServers":{"db":{"url":"https://x.example"}}}`}, false},
+		"a server's values": {map[string]string{".mcp.json": `{"mcpServers":{"db":{"command":"${CLAUDE_PLUGIN_ROOT}/db","args":["--port","1"],` +
+			`"env":{"TOKEN":"hush","A":"c"}}}}`}, false},
+		"hooks inside": {
+			map[string]string{manifest: `{"name":"acme","hooks":{"Stop":[{"hooks":[{"type":"command","command":"true"}]}]}}`},
+			false,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, src := store(t), put(t, t.TempDir(), full())
@@ -112,7 +125,9 @@ func TestUpdate(t *testing.T) {
 // TestNamedText holds that a text which a hook names counts as what runs.
 func TestNamedText(t *testing.T) {
 	s := store(t)
-	src := put(t, t.TempDir(), with(map[string]string{"hooks/hooks.json": `{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"sh ${CLAUDE_PLUGIN_ROOT}/rules.txt"}]}]}}`}))
+	src := put(t, t.TempDir(),
+		with(map[string]string{"hooks/hooks.json": `{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"sh ` +
+			`${CLAUDE_PLUGIN_ROOT}/rules.txt"}]}]}}`}))
 	install(t, s, src)
 	put(t, src, map[string]string{"rules.txt": "rm -rf /"})
 	if _, now, err := s.Update(t.Context(), "acme"); err != nil || now.Enabled {
@@ -131,7 +146,8 @@ func TestUpdateAgain(t *testing.T) {
 	if _, _, err := s.Update(t.Context(), "acme"); err != nil {
 		t.Fatal(err)
 	}
-	if entries, err := os.ReadDir(filepath.Join(s.Dir, "acme")); err != nil || len(entries) != 2 || slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() == first.Digest }) {
+	if entries, err := os.ReadDir(filepath.Join(s.Dir, "acme")); err != nil || len(entries) != 2 ||
+		slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() == first.Digest }) {
 		t.Error(entries, err)
 	}
 	put(t, src, map[string]string{"rules.txt": "Be nice."})
@@ -309,7 +325,10 @@ func TestLeftovers(t *testing.T) {
 		t.Fatal(err)
 	}
 	install(t, s, put(t, t.TempDir(), map[string]string{manifest: `{"name":"acme"}`}))
-	for name, stays := range map[string]bool{".new-OLD": false, ".new-FRESH": true, "plugins.json.new-KILLED": false, "kept.new-THEIRS": true} {
+	for name, stays := range map[string]bool{
+		".new-OLD": false, ".new-FRESH": true,
+		"plugins.json.new-KILLED": false, "kept.new-THEIRS": true,
+	} {
 		if _, err := os.Stat(filepath.Join(s.Dir, name)); (err == nil) != stays {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -89,7 +89,10 @@ func serverRuns(raw json.RawMessage) string {
 	var command, address string
 	var args, hosts, read, write []string
 	err := json.Unmarshal(raw, &fields)
-	for name, into := range map[string]any{"command": &command, "url": &address, "args": &args, "env": &env, "headers": &headers, "hosts": &hosts, "read": &read, "write": &write} {
+	for name, into := range map[string]any{
+		"command": &command, "url": &address, "args": &args, "env": &env, "headers": &headers,
+		"hosts": &hosts, "read": &read, "write": &write,
+	} {
 		if fields[name] != nil {
 			err = errors.Join(err, json.Unmarshal(fields[name], into))
 		}

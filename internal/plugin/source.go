@@ -166,8 +166,10 @@ func (s *Store) checkout(ctx context.Context, src source, dir string) (commit st
 func careful(local bool) []string {
 	set := []string{
 		"protocol.allow=never", "protocol.https.allow=always", "protocol.ssh.allow=always", "protocol.ext.allow=never",
-		"core.hooksPath=/dev/null", "core.fsmonitor=false", "core.attributesFile=/dev/null", "core.autocrlf=false", "core.protectNTFS=true", "core.protectHFS=true",
-		"submodule.recurse=false", "filter.lfs.smudge=", "filter.lfs.process=", "filter.lfs.required=false", "gc.auto=0", "maintenance.auto=false", "advice.detachedHead=false",
+		"core.hooksPath=/dev/null", "core.fsmonitor=false", "core.attributesFile=/dev/null", "core.autocrlf=false", "core.protectNTFS=true",
+		"core.protectHFS=true",
+		"submodule.recurse=false", "filter.lfs.smudge=", "filter.lfs.process=", "filter.lfs.required=false", "gc.auto=0",
+		"maintenance.auto=false", "advice.detachedHead=false",
 	}
 	if local {
 		set = append(set, "protocol.file.allow=always")
@@ -201,7 +203,8 @@ func checkList(list, sub string) error {
 		}
 		for p := at; p != "."; p = path.Dir(p) {
 			if other, is := taken[strings.ToLower(p)]; is && other != p {
-				return fmt.Errorf("the repository has both %s and %s in it, which differ only in upper and lower case", text.Visible(other), text.Visible(p))
+				return fmt.Errorf("the repository has both %s and %s in it, which differ only in upper and lower case",
+					text.Visible(other), text.Visible(p))
 			}
 			taken[strings.ToLower(p)] = p
 		}

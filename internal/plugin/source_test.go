@@ -16,7 +16,10 @@ func TestGit(t *testing.T) {
 	repository(t, src, full())
 	first := strings.TrimSpace(run(t, src, "rev-parse", "HEAD"))
 	run(t, src, "tag", "v1")
-	put(t, src, map[string]string{manifest: `{"name":"acme","version":"2"}`, "sub/part/plugin.json": `{"name":"part"}`, "sub/bare/commands/x.md": "x"})
+	put(t, src, map[string]string{
+		manifest:               `{"name":"acme","version":"2"}`,
+		"sub/part/plugin.json": `{"name":"part"}`, "sub/bare/commands/x.md": "x",
+	})
 	second := commit(t, src)
 	run(t, src, "branch", "side")
 	for from, want := range map[string]string{"#": second, "#v1": first, "#main": second, "#" + first: first, "#side": second} {
@@ -37,7 +40,10 @@ func TestGit(t *testing.T) {
 			t.Errorf("%s: %+v", from, p)
 		}
 	}
-	for from, want := range map[string]string{"#none": "git fetch: ", "#:sub/none": "its folder sub/none", "#:../x": "not a folder of a repository", "#:sub/part/plugin.json": "its folder"} {
+	for from, want := range map[string]string{
+		"#none": "git fetch: ", "#:sub/none": "its folder sub/none",
+		"#:../x": "not a folder of a repository", "#:sub/part/plugin.json": "its folder",
+	} {
 		_, err := s.Install(t.Context(), src+from)
 		refused(t, err, want)
 	}
@@ -80,7 +86,10 @@ func TestSources(t *testing.T) {
 		}
 		return "", errors.New("no network")
 	}
-	for _, from := range []string{"https://h.example/a.git", "https://h.example/a.git#v1", "ssh://git@h.example/a", "ssh://h.example:22/a#:x", "git@h.example:a/b.git#main"} {
+	for _, from := range []string{
+		"https://h.example/a.git", "https://h.example/a.git#v1",
+		"ssh://git@h.example/a", "ssh://h.example:22/a#:x", "git@h.example:a/b.git#main",
+	} {
 		asked = nil
 		_, err := s.Install(t.Context(), from)
 		refused(t, err, "git fetch: no network")
@@ -98,9 +107,12 @@ func TestSources(t *testing.T) {
 	}
 	asked = nil
 	for _, from := range []string{
-		"ext::sh -c touch% x", "ext::sh#main", "-u", "--upload-pack=x", "--upload-pack=x#main", "file:///etc#main", "file://host/x", "http://h.example/a", "git://h.example/a", "ftp://h/a", "fd::17",
-		"https://-oProxyCommand=x/a", "ssh://-oProxyCommand=touch%20x/a", "ssh://git@-x/a", "git@-oProxyCommand=x:a", "-o@h:a", "git@h:-a", "git@h.example:a:b", "a::b@c:d", "https://u:p@h/a", "https://tok@h/a", "ssh://u:p@h/a", "ssh://-u@h/a",
-		"https:///a", "https://h.example", "https://h.example/?x=1", "https://h.example/a#-x", "https://h.example/a#x:../y", "https://h.example/a#x..y", "https://h.example/a#+x", "https://h.example/a#a b", "https://h.example/a#a*",
+		"ext::sh -c touch% x", "ext::sh#main", "-u", "--upload-pack=x", "--upload-pack=x#main", "file:///etc#main", "file://host/x",
+		"http://h.example/a", "git://h.example/a", "ftp://h/a", "fd::17",
+		"https://-oProxyCommand=x/a", "ssh://-oProxyCommand=touch%20x/a", "ssh://git@-x/a", "git@-oProxyCommand=x:a", "-o@h:a", "git@h:-a",
+		"git@h.example:a:b", "a::b@c:d", "https://u:p@h/a", "https://tok@h/a", "ssh://u:p@h/a", "ssh://-u@h/a",
+		"https:///a", "https://h.example", "https://h.example/?x=1", "https://h.example/a#-x", "https://h.example/a#x:../y",
+		"https://h.example/a#x..y", "https://h.example/a#+x", "https://h.example/a#a b", "https://h.example/a#a*",
 		"https://h.example/a\n", "\x00", "", strings.Repeat("a", 3000), "rel/ative#main", "rel/ative",
 	} {
 		if _, err := s.Install(t.Context(), from); err == nil {
@@ -119,15 +131,27 @@ func TestHostileRepositories(t *testing.T) {
 	s, src, other, evil := store(t), t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "evil")
 	repository(t, other, map[string]string{"secret.txt": "x"})
 	script := "#!/bin/sh\ntouch " + evil + "\n"
-	put(t, os.Getenv("GIT_TEST_HOME"), map[string]string{".gitconfig": "[filter \"lfs\"]\n\tsmudge = touch " + evil + "\n\tprocess = touch " + evil + "\n\trequired = true\n[core]\n\thooksPath = " + filepath.Join(other, "hooks") + "\n[init]\n\ttemplateDir = " + filepath.Join(other, "template") + "\n[submodule]\n\trecurse = true\n"})
-	put(t, other, map[string]string{"hooks/post-checkout*": script, "hooks/reference-transaction*": script, "template/hooks/post-checkout*": script})
-	put(t, src, with(map[string]string{".gitattributes": "*.bin filter=lfs\n", "a.bin": "version https://git-lfs.github.com/spec/v1\n", ".gitmodules": "[submodule \"m\"]\n\tpath = m\n\turl = " + other + "\n"}))
+	put(t, os.Getenv("GIT_TEST_HOME"), map[string]string{".gitconfig": "[filter \"lfs\"]\n\tsmudge = touch " + evil + "\n\tprocess = touch " +
+		evil + "\n\trequired = true\n[core]\n\thooksPath = " + filepath.Join(other, "hooks") + "\n[init]\n\ttemplateDir = " +
+		filepath.Join(other, "template") + "\n[submodule]\n\trecurse = true\n"})
+	put(t, other, map[string]string{
+		"hooks/post-checkout*":         script,
+		"hooks/reference-transaction*": script, "template/hooks/post-checkout*": script,
+	})
+	put(t, src, with(map[string]string{
+		".gitattributes": "*.bin filter=lfs\n", "a.bin": "version https://git-lfs.github.com/spec/v1\n",
+		".gitmodules": "[submodule \"m\"]\n\tpath = m\n\turl = " + other + "\n",
+	}))
 	plain := func(args ...string) {
-		run(t, src, append([]string{"-c", "filter.lfs.process=", "-c", "filter.lfs.smudge=", "-c", "filter.lfs.required=false", "-c", "core.hooksPath=/dev/null"}, args...)...)
+		run(t, src, append([]string{
+			"-c", "filter.lfs.process=", "-c", "filter.lfs.smudge=",
+			"-c", "filter.lfs.required=false", "-c", "core.hooksPath=/dev/null",
+		}, args...)...)
 	}
 	plain("init", "--quiet", "--template=", "--initial-branch=main")
 	plain("add", "--all")
-	plain("update-index", "--add", "--cacheinfo", "160000,"+strings.TrimSpace(run(t, other, "-c", "core.hooksPath=/dev/null", "rev-parse", "HEAD"))+",m")
+	plain("update-index", "--add", "--cacheinfo", "160000,"+strings.TrimSpace(run(t,
+		other, "-c", "core.hooksPath=/dev/null", "rev-parse", "HEAD"))+",m")
 	plain("-c", "user.name=a", "-c", "user.email=a@b", "commit", "--quiet", "--message=x")
 	remove(t, evil)
 	p := install(t, s, src+"#main")

@@ -45,7 +45,8 @@ func (l leaf) runs() bool {
 		return true
 	}
 	switch strings.ToLower(path.Ext(l.path)) {
-	case ".sh", ".bash", ".zsh", ".fish", ".py", ".rb", ".pl", ".php", ".lua", ".js", ".mjs", ".cjs", ".ts", ".ps1", ".bat", ".cmd", ".exe", ".jar", ".go":
+	case ".sh", ".bash", ".zsh", ".fish", ".py", ".rb", ".pl", ".php", ".lua",
+		".js", ".mjs", ".cjs", ".ts", ".ps1", ".bat", ".cmd", ".exe", ".jar", ".go":
 		return true
 	}
 	return false

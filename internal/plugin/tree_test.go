@@ -17,11 +17,15 @@ func TestBadFolders(t *testing.T) {
 		links map[string]string
 		want  string
 	}{
-		"a link out":           {full(), map[string]string{"rules2.txt": "../../../../../../etc/passwd"}, "rules2.txt in it, which leads out"},
-		"an absolute link":     {full(), map[string]string{"skills/x": "/etc"}, "skills/x in it, which leads out"},
-		"a link nowhere":       {full(), map[string]string{"x": "nowhere"}, "nowhere"},
-		"a link to a folder":   {full(), map[string]string{"x": "skills"}, "does not lead to a file"},
-		"a link to git's":      {with(map[string]string{".git/config": "secret"}), map[string]string{"x": ".git/config"}, "leads into git's own files"},
+		"a link out":         {full(), map[string]string{"rules2.txt": "../../../../../../etc/passwd"}, "rules2.txt in it, which leads out"},
+		"an absolute link":   {full(), map[string]string{"skills/x": "/etc"}, "skills/x in it, which leads out"},
+		"a link nowhere":     {full(), map[string]string{"x": "nowhere"}, "nowhere"},
+		"a link to a folder": {full(), map[string]string{"x": "skills"}, "does not lead to a file"},
+		"a link to git's": {
+			with(map[string]string{".git/config": "secret"}),
+			map[string]string{"x": ".git/config"},
+			"leads into git's own files",
+		},
 		"a link to itself":     {full(), map[string]string{"x": "x"}, "link x in it"},
 		"names in two cases":   {with(map[string]string{"Rules.TXT": "x"}), nil, "both Rules.TXT and rules.txt"},
 		"folders in two cases": {with(map[string]string{"SKILLS/x": "x"}), nil, "both SKILLS and skills"},
@@ -57,8 +61,12 @@ func TestBadFolders(t *testing.T) {
 
 func TestBadPaths(t *testing.T) {
 	for _, field := range []string{"commands", "agents", "skills", "tools", "hooks", "mcpServers"} {
-		for _, value := range []string{`"../x"`, `"/etc/passwd"`, `"./a/../../x"`, `""`, `["./commands","../x"]`, `"a\\..\\x"`, `"C:/x"`, `1`, `[1]`, `[["x"]]`, `"a\u0000b"`, `true`} {
-			_, err := store(t).Install(t.Context(), put(t, t.TempDir(), map[string]string{manifest: fmt.Sprintf(`{"name":"a",%q:%s}`, field, value)}))
+		for _, value := range []string{
+			`"../x"`, `"/etc/passwd"`, `"./a/../../x"`, `""`,
+			`["./commands","../x"]`, `"a\\..\\x"`, `"C:/x"`, `1`, `[1]`, `[["x"]]`, `"a\u0000b"`, `true`,
+		} {
+			_, err := store(t).Install(t.Context(), put(t, t.TempDir(),
+				map[string]string{manifest: fmt.Sprintf(`{"name":"a",%q:%s}`, field, value)}))
 			refused(t, err, field+": ")
 		}
 	}
@@ -111,18 +119,32 @@ func TestLayouts(t *testing.T) {
 		want    string
 		problem string
 	}{
-		"ours first": {map[string]string{".inspan-plugin/plugin.json": `{"name":"ours"}`, manifest: `{"name":"theirs"}`, "plugin.json": `{"name":"plain"}`}, "x", "ours", ""},
-		"theirs":     {map[string]string{manifest: "\ufeff" + `{"name":"theirs","author":"Ann"}`, "plugin.json": `{"name":"plain"}`}, "x", "theirs", ""},
-		"plain":      {map[string]string{"plugin.json": `{"name":"plain"}`}, "x", "plain", ""},
-		"none":       {map[string]string{"skills/a/SKILL.md": "---\ndescription: x\n---\nx"}, "by-folder.git", "by-folder", ""},
-		"more":       {map[string]string{manifest: `{"name":"a","lspServers":{},"description":"x\ny\u202e"}`}, "x", "a", "lspServers of its plugin.json means nothing here"},
-		"LFS":        {map[string]string{manifest: `{"name":"a"}`, "big": "version https://git-lfs.github.com/spec/v1\noid x"}, "x", "a", "big stands for a big file"},
+		"ours first": {map[string]string{
+			".inspan-plugin/plugin.json": `{"name":"ours"}`, manifest: `{"name":"theirs"}`,
+			"plugin.json": `{"name":"plain"}`,
+		}, "x", "ours", ""},
+		"theirs": {
+			map[string]string{manifest: "\ufeff" + `{"name":"theirs","author":"Ann"}`, "plugin.json": `{"name":"plain"}`},
+			"x", "theirs", "",
+		},
+		"plain": {map[string]string{"plugin.json": `{"name":"plain"}`}, "x", "plain", ""},
+		"none":  {map[string]string{"skills/a/SKILL.md": "---\ndescription: x\n---\nx"}, "by-folder.git", "by-folder", ""},
+		"more": {
+			map[string]string{manifest: `{"name":"a","lspServers":{},"description":"x\ny\u202e"}`},
+			"x", "a",
+			"lspServers of its plugin.json means nothing here",
+		},
+		"LFS": {
+			map[string]string{manifest: `{"name":"a"}`, "big": "version https://git-lfs.github.com/spec/v1\noid x"},
+			"x", "a", "big stands for a big file",
+		},
 		"submodules": {map[string]string{manifest: `{"name":"a"}`, ".gitmodules": ""}, "x", "a", "submodules"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := store(t)
 			p := install(t, s, put(t, filepath.Join(t.TempDir(), tc.dir), tc.files))
-			if p.Name != tc.want || (p.Problems == nil) != (tc.problem == "") || !strings.Contains(strings.Join(p.Problems, ""), tc.problem) || strings.ContainsAny(p.Description, "\n\u202e") {
+			if p.Name != tc.want || (p.Problems == nil) != (tc.problem == "") || !strings.Contains(strings.Join(p.Problems, ""), tc.problem) ||
+				strings.ContainsAny(p.Description, "\n\u202e") {
 				t.Errorf("%+v", p)
 			}
 		})

@@ -42,7 +42,8 @@ func calls() [][]tool.Effect {
 		{{}},
 	}
 	for _, line := range []string{
-		"ls", "cat /etc/hosts", "cat ~/.ssh/id_rsa", "go test ./...", "rm -rf build", "mkdir -p a/b", "git status", "git push", "curl https://example.com", "make", "sudo ls",
+		"ls", "cat /etc/hosts", "cat ~/.ssh/id_rsa", "go test ./...", "rm -rf build", "mkdir -p a/b", "git status", "git push",
+		"curl https://example.com", "make", "sudo ls",
 		"echo x > a", "echo x > /etc/x", "npm test && npm publish", "bash -c 'npm publish'", "$x", "ls && (",
 	} {
 		out = append(out, typed(line))
@@ -53,7 +54,8 @@ func calls() [][]tool.Effect {
 // rules are some of every kind.
 func someRules() []string {
 	return []string{
-		"bash(npm *)", "bash(npm publish)", "bash(git push *)", "bash(go test *)", "bash", "read", "read(/etc/**)", "read(.env)", "write", "write(/srv/**)", "write(a)",
+		"bash(npm *)", "bash(npm publish)", "bash(git push *)", "bash(go test *)", "bash", "read", "read(/etc/**)", "read(.env)", "write",
+		"write(/srv/**)", "write(a)",
 		"network", "network(example.com)", "keep", "keep(make serve)", "bash(ls)", "bash(make)",
 	}
 }

@@ -19,7 +19,8 @@ func Unanswered(mode tool.Mode) string {
 	if denied == "" {
 		return ""
 	}
-	return "nobody can answer here, so mode " + string(mode) + " denies " + denied + "; --mode auto runs commands in the sandbox, --mode yolo runs everything, --allow RULE allows single calls"
+	return "nobody can answer here, so mode " + string(mode) + " denies " + denied +
+		"; --mode auto runs commands in the sandbox, --mode yolo runs everything, --allow RULE allows single calls"
 }
 
 // judgeEffect is what the session's mode says of an effect.
@@ -83,7 +84,8 @@ func noThrowaway(c *tool.Call, e tool.Effect) string {
 	if !c.Env.Throwaway || c.Env.Walls.Throwaway || e.Kind != tool.Execute {
 		return ""
 	}
-	return "; it could run on a throwaway copy of the workspace, which is unavailable here: " + cmp.Or(c.Env.Walls.NoThrowaway, c.Env.Walls.Why)
+	return "; it could run on a throwaway copy of the workspace, which is unavailable here: " +
+		cmp.Or(c.Env.Walls.NoThrowaway, c.Env.Walls.Why)
 }
 
 // unasked is for what may run in the modes edit and auto.

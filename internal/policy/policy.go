@@ -272,7 +272,8 @@ func (p Policy) closed(c *tool.Call, s subject) tool.Verdict {
 	default:
 		return tool.Verdict{}
 	}
-	return tool.Verdict{Action: tool.Deny, By: sensitivePlaces, Reason: fmt.Sprintf("%s is not %s by tools: it %s%s", s.Path, doing, at.Why, p.wayTo(s.Path))}
+	return tool.Verdict{Action: tool.Deny, By: sensitivePlaces, Reason: fmt.Sprintf("%s is not %s by tools: it %s%s",
+		s.Path, doing, at.Why, p.wayTo(s.Path))}
 }
 
 // wayTo says how a person can open a place all the same.

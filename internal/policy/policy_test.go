@@ -15,7 +15,10 @@ import (
 )
 
 func here() places.Map {
-	return places.Map{Root: "/w", Home: "/home/ann", Settings: "/home/ann/.config/inspan", State: []string{"/home/ann/.local/state/inspan"}}.Indexed()
+	return places.Map{
+		Root: "/w", Home: "/home/ann", Settings: "/home/ann/.config/inspan",
+		State: []string{"/home/ann/.local/state/inspan"},
+	}.Indexed()
 }
 
 func call(name string, mode tool.Mode) *tool.Call {
@@ -166,10 +169,16 @@ func TestTemporary(t *testing.T) {
 		{"elsewhere", typed("true > /var/log/x"), deny, ask, ask, ask, allow, ask},
 		{"a server of the session", typed("curl -s localhost:8123"), deny, ask, ask, allow, allow, allow},
 		{"another machine", typed("curl -s example.com"), deny, ask, ask, ask, allow, ask},
-		{"outside", append(typed("curl -s localhost:8123"), tool.Effect{Kind: tool.External, Text: "run it outside"}), deny, ask, ask, ask, allow, ask},
+		{
+			"outside", append(typed("curl -s localhost:8123"), tool.Effect{Kind: tool.External, Text: "run it outside"}),
+			deny, ask, ask, ask, allow, ask,
+		},
 		{"this machine for a tool", []tool.Effect{host("localhost")}, deny, ask, ask, ask, allow, ask},
 	} {
-		for mode, want := range map[tool.Mode]tool.Action{"plan": tc.plan, "ask": tc.ask, "edit": tc.edit, "auto": tc.auto, "yolo": tc.yolo, "": tc.without} {
+		for mode, want := range map[tool.Mode]tool.Action{
+			"plan": tc.plan, "ask": tc.ask,
+			"edit": tc.edit, "auto": tc.auto, "yolo": tc.yolo, "": tc.without,
+		} {
 			c := call("bash", mode)
 			c.Env.Temporary = own
 			if mode == "" {
@@ -325,7 +334,8 @@ func TestRules(t *testing.T) {
 func TestDenyWhatCanNotBeKnown(t *testing.T) {
 	p := rule(t, tool.Deny, "bash(git push *)")
 	for line, want := range map[string]tool.Action{
-		`$TOOL push`: tool.Ask, `git "$verb"`: tool.Ask, `eval "$x"`: tool.Ask, `bash script.sh "$x"`: tool.Ask, `terraform apply "$x"`: tool.Allow, `for f in *; do cat "$f"; done`: tool.Allow,
+		`$TOOL push`: tool.Ask, `git "$verb"`: tool.Ask, `eval "$x"`: tool.Ask, `bash script.sh "$x"`: tool.Ask,
+		`terraform apply "$x"`: tool.Allow, `for f in *; do cat "$f"; done`: tool.Allow,
 	} {
 		if v := judge(t, p, call("bash", "yolo"), typed(line)); v.Action != want {
 			t.Errorf("%s: %s (%s), want %s", line, v.Action, v.Reason, want)
@@ -340,9 +350,12 @@ func TestDenyHowever(t *testing.T) {
 	for name, line := range map[string]string{
 		"at the end":  strings.Repeat("true && ", 500) + "git push",
 		"nested":      strings.Repeat("( ", 50) + "git push" + strings.Repeat(" )", 50),
-		"substituted": "echo $(echo $(git push))", "piped": "yes | git push", "in a function": "f() { git push; }; f", "in a loop": "while true; do git push; done",
-		"in xargs": "echo origin | xargs git push", "in find": `find . -exec git push \;`, "behind env": "env -i A=1 git push", "behind sudo": "sudo -u x git push",
-		"in the background": "git push &", "in a here-document": "bash <<E\ngit push\nE", "after an unreadable part": "case x in x) git push;; esac",
+		"substituted": "echo $(echo $(git push))", "piped": "yes | git push", "in a function": "f() { git push; }; f",
+		"in a loop": "while true; do git push; done",
+		"in xargs":  "echo origin | xargs git push", "in find": `find . -exec git push \;`, "behind env": "env -i A=1 git push",
+		"behind sudo":       "sudo -u x git push",
+		"in the background": "git push &", "in a here-document": "bash <<E\ngit push\nE",
+		"after an unreadable part": "case x in x) git push;; esac",
 	} {
 		if v := judge(t, p, call("bash", "yolo"), typed(line)); v.Action != tool.Deny {
 			t.Errorf("%s: %s (%s)", name, v.Action, v.Reason)
@@ -356,24 +369,37 @@ func TestDenyWhatShellsRun(t *testing.T) {
 	p := rule(t, tool.Deny, "bash(git push *)")
 	for want, lines := range map[tool.Action][]string{
 		tool.Deny: {
-			"eval git push", `eval "git push" origin`, `eval 'eval "git push"'`, "trap 'git push' EXIT", "trap -- 'git push' 0", "alias p='git push'; p", "env -S 'git push'", "env -iS 'git push' origin", "env --split-string='git push'",
-			"env -C sub git push", "source /dev/stdin <<<'git push'", ". /dev/stdin <<E\ngit push\nE", "flock x git push", "flock x -c 'git push'", "flock -n x git push", "zsh -c 'git push'", "fish -c 'git push'",
-			"bash -x -c 'git push'", "ksh -xc 'git push'", "su -c 'git push'", "su ann -c 'git push'", "runuser -u x -c 'git push'", "script -c 'git push' log", "script -qc 'git push'", "watch -n 5 'git push'", "watch 'git push'",
-			"parallel git ::: push", "parallel 'git {}' ::: pull push", "parallel ::: 'git push'", "mapfile -C 'git push' -c 1 a", "readarray -C'git push' a", "git --attr-source HEAD push", "git --shallow-file x push", "git -c alias.p=push p",
-			"git -c alias.p='push origin' p", "git -c alias.p='!git push' p", "git -c core.pager='git push' -p log", "git -c core.sshCommand='git push' fetch", "git rebase --exec 'git push' main", "git rebase -x 'git push' main",
-			"git rebase --exec='git push' main", "git bisect run git push", "git submodule foreach git push", "git submodule foreach --recursive 'git push'", "git difftool -x 'git push'", "git-push", "git-push origin", "/usr/lib/git-core/git-push",
-			"git send-pack x", "git -C sub send-pack x", "git-http-push x", "git for-each-repo --config=x push", "sed '1e git push' f", "sed -n -e '/x/e git push' f", `awk 'BEGIN { system("git push") }'`, `awk '{ print | "git push" }'`,
-			`awk 'BEGIN { "git push" | getline x }'`, "exec -a x git push", "command -p git push", "timeout --odd 5 git push", "chroot / git push", "taskset 1 git push", "systemd-run -p A=b git push", "EDITOR='git push' git commit",
+			"eval git push", `eval "git push" origin`, `eval 'eval "git push"'`, "trap 'git push' EXIT", "trap -- 'git push' 0",
+			"alias p='git push'; p", "env -S 'git push'", "env -iS 'git push' origin", "env --split-string='git push'",
+			"env -C sub git push", "source /dev/stdin <<<'git push'", ". /dev/stdin <<E\ngit push\nE", "flock x git push", "flock x -c 'git push'",
+			"flock -n x git push", "zsh -c 'git push'", "fish -c 'git push'",
+			"bash -x -c 'git push'", "ksh -xc 'git push'", "su -c 'git push'", "su ann -c 'git push'", "runuser -u x -c 'git push'",
+			"script -c 'git push' log", "script -qc 'git push'", "watch -n 5 'git push'", "watch 'git push'",
+			"parallel git ::: push", "parallel 'git {}' ::: pull push", "parallel ::: 'git push'", "mapfile -C 'git push' -c 1 a",
+			"readarray -C'git push' a", "git --attr-source HEAD push", "git --shallow-file x push", "git -c alias.p=push p",
+			"git -c alias.p='push origin' p", "git -c alias.p='!git push' p", "git -c core.pager='git push' -p log",
+			"git -c core.sshCommand='git push' fetch", "git rebase --exec 'git push' main", "git rebase -x 'git push' main",
+			"git rebase --exec='git push' main", "git bisect run git push", "git submodule foreach git push",
+			"git submodule foreach --recursive 'git push'", "git difftool -x 'git push'", "git-push", "git-push origin",
+			"/usr/lib/git-core/git-push",
+			"git send-pack x", "git -C sub send-pack x", "git-http-push x", "git for-each-repo --config=x push", "sed '1e git push' f",
+			"sed -n -e '/x/e git push' f", `awk 'BEGIN { system("git push") }'`, `awk '{ print | "git push" }'`,
+			`awk 'BEGIN { "git push" | getline x }'`, "exec -a x git push", "command -p git push", "timeout --odd 5 git push", "chroot / git push",
+			"taskset 1 git push", "systemd-run -p A=b git push", "EDITOR='git push' git commit",
 			"GIT_SSH_COMMAND='git push' git fetch", "sudo flock x git push", "compgen -C 'git push'",
 		},
 		tool.Ask: {
-			"hash -p /usr/bin/git g; g push", "enable -f ./x.so x", "source x.sh", ". ./x.sh", `eval "$x"`, "alias g=git; g push", "git() { true; }; git", "echo x | bash -s", "echo x | sh -", "bash /dev/stdin < x", "echo x | zsh",
-			"git --config-env=alias.p=X p", "git -c include.path=x p", "git -c core.hooksPath=x commit", `git -c alias.p="$x" p`, `git rebase --exec "$x"`, `sed 's/x/y/e' f`, `awk 'BEGIN { system("git " v) }'`, `git-push "$x"`,
+			"hash -p /usr/bin/git g; g push", "enable -f ./x.so x", "source x.sh", ". ./x.sh", `eval "$x"`, "alias g=git; g push",
+			"git() { true; }; git", "echo x | bash -s", "echo x | sh -", "bash /dev/stdin < x", "echo x | zsh",
+			"git --config-env=alias.p=X p", "git -c include.path=x p", "git -c core.hooksPath=x commit", `git -c alias.p="$x" p`,
+			`git rebase --exec "$x"`, `sed 's/x/y/e' f`, `awk 'BEGIN { system("git " v) }'`, `git-push "$x"`,
 			"echo push | parallel git", `parallel git ::: "$x"`, `zsh -c "$x"`,
 		},
 		tool.Allow: {
-			"git commit -m x", "eval ls", "trap 'rm -f x' EXIT", "alias l='ls -l'", "env -S 'ls -l'", "flock x make", "python3 x.py", "./x.sh", "make", "bash x.sh", "zsh -c 'git pull'", "git -c user.name=push commit -m x", "git-lfs pull",
-			"git rebase main", "git bisect run make", "git submodule foreach git pull", "sed -i s/push/pull/ /x", `awk 'BEGIN { system("ls") }'`, "sudo apt install x", "git send-email x", "watch ls", "parallel ls ::: a b",
+			"git commit -m x", "eval ls", "trap 'rm -f x' EXIT", "alias l='ls -l'", "env -S 'ls -l'", "flock x make", "python3 x.py", "./x.sh",
+			"make", "bash x.sh", "zsh -c 'git pull'", "git -c user.name=push commit -m x", "git-lfs pull",
+			"git rebase main", "git bisect run make", "git submodule foreach git pull", "sed -i s/push/pull/ /x", `awk 'BEGIN { system("ls") }'`,
+			"sudo apt install x", "git send-email x", "watch ls", "parallel ls ::: a b",
 		},
 	} {
 		for _, line := range lines {
@@ -382,7 +408,10 @@ func TestDenyWhatShellsRun(t *testing.T) {
 			}
 		}
 	}
-	for _, line := range []string{strings.Repeat("flock x ", 100) + "git push", strings.Repeat("env -S ", 150) + "git push", strings.Repeat("eval x; ", 100) + "eval git push"} {
+	for _, line := range []string{
+		strings.Repeat("flock x ", 100) + "git push", strings.Repeat("env -S ", 150) + "git push",
+		strings.Repeat("eval x; ", 100) + "eval git push",
+	} {
 		if v := judge(t, p, call("bash", "yolo"), typed(line)); v.Action == tool.Allow {
 			t.Errorf("%.40s…: runs unasked", line)
 		}
@@ -398,7 +427,8 @@ func TestOrder(t *testing.T) {
 		return r
 	}
 	p := policy.Policy{Map: here(), Rules: []policy.Rule{
-		parse(tool.Allow, "write(**)", "user"), parse(tool.Ask, "write(a/**)", "project"), parse(tool.Deny, "write(a/b)", "organisation"), parse(tool.Allow, "write(.git/**)", "user"),
+		parse(tool.Allow, "write(**)", "user"), parse(tool.Ask, "write(a/**)", "project"), parse(tool.Deny, "write(a/b)", "organisation"),
+		parse(tool.Allow, "write(.git/**)", "user"),
 	}}
 	for path, want := range map[string]tool.Action{"/w/x": tool.Allow, "/w/a/x": tool.Ask, "/w/a/b": tool.Deny, "/w/.git/hooks/x": tool.Deny} {
 		if v := judge(t, p, call("t", "ask"), []tool.Effect{write(path)}); v.Action != want {
@@ -415,7 +445,10 @@ func TestPublic(t *testing.T) {
 	m.Open = []string{"/w/testdata/*.pem", "/home/ann/.local/**"}
 	m = m.Indexed()
 	p := policy.Policy{Map: m}
-	for path, want := range map[string]tool.Action{"/w/testdata/a.pem": tool.Allow, "/w/a.pem": tool.Ask, "/home/ann/.local/state/inspan/x": tool.Deny} {
+	for path, want := range map[string]tool.Action{
+		"/w/testdata/a.pem": tool.Allow, "/w/a.pem": tool.Ask,
+		"/home/ann/.local/state/inspan/x": tool.Deny,
+	} {
 		if v := judge(t, p, call("t", "ask"), []tool.Effect{read(path)}); v.Action != want {
 			t.Errorf("%s: %s, want %s", path, v.Action, want)
 		}
@@ -479,10 +512,12 @@ func TestProposals(t *testing.T) {
 func TestLocalServers(t *testing.T) {
 	c := call("web_fetch", "auto")
 	c.Env.Walls.Workspace = true
-	if v := judge(t, policy.Policy{Map: here()}, c, []tool.Effect{host("localhost")}); v.Action != tool.Ask || !strings.Contains(v.Reason, "curl in bash reaches these") {
+	if v := judge(t, policy.Policy{Map: here()}, c, []tool.Effect{host("localhost")}); v.Action != tool.Ask ||
+		!strings.Contains(v.Reason, "curl in bash reaches these") {
 		t.Errorf("%s: %s", v.Action, v.Reason)
 	}
-	if v := judge(t, policy.Policy{Map: here()}, c, []tool.Effect{host("example.com")}); v.Action != tool.Ask || strings.Contains(v.Reason, "curl") {
+	if v := judge(t, policy.Policy{Map: here()}, c, []tool.Effect{host("example.com")}); v.Action != tool.Ask ||
+		strings.Contains(v.Reason, "curl") {
 		t.Errorf("%s: %s", v.Action, v.Reason)
 	}
 }
@@ -614,7 +649,10 @@ func TestThrowaway(t *testing.T) {
 		{"outside", thrown(command("x"), tool.Effect{Kind: tool.External, Text: "run it outside of the sandbox"}), may, deny},
 		{"going on", thrown(command("x"), tool.Effect{Kind: tool.Keep, Text: "x"}), may, deny},
 		{"a session that may not", thrown(command("go test ./...")), func(e *tool.Env) { e.Throwaway = false }, deny},
-		{"a system that can't", thrown(command("go test ./...")), func(e *tool.Env) { e.Walls.Throwaway, e.Walls.NoThrowaway = false, "no overlays" }, deny},
+		{"a system that can't", thrown(command("go test ./...")), func(e *tool.Env) {
+			e.Walls.Throwaway,
+				e.Walls.NoThrowaway = false, "no overlays"
+		}, deny},
 	} {
 		c := call("bash", "plan")
 		c.Env.Throwaway, c.Env.Walls.Throwaway = true, true
@@ -635,7 +673,8 @@ func TestThrowaway(t *testing.T) {
 		plain := *c
 		plain.Mode, plain.Env.Throwaway = "ask", false
 		c.Mode = "ask"
-		if got, want := judge(t, policy.Policy{Map: here()}, c, tc.effects).Action, judge(t, policy.Policy{Map: here()}, &plain, tc.effects).Action; got != want {
+		if got, want := judge(t, policy.Policy{Map: here()}, c, tc.effects).Action, judge(t,
+			policy.Policy{Map: here()}, &plain, tc.effects).Action; got != want {
 			t.Errorf("%s: mode ask says %s, not %s", tc.name, got, want)
 		}
 	}

@@ -84,7 +84,8 @@ func proposeCommand(c *tool.Call, e tool.Effect) string {
 // no beginning of its words would be narrow, and none by which it would read its recipe, or
 // more of its words, from elsewhere than the project's own file.
 func builds(argv []string) bool {
-	if len(argv) == 0 || !slices.Contains([]string{"make", "gmake", "ninja", "rake", "mvn", "gradle", "ctest", "yarn", "task", "just"}, argv[0]) {
+	if len(argv) == 0 || !slices.Contains([]string{"make", "gmake", "ninja", "rake", "mvn", "gradle", "ctest", "yarn", "task", "just"},
+		argv[0]) {
 		return false
 	}
 	for _, w := range argv[1:] {

@@ -167,7 +167,10 @@ func (r Rule) path(m places.Map) string {
 
 // named reports whether the rule is for the tool, or for the kind of effect.
 func (r Rule) named(c *tool.Call, s subject) bool {
-	if kinds := []tool.EffectKind{tool.Read, tool.Write, tool.Execute, tool.Network, tool.External, tool.Keep}; slices.Contains(kinds, tool.EffectKind(r.tool)) {
+	if kinds := []tool.EffectKind{
+		tool.Read, tool.Write, tool.Execute, tool.Network,
+		tool.External, tool.Keep,
+	}; slices.Contains(kinds, tool.EffectKind(r.tool)) {
 		return r.tool == string(s.Kind)
 	}
 	if ok, err := filepath.Match(r.tool, c.Name); ok && err == nil {

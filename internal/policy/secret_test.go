@@ -14,8 +14,10 @@ import (
 // and its name alone where it can't.
 func TestSecretsByContent(t *testing.T) {
 	contents := map[string]tool.Content{
-		"/w/ca.pem": tool.ContentPlain, "/w/new.key": tool.ContentNone, "/w/made.key": tool.ContentOwn, "/w/old.key": tool.ContentSecret, "/w/big.pem": tool.ContentUnknown,
-		"/w/.git/hooks/x.pem": tool.ContentPlain, "/w/.vscode/x.pem": tool.ContentNone, "/home/ann/.ssh/x.pem": tool.ContentPlain, "/home/ann/new.pem": tool.ContentNone,
+		"/w/ca.pem": tool.ContentPlain, "/w/new.key": tool.ContentNone, "/w/made.key": tool.ContentOwn, "/w/old.key": tool.ContentSecret,
+		"/w/big.pem":          tool.ContentUnknown,
+		"/w/.git/hooks/x.pem": tool.ContentPlain, "/w/.vscode/x.pem": tool.ContentNone, "/home/ann/.ssh/x.pem": tool.ContentPlain,
+		"/home/ann/new.pem": tool.ContentNone,
 	}
 	m := here()
 	m.Look = func(path string) tool.Content { return contents[path] }
@@ -66,7 +68,8 @@ func TestRulesThatOpenSecrets(t *testing.T) {
 	effects := []tool.Effect{read("/w/.env")}
 	for rule, want := range map[string]tool.Action{
 		"read(.env)": tool.Allow, "read(/w/.env)": tool.Allow, "read(sub/../.env)": tool.Allow,
-		"read": tool.Ask, "read(**)": tool.Ask, "read(.e*)": tool.Ask, "read_file": tool.Ask, "bash": tool.Ask, "bash(cat *)": tool.Ask, "write(.env)": tool.Ask, "*": tool.Ask,
+		"read": tool.Ask, "read(**)": tool.Ask, "read(.e*)": tool.Ask, "read_file": tool.Ask, "bash": tool.Ask, "bash(cat *)": tool.Ask,
+		"write(.env)": tool.Ask, "*": tool.Ask,
 	} {
 		r, err := policy.ParseRule(tool.Allow, rule, "user")
 		if err != nil {
@@ -110,7 +113,8 @@ func TestRulesThatOpenSecrets(t *testing.T) {
 // TestAskingForSecrets holds that what speaks for the person in general does not
 // answer for a secret, and that the narrowest rule is proposed.
 func TestAskingForSecrets(t *testing.T) {
-	findings := policy.Policy{Map: places.Map{Root: "/w"}}.Findings(call("bash", "auto"), []tool.Effect{command("x"), read("/w/a b.pem"), write("/w/.env")})
+	findings := policy.Policy{Map: places.Map{Root: "/w"}}.Findings(call("bash", "auto"),
+		[]tool.Effect{command("x"), read("/w/a b.pem"), write("/w/.env")})
 	for i, want := range []string{"", "read(a b.pem)", "write(.env)"} {
 		if f := findings[i]; f.Mode || f.Rule != want {
 			t.Errorf("%d: %+v, want rule %q", i, f, want)

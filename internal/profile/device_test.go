@@ -45,21 +45,41 @@ func TestDevices(t *testing.T) {
 		sys      fs.FS
 		want     []profile.Device
 	}{
-		"nothing":  {},
-		"one":      {programs{"nvidia-smi": "NVIDIA GeForce RTX 4090, 24564, 23012\n"}, nil, []profile.Device{{Name: "NVIDIA GeForce RTX 4090", Memory: 24564 * mib, Free: 23012 * mib}}},
-		"windows":  {programs{"nvidia-smi": "Tesla T4, 15360, 14923\r\n"}, nil, []profile.Device{{Name: "Tesla T4", Memory: 15360 * mib, Free: 14923 * mib}}},
-		"unified":  {programs{"nvidia-smi": "NVIDIA GB10, [N/A], [N/A]\n"}, nil, nil},
-		"no card":  {programs{"nvidia-smi": "No devices were found\n"}, nil, nil},
-		"rubbish":  {programs{"nvidia-smi": "a,b\n,,\nx,99999999999999999999,1\ny,-5,1\n"}, nil, nil},
-		"amd":      {programs{}, radeon, []profile.Device{{Name: "AMD card0", Memory: 25753026560, Free: 24253026560}}},
-		"amd mute": {programs{}, fstest.MapFS{"class/drm/card0/device/mem_info_vram_total": file("8589934592")}, []profile.Device{{Name: "AMD card0", Memory: 8589934592}}},
-		"amd odd":  {programs{}, fstest.MapFS{"class/drm/card0/device/mem_info_vram_total": file("?")}, nil},
+		"nothing": {},
+		"one": {
+			programs{"nvidia-smi": "NVIDIA GeForce RTX 4090, 24564, 23012\n"},
+			nil,
+			[]profile.Device{{Name: "NVIDIA GeForce RTX 4090", Memory: 24564 * mib, Free: 23012 * mib}},
+		},
+		"windows": {
+			programs{"nvidia-smi": "Tesla T4, 15360, 14923\r\n"},
+			nil,
+			[]profile.Device{{Name: "Tesla T4", Memory: 15360 * mib, Free: 14923 * mib}},
+		},
+		"unified": {programs{"nvidia-smi": "NVIDIA GB10, [N/A], [N/A]\n"}, nil, nil},
+		"no card": {programs{"nvidia-smi": "No devices were found\n"}, nil, nil},
+		"rubbish": {programs{"nvidia-smi": "a,b\n,,\nx,99999999999999999999,1\ny,-5,1\n"}, nil, nil},
+		"amd":     {programs{}, radeon, []profile.Device{{Name: "AMD card0", Memory: 25753026560, Free: 24253026560}}},
+		"amd mute": {
+			programs{},
+			fstest.MapFS{"class/drm/card0/device/mem_info_vram_total": file("8589934592")},
+			[]profile.Device{{Name: "AMD card0", Memory: 8589934592}},
+		},
+		"amd odd": {programs{}, fstest.MapFS{"class/drm/card0/device/mem_info_vram_total": file("?")}, nil},
 		"both": {
 			programs{"nvidia-smi": "A, 8192, 8000\nB, 12288, 12000\n", "hw.optional.arm64": "1", "hw.memsize": "9"},
 			radeon,
-			[]profile.Device{{Name: "A", Memory: 8192 * mib, Free: 8000 * mib}, {Name: "B", Memory: 12288 * mib, Free: 12000 * mib}, {Name: "AMD card0", Memory: 25753026560, Free: 24253026560}},
+			[]profile.Device{
+				{Name: "A", Memory: 8192 * mib, Free: 8000 * mib},
+				{Name: "B", Memory: 12288 * mib, Free: 12000 * mib},
+				{Name: "AMD card0", Memory: 25753026560, Free: 24253026560},
+			},
 		},
-		"apple":     {programs{"hw.optional.arm64": "1\n", "hw.memsize": "38654705664\n"}, fstest.MapFS{}, []profile.Device{{Name: "Apple", Memory: 25769803776, Unified: true}}},
+		"apple": {
+			programs{"hw.optional.arm64": "1\n", "hw.memsize": "38654705664\n"},
+			fstest.MapFS{},
+			[]profile.Device{{Name: "Apple", Memory: 25769803776, Unified: true}},
+		},
 		"old apple": {programs{"hw.optional.arm64": "0\n", "hw.memsize": "38654705664\n"}, nil, nil},
 		"odd apple": {programs{"hw.optional.arm64": "1", "hw.memsize": "much"}, nil, nil},
 		"cut apple": {programs{"hw.optional.arm64": "1"}, nil, nil},

@@ -19,7 +19,8 @@ func TestPlain(t *testing.T) {
 		lost           []string
 	}{
 		{
-			"order", `{"properties":{"b":{"description":"B","type":"string"},"a":{"type":"integer"}},"required":["a"],"title":"T","additionalProperties":false,"type":"object"}`,
+			"order", `{"properties":{"b":{"description":"B","type":"string"},"a":{"type":"integer"}},"required":["a"],"title":"T",` +
+				`"additionalProperties":false,"type":"object"}`,
 			`{"type":"object","required":["a"],"properties":{"b":{"type":"string","description":"B"},"a":{"type":"integer"}}}`, nil,
 		},
 		{
@@ -28,7 +29,8 @@ func TestPlain(t *testing.T) {
 			[]string{"a: pattern ^[a-z]+$", "a: minLength 3", "a: default x"},
 		},
 		{
-			"ref", `{"type":"object","properties":{"p":{"$ref":"#/$defs/p","description":"mine"}},"$defs":{"p":{"type":"object","description":"theirs","properties":{"x":{"type":"number"}},"required":["x"]}}}`,
+			"ref", `{"type":"object","properties":{"p":{"$ref":"#/$defs/p","description":"mine"}},"$defs":{"p":{"type":"object",` +
+				`"description":"theirs","properties":{"x":{"type":"number"}},"required":["x"]}}}`,
 			object(`"p":{"type":"object","description":"mine","required":["x"],"properties":{"x":{"type":"number"}}}`), nil,
 		},
 		{
@@ -65,7 +67,8 @@ func TestPlain(t *testing.T) {
 			`{"type":"object","required":["a"],"properties":{"a":{"type":"string"},"b":{"type":"string"}}}`, nil,
 		},
 		{
-			"lists", object(`"a":{"type":"array","items":{"type":"string","format":"uri"},"minItems":1},"b":{"prefixItems":[{"type":"integer"},{"type":"string"}]}`),
+			"lists", object(`"a":{"type":"array","items":{"type":"string","format":"uri"},"minItems":1},"b":{"prefixItems":[{"type":"integer"},` +
+				`{"type":"string"}]}`),
 			object(`"a":{"type":"array","description":"(minItems 1)","items":{"type":"string","description":"(format uri)"}},` +
 				`"b":{"type":"array","description":"(prefixItems [{\"type\":\"integer\"},{\"type\":\"string\"}])","items":{"type":"integer"}}`),
 			[]string{"a[]: format uri", "a: minItems 1", `b: prefixItems [{"type":"integer"},{"type":"string"}]`},
@@ -75,7 +78,11 @@ func TestPlain(t *testing.T) {
 			object(`"a":{"type":"object","description":"(additionalProperties {\"type\":\"string\"})","properties":{}}`),
 			[]string{`a: additionalProperties {"type":"string"}`},
 		},
-		{"required that is not there", `{"type":"object","required":["x"]}`, `{"type":"object","description":"(required x)","properties":{}}`, []string{"arguments: required x"}},
+		{
+			"required that is not there", `{"type":"object","required":["x"]}`,
+			`{"type":"object","description":"(required x)","properties":{}}`,
+			[]string{"arguments: required x"},
+		},
 		{"no object", `{"type":"string"}`, `{"type":"object","description":"(type string)","properties":{}}`, []string{"arguments: type string"}},
 		{"true", `true`, object(``), nil},
 		{"empty", ``, object(``), nil},
@@ -143,13 +150,19 @@ const monster = `{"$schema":"http://json-schema.org/draft-07/schema#","type":"ob
 func TestMonster(t *testing.T) {
 	got, lost := profile.Plain(json.RawMessage(monster))
 	stable(t, got)
-	for _, part := range []string{`"where":{"type":"object"`, `"required":["where"]`, `"order":{"type":"array"`, `"desc":{"type":"boolean"}`, "(or null; minimum 1; maximum 100; default 10)"} {
+	for _, part := range []string{
+		`"where":{"type":"object"`, `"required":["where"]`, `"order":{"type":"array"`, `"desc":{"type":"boolean"}`,
+		"(or null; minimum 1; maximum 100; default 10)",
+	} {
 		if !strings.Contains(string(got), part) {
 			t.Errorf("%s is not in %s", part, got)
 		}
 	}
 	all := strings.Join(lost, "\n")
-	for _, part := range []string{"limit: maximum 100", "where.and[]: as in #/definitions/Filter", "order[].field: pattern ^[a-z]+(~1|/)$", "arguments: if "} {
+	for _, part := range []string{
+		"limit: maximum 100", "where.and[]: as in #/definitions/Filter",
+		"order[].field: pattern ^[a-z]+(~1|/)$", "arguments: if ",
+	} {
 		if !strings.Contains(all, part) {
 			t.Errorf("%s is not in\n%s", part, all)
 		}
@@ -162,7 +175,8 @@ func TestExplosion(t *testing.T) {
 	b.WriteString(`{"$ref":"#/$defs/a","$defs":{`)
 	for c := 'a'; c < 'z'; c++ {
 		next := string(c + 1)
-		b.WriteString(`"` + string(c) + `":{"type":"object","properties":{"l":{"$ref":"#/$defs/` + next + `"},"r":{"$ref":"#/$defs/` + next + `"}}},`)
+		b.WriteString(`"` + string(c) + `":{"type":"object","properties":{"l":{"$ref":"#/$defs/` +
+			next + `"},"r":{"$ref":"#/$defs/` + next + `"}}},`)
 	}
 	b.WriteString(`"z":{"type":"string"}}}`)
 	got, lost := profile.Plain(json.RawMessage(b.String()))

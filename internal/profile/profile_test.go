@@ -27,7 +27,8 @@ func TestFor(t *testing.T) {
 			"ollama/deepseek-r1:14b", "hf/deepseek-ai/DeepSeek-R1-Distill-Llama-70B",
 		},
 		strong: {
-			"anthropic/claude-opus-4-8", "openai/gpt-5.4", "ollama/qwen3-coder:30b", "ollama/qwen3:32b", "ollama/llama3.3:70b", "hf/meta-llama/Llama-3.1-70B",
+			"anthropic/claude-opus-4-8", "openai/gpt-5.4", "ollama/qwen3-coder:30b", "ollama/qwen3:32b", "ollama/llama3.3:70b",
+			"hf/meta-llama/Llama-3.1-70B",
 			"ollama/deepseek-r1:671b", "deepseek/deepseek-chat", "mistral/mistral-large", "ollama/qwen3:30b-a3b", "ollama/gpt-oss:20b", "/", "",
 		},
 	} {
@@ -53,7 +54,10 @@ func TestOwn(t *testing.T) {
 }
 
 func TestCheck(t *testing.T) {
-	ok := profile.Profile{Match: "*", Edit: "lines", Schema: "plain", Tools: "prompt", First: "high", Rest: "low", Trouble: "medium", Prompt: "x"}
+	ok := profile.Profile{
+		Match: "*", Edit: "lines", Schema: "plain",
+		Tools: "prompt", First: "high", Rest: "low", Trouble: "medium", Prompt: "x",
+	}
 	if err := ok.Check(); err != nil {
 		t.Error(err)
 	}

@@ -49,7 +49,10 @@ func Blocks(in Input) (blocks []event.Added, warnings []string) {
 	for _, f := range files {
 		blocks = append(blocks, f.block())
 	}
-	for _, b := range []event.Added{{Source: "skills", Text: in.Skills}, {Source: "memory", Text: in.Memory, Taint: event.Taint{Untrusted: in.Claimed}}} {
+	for _, b := range []event.Added{
+		{Source: "skills", Text: in.Skills},
+		{Source: "memory", Text: in.Memory, Taint: event.Taint{Untrusted: in.Claimed}},
+	} {
 		if b.Text != "" {
 			blocks = append(blocks, b)
 		}

@@ -47,7 +47,10 @@ func TestFindTakesTheSameTextOnce(t *testing.T) {
 }
 
 func TestBlocksAreOrderedAndNamed(t *testing.T) {
-	blocks, warnings := prompt.Blocks(prompt.Input{Files: []prompt.File{{Path: "/AGENTS.md", Text: "use tabs"}}, Facts: []string{"system: linux"}, Append: "be brief"})
+	blocks, warnings := prompt.Blocks(prompt.Input{
+		Files: []prompt.File{{Path: "/AGENTS.md", Text: "use tabs"}},
+		Facts: []string{"system: linux"}, Append: "be brief",
+	})
 	var sources []string
 	for _, b := range blocks {
 		sources = append(sources, b.Source)
@@ -84,7 +87,10 @@ func TestTooLongInstructionsAreCutVisibly(t *testing.T) {
 }
 
 func TestBelowWalksOnlyTheSubtree(t *testing.T) {
-	files := reader(map[string]string{"/w/AGENTS.md": "root", "/w/a/AGENTS.md": "a", "/w/a/b/CLAUDE.md": "b", "/w/a/b/c/AGENTS.md": "deeper", "/w/x/AGENTS.md": "beside"})
+	files := reader(map[string]string{
+		"/w/AGENTS.md": "root", "/w/a/AGENTS.md": "a",
+		"/w/a/b/CLAUDE.md": "b", "/w/a/b/c/AGENTS.md": "deeper", "/w/x/AGENTS.md": "beside",
+	})
 	for path, want := range map[string][]string{
 		"/w/a/b/file.go": {"/w/a/AGENTS.md", "/w/a/b/CLAUDE.md"}, "/w/file.go": nil, "/w/a/b": {"/w/a/AGENTS.md"}, "/elsewhere/file": nil,
 	} {
@@ -96,12 +102,18 @@ func TestBelowWalksOnlyTheSubtree(t *testing.T) {
 
 func TestImports(t *testing.T) {
 	files := map[string]string{
-		"/w/AGENTS.md":     "Read @docs/style.md, and @./own.md.\nMail me@example.com or ask @ann.\n`@code.md`\n```\n@fenced.md\n```\n@/etc/abs.md @missing.md",
-		"/w/docs/style.md": "Tabs. See @more.md and @../AGENTS.md", "/w/docs/more.md": "loop back to @style.md", "/w/own.md": "own", "/w/code.md": "CODE", "/w/fenced.md": "FENCED", "/etc/abs.md": "abs",
-		"/deep/AGENTS.md": "@1", "/deep/1": "one @2", "/deep/2": "two @3", "/deep/3": "three @4", "/deep/4": "four @5", "/deep/5": "five @6", "/deep/6": "SIX",
+		"/w/AGENTS.md": "Read @docs/style.md, and @./own.md.\nMail me@example.com or ask @ann.\n`@code.md`\n```\n@fenced.md\n```\n" +
+			"@/etc/abs.md @missing.md",
+		"/w/docs/style.md": "Tabs. See @more.md and @../AGENTS.md", "/w/docs/more.md": "loop back to @style.md", "/w/own.md": "own",
+		"/w/code.md": "CODE", "/w/fenced.md": "FENCED", "/etc/abs.md": "abs",
+		"/deep/AGENTS.md": "@1", "/deep/1": "one @2", "/deep/2": "two @3", "/deep/3": "three @4", "/deep/4": "four @5", "/deep/5": "five @6",
+		"/deep/6": "SIX",
 	}
 	text := prompt.Find("/w", reader(files))[0].Text
-	for _, want := range []string{"Imported from /w/docs/style.md:\n\nTabs.", "Imported from /w/docs/more.md:\n\nloop", "Imported from /w/own.md", "Imported from /etc/abs.md"} {
+	for _, want := range []string{
+		"Imported from /w/docs/style.md:\n\nTabs.", "Imported from /w/docs/more.md:\n\nloop",
+		"Imported from /w/own.md", "Imported from /etc/abs.md",
+	} {
 		if strings.Count(text, want) != 1 {
 			t.Errorf("%q is there %d times", want, strings.Count(text, want))
 		}
@@ -120,7 +132,8 @@ func TestImports(t *testing.T) {
 	if n := len(prompt.Find("/m", reader(many))[0].Text); n > 3*prompt.MaxInstructions {
 		t.Errorf("%d bytes are imported", n)
 	}
-	if text := prompt.Find("/deep", reader(files))[0].Text; !strings.Contains(text, "five") || strings.Contains(text, "SIX") || !strings.Contains(text, "/deep/6 is not imported") {
+	if text := prompt.Find("/deep", reader(files))[0].Text; !strings.Contains(text, "five") || strings.Contains(text, "SIX") ||
+		!strings.Contains(text, "/deep/6 is not imported") {
 		t.Errorf("imports have no end:\n%s", text)
 	}
 }

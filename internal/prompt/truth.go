@@ -61,7 +61,8 @@ func (s Session) Permissions() string {
 		return "mode edit: files in the workspace change freely; any command that is not known to be harmless " + asks
 	case "plan":
 		if s.Throwaway && s.Walls.Throwaway {
-			return "mode plan: nothing may be changed; commands that do more than read, such as tests, run in a sandbox on a throwaway copy of the " +
+			return "mode plan: nothing may be changed; commands that do more than read, such as tests, run in a sandbox on a throwaway copy of " +
+				"the " +
 				"workspace (localhost, no other network), and what they write there is gone when they end"
 		}
 		return "mode plan: look and plan, nothing may be changed"

@@ -86,7 +86,8 @@ func (s *Set) named(ctx context.Context, name string) (llm.Model, Provider, erro
 		return nil, p, err
 	}
 	if !p.Ready {
-		return nil, p, config.Error{Err: fmt.Errorf("model %q: %w: %s, or set key_command for the provider in %s", name, errNoKey, p.Need, s.ConfigPath)}
+		return nil, p, config.Error{Err: fmt.Errorf("model %q: %w: %s, or set key_command for the provider in %s",
+			name, errNoKey, p.Need, s.ConfigPath)}
 	}
 	m, err := s.build(ctx, p, model)
 	return m, p, err
@@ -125,7 +126,8 @@ func (s *Set) find(name string) (Provider, string, error) {
 	if near := tool.Nearest(provider, names); near != "" {
 		hint = fmt.Sprintf("; did you mean %q?", near)
 	}
-	return Provider{}, "", config.Error{Err: fmt.Errorf("model %q: no provider %q%s; models are named provider/model, see 'inspan models'", name, provider, hint)}
+	return Provider{}, "", config.Error{Err: fmt.Errorf("model %q: no provider %q%s; models are named provider/model, see 'inspan models'",
+		name, provider, hint)}
 }
 
 // scripted is the offline model: with no name it follows commands in the

@@ -65,7 +65,8 @@ func TestList(t *testing.T) {
 	}
 	// A preset keeps what the settings don't say, and is there once.
 	a := named(t, list, "anthropic")
-	if a.Kind != "anthropic" || a.KeyEnv != "ANTHROPIC_API_KEY" || a.BaseURL != "http://proxy" || a.Default != "mine" || a.Ready || a.Need != "set ANTHROPIC_API_KEY" {
+	if a.Kind != "anthropic" || a.KeyEnv != "ANTHROPIC_API_KEY" || a.BaseURL != "http://proxy" ||
+		a.Default != "mine" || a.Ready || a.Need != "set ANTHROPIC_API_KEY" {
 		t.Errorf("got %+v", a)
 	}
 	// A command for the key stands for the variable.
@@ -286,7 +287,10 @@ func TestDiscover(t *testing.T) {
 }
 
 func TestRouter(t *testing.T) {
-	providersOf := map[string]config.Provider{"home": server(t, &openaitest.Server{}), "away": {Kind: "openai", BaseURL: "http://gateway.example"}}
+	providersOf := map[string]config.Provider{
+		"home": server(t, &openaitest.Server{}),
+		"away": {Kind: "openai", BaseURL: "http://gateway.example"},
+	}
 	s := set(t, config.Config{Providers: providersOf, Router: &config.Router{Routes: map[string]string{"local": "home/m", "cloud": "away/m"}}})
 	c, err := s.Model(t.Context(), "router", "")
 	if err != nil {

@@ -274,7 +274,8 @@ func forget(ctx context.Context, tx *sql.Tx, session int64) error {
 			break
 		}
 		for _, d := range batch {
-			if _, err := tx.ExecContext(ctx, "INSERT INTO words (words, rowid, word) VALUES ('delete', ?, ?)", d.id, indexed(d.text, session, d.root, d.kind)); err != nil {
+			if _, err := tx.ExecContext(ctx, "INSERT INTO words (words, rowid, word) VALUES ('delete', ?, ?)", d.id,
+				indexed(d.text, session, d.root, d.kind)); err != nil {
 				return err
 			}
 			if _, err := tx.ExecContext(ctx, "DELETE FROM docs WHERE id = ?", d.id); err != nil {
@@ -307,7 +308,8 @@ func scan(rows *sql.Rows) (d row, err error) {
 
 // some reads documents of a session.
 func some(ctx context.Context, tx *sql.Tx, session int64) ([]row, error) {
-	rows, err := tx.QueryContext(ctx, "SELECT "+columns+" FROM words CROSS JOIN docs d ON d.id = words.rowid WHERE words MATCH ? LIMIT 1000", `"`+ofSession(session)+`"`)
+	rows, err := tx.QueryContext(ctx, "SELECT "+columns+" FROM words CROSS JOIN docs d ON d.id = words.rowid WHERE words MATCH ? LIMIT 1000",
+		`"`+ofSession(session)+`"`)
 	if err != nil {
 		return nil, err
 	}

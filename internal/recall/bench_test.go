@@ -48,7 +48,8 @@ const everyday = `the to a of and in is it that for on this with be as not have 
 
 func newLanguage(seed uint64) *language {
 	l := &language{Rand: rand.New(rand.NewPCG(seed, 7)), words: strings.Fields(everyday)}
-	parts := strings.Fields("ba be bi co cu da de di fo fu ga ge ha he in ka ke li lo ma me mi na no or pa pe ra re ri sa se si ta te to tra u ul un va ve vi wa wo ya zo ex con pro sub ter")
+	parts := strings.Fields("ba be bi co cu da de di fo fu ga ge ha he in ka ke li lo ma me mi na no or pa pe ra re ri sa se si ta te to " +
+		"tra u ul un va ve vi wa wo ya zo ex con pro sub ter")
 	for len(l.words) < 60_000 {
 		w := ""
 		for len(w) < 4 || l.IntN(3) > 0 {
@@ -160,7 +161,8 @@ func built(b *testing.B) *Index {
 		}
 	}
 	took := time.Since(start)
-	b.Logf("indexed %d documents, %d MB of text, in %.1f s: %.0f a second", sessions()*eventsPerSession, bytes>>20, took.Seconds(), float64(sessions()*eventsPerSession)/took.Seconds())
+	b.Logf("indexed %d documents, %d MB of text, in %.1f s: %.0f a second", sessions()*eventsPerSession, bytes>>20, took.Seconds(),
+		float64(sessions()*eventsPerSession)/took.Seconds())
 	return x
 }
 

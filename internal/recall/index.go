@@ -205,7 +205,8 @@ func (x *Index) prepare(ctx context.Context) error {
 	if err := tx.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables); err != nil || tables > 0 {
 		return err // another process was faster
 	}
-	if _, err := tx.ExecContext(ctx, schema+fmt.Sprintf("PRAGMA application_id=%d; PRAGMA user_version=%d", application, version)); err != nil {
+	if _, err := tx.ExecContext(ctx, schema+fmt.Sprintf("PRAGMA application_id=%d; PRAGMA user_version=%d",
+		application, version)); err != nil {
 		return err
 	}
 	return tx.Commit()

@@ -71,7 +71,10 @@ func archive(t testing.TB) *Index {
 		if !ok {
 			t.Fatal(line)
 		}
-		docs = append(docs, Doc{Seq: uint64(len(docs) + 1), Kind: kind, Text: text, Root: root, Time: at.Add(time.Duration(len(docs)) * time.Minute)})
+		docs = append(docs, Doc{
+			Seq: uint64(len(docs) + 1), Kind: kind, Text: text, Root: root,
+			Time: at.Add(time.Duration(len(docs)) * time.Minute),
+		})
 	}
 	return x
 }
@@ -111,7 +114,8 @@ func TestRecall(t *testing.T) {
 	recall, mrr, missed := measure(t, archive(t))
 	t.Logf("recall@5 %.3f, MRR %.3f", recall, mrr)
 	if recall < leastRecall || mrr < leastMRR {
-		t.Errorf("recall@5 is %.3f and has to be %.2f, MRR is %.3f and has to be %.2f; not first:\n%s", recall, leastRecall, mrr, leastMRR, strings.Join(missed, "\n"))
+		t.Errorf("recall@5 is %.3f and has to be %.2f, MRR is %.3f and has to be %.2f; not first:\n%s",
+			recall, leastRecall, mrr, leastMRR, strings.Join(missed, "\n"))
 	}
 }
 

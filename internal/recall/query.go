@@ -132,9 +132,12 @@ func meant(list []term) []term {
 // little reports whether a word, in its indexed form, says little in English.
 func little(word string) bool {
 	return slices.Contains([]string{
-		"a", "about", "again", "all", "am", "an", "and", "any", "are", "as", "at", "be", "been", "but", "by", "can", "could", "did", "do", "doe", "for", "from", "get", "had", "has", "hav",
-		"he", "her", "his", "how", "i", "if", "in", "into", "is", "it", "its", "just", "last", "let", "me", "my", "no", "not", "of", "on", "or", "our", "out", "pleas", "she", "should", "so", "some", "than",
-		"that", "the", "their", "them", "then", "ther", "thes", "they", "this", "those", "thos", "to", "too", "up", "us", "was", "we", "were", "wer", "what", "when", "wher", "which", "who", "why", "will", "with", "would", "you", "your",
+		"a", "about", "again", "all", "am", "an", "and", "any", "are", "as", "at", "be", "been", "but", "by", "can", "could", "did", "do", "doe",
+		"for", "from", "get", "had", "has", "hav",
+		"he", "her", "his", "how", "i", "if", "in", "into", "is", "it", "its", "just", "last", "let", "me", "my", "no", "not", "of", "on", "or",
+		"our", "out", "pleas", "she", "should", "so", "some", "than",
+		"that", "the", "their", "them", "then", "ther", "thes", "they", "this", "those", "thos", "to", "too", "up", "us", "was", "we", "were",
+		"wer", "what", "when", "wher", "which", "who", "why", "will", "with", "would", "you", "your",
 	}, word)
 }
 

@@ -46,7 +46,10 @@ func talk(t testing.TB, x *recall.Index, session string, texts ...string) {
 	t.Helper()
 	var docs []recall.Doc
 	for i, text := range texts {
-		docs = append(docs, recall.Doc{Seq: uint64(i + 1), Time: noon.Add(time.Duration(i) * time.Hour), Root: "/w/" + session, Kind: recall.Said, Text: text})
+		docs = append(docs, recall.Doc{
+			Seq: uint64(i + 1), Time: noon.Add(time.Duration(i) * time.Hour),
+			Root: "/w/" + session, Kind: recall.Said, Text: text,
+		})
 	}
 	if err := x.Add(t.Context(), session, recall.Mark{Seq: uint64(len(texts)), Size: 1}, docs); err != nil {
 		t.Fatal(err)
@@ -74,8 +77,10 @@ func found(hits []recall.Hit) []string {
 func TestWords(t *testing.T) {
 	x := fresh(t)
 	texts := []string{
-		"The ErrBusy sentinel of internal/session/lease.go:42", "snake_case names and snake case prose", "parseHTTPError wraps", "Café Größe naïve Łódź", "日本語のテスト",
-		"the tests were failing", "run go build ./... first", "commit fb7b6cc9 of main", "a b c", "index.go is indexed", "don't panic", "decomposed cafe\u0301s, 中文 text",
+		"The ErrBusy sentinel of internal/session/lease.go:42", "snake_case names and snake case prose", "parseHTTPError wraps",
+		"Café Größe naïve Łódź", "日本語のテスト",
+		"the tests were failing", "run go build ./... first", "commit fb7b6cc9 of main", "a b c", "index.go is indexed", "don't panic",
+		"decomposed cafe\u0301s, 中文 text",
 	}
 	talk(t, x, "s", texts...)
 	for query, want := range map[string][]int{
@@ -240,7 +245,10 @@ func TestTimeOfMany(t *testing.T) {
 			if i == 0 || i == each-1 {
 				text = fmt.Sprintf("needle %d of month %d", i, month)
 			}
-			docs = append(docs, recall.Doc{Seq: uint64(i + 1), Time: noon.AddDate(0, month, 0).Add(time.Duration(i) * time.Minute), Kind: recall.Said, Text: text})
+			docs = append(docs, recall.Doc{
+				Seq: uint64(i + 1), Time: noon.AddDate(0, month, 0).Add(time.Duration(i) * time.Minute),
+				Kind: recall.Said, Text: text,
+			})
 		}
 		if err := x.Add(t.Context(), fmt.Sprint(month), recall.Mark{Seq: each}, docs); err != nil {
 			t.Fatal(err)
@@ -250,7 +258,8 @@ func TestTimeOfMany(t *testing.T) {
 		since := noon.AddDate(0, month, 0)
 		got := found(search(t, x, recall.Query{Text: "needle", Since: since, Until: since.Add(each * time.Minute)}))
 		slices.Sort(got)
-		if diff := cmp.Diff([]string{fmt.Sprintf("needle 0 of month %d", month), fmt.Sprintf("needle %d of month %d", each-1, month)}, got); diff != "" {
+		if diff := cmp.Diff([]string{fmt.Sprintf("needle 0 of month %d", month), fmt.Sprintf("needle %d of month %d", each-1, month)},
+			got); diff != "" {
 			t.Error(diff)
 		}
 	}
@@ -272,12 +281,17 @@ func TestRank(t *testing.T) {
 	if got := found(search(t, x, recall.Query{Text: "common", Session: "a"})); got[0] != "common and common and common" {
 		t.Errorf("%q", got)
 	}
-	old := []recall.Doc{{Seq: 1, Time: noon.AddDate(0, -6, 0), Kind: recall.Replied, Text: "same thing x"}, {Seq: 2, Time: noon, Kind: recall.Replied, Text: "same thing y"}, {Seq: 3, Time: noon, Kind: recall.Result, Text: "same thing z"}}
+	old := []recall.Doc{
+		{Seq: 1, Time: noon.AddDate(0, -6, 0), Kind: recall.Replied, Text: "same thing x"},
+		{Seq: 2, Time: noon, Kind: recall.Replied, Text: "same thing y"},
+		{Seq: 3, Time: noon, Kind: recall.Result, Text: "same thing z"},
+	}
 	slices.Reverse(old[:2])
 	if err := x.Add(t.Context(), "age", recall.Mark{Seq: 3}, old); err != nil {
 		t.Fatal(err)
 	}
-	if got := found(search(t, x, recall.Query{Text: "same thing"})); !slices.Equal(got, []string{"same thing y", "same thing x", "same thing z"}) {
+	if got := found(search(t, x, recall.Query{Text: "same thing"})); !slices.Equal(got,
+		[]string{"same thing y", "same thing x", "same thing z"}) {
 		t.Errorf("%q", got)
 	}
 }
@@ -316,7 +330,8 @@ func TestReplays(t *testing.T) {
 	if marks, err := x.Marks(ctx); err != nil || marks["s"] != (recall.Mark{Seq: 2, Size: 20}) {
 		t.Error("the mark went back:", marks, err)
 	}
-	if err := x.Add(ctx, "s", recall.Mark{Seq: 3, Size: 30}, append(docs, recall.Doc{Seq: 3, Kind: recall.Note, Text: "three"}, recall.Doc{Seq: 3, Kind: recall.Note, Text: " \u200b "})); err != nil {
+	if err := x.Add(ctx, "s", recall.Mark{Seq: 3, Size: 30}, append(docs, recall.Doc{Seq: 3, Kind: recall.Note, Text: "three"},
+		recall.Doc{Seq: 3, Kind: recall.Note, Text: " \u200b "})); err != nil {
 		t.Fatal(err)
 	}
 	if got := found(search(t, x, recall.Query{Text: "one two three absent"})); len(got) != 3 {
@@ -421,7 +436,9 @@ func TestManyWords(t *testing.T) {
 		texts = append(texts, fmt.Sprintf("term%d", i))
 	}
 	talk(t, x, "s", texts...)
-	for _, q := range []string{strings.Join(texts, " "), strings.Join(texts, "/"), `"` + strings.Join(texts[:8], " ") + `" "` + strings.Join(texts[8:16], " ") + `" ` + strings.Join(texts[16:], "_"), strings.Join(texts, "* "), strings.Join(texts[:11], " ") + " term11/term39"} {
+	for _, q := range []string{strings.Join(texts, " "), strings.Join(texts, "/"), `"` + strings.Join(texts[:8], " ") + `" "` +
+		strings.Join(texts[8:16], " ") + `" ` + strings.Join(texts[16:], "_"), strings.Join(texts, "* "), strings.Join(texts[:11], " ") +
+		" term11/term39"} {
 		got := found(search(t, x, recall.Query{Text: q, Limit: 100}))
 		if !slices.Contains(got, "term0") || slices.Contains(got, "term39") {
 			t.Errorf("%q finds %q", q, got)
@@ -435,7 +452,8 @@ func TestTooManyWords(t *testing.T) {
 	talk(t, x, "s", "needle")
 	absent := strings.Fields("one two three four five six seven eight nine ten eleven twelve")
 	eleven := strings.Join(absent[:11], " ")
-	for q, want := range map[string]int{eleven + " needle": 1, eleven + " twelve needle": 0, eleven + " needle/twelve": 1, eleven + " twelve/needle": 0} {
+	for q, want := range map[string]int{eleven + " needle": 1, eleven +
+		" twelve needle": 0, eleven + " needle/twelve": 1, eleven + " twelve/needle": 0} {
 		if got := search(t, x, recall.Query{Text: q}); len(got) != want {
 			t.Errorf("%s: %q", q, found(got))
 		}
@@ -462,14 +480,16 @@ func TestLongTexts(t *testing.T) {
 	body := strings.Repeat("filler ", 2000)
 	talk(t, x, "s", "alpha "+body+" omega \x1b[31mred\u202e "+strings.Repeat("é", 4000)+" zulu")
 	got := search(t, x, recall.Query{Text: "alpha zulu"})
-	if len(got) != 1 || len(got[0].Text) > 5<<10 || strings.ContainsAny(got[0].Text, "\x1b\u202e") || !strings.HasPrefix(got[0].Text, "alpha") || !strings.HasSuffix(got[0].Text, "zulu") {
+	if len(got) != 1 || len(got[0].Text) > 5<<10 || strings.ContainsAny(got[0].Text, "\x1b\u202e") ||
+		!strings.HasPrefix(got[0].Text, "alpha") || !strings.HasSuffix(got[0].Text, "zulu") {
 		t.Fatalf("%q", found(got))
 	}
 	if s := got[0].Snippet; len(s) > 310 || strings.Contains(s, "\n") {
 		t.Errorf("%d %q", len(s), s)
 	}
 	talk(t, x, "t", body[:3000]+"the needle in\nthe   haystack "+body[:3000])
-	if s := search(t, x, recall.Query{Text: "needle haystack"})[0].Snippet; !strings.Contains(s, "the needle in the haystack") || !strings.HasPrefix(s, "… ") || !strings.HasSuffix(s, " …") || len(s) > 310 {
+	if s := search(t, x, recall.Query{Text: "needle haystack"})[0].Snippet; !strings.Contains(s, "the needle in the haystack") ||
+		!strings.HasPrefix(s, "… ") || !strings.HasSuffix(s, " …") || len(s) > 310 {
 		t.Errorf("%d %q", len(s), s)
 	}
 	if got := search(t, x, recall.Query{Text: strings.Repeat("é", 4000) + strings.Repeat(" needle", 4000)}); len(got) > 1 {
@@ -506,7 +526,8 @@ func TestDamage(t *testing.T) {
 	later := slices.Clone(good)
 	later[63]++ // user_version
 	for what, data := range map[string][]byte{
-		"text": []byte(strings.Repeat("no database\n", 500)), "of another program": other, "of another version": later, "half a header": good[:50],
+		"text": []byte(strings.Repeat("no database\n", 500)), "of another program": other, "of another version": later,
+		"half a header": good[:50],
 	} {
 		path := filepath.Join(t.TempDir(), "recall.db")
 		if err := os.WriteFile(path, data, 0o600); err != nil {
@@ -609,7 +630,10 @@ func child(path, name string) error {
 	}
 	for i := range 20 {
 		for _, session := range []string{fmt.Sprint(name, i), fmt.Sprint("all", i)} {
-			docs := []recall.Doc{{Seq: 1, Kind: recall.Said, Text: "shared words of " + session}, {Seq: 2, Kind: recall.Said, Text: "more of " + session}}
+			docs := []recall.Doc{
+				{Seq: 1, Kind: recall.Said, Text: "shared words of " + session},
+				{Seq: 2, Kind: recall.Said, Text: "more of " + session},
+			}
 			if err := x.Add(ctx, session, recall.Mark{Seq: 2}, docs); err != nil {
 				return err
 			}
@@ -658,7 +682,8 @@ func TestManyProcesses(t *testing.T) {
 // of its words at least.
 func FuzzSearch(f *testing.F) {
 	for _, q := range []string{
-		`a"b`, `"`, `""""`, "a AND", "NOT", "NEAR(a b)", "a*b*", "*", "col:word", "word:a", "-a", "^a", "(", "a OR b)", "_s1", "{x y}:z", "\x00", "\xff", "é*", "日本*", "日", "ﬁ", "𝐀", "١٢", "a_b-c/d", `"a_b" c`,
+		`a"b`, `"`, `""""`, "a AND", "NOT", "NEAR(a b)", "a*b*", "*", "col:word", "word:a", "-a", "^a", "(", "a OR b)", "_s1", "{x y}:z", "\x00",
+		"\xff", "é*", "日本*", "日", "ﬁ", "𝐀", "١٢", "a_b-c/d", `"a_b" c`,
 		"İ", "ß", "words: hello", "\u0301", "a\u0301*", `'; DROP TABLE docs; --`, "ꙮ𞤀x", "aaa*", `"日本語 hello`,
 	} {
 		f.Add(q, "hello world of words")

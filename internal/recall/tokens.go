@@ -227,7 +227,8 @@ func single(s string) string {
 // those of snake_case and of paths do: nothing but one or two signs is between.
 func joined(text string, a, b token) bool {
 	between := b.from - a.to
-	return between > 0 && between <= 2 && strings.IndexFunc(text[a.to:b.from], func(r rune) bool { return r >= utf8.RuneSelf || r == '"' || parts(r) }) < 0
+	return between > 0 && between <= 2 && strings.IndexFunc(text[a.to:b.from],
+		func(r rune) bool { return r >= utf8.RuneSelf || r == '"' || parts(r) }) < 0
 }
 
 // each is tokens as a sequence.

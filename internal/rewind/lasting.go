@@ -12,12 +12,13 @@ import (
 
 // Lasting is something a call has done that no rewind takes back.
 type Lasting struct {
-	Seq     uint64    `json:"seq"`
-	Time    time.Time `json:"time"`
-	Key     string    `json:"key"` // of the call, the same however often it is sent: an idempotency key; empty of what goes on after the session
-	Tool    string    `json:"tool"`
-	Effects []string  `json:"effects"`
-	Outcome string    `json:"outcome"` // empty: it is not known how it ended
+	Seq  uint64    `json:"seq"`
+	Time time.Time `json:"time"`
+	// of the call, the same however often it is sent: an idempotency key; empty of what goes on after the session
+	Key     string   `json:"key"`
+	Tool    string   `json:"tool"`
+	Effects []string `json:"effects"`
+	Outcome string   `json:"outcome"` // empty: it is not known how it ended
 }
 
 // Lasting lists what the calls of a session have done outside of its workspace:

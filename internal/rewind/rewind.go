@@ -49,7 +49,10 @@ func (room *Room) snapshots(root string) *snapshot.Store {
 // only. What git ignores is kept, as a call could have it ignored.
 func (room *Room) skipped(root string) func(path string, dir bool) bool {
 	at := room.Places(root)
-	made := []string{"node_modules", ".venv", "venv", "__pycache__", ".tox", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".gradle", ".next", ".terraform"}
+	made := []string{
+		"node_modules", ".venv", "venv", "__pycache__", ".tox",
+		".mypy_cache", ".pytest_cache", ".ruff_cache", ".gradle", ".next", ".terraform",
+	}
 	return func(path string, dir bool) bool {
 		return dir && slices.Contains(made, filepath.Base(path)) || at.Of(filepath.Join(root, filepath.FromSlash(path))).Guard != places.Plain
 	}
@@ -57,7 +60,9 @@ func (room *Room) skipped(root string) func(path string, dir bool) bool {
 
 // Checkpointing returns what takes checkpoints for a session, and finishes a
 // rewind that a crash has cut off.
-func (room *Room) Checkpointing(ctx context.Context, root string, warn func(string)) (func(context.Context) (event.Checkpoint, error), error) {
+func (room *Room) Checkpointing(ctx context.Context, root string,
+	warn func(string),
+) (func(context.Context) (event.Checkpoint, error), error) {
 	store := room.snapshots(root)
 	if store == nil {
 		return nil, nil
@@ -279,7 +284,8 @@ func (room *Room) To(ctx context.Context, st inspan.Status, named string, files,
 	if named != "last" {
 		n, err := strconv.ParseUint(named, 10, 64)
 		if err != nil || n < points[0].Seq || n > st.Seq {
-			return nil, words.Misuse{Err: fmt.Errorf("--to: %q is no number of what was said, or of an event since; 'inspan rewind %s' lists what was said",
+			return nil, words.Misuse{Err: fmt.Errorf("--to: %q is no number of what was said, or of an event since; 'inspan rewind %s' lists what "+
+				"was said",
 				named, st.Session)}
 		}
 		seq = n

@@ -173,7 +173,10 @@ func TestBackAndRedo(t *testing.T) {
 		t.Errorf("the conversation goes to %d, want %d", way.To, said-1)
 	}
 	lines := strings.Join(way.Lines(false), "\n")
-	for _, want := range []string{"changed gets its content back", "gone comes back", "sub/made is removed, as the agent made it", "the conversation goes to"} {
+	for _, want := range []string{
+		"changed gets its content back", "gone comes back",
+		"sub/made is removed, as the agent made it", "the conversation goes to",
+	} {
 		if !strings.Contains(lines, want) {
 			t.Errorf("no %q in\n%s", want, lines)
 		}
@@ -353,7 +356,8 @@ func TestLasting(t *testing.T) {
 	in := func(name string) string { return filepath.Join(p.root, name) }
 	call := func(id string, outcome event.Outcome, effects ...tool.Effect) {
 		t.Helper()
-		p.write(t, event.Replied{Parts: llm.Parts{llm.Call{ID: id, Name: "bash"}}}, event.Judged{Call: id, Action: tool.Allow, Effects: effects}, event.Started{Call: id})
+		p.write(t, event.Replied{Parts: llm.Parts{llm.Call{ID: id, Name: "bash"}}},
+			event.Judged{Call: id, Action: tool.Allow, Effects: effects}, event.Started{Call: id})
 		if outcome != "" {
 			p.write(t, event.Ended{Call: id, Outcome: outcome})
 		}
@@ -364,11 +368,15 @@ func TestLasting(t *testing.T) {
 	call("net", event.OutcomeFailed,
 		tool.Effect{Kind: tool.Execute, Text: "curl x"}, tool.Effect{Kind: tool.Network, Text: "example.com"},
 		tool.Effect{Kind: tool.Execute, Text: "make"}, tool.Effect{Kind: tool.Network, Text: "*"})
-	call("secret", event.OutcomeOK, tool.Effect{Kind: tool.Read, Path: in(".env"), Sensitive: "holds keys"}, tool.Effect{Kind: tool.Write, Path: in(".env"), Sensitive: "holds keys"})
+	call("secret", event.OutcomeOK, tool.Effect{Kind: tool.Read, Path: in(".env"), Sensitive: "holds keys"},
+		tool.Effect{Kind: tool.Write, Path: in(".env"), Sensitive: "holds keys"})
 	call("any", "", tool.Effect{Kind: tool.External}, tool.Effect{Kind: tool.External, Text: "send mail"})
 	// A call that was judged and has not begun has done nothing.
 	p.write(t, event.Replied{Parts: llm.Parts{llm.Call{ID: "denied", Name: "bash"}}},
-		event.Judged{Call: "denied", Action: tool.Deny, Effects: []tool.Effect{{Kind: tool.External}}}, event.Ended{Call: "denied", Outcome: event.OutcomeDenied})
+		event.Judged{Call: "denied", Action: tool.Deny, Effects: []tool.Effect{{Kind: tool.External}}}, event.Ended{
+			Call:    "denied",
+			Outcome: event.OutcomeDenied,
+		})
 	p.write(t, event.Finished{Job: "1", Kept: true, Command: "serve", PID: 42}, event.Finished{Job: "2"})
 	list, err := p.Lasting(t.Context(), p.log.ID())
 	if err != nil {

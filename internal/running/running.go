@@ -194,7 +194,8 @@ func (t *Table) stop(ctx context.Context, id string, now bool, wait time.Duratio
 	}
 	switch {
 	case child:
-		return "", fmt.Errorf("session %s has not stopped within %s; it runs in process %d, which has others: inspan stop %s", id, wait, h.PID, h.Session)
+		return "", fmt.Errorf("session %s has not stopped within %s; it runs in process %d, which has others: inspan stop %s",
+			id, wait, h.PID, h.Session)
 	case !h.Here():
 		return "", fmt.Errorf("session %s is driven by process %d on %s; end that there", id, h.PID, h.Host)
 	}

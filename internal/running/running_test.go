@@ -61,13 +61,16 @@ func TestNext(t *testing.T) {
 	stopped := func(r event.Reason) inspan.Status {
 		return inspan.Status{Session: "s", Stopped: &event.Stopped{Reason: r}}
 	}
-	if got, err := (&running.Table{}).Next(stopped(event.ReasonDone), "More.", "resume"); err != nil || len(got) != 1 || got[0].(event.Said).Parts.Text() != "More." {
+	if got, err := (&running.Table{}).Next(stopped(event.ReasonDone), "More.", "resume"); err != nil || len(got) != 1 ||
+		got[0].(event.Said).Parts.Text() != "More." {
 		t.Errorf("a new task: %+v, %v", got, err)
 	}
-	if got, err := (&running.Table{}).Next(stopped(event.ReasonDone), "", "resume"); !misused(err) || !strings.Contains(err.Error(), "inspan resume s") || got != nil {
+	if got, err := (&running.Table{}).Next(stopped(event.ReasonDone), "", "resume"); !misused(err) ||
+		!strings.Contains(err.Error(), "inspan resume s") || got != nil {
 		t.Errorf("done: %+v, %v", got, err)
 	}
-	if got, err := (&running.Table{}).Next(stopped(event.ReasonCancelled), "", "resume"); err != nil || len(got) != 1 || len(got[0].(event.Said).Parts) != 0 {
+	if got, err := (&running.Table{}).Next(stopped(event.ReasonCancelled), "", "resume"); err != nil ||
+		len(got) != 1 || len(got[0].(event.Said).Parts) != 0 {
 		t.Errorf("interrupted: %+v, %v", got, err)
 	}
 	if got, err := (&running.Table{}).Next(inspan.Status{}, "", "resume"); err != nil || got != nil {
@@ -293,7 +296,10 @@ func TestServices(t *testing.T) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{"1-x.json": `{"session":"s","command":"serve","pid":999999999,"mark":"none"}`, "2-x.json": `{broken`, "3-x.json": ``} {
+	for name, text := range map[string]string{
+		"1-x.json": `{"session":"s","command":"serve","pid":999999999,"mark":"none"}`,
+		"2-x.json": `{broken`, "3-x.json": ``,
+	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -172,7 +172,10 @@ func (t *Table) WithServices(list []Driven) ([]Driven, error) {
 	}
 	host, _ := os.Hostname() // as for those that are driven
 	for _, s := range services {
-		list = append(list, Driven{ID: s.Session, Parent: session.Parent(s.Session), PID: s.PID, Host: host, Since: s.Since, State: StateKept, What: s.Command})
+		list = append(list, Driven{
+			ID: s.Session, Parent: session.Parent(s.Session),
+			PID: s.PID, Host: host, Since: s.Since, State: StateKept, What: s.Command,
+		})
 	}
 	return list, nil
 }

@@ -154,7 +154,10 @@ func temporary() string {
 
 func (b *boxes) limits(level tool.Level) limits {
 	l := b.o.Limits
-	out := limits{CPU: uint64(l.CPU.Seconds()), Memory: uint64(l.Memory), Processes: uint64(l.Processes), FileSize: uint64(l.FileSize), OpenFiles: uint64(l.OpenFiles)}
+	out := limits{
+		CPU: uint64(l.CPU.Seconds()), Memory: uint64(l.Memory),
+		Processes: uint64(l.Processes), FileSize: uint64(l.FileSize), OpenFiles: uint64(l.OpenFiles),
+	}
 	if out.FileSize == 0 {
 		out.FileSize = defaultFileSize
 		if level == tool.BoxRead {

@@ -37,15 +37,20 @@ func boxedBy(t testing.TB, landlock int) (env tool.Env, home, state string) {
 	}
 	root, home, state := filepath.Join(dir, "ws"), filepath.Join(dir, "home"), filepath.Join(dir, "state")
 	for name, text := range map[string]string{
-		"ws/plain": "plain", "ws/.env": "secret", "ws/a/b/.env": "secret", "ws/a/b/ok": "ok", "ws/keys/x.pem": "secret", "ws/.git/config": "[core]\n", "ws/.git/HEAD": "ref: refs/heads/main\n",
-		"ws/.git/hooks/old": "", "ws/sub/.git/config": "", "ws/.mcp.json": "{}", "home/.ssh/id": "secret", "home/private": "private", "state/session": "secret",
+		"ws/plain": "plain", "ws/.env": "secret", "ws/a/b/.env": "secret", "ws/a/b/ok": "ok", "ws/keys/x.pem": "secret",
+		"ws/.git/config": "[core]\n", "ws/.git/HEAD": "ref: refs/heads/main\n",
+		"ws/.git/hooks/old": "", "ws/sub/.git/config": "", "ws/.mcp.json": "{}", "home/.ssh/id": "secret", "home/private": "private",
+		"state/session": "secret",
 	} {
 		path := filepath.Join(dir, name)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	env, err = sandbox.Local(root, nil, sandbox.Options{Self: self, Map: places.Map{Home: home, State: []string{state}}, State: state, Landlock: landlock})
+	env, err = sandbox.Local(root, nil, sandbox.Options{
+		Self: self,
+		Map:  places.Map{Home: home, State: []string{state}}, State: state, Landlock: landlock,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +117,10 @@ func TestNoKeeper(t *testing.T) {
 		}
 	}
 	env, _, _ = boxed(t)
-	if _, err := env.Procs.Start(t.Context(), tool.Command{Args: []string{"true"}, Dir: env.Root, Box: tool.Box{Level: "paper"}}); !errors.Is(err, tool.ErrNoBox) {
+	if _, err := env.Procs.Start(t.Context(), tool.Command{
+		Args: []string{"true"}, Dir: env.Root,
+		Box: tool.Box{Level: "paper"},
+	}); !errors.Is(err, tool.ErrNoBox) {
 		t.Errorf("unknown level: %v", err)
 	}
 }
@@ -131,7 +139,8 @@ func attempts() []attempt {
 		{name: "write", script: "echo x >new", read: true},
 		{name: "append", script: "echo x >>plain", read: true},
 		{name: "truncate", script: "truncate -s0 plain", read: true},
-		{name: "open to truncate", script: py + `'import os; os.open("plain", os.O_RDONLY|os.O_TRUNC); raise SystemExit(os.stat("plain").st_size)'`, read: true},
+		{name: "open to truncate", script: py +
+			`'import os; os.open("plain", os.O_RDONLY|os.O_TRUNC); raise SystemExit(os.stat("plain").st_size)'`, read: true},
 		{name: "remove", script: "rm plain", read: true},
 		{name: "rename", script: "mv plain moved", read: true},
 		{name: "make a folder", script: "mkdir d", read: true},
@@ -158,20 +167,43 @@ func attempts() []attempt {
 		{name: "read a secret by a hard link", script: "ln .env h; grep secret h", read: true, workspace: true},
 		{name: "read sessions", script: "grep secret $STATE/session", read: true, workspace: true},
 		{name: "read keys of the home", script: "grep secret $OUT/.ssh/id", read: true, workspace: true},
-		{name: "read with ld.so", script: "cp /bin/cat c 2>/dev/null; $(ls /lib64/ld-linux* /lib/ld-linux* 2>/dev/null | head -1) /bin/cat $OUT/private", read: true, workspace: true},
+		{
+			name:   "read with ld.so",
+			script: "cp /bin/cat c 2>/dev/null; $(ls /lib64/ld-linux* /lib/ld-linux* 2>/dev/null | head -1) /bin/cat $OUT/private", read: true,
+			workspace: true,
+		},
 		{name: "signal the parent", script: "kill -0 $HOST", read: true, workspace: true},
-		{name: "limits of the parent", script: py + `'import resource, os; resource.prlimit(int(os.environ["HOST"]), resource.RLIMIT_CORE)'`, read: true, workspace: true},
+		{
+			name: "limits of the parent", script: py + `'import resource, os; resource.prlimit(int(os.environ["HOST"]), resource.RLIMIT_CORE)'`,
+			read: true, workspace: true,
+		},
 		{name: "environment of the parent", script: "tr '\\0' x </proc/$HOST/environ | grep -q PATH", read: true, workspace: true},
 		{name: "memory of the parent", script: "exec 9</proc/$HOST/mem", read: true, workspace: true},
 		{name: "root of the parent", script: "ls /proc/$HOST/root/proc", read: true, workspace: true},
 		{name: "tcp", script: "exec 9<>/dev/tcp/127.0.0.1/$PORT", read: true, workspace: true},
-		{name: "udp", script: py + `'import socket, os; s=socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(2); s.sendto(b"x", ("127.0.0.1", int(os.environ["UDP"]))); s.recv(9)'`, read: true, workspace: true},
-		{name: "abstract socket", script: py + `'import socket, os; socket.socket(socket.AF_UNIX).connect("\0"+os.environ["ABSTRACT"])'`, read: true, workspace: true},
-		{name: "path socket", script: py + `'import socket, os; socket.socket(socket.AF_UNIX).connect(os.environ["OUT"]+"/s")'`, read: true, workspace: true},
-		{name: "datagram pair", script: py + `'import socket, os; socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)[0].sendto(b"x", os.environ["OUT"]+"/d")'`, read: true, workspace: true},
+		{name: "udp", script: py +
+			`'import socket, os; s=socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(2); s.sendto(b"x", ("127.0.0.1", ` +
+			`int(os.environ["UDP"]))); s.recv(9)'`, read: true, workspace: true},
+		{
+			name: "abstract socket", script: py + `'import socket, os; socket.socket(socket.AF_UNIX).connect("\0"+os.environ["ABSTRACT"])'`,
+			read: true, workspace: true,
+		},
+		{
+			name: "path socket", script: py + `'import socket, os; socket.socket(socket.AF_UNIX).connect(os.environ["OUT"]+"/s")'`,
+			read: true, workspace: true,
+		},
+		{
+			name: "datagram pair", script: py +
+				`'import socket, os; socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)[0].sendto(b"x", os.environ["OUT"]+"/d")'`, read: true,
+			workspace: true,
+		},
 		{name: "netlink", script: py + `'import socket; socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)'`, read: true, workspace: true},
 		{name: "packets", script: py + `'import socket; socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)'`, read: true, workspace: true},
-		{name: "memory file", script: py + `'import os; fd=os.memfd_create("x"); os.write(fd, open("/bin/true","rb").read()); os.execve("/proc/self/fd/%d" % fd, ["x"], {})'`, read: true},
+		{
+			name: "memory file", script: py +
+				`'import os; fd=os.memfd_create("x"); os.write(fd, open("/bin/true","rb").read()); os.execve("/proc/self/fd/%d" % fd, ["x"], {})'`,
+			read: true,
+		},
 		{name: "io_uring", script: calls(425, "1, buf"), read: true, workspace: true},
 		{name: "new namespaces", script: "unshare -Ur true", read: true, workspace: true},
 		{name: "mount", script: "unshare -Urm mount -t tmpfs x /mnt", read: true, workspace: true},
@@ -198,7 +230,8 @@ func attempts() []attempt {
 // calls makes a system call by its number on amd64; other processors have
 // other numbers.
 func calls(nr int, args string) string {
-	return fmt.Sprintf(`python3 -c 'import ctypes; buf=ctypes.create_string_buffer(200); l=ctypes.CDLL(None, use_errno=True); raise SystemExit(0 if l.syscall(%d, %s) >= 0 else 1)'`, nr, strings.ReplaceAll(args, "'", `"`))
+	return fmt.Sprintf(`python3 -c 'import ctypes; buf=ctypes.create_string_buffer(200); l=ctypes.CDLL(None, use_errno=True); raise `+
+		`SystemExit(0 if l.syscall(%d, %s) >= 0 else 1)'`, nr, strings.ReplaceAll(args, "'", `"`))
 }
 
 // outsider is what attempts try to reach.
@@ -314,7 +347,8 @@ func TestReadBoxOlder(t *testing.T) {
 		if err := victim.Start(); err != nil {
 			t.Fatal(err)
 		}
-		text := fmt.Sprintf("kill -9 %d; kill -9 -1; echo x >plain; echo x >/tmp/left; echo x >new; rm -rf a .git; chmod 777 plain; mv a b; ln -s x y; touch -d 2001-01-01 plain; ls /proc/%[1]d", victim.Process.Pid)
+		text := fmt.Sprintf("kill -9 %d; kill -9 -1; echo x >plain; echo x >/tmp/left; echo x >new; rm -rf a .git; chmod 777 plain; mv a b; ln "+
+			"-s x y; touch -d 2001-01-01 plain; ls /proc/%[1]d", victim.Process.Pid)
 		before, err := os.Stat(filepath.Join(env.Root, "plain"))
 		if err != nil {
 			t.Fatal(err)
@@ -351,9 +385,12 @@ func TestBoxWorks(t *testing.T) {
 			env, _, _ := boxedBy(t, landlock)
 			need(t, env, level)
 			for _, text := range []string{
-				"cat plain a/b/ok .git/config", "ls -la . a/b / >/dev/null || ls -la . a/b >/dev/null", "cat <<<here", "printf '3\n1\n' | sort", "echo x >$TMPDIR/f && cat $TMPDIR/f",
-				"git --version", "echo x >/dev/null", "head -c9 /dev/urandom >/dev/null", "timeout 5 true", "sleep 0.01 & kill $!", "cat /etc/hostname /etc/passwd >/dev/null",
-				"python3 -c 'import subprocess; subprocess.run([\"true\"], check=True)'", "perl -e 'print 1'", "ps -e >/dev/null || cat /proc/self/status >/dev/null", "(exec 9</dev/zero)",
+				"cat plain a/b/ok .git/config", "ls -la . a/b / >/dev/null || ls -la . a/b >/dev/null", "cat <<<here", "printf '3\n1\n' | sort",
+				"echo x >$TMPDIR/f && cat $TMPDIR/f",
+				"git --version", "echo x >/dev/null", "head -c9 /dev/urandom >/dev/null", "timeout 5 true", "sleep 0.01 & kill $!",
+				"cat /etc/hostname /etc/passwd >/dev/null",
+				"python3 -c 'import subprocess; subprocess.run([\"true\"], check=True)'", "perl -e 'print 1'",
+				"ps -e >/dev/null || cat /proc/self/status >/dev/null", "(exec 9</dev/zero)",
 				"! test -e new.file", "find . -name ok | grep -q ok", "grep -r plain plain", "diff <(echo a) <(echo a)",
 			} {
 				if code, out, refused := script(t, env, tool.Box{Level: level}, text); code != 0 || len(refused) > 0 {
@@ -364,7 +401,9 @@ func TestBoxWorks(t *testing.T) {
 	}
 	env, _, state := boxed(t)
 	need(t, env, tool.BoxWorkspace)
-	code, out, refused := script(t, env, tool.Box{Level: tool.BoxWorkspace}, "mkdir d && echo x >d/f && mv d/f g && rm plain && chmod 600 g && echo x >$XDG_CACHE_HOME/kept && python3 -c 'import socket; l=socket.create_server((\"127.0.0.1\",0)); socket.create_connection(l.getsockname())'")
+	code, out, refused := script(t, env, tool.Box{Level: tool.BoxWorkspace},
+		"mkdir d && echo x >d/f && mv d/f g && rm plain && chmod 600 g && echo x >$XDG_CACHE_HOME/kept && python3 -c 'import socket; "+
+			"l=socket.create_server((\"127.0.0.1\",0)); socket.create_connection(l.getsockname())'")
 	if code != 0 || len(refused) > 0 {
 		t.Errorf("exit code %d, refused %q\n%s", code, refused, out)
 	}
@@ -409,13 +448,15 @@ func tree(t *testing.T, root string) string {
 func TestBoxGit(t *testing.T) {
 	env, _, _ := boxed(t)
 	need(t, env, tool.BoxWorkspace)
-	if code, out, _ := script(t, env, tool.Box{Level: tool.BoxNone}, "rm -r .git sub && git init -q -b main . && git config user.name x && git config user.email x@y"); code != 0 {
+	if code, out, _ := script(t, env, tool.Box{Level: tool.BoxNone},
+		"rm -r .git sub && git init -q -b main . && git config user.name x && git config user.email x@y"); code != 0 {
 		t.Fatal(out)
 	}
 	box := tool.Box{Level: tool.BoxWorkspace, Git: true}
 	for text, want := range map[string]bool{
-		"git add plain && git commit -qm one && git checkout -qb other": true, "git config core.pager x": false, "echo x >.git/hooks/pre-commit": false,
-		"mv .git g": false, "mv .git/hooks .git/h": false, "echo x >.git/config": false,
+		"git add plain && git commit -qm one && git checkout -qb other": true, "git config core.pager x": false,
+		"echo x >.git/hooks/pre-commit": false,
+		"mv .git g":                     false, "mv .git/hooks .git/h": false, "echo x >.git/config": false,
 	} {
 		if code, out, refused := script(t, env, box, text); want != (code == 0) || len(refused) > 0 {
 			t.Errorf("%s: exit code %d, refused %q\n%s", text, code, refused, out)
@@ -433,7 +474,8 @@ func TestBoxGit(t *testing.T) {
 func TestMasksStay(t *testing.T) {
 	env, _, _ := boxed(t)
 	need(t, env, tool.BoxWorkspace)
-	text := calls(166, "b'.env', 2") + " || umount .env || umount -l . || mount -o remount,rw / || mount --bind /usr .git || nsenter -t 1 -m cat .env || cat .env"
+	text := calls(166, "b'.env', 2") +
+		" || umount .env || umount -l . || mount -o remount,rw / || mount --bind /usr .git || nsenter -t 1 -m cat .env || cat .env"
 	if code, out, _ := script(t, env, tool.Box{Level: tool.BoxWorkspace}, text); code == 0 || strings.Contains(out, "secret") {
 		t.Errorf("exit code %d\n%s", code, out)
 	}
@@ -445,7 +487,10 @@ func TestLimits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	env, err := sandbox.Local(t.TempDir(), nil, sandbox.Options{Self: self, Limits: sandbox.Limits{FileSize: 1 << 20, OpenFiles: 64, Memory: 256 << 20}})
+	env, err := sandbox.Local(t.TempDir(), nil, sandbox.Options{
+		Self:   self,
+		Limits: sandbox.Limits{FileSize: 1 << 20, OpenFiles: 64, Memory: 256 << 20},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,8 @@ func FuzzOrder(f *testing.F) {
 			t.Skip("the kernel takes none")
 		}
 		want := order{
-			Path: a, Args: []string{b, c}, Env: []string{}, Read: []grant{{Path: a, Holes: []string{b}}}, Box: tool.Box{Level: tool.BoxRead, Write: []string{c}},
+			Path: a, Args: []string{b, c}, Env: []string{}, Read: []grant{{Path: a, Holes: []string{b}}},
+			Box:  tool.Box{Level: tool.BoxRead, Write: []string{c}},
 			Map:  places.Map{Root: a, State: []string{b}, Moved: map[string]string{c: a}},
 			View: view{Before: []seen{{b, 1 << 63, 2, true}}},
 		}

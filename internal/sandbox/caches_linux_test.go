@@ -28,14 +28,18 @@ func TestFetchedOnce(t *testing.T) {
 	}
 	module, _, _ := strings.Cut(string(sum[strings.Index(string(sum), "github.com/google/go-cmp "):]), " h1:")
 	for name, text := range map[string]string{
-		"go.mod": "module m\n\nrequire " + module + "\n", "go.sum": string(sum), "m.go": "package m\n\nimport _ \"github.com/google/go-cmp/cmp\"\n",
+		"go.mod": "module m\n\nrequire " + module + "\n", "go.sum": string(sum),
+		"m.go": "package m\n\nimport _ \"github.com/google/go-cmp/cmp\"\n",
 	} {
 		if err := os.WriteFile(filepath.Join(env.Root, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	box := tool.Box{Level: tool.BoxWorkspace, Read: []string{own, goroot}}
-	vars := []string{"PATH=" + filepath.Join(goroot, "bin") + ":/usr/bin:/bin", "GOMODCACHE=" + own, "GOFLAGS=-mod=mod", "GONOSUMDB=*", "GOTOOLCHAIN=local"}
+	vars := []string{
+		"PATH=" + filepath.Join(goroot, "bin") + ":/usr/bin:/bin",
+		"GOMODCACHE=" + own, "GOFLAGS=-mod=mod", "GONOSUMDB=*", "GOTOOLCHAIN=local",
+	}
 	if code, out, _ := script(t, env, box, "go env GOMODCACHE", vars...); code != 0 || strings.TrimSpace(out) != own {
 		t.Errorf("%d %s", code, out)
 	}
@@ -44,14 +48,16 @@ func TestFetchedOnce(t *testing.T) {
 	if code, out, _ := script(t, env, with, "go mod download", vars...); code != 0 {
 		t.Fatalf("%d %s", code, out)
 	}
-	if kept, err := filepath.Glob(filepath.Join(state, "cache", "*", "go-mod", "cache", "download", "github.com", "google")); err != nil || len(kept) != 1 {
+	if kept, err := filepath.Glob(filepath.Join(state, "cache", "*", "go-mod", "cache", "download", "github.com", "google")); err != nil ||
+		len(kept) != 1 {
 		t.Errorf("fetched to %q, %v", kept, err)
 	}
 	box.Read = []string{goroot}
 	if code, out, _ := script(t, env, box, "go build ./...", vars...); code != 0 {
 		t.Errorf("%d %s", code, out)
 	}
-	if code, out, _ := script(t, env, tool.Box{Level: tool.BoxWorkspace}, "chmod -R u+w $GOMODCACHE", vars...); code != 0 { // so that it can be removed
+	// so that it can be removed
+	if code, out, _ := script(t, env, tool.Box{Level: tool.BoxWorkspace}, "chmod -R u+w $GOMODCACHE", vars...); code != 0 {
 		t.Errorf("%d %s", code, out)
 	}
 }

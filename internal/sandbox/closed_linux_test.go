@@ -42,9 +42,11 @@ func TestPlacesOutOfReach(t *testing.T) {
 		need(t, env, level)
 		box := tool.Box{Level: level, Read: []string{filepath.Join(state, "plugins/p")}}
 		for text, want := range map[string]bool{
-			"grep ok ws/deep/open": true, "chmod 700 ws/shut; grep secret ws/shut/.env": false, "chmod 700 ws/deep/shut/a; grep secret ws/deep/shut/a/b/.env": false,
-			"grep secret state/inner/x": false, "grep secret state/session": false, "grep shown state/plugins/p/run": true, "grep secret state/plugins/q/run": false,
-			"echo x >state/new": false, "echo x >state/plugins/p/run": false,
+			"grep ok ws/deep/open": true, "chmod 700 ws/shut; grep secret ws/shut/.env": false,
+			"chmod 700 ws/deep/shut/a; grep secret ws/deep/shut/a/b/.env": false,
+			"grep secret state/inner/x":                                   false, "grep secret state/session": false, "grep shown state/plugins/p/run": true,
+			"grep secret state/plugins/q/run": false,
+			"echo x >state/new":               false, "echo x >state/plugins/p/run": false,
 		} {
 			if code, out, _ := script(t, wide, box, text); want != (code == 0) {
 				t.Errorf("%s box: %s: exit code %d\n%s", level, text, code, out)

@@ -39,12 +39,19 @@ func TestSockets(t *testing.T) {
 func TestBareRepositories(t *testing.T) {
 	env, _, _ := boxed(t)
 	need(t, env, tool.BoxWorkspace)
-	put(t, env.Root, map[string]string{"old/HEAD": "", "old/objects/x": "", "old/refs/x": "", "old/config": "", "hooks/x": "", ".git/config": "[core]\n\thooksPath = hooks\n"})
+	put(t, env.Root, map[string]string{
+		"old/HEAD": "", "old/objects/x": "", "old/refs/x": "", "old/config": "", "hooks/x": "",
+		".git/config": "[core]\n\thooksPath = hooks\n",
+	})
 	box := tool.Box{Level: tool.BoxWorkspace}
-	if _, _, refused := script(t, env, box, "mkdir -p b/objects b/refs; echo x >b/HEAD; echo x >b/config"); len(refused) != 1 || !gone(filepath.Join(env.Root, "b/HEAD")) || gone(filepath.Join(env.Root, "b/config")) {
+	if _, _, refused := script(t, env, box, "mkdir -p b/objects b/refs; echo x >b/HEAD; echo x >b/config"); len(refused) != 1 ||
+		!gone(filepath.Join(env.Root, "b/HEAD")) || gone(filepath.Join(env.Root, "b/config")) {
 		t.Errorf("refused %q", refused)
 	}
-	for text, want := range map[string]bool{"echo x >>old/config": false, "echo x >>hooks/x": false, "echo x >hooks/y": false, "mv old old2": false, "echo x >old/objects/y; echo x >HEAD; rm HEAD": true} {
+	for text, want := range map[string]bool{
+		"echo x >>old/config": false, "echo x >>hooks/x": false, "echo x >hooks/y": false,
+		"mv old old2": false, "echo x >old/objects/y; echo x >HEAD; rm HEAD": true,
+	} {
 		if code, out, refused := script(t, env, box, text); want != (code == 0) || len(refused) > 0 {
 			t.Errorf("%s: exit code %d, refused %q\n%s", text, code, refused, out)
 		}
@@ -57,8 +64,10 @@ func TestModes(t *testing.T) {
 	need(t, env, tool.BoxWorkspace)
 	const py = "import os, stat; "
 	for _, text := range []string{
-		"chmod 4755 plain && test -u plain", "chmod 2755 plain && test -g plain", "python3 -c '" + py + "os.fchmod(os.open(\"plain\", 0), 0o4755)' && test -u plain",
-		"python3 -c '" + py + "os.open(\"new\", os.O_CREAT|os.O_WRONLY, 0o4755)' && test -u new", "python3 -c '" + py + "os.mknod(\"node\", 0o104755)' && test -u node",
+		"chmod 4755 plain && test -u plain", "chmod 2755 plain && test -g plain", "python3 -c '" + py +
+			"os.fchmod(os.open(\"plain\", 0), 0o4755)' && test -u plain",
+		"python3 -c '" + py + "os.open(\"new\", os.O_CREAT|os.O_WRONLY, 0o4755)' && test -u new", "python3 -c '" + py +
+			"os.mknod(\"node\", 0o104755)' && test -u node",
 	} {
 		for _, level := range []tool.Level{tool.BoxNone, tool.BoxWorkspace} {
 			code, out, _ := script(t, env, tool.Box{Level: level}, "rm -f new node; chmod 644 plain; "+text)
@@ -67,7 +76,8 @@ func TestModes(t *testing.T) {
 			}
 		}
 	}
-	if code, out, _ := script(t, env, tool.Box{Level: tool.BoxWorkspace}, "chmod 755 plain && chmod +t a && echo x >n && mkdir -m 700 e"); code != 0 {
+	if code, out, _ := script(t, env, tool.Box{Level: tool.BoxWorkspace},
+		"chmod 755 plain && chmod +t a && echo x >n && mkdir -m 700 e"); code != 0 {
 		t.Error(out)
 	}
 }
@@ -88,7 +98,9 @@ func TestWorktrees(t *testing.T) {
 	env, _, _ := boxed(t)
 	need(t, env, tool.BoxWorkspace)
 	other, _, _ := boxed(t)
-	if code, out, _ := script(t, env, tool.Box{Level: tool.BoxNone}, "rm -rf .git sub $WT && git init -q . && git config user.name x && git config user.email x@y && git add plain && git commit -qm one && git worktree add -q $WT", "WT="+other.Root); code != 0 {
+	if code, out, _ := script(t, env, tool.Box{Level: tool.BoxNone},
+		"rm -rf .git sub $WT && git init -q . && git config user.name x && git config user.email x@y && git add plain && git commit -qm one && "+
+			"git worktree add -q $WT", "WT="+other.Root); code != 0 {
 		t.Fatal(out)
 	}
 	box, vars := tool.Box{Level: tool.BoxWorkspace, Git: true}, "REPO="+env.Root
@@ -130,7 +142,8 @@ func TestBlind(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("ROOT LOOKS INTO EVERY FOLDER")
 	}
-	if code, out, refused := script(t, env, tool.Box{Level: tool.BoxWorkspace}, "mkdir -p n/.git && chmod 311 n"); code != 0 || len(refused) != 1 || !gone(filepath.Join(env.Root, "n")) {
+	if code, out, refused := script(t, env, tool.Box{Level: tool.BoxWorkspace}, "mkdir -p n/.git && chmod 311 n"); code != 0 ||
+		len(refused) != 1 || !gone(filepath.Join(env.Root, "n")) {
 		t.Errorf("exit code %d, refused %q\n%s", code, refused, out)
 	}
 }
@@ -140,7 +153,8 @@ func TestDevicesThatAreNamed(t *testing.T) {
 	env, _, _ := boxed(t)
 	need(t, env, tool.BoxWorkspace)
 	box := tool.Box{Level: tool.BoxWorkspace, Read: []string{"/dev/urandom", "/dev/zero"}}
-	if code, out, _ := script(t, env, box, "head -c 3 /dev/urandom >r && head -c 3 /dev/zero >z && wc -c <r"); code != 0 || strings.TrimSpace(out) != "3" {
+	if code, out, _ := script(t, env, box, "head -c 3 /dev/urandom >r && head -c 3 /dev/zero >z && wc -c <r"); code != 0 ||
+		strings.TrimSpace(out) != "3" {
 		t.Errorf("exit code %d\n%s", code, out)
 	}
 }

@@ -21,13 +21,17 @@ import (
 )
 
 // lingering leaves processes in every way that a shell has.
-const lingering = `sleep 300 & setsid sleep 300 & (nohup sleep 300 >/dev/null 2>&1 &); trap '' TERM HUP; echo ready; while :; do sleep 1; done`
+const lingering = `sleep 300 & setsid sleep 300 & (nohup sleep 300 >/dev/null 2>&1 &); trap '' TERM HUP; echo ready; while :; do sleep ` +
+	`1; done`
 
 // dockedVictim starts a command in a container for each line it reads, says
 // "started" when it has, and waits to be killed.
 func dockedVictim() {
 	in := strings.Split(os.Getenv("SANDBOX_TEST_DOCK"), ",")
-	env, err := sandbox.Local(in[3], nil, sandbox.Options{Self: in[2], Default: tool.Level(in[4]), Container: &sandbox.Container{Engine: in[0], Image: in[1]}})
+	env, err := sandbox.Local(in[3], nil, sandbox.Options{
+		Self: in[2], Default: tool.Level(in[4]),
+		Container: &sandbox.Container{Engine: in[0], Image: in[1]},
+	})
 	if err != nil {
 		panic(err)
 	}
@@ -35,7 +39,10 @@ func dockedVictim() {
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {
 		go func() {
-			if _, err := env.Procs.Start(context.Background(), tool.Command{Args: []string{"sh", "-c", lingering}, Dir: env.Root, Output: os.Stdout}); err != nil {
+			if _, err := env.Procs.Start(context.Background(), tool.Command{
+				Args: []string{"sh", "-c", lingering},
+				Dir:  env.Root, Output: os.Stdout,
+			}); err != nil {
 				fmt.Println("failed", err)
 			}
 		}()
@@ -160,7 +167,10 @@ func TestContainerLeaves(t *testing.T) {
 	engines(t, func(t *testing.T, d *dock) {
 		env, _, _ := d.boxedIn(t)
 		for text, want := range map[string]bool{"true": false, "setsid sleep 300 >/dev/null 2>&1 & echo": true} {
-			p, err := env.Procs.Start(t.Context(), tool.Command{Args: []string{"sh", "-c", text}, Dir: env.Root, Box: tool.Box{Level: tool.BoxWorkspace}})
+			p, err := env.Procs.Start(t.Context(), tool.Command{
+				Args: []string{"sh", "-c", text},
+				Dir:  env.Root, Box: tool.Box{Level: tool.BoxWorkspace},
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -228,7 +238,8 @@ func stub(t *testing.T, run string) (engine, notes string) {
 	t.Helper()
 	dir := t.TempDir()
 	engine, notes = filepath.Join(dir, "engine"), filepath.Join(dir, "notes")
-	text := "#!/bin/sh\nprintf '%s\\n' \"$@\" >>" + notes + "\ncase $1 in --version) echo Docker version 1 ;; image) echo id ;; run) " + run + " ;; esac\n"
+	text := "#!/bin/sh\nprintf '%s\\n' \"$@\" >>" + notes + "\ncase $1 in --version) echo Docker version 1 ;; image) echo id ;; run) " +
+		run + " ;; esac\n"
 	if err := os.WriteFile(engine, []byte(text), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -247,17 +258,34 @@ func TestEngineIsTold(t *testing.T) {
 		want []string
 		not  []string
 	}{
-		{tool.Box{Level: tool.BoxRead}, []string{"--rm", "--pull=never", "--network=none", "--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges", "--pids-limit=77", "--memory=123456789", "type=bind,source=" + root + ",target=" + root + ",readonly", "--user=" + strconv.Itoa(os.Geteuid()) + ":" + strconv.Itoa(os.Getegid()), "--", "the/image"}, nil},
-		{tool.Box{Level: tool.BoxWorkspace}, []string{"--network=none", "--read-only", "--cap-drop=ALL", "--pids-limit=77", "type=bind,source=" + root + ",target=" + root}, nil},
-		{tool.Box{Level: tool.BoxNone}, []string{"--rm", "--pull=never", "type=bind,source=" + root + ",target=" + root, "--", "the/image"}, []string{"--network=none", "--read-only", "--cap-drop=ALL"}},
+		{tool.Box{Level: tool.BoxRead}, []string{
+			"--rm", "--pull=never", "--network=none", "--read-only", "--cap-drop=ALL",
+			"--security-opt=no-new-privileges", "--pids-limit=77", "--memory=123456789", "type=bind,source=" + root + ",target=" + root +
+				",readonly", "--user=" + strconv.Itoa(os.Geteuid()) + ":" + strconv.Itoa(os.Getegid()), "--", "the/image",
+		}, nil},
+		{tool.Box{Level: tool.BoxWorkspace}, []string{
+			"--network=none", "--read-only",
+			"--cap-drop=ALL", "--pids-limit=77", "type=bind,source=" + root + ",target=" + root,
+		}, nil},
+		{
+			tool.Box{Level: tool.BoxNone},
+			[]string{"--rm", "--pull=never", "type=bind,source=" + root + ",target=" + root, "--", "the/image"},
+			[]string{"--network=none", "--read-only", "--cap-drop=ALL"},
+		},
 	} {
-		env, err := sandbox.Local(root, nil, sandbox.Options{Self: self, Limits: sandbox.Limits{Processes: 77, Memory: 123456789}, Container: &sandbox.Container{Image: "the/image", Engine: engine}})
+		env, err := sandbox.Local(root, nil, sandbox.Options{
+			Self: self, Limits: sandbox.Limits{Processes: 77, Memory: 123456789},
+			Container: &sandbox.Container{Image: "the/image", Engine: engine},
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		_ = os.RemoveAll(filepath.Join(root, "a:b,c"))
 		_ = os.Remove(notes)
-		_, err = env.Procs.Start(t.Context(), tool.Command{Args: []string{"sh", "-c", "hidden-1"}, Env: []string{"TOKEN=hidden-2"}, Dir: root, Box: tt.box})
+		_, err = env.Procs.Start(t.Context(), tool.Command{
+			Args: []string{"sh", "-c", "hidden-1"},
+			Env:  []string{"TOKEN=hidden-2"}, Dir: root, Box: tt.box,
+		})
 		if !errors.Is(err, tool.ErrNoBox) || !strings.Contains(err.Error(), "no way") {
 			t.Errorf("%s: %v", tt.box.Level, err)
 		}
@@ -295,10 +323,16 @@ func TestContainerStartCancelled(t *testing.T) {
 	// The walls are known, so that nothing is tried.
 	pool := &sandbox.Pool{}
 	quick, _ := stub(t, "exit 1")
-	if _, err := sandbox.Local(t.TempDir(), nil, sandbox.Options{Self: self, Pool: pool, Container: &sandbox.Container{Image: "x", Engine: quick}}); err != nil {
+	if _, err := sandbox.Local(t.TempDir(), nil, sandbox.Options{
+		Self: self, Pool: pool,
+		Container: &sandbox.Container{Image: "x", Engine: quick},
+	}); err != nil {
 		t.Fatal(err)
 	}
-	env, err := sandbox.Local(t.TempDir(), nil, sandbox.Options{Self: self, Pool: pool, State: state, Container: &sandbox.Container{Image: "x", Engine: engine}})
+	env, err := sandbox.Local(t.TempDir(), nil, sandbox.Options{
+		Self: self, Pool: pool, State: state,
+		Container: &sandbox.Container{Image: "x", Engine: engine},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -367,7 +401,11 @@ func TestContainerIsChecked(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := env.Procs.Start(t.Context(), tool.Command{Args: []string{"sh", "-c", "grep -c -E '^(Cap(Eff|Prm|Inh|Bnd|Amb):\t0{16}|NoNewPrivs:\t1)$' /proc/self/status | grep 6 && touch started"}, Dir: env.Root, Box: tool.Box{Level: tool.BoxWorkspace}})
+		p, err := env.Procs.Start(t.Context(), tool.Command{Args: []string{
+			"sh", "-c",
+			"grep -c -E '^(Cap(Eff|Prm|Inh|Bnd|Amb):\t0{16}|NoNewPrivs:\t1)$' /proc/self/status | grep 6 && touch " +
+				"started",
+		}, Dir: env.Root, Box: tool.Box{Level: tool.BoxWorkspace}})
 		if err == nil {
 			_, err = p.Wait()
 		}
@@ -375,7 +413,8 @@ func TestContainerIsChecked(t *testing.T) {
 			if err != nil || gone(filepath.Join(env.Root, "started")) {
 				t.Errorf("%s: %v", name, err)
 			}
-		} else if !errors.Is(err, tool.ErrNoBox) || !strings.Contains(err.Error(), "check the container") || !gone(filepath.Join(env.Root, "started")) {
+		} else if !errors.Is(err, tool.ErrNoBox) || !strings.Contains(err.Error(), "check the container") ||
+			!gone(filepath.Join(env.Root, "started")) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

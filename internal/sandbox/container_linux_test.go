@@ -21,7 +21,10 @@ import (
 func (d *dock) boxedIn(t testing.TB) (env tool.Env, home, state string) {
 	t.Helper()
 	env, home, state = boxed(t)
-	env, err := sandbox.Local(env.Root, nil, sandbox.Options{Self: d.self, Map: places.Map{Home: home, State: []string{state}}, State: state, Container: &sandbox.Container{Image: d.image, Engine: d.engine}})
+	env, err := sandbox.Local(env.Root, nil, sandbox.Options{
+		Self: d.self, Map: places.Map{Home: home, State: []string{state}}, State: state,
+		Container: &sandbox.Container{Image: d.image, Engine: d.engine},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +59,10 @@ func TestContained(t *testing.T) {
 			t.Run(string(level), func(t *testing.T) {
 				pool := &sandbox.Pool{}
 				harnesstest.TestEnv(t, func(t *testing.T) tool.Env {
-					env, err := sandbox.Local(t.TempDir(), nil, sandbox.Options{Self: d.self, Default: level, Pool: pool, Container: &sandbox.Container{Image: d.image, Engine: d.engine}})
+					env, err := sandbox.Local(t.TempDir(), nil, sandbox.Options{
+						Self: d.self, Default: level, Pool: pool,
+						Container: &sandbox.Container{Image: d.image, Engine: d.engine},
+					})
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -90,7 +96,8 @@ func TestProbeContainer(t *testing.T) {
 func TestNoContainer(t *testing.T) {
 	empty := t.TempDir()
 	stub := filepath.Join(empty, "stub")
-	if err := os.WriteFile(stub, []byte("#!/bin/sh\ncase $1 in --version) echo podman version 9 ;; *) echo no such image >&2; exit 125 ;; esac\n"), 0o755); err != nil {
+	if err := os.WriteFile(stub,
+		[]byte("#!/bin/sh\ncase $1 in --version) echo podman version 9 ;; *) echo no such image >&2; exit 125 ;; esac\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.MkdirAll(filepath.Join(empty, "none"), 0o755); err != nil {
@@ -126,7 +133,8 @@ func TestNoContainer(t *testing.T) {
 		if !gone(filepath.Join(env.Root, "started")) {
 			t.Errorf("%s: it was started all the same", tt.name)
 		}
-		if checks := sandbox.Probe(t.Context(), tt.o); len(checks) == 0 || checks[len(checks)-1].OK || !strings.Contains(checks[len(checks)-1].Text, tt.want) {
+		if checks := sandbox.Probe(t.Context(), tt.o); len(checks) == 0 || checks[len(checks)-1].OK ||
+			!strings.Contains(checks[len(checks)-1].Text, tt.want) {
 			t.Errorf("%s: checks are %+v", tt.name, checks)
 		}
 	}
@@ -166,8 +174,12 @@ func TestContainerWalls(t *testing.T) {
 			{ws, "echo x >n2 && mkdir d && rm n2 && mv plain p && mv p plain && echo x >$XDG_CACHE_HOME/x", true},
 			{ws, "cat $XDG_CACHE_HOME/x", true},
 			{ws, "cat .env || rm .env || echo x >.env || mv .env e", false},
-			{ws, "echo x >.git/hooks/old || echo x >.git/config || mv .git g || rm -r .git || echo x >sub/.git/config || mv sub s || echo x >.mcp.json", false},
-			{tool.Box{Level: tool.BoxWorkspace, Git: true}, "echo x >.git/HEAD && mkdir .git/objects && ! echo x >.git/config && ! echo x >.git/hooks/old && ! mv .git g", true},
+			{ws, "echo x >.git/hooks/old || echo x >.git/config || mv .git g || rm -r .git || echo x >sub/.git/config || mv sub s || echo x " +
+				">.mcp.json", false},
+			{
+				tool.Box{Level: tool.BoxWorkspace, Git: true},
+				"echo x >.git/HEAD && mkdir .git/objects && ! echo x >.git/config && ! echo x >.git/hooks/old && ! mv .git g", true,
+			},
 			{tool.Box{Level: tool.BoxWorkspace, Write: []string{more}}, "echo x >" + more + "/f", true},
 			{tool.Box{Level: tool.BoxWorkspace, Write: []string{filepath.Join(env.Root, ".mcp.json")}}, "echo x >.mcp.json", true},
 			{ws, "chmod 4755 plain", false},
@@ -217,11 +229,16 @@ func inside(t testing.TB, env tool.Env, box tool.Box, text string) (int, string,
 func TestContainerTakesAway(t *testing.T) {
 	engines(t, func(t *testing.T, d *dock) {
 		env, _, _ := d.boxedIn(t)
-		_, out, refused := inside(t, env, tool.Box{Level: tool.BoxWorkspace}, "mkdir -p new/.git/hooks .vscode; echo x >new/.git/hooks/x; echo x >ok")
-		if len(refused) != 2 || !gone(filepath.Join(env.Root, "new/.git")) || !gone(filepath.Join(env.Root, ".vscode")) || gone(filepath.Join(env.Root, "ok")) {
+		_, out, refused := inside(t, env, tool.Box{Level: tool.BoxWorkspace},
+			"mkdir -p new/.git/hooks .vscode; echo x >new/.git/hooks/x; echo x >ok")
+		if len(refused) != 2 || !gone(filepath.Join(env.Root, "new/.git")) ||
+			!gone(filepath.Join(env.Root, ".vscode")) || gone(filepath.Join(env.Root, "ok")) {
 			t.Errorf("refused %q\n%s", refused, out)
 		}
-		_, err := env.Procs.Start(t.Context(), tool.Command{Args: []string{"true"}, Dir: env.Root, Box: tool.Box{Level: tool.BoxWorkspace, Hosts: []string{"example.com"}}})
+		_, err := env.Procs.Start(t.Context(), tool.Command{
+			Args: []string{"true"}, Dir: env.Root,
+			Box: tool.Box{Level: tool.BoxWorkspace, Hosts: []string{"example.com"}},
+		})
 		if !errors.Is(err, tool.ErrNoBox) {
 			t.Errorf("with hosts: %v", err)
 		}

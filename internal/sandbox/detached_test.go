@@ -40,7 +40,8 @@ func detach(t *testing.T, script, order string) (d *sandbox.Detached, log string
 func TestDetach(t *testing.T) {
 	t.Setenv("DETACHED_TEST", "passed on")
 	order := strings.Repeat("a long order ", 20_000) // longer than a pipe holds
-	d, log := detach(t, `cat; order=$(cat <&4 | wc -c); ps -o sid= -p $$ >&3; echo $$ $order $DETACHED_TEST >&3; echo out; echo err >&2; exec 3>&-; exit 7`, order)
+	d, log := detach(t, `cat; order=$(cat <&4 | wc -c); ps -o sid= -p $$ >&3; echo $$ $order $DETACHED_TEST >&3; echo out; echo err >&2; `+
+		`exec 3>&-; exit 7`, order)
 	told, err := d.Report(t.Context())
 	if err != nil {
 		t.Fatal(err)

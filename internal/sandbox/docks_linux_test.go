@@ -67,7 +67,8 @@ func (d *dock) prepare() (err error) {
 	d.self = docks.self
 	if d.engine == "podman" {
 		conf := filepath.Join(docks.dir, "storage.conf")
-		text := fmt.Sprintf("[storage]\ndriver=\"vfs\"\ngraphroot=%q\nrunroot=%q\n", filepath.Join(docks.dir, "graph"), filepath.Join(docks.dir, "run"))
+		text := fmt.Sprintf("[storage]\ndriver=\"vfs\"\ngraphroot=%q\nrunroot=%q\n",
+			filepath.Join(docks.dir, "graph"), filepath.Join(docks.dir, "run"))
 		if err := os.WriteFile(conf, []byte(text), 0o644); err != nil {
 			return err
 		}
@@ -82,7 +83,8 @@ func (d *dock) prepare() (err error) {
 	}
 	// Machines inside of machines may have old cgroups and no right to raise limits.
 	conf := filepath.Join(docks.dir, "containers.conf")
-	if os.WriteFile(conf, []byte("[engine]\nruntime=\"runc\"\n[containers]\ndefault_ulimits=[\"nofile=1024:1024\",\"nproc=4096:4096\"]\n"), 0o644) != nil {
+	if os.WriteFile(conf, []byte("[engine]\nruntime=\"runc\"\n[containers]\ndefault_ulimits=[\"nofile=1024:1024\",\"nproc=4096:4096\"]\n"),
+		0o644) != nil {
 		return err
 	}
 	d.vars["CONTAINERS_CONF"] = conf
@@ -154,7 +156,10 @@ func (d *dock) load() error {
 		_, err := w.Write(data)
 		return err
 	}
-	for dir, mode := range map[string]int64{"bin/": 0o755, "etc/": 0o755, "proc/": 0o755, "sys/": 0o755, "dev/": 0o755, "tmp/": 0o1777, "opt/": 0o777} {
+	for dir, mode := range map[string]int64{
+		"bin/": 0o755, "etc/": 0o755,
+		"proc/": 0o755, "sys/": 0o755, "dev/": 0o755, "tmp/": 0o1777, "opt/": 0o777,
+	} {
 		if err := add(tar.Header{Name: dir, Typeflag: tar.TypeDir, Mode: mode}, nil); err != nil {
 			return err
 		}

@@ -30,7 +30,8 @@ func (b *boxes) readable(box tool.Box) []string {
 	} else {
 		b.base.Do(func() { b.system = b.shared() })
 	}
-	return slices.Concat(b.system, b.o.Shown, gitElsewhere(b.root), b.beyond(mountable(level, box.Read)), b.beyond(mountable(level, box.Write)))
+	return slices.Concat(b.system, b.o.Shown, gitElsewhere(b.root),
+		b.beyond(mountable(level, box.Read)), b.beyond(mountable(level, box.Write)))
 }
 
 // beyond leaves out what is open with the workspace: with a mount of its own it
@@ -49,7 +50,8 @@ func mountable(level tool.Level, paths []string) []string {
 	}
 	return slices.DeleteFunc(slices.Clone(paths), func(path string) bool {
 		info, err := os.Stat(path)
-		return err == nil && info.Mode()&fs.ModeSocket != 0 || slices.Contains([]string{"/", "/tmp", "/var/tmp", "/run", "/var/run", "/dev"}, path)
+		return err == nil && info.Mode()&fs.ModeSocket != 0 || slices.Contains([]string{"/", "/tmp", "/var/tmp", "/run", "/var/run", "/dev"},
+			path)
 	})
 }
 

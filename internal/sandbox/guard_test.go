@@ -46,7 +46,8 @@ func TestFilesGuard(t *testing.T) {
 	}
 	for name, want := range map[string]struct{ read, change bool }{
 		".env": {}, "k/a.pem": {}, "link": {}, "plain": {true, true}, "fresh/file": {true, true}, ".vscode/settings.json": {true, true},
-		".git/config": {true, false}, "dir/config": {true, false}, "dir/hooks/new": {true, false}, ".inspan/new": {true, false}, "n/.git/HEAD": {true, false},
+		".git/config": {true, false}, "dir/config": {true, false}, "dir/hooks/new": {true, false}, ".inspan/new": {true, false},
+		"n/.git/HEAD": {true, false},
 	} {
 		path := filepath.Join(env.Root, name)
 		err := env.Files.Change(t.Context(), tool.Change{Path: path, Data: []byte("new")})

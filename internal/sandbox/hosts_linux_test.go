@@ -55,10 +55,12 @@ func TestHosts(t *testing.T) {
 	need(t, env, tool.BoxWorkspace)
 	box := tool.Box{Level: tool.BoxWorkspace, Hosts: []string{"allowed.example"}}
 	get := "curl -s -m 10 http://%s:" + port + "/"
-	if code, out, refused := script(t, env, box, fmt.Sprintf(get, "allowed.example")); code != 0 || !strings.HasPrefix(out, "reached allowed.example") || len(refused) > 0 {
+	if code, out, refused := script(t, env, box, fmt.Sprintf(get, "allowed.example")); code != 0 ||
+		!strings.HasPrefix(out, "reached allowed.example") || len(refused) > 0 {
 		t.Errorf("exit code %d, refused %q\n%s", code, refused, out)
 	}
-	if code, out, _ := script(t, env, box, fmt.Sprintf(strings.Replace(get, "curl", "curl -p", 1), "allowed.example")); code != 0 || !strings.HasPrefix(out, "reached") {
+	if code, out, _ := script(t, env, box, fmt.Sprintf(strings.Replace(get, "curl", "curl -p", 1), "allowed.example")); code != 0 ||
+		!strings.HasPrefix(out, "reached") {
 		t.Errorf("through a tunnel: exit code %d\n%s", code, out)
 	}
 	_, out, refused := script(t, env, box, fmt.Sprintf(get, "other.example"))

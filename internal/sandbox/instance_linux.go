@@ -107,7 +107,8 @@ func (b *boxes) makeDoor() (string, error) {
 // Nothing in it is secret.
 func (e *engine) arguments(name string, o order, list []bind) ([]string, error) {
 	uid, gid := os.Geteuid(), os.Getegid()
-	args := []string{"run", "--rm", "--pull=never", "--name=" + name, "--log-driver=none", "--no-healthcheck", "--workdir=/", "--entrypoint=" + insideProgram, "--security-opt=label=disable"}
+	args := []string{"run", "--rm", "--pull=never", "--name=" + name, "--log-driver=none", "--no-healthcheck", "--workdir=/", "--entrypoint=" +
+		insideProgram, "--security-opt=label=disable"}
 	switch {
 	case e.podman && e.rootless:
 		args = append(args, "--userns=keep-id")
@@ -221,7 +222,8 @@ func (in *instance) refusal() error {
 	if _, err := in.engine.image(); err != nil {
 		return fmt.Errorf("%w: %w", tool.ErrNoBox, err)
 	}
-	return fmt.Errorf("%w: %s: %w", tool.ErrNoBox, filepath.Base(in.engine.path), or2(in.errors.err(), errors.New("the container ended before it had begun")))
+	return fmt.Errorf("%w: %s: %w", tool.ErrNoBox, filepath.Base(in.engine.path),
+		or2(in.errors.err(), errors.New("the container ended before it had begun")))
 }
 
 // wait returns when the engine is done with the container, or made to be.

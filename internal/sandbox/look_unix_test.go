@@ -40,7 +40,8 @@ func TestFilesByContent(t *testing.T) {
 	elsewhere := filepath.Join(t.TempDir(), ".ssh", "id_rsa")
 	putFile(t, elsewhere, aKey)
 	for name, text := range map[string]string{
-		"ca.pem": aCert, "pair.pem": aCert + aKey, "late.pem": strings.Repeat(aCert, (1<<20)/len(aCert)) + aKey, "long.pem": strings.Repeat(aCert, 2*(1<<20)/len(aCert)), "key.pem": aKey, "empty.pem": "", ".env": "PORT=1\n",
+		"ca.pem": aCert, "pair.pem": aCert + aKey, "late.pem": strings.Repeat(aCert, (1<<20)/len(aCert)) + aKey,
+		"long.pem": strings.Repeat(aCert, 2*(1<<20)/len(aCert)), "key.pem": aKey, "empty.pem": "", ".env": "PORT=1\n",
 	} {
 		putFile(t, in(name), text)
 	}
@@ -147,7 +148,11 @@ func TestOpened(t *testing.T) {
 		{tool.Pass{}, []string{".git/config"}, nil},
 		{tool.Pass{Read: []string{in(".env"), in(".ssh/id_rsa")}}, []string{".env", ".git/config"}, nil},
 		{tool.Pass{Write: []string{in(".env"), in(".git/config")}}, []string{".env", ".git/config"}, []string{".env"}},
-		{tool.Pass{All: true}, []string{".env", ".git/config", ".ssh/id_rsa", "other.key"}, []string{".env", ".git/config", ".ssh/id_rsa", "other.key"}},
+		{
+			tool.Pass{All: true},
+			[]string{".env", ".git/config", ".ssh/id_rsa", "other.key"},
+			[]string{".env", ".git/config", ".ssh/id_rsa", "other.key"},
+		},
 	} {
 		files := env.Files.(tool.Opener).Opened(tc.pass)
 		for _, name := range []string{".env", ".git/config", ".ssh/id_rsa", "other.key"} {

@@ -120,7 +120,8 @@ func (s *scene) collect(o order) error {
 	// What is above comes first. At one place a clone does, then what opens
 	// or closes it, and masks last.
 	slices.SortStableFunc(s.pieces, func(a, b piece) int {
-		return cmp.Or(cmp.Compare(strings.Count(a.path, "/"), strings.Count(b.path, "/")), cmp.Compare(a.path, b.path), compareBool(a.fd < 0, b.fd < 0), compareBool(a.mask, b.mask), compareBool(!a.write, !b.write))
+		return cmp.Or(cmp.Compare(strings.Count(a.path, "/"), strings.Count(b.path, "/")), cmp.Compare(a.path, b.path),
+			compareBool(a.fd < 0, b.fd < 0), compareBool(a.mask, b.mask), compareBool(!a.write, !b.write))
 	})
 	s.pieces = slices.CompactFunc(s.pieces, func(a, b piece) bool {
 		return a.path == b.path && a.fd < 0 && b.fd < 0 && a.mask == b.mask && a.write == b.write
@@ -191,12 +192,16 @@ func memory(dir, options string) error {
 }
 
 func (s *scene) fillDev() error {
-	for name, target := range map[string]string{"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2", "ptmx": "pts/ptmx"} {
+	for name, target := range map[string]string{
+		"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1",
+		"stderr": "/proc/self/fd/2", "ptmx": "pts/ptmx",
+	} {
 		if err := os.Symlink(target, s.base+"/dev/"+name); err != nil {
 			return setup("link /dev/"+name, err)
 		}
 	}
-	if err := unix.Mount("devpts", s.base+"/dev/pts", "devpts", unix.MS_NOSUID|unix.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=620"); err != nil {
+	if err := unix.Mount("devpts", s.base+"/dev/pts", "devpts", unix.MS_NOSUID|unix.MS_NOEXEC,
+		"newinstance,ptmxmode=0666,mode=620"); err != nil {
 		return setup("mount terminals", err)
 	}
 	if err := unix.Mount("proc", s.base+"/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC|unix.MS_RDONLY, ""); err != nil {

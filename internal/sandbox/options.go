@@ -66,11 +66,12 @@ func Self() string {
 // Limits bound what a process in a box may use up. Zero fields mean the
 // default.
 type Limits struct {
-	CPU       time.Duration // of each process, in whole seconds; no limit by default
-	Memory    int64         // bytes of private memory of each process, of all together in a container; no limit by default
-	Processes int           // at once in a workspace box or a container; by default 4096. In a workspace box the kernel doesn't count those of root
-	FileSize  int64         // bytes; by default 16 GiB, 256 MiB in a read box
-	OpenFiles int           // of each process; by default what inspan itself was given
+	CPU    time.Duration // of each process, in whole seconds; no limit by default
+	Memory int64         // bytes of private memory of each process, of all together in a container; no limit by default
+	// at once in a workspace box or a container; by default 4096. In a workspace box the kernel doesn't count those of root
+	Processes int
+	FileSize  int64 // bytes; by default 16 GiB, 256 MiB in a read box
+	OpenFiles int   // of each process; by default what inspan itself was given
 }
 
 // level returns the level that a box asks for.

@@ -92,7 +92,8 @@ func TestPortsOfWhatIsKept(t *testing.T) {
 	ended, end := context.WithCancel(context.Background())
 	defer end()
 	o, err := env.Procs.Start(ended, tool.Command{
-		Args: []string{"bash", "-c", fmt.Sprintf("exec python3 greet.py 127.0.0.1 %d other", other)}, Dir: env.Root, Env: vars, Output: io.Discard, Box: workspace,
+		Args: []string{"bash", "-c", fmt.Sprintf("exec python3 greet.py 127.0.0.1 %d other", other)}, Dir: env.Root, Env: vars,
+		Output: io.Discard, Box: workspace,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -97,7 +97,10 @@ func newProbe(o Options) (*probe, error) {
 		return nil, err
 	}
 	p := &probe{dir: dir, inside: o.Container != nil}
-	for name, text := range map[string]string{"ws/file": "plain", "ws/.env": "secret", "ws/.git/config": "", "ws/.git/hooks/x": "", "out/file": "private"} {
+	for name, text := range map[string]string{
+		"ws/file": "plain", "ws/.env": "secret",
+		"ws/.git/config": "", "ws/.git/hooks/x": "", "out/file": "private",
+	} {
 		path := filepath.Join(dir, name)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o600)); err != nil {
 			p.close()
@@ -153,7 +156,8 @@ func (p *probe) tries() []try {
 }
 
 // network ends with 0 if there is more than the loopback network.
-const network = `while read -r name rest; do case $name in lo:*|*"|"*|Inter*) ;; *:*) [ -e "/sys/class/net/${name%%:*}" ] && exit 0 ;; esac; done </proc/net/dev; exit 1`
+const network = `while read -r name rest; do case $name in lo:*|*"|"*|Inter*) ;; *:*) [ -e "/sys/class/net/${name%%:*}" ] && exit 0 ;; ` +
+	`esac; done </proc/net/dev; exit 1`
 
 // run returns the exit code of a script.
 func (p *probe) run(ctx context.Context, level tool.Level, script string) (int, string, tool.Process) {

@@ -76,7 +76,8 @@ func seenAt(folder int, path string) (seen, bool) {
 	if unix.Fstatat(folder, filepath.Base(path), &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
 		return seen{}, false
 	}
-	return seen{path, uint64(st.Dev), st.Ino, st.Mode&unix.S_IFMT == unix.S_IFLNK}, true //nolint:unconvert // other architectures have other widths
+	//nolint:unconvert // other architectures have other widths
+	return seen{path, uint64(st.Dev), st.Ino, st.Mode&unix.S_IFMT == unix.S_IFLNK}, true
 }
 
 // lookAt tells what is at a place that is reached through no link.

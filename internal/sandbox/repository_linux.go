@@ -15,7 +15,8 @@ import (
 // gitNames lists what in a repository names programs or other places.
 func gitNames() []string {
 	return []string{
-		"config", "config.worktree", "hooks", "info/attributes", "info/grafts", "commondir", "gitdir", "remotes", "branches", "objects/info/alternates", "objects/info/http-alternates",
+		"config", "config.worktree", "hooks", "info/attributes", "info/grafts", "commondir", "gitdir", "remotes", "branches",
+		"objects/info/alternates", "objects/info/http-alternates",
 	}
 }
 
@@ -179,7 +180,8 @@ func (b *boxes) newWorktrees(box tool.Box) map[string]bool {
 		for _, e := range entries {
 			dir := filepath.Join(git, "worktrees", e.Name())
 			link := smallFile(filepath.Join(dir, "gitdir"))
-			if filepath.Base(link) == ".git" && filepath.Clean(link) == link && tool.Inside(b.root, link) && smallFile(filepath.Join(dir, "commondir")) == "../.." && smallFile(link) == "gitdir: "+dir {
+			if filepath.Base(link) == ".git" && filepath.Clean(link) == link && tool.Inside(b.root, link) &&
+				smallFile(filepath.Join(dir, "commondir")) == "../.." && smallFile(link) == "gitdir: "+dir {
 				out[link], out[filepath.Join(dir, "gitdir")], out[filepath.Join(dir, "commondir")] = true, true, true
 			}
 		}

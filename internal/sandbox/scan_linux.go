@@ -58,8 +58,12 @@ type spot struct {
 func newScanner(root string, m places.Map) *scanner {
 	sees := m
 	m.Look = nil // what a file holds changes without its folder
-	s := &scanner{root: root, m: m, sees: sees, names: places.Map{}.Indexed(), known: make(map[string]bool), folders: make(map[string]*folder), verdict: make(map[string]places.Guard)}
-	s.rules, s.ruled = places.Map{Hidden: m.Hidden, Closed: m.Closed, Kept: m.Kept, Open: []string{"/**"}}.Indexed(), len(m.Hidden)+len(m.Closed)+len(m.Kept) > 0
+	s := &scanner{
+		root: root, m: m, sees: sees, names: places.Map{}.Indexed(),
+		known: make(map[string]bool), folders: make(map[string]*folder), verdict: make(map[string]places.Guard),
+	}
+	s.rules, s.ruled = places.Map{Hidden: m.Hidden, Closed: m.Closed, Kept: m.Kept, Open: []string{"/**"}}.Indexed(), len(m.Hidden)+
+		len(m.Closed)+len(m.Kept) > 0
 	for _, k := range m.Known() {
 		s.known[k.Path] = tool.Inside(root, k.Path)
 	}
@@ -155,7 +159,10 @@ func (s *scanner) look(dir string) *folder {
 		s.place(f, filepath.Join(dir, e.Name()), e)
 	}
 	if repository(entries) {
-		f.found = append(f.found, spot{Path: filepath.Join(dir, "HEAD"), Guard: places.Frozen, Bare: true, Why: "makes a repository of its folder"})
+		f.found = append(f.found, spot{
+			Path:  filepath.Join(dir, "HEAD"),
+			Guard: places.Frozen, Bare: true, Why: "makes a repository of its folder",
+		})
 	}
 	return f
 }

@@ -48,9 +48,13 @@ func profile(level tool.Level, p paths) string {
 	var out strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&out, format+"\n", args...) }
 	line("(version 1)\n(deny default)\n(allow process-exec process-fork)\n(allow signal (target same-sandbox))\n(allow sysctl-read)")
-	line("(allow mach-lookup (global-name \"com.apple.system.notification_center\") (global-name \"com.apple.system.opendirectoryd.libinfo\"))")
+	line("(allow mach-lookup (global-name \"com.apple.system.notification_center\") (global-name " +
+		"\"com.apple.system.opendirectoryd.libinfo\"))")
 	line("(allow file-read-metadata)")
-	for _, path := range []string{"/usr", "/bin", "/sbin", "/System", "/Library/Developer", "/Applications", "/opt", "/private/etc", "/dev", "/private/var/db/dyld", "/private/var/select"} {
+	for _, path := range []string{
+		"/usr", "/bin", "/sbin", "/System", "/Library/Developer", "/Applications", "/opt", "/private/etc", "/dev",
+		"/private/var/db/dyld", "/private/var/select",
+	} {
 		line("(allow file-read* (subpath %s))", quoted(path))
 	}
 	for _, path := range append([]string{p.root, p.temp}, p.read...) {
@@ -96,8 +100,10 @@ func frozenPatterns(p paths) []string {
 // secretPatterns match the names of files that hold secrets.
 func secretPatterns() []string {
 	return []string{
-		"(.*/)?[.]env$", "(.*/)?[.]env[.](local|dev|prod|production|development|staging|test)[^/]*$", "(.*/)?[^/]*[.](pem|key|p12|pfx|jks|keystore|kdbx|ppk|ovpn|keytab|agekey)$",
-		"(.*/)?id_(rsa|dsa|ecdsa|ed25519)[^/.]*$", "(.*/)?([.]netrc|[.]git-credentials|[.]pgpass|[.]pypirc|[.]htpasswd|terraform[.]tfstate|auth[.]json)$", "(.*/)?[.](ssh|aws|gnupg)(/|$)",
+		"(.*/)?[.]env$", "(.*/)?[.]env[.](local|dev|prod|production|development|staging|test)[^/]*$",
+		"(.*/)?[^/]*[.](pem|key|p12|pfx|jks|keystore|kdbx|ppk|ovpn|keytab|agekey)$",
+		"(.*/)?id_(rsa|dsa|ecdsa|ed25519)[^/.]*$",
+		"(.*/)?([.]netrc|[.]git-credentials|[.]pgpass|[.]pypirc|[.]htpasswd|terraform[.]tfstate|auth[.]json)$", "(.*/)?[.](ssh|aws|gnupg)(/|$)",
 	}
 }
 

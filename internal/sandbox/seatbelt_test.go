@@ -16,7 +16,8 @@ import (
 func TestProfile(t *testing.T) {
 	m := places.Map{Root: "/ws \"x\"", Home: "/Users/u", State: []string{"/Users/u/state"}, Shared: []string{"/Users/u/state/plugins"}}
 	for name, box := range map[string]tool.Box{
-		"read": {Level: tool.BoxRead, Read: []string{"/data"}}, "workspace": {Level: tool.BoxWorkspace, Write: []string{"/data"}}, "git": {Level: tool.BoxWorkspace, Git: true},
+		"read": {Level: tool.BoxRead, Read: []string{"/data"}}, "workspace": {Level: tool.BoxWorkspace, Write: []string{"/data"}},
+		"git":    {Level: tool.BoxWorkspace, Git: true},
 		"plugin": {Level: tool.BoxWorkspace, Read: []string{"/Users/u/state/plugins/kit", "/Users/u/state/sessions"}},
 	} {
 		got := profile(box.Level, pathsOf(m, m.Root, box, "/private/tmp/t"))

@@ -37,11 +37,14 @@ func always() []callRule {
 	var out []callRule
 	for _, nr := range []uintptr{
 		unix.SYS_PIDFD_GETFD, unix.SYS_KCMP, unix.SYS_PROCESS_MADVISE, unix.SYS_PROCESS_MRELEASE,
-		unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_MOVE_MOUNT, unix.SYS_OPEN_TREE, unix.SYS_OPEN_TREE_ATTR, unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK, unix.SYS_MOUNT_SETATTR,
+		unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_MOVE_MOUNT, unix.SYS_OPEN_TREE, unix.SYS_OPEN_TREE_ATTR,
+		unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK, unix.SYS_MOUNT_SETATTR,
 		unix.SYS_UNSHARE, unix.SYS_SETNS, unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_NAME_TO_HANDLE_AT, unix.SYS_FANOTIFY_INIT,
 		unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD,
-		unix.SYS_KEXEC_LOAD, unix.SYS_KEXEC_FILE_LOAD, unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE, unix.SYS_REBOOT, unix.SYS_SWAPON, unix.SYS_SWAPOFF,
-		unix.SYS_ACCT, unix.SYS_QUOTACTL, unix.SYS_QUOTACTL_FD, unix.SYS_SETTIMEOFDAY, unix.SYS_CLOCK_SETTIME, unix.SYS_CLOCK_ADJTIME, unix.SYS_ADJTIMEX, unix.SYS_SYSLOG, unix.SYS_VHANGUP, unix.SYS_LOOKUP_DCOOKIE, unix.SYS_NFSSERVCTL,
+		unix.SYS_KEXEC_LOAD, unix.SYS_KEXEC_FILE_LOAD, unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE, unix.SYS_REBOOT,
+		unix.SYS_SWAPON, unix.SYS_SWAPOFF,
+		unix.SYS_ACCT, unix.SYS_QUOTACTL, unix.SYS_QUOTACTL_FD, unix.SYS_SETTIMEOFDAY, unix.SYS_CLOCK_SETTIME, unix.SYS_CLOCK_ADJTIME,
+		unix.SYS_ADJTIMEX, unix.SYS_SYSLOG, unix.SYS_VHANGUP, unix.SYS_LOOKUP_DCOOKIE, unix.SYS_NFSSERVCTL,
 		unix.SYS_MIGRATE_PAGES, unix.SYS_MOVE_PAGES, unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME,
 	} {
 		out = append(out, callRule{nr: nr, errno: syscall.EPERM})
@@ -68,9 +71,11 @@ func readCalls() []callRule {
 		unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV,
 		unix.SYS_SOCKET, unix.SYS_BIND, unix.SYS_CONNECT, unix.SYS_LISTEN, unix.SYS_ACCEPT, unix.SYS_ACCEPT4,
 		unix.SYS_FCHMOD, unix.SYS_FCHMODAT, unix.SYS_FCHMODAT2, unix.SYS_FCHOWN, unix.SYS_FCHOWNAT, unix.SYS_UTIMENSAT,
-		unix.SYS_SETXATTR, unix.SYS_LSETXATTR, unix.SYS_FSETXATTR, unix.SYS_SETXATTRAT, unix.SYS_REMOVEXATTR, unix.SYS_LREMOVEXATTR, unix.SYS_FREMOVEXATTR, unix.SYS_REMOVEXATTRAT, unix.SYS_FILE_SETATTR,
+		unix.SYS_SETXATTR, unix.SYS_LSETXATTR, unix.SYS_FSETXATTR, unix.SYS_SETXATTRAT, unix.SYS_REMOVEXATTR, unix.SYS_LREMOVEXATTR,
+		unix.SYS_FREMOVEXATTR, unix.SYS_REMOVEXATTRAT, unix.SYS_FILE_SETATTR,
 		unix.SYS_MKNODAT, unix.SYS_IOPRIO_SET, unix.SYS_SCHED_SETATTR, unix.SYS_SCHED_SETPARAM, unix.SYS_SCHED_SETSCHEDULER,
-		unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMCTL, unix.SYS_SEMGET, unix.SYS_SEMCTL, unix.SYS_SEMOP, unix.SYS_SEMTIMEDOP, unix.SYS_MSGGET, unix.SYS_MSGSND, unix.SYS_MSGRCV, unix.SYS_MSGCTL,
+		unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMCTL, unix.SYS_SEMGET, unix.SYS_SEMCTL, unix.SYS_SEMOP, unix.SYS_SEMTIMEDOP, unix.SYS_MSGGET,
+		unix.SYS_MSGSND, unix.SYS_MSGRCV, unix.SYS_MSGCTL,
 		unix.SYS_MQ_OPEN, unix.SYS_MQ_UNLINK,
 	) {
 		out = append(out, callRule{nr: nr, errno: syscall.EPERM})
@@ -83,7 +88,10 @@ func readCalls() []callRule {
 		out,
 		// A pair of streams reaches nobody else; datagrams could be sent
 		// anywhere.
-		callRule{nr: unix.SYS_SOCKETPAIR, errno: syscall.EPERM, only: []argTest{{0, 0, []uint32{unix.AF_UNIX}}, {1, 0xf, []uint32{unix.SOCK_STREAM, unix.SOCK_SEQPACKET}}}},
+		callRule{nr: unix.SYS_SOCKETPAIR, errno: syscall.EPERM, only: []argTest{
+			{0, 0, []uint32{unix.AF_UNIX}},
+			{1, 0xf, []uint32{unix.SOCK_STREAM, unix.SOCK_SEQPACKET}},
+		}},
 		callRule{nr: unix.SYS_PRLIMIT64, errno: syscall.EPERM, only: own},
 		callRule{nr: unix.SYS_SCHED_SETAFFINITY, errno: syscall.EPERM, only: own},
 		callRule{nr: unix.SYS_SETPRIORITY, errno: syscall.EPERM, only: []argTest{{0, 0, []uint32{unix.PRIO_PROCESS}}, {1, 0, []uint32{0}}}},
@@ -110,7 +118,8 @@ func workspaceCalls() []callRule {
 		callRule{nr: unix.SYS_OPENAT2, errno: syscall.ENOSYS}, // what it asks for can't be seen; programs know how to do without
 		callRule{nr: unix.SYS_SOCKET, errno: syscall.EAFNOSUPPORT, only: []argTest{{0, 0, families}}},
 		callRule{nr: unix.SYS_SOCKETPAIR, errno: syscall.EAFNOSUPPORT, only: []argTest{{0, 0, families}}},
-		callRule{nr: unix.SYS_IOCTL, errno: syscall.EPERM, but: []argTest{{1, 0, []uint32{unix.TIOCSTI, 0x541c, unix.TIOCSETD, unix.TIOCCONS}}}}, // 0x541c pastes on a console
+		// 0x541c pastes on a console
+		callRule{nr: unix.SYS_IOCTL, errno: syscall.EPERM, but: []argTest{{1, 0, []uint32{unix.TIOCSTI, 0x541c, unix.TIOCSETD, unix.TIOCCONS}}}},
 	)
 }
 
@@ -122,7 +131,10 @@ func modeCalls() []callRule {
 	mode := func(nr uintptr, arg int) callRule {
 		return callRule{nr: nr, errno: syscall.EPERM, only: []argTest{{arg, runsAs, []uint32{0}}}}
 	}
-	out := []callRule{mode(unix.SYS_FCHMOD, 1), mode(unix.SYS_FCHMODAT, 2), mode(unix.SYS_FCHMODAT2, 2), mode(unix.SYS_MKDIRAT, 2), mode(unix.SYS_MKNODAT, 2), opening(unix.SYS_OPENAT, 2)}
+	out := []callRule{
+		mode(unix.SYS_FCHMOD, 1), mode(unix.SYS_FCHMODAT, 2), mode(unix.SYS_FCHMODAT2, 2), mode(unix.SYS_MKDIRAT, 2),
+		mode(unix.SYS_MKNODAT, 2), opening(unix.SYS_OPENAT, 2),
+	}
 	for nr, arg := range oldModeCalls() {
 		out = append(out, mode(nr, arg))
 	}

@@ -43,7 +43,8 @@ func background(t *testing.T, env tool.Env, box tool.Box, text string) {
 // soon runs a script until it succeeds.
 func soon(t *testing.T, env tool.Env, box tool.Box, text string, vars ...string) string {
 	t.Helper()
-	return strings.TrimSpace(lasting(t, env, box, "for i in $(seq 100); do ( "+text+" ) 2>/tmp/why && exit 0; sleep 0.1; done; cat /tmp/why; exit 1", vars...))
+	return strings.TrimSpace(lasting(t, env, box, "for i in $(seq 100); do ( "+text+
+		" ) 2>/tmp/why && exit 0; sleep 0.1; done; cat /tmp/why; exit 1", vars...))
 }
 
 func lasting(t *testing.T, env tool.Env, box tool.Box, text string, vars ...string) string {
@@ -61,7 +62,11 @@ func lasting(t *testing.T, env tool.Env, box tool.Box, text string, vars ...stri
 func TestOneLoopback(t *testing.T) {
 	env, _, _ := boxed(t)
 	need(t, env, tool.BoxWorkspace)
-	put(t, env.Root, map[string]string{"page": "served", "get.go": "package main\nimport (\"fmt\"; \"io\"; \"net/http\"; \"os\")\nfunc main() { r, err := http.Get(os.Args[1]); if err != nil { panic(err) }; b, _ := io.ReadAll(r.Body); fmt.Print(string(b)) }\n"})
+	put(t, env.Root, map[string]string{
+		"page": "served",
+		"get.go": "package main\nimport (\"fmt\"; \"io\"; \"net/http\"; \"os\")\n" +
+			"func main() { r, err := http.Get(os.Args[1]); if err != nil { panic(err) }; b, _ := io.ReadAll(r.Body); fmt.Print(string(b)) }\n",
+	})
 	background(t, env, workspace, "exec python3 -m http.server 8123")
 	background(t, env, workspace, "exec python3 -m http.server 8124 --bind ::1")
 	if _, err := exec.LookPath("go"); err == nil {
@@ -69,8 +74,9 @@ func TestOneLoopback(t *testing.T) {
 	}
 	proxy := []string{"http_proxy=http://127.0.0.1:1", "HTTP_PROXY=http://127.0.0.1:1", "NODE_USE_ENV_PROXY=1"}
 	clients := map[string]string{
-		"curl": "curl -sf $URL/page", "python3": "python3 -c 'import os, urllib.request; print(urllib.request.urlopen(os.environ[\"URL\"]+\"/page\").read().decode())'",
-		"node": "node -e 'fetch(process.env.URL+\"/page\").then(r => r.text()).then(console.log)'", "go": "/tmp/get $URL/page",
+		"curl":    "curl -sf $URL/page",
+		"python3": "python3 -c 'import os, urllib.request; print(urllib.request.urlopen(os.environ[\"URL\"]+\"/page\").read().decode())'",
+		"node":    "node -e 'fetch(process.env.URL+\"/page\").then(r => r.text()).then(console.log)'", "go": "/tmp/get $URL/page",
 	}
 	for name, get := range clients {
 		if _, err := exec.LookPath(name); err != nil {
@@ -87,7 +93,8 @@ func TestOneLoopback(t *testing.T) {
 			}
 		}
 	}
-	if got := soon(t, env, workspace, "python3 -m http.server 8125 >/dev/null 2>&1 & sleep 0.2; curl -sf localhost:8125/page"); got != "served" {
+	if got := soon(t, env, workspace,
+		"python3 -m http.server 8125 >/dev/null 2>&1 & sleep 0.2; curl -sf localhost:8125/page"); got != "served" {
 		t.Errorf("in the same command: %q", got)
 	}
 	for _, address := range []string{"127.0.0.1:8123", "[::1]:8124"} {
@@ -131,7 +138,9 @@ func TestOneTmp(t *testing.T) {
 		data, err := io.ReadAll(f)
 		return string(data), err
 	}
-	lasting(t, env, workspace, "echo one >/tmp/own-x.log; echo two >$TMPDIR/own-y.log; echo three >/var/tmp/own-z.log; mkdir -p /tmp/own-d/e; ln -s /tmp/own-x.log /tmp/own-d/e/l; echo plain | tee /tmp/own-t.log")
+	lasting(t, env, workspace,
+		"echo one >/tmp/own-x.log; echo two >$TMPDIR/own-y.log; echo three >/var/tmp/own-z.log; mkdir -p /tmp/own-d/e; ln -s /tmp/own-x.log "+
+			"/tmp/own-d/e/l; echo plain | tee /tmp/own-t.log")
 	if got := lasting(t, env, workspace, "cat /tmp/own-x.log $TMPDIR/own-y.log /var/tmp/own-z.log"); got != "one\ntwo\nthree\n" {
 		t.Errorf("the next box: %q", got)
 	}
@@ -140,12 +149,18 @@ func TestOneTmp(t *testing.T) {
 	if got := lasting(t, env, box, "tail -n1 /tmp/own-x.log && seq 3 | sort -S1b >$TMPDIR/s && cat plain"); got != "one\nplain" {
 		t.Errorf("a read box: %q", got)
 	}
-	for _, text := range []string{"echo x >/tmp/own-x.log", "echo x >/tmp/new", "rm /tmp/own-x.log", "echo x >plain", "exec 9<>/dev/tcp/127.0.0.1/8123", "grep secret .env", "cat $OUT/private"} {
+	for _, text := range []string{
+		"echo x >/tmp/own-x.log", "echo x >/tmp/new", "rm /tmp/own-x.log", "echo x >plain",
+		"exec 9<>/dev/tcp/127.0.0.1/8123", "grep secret .env", "cat $OUT/private",
+	} {
 		if code, out, _ := script(t, env, box, text, "OUT="+filepath.Join(filepath.Dir(env.Root), "home")); code == 0 {
 			t.Errorf("%s in a read box: %s", text, out)
 		}
 	}
-	for path, want := range map[string]string{"/tmp/own-x.log": "one\n", "/tmp/own-d/e/l": "one\n", "/var/tmp/own-z.log": "three\n", filepath.Join(env.Root, "plain"): "plain"} {
+	for path, want := range map[string]string{
+		"/tmp/own-x.log": "one\n", "/tmp/own-d/e/l": "one\n", "/var/tmp/own-z.log": "three\n",
+		filepath.Join(env.Root, "plain"): "plain",
+	} {
 		if got, err := read(path); err != nil || got != want {
 			t.Errorf("%s: %q, %v", path, got, err)
 		}
@@ -232,7 +247,8 @@ func TestTmpAfterKill(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(self)
-	cmd.Env = append(os.Environ(), "SANDBOX_TEST_PARENT=1", "SANDBOX_TEST_LEVEL=workspace", "SANDBOX_TEST_MARK=none", "SANDBOX_TEST_ROOT="+env.Root)
+	cmd.Env = append(os.Environ(), "SANDBOX_TEST_PARENT=1", "SANDBOX_TEST_LEVEL=workspace",
+		"SANDBOX_TEST_MARK=none", "SANDBOX_TEST_ROOT="+env.Root)
 	out := &ready{ch: make(chan struct{})}
 	cmd.Stdout = out
 	if err := cmd.Start(); err != nil {
@@ -309,7 +325,8 @@ func TestGrantsStayApart(t *testing.T) {
 	}
 	attempts := []string{
 		"http_proxy=$(grep ^HTTP_PROXY= /tmp/granted | cut -d= -f2-) " + get,
-		"for p in $(awk '$4 == \"0A\" { print $2 }' /proc/net/tcp | cut -d: -f2); do http_proxy=http://127.0.0.1:$((16#$p)) " + get + " && echo; done",
+		"for p in $(awk '$4 == \"0A\" { print $2 }' /proc/net/tcp | cut -d: -f2); do http_proxy=http://127.0.0.1:$((16#$p)) " + get +
+			" && echo; done",
 		"for f in /proc/[0-9]*/environ; do tr '\\0' '\\n' <$f | grep -i allowed.example; done; false",
 	}
 	for _, box := range []tool.Box{workspace, {Level: tool.BoxWorkspace, Hosts: []string{"other.example"}}} {

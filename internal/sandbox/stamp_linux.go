@@ -20,7 +20,11 @@ func stampOf(path string) (stamp, bool) {
 	if unix.Lstat(path, &st) != nil {
 		return stamp{}, false
 	}
-	return stamp{uint64(st.Dev), st.Ino, st.Mtim.Nano(), st.Ctim.Nano(), st.Mode&unix.S_IFMT == unix.S_IFDIR, st.Mode&unix.S_IFMT == unix.S_IFLNK, int(st.Uid) == os.Geteuid(), os.Geteuid() == 0 || st.Mode&0o500 == 0o500}, true //nolint:unconvert // other architectures have other widths
+	//nolint:unconvert // other architectures have other widths
+	return stamp{
+		uint64(st.Dev), st.Ino, st.Mtim.Nano(), st.Ctim.Nano(), st.Mode&unix.S_IFMT == unix.S_IFDIR,
+		st.Mode&unix.S_IFMT == unix.S_IFLNK, int(st.Uid) == os.Geteuid(), os.Geteuid() == 0 || st.Mode&0o500 == 0o500,
+	}, true
 }
 
 func (s stamp) changed() time.Time { return time.Unix(0, max(s.mtime, s.ctime)) }

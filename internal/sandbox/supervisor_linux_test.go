@@ -284,7 +284,8 @@ func parentDies(t *testing.T, env tool.Env, level tool.Level, way string) (count
 	}
 	mark := "mark" + rand.Text()
 	cmd := exec.Command(self)
-	cmd.Env = append(os.Environ(), "SANDBOX_TEST_PARENT=1", "SANDBOX_TEST_LEVEL="+string(level), "SANDBOX_TEST_MARK="+mark, "SANDBOX_TEST_ROOT="+env.Root)
+	cmd.Env = append(os.Environ(), "SANDBOX_TEST_PARENT=1", "SANDBOX_TEST_LEVEL="+
+		string(level), "SANDBOX_TEST_MARK="+mark, "SANDBOX_TEST_ROOT="+env.Root)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -68,20 +68,29 @@ func TestSweepLinks(t *testing.T) {
 	env, _, _ := boxed(t)
 	need(t, env, tool.BoxWorkspace)
 	put(t, env.Root, map[string]string{"cfg/envrc": "old", "agents/x": "old"})
-	if err := errors.Join(os.Symlink("cfg/envrc", filepath.Join(env.Root, ".envrc")), os.Symlink("agents", filepath.Join(env.Root, ".claude")), os.Symlink("cfg/none", filepath.Join(env.Root, ".npmrc"))); err != nil {
+	if err := errors.Join(os.Symlink("cfg/envrc", filepath.Join(env.Root, ".envrc")), os.Symlink("agents", filepath.Join(env.Root, ".claude")),
+		os.Symlink("cfg/none", filepath.Join(env.Root, ".npmrc"))); err != nil {
 		t.Fatal(err)
 	}
-	for text, want := range map[string]bool{"echo x >>.envrc": false, "echo x >>cfg/envrc": false, "echo x >.claude/y": false, "mv agents b": false, "echo x >cfg/other": true, "mv cfg cfg2": false} {
+	for text, want := range map[string]bool{
+		"echo x >>.envrc": false, "echo x >>cfg/envrc": false, "echo x >.claude/y": false,
+		"mv agents b": false, "echo x >cfg/other": true, "mv cfg cfg2": false,
+	} {
 		if code, out, refused := script(t, env, tool.Box{Level: tool.BoxWorkspace}, text); want != (code == 0) || len(refused) > 0 {
 			t.Errorf("%s: exit code %d, refused %q\n%s", text, code, refused, out)
 		}
 	}
-	for text, path := range map[string]string{"rm .envrc; echo x >.envrc": ".envrc", "rm .claude; mkdir .claude": ".claude", "echo x >cfg/none": "cfg/none"} {
-		if code, out, refused := script(t, env, tool.Box{Level: tool.BoxWorkspace}, text); code != 0 || len(refused) == 0 || !gone(filepath.Join(env.Root, path)) {
+	for text, path := range map[string]string{
+		"rm .envrc; echo x >.envrc": ".envrc",
+		"rm .claude; mkdir .claude": ".claude", "echo x >cfg/none": "cfg/none",
+	} {
+		if code, out, refused := script(t, env, tool.Box{Level: tool.BoxWorkspace}, text); code != 0 ||
+			len(refused) == 0 || !gone(filepath.Join(env.Root, path)) {
 			t.Errorf("%s: exit code %d, refused %q\n%s", text, code, refused, out)
 		}
 	}
-	if _, _, refused := script(t, env, tool.Box{Level: tool.BoxWorkspace}, "ln -s cfg .husky"); len(refused) == 0 || gone(filepath.Join(env.Root, "cfg")) {
+	if _, _, refused := script(t, env, tool.Box{Level: tool.BoxWorkspace}, "ln -s cfg .husky"); len(refused) == 0 ||
+		gone(filepath.Join(env.Root, "cfg")) {
 		t.Errorf("what a new link leads to has gone: %q", refused)
 	}
 }
@@ -94,12 +103,14 @@ func TestSweepMany(t *testing.T) {
 	}
 	env, _, _ := boxed(t)
 	need(t, env, tool.BoxWorkspace)
-	_, out, refused := script(t, env, tool.Box{Level: tool.BoxWorkspace}, "mkdir -p x/n/.vscode && python3 -c 'import os; [os.makedirs(f\"m/{i//1000}/{i}\") for i in range(50010)]'")
+	_, out, refused := script(t, env, tool.Box{Level: tool.BoxWorkspace},
+		"mkdir -p x/n/.vscode && python3 -c 'import os; [os.makedirs(f\"m/{i//1000}/{i}\") for i in range(50010)]'")
 	if len(refused) == 0 || !gone(filepath.Join(env.Root, "x/n/.vscode")) {
 		t.Errorf("refused %q\n%s", refused, out)
 	}
 	for range 2 {
-		if _, err := env.Procs.Start(t.Context(), tool.Command{Args: []string{"true"}, Box: tool.Box{Level: tool.BoxRead}}); !errors.Is(err, tool.ErrNoBox) {
+		if _, err := env.Procs.Start(t.Context(), tool.Command{Args: []string{"true"}, Box: tool.Box{Level: tool.BoxRead}}); !errors.Is(err,
+			tool.ErrNoBox) {
 			t.Error(err)
 		}
 	}
@@ -109,7 +120,10 @@ func TestSweepMany(t *testing.T) {
 func TestRules(t *testing.T) {
 	env, _, _ := boxed(t)
 	need(t, env, tool.BoxWorkspace)
-	put(t, env.Root, map[string]string{"deep/hidden.txt": "secret", "deep/closed.txt": "text", "deep/open.txt": "text", "dir/hidden/f": "secret"})
+	put(t, env.Root, map[string]string{
+		"deep/hidden.txt": "secret",
+		"deep/closed.txt": "text", "deep/open.txt": "text", "dir/hidden/f": "secret",
+	})
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -119,7 +133,10 @@ func TestRules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for text, want := range map[string]bool{"cat deep/hidden.txt": false, "cat dir/hidden/f": false, "echo x >>deep/closed.txt": false, "cat deep/closed.txt && echo x >>deep/open.txt": true} {
+	for text, want := range map[string]bool{
+		"cat deep/hidden.txt": false, "cat dir/hidden/f": false, "echo x >>deep/closed.txt": false,
+		"cat deep/closed.txt && echo x >>deep/open.txt": true,
+	} {
 		if code, out, _ := script(t, ruled, tool.Box{Level: tool.BoxWorkspace}, text); want != (code == 0) {
 			t.Errorf("%s: exit code %d\n%s", text, code, out)
 		}
@@ -139,11 +156,16 @@ func TestRules(t *testing.T) {
 func TestInit(t *testing.T) {
 	for text, want := range map[string]bool{
 		"git init -q && git config user.name x && git config user.email x@y && git add plain && git commit -qm one && git log --oneline": true,
-		"git init -q sub/new": true, "git init -q --bare sub/o.git && git clone -q sub/o.git c && cd c && git -c user.name=x -c user.email=x@y commit -qm one --allow-empty && git push -q origin HEAD:x && cd .. && git init -q": true,
-		"git init -q --bare o.git && echo x >o.git/hooks/update": false, "git init -q --bare o.git && git -C o.git config core.fsmonitor ./x": false, "git init -q --bare o.git && mkdir o.git/.vscode && echo x >o.git/.vscode/tasks.json": false,
-		"git init -q --bare o.git && cp -r o.git/. . && git init -q": false,
-		"git init -q && git config core.fsmonitor ./x":               false, "git init -q && echo x >.git/hooks/post-commit": false,
-		"git init -q && mv .git g && ln -s g .git": false, "git init -q && echo x >.git/commondir": false, "git init -q && mv .git g && echo gitdir: g >.git": false, "git init -q && git config core.hooksPath .": false,
+		"git init -q sub/new": true,
+		"git init -q --bare sub/o.git && git clone -q sub/o.git c && cd c && git -c user.name=x -c user.email=x@y commit -qm one --allow-empty " +
+			"&& git push -q origin HEAD:x && cd .. && git init -q": true,
+		"git init -q --bare o.git && echo x >o.git/hooks/update":                              false,
+		"git init -q --bare o.git && git -C o.git config core.fsmonitor ./x":                  false,
+		"git init -q --bare o.git && mkdir o.git/.vscode && echo x >o.git/.vscode/tasks.json": false,
+		"git init -q --bare o.git && cp -r o.git/. . && git init -q":                          false,
+		"git init -q && git config core.fsmonitor ./x":                                        false, "git init -q && echo x >.git/hooks/post-commit": false,
+		"git init -q && mv .git g && ln -s g .git": false, "git init -q && echo x >.git/commondir": false,
+		"git init -q && mv .git g && echo gitdir: g >.git": false, "git init -q && git config core.hooksPath .": false,
 	} {
 		for _, init := range []bool{true, false} {
 			env, home, _ := boxed(t)
@@ -161,7 +183,8 @@ func TestInit(t *testing.T) {
 		}
 	}
 	env, _, _ := boxed(t)
-	if code, out, refused := script(t, env, tool.Box{Level: tool.BoxWorkspace, Git: true, Init: true}, "echo x >>.git/config || echo x >.git/hooks/old || mv .git g"); code == 0 || len(refused) > 0 {
+	if code, out, refused := script(t, env, tool.Box{Level: tool.BoxWorkspace, Git: true, Init: true},
+		"echo x >>.git/config || echo x >.git/hooks/old || mv .git g"); code == 0 || len(refused) > 0 {
 		t.Errorf("the repository that was there: exit code %d, refused %q\n%s", code, refused, out)
 	}
 }
@@ -176,14 +199,18 @@ func TestInitBelow(t *testing.T) {
 	}
 	box := tool.Box{Level: tool.BoxWorkspace, Init: true}
 	const me = "git -c user.name=x -c user.email=x@y "
-	code, out, refused := script(t, env, box, "git init -q --bare o.git && git clone -q o.git c && cd c && "+me+"commit -qm one --allow-empty && git push -q origin HEAD:x", "HOME="+home)
+	code, out, refused := script(t, env, box, "git init -q --bare o.git && git clone -q o.git c && cd c && "+me+
+		"commit -qm one --allow-empty && git push -q origin HEAD:x", "HOME="+home)
 	if code != 0 || len(refused) > 0 {
 		t.Fatalf("exit code %d, refused %q\n%s", code, refused, out)
 	}
-	if code, out, refused := script(t, env, box, "git clone -q -b x o.git d && cd d && "+me+"commit -qm two --allow-empty && git push -q origin HEAD:x && ! echo x >../o.git/hooks/update", "HOME="+home); code != 0 || len(refused) > 0 {
+	if code, out, refused := script(t, env, box, "git clone -q -b x o.git d && cd d && "+me+
+		"commit -qm two --allow-empty && git push -q origin HEAD:x && ! echo x >../o.git/hooks/update", "HOME="+home); code != 0 ||
+		len(refused) > 0 {
 		t.Errorf("to one that was there: exit code %d, refused %q\n%s", code, refused, out)
 	}
-	if code, out, refused := script(t, env, box, "git init -q; until ! test -e .git; do sleep 0.02; done", "HOME="+home); code != 0 || len(refused) == 0 {
+	if code, out, refused := script(t, env, box, "git init -q; until ! test -e .git; do sleep 0.02; done", "HOME="+home); code != 0 ||
+		len(refused) == 0 {
 		t.Errorf("in the place of that of the workspace: exit code %d, refused %q\n%s", code, refused, out)
 	}
 }
@@ -196,9 +223,13 @@ func TestInitBesideAJob(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(env.Root, ".git")); err != nil {
 		t.Fatal(err)
 	}
-	background(t, env, workspace, "until test -e /tmp/go; do sleep 0.02; done; echo x >.git/hooks/post-commit; printf '[core]\nfsmonitor=x\n' >>.git/config; touch /tmp/gone; exec sleep 60")
+	background(t, env, workspace,
+		"until test -e /tmp/go; do sleep 0.02; done; echo x >.git/hooks/post-commit; printf '[core]\nfsmonitor=x\n"+
+			"' >>.git/config; touch /tmp/gone; exec sleep 60")
 	init := tool.Box{Level: tool.BoxWorkspace, Git: true, Init: true}
-	code, out, refused := script(t, env, init, "git init -q && git config user.name x && git config user.email x@y && git add plain && git commit -qm one && sleep 0.2 && git log", "HOME="+home)
+	code, out, refused := script(t, env, init,
+		"git init -q && git config user.name x && git config user.email x@y && git add plain && git commit -qm one && sleep 0.2 && git "+
+			"log", "HOME="+home)
 	if code != 0 || len(refused) > 0 {
 		t.Fatalf("exit code %d, refused %q\n%s", code, refused, out)
 	}

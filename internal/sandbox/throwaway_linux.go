@@ -123,7 +123,11 @@ func overlay(dir string) (int, error) {
 		return -1, err
 	}
 	defer func() { _ = unix.Close(fs) }()
-	for _, o := range [][2]string{{"lowerdir", "."}, {"upperdir", filepath.Join(dir, throwUpper)}, {"workdir", filepath.Join(dir, throwWork)}} {
+	for _, o := range [][2]string{
+		{"lowerdir", "."},
+		{"upperdir", filepath.Join(dir, throwUpper)},
+		{"workdir", filepath.Join(dir, throwWork)},
+	} {
 		if err := unix.FsconfigSetString(fs, o[0], o[1]); err != nil {
 			return -1, fmt.Errorf("%s: %w", o[0], err)
 		}

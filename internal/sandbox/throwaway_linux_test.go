@@ -26,7 +26,8 @@ func thrown(t *testing.T) (env tool.Env, home, state string, before map[string]s
 		t.Skipf("A WORKSPACE CAN'T BE THROWN AWAY HERE: %s", env.Walls.NoThrowaway)
 	}
 	put(t, env.Root, map[string]string{"dir/deep/one": "1", "dir/two": "2", "big": strings.Repeat("x", 1<<20)})
-	if err := errors.Join(os.Link(filepath.Join(env.Root, "plain"), filepath.Join(home, "linked")), os.Symlink("plain", filepath.Join(env.Root, "soft")), os.Chmod(env.Root, 0o750)); err != nil {
+	if err := errors.Join(os.Link(filepath.Join(env.Root, "plain"), filepath.Join(home, "linked")),
+		os.Symlink("plain", filepath.Join(env.Root, "soft")), os.Chmod(env.Root, 0o750)); err != nil {
 		t.Fatal(err)
 	}
 	return env, home, state, snapshot(t, filepath.Dir(env.Root))
@@ -122,27 +123,33 @@ func TestThrowawayHolds(t *testing.T) {
 	env, home, state, before := thrown(t)
 	const py = "python3 -c "
 	for name, attempt := range map[string]string{
-		"the repository's hooks":     "echo x >.git/hooks/new",
-		"the repository's settings":  "echo x >>.git/config",
-		"its own .git away":          "mv .git gone",
-		"read a secret":              "cat .env",
-		"read a secret moved":        "mv a/b other && cat other/.env",
-		"write outside":              "echo x >'" + home + "/new'",
-		"write through a link":       "ln -s '" + home + "' out && echo x >out/new",
-		"write the state":            "echo x >'" + state + "/new'",
-		"mount a tmpfs":              "mount -t tmpfs tmpfs dir",
-		"bind the folder below":      "mount --bind '" + filepath.Dir(env.Root) + "' dir",
-		"unmount the overlay":        "cd / && umount '" + env.Root + "'",
-		"unmount lazily":             "cd / && umount -l '" + env.Root + "'",
-		"remount it":                 "mount -o remount,rw '" + env.Root + "'",
-		"namespaces of its own":      "unshare -Urm true",
-		"another root":               "chroot / true",
-		"leave by a descriptor":      py + `'import os; fd = os.open("/proc/self/root", os.O_RDONLY); os.chdir("/proc/self/fd/%d/../../../../'"$HOME"'" % fd); open("x", "w")'`,
-		"the keeper's root":          "ls /proc/1/root/ && echo x >/proc/1/root" + home + "/new",
-		"the keeper's descriptors":   "ls /proc/1/fd/*/ /proc/1/cwd/ | grep .",
-		"where it is thrown to":      "d=$(sed -n 's/.*upperdir=\\([^,]*\\).*/\\1/p' /proc/self/mountinfo | head -1); test -n \"$d\" && echo x >\"$d/x\"",
-		"by the number of a file":    py + `'import ctypes, os; l = ctypes.CDLL(None, use_errno=True); b = ctypes.create_string_buffer(136); ctypes.cast(b, ctypes.POINTER(ctypes.c_uint))[0] = 128; m = ctypes.c_int(); r = l.name_to_handle_at(-100, b"plain", b, ctypes.byref(m), 0); fd = l.open_by_handle_at(os.open(".", 0), b, 2); raise SystemExit(fd < 0)'`,
-		"by io_uring":                py + `'import ctypes; raise SystemExit(ctypes.CDLL(None).syscall(425, 8, ctypes.create_string_buffer(512)) < 0)'`,
+		"the repository's hooks":    "echo x >.git/hooks/new",
+		"the repository's settings": "echo x >>.git/config",
+		"its own .git away":         "mv .git gone",
+		"read a secret":             "cat .env",
+		"read a secret moved":       "mv a/b other && cat other/.env",
+		"write outside":             "echo x >'" + home + "/new'",
+		"write through a link":      "ln -s '" + home + "' out && echo x >out/new",
+		"write the state":           "echo x >'" + state + "/new'",
+		"mount a tmpfs":             "mount -t tmpfs tmpfs dir",
+		"bind the folder below":     "mount --bind '" + filepath.Dir(env.Root) + "' dir",
+		"unmount the overlay":       "cd / && umount '" + env.Root + "'",
+		"unmount lazily":            "cd / && umount -l '" + env.Root + "'",
+		"remount it":                "mount -o remount,rw '" + env.Root + "'",
+		"namespaces of its own":     "unshare -Urm true",
+		"another root":              "chroot / true",
+		"leave by a descriptor": py +
+			`'import os; fd = os.open("/proc/self/root", os.O_RDONLY); os.chdir("/proc/self/fd/%d/../../../../'"$HOME"'" % fd); open("x", "w")'`,
+		"the keeper's root":        "ls /proc/1/root/ && echo x >/proc/1/root" + home + "/new",
+		"the keeper's descriptors": "ls /proc/1/fd/*/ /proc/1/cwd/ | grep .",
+		"where it is thrown to": "d=$(sed -n 's/.*upperdir=\\([^,]*\\).*/\\1/p' /proc/self/mountinfo | head -1); test -n \"$d\" && echo x " +
+			">\"$d/x\"",
+		"by the number of a file": py +
+			`'import ctypes, os; l = ctypes.CDLL(None, use_errno=True); b = ctypes.create_string_buffer(136); ctypes.cast(b, ` +
+			`ctypes.POINTER(ctypes.c_uint))[0] = 128; m = ctypes.c_int(); r = l.name_to_handle_at(-100, b"plain", b, ctypes.byref(m), 0); fd = ` +
+			`l.open_by_handle_at(os.open(".", 0), b, 2); raise SystemExit(fd < 0)'`,
+		"by io_uring": py +
+			`'import ctypes; raise SystemExit(ctypes.CDLL(None).syscall(425, 8, ctypes.create_string_buffer(512)) < 0)'`,
 		"by the new mount interface": py + `'import ctypes; l = ctypes.CDLL(None); raise SystemExit(l.syscall(428, -100, b".", 1) < 0)'`,
 	} {
 		code, out, _ := script(t, env, throwaway, attempt, "HOME="+home)
@@ -188,7 +195,8 @@ func TestThrowawayIsNoWider(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := open(t).Procs.Start(t.Context(), tool.Command{Args: []string{"true"}, Dir: env.Root, Box: throwaway}); !errors.Is(err, tool.ErrNoBox) {
+	if _, err := open(t).Procs.Start(t.Context(), tool.Command{Args: []string{"true"}, Dir: env.Root, Box: throwaway}); !errors.Is(err,
+		tool.ErrNoBox) {
 		t.Errorf("without a keeper: %v", err)
 	}
 }
@@ -248,7 +256,10 @@ func TestThrowawayReachesNobody(t *testing.T) {
 	if code, out, _ := script(t, env, tool.Box{Level: tool.BoxNone}, connect); code != 0 {
 		t.Errorf("not even without a box: %s", out)
 	}
-	for _, text := range []string{connect, "chmod 4755 plain && test -u plain", "bash -c 'exec 9<>/dev/tcp/192.0.2.1/80'", "kill -0 " + strconv.Itoa(os.Getpid())} {
+	for _, text := range []string{
+		connect, "chmod 4755 plain && test -u plain",
+		"bash -c 'exec 9<>/dev/tcp/192.0.2.1/80'", "kill -0 " + strconv.Itoa(os.Getpid()),
+	} {
 		if code, out, _ := script(t, env, throwaway, text); code == 0 {
 			t.Errorf("%s: got through\n%s", text, out)
 		}

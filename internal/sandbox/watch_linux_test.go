@@ -58,8 +58,10 @@ func TestChangedOutside(t *testing.T) {
 		env, _, _ := boxed(t)
 		need(t, env, tool.BoxWorkspace)
 		path := filepath.Join(env.Root, name)
-		code, out, refused := while(t, env, tool.Box{Level: tool.BoxWorkspace, Git: git}, "echo; read; sleep 5; cat "+name, func() { save(t, path, "changed") })
-		if code == 0 || len(refused) != 1 || !strings.Contains(refused[0], "was ended, because "+path+" was changed from outside") || strings.Contains(out, "changed") {
+		code, out, refused := while(t, env, tool.Box{Level: tool.BoxWorkspace, Git: git},
+			"echo; read; sleep 5; cat "+name, func() { save(t, path, "changed") })
+		if code == 0 || len(refused) != 1 || !strings.Contains(refused[0], "was ended, because "+path+" was changed from outside") ||
+			strings.Contains(out, "changed") {
 			t.Errorf("%s: exit code %d, refused %q\n%s", name, code, refused, out)
 		}
 		if data, err := os.ReadFile(path); err != nil || string(data) != "changed" {
@@ -67,12 +69,14 @@ func TestChangedOutside(t *testing.T) {
 		}
 	}
 	env, _, _ := boxed(t)
-	code, out, refused := while(t, env, tool.Box{Level: tool.BoxWorkspace}, "mv a a2; mkdir -p a/b; echo x >a/b/.env; echo; read", func() { save(t, filepath.Join(env.Root, "plain"), "changed") })
+	code, out, refused := while(t, env, tool.Box{Level: tool.BoxWorkspace}, "mv a a2; mkdir -p a/b; echo x >a/b/.env; echo; read",
+		func() { save(t, filepath.Join(env.Root, "plain"), "changed") })
 	if code != 0 || len(refused) > 0 {
 		t.Errorf("exit code %d, refused %q\n%s", code, refused, out)
 	}
 	// What is gone when the command ends is theirs too.
-	_, _, refused = while(t, env, tool.Box{Level: tool.BoxWorkspace, Git: true}, "echo; read", func() { save(t, filepath.Join(env.Root, ".git/config"), "changed") })
+	_, _, refused = while(t, env, tool.Box{Level: tool.BoxWorkspace, Git: true}, "echo; read",
+		func() { save(t, filepath.Join(env.Root, ".git/config"), "changed") })
 	if data, err := os.ReadFile(filepath.Join(env.Root, ".git/config")); err != nil || string(data) != "changed" {
 		t.Errorf("the settings of the repository are %q, %v, refused %q", data, err, refused)
 	}
@@ -82,20 +86,27 @@ func TestChangedOutside(t *testing.T) {
 func TestBoxGitInsides(t *testing.T) {
 	env, _, _ := boxed(t)
 	need(t, env, tool.BoxWorkspace)
-	put(t, env.Root, map[string]string{".git/modules/logs/config": "", ".git/modules/logs/HEAD": "", ".git/modules/x/objects/config": "", ".git/remotes/origin": "", ".git/info/x": "", ".git/objects/info/x": ""})
+	put(t, env.Root, map[string]string{
+		".git/modules/logs/config": "", ".git/modules/logs/HEAD": "", ".git/modules/x/objects/config": "",
+		".git/remotes/origin": "", ".git/info/x": "", ".git/objects/info/x": "",
+	})
 	box := tool.Box{Level: tool.BoxWorkspace, Git: true}
 	for _, name := range []string{".git/modules/logs/config", ".git/modules/x/objects/config", ".git/remotes/origin"} {
 		if code, _, _ := script(t, env, box, "echo x >>"+name); code == 0 {
 			t.Errorf("%s was changed", name)
 		}
 	}
-	for name, text := range map[string]string{".git/branches/x": "x", ".git/info/grafts": "x", ".git/objects/info/alternates": "x", ".git/rebase-merge/git-rebase-todo": "pick 1\nexec x\n", ".git/sequencer/todo": "x y\n"} {
+	for name, text := range map[string]string{
+		".git/branches/x": "x", ".git/info/grafts": "x", ".git/objects/info/alternates": "x",
+		".git/rebase-merge/git-rebase-todo": "pick 1\nexec x\n", ".git/sequencer/todo": "x y\n",
+	} {
 		code, out, refused := script(t, env, box, "mkdir -p $(dirname "+name+"); printf '"+text+"' >"+name)
 		if code != 0 || len(refused) != 1 || !gone(filepath.Join(env.Root, name)) {
 			t.Errorf("%s stays: %d, %q\n%s", name, code, refused, out)
 		}
 	}
-	if code, _, refused := script(t, env, box, "mkdir -p .git/rebase-merge; echo pick 1 >.git/rebase-merge/git-rebase-todo; echo x >.git/info/y"); code != 0 || len(refused) > 0 {
+	if code, _, refused := script(t, env, box,
+		"mkdir -p .git/rebase-merge; echo pick 1 >.git/rebase-merge/git-rebase-todo; echo x >.git/info/y"); code != 0 || len(refused) > 0 {
 		t.Errorf("exit code %d, refused %q", code, refused)
 	}
 }

@@ -76,7 +76,10 @@ func BenchmarkWriter(b *testing.B) {
 
 // BenchmarkWorst reads texts made to be slow.
 func BenchmarkWorst(b *testing.B) {
-	for _, piece := range []string{"sk-", "eyJ-", "token=", "a://b:", "Bearer ", "-----BEGIN PRIVATE KEY-----\n", "[secret:1", "PASSWORD='\\", "aaaaaaaa", "password: ", "hvs.eyJ."} {
+	for _, piece := range []string{
+		"sk-", "eyJ-", "token=", "a://b:", "Bearer ",
+		"-----BEGIN PRIVATE KEY-----\n", "[secret:1", "PASSWORD='\\", "aaaaaaaa", "password: ", "hvs.eyJ.",
+	} {
 		b.Run(strings.TrimSpace(piece), func(b *testing.B) {
 			v, text := new(secret.Vault), strings.Repeat(piece, 1<<18/len(piece))
 			v.Add("N", "aaaaaaaaaaaaaaaaaaaaab")

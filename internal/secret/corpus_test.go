@@ -152,7 +152,8 @@ func TestMixtures(t *testing.T) {
 	for _, s := range append(corpus(t, "secrets.txt"), corpus(t, "lookalikes.txt")...) {
 		pieces = append(pieces, s.text)
 	}
-	pieces = append(pieces, "zq-known/value+77", "enEta25vd24vdmFsdWUrNzc=", "=", ":", "\"", "'", "[", "]", "\\n", "\n", " ", "password", "token", "Bearer ", "example", "Cookie: ", "-----BEGIN PRIVATE KEY-----", "[secret:", "https://a:")
+	pieces = append(pieces, "zq-known/value+77", "enEta25vd24vdmFsdWUrNzc=", "=", ":", "\"", "'", "[", "]", "\\n", "\n", " ", "password",
+		"token", "Bearer ", "example", "Cookie: ", "-----BEGIN PRIVATE KEY-----", "[secret:", "https://a:")
 	r := rand.New(rand.NewPCG(11, 7))
 	for range 4000 {
 		text := ""

@@ -38,12 +38,14 @@ func Plain(name string, data []byte) bool {
 // holdsSettings reports whether files of a name are lines of settings.
 func holdsSettings(name string) bool {
 	switch {
-	case name == ".env", strings.HasPrefix(name, ".env."), strings.HasPrefix(name, ".env-"), strings.HasPrefix(name, ".env_"), strings.HasSuffix(name, ".env"):
+	case name == ".env", strings.HasPrefix(name, ".env."), strings.HasPrefix(name, ".env-"),
+		strings.HasPrefix(name, ".env_"), strings.HasSuffix(name, ".env"):
 		return true
 	case slices.Contains([]string{"kubeconfig", ".flaskenv", ".dev.vars"}, name):
 		return true
 	}
-	return slices.Contains([]string{".json", ".yml", ".yaml", ".toml", ".ini", ".cfg", ".conf", ".txt", ".properties", ".tfvars"}, path.Ext(name))
+	return slices.Contains([]string{".json", ".yml", ".yaml", ".toml", ".ini", ".cfg", ".conf", ".txt", ".properties", ".tfvars"},
+		path.Ext(name))
 }
 
 // plainPEM reports whether a text is PEM and each of its blocks is public.
@@ -75,7 +77,8 @@ func plainPEM(text string) bool {
 func publicLabel(label string) bool {
 	label, ok := strings.CutSuffix(label, "-----")
 	return ok && slices.Contains([]string{
-		"CERTIFICATE", "TRUSTED CERTIFICATE", "X509 CERTIFICATE", "X509 CRL", "CERTIFICATE REQUEST", "NEW CERTIFICATE REQUEST", "ATTRIBUTE CERTIFICATE", "PKCS7", "CMS",
+		"CERTIFICATE", "TRUSTED CERTIFICATE", "X509 CERTIFICATE", "X509 CRL", "CERTIFICATE REQUEST", "NEW CERTIFICATE REQUEST",
+		"ATTRIBUTE CERTIFICATE", "PKCS7", "CMS",
 		"PUBLIC KEY", "RSA PUBLIC KEY", "DSA PUBLIC KEY", "PGP PUBLIC KEY BLOCK", "EC PARAMETERS", "DH PARAMETERS", "DSA PARAMETERS",
 	}, label)
 }
@@ -111,12 +114,14 @@ func plainSetting(name, value string) bool {
 	if value == "" || strings.Trim(value, "0123456789.") == "" && len(value) < 8 || isDummy(value) || standIn(value) {
 		return true
 	}
-	if strings.ContainsAny(name, " \t") || strings.ContainsAny(value, "\"{}") || len(value) > 200 || strings.Contains(value, "@") && strings.Contains(value, ":") {
+	if strings.ContainsAny(name, " \t") || strings.ContainsAny(value, "\"{}") ||
+		len(value) > 200 || strings.Contains(value, "@") && strings.Contains(value, ":") {
 		return false
 	}
 	name = strings.ToLower(name)
 	for _, part := range []string{
-		"pass", "pwd", "secret", "token", "key", "cred", "auth", "cookie", "salt", "priv", "dsn", "conn", "jwt", "cert", "sign", "hook", "sid", "pin", "seed", "mnemonic", "hash", "login", "bearer",
+		"pass", "pwd", "secret", "token", "key", "cred", "auth", "cookie", "salt", "priv", "dsn", "conn", "jwt", "cert", "sign", "hook", "sid",
+		"pin", "seed", "mnemonic", "hash", "login", "bearer",
 	} {
 		if strings.Contains(name, part) {
 			return false

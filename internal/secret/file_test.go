@@ -8,7 +8,8 @@ import (
 )
 
 func TestPlain(t *testing.T) {
-	cert := "-----BEGIN CERTIFICATE-----\nMIIBszCCAVmgAwIBAgIUQ0FURUdPUlkxMjM0NTY3ODkwMAoGCCqGSM49BAMCMBYx\nFDASBgNVBAMMC2V4YW1wbGUuY29t\n-----END CERTIFICATE-----\n"
+	cert := "-----BEGIN CERTIFICATE-----\nMIIBszCCAVmgAwIBAgIUQ0FURUdPUlkxMjM0NTY3ODkwMAoGCCqGSM49BAMCMBYx\nFDASBgNVBAMMC2V4YW1wbGUuY29t\n" +
+		"-----END CERTIFICATE-----\n"
 	key := "-----BEGIN PRIVATE KEY-----\nMIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgVcB2UcbPzPqVUWnW\n-----END PRIVATE KEY-----\n"
 	public := strings.NewReplacer("CERTIFICATE", "PUBLIC KEY").Replace(cert)
 	for _, tc := range []struct {

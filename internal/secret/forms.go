@@ -26,7 +26,8 @@ func formsOf(value string) []form {
 		}
 	}
 	quoted := quote(value)
-	add("as JSON", quoted, strings.ReplaceAll(quoted, "/", `\/`), escapeMarkup(quoted), quote(quoted), escapeMarkup(quote(quoted)), quote(escapeMarkup(quoted)))
+	add("as JSON", quoted, strings.ReplaceAll(quoted, "/", `\/`), escapeMarkup(quoted),
+		quote(quoted), escapeMarkup(quote(quoted)), quote(escapeMarkup(quoted)))
 	for _, plain := range []string{"-_.~", "-_.~/", "-_.~!'()*", "-_.~$&+:=@", "-_.~/$&+:=@,;", "-_.~/$&+:=@,;!'()*"} {
 		u := percent(value, plain, "%%%02X")
 		add("in an address", u, percent(value, plain, "%%%02x"), strings.ReplaceAll(u, "%20", "+"))

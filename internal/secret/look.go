@@ -12,8 +12,10 @@ func standIn(s string) bool {
 	}
 	s = strings.ToLower(s)
 	for _, mark := range []string{
-		"example", "changeme", "change-me", "change_me", "placeholder", "redacted", "xxxxxx", "your-", "your_", "yourpass", "yourkey", "yourtoken", "yoursecret",
-		":password@", ":pass@", "******", "....", "dummy", "replace-", "replace_", "replaceme", "insert-", "insert_", "fixme", "1234567890abc", "abcdefgh", "not-a-real", "not_a_real", "notreal",
+		"example", "changeme", "change-me", "change_me", "placeholder", "redacted", "xxxxxx", "your-", "your_", "yourpass", "yourkey",
+		"yourtoken", "yoursecret",
+		":password@", ":pass@", "******", "....", "dummy", "replace-", "replace_", "replaceme", "insert-", "insert_", "fixme", "1234567890abc",
+		"abcdefgh", "not-a-real", "not_a_real", "notreal",
 		"${", "{{", "<your", "sflkxwrj", "sk_test_4ec39hqlyjwdarjtt1zd",
 	} {
 		if strings.Contains(s, mark) {
@@ -41,9 +43,12 @@ func sameRun(s string) int {
 func isDummy(s string) bool {
 	s = strings.ToLower(s)
 	return slices.Contains([]string{
-		"password", "passwd", "pass", "pwd", "pw", "secret", "token", "user", "username", "test", "testing", "guest", "admin", "root", "postgres", "mysql", "mongo", "redis", "rabbitmq",
-		"mypassword", "mysecret", "mypass", "password1", "password123", "passw0rd", "secret123", "changeit", "letmein", "foo", "bar", "baz", "foobar", "none", "null", "nil", "true", "false",
-		"undefined", "string", "default", "required", "optional", "apikey", "api_key", "api-key", "open sesame", "opensesame", "port", "host", "value", "disabled", "enabled", "localhost", "development", "production", "test1234", "12345678", "123456789", "1234567890", "qwertyuiop",
+		"password", "passwd", "pass", "pwd", "pw", "secret", "token", "user", "username", "test", "testing", "guest", "admin", "root", "postgres",
+		"mysql", "mongo", "redis", "rabbitmq",
+		"mypassword", "mysecret", "mypass", "password1", "password123", "passw0rd", "secret123", "changeit", "letmein", "foo", "bar", "baz",
+		"foobar", "none", "null", "nil", "true", "false",
+		"undefined", "string", "default", "required", "optional", "apikey", "api_key", "api-key", "open sesame", "opensesame", "port", "host",
+		"value", "disabled", "enabled", "localhost", "development", "production", "test1234", "12345678", "123456789", "1234567890", "qwertyuiop",
 	}, s)
 }
 
@@ -98,7 +103,10 @@ func isPlain(s string) bool {
 				return false
 			}
 		}
-		told = told || slices.Contains([]string{"test", "key", "token", "secret", "password", "pass", "my", "the", "some", "fake", "api", "value", "here", "mock", "sample", "demo", "foo", "bar", "not"}, piece)
+		told = told || slices.Contains([]string{
+			"test", "key", "token", "secret", "password", "pass", "my", "the", "some", "fake", "api", "value",
+			"here", "mock", "sample", "demo", "foo", "bar", "not",
+		}, piece)
 	}
 	return told
 }
@@ -109,7 +117,10 @@ func isPlace(s string) bool {
 	if strings.Contains(s, "://") {
 		return true
 	}
-	for _, p := range []string{"./", "../", "~/", "arn:", "projects/", "secret/", "secrets/", "vault:", "ssm:", "file:", "env:", "env.", "process.env", "os.environ"} {
+	for _, p := range []string{
+		"./", "../", "~/", "arn:", "projects/", "secret/",
+		"secrets/", "vault:", "ssm:", "file:", "env:", "env.", "process.env", "os.environ",
+	} {
 		if strings.HasPrefix(s, p) {
 			return true
 		}

@@ -11,7 +11,8 @@ import (
 func TestNamed(t *testing.T) {
 	for want, names := range map[bool][]string{
 		true: {
-			"API_KEY", "OPENAI_API_KEY", "DB_PASSWORD", "PGPASSWORD", "GITHUB_TOKEN", "GH_TOKEN", "AWS_SECRET_ACCESS_KEY", "api_key", "ApiKey", "SECRET", "MY_SECRET_2",
+			"API_KEY", "OPENAI_API_KEY", "DB_PASSWORD", "PGPASSWORD", "GITHUB_TOKEN", "GH_TOKEN", "AWS_SECRET_ACCESS_KEY", "api_key", "ApiKey",
+			"SECRET", "MY_SECRET_2",
 			"PRIVATE_KEY", "NPM_TOKEN", "DATABASE_PASSWD", "AUTH_TOKEN", "CLIENT_SECRET",
 		},
 		false: {"", "PATH", "HOME", "LANG", "EDITOR", "TERM", "GOFLAGS", "NODE_ENV", "SHELL", "DEBUG"},

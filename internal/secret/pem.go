@@ -56,7 +56,8 @@ func (s *scanner) label(i int) int {
 func (s *scanner) pemLine(i, lines int) int {
 	stop := s.span(i, base64s, longest)
 	switch n := stop - i; {
-	case n >= 16 && (lines > 0 || strings.ContainsAny(s.text[i:stop], "0123456789")), n > 0 && (s.atEnd(stop) || s.has(s.margin(stop), "-----END ")):
+	case n >= 16 && (lines > 0 || strings.ContainsAny(s.text[i:stop], "0123456789")), n > 0 &&
+		(s.atEnd(stop) || s.has(s.margin(stop), "-----END ")):
 		return stop
 	case s.at(stop) == ':' && slices.Contains([]string{"Proc-Type", "DEK-Info", "Version", "Comment", "Charset", "Hash"}, s.text[i:stop]):
 		for stop-i < 128 && !s.atEnd(stop) && s.text[stop] != '\n' && s.text[stop] != '\\' {

@@ -13,7 +13,8 @@ func (s *scanner) maySign(i int, name string) bool {
 		return false
 	}
 	switch uint32(name[n-3]|0x20)<<16 | uint32(name[n-2]|0x20)<<8 | uint32(name[n-1]|0x20) {
-	case 's'<<16 | 'i'<<8 | 'g', 'u'<<16 | 'r'<<8 | 'e', 'o'<<16 | 'd'<<8 | 'e', 'i'<<16 | 'g'<<8 | 'n', 'm'<<16 | 'a'<<8 | 'c', 'k'<<16 | 'e'<<8 | 't',
+	case 's'<<16 | 'i'<<8 | 'g', 'u'<<16 | 'r'<<8 | 'e', 'o'<<16 | 'd'<<8 | 'e', 'i'<<16 | 'g'<<8 | 'n', 'm'<<16 | 'a'<<8 | 'c',
+		'k'<<16 | 'e'<<8 | 't',
 		'i'<<16 | 'e'<<8 | 'r', 'n'<<16 | 's'<<8 | 'e', 'e'<<16 | 's'<<8 | 't', 'j'<<16 | 'w'<<8 | 't', 'o'<<16 | 't'<<8 | 'p', 'g'<<16 | 'i'<<8 | 'c':
 		return true
 	}
@@ -33,7 +34,8 @@ func (s *scanner) signs(i int, name string) bool {
 	}
 	name = strings.ToLower(name)
 	return strings.HasSuffix(name, "-signature") || slices.Contains([]string{
-		"sig", "signature", "sign", "oauth_signature", "hmac", "code", "code_verifier", "oauth_verifier", "auth_code", "key", "ticket", "assertion", "client_assertion",
+		"sig", "signature", "sign", "oauth_signature", "hmac", "code", "code_verifier", "oauth_verifier", "auth_code", "key", "ticket",
+		"assertion", "client_assertion",
 		"samlresponse", "samlrequest", "jwt", "otp", "magic", "verification_code", "x-amz-security-token",
 	}, name)
 }

@@ -101,7 +101,8 @@ func kindOf(key string, cookie bool) kind {
 		return secretly
 	}
 	switch {
-	case cookie && (slices.Contains([]string{"sid", "jwt", "auth"}, last) || strings.Contains(strings.ToLower(key), "sess") || strings.Contains(strings.ToLower(key), "remember") || strings.HasSuffix(last, "token")):
+	case cookie && (slices.Contains([]string{"sid", "jwt", "auth"}, last) || strings.Contains(strings.ToLower(key), "sess") ||
+		strings.Contains(strings.ToLower(key), "remember") || strings.HasSuffix(last, "token")):
 		return session
 	case last == "cookie":
 		return cookies
@@ -109,14 +110,21 @@ func kindOf(key string, cookie bool) kind {
 		return header
 	case last == "auth":
 		return auth
-	case slices.Contains([]string{"password", "passwd", "pass", "pwd", "passphrase"}, last), strings.HasSuffix(last, "password"), strings.HasSuffix(last, "passwd"):
+	case slices.Contains([]string{"password", "passwd", "pass", "pwd", "passphrase"}, last),
+		strings.HasSuffix(last, "password"), strings.HasSuffix(last, "passwd"):
 		return password
-	case slices.Contains([]string{"credential", "credentials", "apikey"}, last), strings.HasSuffix(last, "secret"), strings.HasSuffix(last, "apikey"), strings.HasSuffix(last, "accesskey"), strings.HasSuffix(last, "privatekey"), strings.HasSuffix(last, "secretkey"):
+	case slices.Contains([]string{"credential", "credentials", "apikey"}, last), strings.HasSuffix(last, "secret"),
+		strings.HasSuffix(last, "apikey"), strings.HasSuffix(last, "accesskey"), strings.HasSuffix(last,
+			"privatekey"), strings.HasSuffix(last, "secretkey"):
 		return secretly
-	case last == "key" && slices.Contains([]string{"api", "access", "private", "secret", "signing", "encryption", "master", "auth", "account", "app", "service", "shared", "storage", "session", "hmac", "webhook", "license"}, before):
+	case last == "key" && slices.Contains([]string{
+		"api", "access", "private", "secret", "signing", "encryption", "master", "auth", "account",
+		"app", "service", "shared", "storage", "session", "hmac", "webhook", "license",
+	}, before):
 		return secretly
 	case strings.HasSuffix(last, "token") && !slices.Contains([]string{
-		"next", "page", "continuation", "continue", "sync", "cursor", "eos", "bos", "pad", "unk", "sep", "cls", "mask", "stop", "start", "end", "cancel", "cancellation", "special", "max", "min", "num", "per", "image",
+		"next", "page", "continuation", "continue", "sync", "cursor", "eos", "bos", "pad", "unk", "sep", "cls", "mask", "stop", "start", "end",
+		"cancel", "cancellation", "special", "max", "min", "num", "per", "image",
 	}, before):
 		return secretly
 	}
@@ -130,7 +138,8 @@ func mayName(key string) bool {
 		return false
 	}
 	switch uint32(key[n-3]|0x20)<<16 | uint32(key[n-2]|0x20)<<8 | uint32(key[n-1]|0x20) {
-	case 'r'<<16 | 'e'<<8 | 't', 'k'<<16 | 'e'<<8 | 'n', 'o'<<16 | 'r'<<8 | 'd', 's'<<16 | 'w'<<8 | 'd', 'a'<<16 | 's'<<8 | 's', 'p'<<16 | 'w'<<8 | 'd',
+	case 'r'<<16 | 'e'<<8 | 't', 'k'<<16 | 'e'<<8 | 'n', 'o'<<16 | 'r'<<8 | 'd', 's'<<16 | 'w'<<8 | 'd', 'a'<<16 | 's'<<8 | 's',
+		'p'<<16 | 'w'<<8 | 'd',
 		'a'<<16 | 's'<<8 | 'e', 'a'<<16 | 'l'<<8 | 's', 'i'<<16 | 'a'<<8 | 'l', 'k'<<16 | 'e'<<8 | 'y', 'u'<<16 | 't'<<8 | 'h', 'i'<<16 | 'o'<<8 | 'n', 'k'<<16 | 'i'<<8 | 'e':
 		return true
 	}
@@ -289,7 +298,8 @@ func (s *scanner) judge(v *value) (Found, bool) {
 	case v.kind == auth:
 		found.What = "a login"
 		return found, len(text) <= 256 && isLogin(text)
-	case len(text) < 8, !s.secretValue(v, look), strings.HasSuffix(v.lead, "$"), v.lead == "${", standIn(look), isDummy(look), isPlain(look), isPlace(look):
+	case len(text) < 8, !s.secretValue(v, look), strings.HasSuffix(v.lead, "$"),
+		v.lead == "${", standIn(look), isDummy(look), isPlain(look), isPlace(look):
 		return found, false
 	case strings.ContainsAny(text[:1], `$<{%(*\`), isNumber(look), v.argument() && len(text) < 16,
 		strings.Contains(look, "$("), strings.Contains(look, "#{"), strings.Contains(look, "%("):

@@ -163,7 +163,8 @@ func (s *scanner) netrc(i, from int) (Found, bool) {
 	if n >= 2 && slices.Contains(s.command(i), "nmcli") {
 		return s.saying(from, worded)
 	}
-	if n < 3 || words[n-2] != "login" && words[n-2] != "machine" || !slices.Contains(words[max(0, n-5):], "machine") && words[n-3] != "default" {
+	if n < 3 || words[n-2] != "login" && words[n-2] != "machine" ||
+		!slices.Contains(words[max(0, n-5):], "machine") && words[n-3] != "default" {
 		return Found{}, false
 	}
 	end := from

@@ -21,7 +21,8 @@ import (
 // values are known secrets: plain, with signs, over lines, with other letters.
 func values() []string {
 	return []string{
-		"kT7vQ2mXw9", "p@ss/w0rd+<&>\"'\\=", "line one 77\nline two 88\n\tend", "gehëim-wachtwoord-è", "sleutel 🔑/漢字 123", "aaaaaaab", "zz_12345678", "x]y[z]w{v}u", "0123456789abcdef0123456789abcdef01234567", strings.Repeat("Long3r.", 40),
+		"kT7vQ2mXw9", "p@ss/w0rd+<&>\"'\\=", "line one 77\nline two 88\n\tend", "gehëim-wachtwoord-è", "sleutel 🔑/漢字 123", "aaaaaaab",
+		"zz_12345678", "x]y[z]w{v}u", "0123456789abcdef0123456789abcdef01234567", strings.Repeat("Long3r.", 40),
 	}
 }
 
@@ -66,14 +67,21 @@ func written(value string) map[string]string {
 	out := map[string]string{
 		"JSON in ASCII": ascii, "JSON in ASCII, large": inASCII(quoted, `\u%04X`), "JSON in ASCII in JSON": string(inASCIITwice),
 		"JSON of PHP": strings.ReplaceAll(inASCII(quoted, `\u%04x`), "/", `\/`),
-		"itself":      value, "in a word": "abc" + value + "def", "JSON": string(escaped), "JSON of others": quoted, "JSON in JSON": string(twice),
-		"query": url.QueryEscape(value), "form": strings.ReplaceAll(url.QueryEscape(value), "+", "%20"), "path": url.PathEscape(value), "whole path": (&url.URL{Path: "/" + value}).EscapedPath()[1:], "with slashes": strings.ReplaceAll(strings.ReplaceAll(url.QueryEscape(value), "+", "%20"), "%2F", "/"), "hex": hex.EncodeToString([]byte(value)), "HEX": strings.ToUpper(hex.EncodeToString([]byte(value))),
+		"itself":      value, "in a word": "abc" + value + "def", "JSON": string(escaped), "JSON of others": quoted,
+		"JSON in JSON": string(twice),
+		"query":        url.QueryEscape(value), "form": strings.ReplaceAll(url.QueryEscape(value), "+", "%20"), "path": url.PathEscape(value),
+		"whole path":   (&url.URL{Path: "/" + value}).EscapedPath()[1:],
+		"with slashes": strings.ReplaceAll(strings.ReplaceAll(url.QueryEscape(value), "+", "%20"), "%2F", "/"),
+		"hex":          hex.EncodeToString([]byte(value)), "HEX": strings.ToUpper(hex.EncodeToString([]byte(value))),
 		"login": "Basic " + base64.StdEncoding.EncodeToString([]byte("bob:"+value)),
 	}
 	for before := range 7 {
 		for after := range 4 {
 			data := []byte(strings.Repeat("~", before) + value + strings.Repeat("?", after))
-			for name, enc := range map[string]*base64.Encoding{"std": base64.StdEncoding, "url": base64.URLEncoding, "raw": base64.RawStdEncoding, "raw url": base64.RawURLEncoding} {
+			for name, enc := range map[string]*base64.Encoding{
+				"std": base64.StdEncoding,
+				"url": base64.URLEncoding, "raw": base64.RawStdEncoding, "raw url": base64.RawURLEncoding,
+			} {
 				out[fmt.Sprint(name, " base64 behind ", before, " before ", after)] = enc.EncodeToString(data)
 			}
 		}
@@ -134,7 +142,8 @@ func TestPlaceholders(t *testing.T) {
 	encoded := base64.StdEncoding.EncodeToString([]byte("first-known-1"))
 	text := "a second-known-2 b first-known-1 c second-known-2 DB_PASSWORD=third3third3 DB_PASSWORD=third3third3 " + encoded
 	got := v.Redact(text)
-	want := "a [secret:u6lpynqx] b [secret:ucr5wfcp] c [secret:u6lpynqx] DB_PASSWORD=[secret:6r6fpruh] DB_PASSWORD=[secret:6r6fpruh] [secret:ucr5wfcp.giov]"
+	want := "a [secret:u6lpynqx] b [secret:ucr5wfcp] c [secret:u6lpynqx] DB_PASSWORD=[secret:6r6fpruh] DB_PASSWORD=[secret:6r6fpruh] " +
+		"[secret:ucr5wfcp.giov]"
 	if got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -154,8 +163,10 @@ func TestPlaceholders(t *testing.T) {
 		t.Errorf("another key gives %s", p)
 	}
 	for p, want := range map[string]string{
-		"[secret:u6lpynqx]": "the value of NAME_1", "[secret:ucr5wfcp.giov]": "the value of NAME_0 in base64", "[secret:6r6fpruh]": "a secret setting",
-		"[secret:1]": "", "[secret:0]": "", "[secret:2.2]": "", "[secret:u6lpynqx]x": "", "secret": "", "": "", "[secret:99999999999]": "", "[secret:u6lpynqx.1]": "",
+		"[secret:u6lpynqx]": "the value of NAME_1", "[secret:ucr5wfcp.giov]": "the value of NAME_0 in base64",
+		"[secret:6r6fpruh]": "a secret setting",
+		"[secret:1]":        "", "[secret:0]": "", "[secret:2.2]": "", "[secret:u6lpynqx]x": "", "secret": "", "": "", "[secret:99999999999]": "",
+		"[secret:u6lpynqx.1]": "",
 	} {
 		if got := v.What(p); got != want {
 			t.Errorf("%s is %q, want %q", p, got, want)
@@ -164,7 +175,10 @@ func TestPlaceholders(t *testing.T) {
 	if got := v.Names(); !slices.Equal(got, []string{"NAME_0", "NAME_1"}) {
 		t.Errorf("names: %q", got)
 	}
-	for _, open := range []string{"[secret:1]", "[secret:4]", "[secret:", "[secret:x]", "[secret:1", "[secret:1.9]", "[secret:0] [secret:", "[[secret:7]]", "[secret:aaaaaaaa]"} {
+	for _, open := range []string{
+		"[secret:1]", "[secret:4]", "[secret:", "[secret:x]",
+		"[secret:1", "[secret:1.9]", "[secret:0] [secret:", "[[secret:7]]", "[secret:aaaaaaaa]",
+	} {
 		if got := v.Resolve(open); got != open {
 			t.Errorf("%q became %q", open, got)
 		}
@@ -187,7 +201,10 @@ func TestPosing(t *testing.T) {
 
 func TestAdd(t *testing.T) {
 	var v secret.Vault
-	for _, value := range []string{"", "short77", "        ", "aaaaaaaaaaaa", "password", "CHANGEME", "development", "12345678901", "your-api-key-here", "xxxxxxxxxx1", "a [secret:1] b"} {
+	for _, value := range []string{
+		"", "short77", "        ", "aaaaaaaaaaaa", "password", "CHANGEME", "development", "12345678901",
+		"your-api-key-here", "xxxxxxxxxx1", "a [secret:1] b",
+	} {
 		if v.Add("N", value) || v.Redact("<"+value+">") != "<"+value+">" {
 			t.Errorf("%q was taken", value)
 		}
@@ -251,8 +268,10 @@ func TestWriterWaitsForLittle(t *testing.T) {
 // TestWriterIsBounded holds that no stream is held back for long.
 func TestWriterIsBounded(t *testing.T) {
 	for name, piece := range map[string]string{
-		"one word": "a", "token": "ghp_aB3dE6gH9" + strings.Repeat("k9Zt", 100), "base64": "QUJD/+9a", "key": "-----BEGIN PRIVATE KEY-----\n" + strings.Repeat("MIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n", 9),
-		"lines of a key": "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n", "value": "PASSWORD=k3", "placeholders": "[secret:1][secret:", "addresses": "a://b:c", "spaces": "password = ", "prefixes": "sk-eyJ-", "quoted": `token="a1b2c3`,
+		"one word": "a", "token": "ghp_aB3dE6gH9" + strings.Repeat("k9Zt", 100), "base64": "QUJD/+9a", "key": "-----BEGIN PRIVATE KEY-----\n" +
+			strings.Repeat("MIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n", 9),
+		"lines of a key": "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n", "value": "PASSWORD=k3", "placeholders": "[secret:1][secret:",
+		"addresses": "a://b:c", "spaces": "password = ", "prefixes": "sk-eyJ-", "quoted": `token="a1b2c3`,
 	} {
 		var v secret.Vault
 		v.Add("N", strings.Repeat("Long3r.", 300))

@@ -29,13 +29,19 @@ func talk(n int) []event.Body {
 			event.Asked{Turn: i + 1, Route: "p/m"},
 			event.Replied{
 				Parts: llm.Parts{
-					llm.Reasoning{Text: strings.Repeat("thinking about it ", 20), Opaque: json.RawMessage(`{"type":"thinking","signature":"` + strings.Repeat("QUJD", 60) + `"}`), Route: "p/m"},
+					llm.Reasoning{
+						Text:   strings.Repeat("thinking about it ", 20),
+						Opaque: json.RawMessage(`{"type":"thinking","signature":"` + strings.Repeat("QUJD", 60) + `"}`), Route: "p/m",
+					},
 					llm.Text{Text: "I will look at the file next."},
 					llm.Call{ID: id, Name: "read", Args: json.RawMessage(`{"path":"internal/session/log.go","offset":120,"limit":80}`)},
 				},
 				Stop: llm.StopCalls, Usage: llm.Usage{Input: 100, CacheRead: 12000, Output: 300}, Route: "p/m", Cost: 0.0123, Millis: 2100,
 			},
-			event.Judged{Call: id, Action: tool.Allow, By: "mode auto", Effects: []tool.Effect{{Kind: tool.Read, Path: "/w/internal/session/log.go"}}},
+			event.Judged{
+				Call: id, Action: tool.Allow, By: "mode auto",
+				Effects: []tool.Effect{{Kind: tool.Read, Path: "/w/internal/session/log.go"}},
+			},
 			event.Started{Call: id},
 			event.Ended{
 				Call: id, Outcome: event.OutcomeOK, Millis: 3,

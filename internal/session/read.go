@@ -59,7 +59,9 @@ var errFirst = errors.New("first line")
 
 // events yields the events behind after from the lines between from and end.
 // more is false if yield wants none.
-func (l *Log) events(ctx context.Context, from cursor, end int64, after uint64, yield func(event.Event, error) bool) (more bool, err error) {
+func (l *Log) events(ctx context.Context, from cursor, end int64,
+	after uint64, yield func(event.Event, error) bool,
+) (more bool, err error) {
 	c := from
 	in := lines{f: l.f, off: from.Off, end: end}
 	for {

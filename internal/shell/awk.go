@@ -95,7 +95,8 @@ func (a *awkReader) slash() string {
 		a.last = "/"
 		a.at++
 		return ""
-	case !slices.Contains([]string{";", "\n", "{", "}", "(", ",", "~", "!", "&&", "||", "print", "printf", "return", "in", "do", "else"}, a.last):
+	case !slices.Contains([]string{";", "\n", "{", "}", "(", ",", "~", "!", "&&", "||", "print", "printf", "return", "in", "do", "else"},
+		a.last):
 		return awkOdd
 	}
 	for a.at++; a.at < len(a.text); a.at++ {

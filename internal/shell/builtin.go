@@ -40,7 +40,8 @@ func (c *call) builtin() bool {
 			c.v.full(c.name + " changes limits")
 		}
 	case ".", "source", "eval", "trap", "alias", "unalias", "unset", "shopt", "enable", "hash", "bind", "complete", "compgen", "compopt",
-		"let", "mapfile", "readarray", "getopts", "pushd", "popd", "dirs", "history", "fc", "caller", "disown", "suspend", "shift", "logout", "bg", "fg", "coproc",
+		"let", "mapfile", "readarray", "getopts", "pushd", "popd", "dirs", "history", "fc", "caller", "disown", "suspend", "shift", "logout",
+		"bg", "fg", "coproc",
 		"declare", "typeset", "local", "export", "readonly":
 		c.v.noRule = true
 		c.v.full(c.name + " can change what the shell does, or run anything")

@@ -58,7 +58,8 @@ func TestCorpus(t *testing.T) {
 			t.Errorf("needless ask: %s: got %s (%s)", e, p.Class, reason(p))
 		}
 	}
-	t.Logf("shell: %d read, %d workspace, %d full; %d false allows, %d needless asks", count[Read], count[Workspace], count[Full], allows, asks)
+	t.Logf("shell: %d read, %d workspace, %d full; %d false allows, %d needless asks",
+		count[Read], count[Workspace], count[Full], allows, asks)
 }
 
 func reason(p Plan) string {

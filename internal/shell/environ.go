@@ -13,16 +13,22 @@ import (
 // a verdict on the words would not hold. It is about what whole families of
 // programs obey: the loader, shells and git.
 func Steers(name string) bool {
-	for _, prefix := range []string{"BASH_FUNC_", "GIT_CONFIG", "GIT_ATTR_", "GIT_TRACE", "GIT_INTERNAL_", "DYLD_INSERT_", "DYLD_FORCE_", "INSPAN_"} {
+	for _, prefix := range []string{
+		"BASH_FUNC_", "GIT_CONFIG", "GIT_ATTR_",
+		"GIT_TRACE", "GIT_INTERNAL_", "DYLD_INSERT_", "DYLD_FORCE_", "INSPAN_",
+	} {
 		if strings.HasPrefix(name, prefix) {
 			return true
 		}
 	}
 	return slices.Contains([]string{
 		"LD_PRELOAD", "LD_AUDIT", "LD_DEBUG", "LD_DEBUG_OUTPUT", "LD_PROFILE", "GCONV_PATH",
-		"BASH_ENV", "ENV", "ZDOTDIR", "PROMPT_COMMAND", "PS0", "PS4", "SHELLOPTS", "BASHOPTS", "BASH_XTRACEFD", "CDPATH", "GLOBIGNORE", "IFS", "POSIXLY_CORRECT",
-		"GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_NAMESPACE", "GIT_SHALLOW_FILE", "GIT_GRAFT_FILE",
-		"GIT_REPLACE_REF_BASE", "GIT_QUARANTINE_PATH", "GIT_PREFIX", "GIT_EXTERNAL_DIFF", "GIT_DIFF_OPTS", "GIT_EXEC_PATH", "GIT_TEMPLATE_DIR", "GIT_ASKPASS", "SSH_ASKPASS", "GIT_PROXY_COMMAND", "GIT_SEQUENCE_EDITOR",
+		"BASH_ENV", "ENV", "ZDOTDIR", "PROMPT_COMMAND", "PS0", "PS4", "SHELLOPTS", "BASHOPTS", "BASH_XTRACEFD", "CDPATH", "GLOBIGNORE", "IFS",
+		"POSIXLY_CORRECT",
+		"GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+		"GIT_NAMESPACE", "GIT_SHALLOW_FILE", "GIT_GRAFT_FILE",
+		"GIT_REPLACE_REF_BASE", "GIT_QUARANTINE_PATH", "GIT_PREFIX", "GIT_EXTERNAL_DIFF", "GIT_DIFF_OPTS", "GIT_EXEC_PATH", "GIT_TEMPLATE_DIR",
+		"GIT_ASKPASS", "SSH_ASKPASS", "GIT_PROXY_COMMAND", "GIT_SEQUENCE_EDITOR",
 	}, name)
 }
 
@@ -33,7 +39,10 @@ func readVariable(kv string) bool {
 	if strings.HasPrefix(name, "GIT_AUTHOR_") || strings.HasPrefix(name, "GIT_COMMITTER_") {
 		return true
 	}
-	for _, prefix := range []string{"BASH", "GIT_", "LD_", "DYLD_", "LESS", "RIPGREP_", "PERL", "PYTHON", "RUBY", "NODE_", "JAVA_", "AWK", "GAWK", "GCONV", "LOCPATH", "JQ_", "YQ_", "FD_", "EXA_", "BAT_"} {
+	for _, prefix := range []string{
+		"BASH", "GIT_", "LD_", "DYLD_", "LESS", "RIPGREP_", "PERL", "PYTHON", "RUBY", "NODE_", "JAVA_", "AWK",
+		"GAWK", "GCONV", "LOCPATH", "JQ_", "YQ_", "FD_", "EXA_", "BAT_",
+	} {
 		if strings.HasPrefix(name, prefix) {
 			return false
 		}
@@ -41,7 +50,10 @@ func readVariable(kv string) bool {
 	if strings.HasSuffix(name, "_OPTIONS") || strings.HasSuffix(name, "OPTS") {
 		return false
 	}
-	return !slices.Contains([]string{"ENV", "CDPATH", "IFS", "PS1", "PS2", "PS4", "PROMPT_COMMAND", "SHELLOPTS", "PAGER", "MANPAGER", "EDITOR", "VISUAL", "SSH_ASKPASS", "TMPDIR", "POSIXLY_CORRECT", "GLOBIGNORE", "TERMINFO"}, name)
+	return !slices.Contains([]string{
+		"ENV", "CDPATH", "IFS", "PS1", "PS2", "PS4", "PROMPT_COMMAND", "SHELLOPTS", "PAGER", "MANPAGER", "EDITOR",
+		"VISUAL", "SSH_ASKPASS", "TMPDIR", "POSIXLY_CORRECT", "GLOBIGNORE", "TERMINFO",
+	}, name)
 }
 
 // ReadEnvironment is what of an environment commands get that are proven to read,
@@ -85,18 +97,25 @@ func Inherited(changes []string, root string) []string {
 // its settings, its parts or its data lie.
 func configures(name string) bool {
 	upper := strings.ToUpper(name)
-	for _, prefix := range []string{"XDG_", "GO", "CARGO_", "RUST", "DOCKER_", "CONTAINER_", "DPKG_", "GCC_", "LUA", "PHP", "OPENSSL_", "NPM_CONFIG_", "XZ_", "ZSTD_", "RES_"} {
+	for _, prefix := range []string{
+		"XDG_", "GO", "CARGO_", "RUST", "DOCKER_", "CONTAINER_",
+		"DPKG_", "GCC_", "LUA", "PHP", "OPENSSL_", "NPM_CONFIG_", "XZ_", "ZSTD_", "RES_",
+	} {
 		if strings.HasPrefix(upper, prefix) {
 			return true
 		}
 	}
-	for _, suffix := range []string{"HOME", "_CONFIG", "_CONFIG_DIR", "_CONFIG_FILE", "_CONFIG_PATH", "CONFIG", "_CONF", "RC", "FLAGS", "_OPT", "_DATADIR", "_PLUGINS", "_EXTENSIONS"} {
+	for _, suffix := range []string{
+		"HOME", "_CONFIG", "_CONFIG_DIR", "_CONFIG_FILE", "_CONFIG_PATH",
+		"CONFIG", "_CONF", "RC", "FLAGS", "_OPT", "_DATADIR", "_PLUGINS", "_EXTENSIONS",
+	} {
 		if strings.HasSuffix(upper, suffix) {
 			return true
 		}
 	}
 	return slices.Contains([]string{
-		"COMPILER_PATH", "LIBRARY_PATH", "CPATH", "MAGIC", "MANPATH", "INFOPATH", "ZIP", "UNZIP", "ZIPINFO", "GZIP", "BZIP", "BZIP2", "HOSTALIASES", "LOCALDOMAIN", "NLSPATH", "TEXTDOMAINDIR", "USERPROFILE",
+		"COMPILER_PATH", "LIBRARY_PATH", "CPATH", "MAGIC", "MANPATH", "INFOPATH", "ZIP", "UNZIP", "ZIPINFO", "GZIP", "BZIP", "BZIP2",
+		"HOSTALIASES", "LOCALDOMAIN", "NLSPATH", "TEXTDOMAINDIR", "USERPROFILE",
 	}, upper)
 }
 
@@ -111,7 +130,8 @@ func setsHome(text string) bool {
 		from, to := at+i, at+i+len("HOME")
 		at = to
 		whole := (to == len(text) || !variably("a"+text[to:to+1])) && (from == 0 || !variably("a"+text[from-1:from]))
-		taken := from > 0 && text[from-1] == '$' || from > 1 && text[from-2:from] == "${" && !strings.HasPrefix(text[to:], "=") && !strings.HasPrefix(text[to:], ":=")
+		taken := from > 0 && text[from-1] == '$' || from > 1 && text[from-2:from] == "${" &&
+			!strings.HasPrefix(text[to:], "=") && !strings.HasPrefix(text[to:], ":=")
 		if whole && !taken {
 			return true
 		}

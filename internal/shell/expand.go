@@ -174,7 +174,8 @@ func constant(x syntax.ArithmExpr) bool {
 		return (x.Op == syntax.Minus || x.Op == syntax.Plus || x.Op == syntax.Not) && constant(x.X)
 	case *syntax.BinaryArithm:
 		switch x.Op {
-		case syntax.Add, syntax.Sub, syntax.Mul, syntax.Quo, syntax.Rem, syntax.Pow, syntax.Gtr, syntax.Lss, syntax.Eql, syntax.Neq, syntax.Geq, syntax.Leq:
+		case syntax.Add, syntax.Sub, syntax.Mul, syntax.Quo, syntax.Rem, syntax.Pow,
+			syntax.Gtr, syntax.Lss, syntax.Eql, syntax.Neq, syntax.Geq, syntax.Leq:
 			return constant(x.X) && constant(x.Y)
 		}
 	}

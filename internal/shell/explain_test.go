@@ -109,7 +109,10 @@ func TestEffects(t *testing.T) {
 		{"make", []tool.Effect{execute("make")}},
 		{"curl -s https://me@example.com:8080/x", []tool.Effect{execute("curl -s https://me@example.com:8080/x"), host("example.com")}},
 		{"curl -s localhost:8123/x", []tool.Effect{execute("curl -s localhost:8123/x"), host("localhost")}},
-		{"curl -sd '{\"to\":1}' -d http://example.com '[::1]:80'", []tool.Effect{execute("curl -sd '{\"to\":1}' -d http://example.com '[::1]:80'"), host("[::1]")}},
+		{
+			"curl -sd '{\"to\":1}' -d http://example.com '[::1]:80'",
+			[]tool.Effect{execute("curl -sd '{\"to\":1}' -d http://example.com '[::1]:80'"), host("[::1]")},
+		},
 		{"wget -qO- 127.0.0.1", []tool.Effect{execute("wget -qO- 127.0.0.1"), host("127.0.0.1")}},
 		{"nc -z localhost 80", []tool.Effect{execute("nc -z localhost 80"), host("localhost")}},
 		{"curl -o localhost example.com", []tool.Effect{execute("curl -o localhost example.com"), host("*")}},

@@ -41,10 +41,12 @@ func (c *call) primary(args, starts []word) []word {
 		return args
 	}
 	switch w.text {
-	case "(", ")", "!", ",", "-a", "-and", "-o", "-or", "-not", "-print", "-print0", "-ls", "-prune", "-quit", "-depth", "-d", "-mount", "-xdev",
+	case "(", ")", "!", ",", "-a", "-and", "-o", "-or", "-not", "-print", "-print0", "-ls", "-prune", "-quit", "-depth", "-d", "-mount",
+		"-xdev",
 		"-daystart", "-follow", "-empty", "-executable", "-readable", "-writable", "-true", "-false", "-nouser", "-nogroup", "-noleaf", "-warn", "-nowarn":
 		return args
-	case "-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename", "-regex", "-iregex", "-regextype", "-lname", "-ilname", "-type", "-xtype", "-size",
+	case "-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename", "-regex", "-iregex", "-regextype", "-lname", "-ilname", "-type",
+		"-xtype", "-size",
 		"-mtime", "-atime", "-ctime", "-mmin", "-amin", "-cmin", "-maxdepth", "-mindepth", "-perm", "-user", "-group", "-uid", "-gid", "-links", "-inum", "-fstype", "-used", "-printf":
 		_, args = c.take(row{}, w.text, args)
 		return args

@@ -104,7 +104,8 @@ func requote(command string, file *syntax.File, quote func(string) string) strin
 	slices.SortFunc(words, func(a, b *syntax.Word) int { return int(b.Pos().Offset()) - int(a.Pos().Offset()) })
 	for _, w := range words {
 		lit := w.Lit()
-		if lit == "" || strings.ContainsAny(lit, "\\*?[~{}\n") || int(w.End().Offset()) > len(command) || command[w.Pos().Offset():w.End().Offset()] != lit {
+		if lit == "" || strings.ContainsAny(lit, "\\*?[~{}\n") || int(w.End().Offset()) > len(command) ||
+			command[w.Pos().Offset():w.End().Offset()] != lit {
 			continue
 		}
 		command = command[:w.Pos().Offset()] + quote(lit) + command[w.End().Offset():]

@@ -207,7 +207,10 @@ func (c *call) cloned() (source word, ok bool) {
 // Cloned returns the folder of this machine that git clone copies, and whether the words
 // behind clone say that and nothing else.
 func Cloned(words []string) (source string, ok bool) {
-	flags := []string{"-q", "--quiet", "-v", "--verbose", "--progress", "--bare", "-l", "--local", "--no-local", "--no-hardlinks", "-n", "--no-checkout", "--single-branch", "--no-tags"}
+	flags := []string{
+		"-q", "--quiet", "-v", "--verbose", "--progress", "--bare", "-l", "--local", "--no-local", "--no-hardlinks", "-n",
+		"--no-checkout", "--single-branch", "--no-tags",
+	}
 	var folders []string
 	for _, w := range words {
 		switch {

@@ -86,15 +86,23 @@ func harmlessKey(key, value string) bool {
 		return !strings.Contains(value, "::") && !strings.HasPrefix(strings.TrimSpace(value), "-") && !strings.Contains(value, "\"")
 	case "extensions.objectformat", "extensions.refstorage", "extensions.compatobjectformat":
 		return true
-	case "core.repositoryformatversion", "core.filemode", "core.logallrefupdates", "core.ignorecase", "core.precomposeunicode", "core.symlinks", "core.autocrlf", "core.eol",
-		"core.safecrlf", "core.abbrev", "core.quotepath", "core.commentchar", "core.whitespace", "core.untrackedcache", "core.preloadindex", "core.compression", "core.checkstat",
-		"core.trustctime", "core.longpaths", "core.protecthfs", "core.protectntfs", "core.sharedrepository", "core.splitindex", "core.commitgraph", "core.multipackindex",
-		"remote.*.fetch", "remote.*.push", "remote.*.tagopt", "remote.*.prune", "remote.*.mirror", "remote.pushdefault", "remote.*.gh-resolved", "submodule.*.active", "submodule.active",
+	case "core.repositoryformatversion", "core.filemode", "core.logallrefupdates", "core.ignorecase", "core.precomposeunicode",
+		"core.symlinks", "core.autocrlf", "core.eol",
+		"core.safecrlf", "core.abbrev", "core.quotepath", "core.commentchar", "core.whitespace", "core.untrackedcache", "core.preloadindex",
+		"core.compression", "core.checkstat",
+		"core.trustctime", "core.longpaths", "core.protecthfs", "core.protectntfs", "core.sharedrepository", "core.splitindex",
+		"core.commitgraph", "core.multipackindex",
+		"remote.*.fetch", "remote.*.push", "remote.*.tagopt", "remote.*.prune", "remote.*.mirror", "remote.pushdefault", "remote.*.gh-resolved",
+		"submodule.*.active", "submodule.active",
 		"user.name", "user.email", "user.useconfigonly", "author.name", "author.email", "committer.name", "committer.email",
-		"init.defaultbranch", "pull.rebase", "pull.ff", "push.default", "push.autosetupremote", "push.followtags", "fetch.prune", "fetch.prunetags", "fetch.parallel",
-		"merge.ff", "merge.conflictstyle", "rebase.autosquash", "rebase.autostash", "rerere.enabled", "rerere.autoupdate", "commit.gpgsign", "commit.verbose", "tag.gpgsign", "tag.sort",
-		"diff.algorithm", "diff.renames", "diff.colormoved", "diff.mnemonicprefix", "diff.noprefix", "diff.context", "diff.ignoresubmodules", "status.showuntrackedfiles", "status.short",
-		"status.branch", "log.date", "log.decorate", "log.abbrevcommit", "log.follow", "index.version", "gc.auto", "maintenance.auto", "maintenance.strategy", "pack.threads", "feature.manyfiles",
+		"init.defaultbranch", "pull.rebase", "pull.ff", "push.default", "push.autosetupremote", "push.followtags", "fetch.prune",
+		"fetch.prunetags", "fetch.parallel",
+		"merge.ff", "merge.conflictstyle", "rebase.autosquash", "rebase.autostash", "rerere.enabled", "rerere.autoupdate", "commit.gpgsign",
+		"commit.verbose", "tag.gpgsign", "tag.sort",
+		"diff.algorithm", "diff.renames", "diff.colormoved", "diff.mnemonicprefix", "diff.noprefix", "diff.context", "diff.ignoresubmodules",
+		"status.showuntrackedfiles", "status.short",
+		"status.branch", "log.date", "log.decorate", "log.abbrevcommit", "log.follow", "index.version", "gc.auto", "maintenance.auto",
+		"maintenance.strategy", "pack.threads", "feature.manyfiles",
 		"gui.wmstate", "gui.geometry", "advice.detachedhead", "help.autocorrect", "lfs.repositoryformatversion", "lfs.*.access", "github.user", "vscode-merge-base":
 		return true
 	}

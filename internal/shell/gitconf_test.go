@@ -41,12 +41,15 @@ func TestGitInert(t *testing.T) {
 func TestGitOption(t *testing.T) {
 	for want, list := range map[bool][]string{
 		true: {
-			"user.name=Ann", "user.email=a@b", "User.Name=x", "user.name=", "init.defaultBranch=main", "color.ui=never", "color.diff.meta=red", "core.quotePath=false", "advice.detachedHead=false",
+			"user.name=Ann", "user.email=a@b", "User.Name=x", "user.name=", "init.defaultBranch=main", "color.ui=never", "color.diff.meta=red",
+			"core.quotePath=false", "advice.detachedHead=false",
 			"commit.gpgsign=false", "tag.gpgSign=FALSE", "core.autocrlf=input", "pull.rebase", "merge.conflictStyle=diff3",
 		},
 		false: {
-			"", "user", "core.pager=x", "core.hooksPath=x", "alias.x=!x", "commit.gpgsign=true", "commit.gpgsign", "diff.ignoreSubmodules=none", "remote.origin.url=./x", "branch.main.remote=./x", "submodule.x.url=y",
-			"core.bare=false", "extensions.objectFormat=sha256", "help.autocorrect=1", "protocol.ext.allow=always", "include.path=x", "core.sshCommand=x", "filter.x.clean=y", "user.x.name=y",
+			"", "user", "core.pager=x", "core.hooksPath=x", "alias.x=!x", "commit.gpgsign=true", "commit.gpgsign", "diff.ignoreSubmodules=none",
+			"remote.origin.url=./x", "branch.main.remote=./x", "submodule.x.url=y",
+			"core.bare=false", "extensions.objectFormat=sha256", "help.autocorrect=1", "protocol.ext.allow=always", "include.path=x",
+			"core.sshCommand=x", "filter.x.clean=y", "user.x.name=y",
 		},
 	} {
 		for _, setting := range list {
@@ -63,13 +66,20 @@ func TestNotInert(t *testing.T) {
 		t.Error("a repository without a work tree")
 	}
 	for _, add := range []string{
-		"[core]\n\tfsmonitor = ./evil\n", "[core]\n\tFSMonitor = ./evil\n", "[CORE]\n\tfsmonitor\n", "[diff]\n\texternal = ./evil\n", "[diff \"x\"]\n\tcommand = ./evil\n",
-		"[diff \"x\"]\n\ttextconv = ./evil\n", "[filter \"x\"]\n\tclean = ./evil\n", "[filter \"x\"]\n\tprocess = ./evil\n", "[include]\n\tpath = ../evil\n",
-		"[includeIf \"gitdir:/\"]\n\tpath = ../evil\n", "[core]\n\thooksPath = hooks\n", "[alias]\n\tstatus = !./evil\n", "[core]\n\tpager = ./evil\n", "[pager]\n\tlog = ./evil\n",
-		"[gpg]\n\tprogram = ./evil\n", "[log]\n\tshowSignature = true\n", "[core]\n\tsshCommand = ./evil\n", "[core]\n\tworktree = ..\n", "[core]\n\tbare = true\n", "[core]\n\tattributesFile = x\n",
-		"[remote \"o\"]\n\turl = ext::./evil\n", "[remote \"o\"]\n\tpromisor = true\n", "[remote \"o\"]\n\tuploadpack = ./evil\n", "[extensions]\n\tpartialClone = o\n", "[extensions]\n\tworktreeConfig = true\n",
-		"[merge \"x\"]\n\tdriver = ./evil\n", "[credential]\n\thelper = ./evil\n", "[url \"ext::x\"]\n\tinsteadOf = a\n", "[core]\n\tfilemode = true \\\nfsmonitor = ./evil\n", "[core] fsmonitor = ./evil\n",
-		"[core]\n\teditor = ./evil\n", "[sequence]\n\teditor = ./evil\n", "[trailer \"x\"]\n\tcommand = ./evil\n", "[submodule \"x\"]\n\tupdate = !./evil\n", "[interactive]\n\tdiffFilter = ./evil\n", "[browser \"x\"]\n\tcmd = y\n",
+		"[core]\n\tfsmonitor = ./evil\n", "[core]\n\tFSMonitor = ./evil\n", "[CORE]\n\tfsmonitor\n", "[diff]\n\texternal = ./evil\n",
+		"[diff \"x\"]\n\tcommand = ./evil\n",
+		"[diff \"x\"]\n\ttextconv = ./evil\n", "[filter \"x\"]\n\tclean = ./evil\n", "[filter \"x\"]\n\tprocess = ./evil\n",
+		"[include]\n\tpath = ../evil\n",
+		"[includeIf \"gitdir:/\"]\n\tpath = ../evil\n", "[core]\n\thooksPath = hooks\n", "[alias]\n\tstatus = !./evil\n",
+		"[core]\n\tpager = ./evil\n", "[pager]\n\tlog = ./evil\n",
+		"[gpg]\n\tprogram = ./evil\n", "[log]\n\tshowSignature = true\n", "[core]\n\tsshCommand = ./evil\n", "[core]\n\tworktree = ..\n",
+		"[core]\n\tbare = true\n", "[core]\n\tattributesFile = x\n",
+		"[remote \"o\"]\n\turl = ext::./evil\n", "[remote \"o\"]\n\tpromisor = true\n", "[remote \"o\"]\n\tuploadpack = ./evil\n",
+		"[extensions]\n\tpartialClone = o\n", "[extensions]\n\tworktreeConfig = true\n",
+		"[merge \"x\"]\n\tdriver = ./evil\n", "[credential]\n\thelper = ./evil\n", "[url \"ext::x\"]\n\tinsteadOf = a\n",
+		"[core]\n\tfilemode = true \\\nfsmonitor = ./evil\n", "[core] fsmonitor = ./evil\n",
+		"[core]\n\teditor = ./evil\n", "[sequence]\n\teditor = ./evil\n", "[trailer \"x\"]\n\tcommand = ./evil\n",
+		"[submodule \"x\"]\n\tupdate = !./evil\n", "[interactive]\n\tdiffFilter = ./evil\n", "[browser \"x\"]\n\tcmd = y\n",
 	} {
 		if err := shell.GitInert(usual + add); err == nil {
 			t.Errorf("taken for inert: %q", add)

@@ -29,7 +29,10 @@ func (c *call) insideGit(args []word) {
 // gitTakesWord reports whether an option of git itself, before the
 // subcommand, takes the word after it.
 func gitTakesWord(option string) bool {
-	return slices.Contains([]string{"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env", "--attr-source", "--super-prefix", "--shallow-file"}, option)
+	return slices.Contains([]string{
+		"-C", "-c", "--git-dir", "--work-tree", "--namespace",
+		"--config-env", "--attr-source", "--super-prefix", "--shallow-file",
+	}, option)
 }
 
 // insideSetting looks into git -c KEY=VALUE, for keys that name programs and
@@ -53,7 +56,10 @@ func (c *call) insideSetting(w word, args []word) {
 		c.under(append(words, args[min(1, len(args)):]...))
 		return
 	}
-	programs := []string{"pager", "editor", "sshcommand", "fsmonitor", "askpass", "helper", "external", "command", "textconv", "clean", "smudge", "process", "driver", "cmd", "program", "difffilter", "hook", "pack", ".path", "proxy"}
+	programs := []string{
+		"pager", "editor", "sshcommand", "fsmonitor", "askpass", "helper", "external", "command", "textconv", "clean",
+		"smudge", "process", "driver", "cmd", "program", "difffilter", "hook", "pack", ".path", "proxy",
+	}
 	if strings.HasPrefix(key, "pager.") || slices.ContainsFunc(programs, func(p string) bool { return strings.HasSuffix(key, p) }) {
 		c.text(literal(strings.TrimPrefix(value, "!")))
 	}
@@ -73,7 +79,8 @@ func (c *call) insideSubcommand(name string, args []word) {
 	case "fetch", "pull", "push", "ls-remote", "archive", "send-pack", "fetch-pack":
 		c.texts(values(args, "--upload-pack", "--receive-pack", "--exec"))
 	case "filter-branch":
-		c.texts(values(args, "--setup", "--env-filter", "--tree-filter", "--index-filter", "--parent-filter", "--msg-filter", "--commit-filter", "--tag-name-filter"))
+		c.texts(values(args, "--setup", "--env-filter", "--tree-filter", "--index-filter",
+			"--parent-filter", "--msg-filter", "--commit-filter", "--tag-name-filter"))
 	case "bisect":
 		if len(args) > 1 && args[0].text == "run" {
 			c.joined(args[1:])
@@ -98,7 +105,8 @@ func (c *call) insideSubcommand(name string, args []word) {
 // insideVariable looks into the values of variables that programs run.
 func (j *judge) insideVariable(name string, value word, s scope) {
 	if !value.known || !slices.Contains([]string{
-		"EDITOR", "VISUAL", "PAGER", "MANPAGER", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "GIT_PAGER", "GIT_SSH_COMMAND", "GIT_EXTERNAL_DIFF", "GIT_ASKPASS", "PROMPT_COMMAND", "LESSOPEN",
+		"EDITOR", "VISUAL", "PAGER", "MANPAGER", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "GIT_PAGER", "GIT_SSH_COMMAND", "GIT_EXTERNAL_DIFF",
+		"GIT_ASKPASS", "PROMPT_COMMAND", "LESSOPEN",
 	}, name) {
 		return
 	}

@@ -33,7 +33,8 @@ func (c *call) dials() bool {
 	switch c.name {
 	case "curl", "wget", "http", "https", "aria2c", "lynx", "w3m", "links", "ftp", "sftp", "scp", "rsync":
 		host = c.hosts(false)
-	case "ssh", "ping", "ping6", "dig", "host", "nslookup", "nc", "ncat", "netcat", "telnet", "traceroute", "tracepath", "mtr", "whois", "socat", "mosh":
+	case "ssh", "ping", "ping6", "dig", "host", "nslookup", "nc", "ncat",
+		"netcat", "telnet", "traceroute", "tracepath", "mtr", "whois", "socat", "mosh":
 		host = c.hosts(true)
 	case "gh":
 		host = "github.com"
@@ -53,7 +54,8 @@ func (c *call) dials() bool {
 
 // curlValues are options of curl whose values may look like addresses and are
 // none.
-const curlValues = "-d --data --data-raw --data-binary --data-urlencode --json -H --header -F --form -A --user-agent -e --referer -o --output -w --write-out"
+const curlValues = "-d --data --data-raw --data-binary --data-urlencode --json -H --header -F --form -A --user-agent -e --referer -o " +
+	"--output -w --write-out"
 
 // hosts finds the host among the arguments; bare says that the first operand
 // is one even without any scheme. An asterisk stands for one not known.
@@ -93,7 +95,10 @@ func (c *call) registry() []string {
 		}
 	}
 	for _, r := range []struct{ programs, verbs, hosts string }{
-		{"npm pnpm yarn bun npx bunx pnpx", "install i add ci update upgrade dlx exec create init audit outdated view info", "registry.npmjs.org"},
+		{
+			"npm pnpm yarn bun npx bunx pnpx", "install i add ci update upgrade dlx exec create init audit outdated view info",
+			"registry.npmjs.org",
+		},
 		{"yarn pnpm bun", "", "registry.npmjs.org"},
 		{"npx bunx pnpx", "*", "registry.npmjs.org"},
 		{"pip pip3 pipx uv poetry", "install download add sync update lock", "pypi.org files.pythonhosted.org"},

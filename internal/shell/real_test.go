@@ -93,7 +93,10 @@ tar cf a.tar src && tar czf a.tgz src && (zip -q a.zip README.md || true) && pri
 }
 
 func (w workshop) env() []string {
-	return []string{"PATH=/usr/bin:/bin:/usr/sbin:/sbin", "HOME=" + w.home(), "GIT_OPTIONAL_LOCKS=0", "GIT_CONFIG_NOSYSTEM=1", "TERM=dumb", "x=value"}
+	return []string{
+		"PATH=/usr/bin:/bin:/usr/sbin:/sbin", "HOME=" + w.home(),
+		"GIT_OPTIONAL_LOCKS=0", "GIT_CONFIG_NOSYSTEM=1", "TERM=dumb", "x=value",
+	}
 }
 
 // check reports whether the programs of the command were there.
@@ -104,7 +107,8 @@ func (w workshop) check(t *testing.T, command string) bool {
 	defer cancel()
 	calls := "trace=execve,execveat,open,openat,openat2,creat,connect,bind,unlink,unlinkat,rename,renameat,renameat2,mkdir,mkdirat,rmdir,link,linkat,symlink,symlinkat," +
 		"truncate,chmod,fchmod,fchmodat,chown,fchown,fchownat,lchown,mknod,mknodat,utimensat,sethostname,setdomainname,settimeofday,clock_settime,mount,umount2,reboot,setxattr"
-	cmd := exec.CommandContext(ctx, "strace", "-f", "-qq", "--seccomp-bpf", "-s", "512", "-e", calls, "-e", "signal=none", "-o", w.trace, "bash", "--noprofile", "--norc", "-c", command)
+	cmd := exec.CommandContext(ctx, "strace", "-f", "-qq", "--seccomp-bpf", "-s", "512", "-e", calls, "-e", "signal=none", "-o", w.trace,
+		"bash", "--noprofile", "--norc", "-c", command)
 	cmd.Dir, cmd.Env, cmd.WaitDelay = w.root(), w.env(), time.Second
 	err := cmd.Run()
 	if ctx.Err() != nil {

@@ -50,7 +50,10 @@ func (j *judge) simple(st *syntax.Stmt, cmd *syntax.CallExpr, s scope) flow {
 // fed looks into what a shell is given to read, so that rules can see it. The
 // shell itself is not proven.
 func (j *judge) fed(name string, redirs []*syntax.Redirect, s scope) {
-	if name, _ = program(name); !slices.Contains([]string{"sh", "dash", "bash", "zsh", "ksh", "mksh", "ash", "fish", "source", ".", "sudo", "doas", "su", "at", "batch"}, name) {
+	if name, _ = program(name); !slices.Contains([]string{
+		"sh", "dash", "bash", "zsh", "ksh",
+		"mksh", "ash", "fish", "source", ".", "sudo", "doas", "su", "at", "batch",
+	}, name) {
 		return
 	}
 	for _, r := range redirs {

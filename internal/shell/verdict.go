@@ -69,7 +69,10 @@ func (j *judge) read(w word, s scope, v *verdict) {
 		v.add(effect(tool.Read, "/"))
 	}
 	for _, p := range paths {
-		if strings.HasPrefix(p, "/dev/") && !quiet(p) && !slices.Contains([]string{"/dev/stdin", "/dev/zero", "/dev/urandom", "/dev/random", "/dev/fd/0"}, p) {
+		if strings.HasPrefix(p, "/dev/") && !quiet(p) && !slices.Contains([]string{
+			"/dev/stdin",
+			"/dev/zero", "/dev/urandom", "/dev/random", "/dev/fd/0",
+		}, p) {
 			v.full("reading the device " + p + " can do more than read")
 		}
 		v.add(effect(tool.Read, p))

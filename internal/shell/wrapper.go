@@ -35,7 +35,8 @@ func (c *call) wrapper() bool {
 	case "nohup":
 		c.j.write(literal("nohup.out"), c.s, c.v, "nohup")
 		c.wrap(" ")
-	case "sudo", "doas", "su", "runuser", "pkexec", "chroot", "unshare", "nsenter", "setpriv", "firejail", "bwrap", "strace", "ltrace", "gdb", "perf", "watch",
+	case "sudo", "doas", "su", "runuser", "pkexec", "chroot", "unshare", "nsenter", "setpriv", "firejail", "bwrap", "strace", "ltrace", "gdb",
+		"perf", "watch",
 		"parallel", "busybox", "toybox", "script", "expect", "flock", "chrt", "taskset", "prlimit", "systemd-run", "at", "batch", "entr", "rlwrap", "unbuffer", "caffeinate", "daemonize", "start-stop-daemon", "ssh-agent", "dbus-run-session", "xvfb-run", "catchsegv", "eatmydata", "fakeroot", "proot", "choom", "cgexec", "numactl", "trickle", "torsocks", "proxychains", "direnv", "mise", "asdf":
 		c.v.full(c.name + " runs other programs, in its own way")
 		c.guess()
@@ -52,7 +53,10 @@ func (c *call) wrapper() bool {
 // guess looks for the command inside a wrapper that is not proven anyway, so
 // that rules can see it.
 func (c *call) guess() {
-	takes := map[string]string{"sudo": "-u -g -h -p -C -T -r -t -U -D -R", "doas": "-u -C", "runuser": "-u -g", "strace": "-o -e -p -s -u", "flock": "-w -E", "chrt": "-T -P -D", "watch": "-n"}
+	takes := map[string]string{
+		"sudo": "-u -g -h -p -C -T -r -t -U -D -R", "doas": "-u -C", "runuser": "-u -g", "strace": "-o -e -p -s -u",
+		"flock": "-w -E", "chrt": "-T -P -D", "watch": "-n",
+	}
 	for i := 0; i < len(c.args); i++ {
 		w := c.args[i]
 		if w.known && strings.HasPrefix(w.text, "-") && slices.Contains(strings.Fields(takes[c.name]), w.text) {
@@ -144,7 +148,8 @@ func (c *call) env() {
 
 // xargs judges the command with words at its end that can't be known.
 func (c *call) xargs() {
-	p, args := c.split(row{options: " -0rtx -n: -L: -P: -s: -I: -d: -E: -a:path --null --no-run-if-empty --verbose --max-args= --max-lines= --max-procs= --replace= --delimiter= --arg-file=path "})
+	p, args := c.split(row{options: " -0rtx -n: -L: -P: -s: -I: -d: -E: -a:path --null --no-run-if-empty --verbose --max-args= --max-lines= " +
+		"--max-procs= --replace= --delimiter= --arg-file=path "})
 	if len(args) == 0 {
 		return // it prints the words
 	}

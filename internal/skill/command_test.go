@@ -17,8 +17,13 @@ func TestParseCommand(t *testing.T) {
 		want       skill.Command
 		err        string
 	}{
-		{"review.md", "---\ndescription: Look at  it\nargument-hint: [file] [depth]\nallowed-tools: Bash(git diff:*)\nmodel: x\n---\n\nReview $1.\n", skill.Command{Name: "review", Description: "Look at it", Hint: "[file] [depth]", Text: "Review $1."}, ""},
-		{"review.md", "---\r\ndescription: Look\r\nargument-hint: \"[file] [depth]\"\r\n---\r\nReview $1.\r\n", skill.Command{Name: "review", Description: "Look", Hint: "[file] [depth]", Text: "Review $1."}, ""},
+		{"review.md", "---\ndescription: Look at  it\nargument-hint: [file] [depth]\nallowed-tools: Bash(git diff:*)\nmodel: x\n---\n\n" +
+			"Review $1.\n", skill.Command{Name: "review", Description: "Look at it", Hint: "[file] [depth]", Text: "Review $1."}, ""},
+		{
+			"review.md", "---\r\ndescription: Look\r\nargument-hint: \"[file] [depth]\"\r\n---\r\nReview $1.\r\n",
+			skill.Command{Name: "review", Description: "Look", Hint: "[file] [depth]", Text: "Review $1."},
+			"",
+		},
 		{"git/tidy.md", "# Tidy up\nAll of it.", skill.Command{Name: "git:tidy", Description: "Tidy up", Text: "# Tidy up\nAll of it."}, ""},
 		{"a.md", "---\n---\ntext", skill.Command{Name: "a", Description: "text", Text: "text"}, ""},
 		{"a.md", "--- not front\ntext", skill.Command{Name: "a", Description: "--- not front", Text: "--- not front\ntext"}, ""},
@@ -88,11 +93,13 @@ func TestCommands(t *testing.T) {
 	for _, c := range commands {
 		got = append(got, c.Source+" "+c.Name+": "+c.Text)
 	}
-	if diff := cmp.Diff([]string{"project git:tidy: Tidy.", "project review: ours", "project seen: Read it.", "user test: Test."}, got); diff != "" {
+	if diff := cmp.Diff([]string{"project git:tidy: Tidy.", "project review: ours", "project seen: Read it.", "user test: Test."},
+		got); diff != "" {
 		t.Error(diff)
 	}
 	holds(t, "warnings", warnings, []string{
-		`a b.md is not a usable command: "a b.md" is not the name`, "big.md is not a usable command: it has 102,401 bytes", "empty.md is not a usable command: it has no text",
+		`a b.md is not a usable command: "a b.md" is not the name`, "big.md is not a usable command: it has 102,401 bytes",
+		"empty.md is not a usable command: it has no text",
 		"the command Review in " + filepath.Join(b, "Review.md") + " is hidden by that in " + filepath.Join(a, "review.md"),
 	})
 	files := map[string]string{}

@@ -15,17 +15,27 @@ import (
 
 func TestIndex(t *testing.T) {
 	long, middle := strings.Repeat("ä", 200), strings.Repeat("m", 60)
-	skills := []skill.Skill{{Name: "a", Description: long}, {Name: "b", Description: "short one"}, {Name: "m", Description: "x", Manual: true}, {Name: "c", Description: middle}, {Name: "d"}, {Name: "e", Description: long, Hidden: true}}
+	skills := []skill.Skill{
+		{Name: "a", Description: long},
+		{Name: "b", Description: "short one"},
+		{Name: "m", Description: "x", Manual: true},
+		{Name: "c", Description: middle},
+		{Name: "d"},
+		{Name: "e", Description: long, Hidden: true},
+	}
 	whole := "- a: " + long + "\n- b: short one\n- c: " + middle + "\n- d\n- e: " + long + "\n"
 	for _, most := range []int{0, -1, len(whole), len(whole) + 1} {
 		if got := skill.Index(skills, most); got != whole {
 			t.Errorf("%d: %q", most, got)
 		}
 	}
-	if got, want := skill.Index(skills, 400), 360; len(got) > 400 || len(got) < want || !strings.Contains(got, "- b: short one\n- c: "+middle+"\n- d\n- e: ä") || !strings.HasSuffix(got, "ä…\n(2 descriptions are cut short here.)\n") {
+	if got, want := skill.Index(skills, 400), 360; len(got) > 400 || len(got) < want ||
+		!strings.Contains(got, "- b: short one\n- c: "+middle+"\n- d\n- e: ä") ||
+		!strings.HasSuffix(got, "ä…\n(2 descriptions are cut short here.)\n") {
 		t.Errorf("%d %q", len(got), got)
 	}
-	if got := skill.Index(skills, 220); len(got) > 220 || !strings.Contains(got, "(3 descriptions are cut short here.)") || !strings.Contains(got, "short one\n") {
+	if got := skill.Index(skills, 220); len(got) > 220 || !strings.Contains(got, "(3 descriptions are cut short here.)") ||
+		!strings.Contains(got, "short one\n") {
 		t.Errorf("%d %q", len(got), got)
 	}
 	if got, want := skill.Index(skills, 70), "- a\n- b\n- c\n- d\n- e\n(All descriptions are left out here.)\n"; got != want {
@@ -48,7 +58,10 @@ func FuzzIndex(f *testing.F) {
 		n, step = max(0, min(n, 50)), max(0, min(step, 100))
 		var skills []skill.Skill
 		for i := range n {
-			skills = append(skills, skill.Skill{Name: fmt.Sprint("skill", i), Description: strings.ToValidUTF8(strings.ReplaceAll(strings.Repeat(text, i*step/10), "\n", " "), "")})
+			skills = append(skills, skill.Skill{
+				Name:        fmt.Sprint("skill", i),
+				Description: strings.ToValidUTF8(strings.ReplaceAll(strings.Repeat(text, i*step/10), "\n", " "), ""),
+			})
 		}
 		got := skill.Index(skills, most)
 		if most > 0 && len(got) > most || !utf8.ValidString(got) || most <= 0 && strings.Count(got, "\n") != n {
@@ -59,13 +72,17 @@ func FuzzIndex(f *testing.F) {
 
 func TestCost(t *testing.T) {
 	l, _ := library(t, map[string]string{
-		"a/SKILL.md": "---\nname: a\ndescription: Does it.\n---\n" + strings.Repeat("word ", 100), "a/references/x.md": strings.Repeat("x", 700), "a/y.md": "y", "a/image.png": "\x00\x01\x02",
+		"a/SKILL.md": "---\nname: a\ndescription: Does it.\n---\n" + strings.Repeat("word ", 100), "a/references/x.md": strings.Repeat("x", 700),
+		"a/y.md": "y", "a/image.png": "\x00\x01\x02",
 		"m/SKILL.md": "---\nname: m\ndescription: Does it.\ndisable-model-invocation: true\n---\nx",
 	})
 	got, err := l.Cost("a")
 	text, _, _ := l.Invoke("a", "")
 	tokens := func(s string) int { return llm.Message{Parts: llm.Say(s)}.Tokens() }
-	want := skill.Levels{Index: skill.Size{Bytes: 14, Tokens: 4}, Text: skill.Size{Bytes: len(text), Tokens: tokens(text)}, Files: skill.Size{Bytes: 701, Tokens: 200}, Count: 2}
+	want := skill.Levels{
+		Index: skill.Size{Bytes: 14, Tokens: 4}, Text: skill.Size{Bytes: len(text), Tokens: tokens(text)},
+		Files: skill.Size{Bytes: 701, Tokens: 200}, Count: 2,
+	}
 	if got != want || err != nil || got.Text.Tokens < 140 {
 		t.Errorf("%+v, %v, want %+v", got, err, want)
 	}
@@ -97,7 +114,8 @@ func fiveHundred(tb testing.TB) skill.Folder {
 		if err := os.Mkdir(filepath.Dir(path), 0o755); err != nil {
 			tb.Fatal(err)
 		}
-		if err := os.WriteFile(path, []byte("---\nname: "+name+"\n"+head+"license: MIT\nallowed-tools: Read Grep\n---\n"+body), 0o644); err != nil {
+		if err := os.WriteFile(path, []byte("---\nname: "+name+"\n"+head+"license: MIT\nallowed-tools: Read Grep\n---\n"+body),
+			0o644); err != nil {
 			tb.Fatal(err)
 		}
 		if err := os.Chtimes(path, old, old); err != nil {

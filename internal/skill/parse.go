@@ -52,7 +52,8 @@ func parse(name string, matter []byte, str string, whole bool) Skill {
 }
 
 func tooLong(lines int) string {
-	return fmt.Sprintf("its text has %d lines, more than the %d that are recommended: move what is not always needed to files of its own", lines, mostLines)
+	return fmt.Sprintf("its text has %d lines, more than the %d that are recommended: move what is not always needed to files of its own",
+		lines, mostLines)
 }
 
 // problems is what the standard finds wrong with front matter.

@@ -15,11 +15,15 @@ func TestPrefix(t *testing.T) {
 		if err := os.MkdirAll(filepath.Join(dir, n), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, n, "SKILL.md"), []byte("---\nname: "+n+"\ndescription: x\n---\nSee ${CLAUDE_PLUGIN_ROOT}/x"), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, n, "SKILL.md"), []byte("---\nname: "+n+"\ndescription: x\n---\nSee ${CLAUDE_PLUGIN_ROOT}/x"),
+			0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	l := &skill.Library{Folders: []skill.Folder{{Path: dir, Source: "plugin p", Prefix: "p:", Only: []string{"b"}, Root: "/R"}, {Path: dir, Source: "user"}}}
+	l := &skill.Library{Folders: []skill.Folder{
+		{Path: dir, Source: "plugin p", Prefix: "p:", Only: []string{"b"}, Root: "/R"},
+		{Path: dir, Source: "user"},
+	}}
 	list, warn := l.List()
 	if len(list) != 3 || list[2].Name != "p:b" || len(list[2].Problems) > 0 || warn != nil {
 		t.Errorf("%+v %q", list, warn)

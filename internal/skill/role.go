@@ -137,7 +137,8 @@ func (p *parser) problem(format string, args ...any) {
 // fold takes keys as others write them, and names those that mean nothing here.
 func (p *parser) fold(head map[string]any) {
 	known := []string{
-		"name", "description", "tools", "disallowedtools", "model", "permissionmode", "maxturns", "effort", "skills", "isolation", "background", "throwaway",
+		"name", "description", "tools", "disallowedtools", "model", "permissionmode", "maxturns", "effort", "skills", "isolation", "background",
+		"throwaway",
 		"color", "initialprompt", // about how it looks, and about agents that nobody starts
 	}
 	for _, key := range slices.Sorted(maps.Keys(head)) {

@@ -28,16 +28,24 @@ func TestParseRole(t *testing.T) {
 	}{
 		{"a.md", min + "---\n\nDo it.\n", basic(func(*skill.Role) {}), ""},
 		{
-			"file.md", "\ufeff---\r\nname: code-reviewer\r\ndescription: Reviews. Use when: asked.\r\ntools: Read, Grep, Bash(git diff:*), Agent(worker)\r\ndisallowedTools: Write\r\nmodel: opus\r\npermissionMode: plan\r\nmaxTurns: 7\r\neffort: high\r\nskills: a, b\r\nisolation: worktree\r\nbackground: true\r\ncolor: red\r\n---\r\nYou review.\r\nWell.\r\n",
+			"file.md", "\ufeff---\r\nname: code-reviewer\r\ndescription: Reviews. Use when: asked.\r\n" +
+				"tools: Read, Grep, Bash(git diff:*), Agent(worker)\r\ndisallowedTools: Write\r\nmodel: opus\r\npermissionMode: plan\r\n" +
+				"maxTurns: 7\r\neffort: high\r\nskills: a, b\r\nisolation: worktree\r\nbackground: true\r\ncolor: red\r\n---\r\nYou review.\r\n" +
+				"Well.\r\n",
 			skill.Role{
-				Name: "code-reviewer", Description: "Reviews. Use when: asked.", Tools: []string{"Read", "Grep", "Bash(git diff:*)", "Agent(worker)"}, Without: []string{"Write"}, Model: "opus", Mode: "plan", MaxTurns: 7,
+				Name: "code-reviewer", Description: "Reviews. Use when: asked.", Tools: []string{"Read", "Grep", "Bash(git diff:*)", "Agent(worker)"},
+				Without: []string{"Write"}, Model: "opus", Mode: "plan", MaxTurns: 7,
 				Effort: "high", Skills: []string{"a", "b"}, Isolation: "worktree", Background: true, Prompt: "You review.\nWell.", Source: "user",
 				Problems: []string{"the front matter is no YAML: the value of description has a colon, so it needs quotes"},
 			},
 			"",
 		},
-		{"a.md", min + "tools:\n  - Read\n  - Bash(git diff:*)\ndisallowed-tools: [Write, Edit]\nskills:\n  - x\nmax_turns: 3\npermission-mode: acceptEdits\nisolation: sandbox\nbackground: no\nmodel: provider/model-1\n---\nDo it.", basic(func(r *skill.Role) {
-			r.Tools, r.Without, r.Skills, r.MaxTurns, r.Mode, r.Isolation, r.Model = []string{"Read", "Bash(git diff:*)"}, []string{"Write", "Edit"}, []string{"x"}, 3, "edit", "sandbox", "provider/model-1"
+		{"a.md", min + "tools:\n  - Read\n  - Bash(git diff:*)\ndisallowed-tools: [Write, Edit]\nskills:\n  - x\nmax_turns: 3\n" +
+			"permission-mode: acceptEdits\nisolation: sandbox\nbackground: no\nmodel: provider/model-1\n---\nDo it.", basic(func(r *skill.Role) {
+			r.Tools, r.Without, r.Skills, r.MaxTurns, r.Mode, r.Isolation, r.Model = []string{"Read", "Bash(git diff:*)"}, []string{
+				"Write",
+				"Edit",
+			}, []string{"x"}, 3, "edit", "sandbox", "provider/model-1"
 		}), ""},
 		{"a.md", min + "tools: '*'\n---\nDo it.", basic(func(*skill.Role) {}), ""},
 		{"a.md", min + "tools: Read, *\n---\nDo it.", basic(func(*skill.Role) {}), ""},
@@ -48,18 +56,34 @@ func TestParseRole(t *testing.T) {
 			r.Problems = []string{"the front matter is no YAML: yaml: line 2: did not find expected key", "argument-hint means nothing here"}
 		}), ""},
 		{"a.md", min + "permissionMode: bypassPermissions\nmode: yolo\nallowed-tools: Read\nhooks: {}\n---\nDo it.", basic(func(r *skill.Role) {
-			r.Problems = []string{"allowed-tools means nothing here", "hooks means nothing here", "mode means nothing here", `permissionMode "bypassPermissions" gives no rights here, so it gets at most those of its parent`}
-		}), ""},
-		{"a.md", min + "permissionMode: auto\nmaxTurns: -1\neffort: huge\nbackground: maybe\nmodel: not a model\nmax_turns: 3\n---\nDo it.", basic(func(r *skill.Role) {
-			r.MaxTurns = 0
 			r.Problems = []string{
-				"max_turns is there twice", `"not a model" is not a model, so it gets the model of its parent`, `"-1" is no number of turns`, `effort "huge" is none of low, medium, high, xhigh, max`, `background "maybe" is neither true nor false`,
-				`permissionMode "auto" gives no rights here, so it gets at most those of its parent`,
+				"allowed-tools means nothing here", "hooks means nothing here", "mode means nothing here",
+				`permissionMode "bypassPermissions" gives no rights here, so it gets at most those of its parent`,
 			}
 		}), ""},
-		{"a.md", min + "permissionMode: default\neffort: MAX\nmodel: inherit\nisolation: none\n---\nDo it.", basic(func(r *skill.Role) { r.Effort, r.Model = "max", "inherit" }), ""},
-		{"a.md", min + "permissionMode: ask\nmaxTurns: 1.5\n---\nDo it.", basic(func(r *skill.Role) { r.Mode, r.Problems = "ask", []string{`"1.5" is no number of turns`} }), ""},
-		{"x/a.md", "---\nname: A Nice One\ndescription: Does it.\n---\nDo it.", basic(func(r *skill.Role) { r.Problems = []string{`"A Nice One" is no name, so it is called a`} }), ""},
+		{
+			"a.md", min + "permissionMode: auto\nmaxTurns: -1\neffort: huge\nbackground: maybe\nmodel: not a model\nmax_turns: 3\n---\nDo it.",
+			basic(func(r *skill.Role) {
+				r.MaxTurns = 0
+				r.Problems = []string{
+					"max_turns is there twice", `"not a model" is not a model, so it gets the model of its parent`, `"-1" is no number of turns`,
+					`effort "huge" is none of low, medium, high, xhigh, max`, `background "maybe" is neither true nor false`,
+					`permissionMode "auto" gives no rights here, so it gets at most those of its parent`,
+				}
+			}), "",
+		},
+		{
+			"a.md", min + "permissionMode: default\neffort: MAX\nmodel: inherit\nisolation: none\n---\nDo it.",
+			basic(func(r *skill.Role) { r.Effort, r.Model = "max", "inherit" }), "",
+		},
+		{
+			"a.md", min + "permissionMode: ask\nmaxTurns: 1.5\n---\nDo it.",
+			basic(func(r *skill.Role) { r.Mode, r.Problems = "ask", []string{`"1.5" is no number of turns`} }), "",
+		},
+		{
+			"x/a.md", "---\nname: A Nice One\ndescription: Does it.\n---\nDo it.",
+			basic(func(r *skill.Role) { r.Problems = []string{`"A Nice One" is no name, so it is called a`} }), "",
+		},
 		{"a.md", "---\ndescription: \"Does\\u202e\\e[31m it.\"\n---\nDo\u200b it.\x1b", basic(func(*skill.Role) {}), ""},
 		{"a.md", "---\nname: a\n---\n# Do it.", basic(func(r *skill.Role) {
 			r.Description, r.Prompt, r.Problems = "Do it.", "# Do it.", []string{"it has no description of when to use it"}
@@ -67,12 +91,18 @@ func TestParseRole(t *testing.T) {
 		{"a.md", "---\nname: a\ndescription: " + strings.Repeat("é", 1025) + "\n---\nDo it.", basic(func(r *skill.Role) {
 			r.Description, r.Problems = strings.Repeat("é", 1023)+"…", []string{"its description has more than 1024 characters"}
 		}), ""},
-		{"a.md", min + "permissionMode: plan\nthrowaway: true\n---\nDo it.", basic(func(r *skill.Role) { r.Mode, r.Throwaway = "plan", true }), ""},
+		{
+			"a.md", min + "permissionMode: plan\nthrowaway: true\n---\nDo it.",
+			basic(func(r *skill.Role) { r.Mode, r.Throwaway = "plan", true }), "",
+		},
 		{"a.md", min + "permissionMode: plan\nthrowaway: no\n---\nDo it.", basic(func(r *skill.Role) { r.Mode = "plan" }), ""},
 		{"a.md", min + "permissionMode: plan\nthrowaway: much\n---\nDo it.", basic(func(r *skill.Role) {
 			r.Mode, r.Problems = "plan", []string{`throwaway "much" is neither true nor false`}
 		}), ""},
-		{"a.md", min + "throwaway: true\n---\nDo it.", basic(func(r *skill.Role) { r.Problems = []string{"throwaway means something with permissionMode plan only"} }), ""},
+		{
+			"a.md", min + "throwaway: true\n---\nDo it.",
+			basic(func(r *skill.Role) { r.Problems = []string{"throwaway means something with permissionMode plan only"} }), "",
+		},
 		{"a.md", min + "isolation: remote\n---\nDo it.", skill.Role{}, `isolation "remote" is none of`},
 		{"a.md", min + "---\n \n", skill.Role{}, "it has no text"},
 		{"readme.md", "# Agents\nThese are ours.", skill.Role{}, "neither a name nor a description"},
@@ -107,25 +137,40 @@ func TestRoles(t *testing.T) {
 	a, b, outside := t.TempDir(), t.TempDir(), t.TempDir()
 	put(t, outside, map[string]string{"x.md": define("linked", "x")})
 	put(t, a, map[string]string{
-		"one.md": define("one", "first"), "plan.md": define("plan", "ours"), "README.md": "# x", "notes.txt": define("notes", "x"), "sub/deep.md": define("deep", "x"), ".hidden.md": define("hidden", "x"),
+		"one.md": define("one", "first"), "plan.md": define("plan", "ours"), "README.md": "# x", "notes.txt": define("notes", "x"),
+		"sub/deep.md": define("deep", "x"), ".hidden.md": define("hidden", "x"),
 		"big.md": define("big", strings.Repeat("x", skill.MaxText)), "bad\nname.md": "---\nname: x\n",
 	})
 	put(t, b, map[string]string{"uno.md": define("One", "second"), "two.md": define("two", "x")})
-	for at, to := range map[string]string{filepath.Join(a, "link.md"): filepath.Join(outside, "x.md"), filepath.Join(a, "inner.md"): "one.md"} {
+	for at, to := range map[string]string{
+		filepath.Join(a, "link.md"):  filepath.Join(outside, "x.md"),
+		filepath.Join(a, "inner.md"): "one.md",
+	} {
 		if err := os.Symlink(to, at); err != nil {
 			t.Skip("no links here: ", err)
 		}
 	}
-	roles, warnings := skill.Roles([]skill.Folder{{}, in(filepath.Join(a, "none"), "x"), in(a, "project"), in(b, "user"), in(a, "again"), in(filepath.Join(a, "one.md"), "x")})
+	roles, warnings := skill.Roles([]skill.Folder{
+		{},
+		in(filepath.Join(a, "none"), "x"),
+		in(a, "project"), in(b, "user"), in(a, "again"), in(filepath.Join(a, "one.md"), "x"),
+	})
 	var got []string
 	for _, r := range roles {
 		got = append(got, r.Name+" "+r.Source)
 	}
-	if want := []string{"explore built in", "one project", "plan project", "reviewer built in", "two user", "worker built in"}; !slices.Equal(got, want) {
+	if want := []string{
+		"explore built in", "one project", "plan project", "reviewer built in", "two user",
+		"worker built in",
+	}; !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
-	bad := []string{"README.md is not a usable kind of agent", "bad name.md is not a usable kind of agent: its front matter has no end", "big.md is not a usable kind of agent: it has"}
-	holds(t, "warnings", warnings, slices.Concat(bad, []string{"the kind of agent One in " + filepath.Join(b, "uno.md") + " is hidden by that in " + filepath.Join(a, "one.md")}, bad, []string{"can't be looked at: it is not a folder"}))
+	bad := []string{
+		"README.md is not a usable kind of agent", "bad name.md is not a usable kind of agent: its front matter has no end",
+		"big.md is not a usable kind of agent: it has",
+	}
+	holds(t, "warnings", warnings, slices.Concat(bad, []string{"the kind of agent One in " + filepath.Join(b, "uno.md") +
+		" is hidden by that in " + filepath.Join(a, "one.md")}, bad, []string{"can't be looked at: it is not a folder"}))
 	if roles, warnings := skill.Roles(nil); len(roles) != 4 || warnings != nil {
 		t.Error(roles, warnings)
 	}
@@ -158,10 +203,12 @@ func TestBuiltinRoles(t *testing.T) {
 	}
 	for _, r := range all {
 		w, known := want[r.Name]
-		if !known || !slices.Equal(r.Tools, w.Tools) || (r.Tools == nil) != (w.Tools == nil) || r.Model != w.Model || r.Mode != w.Mode || r.Throwaway != w.Throwaway || r.Problems != nil || r.Source != "built in" {
+		if !known || !slices.Equal(r.Tools, w.Tools) || (r.Tools == nil) != (w.Tools == nil) || r.Model != w.Model || r.Mode != w.Mode ||
+			r.Throwaway != w.Throwaway || r.Problems != nil || r.Source != "built in" {
 			t.Errorf("%+v", r)
 		}
-		if n := strings.Count(r.Prompt, "\n") + 1; n < 15 || n > 40 || !strings.Contains(r.Prompt, "Your last message is your result") || !strings.Contains(r.Prompt, "can't change files") && !strings.Contains(r.Prompt, "What you may not do") {
+		if n := strings.Count(r.Prompt, "\n") + 1; n < 15 || n > 40 || !strings.Contains(r.Prompt, "Your last message is your result") ||
+			!strings.Contains(r.Prompt, "can't change files") && !strings.Contains(r.Prompt, "What you may not do") {
 			t.Errorf("%s: %d lines", r.Name, n)
 		}
 		if !strings.Contains(r.Description, "Use ") {
@@ -178,7 +225,8 @@ func FuzzParseRole(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if r.Name == "" || r.Prompt == "" || strings.Contains(r.Name+r.Description+r.Model+strings.Join(r.Problems, ""), "\n") || !slices.Contains([]tool.Mode{"", "plan", "ask", "edit"}, r.Mode) || r.MaxTurns < 0 {
+		if r.Name == "" || r.Prompt == "" || strings.Contains(r.Name+r.Description+r.Model+strings.Join(r.Problems, ""), "\n") ||
+			!slices.Contains([]tool.Mode{"", "plan", "ask", "edit"}, r.Mode) || r.MaxTurns < 0 {
 			t.Errorf("%q: %+v", data, r)
 		}
 	})

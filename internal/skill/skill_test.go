@@ -72,26 +72,36 @@ const simple = "---\nname: %s\ndescription: Does %[1]s.\n---\nText of %[1]s.\n"
 
 func TestList(t *testing.T) {
 	l, dir := library(t, map[string]string{
-		"whole/SKILL.md":    "\ufeff---\r\nname: whole\r\ndescription: Does it all. Use when asked.\r\nlicense: MIT\r\ncompatibility: Needs git\r\nmetadata:\r\n  author: someone\r\n  version: 1.0\r\nallowed-tools: Bash(git diff:*) Read\r\n---\r\nText\r\n",
-		"claude/SKILL.md":   "---\ndescription: Deploys.\nwhen_to_use: Only at night.\nargument-hint: [stage] [region]\ndisable-model-invocation: true\nuser-invocable: false\nallowed-tools: Bash(git add *), Read\n---\nText",
-		"bare/SKILL.md":     "\n# Tidy up\n\nAll of it.",
-		"broken/SKILL.md":   "---\nname: broken\ndescription: Use when: asked\nmetadata: none\nallowed-tools: [Read, {a: b}]\ncompatibility:\n---\nText",
+		"whole/SKILL.md": "\ufeff---\r\nname: whole\r\ndescription: Does it all. Use when asked.\r\nlicense: MIT\r\n" +
+			"compatibility: Needs git\r\nmetadata:\r\n  author: someone\r\n  version: 1.0\r\nallowed-tools: Bash(git diff:*) Read\r\n---\r\n" +
+			"Text\r\n",
+		"claude/SKILL.md": "---\ndescription: Deploys.\nwhen_to_use: Only at night.\nargument-hint: [stage] [region]\n" +
+			"disable-model-invocation: true\nuser-invocable: false\nallowed-tools: Bash(git add *), Read\n---\nText",
+		"bare/SKILL.md": "\n# Tidy up\n\nAll of it.",
+		"broken/SKILL.md": "---\nname: broken\ndescription: Use when: asked\nmetadata: none\nallowed-tools: [Read, {a: b}]\ncompatibility:\n" +
+			"---\nText",
 		"Odd Name/SKILL.md": "---\nname: odd\ndescription: [a]\n---\n",
 		"nothing/readme.md": "x", "deep/er/SKILL.md": "---\nname: er\n---\nx", ".hidden/SKILL.md": "---\nname: hidden\n---\nx", "file.md": "x",
 		"lower/skill.md": "---\nname: lower\ndescription: Lower.\n---\nText",
 	})
 	got, warnings := l.List()
 	want := []skill.Skill{
-		{Name: "Odd Name", Description: "[a]", Problems: []string{"description is no text", `its name is "odd", but its folder is "Odd Name"`, "it has no description"}},
+		{Name: "Odd Name", Description: "[a]", Problems: []string{
+			"description is no text",
+			`its name is "odd", but its folder is "Odd Name"`, "it has no description",
+		}},
 		{Name: "bare", Description: "Tidy up", Problems: []string{"it has no front matter", "it has no name", "it has no description"}},
 		{Name: "broken", Description: "Use when: asked", Tools: []string{"Read", "map[a:b]"}, Problems: []string{
-			"the front matter is no YAML: yaml: line 2: mapping values are not allowed in this context", "its compatibility has 0 characters, not 1 to 500",
+			"the front matter is no YAML: yaml: line 2: mapping values are not allowed in this context",
+			"its compatibility has 0 characters, not 1 to 500",
 			"its metadata is no list of keys and texts", "its allowed-tools are neither a text nor a list of texts",
 		}},
 		{
-			Name: "claude", Description: "Deploys. Only at night.", Hint: "[stage] [region]", Manual: true, Hidden: true, Tools: []string{"Bash(git add *)", "Read"},
+			Name: "claude", Description: "Deploys. Only at night.", Hint: "[stage] [region]", Manual: true, Hidden: true,
+			Tools: []string{"Bash(git add *)", "Read"},
 			Problems: []string{
-				"the front matter is no YAML: yaml: line 2: did not find expected key", "argument-hint is no key of the standard", "disable-model-invocation is no key of the standard",
+				"the front matter is no YAML: yaml: line 2: did not find expected key", "argument-hint is no key of the standard",
+				"disable-model-invocation is no key of the standard",
 				"user-invocable is no key of the standard", "when_to_use is no key of the standard", "it has no name",
 			},
 		},
@@ -125,17 +135,28 @@ func TestZeroLibraryIsEmpty(t *testing.T) {
 
 func TestFirstFolderWins(t *testing.T) {
 	a, b := t.TempDir(), t.TempDir()
-	put(t, a, map[string]string{"review/SKILL.md": "---\nname: review\ndescription: first\n---\nx", "plan/SKILL.md": fmt.Sprintf(simple, "plan")})
-	put(t, b, map[string]string{"Review/SKILL.md": "---\nname: Review\ndescription: second\n---\nx", "other/SKILL.md": fmt.Sprintf(simple, "other")})
+	put(t, a, map[string]string{
+		"review/SKILL.md": "---\nname: review\ndescription: first\n---\nx",
+		"plan/SKILL.md":   fmt.Sprintf(simple, "plan"),
+	})
+	put(t, b, map[string]string{
+		"Review/SKILL.md": "---\nname: Review\ndescription: second\n---\nx",
+		"other/SKILL.md":  fmt.Sprintf(simple, "other"),
+	})
 	link(t, filepath.Join(b, "other"), filepath.Join(a, "other"))
-	l := &skill.Library{Builtin: true, Folders: []skill.Folder{{Path: a, Source: "project"}, {Path: b, Source: "user"}, {Path: a + "/.", Source: "again"}}}
+	l := &skill.Library{Builtin: true, Folders: []skill.Folder{
+		{Path: a, Source: "project"},
+		{Path: b, Source: "user"},
+		{Path: a + "/.", Source: "again"},
+	}}
 	skills, warnings := l.List()
 	holds(t, "warnings", warnings, []string{filepath.Join(b, "Review") + " is hidden by that in " + filepath.Join(a, "review")})
 	at := map[string]string{}
 	for _, s := range skills {
 		at[s.Name] = s.Source + " " + s.Dir
 	}
-	if at["review"] != "project "+filepath.Join(a, "review") || at["other"] != "user "+filepath.Join(b, "other") || at["plan"] != "project "+filepath.Join(a, "plan") || at["debug"] != "built in " || len(at) != 9 {
+	if at["review"] != "project "+filepath.Join(a, "review") || at["other"] != "user "+filepath.Join(b, "other") || at["plan"] != "project "+
+		filepath.Join(a, "plan") || at["debug"] != "built in " || len(at) != 9 {
 		t.Errorf("%q", at)
 	}
 }
@@ -213,7 +234,8 @@ func TestHotReload(t *testing.T) {
 
 func TestInvoke(t *testing.T) {
 	l, dir := library(t, map[string]string{
-		"review/SKILL.md":          "---\nname: review\ndescription: x\n---\n\nReview $1 with ${SKILL_DIR}/scripts/a.sh and ${CLAUDE_SKILL_DIR}: $ARGUMENTS\n",
+		"review/SKILL.md": "---\nname: review\ndescription: x\n---\n\n" +
+			"Review $1 with ${SKILL_DIR}/scripts/a.sh and ${CLAUDE_SKILL_DIR}: $ARGUMENTS\n",
 		"review/scripts/a.sh":      "echo\n",
 		"review/references/b c.md": "two\n", "review/.git/config": "x", "review/LICENSE": "x",
 		"plain/SKILL.md": "just text\u202e, \x1b[31mred\n",
@@ -221,19 +243,22 @@ func TestInvoke(t *testing.T) {
 	text, s, err := l.Invoke("review", `"a b" $1 ${SKILL_DIR}`)
 	at := filepath.Join(dir, "review")
 	want := "Skill review (project), in the folder " + at + "; paths in its text start there.\n" +
-		"Its files, which the tool skill shows by the argument file:\n- LICENSE (1 byte)\n- references/b c.md (4 bytes)\n- scripts/a.sh (5 bytes)\n\n" +
+		"Its files, which the tool skill shows by the argument file:\n- LICENSE (1 byte)\n- references/b c.md (4 bytes)\n" +
+		"- scripts/a.sh (5 bytes)\n\n" +
 		"Review a b with " + at + "/scripts/a.sh and " + at + `: "a b" $1 ${SKILL_DIR}`
 	if diff := cmp.Diff(want, text); diff != "" || err != nil || s.Name != "review" || s.Dir != at {
 		t.Errorf("%v %+v\n%s", err, s, diff)
 	}
 	for _, name := range []string{"plain", "/plain", " Plain "} {
 		text, _, err = l.Invoke(name, "now")
-		if want := "Skill plain (project), in the folder " + filepath.Join(dir, "plain") + "; paths in its text start there.\n\njust text, [31mred\n\nnow"; text != want || err != nil {
+		if want := "Skill plain (project), in the folder " + filepath.Join(dir, "plain") +
+			"; paths in its text start there.\n\njust text, [31mred\n\nnow"; text != want || err != nil {
 			t.Errorf("%q: %q, %v", name, text, err)
 		}
 	}
 	for name, want := range map[string]string{
-		"revew": "did you mean review?", "view": "did you mean review?", "xyzzy": "there are plain, review", "..": "there is no skill", "": "there is no skill", "review/scripts": "there is no skill", ".": "there is no skill",
+		"revew": "did you mean review?", "view": "did you mean review?", "xyzzy": "there are plain, review", "..": "there is no skill",
+		"": "there is no skill", "review/scripts": "there is no skill", ".": "there is no skill",
 	} {
 		if _, _, err := l.Invoke(name, ""); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", name, err, want)
@@ -264,8 +289,9 @@ func TestFile(t *testing.T) {
 	outside := t.TempDir()
 	put(t, outside, map[string]string{"secret": "secret", "dir/secret": "secret"})
 	l, dir := library(t, map[string]string{
-		"a/SKILL.md": fmt.Sprintf(simple, "a"), "a/references/x.md": "x of a", "a/bin": "\x00\x01", "b/SKILL.md": fmt.Sprintf(simple, "b"), "b/y.md": "y of b",
-		"a/big": strings.Repeat("x", skill.MaxSize+1), "a/full": strings.Repeat("x", skill.MaxSize),
+		"a/SKILL.md": fmt.Sprintf(simple, "a"), "a/references/x.md": "x of a", "a/bin": "\x00\x01", "b/SKILL.md": fmt.Sprintf(simple, "b"),
+		"b/y.md": "y of b",
+		"a/big":  strings.Repeat("x", skill.MaxSize+1), "a/full": strings.Repeat("x", skill.MaxSize),
 	})
 	a := filepath.Join(dir, "a")
 	link(t, filepath.Join(outside, "secret"), filepath.Join(a, "out"))
@@ -338,11 +364,13 @@ func TestLinks(t *testing.T) {
 
 func TestBadFiles(t *testing.T) {
 	l, dir := library(t, map[string]string{
-		"good/SKILL.md":                        fmt.Sprintf(simple, "good"),
-		"big/SKILL.md":                         "---\nname: big\n---\n" + strings.Repeat("x", skill.MaxSize),
-		"open/SKILL.md":                        "---\nname: open\ntext",
-		"longest/SKILL.md":                     "---\nname: longest\ndescription: >\n  " + strings.Repeat("word ", 2000) + "\nmetadata:\n  at: end\n---\ntext",
-		"bytes/SKILL.md":                       "---\nname: bytes\ndescription: a\xff\xfe\u202eb\u200b \x1b[31mred\x1b[0m\U000e0041\u0007 c\nlicense: \"\\e]0;x\\a\\u2028y\"\n---\n\xff",
+		"good/SKILL.md": fmt.Sprintf(simple, "good"),
+		"big/SKILL.md":  "---\nname: big\n---\n" + strings.Repeat("x", skill.MaxSize),
+		"open/SKILL.md": "---\nname: open\ntext",
+		"longest/SKILL.md": "---\nname: longest\ndescription: >\n  " + strings.Repeat("word ", 2000) +
+			"\nmetadata:\n  at: end\n---\ntext",
+		"bytes/SKILL.md": "---\nname: bytes\ndescription: a\xff\xfe\u202eb\u200b \x1b[31mred\x1b[0m\U000e0041\u0007 c\n" +
+			"license: \"\\e]0;x\\a\\u2028y\"\n---\n\xff",
 		"bomb/SKILL.md":                        "---\na: &a [x,x]\nb: &b [*a,*a]\ndescription: *b\n---\ntext",
 		"empty/SKILL.md":                       "",
 		"zzz":                                  "no folder",
@@ -358,12 +386,15 @@ func TestBadFiles(t *testing.T) {
 		t.Fatalf("%q", got)
 	}
 	holds(t, "warnings", warnings, []string{
-		"SKILL.md has 262,162 bytes, more than 262,144", "SKILL.md is a folder", "new line is not a usable skill", "n is not a usable skill: its name is too long", "open is not a usable skill: its front matter has no end", `\u202eevil is not a usable skill`,
+		"SKILL.md has 262,162 bytes, more than 262,144", "SKILL.md is a folder", "new line is not a usable skill",
+		"n is not a usable skill: its name is too long", "open is not a usable skill: its front matter has no end",
+		`\u202eevil is not a usable skill`,
 	})
 	if d := skills[0].Description; d != "*b" {
 		t.Errorf("with anchors: %q", d)
 	}
-	if s := skills[1]; s.Description != "a\ufffdb red c" && s.Description != "a\ufffd\ufffdb red c" || strings.ContainsAny(s.License, "\x1b\x07\u2028") {
+	if s := skills[1]; s.Description != "a\ufffdb red c" && s.Description != "a\ufffd\ufffdb red c" ||
+		strings.ContainsAny(s.License, "\x1b\x07\u2028") {
 		t.Errorf("bytes: %+v", s)
 	}
 	if d := skills[4].Description; len([]rune(d)) != 1024 || !strings.HasSuffix(d, "…") || skills[4].Metadata["at"] != "end" {
@@ -419,7 +450,8 @@ func TestManyFiles(t *testing.T) {
 	}
 	l, _ := library(t, files)
 	text, _, err := l.Invoke("a", "")
-	if err != nil || strings.Count(text, "\n- ") != 101 || !strings.Contains(text, "- and more\n") || !strings.Contains(text, "3/4.md") || strings.Contains(text, "/5.md") {
+	if err != nil || strings.Count(text, "\n- ") != 101 || !strings.Contains(text, "- and more\n") ||
+		!strings.Contains(text, "3/4.md") || strings.Contains(text, "/5.md") {
 		t.Errorf("%v %s", err, text)
 	}
 }
@@ -461,7 +493,8 @@ func TestBuiltin(t *testing.T) {
 			t.Errorf("%+v", s)
 		}
 		text, _, err := l.Invoke(s.Name, "the argument")
-		if lines := strings.Count(text, "\n"); err != nil || lines < 30 || lines > 85 || !strings.HasPrefix(text, "Skill "+s.Name+" (built in).\n\n# ") || !strings.HasSuffix(text, "\n\nthe argument") {
+		if lines := strings.Count(text, "\n"); err != nil || lines < 30 || lines > 85 ||
+			!strings.HasPrefix(text, "Skill "+s.Name+" (built in).\n\n# ") || !strings.HasSuffix(text, "\n\nthe argument") {
 			t.Errorf("%s: %v, %d lines", s.Name, err, lines)
 		}
 		if _, err := l.File(s.Name, "SKILL.md"); err == nil || !strings.Contains(err.Error(), "when it is invoked") {
@@ -491,7 +524,8 @@ func FuzzSkill(f *testing.F) {
 			return
 		}
 		index := skill.Index(skills, 0)
-		if n := strings.Count(index, "\n"); n > 1 || n == 0 && !skills[0].Manual || strings.ContainsFunc(strings.TrimSuffix(index, "\n"), func(r rune) bool { return r < ' ' || r == 0x202e || r == 0x2028 }) {
+		if n := strings.Count(index, "\n"); n > 1 || n == 0 && !skills[0].Manual ||
+			strings.ContainsFunc(strings.TrimSuffix(index, "\n"), func(r rune) bool { return r < ' ' || r == 0x202e || r == 0x2028 }) {
 			t.Errorf("%q", index)
 		}
 		if _, _, err := l.Invoke("a", "x"); err != nil {

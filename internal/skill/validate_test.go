@@ -18,9 +18,13 @@ func TestValidate(t *testing.T) {
 		{"a", head(""), nil},
 		{"a", head("license: MIT\ncompatibility: Needs git\nmetadata:\n  a: b\n  version: 1.0\nallowed-tools: Read Bash(git:*)\n"), nil},
 		{"a", head("allowed-tools:\n  - Read\n"), nil},
-		{strings.Repeat("a", 64), "---\nname: " + strings.Repeat("a", 64) + "\ndescription: " + long(1024) + "\ncompatibility: " + long(500) + "\n---\n", nil},
+		{strings.Repeat("a", 64), "---\nname: " + strings.Repeat("a", 64) +
+			"\ndescription: " + long(1024) + "\ncompatibility: " + long(500) + "\n---\n", nil},
 		{"a1-b2-3", "---\nname: a1-b2-3\ndescription: x\n---\n", nil},
-		{strings.Repeat("a", 65), "---\nname: " + strings.Repeat("a", 65) + "\ndescription: x\n---\n", []string{"65 characters, more than 64", "has other characters"}},
+		{
+			strings.Repeat("a", 65), "---\nname: " + strings.Repeat("a", 65) + "\ndescription: x\n---\n",
+			[]string{"65 characters, more than 64", "has other characters"},
+		},
 		{"a", "---\nname: a\ndescription: " + long(1025) + "\n---\n", []string{"1025 characters, more than 1024"}},
 		{"a", head("compatibility: " + long(501) + "\n"), []string{"501 characters, not 1 to 500"}},
 		{"a", head("compatibility: ''\n"), []string{"0 characters"}},
@@ -34,7 +38,13 @@ func TestValidate(t *testing.T) {
 		{"a", "---\ndescription: x\n---\n", []string{"it has no name"}},
 		{"a", "---\nname: a\n---\n", []string{"it has no description"}},
 		{"a", "---\nname: a\ndescription: '  '\n---\n", []string{"it has no description"}},
-		{"a", "---\nname: [a]\ndescription: {x: y}\nlicense: [MIT]\n---\n", []string{"name is no text", "description is no text", "license is no text", "has other characters", "but its folder", "it has no description"}},
+		{
+			"a", "---\nname: [a]\ndescription: {x: y}\nlicense: [MIT]\n---\n",
+			[]string{
+				"name is no text", "description is no text", "license is no text",
+				"has other characters", "but its folder", "it has no description",
+			},
+		},
 		{"a", head("metadata: text\n"), []string{"metadata is no list"}},
 		{"a", head("metadata:\n  a: [b]\n"), []string{"metadata is no list"}},
 		{"a", head("metadata:\n  a:\n"), []string{"metadata is no list"}},
@@ -61,7 +71,10 @@ func TestValidate(t *testing.T) {
 	}
 	dir := t.TempDir()
 	put(t, dir, map[string]string{"lower/Skill.md": head(""), "none/x": "x", "file": "x"})
-	for name, want := range map[string]string{"lower": "its file is called Skill.md, not SKILL.md", "none": "it has no SKILL.md", "file": "can't be looked at", "missing": "can't be looked at"} {
+	for name, want := range map[string]string{
+		"lower": "its file is called Skill.md, not SKILL.md", "none": "it has no SKILL.md",
+		"file": "can't be looked at", "missing": "can't be looked at",
+	} {
 		holds(t, name, skill.Validate(filepath.Join(dir, name)), []string{want})
 	}
 }

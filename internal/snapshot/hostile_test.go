@@ -257,7 +257,10 @@ func TestBadTreesAndPaths(t *testing.T) {
 			t.Errorf("%q is good", names)
 		}
 	}
-	for path, good := range map[string]bool{"a": true, "a/b": true, "/a": false, "a/": false, "a//b": false, "../a": false, "a/../b": false, ".": false, "a\x00b": false} {
+	for path, good := range map[string]bool{
+		"a": true, "a/b": true, "/a": false, "a/": false,
+		"a//b": false, "../a": false, "a/../b": false, ".": false, "a\x00b": false,
+	} {
 		j := journal{todo: []change{{path: path}}}
 		if _, ok := parseJournal(j.encode()); ok != good || goodPath(path) != good {
 			t.Errorf("%q: %v", path, ok)

@@ -96,7 +96,8 @@ func readJournal(s *Store) (*journal, error) {
 	}
 	j, ok := parseJournal(data)
 	if !ok {
-		return nil, &DamageError{What: fmt.Sprintf("%s is not what was written; if it is deleted, the restore stays half done", s.path(journalName))}
+		return nil, &DamageError{What: fmt.Sprintf("%s is not what was written; if it is deleted, the restore stays half done",
+			s.path(journalName))}
 	}
 	return j, nil
 }

@@ -18,14 +18,18 @@ func scene(t testing.TB) (s *Store, span Span, before, after map[string]string) 
 	big := strings.Repeat("big", bigObject/2)
 	lay(t, s.Root, map[string]string{
 		"edited": "1", "deleted": "2", "mode": "3", "to-dir": "4", "to-link": "5", "dir-to-file/x/y": "6", "dir-to-link/x": "7",
-		"link": "-> a", "link-to-file": "-> b", "empty/": "", "gone/deep/er/x": "8", "big": big, "stays/x": "9", "locked/x": "10", "locked/y": "11",
+		"link": "-> a", "link-to-file": "-> b", "empty/": "", "gone/deep/er/x": "8", "big": big, "stays/x": "9", "locked/x": "10",
+		"locked/y": "11",
 	})
 	path := func(p string) string { return filepath.Join(s.Root, p) }
 	must(t, os.Chmod(path("locked"), 0o555))
 	before = state(t, s.Root)
 	span = during(t, s, func() {
 		must(t, os.Chmod(path("mode"), 0o700), os.Chmod(path("locked"), 0o755))
-		for _, p := range []string{"deleted", "to-dir", "to-link", "dir-to-file", "dir-to-link", "link", "link-to-file", "empty", "gone", "locked/y"} {
+		for _, p := range []string{
+			"deleted", "to-dir", "to-link", "dir-to-file",
+			"dir-to-link", "link", "link-to-file", "empty", "gone", "locked/y",
+		} {
 			must(t, os.RemoveAll(path(p)))
 		}
 		lay(t, s.Root, map[string]string{

@@ -34,15 +34,22 @@ func TestRestoreKeepsOthersWork(t *testing.T) {
 		kept, forced  m
 		gone          []string // afterwards
 	}{
-		"edited since":             {m{"a": "1"}, put(m{"a": "2"}), put(m{"a": "3"}), m{"a": whySince}, m{}, nil},
-		"deleted since":            {m{"a": "1"}, put(m{"a": "2"}), rm("a"), m{"a": whySince}, m{}, nil},
-		"made in the agent's":      {m{}, put(m{"d/a": "1"}), put(m{"d/b": "2"}), m{"d": whyHolds}, m{"d": whyHolds}, []string{"d/a"}},
-		"git in the agent's":       {m{}, put(m{"d/a": "1"}), put(m{"d/.git/x": "2"}), m{"d": whyHolds}, m{"d": whyHolds}, []string{"d/a"}},
-		"folder gone":              {m{"d/a": "1"}, rm("d/a"), rm("d"), m{"d/a": whyParent}, m{}, nil},
-		"folder is a link now":     {m{"d/a": "1"}, rm("d/a"), put(m{"d": "-> ."}), m{"d/a": whyNoFolder}, m{"d/a": whyNoFolder}, nil},
-		"the same as it was":       {m{"a": "1"}, put(m{"a": "2"}), put(m{"a": "1"}), m{}, m{}, nil},
-		"file where a folder was":  {m{"d/a": "1"}, rm("d"), put(m{"d": "2"}), m{"d": whySince, "d/a": whyNoFolder}, m{}, nil},
-		"in what became a folder":  {m{"d": "1"}, func(t *testing.T, root string) { rm("d")(t, root); put(m{"d/a": "2"})(t, root) }, put(m{"d/b": "3"}), m{"d": whyHolds}, m{"d": whyHolds}, []string{"d/a"}},
+		"edited since":            {m{"a": "1"}, put(m{"a": "2"}), put(m{"a": "3"}), m{"a": whySince}, m{}, nil},
+		"deleted since":           {m{"a": "1"}, put(m{"a": "2"}), rm("a"), m{"a": whySince}, m{}, nil},
+		"made in the agent's":     {m{}, put(m{"d/a": "1"}), put(m{"d/b": "2"}), m{"d": whyHolds}, m{"d": whyHolds}, []string{"d/a"}},
+		"git in the agent's":      {m{}, put(m{"d/a": "1"}), put(m{"d/.git/x": "2"}), m{"d": whyHolds}, m{"d": whyHolds}, []string{"d/a"}},
+		"folder gone":             {m{"d/a": "1"}, rm("d/a"), rm("d"), m{"d/a": whyParent}, m{}, nil},
+		"folder is a link now":    {m{"d/a": "1"}, rm("d/a"), put(m{"d": "-> ."}), m{"d/a": whyNoFolder}, m{"d/a": whyNoFolder}, nil},
+		"the same as it was":      {m{"a": "1"}, put(m{"a": "2"}), put(m{"a": "1"}), m{}, m{}, nil},
+		"file where a folder was": {m{"d/a": "1"}, rm("d"), put(m{"d": "2"}), m{"d": whySince, "d/a": whyNoFolder}, m{}, nil},
+		"in what became a folder": {
+			m{"d": "1"},
+			func(t *testing.T, root string) { rm("d")(t, root); put(m{"d/a": "2"})(t, root) },
+			put(m{"d/b": "3"}),
+			m{"d": whyHolds},
+			m{"d": whyHolds},
+			[]string{"d/a"},
+		},
 		"elsewhere":                {m{"a": "1"}, put(m{"a": "2"}), put(m{"b": "3"}), m{}, m{}, nil},
 		"too large to bring back":  {m{}, put(m{"a": "0123456789"}), put(m{}), m{"a": whyNotHeld}, m{"a": whyNotHeld}, nil},
 		"too large to be kept":     {m{"a": "0123456789"}, put(m{"a": "2"}), put(m{}), m{"a": whyNotKept}, m{"a": whyNotKept}, nil},
@@ -101,7 +108,8 @@ func TestRestoreModes(t *testing.T) {
 	})
 	must(t, os.Link(filepath.Join(s.Root, "f"), links))
 	r := restore(t, s, span.Before, false, span)
-	if diff := cmp.Diff(map[string]Kind{"f": ChangeMod, "d": ChangeMod, "large": ChangeMod, ".": ChangeMod}, kinds(r.Changes)); diff != "" || len(r.Kept) > 0 {
+	if diff := cmp.Diff(map[string]Kind{"f": ChangeMod, "d": ChangeMod, "large": ChangeMod, ".": ChangeMod}, kinds(r.Changes)); diff != "" ||
+		len(r.Kept) > 0 {
 		t.Fatal(diff, r.Kept)
 	}
 	a, err1 := os.Stat(links)

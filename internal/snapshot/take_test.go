@@ -47,12 +47,18 @@ func TestTakeKeepsWhatThereIs(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Fatal(diff)
 	}
-	for path, want := range map[string]string{"a": "text", "big": text, "link": "../outside", "\xff\xfe": "bytes", strings.Repeat("deep/", 60) + "x": "deep"} {
+	for path, want := range map[string]string{
+		"a": "text", "big": text, "link": "../outside", "\xff\xfe": "bytes",
+		strings.Repeat("deep/", 60) + "x": "deep",
+	} {
 		if data, err := s.Read(t.Context(), c.ID, path, 1<<30); err != nil || string(data) != want {
 			t.Errorf("%.20q: %.20q, %v", path, data, err)
 		}
 	}
-	for path, want := range map[string]error{"in": fs.ErrInvalid, "huge": fs.ErrInvalid, "none": fs.ErrNotExist, "a/b": fs.ErrNotExist, "../x": fs.ErrNotExist, ".git/HEAD": fs.ErrNotExist} {
+	for path, want := range map[string]error{
+		"in": fs.ErrInvalid, "huge": fs.ErrInvalid, "none": fs.ErrNotExist, "a/b": fs.ErrNotExist,
+		"../x": fs.ErrNotExist, ".git/HEAD": fs.ErrNotExist,
+	} {
 		if _, err := s.Read(t.Context(), c.ID, path, 1); !errors.Is(err, want) {
 			t.Errorf("%s: %v", path, err)
 		}

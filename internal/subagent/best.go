@@ -174,7 +174,8 @@ func vote(children []*child, backs []event.Returned) (tool.Result, error) {
 		none = fmt.Sprintf("; %d brought none", missing)
 	}
 	if first := ballots[0]; 2*len(first.children) > votes {
-		return tool.Text(fmt.Sprintf("[vote: %d of %d results agree%s]\n%s\n\n[tally]\n%s", len(first.children), votes, none, first.value, strings.TrimSuffix(tally.String(), "\n"))), nil
+		return tool.Text(fmt.Sprintf("[vote: %d of %d results agree%s]\n%s\n\n[tally]\n%s", len(first.children), votes, none, first.value,
+			strings.TrimSuffix(tally.String(), "\n"))), nil
 	}
 	return collect(children, backs, fmt.Sprintf("[vote: no majority among %d results%s]\n%s", votes, none, tally.String()))
 }
@@ -202,7 +203,8 @@ func (t *Team) best(ctx context.Context, children []*child, backs []event.Return
 		}
 	}
 	if winner < 0 {
-		return collect(children, backs, fmt.Sprintf("[best of %d by %s: none passed; all copies stay]%s", len(children), text.Short(command, 200), b.String()))
+		return collect(children, backs, fmt.Sprintf("[best of %d by %s: none passed; all copies stay]%s",
+			len(children), text.Short(command, 200), b.String()))
 	}
 	var errs []error
 	for i, k := range children {
@@ -212,6 +214,7 @@ func (t *Team) best(ctx context.Context, children []*child, backs []event.Return
 		}
 	}
 	won := children[winner]
-	head := fmt.Sprintf("[best of %d by %s: %s; the copies of the others are removed]%s\n\n", len(children), text.Short(command, 200), won.label(), b.String())
+	head := fmt.Sprintf("[best of %d by %s: %s; the copies of the others are removed]%s\n\n",
+		len(children), text.Short(command, 200), won.label(), b.String())
 	return tool.Text(head + won.tell(backs[winner])), errors.Join(errs...)
 }

@@ -44,7 +44,8 @@ func newCheck(command string) *check {
 
 // order is what the child is told of it.
 func (k *check) order() string {
-	return fmt.Sprintf("When your work is done, run this command with %s as your last step, at the top of the workspace, alone and exactly as it stands; you are judged by how it ends:\n%s", checkTool, k.command)
+	return fmt.Sprintf("When your work is done, run this command with %s as your last step, at the top of the workspace, alone and exactly "+
+		"as it stands; you are judged by how it ends:\n%s", checkTool, k.command)
 }
 
 // is reports whether the arguments of a call are those of the check.

@@ -21,7 +21,8 @@ import (
 
 // numbered has the children of one call be told apart by the order in which they ask
 // first: each time a child asks, f gets its number.
-func numbered(parent map[string]any, f func(n, turn int, req llm.Request) (llm.Parts, error)) func(string, int, llm.Request) (llm.Parts, error) {
+func numbered(parent map[string]any, f func(n, turn int, req llm.Request) (llm.Parts, error)) func(string,
+	int, llm.Request) (llm.Parts, error) {
 	var mu sync.Mutex
 	numbers := map[string]int{}
 	return func(task string, turn int, req llm.Request) (llm.Parts, error) {
@@ -55,7 +56,8 @@ func TestCollect(t *testing.T) {
 	defer closed(t, s)
 	events := run(t, s, nil, say("start"))
 	e := ended(events)["c1"]
-	if e.Outcome != event.OutcomeOK || !strings.Contains(text(e), "result 0") || !strings.Contains(text(e), "result 2") || strings.Count(text(e), "[agent worker ") != 3 {
+	if e.Outcome != event.OutcomeOK || !strings.Contains(text(e), "result 0") || !strings.Contains(text(e), "result 2") ||
+		strings.Count(text(e), "[agent worker ") != 3 {
 		t.Errorf("%s %s", e.Outcome, text(e))
 	}
 	calls := map[string]bool{}
@@ -75,7 +77,11 @@ func TestVote(t *testing.T) {
 		want    []string
 		not     string
 	}{
-		"majority":    {[]string{`{"n":1,"m":[2]}`, `{ "m":[2.0], "n":1e0 }`, `{"n":2,"m":[2]}`}, []string{"2 of 3 results agree]", `{"m":[2],"n":1}`, "1 × {\"m\":[2],\"n\":2}"}, "[agent worker"},
+		"majority": {
+			[]string{`{"n":1,"m":[2]}`, `{ "m":[2.0], "n":1e0 }`, `{"n":2,"m":[2]}`},
+			[]string{"2 of 3 results agree]", `{"m":[2],"n":1}`, "1 × {\"m\":[2],\"n\":2}"},
+			"[agent worker",
+		},
 		"none":        {[]string{`{"n":1}`, `{"n":2}`}, []string{"no majority among 2 results", "1 × {\"n\":1}", "[agent worker"}, "agree"},
 		"half":        {[]string{`{"n":1}`, `{"n":1}`, `{"n":2}`, `{"n":3}`}, []string{"no majority among 4", "2 × {\"n\":1}"}, "agree"},
 		"some absent": {[]string{`{"n":1}`, "", `{"n":1}`}, []string{"2 of 2 results agree; 1 brought none]"}, "no majority"},
@@ -144,13 +150,29 @@ func TestBest(t *testing.T) {
 		won   int // -1: nobody
 		want  []string
 	}{
-		"only one passes":        {[]work{{[]string{check}, 1, "9"}, {[]string{check}, 0, "1"}}, 1, []string{": failed, with exit code 1", ": passed, with 1"}},
-		"larger number":          {[]work{{[]string{check}, 0, "FAST\n3.5"}, {[]string{check}, 0, "12\n"}, {[]string{check}, 0, "-1"}}, 1, []string{"passed, with 12", "passed, with 3.5"}},
-		"number beats none":      {[]work{{[]string{check}, 0, "ok"}, {[]string{check}, 0, "0"}}, 1, []string{": passed\n", "passed, with 0"}},
-		"else the first":         {[]work{{[]string{check}, 0, "ok"}, {[]string{check}, 0, "NaN"}}, first, []string{": passed\n"}},
-		"nobody passes":          {[]work{{[]string{check}, 1, ""}, {[]string{check}, 2, ""}}, -1, []string{"none passed; all copies stay", "exit code 2"}},
-		"not run":                {[]work{{nil, 0, ""}, {[]string{check}, 0, ""}}, 1, []string{"did not run it"}},
-		"changed since":          {[]work{{[]string{check, "more", "more", "more", "more"}, 0, "99"}, {[]string{check}, 0, ""}}, 1, []string{"went on after it had run it"}},
+		"only one passes": {
+			[]work{{[]string{check}, 1, "9"}, {[]string{check}, 0, "1"}},
+			1,
+			[]string{": failed, with exit code 1", ": passed, with 1"},
+		},
+		"larger number": {
+			[]work{{[]string{check}, 0, "FAST\n3.5"}, {[]string{check}, 0, "12\n"}, {[]string{check}, 0, "-1"}},
+			1,
+			[]string{"passed, with 12", "passed, with 3.5"},
+		},
+		"number beats none": {[]work{{[]string{check}, 0, "ok"}, {[]string{check}, 0, "0"}}, 1, []string{": passed\n", "passed, with 0"}},
+		"else the first":    {[]work{{[]string{check}, 0, "ok"}, {[]string{check}, 0, "NaN"}}, first, []string{": passed\n"}},
+		"nobody passes": {
+			[]work{{[]string{check}, 1, ""}, {[]string{check}, 2, ""}},
+			-1,
+			[]string{"none passed; all copies stay", "exit code 2"},
+		},
+		"not run": {[]work{{nil, 0, ""}, {[]string{check}, 0, ""}}, 1, []string{"did not run it"}},
+		"changed since": {
+			[]work{{[]string{check, "more", "more", "more", "more"}, 0, "99"}, {[]string{check}, 0, ""}},
+			1,
+			[]string{"went on after it had run it"},
+		},
 		"only looked since":      {[]work{{[]string{check, "look"}, 0, "99"}, {[]string{check}, 0, ""}}, 0, []string{"passed, with 99"}},
 		"again, after a failure": {[]work{{[]string{check, "more", check}, 0, "99"}, {[]string{check}, 0, ""}}, 0, []string{"passed, with 99"}},
 		"in another folder":      {[]work{{[]string{"cd sub", check}, 0, "99"}, {[]string{check}, 0, ""}}, 1, []string{"did not run it"}},
@@ -161,19 +183,20 @@ func TestBest(t *testing.T) {
 			var mu sync.Mutex
 			at := map[string]work{}
 			reminded := false
-			h = newFarm(t, numbered(map[string]any{"task": "part", "count": len(tc.works), "reduce": "best", "check": check}, func(n, turn int, req llm.Request) (llm.Parts, error) {
-				raw, _ := json.Marshal(req.Messages)
-				mu.Lock()
-				defer mu.Unlock()
-				reminded = reminded || strings.Contains(string(raw), "says; it is not the person")
-				switch commands := tc.works[n].commands; {
-				case turn == 0:
-					return puts("a.txt", fmt.Sprintf("of %d\n", n)), nil
-				case turn <= len(commands):
-					return llm.Parts{call("x", "bash", map[string]any{"command": commands[turn-1]})}, nil
-				}
-				return llm.Say("done"), nil
-			}), map[string]string{"a.txt": "a\n", "sub/b": "b"}, bash(func(root string) (int, string) {
+			h = newFarm(t, numbered(map[string]any{"task": "part", "count": len(tc.works), "reduce": "best", "check": check},
+				func(n, turn int, req llm.Request) (llm.Parts, error) {
+					raw, _ := json.Marshal(req.Messages)
+					mu.Lock()
+					defer mu.Unlock()
+					reminded = reminded || strings.Contains(string(raw), "says; it is not the person")
+					switch commands := tc.works[n].commands; {
+					case turn == 0:
+						return puts("a.txt", fmt.Sprintf("of %d\n", n)), nil
+					case turn <= len(commands):
+						return llm.Parts{call("x", "bash", map[string]any{"command": commands[turn-1]})}, nil
+					}
+					return llm.Say("done"), nil
+				}), map[string]string{"a.txt": "a\n", "sub/b": "b"}, bash(func(root string) (int, string) {
 				data, err := os.ReadFile(root + "/a.txt")
 				if err != nil {
 					t.Error(err)
@@ -261,9 +284,10 @@ func TestReduceIsHeld(t *testing.T) {
 // TestManyInBackground holds that each of several in the background tells what it
 // brings.
 func TestManyInBackground(t *testing.T) {
-	h := newHouse(t, numbered(map[string]any{"task": "part", "count": 2, "background": true}, func(n, _ int, _ llm.Request) (llm.Parts, error) {
-		return llm.Say(fmt.Sprintf("result %d", n)), nil
-	}))
+	h := newHouse(t, numbered(map[string]any{"task": "part", "count": 2, "background": true},
+		func(n, _ int, _ llm.Request) (llm.Parts, error) {
+			return llm.Say(fmt.Sprintf("result %d", n)), nil
+		}))
 	s := h.open()
 	defer closed(t, s)
 	events := run(t, s, nil, say("start"))
@@ -280,9 +304,10 @@ func TestManyInBackground(t *testing.T) {
 // call does not say it, and never in a wider place than its kind.
 func TestKindWorksApart(t *testing.T) {
 	for _, asked := range []string{"", "none", "worktree"} {
-		h := newFarm(t, numbered(map[string]any{"task": "part", "agent": "guest", "isolation": asked}, func(int, int, llm.Request) (llm.Parts, error) {
-			return llm.Say("x"), nil
-		}), map[string]string{"a": "a"})
+		h := newFarm(t, numbered(map[string]any{"task": "part", "agent": "guest", "isolation": asked},
+			func(int, int, llm.Request) (llm.Parts, error) {
+				return llm.Say("x"), nil
+			}), map[string]string{"a": "a"})
 		h.adjust = func(*inspan.Agent) {}
 		h.guest = "sandbox"
 		s := h.open()
@@ -300,17 +325,18 @@ func TestBestAfterACrash(t *testing.T) {
 	stood, then := make(chan struct{}), filepath.Join(t.TempDir(), "then")
 	var mu sync.Mutex
 	looks, checks := 0, 0
-	h := newFarm(t, numbered(map[string]any{"task": "part", "count": 2, "reduce": "best", "check": "run check"}, func(n, turn int, _ llm.Request) (llm.Parts, error) {
-		switch turn {
-		case 0:
-			return puts("a.txt", fmt.Sprintf("of %d\n", n)), nil
-		case 1:
-			return llm.Parts{call("l", "look", nil)}, nil
-		case 2:
-			return llm.Parts{call("x", "bash", map[string]any{"command": "run check"})}, nil
-		}
-		return llm.Say("done"), nil
-	}), map[string]string{"a.txt": "a\n"}, bash(func(root string) (int, string) {
+	h := newFarm(t, numbered(map[string]any{"task": "part", "count": 2, "reduce": "best", "check": "run check"},
+		func(n, turn int, _ llm.Request) (llm.Parts, error) {
+			switch turn {
+			case 0:
+				return puts("a.txt", fmt.Sprintf("of %d\n", n)), nil
+			case 1:
+				return llm.Parts{call("l", "look", nil)}, nil
+			case 2:
+				return llm.Parts{call("x", "bash", map[string]any{"command": "run check"})}, nil
+			}
+			return llm.Say("done"), nil
+		}), map[string]string{"a.txt": "a\n"}, bash(func(root string) (int, string) {
 		data, _ := os.ReadFile(root + "/a.txt")
 		mu.Lock()
 		checks++
@@ -364,9 +390,10 @@ func TestBestAfterACrash(t *testing.T) {
 // on: each tells once what it brings.
 func TestBackgroundCallAgain(t *testing.T) {
 	for count := 1; count <= 3; count++ {
-		h := newHouse(t, numbered(map[string]any{"task": "part", "count": count, "background": true}, func(n, _ int, _ llm.Request) (llm.Parts, error) {
-			return llm.Say(fmt.Sprintf("result %d.", n)), nil
-		}))
+		h := newHouse(t, numbered(map[string]any{"task": "part", "count": count, "background": true},
+			func(n, _ int, _ llm.Request) (llm.Parts, error) {
+				return llm.Say(fmt.Sprintf("result %d.", n)), nil
+			}))
 		s := h.open()
 		run(t, s, nil, say("start"))
 		closed(t, s)
@@ -378,7 +405,8 @@ func TestBackgroundCallAgain(t *testing.T) {
 		// What a crash would leave as the first of them had begun.
 		at := bytes.Index(raw, []byte(`"spawned"`))
 		raw = raw[:at+bytes.IndexByte(raw[at:], '\n')+1]
-		if err := errors.Join(os.WriteFile(log, raw, 0o600), os.Remove(filepath.Join(h.dir, s.ID(), "lock"))); err != nil { // which promises the rest
+		// which promises the rest
+		if err := errors.Join(os.WriteFile(log, raw, 0o600), os.Remove(filepath.Join(h.dir, s.ID(), "lock"))); err != nil {
 			t.Fatal(err)
 		}
 		again, err := h.host().Open(t.Context(), s.ID())
@@ -407,9 +435,10 @@ func TestBackgroundCallAgain(t *testing.T) {
 func TestKindInTheBackground(t *testing.T) {
 	schema := map[string]any{"type": "object", "properties": map[string]any{"n": map[string]any{"type": "integer"}}}
 	for _, reduce := range []string{"collect", "vote"} {
-		h := newHouse(t, numbered(map[string]any{"task": "part", "agent": "later", "count": 2, "reduce": reduce, "result_schema": schema}, func(int, int, llm.Request) (llm.Parts, error) {
-			return llm.Parts{call("r1", "return_result", map[string]any{"n": 7})}, nil
-		}))
+		h := newHouse(t, numbered(map[string]any{"task": "part", "agent": "later", "count": 2, "reduce": reduce, "result_schema": schema},
+			func(int, int, llm.Request) (llm.Parts, error) {
+				return llm.Parts{call("r1", "return_result", map[string]any{"n": 7})}, nil
+			}))
 		h.more = []skill.Role{{Name: "later", Background: true, Prompt: "Take your time."}}
 		s := h.open()
 		events := run(t, s, nil, say("start"))

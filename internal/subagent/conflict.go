@@ -84,16 +84,21 @@ func (k *child) meets(m meeting) bool {
 // introduce tells two children that they change the same file. Later is the one that
 // changes it now.
 func (t *Team) introduce(later, earlier *child, path string) {
-	later.tells(fmt.Sprintf("agent %s changed %s meanwhile; read it again before you change it.", earlier.label(), files(later.session.Status().Root, []string{path})))
+	later.tells(fmt.Sprintf("agent %s changed %s meanwhile; read it again before you change it.", earlier.label(),
+		files(later.session.Status().Root, []string{path})))
 	if earlier.meets(meeting{later, path}) {
-		earlier.tells(fmt.Sprintf("agent %s changes %s now, which you have changed; read it again before you change it.", later.label(), files(earlier.session.Status().Root, []string{path})))
+		earlier.tells(fmt.Sprintf("agent %s changes %s now, which you have changed; read it again before you change it.", later.label(),
+			files(earlier.session.Status().Root, []string{path})))
 	}
 }
 
 // tells puts something before the child. One that is not there any more is told
 // nothing.
 func (k *child) tells(text string) {
-	_ = k.session.Send(context.WithoutCancel(k.ctx), event.Steered{By: "the session it works for", Origin: event.OriginHarness, Parts: llm.Say("[" + text + "]")})
+	_ = k.session.Send(context.WithoutCancel(k.ctx), event.Steered{
+		By:     "the session it works for",
+		Origin: event.OriginHarness, Parts: llm.Say("[" + text + "]"),
+	})
 }
 
 // meetings tells who else changed the same files; empty if nobody did. K.mu is held.

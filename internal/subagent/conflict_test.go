@@ -71,7 +71,8 @@ func TestSiblingsMeet(t *testing.T) {
 		s := h.open()
 		got := ended(run(t, s, nil, say("start")))
 		mu.Lock()
-		one, other := strings.Count(heard["first"], "changes a.txt now, which you have changed"), strings.Count(heard["second"], "changed a.txt meanwhile; read it again")
+		one, other := strings.Count(heard["first"], "changes a.txt now, which you have changed"), strings.Count(heard["second"],
+			"changed a.txt meanwhile; read it again")
 		mu.Unlock()
 		if want := map[bool]int{true: 1}[tc.meet]; one != want || other != want {
 			t.Errorf("%s: the first was told %d times, the second %d, want %d", name, one, other, want)

@@ -26,7 +26,10 @@ func Copies() *worktree.Store {
 // treeGit runs git in a folder, without walls; the store keeps it from running
 // programs of the repository.
 func treeGit(ctx context.Context, dir string, stdin []byte, args ...string) ([]byte, int, error) {
-	printed, complaints, code, err := sandbox.CaptureIn(ctx, tool.Command{Args: append([]string{"git"}, args...), Dir: dir, Stdin: bytes.NewReader(stdin)})
+	printed, complaints, code, err := sandbox.CaptureIn(ctx, tool.Command{
+		Args: append([]string{"git"}, args...),
+		Dir:  dir, Stdin: bytes.NewReader(stdin),
+	})
 	if err != nil {
 		return nil, -1, err
 	}

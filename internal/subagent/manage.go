@@ -145,7 +145,10 @@ func (t *Team) message(ctx context.Context, c *tool.Call, child inspan.Child, k 
 		return tool.Result{}, errors.New("text is empty")
 	}
 	if k != nil {
-		err := k.session.Send(ctx, event.Steered{Parts: llm.Say(in.Text), By: "the agent it works for", Origin: event.OriginLead, Taint: t.taint()})
+		err := k.session.Send(ctx, event.Steered{
+			Parts: llm.Say(in.Text),
+			By:    "the agent it works for", Origin: event.OriginLead, Taint: t.taint(),
+		})
 		return tool.Text("Told. It sees that before its next step."), err
 	}
 	var args spawnArgs

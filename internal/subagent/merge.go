@@ -150,7 +150,9 @@ func (t *Team) meet(ctx context.Context, c *tool.Call, m *merging, change worktr
 }
 
 // merged is what a file is to be; nil: gone. Why says that it can't be merged.
-func (t *Team) merged(ctx context.Context, ours *worktree.Blob, change worktree.Change) (after *worktree.Blob, why string, hunks []worktree.Hunk, err error) {
+func (t *Team) merged(ctx context.Context, ours *worktree.Blob,
+	change worktree.Change,
+) (after *worktree.Blob, why string, hunks []worktree.Hunk, err error) {
 	base, theirs := change.Base, change.Theirs
 	if ours != nil {
 		base, theirs = adapt(ours, base), adapt(ours, theirs)

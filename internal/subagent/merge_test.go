@@ -41,7 +41,10 @@ func put() tool.Tool {
 	path := func(c *tool.Call, in args) string { return filepath.Join(c.Env.Root, in.Path) }
 	t := tool.New("put", "Writes.", func(ctx context.Context, c *tool.Call, in args) (tool.Result, error) {
 		err := c.Env.Files.Change(ctx, tool.Change{Path: path(c, in), Data: []byte(in.Text), Remove: in.Text == ""})
-		return tool.Result{Parts: llm.Say("written"), Files: []tool.File{{Path: path(c, in), Digest: tool.Digest([]byte(in.Text)), Written: true}}}, err
+		return tool.Result{Parts: llm.Say("written"), Files: []tool.File{{
+			Path:   path(c, in),
+			Digest: tool.Digest([]byte(in.Text)), Written: true,
+		}}}, err
 	})
 	t.Effects = func(_ context.Context, c *tool.Call) ([]tool.Effect, error) {
 		in, err := tool.Args[args](c)
@@ -51,7 +54,9 @@ func put() tool.Tool {
 }
 
 // newFarm is a house in a repository with these files.
-func newFarm(t *testing.T, says func(task string, turn int, req llm.Request) (llm.Parts, error), files map[string]string, tools ...tool.Tool) *house {
+func newFarm(t *testing.T, says func(task string, turn int, req llm.Request) (llm.Parts, error),
+	files map[string]string, tools ...tool.Tool,
+) *house {
 	t.Helper()
 	h := newHouse(t, says, append(tools, put())...)
 	h.trees = &worktree.Store{Dir: t.TempDir(), Git: git}
@@ -67,7 +72,11 @@ func newFarm(t *testing.T, says func(task string, turn int, req llm.Request) (ll
 	for path, text := range files {
 		h.put(path, text)
 	}
-	for _, args := range [][]string{{"init", "--quiet"}, {"add", "-A"}, {"-c", "user.name=t", "-c", "user.email=t@example.com", "commit", "--quiet", "-m", "c"}} {
+	for _, args := range [][]string{
+		{"init", "--quiet"},
+		{"add", "-A"},
+		{"-c", "user.name=t", "-c", "user.email=t@example.com", "commit", "--quiet", "-m", "c"},
+	} {
 		if _, _, err := git(t.Context(), h.root, nil, args...); err != nil {
 			t.Fatal(err)
 		}
@@ -121,7 +130,9 @@ func agentOf(req llm.Request) string {
 
 // apart is a parent that has a child write files in a copy of its workspace, and
 // then makes calls of manage_agents, one a turn; between is done before the first.
-func apart(h **house, written llm.Parts, between func(h *house), calls ...map[string]any) func(string, int, llm.Request) (llm.Parts, error) {
+func apart(h **house, written llm.Parts, between func(h *house),
+	calls ...map[string]any,
+) func(string, int, llm.Request) (llm.Parts, error) {
 	return func(task string, turn int, req llm.Request) (llm.Parts, error) {
 		switch {
 		case task != "start" && turn == 0:
@@ -156,12 +167,14 @@ const ten = "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n"
 // meanwhile, that the results tell it, and that it does not come twice.
 func TestMergeBrings(t *testing.T) {
 	var h *house
-	h = newFarm(t, apart(&h, puts("a.txt", "0\n"+strings.Replace(ten, "9", "nine", 1), "new/x y.txt", "new\n", "old.txt", "", "folder", "now a file\n"), func(h *house) {
+	h = newFarm(t, apart(&h, puts("a.txt", "0\n"+strings.Replace(ten, "9", "nine", 1),
+		"new/x y.txt", "new\n", "old.txt", "", "folder", "now a file\n"), func(h *house) {
 		if got := h.has("a.txt"); got != "0\n"+ten {
 			t.Errorf("the workspace was changed before the merge: %q", got)
 		}
 		h.put("a.txt", strings.Replace("0\n"+ten, "2", "two", 1))
-	}, map[string]any{"action": "merge"}, map[string]any{"action": "merge"}, map[string]any{"action": "discard"}, map[string]any{"action": "merge"}),
+	}, map[string]any{"action": "merge"}, map[string]any{"action": "merge"},
+		map[string]any{"action": "discard"}, map[string]any{"action": "merge"}),
 		map[string]string{"a.txt": ten, "old.txt": "old\n", "other.txt": "o\n"})
 	h.put("a.txt", "0\n"+ten) // not committed
 	s := h.open()
@@ -173,15 +186,18 @@ func TestMergeBrings(t *testing.T) {
 	if h.has("new/x y.txt") != "new\n" || h.has("old.txt") != "" || h.has("other.txt") != "o\n" || h.has("folder") != "now a file\n" {
 		t.Error("new, removed or untouched files are not what they should be")
 	}
-	if e := got["m1"]; e.Outcome != event.OutcomeOK || !strings.Contains(text(e), "M a.txt\n") || !strings.Contains(text(e), "A new/x y.txt") || !strings.Contains(text(e), "D old.txt") || len(e.Files) != 4 {
+	if e := got["m1"]; e.Outcome != event.OutcomeOK || !strings.Contains(text(e), "M a.txt\n") ||
+		!strings.Contains(text(e), "A new/x y.txt") || !strings.Contains(text(e), "D old.txt") || len(e.Files) != 4 {
 		t.Errorf("%s %+v", text(e), e.Files)
 	}
 	for _, f := range got["m1"].Files {
-		if filepath.Base(f.Path) == "a.txt" && (!f.Written || !strings.Contains(f.Diff, "-9\n+nine\n") || f.Digest != tool.Digest([]byte(h.has("a.txt")))) {
+		if filepath.Base(f.Path) == "a.txt" && (!f.Written || !strings.Contains(f.Diff, "-9\n+nine\n") ||
+			f.Digest != tool.Digest([]byte(h.has("a.txt")))) {
 			t.Errorf("%+v", f)
 		}
 	}
-	if !strings.Contains(text(got["m2"]), "nothing to merge") || !strings.Contains(text(got["m3"]), "removed") || !strings.Contains(text(got["m4"]), "was removed") {
+	if !strings.Contains(text(got["m2"]), "nothing to merge") || !strings.Contains(text(got["m3"]), "removed") ||
+		!strings.Contains(text(got["m4"]), "was removed") {
 		t.Errorf("%s\n%s\n%s", text(got["m2"]), text(got["m3"]), text(got["m4"]))
 	}
 	if left, _ := os.ReadDir(h.trees.Dir); len(left) > 0 {
@@ -206,7 +222,10 @@ func TestMergeIsJudged(t *testing.T) {
 		}
 		run(t, s, decide, say("start"))
 		waiting := s.Status().Waiting
-		if len(waiting) != 1 || len(waiting[0].Effects) != 1 || waiting[0].Effects[0] != (tool.Effect{Kind: tool.Write, Path: filepath.Join(h.root, "a.txt")}) || !strings.Contains(waiting[0].Preview, "-a\n+mine\n") {
+		if len(waiting) != 1 || len(waiting[0].Effects) != 1 || waiting[0].Effects[0] != (tool.Effect{
+			Kind: tool.Write,
+			Path: filepath.Join(h.root, "a.txt"),
+		}) || !strings.Contains(waiting[0].Preview, "-a\n+mine\n") {
 			t.Fatalf("%+v", waiting)
 		}
 		if h.has("a.txt") != "a\n" {
@@ -226,7 +245,10 @@ func TestMergeConflicts(t *testing.T) {
 	for name, tc := range map[string]struct {
 		theirs, ours, want string // of a.txt, which is ten; ours: "" is removed
 	}{
-		"same line":         {strings.Replace(ten, "5", "theirs", 1), strings.Replace(ten, "5", "ours", 1), "a.txt: changed on both sides\nline 5\n<<<<<<< here\nours\n=======\ntheirs\n>>>>>>> agent "},
+		"same line": {
+			strings.Replace(ten, "5", "theirs", 1), strings.Replace(ten, "5", "ours", 1),
+			"a.txt: changed on both sides\nline 5\n<<<<<<< here\nours\n=======\ntheirs\n>>>>>>> agent ",
+		},
 		"removed here":      {strings.Replace(ten, "5", "theirs", 1), "", "a.txt: removed here, and changed by the agent"},
 		"removed there":     {"", strings.Replace(ten, "5", "ours", 1), "a.txt: changed here, and removed by the agent"},
 		"binary":            {"\x00theirs", "\x00ours", "a.txt: binary, and changed on both sides"},
@@ -247,13 +269,15 @@ func TestMergeConflicts(t *testing.T) {
 			}
 		}, say("start"))
 		got := ended(events)
-		if e := got["m1"]; e.Outcome != event.OutcomeFailed || !strings.Contains(text(e), tc.want) || !strings.Contains(text(e), "both.txt: added on both sides") || !strings.Contains(text(e), "2 of the 3") || len(text(e)) > 8000 {
+		if e := got["m1"]; e.Outcome != event.OutcomeFailed || !strings.Contains(text(e), tc.want) ||
+			!strings.Contains(text(e), "both.txt: added on both sides") || !strings.Contains(text(e), "2 of the 3") || len(text(e)) > 8000 {
 			t.Errorf("%s: %s %s", name, e.Outcome, text(e))
 		}
 		if h.has("a.txt") != tc.ours || h.has("both.txt") != "ours\n" || h.has("good.txt") != "good\n" {
 			t.Errorf("%s: after the merge of one: %q %q %s", name, h.has("both.txt"), h.has("good.txt"), text(got["m2"]))
 		}
-		if !strings.Contains(text(got["m3"]), "no file") || !strings.Contains(text(got["m4"]), "2 of the 3 changed files are in conflict") || !strings.Contains(text(got["m4"]), "\nnothing was merged") {
+		if !strings.Contains(text(got["m3"]), "no file") || !strings.Contains(text(got["m4"]), "2 of the 3 changed files are in conflict") ||
+			!strings.Contains(text(got["m4"]), "\nnothing was merged") {
 			t.Errorf("%s: %s %s", name, text(got["m3"]), text(got["m4"]))
 		}
 		closed(t, s)
@@ -277,7 +301,8 @@ func (f failing) Change(ctx context.Context, c tool.Change) error {
 // they were.
 func TestMergeIsTakenBack(t *testing.T) {
 	var h *house
-	h = newFarm(t, apart(&h, puts("a.txt", "A\n", "b.txt", "", "c.txt", "C\n", "z.txt", "Z\n"), nil, map[string]any{"action": "merge"}), map[string]string{"a.txt": "a\n", "b.txt": "b\n", "z.txt": "z\n"})
+	h = newFarm(t, apart(&h, puts("a.txt", "A\n", "b.txt", "", "c.txt", "C\n", "z.txt", "Z\n"), nil, map[string]any{"action": "merge"}),
+		map[string]string{"a.txt": "a\n", "b.txt": "b\n", "z.txt": "z\n"})
 	env := h.env
 	h.env = func(root string) tool.Env {
 		e := env(root)
@@ -292,7 +317,8 @@ func TestMergeIsTakenBack(t *testing.T) {
 	if h.has("a.txt") != "a\n" || h.has("b.txt") != "b\n" || h.has("c.txt") != "" || h.has("z.txt") != "z\n" {
 		t.Errorf("%q %q %q %q", h.has("a.txt"), h.has("b.txt"), h.has("c.txt"), h.has("z.txt"))
 	}
-	if e := got["m1"]; e.Outcome != event.OutcomeFailed || !strings.Contains(text(e), "z.txt: disk full") || !strings.Contains(text(e), "nothing was merged") || len(e.Files) > 0 {
+	if e := got["m1"]; e.Outcome != event.OutcomeFailed || !strings.Contains(text(e), "z.txt: disk full") ||
+		!strings.Contains(text(e), "nothing was merged") || len(e.Files) > 0 {
 		t.Errorf("%s %+v", text(e), e.Files)
 	}
 }
@@ -300,14 +326,16 @@ func TestMergeIsTakenBack(t *testing.T) {
 // TestMergeTells holds what is told of that which is not merged.
 func TestMergeTells(t *testing.T) {
 	var h *house
-	h = newFarm(t, apart(&h, llm.Parts{call("x", "look", nil)}, nil, map[string]any{"action": "merge", "discard": true}), map[string]string{"tool": "t\n"}, looking(func(_ context.Context, c *tool.Call) error {
-		return errors.Join(os.Symlink("tool", filepath.Join(c.Env.Root, "link")), os.Chmod(filepath.Join(c.Env.Root, "tool"), 0o755),
-			os.WriteFile(filepath.Join(c.Env.Root, "run"), []byte("r"), 0o755))
-	}))
+	h = newFarm(t, apart(&h, llm.Parts{call("x", "look", nil)}, nil, map[string]any{"action": "merge", "discard": true}),
+		map[string]string{"tool": "t\n"}, looking(func(_ context.Context, c *tool.Call) error {
+			return errors.Join(os.Symlink("tool", filepath.Join(c.Env.Root, "link")), os.Chmod(filepath.Join(c.Env.Root, "tool"), 0o755),
+				os.WriteFile(filepath.Join(c.Env.Root, "run"), []byte("r"), 0o755))
+		}))
 	s := h.open()
 	defer closed(t, s)
 	got := ended(run(t, s, nil, say("start")))
-	if e := got["m1"]; !strings.Contains(text(e), "[not merged: link, which is a symbolic link]") || !strings.Contains(text(e), "use chmod: tool]") || !strings.Contains(text(e), "A run") {
+	if e := got["m1"]; !strings.Contains(text(e), "[not merged: link, which is a symbolic link]") ||
+		!strings.Contains(text(e), "use chmod: tool]") || !strings.Contains(text(e), "A run") {
 		t.Errorf("%s", text(e))
 	}
 	if info, err := os.Stat(filepath.Join(h.root, "run")); err != nil || info.Mode().Perm()&0o100 == 0 {
@@ -333,8 +361,10 @@ func TestMergeOfNothing(t *testing.T) {
 				}
 			}
 			return llm.Parts{
-				call("m1", "manage_agents", map[string]any{"action": "merge", "agent": agentOf(req)}), call("m2", "manage_agents", map[string]any{"action": "merge", "agent": second}),
-				call("m3", "manage_agents", map[string]any{"action": "discard", "agent": second}), call("m4", "manage_agents", map[string]any{"action": "merge", "agent": "nobody"}),
+				call("m1", "manage_agents", map[string]any{"action": "merge", "agent": agentOf(req)}),
+				call("m2", "manage_agents", map[string]any{"action": "merge", "agent": second}),
+				call("m3", "manage_agents", map[string]any{"action": "discard", "agent": second}),
+				call("m4", "manage_agents", map[string]any{"action": "merge", "agent": "nobody"}),
 			}, nil
 		case task == "apart" && turn == 0:
 			return llm.Parts{call("x", "look", nil)}, nil
@@ -387,7 +417,8 @@ func TestMergeRestructures(t *testing.T) {
 		t.Errorf("%s", text(got["m1"]))
 	}
 	h2 := (*house)(nil)
-	h2 = newFarm(t, apart(&h2, puts("d", "", "d", "file\n"), func(h *house) { h.put("d/mine", "x") }, map[string]any{"action": "merge"}), map[string]string{"d/e": "inner\n"})
+	h2 = newFarm(t, apart(&h2, puts("d", "", "d", "file\n"), func(h *house) { h.put("d/mine", "x") }, map[string]any{"action": "merge"}),
+		map[string]string{"d/e": "inner\n"})
 	s2 := h2.open()
 	defer closed(t, s2)
 	got = ended(run(t, s2, nil, say("start")))

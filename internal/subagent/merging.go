@@ -194,7 +194,8 @@ func (m merging) conflict(agent string) string {
 			fmt.Fprintf(&b, "line %d\n<<<<<<< here\n%s=======\n%s>>>>>>> agent %s\n", h.Line, side(h.Ours), side(h.Theirs), agent)
 		}
 	}
-	fmt.Fprintf(&b, "\nIts files are in %s. Bring yours to what they shall be, and merge the others with paths; or have the agent bring its own in line (message).\n", m.tree.Root)
+	fmt.Fprintf(&b, "\nIts files are in %s. Bring yours to what they shall be, and merge the others with paths; or have the agent bring its "+
+		"own in line (message).\n", m.tree.Root)
 	m.notMerged(&b)
 	return strings.TrimSuffix(b.String(), "\n")
 }

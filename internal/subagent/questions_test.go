@@ -106,7 +106,8 @@ func TestOldApprovalsAreSpent(t *testing.T) {
 		t.Errorf("it ran %d times, and was allowed once", ran.Load())
 	}
 	decided := of[event.Decided](h.events(child))
-	if len(decided) != 2 || !decided[0].Allow || decided[1].Allow || decided[0].Question >= decided[1].Question || decided[0].Call == decided[1].Call {
+	if len(decided) != 2 || !decided[0].Allow || decided[1].Allow ||
+		decided[0].Question >= decided[1].Question || decided[0].Call == decided[1].Call {
 		t.Errorf("the child was told %+v", decided)
 	}
 }

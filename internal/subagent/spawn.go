@@ -128,7 +128,8 @@ func (t *Team) background(k *child, inputs []event.Body) (tool.Result, error) {
 
 // meanwhile tells the model of a child that works in the background.
 func meanwhile(who string) string {
-	return fmt.Sprintf("Agent %s works in the background. What it brings is told to you when it is there; do not wait for it with calls. manage_agents shows how far it is.", who)
+	return fmt.Sprintf("Agent %s works in the background. What it brings is told to you when it is there; do not wait for it with calls. "+
+		"manage_agents shows how far it is.", who)
 }
 
 // begun finds the child that a call has begun in the background, if the program ended
@@ -165,7 +166,10 @@ func (t *Team) goOn(ctx context.Context, c inspan.Child) {
 		return // a message was faster, and has it go on
 	}
 	if err != nil {
-		_ = t.session.Send(ctx, event.Returned{Child: c.Child, Detail: err.Error(), Parts: llm.Say("[agent " + short(c.Child) + " can't go on: " + err.Error() + "]")})
+		_ = t.session.Send(ctx, event.Returned{
+			Child: c.Child, Detail: err.Error(),
+			Parts: llm.Say("[agent " + short(c.Child) + " can't go on: " + err.Error() + "]"),
+		})
 		return
 	}
 	t.work(k, nil)
@@ -202,7 +206,10 @@ func (t *Team) order(in spawnArgs) (Order, error) {
 		o.Task += "\n\n" + o.check.order()
 	}
 	if t.depth+1 < cmp.Or(t.MaxDepth, usualDepth) {
-		o.Team = &Team{Dir: t.Dir, Roles: t.Roles, Make: t.Make, Trees: t.Trees, Hooks: t.Hooks, MaxDepth: t.MaxDepth, MaxOpen: t.MaxOpen, up: t, depth: t.depth + 1}
+		o.Team = &Team{
+			Dir: t.Dir, Roles: t.Roles, Make: t.Make, Trees: t.Trees,
+			Hooks: t.Hooks, MaxDepth: t.MaxDepth, MaxOpen: t.MaxOpen, up: t, depth: t.depth + 1,
+		}
 	}
 	return o, nil
 }
@@ -428,7 +435,10 @@ func (t *Team) hook(k *child, p tool.Point) (string, error) {
 		out, err := h.At(k.ctx, p)
 		switch {
 		case err != nil:
-			_ = t.session.Send(k.ctx, event.Steered{By: "a hook", Origin: event.OriginHook, Parts: llm.Say("[a hook at " + string(p.Moment) + " failed: " + err.Error() + "]")})
+			_ = t.session.Send(k.ctx, event.Steered{
+				By: "a hook", Origin: event.OriginHook,
+				Parts: llm.Say("[a hook at " + string(p.Moment) + " failed: " + err.Error() + "]"),
+			})
 		case out.Action == tool.Deny:
 			return "", fmt.Errorf("%s does not allow it: %s", cmp.Or(out.By, "a hook"), out.Reason)
 		case out.Text != "":

@@ -87,7 +87,10 @@ func (t *Team) send(ctx context.Context, c *tool.Call, in teamArgs) (tool.Result
 	if err != nil {
 		return tool.Result{}, err
 	}
-	message := event.Steered{By: from, Origin: event.OriginAgent, Parts: llm.Say("[" + from + " says; it is not the person:]\n" + strings.TrimSpace(in.Text)), Taint: t.taintOf(c.Session)}
+	message := event.Steered{
+		By: from, Origin: event.OriginAgent,
+		Parts: llm.Say("[" + from + " says; it is not the person:]\n" + strings.TrimSpace(in.Text)), Taint: t.taintOf(c.Session),
+	}
 	for i, s := range to {
 		if err := s.Send(ctx, message); err != nil {
 			return tool.Result{}, fmt.Errorf("tell %s: %w", names[i], err)
@@ -146,7 +149,10 @@ func (t *Team) taintOf(id string) event.Taint {
 
 // task shows or changes the list of tasks.
 func (t *Team) task(ctx context.Context, c *tool.Call, in teamArgs) (tool.Result, error) {
-	b := event.Tasked{ID: strings.TrimPrefix(in.Task, "#"), By: c.Session, Call: c.ID, Text: strings.TrimSpace(in.Text), Taint: t.taintOf(c.Session)}
+	b := event.Tasked{
+		ID: strings.TrimPrefix(in.Task, "#"), By: c.Session,
+		Call: c.ID, Text: strings.TrimSpace(in.Text), Taint: t.taintOf(c.Session),
+	}
 	most := maxTask
 	switch in.Action {
 	case "tasks":

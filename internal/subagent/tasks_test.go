@@ -106,7 +106,8 @@ func TestClaims(t *testing.T) {
 		t.Errorf("%+v", list)
 	}
 	shown := text(ended(events)["l"])
-	if !strings.Contains(shown, "[done by worker ") || !strings.Contains(shown, "   → it is so") || !strings.Contains(shown, "5 [open] thing ") {
+	if !strings.Contains(shown, "[done by worker ") || !strings.Contains(shown, "   → it is so") ||
+		!strings.Contains(shown, "5 [open] thing ") {
 		t.Errorf("%s", shown)
 	}
 }
@@ -180,7 +181,8 @@ func TestMail(t *testing.T) {
 		case task == "sender" && turn == 1:
 			return llm.Parts{
 				team("1", "send", "to", "all", "text", "to all of you"), team("2", "send", "to", "plan", "text", "to the planner"),
-				team("3", "send", "to", "parent", "text", "to the parent"), team("4", "send", "to", "wizard", "text", "x"), team("5", "send", "to", "worker", "text", "to the worker"),
+				team("3", "send", "to", "parent", "text", "to the parent"), team("4", "send", "to", "wizard", "text", "x"),
+				team("5", "send", "to", "worker", "text", "to the worker"),
 			}, nil
 		case task == "sender" && turn == 2:
 			close(told)
@@ -200,14 +202,18 @@ func TestMail(t *testing.T) {
 	run(t, s, nil, say("start"))
 	mu.Lock()
 	defer mu.Unlock()
-	for task, want := range map[string][]string{"listener": {"to all of you", "to the worker"}, "planner": {"to all of you", "to the planner"}, "start": {"to the parent"}} {
+	for task, want := range map[string][]string{
+		"listener": {"to all of you", "to the worker"},
+		"planner":  {"to all of you", "to the planner"}, "start": {"to the parent"},
+	} {
 		for _, w := range want {
 			if !strings.Contains(heard[task], "says; it is not the person:]\\n"+w) || !strings.Contains(heard[task], "[agent worker ") {
 				t.Errorf("%s did not hear %q", task, w)
 			}
 		}
 	}
-	if strings.Contains(heard["listener"], "to the planner") || strings.Contains(heard["sender"], "[agent worker ") || !strings.Contains(heard["sender"], `no agent \"wizard\" works; there are plan `) {
+	if strings.Contains(heard["listener"], "to the planner") || strings.Contains(heard["sender"], "[agent worker ") ||
+		!strings.Contains(heard["sender"], `no agent \"wizard\" works; there are plan `) {
 		t.Errorf("the sender heard %s", heard["sender"])
 	}
 	for _, c := range s.Status().Children {
@@ -232,7 +238,10 @@ func TestTeamsOfTeams(t *testing.T) {
 		case task == "start" && turn == 1:
 			return llm.Parts{spawn("c1", "middle")}, nil
 		case task == "middle" && turn == 0:
-			return llm.Parts{call("m1", "team", map[string]any{"action": "add_task", "text": "lower", "own": true}), team("m2", "claim", "task", "1")}, nil
+			return llm.Parts{
+				call("m1", "team", map[string]any{"action": "add_task", "text": "lower", "own": true}),
+				team("m2", "claim", "task", "1"),
+			}, nil
 		case task == "middle" && turn == 1:
 			return llm.Parts{spawn("d1", "leaf")}, nil
 		case task == "leaf" && turn == 0:
@@ -243,7 +252,8 @@ func TestTeamsOfTeams(t *testing.T) {
 	s := h.open()
 	defer closed(t, s)
 	e := ended(run(t, s, nil, say("start")))["c1"]
-	if !strings.Contains(text(e), "1 [open] lower") || strings.Contains(text(e), "upper") || !strings.Contains(text(e), "you have no team here") {
+	if !strings.Contains(text(e), "1 [open] lower") || strings.Contains(text(e), "upper") ||
+		!strings.Contains(text(e), "you have no team here") {
 		t.Errorf("%s", text(e))
 	}
 	if list := s.Status().Tasks.List; len(list) != 1 || list[0].Text != "upper" {

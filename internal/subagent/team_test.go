@@ -101,7 +101,10 @@ type house struct {
 }
 
 func newHouse(t *testing.T, says func(task string, turn int, req llm.Request) (llm.Parts, error), tools ...tool.Tool) *house {
-	return &house{t: t, dir: t.TempDir(), root: t.TempDir(), model: &mind{says: says}, tools: tools, adjust: func(*inspan.Agent) {}, env: func(root string) tool.Env { return tool.Env{Root: root} }}
+	return &house{
+		t: t, dir: t.TempDir(), root: t.TempDir(), model: &mind{says: says}, tools: tools, adjust: func(*inspan.Agent) {},
+		env: func(root string) tool.Env { return tool.Env{Root: root} },
+	}
 }
 
 func (h *house) agent(root string) *inspan.Agent {
@@ -114,16 +117,19 @@ func (h *house) host() *inspan.Host {
 	return &inspan.Host{Dir: h.dir, Agent: func(context.Context, inspan.Place) (*inspan.Agent, error) {
 		a := h.agent(h.root)
 		most := map[bool]int{true: 3}[h.open3]
-		team := &subagent.Team{Dir: h.dir, Trees: h.trees, Hooks: h.hooks, Roles: h.roles, MaxOpen: most, Make: func(_ context.Context, o subagent.Order, at inspan.Place) (*inspan.Agent, error) {
-			h.mu.Lock()
-			h.orders = append(h.orders, o)
-			h.mu.Unlock()
-			child := h.agent(at.Root)
-			if o.Team != nil {
-				o.Team.Wire(child)
-			}
-			return child, nil
-		}}
+		team := &subagent.Team{
+			Dir: h.dir, Trees: h.trees, Hooks: h.hooks, Roles: h.roles, MaxOpen: most,
+			Make: func(_ context.Context, o subagent.Order, at inspan.Place) (*inspan.Agent, error) {
+				h.mu.Lock()
+				h.orders = append(h.orders, o)
+				h.mu.Unlock()
+				child := h.agent(at.Root)
+				if o.Team != nil {
+					o.Team.Wire(child)
+				}
+				return child, nil
+			},
+		}
 		team.Wire(a)
 		return a, nil
 	}}
@@ -206,7 +212,8 @@ func TestSpawn(t *testing.T) {
 	if len(spawned) != 1 || len(returned) != 1 || len(ended) != 1 {
 		t.Fatalf("%d spawned, %d returned, %d ended", len(spawned), len(returned), len(ended))
 	}
-	if sp := spawned[0]; sp.Agent != "explore" || sp.Call != "c1@1" || sp.Task != "find the bug" || sp.Mode != "plan" || sp.Background || !strings.HasPrefix(sp.Child, s.ID()+".") {
+	if sp := spawned[0]; sp.Agent != "explore" || sp.Call != "c1@1" || sp.Task != "find the bug" ||
+		sp.Mode != "plan" || sp.Background || !strings.HasPrefix(sp.Child, s.ID()+".") {
 		t.Errorf("%+v", sp)
 	}
 	if r := returned[0]; r.Reason != event.ReasonDone || r.Turns != 2 || r.Cost < 0.19 || r.Cost > 0.21 || r.Usage.Output != 2 {
@@ -548,7 +555,10 @@ func TestAfterACrash(t *testing.T) {
 // TestResultHasItsForm holds that a child with a schema brings what fits it, and is
 // told once if it forgets.
 func TestResultHasItsForm(t *testing.T) {
-	schema := map[string]any{"type": "object", "properties": map[string]any{"count": map[string]any{"type": "integer"}}, "required": []string{"count"}}
+	schema := map[string]any{
+		"type": "object", "properties": map[string]any{"count": map[string]any{"type": "integer"}},
+		"required": []string{"count"},
+	}
 	h := newHouse(t, fan(1, func(_, turn int) (llm.Parts, error) {
 		switch turn {
 		case 0:
@@ -589,7 +599,10 @@ func TestManage(t *testing.T) {
 				call("m3", "manage_agents", map[string]any{"action": "inspect", "agent": "nobody"}),
 			}, nil
 		case turn == 3:
-			return llm.Parts{call("m4", "manage_agents", map[string]any{"action": "inspect", "agent": name}), call("m5", "manage_agents", map[string]any{"action": "stop", "agent": name})}, nil
+			return llm.Parts{
+				call("m4", "manage_agents", map[string]any{"action": "inspect", "agent": name}),
+				call("m5", "manage_agents", map[string]any{"action": "stop", "agent": name}),
+			}, nil
 		}
 		return llm.Say("ok"), nil
 	})
@@ -599,7 +612,10 @@ func TestManage(t *testing.T) {
 	for _, e := range of[event.Ended](run(t, s, nil, say("start"))) {
 		got[e.Call] = e
 	}
-	for id, want := range map[string]string{"c1": `answer 1 to "leaf`, "m1": "done", "m2": `answer 2 to "and more?"`, "m3": "no agent", "m4": "says: answer 2", "m5": "not work any more"} {
+	for id, want := range map[string]string{
+		"c1": `answer 1 to "leaf`, "m1": "done", "m2": `answer 2 to "and more?"`, "m3": "no agent",
+		"m4": "says: answer 2", "m5": "not work any more",
+	} {
 		if !strings.Contains(text(got[id]), want) {
 			t.Errorf("%s: %q, want %q", id, text(got[id]), want)
 		}

@@ -15,7 +15,8 @@ import (
 func TestFiles(t *testing.T) {
 	root := t.TempDir()
 	for name, text := range map[string]string{
-		".gitignore": "*.log\n/out/\n", "a.go": "", "a.log": "", "out/x": "", "sub/.gitignore": "!keep.log\n", "sub/keep.log": "", "sub/b.log": "", "sub/out/y": "",
+		".gitignore": "*.log\n/out/\n", "a.go": "", "a.log": "", "out/x": "", "sub/.gitignore": "!keep.log\n", "sub/keep.log": "",
+		"sub/b.log": "", "sub/out/y": "",
 		".git/config": "", ".git/info/exclude": "mine\n", "mine": "",
 	} {
 		path := filepath.Join(root, name)

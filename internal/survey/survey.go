@@ -103,7 +103,8 @@ func versioned() []string {
 
 func managers() []string {
 	return []string{
-		"apt-get", "apk", "dnf", "pacman", "brew", "pip", "pip3", "uv", "poetry", "conda", "npm", "pnpm", "yarn", "bun", "cargo", "gem", "composer", "mvn", "gradle",
+		"apt-get", "apk", "dnf", "pacman", "brew", "pip", "pip3", "uv", "poetry", "conda", "npm", "pnpm", "yarn", "bun", "cargo", "gem",
+		"composer", "mvn", "gradle",
 	}
 }
 
@@ -117,7 +118,10 @@ func run(ctx context.Context, env tool.Env, script string, args ...string) strin
 	if env.Walls.Read {
 		box.Level = tool.BoxRead
 	}
-	p, err := env.Procs.Start(ctx, tool.Command{Args: append([]string{"sh", "-c", script, "sh"}, args...), Dir: env.Root, Output: &out, Box: box})
+	p, err := env.Procs.Start(ctx, tool.Command{
+		Args: append([]string{"sh", "-c", script, "sh"}, args...),
+		Dir:  env.Root, Output: &out, Box: box,
+	})
 	if err != nil {
 		return ""
 	}

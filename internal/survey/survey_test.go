@@ -64,10 +64,13 @@ func line(facts []string, label string) string {
 
 func TestFolder(t *testing.T) {
 	env := workspace(t, map[string]string{
-		"README.md": "x", "cmd/a/main.go": "x", "cmd/b.go": "x", "out/big": "x", ".gitignore": "out/\n", "go.mod": "module x\n", "Makefile": "all:\n\ntest:\n\tgo test\n",
+		"README.md": "x", "cmd/a/main.go": "x", "cmd/b.go": "x", "out/big": "x", ".gitignore": "out/\n", "go.mod": "module x\n",
+		"Makefile": "all:\n\ntest:\n\tgo test\n",
 	})
-	sh(t, env, "git init -q -b trunk . && git add . && git -c user.name=a -c user.email=a@b commit -qm x && echo y >> README.md && echo z > new")
-	facts := survey.Facts(t.Context(), env, survey.Machine{Tools: []string{"go 1.26"}, Packages: []string{"pip"}, Cores: 2, Memory: 4 << 30}, 400)
+	sh(t, env, "git init -q -b trunk . && git add . && git -c user.name=a -c user.email=a@b commit -qm x && echo y >> README.md && echo z > "+
+		"new")
+	facts := survey.Facts(t.Context(), env, survey.Machine{Tools: []string{"go 1.26"}, Packages: []string{"pip"}, Cores: 2, Memory: 4 << 30},
+		400)
 	for label, want := range map[string]string{
 		"system":           "2 cores, 4.0 GiB of memory",
 		"git":              "branch trunk",
@@ -88,7 +91,8 @@ func TestFolder(t *testing.T) {
 // TestNothingOfARepositoryRuns holds that the settings of a repository run no program.
 func TestNothingOfARepositoryRuns(t *testing.T) {
 	env := workspace(t, map[string]string{"a": "x", ".gitattributes": "* filter=evil\n"})
-	sh(t, env, "git init -q . && git config core.fsmonitor 'touch /tmp/../$PWD/ran; false' && git config filter.evil.clean 'touch '$PWD'/ran; cat'")
+	sh(t, env, "git init -q . && git config core.fsmonitor 'touch /tmp/../$PWD/ran; false' && git config filter.evil.clean 'touch "+
+		"'$PWD'/ran; cat'")
 	survey.Facts(t.Context(), env, survey.Machine{}, 400)
 	if _, err := os.Stat(filepath.Join(env.Root, "ran")); err == nil {
 		t.Error("a program that the repository names ran and could write")
@@ -118,7 +122,8 @@ func TestItFits(t *testing.T) {
 
 func TestMachine(t *testing.T) {
 	m := survey.Ask(t.Context(), workspace(t, nil))
-	if m.Cores == 0 || !slices.ContainsFunc(m.Tools, func(s string) bool { return strings.HasPrefix(s, "go 1.") }) || !slices.Contains(m.Tools, "git") {
+	if m.Cores == 0 || !slices.ContainsFunc(m.Tools, func(s string) bool { return strings.HasPrefix(s, "go 1.") }) ||
+		!slices.Contains(m.Tools, "git") {
 		t.Errorf("%+v", m)
 	}
 	if len(survey.Facts(t.Context(), workspace(t, nil), survey.Machine{}, 400)) == 0 {

@@ -127,7 +127,8 @@ func TestHold(t *testing.T) {
 		t.Errorf("of nothing: %q", got)
 	}
 	for path, text := range map[string]string{
-		"server-tools-2026-01-02T03-04-05/checks.json":          `[{"id":"a","status":"SUCCESS"},{"id":"b","status":"FAILURE"},{"id":"b","status":"FAILURE"},{"id":"c","status":"INFO"},{"id":"a","status":"WARNING"}]`,
+		"server-tools-2026-01-02T03-04-05/checks.json": `[{"id":"a","status":"SUCCESS"},{"id":"b","status":"FAILURE"},{"id":"b",` +
+			`"status":"FAILURE"},{"id":"c","status":"INFO"},{"id":"a","status":"WARNING"}]`,
 		"auth/2025-03-26-basic-2026-01-02T03-04-05/checks.json": `[{"id":"a","status":"SUCCESS"},{"id":"b","status":"SUCCESS"}]`,
 		"empty/checks.json":  `[]`,
 		"empty/stdout.txt":   `no result`,
@@ -139,7 +140,8 @@ func TestHold(t *testing.T) {
 	if got := hold(false); !strings.Contains(got, "record.txt") {
 		t.Errorf("without a record: %q", got)
 	}
-	want := fmt.Sprintf("%-50s 2 passed\n%-50s 0 passed\n%-50s 1 passed, 2 failure b, 1 warning a\n", "auth/2025-03-26-basic", "empty", "tools")
+	want := fmt.Sprintf("%-50s 2 passed\n%-50s 0 passed\n%-50s 1 passed, 2 failure b, 1 warning a\n",
+		"auth/2025-03-26-basic", "empty", "tools")
 	put(t, record, want)
 	if got := hold(false); got != "" {
 		t.Error(got)

@@ -63,7 +63,10 @@ func TestAlways(t *testing.T) {
 func cuts(t *testing.T, s string, n int) {
 	t.Helper()
 	room := max(n, 0)
-	for name, got := range map[string]string{"Head": text.Head(s, n), "Tail": text.Tail(s, n), "Cut": text.Cut(s, n), "Short": text.Short(s, n)} {
+	for name, got := range map[string]string{
+		"Head": text.Head(s, n),
+		"Tail": text.Tail(s, n), "Cut": text.Cut(s, n), "Short": text.Short(s, n),
+	} {
 		if len(got) > room || !utf8.ValidString(got) {
 			t.Fatalf("%s(%q, %d) = %q", name, s, n, got)
 		}
@@ -77,7 +80,8 @@ func cuts(t *testing.T, s string, n int) {
 	if len(s) <= n && (text.Cut(s, n) != s || text.Head(s, n) != s || text.Tail(s, n) != s || text.Clip(s, n) != s) {
 		t.Fatalf("%q fits into %d and was cut", s, n)
 	}
-	if got := text.Cut(s, n); len(s) > n && got != "" && (!strings.HasSuffix(got, text.More) || !strings.HasPrefix(s, strings.TrimSuffix(got, text.More))) {
+	if got := text.Cut(s, n); len(s) > n && got != "" && (!strings.HasSuffix(got, text.More) ||
+		!strings.HasPrefix(s, strings.TrimSuffix(got, text.More))) {
 		t.Fatalf("Cut(%q, %d) = %q", s, n, got)
 	}
 	for at := range s { // joining what was cut anywhere

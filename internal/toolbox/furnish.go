@@ -78,7 +78,8 @@ func attended() []string { return []string{"ask_user", "render"} }
 func daily(list []tool.Tool) (shown, rare []tool.Tool) {
 	for _, t := range list {
 		if slices.Contains([]string{
-			"read_file", "write_file", "edit_file", "edit_lines", "list_files", "find_files", "search_files", "bash", "jobs", "todo", "ask_user", "skill", "spawn_agent",
+			"read_file", "write_file", "edit_file", "edit_lines", "list_files", "find_files", "search_files", "bash", "jobs", "todo", "ask_user",
+			"skill", "spawn_agent",
 			"web_fetch", "view_image",
 		}, t.Name) {
 			shown = append(shown, t)

@@ -110,7 +110,10 @@ func TestCall(t *testing.T) {
 		}
 		return text, err
 	}
-	for name, want := range map[string]string{"say": `got {"x":1}`, "comes": `got {"x":1}`, "stands": `got {"x":1}`, "changes": `got {"x":1}`} {
+	for name, want := range map[string]string{
+		"say":   `got {"x":1}`,
+		"comes": `got {"x":1}`, "stands": `got {"x":1}`, "changes": `got {"x":1}`,
+	} {
 		if got, err := call(name, `{"x":1}`); err != nil || got != want {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
@@ -175,13 +178,17 @@ func TestFurnish(t *testing.T) {
 		list, end := toolbox.Session(config.Config{}, &tools.Shell{}, "", tool.Env{Root: "/w"})
 		end()
 		list = append(list, echo("ask_user", nil, nil))
-		a := &inspan.Agent{Tools: list, Env: tool.Env{Root: "/w"}, Model: &script.Model{}, Unattended: unattended, Levers: event.Levers{Deferred: deferred, Names: event.LeverOff}}
+		a := &inspan.Agent{
+			Tools: list, Env: tool.Env{Root: "/w"}, Model: &script.Model{}, Unattended: unattended,
+			Levers: event.Levers{Deferred: deferred, Names: event.LeverOff},
+		}
 		toolbox.Furnish(a, config.Config{}, func(context.Context) []tool.Tool { return come }, told)
 		s, h := a.Extra(t.Context())
 		return named(a.Tools), named(s), named(h)
 	}
 	always, shown, hidden := furnished(event.LeverOn, false, false, many(2))
-	if !slices.Contains(always, "read_file") || slices.Contains(always, "lsp") || len(hidden) == 0 || !slices.Contains(shown, "tool_search") || !slices.Contains(shown, "mcp__s__tool0") {
+	if !slices.Contains(always, "read_file") || slices.Contains(always, "lsp") || len(hidden) == 0 ||
+		!slices.Contains(shown, "tool_search") || !slices.Contains(shown, "mcp__s__tool0") {
 		t.Errorf("deferred: always %q, shown %q, hidden %q", always, shown, hidden)
 	}
 	all, shown, hidden := furnished(event.LeverOn, false, true, many(500))
@@ -189,7 +196,8 @@ func TestFurnish(t *testing.T) {
 		t.Errorf("told of all: always %q, %d shown, %d hidden", all, len(shown), len(hidden))
 	}
 	always, shown, hidden = furnished(event.LeverOff, false, false, many(500))
-	if len(always) != len(all) || slices.Contains(shown, "mcp__s__tool0") || !slices.Contains(shown, "tool_search") || !slices.Contains(hidden, "mcp__s__tool499") {
+	if len(always) != len(all) || slices.Contains(shown, "mcp__s__tool0") || !slices.Contains(shown, "tool_search") ||
+		!slices.Contains(hidden, "mcp__s__tool499") {
 		t.Errorf("too many: always %q, shown %q, %d hidden", always, shown, len(hidden))
 	}
 	if alone, _, _ := furnished(event.LeverOff, true, false, nil); slices.Contains(alone, "ask_user") {

@@ -10,7 +10,8 @@ import (
 // What git says where its repository is closed to it, and where that is about settings. They
 // are compiled when a text may hold it.
 const (
-	gitClosed   = `(?m)(\.git(/[^\n]*)?|\.lock)['"]?: (Read-only file system|Permission denied|Operation not permitted)$|failed to insert into database$`
+	gitClosed = `(?m)(\.git(/[^\n]*)?|\.lock)['"]?: (Read-only file system|Permission denied|Operation not permitted)$|failed to insert ` +
+		`into database$`
 	gitSettings = `could not (lock|write) config file|\.git/config'?: (Read-only|Permission|Operation)`
 )
 
@@ -25,8 +26,10 @@ func (j *job) advice(text string) string {
 		return a
 	}
 	for _, sign := range []string{
-		"Permission denied", "Read-only file system", "Operation not permitted", "EROFS", "EACCES", "EPERM", "Device or resource busy", "Address family not supported",
-		"Could not resolve host", "Temporary failure in name resolution", "EAI_AGAIN", "ENOTFOUND", "no such host", "Network is unreachable", "network is unreachable", "Connection refused", "dial tcp", "403 Forbidden",
+		"Permission denied", "Read-only file system", "Operation not permitted", "EROFS", "EACCES", "EPERM", "Device or resource busy",
+		"Address family not supported",
+		"Could not resolve host", "Temporary failure in name resolution", "EAI_AGAIN", "ENOTFOUND", "no such host", "Network is unreachable",
+		"network is unreachable", "Connection refused", "dial tcp", "403 Forbidden",
 	} {
 		if strings.Contains(text, sign) {
 			return "\n" + adviceText
@@ -54,16 +57,22 @@ func (j *job) gitAdvice(text string) string {
 	return "\n" + adviceGit
 }
 
-const adviceGit = "[.git is read-only here, because this line runs more than plain git; call git add, git commit and the like in a call of their own, " +
+const adviceGit = "[.git is read-only here, because this line runs more than plain git; call git add, git commit and the like in a call " +
+	"of their own, " +
 	"without other programs, and with values written out instead of variables]"
 
-const adviceSettings = "[the settings of the repository are closed in the sandbox, as they can name programs: the person changes them, or a call with outside, which needs approval; " +
+const adviceSettings = "[the settings of the repository are closed in the sandbox, as they can name programs: the person changes them, " +
+	"or a call with outside, which needs approval; " +
 	"for one command git -c user.name=... -c user.email=... does as well]"
 
-const adviceNested = "[the insides of this repository are closed in the sandbox: it is not the one of the workspace, or git was to write what names programs; " +
+const adviceNested = "[the insides of this repository are closed in the sandbox: it is not the one of the workspace, or git was to write " +
+	"what names programs; " +
 	"outside reaches it, which needs approval]"
 
-const adviceProcesses = "[in the sandbox each command has process ids of its own; start with background what is to be ended later, and end it with the jobs tool]"
+const adviceProcesses = "[in the sandbox each command has process ids of its own; start with background what is to be ended later, and " +
+	"end it with the jobs tool]"
 
-const adviceText = "[it ran in a sandbox: it writes below the workspace and in the session's own /tmp, and reaches servers of this session on localhost; " +
-	"if that is why it failed, make the call again with network (the hosts it needs) or outside (the machine's own /tmp, services and devices), which needs approval]"
+const adviceText = "[it ran in a sandbox: it writes below the workspace and in the session's own /tmp, and reaches servers of this " +
+	"session on localhost; " +
+	"if that is why it failed, make the call again with network (the hosts it needs) or outside (the machine's own /tmp, services and " +
+	"devices), which needs approval]"

@@ -122,7 +122,8 @@ func needDir(ctx context.Context, c *tool.Call) (tool.Result, error) {
 	if err == nil {
 		return tool.Result{}, f.Close()
 	}
-	return tool.Result{Cwd: c.Env.Root}, fmt.Errorf("the current directory is gone (%w); nothing was run, and the next command starts in %s", err, c.Env.Root)
+	return tool.Result{Cwd: c.Env.Root}, fmt.Errorf("the current directory is gone (%w); nothing was run, and the next command starts in %s",
+		err, c.Env.Root)
 }
 
 type watched int

@@ -184,7 +184,8 @@ func TestJobs(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	s.fails("jobs", args{"action": "read", "id": "1"}, "there are no jobs")
-	says(t, s.run("bash", args{"command": "while read -r line; do echo \"got $line\"; done; echo end", "background": true}), "[still running as job 1;")
+	says(t, s.run("bash", args{"command": "while read -r line; do echo \"got $line\"; done; echo end", "background": true}),
+		"[still running as job 1;")
 	s.fails("jobs", args{"action": "read", "id": "7"}, "the jobs are 1")
 	s.fails("jobs", args{"action": "stop", "id": "1"}, "none of list, read, wait, feed, kill")
 	says(t, s.run("jobs", args{"action": "feed", "id": "1", "input": "a\nb\n"}), "got a\ngot b\n[sent 4 bytes]\n[job 1 running")
@@ -202,7 +203,8 @@ func TestJobs(t *testing.T) {
 func TestFeedingInVain(t *testing.T) {
 	s := newSession(t)
 	says(t, s.run("bash", args{"command": "sleep 100", "background": true}), "job 1")
-	s.fails("jobs", args{"action": "feed", "id": "1", "input": strings.Repeat("x", 1<<20+1)}, "the job does not read its input; nothing was added")
+	s.fails("jobs", args{"action": "feed", "id": "1", "input": strings.Repeat("x", 1<<20+1)},
+		"the job does not read its input; nothing was added")
 	s.run("jobs", args{"action": "feed", "id": "1"})
 	s.fails("jobs", args{"action": "feed", "id": "1", "input": "x"}, "the standard input of the job is closed")
 }

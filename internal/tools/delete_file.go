@@ -61,7 +61,8 @@ func deletable(ctx context.Context, c *tool.Call, path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if resolved == c.Env.Root || strings.HasPrefix(c.Env.Root, strings.TrimSuffix(resolved, string(filepath.Separator))+string(filepath.Separator)) {
+	if resolved == c.Env.Root || strings.HasPrefix(c.Env.Root, strings.TrimSuffix(resolved, string(filepath.Separator))+
+		string(filepath.Separator)) {
 		return "", fmt.Errorf("%s is or holds the workspace; it is not deleted", resolved)
 	}
 	dir, name := filepath.Split(strings.TrimRight(path, string(filepath.Separator)))

@@ -79,32 +79,70 @@ func TestEditLines(t *testing.T) {
 		after  string
 		says   string
 	}{
-		"one line":         {abc, args{"first_line": 2, "expect": "b", "text": "B"}, "a\nB\nc\n", "1 line replaced by 1\n     1\ta\n     2\tB\n     3\tc"},
-		"ended text":       {abc, args{"first_line": 2, "expect": "b", "text": "B\n"}, "a\nB\nc\n", "replaced by 1"},
-		"several lines":    {abc, args{"first_line": 1, "last_line": 2, "expect": "a", "text": "x\ny\nz"}, "x\ny\nz\nc\n", "2 lines replaced by 3; the numbers of all lines below changed by +1\n     1\tx"},
-		"all":              {abc, args{"first_line": 1, "last_line": 3, "expect": "a\nb\nc\n", "text": "x"}, "x\n", "3 lines replaced by 1; the numbers of all lines below changed by -2\n     1\tx"},
-		"delete":           {abc, args{"first_line": 2, "last_line": 3, "expect": "b", "text": ""}, "a\n", "2 lines deleted; the numbers of all lines below changed by -2\n     1\ta"},
-		"delete all":       {abc, args{"first_line": 1, "last_line": 3, "expect": "a", "text": ""}, "", "3 lines deleted"},
-		"empty line":       {abc, args{"first_line": 2, "expect": "b", "text": "\n"}, "a\n\nc\n", "1 line replaced by 1"},
-		"insert":           {abc, args{"first_line": 1, "expect": "a", "text": "x\ny", "insert": true}, "a\nx\ny\nb\nc\n", "2 lines inserted; the numbers of all lines below changed by +2\n     1\ta\n     2\tx\n     3\ty\n     4\tb"},
-		"insert, last too": {abc, args{"first_line": 1, "last_line": 1, "expect": "a", "text": "x", "insert": true}, "a\nx\nb\nc\n", "1 line inserted"},
-		"insert first":     {abc, args{"first_line": 0, "expect": "", "text": "x", "insert": true}, "x\na\nb\nc\n", "1 line inserted"},
-		"insert last":      {abc, args{"first_line": 3, "expect": "c", "text": "x", "insert": true}, "a\nb\nc\nx\n", "1 line inserted"},
-		"into nothing":     {"", args{"first_line": 0, "expect": "", "text": "x", "insert": true}, "x\n", "1 line inserted; the numbers of all lines below changed by +1\n     1\tx"},
-		"open, replace":    {"a\nb", args{"first_line": 2, "expect": "b", "text": "x\n"}, "a\nx", "replaced"},
-		"open, insert":     {"a\nb", args{"first_line": 2, "expect": "b", "text": "x\n", "insert": true}, "a\nb\nx", "inserted"},
-		"open, delete":     {"a\nb", args{"first_line": 2, "expect": "b", "text": ""}, "a\n", "deleted"},
-		"open, before":     {"a\nb", args{"first_line": 1, "expect": "a", "text": "x"}, "x\nb", "replaced"},
-		"crlf":             {"a\r\nb\r\nc\r\n", args{"first_line": 2, "expect": "b", "text": "x\ny"}, "a\r\nx\r\ny\r\nc\r\n", "     2\tx\n     3\ty"},
-		"crlf, open":       {"a\r\nb", args{"first_line": 2, "expect": "b", "text": "x", "insert": true}, "a\r\nb\r\nx", "inserted"},
-		"crlf in call":     {abc, args{"first_line": 2, "expect": "b\r\n", "text": "x\r\ny\r\n"}, "a\nx\ny\nc\n", "replaced by 2"},
-		"mixed":            {"a\r\nb\nc\r\nd\r\n", args{"first_line": 2, "expect": "b", "text": "x"}, "a\r\nx\r\nc\r\nd\r\n", "replaced"},
-		"bom":              {"\xef\xbb\xbfa\nb\n", args{"first_line": 1, "expect": "a", "text": "x"}, "\xef\xbb\xbfx\nb\n", "replaced"},
-		"utf-16":           {"\xff\xfea\x00\n\x00", args{"first_line": 1, "expect": "a", "text": "é"}, "\xff\xfe\xe9\x00\n\x00", "replaced"},
-		"space":            {"\tif  x {\n", args{"first_line": 1, "expect": "if x {", "text": "\tif y {"}, "\tif y {\n", "replaced"},
-		"numbered expect":  {abc, args{"first_line": 2, "expect": "     2\tb", "text": "x"}, "a\nx\nc\n", "replaced"},
-		"numbered file":    {"1\tone\n2\ttwo\n", args{"first_line": 2, "expect": "2\ttwo", "text": "2\tdos"}, "1\tone\n2\tdos\n", "replaced"},
-		"empty expect":     {"a\n\nc\n", args{"first_line": 2, "expect": "", "text": "b"}, abc, "replaced"},
+		"one line": {
+			abc,
+			args{"first_line": 2, "expect": "b", "text": "B"},
+			"a\nB\nc\n",
+			"1 line replaced by 1\n     1\ta\n     2\tB\n     3\tc",
+		},
+		"ended text": {abc, args{"first_line": 2, "expect": "b", "text": "B\n"}, "a\nB\nc\n", "replaced by 1"},
+		"several lines": {
+			abc,
+			args{"first_line": 1, "last_line": 2, "expect": "a", "text": "x\ny\nz"},
+			"x\ny\nz\nc\n",
+			"2 lines replaced by 3; the numbers of all lines below changed by +1\n     1\tx",
+		},
+		"all": {
+			abc,
+			args{"first_line": 1, "last_line": 3, "expect": "a\nb\nc\n", "text": "x"},
+			"x\n",
+			"3 lines replaced by 1; the numbers of all lines below changed by -2\n     1\tx",
+		},
+		"delete": {
+			abc,
+			args{"first_line": 2, "last_line": 3, "expect": "b", "text": ""},
+			"a\n",
+			"2 lines deleted; the numbers of all lines below changed by -2\n     1\ta",
+		},
+		"delete all": {abc, args{"first_line": 1, "last_line": 3, "expect": "a", "text": ""}, "", "3 lines deleted"},
+		"empty line": {abc, args{"first_line": 2, "expect": "b", "text": "\n"}, "a\n\nc\n", "1 line replaced by 1"},
+		"insert": {
+			abc,
+			args{"first_line": 1, "expect": "a", "text": "x\ny", "insert": true},
+			"a\nx\ny\nb\nc\n",
+			"2 lines inserted; the numbers of all lines below changed by +2\n     1\ta\n     2\tx\n     3\ty\n     4\tb",
+		},
+		"insert, last too": {
+			abc,
+			args{"first_line": 1, "last_line": 1, "expect": "a", "text": "x", "insert": true},
+			"a\nx\nb\nc\n", "1 line inserted",
+		},
+		"insert first": {abc, args{"first_line": 0, "expect": "", "text": "x", "insert": true}, "x\na\nb\nc\n", "1 line inserted"},
+		"insert last":  {abc, args{"first_line": 3, "expect": "c", "text": "x", "insert": true}, "a\nb\nc\nx\n", "1 line inserted"},
+		"into nothing": {
+			"",
+			args{"first_line": 0, "expect": "", "text": "x", "insert": true},
+			"x\n",
+			"1 line inserted; the numbers of all lines below changed by +1\n     1\tx",
+		},
+		"open, replace": {"a\nb", args{"first_line": 2, "expect": "b", "text": "x\n"}, "a\nx", "replaced"},
+		"open, insert":  {"a\nb", args{"first_line": 2, "expect": "b", "text": "x\n", "insert": true}, "a\nb\nx", "inserted"},
+		"open, delete":  {"a\nb", args{"first_line": 2, "expect": "b", "text": ""}, "a\n", "deleted"},
+		"open, before":  {"a\nb", args{"first_line": 1, "expect": "a", "text": "x"}, "x\nb", "replaced"},
+		"crlf": {
+			"a\r\nb\r\nc\r\n",
+			args{"first_line": 2, "expect": "b", "text": "x\ny"},
+			"a\r\nx\r\ny\r\nc\r\n", "     2\tx\n     3\ty",
+		},
+		"crlf, open":      {"a\r\nb", args{"first_line": 2, "expect": "b", "text": "x", "insert": true}, "a\r\nb\r\nx", "inserted"},
+		"crlf in call":    {abc, args{"first_line": 2, "expect": "b\r\n", "text": "x\r\ny\r\n"}, "a\nx\ny\nc\n", "replaced by 2"},
+		"mixed":           {"a\r\nb\nc\r\nd\r\n", args{"first_line": 2, "expect": "b", "text": "x"}, "a\r\nx\r\nc\r\nd\r\n", "replaced"},
+		"bom":             {"\xef\xbb\xbfa\nb\n", args{"first_line": 1, "expect": "a", "text": "x"}, "\xef\xbb\xbfx\nb\n", "replaced"},
+		"utf-16":          {"\xff\xfea\x00\n\x00", args{"first_line": 1, "expect": "a", "text": "é"}, "\xff\xfe\xe9\x00\n\x00", "replaced"},
+		"space":           {"\tif  x {\n", args{"first_line": 1, "expect": "if x {", "text": "\tif y {"}, "\tif y {\n", "replaced"},
+		"numbered expect": {abc, args{"first_line": 2, "expect": "     2\tb", "text": "x"}, "a\nx\nc\n", "replaced"},
+		"numbered file":   {"1\tone\n2\ttwo\n", args{"first_line": 2, "expect": "2\ttwo", "text": "2\tdos"}, "1\tone\n2\tdos\n", "replaced"},
+		"empty expect":    {"a\n\nc\n", args{"first_line": 2, "expect": "", "text": "b"}, abc, "replaced"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newLines(t)
@@ -130,7 +168,8 @@ func TestEditLinesRefuses(t *testing.T) {
 	}
 	s.fails("edit_lines", edit(1, "func a() {", "x"), "read it first")
 	s.run("read_file", args{"path": "f.go"})
-	s.fails("edit_lines", edit(3, "return 2", "x"), "nothing was written to f.go: line 3 is not what expect says", "     1\tfunc a() {\n", "     7\t}", "the expected text is in line 6")
+	s.fails("edit_lines", edit(3, "return 2", "x"), "nothing was written to f.go: line 3 is not what expect says", "     1\tfunc a() {\n",
+		"     7\t}", "the expected text is in line 6")
 	s.fails("edit_lines", edit(2, "}", "x"), "in line 3")
 	s.fails("edit_lines", edit(4, "func bb() {", "x"), "similar, but not the same:\n     5\tfunc b() {", "read the file again")
 	s.fails("edit_lines", edit(2, "", "x"), "line 2 is not what expect says", "read the file again")
@@ -163,7 +202,8 @@ func TestEditLinesMoves(t *testing.T) {
 	text := s.run("edit_lines", args{"path": "f", "first_line": 1, "expect": "a", "text": "a1\na2\na3"})
 	says(t, text, "changed by +2", "     4\tb")
 	c := args{"path": "f", "first_line": 3, "expect": "c", "text": "C"}
-	s.fails("edit_lines", c, "line 3 is not what expect says", "Edits change the numbers of the lines below them: the expected text is in line 5")
+	s.fails("edit_lines", c, "line 3 is not what expect says",
+		"Edits change the numbers of the lines below them: the expected text is in line 5")
 	c["first_line"] = 5
 	s.run("edit_lines", c)
 	s.has("f", "a1\na2\na3\nb\nC\nd\n")

@@ -115,7 +115,8 @@ func hasControls(data []byte) bool {
 // errBinary describes a file that is not text by its first bytes.
 func errBinary(name string, data []byte) error {
 	if isPDF(data) {
-		return fmt.Errorf("%s is a PDF of %s; pdftotext -layout FILE - in bash shows its text, where poppler is installed, and pdftoppm -png makes images of its pages", name, size(int64(len(data))))
+		return fmt.Errorf("%s is a PDF of %s; pdftotext -layout FILE - in bash shows its text, where poppler is installed, and pdftoppm -png "+
+			"makes images of its pages", name, size(int64(len(data))))
 	}
 	head := data[:min(len(data), 16)]
 	return fmt.Errorf("%s is a binary file of %s that starts with % x; use bash with xxd, file or a program that knows the format",

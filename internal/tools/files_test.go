@@ -155,7 +155,8 @@ func TestEditFile(t *testing.T) {
 		return args{"path": "f.go", "edits": []any{args{"old_string": old, "new_string": with}}}
 	}
 	s.fails("edit_file", one("return 1", "return 2"), "matches 2 times")
-	s.fails("edit_file", args{"path": "f.go", "edits": []any{args{"old_string": "return 1", "new_string": "2", "replace_all": true}}}, "read it before")
+	s.fails("edit_file", args{"path": "f.go", "edits": []any{args{"old_string": "return 1", "new_string": "2", "replace_all": true}}},
+		"read it before")
 	s.run("edit_file", one("func b()", "func c()")) // what matches once can be meant once only
 	s.has("f.go", strings.Replace(text, "func b()", "func c()", 1))
 	s.fails("write_file", args{"path": "f.go", "content": "x"}, "read it first")
@@ -164,7 +165,8 @@ func TestEditFile(t *testing.T) {
 	s.fails("edit_file", one("return 1", "return 2"), "matches 2 times, at lines 2, 6", "replace_all", "nothing was written")
 	s.fails("edit_file", one("", "x"), "old_string is empty")
 	s.fails("edit_file", one("func", "func"), "are the same")
-	s.fails("edit_file", one("func a() {\n    return 1\n}", "x"), "differ in indentation only:\n     1\tfunc a() {\n     2\t\treturn 1\n     3\t}")
+	s.fails("edit_file", one("func a() {\n    return 1\n}", "x"),
+		"differ in indentation only:\n     1\tfunc a() {\n     2\t\treturn 1\n     3\t}")
 	s.fails("edit_file", one("func a() { \n", "x"), "differ in space at line ends only:\n     1\tfunc a() {")
 	s.fails("edit_file", one("func  b () {", "x"), "differ in white space only:\n     5\tfunc b() {")
 	s.fails("edit_file", one("func bb() {\n\treturn 1", "x"), "similar, but not the same:\n     5\tfunc b() {\n     6\t\treturn 1")
@@ -195,7 +197,8 @@ func TestEditFile(t *testing.T) {
 	s.put("f.go", "changed")
 	s.run("edit_file", one("changed", "x"))
 	s.fails("write_file", args{"path": "f.go", "content": "y"}, "read it first")
-	s.fails("edit_file", args{"path": "g.go", "edits": []any{args{"old_string": "a", "new_string": "b"}}}, "does not exist", "did you mean f.go?")
+	s.fails("edit_file", args{"path": "g.go", "edits": []any{args{"old_string": "a", "new_string": "b"}}},
+		"does not exist", "did you mean f.go?")
 }
 
 func TestEditKeeps(t *testing.T) {
@@ -225,7 +228,8 @@ func TestEditKeeps(t *testing.T) {
 // printers, or as a part of a long line that differs a little.
 func TestMissesShowTheLine(t *testing.T) {
 	s := newSession(t)
-	s.put("f", "say(\"it's so\") // a - b\nfirst one\nresult = compute_the_total(items, currency=\"EUR\", rounding=\"half-even\") or fallback_value\n")
+	s.put("f", "say(\"it's so\") // a - b\nfirst one\nresult = compute_the_total(items, currency=\"EUR\", rounding=\"half-even\") or "+
+		"fallback_value\n")
 	s.run("read_file", args{"path": "f"})
 	for old, want := range map[string]string{
 		"say(\u201cit\u2019s so\u201d) // a \u2013 b": "differ in quotes, dashes and space only:\n     1\tsay(",

@@ -88,7 +88,8 @@ func (g gitLine) command(ctx context.Context) (bashArgs, error) {
 		if most <= 0 {
 			most = 20
 		}
-		return line(g.paths(given("git", "log", fmt.Sprintf("--max-count=%d", most), "--date=short", "--format=%h %ad %an: %s", when(in.Stat, "--stat"), in.Ref))...), nil
+		return line(g.paths(given("git", "log", fmt.Sprintf("--max-count=%d", most),
+			"--date=short", "--format=%h %ad %an: %s", when(in.Stat, "--stat"), in.Ref))...), nil
 	case "show":
 		return line(g.paths(given("git", "show", when(in.Stat, "--stat"), in.Ref))...), nil
 	case "blame":
@@ -193,7 +194,8 @@ func plainBranch(name string) bool {
 			return false
 		}
 	}
-	return name != "HEAD" && name != "@" && !strings.ContainsAny(name, ":+*^~?[\\ \t\n") && !strings.Contains(name, "@{") && !strings.Contains(name, "..")
+	return name != "HEAD" && name != "@" && !strings.ContainsAny(name, ":+*^~?[\\ \t\n") &&
+		!strings.Contains(name, "@{") && !strings.Contains(name, "..")
 }
 
 // isProtected reports whether a branch is not to be pushed to. A pattern that ends
@@ -243,9 +245,10 @@ func (g gitLine) current(ctx context.Context) string {
 // long form of a status tells.
 func (g gitLine) midway(ctx context.Context) bool {
 	dir := g.repository(ctx)
-	return slices.ContainsFunc([]string{"rebase-merge", "rebase-apply", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "BISECT_LOG"}, func(name string) bool {
-		return exists(ctx, g.call.Env, filepath.Join(dir, name))
-	})
+	return slices.ContainsFunc([]string{"rebase-merge", "rebase-apply", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "BISECT_LOG"},
+		func(name string) bool {
+			return exists(ctx, g.call.Env, filepath.Join(dir, name))
+		})
 }
 
 // setting is a value of the repository's own settings, without includes.

@@ -109,9 +109,19 @@ func TestGitIsJudged(t *testing.T) {
 		read bool        // it only reads
 	}{
 		{args{"action": "status"}, tool.Effect{Kind: tool.Execute, Text: "git status --short --branch", Class: tool.ProvenRead}, true},
-		{args{"action": "log"}, tool.Effect{Kind: tool.Execute, Text: "git log '--max-count=20' '--date=short' '--format=%h %ad %an: %s'", Class: tool.ProvenRead}, true},
-		{args{"action": "diff", "staged": true, "paths": []string{"a b"}}, tool.Effect{Kind: tool.Execute, Text: "git diff --staged -- 'a b'", Class: tool.ProvenRead}, true},
-		{args{"action": "blame", "paths": []string{"a.txt"}}, tool.Effect{Kind: tool.Execute, Text: "git blame '--date=short' -- a.txt", Class: tool.ProvenRead}, true},
+		{args{"action": "log"}, tool.Effect{
+			Kind: tool.Execute, Text: "git log '--max-count=20' '--date=short' '--format=%h %ad %an: %s'",
+			Class: tool.ProvenRead,
+		}, true},
+		{
+			args{"action": "diff", "staged": true, "paths": []string{"a b"}},
+			tool.Effect{Kind: tool.Execute, Text: "git diff --staged -- 'a b'", Class: tool.ProvenRead},
+			true,
+		},
+		{args{"action": "blame", "paths": []string{"a.txt"}}, tool.Effect{
+			Kind: tool.Execute,
+			Text: "git blame '--date=short' -- a.txt", Class: tool.ProvenRead,
+		}, true},
 		{args{"action": "commit", "message": "x"}, tool.Effect{Kind: tool.Execute, Text: "git commit '--message=x'"}, false},
 		{args{"action": "clone", "url": "https://example.com/a.git"}, tool.Effect{Kind: tool.Network, Text: "example.com"}, false},
 		{args{"action": "clone", "url": "git@example.com:a.git"}, tool.Effect{Kind: tool.External, Text: "run it outside of the sandbox"}, false},
@@ -150,6 +160,7 @@ func TestGitTells(t *testing.T) {
 	s.run("git", args{"action": "commit", "paths": []string{"größe.txt"}, "message": "Second"})
 	says(t, s.run("git", args{"action": "show", "stat": true}), "größe.txt", "1 file changed")
 	says(t, s.run("git", args{"action": "status"}), "A  b.txt")
-	s.run("bash", args{"command": "git commit -qm third; git switch -q -c side HEAD~1; echo other > b.txt; git add b.txt; git commit -qm side; git rebase main"})
+	s.run("bash", args{"command": "git commit -qm third; git switch -q -c side HEAD~1; echo other > b.txt; git add b.txt; git commit -qm " +
+		"side; git rebase main"})
 	says(t, s.run("git", args{"action": "status"}), "rebase in progress", "b.txt")
 }

@@ -44,7 +44,10 @@ func TestClean(t *testing.T) {
 // TestCleanPieces checks that it does not matter how output is cut up, and
 // that nothing a terminal would act on is left.
 func TestCleanPieces(t *testing.T) {
-	piece := rapid.SampledFrom([]string{"a", "bc", "\n", "\r", "\r\n", "\b", "\x1b", "\x1b[", "31m", "\x1b]0;", "\a", "\x1b\\", "é", "\xc3", "\xff", "\u009b", "世", "\x00", "K"})
+	piece := rapid.SampledFrom([]string{
+		"a", "bc", "\n", "\r", "\r\n", "\b", "\x1b", "\x1b[",
+		"31m", "\x1b]0;", "\a", "\x1b\\", "é", "\xc3", "\xff", "\u009b", "世", "\x00", "K",
+	})
 	rapid.Check(t, func(t *rapid.T) {
 		in := []byte(strings.Join(rapid.SliceOf(piece).Draw(t, "pieces"), ""))
 		var c cleaner
@@ -58,7 +61,8 @@ func TestCleanPieces(t *testing.T) {
 		if whole := clean(in); whole != string(out) {
 			t.Fatalf("%q: whole %q, in pieces %q", in, whole, out)
 		}
-		if bad := bytes.IndexFunc(out, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 }); bad >= 0 || !utf8.Valid(out) {
+		if bad := bytes.IndexFunc(out, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 }); bad >= 0 ||
+			!utf8.Valid(out) {
 			t.Fatalf("%q became %q", in, out)
 		}
 	})

@@ -9,8 +9,9 @@ import (
 // keyCodes are what the keys of a terminal send, by their names.
 func keyCodes() map[string]string {
 	codes := map[string]string{
-		"enter": "\r", "tab": "\t", "shift-tab": "\x1b[Z", "esc": "\x1b", "space": " ", "backspace": "\x7f", "delete": "\x1b[3~", "insert": "\x1b[2~",
-		"up": "\x1b[A", "down": "\x1b[B", "right": "\x1b[C", "left": "\x1b[D", "home": "\x1b[H", "end": "\x1b[F",
+		"enter": "\r", "tab": "\t", "shift-tab": "\x1b[Z", "esc": "\x1b", "space": " ", "backspace": "\x7f", "delete": "\x1b[3~",
+		"insert": "\x1b[2~",
+		"up":     "\x1b[A", "down": "\x1b[B", "right": "\x1b[C", "left": "\x1b[D", "home": "\x1b[H", "end": "\x1b[F",
 		"pgup": "\x1b[5~", "pgdn": "\x1b[6~",
 		"f1": "\x1bOP", "f2": "\x1bOQ", "f3": "\x1bOR", "f4": "\x1bOS", "f5": "\x1b[15~", "f6": "\x1b[17~",
 		"f7": "\x1b[18~", "f8": "\x1b[19~", "f9": "\x1b[20~", "f10": "\x1b[21~", "f11": "\x1b[23~", "f12": "\x1b[24~",
@@ -38,7 +39,8 @@ func typed(text string, keys []string, keypad bool) (string, error) {
 			code, ok = key, true
 		}
 		if !ok {
-			return "", fmt.Errorf("there is no key %q; there are enter, tab, shift-tab, esc, space, backspace, delete, insert, up, down, left, right, home, end, pgup, pgdn, f1 to f12, ctrl-a to ctrl-z, and single characters", key)
+			return "", fmt.Errorf("there is no key %q; there are enter, tab, shift-tab, esc, space, backspace, delete, insert, up, down, left, "+
+				"right, home, end, pgup, pgdn, f1 to f12, ctrl-a to ctrl-z, and single characters", key)
 		}
 		if keypad && len(code) == 3 && strings.ContainsAny(code[2:], "ABCDHF") {
 			code = "\x1bO" + code[2:]

@@ -118,7 +118,8 @@ func (in lspArgs) lack() string {
 		}
 	case "symbols", "diagnostics":
 	default:
-		return fmt.Sprintf("there is no action %q; the actions are definition, type_definition, references, implementation, hover, symbols, workspace_symbols, diagnostics and rename", in.Action)
+		return fmt.Sprintf("there is no action %q; the actions are definition, type_definition, references, implementation, hover, symbols, "+
+			"workspace_symbols, diagnostics and rename", in.Action)
 	}
 	switch {
 	case in.Line < 0:

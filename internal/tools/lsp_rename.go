@@ -53,7 +53,8 @@ func (q question) rename(ctx context.Context) (tool.Result, error) {
 		}
 		r.Files = append(r.Files, file)
 	}
-	r.Parts = llm.Say(fmt.Sprintf("renamed %s to %s in %s\n%s", q.in.Symbol, q.in.NewName, text.Count(len(drafts), "file"), cutDiff(diffs(q.c, drafts), maxShownDiff)))
+	r.Parts = llm.Say(fmt.Sprintf("renamed %s to %s in %s\n%s", q.in.Symbol, q.in.NewName,
+		text.Count(len(drafts), "file"), cutDiff(diffs(q.c, drafts), maxShownDiff)))
 	return r, nil
 }
 

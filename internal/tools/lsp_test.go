@@ -66,8 +66,10 @@ func newCode(t *testing.T) *code {
 	t.Cleanup(m.Close)
 	s := &code{t, m, languages(m), env}
 	s.put("go.mod", "module example.com/shop\n\ngo 1.24\n")
-	s.put("shop.go", "package shop\n\n// Baker bakes.\ntype Baker struct{}\n\n// Sell sells. Total is elsewhere.\nfunc (b Baker) Sell(n int) string { return Total(n) }\n\ntype Smith struct{}\n\nfunc (Smith) Sell(n int) string { return \"\" }\n")
-	s.put("total.go", "package shop\n\nimport \"strings\"\n\n/* 語😀 */ func Total(n int) string { return strings.Repeat(\"x\", n) }\n\nvar once = Total(1)\n")
+	s.put("shop.go", "package shop\n\n// Baker bakes.\ntype Baker struct{}\n\n// Sell sells. Total is elsewhere.\n"+
+		"func (b Baker) Sell(n int) string { return Total(n) }\n\ntype Smith struct{}\n\nfunc (Smith) Sell(n int) string { return \"\" }\n")
+	s.put("total.go", "package shop\n\nimport \"strings\"\n\n/* 語😀 */ func Total(n int) string { return strings.Repeat(\"x\", n) }\n\n"+
+		"var once = Total(1)\n")
 	return s
 }
 
@@ -128,23 +130,42 @@ func TestLSP(t *testing.T) {
 	if got := s.effects(lspArgs{Action: "definition", Path: "shop.go", Symbol: "Total"}); got != "read shop.go, execute gopls" {
 		t.Errorf("before it runs: %s", got)
 	}
-	if got := s.effects(lspArgs{Action: "rename", Path: "shop.go", Symbol: "Total", NewName: "Sum"}); got != "read shop.go, execute gopls, write ." {
+	if got := s.effects(lspArgs{
+		Action: "rename", Path: "shop.go", Symbol: "Total",
+		NewName: "Sum",
+	}); got != "read shop.go, execute gopls, write ." {
 		t.Errorf("before it runs: %s", got)
 	}
-	if p, err := s.tool.Preview(t.Context(), s.call(lspArgs{Action: "rename", Path: "shop.go", Symbol: "Total", NewName: "Sum"})); p != "" || err != nil {
+	if p, err := s.tool.Preview(t.Context(), s.call(lspArgs{Action: "rename", Path: "shop.go", Symbol: "Total", NewName: "Sum"})); p != "" ||
+		err != nil {
 		t.Errorf("before it runs: preview %q, %v", p, err)
 	}
 	for _, row := range []struct {
 		in   lspArgs
 		want string // the text, or a part of the error after "!"
 	}{
-		{lspArgs{Action: "definition", Path: "shop.go", Symbol: "Total", Line: 7}, "total.go:5:15: /* 語😀 */ func Total(n int) string { return strings.Repeat(\"x\", n) }\n"},
-		{lspArgs{Action: "definition", Path: "shop.go", Symbol: "Total"}, "total.go:5:15: /* 語😀 */ func Total(n int) string { return strings.Repeat(\"x\", n) }\n"},
-		{lspArgs{Action: "references", Path: "total.go", Symbol: "Total"}, "shop.go:7:44: func (b Baker) Sell(n int) string { return Total(n) }\n\n" +
-			"total.go:5:15: /* 語😀 */ func Total(n int) string { return strings.Repeat(\"x\", n) }\ntotal.go:7:12: var once = Total(1)\n"},
-		{lspArgs{Action: "references", Path: "shop.go", Symbol: "Smith.Sell"}, "shop.go:11:14: func (Smith) Sell(n int) string { return \"\" }\n"},
+		{
+			lspArgs{Action: "definition", Path: "shop.go", Symbol: "Total", Line: 7},
+			"total.go:5:15: /* 語😀 */ func Total(n int) string { return strings.Repeat(\"x\", n) }\n",
+		},
+		{
+			lspArgs{Action: "definition", Path: "shop.go", Symbol: "Total"},
+			"total.go:5:15: /* 語😀 */ func Total(n int) string { return strings.Repeat(\"x\", n) }\n",
+		},
+		{
+			lspArgs{Action: "references", Path: "total.go", Symbol: "Total"},
+			"shop.go:7:44: func (b Baker) Sell(n int) string { return Total(n) }\n\n" +
+				"total.go:5:15: /* 語😀 */ func Total(n int) string { return strings.Repeat(\"x\", n) }\ntotal.go:7:12: var once = Total(1)\n",
+		},
+		{
+			lspArgs{Action: "references", Path: "shop.go", Symbol: "Smith.Sell"},
+			"shop.go:11:14: func (Smith) Sell(n int) string { return \"\" }\n",
+		},
 		{lspArgs{Action: "references", Path: "shop.go", Symbol: "Sell"}, "!declares Sell in lines 7, 11; give the line"},
-		{lspArgs{Action: "references", Path: "shop.go", Symbol: "Sell", Line: 11}, "shop.go:11:14: func (Smith) Sell(n int) string { return \"\" }\n"},
+		{
+			lspArgs{Action: "references", Path: "shop.go", Symbol: "Sell", Line: 11},
+			"shop.go:11:14: func (Smith) Sell(n int) string { return \"\" }\n",
+		},
 		{lspArgs{Action: "references", Path: "shop.go", Symbol: "Total", Line: 2}, "!line 2 of shop.go has no Total; it stands in lines 6, 7"},
 		{lspArgs{Action: "references", Path: "shop.go", Symbol: "Total", Line: 99}, "!has 12 lines"},
 		{lspArgs{Action: "references", Path: "shop.go", Symbol: "Tota"}, "!shop.go has no Tota"},
@@ -154,8 +175,15 @@ func TestLSP(t *testing.T) {
 		{lspArgs{Action: "definition", Symbol: "a"}, "!needs a path"},
 		{lspArgs{Action: "workspace_symbols"}, "!needs a query"},
 		{lspArgs{Action: "rename", Path: "shop.go", Symbol: "Total"}, "!needs a new_name"},
-		{lspArgs{Action: "symbols", Path: "shop.go"}, "4: struct Baker struct{}\n7: method (Baker).Sell func(n int) string\n9: struct Smith struct{}\n11: method (Smith).Sell func(n int) string\n"},
-		{lspArgs{Action: "workspace_symbols", Query: "Smit"}, "shop.go:9:6: struct Smith in example.com/shop\nshop.go:11:14: method Smith.Sell in example.com/shop\n"},
+		{
+			lspArgs{Action: "symbols", Path: "shop.go"},
+			"4: struct Baker struct{}\n7: method (Baker).Sell func(n int) string\n9: struct Smith struct{}\n" +
+				"11: method (Smith).Sell func(n int) string\n",
+		},
+		{
+			lspArgs{Action: "workspace_symbols", Query: "Smit"},
+			"shop.go:9:6: struct Smith in example.com/shop\nshop.go:11:14: method Smith.Sell in example.com/shop\n",
+		},
 		{lspArgs{Action: "diagnostics", Path: "shop.go"}, "no problems in shop.go"},
 		{lspArgs{Action: "rename", Path: "shop.go", Symbol: "Total", NewName: "Sum"}, "!stands in lines 6, 7 of shop.go; give the line"},
 		{lspArgs{Action: "rename", Path: "shop.go", Symbol: "Total", Line: 7, NewName: "7"}, "!not an identifier"},
@@ -206,7 +234,8 @@ func TestLSPRename(t *testing.T) {
 	c := s.call(in)
 	c.Env.Files = refusing{s.env.Files, s.path("total.go")}
 	r, err := s.tool.Run(t.Context(), c)
-	if err == nil || !strings.Contains(err.Error(), "not this one; no file was changed") || len(r.Files) != 0 || s.get("shop.go") != shop || s.get("total.go") != total {
+	if err == nil || !strings.Contains(err.Error(), "not this one; no file was changed") ||
+		len(r.Files) != 0 || s.get("shop.go") != shop || s.get("total.go") != total {
 		t.Errorf("%+v, %v", r, err)
 	}
 	r, err = s.tool.Run(t.Context(), s.call(in))

@@ -294,7 +294,10 @@ func (m Memory) search(ctx context.Context, c *tool.Call, in memoryArgs) (tool.R
 	if err != nil {
 		return tool.Result{}, err
 	}
-	found, err := m.Search(ctx, recall.Query{Text: in.Query, Root: c.Env.Root, Kinds: in.Kinds, Since: since, Not: c.Session, Limit: memoryHits})
+	found, err := m.Search(ctx, recall.Query{
+		Text: in.Query, Root: c.Env.Root,
+		Kinds: in.Kinds, Since: since, Not: c.Session, Limit: memoryHits,
+	})
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -309,7 +312,8 @@ func (m Memory) search(ctx context.Context, c *tool.Call, in memoryArgs) (tool.R
 		if h.Untrusted {
 			mark, r.Untrusted = ", unverified", true
 		}
-		fmt.Fprintf(&b, "\nsession %s #%d %s, %s%s:\n  %s\n", h.Session, h.Seq, h.Time.UTC().Format("2006-01-02 15:04"), h.Kind, mark, cutLine(h.Snippet, memorySnippet))
+		fmt.Fprintf(&b, "\nsession %s #%d %s, %s%s:\n  %s\n", h.Session, h.Seq,
+			h.Time.UTC().Format("2006-01-02 15:04"), h.Kind, mark, cutLine(h.Snippet, memorySnippet))
 	}
 	r.Parts = llm.Say(b.String())
 	return r, nil

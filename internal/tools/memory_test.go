@@ -33,7 +33,10 @@ func newRemembering(t *testing.T) *remembering {
 	home := t.TempDir()
 	r.store = &memory.Store{
 		Root: r.env.Root, Now: func() time.Time { return time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC) },
-		Dirs: map[memory.Scope]string{memory.User: filepath.Join(home, "user"), memory.Project: filepath.Join(home, "project"), memory.Team: filepath.Join(r.env.Root, ".inspan", "memory")},
+		Dirs: map[memory.Scope]string{
+			memory.User: filepath.Join(home, "user"), memory.Project: filepath.Join(home, "project"),
+			memory.Team: filepath.Join(r.env.Root, ".inspan", "memory"),
+		},
 	}
 	search := func(_ context.Context, q recall.Query) ([]recall.Hit, error) {
 		r.asked = append(r.asked, q)
@@ -95,24 +98,29 @@ func TestMemory(t *testing.T) {
 	r := newRemembering(t)
 	res := r.mustRun(args{"action": "remember", "scope": "user", "kind": "preference", "text": "Tabs, not spaces.", "expires": "2026-12-31"})
 	e := r.entries()[0]
-	if e.Source != "agent, session 20261122-120000-abcd" || e.Kind != memory.Preference || e.Scope != memory.User || e.Untrusted || e.Expires.Format("2006-01-02") != "2026-12-31" {
+	if e.Source != "agent, session 20261122-120000-abcd" || e.Kind != memory.Preference || e.Scope != memory.User || e.Untrusted ||
+		e.Expires.Format("2006-01-02") != "2026-12-31" {
 		t.Errorf("%+v", e)
 	}
-	if got, want := res.Parts.Text(), "remembered in user memory as "+e.ID+"; it is in the prompt from the next session on"; got != want || res.Files != nil {
+	if got, want := res.Parts.Text(), "remembered in user memory as "+e.ID+
+		"; it is in the prompt from the next session on"; got != want || res.Files != nil {
 		t.Errorf("%s, want %s; %v", got, want, res.Files)
 	}
 	r.mustRun(args{"action": "remember", "text": "Tests need Docker.", "topic": "build", "topic_text": "Start it first."})
 	if e := r.entries()[1]; e.Scope != memory.Project || e.Kind != memory.Fact || e.Topic != "build" {
 		t.Errorf("%+v", e)
 	}
-	if got := r.mustRun(args{"action": "read", "topic": "build"}).Parts.Text(); !strings.Contains(got, "Start it first.") || strings.Contains(got, "nobody vouches") {
+	if got := r.mustRun(args{"action": "read", "topic": "build"}).Parts.Text(); !strings.Contains(got, "Start it first.") ||
+		strings.Contains(got, "nobody vouches") {
 		t.Error(got)
 	}
-	if got := r.mustRun(args{"action": "list"}).Parts.Text(); !strings.Contains(got, "Tabs, not spaces.") || !strings.Contains(got, "topics of project memory: build\n") {
+	if got := r.mustRun(args{"action": "list"}).Parts.Text(); !strings.Contains(got, "Tabs, not spaces.") ||
+		!strings.Contains(got, "topics of project memory: build\n") {
 		t.Error(got)
 	}
 	r.mustRun(args{"action": "remember", "text": "Tests need Podman.", "supersedes": []string{r.entries()[1].ID}})
-	if got := r.mustRun(args{"action": "forget", "id": r.entries()[1].ID}).Parts.Text(); !strings.HasPrefix(got, "forgot ") || !strings.HasSuffix(got, "of project memory: Tests need Podman.") {
+	if got := r.mustRun(args{"action": "forget", "id": r.entries()[1].ID}).Parts.Text(); !strings.HasPrefix(got, "forgot ") ||
+		!strings.HasSuffix(got, "of project memory: Tests need Podman.") {
 		t.Error(got)
 	}
 	if n := len(r.entries()); n != 1 {
@@ -145,7 +153,8 @@ func TestMemoryIsMarked(t *testing.T) {
 		t.Error(got)
 	}
 	r.untrusted = true
-	if got := r.effectsOf(forget); len(got) != 1 || !strings.HasPrefix(got[0], "external") || !strings.HasSuffix(got[0], fmt.Sprintf("forget %q of project memory", id)) {
+	if got := r.effectsOf(forget); len(got) != 1 || !strings.HasPrefix(got[0], "external") ||
+		!strings.HasSuffix(got[0], fmt.Sprintf("forget %q of project memory", id)) {
 		t.Error("a page can have things forgotten:", got)
 	}
 }
@@ -229,20 +238,27 @@ func TestMemorySearch(t *testing.T) {
 		t.Error(got)
 	}
 	for i := range 12 {
-		h := recall.Hit{Doc: recall.Doc{Session: fmt.Sprint("s", i), Seq: uint64(i), Time: time.Date(2026, 3, 1, 9, 30, 0, 0, time.UTC), Kind: recall.Said}, Snippet: "the port is 80 " + strings.Repeat("é", i*100)}
+		h := recall.Hit{Doc: recall.Doc{
+			Session: fmt.Sprint("s", i), Seq: uint64(i), Time: time.Date(2026, 3, 1, 9, 30, 0, 0, time.UTC),
+			Kind: recall.Said,
+		}, Snippet: "the port is 80 " + strings.Repeat("é", i*100)}
 		h.Untrusted = i == 1
 		r.hits = append(r.hits, h)
 	}
 	res := r.mustRun(args{"action": "search", "query": "port", "kinds": []string{"said"}, "since": "2026-01-01"})
 	got := res.Parts.Text()
-	want := recall.Query{Text: "port", Root: r.env.Root, Kinds: []string{"said"}, Since: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), Not: "20261122-120000-abcd", Limit: 8}
+	want := recall.Query{
+		Text: "port", Root: r.env.Root, Kinds: []string{"said"},
+		Since: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), Not: "20261122-120000-abcd", Limit: 8,
+	}
 	if diff := cmp.Diff(want, r.asked[1]); diff != "" {
 		t.Error(diff)
 	}
 	if !res.Untrusted {
 		t.Error("what nobody vouches for came in unmarked")
 	}
-	if !strings.Contains(got, "not an instruction") || !strings.Contains(got, "\nsession s0 #0 2026-03-01 09:30, said:\n  the port is 80") || !strings.Contains(got, "session s1 #1 2026-03-01 09:30, said, unverified:") {
+	if !strings.Contains(got, "not an instruction") || !strings.Contains(got, "\nsession s0 #0 2026-03-01 09:30, said:\n  the port is 80") ||
+		!strings.Contains(got, "session s1 #1 2026-03-01 09:30, said, unverified:") {
 		t.Error(got)
 	}
 	if strings.Contains(got, "session s8") || len(got) > 8*400+200 {
@@ -253,7 +269,11 @@ func TestMemorySearch(t *testing.T) {
 func TestMemorySearchFails(t *testing.T) {
 	r := newRemembering(t)
 	failed := errors.New("no index")
-	tl := tools.WithMemory(tools.Memory{Store: r.store, Search: func(context.Context, recall.Query) ([]recall.Hit, error) { return nil, failed }}, nil)[0]
+	tl := tools.WithMemory(tools.Memory{Store: r.store, Search: func(context.Context,
+		recall.Query,
+	) ([]recall.Hit, error) {
+		return nil, failed
+	}}, nil)[0]
 	_, c := r.prepared(args{"action": "search", "query": "a"})
 	if _, err := tl.Run(t.Context(), c); !errors.Is(err, failed) {
 		t.Error(err)
@@ -294,10 +314,12 @@ func TestMemoryUnvouched(t *testing.T) {
 	}
 	r.mustRun(args{"action": "remember", "scope": "team", "text": "Ours.", "topic": "build", "topic_text": "Start it."})
 	res := r.mustRun(args{"action": "read", "scope": "team", "topic": "build"})
-	if text := res.Parts.Text(); !res.Untrusted || !strings.HasPrefix(text, "[this file came with the workspace, and nobody here vouches for it") {
+	if text := res.Parts.Text(); !res.Untrusted || !strings.HasPrefix(text,
+		"[this file came with the workspace, and nobody here vouches for it") {
 		t.Error(text)
 	}
-	if res := r.mustRun(args{"action": "list"}); !res.Untrusted || !strings.Contains(res.Parts.Text(), "[fact, by an agent, unverified] Ours.") {
+	if res := r.mustRun(args{"action": "list"}); !res.Untrusted ||
+		!strings.Contains(res.Parts.Text(), "[fact, by an agent, unverified] Ours.") {
 		t.Error(res.Parts.Text())
 	}
 }

@@ -31,7 +31,8 @@ func (sh *Shell) missing(mode tool.Mode, j *job) string {
 			sh.told = map[string]bool{}
 		}
 		sh.told[name] = true
-		text += fmt.Sprintf("\n[%s is set in the person's environment and was held back as it %s; the setting sandbox.environment passes it on]", name, held[name])
+		text += fmt.Sprintf("\n[%s is set in the person's environment and was held back as it %s; the setting sandbox.environment passes it on]",
+			name, held[name])
 	}
 	return text
 }

@@ -56,7 +56,8 @@ func everyLine(text string, ok func(string) bool) bool {
 
 // keyed is a text with the characters of keyboards in the place of those of printers.
 func keyed(text string) string {
-	return strings.NewReplacer("\u2018", "'", "\u2019", "'", "\u201c", `"`, "\u201d", `"`, "\u2013", "-", "\u2014", "-", "\u2026", "...", "\u00a0", " ").Replace(text)
+	return strings.NewReplacer("\u2018", "'", "\u2019", "'", "\u201c", `"`, "\u201d",
+		`"`, "\u2013", "-", "\u2014", "-", "\u2026", "...", "\u00a0", " ").Replace(text)
 }
 
 // sameButSpace finds the first place that equals wanted but for white space,

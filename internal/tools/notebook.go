@@ -246,7 +246,8 @@ func (nb *notebook) fresh(kind, source string, i int) ([]byte, error) {
 	if kind == "" {
 		kind = "code"
 	}
-	fields := map[string]any{"cell_type": kind, "metadata": map[string]any{}, "source": lineItems(source)} // written in the order of their names, as Jupyter does
+	// written in the order of their names, as Jupyter does
+	fields := map[string]any{"cell_type": kind, "metadata": map[string]any{}, "source": lineItems(source)}
 	if kind == "code" {
 		fields["execution_count"], fields["outputs"] = nil, []any{}
 	}

@@ -58,12 +58,23 @@ func TestNotebook(t *testing.T) {
 		{
 			"replace",
 			args{"action": "replace", "cell": 2, "source": "x = \"<a>\"\nprint(x)"},
-			[]string{"\"execution_count\": 7", "[\n    {\n     \"name\": \"stdout\",\n     \"output_type\": \"stream\",\n     \"text\": [\n      \"41\\n\"\n     ]\n    }\n   ]", "    \"print(41)\""},
+			[]string{
+				"\"execution_count\": 7",
+				"[\n    {\n     \"name\": \"stdout\",\n     \"output_type\": \"stream\",\n     \"text\": [\n      \"41\\n\"\n     ]\n    }\n   ]",
+				"    \"print(41)\"",
+			},
 			[]string{"\"execution_count\": null", "[]", "    \"x = \\\"<a>\\\"\\n\",\n    \"print(x)\""},
 		},
-		{"replace text", args{"action": "replace", "cell": 1, "source": "# So"}, []string{"    \"# Größe\\n\",\n    \"of <b>things</b>\""}, []string{"    \"# So\""}},
-		{"delete the first", args{"action": "delete", "cell": 1}, []string{someNotebook[strings.Index(someNotebook, "{\n   \"cell_type\": \"markdown\""):strings.Index(someNotebook, "{\n   \"cell_type\": \"code\"")]}, []string{""}},
-		{"delete the last", args{"action": "delete", "cell": 2}, []string{someNotebook[strings.Index(someNotebook, ",\n  {\n   \"cell_type\": \"code\""):strings.Index(someNotebook, "\n ],")]}, []string{""}},
+		{
+			"replace text",
+			args{"action": "replace", "cell": 1, "source": "# So"},
+			[]string{"    \"# Größe\\n\",\n    \"of <b>things</b>\""},
+			[]string{"    \"# So\""},
+		},
+		{"delete the first", args{"action": "delete", "cell": 1}, []string{someNotebook[strings.Index(someNotebook,
+			"{\n   \"cell_type\": \"markdown\""):strings.Index(someNotebook, "{\n   \"cell_type\": \"code\"")]}, []string{""}},
+		{"delete the last", args{"action": "delete", "cell": 2}, []string{someNotebook[strings.Index(someNotebook,
+			",\n  {\n   \"cell_type\": \"code\""):strings.Index(someNotebook, "\n ],")]}, []string{""}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := newSession(t)
@@ -120,7 +131,8 @@ func TestNotebookOfOthers(t *testing.T) {
 	s.put("n.ipynb", someNotebook)
 	s.run("notebook_edit", args{"path": "n.ipynb", "action": "show"})
 	s.run("notebook_edit", args{"path": "n.ipynb", "action": "insert", "cell": 2, "source": "x\n", "type": "raw"})
-	if out, err := exec.CommandContext(t.Context(), python, "-c", "import nbformat,sys; nbformat.validate(nbformat.read(sys.argv[1], 4))", s.path("n.ipynb")).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), python, "-c", "import nbformat,sys; nbformat.validate(nbformat.read(sys.argv[1], 4))",
+		s.path("n.ipynb")).CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -33,7 +33,10 @@ func readPDF(ctx context.Context, c *tool.Call, path string, data []byte, in rea
 	ctx, cancel := context.WithTimeout(ctx, pdfFor)
 	defer cancel()
 	w := newWindow(in)
-	p, err := c.Env.Procs.Start(ctx, tool.Command{Args: []string{"pdftotext", "-q", "-layout", path, "-"}, Dir: c.Env.Root, Output: w, Box: box})
+	p, err := c.Env.Procs.Start(ctx, tool.Command{
+		Args: []string{"pdftotext", "-q", "-layout", path, "-"},
+		Dir:  c.Env.Root, Output: w, Box: box,
+	})
 	if err != nil {
 		return tool.Result{}, unread
 	}
@@ -48,5 +51,6 @@ func readPDF(ctx context.Context, c *tool.Call, path string, data []byte, in rea
 	if err != nil {
 		return tool.Result{}, err
 	}
-	return tool.Text(strings.ToValidUTF8(strings.ReplaceAll(out, "\f", ""), "\ufffd") + "\n[the text of a PDF, as pdftotext tells it; pdftoppm -png in bash makes images of its pages]"), nil
+	return tool.Text(strings.ToValidUTF8(strings.ReplaceAll(out, "\f", ""), "\ufffd") +
+		"\n[the text of a PDF, as pdftotext tells it; pdftoppm -png in bash makes images of its pages]"), nil
 }

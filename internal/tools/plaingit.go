@@ -27,7 +27,8 @@ func plainGit(e tool.Effect) bool {
 		return plainFilter(argv[2:])
 	}
 	if len(words) < 2 || words[0] != "git" || !slices.Contains([]string{
-		"add", "commit", "checkout", "switch", "restore", "reset", "stash", "merge", "branch", "tag", "mv", "rm", "cherry-pick", "revert", "apply", "notes", "clean",
+		"add", "commit", "checkout", "switch", "restore", "reset", "stash", "merge", "branch", "tag", "mv", "rm", "cherry-pick", "revert",
+		"apply", "notes", "clean",
 		"fetch", "pull", "push", "rebase", "worktree", "gc",
 	}, words[1]) {
 		return false
@@ -89,11 +90,15 @@ func namesCommit(sub string) bool { return sub == "switch" || sub == "branch" ||
 // somebody, or work on another repository, one in the workspace too: its hooks
 // would run as well. Git takes any beginning of a long option for it.
 func runsMore(sub, word string) bool {
-	if reaches(sub) && (strings.HasPrefix(word, ".") || strings.HasPrefix(word, "/") || strings.HasPrefix(word, "file:") || strings.Contains(word, "::")) {
+	if reaches(sub) && (strings.HasPrefix(word, ".") || strings.HasPrefix(word, "/") ||
+		strings.HasPrefix(word, "file:") || strings.Contains(word, "::")) {
 		return true
 	}
 	if long, _, _ := strings.Cut(word, "="); strings.HasPrefix(word, "--") {
-		return len(long) > 3 && slices.ContainsFunc([]string{"--exec-path", "--config-env", "--exec", "--interactive", "--git-dir", "--work-tree", "--upload-pack", "--receive-pack"}, func(o string) bool {
+		return len(long) > 3 && slices.ContainsFunc([]string{
+			"--exec-path", "--config-env", "--exec", "--interactive", "--git-dir", "--work-tree",
+			"--upload-pack", "--receive-pack",
+		}, func(o string) bool {
 			return strings.HasPrefix(o, long)
 		})
 	}
@@ -103,7 +108,8 @@ func runsMore(sub, word string) bool {
 	if sub == "rebase" {
 		return strings.ContainsAny(word, "xi")
 	}
-	return strings.HasPrefix(word, "-x") || word == "-i" || !namesCommit(sub) && (strings.HasPrefix(word, "-c") || strings.HasPrefix(word, "-C"))
+	return strings.HasPrefix(word, "-x") || word == "-i" || !namesCommit(sub) &&
+		(strings.HasPrefix(word, "-c") || strings.HasPrefix(word, "-C"))
 }
 
 // subcommand is the one of git that a command is; empty if it is none.

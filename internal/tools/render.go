@@ -88,7 +88,8 @@ func runRender(ctx context.Context, c *tool.Call, in renderArgs) (tool.Result, e
 		if err != nil && d.path == "" {
 			return tool.Result{}, err
 		}
-		if d, err = d.rewrite(figure.Page(in.Title, append([]string{"<h1>" + html.EscapeString(text.Line(in.Title)) + "</h1>"}, p.page...)...)); err != nil {
+		if d, err = d.rewrite(figure.Page(in.Title, append([]string{"<h1>" + html.EscapeString(text.Line(in.Title)) + "</h1>"},
+			p.page...)...)); err != nil {
 			return tool.Result{}, err
 		}
 		file, err := d.commit(ctx, c)
@@ -182,7 +183,8 @@ func (p *picture) image(ctx context.Context, c *tool.Call, file string) error {
 	}
 	name := html.EscapeString(show(c, path))
 	about := fmt.Sprintf("%s, %d x %d, %s", strings.ToUpper(strings.TrimPrefix(media, "image/")), at.X, at.Y, size(int64(len(data))))
-	p.add("an image", "!["+strings.NewReplacer("[", "(", "]", ")", "\n", " ").Replace(show(c, path))+"](data:image/png;base64,"+base64.StdEncoding.EncodeToString(small)+` "`+about+`")`,
+	p.add("an image", "!["+strings.NewReplacer("[", "(", "]", ")", "\n", " ").Replace(show(c, path))+"](data:image/png;base64,"+
+		base64.StdEncoding.EncodeToString(small)+` "`+about+`")`,
 		`<p><img alt="`+name+`" src="data:`+media+`;base64,`+base64.StdEncoding.EncodeToString(data)+`"></p>`)
 	return nil
 }

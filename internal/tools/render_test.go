@@ -26,7 +26,8 @@ func TestRender(t *testing.T) {
 	evil := "<script>alert(1)</script>"
 	res, err := s.try(t.Context(), "render", args{
 		"title": evil, "markdown": "All of *it*. " + evil, "table": args{"head": []string{"name"}, "rows": [][]string{{evil}, {"a|b"}}},
-		"chart": args{"kind": "line", "labels": []string{evil, "x"}, "series": []args{{"name": evil, "values": []int{1, 2}}}}, "image": "p.png", "save_to": "out/r.html",
+		"chart": args{"kind": "line", "labels": []string{evil, "x"}, "series": []args{{"name": evil, "values": []int{1, 2}}}}, "image": "p.png",
+		"save_to": "out/r.html",
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -109,13 +109,23 @@ func TestSearchFiles(t *testing.T) {
 		args args
 		want string
 	}{
-		{args{"pattern": "needle"}, ".hidden\n1: needle\n\na.txt\n2: needle two\n\nkeep.log\n1: needle kept\n\nnode_modules/m/m.js\n1: needle\n\nsub/deep/c.go\n2: var needle = 1\n[1 binary file skipped]"},
-		{args{"pattern": "NEEDLE", "ignore_case": true, "path": "sub/deep"}, "sub/deep/b.go\n3: func Needle() {}\n\nsub/deep/c.go\n2: var needle = 1"},
+		{
+			args{"pattern": "needle"},
+			".hidden\n1: needle\n\na.txt\n2: needle two\n\nkeep.log\n1: needle kept\n\nnode_modules/m/m.js\n1: needle\n\nsub/deep/c.go\n" +
+				"2: var needle = 1\n[1 binary file skipped]",
+		},
+		{
+			args{"pattern": "NEEDLE", "ignore_case": true, "path": "sub/deep"},
+			"sub/deep/b.go\n3: func Needle() {}\n\nsub/deep/c.go\n2: var needle = 1",
+		},
 		{args{"pattern": `= \d$`, "glob": "*.go"}, "sub/deep/c.go\n2: var needle = 1"},
 		{args{"pattern": "needle", "path": "a.txt", "context": 1}, "a.txt\n1- one\n2: needle two\n3- three"},
 		{args{"pattern": "needle", "path": "build/more"}, "build/more/y.txt\n1: needle"},
 		{args{"pattern": "nowhere"}, "[no match in 9 files; ignored files are not searched; 1 binary file skipped]"},
-		{args{"pattern": "needle", "max": 2}, ".hidden\n1: needle\n\na.txt\n2: needle two\n[stopped after 2 matching lines; narrow the pattern, path or glob; 1 binary file skipped]"},
+		{
+			args{"pattern": "needle", "max": 2},
+			".hidden\n1: needle\n\na.txt\n2: needle two\n[stopped after 2 matching lines; narrow the pattern, path or glob; 1 binary file skipped]",
+		},
 	} {
 		if got := s.run("search_files", tt.args); got != tt.want {
 			t.Errorf("%v:\ngot  %q\nwant %q", tt.args, got, tt.want)
@@ -128,7 +138,10 @@ func TestSearchFiles(t *testing.T) {
 		t.Errorf("a long line gives %q", got)
 	}
 	s.put("ctx", "1\n2\n3 m\n4\n5 m\n6\n7\n8\n9\n10 m\n")
-	if got := s.run("search_files", args{"pattern": "m", "path": "ctx", "context": 1}); got != "ctx\n2- 2\n3: 3 m\n4- 4\n5: 5 m\n6- 6\n--\n9- 9\n10: 10 m" {
+	if got := s.run("search_files", args{
+		"pattern": "m", "path": "ctx",
+		"context": 1,
+	}); got != "ctx\n2- 2\n3: 3 m\n4- 4\n5: 5 m\n6- 6\n--\n9- 9\n10: 10 m" {
 		t.Errorf("got %q", got)
 	}
 	s.put("wide", "\xff\xfen\x00e\x00e\x00d\x00l\x00e\x00")

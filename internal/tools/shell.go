@@ -370,7 +370,8 @@ const gitAlone = `export GIT_CONFIG_COUNT=4 GIT_CONFIG_KEY_3=diff.ignoreSubmodul
 // command.
 const bashScript = `exec 57>&3 3>&-; ` +
 	`__inspan_vars() { local IFS=$'\n' n; for n in $(compgen -e); do builtin printf '%s=%s\0' "$n" "${!n}"; done; }; ` +
-	`{ builtin mapfile -d '' -t __inspan_env </proc/self/environ && [ -n "${__inspan_env-}" ] && builtin printf '%s\0' "${__inspan_env[@]}" || __inspan_vars; ` +
+	`{ builtin mapfile -d '' -t __inspan_env </proc/self/environ && [ -n "${__inspan_env-}" ] && builtin printf '%s\0' "${__inspan_env[@]}" ` +
+	`|| __inspan_vars; ` +
 	`unset -v __inspan_env; builtin printf '.\0'; } 2>/dev/null >&57; ` +
 	`__inspan_report() { ` +
 	`set +eu; [ -n "${__inspan_done-}" ] && return; __inspan_done=1; ` +

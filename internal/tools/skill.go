@@ -71,7 +71,8 @@ func skillFile(l *skill.Library, in skillArgs) (tool.Result, error) {
 	case err != nil:
 		return tool.Result{}, err
 	case !skill.IsText(data):
-		return tool.Result{}, fmt.Errorf("%s is no text, but has %s of something else; use it by its path in the folder of the skill", in.File, text.Count(len(data), "byte"))
+		return tool.Result{}, fmt.Errorf("%s is no text, but has %s of something else; use it by its path in the folder of the skill",
+			in.File, text.Count(len(data), "byte"))
 	}
 	return tool.Text(string(data)), nil
 }

@@ -31,11 +31,14 @@ func newSkills(t *testing.T, files map[string]string) *session {
 
 func TestSkill(t *testing.T) {
 	s := newSkills(t, map[string]string{
-		"greet/SKILL.md": "---\nname: greet\ndescription: Greets.\n---\nSay hello to $1.", "greet/references/x.md": "details", "greet/image.png": "\x89PNG\x00",
-		"deploy/SKILL.md": "---\nname: deploy\ndescription: Deploys.\ndisable-model-invocation: true\n---\nsecret steps", "deploy/x.md": "part of it",
+		"greet/SKILL.md": "---\nname: greet\ndescription: Greets.\n---\nSay hello to $1.", "greet/references/x.md": "details",
+		"greet/image.png": "\x89PNG\x00",
+		"deploy/SKILL.md": "---\nname: deploy\ndescription: Deploys.\ndisable-model-invocation: true\n---\nsecret steps",
+		"deploy/x.md":     "part of it",
 	})
 	r, err := s.try(t.Context(), "skill", args{"name": "greet", "args": `"the world" now`})
-	if err != nil || r.Lasting != "skill greet" || !strings.HasSuffix(r.Parts.Text(), "\n\nSay hello to the world.") || !strings.Contains(r.Parts.Text(), "- references/x.md (7 bytes)\n") {
+	if err != nil || r.Lasting != "skill greet" || !strings.HasSuffix(r.Parts.Text(), "\n\nSay hello to the world.") ||
+		!strings.Contains(r.Parts.Text(), "- references/x.md (7 bytes)\n") {
 		t.Errorf("%+v, %v", r, err)
 	}
 	r, err = s.try(t.Context(), "skill", args{"name": "greet", "file": "references/x.md"})
@@ -46,7 +49,8 @@ func TestSkill(t *testing.T) {
 		t.Errorf("a file of a manual skill: %+v, %v", r, err)
 	}
 	// What came with the workspace may be a link to anywhere, so the file is judged.
-	if e := s.effects("skill", args{"name": "greet", "file": "references/x.md"}); len(e) != 1 || e[0].Kind != tool.Read || !strings.HasSuffix(e[0].Path, "/greet/references/x.md") {
+	if e := s.effects("skill", args{"name": "greet", "file": "references/x.md"}); len(e) != 1 || e[0].Kind != tool.Read ||
+		!strings.HasSuffix(e[0].Path, "/greet/references/x.md") {
 		t.Errorf("effects %+v", e)
 	}
 	s.fails("skill", args{"name": "deploy"}, "only a person may invoke the skill deploy")
@@ -63,8 +67,9 @@ func TestSkill(t *testing.T) {
 // says to call can be called.
 func TestSkillOfSkills(t *testing.T) {
 	s := newSkills(t, map[string]string{
-		"release/SKILL.md": "---\nname: release\ndescription: Releases.\n---\nFirst use the skill `notes` with args \"v1 $1\". Then use the skill `plan`.",
-		"notes/SKILL.md":   "---\nname: notes\ndescription: Writes notes.\n---\nWrite notes for $ARGUMENTS.",
+		"release/SKILL.md": "---\nname: release\ndescription: Releases.\n---\n" +
+			"First use the skill `notes` with args \"v1 $1\". Then use the skill `plan`.",
+		"notes/SKILL.md": "---\nname: notes\ndescription: Writes notes.\n---\nWrite notes for $ARGUMENTS.",
 	})
 	result := func(a args) tool.Result {
 		t.Helper()

@@ -33,7 +33,10 @@ func TestTodoRefusesWhatIsNoList(t *testing.T) {
 func TestTodoReplacesTheList(t *testing.T) {
 	s := newSession(t)
 	for args, want := range map[string][]tool.Todo{
-		`{"items":[{"text":" read\tit ","state":"done"},{"text":"mend it","state":"doing"}]}`: {{Text: "read it", State: tool.TodoDone}, {Text: "mend it", State: tool.TodoDoing}},
+		`{"items":[{"text":" read\tit ","state":"done"},{"text":"mend it","state":"doing"}]}`: {
+			{Text: "read it", State: tool.TodoDone},
+			{Text: "mend it", State: tool.TodoDoing},
+		},
 		`{"items":[]}`: {},
 	} {
 		res, err := s.tools["todo"].Run(t.Context(), &tool.Call{Name: "todo", Args: []byte(args), Env: s.env})

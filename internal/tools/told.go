@@ -43,7 +43,8 @@ func Told(list []tool.Tool, s Truth) []tool.Tool {
 }
 
 const (
-	walledDoc = "- Commands run in a sandbox: they write below the workspace and in the session's own /tmp, and reach servers of this session on localhost. " +
+	walledDoc = "- Commands run in a sandbox: they write below the workspace and in the session's own /tmp, and reach servers of this " +
+		"session on localhost. " +
 		"Ask in the call for what one needs beyond: network for hosts, outside for the machine's own /tmp, services and devices. "
 	unwalledDoc   = "- Commands that are not proven to only read need approval. "
 	attendedDoc   = "A person then decides; do not try to get around it.\n"

@@ -17,9 +17,24 @@ func TestTold(t *testing.T) {
 		truth      tools.Truth
 		says, lies []string
 	}{
-		{"yolo", tools.Truth{Mode: tool.ModeYolo, Walls: walls}, nil, []string{"sandbox", "approv", "decides", `"network"`, `"outside"`, `"keep"`}},
-		{"auto", tools.Truth{Mode: tool.ModeAuto, Walls: walls, Keeps: true}, []string{"in a sandbox", "A person then decides", `"network"`, `"outside"`, `"keep"`}, []string{"Nobody"}},
-		{"unattended", tools.Truth{Mode: tool.ModeAuto, Walls: walls, Unattended: true}, []string{"in a sandbox", "Nobody is there"}, []string{"A person"}},
+		{
+			"yolo",
+			tools.Truth{Mode: tool.ModeYolo, Walls: walls},
+			nil,
+			[]string{"sandbox", "approv", "decides", `"network"`, `"outside"`, `"keep"`},
+		},
+		{
+			"auto",
+			tools.Truth{Mode: tool.ModeAuto, Walls: walls, Keeps: true},
+			[]string{"in a sandbox", "A person then decides", `"network"`, `"outside"`, `"keep"`},
+			[]string{"Nobody"},
+		},
+		{
+			"unattended",
+			tools.Truth{Mode: tool.ModeAuto, Walls: walls, Unattended: true},
+			[]string{"in a sandbox", "Nobody is there"},
+			[]string{"A person"},
+		},
 		{"no walls", tools.Truth{Mode: tool.ModeAsk}, []string{"need approval", `"network"`}, []string{"sandbox", `"outside"`}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

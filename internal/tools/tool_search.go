@@ -30,20 +30,21 @@ type toolSearchArgs struct {
 // fill the prompt. The many must be callable all the same. The names are listed
 // in the description of the first, as far as there is room.
 func Deferred(many []tool.Tool) []tool.Tool {
-	search := tool.New("tool_search", toolSearchDoc+"\nThere are: "+nameList(many)+"\n", func(_ context.Context, _ *tool.Call, in toolSearchArgs) (tool.Result, error) {
-		found := rank(many, in.Query)
-		if len(found) == 0 {
-			return tool.Text(fmt.Sprintf("No tool has to do with %q.", in.Query)), nil
-		}
-		var b strings.Builder
-		for _, t := range found[:min(len(found), mostShown)] {
-			fmt.Fprintf(&b, "## %s\n%s\nArguments: %s\n\n", t.Name, strings.TrimSpace(t.Doc), t.Schema)
-		}
-		if more := len(found) - mostShown; more > 0 {
-			fmt.Fprintf(&b, "%s more; use other words to see them.\n", text.Count(more, "tool"))
-		}
-		return tool.Text(strings.TrimSpace(b.String())), nil
-	})
+	search := tool.New("tool_search", toolSearchDoc+"\nThere are: "+nameList(many)+"\n",
+		func(_ context.Context, _ *tool.Call, in toolSearchArgs) (tool.Result, error) {
+			found := rank(many, in.Query)
+			if len(found) == 0 {
+				return tool.Text(fmt.Sprintf("No tool has to do with %q.", in.Query)), nil
+			}
+			var b strings.Builder
+			for _, t := range found[:min(len(found), mostShown)] {
+				fmt.Fprintf(&b, "## %s\n%s\nArguments: %s\n\n", t.Name, strings.TrimSpace(t.Doc), t.Schema)
+			}
+			if more := len(found) - mostShown; more > 0 {
+				fmt.Fprintf(&b, "%s more; use other words to see them.\n", text.Count(more, "tool"))
+			}
+			return tool.Text(strings.TrimSpace(b.String())), nil
+		})
 	search.Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) { return nil, nil }
 	return []tool.Tool{search, callTool(many)}
 }
@@ -119,7 +120,8 @@ func holding(t tool.Tool, asked []string) []float64 {
 
 // little reports whether a word says little of what a tool does, however rare it is.
 func little(word string) bool {
-	return slices.Contains(strings.Fields("a an and are as at be by can do for from how i if in is it me my of on or that the this to want what which with you"), word)
+	return slices.Contains(strings.Fields("a an and are as at be by can do for from how i if in is it me my of on or that the this to want "+
+		"what which with you"), word)
 }
 
 // sameStem reports whether one word begins with the other, so that plurals and

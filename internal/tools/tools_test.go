@@ -71,7 +71,10 @@ func newSession(t testing.TB) *session {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &session{t: t, env: env, cwd: env.Root, seen: map[string]string{}, shell: &tools.Shell{Protected: []string{"main", "release/*"}}, tools: map[string]tool.Tool{}, ends: make(chan tool.JobEnd, 100)}
+	s := &session{
+		t: t, env: env, cwd: env.Root, seen: map[string]string{}, shell: &tools.Shell{Protected: []string{"main", "release/*"}},
+		tools: map[string]tool.Tool{}, ends: make(chan tool.JobEnd, 100),
+	}
 	for _, tl := range tools.Core(s.shell, "") {
 		s.tools[tl.Name] = tl
 	}
@@ -97,7 +100,10 @@ func (s *session) call(name string, a args) (tool.Tool, *tool.Call) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return tl, &tool.Call{Name: name, Args: checked, Env: s.env, Cwd: s.cwd, Mode: s.mode, Answer: "the second", Seen: s.seen, Progress: func(string) {}, Finished: func(end tool.JobEnd) { s.ends <- end }}
+	return tl, &tool.Call{
+		Name: name, Args: checked, Env: s.env, Cwd: s.cwd, Mode: s.mode, Answer: "the second", Seen: s.seen,
+		Progress: func(string) {}, Finished: func(end tool.JobEnd) { s.ends <- end },
+	}
 }
 
 func (s *session) try(ctx context.Context, name string, a args) (tool.Result, error) {
@@ -226,16 +232,24 @@ func TestGolden(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.put("p.png", picture.String())
-	s.put("n.ipynb", `{"cells":[{"cell_type":"code","source":"x = 1","outputs":[],"metadata":{},"execution_count":null}],"nbformat":4,"nbformat_minor":4,"metadata":{}}`)
+	s.put("n.ipynb", `{"cells":[{"cell_type":"code","source":"x = `+
+		`1","outputs":[],"metadata":{},"execution_count":null}],"nbformat":4,"nbformat_minor":4,"metadata":{}}`)
 	s.put("a.txt", "one\ntwo\nthree\n")
 	at := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
-	s.env.History = said{{Seq: 1, Time: at, Who: "person", Text: "which bird?"}, {Seq: 2, Time: at, Who: "model", Text: "looking"}, {Seq: 3, Time: at, Who: "bash", Call: "c1", Text: "the heron is blue"}}
+	s.env.History = said{
+		{Seq: 1, Time: at, Who: "person", Text: "which bird?"},
+		{Seq: 2, Time: at, Who: "model", Text: "looking"},
+		{Seq: 3, Time: at, Who: "bash", Call: "c1", Text: "the heron is blue"},
+	}
 	used := map[string]map[string]bool{}
 	for _, g := range []struct{ tool, args, want string }{
 		{"read_file", `{"path":"a.txt"}`, "     1\tone\n     2\ttwo\n     3\tthree"},
 		{"read_file", `{"file_path":"a.txt","offset":"2","limit":1}`, "     2\ttwo\n[lines 2-2 of 3; read on with offset 3]"},
 		{"write_file", `{"path":"new/c.txt","content":"hello\n"}`, "created new/c.txt: 6 B, 1 line"},
-		{"edit_file", `{"path":"a.txt","edits":[{"old_string":"two","new_string":"2"},{"old_string":"e","new_string":"E","replace_all":true}]}`, "a.txt: 4 replacements"},
+		{
+			"edit_file", `{"path":"a.txt","edits":[{"old_string":"two","new_string":"2"},{"old_string":"e","new_string":"E","replace_all":true}]}`,
+			"a.txt: 4 replacements",
+		},
 		{"edit_file", `{"path":"new/c.txt","old_str":"hello","new_str":"bye"}`, "new/c.txt: 1 replacement"},
 		{"list_files", `{}`, "a.txt  12 B"},
 		{"list_files", `{"path":"sub","depth":1}`, "b.go  12 B"},
@@ -252,7 +266,10 @@ func TestGolden(t *testing.T) {
 		{"bash", `{"command":"echo y","network":"example.com","outside":true}`, "y\n[exit code 0]"},
 		{"jobs", `{"action":"list"}`, "job 1: running"},
 		{"jobs", `{"action":"feed","id":1,"input":"ping\n"}`, "ping\n[sent 5 bytes]\n[job 1 running"},
-		{"jobs", `{"action":"wait","id":1,"pattern":"never","seconds":1}`, "[no new output]\n[waited 1s and the pattern has not come]\n[job 1 running"},
+		{
+			"jobs", `{"action":"wait","id":1,"pattern":"never","seconds":1}`,
+			"[no new output]\n[waited 1s and the pattern has not come]\n[job 1 running",
+		},
 		{"bash", `{"command":"echo hello; read -r x","tty":true}`, "hello\n[still running as job 2;"},
 		{"jobs", `{"action":"feed","id":2,"keys":["enter"]}`, "[job 2 ended after"},
 		{"jobs", `{"action":"read","job_id":"1"}`, "[job 1 running"},
@@ -260,7 +277,11 @@ func TestGolden(t *testing.T) {
 		{"delete_file", `{"path":"../new/c.txt"}`, "To bring it back: write_file with path new/c.txt and blob sha256-"},
 		{"todo", `{"items":[{"text":"read  it","state":"done"},{"text":"mend it","state":"doing"}]}`, "0 open, 1 doing, 1 done."},
 		{"view_image", `{"path":"../p.png","crop":[0,0,1,1]}`, "p.png: 2 by 2 pixels; shown is 1 by 1"},
-		{"render", `{"title":"Sizes","markdown":"Some *text*.","table":{"head":["a","b"],"rows":[["1","2"]]},"chart":{"kind":"bar","labels":["x"],"series":[{"values":[3]}]},"image":"../p.png","save_to":"../new/r.html"}`, "The person sees it: text, a table of 1 row, a bar chart, an image. It is also in new/r.html."},
+		{
+			"render", `{"title":"Sizes","markdown":"Some *text*.","table":{"head":["a","b"],"rows":[["1","2"]]},"chart":{"kind":"bar",` +
+				`"labels":["x"],"series":[{"values":[3]}]},"image":"../p.png","save_to":"../new/r.html"}`,
+			"The person sees it: text, a table of 1 row, a bar chart, an image. It is also in new/r.html.",
+		},
 		{"notebook_edit", `{"path":"../n.ipynb","action":"show"}`, "## Cell 1 (code)\nx = 1\n"},
 		{"notebook_edit", `{"path":"../n.ipynb","action":"insert","cell":2,"type":"markdown","source":"# Then"}`, "cell 2: insert"},
 		{"git", `{"action":"commit","paths":["../a.txt","."],"message":"Begin"}`, "Begin"},
@@ -275,7 +296,10 @@ func TestGolden(t *testing.T) {
 		{"history", `{"words":"Heron BLUE"}`, "#3 2026-11-22 10:00 bash:\nthe heron is blue"},
 		{"history", `{"call":"c1"}`, "#3 2026-11-22 10:00 bash:\nthe heron is blue"},
 		{"history", `{"at":3,"around":1}`, "#2 2026-11-22 10:00 model:\nlooking\n\n#3 "},
-		{"write_file", `{"path":"../new/c.txt","blob":"sha256-abc6fd595fc079d3114d4b71a4d84b1d1d0f79df1e70f8813212f2a65d8916df"}`, "created new/c.txt: 4 B"},
+		{
+			"write_file", `{"path":"../new/c.txt","blob":"sha256-abc6fd595fc079d3114d4b71a4d84b1d1d0f79df1e70f8813212f2a65d8916df"}`,
+			"created new/c.txt: 4 B",
+		},
 	} {
 		tl := s.tools[g.tool]
 		checked, err := tl.Check(json.RawMessage(g.args))
@@ -310,16 +334,19 @@ func TestGolden(t *testing.T) {
 // TestSchemas holds schemas against what the tools ask for.
 func TestSchemas(t *testing.T) {
 	want := map[string]struct{ required, optional []string }{
-		"read_file":     {[]string{"path"}, []string{"offset", "limit"}},
-		"write_file":    {[]string{"path"}, []string{"content", "blob"}},
-		"edit_file":     {[]string{"path", "edits"}, nil},
-		"delete_file":   {[]string{"path"}, nil},
-		"list_files":    {nil, []string{"path", "depth"}},
-		"find_files":    {[]string{"pattern"}, []string{"path"}},
-		"search_files":  {[]string{"pattern"}, []string{"path", "glob", "ignore_case", "context", "max"}},
-		"bash":          {[]string{"command"}, []string{"timeout", "background", "keep", "interactive", "tty", "network", "outside"}},
-		"jobs":          {[]string{"action"}, []string{"id", "input", "keys", "pattern", "seconds"}},
-		"git":           {[]string{"action"}, []string{"paths", "ref", "to", "name", "message", "remote", "url", "path", "staged", "stat", "max", "amend", "force"}},
+		"read_file":    {[]string{"path"}, []string{"offset", "limit"}},
+		"write_file":   {[]string{"path"}, []string{"content", "blob"}},
+		"edit_file":    {[]string{"path", "edits"}, nil},
+		"delete_file":  {[]string{"path"}, nil},
+		"list_files":   {nil, []string{"path", "depth"}},
+		"find_files":   {[]string{"pattern"}, []string{"path"}},
+		"search_files": {[]string{"pattern"}, []string{"path", "glob", "ignore_case", "context", "max"}},
+		"bash":         {[]string{"command"}, []string{"timeout", "background", "keep", "interactive", "tty", "network", "outside"}},
+		"jobs":         {[]string{"action"}, []string{"id", "input", "keys", "pattern", "seconds"}},
+		"git": {[]string{"action"}, []string{
+			"paths", "ref", "to", "name",
+			"message", "remote", "url", "path", "staged", "stat", "max", "amend", "force",
+		}},
 		"view_image":    {[]string{"path"}, []string{"crop"}},
 		"notebook_edit": {[]string{"path", "action"}, []string{"cell", "source", "type"}},
 		"render":        {[]string{"title"}, []string{"markdown", "table", "chart", "image", "save_to"}},
@@ -434,9 +461,14 @@ func TestEffects(t *testing.T) {
 		{"find_files", args{"pattern": "*"}, []tool.Effect{{Kind: tool.Read, Path: s.path("real")}}},
 		{"find_files", args{"pattern": "/etc/*.conf"}, []tool.Effect{{Kind: tool.Read, Path: "/etc"}}},
 		{"search_files", args{"pattern": "x", "path": ".."}, []tool.Effect{{Kind: tool.Read, Path: s.env.Root}}},
-		{"bash", args{"command": "rm -rf x"}, []tool.Effect{{Kind: tool.Execute, Dir: s.path("real"), Text: "rm -rf x"}, {Kind: tool.Write, Path: s.path("real/x")}}},
+		{"bash", args{"command": "rm -rf x"}, []tool.Effect{
+			{Kind: tool.Execute, Dir: s.path("real"), Text: "rm -rf x"},
+			{Kind: tool.Write, Path: s.path("real/x")},
+		}},
 		{"bash", args{"command": "cat ../link/f"}, []tool.Effect{
-			{Kind: tool.Execute, Dir: s.path("real"), Text: "cat ../link/f", Class: tool.ProvenRead}, {Kind: tool.Read, Path: s.path("link/f")}, {Kind: tool.Read, Path: s.path("real/f")},
+			{Kind: tool.Execute, Dir: s.path("real"), Text: "cat ../link/f", Class: tool.ProvenRead},
+			{Kind: tool.Read, Path: s.path("link/f")},
+			{Kind: tool.Read, Path: s.path("real/f")},
 		}},
 		{"bash", args{"command": "mkdir d && ls", "network": []any{"example.com"}, "outside": true}, []tool.Effect{
 			{Kind: tool.Execute, Dir: s.path("real"), Text: "mkdir d", Class: tool.ProvenInside},

@@ -41,7 +41,8 @@ func (s *session) feed(input, pattern string, keys ...string) string {
 func TestTerminal(t *testing.T) {
 	s := newSession(t)
 	before := s.run("bash", args{"command": `echo "TERM is ${TERM-unset}"`})
-	says(t, s.on("stty size; tty; echo $TERM; test -t 0 && test -t 1 && test -t 2 && echo all"), "40 120\n/dev/pts/", "\nxterm-256color\nall\n[exit code 0]")
+	says(t, s.on("stty size; tty; echo $TERM; test -t 0 && test -t 1 && test -t 2 && echo all"),
+		"40 120\n/dev/pts/", "\nxterm-256color\nall\n[exit code 0]")
 	says(t, s.on("cd /; exit 3"), "[exit code 3]\n[now in /]")
 	if after := s.run("bash", args{"command": `echo "TERM is ${TERM-unset}"`}); after != before {
 		t.Errorf("before the terminal %q, after it %q", before, after)
@@ -80,7 +81,8 @@ func TestScrolled(t *testing.T) {
 // TestQuestionsToTheTerminal are answered: where the cursor is, and what the terminal is.
 func TestQuestionsToTheTerminal(t *testing.T) {
 	s := newSession(t)
-	says(t, s.on(`stty -echo -icanon; printf 'abc\033[6n'; IFS= read -rsd R where; printf '\033[c'; IFS= read -rsd c what; printf '%q %q\n' "$where" "$what"`),
+	says(t, s.on(`stty -echo -icanon; printf 'abc\033[6n'; IFS= read -rsd R where; printf '\033[c'; IFS= read -rsd c what; printf '%q %q\n' `+
+		`"$where" "$what"`),
 		`'\E[1;4' $'\E[?6`)
 }
 

@@ -44,7 +44,8 @@ type habit struct {
 func habits() []habit {
 	return []habit{
 		{target: "bash", names: []string{
-			"Bash", "Shell", "shell", "exec_command", "run_command", "run_terminal_cmd", "run_shell_command", "execute_command", "local_shell", "terminal", "execute_bash",
+			"Bash", "Shell", "shell", "exec_command", "run_command", "run_terminal_cmd", "run_shell_command", "execute_command", "local_shell",
+			"terminal", "execute_bash",
 		}},
 		{target: "read_file", names: []string{"Read", "ReadFile", "view", "cat", "read", "open_file", "View"}},
 		{target: "write_file", names: []string{"Write", "WriteFile", "create_file", "write", "write_to_file", "save_file"}},
@@ -244,7 +245,8 @@ func commandLine(list []any) string {
 	for _, v := range list {
 		words = append(words, fmt.Sprint(v))
 	}
-	if len(words) == 3 && slices.Contains([]string{"bash", "sh", "zsh", "/bin/bash", "/bin/sh"}, words[0]) && slices.Contains([]string{"-c", "-lc"}, words[1]) {
+	if len(words) == 3 && slices.Contains([]string{"bash", "sh", "zsh", "/bin/bash", "/bin/sh"}, words[0]) &&
+		slices.Contains([]string{"-c", "-lc"}, words[1]) {
 		return words[2]
 	}
 	for i, w := range words {
@@ -294,12 +296,16 @@ func mendSearch(args map[string]any) {
 			args["glob"] = "*." + suffix(kind)
 		}
 	}
-	drop(args, "-i", "-n", "-A", "-B", "-C", "context_lines", "type", "output_mode", "case_sensitive", "multiline", "recursive", "fixed_strings")
+	drop(args, "-i", "-n", "-A", "-B", "-C", "context_lines", "type",
+		"output_mode", "case_sensitive", "multiline", "recursive", "fixed_strings")
 }
 
 // suffix is how names of files of a type end, as ripgrep names types.
 func suffix(kind string) string {
-	ends := map[string]string{"python": "py", "javascript": "js", "typescript": "ts", "rust": "rs", "ruby": "rb", "markdown": "md", "golang": "go"}
+	ends := map[string]string{
+		"python": "py", "javascript": "js",
+		"typescript": "ts", "rust": "rs", "ruby": "rb", "markdown": "md", "golang": "go",
+	}
 	if end, ok := ends[kind]; ok {
 		return end
 	}

@@ -69,20 +69,35 @@ func TestHabitsCostNoTurn(t *testing.T) {
 		{"ReadFile", `{"path":"a.go","offset":0}`, `read_file {"path":"a.go"}`},
 		{"Write", `{"file_path":"a.go","content":"x"}`, `write_file {"content":"x","path":"a.go"}`},
 		{"create_file", `{"filePath":"a.go","contents":"x"}`, `write_file {"content":"x","path":"a.go"}`},
-		{"Edit", `{"file_path":"a","old_string":"x","new_string":"y","replace_all":true}`, `edit_file {"edits":[{"new_string":"y","old_string":"x","replace_all":true}],"path":"a"}`},
+		{
+			"Edit", `{"file_path":"a","old_string":"x","new_string":"y","replace_all":true}`,
+			`edit_file {"edits":[{"new_string":"y","old_string":"x","replace_all":true}],"path":"a"}`,
+		},
 		{"str_replace", `{"path":"a","old_str":"x","new_str":"y"}`, `edit_file {"edits":[{"new_string":"y","old_string":"x"}],"path":"a"}`},
-		{"MultiEdit", `{"file_path":"a","edits":[{"old_string":"x","new_string":"y"}]}`, `edit_file {"edits":[{"new_string":"y","old_string":"x"}],"path":"a"}`},
+		{
+			"MultiEdit", `{"file_path":"a","edits":[{"old_string":"x","new_string":"y"}]}`,
+			`edit_file {"edits":[{"new_string":"y","old_string":"x"}],"path":"a"}`,
+		},
 		{"str_replace_editor", `{"command":"view","path":"/w/a","view_range":[1,5]}`, `read_file {"limit":5,"offset":1,"path":"/w/a"}`},
 		{"str_replace_based_edit_tool", `{"command":"create","path":"a","file_text":"x"}`, `write_file {"content":"x","path":"a"}`},
-		{"str_replace_based_edit_tool", `{"command":"str_replace","path":"a","old_str":"x"}`, `edit_file {"edits":[{"new_string":"","old_string":"x"}],"path":"a"}`},
+		{
+			"str_replace_based_edit_tool", `{"command":"str_replace","path":"a","old_str":"x"}`,
+			`edit_file {"edits":[{"new_string":"","old_string":"x"}],"path":"a"}`,
+		},
 		{"str_replace_editor", `{"command":"undo_edit","path":"a"}`, `command "undo_edit" is not one of view, create, str_replace`},
 		{
 			"apply_patch", `{"input":"*** Begin Patch\n*** Update File: a.go\n@@ func\n one\n-two\n+2\n three\n*** End Patch"}`,
 			`edit_file {"edits":[{"new_string":"one\n2\nthree","old_string":"one\ntwo\nthree"}],"path":"a.go"}`,
 		},
-		{"apply_patch", `{"patch":"*** Begin Patch\n*** Add File: a.go\n+one\n+two\n*** End Patch"}`, `write_file {"content":"one\ntwo\n","path":"a.go"}`},
+		{
+			"apply_patch", `{"patch":"*** Begin Patch\n*** Add File: a.go\n+one\n+two\n*** End Patch"}`,
+			`write_file {"content":"one\ntwo\n","path":"a.go"}`,
+		},
 		{"apply_patch", `{"input":"*** Begin Patch\n*** Delete File: a\n*** Delete File: b\n*** End Patch"}`, `one file at a time`},
-		{"Grep", `{"pattern":"x","path":"src","output_mode":"content","-i":true,"-n":true,"-A":2,"-B":3}`, `search_files {"context":3,"ignore_case":true,"path":"src","pattern":"x"}`},
+		{
+			"Grep", `{"pattern":"x","path":"src","output_mode":"content","-i":true,"-n":true,"-A":2,"-B":3}`,
+			`search_files {"context":3,"ignore_case":true,"path":"src","pattern":"x"}`,
+		},
 		{"Grep", `{"pattern":"x","type":"python","head_limit":20}`, `search_files {"glob":"*.py","max":20,"pattern":"x"}`},
 		{"grep_search", `{"query":"x","include_pattern":"*.ts"}`, `unknown field "include_pattern"`},
 		{"grep_search", `{"query":"x","include":"*.ts","case_sensitive":false}`, `search_files {"glob":"*.ts","ignore_case":true,"pattern":"x"}`},
@@ -90,7 +105,8 @@ func TestHabitsCostNoTurn(t *testing.T) {
 		{"LS", `{"path":"/w","ignore":["x"]}`, `list_files {"path":"/w"}`},
 		{"list_dir", `{"dir_path":"src"}`, `list_files {"path":"src"}`},
 		{
-			"TodoWrite", `{"todos":[{"content":"a","status":"in_progress","activeForm":"doing a"},{"content":"b","status":"pending","id":"2","priority":"high"}]}`,
+			"TodoWrite", `{"todos":[{"content":"a","status":"in_progress","activeForm":"doing ` +
+				`a"},{"content":"b","status":"pending","id":"2","priority":"high"}]}`,
 			`todo {"items":[{"state":"doing","text":"a"},{"state":"open","text":"b"}]}`,
 		},
 		{"update_plan", `{"explanation":"so","plan":[{"step":"a","status":"completed"}]}`, `todo {"items":[{"state":"done","text":"a"}]}`},
@@ -100,7 +116,8 @@ func TestHabitsCostNoTurn(t *testing.T) {
 		{"KillShell", `{"shell_id":"1"}`, `jobs {"action":"kill","id":"1"}`},
 		{"write_stdin", `{"session_id":1,"chars":"y\n","yield_time_ms":100}`, `jobs {"action":"feed","id":"1","input":"y\n"}`},
 	} {
-		if got := meant(t, tt.name, tt.args); got != tt.want && !strings.Contains(got, tt.want) || strings.HasPrefix(tt.want, got) && got != tt.want {
+		if got := meant(t, tt.name, tt.args); got != tt.want && !strings.Contains(got, tt.want) ||
+			strings.HasPrefix(tt.want, got) && got != tt.want {
 			t.Errorf("%s %s\n got %s\nwant %s", tt.name, tt.args, got, tt.want)
 		}
 	}

@@ -98,6 +98,7 @@ func shared(name string) bool {
 	case "_", "PWD", "SHLVL", "INSPAN_CALL", "GIT_OPTIONAL_LOCKS", "GIT_CONFIG_COUNT":
 		return false
 	}
-	return !strings.HasPrefix(name, "__inspan") && !strings.HasPrefix(name, "GIT_CONFIG_KEY_") && !strings.HasPrefix(name, "GIT_CONFIG_VALUE_") &&
+	return !strings.HasPrefix(name, "__inspan") && !strings.HasPrefix(name, "GIT_CONFIG_KEY_") &&
+		!strings.HasPrefix(name, "GIT_CONFIG_VALUE_") &&
 		variable.FindString(name) == name
 }

@@ -41,7 +41,10 @@ func (s *session) did(name string, a args) tool.Result {
 // once, and the model in the first result that shows it.
 func TestJobEnds(t *testing.T) {
 	s := newSession(t)
-	r := s.did("bash", args{"command": "until [ -e go ]; do sleep 0.02; done; printf 'one\\nlast \\033[1mline\\033[m\\n\\n'; exit 3", "background": true})
+	r := s.did("bash", args{
+		"command":    "until [ -e go ]; do sleep 0.02; done; printf 'one\\nlast \\033[1mline\\033[m\\n\\n'; exit 3",
+		"background": true,
+	})
 	if r.Job == nil || r.Job.ID != "1" || !strings.HasPrefix(r.Job.Command, "until ") || r.Exit != nil || len(r.Told) > 0 {
 		t.Errorf("the beginning: %+v", r)
 	}
@@ -75,7 +78,10 @@ func TestJobEnds(t *testing.T) {
 // TestWait waits in one call for an end, for a text and for a time.
 func TestWait(t *testing.T) {
 	s := newSession(t)
-	s.did("bash", args{"command": "for f in a b c; do until [ -e $f ]; do sleep 0.02; done; printf 'now (%s' $f; echo ')'; done", "background": true})
+	s.did("bash", args{
+		"command":    "for f in a b c; do until [ -e $f ]; do sleep 0.02; done; printf 'now (%s' $f; echo ')'; done",
+		"background": true,
+	})
 	later := func(name string) {
 		time.AfterFunc(300*time.Millisecond, func() { _ = os.WriteFile(s.path(name), nil, 0o644) })
 	}
@@ -83,7 +89,8 @@ func TestWait(t *testing.T) {
 	says(t, s.run("jobs", args{"action": "wait", "id": "1", "pattern": `^now \(a\)$`, "seconds": 20}), "now (a)\n[job 1 running")
 	later("b")
 	says(t, s.run("jobs", args{"action": "wait", "pattern": "now (b", "seconds": 20}), "now (b", "[job 1 running") // no expression, so a text
-	if got := s.run("jobs", args{"action": "wait", "pattern": "now .a", "seconds": 1}); !strings.Contains(got, "[waited 1s and the pattern has not come]\n[job 1 running") {
+	if got := s.run("jobs", args{"action": "wait", "pattern": "now .a", "seconds": 1}); !strings.Contains(got,
+		"[waited 1s and the pattern has not come]\n[job 1 running") {
 		t.Errorf("it was found in output that is old: %s", got)
 	}
 	later("c")
@@ -125,7 +132,10 @@ func TestPatternInAFlood(t *testing.T) {
 // TestFeedAnswers returns what a program says to what it is told, however long it thinks.
 func TestFeedAnswers(t *testing.T) {
 	s := newSession(t)
-	s.did("bash", args{"command": "echo hello; while read -r line; do [ $line = slow ] && sleep 1; echo \"got $line\"; done", "background": true})
+	s.did("bash", args{
+		"command":    "echo hello; while read -r line; do [ $line = slow ] && sleep 1; echo \"got $line\"; done",
+		"background": true,
+	})
 	says(t, s.run("jobs", args{"action": "feed", "input": "one\n"}), "got one\n[sent 4 bytes]\n[job 1 running")
 	says(t, s.run("jobs", args{"action": "feed", "input": "slow\n"}), "got slow\n")
 	says(t, s.run("jobs", args{"action": "feed", "input": "two\nslow\n", "pattern": "got slow", "seconds": 20}), "got two\ngot slow\n")

@@ -70,10 +70,12 @@ func (sh *Shell) plan(ctx context.Context, c *tool.Call, in bashArgs) plan {
 		out.makes, out.writes = true, !pushes
 	case makes:
 		out.outside = true
-		out.effects = append(out.effects, tool.Effect{Kind: tool.External, Text: "make a repository, whose settings and hooks git follows" + unasked(c, in, out.effects)})
+		what := "make a repository, whose settings and hooks git follows" + unasked(c, in, out.effects)
+		out.effects = append(out.effects, tool.Effect{Kind: tool.External, Text: what})
 	}
 	if in.Outside {
-		out.effects = append(out.effects, tool.Effect{Kind: tool.External, Text: "run it outside of the sandbox" + runsHooks(ctx, c.Env, out.effects)})
+		what := "run it outside of the sandbox" + runsHooks(ctx, c.Env, out.effects)
+		out.effects = append(out.effects, tool.Effect{Kind: tool.External, Text: what})
 	}
 	if in.Keep {
 		out.effects = append(out.effects, tool.Effect{Kind: tool.Keep, Text: in.Command})
@@ -243,7 +245,10 @@ func inertRepository(ctx context.Context, env tool.Env) error {
 	if err != nil {
 		return err
 	}
-	for _, path := range []string{filepath.Join(dir, "config.worktree"), filepath.Join(common, "config.worktree"), filepath.Join(common, "config")} {
+	for _, path := range []string{
+		filepath.Join(dir, "config.worktree"),
+		filepath.Join(common, "config.worktree"), filepath.Join(common, "config"),
+	} {
 		text, err := readSmall(ctx, env, path)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue

@@ -50,7 +50,11 @@ func TestBox(t *testing.T) {
 		{"ask", args{"command": "ls", "network": []any{"example.com"}}, tool.Box{Level: workspace, Hosts: []string{"example.com"}}},
 		{"ask", args{"command": "ls", "outside": true}, tool.Box{Level: none}},
 		{"ask", args{"command": "git init sub"}, tool.Box{Level: workspace, Git: true, Init: true}},
-		{"auto", args{"command": "mkdir -p new && git init -q -b main new && git config user.email a@b && git add -A"}, tool.Box{Level: workspace, Write: []string{s.path("new")}, Git: true, Init: true}},
+		{
+			"auto",
+			args{"command": "mkdir -p new && git init -q -b main new && git config user.email a@b && git add -A"},
+			tool.Box{Level: workspace, Write: []string{s.path("new")}, Git: true, Init: true},
+		},
 		{"ask", args{"command": "git init --template=x sub"}, tool.Box{Level: none}},
 		{"ask", args{"command": "git init sub && ./x"}, tool.Box{Level: none}},
 		{"auto", args{"command": "(D=$(mktemp -d); cd $D && git init -q .)"}, tool.Box{Level: workspace, Git: true, Init: true}},
@@ -132,20 +136,32 @@ func TestRepositoryIsForPlainGit(t *testing.T) {
 	s.mode = "yes"
 	for want, lines := range map[bool][]string{
 		true: {
-			"git tag v1", "git add -A", "echo z > z && git add z && git commit -m z", `git commit -m "$(cat z)"`, `git commit -qm "$(printf %s a)" && git status`, "git switch -c b2", "git checkout -b b3 && touch y", "git branch -C b2 b4",
-			"git rebase b2", "git stash", "git stash pop", "git worktree list; git notes list; git gc", "git commit -m x 2>&1 | tail -5", "git clean -fd", "git cherry-pick b2", "git rm --cached x", "git merge --no-edit b2", "cd . && git reset -q",
-			"git fetch origin", "git push -u origin b2", "git -c user.name=x -c user.email=x@y commit -m z", "git -c init.defaultBranch=m -c commit.gpgsign=false tag v2",
-			"git filter-branch -f --index-filter 'git rm -q --cached --ignore-unmatch x' HEAD >/dev/null 2>&1; git status", "git filter-branch --msg-filter 'sed s/a/b/' -- --all",
-			`for i in 1 2 3; do echo $i > f$i; git add f$i; git commit -qm "c$i"; done`, "git add -A; git commit -m x > log.txt 2>&1; cat log.txt", `M=hello; git commit -m "$M"`, "git -c core.editor=true commit -m a",
-			"GIT_AUTHOR_DATE='2020-01-01 10:00' GIT_COMMITTER_DATE=2020-01-01 git commit -m b", "GIT_EDITOR=true git commit --amend", "for N in a b; do git tag t$N; done", "git rebase b2 > out",
+			"git tag v1", "git add -A", "echo z > z && git add z && git commit -m z", `git commit -m "$(cat z)"`,
+			`git commit -qm "$(printf %s a)" && git status`, "git switch -c b2", "git checkout -b b3 && touch y", "git branch -C b2 b4",
+			"git rebase b2", "git stash", "git stash pop", "git worktree list; git notes list; git gc", "git commit -m x 2>&1 | tail -5",
+			"git clean -fd", "git cherry-pick b2", "git rm --cached x", "git merge --no-edit b2", "cd . && git reset -q",
+			"git fetch origin", "git push -u origin b2", "git -c user.name=x -c user.email=x@y commit -m z",
+			"git -c init.defaultBranch=m -c commit.gpgsign=false tag v2",
+			"git filter-branch -f --index-filter 'git rm -q --cached --ignore-unmatch x' HEAD >/dev/null 2>&1; git status",
+			"git filter-branch --msg-filter 'sed s/a/b/' -- --all",
+			`for i in 1 2 3; do echo $i > f$i; git add f$i; git commit -qm "c$i"; done`, "git add -A; git commit -m x > log.txt 2>&1; cat log.txt",
+			`M=hello; git commit -m "$M"`, "git -c core.editor=true commit -m a",
+			"GIT_AUTHOR_DATE='2020-01-01 10:00' GIT_COMMITTER_DATE=2020-01-01 git commit -m b", "GIT_EDITOR=true git commit --amend",
+			"for N in a b; do git tag t$N; done", "git rebase b2 > out",
 		},
 		false: {
-			"git tag v3; true | ./x", "git status > s", "mkdir -p d", "git -c core.editor=./x commit", "git -C . tag v4", "git --git-dir=.git tag v5", "git --exec-path=. tag v6", "git --work-tree=. tag v7", "./git tag v8", "git rebase --exec ./x b2",
-			"git rebase --exe ./x b2", "git rebase -qx ./x b2", "git rebase -i b2", `git rebase "$x"`, "git add -i", "git add --interactive", "git fetch --upload-pack=./x origin", "git push --receive-pack ./x o", "git push ./bare", "git fetch ext::./x",
-			`git push "$x"`, `git commit -m "$(./x)"`, "GIT_EDITOR=./x git commit", "git bisect run ./x", "git submodule foreach ./x", "git difftool", "git config unset a.b", "eval git tag v9", "git tag v10; git nothing", "sh -c 'git tag; ./x'",
-			"git -c commit.gpgsign=true commit -m x", `git -c user.name="$x" commit -m x`, "git -c user.name=x -c core.editor=./x commit", "git filter-branch --index-filter ./x", "git filter-branch --index-filter 'git rm x; ./x' HEAD",
-			"git filter-branch --setup ./x --index-filter 'git rm x'", `git filter-branch --index-filter "$x"`, "git filter-branch -d /tmp/x --tree-filter true", "git filter-branch --commit-filter true --tree-filter true",
-			"git commit -m x > .git/config", `git commit -m x > "$x"`, "for i in x .git/config; do git commit -m x > $i; done", "for i in x; do git tag t$i; ./x; done", "PATH=.; git tag v12", "git -c core.editor=./true commit", "M=1 git tag v13",
+			"git tag v3; true | ./x", "git status > s", "mkdir -p d", "git -c core.editor=./x commit", "git -C . tag v4",
+			"git --git-dir=.git tag v5", "git --exec-path=. tag v6", "git --work-tree=. tag v7", "./git tag v8", "git rebase --exec ./x b2",
+			"git rebase --exe ./x b2", "git rebase -qx ./x b2", "git rebase -i b2", `git rebase "$x"`, "git add -i", "git add --interactive",
+			"git fetch --upload-pack=./x origin", "git push --receive-pack ./x o", "git push ./bare", "git fetch ext::./x",
+			`git push "$x"`, `git commit -m "$(./x)"`, "GIT_EDITOR=./x git commit", "git bisect run ./x", "git submodule foreach ./x",
+			"git difftool", "git config unset a.b", "eval git tag v9", "git tag v10; git nothing", "sh -c 'git tag; ./x'",
+			"git -c commit.gpgsign=true commit -m x", `git -c user.name="$x" commit -m x`, "git -c user.name=x -c core.editor=./x commit",
+			"git filter-branch --index-filter ./x", "git filter-branch --index-filter 'git rm x; ./x' HEAD",
+			"git filter-branch --setup ./x --index-filter 'git rm x'", `git filter-branch --index-filter "$x"`,
+			"git filter-branch -d /tmp/x --tree-filter true", "git filter-branch --commit-filter true --tree-filter true",
+			"git commit -m x > .git/config", `git commit -m x > "$x"`, "for i in x .git/config; do git commit -m x > $i; done",
+			"for i in x; do git tag t$i; ./x; done", "PATH=.; git tag v12", "git -c core.editor=./true commit", "M=1 git tag v13",
 			"git filter-branch", `git "$x"`, "git-tag v11",
 		},
 	} {
@@ -164,9 +180,12 @@ func TestRemotesNearby(t *testing.T) {
 	s := newSession(t)
 	s.env.Walls = tool.Walls{Read: true, Workspace: true, Hosts: true}
 	for line, asks := range map[string]bool{
-		"git init -q --bare o.git && git clone -q o.git a && cd a && git push -q origin HEAD:x": false, "git clone ../o.git a && cd a && git fetch -q origin": false, "git clone o.git": false,
-		"git clone o.git a && cd a && git push origin x": false, "git push origin x": true, "git init && git push origin x": true, "git clone host:o.git a": true, "git clone o.git a && git push https://example.com/x": true,
-		"git init --bare o.git; git clone o.git a; git -C a remote add b https://example.com/x; git -C a push b": true, "npm install --offline ./x": false, "npm install x": true, "pip install --no-index x": false,
+		"git init -q --bare o.git && git clone -q o.git a && cd a && git push -q origin HEAD:x": false,
+		"git clone ../o.git a && cd a && git fetch -q origin":                                   false, "git clone o.git": false,
+		"git clone o.git a && cd a && git push origin x": false, "git push origin x": true, "git init && git push origin x": true,
+		"git clone host:o.git a": true, "git clone o.git a && git push https://example.com/x": true,
+		"git init --bare o.git; git clone o.git a; git -C a remote add b https://example.com/x; git -C a push b": true,
+		"npm install --offline ./x": false, "npm install x": true, "pip install --no-index x": false,
 	} {
 		network := slices.ContainsFunc(s.effects("bash", args{"command": line}), func(e tool.Effect) bool { return e.Kind == tool.Network })
 		if network != asks {
@@ -182,7 +201,8 @@ func TestReadersDoNotInherit(t *testing.T) {
 	s.env.Walls = tool.Walls{Read: true, Workspace: true}
 	procs := &spy{Procs: s.env.Procs}
 	s.env.Procs = procs
-	s.run("bash", args{"command": "export MINE=1 GIT_DIR=/x BASH_ENV=/x LESSOPEN=x GREP_OPTIONS=-r LD_PRELOAD= PATH=./bin:" + s.path("bin") + ":$PATH"})
+	s.run("bash", args{"command": "export MINE=1 GIT_DIR=/x BASH_ENV=/x LESSOPEN=x GREP_OPTIONS=-r LD_PRELOAD= PATH=./bin:" +
+		s.path("bin") + ":$PATH"})
 	s.run("bash", args{"command": "ls"})
 	env := procs.vars[len(procs.vars)-1]
 	joined := "\n" + strings.Join(env, "\n") + "\n"
@@ -207,7 +227,8 @@ func TestHomeOfCommands(t *testing.T) {
 	procs := &spy{Procs: s.env.Procs}
 	s.env.Procs, s.mode = procs, "auto"
 	gitRepository(t, s.env.Root)
-	s.run("bash", args{"command": "export HOME=$PWD/made XDG_CONFIG_HOME=$PWD GIT_AUTHOR_NAME=me DOCKER_CONFIG=$PWD npm_config_prefix=$PWD MINE=1 PATH=/tmp/x:$PATH; mkdir made; echo found > made/f"})
+	s.run("bash", args{"command": "export HOME=$PWD/made XDG_CONFIG_HOME=$PWD GIT_AUTHOR_NAME=me DOCKER_CONFIG=$PWD npm_config_prefix=$PWD " +
+		"MINE=1 PATH=/tmp/x:$PATH; mkdir made; echo found > made/f"})
 	inherited := func(line string) string {
 		s.run("bash", args{"command": line})
 		return "\n" + strings.Join(procs.vars[len(procs.vars)-1], "\n") + "\n"
@@ -227,7 +248,10 @@ func TestHomeOfCommands(t *testing.T) {
 		t.Errorf("an ordinary command gets %s", got)
 	}
 	says(t, s.run("bash", args{"command": "cat ~/f"}), "found")
-	for line, want := range map[string]string{"cat ~/f": s.path("made/f"), `cat "$HOME/f"`: s.path("made/f"), "cd; cat f": s.path("made/f"), "echo x > ~/g": s.path("made/g")} {
+	for line, want := range map[string]string{
+		"cat ~/f":       s.path("made/f"),
+		`cat "$HOME/f"`: s.path("made/f"), "cd; cat f": s.path("made/f"), "echo x > ~/g": s.path("made/g"),
+	} {
 		effects := s.effects("bash", args{"command": line})
 		reaches := slices.ContainsFunc(effects, func(e tool.Effect) bool { return e.Path == want })
 		proven := !slices.ContainsFunc(effects, func(e tool.Effect) bool { return e.Kind == tool.Execute && e.Class == tool.Unproven })

@@ -124,7 +124,8 @@ func part(p web.Fetched, in fetchArgs) (string, error) {
 	if in.Find != "" {
 		found, ok := web.Find(s, in.Find)
 		if !ok {
-			return fmt.Sprintf("[no passage of the page has any of these words: %s; without find it shows all %s]", in.Find, text.Count(len(s), "byte")), nil
+			return fmt.Sprintf("[no passage of the page has any of these words: %s; without find it shows all %s]",
+				in.Find, text.Count(len(s), "byte")), nil
 		}
 		if len(found) > limit {
 			found = cutLine(found, limit) + "\n[cut here; give more words, or read from the offset of a passage]"

@@ -48,7 +48,10 @@ func (c *caller) call(tl tool.Tool, args map[string]any) *tool.Call {
 	if err != nil {
 		c.t.Fatalf("%s %v: %v", tl.Name, args, err)
 	}
-	return &tool.Call{ID: "call-1", Key: "key-1", Session: "session-1", Name: tl.Name, Args: checked, Env: c.env, Cwd: c.env.Root, Seen: c.seen, Progress: func(string) {}}
+	return &tool.Call{
+		ID: "call-1", Key: "key-1", Session: "session-1", Name: tl.Name,
+		Args: checked, Env: c.env, Cwd: c.env.Root, Seen: c.seen, Progress: func(string) {},
+	}
 }
 
 // run returns the text of a result, or of an error with "error: " before it.
@@ -101,13 +104,15 @@ func TestWebFetch(t *testing.T) {
 			fmt.Fprint(w, strings.Repeat("é", 40_000))
 		default:
 			w.Header().Set("Content-Type", "text/html; charset=utf-8")
-			fmt.Fprint(w, "<title>Herons</title><meta name=author content=Ines><meta name=date content=2026-01-02><main><h1>Herons</h1><p>first heron"+strings.Repeat("<p>ünremarkable line", 3000)+"<h2>End</h2><p>the last stork</main>")
+			fmt.Fprint(w, "<title>Herons</title><meta name=author content=Ines><meta name=date content=2026-01-02><main><h1>Herons</h1><p>first "+
+				"heron"+strings.Repeat("<p>ünremarkable line", 3000)+"<h2>End</h2><p>the last stork</main>")
 		}
 	}))
 	defer s.Close()
 	tl := webFetch(&web.Cache{})
 	first := c.run(tl, map[string]any{"url": s.URL + "/page#x"})
-	holds(t, "first", first, "Title: Herons\nAddress: "+s.URL+"/page\nBy: Ines\nPublished: 2026-01-02\nFetched: ", " UTC\n\n# Herons\n\nfirst heron", "; read on with from ")
+	holds(t, "first", first, "Title: Herons\nAddress: "+s.URL+"/page\nBy: Ines\nPublished: 2026-01-02\nFetched: ",
+		" UTC\n\n# Herons\n\nfirst heron", "; read on with from ")
 	if len(first) > 21_000 {
 		t.Errorf("the first part is %d bytes", len(first))
 	}
@@ -138,13 +143,16 @@ func TestWebFetch(t *testing.T) {
 	} else {
 		holds(t, "find", found, "Title: Herons", "under End]\nthe last stork")
 	}
-	holds(t, "find nothing", c.run(tl, map[string]any{"url": s.URL + "/page", "find": "ibis"}), "no passage of the page has any of these words: ibis")
+	holds(t, "find nothing", c.run(tl, map[string]any{"url": s.URL + "/page", "find": "ibis"}),
+		"no passage of the page has any of these words: ibis")
 	holds(t, "find much", c.run(tl, map[string]any{"url": s.URL + "/page", "find": "line", "max_bytes": 300}), "[cut here; give more words")
-	holds(t, "too far", c.run(tl, map[string]any{"url": s.URL + "/page", "from": 1 << 30}), "error: from is 1073741824, but the text has only ")
+	holds(t, "too far", c.run(tl, map[string]any{"url": s.URL + "/page", "from": 1 << 30}),
+		"error: from is 1073741824, but the text has only ")
 	if asked != 1 {
 		t.Errorf("the page was fetched %d times", asked)
 	}
-	if got := c.run(tl, map[string]any{"url": s.URL + "/max", "max_bytes": 1 << 20}); len(got) > 28_500 || strings.ContainsRune(got, '\ufffd') {
+	if got := c.run(tl, map[string]any{"url": s.URL + "/max", "max_bytes": 1 << 20}); len(got) > 28_500 ||
+		strings.ContainsRune(got, '\ufffd') {
 		t.Errorf("much: %d bytes", len(got))
 	}
 	holds(t, "one byte", c.run(tl, map[string]any{"url": s.URL + "/max", "from": 1, "max_bytes": 1}), "\né\n[bytes 0-2 of 80000")
@@ -165,7 +173,8 @@ func TestWebFetch(t *testing.T) {
 		"http://example.com/a":              "network example.com, network www.example.com",
 		"https://github.com/a/b/blob/c/d.e": "network raw.githubusercontent.com, network www.raw.githubusercontent.com",
 		"http://127.0.0.1:8080/":            "network 127.0.0.1",
-		"gopher://example.com":              `error: its arguments are not valid: address "gopher://example.com": has the scheme "gopher"; only http and https can be fetched`,
+		"gopher://example.com": `error: its arguments are not valid: address "gopher://example.com": has the scheme "gopher"; ` +
+			`only http and https can be fetched`,
 	} {
 		if got := c.effects(tl, map[string]any{"url": address}); got != want {
 			t.Errorf("%s: %s", address, got)
@@ -198,7 +207,10 @@ func TestWebSearch(t *testing.T) {
 		}
 		var list []map[string]any
 		for i := range 30 {
-			list = append(list, map[string]any{"url": fmt.Sprintf("https://a.test/%d", i), "title": "T", "content": "about\n<b>it</b>", "publishedDate": "2026-01-02T00:00:00"})
+			list = append(list, map[string]any{
+				"url":   fmt.Sprintf("https://a.test/%d", i),
+				"title": "T", "content": "about\n<b>it</b>", "publishedDate": "2026-01-02T00:00:00",
+			})
 		}
 		list[1]["title"], list[1]["content"], list[1]["publishedDate"] = "", "", nil
 		json.NewEncoder(w).Encode(map[string]any{"results": list}) //nolint:errcheck // the client sees it
@@ -206,11 +218,15 @@ func TestWebSearch(t *testing.T) {
 	defer s.Close()
 	tl := webSearch(web.Search{Provider: "searxng", BaseURL: s.URL})
 	got := c.run(tl, map[string]any{"query": " heron  bird "})
-	holds(t, "search", got, "1. T\n   https://a.test/0\n   2026-01-02\n   about it\n2. (no title)\n   https://a.test/1\n3. T", "8. T", "[cite the addresses")
+	holds(t, "search", got, "1. T\n   https://a.test/0\n   2026-01-02\n   about it\n2. (no title)\n   https://a.test/1\n3. T",
+		"8. T", "[cite the addresses")
 	if strings.Contains(got, "9. T") {
 		t.Error("more than 8 results")
 	}
-	holds(t, "many", c.run(tl, map[string]any{"query": "x", "count": 20, "domains": []string{"a.test"}, "exclude": []string{"b.test"}, "recency": "year"}), "20. T")
+	holds(t, "many", c.run(tl, map[string]any{
+		"query": "x", "count": 20,
+		"domains": []string{"a.test"}, "exclude": []string{"b.test"}, "recency": "year",
+	}), "20. T")
 	holds(t, "nothing", c.run(tl, map[string]any{"query": "nothing"}), `Nothing was found for "nothing"`)
 	for want, args := range map[string]map[string]any{
 		"query is empty":     {"query": " "},
@@ -261,7 +277,11 @@ func api(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler)
 	default:
 		w.Header().Set("Content-Type", "application/json")
-		echo := map[string]any{"method": r.Method, "body": string(body), "type": r.Header.Get("Content-Type"), "auth": auth, "b64": base64.StdEncoding.EncodeToString([]byte(strings.TrimPrefix(auth, "Bearer "))), "key": r.Header.Get("Idempotency-Key"), "agent": r.Header.Get("User-Agent")}
+		echo := map[string]any{
+			"method": r.Method, "body": string(body), "type": r.Header.Get("Content-Type"), "auth": auth,
+			"b64": base64.StdEncoding.EncodeToString([]byte(strings.TrimPrefix(auth,
+				"Bearer "))), "key": r.Header.Get("Idempotency-Key"), "agent": r.Header.Get("User-Agent"),
+		}
 		json.NewEncoder(w).Encode(echo) //nolint:errcheck // the client sees it
 	}
 }
@@ -290,24 +310,55 @@ func TestHTTPRequest(t *testing.T) {
 		args map[string]any
 		want []string
 	}{
-		{"get", map[string]any{"method": "get", "url": at + "/x#y"}, []string{"HTTP 200 OK\nContent-Length: ", "Content-Type: application/json\n", `"method": "GET"`, `"agent": "inspan"`, `"key": ""`}},
-		{"json", map[string]any{"method": "POST", "url": at, "json": map[string]any{"a": "<1>"}}, []string{`"body": "{\"a\":\"\u003c1\u003e\"}"`, `"type": "application/json"`}},
-		{"body", map[string]any{"method": "PUT", "url": at, "body": "a=b", "headers": map[string]string{"content-type": "text/x", "user-agent": "mine"}}, []string{`"body": "a=b"`, `"type": "text/x"`, `"agent": "mine"`}},
+		{
+			"get",
+			map[string]any{"method": "get", "url": at + "/x#y"},
+			[]string{"HTTP 200 OK\nContent-Length: ", "Content-Type: application/json\n", `"method": "GET"`, `"agent": "inspan"`, `"key": ""`},
+		},
+		{
+			"json",
+			map[string]any{"method": "POST", "url": at, "json": map[string]any{"a": "<1>"}},
+			[]string{`"body": "{\"a\":\"\u003c1\u003e\"}"`, `"type": "application/json"`},
+		},
+		{
+			"body",
+			map[string]any{
+				"method": "PUT", "url": at, "body": "a=b",
+				"headers": map[string]string{"content-type": "text/x", "user-agent": "mine"},
+			},
+			[]string{`"body": "a=b"`, `"type": "text/x"`, `"agent": "mine"`},
+		},
 		{"head", map[string]any{"method": "HEAD", "url": at}, []string{"HTTP 200 OK", "[no body]"}},
 		{"key", map[string]any{"method": "POST", "url": at, "idempotent": true}, []string{`"key": "` + "key-1"}},
-		{"redirect", map[string]any{"method": "GET", "url": at + "/moved"}, []string{"HTTP 307 Temporary Redirect", "Location: https://elsewhere.test/?k="}},
+		{
+			"redirect",
+			map[string]any{"method": "GET", "url": at + "/moved"},
+			[]string{"HTTP 307 Temporary Redirect", "Location: https://elsewhere.test/?k="},
+		},
 		{"binary", map[string]any{"method": "GET", "url": at + "/png"}, []string{"a body of 5 B that can't be shown", "save_to"}},
 		{"error", map[string]any{"method": "DELETE", "url": at + "/error"}, []string{"HTTP 418 I'm a teapot", "short and stout"}},
 		{"html as it is", map[string]any{"method": "GET", "url": at + "/html"}, []string{"<nav>x</nav>"}},
 		{"huge", map[string]any{"method": "GET", "url": at + "/huge"}, []string{"[the body is longer; only its first 5.0 MiB are here]"}},
 		{"dropped", map[string]any{"method": "GET", "url": at + "/drop"}, []string{"error: GET " + at + "/drop: EOF"}},
-		{"dropped post", map[string]any{"method": "POST", "url": at + "/drop"}, []string{"error: ", "is not known: check before you send it again"}},
+		{
+			"dropped post",
+			map[string]any{"method": "POST", "url": at + "/drop"},
+			[]string{"error: ", "is not known: check before you send it again"},
+		},
 		{"both", map[string]any{"method": "POST", "url": at, "body": "x", "json": 1}, []string{"error: give either"}},
 		{"get with body", map[string]any{"method": "GET", "url": at, "body": "x"}, []string{"error: GET takes no body"}},
 		{"host", map[string]any{"method": "GET", "url": at, "headers": map[string]string{"host": "x"}}, []string{"error: header Host"}},
-		{"line end", map[string]any{"method": "GET", "url": at, "headers": map[string]string{"a": "b\r\nc: d"}}, []string{"error: header a has a line end"}},
+		{
+			"line end",
+			map[string]any{"method": "GET", "url": at, "headers": map[string]string{"a": "b\r\nc: d"}},
+			[]string{"error: header a has a line end"},
+		},
 		{"no name", map[string]any{"method": "GET", "url": at, "headers": map[string]string{"a b": "c"}}, []string{"is no name"}},
-		{"proxy", map[string]any{"method": "GET", "url": at, "headers": map[string]string{"proxy-authorization": "c"}}, []string{"is for proxies"}},
+		{
+			"proxy",
+			map[string]any{"method": "GET", "url": at, "headers": map[string]string{"proxy-authorization": "c"}},
+			[]string{"is for proxies"},
+		},
 		{"credentials", map[string]any{"method": "GET", "url": "http://u:pw@a.test"}, []string{"error: ", "user information"}},
 		{"long", map[string]any{"method": "GET", "url": at + strings.Repeat("x", 9000)}, []string{"error: url is longer"}},
 	} {
@@ -364,13 +415,18 @@ func TestHTTPSecrets(t *testing.T) {
 		}
 		holds(t, tt.want, c.run(tl, args), "error: ", tt.want)
 	}
-	holds(t, "none", c.run(httpRequest(nil), map[string]any{"method": "GET", "url": at, "headers": with("TOKEN")}), `no secret "TOKEN"; none is set`)
+	holds(t, "none", c.run(httpRequest(nil), map[string]any{"method": "GET", "url": at, "headers": with("TOKEN")}),
+		`no secret "TOKEN"; none is set`)
 
 	c.env.HTTP = telltale{}
 	holds(t, "error", c.run(tl, map[string]any{"method": "GET", "url": at, "headers": with("TOKEN")}), "can't send Bearer {{secret:TOKEN}}")
 
-	preview, err := tl.Preview(t.Context(), c.call(tl, map[string]any{"method": "POST", "url": "https://127.0.0.1/a", "headers": with("STRICT"), "json": []int{1}}))
-	if want := "POST https://127.0.0.1/a\nAuthorization: Bearer {{secret:STRICT}}\nContent-Type: application/json\nUser-Agent: inspan\n\n[1]"; err != nil || preview != want {
+	preview, err := tl.Preview(t.Context(), c.call(tl, map[string]any{
+		"method": "POST", "url": "https://127.0.0.1/a",
+		"headers": with("STRICT"), "json": []int{1},
+	}))
+	if want := "POST https://127.0.0.1/a\nAuthorization: Bearer {{secret:STRICT}}\nContent-Type: application/json\nUser-Agent: inspan\n\n" +
+		"[1]"; err != nil || preview != want {
 		t.Errorf("preview: %s, %v", preview, err)
 	}
 }
@@ -405,7 +461,10 @@ func TestHTTPSave(t *testing.T) {
 		}
 	}
 	save := func(path, to string) string {
-		return c.run(tl, map[string]any{"method": "GET", "url": at + path, "save_to": to, "headers": map[string]string{"Authorization": "{{secret:TOKEN}}"}})
+		return c.run(tl, map[string]any{
+			"method": "GET", "url": at + path, "save_to": to,
+			"headers": map[string]string{"Authorization": "{{secret:TOKEN}}"},
+		})
 	}
 	holds(t, "save", save("/png", "a.png"), "HTTP 200 OK", "saved ", " to a.png")
 	has("a.png", "\x89PNG\x00{{secret:TOKEN}}")

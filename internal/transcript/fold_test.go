@@ -156,11 +156,16 @@ func TestCallIsOneItem(t *testing.T) {
 		t.Errorf("it shows %q, %q", s.Now.Running[0].Printed(), s.Now.Running[0].Latest)
 	}
 	call := s.Now.Running[0]
-	s.do(event.Ended{Call: "1", Outcome: event.OutcomeFailed, Exit: &exit, Todo: []tool.Todo{{Text: "t"}}, Files: []tool.File{{Path: "a", Written: true}, {Path: "b"}, {Path: "a", Written: true}}})
-	if call.State != transcript.Over || call.Ended.Exit != &exit || call.Printed() != "" || call.Latest != "" || call.Question.Preview != "+x" || call.Decided.By != "me" {
+	s.do(event.Ended{
+		Call: "1", Outcome: event.OutcomeFailed, Exit: &exit, Todo: []tool.Todo{{Text: "t"}},
+		Files: []tool.File{{Path: "a", Written: true}, {Path: "b"}, {Path: "a", Written: true}},
+	})
+	if call.State != transcript.Over || call.Ended.Exit != &exit || call.Printed() != "" || call.Latest != "" ||
+		call.Question.Preview != "+x" || call.Decided.By != "me" {
 		t.Errorf("it ended as %+v", call)
 	}
-	if len(s.Now.Running) != 0 || !slices.Equal(s.Files, []string{"a"}) || len(s.Todo) != 1 || s.Spent.Calls != 1 || len(s.Now.Questions) != 0 {
+	if len(s.Now.Running) != 0 || !slices.Equal(s.Files, []string{"a"}) ||
+		len(s.Todo) != 1 || s.Spent.Calls != 1 || len(s.Now.Questions) != 0 {
 		t.Errorf("what is left: %+v %v %v", s.Now, s.Files, s.Todo)
 	}
 }
@@ -181,7 +186,8 @@ func TestOutputIsBounded(t *testing.T) {
 
 func TestDeniedBy(t *testing.T) {
 	var s session
-	s.do(said("go"), calls(bash("1"), bash("2")), event.Judged{Call: "1", Action: tool.Deny, By: "a rule", Reason: "no"}, event.Judged{Call: "2", By: "rules"}, event.Waiting{Call: "2"})
+	s.do(said("go"), calls(bash("1"), bash("2")), event.Judged{Call: "1", Action: tool.Deny, By: "a rule", Reason: "no"},
+		event.Judged{Call: "2", By: "rules"}, event.Waiting{Call: "2"})
 	s.do(event.Decided{Call: "2", By: "me", Reason: "never"})
 	for id, want := range map[string]string{"1": "a rule no", "2": "me never", "unheard of": " "} {
 		s.do(event.Ended{Call: id, Outcome: event.OutcomeDenied})
@@ -190,7 +196,10 @@ func TestDeniedBy(t *testing.T) {
 			t.Errorf("%s was denied by %s: %s", id, by, reason)
 		}
 	}
-	s.Open(&transcript.Call{Call: bash("3"), State: transcript.Waiting, Judged: &event.Judged{By: "earlier"}, Question: &transcript.Question{Seq: 2, ID: "3"}})
+	s.Open(&transcript.Call{
+		Call: bash("3"), State: transcript.Waiting, Judged: &event.Judged{By: "earlier"},
+		Question: &transcript.Question{Seq: 2, ID: "3"},
+	})
 	s.follow(t, []step{
 		{event.Decided{Call: "3", Question: 2, Allow: true}, "question 3 closed true"},
 		{event.Started{Call: "3"}, "call bash running"},
@@ -264,7 +273,10 @@ func TestSessionChanges(t *testing.T) {
 	var s session
 	s.follow(t, []step{
 		{event.Opened{Root: "/w"}, `note of opened ""`},
-		{event.Switched{Route: "a/b", Mode: "ask", Window: &event.Window{Tokens: 9}, Limits: &event.Limits{Turns: 3}}, `note of switched "now working with a/b in mode ask"`},
+		{
+			event.Switched{Route: "a/b", Mode: "ask", Window: &event.Window{Tokens: 9}, Limits: &event.Limits{Turns: 3}},
+			`note of switched "now working with a/b in mode ask"`,
+		},
 	})
 	if !s.last[0].(*transcript.Note).First {
 		t.Error("what it begins with is news")
@@ -272,7 +284,10 @@ func TestSessionChanges(t *testing.T) {
 	s.follow(t, []step{
 		{event.Switched{Mode: "plan"}, `note of switched "now working in mode plan"`},
 		{event.Titled{Title: "T"}, `note of titled ""`},
-		{event.Compacted{Before: 9000, After: 100, Cost: 1}, `note of compacted "the conversation was compacted from about 9,000 to 100 tokens; the log keeps all of it"`},
+		{
+			event.Compacted{Before: 9000, After: 100, Cost: 1},
+			`note of compacted "the conversation was compacted from about 9,000 to 100 tokens; the log keeps all of it"`,
+		},
 		{event.Kept{Reason: "no", Cost: 1}, `note of kept "the conversation was not compacted: no"`},
 		{event.Progress{Text: event.Compacting}, `note of progress "compacting the conversation"`},
 		{event.Progress{Text: "busy", Wait: 3}, `wait "busy" 3`},
@@ -286,7 +301,8 @@ func TestSessionChanges(t *testing.T) {
 
 func TestForkLeavesWhatGoesOn(t *testing.T) {
 	var s session
-	s.do(said("go"), calls(bash("1"), bash("2")), event.Started{Call: "1"}, event.Waiting{Call: "2"}, event.Spawned{Child: "s.1"}, event.Raised{ID: "q", Child: "s.1"})
+	s.do(said("go"), calls(bash("1"), bash("2")), event.Started{Call: "1"},
+		event.Waiting{Call: "2"}, event.Spawned{Child: "s.1"}, event.Raised{ID: "q", Child: "s.1"})
 	if s.Idle() || s.CutOff() {
 		t.Error("what waits for an answer is idle, or cut off")
 	}
@@ -309,7 +325,8 @@ func TestWhatIsOverIsLetGo(t *testing.T) {
 	s.do(said("go"))
 	for i := range 1000 {
 		id := strconv.Itoa(i)
-		s.do(event.Asked{}, calls(bash(id)), event.Judged{Call: id}, event.Waiting{Call: id}, event.Decided{Call: id, Allow: true}, event.Started{Call: id})
+		s.do(event.Asked{}, calls(bash(id)), event.Judged{Call: id}, event.Waiting{Call: id},
+			event.Decided{Call: id, Allow: true}, event.Started{Call: id})
 		over = append(over, weak.Make(s.Now.Running[0]))
 		s.do(event.Ended{Call: id, Parts: llm.Say("done")})
 	}

@@ -70,9 +70,11 @@ func TestRewoundLogThatBreaksOff(t *testing.T) {
 
 func TestRewindEndsWhatGoesOn(t *testing.T) {
 	var s session
-	s.do(said("go"), calls(bash("1")), event.Waiting{Call: "1"}, event.Steered{}, said("next"), event.Raised{ID: "q", Child: "s.1"}, event.Delta{Text: "I"})
+	s.do(said("go"), calls(bash("1")), event.Waiting{Call: "1"}, event.Steered{},
+		said("next"), event.Raised{ID: "q", Child: "s.1"}, event.Delta{Text: "I"})
 	got := s.do(event.Rewound{To: 1})
-	if want := `reply "I" void, question 1 closed true, note of rewound "the conversation was rewound to where it was after event 1"`; got != want {
+	if want := `reply "I" void, question 1 closed true, note of rewound "the conversation was rewound to where it was after event ` +
+		`1"`; got != want {
 		t.Errorf("got %s", got)
 	}
 	if s.Run.Busy || len(s.Queued()) != 0 || len(s.Waiting()) != 0 || len(s.Raised()) != 1 {

@@ -61,8 +61,14 @@ func habits() []habit {
 		{`str_replace_based_edit_tool {"command":"str_replace","path":"d.go","old_str":"two","new_str":"three"}`, ""},
 		{`apply_patch {"input":"*** Begin Patch\n*** Update File: d.go\n@@\n-three\n+four\n*** End Patch"}`, ""},
 		{`apply_patch {"patch":"*** Begin Patch\n*** Add File: n6\n+x\n*** End Patch"}`, ""},
-		{`replace {"file_path":"d.go","old_string":"four","new_string":"five","instruction":"x"}`, `edit_file {"path":"d.go","old_string":"four","new_string":"five"}`},
-		{`edit_file {"path":"q.go","old_string":"say(‘hi’)","new_string":"say('ho')"}`, `edit_file {"path":"q.go","old_string":"say('hi')","new_string":"say('ho')"}`},
+		{
+			`replace {"file_path":"d.go","old_string":"four","new_string":"five","instruction":"x"}`,
+			`edit_file {"path":"d.go","old_string":"four","new_string":"five"}`,
+		},
+		{
+			`edit_file {"path":"q.go","old_string":"say(‘hi’)","new_string":"say('ho')"}`,
+			`edit_file {"path":"q.go","old_string":"say('hi')","new_string":"say('ho')"}`,
+		},
 		{`Grep {"pattern":"package","path":".","output_mode":"files_with_matches","-n":true}`, ""},
 		{`Grep {"pattern":"package","type":"go","-i":true,"-C":1,"head_limit":3}`, ""},
 		{`grep_search {"query":"package","include":"*.go","case_sensitive":true}`, ""},
@@ -98,7 +104,8 @@ func TestHabits(t *testing.T) {
 	}
 	put(t, work, "q.go", "say('hi')\n")
 	put(t, work, "begin", "")
-	script := "call: bash {\"command\":\"git init -q . && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x\"}\ncall: bash {\"command\":\"sleep 60\",\"background\":true}\n"
+	script := "call: bash {\"command\":\"git init -q . && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x\"}\n" +
+		"call: bash {\"command\":\"sleep 60\",\"background\":true}\n"
 	list, cost := habits(), 0
 	for _, h := range list {
 		script += "call: " + h.call + "\n"

@@ -161,7 +161,8 @@ func (p *place) filled(text string) string { return strings.ReplaceAll(text, "PO
 
 func (p *place) environ() []string {
 	return []string{
-		"HOME=" + p.home, "PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b.c", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b.c",
+		"HOME=" + p.home, "PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b.c", "GIT_COMMITTER_NAME=a",
+		"GIT_COMMITTER_EMAIL=a@b.c",
 		"GOFLAGS=-mod=mod", "GOPROXY=off",
 	}
 }

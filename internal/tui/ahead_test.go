@@ -20,7 +20,10 @@ func asking(t *testing.T, effects ...tool.Effect) (m *model, now *time.Time) {
 	at := time.Unix(1000, 0)
 	m = still(t, 80, 24, look{noColor: true}, events(said("go"), event.Asked{},
 		event.Replied{Parts: llm.Parts{llm.Call{ID: "1", Name: "a"}, llm.Call{ID: "2", Name: "b"}}},
-		event.Judged{Call: "1", Action: tool.Ask, Effects: effects}, event.Judged{Call: "2", Action: tool.Ask}, event.Waiting{Call: "1"}, event.Waiting{Call: "2"}))
+		event.Judged{Call: "1", Action: tool.Ask, Effects: effects}, event.Judged{
+			Call:   "2",
+			Action: tool.Ask,
+		}, event.Waiting{Call: "1"}, event.Waiting{Call: "2"}))
 	m.now = func() time.Time { return at }
 	m.Host = func(app.Options, func(string)) *inspan.Host { return &inspan.Host{} }
 	return m, &at

@@ -121,7 +121,8 @@ func (a *ask) lines(l look, rows int) (out []string, x, y int) {
 	end := min(a.top+a.page, len(a.body))
 	out = append(out, a.body[a.top:end]...)
 	if a.more = len(a.body) - end; a.more > 0 || a.top > 0 {
-		out = append(out, l.paint(yellow, words.OneLine(fmt.Sprintf("  lines %d-%d of %d; %s for more", a.top+1, end, len(a.body), "pgup, pgdown"), l.width)))
+		out = append(out, l.paint(yellow, words.OneLine(fmt.Sprintf("  lines %d-%d of %d; %s for more",
+			a.top+1, end, len(a.body), "pgup, pgdown"), l.width)))
 	}
 	y += len(out)
 	return append(out, foot...), x, y

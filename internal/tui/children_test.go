@@ -24,9 +24,12 @@ func withTeam(t *tui.TUI) {
 		h.Agent = func(ctx context.Context, at inspan.Place) (*inspan.Agent, error) {
 			a, err := agent(ctx, at)
 			if err == nil {
-				team := &subagent.Team{Dir: h.Dir, Roles: skill.BuiltinRoles, Make: func(_ context.Context, _ subagent.Order, at inspan.Place) (*inspan.Agent, error) {
-					return &inspan.Agent{Model: &script.Model{}, Tools: agentTools(), Env: tool.Env{Root: at.Root}, RetryFor: -1}, nil
-				}}
+				team := &subagent.Team{
+					Dir: h.Dir, Roles: skill.BuiltinRoles,
+					Make: func(_ context.Context, _ subagent.Order, at inspan.Place) (*inspan.Agent, error) {
+						return &inspan.Agent{Model: &script.Model{}, Tools: agentTools(), Env: tool.Env{Root: at.Root}, RetryFor: -1}, nil
+					},
+				}
 				team.Wire(a)
 			}
 			return a, err
@@ -49,7 +52,8 @@ func TestChildAsks(t *testing.T) {
 		s.shows("▸ spawn_agent", "? worker › note asks", "it would change /", "y yes, once", "or say what to do instead")
 		s.press(tc.keys)
 		s.wait(tc.shown+" after "+tc.keys, func(text string) bool {
-			return strings.Contains(text, tc.shown) && !strings.Contains(text, "? worker") && (tc.keys == esc || strings.Contains(text, "It is back."))
+			return strings.Contains(text, tc.shown) && !strings.Contains(text, "? worker") &&
+				(tc.keys == esc || strings.Contains(text, "It is back."))
 		})
 	}
 }
@@ -57,7 +61,8 @@ func TestChildAsks(t *testing.T) {
 // TestChildInTheBackground holds that one is shown while it works, and told of when
 // it is back.
 func TestChildInTheBackground(t *testing.T) {
-	s := start(t, 100, 24, withTeam, call("spawn_agent", `{"task":"call: slow {\"word\":\"x\"}","background":true}`), sayStep("Meanwhile."), sayStep("Heard."))
+	s := start(t, 100, 24, withTeam, call("spawn_agent", `{"task":"call: slow {\"word\":\"x\"}","background":true}`),
+		sayStep("Meanwhile."), sayStep("Heard."))
 	s.typed("go", enter)
 	s.shows("◦ worker ", "in the background: call: slow", "Meanwhile.")
 	s.press(esc)

@@ -34,10 +34,16 @@ func Commands() []Command {
 	return []Command{
 		{Name: "help", Doc: "show the commands and the keys", calm: true, run: show(facts.help)},
 		{Name: "new", Doc: "begin a new session", run: idle(func(c *commander, _ string) tea.Cmd { return c.talk.renew() })},
-		{Name: "resume", Args: "[id]", Doc: "go on with an earlier session", run: idle(func(c *commander, id string) tea.Cmd { return c.sessions.resume(id) })},
+		{
+			Name: "resume", Args: "[id]", Doc: "go on with an earlier session",
+			run: idle(func(c *commander, id string) tea.Cmd { return c.sessions.resume(id) }),
+		},
 		{Name: "sessions", Doc: "list the sessions of this folder", calm: true, run: work(facts.sessions)},
 		{Name: "continue", Doc: "let a run that stopped go on", run: (*commander).goOn},
-		{Name: "model", Args: "[provider/model]", Doc: "work with another model", run: idle(func(c *commander, name string) tea.Cmd { return c.sessions.model(name) })},
+		{
+			Name: "model", Args: "[provider/model]", Doc: "work with another model",
+			run: idle(func(c *commander, name string) tea.Cmd { return c.sessions.model(name) }),
+		},
 		{Name: "mode", Args: "[mode]", Doc: "how much runs unasked: plan, ask, edit, auto or yolo", run: (*commander).mode},
 		{Name: "plan", Doc: "only read, and make a plan", run: func(c *commander, _ string) tea.Cmd { return c.talk.switchTo("plan") }},
 		{Name: "permissions", Doc: "list the rules that hold here", calm: true, run: work(facts.permissions)},
@@ -46,7 +52,10 @@ func Commands() []Command {
 		{Name: "cost", Doc: "show what the session has cost, by model", calm: true, run: work(facts.cost)},
 		{Name: "todo", Doc: "show the list of things to do", calm: true, run: show(facts.todo)},
 		{Name: "diff", Doc: "show what this session has changed in files", calm: true, run: (*commander).diff},
-		{Name: "undo", Doc: "put the files back to before what was said last", run: idle(func(c *commander, _ string) tea.Cmd { return c.back.undo() })},
+		{
+			Name: "undo", Doc: "put the files back to before what was said last",
+			run: idle(func(c *commander, _ string) tea.Cmd { return c.back.undo() }),
+		},
 		{Name: "rewind", Doc: "go back to before something was said", run: idle(func(c *commander, _ string) tea.Cmd { return c.back.pick() })},
 		{Name: "fork", Doc: "go on in a copy of this session", run: idle(func(c *commander, _ string) tea.Cmd { return c.sessions.fork() })},
 		{Name: "export", Args: "[file]", Doc: "write the session to a markdown file", calm: true, run: work(facts.export)},

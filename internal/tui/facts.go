@@ -34,7 +34,8 @@ type facts struct {
 func (c *commander) facts() facts {
 	t := c.talk
 	return facts{
-		app: c.tui.App, session: t.runner.session(), id: t.runner.id(), home: c.tui.Root, root: t.root(), route: t.route(), mode: string(t.mode()),
+		app: c.tui.App, session: t.runner.session(), id: t.runner.id(), home: c.tui.Root, root: t.root(), route: t.route(),
+		mode: string(t.mode()),
 		list: t.view.Todo, commands: c.all(), keys: c.keys, now: c.tui.clock(), warn: t.warner(),
 	}
 }
@@ -94,11 +95,13 @@ func (f facts) context(string) func(context.Context) (string, error) {
 		var b strings.Builder
 		fmt.Fprintf(&b, "about %s tokens", text.Thousands(c.Tokens))
 		if c.Window > 0 {
-			fmt.Fprintf(&b, ", %d%% of a window of %s, of which %s stay free for the reply", percent(c.Tokens, c.Window), text.Thousands(c.Window), text.Thousands(c.Reserve))
+			fmt.Fprintf(&b, ", %d%% of a window of %s, of which %s stay free for the reply",
+				percent(c.Tokens, c.Window), text.Thousands(c.Window), text.Thousands(c.Reserve))
 		}
 		b.WriteString("\n")
 		for _, s := range c.Sources {
-			fmt.Fprintf(&b, "%9s  %3d%%  %s\t%s\n", text.Thousands(s.Tokens), percent(s.Tokens, cmp.Or(c.Window, c.Tokens)), words.OneLine(s.Name, 60), s.Why)
+			fmt.Fprintf(&b, "%9s  %3d%%  %s\t%s\n", text.Thousands(s.Tokens),
+				percent(s.Tokens, cmp.Or(c.Window, c.Tokens)), words.OneLine(s.Name, 60), s.Why)
 		}
 		if c.Compactions > 0 {
 			fmt.Fprintf(&b, "It was compacted (%d); the history tool searches what is gone.\n", c.Compactions)

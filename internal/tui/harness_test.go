@@ -68,7 +68,10 @@ func start(t testing.TB, width, height int, change func(*tui.TUI), steps ...scri
 		App: a, Root: root, In: in, Out: s, Width: width, Height: height,
 		Host: func(o app.Options, _ func(string)) *inspan.Host {
 			return &inspan.Host{Dir: a.Store().Dir, Agent: func(_ context.Context, at inspan.Place) (*inspan.Agent, error) {
-				return &inspan.Agent{Model: &script.Model{Steps: steps}, Tools: agentTools(), Mode: o.Mode, Env: tool.Env{Root: at.Root}, RetryFor: -1}, nil
+				return &inspan.Agent{
+					Model: &script.Model{Steps: steps}, Tools: agentTools(),
+					Mode: o.Mode, Env: tool.Env{Root: at.Root}, RetryFor: -1,
+				}, nil
 			}}
 		},
 	}
@@ -110,7 +113,10 @@ func agentTools() []tool.Tool {
 		return []tool.Effect{{Kind: tool.Read, Path: filepath.Join(c.Env.Root, "a")}}, nil
 	}
 	write := tool.New("note", "changes", func(_ context.Context, _ *tool.Call, in word) (tool.Result, error) {
-		return tool.Result{Parts: llm.Say("noted " + in.Word), Files: []tool.File{{Path: "/w/a", Written: true, Diff: "--- a\n+++ a\n@@ -1 +1 @@\n-old\n+" + in.Word + "\n"}}}, nil
+		return tool.Result{Parts: llm.Say("noted " + in.Word), Files: []tool.File{{
+			Path: "/w/a", Written: true,
+			Diff: "--- a\n+++ a\n@@ -1 +1 @@\n-old\n+" + in.Word + "\n",
+		}}}, nil
 	})
 	write.Effects = func(_ context.Context, c *tool.Call) ([]tool.Effect, error) {
 		return []tool.Effect{{Kind: tool.Write, Path: filepath.Join(c.Env.Root, "a")}}, nil
@@ -137,7 +143,11 @@ func agentTools() []tool.Tool {
 		return []tool.Effect{{Kind: tool.Question}}, nil
 	}
 	todo := tool.New("todo", "sets the list", func(context.Context, *tool.Call, struct{}) (tool.Result, error) {
-		return tool.Result{Todo: []tool.Todo{{Text: "read", State: tool.TodoDone}, {Text: "write it", State: tool.TodoDoing}, {Text: "test", State: tool.TodoOpen}}}, nil
+		return tool.Result{Todo: []tool.Todo{
+			{Text: "read", State: tool.TodoDone},
+			{Text: "write it", State: tool.TodoDoing},
+			{Text: "test", State: tool.TodoOpen},
+		}}, nil
 	})
 	todo.Effects = read.Effects
 	return []tool.Tool{read, write, slow, asker, todo}

@@ -11,7 +11,10 @@ import (
 type twoJobs struct{ killed []string }
 
 func (*twoJobs) List() []Job {
-	return []Job{{ID: "1", Command: "make\nall", State: "running for 3s"}, {ID: "2", Command: "true \x1b[2J", State: "ended after 1s with exit code 0"}}
+	return []Job{
+		{ID: "1", Command: "make\nall", State: "running for 3s"},
+		{ID: "2", Command: "true \x1b[2J", State: "ended after 1s with exit code 0"},
+	}
 }
 
 func (j *twoJobs) Kill(_ context.Context, id string) error {

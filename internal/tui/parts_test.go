@@ -46,7 +46,8 @@ func plain(t *testing.T, bodies ...event.Body) string {
 }
 
 func TestReplyThatBreaksOff(t *testing.T) {
-	got := plain(t, said("go"), event.Asked{}, event.Delta{Text: "One.\n\nTwo"}, event.Delta{Void: true}, event.Delta{Text: "Three."}, replied("Three."))
+	got := plain(t, said("go"), event.Asked{}, event.Delta{Text: "One.\n\nTwo"},
+		event.Delta{Void: true}, event.Delta{Text: "Three."}, replied("Three."))
 	if !strings.Contains(got, "Three.") || strings.Contains(got, "Two") {
 		t.Error(got)
 	}
@@ -54,7 +55,8 @@ func TestReplyThatBreaksOff(t *testing.T) {
 	m := still(t, 80, 24, look{noColor: true}, events(said("go"), event.Asked{}, event.Delta{Text: "One.\n\nTwo"}))
 	m.screen.flush(m.talk.view)
 	m.talk.apply(events(event.Asked{}, event.Asked{}, event.Asked{}, event.Delta{Void: true}, event.Delta{Text: "Three."}, replied("Three.")))
-	if got := drawn(m); !strings.Contains(got, "One.\n· what is above does not count") || !strings.Contains(got, "Three.") || strings.Contains(got, "Two") {
+	if got := drawn(m); !strings.Contains(got, "One.\n· what is above does not count") ||
+		!strings.Contains(got, "Three.") || strings.Contains(got, "Two") {
 		t.Error(got)
 	}
 }
@@ -78,7 +80,11 @@ func TestNothingDrivesTheTerminal(t *testing.T) {
 		event.Delta{Text: evil},
 		event.Delta{Call: &llm.CallDelta{Name: evil}},
 		event.Replied{Parts: llm.Parts{llm.Text{Text: evil}, call}},
-		event.Judged{Call: "1", Action: tool.Ask, Reason: evil, Effects: []tool.Effect{{Kind: tool.Network, Text: evil}, {Kind: tool.Write, Path: evil}, {Kind: tool.External, Text: evil}}},
+		event.Judged{Call: "1", Action: tool.Ask, Reason: evil, Effects: []tool.Effect{
+			{Kind: tool.Network, Text: evil},
+			{Kind: tool.Write, Path: evil},
+			{Kind: tool.External, Text: evil},
+		}},
 		event.Waiting{Call: "1", Preview: evil, Rules: []string{evil}},
 		event.Decided{Call: "1", Allow: true, Scope: event.Scope(evil)},
 		event.Started{Call: "1"},
@@ -88,7 +94,10 @@ func TestNothingDrivesTheTerminal(t *testing.T) {
 		event.Routed{Route: evil, Error: evil, From: evil},
 		event.Steered{Parts: llm.Say(evil), By: evil},
 		event.Kept{Reason: evil},
-		event.Ended{Call: "1", Outcome: event.Outcome("ok"), Parts: llm.Say(evil), Files: []tool.File{{Path: evil, Diff: evil}}, Todo: []tool.Todo{{Text: evil, State: tool.TodoDoing}}, Show: evil},
+		event.Ended{
+			Call: "1", Outcome: event.Outcome("ok"), Parts: llm.Say(evil), Files: []tool.File{{Path: evil, Diff: evil}},
+			Todo: []tool.Todo{{Text: evil, State: tool.TodoDoing}}, Show: evil,
+		},
 		event.Stopped{Reason: event.ReasonStuck, Detail: evil},
 	}
 	for i := range bodies {
@@ -208,7 +217,8 @@ func TestEditor(t *testing.T) {
 	if e.up(10) || e.down(10) {
 		t.Error("an empty editor has no other line")
 	}
-	e.insert(atom{shown: "[pasted]", whole: "all of it"}, atom{shown: "!"}, atom{shown: "[image x]", image: llm.Image{MediaType: "image/png", Data: []byte{1}}})
+	e.insert(atom{shown: "[pasted]", whole: "all of it"}, atom{shown: "!"},
+		atom{shown: "[image x]", image: llm.Image{MediaType: "image/png", Data: []byte{1}}})
 	want := llm.Parts{llm.Text{Text: "all of it![image x]"}, llm.Image{MediaType: "image/png", Data: []byte{1}}}
 	if diff := cmp.Diff(want, e.parts()); diff != "" {
 		t.Error(diff)
@@ -223,7 +233,10 @@ func FuzzEditor(f *testing.F) {
 		width = 2 + (width%60+60)%60
 		var e editor
 		e.set(text)
-		actions := map[rune]string{'u': "up", 'd': "down", 'l': "left", 'r': "right", 'h': "home", 'b': "backspace", 'w': "delete-word", 'k': "delete-end", 'n': "newline", 'e': "word-right"}
+		actions := map[rune]string{
+			'u': "up", 'd': "down", 'l': "left", 'r': "right", 'h': "home", 'b': "backspace", 'w': "delete-word",
+			'k': "delete-end", 'n': "newline", 'e': "word-right",
+		}
 		for _, r := range moves {
 			e.key(tea.KeyPressMsg{Code: r, Text: string(r)}, actions[r], width)
 			rows := e.rows(width)
@@ -309,7 +322,8 @@ func TestPump(t *testing.T) {
 	if shown > 3 {
 		t.Errorf("progress is shown %d times: %.200s", shown, progress)
 	}
-	if len(text) != 1000 || notes != 1 || !strings.HasSuffix(progress, "1:after ") || !strings.Contains(progress, "2:999") || !strings.Contains(progress, "1:999") {
+	if len(text) != 1000 || notes != 1 || !strings.HasSuffix(progress, "1:after ") ||
+		!strings.Contains(progress, "2:999") || !strings.Contains(progress, "1:999") {
 		t.Errorf("%d bytes, %d notes, %.200q", len(text), notes, progress)
 	}
 }
@@ -390,7 +404,10 @@ func TestTooLateIsTakenUp(t *testing.T) {
 		}
 		m := still(t, 80, 24, look{noColor: true}, nil)
 		messages := make(chan any, 1)
-		m.talk.runner = &runner{ctx: t.Context(), pump: newPump(func(any) {}), send: func(msg any) { messages <- msg }, guard: func(f func()) func() { return f }}
+		m.talk.runner = &runner{
+			ctx: t.Context(), pump: newPump(func(any) {}),
+			send: func(msg any) { messages <- msg }, guard: func(f func()) func() { return f },
+		}
 		m.talk.runner.take(s)
 		m.talk.start(event.Say("go"))
 		m.talk.runner.running.Wait() // the model has not heard of it
@@ -467,7 +484,8 @@ func TestCommandsOffered(t *testing.T) {
 
 func TestSlash(t *testing.T) {
 	for text, want := range map[string]string{
-		"/help": "help|", "/model a/b": "model|a/b", "/etc/hosts is odd": "", "/": "", "no /help": "", "/compact the\ntests": "compact|the\ntests", "/a\nb": "a|b",
+		"/help": "help|", "/model a/b": "model|a/b", "/etc/hosts is odd": "", "/": "", "no /help": "",
+		"/compact the\ntests": "compact|the\ntests", "/a\nb": "a|b",
 	} {
 		name, args, ok := words.Slash(text)
 		if got := name + "|" + args; ok && got != want || !ok && want != "" {
@@ -493,7 +511,10 @@ func TestFuzzyFiles(t *testing.T) {
 }
 
 func TestCells(t *testing.T) {
-	for _, line := range []string{"", "plain", "\x1b[1m› \x1b[0mbold", "\x1b[38;5;160m███\x1b[0m", "\x1b[1mred\x1b[0m.", "漢字", "e\u0301", "1\ufe0f\u20e3", "👩‍👩‍👧", "\x1b[2Ja", "\x1b]0;t\x07a", "a\x1b", "a\x1b[", "a\x1b[1", "\x1b[mb", "a\tb"} {
+	for _, line := range []string{
+		"", "plain", "\x1b[1m› \x1b[0mbold", "\x1b[38;5;160m███\x1b[0m", "\x1b[1mred\x1b[0m.", "漢字", "e\u0301",
+		"1\ufe0f\u20e3", "👩‍👩‍👧", "\x1b[2Ja", "\x1b]0;t\x07a", "a\x1b", "a\x1b[", "a\x1b[1", "\x1b[mb", "a\tb",
+	} {
 		if got, want := cells(line), ansi.StringWidth(line); got != want {
 			t.Errorf("%q: %d cells, want %d", line, got, want)
 		}
@@ -511,7 +532,8 @@ func TestNewsBeginNoRun(t *testing.T) {
 
 // TestCostOfAllThatWasSpent holds the status line against what limits are checked with.
 func TestCostOfAllThatWasSpent(t *testing.T) {
-	got := plain(t, said("go"), event.Asked{}, event.Routed{Route: "a/b", Rule: "r", Cost: 1}, event.Failed{Message: "refused", Cost: 2}, event.Asked{},
+	got := plain(t, said("go"), event.Asked{}, event.Routed{Route: "a/b", Rule: "r", Cost: 1},
+		event.Failed{Message: "refused", Cost: 2}, event.Asked{},
 		event.Replied{Parts: llm.Say("Yes."), Cost: 4}, event.Stopped{Reason: event.ReasonDone})
 	if strings.Count(got, "$7.00") != 2 { // below the run, and in the status
 		t.Error(got)

@@ -82,13 +82,15 @@ func TestDroppedPictures(t *testing.T) {
 	m := still(t, 80, 24, look{noColor: true}, nil)
 	comes(m, m.paste(one+" '"+two+"'"))
 	atoms := m.composer.prompt.atoms
-	if m.composer.prompt.text() != "[image one.png] [image two.png] " || atoms[0].image.MediaType != "image/png" || atoms[2].image.MediaType != "image/jpeg" {
+	if m.composer.prompt.text() != "[image one.png] [image two.png] " ||
+		atoms[0].image.MediaType != "image/png" || atoms[2].image.MediaType != "image/jpeg" {
 		t.Fatalf("%q %v", m.composer.prompt.text(), atoms)
 	}
 	for path, why := range map[string]string{fake: "is no PNG, JPEG, GIF or WebP", big: "attach " + big} {
 		m := still(t, 400, 24, look{noColor: true}, nil)
 		comes(m, m.paste(path))
-		if got := drawn(m); m.composer.prompt.text() != path || !strings.Contains(got, "the picture is not attached: ") || !strings.Contains(got, why) {
+		if got := drawn(m); m.composer.prompt.text() != path || !strings.Contains(got, "the picture is not attached: ") ||
+			!strings.Contains(got, why) {
 			t.Errorf("%q\n%s", m.composer.prompt.text(), got)
 		}
 	}
@@ -122,7 +124,10 @@ func TestPasteFromTheClipboard(t *testing.T) {
 			if got := drawn(m); !strings.Contains(got, tc.shows) || strings.Contains(got, "\x1b") || m.composer.prompt.text() != tc.prompt {
 				t.Errorf("the prompt has %q\n%s", m.composer.prompt.text(), got)
 			}
-			attached := slices.ContainsFunc(m.composer.prompt.atoms, func(a atom) bool { return a.image.MediaType == "image/png" && bytes.Equal(a.image.Data, tc.png) })
+			attached := slices.ContainsFunc(m.composer.prompt.atoms, func(a atom) bool {
+				return a.image.MediaType == "image/png" &&
+					bytes.Equal(a.image.Data, tc.png)
+			})
 			if attached != (name == "an image") {
 				t.Errorf("attached: %v", attached)
 			}

@@ -41,7 +41,8 @@ func TestWholeSession(t *testing.T) {
 	s.wait("the question to go", func(text string) bool { return !strings.Contains(text, "? note asks") })
 	s.press(ctrlD)
 	code, err := s.ends()
-	if text := s.text(); code != 0 || err != nil || !strings.Contains(text, "go on with: inspan resume ") || strings.Contains(text, "say what to do") {
+	if text := s.text(); code != 0 || err != nil || !strings.Contains(text, "go on with: inspan resume ") ||
+		strings.Contains(text, "say what to do") {
 		t.Errorf("code %d, %v:\n%s", code, err, text)
 	}
 	s.restored()
@@ -135,7 +136,10 @@ func TestEscTwiceAtOnce(t *testing.T) {
 
 // TestCommandAtAQuestion holds that a command is never the answer to a question.
 func TestCommandAtAQuestion(t *testing.T) {
-	for name, step := range map[string]script.Step{"consent": call("note", `{"word":"red"}`), "answer": call("ask", `{"question":"Which?","options":["/new","b"]}`)} {
+	for name, step := range map[string]script.Step{
+		"consent": call("note", `{"word":"red"}`),
+		"answer":  call("ask", `{"question":"Which?","options":["/new","b"]}`),
+	} {
 		t.Run(name, func(t *testing.T) {
 			s := start(t, 80, 24, func(t *tui.TUI) {
 				t.Commands = []tui.Command{
@@ -284,7 +288,8 @@ func TestModeAtAQuestion(t *testing.T) {
 }
 
 func TestFullscreen(t *testing.T) {
-	s := start(t, 60, 16, func(t *tui.TUI) { t.Fullscreen = true }, call("look", `{"word":"blue"}`), sayStep(strings.Repeat("word\n\n", 30)+"the end"))
+	s := start(t, 60, 16, func(t *tui.TUI) { t.Fullscreen = true }, call("look", `{"word":"blue"}`),
+		sayStep(strings.Repeat("word\n\n", 30)+"the end"))
 	s.typed("go", enter)
 	s.shows("the end", "■ done")
 	s.press("\x1b[5~\x1b[5~\x1b[5~\x1b[5~\x1b[5~\x1b[5~")
@@ -452,7 +457,8 @@ func TestNobodyLeavesJunkOnASmallTerminal(t *testing.T) {
 	s.press("\x1b[6~")
 	s.press("y" + enter)
 	s.wait("nothing but the end", func(text string) bool {
-		return strings.Contains(text, "■ done") && strings.Count(text, "? note asks") == 0 && strings.Count(text, "working") == 0 && strings.Count(text, "say what to do") == 1
+		return strings.Contains(text, "■ done") && strings.Count(text, "? note asks") == 0 &&
+			strings.Count(text, "working") == 0 && strings.Count(text, "say what to do") == 1
 	})
 }
 

@@ -20,17 +20,25 @@ import (
 func TestAsksAboutWhatWillRun(t *testing.T) {
 	m := still(t, 80, 24, look{noColor: true}, events(said("go"), event.Asked{},
 		event.Replied{Parts: llm.Parts{llm.Call{ID: "1", Name: "call", Args: json.RawMessage(`{"name":"sh","args":{"command":"written"}}`)}}},
-		event.Judged{Call: "1", Action: tool.Ask, Tool: "sh", Args: json.RawMessage(`{"command":"rewritten\nin two","outside":true}`)}, event.Waiting{Call: "1"}))
+		event.Judged{
+			Call: "1", Action: tool.Ask, Tool: "sh",
+			Args: json.RawMessage(`{"command":"rewritten\nin two","outside":true}`),
+		}, event.Waiting{Call: "1"}))
 	got := m.View().Content
-	if !strings.Contains(got, "? sh asks") || !strings.Contains(got, "    $ rewritten\n      in two\n    {\"outside\":true}\n") || strings.Contains(got, "written\"") {
+	if !strings.Contains(got, "? sh asks") || !strings.Contains(got, "    $ rewritten\n      in two\n    {\"outside\":true}\n") ||
+		strings.Contains(got, "written\"") {
 		t.Error(got)
 	}
 }
 
 // TestHooksAndPruningAreTold holds that what changes the conversation is shown.
 func TestHooksAndPruningAreTold(t *testing.T) {
-	got := plain(t, said("go"), event.Hooked{Moment: tool.PromptSaid, By: "hook h", Action: tool.Deny, Reason: "not now"}, event.Hooked{Moment: tool.PromptSaid, Text: "mind\nthe gap"}, event.Pruned{Before: 12345, After: 678})
-	for _, want := range []string{"! hook h says no: not now", "· told the model: mind the gap", "· old results were cut short, from about 12,345 to 678 tokens"} {
+	got := plain(t, said("go"), event.Hooked{Moment: tool.PromptSaid, By: "hook h", Action: tool.Deny, Reason: "not now"},
+		event.Hooked{Moment: tool.PromptSaid, Text: "mind\nthe gap"}, event.Pruned{Before: 12345, After: 678})
+	for _, want := range []string{
+		"! hook h says no: not now", "· told the model: mind the gap",
+		"· old results were cut short, from about 12,345 to 678 tokens",
+	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in %s", want, got)
 		}
@@ -40,12 +48,17 @@ func TestHooksAndPruningAreTold(t *testing.T) {
 func TestRewindIsPlannedInWords(t *testing.T) {
 	r := &rewind.Way{To: 7, Plan: snapshot.Plan{
 		Changes: []snapshot.Change{
-			{Path: "a\x1b[2J", Kind: snapshot.Create}, {Path: "b", Kind: snapshot.Delete}, {Path: "c", Kind: snapshot.ChangeMod, New: snapshot.Node{Mode: 0o755}}, {Path: "d", Kind: snapshot.Retype}, {Path: "e", Kind: snapshot.Edit},
+			{Path: "a\x1b[2J", Kind: snapshot.Create},
+			{Path: "b", Kind: snapshot.Delete},
+			{Path: "c", Kind: snapshot.ChangeMod, New: snapshot.Node{Mode: 0o755}},
+			{Path: "d", Kind: snapshot.Retype},
+			{Path: "e", Kind: snapshot.Edit},
 		},
 		Kept: []snapshot.Change{{Path: "f", Why: "changed since"}},
 	}}
 	want := []string{
-		`a\x1b[2J comes back`, "b is removed, as the agent made it", "c gets its permissions back: -rwxr-xr-x", "d becomes what it was", "e gets its content back",
+		`a\x1b[2J comes back`, "b is removed, as the agent made it", "c gets its permissions back: -rwxr-xr-x", "d becomes what it was",
+		"e gets its content back",
 		"f stays: changed since", "the conversation goes to where it was after event 7",
 	}
 	if diff := cmp.Diff(want, r.Lines(false)); diff != "" {
@@ -61,8 +74,12 @@ func TestRewindIsPlannedInWords(t *testing.T) {
 
 // TestQuestionOfAnyTool holds that a question is shown that is not in the arguments.
 func TestQuestionOfAnyTool(t *testing.T) {
-	m := still(t, 80, 24, look{noColor: true}, events(said("go"), event.Asked{}, event.Replied{Parts: llm.Parts{llm.Call{ID: "1", Name: "poll", Args: json.RawMessage(`{}`)}}},
-		event.Judged{Call: "1", Action: tool.Ask, Effects: []tool.Effect{{Kind: tool.Question}}}, event.Waiting{Call: "1", Preview: "which\x1b?"}))
+	m := still(t, 80, 24, look{noColor: true}, events(said("go"), event.Asked{},
+		event.Replied{Parts: llm.Parts{llm.Call{ID: "1", Name: "poll", Args: json.RawMessage(`{}`)}}},
+		event.Judged{Call: "1", Action: tool.Ask, Effects: []tool.Effect{{Kind: tool.Question}}}, event.Waiting{
+			Call:    "1",
+			Preview: "which\x1b?",
+		}))
 	if got := m.View().Content; !strings.Contains(got, "? poll\n  which\\x1b?\n") {
 		t.Error(got)
 	}
@@ -84,8 +101,12 @@ func TestNoAnswerRaisesNoLimit(t *testing.T) {
 
 func TestJobsAreWhatWasStarted(t *testing.T) {
 	var bodies []event.Body
-	for id, args := range map[string]string{"1": `{"command":"serve","background":true}`, "2": `{"command":"ls"}`, "3": `{"command":"cat","background":false}`} {
-		bodies = append(bodies, event.Replied{Parts: llm.Parts{llm.Call{ID: id, Name: "bash", Args: json.RawMessage(args)}}}, event.Started{Call: id}, event.Ended{Call: id, Outcome: event.OutcomeOK})
+	for id, args := range map[string]string{
+		"1": `{"command":"serve","background":true}`, "2": `{"command":"ls"}`,
+		"3": `{"command":"cat","background":false}`,
+	} {
+		bodies = append(bodies, event.Replied{Parts: llm.Parts{llm.Call{ID: id, Name: "bash", Args: json.RawMessage(args)}}},
+			event.Started{Call: id}, event.Ended{Call: id, Outcome: event.OutcomeOK})
 	}
 	if diff := cmp.Diff([]string{"serve"}, still(t, 80, 24, look{}, events(bodies...)).talk.view.jobs); diff != "" {
 		t.Error(diff)

@@ -48,7 +48,8 @@ func decode(body []byte, label string, isHTML bool) (string, error) {
 	if utf8.Valid(body) {
 		return string(body), nil
 	}
-	return "", fmt.Errorf("it is in the encoding %q, which can't be read here; save it with http_request and save_to, and convert it with bash and iconv", text.Short(text.Page(label), 40))
+	return "", fmt.Errorf("it is in the encoding %q, which can't be read here; save it with http_request and save_to, and convert it with "+
+		"bash and iconv", text.Short(text.Page(label), 40))
 }
 
 // encodingOf finds an encoding by the names that pages use, in lower case, as the WHATWG's
@@ -73,7 +74,8 @@ func encodingOf(label string) encoding.Encoding {
 // tableName is what counts in the name of a table: "cp1250", "windows-1250" and "Windows 1250"
 // are one.
 func tableName(label string) string {
-	label = strings.NewReplacer("latin-9", "iso-8859-15", "latin9", "iso-8859-15", "ibm code page ", "cp", "windows", "cp", "x-cp", "cp", "ibm", "cp").Replace(label)
+	label = strings.NewReplacer("latin-9", "iso-8859-15", "latin9", "iso-8859-15",
+		"ibm code page ", "cp", "windows", "cp", "x-cp", "cp", "ibm", "cp").Replace(label)
 	return strings.NewReplacer("-", "", " ", "", "_", "").Replace(label)
 }
 

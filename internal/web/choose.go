@@ -99,7 +99,8 @@ func admonitions(word string) bool {
 func furniture(word string) bool {
 	switch word {
 	case "nav", "navbar", "navigation", "sidebar", "sidenav", "breadcrumb", "breadcrumbs", "pagination", "pager", "toc",
-		"cookie", "cookies", "cookiebar", "cookieconsent", "consent", "gdpr", "onetrust", "newsletter", "subscribe", "paywall", "popup", "modal", "overlay",
+		"cookie", "cookies", "cookiebar", "cookieconsent", "consent", "gdpr", "onetrust", "newsletter", "subscribe", "paywall", "popup", "modal",
+		"overlay",
 		"social", "share", "sharing", "related", "recommended", "promo", "sponsor", "sponsored", "advert", "advertisement", "ads", "banner",
 		"skip-link", "skiplink", "noprint", "editsection", "navbox", "footer", "menu", "masthead":
 		return true

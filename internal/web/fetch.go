@@ -51,7 +51,8 @@ func better(u *url.URL) *url.URL {
 	if out.Scheme == "http" && out.Port() == "" {
 		out.Scheme = "https"
 	}
-	if parts := strings.SplitN(out.EscapedPath(), "/", 6); out.Host == "github.com" && len(parts) == 6 && parts[3] == "blob" && parts[5] != "" {
+	if parts := strings.SplitN(out.EscapedPath(), "/", 6); out.Host == "github.com" &&
+		len(parts) == 6 && parts[3] == "blob" && parts[5] != "" {
 		raw, err := url.Parse("https://raw.githubusercontent.com/" + parts[1] + "/" + parts[2] + "/" + parts[4] + "/" + parts[5])
 		if err == nil {
 			return raw
@@ -109,7 +110,8 @@ func get(ctx context.Context, h tool.HTTP, u *url.URL) (Fetched, *url.URL, error
 		return Fetched{}, nil, err
 	}
 	req.Header.Set("User-Agent", userAgent)
-	req.Header.Set("Accept", "text/markdown, text/html;q=0.9, application/xhtml+xml;q=0.9, text/plain;q=0.8, application/json;q=0.7, */*;q=0.5")
+	req.Header.Set("Accept", "text/markdown, text/html;q=0.9, application/xhtml+xml;q=0.9, text/plain;q=0.8, application/json;q=0.7, "+
+		"*/*;q=0.5")
 	resp, err := h.Do(req)
 	if err != nil {
 		return Fetched{}, nil, fmt.Errorf("GET %s: %w", u, inner(err))

@@ -129,7 +129,8 @@ func TestFetch(t *testing.T) {
 			t.Errorf("%s: %q, %v", tt.path, got.Text, err)
 		}
 	}
-	if got, err := fetch("/cookie"); err != nil || got.Address != s.URL+"/headers" || strings.Contains(got.Text, "Cookie") || !strings.Contains(got.Text, "User-Agent:[inspan]") || strings.Contains(got.Text, "Referer") {
+	if got, err := fetch("/cookie"); err != nil || got.Address != s.URL+"/headers" || strings.Contains(got.Text, "Cookie") ||
+		!strings.Contains(got.Text, "User-Agent:[inspan]") || strings.Contains(got.Text, "Referer") {
 		t.Errorf("after a cookie: %+v, %v", got, err)
 	}
 	if got, err := fetch("/big"); err != nil || !got.Cut || len(got.Text) != 5<<20 {

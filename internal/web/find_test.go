@@ -11,7 +11,8 @@ import (
 )
 
 func TestFind(t *testing.T) {
-	text := "# Guide\n\nAn intro.\n\n## Retries\n\nSet Max to three.\n\n```go\nMax: 3,\n\nWait: 1,\n```\n\n## Limits\n\nThe max wait is an hour.\n"
+	text := "# Guide\n\nAn intro.\n\n## Retries\n\nSet Max to three.\n\n```go\nMax: 3,\n\nWait: 1,\n```\n\n## Limits\n\n" +
+		"The max wait is an hour.\n"
 	for _, tt := range []struct {
 		words string
 		want  []string

@@ -60,13 +60,16 @@ func (s style) hide() bool {
 	switch {
 	case s["display"] == "none", s["visibility"] == "hidden", s["visibility"] == "collapse", s["content-visibility"] == "hidden":
 		return true
-	case s.below("opacity", 0.05), s.below("font-size", 2), s.below("zoom", 0.05), strings.HasPrefix(s["font"], "0 "), strings.HasPrefix(s["font"], "0px"):
+	case s.below("opacity", 0.05), s.below("font-size", 2), s.below("zoom", 0.05),
+		strings.HasPrefix(s["font"], "0 "), strings.HasPrefix(s["font"], "0px"):
 		return true
 	case s.invisible():
 		return true
-	case strings.HasPrefix(s["clip"], "rect(0"), strings.HasPrefix(s["clip"], "rect(1px"), s["clip-path"] == "inset(50%)", s["clip-path"] == "inset(100%)", strings.HasPrefix(s["clip-path"], "circle(0"):
+	case strings.HasPrefix(s["clip"], "rect(0"), strings.HasPrefix(s["clip"], "rect(1px"), s["clip-path"] == "inset(50%)",
+		s["clip-path"] == "inset(100%)", strings.HasPrefix(s["clip-path"], "circle(0"):
 		return true
-	case strings.HasPrefix(s["transform"], "scale(0)"), strings.HasPrefix(s["transform"], "scale(0,"), strings.HasPrefix(s["transform"], "translate") && strings.Contains(s["transform"], "-999"):
+	case strings.HasPrefix(s["transform"], "scale(0)"), strings.HasPrefix(s["transform"], "scale(0,"),
+		strings.HasPrefix(s["transform"], "translate") && strings.Contains(s["transform"], "-999"):
 		return true
 	case s.far("text-indent"):
 		return true

@@ -78,7 +78,8 @@ func (p *Page) meta(root *node, base *url.URL) *url.URL {
 		case atom.Meta:
 			p.metaTag(n, &better)
 		case atom.Time:
-			if p.Date == "" && !n.gone && (n.attr["itemprop"] == "datePublished" || named(n.attr["class"], func(w string) bool { return w == "published" })) {
+			if p.Date == "" && !n.gone && (n.attr["itemprop"] == "datePublished" ||
+				named(n.attr["class"], func(w string) bool { return w == "published" })) {
 				p.Date = text.Short(text.Page(n.attr["datetime"]), 40)
 			}
 		case atom.H1:

@@ -67,7 +67,8 @@ func TestVendorsSearch(t *testing.T) {
 		if diff := cmp.Diff(tt.want, hits); err != nil || diff != "" {
 			t.Errorf("%s: %v\n%s", tt.provider, err, diff)
 		}
-		if raw := compact(t, a.body); a.method != "POST" || a.path != tt.path || a.header.Get(tt.header) != tt.value || !strings.Contains(raw, tt.body) || !strings.Contains(raw, "grey heron") {
+		if raw := compact(t, a.body); a.method != "POST" || a.path != tt.path || a.header.Get(tt.header) != tt.value ||
+			!strings.Contains(raw, tt.body) || !strings.Contains(raw, "grey heron") {
 			t.Errorf("%s: asked %s %s with %s", tt.provider, a.method, a.path, raw)
 		}
 	}
@@ -84,8 +85,13 @@ func TestVendorsFail(t *testing.T) {
 	}{
 		{"anthropic", `{}`, both, "not both"},
 		{"gemini", `{}`, both, "leave domains"},
-		{"anthropic", `{"type":"message","content":[{"type":"web_search_tool_result","content":{"type":"web_search_tool_result_error","error_code":"max_uses_exceeded"}}]}`, web.Query{Text: "x", Count: 3}, "max_uses_exceeded"},
-		{"anthropic", `{"type":"message","content":[{"type":"web_search_tool_result","content":7}]}`, web.Query{Text: "x", Count: 3}, "not as documented"},
+		{"anthropic", `{"type":"message","content":[{"type":"web_search_tool_result","content":{"type":"web_search_tool_result_error",` +
+			`"error_code":"max_uses_exceeded"}}]}`, web.Query{Text: "x", Count: 3}, "max_uses_exceeded"},
+		{
+			"anthropic", `{"type":"message","content":[{"type":"web_search_tool_result","content":7}]}`,
+			web.Query{Text: "x", Count: 3},
+			"not as documented",
+		},
 		{"anthropic", `{"type":"error"}`, web.Query{Text: "x", Count: 3}, "not as documented"},
 		{"openai", `{"object":"error"}`, web.Query{Text: "x", Count: 3}, "not as documented"},
 		{"gemini", `{"promptFeedback":{}}`, web.Query{Text: "x", Count: 3}, "not as documented"},

@@ -78,7 +78,8 @@ func notText(kind string, size int) error {
 		return fmt.Errorf("it is an image (%s); save it with http_request and save_to, then look at it with read_file", what)
 	}
 	if kind == "application/pdf" {
-		return fmt.Errorf("it is a PDF (%s); look for the same as a web page, or save it with http_request and save_to and read it with bash and pdftotext", what)
+		return fmt.Errorf("it is a PDF (%s); look for the same as a web page, or save it with http_request and save_to and read it with bash "+
+			"and pdftotext", what)
 	}
 	return fmt.Errorf("it is not text (%s); save it with http_request and save_to, or with bash and curl -o", what)
 }

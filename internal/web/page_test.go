@@ -90,7 +90,8 @@ func TestHiddenDeep(t *testing.T) {
 			t.Errorf("%s: %q", name, p.Text)
 		}
 	}
-	if p := page(t, "<style>.a.b{display:none} .x .y{display:none} @media print{p{display:none}}</style><p class=a>one<p class=y>two"); p.Text != "one\n\ntwo" {
+	if p := page(t, "<style>.a.b{display:none} .x .y{display:none} @media print{p{display:none}}</style><p class=a>one<p "+
+		"class=y>two"); p.Text != "one\n\ntwo" {
 		t.Errorf("what is not hidden: %q", p.Text)
 	}
 }
@@ -101,7 +102,8 @@ func TestShapes(t *testing.T) {
 	for _, tt := range []struct{ name, html, want string }{
 		{"link around paragraphs", "<a href=/x><p>one</p><p>two</p></a>", "[one](https://heron.test/x)\n\ntwo"},
 		{"all in a form", "<form><nav>menu</nav><p>" + prose + "</form>", strings.TrimSpace(prose)},
-		{"several articles", "<div><article><p>" + prose + "</article><article><p>" + prose + "</article></div>", strings.TrimSpace(prose) + "\n\n" + strings.TrimSpace(prose)},
+		{"several articles", "<div><article><p>" + prose + "</article><article><p>" + prose +
+			"</article></div>", strings.TrimSpace(prose) + "\n\n" + strings.TrimSpace(prose)},
 		{"one article", "<div><p>other</p><article><p>" + prose + "</article></div>", strings.TrimSpace(prose)},
 		{"empty marks", "a<b> </b><i></i><a href=/x></a>b", "a b"},
 		{"space in marks", "a<b> b </b>c", "a **b** c"},
@@ -176,7 +178,8 @@ func TestCharsets(t *testing.T) {
 			t.Errorf("%s: %.80q, %v; want %.80q", tt.name, p.Text, err, tt.want)
 		}
 	}
-	if _, err := web.Read([]byte("\x83\x6e\x83"), "text/plain; charset=shift_jis", nil); err == nil || !strings.Contains(err.Error(), "iconv") {
+	if _, err := web.Read([]byte("\x83\x6e\x83"), "text/plain; charset=shift_jis", nil); err == nil ||
+		!strings.Contains(err.Error(), "iconv") {
 		t.Errorf("an encoding that can't be read: %v", err)
 	}
 }
@@ -252,7 +255,8 @@ func megabyte() string {
 	var b strings.Builder
 	b.WriteString("<!doctype html><title>Long</title><main>")
 	for i := 0; b.Len() < 1<<20; i++ {
-		fmt.Fprintf(&b, "<h2 id=s%d>Part %d</h2><p class='text wide'>Some <b>bold</b> text with a <a href='/p/%d'>link</a>, then <code>code()</code> &amp; more of it.</p><ul><li>one<li>two</ul>\n", i, i, i)
+		fmt.Fprintf(&b, "<h2 id=s%d>Part %d</h2><p class='text wide'>Some <b>bold</b> text with a <a href='/p/%d'>link</a>, then "+
+			"<code>code()</code> &amp; more of it.</p><ul><li>one<li>two</ul>\n", i, i, i)
 	}
 	return b.String()
 }

@@ -58,7 +58,10 @@ func client() *http.Client {
 
 // TestEngines holds requests and answers to what each service documents.
 func TestEngines(t *testing.T) {
-	q := web.Query{Text: "grey heron", Count: 5, Domains: []string{"birds.test", "org.test"}, Exclude: []string{"ads.birds.test"}, Recency: "week"}
+	q := web.Query{
+		Text: "grey heron", Count: 5, Domains: []string{"birds.test", "org.test"},
+		Exclude: []string{"ads.birds.test"}, Recency: "week",
+	}
 	domains := []any{"birds.test", "org.test"}
 	for _, tt := range []struct {
 		provider, answer string
@@ -74,28 +77,40 @@ func TestEngines(t *testing.T) {
 				{"title":"Ad","url":"https://ads.birds.test/","description":""},{"title":"Other","url":"https://other.test/","description":""},
 				{"title":"Bad","url":"javascript:alert(1)","description":""},{"title":"Again","url":"https://www.birds.test/a","description":""}]}}`,
 			method: "GET", path: "/res/v1/web/search", header: "X-Subscription-Token", value: key,
-			query: url.Values{"q": {"grey heron (site:birds.test OR site:org.test) -site:ads.birds.test"}, "count": {"5"}, "freshness": {"pw"}, "result_filter": {"web"}, "text_decorations": {"false"}},
+			query: url.Values{
+				"q": {"grey heron (site:birds.test OR site:org.test) -site:ads.birds.test"}, "count": {"5"}, "freshness": {"pw"},
+				"result_filter": {"web"}, "text_decorations": {"false"},
+			},
 		},
 		{
 			provider: "tavily",
 			answer: `{"query":"x","follow_up_questions":null,"answer":null,"images":[],"results":[
 				{"title":"The heron","url":"https://www.birds.test/a","content":"A \"grey\" bird","score":0.9,"published_date":"2026-11-20T08:00:00Z","raw_content":null}],"response_time":1.2}`,
 			method: "POST", path: "/search", header: "Authorization", value: "Bearer " + key,
-			body: map[string]any{"query": "grey heron", "max_results": 5.0, "include_domains": domains, "exclude_domains": []any{"ads.birds.test"}, "time_range": "week"},
+			body: map[string]any{
+				"query": "grey heron", "max_results": 5.0, "include_domains": domains,
+				"exclude_domains": []any{"ads.birds.test"}, "time_range": "week",
+			},
 		},
 		{
 			provider: "exa",
 			answer: `{"requestId":"1","results":[{"id":"x","title":"The heron","url":"https://www.birds.test/a","publishedDate":"2026-11-20T08:00:00.000Z","author":null,
 				"highlights":["A \"grey\"","bird"],"highlightScores":[0.5]},{"title":null,"url":"https://org.test/","publishedDate":null}],"costDollars":{"total":0.005}}`,
 			method: "POST", path: "/search", header: "X-Api-Key", value: key,
-			body: map[string]any{"query": "grey heron", "numResults": 5.0, "includeDomains": domains, "excludeDomains": []any{"ads.birds.test"}, "startPublishedDate": "*", "contents": map[string]any{"highlights": true}},
+			body: map[string]any{
+				"query": "grey heron", "numResults": 5.0, "includeDomains": domains, "excludeDomains": []any{"ads.birds.test"},
+				"startPublishedDate": "*", "contents": map[string]any{"highlights": true},
+			},
 		},
 		{
 			provider: "searxng",
 			answer: `{"query":"x","number_of_results":0,"results":[{"url":"https://www.birds.test/a","title":"The heron","content":"A \"grey\" bird","engine":"x","publishedDate":"2026-11-20T08:00:00"},
 				{"url":"https://org.test/","title":"b","content":"","publishedDate":null}],"answers":[],"unresponsive_engines":[["x","timeout"]]}`,
 			method: "GET", path: "/search",
-			query: url.Values{"q": {"grey heron (site:birds.test OR site:org.test) -site:ads.birds.test"}, "format": {"json"}, "time_range": {"week"}},
+			query: url.Values{
+				"q":      {"grey heron (site:birds.test OR site:org.test) -site:ads.birds.test"},
+				"format": {"json"}, "time_range": {"week"},
+			},
 		},
 	} {
 		s, a := engine(t, tt.provider, tt.answer)
@@ -105,7 +120,8 @@ func TestEngines(t *testing.T) {
 			continue
 		}
 		want := web.Hit{Title: "The heron", Address: "https://www.birds.test/a", Date: "2026-11-20", Snippet: `A "grey" bird`}
-		if len(hits) == 0 || hits[0].Title != want.Title || hits[0].Address != want.Address || hits[0].Date != want.Date || !strings.HasPrefix(hits[0].Snippet, `A "grey"`) {
+		if len(hits) == 0 || hits[0].Title != want.Title || hits[0].Address != want.Address || hits[0].Date != want.Date ||
+			!strings.HasPrefix(hits[0].Snippet, `A "grey"`) {
 			t.Errorf("%s: %+v", tt.provider, hits)
 		}
 		if tt.provider == "brave" && len(hits) != 1 {
@@ -142,7 +158,10 @@ func TestEngines(t *testing.T) {
 
 // TestPlainQuery holds that what was not asked for is not sent.
 func TestPlainQuery(t *testing.T) {
-	for provider, answer := range map[string]string{"brave": `{"type":"search"}`, "tavily": `{"results":[]}`, "exa": `{"results":[]}`, "searxng": `{"results":[]}`} {
+	for provider, answer := range map[string]string{
+		"brave":  `{"type":"search"}`,
+		"tavily": `{"results":[]}`, "exa": `{"results":[]}`, "searxng": `{"results":[]}`,
+	} {
 		s, a := engine(t, provider, answer)
 		hits, err := s.Find(t.Context(), client(), web.Query{Text: "x", Count: 3})
 		if err != nil || len(hits) != 0 {
@@ -184,7 +203,8 @@ func TestSearchFails(t *testing.T) {
 			s := web.Search{Provider: provider, BaseURL: srv.URL, Key: func(context.Context) (string, error) { return key, nil }}
 			_, err := s.Find(t.Context(), client(), web.Query{Text: "x", Count: 3})
 			srv.Close()
-			if err == nil || strings.Contains(err.Error(), key) || slices.ContainsFunc(tt.want, func(w string) bool { return !strings.Contains(err.Error(), w) }) {
+			if err == nil || strings.Contains(err.Error(), key) || slices.ContainsFunc(tt.want,
+				func(w string) bool { return !strings.Contains(err.Error(), w) }) {
 				t.Errorf("%s, %s: %v, want %q", provider, tt.name, err, tt.want)
 			}
 		}
@@ -203,7 +223,8 @@ func TestSearchFails(t *testing.T) {
 		t.Errorf("empty key: %v", err)
 	}
 	b, _ := engine(t, "brave", `{"type":"search"}`)
-	if _, err := b.Find(t.Context(), client(), web.Query{Text: strings.Repeat("x ", 51), Count: 3}); err == nil || !strings.Contains(err.Error(), "50 words") {
+	if _, err := b.Find(t.Context(), client(), web.Query{Text: strings.Repeat("x ", 51), Count: 3}); err == nil ||
+		!strings.Contains(err.Error(), "50 words") {
 		t.Errorf("long query: %v", err)
 	}
 }

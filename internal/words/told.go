@@ -42,9 +42,11 @@ func Told(body event.Body) (told string, notice bool) {
 	case event.Kept:
 		return "the conversation was not compacted: " + b.Reason, true
 	case event.Compacted:
-		return fmt.Sprintf("the conversation was compacted from about %s to %s tokens; the log keeps all of it", text.Thousands(b.Before), text.Thousands(b.After)), false
+		return fmt.Sprintf("the conversation was compacted from about %s to %s tokens; the log keeps all of it",
+			text.Thousands(b.Before), text.Thousands(b.After)), false
 	case event.Pruned:
-		return fmt.Sprintf("old results were cut short, from about %s to %s tokens; the log keeps all of them", text.Thousands(b.Before), text.Thousands(b.After)), false
+		return fmt.Sprintf("old results were cut short, from about %s to %s tokens; the log keeps all of them",
+			text.Thousands(b.Before), text.Thousands(b.After)), false
 	case event.Rewound:
 		return fmt.Sprintf("the conversation was rewound to where it was after event %d", b.To), false
 	case event.Spawned:

@@ -21,8 +21,9 @@ func TestNumbers(t *testing.T) {
 	for got, want := range map[string]string{
 		words.Dollars(0.01234): "$0.0123", words.Dollars(1): "$1.00", words.Dollars(12.345): "$12.35",
 		words.Cost(2, false): "$2.00", words.Cost(2, true): "cost unknown",
-		words.Left(-time.Second): "0.0 s", words.Left(1540 * time.Millisecond): "1.5 s", words.Left(10 * time.Second): "10s", words.Left(61100 * time.Millisecond): "1m2s",
-		words.Took(999): "", words.Took(1000): "1s", words.Took(65_449): "1m5.4s",
+		words.Left(-time.Second): "0.0 s", words.Left(1540 * time.Millisecond): "1.5 s", words.Left(10 * time.Second): "10s",
+		words.Left(61100 * time.Millisecond): "1m2s",
+		words.Took(999):                      "", words.Took(1000): "1s", words.Took(65_449): "1m5.4s",
 	} {
 		if got != want {
 			t.Errorf("%q, want %q", got, want)
@@ -74,7 +75,9 @@ func FuzzShown(f *testing.F) {
 func TestTold(t *testing.T) {
 	for want, body := range map[string]event.Body{
 		"! careful\nnow": event.Note{Text: "careful\nnow"},
-		"! the MCP server a is not there: gone\nthe MCP server b: log in\nthe MCP server c offers other tools than you agreed to: 'inspan mcp agree c' shows them\nthe MCP server h: look changed; 'inspan mcp agree h' shows them\nthe MCP server d is not there yet: late": event.Served{Servers: []event.Server{
+		"! the MCP server a is not there: gone\nthe MCP server b: log in\nthe MCP server c offers other tools than you agreed to: 'inspan mcp " +
+			"agree c' shows them\nthe MCP server h: look changed; 'inspan mcp agree h' shows them\n" +
+			"the MCP server d is not there yet: late": event.Served{Servers: []event.Server{
 			{Name: "a", State: "failed", Why: "gone"},
 			{Name: "b", State: "login", Why: "log in"},
 			{Name: "c", State: "changed"},
@@ -86,13 +89,18 @@ func TestTold(t *testing.T) {
 		}},
 		"· waiting": event.Progress{Text: "waiting"},
 		"! sensitive: it reads /w/.env, which is a secret, and changes /w/b, which runs": event.Judged{Action: tool.Allow, Effects: []tool.Effect{
-			{Kind: tool.Read, Path: "/w/.env", Sensitive: "is a secret"}, {Kind: tool.Read, Path: "/w/a"}, {Kind: tool.Write, Path: "/w/b", Sensitive: "runs"},
+			{Kind: tool.Read, Path: "/w/.env", Sensitive: "is a secret"},
+			{Kind: tool.Read, Path: "/w/a"},
+			{Kind: tool.Write, Path: "/w/b", Sensitive: "runs"},
 		}},
-		"! a/m takes over from b/m: too many requests":                                                                           event.Routed{Route: "a/m", From: "b/m", Error: "too many requests"},
-		"· a/m answers, by the rule cheap: short":                                                                                event.Routed{Route: "a/m", Rule: "cheap", Reason: "short"},
-		"! the model refused the conversation (payload too large); it goes on without the images so far":                         event.Healed{Level: event.HealImages, Cause: llm.KindTooLarge},
-		"! the model refused the conversation (invalid history); it goes on without the reasoning so far":                        event.Healed{Level: event.HealReasoning, Cause: llm.KindHistory},
-		"! the model refused the conversation (invalid history); it goes on without calls and results so far, which become text": event.Healed{Level: event.HealCalls, Cause: llm.KindHistory},
+		"! a/m takes over from b/m: too many requests": event.Routed{Route: "a/m", From: "b/m", Error: "too many requests"},
+		"· a/m answers, by the rule cheap: short":      event.Routed{Route: "a/m", Rule: "cheap", Reason: "short"},
+		"! the model refused the conversation (payload too large); it goes on without the images so " +
+			"far": event.Healed{Level: event.HealImages, Cause: llm.KindTooLarge},
+		"! the model refused the conversation (invalid history); it goes on without the reasoning so " +
+			"far": event.Healed{Level: event.HealReasoning, Cause: llm.KindHistory},
+		"! the model refused the conversation (invalid history); it goes on without calls and results so far, which become " +
+			"text": event.Healed{Level: event.HealCalls, Cause: llm.KindHistory},
 		"! h says no: not now":                           event.Hooked{By: "h", Action: tool.Deny, Reason: "not now", Text: "unsaid"},
 		"· told the model: a b\\x1b":                     event.Hooked{By: "h", Text: "a\nb\x1b"},
 		"· now working with a/m in mode ask":             event.Switched{Route: "a/m", Mode: "ask"},
@@ -110,7 +118,13 @@ func TestTold(t *testing.T) {
 			t.Errorf("%T: %q, want %q", body, got, want)
 		}
 	}
-	for _, body := range []event.Body{event.Switched{Limits: &event.Limits{Turns: 1}}, event.Hooked{By: "h"}, event.Said{}, event.Stopped{}, nil} {
+	for _, body := range []event.Body{
+		event.Switched{Limits: &event.Limits{Turns: 1}},
+		event.Hooked{By: "h"},
+		event.Said{},
+		event.Stopped{},
+		nil,
+	} {
 		if text, notice := words.Told(body); text != "" || notice {
 			t.Errorf("%T: %q", body, text)
 		}
@@ -139,10 +153,13 @@ func call(args string) llm.Call { return llm.Call{ID: "1", Name: "n", Args: json
 
 func TestSubject(t *testing.T) {
 	for args, want := range map[string]string{
-		`{"path":"a","command":"ls"}`: "ls", `{"id":"3","query":"q"}`: "q", `{"url":"u","question":"w"}`: "w", `{"path":""}`: `{"path":""}`, `{"word":1}`: `{"word":1}`, `{}`: "", ``: "", `[1`: "[1",
-		`{"items":[{"text":"look","state":"done"},{"text":"mend","state":"open"}]}`: "look · mend", `{"items":[]}`: "", `{"title":"Sizes","chart":{"kind":"bar"}}`: "Sizes",
-		`{"action":"message","agent":"k3f9a2","text":"go on"}`: "message k3f9a2 go on", `{"action":"list"}`: "list", `{"action":"merge","agent":"a","paths":["x","y"],"discard":true}`: "merge a x · y",
-		`{"name":"gh.list","arguments":{"n":1}}`: "gh.list", `{"filter":{"a":1,"b":["c"]},"n":2}`: "a 1, c, n 2",
+		`{"path":"a","command":"ls"}`: "ls", `{"id":"3","query":"q"}`: "q", `{"url":"u","question":"w"}`: "w", `{"path":""}`: `{"path":""}`,
+		`{"word":1}`: `{"word":1}`, `{}`: "", ``: "", `[1`: "[1",
+		`{"items":[{"text":"look","state":"done"},{"text":"mend","state":"open"}]}`: "look · mend", `{"items":[]}`: "",
+		`{"title":"Sizes","chart":{"kind":"bar"}}`:             "Sizes",
+		`{"action":"message","agent":"k3f9a2","text":"go on"}`: "message k3f9a2 go on", `{"action":"list"}`: "list",
+		`{"action":"merge","agent":"a","paths":["x","y"],"discard":true}`: "merge a x · y",
+		`{"name":"gh.list","arguments":{"n":1}}`:                          "gh.list", `{"filter":{"a":1,"b":["c"]},"n":2}`: "a 1, c, n 2",
 	} {
 		if got := words.Subject(call(args)); got != want {
 			t.Errorf("%s: %q, want %q", args, got, want)
@@ -151,7 +168,8 @@ func TestSubject(t *testing.T) {
 }
 
 func TestJudged(t *testing.T) {
-	if got := words.Judged(call(`{}`), event.Judged{Tool: "sh", Args: json.RawMessage(`{"a":1}`)}); got.ID != "1" || got.Name != "sh" || string(got.Args) != `{"a":1}` {
+	if got := words.Judged(call(`{}`), event.Judged{Tool: "sh", Args: json.RawMessage(`{"a":1}`)}); got.ID != "1" ||
+		got.Name != "sh" || string(got.Args) != `{"a":1}` {
 		t.Error(got)
 	}
 	if got := words.Judged(call(`{}`), event.Judged{}); got.Name != "n" || string(got.Args) != `{}` {
@@ -193,7 +211,12 @@ func TestAsked(t *testing.T) {
 
 func TestEffects(t *testing.T) {
 	all := []tool.Effect{
-		{Kind: tool.Read, Path: "/r"}, {Kind: tool.Network, Text: "example.com"}, {Kind: tool.Network}, {Kind: tool.Write, Path: "/w\n\u202e"}, {Kind: tool.External}, {Kind: tool.External, Text: "send\x1b it"},
+		{Kind: tool.Read, Path: "/r"},
+		{Kind: tool.Network, Text: "example.com"},
+		{Kind: tool.Network},
+		{Kind: tool.Write, Path: "/w\n\u202e"},
+		{Kind: tool.External},
+		{Kind: tool.External, Text: "send\x1b it"},
 	}
 	want := []string{"talks to example.com", "talks to any host", `changes /w\x0a\u202e`, `would send\x1b it`}
 	if diff := cmp.Diff(want, words.Effects(all, false)); diff != "" {

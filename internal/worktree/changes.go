@@ -47,7 +47,8 @@ func (s *Store) Changes(ctx context.Context, t Tree) (changes []Change, now stri
 	if now, err = s.record(ctx, t.repo, t.admin, t.dir, list); err != nil {
 		return nil, "", fmt.Errorf("record a worktree: %w", err)
 	}
-	out, _, err := s.git(ctx, t.repo.dir, t.dir, nil, "diff-tree", "-r", "--raw", "-z", "--no-renames", "--no-abbrev", "--no-ext-diff", t.Base, now)
+	out, _, err := s.git(ctx, t.repo.dir, t.dir, nil, "diff-tree", "-r",
+		"--raw", "-z", "--no-renames", "--no-abbrev", "--no-ext-diff", t.Base, now)
 	if err != nil {
 		return nil, "", err
 	}

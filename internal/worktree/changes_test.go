@@ -30,7 +30,10 @@ func TestLeftOut(t *testing.T) {
 	put(t, filepath.Join(tree.Root, "own/x"), "x")
 	b.gitIn(filepath.Join(tree.Root, "own"), "init", "--quiet")
 	got, _ := b.changes(tree)
-	for path, want := range map[string]string{"big": "larger than 20 MiB", "committed": "larger than 20 MiB", "own": "a repository of its own"} {
+	for path, want := range map[string]string{
+		"big":       "larger than 20 MiB",
+		"committed": "larger than 20 MiB", "own": "a repository of its own",
+	} {
 		if got[path].Why != want || got[path].Theirs != nil {
 			t.Errorf("%s: %q", path, got[path].Why)
 		}
@@ -135,12 +138,18 @@ func TestMerge(t *testing.T) {
 		ours, base, theirs, want string
 		hunks                    []worktree.Hunk
 	}{
-		"both, apart":             {change("2", "two"), base, change("8", "eight"), change("2", "two", "8", "eight"), nil},
-		"only theirs":             {base, base, change("8", "eight"), change("8", "eight"), nil},
-		"only ours":               {change("8", "eight"), base, base, change("8", "eight"), nil},
-		"the same":                {change("8", "x"), base, change("8", "x"), change("8", "x"), nil},
-		"both, the same line":     {change("5", "ours"), base, change("5", "theirs"), "", []worktree.Hunk{{Line: 5, Ours: "ours\n", Theirs: "theirs\n"}}},
-		"two conflicts":           {change("2", "a", "8", "b"), base, change("2", "c", "8", "d"), "", []worktree.Hunk{{2, "a\n", "c\n"}, {8, "b\n", "d\n"}}},
+		"both, apart": {change("2", "two"), base, change("8", "eight"), change("2", "two", "8", "eight"), nil},
+		"only theirs": {base, base, change("8", "eight"), change("8", "eight"), nil},
+		"only ours":   {change("8", "eight"), base, base, change("8", "eight"), nil},
+		"the same":    {change("8", "x"), base, change("8", "x"), change("8", "x"), nil},
+		"both, the same line": {
+			change("5", "ours"), base, change("5", "theirs"), "",
+			[]worktree.Hunk{{Line: 5, Ours: "ours\n", Theirs: "theirs\n"}},
+		},
+		"two conflicts": {
+			change("2", "a", "8", "b"), base, change("2", "c", "8", "d"), "",
+			[]worktree.Hunk{{2, "a\n", "c\n"}, {8, "b\n", "d\n"}},
+		},
 		"added on both sides":     {"x\n", "", "y\n", "", []worktree.Hunk{{1, "x\n", "y\n"}}},
 		"no end of line":          {"x", "b", "y", "", []worktree.Hunk{{1, "x\n", "y\n"}}},
 		"line ends":               {dos(change("2", "two")), base, change("8", "eight"), dos(change("2", "two", "8", "eight")), nil},

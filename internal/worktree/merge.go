@@ -45,7 +45,8 @@ func (s *Store) Merge(ctx context.Context, ours, base, theirs []byte) (merged []
 			return nil, nil, err
 		}
 	}
-	out, code, err := s.Git(ctx, dir, nil, "-c", "merge.conflictStyle=merge", "merge-file", "-p", "--quiet", fmt.Sprintf("--marker-size=%d", markers), "ours", "base", "theirs")
+	out, code, err := s.Git(ctx, dir, nil, "-c", "merge.conflictStyle=merge", "merge-file", "-p", "--quiet",
+		fmt.Sprintf("--marker-size=%d", markers), "ours", "base", "theirs")
 	switch {
 	case code == 0 && err == nil:
 		return out, nil, nil

@@ -57,7 +57,10 @@ func open(root string) (repository, error) {
 
 // inert returns nil if no setting of the repository makes git run a program.
 func (r repository) inert() error {
-	for _, path := range []string{filepath.Join(r.common, "config"), filepath.Join(r.common, "config.worktree"), filepath.Join(r.dir, "config.worktree")} {
+	for _, path := range []string{
+		filepath.Join(r.common, "config"),
+		filepath.Join(r.common, "config.worktree"), filepath.Join(r.dir, "config.worktree"),
+	} {
 		text, err := os.ReadFile(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue

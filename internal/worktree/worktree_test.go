@@ -250,7 +250,8 @@ func TestSubfolder(t *testing.T) {
 	put(t, filepath.Join(tree.Root, "b.txt"), "B\n")
 	put(t, filepath.Join(tree.Root, "..", "a.txt"), "A\n")
 	got, _ := b.changes(tree)
-	if c := got["b.txt"]; len(got) != 2 || c.Theirs == nil || string(c.Theirs.Data) != "B\n" || got["../a.txt"].Why != "outside of the workspace" {
+	if c := got["b.txt"]; len(got) != 2 || c.Theirs == nil || string(c.Theirs.Data) != "B\n" ||
+		got["../a.txt"].Why != "outside of the workspace" {
 		t.Errorf("%+v", got)
 	}
 	b.root = filepath.Join(top, "ignored", "deep")

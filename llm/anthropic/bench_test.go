@@ -19,9 +19,11 @@ func BenchmarkStream1MB(b *testing.B) {
 	var s bytes.Buffer
 	s.WriteString(`data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}` + "\n\n")
 	for s.Len() < 1<<20 {
-		s.WriteString("event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"a few words more \"}}\n\n")
+		s.WriteString("event: content_block_delta\ndata: " +
+			"{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"a few words more \"}}\n\n")
 	}
 	s.WriteString(`data: {"type":"message_delta","delta":{"stop_reason":"end_turn"}}` + "\n\ndata: {\"type\":\"message_stop\"}\n\n")
 	b.SetBytes(int64(s.Len()))
-	harnesstest.BenchmarkModel(b, &anthropic.Model{ID: "claude-opus-5-5", HTTP: harnesstest.Canned(s.Bytes())}, llm.Request{Messages: []llm.Message{{Role: llm.User, Parts: llm.Say("hi")}}})
+	harnesstest.BenchmarkModel(b, &anthropic.Model{ID: "claude-opus-5-5", HTTP: harnesstest.Canned(s.Bytes())},
+		llm.Request{Messages: []llm.Message{{Role: llm.User, Parts: llm.Say("hi")}}})
 }

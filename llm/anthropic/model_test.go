@@ -153,7 +153,8 @@ func failBedrock(a *anthropictest.Answer, e *llm.Error) {
 	case llm.KindWindow:
 		set(400, "ValidationException", "prompt is too long: "+strconv.Itoa(e.Used)+" tokens > "+strconv.Itoa(e.Limit)+" maximum")
 	case llm.KindTooLarge:
-		set(400, "ValidationException", "1 validation error detected: Value at 'body' failed to satisfy constraint: Member must have length less than or equal to 25000000")
+		set(400, "ValidationException",
+			"1 validation error detected: Value at 'body' failed to satisfy constraint: Member must have length less than or equal to 25000000")
 	case llm.KindAuth:
 		set(403, "AccessDeniedException", "You don't have access to the model with the specified model ID.")
 	case llm.KindAuthExpired:

@@ -30,13 +30,28 @@ func TestURL(t *testing.T) {
 		{"", "", "claude-opus-5-5", direct, "https://api.anthropic.com/v1/messages"},
 		{"", "http://proxy:1/", "m", direct, "http://proxy:1/v1/messages"},
 		{"anthropic", "http://proxy/x/v1", "m", direct, "http://proxy/x/v1/messages"},
-		{"anthropic", "https://bedrock-runtime.us-east-1.amazonaws.com", "m", direct, "https://bedrock-runtime.us-east-1.amazonaws.com/v1/messages"},
+		{
+			"anthropic", "https://bedrock-runtime.us-east-1.amazonaws.com", "m", direct,
+			"https://bedrock-runtime.us-east-1.amazonaws.com/v1/messages",
+		},
 		{"", "https://bedrock-mantle.us-east-1.api.aws/anthropic", "m", direct, "https://bedrock-mantle.us-east-1.api.aws/anthropic/v1/messages"},
-		{"", "https://bedrock-runtime.eu-west-1.amazonaws.com/", "us.anthropic.claude-opus-4-6-v1:0", bedrock, "https://bedrock-runtime.eu-west-1.amazonaws.com/model/us.anthropic.claude-opus-4-6-v1%3A0/invoke-with-response-stream"},
-		{"", "https://vpce-1.bedrock-runtime.eu-west-1.vpce.amazonaws.com", "m", bedrock, "https://vpce-1.bedrock-runtime.eu-west-1.vpce.amazonaws.com/model/m/invoke-with-response-stream"},
-		{"bedrock", "http://gateway", "arn:aws:bedrock:us-east-1:1:inference-profile/x", bedrock, "http://gateway/model/arn%3Aaws%3Abedrock%3Aus-east-1%3A1%3Ainference-profile%2Fx/invoke-with-response-stream"},
+		{
+			"", "https://bedrock-runtime.eu-west-1.amazonaws.com/", "us.anthropic.claude-opus-4-6-v1:0", bedrock,
+			"https://bedrock-runtime.eu-west-1.amazonaws.com/model/us.anthropic.claude-opus-4-6-v1%3A0/invoke-with-response-stream",
+		},
+		{
+			"", "https://vpce-1.bedrock-runtime.eu-west-1.vpce.amazonaws.com", "m", bedrock,
+			"https://vpce-1.bedrock-runtime.eu-west-1.vpce.amazonaws.com/model/m/invoke-with-response-stream",
+		},
+		{
+			"bedrock", "http://gateway", "arn:aws:bedrock:us-east-1:1:inference-profile/x", bedrock,
+			"http://gateway/model/arn%3Aaws%3Abedrock%3Aus-east-1%3A1%3Ainference-profile%2Fx/invoke-with-response-stream",
+		},
 		{"", vertexBase, "claude-haiku-4-5@20251001", vertex, vertexBase + "/models/claude-haiku-4-5@20251001:streamRawPredict"},
-		{"", "https://europe-west1-aiplatform.googleapis.com/v1/x", "m", vertex, "https://europe-west1-aiplatform.googleapis.com/v1/x/models/m:streamRawPredict"},
+		{
+			"", "https://europe-west1-aiplatform.googleapis.com/v1/x", "m", vertex,
+			"https://europe-west1-aiplatform.googleapis.com/v1/x/models/m:streamRawPredict",
+		},
 		{"vertex", "http://gateway/", "a/b", vertex, "http://gateway/models/a%2Fb:streamRawPredict"},
 		{"bedrock", "", "m", bedrock, ""},
 		{"vertex", "", "m", vertex, ""},
@@ -86,7 +101,10 @@ func (f tripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r
 
 // onBedrock is a model at a fake that insists on a signature.
 func onBedrock(t *testing.T, answer anthropictest.Answer) (m *Model, wire http.RoundTripper) {
-	wire = anthropictest.Transport(t, &anthropictest.Server{Dialect: "bedrock", Secret: "secret", Answer: func(*http.Request, []byte) anthropictest.Answer { return answer }})
+	wire = anthropictest.Transport(t, &anthropictest.Server{
+		Dialect: "bedrock", Secret: "secret",
+		Answer: func(*http.Request, []byte) anthropictest.Answer { return answer },
+	})
 	return &Model{
 		ID: "us.anthropic.claude-opus-4-8", BaseURL: "https://bedrock-runtime.eu-west-1.amazonaws.com",
 		HTTP: &cloud.AWS{Credentials: keys("secret"), HTTP: plain{wire}},
@@ -127,7 +145,10 @@ func TestSignedWhole(t *testing.T) {
 		"other body": &cloud.AWS{Credentials: keys("secret"), HTTP: changed(func(r *http.Request) {
 			r.Body, r.ContentLength = io.NopCloser(strings.NewReader("{}")), 2
 		})},
-		"other path":   &cloud.AWS{Credentials: keys("secret"), HTTP: changed(func(r *http.Request) { r.URL.Path, r.URL.RawPath = "/model/other/invoke-with-response-stream", "" })},
+		"other path": &cloud.AWS{Credentials: keys("secret"), HTTP: changed(func(r *http.Request) {
+			r.URL.Path,
+				r.URL.RawPath = "/model/other/invoke-with-response-stream", ""
+		})},
 		"other header": &cloud.AWS{Credentials: keys("secret"), HTTP: changed(func(r *http.Request) { r.Header.Set("Accept", "*/*") })},
 		"none":         plain{wire},
 	} {
@@ -166,12 +187,32 @@ func TestCloudKeys(t *testing.T) {
 		code string
 	}{
 		{"bedrock", Model{Dialect: "bedrock", BaseURL: "http://x", Key: key("some-key")}, "bedrock", "", ""},
-		{"vertex", Model{Dialect: "vertex", BaseURL: "http://x/v1/projects/p/locations/l/publishers/anthropic", Key: key("some-key")}, "vertex", "", ""},
-		{"bedrock, wrong key", Model{Dialect: "bedrock", BaseURL: "http://x", Key: key("other-key")}, "bedrock", llm.KindAuth, "AccessDeniedException"},
-		{"vertex, wrong key", Model{Dialect: "vertex", BaseURL: "http://x/v1/projects/p/locations/l/publishers/anthropic", Key: key("other-key")}, "vertex", llm.KindAuth, "UNAUTHENTICATED"},
+		{
+			"vertex",
+			Model{Dialect: "vertex", BaseURL: "http://x/v1/projects/p/locations/l/publishers/anthropic", Key: key("some-key")},
+			"vertex", "", "",
+		},
+		{
+			"bedrock, wrong key",
+			Model{Dialect: "bedrock", BaseURL: "http://x", Key: key("other-key")},
+			"bedrock", llm.KindAuth, "AccessDeniedException",
+		},
+		{
+			"vertex, wrong key",
+			Model{Dialect: "vertex", BaseURL: "http://x/v1/projects/p/locations/l/publishers/anthropic", Key: key("other-key")},
+			"vertex", llm.KindAuth, "UNAUTHENTICATED",
+		},
 		{"vertex, short path", Model{Dialect: "vertex", BaseURL: "http://x", Key: key("some-key")}, "vertex", llm.KindNoModel, "NOT_FOUND"},
-		{"bedrock's path at vertex", Model{Dialect: "bedrock", BaseURL: "http://x", Key: key("some-key")}, "vertex", llm.KindNoModel, "NOT_FOUND"},
-		{"vertex's path at bedrock", Model{Dialect: "vertex", BaseURL: "http://x", Key: key("some-key")}, "bedrock", llm.KindNoModel, "UnknownOperationException"},
+		{
+			"bedrock's path at vertex",
+			Model{Dialect: "bedrock", BaseURL: "http://x", Key: key("some-key")},
+			"vertex", llm.KindNoModel, "NOT_FOUND",
+		},
+		{
+			"vertex's path at bedrock",
+			Model{Dialect: "vertex", BaseURL: "http://x", Key: key("some-key")},
+			"bedrock", llm.KindNoModel, "UnknownOperationException",
+		},
 	} {
 		m := c.m
 		m.ID = "claude-opus-5-5"
@@ -221,7 +262,8 @@ func TestThoughtsStayOnTheirPlatform(t *testing.T) {
 			req := llm.Request{Messages: []llm.Message{
 				{Role: llm.User, Parts: llm.Say("hi")},
 				{Role: llm.Assistant, Parts: llm.Parts{
-					llm.Reasoning{Opaque: json.RawMessage(`{"type":"thinking","thinking":"hm","signature":"c2ln"}`), Route: route}, llm.Text{Text: "Hello."},
+					llm.Reasoning{Opaque: json.RawMessage(`{"type":"thinking","thinking":"hm","signature":"c2ln"}`), Route: route},
+					llm.Text{Text: "Hello."},
 				}},
 				{Role: llm.User, Parts: llm.Say("Go on.")},
 			}}
@@ -324,7 +366,10 @@ func TestExceptions(t *testing.T) {
 		{"modelTimeoutException", "late", llm.KindTransient},
 		{"validationException", "Input is too long for requested model.", llm.KindWindow},
 		{"validationException", "The model returned the following errors: too many total text bytes: 17929476 > 16000000", llm.KindWindow},
-		{"validationException", "The model returned the following errors: messages.3: `tool_use` ids were found without `tool_result` blocks", llm.KindHistory},
+		{
+			"validationException", "The model returned the following errors: messages.3: `tool_use` ids were found without `tool_result` blocks",
+			llm.KindHistory,
+		},
 		{"validationException", "Invocation of model ID x with on-demand throughput isn’t supported.", llm.KindNoModel},
 		{"accessDeniedException", "no", llm.KindAuth},
 		{"somethingNewException", "?", llm.KindTransient},

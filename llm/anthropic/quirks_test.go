@@ -23,10 +23,11 @@ import (
 func answerOf(t *testing.T, id string, req llm.Request, answer anthropictest.Answer) (llm.Reply, string) {
 	t.Helper()
 	var sent string
-	m := &Model{ID: id, BaseURL: "http://vendor", HTTP: anthropictest.Transport(t, &anthropictest.Server{Answer: func(_ *http.Request, body []byte) anthropictest.Answer {
-		sent = string(body)
-		return answer
-	}})}
+	m := &Model{ID: id, BaseURL: "http://vendor", HTTP: anthropictest.Transport(t,
+		&anthropictest.Server{Answer: func(_ *http.Request, body []byte) anthropictest.Answer {
+			sent = string(body)
+			return answer
+		}})}
 	for c, err := range m.Stream(t.Context(), req) {
 		if err != nil {
 			t.Fatalf("%v", err)
@@ -48,9 +49,19 @@ func asked(text string) llm.Request {
 func TestOrphans(t *testing.T) {
 	call := llm.Call{ID: "toolu_1", Name: "now", Args: json.RawMessage(`{}`)}
 	for name, messages := range map[string][]llm.Message{
-		"call":     {{Role: llm.User, Parts: llm.Say("hi")}, {Role: llm.Assistant, Parts: llm.Parts{call}}, {Role: llm.User, Parts: llm.Say("and?")}},
-		"result":   {{Role: llm.User, Parts: llm.Parts{llm.Result{CallID: "toolu_1", Name: "now"}}}},
-		"thinking": {{Role: llm.User, Parts: llm.Say("hi")}, {Role: llm.Assistant, Parts: llm.Parts{llm.Reasoning{Opaque: json.RawMessage(`{"type":"thinking","thinking":"changed","signature":"c2ln"}`), Route: "anthropic/m"}, llm.Text{Text: "x"}}}, {Role: llm.User, Parts: llm.Say("and?")}},
+		"call": {
+			{Role: llm.User, Parts: llm.Say("hi")},
+			{Role: llm.Assistant, Parts: llm.Parts{call}},
+			{Role: llm.User, Parts: llm.Say("and?")},
+		},
+		"result": {{Role: llm.User, Parts: llm.Parts{llm.Result{CallID: "toolu_1", Name: "now"}}}},
+		"thinking": {{Role: llm.User, Parts: llm.Say("hi")}, {
+			Role: llm.Assistant,
+			Parts: llm.Parts{llm.Reasoning{
+				Opaque: json.RawMessage(`{"type":"thinking","thinking":"changed","signature":"c2ln"}`),
+				Route:  "anthropic/m",
+			}, llm.Text{Text: "x"}},
+		}, {Role: llm.User, Parts: llm.Say("and?")}},
 	} {
 		m := &Model{ID: "m", BaseURL: "http://vendor", HTTP: anthropictest.Transport(t, &anthropictest.Server{})}
 		var last error
@@ -94,7 +105,10 @@ func TestImagesThatDontFit(t *testing.T) {
 	req.Messages[0].Parts = append(req.Messages[0].Parts, wide, good)
 	req.Messages = append(req.Messages,
 		llm.Message{Role: llm.Assistant, Parts: llm.Parts{llm.Call{ID: "toolu_1", Name: "shot", Args: json.RawMessage(`{}`)}}},
-		llm.Message{Role: llm.User, Parts: llm.Parts{llm.Result{CallID: "toolu_1", Name: "shot", Parts: llm.Parts{tall, high, heavy, good, llm.Image{MediaType: "image/png", Digest: "its bytes were not found"}}}}})
+		llm.Message{Role: llm.User, Parts: llm.Parts{llm.Result{
+			CallID: "toolu_1", Name: "shot",
+			Parts: llm.Parts{tall, high, heavy, good, llm.Image{MediaType: "image/png", Digest: "its bytes were not found"}},
+		}}})
 	_, sent := answerOf(t, "claude-opus-5-5", req, anthropictest.Answer{})
 	if strings.Count(sent, "An image was here") != 5 || strings.Count(sent, `"type":"image"`) != 2 {
 		t.Errorf("%d words and %d images", strings.Count(sent, "An image was here"), strings.Count(sent, `"type":"image"`))
@@ -141,7 +155,8 @@ func TestHeavyImages(t *testing.T) {
 	for range 6 {
 		parts = append(parts, llm.Image{MediaType: "image/webp", Data: make([]byte, heavy/4*3)})
 	}
-	if sent := body(&Model{ID: "m"}, llm.Request{Messages: []llm.Message{{Role: llm.User, Parts: parts}}}); len(sent) > imageLimits().Bytes+4096 {
+	if sent := body(&Model{ID: "m"}, llm.Request{Messages: []llm.Message{{Role: llm.User, Parts: parts}}}); len(sent) > imageLimits().Bytes+
+		4096 {
 		t.Errorf("sent %d bytes", len(sent))
 	}
 }
@@ -167,7 +182,8 @@ func TestInterleaved(t *testing.T) {
 			t.Errorf("%s: %v, want %v", c.id, got, c.want)
 		}
 	}
-	if sent := string(body(&Model{ID: "us.anthropic.claude-sonnet-4-5-v1:0", Dialect: "bedrock"}, with)); !strings.Contains(sent, `"anthropic_beta":["interleaved-thinking-2025-05-14"]`) {
+	if sent := string(body(&Model{ID: "us.anthropic.claude-sonnet-4-5-v1:0", Dialect: "bedrock"}, with)); !strings.Contains(sent,
+		`"anthropic_beta":["interleaved-thinking-2025-05-14"]`) {
 		t.Errorf("Bedrock is not asked in the body: %s", sent)
 	}
 	var header string
@@ -192,7 +208,8 @@ func TestInfo(t *testing.T) {
 	if got.Route() != "bedrock/us.anthropic.claude-haiku-4-5-20251001-v1:0" || got.Window != 200_000 || !got.Images || len(got.Prices) != 1 {
 		t.Errorf("got %+v", got)
 	}
-	if own := (&Model{ID: "x", Provider: "mine", BaseURL: vertexBase, Window: 5}).Info(); own.Route() != "mine/x" || own.Window != 5 || own.Images {
+	if own := (&Model{ID: "x", Provider: "mine", BaseURL: vertexBase, Window: 5}).Info(); own.Route() != "mine/x" ||
+		own.Window != 5 || own.Images {
 		t.Errorf("got %+v", own)
 	}
 }

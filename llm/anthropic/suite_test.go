@@ -111,7 +111,10 @@ func TestGoldenRequests(t *testing.T) {
 		}},
 		{Role: llm.User, Parts: llm.Parts{
 			llm.Text{Text: "Also this."},
-			llm.Result{CallID: "toolu_1", Name: "read", Parts: llm.Parts{llm.Text{Text: "text"}, llm.Image{MediaType: "image/png", Data: []byte("png")}}},
+			llm.Result{CallID: "toolu_1", Name: "read", Parts: llm.Parts{
+				llm.Text{Text: "text"},
+				llm.Image{MediaType: "image/png", Data: []byte("png")},
+			}},
 			llm.Result{CallID: "bad id!", Name: "read", Error: true},
 		}},
 		{Role: llm.User, Parts: llm.Say("Go on.")},
@@ -157,10 +160,17 @@ func TestKeyStaysSecret(t *testing.T) {
 		{Status: 500, Body: "oops: x-api-key: " + key + " Bearer " + bearer},
 		{Parts: llm.Say("x"), ErrorAt: 2, Type: "api_error", Message: "key " + key},
 	} {
-		bases = append(bases, anthropictest.Start(t, &anthropictest.Server{Answer: func(*http.Request, []byte) anthropictest.Answer { return answer }}))
+		bases = append(bases, anthropictest.Start(t, &anthropictest.Server{Answer: func(*http.Request,
+			[]byte,
+		) anthropictest.Answer {
+			return answer
+		}}))
 	}
 	harnesstest.TestSecrets(t, []string{key, bearer}, func(base string) llm.Model {
-		return &anthropic.Model{ID: "m", BaseURL: base, Header: http.Header{"Authorization": {"Bearer " + bearer}}, Key: func(context.Context) (string, error) { return key, nil }}
+		return &anthropic.Model{
+			ID: "m", BaseURL: base, Header: http.Header{"Authorization": {"Bearer " + bearer}},
+			Key: func(context.Context) (string, error) { return key, nil },
+		}
 	}, bases...)
 }
 

@@ -197,7 +197,8 @@ func TestFind(t *testing.T) {
 			price = info.Prices[0].Input
 		}
 		if info.Window != c.window || price != c.input || info.Images != c.images {
-			t.Errorf("Find(%q, %q) = window %d, input %v, images %v, want %d, %v, %v", c.vendor, c.id, info.Window, price, info.Images, c.window, c.input, c.images)
+			t.Errorf("Find(%q, %q) = window %d, input %v, images %v, want %d, %v, %v",
+				c.vendor, c.id, info.Window, price, info.Images, c.window, c.input, c.images)
 		}
 	}
 }

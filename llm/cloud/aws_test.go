@@ -38,20 +38,27 @@ func TestSignature(t *testing.T) {
 	}{
 		{
 			method: "GET", url: "https://example.amazonaws.com/", at: AWS{Region: "us-east-1", Service: "service"}, now: "2015-08-30T12:36:00Z",
-			want: "20150830/us-east-1/service/aws4_request, SignedHeaders=host;x-amz-date, Signature=5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31",
+			want: "20150830/us-east-1/service/aws4_request, SignedHeaders=host;x-amz-date, " +
+				"Signature=5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31",
 		},
 		{
 			method: "POST", url: "https://example.amazonaws.com/", at: AWS{Region: "us-east-1", Service: "service"}, now: "2015-08-30T12:36:00Z",
-			want: "20150830/us-east-1/service/aws4_request, SignedHeaders=host;x-amz-date, Signature=5da7c1a2acd57cee7505fc6676e4e544621c30862966e37dddb68e92efbe5d6b",
+			want: "20150830/us-east-1/service/aws4_request, SignedHeaders=host;x-amz-date, " +
+				"Signature=5da7c1a2acd57cee7505fc6676e4e544621c30862966e37dddb68e92efbe5d6b",
 		},
 		{
-			method: "POST", url: runtime + "us.anthropic.claude-sonnet-5-5-20260930-v1%3A0/invoke-with-response-stream", body: body, now: "2026-11-21T10:20:30Z",
-			want: "20261121/eu-west-1/bedrock/aws4_request, SignedHeaders=accept;content-length;content-type;host;x-amz-date, Signature=20282b04bff5148f7b1d3a1db402bd5beb9f192dbc99aa7da54e988996437ada",
+			method: "POST", url: runtime + "us.anthropic.claude-sonnet-5-5-20260930-v1%3A0/invoke-with-response-stream", body: body,
+			now: "2026-11-21T10:20:30Z",
+			want: "20261121/eu-west-1/bedrock/aws4_request, SignedHeaders=accept;content-length;content-type;host;x-amz-date, " +
+				"Signature=20282b04bff5148f7b1d3a1db402bd5beb9f192dbc99aa7da54e988996437ada",
 		},
 		{
-			method: "POST", url: runtime + "arn%3Aaws%3Abedrock%3Aus-east-1%3A1%3Ainference-profile%2Fx/invoke-with-response-stream", body: body, now: "2026-11-21T10:20:30Z",
-			at: AWS{Region: "us-west-2"}, session: "session/token+==",
-			want: "20261121/us-west-2/bedrock/aws4_request, SignedHeaders=accept;content-length;content-type;host;x-amz-date;x-amz-security-token, Signature=decf235a32303f9d0611445b5b2bb6ff92647f751899e7551f002f62af288266",
+			method: "POST", url: runtime + "arn%3Aaws%3Abedrock%3Aus-east-1%3A1%3Ainference-profile%2Fx/invoke-with-response-stream", body: body,
+			now: "2026-11-21T10:20:30Z",
+			at:  AWS{Region: "us-west-2"}, session: "session/token+==",
+			want: "20261121/us-west-2/bedrock/aws4_request, " +
+				"SignedHeaders=accept;content-length;content-type;host;x-amz-date;x-amz-security-token, " +
+				"Signature=decf235a32303f9d0611445b5b2bb6ff92647f751899e7551f002f62af288266",
 		},
 	} {
 		now, err := time.Parse(time.RFC3339, c.now)
@@ -120,9 +127,15 @@ func TestSignErrors(t *testing.T) {
 		body io.Reader
 		want llm.Kind
 	}{
-		"no credentials": {AWS{HTTP: next, Credentials: func(context.Context) (Credentials, error) { return Credentials{}, broken }}, nil, llm.KindAuth},
-		"no region":      {AWS{HTTP: next, Credentials: example("")}, nil, llm.KindInvalid},
-		"broken body":    {AWS{HTTP: next, Region: "r", Credentials: example("")}, io.MultiReader(strings.NewReader("a"), brokenReader{broken}), llm.KindTransient},
+		"no credentials": {
+			AWS{HTTP: next, Credentials: func(context.Context) (Credentials, error) { return Credentials{}, broken }},
+			nil, llm.KindAuth,
+		},
+		"no region": {AWS{HTTP: next, Credentials: example("")}, nil, llm.KindInvalid},
+		"broken body": {
+			AWS{HTTP: next, Region: "r", Credentials: example("")},
+			io.MultiReader(strings.NewReader("a"), brokenReader{broken}), llm.KindTransient,
+		},
 	} {
 		resp, err := c.at.RoundTrip(httptest.NewRequest(http.MethodPost, "https://gateway.example/model", c.body))
 		if err == nil {
@@ -196,18 +209,33 @@ aws_secret_access_key = x
 		want Credentials
 		err  string
 	}{
-		"bearer":  {map[string]string{"AWS_BEARER_TOKEN_BEDROCK": "b", "AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "s"}, Credentials{Bearer: "b"}, ""},
-		"keys":    {map[string]string{"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "s", "AWS_SESSION_TOKEN": "t"}, Credentials{AccessKey: "a", SecretKey: "s", Session: "t"}, ""},
+		"bearer": {
+			map[string]string{"AWS_BEARER_TOKEN_BEDROCK": "b", "AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "s"},
+			Credentials{Bearer: "b"},
+			"",
+		},
+		"keys": {
+			map[string]string{"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "s", "AWS_SESSION_TOKEN": "t"},
+			Credentials{AccessKey: "a", SecretKey: "s", Session: "t"},
+			"",
+		},
 		"default": {map[string]string{"AWS_ACCESS_KEY_ID": "half a pair"}, Credentials{AccessKey: "AKDEFAULT", SecretKey: "se/cr+et="}, ""},
 		"profile": {map[string]string{"AWS_PROFILE": "work"}, Credentials{AccessKey: "AKWORK", SecretKey: "two", Session: "three"}, ""},
 		"config":  {map[string]string{"AWS_PROFILE": "half"}, Credentials{AccessKey: "AKCONFIG", SecretKey: "four"}, ""},
 		"sso":     {map[string]string{"AWS_PROFILE": "sso"}, Credentials{}, `the profile "sso" holds no keys`},
 		"unknown": {map[string]string{"AWS_PROFILE": "no"}, Credentials{}, `nor a profile "no"`},
-		"no file": {map[string]string{"AWS_SHARED_CREDENTIALS_FILE": filepath.Join(dir, "no"), "AWS_CONFIG_FILE": filepath.Join(dir, "no")}, Credentials{}, `nor a profile "default"`},
-		"folder":  {map[string]string{"AWS_SHARED_CREDENTIALS_FILE": dir}, Credentials{}, "read AWS profile"},
+		"no file": {
+			map[string]string{"AWS_SHARED_CREDENTIALS_FILE": filepath.Join(dir, "no"), "AWS_CONFIG_FILE": filepath.Join(dir, "no")},
+			Credentials{},
+			`nor a profile "default"`,
+		},
+		"folder": {map[string]string{"AWS_SHARED_CREDENTIALS_FILE": dir}, Credentials{}, "read AWS profile"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, v := range []string{"AWS_BEARER_TOKEN_BEDROCK", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE"} {
+			for _, v := range []string{
+				"AWS_BEARER_TOKEN_BEDROCK", "AWS_ACCESS_KEY_ID",
+				"AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE",
+			} {
 				t.Setenv(v, "")
 			}
 			t.Setenv("AWS_SHARED_CREDENTIALS_FILE", shared)

@@ -60,7 +60,8 @@ func answer(turn harnesstest.Turn) geminitest.Answer {
 }
 
 func quota(id, delay string) string {
-	return fmt.Sprintf(`[{"@type":"type.googleapis.com/google.rpc.QuotaFailure","violations":[{"quotaMetric":"m","quotaId":%q,"quotaValue":"20"}]},`+
+	return fmt.Sprintf(`[{"@type":"type.googleapis.com/google.rpc.QuotaFailure","violations":[{"quotaMetric":"m","quotaId":%q,`+
+		`"quotaValue":"20"}]},`+
 		`{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":%q}]`, id, delay)
 }
 
@@ -78,7 +79,8 @@ func fail(a *geminitest.Answer, e *llm.Error) {
 	case llm.KindOverloaded:
 		set(503, "UNAVAILABLE", "The model is overloaded. Please try again later.")
 	case llm.KindWindow:
-		set(400, "INVALID_ARGUMENT", fmt.Sprintf("The input token count (%d) exceeds the maximum number of tokens allowed (%d).", e.Used, e.Limit))
+		set(400, "INVALID_ARGUMENT", fmt.Sprintf("The input token count (%d) exceeds the maximum number of tokens allowed (%d).",
+			e.Used, e.Limit))
 	case llm.KindTooLarge:
 		set(400, "INVALID_ARGUMENT", "Request payload size exceeds the limit: 20971520 bytes.")
 	case llm.KindAuth:

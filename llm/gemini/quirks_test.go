@@ -16,10 +16,11 @@ import (
 func answerOf(t *testing.T, id string, req llm.Request, answer geminitest.Answer) (llm.Reply, string) {
 	t.Helper()
 	var sent string
-	m := &Model{ID: id, BaseURL: "http://vendor", HTTP: geminitest.Transport(t, &geminitest.Server{Answer: func(_ *http.Request, body []byte) geminitest.Answer {
-		sent = string(body)
-		return answer
-	}})}
+	m := &Model{ID: id, BaseURL: "http://vendor", HTTP: geminitest.Transport(t,
+		&geminitest.Server{Answer: func(_ *http.Request, body []byte) geminitest.Answer {
+			sent = string(body)
+			return answer
+		}})}
 	for c, err := range m.Stream(t.Context(), req) {
 		if err != nil {
 			t.Fatalf("%v", err)
@@ -72,7 +73,8 @@ func TestHeavyImages(t *testing.T) {
 // TestSchemas holds that a schema goes out as it is, under the field that takes
 // all of JSON Schema.
 func TestSchemas(t *testing.T) {
-	schema := `{"type":"object","properties":{"a":{"anyOf":[{"type":"integer","enum":[1,2]},{"$ref":"#/$defs/t"}]}},"additionalProperties":false,"$defs":{"t":{"type":"string"}}}`
+	schema := `{"type":"object","properties":{"a":{"anyOf":[{"type":"integer","enum":[1,2]},{"$ref":"#/$defs/t"}]}},` +
+		`"additionalProperties":false,"$defs":{"t":{"type":"string"}}}`
 	req := asked("hi")
 	req.Tools = []llm.ToolSpec{{Name: "a", Schema: json.RawMessage(schema)}, {Name: "b", Schema: json.RawMessage(`not JSON`)}, {Name: "c"}}
 	_, sent := answerOf(t, "gemini-3.8-flash", req, geminitest.Answer{})

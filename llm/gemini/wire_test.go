@@ -47,7 +47,12 @@ func TestGoldenRequests(t *testing.T) {
 		{Role: llm.User, Parts: llm.Parts{
 			llm.Text{Text: "Also this."},
 			llm.Result{CallID: "bad id!", Parts: llm.Say("no"), Error: true},
-			llm.Result{CallID: "a1", Name: "read", Parts: llm.Parts{llm.Text{Text: "one"}, png, llm.Text{Text: "two"}, llm.Image{MediaType: "image/gif", Data: []byte("gif")}}},
+			llm.Result{CallID: "a1", Name: "read", Parts: llm.Parts{
+				llm.Text{Text: "one"},
+				png,
+				llm.Text{Text: "two"},
+				llm.Image{MediaType: "image/gif", Data: []byte("gif")},
+			}},
 		}},
 		{Role: llm.User, Parts: llm.Say("Go on.")},
 		{Role: llm.Assistant, Parts: llm.Parts{
@@ -83,7 +88,8 @@ func TestGeneration(t *testing.T) {
 }
 
 func TestInfo(t *testing.T) {
-	if got := (&Model{ID: "models/gemini-3.8-flash"}).Info(); got.Provider != "gemini" || got.Window != 1_048_576 || len(got.Prices) != 2 || !got.Images {
+	if got := (&Model{ID: "models/gemini-3.8-flash"}).Info(); got.Provider != "gemini" ||
+		got.Window != 1_048_576 || len(got.Prices) != 2 || !got.Images {
 		t.Errorf("got %+v", got)
 	}
 	if own := (&Model{ID: "x", Window: 5}).Info(); own.Window != 5 || own.Images {
@@ -240,7 +246,10 @@ func wired() harnesstest.WireParams {
 			if shown != whole.Parts.Text() {
 				t.Fatalf("streamed %q, replied %q", shown, whole.Parts.Text())
 			}
-			if sent := body(&Model{ID: "gemini-3-m"}, llm.Request{Messages: []llm.Message{{Role: llm.Assistant, Parts: whole.Parts}}}); !json.Valid(sent) {
+			if sent := body(&Model{ID: "gemini-3-m"}, llm.Request{Messages: []llm.Message{{
+				Role:  llm.Assistant,
+				Parts: whole.Parts,
+			}}}); !json.Valid(sent) {
 				t.Fatalf("the reply can't be sent back: %s", sent)
 			}
 		},
@@ -250,7 +259,8 @@ func wired() harnesstest.WireParams {
 func TestCutAnywhere(t *testing.T) { harnesstest.TestCuts(t, wired()) }
 
 func FuzzDecode(f *testing.F) {
-	harnesstest.FuzzWire(f, wired(), `data: {"error":{"code":503,"message":"overloaded","status":"UNAVAILABLE"}}`+"\n\n", `data: {"promptFeedback":{"blockReason":"SAFETY"}}`+"\n\n")
+	harnesstest.FuzzWire(f, wired(), `data: {"error":{"code":503,"message":"overloaded","status":"UNAVAILABLE"}}`+"\n\n",
+		`data: {"promptFeedback":{"blockReason":"SAFETY"}}`+"\n\n")
 }
 
 func TestKeyStaysSecret(t *testing.T) {
@@ -261,11 +271,17 @@ func TestKeyStaysSecret(t *testing.T) {
 		{Status: 500, Body: "oops: x-goog-api-key: " + key + " Bearer " + other},
 		{Parts: llm.Say("x"), ErrorAt: 2, Type: "INTERNAL", Message: "key " + key},
 	} {
-		bases = append(bases, geminitest.Start(t, &geminitest.Server{Key: key, Answer: func(*http.Request, []byte) geminitest.Answer { return answer }}))
+		bases = append(bases, geminitest.Start(t, &geminitest.Server{
+			Key:    key,
+			Answer: func(*http.Request, []byte) geminitest.Answer { return answer },
+		}))
 	}
 	for _, bearer := range []bool{false, true} {
 		harnesstest.TestSecrets(t, []string{key, other}, func(base string) llm.Model {
-			return &Model{ID: "m", Bearer: bearer, BaseURL: base, Header: http.Header{"Api-Key": {other}}, Key: func(context.Context) (string, error) { return key, nil }}
+			return &Model{
+				ID: "m", Bearer: bearer, BaseURL: base, Header: http.Header{"Api-Key": {other}},
+				Key: func(context.Context) (string, error) { return key, nil },
+			}
 		}, bases...)
 	}
 }

@@ -134,7 +134,10 @@ func (p *payment) reserve(ctx context.Context, yield func(llm.Chunk, error) bool
 			return true
 		}
 		if look == firstLook {
-			e := &llm.Error{Kind: llm.KindBudget, Provider: p.info.Provider, Message: "other requests may use up what is left of the day; waiting for them"}
+			e := &llm.Error{
+				Kind: llm.KindBudget, Provider: p.info.Provider,
+				Message: "other requests may use up what is left of the day; waiting for them",
+			}
 			if !yield(llm.Chunk{Retry: &llm.Retry{Attempt: 1, Wait: look.Seconds(), Cause: e}}, nil) {
 				return false
 			}

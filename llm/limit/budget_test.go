@@ -162,7 +162,8 @@ func TestBudgetNoFile(t *testing.T) {
 	}
 	v := dollar()
 	_, failed := ask(t.Context(), (&limit.Budget{Path: filepath.Join(path, "below a file"), PerDay: 5}).Model(v), say("hi"))
-	if failed == nil || failed.Kind != llm.KindBudget || !strings.HasPrefix(failed.Message, "can't tell what was spent today: ") || len(v.times()) != 0 {
+	if failed == nil || failed.Kind != llm.KindBudget || !strings.HasPrefix(failed.Message, "can't tell what was spent today: ") ||
+		len(v.times()) != 0 {
 		t.Errorf("got %v, sent %d times", failed, len(v.times()))
 	}
 }

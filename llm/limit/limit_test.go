@@ -106,7 +106,8 @@ func TestRequests(t *testing.T) {
 			}
 			if i >= 7 {
 				r := held[0]
-				if r.Attempt != 1 || r.Wait != 1 || r.Cause.Kind != llm.KindRateLimited || r.Cause.Provider != "p" || r.Cause.RetryAfter != time.Second || r.Cause.Message == "" {
+				if r.Attempt != 1 || r.Wait != 1 || r.Cause.Kind != llm.KindRateLimited || r.Cause.Provider != "p" ||
+					r.Cause.RetryAfter != time.Second || r.Cause.Message == "" {
 					t.Errorf("request %d: %+v, %+v", i, r, r.Cause)
 				}
 			}
@@ -175,7 +176,8 @@ func TestPause(t *testing.T) {
 			v := &vendor{fails: []*llm.Error{{Kind: kind, RetryAfter: 50 * time.Second}}}
 			l, other := &limit.Limit{Path: path}, new(vendor)
 			began := time.Now()
-			if held, failed := ask(t.Context(), l.Model(v), say("hi")); held != nil || failed == nil || failed.Kind != kind || failed.RetryAfter != 50*time.Second {
+			if held, failed := ask(t.Context(), l.Model(v), say("hi")); held != nil ||
+				failed == nil || failed.Kind != kind || failed.RetryAfter != 50*time.Second {
 				t.Errorf("held back %v, failed %v", held, failed)
 			}
 			var wg sync.WaitGroup

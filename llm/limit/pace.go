@@ -112,7 +112,8 @@ func (p place) held(now int64) (time.Duration, *llm.Error) {
 	}
 	e := &llm.Error{Kind: llm.KindRateLimited, RetryAfter: wait, Message: "the vendor asked this key to wait"}
 	if left > wait {
-		e.Message = fmt.Sprintf("the vendor asked this key to wait, so nothing was sent; every %v one request tries whether that still holds", probeEvery)
+		e.Message = fmt.Sprintf("the vendor asked this key to wait, so nothing was sent; every %v one request tries whether that still holds",
+			probeEvery)
 	}
 	return wait, e
 }

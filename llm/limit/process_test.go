@@ -264,7 +264,8 @@ func TestLocked(t *testing.T) {
 		if _, failed := ask(t.Context(), pace, say("hi")); failed != nil {
 			t.Errorf("a limit keeps to itself then: %v", failed)
 		}
-		if _, failed := ask(t.Context(), purse, say("hi")); failed == nil || failed.Kind != llm.KindBudget || !strings.Contains(failed.Message, "is it stopped?") {
+		if _, failed := ask(t.Context(), purse, say("hi")); failed == nil || failed.Kind != llm.KindBudget ||
+			!strings.Contains(failed.Message, "is it stopped?") {
 			t.Errorf("a budget must not guess: %v", failed)
 		}
 	})
@@ -328,7 +329,8 @@ func TestManyProcessesReserve(t *testing.T) {
 			}
 		}
 	}
-	if got["sent"] > sharedBudget+1 || got["answered"] != got["sent"] || got["refused"] != len(procs)-got["sent"] || spentIn(t, path) != float64(got["sent"]) {
+	if got["sent"] > sharedBudget+1 || got["answered"] != got["sent"] ||
+		got["refused"] != len(procs)-got["sent"] || spentIn(t, path) != float64(got["sent"]) {
 		t.Errorf("the children say %v, and $%v were counted of $%d", got, spentIn(t, path), sharedBudget)
 	}
 	if left, _ := os.ReadDir(path + ".held"); len(left) > 0 {

@@ -65,7 +65,8 @@ func fail(a *ollamatest.Answer, e *llm.Error) {
 	case llm.KindOverloaded:
 		set(503, "server busy, please try again.  maximum pending requests exceeded")
 	case llm.KindWindow:
-		set(400, fmt.Sprintf(`{"error":{"code":400,"message":"request (%d tokens) exceeds the available context size (%d tokens), try increasing it","type":"exceed_context_size_error"}}`, e.Used, e.Limit))
+		set(400, fmt.Sprintf(`{"error":{"code":400,"message":"request (%d tokens) exceeds the available context size (%d tokens), try `+
+			`increasing it","type":"exceed_context_size_error"}}`, e.Used, e.Limit))
 	case llm.KindTooLarge:
 		set(413, "request body too large")
 	case llm.KindAuth:

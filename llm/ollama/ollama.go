@@ -107,7 +107,8 @@ func (m *Model) verify(ctx context.Context) error {
 	}
 	return &llm.Error{
 		Kind: llm.KindWindow, Limit: got,
-		Message: fmt.Sprintf("the server was asked for a context window of %d tokens and has loaded %s with %d; set its window to at most %d", m.Window, m.ID, got, got),
+		Message: fmt.Sprintf("the server was asked for a context window of %d tokens and has loaded %s with %d; set its window to at most %d",
+			m.Window, m.ID, got, got),
 	}
 }
 

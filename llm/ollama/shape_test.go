@@ -129,36 +129,56 @@ func TestFit(t *testing.T) {
 		},
 		"qwen3:32b": {
 			40960, 20_201_240_574,
-			map[string]any{"block_count": 64, "embedding_length": 5120, "attention.head_count": 64, "attention.head_count_kv": 8, "attention.key_length": 128, "attention.value_length": 128},
+			map[string]any{
+				"block_count": 64, "embedding_length": 5120, "attention.head_count": 64, "attention.head_count_kv": 8,
+				"attention.key_length": 128, "attention.value_length": 128,
+			},
 			262_144,
 			map[int64]int{16: 4096, 24: 4096, 32: 28672, 48: 40960},
 		},
 		"gpt-oss:20b": {
 			131072, 13_793_441_244,
-			map[string]any{"block_count": 24, "embedding_length": 2880, "attention.head_count": 64, "attention.head_count_kv": 8, "attention.key_length": 64, "attention.value_length": 64},
+			map[string]any{
+				"block_count": 24, "embedding_length": 2880, "attention.head_count": 64, "attention.head_count_kv": 8,
+				"attention.key_length": 64, "attention.value_length": 64,
+			},
 			49_152,
 			map[int64]int{16: 4096, 24: 131072},
 		},
 		"lfm2:1.2b": { // most of its layers keep no keys
 			128000, 730_893_248,
-			map[string]any{"block_count": 16, "embedding_length": 2048, "attention.head_count": 32, "attention.head_count_kv": []int{0, 0, 8, 0, 0, 8, 0, 0, 8, 0, 8, 0, 8, 0, 8, 0}},
+			map[string]any{
+				"block_count": 16, "embedding_length": 2048, "attention.head_count": 32,
+				"attention.head_count_kv": []int{0, 0, 8, 0, 0, 8, 0, 0, 8, 0, 8, 0, 8, 0, 8, 0},
+			},
 			12_288,
 			map[int64]int{8: 128000, 2: 5120},
 		},
 		"qwen3-next:80b": { // every fourth layer keeps keys
 			262144, 50_000_000_000,
-			map[string]any{"block_count": 48, "full_attention_interval": 4, "embedding_length": 2048, "attention.head_count": 16, "attention.head_count_kv": 2, "attention.key_length": 256, "attention.value_length": 256},
+			map[string]any{
+				"block_count": 48, "full_attention_interval": 4, "embedding_length": 2048, "attention.head_count": 16,
+				"attention.head_count_kv": 2, "attention.key_length": 256, "attention.value_length": 256,
+			},
 			24_576,
 			map[int64]int{48: 4096, 64: 262144},
 		},
 		"deepseek-r1:671b": { // keeps a compressed form
 			163840, 404_430_188_519,
-			map[string]any{"block_count": 61, "embedding_length": 7168, "attention.head_count": 128, "attention.head_count_kv": 128, "attention.key_length": 192, "attention.value_length": 128, "attention.kv_lora_rank": 512},
+			map[string]any{
+				"block_count": 61, "embedding_length": 7168, "attention.head_count": 128, "attention.head_count_kv": 128,
+				"attention.key_length": 192, "attention.value_length": 128, "attention.kv_lora_rank": 512,
+			},
 			0,
 			map[int64]int{0: 8192, 8: 8192, 16: 32768, 24: 131072},
 		},
 		"old": {2048, 1e9, nil, 0, map[int64]int{0: 2048, 24: 2048}},
-		"odd": {0, 1e9, map[string]any{"block_count": "many", "embedding_length": -1, "attention.head_count": 1e300}, 0, map[int64]int{0: 8192, 24: 131072}},
+		"odd": {
+			0, 1e9,
+			map[string]any{"block_count": "many", "embedding_length": -1, "attention.head_count": 1e300},
+			0,
+			map[int64]int{0: 8192, 24: 131072},
+		},
 	} {
 		server := &ollamatest.Server{
 			Models: []llm.Info{{Provider: "ollama", Model: name, Window: c.window}},
@@ -179,7 +199,10 @@ func TestFit(t *testing.T) {
 
 // TestFitByMemory has what cards report.
 func TestFitByMemory(t *testing.T) {
-	for memory, want := range map[int64]int{-1: 8192, 0: 8192, 4 << 30: 8192, 8188 << 20: 8192, 15360 << 20: 32768, 23028 << 20: 131072, 80 << 30: 131072} {
+	for memory, want := range map[int64]int{
+		-1: 8192, 0: 8192, 4 << 30: 8192,
+		8188 << 20: 8192, 15360 << 20: 32768, 23028 << 20: 131072, 80 << 30: 131072,
+	} {
 		if got := (ollama.Shape{}).Fit(memory); got != want {
 			t.Errorf("%d bytes: %d, want %d", memory, got, want)
 		}

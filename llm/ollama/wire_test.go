@@ -77,7 +77,10 @@ const sample = `{"message":{"role":"assistant","content":"","thinking":"h"},"don
 
 func TestStops(t *testing.T) {
 	table := map[string]string{}
-	for reason, want := range map[string]string{"stop": "calls", "length": "length", "new": "other", "load": "transient", "unload": "transient"} {
+	for reason, want := range map[string]string{
+		"stop": "calls", "length": "length",
+		"new": "other", "load": "transient", "unload": "transient",
+	} {
 		table[strings.Replace(sample, `"stop"`, `"`+reason+`"`, 1)] = want
 	}
 	harnesstest.TestStops(t, wired(), table)
@@ -106,7 +109,10 @@ func TestKeyStaysSecret(t *testing.T) {
 		bases = append(bases, ollamatest.Start(t, &ollamatest.Server{Answer: func(*http.Request, []byte) ollamatest.Answer { return answer }}))
 	}
 	harnesstest.TestSecrets(t, []string{key, other}, func(base string) llm.Model {
-		return &Model{ID: "m", BaseURL: base, Header: http.Header{"Api-Key": {other}}, Key: func(context.Context) (string, error) { return key, nil }}
+		return &Model{
+			ID: "m", BaseURL: base, Header: http.Header{"Api-Key": {other}},
+			Key: func(context.Context) (string, error) { return key, nil },
+		}
 	}, bases...)
 	harnesstest.TestKey(t, "Authorization", func(tr http.RoundTripper, key func(context.Context) (string, error)) llm.Model {
 		return &Model{ID: "m", HTTP: tr, Key: key}
@@ -159,7 +165,10 @@ func TestExchanges(t *testing.T) {
 		}})}
 		var got llm.Stop
 		var kind llm.Kind
-		for chunk, err := range m.Stream(t.Context(), llm.Request{Messages: []llm.Message{{Role: llm.User, Parts: llm.Say(strings.Repeat("word", c.size/4))}}}) {
+		for chunk, err := range m.Stream(t.Context(), llm.Request{Messages: []llm.Message{{
+			Role:  llm.User,
+			Parts: llm.Say(strings.Repeat("word", c.size/4)),
+		}}}) {
 			if err != nil {
 				kind = llm.AsError(err).Kind
 			}
@@ -189,7 +198,8 @@ func wired() harnesstest.WireParams {
 			Stop: llm.StopCalls, Usage: llm.Usage{Input: 10, CacheRead: 5, Output: 7}, Route: "ollama/m",
 		},
 		Check: func(t testing.TB, whole llm.Reply, _ string) {
-			if sent := encode(llm.Info{Provider: "ollama", Model: "m"}, llm.Request{Messages: []llm.Message{{Role: llm.Assistant, Parts: whole.Parts}}}); !json.Valid(sent) {
+			if sent := encode(llm.Info{Provider: "ollama", Model: "m"},
+				llm.Request{Messages: []llm.Message{{Role: llm.Assistant, Parts: whole.Parts}}}); !json.Valid(sent) {
 				t.Fatalf("the reply can't be sent back: %s", sent)
 			}
 		},

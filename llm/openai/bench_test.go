@@ -25,7 +25,8 @@ func BenchmarkHistory200KB(b *testing.B) {
 func BenchmarkStream1MB(b *testing.B) {
 	var s bytes.Buffer
 	for s.Len() < 1<<20 {
-		s.WriteString(`data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":"a few words more "},"finish_reason":null}]}` + "\n\n")
+		s.WriteString(`data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,` +
+			`"delta":{"content":"a few words more "},"finish_reason":null}]}` + "\n\n")
 	}
 	s.WriteString(finish(`"stop"`) + done)
 	benchmarkStream(b, &Model{ID: "m", HTTP: harnesstest.Canned(s.Bytes())}, s.Len())
@@ -40,7 +41,8 @@ func BenchmarkResponsesHistory200KB(b *testing.B) {
 func BenchmarkResponsesStream1MB(b *testing.B) {
 	var s bytes.Buffer
 	for s.Len() < 1<<20 {
-		s.WriteString(sse("response.output_text.delta", `,"sequence_number":7,"item_id":"msg_1","output_index":0,"content_index":0,"delta":"a few words more ","logprobs":[]`))
+		s.WriteString(sse("response.output_text.delta",
+			`,"sequence_number":7,"item_id":"msg_1","output_index":0,"content_index":0,"delta":"a few words more ","logprobs":[]`))
 	}
 	s.WriteString(completed)
 	benchmarkStream(b, &Responses{ID: "m", HTTP: harnesstest.Canned(s.Bytes())}, s.Len())

@@ -78,16 +78,19 @@ func vendors() []dialect {
 			own: true, limit: newLimit, session: cacheKey, takesEffort: ownEffort,
 		},
 		{ // learn.microsoft.com/azure/foundry/openai/api-version-lifecycle; base URL https://RESOURCE.openai.azure.com/openai/v1
-			Dialect: Dialect{Name: "azure", KeyEnv: "AZURE_OPENAI_API_KEY"}, hosts: []string{"openai.azure.com", "services.ai.azure.com", "cognitiveservices.azure.com"},
-			own: true, keyHeader: "Api-Key", limit: newLimit, session: cacheKey, takesEffort: ownEffort,
+			Dialect: Dialect{Name: "azure", KeyEnv: "AZURE_OPENAI_API_KEY"},
+			hosts:   []string{"openai.azure.com", "services.ai.azure.com", "cognitiveservices.azure.com"},
+			own:     true, keyHeader: "Api-Key", limit: newLimit, session: cacheKey, takesEffort: ownEffort,
 		},
 		{ // openrouter.ai/docs/guides/best-practices/prompt-caching
-			Dialect: Dialect{Name: "openrouter", BaseURL: "https://openrouter.ai/api/v1", KeyEnv: "OPENROUTER_API_KEY"}, hosts: []string{"openrouter.ai"},
+			Dialect: Dialect{Name: "openrouter", BaseURL: "https://openrouter.ai/api/v1", KeyEnv: "OPENROUTER_API_KEY"},
+			hosts:   []string{"openrouter.ai"},
 			session: "session_id", effort: effortObject, cacheMark: true,
 		},
 		{ // huggingface.co/docs/inference-providers
-			Dialect: Dialect{Name: "huggingface", BaseURL: "https://router.huggingface.co/v1", KeyEnv: "HF_TOKEN"}, hosts: []string{"router.huggingface.co"},
-			list: (*lister).huggingface,
+			Dialect: Dialect{Name: "huggingface", BaseURL: "https://router.huggingface.co/v1", KeyEnv: "HF_TOKEN"},
+			hosts:   []string{"router.huggingface.co"},
+			list:    (*lister).huggingface,
 		},
 		{ // api-docs.deepseek.com/guides/thinking_mode
 			Dialect: Dialect{Name: "deepseek", BaseURL: "https://api.deepseek.com", KeyEnv: "DEEPSEEK_API_KEY"}, hosts: []string{"deepseek.com"},
@@ -106,7 +109,8 @@ func vendors() []dialect {
 			sessionHeader: "X-Grok-Conv-Id", takesEffort: reasoningGrok,
 		},
 		{ // platform.moonshot.ai/docs
-			Dialect: Dialect{Name: "moonshot", BaseURL: "https://api.moonshot.ai/v1", KeyEnv: "MOONSHOT_API_KEY"}, hosts: []string{"moonshot.ai", "moonshot.cn"},
+			Dialect: Dialect{Name: "moonshot", BaseURL: "https://api.moonshot.ai/v1", KeyEnv: "MOONSHOT_API_KEY"},
+			hosts:   []string{"moonshot.ai", "moonshot.cn"},
 			session: cacheKey, effort: effortUnasked, emptyThought: true,
 		},
 		{ // docs.z.ai/guides/capabilities/thinking-mode
@@ -114,10 +118,12 @@ func vendors() []dialect {
 			effort: effortSwitch, silentOverflow: true,
 		},
 		{ // docs.together.ai/reference
-			Dialect: Dialect{Name: "together", BaseURL: "https://api.together.ai/v1", KeyEnv: "TOGETHER_API_KEY"}, hosts: []string{"together.ai", "together.xyz"},
+			Dialect: Dialect{Name: "together", BaseURL: "https://api.together.ai/v1", KeyEnv: "TOGETHER_API_KEY"},
+			hosts:   []string{"together.ai", "together.xyz"},
 		},
 		{ // docs.fireworks.ai/api-reference
-			Dialect: Dialect{Name: "fireworks", BaseURL: "https://api.fireworks.ai/inference/v1", KeyEnv: "FIREWORKS_API_KEY"}, hosts: []string{"fireworks.ai"},
+			Dialect: Dialect{Name: "fireworks", BaseURL: "https://api.fireworks.ai/inference/v1", KeyEnv: "FIREWORKS_API_KEY"},
+			hosts:   []string{"fireworks.ai"},
 		},
 		{ // inference-docs.cerebras.ai/api-reference
 			Dialect: Dialect{Name: "cerebras", BaseURL: "https://api.cerebras.ai/v1", KeyEnv: "CEREBRAS_API_KEY"}, hosts: []string{"cerebras.ai"},

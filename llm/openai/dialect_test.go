@@ -56,7 +56,8 @@ func TestTable(t *testing.T) {
 			t.Errorf("%s is at home and at %v", row.Name, row.hosts)
 		}
 		if row.BaseURL == "" {
-			if _, e := ask(t, &Model{ID: "m", Dialect: row.Name}, greeting()); e == nil || e.Kind != llm.KindInvalid || !strings.Contains(e.Message, "base URL") {
+			if _, e := ask(t, &Model{ID: "m", Dialect: row.Name}, greeting()); e == nil ||
+				e.Kind != llm.KindInvalid || !strings.Contains(e.Message, "base URL") {
 				t.Errorf("%s without a base URL: %v", row.Name, e)
 			}
 			continue
@@ -83,7 +84,8 @@ func TestUnknownDialect(t *testing.T) {
 	at := llm.Endpoint{ID: "m", Provider: "mine", Dialect: "opnai", BaseURL: "http://127.0.0.1:1"}
 	chat, responses := Model(at), Responses(at)
 	for _, m := range []llm.Model{&chat, &responses} {
-		if _, e := ask(t, m, greeting()); e == nil || e.Kind != llm.KindInvalid || e.Provider != "mine" || !strings.Contains(e.Message, `"opnai"`) {
+		if _, e := ask(t, m, greeting()); e == nil || e.Kind != llm.KindInvalid ||
+			e.Provider != "mine" || !strings.Contains(e.Message, `"opnai"`) {
 			t.Errorf("got %v", e)
 		}
 		if got := m.Info().Route(); got != "mine/m" {
@@ -130,7 +132,8 @@ func TestQuirks(t *testing.T) {
 		{"empty thought", `"reasoning_content":""`, []string{"deepseek", "moonshot"}},
 		{"name of a result", `"role":"tool","tool_call_id":"call_1","name":"now"`, []string{"vllm", "llamacpp", "lmstudio", "tgi"}},
 		{"bridge", bridge, []string{"mistral"}},
-		{"mock tools", `"tools":[{"type":"function","function":{"name":"now","parameters":{"type":"object","properties":{}}}}],"tool_choice":"none"`, []string{"litellm", ""}},
+		{"mock tools", `"tools":[{"type":"function","function":{"name":"now","parameters":{"type":"object","properties":{}}}}],` +
+			`"tool_choice":"none"`, []string{"litellm", ""}},
 		{"usage asked for", `"stream_options":{"include_usage":true}`, everyoneBut("mistral")},
 		{"effort as an object", `"reasoning":{"effort":"high"}`, []string{"openrouter"}},
 		{"thinking switch", `"thinking":{"type":"enabled"}`, []string{"zai"}},
@@ -183,14 +186,16 @@ func TestMistralThoughts(t *testing.T) {
 	thinking := func(s string) string {
 		return delta(`"content":[{"type":"thinking","thinking":[{"type":"text","text":"` + s + `"}]}]`)
 	}
-	r, shown, err := decodeAll(strings.NewReader(thinking("h") + thinking("m") + delta(`"content":[{"type":"text","text":"Look"}]`) + delta(`"content":"ing."`) +
+	r, shown, err := decodeAll(strings.NewReader(thinking("h") + thinking("m") +
+		delta(`"content":[{"type":"text","text":"Look"}]`) + delta(`"content":"ing."`) +
 		delta(`"tool_calls":[{"index":0,"id":"abcdefghi","function":{"name":"now","arguments":"{}"}}]`) + finish(`"tool_calls"`) + done))
 	if err != nil || shown != "hmLooking." || r.Parts.Text() != "Looking." {
 		t.Fatalf("got %+v, %q, %v", r.Parts, shown, err)
 	}
 	m := &Model{Provider: "p", ID: "m", Dialect: "mistral"}
 	got := string(encoded(m, llm.Request{Messages: []llm.Message{{Role: llm.Assistant, Parts: r.Parts}}}))
-	want := `"content":[{"type":"thinking","thinking":[{"type":"text","text":"hm"}]},{"type":"text","text":"Looking."}],"tool_calls":[{"id":"abcdefghi"`
+	want := `"content":[{"type":"thinking","thinking":[{"type":"text","text":"hm"}]},{"type":"text","text":"Looking."}],` +
+		`"tool_calls":[{"id":"abcdefghi"`
 	if !strings.Contains(got, want) {
 		t.Errorf("got %s, want %s in it", got, want)
 	}
@@ -218,7 +223,10 @@ func TestAzure(t *testing.T) {
 // TestFirstByte holds that a server which reads a long prompt has the time to,
 // and that OpenAI's own do not get it.
 func TestFirstByte(t *testing.T) {
-	for dialect, want := range map[string]time.Duration{"openai": 2 * time.Minute, "azure": 2 * time.Minute, "llamacpp": 5 * time.Minute, "": 5 * time.Minute} {
+	for dialect, want := range map[string]time.Duration{
+		"openai": 2 * time.Minute,
+		"azure":  2 * time.Minute, "llamacpp": 5 * time.Minute, "": 5 * time.Minute,
+	} {
 		synctest.Test(t, func(t *testing.T) {
 			m := &Model{ID: "m", Dialect: dialect, BaseURL: "http://x", HTTP: roundTrip(func(r *http.Request) (*http.Response, error) {
 				<-r.Context().Done()

@@ -48,14 +48,17 @@ func TestDiscover(t *testing.T) {
 	}{
 		"vllm": {
 			llm.Endpoint{Dialect: "vllm"},
-			pages{"/v1/models": `{"object":"list","data":[{"id":"qwen3","object":"model","owned_by":"vllm","root":"Qwen/Qwen3-32B","parent":null,"max_model_len":40960,"permission":[{"id":"modelperm-1"}]}]}`},
+			pages{"/v1/models": `{"object":"list","data":[{"id":"qwen3","object":"model","owned_by":"vllm","root":"Qwen/Qwen3-32B","parent":null,` +
+				`"max_model_len":40960,"permission":[{"id":"modelperm-1"}]}]}`},
 			[]llm.Info{{Model: "qwen3", Window: 40960}},
 		},
 		"llama.cpp": {
 			llm.Endpoint{Dialect: "llamacpp"},
 			pages{
-				"/v1/models": `{"models":[{"name":"gguf","model":"gguf","capabilities":["completion"]}],"object":"list","data":[{"id":"gguf","object":"model","owned_by":"llamacpp","meta":{"n_ctx_train":131072,"n_params":8030261312}}]}`,
-				"/props":     `{"default_generation_settings":{"id":0,"n_ctx":8192},"total_slots":4,"modalities":{"vision":true},"chat_template":"..."}`,
+				"/v1/models": `{"models":[{"name":"gguf","model":"gguf","capabilities":["completion"]}],"object":"list","data":[{"id":"gguf",` +
+					`"object":"model","owned_by":"llamacpp","meta":{"n_ctx_train":131072,"n_params":8030261312}}]}`,
+				"/props": `{"default_generation_settings":{"id":0,"n_ctx":8192},"total_slots":4,"modalities":{"vision":true},` +
+					`"chat_template":"..."}`,
 			},
 			[]llm.Info{{Model: "gguf", Window: 8192, Images: true}},
 		},
@@ -72,8 +75,9 @@ func TestDiscover(t *testing.T) {
 		"llama.cpp with many models": {
 			llm.Endpoint{Dialect: "llamacpp"},
 			pages{
-				"/v1/models": `{"data":[{"id":"a","status":{"value":"loaded"},"meta":{"n_ctx":1024,"n_ctx_train":4096}},{"id":"b","status":{"value":"unloaded"}}]}`,
-				"/props":     `{"role":"router","default_generation_settings":{"params":null,"n_ctx":0}}`,
+				"/v1/models": `{"data":[{"id":"a","status":{"value":"loaded"},"meta":{"n_ctx":1024,"n_ctx_train":4096}},{"id":"b",` +
+					`"status":{"value":"unloaded"}}]}`,
+				"/props": `{"role":"router","default_generation_settings":{"params":null,"n_ctx":0}}`,
 			},
 			[]llm.Info{{Model: "a", Window: 1024}, {Model: "b"}},
 		},
@@ -102,7 +106,8 @@ func TestDiscover(t *testing.T) {
 		},
 		"TGI": {
 			llm.Endpoint{Dialect: "tgi"},
-			pages{"/info": `{"model_id":"meta-llama/Llama-3.1-8B","max_concurrent_requests":128,"max_input_tokens":4095,"max_total_tokens":4096,"version":"3.0.0"}`},
+			pages{"/info": `{"model_id":"meta-llama/Llama-3.1-8B","max_concurrent_requests":128,"max_input_tokens":4095,"max_total_tokens":4096,` +
+				`"version":"3.0.0"}`},
 			[]llm.Info{{Model: "meta-llama/Llama-3.1-8B", Window: 4096}},
 		},
 		"TGI, older": {
@@ -133,7 +138,8 @@ func TestDiscover(t *testing.T) {
 		},
 		"Groq": {
 			llm.Endpoint{Dialect: "groq"},
-			pages{"/openai/v1/models": `{"object":"list","data":[{"id":"openai/gpt-oss-120b","active":true,"context_window":131072,"max_completion_tokens":65536,"public_apps":null}]}`},
+			pages{"/openai/v1/models": `{"object":"list","data":[{"id":"openai/gpt-oss-120b","active":true,"context_window":131072,` +
+				`"max_completion_tokens":65536,"public_apps":null}]}`},
 			[]llm.Info{{Model: "openai/gpt-oss-120b", Window: 131072, MaxOutput: 65536}},
 		},
 		"Mistral": {
@@ -146,17 +152,20 @@ func TestDiscover(t *testing.T) {
 		},
 		"Moonshot": {
 			llm.Endpoint{Dialect: "moonshot"},
-			pages{"/v1/models": `{"data":[{"id":"kimi-k2.6","owned_by":"moonshot","context_length":262144,"supports_image_in":true,"supports_reasoning":true}]}`},
+			pages{"/v1/models": `{"data":[{"id":"kimi-k2.6","owned_by":"moonshot","context_length":262144,"supports_image_in":true,` +
+				`"supports_reasoning":true}]}`},
 			[]llm.Info{{Model: "kimi-k2.6", Window: 262144, Images: true}},
 		},
 		"Together": {
 			llm.Endpoint{Dialect: "together"},
-			pages{"/v1/models": `[{"id":"zai-org/GLM-5.2","type":"chat","context_length":262144,"pricing":{"hourly":0,"input":1.4,"output":4.4,"base":0}},{"id":"flux","type":"image"}]`},
+			pages{"/v1/models": `[{"id":"zai-org/GLM-5.2","type":"chat","context_length":262144,"pricing":{"hourly":0,"input":1.4,"output":4.4,` +
+				`"base":0}},{"id":"flux","type":"image"}]`},
 			[]llm.Info{{Model: "zai-org/GLM-5.2", Window: 262144, Prices: price(1.4, 4.4)}},
 		},
 		"Fireworks": {
 			llm.Endpoint{Dialect: "fireworks"},
-			pages{"/inference/v1/models": `{"data":[{"id":"accounts/fireworks/models/a","supports_chat":true,"supports_image_input":true,"supports_tools":false,"context_length":131072},{"id":"e","supports_chat":false}]}`},
+			pages{"/inference/v1/models": `{"data":[{"id":"accounts/fireworks/models/a","supports_chat":true,"supports_image_input":true,` +
+				`"supports_tools":false,"context_length":131072},{"id":"e","supports_chat":false}]}`},
 			[]llm.Info{{Model: "accounts/fireworks/models/a", Window: 131072, Images: true, NoTools: true}},
 		},
 		"Hugging Face": {
@@ -167,7 +176,11 @@ func TestDiscover(t *testing.T) {
 		"Hugging Face, one provider": {
 			llm.Endpoint{Dialect: "huggingface", ID: "deepseek-ai/DeepSeek-V4-Pro:novita"},
 			pages{"/v1/models": router},
-			[]llm.Info{{Model: "deepseek-ai/DeepSeek-V4-Pro:novita", Window: 1048576, Prices: price(1.69, 3.38)}, pro, {Model: "x/no-tools", NoTools: true}},
+			[]llm.Info{
+				{Model: "deepseek-ai/DeepSeek-V4-Pro:novita", Window: 1048576, Prices: price(1.69, 3.38)},
+				pro,
+				{Model: "x/no-tools", NoTools: true},
+			},
 		},
 		"Hugging Face, one without tools": {
 			llm.Endpoint{Dialect: "huggingface", ID: "deepseek-ai/DeepSeek-V4-Pro:deepinfra"},
@@ -186,7 +199,8 @@ func TestDiscover(t *testing.T) {
 		},
 		"nothing known": {
 			llm.Endpoint{BaseURL: "http://x:9/api"},
-			pages{"/api/models": `{"data":[{"id":"a","context_length":"8192","pricing":"free","capabilities":7},{"id":""},5,{"id":"b","max_model_len":{}}]}`},
+			pages{"/api/models": `{"data":[{"id":"a","context_length":"8192","pricing":"free","capabilities":7},{"id":""},5,{"id":"b",` +
+				`"max_model_len":{}}]}`},
 			[]llm.Info{{Model: "a", Window: 8192}, {Model: "b"}},
 		},
 		"no models": {llm.Endpoint{Dialect: "vllm"}, pages{"/v1/models": `{"data":[]}`}, nil},
@@ -220,8 +234,14 @@ func TestDiscoverCatalog(t *testing.T) {
 
 // TestDiscoverAll asks the fake of each server for its models.
 func TestDiscoverAll(t *testing.T) {
-	full := llm.Info{Provider: "mine", Model: "a/b", Window: 65536, MaxOutput: 4096, Images: true, Prices: llm.Prices{{Input: 1.5, CacheRead: 0.15, CacheWrite: 2, Output: 6}}}
-	windows := []string{"openrouter", "huggingface", "groq", "mistral", "moonshot", "together", "fireworks", "vllm", "llamacpp", "lmstudio", "tgi"}
+	full := llm.Info{
+		Provider: "mine", Model: "a/b", Window: 65536, MaxOutput: 4096, Images: true,
+		Prices: llm.Prices{{Input: 1.5, CacheRead: 0.15, CacheWrite: 2, Output: 6}},
+	}
+	windows := []string{
+		"openrouter", "huggingface", "groq", "mistral",
+		"moonshot", "together", "fireworks", "vllm", "llamacpp", "lmstudio", "tgi",
+	}
 	for _, d := range Dialects() {
 		server := &openaitest.Server{Dialect: d.Name, Models: []llm.Info{full}}
 		got, err := Discover(t.Context(), llm.Endpoint{Provider: "mine", Dialect: d.Name, BaseURL: openaitest.Start(t, server)})
@@ -248,7 +268,10 @@ func TestDiscoverErrors(t *testing.T) {
 		at   llm.Endpoint
 		want llm.Kind
 	}{
-		"loading":   {llm.Endpoint{Dialect: "llamacpp", HTTP: answers(503, `{"error":{"code":503,"message":"Loading model"}}`)}, llm.KindOverloaded},
+		"loading": {
+			llm.Endpoint{Dialect: "llamacpp", HTTP: answers(503, `{"error":{"code":503,"message":"Loading model"}}`)},
+			llm.KindOverloaded,
+		},
 		"not there": {llm.Endpoint{HTTP: pages{}}, llm.KindInvalid},
 		"no list":   {llm.Endpoint{HTTP: answers(200, `{"error":"Unexpected endpoint"}`)}, llm.KindInvalid},
 		"no URL":    {llm.Endpoint{Dialect: "azure"}, llm.KindInvalid},

@@ -25,9 +25,10 @@ func TestBareOverflow(t *testing.T) {
 		"vllm":     {llm.KindInvalid, llm.KindTooLarge},
 	} {
 		for i, status := range []int{400, 413} {
-			m := &Model{ID: "m", Dialect: dialect, BaseURL: openaitest.Start(t, &openaitest.Server{Dialect: dialect, Answer: func(*http.Request, []byte) openaitest.Answer {
-				return openaitest.Answer{Status: status, Body: " "}
-			}})}
+			m := &Model{ID: "m", Dialect: dialect, BaseURL: openaitest.Start(t,
+				&openaitest.Server{Dialect: dialect, Answer: func(*http.Request, []byte) openaitest.Answer {
+					return openaitest.Answer{Status: status, Body: " "}
+				}})}
 			if _, e := ask(t, m, greeting()); e == nil || e.Kind != want[i] {
 				t.Errorf("%s, %d: %v, want %s", dialect, status, e, want[i])
 			}
@@ -64,9 +65,12 @@ func TestSilentOverflow(t *testing.T) {
 
 // TestNoSilentOverflow holds that a guess at the usage is no overflow.
 func TestNoSilentOverflow(t *testing.T) {
-	base := openaitest.Start(t, &openaitest.Server{Dialect: "zai", Habits: openaitest.Habits{NoUsage: true}, Answer: func(*http.Request, []byte) openaitest.Answer {
-		return openaitest.Answer{Parts: llm.Say("hello")}
-	}})
+	base := openaitest.Start(t, &openaitest.Server{
+		Dialect: "zai", Habits: openaitest.Habits{NoUsage: true},
+		Answer: func(*http.Request, []byte) openaitest.Answer {
+			return openaitest.Answer{Parts: llm.Say("hello")}
+		},
+	})
 	if r, e := ask(t, &Model{ID: "glm", Dialect: "zai", Window: 1, BaseURL: base}, greeting()); e != nil || !r.Usage.Estimated {
 		t.Errorf("got %+v, %v", r, e)
 	}
@@ -74,7 +78,8 @@ func TestNoSilentOverflow(t *testing.T) {
 
 // FuzzClassify holds that no answer of a server breaks the classification.
 func FuzzClassify(f *testing.F) {
-	f.Add(400, `{"error":{"message":"maximum context length is 1 tokens. However, 22 tokens","metadata":{"raw":"{\"error\":{\"metadata\":{\"raw\":1}}}"}}}`)
+	f.Add(400, `{"error":{"message":"maximum context length is 1 tokens. However, 22 `+
+		`tokens","metadata":{"raw":"{\"error\":{\"metadata\":{\"raw\":1}}}"}}}`)
 	f.Add(500, `[{"error":"x","estimated_time":1e300}]`)
 	f.Add(200, `{"code":99999999999999999999,"message":null}`)
 	f.Fuzz(func(t *testing.T, status int, body string) {

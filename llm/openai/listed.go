@@ -209,7 +209,10 @@ func (p pricing) prices() llm.Prices {
 	var price llm.Price
 	switch {
 	case p.Prompt != nil && p.Completion != nil:
-		price = llm.Price{Input: million(p.Prompt), Output: million(p.Completion), CacheRead: million(p.CacheRead, p.Prompt), CacheWrite: million(p.CacheWrite, p.Prompt)}
+		price = llm.Price{
+			Input: million(p.Prompt), Output: million(p.Completion), CacheRead: million(p.CacheRead, p.Prompt),
+			CacheWrite: million(p.CacheWrite, p.Prompt),
+		}
 	case p.Input != nil && p.Output != nil:
 		price = llm.Price{Input: float64(*p.Input), Output: float64(*p.Output), CacheRead: float64(*p.Input), CacheWrite: float64(*p.Input)}
 		if p.Cached != nil && *p.Cached > 0 {

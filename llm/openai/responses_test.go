@@ -30,8 +30,12 @@ func talk(route string) llm.Request {
 		Messages: []llm.Message{
 			{Role: llm.User, Parts: llm.Parts{llm.Text{Text: "Look <here>"}, llm.Image{MediaType: "image/png", Data: []byte("png")}}},
 			{Role: llm.Assistant, Parts: llm.Parts{
-				llm.Reasoning{Text: "hm", Route: route, Opaque: opaque(`[{"id":"rs_1","type":"reasoning","summary":[{"type":"summary_text","text":"h\u003cm"}],"encrypted_content":"e1"},` +
-					`{"type":"message","id":"msg_1","phase":"commentary"},{"type":"function_call","id":"fc_1","call_id":"call_1"},{"type":"function_call","id":"fc_2","call_id":"` + strings.Repeat("x", 65) + `"}]`)},
+				llm.Reasoning{
+					Text: "hm", Route: route,
+					Opaque: opaque(`[{"id":"rs_1","type":"reasoning","summary":[{"type":"summary_text","text":"h\u003cm"}],"encrypted_content":"e1"},` +
+						`{"type":"message","id":"msg_1","phase":"commentary"},{"type":"function_call","id":"fc_1","call_id":"call_1"},` +
+						`{"type":"function_call","id":"fc_2","call_id":"` + strings.Repeat("x", 65) + `"}]`),
+				},
 				llm.Reasoning{Text: "x", Opaque: opaque(`{"type":"thinking"}`), Route: "other/model"},
 				llm.Text{Text: "Reading."},
 				llm.Call{ID: "call_1", Name: "read", Args: json.RawMessage(`{"path": "a\u003cb"}`)},
@@ -39,7 +43,10 @@ func talk(route string) llm.Request {
 			}},
 			{Role: llm.User, Parts: llm.Parts{
 				llm.Text{Text: "Also this."},
-				llm.Result{CallID: "call_1", Name: "read", Parts: llm.Parts{llm.Text{Text: "text"}, llm.Image{MediaType: "image/png", Data: []byte("png")}}},
+				llm.Result{CallID: "call_1", Name: "read", Parts: llm.Parts{
+					llm.Text{Text: "text"},
+					llm.Image{MediaType: "image/png", Data: []byte("png")},
+				}},
 				llm.Result{CallID: strings.Repeat("x", 65), Name: "read", Parts: llm.Say("no such file"), Error: true},
 			}},
 			{Role: llm.Assistant, Parts: llm.Parts{
@@ -119,7 +126,8 @@ func TestResponsesStops(t *testing.T) {
 		return doneItem(0, hello) + sse("response.incomplete", `,"response":{"status":"incomplete","incomplete_details":`+details+`,"output":[]}`)
 	}
 	late := func(code, message string) string {
-		return doneItem(0, hello) + sse("response.failed", `,"response":{"status":"failed","error":{"code":"`+code+`","message":"`+message+`"},"output":[]}`)
+		return doneItem(0, hello) + sse("response.failed", `,"response":{"status":"failed","error":{"code":"`+
+			code+`","message":"`+message+`"},"output":[]}`)
 	}
 	harnesstest.TestStops(t, wiredResponses(), map[string]string{
 		doneItem(0, hello) + completed:                                                                 "end",
@@ -159,12 +167,14 @@ func TestResponsesStops(t *testing.T) {
 
 // TestResponsesItems holds what becomes of items, well-formed or not.
 func TestResponsesItems(t *testing.T) {
-	thought := `{"type":"reasoning","id":"rs_1","encrypted_content":"e","summary":[{"type":"summary_text","text":"a"},{"type":"summary_text","text":"b"}]}`
+	thought := `{"type":"reasoning","id":"rs_1","encrypted_content":"e","summary":[{"type":"summary_text","text":"a"},` +
+		`{"type":"summary_text","text":"b"}]}`
 	call := `{"type":"function_call","id":"fc_1","call_id":"call_1","name":"f","arguments":"{\"x\":1}"}`
 	for name, c := range map[string]struct{ stream, want, shown string }{
 		"thought and call": {
 			doneItem(0, thought) + doneItem(1, call) + completed,
-			`[{"type":"reasoning","text":"a\n\nb","opaque":[` + thought + `,{"type":"function_call","id":"fc_1","call_id":"call_1"}],"route":"p/m"},` +
+			`[{"type":"reasoning","text":"a\n\nb","opaque":[` + thought +
+				`,{"type":"function_call","id":"fc_1","call_id":"call_1"}],"route":"p/m"},` +
 				`{"type":"call","id":"call_1","name":"f","args":{"x":1}}]`,
 			"a\n\nb<f>{\"x\":1}",
 		},
@@ -177,7 +187,8 @@ func TestResponsesItems(t *testing.T) {
 		"never done": { // begun, so that what it holds may be incomplete
 			sse("response.output_item.added", `,"output_index":0,"item":{"type":"reasoning","id":"rs_1","encrypted_content":"begun","summary":[]}`) +
 				sse("response.reasoning_summary_text.delta", `,"output_index":0,"delta":"a"`) +
-				sse("response.output_item.added", `,"output_index":1,"item":{"type":"function_call","id":"fc_1","call_id":"call_1","name":"f","arguments":""}`) +
+				sse("response.output_item.added",
+					`,"output_index":1,"item":{"type":"function_call","id":"fc_1","call_id":"call_1","name":"f","arguments":""}`) +
 				sse("response.function_call_arguments.delta", `,"output_index":1,"delta":"{\"x\":1}"`) + completed,
 			`[{"type":"reasoning","text":"a","route":"p/m"},{"type":"call","id":"call_1","name":"f","args":{"x":1}}]`, "a<f><f>{\"x\":1}",
 		},
@@ -186,21 +197,27 @@ func TestResponsesItems(t *testing.T) {
 			`[{"type":"call","id":"call_1","name":"f","args":{"x":1}}]`, "<f>{\"x\":1}",
 		},
 		"open thought": {
-			doneItem(0, `{"type":"reasoning","id":"rs_1","summary":[],"content":[{"type":"reasoning_text","text":"hm"}]}`) + doneItem(1, hello) + completed,
-			`[{"type":"reasoning","text":"hm","opaque":[{"type":"reasoning","id":"rs_1","summary":[],"content":[{"type":"reasoning_text","text":"hm"}]},` +
+			doneItem(0, `{"type":"reasoning","id":"rs_1","summary":[],"content":[{"type":"reasoning_text","text":"hm"}]}`) + doneItem(1, hello) +
+				completed,
+			`[{"type":"reasoning","text":"hm","opaque":[{"type":"reasoning","id":"rs_1","summary":[],"content":[{"type":"reasoning_text",` +
+				`"text":"hm"}]},` +
 				`{"type":"message","id":"msg_1"}],"route":"p/m"},{"type":"text","text":"hello"}]`, "hmhello",
 		},
 		"phase without a thought": {
-			doneItem(0, hello) + doneItem(1, `{"type":"message","id":"msg_2","phase":"final_answer","content":[{"type":"output_text","text":"end"}]}`) + completed,
-			`[{"type":"text","text":"hello"},{"type":"reasoning","opaque":[{"type":"message","phase":"final_answer"}],"route":"p/m"},{"type":"text","text":"end"}]`, "helloend",
+			doneItem(0, hello) + doneItem(1,
+				`{"type":"message","id":"msg_2","phase":"final_answer","content":[{"type":"output_text","text":"end"}]}`) + completed,
+			`[{"type":"text","text":"hello"},{"type":"reasoning","opaque":[{"type":"message","phase":"final_answer"}],"route":"p/m"},` +
+				`{"type":"text","text":"end"}]`, "helloend",
 		},
 		"phase before a call": {
-			doneItem(0, `{"type":"message","id":"msg_1","phase":"commentary","content":[{"type":"output_text","text":"hm"}]}`) + doneItem(1, call) + completed,
+			doneItem(0, `{"type":"message","id":"msg_1","phase":"commentary","content":[{"type":"output_text","text":"hm"}]}`) + doneItem(1, call) +
+				completed,
 			`[{"type":"reasoning","opaque":[{"type":"message","phase":"commentary"}],"route":"p/m"},{"type":"text","text":"hm"},` +
 				`{"type":"call","id":"call_1","name":"f","args":{"x":1}}]`, "hm<f>{\"x\":1}",
 		},
 		"less in the end": {
-			doneItem(0, thought) + sse("response.completed", `,"response":{"status":"completed","output":[{"type":"reasoning","id":"rs_1","summary":[]}]}`),
+			doneItem(0, thought) + sse("response.completed",
+				`,"response":{"status":"completed","output":[{"type":"reasoning","id":"rs_1","summary":[]}]}`),
 			`[{"type":"reasoning","text":"a\n\nb","opaque":[` + thought + `],"route":"p/m"}]`, "a\n\nb",
 		},
 		"only in the end": {
@@ -212,7 +229,8 @@ func TestResponsesItems(t *testing.T) {
 			`[{"type":"text","text":"hello"},{"type":"call","id":"call_1","name":"f","args":{"x":1}}]`, "hello<f>{\"x\":1}",
 		},
 		"same ids": {
-			doneItem(0, `{"type":"function_call","call_id":"call_0","name":"f","arguments":{"x":1}}`) + doneItem(1, `{"type":"function_call","name":"f","arguments":""}`) + completed,
+			doneItem(0, `{"type":"function_call","call_id":"call_0","name":"f","arguments":{"x":1}}`) +
+				doneItem(1, `{"type":"function_call","name":"f","arguments":""}`) + completed,
 			`[{"type":"call","id":"call_1_0","name":"f","args":{"x":1}},{"type":"call","id":"call_1_1","name":"f","args":{}}]`, "<f>{\"x\":1}<f>",
 		},
 		"not known": {
@@ -244,10 +262,11 @@ func TestPhases(t *testing.T) {
 		{llm.Reasoning{Text: "hm"}, llm.Text{Text: "Noon."}},
 		llm.Say("Bye."),
 	}
-	m := &Responses{ID: "gpt-5", BaseURL: openaitest.StartResponses(t, &openaitest.Responses{Phases: true, Answer: func(_ *http.Request, body []byte) openaitest.Answer {
-		sent = append(sent, string(body))
-		return openaitest.Answer{Parts: turns[len(sent)-1]}
-	}})}
+	m := &Responses{ID: "gpt-5", BaseURL: openaitest.StartResponses(t,
+		&openaitest.Responses{Phases: true, Answer: func(_ *http.Request, body []byte) openaitest.Answer {
+			sent = append(sent, string(body))
+			return openaitest.Answer{Parts: turns[len(sent)-1]}
+		}})}
 	req := llm.Request{Messages: []llm.Message{{Role: llm.User, Parts: llm.Say("hi")}}}
 	for range turns {
 		r, err := ask(t, m, req)
@@ -274,7 +293,8 @@ func TestPhases(t *testing.T) {
 // TestLeftOpen holds that nobody waits for the end of a connection behind the
 // terminal event.
 func TestLeftOpen(t *testing.T) {
-	for _, last := range []string{completed, sse("response.failed", `,"response":{"status":"failed","error":{"code":"server_error","message":"oops"}}`)} {
+	for _, last := range []string{completed, sse("response.failed",
+		`,"response":{"status":"failed","error":{"code":"server_error","message":"oops"}}`)} {
 		pr, pw := io.Pipe()
 		go func() { _, _ = io.WriteString(pw, doneItem(0, hello)+last) }()
 		r, _, err := decodeResponses(pr)
@@ -288,7 +308,8 @@ func TestLeftOpen(t *testing.T) {
 // TestLeftOpenByServer holds that the connection is given up behind a failure,
 // at once and not by a deadline, though the server leaves it open.
 func TestLeftOpenByServer(t *testing.T) {
-	for _, last := range []string{completed, sse("response.failed", `,"response":{"status":"failed","error":{"code":"server_error","message":"oops"}}`)} {
+	for _, last := range []string{completed, sse("response.failed",
+		`,"response":{"status":"failed","error":{"code":"server_error","message":"oops"}}`)} {
 		synctest.Test(t, func(t *testing.T) {
 			pr, pw := io.Pipe()
 			go func() { _, _ = io.WriteString(pw, doneItem(0, hello)+last) }()
@@ -323,7 +344,10 @@ func TestThoughtsGone(t *testing.T) {
 
 func TestResponsesNotStreamed(t *testing.T) {
 	server := &openaitest.Responses{NotStreamed: true, Answer: func(*http.Request, []byte) openaitest.Answer {
-		return openaitest.Answer{Parts: llm.Parts{llm.Text{Text: "hello"}, llm.Call{ID: "a", Name: "now", Args: json.RawMessage(`{}`)}}, Usage: llm.Usage{Input: 5, Output: 2}}
+		return openaitest.Answer{
+			Parts: llm.Parts{llm.Text{Text: "hello"}, llm.Call{ID: "a", Name: "now", Args: json.RawMessage(`{}`)}},
+			Usage: llm.Usage{Input: 5, Output: 2},
+		}
 	}}
 	r, err := ask(t, &Responses{ID: "m", BaseURL: openaitest.StartResponses(t, server)}, greeting())
 	if err != nil || r.Parts.Text() != "hello" || len(r.Calls()) != 1 || r.Stop != llm.StopCalls || r.Usage.Input != 5 || r.RequestID == "" {
@@ -334,7 +358,8 @@ func TestResponsesNotStreamed(t *testing.T) {
 func TestResponsesUsage(t *testing.T) {
 	harnesstest.TestUsage(t, wiredResponses(), map[string]llm.Usage{
 		sse("response.completed", `,"response":{"status":"completed","output":[],"usage":{"input_tokens":100,`+
-			`"input_tokens_details":{"cached_tokens":60,"cache_write_tokens":30},"output_tokens":9,"output_tokens_details":{"reasoning_tokens":4}}}`): {
+			`"input_tokens_details":{"cached_tokens":60,"cache_write_tokens":30},"output_tokens":9,`+
+			`"output_tokens_details":{"reasoning_tokens":4}}}`): {
 			Input: 10, CacheRead: 60, CacheWrite: 30, Output: 9, Reasoning: 4,
 		},
 	})
@@ -357,7 +382,10 @@ func TestResponsesKeyStaysSecret(t *testing.T) {
 		}
 	}
 	harnesstest.TestSecrets(t, []string{key, other}, func(base string) llm.Model {
-		return &Responses{ID: "m", BaseURL: base, Header: http.Header{"Api-Key": {other}}, Key: func(context.Context) (string, error) { return key, nil }}
+		return &Responses{
+			ID: "m", BaseURL: base, Header: http.Header{"Api-Key": {other}},
+			Key: func(context.Context) (string, error) { return key, nil },
+		}
 	}, bases...)
 }
 
@@ -369,7 +397,8 @@ func sampleResponse() string {
 		sse("response.output_item.added", `,"output_index":1,"item":{"type":"message","id":"msg_1","phase":"commentary","content":[]}`) +
 		sse("response.output_text.delta", `,"output_index":1,"delta":"hé😀"`) +
 		doneItem(1, `{"type":"message","id":"msg_1","phase":"commentary","content":[{"type":"output_text","text":"hé😀"}]}`) +
-		sse("response.output_item.added", `,"output_index":2,"item":{"type":"function_call","id":"fc_1","call_id":"a","name":"f","arguments":""}`) +
+		sse("response.output_item.added",
+			`,"output_index":2,"item":{"type":"function_call","id":"fc_1","call_id":"a","name":"f","arguments":""}`) +
 		sse("response.function_call_arguments.delta", `,"output_index":2,"delta":"{\"x\":1}"`) +
 		doneItem(2, `{"type":"function_call","id":"fc_1","call_id":"a","name":"f","arguments":"{\"x\":1}"}`) +
 		sse("response.completed", `,"response":{"status":"completed","output":[],"usage":{"input_tokens":10,"output_tokens":5}}`)
@@ -391,7 +420,8 @@ func replayable(t testing.TB, r llm.Reply) {
 	if _, err := json.Marshal(r.Parts); err != nil {
 		t.Fatal(err)
 	}
-	body := encodedResponses(&Responses{Provider: "p", ID: "m", BaseURL: "http://x"}, llm.Request{Messages: []llm.Message{{Role: llm.Assistant, Parts: r.Parts}, next}})
+	body := encodedResponses(&Responses{Provider: "p", ID: "m", BaseURL: "http://x"},
+		llm.Request{Messages: []llm.Message{{Role: llm.Assistant, Parts: r.Parts}, next}})
 	if !json.Valid(body) {
 		t.Fatalf("not JSON: %s", body)
 	}

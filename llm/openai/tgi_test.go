@@ -30,11 +30,13 @@ func TestTGI(t *testing.T) {
 			`|read {"path":"a.go"}`, llm.StopCalls,
 		},
 		"all called tools": {
-			tool(`[{"index":0,"id":"0","function":{"name":"tools","arguments":"{\"function\":{\"_name\":\"read\",\"path\":\"a.go\"}}"}}]`) + finish(`"stop"`),
+			tool(`[{"index":0,"id":"0","function":{"name":"tools","arguments":"{\"function\":{\"_name\":\"read\",\"path\":\"a.go\"}}"}}]`) +
+				finish(`"stop"`),
 			`|read {"path":"a.go"}`, llm.StopCalls,
 		},
 		"no tool": {
-			tool(`{"index":0,"id":"","function":{"name":null,"arguments":"{\"function\":{\"_name\":\"no_tool\",\"content\":\"Hello.\"}}"}}`) + finish(`"eos_token"`),
+			tool(`{"index":0,"id":"","function":{"name":null,"arguments":"{\"function\":{\"_name\":\"no_tool\",\"content\":\"Hello.\"}}"}}`) +
+				finish(`"eos_token"`),
 			`Hello.`, llm.StopEnd,
 		},
 		"an error to tell": {
@@ -70,7 +72,8 @@ func TestTGI(t *testing.T) {
 
 // TestOwnNoTool holds that a tool of that name is called if there is one.
 func TestOwnNoTool(t *testing.T) {
-	stream := delta(`"tool_calls":[{"index":0,"id":"0","function":{"name":"no_tool","arguments":"{\"content\":\"x\"}"}}]`) + finish(`"stop"`) + done
+	stream := delta(`"tool_calls":[{"index":0,"id":"0","function":{"name":"no_tool","arguments":"{\"content\":\"x\"}"}}]`) +
+		finish(`"stop"`) + done
 	req := llm.Request{Tools: []llm.ToolSpec{{Name: "no_tool"}}}
 	d := newDecoder("p/m", req, newAliases(req, idUpTo40))
 	if _, err := d.run(strings.NewReader(stream), func(llm.Chunk) bool { return true }); err != nil || len(d.reply.Calls()) != 1 {

@@ -34,10 +34,17 @@ func TestGoldenRequests(t *testing.T) {
 				}},
 				{Role: llm.User, Parts: llm.Parts{
 					llm.Text{Text: "Also this."},
-					llm.Result{CallID: "call_1", Name: "read", Parts: llm.Parts{llm.Text{Text: "text"}, llm.Image{MediaType: "image/png", Data: []byte("png")}}},
+					llm.Result{CallID: "call_1", Name: "read", Parts: llm.Parts{
+						llm.Text{Text: "text"},
+						llm.Image{MediaType: "image/png", Data: []byte("png")},
+					}},
 					llm.Result{CallID: strings.Repeat("x", 41), Name: "read", Parts: llm.Say("no such file"), Error: true},
 				}},
-				{Role: llm.Assistant, Parts: llm.Parts{llm.Text{Text: "A"}, llm.Reasoning{Text: "end", Opaque: json.RawMessage(opaque), Route: m.Info().Route()}, llm.Text{Text: "B"}}},
+				{Role: llm.Assistant, Parts: llm.Parts{
+					llm.Text{Text: "A"},
+					llm.Reasoning{Text: "end", Opaque: json.RawMessage(opaque), Route: m.Info().Route()},
+					llm.Text{Text: "B"},
+				}},
 				{Role: llm.User, Parts: llm.Say("Go on.")},
 				{Role: llm.User, Parts: llm.Say("Now.")},
 			},
@@ -48,9 +55,12 @@ func TestGoldenRequests(t *testing.T) {
 		m      Model
 		opaque string
 	}{
-		"vendor":     {Model{ID: "gpt-6-sol"}, `{"reasoning":"hm"}`},
-		"deepseek":   {Model{ID: "deepseek-v4-pro", BaseURL: "https://api.deepseek.com"}, `{"reasoning_content":"hm"}`},
-		"openrouter": {Model{ID: "x/y", BaseURL: "https://openrouter.ai/api/v1"}, `{"reasoning_details":[{"type":"reasoning.text","text":"hm"}]}`},
+		"vendor":   {Model{ID: "gpt-6-sol"}, `{"reasoning":"hm"}`},
+		"deepseek": {Model{ID: "deepseek-v4-pro", BaseURL: "https://api.deepseek.com"}, `{"reasoning_content":"hm"}`},
+		"openrouter": {
+			Model{ID: "x/y", BaseURL: "https://openrouter.ai/api/v1"},
+			`{"reasoning_details":[{"type":"reasoning.text","text":"hm"}]}`,
+		},
 	} {
 		table[name] = harnesstest.Golden{Model: chat(c.m), Request: thoughtful(&c.m, c.opaque)}
 	}
@@ -165,7 +175,8 @@ func TestToolDeltas(t *testing.T) {
 			"a f {\"x\":1}\nb g {}",
 		},
 		"id and name resent": {
-			tool(`{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\""}}`) + tool(`{"index":0,"id":"a","function":{"name":"f","arguments":":1}"}}`),
+			tool(`{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\""}}`) +
+				tool(`{"index":0,"id":"a","function":{"name":"f","arguments":":1}"}}`),
 			`a f {"x":1}`,
 		},
 		"new id in every delta": {
@@ -182,7 +193,8 @@ func TestToolDeltas(t *testing.T) {
 			"call_1_0 f {\"x\":1}\ncall_1_1 g {}",
 		},
 		"all numbered 0": {
-			tool(`{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":1}"}}`) + tool(`{"index":0,"id":"b","function":{"name":"g","arguments":"{}"}}`),
+			tool(`{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":1}"}}`) +
+				tool(`{"index":0,"id":"b","function":{"name":"g","arguments":"{}"}}`),
 			"a f {\"x\":1}\nb g {}",
 		},
 		"all numbered 0, no id": {
@@ -194,7 +206,8 @@ func TestToolDeltas(t *testing.T) {
 		"null":              {tool(`{"index":0,"id":"a","function":{"name":"f","arguments":null}}`), `a f {}`},
 		"double":            {tool(`{"index":0,"id":"a","function":{"name":"f","arguments":"\"{\\\"x\\\":1}\""}}`), `a f {"x":1}`},
 		"not a list":        {delta(`"tool_calls":{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}`), `a f {}`},
-		"function_call":     {delta(`"function_call":{"name":"f","arguments":"{\"x\""}`) + delta(`"function_call":{"arguments":":1}"}`), `call_1_0 f {"x":1}`},
+		"function_call": {delta(`"function_call":{"name":"f","arguments":"{\"x\""}`) +
+			delta(`"function_call":{"arguments":":1}"}`), `call_1_0 f {"x":1}`},
 	}
 	for name, c := range cases {
 		r, _, err := decodeAll(strings.NewReader(c.stream + finish(`"stop"`) + done))
@@ -228,12 +241,18 @@ func TestStops(t *testing.T) {
 		"":                                                      "stream_cut",
 		text + finish(`"error"`) + done:                         "transient",
 		text + finish(`"network_error"`) + done:                 "transient",
-		text + `data: {"id":"gen-1","error":{"code":"server_error","message":"Provider disconnected"},"choices":[{"index":0,"delta":{"content":""},"finish_reason":"error"}]}` + "\n\n": "transient",
-		`data: {"error":{"code":402,"message":"Insufficient credits"}}` + "\n\n":                                                                                                        "billing",
-		text + finish(`"insufficient_system_resource"`) + done:                                                                                                                          "overloaded",
-		text + `data: {"error":{"code":502,"message":"Provider returned error"}}` + "\n\n":                                                                                              "transient",
-		text + `data: {"error":{"code":429,"message":"slow down"}}` + "\n\n":                                                                                                            "rate_limited",
-		text + `data: {"error":"out of memory"}` + "\n\n":                                                                                                                               "transient",
+		text + `data: {"id":"gen-1","error":{"code":"server_error","message":"Provider ` +
+			`disconnected"},"choices":[{"index":0,"delta":{"content":""},"finish_reason":"error"}]}` + "\n\n": "transient",
+		`data: {"error":{"code":402,"message":"Insufficient credits"}}` +
+			"\n\n": "billing",
+		text + finish(`"insufficient_system_resource"`) +
+			done: "overloaded",
+		text + `data: {"error":{"code":502,"message":"Provider returned error"}}` +
+			"\n\n": "transient",
+		text + `data: {"error":{"code":429,"message":"slow down"}}` +
+			"\n\n": "rate_limited",
+		text + `data: {"error":"out of memory"}` +
+			"\n\n": "transient",
 		text + "data: {broken\n\n": "stream_cut",
 	})
 }
@@ -247,7 +266,8 @@ func TestReasoningFields(t *testing.T) {
 			delta(`"reasoning":"a","reasoning_details":[{"type":"reasoning.text","text":"a","index":0}]`) +
 				delta(`"reasoning_details":[{"type":"reasoning.text","text":"b","signature":"s","index":0}]`) +
 				delta(`"reasoning_details":[{"type":"reasoning.encrypted","data":"zz","index":1}]`),
-			"a", `{"reasoning_details":[{"type":"reasoning.text","text":"ab","signature":"s","index":0},{"type":"reasoning.encrypted","data":"zz","index":1}]}`,
+			"a", `{"reasoning_details":[{"type":"reasoning.text","text":"ab","signature":"s","index":0},{"type":"reasoning.encrypted","data":"zz",` +
+				`"index":1}]}`,
 		},
 		{delta(`"reasoning_content":"","tool_calls":[{"index":0,"id":"a","function":{"name":"f"}}]`), "", `{"reasoning_content":""}`},
 	}
@@ -261,7 +281,8 @@ func TestReasoningFields(t *testing.T) {
 			t.Errorf("%s = %q %s", c.stream, p.Text, p.Opaque)
 		}
 	}
-	if r, _, err := decodeAll(strings.NewReader(delta(`"reasoning_content":"","content":"<think>x</think>y"`) + done)); err != nil || len(r.Parts) != 1 || r.Parts.Text() != "<think>x</think>y" {
+	if r, _, err := decodeAll(strings.NewReader(delta(`"reasoning_content":"","content":"<think>x</think>y"`) + done)); err != nil ||
+		len(r.Parts) != 1 || r.Parts.Text() != "<think>x</think>y" {
 		t.Errorf("got %+v, %v", r.Parts, err)
 	}
 }
@@ -269,13 +290,20 @@ func TestReasoningFields(t *testing.T) {
 func TestUsage(t *testing.T) {
 	table := map[string]llm.Usage{}
 	for usage, want := range map[string]llm.Usage{
-		`{"prompt_tokens":100,"completion_tokens":9,"prompt_tokens_details":{"cached_tokens":60},"completion_tokens_details":{"reasoning_tokens":4}}`: {
+		`{"prompt_tokens":100,"completion_tokens":9,"prompt_tokens_details":{"cached_tokens":60},` +
+			`"completion_tokens_details":{"reasoning_tokens":4}}`: {
 			Input: 40, CacheRead: 60, Output: 9, Reasoning: 4,
 		},
-		`{"prompt_tokens":100,"completion_tokens":9,"prompt_cache_hit_tokens":60,"prompt_cache_miss_tokens":40}`: {Input: 40, CacheRead: 60, Output: 9},
-		`{"prompt_tokens":100,"completion_tokens":9,"cached_tokens":60}`:                                         {Input: 40, CacheRead: 60, Output: 9},
-		`{"prompt_tokens":10,"completion_tokens":9,"prompt_tokens_details":{"cached_tokens":60}}`:                {CacheRead: 10, Output: 9},
-		`{"prompt_tokens":10,"completion_tokens":9,"prompt_tokens_details":null}`:                                {Input: 10, Output: 9},
+		`{"prompt_tokens":100,"completion_tokens":9,"prompt_cache_hit_tokens":60,"prompt_cache_miss_tokens":40}`: {
+			Input:     40,
+			CacheRead: 60, Output: 9,
+		},
+		`{"prompt_tokens":100,"completion_tokens":9,"cached_tokens":60}`: {
+			Input:     40,
+			CacheRead: 60, Output: 9,
+		},
+		`{"prompt_tokens":10,"completion_tokens":9,"prompt_tokens_details":{"cached_tokens":60}}`: {CacheRead: 10, Output: 9},
+		`{"prompt_tokens":10,"completion_tokens":9,"prompt_tokens_details":null}`:                 {Input: 10, Output: 9},
 	} {
 		table[finish(`"stop"`)+`data: {"choices":[],"usage":`+usage+"}\n\n"+done] = want
 		table[`data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop","usage":`+usage+"}]}\n\n"+done] = want
@@ -314,7 +342,10 @@ func ask(t *testing.T, m llm.Model, req llm.Request) (llm.Reply, *llm.Error) {
 
 func TestNotStreamed(t *testing.T) {
 	server := &openaitest.Server{Habits: openaitest.Habits{NotStreamed: true}, Answer: func(*http.Request, []byte) openaitest.Answer {
-		return openaitest.Answer{Parts: llm.Parts{llm.Text{Text: "hello"}, llm.Call{ID: "a", Name: "now", Args: json.RawMessage(`{}`)}}, Usage: llm.Usage{Input: 5, Output: 2}}
+		return openaitest.Answer{
+			Parts: llm.Parts{llm.Text{Text: "hello"}, llm.Call{ID: "a", Name: "now", Args: json.RawMessage(`{}`)}},
+			Usage: llm.Usage{Input: 5, Output: 2},
+		}
 	}}
 	r, err := ask(t, &Model{ID: "m", BaseURL: openaitest.Start(t, server)}, greeting())
 	if err != nil || r.Parts.Text() != "hello" || len(r.Calls()) != 1 || r.Stop != llm.StopCalls || r.Usage.Input != 5 || r.RequestID == "" {
@@ -337,14 +368,16 @@ func TestArgumentHabits(t *testing.T) {
 		server := &openaitest.Server{Habits: h, Answer: func(*http.Request, []byte) openaitest.Answer {
 			return openaitest.Answer{Parts: llm.Parts{llm.Call{ID: "a", Name: "f", Args: json.RawMessage(`{"x":"1"}`)}}}
 		}}
-		if r, err := ask(t, &Model{ID: "m", BaseURL: openaitest.Start(t, server)}, greeting()); err != nil || string(r.Calls()[0].Args) != `{"x":"1"}` {
+		if r, err := ask(t, &Model{ID: "m", BaseURL: openaitest.Start(t, server)}, greeting()); err != nil ||
+			string(r.Calls()[0].Args) != `{"x":"1"}` {
 			t.Errorf("%+v: got %+v, %v", h, r, err)
 		}
 	}
 }
 
 func sampleStream() string {
-	return ": OPENROUTER PROCESSING\n\n" + delta(`"role":"assistant","content":""`) + delta(`"reasoning_content":"hm"`) + delta(`"content":"hé😀"`) +
+	return ": OPENROUTER PROCESSING\n\n" + delta(`"role":"assistant","content":""`) +
+		delta(`"reasoning_content":"hm"`) + delta(`"content":"hé😀"`) +
 		delta(`"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":"}}]`) +
 		delta(`"tool_calls":[{"index":0,"function":{"arguments":"1}"}}]`) + finish(`"tool_calls"`) +
 		`data: {"choices":[],"usage":{"prompt_tokens":10,"completion_tokens":5}}` + "\n\n" + done
@@ -381,7 +414,10 @@ func TestKeyStaysSecret(t *testing.T) {
 		bases = append(bases, openaitest.Start(t, &openaitest.Server{Answer: func(*http.Request, []byte) openaitest.Answer { return answer }}))
 	}
 	harnesstest.TestSecrets(t, []string{key, other}, func(base string) llm.Model {
-		return &Model{ID: "m", BaseURL: base, Header: http.Header{"Api-Key": {other}}, Key: func(context.Context) (string, error) { return key, nil }}
+		return &Model{
+			ID: "m", BaseURL: base, Header: http.Header{"Api-Key": {other}},
+			Key: func(context.Context) (string, error) { return key, nil },
+		}
 	}, bases...)
 }
 

@@ -20,7 +20,8 @@ func window() []string {
 		"context length has been exceeded", "context window has been exceeded", "context size has been exceeded",
 		"exceeded model token limit", "reduce the length of the messages", "reduce the length of the prompt", "greater than the context length",
 		"loaded with context length of only", "prompt is too long", "prompt too long", "input is too long", "too large for model with",
-		"tokens + `max_new_tokens` must be", "tokens + max_new_tokens must be", "prompt token count of", "maximum input length", "maximum input tokens",
+		"tokens + `max_new_tokens` must be", "tokens + max_new_tokens must be", "prompt token count of", "maximum input length",
+		"maximum input tokens",
 		"max input length", "max input tokens", "body too large for * model", "request too large for model", "too many tokens in the prompt",
 	}
 }
@@ -53,21 +54,27 @@ func exceeds(s string) bool {
 func noTools() []string {
 	return []string{
 		"support tool use", "support tool_use", "support the provided 'tool_choice' value", "tool choice requires --enable-auto-tool-choice",
-		"requires --enable-auto-tool-choice", "tools param requires --jinja", "unsupported param: tools", "not support tool", "not support function call",
-		"tools is not supported", "`tools` is not supported", "'tools' is not supported", "tools are not supported", "tool use is not supported", "tool calling is not supported",
+		"requires --enable-auto-tool-choice", "tools param requires --jinja", "unsupported param: tools", "not support tool",
+		"not support function call",
+		"tools is not supported", "`tools` is not supported", "'tools' is not supported", "tools are not supported", "tool use is not supported",
+		"tool calling is not supported",
 		"tool calls are not supported", "function calling is not supported", "function calling is not enabled", "function calling not supported",
 	}
 }
 
 func billing() []string {
 	return []string{
-		"insufficient_quota", "insufficient balance", "insufficient credit", "billing", "payment", "credit balance", "exceeded your current quota",
+		"insufficient_quota", "insufficient balance", "insufficient credit", "billing", "payment", "credit balance",
+		"exceeded your current quota",
 		"monthly included credits", "more credits", "key limit exceeded", "out of credits",
 	}
 }
 
 func quota() []string {
-	return []string{"per day", "per-day", "(tpd)", " tpd", "(rpd)", " rpd", "daily limit", "weekly limit", "monthly limit", "usage limit", "usage_limit_reached", "quota"}
+	return []string{
+		"per day", "per-day", "(tpd)", " tpd", "(rpd)", " rpd", "daily limit",
+		"weekly limit", "monthly limit", "usage limit", "usage_limit_reached", "quota",
+	}
 }
 
 func filter() []string {
@@ -86,9 +93,12 @@ func noModel() []string {
 
 func broken() []string {
 	return []string{
-		"tool_call", "role 'tool'", "after role '", "reasoning_content", "must alternate", "roles must", "'messages[", "messages with role", "thought signature", "thought_signature",
-		"thoughtsignature", "invalid image", "image_url", "could not process image", "no user query", "unterminated string", "failed to parse tool",
-		"required following item", "required 'reasoning' item", "no tool call found", "no tool output found", "encrypted_content", "encrypted content",
+		"tool_call", "role 'tool'", "after role '", "reasoning_content", "must alternate", "roles must", "'messages[", "messages with role",
+		"thought signature", "thought_signature",
+		"thoughtsignature", "invalid image", "image_url", "could not process image", "no user query", "unterminated string",
+		"failed to parse tool",
+		"required following item", "required 'reasoning' item", "no tool call found", "no tool output found", "encrypted_content",
+		"encrypted content",
 		"items are not persisted", "invalid_image", "image_parse_error", "image_too_", "image_file_", "empty_image_file", "unsupported_image",
 		"expects the `tools=` param", "must define tools", "not the same number of function calls",
 	}

@@ -98,7 +98,8 @@ func say(parts llm.Parts, text string) llm.Parts {
 }
 
 func compactCall(c llm.Call) string {
-	return "<tool_call>\n" + `{"name": ` + compact(c.Name) + `, "arguments": ` + string(wire.AppendJSON(nil, wire.Object(c.Args))) + "}\n</tool_call>"
+	return "<tool_call>\n" + `{"name": ` + compact(c.Name) + `, "arguments": ` +
+		string(wire.AppendJSON(nil, wire.Object(c.Args))) + "}\n</tool_call>"
 }
 
 // response writes a result. Its first line tells of what.

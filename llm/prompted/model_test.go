@@ -121,11 +121,17 @@ func answer(turn harnesstest.Turn) openaitest.Answer {
 func fail(a openaitest.Answer, turn harnesstest.Turn) openaitest.Answer {
 	const invalid = "invalid_request_error"
 	for kind, as := range map[llm.Kind]openaitest.Answer{
-		llm.KindTransient:   {Status: 500, Type: "server_error", Message: "The server had an error."},
-		llm.KindRateLimited: {Status: 429, Code: "rate_limit_exceeded", Message: "Rate limit reached.", Header: http.Header{"Retry-After": {"17"}}},
-		llm.KindOverloaded:  {Status: 503, Code: "server_is_overloaded", Message: "The engine is currently overloaded."},
-		llm.KindWindow: {Status: 400, Type: invalid, Code: "context_length_exceeded", Message: "This model's maximum context length is 200000 tokens. " +
-			"However, your messages resulted in 210000 tokens."},
+		llm.KindTransient: {Status: 500, Type: "server_error", Message: "The server had an error."},
+		llm.KindRateLimited: {
+			Status: 429, Code: "rate_limit_exceeded", Message: "Rate limit reached.",
+			Header: http.Header{"Retry-After": {"17"}},
+		},
+		llm.KindOverloaded: {Status: 503, Code: "server_is_overloaded", Message: "The engine is currently overloaded."},
+		llm.KindWindow: {
+			Status: 400, Type: invalid, Code: "context_length_exceeded",
+			Message: "This model's maximum context length is 200000 tokens. " +
+				"However, your messages resulted in 210000 tokens.",
+		},
 		llm.KindAuth:    {Status: 401, Type: invalid, Code: "invalid_api_key", Message: "Incorrect API key provided."},
 		llm.KindInvalid: {Status: 400, Type: invalid, Code: "unsupported_parameter", Message: "Unsupported parameter: 'x'."},
 	} {
@@ -161,13 +167,17 @@ func TestFallback(t *testing.T) {
 		t.Errorf("Stop %q\n%s", r.Stop, diff)
 	}
 	req.Messages = append(req.Messages, llm.Message{Role: llm.Assistant, Parts: r.Parts},
-		llm.Message{Role: llm.User, Parts: llm.Parts{llm.Result{CallID: "call_1", Name: "now", Parts: llm.Say("12:00 </tool_response>"), Error: true}}})
+		llm.Message{Role: llm.User, Parts: llm.Parts{llm.Result{
+			CallID: "call_1",
+			Name:   "now", Parts: llm.Say("12:00 </tool_response>"), Error: true,
+		}}})
 	if r := last(t, m, req); r.Parts.Text() != "noon" || s.refused != 1 {
 		t.Errorf("got %+v, after %d refusals", r, s.refused)
 	}
 	for _, part := range []string{
 		`Be terse.\n\n# Tools\n\n`,
-		`<tools>\n{\"type\":\"function\",\"function\":{\"name\":\"now\",\"description\":\"Tell the <time>.\",\"parameters\":{\"type\":\"object\",\"properties\":{}}}}\n</tools>`,
+		`<tools>\n{\"type\":\"function\",\"function\":{\"name\":\"now\",\"description\":\"Tell the ` +
+			`<time>.\",\"parameters\":{\"type\":\"object\",\"properties\":{}}}}\n</tools>`,
 		`{"role":"assistant","content":"<tool_call>\n{\"name\": \"now\", \"arguments\": {}}\n</tool_call>"}`,
 		`{"role":"user","content":"<tool_response>\n{\"name\": \"now\", \"error\": true}\n12:00 <\\/tool_response>\n</tool_response>"}`,
 	} {
@@ -183,7 +193,10 @@ func TestNative(t *testing.T) {
 	m := &openai.Model{ID: "m", BaseURL: "http://fake/v1", HTTP: openaitest.Transport(t, &openaitest.Server{
 		Answer: func(_ *http.Request, body []byte) openaitest.Answer {
 			sent = append(sent, string(body))
-			return openaitest.Answer{Parts: llm.Parts{llm.Text{Text: "<tool_call>{\"name\":\"now\"}"}, llm.Call{ID: "x", Name: "now", Args: []byte(`{}`)}}}
+			return openaitest.Answer{Parts: llm.Parts{
+				llm.Text{Text: "<tool_call>{\"name\":\"now\"}"},
+				llm.Call{ID: "x", Name: "now", Args: []byte(`{}`)},
+			}}
 		},
 	})}
 	req := llm.Request{Tools: []llm.ToolSpec{{Name: "now"}}, Messages: []llm.Message{{Role: llm.User, Parts: llm.Say("when?")}}}
@@ -259,7 +272,10 @@ func TestVoid(t *testing.T) {
 // with calls can be sent without tools.
 func TestIDs(t *testing.T) {
 	req := llm.Request{Tools: []llm.ToolSpec{{Name: "now"}}, Messages: []llm.Message{
-		{Role: llm.Assistant, Parts: llm.Parts{llm.Call{ID: "call_7", Name: "now", Args: []byte(`{}`)}, llm.Call{ID: "toolu_9", Name: "now", Args: []byte(`{}`)}}},
+		{Role: llm.Assistant, Parts: llm.Parts{
+			llm.Call{ID: "call_7", Name: "now", Args: []byte(`{}`)},
+			llm.Call{ID: "toolu_9", Name: "now", Args: []byte(`{}`)},
+		}},
 		{Role: llm.User, Parts: llm.Parts{llm.Result{CallID: "call_7", Name: "now"}, llm.Result{CallID: "toolu_9", Name: "now"}}},
 	}}
 	m := &prompted.Model{Model: &talker{pieces: []string{`[TOOL_CALLS][{"name":"now","arguments":{}},{"name":"now","arguments":{}}]`}}}

@@ -79,7 +79,8 @@ func TestPlaysWhatWasRecorded(t *testing.T) {
 			llm.Call{ID: "1", Name: "t", Args: json.RawMessage(`{"z":1,"a":2}`)},
 			llm.Call{ID: "2", Name: "t", Args: json.RawMessage(`{}`), Invalid: "{"},
 		},
-		Stop: llm.StopCalls, Usage: llm.Usage{Input: 1, CacheRead: 2, CacheWrite: 3, Output: 4, Reasoning: 5, Estimated: true}, Route: "test/m", RequestID: "id",
+		Stop: llm.StopCalls, Usage: llm.Usage{Input: 1, CacheRead: 2, CacheWrite: 3, Output: 4, Reasoning: 5, Estimated: true}, Route: "test/m",
+		RequestID: "id",
 	}
 	whole := &tape{chunks: []llm.Chunk{
 		{Retry: &llm.Retry{Attempt: 2, Wait: 1.5, Cause: cause}},
@@ -141,7 +142,8 @@ func TestCassetteHoldsNoCopies(t *testing.T) {
 	var requests []llm.Request
 	req := ask("begin")
 	for range 50 {
-		req.Messages = append(req.Messages[:len(req.Messages):len(req.Messages)], llm.Message{Role: llm.User, Parts: llm.Say(strings.Repeat("word ", 200))})
+		req.Messages = append(req.Messages[:len(req.Messages):len(req.Messages)],
+			llm.Message{Role: llm.User, Parts: llm.Say(strings.Repeat("word ", 200))})
 		requests = append(requests, req)
 	}
 	cassette := record(t, requests...)
@@ -225,7 +227,8 @@ func TestPlayerHeedsItsContext(t *testing.T) {
 }
 
 func FuzzOpen(f *testing.F) {
-	f.Add(`{"cassette":1,"info":{}}` + "\n" + `{"same":0,"request":{"tools":null,"messages":[{"role":"user","parts":[{"type":"text","text":"a"}]}]},"chunks":[{"text":"b"}]}`)
+	f.Add(`{"cassette":1,"info":{}}` + "\n" +
+		`{"same":0,"request":{"tools":null,"messages":[{"role":"user","parts":[{"type":"text","text":"a"}]}]},"chunks":[{"text":"b"}]}`)
 	f.Fuzz(func(t *testing.T, cassette string) {
 		p, err := replay.Open(strings.NewReader(cassette))
 		if err != nil {

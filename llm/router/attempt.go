@@ -60,7 +60,10 @@ func (a *attempt) worthwhile(r Route, reserve bool) bool {
 }
 
 func (a *attempt) routed(r Route) *llm.Routed {
-	out := &llm.Routed{Info: r.Model.Info(), Rule: a.decision.Rule, Reason: a.decision.String(), Cause: a.last, Window: a.window, Private: a.private, Judge: a.judged}
+	out := &llm.Routed{
+		Info: r.Model.Info(), Rule: a.decision.Rule, Reason: a.decision.String(),
+		Cause: a.last, Window: a.window, Private: a.private, Judge: a.judged,
+	}
 	a.judged = nil // it was paid for once
 	if a.last != nil {
 		out.Reason = "next in line; " + out.Reason

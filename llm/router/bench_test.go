@@ -14,14 +14,23 @@ import (
 func long() llm.Request {
 	req := llm.Request{Session: "s", System: []string{strings.Repeat("Rules. ", 1000)}}
 	for i := range 20 {
-		req.Tools = append(req.Tools, llm.ToolSpec{Name: fmt.Sprint("tool", i), Schema: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"}}}`)})
+		req.Tools = append(req.Tools, llm.ToolSpec{
+			Name:   fmt.Sprint("tool", i),
+			Schema: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"}}}`),
+		})
 	}
 	for i := range 40 {
 		id := fmt.Sprint("call", i)
 		req.Messages = append(req.Messages,
 			llm.Message{Role: llm.User, Parts: llm.Say("Do the next step in main.go.")},
-			llm.Message{Role: llm.Assistant, Parts: llm.Parts{llm.Text{Text: "Reading."}, llm.Call{ID: id, Args: json.RawMessage(`{"path":"internal/some/file.go"}`)}}},
-			llm.Message{Role: llm.User, Parts: llm.Parts{llm.Result{CallID: id, Parts: llm.Say(strings.Repeat("\tif err != nil {\n\t\treturn TOKEN, KEY\n\t}\n", 120))}}},
+			llm.Message{Role: llm.Assistant, Parts: llm.Parts{
+				llm.Text{Text: "Reading."},
+				llm.Call{ID: id, Args: json.RawMessage(`{"path":"internal/some/file.go"}`)},
+			}},
+			llm.Message{Role: llm.User, Parts: llm.Parts{llm.Result{
+				CallID: id,
+				Parts:  llm.Say(strings.Repeat("\tif err != nil {\n\t\treturn TOKEN, KEY\n\t}\n", 120)),
+			}}},
 			llm.Message{Role: llm.Assistant, Parts: llm.Say("Done.")})
 	}
 	return req

@@ -49,8 +49,10 @@ func TestComplexityThreshold(t *testing.T) {
 		{text: "Design an architecture for the sync service", above: true},
 		{text: "Find the race in session.go that makes the test flaky", above: true},
 		{text: "Prove that the algorithm in internal/merge/merge.go keeps the invariant, or show why not", above: true},
-		{text: "Refactor the scheduler:\n1. no global lock in sched.go\n2. no deadlock between queue.go and pool.go\n3. the same performance\n```go\nfunc run()\n```", above: true},
-		{text: "Why does it deadlock? " + strings.Repeat("The log says this and that happened. ", 30) + "See a.go, b.go, c.go and d.go.\npanic: all asleep", turns: 14, failed: 3, above: true},
+		{text: "Refactor the scheduler:\n1. no global lock in sched.go\n2. no deadlock between queue.go and pool.go\n3. the same performance\n" +
+			"```go\nfunc run()\n```", above: true},
+		{text: "Why does it deadlock? " + strings.Repeat("The log says this and that happened. ", 30) +
+			"See a.go, b.go, c.go and d.go.\npanic: all asleep", turns: 14, failed: 3, above: true},
 	} {
 		got, signs := router.Complexity(llm.Request{Messages: run(tt.text, tt.turns, tt.failed)})
 		if tt.above != (got >= threshold) {

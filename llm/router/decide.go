@@ -269,7 +269,8 @@ func (m *Model) forbids(c choice, r Route, info llm.Info, f Features, v View) (w
 	case info.Window > 0 && f.Tokens > info.Window:
 		return fmt.Sprintf("does not fit: %s of %s", f.size(), text.Thousands(info.Window)), llm.KindWindow
 	case info.Window > 0 && f.Tokens+room > info.Window:
-		return fmt.Sprintf("does not fit: %s and %s for the reply of %s", f.size(), text.Thousands(room), text.Thousands(info.Window)), llm.KindWindow
+		return fmt.Sprintf("does not fit: %s and %s for the reply of %s", f.size(), text.Thousands(room),
+			text.Thousands(info.Window)), llm.KindWindow
 	case c.MaxCost > 0 && (r.Name != c.pin || c.by != RulePinned):
 		return dear(r, f, v, c.MaxCost), llm.KindBudget
 	}

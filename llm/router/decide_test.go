@@ -15,7 +15,10 @@ import (
 // hybrid is a small free model on the desk and two in the cloud, one dear.
 func hybrid() *router.Model {
 	desk := &vendor{info: llm.Info{Provider: "ollama", Model: "small", Window: 32_768, NoTools: true}}
-	cheap := &vendor{info: llm.Info{Provider: "cloud", Model: "cheap", Window: 200_000, Prices: llm.Prices{{Input: 1}, {Input: 10, From: "2027-01-01"}}}}
+	cheap := &vendor{info: llm.Info{
+		Provider: "cloud", Model: "cheap", Window: 200_000,
+		Prices: llm.Prices{{Input: 1}, {Input: 10, From: "2027-01-01"}},
+	}}
 	best := &vendor{info: llm.Info{Provider: "cloud", Model: "best", Window: 1_000_000, Images: true}}
 	return &router.Model{
 		ID:     "hybrid",
@@ -44,7 +47,10 @@ func TestDecide(t *testing.T) {
 		{Name: "secret", When: router.Cond{Private: &yes}, Use: []string{"desk"}},
 		{Name: "summary", When: router.Cond{Step: "summary"}, Use: []string{"cheap"}},
 		{Name: "long", When: router.Cond{MinTokens: 150_000}, Use: []string{"best"}},
-		{Name: "middling", When: router.Cond{MinComplexity: 0.5, MaxComplexity: 0.7, Private: &no, Step: router.StepPrompt}, Use: []string{"cheap", "best"}},
+		{
+			Name: "middling", When: router.Cond{MinComplexity: 0.5, MaxComplexity: 0.7, Private: &no, Step: router.StepPrompt},
+			Use: []string{"cheap", "best"},
+		},
 		{Name: "easy", When: router.Cond{MaxComplexity: 0.7, MaxTokens: 100_000}, Use: []string{"desk", "cheap"}},
 		{Name: "thrifty", When: router.Cond{Step: router.StepResults}, Use: []string{"best", "cheap"}, MaxCost: 0.05},
 	}
@@ -59,7 +65,10 @@ func TestDecide(t *testing.T) {
 		{
 			name: "easy",
 			f:    router.Features{Tokens: 1830, Complexity: 0.23, Signs: signs, Step: router.StepPrompt},
-			want: router.Decision{Rule: "easy", Reason: "complexity 0.23 (12 words, 0 files) < 0.7; 1,830 tokens <= 100,000", Use: []string{"desk", "cheap"}},
+			want: router.Decision{
+				Rule: "easy", Reason: "complexity 0.23 (12 words, 0 files) < 0.7; 1,830 tokens <= 100,000",
+				Use: []string{"desk", "cheap"},
+			},
 		},
 		{
 			name: "does not fit",
@@ -80,31 +89,40 @@ func TestDecide(t *testing.T) {
 		{
 			name: "just fits",
 			f:    router.Features{Tokens: 32_768 - 4096, Signs: signs},
-			want: router.Decision{Rule: "easy", Reason: "complexity 0.00 (12 words, 0 files) < 0.7; 28,672 tokens <= 100,000", Use: []string{"desk", "cheap"}},
+			want: router.Decision{
+				Rule: "easy", Reason: "complexity 0.00 (12 words, 0 files) < 0.7; 28,672 tokens <= 100,000",
+				Use: []string{"desk", "cheap"},
+			},
 		},
 		{
 			name: "takes no tools",
 			f:    router.Features{Tokens: 100, Tools: true, Signs: signs},
 			want: router.Decision{
-				Rule: "easy", Reason: "complexity 0.00 (12 words, 0 files) < 0.7; 100 tokens <= 100,000", Use: []string{"cheap"}, Reserve: []string{"desk"},
-				Passed: []router.Passed{{"desk", "takes no tools", llm.KindNoTools}},
+				Rule: "easy", Reason: "complexity 0.00 (12 words, 0 files) < 0.7; 100 tokens <= 100,000", Use: []string{"cheap"},
+				Reserve: []string{"desk"},
+				Passed:  []router.Passed{{"desk", "takes no tools", llm.KindNoTools}},
 			},
 		},
 		{
 			name: "middling, and without images",
 			f:    router.Features{Tokens: 100, Complexity: 0.5, Signs: signs, Step: router.StepPrompt, Images: true},
 			want: router.Decision{
-				Rule: "middling", Reason: "complexity 0.50 (12 words, 0 files) >= 0.5 < 0.7; not private; step prompt; 100 tokens", Use: []string{"best"}, Reserve: []string{"cheap"},
+				Rule: "middling", Reason: "complexity 0.50 (12 words, 0 files) >= 0.5 < 0.7; not private; step prompt; 100 tokens",
+				Use: []string{"best"}, Reserve: []string{"cheap"},
 				Passed: []router.Passed{{"cheap", "takes no images", llm.KindInvalid}},
 			},
 		},
 		{
 			name: "unhealthy",
 			f:    router.Features{Tokens: 100, Signs: signs},
-			v:    router.View{Models: map[string]router.Condition{"ollama/small": {Until: at("12:03:00"), Kind: llm.KindStreamCut}, "cloud/cheap": {Until: at("12:00:00")}}},
+			v: router.View{Models: map[string]router.Condition{
+				"ollama/small": {Until: at("12:03:00"), Kind: llm.KindStreamCut},
+				"cloud/cheap":  {Until: at("12:00:00")},
+			}},
 			want: router.Decision{
-				Rule: "easy", Reason: "complexity 0.00 (12 words, 0 files) < 0.7; 100 tokens <= 100,000", Use: []string{"cheap"}, Reserve: []string{"desk"},
-				Passed: []router.Passed{{"desk", "unhealthy until 12:03:00: stream cut", llm.KindStreamCut}},
+				Rule: "easy", Reason: "complexity 0.00 (12 words, 0 files) < 0.7; 100 tokens <= 100,000", Use: []string{"cheap"},
+				Reserve: []string{"desk"},
+				Passed:  []router.Passed{{"desk", "unhealthy until 12:03:00: stream cut", llm.KindStreamCut}},
 			},
 		},
 		{
@@ -202,7 +220,8 @@ func TestDecide(t *testing.T) {
 				m.Rules[0].Use, m.Rules[1].Use = []string{"best", "desk"}, []string{"desk", "best"}
 			},
 			want: router.Decision{
-				Rule: "hard", Reason: "escalated: 6 failed calls since a check succeeded; complexity 0.75 (12 words, 0 files) >= 0.7; 100 tokens", Use: []string{"best", "desk"},
+				Rule: "hard", Reason: "escalated: 6 failed calls since a check succeeded; complexity 0.75 (12 words, 0 files) >= 0.7; 100 tokens",
+				Use: []string{"best", "desk"},
 			},
 		},
 		{
@@ -212,16 +231,25 @@ func TestDecide(t *testing.T) {
 		},
 		{
 			name: "a cold cache that costs more than a warm one",
-			f:    router.Features{Tokens: 30_000, Complexity: 0.2, Signs: signs, Step: router.StepPrompt, Last: "cloud/best", Cached: 29_000, At: at("11:58:00")},
+			f: router.Features{
+				Tokens: 30_000, Complexity: 0.2, Signs: signs,
+				Step: router.StepPrompt, Last: "cloud/best", Cached: 29_000, At: at("11:58:00"),
+			},
 			set: func(m *router.Model) {
 				m.Rules = []router.Rule{{Name: "easy", Use: []string{"cheap", "best"}}}
 				priced(m, "best", 3, 0.3)
 			},
-			want: router.Decision{Rule: router.RuleCache, Reason: "the prompt costs $0.0117 there, with its cache, and $0.0300 at cheap; 30,000 tokens", Use: []string{"best", "cheap"}},
+			want: router.Decision{
+				Rule:   router.RuleCache,
+				Reason: "the prompt costs $0.0117 there, with its cache, and $0.0300 at cheap; 30,000 tokens", Use: []string{"best", "cheap"},
+			},
 		},
 		{
 			name: "a cache that is gone",
-			f:    router.Features{Tokens: 30_000, Complexity: 0.2, Signs: signs, Step: router.StepPrompt, Last: "cloud/best", Cached: 29_000, At: at("11:50:00")},
+			f: router.Features{
+				Tokens: 30_000, Complexity: 0.2, Signs: signs,
+				Step: router.StepPrompt, Last: "cloud/best", Cached: 29_000, At: at("11:50:00"),
+			},
 			set: func(m *router.Model) {
 				m.Rules = []router.Rule{{Name: "easy", Use: []string{"cheap", "best"}}}
 				priced(m, "best", 3, 0.3)
@@ -230,16 +258,25 @@ func TestDecide(t *testing.T) {
 		},
 		{
 			name: "hard by little, and dear to switch to",
-			f:    router.Features{Tokens: 50_000, Complexity: 0.75, Signs: signs, Step: router.StepPrompt, Last: "cloud/cheap", Cached: 49_000, At: at("11:59:00")},
+			f: router.Features{
+				Tokens: 50_000, Complexity: 0.75, Signs: signs,
+				Step: router.StepPrompt, Last: "cloud/cheap", Cached: 49_000, At: at("11:59:00"),
+			},
 			set: func(m *router.Model) {
 				m.Rules = []router.Rule{{Name: "hard", When: router.Cond{MinComplexity: 0.7}, Use: []string{"best", "cheap"}}}
 				priced(m, "best", 3, 0.3)
 			},
-			want: router.Decision{Rule: router.RuleCache, Reason: "the prompt costs $0.0010 there, with its cache, and $0.1500 at best; 50,000 tokens", Use: []string{"cheap", "best"}},
+			want: router.Decision{
+				Rule:   router.RuleCache,
+				Reason: "the prompt costs $0.0010 there, with its cache, and $0.1500 at best; 50,000 tokens", Use: []string{"cheap", "best"},
+			},
 		},
 		{
 			name: "clearly hard",
-			f:    router.Features{Tokens: 50_000, Complexity: 0.9, Signs: signs, Step: router.StepPrompt, Last: "cloud/cheap", Cached: 49_000, At: at("11:59:00")},
+			f: router.Features{
+				Tokens: 50_000, Complexity: 0.9, Signs: signs,
+				Step: router.StepPrompt, Last: "cloud/cheap", Cached: 49_000, At: at("11:59:00"),
+			},
 			set: func(m *router.Model) {
 				m.Rules = []router.Rule{{Name: "hard", When: router.Cond{MinComplexity: 0.7}, Use: []string{"best", "cheap"}}}
 				priced(m, "best", 3, 0.3)
@@ -291,7 +328,10 @@ func TestRefusal(t *testing.T) {
 		kind llm.Kind
 		want string
 	}{
-		{"the key is AKIAQ3EGRIM5UDP7XV2K", llm.KindInvalid, "no route may answer; cheap: leaves the machine, but the text is private: it holds an AWS key; best: leaves"},
+		{
+			"the key is AKIAQ3EGRIM5UDP7XV2K", llm.KindInvalid,
+			"no route may answer; cheap: leaves the machine, but the text is private: it holds an AWS key; best: leaves",
+		},
 		{strings.Repeat("word ", 800_000), llm.KindWindow, "no route may answer; cheap: does not fit: 1,142,857 tokens of 200,000; best: does"},
 	} {
 		var last error

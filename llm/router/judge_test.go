@@ -32,7 +32,9 @@ func (o *opinion) Stream(_ context.Context, req llm.Request) iter.Seq2[llm.Chunk
 // words are paid for once.
 func TestJudge(t *testing.T) {
 	goesOn := llm.Request{Session: "s", Messages: []llm.Message{
-		{Role: llm.User, Parts: llm.Say("List the files")}, {Role: llm.Assistant, Parts: llm.Say("main.go")}, {Role: llm.User, Parts: llm.Say("yes, do it")},
+		{Role: llm.User, Parts: llm.Say("List the files")},
+		{Role: llm.Assistant, Parts: llm.Say("main.go")},
+		{Role: llm.User, Parts: llm.Say("yes, do it")},
 	}}
 	failing := say("List the files")
 	failing.Work.Failing = 6
@@ -82,7 +84,8 @@ func TestJudge(t *testing.T) {
 				t.Errorf("the same task was judged %d times, and paid for %d times", tt.judge.count(), paid)
 			}
 			for _, req := range tt.judge.asked {
-				if text := req.Messages[0].Parts.Text(); req.Purpose != "judge" || !strings.Contains(text, tt.req.Messages[len(tt.req.Messages)-1].Parts.Text()) {
+				if text := req.Messages[0].Parts.Text(); req.Purpose != "judge" ||
+					!strings.Contains(text, tt.req.Messages[len(tt.req.Messages)-1].Parts.Text()) {
 					t.Errorf("the judge reads %q", text)
 				}
 			}

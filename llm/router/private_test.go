@@ -55,10 +55,14 @@ func secrets() [][2]string {
 func harmless() []string {
 	return []string{
 		"-----BEGIN PUBLIC KEY-----", "-----BEGIN CERTIFICATE-----",
-		"AKIAIOSFODNN7EXAMPLE", "ghp_short", "ghp_" + strings.Repeat("x", 36), "task-management-for-teams-2024-edition", "sk-this-is-a-css-class-name",
-		"https://example.com/a:b@c", "http://localhost:8080/x", "postgres://user:password@localhost/db", "postgres://$USER:$PASS@db/x", "git@github.com:a/b.git",
-		"API_KEY=process.env.API_KEY", "SECRET_KEY = settings.SECRET_KEY", `TOKEN = os.getenv("TOKEN")`, "PASSWORD=${PASSWORD}", "TOKEN=<your token>",
-		"API_KEY=your-api-key-1", "MAX_TOKENS=200000000", "TOKEN: 123456789", "PASSWORD: string", "TOKEN = undefined", "DB_PASSWORD=", "PASSWORD=changeme1",
+		"AKIAIOSFODNN7EXAMPLE", "ghp_short", "ghp_" + strings.Repeat("x", 36), "task-management-for-teams-2024-edition",
+		"sk-this-is-a-css-class-name",
+		"https://example.com/a:b@c", "http://localhost:8080/x", "postgres://user:password@localhost/db", "postgres://$USER:$PASS@db/x",
+		"git@github.com:a/b.git",
+		"API_KEY=process.env.API_KEY", "SECRET_KEY = settings.SECRET_KEY", `TOKEN = os.getenv("TOKEN")`, "PASSWORD=${PASSWORD}",
+		"TOKEN=<your token>",
+		"API_KEY=your-api-key-1", "MAX_TOKENS=200000000", "TOKEN: 123456789", "PASSWORD: string", "TOKEN = undefined", "DB_PASSWORD=",
+		"PASSWORD=changeme1",
 		"the password is needed", "monkey=12345678a", "eyJhbGciOiJIUzI1NiJ9",
 	}
 }
@@ -179,7 +183,10 @@ func TestMovedText(t *testing.T) {
 		{"sk-", fill(24), ""},
 		{"", "sk-" + fill(24), "an API key"},
 	} {
-		req := llm.Request{Session: "s", Messages: []llm.Message{{Role: llm.User, Parts: llm.Parts{llm.Result{Parts: llm.Say(tt.result)}, llm.Text{Text: tt.beside}}}}}
+		req := llm.Request{Session: "s", Messages: []llm.Message{{
+			Role:  llm.User,
+			Parts: llm.Parts{llm.Result{Parts: llm.Say(tt.result)}, llm.Text{Text: tt.beside}},
+		}}}
 		if got := m.Features(req).Private; got != tt.want {
 			t.Errorf("%q beside %q: %q, want %q", tt.beside, tt.result, got, tt.want)
 		}

@@ -346,7 +346,8 @@ func TestManySessions(t *testing.T) {
 				if !replied {
 					t.Error("no reply")
 				}
-				req.Messages = append(req.Messages, llm.Message{Role: llm.Assistant, Parts: llm.Say("yes")}, llm.Message{Role: llm.User, Parts: llm.Say("go on")})
+				req.Messages = append(req.Messages, llm.Message{Role: llm.Assistant, Parts: llm.Say("yes")},
+					llm.Message{Role: llm.User, Parts: llm.Say("go on")})
 			}
 		})
 	}

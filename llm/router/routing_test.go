@@ -55,7 +55,8 @@ func labels(t *testing.T) []labelled {
 func (l labelled) request() llm.Request {
 	req := llm.Request{Work: llm.Work{Failing: l.Failing, Files: l.Files}}
 	if l.Before != "" {
-		req.Messages = append(req.Messages, llm.Message{Role: llm.User, Parts: llm.Say(l.Before)}, llm.Message{Role: llm.Assistant, Parts: llm.Say(l.Plan)})
+		req.Messages = append(req.Messages, llm.Message{Role: llm.User, Parts: llm.Say(l.Before)},
+			llm.Message{Role: llm.Assistant, Parts: llm.Say(l.Plan)})
 	}
 	req.Messages = append(req.Messages, llm.Message{Role: llm.User, Parts: llm.Say(l.Text)})
 	for i := range l.Turns {
@@ -76,7 +77,10 @@ func (l labelled) request() llm.Request {
 // usual is the router that the settings make without rules.
 func usual() *router.Model {
 	local := &vendor{info: llm.Info{Provider: "local", Model: "m", Window: 32_768, Prices: llm.Prices{{}}}}
-	cloud := &vendor{info: llm.Info{Provider: "cloud", Model: "m", Window: 200_000, Prices: llm.Prices{{Input: 3, Output: 15, CacheRead: 0.3, CacheWrite: 3.75}}}}
+	cloud := &vendor{info: llm.Info{
+		Provider: "cloud", Model: "m", Window: 200_000,
+		Prices: llm.Prices{{Input: 3, Output: 15, CacheRead: 0.3, CacheWrite: 3.75}},
+	}}
 	return &router.Model{
 		ID:     "auto",
 		Routes: []router.Route{{Name: "local", Model: local, Local: true}, {Name: "cloud", Model: cloud}},
@@ -131,7 +135,8 @@ func TestRouting(t *testing.T) {
 		}
 	}
 	if len(all) < 300 || len(langs) < 10 || parts["dev"].right() < 95 || parts["held-out"].right() < 75 {
-		t.Errorf("of %d requests in %d languages %.1f%% of dev and %.1f%% of held-out are right", len(all), len(langs), parts["dev"].right(), parts["held-out"].right())
+		t.Errorf("of %d requests in %d languages %.1f%% of dev and %.1f%% of held-out are right",
+			len(all), len(langs), parts["dev"].right(), parts["held-out"].right())
 	}
 	document(t, tables(parts, langs))
 }
@@ -141,7 +146,8 @@ func tables(parts map[string]*confusion, langs map[string]map[string]*confusion)
 	b.WriteString("| part | wanted | local chosen | cloud chosen | right |\n|---|---|---|---|---|\n")
 	for _, name := range []string{"dev", "held-out"} {
 		c := parts[name]
-		fmt.Fprintf(&b, "| %s | local | %d | %d | |\n| | cloud | %d | %d | %.1f%% |\n", name, c.localLocal, c.localCloud, c.cloudLocal, c.cloudCloud, c.right())
+		fmt.Fprintf(&b, "| %s | local | %d | %d | |\n| | cloud | %d | %d | %.1f%% |\n",
+			name, c.localLocal, c.localCloud, c.cloudLocal, c.cloudCloud, c.right())
 	}
 	b.WriteString("\n| language | dev | right | held-out | right |\n|---|---|---|---|---|\n")
 	for _, name := range slices.Sorted(maps.Keys(langs)) {

@@ -36,7 +36,8 @@ func assistant(parts ...llm.Part) llm.Message {
 }
 
 func TestParse(t *testing.T) {
-	m, err := script.Parse([]byte("-- reply --\nreason: hm\nI look.\nTwice.\nread: a.go\ncall: edit_file {\"x\":1}\nusage: 10 2 3\n-- reply --\nfail: 429 x2\nstop: refusal\nNo.\n"))
+	m, err := script.Parse([]byte("-- reply --\nreason: hm\nI look.\nTwice.\nread: a.go\ncall: edit_file {\"x\":1}\nusage: 10 2 3\n" +
+		"-- reply --\nfail: 429 x2\nstop: refusal\nNo.\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +56,10 @@ func TestParse(t *testing.T) {
 }
 
 func TestParseRefusesNonsense(t *testing.T) {
-	for _, text := range []string{"", "no files", "-- other --\nx", "-- reply --\ncall: t {", "-- reply --\nfail: many", "-- reply --\ndelay: soon", "-- reply --\nusage: 1 2 3 4"} {
+	for _, text := range []string{
+		"", "no files", "-- other --\nx", "-- reply --\ncall: t {", "-- reply --\nfail: many",
+		"-- reply --\ndelay: soon", "-- reply --\nusage: 1 2 3 4",
+	} {
 		if _, err := script.Parse([]byte(text)); err == nil {
 			t.Errorf("%q was accepted", text)
 		}
@@ -81,7 +85,8 @@ func TestCommandsInThePrompt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if calls := r.Parts.Calls(); r.Parts.Text() != "First." || len(calls) != 1 || string(calls[0].Args) != `{"command":"go test ./..."}` || r.Stop != llm.StopCalls {
+	if calls := r.Parts.Calls(); r.Parts.Text() != "First." || len(calls) != 1 ||
+		string(calls[0].Args) != `{"command":"go test ./..."}` || r.Stop != llm.StopCalls {
 		t.Errorf("first reply %+v", r)
 	}
 	r, err = ask(t, &m, prompt, assistant(r.Parts...), user(""))

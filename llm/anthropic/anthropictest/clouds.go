@@ -49,13 +49,20 @@ func (s *Server) refuseBedrock(r *http.Request, body []byte) *Answer {
 	case r.Method != http.MethodPost || !bedrockPath.MatchString(r.URL.EscapedPath()):
 		return &Answer{Status: 404, Type: "UnknownOperationException", Message: "unknown operation"}
 	case s.Secret != "" && !s.signed(r, body):
-		return &Answer{Status: 403, Type: "InvalidSignatureException", Message: "The request signature we calculated does not match the signature you provided."}
+		return &Answer{
+			Status: 403, Type: "InvalidSignatureException",
+			Message: "The request signature we calculated does not match the signature you provided.",
+		}
 	case s.Secret == "" && s.Key != "" && r.Header.Get("Authorization") != "Bearer "+s.Key:
 		return &Answer{Status: 403, Type: "AccessDeniedException", Message: "Authentication failed: Please make sure your API Key is valid."}
 	case r.Header.Get("Content-Type") != "application/json":
 		return &Answer{Status: 400, Type: "ValidationException", Message: "The content type is not supported."}
 	case len(body) > 25_000_000:
-		return &Answer{Status: 400, Type: "ValidationException", Message: "1 validation error detected: Value at 'body' failed to satisfy constraint: Member must have length less than or equal to 25000000"}
+		return &Answer{
+			Status: 400, Type: "ValidationException",
+			Message: "1 validation error detected: Value at 'body' failed to satisfy constraint: Member must have length less than or equal to " +
+				"25000000",
+		}
 	}
 	if err := validate("bedrock", body); err != nil {
 		return &Answer{Status: 400, Type: "ValidationException", Message: err.Error()}

@@ -332,12 +332,14 @@ func checkPairs(r *request) error {
 				return refuse("messages.%d.content.%d: `tool_result` blocks must come first", i, j)
 			}
 			if !open[b.ToolUseID] {
-				return refuse("messages.%d.content.%d: unexpected `tool_use_id` found in `tool_result` blocks: %s. Each `tool_result` block must have a corresponding `tool_use` block in the previous message.", i, j, b.ToolUseID)
+				return refuse("messages.%d.content.%d: unexpected `tool_use_id` found in `tool_result` blocks: %s. Each `tool_result` block must "+
+					"have a corresponding `tool_use` block in the previous message.", i, j, b.ToolUseID)
 			}
 			delete(open, b.ToolUseID)
 		}
 		for id := range open {
-			return refuse("messages.%d: `tool_use` ids were found without `tool_result` blocks immediately after: %s. Each `tool_use` block must have a corresponding `tool_result` block in the next message.", i-1, id)
+			return refuse("messages.%d: `tool_use` ids were found without `tool_result` blocks immediately after: %s. Each `tool_use` block must "+
+				"have a corresponding `tool_result` block in the next message.", i-1, id)
 		}
 		for _, b := range m.Content {
 			if b.Type != "tool_use" {

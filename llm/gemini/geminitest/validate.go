@@ -144,7 +144,8 @@ func (v *validator) declarations() error {
 		for i, d := range t.FunctionDeclarations {
 			switch {
 			case !goodName.MatchString(d.Name):
-				return refuse("GenerateContentRequest.tools[0].function_declarations[%d].name: Invalid function name. Must start with a letter or an underscore.", i)
+				return refuse("GenerateContentRequest.tools[0].function_declarations[%d].name: Invalid function name. Must start with a letter or an "+
+					"underscore.", i)
 			case seen[d.Name]:
 				return refuse("Duplicate function declaration found: %s", d.Name)
 			case d.Parameters != nil:
@@ -272,11 +273,13 @@ func (v *validator) pairs() error {
 			}
 		}
 		if len(responses) != len(open) {
-			return refuse("Please ensure that the number of function response parts is equal to the number of function call parts of the function call turn.")
+			return refuse("Please ensure that the number of function response parts is equal to the number of function call parts of the function " +
+				"call turn.")
 		}
 		for k, r := range responses {
 			if r.Name != open[k].Name || r.ID != open[k].ID || v.modern && r.ID == "" {
-				return refuse("contents[%d].parts[%d]: function response %q (%q) does not match function call %q (%q)", i, k, r.Name, r.ID, open[k].Name, open[k].ID)
+				return refuse("contents[%d].parts[%d]: function response %q (%q) does not match function call %q (%q)",
+					i, k, r.Name, r.ID, open[k].Name, open[k].ID)
 			}
 		}
 		open = calls
@@ -298,7 +301,8 @@ func (v *validator) signatures() error {
 			}
 			if f := p.FunctionCall; f != nil {
 				if !called && v.modern && p.ThoughtSignature == "" {
-					return refuse("Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly. Additional data, function call `default_api:%s`, position %d.", f.Name, i+1)
+					return refuse("Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly. "+
+						"Additional data, function call `default_api:%s`, position %d.", f.Name, i+1)
 				}
 				called = true
 			}

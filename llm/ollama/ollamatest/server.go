@@ -259,12 +259,14 @@ func (n *renderer) render() {
 		}
 	}
 	u := n.a.Usage
-	n.line(`"content":""`, fmt.Sprintf(`"done":true,"done_reason":%q,"total_duration":1,"prompt_eval_count":%d,"prompt_eval_cached_count":%d,"eval_count":%d`,
+	n.line(`"content":""`, fmt.Sprintf(`"done":true,"done_reason":%q,"total_duration":1,"prompt_eval_count":%d,`+
+		`"prompt_eval_cached_count":%d,"eval_count":%d`,
 		n.reason(), u.Prompt(), u.CacheRead, u.Output))
 }
 
 func (n *renderer) line(message, fields string) {
-	n.s.Send(fmt.Appendf(nil, `{"model":%s,"created_at":"2026-11-21T10:00:00Z","message":{"role":"assistant",%s},%s}`+"\n", quote(n.model), message, fields))
+	n.s.Send(fmt.Appendf(nil, `{"model":%s,"created_at":"2026-11-21T10:00:00Z","message":{"role":"assistant",%s},%s}`+
+		"\n", quote(n.model), message, fields))
 }
 
 func (n *renderer) reason() string {

@@ -44,7 +44,10 @@ func dialects() []rules {
 		},
 		{names: []string{"huggingface"}, fields: []string{options, effort}, thoughts: content},
 		{names: []string{"deepseek"}, fields: []string{options, effort, "thinking"}, thoughts: content, needThought: true},
-		{names: []string{"groq", "cerebras"}, fields: []string{options, newLimit, effort}, thoughts: plain, habits: Habits{Reasoning: "reasoning"}},
+		{
+			names: []string{"groq", "cerebras"}, fields: []string{options, newLimit, effort},
+			thoughts: plain, habits: Habits{Reasoning: "reasoning"},
+		},
 		{
 			names: []string{"mistral"}, fields: []string{effort, cacheKey, "parallel_tool_calls", "random_seed"}, thoughts: []string{}, usage: true,
 			resultName: true, nineIDs: true, bridged: true, flat: true, habits: Habits{Reasoning: "parts"},
@@ -58,7 +61,10 @@ func dialects() []rules {
 		{names: []string{"together"}, fields: []string{options, effort}, thoughts: plain, habits: Habits{Reasoning: "reasoning"}},
 		{names: []string{"fireworks"}, fields: []string{options, effort}, thoughts: content},
 		{names: []string{"litellm"}, fields: []string{options, effort}, thoughts: content, needTools: true},
-		{names: []string{"vllm"}, fields: []string{options, effort}, thoughts: []string{"reasoning", "reasoning_content"}, resultName: true, flat: true},
+		{
+			names: []string{"vllm"}, fields: []string{options, effort},
+			thoughts: []string{"reasoning", "reasoning_content"}, resultName: true, flat: true,
+		},
 		{names: []string{"llamacpp"}, fields: []string{options, effort}, thoughts: content, resultName: true},
 		{names: []string{"lmstudio"}, fields: []string{options, effort}, thoughts: content, resultName: true, habits: Habits{WholeCalls: true}},
 		{

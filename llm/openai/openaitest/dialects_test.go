@@ -61,7 +61,8 @@ func TestForms(t *testing.T) {
 		{"together", "GET", "/models", `[{`},
 	} {
 		s := &Server{Dialect: c.dialect, Answer: refuse, Models: []llm.Info{{Model: "m", Window: 7}}}
-		req, err := http.NewRequestWithContext(t.Context(), c.method, Start(t, s)+c.path, strings.NewReader(`{"model":"m","messages":[{"role":"user","content":"hi"}]}`))
+		req, err := http.NewRequestWithContext(t.Context(), c.method, Start(t, s)+c.path,
+			strings.NewReader(`{"model":"m","messages":[{"role":"user","content":"hi"}]}`))
 		if err != nil {
 			t.Fatal(err)
 		}

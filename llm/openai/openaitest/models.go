@@ -59,7 +59,10 @@ func tell(e map[string]any, dialect string, m llm.Info) {
 		e["architecture"] = map[string]any{"input_modalities": inputs}
 		e["providers"] = []any{
 			map[string]any{"provider": "large", "status": "live", "context_length": 2 * m.Window, "supports_tools": !m.NoTools},
-			map[string]any{"provider": "small", "status": "live", "context_length": m.Window, "supports_tools": !m.NoTools, "pricing": millionPrices(m.Prices)},
+			map[string]any{
+				"provider": "small", "status": "live", "context_length": m.Window,
+				"supports_tools": !m.NoTools, "pricing": millionPrices(m.Prices),
+			},
 			map[string]any{"provider": "silent", "status": "error"},
 		}
 	case "groq":
@@ -98,7 +101,8 @@ func tokenPrices(p llm.Prices) any {
 	}
 	each := func(million float64) string { return strconv.FormatFloat(million/1e6, 'f', -1, 64) }
 	return map[string]any{
-		"prompt": each(p[0].Input), "completion": each(p[0].Output), "input_cache_read": each(p[0].CacheRead), "input_cache_write": each(p[0].CacheWrite),
+		"prompt": each(p[0].Input), "completion": each(p[0].Output), "input_cache_read": each(p[0].CacheRead),
+		"input_cache_write": each(p[0].CacheWrite),
 	}
 }
 

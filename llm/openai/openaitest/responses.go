@@ -70,7 +70,10 @@ func (s *Responses) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	n := responseRenderer{a: a, id: id, model: req.Model, phases: s.Phases, encrypted: slices.Contains(req.Include, "reasoning.encrypted_content")}
+	n := responseRenderer{
+		a: a, id: id, model: req.Model, phases: s.Phases,
+		encrypted: slices.Contains(req.Include, "reasoning.encrypted_content"),
+	}
 	if s.NotStreamed || !req.Stream {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write(n.whole())
@@ -271,8 +274,10 @@ func (n *responseRenderer) failure(failed bool) []byte {
 		code = quote(n.a.Code)
 	}
 	if failed {
-		return fmt.Appendf(nil, "event: response.failed\ndata: {\"type\":\"response.failed\",\"sequence_number\":0,\"response\":{\"id\":\"resp_%s\","+
+		return fmt.Appendf(nil, "event: response.failed\ndata: "+
+			"{\"type\":\"response.failed\",\"sequence_number\":0,\"response\":{\"id\":\"resp_%s\","+
 			"\"object\":\"response\",\"status\":\"failed\",\"error\":{\"code\":%s,\"message\":%s},\"incomplete_details\":null,\"output\":[],\"usage\":null}}\n\n", n.id, code, message)
 	}
-	return fmt.Appendf(nil, "event: error\ndata: {\"type\":\"error\",\"sequence_number\":0,\"code\":%s,\"message\":%s,\"param\":null}\n\n", code, message)
+	return fmt.Appendf(nil, "event: error\ndata: {\"type\":\"error\",\"sequence_number\":0,\"code\":%s,\"message\":%s,\"param\":null}\n\n",
+		code, message)
 }

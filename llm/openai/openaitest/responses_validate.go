@@ -59,7 +59,8 @@ func checkResponses(body []byte, r *responseRequest) error {
 	case r.Model == "":
 		return refuse("Missing required parameter: 'model'.")
 	case len(r.CacheKey) > 64:
-		return refuse("Invalid 'prompt_cache_key': string too long. Expected a string with maximum length 64, but got a string with length %d instead.", len(r.CacheKey))
+		return refuse("Invalid 'prompt_cache_key': string too long. Expected a string with maximum length 64, but got a string with length %d "+
+			"instead.", len(r.CacheKey))
 	case r.Limit != nil && *r.Limit < 16:
 		return refuse("Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16, but got %d instead.", *r.Limit)
 	}
@@ -112,11 +113,13 @@ func checkResponseTools(tools []responseTool) error {
 		case t.Name == "":
 			return refuse("Missing required parameter: 'tools[%d].name'.", i)
 		case !goodName.MatchString(t.Name):
-			return refuse("Invalid 'tools[%d].name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.", i)
+			return refuse("Invalid 'tools[%d].name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.",
+				i)
 		case json.Unmarshal(t.Parameters, &schema) != nil || schema.Type != "object":
 			return refuse("Invalid schema for function '%s': schema must be a JSON Schema of 'type: \"object\"'", t.Name)
 		case t.Strict == nil || *t.Strict:
-			return refuse("Invalid schema for function '%s': In context=(), 'additionalProperties' is required to be supplied and to be false.", t.Name)
+			return refuse("Invalid schema for function '%s': In context=(), 'additionalProperties' is required to be supplied and to be false.",
+				t.Name)
 		}
 	}
 	return nil
@@ -133,7 +136,8 @@ func checkItem(i int, it inputItem) error {
 		case it.CallID == "" || it.Name == "":
 			return refuse("Missing required parameter: 'input[%d].call_id'.", i)
 		case len(it.CallID) > 64:
-			return refuse("Invalid 'input[%d].call_id': string too long. Expected a string with maximum length 64, but got a string with length %d instead.", i, len(it.CallID))
+			return refuse("Invalid 'input[%d].call_id': string too long. Expected a string with maximum length 64, but got a string with length "+
+				"%d instead.", i, len(it.CallID))
 		case it.ID != "" && !strings.HasPrefix(it.ID, "fc_"):
 			return refuse("Invalid 'input[%d].id': '%s'. Expected an ID that begins with 'fc'.", i, it.ID)
 		case !strings.HasPrefix(it.Arguments, "{") || !json.Valid([]byte(it.Arguments)):
@@ -149,7 +153,8 @@ func checkItem(i int, it inputItem) error {
 		}
 		return checkInput(i, it.Output)
 	}
-	return refuse("Invalid value: '%s'. Supported values are: 'message', 'reasoning', 'function_call', 'function_call_output', ... (input[%d].type)", it.Type, i)
+	return refuse("Invalid value: '%s'. Supported values are: 'message', 'reasoning', 'function_call', 'function_call_output', ... "+
+		"(input[%d].type)", it.Type, i)
 }
 
 func checkResponseMessage(i int, it inputItem) error {

@@ -357,11 +357,13 @@ func (n *renderer) whole() []byte {
 		} else {
 			message += `,`
 		}
-		message += `{` + n.callID(c, i) + `"type":"function","function":{"name":` + quote(c.Name) + `,"arguments":` + n.wholeArgs(fake.ArgText(c)) + `}}`
+		message += `{` + n.callID(c, i) + `"type":"function","function":{"name":` +
+			quote(c.Name) + `,"arguments":` + n.wholeArgs(fake.ArgText(c)) + `}}`
 	}
 	if len(n.a.Parts.Calls()) > 0 {
 		message += `]`
 	}
-	return fmt.Appendf(nil, `{"id":"chatcmpl-%s","object":"chat.completion","created":1795000000,"model":%s,"choices":[{"index":0,"message":{%s},"finish_reason":%s}],"usage":%s}`,
+	return fmt.Appendf(nil, `{"id":"chatcmpl-%s","object":"chat.completion","created":1795000000,"model":%s,"choices":[{"index":0,`+
+		`"message":{%s},"finish_reason":%s}],"usage":%s}`,
 		n.id, quote(n.model), message, n.finish(), n.figures())
 }

@@ -156,7 +156,8 @@ func checkMessage(i int, m message) error {
 		case c.ID == "" || c.Type != "function" || c.Function.Name == "":
 			return refuse("Missing required parameter: 'messages[%d].tool_calls[%d]'.", i, j)
 		case len(c.ID) > 40:
-			return refuse("Invalid 'messages[%d].tool_calls[%d].id': string too long. Expected a string with maximum length 40, but got a string with length %d instead.", i, j, len(c.ID))
+			return refuse("Invalid 'messages[%d].tool_calls[%d].id': string too long. Expected a string with maximum length 40, but got a string "+
+				"with length %d instead.", i, j, len(c.ID))
 		case !strings.HasPrefix(c.Function.Arguments, "{") || !json.Valid([]byte(c.Function.Arguments)):
 			return refuse("Invalid 'messages[%d].tool_calls[%d].function.arguments': not a JSON object.", i, j)
 		}
@@ -182,7 +183,8 @@ func checkContent(i int, m message) error {
 		case p.Type != "image_url":
 			return refuse("Invalid value: '%s'. Supported values are: 'text' and 'image_url'.", p.Type)
 		case m.Role != "user":
-			return refuse("Invalid 'messages[%d]'. Image URLs are only allowed for messages with role 'user', but this message with role '%s' contains an image URL.", i, m.Role)
+			return refuse("Invalid 'messages[%d]'. Image URLs are only allowed for messages with role 'user', but this message with role '%s' "+
+				"contains an image URL.", i, m.Role)
 		default:
 			data := dataURL.FindStringSubmatch(p.ImageURL.URL)
 			if data == nil {
@@ -203,7 +205,8 @@ func checkPairs(messages []message) error {
 	for i, m := range messages {
 		if m.Role == "tool" {
 			if !open[m.ToolCallID] {
-				return refuse("Invalid parameter: messages with role 'tool' must be a response to a earlier message with 'tool_calls'. (messages[%d])", i)
+				return refuse("Invalid parameter: messages with role 'tool' must be a response to a earlier message with 'tool_calls'. (messages[%d])",
+					i)
 			}
 			delete(open, m.ToolCallID)
 			continue
@@ -223,7 +226,8 @@ func checkPairs(messages []message) error {
 
 func unanswered(open map[string]bool) error {
 	for id := range open {
-		return refuse("An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. The following tool_call_ids did not have response messages: %s", id)
+		return refuse("An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. The "+
+			"following tool_call_ids did not have response messages: %s", id)
 	}
 	return nil
 }
