@@ -82,6 +82,13 @@ func (t Tool) Check(args json.RawMessage) (json.RawMessage, error) {
 	return marshal(v)
 }
 
+// CheckSchema returns why [Tool.Check] could check no arguments: the schema is none, or applies
+// itself without end. Nil: it can.
+func (t Tool) CheckSchema() error {
+	_, err := t.compile()
+	return err
+}
+
 // mended are arguments as Mend has them.
 func (t Tool) mended(v any) any {
 	if w, ok := coerce(v, []string{"object"}); ok {

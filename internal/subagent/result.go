@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/google/jsonschema-go/jsonschema"
-
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/transcript"
 	"github.com/inspan/inspan/tool"
@@ -34,14 +32,11 @@ func newResult(schema map[string]any) (*result, error) {
 	if err != nil {
 		return nil, err
 	}
-	var s jsonschema.Schema
-	if err = json.Unmarshal(raw, &s); err == nil {
-		_, err = s.Resolve(nil)
-	}
-	if err != nil {
+	r := &result{schema: raw}
+	if err := r.tool().CheckSchema(); err != nil {
 		return nil, fmt.Errorf("result_schema: %w", err)
 	}
-	return &result{schema: raw}, nil
+	return r, nil
 }
 
 func (r *result) tool() tool.Tool {

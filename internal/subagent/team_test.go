@@ -639,6 +639,10 @@ func TestOrdersAreHeld(t *testing.T) {
 		{[]any{"isolation", "moon"}, `"moon" is none of`},
 		{[]any{"isolation", "worktree"}, "can't work apart"},
 		{[]any{"result_schema", map[string]any{"type": "array"}}, "of type object"},
+		{
+			[]any{"result_schema", map[string]any{"type": "object", "properties": map[string]any{"x": map[string]any{"$ref": "#/properties/x"}}}},
+			"result_schema: ",
+		},
 	} {
 		h := newHouse(t, fan(1, func(int, int) (llm.Parts, error) { return llm.Say("x"), nil }, tc.more...))
 		s := h.open()
