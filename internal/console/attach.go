@@ -13,6 +13,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
 )
 
@@ -56,7 +57,9 @@ type attached struct {
 	seq    uint64          // event that was shown last
 	asked  string          // the call that the person is asked about; empty: none
 	broken bool            // something was shown below the question
-	told   map[string]bool // calls that the person has answered and that still wait
+	told   map[string]bool // calls that the person has answered, or was told of, and that still wait
+	ready  bool            // all that was there at the beginning is shown, and what waited is asked
+	late   bool            // what the person types next may be an answer to a question that somebody else has answered
 	left   bool            // the person has left
 	gone   bool            // nobody drives it any more, as it seems
 }
@@ -110,7 +113,7 @@ func (w *attached) events(ctx context.Context) iter.Seq2[event.Event, error] {
 				quiet.Reset(lull)
 			case <-quiet.C:
 				on = w.settle()
-			case line, ok := <-w.lines:
+			case line, ok := <-w.input():
 				on, err = w.typed(ctx, line, ok)
 			case <-look.C:
 				on, err = w.driven(ctx)
@@ -163,7 +166,7 @@ func (w *attached) show(n news, yield func(event.Event, error) bool) (bool, erro
 	}
 	if w.asked != "" && w.standing(questions(w.session.Status())) < 0 {
 		fmt.Fprintln(w.console.Err, "  (it was answered elsewhere)")
-		w.asked = ""
+		w.asked, w.late = "", true
 	}
 	return yield(n.Event, nil), nil
 }
@@ -199,7 +202,17 @@ func (w *attached) settle() bool {
 		return false
 	}
 	w.ask(questions(st))
+	w.ready = true
 	return true
+}
+
+// input is what the person types. It waits until they could see what they type it for: a line
+// that is there before is an answer to what waits, and not words for the model.
+func (w *attached) input() <-chan string {
+	if !w.ready {
+		return nil
+	}
+	return w.lines
 }
 
 // ask asks the first question that the person has not answered.
@@ -214,11 +227,23 @@ func (w *attached) ask(list []inspan.Pending) {
 		}
 	}
 	next := slices.IndexFunc(list, func(p inspan.Pending) bool { return !w.told[p.Call.ID] })
-	if w.lines == nil || next < 0 || list[next].Call.ID == w.asked && !w.broken {
+	if next < 0 || list[next].Call.ID == w.asked && !w.broken {
+		return
+	}
+	if w.lines == nil {
+		w.tell(list[next])
 		return
 	}
 	w.asked, w.broken = list[next].Call.ID, false
 	w.put(list[next])
+}
+
+// tell says where a question can be answered that nobody can answer here.
+func (w *attached) tell(p inspan.Pending) {
+	w.told[p.Call.ID] = true
+	id := w.session.ID()
+	fmt.Fprintf(w.console.Err, "? %s asks (%s); answer it with: inspan attach %s, or inspan send --allow %s %s\n",
+		words.OneLine(p.Call.Name, 40), words.OneLine(p.Reason, 200), id, words.OneLine(p.Call.ID, 60), id)
 }
 
 // standing is where in the list the question is that the person was asked; -1: it no
@@ -243,6 +268,11 @@ func (w *attached) typed(ctx context.Context, line string, ok bool) (bool, error
 	case w.asked != "":
 		return true, w.answer(ctx, line)
 	case strings.TrimSpace(line) == "":
+		return true, nil
+	}
+	late := w.late
+	if w.late = false; late && len(strings.TrimSpace(line)) == 1 {
+		fmt.Fprintln(w.console.Err, "  (dropped: the question was answered elsewhere)")
 		return true, nil
 	}
 	return true, w.session.Send(ctx, event.Steered{Parts: llm.Say(line), By: "inspan attach"})

@@ -200,3 +200,37 @@ func TestAttachToWhatNobodyDrives(t *testing.T) {
 		})
 	}
 }
+
+// TestAttachFromAPipe takes a line that is there before anything is shown for the answer to what
+// waits, and tells of a question that nobody can answer here.
+func TestAttachFromAPipe(t *testing.T) {
+	for typed, want := range map[string]string{"y\n": "— done", "": "? note asks ("} {
+		var ran []string
+		s, watch := elsewhere(t, &ran, step("I write.", "one"), script.Step{Parts: llm.Say("Done.")})
+		var log, screen screen
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan int, 2)
+		go func() { done <- (&console.Console{Out: &log, Err: &log}).RunOn(ctx, s, said("go")) }()
+		log.shows(t, "call to decide on")
+		c := &console.Console{Out: &screen, Err: &screen}
+		a := console.Attachment{
+			Person: console.NewPerson(c, strings.NewReader(typed), &screen),
+			Driven: func(context.Context) (bool, error) { return ctx.Err() == nil, nil },
+		}
+		w := watch()
+		go func() {
+			code, err := c.Attach(t.Context(), w, a)
+			if err != nil {
+				t.Error(err)
+			}
+			done <- code
+		}()
+		screen.shows(t, want)
+		stop()
+		<-done
+		<-done
+		if strings.Contains(screen.String(), "told the model") || (typed != "") != slices.Equal(ran, []string{"one"}) {
+			t.Errorf("typed %q: ran %q\n%s", typed, ran, screen.String())
+		}
+	}
+}

@@ -480,6 +480,8 @@ func TestProposals(t *testing.T) {
 		{typed("go test . && rm x"), nil, nil},
 		{[]tool.Effect{write("/w/a[1].txt")}, []string{`write(a\[1\].txt)`}, []tool.Effect{write("/w/a1.txt")}},
 		{[]tool.Effect{write("/srv/x")}, []string{"write(/srv/x)"}, []tool.Effect{write("/srv/y")}},
+		{[]tool.Effect{write("/")}, nil, nil},
+		{[]tool.Effect{write("/home/ann")}, nil, nil},
 		{[]tool.Effect{host("example.com")}, []string{"network(example.com)"}, []tool.Effect{host("www.example.com")}},
 		{[]tool.Effect{host("*")}, nil, nil},
 		{[]tool.Effect{{Kind: tool.External}}, []string{"bash"}, nil},

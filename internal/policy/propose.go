@@ -42,6 +42,9 @@ func propose(m places.Map, c *tool.Call, s subject) string {
 		}
 		return string(tool.Keep) + "(" + s.Text + ")"
 	case tool.Write, tool.Read:
+		if s.Kind == tool.Write && (tool.Inside(s.Path, m.Root) || m.Home != "" && tool.Inside(s.Path, m.Home)) {
+			return "" // all of the workspace or the home: once is enough
+		}
 		return string(s.Kind) + "(" + relative(m, s.Path) + ")"
 	case tool.Network:
 		if s.Text == "" || strings.ContainsAny(s.Text, "*()") {
