@@ -21,7 +21,7 @@ func (s *Set) secrets() map[string]string {
 	out := map[string]string{}
 	for _, kv := range os.Environ() {
 		name, value, _ := strings.Cut(kv, "=")
-		if secret.Named(name) && name != "PWD" && name != "OLDPWD" && !isPlace(value) {
+		if secret.Named(name) && !isPlace(value) {
 			out[name] = value
 		}
 	}
