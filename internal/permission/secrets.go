@@ -16,13 +16,15 @@ import (
 func (s *Set) Note(name, value string) { s.noted.Store(name, value) }
 
 // secrets are the values that no session may show: those of variables that are
-// called like secrets, and the keys that commands have printed.
+// called like secrets, passwords in the addresses of others, and the keys that commands have printed.
 func (s *Set) secrets() map[string]string {
 	out := map[string]string{}
 	for _, kv := range os.Environ() {
 		name, value, _ := strings.Cut(kv, "=")
 		if secret.Named(name) && !isPlace(value) {
 			out[name] = value
+		} else if password := secret.PasswordOf(value); password != "" {
+			out["the password in "+name] = password
 		}
 	}
 	for _, name := range s.keys() {
