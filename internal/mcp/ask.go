@@ -94,7 +94,7 @@ func wantsSecret(schema []byte) bool {
 func secretWord(text string) bool {
 	for word := range strings.SplitSeq(text, "_") {
 		switch word {
-		case "PASS", "PASSCODE", "PIN", "OTP", "CVV", "CVC", "SSN", "MNEMONIC":
+		case "PASS", "PWD", "PASSCODE", "PIN", "OTP", "CVV", "CVC", "SSN", "MNEMONIC":
 			return true
 		}
 	}

@@ -2,6 +2,7 @@ package permission
 
 import (
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -15,13 +16,15 @@ import (
 func (s *Set) Note(name, value string) { s.noted.Store(name, value) }
 
 // secrets are the values that no session may show: those of variables that are
-// called like secrets, and the keys that commands have printed.
+// called like secrets, passwords in the addresses of others, and the keys that commands have printed.
 func (s *Set) secrets() map[string]string {
 	out := map[string]string{}
 	for _, kv := range os.Environ() {
 		name, value, _ := strings.Cut(kv, "=")
-		if _, err := os.Lstat(value); secret.Named(name) && name != "PWD" && name != "OLDPWD" && err != nil { // SSH_AUTH_SOCK is no secret
+		if secret.Named(name) && !isPlace(value) {
 			out[name] = value
+		} else if password := secret.PasswordOf(value); password != "" {
+			out["the password in "+name] = password
 		}
 	}
 	for _, name := range s.keys() {
@@ -32,6 +35,18 @@ func (s *Set) secrets() map[string]string {
 		return true
 	})
 	return out
+}
+
+// isPlace reports whether a value says where something is, as those of SSH_AUTH_SOCK and
+// GOOGLE_APPLICATION_CREDENTIALS do: the full path of what is there now, in a folder. Whoever
+// works in the workspace can name a file like a secret there, but not so that its full path is
+// the secret. What begins with a slash by chance, as base64 may, is in no folder but the root.
+func isPlace(value string) bool {
+	if !filepath.IsAbs(value) || filepath.Clean(value) != value || filepath.Dir(filepath.Dir(value)) == filepath.Dir(value) {
+		return false
+	}
+	_, err := os.Stat(value)
+	return err == nil
 }
 
 // keys are the variables that hold keys of inspan itself: of its providers, of its

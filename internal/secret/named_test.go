@@ -14,8 +14,14 @@ func TestNamed(t *testing.T) {
 			"API_KEY", "OPENAI_API_KEY", "DB_PASSWORD", "PGPASSWORD", "GITHUB_TOKEN", "GH_TOKEN", "AWS_SECRET_ACCESS_KEY", "api_key", "ApiKey",
 			"SECRET", "MY_SECRET_2",
 			"PRIVATE_KEY", "NPM_TOKEN", "DATABASE_PASSWD", "AUTH_TOKEN", "CLIENT_SECRET",
+			"MY_PASS", "DB_PASS", "PASS", "SMTP_PASS_2", "DB_PASS2", "db_pass", "BEARER", "BEARER_OF_CI", "GITHUB_BEARER", "JWT", "MY_JWT",
+			"JWT_SIGNING", "SENTRY_DSN", "OTP_SEED", "WALLET_SEED", "STRIPE_SK", "TELEGRAM_BOT_TOKEN", "DB_PWD", "pwd",
 		},
-		false: {"", "PATH", "HOME", "LANG", "EDITOR", "TERM", "GOFLAGS", "NODE_ENV", "SHELL", "DEBUG"},
+		false: {
+			"PWD", "OLDPWD", "PASSWORD_STORE_DIR", "SECRET_DIR", "AUTH_BYPASS", "PROXY_BYPASS", "BYPASS", "COMPASS", "PASS_THROUGH",
+			"FORBEARER", "SESSION_ID", "XDG_SESSION_ID", "PYTHONHASHSEED", "SEEDS_FILE", "SKIP", "DISK", "TASK", "DSNS", "PATTERN",
+			"", "PATH", "HOME", "LANG", "EDITOR", "TERM", "GOFLAGS", "NODE_ENV", "SHELL", "DEBUG",
+		},
 	} {
 		for _, name := range names {
 			if got := secret.Named(name); got != want {

@@ -47,9 +47,18 @@ type entry struct {
 // under 8 bytes, one character only, digits only under 12, words such as
 // "password", "changeme", "development", text that shows where a secret goes
 // ("your-key-here", "xxxxxx"), and text that holds a placeholder. Space around
-// a value is no part of it. A value that is known keeps its first name.
+// a value is no part of it. A value that is known keeps its first name. The long
+// lines of a value of several, and the password of an address, are known with it.
 func (v *Vault) Add(name, value string) bool {
 	value = strings.TrimSpace(value)
+	added := v.add(name, value)
+	for _, part := range partsOf(value) {
+		v.add(name, part)
+	}
+	return added
+}
+
+func (v *Vault) add(name, value string) bool {
 	switch {
 	case len(value) < head, sameRun(value) == len(value), isDummy(value), standIn(value), strings.Contains(value, opening):
 		return false
