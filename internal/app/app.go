@@ -66,7 +66,9 @@ func New(set *config.Installation) *App {
 		Installation: set, Logins: a.Logins, Consent: a.Consent,
 		Env: a.Permission.Env, Plugins: a.Extensions.Plugins, Sample: a.Providers.Sample,
 	}
-	a.Knowledge = &knowledge.Base{Installation: set, Consent: a.Consent, Sessions: a.sessions, Places: a.Permission.Places}
+	a.Knowledge = &knowledge.Base{
+		Installation: set, Consent: a.Consent, Sessions: a.sessions, Places: a.Permission.Places, Redact: a.Permission.Redacted,
+	}
 	a.Rewind = &rewind.Room{Installation: set, Sessions: a.sessions, Places: a.Permission.Places}
 	a.Running = &running.Table{Installation: set, Sessions: a.sessions, Redact: a.Permission.Redacted}
 	return a

@@ -31,6 +31,7 @@ type Base struct {
 	Consent  *consent.Store
 	Sessions *session.Store
 	Places   func(root string) places.Map
+	Redact   func(event.Body) event.Body // takes out the secrets of this user; nil: none are known
 }
 
 // Prompt is what the prompt of a new session is made of, beside the settings.

@@ -46,11 +46,19 @@ func (k *Base) Remember(ctx context.Context, root, scope string, e memory.Entry,
 
 func (k *Base) memoryAt(root string) *memory.Store {
 	dir := filepath.Join(k.StateDir, "memory")
-	return &memory.Store{Root: root, Dirs: map[memory.Scope]string{
+	return &memory.Store{Root: root, Redact: k.redact, Dirs: map[memory.Scope]string{
 		memory.User:    filepath.Join(dir, "user"),
 		memory.Project: filepath.Join(dir, "projects", tool.Digest([]byte(root))),
 		memory.Team:    filepath.Join(root, ".inspan", "memory"),
 	}}
+}
+
+// redact returns a text without the secrets of this user.
+func (k *Base) redact(text string) string {
+	if k.Redact == nil {
+		return text
+	}
+	return k.Redact(event.Note{Text: text}).(event.Note).Text
 }
 
 // SessionMemory is that of a session, whose own changes nobody stands by. An agent that

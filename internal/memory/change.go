@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/inspan/inspan/internal/secret"
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
 )
@@ -98,9 +99,9 @@ func (s *Store) vouch(ctx context.Context, scope Scope, files []written) error {
 
 // prepare makes an entry ready to be kept, or says why it can't be.
 func (s *Store) prepare(e Entry, topicText string) (Entry, error) {
-	for _, said := range []string{e.Text, e.Source, topicText} {
-		if found, ok := s.finder.First(said); ok {
-			return e, fmt.Errorf("there is %s in it, and secrets are not kept in memory: say where it is kept instead", found.What)
+	for _, said := range append([]string{e.Text, e.Source, e.ID, e.Topic, topicText}, e.Supersedes...) {
+		if what := s.secret(said); what != "" {
+			return e, fmt.Errorf("it holds %s; secrets are not kept in memory: say where it is kept instead", what)
 		}
 	}
 	e.Text, e.Source = text.Flat(text.Clean(e.Text)), words.OneLine(cmp.Or(e.Source, "person"), sources)
@@ -116,6 +117,17 @@ func (s *Store) prepare(e Entry, topicText string) (Entry, error) {
 		e.Expires = e.Expires.UTC().Truncate(24 * time.Hour)
 	}
 	return e, e.check(topicText, s.today())
+}
+
+// secret says what secret a text holds, known values and placeholders among them; empty: none.
+func (s *Store) secret(said string) string {
+	if found, ok := s.finder.First(said); ok {
+		return found.What
+	}
+	if secret.Holds(said) || s.Redact != nil && s.Redact(said) != said {
+		return "a secret"
+	}
+	return ""
 }
 
 // check says what is wrong with an entry.

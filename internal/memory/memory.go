@@ -124,6 +124,9 @@ type Store struct {
 	// Vouch is told what a change made of a file that a person stood by, or that was empty
 	// or not there, so that they stand by what it is now too. Nil: nobody is told.
 	Vouch func(ctx context.Context, scope Scope, path string, content []byte) error
+	// Redact returns a text without the secrets that are known. What it changes is not kept.
+	// Nil: only what has the shape of a secret is found.
+	Redact func(text string) string
 	// Now is the clock; nil: time.Now.
 	Now func() time.Time
 

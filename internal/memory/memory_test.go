@@ -325,6 +325,7 @@ func TestSupersede(t *testing.T) {
 func TestRefused(t *testing.T) {
 	long := strings.Repeat("x", memory.MaxText)
 	token := "ghp_" + "a8Kd93jfKLs02jfnVb73hfLq92kdP0xZ4Rt1"
+	const known = "hunterzq77wkk31vx"
 	for _, row := range []struct {
 		e     memory.Entry
 		topic string
@@ -346,8 +347,15 @@ func TestRefused(t *testing.T) {
 		{memory.Entry{Text: "the key is " + token}, "", "secrets are not kept"},
 		{memory.Entry{Text: "a", Topic: "t"}, "the key is " + token, "secrets are not kept"},
 		{memory.Entry{Text: "a", Source: token}, "", "secrets are not kept"},
+		{memory.Entry{Text: "deploy with " + known}, "", "it holds a secret; secrets are not kept"},
+		{memory.Entry{Text: "deploy with [secret:k3f9q2ab]"}, "", "it holds a secret; secrets are not kept"},
+		{memory.Entry{Text: "a", Topic: known}, "more", "it holds a secret"},
+		{memory.Entry{Text: "a", ID: known}, "", "it holds a secret"},
+		{memory.Entry{Text: "a", Supersedes: []string{known}}, "", "it holds a secret"},
+		{memory.Entry{Text: "a", Topic: "t"}, "with " + known, "it holds a secret"},
 	} {
 		s := store(t)
+		s.Redact = func(text string) string { return strings.ReplaceAll(text, known, "[secret:k3f9q2ab]") }
 		const before = "- Use tabs.\n- b <!-- id=taken -->\n"
 		put(t, s, memory.User, "MEMORY.md", before)
 		_, err := s.Add(t.Context(), memory.User, row.e, row.topic)
