@@ -1,16 +1,33 @@
 package secret
 
-import "regexp"
-
-var (
-	named = regexp.MustCompile(`(?i)(KEY|TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|COOKIE|JWT|(^|_)BEARER` +
-		`|(^|_)(AUTH|PAT|PWD)(_|$)|(^|_)(PASS|DSN|SEED|SK)(_?[0-9]+)?$)`)
-	// unnamed are the folder of a shell, folders where secrets lie, and switches.
-	unnamed = regexp.MustCompile(`^(OLD)?PWD$|(?i:_(DIR|BYPASS)$)`)
+import (
+	"slices"
+	"strings"
 )
 
 // Named reports whether a variable of the environment is called like one that
-// holds a secret. It errs on the side of yes.
+// holds a secret. It errs on the side of yes. The folder of a shell, folders where
+// secrets lie, and switches are not.
 func Named(variable string) bool {
-	return named.MatchString(variable) && !unnamed.MatchString(variable)
+	name := strings.ToUpper(variable)
+	if variable == "PWD" || variable == "OLDPWD" || strings.HasSuffix(name, "_DIR") || strings.HasSuffix(name, "_BYPASS") {
+		return false
+	}
+	for _, part := range []string{"KEY", "TOKEN", "SECRET", "PASSW", "PASSPHRASE", "CREDENTIAL", "COOKIE", "JWT"} {
+		if strings.Contains(name, part) {
+			return true
+		}
+	}
+	words := strings.Split(name, "_")
+	for _, w := range words {
+		if strings.HasPrefix(w, "BEARER") || slices.Contains([]string{"AUTH", "PAT", "PWD"}, w) {
+			return true
+		}
+	}
+	bare := strings.TrimRight(name, "0123456789")
+	if bare != name {
+		bare = strings.TrimSuffix(bare, "_")
+	}
+	last := bare[strings.LastIndexByte(bare, '_')+1:]
+	return slices.Contains([]string{"PASS", "DSN", "SEED", "SK"}, last)
 }
