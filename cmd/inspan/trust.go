@@ -1,11 +1,8 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
-	"io"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -58,7 +55,7 @@ func (c *command) trust() *cobra.Command {
 			case !yes && !isTerminal(c.in):
 				fmt.Fprintln(cmd.ErrOrStderr(), "Not trusted: there is nobody to ask. --yes trusts what is shown.")
 				return nil
-			case !yes && !c.agrees(out, len(open)):
+			case !yes && !c.confirms(out, fmt.Sprintf("Trust exactly this content, so that these %d count?", len(open))):
 				fmt.Fprintln(out, "Not trusted.")
 				return nil
 			}
@@ -70,12 +67,4 @@ func (c *command) trust() *cobra.Command {
 	cmd.Flags().BoolVar(&sum, "sum", false, "print the checksum of the content, for 'inspan run --trust'")
 	cmd.MarkFlagsMutuallyExclusive("yes", "forget", "sum")
 	return cmd
-}
-
-// agrees asks the person. Anything but yes is no.
-func (c *command) agrees(out io.Writer, n int) bool {
-	fmt.Fprintf(out, "Trust exactly this content, so that these %d count? [y/N] ", n)
-	line, err := bufio.NewReader(c.in).ReadString('\n')
-	word := strings.ToLower(strings.TrimSpace(line))
-	return err == nil && (word == "y" || word == "yes")
 }

@@ -113,8 +113,8 @@ func (a *App) Store() *session.Store { return a.sessions }
 
 // Check looks whether the mode and the rules can be. What can't is a [words.Misuse].
 func (o Options) Check() error {
-	if err := permission.CheckMode(o.Mode); err != nil {
-		return err
+	if err := o.Mode.Check(); err != nil {
+		return misused("--mode: %w", err)
 	}
 	return o.line().Check()
 }

@@ -42,15 +42,6 @@ type Line struct {
 	KeepJobs         bool     // whatever bash is told to keep goes on after the session, unasked
 }
 
-// CheckMode looks whether there is a mode of that name; empty is none, and fine. Another is a
-// [words.Misuse].
-func CheckMode(mode tool.Mode) error {
-	if err := mode.Check(); err != nil {
-		return words.Misuse{Err: fmt.Errorf("--mode: %w", err)}
-	}
-	return nil
-}
-
 // Check looks whether the rules can be read. What can't be is a [words.Misuse].
 func (l Line) Check() error {
 	for _, rules := range []struct {
