@@ -126,8 +126,8 @@ func printed(t *testing.T, fset *token.FileSet, node any) string {
 func TestAPI(t *testing.T) {
 	var lines []string
 	for _, dir := range []string{
-		".", "coding", "llm", "tool", "event", "harnesstest", "mcptool", "llm/anthropic", "llm/catalog", "llm/cloud", "llm/gemini", "llm/limit",
-		"llm/ollama", "llm/openai", "llm/prompted", "llm/replay", "llm/router", "llm/script",
+		".", "coding", "llm", "tool", "event", "harnesstest", "mcptool", "store", "llm/anthropic", "llm/catalog", "llm/cloud", "llm/gemini",
+		"llm/limit", "llm/ollama", "llm/openai", "llm/prompted", "llm/replay", "llm/router", "llm/script",
 	} {
 		p, fset := pkg(t, dir)
 		name := "pkg " + dir + ", "

@@ -6,7 +6,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/inspan/inspan/internal/session"
+	"github.com/inspan/inspan/store"
 )
 
 // DrivenError says that another process drives the session, so that this process can't run it.
@@ -32,7 +32,7 @@ func (e *DrivenError) Error() string {
 
 // driven turns the error of a lease into a DrivenError, if another process holds the lease.
 func driven(id string, err error) error {
-	if busy, ok := errors.AsType[*session.BusyError](err); ok {
+	if busy, ok := errors.AsType[*store.BusyError](err); ok {
 		return &DrivenError{Session: id, PID: busy.PID, Host: busy.Host, Since: busy.Since}
 	}
 	return err

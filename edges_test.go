@@ -332,7 +332,7 @@ func TestMailIsNoTask(t *testing.T) {
 			t.Errorf("%s: the model is not told: %v", origin, v.requests[1:])
 		}
 		for _, source := range s.Context().Sources {
-			if source.Name == "what you said" && !strings.HasPrefix(source.Why, "2 messages") {
+			if source.Name == "what you said" && !strings.HasPrefix(source.Why, "messages: 2") {
 				t.Errorf("%s: %+v", origin, source)
 			}
 		}

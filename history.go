@@ -8,7 +8,6 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/loop"
-	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -75,7 +74,7 @@ func who(o event.Origin) string {
 func said(parts llm.Parts) string {
 	s := parts.Text()
 	if n := parts.Images(); n > 0 {
-		s = strings.TrimPrefix(s+"\n["+text.Counted(n, "image", "images")+"]", "\n")
+		s = strings.TrimPrefix(s+fmt.Sprintf("\n[images: %d]", n), "\n")
 	}
 	return s
 }

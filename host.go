@@ -8,11 +8,11 @@ import (
 	"iter"
 	"path/filepath"
 	"sync"
-	"time"
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/loop"
 	"github.com/inspan/inspan/internal/session"
+	"github.com/inspan/inspan/store"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -20,13 +20,17 @@ import (
 // little more: create or open a session, run it, send it inputs, list and
 // fork. Safe for concurrent use.
 type Host struct {
-	// Dir is the folder of the sessions; it is created when needed.
+	// Dir is the folder of the sessions; it is created when needed. Not used if there is a Store.
 	Dir string
+	// Store keeps the sessions. Nil: they are kept in Dir.
+	Store store.Store
 	// Agent makes the agent for one session.
 	Agent func(ctx context.Context, at Place) (*Agent, error)
 
-	keyOnce sync.Once
-	key     string // for placeholders, of agents that have none
+	storeOnce sync.Once
+	folder    store.Store // of Dir, if there is no Store
+	keyOnce   sync.Once
+	key       string // for placeholders, of agents that have none
 }
 
 // Place is what is known of a session before its agent is made.
@@ -41,15 +45,6 @@ type Place struct {
 	Limits event.Limits // of the session; zero if new
 }
 
-// Info describes a session without opening it.
-type Info struct {
-	ID       string
-	Title    string // what it was named, or the start of what was said first
-	Modified time.Time
-	Stopped  event.Reason // how the last run ended; empty if it did not
-	Damaged  bool         // the log can't be read to its end
-}
-
 // New opens a new session in the workspace root. The caller closes it.
 func (h *Host) New(ctx context.Context, root string) (*Session, error) {
 	root, err := filepath.Abs(root)
@@ -59,7 +54,7 @@ func (h *Host) New(ctx context.Context, root string) (*Session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("new session: %w", err)
 	}
-	log, err := h.store().Create(ctx)
+	log, err := h.Sessions().Create(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -67,10 +62,10 @@ func (h *Host) New(ctx context.Context, root string) (*Session, error) {
 }
 
 // fresh opens a session whose log is new. If that fails nothing is left of it.
-func (h *Host) fresh(ctx context.Context, log *session.Log, at Place) (*Session, error) {
+func (h *Host) fresh(ctx context.Context, log store.Log, at Place) (*Session, error) {
 	s, err := h.open(ctx, log, at, &loop.State{})
 	if err != nil {
-		return nil, errors.Join(err, h.store().Remove(ctx, log.ID()))
+		return nil, errors.Join(err, h.Sessions().Remove(ctx, log.ID()))
 	}
 	return s, nil
 }
@@ -79,7 +74,7 @@ func (h *Host) fresh(ctx context.Context, log *session.Log, at Place) (*Session,
 // workspace root if there is none: the same parent and name mean the same session,
 // whoever asks. The caller closes it.
 func (h *Host) Child(ctx context.Context, parent, name, root string) (*Session, error) {
-	log, isNew, err := h.store().Child(ctx, parent, name)
+	log, isNew, err := h.Sessions().Child(ctx, parent, name)
 	if err != nil {
 		return nil, err
 	}
@@ -92,18 +87,18 @@ func (h *Host) Child(ctx context.Context, parent, name, root string) (*Session, 
 // Open opens the session with the id, or a unique part of it; "last"
 // means the one used last. The caller closes it.
 func (h *Host) Open(ctx context.Context, id string) (*Session, error) {
-	id, err := h.store().Resolve(ctx, id)
+	id, err := store.Resolve(ctx, h.Sessions(), id)
 	if err != nil {
 		return nil, err
 	}
-	log, err := h.store().Open(ctx, id)
+	log, err := h.Sessions().Open(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	return h.resume(ctx, log)
 }
 
-func (h *Host) resume(ctx context.Context, log *session.Log) (*Session, error) {
+func (h *Host) resume(ctx context.Context, log store.Log) (*Session, error) {
 	state, err := fold(ctx, log)
 	switch {
 	case err == nil && state.Seq == 0:
@@ -120,34 +115,30 @@ func (h *Host) resume(ctx context.Context, log *session.Log) (*Session, error) {
 // Fork makes a new session of the events of an old one up to seq, all if seq
 // is 0, and opens it. The caller closes it.
 func (h *Host) Fork(ctx context.Context, id string, seq uint64) (*Session, error) {
-	id, err := h.store().Resolve(ctx, id)
+	id, err := store.Resolve(ctx, h.Sessions(), id)
 	if err != nil {
 		return nil, err
 	}
-	log, err := h.store().Fork(ctx, id, seq)
+	log, err := h.Sessions().Fork(ctx, id, seq)
 	if err != nil {
 		return nil, err
 	}
 	s, err := h.resume(ctx, log)
 	if err != nil {
-		return nil, errors.Join(err, h.store().Remove(ctx, log.ID()))
+		return nil, errors.Join(err, h.Sessions().Remove(ctx, log.ID()))
 	}
 	return s, nil
 }
 
 // List yields the sessions, the one used last first.
-func (h *Host) List(ctx context.Context) iter.Seq2[Info, error] {
-	return func(yield func(Info, error) bool) {
-		list, err := h.store().List(ctx)
+func (h *Host) List(ctx context.Context) iter.Seq2[store.Info, error] {
+	return func(yield func(store.Info, error) bool) {
+		list, err := h.Sessions().List(ctx)
 		if err != nil {
-			yield(Info{}, err)
+			yield(store.Info{}, err)
 			return
 		}
-		for _, s := range list {
-			info := Info{ID: s.ID, Title: s.Title, Modified: s.Modified, Stopped: s.Stop, Damaged: s.Damage != nil}
-			if info.Title == "" {
-				info.Title = s.Preview
-			}
+		for _, info := range list {
 			if !yield(info, nil) {
 				return
 			}
@@ -158,20 +149,28 @@ func (h *Host) List(ctx context.Context) iter.Seq2[Info, error] {
 // Events yields the stored events of a session without opening it, also of one that
 // somebody drives.
 func (h *Host) Events(ctx context.Context, id string) iter.Seq2[event.Event, error] {
-	return h.store().Events(ctx, id)
+	return store.Events(ctx, h.Sessions(), id)
 }
 
 // Remove deletes the session with the whole id, and those that work for it. It fails while
 // somebody drives one of them.
 func (h *Host) Remove(ctx context.Context, id string) error {
-	return h.store().Remove(ctx, id)
+	return h.Sessions().Remove(ctx, id)
 }
 
-func (h *Host) store() *session.Store { return &session.Store{Dir: h.Dir} }
+// Sessions is what keeps the sessions, the same for the life of the host: whoever waits through it
+// learns at once of what is appended through it.
+func (h *Host) Sessions() store.Store {
+	if h.Store != nil {
+		return h.Store
+	}
+	h.storeOnce.Do(func() { h.folder = &session.Store{Dir: h.Dir} })
+	return h.folder
+}
 
 // open makes the agent of a session and brings the two together. If that
 // fails nothing stays open.
-func (h *Host) open(ctx context.Context, log *session.Log, at Place, state *loop.State) (*Session, error) {
+func (h *Host) open(ctx context.Context, log store.Log, at Place, state *loop.State) (*Session, error) {
 	at.ID, at.Blobs = log.ID(), log.Blobs()
 	agent, err := h.Agent(ctx, at)
 	if err != nil {

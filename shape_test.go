@@ -29,6 +29,7 @@ var rank = map[string]int{
 	"event":                       2,
 	"llm/catalog":                 3,
 	"internal/text":               3,
+	"store":                       4,
 	"internal/places":             4,
 	"internal/keep":               4,
 	"internal/secret":             4,

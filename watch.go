@@ -10,7 +10,7 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/loop"
-	"github.com/inspan/inspan/internal/session"
+	"github.com/inspan/inspan/store"
 )
 
 // Watch is a session seen from outside: somebody else drives it, or nobody does. It
@@ -21,7 +21,7 @@ type Watch struct {
 	// first Send; nil: inputs are stored as they are.
 	Redact func(event.Body) event.Body
 
-	log   *session.Log
+	log   store.Log
 	began uint64
 
 	mu    sync.Mutex // guards state
@@ -33,11 +33,11 @@ type Watch struct {
 // kept from anything by it. Host.Agent is not needed. An error says that there is no
 // such session, or that its log can't be read to its end. The caller closes it.
 func (h *Host) Watch(ctx context.Context, id string) (*Watch, error) {
-	id, err := h.store().Resolve(ctx, id)
+	id, err := store.Resolve(ctx, h.Sessions(), id)
 	if err != nil {
 		return nil, err
 	}
-	log, err := h.store().Open(ctx, id)
+	log, err := h.Sessions().Open(ctx, id)
 	if err != nil {
 		return nil, err
 	}

@@ -191,7 +191,7 @@ func TestAwaitDrives(t *testing.T) {
 	defer tick.Stop()
 	late := time.After(time.Minute)
 	for {
-		h, err := store.Holder(s.ID())
+		h, err := store.Holder(t.Context(), s.ID())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -210,7 +210,7 @@ func TestAwaitDrives(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
-	if h, err := store.Holder(s.ID()); h != nil || err != nil {
+	if h, err := store.Holder(t.Context(), s.ID()); h != nil || err != nil {
 		t.Errorf("%+v, %v", h, err)
 	}
 }

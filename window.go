@@ -9,7 +9,6 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/loop"
-	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/llm"
 )
 
@@ -67,7 +66,7 @@ func contextOf(st *loop.State) Context {
 			st.Count(llm.Message{Parts: llm.Say(block)}),
 		})
 	}
-	tools := Source{Name: "tools", Why: text.Counted(len(st.Tools), "description with its schema", "descriptions with their schemas")}
+	tools := Source{Name: "tools", Why: fmt.Sprintf("descriptions and schemas: %d", len(st.Tools))}
 	for _, t := range st.Tools {
 		tools.Tokens += st.Count(llm.Message{Parts: llm.Say(t.Name + t.Description + string(t.Schema))})
 	}
@@ -114,8 +113,8 @@ func conversation(st *loop.State) []Source {
 			}
 		}
 	}
-	person.Why = text.Counted(messages, "message", "messages") + "; a compaction keeps the newest and lists older ones by what they demand"
-	results.Why = text.Counted(calls, "result", "results") + largest(each)
+	person.Why = fmt.Sprintf("messages: %d; a compaction keeps the newest and lists older ones by what they demand", messages)
+	results.Why = fmt.Sprintf("results: %d", calls) + largest(each)
 	return []Source{person, other, model, results, images}
 }
 

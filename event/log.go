@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"sync"
 	"time"
 )
@@ -172,6 +173,20 @@ func NewMemory(session string) *Memory {
 	return &Memory{session: session, now: time.Now, grown: make(chan struct{})}
 }
 
+// MemoryFrom makes a log that begins with events of another one, which keep number, time and
+// session, and goes on with what the session itself says of that.
+func MemoryFrom(session string, events []Event, bodies ...Body) *Memory {
+	m := NewMemory(session)
+	m.events = slices.Clip(events)
+	for _, e := range events {
+		if c, ok := e.Body.(Claimed); ok {
+			m.epoch, m.claim = c.Epoch, e.Seq
+		}
+	}
+	m.stamp(bodies)
+	return m
+}
+
 // Append implements [Log].
 func (m *Memory) Append(ctx context.Context, bodies ...Body) ([]Event, error) {
 	if err := Storable(bodies, false); err != nil {
@@ -211,13 +226,17 @@ func (m *Memory) append(ctx context.Context, bodies []Body, as *Driver) ([]Event
 			m.epoch, m.claim = as.Epoch, uint64(first)+1
 		}
 	}
+	m.stamp(bodies)
+	close(m.grown)
+	m.grown = make(chan struct{})
+	return append([]Event(nil), m.events[first:]...), nil
+}
+
+func (m *Memory) stamp(bodies []Body) {
 	now := m.now().UTC().Truncate(time.Millisecond)
 	for _, b := range bodies {
 		m.events = append(m.events, Event{Seq: uint64(len(m.events)) + 1, Time: now, Session: m.session, Body: b})
 	}
-	close(m.grown)
-	m.grown = make(chan struct{})
-	return append([]Event(nil), m.events[first:]...), nil
 }
 
 // Read implements [Log].

@@ -42,7 +42,7 @@ func main() {
 	defer parent.Close()
 	fmt.Println(say(ctx, parent, "call: ask_another {\"Task\":\"say: It is in cart.go.\"}\nsay: I have asked."))
 	for info, err := range host.List(ctx) {
-		fmt.Println("session:", info.Title, err)
+		fmt.Println("session:", info.Name(), err)
 	}
 }
 

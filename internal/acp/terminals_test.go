@@ -24,6 +24,7 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/llm/script"
+	"github.com/inspan/inspan/store"
 )
 
 // screens are the terminals of an editor, with real processes in them.
@@ -121,7 +122,7 @@ func bash(command string) script.Step {
 func (e *editor) results() []string {
 	e.t.Helper()
 	var out []string
-	for ev, err := range e.server.App.Store().Events(e.t.Context(), string(e.session)) {
+	for ev, err := range store.Events(e.t.Context(), e.server.App.Store(), string(e.session)) {
 		if err != nil {
 			e.t.Fatal(err)
 		}

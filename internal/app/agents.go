@@ -24,7 +24,7 @@ func roomy(window int) bool { return window == 0 || window >= leastTeam }
 func (a *App) team(o Options, root string, hooks []tool.Hook) *subagent.Team {
 	quiet := func(string) {} // whoever opened the session has been warned
 	return &subagent.Team{
-		Dir: a.sessions.Dir, Hooks: hooks, Trees: subagent.Copies(), MaxDepth: a.Config.Agents.Depth, MaxOpen: a.Config.Agents.Open,
+		Sessions: a.sessions, Hooks: hooks, Trees: subagent.Copies(), MaxDepth: a.Config.Agents.Depth, MaxOpen: a.Config.Agents.Open,
 		Roles: func() []skill.Role { return a.Extensions.Roles(root, quiet) },
 		Make: func(ctx context.Context, ord subagent.Order, at inspan.Place) (*inspan.Agent, error) {
 			return a.child(ctx, o, ord, at, quiet)

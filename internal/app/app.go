@@ -137,7 +137,7 @@ func (a *App) Host(o Options, warn func(string)) *inspan.Host {
 		}
 	}
 	return &inspan.Host{
-		Dir: a.sessions.Dir,
+		Dir: a.sessions.Dir, Store: a.sessions,
 		Agent: func(ctx context.Context, s inspan.Place) (*inspan.Agent, error) {
 			return a.lead(ctx, o, s, warn)
 		},

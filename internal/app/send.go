@@ -42,7 +42,7 @@ func (a *App) Send(ctx context.Context, session string, m Message) (event.Event,
 		return event.Event{}, err
 	}
 	defer log.Close()
-	w, err := (&inspan.Host{Dir: a.sessions.Dir}).Watch(ctx, id) // or nobody here could go on with it
+	w, err := (&inspan.Host{Store: a.sessions}).Watch(ctx, id) // or nobody here could go on with it
 	if err != nil {
 		return event.Event{}, err
 	}

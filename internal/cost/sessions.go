@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/session"
 	"github.com/inspan/inspan/llm/router"
+	"github.com/inspan/inspan/store"
 )
 
 // Spending says which replies to look at.
@@ -20,9 +20,9 @@ type Spending struct {
 
 // Spent returns what replies have  A session that can't be read to its end
 // is counted as far as it goes, and named by warn.
-func Spent(ctx context.Context, store *session.Store, s Spending, warn func(string)) ([]Entry, error) {
+func Spent(ctx context.Context, sessions store.Store, s Spending, warn func(string)) ([]Entry, error) {
 	var all []Entry
-	err := eachSession(ctx, store, s, func(id string, events iter.Seq2[event.Event, error]) {
+	err := eachSession(ctx, sessions, s, func(id string, events iter.Seq2[event.Event, error]) {
 		for e, err := range Entries(id, events) {
 			switch {
 			case err != nil:
@@ -36,8 +36,8 @@ func Spent(ctx context.Context, store *session.Store, s Spending, warn func(stri
 }
 
 // Today is what the sessions say was spent on this day of UTC, in US dollars.
-func Today(ctx context.Context, store *session.Store) (float64, error) {
-	entries, err := Spent(ctx, store, Spending{Since: time.Now().UTC().Truncate(24 * time.Hour)}, func(string) {})
+func Today(ctx context.Context, sessions store.Store) (float64, error) {
+	entries, err := Spent(ctx, sessions, Spending{Since: time.Now().UTC().Truncate(24 * time.Hour)}, func(string) {})
 	return Sum(entries).Dollars, err
 }
 
@@ -52,9 +52,9 @@ func (e strategyError) Is(err error) bool { return err == ErrStrategy }
 
 // SupposeAll replays the recorded sessions under a router and its routes called
 // "local" and "cloud" alone.
-func SupposeAll(ctx context.Context, store *session.Store, s Spending, m *router.Model, warn func(string)) ([]Outcome, error) {
+func SupposeAll(ctx context.Context, sessions store.Store, s Spending, m *router.Model, warn func(string)) ([]Outcome, error) {
 	var turns []Turn
-	err := eachSession(ctx, store, s, func(id string, events iter.Seq2[event.Event, error]) {
+	err := eachSession(ctx, sessions, s, func(id string, events iter.Seq2[event.Event, error]) {
 		of, err := Turns(id, events, m)
 		if err != nil {
 			warn(err.Error())
@@ -85,16 +85,16 @@ func SupposeAll(ctx context.Context, store *session.Store, s Spending, m *router
 	return out, nil
 }
 
-func eachSession(ctx context.Context, store *session.Store, s Spending, do func(id string, events iter.Seq2[event.Event, error])) error {
+func eachSession(ctx context.Context, sessions store.Store, s Spending, do func(id string, events iter.Seq2[event.Event, error])) error {
 	var ids []string
 	if s.Session != "" {
-		id, err := store.Resolve(ctx, s.Session)
+		id, err := store.Resolve(ctx, sessions, s.Session)
 		if err != nil {
 			return err
 		}
 		ids = []string{id}
 	} else {
-		list, err := store.List(ctx)
+		list, err := sessions.List(ctx)
 		if err != nil {
 			return err
 		}
@@ -105,7 +105,7 @@ func eachSession(ctx context.Context, store *session.Store, s Spending, do func(
 		}
 	}
 	for _, id := range ids {
-		do(id, store.Events(ctx, id))
+		do(id, store.Events(ctx, sessions, id))
 	}
 	return ctx.Err()
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/inspan/inspan/internal/session"
 	"github.com/inspan/inspan/internal/skill"
 	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/store"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -66,7 +67,7 @@ func past(t *testing.T, k *knowledge.Base, bodies ...event.Body) string {
 	return log.ID()
 }
 
-func more(t *testing.T, log *session.Log, bodies ...event.Body) {
+func more(t *testing.T, log store.Log, bodies ...event.Body) {
 	t.Helper()
 	if err := log.Lease(t.Context()); err != nil {
 		t.Fatal(err)

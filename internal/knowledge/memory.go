@@ -12,8 +12,8 @@ import (
 	"github.com/inspan/inspan/internal/consent"
 	"github.com/inspan/inspan/internal/memory"
 	"github.com/inspan/inspan/internal/recall"
-	"github.com/inspan/inspan/internal/session"
 	"github.com/inspan/inspan/internal/tools"
+	"github.com/inspan/inspan/store"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -65,7 +65,7 @@ func (k *Base) redact(text string) string {
 // works in a copy of the workspace goes by what is trusted in the workspace, too.
 func (k *Base) SessionMemory(ctx context.Context, id, root string) *memory.Store {
 	s, roots := k.memoryAt(root), []string{root}
-	for id = session.Parent(id); id != ""; id = session.Parent(id) {
+	for id = store.Parent(id); id != ""; id = store.Parent(id) {
 		if above := k.rootOf(ctx, id); above != "" && !slices.Contains(roots, above) {
 			roots = append(roots, above)
 		}
@@ -96,7 +96,7 @@ func teamFile(root, path string, content []byte) consent.Item {
 
 // rootOf is the workspace of a session; empty if its log does not tell.
 func (k *Base) rootOf(ctx context.Context, id string) string {
-	for e, err := range k.Sessions.Events(ctx, id) {
+	for e, err := range store.Events(ctx, k.Sessions, id) {
 		if err != nil {
 			return ""
 		}
@@ -150,12 +150,12 @@ func (k *Base) Remembering(s *memory.Store, list []tool.Tool) []tool.Tool {
 // allowedByPerson reports whether somebody was asked about just this call and allowed it,
 // in a session that works for no other. A rule does not count: nobody has seen the text.
 func (k *Base) allowedByPerson(ctx context.Context, c *tool.Call) bool {
-	if session.Parent(c.Session) != "" {
+	if store.Parent(c.Session) != "" {
 		return false
 	}
 	var asked uint64
 	allowed := false
-	for e, err := range k.Sessions.Events(ctx, c.Session) {
+	for e, err := range store.Events(ctx, k.Sessions, c.Session) {
 		if err != nil {
 			return false
 		}

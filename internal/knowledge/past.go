@@ -8,6 +8,7 @@ import (
 	"github.com/inspan/inspan/internal/cost"
 	"github.com/inspan/inspan/internal/export"
 	"github.com/inspan/inspan/internal/survey"
+	"github.com/inspan/inspan/store"
 )
 
 // Files lists the files of a workspace for completion, as [survey.Files] does.
@@ -19,7 +20,7 @@ func (k *Base) Export(ctx context.Context, id, path string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(export.Markdown(file, k.Sessions.Events(ctx, id)), file.Close())
+	return errors.Join(export.Markdown(file, store.Events(ctx, k.Sessions, id)), file.Close())
 }
 
 // Spent is what a session has cost, by model and in total.

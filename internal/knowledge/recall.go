@@ -10,6 +10,7 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/recall"
 	"github.com/inspan/inspan/internal/text"
+	"github.com/inspan/inspan/store"
 )
 
 // syncTime is how long a search first takes up what is new in the logs; the rest
@@ -75,7 +76,7 @@ func (k *Base) takeUp(ctx context.Context, x *recall.Index) (behind int, err err
 func (k *Base) takeUpOne(ctx context.Context, x *recall.Index, id string, from recall.Mark, size int64) error {
 	var docs []recall.Doc
 	to, root, untrusted := from, "", false
-	for e, err := range k.Sessions.Events(ctx, id) {
+	for e, err := range store.Events(ctx, k.Sessions, id) {
 		if err != nil {
 			break
 		}

@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/internal/cost"
-	"github.com/inspan/inspan/internal/session"
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm/router"
+	"github.com/inspan/inspan/store"
 )
 
 // Spending is what a person asks about costs.
@@ -42,12 +42,12 @@ func (s Spending) of() (cost.Spending, error) {
 }
 
 // Print prints what the sessions say was spent.
-func (s Spending) Print(ctx context.Context, out io.Writer, store *session.Store, warn func(string)) error {
+func (s Spending) Print(ctx context.Context, out io.Writer, sessions store.Store, warn func(string)) error {
 	of, err := s.of()
 	if err != nil {
 		return err
 	}
-	entries, err := cost.Spent(ctx, store, of, warn)
+	entries, err := cost.Spent(ctx, sessions, of, warn)
 	if err != nil {
 		return err
 	}
@@ -63,12 +63,12 @@ func (s Spending) Print(ctx context.Context, out io.Writer, store *session.Store
 }
 
 // Compare prints what the sessions would have cost with the routes of a router.
-func (s Spending) Compare(ctx context.Context, out io.Writer, store *session.Store, m *router.Model, warn func(string)) error {
+func (s Spending) Compare(ctx context.Context, out io.Writer, sessions store.Store, m *router.Model, warn func(string)) error {
 	of, err := s.of()
 	if err != nil {
 		return err
 	}
-	outcomes, err := cost.SupposeAll(ctx, store, of, m, warn)
+	outcomes, err := cost.SupposeAll(ctx, sessions, of, m, warn)
 	if err != nil {
 		return err
 	}

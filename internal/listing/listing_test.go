@@ -27,6 +27,7 @@ import (
 	"github.com/inspan/inspan/internal/skill"
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/store"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -70,7 +71,7 @@ func TestNothingDrivesTheTerminal(t *testing.T) {
 			return listing.Models(w, providers.Found{Provider: providers.Provider{Name: "p"}, Models: []llm.Info{{Model: hostile}}})
 		}},
 		"costs":    {2, func(w io.Writer) error { return listing.Costs(w, "model", []cost.Row{{Key: hostile}}) }},
-		"sessions": {2, func(w io.Writer) error { return listing.Sessions(w, []session.Info{{ID: "s", Title: hostile}}) }},
+		"sessions": {2, func(w io.Writer) error { return listing.Sessions(w, []store.Info{{ID: "s", Title: hostile}}) }},
 		"running":  {2, func(w io.Writer) error { return listing.Running(w, []running.Driven{{ID: "s", What: hostile}}) }},
 		"past": {2, func(w io.Writer) error {
 			listing.Past(w, w, []recall.Hit{{Snippet: hostile}}, 0)
@@ -103,7 +104,7 @@ func TestNothingDrivesTheTerminal(t *testing.T) {
 
 func TestSessions(t *testing.T) {
 	at := time.Date(2026, 11, 23, 12, 0, 0, 0, time.Local)
-	list := []session.Info{
+	list := []store.Info{
 		{ID: "a", Title: "The title", Preview: "said first", Modified: at, Events: 12, Stop: event.ReasonDone},
 		{ID: "b", Preview: "said first", Modified: at},
 		{ID: "c", Empty: true, Modified: at},

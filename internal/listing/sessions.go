@@ -15,10 +15,11 @@ import (
 	"github.com/inspan/inspan/internal/running"
 	"github.com/inspan/inspan/internal/session"
 	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/store"
 )
 
 // Sessions prints sessions, one a line.
-func Sessions(out io.Writer, list []session.Info) error {
+func Sessions(out io.Writer, list []store.Info) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "ID\tUSED\tEVENTS\tENDED\tWHAT")
 	for _, s := range list {
@@ -51,7 +52,7 @@ func Effects(out io.Writer, list []rewind.Lasting) {
 }
 
 // Hit prints where a search found something.
-func Hit(out io.Writer, hit session.Hit) {
+func Hit(out io.Writer, hit store.Hit) {
 	fmt.Fprintf(out, "%s %d %s: %s\n", hit.Session, hit.Seq, hit.Kind, words.OneLine(hit.Text, 200))
 }
 
@@ -60,31 +61,31 @@ func Formats() []string { return []string{"markdown", "json", "atif"} }
 
 // Export writes a session in a format; json is what the console shows. Another than those of [Formats] is a
 // [words.Misuse].
-func Export(ctx context.Context, out io.Writer, store *session.Store, id, format string) error {
-	events := store.Events(ctx, id)
+func Export(ctx context.Context, out io.Writer, sessions *session.Store, id, format string) error {
+	events := sessions.Events(ctx, id)
 	switch format {
 	case "markdown", "md":
 		return export.Markdown(out, events)
 	case "atif":
-		return export.ATIF(out, events, func(digest string) string { return filepath.Join(store.Dir, id, "blobs", digest) })
+		return export.ATIF(out, events, func(digest string) string { return filepath.Join(sessions.Dir, id, "blobs", digest) })
 	}
 	return words.Misuse{Err: fmt.Errorf("--format: %q is none of %s%s", format,
 		strings.Join(Formats(), ", "), words.DidYouMean(format, Formats()))}
 }
 
 // Leads are the sessions of a list that work for no other.
-func Leads(list []session.Info) []session.Info {
-	return slices.DeleteFunc(list, func(s session.Info) bool { return s.Parent != "" })
+func Leads(list []store.Info) []store.Info {
+	return slices.DeleteFunc(list, func(s store.Info) bool { return s.Parent != "" })
 }
 
-func what(s session.Info) string {
+func what(s store.Info) string {
 	if s.Title != "" {
 		return s.Title
 	}
 	return s.Preview
 }
 
-func ended(s session.Info) string {
+func ended(s store.Info) string {
 	switch {
 	case s.Damage != nil:
 		return "DAMAGED"

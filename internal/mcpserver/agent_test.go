@@ -259,7 +259,7 @@ func TestCancelWhileItAsks(t *testing.T) {
 	}
 	until(t, "the end of its run", func() bool {
 		for info, err := range h.Host.List(t.Context()) {
-			if err == nil && info.Stopped == event.ReasonCancelled {
+			if err == nil && info.Stop == event.ReasonCancelled {
 				return true
 			}
 		}

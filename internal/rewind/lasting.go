@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/store"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -27,7 +28,7 @@ func (room *Room) Lasting(ctx context.Context, id string) ([]Lasting, error) {
 	var out []Lasting
 	names, keys, judged, at := map[string]string{}, map[string]string{}, map[string]event.Judged{}, map[string]int{}
 	root := ""
-	for e, err := range room.Sessions.Events(ctx, id) {
+	for e, err := range store.Events(ctx, room.Sessions, id) {
 		if err != nil {
 			return nil, err
 		}

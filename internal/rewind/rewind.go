@@ -18,17 +18,17 @@ import (
 	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/places"
-	"github.com/inspan/inspan/internal/session"
 	"github.com/inspan/inspan/internal/snapshot"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm/script"
+	"github.com/inspan/inspan/store"
 	"github.com/inspan/inspan/tool"
 )
 
 // Room is where the ways back of all workspaces and sessions are found.
 type Room struct {
 	*config.Installation
-	Sessions *session.Store
+	Sessions store.Store
 	Places   func(root string) places.Map
 }
 
@@ -111,7 +111,7 @@ type Point struct {
 func (room *Room) Points(ctx context.Context, id string) ([]Point, error) {
 	var all []Point
 	last, back := uint64(0), map[uint64]uint64{} // where each rewind went to
-	for e, err := range room.Sessions.Events(ctx, id) {
+	for e, err := range store.Events(ctx, room.Sessions, id) {
 		if err != nil {
 			return nil, err
 		}
@@ -229,7 +229,7 @@ func (room *Room) Back(ctx context.Context, id, root string, seq uint64, files, 
 
 // collect finds what the calls of a session have done since an event: what lies
 // between the checkpoints around them.
-func (r *Way) collect(ctx context.Context, store *session.Store, id string, since uint64) error {
+func (r *Way) collect(ctx context.Context, sessions store.Store, id string, since uint64) error {
 	open := ""
 	add := func(before, after string) {
 		if r.at == "" {
@@ -237,7 +237,7 @@ func (r *Way) collect(ctx context.Context, store *session.Store, id string, sinc
 		}
 		r.spans = append(r.spans, snapshot.Span{Before: before, After: after})
 	}
-	for e, err := range store.Events(ctx, id) {
+	for e, err := range store.Events(ctx, sessions, id) {
 		if err != nil {
 			return err
 		}
@@ -297,7 +297,7 @@ func (room *Room) To(ctx context.Context, st inspan.Status, named string, files,
 // same ones change again, and the conversation until something is said.
 func (room *Room) Redo(ctx context.Context, id, root string) (*Way, error) {
 	r := &Way{}
-	for e, err := range room.Sessions.Events(ctx, id) {
+	for e, err := range store.Events(ctx, room.Sessions, id) {
 		if err != nil {
 			return nil, err
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/inspan/inspan/internal/session"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/store"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -26,7 +27,7 @@ import (
 type past struct {
 	*rewind.Room
 	root string
-	log  *session.Log
+	log  store.Log
 }
 
 func newPast(t *testing.T) past {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/store"
 )
 
 // New is the order to work on a task in a new session.
@@ -21,7 +22,7 @@ func (t *Table) Named(ctx context.Context, args []string) (o Order, err error) {
 		return Order{ID: args[0], Text: args[1]}, nil
 	}
 	if len(args) == 1 {
-		_, err = t.Sessions.Resolve(ctx, args[0])
+		_, err = store.Resolve(ctx, t.Sessions, args[0])
 		if err == nil || !errors.Is(err, fs.ErrNotExist) || !strings.ContainsAny(args[0], " \t\n") {
 			if errors.Is(err, fs.ErrNotExist) {
 				err = fmt.Errorf("%w; if this is a task, use: inspan resume last %q", err, args[0])

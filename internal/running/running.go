@@ -14,7 +14,7 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/sandbox"
-	"github.com/inspan/inspan/internal/session"
+	"github.com/inspan/inspan/store"
 )
 
 // States of a session that somebody drives.
@@ -28,7 +28,7 @@ const (
 // Table is the sessions that run, in this process and in others.
 type Table struct {
 	*config.Installation
-	Sessions *session.Store
+	Sessions store.Store
 	Redact   func(event.Body) event.Body // takes out secrets of what is sent to a session that others drive
 
 	shells sync.Map // of the sessions that are open here, by id
@@ -71,7 +71,7 @@ func (t *Table) List(ctx context.Context) ([]Driven, error) {
 		for _, child := range st.Children {
 			if child.Open && !seen[child.Child] {
 				seen[child.Child] = true
-				held = append(held, session.Holder{Session: child.Child, PID: h.PID, Host: h.Host, Since: h.Since})
+				held = append(held, store.Holder{Session: child.Child, PID: h.PID, Host: h.Host, Since: h.Since})
 			}
 		}
 	}
@@ -79,9 +79,9 @@ func (t *Table) List(ctx context.Context) ([]Driven, error) {
 	return list, nil
 }
 
-func drivenBy(h session.Holder, st inspan.Status) Driven {
+func drivenBy(h store.Holder, st inspan.Status) Driven {
 	d := Driven{
-		ID: h.Session, Parent: session.Parent(h.Session), PID: h.PID, Host: h.Host, Since: h.Since, State: stateOf(st), What: st.Title,
+		ID: h.Session, Parent: store.Parent(h.Session), PID: h.PID, Host: h.Host, Since: h.Since, State: stateOf(st), What: st.Title,
 		Root: st.Root, Cost: st.Cost, Unpriced: st.Unpriced,
 	}
 	if d.What == "" {
@@ -103,7 +103,7 @@ func stateOf(st inspan.Status) string {
 
 // Watch opens a session to look at it. The caller closes it.
 func (t *Table) Watch(ctx context.Context, id string) (*inspan.Watch, error) {
-	w, err := (&inspan.Host{Dir: t.Sessions.Dir}).Watch(ctx, id)
+	w, err := (&inspan.Host{Store: t.Sessions}).Watch(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -127,12 +127,12 @@ const gap = 50 * time.Millisecond
 // who drives that. Nil means nobody. A process that has just got an answer lets go for
 // a moment, so that nobody is only believed when it is seen again: that takes a tenth
 // of a second.
-func (t *Table) Driver(ctx context.Context, id string) (*session.Holder, error) {
+func (t *Table) Driver(ctx context.Context, id string) (*store.Holder, error) {
 	tick := time.NewTicker(gap)
 	defer tick.Stop()
 	for n := 0; ; n++ {
-		for at := id; at != ""; at = session.Parent(at) {
-			if h, err := t.Sessions.Holder(at); h != nil || err != nil {
+		for at := id; at != ""; at = store.Parent(at) {
+			if h, err := t.Sessions.Holder(ctx, at); h != nil || err != nil {
 				return h, err
 			}
 		}
@@ -182,7 +182,7 @@ func (t *Table) stop(ctx context.Context, id string, now bool, wait time.Duratio
 	if h == nil {
 		return "nobody drives it", err
 	}
-	child := session.Parent(id) != ""
+	child := store.Parent(id) != ""
 	if !now || child {
 		rests, err := t.interrupt(ctx, id, wait)
 		if err != nil {
@@ -199,7 +199,7 @@ func (t *Table) stop(ctx context.Context, id string, now bool, wait time.Duratio
 	case !h.Here():
 		return "", fmt.Errorf("session %s is driven by process %d on %s; end that there", id, h.PID, h.Host)
 	}
-	killed, err := sandbox.End(ctx, h.PID, stopGrace, func() bool { return t.holds(*h) })
+	killed, err := sandbox.End(ctx, h.PID, stopGrace, func() bool { return t.holds(ctx, *h) })
 	if err != nil {
 		return "", err
 	}
@@ -235,8 +235,8 @@ func (t *Table) interrupt(ctx context.Context, id string, wait time.Duration) (r
 
 // holds reports whether a process still drives a session. What can't be read is not
 // taken for a yes.
-func (t *Table) holds(h session.Holder) bool {
-	now, err := t.Sessions.Holder(h.Session)
+func (t *Table) holds(ctx context.Context, h store.Holder) bool {
+	now, err := t.Sessions.Holder(ctx, h.Session)
 	return err == nil && now != nil && now.PID == h.PID && now.Host == h.Host
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/inspan/inspan/internal/session"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/store"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -39,7 +40,7 @@ func past(t *testing.T, r *running.Table, bodies ...event.Body) string {
 }
 
 // held is the log of a session that this test drives.
-func held(t *testing.T, r *running.Table, bodies ...event.Body) *session.Log {
+func held(t *testing.T, r *running.Table, bodies ...event.Body) store.Log {
 	t.Helper()
 	log, err := r.Sessions.Create(t.Context())
 	if err == nil {
@@ -189,7 +190,7 @@ func TestStop(t *testing.T) {
 }
 
 // stopWhenTold is a driver that stops once it is told to.
-func stopWhenTold(ctx context.Context, log *session.Log) error {
+func stopWhenTold(ctx context.Context, log store.Log) error {
 	seen := uint64(0)
 	for {
 		for e, err := range log.Read(ctx, seen) {

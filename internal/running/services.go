@@ -17,8 +17,8 @@ import (
 	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/sandbox"
-	"github.com/inspan/inspan/internal/session"
 	"github.com/inspan/inspan/internal/tools"
+	"github.com/inspan/inspan/store"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -80,7 +80,7 @@ func (t *Table) Shell(id string) *tools.Shell {
 func (t *Table) Drop(id string, shell *tools.Shell, end func() error) error {
 	t.shells.CompareAndDelete(id, shell)
 	shell.Close()
-	if shell.Pass(t.Shell(session.Parent(id)), end) {
+	if shell.Pass(t.Shell(store.Parent(id)), end) {
 		return nil
 	}
 	return end()
@@ -91,7 +91,7 @@ func (t *Table) Drop(id string, shell *tools.Shell, end func() error) error {
 func (t *Table) Leave(id string, shell *tools.Shell, normal bool, mode tool.Mode) (out inspan.Leftovers) {
 	n := 0
 	out.Kept, out.Ended = shell.Leave(tools.Leaving{
-		To:  t.Shell(session.Parent(id)),
+		To:  t.Shell(store.Parent(id)),
 		All: t.Config.Keeps(mode), None: !normal || t.Config.Leftovers == config.LeftoversEnd,
 		Keep: func(l tool.Leftover, p tool.Keepable) (tool.Leftover, error) {
 			n++
@@ -173,7 +173,7 @@ func (t *Table) WithServices(list []Driven) ([]Driven, error) {
 	host, _ := os.Hostname() // as for those that are driven
 	for _, s := range services {
 		list = append(list, Driven{
-			ID: s.Session, Parent: session.Parent(s.Session),
+			ID: s.Session, Parent: store.Parent(s.Session),
 			PID: s.PID, Host: host, Since: s.Since, State: StateKept, What: s.Command,
 		})
 	}

@@ -57,7 +57,7 @@ func talk(n int) []event.Body {
 // appending them.
 func written(tb testing.TB, s *Store, bodies []event.Body) (id string) {
 	tb.Helper()
-	l, err := s.Create(tb.Context())
+	l, err := s.created(tb.Context())
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func BenchmarkAppendGroup(b *testing.B) {
 }
 
 func benchLog(b *testing.B, policy Policy) *Log {
-	l, err := (&Store{Dir: b.TempDir(), Sync: policy}).Create(b.Context())
+	l, err := (&Store{Dir: b.TempDir(), Sync: policy}).created(b.Context())
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func benchLog(b *testing.B, policy Policy) *Log {
 
 func BenchmarkRead100k(b *testing.B) {
 	s := &Store{Dir: b.TempDir()}
-	l, err := s.Open(b.Context(), written(b, s, talk(100_000)))
+	l, err := s.opened(b.Context(), written(b, s, talk(100_000)))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -160,7 +160,7 @@ func BenchmarkOpen100k(b *testing.B) {
 
 func openAndFold(tb testing.TB, s *Store, id string, want int) {
 	tb.Helper()
-	l, err := s.Open(tb.Context(), id)
+	l, err := s.opened(tb.Context(), id)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/session"
 	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/store"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -150,7 +151,7 @@ func (w *world) input(b event.Body) {
 	}
 }
 
-func (w *world) open(id string) *session.Log {
+func (w *world) open(id string) store.Log {
 	l, err := w.store.Open(w.t.Context(), id)
 	if err != nil {
 		w.t.Fatal(err)
@@ -213,7 +214,7 @@ func (w *world) play() {
 
 // actor is a driver's view of a log: all it does passes through here.
 type actor struct {
-	*session.Log
+	store.Log
 	world *world
 	dead  atomic.Bool
 }

@@ -51,7 +51,7 @@ func (o *told) say(t *testing.T, l *Log, bodies ...event.Body) {
 func live(t *testing.T, m *memDisk) *told {
 	o := new(told)
 	s := &Store{Dir: "/store", disk: m}
-	l, err := s.Create(t.Context())
+	l, err := s.created(t.Context())
 	if err != nil {
 		return o
 	}
@@ -64,12 +64,12 @@ func live(t *testing.T, m *memDisk) *told {
 		o.blob = name
 	}
 	_ = l.Close()
-	if l, err = s.Open(t.Context(), o.id); err != nil || o.stopped {
+	if l, err = s.opened(t.Context(), o.id); err != nil || o.stopped {
 		return o
 	}
 	o.say(t, l, said("m6"))
 	o.say(t, l, said("m7"))
-	if f, err := s.Fork(t.Context(), o.id, 1); err == nil {
+	if f, err := s.fork(t.Context(), o.id, 1); err == nil {
 		o.fork = f.ID()
 		_ = f.Close()
 	}
@@ -180,7 +180,7 @@ func checkAfter(t *testing.T, name string, m *memDisk, o *told, sure int, seen m
 func checkRest(t *testing.T, name string, s *Store, o *told) {
 	t.Helper()
 	if o.fork != "" {
-		l, err := s.Open(t.Context(), o.fork)
+		l, err := s.opened(t.Context(), o.fork)
 		if err != nil {
 			t.Fatalf("%s: open the fork: %v", name, err)
 		}
@@ -204,7 +204,7 @@ func checkRest(t *testing.T, name string, s *Store, o *told) {
 // more.
 func reopened(t *testing.T, name string, s *Store, id string, seen map[string]int) (got []string) {
 	t.Helper()
-	l, err := s.Open(t.Context(), id)
+	l, err := s.opened(t.Context(), id)
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
@@ -257,7 +257,7 @@ func readAll(t *testing.T, l *Log) (events []event.Event) {
 func TestTakenBack(t *testing.T) {
 	for how := range faults {
 		m := withLog(nil)
-		l, err := (&Store{Dir: "/store", disk: m}).Open(t.Context(), sampleID)
+		l, err := (&Store{Dir: "/store", disk: m}).opened(t.Context(), sampleID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -295,7 +295,7 @@ func TestFaultsInRepair(t *testing.T) {
 			*m.nodes["/store/"+o.id+"/"+lockName] = memFile{} // what is cut was never promised
 			m.failAt, m.how = n, failHalf
 			s := &Store{Dir: "/store", disk: m}
-			if l, err := s.Open(t.Context(), o.id); err == nil {
+			if l, err := s.opened(t.Context(), o.id); err == nil {
 				_, _ = l.Append(t.Context(), said("m9"))
 				_ = l.Close()
 			}

@@ -12,13 +12,12 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/store"
 )
 
-// Fork makes a new session out of the events of another up to seq, 0 for all
-// of them, and appends a Forked. The copied events keep number, time and
-// session. Also a damaged log can be forked, up to its damage. The original is
-// only read. Until the fork is complete and durable nobody sees it.
-func (s *Store) Fork(ctx context.Context, id string, seq uint64) (*Log, error) {
+// Fork implements [store.Store]. Also a damaged log can be forked, up to its damage. Until the
+// fork is complete and durable nobody sees it.
+func (s *Store) Fork(ctx context.Context, id string, seq uint64) (store.Log, error) {
 	l, err := s.fork(ctx, id, seq)
 	if err != nil {
 		return nil, fmt.Errorf("fork session %q: %w", id, err)

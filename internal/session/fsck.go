@@ -158,7 +158,7 @@ func (s *Store) Fsck(ctx context.Context, id string, repair bool) (Report, error
 	r, err := s.fsck(ctx, id)
 	if err == nil && repair && r.Torn > 0 {
 		var l *Log
-		if l, err = s.Open(ctx, id); err == nil {
+		if l, err = s.opened(ctx, id); err == nil {
 			err = l.exclusive(ctx, true, l.catchUp)
 			r.Repaired = l.tail.Seq > r.Events
 			err = errors.Join(err, l.Close())

@@ -8,39 +8,23 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
+
+	"github.com/inspan/inspan/store"
 )
 
-// Holder is who drives a session, as it wrote into the lease.
-type Holder struct {
-	Session string
-	PID     int
-	Host    string
-	Since   time.Time
-}
-
-// Here reports whether the holder runs on this machine, so that its PID means
-// something.
-func (h Holder) Here() bool {
-	host, err := os.Hostname()
-	return err == nil && h.Host == host
-}
-
-// Held returns who drives sessions now, by the ids of these, the oldest first.
-// Safe for concurrent use, like all that asks for holders: it changes nothing,
-// and a session that is taken or given up meanwhile may be in it or not.
-func (s *Store) Held(ctx context.Context) ([]Holder, error) {
+// Held implements [store.Store]. Like all that asks for holders it changes nothing.
+func (s *Store) Held(ctx context.Context) ([]store.Holder, error) {
 	ids, err := s.ids()
 	if err != nil {
 		return nil, fmt.Errorf("look for drivers: %w", err)
 	}
 	slices.Sort(ids)
-	var held []Holder
+	var held []store.Holder
 	for _, id := range ids {
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("look for drivers: %w", err)
 		}
-		h, err := s.Holder(id)
+		h, err := s.Holder(ctx, id)
 		if err != nil {
 			return nil, err
 		}
@@ -51,11 +35,13 @@ func (s *Store) Held(ctx context.Context) ([]Holder, error) {
 	return held, nil
 }
 
-// Holder returns who drives the session with the whole id; nil if nobody does, or
-// there is no such session. One that died does not count. One that could not say
-// who it is, for want of room on the disk, is not seen.
-func (s *Store) Holder(id string) (*Holder, error) {
-	if !isID(id) {
+// Holder implements [store.Store]. One that died does not count. One that could not say who it
+// is, for want of room on the disk, is not seen.
+func (s *Store) Holder(ctx context.Context, id string) (*store.Holder, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("look who drives session %s: %w", id, err)
+	}
+	if !store.IsID(id) {
 		return nil, nil
 	}
 	path := filepath.Join(s.Dir, id, leaseName)
@@ -68,10 +54,10 @@ func (s *Store) Holder(id string) (*Holder, error) {
 	}
 	defer f.Close()
 	who := holder(f)
-	if who.PID == 0 || who.dead() {
+	if who.PID == 0 || dead(who) {
 		return nil, nil
 	}
-	h := &Holder{Session: id, PID: who.PID, Host: who.Host, Since: who.Since}
+	h := &store.Holder{Session: id, PID: who.PID, Host: who.Host, Since: who.Since}
 	held, known := false, false
 	if h.Here() {
 		held, known = holds(who.PID, path)

@@ -11,12 +11,14 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/inspan/inspan/store"
 )
 
 // whoHolds fails the test if that can't be told.
-func whoHolds(t *testing.T, s *Store, id string) *Holder {
+func whoHolds(t *testing.T, s *Store, id string) *store.Holder {
 	t.Helper()
-	h, err := s.Holder(id)
+	h, err := s.Holder(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +106,7 @@ func TestStaleLease(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, who := range map[string]BusyError{
+	for name, who := range map[string]store.BusyError{
 		"lives":     {PID: os.Getpid(), Host: host}, // such as when the number was given anew
 		"elsewhere": {PID: os.Getpid(), Host: "elsewhere.invalid"},
 		"dead":      {PID: 1 << 30, Host: host},
@@ -134,7 +136,7 @@ func TestHolderElsewhere(t *testing.T) {
 	if err := l.Lease(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	raw, err := json.Marshal(BusyError{PID: 1, Host: "elsewhere.invalid"})
+	raw, err := json.Marshal(store.BusyError{PID: 1, Host: "elsewhere.invalid"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +159,7 @@ func TestLockOutlivesItsHolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	raw, err := json.Marshal(BusyError{PID: 1 << 30, Host: host})
+	raw, err := json.Marshal(store.BusyError{PID: 1 << 30, Host: host})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +217,7 @@ func TestLookingDisturbsNobody(t *testing.T) {
 		if err == nil {
 			err = l.Release()
 		}
-		if errors.Is(err, ErrBusy) {
+		if errors.Is(err, store.ErrBusy) {
 			t.Error("whoever looked was taken for a driver")
 			break
 		}

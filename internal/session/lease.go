@@ -10,35 +10,13 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/inspan/inspan/store"
 )
-
-// ErrBusy says that somebody else drives the session. The error that wraps it
-// is a [*BusyError].
-var ErrBusy = errors.New("session is busy")
-
-// BusyError tells who holds the lease of a session, as far as the holder
-// could say so: any field may be empty.
-type BusyError struct {
-	PID   int       `json:"pid"`
-	Host  string    `json:"host"`
-	Since time.Time `json:"since"`
-}
-
-// Error implements error.
-func (e *BusyError) Error() string {
-	if e.PID == 0 {
-		return ErrBusy.Error()
-	}
-	return fmt.Sprintf("%v: process %d on %s has held it since %s",
-		ErrBusy, e.PID, e.Host, e.Since.Local().Format(time.DateTime))
-}
-
-// Unwrap returns [ErrBusy].
-func (e *BusyError) Unwrap() error { return ErrBusy }
 
 // Lease makes this log the one that drives the session, until [Log.Release],
 // [Log.Close] or the end of the process, however that comes. If another holds
-// the lease it fails at once with a [*BusyError]. A log that has it already
+// the lease it fails at once with a [*store.BusyError]. A log that has it already
 // keeps it.
 //
 // The lease is a lock of the operating system. A holder that is stopped keeps
@@ -88,7 +66,7 @@ func (l *Log) letGo() error {
 // just starting has copies of all it holds, until it runs its own program.
 const deadGrace = 2 * time.Second
 
-// take locks the lease file at path or fails with a [*BusyError].
+// take locks the lease file at path or fails with a [*store.BusyError].
 func (s *Store) take(ctx context.Context, path string) (file, error) {
 	f, err := s.fs().Open(path, os.O_RDWR|os.O_CREATE|os.O_APPEND)
 	if err != nil {
@@ -96,7 +74,7 @@ func (s *Store) take(ctx context.Context, path string) (file, error) {
 	}
 	got, err := f.TryLock()
 	if err == nil && !got {
-		if busy := holder(f); busy.dead() {
+		if busy := holder(f); dead(busy) {
 			got, err = await(ctx, f)
 		} else {
 			err = busy
@@ -111,7 +89,7 @@ func (s *Store) take(ctx context.Context, path string) (file, error) {
 	// Only for messages: a disk that is full must not keep anybody from
 	// driving.
 	host, _ := os.Hostname()
-	me, _ := json.Marshal(BusyError{PID: os.Getpid(), Host: host, Since: s.clock().UTC()})
+	me, _ := json.Marshal(store.BusyError{PID: os.Getpid(), Host: host, Since: s.clock().UTC()})
 	_ = f.Truncate(0)
 	_, _ = f.Write(append(me, '\n'))
 	return f, nil
@@ -131,17 +109,17 @@ func await(ctx context.Context, f file) (got bool, err error) {
 }
 
 // dead reports whether the holder ran on this machine and is gone.
-func (e *BusyError) dead() bool {
+func dead(e *store.BusyError) bool {
 	host, err := os.Hostname()
 	return err == nil && e.Host == host && e.PID > 0 && gone(e.PID)
 }
 
 // holder reads who holds the lease file.
-func holder(f file) *BusyError {
-	e := new(BusyError)
+func holder(f file) *store.BusyError {
+	e := new(store.BusyError)
 	data, err := io.ReadAll(io.NewSectionReader(f, 0, 4096))
 	if err != nil || json.Unmarshal(data, e) != nil {
-		return new(BusyError)
+		return new(store.BusyError)
 	}
 	return e
 }

@@ -8,45 +8,47 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/harnesstest"
+	"github.com/inspan/inspan/store"
 )
 
-func TestDiskLog(t *testing.T) {
+func TestDiskStore(t *testing.T) {
 	for _, policy := range []Policy{SyncPower, SyncKill} {
-		harnesstest.TestLog(t, logs(&Store{Dir: t.TempDir(), Sync: policy}))
+		harnesstest.TestStore(t, stores(func(t *testing.T) *Store { return &Store{Dir: t.TempDir(), Sync: policy} }))
 	}
 }
 
-// logs are the logs of a store, with what can happen to their files.
-func logs(s *Store) harnesstest.Logs {
-	file := func(l event.Log, name string) string { return filepath.Join(l.(*Log).dir, name) }
-	full := &fullDisk{disk: s.fs()}
-	s.disk = full
-	return harnesstest.Logs{
-		Open: func(t *testing.T) event.Log { return driven(t, s) },
-		Again: func(t *testing.T, l event.Log) event.Log {
-			again, err := s.Open(t.Context(), l.(*Log).ID())
-			if err != nil {
+// stores are stores on disk, with what can happen to their files.
+func stores(open func(t *testing.T) *Store) harnesstest.Stores {
+	file := func(s store.Store, l store.Log, name string) string {
+		return filepath.Join(s.(*Store).Dir, l.ID(), name)
+	}
+	return harnesstest.Stores{
+		Open: func(t *testing.T) store.Store {
+			s := open(t)
+			s.disk = &fullDisk{disk: s.fs()}
+			return s
+		},
+		Again: func(_ *testing.T, s store.Store) store.Store {
+			of := s.(*Store)
+			return &Store{Dir: of.Dir, Sync: of.Sync, disk: of.disk, now: of.now}
+		},
+		Lose: func(t *testing.T, s store.Store, l store.Log) {
+			if err := s.(*Store).fs().Remove(file(s, l, leaseName)); err != nil {
 				t.Fatal(err)
 			}
-			t.Cleanup(func() { _ = again.Close() })
-			return again
 		},
-		Lose: func(t *testing.T, l event.Log) {
-			if err := s.fs().Remove(file(l, leaseName)); err != nil {
-				t.Fatal(err)
-			}
-		},
-		Fill: func(*testing.T, event.Log) func() {
+		Fill: func(_ *testing.T, s store.Store, _ store.Log) func() {
+			full := s.(*Store).disk.(*fullDisk)
 			full.is.Store(true)
 			return func() { full.is.Store(false) }
 		},
-		Replace: func(t *testing.T, l event.Log) {
-			if err := s.fs().Rename(file(l, logName), file(l, "elsewhere")); err != nil {
+		Replace: func(t *testing.T, s store.Store, l store.Log) {
+			d := s.(*Store).fs()
+			if err := d.Rename(file(s, l, logName), file(s, l, "elsewhere")); err != nil {
 				t.Fatal(err)
 			}
-			f, err := s.fs().Open(file(l, logName), os.O_RDWR|os.O_CREATE)
+			f, err := d.Open(file(s, l, logName), os.O_RDWR|os.O_CREATE)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -87,7 +89,7 @@ func (f fullFile) Write(p []byte) (int, error) {
 // driven makes a session and takes its lease.
 func driven(t *testing.T, s *Store) *Log {
 	t.Helper()
-	l, err := s.Create(t.Context())
+	l, err := s.created(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/store"
 )
 
 const (
@@ -45,7 +46,7 @@ func child(args []string) error {
 		return err
 	}
 	ctx := context.Background()
-	l, err := (&Store{Dir: dir, Sync: SyncKill}).Open(ctx, id)
+	l, err := (&Store{Dir: dir, Sync: SyncKill}).opened(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -53,7 +54,7 @@ func child(args []string) error {
 	switch {
 	case err == nil:
 		fmt.Println("driver")
-	case errors.Is(err, ErrBusy):
+	case errors.Is(err, store.ErrBusy):
 		fmt.Println("busy")
 	default:
 		return err
@@ -222,8 +223,8 @@ func TestHolderStopped(t *testing.T) {
 	if _, err := l.Append(t.Context(), said("hello")); err != nil {
 		t.Errorf("input while the driver is stopped: %v", err)
 	}
-	if err := l.store.Remove(t.Context(), l.id); !errors.Is(err, ErrBusy) {
-		t.Errorf("Remove while the driver is stopped: %v, want ErrBusy", err)
+	if err := l.store.Remove(t.Context(), l.id); !errors.Is(err, store.ErrBusy) {
+		t.Errorf("Remove while the driver is stopped: %v, want store.ErrBusy", err)
 	}
 	if err := p.cmd.Process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
@@ -241,8 +242,8 @@ func TestHolderStopped(t *testing.T) {
 func busy(t *testing.T, l *Log, pid int) {
 	t.Helper()
 	err := l.Lease(t.Context())
-	b, ok := errors.AsType[*BusyError](err)
-	if !ok || !errors.Is(err, ErrBusy) {
+	b, ok := errors.AsType[*store.BusyError](err)
+	if !ok || !errors.Is(err, store.ErrBusy) {
 		t.Fatalf("Lease = %v, want busy", err)
 	}
 	if b.PID != 0 && b.PID != pid { // 0: it has not written it yet

@@ -3,11 +3,11 @@ package session
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,6 +15,9 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/store"
 )
 
 const (
@@ -38,7 +41,7 @@ const (
 	SyncKill                // the file system decides; nothing is ever synced
 )
 
-// Store is a folder of sessions. Its methods are safe for concurrent use, also
+// Store is a folder of sessions, a [store.Store]. Its methods are safe for concurrent use, also
 // by several processes on one folder. A Store must not be copied after use.
 type Store struct {
 	Dir  string // made when first needed
@@ -51,6 +54,8 @@ type Store struct {
 	mu    sync.Mutex
 	bells map[string]*bell
 }
+
+var _ store.Store = (*Store)(nil)
 
 func (s *Store) fs() disk {
 	if s.disk == nil {
@@ -83,79 +88,41 @@ func (s *Store) syncDir(path string) error {
 
 var errNoRandom = errors.New("no unused session id found")
 
-// isID reports whether a name is that of a session: the time in UTC, four
-// characters, and six more behind a dot for each parent that it works for.
-func isID(name string) bool {
-	own, rest, _ := strings.Cut(name, ".")
-	form := "dddddddd-dddddd-cccc"
-	if len(own) != len(form) || len(name) > mostID {
-		return false
-	}
-	for i := range form {
-		switch c := own[i]; form[i] {
-		case 'd':
-			if c < '0' || c > '9' {
-				return false
-			}
-		case 'c':
-			if strings.IndexByte(idChars, c) < 0 {
-				return false
-			}
-		default:
-			if c != form[i] {
-				return false
-			}
-		}
-	}
-	for len(own) < len(name) {
-		part, more, _ := strings.Cut(rest, ".")
-		if len(part) != childChars || strings.Trim(part, idChars) != "" {
-			return false
-		}
-		own, rest = own+"."+part, more
-	}
-	return true
-}
-
-const (
-	childChars = 6                     // of an id that each parent adds
-	mostID     = 20 + 8*(1+childChars) // bytes
-)
-
-// idChars is Crockford's base 32, which has no letters that look like others.
-const idChars = "0123456789abcdefghjkmnpqrstvwxyz"
-
-// newID makes an id of the time in UTC and four random characters.
+// newID makes an id of the time and four random characters.
 func (s *Store) newID() (string, error) {
 	source := s.random
 	if source == nil {
 		source = rand.Reader
 	}
-	var b [4]byte
-	if _, err := io.ReadFull(source, b[:]); err != nil {
-		return "", err
-	}
-	for i := range b {
-		b[i] = idChars[b[i]%32]
-	}
-	return s.clock().UTC().Format("20060102-150405-") + string(b[:]), nil
+	return store.NewID(s.clock(), source)
 }
 
-// Create makes a new, empty session and opens it.
-func (s *Store) Create(ctx context.Context) (*Log, error) {
-	l, err := s.create(ctx, func(string, string) error { return nil })
+// Create implements [store.Store].
+func (s *Store) Create(ctx context.Context) (store.Log, error) {
+	l, err := s.created(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("create session: %w", err)
 	}
 	return l, nil
 }
 
-// Child opens the session that works for parent under a name, and creates it if
-// there is none: its id is made of the two. IsNew says that it holds nothing.
-func (s *Store) Child(ctx context.Context, parent, name string) (l *Log, isNew bool, err error) {
-	id := childID(parent, name)
-	if !isID(parent) || !isID(id) {
-		return nil, false, fmt.Errorf("create session: %q can have no children", parent)
+func (s *Store) created(ctx context.Context) (*Log, error) {
+	return s.create(ctx, func(string, string) error { return nil })
+}
+
+// Child implements [store.Store].
+func (s *Store) Child(ctx context.Context, parent, name string) (store.Log, bool, error) {
+	l, isNew, err := s.child(ctx, parent, name)
+	if err != nil {
+		return nil, false, fmt.Errorf("create session: %w", err)
+	}
+	return l, isNew, nil
+}
+
+func (s *Store) child(ctx context.Context, parent, name string) (l *Log, isNew bool, err error) {
+	id, err := store.ChildID(parent, name)
+	if err != nil {
+		return nil, false, err
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, false, err
@@ -163,7 +130,7 @@ func (s *Store) Child(ctx context.Context, parent, name string) (l *Log, isNew b
 	nothing := func(string, string) error { return nil }
 	err = s.build(id, nothing)
 	if errors.Is(err, fs.ErrExist) {
-		if l, err = s.Open(ctx, id); !errors.Is(err, fs.ErrNotExist) {
+		if l, err = s.opened(ctx, id); !errors.Is(err, fs.ErrNotExist) {
 			return l, err == nil && l.tail.Seq == 0, err
 		}
 		// What a crash has left half made is in the way.
@@ -172,20 +139,10 @@ func (s *Store) Child(ctx context.Context, parent, name string) (l *Log, isNew b
 		}
 	}
 	if err != nil {
-		return nil, false, fmt.Errorf("create session: %w", err)
+		return nil, false, err
 	}
-	l, err = s.Open(ctx, id)
+	l, err = s.opened(ctx, id)
 	return l, true, err
-}
-
-// childID is the id of the parent and some characters of the digest of the name.
-func childID(parent, name string) string {
-	sum := sha256.Sum256([]byte(name))
-	var b [childChars]byte
-	for i := range b {
-		b[i] = idChars[sum[i]%32]
-	}
-	return parent + "." + string(b[:])
 }
 
 // create makes a session that fill has put something into, under its id and in
@@ -209,7 +166,7 @@ func (s *Store) create(ctx context.Context, fill func(id, dir string) error) (*L
 		if err != nil {
 			return nil, err
 		}
-		return s.Open(ctx, id)
+		return s.opened(ctx, id)
 	}
 	return nil, errNoRandom
 }
@@ -246,11 +203,18 @@ func (s *Store) fillNew(id, dir string, fill func(id, dir string) error) error {
 	return s.syncDir(dir)
 }
 
-// Open opens a session by its whole id. It changes nothing and works on a disk that is
-// read-only: the first append sets a torn tail that a crash left aside, cuts it and notes
-// that in the log with an event.Note of topic "recovered". A damaged log opens too: see
-// [Log.Read]. The error wraps [fs.ErrNotExist] if there is no such session.
-func (s *Store) Open(ctx context.Context, id string) (*Log, error) {
+// Open implements [store.Store]. It changes nothing and works on a disk that is read-only: the
+// first append sets a torn tail that a crash left aside, cuts it and notes that in the log with
+// an event.Note of topic "recovered".
+func (s *Store) Open(ctx context.Context, id string) (store.Log, error) {
+	l, err := s.opened(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+func (s *Store) opened(ctx context.Context, id string) (*Log, error) {
 	l, _, err := s.open(id)
 	if err != nil {
 		return nil, fmt.Errorf("open session %q: %w", id, err)
@@ -265,7 +229,7 @@ func (s *Store) Open(ctx context.Context, id string) (*Log, error) {
 // helps. It changes nothing. left is how many bytes at the end could not be
 // verified.
 func (s *Store) open(id string) (l *Log, left int64, err error) {
-	if !isID(id) {
+	if !store.IsID(id) {
 		return nil, 0, fmt.Errorf("not a session id: %w", fs.ErrNotExist)
 	}
 	dir := filepath.Join(s.Dir, id)
@@ -327,69 +291,35 @@ func (s *Store) release(id string) {
 	}
 }
 
-// ids returns the ids of all sessions, oldest first.
+// IDs implements [store.Store].
+func (s *Store) IDs(context.Context) ([]string, error) {
+	ids, err := s.ids()
+	if err != nil {
+		return nil, fmt.Errorf("list sessions: %w", err)
+	}
+	return ids, nil
+}
+
+// ids are names of folders, which ReadDir sorts.
 func (s *Store) ids() ([]string, error) {
 	names, err := s.fs().ReadDir(s.Dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	return slices.DeleteFunc(names, func(name string) bool { return !isID(name) }), nil
+	return slices.DeleteFunc(names, func(name string) bool { return !store.IsID(name) }), nil
 }
 
-// Resolve returns the id of the session a person means: a whole id, the
-// beginning or end of exactly one, or "last" for the one that changed last in which
-// something was said and that was not spawned by another. The error wraps [fs.ErrNotExist] if there is
-// none, and names the candidates if there are several.
+// Resolve is [store.Resolve] on this store.
 func (s *Store) Resolve(ctx context.Context, text string) (string, error) {
-	switch text {
-	case "":
-		return "", missing(`no session is named; "last" is the one used last`)
-	case "last":
-		return s.newest(ctx)
-	}
-	ids, err := s.ids()
-	if err != nil {
-		return "", fmt.Errorf("find session: %w", err)
-	}
-	if slices.Contains(ids, text) {
-		return text, nil
-	}
-	ids = slices.DeleteFunc(ids, func(id string) bool {
-		return !strings.HasPrefix(id, text) && !strings.HasSuffix(id, text)
-	})
-	switch n := len(ids); {
-	case n == 0:
-		return "", missing(fmt.Sprintf("no session matches %q; see 'inspan sessions list'", text))
-	case n == 1:
-		return ids[0], nil
-	case n > 5:
-		return "", fmt.Errorf("find session: %q matches %d sessions, the last ones are %s",
-			text, n, strings.Join(ids[n-5:], ", "))
-	}
-	return "", fmt.Errorf("find session: %q matches several: %s", text, strings.Join(ids, ", "))
+	return store.Resolve(ctx, s, text)
 }
 
-// missing is an [fs.ErrNotExist] in words of its own.
-type missing string
-
-func (m missing) Error() string        { return string(m) }
-func (m missing) Is(target error) bool { return target == fs.ErrNotExist }
-
-func (s *Store) newest(ctx context.Context) (string, error) {
-	infos, err := s.List(ctx)
-	if err != nil {
-		return "", err
-	}
-	for _, info := range infos {
-		if info.Parent == "" && !info.Empty {
-			return info.ID, nil
-		}
-	}
-	return "", missing("there is no session yet; start one with: inspan run \"...\"")
+// Events is [store.Events] on this store.
+func (s *Store) Events(ctx context.Context, id string) iter.Seq2[event.Event, error] {
+	return store.Events(ctx, s, id)
 }
 
-// Remove deletes a session with all that belongs to it, its children included. It fails with a
-// [*BusyError] while somebody drives one of them.
+// Remove implements [store.Store].
 func (s *Store) Remove(ctx context.Context, id string) error {
 	if err := s.remove(ctx, id); err != nil {
 		return fmt.Errorf("remove session %q: %w", id, err)
@@ -401,7 +331,7 @@ func (s *Store) remove(ctx context.Context, id string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if !isID(id) {
+	if !store.IsID(id) {
 		return fmt.Errorf("not a session id: %w", fs.ErrNotExist)
 	}
 	family, err := s.family(id)

@@ -25,6 +25,7 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/harnesstest"
 	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/store"
 )
 
 func TestCreate(t *testing.T) {
@@ -35,7 +36,7 @@ func TestCreate(t *testing.T) {
 		random: strings.NewReader("\x13\x03\x0f\x09" + "\x13\x03\x0f\x09" + "\x00\x01\x02\x03"), // the second time it is taken
 	}
 	for _, want := range []string{"20261121-131502-k3f9", "20261121-131502-0123"} {
-		l, err := s.Create(t.Context())
+		l, err := s.created(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,7 +61,7 @@ func TestCreate(t *testing.T) {
 // its parent, and that nobody means it by "last".
 func TestChild(t *testing.T) {
 	s := &Store{Dir: t.TempDir(), Sync: SyncKill}
-	parent, err := s.Create(t.Context())
+	parent, err := s.created(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +79,7 @@ func TestChild(t *testing.T) {
 	mustAppend(t, parent, said("x"))
 	open := func(of, name string, wantNew bool) *Log {
 		t.Helper()
-		l, isNew, err := s.Child(t.Context(), of, name)
+		l, isNew, err := s.child(t.Context(), of, name)
 		if err != nil || isNew != wantNew {
 			t.Fatalf("child %q of %s: new %v, %v", name, of, isNew, err)
 		}
@@ -95,14 +96,18 @@ func TestChild(t *testing.T) {
 		t.Error("two names give one session")
 	}
 	grandchild := open(first.ID(), "call 1", true)
-	if last, err := s.Resolve(t.Context(), "last"); err != nil || last != parent.ID() {
+	if last, err := store.Resolve(t.Context(), s, "last"); err != nil || last != parent.ID() {
 		t.Errorf("last is %s, %v", last, err)
 	}
-	if _, _, err := s.Child(t.Context(), "../x", "call"); err == nil {
+	if _, _, err := s.child(t.Context(), "../x", "call"); err == nil {
 		t.Error("a child of what is no session")
 	}
 	// What a crash in the middle leaves is no obstacle.
-	if err := os.Mkdir(filepath.Join(s.Dir, buildMark+childID(parent.ID(), "call 3")), 0o700); err != nil {
+	third, err := store.ChildID(parent.ID(), "call 3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(s.Dir, buildMark+third), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	open(parent.ID(), "call 3", true)
@@ -139,22 +144,13 @@ func TestResolve(t *testing.T) {
 		{"../x", "", "no session matches"},
 	}
 	for _, test := range tests {
-		got, err := s.Resolve(t.Context(), test.text)
+		got, err := store.Resolve(t.Context(), s, test.text)
 		if got != test.want || (err == nil) != (test.wantErr == "") || err != nil && !strings.Contains(err.Error(), test.wantErr) {
 			t.Errorf("Resolve(%q) = %q, %v; want %q, %q", test.text, got, err, test.want, test.wantErr)
 		}
 	}
-	if _, err := (&Store{Dir: "/none", disk: m}).Resolve(t.Context(), "last"); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := store.Resolve(t.Context(), (&Store{Dir: "/none", disk: m}), "last"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("last of none: %v", err)
-	}
-}
-
-func TestOpenUnknown(t *testing.T) {
-	s := &Store{Dir: t.TempDir()}
-	for _, id := range []string{"20261121-131502-k3f9", "..", "", "x"} {
-		if _, err := s.Open(t.Context(), id); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("Open(%q): %v", id, err)
-		}
 	}
 }
 
@@ -184,7 +180,7 @@ func TestListAndSearch(t *testing.T) {
 	if infos[1].Parent != l.ID() {
 		t.Errorf("child is listed as %+v", infos[1])
 	}
-	want := Info{
+	want := store.Info{
 		ID: l.ID(), Title: "two", Root: "/w", Events: 7, Size: l.tail.Off, Preview: "fix the bug", Stop: event.ReasonDone,
 		Created: infos[2].Created, Modified: infos[2].Created.Add(2 * time.Second),
 	}
@@ -195,7 +191,7 @@ func TestListAndSearch(t *testing.T) {
 		t.Errorf("a folder without a log is listed as fine")
 	}
 	mustAppend(t, l, event.Asked{Turn: 1})
-	if id, err := s.Resolve(t.Context(), "last"); err == nil && id == child.ID() {
+	if id, err := store.Resolve(t.Context(), s, "last"); err == nil && id == child.ID() {
 		t.Errorf("last is %s, a child", id)
 	}
 
@@ -261,7 +257,7 @@ func TestFork(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, seq := range []uint64{1, 4, 5, 0} {
-		f, err := s.Fork(t.Context(), l.ID(), seq)
+		f, err := s.fork(t.Context(), l.ID(), seq)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -293,11 +289,11 @@ func TestFork(t *testing.T) {
 	if got := readAll(t, l); len(got) != 5 {
 		t.Errorf("the original holds %d events now", len(got))
 	}
-	if _, err := s.Fork(t.Context(), l.ID(), 6); err == nil {
+	if _, err := s.fork(t.Context(), l.ID(), 6); err == nil {
 		t.Errorf("fork behind the end succeeded")
 	}
 	damage(t, l, `"b"`)
-	if f, err := s.Fork(t.Context(), l.ID(), 3); err != nil {
+	if f, err := s.fork(t.Context(), l.ID(), 3); err != nil {
 		t.Errorf("fork before the damage: %v", err)
 	} else if err := f.Close(); err != nil {
 		t.Error(err)
@@ -430,10 +426,10 @@ func mustReadFile(t *testing.T, path string) []byte {
 func TestRemove(t *testing.T) {
 	s := &Store{Dir: t.TempDir()}
 	l := driven(t, s)
-	if err := s.Remove(t.Context(), l.ID()); !errors.Is(err, ErrBusy) {
-		t.Errorf("Remove of a driven session: %v, want ErrBusy", err)
+	if err := s.Remove(t.Context(), l.ID()); !errors.Is(err, store.ErrBusy) {
+		t.Errorf("Remove of a driven session: %v, want store.ErrBusy", err)
 	}
-	child, _, err := s.Child(t.Context(), l.ID(), "call")
+	child, _, err := s.child(t.Context(), l.ID(), "call")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -441,8 +437,8 @@ func TestRemove(t *testing.T) {
 	if err := errors.Join(l.Release(), child.Lease(t.Context())); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Remove(t.Context(), l.ID()); !errors.Is(err, ErrBusy) {
-		t.Errorf("Remove of a session whose child is driven: %v, want ErrBusy", err)
+	if err := s.Remove(t.Context(), l.ID()); !errors.Is(err, store.ErrBusy) {
+		t.Errorf("Remove of a session whose child is driven: %v, want store.ErrBusy", err)
 	}
 	if ids, err := s.ids(); err != nil || len(ids) != 2 {
 		t.Errorf("%v are left, %v", ids, err)
@@ -464,7 +460,7 @@ func TestRemove(t *testing.T) {
 func TestLease(t *testing.T) {
 	s := &Store{Dir: t.TempDir(), Sync: SyncKill}
 	a := driven(t, s)
-	b, err := s.Open(t.Context(), a.ID())
+	b, err := s.opened(t.Context(), a.ID())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -473,7 +469,7 @@ func TestLease(t *testing.T) {
 		t.Errorf("second Lease of the holder: %v", err)
 	}
 	err = b.Lease(t.Context())
-	if busy, ok := errors.AsType[*BusyError](err); !ok || busy.PID != os.Getpid() {
+	if busy, ok := errors.AsType[*store.BusyError](err); !ok || busy.PID != os.Getpid() {
 		t.Errorf("Lease = %v, want busy by this process", err)
 	}
 	if _, err := b.AppendAs(t.Context(), event.Driver{}, said("x"), event.Note{}); !errors.Is(err, event.ErrNotDriver) {
@@ -500,7 +496,7 @@ func TestIndex(t *testing.T) {
 	}
 	id := written(t, s, bodies)
 	path := filepath.Join(s.Dir, id, indexName)
-	l, err := s.Open(t.Context(), id)
+	l, err := s.opened(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -566,7 +562,7 @@ func sealed(t *testing.T, x index) []byte {
 // readEverywhere opens a session of n events and reads from many places.
 func readEverywhere(t *testing.T, s *Store, id string, n int) {
 	t.Helper()
-	l, err := s.Open(t.Context(), id)
+	l, err := s.opened(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -650,12 +646,12 @@ func TestGroupCommitFails(t *testing.T) {
 func TestWaitAcross(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := withLog(nil)
-		l, err := (&Store{Dir: "/store", disk: m}).Open(t.Context(), sampleID)
+		l, err := (&Store{Dir: "/store", disk: m}).opened(t.Context(), sampleID)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for other, want := range map[*Store]time.Duration{l.store: 0, {Dir: "/store", disk: m}: pollEvery} {
-			b, err := other.Open(t.Context(), sampleID)
+			b, err := other.opened(t.Context(), sampleID)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -734,7 +730,7 @@ func TestManyOpen(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	logs := make([]*Log, 1000)
 	for i := range logs {
-		l, err := s.Open(t.Context(), id)
+		l, err := s.opened(t.Context(), id)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -762,7 +758,7 @@ func TestManyOpen(t *testing.T) {
 func TestLockIsReplaced(t *testing.T) {
 	s := &Store{Dir: t.TempDir(), Sync: SyncKill}
 	a := driven(t, s)
-	b, err := s.Open(t.Context(), a.ID())
+	b, err := s.opened(t.Context(), a.ID())
 	if err != nil {
 		t.Fatal(err)
 	}

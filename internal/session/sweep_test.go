@@ -10,6 +10,7 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/harnesstest"
+	"github.com/inspan/inspan/store"
 )
 
 const (
@@ -22,7 +23,7 @@ func sample(t *testing.T, events int) []byte {
 	t.Helper()
 	m := withLog(nil)
 	s := &Store{Dir: "/store", disk: m}
-	l, err := s.Open(t.Context(), sampleID)
+	l, err := s.opened(t.Context(), sampleID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +64,7 @@ func resume(t *testing.T, m *memDisk) (f found) {
 	t.Helper()
 	s := &Store{Dir: "/store", disk: m}
 	for round := range 2 {
-		l, err := s.Open(t.Context(), sampleID)
+		l, err := s.opened(t.Context(), sampleID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -169,7 +170,7 @@ func TestRepairIsDurable(t *testing.T) {
 	data := sample(t, 6)
 	m := withLog(data[:len(data)-3])
 	good := data[:bytes.LastIndexByte(data[:len(data)-3], '\n')+1]
-	l, err := (&Store{Dir: "/store", disk: m}).Open(t.Context(), sampleID)
+	l, err := (&Store{Dir: "/store", disk: m}).opened(t.Context(), sampleID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +194,7 @@ func TestRepairIsDurable(t *testing.T) {
 func TestTruncatedBehindIndex(t *testing.T) {
 	data := sample(t, 500)
 	full := withLog(data)
-	l, err := (&Store{Dir: "/store", disk: full}).Open(t.Context(), sampleID)
+	l, err := (&Store{Dir: "/store", disk: full}).opened(t.Context(), sampleID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,7 +244,7 @@ func TestSyncedIsNotTorn(t *testing.T) {
 				t.Fatalf("%d of %d bytes, %d NUL: listed as %+v, %v", n, len(data), len(rest), infos, err)
 			}
 			got, damaged := 0, false
-			for _, err := range s.Events(t.Context(), l.ID()) {
+			for _, err := range store.Events(t.Context(), s, l.ID()) {
 				if d, ok := errors.AsType[*DamageError](err); ok && d.Line == good+1 {
 					damaged = true
 				} else if err == nil {
@@ -256,7 +257,7 @@ func TestSyncedIsNotTorn(t *testing.T) {
 			if r, err := s.Fsck(t.Context(), l.ID(), true); err != nil || r.OK() || r.Torn > 0 || len(r.Damage) == 0 {
 				t.Errorf("%d of %d bytes, %d NUL: fsck says %+v, %v", n, len(data), len(rest), r, err)
 			}
-			reopen, err := s.Open(t.Context(), l.ID())
+			reopen, err := s.opened(t.Context(), l.ID())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -437,8 +438,7 @@ func FuzzLine(f *testing.F) {
 	})
 }
 
-// TestMemDiskLog proves the disk of the tests by the suite.
-func TestMemDiskLog(t *testing.T) {
-	s := &Store{Dir: "/store", disk: newMemDisk()}
-	harnesstest.TestLog(t, logs(s))
+// TestMemDiskStore proves the disk of the tests by the suite.
+func TestMemDiskStore(t *testing.T) {
+	harnesstest.TestStore(t, stores(func(*testing.T) *Store { return &Store{Dir: "/store", disk: newMemDisk()} }))
 }

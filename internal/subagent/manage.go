@@ -13,6 +13,7 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/store"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -114,7 +115,7 @@ const lastSteps = 10
 func (t *Team) inspect(ctx context.Context, c inspan.Child) (tool.Result, error) {
 	var steps []string
 	seen := false // what it says may hold what nobody here has written
-	for e, err := range (&inspan.Host{Dir: t.Dir}).Events(ctx, c.Child) {
+	for e, err := range store.Events(ctx, t.Sessions, c.Child) {
 		if err != nil {
 			return tool.Result{}, err
 		}

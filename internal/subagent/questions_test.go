@@ -14,6 +14,7 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/session"
 	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/store"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -172,7 +173,7 @@ func TestForkOfAgents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := slices.IndexFunc(list, func(i session.Info) bool { return i.ID == branch })
+	i := slices.IndexFunc(list, func(i store.Info) bool { return i.ID == branch })
 	if i < 0 || list[i].Parent != "" {
 		t.Errorf("the fork of an agent is listed as %+v", list)
 	}

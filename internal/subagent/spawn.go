@@ -207,7 +207,7 @@ func (t *Team) order(in spawnArgs) (Order, error) {
 	}
 	if t.depth+1 < cmp.Or(t.MaxDepth, usualDepth) {
 		o.Team = &Team{
-			Dir: t.Dir, Roles: t.Roles, Make: t.Make, Trees: t.Trees,
+			Sessions: t.Sessions, Roles: t.Roles, Make: t.Make, Trees: t.Trees,
 			Hooks: t.Hooks, MaxDepth: t.MaxDepth, MaxOpen: t.MaxOpen, up: t, depth: t.depth + 1,
 		}
 	}
@@ -232,7 +232,7 @@ func (t *Team) open(ctx context.Context, call string, in spawnArgs, args json.Ra
 	if o.Copy != nil {
 		root = o.Copy.Root
 	}
-	host := inspan.Host{Dir: t.Dir, Agent: func(ctx context.Context, at inspan.Place) (*inspan.Agent, error) { return t.make(ctx, o, at) }}
+	host := inspan.Host{Store: t.Sessions, Agent: func(ctx context.Context, at inspan.Place) (*inspan.Agent, error) { return t.make(ctx, o, at) }}
 	s, err := host.Child(ctx, parent.Session, call, root)
 	if err != nil {
 		return nil, err

@@ -30,14 +30,15 @@ import (
 	"github.com/inspan/inspan/internal/guard"
 	"github.com/inspan/inspan/internal/skill"
 	"github.com/inspan/inspan/internal/worktree"
+	"github.com/inspan/inspan/store"
 	"github.com/inspan/inspan/tool"
 )
 
 // Team are the children of one session. Fields are set before use and not changed
 // after; the methods are safe for concurrent use.
 type Team struct {
-	// Dir is the folder of the sessions.
-	Dir string
+	// Sessions keeps the sessions.
+	Sessions store.Store
 	// Roles returns the kinds of agents there are, the first of a name counts.
 	Roles func() []skill.Role
 	// Make makes the agent of a child. The child's own team is in the Order; what

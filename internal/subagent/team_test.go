@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/inspan/inspan/internal/session"
 	"github.com/inspan/inspan/internal/testkit"
 
 	"github.com/inspan/inspan"
@@ -118,7 +119,7 @@ func (h *house) host() *inspan.Host {
 		a := h.agent(h.root)
 		most := map[bool]int{true: 3}[h.open3]
 		team := &subagent.Team{
-			Dir: h.dir, Trees: h.trees, Hooks: h.hooks, Roles: h.roles, MaxOpen: most,
+			Sessions: &session.Store{Dir: h.dir}, Trees: h.trees, Hooks: h.hooks, Roles: h.roles, MaxOpen: most,
 			Make: func(_ context.Context, o subagent.Order, at inspan.Place) (*inspan.Agent, error) {
 				h.mu.Lock()
 				h.orders = append(h.orders, o)
@@ -411,8 +412,8 @@ func TestCancelReachesLeaves(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if info.Stopped != event.ReasonCancelled {
-			t.Errorf("%s stopped as %q", info.ID, info.Stopped)
+		if info.Stop != event.ReasonCancelled {
+			t.Errorf("%s stopped as %q", info.ID, info.Stop)
 		}
 		leaves += strings.Count(info.ID, ".") / 2
 	}

@@ -25,7 +25,7 @@ func withTeam(t *tui.TUI) {
 			a, err := agent(ctx, at)
 			if err == nil {
 				team := &subagent.Team{
-					Dir: h.Dir, Roles: skill.BuiltinRoles,
+					Sessions: h.Sessions(), Roles: skill.BuiltinRoles,
 					Make: func(_ context.Context, _ subagent.Order, at inspan.Place) (*inspan.Agent, error) {
 						return &inspan.Agent{Model: &script.Model{}, Tools: agentTools(), Env: tool.Env{Root: at.Root}, RetryFor: -1}, nil
 					},

@@ -1,0 +1,149 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	childChars = 6                     // of an id that each parent adds
+	mostID     = 20 + 8*(1+childChars) // bytes
+)
+
+// idChars is Crockford's base 32, which has no letters that look like others.
+const idChars = "0123456789abcdefghjkmnpqrstvwxyz"
+
+// IsID reports whether a name has the form of a session's id: the time of its creation in UTC, four
+// characters, and six more behind a dot for each parent that it works for. So ids sort by
+// time, and can be names of files.
+func IsID(name string) bool {
+	own, rest, _ := strings.Cut(name, ".")
+	form := "dddddddd-dddddd-cccc"
+	if len(own) != len(form) || len(name) > mostID {
+		return false
+	}
+	for i := range form {
+		switch c := own[i]; form[i] {
+		case 'd':
+			if c < '0' || c > '9' {
+				return false
+			}
+		case 'c':
+			if strings.IndexByte(idChars, c) < 0 {
+				return false
+			}
+		default:
+			if c != form[i] {
+				return false
+			}
+		}
+	}
+	for len(own) < len(name) {
+		part, more, _ := strings.Cut(rest, ".")
+		if len(part) != childChars || strings.Trim(part, idChars) != "" {
+			return false
+		}
+		own, rest = own+"."+part, more
+	}
+	return true
+}
+
+// NewID makes an id of the time of creation and four characters from random, such as
+// [crypto/rand.Reader]. It may be taken: a store then makes another.
+func NewID(at time.Time, random io.Reader) (string, error) {
+	var b [4]byte
+	if _, err := io.ReadFull(random, b[:]); err != nil {
+		return "", err
+	}
+	for i := range b {
+		b[i] = idChars[b[i]%32]
+	}
+	return at.UTC().Format(idTime) + "-" + string(b[:]), nil
+}
+
+const idTime = "20060102-150405"
+
+// Created is when the session with the id was created, to the second.
+func Created(id string) time.Time {
+	at, _ := time.Parse(idTime, id[:min(len(id), len(idTime))])
+	return at
+}
+
+// ChildID is the id of the session that works for parent under a name: the parent's, and some
+// characters of the digest of the name. The error says that the parent is no session or has too
+// many parents itself.
+func ChildID(parent, name string) (string, error) {
+	sum := sha256.Sum256([]byte(name))
+	var b [childChars]byte
+	for i := range b {
+		b[i] = idChars[sum[i]%32]
+	}
+	id := parent + "." + string(b[:])
+	if !IsID(parent) || !IsID(id) {
+		return "", fmt.Errorf("session %q can have no children", parent)
+	}
+	return id, nil
+}
+
+// Parent is the session that the one with the id works for; empty: none.
+func Parent(id string) string {
+	if i := strings.LastIndexByte(id, '.'); i > 0 {
+		return id[:i]
+	}
+	return ""
+}
+
+// Resolve returns the id of the session a person means: a whole id, the beginning or end of
+// exactly one, or "last" for the one that changed last in which something was said and that was
+// not spawned by another. The error wraps [fs.ErrNotExist] if there is none, and names the
+// candidates if there are several.
+func Resolve(ctx context.Context, s Store, text string) (string, error) {
+	if text == "" {
+		return "", missing(`no session is named; "last" is the one used last`)
+	}
+	if text == "last" {
+		return last(ctx, s)
+	}
+	ids, err := s.IDs(ctx)
+	if err != nil {
+		return "", fmt.Errorf("find session: %w", err)
+	}
+	if slices.Contains(ids, text) {
+		return text, nil
+	}
+	ids = slices.DeleteFunc(ids, func(id string) bool { return !strings.HasPrefix(id, text) && !strings.HasSuffix(id, text) })
+	switch n := len(ids); {
+	case n == 0:
+		return "", missing(fmt.Sprintf("no session matches %q; see 'inspan sessions list'", text))
+	case n == 1:
+		return ids[0], nil
+	case n > 5:
+		return "", fmt.Errorf("find session: %q matches %d sessions, the last ones are %s", text, n, strings.Join(ids[n-5:], ", "))
+	}
+	return "", fmt.Errorf("find session: %q matches several: %s", text, strings.Join(ids, ", "))
+}
+
+func last(ctx context.Context, s Store) (string, error) {
+	infos, err := s.List(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, info := range infos {
+		if info.Parent == "" && !info.Empty {
+			return info.ID, nil
+		}
+	}
+	return "", missing("there is no session yet; start one with: inspan run \"...\"")
+}
+
+// missing is an [fs.ErrNotExist] in words of its own.
+type missing string
+
+func (m missing) Error() string        { return string(m) }
+func (m missing) Is(target error) bool { return target == fs.ErrNotExist }
