@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"iter"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 
@@ -110,7 +109,7 @@ func (s *Store) Sizes(ctx context.Context) ([]Size, error) {
 }
 
 func (s *Store) size(id string) (int64, error) {
-	f, err := s.fs().Open(filepath.Join(s.Dir, id, logName), os.O_RDONLY)
+	f, err := s.fs().Open(s.logPath(id), os.O_RDONLY)
 	if err != nil {
 		return 0, err
 	}

@@ -11,8 +11,11 @@ import (
 	"github.com/inspan/inspan/event"
 )
 
-// pollEvery is how often Wait looks for appends of other processes.
-const pollEvery = 50 * time.Millisecond
+// How often Wait looks for appends of other processes itself.
+const (
+	pollEvery = 50 * time.Millisecond // where the system does not tell of them
+	lookEvery = 5 * time.Second       // where it does, in case that it misses one
+)
 
 // Read implements [event.Log]. If the log is damaged, what is good before the
 // damage is followed by a [*DamageError]. Nothing is skipped.
@@ -189,21 +192,26 @@ func (l *Log) Start(ctx context.Context) (uint64, error) {
 	return 0, nil
 }
 
-// Wait implements [event.Waiter]. It learns of appends through the same store
-// at once, and of all others within 50 ms. It fails if the log is damaged, as
-// such a log no longer grows.
+// Wait implements [event.Waiter]. It learns of all appends at once where the system tells of
+// changes to files, else at once of those through the same store, and of others within 50 ms.
+// It fails if the log is damaged, as such a log no longer grows.
 func (l *Log) Wait(ctx context.Context, after uint64) error {
 	var poll *time.Timer
+	every := time.Duration(0)
 	for {
 		rung := l.bell.wait()
 		if done, err := l.above(ctx, after); done || err != nil {
 			return err
 		}
-		if poll == nil {
-			poll = time.NewTimer(pollEvery)
+		switch {
+		case every == 0:
+			every = l.told()
+			continue // it may have grown before we were told of it
+		case poll == nil:
+			poll = time.NewTimer(every)
 			defer poll.Stop()
-		} else {
-			poll.Reset(pollEvery)
+		default:
+			poll.Reset(every)
 		}
 		select {
 		case <-rung:
@@ -212,6 +220,14 @@ func (l *Log) Wait(ctx context.Context, after uint64) error {
 			return ctx.Err()
 		}
 	}
+}
+
+// told has the system tell of appends, and returns how often to look for them anyway.
+func (l *Log) told() time.Duration {
+	if l.store.notifier.add(l.store.logPath(l.id), l.bell) {
+		return lookEvery
+	}
+	return pollEvery
 }
 
 // above reports whether there is an event above after.

@@ -51,8 +51,9 @@ type Store struct {
 	now    func() time.Time // nil: time.Now
 	random io.Reader        // nil: crypto/rand
 
-	mu    sync.Mutex
-	bells map[string]*bell
+	mu       sync.Mutex
+	bells    map[string]*bell
+	notifier notifier // rings them for other processes
 }
 
 var _ store.Store = (*Store)(nil)
@@ -282,12 +283,15 @@ func (s *Store) hold(id string) *bell {
 	return b
 }
 
+func (s *Store) logPath(id string) string { return filepath.Join(s.Dir, id, logName) }
+
 func (s *Store) release(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	b := s.bells[id]
 	if b.users--; b.users == 0 {
 		delete(s.bells, id)
+		s.notifier.remove(s.logPath(id))
 	}
 }
 

@@ -1,0 +1,100 @@
+package session
+
+import (
+	"context"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestTold holds that a log learns by the system of what another process appends, long before it
+// would have looked, and that nothing is left of it once all logs are closed.
+func TestTold(t *testing.T) {
+	here := &Store{Dir: t.TempDir(), Sync: SyncKill}
+	elsewhere := &Store{Dir: here.Dir, Sync: SyncKill}
+	l := driven(t, here)
+	mustAppend(t, l, said("1"))
+	var logs []*Log
+	var waiting sync.WaitGroup
+	ctx, cancel := context.WithTimeout(t.Context(), lookEvery-time.Second)
+	defer cancel()
+	for range 3 {
+		other, err := elsewhere.opened(t.Context(), l.ID())
+		if err != nil {
+			t.Fatal(err)
+		}
+		logs = append(logs, other)
+		waiting.Go(func() {
+			if err := other.Wait(ctx, 1); err != nil {
+				t.Errorf("wait: %v", err)
+			}
+		})
+	}
+	listening(t, ctx, elsewhere, 1)
+	mustAppend(t, l, said("2"))
+	waiting.Wait()
+	for _, other := range logs {
+		if err := other.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	listening(t, ctx, elsewhere, 0)
+}
+
+// listening waits until the system tells the store of so many files.
+func listening(tb testing.TB, ctx context.Context, s *Store, files int) {
+	tb.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for {
+		s.notifier.mu.Lock()
+		n, open := len(s.notifier.files), s.notifier.watcher != nil
+		s.notifier.mu.Unlock()
+		if n == files && open == (files > 0) {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			tb.Fatalf("the system tells of %d files, not %d", n, files)
+		}
+	}
+}
+
+// BenchmarkIdle measures what a thousand logs cost that wait and get nothing.
+func BenchmarkIdle(b *testing.B) {
+	const most = 1000
+	here := &Store{Dir: b.TempDir(), Sync: SyncKill}
+	elsewhere := &Store{Dir: here.Dir, Sync: SyncKill}
+	ctx, cancel := context.WithCancel(b.Context())
+	var waiting sync.WaitGroup
+	for range most {
+		l, err := here.created(ctx)
+		if err != nil {
+			b.Fatal(err)
+		}
+		other, err := elsewhere.Open(ctx, l.ID())
+		if err != nil {
+			b.Fatal(err)
+		}
+		waiting.Go(func() { _ = other.Wait(ctx, 0); _ = other.Close(); _ = l.Close() }) // it ends by ctx
+	}
+	began, cpu := time.Now(), used(b)
+	for b.Loop() {
+		<-time.After(2 * lookEvery)
+	}
+	b.ReportMetric(100*float64(used(b)-cpu)/float64(time.Since(began)), "%core")
+	b.ReportMetric(0, "ns/op")
+	cancel()
+	waiting.Wait()
+}
+
+// used is the time of the processor that this process has used.
+func used(tb testing.TB) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		tb.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}

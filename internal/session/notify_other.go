@@ -1,0 +1,15 @@
+//go:build !linux
+
+package session
+
+import "errors"
+
+// watcher is not written for this system, so logs look for what others append.
+type watcher struct{}
+
+func newWatcher() (*watcher, error) { return nil, errors.ErrUnsupported }
+
+func (*watcher) add(string) (int32, error) { return 0, errors.ErrUnsupported }
+func (*watcher) remove(int32)              {}
+func (*watcher) close()                    {}
+func (*watcher) listen(func(int32))        {}
