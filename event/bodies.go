@@ -34,6 +34,14 @@ type Titled struct {
 	Title string `json:"title"`
 }
 
+// Pinned says whether a person wants the session kept when old ones are removed. The last one
+// counts.
+//
+// An input: any process may append it.
+type Pinned struct {
+	On bool `json:"on"`
+}
+
 // Said is what a person asks for. It starts a run, or waits for the current
 // run to end and then starts one. Without parts it lets the run that stopped
 // last go on, if it was not done.
@@ -484,6 +492,7 @@ type Unknown struct {
 func (Opened) Kind() string    { return "opened" }
 func (Forked) Kind() string    { return "forked" }
 func (Titled) Kind() string    { return "titled" }
+func (Pinned) Kind() string    { return "pinned" }
 func (Said) Kind() string      { return "said" }
 func (Steered) Kind() string   { return "steered" }
 func (Decided) Kind() string   { return "decided" }
@@ -518,6 +527,8 @@ func decodeBody(kind string, raw json.RawMessage) (Body, error) {
 		return into[Forked](raw)
 	case "titled":
 		return into[Titled](raw)
+	case "pinned":
+		return into[Pinned](raw)
 	case "said":
 		return intoParts(raw, func(b *Said) *llm.Parts { return &b.Parts })
 	case "steered":
@@ -615,7 +626,7 @@ func Synced(b Body) bool {
 // the driver alone, who holds the session's lease.
 func Input(b Body) bool {
 	switch b.(type) {
-	case Said, Steered, Decided, Cancelled, Titled, Compact, Spawned, Raised, Returned, Tasked, Finished:
+	case Said, Steered, Decided, Cancelled, Titled, Pinned, Compact, Spawned, Raised, Returned, Tasked, Finished:
 		return true
 	}
 	return false

@@ -30,6 +30,7 @@ func bodies() []event.Body {
 		event.Opened{Format: 1, App: "inspan 1", Root: "/w", Parent: "p", Levers: event.Levers{Verify: "on"}},
 		event.Forked{From: "s", Seq: 7},
 		event.Titled{Title: "t"},
+		event.Pinned{On: true},
 		event.Said{
 			Parts: parts, By: "me", Origin: event.OriginLead, Message: "m", Context: "x",
 			Taint: event.Taint{Untrusted: true, Private: true},
@@ -308,7 +309,7 @@ func TestSyncedAndInput(t *testing.T) {
 	if want := "said steered decided cancelled started ended restored rewound compacted spawned returned stopped "; synced != want {
 		t.Errorf("synced are %s, want %s", synced, want)
 	}
-	if want := "titled said steered decided cancelled compact spawned raised returned tasked finished "; inputs != want {
+	if want := "titled pinned said steered decided cancelled compact spawned raised returned tasked finished "; inputs != want {
 		t.Errorf("inputs are %s, want %s", inputs, want)
 	}
 }

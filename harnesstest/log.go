@@ -360,6 +360,7 @@ func logBodies() []event.Body {
 		event.Opened{Format: 1, App: "test", Root: "/w"},
 		event.Forked{From: "x", Seq: 3},
 		event.Titled{Title: "title"},
+		event.Pinned{On: true},
 		logSay(1),
 		event.Steered{Parts: llm.Say("steer")},
 		event.Decided{Call: "c1", Allow: true, By: "user"},

@@ -145,6 +145,9 @@ func storeUnknown(t *testing.T, h house) {
 		if _, err := h.store.Fork(t.Context(), id, 0); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("Fork(%q): %v", id, err)
 		}
+		if n, err := h.store.Usage(t.Context(), id); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("Usage(%q): %d, %v", id, n, err)
+		}
 		if err := h.store.Remove(t.Context(), id); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("Remove(%q): %v", id, err)
 		}
@@ -246,7 +249,7 @@ func storeList(t *testing.T, h house) {
 	opened := event.Opened{Format: event.Format, Root: "/w"}
 	first := h.create(t, opened, event.Say("fix  the\n\tbug"), event.Asked{Turn: 1}, event.Stopped{Reason: event.ReasonDone}, event.Titled{Title: "one"})
 	empty := h.create(t)
-	running := h.create(t, opened, event.Say("go on"), event.Stopped{Reason: event.ReasonDone}, event.Asked{Turn: 1})
+	running := h.create(t, opened, event.Pinned{}, event.Say("go on"), event.Pinned{On: true}, event.Stopped{Reason: event.ReasonDone}, event.Asked{Turn: 1})
 	child, _, err := h.store.Child(t.Context(), first.ID(), "call")
 	if err != nil {
 		t.Fatal(err)
@@ -255,7 +258,7 @@ func storeList(t *testing.T, h house) {
 	want := map[string]store.Info{
 		first.ID():   {Title: "one", Root: "/w", Preview: "fix the bug", Stop: event.ReasonDone, Events: 5},
 		empty.ID():   {Empty: true},
-		running.ID(): {Root: "/w", Preview: "go on", Events: 4},
+		running.ID(): {Root: "/w", Preview: "go on", Pinned: true, Events: 6},
 		child.ID():   {Root: "/c", Preview: "work", Events: 2, Parent: first.ID()},
 	}
 	list, err := h.again(t).List(t.Context())
@@ -377,9 +380,16 @@ func storeRemove(t *testing.T, h house) {
 
 func storeBlobs(t *testing.T, h house) {
 	a, b := h.create(t), h.create(t)
+	before, err := h.store.Usage(t.Context(), a.ID())
+	if err != nil {
+		t.Fatal(err)
+	}
 	name, err := a.Blobs().Put(t.Context(), strings.NewReader("hello"))
 	if err != nil {
 		t.Fatal(err)
+	}
+	if after, err := h.again(t).Usage(t.Context(), a.ID()); err != nil || after < before+5 {
+		t.Errorf("a session takes %d bytes, %v, and took %d without its blob of 5", after, err, before)
 	}
 	if again, err := a.Blobs().Put(t.Context(), strings.NewReader("hello")); again != name || err != nil {
 		t.Errorf("the same content is %q, %v", again, err)

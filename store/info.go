@@ -22,6 +22,7 @@ type Info struct {
 	Size     int64        // of the log in bytes, about
 	Preview  string       // beginning of what was said first, in one line
 	Stop     event.Reason // how the last run ended; empty while one goes on or none was
+	Pinned   bool         // a person wants it kept, by the last Pinned
 	Empty    bool         // nobody has said anything in it yet, so there is nothing to resume
 	Damage   error        // why the log can't be read to its end; nil: it can
 }
@@ -33,8 +34,8 @@ func NewInfo(id string) Info {
 }
 
 // Add takes note of the next event. Where a store knows which they are it is enough to add, in
-// their order, the first event, the first Said, the last Titled, the last Stopped unless a run has gone on
-// since, and the last event.
+// their order, the first event, the first Said, the last Titled, the last Pinned, the last Stopped
+// unless a run has gone on since, and the last event.
 func (i *Info) Add(e event.Event) {
 	i.Events, i.Modified = e.Seq, e.Time
 	if e.Seq == 1 {
@@ -52,6 +53,8 @@ func (i *Info) Add(e event.Event) {
 		}
 	case event.Titled:
 		i.Title = b.Title
+	case event.Pinned:
+		i.Pinned = b.On
 	case event.Stopped:
 		i.Stop = b.Reason
 	case event.Asked:

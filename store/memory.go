@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -227,6 +228,28 @@ func (m *Memory) Held(context.Context) ([]Holder, error) {
 		}
 	}
 	return held, nil
+}
+
+// Usage implements [Store].
+func (m *Memory) Usage(ctx context.Context, id string) (int64, error) {
+	k, err := m.session(id)
+	if err != nil {
+		return 0, err
+	}
+	var size int64
+	for e, err := range k.log.Read(ctx, 0) {
+		line, bad := event.Encode(e)
+		if err := errors.Join(err, bad); err != nil {
+			return 0, err
+		}
+		size += int64(len(line))
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, data := range k.blobs {
+		size += int64(len(data))
+	}
+	return size, nil
 }
 
 // Remove implements [Store].

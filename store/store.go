@@ -60,6 +60,9 @@ type Store interface {
 	// is taken or given up meanwhile may be in it or not.
 	Held(ctx context.Context) ([]Holder, error)
 
+	// Usage is how many bytes a session takes with its blobs, about, and without its children.
+	Usage(ctx context.Context, id string) (int64, error)
+
 	// Remove deletes a session with all that belongs to it, its children included. It fails with
 	// a [*BusyError] while somebody drives one of them.
 	Remove(ctx context.Context, id string) error

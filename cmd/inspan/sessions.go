@@ -13,8 +13,9 @@ import (
 )
 
 func (c *command) sessions() *cobra.Command {
-	return group("sessions", "List, show, search, fork, export, remove and check sessions",
-		c.sessionsList(), c.sessionsShow(), c.sessionsSearch(), c.sessionsFork(), c.sessionsExport(), c.sessionsRm(), c.sessionsFsck())
+	return group("sessions", "List, show, search, fork, export, remove, prune and check sessions",
+		c.sessionsList(), c.sessionsShow(), c.sessionsSearch(), c.sessionsFork(), c.sessionsExport(), c.sessionsRm(), c.sessionsPrune(),
+		c.sessionsPin(), c.sessionsFsck())
 }
 
 func (c *command) sessionsList() *cobra.Command {

@@ -48,6 +48,7 @@ type Config struct {
 	Leftovers   string        `toml:"leftovers"`
 	Sandbox     Sandbox       `toml:"sandbox"`
 	Checkpoints Checkpoints   `toml:"checkpoints"`
+	Retention   Retention     `toml:"retention"`
 	Reviewer    *Reviewer     `toml:"reviewer"`           // a second model that looks at risky calls; nil: none
 	Checks      []guard.Check `toml:"check"`              // patterns that refuse inputs, outputs, calls and results
 	Protected   []string      `toml:"protected_branches"` // globs of branches that the git tool does not push to; not set: main and master
@@ -120,6 +121,20 @@ type Agents struct {
 type Checkpoints struct {
 	Off   bool  `toml:"off"`      // nothing
 	Quota int64 `toml:"quota_mb"` // most megabytes for one workspace, the oldest go first; 0: 2 GiB
+}
+
+// Retention says which sessions 'inspan sessions prune' removes. Without it that is none.
+type Retention struct {
+	Days int64 `toml:"days"`    // sessions that nobody used for so long; 0: any may stay
+	Size int64 `toml:"size_mb"` // most megabytes of all sessions together, the oldest go first; 0: no limit
+}
+
+// mostDays is what fits into a duration.
+const mostDays = 100_000
+
+// Check returns what is out of range.
+func (r Retention) Check() error {
+	return errors.Join(checkRange("retention.days", r.Days, mostDays), checkRange("retention.size_mb", r.Size, mostMegabytes))
 }
 
 // Reviewer is a model that judges risky calls before they run.
@@ -334,6 +349,9 @@ func (c Config) check() error {
 	}
 	if err := checkRange("quota_mb", c.Checkpoints.Quota, mostMegabytes); err != nil {
 		return fmt.Errorf("checkpoints.%w", err)
+	}
+	if err := c.Retention.Check(); err != nil {
+		return err
 	}
 	if _, err := guard.Compile(c.Checks); err != nil {
 		return err

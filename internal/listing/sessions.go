@@ -14,6 +14,7 @@ import (
 	"github.com/inspan/inspan/internal/rewind"
 	"github.com/inspan/inspan/internal/running"
 	"github.com/inspan/inspan/internal/session"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/store"
 )
@@ -27,6 +28,37 @@ func Sessions(out io.Writer, list []store.Info) error {
 			s.Events, ended(s), words.OneLine(what(s), 60))
 	}
 	return w.Flush()
+}
+
+// Stale prints the sessions that are no longer kept, and how large those that stay are. TheyGo: they are
+// deleted next.
+func Stale(out io.Writer, stale []running.Stale, left int64, theyGo bool) error {
+	if len(stale) == 0 {
+		fmt.Fprintf(out, "All sessions are kept. They take %s.\n", megabytes(left))
+		return nil
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "ID\tUSED\tSESSIONS\tSIZE\tWHY\tWHAT")
+	size := int64(0)
+	for _, s := range stale {
+		size += s.Size
+		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%s\n", s.ID, s.Modified.Local().Format("2006-01-02 15:04"), s.Family, megabytes(s.Size), s.Why,
+			words.OneLine(what(s.Info), 60))
+	}
+	err := w.Flush()
+	fmt.Fprintf(out, "%s, %s. The others take %s.\n", text.Count(len(stale), "session"), megabytes(size), megabytes(left))
+	if !theyGo {
+		fmt.Fprintf(out, "Nothing was deleted. To delete %s, add --yes.\n", text.Plural(len(stale), "it", "them"))
+	}
+	return err
+}
+
+// megabytes writes a number of bytes for people.
+func megabytes(n int64) string {
+	if n < 1e6 {
+		return fmt.Sprintf("%d kB", (n+999)/1000)
+	}
+	return fmt.Sprintf("%.1f MB", float64(n)/1e6)
 }
 
 // Points prints where a session can be rewound to.

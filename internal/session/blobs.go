@@ -51,7 +51,7 @@ func (b blobs) put(ctx context.Context, r io.Reader) (name string, err error) {
 	if err := mkdirAll(d, b.dir, b.store.Sync == SyncPower); err != nil {
 		return "", err
 	}
-	tmp := filepath.Join(b.dir, ".put-"+rand.Text())
+	tmp := filepath.Join(b.dir, putMark+rand.Text())
 	f, err := d.Open(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
 	if err != nil {
 		return "", err

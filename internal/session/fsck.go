@@ -252,7 +252,7 @@ func (l *Log) checkIndex() string {
 	}
 	m := x.Marks
 	places := slices.Concat(m.Points, m.Compacted, []cursor{x.Last})
-	for _, c := range []*cursor{m.Said, m.Titled, m.Stopped} {
+	for _, c := range m.single() {
 		if c != nil {
 			places = append(places, *c)
 		}

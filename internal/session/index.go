@@ -16,7 +16,7 @@ const (
 	pointEvery = 64 << 10 // bytes between places where reading can start
 	saveEvery  = 1 << 20  // bytes a log grows before its index is written again
 
-	indexFormat = 2 // 1 knew of no claims
+	indexFormat = 3 // 1 knew of no claims, 2 of no pins
 )
 
 // marks are places in a log worth finding without reading what is before.
@@ -26,9 +26,13 @@ type marks struct {
 	Compacted []cursor `json:"compacted,omitempty"` // before each event with a snapshot
 	Said      *cursor  `json:"said,omitempty"`      // before the first Said
 	Titled    *cursor  `json:"titled,omitempty"`    // before the last Titled
+	Pinned    *cursor  `json:"pinned,omitempty"`    // before the last Pinned
 	Stopped   *cursor  `json:"stopped,omitempty"`   // before the last Stopped, unless a run has gone on since
 	Claimed   *cursor  `json:"claimed,omitempty"`   // before the last Claimed
 }
+
+// single are the places that were noted once, or last. Nil: there is none.
+func (m *marks) single() []*cursor { return []*cursor{m.Said, m.Titled, m.Pinned, m.Stopped} }
 
 // note takes notice of an event of this kind whose line starts at c.
 func (m *marks) note(kind string, c cursor) {
@@ -48,6 +52,8 @@ func (m *marks) note(kind string, c cursor) {
 		}
 	case event.Titled{}.Kind():
 		m.Titled = &c
+	case event.Pinned{}.Kind():
+		m.Pinned = &c
 	case event.Stopped{}.Kind():
 		m.Stopped = &c
 	case event.Asked{}.Kind():

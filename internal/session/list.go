@@ -54,7 +54,7 @@ func (l *Log) describe(info *store.Info) (err error) {
 		return nil
 	}
 	at := []cursor{{}, l.last}
-	for _, c := range []*cursor{l.marks.Said, l.marks.Titled, l.marks.Stopped} {
+	for _, c := range l.marks.single() {
 		if c != nil {
 			at = append(at, *c)
 		}

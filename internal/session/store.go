@@ -29,6 +29,7 @@ const (
 
 	buildMark  = ".new-" // before the id of a session that is being made
 	removeMark = ".old-" // before the id of a session that is being removed
+	putMark    = ".put-" // before a random name of a blob that is being written
 )
 
 // Policy says what must be on the disk before Append returns. See the table

@@ -123,7 +123,7 @@ func (f *Fold) apply(e event.Event) (items []Item, known bool) {
 		return f.call(e), true
 	case event.Spawned, event.Raised, event.Returned:
 		return f.children(e), true
-	case event.Opened, event.Forked, event.Titled, event.Rewound, event.Compacted, event.Kept:
+	case event.Opened, event.Forked, event.Titled, event.Pinned, event.Rewound, event.Compacted, event.Kept:
 		return f.session(e), true
 	case event.Switched:
 		return f.switched(e, b), true

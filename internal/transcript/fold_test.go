@@ -283,6 +283,7 @@ func TestSessionChanges(t *testing.T) {
 	}
 	s.follow(t, []step{
 		{event.Switched{Mode: "plan"}, `note of switched "now working in mode plan"`},
+		{event.Pinned{On: true}, `note of pinned ""`},
 		{event.Titled{Title: "T"}, `note of titled ""`},
 		{
 			event.Compacted{Before: 9000, After: 100, Cost: 1},
