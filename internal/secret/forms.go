@@ -17,8 +17,20 @@ type form struct {
 	how   string
 }
 
-// formsOf lists how a value may be written, itself first.
+// formsOf lists how a value may be written, itself first. In a text that is searched without its
+// gaps, forms with gaps of their own stand without these.
 func formsOf(value string) []form {
+	out := written(value)
+	for _, f := range out {
+		if text := bare(f.text); text != f.text && isSecret(text) {
+			out = append(out, form{text: text, how: strings.TrimSpace(f.how + " without quotes or unseen characters")})
+		}
+	}
+	return out
+}
+
+// written lists how a value is written by programs, itself first.
+func written(value string) []form {
 	out := []form{{text: value}}
 	add := func(how string, texts ...string) {
 		for _, text := range texts {

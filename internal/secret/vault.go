@@ -40,7 +40,12 @@ type Vault struct {
 type entry struct {
 	tag, value, what string
 	forms            map[string]form // other ways of writing it, by what names them
+	spelled          int             // how many of them have gaps inside
 }
+
+// mostSpellings is how many spellings with gaps inside a vault keeps of a secret. What comes then
+// is replaced too, by what stands for nothing.
+const mostSpellings = 64
 
 // Add makes a value known by a name, such as that of its setting, and reports
 // whether it did. Ignored is what is too short or too common to be a secret:
@@ -59,10 +64,7 @@ func (v *Vault) Add(name, value string) bool {
 }
 
 func (v *Vault) add(name, value string) bool {
-	switch {
-	case len(value) < head, sameRun(value) == len(value), isDummy(value), standIn(value), strings.Contains(value, opening):
-		return false
-	case len(value) < 12 && strings.Trim(value, "0123456789") == "":
+	if !isSecret(value) {
 		return false
 	}
 	v.mu.Lock()
@@ -75,6 +77,15 @@ func (v *Vault) add(name, value string) bool {
 		e.what = "the value of " + name
 	}
 	return true
+}
+
+// isSecret reports whether a value is long and rare enough to be found wherever it stands.
+func isSecret(value string) bool {
+	switch {
+	case len(value) < head, sameRun(value) == len(value), isDummy(value), standIn(value), strings.Contains(value, opening):
+		return false
+	}
+	return len(value) >= 12 || strings.Trim(value, "0123456789") != ""
 }
 
 // Names lists what the known values are called, sorted.
@@ -130,12 +141,7 @@ func (v *Vault) formsOf(e *entry) map[string]form {
 			continue
 		}
 		named[f.text] = true
-		d := digest(v.Key, "form\x00"+f.text)
-		tag := d[:formLen]
-		if _, taken := e.forms[tag]; taken {
-			tag = d[:2*formLen]
-		}
-		e.forms[tag] = f
+		e.take(digest(v.Key, "form\x00"+f.text), f)
 	}
 	return e.forms
 }
@@ -218,11 +224,12 @@ const (
 	aSetting   = "a secret setting"
 )
 
-// placeholder returns the placeholder of a form of a known value.
-func (v *Vault) placeholder(f form) string {
+// placeholder returns the placeholder of a known value that stands in a text as it does there:
+// in a form, perhaps with gaps inside.
+func (v *Vault) placeholder(f form, text string) string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if p, ok := v.shown[f.text]; ok {
+	if p, ok := v.shown[text]; ok {
 		return p
 	}
 	e := v.entry(v.values[f.value])
@@ -230,11 +237,29 @@ func (v *Vault) placeholder(f form) string {
 		return lost
 	}
 	for tag, known := range v.formsOf(e) {
-		if known.text == f.text {
+		if known.text == text {
 			v.shown[known.text] = opening + e.tag + "." + tag + "]"
+			return v.shown[known.text]
 		}
 	}
+	d := digest(v.Key, "form\x00"+text)
+	if e.spelled == mostSpellings {
+		return opening + e.tag + "." + d[:2*formLen] + "]"
+	}
+	e.spelled++
+	f.text, f.how = strings.Clone(text), strings.TrimSpace(f.how+" with other characters inside")
+	v.shown[f.text] = opening + e.tag + "." + e.take(d, f) + "]"
 	return v.shown[f.text]
+}
+
+// take keeps a form under the beginning of what names it, and returns that.
+func (e *entry) take(digest string, f form) string {
+	tag := digest[:formLen]
+	if _, taken := e.forms[tag]; taken {
+		tag = digest[:2*formLen]
+	}
+	e.forms[tag] = f
+	return tag
 }
 
 // entry returns what is kept of a secret, and begins to if there is room; else nil.

@@ -67,7 +67,7 @@ func (r *redactor) write(text string, final bool) string {
 		r.shapes = *r.vault.finder.scanner("")
 	}
 	r.shapes.final = final
-	if index != nil || r.held != "" {
+	if index != nil {
 		text = r.values(index, r.held+text, final)
 	}
 	return r.rest(text)
@@ -77,34 +77,24 @@ func (r *redactor) write(text string, final bool) string {
 func (r *redactor) values(x *index, text string, final bool) string {
 	var b strings.Builder
 	passed, i := 0, 0
-	wall, size := x.nextWall(text, 0, final)
 	for i < len(text) {
-		stretch := text[i:wall]
-		f, at := form{}, len(stretch)
-		if x != nil {
-			f, at = x.next(stretch, final || size > 0)
+		wall, size := x.nextWall(text, i, final)
+		s := x.search(text[i:wall], final || size > 0)
+		for h, ok := s.next(); ok; h, ok = s.next() {
+			b.WriteString(text[passed : i+h.from])
+			b.WriteString(r.vault.placeholder(h.form, text[i+h.from:i+h.to]))
+			passed = i + h.to
 		}
-		switch {
-		case f.text != "":
-			b.WriteString(text[passed : i+at])
-			b.WriteString(r.vault.placeholder(f))
-			i += at + len(f.text)
-			passed = i
-		case at < len(stretch) || size == 0: // the rest may be a value, or there is none
-			i += at
-			r.held = strings.Clone(text[i:])
-			b.WriteString(text[passed:i])
-			return b.String()
-		default:
-			i = wall + size
-			wall, size = x.nextWall(text, i, final)
+		if i += s.at; i < wall || size == 0 {
+			break // the rest may be a value, or there is none
 		}
+		i = wall + size
 	}
-	r.held = ""
+	r.held = strings.Clone(text[i:])
 	if passed == 0 {
-		return text
+		return text[:i]
 	}
-	b.WriteString(text[passed:])
+	b.WriteString(text[passed:i])
 	return b.String()
 }
 
