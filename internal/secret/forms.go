@@ -44,6 +44,7 @@ func written(value string) []form {
 		u := percent(value, plain, "%%%02X")
 		add("in an address", u, percent(value, plain, "%%%02x"), strings.ReplaceAll(u, "%20", "+"))
 	}
+	add("in full width", strings.Map(wide, value))
 	add("in hex", hex.EncodeToString([]byte(value)), strings.ToUpper(hex.EncodeToString([]byte(value))))
 	for before := range 3 {
 		add("in base64", base64s3(base64.StdEncoding, value, before)...)
@@ -56,6 +57,14 @@ func written(value string) []form {
 		}
 	}
 	return out
+}
+
+// wide is the fullwidth twin of a character of ASCII, as East Asian input methods write it.
+func wide(r rune) rune {
+	if r > ' ' && r < 0x7f {
+		return r + 0xfee0
+	}
+	return r
 }
 
 // base64s3 is how a value is written if so many bytes stand before it (modulo

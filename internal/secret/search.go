@@ -1,5 +1,11 @@
 package secret
 
+import (
+	"unicode/utf8"
+
+	"github.com/inspan/inspan/internal/text"
+)
+
 // search finds forms of known values in a text, one after the other: the first, and of those at
 // one place the longest, also with gaps inside. What is a gap depends on nothing that stands
 // before at, so that a text which comes in pieces is searched as its whole is.
@@ -92,7 +98,7 @@ func (s *search) nextGaps(low int) gaps {
 	}
 	i, may := low, &s.x.gapped
 	for ; i < len(s.text); i++ {
-		if !may[s.text[i]] {
+		if c := s.text[i]; !may[c] || c >= utf8.RuneSelf && !text.MayHide(s.text[i:]) {
 			continue
 		}
 		if s.gaps = s.gapsAt(i); s.gaps.to > i || s.gaps.last {

@@ -25,8 +25,21 @@ func gap(s string) (n int, cut bool) {
 			return max(n, 1), cut
 		}
 		return 1, false
+	case '^':
+		return caret(s)
 	}
 	return text.Invisible(s)
+}
+
+// caret is the size of a control character as programs show it that spell it out, ^@ or ^[[31m.
+func caret(s string) (n int, cut bool) {
+	if n, cut = colour(s, "^["); n > 0 || cut {
+		return n, cut
+	}
+	if len(s) > 1 && s[1] >= '?' && s[1] <= '_' && text.Unseen.Has(rune(s[1]^0x40)) {
+		return 2, false
+	}
+	return 0, false
 }
 
 // escaped is the size of what a backslash makes a gap of: the end of a line, or an invisible
@@ -88,21 +101,29 @@ func colour(s, escape string) (n int, cut bool) {
 // gapped lists the bytes that gaps begin with.
 func gapped() (out [256]bool) {
 	for b := range out {
-		out[b] = strings.IndexByte(`'"\`, byte(b)) >= 0 || text.MayHide(byte(b))
+		out[b] = strings.IndexByte(`'"\^`, byte(b)) >= 0 || text.MayHide(string([]byte{byte(b)}))
 	}
 	return out
 }
 
 // bare is a text without its gaps.
 func bare(s string) string {
-	var b strings.Builder
-	for i := 0; i < len(s); {
-		if n, _ := gap(s[i:]); n > 0 {
-			i += n
-			continue
+	first := 0
+	for ; first < len(s); first++ {
+		if n, _ := gap(s[first:]); n > 0 {
+			break
 		}
-		b.WriteByte(s[i])
-		i++
 	}
-	return b.String()
+	if first == len(s) {
+		return s
+	}
+	out := []byte(s[:first])
+	for i := first; i < len(s); {
+		n, _ := gap(s[i:])
+		if n == 0 {
+			out = append(out, s[i])
+		}
+		i += max(n, 1)
+	}
+	return string(out)
 }

@@ -24,7 +24,7 @@ func unseen() map[string]string {
 		"colour": "\x1b[31m", "colours of grep": "\x1b[01;31m\x1b[K", "of tput": "\x1b(B\x1b[m", "cursor": "\x1b[2;5H",
 		"24 bits": "\x1b[0m\x1b[38;2;255;100;255m\x1b[48;2;255;255;255m", "many": strings.Repeat("\u200b", 20),
 		"JSON": `\u200b\u001B[31m`, "JSON in JSON": `\\u200b`, "of Python": `\x1b[0m`, "of echo": `\e[1m\033[1;32m`,
-		"quote": "'", "double quote": `"`, "quotes": `""''`, "backslash": `\`, "next line": "\\\n", "next line of Windows": "\\\r\n",
+		"caret": "^@", "carets": "^M^[[31m^H", "quote": "'", "double quote": `"`, "quotes": `""''`, "backslash": `\`, "next line": "\\\n", "next line of Windows": "\\\r\n",
 		"several": "\u200b\x1b[m'\\\n\u00ad",
 	}
 }
@@ -242,7 +242,7 @@ func TestNothingUnseenStays(t *testing.T) {
 
 // seen is what a person sees of a text, or a shell. Many gaps that follow each other show as one.
 func seen(s string) string {
-	escape := regexp.MustCompile("^\\\\(?:\r?\n|(?:u001[bB]|x1[bB]|e|033)\\[[ -?]{0,61}[@-~]|u[0-9a-fA-F]{4})")
+	escape := regexp.MustCompile("^\\\\(?:\r?\n|(?:u001[bB]|x1[bB]|e|033)\\[[ -?]{0,61}[@-~]|u[0-9a-fA-F]{4})|^\\^(?:\\[\\[[ -?]{0,61}[@-~]|[?-_])")
 	var b strings.Builder
 	for i, from := 0, 0; i < len(s); {
 		n, _ := text.Invisible(s[i:])
@@ -253,7 +253,7 @@ func seen(s string) string {
 			if text.Unseen.Has(rune(r)) {
 				n = 6
 			}
-		case found != "":
+		case found != "" && (found[0] == '\\' || found[1] != 'I' && found[1] != 'J'):
 			n = len(found)
 		case strings.IndexByte(`'"\`, s[i]) >= 0:
 			n = 1

@@ -147,10 +147,11 @@ func (v *Vault) formsOf(e *entry) map[string]form {
 }
 
 // Redact puts placeholders for secrets: first for known values, as they are and
-// as base64 (of either alphabet, padded or not, within longer data), hex, JSON
-// and percent escapes; then for what [Find] finds. Not found are values that
-// are broken over lines, or written in other ways yet. Redacting twice changes
-// nothing more.
+// as base64 (of either alphabet, padded or not, within longer data), hex, JSON,
+// percent escapes and fullwidth letters; then for what [Find] finds. Known values are also found
+// with gaps inside: invisible characters, colours of a terminal, quotes and
+// backslashes. Not found are values that are broken over lines, or written in
+// other ways yet. Redacting twice changes nothing more.
 func (v *Vault) Redact(text string) string {
 	r := redactor{vault: v}
 	return r.write(text, true)

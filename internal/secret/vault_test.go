@@ -67,6 +67,7 @@ func written(value string) map[string]string {
 	out := map[string]string{
 		"JSON in ASCII": ascii, "JSON in ASCII, large": inASCII(quoted, `\u%04X`), "JSON in ASCII in JSON": string(inASCIITwice),
 		"JSON of PHP": strings.ReplaceAll(inASCII(quoted, `\u%04x`), "/", `\/`),
+		"fullwidth":   fullwidth(value),
 		"itself":      value, "in a word": "abc" + value + "def", "JSON": string(escaped), "JSON of others": quoted,
 		"JSON in JSON": string(twice),
 		"query":        url.QueryEscape(value), "form": strings.ReplaceAll(url.QueryEscape(value), "+", "%20"), "path": url.PathEscape(value),
@@ -87,6 +88,16 @@ func written(value string) map[string]string {
 		}
 	}
 	return out
+}
+
+// fullwidth writes letters as wide as Chinese characters.
+func fullwidth(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= '!' && r <= '~' {
+			return '！' + r - '!'
+		}
+		return r
+	}, s)
 }
 
 // inASCII escapes all other characters, as the encoders of Python and PHP do.

@@ -6,9 +6,9 @@ import (
 )
 
 // Writer redacts a stream. It holds back what may turn out to be part of a
-// secret, at most about 40 KB, and passes on the rest at once: what reaches the
-// other side is the same as [Vault.Redact] of the whole, however the stream is
-// cut. It is for one goroutine at a time.
+// secret, at most about 40 KB and what gaps in a known value add to it, and passes
+// on the rest at once: what reaches the other side is the same as [Vault.Redact]
+// of the whole, however the stream is cut. It is for one goroutine at a time.
 type Writer struct {
 	w   io.Writer
 	r   redactor

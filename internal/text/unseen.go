@@ -1,6 +1,9 @@
 package text
 
-import "unicode/utf8"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // longestSequence is more bytes than a control sequence of a terminal has, in practice.
 const longestSequence = 64
@@ -8,7 +11,7 @@ const longestSequence = 64
 // Invisible is how many bytes at the beginning of a text show nothing by themselves: a character
 // of [Unseen], or a control sequence of a terminal. cut says that the text must go on to tell.
 func Invisible(s string) (n int, cut bool) {
-	if s == "" || !MayHide(s[0]) || s[0] == 0xe3 && len(s) > 1 && s[1] != 0x85 { // most kana, for speed
+	if !MayHide(s) {
 		return 0, false
 	}
 	if n, cut = sequence(s[:min(len(s), longestSequence)]); n > 0 {
@@ -24,21 +27,35 @@ func Invisible(s string) (n int, cut bool) {
 	return 0, false
 }
 
-// MayHide reports whether what [Invisible] counts may begin with a byte.
-func MayHide(b byte) bool {
+// MayHide is a quick look at whether a text can begin with what [Invisible] counts. It looks at
+// two bytes.
+func MayHide(s string) bool {
 	switch {
-	case b < ' ':
-		return Unseen.Has(rune(b))
-	case b < utf8.RuneSelf:
-		return b == 0x7f
-	case b >= 0xf0:
+	case s == "" || s[0] >= ' ' && s[0] < 0x7f:
+		return false
+	case s[0] < utf8.RuneSelf:
+		return Unseen.Has(rune(s[0]))
+	case s[0] >= 0xf0:
 		return true
 	}
-	switch b {
-	case 0xc2, 0xcd, 0xd8, 0xe1, 0xe2, 0xe3, 0xef:
-		return true
+	next := ""
+	switch s[0] {
+	case 0xc2:
+		return len(s) < 2 || s[1] < 0xa0 || s[1] == 0xad
+	case 0xcd:
+		next = "\x8f"
+	case 0xd8:
+		next = "\x9c"
+	case 0xe1:
+		next = "\x85\x9e\xa0"
+	case 0xe2:
+		next = "\x80\x81"
+	case 0xe3:
+		next = "\x85"
+	case 0xef:
+		next = "\xb7\xb8\xbb\xbe\xbf"
 	}
-	return false
+	return next != "" && (len(s) < 2 || strings.IndexByte(next, s[1]) >= 0)
 }
 
 // sequence is the size of the control sequence of a terminal that a text begins with: one of CSI,
