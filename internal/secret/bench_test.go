@@ -62,7 +62,8 @@ func BenchmarkRedact(b *testing.B) {
 func BenchmarkGaps(b *testing.B) {
 	for name, piece := range map[string]string{
 		"colours": "\x1b[32mok\x1b[0m   \x1b[1mgithub.com/x/y\x1b[0m\t0.012s\n", "JSON": `{"name":"value","list":["one","two"],"path":"a\/b"},`,
-		"prose": "It's what the reader doesn\u2019t expect: \u201cplain text\u201d, line by line\n", "Japanese": "\u79d8\u5bc6\u306e\u8a00\u8449\u3092\u63a2\u3057\u3066\u3044\u307e\u3059\u3002",
+		"prose":    "It's what the reader doesn\u2019t expect: \u201cplain text\u201d, line by line\n",
+		"Japanese": "\u79d8\u5bc6\u306e\u8a00\u8449\u3092\u63a2\u3057\u3066\u3044\u307e\u3059\u3002",
 	} {
 		b.Run(name, func(b *testing.B) {
 			v, text := new(secret.Vault), strings.Repeat(piece, 1<<20/len(piece))

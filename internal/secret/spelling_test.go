@@ -24,7 +24,8 @@ func unseen() map[string]string {
 		"colour": "\x1b[31m", "colours of grep": "\x1b[01;31m\x1b[K", "of tput": "\x1b(B\x1b[m", "cursor": "\x1b[2;5H",
 		"24 bits": "\x1b[0m\x1b[38;2;255;100;255m\x1b[48;2;255;255;255m", "many": strings.Repeat("\u200b", 20),
 		"JSON": `\u200b\u001B[31m`, "JSON in JSON": `\\u200b`, "of Python": `\x1b[0m`, "of echo": `\e[1m\033[1;32m`,
-		"caret": "^@", "carets": "^M^[[31m^H", "quote": "'", "double quote": `"`, "quotes": `""''`, "backslash": `\`, "next line": "\\\n", "next line of Windows": "\\\r\n",
+		"caret": "^@", "carets": "^M^[[31m^H", "quote": "'",
+		"double quote": `"`, "quotes": `""''`, "backslash": `\`, "next line": "\\\n", "next line of Windows": "\\\r\n",
 		"several": "\u200b\x1b[m'\\\n\u00ad",
 	}
 }
@@ -202,7 +203,10 @@ func TestManySpellings(t *testing.T) {
 // secret is in what is left when everything unseen is taken out.
 func TestNothingUnseenStays(t *testing.T) {
 	r := rand.New(rand.NewPCG(20, 1))
-	known := []string{"kT7vQ2mXw9", "gehëim-wachtwoord-è", "sleutel 🔑/漢字 123", "p@ss/w0rd+<&>=", "aaaaaaab", strings.Repeat("Long3r.", 40)}
+	known := []string{
+		"kT7vQ2mXw9", "gehëim-wachtwoord-è", "sleutel 🔑/漢字 123", "p@ss/w0rd+<&>=", "aaaaaaab",
+		strings.Repeat("Long3r.", 40),
+	}
 	var pieces []string
 	for _, p := range unseen() {
 		pieces = append(pieces, p)

@@ -282,7 +282,8 @@ func TestWriterIsBounded(t *testing.T) {
 		"one word": "a", "token": "ghp_aB3dE6gH9" + strings.Repeat("k9Zt", 100), "base64": "QUJD/+9a", "key": "-----BEGIN PRIVATE KEY-----\n" +
 			strings.Repeat("MIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n", 9),
 		"lines of a key": "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n", "value": "PASSWORD=k3", "placeholders": "[secret:1][secret:",
-		"addresses": "a://b:c", "spaces": "password = ", "prefixes": "sk-eyJ-", "quoted": `token="a1b2c3`,
+		"addresses": "a://b:c", "gaps": "L\u200bo'n\\g3r\x00.", "colours": "\x1b[31m", "cut colours": "\x1b[1;", "unseen": "\u200b",
+		"spaces": "password = ", "prefixes": "sk-eyJ-", "quoted": `token="a1b2c3`,
 	} {
 		var v secret.Vault
 		v.Add("N", strings.Repeat("Long3r.", 300))
