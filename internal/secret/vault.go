@@ -10,6 +10,10 @@ import (
 // which stands for nothing.
 const mostSecrets = 1 << 16
 
+// mostLearned is how many secrets that were found by their shape are also looked for by value.
+// Every one makes finding them take longer to begin.
+const mostLearned = 1 << 10
+
 // Vault knows secret values and what they are called, and keeps what its
 // placeholders stand for. The zero value is ready. It is safe for concurrent use.
 //
@@ -26,14 +30,15 @@ type Vault struct {
 	// from whom the secrets are kept. It is set before the vault is used.
 	Key []byte
 
-	mu     sync.Mutex
-	names  []string // of the known values
-	values []string
-	index  *index // of the known values; nil: they changed
-	finder Finder
-	tags   map[string]*entry // by what names them
-	known  map[string]*entry // by value
-	shown  map[string]string // placeholders, by the text that they stand for
+	mu      sync.Mutex
+	names   []string // of the known values
+	values  []string
+	index   *index // of the known values; nil: they changed
+	learned int    // how many of them were found by their shape
+	finder  Finder
+	tags    map[string]*entry // by what names them
+	known   map[string]*entry // by value
+	shown   map[string]string // placeholders, by the text that they stand for
 }
 
 // entry is a secret that has a placeholder.
@@ -154,7 +159,12 @@ func (v *Vault) formsOf(e *entry) map[string]form {
 // other ways yet. Redacting twice changes nothing more.
 func (v *Vault) Redact(text string) string {
 	r := redactor{vault: v}
-	return r.write(text, true)
+	text = r.write(text, true)
+	if r.learned { // it may also stand where its shape is lost
+		r = redactor{vault: v}
+		text = r.write(text, true)
+	}
+	return text
 }
 
 // Resolve puts the secrets back for the placeholders of [Vault.Redact], in the
@@ -192,32 +202,37 @@ func (v *Vault) ready() *index {
 	return v.index
 }
 
-// shape returns the placeholder of a secret that was found by its shape.
-func (v *Vault) shape(text, what string) string {
+// shape returns the placeholder of a secret that was found by its shape. learned says that from
+// here on it is found wherever it stands, also where its shape is lost.
+func (v *Vault) shape(text, what string) (placeholder string, learned bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.shown[text] == "" && len(v.known) < mostSecrets && whole(text, what) {
-		// From here on it is found wherever it stands, also where its shape is lost.
+	if v.shown[text] == "" && v.learned < mostLearned && len(v.known) < mostSecrets && whole(text, what) {
+		v.learned++
 		v.values, v.names, v.index = append(v.values, strings.Clone(text)), append(v.names, ""), nil
+		learned = true
 	}
 	if p, ok := v.shown[text]; ok {
-		return p
+		return p, learned
 	}
 	e := v.entry(text)
 	if e == nil {
-		return lost
+		return lost, learned
 	}
 	if e.what == "" {
 		e.what = what
 	}
-	return v.shown[text]
+	return v.shown[text], learned
 }
 
 // whole reports whether a secret that was found by its shape is one by itself, so
 // that finding it elsewhere means something. What a setting is set to may be any
 // word.
 func whole(text, what string) bool {
-	return what != aSetting && len(text) >= leastWhole && !strings.ContainsAny(text, " \t\n") && !strings.HasPrefix(text, "-----")
+	if what == aSetting {
+		return byChance(text)
+	}
+	return len(text) >= leastWhole && !strings.ContainsAny(text, " \t\n") && !strings.HasPrefix(text, "-----")
 }
 
 const (

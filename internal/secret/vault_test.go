@@ -404,3 +404,44 @@ func TestShapeIsFoundAgain(t *testing.T) {
 		t.Errorf("names %q", names)
 	}
 }
+
+// TestSettingIsFoundAgain holds that what a secret setting is set to is found without its name, in
+// the same text and in later ones, unless it could be a word.
+func TestSettingIsFoundAgain(t *testing.T) {
+	for value, want := range map[string]bool{
+		"k7Qz2mXw9vT4": true, "8f3a9c1b2d4e5f60": true, "p-k7Qz2mXw9vT4.b": true, "Hk6VejyojlI24vXp!": true,
+		"correct-horse-7": false, "us-east1-k8s-cluster2": false, "myServiceTokenV2": false, "release2026": false, "k7Qz2mXw": false,
+	} {
+		var v secret.Vault
+		text := "curl -u app:x and " + value + "\nDB_PASSWORD=" + value + "\n"
+		got := v.Redact(text)
+		if strings.Contains(got, "="+value) || strings.Contains(got, "and "+value) == want || v.Resolve(got) != text || v.Redact(got) != got {
+			t.Errorf("%q became %q", text, got)
+		}
+		if later := v.Redact("log in with <" + value + ">"); strings.Contains(later, value) == want {
+			t.Errorf("later: %q", later)
+		}
+		if streamed := stream(t, &v, strings.SplitAfter(text, "")...); streamed != got {
+			t.Errorf("%q streamed became %q, want %q", text, streamed, got)
+		}
+	}
+}
+
+// TestLearnedSecretsAreBounded holds that a text full of tokens doesn't make all others slow: no
+// more than some are looked for without their shape.
+func TestLearnedSecretsAreBounded(t *testing.T) {
+	var v secret.Vault
+	var text strings.Builder
+	for i := range 1 << 11 {
+		fmt.Fprintf(&text, "ghp_%06dkQ7wZr2Xv9Lm4Tn8Bc3Hs6Jd1Fg5Py\n", i)
+	}
+	if got := v.Redact(text.String()); strings.Contains(got, "ghp_") {
+		t.Fatalf("%.200q", got)
+	}
+	for i, want := range map[int]bool{0: true, 1<<10 - 1: true, 1 << 10: false} {
+		text := fmt.Sprintf("Xghp_%06dkQ7wZr2Xv9Lm4Tn8Bc3Hs6Jd1Fg5Py", i)
+		if got := v.Redact(text); (got != text) != want {
+			t.Errorf("%q became %q", text, got)
+		}
+	}
+}

@@ -56,6 +56,8 @@ type redactor struct {
 	vault *Vault
 	held  string // may be the beginning of a known value
 
+	learned bool // the vault knows more values than before
+
 	shapes scanner
 	text   string // what shapes are looked for in, with some of what was passed on
 	done   int    // up to where it was
@@ -136,7 +138,9 @@ func (r *redactor) rest(text string) string {
 			break
 		}
 		b.WriteString(r.text[passed:found.Start])
-		b.WriteString(r.vault.shape(r.text[found.Start:found.End], found.What))
+		placeholder, learned := r.vault.shape(r.text[found.Start:found.End], found.What)
+		r.learned = r.learned || learned
+		b.WriteString(placeholder)
 		i, passed = next, found.End
 	}
 	r.done = i
