@@ -15,8 +15,9 @@ type search struct {
 	final bool // nothing follows the text
 	at    int  // up to where the text is decided
 
-	plain hit  // the next form without gaps, if it is not before at
-	gaps  gaps // the next gaps, if they are not before at
+	plain  hit  // the next form without gaps, if it is not before at
+	gaps   gaps // the next gaps, if they are not before at
+	passed int  // behind the last quote before them that was passed over
 }
 
 // hit is a place where a form stands. Without a form, the text must go on from there before more
@@ -70,7 +71,10 @@ func (h hit) wins(other hit) bool {
 // spelled finds the next hit with gaps inside, as far as it begins at limit or before.
 func (s *search) spelled(limit int) hit {
 	for low := s.at; low <= limit; {
-		g := s.nextGaps(low)
+		var g gaps
+		if g, low = s.nextGaps(low); low > limit {
+			break
+		}
 		if !s.joins(low, g) {
 			if g.last || g.from == len(s.text) {
 				return hit{from: g.to}
@@ -91,22 +95,35 @@ func (s *search) spelled(limit int) hit {
 	return hit{from: len(s.text)}
 }
 
-// nextGaps finds the first gaps at low or behind it.
-func (s *search) nextGaps(low int) gaps {
+// nextGaps finds the first gaps at low or behind it. Quotes that nothing goes on behind are passed
+// over, and low is then behind the last of them.
+func (s *search) nextGaps(low int) (gaps, int) {
 	if s.gaps.from >= low {
-		return s.gaps
+		return s.gaps, max(low, s.passed)
 	}
-	i, may := low, &s.x.gapped
-	for ; i < len(s.text); i++ {
-		if c := s.text[i]; !may[c] || c >= utf8.RuneSelf && !text.MayHide(s.text[i:]) {
+	all, may, pairs := s.text, &s.x.gapped, &s.x.pairs
+	i := low
+	for ; i < len(all); i++ {
+		for i+3 < len(all) && !may[all[i]] && !may[all[i+1]] && !may[all[i+2]] && !may[all[i+3]] {
+			i += 4
+		}
+		if i == len(all) || !may[all[i]] {
 			continue
 		}
-		if s.gaps = s.gapsAt(i); s.gaps.to > i || s.gaps.last {
-			return s.gaps
+		c := all[i]
+		if (c == '"' || c == '\'') && i+1 < len(all) && !may[all[i+1]] && (i == low || !pairs.has(all[i-1], all[i+1])) {
+			low = i + 1
+			continue
+		}
+		if c >= utf8.RuneSelf && !text.MayHide(all[i:]) {
+			continue
+		}
+		if s.gaps, s.passed = s.gapsAt(i), low; s.gaps.to > i || s.gaps.last {
+			return s.gaps, low
 		}
 	}
-	s.gaps = gaps{from: i, to: i}
-	return s.gaps
+	s.gaps, s.passed = gaps{from: len(all), to: len(all)}, low
+	return s.gaps, low
 }
 
 // gapsAt reads the gaps at i, until they are too many.
