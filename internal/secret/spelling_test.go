@@ -54,6 +54,9 @@ func TestSpellings(t *testing.T) {
 			}
 			for _, form := range []string{value, base64.StdEncoding.EncodeToString([]byte(value)), hex.EncodeToString([]byte(value))} {
 				for _, often := range []int{1, 1 << 20} {
+					if often > 1 && form != value {
+						continue
+					}
 					n++
 					v := vault(t, values()...)
 					odd := spread(form, piece, often)
@@ -82,7 +85,7 @@ func checkSpelling(t *testing.T, v *secret.Vault, name, text, what string) {
 	if is := v.What(got[strings.Index(got, "[") : strings.Index(got, "]")+1]); !strings.HasPrefix(is, what) {
 		t.Errorf("%s is %q, want %q", name, is, what)
 	}
-	for i := 0; i <= len(text); i += 1 + len(text)/60 {
+	for i := 0; i <= len(text); i += 1 + len(text)/25 {
 		if streamed := stream(t, v, text[:i], text[i:]); streamed != got {
 			t.Errorf("%s cut at %d: %q, want %q", name, i, streamed, got)
 			return
@@ -213,7 +216,7 @@ func TestNothingUnseenStays(t *testing.T) {
 	}
 	around := []string{"word ", "kT7", "\n", "aaaa", `"`, `\`, "'", "\x1b[0m", "[", "[secret:", "[secret:1]", "\u200b", " 漢字", "Long3r.", "€", "\xe2\x80"}
 	v := vault(t, known...)
-	for range 5000 {
+	for range 3000 {
 		var b strings.Builder
 		for range 1 + r.IntN(3) {
 			for range r.IntN(3) {
@@ -244,9 +247,10 @@ func TestNothingUnseenStays(t *testing.T) {
 	}
 }
 
+var escape = regexp.MustCompile("^\\\\(?:\r?\n|(?:u001[bB]|x1[bB]|e|033)\\[[ -?]{0,61}[@-~]|u[0-9a-fA-F]{4})|^\\^(?:\\[\\[[ -?]{0,61}[@-~]|[?-_])")
+
 // seen is what a person sees of a text, or a shell. Many gaps that follow each other show as one.
 func seen(s string) string {
-	escape := regexp.MustCompile("^\\\\(?:\r?\n|(?:u001[bB]|x1[bB]|e|033)\\[[ -?]{0,61}[@-~]|u[0-9a-fA-F]{4})|^\\^(?:\\[\\[[ -?]{0,61}[@-~]|[?-_])")
 	var b strings.Builder
 	for i, from := 0, 0; i < len(s); {
 		n, _ := text.Invisible(s[i:])
