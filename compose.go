@@ -40,8 +40,9 @@ func (a *Agent) tool(t tool.Tool, marker *guard.Marker, vault *secret.Vault) too
 	for _, wrap := range []func(tool.Tool) tool.Tool{
 		catching,
 		limiting(a.CallTimeout),
+		redacting(vault), // before what is hidden in a secret is spelled out
 		marker.Wrap,
-		redacting(vault),
+		redacting(vault), // and after that, as what was hidden may be a secret
 		hooked(a.Hooks, vault),
 		spilling,
 	} {

@@ -237,6 +237,47 @@ func TestSecretsFromElsewhere(t *testing.T) {
 	}
 }
 
+// TestSpelledSecretsStayOut holds that a secret which a tool prints in colours, with characters
+// inside that nobody sees, or as a shell writes it, is neither stored, shown nor sent, and that
+// the next call gets exactly what was printed.
+func TestSpelledSecretsStayOut(t *testing.T) {
+	for _, odd := range []string{
+		"hunter\x1b[01;31m\x1b[Kzq77w\x1b[m\x1b[Kkk31vx", "hunter\u200bzq77w\u200bkk31vx", "hunter\"zq77w\"kk31vx", "hunter\\\nzq77wkk31vx",
+		"h\x00u\x00n\x00t\x00e\x00r\x00zq77w\x00k\x00k31vx", "hunter\u202ezq77wkk31vx", "hunterzq77w" + strings.Repeat("\u200b", 9) + "kk31vx",
+		strings.Map(func(r rune) rune { return 0xe0000 + r }, deploys), // tags that mirror it
+	} {
+		known := secret.Vault{Key: []byte(testKey)}
+		known.Add("DEPLOY_TOKEN", deploys)
+		args, err := json.Marshal(wordArgs{Word: known.Redact(odd)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		paint := tool.New("paint", "", func(_ context.Context, c *tool.Call, in wordArgs) (tool.Result, error) {
+			got = append(got, in.Word)
+			c.Progress("grep: " + odd)
+			return tool.Result{Parts: llm.Say("found " + odd + " in a file"), Show: odd}, nil
+		})
+		a := redacting(t, `call: paint {"word":"x"}`, "call: paint "+string(args), "It is "+odd+".")
+		model := &watched{Model: a.Model}
+		a.Model, a.Tools, a.Mode = model, []tool.Tool{paint}, "yolo"
+		s := open(t, &a, event.NewMemory("s"))
+		events := drivenTo(t, s, said("use "+odd))
+		for name, what := range map[string]any{"events": events, "requests": model.asked, "the status": s.Status()} {
+			raw, err := json.Marshal(what)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(string(raw), "zq77w") || name != "the status" && !strings.Contains(string(raw), "[secret:") {
+				t.Errorf("%q: %s hold it, or nothing: %s", odd, name, raw)
+			}
+		}
+		if len(got) != 2 || got[1] != odd {
+			t.Errorf("the tool got %q, want %q", got, odd)
+		}
+	}
+}
+
 // TestSecretInPieces holds that a secret which a reply brings in pieces is in none that are shown,
 // and that the pieces still make up the reply.
 func TestSecretInPieces(t *testing.T) {

@@ -1,6 +1,9 @@
 package secret
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // address looks at the colon of a scheme for a password, as in
 // postgres://app:password@host/db.
@@ -19,13 +22,40 @@ func (s *scanner) address(i int) (Found, bool) {
 	if s.at(end) != '@' {
 		return Found{}, false
 	}
+	if isFiller(s.text[from:end]) {
+		return s.userOnly(user, colon)
+	}
+	return s.loginAt(i, user, from, end)
+}
+
+// dsn looks at a colon for the password in a data source name of Go, as in
+// app:password@tcp(host:3306)/db.
+func (s *scanner) dsn(i int) (Found, bool) {
+	n := trailing(s.before(i, 32))
+	if n == 0 {
+		return Found{}, false
+	}
+	end := s.until(i+1, "@\"'<>{}$[]^\\`(),;", 96)
+	if s.at(end) != '@' {
+		return Found{}, false
+	}
+	if protocol := s.span(end+1, alnum, 12); protocol == end+1 || s.at(protocol) != '(' {
+		return Found{}, false
+	}
+	return s.loginAt(i-n, i-n, i+1, end)
+}
+
+// loginAt weighs the password between from and end against the name of its user, in an address
+// that begins at i.
+func (s *scanner) loginAt(i, user, from, end int) (Found, bool) {
 	if found, ok := s.token(from); ok && found.Start == from {
 		return found, true
 	}
 	password := s.text[from:end]
 	found := Found{from, end, "a password in an address"}
 	switch {
-	case len(password) < 3, strings.Trim(password, "0123456789.,_-") == "", isDummy(password), standIn(s.text[i : end+1]), password == s.text[user:colon]:
+	case len(password) < 3, strings.Trim(password, "0123456789.,_-") == "", isDummy(password), standIn(s.text[i : end+1]),
+		password == s.text[user:from-1]:
 		return found, false
 	case password[0] == '%' && (len(password) < 3 || !isHex(password[1]) || !isHex(password[2])), strings.Trim(password, "*.") == "":
 		return found, false // a format, or already hidden
@@ -38,15 +68,25 @@ func (s *scanner) address(i int) (Found, bool) {
 // userOnly looks for a token where the name of a user would be, as in
 // https://token@host.
 func (s *scanner) userOnly(user, end int) (Found, bool) {
-	if s.at(end) != '@' {
+	if s.at(end) != '@' && s.at(end) != ':' {
 		return Found{}, false
 	}
 	if found, ok := s.token(user); ok && found.Start == user {
 		return found, true
 	}
-	name := s.text[user:end]
-	public := len(name) == 32 && s.span(user, hexes, 33) == end // the public key of a Sentry address
-	return Found{user, end, "a token in an address"}, len(name) >= 20 && !public && mixed(name) && !standIn(name) && strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == ""
+	return Found{user, end, "a token in an address"}, isToken(s.text[user:end])
+}
+
+// isFiller reports whether a password of an address only stands there because the name of the
+// user is a token.
+func isFiller(password string) bool { return password == "" || password == "x-oauth-basic" }
+
+// isToken reports whether the name of a user is a token. The public key of a Sentry address is
+// none.
+func isToken(name string) bool {
+	word := strings.TrimFunc(name, func(r rune) bool { return r < utf8.RuneSelf && wordDash.has(byte(r)) }) == ""
+	public := len(name) == 32 && strings.Trim(name, "0123456789abcdefABCDEF") == ""
+	return word && len(name) >= 20 && !public && mixed(name) && !standIn(name)
 }
 
 // until is where one of the stops or a space stands, at most limit bytes away.

@@ -17,8 +17,20 @@ type form struct {
 	how   string
 }
 
-// formsOf lists how a value may be written, itself first.
+// formsOf lists how a value may be written, itself first. In a text that is searched without its
+// gaps, forms with gaps of their own stand without these.
 func formsOf(value string) []form {
+	out := written(value)
+	for _, f := range out {
+		if text := bare(f.text); text != f.text && isSecret(text) {
+			out = append(out, form{text: text, how: strings.TrimSpace(f.how + " without quotes or unseen characters")})
+		}
+	}
+	return out
+}
+
+// written lists how a value is written by programs, itself first.
+func written(value string) []form {
 	out := []form{{text: value}}
 	add := func(how string, texts ...string) {
 		for _, text := range texts {
@@ -32,6 +44,7 @@ func formsOf(value string) []form {
 		u := percent(value, plain, "%%%02X")
 		add("in an address", u, percent(value, plain, "%%%02x"), strings.ReplaceAll(u, "%20", "+"))
 	}
+	add("in full width", strings.Map(wide, value))
 	add("in hex", hex.EncodeToString([]byte(value)), strings.ToUpper(hex.EncodeToString([]byte(value))))
 	for before := range 3 {
 		add("in base64", base64s3(base64.StdEncoding, value, before)...)
@@ -44,6 +57,14 @@ func formsOf(value string) []form {
 		}
 	}
 	return out
+}
+
+// wide is the fullwidth twin of a character of ASCII, as East Asian input methods write it.
+func wide(r rune) rune {
+	if r > ' ' && r < 0x7f {
+		return r + 0xfee0
+	}
+	return r
 }
 
 // base64s3 is how a value is written if so many bytes stand before it (modulo

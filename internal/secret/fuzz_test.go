@@ -19,6 +19,7 @@ func FuzzRedact(f *testing.F) {
 		known := v.Add("A", value)
 		v.Add("B", "abcd[efgh]1")
 		v.Add("C", "secret:1]zz9")
+		text += "\n" + odd(strings.TrimSpace(value), cuts)
 		got := v.Redact(text)
 		if again := v.Redact(got); again != got {
 			t.Fatalf("%q became %q, then %q", text, got, again)
@@ -29,6 +30,9 @@ func FuzzRedact(f *testing.F) {
 			}
 			if value := strings.TrimSpace(value); known && strings.Contains(strings.ReplaceAll(got, "[secret:", ""), value) {
 				t.Fatalf("%q still holds %q", text, value)
+			}
+			if known && seen(value) == value && strings.Contains(seen(got), value) {
+				t.Fatalf("%q became %q, which still shows %q", text, got, value)
 			}
 		}
 		var pieces []string
@@ -41,4 +45,15 @@ func FuzzRedact(f *testing.F) {
 			t.Fatalf("%q in %q: %q, want %q", text, pieces, streamed, got)
 		}
 	})
+}
+
+// odd is a value with gaps inside, of which chance says where.
+func odd(value string, chance uint64) string {
+	gaps := []string{"", "\u200b", "\x1b[1;31m", `"`, "\\\n", "\u00ad'", "\x00", "\r"}
+	out := ""
+	for _, c := range []byte(value) {
+		chance = chance*6364136223846793005 + 1442695040888963407
+		out += gaps[chance>>61] + string([]byte{c})
+	}
+	return out
 }

@@ -16,10 +16,15 @@ type index struct {
 	forms map[string][]form // by their first bytes; longest first
 	heads []string          // the same first bytes, sorted
 	skips [1 << 15]uint8
+
+	// For forms with gaps inside.
+	pairs   pairs
+	gapped  [256]bool // bytes that gaps begin with
+	longest int       // bytes of a form
 }
 
 func newIndex(values []string) *index {
-	x := &index{forms: map[string][]form{}}
+	x := &index{forms: map[string][]form{}, gapped: gapped()}
 	for i := range x.skips {
 		x.skips[i] = head - 2
 	}
@@ -47,6 +52,8 @@ func (x *index) add(f form) {
 		at := block(f.text[i], f.text[i+1], f.text[i+2])
 		x.skips[at] = min(x.skips[at], uint8(head-3-i))
 	}
+	x.pairs.add(f.text)
+	x.longest = max(x.longest, len(f.text))
 }
 
 func block(a, b, c byte) uint16 { return (uint16(a)<<10 ^ uint16(b)<<5 ^ uint16(c)) & (1<<15 - 1) }

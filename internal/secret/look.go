@@ -3,6 +3,7 @@ package secret
 import (
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // standIn reports whether a secret stands there only to show where one goes.
@@ -75,6 +76,23 @@ func mixed(s string) bool {
 		last = now
 	}
 	return changes >= 2 && letters >= 3
+}
+
+// byChance reports whether a part of s is letters and digits as only chance mixes them, so that it
+// stands nowhere but where it was put.
+func byChance(s string) bool {
+	for part := range strings.FieldsFuncSeq(s, func(r rune) bool { return r >= utf8.RuneSelf || !isAlnum(byte(r)) }) {
+		turns := 0
+		for i := 1; i < len(part); i++ {
+			if group(part[i]) != group(part[i-1]) || isUpper(part[i]) != isUpper(part[i-1]) {
+				turns++
+			}
+		}
+		if len(part) >= 12 && 5*turns >= 2*len(part) && strings.ContainsAny(part, "0123456789") && !isName(part) {
+			return true
+		}
+	}
+	return false
 }
 
 // group tells letters, digits and what parts words.

@@ -3,13 +3,14 @@ package secret
 import (
 	"net/url"
 	"strings"
+	"unicode/utf8"
 )
 
 // leastLine is how many bytes a line has at least to be a secret of its own.
 const leastLine = 16
 
 // partsOf lists what of a value is a secret by itself: its lines, so that the head of a key or an
-// indented copy is hidden, and the password of an address.
+// indented copy is hidden, and the password in an address.
 func partsOf(value string) []string {
 	out := linesOf(value)
 	if password := PasswordOf(value); password != "" {
@@ -40,18 +41,92 @@ func linesOf(value string) []string {
 	return out
 }
 
-// PasswordOf is the password in an address such as postgres://app:password@host/db, as it stands
-// there; empty: there is none.
+// PasswordOf is the password in an address as programs are given it, as it stands there: in
+// postgres://app:password@host/db, app:password@tcp(host:3306)/db, and
+// host=db user=app password=... or with semicolons between. A token in the place of the user
+// counts, as in https://token@host. Empty: there is none.
 func PasswordOf(address string) string {
 	_, rest, ok := strings.Cut(address, "://")
 	if !ok {
-		return ""
+		if password := sourcePassword(address); password != "" {
+			return password
+		}
+		return keyedPassword(address)
 	}
 	authority := rest
 	if end := strings.IndexAny(rest, "/?# \t\n"); end >= 0 {
 		authority = rest[:end]
 	}
 	at := strings.LastIndexByte(authority, '@')
-	_, password, _ := strings.Cut(authority[:max(0, at)], ":")
+	user, password, _ := strings.Cut(authority[:max(0, at)], ":")
+	switch {
+	case isFiller(password) && isToken(user):
+		return user
+	case password == "":
+		return keyedPassword(rest)
+	}
 	return password
+}
+
+// sourcePassword is the password in app:password@protocol(place)/db or app:password@/db.
+func sourcePassword(source string) string {
+	if strings.ContainsAny(source, " \t\n\"") {
+		return ""
+	}
+	at := strings.LastIndexByte(source[:max(0, strings.LastIndexByte(source, '/'))], '@')
+	if at < 0 {
+		return ""
+	}
+	place := strings.TrimLeftFunc(source[at+1:], isLetterOrDigit)
+	if source[at+1] != '/' && !strings.HasPrefix(place, "(") {
+		return ""
+	}
+	_, password, _ := strings.Cut(source[:at], ":")
+	return password
+}
+
+func isLetterOrDigit(r rune) bool { return r < utf8.RuneSelf && isAlnum(byte(r)) }
+
+// keyedPassword is the password among several settings of one line: user=app password=...,
+// Server=...;Pwd=..., host:6379,password=..., ?user=app&password=...
+func keyedPassword(line string) string {
+	if strings.Count(line, "=") < 2 && !strings.Contains(line, ",") || strings.Contains(line, "\n") {
+		return ""
+	}
+	for i := range len(line) {
+		if line[i] != '=' {
+			continue
+		}
+		key := strings.TrimRight(line[:i], " ")
+		word, before := lastWord(key)
+		if kindOf(word, false) != password || before != "" && strings.IndexByte(" ;,&?", before[len(before)-1]) < 0 {
+			continue
+		}
+		value := keyedValue(strings.TrimLeft(line[i+1:], " "))
+		if next := strings.HasPrefix(line[i+1:], " ") && strings.Contains(value, "="); value != "" && !next {
+			return value
+		}
+	}
+	return ""
+}
+
+// keyedValue is the value that a line of settings begins with: up to its quote, a semicolon, or
+// where the next setting begins.
+func keyedValue(rest string) string {
+	if rest != "" && (rest[0] == '\'' || rest[0] == '"') {
+		end := strings.IndexByte(rest[1:], rest[0])
+		return rest[1 : 1+max(0, end)]
+	}
+	for i := range len(rest) {
+		switch c := rest[i]; {
+		case c == ';':
+			return rest[:i]
+		case strings.IndexByte(" ,&", c) >= 0:
+			next := strings.TrimLeftFunc(strings.TrimLeft(rest[i+1:], " "), func(r rune) bool { return r == '_' || isLetterOrDigit(r) })
+			if next == "" || next[0] == '=' {
+				return rest[:i]
+			}
+		}
+	}
+	return rest
 }

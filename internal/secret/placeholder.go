@@ -97,7 +97,7 @@ func within(placeholder string) []string {
 // poses reports whether what looks like a placeholder has a known value in it, which somebody
 // may have put there so that it is not looked for.
 func (x *index) poses(placeholder string) bool {
-	return x != nil && slices.ContainsFunc(within(placeholder), func(tag string) bool {
+	return slices.ContainsFunc(within(placeholder), func(tag string) bool {
 		f, _ := x.next(tag, true)
 		return f.text != ""
 	})

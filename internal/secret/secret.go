@@ -4,7 +4,8 @@
 // people. The package finds them in two ways.
 //
 // By value: a [Vault] finds every value it was given, as it is and written as
-// base64, hex, JSON or part of a URL.
+// base64, hex, JSON or part of a URL, also with characters inside that nobody sees
+// or that a shell takes away.
 //
 // By shape: [Find] knows the tokens of many vendors, private keys, passwords in
 // addresses, authorization headers, cookies of sessions, and settings such as

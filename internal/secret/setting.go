@@ -29,6 +29,11 @@ func (s *scanner) setting(i int) (Found, bool) {
 			return found, ok
 		}
 	}
+	if s.text[i] == ':' {
+		if found, ok := s.dsn(i); ok || s.wait() {
+			return found, ok
+		}
+	}
 	if s.text[i] == ':' && i-s.start > 4 && (s.text[i-4:i] == "pass" || s.text[i-3:i] == " /p") {
 		if found, ok := s.source(i); ok || s.wait() {
 			return found, ok

@@ -10,6 +10,10 @@ import (
 // which stands for nothing.
 const mostSecrets = 1 << 16
 
+// mostLearned is how many secrets that were found by their shape are also looked for by value.
+// Every one makes finding them take longer to begin.
+const mostLearned = 1 << 10
+
 // Vault knows secret values and what they are called, and keeps what its
 // placeholders stand for. The zero value is ready. It is safe for concurrent use.
 //
@@ -26,21 +30,27 @@ type Vault struct {
 	// from whom the secrets are kept. It is set before the vault is used.
 	Key []byte
 
-	mu     sync.Mutex
-	names  []string // of the known values
-	values []string
-	index  *index // of the known values; nil: they changed
-	finder Finder
-	tags   map[string]*entry // by what names them
-	known  map[string]*entry // by value
-	shown  map[string]string // placeholders, by the text that they stand for
+	mu      sync.Mutex
+	names   []string // of the known values
+	values  []string
+	index   *index // of the known values; nil: they changed
+	learned int    // how many of them were found by their shape
+	finder  Finder
+	tags    map[string]*entry // by what names them
+	known   map[string]*entry // by value
+	shown   map[string]string // placeholders, by the text that they stand for
 }
 
 // entry is a secret that has a placeholder.
 type entry struct {
 	tag, value, what string
 	forms            map[string]form // other ways of writing it, by what names them
+	spelled          int             // how many of them have gaps inside
 }
+
+// mostSpellings is how many spellings with gaps inside a vault keeps of a secret. What comes then
+// is replaced too, by what stands for nothing.
+const mostSpellings = 64
 
 // Add makes a value known by a name, such as that of its setting, and reports
 // whether it did. Ignored is what is too short or too common to be a secret:
@@ -59,10 +69,7 @@ func (v *Vault) Add(name, value string) bool {
 }
 
 func (v *Vault) add(name, value string) bool {
-	switch {
-	case len(value) < head, sameRun(value) == len(value), isDummy(value), standIn(value), strings.Contains(value, opening):
-		return false
-	case len(value) < 12 && strings.Trim(value, "0123456789") == "":
+	if !isSecret(value) {
 		return false
 	}
 	v.mu.Lock()
@@ -75,6 +82,15 @@ func (v *Vault) add(name, value string) bool {
 		e.what = "the value of " + name
 	}
 	return true
+}
+
+// isSecret reports whether a value is long and rare enough to be found wherever it stands.
+func isSecret(value string) bool {
+	switch {
+	case len(value) < head, sameRun(value) == len(value), isDummy(value), standIn(value), strings.Contains(value, opening):
+		return false
+	}
+	return len(value) >= 12 || strings.Trim(value, "0123456789") != ""
 }
 
 // Names lists what the known values are called, sorted.
@@ -130,24 +146,25 @@ func (v *Vault) formsOf(e *entry) map[string]form {
 			continue
 		}
 		named[f.text] = true
-		d := digest(v.Key, "form\x00"+f.text)
-		tag := d[:formLen]
-		if _, taken := e.forms[tag]; taken {
-			tag = d[:2*formLen]
-		}
-		e.forms[tag] = f
+		e.take(digest(v.Key, "form\x00"+f.text), f)
 	}
 	return e.forms
 }
 
 // Redact puts placeholders for secrets: first for known values, as they are and
-// as base64 (of either alphabet, padded or not, within longer data), hex, JSON
-// and percent escapes; then for what [Find] finds. Not found are values that
-// are broken over lines, or written in other ways yet. Redacting twice changes
-// nothing more.
+// as base64 (of either alphabet, padded or not, within longer data), hex, JSON,
+// percent escapes and fullwidth letters; then for what [Find] finds. Known values are also found
+// with gaps inside: invisible characters, colours of a terminal, quotes and
+// backslashes. Not found are values that are broken over lines, or written in
+// other ways yet. Redacting twice changes nothing more.
 func (v *Vault) Redact(text string) string {
 	r := redactor{vault: v}
-	return r.write(text, true)
+	text = r.write(text, true)
+	if r.learned { // it may also stand where its shape is lost
+		r = redactor{vault: v}
+		text = r.write(text, true)
+	}
+	return text
 }
 
 // Resolve puts the secrets back for the placeholders of [Vault.Redact], in the
@@ -185,32 +202,37 @@ func (v *Vault) ready() *index {
 	return v.index
 }
 
-// shape returns the placeholder of a secret that was found by its shape.
-func (v *Vault) shape(text, what string) string {
+// shape returns the placeholder of a secret that was found by its shape. learned says that from
+// here on it is found wherever it stands, also where its shape is lost.
+func (v *Vault) shape(text, what string) (placeholder string, learned bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.shown[text] == "" && len(v.known) < mostSecrets && whole(text, what) {
-		// From here on it is found wherever it stands, also where its shape is lost.
+	if v.shown[text] == "" && v.learned < mostLearned && len(v.known) < mostSecrets && whole(text, what) {
+		v.learned++
 		v.values, v.names, v.index = append(v.values, strings.Clone(text)), append(v.names, ""), nil
+		learned = true
 	}
 	if p, ok := v.shown[text]; ok {
-		return p
+		return p, learned
 	}
 	e := v.entry(text)
 	if e == nil {
-		return lost
+		return lost, learned
 	}
 	if e.what == "" {
 		e.what = what
 	}
-	return v.shown[text]
+	return v.shown[text], learned
 }
 
 // whole reports whether a secret that was found by its shape is one by itself, so
 // that finding it elsewhere means something. What a setting is set to may be any
 // word.
 func whole(text, what string) bool {
-	return what != aSetting && len(text) >= leastWhole && !strings.ContainsAny(text, " \t\n") && !strings.HasPrefix(text, "-----")
+	if what == aSetting {
+		return byChance(text)
+	}
+	return len(text) >= leastWhole && !strings.ContainsAny(text, " \t\n") && !strings.HasPrefix(text, "-----")
 }
 
 const (
@@ -218,11 +240,12 @@ const (
 	aSetting   = "a secret setting"
 )
 
-// placeholder returns the placeholder of a form of a known value.
-func (v *Vault) placeholder(f form) string {
+// placeholder returns the placeholder of a known value that stands in a text as it does there:
+// in a form, perhaps with gaps inside.
+func (v *Vault) placeholder(f form, text string) string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if p, ok := v.shown[f.text]; ok {
+	if p, ok := v.shown[text]; ok {
 		return p
 	}
 	e := v.entry(v.values[f.value])
@@ -230,11 +253,29 @@ func (v *Vault) placeholder(f form) string {
 		return lost
 	}
 	for tag, known := range v.formsOf(e) {
-		if known.text == f.text {
+		if known.text == text {
 			v.shown[known.text] = opening + e.tag + "." + tag + "]"
+			return v.shown[known.text]
 		}
 	}
+	d := digest(v.Key, "form\x00"+text)
+	if e.spelled == mostSpellings {
+		return opening + e.tag + "." + d[:2*formLen] + "]"
+	}
+	e.spelled++
+	f.text, f.how = strings.Clone(text), strings.TrimSpace(f.how+" with other characters inside")
+	v.shown[f.text] = opening + e.tag + "." + e.take(d, f) + "]"
 	return v.shown[f.text]
+}
+
+// take keeps a form under the beginning of what names it, and returns that.
+func (e *entry) take(digest string, f form) string {
+	tag := digest[:formLen]
+	if _, taken := e.forms[tag]; taken {
+		tag = digest[:2*formLen]
+	}
+	e.forms[tag] = f
+	return tag
 }
 
 // entry returns what is kept of a secret, and begins to if there is room; else nil.

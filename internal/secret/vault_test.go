@@ -67,6 +67,7 @@ func written(value string) map[string]string {
 	out := map[string]string{
 		"JSON in ASCII": ascii, "JSON in ASCII, large": inASCII(quoted, `\u%04X`), "JSON in ASCII in JSON": string(inASCIITwice),
 		"JSON of PHP": strings.ReplaceAll(inASCII(quoted, `\u%04x`), "/", `\/`),
+		"fullwidth":   fullwidth(value),
 		"itself":      value, "in a word": "abc" + value + "def", "JSON": string(escaped), "JSON of others": quoted,
 		"JSON in JSON": string(twice),
 		"query":        url.QueryEscape(value), "form": strings.ReplaceAll(url.QueryEscape(value), "+", "%20"), "path": url.PathEscape(value),
@@ -87,6 +88,16 @@ func written(value string) map[string]string {
 		}
 	}
 	return out
+}
+
+// fullwidth writes letters as wide as Chinese characters.
+func fullwidth(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= '!' && r <= '~' {
+			return '！' + r - '!'
+		}
+		return r
+	}, s)
 }
 
 // inASCII escapes all other characters, as the encoders of Python and PHP do.
@@ -271,7 +282,8 @@ func TestWriterIsBounded(t *testing.T) {
 		"one word": "a", "token": "ghp_aB3dE6gH9" + strings.Repeat("k9Zt", 100), "base64": "QUJD/+9a", "key": "-----BEGIN PRIVATE KEY-----\n" +
 			strings.Repeat("MIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n", 9),
 		"lines of a key": "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n", "value": "PASSWORD=k3", "placeholders": "[secret:1][secret:",
-		"addresses": "a://b:c", "spaces": "password = ", "prefixes": "sk-eyJ-", "quoted": `token="a1b2c3`,
+		"addresses": "a://b:c", "gaps": "L\u200bo'n\\g3r\x00.", "colours": "\x1b[31m", "cut colours": "\x1b[1;", "unseen": "\u200b",
+		"spaces": "password = ", "prefixes": "sk-eyJ-", "quoted": `token="a1b2c3`,
 	} {
 		var v secret.Vault
 		v.Add("N", strings.Repeat("Long3r.", 300))
@@ -390,5 +402,46 @@ func TestShapeIsFoundAgain(t *testing.T) {
 	}
 	if names := v.Names(); len(names) != 0 {
 		t.Errorf("names %q", names)
+	}
+}
+
+// TestSettingIsFoundAgain holds that what a secret setting is set to is found without its name, in
+// the same text and in later ones, unless it could be a word.
+func TestSettingIsFoundAgain(t *testing.T) {
+	for value, want := range map[string]bool{
+		"k7Qz2mXw9vT4": true, "8f3a9c1b2d4e5f60": true, "p-k7Qz2mXw9vT4.b": true, "Hk6VejyojlI24vXp!": true,
+		"correct-horse-7": false, "us-east1-k8s-cluster2": false, "myServiceTokenV2": false, "release2026": false, "k7Qz2mXw": false,
+	} {
+		var v secret.Vault
+		text := "curl -u app:x and " + value + "\nDB_PASSWORD=" + value + "\n"
+		got := v.Redact(text)
+		if strings.Contains(got, "="+value) || strings.Contains(got, "and "+value) == want || v.Resolve(got) != text || v.Redact(got) != got {
+			t.Errorf("%q became %q", text, got)
+		}
+		if later := v.Redact("log in with <" + value + ">"); strings.Contains(later, value) == want {
+			t.Errorf("later: %q", later)
+		}
+		if streamed := stream(t, &v, strings.SplitAfter(text, "")...); streamed != got {
+			t.Errorf("%q streamed became %q, want %q", text, streamed, got)
+		}
+	}
+}
+
+// TestLearnedSecretsAreBounded holds that a text full of tokens doesn't make all others slow: no
+// more than some are looked for without their shape.
+func TestLearnedSecretsAreBounded(t *testing.T) {
+	var v secret.Vault
+	var text strings.Builder
+	for i := range 1 << 11 {
+		fmt.Fprintf(&text, "ghp_%06dkQ7wZr2Xv9Lm4Tn8Bc3Hs6Jd1Fg5Py\n", i)
+	}
+	if got := v.Redact(text.String()); strings.Contains(got, "ghp_") {
+		t.Fatalf("%.200q", got)
+	}
+	for i, want := range map[int]bool{0: true, 1<<10 - 1: true, 1 << 10: false} {
+		text := fmt.Sprintf("Xghp_%06dkQ7wZr2Xv9Lm4Tn8Bc3Hs6Jd1Fg5Py", i)
+		if got := v.Redact(text); (got != text) != want {
+			t.Errorf("%q became %q", text, got)
+		}
 	}
 }

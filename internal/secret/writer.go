@@ -6,9 +6,9 @@ import (
 )
 
 // Writer redacts a stream. It holds back what may turn out to be part of a
-// secret, at most about 40 KB, and passes on the rest at once: what reaches the
-// other side is the same as [Vault.Redact] of the whole, however the stream is
-// cut. It is for one goroutine at a time.
+// secret, at most about 40 KB and what gaps in a known value add to it, and passes
+// on the rest at once: what reaches the other side is the same as [Vault.Redact]
+// of the whole, however the stream is cut. It is for one goroutine at a time.
 type Writer struct {
 	w   io.Writer
 	r   redactor
@@ -56,6 +56,8 @@ type redactor struct {
 	vault *Vault
 	held  string // may be the beginning of a known value
 
+	learned bool // the vault knows more values than before
+
 	shapes scanner
 	text   string // what shapes are looked for in, with some of what was passed on
 	done   int    // up to where it was
@@ -67,7 +69,7 @@ func (r *redactor) write(text string, final bool) string {
 		r.shapes = *r.vault.finder.scanner("")
 	}
 	r.shapes.final = final
-	if index != nil || r.held != "" {
+	if index != nil {
 		text = r.values(index, r.held+text, final)
 	}
 	return r.rest(text)
@@ -77,34 +79,24 @@ func (r *redactor) write(text string, final bool) string {
 func (r *redactor) values(x *index, text string, final bool) string {
 	var b strings.Builder
 	passed, i := 0, 0
-	wall, size := x.nextWall(text, 0, final)
 	for i < len(text) {
-		stretch := text[i:wall]
-		f, at := form{}, len(stretch)
-		if x != nil {
-			f, at = x.next(stretch, final || size > 0)
+		wall, size := x.nextWall(text, i, final)
+		s := x.search(text[i:wall], final || size > 0)
+		for h, ok := s.next(); ok; h, ok = s.next() {
+			b.WriteString(text[passed : i+h.from])
+			b.WriteString(r.vault.placeholder(h.form, text[i+h.from:i+h.to]))
+			passed = i + h.to
 		}
-		switch {
-		case f.text != "":
-			b.WriteString(text[passed : i+at])
-			b.WriteString(r.vault.placeholder(f))
-			i += at + len(f.text)
-			passed = i
-		case at < len(stretch) || size == 0: // the rest may be a value, or there is none
-			i += at
-			r.held = strings.Clone(text[i:])
-			b.WriteString(text[passed:i])
-			return b.String()
-		default:
-			i = wall + size
-			wall, size = x.nextWall(text, i, final)
+		if i += s.at; i < wall || size == 0 {
+			break // the rest may be a value, or there is none
 		}
+		i = wall + size
 	}
-	r.held = ""
+	r.held = strings.Clone(text[i:])
 	if passed == 0 {
-		return text
+		return text[:i]
 	}
-	b.WriteString(text[passed:])
+	b.WriteString(text[passed:i])
 	return b.String()
 }
 
@@ -146,7 +138,9 @@ func (r *redactor) rest(text string) string {
 			break
 		}
 		b.WriteString(r.text[passed:found.Start])
-		b.WriteString(r.vault.shape(r.text[found.Start:found.End], found.What))
+		placeholder, learned := r.vault.shape(r.text[found.Start:found.End], found.What)
+		r.learned = r.learned || learned
+		b.WriteString(placeholder)
 		i, passed = next, found.End
 	}
 	r.done = i

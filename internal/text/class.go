@@ -53,6 +53,10 @@ const (
 	// and tabs stay.
 	Unread = Hidden &^ (Newline | Tab)
 
+	// Unseen is what a word can have inside and still read as that word. A known secret is
+	// looked for as if it weren't there. The blank is not in it, as it shows a gap.
+	Unseen = Unread&^Blank | Joiner | Selector
+
 	// Covert is what a model must be told of, as it reads what people don't see: also what
 	// scripts need, wherever it doesn't belong. The blank is not in it: drawings consist of
 	// it, and it says nothing to a model.

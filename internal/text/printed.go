@@ -13,8 +13,8 @@ func Printed(s string) string {
 	s = strings.ToValidUTF8(s, string(utf8.RuneError))
 	var b strings.Builder
 	for s != "" {
-		if rest, ok := escape(s); ok {
-			s = rest
+		if n, _ := sequence(s); n > 0 {
+			s = s[n:]
 			continue
 		}
 		r, n := utf8.DecodeRuneInString(s)
@@ -24,20 +24,4 @@ func Printed(s string) string {
 		s = s[n:]
 	}
 	return strings.TrimSpace(b.String())
-}
-
-// escape cuts an ANSI control sequence off the front.
-func escape(s string) (rest string, ok bool) {
-	if !strings.HasPrefix(s, "\x1b[") {
-		return s, false
-	}
-	for i := 2; i < len(s); i++ {
-		if s[i] >= 0x40 && s[i] <= 0x7e {
-			return s[i+1:], true
-		}
-		if s[i] < 0x20 || s[i] > 0x3f {
-			break
-		}
-	}
-	return s, false
 }
