@@ -68,10 +68,7 @@ func (j *journal) catchUp(ctx context.Context) error {
 			return err
 		}
 		j.saw(e.Body)
-		j.mu.Lock()
-		err = j.state.Apply(e)
-		j.mu.Unlock()
-		if err != nil {
+		if err := j.apply(e); err != nil {
 			return err
 		}
 		if !j.yield(e, nil) {
@@ -82,6 +79,12 @@ func (j *journal) catchUp(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+func (j *journal) apply(e event.Event) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.state.Apply(e)
 }
 
 // broken says that nobody looks any more. What is still to be stored is folded unseen.

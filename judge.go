@@ -63,7 +63,7 @@ func (t *trial) hold(ctx context.Context, c llm.Call) []event.Body {
 	}
 	args := c.Args
 	for range maxRewrites {
-		checked, err := t.tool.Check(args)
+		checked, err := fitted(t.tool, args)
 		if err != nil {
 			return unfit(c, err.Error())
 		}
@@ -128,10 +128,28 @@ func (t *trial) withPreview(ctx context.Context, rules []string) []event.Body {
 		waiting.Until = time.Now().Add(t.agent.AskTimeout).Round(time.Second)
 	}
 	if t.tool.Preview != nil {
-		// Without a preview the arguments must do.
-		waiting.Preview, _ = t.tool.Preview(ctx, t.known())
+		waiting.Preview = t.preview(ctx)
 	}
 	return []event.Body{t.judged, waiting}
+}
+
+// preview is what the tool shows a person. If it fails the arguments must do; if it crashes they
+// are told that they do not see what they might.
+func (t *trial) preview(ctx context.Context) string {
+	text, err := func() (text string, err error) {
+		defer caught("the preview", nil, &err)
+		return t.tool.Preview(ctx, t.known())
+	}()
+	if c, crashed := errors.AsType[*crash](err); crashed {
+		return "(there is no preview of what this call would do: " + c.brief() + ")"
+	}
+	return text
+}
+
+// fitted are arguments that fit a tool. An error is for the model.
+func fitted(t tool.Tool, args json.RawMessage) (out json.RawMessage, err error) {
+	defer caught(t.Name+" was not run, the check of its arguments", nil, &err)
+	return t.Check(args)
 }
 
 // mostNamed is how many tools are named to a model that calls one that is not there.
@@ -164,9 +182,9 @@ const mostStands = 3
 // tool, or says why there is none.
 func (t *trial) stand(ctx context.Context, c *llm.Call) (problem string) {
 	for range mostStands {
-		checked, err := t.tool.Check(c.Args)
+		checked, err := fitted(t.tool, c.Args)
 		if err == nil {
-			c.Name, c.Args, err = t.tool.Stands(ctx, t.driver.call(*c, checked))
+			c.Name, c.Args, err = t.stood(ctx, t.driver.call(*c, checked))
 		}
 		if err != nil {
 			return err.Error()
@@ -176,6 +194,12 @@ func (t *trial) stand(ctx context.Context, c *llm.Call) (problem string) {
 		}
 	}
 	return c.Name + " can't be called in this way"
+}
+
+// stood is the call that a call stands for. An error is for the model.
+func (t *trial) stood(ctx context.Context, c *tool.Call) (name string, args json.RawMessage, err error) {
+	defer caught(c.Name+" was not run, its Stands", nil, &err)
+	return t.tool.Stands(ctx, c)
 }
 
 func unfit(c llm.Call, why string) []event.Body {
@@ -224,13 +248,14 @@ func (t *trial) known() *tool.Call {
 }
 
 // effects asks the tool what the call would do. What it can't say could be
-// anything. An error is [tool.ErrInvalid].
-func effects(ctx context.Context, t tool.Tool, c *tool.Call) ([]tool.Effect, error) {
+// anything. An error is [tool.ErrInvalid], or a crash: there is nothing to judge then.
+func effects(ctx context.Context, t tool.Tool, c *tool.Call) (list []tool.Effect, err error) {
+	defer caught("its Effects", nil, &err)
 	unknown := []tool.Effect{{Kind: tool.External}}
 	if t.Effects == nil {
 		return unknown, nil
 	}
-	list, err := t.Effects(ctx, c)
+	list, err = t.Effects(ctx, c)
 	switch {
 	case errors.Is(err, tool.ErrInvalid):
 		return nil, err
@@ -263,10 +288,7 @@ func (t *trial) verdict(ctx context.Context, first tool.Verdict) (v tool.Verdict
 		if so == tool.Deny {
 			break // nothing can change that any more
 		}
-		if g, ok := j.(interface{ Grants() bool }); ok && so == tool.Ask && t.agent.Unattended && !g.Grants() {
-			continue // it would be paid for what will not run
-		}
-		v, err := j.Judge(ctx, t.call, t.judged.Effects)
+		v, err := t.ask(ctx, j, so)
 		if err != nil {
 			v = tool.Verdict{Action: tool.Deny, By: "a judge that failed", Reason: err.Error()}
 		}
@@ -312,6 +334,16 @@ func (t *trial) verdict(ctx context.Context, first tool.Verdict) (v tool.Verdict
 		}
 	}
 	return v, rules
+}
+
+// ask asks a judge about a call that so comes of so far. One that would be paid for what will not
+// run abstains.
+func (t *trial) ask(ctx context.Context, j tool.Judge, so tool.Action) (v tool.Verdict, err error) {
+	defer caught("the judge", nil, &err)
+	if g, ok := j.(interface{ Grants() bool }); ok && so == tool.Ask && t.agent.Unattended && !g.Grants() {
+		return v, nil
+	}
+	return j.Judge(ctx, t.call, t.judged.Effects)
 }
 
 // allowing says how a person can allow beforehand what asks.

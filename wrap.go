@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -20,23 +19,14 @@ const (
 	maxResult          = 30_000 // bytes of one text of a result the model sees
 )
 
-// catching turns a panic of a tool into an error.
+// catching turns a panic of a tool, or of what is around it, into an error.
 func catching(t tool.Tool) tool.Tool {
 	run := t.Run
 	t.Run = func(ctx context.Context, c *tool.Call) (res tool.Result, err error) {
-		defer func() {
-			if p := recover(); p != nil {
-				err = fmt.Errorf("the tool crashed: %v\n%s", p, firstLines(debug.Stack(), 20))
-			}
-		}()
+		defer caught("the tool", nil, &err)
 		return run(ctx, c)
 	}
 	return t
-}
-
-func firstLines(text []byte, n int) string {
-	lines := strings.SplitN(string(text), "\n", n+1)
-	return strings.Join(lines[:min(n, len(lines))], "\n")
 }
 
 // grace is how long a call may take to stop once it was told to. One that delegates may
