@@ -16,6 +16,7 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/loop"
 	"github.com/inspan/inspan/internal/policy"
+	"github.com/inspan/inspan/internal/secret"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -46,6 +47,8 @@ type trial struct {
 	call     *tool.Call // as judges see it
 	judged   event.Judged
 	findings []policy.Finding // of the policy, without secrets
+	pieces   secret.Pieces    // of those that the call is given
+	unknown  bool             // a command is given a placeholder that stands for nothing
 }
 
 // hold checks the arguments, works out the effects and asks the judges, again for arguments
@@ -71,10 +74,13 @@ func (t *trial) hold(ctx context.Context, c llm.Call) []event.Body {
 		t.call.As = as
 		first, err := t.examine(ctx)
 		if err != nil {
-			return unfit(c, c.Name+" was not run, "+err.Error())
+			return unfit(c, t.shown(c.Name+" was not run, "+err.Error()))
 		}
 		v, rules := t.verdict(ctx, first)
 		t.judged.Action, t.judged.By, t.judged.Reason, t.judged.Text = v.Action, v.By, v.Reason, v.Text
+		if t.unknown && v.Action != tool.Deny {
+			t.judged.Text = strings.TrimPrefix(v.Text+"\n\n"+unknownSecret, "\n\n")
+		}
 		t.judged.Cost += v.Cost
 		t.judged.Route = cmp.Or(v.Route, t.judged.Route)
 		if t.judged.Args = nil; !sameJSON(checked, written) {
@@ -89,20 +95,36 @@ func (t *trial) hold(ctx context.Context, c llm.Call) []event.Body {
 	return []event.Body{t.judged}
 }
 
+// unknownSecret tells the model that what it sees may be wrong.
+const unknownSecret = "[inspan says; it is not the person:]\nA placeholder in this command stands for no secret that is known here, " +
+	"so the command gets it as it is written. A shell reads its brackets as a pattern: what the command brings may be wrong."
+
 // examine finds what the call would do, what the policy says of it, and a first verdict: that
 // of what leaves with a secret. An error is [tool.ErrInvalid].
 func (t *trial) examine(ctx context.Context) (first tool.Verdict, err error) {
-	known, does, err := t.given(ctx)
+	call := t.known()
+	given := !bytes.Equal(call.Args, t.call.Args)
+	t.pieces = t.vault.Pieces(string(t.call.Args))
+	does, err := effects(ctx, t.tool, call)
 	if err != nil {
 		return first, err
 	}
+	runs := slices.ContainsFunc(does, func(e tool.Effect) bool { return e.Kind == tool.Execute })
+	t.unknown = runs && secret.Holds(string(call.Args))
 	findings := t.rules().Findings(t.call, t.judgeable(does))
-	secret := t.note(known, t.call.Args)
-	t.judged.Private = t.rules().Private(policy.Judged(findings)) || secret
-	t.findings = t.clearFindings(findings)
+	if secret.Holds(string(t.call.Args)) {
+		whole := policy.Judged(clearFindings(findings, t.vault.Redact))
+		t.note(call.ID, known{args: call.Args, effects: whole, stored: t.vault.Redact})
+	}
+	t.judged.Private = t.rules().Private(policy.Judged(findings)) || given
+	t.findings = clearFindings(findings, t.shown)
 	t.judged.Effects = policy.Judged(t.findings)
-	return policy.Hand(secret, t.call.Mode, t.judged.Effects), nil
+	return policy.Hand(given, t.call.Mode, t.judged.Effects), nil
 }
+
+// shown takes secrets out of a text for people and the log, and parts of those that the call is
+// given: what it runs may have taken them apart.
+func (t *trial) shown(text string) string { return t.pieces.Hide(t.vault.Redact(text)) }
 
 // sameJSON reports whether two texts are the same value, so that arguments
 // which only came in another order are not stored twice.
@@ -141,9 +163,9 @@ func (t *trial) preview(ctx context.Context) string {
 		return t.tool.Preview(ctx, t.known())
 	}()
 	if c, crashed := errors.AsType[*crash](err); crashed {
-		return "(there is no preview of what this call would do: " + c.brief() + ")"
+		text = "(there is no preview of what this call would do: " + c.brief() + ")"
 	}
-	return text
+	return t.shown(text)
 }
 
 // fitted are arguments that fit a tool. An error is for the model.
@@ -223,20 +245,6 @@ func (d *driver) call(c llm.Call, args json.RawMessage) *tool.Call {
 		Untrusted: d.state.Untrusted,
 		Progress:  func(string) {},
 	}
-}
-
-// given is the call with what it will run with, and its effects. A command that only reads
-// asks nobody, and could print a secret in other letters: it gets the placeholder. An error
-// is [tool.ErrInvalid].
-func (t *trial) given(ctx context.Context) (*tool.Call, []tool.Effect, error) {
-	known := t.known()
-	list, err := effects(ctx, t.tool, known)
-	runs := slices.ContainsFunc(list, func(e tool.Effect) bool { return e.Kind == tool.Execute })
-	if runs && t.call.Mode != tool.ModeYolo && tool.ReadOnly(list) && !bytes.Equal(known.Args, t.call.Args) {
-		known.Args = t.call.Args
-		list, err = effects(ctx, t.tool, known)
-	}
-	return known, list, err
 }
 
 // known is the call with the secrets that its placeholders stand for, as it will

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/secret"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
@@ -112,16 +113,23 @@ func leaving(ctx context.Context, patience time.Duration, run func() (tool.Resul
 	}
 }
 
-// redacting takes secrets out of results, before anything of them is stored.
+// redacting takes secrets out of results, before anything of them is stored, and what a shell makes
+// of those that the call was given.
 func redacting(vault *secret.Vault) func(tool.Tool) tool.Tool {
 	return func(t tool.Tool) tool.Tool {
 		run := t.Run
 		t.Run = func(ctx context.Context, c *tool.Call) (tool.Result, error) {
-			res, err := run(ctx, c)
+			given := vault.Pieces(string(mapTexts(c.Args, vault.Redact)))
+			own := *c
+			own.Progress = func(text string) { c.Progress(given.HideWords(vault.Redact(text))) }
+			res, err := run(ctx, &own)
 			if err != nil {
-				err = redactedError{err, vault.Redact(err.Error())}
+				err = redactedError{err, given.HideWords(vault.Redact(err.Error()))}
 			}
-			return redactedResult(res, vault), err
+			res = redactedResult(res, vault)
+			apart := event.MapText(event.Ended{Parts: res.Parts, Show: res.Show}, given.HideWords).(event.Ended)
+			res.Parts, res.Show = apart.Parts, apart.Show
+			return res, err
 		}
 		return t
 	}
