@@ -188,7 +188,12 @@ func (cs *calls) await(ctx context.Context) error {
 	grown, after := make(chan error, 1), cs.state.Seq
 	var listener sync.WaitGroup
 	if ok {
-		listener.Go(func() { grown <- w.Wait(listening, after) })
+		listener.Go(func() {
+			var err error
+			defer func() { grown <- err }()
+			defer caught("the log", nil, &err)
+			err = w.Wait(listening, after)
+		})
 	}
 	defer listener.Wait()
 	defer stop()

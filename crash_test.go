@@ -6,6 +6,7 @@ import (
 	"io"
 	"iter"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/inspan/inspan"
@@ -49,7 +50,7 @@ func TestToolsThatCrash(t *testing.T) {
 			tc.crash(&broken)
 			a := inspan.Agent{
 				Model: scripted(t, oneNote, "Done."), Tools: []tool.Tool{broken}, Mode: "edit", Env: tool.Env{Root: "/w"},
-				Judges: []tool.Judge{tool.JudgeFunc(func(_ context.Context, c *tool.Call, _ []tool.Effect) (v tool.Verdict, err error) {
+				Judges: []tool.Judge{tool.JudgeFunc(func(context.Context, *tool.Call, []tool.Effect) (v tool.Verdict, err error) {
 					if strings.HasPrefix(name, "effects for") {
 						v.Args = json.RawMessage(`{"word":"other"}`)
 					}
@@ -105,7 +106,7 @@ func (b *bomb) Judge(context.Context, *tool.Call, []tool.Effect) (tool.Verdict, 
 	return tool.Verdict{}, nil
 }
 
-func (b *bomb) At(_ context.Context, p tool.Point) (tool.Outcome, error) { panic("boom") }
+func (b *bomb) At(context.Context, tool.Point) (tool.Outcome, error) { panic("boom") }
 
 // TestJudgesThatCrash holds that a judge that panics denies, like one that fails.
 func TestJudgesThatCrash(t *testing.T) {
@@ -405,6 +406,61 @@ func TestPartsThatCrash(t *testing.T) {
 	}
 }
 
+// brittleLog is a log that panics when it is waited for.
+type brittleLog struct {
+	*event.Memory
+	on func() bool
+}
+
+func (l brittleLog) Wait(ctx context.Context, after uint64) error {
+	if l.on() {
+		panic("boom")
+	}
+	return l.Memory.Wait(ctx, after)
+}
+
+// TestLogsThatCrash holds that a log that panics in the background ends the run with an error: while
+// the model is asked, while calls run, and while a question waits.
+func TestLogsThatCrash(t *testing.T) {
+	for _, at := range []string{"asked", "started", "waiting"} {
+		var last atomic.Value
+		last.Store("")
+		slow := does("slow", writes("/w/a"), func(ctx context.Context, _ *tool.Call) (tool.Result, error) {
+			<-ctx.Done()
+			return tool.Result{}, ctx.Err()
+		})
+		a := &inspan.Agent{Model: &slowly{scripted(t, `call: slow {"word":"a"}`, "Done."), at == "asked"}, Tools: []tool.Tool{slow}, Env: tool.Env{Root: "/w"}}
+		if at != "waiting" {
+			a.Mode = "yolo"
+		}
+		log := brittleLog{event.NewMemory("s"), func() bool { return last.Load() == at }}
+		c := &inspan.Conductor{Session: open(t, a, log), Patience: -1}
+		c.See = func(e event.Event) error { last.Store(e.Body.Kind()); return nil }
+		err := c.Run(t.Context(), said("go"))
+		st := c.Session.Status()
+		failed := st.Stopped != nil && strings.Contains(st.Stopped.Detail, "the log crashed: boom")
+		if (err == nil || !strings.Contains(err.Error(), "the log crashed: boom")) && !failed {
+			t.Errorf("at %s: %v, stopped %+v", at, err, st.Stopped)
+		}
+	}
+}
+
+// slowly is a model that answers once it is interrupted, if it waits.
+type slowly struct {
+	llm.Model
+	waits bool
+}
+
+func (m *slowly) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
+	if !m.waits {
+		return m.Model.Stream(ctx, req)
+	}
+	return func(yield func(llm.Chunk, error) bool) {
+		<-ctx.Done()
+		yield(llm.Chunk{}, context.Cause(ctx))
+	}
+}
+
 // brokenBlobs is a store that panics.
 type brokenBlobs struct{ tool.Blobs }
 
@@ -465,7 +521,10 @@ func TestAnswersThatAreNone(t *testing.T) {
 				if err := c.Run(t.Context()); err != nil || len(l.runs) != 1 || len(before.Waiting) != 1 {
 					t.Errorf("then: %v, ran %q, waited %+v", err, l.runs, before.Waiting)
 				}
-				for e := range c.Session.Events(t.Context(), before.Seq) {
+				for e, err := range c.Session.Events(t.Context(), before.Seq) {
+					if err != nil {
+						t.Fatal(err)
+					}
 					if d, ok := e.Body.(event.Decided); ok && d.By == "ann" {
 						break
 					}

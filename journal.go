@@ -115,6 +115,13 @@ func (j *journal) interruptible(ctx context.Context) (watched context.Context, d
 	var watcher sync.WaitGroup
 	after := j.state.Seq
 	watcher.Go(func() {
+		var crashed error
+		defer func() {
+			if crashed != nil { // nobody could interrupt it any more
+				cancel(crashed)
+			}
+		}()
+		defer caught("the log", nil, &crashed)
 		for w.Wait(watched, after) == nil {
 			for e, err := range j.log.Read(watched, after) {
 				if err != nil {

@@ -183,6 +183,13 @@ func (q *questions) watch(ctx context.Context, st Status) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var watching sync.WaitGroup
 	watching.Go(func() {
+		var crashed error
+		defer func() {
+			if crashed != nil {
+				q.change(func() { q.err = errors.Join(q.err, crashed) })
+			}
+		}()
+		defer caught("the log", nil, &crashed)
 		for e, err := range q.session.Events(ctx, st.Seq) {
 			if err != nil { // no answer could be seen any more
 				q.change(func() { q.err = errors.Join(q.err, err) })
