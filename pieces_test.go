@@ -191,3 +191,32 @@ func TestFileAfterARestart(t *testing.T) {
 		t.Errorf("%q (%v), ended %+v", got, err, end)
 	}
 }
+
+// TestPiecesInWhatACallSays holds that no word of such a secret stands in what a call that was given
+// it tells or asks while it runs, brings, shows, fails with, or says of its job.
+func TestPiecesInWhatACallSays(t *testing.T) {
+	shellSays := "zq77wkk: command not found"
+	talks := tool.New("talks", "", func(ctx context.Context, c *tool.Call, _ wordArgs) (tool.Result, error) {
+		c.Progress(shellSays)
+		if _, err := c.Ask(ctx, shellSays, nil); err != nil {
+			return tool.Result{}, err
+		}
+		c.Finished(tool.JobEnd{ID: "1", Line: shellSays, Error: shellSays})
+		res := tool.Text(shellSays)
+		res.Show, res.Job = shellSays, &tool.Job{ID: "1", Command: "sleep"}
+		return res, errors.New(shellSays)
+	})
+	a := redacting(t, `call: talks {"word":"`+placeholder(t, operators)+`"}`, "Done.")
+	a.Mode, a.Tools = "yolo", []tool.Tool{talks}
+	a.Secrets = func() map[string]string { return map[string]string{"DEPLOY_TOKEN": operators} }
+	c := &inspan.Conductor{Session: open(t, &a, event.NewMemory("s")), Ask: allow}
+	var events []event.Event
+	c.See = func(e event.Event) error { events = append(events, e); return nil }
+	if err := c.Run(t.Context(), said("go")); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := json.Marshal(events)
+	if n := strings.Count(string(raw), "]: command not found"); err != nil || strings.Contains(string(raw), "zq77wkk") || n < 6 {
+		t.Errorf("said %d times (%v): %s", n, err, raw)
+	}
+}

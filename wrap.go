@@ -120,11 +120,10 @@ func redacting(vault *secret.Vault) func(tool.Tool) tool.Tool {
 		run := t.Run
 		t.Run = func(ctx context.Context, c *tool.Call) (tool.Result, error) {
 			given := vault.Pieces(string(mapTexts(c.Args, vault.Redact)))
-			own := *c
-			own.Progress = func(text string) { c.Progress(given.HideWords(vault.Redact(text))) }
-			res, err := run(ctx, &own)
+			clear := func(text string) string { return given.HideWords(vault.Redact(text)) }
+			res, err := run(ctx, saying(c, clear))
 			if err != nil {
-				err = redactedError{err, given.HideWords(vault.Redact(err.Error()))}
+				err = redactedError{err, clear(err.Error())}
 			}
 			res = redactedResult(res, vault)
 			apart := event.MapText(event.Ended{Parts: res.Parts, Show: res.Show}, given.HideWords).(event.Ended)
@@ -133,6 +132,24 @@ func redacting(vault *secret.Vault) func(tool.Tool) tool.Tool {
 		}
 		return t
 	}
+}
+
+// saying is a call that clears what it says while it runs, and of its job.
+func saying(c *tool.Call, clear func(string) string) *tool.Call {
+	own := *c
+	own.Progress = func(text string) { c.Progress(clear(text)) }
+	if c.Ask != nil {
+		own.Ask = func(ctx context.Context, question string, options []string) (string, error) {
+			return c.Ask(ctx, clear(question), options)
+		}
+	}
+	if c.Finished != nil {
+		own.Finished = func(end tool.JobEnd) {
+			end.Line, end.Error = clear(end.Line), clear(end.Error)
+			c.Finished(end)
+		}
+	}
+	return &own
 }
 
 // spilling keeps big things out of the log: images and the middle of long
