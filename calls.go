@@ -136,8 +136,13 @@ func (cs *calls) launch(c loop.Call) {
 	if cs.before == nil {
 		cs.before = &view{messages: cs.state.Messages}
 	}
-	ctx, before, call := cs.ctx, cs.before, cs.runnable(c)
+	k := cs.noted(c, cs.state.Mode)
+	ctx, before, call := cs.ctx, cs.before, cs.runnable(c, k)
 	go func() {
+		if k.lost {
+			cs.results <- event.Ended{Call: c.ID, Outcome: event.OutcomeFailed, Parts: llm.Say(lostSecret)}
+			return
+		}
 		end := cs.run(ctx, call)
 		if tool.ReadOnly(c.Effects) {
 			end = before.again(end)
@@ -146,13 +151,17 @@ func (cs *calls) launch(c loop.Call) {
 	}()
 }
 
+// lostSecret tells the model why a call was not run.
+const lostSecret = "Not run: a placeholder in its arguments stands for a secret that is not known any more since the program was started again. " +
+	"Read the secret again where it came from, then repeat the call."
+
 // runnable is a call as its tool gets it.
-func (cs *calls) runnable(c loop.Call) *tool.Call {
-	call := cs.call(c.Call, c.Args)
+func (cs *calls) runnable(c loop.Call, k known) *tool.Call {
+	call := cs.call(c.Call, k.args)
 	if c.Tool != "" {
 		call.Name, call.As = c.Tool, c.Name
 	}
-	call.Env = held(call, c.Effects, cs.rules().Pass(), cs.vault)
+	call.Env = held(call, k, cs.rules().Pass(), cs.vault)
 	call.Cwd, call.Seen, call.Answer = cs.cwd(), cs.seen, c.Answer
 	progress := cs.progress
 	call.Progress = func(text string) {
@@ -179,7 +188,12 @@ func (cs *calls) await(ctx context.Context) error {
 	grown, after := make(chan error, 1), cs.state.Seq
 	var listener sync.WaitGroup
 	if ok {
-		listener.Go(func() { grown <- w.Wait(listening, after) })
+		listener.Go(func() {
+			var err error
+			defer func() { grown <- err }()
+			defer caught("the log", nil, &err)
+			err = w.Wait(listening, after)
+		})
 	}
 	defer listener.Wait()
 	defer stop()
@@ -278,7 +292,6 @@ func (cs *calls) run(ctx context.Context, c *tool.Call) event.Ended {
 		end.Outcome, end.Parts = event.OutcomeFailed, llm.Say(fmt.Sprintf("There is no tool %q any more.", c.Name))
 		return end
 	}
-	c.Args = cs.judgedArgs(c)
 	if ctx.Err() != nil {
 		end.Outcome, end.Parts = event.OutcomeCancelled, llm.Say("Not run: it was stopped before it began.")
 		return end

@@ -28,6 +28,7 @@ func (a *Agent) judges() []tool.Judge {
 func (a *Agent) model() llm.Model {
 	m := a.Model
 	for _, wrap := range []func(llm.Model) llm.Model{
+		steadied,
 		a.retrying,
 	} {
 		m = wrap(m)
@@ -38,13 +39,14 @@ func (a *Agent) model() llm.Model {
 // tool wraps a tool, the outermost wrapper last.
 func (a *Agent) tool(t tool.Tool, marker *guard.Marker, vault *secret.Vault) tool.Tool {
 	for _, wrap := range []func(tool.Tool) tool.Tool{
-		catching,
+		catching, // the tool, which has a goroutine of its own
 		limiting(a.CallTimeout),
 		redacting(vault), // before what is hidden in a secret is spelled out
 		marker.Wrap,
 		redacting(vault), // and after that, as what was hidden may be a secret
 		hooked(a.Hooks, vault),
 		spilling,
+		catching, // hooks and blobs
 	} {
 		t = wrap(t)
 	}

@@ -16,6 +16,9 @@ import (
 // questions, stores the answers and goes on, until the run has stopped or nobody answers. The
 // zero value with a Session works: it shows nothing and leaves every question open.
 //
+// A function of it that panics ends Run with an error that names it and shows the stack; the
+// session can be run again.
+//
 // Run is for one goroutine at a time. Interrupt, Leave and Send may be called from any.
 type Conductor struct {
 	Session *Session
@@ -23,7 +26,8 @@ type Conductor struct {
 	// the run off as a crash would. Nil: nobody looks.
 	See func(e event.Event) error
 	// Ask puts a question before somebody and returns the input that answers it: an
-	// event.Decided, or an event.Cancelled to interrupt the run. Nil means no answer from
+	// event.Decided on this call, or an event.Cancelled to interrupt the run. Anything else is
+	// not stored, and an error of Run. Nil means no answer from
 	// here: the question stays open for others. The context ends when somebody else has
 	// answered, when it is too late for an answer, and when the run is interrupted; what is
 	// returned then does not count. In the first case its cause is ErrAnswered. An error ends
@@ -84,7 +88,11 @@ func (c *Conductor) Run(ctx context.Context, inputs ...event.Body) error {
 	c.begin(put, broken)
 	defer c.end()
 	for {
-		for e, err := range c.Session.Run(ctx, append(c.before(), inputs...)...) {
+		first, err := c.before()
+		if err != nil {
+			return err
+		}
+		for e, err := range c.Session.Run(ctx, append(first, inputs...)...) {
 			if err == nil {
 				err = c.saw(ctx, e)
 			}
@@ -105,20 +113,22 @@ func (c *Conductor) Run(ctx context.Context, inputs ...event.Body) error {
 	}
 }
 
-func (c *Conductor) before() []event.Body {
+func (c *Conductor) before() (inputs []event.Body, err error) {
+	defer caught("Conductor.Before", nil, &err)
 	if c.Before == nil {
-		return nil
+		return nil, nil
 	}
-	return c.Before()
+	return c.Before(), nil
 }
 
 // after is what goes on behind a run that has stopped, which then is another run.
-func (c *Conductor) after(ctx context.Context) ([]event.Body, error) {
+func (c *Conductor) after(ctx context.Context) (inputs []event.Body, err error) {
+	defer caught("Conductor.After", nil, &err)
 	st := c.Session.Status()
 	if len(st.Waiting) > 0 || c.gone() {
 		return nil, nil
 	}
-	inputs, err := c.After(ctx, st)
+	inputs, err = c.After(ctx, st)
 	if len(inputs) > 0 {
 		c.begin(c.put, c.broken)
 	}
@@ -162,15 +172,21 @@ func (c *Conductor) forgive() {
 func (c *Conductor) saw(ctx context.Context, e event.Event) error {
 	c.hear()
 	c.put.saw(e.Body)
-	if c.See != nil {
-		if err := c.See(e); err != nil {
-			return err
-		}
+	if err := c.see(e); err != nil {
+		return err
 	}
 	if b, ok := e.Body.(event.Raised); ok {
 		c.put.raised(ctx, Asked(Question{Raised: b, Seq: e.Seq}))
 	}
 	return c.put.failed()
+}
+
+func (c *Conductor) see(e event.Event) (err error) {
+	defer caught("Conductor.See", nil, &err)
+	if c.See == nil {
+		return nil
+	}
+	return c.See(e)
 }
 
 // hear notes that the run is in the log, and interrupts it if that was wanted before.

@@ -29,24 +29,24 @@ var (
 	errLate        = fmt.Errorf("%w: the time of the run is used up", errInterrupted)
 )
 
-// claim makes this driver the session's only one until release, which is never nil. The
-// body is what to append first.
-func (d *driver) claim(ctx context.Context) (claimed event.Claimed, release func() error, err error) {
-	release, err = d.lease(ctx)
-	if err != nil {
-		return claimed, func() error { return nil }, err
-	}
+// claim makes this driver the one that goes on, and returns what to append first. It has the
+// lease.
+func (d *driver) claim(ctx context.Context) (event.Claimed, error) {
 	if err := d.catchUp(ctx); err != nil {
-		return claimed, release, err
+		return event.Claimed{}, err
 	}
 	d.epoch = d.state.Epoch + 1
 	return event.Claimed{
 		Epoch: d.epoch, By: whoami(), Writer: rand.Text(), Unattended: d.agent.Unattended, Keeps: d.agent.KeepJobs, NoKeep: d.agent.NoKeep,
-	}, release, nil
+	}, nil
 }
 
-// begin appends the claim and the inputs, and what is new since the session was driven last.
-func (d *driver) begin(ctx context.Context, claimed event.Claimed, inputs []event.Body) error {
+// begin appends a claim and the inputs, and what is new since the session was driven last.
+func (d *driver) begin(ctx context.Context, inputs []event.Body) error {
+	claimed, err := d.claim(ctx)
+	if err != nil {
+		return err
+	}
 	bodies := []event.Body{claimed}
 	if !d.joined && d.agent.Joined != nil {
 		d.agent.Joined(d.Session)

@@ -19,6 +19,12 @@ const (
 	endTime   = 10 * time.Second // for the hooks at the end of a session
 )
 
+// hear asks a hook.
+func hear(ctx context.Context, h tool.Hook, p tool.Point) (out tool.Outcome, err error) {
+	defer caught("the hook", nil, &err)
+	return h.At(ctx, p)
+}
+
 // moment is one at which hooks are asked.
 type moment struct {
 	*driver
@@ -30,7 +36,7 @@ type moment struct {
 func (m moment) outcome(ctx context.Context) (sum tool.Outcome, bodies []event.Body) {
 	m.Session, m.Root, m.Mode = m.state.Session, m.state.Root, m.state.Mode
 	for _, h := range m.agent.Hooks {
-		out, err := h.At(ctx, m.Point)
+		out, err := hear(ctx, h, m.Point)
 		if err != nil {
 			bodies = append(bodies, event.Note{Topic: "hook", Text: fmt.Sprintf("a hook at %s failed: %v", m.Moment, err)})
 		}
@@ -154,7 +160,7 @@ func over(hooks []tool.Hook, st Status) error {
 	defer cancel()
 	var errs []error
 	for _, h := range hooks {
-		_, err := h.At(ctx, tool.Point{Moment: tool.SessionEnd, Session: st.Session, Root: st.Root, Mode: st.Mode})
+		_, err := hear(ctx, h, tool.Point{Moment: tool.SessionEnd, Session: st.Session, Root: st.Root, Mode: st.Mode})
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
@@ -165,7 +171,7 @@ type hookJudge struct{ hook tool.Hook }
 
 // Judge implements [tool.Judge].
 func (h hookJudge) Judge(ctx context.Context, c *tool.Call, effects []tool.Effect) (tool.Verdict, error) {
-	out, err := h.hook.At(ctx, tool.Point{
+	out, err := hear(ctx, h.hook, tool.Point{
 		Moment:  tool.BeforeCall,
 		Session: c.Session, Root: c.Env.Root, Mode: c.Mode, Call: c, Effects: effects,
 	})
@@ -203,7 +209,7 @@ func afterCall(ctx context.Context, h tool.Hook, c *tool.Call, res tool.Result, 
 	if failed != nil {
 		p.Failed = failed.Error()
 	}
-	out, err := h.At(ctx, p)
+	out, err := hear(ctx, h, p)
 	if out.Result != nil {
 		// What was done stays known, whatever the model is told of it.
 		res.Parts = out.Result.Parts

@@ -172,7 +172,7 @@ func (h *Host) Sessions() store.Store {
 // fails nothing stays open.
 func (h *Host) open(ctx context.Context, log store.Log, at Place, state *loop.State) (*Session, error) {
 	at.ID, at.Blobs = log.ID(), log.Blobs()
-	agent, err := h.Agent(ctx, at)
+	agent, err := h.agent(ctx, at)
 	if err != nil {
 		return nil, errors.Join(err, log.Close())
 	}
@@ -190,7 +190,13 @@ func (h *Host) open(ctx context.Context, log store.Log, at Place, state *loop.St
 	return s, nil
 }
 
-func (a *Agent) release() error {
+func (h *Host) agent(ctx context.Context, at Place) (a *Agent, err error) {
+	defer caught("Host.Agent", nil, &err)
+	return h.Agent(ctx, at)
+}
+
+func (a *Agent) release() (err error) {
+	defer caught("Agent.Close", nil, &err)
 	if a.Close == nil {
 		return nil
 	}

@@ -193,7 +193,8 @@ func (a *Agent) Open(ctx context.Context, log event.Log) (*Session, error) {
 }
 
 // attach makes a session of the agent and a folded log.
-func (a *Agent) attach(ctx context.Context, log event.Log, state *loop.State, parent string) (*Session, error) {
+func (a *Agent) attach(ctx context.Context, log event.Log, state *loop.State, parent string) (s *Session, err error) {
+	defer caught("open session: the agent", nil, &err)
 	if a.Model == nil {
 		return nil, errors.New("open session: the agent has no model")
 	}
@@ -208,7 +209,7 @@ func (a *Agent) attach(ctx context.Context, log event.Log, state *loop.State, pa
 	if err != nil {
 		return nil, fmt.Errorf("open session: %w", err)
 	}
-	s := &Session{
+	s = &Session{
 		agent: a, log: log, state: state, policy: rules,
 		secrets: &secrets{
 			vault: cmp.Or(a.vault, keyed(a.PlaceholderKey)),

@@ -68,10 +68,7 @@ func (j *journal) catchUp(ctx context.Context) error {
 			return err
 		}
 		j.saw(e.Body)
-		j.mu.Lock()
-		err = j.state.Apply(e)
-		j.mu.Unlock()
-		if err != nil {
+		if err := j.apply(e); err != nil {
 			return err
 		}
 		if !j.yield(e, nil) {
@@ -82,6 +79,12 @@ func (j *journal) catchUp(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+func (j *journal) apply(e event.Event) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.state.Apply(e)
 }
 
 // broken says that nobody looks any more. What is still to be stored is folded unseen.
@@ -112,6 +115,13 @@ func (j *journal) interruptible(ctx context.Context) (watched context.Context, d
 	var watcher sync.WaitGroup
 	after := j.state.Seq
 	watcher.Go(func() {
+		var crashed error
+		defer func() {
+			if crashed != nil { // nobody could interrupt it any more
+				cancel(crashed)
+			}
+		}()
+		defer caught("the log", nil, &crashed)
 		for w.Wait(watched, after) == nil {
 			for e, err := range j.log.Read(watched, after) {
 				if err != nil {

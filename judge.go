@@ -16,6 +16,7 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/loop"
 	"github.com/inspan/inspan/internal/policy"
+	"github.com/inspan/inspan/internal/secret"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -46,6 +47,8 @@ type trial struct {
 	call     *tool.Call // as judges see it
 	judged   event.Judged
 	findings []policy.Finding // of the policy, without secrets
+	pieces   secret.Pieces    // of those that the call is given
+	unknown  bool             // a command is given a placeholder that stands for nothing
 }
 
 // hold checks the arguments, works out the effects and asks the judges, again for arguments
@@ -63,7 +66,7 @@ func (t *trial) hold(ctx context.Context, c llm.Call) []event.Body {
 	}
 	args := c.Args
 	for range maxRewrites {
-		checked, err := t.tool.Check(args)
+		checked, err := fitted(t.tool, args)
 		if err != nil {
 			return unfit(c, err.Error())
 		}
@@ -71,10 +74,13 @@ func (t *trial) hold(ctx context.Context, c llm.Call) []event.Body {
 		t.call.As = as
 		first, err := t.examine(ctx)
 		if err != nil {
-			return unfit(c, c.Name+" was not run, "+err.Error())
+			return unfit(c, t.shown(c.Name+" was not run, "+err.Error()))
 		}
 		v, rules := t.verdict(ctx, first)
 		t.judged.Action, t.judged.By, t.judged.Reason, t.judged.Text = v.Action, v.By, v.Reason, v.Text
+		if t.unknown && v.Action != tool.Deny {
+			t.judged.Text = strings.TrimPrefix(v.Text+"\n\n"+unknownSecret, "\n\n")
+		}
 		t.judged.Cost += v.Cost
 		t.judged.Route = cmp.Or(v.Route, t.judged.Route)
 		if t.judged.Args = nil; !sameJSON(checked, written) {
@@ -89,20 +95,36 @@ func (t *trial) hold(ctx context.Context, c llm.Call) []event.Body {
 	return []event.Body{t.judged}
 }
 
+// unknownSecret tells the model that what it sees may be wrong.
+const unknownSecret = "[inspan says; it is not the person:]\nA placeholder in this command stands for no secret that is known here, " +
+	"so the command gets it as it is written. A shell reads its brackets as a pattern: what the command brings may be wrong."
+
 // examine finds what the call would do, what the policy says of it, and a first verdict: that
 // of what leaves with a secret. An error is [tool.ErrInvalid].
 func (t *trial) examine(ctx context.Context) (first tool.Verdict, err error) {
-	known, does, err := t.given(ctx)
+	call := t.known()
+	given := !bytes.Equal(call.Args, t.call.Args)
+	t.pieces = t.vault.Pieces(string(t.call.Args))
+	does, err := effects(ctx, t.tool, call)
 	if err != nil {
 		return first, err
 	}
+	runs := slices.ContainsFunc(does, func(e tool.Effect) bool { return e.Kind == tool.Execute })
+	t.unknown = runs && secret.Holds(string(call.Args))
 	findings := t.rules().Findings(t.call, t.judgeable(does))
-	secret := t.note(known, t.call.Args)
-	t.judged.Private = t.rules().Private(policy.Judged(findings)) || secret
-	t.findings = t.clearFindings(findings)
+	if secret.Holds(string(t.call.Args)) {
+		whole := policy.Judged(clearFindings(findings, t.vault.Redact))
+		t.note(call.ID, known{args: call.Args, effects: whole, stored: t.vault.Redact})
+	}
+	t.judged.Private = t.rules().Private(policy.Judged(findings)) || given
+	t.findings = clearFindings(findings, t.shown)
 	t.judged.Effects = policy.Judged(t.findings)
-	return policy.Hand(secret, t.call.Mode, t.judged.Effects), nil
+	return policy.Hand(given, t.call.Mode, t.judged.Effects), nil
 }
+
+// shown takes secrets out of a text for people and the log, and parts of those that the call is
+// given: what it runs may have taken them apart.
+func (t *trial) shown(text string) string { return t.pieces.Hide(t.vault.Redact(text)) }
 
 // sameJSON reports whether two texts are the same value, so that arguments
 // which only came in another order are not stored twice.
@@ -128,10 +150,28 @@ func (t *trial) withPreview(ctx context.Context, rules []string) []event.Body {
 		waiting.Until = time.Now().Add(t.agent.AskTimeout).Round(time.Second)
 	}
 	if t.tool.Preview != nil {
-		// Without a preview the arguments must do.
-		waiting.Preview, _ = t.tool.Preview(ctx, t.known())
+		waiting.Preview = t.preview(ctx)
 	}
 	return []event.Body{t.judged, waiting}
+}
+
+// preview is what the tool shows a person. If it fails the arguments must do; if it crashes they
+// are told that they do not see what they might.
+func (t *trial) preview(ctx context.Context) string {
+	text, err := func() (text string, err error) {
+		defer caught("the preview", nil, &err)
+		return t.tool.Preview(ctx, t.known())
+	}()
+	if c, crashed := errors.AsType[*crash](err); crashed {
+		text = "(there is no preview of what this call would do: " + c.brief() + ")"
+	}
+	return t.shown(text)
+}
+
+// fitted are arguments that fit a tool. An error is for the model.
+func fitted(t tool.Tool, args json.RawMessage) (out json.RawMessage, err error) {
+	defer caught(t.Name+" was not run, the check of its arguments", nil, &err)
+	return t.Check(args)
 }
 
 // mostNamed is how many tools are named to a model that calls one that is not there.
@@ -164,9 +204,9 @@ const mostStands = 3
 // tool, or says why there is none.
 func (t *trial) stand(ctx context.Context, c *llm.Call) (problem string) {
 	for range mostStands {
-		checked, err := t.tool.Check(c.Args)
+		checked, err := fitted(t.tool, c.Args)
 		if err == nil {
-			c.Name, c.Args, err = t.tool.Stands(ctx, t.driver.call(*c, checked))
+			c.Name, c.Args, err = t.stood(ctx, t.driver.call(*c, checked))
 		}
 		if err != nil {
 			return err.Error()
@@ -176,6 +216,12 @@ func (t *trial) stand(ctx context.Context, c *llm.Call) (problem string) {
 		}
 	}
 	return c.Name + " can't be called in this way"
+}
+
+// stood is the call that a call stands for. An error is for the model.
+func (t *trial) stood(ctx context.Context, c *tool.Call) (name string, args json.RawMessage, err error) {
+	defer caught(c.Name+" was not run, its Stands", nil, &err)
+	return t.tool.Stands(ctx, c)
 }
 
 func unfit(c llm.Call, why string) []event.Body {
@@ -201,20 +247,6 @@ func (d *driver) call(c llm.Call, args json.RawMessage) *tool.Call {
 	}
 }
 
-// given is the call with what it will run with, and its effects. A command that only reads
-// asks nobody, and could print a secret in other letters: it gets the placeholder. An error
-// is [tool.ErrInvalid].
-func (t *trial) given(ctx context.Context) (*tool.Call, []tool.Effect, error) {
-	known := t.known()
-	list, err := effects(ctx, t.tool, known)
-	runs := slices.ContainsFunc(list, func(e tool.Effect) bool { return e.Kind == tool.Execute })
-	if runs && t.call.Mode != tool.ModeYolo && tool.ReadOnly(list) && !bytes.Equal(known.Args, t.call.Args) {
-		known.Args = t.call.Args
-		list, err = effects(ctx, t.tool, known)
-	}
-	return known, list, err
-}
-
 // known is the call with the secrets that its placeholders stand for, as it will
 // run. Judges see it without.
 func (t *trial) known() *tool.Call {
@@ -224,13 +256,14 @@ func (t *trial) known() *tool.Call {
 }
 
 // effects asks the tool what the call would do. What it can't say could be
-// anything. An error is [tool.ErrInvalid].
-func effects(ctx context.Context, t tool.Tool, c *tool.Call) ([]tool.Effect, error) {
+// anything. An error is [tool.ErrInvalid], or a crash: there is nothing to judge then.
+func effects(ctx context.Context, t tool.Tool, c *tool.Call) (list []tool.Effect, err error) {
+	defer caught("its Effects", nil, &err)
 	unknown := []tool.Effect{{Kind: tool.External}}
 	if t.Effects == nil {
 		return unknown, nil
 	}
-	list, err := t.Effects(ctx, c)
+	list, err = t.Effects(ctx, c)
 	switch {
 	case errors.Is(err, tool.ErrInvalid):
 		return nil, err
@@ -263,10 +296,7 @@ func (t *trial) verdict(ctx context.Context, first tool.Verdict) (v tool.Verdict
 		if so == tool.Deny {
 			break // nothing can change that any more
 		}
-		if g, ok := j.(interface{ Grants() bool }); ok && so == tool.Ask && t.agent.Unattended && !g.Grants() {
-			continue // it would be paid for what will not run
-		}
-		v, err := j.Judge(ctx, t.call, t.judged.Effects)
+		v, err := t.ask(ctx, j, so)
 		if err != nil {
 			v = tool.Verdict{Action: tool.Deny, By: "a judge that failed", Reason: err.Error()}
 		}
@@ -312,6 +342,16 @@ func (t *trial) verdict(ctx context.Context, first tool.Verdict) (v tool.Verdict
 		}
 	}
 	return v, rules
+}
+
+// ask asks a judge about a call that so comes of so far. One that would be paid for what will not
+// run abstains.
+func (t *trial) ask(ctx context.Context, j tool.Judge, so tool.Action) (v tool.Verdict, err error) {
+	defer caught("the judge", nil, &err)
+	if g, ok := j.(interface{ Grants() bool }); ok && so == tool.Ask && t.agent.Unattended && !g.Grants() {
+		return v, nil
+	}
+	return j.Judge(ctx, t.call, t.judged.Effects)
 }
 
 // allowing says how a person can allow beforehand what asks.

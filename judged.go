@@ -26,9 +26,9 @@ type judged struct {
 
 // held is the environment of a call that runs: no wider than its verdict. The effects are as
 // they are stored, and what they open is what their placeholders stand for.
-func held(c *tool.Call, effects []tool.Effect, pass tool.Pass, vault *secret.Vault) tool.Env {
-	known := mappedEffects(effects, vault.Resolve)
-	env, anything, external := placed(opened(c, known, pass), known), false, false
+func held(c *tool.Call, k known, pass tool.Pass, vault *secret.Vault) tool.Env {
+	effects, meant := k.effects, mappedEffects(k.effects, vault.Resolve)
+	env, anything, external := placed(opened(c, meant, pass), meant), false, false
 	for _, e := range effects {
 		anything = anything || e.Kind == tool.External && e.Text == ""
 		external = external || e.Kind == tool.External
@@ -36,7 +36,7 @@ func held(c *tool.Call, effects []tool.Effect, pass tool.Pass, vault *secret.Vau
 	if anything {
 		return env
 	}
-	by := judged{effects, vault.Redact}
+	by := judged{effects, k.stored}
 	if env.Files != nil {
 		env.Files = judgedFiles{env.Files, by}
 	}

@@ -32,3 +32,10 @@ func (s *Session) Leave() Leftovers {
 	})
 	return s.leftovers
 }
+
+// leave is Leave for the end of a session, which goes on whatever comes of it.
+func leave(s *Session) (err error) {
+	defer caught("Agent.Leave", nil, &err)
+	s.Leave()
+	return nil
+}

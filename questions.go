@@ -3,6 +3,8 @@ package inspan
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -130,11 +132,8 @@ func (q *questions) one(ctx, asked context.Context, p Pending) {
 	if asked.Err() != nil {
 		return
 	}
-	answer, err := q.ask(asked, p)
-	switch {
-	case asked.Err() != nil:
-		err = nil
-	case err == nil && answer != nil:
+	answer, err := q.answerTo(asked, p)
+	if asked.Err() == nil && err == nil && answer != nil {
 		var seq uint64
 		seq, err = q.session.send(ctx, answer)
 		q.heard(seq)
@@ -143,11 +142,54 @@ func (q *questions) one(ctx, asked context.Context, p Pending) {
 	q.change(func() { q.err = errors.Join(q.err, err) })
 }
 
+// answerTo is what Ask says to a question. What is no answer to it is an error. Once the question
+// was taken back it does not matter, other than that it has crashed.
+func (q *questions) answerTo(asked context.Context, p Pending) (answer event.Body, err error) {
+	defer caught("Conductor.Ask", nil, &err)
+	answer, err = q.ask(asked, p)
+	switch {
+	case asked.Err() != nil:
+		return nil, nil
+	case err != nil || answer == nil:
+		return nil, err
+	}
+	return answer, p.fits(answer)
+}
+
+// fits is why a body is not an answer to the question; nil: it is one.
+func (p Pending) fits(answer event.Body) error {
+	if _, interrupts := answer.(event.Cancelled); interrupts {
+		return nil
+	}
+	d, ok := answer.(event.Decided)
+	why := ""
+	switch {
+	case !ok:
+		why = fmt.Sprintf("it is %q, and only \"decided\" and \"cancelled\" are answers", answer.Kind())
+	case d.Call != p.Call.ID:
+		why = fmt.Sprintf("its Call is %q", d.Call)
+	case d.Question != 0 && d.Question != p.Question:
+		why = fmt.Sprintf("its Question is %d", d.Question)
+	case !slices.Contains([]event.Scope{event.ScopeOnce, event.ScopeSession, event.ScopeProject, event.ScopeAlways}, d.Scope):
+		why = fmt.Sprintf("there is no scope %q", d.Scope)
+	default:
+		return nil
+	}
+	return fmt.Errorf("the answer of Conductor.Ask to question %d, on call %q, was not stored: %s", p.Question, p.Call.ID, why)
+}
+
 // watch takes back what others settle, until it is stopped.
 func (q *questions) watch(ctx context.Context, st Status) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var watching sync.WaitGroup
 	watching.Go(func() {
+		var crashed error
+		defer func() {
+			if crashed != nil {
+				q.change(func() { q.err = errors.Join(q.err, crashed) })
+			}
+		}()
+		defer caught("the log", nil, &crashed)
 		for e, err := range q.session.Events(ctx, st.Seq) {
 			if err != nil { // no answer could be seen any more
 				q.change(func() { q.err = errors.Join(q.err, err) })

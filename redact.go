@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/loop"
 	"github.com/inspan/inspan/internal/policy"
 	"github.com/inspan/inspan/internal/secret"
 	"github.com/inspan/inspan/llm"
@@ -26,7 +27,15 @@ type secrets struct {
 	ask   func() map[string]string // for those that the agent knows by now; nil: it knows none
 
 	mu   sync.Mutex
-	args map[string]json.RawMessage // of calls that were judged and have not run, where placeholders stand for something
+	held map[string]known // calls with placeholders that were judged here and have not run
+}
+
+// known is a call as it was judged.
+type known struct {
+	args    json.RawMessage     // with what the placeholders stand for
+	effects []tool.Effect       // as stored has them
+	stored  func(string) string // takes secrets out of a text
+	lost    bool                // what a placeholder stood for is not known any more
 }
 
 // redacted returns the body without secrets.
@@ -79,15 +88,15 @@ func (s *secrets) judgeable(effects []tool.Effect) []tool.Effect {
 	return out
 }
 
-// clearFindings takes the secrets out of what the policy says. A rule that would name one is not
-// proposed: from a placeholder a person can't see what they would allow.
-func (s *secrets) clearFindings(findings []policy.Finding) []policy.Finding {
+// clearFindings takes the secrets out of what the policy says, as clear does out of a text. A rule
+// that would name one is not proposed: from a placeholder a person can't see what they would allow.
+func clearFindings(findings []policy.Finding, clear func(string) string) []policy.Finding {
 	out := slices.Clone(findings)
 	for i := range out {
 		f := &out[i]
-		f.Effect = mappedEffects([]tool.Effect{f.Effect}, s.vault.Redact)[0]
-		f.Verdict.By, f.Verdict.Reason = s.vault.Redact(f.Verdict.By), s.vault.Redact(f.Verdict.Reason)
-		if secret.Holds(s.vault.Redact(f.Rule)) {
+		f.Effect = mappedEffects([]tool.Effect{f.Effect}, clear)[0]
+		f.Verdict.By, f.Verdict.Reason = clear(f.Verdict.By), clear(f.Verdict.Reason)
+		if secret.Holds(clear(f.Rule)) {
 			f.Rule = ""
 		}
 	}
@@ -143,32 +152,35 @@ func (s *secrets) revealed(raw json.RawMessage) json.RawMessage {
 	return mapTexts(raw, s.vault.Resolve)
 }
 
-// note keeps what placeholders in the arguments of a call stand for as it is judged, and
-// reports whether they stand for anything.
-func (s *secrets) note(known *tool.Call, args json.RawMessage) bool {
+// note keeps how a call with placeholders was judged.
+func (s *secrets) note(id string, k known) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if bytes.Equal(known.Args, args) {
-		delete(s.args, known.ID)
-		return false
+	if s.held == nil {
+		s.held = map[string]known{}
 	}
-	if s.args == nil {
-		s.args = map[string]json.RawMessage{}
-	}
-	s.args[known.ID] = known.Args
-	return true
+	s.held[id] = k
 }
 
-// judgedArgs is what a call runs with: what its placeholders stood for when it was
-// judged. Those that came to stand for something since, by a call beside it, stay.
-func (s *secrets) judgedArgs(c *tool.Call) json.RawMessage {
+// noted is a call that is to run as it was judged: with what its placeholders stood for then.
+// Those that came to stand for something since, by a call beside it, stay. Of a call that another
+// process has judged the log tells whether it was given secrets: it was private, and somebody was
+// asked where that is needed. They have the same placeholders still.
+func (s *secrets) noted(c loop.Call, mode tool.Mode) known {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if known, ok := s.args[c.ID]; ok {
-		delete(s.args, c.ID)
-		return known
+	k, here := s.held[c.ID]
+	delete(s.held, c.ID)
+	s.mu.Unlock()
+	if here {
+		return k
 	}
-	return c.Args
+	pieces := s.vault.Pieces(string(c.Args))
+	k = known{args: c.Args, effects: c.Effects, stored: func(text string) string { return pieces.Hide(s.vault.Redact(text)) }}
+	if c.Private && (c.Asked > 0 || policy.Hand(true, mode, c.Effects).Action != tool.Ask) {
+		k.args = s.revealed(c.Args)
+		k.lost = secret.Holds(string(k.args))
+	}
+	return k
 }
 
 // mapTexts changes the texts in JSON. Where none changes, raw is returned as it is.

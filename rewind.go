@@ -21,16 +21,20 @@ func (s *Session) Rewind(ctx context.Context, to uint64, restore func(context.Co
 	}
 	defer s.driving.Unlock()
 	d := newDriver(s, func(event.Event, error) bool { return true })
-	claimed, release, err := d.claim(ctx)
+	release, err := d.lease(ctx)
 	if err == nil {
-		err = d.goBack(ctx, claimed, to, restore)
+		err = d.goBack(ctx, to, restore)
 	}
 	return errors.Join(err, release())
 }
 
-func (d *driver) goBack(ctx context.Context, claimed event.Claimed, to uint64,
-	restore func(context.Context) (*event.Restored, error),
-) error {
+// goBack is Rewind for a driver that has the lease.
+func (d *driver) goBack(ctx context.Context, to uint64, restore func(context.Context) (*event.Restored, error)) (err error) {
+	defer caught("the rewind", nil, &err)
+	claimed, err := d.claim(ctx)
+	if err != nil {
+		return err
+	}
 	if err := d.record(ctx, claimed); err != nil {
 		return err
 	}

@@ -166,20 +166,25 @@ func (s *Session) Run(ctx context.Context, inputs ...event.Body) iter.Seq2[event
 			return
 		}
 		defer s.driving.Unlock()
-		d := newDriver(s, yield)
-		if err := s.remember(ctx, inputs...); err != nil {
-			yield(event.Event{}, err)
+		var err error
+		crowd := audience[event.Event]{yield: yield}
+		defer func() {
+			if err != nil && !errors.Is(err, errBroken) {
+				crowd.show(event.Event{}, err)
+			}
+		}()
+		defer caught("the run", &crowd.outside, &err)
+		d := newDriver(s, crowd.show)
+		if err = s.remember(ctx, inputs...); err != nil {
 			return
 		}
-		claimed, release, err := d.claim(ctx)
-		if err == nil {
-			err = d.begin(ctx, claimed, s.prepared(ctx, inputs))
+		release, busy := d.lease(ctx)
+		defer func() { err = errors.Join(err, release()) }()
+		if err = busy; err == nil {
+			err = d.begin(ctx, s.prepared(ctx, inputs))
 		}
 		if err == nil {
 			err = d.drive(ctx)
-		}
-		if err = errors.Join(err, release()); err != nil && !errors.Is(err, errBroken) {
-			yield(event.Event{}, err)
 		}
 	}
 }
@@ -328,13 +333,11 @@ func (s *Session) ID() string {
 func (s *Session) Close() error {
 	var errs []error
 	s.closed.Do(func() {
-		s.Leave()
+		errs = append(errs, leave(s))
 		if s.joined {
 			errs = append(errs, over(s.agent.Hooks, s.Status()))
 		}
-		if s.agent.Close != nil {
-			errs = append(errs, s.agent.Close())
-		}
+		errs = append(errs, s.agent.release())
 		if c, ok := s.log.(interface{ Close() error }); ok {
 			errs = append(errs, c.Close())
 		}
@@ -392,13 +395,16 @@ func (s *Session) begin(ctx context.Context, parent string) error {
 	return err
 }
 
-// lease makes this process the session's driver, if its log knows of others.
+// lease makes this process the session's driver, if its log knows of others. Release is never nil.
 func (s *Session) lease(ctx context.Context) (release func() error, err error) {
 	l, ok := s.log.(event.Leaser)
-	if !ok {
-		return func() error { return nil }, nil
+	if ok {
+		err = l.Lease(ctx)
 	}
-	return l.Release, driven(s.ID(), l.Lease(ctx))
+	if !ok || err != nil {
+		return func() error { return nil }, driven(s.ID(), err)
+	}
+	return l.Release, nil
 }
 
 // hold keeps the session for this process while no run goes on, so that others see it driven

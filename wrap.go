@@ -5,11 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/secret"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
@@ -20,23 +20,14 @@ const (
 	maxResult          = 30_000 // bytes of one text of a result the model sees
 )
 
-// catching turns a panic of a tool into an error.
+// catching turns a panic of a tool, or of what is around it, into an error.
 func catching(t tool.Tool) tool.Tool {
 	run := t.Run
 	t.Run = func(ctx context.Context, c *tool.Call) (res tool.Result, err error) {
-		defer func() {
-			if p := recover(); p != nil {
-				err = fmt.Errorf("the tool crashed: %v\n%s", p, firstLines(debug.Stack(), 20))
-			}
-		}()
+		defer caught("the tool", nil, &err)
 		return run(ctx, c)
 	}
 	return t
-}
-
-func firstLines(text []byte, n int) string {
-	lines := strings.SplitN(string(text), "\n", n+1)
-	return strings.Join(lines[:min(n, len(lines))], "\n")
 }
 
 // grace is how long a call may take to stop once it was told to. One that delegates may
@@ -122,19 +113,43 @@ func leaving(ctx context.Context, patience time.Duration, run func() (tool.Resul
 	}
 }
 
-// redacting takes secrets out of results, before anything of them is stored.
+// redacting takes secrets out of results, before anything of them is stored, and what a shell makes
+// of those that the call was given.
 func redacting(vault *secret.Vault) func(tool.Tool) tool.Tool {
 	return func(t tool.Tool) tool.Tool {
 		run := t.Run
 		t.Run = func(ctx context.Context, c *tool.Call) (tool.Result, error) {
-			res, err := run(ctx, c)
+			given := vault.Pieces(string(mapTexts(c.Args, vault.Redact)))
+			clear := func(text string) string { return given.HideWords(vault.Redact(text)) }
+			res, err := run(ctx, saying(c, clear))
 			if err != nil {
-				err = redactedError{err, vault.Redact(err.Error())}
+				err = redactedError{err, clear(err.Error())}
 			}
-			return redactedResult(res, vault), err
+			res = redactedResult(res, vault)
+			apart := event.MapText(event.Ended{Parts: res.Parts, Show: res.Show}, given.HideWords).(event.Ended)
+			res.Parts, res.Show = apart.Parts, apart.Show
+			return res, err
 		}
 		return t
 	}
+}
+
+// saying is a call that clears what it says while it runs, and of its job.
+func saying(c *tool.Call, clear func(string) string) *tool.Call {
+	own := *c
+	own.Progress = func(text string) { c.Progress(clear(text)) }
+	if c.Ask != nil {
+		own.Ask = func(ctx context.Context, question string, options []string) (string, error) {
+			return c.Ask(ctx, clear(question), options)
+		}
+	}
+	if c.Finished != nil {
+		own.Finished = func(end tool.JobEnd) {
+			end.Line, end.Error = clear(end.Line), clear(end.Error)
+			c.Finished(end)
+		}
+	}
+	return &own
 }
 
 // spilling keeps big things out of the log: images and the middle of long

@@ -31,6 +31,7 @@ const (
 	KindNoModel     Kind = "model_not_found"   // no such model, or not for this account
 	KindNoTools     Kind = "tools_unsupported" // the model, or the way it is served, takes no tools
 	KindBudget      Kind = "budget"            // a limit of ours on money is reached; nothing was sent
+	KindPanic       Kind = "panic"             // the code that asks the model panicked; a fault of the program
 	KindCancelled   Kind = "cancelled"         // the caller's context ended
 )
 
@@ -68,7 +69,7 @@ func (k Kind) Policy() Policy {
 	case KindAuth, KindBilling, KindNoModel, KindNoTools:
 		return PolicyElsewhere
 	}
-	return PolicyStop // KindRefused, KindInvalid, KindBudget, KindCancelled
+	return PolicyStop // KindRefused, KindInvalid, KindBudget, KindPanic, KindCancelled
 }
 
 // Error is a failed model call.

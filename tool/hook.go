@@ -10,7 +10,7 @@ import (
 // use; they run one after another, in their order.
 type Hook interface {
 	// At is told where a session has come to and says what should come of it.
-	// The zero Outcome leaves everything as it is. An error stops nothing but a
+	// The zero Outcome leaves everything as it is. An error or a panic stops nothing but a
 	// call that is to be made, which is denied; it is noted.
 	At(ctx context.Context, p Point) (Outcome, error)
 }

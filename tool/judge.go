@@ -13,7 +13,7 @@ import (
 // and the call asks for approval already: its verdict would change nothing.
 type Judge interface {
 	// Judge gives a verdict on the call with the effects it would have. It
-	// must not change anything. A Go error counts as Deny: judges fail closed.
+	// must not change anything. A Go error or a panic counts as Deny: judges fail closed.
 	Judge(ctx context.Context, c *Call, effects []Effect) (Verdict, error)
 }
 

@@ -36,11 +36,12 @@ type Tool struct {
 	// Effects tells what this very call would do, from its arguments, before
 	// it is judged. It may resolve paths but must change nothing. Nil, like an
 	// error, means the call could do anything: [External]. With an error that wraps
-	// [ErrInvalid] the call fails, and nobody is asked.
+	// [ErrInvalid] the call fails, and nobody is asked. So it does where Effects, Mend or
+	// Stands panics.
 	Effects func(ctx context.Context, c *Call) ([]Effect, error)
 
 	// Preview shows a person what the call would change, such as a diff. Nil
-	// or an error means that the arguments say it all.
+	// or an error means that the arguments say it all. Whoever is asked is told of a panic.
 	Preview func(ctx context.Context, c *Call) (string, error)
 
 	// Stands, if not nil, says that a call of this tool is one of another: of

@@ -67,3 +67,23 @@ func TestHooksSeeChildren(t *testing.T) {
 		t.Errorf("asked %d times: %v", n, w.seen)
 	}
 }
+
+// TestHooksThatCrash holds that a hook that panics at a child which works in the background, where no
+// call is around it, is one that has failed.
+func TestHooksThatCrash(t *testing.T) {
+	w := &watching{f: func(p tool.Point) tool.Outcome { panic("boom at " + p.Moment) }}
+	h := newHouse(t, numbered(map[string]any{"task": "part", "background": true}, func(int, int, llm.Request) (llm.Parts, error) {
+		return llm.Say("Found."), nil
+	}))
+	h.hooks = []tool.Hook{w}
+	s := h.open()
+	defer closed(t, s)
+	var noted []string
+	for _, b := range of[event.Steered](run(t, s, nil, say("start"))) {
+		noted = append(noted, b.Parts.Text())
+	}
+	all := strings.Join(noted, "\n")
+	if !strings.Contains(all, "boom at subagent_start") || !strings.Contains(all, "boom at subagent_stop") {
+		t.Errorf("noted %q", noted)
+	}
+}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/hook"
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
@@ -432,7 +433,8 @@ func (t *Team) hook(k *child, p tool.Point) (string, error) {
 	p.Session, p.Root, p.Mode = st.Session, st.Root, st.Mode
 	var texts []string
 	for _, h := range t.Hooks {
-		out, err := h.At(k.ctx, p)
+		guarded := hook.Set{Funcs: []hook.Func{{Run: h.At}}} // a child has no call around it that would catch a panic
+		out, err := guarded.At(k.ctx, p)
 		switch {
 		case err != nil:
 			_ = t.session.Send(k.ctx, event.Steered{
