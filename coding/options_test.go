@@ -254,9 +254,7 @@ func exported(decl ast.Decl) (names []string) {
 // program's own tools and those of servers, and that the first wrong list is named.
 func TestRulesNameAnyTool(t *testing.T) {
 	_, o := kit(t, func(o *coding.Options) { o.Tools = []tool.Tool{{Name: "mine"}} })
-	for _, name := range toolbox.Names() {
-		o.Allow = append(o.Allow, name)
-	}
+	o.Allow = toolbox.Names()
 	o.Ask = []string{"mine", "mcp__files__*", "read(**)", "network(example.com)", "keep", "edit_*", "*"}
 	if _, err := coding.Agent(o); err != nil {
 		t.Error(err)
