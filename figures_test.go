@@ -28,7 +28,7 @@ func fanOuts() []figure {
 		{"internal/tools", 17, 12},
 		{"internal/config", 16, 10},
 		{".", 12, 12},
-		{"internal/tui", 9, 10},
+		{"internal/tui", 10, 10},
 	}
 }
 

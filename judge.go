@@ -336,7 +336,7 @@ func (t *trial) verdict(ctx context.Context, first tool.Verdict) (v tool.Verdict
 	}
 	if v.Action == tool.Ask && t.agent.Unattended {
 		v.Action = tool.Deny
-		v.Reason = strings.TrimPrefix(v.Reason+"; it needs approval, and nobody is here to give it"+allowing(rules), "; ")
+		v.Reason = strings.TrimPrefix(v.Reason+"; this needs a person's approval, and nobody is here"+allowing(rules), "; ")
 		if asks(t.judged.Effects) {
 			v.Reason = "nobody is here to answer; decide yourself, and say what you decided"
 		}
@@ -357,7 +357,7 @@ func (t *trial) ask(ctx context.Context, j tool.Judge, so tool.Action) (v tool.V
 // allowing says how a person can allow beforehand what asks.
 func allowing(rules []string) string {
 	if len(rules) == 0 {
-		return ": no rule could allow it; a person who is asked can, or mode yolo"
+		return "; no rule can allow it, only a person or mode yolo"
 	}
 	var quoted []string
 	for _, r := range rules {

@@ -130,7 +130,7 @@ func TestCommandsThatReadSecrets(t *testing.T) {
 			if runs := free || !unattended; runs != (len(procs.got) == 1 && strings.Contains(procs.got[0], "grep -rn "+value+" .")) || !runs && len(procs.got) > 0 {
 				t.Errorf("%s, unattended %v: started %q", mode, unattended, procs.got)
 			}
-			if asks := !free && !unattended; asks != strings.Contains(reason, "it would be given the secret that a placeholder stands for") {
+			if asks := !free && !unattended; asks != strings.Contains(reason, "it would receive a secret") {
 				t.Errorf("%s, unattended %v: asked because %q", mode, unattended, reason)
 			}
 		}

@@ -4,15 +4,19 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/mcp"
-	"github.com/inspan/inspan/internal/policy"
+	"github.com/inspan/inspan/internal/permission"
+	"github.com/inspan/inspan/internal/providers"
+	"github.com/inspan/inspan/internal/toolbox"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -35,6 +39,10 @@ func (o Options) open() (a *app.App, root string, err error) {
 	}
 	a = app.New(set)
 	a.Providers.Given = o.Model
+	a.Providers.Advice = providers.Advice{
+		NoModel: ": set option Model, name one in the settings, or set a key such as ANTHROPIC_API_KEY in the environment",
+		Choose:  " (option Model names another one)",
+	}
 	if !o.Personal {
 		a.Extensions.Apart, a.Permission.Closed = true, personal()
 	}
@@ -50,12 +58,11 @@ func (o Options) check() error {
 	if err := o.Mode.Check(); err != nil {
 		return fmt.Errorf("option Mode: %w", err)
 	}
-	for option, rules := range map[string][]string{"Allow": o.Allow, "Ask": o.Ask, "Deny": o.Deny} {
-		for _, text := range rules {
-			if _, err := policy.ParseRule("", text, ""); err != nil {
-				return fmt.Errorf("option %s: %w", option, err)
-			}
-		}
+	if err := o.rules(); err != nil {
+		return err
+	}
+	if err := o.tools(); err != nil {
+		return fmt.Errorf("option Tools: %w", err)
 	}
 	if o.MaxCost < 0 || o.MaxTime < 0 {
 		return errors.New("options MaxCost and MaxTime can't be negative; 0 means no limit of their own")
@@ -74,6 +81,35 @@ func (o Options) check() error {
 	return nil
 }
 
+// rules looks whether the rules can be read, and name tools that there are. With settings of a
+// person there can be tools of any name.
+func (o Options) rules() error {
+	var known []string
+	if o.Settings == "" && !o.Personal {
+		known = toolbox.Names()
+		for _, t := range o.Tools {
+			known = append(known, t.Name)
+		}
+	}
+	names := map[tool.Action]string{tool.Allow: "option Allow", tool.Ask: "option Ask", tool.Deny: "option Deny"}
+	return permission.Line{Allow: o.Allow, Ask: o.Ask, Deny: o.Deny}.Check(func(list tool.Action) string { return names[list] }, known)
+}
+
+// tools looks whether models can call the tools by their names.
+func (o Options) tools() error {
+	taken := map[string]bool{}
+	for i, t := range o.Tools {
+		switch {
+		case !regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`).MatchString(t.Name):
+			return fmt.Errorf("tool %d: %q is not a name of 1 to 64 letters, digits, _ and -", i+1, t.Name)
+		case taken[t.Name]:
+			return fmt.Errorf("two tools are called %s", t.Name)
+		}
+		taken[t.Name] = true
+	}
+	return nil
+}
+
 // workspace is a folder, absolute and without links.
 func workspace(dir string) (string, error) {
 	dir, err := filepath.Abs(dir)
@@ -83,10 +119,19 @@ func workspace(dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return "", cmp.Or(err, fmt.Errorf("%s is not a folder", dir))
+	return dir, folder(dir)
+}
+
+// folder returns an error if there is no folder at the path.
+func folder(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return err
+	case !info.IsDir():
+		return fmt.Errorf("%s is not a folder", path)
 	}
-	return dir, nil
+	return nil
 }
 
 // installation is inspan as the options have it set up.
@@ -128,11 +173,20 @@ func (o Options) installation() (*config.Installation, error) {
 func (o Options) state() (string, error) {
 	if o.State != "" {
 		dir, err := filepath.Abs(o.State)
+		if err == nil {
+			err = folder(dir)
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil // it is made when it is needed
+		}
 		return keep.Real(dir), err
 	}
 	dir, err := config.StateDir()
-	if err != nil || o.Personal {
-		return keep.Real(dir), err
+	if err != nil {
+		return "", fmt.Errorf("%w; set this option, or HOME", err)
+	}
+	if o.Personal {
+		return keep.Real(dir), nil
 	}
 	program, err := os.Executable()
 	return filepath.Join(keep.Real(dir), "embedded", filepath.Base(program)), err
@@ -154,6 +208,9 @@ func (o Options) skills(to *config.Skills) error {
 	to.Folders = slices.Clone(to.Folders)
 	for _, dir := range o.Skills {
 		abs, err := filepath.Abs(dir)
+		if err == nil {
+			err = folder(abs)
+		}
 		if err != nil {
 			return err
 		}

@@ -10,10 +10,12 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/inspan/inspan/coding"
+	"github.com/inspan/inspan/internal/toolbox"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/script"
 	"github.com/inspan/inspan/mcptool"
@@ -29,7 +31,15 @@ func TestWrongOptions(t *testing.T) {
 		"call coding.Init first in main":        func(o *coding.Options) { o.Sandbox = coding.Sandbox{} },
 		"Root: ":                                func(o *coding.Options) { o.Root = "/not/there" },
 		"is not a folder":                       func(o *coding.Options) { o.Root = file },
-		`option Mode: "edti"`:                   func(o *coding.Options) { o.Mode = "edti" },
+		`option Mode: unknown mode "edti"`:      func(o *coding.Options) { o.Mode = "edti" },
+		`option Allow: rule "nonsense": no`:     func(o *coding.Options) { o.Allow = []string{"bash(ls *)", "nonsense"} },
+		`"edit_fil"; did you mean "edit_file"?`: func(o *coding.Options) { o.Deny = []string{"edit_fil(*.go)"} },
+		`option Tools: tool 1: "" is not`:       func(o *coding.Options) { o.Tools = []tool.Tool{{}} },
+		`option Tools: tool 2: "a b" is not`:    func(o *coding.Options) { o.Tools = []tool.Tool{{Name: "a"}, {Name: "a b"}} },
+		"two tools are called a":                func(o *coding.Options) { o.Tools = []tool.Tool{{Name: "a"}, {Name: "a"}} },
+		"option Skills: ":                       func(o *coding.Options) { o.Skills = []string{"/not/there"} },
+		"option Skills: " + file:                func(o *coding.Options) { o.Skills = []string{file} },
+		"option State: " + file:                 func(o *coding.Options) { o.State = file },
 		"option Allow: ":                        func(o *coding.Options) { o.Allow = []string{"bash("} },
 		"option Ask: ":                          func(o *coding.Options) { o.Ask = []string{"bash("} },
 		"option Deny: ":                         func(o *coding.Options) { o.Deny = []string{"bash("} },
@@ -65,7 +75,8 @@ func TestWrongOptions(t *testing.T) {
 // TestNoModel says that there is none, and a limit of costs needs a price.
 func TestNoModel(t *testing.T) {
 	host, o := kit(t, func(o *coding.Options) { o.Model = nil })
-	if _, err := host.New(t.Context(), o.Root); err == nil || !strings.Contains(err.Error(), "no model is configured") {
+	if _, err := host.New(t.Context(), o.Root); err == nil || !strings.Contains(err.Error(), "no model is configured: set option Model") ||
+		strings.Contains(err.Error(), "--model") {
 		t.Error(err)
 	}
 	host, o = kit(t, func(o *coding.Options) { o.Model, o.MaxCost = unpriced{&script.Model{}}, 1 })
@@ -237,4 +248,37 @@ func exported(decl ast.Decl) (names []string) {
 		}
 	}
 	return names
+}
+
+// TestRulesNameAnyTool holds that a rule may name each tool of a session, each kind of effect, the
+// program's own tools and those of servers, and that the first wrong list is named.
+func TestRulesNameAnyTool(t *testing.T) {
+	_, o := kit(t, func(o *coding.Options) { o.Tools = []tool.Tool{{Name: "mine"}} })
+	o.Allow = toolbox.Names()
+	o.Ask = []string{"mine", "mcp__files__*", "read(**)", "network(example.com)", "keep", "edit_*", "*"}
+	if _, err := coding.Agent(o); err != nil {
+		t.Error(err)
+	}
+	o.Allow, o.Ask, o.Deny = []string{"x1"}, []string{"x2"}, []string{"x3"}
+	for range 20 {
+		if _, err := coding.Agent(o); err == nil || !strings.Contains(err.Error(), "option Allow: ") {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestAllNamesAreKnown holds that the names of built-in tools are those of a session.
+func TestAllNamesAreKnown(t *testing.T) {
+	docs, err := filepath.Glob("../internal/tools/*.md")
+	if err != nil || len(docs) < 20 {
+		t.Fatal(len(docs), err)
+	}
+	names := toolbox.Names()
+	for _, path := range docs {
+		name := strings.TrimSuffix(filepath.Base(path), ".md")
+		if raw, err := os.ReadFile("../internal/tools/" + name + ".go"); err == nil && strings.Contains(string(raw), `tool.New("`+name+`"`) &&
+			!slices.Contains(names, name) {
+			t.Errorf("%s is missing", name)
+		}
+	}
 }

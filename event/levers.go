@@ -84,7 +84,7 @@ func (l Levers) Check() error {
 		if strong {
 			want += " or a number above 0"
 		}
-		errs = append(errs, fmt.Errorf("%s: %q is none of %s", given.Type().Field(i).Tag.Get("toml"), v, want))
+		errs = append(errs, fmt.Errorf("%s: unknown value %q; use %s", given.Type().Field(i).Tag.Get("toml"), v, want))
 	}
 	return errors.Join(errs...)
 }

@@ -51,7 +51,8 @@ func (m Mode) Check() error {
 	}
 	hint := ""
 	if near := Nearest(string(m), names); near != "" {
-		hint = "; did you mean " + near + "?"
+		hint = fmt.Sprintf("; did you mean %q?", near)
 	}
-	return fmt.Errorf("%q is none of %s%s", string(m), strings.Join(names, ", "), hint)
+	last := len(names) - 1
+	return fmt.Errorf("unknown mode %q; use %s or %s%s", string(m), strings.Join(names[:last], ", "), names[last], hint)
 }

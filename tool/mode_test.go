@@ -19,7 +19,7 @@ func TestModes(t *testing.T) {
 		t.Errorf("an open mode: %v", err)
 	}
 	for _, m := range []tool.Mode{"yoloo", "YOLO", " plan", "plan\n"} {
-		if err := m.Check(); err == nil || !strings.Contains(err.Error(), "plan, ask, edit, auto, yolo") ||
+		if err := m.Check(); err == nil || !strings.Contains(err.Error(), "plan, ask, edit, auto or yolo") ||
 			!strings.Contains(err.Error(), "did you mean ") {
 			t.Errorf("%q: %v", m, err)
 		}

@@ -17,7 +17,7 @@ func (c *command) logs() *cobra.Command {
 		Short: "Print the transcript of a session; -f follows it",
 		Long: "Without -f this prints the same as 'inspan sessions show'. With -f it follows the run until it stops, and exits " +
 			"with the run's code.",
-		Args: exactly(1, 1, "ID"),
+		Args: exactly(1, 1, "an ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, id, err := c.one(cmd.Context(), args[0])
 			if err != nil {
@@ -40,7 +40,7 @@ func (c *command) attach() *cobra.Command {
 		Long: "inspan follows the run that another process drives. A line that you type answers the open question, or else steers the model.\n" +
 			"Ctrl-C detaches, and the run continues. When the run stops, attach exits with the run's code.\n" +
 			"Several terminals can attach at once. The first answer counts.",
-		Args: exactly(1, 1, "ID"),
+		Args: exactly(1, 1, "an ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, id, err := c.one(cmd.Context(), args[0])
 			if err != nil {
@@ -51,9 +51,9 @@ func (c *command) attach() *cobra.Command {
 				return err
 			}
 			if h == nil {
-				return fmt.Errorf("nobody drives session %s; go on with it: inspan resume %s", id, id)
+				return fmt.Errorf("session %s is not running; continue it with: inspan resume %s", id, id)
 			}
-			fmt.Fprintf(c.console.Err, "session %s, which process %d drives; type to steer it, Ctrl-C leaves it to itself\n", id, h.PID)
+			fmt.Fprintf(c.console.Err, "attached to session %s in process %d; type to steer it; Ctrl-C detaches and the run continues\n", id, h.PID)
 			return c.watch(cmd.Context(), a, id, console.Attachment{
 				Person: console.NewPerson(c.console, c.in, c.console.Err), Leaves: isTerminal(c.in), Remember: a.Permission.Remember,
 			})

@@ -45,7 +45,7 @@ func (c *command) configShow() *cobra.Command {
 		Long: "Sources are applied in this order, and the last one wins: organisation, your settings file, preset, environment, folder.\n" +
 			"A folder can only make things stricter. Settings with their default value are left out, except for levers.\n" +
 			"docs/config.sample.toml and 'inspan config schema' list every setting.",
-		Args: exactly(0, 1, "one FOLDER at most"),
+		Args: exactly(0, 1, "at most one FOLDER"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, root, err := c.at(append(args, ".")[0])
 			if err != nil {
@@ -61,7 +61,7 @@ func (c *command) configShow() *cobra.Command {
 				return listing.JSON(cmd.OutOrStdout(), list)
 			}
 			if none {
-				fmt.Fprintf(cmd.ErrOrStderr(), "Nothing is set; all has its default. Your settings would be in %s.\n", a.ConfigPath)
+				fmt.Fprintf(cmd.ErrOrStderr(), "Nothing is set. Your settings file would be %s.\n", a.ConfigPath)
 			}
 			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 			for _, s := range list {

@@ -19,7 +19,7 @@ func (c *command) context() *cobra.Command {
 		Short: "Show the next prompt: its sources, their tokens and shares of the window",
 		Long: "Without an ID, inspan takes the last session of this folder, or a new one if there is none.\n" +
 			"Text that was sent before has the vendor's token count. New text has an estimate, corrected by the vendor's counts.",
-		Args: exactly(0, 1, "[ID]"),
+		Args: exactly(0, 1, "at most one ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, root, err := c.at(".")
 			if err != nil {
@@ -54,13 +54,13 @@ func (c *command) context() *cobra.Command {
 func (c *command) compact() *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
-		Use:   "compact [ID] [WHAT MATTERS MOST]",
+		Use:   "compact [ID] [FOCUS]",
 		Short: "Summarise the older part of a conversation; the log keeps all of it",
 		Long: "The model summarises the older part. Your latest messages and the end of the conversation stay word for word.\n" +
 			"Your older messages become a list of demands. inspan checks the summary against the log.\n" +
 			"The history tool still finds everything. inspan compacts on its own before the window is full.",
 		Example: "  inspan compact last \"the failing tests\"",
-		Args:    exactly(0, 2, "[ID] [WHAT MATTERS MOST]"),
+		Args:    exactly(0, 2, "at most an ID and a FOCUS"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.check(cmd); err != nil {
 				return err
@@ -80,8 +80,8 @@ func (c *command) compact() *cobra.Command {
 			defer s.Close()
 			input := event.Compact{Focus: strings.Join(args[min(1, len(args)):], " ")}
 			if st := s.Status(); st.Stopped == nil && st.Turns > 0 {
-				fmt.Fprintln(cmd.ErrOrStderr(), "Its run is not over: the conversation is compacted first when it goes on, with 'inspan resume "+
-					st.Session+"'.")
+				fmt.Fprintln(cmd.ErrOrStderr(), "The run has not ended. inspan compacts the conversation when 'inspan resume "+
+					st.Session+"' continues it.")
 				return s.Send(cmd.Context(), input)
 			}
 			before := s.Status().Seq

@@ -122,7 +122,7 @@ func (c *command) detached() *cobra.Command {
 			}
 			b, err := a.Running.Ordered()
 			if err != nil {
-				return usageError{errors.New("this is what 'inspan run --detach' starts; nobody else does")}
+				return usageError{errors.New("only 'inspan run --detach' starts this command")}
 			}
 			defer b.Close()
 			c.console.Out, c.console.Err = b.Out, b.Out
@@ -130,7 +130,7 @@ func (c *command) detached() *cobra.Command {
 				return err
 			}
 			f.Unattended, f.Patient = b.Unattended, true
-			s, inputs, err := b.Open(cmd.Context(), a.Running, a.Host(f.Options, c.warn), f.cwd)
+			s, inputs, err := b.Open(cmd.Context(), a.Host(f.Options, c.warn), f.cwd)
 			if err != nil {
 				return err
 			}

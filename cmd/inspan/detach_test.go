@@ -189,7 +189,7 @@ func TestDetachedIsKilled(t *testing.T) {
 	soon(t, "ps no longer shows it", func() bool { return len(h.runs(t)) == 0 })
 	soon(t, "its command is gone", func() bool { return !sleeps(nap) })
 	watching.ends(console.ExitError)
-	watching.shows("any more; go on with it: inspan resume "+id, 1)
+	watching.shows("is no longer running; continue it with: inspan resume "+id, 1)
 	h.does(t, console.ExitError, "logs", "-f", id)
 	if out := h.does(t, 0, "resume", id); !strings.Contains(out, "Done: 1 steps.") {
 		t.Errorf("resumed:\n%s", out)
@@ -283,7 +283,7 @@ func TestTwoAttached(t *testing.T) {
 	a.types("")
 	a.shows("Please answer", 1)
 	a.types("s")
-	b.shows("(it was answered elsewhere)", 1)
+	b.shows("(answered in another terminal)", 1)
 	for _, l := range []*live{a, b} {
 		l.shows("$ echo three > three", 1) // the second was allowed with the first
 	}
@@ -298,7 +298,7 @@ func TestTwoAttached(t *testing.T) {
 		t.Error("what was denied has run")
 	}
 	for _, l := range []*live{a, b} {
-		if strings.Count(l.printed(), "(it was answered elsewhere)") != 1 {
+		if strings.Count(l.printed(), "(answered in another terminal)") != 1 {
 			t.Error(l.printed())
 		}
 	}
@@ -316,7 +316,7 @@ func TestAttachSteersAndLeaves(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.ends(0)
-	l.shows("you left; session "+id+" goes on", 1)
+	l.shows("detached; session "+id+" continues", 1)
 	if list := h.runs(t); len(list) != 1 {
 		t.Errorf("%+v", list)
 	}
@@ -368,7 +368,7 @@ func TestStopEndsWhatHangs(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := h.does(t, 0, "stop", "--wait", "50ms", id)
-	if want := fmt.Sprintf("%s: process %d was killed; the run is broken off, go on with: inspan resume %s\n", id, pid, id); out != want {
+	if want := fmt.Sprintf("%s: process %d was killed; the run is broken off, continue with: inspan resume %s\n", id, pid, id); out != want {
 		t.Errorf("%q, want %q", out, want)
 	}
 	soon(t, "its command is gone", func() bool { return !sleeps(nap) })

@@ -13,7 +13,7 @@ func (c *command) doctor() *cobra.Command {
 		Short: "Check settings, providers, sandbox, servers, tools, memory and programs",
 		Long: "inspan asks each ready provider for one word, which costs a few tokens, and starts the MCP servers.\n" +
 			"--offline skips both. 'inspan doctor sandbox' tests the sandbox.",
-		Args: exactly(0, 0, "no arguments, or sandbox"),
+		Args: exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return doctor.Print(cmd.OutOrStdout(), doctor.Run(cmd.Context(), c.self, !offline))
 		},

@@ -23,6 +23,11 @@ func help(cmd *cobra.Command, _ []string) {
 			return c.GroupID == group.ID && (c.IsAvailableCommand() || c.Name() == "help")
 		}))
 	}
+	for name, says := range map[string]string{"help": "show this help", "version": "print the version"} {
+		if flag := cmd.Flags().Lookup(name); flag != nil {
+			flag.Usage = says
+		}
+	}
 	section(&b, "Flags:", cmd.LocalFlags().FlagUsages())
 	section(&b, "Flags of all commands:", cmd.InheritedFlags().FlagUsages())
 	section(&b, "Help topics:", listed(cmd, (*cobra.Command).IsAdditionalHelpTopicCommand))
@@ -83,13 +88,55 @@ func topics() [][2]string {
 // describe sets the form of all help, and the groups of the root command.
 func describe(root *cobra.Command) {
 	root.SetHelpFunc(help)
+	root.SetHelpCommand(helpCommand(root))
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
+	completions(root)
 	for _, topic := range topics() {
 		root.AddGroup(&cobra.Group{ID: topic[0], Title: topic[0]})
 		for _, cmd := range root.Commands() {
 			if slices.Contains(strings.Fields(topic[1]), cmd.Name()) {
 				cmd.GroupID = topic[0]
+			}
+		}
+	}
+}
+
+// helpCommand is 'inspan help', which knows commands and help topics.
+func helpCommand(root *cobra.Command) *cobra.Command {
+	return &cobra.Command{
+		Use:     "help [COMMAND]",
+		Short:   "Show the help of a command or a topic",
+		Example: "  inspan help run\n  inspan help sessions list\n  inspan help exit-codes",
+		RunE: func(_ *cobra.Command, args []string) error {
+			cmd, rest, err := root.Find(args)
+			if err != nil || len(rest) > 0 {
+				return unknown(cmd, rest[0])
+			}
+			cmd.InitDefaultHelpFlag()
+			cmd.InitDefaultVersionFlag()
+			return cmd.Help()
+		},
+	}
+}
+
+// completions words the help of the commands that cobra makes.
+func completions(root *cobra.Command) {
+	load := map[string]string{
+		"bash":       "  source <(inspan completion bash)          # put this into ~/.bashrc; needs the package bash-completion",
+		"zsh":        "  source <(inspan completion zsh)           # put this into ~/.zshrc, after compinit",
+		"fish":       "  inspan completion fish > ~/.config/fish/completions/inspan.fish",
+		"powershell": "  inspan completion powershell | Out-String | Invoke-Expression    # put this into your profile",
+	}
+	for _, cmd := range root.Commands() {
+		if cmd.Name() != "completion" {
+			continue
+		}
+		cmd.Short, cmd.Long = "Print a completion script for your shell", ""
+		for _, shell := range cmd.Commands() {
+			shell.Short, shell.Example, shell.Long = "Print the completion script for "+shell.Name(), load[shell.Name()], ""
+			if flag := shell.Flags().Lookup("no-descriptions"); flag != nil {
+				flag.Usage = "complete without descriptions"
 			}
 		}
 	}

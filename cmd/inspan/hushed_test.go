@@ -22,7 +22,7 @@ func TestNoSecretOnTheScreen(t *testing.T) {
 	s.types(`. ../env; inspan run "$(cat ../task)"`)
 	s.shows("? bash asks", "$ make [secret:", "[y]es, [n]o, or say what")
 	s.types("p")
-	s.shows("No rule could safely stand for this call")
+	s.shows("No rule is safe for this call")
 	s.types("n")
 	if screen := s.shows("session 20"); strings.Contains(screen, secret) {
 		t.Errorf("the screen shows the secret:\n%s", screen)

@@ -31,7 +31,7 @@ func (c *command) mcpLogin() *cobra.Command {
 		Use:   "login NAME",
 		Short: "Log in to an MCP server",
 		Long:  ways,
-		Args:  exactly(1, 1, "one NAME"),
+		Args:  exactly(1, 1, "a NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, root, err := c.at(cwd)
 			if err != nil {
@@ -87,7 +87,7 @@ func (c *command) mcpLogout() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "logout NAME",
 		Short: "Log out of a server and revoke its tokens",
-		Args:  exactly(1, 1, "one NAME"),
+		Args:  exactly(1, 1, "a NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, root, err := c.at(cwd)
 			if err != nil {
@@ -110,7 +110,7 @@ func (c *command) modelsLogin() *cobra.Command {
 		Use:   "login PROVIDER",
 		Short: "Log in to a provider that uses logins instead of keys",
 		Long:  "The provider needs an oauth table in the settings.\n\n" + ways,
-		Args:  exactly(1, 1, "one PROVIDER"),
+		Args:  exactly(1, 1, "a PROVIDER"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, err := app.Load(c.self)
 			if err != nil {
@@ -136,7 +136,7 @@ func (c *command) modelsLogout() *cobra.Command {
 	return &cobra.Command{
 		Use:   "logout PROVIDER",
 		Short: "Log out of a provider and revoke its tokens",
-		Args:  exactly(1, 1, "one PROVIDER"),
+		Args:  exactly(1, 1, "a PROVIDER"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, err := app.Load(c.self)
 			if err != nil {

@@ -78,8 +78,8 @@ func (c *command) root() *cobra.Command {
 	var f screenFlags
 	root := &cobra.Command{
 		Use:   "inspan",
-		Short: "inspan lets a language model work in your files and asks before it changes them",
-		Example: "  inspan                                      # talk with it in this folder\n" +
+		Short: "inspan is an agent: a language model works in your files and asks before it changes them",
+		Example: "  inspan                                      # work in this folder\n" +
 			"  inspan --continue                           # continue the last session here\n" +
 			"  inspan run \"make the failing test pass\"     # one task, also for scripts and pipes\n" +
 			"  inspan models                               # which models are ready\n" +
@@ -122,7 +122,7 @@ func everywhere(root *cobra.Command) {
 			names = append(names, p[0])
 		}
 		if preset != "" && !slices.Contains(names, preset) {
-			return usageError{fmt.Errorf("--preset: %q is none of %s%s", preset, strings.Join(names, ", "), words.DidYouMean(preset, names))}
+			return usageError{fmt.Errorf("--preset: unknown preset %q; use %s%s", preset, strings.Join(names, " or "), words.DidYouMean(preset, names))}
 		}
 		if state != "" {
 			var err error
@@ -173,10 +173,18 @@ func group(use, short string, subs ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// flagError names the flag nearest to one that does not exist.
+// flagError words an error in the flags, and names the flag nearest to one that does not exist.
 func flagError(cmd *cobra.Command, err error) error {
-	var missing *pflag.NotExistError
-	if !errors.As(err, &missing) {
+	if wrong, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		if want := needs(wrong.GetFlag()); want != "" {
+			return usageError{fmt.Errorf("--%s needs %s, not %q", wrong.GetFlag().Name, want, wrong.GetValue())}
+		}
+	}
+	if empty, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
+		return usageError{fmt.Errorf("--%s needs a value; see '%s --help'", empty.GetFlag().Name, cmd.CommandPath())}
+	}
+	missing, ok := errors.AsType[*pflag.NotExistError](err)
+	if !ok {
 		return usageError{err}
 	}
 	var names []string
@@ -185,13 +193,43 @@ func flagError(cmd *cobra.Command, err error) error {
 	return usageError{fmt.Errorf("%w%s; see '%s --help'", err, near, cmd.CommandPath())}
 }
 
-// exactly is cobra.RangeArgs with errors in our words.
+// needs says which values a flag takes; empty: the error of its value says it.
+func needs(f *pflag.Flag) string {
+	switch f.Value.Type() {
+	case "int", "int64", "uint64":
+		return "a whole number"
+	case "duration":
+		return "a time such as 90s or 2h"
+	case "bool":
+		return "true or false"
+	case dollarsType:
+		return "an amount in US dollars, such as 2.50"
+	}
+	return ""
+}
+
+// exactly is cobra.RangeArgs with errors in our words. What names the arguments, as in "an ID".
 func exactly(least, most int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		if len(args) < least || len(args) > most {
-			return usageError{fmt.Errorf("%s: want %s, got %d arguments; see '%s --help'", cmd.CommandPath(), what, len(args), cmd.CommandPath())}
+		path := cmd.CommandPath()
+		switch {
+		case len(args) < least:
+			return usageError{fmt.Errorf("%s needs %s; see '%s --help'", path, what, path)}
+		case len(args) > most:
+			return usageError{fmt.Errorf("%s takes %s, got %d; see '%s --help'", path, what, len(args), path)}
 		}
 		return nil
+	}
+}
+
+// oneOf has a command refuse more than one of some flags.
+func oneOf(cmd *cobra.Command, flags ...string) {
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if n := len(slices.DeleteFunc(slices.Clone(flags), func(name string) bool { return !cmd.Flags().Changed(name) })); n > 1 {
+			return usageError{fmt.Errorf("use only one of --%s", strings.Join(flags, ", --"))}
+		}
+		return run(cmd, args)
 	}
 }
 

@@ -123,7 +123,7 @@ func (c *command) addServer(cmd *cobra.Command, name string, s config.MCPServer)
 		return err
 	}
 	if why, failed := hub.Failed(); failed {
-		return fmt.Errorf("%s is in your settings, but it did not start: %s; change it there, or take it out with 'inspan mcp remove %s'",
+		return fmt.Errorf("%s is in your settings, but it did not start: %s; change it there, or remove it with 'inspan mcp remove %s'",
 			name, why, name)
 	}
 	return nil
@@ -133,7 +133,7 @@ func (c *command) mcpRemove() *cobra.Command {
 	return &cobra.Command{
 		Use:   "remove NAME",
 		Short: "Remove a server from your settings",
-		Args:  exactly(1, 1, "one NAME"),
+		Args:  exactly(1, 1, "a NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, err := app.Load(c.self)
 			if err != nil {
@@ -153,7 +153,7 @@ func (c *command) mcpTools() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tools NAME",
 		Short: "List the tools of a server, as the model sees them",
-		Args:  exactly(1, 1, "one NAME"),
+		Args:  exactly(1, 1, "a NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, root, err := c.at(cwd)
 			if err != nil {
@@ -183,7 +183,7 @@ func (c *command) mcpAgree() *cobra.Command {
 		Short: "Review the tools that a server offers now, and approve them",
 		Long: "Adding or trusting a server approves the tools it offers at first. The model can't call a tool that the server changes\n" +
 			"or adds later until you approve it. Its other tools keep working. Without a terminal, pass --yes.",
-		Args: exactly(1, 1, "one NAME"),
+		Args: exactly(1, 1, "a NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, root, err := c.at(cwd)
 			if err != nil {
@@ -203,19 +203,19 @@ func (c *command) mcpAgree() *cobra.Command {
 			fmt.Fprint(out, changes)
 			switch {
 			case changes == "":
-				fmt.Fprintf(out, "%s offers what you have agreed to.\n", args[0])
+				fmt.Fprintf(out, "%s offers only tools that you approved.\n", args[0])
 				return hub.Agree(args[0], digest)
 			case yes:
 			case !isTerminal(c.in):
-				return errors.New("nobody is there to ask; --yes agrees to what is shown")
-			case !c.confirms(out, "Agree to that?"):
-				fmt.Fprintln(out, "Not agreed.")
+				return errors.New("there is nobody to ask; --yes approves these tools")
+			case !c.confirms(out, "Approve these tools?"):
+				fmt.Fprintln(out, "Not approved.")
 				return nil
 			}
 			if err := hub.Agree(args[0], digest); err != nil {
 				return err
 			}
-			fmt.Fprintf(out, "Agreed to what %s offers now.\n", args[0])
+			fmt.Fprintf(out, "Approved the current tools of %s.\n", args[0])
 			return nil
 		},
 	}

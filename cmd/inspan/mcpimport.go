@@ -34,13 +34,13 @@ func (c *command) mcpImport() *cobra.Command {
 			listing.Foreign(out, list)
 			switch {
 			case len(list) == 0:
-				fmt.Fprintln(out, "There is no MCP server that you don't have.")
+				fmt.Fprintln(out, "No new MCP servers found.")
 				return nil
 			case yes:
 			case !isTerminal(c.in):
-				return errors.New("nobody is there to ask; --yes takes over what is shown")
+				return errors.New("there is nobody to ask; --yes adds these servers")
 			case !c.confirms(out, "Add them to your settings?"):
-				fmt.Fprintln(out, "Nothing is added.")
+				fmt.Fprintln(out, "Nothing added.")
 				return nil
 			}
 			var names []string

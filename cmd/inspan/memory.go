@@ -39,7 +39,7 @@ func (c *command) memoryAdd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add TEXT",
 		Short: "Add an entry",
-		Args:  exactly(1, 1, "TEXT"),
+		Args:  exactly(1, 1, "a TEXT"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, root, err := c.at(cwd)
 			if err != nil {
@@ -49,14 +49,14 @@ func (c *command) memoryAdd() *cobra.Command {
 			e.Topic, e.Supersedes = topic, supersedes
 			if expires != "" {
 				if e.Expires, err = time.Parse(time.DateOnly, expires); err != nil {
-					return usageError{fmt.Errorf("--expires: %q is no day such as 2026-12-31", expires)}
+					return usageError{fmt.Errorf("--expires: %q is not a day such as 2026-12-31", expires)}
 				}
 			}
 			id, err := a.Knowledge.Remember(cmd.Context(), root, scope, e, text)
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "remembered in %s memory as %s; sessions that are opened from now on know it\n", scope, id)
+			fmt.Fprintf(cmd.OutOrStdout(), "saved in %s memory as %s; new sessions know it\n", scope, id)
 			return nil
 		},
 	}
@@ -76,7 +76,7 @@ func (c *command) memoryForget() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "forget ID",
 		Short: "Remove an entry",
-		Args:  exactly(1, 1, "ID"),
+		Args:  exactly(1, 1, "an ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, root, err := c.at(cwd)
 			if err != nil {
@@ -99,7 +99,7 @@ func (c *command) memoryRead() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "read [TOPIC]",
 		Short: "Print a topic, or list all topics",
-		Args:  exactly(0, 1, "[TOPIC]"),
+		Args:  exactly(0, 1, "at most one TOPIC"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, root, err := c.at(cwd)
 			if err != nil {
@@ -125,7 +125,7 @@ func (c *command) memorySearch() *cobra.Command {
 		Short: "Search all past sessions",
 		Long: "A query holds words, \"exact phrases\" and prefixes*. inspan updates the index first.\n" +
 			"You can delete the index at any time.",
-		Args: exactly(1, 100, "WORDS..."),
+		Args: exactly(1, 100, "WORDS"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, root, err := c.at(cwd)
 			if err != nil {

@@ -17,7 +17,7 @@ func (c *command) models() *cobra.Command {
 			"With a PROVIDER, it lists the models that the provider reports.\n\n" +
 			"Models are named provider/model, such as anthropic/claude-sonnet-5-5 or ollama/qwen3-coder. You can add any server\n" +
 			"that speaks the OpenAI Chat Completions API in the settings, with kind = \"openai\" and a base_url.",
-		Args: exactly(0, 1, "[PROVIDER]"),
+		Args: exactly(0, 1, "at most one PROVIDER"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, err := app.Load(c.self)
 			if err != nil {

@@ -28,7 +28,7 @@ func (c *command) pluginInstall() *cobra.Command {
 			"and then :FOLDER for a folder in the repository.",
 		Example: "  inspan plugin install ./my-plugin\n  inspan plugin install https://github.com/ann/review.git#v1.2.0\n" +
 			"  inspan plugin install https://github.com/ann/all.git#:plugins/review",
-		Args: exactly(1, 1, "one SOURCE"),
+		Args: exactly(1, 1, "a SOURCE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, err := app.Load(c.self)
 			if err != nil {
@@ -52,7 +52,7 @@ func (c *command) pluginEnable() *cobra.Command {
 		Short: "Enable a plugin, after showing what it can run",
 		Long: "inspan shows everything that the plugin can run, and asks. Without a terminal, pass --yes. New sessions use the plugin.\n" +
 			"Its hooks run outside the sandbox, as if you had set them up yourself.",
-		Args: exactly(1, 1, "one NAME"),
+		Args: exactly(1, 1, "a NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, err := app.Load(c.self)
 			if err != nil {
@@ -71,15 +71,15 @@ func (c *command) pluginEnable() *cobra.Command {
 			switch {
 			case p.Broken || p.Enabled || len(runs) == 0 || yes:
 			case !isTerminal(c.in):
-				return fmt.Errorf("%s is not enabled: there is nobody to ask; --yes enables what is shown", p.Name)
-			case !c.confirms(out, fmt.Sprintf("Enable %s, so that these %d may run?", listing.Titled(p), len(runs))):
+				return fmt.Errorf("%s is not enabled: there is nobody to ask; --yes enables it", p.Name)
+			case !c.confirms(out, fmt.Sprintf("Enable %s and let these %d run?", listing.Titled(p), len(runs))):
 				fmt.Fprintln(out, "Not enabled.")
 				return nil
 			}
 			if err := s.Enable(cmd.Context(), p.Name, p.Digest); err != nil {
 				return err
 			}
-			fmt.Fprintf(out, "Enabled %s for sessions that begin from now on.\n", listing.Titled(p))
+			fmt.Fprintf(out, "Enabled %s for new sessions.\n", listing.Titled(p))
 			return nil
 		},
 	}
@@ -96,7 +96,7 @@ func (c *command) confirms(out io.Writer, question string) bool {
 }
 
 func (c *command) pluginDisable() *cobra.Command {
-	return c.pluginEach("disable NAME", "Keep a plugin, and don't use it", "Disabled %s for sessions that begin from now on.\n",
+	return c.pluginEach("disable NAME", "Disable a plugin without removing it", "Disabled %s for new sessions.\n",
 		func(ctx context.Context, a *app.App, name string) error {
 			return a.Extensions.Store().Disable(ctx, name)
 		})
@@ -112,7 +112,7 @@ func (c *command) pluginRemove() *cobra.Command {
 // pluginEach is a command that does one thing with one plugin.
 func (c *command) pluginEach(use, short, done string, do func(context.Context, *app.App, string) error) *cobra.Command {
 	return &cobra.Command{
-		Use: use, Short: short, Args: exactly(1, 1, "one NAME"),
+		Use: use, Short: short, Args: exactly(1, 1, "a NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, err := app.Load(c.self)
 			if err == nil {
@@ -132,7 +132,7 @@ func (c *command) pluginUpdate() *cobra.Command {
 		Short: "Update one plugin, or all, from their sources",
 		Long: "inspan disables a plugin whose hooks, tools, servers or scripts have changed until you enable it again.\n" +
 			"If only texts have changed, the plugin stays enabled.",
-		Args: exactly(0, 1, "one NAME at most"),
+		Args: exactly(0, 1, "at most one NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, err := app.Load(c.self)
 			if err != nil {
@@ -190,7 +190,7 @@ func (c *command) pluginShow() *cobra.Command {
 	return &cobra.Command{
 		Use:   "show NAME",
 		Short: "Show the parts of a plugin, their cost, and what it can run",
-		Args:  exactly(1, 1, "one NAME"),
+		Args:  exactly(1, 1, "a NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, err := app.Load(c.self)
 			if err != nil {

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -25,7 +28,7 @@ func (c *command) policyExplain() *cobra.Command {
 			"Then it shows the verdict of the mode and your rules, and the narrowest rule that would allow the command.\n\n" +
 			"It runs nothing.",
 		Example: "  inspan policy explain 'git log --oneline | head -5'\n  inspan policy explain --mode edit 'find . -name \"*.tmp\" -delete'",
-		Args:    exactly(1, 1, "one COMMAND, in quotes"),
+		Args:    exactly(1, 1, "a COMMAND in quotes"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.Check(); err != nil {
 				return err
@@ -79,7 +82,7 @@ func (c *command) policyForget() *cobra.Command {
 		Use:     `forget "RULE"`,
 		Short:   "Remove a rule that you approved for a project or always",
 		Example: "  inspan policy forget 'bash(npm install *)'",
-		Args:    exactly(1, 1, "one RULE, in quotes"),
+		Args:    exactly(1, 1, "a RULE in quotes"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, root, err := c.at(cwd)
 			if err != nil {
@@ -102,12 +105,27 @@ func (c *command) at(folder string) (*app.App, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
+	root, err := workspace(folder)
+	return a, root, err
+}
+
+// workspace is a folder, absolute and without links.
+func workspace(folder string) (string, error) {
 	root, err := filepath.Abs(folder)
 	if err == nil {
 		root, err = filepath.EvalSymlinks(root)
 	}
-	if err != nil {
-		return nil, "", usageError{fmt.Errorf("--cwd: %w", err)}
+	var info fs.FileInfo
+	if err == nil {
+		info, err = os.Stat(root)
 	}
-	return a, root, nil
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", usageError{fmt.Errorf("%s does not exist", folder)}
+	case err != nil:
+		return "", usageError{err}
+	case !info.IsDir():
+		return "", usageError{fmt.Errorf("%s is not a folder", folder)}
+	}
+	return root, nil
 }

@@ -37,7 +37,7 @@ func (c *command) ps() *cobra.Command {
 			case asJSON:
 				return listing.JSON(cmd.OutOrStdout(), list)
 			case len(list) == 0:
-				fmt.Fprintln(cmd.ErrOrStderr(), "nothing runs; start something with: inspan run --detach \"...\"")
+				fmt.Fprintln(cmd.ErrOrStderr(), "no session is running; start one with: inspan run --detach \"...\"")
 				return nil
 			}
 			return listing.Running(cmd.OutOrStdout(), list)
@@ -57,7 +57,7 @@ func (c *command) stop() *cobra.Command {
 			"If the run does not stop in time, or with --now, inspan ends its process and kills it 2 seconds later.\n" +
 			"Finished calls are never lost. For a subagent, only its run is interrupted.\n" +
 			"inspan also ends the session's kept commands with all their processes.",
-		Args: exactly(1, 1, "ID"),
+		Args: exactly(1, 1, "an ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, id, err := c.one(cmd.Context(), args[0])
 			if err != nil {

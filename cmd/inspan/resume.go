@@ -16,7 +16,7 @@ func (c *command) resume() *cobra.Command {
 			"A unique part of an ID is enough. \"last\" is the last session of any folder.\n" +
 			"Without a new task, an unfinished run continues. Mode and limits stay the same unless you set flags.\n\n" + exitPointer,
 		Example: "  inspan resume\n  inspan resume last \"now update the changelog\"\n  inspan resume --max-cost 5 20261121-1403",
-		Args:    exactly(0, 2, "[ID] [TASK]"),
+		Args:    exactly(0, 2, "at most an ID and a TASK"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.check(cmd); err != nil {
 				return err
@@ -32,7 +32,8 @@ func (c *command) resume() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			text, done, err := c.typed(cmd, &f, []string{o.Text}, o.Text)
+			done := false
+			o.Text, done, err = c.typed(cmd, &f, []string{o.Text}, o.Text)
 			if err != nil || done {
 				return err
 			}
@@ -41,7 +42,7 @@ func (c *command) resume() *cobra.Command {
 				return err
 			}
 			defer s.Close()
-			inputs, err := a.Running.Next(s.Status(), text, "resume")
+			inputs, err := o.Next(s.Status(), "resume")
 			if err != nil {
 				return err
 			}

@@ -24,7 +24,7 @@ func (c *command) rewind() *cobra.Command {
 			"Files that you or other programs changed between the agent's calls stay as they are. --redo undoes the last rewind.\n" +
 			"A rewind can't undo effects outside the workspace. 'inspan effects' lists them.",
 		Example: "  inspan rewind\n  inspan rewind --to last\n  inspan rewind 20261122 --to 57 --files\n  inspan rewind --redo",
-		Args:    exactly(0, 1, "[ID]"),
+		Args:    exactly(0, 1, "at most one ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, err := app.Load(c.self)
 			if err != nil {
@@ -57,7 +57,7 @@ func (c *command) rewind() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintln(out, "Done. 'inspan rewind --redo' takes it back; 'inspan resume' goes on from here.")
+			fmt.Fprintln(out, "Done. 'inspan rewind --redo' undoes it; 'inspan resume' continues from here.")
 			return nil
 		},
 	}
@@ -67,8 +67,8 @@ func (c *command) rewind() *cobra.Command {
 	cmd.Flags().BoolVar(&redo, "redo", false, "undo the last rewind")
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
 	cmd.Flags().BoolVar(&force, "force", false, "also restore files that somebody else has changed since")
-	cmd.MarkFlagsMutuallyExclusive("to", "redo")
-	cmd.MarkFlagsMutuallyExclusive("files", "conversation")
+	oneOf(cmd, "to", "redo")
+	oneOf(cmd, "files", "conversation")
 	return cmd
 }
 
@@ -76,10 +76,10 @@ func (c *command) rewind() *cobra.Command {
 func (c *command) agreed(cmd *cobra.Command, yes bool) (bool, error) {
 	var err error
 	if !yes && isTerminal(c.in) {
-		yes, err = console.NewPerson(c.console, c.in, cmd.OutOrStdout()).Agrees(cmd.Context(), "Do this?")
+		yes, err = console.NewPerson(c.console, c.in, cmd.OutOrStdout()).Agrees(cmd.Context(), "Rewind?")
 	}
 	if err == nil && !yes {
-		fmt.Fprintln(cmd.ErrOrStderr(), "Nothing was changed. --yes does what is shown.")
+		fmt.Fprintln(cmd.ErrOrStderr(), "Nothing changed. --yes applies these changes.")
 	}
 	return yes, err
 }
@@ -100,7 +100,7 @@ func listPoints(cmd *cobra.Command, a *app.App, id string) error {
 	if err := listing.Points(cmd.OutOrStdout(), points); err != nil {
 		return err
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "inspan rewind %s --to NUMBER goes back to before that; --to last to before the last.\n", id)
+	fmt.Fprintf(cmd.ErrOrStderr(), "'inspan rewind %s --to NUMBER' returns to before that message, '--to last' to before the last one.\n", id)
 	return nil
 }
 
@@ -109,7 +109,7 @@ func (c *command) effects() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "effects [ID]",
 		Short: "List effects that a rewind can't undo: outside the workspace, or in sensitive places",
-		Args:  exactly(0, 1, "[ID]"),
+		Args:  exactly(0, 1, "at most one ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, err := app.Load(c.self)
 			if err != nil {

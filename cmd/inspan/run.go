@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -133,7 +132,7 @@ func (f *runFlags) check(cmd *cobra.Command) error {
 		return err
 	}
 	if !slices.Contains(console.Forms(), f.output) {
-		return usageError{fmt.Errorf("--output: %q is none of %s%s", f.output, strings.Join(console.Forms(), ", "),
+		return usageError{fmt.Errorf("--output: unknown format %q; use %s%s", f.output, strings.Join(console.Forms(), ", "),
 			words.DidYouMean(f.output, console.Forms()))}
 	}
 	if f.input != "" && f.input != console.Text && f.input != console.StreamJSON {
@@ -154,10 +153,11 @@ func (f *runFlags) check(cmd *cobra.Command) error {
 			f.MaxTurns = -1
 		}
 	}
-	if info, err := os.Stat(f.cwd); f.cwd != "" && (err != nil || !info.IsDir()) {
-		return usageError{fmt.Errorf("--cwd: %q is not a folder", f.cwd)}
+	if f.cwd == "" {
+		return nil
 	}
-	return nil
+	_, err := workspace(f.cwd)
+	return err
 }
 
 // task is what the person wants done.

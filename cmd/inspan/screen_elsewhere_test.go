@@ -24,10 +24,10 @@ func TestAnsweredFromElsewhere(t *testing.T) {
 	for _, p := range h.waiting(t, id) {
 		h.does(t, 0, "send", "--allow", p.Call.ID, id)
 	}
-	s.shows("answered elsewhere by inspan send: bash is allowed", "? bash asks", "$ touch second")
+	s.shows("answered by inspan send: bash is allowed", "? bash asks", "$ touch second")
 	h.asks(t, id)
 	s.keys("C-d")
-	s.shows("go on with: inspan resume " + id)
+	s.shows("continue with: inspan resume " + id)
 	if out := h.does(t, 0, "ps", "--json"); strings.TrimSpace(out) != "[]" || len(h.waiting(t, id)) != 1 {
 		t.Errorf("who leaves holds the session, or answers: %s", out)
 	}
@@ -39,7 +39,7 @@ func TestAnsweredFromElsewhere(t *testing.T) {
 	for _, p := range h.waiting(t, id) {
 		h.does(t, 0, "send", "--deny", p.Call.ID, id, "not this one")
 	}
-	s.shows("answered elsewhere by inspan send: bash is denied", "■ done")
+	s.shows("answered by inspan send: bash is denied", "■ done")
 	s.keys("C-d")
 	if !h.has("first") || h.has("second") {
 		t.Error("the answers were not kept to")

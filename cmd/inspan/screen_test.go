@@ -137,7 +137,7 @@ func TestInATerminal(t *testing.T) {
 	s.keys("Escape")
 	s.shows("cancelled")
 	s.types("/nonsense")
-	s.shows("there is no /nonsense")
+	s.shows("unknown command /nonsense")
 	s.keys("C-u")
 
 	// Pull the plug.
@@ -157,7 +157,7 @@ func TestInATerminal(t *testing.T) {
 	s.types("/continue")
 	s.shows("utcome unknown")
 	s.keys("C-d")
-	s.shows("go on with: inspan resume ")
+	s.shows("continue with: inspan resume ")
 }
 
 // TestScreenInDocs keeps the screen that docs/TERMINAL.md shows equal to the real one.

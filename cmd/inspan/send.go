@@ -18,7 +18,7 @@ func (c *command) send() *cobra.Command {
 			"resume'.\n" +
 			"Plain text starts a new run after the current one.",
 		Example: "  inspan send --steer last \"use the existing helper\"\n  inspan send --cancel last\n  inspan send --allow call_1 last",
-		Args:    exactly(1, 2, "ID [TEXT]"),
+		Args:    exactly(1, 2, "an ID and an optional TEXT"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			m.By, m.Text = "inspan send", strings.Join(args[1:], " ")
 			a, err := app.Load(c.self)
@@ -39,6 +39,6 @@ func (c *command) send() *cobra.Command {
 	fl.StringVar(&m.Allow, "allow", "", "allow the waiting call with this `id`")
 	fl.StringVar(&m.For, "for", "once", "`scope` of --allow: once, session, project or always")
 	fl.StringVar(&m.Deny, "deny", "", "deny the waiting call with this `id`, with the text as the reason")
-	cmd.MarkFlagsMutuallyExclusive("steer", "cancel", "allow", "deny")
+	oneOf(cmd, "steer", "cancel", "allow", "deny")
 	return cmd
 }

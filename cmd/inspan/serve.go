@@ -57,11 +57,7 @@ func (c *command) served(f *serveFlags) (*app.App, error) {
 	}
 	f.Mode = cmp.Or(f.Mode, a.Config.Mode, "ask")
 	f.tokenFile = cmp.Or(f.tokenFile, filepath.Join(a.StateDir, "server.token"))
-	root, err := filepath.Abs(f.cwd)
-	if err == nil {
-		root, err = filepath.EvalSymlinks(root)
-	}
-	f.cwd = root
+	f.cwd, err = workspace(f.cwd)
 	return a, err
 }
 
@@ -83,7 +79,7 @@ func (c *command) serve(ctx context.Context, f *serveFlags, g *gate.Gate, h http
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(c.console.Err, "inspan: serving %s at http://%s/ for who has the token in %s\n", f.cwd, l.Addr(), f.tokenFile)
+	fmt.Fprintf(c.console.Err, "inspan: serving %s at http://%s/; the token is in %s\n", f.cwd, l.Addr(), f.tokenFile)
 	return g.Serve(ctx, l, h, end)
 }
 

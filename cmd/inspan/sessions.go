@@ -52,7 +52,7 @@ func (c *command) sessionsShow() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show [ID]",
 		Short: "Print the transcript of a session",
-		Args:  exactly(0, 1, "[ID]"),
+		Args:  exactly(0, 1, "at most one ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, id, err := c.one(cmd.Context(), named(args))
 			if err != nil {
@@ -78,7 +78,7 @@ func (c *command) sessionsSearch() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "search REGEXP",
 		Short: "Search the text of all sessions with a regular expression",
-		Args:  exactly(1, 1, "REGEXP"),
+		Args:  exactly(1, 1, "a REGEXP"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text := args[0]
 			if ignoreCase {
@@ -111,7 +111,7 @@ func (c *command) sessionsFork() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fork [ID]",
 		Short: "Copy a session into a new one",
-		Args:  exactly(0, 1, "[ID]"),
+		Args:  exactly(0, 1, "at most one ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, id, err := c.one(cmd.Context(), named(args))
 			if err != nil {
@@ -134,7 +134,7 @@ func (c *command) sessionsExport() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export [ID]",
 		Short: "Export a session as markdown, JSON lines or an ATIF trajectory",
-		Args:  exactly(0, 1, "[ID]"),
+		Args:  exactly(0, 1, "at most one ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, id, err := c.one(cmd.Context(), named(args))
 			if err != nil {
@@ -164,7 +164,7 @@ func (c *command) sessionsRm() *cobra.Command {
 	return &cobra.Command{
 		Use:   "rm ID...",
 		Short: "Delete sessions permanently",
-		Args:  exactly(1, 1000, "ID..."),
+		Args:  exactly(1, 1000, "an ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for _, arg := range args {
 				a, id, err := c.one(cmd.Context(), arg)
@@ -188,7 +188,7 @@ func (c *command) sessionsFsck() *cobra.Command {
 		Short: "Check the files of one session, or of all",
 		Long: "inspan checks every log line against its checksum and every blob against its name, and changes nothing.\n" +
 			"With --repair it sets aside a last line that a crash left half written.",
-		Args: exactly(0, 1, "[ID]"),
+		Args: exactly(0, 1, "at most one ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, err := app.Load(c.self)
 			if err != nil {

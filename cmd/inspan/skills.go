@@ -40,7 +40,7 @@ func (c *command) skillsShow() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show NAME [ARGUMENTS]",
 		Short: "Print a skill as the model gets it",
-		Args:  exactly(1, 2, "NAME [ARGUMENTS]"),
+		Args:  exactly(1, 2, "a NAME and optional ARGUMENTS"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, root, err := c.at(cwd)
 			if err != nil {
@@ -58,8 +58,9 @@ func (c *command) skillsValidate() *cobra.Command {
 	return &cobra.Command{
 		Use:   "validate FOLDER...",
 		Short: "Check skills against the agentskills.io specification",
-		Long:  "inspan itself is lenient and uses skills with problems as far as possible.",
-		Args:  exactly(1, 1000, "FOLDER..."),
+		Long: "The keys of Claude Code that inspan uses are valid too: argument-hint, disable-model-invocation,\n" +
+			"user-invocable and when_to_use. A session is lenient and uses skills with problems as far as possible.",
+		Args: exactly(1, 1000, "a FOLDER"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return listing.Valid(cmd.OutOrStdout(), args)
 		},
@@ -73,7 +74,7 @@ func (c *command) skillsCost() *cobra.Command {
 		Short: "Count the tokens of each level of a skill",
 		Long: "Counts are estimates for three levels: the skill's line in every prompt, its instructions once loaded,\n" +
 			"and all its other files.",
-		Args: exactly(0, 1000, "[NAME...]"),
+		Args: exactly(0, 1000, "NAMES"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, root, err := c.at(cwd)
 			if err != nil {

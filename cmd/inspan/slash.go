@@ -132,15 +132,15 @@ func notHere(list []tui.Command, name string) error {
 	var names []string
 	for _, s := range list {
 		if s.Name == name {
-			return fmt.Errorf("/%s is for a session that is open%s", name, instead(name))
+			return fmt.Errorf("/%s works only in an open session%s", name, instead(name))
 		}
 		names = append(names, s.Name)
 	}
-	hint := ""
+	hint := "."
 	if near := words.Near(name, names); near != nil {
-		hint = "; near it are /" + strings.Join(near, ", /")
+		hint = "; did you mean /" + strings.Join(near, ", /") + "?"
 	}
-	return fmt.Errorf("there is no command /%s%s; 'inspan run /help' lists all. To say this to the model, put a space before it",
+	return fmt.Errorf("unknown command /%s%s 'inspan run /help' lists all. To send this to the model, put a space before it",
 		words.OneLine(name, 40), hint)
 }
 
@@ -148,15 +148,15 @@ func notHere(list []tui.Command, name string) error {
 func instead(name string) string {
 	switch name {
 	case "model", "mode":
-		return "; here it is a flag: inspan run --" + name
+		return "; use the flag: inspan run --" + name
 	case "plan":
-		return "; here it is a flag: inspan run --mode plan"
+		return "; use the flag: inspan run --mode plan"
 	case "resume", "continue":
-		return "; here: inspan resume"
+		return "; use: inspan resume"
 	case "undo":
-		return "; here: inspan rewind --to last --files"
+		return "; use: inspan rewind --to last --files"
 	case "jobs":
-		return "; here: inspan ps"
+		return "; use: inspan ps"
 	}
-	return "; on a terminal: inspan"
+	return "; use it in a terminal: inspan"
 }

@@ -31,7 +31,7 @@ func (c *command) tools() *cobra.Command {
 		Long: "The tool may be built in, your own, or of an MCP server. Modes, rules and trust apply as in 'inspan run'.\n" +
 			"inspan does not ask again for the call that you typed.",
 		Example: "  inspan tools call read_file '{\"path\":\"go.mod\"}'\n  inspan tools call search_files '{\"pattern\":\"TODO\"}'",
-		Args:    exactly(1, 2, "NAME ['{ARGUMENTS}']"),
+		Args:    exactly(1, 2, "a NAME and optional ARGUMENTS"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			raw := "{}"
 			if len(args) == 2 {

@@ -21,7 +21,7 @@ func (c *command) trust() *cobra.Command {
 			"The memory is not part of the checksum, because it runs nothing and changes as agents work.\n\n" +
 			"Without a terminal, inspan trusts nothing unless 'inspan run --trust SUM' names the content.",
 		Example: "  inspan trust\n  inspan trust --sum       # for --trust in CI\n  inspan trust --forget",
-		Args:    exactly(0, 1, "one FOLDER at most"),
+		Args:    exactly(0, 1, "at most one FOLDER"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, root, err := c.at(append(args, ".")[0])
 			if err != nil {
@@ -53,9 +53,9 @@ func (c *command) trust() *cobra.Command {
 			case len(open) == 0:
 				return nil
 			case !yes && !isTerminal(c.in):
-				fmt.Fprintln(cmd.ErrOrStderr(), "Not trusted: there is nobody to ask. --yes trusts what is shown.")
+				fmt.Fprintln(cmd.ErrOrStderr(), "Not trusted: there is nobody to ask. --yes trusts this content.")
 				return nil
-			case !yes && !c.confirms(out, fmt.Sprintf("Trust exactly this content, so that these %d count?", len(open))):
+			case !yes && !c.confirms(out, fmt.Sprintf("Trust exactly this content (%d new or changed)?", len(open))):
 				fmt.Fprintln(out, "Not trusted.")
 				return nil
 			}
@@ -65,6 +65,6 @@ func (c *command) trust() *cobra.Command {
 	cmd.Flags().BoolVar(&yes, "yes", false, "trust without asking")
 	cmd.Flags().BoolVar(&forget, "forget", false, "withdraw trust from the folder")
 	cmd.Flags().BoolVar(&sum, "sum", false, "print the checksum of the content, for 'inspan run --trust'")
-	cmd.MarkFlagsMutuallyExclusive("yes", "forget", "sum")
+	oneOf(cmd, "yes", "forget", "sum")
 	return cmd
 }

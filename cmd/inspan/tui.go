@@ -15,7 +15,6 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/app"
-	"github.com/inspan/inspan/internal/console"
 	"github.com/inspan/inspan/internal/doctor"
 	"github.com/inspan/inspan/internal/listing"
 	"github.com/inspan/inspan/internal/sandbox"
@@ -58,7 +57,7 @@ func (c *command) screen(cmd *cobra.Command, f *screenFlags) error {
 			return err
 		}
 	}
-	t.Commands, t.Clipboard = c.slashes(a, root), console.Clipboard
+	t.Commands = c.slashes(a, root)
 	t.Jobs = func(session string) tui.Jobs { return jobsOf(a, session) }
 	warm := a.Hubs.Warm(root, f.Trust)
 	defer warm.Close()
@@ -116,7 +115,7 @@ func (c *command) slashes(a *app.App, root string) []tui.Command {
 			err := doctor.Print(&b, doctor.Run(ctx, c.self, false))
 			return b.String(), err
 		}},
-		{Name: "hooks", Doc: "list what runs at moments of the session", Print: func(context.Context, string) (string, error) {
+		{Name: "hooks", Doc: "list the hooks", Print: func(context.Context, string) (string, error) {
 			var b strings.Builder
 			listing.Hooks(&b, a.Config.Hooks)
 			return b.String(), nil
@@ -134,11 +133,11 @@ func (c *command) slashes(a *app.App, root string) []tui.Command {
 			return listing.Skills(out,
 				complain, a.Extensions.Skills(root))
 		}),
-		printed("memory", "list what is remembered", func(out, complain io.Writer) error {
+		printed("memory", "list the memory", func(out, complain io.Writer) error {
 			return listing.Memory(out,
 				complain, a.Knowledge.Memory(root))
 		}),
-		printed("agents", "list the kinds of agents", func(out, complain io.Writer) error {
+		printed("agents", "list the kinds of subagents", func(out, complain io.Writer) error {
 			return listing.Roles(out, complain, a.Extensions.Roles(root, func(string) {}))
 		}),
 	)
@@ -161,7 +160,7 @@ func (c *command) slashes(a *app.App, root string) []tui.Command {
 // to is named by its digest, so that the person has seen it.
 func serverSlash(a *app.App, root string) tui.Command {
 	return tui.Command{
-		Name: "mcp", Args: "[agree NAME [DIGEST]]", Doc: "show the MCP servers, or agree to what one offers now",
+		Name: "mcp", Args: "[agree NAME [DIGEST]]", Doc: "list the MCP servers, or approve a server's current tools",
 		Print: func(_ context.Context, args string) (string, error) {
 			fields := strings.Fields(args)
 			if len(fields) > 0 && (fields[0] != "agree" || len(fields) < 2 || len(fields) > 3) {
@@ -179,9 +178,9 @@ func serverSlash(a *app.App, root string) tui.Command {
 				switch {
 				case digest == "":
 				case len(fields) == 3 && len(fields[2]) >= shownDigest && strings.HasPrefix(digest, fields[2]):
-					return "Agreed to what " + fields[1] + " offers now; the next run has it.", m.Agree(fields[1], digest)
+					return "Approved the current tools of " + fields[1] + "; the next run has them.", m.Agree(fields[1], digest)
 				default:
-					return fmt.Sprintf("%sTo agree to what %s offers now: /mcp agree %s %s",
+					return fmt.Sprintf("%sTo approve the current tools of %s: /mcp agree %s %s",
 						listing.Differences(agreed, now), fields[1], fields[1], digest[:shownDigest]), nil
 				}
 			}

@@ -51,8 +51,17 @@ func Load(self string) (*App, error) {
 		return nil, err
 	}
 	a := New(set)
+	a.Providers.Advice = providers.Advice{NoModel: "\n" + howToGetOne, Choose: " (choose with --model, see 'inspan models')"}
 	return a, a.Providers.Aim("")
 }
+
+const howToGetOne = `To get one, do one of these:
+  export ANTHROPIC_API_KEY=...          a key from console.anthropic.com, then run again
+  export OPENAI_API_KEY=...             a key from platform.openai.com, then run again
+  inspan run --model ollama/MODEL ...   a model of a local Ollama, without a key
+To try inspan offline, without any key:
+  inspan demo
+  inspan run --model script "bash: ls"`
 
 // New wires the rooms of an installation.
 func New(set *config.Installation) *App {
@@ -105,6 +114,7 @@ type Options struct {
 	Tools        []tool.Tool   // of the program that embeds the agent; the model is told of them in every request
 	Hooks        []tool.Hook   // of that program, behind all others
 
+	shown bool            // somebody only looks at the agent: it is not told what waits for trust
 	order *subagent.Order // of a session that works for another
 }
 
@@ -116,7 +126,10 @@ func (o Options) Check() error {
 	if err := o.Mode.Check(); err != nil {
 		return misused("--mode: %w", err)
 	}
-	return o.line().Check()
+	if err := o.line().Check(func(list tool.Action) string { return "--" + string(list) }, nil); err != nil {
+		return misused("%w", err)
+	}
+	return nil
 }
 
 // line is what the options say of permissions.
@@ -165,7 +178,7 @@ func (a *App) lead(ctx context.Context, o Options, at inspan.Place, warn func(st
 // a new one in the folder root.
 func (a *App) Context(ctx context.Context, root, id string, warn func(string)) (inspan.Context, error) {
 	if id == "" {
-		agent, err := a.lead(ctx, Options{}, inspan.Place{Root: root, New: true}, warn)
+		agent, err := a.lead(ctx, Options{shown: true}, inspan.Place{Root: root, New: true}, warn)
 		if err != nil {
 			return inspan.Context{}, err
 		}
@@ -186,8 +199,8 @@ func (a *App) Context(ctx context.Context, root, id string, warn func(string)) (
 
 // byHand is the agent of a session without a model, whose calls a person types. It has
 // the tools that a session in the folder root would have, under the same trust.
-func (a *App) byHand(ctx context.Context, root string, warn func(string)) (*inspan.Agent, error) {
-	agent, err := a.lead(ctx, Options{Model: "script", AllTools: true}, inspan.Place{Root: root, New: true}, warn)
+func (a *App) byHand(ctx context.Context, root string, shown bool, warn func(string)) (*inspan.Agent, error) {
+	agent, err := a.lead(ctx, Options{Model: "script", AllTools: true, shown: shown}, inspan.Place{Root: root, New: true}, warn)
 	if err != nil {
 		return nil, err
 	}
@@ -199,7 +212,7 @@ func (a *App) byHand(ctx context.Context, root string, warn func(string)) (*insp
 // of the user, those of the workspace as far as they are trusted, and what MCP servers
 // offer. It waits a while for servers that were never met.
 func (a *App) Tools(ctx context.Context, root string, warn func(string)) ([]tool.Tool, error) {
-	agent, err := a.byHand(ctx, root, warn)
+	agent, err := a.byHand(ctx, root, true, warn)
 	if err != nil {
 		return nil, err
 	}
@@ -208,7 +221,7 @@ func (a *App) Tools(ctx context.Context, root string, warn func(string)) ([]tool
 
 // CallTool runs one tool in the folder root for a person, see [toolbox.Call].
 func (a *App) CallTool(ctx context.Context, root, name string, args json.RawMessage, warn func(string)) (string, error) {
-	agent, err := a.byHand(ctx, root, warn)
+	agent, err := a.byHand(ctx, root, false, warn)
 	if err != nil {
 		return "", err
 	}

@@ -119,8 +119,10 @@ func (b *build) judge(ctx context.Context) error {
 // trust adds what the workspace and plugins have run, as far as the person trusts it.
 func (b *build) trust(ctx context.Context) error {
 	b.cautions()
-	if err := b.Permission.Inert(b.env.Root, b.o.Trust, b.warn); err != nil {
-		return err
+	if !b.o.shown {
+		if err := b.Permission.Inert(b.env.Root, b.o.Trust, b.warn); err != nil {
+			return err
+		}
 	}
 	hooks, end, err := b.Extensions.Hooks(b.env.Root, b.o.Trust, b.env, b.warn)
 	if err != nil {
@@ -140,7 +142,7 @@ func (b *build) cautions() {
 		}
 	}
 	if b.env.Walls.Why != "" {
-		b.warn("no full sandbox: " + b.env.Walls.Why + "; more will ask, see 'inspan doctor sandbox'")
+		b.warn("no full sandbox: " + b.env.Walls.Why + "; more commands will ask, see 'inspan doctor sandbox'")
 	}
 	if b.at.Parent == "" && tool.Inside(b.env.Root, keep.Home()) {
 		b.warn("the workspace " + b.env.Root + " holds your home folder: all your files are its content, and there are no checkpoints; " +

@@ -69,7 +69,7 @@ func (m Message) input() (event.Body, error) {
 	case m.Deny != "":
 		return event.Decided{Call: m.Deny, By: m.By, Reason: m.Text}, nil
 	case strings.TrimSpace(m.Text) == "":
-		return nil, misused("say what to send: inspan send ID \"...\"")
+		return nil, misused("nothing to send; write it as: inspan send ID \"...\"")
 	case m.Steer:
 		return event.Steered{Parts: llm.Say(m.Text), By: m.By}, nil
 	}
@@ -101,17 +101,17 @@ func (a *App) decision(ctx context.Context, st inspan.Status, d event.Decided, h
 	d.Question = asked.Question
 	switch {
 	case !known:
-		return nil, misused("--for: %q is none of once, session, project, always", holds)
+		return nil, misused("--for: unknown scope %q; use once, session, project or always", holds)
 	case !waits && len(open) == 0:
-		return nil, misused("nothing in this session waits for a decision")
+		return nil, misused("no question is open in this session")
 	case !waits:
-		return nil, misused("%q does not wait for a decision; what does: %s", d.Call, strings.Join(slices.Sorted(maps.Keys(open)), ", "))
+		return nil, misused("no open question %q; open: %s", d.Call, strings.Join(slices.Sorted(maps.Keys(open)), ", "))
 	case !d.Allow:
 		return d, nil
 	}
 	d.Scope = scope
 	if scope != event.ScopeOnce && len(asked.Rules) == 0 {
-		return nil, misused("no rule could safely stand for this call, so it can only be allowed once")
+		return nil, misused("no rule is safe for this call, so it can only be approved once: use --for once")
 	}
 	if scope != event.ScopeProject && scope != event.ScopeAlways {
 		return d, nil

@@ -3,6 +3,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -34,52 +35,51 @@ type Config struct {
 	MaxTokens int64         `toml:"max_tokens"`       // of a session, prompts and replies; 0: no limit
 	MaxTime   time.Duration `toml:"max_time"`         // of one run, as "90s"; 0: no limit
 	DayCost   float64       `toml:"max_cost_per_day"` // US dollars of all sessions of a day (UTC); 0: no limit
-	// how long a model that can't be had is asked again, as "90s"; 0: as inspan.Agent has it
+	// how long to retry an unavailable model, as "90s"; 0: as inspan.Agent has it
 	RetryFor time.Duration `toml:"retry_for"`
 	Effort   string        `toml:"effort"`   // reasoning: low, medium, high, xhigh, max; empty: the vendor's default
-	Fallback []string      `toml:"fallback"` // models to take in order when the one chosen can't be had
+	Fallback []string      `toml:"fallback"` // fallback models, in order
 	Allow    []string      `toml:"allow"`    // rules, such as "bash(go test *)"
 	Ask      []string      `toml:"ask"`
 	Deny     []string      `toml:"deny"`
-	Rules    []Rule        `toml:"rule"`        // rules with a reason, and with examples that they are checked by
-	Public   []string      `toml:"public"`      // globs of paths that are not sensitive after all; relative to the workspace, or with ~/
-	Timeout  time.Duration `toml:"ask_timeout"` // after which a question that nobody answers is a no; 0: never
-	// what becomes of what still runs at a normal end: end or keep; empty: keep in mode yolo, else end
+	Rules    []Rule        `toml:"rule"`        // rules with a reason and with examples
+	Public   []string      `toml:"public"`      // globs of paths that are not sensitive; relative to the workspace, or with ~/
+	Timeout  time.Duration `toml:"ask_timeout"` // how long a question waits before the call is denied; 0: forever
+	// what happens to processes that still run at a normal end: end or keep; empty: keep in mode yolo, else end
 	Leftovers   string        `toml:"leftovers"`
 	Sandbox     Sandbox       `toml:"sandbox"`
 	Checkpoints Checkpoints   `toml:"checkpoints"`
 	Retention   Retention     `toml:"retention"`
-	Reviewer    *Reviewer     `toml:"reviewer"`           // a second model that looks at risky calls; nil: none
-	Checks      []guard.Check `toml:"check"`              // patterns that refuse inputs, outputs, calls and results
+	Reviewer    *Reviewer     `toml:"reviewer"`           // a second model that reviews risky calls; nil: none
+	Checks      []guard.Check `toml:"check"`              // patterns that refuse messages, replies, calls and results
 	Protected   []string      `toml:"protected_branches"` // globs of branches that the git tool does not push to; not set: main and master
 	NoLSP       bool          `toml:"no_lsp"`             // language servers are not used
-	Levers      event.Levers  `toml:"levers"`             // what helps models; docs/LEVERS.md
+	Levers      event.Levers  `toml:"levers"`             // aids for models; docs/LEVERS.md
 	Web         Web           `toml:"web"`
 	Agents      Agents        `toml:"agents"`
 	Skills      Skills        `toml:"skills"`
 	Memory      Memory        `toml:"memory"`
 	MCP         MCP           `toml:"mcp"`
-	// ToolSecrets are the environment variables that tools which are programs get,
-	// of those they ask for: by where the tool is from, "user" or "project", and by
-	// its name.
+	// ToolSecrets are the environment variables that a user's own tools get if they ask
+	// for them: by the source of the tool, "user" or "project", and by its name.
 	ToolSecrets map[string]map[string][]string `toml:"tool_secrets"`
 	Keys        map[string][]string            `toml:"keys"`         // of the interactive front end, by action; /help lists the actions
-	Hooks       []hook.Config                  `toml:"hook"`         // what runs at moments of a session; see docs/HOOKS.md
-	ClaudeHooks bool                           `toml:"claude_hooks"` // also those of ~/.claude/settings.json
+	Hooks       []hook.Config                  `toml:"hook"`         // hooks; see docs/HOOKS.md
+	ClaudeHooks bool                           `toml:"claude_hooks"` // also run those of ~/.claude/settings.json
 	Providers   map[string]Provider            `toml:"providers"`    // by the name used before the slash
-	Profiles    []profile.Profile              `toml:"profiles"`     // what single models need; before what is built in
-	Router      *Router                        `toml:"router"`       // what "router/auto" chooses by; nil: there is none
+	Profiles    []profile.Profile              `toml:"profiles"`     // adjustments for single models; they come before built-in ones
+	Router      *Router                        `toml:"router"`       // rules of the model "router/auto"; nil: there is none
 }
 
 // Sandbox says what processes get beside the walls that the modes give them.
 type Sandbox struct {
-	Off         bool     `toml:"off"`         // no walls; the modes ask more then
-	Container   string   `toml:"container"`   // image that commands run in, in the place of the walls of the kernel; empty: none
+	Off         bool     `toml:"off"`         // no sandbox; more commands will ask
+	Container   string   `toml:"container"`   // run commands in a container of this image instead of the kernel sandbox; empty: none
 	Engine      string   `toml:"engine"`      // podman or docker, name or path; empty: the first found
-	Environment []string `toml:"environment"` // names of variables that are passed on, also those that look like secrets
-	Local       []string `toml:"local"`       // ranges such as "10.0.0.0/8" that hosts may lie in although they are not public
+	Environment []string `toml:"environment"` // variables to pass to commands although they look like secrets
+	Local       []string `toml:"local"`       // private ranges that hosts may have addresses in, such as "10.0.0.0/8"
 	Memory      int64    `toml:"memory_mb"`   // most megabytes of one process; 0: no limit
-	Processes   int      `toml:"processes"`   // most processes of one command; 0: what is usual
+	Processes   int      `toml:"processes"`   // most processes of one command; 0: the default
 	CPU         int      `toml:"cpu_seconds"` // most processor time of one process; 0: no limit
 	FileSize    int64    `toml:"file_mb"`     // largest file a process may write; 0: no limit
 }
@@ -99,28 +99,28 @@ func (s Sandbox) Ranges() ([]netip.Prefix, error) {
 
 // Skills says where skills lie beside the usual folders.
 type Skills struct {
-	Off       bool     `toml:"off"`        // there are none
-	NoBuiltin bool     `toml:"no_builtin"` // those that are built in are left out
+	Off       bool     `toml:"off"`        // no skills
+	NoBuiltin bool     `toml:"no_builtin"` // no built-in skills
 	Folders   []string `toml:"folders"`    // absolute paths
 }
 
 // Memory says what is remembered between sessions.
 type Memory struct {
-	Off bool `toml:"off"` // nothing, and nothing of it is in the prompt
+	Off bool `toml:"off"` // no memory
 }
 
 // Agents says how sessions have others work for them.
 type Agents struct {
-	Off   bool   `toml:"off"`   // they don't
-	Small string `toml:"small"` // "provider/model" of agents that need no more; empty: as whoever spawns them
-	Depth int    `toml:"depth"` // how deep agents may spawn agents; 0: 2
-	Open  int    `toml:"open"`  // most agents of one session that work at once; 0: 64
+	Off   bool   `toml:"off"`   // no subagents
+	Small string `toml:"small"` // "provider/model" for small tasks; empty: the parent's model
+	Depth int    `toml:"depth"` // how deep subagents may nest; 0: 2
+	Open  int    `toml:"open"`  // most subagents of a session at the same time; 0: 64
 }
 
 // Checkpoints says what is kept of workspaces so that they can be rewound.
 type Checkpoints struct {
-	Off   bool  `toml:"off"`      // nothing
-	Quota int64 `toml:"quota_mb"` // most megabytes for one workspace, the oldest go first; 0: 2 GiB
+	Off   bool  `toml:"off"`      // no checkpoints
+	Quota int64 `toml:"quota_mb"` // most megabytes for one workspace; the oldest checkpoints go first; 0: 2 GiB
 }
 
 // Retention says which sessions 'inspan sessions prune' removes. Without it that is none.
@@ -142,7 +142,7 @@ type Reviewer struct {
 	Model   string        `toml:"model"`    // "provider/model"
 	MaxCost float64       `toml:"max_cost"` // US dollars of a session's reviews; 0: no limit
 	Timeout time.Duration `toml:"timeout"`  // of one review; 0: 30 seconds
-	Allow   bool          `toml:"allow"`    // in unattended auto its model answers what the mode would ask
+	Allow   bool          `toml:"allow"`    // in unattended mode auto it decides instead of a person
 }
 
 // Organisation is what a machine's administrator sets for all its users. It
@@ -184,7 +184,7 @@ func Dir() (string, error) {
 	if state := namedState(); state != "" {
 		return filepath.Abs(filepath.Join(state, "config"))
 	}
-	return "", fmt.Errorf("find the settings folder: %w; set HOME, or INSPAN_STATE_DIR for settings and sessions", err)
+	return "", fmt.Errorf("find the settings folder: %w", err)
 }
 
 // StateDir is the folder of sessions. INSPAN_STATE_DIR overrides it, then
@@ -201,7 +201,7 @@ func StateDir() (string, error) {
 	if dir := os.Getenv("INSPAN_CONFIG_DIR"); dir != "" {
 		return filepath.Abs(filepath.Join(dir, "state"))
 	}
-	return "", fmt.Errorf("find the folder for sessions: %w; set HOME, or INSPAN_STATE_DIR for settings and sessions", err)
+	return "", fmt.Errorf("find the folder for sessions: %w", err)
 }
 
 // namedState is the folder of sessions as the environment names it; empty if it does not.
@@ -389,7 +389,7 @@ func (c Config) check() error {
 		return fmt.Errorf("retry_for: %d needs a unit, as in \"%ds\"", c.RetryFor, c.RetryFor)
 	}
 	if c.Effort != "" && !slices.Contains(llm.Efforts(), c.Effort) {
-		return fmt.Errorf("effort: %q is none of %s", c.Effort, strings.Join(llm.Efforts(), ", "))
+		return fmt.Errorf("effort: unknown value %q; use %s", c.Effort, strings.Join(llm.Efforts(), ", "))
 	}
 	for i, p := range c.Profiles {
 		if err := p.Check(); err != nil {
@@ -404,7 +404,7 @@ func (c Config) check() error {
 			return fmt.Errorf("providers.%s: the name is taken", name)
 		}
 		if !slices.Contains(Kinds(), p.Kind) {
-			return fmt.Errorf("providers.%s.kind: %q is none of %s", name, p.Kind, strings.Join(Kinds(), ", "))
+			return fmt.Errorf("providers.%s.kind: unknown value %q; use %s", name, p.Kind, strings.Join(Kinds(), ", "))
 		}
 		if err := p.check(); err != nil {
 			return fmt.Errorf("providers.%s.%w", name, err)
@@ -420,11 +420,7 @@ func unknown(in reflect.Type, key toml.Key) error {
 		key = key[:len(key)-1]
 		known = keysAt(in, key[:len(key)-1])
 	}
-	text := fmt.Sprintf("unknown key %q; ", key)
-	if near := tool.Nearest(key[len(key)-1], known); near != "" {
-		return fmt.Errorf("%sdid you mean %q?", text, near)
-	}
-	return fmt.Errorf("%sknown here: %s", text, strings.Join(known, ", "))
+	return fmt.Errorf("unknown key %q%s", key, cmp.Or(didYouMean(key[len(key)-1], known), "; known here: "+strings.Join(known, ", ")))
 }
 
 // keysAt lists the keys of the table at a path below a type, in the order of

@@ -42,7 +42,7 @@ func ours() []string {
 func Presets() [][2]string {
 	return [][2]string{{
 		"container",
-		"for machines that are thrown away: mode yolo, no limit of turns, and what runs at the end goes on running",
+		"for throwaway machines: mode yolo, no turn limit, and processes keep running after the session",
 	}}
 }
 
@@ -60,15 +60,7 @@ func (c *Config) preset(name string) error {
 	for _, p := range Presets() {
 		names = append(names, p[0])
 	}
-	return fmt.Errorf("%s: there is no preset %q%s", PresetVariable, name, or(tool.Nearest(name, names), names))
-}
-
-// or names the nearest of some names, or all of them.
-func or(near string, all []string) string {
-	if near != "" {
-		return fmt.Sprintf("; did you mean %q?", near)
-	}
-	return "; there are " + strings.Join(all, ", ")
+	return fmt.Errorf("%s: unknown preset %q%s", PresetVariable, name, cmp.Or(didYouMean(name, names), "; use "+strings.Join(names, " or ")))
 }
 
 // Over puts what the preset and the variables of an environment say over settings.
@@ -100,7 +92,7 @@ func (c *Config) Over(environment []string) (set []Setting, warnings []string, e
 			shown := newMask().value(strings.Split(keys[name], "."), values[name])
 			set = append(set, Setting{Key: keys[name], Value: written(shown), File: name})
 		case !slices.Contains(known, name) && !slices.Contains(ours(), name):
-			warnings = append(warnings, name+" is not a setting"+didYouMean(tool.Nearest(name, known)))
+			warnings = append(warnings, name+" is not a setting"+didYouMean(name, known))
 		}
 	}
 	before := *c
@@ -134,11 +126,12 @@ func (c Config) blame(keys, values map[string]string, names []string, err error)
 	return fmt.Errorf("%s: %w", strings.Join(names, ", "), err)
 }
 
-func didYouMean(near string) string {
-	if near == "" {
-		return ""
+// didYouMean words as words.DidYouMean does.
+func didYouMean(want string, names []string) string {
+	if near := tool.Nearest(want, names); near != "" {
+		return fmt.Sprintf("; did you mean %q?", near)
 	}
-	return "; did you mean " + near + "?"
+	return ""
 }
 
 // Aim gives the provider of a model the address and the key that the environment

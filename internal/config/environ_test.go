@@ -50,14 +50,14 @@ func TestEveryScalarHasAVariable(t *testing.T) {
 
 func TestVariablesThatAreWrong(t *testing.T) {
 	for kv, want := range map[string]string{
-		"INSPAN_MODE=fast":                `INSPAN_MODE: mode: "fast" is none of plan, ask, edit, auto, yolo; did you mean ask?`,
+		"INSPAN_MODE=fast":                `INSPAN_MODE: mode: unknown mode "fast"; use plan, ask, edit, auto or yolo; did you mean "ask"?`,
 		"INSPAN_MAX_TURNS=1.5":            `INSPAN_MAX_TURNS: "1.5" is not a whole number`,
 		"INSPAN_MAX_COST=NaN":             `INSPAN_MAX_COST: "NaN" is not a number`,
 		"INSPAN_MAX_COST=-1":              `INSPAN_MAX_COST: max_cost and max_turns can't be negative; 0 means no limit`,
 		"INSPAN_MAX_TIME=90":              `INSPAN_MAX_TIME: "90" is not a time such as "90s" or "2h"`,
 		"INSPAN_SANDBOX__OFF=perhaps":     `INSPAN_SANDBOX__OFF: "perhaps" is not true or false`,
 		"INSPAN_LEFTOVERS=drop":           `INSPAN_LEFTOVERS: leftovers: "drop" is neither end nor keep`,
-		"INSPAN_PRESET=containers":        `INSPAN_PRESET: there is no preset "containers"; did you mean "container"?`,
+		"INSPAN_PRESET=containers":        `INSPAN_PRESET: unknown preset "containers"; did you mean "container"?`,
 		"INSPAN_REVIEWER__TIMEOUT=-1s":    `INSPAN_REVIEWER__TIMEOUT: reviewer: it needs a model, and max_cost and timeout can't be negative`,
 		"INSPAN_SANDBOX__MEMORY_MB=1e300": `INSPAN_SANDBOX__MEMORY_MB: "1e300" is not a whole number`,
 	} {
@@ -69,7 +69,7 @@ func TestVariablesThatAreWrong(t *testing.T) {
 		t.Errorf("settings that need each other: %v", err)
 	}
 	_, warnings, err := (&config.Config{}).Over([]string{"INSPAN_MAX_TURN=3", "INSPAN_QQQQQQQQ=1"})
-	want := []string{"INSPAN_MAX_TURN is not a setting; did you mean INSPAN_MAX_TURNS?", "INSPAN_QQQQQQQQ is not a setting"}
+	want := []string{`INSPAN_MAX_TURN is not a setting; did you mean "INSPAN_MAX_TURNS"?`, "INSPAN_QQQQQQQQ is not a setting"}
 	if d := cmp.Diff(want, warnings); d != "" || err != nil {
 		t.Error(d, err)
 	}

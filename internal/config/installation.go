@@ -1,7 +1,9 @@
 package config
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"net/netip"
 	"net/url"
 	"os"
@@ -38,12 +40,9 @@ type Installation struct {
 // Every error is [ErrSettings], but where the folders are not known.
 func Open(self string) (*Installation, error) {
 	path, err := Path()
-	if err != nil {
-		return nil, err
-	}
-	state, err := StateDir()
-	if err != nil {
-		return nil, err
+	state, missing := StateDir()
+	if err = cmp.Or(err, missing); err != nil {
+		return nil, fmt.Errorf("%w; set HOME, or INSPAN_STATE_DIR for settings and sessions", err)
 	}
 	c, err := Load(path)
 	if err != nil {

@@ -15,10 +15,10 @@ import (
 // MCP says which servers of the Model Context Protocol sessions have, beside those
 // of plugins and of workspaces.
 type MCP struct {
-	Off     bool                 `toml:"off"`     // none at all
+	Off     bool                 `toml:"off"`     // no servers
 	Servers map[string]MCPServer `toml:"servers"` // by a name of letters, digits, _ and -
-	// Secrets are the variables that look like secrets and that servers which are not
-	// yours get all the same where their files ask for ${NAME}, by their names.
+	// Secrets are the variables that servers of a workspace or plugin get although they look
+	// like secrets, if their files ask for ${NAME}. By server.
 	Secrets map[string][]string `toml:"secrets"`
 	// Document is the https address of a client id metadata document of yours, which
 	// must list http://127.0.0.1/callback as a redirect. Servers that take one know
@@ -30,25 +30,25 @@ type MCP struct {
 // or ${NAME:-what is used without}.
 type MCPServer struct {
 	Command []string          `toml:"command"`    // a program and its arguments
-	Env     map[string]string `toml:"env"`        // beside what every command finds in its environment
+	Env     map[string]string `toml:"env"`        // in addition to the environment of every command
 	Dir     string            `toml:"dir"`        // working directory; empty: the workspace
 	Hosts   []string          `toml:"hosts"`      // that the program may reach
 	Read    []string          `toml:"read"`       // absolute paths that it may read beside the workspace
 	Write   []string          `toml:"write"`      // absolute paths that it may change too
-	Bare    bool              `toml:"no_sandbox"` // it runs without walls
+	Bare    bool              `toml:"no_sandbox"` // run it without the sandbox
 	URL     string            `toml:"url"`        // http, https, ws or wss
-	Kind    string            `toml:"kind"`       // stdio, http, sse or ws; empty: told by command or url
+	Kind    string            `toml:"kind"`       // stdio, http, sse or ws; empty: detected by command or url
 	Headers map[string]string `toml:"headers"`    // of each request
-	OAuth   OAuth             `toml:"oauth"`      // how to log in where the server does not say
-	Trust   bool              `toml:"trust"`      // what it says of its tools is believed: those that only read do not ask
+	OAuth   OAuth             `toml:"oauth"`      // how to log in, if the server does not say
+	Trust   bool              `toml:"trust"`      // its tools marked as read-only do not ask
 	Timeout time.Duration     `toml:"timeout"`    // of one call, as "90s"; 0: 2 minutes
-	Off     bool              `toml:"off"`        // it is not used
+	Off     bool              `toml:"off"`        // do not use it
 }
 
 // OAuth is what a login needs beyond what servers say of themselves; for a provider,
 // all there is.
 type OAuth struct {
-	ClientID  string   `toml:"client_id"`         // registered beforehand; empty: found out or made at the first login
+	ClientID  string   `toml:"client_id"`         // registered beforehand; empty: discovered or registered at the first login
 	SecretEnv string   `toml:"client_secret_env"` // environment variable with its secret; empty: it has none
 	Scopes    []string `toml:"scopes"`            // empty: those that the server asks for
 	Issuer    string   `toml:"issuer"`            // of the tokens; empty: the one that the server names
@@ -57,7 +57,7 @@ type OAuth struct {
 	// "id_jag", with an ID token that the identity provider of an organisation makes a
 	// grant of. Empty: a person logs in.
 	Grant         string `toml:"grant"`
-	KeyFile       string `toml:"client_key_file"` // absolute path of a private key (PEM) in the place of the secret
+	KeyFile       string `toml:"client_key_file"` // absolute path of a private key (PEM) instead of the secret
 	AssertionFile string `toml:"assertion_file"`  // absolute path of the token for jwt_bearer or id_jag, read anew each time
 	// The identity provider for id_jag: its name or its token endpoint, and who inspan is there.
 	IDPIssuer    string `toml:"idp_issuer"`
@@ -99,7 +99,7 @@ func (o OAuth) check() error {
 			return errors.New("oauth: the grant id_jag takes an idp_client_id, and either idp_issuer or idp_token_url")
 		}
 	default:
-		return fmt.Errorf("oauth: %q is none of the grants client_credentials, jwt_bearer and id_jag", o.Grant)
+		return fmt.Errorf("oauth: unknown grant %q; use client_credentials, jwt_bearer or id_jag", o.Grant)
 	}
 	return nil
 }

@@ -17,27 +17,27 @@ type Router struct {
 	Routes  map[string]string `toml:"routes"`  // "provider/model" by the name that rules use
 	Rules   []router.Rule     `toml:"rules"`   // the first that matches decides; none: see Hard
 	Hard    float64           `toml:"hard"`    // without rules: the complexity from which the route "cloud" is asked before "local"; 0: 0.7
-	Judge   string            `toml:"judge"`   // "provider/model" that is asked how hard a new task is; empty: nobody is
+	Judge   string            `toml:"judge"`   // "provider/model" that rates how hard a new task is; empty: none
 	Private []string          `toml:"private"` // regular expressions of text that must stay on local models, beside secrets
 }
 
-// Provider is a place where models are to be had.
+// Provider is a place that serves models.
 type Provider struct {
 	Kind       string `toml:"kind"`        // wire, one of Kinds
 	BaseURL    string `toml:"base_url"`    // empty: the vendor's own
 	KeyEnv     string `toml:"key_env"`     // environment variable that holds the key
 	KeyCommand string `toml:"key_command"` // command that prints the key
-	// it is logged in to ('inspan models login'), in the place of a key; nil: it has a key, or none
+	// a login ('inspan models login') instead of a key; nil: a key, or none
 	OAuth     *ProviderOAuth   `toml:"oauth"`
-	Dialect   string           `toml:"dialect"`             // which of the servers that speak the wire; empty: told by the address
+	Dialect   string           `toml:"dialect"`             // which server speaks the wire; empty: detected by address
 	Region    string           `toml:"region"`              // of a cloud
 	Project   string           `toml:"project"`             // of Google Cloud
-	Local     *bool            `toml:"local"`               // what it is sent stays with the user; not set: told by the address
-	Requests  int              `toml:"requests_per_minute"` // 0: no limit of ours
-	Tokens    int              `toml:"tokens_per_minute"`   // of prompts; 0: no limit of ours
+	Local     *bool            `toml:"local"`               // data sent to it stays local; not set: detected by address
+	Requests  int              `toml:"requests_per_minute"` // limit of inspan; 0: none
+	Tokens    int              `toml:"tokens_per_minute"`   // of prompts, limit of inspan; 0: none
 	Deadlines Deadlines        `toml:"deadlines"`           // of one request
-	Default   string           `toml:"default"`             // model to take when none is named
-	Models    map[string]Model `toml:"models"`              // what is known of single models
+	Default   string           `toml:"default"`             // default model
+	Models    map[string]Model `toml:"models"`              // facts about single models
 }
 
 // Deadlines bound one request, as "90s"; a phase that is not set has what is usual
@@ -55,7 +55,7 @@ type Model struct {
 	MaxOutput int        `toml:"max_output"` // longest reply in tokens
 	Price     *llm.Price `toml:"price"`      // US dollars per million tokens
 	Images    bool       `toml:"images"`     // accepts images
-	NoTools   bool       `toml:"no_tools"`   // takes no tools; they are put into the prompt
+	NoTools   bool       `toml:"no_tools"`   // no tool support; tools go into the prompt
 }
 
 // Kinds lists the wires a provider can speak: Anthropic Messages, OpenAI Chat
@@ -71,7 +71,7 @@ func (p Provider) check() error {
 	}
 	dialects := map[string][]string{"anthropic": {"anthropic", "bedrock", "vertex"}, "gemini": {"vertex"}, "ollama": {"ollama"}}
 	if known, few := dialects[p.Kind]; few && p.Dialect != "" && !slices.Contains(known, p.Dialect) {
-		return fmt.Errorf("dialect: %q is none of %s", p.Dialect, strings.Join(known, ", "))
+		return fmt.Errorf("dialect: unknown value %q; use %s", p.Dialect, strings.Join(known, ", "))
 	}
 	for _, d := range []time.Duration{p.Deadlines.Connect, p.Deadlines.FirstByte, p.Deadlines.Idle, p.Deadlines.Total} {
 		if d < 0 {

@@ -63,7 +63,7 @@ func (p Project) check() error {
 
 func (r Rule) check() error {
 	if !slices.Contains([]tool.Action{tool.Allow, tool.Ask, tool.Deny}, r.Action) {
-		return fmt.Errorf("rule %q: action: %q is none of allow, ask, deny", r.Text, r.Action)
+		return fmt.Errorf("rule %q: action: unknown value %q; use allow, ask or deny", r.Text, r.Action)
 	}
 	rule, err := policy.ParseRule(r.Action, r.Text, "")
 	if err != nil {

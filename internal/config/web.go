@@ -12,11 +12,11 @@ import (
 
 // Web is what the tools that reach servers work with.
 type Web struct {
-	Off bool `toml:"off"` // they are not offered
+	Off bool `toml:"off"` // no web tools
 	// brave, tavily, exa, searxng, anthropic, openai or gemini; empty: there is no web_search
 	Search  string            `toml:"search"`
-	BaseURL string            `toml:"search_url"`     // where the engine is; empty: where its maker runs it
-	Model   string            `toml:"search_model"`   // that searches, for anthropic, openai and gemini
+	BaseURL string            `toml:"search_url"`     // address of the engine; empty: the vendor's own
+	Model   string            `toml:"search_model"`   // model that searches, for anthropic, openai and gemini
 	KeyEnv  string            `toml:"search_key_env"` // environment variable that holds its key
 	Secrets map[string]Secret `toml:"secrets"`        // that http_request may send, by the name the model uses
 }
@@ -25,7 +25,7 @@ type Web struct {
 type Secret struct {
 	Env   string   `toml:"env"`   // environment variable that holds it
 	Hosts []string `toml:"hosts"` // where it may go, as "api.example.com" or "*.example.com"
-	Plain bool     `toml:"plain"` // over http without TLS too
+	Plain bool     `toml:"plain"` // also over http without TLS
 }
 
 func (w Web) check() error {

@@ -194,12 +194,12 @@ func (s *Store) ReviewRunning(root, sum string) (Review, error) {
 		return Review{New: items}, err
 	}
 	if sum != "" {
-		return r, fmt.Errorf("--trust names other content than there is now: %w", errChanged)
+		return r, fmt.Errorf("the content doesn't match the checksum in --trust: %w", errChanged)
 	}
 	return r, nil
 }
 
-var errChanged = errors.New("look at it with 'inspan trust' first")
+var errChanged = errors.New("review it with 'inspan trust'")
 
 // Sum names all content that was looked at, see [Sum].
 func (r Review) Sum() string { return Sum(slices.Concat(r.Trusted, r.New, r.Changed)) }

@@ -83,7 +83,7 @@ func (c *Console) whatWasDone(r Result) {
 			}
 		}
 	}
-	c.list("what it did to sensitive places:", lines)
+	c.list("access to sensitive places:", lines)
 	lines = nil
 	for _, d := range r.Denials {
 		lines = append(lines, fmt.Sprintf("%s: %s", d.Tool, strings.TrimPrefix(d.Reason+" ("+d.By+")", " ")))

@@ -76,15 +76,15 @@ func (w *attached) end() (int, error) {
 	id, st := w.session.ID(), w.session.Status()
 	switch {
 	case w.left:
-		fmt.Fprintf(w.console.Err, "\nyou left; session %s goes on, come back with: inspan attach %s\n", id, id)
+		fmt.Fprintf(w.console.Err, "\ndetached; session %s continues; attach again with: inspan attach %s\n", id, id)
 		return ExitDone, nil
 	case !st.Active && st.Stopped != nil:
 		return ExitCode(string(st.Stopped.Reason), st.Stopped.Cause, nil), nil
 	case len(questions(st)) > 0:
-		fmt.Fprintf(w.console.Err, "it asks, and nobody here drives it; answer where it runs, or go on with: inspan resume %s\n", id)
+		fmt.Fprintf(w.console.Err, "a question is open, and no process here runs the session; continue with: inspan resume %s\n", id)
 		return ExitWaiting, nil
 	}
-	return ExitError, fmt.Errorf("nobody drives session %s any more; go on with it: inspan resume %s", id, id)
+	return ExitError, fmt.Errorf("session %s is no longer running; continue it with: inspan resume %s", id, id)
 }
 
 // news is an event that came, or why there are no more.
@@ -164,11 +164,16 @@ func (w *attached) show(n news, yield func(event.Event, error) bool) (bool, erro
 		fmt.Fprintln(w.console.Err)
 		w.broken = true
 	}
-	if w.asked != "" && w.standing(questions(w.session.Status())) < 0 {
-		fmt.Fprintln(w.console.Err, "  (it was answered elsewhere)")
-		w.asked, w.late = "", true
+	if d, ok := n.Body.(event.Decided); ok && d.Call == w.asked {
+		w.close(words.AnsweredBy(d))
 	}
 	return yield(n.Event, nil), nil
+}
+
+// close takes back the question that the person is asked, and says why.
+func (w *attached) close(why string) {
+	fmt.Fprintln(w.console.Err, "  ("+words.OneLine(why, 80)+")")
+	w.asked, w.late = "", true
 }
 
 // driven notices when nobody drives the session any more.
@@ -200,6 +205,9 @@ func (w *attached) settle() bool {
 	st := w.session.Status()
 	if !st.Active {
 		return false
+	}
+	if w.asked != "" && w.standing(questions(st)) < 0 {
+		w.close("the question is no longer open")
 	}
 	w.ask(questions(st))
 	w.ready = true
@@ -272,7 +280,7 @@ func (w *attached) typed(ctx context.Context, line string, ok bool) (bool, error
 	}
 	late := w.late
 	if w.late = false; late && len(strings.TrimSpace(line)) == 1 {
-		fmt.Fprintln(w.console.Err, "  (dropped: the question was answered elsewhere)")
+		fmt.Fprintln(w.console.Err, "  (ignored: the question was answered already)")
 		return true, nil
 	}
 	return true, w.session.Send(ctx, event.Steered{Parts: llm.Say(line), By: "inspan attach"})

@@ -88,8 +88,8 @@ func TestAttachAndRunOn(t *testing.T) {
 		step("Once more.", "three"), script.Step{Parts: llm.Say("Done.")})
 	var log screen
 	code := make(chan int, 1)
-	go func() { code <- (&console.Console{Out: &log, Err: &log}).RunOn(t.Context(), s, said("go")) }()
-	log.shows(t, "call to decide on")
+	go func() { code <- (&console.Console{Out: &log, Err: &log}).RunOn(t.Context(), s, event.Say("go")) }()
+	log.shows(t, "open question")
 
 	w := watch()
 	var screen screen
@@ -123,7 +123,7 @@ func TestAttachAndRunOn(t *testing.T) {
 	screen.shows(t, "Please answer")
 	types("y")
 	screen.shows(t, `"two"`)
-	if strings.Contains(screen.String(), "answered elsewhere") {
+	if strings.Contains(screen.String(), "answered in") {
 		t.Errorf("one's own answer is another's:\n%s", screen.String())
 	}
 	types("rather not")
@@ -163,20 +163,20 @@ func TestAttachToWhatNobodyDrives(t *testing.T) {
 		"it asks": {
 			[]script.Step{step("I write.", "one")},
 			false,
-			nobody, nil, console.ExitWaiting, "it asks, and nobody here drives it",
+			nobody, nil, console.ExitWaiting, "a question is open, and no process here",
 		},
 		"it is done": {[]script.Step{{Parts: llm.Say("Done.")}}, false, nobody, nil, console.ExitDone, "— done"},
 		"it was broken": {
 			[]script.Step{{Parts: llm.Say("Done.")}},
 			true,
-			nobody, nil, console.ExitError, "any more; go on with it: inspan resume",
+			nobody, nil, console.ExitError, "is no longer running; continue it with: inspan resume",
 		},
-		"the person is it": {[]script.Step{step("I write.", "one")}, false, somebody, gone, console.ExitDone, "you left; session"},
+		"the person is it": {[]script.Step{step("I write.", "one")}, false, somebody, gone, console.ExitDone, "detached; session"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var ran []string
 			s, watch := elsewhere(t, &ran, tc.steps...)
-			for e, err := range s.Run(t.Context(), said("go")) {
+			for e, err := range s.Run(t.Context(), event.Say("go")) {
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -210,8 +210,8 @@ func TestAttachFromAPipe(t *testing.T) {
 		var log, screen screen
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan int, 2)
-		go func() { done <- (&console.Console{Out: &log, Err: &log}).RunOn(ctx, s, said("go")) }()
-		log.shows(t, "call to decide on")
+		go func() { done <- (&console.Console{Out: &log, Err: &log}).RunOn(ctx, s, event.Say("go")) }()
+		log.shows(t, "open question")
 		c := &console.Console{Out: &screen, Err: &screen}
 		a := console.Attachment{
 			Person: console.NewPerson(c, strings.NewReader(typed), &screen),

@@ -24,7 +24,7 @@ func (c *Console) RunOn(ctx context.Context, s *inspan.Session, inputs ...event.
 		}
 		err := s.Await(signalled)
 		if signalled.Err() != nil {
-			err = errors.New("ended while it asks; the question stays open")
+			err = errors.New("stopped while a question was open; it stays open")
 		}
 		if err != nil {
 			return c.Fail(ExitCode("waiting", "", err), err)

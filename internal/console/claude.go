@@ -8,10 +8,10 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/hook"
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/transcript"
 	"github.com/inspan/inspan/llm"
-	"github.com/inspan/inspan/tool"
 )
 
 // claude writes the lines that wrappers of Claude Code read: system/init, then assistant
@@ -94,12 +94,8 @@ func (c *claude) init() error {
 		}
 		servers = append(servers, fields{"name": s.Name, "status": state})
 	}
-	mode := map[tool.Mode]string{"plan": "plan", "edit": "acceptEdits", "yolo": "bypassPermissions"}[st.Mode]
-	if mode == "" {
-		mode = "default"
-	}
 	return c.write(fields{
-		"type": "system", "subtype": "init", "session_id": st.Session, "cwd": st.Root, "model": st.Route, "permissionMode": mode,
+		"type": "system", "subtype": "init", "session_id": st.Session, "cwd": st.Root, "model": st.Route, "permissionMode": hook.ClaudeMode(st.Mode),
 		"apiKeySource": "none",
 		"tools":        append([]string{}, st.Tools...), "mcp_servers": servers, "slash_commands": []string{},
 	})

@@ -193,7 +193,7 @@ func (c *Console) interrupts(ctx context.Context, run *inspan.Conductor) (contex
 				if c.Person != nil {
 					c.Person.interrupt()
 				}
-				fmt.Fprintln(c.Err, "\ninterrupting; once more to leave at once")
+				fmt.Fprintln(c.Err, "\ninterrupting; press again to quit at once")
 			case <-ctx.Done():
 				return
 			}
@@ -259,7 +259,7 @@ func (v *view) result(st inspan.Status, err error) Result {
 	case st.Stopped != nil:
 		r.Reason, r.Cause, r.Detail = string(st.Stopped.Reason), st.Stopped.Cause, st.Stopped.Detail
 	case len(st.Waiting) > 0:
-		r.Reason, r.Detail = "waiting", text.Count(len(st.Waiting), "call")+" to decide on"
+		r.Reason, r.Detail = "waiting", text.Count(len(st.Waiting), "open question")
 	default:
 		r.Reason, r.Detail = "error", "there is nothing to do"
 	}

@@ -66,8 +66,6 @@ func step(text, word string) script.Step {
 	return script.Step{Parts: llm.Parts{llm.Text{Text: text}, llm.Call{Name: "note", Args: args}}}
 }
 
-func said(text string) event.Body { return event.Say(text) }
-
 func TestPersonDecides(t *testing.T) {
 	for _, tc := range []struct {
 		typed string
@@ -86,7 +84,7 @@ func TestPersonDecides(t *testing.T) {
 			var out, errs bytes.Buffer
 			c := &console.Console{Out: &out, Err: &errs}
 			c.Person = console.NewPerson(c, strings.NewReader(tc.typed), &errs)
-			code := c.Run(t.Context(), session(t, &ran, step("I write.", "a\u200bb"), script.Step{Parts: llm.Say("Done.")}), said("go"))
+			code := c.Run(t.Context(), session(t, &ran, step("I write.", "a\u200bb"), script.Step{Parts: llm.Say("Done.")}), event.Say("go"))
 			if code != tc.code || len(ran) != tc.ran || !strings.Contains(errs.String(), tc.shown) {
 				t.Errorf("code %d, ran %v\n%s", code, ran, errs.String())
 			}
@@ -122,7 +120,7 @@ func TestPersonAnswers(t *testing.T) {
 		var out, errs bytes.Buffer
 		c := &console.Console{Out: &out, Err: &errs}
 		c.Person = console.NewPerson(c, strings.NewReader(typed), &errs)
-		if code := c.Run(t.Context(), s, said("go")); code != console.ExitDone || !strings.Contains(errs.String(), "heard "+want) ||
+		if code := c.Run(t.Context(), s, event.Say("go")); code != console.ExitDone || !strings.Contains(errs.String(), "heard "+want) ||
 			!strings.Contains(errs.String(), "? which?\n    1. heron") {
 			t.Errorf("%q: code %d\n%s", typed, code, errs.String())
 		}
@@ -141,8 +139,8 @@ func TestLimitsAsk(t *testing.T) {
 		c := &console.Console{Out: &out, Err: &errs}
 		c.Person = console.NewPerson(c, strings.NewReader(typed), &errs)
 		s := session(t, &ran, step("I write.", "a"), step("Again.", "b"), step("Again.", "c"), script.Step{Parts: llm.Say("Done.")})
-		code := c.Run(t.Context(), s, event.Switched{Limits: &event.Limits{Turns: 1}}, said("go"))
-		if code != want.code || len(ran) != want.ran || !strings.Contains(errs.String(), "1 turns used of 1: go on with twice the limit?") {
+		code := c.Run(t.Context(), s, event.Switched{Limits: &event.Limits{Turns: 1}}, event.Say("go"))
+		if code != want.code || len(ran) != want.ran || !strings.Contains(errs.String(), "1 turns used of 1: continue with twice the limit?") {
 			t.Errorf("%q: code %d, ran %v\n%s", typed, code, ran, errs.String())
 		}
 	}
@@ -155,7 +153,7 @@ func TestNothingDrivesTheTerminal(t *testing.T) {
 	evil := "\x1b]52;c;aGk=\x07\x1b[31mred\u009b2J\r\u202etxt.exe"
 	c := &console.Console{Out: &out, Err: &errs}
 	c.Person = console.NewPerson(c, strings.NewReader("y\n"), &errs)
-	c.Run(t.Context(), session(t, &ran, step(evil, evil), script.Step{Parts: llm.Say(evil)}), said("go"))
+	c.Run(t.Context(), session(t, &ran, step(evil, evil), script.Step{Parts: llm.Say(evil)}), event.Say("go"))
 	for name, text := range map[string]string{"stdout": out.String(), "stderr": errs.String()} {
 		if strings.ContainsAny(text, "\x1b\x07\r\u009b\u202e") {
 			t.Errorf("%s holds control characters: %q", name, text)
@@ -170,7 +168,7 @@ func TestAnswerGoesToStdoutAlone(t *testing.T) {
 	var ran []string
 	var out, errs bytes.Buffer
 	c := &console.Console{Out: &out, Err: &errs}
-	c.Run(t.Context(), session(t, &ran, script.Step{Parts: llm.Say("Forty-two.")}), said("go"))
+	c.Run(t.Context(), session(t, &ran, script.Step{Parts: llm.Say("Forty-two.")}), event.Say("go"))
 	if out.String() != "Forty-two.\n" {
 		t.Errorf("stdout %q", out.String())
 	}
@@ -196,7 +194,7 @@ func TestFailureEndsTheLine(t *testing.T) {
 	defer s.Close()
 	var out bytes.Buffer
 	c := &console.Console{Out: &out, Err: &out}
-	if code := c.Run(t.Context(), s, said("go")); code != 32 || !strings.HasPrefix(out.String(), "I think\nfailed") {
+	if code := c.Run(t.Context(), s, event.Say("go")); code != 32 || !strings.HasPrefix(out.String(), "I think\nfailed") {
 		t.Errorf("code %d: %q", code, out.String())
 	}
 }
@@ -206,7 +204,7 @@ func TestResultOfEveryForm(t *testing.T) {
 		var ran []string
 		var out bytes.Buffer
 		c := &console.Console{Form: form, Out: &out, Err: io.Discard}
-		code := c.Run(t.Context(), session(t, &ran, step("I write.", "a")), said("go"))
+		code := c.Run(t.Context(), session(t, &ran, step("I write.", "a")), event.Say("go"))
 		if code != console.ExitWaiting {
 			t.Errorf("%s: code %d", form, code)
 		}
@@ -242,7 +240,7 @@ func (brokenPipe) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 func TestNobodyReads(t *testing.T) {
 	var ran []string
 	c := &console.Console{Form: console.StreamJSON, Out: brokenPipe{}, Err: io.Discard}
-	if code := c.Run(t.Context(), session(t, &ran, step("I write.", "a")), said("go")); code != console.ExitError {
+	if code := c.Run(t.Context(), session(t, &ran, step("I write.", "a")), event.Say("go")); code != console.ExitError {
 		t.Errorf("code %d", code)
 	}
 }
@@ -299,21 +297,21 @@ func TestExitCodesAreDocumented(t *testing.T) {
 // A person sees every wait, with a countdown where the terminal can show one.
 func TestWaitsAreCounted(t *testing.T) {
 	for live, want := range map[bool]string{
-		true:  `! script: overloaded \(HTTP 529\): scripted failure\n\r  trying again in \d\.\d s`,
-		false: `! script: overloaded \(HTTP 529\): scripted failure; trying again in \d\.\d s\n`,
+		true:  `! script: overloaded \(HTTP 529\): scripted failure\n\r  retrying in \d\.\d s`,
+		false: `! script: overloaded \(HTTP 529\): scripted failure; retrying in \d\.\d s\n`,
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var out, errs bytes.Buffer
 			var ran []string
 			c := &console.Console{Out: &out, Err: &errs, Live: live}
 			s := session(t, &ran, script.Step{Fail: 529, Times: 4, Parts: llm.Say("Hello.")})
-			if code := c.Run(t.Context(), s, said("go")); code != console.ExitDone {
+			if code := c.Run(t.Context(), s, event.Say("go")); code != console.ExitDone {
 				t.Errorf("code %d: %s", code, errs.String())
 			}
 			if !regexp.MustCompile(want).MatchString(errs.String()) {
 				t.Errorf("live %v: %q", live, errs.String())
 			}
-			if counted := strings.Count(errs.String(), "trying again"); live != (counted > 6) {
+			if counted := strings.Count(errs.String(), "retrying"); live != (counted > 6) {
 				t.Errorf("live %v: %d times", live, counted)
 			}
 		})
@@ -341,7 +339,7 @@ func TestFitsTheTerminal(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer s.Close()
-		if code := c.Run(t.Context(), s, said("go")); code != console.ExitDone {
+		if code := c.Run(t.Context(), s, event.Say("go")); code != console.ExitDone {
 			t.Fatal(code)
 		}
 	}

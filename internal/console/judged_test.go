@@ -55,7 +55,7 @@ func TestAsksAboutWhatWillRun(t *testing.T) {
 		var out, errs bytes.Buffer
 		c := &console.Console{Out: &out, Err: &errs}
 		if i == 0 {
-			inputs = append(inputs, said("go"))
+			inputs = append(inputs, event.Say("go"))
 		} else {
 			c.Person = console.NewPerson(c, strings.NewReader(typed), &errs)
 		}
@@ -81,7 +81,7 @@ func TestShowIsHarmless(t *testing.T) {
 	var out, errs bytes.Buffer
 	c := &console.Console{Out: &out, Err: &errs}
 	bodies := []event.Body{
-		said(evil),
+		event.Say(evil),
 		event.Routed{Route: evil, Rule: evil, Reason: evil},
 		event.Routed{Route: evil, Rule: evil, Reason: "the second time"},
 		event.Routed{Route: evil, From: evil, Error: evil},
@@ -107,7 +107,7 @@ func TestShowIsHarmless(t *testing.T) {
 		t.Errorf("%v: %q", err, got)
 	}
 	if !strings.Contains(got, "tool judged\n") || strings.Contains(got, "the second time") ||
-		!strings.Contains(got, "trying again in 2.0 s\n") {
+		!strings.Contains(got, "retrying in 2.0 s\n") {
 		t.Errorf("%q", got)
 	}
 }

@@ -57,7 +57,7 @@ func (p *Person) decide(ctx context.Context, w inspan.Pending) (event.Body, erro
 			fmt.Fprintln(p.out)
 			switch cause := context.Cause(ctx); {
 			case errors.Is(cause, inspan.ErrAnswered):
-				fmt.Fprintln(p.out, "  (it was answered elsewhere)")
+				fmt.Fprintln(p.out, "  (answered elsewhere)")
 			case errors.Is(cause, context.DeadlineExceeded):
 				fmt.Fprintln(p.out, "  (nobody answered in time)")
 			}
@@ -76,7 +76,7 @@ func (p *Person) raise(ctx context.Context, st inspan.Status) ([]event.Body, err
 	if more == nil {
 		return nil, nil
 	}
-	yes, err := p.Agrees(ctx, p.console.paint(yellow, "? "+text.Visible(st.Stopped.Detail)+":")+" go on with twice the limit?")
+	yes, err := p.Agrees(ctx, p.console.paint(yellow, "? "+text.Visible(st.Stopped.Detail)+":")+" continue with twice the limit?")
 	if !yes {
 		return nil, err
 	}
@@ -153,7 +153,7 @@ func (p *Person) indented(lines string) {
 // in full: the rules are all it would cover.
 func question(w inspan.Pending) string {
 	if w.Asks {
-		return "  Your answer, a number or your own words: "
+		return "  Your answer (a number or your own words): "
 	}
 	if len(w.Rules) == 0 {
 		return "  Allow it? [y]es, [n]o, or say what to do instead: "

@@ -313,7 +313,7 @@ func (c *Console) summary(r Result) {
 		c.Say(text)
 	}
 	if r.ExitCode != ExitDone && r.ExitCode != ExitBusy {
-		c.Say("go on with: inspan resume " + r.Session)
+		c.Say("continue with: inspan resume " + r.Session)
 	}
 }
 

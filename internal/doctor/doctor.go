@@ -85,7 +85,7 @@ func unloaded(err error) Finding {
 func settings(a *app.App) Finding {
 	f := Finding{Check: "settings", State: Good, Found: a.ConfigPath}
 	if _, err := os.Stat(a.ConfigPath); err != nil {
-		f.Found += " (not there; everything has a default)"
+		f.Found += " (missing; the defaults apply)"
 	}
 	return f
 }
@@ -113,13 +113,13 @@ func state(a *app.App) Finding {
 
 // environment names the variables that commands don't get.
 func environment(a *app.App) Finding {
-	f := Finding{Check: "environment", State: Good, Found: "commands get all of it"}
+	f := Finding{Check: "environment", State: Good, Found: "commands get the full environment"}
 	var names []string
 	for _, w := range a.Permission.Withheld("") {
 		names = append(names, w.Name)
 	}
 	if len(names) > 0 {
-		f.Found = "held back from commands: " + strings.Join(names, ", ") + "; sandbox.environment in the settings passes single ones on"
+		f.Found = "not passed to commands: " + strings.Join(names, ", ") + "; list variables in sandbox.environment to pass them"
 	}
 	return f
 }
@@ -131,7 +131,7 @@ func disk(a *app.App) Finding {
 	case err != nil:
 		f.State, f.Found = Skip, err.Error()
 	case free < lowDisk:
-		f.State, f.Remedy = Warn, "free some space; old sessions go with 'inspan sessions rm'"
+		f.State, f.Remedy = Warn, "free some space; 'inspan sessions rm' deletes old sessions"
 	}
 	return f
 }
@@ -154,7 +154,7 @@ func chosen(ctx context.Context, a *app.App) Finding {
 			Remedy: "set a key such as ANTHROPIC_API_KEY, or name a model with --model; 'inspan demo' needs neither",
 		}
 	}
-	return Finding{Check: "model", State: Good, Found: c.Model.Info().Route() + " is taken when none is named"}
+	return Finding{Check: "model", State: Good, Found: c.Model.Info().Route() + " is the default"}
 }
 
 // provider asks a provider for one word.
@@ -168,7 +168,7 @@ func provider(ctx context.Context, a *app.App, p providers.Provider, probe bool)
 		f.State, f.Found, f.Remedy = Skip, "no default model to ask", "set providers."+p.Name+".default in "+a.ConfigPath
 		return f
 	case !probe:
-		f.State, f.Found = Skip, "not asked"
+		f.State, f.Found = Skip, "not contacted"
 		return f
 	}
 	c, err := a.Providers.Model(ctx, p.Name+"/"+p.Default, "")

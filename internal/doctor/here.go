@@ -63,8 +63,8 @@ func sandboxed(a *app.App, root string) Finding {
 	}
 	defer func() { _ = env.Close() }() // nothing ran in it
 	if env.Walls.Why != "" {
-		f.State, f.Found = Warn, "not whole: "+env.Walls.Why
-		f.Remedy = "until then more calls ask; 'inspan doctor sandbox' tests each barrier"
+		f.State, f.Found = Warn, "incomplete: "+env.Walls.Why
+		f.Remedy = "until then more commands will ask; 'inspan doctor sandbox' tests each barrier"
 		if a.Config.Sandbox.Off {
 			f.Remedy = "remove off = true from the table sandbox"
 		}
@@ -108,7 +108,7 @@ func servers(ctx context.Context, a *app.App, root string) (out []Finding) {
 		if s.State != mcp.Ready && s.State != mcp.Off {
 			f.State, f.Found = Warn, strings.Trim(string(s.State)+": "+s.Why, ": ")
 			f.Remedy = map[mcp.State]string{
-				mcp.Changed: "look at what it offers now: inspan mcp agree " + s.Name, mcp.Login: "inspan mcp login " + s.Name,
+				mcp.Changed: "review its tools: inspan mcp agree " + s.Name, mcp.Login: "inspan mcp login " + s.Name,
 			}[s.State]
 			if f.Remedy == "" {
 				f.Remedy = "try it with 'inspan mcp list', or remove it: inspan mcp remove " + s.Name
@@ -206,7 +206,7 @@ func memories(a *app.App, root string) (out []Finding) {
 		case err != nil:
 			f.Found, f.Remedy = err.Error(), "make the file readable, or remove it"
 		case lines > memory.MaxLines || size > memory.MaxBytes:
-			f.Found = fmt.Sprintf("%s has %s and %s bytes; beyond %d lines or %s bytes the end is lost to prompts",
+			f.Found = fmt.Sprintf("%s has %s and %s bytes; prompts leave out everything beyond %d lines or %s bytes",
 				path, text.Count(lines, "line"), text.Thousands(size), memory.MaxLines, text.Thousands(memory.MaxBytes))
 			f.Remedy = "move long entries into topic files beside it, or ask the agent to tidy the memory"
 		default:
@@ -222,7 +222,7 @@ func counted(path string) (lines, size int, err error) {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > 16<<20 { // nobody writes that
 		if err == nil {
-			err = fmt.Errorf("%s is not a file of text", path)
+			err = fmt.Errorf("%s is not a text file", path)
 		}
 		return 0, 0, err
 	}

@@ -26,7 +26,7 @@ func video(devices []profile.Device) Finding {
 			name = fmt.Sprintf("%s with %s free of %s", d.Name, bytes(d.Free), bytes(d.Memory))
 		}
 		if d.Unified {
-			name += " of the common memory"
+			name += " of the shared memory"
 		}
 		names = append(names, name)
 	}
@@ -76,15 +76,15 @@ func fits(s ollama.Shape, set int, memory int64) Finding {
 		f.Found += fmt.Sprintf("; loaded with %s", tokens(s.Loaded))
 	}
 	if s.NoTools {
-		f.Found += "; takes no tools"
+		f.Found += "; no tool support"
 	}
 	remedy := fmt.Sprintf("set providers.%s.models.%q.window to %d", s.Provider, s.Model, window)
 	switch {
 	case s.Window > 0 && set > s.Window:
 		f.State, f.Remedy = Warn, remedy
-		f.Found += fmt.Sprintf("; the settings ask for %s, which it can't have", tokens(set))
+		f.Found += fmt.Sprintf("; the settings ask for %s, which does not fit", tokens(set))
 	case memory > 0 && s.OnCPU > 0:
-		f.State, f.Remedy = Warn, remedy+", or take a smaller model"
+		f.State, f.Remedy = Warn, remedy+", or choose a smaller model"
 		f.Found += fmt.Sprintf("; partly on the CPU, which is slow: %s did not fit", bytes(s.OnCPU))
 	case memory > 0 && set > window:
 		f.State, f.Remedy = Warn, remedy

@@ -35,7 +35,7 @@ func TestMemory(t *testing.T) {
 			Good,
 			[]string{"15.0 GB free in all", "A with 6.0 GB free of 12.0 GB", "32K"},
 		},
-		"apple": {[]profile.Device{{Name: "Apple", Memory: 25769803776, Unified: true}}, Good, []string{"common memory", "128K"}},
+		"apple": {[]profile.Device{{Name: "Apple", Memory: 25769803776, Unified: true}}, Good, []string{"shared memory", "128K"}},
 	} {
 		holds(t, name, video(c.devices), c.state, c.words)
 	}
@@ -75,8 +75,8 @@ func TestFits(t *testing.T) {
 		"no gpu":       {spilled, 0, 0, Good, []string{"8K fits"}},
 		"set too high": {llama, 131072, 16e9, Warn, []string{"the settings ask for 128K", "64512"}},
 		"set too low":  {llama, 8192, 16e9, Good, nil},
-		"beyond model": {llama, 262144, 0, Warn, []string{"can't have"}},
-		"no tools":     {mute, 0, 24e9, Good, []string{"128K fits", "takes no tools"}},
+		"beyond model": {llama, 262144, 0, Warn, []string{"does not fit"}},
+		"no tools":     {mute, 0, 24e9, Good, []string{"128K fits", "no tool support"}},
 	} {
 		holds(t, name, fits(c.shape, c.set, c.memory), c.state, c.words)
 	}

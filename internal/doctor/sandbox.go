@@ -17,14 +17,14 @@ func Sandbox(ctx context.Context, self string) []Finding {
 	if a.Config.Sandbox.Off {
 		out = append(out, Finding{
 			Check: "settings", State: Warn, Found: "the sandbox is switched off in " + a.ConfigPath,
-			Remedy: "remove off = true from the table sandbox; what follows is what it would do",
+			Remedy: "remove off = true from the table sandbox; the checks below show what the sandbox would do",
 		})
 	}
 	for _, c := range a.Permission.TrySandbox(ctx) {
 		f := Finding{Check: c.Name, State: Good, Found: c.Text}
 		if !c.OK {
 			f.State = Bad
-			f.Remedy = "until it holds, the permission modes ask more; commands run without this wall only after a yes"
+			f.Remedy = "until this is fixed, more commands will ask; commands run without this barrier only after you approve them"
 		}
 		out = append(out, f)
 	}

@@ -25,7 +25,7 @@ func TestRisk(t *testing.T) {
 		{[]tool.Effect{{Kind: tool.Write, Path: "/w2/a"}}, guard.High},
 		{[]tool.Effect{{Kind: tool.Write, Path: "/w/.git/hooks/pre-commit"}}, guard.High},
 		{[]tool.Effect{{Kind: tool.Network, Text: "example.com"}}, guard.High},
-		{[]tool.Effect{{Kind: tool.Read, Path: "/w/a"}, {Kind: tool.External, Text: "run it outside of the sandbox"}}, guard.High},
+		{[]tool.Effect{{Kind: tool.Read, Path: "/w/a"}, {Kind: tool.External, Text: "run outside the sandbox"}}, guard.High},
 		{[]tool.Effect{{Kind: "of a later version"}}, guard.High},
 		{[]tool.Effect{{}}, guard.High},
 	} {

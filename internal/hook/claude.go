@@ -37,7 +37,8 @@ func failed(p tool.Point) bool {
 	return p.Failed != "" || p.Result != nil && p.Result.Exit != nil && *p.Result.Exit != 0
 }
 
-func claudeMode(mode tool.Mode) string {
+// ClaudeMode is the permission mode of Claude Code that a mode is most like.
+func ClaudeMode(mode tool.Mode) string {
 	switch mode {
 	case "plan", "auto":
 		return string(mode)
@@ -74,7 +75,7 @@ func claudeWhy(p tool.Point, event string) string {
 func (w claude) say(p tool.Point) ([]byte, error) {
 	in := map[string]any{
 		"session_id": p.Session, "transcript_path": "", "cwd": p.Root,
-		"permission_mode": claudeMode(p.Mode), "hook_event_name": w.event,
+		"permission_mode": ClaudeMode(p.Mode), "hook_event_name": w.event,
 	}
 	if w.log != nil {
 		in["transcript_path"] = w.log(p.Session)

@@ -19,9 +19,9 @@ func Context(out io.Writer, id string, c inspan.Context) error {
 	if id != "" {
 		what = "session " + id
 	}
-	window := "the window of the model is not known"
+	window := "the model's window is not known"
 	if c.Window > 0 {
-		window = fmt.Sprintf("%.1f%% of a window of %s, of which %s stay free for the reply",
+		window = fmt.Sprintf("%.1f%% of a window of %s, %s reserved for the reply",
 			Share(c.Tokens, c.Window), text.Thousands(c.Window), text.Thousands(c.Reserve))
 	}
 	fmt.Fprintf(out, "%s: about %s tokens, %s\n", what, text.Thousands(c.Tokens), window)
@@ -37,13 +37,13 @@ func Context(out io.Writer, id string, c inspan.Context) error {
 		return err
 	}
 	if c.Again > 0 {
-		fmt.Fprintf(out, "%d of %d calls brought what the same call had brought before; it was not put there twice.\n", c.Again, c.Calls)
+		fmt.Fprintf(out, "%d of %d calls repeated an earlier result, which the prompt holds only once.\n", c.Again, c.Calls)
 	}
 	if c.Compactions > 0 {
-		fmt.Fprintf(out, "It was compacted (%d); the history tool searches what is gone.\n", c.Compactions)
+		fmt.Fprintf(out, "inspan compacted the conversation %s; the history tool finds the removed text.\n", text.Count(c.Compactions, "time"))
 	}
 	if c.Untrusted && c.Private {
-		fmt.Fprintln(out, "It holds text from elsewhere and what is private, so whatever could carry that away asks.")
+		fmt.Fprintln(out, "The conversation holds outside text and private data, so every call that could send data out asks.")
 	}
 	return nil
 }

@@ -135,9 +135,9 @@ func TestReport(t *testing.T) {
 		"s: ok, 3 events, 99 bytes, index ok":       {ID: "s", Events: 3, Size: 99, Index: "ok"},
 		"s: repaired, 3 events, 99 bytes, index ok": {ID: "s", Events: 3, Size: 99, Index: "ok", Repaired: true},
 		"blob abc is missing":                       {ID: "s", Missing: []string{"abc"}},
-		"blob abc does not hold what its name says": {ID: "s", Bad: []string{"abc"}},
+		"blob abc does not match its name":          {ID: "s", Bad: []string{"abc"}},
 		"the last 7 bytes are half written":         {ID: "s", Torn: 7},
-		"what is before can be used: inspan sessions fork --at 3 s": {
+		"the events before it are usable: inspan sessions fork --at 3 s": {
 			ID: "s", Events: 3, Damage: []*session.DamageError{{}},
 		},
 	} {
@@ -229,7 +229,7 @@ func TestServers(t *testing.T) {
 		{Name: "other", State: mcp.Changed},
 	}
 	lines := printed(t, func(w io.Writer) error { return listing.Servers(w, list) })
-	holds(t, lines, "down: it exited", "'inspan mcp agree other' shows what they are, and asks")
+	holds(t, lines, "down: it exited", "'inspan mcp agree other' shows the changes, and asks")
 	// What its calls usually take says more than one answer.
 	if all := strings.Join(lines, "\n"); !strings.Contains(all, "30ms 2025-06-18") || strings.Contains(all, "'inspan mcp agree up'") {
 		t.Error(all)
@@ -290,7 +290,7 @@ func TestExplained(t *testing.T) {
 		t.Errorf("what is allowed needs no reason: %q", lines)
 	}
 	lines = printed(t, func(w io.Writer) error { return listing.Explained(w, permission.Explained{Mode: "ask", Verdict: ask}) })
-	holds(t, lines, "No rule could safely allow it; it can be allowed once.")
+	holds(t, lines, "No rule is safe for it; you can only approve it once.")
 	deny := permission.Explained{Mode: "plan", Verdict: tool.Verdict{Action: tool.Deny, By: "policy"}, Rules: []string{"x"}}
 	if all := strings.Join(printed(t, func(w io.Writer) error { return listing.Explained(w, deny) }), "\n"); strings.Contains(all, "rule") {
 		t.Errorf("no rule allows what is denied:\n%s", all)
@@ -305,7 +305,7 @@ func TestMemory(t *testing.T) {
 	}
 	var out, complain bytes.Buffer
 	if err := listing.Memory(&out, &complain, store); err != nil || out.Len() > 0 ||
-		!strings.Contains(complain.String(), "Nothing is remembered yet") {
+		!strings.Contains(complain.String(), "The memory is empty") {
 		t.Errorf("%v, %q, %q", err, out.String(), complain.String())
 	}
 	old, err := store.Add(context.Background(), memory.User, memory.Entry{Text: "Tabs, not spaces.", Source: "person"}, "")
@@ -340,7 +340,7 @@ func TestMemory(t *testing.T) {
 func TestPast(t *testing.T) {
 	var out, complain bytes.Buffer
 	listing.Past(&out, &complain, nil, 2)
-	if out.Len() > 0 || complain.String() != "Nothing was found.\n2 sessions not in the index yet; search again to go on.\n" {
+	if out.Len() > 0 || complain.String() != "Nothing was found.\n2 sessions not in the index yet; search again to continue.\n" {
 		t.Errorf("%q, %q", out.String(), complain.String())
 	}
 	complain.Reset()
@@ -395,7 +395,7 @@ func TestRoles(t *testing.T) {
 			{Name: "b", Model: "small", Mode: "plan", Source: "x", Problems: []string{"one", "two"}},
 		})
 	})
-	holds(t, lines, "a the same the same user For a.", "b small plan x")
+	holds(t, lines, "a inherited inherited user For a.", "b small plan x")
 	if complain.String() != "b: one; two\n" {
 		t.Errorf("%q", complain.String())
 	}

@@ -30,7 +30,7 @@ func Memory(out, complain io.Writer, s *memory.Store) error {
 		}
 	}
 	if len(index.Entries) == 0 && err == nil {
-		fmt.Fprintln(complain, "Nothing is remembered yet. The model remembers by itself, and you can: inspan memory add \"...\"")
+		fmt.Fprintln(complain, "The memory is empty. The model adds entries, and so can you: inspan memory add \"...\"")
 	}
 	if index.Unvouched > 0 {
 		fmt.Fprintln(complain, "The team's entries count as unverified until you trust the file as it is: inspan trust")
@@ -83,7 +83,7 @@ func Past(out, complain io.Writer, hits []recall.Hit, behind int) {
 		fmt.Fprintln(complain, "Nothing was found.")
 	}
 	if behind > 0 {
-		fmt.Fprintf(complain, "%s not in the index yet; search again to go on.\n", text.Count(behind, "session"))
+		fmt.Fprintf(complain, "%s not in the index yet; search again to continue.\n", text.Count(behind, "session"))
 	}
 }
 

@@ -42,7 +42,7 @@ func Explained(out io.Writer, e permission.Explained) error {
 	case len(e.Rules) > 0:
 		fmt.Fprintf(out, "Narrowest rules that would allow it: allow = [%s]\n", words.OneLine(quoteAll(e.Rules), 300))
 	case e.Verdict.Action == tool.Ask:
-		fmt.Fprintln(out, "No rule could safely allow it; it can be allowed once.")
+		fmt.Fprintln(out, "No rule is safe for it; you can only approve it once.")
 	}
 	return nil
 }

@@ -68,7 +68,7 @@ func Installed(out, complain io.Writer, p plugin.Plugin) {
 	fmt.Fprintf(out, "Installed %s: %s.\n", Titled(p), brings(p))
 	problems(complain, p)
 	if !p.Enabled {
-		fmt.Fprintf(out, "It is not used yet: 'inspan plugin enable %s' shows what it could run.\n", p.Name)
+		fmt.Fprintf(out, "It is not enabled. 'inspan plugin enable %s' shows what it can run, and asks.\n", p.Name)
 	}
 }
 
@@ -86,7 +86,7 @@ func updated(was, now plugin.Plugin) string {
 	case was.Digest == now.Digest:
 		return now.Name + ": nothing has changed"
 	case was.Enabled && !now.Enabled:
-		return fmt.Sprintf("%s: %s → %s; what it could run has changed, so it is disabled; %s", now.Name, stamp(was), stamp(now), again)
+		return fmt.Sprintf("%s: %s → %s; its programs have changed, so it is disabled; %s", now.Name, stamp(was), stamp(now), again)
 	}
 	return fmt.Sprintf("%s: %s → %s, %s as before", now.Name, stamp(was), stamp(now), state(now))
 }

@@ -37,7 +37,7 @@ func Servers(out io.Writer, list []mcp.Status) error {
 			fmt.Fprintf(out, "%s: %s\n", s.Name, s.Why)
 		}
 		if s.State == mcp.Changed {
-			fmt.Fprintf(out, "'inspan mcp agree %s' shows what they are, and asks\n", s.Name)
+			fmt.Fprintf(out, "'inspan mcp agree %s' shows the changes, and asks\n", s.Name)
 		}
 	}
 	return nil

@@ -73,7 +73,7 @@ func Points(out io.Writer, points []rewind.Point) error {
 // Effects prints what a session did that a rewind can't undo.
 func Effects(out io.Writer, list []rewind.Lasting) {
 	if len(list) == 0 {
-		fmt.Fprintln(out, "Nothing of this session reached beyond the workspace.")
+		fmt.Fprintln(out, "This session had no effects outside the workspace.")
 	}
 	for _, l := range list {
 		fmt.Fprintf(out, "%d  %s  %s (%s)\n", l.Seq, l.Time.Local().Format("2006-01-02 15:04"), l.Tool, cmp.Or(l.Outcome, "not known"))
@@ -101,7 +101,7 @@ func Export(ctx context.Context, out io.Writer, sessions *session.Store, id, for
 	case "atif":
 		return export.ATIF(out, events, func(digest string) string { return filepath.Join(sessions.Dir, id, "blobs", digest) })
 	}
-	return words.Misuse{Err: fmt.Errorf("--format: %q is none of %s%s", format,
+	return words.Misuse{Err: fmt.Errorf("--format: unknown format %q; use %s%s", format,
 		strings.Join(Formats(), ", "), words.DidYouMean(format, Formats()))}
 }
 
@@ -149,10 +149,10 @@ func Report(w io.Writer, r session.Report) {
 		fmt.Fprintf(w, "  blob %s is missing\n", b)
 	}
 	for _, b := range r.Bad {
-		fmt.Fprintf(w, "  blob %s does not hold what its name says\n", b)
+		fmt.Fprintf(w, "  blob %s does not match its name\n", b)
 	}
 	if len(r.Damage) > 0 {
-		fmt.Fprintf(w, "  what is before can be used: inspan sessions fork --at %d %s\n", r.Events, r.ID)
+		fmt.Fprintf(w, "  the events before it are usable: inspan sessions fork --at %d %s\n", r.Events, r.ID)
 	}
 }
 

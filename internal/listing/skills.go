@@ -90,7 +90,7 @@ func Roles(out, complain io.Writer, list []skill.Role) error {
 
 func orSame(text string) string {
 	if text == "" || text == "inherit" {
-		return "the same"
+		return "inherited"
 	}
 	return text
 }

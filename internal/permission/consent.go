@@ -3,6 +3,8 @@ package permission
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
@@ -46,7 +48,8 @@ func (s *Set) approved(root string) ([]inspan.Rule, error) {
 	return out, nil
 }
 
-// Inert tells a person what in the workspace waits for trust.
+// Inert tells a person what in the workspace waits for trust. Kinds of agents don't: they are read
+// without it.
 func (s *Set) Inert(root, sum string, warn func(string)) error {
 	r, err := s.Consent.ReviewRunning(root, sum)
 	if err != nil && sum != "" {
@@ -55,9 +58,15 @@ func (s *Set) Inert(root, sum string, warn func(string)) error {
 	if err != nil {
 		warn("trust: " + err.Error() + "; nothing of the workspace is trusted")
 	}
-	if n := len(r.New) + len(r.Changed); n > 0 {
-		warn(fmt.Sprintf("%s in this folder would run programs or change settings (%d changed since you trusted them); such things stay inert, "+
-			"see 'inspan trust'", text.Count(n, "thing"), len(r.Changed)))
+	changed := len(slices.DeleteFunc(r.Changed, kindOfAgent))
+	if n := changed + len(slices.DeleteFunc(r.New, kindOfAgent)); n > 0 {
+		warn(fmt.Sprintf("%s in this folder could run programs or change settings (%d changed since you trusted them); they stay inert, "+
+			"see 'inspan trust'", text.Count(n, "item"), changed))
 	}
 	return nil
+}
+
+// kindOfAgent reports whether an item is the text of a kind of agent.
+func kindOfAgent(i consent.Item) bool {
+	return i.Kind == consent.Agent && strings.HasSuffix(i.Path, ".md")
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/inspan/inspan/internal/guard"
 	"github.com/inspan/inspan/internal/policy"
 	"github.com/inspan/inspan/internal/sandbox"
-	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -42,15 +41,20 @@ type Line struct {
 	KeepJobs         bool     // whatever bash is told to keep goes on after the session, unasked
 }
 
-// Check looks whether the rules can be read. What can't be is a [words.Misuse].
-func (l Line) Check() error {
+// Check looks whether the rules can be read, in this order. Name is how the caller calls a list, in
+// the error about one of its rules. Tools are those that rules may name; nil: any.
+func (l Line) Check(name func(tool.Action) string, tools []string) error {
 	for _, rules := range []struct {
-		flag  string
-		texts []string
-	}{{"--allow", l.Allow}, {"--ask", l.Ask}, {"--deny", l.Deny}} {
+		action tool.Action
+		texts  []string
+	}{{tool.Allow, l.Allow}, {tool.Ask, l.Ask}, {tool.Deny, l.Deny}} {
 		for _, text := range rules.texts {
-			if _, err := policy.ParseRule("", text, ""); err != nil {
-				return words.Misuse{Err: fmt.Errorf("%s: %w", rules.flag, err)}
+			rule, err := policy.ParseRule(rules.action, text, "")
+			if err == nil && tools != nil {
+				err = rule.Names(tools)
+			}
+			if err != nil {
+				return fmt.Errorf("%s: %w", name(rules.action), err)
 			}
 		}
 	}

@@ -648,7 +648,7 @@ func TestThrowaway(t *testing.T) {
 		{"reading keys", thrown(command("x"), read("/home/ann/.ssh/id_rsa")), may, deny},
 		{"a host", thrown(command("x"), host("example.com")), may, deny},
 		{"a server that it has started itself", thrown(command("curl localhost:8000"), host("localhost")), may, allow},
-		{"outside", thrown(command("x"), tool.Effect{Kind: tool.External, Text: "run it outside of the sandbox"}), may, deny},
+		{"outside", thrown(command("x"), tool.Effect{Kind: tool.External, Text: "run outside the sandbox"}), may, deny},
 		{"going on", thrown(command("x"), tool.Effect{Kind: tool.Keep, Text: "x"}), may, deny},
 		{"a session that may not", thrown(command("go test ./...")), func(e *tool.Env) { e.Throwaway = false }, deny},
 		{"a system that can't", thrown(command("go test ./...")), func(e *tool.Env) {

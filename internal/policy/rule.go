@@ -78,6 +78,30 @@ func ParseRule(action tool.Action, text, scope string) (Rule, error) {
 	return r, nil
 }
 
+// Names returns an error if the rule can speak of none of the tools, and of no kind of effect.
+func (r Rule) Names(tools []string) error {
+	known := append(kinds(), tools...)
+	if strings.HasPrefix(r.tool, "mcp__") || slices.ContainsFunc(known, func(name string) bool {
+		ok, _ := filepath.Match(r.tool, name) // it was looked at when the rule was read
+		return ok
+	}) {
+		return nil
+	}
+	hint := ""
+	if near := tool.Nearest(r.tool, known); near != "" {
+		hint = fmt.Sprintf("; did you mean %q?", near)
+	}
+	return fmt.Errorf("rule %q: no tool or kind of effect is called %q%s", r.Text, r.tool, hint)
+}
+
+// kinds are those of effects that rules name.
+func kinds() (out []string) {
+	for _, k := range []tool.EffectKind{tool.Read, tool.Write, tool.Execute, tool.Network, tool.External, tool.Keep} {
+		out = append(out, string(k))
+	}
+	return out
+}
+
 // runs reports whether the pattern can only be one of commands.
 func (r Rule) runs() bool {
 	return r.tool == "bash" || r.tool == "execute" || r.tool == string(tool.Keep)

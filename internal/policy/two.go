@@ -58,7 +58,7 @@ func Leave(untrusted, private bool, mode tool.Mode, effects []tool.Effect) tool.
 	}
 	return tool.Verdict{
 		Action: tool.Ask, By: "rule of two",
-		Reason: "the conversation holds text from elsewhere and what is private, and this could carry it away",
+		Reason: "the conversation holds outside text and private data, and this call could send data out",
 	}
 }
 
@@ -71,5 +71,5 @@ func Hand(secret bool, mode tool.Mode, effects []tool.Effect) tool.Verdict {
 	if !out || !secret || mode == tool.ModeYolo {
 		return tool.Verdict{}
 	}
-	return tool.Verdict{Action: tool.Ask, By: "secrets", Reason: "it would be given the secret that a placeholder stands for"}
+	return tool.Verdict{Action: tool.Ask, By: "secrets", Reason: "it would receive a secret"}
 }

@@ -130,7 +130,7 @@ func (p Profile) Check() error {
 		{"trouble", p.Trouble, efforts},
 	} {
 		if f.value != "" && !slices.Contains(f.allowed, f.value) {
-			return fmt.Errorf("%s: %q is none of %s", f.name, f.value, strings.Join(f.allowed, ", "))
+			return fmt.Errorf("%s: unknown value %q; use %s", f.name, f.value, strings.Join(f.allowed, ", "))
 		}
 	}
 	return nil

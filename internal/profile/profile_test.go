@@ -62,14 +62,14 @@ func TestCheck(t *testing.T) {
 		t.Error(err)
 	}
 	for want, p := range map[string]profile.Profile{
-		`match: ""`:                   {},
-		`match: "["`:                  {Match: "["},
-		`edit: "patch" is none of re`: {Match: "*", Edit: "patch"},
-		`schema: "small"`:             {Match: "*", Schema: "small"},
-		`tools: "none"`:               {Match: "*", Tools: "none"},
-		`first: "huge"`:               {Match: "*", First: "huge"},
-		`rest: "none"`:                {Match: "*", Rest: "none"},
-		`trouble: "x"`:                {Match: "*", Trouble: "x"},
+		`match: ""`:                     {},
+		`match: "["`:                    {Match: "["},
+		`edit: unknown value "patch"`:   {Match: "*", Edit: "patch"},
+		`schema: unknown value "small"`: {Match: "*", Schema: "small"},
+		`tools: unknown value "none"`:   {Match: "*", Tools: "none"},
+		`first: unknown value "huge"`:   {Match: "*", First: "huge"},
+		`rest: unknown value "none"`:    {Match: "*", Rest: "none"},
+		`trouble: unknown value "x"`:    {Match: "*", Trouble: "x"},
 	} {
 		if err := p.Check(); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%+v: %v, want %s", p, err, want)

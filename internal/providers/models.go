@@ -45,10 +45,10 @@ func (s *Set) Model(ctx context.Context, name, had string) (Choice, error) {
 			if err != nil {
 				return Choice{}, err
 			}
-			return s.choice(ctx, m, p, fmt.Sprintf("no model named; taking %s/%s (choose with --model, see 'inspan models')", p.Name, p.Default))
+			return s.choice(ctx, m, p, fmt.Sprintf("no model named; using %s/%s%s", p.Name, p.Default, s.Advice.Choose))
 		}
 	}
-	return Choice{}, config.Error{Err: errors.New("no model is configured\n" + howToGetOne)}
+	return Choice{}, config.Error{Err: errors.New("no model is configured" + s.Advice.NoModel)}
 }
 
 func (s *Set) choice(ctx context.Context, m llm.Model, p Provider, why string) (Choice, error) {
@@ -58,14 +58,6 @@ func (s *Set) choice(ctx context.Context, m llm.Model, p Provider, why string) (
 	}
 	return Choice{Model: m, Why: why}, nil
 }
-
-const howToGetOne = `To get one, do one of these:
-  export ANTHROPIC_API_KEY=...          a key from console.anthropic.com, then run again
-  export OPENAI_API_KEY=...             a key from platform.openai.com, then run again
-  inspan run --model ollama/MODEL ...   a model of a local Ollama, without a key
-To try inspan offline, without any key:
-  inspan demo
-  inspan run --model script "bash: ls"`
 
 // errNoKey says that a provider lacks its key.
 var errNoKey = errors.New("no key")

@@ -26,16 +26,24 @@ import (
 // learned of them.
 type Set struct {
 	*config.Installation
-	Token func(ctx context.Context, provider string, o config.ProviderOAuth) (string, error) // of a provider that one logs in to
-	Note  func(name, key string)                                                             // is told of each key that a command has printed
-	Spent func(context.Context) (float64, error)                                             // US dollars on this day of UTC
-	Given llm.Model                                                                          // by the program that embeds the agent; nil: none
+	Token  func(ctx context.Context, provider string, o config.ProviderOAuth) (string, error) // of a provider that one logs in to
+	Note   func(name, key string)                                                             // is told of each key that a command has printed
+	Spent  func(context.Context) (float64, error)                                             // US dollars on this day of UTC
+	Given  llm.Model                                                                          // by the program that embeds the agent; nil: none
+	Advice Advice
 
 	health router.Health
 	google cloud.Google
 
 	devicesOnce sync.Once
 	devices     []profile.Device
+}
+
+// Advice says how a person or a program chooses a model, which differs by front end. It stands behind
+// what is wrong; empty: nothing does.
+type Advice struct {
+	NoModel string // no model is configured
+	Choose  string // a model was taken as none is named
 }
 
 // KeyVariables are the variables of the environment that hold keys of providers.

@@ -174,7 +174,7 @@ func (r *Way) Lines(force bool) []string {
 		out = append(out, "no file changes")
 	}
 	if r.To > 0 {
-		out = append(out, fmt.Sprintf("the conversation goes to where it was after event %d", r.To))
+		out = append(out, fmt.Sprintf("the conversation returns to event %d", r.To))
 	}
 	return out
 }
@@ -184,7 +184,7 @@ func becomes(c snapshot.Change) string {
 	case snapshot.Create:
 		return "comes back"
 	case snapshot.Delete:
-		return "is removed, as the agent made it"
+		return "is removed, because the agent created it"
 	case snapshot.ChangeMod:
 		return fmt.Sprintf("gets its permissions back: %v", c.New.Mode)
 	case snapshot.Retype:
@@ -194,7 +194,7 @@ func becomes(c snapshot.Change) string {
 }
 
 // errNothing says that there is nothing to go back to.
-var errNothing = errors.New("nothing was changed since, as far as checkpoints tell")
+var errNothing = errors.New("no changes since then, according to the checkpoints")
 
 // Back works out the way back to before an event of a session that works in
 // root, and changes nothing.
@@ -207,7 +207,7 @@ func (room *Room) Back(ctx context.Context, id, root string, seq uint64, files, 
 		return r, nil
 	}
 	if r.store = room.snapshots(root); r.store == nil {
-		return nil, config.Error{Err: errors.New("no checkpoints are kept of this workspace")}
+		return nil, config.Error{Err: errors.New("checkpoints are off for this workspace")}
 	}
 	if _, err := r.store.Recover(ctx); err != nil {
 		return nil, err
@@ -278,15 +278,13 @@ func (room *Room) To(ctx context.Context, st inspan.Status, named string, files,
 		return nil, err
 	}
 	if len(points) == 0 {
-		return nil, words.Misuse{Err: errors.New("nothing was said in this session")}
+		return nil, words.Misuse{Err: errors.New("this session has no messages")}
 	}
 	seq := points[len(points)-1].Seq
 	if named != "last" {
 		n, err := strconv.ParseUint(named, 10, 64)
 		if err != nil || n < points[0].Seq || n > st.Seq {
-			return nil, words.Misuse{Err: fmt.Errorf("--to: %q is no number of what was said, or of an event since; 'inspan rewind %s' lists what "+
-				"was said",
-				named, st.Session)}
+			return nil, words.Misuse{Err: fmt.Errorf("there is no message or event %s; 'inspan rewind %s' lists the messages", named, st.Session)}
 		}
 		seq = n
 	}
@@ -311,7 +309,7 @@ func (room *Room) Redo(ctx context.Context, id, root string) (*Way, error) {
 		}
 	}
 	if r.store == nil && r.To == 0 {
-		return nil, errors.New("nothing was rewound, or the conversation has gone on since")
+		return nil, errors.New("nothing to redo")
 	}
 	if r.store == nil {
 		return r, nil

@@ -171,12 +171,12 @@ func TestBackAndRedo(t *testing.T) {
 	}
 	p.has(t, "changed", "after\n") // nothing has happened so far
 	if way.To != said-1 {
-		t.Errorf("the conversation goes to %d, want %d", way.To, said-1)
+		t.Errorf("the conversation returns to %d, want %d", way.To, said-1)
 	}
 	lines := strings.Join(way.Lines(false), "\n")
 	for _, want := range []string{
 		"changed gets its content back", "gone comes back",
-		"sub/made is removed, as the agent made it", "the conversation goes to",
+		"sub/made is removed, because the agent created it", "the conversation returns to",
 	} {
 		if !strings.Contains(lines, want) {
 			t.Errorf("no %q in\n%s", want, lines)
@@ -318,7 +318,7 @@ func TestNoWay(t *testing.T) {
 		t.Errorf("%+v, %v", done, err)
 	}
 	p.Config.Checkpoints.Off = true
-	if _, err := to("last", true, true); err == nil || !strings.Contains(err.Error(), "no checkpoints are kept") {
+	if _, err := to("last", true, true); err == nil || !strings.Contains(err.Error(), "checkpoints are off") {
 		t.Errorf("got %v", err)
 	}
 	if take, err := p.Checkpointing(t.Context(), p.root, nil); take != nil || err != nil {

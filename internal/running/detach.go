@@ -98,7 +98,7 @@ func (b *Background) Close() { b.once.Do(func() { b.report.Close() }) }
 
 // Open opens the session of the order in a host, with what its run begins with. A new one works in
 // the folder root.
-func (b *Background) Open(ctx context.Context, t *Table, host *inspan.Host, root string) (*inspan.Session, []event.Body, error) {
+func (b *Background) Open(ctx context.Context, host *inspan.Host, root string) (*inspan.Session, []event.Body, error) {
 	b.hear(host)
 	if b.ID == "" {
 		s, err := host.New(ctx, root)
@@ -108,7 +108,7 @@ func (b *Background) Open(ctx context.Context, t *Table, host *inspan.Host, root
 	if err != nil {
 		return nil, nil, err
 	}
-	inputs, err := t.Next(s.Status(), b.Text, "resume --detach")
+	inputs, err := b.Next(s.Status(), "resume --detach")
 	if err != nil {
 		return nil, nil, errors.Join(err, s.Close())
 	}
@@ -174,10 +174,10 @@ func (b *Background) announce(ctx context.Context, t *Table, s *inspan.Session, 
 
 // Next is what a session goes on with; how is the command that was given. An error is a
 // [words.Misuse]: there is nothing to do.
-func (t *Table) Next(st inspan.Status, text, how string) ([]event.Body, error) {
+func (o Order) Next(st inspan.Status, how string) ([]event.Body, error) {
 	switch {
-	case text != "":
-		return []event.Body{event.Say(text)}, nil
+	case o.Text != "":
+		return []event.Body{event.Say(o.Text)}, nil
 	case st.Stopped != nil && st.Stopped.Reason == event.ReasonDone:
 		return nil, words.Misuse{Err: fmt.Errorf("session %s is done; give it a new task: inspan %s %s \"...\"", st.Session, how, st.Session)}
 	case st.Stopped != nil:

@@ -19,18 +19,18 @@ import (
 func TestStale(t *testing.T) {
 	r := newTable(t)
 	opened, done := event.Opened{Format: 1, Root: "/w"}, event.Stopped{Reason: event.ReasonDone}
-	first := past(t, r, opened, said("first"), done)
-	pinned := past(t, r, opened, said("pinned"), event.Pinned{On: true}, done)
-	past(t, r, opened, said("waits"), event.Replied{Parts: asks()}, event.Judged{Call: "c", Action: tool.Ask}, event.Waiting{Call: "c"})
-	held(t, r, opened, said("open"))
-	parent := past(t, r, opened, said("with a child that is driven"), done)
+	first := past(t, r, opened, event.Say("first"), done)
+	pinned := past(t, r, opened, event.Say("pinned"), event.Pinned{On: true}, done)
+	past(t, r, opened, event.Say("waits"), event.Replied{Parts: asks()}, event.Judged{Call: "c", Action: tool.Ask}, event.Waiting{Call: "c"})
+	held(t, r, opened, event.Say("open"))
+	parent := past(t, r, opened, event.Say("with a child that is driven"), done)
 	child(t, r, parent)
-	damaged := past(t, r, opened, said("damaged"), done)
+	damaged := past(t, r, opened, event.Say("damaged"), done)
 	log := filepath.Join(r.Sessions.(*session.Store).Dir, damaged, "log.jsonl")
 	if err := os.WriteFile(log, []byte("no log at all\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	second := past(t, r, opened, said("second"), event.Pinned{On: true}, event.Pinned{}, done)
+	second := past(t, r, opened, event.Say("second"), event.Pinned{On: true}, event.Pinned{}, done)
 
 	stale, left, err := r.Stale(t.Context(), time.Nanosecond, 0)
 	if got := ids(stale); err != nil || !slices.Equal(got, []string{first, second}) {
@@ -66,7 +66,7 @@ func child(t *testing.T, r *running.Table, parent string) {
 		err = log.Lease(t.Context())
 	}
 	if err == nil {
-		_, err = harnesstest.Write(t.Context(), log, event.Opened{Format: 1, Root: "/w", Parent: parent}, said("work"))
+		_, err = harnesstest.Write(t.Context(), log, event.Opened{Format: 1, Root: "/w", Parent: parent}, event.Say("work"))
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -179,8 +179,8 @@ func (t *Table) Stop(ctx context.Context, id string, now bool, wait time.Duratio
 // interrupted: its process has others.
 func (t *Table) stop(ctx context.Context, id string, now bool, wait time.Duration) (string, error) {
 	h, err := t.Driver(ctx, id)
-	if h == nil {
-		return "nobody drives it", err
+	if h == nil || err != nil {
+		return t.rests(ctx, id), err
 	}
 	child := store.Parent(id) != ""
 	if !now || child {
@@ -240,11 +240,19 @@ func (t *Table) holds(ctx context.Context, h store.Holder) bool {
 	return err == nil && now != nil && now.PID == h.PID && now.Host == h.Host
 }
 
+// rests says why there is no run of a session to stop.
+func (t *Table) rests(ctx context.Context, id string) string {
+	if st, err := t.status(ctx, id); err == nil && !st.Active && st.Stopped != nil {
+		return "the run has already ended: " + strings.ReplaceAll(string(st.Stopped.Reason), "_", " ")
+	}
+	return "no process runs it; continue with: inspan resume " + id
+}
+
 // ending says how the run of a session has stopped.
 func (t *Table) ending(ctx context.Context, id string) string {
 	st, err := t.status(ctx, id)
 	if err != nil || st.Active || st.Stopped == nil {
-		return "broken off, go on with: inspan resume " + id
+		return "broken off, continue with: inspan resume " + id
 	}
 	return strings.ReplaceAll(string(st.Stopped.Reason), "_", " ")
 }

@@ -56,20 +56,22 @@ func tooLong(lines int) string {
 		lines, mostLines)
 }
 
-// problems is what the standard finds wrong with front matter.
+// problems is what the standard finds wrong with front matter. The keys of Claude Code that inspan
+// uses pass, although the standard does not list them.
 func problems(folder string, head map[string]any) (out []string) {
 	say := func(format string, args ...any) { out = append(out, text.Line(fmt.Sprintf(format, args...))) }
 	var others []string
 	for key := range head {
 		switch key {
 		case "name", "description", "license", "compatibility", "metadata", "allowed-tools":
+		case "argument-hint", "disable-model-invocation", "user-invocable", "when_to_use": // of Claude Code, and in wide use
 		default:
 			others = append(others, key)
 		}
 	}
 	slices.Sort(others)
 	for _, key := range others {
-		say("%s is no key of the standard", text.Clip(key, mostName))
+		say("%s is neither a key of the standard nor one that inspan uses, so it has no effect", text.Clip(key, mostName))
 	}
 	for _, key := range []string{"name", "description", "license", "compatibility"} {
 		if text, ok := head[key].(string); ok && strings.ContainsFunc(strings.TrimRight(text, "\n"), unseen) {

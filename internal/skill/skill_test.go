@@ -100,9 +100,7 @@ func TestList(t *testing.T) {
 			Name: "claude", Description: "Deploys. Only at night.", Hint: "[stage] [region]", Manual: true, Hidden: true,
 			Tools: []string{"Bash(git add *)", "Read"},
 			Problems: []string{
-				"the front matter is no YAML: yaml: line 2: did not find expected key", "argument-hint is no key of the standard",
-				"disable-model-invocation is no key of the standard",
-				"user-invocable is no key of the standard", "when_to_use is no key of the standard", "it has no name",
+				"the front matter is no YAML: yaml: line 2: did not find expected key", "it has no name",
 			},
 		},
 		{Name: "lower", Description: "Lower.", Problems: []string{"its file is called skill.md, not SKILL.md"}},
@@ -532,4 +530,25 @@ func FuzzSkill(f *testing.F) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestForeignKeys holds that the keys of Claude Code which inspan uses are valid, and that a key
+// without an effect is named.
+func TestForeignKeys(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "deploy")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	matter := "name: deploy\ndescription: Deploys.\nargument-hint: \"[stage]\"\nuser-invocable: true\ndisable-model-invocation: true\n"
+	for more, want := range map[string]string{
+		"":                "",
+		"colour: green\n": "colour is neither a key of the standard nor one that inspan uses",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, "SKILL.md"), []byte("---\n"+matter+more+"---\nDo it.\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(skill.Validate(dir), "; "); !strings.HasPrefix(got, want) || want == "" && got != "" {
+			t.Errorf("%q: %q, want %q", more, got, want)
+		}
+	}
 }

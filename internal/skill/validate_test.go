@@ -50,7 +50,7 @@ func TestValidate(t *testing.T) {
 		{"a", head("metadata:\n  a:\n"), []string{"metadata is no list"}},
 		{"a", head("allowed-tools:\n  - [Read]\n"), []string{"allowed-tools are neither"}},
 		{"a", head("allowed-tools: {a: b}\n"), []string{"allowed-tools are neither"}},
-		{"a", head("version: 1\nmodel: x\n"), []string{"model is no key", "version is no key"}},
+		{"a", head("version: 1\nmodel: x\n"), []string{"model is neither a key", "version is neither a key"}},
 		{"a", "---\nname: a\ndescription: \"a\\u202eb\"\n---\n", []string{"description has characters that can't be seen"}},
 		{"a", "---\nname: a\ndescription: a\xff\n---\n", []string{"description has characters that can't be seen"}},
 		{"a", "---\nname: a\ndescription: a: b\n---\n", []string{"is no YAML"}},

@@ -17,6 +17,18 @@ func BuiltIn() []tool.Tool {
 	return slices.Concat(tools.WithLSP(&lsp.Manager{}, tools.Core(&tools.Shell{}, "")), tools.Web{}.Tools())
 }
 
+// Names lists the names of all built-in tools. A session has some of them.
+func Names() []string {
+	out := []string{
+		"call_tool", "edit_file", "edit_lines", "history", "manage_agents", "mcp_resource", "mcp_server_list", "memory", "oauth_flow",
+		"return_result", "skill", "spawn_agent", "team", "tool_search", "web_search",
+	}
+	for _, t := range BuiltIn() {
+		out = append(out, t.Name)
+	}
+	return out
+}
+
 // Session lists the tools of a session that are built in, as the settings want them. Edit is the
 // form of changes that suits its model. The function ends what they have started.
 func Session(c config.Config, shell *tools.Shell, edit string, env tool.Env) (list []tool.Tool, end func()) {

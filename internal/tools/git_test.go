@@ -124,8 +124,8 @@ func TestGitIsJudged(t *testing.T) {
 		}, true},
 		{args{"action": "commit", "message": "x"}, tool.Effect{Kind: tool.Execute, Text: "git commit '--message=x'"}, false},
 		{args{"action": "clone", "url": "https://example.com/a.git"}, tool.Effect{Kind: tool.Network, Text: "example.com"}, false},
-		{args{"action": "clone", "url": "git@example.com:a.git"}, tool.Effect{Kind: tool.External, Text: "run it outside of the sandbox"}, false},
-		{args{"action": "push", "name": "work"}, tool.Effect{Kind: tool.External, Text: "run it outside of the sandbox"}, false},
+		{args{"action": "clone", "url": "git@example.com:a.git"}, tool.Effect{Kind: tool.External, Text: "run outside the sandbox"}, false},
+		{args{"action": "push", "name": "work"}, tool.Effect{Kind: tool.External, Text: "run outside the sandbox"}, false},
 	} {
 		gitTool, c := s.call("git", tc.args)
 		_, inner, err := gitTool.Stands(t.Context(), c)

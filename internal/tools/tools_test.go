@@ -476,7 +476,7 @@ func TestEffects(t *testing.T) {
 			{Kind: tool.Execute, Text: "ls", Class: tool.ProvenRead},
 			{Kind: tool.Read, Path: s.path("real")},
 			{Kind: tool.Network, Text: "example.com", Asked: true},
-			{Kind: tool.External, Text: "run it outside of the sandbox"},
+			{Kind: tool.External, Text: "run outside the sandbox"},
 		}},
 		{"jobs", args{"action": "list"}, nil},
 		{"jobs", args{"action": "kill", "id": "1"}, nil},

@@ -74,7 +74,7 @@ func (sh *Shell) plan(ctx context.Context, c *tool.Call, in bashArgs) plan {
 		out.effects = append(out.effects, tool.Effect{Kind: tool.External, Text: what})
 	}
 	if in.Outside {
-		what := "run it outside of the sandbox" + runsHooks(ctx, c.Env, out.effects)
+		what := "run outside the sandbox" + runsHooks(ctx, c.Env, out.effects)
 		out.effects = append(out.effects, tool.Effect{Kind: tool.External, Text: what})
 	}
 	if in.Keep {

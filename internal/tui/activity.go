@@ -66,7 +66,7 @@ func (a activity) doing() string {
 	case v.Wait != nil:
 		return words.OneLine("∙ waiting · "+since, a.look.width)
 	}
-	return words.OneLine("∙ working · "+since+" · esc interrupts", a.look.width)
+	return words.OneLine("∙ working · "+since+" · Esc interrupts", a.look.width)
 }
 
 // todo are the things to do, those that are open first if there is no room.

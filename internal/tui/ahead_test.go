@@ -18,7 +18,7 @@ import (
 func asking(t *testing.T, effects ...tool.Effect) (m *model, now *time.Time) {
 	t.Helper()
 	at := time.Unix(1000, 0)
-	m = still(t, 80, 24, look{noColor: true}, events(said("go"), event.Asked{},
+	m = still(t, 80, 24, look{noColor: true}, events(event.Say("go"), event.Asked{},
 		event.Replied{Parts: llm.Parts{llm.Call{ID: "1", Name: "a"}, llm.Call{ID: "2", Name: "b"}}},
 		event.Judged{Call: "1", Action: tool.Ask, Effects: effects}, event.Judged{
 			Call:   "2",

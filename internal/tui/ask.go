@@ -44,7 +44,7 @@ func (a *ask) prepare(l look) {
 	a.width = l.width
 	if a.limit != nil {
 		a.title = l.paint(yellow, "? "+words.OneLine(a.limit.Detail, l.width-2))
-		a.choices = []choice{{"y", "go on with twice the limit"}, {"n", "leave it at that"}}
+		a.choices = []choice{{"y", "continue with twice the limit"}, {"n", "stop here"}}
 		return
 	}
 	w := a.pending
@@ -58,7 +58,7 @@ func (a *ask) prepare(l look) {
 	a.choices = []choice{{"y", "yes, once"}}
 	if len(w.Rules) > 0 {
 		rules := text.Visible(strings.Join(w.Rules, ", "))
-		a.body = append(a.body, wrap("what is allowed for longer: "+rules, l.width, "  ")...)
+		a.body = append(a.body, wrap("rule for s, p and a: "+rules, l.width, "  ")...)
 		a.choices = append(a.choices, choice{"s", "for this session"}, choice{"p", "for this project"}, choice{"a", "always"})
 	}
 	a.choices = append(a.choices, choice{"n", "no"})
@@ -262,7 +262,7 @@ func (a *ask) answer() tea.Cmd {
 func (a *ask) raise(text string) tea.Cmd {
 	switch {
 	case text == "":
-		a.problem = "Please answer; nothing goes on before you do."
+		a.problem = "Please answer; the run waits for it."
 		return nil
 	case strings.EqualFold(text, "y"), strings.EqualFold(text, "yes"):
 		return a.of.raise(a.limits)

@@ -277,7 +277,7 @@ func (p *printer) reply(b *block) (over bool) {
 	rest, same := strings.CutPrefix(b.reply.Text, p.fed)
 	if void || !same { // what is printed can't be taken back, so it is said
 		if p.said {
-			p.print(noteBlock, []string{p.paint(dim, "· what is above does not count, the reply broke off or was changed")})
+			p.print(noteBlock, []string{p.paint(dim, "· ignore the text above: the reply broke off or was changed")})
 		}
 		p.closed()
 		if !void {

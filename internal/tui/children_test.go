@@ -66,5 +66,5 @@ func TestChildInTheBackground(t *testing.T) {
 	s.typed("go", enter)
 	s.shows("◦ worker ", "in the background: call: slow", "Meanwhile.")
 	s.press(esc)
-	s.shows("came back: cancelled", "■ cancelled")
+	s.shows("returned: cancelled", "■ cancelled")
 }

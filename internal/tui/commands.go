@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -32,38 +33,38 @@ type Command struct {
 // Commands lists the slash commands that are always there.
 func Commands() []Command {
 	return []Command{
-		{Name: "help", Doc: "show the commands and the keys", calm: true, run: show(facts.help)},
-		{Name: "new", Doc: "begin a new session", run: idle(func(c *commander, _ string) tea.Cmd { return c.talk.renew() })},
+		{Name: "help", Doc: "list commands, keys and modes", calm: true, run: show(facts.help)},
+		{Name: "new", Doc: "start a new session", run: idle(func(c *commander, _ string) tea.Cmd { return c.talk.renew() })},
 		{
-			Name: "resume", Args: "[id]", Doc: "go on with an earlier session",
+			Name: "resume", Args: "[id]", Doc: "resume an earlier session",
 			run: idle(func(c *commander, id string) tea.Cmd { return c.sessions.resume(id) }),
 		},
 		{Name: "sessions", Doc: "list the sessions of this folder", calm: true, run: work(facts.sessions)},
-		{Name: "continue", Doc: "let a run that stopped go on", run: (*commander).goOn},
+		{Name: "continue", Doc: "continue a stopped run", run: (*commander).goOn},
 		{
-			Name: "model", Args: "[provider/model]", Doc: "work with another model",
+			Name: "model", Args: "[provider/model]", Doc: "switch models",
 			run: idle(func(c *commander, name string) tea.Cmd { return c.sessions.model(name) }),
 		},
-		{Name: "mode", Args: "[mode]", Doc: "how much runs unasked: plan, ask, edit, auto or yolo", run: (*commander).mode},
-		{Name: "plan", Doc: "only read, and make a plan", run: func(c *commander, _ string) tea.Cmd { return c.talk.switchTo("plan") }},
-		{Name: "permissions", Doc: "list the rules that hold here", calm: true, run: work(facts.permissions)},
-		{Name: "context", Doc: "show what the model is asked next, and what takes the room", calm: true, run: work(facts.context)},
-		{Name: "compact", Args: "[what matters]", Doc: "make the conversation shorter; the log keeps all of it", run: (*commander).compact},
-		{Name: "cost", Doc: "show what the session has cost, by model", calm: true, run: work(facts.cost)},
-		{Name: "todo", Doc: "show the list of things to do", calm: true, run: show(facts.todo)},
-		{Name: "diff", Doc: "show what this session has changed in files", calm: true, run: (*commander).diff},
+		{Name: "mode", Args: "[mode]", Doc: "set the permission mode: plan, ask, edit, auto or yolo", run: (*commander).mode},
+		{Name: "plan", Doc: "switch to mode plan, which only reads", run: func(c *commander, _ string) tea.Cmd { return c.talk.switchTo("plan") }},
+		{Name: "permissions", Doc: "list the rules in force", calm: true, run: work(facts.permissions)},
+		{Name: "context", Doc: "show the next prompt and what fills it", calm: true, run: work(facts.context)},
+		{Name: "compact", Args: "[focus]", Doc: "compact the conversation; the log keeps all of it", run: (*commander).compact},
+		{Name: "cost", Doc: "show the cost of the session, by model", calm: true, run: work(facts.cost)},
+		{Name: "todo", Doc: "show the todo list", calm: true, run: show(facts.todo)},
+		{Name: "diff", Doc: "show the changes to files in this session", calm: true, run: (*commander).diff},
 		{
-			Name: "undo", Doc: "put the files back to before what was said last",
+			Name: "undo", Doc: "restore the files to before your last message",
 			run: idle(func(c *commander, _ string) tea.Cmd { return c.back.undo() }),
 		},
-		{Name: "rewind", Doc: "go back to before something was said", run: idle(func(c *commander, _ string) tea.Cmd { return c.back.pick() })},
-		{Name: "fork", Doc: "go on in a copy of this session", run: idle(func(c *commander, _ string) tea.Cmd { return c.sessions.fork() })},
-		{Name: "export", Args: "[file]", Doc: "write the session to a markdown file", calm: true, run: work(facts.export)},
+		{Name: "rewind", Doc: "return to an earlier message", run: idle(func(c *commander, _ string) tea.Cmd { return c.back.pick() })},
+		{Name: "fork", Doc: "continue in a copy of this session", run: idle(func(c *commander, _ string) tea.Cmd { return c.sessions.fork() })},
+		{Name: "export", Args: "[file]", Doc: "export the session to a markdown file", calm: true, run: work(facts.export)},
 		{Name: "copy", Doc: "copy the last answer to the clipboard", calm: true, run: (*commander).copy},
 		{Name: "tools", Doc: "list the tools", calm: true, run: work(facts.tools)},
-		{Name: "jobs", Args: "[kill ID]", Doc: "list what goes on in the background, or end one of it", calm: true, run: (*commander).jobs},
-		{Name: "config", Doc: "show where the settings are", calm: true, run: show(facts.config)},
-		{Name: "quit", Doc: "leave", calm: true, run: func(c *commander, _ string) tea.Cmd { return c.quit() }},
+		{Name: "jobs", Args: "[kill ID]", Doc: "list background jobs, or kill one", calm: true, run: (*commander).jobs},
+		{Name: "config", Doc: "show the model, the mode and where the settings are", calm: true, run: show(facts.config)},
+		{Name: "quit", Doc: "quit", calm: true, run: func(c *commander, _ string) tea.Cmd { return c.quit() }},
 	}
 }
 
@@ -96,13 +97,13 @@ func (c catalog) like(start string) []choice {
 	return append(first, rest...)
 }
 
-// nearest tells of a name that there is none, and which there is.
+// nearest says that there is no command of a name, and which one may be meant.
 func (c catalog) nearest(name string) string {
 	var names []string
 	for _, c := range c {
 		names = append(names, c.Name)
 	}
-	return "there is no /" + words.OneLine(name, 30) + didYouMean(tool.Nearest(name, names)) + "; /help lists all"
+	return "unknown command /" + words.OneLine(name, 30) + cmp.Or(words.DidYouMean(name, names), "; /help lists the commands")
 }
 
 // commander does what the person asks for with a slash.
@@ -179,7 +180,7 @@ func idle(run func(*commander, string) tea.Cmd) func(*commander, string) tea.Cmd
 			return nil
 		}
 		if t.running || t.opening {
-			c.hints.say("that has to wait until the run is over; esc interrupts it")
+			c.hints.say("not possible during a run; Esc interrupts it")
 			return nil
 		}
 		return run(c, args)
@@ -212,7 +213,7 @@ func (c *commander) mode(args string) tea.Cmd {
 		return nil
 	}
 	if mode == tool.ModeYolo {
-		c.over.confirm("mode yolo: nothing asks any more, not even what deletes or talks to the network", nil,
+		c.over.confirm("mode yolo: nothing asks any more, not even deleting files or using the network", nil,
 			func() tea.Cmd { return c.talk.switchTo(mode) }, c.talk.unchanged)
 		return nil
 	}
@@ -222,12 +223,18 @@ func (c *commander) mode(args string) tea.Cmd {
 func (c *commander) goOn(string) tea.Cmd {
 	switch t := c.talk; {
 	case t.running || t.runner.session() == nil:
-		c.hints.say("there is no run that could go on")
+		c.hints.say("there is no run to continue")
 		return nil
 	case t.cutOff():
 		return t.goOnHere()
-	case t.view.Run.Busy:
+	case t.view.Run.Busy, len(t.view.Queued()) > 0:
 		return t.start()
+	case t.view.Run.Stopped == nil:
+		c.hints.say("there is no run to continue")
+		return nil
+	case t.view.Run.Stopped.Reason == event.ReasonDone:
+		c.hints.say("the run is done; type a new task")
+		return nil
 	}
 	return c.talk.start(event.Said{})
 }
@@ -237,7 +244,7 @@ func (c *commander) compact(focus string) tea.Cmd {
 	case c.talk.runner.session() == nil:
 		c.hints.say("there is nothing to compact yet")
 	case c.talk.running:
-		c.hints.say("the conversation is compacted before the model is asked again")
+		c.hints.say("inspan compacts the conversation before the next request")
 		c.talk.send(event.Compact{Focus: focus}, "")
 	default:
 		return c.talk.start(event.Compact{Focus: focus})
@@ -262,6 +269,6 @@ func (c *commander) copy(string) tea.Cmd {
 		c.hints.say("there is no answer yet")
 		return nil
 	}
-	c.hints.say("copied, if the terminal takes it")
+	c.hints.say("copied, if the terminal supports it")
 	return tea.SetClipboard(c.talk.view.Last)
 }

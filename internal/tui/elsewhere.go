@@ -5,6 +5,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/app"
 )
 
@@ -41,13 +42,23 @@ func (t *talk) findDriver(rest later) tea.Cmd {
 // is.
 func (t *talk) unlessDriven(do later) tea.Cmd {
 	return t.findDriver(func() tea.Cmd {
-		if t.driver != "" && t.cutOff() {
+		if t.driven() {
 			t.hints.say(t.driver)
 			return nil
 		}
 		return do()
 	})
 }
+
+// toDriver sends an input to the process that drives the session. Text is shown until
+// the session knows it.
+func (t *talk) toDriver(body event.Body, text string) tea.Cmd {
+	in, session, ctx := t.next(body, text), t.runner.session(), t.ctx
+	return func() tea.Msg { return sent{in, session.Send(ctx, body)} }
+}
+
+// driven reports whether another process runs the session, as far as was asked.
+func (t *talk) driven() bool { return t.driver != "" && t.cutOff() }
 
 // goOnHere goes on with a run that was cut off, unless somebody else does.
 func (t *talk) goOnHere() tea.Cmd {

@@ -50,21 +50,51 @@ func TestDrivenElsewhere(t *testing.T) {
 		next.App, next.Host, next.Session, next.Root = first.tui.App, first.tui.Host, session.ID(), first.tui.Root
 	})
 	driven := fmt.Sprintf("process %d drives this session; join it: inspan attach %s", os.Getpid(), session.ID())
-	s.shows("› " + driven)
+	s.shows("› another process runs this session; Enter steers it, Esc interrupts it")
 	s.press(enter)
-	s.wait("the hint", func(text string) bool { return strings.Count(text, driven) == 2 })
-	s.typed("and now", enter)
-	s.shows("› and now", "\n"+driven)
-	s.press(ctrlC)
-	s.shows("once more to leave")
+	s.shows("\n" + driven)
 	s.press("/continue" + enter)
-	s.wait("the hint", func(text string) bool { return strings.Count(text, driven) == 2 })
+	s.shows("\n" + driven)
+	s.typed("and now", enter)
+	s.shows("↳ steering: and now")
 	if err := log.Release(); err != nil {
 		t.Fatal(err)
 	}
-	s.typed("and now", enter)
-	if text := s.shows("› and now", "Over.", "■ done"); strings.Contains(text, "busy") {
+	s.press(enter)
+	if text := s.shows("Over.", "■ done"); strings.Contains(text, "busy") {
 		t.Error(text)
+	}
+}
+
+// TestInterruptsElsewhere interrupts a run of another process, and leaves it to that process.
+func TestInterruptsElsewhere(t *testing.T) {
+	first := start(t, 80, 24, nil, call("look", `{"word":"blue"}`))
+	session := first.cutOff()
+	log, err := first.tui.App.Store().Open(t.Context(), session.ID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	if err := log.Lease(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, 100, 24, func(next *tui.TUI) {
+		next.App, next.Host, next.Session, next.Root = first.tui.App, first.tui.Host, session.ID(), first.tui.Root
+	})
+	s.shows("Esc interrupts it")
+	s.press(esc)
+	s.shows("interrupting")
+	s.wait("the interrupt", func(string) bool {
+		for e, err := range first.tui.App.Store().Events(t.Context(), session.ID()) {
+			if b, ok := e.Body.(event.Cancelled); err == nil && ok {
+				return b.By == "the user"
+			}
+		}
+		return false
+	})
+	s.press(ctrlC + ctrlC)
+	if code, err := s.ends(); code != 0 || err != nil || !strings.Contains(s.text(), "join it with: inspan attach "+session.ID()) {
+		t.Errorf("%d, %v\n%s", code, err, s.text())
 	}
 }
 
@@ -75,7 +105,7 @@ func TestCutOffGoesOn(t *testing.T) {
 	s := start(t, 80, 24, func(next *tui.TUI) {
 		next.App, next.Host, next.Session, next.Root = first.tui.App, first.tui.Host, id, first.tui.Root
 	})
-	s.shows("› the run was cut off; enter goes on with it")
+	s.shows("› the run was cut off; Enter continues it")
 	s.press(enter)
 	s.shows("Over.", "■ done")
 }
@@ -102,5 +132,18 @@ func TestRunBeginsElsewhere(t *testing.T) {
 	})
 	defer running.Wait()
 	defer stop()
-	s.shows(fmt.Sprintf("› process %d drives this session; join it: inspan attach %s", os.Getpid(), other.ID()))
+	s.shows("› another process runs this session; Enter steers it, Esc interrupts it")
+}
+
+// TestContinueTellsTheTruth holds that only a run that stopped before its end is continued.
+func TestContinueTellsTheTruth(t *testing.T) {
+	s := start(t, 80, 24, nil, sayStep("One."))
+	s.press("/continue" + enter)
+	s.shows("there is no run to continue")
+	s.typed("go", enter)
+	s.shows("One.", "■ done")
+	s.press("/continue" + enter)
+	if text := s.shows("the run is done; type a new task"); strings.Contains(text, "cut off") {
+		t.Error(text)
+	}
 }

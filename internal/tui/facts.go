@@ -59,7 +59,7 @@ func (f facts) sessions(string) func(context.Context) (string, error) {
 				fmt.Fprintf(&b, "%s %s  %-12s %s\n", mark, s.ID, ago(now.Sub(s.Modified)), words.OneLine(cmp.Or(s.Title, s.Preview), 80))
 			}
 		}
-		return cmp.Or(b.String(), "no session was run in this folder"), nil
+		return cmp.Or(b.String(), "no sessions in this folder"), nil
 	}
 }
 
@@ -95,7 +95,7 @@ func (f facts) context(string) func(context.Context) (string, error) {
 		var b strings.Builder
 		fmt.Fprintf(&b, "about %s tokens", text.Thousands(c.Tokens))
 		if c.Window > 0 {
-			fmt.Fprintf(&b, ", %d%% of a window of %s, of which %s stay free for the reply",
+			fmt.Fprintf(&b, ", %d%% of a window of %s, %s reserved for the reply",
 				percent(c.Tokens, c.Window), text.Thousands(c.Window), text.Thousands(c.Reserve))
 		}
 		b.WriteString("\n")
@@ -104,10 +104,10 @@ func (f facts) context(string) func(context.Context) (string, error) {
 				percent(s.Tokens, cmp.Or(c.Window, c.Tokens)), words.OneLine(s.Name, 60), s.Why)
 		}
 		if c.Compactions > 0 {
-			fmt.Fprintf(&b, "It was compacted (%d); the history tool searches what is gone.\n", c.Compactions)
+			fmt.Fprintf(&b, "inspan compacted the conversation %s; the history tool finds the removed text.\n", text.Count(c.Compactions, "time"))
 		}
 		if c.Untrusted && c.Private {
-			b.WriteString("It holds text from elsewhere and what is private, so whatever could carry that away asks.\n")
+			b.WriteString("The conversation holds outside text and private data, so every call that could send data out asks.\n")
 		}
 		return b.String(), nil
 	}
@@ -162,7 +162,7 @@ func (f facts) help() string {
 			fmt.Fprintf(&b, "  %s\t%s\n", keys, k.Doc)
 		}
 	}
-	b.WriteString("\n@ completes the name of a file, / a command. Pasted or dropped pictures are attached.\n\nModes:\n")
+	b.WriteString("\n@ completes file names, / completes commands. inspan attaches pasted or dropped images.\n\nModes:\n")
 	for _, mode := range tool.Modes() {
 		fmt.Fprintf(&b, "  %s\t%s\n", mode, mode.Doc())
 	}
@@ -171,7 +171,7 @@ func (f facts) help() string {
 
 func (f facts) todo() string {
 	if len(f.list) == 0 {
-		return "there is nothing on the list"
+		return "the todo list is empty"
 	}
 	var b strings.Builder
 	for _, t := range f.list {

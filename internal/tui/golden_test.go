@@ -123,9 +123,22 @@ func TestFrames(t *testing.T) {
 	}
 }
 
+// frozen are the frames of version 0.1.0. They are never written anew: they hold that the logs of
+// that version look as they did, but for the words that have changed since.
+var frozen = filepath.Join("testdata", "frames", "0.1.0")
+
+// reworded are the words of version 0.1.0 that have changed, each before those of today.
+func reworded() *strings.Replacer {
+	return strings.NewReplacer(
+		"what is allowed for longer: ", "rule for s, p and a: ",
+		"the run was cut off; enter goes on with it", "the run was cut off; Enter continues it",
+	)
+}
+
 func golden(t *testing.T, path, got string) {
 	t.Helper()
-	if *update {
+	old := filepath.Dir(path) == frozen
+	if *update && !old {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -137,6 +150,9 @@ func golden(t *testing.T, path, got string) {
 	want, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if old {
+		want = []byte(reworded().Replace(string(want)))
 	}
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Error(diff)

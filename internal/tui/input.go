@@ -114,13 +114,13 @@ func (m *model) enter() tea.Cmd {
 		return nil
 	case slash:
 		return m.command(name, args)
-	case m.talk.cutOff() && m.talk.driver != "":
-		return m.talk.unlessDriven(m.enter)
+	case m.talk.driven(): // it may have ended meanwhile
+		return m.talk.findDriver(m.say)
 	}
 	return m.say()
 }
 
-// say says what is written: into the run that goes on, or to begin one.
+// say sends what is written: into the run that goes on, here or elsewhere, or to begin one.
 func (m *model) say() tea.Cmd {
 	parts := m.composer.take()
 	text := transcript.Spoken(parts)
@@ -129,6 +129,8 @@ func (m *model) say() tea.Cmd {
 	case t.running:
 		t.send(event.Steered{Parts: parts}, text)
 		return nil
+	case t.driven():
+		return t.toDriver(event.Steered{Parts: parts}, text)
 	case len(t.view.Waiting()) > 0: // the question comes next
 		return t.start(event.Steered{Parts: parts})
 	}
@@ -168,13 +170,13 @@ func (m *model) escape() tea.Cmd {
 	switch {
 	case m.composer.offer.open():
 		m.composer.offer = offer{closed: true}
-	case m.talk.running:
+	case m.talk.running, m.talk.driven():
 		return m.talk.interrupt()
 	case m.taps.twice("escape", m.clock()):
 		m.hints.clear()
 		return m.back.pick()
 	case m.composer.prompt.empty() && m.talk.runner.session() != nil:
-		m.hints.say("once more to go back to an earlier place")
+		m.hints.say("press again to rewind")
 	}
 	return nil
 }
@@ -186,13 +188,13 @@ func (m *model) ctrlC() tea.Cmd {
 		return m.quit()
 	case m.talk.running && !m.talk.view.Idle():
 		cmd := m.talk.interrupt()
-		m.hints.say("interrupting; once more to leave")
+		m.hints.say("interrupting; press again to quit")
 		return cmd
 	case !c.prompt.empty():
 		c.history.add(c.prompt.text())
 		c.clear()
 	}
-	m.hints.say("once more to leave")
+	m.hints.say("press again to quit")
 	return nil
 }
 

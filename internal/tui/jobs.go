@@ -38,14 +38,14 @@ func (c *commander) jobsOf(jobs Jobs, args string) tea.Cmd {
 	case args == "":
 		return c.talk.work(listJobs(jobs, c.talk.view.jobs), c.print)
 	case verb != "kill" || id == "" || strings.Contains(id, " "):
-		c.hints.say("/jobs lists them, /jobs kill ID ends one")
+		c.hints.say("use /jobs, or /jobs kill ID")
 		return nil
 	case jobs == nil:
-		c.hints.say("there is no job that could be ended from here")
+		c.hints.say("this session has no jobs that can be killed here")
 		return nil
 	}
 	return c.talk.work(func(ctx context.Context) (string, error) {
-		return "job " + words.OneLine(id, 40) + " is ended", jobs.Kill(ctx, id)
+		return "job " + words.OneLine(id, 40) + " killed", jobs.Kill(ctx, id)
 	}, c.print)
 }
 
@@ -69,16 +69,16 @@ func listJobs(jobs Jobs, started []string) func(context.Context) (string, error)
 			fmt.Fprintf(&b, "%s  %s\t%s\n", j.ID, j.State, words.OneLine(j.Command, 200))
 		}
 		if b.Len() == 0 {
-			return "nothing goes on in the background", nil
+			return "no background jobs", nil
 		}
-		return b.String() + "/jobs kill ID ends one; the model can read, feed and end them too.", nil
+		return b.String() + "/jobs kill ID kills one. The model can also read them, write to them and kill them.", nil
 	}
 }
 
 // startedJobs tells what was started, for want of what has become of it.
 func startedJobs(started []string) string {
 	if len(started) == 0 {
-		return "nothing was started in the background"
+		return "no background jobs were started"
 	}
-	return "Started in the background in this session; the model can read, feed and end them:\n  " + strings.Join(started, "\n  ")
+	return "Background jobs of this session; the model can read them, write to them and kill them:\n  " + strings.Join(started, "\n  ")
 }

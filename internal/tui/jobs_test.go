@@ -32,12 +32,12 @@ func TestJobs(t *testing.T) {
 		killed int
 	}{
 		{"", []string{"1  running for 3s", "make all", "2  ended after 1s with exit code 0", "/jobs kill ID"}, 0},
-		{"kill 1", []string{"job 1 is ended"}, 1},
-		{"kill  1 ", []string{"job 1 is ended"}, 1},
+		{"kill 1", []string{"job 1 killed"}, 1},
+		{"kill  1 ", []string{"job 1 killed"}, 1},
 		{"kill 7", []string{`! there is no job "7"`}, 0},
-		{"kill", []string{"/jobs kill ID ends one"}, 0},
-		{"kill 1 2", []string{"/jobs kill ID ends one"}, 0},
-		{"stop 1", []string{"/jobs kill ID ends one"}, 0},
+		{"kill", []string{"use /jobs, or /jobs kill ID"}, 0},
+		{"kill 1 2", []string{"use /jobs, or /jobs kill ID"}, 0},
+		{"stop 1", []string{"use /jobs, or /jobs kill ID"}, 0},
 	} {
 		t.Run(tc.args, func(t *testing.T) {
 			jobs := &twoJobs{}
@@ -61,7 +61,7 @@ func TestJobsThatNobodyKnows(t *testing.T) {
 	m := still(t, 80, 24, look{noColor: true}, nil)
 	m.Jobs = func(string) Jobs { t.Error("asked without a session"); return nil }
 	comes(m, m.command("jobs", ""))
-	if got := drawn(m); !strings.Contains(got, "nothing was started in the background") {
+	if got := drawn(m); !strings.Contains(got, "no background jobs were started") {
 		t.Error(got)
 	}
 	m.talk.view.jobs = []string{"sleep 60"}
@@ -69,11 +69,11 @@ func TestJobsThatNobodyKnows(t *testing.T) {
 	if got := drawn(m); !strings.Contains(got, "sleep 60") {
 		t.Error(got)
 	}
-	if m.command("jobs", "kill 1"); !strings.Contains(m.hints.text, "no job that could be ended") {
+	if m.command("jobs", "kill 1"); !strings.Contains(m.hints.text, "no jobs that can be killed") {
 		t.Errorf("%q", m.hints.text)
 	}
 	var none twoJobs
-	if comes(m, m.commands.jobsOf(empty{&none}, "")); !strings.Contains(drawn(m), "nothing goes on in the background") {
+	if comes(m, m.commands.jobsOf(empty{&none}, "")); !strings.Contains(drawn(m), "no background jobs") {
 		t.Error(drawn(m))
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/inspan/inspan/tool"
+	"github.com/inspan/inspan/internal/words"
 )
 
 // Binding is an action with the keys that do it.
@@ -21,33 +21,33 @@ type Binding struct {
 // Bindings lists all actions with their keys unless the settings name others.
 func Bindings() []Binding {
 	return []Binding{
-		{"send", []string{"enter"}, "send what is written; while a run goes on, say it into the run"},
-		{"queue", []string{"tab"}, "while a run goes on, keep what is written for after it; complete a name"},
-		{"newline", []string{"shift+enter", "alt+enter", "ctrl+j"}, "a new line; so does enter behind a backslash"},
-		{"escape", []string{"esc"}, "interrupt the run; close what is open; twice when nothing goes on: go back to an earlier place"},
-		{"interrupt", []string{"ctrl+c"}, "interrupt the run, or clear what is written; twice: leave"},
-		{"quit", []string{"ctrl+d"}, "leave, if nothing is written"},
-		{"mode", []string{"shift+tab"}, "the next permission mode: plan, ask, edit, auto"},
-		{"unfold", []string{"ctrl+o"}, "show the last result whole"},
-		{"edit", []string{"ctrl+g"}, "write in the editor of $EDITOR"},
+		{"send", []string{"enter"}, "send the text; during a run, steer the run with it"},
+		{"queue", []string{"tab"}, "during a run, queue the text for the next run; otherwise complete a name"},
+		{"newline", []string{"shift+enter", "alt+enter", "ctrl+j"}, "insert a new line; a backslash before enter works too"},
+		{"escape", []string{"esc"}, "interrupt the run, or close a list; press twice at rest to rewind"},
+		{"interrupt", []string{"ctrl+c"}, "interrupt the run, or clear the text; press twice to quit"},
+		{"quit", []string{"ctrl+d"}, "quit, if the input is empty"},
+		{"mode", []string{"shift+tab"}, "next permission mode: plan, ask, edit, auto"},
+		{"unfold", []string{"ctrl+o"}, "show the last result in full"},
+		{"edit", []string{"ctrl+g"}, "write in $EDITOR"},
 		{"paste-image", []string{"ctrl+v"}, "attach the image in the clipboard"},
-		{"suspend", []string{"ctrl+z"}, "suspend the program"},
-		{"redraw", []string{"ctrl+l"}, "draw the screen anew"},
-		{"up", []string{"up", "ctrl+p"}, "a line up; at the top, what was said before"},
-		{"down", []string{"down", "ctrl+n"}, "a line down; at the bottom, what was said after"},
-		{"left", []string{"left", "ctrl+b"}, "a character back"},
-		{"right", []string{"right", "ctrl+f"}, "a character on"},
-		{"word-left", []string{"ctrl+left", "alt+left", "alt+b"}, "a word back"},
-		{"word-right", []string{"ctrl+right", "alt+right", "alt+f"}, "a word on"},
-		{"home", []string{"home", "ctrl+a"}, "to the start of the line"},
-		{"end", []string{"end", "ctrl+e"}, "to the end of the line"},
-		{"backspace", []string{"backspace", "ctrl+h", "shift+backspace"}, "delete the character before"},
-		{"delete", []string{"delete"}, "delete the character after"},
-		{"delete-word", []string{"ctrl+w", "alt+backspace", "ctrl+backspace"}, "delete the word before"},
+		{"suspend", []string{"ctrl+z"}, "suspend inspan"},
+		{"redraw", []string{"ctrl+l"}, "redraw the screen"},
+		{"up", []string{"up", "ctrl+p"}, "up one line; on the first line, the previous message"},
+		{"down", []string{"down", "ctrl+n"}, "down one line; on the last line, the next message"},
+		{"left", []string{"left", "ctrl+b"}, "back one character"},
+		{"right", []string{"right", "ctrl+f"}, "forward one character"},
+		{"word-left", []string{"ctrl+left", "alt+left", "alt+b"}, "back one word"},
+		{"word-right", []string{"ctrl+right", "alt+right", "alt+f"}, "forward one word"},
+		{"home", []string{"home", "ctrl+a"}, "go to the start of the line"},
+		{"end", []string{"end", "ctrl+e"}, "go to the end of the line"},
+		{"backspace", []string{"backspace", "ctrl+h", "shift+backspace"}, "delete the previous character"},
+		{"delete", []string{"delete"}, "delete the next character"},
+		{"delete-word", []string{"ctrl+w", "alt+backspace", "ctrl+backspace"}, "delete the previous word"},
 		{"delete-start", []string{"ctrl+u"}, "delete to the start of the line"},
 		{"delete-end", []string{"ctrl+k"}, "delete to the end of the line"},
-		{"page-up", []string{"pgup"}, "a page up in what is long"},
-		{"page-down", []string{"pgdown"}, "a page down in what is long"},
+		{"page-up", []string{"pgup"}, "page up"},
+		{"page-down", []string{"pgdown"}, "page down"},
 	}
 }
 
@@ -75,7 +75,7 @@ func keysOf(over map[string][]string) (keymap, error) {
 	}
 	for _, action := range slices.Sorted(maps.Keys(over)) {
 		if !slices.Contains(names, action) {
-			return nil, fmt.Errorf("keys: there is no action %q%s", action, didYouMean(tool.Nearest(action, names)))
+			return nil, fmt.Errorf("keys: unknown action %q%s", action, words.DidYouMean(action, names))
 		}
 	}
 	return m, nil
@@ -92,7 +92,7 @@ func (m keymap) bind(action string, keys []string, person bool) error {
 			key = stroke
 		}
 		if other, taken := m[key]; taken && other != action {
-			return fmt.Errorf("%q is a key of %s and of %s; give one of them others", key, other, action)
+			return fmt.Errorf("%q is bound to both %s and %s; give one of them another key", key, other, action)
 		}
 		m[key] = action
 	}
@@ -124,9 +124,9 @@ func keystroke(key string) (string, error) {
 	character := utf8.RuneCountInString(rest) == 1 && unicode.IsGraphic([]rune(rest)[0])
 	switch plain := len(held) == 0 || len(held) == 1 && held["shift"]; {
 	case !character && !slices.Contains(names, rest):
-		return "", fmt.Errorf("there is no key %q%s", key, didYouMean(tool.Nearest(rest, names)))
+		return "", fmt.Errorf("unknown key %q%s", key, words.DidYouMean(rest, names))
 	case plain && (character || rest == "space"):
-		return "", fmt.Errorf("%q is for writing; hold ctrl or alt with it", key)
+		return "", fmt.Errorf("%q types a character; combine it with ctrl or alt", key)
 	}
 	var b strings.Builder
 	for _, mod := range strings.Fields(order) {
@@ -135,13 +135,6 @@ func keystroke(key string) (string, error) {
 		}
 	}
 	return b.String() + rest, nil
-}
-
-func didYouMean(near string) string {
-	if near == "" {
-		return ""
-	}
-	return fmt.Sprintf("; did you mean %q?", near)
 }
 
 // named are the keys that do something, for people.

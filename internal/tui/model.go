@@ -79,7 +79,7 @@ func (m *model) Init() tea.Cmd {
 }
 
 func (m *model) greet() tea.Cmd {
-	m.talk.note("inspan " + cmp.Or(m.Version, inspan.Version) + " in " + m.Root + " · /help shows what there is")
+	m.talk.note("inspan " + cmp.Or(m.Version, inspan.Version) + " in " + m.Root + " · /help lists commands and keys")
 	return m.screen.flush(m.talk.view)
 }
 

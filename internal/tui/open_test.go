@@ -132,7 +132,7 @@ func TestNewSessionKeepsTheModel(t *testing.T) {
 	s.press("/resume " + id + enter)
 	s.shows("· session " + id)
 	s.press("/new" + enter)
-	s.shows("a new session begins with what you say next")
+	s.shows("your next message starts a new session")
 	s.typed("second", enter)
 	s.wait("another answer", func(text string) bool { return strings.Count(text, "■ done") == 3 })
 	mu.Lock()

@@ -125,7 +125,7 @@ const shown = 30
 func (t *talk) show(past *view) {
 	blocks := past.blocks
 	if n := len(blocks) - shown; n > 0 && !t.tui.Fullscreen {
-		blocks = append([]*block{{kind: noteBlock, text: text.Count(n, "earlier thing") + " in the log of the session"}}, blocks[n:]...)
+		blocks = append([]*block{{kind: noteBlock, text: text.Count(n, "earlier item") + " in the session's log"}}, blocks[n:]...)
 	}
 	past.blocks = slices.Concat(t.view.blocks, blocks)
 	past.note("session " + past.Session.ID)
@@ -142,7 +142,7 @@ func (t *talk) renew() tea.Cmd {
 	t.opts.Mode = mode
 	t.opts.Model = cmp.Or(t.opts.Model, t.tui.Options.Model) // a session that was gone on with had its own
 	t.forget()
-	t.note("a new session begins with what you say next")
+	t.note("your next message starts a new session")
 	t.opening = true
 	runner := t.runner
 	return func() tea.Msg {

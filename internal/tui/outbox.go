@@ -92,18 +92,18 @@ func (o *outbox) pending(l look, v *view) []string {
 		out = append(out, l.paint(dim, "  ↳ "+what+": "+words.OneLine(text, l.width-16)))
 	}
 	for _, s := range v.Now.Steered {
-		add("telling", s.Text)
+		add("steering", s.Text)
 	}
 	for _, s := range v.Queued() {
-		add("after it", s.Text)
+		add("queued", s.Text)
 	}
 	for _, b := range o.held {
 		if said, ok := b.(event.Said); ok && len(said.Parts) > 0 {
-			add("next", transcript.Spoken(said.Parts))
+			add("queued", transcript.Spoken(said.Parts))
 		}
 	}
 	for _, p := range o.mine {
-		add(map[bool]string{true: "telling", false: "after it"}[p.steer], p.text)
+		add(map[bool]string{true: "steering", false: "queued"}[p.steer], p.text)
 	}
 	if more := len(out) - mostPending; more > 0 {
 		out = append(out[:mostPending], l.paint(dim, fmt.Sprintf("  ↳ and %d more", more)))

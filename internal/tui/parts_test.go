@@ -37,7 +37,6 @@ func events(bodies ...event.Body) []event.Event {
 	return out
 }
 
-func said(text string) event.Body    { return event.Say(text) }
 func replied(text string) event.Body { return event.Replied{Parts: llm.Say(text), Stop: llm.StopEnd} }
 
 func plain(t *testing.T, bodies ...event.Body) string {
@@ -46,23 +45,23 @@ func plain(t *testing.T, bodies ...event.Body) string {
 }
 
 func TestReplyThatBreaksOff(t *testing.T) {
-	got := plain(t, said("go"), event.Asked{}, event.Delta{Text: "One.\n\nTwo"},
+	got := plain(t, event.Say("go"), event.Asked{}, event.Delta{Text: "One.\n\nTwo"},
 		event.Delta{Void: true}, event.Delta{Text: "Three."}, replied("Three."))
 	if !strings.Contains(got, "Three.") || strings.Contains(got, "Two") {
 		t.Error(got)
 	}
 	// What is in the scrollback already can't be taken back, so it is said.
-	m := still(t, 80, 24, look{noColor: true}, events(said("go"), event.Asked{}, event.Delta{Text: "One.\n\nTwo"}))
+	m := still(t, 80, 24, look{noColor: true}, events(event.Say("go"), event.Asked{}, event.Delta{Text: "One.\n\nTwo"}))
 	m.screen.flush(m.talk.view)
 	m.talk.apply(events(event.Asked{}, event.Asked{}, event.Asked{}, event.Delta{Void: true}, event.Delta{Text: "Three."}, replied("Three.")))
-	if got := drawn(m); !strings.Contains(got, "One.\n· what is above does not count") ||
+	if got := drawn(m); !strings.Contains(got, "One.\n· ignore the text above") ||
 		!strings.Contains(got, "Three.") || strings.Contains(got, "Two") {
 		t.Error(got)
 	}
 }
 
 func TestReplyThatIsNotWhatCame(t *testing.T) {
-	got := plain(t, said("go"), event.Asked{}, event.Delta{Text: "The key is 1234."}, replied("The key is «key»."))
+	got := plain(t, event.Say("go"), event.Asked{}, event.Delta{Text: "The key is 1234."}, replied("The key is «key»."))
 	if !strings.Contains(got, "The key is «key».") || strings.Contains(got, "1234") {
 		t.Error(got)
 	}
@@ -74,7 +73,7 @@ func TestNothingDrivesTheTerminal(t *testing.T) {
 	call := llm.Call{ID: "1", Name: "bash" + evil, Args: args}
 	bodies := []event.Body{
 		event.Switched{Route: "r" + evil, Mode: "ask"},
-		said(evil),
+		event.Say(evil),
 		event.Asked{},
 		event.Delta{Reasoning: evil},
 		event.Delta{Text: evil},
@@ -125,7 +124,7 @@ func TestAllOfACallCanBeSeen(t *testing.T) {
 	}
 	want := strings.ReplaceAll(diff.String(), "\n", "")
 	for _, size := range [][2]int{{80, 24}, {40, 10}, {20, 6}, {200, 60}} {
-		m := still(t, size[0], size[1], look{noColor: true}, events(said("go"), event.Asked{},
+		m := still(t, size[0], size[1], look{noColor: true}, events(event.Say("go"), event.Asked{},
 			event.Replied{Parts: llm.Parts{llm.Call{ID: "1", Name: "edit", Args: json.RawMessage("{}")}}},
 			event.Judged{Call: "1", Action: tool.Ask, Reason: "it would"}, event.Waiting{Call: "1", Preview: diff.String()}))
 		var seen []string
@@ -149,7 +148,7 @@ func TestAllOfACallCanBeSeen(t *testing.T) {
 }
 
 func TestPendingOfAnswers(t *testing.T) {
-	two := events(said("go"), event.Asked{}, event.Replied{Parts: llm.Parts{llm.Call{ID: "1", Name: "a"}, llm.Call{ID: "2", Name: "b"}}},
+	two := events(event.Say("go"), event.Asked{}, event.Replied{Parts: llm.Parts{llm.Call{ID: "1", Name: "a"}, llm.Call{ID: "2", Name: "b"}}},
 		event.Judged{Call: "1", Action: tool.Ask}, event.Judged{Call: "2", Action: tool.Ask}, event.Waiting{Call: "1"}, event.Waiting{Call: "2"})
 	m := still(t, 80, 24, look{noColor: true}, two)
 	if got := m.View().Content; !strings.Contains(got, "? a asks (1 of 2)") {
@@ -158,7 +157,7 @@ func TestPendingOfAnswers(t *testing.T) {
 	see(m)
 	m.key(tea.KeyPressMsg{Code: 's', Text: "s"})
 	m.key(tea.KeyPressMsg{Code: tea.KeyEnter})
-	if !strings.Contains(m.View().Content, "No rule could safely stand for this call") {
+	if !strings.Contains(m.View().Content, "No rule is safe for this call") {
 		t.Error("an approval without a rule must be for once only")
 	}
 	m.key(tea.KeyPressMsg{Code: 'y', Text: "y"})
@@ -169,19 +168,19 @@ func TestPendingOfAnswers(t *testing.T) {
 }
 
 func TestCountdown(t *testing.T) {
-	m := still(t, 80, 24, look{noColor: true}, events(said("go"), event.Asked{}, event.Failed{Message: "too many requests", Retry: 30}))
+	m := still(t, 80, 24, look{noColor: true}, events(event.Say("go"), event.Asked{}, event.Failed{Message: "too many requests", Retry: 30}))
 	m.talk.running = true
-	if got := m.View().Content; !strings.Contains(got, "trying again in 30s") {
+	if got := m.View().Content; !strings.Contains(got, "retrying in 30s") {
 		t.Error(got)
 	}
 	m.talk.apply([]event.Event{{Seq: 4, Time: time.Unix(4, 0), Body: event.Asked{}}})
-	if got := m.View().Content; strings.Contains(got, "trying again") {
+	if got := m.View().Content; strings.Contains(got, "retrying") {
 		t.Error(got)
 	}
 }
 
 func TestEventsCountOnce(t *testing.T) {
-	list := events(said("go"), event.Asked{}, replied("Yes."), event.Stopped{Reason: event.ReasonDone})
+	list := events(event.Say("go"), event.Asked{}, replied("Yes."), event.Stopped{Reason: event.ReasonDone})
 	m := still(t, 80, 24, look{noColor: true}, append(list, list...))
 	if got := drawn(m); strings.Count(got, "Yes.") != 1 || m.talk.view.Spent.Turns != 1 {
 		t.Error(got)
@@ -435,7 +434,7 @@ func TestWhatIsSaidMeanwhile(t *testing.T) {
 	for _, tc := range []struct {
 		held event.Body
 		want string
-	}{{said("hello"), "hello"}, {event.Switched{Mode: "plan"}, ""}} {
+	}{{event.Say("hello"), "hello"}, {event.Switched{Mode: "plan"}, ""}} {
 		m := still(t, 80, 24, look{noColor: true}, nil)
 		m.talk.opening = true
 		m.composer.history.add("hello")
@@ -450,7 +449,7 @@ func TestWhatIsSaidMeanwhile(t *testing.T) {
 // TestPictureStaysSmallWhilePrinting holds that a picture does not grow into the
 // room that lines on their way to the terminal were given.
 func TestPictureStaysSmallWhilePrinting(t *testing.T) {
-	m := still(t, 80, 24, look{noColor: true}, events(said("go"), event.Asked{}, event.Delta{Text: strings.Repeat("word ", 300)}))
+	m := still(t, 80, 24, look{noColor: true}, events(event.Say("go"), event.Asked{}, event.Delta{Text: strings.Repeat("word ", 300)}))
 	m.talk.view.blocks = m.screen.print.take(m.talk.view.blocks)
 	m.talk.running = true
 	m.screen.print.lines = m.screen.print.lines[:0]
@@ -532,7 +531,7 @@ func TestNewsBeginNoRun(t *testing.T) {
 
 // TestCostOfAllThatWasSpent holds the status line against what limits are checked with.
 func TestCostOfAllThatWasSpent(t *testing.T) {
-	got := plain(t, said("go"), event.Asked{}, event.Routed{Route: "a/b", Rule: "r", Cost: 1},
+	got := plain(t, event.Say("go"), event.Asked{}, event.Routed{Route: "a/b", Rule: "r", Cost: 1},
 		event.Failed{Message: "refused", Cost: 2}, event.Asked{},
 		event.Replied{Parts: llm.Say("Yes."), Cost: 4}, event.Stopped{Reason: event.ReasonDone})
 	if strings.Count(got, "$7.00") != 2 { // below the run, and in the status

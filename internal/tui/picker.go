@@ -74,7 +74,7 @@ func (p *picker) lines(l look, rows int) (out []string, x, y int) {
 	for i := from; i < min(from+room, len(found)); i++ {
 		out = append(out, choiceLine(l, p.items[found[i]], i == p.at))
 	}
-	prompt, x, y := promptLines(l, &p.find, 1, "search; enter takes, esc closes")
+	prompt, x, y := promptLines(l, &p.find, 1, "type to search; Enter selects, Esc closes")
 	return append(out, prompt...), x, y + len(out)
 }
 

@@ -12,6 +12,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/inspan/inspan/internal/desktop"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
 )
@@ -117,11 +118,11 @@ func (c *composer) attach(paths []string, text string) later {
 	for _, path := range paths {
 		data, err := readAtMost(path, maxImage)
 		if media := imageType(data); err == nil && media == "" {
-			err = fmt.Errorf("%s is no PNG, JPEG, GIF or WebP", words.OneLine(path, 200))
+			err = fmt.Errorf("%s is not a PNG, JPEG, GIF or WebP image", words.OneLine(path, 200))
 		}
 		if err != nil {
 			return func() tea.Cmd {
-				c.talk.warn("the picture is not attached: " + err.Error())
+				c.talk.warn("image not attached: " + err.Error())
 				c.insert(text)
 				return nil
 			}
@@ -144,8 +145,7 @@ func picture(name string, data []byte) []atom {
 func (c *composer) pasteImage() tea.Cmd {
 	parent, read := c.talk.ctx, c.talk.tui.Clipboard
 	if read == nil {
-		c.hints.say("pictures can't be taken from the clipboard here; paste the path of a file")
-		return nil
+		read = desktop.Clipboard
 	}
 	return func() tea.Msg {
 		ctx, cancel := context.WithTimeout(parent, clipboardTime)
@@ -161,9 +161,9 @@ func (c *composer) gotImage(data []byte, err error) {
 	case err != nil:
 		c.talk.warn("the clipboard can't be read: " + err.Error())
 	case imageType(data) == "":
-		c.hints.say("no image in the clipboard")
+		c.hints.say("no image in the clipboard; you can paste the path of a file")
 	case len(data) > maxImage:
-		c.talk.warn(fmt.Sprintf("the image in the clipboard is not attached: it has more than %d MB", maxImage>>20))
+		c.talk.warn(fmt.Sprintf("the image in the clipboard is not attached: it is larger than %d MB", maxImage>>20))
 	default:
 		c.touched()
 		c.prompt.insert(picture("from the clipboard", data)...)

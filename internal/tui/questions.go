@@ -148,5 +148,5 @@ func (q *questions) command(text string) (cmd tea.Cmd, problem string, ok bool) 
 	case c.calm || c.Print != nil:
 		return q.commands.do(c, args), "", true
 	}
-	return nil, "Please answer first; /" + words.OneLine(strings.TrimSpace(c.Name), 30) + " has to wait until then.", true
+	return nil, "Please answer first; /" + words.OneLine(strings.TrimSpace(c.Name), 30) + " does not work during a question.", true
 }

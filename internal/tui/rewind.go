@@ -22,7 +22,7 @@ type rewinder struct {
 func (r *rewinder) pick() tea.Cmd {
 	a, ctx, id, now := r.talk.tui.App, r.talk.ctx, r.talk.runner.id(), r.talk.tui.clock()
 	if id == "" || a == nil {
-		r.hints.say("nothing was said yet")
+		r.hints.say("there are no messages yet")
 		return nil
 	}
 	return func() tea.Msg {
@@ -30,7 +30,7 @@ func (r *rewinder) pick() tea.Cmd {
 		return later(func() tea.Cmd {
 			r.talk.fail(err)
 			if len(points) == 0 {
-				r.hints.say("nothing was said yet")
+				r.hints.say("there are no messages yet")
 				return nil
 			}
 			slices.Reverse(points)
@@ -38,7 +38,7 @@ func (r *rewinder) pick() tea.Cmd {
 			for _, p := range points {
 				items = append(items, choice{p.Text, ago(now.Sub(p.Time))})
 			}
-			r.over.pick("go back to before you said", items, func(i int) tea.Cmd { return r.pickKind(points[i].Seq, points[i].Text) })
+			r.over.pick("rewind to before", items, func(i int) tea.Cmd { return r.pickKind(points[i].Seq, points[i].Text) })
 			return nil
 		})
 	}
@@ -46,8 +46,8 @@ func (r *rewinder) pick() tea.Cmd {
 
 // pickKind lets the person choose what goes back.
 func (r *rewinder) pickKind(seq uint64, said string) tea.Cmd {
-	r.over.pick("what goes back", []choice{
-		{"files and conversation", "as if it had not been said"},
+	r.over.pick("restore", []choice{
+		{"files and conversation", "as if you had not sent the message"},
 		{"only the files", "the model still knows what it did"},
 		{"only the conversation", "the files stay as they are"},
 	}, func(i int) tea.Cmd { return r.plan(seq, said, i != 2, i != 1) })
@@ -68,7 +68,7 @@ func (r *rewinder) plan(seq uint64, said string, files, conversation bool) tea.C
 				return nil
 			}
 			restore := func(ctx context.Context) (*event.Restored, error) { return way.Restore(ctx, false) }
-			r.over.confirm("do this? nothing is lost, it can be taken back", way.Lines(false),
+			r.over.confirm("rewind? you can undo it", way.Lines(false),
 				func() tea.Cmd { return r.back(way.To, restore, said) }, r.talk.unchanged)
 			return nil
 		})
@@ -79,7 +79,7 @@ func (r *rewinder) plan(seq uint64, said string, files, conversation bool) tea.C
 func (r *rewinder) back(to uint64, restore func(context.Context) (*event.Restored, error), said string) tea.Cmd {
 	s, a, ctx := r.talk.runner.session(), r.talk.tui.App, r.talk.ctx
 	if s == nil || r.talk.running {
-		r.hints.say("a run goes on; nothing was changed")
+		r.hints.say("a run has started; nothing was changed")
 		return nil
 	}
 	r.talk.opening = true
@@ -125,7 +125,7 @@ func lastNotes(blocks []*block) int {
 func (r *rewinder) undo() tea.Cmd {
 	a, ctx, id := r.talk.tui.App, r.talk.ctx, r.talk.runner.id()
 	if id == "" || a == nil {
-		r.hints.say("nothing was done yet")
+		r.hints.say("there is nothing to undo yet")
 		return nil
 	}
 	return func() tea.Msg {

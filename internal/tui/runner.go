@@ -83,7 +83,7 @@ func (r *runner) post(in input) {
 	select {
 	case r.outbox <- in:
 	default:
-		r.pump.put(ranOut{errors.New("too much is waiting to be sent")})
+		r.pump.put(ranOut{errors.New("too many inputs are waiting to be sent")})
 	}
 }
 
@@ -128,23 +128,27 @@ func (r *runner) switched() (inputs []event.Body) {
 	return inputs
 }
 
-// conduct runs the session. If another process drives it, answers are sent to that process.
+// conduct runs the session. If another process drives it, answers, steering and interrupts go there.
 func conduct(ctx context.Context, run *inspan.Conductor, inputs []event.Body) error {
 	err := run.Run(ctx, inputs...)
-	if _, driven := errors.AsType[*inspan.DrivenError](err); !driven || len(inputs) == 0 || slices.ContainsFunc(inputs, isNoAnswer) {
+	if _, driven := errors.AsType[*inspan.DrivenError](err); !driven || len(inputs) == 0 || slices.ContainsFunc(inputs, isForUs) {
 		return err
 	}
-	for _, answer := range inputs {
-		if err := run.Session.Send(ctx, answer); err != nil {
+	for _, input := range inputs {
+		if err := run.Session.Send(ctx, input); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func isNoAnswer(b event.Body) bool {
-	_, answer := b.(event.Decided)
-	return !answer
+// isForUs reports whether only a run here can take an input. Any run can take the others.
+func isForUs(b event.Body) bool {
+	switch b.(type) {
+	case event.Decided, event.Steered, event.Cancelled:
+		return false
+	}
+	return true
 }
 
 // watch puts what others append to the log into the pump, until unwatch or drive.

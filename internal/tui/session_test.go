@@ -30,7 +30,7 @@ func TestWholeSession(t *testing.T) {
 	s.press(ctrlO) // the last result whole
 	s.wait("all lines", func(text string) bool { return strings.Count(text, "blue") == 11 })
 	s.press(enter)
-	s.shows("Please answer; nothing is run before you do.")
+	s.shows("Please answer; nothing runs before you do.")
 	s.press("y" + enter)
 	text := s.shows("noted red", "■ done · 3 turns")
 	for _, want := range []string{"All ", "done", "0% of 200k"} {
@@ -41,7 +41,7 @@ func TestWholeSession(t *testing.T) {
 	s.wait("the question to go", func(text string) bool { return !strings.Contains(text, "? note asks") })
 	s.press(ctrlD)
 	code, err := s.ends()
-	if text := s.text(); code != 0 || err != nil || !strings.Contains(text, "go on with: inspan resume ") ||
+	if text := s.text(); code != 0 || err != nil || !strings.Contains(text, "continue with: inspan resume ") ||
 		strings.Contains(text, "say what to do") {
 		t.Errorf("code %d, %v:\n%s", code, err, text)
 	}
@@ -114,9 +114,9 @@ func TestSteerQueueInterrupt(t *testing.T) {
 	s.typed("go", enter)
 	s.shows("▸ slow", "turning")
 	s.typed("in German", enter)
-	s.shows("↳ telling: in German")
+	s.shows("↳ steering: in German")
 	s.typed("then tidy up", "\t")
-	s.shows("↳ after it: then tidy up")
+	s.shows("↳ queued: then tidy up")
 	s.press(esc)
 	s.shows("› in German", "› then tidy up", "■ done", "✗ cancelled")
 	s.wait("nothing to be pending", func(text string) bool { return !strings.Contains(text, "↳") })
@@ -131,7 +131,7 @@ func TestEscTwiceAtOnce(t *testing.T) {
 	s.shows("■ cancelled")
 	s.wait("the run to end", func(text string) bool { return strings.Contains(text, "say what to do") })
 	s.press(esc + esc)
-	s.shows("go back to before you said (1 of 1)")
+	s.shows("rewind to before (1 of 1)")
 }
 
 // TestCommandAtAQuestion holds that a command is never the answer to a question.
@@ -150,10 +150,10 @@ func TestCommandAtAQuestion(t *testing.T) {
 			s.typed("go", enter)
 			s.shows(map[string]string{"consent": "or say what to do instead", "answer": "your answer"}[name])
 			for _, c := range []struct{ typed, shown string }{
-				{"/todo", "there is nothing on the list"},
+				{"/todo", "the todo list is empty"},
 				{"/told twice", "told twice"},
-				{"/new", "Please answer first; /new has to wait until then."},
-				{"/asked", "Please answer first; /asked has to wait until then."},
+				{"/new", "Please answer first; /new does not work during a question."},
+				{"/asked", "Please answer first; /asked does not work during a question."},
 			} {
 				s.press(c.typed + enter)
 				s.shows(c.shown)
@@ -200,7 +200,7 @@ func TestDecidedElsewhere(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s.shows("answered elsewhere by ann: note is allowed", "noted red", "Over.", "■ done")
+	s.shows("answered by ann: note is allowed", "noted red", "Over.", "■ done")
 	s.wait("no question", func(text string) bool { return !strings.Contains(text, "? note asks") })
 	s.typed("and now", enter)
 	s.wait("another run", func(text string) bool { return strings.Count(text, "■ done") == 2 })
@@ -231,7 +231,7 @@ func TestResumeAndHistory(t *testing.T) {
 	again := start(t, 80, 24, func(next *tui.TUI) {
 		next.App, next.Host, next.Session, next.Root = s.tui.App, s.tui.Host, "?", s.tui.Root
 	})
-	again.shows("go on with (1 of 1)", "first thing")
+	again.shows("resume (1 of 1)", "first thing")
 	again.press(enter)
 	again.shows("First answer.", "· session ")
 	again.press("\x1b[A") // what was said before
@@ -245,13 +245,13 @@ func TestNewSessionAndUnknownCommand(t *testing.T) {
 	s.typed("a", enter)
 	s.shows("■ done")
 	s.press("/new" + enter)
-	s.shows("a new session begins")
+	s.shows("your next message starts a new session")
 	s.typed("b", enter)
 	s.wait("two answers", func(text string) bool {
 		return strings.Count(text, "One.") == 2 && strings.Count(text, "■ done") == 2
 	})
 	s.press("/hlep" + enter)
-	s.shows(`there is no /hlep; did you mean "help"?`)
+	s.shows(`unknown command /hlep; did you mean "help"?`)
 	s.press(ctrlC + "/help" + enter)
 	s.shows("/rewind", "shift+tab")
 	if list, err := s.tui.App.Store().List(t.Context()); err != nil || len(list) != 2 {
@@ -280,7 +280,7 @@ func TestModeAtAQuestion(t *testing.T) {
 	s.typed("go", enter)
 	s.shows("? note asks", "or say what to do instead")
 	s.press("\x1b[Z")
-	s.shows("mode edit from your answer on", "script/commands · edit")
+	s.shows("mode edit after your answer", "script/commands · edit")
 	s.press("y" + enter)
 	if text := s.shows("noted red", "noted blue", "■ done", "script/commands · edit"); strings.Contains(text, "? note asks") {
 		t.Error(text)
@@ -367,7 +367,7 @@ func TestLimits(t *testing.T) {
 		}
 	}, call("look", `{"word":"a"}`), call("look", `{"word":"b"}`), sayStep("At last."))
 	s.typed("go", enter)
-	s.shows("y go on with twice the limit", "y or n")
+	s.shows("y continue with twice the limit", "y or n")
 	s.press("y" + enter)
 	s.shows("? 2 turns used of 2", "y or n")
 	s.press("y" + enter)
@@ -394,11 +394,11 @@ func TestRewind(t *testing.T) {
 	s.shows("Two.")
 	s.wait("the end", func(text string) bool { return strings.Count(text, "■ done") == 2 })
 	s.press("/rewind" + enter)
-	s.shows("go back to before you said (2 of 2)")
+	s.shows("rewind to before (2 of 2)")
 	s.press(enter)
 	s.shows("only the conversation")
 	s.press("\x1b[B\x1b[B" + enter)
-	s.shows("the conversation goes to where it was after event")
+	s.shows("the conversation returns to event")
 	s.press("y")
 	s.shows("the conversation was rewound")
 	s.wait("it in the prompt, to be changed", func(text string) bool { return strings.Count(text, "› beta\n") == 2 })
@@ -444,7 +444,7 @@ func TestQuitInterrupts(t *testing.T) {
 	s.typed("go", enter)
 	s.shows("turning")
 	s.press(ctrlC)
-	s.shows("once more to leave")
+	s.shows("press again to quit")
 	s.press(ctrlC)
 	if code, err := s.ends(); code != 0 || err != nil {
 		t.Errorf("code %d, %v", code, err)

@@ -63,10 +63,10 @@ func (s *sessions) pick() tea.Cmd {
 				}
 			}
 			if len(items) == 0 {
-				s.hints.say("there is no earlier session")
+				s.hints.say("there are no earlier sessions")
 				return nil
 			}
-			s.over.pick("go on with", items, func(i int) tea.Cmd { return s.resume(ids[i]) })
+			s.over.pick("resume", items, func(i int) tea.Cmd { return s.resume(ids[i]) })
 			return nil
 		})
 	}
@@ -86,7 +86,7 @@ func realPath(path string) string {
 func (s *sessions) model(name string) tea.Cmd {
 	a := s.talk.tui.App
 	if a == nil {
-		s.hints.say("there are no settings to take models from")
+		s.hints.say("there are no settings that name models")
 		return nil
 	}
 	if name == "" {
@@ -104,7 +104,7 @@ func (s *sessions) model(name string) tea.Cmd {
 		id := s.talk.runner.id()
 		if id == "" {
 			s.talk.opts = o
-			s.talk.note("the next session works with " + route)
+			s.talk.note("the next session uses " + route)
 			return nil
 		}
 		o.Mode = ""
@@ -123,7 +123,7 @@ func (s *sessions) pickModel() tea.Cmd {
 		}
 		for _, f := range a.Providers.Discover(ctx) {
 			for _, info := range f.Models {
-				items = append(items, choice{info.Route(), "at home"})
+				items = append(items, choice{info.Route(), "local"})
 			}
 		}
 		return later(func() tea.Cmd {

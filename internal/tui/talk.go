@@ -202,7 +202,17 @@ func (t *talk) interrupt() tea.Cmd {
 		t.send(event.Cancelled{By: "the user"}, "")
 		return nil
 	}
-	return t.start(event.Cancelled{By: "the user"})
+	stop := event.Cancelled{By: "the user"}
+	if !t.driven() {
+		return t.start(stop)
+	}
+	return t.findDriver(func() tea.Cmd { // it may have ended meanwhile
+		if !t.driven() {
+			return t.start(stop)
+		}
+		t.hints.say(interrupting)
+		return t.toDriver(stop, "")
+	})
 }
 
 // switchTo changes the mode, now or when the run is over.
@@ -213,9 +223,9 @@ func (t *talk) switchTo(mode tool.Mode) tea.Cmd {
 		t.hints.say("mode " + string(mode))
 		return nil
 	case t.running:
-		when := " from the end of this run on"
+		when := " after this run"
 		if !t.works() {
-			when = " from your answer on"
+			when = " after your answer"
 		}
 		t.hints.say("mode " + string(mode) + when)
 		t.runner.switchTo(mode)
@@ -269,11 +279,11 @@ func (t *talk) root() string {
 func (t *talk) invitation() string {
 	switch {
 	case t.running:
-		return "enter says it into the run, tab keeps it for after"
-	case t.cutOff() && t.driver != "":
-		return t.driver
+		return "Enter steers the run, Tab queues for the next"
+	case t.driven():
+		return "another process runs this session; Enter steers it, Esc interrupts it"
 	case t.view.Run.Busy:
-		return "the run was cut off; enter goes on with it"
+		return "the run was cut off; Enter continues it"
 	}
 	return "say what to do"
 }

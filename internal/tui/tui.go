@@ -81,9 +81,9 @@ type TUI struct {
 	Begun func()
 	// Edit opens a file in the person's editor. Nil: there is none.
 	Edit func(path string) tea.ExecCommand
-	// Clipboard returns the image in the clipboard of the person's desktop, as a PNG;
-	// nothing and no error: there is none. It is called from a goroutine of its own,
-	// with some seconds of time. Nil: the clipboard can't be read.
+	// Clipboard returns the image in the clipboard of the person, as a PNG; nothing and no
+	// error: there is none. It is called from a goroutine of its own, with some seconds of
+	// time. Nil: that of the desktop.
 	Clipboard func(ctx context.Context) (png []byte, err error)
 	// Jobs returns what goes on in the background of a session that is open here, by
 	// its id; nil: nothing is known of it. Nil: /jobs only tells what was started.
@@ -114,9 +114,9 @@ func (t *TUI) Run(ctx context.Context) (code int, err error) {
 	go m.talk.runner.guard(func() { defer close(pumped); pump.run(ctx) })()
 	_, err = p.Run()
 	stopped()
-	id := m.talk.runner.id()
+	id, driven := m.talk.runner.id(), m.talk.driver != "" && m.talk.view.Run.Busy
 	ended := m.talk.runner.close()
-	t.report(id, m.talk.runner.left)
+	t.report(id, driven, m.talk.runner.left)
 	cancel()
 	<-pumped
 	return t.result(m, errors.Join(err, ended))
@@ -173,13 +173,17 @@ func (t *TUI) guard(p *tea.Program) func(func()) func() {
 
 // report says where the session is to be found, and what became of what it had started,
 // below what was printed.
-func (t *TUI) report(id string, left []string) {
+func (t *TUI) report(id string, driven bool, left []string) {
 	out := t.Out
 	if out == nil {
 		out = os.Stdout
 	}
 	if id != "" {
-		fmt.Fprintf(out, "session %s\ngo on with: inspan resume %s\n", id, id)
+		next := "continue with: inspan resume "
+		if driven {
+			next = "another process runs it; join it with: inspan attach "
+		}
+		fmt.Fprintf(out, "session %s\n%s%s\n", id, next, id)
 	}
 	for _, line := range left {
 		fmt.Fprintln(out, line)

@@ -28,14 +28,10 @@ func elsewhere(q *transcript.Question, d event.Decided) string {
 	case q.Raised != nil:
 		name = q.Raised.Tool
 	}
-	by := "answered elsewhere"
+	by := words.AnsweredBy(d)
 	switch {
-	case !d.Allow && d.Reason == words.TooLate("").Reason:
-		return name + ": " + d.Reason
-	case d.By != "" && d.By != words.Dismissed("").By:
-		by += " by " + d.By
-	}
-	switch {
+	case by == words.TooLate("").Reason:
+		return name + ": " + by
 	case d.Answer != "":
 		return by + ": " + d.Answer
 	case d.Allow:

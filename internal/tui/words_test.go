@@ -18,7 +18,7 @@ import (
 // TestAsksAboutWhatWillRun holds that a person decides on what a judge made of a
 // call, with all its arguments.
 func TestAsksAboutWhatWillRun(t *testing.T) {
-	m := still(t, 80, 24, look{noColor: true}, events(said("go"), event.Asked{},
+	m := still(t, 80, 24, look{noColor: true}, events(event.Say("go"), event.Asked{},
 		event.Replied{Parts: llm.Parts{llm.Call{ID: "1", Name: "call", Args: json.RawMessage(`{"name":"sh","args":{"command":"written"}}`)}}},
 		event.Judged{
 			Call: "1", Action: tool.Ask, Tool: "sh",
@@ -33,7 +33,7 @@ func TestAsksAboutWhatWillRun(t *testing.T) {
 
 // TestHooksAndPruningAreTold holds that what changes the conversation is shown.
 func TestHooksAndPruningAreTold(t *testing.T) {
-	got := plain(t, said("go"), event.Hooked{Moment: tool.PromptSaid, By: "hook h", Action: tool.Deny, Reason: "not now"},
+	got := plain(t, event.Say("go"), event.Hooked{Moment: tool.PromptSaid, By: "hook h", Action: tool.Deny, Reason: "not now"},
 		event.Hooked{Moment: tool.PromptSaid, Text: "mind\nthe gap"}, event.Pruned{Before: 12345, After: 678})
 	for _, want := range []string{
 		"! hook h says no: not now", "· told the model: mind the gap",
@@ -57,9 +57,9 @@ func TestRewindIsPlannedInWords(t *testing.T) {
 		Kept: []snapshot.Change{{Path: "f", Why: "changed since"}},
 	}}
 	want := []string{
-		`a\x1b[2J comes back`, "b is removed, as the agent made it", "c gets its permissions back: -rwxr-xr-x", "d becomes what it was",
+		`a\x1b[2J comes back`, "b is removed, because the agent created it", "c gets its permissions back: -rwxr-xr-x", "d becomes what it was",
 		"e gets its content back",
-		"f stays: changed since", "the conversation goes to where it was after event 7",
+		"f stays: changed since", "the conversation returns to event 7",
 	}
 	if diff := cmp.Diff(want, r.Lines(false)); diff != "" {
 		t.Error(diff)
@@ -74,7 +74,7 @@ func TestRewindIsPlannedInWords(t *testing.T) {
 
 // TestQuestionOfAnyTool holds that a question is shown that is not in the arguments.
 func TestQuestionOfAnyTool(t *testing.T) {
-	m := still(t, 80, 24, look{noColor: true}, events(said("go"), event.Asked{},
+	m := still(t, 80, 24, look{noColor: true}, events(event.Say("go"), event.Asked{},
 		event.Replied{Parts: llm.Parts{llm.Call{ID: "1", Name: "poll", Args: json.RawMessage(`{}`)}}},
 		event.Judged{Call: "1", Action: tool.Ask, Effects: []tool.Effect{{Kind: tool.Question}}}, event.Waiting{
 			Call:    "1",

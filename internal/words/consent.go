@@ -65,7 +65,7 @@ func Effects(effects []tool.Effect, previewed bool) []string {
 				}
 			}
 		case e.Kind == tool.Keep:
-			out = append(out, "goes on after the session, with its ports reachable at localhost")
+			out = append(out, "keeps running after the session, with its ports reachable at localhost")
 		case e.Kind == tool.External && e.Text != "":
 			out = append(out, "would "+text.Visible(e.Text))
 		}
@@ -104,7 +104,7 @@ func Question(c llm.Call) (question string, options []string) {
 func Answer(c llm.Call, line string) (d event.Decided, problem string) {
 	d = by(c.ID)
 	if line = strings.TrimSpace(line); line == "" {
-		return d, "Please answer; the work waits for it."
+		return d, "Please answer; the run waits for it."
 	}
 	d.Allow, d.Answer = true, line
 	if _, options := Question(c); len(options) > 0 {
@@ -126,9 +126,9 @@ func Decision(call string, rules []string, line string) (d event.Decided, proble
 	scope, yes := scopeOf(word)
 	switch {
 	case line == "":
-		return d, "Please answer; nothing is run before you do."
+		return d, "Please answer; nothing runs before you do."
 	case yes && scope != event.ScopeOnce && len(rules) == 0:
-		return d, "No rule could safely stand for this call, so it can only be allowed once: y or n."
+		return d, "No rule is safe for this call, so you can only approve it once: y or n."
 	case yes:
 		d.Allow, d.Scope = true, scope
 	case word == "n" || word == "no":
@@ -158,6 +158,20 @@ func Dismissed(call string) event.Decided { return by(call) }
 // TooLate is the decision on a call that nobody has decided on in time.
 func TooLate(call string) event.Decided {
 	return event.Decided{Call: call, By: "the time-out", Reason: "nobody answered in time"}
+}
+
+// AnsweredBy says who has answered a question that nobody has answered here. It holds text of
+// others.
+func AnsweredBy(d event.Decided) string {
+	switch d.By {
+	case by("").By:
+		return "answered in another terminal"
+	case TooLate("").By:
+		return TooLate("").Reason
+	case "":
+		return "answered elsewhere"
+	}
+	return "answered by " + d.By
 }
 
 func by(call string) event.Decided { return event.Decided{Call: call, By: "the user"} }

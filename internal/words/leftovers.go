@@ -11,13 +11,13 @@ import (
 func Leftovers(session string, kept, ended []tool.Leftover) []string {
 	var out []string
 	for _, l := range kept {
-		out = append(out, fmt.Sprintf("goes on: %s (process %d, prints to %s)", OneLine(l.Command, 100), l.PID, l.Output))
+		out = append(out, fmt.Sprintf("still running: %s (process %d, output in %s)", OneLine(l.Command, 100), l.PID, l.Output))
 		for _, p := range l.Ports {
 			out = append(out, "  "+OneLine(p.String(), 200))
 		}
 	}
 	if len(kept) > 0 {
-		out = append(out, "end it with: inspan stop "+session)
+		out = append(out, "stop it with: inspan stop "+session)
 	}
 	for _, l := range ended {
 		text := "ended with the session: " + OneLine(l.Command, 100)

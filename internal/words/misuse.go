@@ -1,6 +1,7 @@
 package words
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -17,14 +18,15 @@ func (m Misuse) Error() string { return m.Err.Error() }
 // Unwrap implements the convention of [errors.Unwrap].
 func (m Misuse) Unwrap() error { return m.Err }
 
-// DidYouMean is what an error about want says at its end: "; did you mean NAME?" with the
-// [tool.Nearest] of the names, or nothing if none is near.
+// DidYouMean is what an error about want says at its end: '; did you mean "NAME"?' with the
+// [tool.Nearest] of the names, or nothing if none is near. Packages that can't import this one say the
+// same.
 func DidYouMean(want string, names []string) string {
 	near := tool.Nearest(want, names)
 	if near == "" {
 		return ""
 	}
-	return "; did you mean " + near + "?"
+	return fmt.Sprintf("; did you mean %q?", near)
 }
 
 // Near are the names that look most like want, the nearest first, and then those that contain it;

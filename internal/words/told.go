@@ -48,15 +48,15 @@ func Told(body event.Body) (told string, notice bool) {
 		return fmt.Sprintf("old results were cut short, from about %s to %s tokens; the log keeps all of them",
 			text.Thousands(b.Before), text.Thousands(b.After)), false
 	case event.Rewound:
-		return fmt.Sprintf("the conversation was rewound to where it was after event %d", b.To), false
+		return fmt.Sprintf("the conversation was rewound to event %d", b.To), false
 	case event.Spawned:
-		return "agent " + Agent(b.Agent, b.Child) + " works: " + b.Task, false
+		return "agent " + Agent(b.Agent, b.Child) + " started: " + b.Task, false
 	case event.Returned:
 		return returned(b), b.Reason != event.ReasonDone
 	case event.Finished:
 		return finished(b), b.Exit == nil && !b.Kept
 	case event.Restored:
-		return text.Count(len(b.Files), "file") + text.Plural(len(b.Files), " was", " were") + " put back", false
+		return text.Count(len(b.Files), "file") + text.Plural(len(b.Files), " was", " were") + " restored", false
 	}
 	return "", false
 }
@@ -68,15 +68,15 @@ func served(b event.Served) string {
 		name := "the MCP server " + OneLine(s.Name, 60)
 		switch {
 		case s.State == "failed":
-			lines = append(lines, name+" is not there: "+s.Why)
+			lines = append(lines, name+" is unavailable: "+s.Why)
 		case s.State == "login":
 			lines = append(lines, name+": "+s.Why)
 		case s.State == "changed" && s.Why != "":
 			lines = append(lines, name+": "+s.Why+"; 'inspan mcp agree "+s.Name+"' shows them")
 		case s.State == "changed": // in logs of version 0.1.0
-			lines = append(lines, name+" offers other tools than you agreed to: 'inspan mcp agree "+s.Name+"' shows them")
+			lines = append(lines, name+" offers other tools than you approved: 'inspan mcp agree "+s.Name+"' shows them")
 		case s.State == "connecting" && s.Why != "":
-			lines = append(lines, name+" is not there yet: "+s.Why)
+			lines = append(lines, name+" is not connected yet: "+s.Why)
 		}
 	}
 	return strings.Join(lines, "\n")
@@ -110,13 +110,13 @@ func returned(b event.Returned) string {
 	if b.Detail != "" {
 		how += ", " + b.Detail
 	}
-	return fmt.Sprintf("agent %s came back: %s · %s · %s", Agent("", b.Child), how, text.Count(b.Turns, "turn"), Cost(b.Cost, b.Unpriced))
+	return fmt.Sprintf("agent %s returned: %s · %s · %s", Agent("", b.Child), how, text.Count(b.Turns, "turn"), Cost(b.Cost, b.Unpriced))
 }
 
 func finished(b event.Finished) string {
 	switch {
 	case b.Kept:
-		return fmt.Sprintf("goes on after the session, in process %d: %s", b.PID, OneLine(b.Command, 100))
+		return fmt.Sprintf("keeps running after the session, in process %d: %s", b.PID, OneLine(b.Command, 100))
 	case b.Exit == nil:
 		return "job " + b.Job + " has ended: " + b.Error
 	}
@@ -175,11 +175,11 @@ func Wait(body event.Body) (why, what string, seconds float64) {
 	switch b := body.(type) {
 	case event.Failed:
 		if b.Retry > 0 {
-			return b.Message, "trying again", b.Retry
+			return b.Message, "retrying", b.Retry
 		}
 	case event.Progress:
 		if b.Wait > 0 {
-			return b.Text, "going on", b.Wait
+			return b.Text, "continuing", b.Wait
 		}
 	}
 	return "", "", 0

@@ -75,9 +75,9 @@ func FuzzShown(f *testing.F) {
 func TestTold(t *testing.T) {
 	for want, body := range map[string]event.Body{
 		"! careful\nnow": event.Note{Text: "careful\nnow"},
-		"! the MCP server a is not there: gone\nthe MCP server b: log in\nthe MCP server c offers other tools than you agreed to: 'inspan mcp " +
+		"! the MCP server a is unavailable: gone\nthe MCP server b: log in\nthe MCP server c offers other tools than you approved: 'inspan mcp " +
 			"agree c' shows them\nthe MCP server h: look changed; 'inspan mcp agree h' shows them\n" +
-			"the MCP server d is not there yet: late": event.Served{Servers: []event.Server{
+			"the MCP server d is not connected yet: late": event.Served{Servers: []event.Server{
 			{Name: "a", State: "failed", Why: "gone"},
 			{Name: "b", State: "login", Why: "log in"},
 			{Name: "c", State: "changed"},
@@ -109,9 +109,9 @@ func TestTold(t *testing.T) {
 		"! the conversation was not compacted: no model": event.Kept{Reason: "no model"},
 		"· the conversation was compacted from about 12,000 to 900 tokens; the log keeps all of it": event.Compacted{Before: 12000, After: 900},
 		"· old results were cut short, from about 12,000 to 900 tokens; the log keeps all of them":  event.Pruned{Before: 12000, After: 900},
-		"· the conversation was rewound to where it was after event 7":                              event.Rewound{To: 7},
-		"· 1 file was put back":   event.Restored{Files: []string{"a"}},
-		"· 2 files were put back": event.Restored{Files: []string{"a", "b"}},
+		"· the conversation was rewound to event 7":                                                 event.Rewound{To: 7},
+		"· 1 file was restored":   event.Restored{Files: []string{"a"}},
+		"· 2 files were restored": event.Restored{Files: []string{"a", "b"}},
 	} {
 		text, notice := words.Told(body)
 		if got := map[bool]string{true: "! ", false: "· "}[notice] + text; got != want {
@@ -137,9 +137,9 @@ func TestWait(t *testing.T) {
 		why, what string
 		seconds   float64
 	}{
-		{event.Failed{Message: "m", Retry: 2}, "m", "trying again", 2},
+		{event.Failed{Message: "m", Retry: 2}, "m", "retrying", 2},
 		{event.Failed{Message: "m"}, "", "", 0},
-		{event.Progress{Text: "p", Wait: 0.5}, "p", "going on", 0.5},
+		{event.Progress{Text: "p", Wait: 0.5}, "p", "continuing", 0.5},
 		{event.Progress{Text: "p"}, "", "", 0},
 		{event.Note{Text: "n"}, "", "", 0},
 	} {
@@ -301,5 +301,20 @@ func TestRaised(t *testing.T) {
 	}
 	if limits.Turns != 3 {
 		t.Error("the limits that hold were changed")
+	}
+}
+
+// TestAnsweredBy names who has answered a question, as far as the decision says it.
+func TestAnsweredBy(t *testing.T) {
+	yes, _ := words.Decision("c", nil, "y")
+	for want, d := range map[string]event.Decided{
+		"answered in another terminal": yes,
+		"answered by inspan send":      {Call: "c", By: "inspan send"},
+		"nobody answered in time":      words.TooLate("c"),
+		"answered elsewhere":           {Call: "c"},
+	} {
+		if got := words.AnsweredBy(d); got != want {
+			t.Errorf("%+v: %q, want %q", d, got, want)
+		}
 	}
 }
