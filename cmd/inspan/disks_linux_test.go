@@ -65,7 +65,7 @@ func TestReadOnlyState(t *testing.T) {
 		"sessions fsck":           id + ": ok",
 		"sessions fsck --repair":  id + ": ok",
 		"cost":                    id,
-		"ps":                      "nothing runs",
+		"ps":                      "no session is running",
 		"resume last again":       "read-only",
 		"send last again":         "read-only",
 		"run --model script hi":   "read-only",

@@ -139,10 +139,10 @@ func (b *Background) hear(host *inspan.Host) {
 // has ended.
 func (b *Background) Announce(ctx context.Context, t *Table, s *inspan.Session) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	told, warned := make(chan struct{}), b.Out.Size()
+	told, warned, after := make(chan struct{}), b.Out.Size(), s.Status().Seq // the run may be faster than the goroutine
 	go func() {
 		defer close(told)
-		b.announce(ctx, t, s, warned)
+		b.announce(ctx, t, s, after, warned)
 	}()
 	return func() {
 		cancel()
@@ -150,8 +150,7 @@ func (b *Background) Announce(ctx context.Context, t *Table, s *inspan.Session) 
 	}
 }
 
-func (b *Background) announce(ctx context.Context, t *Table, s *inspan.Session, warned int64) {
-	after := s.Status().Seq
+func (b *Background) announce(ctx context.Context, t *Table, s *inspan.Session, after uint64, warned int64) {
 	select {
 	case <-b.joined:
 	case <-ctx.Done():

@@ -73,7 +73,7 @@ func TestRewindEndsWhatGoesOn(t *testing.T) {
 	s.do(said("go"), calls(bash("1")), event.Waiting{Call: "1"}, event.Steered{},
 		said("next"), event.Raised{ID: "q", Child: "s.1"}, event.Delta{Text: "I"})
 	got := s.do(event.Rewound{To: 1})
-	if want := `reply "I" void, question 1 closed true, note of rewound "the conversation was rewound to where it was after event ` +
+	if want := `reply "I" void, question 1 closed true, note of rewound "the conversation was rewound to event ` +
 		`1"`; got != want {
 		t.Errorf("got %s", got)
 	}
