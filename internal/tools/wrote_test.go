@@ -36,7 +36,7 @@ func TestBashKnows(t *testing.T) {
 func TestBinaryOutput(t *testing.T) {
 	s := newSession(t)
 	for command, want := range map[string]string{
-		"head -c 100000 /dev/zero | tr '\\0' '\\377'; printf '\\0'":              "[… 97.7 KiB of binary output left out …]\n",
+		"head -c 100000 /dev/zero | tr '\\0' '\\377'; printf '\\0'":               "[… 97.7 KiB of binary output left out …]\n",
 		"echo a; head -c 3000 /dev/zero; printf '\\nb\\n'":                        "a\n[… 2.9 KiB of binary output left out …]\n\nb\n",
 		"for i in 1 2 3 4 5; do printf 'name%s\\0' $i; done":                      "name1^@name2^@name3^@name4^@name5^@\n",
 		"printf 'Gr\\374\\337e aus K\\366ln\\n'":                                  "Gr\ufffd\ufffde aus K\ufffdln\n",
