@@ -69,8 +69,8 @@ func NewID(at time.Time, random io.Reader) (string, error) {
 
 const idTime = "20060102-150405"
 
-// Created is when the session with the id was created, to the second.
-func Created(id string) time.Time {
+// created is when the session with the id was created, to the second.
+func created(id string) time.Time {
 	at, _ := time.Parse(idTime, id[:min(len(id), len(idTime))])
 	return at
 }
@@ -98,6 +98,16 @@ func Parent(id string) string {
 	}
 	return ""
 }
+
+// Lead is the session that a person began of those that the one with the id works for; itself if
+// it works for none.
+func Lead(id string) string {
+	lead, _, _ := strings.Cut(id, ".")
+	return lead
+}
+
+// InFamily reports whether the session with the id is of, or works for it, or for one that does.
+func InFamily(of, id string) bool { return id == of || strings.HasPrefix(id, of+".") }
 
 // Resolve returns the id of the session a person means: a whole id, the beginning or end of
 // exactly one, or "last" for the one that changed last in which something was said and that was

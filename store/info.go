@@ -29,7 +29,7 @@ type Info struct {
 
 // NewInfo is what the id of a session tells of it before it has events.
 func NewInfo(id string) Info {
-	at := Created(id)
+	at := created(id)
 	return Info{ID: id, Parent: Parent(id), Created: at, Modified: at, Empty: true}
 }
 

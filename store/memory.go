@@ -15,7 +15,6 @@ import (
 	"os"
 	"regexp"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -259,7 +258,7 @@ func (m *Memory) Remove(_ context.Context, id string) error {
 	if m.sessions[id] == nil {
 		return fmt.Errorf("remove session %q: %w", id, fs.ErrNotExist)
 	}
-	mine := func(other string, _ *kept) bool { return other == id || strings.HasPrefix(other, id+".") }
+	mine := func(other string, _ *kept) bool { return InFamily(id, other) }
 	for other, k := range m.sessions {
 		if mine(other, k) && k.holder != nil {
 			return fmt.Errorf("remove session %q: %w", id, k.busy(other))

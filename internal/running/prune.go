@@ -1,11 +1,11 @@
 package running
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/inspan/inspan/event"
@@ -75,7 +75,7 @@ func (t *Table) families(ctx context.Context) ([]family, error) {
 	}
 	byLead := map[string]*family{}
 	for _, info := range list {
-		lead, _, _ := strings.Cut(info.ID, ".")
+		lead := store.Lead(info.ID)
 		f := byLead[lead]
 		if f == nil {
 			f = &family{Stale: Stale{Info: store.NewInfo(lead)}}
@@ -100,10 +100,7 @@ func (t *Table) families(ctx context.Context) ([]family, error) {
 		out = append(out, *f)
 	}
 	slices.SortFunc(out, func(a, b family) int {
-		if c := a.Modified.Compare(b.Modified); c != 0 {
-			return c
-		}
-		return strings.Compare(a.ID, b.ID)
+		return cmp.Or(a.Modified.Compare(b.Modified), cmp.Compare(a.ID, b.ID))
 	})
 	return out, nil
 }

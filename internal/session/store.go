@@ -367,7 +367,7 @@ func (s *Store) remove(ctx context.Context, id string) error {
 // family is a session with those that work for it, or for these.
 func (s *Store) family(id string) ([]string, error) {
 	all, err := s.ids()
-	return append([]string{id}, slices.DeleteFunc(all, func(other string) bool { return !strings.HasPrefix(other, id+".") })...), err
+	return append([]string{id}, slices.DeleteFunc(all, func(other string) bool { return other == id || !store.InFamily(id, other) })...), err
 }
 
 // sweep deletes what has been removed, now or before a crash.

@@ -12,6 +12,8 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/tui"
+	"github.com/inspan/inspan/llm/script"
+	"github.com/inspan/inspan/store"
 )
 
 // cutOff leaves a session of the front end whose run is cut off in the middle.
@@ -33,23 +35,29 @@ func (s *screen) cutOff() *inspan.Session {
 	return session
 }
 
-// TestDrivenElsewhere opens a session that another process drives: nothing goes into it
-// from here before that one is gone.
-func TestDrivenElsewhere(t *testing.T) {
-	first := start(t, 80, 24, nil, call("look", `{"word":"blue"}`), sayStep("Over."))
+// drivenElsewhere opens a session whose lease another log has, which stands for another process.
+func drivenElsewhere(t *testing.T, more ...script.Step) (*screen, store.Log) {
+	t.Helper()
+	first := start(t, 80, 24, nil, append([]script.Step{call("look", `{"word":"blue"}`)}, more...)...)
 	session := first.cutOff()
 	log, err := first.tui.App.Store().Open(t.Context(), session.ID())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer log.Close()
+	t.Cleanup(func() { _ = log.Close() })
 	if err := log.Lease(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	s := start(t, 100, 24, func(next *tui.TUI) {
+	return start(t, 100, 24, func(next *tui.TUI) {
 		next.App, next.Host, next.Session, next.Root = first.tui.App, first.tui.Host, session.ID(), first.tui.Root
-	})
-	driven := fmt.Sprintf("process %d drives this session; join it: inspan attach %s", os.Getpid(), session.ID())
+	}), log
+}
+
+// TestDrivenElsewhere opens a session that another process drives: nothing goes into it
+// from here before that one is gone.
+func TestDrivenElsewhere(t *testing.T) {
+	s, log := drivenElsewhere(t, sayStep("Over."))
+	driven := fmt.Sprintf("process %d drives this session; join it: inspan attach %s", os.Getpid(), log.ID())
 	s.shows("› another process runs this session; Enter steers it, Esc interrupts it")
 	s.press(enter)
 	s.shows("\n" + driven)
@@ -68,24 +76,12 @@ func TestDrivenElsewhere(t *testing.T) {
 
 // TestInterruptsElsewhere interrupts a run of another process, and leaves it to that process.
 func TestInterruptsElsewhere(t *testing.T) {
-	first := start(t, 80, 24, nil, call("look", `{"word":"blue"}`))
-	session := first.cutOff()
-	log, err := first.tui.App.Store().Open(t.Context(), session.ID())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer log.Close()
-	if err := log.Lease(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	s := start(t, 100, 24, func(next *tui.TUI) {
-		next.App, next.Host, next.Session, next.Root = first.tui.App, first.tui.Host, session.ID(), first.tui.Root
-	})
+	s, log := drivenElsewhere(t)
 	s.shows("Esc interrupts it")
 	s.press(esc)
 	s.shows("interrupting")
 	s.wait("the interrupt", func(string) bool {
-		for e, err := range first.tui.App.Store().Events(t.Context(), session.ID()) {
+		for e, err := range s.tui.App.Store().Events(t.Context(), log.ID()) {
 			if b, ok := e.Body.(event.Cancelled); err == nil && ok {
 				return b.By == "the user"
 			}
@@ -93,7 +89,7 @@ func TestInterruptsElsewhere(t *testing.T) {
 		return false
 	})
 	s.press(ctrlC + ctrlC)
-	if code, err := s.ends(); code != 0 || err != nil || !strings.Contains(s.text(), "join it with: inspan attach "+session.ID()) {
+	if code, err := s.ends(); code != 0 || err != nil || !strings.Contains(s.text(), "join it with: inspan attach "+log.ID()) {
 		t.Errorf("%d, %v\n%s", code, err, s.text())
 	}
 }
