@@ -27,7 +27,11 @@ type calls struct {
 	*driver
 	ctx      context.Context // of those that run
 	stop     context.CancelCauseFunc
-	running  map[string]doing // by id
+	running  map[string]doing  // by id
+	makers   map[string]*maker // of those of them that make calls, by id
+	waiters  map[string]wanted // calls that were made by those, and have not ended, by id
+	wanted   chan wanted
+	kept     []event.Ended // of those that have made calls which still run
 	results  chan event.Ended
 	progress chan event.Progress
 	span     bool              // a checkpoint was taken before calls, and none after
@@ -37,8 +41,9 @@ type calls struct {
 
 // doing is what counts of a call while it runs.
 type doing struct {
-	changes   bool // it may change the workspace, itself or by others
-	delegates bool // it takes no room, as there is a bound of its own for those who work
+	changes bool // it may change the workspace, itself or by others
+	makes   bool // it makes calls, of which that may be known later
+	outside bool // it takes no room: there is a bound of its own for those who work for it
 }
 
 // newDriver is one for a session that nobody else drives, whose events yield is shown.
@@ -54,7 +59,8 @@ func newCalls(d *driver) *calls {
 		parallel = usualParallel
 	}
 	return &calls{
-		driver: d, stop: func(error) {}, running: map[string]doing{},
+		driver: d, stop: func(error) {}, running: map[string]doing{}, makers: map[string]*maker{}, waiters: map[string]wanted{},
+		wanted:  make(chan wanted),
 		results: make(chan event.Ended, parallel), progress: make(chan event.Progress, 64),
 	}
 }
@@ -63,12 +69,12 @@ func newCalls(d *driver) *calls {
 func (cs *calls) fitting(calls []loop.Call) []loop.Call {
 	room := cap(cs.results)
 	for _, now := range cs.running {
-		if !now.delegates {
+		if !now.outside {
 			room--
 		}
 	}
 	for i, c := range calls {
-		if cs.doing(c).delegates {
+		if cs.doing(c).outside {
 			continue
 		}
 		if room--; room < 0 {
@@ -80,7 +86,7 @@ func (cs *calls) fitting(calls []loop.Call) []loop.Call {
 
 func (cs *calls) doing(c loop.Call) doing {
 	delegates := cs.tools[cmp.Or(c.Tool, c.Name)].Delegates
-	return doing{changes: delegates || changes(c.Effects), delegates: delegates}
+	return doing{changes: delegates || changes(c.Effects), makes: c.Caller, outside: delegates || c.Caller}
 }
 
 // changes reports whether effects may change the workspace: what is thrown away does not.
@@ -91,7 +97,7 @@ func changes(effects []tool.Effect) bool {
 // changing reports whether one that runs may change the workspace.
 func (cs *calls) changing() bool {
 	for _, now := range cs.running {
-		if now.changes {
+		if now.changes || now.makes {
 			return true
 		}
 	}
@@ -111,20 +117,25 @@ func (cs *calls) start(ctx context.Context, calls []loop.Call) error {
 	}
 	var intents []event.Body
 	for _, c := range calls {
-		intents = append(intents, event.Started{Call: c.ID})
+		intents = append(intents, event.Started{Call: c.ID, Parent: c.Parent})
 	}
 	stored, err := cs.decide(ctx, intents...)
 	if err != nil || !stored {
 		return err
 	}
-	if len(cs.running) == 0 {
-		cs.ctx, cs.stop = context.WithCancelCause(ctx)
-	}
-	cs.heed()
+	cs.begin(ctx)
 	for _, c := range calls {
 		cs.launch(c)
 	}
 	return nil
+}
+
+// begin makes the context of calls that run, if none does.
+func (cs *calls) begin(ctx context.Context) {
+	if len(cs.running) == 0 {
+		cs.ctx, cs.stop = context.WithCancelCause(ctx)
+	}
+	cs.heed()
 }
 
 // launch runs a call beside the driver.
@@ -137,14 +148,23 @@ func (cs *calls) launch(c loop.Call) {
 		cs.before = &view{messages: cs.state.Messages}
 	}
 	k := cs.noted(c, cs.state.Mode)
-	ctx, before, call := cs.ctx, cs.before, cs.runnable(c, k)
+	before, call := cs.before, cs.runnable(c, k)
+	ctx, done := cs.scope(c)
+	if c.Caller {
+		m := cs.maker(ctx, c)
+		ctx, call.Do = m.ctx, m.do
+	}
 	go func() {
+		defer done()
 		if k.lost {
-			cs.results <- event.Ended{Call: c.ID, Outcome: event.OutcomeFailed, Parts: llm.Say(lostSecret)}
+			cs.results <- event.Ended{Call: c.ID, Parent: c.Parent, Outcome: event.OutcomeFailed, Parts: llm.Say(lostSecret)}
 			return
 		}
 		end := cs.run(ctx, call)
-		if tool.ReadOnly(c.Effects) {
+		if end.Parent = c.Parent; c.Caller && ctx.Err() != nil && end.Outcome == event.OutcomeOK {
+			end.Outcome = event.OutcomeCancelled // whatever it made of that
+		}
+		if tool.ReadOnly(c.Effects) && c.Parent == "" && !c.Caller {
 			end = before.again(end)
 		}
 		cs.results <- end
@@ -162,7 +182,7 @@ func (cs *calls) runnable(c loop.Call, k known) *tool.Call {
 		call.Name, call.As = c.Tool, c.Name
 	}
 	call.Env = held(call, k, cs.rules().Pass(), cs.vault)
-	call.Cwd, call.Seen, call.Answer = cs.cwd(), cs.seen, c.Answer
+	call.Cwd, call.Seen, call.Answer, call.Parent = cs.cwd(), cs.seen, c.Answer, c.Parent
 	progress := cs.progress
 	call.Progress = func(text string) {
 		select {
@@ -180,6 +200,7 @@ func (cs *calls) runnable(c loop.Call, k known) *tool.Call {
 // await lets calls and children work until a call has ended, somebody has appended to the
 // log, or it is too late for an answer.
 func (cs *calls) await(ctx context.Context) error {
+	cs.revive(ctx)
 	w, ok := cs.log.(event.Waiter)
 	if !ok && len(cs.running) == 0 {
 		return errors.New("the log can't be waited for, which what goes on in the background needs")
@@ -214,6 +235,8 @@ func (cs *calls) await(ctx context.Context) error {
 			continue
 		case end := <-cs.results:
 			return cs.ended(ctx, end)
+		case w := <-cs.wanted:
+			return cs.make(ctx, w)
 		case err := <-grown:
 			return errors.Join(err, cs.catchUp(ctx))
 		case <-late:
@@ -239,18 +262,23 @@ func at(t time.Time) (rings <-chan time.Time, stop func() bool) {
 // ended stores the result of a call, and of those that have ended meanwhile. A result
 // that exists is stored, even if ctx has ended.
 func (cs *calls) ended(ctx context.Context, first event.Ended) error {
-	batch := []event.Body{first}
+	ends := []event.Ended{first}
 	for len(cs.results) > 0 {
-		batch = append(batch, <-cs.results)
+		ends = append(ends, <-cs.results)
 	}
-	for _, end := range batch {
-		delete(cs.running, end.(event.Ended).Call)
+	for _, end := range ends {
+		delete(cs.running, end.Call)
+	}
+	cs.learn() // a tool may have got a token while it ran
+	for batch := cs.ripe(ends); len(batch) > 0; batch = cs.ripe(nil) {
+		if err := cs.record(context.WithoutCancel(ctx), append(batch, cs.nested(batch)...)...); err != nil {
+			return err
+		}
 	}
 	if len(cs.running) == 0 {
 		cs.stop(nil)
 	}
-	cs.learn() // a tool may have got a token while it ran
-	return cs.record(context.WithoutCancel(ctx), append(batch, cs.nested(batch)...)...)
+	return nil
 }
 
 // heed stops the calls of a run that was interrupted.
@@ -260,27 +288,37 @@ func (cs *calls) heed() {
 	}
 }
 
-// quit stops the calls when the driver ends with an error, and waits for them. What they
-// bring is stored, unless the error says that nothing can be stored any more.
+// quit stops the calls when the driver ends, and waits for them. What they bring is stored,
+// unless failed says that nothing can be stored any more.
 func (cs *calls) quit(ctx context.Context, failed error) {
 	if ctx.Err() != nil || errors.Is(failed, errBroken) {
 		failed = nil
 	}
 	whole := context.WithoutCancel(ctx)
+	if failed = cs.halt(whole, failed); failed == nil && cs.span {
+		_ = cs.checkpoint(whole, true)
+	}
+}
+
+// halt stops the calls and waits for them. What they bring is stored, if nothing has failed. One
+// that makes calls and was stopped has not ended: whoever drives the session next runs it again.
+func (cs *calls) halt(ctx context.Context, failed error) error {
 	cs.stop(context.Canceled)
 	for len(cs.running) > 0 {
 		end := <-cs.results
 		delete(cs.running, end.Call)
+		if cs.makers[end.Call] != nil && end.Outcome == event.OutcomeCancelled && !cs.state.Run.Cancelled {
+			delete(cs.makers, end.Call)
+			continue
+		}
 		if failed == nil {
-			failed = cs.ended(whole, end)
+			failed = cs.ended(ctx, end)
 		}
 		if errors.Is(failed, errBroken) {
 			failed = nil // nobody looks, and the rest is stored all the same
 		}
 	}
-	if failed == nil && cs.span {
-		_ = cs.checkpoint(whole, true)
-	}
+	return failed
 }
 
 // run runs one call and says how it ended.
@@ -306,6 +344,8 @@ func (cs *calls) run(ctx context.Context, c *tool.Call) event.Ended {
 	case errors.Is(err, errLeft):
 		end.Outcome = event.OutcomeUnknown
 		end.Parts = append(end.Parts, llm.Text{Text: "Outcome unknown: " + err.Error() + ". Check before you repeat it."})
+	case errors.Is(context.Cause(ctx), tool.ErrDiverged):
+		end.Outcome, end.Parts = event.OutcomeFailed, llm.Say(context.Cause(ctx).Error())
 	case err != nil && ctx.Err() != nil:
 		end.Outcome = event.OutcomeCancelled
 		end.Parts = append(end.Parts, llm.Text{Text: whyStopped(context.Cause(ctx))})
@@ -325,6 +365,8 @@ func whyStopped(cause error) string {
 		return "Stopped while it ran: the time of the run is used up."
 	case errors.Is(cause, errInterrupted):
 		return "Interrupted by the user while it ran."
+	case errors.Is(cause, errParentEnded):
+		return "Stopped while it ran: the call that made it has ended."
 	}
 	return "The program was stopped while it ran."
 }

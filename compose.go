@@ -39,6 +39,7 @@ func (a *Agent) model() llm.Model {
 // tool wraps a tool, the outermost wrapper last.
 func (a *Agent) tool(t tool.Tool, marker *guard.Marker, vault *secret.Vault) tool.Tool {
 	for _, wrap := range []func(tool.Tool) tool.Tool{
+		gathering,
 		catching, // the tool, which has a goroutine of its own
 		limiting(a.CallTimeout),
 		redacting(vault), // before what is hidden in a secret is spelled out

@@ -99,11 +99,14 @@ func (d *driver) drive(ctx context.Context) (err error) {
 		case loop.Ask:
 			err = d.ask(ctx, next)
 		case loop.Wait:
-			late := overdue(next.Calls)
-			if len(late) == 0 && !d.calls.span {
+			switch late := overdue(next.Calls); {
+			case len(d.calls.running) > 0:
+				err = d.calls.rest(ctx)
+			case len(late) == 0 && !d.calls.span:
 				return nil
+			default:
+				err = d.step(ctx, next)
 			}
-			err = d.step(ctx, next)
 		default:
 			err = d.step(ctx, next)
 		}
@@ -192,6 +195,7 @@ func (d *driver) saw(body event.Body) {
 	case event.Replied:
 		d.calls.before, d.calls.seen = nil, nil
 	case event.Ended:
+		d.calls.tell(b)
 		if len(b.Files) > 0 {
 			d.calls.seen = nil
 		}

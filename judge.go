@@ -64,6 +64,7 @@ func (t *trial) hold(ctx context.Context, c llm.Call) []event.Body {
 	if problem != "" {
 		return unfit(c, problem)
 	}
+	t.judged.Caller = t.tool.Calls
 	args := c.Args
 	for range maxRewrites {
 		checked, err := fitted(t.tool, args)
@@ -71,7 +72,7 @@ func (t *trial) hold(ctx context.Context, c llm.Call) []event.Body {
 			return unfit(c, err.Error())
 		}
 		t.call = t.driver.call(c, checked)
-		t.call.As = as
+		t.call.As, t.call.Parent = as, t.judged.Parent
 		first, err := t.examine(ctx)
 		if err != nil {
 			return unfit(c, t.shown(c.Name+" was not run, "+err.Error()))
@@ -260,6 +261,9 @@ func (t *trial) known() *tool.Call {
 func effects(ctx context.Context, t tool.Tool, c *tool.Call) (list []tool.Effect, err error) {
 	defer caught("its Effects", nil, &err)
 	unknown := []tool.Effect{{Kind: tool.External}}
+	if t.Calls {
+		return nil, nil // it has none of its own
+	}
 	if t.Effects == nil {
 		return unknown, nil
 	}

@@ -128,8 +128,8 @@ func bound(st *loop.State, d event.Decided) event.Decided {
 	if d.Question > 0 {
 		return d
 	}
-	for _, c := range st.Run.Calls {
-		if c.ID == d.Call && c.Waits() {
+	for _, c := range st.Waiting() {
+		if c.ID == d.Call {
 			d.Question = c.Asked
 		}
 	}

@@ -43,7 +43,7 @@ var (
 )
 
 // limiting bounds the time that a call works, waits for people aside. Those of tools that
-// delegate have no bound here: each who works for them has its own. A call that
+// delegate or make calls have no bound here: what works for them has its own. A call that
 // does not stop when it is told to is left to itself, and its result is dropped.
 func limiting(most time.Duration) func(tool.Tool) tool.Tool {
 	if most <= 0 {
@@ -56,7 +56,7 @@ func limiting(most time.Duration) func(tool.Tool) tool.Tool {
 			defer cancel(nil)
 			limit, patience := &deadline{do: func() { cancel(errTimeout) }}, graceDelegated
 			defer limit.end()
-			if !t.Delegates {
+			if !t.Delegates && !t.Calls {
 				limit.set(time.Now().Add(most))
 				patience = grace
 			}

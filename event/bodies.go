@@ -298,6 +298,12 @@ type Judged struct {
 	Text    string          `json:"text,omitempty"`    // put before the model with what the call brings
 	Cost    float64         `json:"cost,omitempty"`    // of the judging, in US dollars
 	Route   string          `json:"route,omitempty"`   // model that it was spent on
+	// Parent is the call that has made this one while it ran; empty: the model has. No reply
+	// holds such a call, so Tool and Args are always there. Asked is the digest of what its
+	// parent wanted, by which a parent that runs again is known to repeat itself.
+	Parent string `json:"parent,omitempty"`
+	Asked  string `json:"asked,omitempty"`
+	Caller bool   `json:"caller,omitempty"` // it may make calls of its own, see [tool.Tool]
 }
 
 // Waiting says that a person must decide on a call. It stays open across
@@ -314,9 +320,11 @@ type Waiting struct {
 // Started is the intent to run a call, stored before the first effect.
 //
 // Emitted for each call that may run. Ended follows, or a Claimed if the driver
-// died in between. A call that only reads may be started twice.
+// died in between. A call that only reads may be started twice, and so may one that makes
+// calls of its own.
 type Started struct {
-	Call string `json:"call"`
+	Call   string `json:"call"`
+	Parent string `json:"parent,omitempty"` // as that of Judged
 }
 
 // Ended is the result of a call. Every call of every reply ends exactly once.
@@ -344,6 +352,7 @@ type Ended struct {
 	Left   bool      `json:"left,omitempty"` // something that it started goes on, and is not a job
 	Cost   float64   `json:"cost,omitempty"` // what the call has spent, in US dollars
 	Millis int64     `json:"millis,omitempty"`
+	Parent string    `json:"parent,omitempty"` // as that of Judged
 }
 
 // Outcome says how a call ended.

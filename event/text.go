@@ -37,10 +37,12 @@ func calls(owner reflect.Type, field string) bool {
 		return field == "Call" || field == "Message"
 	case reflect.TypeFor[Said](), reflect.TypeFor[Steered]():
 		return field == "Message" || field == "Context"
-	case reflect.TypeFor[Judged](), reflect.TypeFor[Waiting](), reflect.TypeFor[Started](), reflect.TypeFor[Progress]():
+	case reflect.TypeFor[Judged](), reflect.TypeFor[Started]():
+		return field == "Call" || field == "Parent" || field == "Asked"
+	case reflect.TypeFor[Waiting](), reflect.TypeFor[Progress]():
 		return field == "Call"
 	case reflect.TypeFor[Ended]():
-		return field == "Call" || field == "Told"
+		return field == "Call" || field == "Parent" || field == "Told"
 	case reflect.TypeFor[Raised]():
 		return field == "ID" || field == "Child" || field == "Call"
 	case reflect.TypeFor[Tasked]():

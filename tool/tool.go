@@ -53,6 +53,16 @@ type Tool struct {
 	// judged. The workspace is kept before and after it.
 	Delegates bool
 
+	// Calls says that Run may make calls of its own with [Call.Do]. All that such a tool does to
+	// the world it does by them: each is judged like any call, and the call itself is not judged
+	// by effects, so Effects is not used. It runs beside no other call of the reply.
+	//
+	// When the program ends while it runs, or when all that it waits for is a person's decision,
+	// Run is called again later from its beginning, and Do brings what it brought before. So Run
+	// must make the same calls in the same order, given the same results: what it decides by must
+	// come from its arguments and from what its calls brought.
+	Calls bool
+
 	// Run performs the call. An error is data for the model: the call failed,
 	// and whatever Result holds is shown before the error's text. Run must
 	// return soon after ctx is done; one that does not within seconds is left to itself,
@@ -75,6 +85,8 @@ type Call struct {
 	Name string
 	As   string          // the name the model wrote, where that tool stands for this one; else empty
 	Args json.RawMessage // one JSON object, repaired, coerced and valid for the schema
+	// Parent is the id of the call that has made this one with Do; empty: the model has.
+	Parent string
 
 	Session string // id of the session
 	Env     Env
@@ -99,6 +111,12 @@ type Call struct {
 	// that nobody can be asked. It is nil outside of Run, and where nobody could ever
 	// be asked. Safe for concurrent use.
 	Ask func(ctx context.Context, question string, options []string) (answer string, err error)
+	// Do makes a call of another tool and waits for its end. It is judged, stored, limited and
+	// interrupted like a call of the model, and may wait for a person. What it brings is what the
+	// model would have seen of it. The error is a [*CallError] if the call did not succeed, and
+	// wraps [ErrDiverged] if Run does not repeat itself; the Result holds what there is all the
+	// same. It is nil outside of Run, and for a tool without Calls. Safe for concurrent use.
+	Do func(ctx context.Context, name string, args json.RawMessage) (Result, error)
 	// Finished tells the session that a job, which the result of this call began, has
 	// ended. It may be called once, at any time, also before Run returns. It is nil
 	// outside of Run. Safe for concurrent use.

@@ -104,11 +104,11 @@ func kindOf(name string, effects []tool.Effect) wire.ToolKind {
 func (v *view) call(e event.Event, c *transcript.Call) {
 	switch {
 	case c.State == transcript.Made:
-		d := describe(c.Call, nil)
-		v.tell(wire.SessionUpdate{ToolCall: &wire.SessionUpdateToolCall{
-			ToolCallId: wire.ToolCallId(c.Call.ID), Title: d.title, Kind: d.kind, Status: wire.ToolCallStatusPending, RawInput: d.input,
-		}})
+		v.made(c)
 	case c.State == transcript.Judged:
+		if c.Parent != nil { // no reply has told of it
+			v.made(c)
+		}
 		d := describe(c.Call, c.Judged.Effects)
 		v.changed(c, wire.SessionToolCallUpdate{Title: &d.title, Kind: &d.kind, Locations: d.locations, RawInput: d.input})
 	case c.State == transcript.Waiting:
@@ -120,6 +120,14 @@ func (v *view) call(e event.Event, c *transcript.Call) {
 	default:
 		v.progress(e, c)
 	}
+}
+
+// made tells that there is a call.
+func (v *view) made(c *transcript.Call) {
+	d := describe(c.Call, nil)
+	v.tell(wire.SessionUpdate{ToolCall: &wire.SessionUpdateToolCall{
+		ToolCallId: wire.ToolCallId(c.Call.ID), Title: d.title, Kind: d.kind, Status: wire.ToolCallStatusPending, RawInput: d.input,
+	}})
 }
 
 // changed tells what is new of a call.

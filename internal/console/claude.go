@@ -70,7 +70,7 @@ func (c *claude) replied(e event.Event, r *transcript.Reply) error {
 }
 
 func (c *claude) ended(call *transcript.Call) error {
-	if call.State != transcript.Over {
+	if call.State != transcript.Over || call.Parent != nil { // the model sees none of those
 		return nil
 	}
 	b := call.Ended

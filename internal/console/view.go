@@ -212,13 +212,16 @@ func (v *view) called(c *transcript.Call) {
 			v.tell(text, notice)
 		}
 	case c.State == transcript.Running && c.Latest == "":
-		name := words.OneLine(c.Call.Name, 64)
-		room := cmp.Or(v.width(v.Err), 203+len(name)) - ansi.StringWidth(name) - 3
-		v.line("%s", strings.TrimSpace(v.paint(bold, "▸ "+name)+" "+words.OneLine(words.Subject(c.Call), min(room, 200))))
+		name, lead := words.OneLine(c.Call.Name, 64), within(c)
+		room := cmp.Or(v.width(v.Err), 203+len(name)) - ansi.StringWidth(name) - 3 - len(lead)
+		v.line("%s", lead+strings.TrimSpace(v.paint(bold, "▸ "+name)+" "+words.OneLine(words.Subject(c.Call), min(room, 200))))
 	case c.State == transcript.Over:
 		v.ended(c)
 	}
 }
+
+// within sets calls that others have made off from these.
+func within(c *transcript.Call) string { return strings.Repeat("  ", c.Depth()) }
 
 func (v *view) ended(c *transcript.Call) {
 	b := c.Ended
@@ -229,9 +232,9 @@ func (v *view) ended(c *transcript.Call) {
 	}
 	switch b.Outcome {
 	case event.OutcomeOK:
-		v.say("  %s%s %s", v.paint(green, "✓"), took, v.paint(dim, summaryLine(text)))
+		v.say("  %s%s%s %s", within(c), v.paint(green, "✓"), took, v.paint(dim, summaryLine(text)))
 	default:
-		v.say("  %s%s %s %s", v.paint(red, "✗ "+words.OneLine(string(b.Outcome), 64)),
+		v.say("  %s%s%s %s %s", within(c), v.paint(red, "✗ "+words.OneLine(string(b.Outcome), 64)),
 			took, words.OneLine(c.Call.Name, 64), words.OneLine(text, 300))
 	}
 	v.show(b)

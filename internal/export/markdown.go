@@ -133,7 +133,11 @@ func before(lead, text string) string {
 
 func (m *markdown) ended(c *transcript.Call) {
 	b := c.Ended
-	fmt.Fprintf(m, "\n### %s: %s\n\n", c.Call.Name, b.Outcome)
+	of := ""
+	if c.Parent != nil {
+		of = " for " + c.Parent.Call.Name
+	}
+	fmt.Fprintf(m, "\n### %s%s: %s\n\n", c.Call.Name, of, b.Outcome)
 	m.fence("json", string(c.Call.Args))
 	text := shown(b.Parts)
 	if len(text) > maxShown {

@@ -24,7 +24,9 @@ import (
 // It does not look for words that attackers use: they use others. Of the 250 attacks of a public
 // collection a list of phrases in many languages found none, see docs/decisions/028.
 //
-// The texts of results and of errors are marked; images are left as they are.
+// The texts of results and of errors are marked; images are left as they are. What a call brings
+// to another that has made it is not for a model: it is not marked, and the result says that it
+// is from elsewhere.
 // It belongs inside of what takes secrets out of results, as hidden characters
 // can break a secret apart. The zero value is ready; safe for concurrent use.
 type Marker struct{}
@@ -33,9 +35,13 @@ type Marker struct{}
 func (Marker) Wrap(t tool.Tool) tool.Tool {
 	run, effects := t.Run, t.Effects
 	t.Run = func(ctx context.Context, c *tool.Call) (tool.Result, error) {
-		outside := fromOutside(ctx, effects, c)
+		outside := !t.Calls && fromOutside(ctx, effects, c)
 		res, err := run(ctx, c)
 		outside = outside || res.Untrusted
+		if c.Parent != "" {
+			res.Untrusted = outside
+			return res, err
+		}
 		from := source(c)
 		if len(res.Parts) > 0 {
 			marked := make(llm.Parts, len(res.Parts))

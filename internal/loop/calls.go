@@ -81,40 +81,43 @@ func (s *State) called(e event.Event) {
 	switch b := e.Body.(type) {
 	case event.Judged:
 		s.Total.Cost += b.Cost
-		if c := s.calls.find(b.Call, phaseNew); c != nil {
-			s.judged(c, b)
+		if b.Parent != "" {
+			s.made(b, e.Seq)
+		}
+		if t, c := s.calls.seek(b.Call, phaseNew); c != nil {
+			t.judged(c, b)
 			if b.Text != "" {
 				s.Run.Steer = append(s.Run.Steer, words{Parts: llm.Say(b.Text)})
 			}
 		}
 	case event.Waiting:
-		if c := s.calls.find(b.Call, phaseNew); c != nil {
+		if t, c := s.calls.seek(b.Call, phaseNew); c != nil {
 			c.Preview, c.Rules, c.Until, c.Asked = b.Preview, b.Rules, b.Until, e.Seq
-			s.calls.move(c, phaseWaiting)
+			t.move(c, phaseWaiting)
 		}
 	case event.Decided:
 		s.answered(b)
-		c := s.calls.find(b.Call, phaseWaiting)
+		t, c := s.calls.seek(b.Call, phaseWaiting)
 		switch {
 		case c == nil || !b.On(c.ID, c.Asked):
 		case b.Allow:
 			c.Answer = b.Answer
-			s.calls.move(c, phaseReady)
+			t.move(c, phaseReady)
 			s.grant(b.Scope, c.Rules)
 		default:
 			c.By, c.Reason = b.By, b.Reason
-			s.calls.move(c, phaseDenied)
+			t.move(c, phaseDenied)
 		}
 	case event.Started:
-		if c := s.calls.find(b.Call, phaseReady); c != nil {
+		if t, c := s.calls.seek(b.Call, phaseReady); c != nil {
 			c.Begun = true
-			s.calls.move(c, phaseRunning)
+			t.move(c, phaseRunning)
 			s.Private = s.Private || c.Private
 			s.Untrusted = s.Untrusted || slices.ContainsFunc(c.Effects,
 				func(e tool.Effect) bool { return e.Kind == tool.Network || e.Kind == tool.External && !e.Gives })
 		}
 	case event.Ended:
-		s.ended(b)
+		s.ended(b, e.Seq)
 	}
 }
 
@@ -131,29 +134,37 @@ func (s *State) grant(scope event.Scope, rules []string) {
 	}
 }
 
-func (s *State) judged(c *Call, b event.Judged) {
+func (t *table) judged(c *Call, b event.Judged) {
 	c.Effects, c.Private, c.By, c.Reason = b.Effects, b.Private, b.By, b.Reason
-	c.Tool = b.Tool
+	if c.Caller = b.Caller; c.Caller {
+		c.inner = newTable(nil)
+	}
+	if c.Parent == "" {
+		c.Tool = b.Tool
+	}
 	if b.Args != nil {
 		c.Args = b.Args
 	}
 	switch b.Action {
 	case tool.Allow:
-		s.calls.move(c, phaseReady)
+		t.move(c, phaseReady)
 	case tool.Deny:
-		s.calls.move(c, phaseDenied)
+		t.move(c, phaseDenied)
 	}
 	// Ask leaves it new until the Waiting event that comes with the verdict.
 }
 
-func (s *State) ended(b event.Ended) {
+func (s *State) ended(b event.Ended, seq uint64) {
 	s.Total.Cost += b.Cost
-	c := s.calls.find(b.Call)
+	t, c := s.calls.seek(b.Call)
 	if c == nil {
 		return
 	}
-	c.Ended = &b
-	s.calls.move(c, phaseEnded)
+	c.Ended, c.Made, c.inner = &b, nil, nil
+	if c.Parent != "" {
+		c.Over = seq
+	}
+	t.move(c, phaseEnded)
 	s.retract(b.Call)
 	s.Total.Calls++
 	for _, f := range b.Files {
@@ -174,7 +185,9 @@ func (s *State) ended(b event.Ended) {
 		s.Total.Again++
 	}
 	s.Untrusted = s.Untrusted || b.Untrusted
-	s.lasts(b)
+	if c.Parent == "" { // else the model has not seen what it brought
+		s.lasts(b)
+	}
 	s.Work.ended(*c, b)
 	s.Run.tried(*c, b)
 	s.left(b)
@@ -201,7 +214,7 @@ func (s *State) settle() {
 
 // Call returns the call of the last reply with an id, while it has not ended.
 func (s *State) Call(id string) (c Call, ok bool) {
-	if found := s.calls.find(id); found != nil {
+	if _, found := s.calls.seek(id); found != nil {
 		return *found, true
 	}
 	return Call{}, false
@@ -209,20 +222,16 @@ func (s *State) Call(id string) (c Call, ok bool) {
 
 // Waiting are the calls that wait for a decision, whether or not others run meanwhile.
 func (s *State) Waiting() []Call {
-	if s.calls == nil || s.calls.in.n(phaseWaiting) == 0 || s.Run.Cancelled {
+	if s.Run.Cancelled {
 		return nil
 	}
-	return s.calls.all(phaseWaiting)
+	return s.calls.waits()
 }
 
 // Due is when the first of the calls that wait takes no answer any more; zero: never.
 func (s *State) Due() (at time.Time) {
-	if s.calls == nil || s.calls.in.n(phaseWaiting) == 0 {
-		return at
-	}
-	for i := range s.Run.Calls {
-		c := &s.Run.Calls[i]
-		if c.Waits() && !c.Until.IsZero() && (at.IsZero() || c.Until.Before(at)) {
+	for _, c := range s.calls.waits() {
+		if !c.Until.IsZero() && (at.IsZero() || c.Until.Before(at)) {
 			at = c.Until
 		}
 	}

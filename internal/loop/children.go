@@ -59,7 +59,7 @@ func (s *State) child(id string) *Child {
 // that is raised again is the one that stands, and another of its id takes its place.
 func (s *State) raised(q Question) {
 	c := s.child(q.Child)
-	open := c != nil && c.Open || q.Child == "" && s.calls.find(q.Call, phaseRunning) != nil
+	open := c != nil && c.Open || q.Child == "" && s.runs(q.Call)
 	i := slices.IndexFunc(s.Raised, func(r Question) bool { return r.ID == q.ID })
 	switch {
 	case !open || i >= 0 && s.Raised[i].Of == q.Of:
@@ -69,6 +69,12 @@ func (s *State) raised(q Question) {
 	default:
 		s.Raised = append(s.Raised, q)
 	}
+}
+
+// runs reports whether a call runs.
+func (s *State) runs(call string) bool {
+	_, c := s.calls.seek(call, phaseRunning)
+	return c != nil
 }
 
 // retract takes off what a call of the session asked that no longer runs.

@@ -133,9 +133,12 @@ func (s *State) nextCall() Next {
 	switch t := s.calls; {
 	case t.in.n(phaseNew) > 0:
 		return Judge{t.all(phaseNew)}
-	case len(t.free) > 0:
-		return RunCalls{t.startable(atOnce)}
-	case t.in.n(phaseRunning) > 0:
+	case len(t.free)+len(t.calling) > 0:
+		if free := s.startable(t); len(free) > 0 {
+			return RunCalls{free}
+		}
+	}
+	if s.calls.in.n(phaseRunning) > 0 && !s.calls.stalled() {
 		return Await{}
 	}
 	return Wait{s.Waiting()}
@@ -143,15 +146,24 @@ func (s *State) nextCall() Next {
 
 // dead are the ends of calls that will not run.
 func (s *State) dead() []event.Ended {
-	in := s.calls.in
-	if !s.Run.Cancelled && in.n(phaseLost)+in.n(phaseCut)+in.n(phaseDenied) == 0 {
-		return nil
-	}
+	return s.deadOf(s.calls)
+}
+
+func (s *State) deadOf(t *table) []event.Ended {
 	var dead []event.Ended
-	for _, c := range s.Run.Calls {
-		if end, over := s.unrun(c); over {
-			dead = append(dead, end)
+	for c := range t.callers {
+		dead = append(dead, s.deadOf(c.inner)...)
+	}
+	if !s.Run.Cancelled && t.in.n(phaseLost)+t.in.n(phaseCut)+t.in.n(phaseDenied) == 0 {
+		return dead
+	}
+	for i := range t.calls {
+		c := &t.calls[i]
+		end, over := s.unrun(*c)
+		if !over {
+			continue
 		}
+		dead = append(append(dead, c.Unfinished()...), end)
 	}
 	return dead
 }
@@ -159,7 +171,7 @@ func (s *State) dead() []event.Ended {
 // unrun returns the end of a call that will not run, and whether it is one.
 func (s *State) unrun(c Call) (event.Ended, bool) {
 	end := func(o event.Outcome, text string) (event.Ended, bool) {
-		return event.Ended{Call: c.ID, Outcome: o, Parts: llm.Say(text)}, true
+		return event.Ended{Call: c.ID, Parent: c.Parent, Outcome: o, Parts: llm.Say(text)}, true
 	}
 	switch {
 	case c.Phase == phaseEnded, c.Phase == phaseRunning: // which its driver ends
@@ -169,6 +181,8 @@ func (s *State) unrun(c Call) (event.Ended, bool) {
 			"It may have happened wholly, partly or not at all. Check before you repeat it.")
 	case c.Phase == phaseCut:
 		return end(event.OutcomeCut, "Not run: your reply was cut before the call was complete. Make the call again, shorter.")
+	case s.Run.Cancelled && c.Begun && c.Caller:
+		return end(event.OutcomeCancelled, "Not finished: the run was interrupted before it was taken up again."+c.Account())
 	case s.Run.Late && c.Begun:
 		return end(event.OutcomeUnknown,
 			"Outcome unknown: this call had begun when the program ended, and the time of the run was used up before it was made again.")

@@ -156,6 +156,13 @@ type Call struct {
 	Until   time.Time     `json:"until,omitzero"`   // when no answer becomes a no
 	Asked   uint64        `json:"asked,omitempty"`  // its Waiting: the sequence number
 	Ended   *event.Ended  `json:"ended,omitempty"`
+	Over    uint64        `json:"over,omitempty"` // the event that ended it, of one that another has made
+
+	Caller bool   `json:"caller,omitempty"` // it may make calls of its own
+	Made   []Call `json:"made,omitempty"`   // those, in order
+	Parent string `json:"parent,omitempty"` // the call that has made it; empty: the model has
+	Wants  string `json:"wants,omitempty"`  // digest of what its parent asked for
+	inner  *table // of Made
 }
 
 // phase is how far a call has come.

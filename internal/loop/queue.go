@@ -117,11 +117,7 @@ func (s *State) cancelled(b event.Cancelled) {
 func (s *State) leave() {
 	s.cancel()
 	s.calls = nil // phases change
-	for i := range s.Run.Calls {
-		if c := &s.Run.Calls[i]; c.Phase == phaseRunning {
-			c.Phase = phaseLost
-		}
-	}
+	s.abandon(s.Run.Calls, false)
 }
 
 func (s *State) stopped(b event.Stopped) {

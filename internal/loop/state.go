@@ -302,17 +302,7 @@ func (s *State) claimed(b event.Claimed) {
 		s.unqueue()
 	}
 	s.calls = nil // phases change
-	for i := range s.Run.Calls {
-		c := &s.Run.Calls[i]
-		if c.Phase != phaseRunning {
-			continue
-		}
-		c.Phase = phaseLost
-		s.retract(c.ID)
-		if tool.ReadOnly(c.Effects) {
-			c.Phase = phaseReady
-		}
-	}
+	s.abandon(s.Run.Calls, true)
 	if len(s.Run.Calls) == 0 {
 		s.flushSteer()
 	}

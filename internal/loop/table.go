@@ -15,6 +15,8 @@ type table struct {
 	at    map[string][]int // nil: they are few, and looked through
 	in    counts
 	free  []int // ready, and nothing stands in their way; in order
+	// calling are those that run and make calls of their own.
+	calling []int
 
 	// Once all are judged, they are lined up: the calls of each lane in order, and for each
 	// call that has not ended the ready ones behind it that wait for its end.
@@ -62,6 +64,12 @@ func newTable(calls []Call) *table {
 			t.at[c.ID] = append(t.at[c.ID], i)
 		}
 		*t.in.of(c.Phase)++
+		if c.Caller {
+			calls[i].inner = newTable(c.Made)
+		}
+		if c.Caller && c.Phase == phaseRunning {
+			t.calling = append(t.calling, i)
+		}
 	}
 	if t.in.n(phaseNew) == 0 {
 		t.lineUp()
@@ -69,9 +77,43 @@ func newTable(calls []Call) *table {
 	return t
 }
 
+// add puts a call behind the others, which is to be judged, and returns all of them. Those that
+// are judged may run meanwhile.
+func (t *table) add(c Call) []Call {
+	if last := len(t.calls) - 1; t.lined && last >= 0 && t.calls[last].Phase != phaseEnded {
+		t.join(last) // it was in nobody's way
+	}
+	t.calls = append(t.calls, c)
+	switch i := len(t.calls) - 1; {
+	case t.at != nil:
+		t.at[c.ID] = append(t.at[c.ID], i)
+	case len(t.calls) > few:
+		t.at = make(map[string][]int, len(t.calls))
+		for i, c := range t.calls {
+			t.at[c.ID] = append(t.at[c.ID], i)
+		}
+	}
+	*t.in.of(c.Phase)++
+	return t.calls
+}
+
 // of reports whether the table is one of these calls.
 func (t *table) of(calls []Call) bool {
-	return t != nil && len(t.calls) == len(calls) && &t.calls[0] == &calls[0]
+	return t != nil && len(t.calls) == len(calls) && (len(calls) == 0 || &t.calls[0] == &calls[0])
+}
+
+// any returns the first call with an id, in whatever phase; nil if there is none.
+func (t *table) any(id string) *Call {
+	if t.at != nil {
+		for _, i := range t.at[id] {
+			return &t.calls[i]
+		}
+		return nil
+	}
+	if i := slices.IndexFunc(t.calls, func(c Call) bool { return c.ID == id }); i >= 0 {
+		return &t.calls[i]
+	}
+	return nil
 }
 
 // find returns the first call with an id in one of the phases, or that has not ended if none
@@ -116,6 +158,10 @@ func (t *table) move(c *Call, to phase) {
 	i := t.index(c)
 	*t.in.of(c.Phase)--
 	*t.in.of(to)++
+	t.calling = slices.DeleteFunc(t.calling, func(at int) bool { return at == i })
+	if c.Caller && to == phaseRunning {
+		t.calling = append(t.calling, i)
+	}
 	c.Phase = to
 	switch {
 	case t.lined:
@@ -133,10 +179,24 @@ func (t *table) lineUp() {
 		if c.Phase == phaseEnded || i == len(t.calls)-1 { // it is in nobody's way
 			continue
 		}
-		for _, l := range joins(c.Effects) {
-			t.lanes[l] = append(t.lanes[l], i)
-		}
+		t.join(i)
 	}
+}
+
+// join puts a call into its lanes.
+func (t *table) join(i int) {
+	for _, l := range joins(t.calls[i].scope()) {
+		t.lanes[l] = append(t.lanes[l], i)
+	}
+}
+
+// scope are the effects that a call counts with beside others. What a call does that makes
+// calls of its own is not known before.
+func (c *Call) scope() []tool.Effect {
+	if c.Caller {
+		return []tool.Effect{{Kind: tool.External}}
+	}
+	return c.Effects
 }
 
 // look takes note of what follows from the phase of a call: a ready one may start, or
@@ -171,7 +231,7 @@ func (t *table) inTheWay(i int) int {
 	if i == 0 {
 		return last
 	}
-	for _, l := range minds(t.calls[i].Effects) {
+	for _, l := range minds(t.calls[i].scope()) {
 		last = max(last, t.lastIn(l, i))
 	}
 	return last

@@ -58,12 +58,18 @@ func (s *State) waiting() bool {
 	case t.in.n(phaseRunning) == 0:
 		return t.in.n(phaseWaiting) > 0
 	}
-	return len(s.Raised) > 0 && !slices.ContainsFunc(s.Run.Calls, func(c Call) bool { return c.Phase == phaseRunning && !s.asks(c) })
+	if len(s.Raised)+len(t.calling) == 0 {
+		return false
+	}
+	return !slices.ContainsFunc(s.Run.Calls, func(c Call) bool { return c.Phase == phaseRunning && !s.asks(c) })
 }
 
 // asks reports whether a call that runs waits for an answer, itself or those who work for
 // it.
 func (s *State) asks(c Call) bool {
+	if c.Stalled() {
+		return true
+	}
 	if s.open(func(q Question) bool { return q.Child == "" && q.Call == c.ID }) {
 		return true
 	}

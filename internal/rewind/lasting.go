@@ -40,7 +40,9 @@ func (room *Room) Lasting(ctx context.Context, id string) ([]Lasting, error) {
 				names[c.ID], keys[c.ID] = c.Name, tool.Key(e.Session, e.Seq, c.ID)
 			}
 		case event.Judged:
-			judged[b.Call] = b
+			if judged[b.Call] = b; b.Parent != "" { // no reply holds it
+				names[b.Call], keys[b.Call] = b.Tool, tool.Key(e.Session, e.Seq, b.Call)
+			}
 		case event.Started:
 			if list := lasting(judged[b.Call].Effects, root); len(list) > 0 {
 				at[b.Call] = len(out)

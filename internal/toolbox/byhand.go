@@ -86,7 +86,9 @@ func untilEnded(ctx context.Context, s *inspan.Session, inputs []event.Body) (*e
 		}
 		switch b := e.Body.(type) {
 		case event.Ended:
-			return &b, nil
+			if b.Parent == "" {
+				return &b, nil
+			}
 		case event.Raised:
 			d := words.Dismissed(b.ID)
 			d.Question = e.Seq

@@ -44,6 +44,9 @@ func (f *Fold) call(e event.Event) []Item {
 		f.spend(llm.Usage{}, b.Cost)
 		c := f.find(b.Call)
 		c.State, c.Judged, c.Call = Judged, &b, words.Judged(c.Call, b)
+		if b.Parent != "" {
+			c.Seq, c.Parent = e.Seq, f.find(b.Parent)
+		}
 		return []Item{c}
 	case event.Waiting:
 		c := f.find(b.Call)

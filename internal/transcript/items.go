@@ -54,9 +54,9 @@ const (
 	Void                      // it broke off and counts for nothing
 )
 
-// Call is one use of a tool, from the reply that makes it to its end.
+// Call is one use of a tool, from the reply or the call that makes it to its end.
 type Call struct {
-	Seq      uint64   // of the reply; 0: that was before the first event
+	Seq      uint64   // of the reply, or of the verdict if a call has made it; 0: that was before the first event
 	Call     llm.Call // as it will run
 	State    CallState
 	Judged   *event.Judged  // nil: nobody has judged it
@@ -65,6 +65,7 @@ type Call struct {
 	Started  time.Time
 	Latest   string      // what it showed last while it runs; empty until it shows something
 	Ended    event.Ended // once State is Over
+	Parent   *Call       // that has made it; nil: the model has
 
 	printed []byte
 }
@@ -87,6 +88,14 @@ func (c *Call) Effects() []tool.Effect {
 		return nil
 	}
 	return c.Judged.Effects
+}
+
+// Depth is how many calls are above it.
+func (c *Call) Depth() int {
+	if c.Parent == nil {
+		return 0
+	}
+	return c.Parent.Depth() + 1
 }
 
 // DeniedBy names who or what denied a call, and why.

@@ -56,7 +56,9 @@ func (b *block) lines(l look) []string {
 	case replyBlock:
 		return split(markdown.Render(clean(b.reply.Text), l.width, l.markdown()))
 	case callBlock:
-		return append([]string{callLine(l, b.call.Call)}, b.result(l)...)
+		in := strings.Repeat("  ", min(b.call.Depth(), l.width/8))
+		l.width -= len(in)
+		return indented(in, append([]string{callLine(l, b.call.Call)}, b.result(l)...))
 	case stopBlock:
 		if b.bad {
 			lines := wrap("■ "+clean(b.text), l.width, "")
@@ -75,6 +77,16 @@ func (b *block) lines(l look) []string {
 		return paintAll(l, yellow, hang(l, "! ", b.text))
 	}
 	return paintAll(l, dim, hang(l, "· ", b.text))
+}
+
+// indented sets lines off from those of the call that made theirs.
+func indented(in string, lines []string) []string {
+	for i, line := range lines {
+		if line != "" {
+			lines[i] = in + line
+		}
+	}
+	return lines
 }
 
 // hang wraps text behind a mark.
@@ -188,15 +200,7 @@ func (b *block) result(l look) []string {
 }
 
 // inset moves lines of markdown behind a margin.
-func inset(text string) []string {
-	lines := split(text)
-	for i, line := range lines {
-		if line != "" {
-			lines[i] = "    " + line
-		}
-	}
-	return lines
-}
+func inset(text string) []string { return indented("    ", split(text)) }
 
 // folded keeps the first lines and says how many more there are.
 func folded(lines []string, keep int, whole bool) []string {

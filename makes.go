@@ -1,0 +1,275 @@
+package inspan
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/loop"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
+)
+
+// A call may make others while it runs. Its tool asks the driver for each and waits; the driver
+// judges and runs it between two events, like a call of the model. What the log has of the calls
+// of a tool that is run again is given back in the order in which it came, so that a tool which
+// decides by what its calls bring makes the same calls again.
+
+// mostDeep is how many calls above it a call may have.
+const mostDeep = 8
+
+// maker makes the calls of one call that runs.
+type maker struct {
+	calls *calls
+	id    string          // of the call
+	ctx   context.Context // of the calls that it makes
+	end   context.CancelCauseFunc
+	count atomic.Int64 // calls that it has asked for
+
+	// Of the driver alone.
+	past  []string          // calls that had ended when this one began, as they came; what is given back leaves it
+	early map[string]wanted // asked for before their turn
+}
+
+// wanted is a call that another wants to make.
+type wanted struct {
+	by    *maker
+	ctx   context.Context // when it ends the call is stopped
+	call  llm.Call
+	asked string // digest of what is wanted
+	came  chan event.Ended
+}
+
+// maker is that of a call which is about to run.
+func (cs *calls) maker(ctx context.Context, c loop.Call) *maker {
+	m := &maker{calls: cs, id: c.ID, early: map[string]wanted{}}
+	m.ctx, m.end = context.WithCancelCause(ctx)
+	ended := slices.DeleteFunc(slices.Clone(c.Made), func(made loop.Call) bool { return made.Ended == nil })
+	slices.SortFunc(ended, func(a, b loop.Call) int { return cmp.Compare(a.Over, b.Over) })
+	for _, made := range ended {
+		m.past = append(m.past, made.ID)
+	}
+	cs.makers[c.ID] = m
+	return m
+}
+
+// do is [tool.Call.Do].
+func (m *maker) do(ctx context.Context, name string, args json.RawMessage) (tool.Result, error) {
+	if loop.Depth(m.id) >= mostDeep {
+		return tool.Result{}, fmt.Errorf("%s: there are too many calls within calls", name)
+	}
+	call := sound(llm.Call{ID: loop.MadeBy(m.id, m.count.Add(1)), Name: name, Args: mapTexts(args, m.calls.vault.Redact)})
+	asked := tool.Digest(fmt.Appendf(nil, "%s\x00%s%s", name, call.Args, call.Invalid))
+	w := wanted{by: m, ctx: ctx, call: call, asked: asked, came: make(chan event.Ended, 1)}
+	select {
+	case m.calls.wanted <- w:
+	case <-ctx.Done():
+		return tool.Result{}, context.Cause(ctx)
+	case <-m.ctx.Done():
+		return tool.Result{}, context.Cause(m.ctx)
+	}
+	select {
+	case end := <-w.came:
+		return brought(name, end)
+	case <-ctx.Done():
+		return tool.Result{}, context.Cause(ctx)
+	case <-m.ctx.Done():
+		return tool.Result{}, context.Cause(m.ctx)
+	}
+}
+
+// brought is what a call brings to the one that made it.
+func brought(name string, end event.Ended) (tool.Result, error) {
+	res := tool.Result{
+		Parts: end.Parts, Files: end.Files, Cwd: end.Cwd, Exit: end.Exit, Todo: end.Todo, Show: end.Show, Job: end.Job, Left: end.Left,
+		Untrusted: end.Untrusted,
+	}
+	if end.Outcome == event.OutcomeOK {
+		return res, nil
+	}
+	return res, &tool.CallError{Name: name, Outcome: string(end.Outcome), Text: end.Parts.Text()}
+}
+
+// make makes a call for another, or gives back what the log has of it.
+func (cs *calls) make(ctx context.Context, w wanted) error {
+	parent, runs := cs.state.Call(w.by.id)
+	if !runs || cs.makers[w.by.id] != w.by {
+		return nil // it has ended, or runs anew
+	}
+	made, known := parent.Find(w.call.ID)
+	switch {
+	case known && made.Wants != w.asked:
+		w.by.end(fmt.Errorf("%w: its call %s was %s %s, and is %s %s now", tool.ErrDiverged,
+			strings.TrimPrefix(made.ID, loop.MadeBy(w.by.id, "")), made.Name, made.Args, w.call.Name, w.call.Args))
+		return nil
+	case known && made.Ended != nil:
+		w.by.giveBack(parent, w)
+		return nil
+	}
+	if cs.waiters[w.call.ID] = w; known && !made.New() {
+		return nil // it goes on
+	}
+	watched, done := cs.interruptible(ctx)
+	bodies := cs.tried(watched, w)
+	done()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return cs.record(ctx, bodies...)
+}
+
+// giveBack gives back what a call has brought once those before it have been asked for, and what
+// waits for that.
+func (m *maker) giveBack(parent loop.Call, w wanted) {
+	if m.early[w.call.ID] = w; !slices.Contains(m.past, w.call.ID) { // it has ended since
+		m.past = slices.Insert(m.past, 0, w.call.ID)
+	}
+	for len(m.past) > 0 {
+		next, asked := m.early[m.past[0]]
+		if !asked {
+			return
+		}
+		made, _ := parent.Find(next.call.ID)
+		next.came <- *made.Ended
+		delete(m.early, made.ID)
+		m.past = m.past[1:]
+	}
+}
+
+// tried is the verdict on a call that another makes. As no reply holds the call the verdict does,
+// also where the call is not fit to run.
+func (cs *calls) tried(ctx context.Context, w wanted) []event.Body {
+	t := trial{driver: cs.driver, judged: event.Judged{Call: w.call.ID, Parent: w.by.id, Asked: w.asked}}
+	bodies := t.hold(ctx, w.call)
+	first, fit := bodies[0].(event.Judged)
+	if !fit {
+		first = event.Judged{
+			Call: w.call.ID, Parent: w.by.id, Asked: w.asked, Action: tool.Deny, By: loop.By, Reason: "the call is not fit to run",
+		}
+		bodies = slices.Insert(bodies, 0, event.Body(first))
+	}
+	if first.Tool = cmp.Or(first.Tool, w.call.Name); first.Args == nil {
+		first.Args = w.call.Args
+	}
+	bodies[0] = first
+	if end, unfit := bodies[len(bodies)-1].(event.Ended); unfit {
+		end.Parent = w.by.id
+		bodies[len(bodies)-1] = end
+	}
+	return bodies
+}
+
+// tell gives what a call has come to to the one that made it.
+func (cs *calls) tell(end event.Ended) {
+	if w, waits := cs.waiters[end.Call]; waits {
+		delete(cs.waiters, end.Call)
+		w.came <- end
+	}
+}
+
+// scope is the context of a call that is about to run: it ends with the call that made it, and
+// once that waits for it no longer. done must be called.
+func (cs *calls) scope(c loop.Call) (ctx context.Context, done func()) {
+	m := cs.makers[c.Parent]
+	if m == nil {
+		return cs.ctx, func() {}
+	}
+	ctx, cancel := context.WithCancelCause(m.ctx)
+	stop := func() bool { return true }
+	if w, waits := cs.waiters[c.ID]; waits {
+		stop = context.AfterFunc(w.ctx, func() { cancel(context.Cause(w.ctx)) })
+	}
+	return ctx, func() { stop(); cancel(nil) }
+}
+
+var errParentEnded = errors.New("the call that made it has ended")
+
+// ripe are the ends that can be stored. That of a call which has made others is kept until theirs
+// are stored; those that still run are stopped.
+func (cs *calls) ripe(ends []event.Ended) []event.Body {
+	all := append(cs.kept, ends...)
+	cs.kept = nil
+	slices.SortStableFunc(all, func(a, b event.Ended) int { return loop.Depth(b.Call) - loop.Depth(a.Call) })
+	var out []event.Body
+	for _, end := range all {
+		m := cs.makers[end.Call]
+		if m == nil {
+			out = append(out, end)
+			continue
+		}
+		m.end(errParentEnded)
+		within := func(b event.Body) bool { return loop.Within(b.(event.Ended).Call, end.Call) }
+		if cs.runsFor(end.Call) || slices.ContainsFunc(out, within) {
+			cs.kept = append(cs.kept, end)
+			continue
+		}
+		delete(cs.makers, end.Call)
+		c, _ := cs.state.Call(end.Call)
+		out = append(out, bodies(c.Unfinished())...)
+		if text := c.Account(); text != "" && end.Outcome != event.OutcomeOK {
+			end.Parts = append(end.Parts, llm.Text{Text: text})
+		}
+		out = append(out, end)
+	}
+	return out
+}
+
+// runsFor reports whether a call runs that another has made.
+func (cs *calls) runsFor(parent string) bool {
+	for id := range cs.running {
+		if loop.Within(id, parent) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(cs.kept, func(end event.Ended) bool { return loop.Within(end.Call, parent) })
+}
+
+// rest stops the calls that wait for nothing but decisions on calls that they have made. They are
+// run again once somebody has decided.
+func (cs *calls) rest(ctx context.Context) error {
+	select {
+	case w := <-cs.wanted:
+		return cs.make(ctx, w)
+	default:
+		return cs.halt(ctx, nil)
+	}
+}
+
+// revive runs the calls again that were stopped by rest and can go on.
+func (cs *calls) revive(ctx context.Context) {
+	for _, c := range cs.state.Calling() {
+		if _, runs := cs.running[c.ID]; !runs && cs.makers[c.ID] == nil && !c.Stalled() {
+			cs.begin(ctx)
+			cs.launch(c)
+		}
+	}
+}
+
+// gathering notes what a tool that makes calls has seen: what it brings may hold some of it.
+func gathering(t tool.Tool) tool.Tool {
+	if !t.Calls {
+		return t
+	}
+	run := t.Run
+	t.Run = func(ctx context.Context, c *tool.Call) (tool.Result, error) {
+		var untrusted atomic.Bool
+		own, do := *c, c.Do
+		own.Do = func(ctx context.Context, name string, args json.RawMessage) (tool.Result, error) {
+			res, err := do(ctx, name, args)
+			if res.Untrusted {
+				untrusted.Store(true)
+			}
+			return res, err
+		}
+		res, err := run(ctx, &own)
+		res.Untrusted = res.Untrusted || untrusted.Load()
+		return res, err
+	}
+	return t
+}

@@ -1,0 +1,17 @@
+package tool
+
+import "errors"
+
+// CallError says that a call which another call has made with [Call.Do] did not succeed.
+type CallError struct {
+	Name    string // of the tool
+	Outcome string // as event.Outcome has it: "failed", "invalid", "denied", "cancelled" or "unknown"
+	Text    string // what the model would have been told
+}
+
+// Error implements error.
+func (e *CallError) Error() string { return e.Name + ": " + e.Text }
+
+// ErrDiverged says that a tool which was run again made another call than the first time, so
+// that what is known of the first no longer fits. The call ends with it.
+var ErrDiverged = errors.New("the tool did not repeat itself when it was run again")
