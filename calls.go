@@ -327,7 +327,8 @@ func (cs *calls) run(ctx context.Context, c *tool.Call) event.Ended {
 	end := event.Ended{Call: c.ID, Outcome: event.OutcomeOK}
 	t, ok := cs.tools[c.Name]
 	if !ok {
-		end.Outcome, end.Parts = event.OutcomeFailed, llm.Say(fmt.Sprintf("There is no tool %q any more.", c.Name))
+		end.Outcome, end.Class = event.OutcomeFailed, event.ErrorArguments
+		end.Parts = llm.Say(fmt.Sprintf("There is no tool %q any more.", c.Name))
 		return end
 	}
 	if ctx.Err() != nil {
@@ -340,6 +341,9 @@ func (cs *calls) run(ctx context.Context, c *tool.Call) event.Ended {
 	end.Job, end.Left, end.Told = res.Job, res.Left, res.Told
 	cs.began(end.Job)
 	end.Millis = time.Since(began).Milliseconds()
+	if end.Class = classOf(err, res.Exit); errors.Is(context.Cause(ctx), tool.ErrDiverged) {
+		end.Class = event.ErrorDiverged
+	}
 	switch {
 	case errors.Is(err, errLeft):
 		end.Outcome = event.OutcomeUnknown
@@ -347,7 +351,7 @@ func (cs *calls) run(ctx context.Context, c *tool.Call) event.Ended {
 	case errors.Is(context.Cause(ctx), tool.ErrDiverged):
 		end.Outcome, end.Parts = event.OutcomeFailed, llm.Say(context.Cause(ctx).Error())
 	case err != nil && ctx.Err() != nil:
-		end.Outcome = event.OutcomeCancelled
+		end.Outcome, end.Class = event.OutcomeCancelled, event.ErrorNone
 		end.Parts = append(end.Parts, llm.Text{Text: whyStopped(context.Cause(ctx))})
 	case err != nil:
 		end.Outcome = event.OutcomeFailed

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"time"
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/compact"
@@ -46,12 +47,12 @@ func (d *driver) compact(ctx context.Context, c loop.Compact) error {
 		return ctx.Err()
 	}
 	if err != nil && (c.Why != event.CompactOverflow || errors.Is(err, errInterrupted)) {
-		return d.record(ctx, event.Kept{Why: c.Why, Reason: err.Error(), Usage: s.usage, Cost: s.cost})
+		return d.record(ctx, event.Kept{Why: c.Why, Reason: err.Error(), Usage: s.usage, Cost: s.cost, Consulted: s.took})
 	}
 	if err != nil {
 		record, s.how, s.lacks = plan.Extract(), "extract", append(s.lacks, "no summary: "+err.Error())
 	}
-	body := event.Compacted{Why: c.Why, How: s.how, Lacks: s.lacks, Route: s.route, Usage: s.usage, Cost: s.cost}
+	body := event.Compacted{Why: c.Why, How: s.how, Lacks: s.lacks, Route: s.route, Usage: s.usage, Cost: s.cost, Consulted: s.took}
 	messages, person := plan.Build(record)
 	if err := d.replace(ctx, body, messages, person, len(from.Messages)); err != nil {
 		return err
@@ -79,7 +80,9 @@ func (d *driver) replace(ctx context.Context, body event.Compacted, messages []l
 		}
 		done, err := d.state.Compacted(body, whole, theirs)
 		if err == nil && done.After >= done.Before {
-			return []event.Body{event.Kept{Why: body.Why, Reason: "the summary would not make it shorter", Usage: body.Usage, Cost: body.Cost}}, nil
+			return []event.Body{event.Kept{
+				Why: body.Why, Reason: "the summary would not make it shorter", Usage: body.Usage, Cost: body.Cost, Consulted: body.Consulted,
+			}}, nil
 		}
 		return []event.Body{done}, err
 	})
@@ -185,6 +188,7 @@ type summary struct {
 	route string
 	usage llm.Usage
 	cost  float64
+	took  []llm.Consulted
 }
 
 // write asks the model, checks what it says, and asks once more if something is
@@ -266,18 +270,18 @@ func (s *summary) ask(ctx context.Context, req llm.Request) (string, error) {
 	}
 	watched, done := s.interruptible(ctx)
 	defer done()
-	by := s.model.Info()
+	by, began := s.model.Info(), time.Now()
 	req.Private = cmp.Or(req.Private, s.state.Confided)
 	for chunk, err := range s.model.Stream(watched, req) {
 		switch {
 		case err != nil && errors.Is(context.Cause(watched), errInterrupted):
 			return "", errInterrupted
 		case err != nil:
-			s.refused(err)
+			s.refused(req, by, began, err)
 			return "", err
 		case chunk.Routed != nil:
 			by = chunk.Routed.Info
-			s.spent(chunk.Routed.Judge)
+			s.spent("route", chunk.Routed.Judge)
 		case chunk.Retry != nil:
 			if err := s.show(event.Progress{Text: "compacting: " + chunk.Retry.Cause.Error(), Wait: chunk.Retry.Wait}); err != nil {
 				return "", err
@@ -285,21 +289,31 @@ func (s *summary) ask(ctx context.Context, req llm.Request) (string, error) {
 		case chunk.Reply != nil:
 			r := replied(s.state, req, chunk.Reply, by)
 			s.route, s.usage, s.cost = r.Route, s.usage.Add(r.Usage), s.cost+r.Cost
+			s.took = append(s.took, llm.Consulted{
+				Purpose: req.Purpose, Route: r.Route, Usage: r.Usage, Cost: r.Cost, Unpriced: r.Unpriced, Millis: time.Since(began).Milliseconds(),
+			})
 			return s.vault.Redact(r.Parts.Text()), nil
 		}
 	}
 	return "", &llm.Error{Kind: llm.KindStreamCut, Message: "the stream ended without a reply"}
 }
 
-// refused counts an answer that was paid for and does not count.
-func (s *summary) refused(err error) {
-	if e := (*llm.Error)(nil); errors.As(err, &e) {
-		s.spent(e.Spent)
+// refused takes down a request without an answer, and counts one that was paid for all the same.
+func (s *summary) refused(req llm.Request, by llm.Info, began time.Time, err error) {
+	e := llm.AsError(err)
+	c := llm.Consulted{Purpose: req.Purpose, Route: by.Route(), Millis: time.Since(began).Milliseconds(), Cause: e.Kind}
+	if e.Spent != nil {
+		c.Usage, c.Cost = e.Spent.Usage, dollars(e.Spent)
+		s.usage, s.cost = s.usage.Add(c.Usage), s.cost+c.Cost
 	}
+	s.took = append(s.took, c)
 }
 
-func (s *summary) spent(on *llm.Spent) {
-	if on != nil {
-		s.usage, s.cost = s.usage.Add(on.Usage), s.cost+dollars(on)
+// spent counts what the choice of a model took.
+func (s *summary) spent(purpose string, on *llm.Spent) {
+	if on == nil {
+		return
 	}
+	c := llm.Consulted{Purpose: purpose, Route: on.Info.Route(), Usage: on.Usage, Cost: dollars(on), Millis: on.Millis}
+	s.usage, s.cost, s.took = s.usage.Add(c.Usage), s.cost+c.Cost, append(s.took, c)
 }

@@ -26,7 +26,7 @@ func (a *Agent) judges() []tool.Judge {
 
 // model wraps the model, the outermost wrapper last.
 func (a *Agent) model() llm.Model {
-	m := a.Model
+	m := a.asks()
 	for _, wrap := range []func(llm.Model) llm.Model{
 		steadied,
 		a.retrying,

@@ -18,6 +18,7 @@ type exchange struct {
 	req    llm.Request     // the same with what it takes from blobs
 	by     llm.Info        // who answers
 	sent   time.Time       // when it went out, or will
+	first  time.Time       // when the first of the reply came; zero: nothing has
 	said   strings.Builder // the answer so far
 	veil   *veil           // what of it is shown
 	answer event.Body      // what is to be stored; nil: it has not come yet
@@ -53,12 +54,23 @@ func (x *exchange) take(ctx context.Context, chunk llm.Chunk) error {
 		x.answer = replied(x.state, x.req, chunk.Reply, x.by)
 		return x.show(x.veil.rest())
 	case chunk.Retry != nil:
+		why := failed(chunk.Retry.Cause, max(chunk.Retry.Wait, 0.001))
+		if why.Millis = x.took(); chunk.Retry.Attempt == 1 {
+			why.Millis = 0 // it is held back
+		}
 		x.sent = time.Now().Add(time.Duration(chunk.Retry.Wait * float64(time.Second)))
-		return x.void(ctx, failed(chunk.Retry.Cause, max(chunk.Retry.Wait, 0.001)))
+		return x.void(ctx, why)
 	case chunk.Routed != nil:
-		err := x.void(ctx, routed(chunk.Routed, x.by.Route()))
+		why := routed(chunk.Routed, x.by.Route())
+		if why.From != "" {
+			why.Millis = x.took()
+		}
+		err := x.void(ctx, why)
 		x.by, x.sent = chunk.Routed.Info, time.Now()
 		return err
+	}
+	if x.first.IsZero() {
+		x.first = time.Now()
 	}
 	x.said.WriteString(chunk.Text)
 	return x.show(x.veil.pass(event.Delta{Text: chunk.Text, Reasoning: chunk.Reasoning, Call: chunk.Call}))
@@ -73,21 +85,30 @@ func (x *exchange) broke(ctx, watched context.Context, err error) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	default:
-		x.answer = failed(llm.AsError(err), 0)
+		why := failed(llm.AsError(err), 0)
+		why.Millis = x.took()
+		x.answer = why
 	}
 	return nil
 }
+
+// took is how many milliseconds have passed since the request went out; 0: it has not.
+func (x *exchange) took() int64 { return max(0, time.Since(x.sent).Milliseconds()) }
 
 // answered stores what came of a request.
 func (x *exchange) answered(ctx context.Context) error {
 	r, ok := x.answer.(event.Replied)
 	switch {
 	case x.answer == nil:
-		return x.record(ctx, failed(&llm.Error{Kind: llm.KindStreamCut, Message: "the stream ended without a reply"}, 0))
+		why := failed(&llm.Error{Kind: llm.KindStreamCut, Message: "the stream ended without a reply"}, 0)
+		why.Millis = x.took()
+		return x.record(ctx, why)
 	case !ok:
 		return x.record(ctx, x.answer)
 	}
-	r.Millis = time.Since(x.sent).Milliseconds()
+	if r.Millis = x.took(); !x.first.IsZero() {
+		r.First = max(0, x.first.Sub(x.sent).Milliseconds())
+	}
 	if note, lost := x.cache.look(x.asked, r, x.sent); lost {
 		return x.record(ctx, r, note)
 	}
@@ -97,6 +118,7 @@ func (x *exchange) answered(ctx context.Context) error {
 // void takes back what was said and shown of the reply, and stores why.
 func (x *exchange) void(ctx context.Context, why event.Body) error {
 	x.said.Reset()
+	x.first = time.Time{}
 	x.veil = newVeil(x.vault)
 	if err := x.driver.show(event.Delta{Void: true}); err != nil {
 		return err

@@ -22,10 +22,10 @@ import (
 // Version is the version of this module.
 const Version = "0.2.0"
 
-// Agent is a model with all that makes it an agent. Only Model is needed; the
-// zero value of every other field works. Do not change an agent that is in use.
+// Agent is a model with all that makes it an agent. The zero value of every field works. Do not
+// change an agent that is in use.
 type Agent struct {
-	// Model answers.
+	// Model answers. Nil: every request fails, and the session is one for [Session.Perform].
 	Model llm.Model
 	// Tools the model may call. Names must be unique.
 	Tools []tool.Tool
@@ -104,6 +104,11 @@ type Agent struct {
 	// Levers are what helps the model beyond running its calls. They are fixed when a
 	// session is opened; a session of a version that had none goes on without.
 	Levers event.Levers
+	// Labels stand in a session that the agent opens, for whoever looks for sessions later: at
+	// most 32, with names of up to 64 letters, digits, dots, dashes and underscores, and values of
+	// up to 256 bytes. Traceparent is the span that it belongs to, as W3C Trace Context has it.
+	Labels      map[string]string
+	Traceparent string
 
 	// MaxTurns bounds the turns of one run; 0 means 200 for a new session and
 	// no change for an old one, negative means no limit.
@@ -192,18 +197,42 @@ func (a *Agent) Open(ctx context.Context, log event.Log) (*Session, error) {
 	return a.attach(ctx, log, state, "")
 }
 
+// asks is the model that is asked; without one every request fails.
+func (a *Agent) asks() llm.Model {
+	if a.Model == nil {
+		return noModel{}
+	}
+	return a.Model
+}
+
+// noModel is the model of an agent that has none.
+type noModel struct{}
+
+func (noModel) Info() llm.Info { return llm.Info{Provider: "none", Model: "none"} }
+
+func (noModel) Stream(context.Context, llm.Request) iter.Seq2[llm.Chunk, error] {
+	return func(yield func(llm.Chunk, error) bool) {
+		yield(llm.Chunk{}, &llm.Error{Kind: llm.KindNoModel, Message: "the agent has no model"})
+	}
+}
+
+// describable returns why the first event of a session can't say what the agent is given.
+func (a *Agent) describable() error {
+	if !utf8.ValidString(a.Env.Root) {
+		return fmt.Errorf("the path of the workspace, %q, is not UTF-8, and sessions keep paths as text: rename the folder, "+
+			"or mount it at another path", a.Env.Root)
+	}
+	return event.Opened{Labels: a.Labels, Traceparent: a.Traceparent}.Check()
+}
+
 // attach makes a session of the agent and a folded log.
 func (a *Agent) attach(ctx context.Context, log event.Log, state *loop.State, parent string) (s *Session, err error) {
 	defer caught("open session: the agent", nil, &err)
-	if a.Model == nil {
-		return nil, errors.New("open session: the agent has no model")
-	}
 	if err := a.Mode.Check(); err != nil {
 		return nil, fmt.Errorf("open session: mode: %w", err)
 	}
-	if !utf8.ValidString(a.Env.Root) {
-		return nil, fmt.Errorf("open session: the path of the workspace, %q, is not UTF-8, and sessions keep paths as text: rename the folder, "+
-			"or mount it at another path", a.Env.Root)
+	if err := a.describable(); err != nil {
+		return nil, fmt.Errorf("open session: %w", err)
 	}
 	rules, err := a.rules()
 	if err != nil {
@@ -232,7 +261,7 @@ func (a *Agent) attach(ctx context.Context, log event.Log, state *loop.State, pa
 // for, if any.
 func (a *Agent) opening(specs []llm.ToolSpec, parent string) []event.Body {
 	bodies := []event.Body{event.Opened{Format: event.Format, App: "inspan " +
-		Version, Root: a.Env.Root, Parent: parent, Levers: a.Levers.Stated()}}
+		Version, Root: a.Env.Root, Parent: parent, Levers: a.Levers.Stated(), Labels: a.Labels, Traceparent: a.Traceparent}}
 	for _, block := range a.System {
 		block.Where = event.PlaceSystem
 		bodies = append(bodies, block)
@@ -247,7 +276,7 @@ func (a *Agent) opening(specs []llm.ToolSpec, parent string) []event.Body {
 // changes is what the agent wants different from the state of a session, and
 // whether that is anything.
 func (a *Agent) changes(s *loop.State, specs []llm.ToolSpec) (sw event.Switched, some bool) {
-	if route := a.Model.Info().Route(); route != s.Route {
+	if route := a.asks().Info().Route(); route != s.Route {
 		sw.Route, some = route, true
 	}
 	if a.Effort != "" && a.Effort != s.Effort {
@@ -278,7 +307,7 @@ const (
 // window is what the model can be asked at once. A small one keeps a quarter
 // free, as it would be compacted all the time else.
 func (a *Agent) window() event.Window {
-	info := a.Model.Info()
+	info := a.asks().Info()
 	w := event.Window{Tokens: info.Window, Reserve: max(info.MaxOutput, leastReserve)}
 	if w.Tokens == 0 {
 		return event.Window{}

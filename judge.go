@@ -83,6 +83,7 @@ func (t *trial) hold(ctx context.Context, c llm.Call) []event.Body {
 			t.judged.Text = strings.TrimPrefix(v.Text+"\n\n"+unknownSecret, "\n\n")
 		}
 		t.judged.Cost += v.Cost
+		t.judged.Consulted = append(t.judged.Consulted, v.Consulted...)
 		t.judged.Route = cmp.Or(v.Route, t.judged.Route)
 		if t.judged.Args = nil; !sameJSON(checked, written) {
 			t.judged.Args = checked
@@ -226,7 +227,7 @@ func (t *trial) stood(ctx context.Context, c *tool.Call) (name string, args json
 }
 
 func unfit(c llm.Call, why string) []event.Body {
-	return []event.Body{event.Ended{Call: c.ID, Outcome: event.OutcomeInvalid, Parts: llm.Say(why)}}
+	return []event.Body{event.Ended{Call: c.ID, Outcome: event.OutcomeInvalid, Class: event.ErrorArguments, Parts: llm.Say(why)}}
 }
 
 // call is a call as tools and judges see it.
@@ -295,6 +296,7 @@ func (t *trial) verdict(ctx context.Context, first tool.Verdict) (v tool.Verdict
 		}
 	}
 	spent, on, granted, texts := 0.0, "", tool.Verdict{}, []string{}
+	var consulted []llm.Consulted
 	for _, j := range t.agent.judges() {
 		so := policy.Combine(all).Action
 		if so == tool.Deny {
@@ -313,8 +315,9 @@ func (t *trial) verdict(ctx context.Context, first tool.Verdict) (v tool.Verdict
 		if v.Cost > 0 {
 			on = v.Route
 		}
+		consulted = append(consulted, v.Consulted...)
 		if spent += v.Cost; v.Args != nil && v.Action != tool.Deny {
-			v.Cost, v.Route, v.Text = spent, on, ""
+			v.Cost, v.Route, v.Text, v.Consulted = spent, on, "", consulted
 			return v, nil
 		}
 		if v.Action == tool.Allow && v.Reason != "" {
@@ -334,7 +337,7 @@ func (t *trial) verdict(ctx context.Context, first tool.Verdict) (v tool.Verdict
 		}
 	}
 	v = policy.Combine(all)
-	v.Cost, v.Route, v.Text = spent, on, strings.Join(texts, "\n\n")
+	v.Cost, v.Route, v.Text, v.Consulted = spent, on, strings.Join(texts, "\n\n"), consulted
 	if v.Action == tool.Allow && len(why) > 0 {
 		v.Reason = strings.Join(why, "; ") // what was thought about it is worth keeping
 	}

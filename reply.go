@@ -162,7 +162,7 @@ func routed(r *llm.Routed, from string) event.Routed {
 	body := event.Routed{Route: r.Info.Route(), Rule: r.Rule, Reason: r.Reason, Window: r.Window, Private: r.Private}
 	if s := r.Judge; s != nil {
 		body.Judge, body.Usage = s.Info.Route(), s.Usage
-		body.Cost = dollars(s)
+		body.Cost, body.Took = dollars(s), s.Millis
 	}
 	if r.Cause != nil {
 		body.From, body.Cause, body.Error = from, r.Cause.Kind, r.Cause.Error()

@@ -191,7 +191,7 @@ func (s *Session) Run(ctx context.Context, inputs ...event.Body) iter.Seq2[event
 
 // Send appends an input: event.Said, Steered, Decided, Cancelled, Titled or Pinned. A
 // run that goes on, here or in another process, takes note of it; without one
-// it waits for the next Run.
+// it waits for the next Run. One whose key (Message) has been sent before changes nothing.
 func (s *Session) Send(ctx context.Context, input event.Body) error {
 	_, err := s.send(ctx, input)
 	return err
@@ -201,6 +201,12 @@ func (s *Session) Send(ctx context.Context, input event.Body) error {
 func (s *Session) send(ctx context.Context, input event.Body) (seq uint64, err error) {
 	if !event.Input(input) {
 		return 0, fmt.Errorf("send: %s is not an input", input.Kind())
+	}
+	s.mu.Lock()
+	seq, took := s.state.Seq, s.state.Took(event.Key(input))
+	s.mu.Unlock()
+	if took {
+		return seq, nil
 	}
 	if err := s.remember(ctx, input); err != nil {
 		return 0, err

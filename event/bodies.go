@@ -18,6 +18,11 @@ type Opened struct {
 	Root   string `json:"root,omitempty"`   // the workspace
 	Parent string `json:"parent,omitempty"` // session that spawned this one
 	Levers Levers `json:"levers,omitzero"`  // what it works with, each default written out
+	// Labels are what whoever opened the session knows it by, such as a ticket or an experiment.
+	Labels map[string]string `json:"labels,omitempty"`
+	// Traceparent is the span of another program that the session belongs to, as W3C Trace Context
+	// has it; empty: there is none.
+	Traceparent string `json:"traceparent,omitempty"`
 }
 
 // Forked says that everything before it was copied from another session.
@@ -51,8 +56,9 @@ type Said struct {
 	Parts  llm.Parts `json:"parts"`            // Text and Image
 	By     string    `json:"by,omitempty"`     // who; empty: the user at the terminal
 	Origin Origin    `json:"origin,omitempty"` // what By is
-	// Message stands for the message of another program that this is, so that the program
-	// can send it twice; Context is what that program calls the conversation.
+	// Message is the key of the program that sent this, so that it can send it twice: of
+	// inputs with the same key the first one counts, and the others change nothing. Context is
+	// what that program calls the conversation.
 	Message string `json:"message,omitempty"`
 	Context string `json:"context,omitempty"`
 	Taint
@@ -144,7 +150,8 @@ type Cancelled struct {
 	// ReasonMaxTime: the run stops for that, if its time is used up; else nothing is
 	// interrupted. ReasonDone: a run that is done does not wait for jobs any longer.
 	// Empty: somebody wants it.
-	Limit Reason `json:"limit,omitempty"`
+	Limit   Reason `json:"limit,omitempty"`
+	Message string `json:"message,omitempty"` // as that of Said
 }
 
 // Claimed says that a driver took the session over. Calls that an earlier
@@ -182,11 +189,12 @@ type Replied struct {
 	Parts     llm.Parts `json:"parts"` // Text, Reasoning, Call
 	Stop      llm.Stop  `json:"stop"`
 	Usage     llm.Usage `json:"usage"`
-	Route     string    `json:"route"`                // who really answered
-	Cost      float64   `json:"cost,omitempty"`       // US dollars at the price of the day
-	Unpriced  bool      `json:"unpriced,omitempty"`   // the price is not known; Cost is 0
-	RequestID string    `json:"request_id,omitempty"` // the vendor's
-	Millis    int64     `json:"millis,omitempty"`     // from request to last byte
+	Route     string    `json:"route"`                  // who really answered
+	Cost      float64   `json:"cost,omitempty"`         // US dollars at the price of the day
+	Unpriced  bool      `json:"unpriced,omitempty"`     // the price is not known; Cost is 0
+	RequestID string    `json:"request_id,omitempty"`   // the vendor's
+	Millis    int64     `json:"millis,omitempty"`       // from request to last byte
+	First     int64     `json:"first_millis,omitempty"` // from request to the first of the reply; 0: not known
 }
 
 // Failed says that the model could not be had.
@@ -198,7 +206,8 @@ type Failed struct {
 	Message string   `json:"message"`         // for people
 	Retry   float64  `json:"retry,omitempty"` // seconds until it is sent again; 0: given up
 	Status  int      `json:"status,omitempty"`
-	Limit   int      `json:"limit,omitempty"` // tokens that are taken, if the prompt was too long and it was said
+	Millis  int64    `json:"millis,omitempty"` // from request to failure; 0: nothing was sent
+	Limit   int      `json:"limit,omitempty"`  // tokens that are taken, if the prompt was too long and it was said
 	// Route is the model whose answer was paid for all the same, such as one that a check has
 	// refused; empty if none was. Usage and Cost are what that took.
 	Route string    `json:"route,omitempty"`
@@ -218,6 +227,7 @@ type Routed struct {
 	From   string   `json:"from,omitempty"`   // the model given up
 	Cause  llm.Kind `json:"cause,omitempty"`  // why it was
 	Error  string   `json:"error,omitempty"`  // in the vendor's words
+	Millis int64    `json:"millis,omitempty"` // that the model given up took, from request to failure
 	Window int      `json:"window,omitempty"` // tokens that the largest model takes which may see the conversation; 0: all may
 	// Private is what private text the conversation holds: from then on no request of the session
 	// goes to a model that may not see it, also when only what came of it is left. Empty: none.
@@ -227,6 +237,8 @@ type Routed struct {
 	Judge string    `json:"judge,omitempty"`
 	Usage llm.Usage `json:"usage,omitzero"`
 	Cost  float64   `json:"cost,omitempty"` // US dollars
+	// Took is how long the judge took, in milliseconds.
+	Took int64 `json:"took_millis,omitempty"`
 }
 
 // Hooked says what hooks wanted at a moment of the session.
@@ -298,6 +310,8 @@ type Judged struct {
 	Text    string          `json:"text,omitempty"`    // put before the model with what the call brings
 	Cost    float64         `json:"cost,omitempty"`    // of the judging, in US dollars
 	Route   string          `json:"route,omitempty"`   // model that it was spent on
+	// Consulted are the requests to models that the judging took. Cost is their sum.
+	Consulted []llm.Consulted `json:"consulted,omitempty"`
 	// Parent is the call that has made this one while it ran; empty: the model has. No reply
 	// holds such a call, so Tool and Args are always there. Asked is the digest of what its
 	// parent wanted, by which a parent that runs again is known to repeat itself.
@@ -353,6 +367,8 @@ type Ended struct {
 	Cost   float64   `json:"cost,omitempty"` // what the call has spent, in US dollars
 	Millis int64     `json:"millis,omitempty"`
 	Parent string    `json:"parent,omitempty"` // as that of Judged
+	// Class is what kind of fault made it fail.
+	Class ErrorClass `json:"class,omitempty"`
 }
 
 // Outcome says how a call ended.
@@ -596,6 +612,10 @@ func decodeBody(kind string, raw json.RawMessage) (Body, error) {
 		return into[Tasked](raw)
 	case Finished{}.Kind():
 		return into[Finished](raw)
+	case StepStarted{}.Kind():
+		return into[StepStarted](raw)
+	case StepEnded{}.Kind():
+		return into[StepEnded](raw)
 	case "stopped":
 		return into[Stopped](raw)
 	case "note":
@@ -625,7 +645,7 @@ func into[B Body](raw json.RawMessage) (Body, error) {
 // the next of these.
 func Synced(b Body) bool {
 	switch b.(type) {
-	case Said, Steered, Decided, Cancelled, Started, Ended, Compacted, Restored, Rewound, Stopped, Spawned, Returned:
+	case Said, Steered, Decided, Cancelled, Started, Ended, Compacted, Restored, Rewound, Stopped, Spawned, Returned, StepStarted, StepEnded:
 		return true
 	}
 	return false
@@ -639,4 +659,19 @@ func Input(b Body) bool {
 		return true
 	}
 	return false
+}
+
+// Key is the key that the program which sent an input has given it; empty: none.
+func Key(b Body) string {
+	switch b := b.(type) {
+	case Said:
+		return b.Message
+	case Steered:
+		return b.Message
+	case Decided:
+		return b.Message
+	case Cancelled:
+		return b.Message
+	}
+	return ""
 }

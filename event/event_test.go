@@ -26,8 +26,12 @@ func bodies() []event.Body {
 		llm.Result{CallID: "c", Name: "read", Parts: llm.Say("ok"), Error: true},
 	}
 	call := &llm.CallDelta{Name: "read", Args: `{"pa`}
+	consulted := []llm.Consulted{{
+		Purpose: "review", Route: "a/b", Usage: llm.Usage{Input: 1}, Cost: 0.1, Unpriced: true, Millis: 3, Cause: llm.KindTimeout,
+	}}
 	return []event.Body{
-		event.Opened{Format: 1, App: "inspan 1", Root: "/w", Parent: "p", Levers: event.Levers{Verify: "on"}},
+		event.Opened{Format: 1, App: "inspan 1", Root: "/w", Parent: "p", Levers: event.Levers{Verify: "on"},
+			Labels: map[string]string{"ticket": "7"}, Traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"},
 		event.Forked{From: "s", Seq: 7},
 		event.Titled{Title: "t"},
 		event.Pinned{On: true},
@@ -43,17 +47,17 @@ func bodies() []event.Body {
 			Call: "c", Question: 7, Allow: true, By: "me", Rule: "r",
 			Scope: event.ScopeProject, Reason: "w", Answer: "a", Message: "m",
 		},
-		event.Cancelled{Limit: event.ReasonMaxTime, All: true, By: "me", Reason: "w"},
+		event.Cancelled{Limit: event.ReasonMaxTime, All: true, By: "me", Reason: "w", Message: "m"},
 		event.Claimed{Writer: "w", Epoch: 3, By: "h:1", Unattended: true, Keeps: true, NoKeep: true},
 		event.Asked{Turn: 2, Route: "p/m"},
 		event.Replied{
-			Parts: parts, Stop: llm.StopCalls, Route: "p/m", Cost: 0.1, Unpriced: true, RequestID: "r", Millis: 5,
+			Parts: parts, Stop: llm.StopCalls, Route: "p/m", Cost: 0.1, Unpriced: true, RequestID: "r", Millis: 5, First: 2,
 			Usage: llm.Usage{Input: 1, CacheRead: 2, CacheWrite: 3, Output: 4, Reasoning: 5, Estimated: true},
 		},
-		event.Failed{Cause: llm.KindQuota, Message: "m", Retry: 0.5, Status: 429, Limit: 3, Route: "a/b", Usage: llm.Usage{Input: 1}, Cost: 0.25},
+		event.Failed{Cause: llm.KindQuota, Message: "m", Retry: 0.5, Status: 429, Limit: 3, Route: "a/b", Usage: llm.Usage{Input: 1}, Cost: 0.25, Millis: 4},
 		event.Routed{
 			Route: "a/b", Rule: "r", Reason: "why", From: "c/d", Cause: llm.KindOverloaded, Error: "e", Window: 3, Private: "p",
-			Judge: "e/f", Usage: llm.Usage{Input: 1}, Cost: 0.25,
+			Judge: "e/f", Usage: llm.Usage{Input: 1}, Cost: 0.25, Millis: 4, Took: 5,
 		},
 		event.Hooked{Moment: tool.PromptSaid, By: "h", Action: tool.Deny, Reason: "r", Text: "t"},
 		event.Healed{Level: event.HealImages, Cause: llm.KindTooLarge},
@@ -61,14 +65,15 @@ func bodies() []event.Body {
 		event.Judged{
 			Call: "c", Action: tool.Ask, By: "mode", Reason: "w", Tool: "t", Args: json.RawMessage(`{"a":1}`),
 			Effects: []tool.Effect{{Kind: tool.Write, Path: "/w/a", Text: "t", Class: tool.ProvenInside}}, Private: true, Text: "x", Cost: 0.01,
-			Route: "a/b",
+			Route: "a/b", Parent: "p", Asked: "d", Caller: true, Consulted: consulted,
 		},
 		event.Waiting{Call: "c", Preview: "-a\n+b", Rules: []string{"write(a)"}, Until: time.Unix(1e9, 0).UTC()},
-		event.Started{Call: "c"},
+		event.Started{Call: "c", Parent: "p"},
 		event.Ended{
 			Call: "c", Outcome: event.OutcomeOK, Parts: parts, Cwd: "/w", Exit: new(int), Todo: []tool.Todo{{Text: "t", State: tool.TodoDoing}},
 			Show: "# s", Untrusted: true, Lasting: "l", Again: true, Cost: 0.02, Millis: 3,
 			Job: &tool.Job{ID: "1", Command: "c", Keep: true}, Told: []string{"2"}, Left: true,
+			Parent: "p", Class: event.ErrorExit,
 			Files: []tool.File{{Path: "/w/a", Digest: "d", Written: true, Diff: "+", Partly: true}},
 		},
 		event.Added{Where: event.PlaceTail, Source: "AGENTS.md", Text: "t", Taint: event.Taint{Untrusted: true, Private: true}},
@@ -81,9 +86,9 @@ func bodies() []event.Body {
 		event.Restored{To: "a", Before: "b", After: "c", Files: []string{"x"}, Kept: 1},
 		event.Rewound{To: 3, Of: 9, Snapshot: json.RawMessage(`{"v":1}`)},
 		event.Compact{Focus: "f"},
-		event.Kept{Why: event.CompactAsked, Reason: "r", Usage: llm.Usage{Input: 1}, Cost: 0.1},
+		event.Kept{Why: event.CompactAsked, Reason: "r", Usage: llm.Usage{Input: 1}, Cost: 0.1, Consulted: consulted},
 		event.Compacted{
-			Why: event.CompactWindow, How: "model", Lacks: []string{"x"}, Route: "p/m", Usage: llm.Usage{Input: 1}, Cost: 0.1, Of: 7,
+			Why: event.CompactWindow, How: "model", Lacks: []string{"x"}, Route: "p/m", Usage: llm.Usage{Input: 1}, Cost: 0.1, Of: 7, Consulted: consulted,
 			Before: 10, After: 1, Snapshot: json.RawMessage(`{"v":[1,2]}`),
 		},
 		event.Spawned{
@@ -102,6 +107,11 @@ func bodies() []event.Body {
 		},
 		event.Tasked{ID: "1", Action: event.TaskDone, By: "s.1", Call: "c", Text: "t", Taint: event.Taint{Untrusted: true, Private: true}},
 		event.Finished{Job: "1", Exit: new(int), Error: "e", Seconds: 1.5, Line: "l", Kept: true, Command: "c", PID: 7},
+		event.StepStarted{Step: "s", Does: "run", Title: "t", Parent: "p", Input: json.RawMessage(`{"a":1}`), Again: true},
+		event.StepEnded{
+			Step: "s", Outcome: event.OutcomeFailed, Result: json.RawMessage(`[1]`), Error: "e", Class: event.ErrorNetwork, Cost: 0.1, Millis: 3,
+			Blobs: []event.StepBlob{{Name: "n", Digest: "sha256-0", Size: 9, Type: "text/plain"}},
+		},
 		event.Stopped{Reason: event.ReasonFailed, Cause: llm.KindAuth, Detail: "d", Digest: "1:ab"},
 		event.Note{Topic: "t", Text: "x"},
 		event.Delta{Text: "t", Reasoning: "r", Call: call, Void: true},
@@ -306,7 +316,7 @@ func TestSyncedAndInput(t *testing.T) {
 			inputs += b.Kind() + " "
 		}
 	}
-	if want := "said steered decided cancelled started ended restored rewound compacted spawned returned stopped "; synced != want {
+	if want := "said steered decided cancelled started ended restored rewound compacted spawned returned step_started step_ended stopped "; synced != want {
 		t.Errorf("synced are %s, want %s", synced, want)
 	}
 	if want := "titled pinned said steered decided cancelled compact spawned raised returned tasked finished "; inputs != want {

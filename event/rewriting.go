@@ -20,15 +20,17 @@ type Compact struct {
 type Compacted struct {
 	Why Compaction `json:"why,omitempty"`
 	// what made the summary: "model", "repaired" by it at a second try, or "extract" from the log alone
-	How      string          `json:"how,omitempty"`
-	Lacks    []string        `json:"lacks,omitempty"` // what the checks found missing in what the model wrote first
-	Before   int             `json:"before"`          // tokens of the prompt, about
-	After    int             `json:"after"`
-	Route    string          `json:"route,omitempty"` // that was asked for the summary
-	Usage    llm.Usage       `json:"usage,omitzero"`
-	Cost     float64         `json:"cost,omitempty"` // of the summary, in US dollars
-	Of       uint64          `json:"of,omitempty"`   // the event after which the state was taken: the one before this; 0: not said
-	Snapshot json.RawMessage `json:"snapshot"`
+	How    string    `json:"how,omitempty"`
+	Lacks  []string  `json:"lacks,omitempty"` // what the checks found missing in what the model wrote first
+	Before int       `json:"before"`          // tokens of the prompt, about
+	After  int       `json:"after"`
+	Route  string    `json:"route,omitempty"` // that was asked for the summary
+	Usage  llm.Usage `json:"usage,omitzero"`
+	Cost   float64   `json:"cost,omitempty"` // of the summary, in US dollars
+	// Consulted are the requests that the summary took. Usage and Cost are their sums.
+	Consulted []llm.Consulted `json:"consulted,omitempty"`
+	Of        uint64          `json:"of,omitempty"` // the event after which the state was taken: the one before this; 0: not said
+	Snapshot  json.RawMessage `json:"snapshot"`
 }
 
 // Compaction is why a conversation is compacted.
@@ -48,6 +50,8 @@ type Kept struct {
 	Reason string     `json:"reason"` // for people
 	Usage  llm.Usage  `json:"usage,omitzero"`
 	Cost   float64    `json:"cost,omitempty"` // of what was tried, in US dollars
+	// Consulted are the requests that were tried, as in Compacted.
+	Consulted []llm.Consulted `json:"consulted,omitempty"`
 }
 
 // Checkpoint names the state of the workspace before, or after, calls that

@@ -35,6 +35,8 @@ func calls(owner reflect.Type, field string) bool {
 	switch owner {
 	case reflect.TypeFor[Decided]():
 		return field == "Call" || field == "Message"
+	case reflect.TypeFor[Cancelled]():
+		return field == "Message"
 	case reflect.TypeFor[Said](), reflect.TypeFor[Steered]():
 		return field == "Message" || field == "Context"
 	case reflect.TypeFor[Judged](), reflect.TypeFor[Started]():
@@ -57,6 +59,10 @@ func calls(owner reflect.Type, field string) bool {
 		return field == "CallID"
 	case reflect.TypeFor[Claimed]():
 		return field == "Writer"
+	case reflect.TypeFor[StepStarted]():
+		return field == "Step" || field == "Parent"
+	case reflect.TypeFor[StepEnded]():
+		return field == "Step"
 	}
 	return false
 }
@@ -66,12 +72,12 @@ func calls(owner reflect.Type, field string) bool {
 func stored(owner reflect.Type, field string) bool {
 	switch owner {
 	case reflect.TypeFor[Opened]():
-		return field == "Root" || field == "Parent"
+		return field == "Root" || field == "Parent" || field == "Traceparent"
 	case reflect.TypeFor[Spawned]():
 		return field == "Root"
 	case reflect.TypeFor[Forked]():
 		return field == "From"
-	case reflect.TypeFor[tool.File](), reflect.TypeFor[llm.Image](), reflect.TypeFor[Stopped]():
+	case reflect.TypeFor[tool.File](), reflect.TypeFor[llm.Image](), reflect.TypeFor[Stopped](), reflect.TypeFor[StepBlob]():
 		return field == "Digest"
 	case reflect.TypeFor[Checkpoint]():
 		return field == "ID"
@@ -95,6 +101,8 @@ func vendors(owner reflect.Type, field string) bool {
 		return field == "Route" || field == "From" || field == "Judge"
 	case reflect.TypeFor[llm.Reasoning]():
 		return field == "Opaque" || field == "Route"
+	case reflect.TypeFor[llm.Consulted]():
+		return field == "Route"
 	}
 	return false
 }

@@ -161,8 +161,9 @@ type Routed struct {
 
 // Spent is what an answer has used that is no reply to the request itself.
 type Spent struct {
-	Info  Info // of the model that gave it
-	Usage Usage
+	Info   Info // of the model that gave it
+	Usage  Usage
+	Millis int64 // that it took; 0: not known
 }
 
 // A Reply is a complete answer.

@@ -3,6 +3,8 @@ package tool
 import (
 	"context"
 	"encoding/json"
+
+	"github.com/inspan/inspan/llm"
 )
 
 // A Judge says whether a call may happen. Modes, rules, hooks and guards are
@@ -34,6 +36,8 @@ type Verdict struct {
 	// was spent on, as "provider/model".
 	Cost  float64
 	Route string
+	// Consulted are the requests to models that the verdict took; Cost is their sum.
+	Consulted []llm.Consulted
 }
 
 // Action is the outcome of a verdict.

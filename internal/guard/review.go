@@ -86,7 +86,7 @@ func (r *Reviewer) Judge(ctx context.Context, c *tool.Call, effects []tool.Effec
 	}
 	text, err := question(c, effects, level)
 	if err != nil {
-		return r.unclear(level, "", 0, err), nil
+		return r.unclear(level, answer{}, err), nil
 	}
 	for key := tool.Digest([]byte(text)); ; {
 		rv, mine := r.enter(key)
@@ -101,7 +101,7 @@ func (r *Reviewer) Judge(ctx context.Context, c *tool.Call, effects []tool.Effec
 		}
 		if rv.asked {
 			v := r.granting(c, rv.verdict)
-			v.Cost = 0
+			v.Cost, v.Consulted = 0, nil
 			return v, nil
 		}
 	}
@@ -149,9 +149,9 @@ func (r *Reviewer) lead(ctx context.Context, key string, rv *review, text string
 	}
 	rv.asked, clear = true, err == nil
 	if err != nil {
-		rv.verdict = r.unclear(level, a.route, a.cost, err)
+		rv.verdict = r.unclear(level, a, err)
 	} else {
-		rv.verdict = tool.Verdict{Action: a.action, By: r.by(a.route), Reason: a.reason, Cost: a.cost, Route: a.route}
+		rv.verdict = tool.Verdict{Action: a.action, By: r.by(a.route), Reason: a.reason, Cost: a.cost, Route: a.route, Consulted: a.took}
 	}
 	return rv.verdict, nil
 }
@@ -173,8 +173,10 @@ func (r *Reviewer) forget(key string, rv *review) {
 }
 
 // unclear is the verdict where the model gave none.
-func (r *Reviewer) unclear(level Level, route string, cost float64, why error) tool.Verdict {
-	v := tool.Verdict{By: r.by(route), Cost: cost, Route: route, Reason: "it could not be reviewed: " + plainLine(why.Error(), 300)}
+func (r *Reviewer) unclear(level Level, a answer, why error) tool.Verdict {
+	v := tool.Verdict{
+		By: r.by(a.route), Cost: a.cost, Route: a.route, Consulted: a.took, Reason: "it could not be reviewed: " + plainLine(why.Error(), 300),
+	}
 	if level == High {
 		v.Action = tool.Ask
 	}
@@ -194,6 +196,7 @@ type answer struct {
 	reason string
 	route  string
 	cost   float64
+	took   []llm.Consulted
 }
 
 // ask puts the question to the model.
@@ -241,10 +244,13 @@ func (r *Reviewer) affordable() error {
 // stream sends the request. What comes of a stream that fails is priced by an
 // estimate, as it will be charged.
 func (r *Reviewer) stream(ctx context.Context, req llm.Request) (reply *llm.Reply, a answer, err error) {
-	info, got := r.Model.Info(), 0
-	price := func(u llm.Usage) float64 {
-		p, _ := info.Prices.At(time.Now())
-		return p.Cost(u)
+	info, got, began := r.Model.Info(), 0, time.Now()
+	spend := func(route string, u llm.Usage, cause llm.Kind) {
+		p, known := info.Prices.At(time.Now())
+		a.route, a.cost = route, p.Cost(u)
+		a.took = []llm.Consulted{{
+			Purpose: req.Purpose, Route: route, Usage: u, Cost: a.cost, Unpriced: !known, Millis: time.Since(began).Milliseconds(), Cause: cause,
+		}}
 	}
 	for chunk, err := range r.Model.Stream(ctx, req) {
 		if chunk.Routed != nil {
@@ -253,15 +259,17 @@ func (r *Reviewer) stream(ctx context.Context, req llm.Request) (reply *llm.Repl
 		got += len(chunk.Text) + len(chunk.Reasoning)
 		switch {
 		case err == nil && chunk.Reply != nil:
-			a.route, a.cost = cmp.Or(chunk.Reply.Route, info.Route()), price(chunk.Reply.Used(req))
+			spend(cmp.Or(chunk.Reply.Route, info.Route()), chunk.Reply.Used(req), "")
 			return chunk.Reply, a, nil
 		case err == nil && got > maxAnswerBytes:
 			err = errors.New("its answer is far too long")
 		}
 		if err != nil {
+			var used llm.Usage
 			if got > 0 {
-				a.route, a.cost = info.Route(), price(llm.Usage{Input: req.Bytes() / 4, Output: got / 4, Estimated: true})
+				used = llm.Usage{Input: req.Bytes() / 4, Output: got / 4, Estimated: true}
 			}
+			spend(info.Route(), used, llm.AsError(err).Kind)
 			return nil, a, err
 		}
 	}

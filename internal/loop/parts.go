@@ -49,6 +49,7 @@ type Knowledge struct {
 	Granted []string          `json:"granted,omitempty"` // rules that a person allowed for the session
 	Todo    []tool.Todo       `json:"todo,omitempty"`
 	Lasting []Lasting         `json:"lasting,omitempty"` // results that compaction keeps, the oldest first
+	Taken   []string          `json:"taken,omitempty"`   // keys of inputs that count, the oldest first
 }
 
 // Background is what goes on beside the conversation.
@@ -58,6 +59,7 @@ type Background struct {
 	Told     []string         `json:"told,omitempty"`      // jobs whose end the model has heard of before the log
 	Busy     bool             `json:"busy,omitempty"`      // something that calls have started goes on, and is not a job
 	BusyTold bool             `json:"busy_told,omitempty"` // the model was told of it beside a final answer
+	Steps    map[string]Step  `json:"steps,omitempty"`     // that programs perform on the session, by id
 }
 
 // Shared is what the session has with its children.

@@ -3,6 +3,7 @@ package loop
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/inspan/inspan/event"
@@ -24,6 +25,27 @@ func (q *queued) UnmarshalJSON(data []byte) error {
 	type plain queued
 	return json.Unmarshal(data, (*plain)(q))
 }
+
+// mostTaken is how many keys of inputs are kept: a program sends again what it sent last.
+const mostTaken = 256
+
+// twice reports whether an input has been taken in before, by its key.
+func (s *State) twice(b event.Body) bool {
+	key := event.Key(b)
+	if key == "" {
+		return false
+	}
+	if slices.Contains(s.Taken, key) {
+		return true
+	}
+	if s.Taken = append(s.Taken, key); len(s.Taken) > mostTaken {
+		s.Taken = slices.Clone(s.Taken[len(s.Taken)-mostTaken:])
+	}
+	return false
+}
+
+// Took reports whether an input with the key has been taken in.
+func (s *State) Took(key string) bool { return key != "" && slices.Contains(s.Taken, key) }
 
 func (s *State) said(b event.Said) {
 	switch {

@@ -56,6 +56,10 @@ func (s *State) Apply(e event.Event) error {
 	if err := event.Understood(e); err != nil {
 		return err
 	}
+	if s.twice(e.Body) {
+		s.Seq, s.At = e.Seq, e.Time
+		return nil
+	}
 	s.pass(e)
 	s.cools(e)
 	switch b := e.Body.(type) {
@@ -67,6 +71,7 @@ func (s *State) Apply(e event.Event) error {
 	case event.Forked:
 		s.Session, s.Tasks = e.Session, s.Tasks.After(s.Session, e)
 		s.Run.Asking = false
+		s.strand()
 		s.disown()
 		s.leave()
 	case event.Titled:
@@ -113,6 +118,8 @@ func (s *State) Apply(e event.Event) error {
 	case event.Returned:
 		s.returned(b)
 		s.Tasks = s.Tasks.After(s.Session, e)
+	case event.StepStarted, event.StepEnded:
+		s.stepped(e)
 	case event.Stopped:
 		s.stopped(b)
 	case event.Compact:
@@ -162,7 +169,7 @@ func (s *State) Rewound(to *State, files bool) (event.Rewound, error) {
 		next.Work = s.Work
 	}
 	next.Session, next.Epoch, next.Title, next.Total = s.Session, s.Epoch, s.Title, s.Total
-	next.Children, next.Shared, next.Background = s.Children, s.Shared, s.Background
+	next.Children, next.Shared, next.Background, next.Taken = s.Children, s.Shared, s.Background, s.Taken
 	next.Tools, next.Route, next.Effort, next.Mode, next.Limits, next.Window = s.Tools, s.Route, s.Effort, s.Mode, s.Limits, s.Window
 	next.Untrusted, next.Private = s.Untrusted || to.Untrusted, s.Private || to.Private
 	next.Run.Asking, next.Queue = false, nil
@@ -298,6 +305,7 @@ func (s *State) steered(w words, by event.Origin) {
 func (s *State) claimed(b event.Claimed) {
 	s.Epoch, s.Unattended, s.Keeps, s.NoKeep = b.Epoch, b.Unattended, b.Keeps, b.NoKeep
 	s.Run.Asking, s.Run.Held = false, false
+	s.strand()
 	if !s.Run.Active {
 		s.unqueue()
 	}

@@ -31,6 +31,7 @@ type Fold struct {
 	Files   []string    // that calls have written, each once
 
 	calls   map[string]*Call // that have not ended, by id
+	taken   map[string]bool  // keys of inputs
 	queued  []*Said          // for after the run
 	chosen  string           // route and rule of the model that answered last, if it was chosen
 	rewinds rewinds
@@ -107,8 +108,21 @@ func (f *Fold) Apply(e event.Event) []Item {
 	}
 	f.Seq = max(f.Seq, e.Seq)
 	f.Now.Wait = nil
+	if key := event.Key(e.Body); key != "" && !f.first(key) {
+		return nil
+	}
 	items, _ := f.apply(e)
 	return items
+}
+
+// first reports whether a key of an input comes for the first time.
+func (f *Fold) first(key string) bool {
+	if f.taken == nil {
+		f.taken = map[string]bool{}
+	}
+	again := f.taken[key]
+	f.taken[key] = true
+	return !again
 }
 
 // apply folds an event, and reports whether its kind is known. What is silent is named: a
@@ -129,7 +143,8 @@ func (f *Fold) apply(e event.Event) (items []Item, known bool) {
 		return f.switched(e, b), true
 	case event.Stopped:
 		return f.stop(e, b), true
-	case event.Note, event.Served, event.Healed, event.Hooked, event.Pruned, event.Restored, event.Finished, event.Cancelled:
+	case event.Note, event.Served, event.Healed, event.Hooked, event.Pruned, event.Restored, event.Finished, event.Cancelled,
+		event.StepStarted, event.StepEnded:
 		return f.note(e), true
 	case event.Added, event.Claimed, event.Checkpoint, event.Compact, event.Tasked, event.Unknown:
 		return nil, true
@@ -139,6 +154,9 @@ func (f *Fold) apply(e event.Event) (items []Item, known bool) {
 
 // note tells of an event in a sentence.
 func (f *Fold) note(e event.Event) []Item {
+	if b, ok := e.Body.(event.StepEnded); ok {
+		f.spend(llm.Usage{}, b.Cost)
+	}
 	text, notice := words.Told(e.Body)
 	return []Item{&Note{Seq: e.Seq, Time: e.Time, Of: e.Body, Text: text, Notice: notice}}
 }

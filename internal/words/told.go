@@ -55,10 +55,34 @@ func Told(body event.Body) (told string, notice bool) {
 		return returned(b), b.Reason != event.ReasonDone
 	case event.Finished:
 		return finished(b), b.Exit == nil && !b.Kept
+	case event.StepStarted:
+		return "step " + step(b), false
+	case event.StepEnded:
+		return stepEnded(b), b.Outcome != event.OutcomeOK
 	case event.Restored:
 		return text.Count(len(b.Files), "file") + text.Plural(len(b.Files), " was", " were") + " restored", false
 	}
 	return "", false
+}
+
+// step names a step.
+func step(b event.StepStarted) string {
+	if b.Title == "" {
+		return b.Step
+	}
+	return b.Step + ": " + b.Title
+}
+
+// stepEnded says how a step has ended.
+func stepEnded(b event.StepEnded) string {
+	said := "step " + b.Step + ": " + string(b.Outcome)
+	if took := Took(b.Millis); took != "" {
+		said += " after " + took
+	}
+	if b.Error != "" {
+		said += ": " + b.Error
+	}
+	return said
 }
 
 // served names the servers that a person has to do something about, one a line.

@@ -61,6 +61,7 @@ func (m *Model) judged(ctx context.Context, req llm.Request, f *Features) *llm.S
 		System: []string{strings.TrimSpace(judgeText)}, Purpose: purposeJudge, MaxOutput: judgeOutput,
 		Messages: []llm.Message{{Role: llm.User, Parts: llm.Say("<task>\n" + task + "\n</task>")}},
 	}
+	began := time.Now()
 	for chunk, err := range m.Judge.Model.Stream(ctx, ask) {
 		if err != nil {
 			return nil
@@ -72,7 +73,7 @@ func (m *Model) judged(ctx context.Context, req llm.Request, f *Features) *llm.S
 			m.judgements.put(req.Session, task, score)
 			f.judge(score, info)
 		}
-		return &llm.Spent{Info: info, Usage: chunk.Reply.Used(ask)}
+		return &llm.Spent{Info: info, Usage: chunk.Reply.Used(ask), Millis: time.Since(began).Milliseconds()}
 	}
 	return nil
 }

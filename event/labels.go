@@ -1,0 +1,56 @@
+package event
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Bounds of labels.
+const (
+	mostLabels    = 32
+	mostLabelName = 64  // bytes
+	mostLabel     = 256 // bytes of a value
+)
+
+// Check returns why labels or the span of a session can't stand as they are; nil if they can.
+func (o Opened) Check() error {
+	if len(o.Labels) > mostLabels {
+		return fmt.Errorf("%d labels, and a session has at most %d", len(o.Labels), mostLabels)
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.Labels)) {
+		value := o.Labels[name]
+		switch {
+		case name == "" || len(name) > mostLabelName || strings.Trim(name, letters+digits+"._-") != "":
+			return fmt.Errorf("label %q: a name has up to %d letters, digits, dots, dashes and underscores", name, mostLabelName)
+		case len(value) > mostLabel || !utf8.ValidString(value):
+			return fmt.Errorf("label %s: its value has %d bytes, and may have %d of UTF-8", name, len(value), mostLabel)
+		}
+	}
+	if o.Traceparent != "" && !IsTraceparent(o.Traceparent) {
+		return fmt.Errorf("traceparent %q is not in the form of W3C Trace Context, 00-TRACE-SPAN-FLAGS", o.Traceparent)
+	}
+	return nil
+}
+
+const (
+	letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+	digits  = "0123456789"
+)
+
+// IsTraceparent reports whether s is a traceparent of W3C Trace Context, version 00: a trace and a
+// span, neither of zeros alone, and flags, in lower-case hexadecimal digits.
+func IsTraceparent(s string) bool {
+	parts := strings.Split(s, "-")
+	if len(parts) != 4 || parts[0] != "00" {
+		return false
+	}
+	for i, n := range []int{2, 32, 16, 2} {
+		if len(parts[i]) != n || strings.Trim(parts[i], digits+"abcdef") != "" {
+			return false
+		}
+	}
+	return strings.Trim(parts[1], "0") != "" && strings.Trim(parts[2], "0") != ""
+}

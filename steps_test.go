@@ -1,0 +1,183 @@
+package inspan_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+)
+
+// step is one that brings a number, and is written down when it is performed.
+func step(ran *[]string, mu *sync.Mutex, id string, again bool) (event.StepStarted, func(context.Context) (event.StepEnded, error)) {
+	return event.StepStarted{Step: id, Does: "count", Input: json.RawMessage(fmt.Sprintf(`{"of": %q}`, id)), Again: again},
+		func(context.Context) (event.StepEnded, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			*ran = append(*ran, id)
+			return event.StepEnded{Result: json.RawMessage(`{"n":` + fmt.Sprint(len(id)) + `}`)}, nil
+		}
+}
+
+// program performs four steps, two of them side by side.
+func program(ran *[]string, results *[]string) func(context.Context, *inspan.Steps) error {
+	var mu sync.Mutex
+	return func(ctx context.Context, steps *inspan.Steps) error {
+		do := func(id string, again bool) (event.StepEnded, error) {
+			s, f := step(ran, &mu, id, again)
+			end, err := steps.Do(ctx, s, f)
+			mu.Lock()
+			defer mu.Unlock()
+			*results = append(*results, fmt.Sprintf("%s %s %s", id, end.Outcome, end.Result))
+			return end, err
+		}
+		if _, err := do("a", false); err != nil {
+			return err
+		}
+		var both sync.WaitGroup
+		errs := make([]error, 2)
+		both.Go(func() { _, errs[0] = do("bb", true) })
+		both.Go(func() { _, errs[1] = do("ccc", false) })
+		both.Wait()
+		_, err := do("dddd", false)
+		return errors.Join(append(errs, err)...)
+	}
+}
+
+// TestSteps holds that a session without a model performs steps, and that a second process brings
+// what the first has done without doing it.
+func TestSteps(t *testing.T) {
+	log := event.NewMemory("s")
+	var ran, results []string
+	for range 2 {
+		s := open(t, &inspan.Agent{}, log)
+		results = nil
+		if err := s.Perform(t.Context(), program(&ran, &results)); err != nil {
+			t.Fatal(err)
+		}
+		slices.Sort(results)
+		if want := []string{`a ok {"n":1}`, `bb ok {"n":2}`, `ccc ok {"n":3}`, `dddd ok {"n":4}`}; !slices.Equal(results, want) {
+			t.Errorf("results %q", results)
+		}
+	}
+	if len(ran) != 4 {
+		t.Errorf("performed %q", ran)
+	}
+}
+
+// TestStepsKilled holds that every step has one outcome, wherever between two events the program
+// dies, and that none which ended is performed again.
+func TestStepsKilled(t *testing.T) {
+	first := event.NewMemory("s")
+	var all, none []string
+	if err := open(t, &inspan.Agent{}, first).Perform(t.Context(), program(&all, &none)); err != nil {
+		t.Fatal(err)
+	}
+	whole := collect(t, first.Read(t.Context(), 0))
+	for cut := range whole {
+		log, _ := replayed(t, whole[:cut+1])
+		begun, ended := map[string]bool{}, map[string]bool{}
+		for _, e := range whole[:cut+1] {
+			switch b := e.Body.(type) {
+			case event.StepStarted:
+				begun[b.Step] = true
+			case event.StepEnded:
+				ended[b.Step] = true
+			}
+		}
+		var ran, results []string
+		if err := open(t, &inspan.Agent{}, log).Perform(t.Context(), program(&ran, &results)); err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range []string{"a", "bb", "ccc", "dddd"} {
+			lost := begun[id] && !ended[id]
+			if again := slices.Contains(ran, id); again != (!ended[id] && (!lost || id == "bb")) {
+				t.Errorf("cut at %d: %s was performed: %t", cut, id, again)
+			}
+			unknown := slices.ContainsFunc(results, func(r string) bool { return strings.HasPrefix(r, id+" unknown") })
+			if unknown != (lost && id != "bb") {
+				t.Errorf("cut at %d: %s is unknown: %t", cut, id, unknown)
+			}
+		}
+	}
+}
+
+// TestStepsThatFail holds what becomes of steps that fail, panic, are interrupted, have no id, or
+// have changed since.
+func TestStepsThatFail(t *testing.T) {
+	s := open(t, &inspan.Agent{}, event.NewMemory("s"))
+	err := s.Perform(t.Context(), func(ctx context.Context, steps *inspan.Steps) error {
+		end, err := steps.Do(ctx, event.StepStarted{Step: "fails"}, func(context.Context) (event.StepEnded, error) {
+			return event.StepEnded{}, errors.New("no luck")
+		})
+		if err != nil || end.Outcome != event.OutcomeFailed || end.Error != "no luck" || end.Class != event.ErrorTool {
+			t.Errorf("fails: %+v, %v", end, err)
+		}
+		end, err = steps.Do(ctx, event.StepStarted{Step: "panics"}, func(context.Context) (event.StepEnded, error) { panic("boom") })
+		if err != nil || end.Outcome != event.OutcomeFailed || end.Class != event.ErrorPanic {
+			t.Errorf("panics: %+v, %v", end, err)
+		}
+		if _, err = steps.Do(ctx, event.StepStarted{}, nil); err == nil {
+			t.Error("a step without an id was performed")
+		}
+		changed := event.StepStarted{Step: "fails", Does: "else"}
+		if _, err = steps.Do(ctx, changed, nil); !errors.Is(err, inspan.ErrStepChanged) {
+			t.Errorf("a step that has changed: %v", err)
+		}
+		end, err = steps.Do(ctx, event.StepStarted{Step: "hangs"}, func(ctx context.Context) (event.StepEnded, error) {
+			if err := s.Send(ctx, event.Cancelled{By: "me"}); err != nil {
+				t.Error(err)
+			}
+			<-ctx.Done()
+			return event.StepEnded{}, ctx.Err()
+		})
+		if err != nil || end.Outcome != event.OutcomeCancelled {
+			t.Errorf("hangs: %+v, %v", end, err)
+		}
+		if err := s.Perform(ctx, nil); !errors.Is(err, inspan.ErrBusy) {
+			t.Errorf("performed beside itself: %v", err)
+		}
+		return context.Cause(ctx)
+	})
+	if err == nil || err.Error() != "interrupted" {
+		t.Errorf("ended with %v", err)
+	}
+	if _, err := (&inspan.Agent{}).Answer(t.Context(), "hi"); err == nil || !strings.Contains(err.Error(), "no model") {
+		t.Errorf("asked without a model: %v", err)
+	}
+}
+
+// TestStepsKeepSecrets holds that a step that works on a secret is known again.
+func TestStepsKeepSecrets(t *testing.T) {
+	a := &inspan.Agent{Secrets: func() map[string]string { return map[string]string{"DEPLOY_TOKEN": "hunterzq77wkk31vx"} }}
+	log := event.NewMemory("s")
+	s := open(t, a, log)
+	performed := 0
+	for range 2 {
+		err := s.Perform(t.Context(), func(ctx context.Context, steps *inspan.Steps) error {
+			_, err := steps.Do(ctx, event.StepStarted{Step: "a", Input: json.RawMessage(`{"token":"hunterzq77wkk31vx"}`)},
+				func(context.Context) (event.StepEnded, error) {
+					performed++
+					return event.StepEnded{Result: json.RawMessage(`"hunterzq77wkk31vx"`)}, nil
+				})
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, e := range collect(t, log.Read(t.Context(), 0)) {
+		if raw, err := event.Encode(e); err != nil || strings.Contains(string(raw), "hunterzq") {
+			t.Errorf("%s %v", raw, err)
+		}
+	}
+	if performed != 1 {
+		t.Errorf("performed %d times", performed)
+	}
+}
