@@ -269,14 +269,14 @@ func TestRulesNameAnyTool(t *testing.T) {
 
 // TestAllNamesAreKnown holds that the names of built-in tools are those of a session.
 func TestAllNamesAreKnown(t *testing.T) {
-	docs, err := filepath.Glob("../internal/tools/*.md")
+	docs, err := filepath.Glob("../internal/*/*.md")
 	if err != nil || len(docs) < 20 {
 		t.Fatal(len(docs), err)
 	}
 	names := toolbox.Names()
 	for _, path := range docs {
 		name := strings.TrimSuffix(filepath.Base(path), ".md")
-		if raw, err := os.ReadFile("../internal/tools/" + name + ".go"); err == nil && strings.Contains(string(raw), `tool.New("`+name+`"`) &&
+		if raw, err := os.ReadFile(strings.TrimSuffix(path, ".md") + ".go"); err == nil && strings.Contains(string(raw), `tool.New("`+name+`"`) &&
 			!slices.Contains(names, name) {
 			t.Errorf("%s is missing", name)
 		}

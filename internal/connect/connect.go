@@ -23,7 +23,6 @@ import (
 	"github.com/inspan/inspan/internal/plugin"
 	"github.com/inspan/inspan/internal/secret"
 	"github.com/inspan/inspan/internal/text"
-	"github.com/inspan/inspan/internal/tools"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
@@ -135,7 +134,7 @@ func (h *Hub) Own() []tool.Tool {
 	if h == nil {
 		return nil
 	}
-	return tools.Servers(h.Manager, h.logins.flow(h.Manager))
+	return []tool.Tool{mcpServerList(h.Manager), mcpResource(h.Manager), oauthFlow(h.logins.flow(h.Manager))}
 }
 
 // Offered are the tools of the servers; none without servers.

@@ -13,7 +13,6 @@ import (
 	"github.com/inspan/inspan/internal/desktop"
 	"github.com/inspan/inspan/internal/mcp"
 	"github.com/inspan/inspan/internal/oauth"
-	"github.com/inspan/inspan/internal/tools"
 )
 
 // Logins are the logins of a person at MCP servers and providers.
@@ -111,7 +110,7 @@ func (l *Logins) Server(ctx context.Context, m *mcp.Manager, server string, how 
 }
 
 // flow is what the tool oauth_flow does.
-func (l *Logins) flow(m *mcp.Manager) tools.Login {
+func (l *Logins) flow(m *mcp.Manager) flow {
 	return func(ctx context.Context, server, said string, tell func(string), paste func(context.Context) (string, error)) error {
 		way, err := Way(said)
 		if err != nil {
