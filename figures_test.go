@@ -25,7 +25,7 @@ func fanOuts() []figure {
 	return []figure{
 		{"internal/app", 21, 22},
 		{"cmd/inspan", 14, 14},
-		{"internal/tools", 14, 12},
+		{"internal/tools", 12, 12},
 		{"internal/config", 16, 10},
 		{".", 12, 12},
 		{"internal/tui", 10, 10},

@@ -298,7 +298,7 @@ func embedded(doc *ast.CommentGroup) bool {
 }
 
 func TestEveryToolHasItsDescription(t *testing.T) {
-	for _, dir := range []string{"tools", "connect", "skill"} {
+	for _, dir := range []string{"tools", "connect", "knowledge", "skill"} {
 		mds, err := filepath.Glob("internal/" + dir + "/*.md")
 		if err != nil || len(mds) == 0 {
 			t.Fatal("no descriptions found", dir, err)
