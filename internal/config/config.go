@@ -21,6 +21,7 @@ import (
 	"github.com/inspan/inspan/internal/guard"
 	"github.com/inspan/inspan/internal/hook"
 	"github.com/inspan/inspan/internal/profile"
+	"github.com/inspan/inspan/internal/web"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/router"
 	"github.com/inspan/inspan/tool"
@@ -55,7 +56,7 @@ type Config struct {
 	Protected   []string      `toml:"protected_branches"` // globs of branches that the git tool does not push to; not set: main and master
 	NoLSP       bool          `toml:"no_lsp"`             // language servers are not used
 	Levers      event.Levers  `toml:"levers"`             // aids for models; docs/LEVERS.md
-	Web         Web           `toml:"web"`
+	Web         web.Settings  `toml:"web"`
 	Agents      Agents        `toml:"agents"`
 	Skills      Skills        `toml:"skills"`
 	Memory      Memory        `toml:"memory"`
@@ -370,7 +371,7 @@ func (c Config) check() error {
 	if err := checkGlobs(c.Protected); err != nil {
 		return err
 	}
-	if err := c.Web.check(); err != nil {
+	if err := c.Web.Check(); err != nil {
 		return fmt.Errorf("web.%w", err)
 	}
 	if r := c.Reviewer; r != nil && (r.Model == "" || r.MaxCost < 0 || r.Timeout < 0) {

@@ -20,6 +20,7 @@ import (
 	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/consent"
 	"github.com/inspan/inspan/internal/mcp"
+	"github.com/inspan/inspan/internal/netguard"
 	"github.com/inspan/inspan/internal/plugin"
 	"github.com/inspan/inspan/internal/secret"
 	"github.com/inspan/inspan/internal/text"
@@ -322,7 +323,7 @@ func (h *Hubs) manager(servers []mcp.Server, env tool.Env) *mcp.Manager {
 	// Servers are reached where the person, or a file that they trust, says. What comes
 	// from them is bounded message by message.
 	reach := func(s mcp.Server) *http.Client {
-		guard := h.GuardAt(s.URL)
+		guard := netguard.For(s.URL, h.Local())
 		guard.MaxBytes = 1 << 40
 		return guard.Client()
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/desktop"
 	"github.com/inspan/inspan/internal/mcp"
+	"github.com/inspan/inspan/internal/netguard"
 	"github.com/inspan/inspan/internal/oauth"
 )
 
@@ -26,7 +27,7 @@ type Logins struct {
 
 // client gets and keeps access tokens.
 func (l *Logins) client(address string) *oauth.Client {
-	return &oauth.Client{HTTP: l.GuardAt(address).Client(), Store: l.tokens(), Document: l.Config.MCP.Document}
+	return &oauth.Client{HTTP: netguard.For(address, l.Local()).Client(), Store: l.tokens(), Document: l.Config.MCP.Document}
 }
 
 func (l *Logins) tokens() *oauth.Keychain {
