@@ -26,7 +26,7 @@ func fanOuts() []figure {
 		{"internal/app", 21, 22},
 		{"cmd/inspan", 14, 14},
 		{"internal/tools", 12, 12},
-		{"internal/config", 15, 10},
+		{"internal/config", 10, 10},
 		{".", 12, 12},
 		{"internal/tui", 10, 10},
 	}

@@ -22,7 +22,7 @@ type Foreign struct {
 // Missing are the variables that the server needs and that are not set here.
 func (f Foreign) Missing() []string {
 	var missing []string
-	for _, name := range (config.MCP{Servers: map[string]config.MCPServer{f.Name: f.Server}}).List()[0].Variables() {
+	for _, name := range configured(config.MCP{Servers: map[string]config.MCPServer{f.Name: f.Server}})[0].Variables() {
 		if os.Getenv(name) == "" {
 			missing = append(missing, name)
 		}
