@@ -80,7 +80,6 @@ var rank = map[string]int{
 	"internal/oauth":              20,
 	"internal/gate":               20,
 	"internal/mcp":                20,
-	"internal/desktop":            25,
 	"internal/tools":              30,
 	"internal/cost":               30,
 	"internal/transcript":         30,

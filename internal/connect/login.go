@@ -10,7 +10,6 @@ import (
 	"sync"
 
 	"github.com/inspan/inspan/internal/config"
-	"github.com/inspan/inspan/internal/desktop"
 	"github.com/inspan/inspan/internal/mcp"
 	"github.com/inspan/inspan/internal/netguard"
 	"github.com/inspan/inspan/internal/oauth"
@@ -118,7 +117,7 @@ func (l *Logins) flow(m *mcp.Manager) flow {
 			return err
 		}
 		return l.Server(ctx, m, server, Login{way, oauth.Person{
-			Open: func(url string) error { return desktop.Browse(ctx, url) }, Tell: tell, Paste: paste,
+			Open: func(url string) error { return Browse(ctx, url) }, Tell: tell, Paste: paste,
 		}})
 	}
 }
@@ -192,7 +191,7 @@ func (l *Logins) AtTerminal(ctx context.Context, said string, tell func(string),
 	}
 	return Login{way, oauth.Person{
 		Open: func(url string) error {
-			if err := desktop.Browse(ctx, url); err != nil {
+			if err := Browse(ctx, url); err != nil {
 				tell(err.Error())
 			}
 			return nil // the address is shown in any case
