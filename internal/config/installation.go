@@ -35,7 +35,8 @@ type Installation struct {
 }
 
 // Open reads the settings of the organisation and the user, and what the environment says.
-// Every error is [ErrSettings], but where the folders are not known.
+// Every error is [ErrSettings], but where the folders are not known. The caller has the rules,
+// servers and logins in them checked.
 func Open(self string) (*Installation, error) {
 	path, err := Path()
 	state, missing := StateDir()
