@@ -80,7 +80,6 @@ var rank = map[string]int{
 	"internal/oauth":              20,
 	"internal/gate":               20,
 	"internal/mcp":                20,
-	"internal/desktop":            25,
 	"internal/tools":              30,
 	"internal/cost":               30,
 	"internal/transcript":         30,
@@ -298,13 +297,15 @@ func embedded(doc *ast.CommentGroup) bool {
 }
 
 func TestEveryToolHasItsDescription(t *testing.T) {
-	mds, err := filepath.Glob("internal/tools/*.md")
-	if err != nil || len(mds) == 0 {
-		t.Fatal("no descriptions found", err)
-	}
-	for _, md := range mds {
-		if found, _ := filepath.Glob(strings.TrimSuffix(md, ".md") + ".go"); len(found) == 0 {
-			t.Errorf("%s has no .go of the same name", md)
+	for _, dir := range []string{"tools", "connect", "knowledge", "skill"} {
+		mds, err := filepath.Glob("internal/" + dir + "/*.md")
+		if err != nil || len(mds) == 0 {
+			t.Fatal("no descriptions found", dir, err)
+		}
+		for _, md := range mds {
+			if found, _ := filepath.Glob(strings.TrimSuffix(md, ".md") + ".go"); len(found) == 0 {
+				t.Errorf("%s has no .go of the same name", md)
+			}
 		}
 	}
 }

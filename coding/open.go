@@ -141,7 +141,7 @@ func (o Options) installation() (*config.Installation, error) {
 		return nil, fmt.Errorf("option State: %w", err)
 	}
 	if o.Personal {
-		set, err := config.Open(o.Sandbox.self)
+		set, err := app.Open(o.Sandbox.self)
 		if err != nil {
 			return nil, fmt.Errorf("option Personal: %w", err)
 		}
@@ -149,7 +149,7 @@ func (o Options) installation() (*config.Installation, error) {
 		return set, nil
 	}
 	set := &config.Installation{StateDir: state, ConfigPath: filepath.Join(state, "settings", "config.toml"), Self: o.Sandbox.self}
-	if set.Organisation, err = config.LoadOrganisation(config.OrganisationFile); err != nil {
+	if set.Organisation, err = app.Organisation(); err != nil {
 		return nil, err
 	}
 	if o.Settings == "" {
@@ -161,7 +161,7 @@ func (o Options) installation() (*config.Installation, error) {
 	}
 	if err == nil {
 		set.ConfigPath = keep.Real(path)
-		set.Config, err = config.Load(path)
+		set.Config, err = app.Settings(path)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("option Settings: %w", err)

@@ -107,7 +107,7 @@ func (c *command) addServer(cmd *cobra.Command, name string, s config.MCPServer)
 	if err != nil {
 		return err
 	}
-	if err := config.AddServer(a.ConfigPath, name, s); err != nil {
+	if err := a.Hubs.Add(name, s); err != nil {
 		return usageError{err}
 	}
 	out := cmd.OutOrStdout()
@@ -116,7 +116,7 @@ func (c *command) addServer(cmd *cobra.Command, name string, s config.MCPServer)
 	if err != nil {
 		return err
 	}
-	hub := a.Hubs.Open(env.Root, config.MCP{Servers: map[string]config.MCPServer{name: s}}.List(), env)
+	hub := a.Hubs.OpenOne(name, s, env)
 	defer hub.Close()
 	hub.Await(cmd.Context())
 	if err := listing.Servers(out, hub.Status()); err != nil {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/listing"
 )
 
@@ -45,7 +44,7 @@ func (c *command) mcpImport() *cobra.Command {
 			}
 			var names []string
 			for _, b := range list {
-				if err := config.AddServer(a.ConfigPath, b.Name, b.Server); err != nil {
+				if err := a.Hubs.Add(b.Name, b.Server); err != nil {
 					return err
 				}
 				names = append(names, b.Name)

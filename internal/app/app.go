@@ -46,7 +46,7 @@ type App struct {
 
 // Load reads the settings. Self is as in [config.Installation].
 func Load(self string) (*App, error) {
-	set, err := config.Open(self)
+	set, err := Open(self)
 	if err != nil {
 		return nil, err
 	}

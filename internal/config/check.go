@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"path"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -50,6 +51,15 @@ func (r *Router) check() error {
 	for _, expr := range r.Private {
 		if _, err := regexp.Compile(expr); err != nil {
 			return fmt.Errorf("private: %w", err)
+		}
+	}
+	return nil
+}
+
+func checkGlobs(globs []string) error {
+	for _, g := range globs {
+		if _, err := path.Match(g, ""); err != nil || g == "" {
+			return fmt.Errorf("protected_branches: %q is not a pattern such as \"release/*\"", g)
 		}
 	}
 	return nil

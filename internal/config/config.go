@@ -1,5 +1,6 @@
 // Package config reads inspan's settings: one strict TOML file for the user.
-// An unknown key is an error that names the nearest known one.
+// An unknown key is an error that names the nearest known one. It checks fields; whoever makes
+// rules, servers and logins of them checks those, before the settings are used.
 package config
 
 import (
@@ -21,6 +22,7 @@ import (
 	"github.com/inspan/inspan/internal/guard"
 	"github.com/inspan/inspan/internal/hook"
 	"github.com/inspan/inspan/internal/profile"
+	"github.com/inspan/inspan/internal/web"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/router"
 	"github.com/inspan/inspan/tool"
@@ -55,7 +57,7 @@ type Config struct {
 	Protected   []string      `toml:"protected_branches"` // globs of branches that the git tool does not push to; not set: main and master
 	NoLSP       bool          `toml:"no_lsp"`             // language servers are not used
 	Levers      event.Levers  `toml:"levers"`             // aids for models; docs/LEVERS.md
-	Web         Web           `toml:"web"`
+	Web         web.Settings  `toml:"web"`
 	Agents      Agents        `toml:"agents"`
 	Skills      Skills        `toml:"skills"`
 	Memory      Memory        `toml:"memory"`
@@ -239,7 +241,7 @@ func LoadOrganisation(path string) (Organisation, error) {
 			return Organisation{}, fmt.Errorf("%s: modes: %w", path, err)
 		}
 	}
-	if err := checkRules(o.Allow, o.Ask, o.Deny, o.Rules); err != nil {
+	if err := checkActions(o.Rules); err != nil {
 		return Organisation{}, fmt.Errorf("%s: %w", path, err)
 	}
 	return o, nil
@@ -313,22 +315,11 @@ func (c Config) check() error {
 	if !slices.Contains([]string{"", LeftoversEnd, LeftoversKeep}, c.Leftovers) {
 		return fmt.Errorf("leftovers: %q is neither end nor keep", c.Leftovers)
 	}
-	if err := checkRules(c.Allow, c.Ask, c.Deny, c.Rules); err != nil {
+	if err := checkActions(c.Rules); err != nil {
 		return err
 	}
 	if c.Timeout < 0 || c.Timeout > 0 && c.Timeout < time.Second {
 		return fmt.Errorf("ask_timeout: want a time such as \"10m\", at least a second")
-	}
-	for name, p := range c.Providers {
-		if p.OAuth == nil {
-			continue
-		}
-		if err := p.OAuth.check(); err != nil {
-			return fmt.Errorf("providers.%s.%w", name, err)
-		}
-	}
-	if err := c.MCP.check(); err != nil {
-		return fmt.Errorf("mcp.%w", err)
 	}
 	if err := c.Sandbox.check(); err != nil {
 		return fmt.Errorf("sandbox.%w", err)
@@ -370,7 +361,7 @@ func (c Config) check() error {
 	if err := checkGlobs(c.Protected); err != nil {
 		return err
 	}
-	if err := c.Web.check(); err != nil {
+	if err := c.Web.Check(); err != nil {
 		return fmt.Errorf("web.%w", err)
 	}
 	if r := c.Reviewer; r != nil && (r.Model == "" || r.MaxCost < 0 || r.Timeout < 0) {

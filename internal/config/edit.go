@@ -31,9 +31,6 @@ func AddServer(path, name string, s MCPServer) error {
 	if _, taken := before.MCP.Servers[name]; taken {
 		return fmt.Errorf("%s has a server %q already", path, name)
 	}
-	if err := (MCP{Servers: map[string]MCPServer{name: s}}).check(); err != nil {
-		return err
-	}
 	old, err := ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

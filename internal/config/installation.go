@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"net/url"
 	"os"
 	"path/filepath"
 
 	"github.com/inspan/inspan/internal/keep"
-	"github.com/inspan/inspan/internal/netguard"
 )
 
 // ErrSettings says that settings, a model or a key are missing or wrong.
@@ -37,7 +35,8 @@ type Installation struct {
 }
 
 // Open reads the settings of the organisation and the user, and what the environment says.
-// Every error is [ErrSettings], but where the folders are not known.
+// Every error is [ErrSettings], but where the folders are not known. The caller has the rules,
+// servers and logins in them checked.
 func Open(self string) (*Installation, error) {
 	path, err := Path()
 	state, missing := StateDir()
@@ -118,30 +117,8 @@ func (i *Installation) ConsentDir() string { return filepath.Join(i.StateDir, "c
 // what the model asks for is judged without it.
 func (i *Installation) ToolsDir() string { return filepath.Join(filepath.Dir(i.ConfigPath), "tools") }
 
-// Guard keeps tools from the addresses of this machine and its network.
-func (i *Installation) Guard() *netguard.Guard {
+// Local are the ranges of private addresses that the person lets tools and servers reach.
+func (i *Installation) Local() []netip.Prefix {
 	local, _ := i.Config.Sandbox.Ranges() // they were read when the settings were
-	return &netguard.Guard{Local: local}
-}
-
-// GuardAt is what may be reached for a server at an address. Only one at this machine
-// may lead to addresses of this machine.
-func (i *Installation) GuardAt(address string) *netguard.Guard {
-	u, err := url.Parse(address)
-	if err != nil {
-		return i.Guard()
-	}
-	ip, err := netip.ParseAddr(u.Hostname())
-	if u.Hostname() == "localhost" || err == nil && ip.IsLoopback() {
-		return i.GuardHere()
-	}
-	return i.Guard()
-}
-
-// GuardHere lets what it guards reach this machine too: addresses that the person's settings
-// name may be there.
-func (i *Installation) GuardHere() *netguard.Guard {
-	guard := i.Guard()
-	guard.Local = append(guard.Local, netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128"))
-	return guard
+	return local
 }

@@ -1,16 +1,6 @@
 package config
 
-import (
-	"errors"
-	"fmt"
-	"maps"
-	"path/filepath"
-	"slices"
-	"time"
-
-	"github.com/inspan/inspan/internal/mcp"
-	"github.com/inspan/inspan/internal/oauth"
-)
+import "time"
 
 // MCP says which servers of the Model Context Protocol sessions have, beside those
 // of plugins and of workspaces.
@@ -66,72 +56,6 @@ type OAuth struct {
 	IDPSecretEnv string `toml:"idp_client_secret_env"` // environment variable with its secret; empty: it has none
 }
 
-// check says what is missing, or makes no sense together.
-func (o OAuth) check() error {
-	for _, path := range []string{o.KeyFile, o.AssertionFile} {
-		if path != "" && !filepath.IsAbs(path) {
-			return fmt.Errorf("oauth: %q is not an absolute path", path)
-		}
-	}
-	if o.KeyFile != "" && o.SecretEnv != "" {
-		return errors.New("oauth: either client_secret_env or client_key_file")
-	}
-	if oauth.Grant(o.Grant) != oauth.IDJAG && o.IDPIssuer+o.IDPToken+o.IDPClientID+o.IDPSecretEnv != "" {
-		return errors.New("oauth: idp_issuer, idp_token_url, idp_client_id and idp_client_secret_env go with the grant id_jag")
-	}
-	switch oauth.Grant(o.Grant) {
-	case "":
-		if o.KeyFile != "" || o.AssertionFile != "" {
-			return errors.New("oauth: client_key_file and assertion_file go with a grant")
-		}
-	case oauth.ClientCredentials:
-		if o.ClientID == "" || o.SecretEnv == "" && o.KeyFile == "" || o.AssertionFile != "" {
-			return errors.New("oauth: the grant client_credentials takes a client_id, and client_secret_env or client_key_file")
-		}
-	case oauth.JWTBearer, oauth.IDJAG:
-		if o.ClientID == "" && (o.KeyFile != "" || o.SecretEnv != "") {
-			return errors.New("oauth: client_key_file and client_secret_env go with a client_id")
-		}
-		if o.AssertionFile == "" {
-			return fmt.Errorf("oauth: the grant %s takes an assertion_file", o.Grant)
-		}
-		if oauth.Grant(o.Grant) == oauth.IDJAG && (o.IDPClientID == "" || (o.IDPIssuer == "") == (o.IDPToken == "")) {
-			return errors.New("oauth: the grant id_jag takes an idp_client_id, and either idp_issuer or idp_token_url")
-		}
-	default:
-		return fmt.Errorf("oauth: unknown grant %q; use client_credentials, jwt_bearer or id_jag", o.Grant)
-	}
-	return nil
-}
-
-// List is the servers, by name.
-func (m MCP) List() []mcp.Server {
-	var out []mcp.Server
-	for _, name := range slices.Sorted(maps.Keys(m.Servers)) {
-		s := m.Servers[name]
-		out = append(out, mcp.Server{
-			Name: name, Command: s.Command, Env: s.Env, Dir: s.Dir, Hosts: s.Hosts, Read: s.Read, Write: s.Write, Bare: s.Bare,
-			URL: s.URL, Kind: s.Kind, Headers: s.Headers, Trust: s.Trust, Timeout: s.Timeout, Off: s.Off, Source: mcp.User,
-		})
-	}
-	return out
-}
-
-func (m MCP) check() error {
-	for _, s := range m.List() {
-		if err := s.Check(); err != nil {
-			return fmt.Errorf("servers.%s: %w", s.Name, err)
-		}
-		if s.Timeout < 0 {
-			return fmt.Errorf("servers.%s: timeout can't be negative; 0 means the default", s.Name)
-		}
-		if err := m.Servers[s.Name].OAuth.check(); err != nil {
-			return fmt.Errorf("servers.%s: %w", s.Name, err)
-		}
-	}
-	return nil
-}
-
 // ProviderOAuth is how one logs in to a provider of models. An address that is empty is
 // not there.
 type ProviderOAuth struct {
@@ -141,16 +65,4 @@ type ProviderOAuth struct {
 	Device    string `toml:"device_url"`
 	Revoke    string `toml:"revoke_url"`
 	Redirect  string `toml:"redirect_url"` // registered for the client; empty: a free port of this machine
-}
-
-func (o ProviderOAuth) check() error {
-	switch {
-	case o.Token == "":
-		return errors.New("oauth: it needs token_url")
-	case oauth.Grant(o.Grant) == oauth.IDJAG && o.Issuer == "":
-		return errors.New("oauth: the grant id_jag takes an issuer")
-	case o.Grant == "" && (o.ClientID == "" || o.Authorize == "" && o.Device == ""):
-		return errors.New("oauth: it needs client_id, and authorize_url or device_url")
-	}
-	return o.OAuth.check()
 }

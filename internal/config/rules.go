@@ -3,11 +3,7 @@ package config
 import (
 	"fmt"
 	"slices"
-	"strings"
 
-	"github.com/inspan/inspan/internal/places"
-	"github.com/inspan/inspan/internal/policy"
-	"github.com/inspan/inspan/internal/shell"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -38,12 +34,11 @@ func AllRules(allow, ask, deny []string, more []Rule) []Rule {
 	return append(out, more...)
 }
 
-// checkRules returns an error for the first rule that can't be read, or is not
-// what its examples say.
-func checkRules(allow, ask, deny []string, more []Rule) error {
-	for _, r := range AllRules(allow, ask, deny, more) {
-		if err := r.check(); err != nil {
-			return err
+// checkActions returns an error for the first rule that does nothing.
+func checkActions(rules []Rule) error {
+	for _, r := range rules {
+		if !slices.Contains([]tool.Action{tool.Allow, tool.Ask, tool.Deny}, r.Action) {
+			return fmt.Errorf("rule %q: action: unknown value %q; use allow, ask or deny", r.Text, r.Action)
 		}
 	}
 	return nil
@@ -58,55 +53,5 @@ func (p Project) check() error {
 	if err := checkHooks(p.Hooks); err != nil {
 		return err
 	}
-	return checkRules(nil, p.Ask, p.Deny, p.Rules)
-}
-
-func (r Rule) check() error {
-	if !slices.Contains([]tool.Action{tool.Allow, tool.Ask, tool.Deny}, r.Action) {
-		return fmt.Errorf("rule %q: action: unknown value %q; use allow, ask or deny", r.Text, r.Action)
-	}
-	rule, err := policy.ParseRule(r.Action, r.Text, "")
-	if err != nil {
-		return fmt.Errorf("%s: %w", r.Action, err)
-	}
-	for _, text := range r.Match {
-		if !speaksOf(rule, text) {
-			return fmt.Errorf("%s: rule %q does not match its example %q", r.Action, r.Text, text)
-		}
-	}
-	for _, text := range r.NotMatch {
-		if speaksOf(rule, text) {
-			return fmt.Errorf("%s: rule %q matches %q, which it must not", r.Action, r.Text, text)
-		}
-	}
-	return nil
-}
-
-// speaksOf tries a rule with an example.
-func speaksOf(rule policy.Rule, example string) bool {
-	at := places.Map{Root: "/workspace", Home: "/home/user"}
-	name, _, _ := strings.Cut(rule.Text, "(")
-	c := &tool.Call{Name: strings.TrimSpace(name), Cwd: at.Root, Env: tool.Env{Root: at.Root}}
-	path := example
-	switch {
-	case strings.HasPrefix(path, "~/"):
-		path = at.Home + path[1:]
-	case !strings.HasPrefix(path, "/"):
-		path = at.Root + "/" + path
-	}
-	switch c.Name {
-	case "bash", "execute":
-		return rule.Matches(at, c, shell.Explain(example, shell.Place{Root: at.Root, Cwd: at.Root, Home: at.Home}).Calls())
-	case "network":
-		return rule.Matches(at, c, []tool.Effect{{Kind: tool.Network, Text: example}})
-	case "read":
-		return rule.Matches(at, c, []tool.Effect{{Kind: tool.Read, Path: path}})
-	}
-	// The others are named by a tool, and may mean any of what it does.
-	for _, e := range []tool.Effect{{Kind: tool.Write, Path: path}, {Kind: tool.Network, Text: example}} {
-		if rule.Matches(at, c, []tool.Effect{e}) {
-			return true
-		}
-	}
-	return false
+	return checkActions(p.Rules)
 }

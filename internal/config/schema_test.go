@@ -26,7 +26,7 @@ var update = flag.Bool("update", false, "write the schema anew")
 // the sample against it.
 func TestSchema(t *testing.T) {
 	m := maker{t: t, comments: map[string]string{}, open: map[reflect.Type]bool{}}
-	for _, dir := range []string{".", "../guard", "../profile", "../hook", "../../llm", "../../llm/router", "../../event"} {
+	for _, dir := range []string{".", "../guard", "../profile", "../hook", "../web", "../../llm", "../../llm/router", "../../event"} {
 		m.read(dir)
 	}
 	root := m.schema(reflect.TypeFor[config.Config]())

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -20,10 +21,10 @@ import (
 	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/consent"
 	"github.com/inspan/inspan/internal/mcp"
+	"github.com/inspan/inspan/internal/netguard"
 	"github.com/inspan/inspan/internal/plugin"
 	"github.com/inspan/inspan/internal/secret"
 	"github.com/inspan/inspan/internal/text"
-	"github.com/inspan/inspan/internal/tools"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
@@ -50,6 +51,27 @@ type Hubs struct {
 	open map[string]*sharedHub // by what they are made of
 }
 
+// configured are the servers of settings, by name.
+func configured(m config.MCP) []mcp.Server {
+	var out []mcp.Server
+	for _, name := range slices.Sorted(maps.Keys(m.Servers)) {
+		s := m.Servers[name]
+		out = append(out, mcp.Server{
+			Name: name, Command: s.Command, Env: s.Env, Dir: s.Dir, Hosts: s.Hosts, Read: s.Read, Write: s.Write, Bare: s.Bare,
+			URL: s.URL, Kind: s.Kind, Headers: s.Headers, Trust: s.Trust, Timeout: s.Timeout, Off: s.Off, Source: mcp.User,
+		})
+	}
+	return out
+}
+
+// Add writes a server into the person's settings, as [config.AddServer] does, if it can be one.
+func (h *Hubs) Add(name string, s config.MCPServer) error {
+	if err := checkServers(config.MCP{Servers: map[string]config.MCPServer{name: s}}); err != nil {
+		return err
+	}
+	return config.AddServer(h.ConfigPath, name, s)
+}
+
 // Servers lists the MCP servers of a workspace: the person's, those that the client
 // brought, those of plugins, and those of files of the workspace that are trusted.
 // Of two with one name the first counts. Sum is as in [consent.Store.ReviewRunning].
@@ -57,7 +79,7 @@ func (h *Hubs) Servers(root, sum string, client []mcp.Server, warn func(string))
 	if h.Config.MCP.Off {
 		return nil
 	}
-	all := slices.Concat(h.Config.MCP.List(), client, h.pluginServers(warn), h.workspaceServers(root, sum, warn))
+	all := slices.Concat(configured(h.Config.MCP), client, h.pluginServers(warn), h.workspaceServers(root, sum, warn))
 	var out []mcp.Server
 	for _, s := range all {
 		if i := slices.IndexFunc(out, func(o mcp.Server) bool { return o.Name == s.Name }); i >= 0 {
@@ -135,7 +157,7 @@ func (h *Hub) Own() []tool.Tool {
 	if h == nil {
 		return nil
 	}
-	return tools.Servers(h.Manager, h.logins.flow(h.Manager))
+	return []tool.Tool{mcpServerList(h.Manager), mcpResource(h.Manager), oauthFlow(h.logins.flow(h.Manager))}
 }
 
 // Offered are the tools of the servers; none without servers.
@@ -219,6 +241,11 @@ func (h *Hubs) Open(root string, servers []mcp.Server, env tool.Env) *Hub {
 	user.close = sync.OnceFunc(func() { h.drop(key, user) })
 	s.users[user] = true
 	return user
+}
+
+// OpenOne starts one server of settings, as [Hubs.Open] does.
+func (h *Hubs) OpenOne(name string, s config.MCPServer, env tool.Env) *Hub {
+	return h.Open(env.Root, configured(config.MCP{Servers: map[string]config.MCPServer{name: s}}), env)
 }
 
 func (h *Hubs) drop(key string, user *Hub) {
@@ -323,7 +350,7 @@ func (h *Hubs) manager(servers []mcp.Server, env tool.Env) *mcp.Manager {
 	// Servers are reached where the person, or a file that they trust, says. What comes
 	// from them is bounded message by message.
 	reach := func(s mcp.Server) *http.Client {
-		guard := h.GuardAt(s.URL)
+		guard := netguard.For(s.URL, h.Local())
 		guard.MaxBytes = 1 << 40
 		return guard.Client()
 	}

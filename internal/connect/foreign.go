@@ -22,7 +22,7 @@ type Foreign struct {
 // Missing are the variables that the server needs and that are not set here.
 func (f Foreign) Missing() []string {
 	var missing []string
-	for _, name := range f.Server.Variables() {
+	for _, name := range configured(config.MCP{Servers: map[string]config.MCPServer{f.Name: f.Server}})[0].Variables() {
 		if os.Getenv(name) == "" {
 			missing = append(missing, name)
 		}
@@ -35,7 +35,7 @@ func (f Foreign) Missing() []string {
 // one name the first counts.
 func (h *Hubs) Foreign(paths []string, root string, warn func(string)) ([]Foreign, error) {
 	settings, _ := os.UserConfigDir() // without one there is nothing in it
-	files := config.ForeignFiles(root, keep.Home(), settings)
+	files := foreignFiles(root, keep.Home(), settings)
 	if len(paths) > 0 {
 		files = nil
 	}
@@ -44,18 +44,18 @@ func (h *Hubs) Foreign(paths []string, root string, warn func(string)) ([]Foreig
 		if err != nil {
 			return nil, err
 		}
-		files = append(files, config.ForeignFile(at, root))
+		files = append(files, foreignFileAt(at, root))
 	}
 	var out []Foreign
 	for _, f := range files {
-		data, err := config.ReadFile(f.Path)
+		data, err := config.ReadFile(f.path)
 		if errors.Is(err, fs.ErrNotExist) && len(paths) == 0 {
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		servers, warnings, err := f.Read(f, data)
+		servers, warnings, err := f.read(f, data)
 		if err != nil && len(paths) > 0 {
 			return nil, err
 		}
@@ -68,10 +68,10 @@ func (h *Hubs) Foreign(paths []string, root string, warn func(string)) ([]Foreig
 		for _, name := range slices.Sorted(maps.Keys(servers)) {
 			_, taken := h.Config.MCP.Servers[name]
 			if taken || slices.ContainsFunc(out, func(b Foreign) bool { return b.Name == name }) {
-				warn(fmt.Sprintf("%s: there is an MCP server %s already; this one is left out", f.Path, name))
+				warn(fmt.Sprintf("%s: there is an MCP server %s already; this one is left out", f.path, name))
 				continue
 			}
-			out = append(out, Foreign{name, f.Path, servers[name]})
+			out = append(out, Foreign{name, f.path, servers[name]})
 		}
 	}
 	return out, nil

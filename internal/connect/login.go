@@ -10,10 +10,9 @@ import (
 	"sync"
 
 	"github.com/inspan/inspan/internal/config"
-	"github.com/inspan/inspan/internal/desktop"
 	"github.com/inspan/inspan/internal/mcp"
+	"github.com/inspan/inspan/internal/netguard"
 	"github.com/inspan/inspan/internal/oauth"
-	"github.com/inspan/inspan/internal/tools"
 )
 
 // Logins are the logins of a person at MCP servers and providers.
@@ -27,7 +26,7 @@ type Logins struct {
 
 // client gets and keeps access tokens.
 func (l *Logins) client(address string) *oauth.Client {
-	return &oauth.Client{HTTP: l.GuardAt(address).Client(), Store: l.tokens(), Document: l.Config.MCP.Document}
+	return &oauth.Client{HTTP: netguard.For(address, l.Local()).Client(), Store: l.tokens(), Document: l.Config.MCP.Document}
 }
 
 func (l *Logins) tokens() *oauth.Keychain {
@@ -111,14 +110,14 @@ func (l *Logins) Server(ctx context.Context, m *mcp.Manager, server string, how 
 }
 
 // flow is what the tool oauth_flow does.
-func (l *Logins) flow(m *mcp.Manager) tools.Login {
+func (l *Logins) flow(m *mcp.Manager) flow {
 	return func(ctx context.Context, server, said string, tell func(string), paste func(context.Context) (string, error)) error {
 		way, err := Way(said)
 		if err != nil {
 			return err
 		}
 		return l.Server(ctx, m, server, Login{way, oauth.Person{
-			Open: func(url string) error { return desktop.Browse(ctx, url) }, Tell: tell, Paste: paste,
+			Open: func(url string) error { return Browse(ctx, url) }, Tell: tell, Paste: paste,
 		}})
 	}
 }
@@ -192,7 +191,7 @@ func (l *Logins) AtTerminal(ctx context.Context, said string, tell func(string),
 	}
 	return Login{way, oauth.Person{
 		Open: func(url string) error {
-			if err := desktop.Browse(ctx, url); err != nil {
+			if err := Browse(ctx, url); err != nil {
 				tell(err.Error())
 			}
 			return nil // the address is shown in any case

@@ -14,6 +14,7 @@ import (
 	"github.com/inspan/inspan/internal/consent"
 	"github.com/inspan/inspan/internal/hook"
 	"github.com/inspan/inspan/internal/keep"
+	"github.com/inspan/inspan/internal/netguard"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -97,7 +98,7 @@ func (s *Set) Hooks(root, sum string, env tool.Env, warn func(string)) ([]tool.H
 func (s *Set) hookSet(list []hook.Config, env tool.Env, warn func(string)) *hook.Set {
 	// Hooks are reached at addresses of the person's settings, which may be this
 	// machine.
-	env.HTTP = s.GuardHere().Unredirected()
+	env.HTTP = netguard.Here(s.Local()).Unredirected()
 	return &hook.Set{
 		Hooks: list, Env: env, Box: tool.Box{Level: tool.BoxNone}, Getenv: os.Getenv,
 		Log:  func(id string) string { return filepath.Join(s.SessionsDir(), id, "log.jsonl") },

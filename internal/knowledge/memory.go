@@ -12,7 +12,6 @@ import (
 	"github.com/inspan/inspan/internal/consent"
 	"github.com/inspan/inspan/internal/memory"
 	"github.com/inspan/inspan/internal/recall"
-	"github.com/inspan/inspan/internal/tools"
 	"github.com/inspan/inspan/store"
 	"github.com/inspan/inspan/tool"
 )
@@ -132,7 +131,7 @@ func (k *Base) Remembering(s *memory.Store, list []tool.Tool) []tool.Tool {
 	if k.Config.Memory.Off {
 		return list
 	}
-	return tools.WithMemory(tools.Memory{
+	return append(list[:len(list):len(list)], MemoryTool{
 		Store: s,
 		Team: func(ctx context.Context, c *tool.Call) *memory.Store {
 			if k.allowedByPerson(ctx, c) {
@@ -144,7 +143,7 @@ func (k *Base) Remembering(s *memory.Store, list []tool.Tool) []tool.Tool {
 			hits, _, err := k.Recall(ctx, q)
 			return hits, err
 		},
-	}, list)
+	}.Tool())
 }
 
 // allowedByPerson reports whether somebody was asked about just this call and allowed it,

@@ -88,7 +88,7 @@ func (s *Set) Rules(root string) ([]inspan.Rule, error) { return s.RulesFor(root
 
 // RulesFor gathers the rules of all scopes for a workspace.
 func (s *Set) RulesFor(root string, l Line) ([]inspan.Rule, error) {
-	project, err := config.LoadProject(root)
+	theirs, err := project(root)
 	if err != nil {
 		return nil, config.Error{Err: err}
 	}
@@ -100,7 +100,7 @@ func (s *Set) RulesFor(root string, l Line) ([]inspan.Rule, error) {
 	}{
 		{"organisation", config.AllRules(org.Allow, org.Ask, org.Deny, org.Rules)},
 		{"user", config.AllRules(user.Allow, user.Ask, user.Deny, user.Rules)},
-		{"project", config.AllRules(nil, project.Ask, project.Deny, project.Rules)},
+		{"project", config.AllRules(nil, theirs.Ask, theirs.Deny, theirs.Rules)},
 		{"command line", config.AllRules(l.allowed(), l.Ask, l.Deny, nil)},
 	} {
 		for _, r := range scope.rules {

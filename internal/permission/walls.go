@@ -10,6 +10,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/keep"
+	"github.com/inspan/inspan/internal/netguard"
 	"github.com/inspan/inspan/internal/places"
 	"github.com/inspan/inspan/internal/policy"
 	"github.com/inspan/inspan/internal/sandbox"
@@ -45,8 +46,7 @@ func (s *Set) Env(root string) (tool.Env, error) {
 
 // http is how tools reach servers.
 func (s *Set) http() *http.Client {
-	g := s.Guard()
-	g.MaxBytes = tools.MaxBody
+	g := &netguard.Guard{Local: s.Local(), MaxBytes: tools.MaxBody}
 	return g.Unredirected()
 }
 
@@ -60,7 +60,7 @@ func (s *Set) walls(m places.Map, image string) sandbox.Options {
 	}
 	return sandbox.Options{
 		Container: container,
-		Guard:     s.Guard(),
+		Guard:     &netguard.Guard{Local: s.Local()},
 		Shown:     s.Shown(),
 		Self:      s.Self, Map: m, State: s.StateDir, Default: tool.BoxWorkspace, Environ: box.Environment, Keys: s.keys(), Pool: &s.pool,
 		Limits: sandbox.Limits{

@@ -52,5 +52,5 @@ func Skilled(c config.Config, l *skill.Library, list []tool.Tool) []tool.Tool {
 	if c.Skills.Off {
 		return list
 	}
-	return append(list, tools.Skill(l))
+	return append(list, l.Tool())
 }

@@ -1,6 +1,7 @@
 // Package tools holds the built-in tools. Each has one Go file and one .md
 // file, the description the model reads. They touch the world only through
-// [tool.Env].
+// [tool.Env]. The tools of skills, memory, MCP servers and subagents are in the
+// packages that these come from.
 package tools
 
 import (

@@ -12,7 +12,6 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/inspan/inspan/internal/desktop"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
 )
@@ -145,7 +144,7 @@ func picture(name string, data []byte) []atom {
 func (c *composer) pasteImage() tea.Cmd {
 	parent, read := c.talk.ctx, c.talk.tui.Clipboard
 	if read == nil {
-		read = desktop.Clipboard
+		read = clipboard
 	}
 	return func() tea.Msg {
 		ctx, cancel := context.WithTimeout(parent, clipboardTime)

@@ -1,7 +1,8 @@
-package tools_test
+package knowledge_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -12,15 +13,18 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/inspan/inspan/internal/knowledge"
 	"github.com/inspan/inspan/internal/memory"
 	"github.com/inspan/inspan/internal/recall"
-	"github.com/inspan/inspan/internal/tools"
+	"github.com/inspan/inspan/internal/sandbox"
 	"github.com/inspan/inspan/tool"
 )
 
 // remembering is a session with the tool memory.
 type remembering struct {
-	*session
+	t         *testing.T
+	env       tool.Env
+	tool      tool.Tool
 	store     *memory.Store
 	asked     []recall.Query // of past sessions
 	hits      []recall.Hit
@@ -29,7 +33,11 @@ type remembering struct {
 
 func newRemembering(t *testing.T) *remembering {
 	t.Helper()
-	r := &remembering{session: newSession(t)}
+	env, err := sandbox.Local(t.TempDir(), nil, sandbox.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &remembering{t: t, env: env}
 	home := t.TempDir()
 	r.store = &memory.Store{
 		Root: r.env.Root, Now: func() time.Time { return time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC) },
@@ -42,24 +50,31 @@ func newRemembering(t *testing.T) *remembering {
 		r.asked = append(r.asked, q)
 		return r.hits, nil
 	}
-	for _, tl := range tools.WithMemory(tools.Memory{Store: r.store, Search: search}, nil) {
-		r.tools[tl.Name] = tl
-	}
+	r.tool = knowledge.MemoryTool{Store: r.store, Search: search}.Tool()
 	return r
 }
 
-func (r *remembering) prepared(a args) (tool.Tool, *tool.Call) {
+// args is written as JSON into a call.
+type args map[string]any
+
+func (r *remembering) prepared(a args) *tool.Call {
 	r.t.Helper()
-	tl, c := r.call("memory", a)
-	c.Session, c.Untrusted = "20261122-120000-abcd", r.untrusted
-	return tl, c
+	raw, err := json.Marshal(a)
+	if err == nil {
+		raw, err = r.tool.Check(raw)
+	}
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return &tool.Call{
+		Name: r.tool.Name, Args: raw, Env: r.env, Cwd: r.env.Root, Session: "20261122-120000-abcd", Untrusted: r.untrusted,
+	}
 }
 
 // effects lists what a call says it would do.
 func (r *remembering) effectsOf(a args) (out []string) {
 	r.t.Helper()
-	tl, c := r.prepared(a)
-	list, err := tl.Effects(r.t.Context(), c)
+	list, err := r.tool.Effects(r.t.Context(), r.prepared(a))
 	if err != nil || list == nil {
 		r.t.Fatal(list, err)
 	}
@@ -72,8 +87,7 @@ func (r *remembering) effectsOf(a args) (out []string) {
 
 func (r *remembering) run(a args) (tool.Result, error) {
 	r.t.Helper()
-	tl, c := r.prepared(a)
-	return tl.Run(r.t.Context(), c)
+	return r.tool.Run(r.t.Context(), r.prepared(a))
 }
 
 func (r *remembering) mustRun(a args) tool.Result {
@@ -166,8 +180,7 @@ func TestMemoryOfTheTeam(t *testing.T) {
 	if diff := cmp.Diff([]string{team}, r.effectsOf(remember)); diff != "" {
 		t.Error(diff)
 	}
-	tl, c := r.prepared(remember)
-	if got, err := tl.Preview(t.Context(), c); err != nil || got != "team memory: [fact] Run make gen.\nbuild:\nIt takes a minute." {
+	if got, err := r.tool.Preview(t.Context(), r.prepared(remember)); err != nil || got != "team memory: [fact] Run make gen.\nbuild:\nIt takes a minute." {
 		t.Error(got, err)
 	}
 	res := r.mustRun(remember)
@@ -225,9 +238,8 @@ func TestMemoryRefuses(t *testing.T) {
 	if n := len(r.entries()); n != 0 {
 		t.Error(n)
 	}
-	tl := tools.WithMemory(tools.Memory{Store: r.store}, nil)[0]
-	_, c := r.prepared(args{"action": "search", "query": "a"})
-	if _, err := tl.Run(t.Context(), c); err == nil || !strings.Contains(err.Error(), "can't be searched here") {
+	tl := knowledge.MemoryTool{Store: r.store}.Tool()
+	if _, err := tl.Run(t.Context(), r.prepared(args{"action": "search", "query": "a"})); err == nil || !strings.Contains(err.Error(), "can't be searched here") {
 		t.Error(err)
 	}
 }
@@ -269,13 +281,10 @@ func TestMemorySearch(t *testing.T) {
 func TestMemorySearchFails(t *testing.T) {
 	r := newRemembering(t)
 	failed := errors.New("no index")
-	tl := tools.WithMemory(tools.Memory{Store: r.store, Search: func(context.Context,
-		recall.Query,
-	) ([]recall.Hit, error) {
+	tl := knowledge.MemoryTool{Store: r.store, Search: func(context.Context, recall.Query) ([]recall.Hit, error) {
 		return nil, failed
-	}}, nil)[0]
-	_, c := r.prepared(args{"action": "search", "query": "a"})
-	if _, err := tl.Run(t.Context(), c); !errors.Is(err, failed) {
+	}}.Tool()
+	if _, err := tl.Run(t.Context(), r.prepared(args{"action": "search", "query": "a"})); !errors.Is(err, failed) {
 		t.Error(err)
 	}
 }
@@ -283,7 +292,7 @@ func TestMemorySearchFails(t *testing.T) {
 // TestMemoryIsAdded holds that the list it is added to stays as it is.
 func TestMemoryIsAdded(t *testing.T) {
 	list := make([]tool.Tool, 1, 5)
-	a := tools.WithMemory(tools.Memory{}, list)
+	a := newBase(t).Remembering(&memory.Store{}, list)
 	if len(a) != 2 || a[1].Name != "memory" || list[:2][1].Name != "" {
 		t.Error(len(a))
 	}
@@ -297,12 +306,10 @@ func TestMemoryUnvouched(t *testing.T) {
 	r.store.Vouched = func(memory.Scope, string, []byte) bool { return false }
 	writes := &memory.Store{Root: mine.Root, Dirs: mine.Dirs}
 	var asked []string
-	for _, tl := range tools.WithMemory(tools.Memory{Store: mine, Team: func(_ context.Context, c *tool.Call) *memory.Store {
+	r.tool = knowledge.MemoryTool{Store: mine, Team: func(_ context.Context, c *tool.Call) *memory.Store {
 		asked = append(asked, c.Session)
 		return writes
-	}}, nil) {
-		r.tools[tl.Name] = tl
-	}
+	}}.Tool()
 	r.mustRun(args{"action": "remember", "text": "Mine."})
 	if len(asked) > 0 {
 		t.Error("asked for what is the person's own")

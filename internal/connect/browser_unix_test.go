@@ -1,6 +1,6 @@
 //go:build unix
 
-package desktop_test
+package connect_test
 
 import (
 	"os"
@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/inspan/inspan/internal/desktop"
+	"github.com/inspan/inspan/internal/connect"
 )
 
 // TestBrowserOfThePerson opens pages with what $BROWSER names, the first that works.
@@ -20,7 +20,7 @@ func TestBrowserOfThePerson(t *testing.T) {
 	}
 	for _, browser := range []string{"false:" + program, program + " --new %s"} {
 		t.Setenv("BROWSER", browser)
-		if err := desktop.Browse(t.Context(), "https://login.example.com/a?b=c"); err != nil {
+		if err := connect.Browse(t.Context(), "https://login.example.com/a?b=c"); err != nil {
 			t.Error(err)
 		}
 	}

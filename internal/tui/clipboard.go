@@ -1,6 +1,4 @@
-// Package desktop starts the programs of a person's desktop: what shows a page, and what holds the
-// clipboard.
-package desktop
+package tui
 
 import (
 	"bytes"
@@ -13,9 +11,9 @@ import (
 	"github.com/inspan/inspan/internal/sandbox"
 )
 
-// Clipboard returns the image in the clipboard of the person's desktop, as a PNG,
+// clipboard returns the image in the clipboard of the person's desktop, as a PNG,
 // through a program that is there for that. Nil: the clipboard holds no image.
-func Clipboard(ctx context.Context) ([]byte, error) {
+func clipboard(ctx context.Context) ([]byte, error) {
 	commands := clipboards()
 	for _, args := range commands {
 		png, _, code, err := sandbox.Capture(ctx, nil, args...)

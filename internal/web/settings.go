@@ -1,17 +1,15 @@
-package config
+package web
 
 import (
 	"context"
 	"fmt"
 	"os"
-	"path"
 
 	"github.com/inspan/inspan/internal/netguard"
-	"github.com/inspan/inspan/internal/web"
 )
 
-// Web is what the tools that reach servers work with.
-type Web struct {
+// Settings are what the tools that reach servers work with.
+type Settings struct {
 	Off bool `toml:"off"` // no web tools
 	// brave, tavily, exa, searxng, anthropic, openai or gemini; empty: there is no web_search
 	Search  string            `toml:"search"`
@@ -28,7 +26,8 @@ type Secret struct {
 	Plain bool     `toml:"plain"` // also over http without TLS
 }
 
-func (w Web) check() error {
+// Check says what is wrong with them; the error begins with the key.
+func (w Settings) Check() error {
 	if w.Search != "" {
 		if err := w.Engine().Check(); err != nil {
 			return fmt.Errorf("search: %w", err)
@@ -48,8 +47,8 @@ func (w Web) check() error {
 }
 
 // Engine is the search engine. Its key is read when it is asked.
-func (w Web) Engine() web.Search {
-	s := web.Search{Provider: w.Search, Model: w.Model, BaseURL: w.BaseURL}
+func (w Settings) Engine() Search {
+	s := Search{Provider: w.Search, Model: w.Model, BaseURL: w.BaseURL}
 	if w.KeyEnv != "" {
 		s.Key = fromEnv(w.KeyEnv)
 	}
@@ -67,13 +66,4 @@ func fromEnv(name string) func(context.Context) (string, error) {
 		}
 		return value, nil
 	}
-}
-
-func checkGlobs(globs []string) error {
-	for _, g := range globs {
-		if _, err := path.Match(g, ""); err != nil || g == "" {
-			return fmt.Errorf("protected_branches: %q is not a pattern such as \"release/*\"", g)
-		}
-	}
-	return nil
 }

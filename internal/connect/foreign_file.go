@@ -1,4 +1,4 @@
-package config
+package connect
 
 import (
 	"encoding/json"
@@ -12,57 +12,58 @@ import (
 
 	"github.com/BurntSushi/toml"
 
+	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/mcp"
 )
 
-// Foreign is a file of another program that names MCP servers.
-type Foreign struct {
-	Path string
-	Read func(f Foreign, data []byte) (map[string]MCPServer, []string, error)
-	Root string // workspace that it is read for
+// foreignFile is a file of another program that names MCP servers.
+type foreignFile struct {
+	path string
+	read func(f foreignFile, data []byte) (map[string]config.MCPServer, []string, error)
+	root string // workspace that it is read for
 }
 
-// ForeignFiles lists where the programs that people come from keep their servers: Cursor,
+// foreignFiles lists where the programs that people come from keep their servers: Cursor,
 // VS Code, Claude Code, Claude Desktop and Codex. They need not exist.
-func ForeignFiles(root, home, settings string) []Foreign {
-	var out []Foreign
+func foreignFiles(root, home, settings string) []foreignFile {
+	var out []foreignFile
 	for _, f := range []struct {
 		path string
-		read func(Foreign, []byte) (map[string]MCPServer, []string, error)
+		read func(foreignFile, []byte) (map[string]config.MCPServer, []string, error)
 	}{
-		{filepath.Join(root, ".cursor", "mcp.json"), Foreign.usual},
-		{filepath.Join(home, ".cursor", "mcp.json"), Foreign.usual},
-		{filepath.Join(root, ".vscode", "mcp.json"), Foreign.usual},
-		{filepath.Join(settings, "Code", "User", "mcp.json"), Foreign.usual},
-		{filepath.Join(home, ".claude.json"), Foreign.claude},
-		{filepath.Join(settings, "Claude", "claude_desktop_config.json"), Foreign.usual},
-		{filepath.Join(home, ".codex", "config.toml"), Foreign.codex},
+		{filepath.Join(root, ".cursor", "mcp.json"), foreignFile.usual},
+		{filepath.Join(home, ".cursor", "mcp.json"), foreignFile.usual},
+		{filepath.Join(root, ".vscode", "mcp.json"), foreignFile.usual},
+		{filepath.Join(settings, "Code", "User", "mcp.json"), foreignFile.usual},
+		{filepath.Join(home, ".claude.json"), foreignFile.claude},
+		{filepath.Join(settings, "Claude", "claude_desktop_config.json"), foreignFile.usual},
+		{filepath.Join(home, ".codex", "config.toml"), foreignFile.codex},
 	} {
-		if !slices.ContainsFunc(out, func(o Foreign) bool { return o.Path == f.path }) { // the workspace can be the home
-			out = append(out, Foreign{f.path, f.read, root})
+		if !slices.ContainsFunc(out, func(o foreignFile) bool { return o.path == f.path }) { // the workspace can be the home
+			out = append(out, foreignFile{f.path, f.read, root})
 		}
 	}
 	return out
 }
 
-// ForeignFile is a file by its path, whose form its name tells.
-func ForeignFile(path, root string) Foreign {
-	read := Foreign.usual
+// foreignFileAt is a file by its path, whose form its name tells.
+func foreignFileAt(path, root string) foreignFile {
+	read := foreignFile.usual
 	switch base := filepath.Base(path); {
 	case strings.HasSuffix(base, ".toml"):
-		read = Foreign.codex
+		read = foreignFile.codex
 	case base == ".claude.json":
-		read = Foreign.claude
+		read = foreignFile.claude
 	}
-	return Foreign{path, read, root}
+	return foreignFile{path, read, root}
 }
 
 // usual reads the form that nearly all have: an object of servers, called mcpServers or,
 // by VS Code, servers. Comments are left out.
-func (f Foreign) usual(data []byte) (map[string]MCPServer, []string, error) {
+func (f foreignFile) usual(data []byte) (map[string]config.MCPServer, []string, error) {
 	var top map[string]json.RawMessage
 	if err := json.Unmarshal(plain(data), &top); err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", f.Path, err)
+		return nil, nil, fmt.Errorf("%s: %w", f.path, err)
 	}
 	list := top["mcpServers"]
 	if list == nil {
@@ -72,7 +73,7 @@ func (f Foreign) usual(data []byte) (map[string]MCPServer, []string, error) {
 }
 
 // claude reads the servers of the person, and those that they have for this workspace only.
-func (f Foreign) claude(data []byte) (map[string]MCPServer, []string, error) {
+func (f foreignFile) claude(data []byte) (map[string]config.MCPServer, []string, error) {
 	var top struct {
 		Servers  json.RawMessage `json:"mcpServers"`
 		Projects map[string]struct {
@@ -80,26 +81,26 @@ func (f Foreign) claude(data []byte) (map[string]MCPServer, []string, error) {
 		} `json:"projects"`
 	}
 	if err := json.Unmarshal(data, &top); err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", f.Path, err)
+		return nil, nil, fmt.Errorf("%s: %w", f.path, err)
 	}
 	out, warnings, err := f.servers(top.Servers)
 	if err != nil {
 		return nil, nil, err
 	}
-	own, more, err := f.servers(top.Projects[f.Root].Servers)
+	own, more, err := f.servers(top.Projects[f.root].Servers)
 	maps.Copy(out, own)
 	return out, append(warnings, more...), err
 }
 
 // servers reads an object of servers.
-func (f Foreign) servers(list json.RawMessage) (map[string]MCPServer, []string, error) {
-	out := map[string]MCPServer{}
+func (f foreignFile) servers(list json.RawMessage) (map[string]config.MCPServer, []string, error) {
+	out := map[string]config.MCPServer{}
 	if list == nil {
 		return out, nil, nil
 	}
 	var byName map[string]json.RawMessage
 	if err := json.Unmarshal(list, &byName); err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", f.Path, err)
+		return nil, nil, fmt.Errorf("%s: %w", f.path, err)
 	}
 	renamed := map[string]json.RawMessage{}
 	for name, one := range byName {
@@ -107,14 +108,14 @@ func (f Foreign) servers(list json.RawMessage) (map[string]MCPServer, []string, 
 	}
 	data, err := json.Marshal(map[string]any{"mcpServers": renamed})
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", f.Path, err)
+		return nil, nil, fmt.Errorf("%s: %w", f.path, err)
 	}
-	read, warnings, err := mcp.ReadFile(f.Path, data)
+	read, warnings, err := mcp.ReadFile(f.path, data)
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, s := range read {
-		out[s.Name] = f.filled(MCPServer{
+		out[s.Name] = f.filled(config.MCPServer{
 			Command: s.Command, Env: s.Env, Dir: s.Dir, Hosts: s.Hosts, Read: s.Read, Write: s.Write,
 			URL: s.URL, Kind: s.Kind, Headers: s.Headers, Timeout: s.Timeout, Off: s.Off,
 		})
@@ -123,7 +124,7 @@ func (f Foreign) servers(list json.RawMessage) (map[string]MCPServer, []string, 
 }
 
 // codex reads the settings of Codex.
-func (f Foreign) codex(data []byte) (map[string]MCPServer, []string, error) {
+func (f foreignFile) codex(data []byte) (map[string]config.MCPServer, []string, error) {
 	var top struct {
 		Servers map[string]struct {
 			Command string            `toml:"command"`
@@ -140,11 +141,11 @@ func (f Foreign) codex(data []byte) (map[string]MCPServer, []string, error) {
 		} `toml:"mcp_servers"`
 	}
 	if _, err := toml.Decode(string(data), &top); err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", f.Path, err)
+		return nil, nil, fmt.Errorf("%s: %w", f.path, err)
 	}
-	out := map[string]MCPServer{}
+	out := map[string]config.MCPServer{}
 	for name, s := range top.Servers {
-		one := MCPServer{
+		one := config.MCPServer{
 			Env: map[string]string{}, Dir: s.Dir, URL: s.URL, Headers: map[string]string{},
 			Timeout: time.Duration(s.Seconds * float64(time.Second)), Off: s.Enabled != nil && !*s.Enabled,
 		}
@@ -168,10 +169,10 @@ func (f Foreign) codex(data []byte) (map[string]MCPServer, []string, error) {
 }
 
 // filled is a server with the variables of others written as ours.
-func (f Foreign) filled(s MCPServer) MCPServer {
+func (f foreignFile) filled(s config.MCPServer) config.MCPServer {
 	root := "."
 	if s.Dir != "" && s.Dir != "${workspaceFolder}" {
-		root = f.Root
+		root = f.root
 	}
 	if s.Dir == "${workspaceFolder}" {
 		s.Dir = ""
@@ -197,11 +198,6 @@ func (f Foreign) filled(s MCPServer) MCPServer {
 		}
 	}
 	return s
-}
-
-// Variables lists the variables that a server wants, as [mcp.Server.Variables] does.
-func (s MCPServer) Variables() []string {
-	return MCP{Servers: map[string]MCPServer{"x": s}}.List()[0].Variables()
 }
 
 // usable is a name as servers have them here.

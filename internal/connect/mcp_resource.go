@@ -1,4 +1,4 @@
-package tools
+package connect
 
 import (
 	"context"

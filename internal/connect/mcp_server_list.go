@@ -1,4 +1,4 @@
-package tools
+package connect
 
 import (
 	"cmp"
@@ -15,11 +15,6 @@ import (
 
 //go:embed mcp_server_list.md
 var mcpServerListDoc string
-
-// Servers are the tools about MCP servers, beside those that the servers have.
-func Servers(m *mcp.Manager, login Login) []tool.Tool {
-	return []tool.Tool{mcpServerList(m), mcpResource(m), oauthFlow(login)}
-}
 
 func mcpServerList(m *mcp.Manager) tool.Tool {
 	t := tool.New("mcp_server_list", mcpServerListDoc, func(context.Context, *tool.Call, struct{}) (tool.Result, error) {

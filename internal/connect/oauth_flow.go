@@ -1,4 +1,4 @@
-package tools
+package connect
 
 import (
 	"context"
@@ -13,16 +13,16 @@ import (
 //go:embed oauth_flow.md
 var oauthFlowDoc string
 
-// Login has a person log in to a server, in a way that is said or, if that is empty,
+// flow has a person log in to a server, in a way that is said or, if that is empty,
 // is best here. Tell shows them a text; paste waits for what they paste.
-type Login func(ctx context.Context, server, way string, tell func(string), paste func(context.Context) (string, error)) error
+type flow func(ctx context.Context, server, way string, tell func(string), paste func(context.Context) (string, error)) error
 
 type oauthFlowArgs struct {
 	Server string `json:"server" jsonschema:"name of the server"`
 	Way    string `json:"way,omitempty" enum:"browser,paste,device"`
 }
 
-func oauthFlow(login Login) tool.Tool {
+func oauthFlow(login flow) tool.Tool {
 	t := tool.New("oauth_flow", oauthFlowDoc, func(ctx context.Context, c *tool.Call, in oauthFlowArgs) (tool.Result, error) {
 		var mu sync.Mutex
 		var told []string

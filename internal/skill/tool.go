@@ -1,4 +1,4 @@
-package tools
+package skill
 
 import (
 	"cmp"
@@ -9,25 +9,24 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/inspan/inspan/internal/skill"
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/tool"
 )
 
-//go:embed skill.md
-var skillDoc string
+//go:embed tool.md
+var toolDoc string
 
-type skillArgs struct {
+type toolArgs struct {
 	Name string `json:"name" jsonschema:"skill"`
 	Args string `json:"args,omitempty" jsonschema:"what it is to work on"`
 	File string `json:"file,omitempty" jsonschema:"file of it to read instead"`
 }
 
-// Skill returns the tool that shows a model the skills of a library.
-func Skill(l *skill.Library) tool.Tool {
-	t := tool.New("skill", skillDoc, func(_ context.Context, _ *tool.Call, in skillArgs) (tool.Result, error) {
+// Tool returns the tool that shows a model the skills of the library.
+func (l *Library) Tool() tool.Tool {
+	t := tool.New("skill", toolDoc, func(_ context.Context, _ *tool.Call, in toolArgs) (tool.Result, error) {
 		if in.File != "" {
-			return skillFile(l, in)
+			return l.fileResult(in)
 		}
 		text, s, err := l.Invoke(in.Name, in.Args)
 		if err != nil {
@@ -40,37 +39,37 @@ func Skill(l *skill.Library) tool.Tool {
 		r.Lasting = "skill " + s.Name
 		return r, nil
 	})
-	t.Effects = func(ctx context.Context, c *tool.Call) ([]tool.Effect, error) { return skillEffects(ctx, c, l) }
+	t.Effects = func(ctx context.Context, c *tool.Call) ([]tool.Effect, error) { return l.effects(ctx, c) }
 	return t
 }
 
-// skillEffects tells which file of the workspace a call reads: a skill that came with
+// effects tells which file of the workspace a call reads: a skill that came with
 // it may be a link to anywhere. Those of the person's own folders are theirs.
-func skillEffects(ctx context.Context, c *tool.Call, l *skill.Library) ([]tool.Effect, error) {
-	in, err := tool.Args[skillArgs](c)
+func (l *Library) effects(ctx context.Context, c *tool.Call) ([]tool.Effect, error) {
+	in, err := tool.Args[toolArgs](c)
 	if err != nil {
 		return nil, err
 	}
 	list, _ := l.List()
-	i := slices.IndexFunc(list, func(s skill.Skill) bool { return strings.EqualFold(s.Name, in.Name) })
+	i := slices.IndexFunc(list, func(s Skill) bool { return strings.EqualFold(s.Name, in.Name) })
 	if i < 0 || list[i].Source != "project" {
 		return nil, nil
 	}
-	path, err := resolve(ctx, c, filepath.Join(list[i].Dir, cmp.Or(in.File, "SKILL.md")))
+	path, err := c.Env.Files.Resolve(ctx, filepath.Join(list[i].Dir, cmp.Or(in.File, "SKILL.md")))
 	if err != nil {
 		return nil, err
 	}
 	return []tool.Effect{{Kind: tool.Read, Path: path}}, nil
 }
 
-// skillFile shows a file of a skill, also of a manual one: after a person has
+// fileResult shows a file of a skill, also of a manual one: after a person has
 // invoked it, it may send the model there.
-func skillFile(l *skill.Library, in skillArgs) (tool.Result, error) {
+func (l *Library) fileResult(in toolArgs) (tool.Result, error) {
 	data, err := l.File(in.Name, in.File)
 	switch {
 	case err != nil:
 		return tool.Result{}, err
-	case !skill.IsText(data):
+	case !IsText(data):
 		return tool.Result{}, fmt.Errorf("%s is no text, but has %s of something else; use it by its path in the folder of the skill",
 			in.File, text.Count(len(data), "byte"))
 	}

@@ -1,42 +1,40 @@
-package tools
+package knowledge
 
 import (
 	"context"
 	_ "embed"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/inspan/inspan/internal/memory"
 	"github.com/inspan/inspan/internal/recall"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
 
-//go:embed memory.md
+//go:embed memory_tool.md
 var memoryDoc string
 
 const (
 	memoryHits    = 8
 	memorySnippet = 300 // bytes shown of a hit
 	memoryDay     = "2006-01-02"
+	maxTold       = 64 << 20 // bytes of a file whose digest is told
 )
 
-// Memory is what the tool memory works with.
-type Memory struct {
+// MemoryTool is what the tool memory works with.
+type MemoryTool struct {
 	Store *memory.Store
 	// Team is through what a call changes the team's memory. Nil: Store.
 	Team func(ctx context.Context, c *tool.Call) *memory.Store
 	// Search looks into past sessions. Nil: the action search says that there is
 	// none. The session of the call is left out of what it is asked for.
 	Search func(ctx context.Context, q recall.Query) ([]recall.Hit, error)
-}
-
-// WithMemory adds the tool that remembers.
-func WithMemory(m Memory, list []tool.Tool) []tool.Tool {
-	return append(list[:len(list):len(list)], m.tool())
 }
 
 type memoryArgs struct {
@@ -54,7 +52,8 @@ type memoryArgs struct {
 	Since      string   `json:"since,omitempty" jsonschema:"search from this day on, as 2026-11-01"`
 }
 
-func (m Memory) tool() tool.Tool {
+// Tool returns the tool that remembers.
+func (m MemoryTool) Tool() tool.Tool {
 	t := tool.New("memory", memoryDoc, m.run)
 	t.Effects = m.effects
 	t.Preview = func(_ context.Context, c *tool.Call) (string, error) {
@@ -104,7 +103,7 @@ func (in memoryArgs) lack() string {
 // of it, which tools do not change otherwise: that it is told is what is asked about. What is to hold beyond this project or for others is asked about, as a file
 // of the project could want just that; so is to forget something in a session that has
 // seen what nobody vouches for.
-func (m Memory) effects(ctx context.Context, c *tool.Call) ([]tool.Effect, error) {
+func (m MemoryTool) effects(ctx context.Context, c *tool.Call) ([]tool.Effect, error) {
 	in, err := tool.Args[memoryArgs](c)
 	if err != nil {
 		return nil, err
@@ -127,7 +126,7 @@ func (m Memory) effects(ctx context.Context, c *tool.Call) ([]tool.Effect, error
 	if in.scope() != memory.Team || in.Action != "read" {
 		return effects, nil
 	}
-	at, err := resolve(ctx, c, m.Store.Path(memory.Team, in.Topic))
+	at, err := c.Env.Files.Resolve(ctx, m.Store.Path(memory.Team, in.Topic))
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +134,7 @@ func (m Memory) effects(ctx context.Context, c *tool.Call) ([]tool.Effect, error
 }
 
 // touched lists the files of the team's memory that a call would touch.
-func (m Memory) touched(in memoryArgs) []string {
+func (m MemoryTool) touched(in memoryArgs) []string {
 	index, topic := m.Store.Path(memory.Team, ""), ""
 	switch in.Action {
 	case "remember":
@@ -154,7 +153,7 @@ func (m Memory) touched(in memoryArgs) []string {
 	return []string{index, m.Store.Path(memory.Team, topic)}
 }
 
-func (m Memory) run(ctx context.Context, c *tool.Call, in memoryArgs) (tool.Result, error) {
+func (m MemoryTool) run(ctx context.Context, c *tool.Call, in memoryArgs) (tool.Result, error) {
 	if c.Mode == "plan" && (in.Action == "remember" || in.Action == "forget") {
 		return tool.Result{}, errors.New("in mode plan nothing changes, memory neither; say it in your answer")
 	}
@@ -175,7 +174,7 @@ func (m Memory) run(ctx context.Context, c *tool.Call, in memoryArgs) (tool.Resu
 }
 
 // changed is the store through which a call makes its change.
-func (m Memory) changed(ctx context.Context, c *tool.Call, in memoryArgs) *memory.Store {
+func (m MemoryTool) changed(ctx context.Context, c *tool.Call, in memoryArgs) *memory.Store {
 	if m.Team == nil || in.scope() != memory.Team {
 		return m.Store
 	}
@@ -194,7 +193,7 @@ func memoryDate(name, text string) (time.Time, error) {
 	return t, nil
 }
 
-func (m Memory) remember(ctx context.Context, c *tool.Call, in memoryArgs) (tool.Result, error) {
+func (m MemoryTool) remember(ctx context.Context, c *tool.Call, in memoryArgs) (tool.Result, error) {
 	expires, err := memoryDate("expires", in.Expires)
 	if err != nil {
 		return tool.Result{}, err
@@ -219,22 +218,37 @@ func (m Memory) remember(ctx context.Context, c *tool.Call, in memoryArgs) (tool
 
 // written are files of the team's memory as a call left them, for who watches the
 // workspace.
-func (m Memory) written(ctx context.Context, c *tool.Call, paths []string) []tool.File {
+func (m MemoryTool) written(ctx context.Context, c *tool.Call, paths []string) []tool.File {
 	var out []tool.File
 	for _, path := range paths {
 		f := tool.File{Path: path, Written: true}
-		if at, err := resolve(ctx, c, path); err == nil {
+		if at, err := c.Env.Files.Resolve(ctx, path); err == nil {
 			f.Path = at
 		}
-		if data, err := readWhole(ctx, c, f.Path); err == nil {
-			f.Digest = tool.Digest(data)
-		}
+		f.Digest = digest(ctx, c, f.Path)
 		out = append(out, f)
 	}
 	return out
 }
 
-func (m Memory) forget(ctx context.Context, c *tool.Call, in memoryArgs) (tool.Result, error) {
+// digest is that of a file; empty if it is gone, or is none that can be read as a whole.
+func digest(ctx context.Context, c *tool.Call, path string) string {
+	f, err := c.Env.Files.Open(ctx, path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return ""
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxTold+1))
+	if err != nil || len(data) > maxTold {
+		return ""
+	}
+	return tool.Digest(data)
+}
+
+func (m MemoryTool) forget(ctx context.Context, c *tool.Call, in memoryArgs) (tool.Result, error) {
 	paths := m.touched(in)
 	e, err := m.changed(ctx, c, in).Remove(ctx, in.scope(), in.ID)
 	if err != nil {
@@ -247,7 +261,7 @@ func (m Memory) forget(ctx context.Context, c *tool.Call, in memoryArgs) (tool.R
 	return r, nil
 }
 
-func (m Memory) read(in memoryArgs) (tool.Result, error) {
+func (m MemoryTool) read(in memoryArgs) (tool.Result, error) {
 	t, err := m.Store.Topic(in.scope(), in.Topic)
 	if err != nil {
 		return tool.Result{}, err
@@ -264,7 +278,7 @@ func (m Memory) read(in memoryArgs) (tool.Result, error) {
 }
 
 // list shows what is there now, which may be more than the prompt has.
-func (m Memory) list() (tool.Result, error) {
+func (m MemoryTool) list() (tool.Result, error) {
 	x, err := m.Store.Index()
 	text := x.Text()
 	if text == "" {
@@ -286,7 +300,7 @@ func (m Memory) list() (tool.Result, error) {
 	return r, err
 }
 
-func (m Memory) search(ctx context.Context, c *tool.Call, in memoryArgs) (tool.Result, error) {
+func (m MemoryTool) search(ctx context.Context, c *tool.Call, in memoryArgs) (tool.Result, error) {
 	if m.Search == nil {
 		return tool.Result{}, errors.New("past sessions can't be searched here")
 	}
@@ -313,7 +327,7 @@ func (m Memory) search(ctx context.Context, c *tool.Call, in memoryArgs) (tool.R
 			mark, r.Untrusted = ", unverified", true
 		}
 		fmt.Fprintf(&b, "\nsession %s #%d %s, %s%s:\n  %s\n", h.Session, h.Seq,
-			h.Time.UTC().Format("2006-01-02 15:04"), h.Kind, mark, cutLine(h.Snippet, memorySnippet))
+			h.Time.UTC().Format("2006-01-02 15:04"), h.Kind, mark, text.Head(h.Snippet, memorySnippet))
 	}
 	r.Parts = llm.Say(b.String())
 	return r, nil

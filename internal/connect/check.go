@@ -1,0 +1,92 @@
+package connect
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/inspan/inspan/internal/config"
+	"github.com/inspan/inspan/internal/oauth"
+)
+
+// Check says what is wrong with the servers and the logins of settings; the error begins with the
+// key. Who loads settings calls it.
+func Check(c config.Config) error {
+	for name, p := range c.Providers {
+		if p.OAuth == nil {
+			continue
+		}
+		if err := checkProvider(*p.OAuth); err != nil {
+			return fmt.Errorf("providers.%s.%w", name, err)
+		}
+	}
+	if err := checkServers(c.MCP); err != nil {
+		return fmt.Errorf("mcp.%w", err)
+	}
+	return nil
+}
+
+func checkServers(m config.MCP) error {
+	for _, s := range configured(m) {
+		if err := s.Check(); err != nil {
+			return fmt.Errorf("servers.%s: %w", s.Name, err)
+		}
+		if s.Timeout < 0 {
+			return fmt.Errorf("servers.%s: timeout can't be negative; 0 means the default", s.Name)
+		}
+		if err := checkOAuth(m.Servers[s.Name].OAuth); err != nil {
+			return fmt.Errorf("servers.%s: %w", s.Name, err)
+		}
+	}
+	return nil
+}
+
+func checkProvider(o config.ProviderOAuth) error {
+	switch {
+	case o.Token == "":
+		return errors.New("oauth: it needs token_url")
+	case oauth.Grant(o.Grant) == oauth.IDJAG && o.Issuer == "":
+		return errors.New("oauth: the grant id_jag takes an issuer")
+	case o.Grant == "" && (o.ClientID == "" || o.Authorize == "" && o.Device == ""):
+		return errors.New("oauth: it needs client_id, and authorize_url or device_url")
+	}
+	return checkOAuth(o.OAuth)
+}
+
+// checkOAuth says what is missing, or makes no sense together.
+func checkOAuth(o config.OAuth) error {
+	for _, path := range []string{o.KeyFile, o.AssertionFile} {
+		if path != "" && !filepath.IsAbs(path) {
+			return fmt.Errorf("oauth: %q is not an absolute path", path)
+		}
+	}
+	if o.KeyFile != "" && o.SecretEnv != "" {
+		return errors.New("oauth: either client_secret_env or client_key_file")
+	}
+	if oauth.Grant(o.Grant) != oauth.IDJAG && o.IDPIssuer+o.IDPToken+o.IDPClientID+o.IDPSecretEnv != "" {
+		return errors.New("oauth: idp_issuer, idp_token_url, idp_client_id and idp_client_secret_env go with the grant id_jag")
+	}
+	switch oauth.Grant(o.Grant) {
+	case "":
+		if o.KeyFile != "" || o.AssertionFile != "" {
+			return errors.New("oauth: client_key_file and assertion_file go with a grant")
+		}
+	case oauth.ClientCredentials:
+		if o.ClientID == "" || o.SecretEnv == "" && o.KeyFile == "" || o.AssertionFile != "" {
+			return errors.New("oauth: the grant client_credentials takes a client_id, and client_secret_env or client_key_file")
+		}
+	case oauth.JWTBearer, oauth.IDJAG:
+		if o.ClientID == "" && (o.KeyFile != "" || o.SecretEnv != "") {
+			return errors.New("oauth: client_key_file and client_secret_env go with a client_id")
+		}
+		if o.AssertionFile == "" {
+			return fmt.Errorf("oauth: the grant %s takes an assertion_file", o.Grant)
+		}
+		if oauth.Grant(o.Grant) == oauth.IDJAG && (o.IDPClientID == "" || (o.IDPIssuer == "") == (o.IDPToken == "")) {
+			return errors.New("oauth: the grant id_jag takes an idp_client_id, and either idp_issuer or idp_token_url")
+		}
+	default:
+		return fmt.Errorf("oauth: unknown grant %q; use client_credentials, jwt_bearer or id_jag", o.Grant)
+	}
+	return nil
+}
