@@ -54,10 +54,12 @@ func (b *boxes) outside(k *kept) *outside {
 	if box.Init {
 		b.making(1)
 	}
-	return &outside{
+	o := &outside{
 		boxes: b, box: box, before: k.order.View.Before, held: b.anchors(box), covers: newCovers(places), secrets: b.secrets(),
 		kill: func() { _ = k.ask(request{Op: opKill}) },
 	}
+	o.watch = o.watched() // what the command does first must not be missed
+	return o
 }
 
 // open starts the tasks. They end with shut.
@@ -68,7 +70,7 @@ func (o *outside) open() {
 		o.conns = &handed{ch: make(chan net.Conn, 64), done: make(chan struct{})}
 		o.tasks.Go(func() { _ = o.proxy().Serve(ctx, o.conns) })
 	}
-	if o.watch = o.watched(); o.watch != nil {
+	if o.watch != nil {
 		o.tasks.Go(o.look)
 	}
 }
@@ -95,6 +97,9 @@ func (o *outside) release() {
 	}
 	if o.box.Init {
 		o.boxes.making(-1)
+	}
+	if o.watch != nil {
+		_ = o.watch.Close() // it may be closed already
 	}
 	release(o.held)
 	o.covers.release()

@@ -209,8 +209,9 @@ func TestInitBelow(t *testing.T) {
 		len(refused) > 0 {
 		t.Errorf("to one that was there: exit code %d, refused %q\n%s", code, refused, out)
 	}
-	if code, out, refused := script(t, env, box, "git init -q; until ! test -e .git; do sleep 0.02; done", "HOME="+home); code != 0 ||
-		len(refused) == 0 {
+	code, out, refused = script(t, env, box,
+		"git init -q; for i in $(seq 500); do test -e .git || exit 0; sleep 0.02; done; exit 1", "HOME="+home)
+	if code != 0 || len(refused) == 0 {
 		t.Errorf("in the place of that of the workspace: exit code %d, refused %q\n%s", code, refused, out)
 	}
 }
