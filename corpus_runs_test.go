@@ -5,6 +5,7 @@ package inspan_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"testing"
 
 	"github.com/inspan/inspan"
@@ -37,6 +38,8 @@ func corpus() map[string]func(*testing.T) event.Log {
 		"image":       imageRun,
 		"invalid":     invalidRun,
 		"from-later":  fromLaterRun,
+		"within":      withinRun,
+		"steps":       stepsRun,
 	}
 }
 
@@ -111,6 +114,56 @@ func waitedRun(t *testing.T) event.Log {
 	a := corpusAgent(t, "", "call: note {\"word\":\"x\"}", "Noted.")
 	id := open(t, a, log).Status().Waiting[0].Call.ID
 	play(t, a, log, nil, event.Decided{Call: id, Allow: true, By: "ann", Rule: "note"})
+	return log
+}
+
+// withinRun has a call that makes others, one of which waits for a decision across a restart.
+func withinRun(t *testing.T) event.Log {
+	log := newSteady("within")
+	both := tool.New("both", "Looks and notes.", func(ctx context.Context, c *tool.Call, in wordArgs) (tool.Result, error) {
+		args, _ := json.Marshal(in)
+		found, err := c.Do(ctx, "look", args)
+		if err != nil {
+			return found, err
+		}
+		return c.Do(ctx, "note", args)
+	})
+	both.Calls = true
+	agent := func(replies ...string) *inspan.Agent {
+		a := corpusAgent(t, "ask", replies...)
+		a.Tools = append(a.Tools, both)
+		return a
+	}
+	replies := []string{"call: both {\"word\":\"x\"}", "Noted."}
+	play(t, agent(replies...), log, nil, said("look and note"))
+	id := open(t, agent(replies...), log).Status().Waiting[0].Call.ID
+	play(t, agent(replies...), log, nil, event.Decided{Call: id, Allow: true, By: "ann"})
+	return log
+}
+
+// stepsRun performs two steps without a model, of which one fails. The second driver does nothing.
+func stepsRun(t *testing.T) event.Log {
+	log := newSteady("steps")
+	for range 2 {
+		s := open(t, &inspan.Agent{Env: tool.Env{Root: "/w"}, Labels: map[string]string{"ticket": "7"}}, log)
+		err := s.Perform(t.Context(), func(ctx context.Context, steps *inspan.Steps) error {
+			for _, id := range []string{"fetch", "build"} {
+				step := event.StepStarted{Step: id, Does: "run", Input: json.RawMessage(`{"of":"x"}`)}
+				if _, err := steps.Do(ctx, step, func(context.Context) (event.StepEnded, error) {
+					if id == "build" {
+						return event.StepEnded{}, errors.New("it does not build")
+					}
+					return event.StepEnded{Result: json.RawMessage(`{"files":2}`)}, nil
+				}); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 	return log
 }
 

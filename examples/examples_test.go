@@ -23,7 +23,8 @@ func TestExamples(t *testing.T) {
 			"the run waits for a decision on bash", "may it run? it would run \"echo 'The museum opens at ten.' > hours.txt\"",
 			"hours.txt: The museum opens at ten.",
 		},
-		"10-http":    {"12 waiting\n--- the connection breaks, and a person allows the call\n13 decided\n", "replied\n21 stopped\n"},
+		// An answer that comes while the run is still there needs no new claim, so the numbers differ.
+		"10-http":    {"12 waiting\n--- the connection breaks, and a person allows the call\n13 decided\n", " replied\n", " stopped\n"},
 		"11-log":     {"model: The key is under the mat.\nmodel: As I said: under the mat.\ntwo things were said: true"},
 		"12-sandbox": {"which only reads: 12 clocks\n  it made []\n", "in the workspace box: 12 clocks\n  it made [work/inside]\n"},
 		"13-mcp": {
@@ -37,6 +38,7 @@ func TestExamples(t *testing.T) {
 			"call: allow \nmodel: Now I am done.",
 		},
 		"17-budget": {"stopped: budget, after 2 turns and $0.0210 of $0.01\nstopped: done, after 3 turns and $0.0405 of $0.10"},
+		"19-calls":  {"publish is run\n  wrote tides\nmay ping run? ", "yes\npublish is run\n  pinged for tides\ndone\n"},
 		"18-resume": {"the first process: signal: killed", "open question: it would run \"touch made\"\nmodel: I made it.\nmade: [- made]"},
 	}
 	dirs, err := filepath.Glob("[0-9]*")

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 
@@ -122,12 +123,16 @@ func (f *runFlags) add(cmd *cobra.Command) {
 // addNew declares the flags of what begins a new session.
 func (f *runFlags) addNew(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.System, "system", "", "replace inspan's system prompt with this `text`")
+	cmd.Flags().StringToStringVar(&f.Labels, "label", nil, "`NAME=VALUE` to find the session by; repeatable")
 	cmd.Flags().StringVar(&f.AppendSystem, "append-system", "", "append this `text` to the system prompt")
 	cmd.Flags().StringVar(&f.cwd, "cwd", ".", "`folder` to work in (the workspace)")
 }
 
 // check looks at what was typed before anything is written.
 func (f *runFlags) check(cmd *cobra.Command) error {
+	if span := os.Getenv("TRACEPARENT"); event.IsTraceparent(span) { // others are ignored, as the standard says
+		f.Traceparent = span
+	}
 	if err := f.Check(); err != nil {
 		return err
 	}

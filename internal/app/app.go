@@ -113,6 +113,10 @@ type Options struct {
 	KeepJobs     bool          // whatever bash is told to keep goes on after the session, unasked
 	Tools        []tool.Tool   // of the program that embeds the agent; the model is told of them in every request
 	Hooks        []tool.Hook   // of that program, behind all others
+	// Labels and Traceparent are those of a new session that works for no other, as
+	// inspan.Agent has them.
+	Labels      map[string]string
+	Traceparent string
 
 	shown bool            // somebody only looks at the agent: it is not told what waits for trust
 	order *subagent.Order // of a session that works for another
@@ -125,6 +129,9 @@ func (a *App) Store() *session.Store { return a.sessions }
 func (o Options) Check() error {
 	if err := o.Mode.Check(); err != nil {
 		return misused("--mode: %w", err)
+	}
+	if err := (event.Opened{Labels: o.Labels}).Check(); err != nil {
+		return misused("--label: %w", err)
 	}
 	if err := o.line().Check(func(list tool.Action) string { return "--" + string(list) }, nil); err != nil {
 		return misused("%w", err)

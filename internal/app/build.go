@@ -45,6 +45,9 @@ func (a *App) build(ctx context.Context, o Options, at inspan.Place, warn func(s
 		Effort: a.Config.Effort, Folders: o.Folders, Unattended: o.Unattended, Patient: o.Patient,
 		RetryFor: cmp.Or(o.RetryFor, a.Config.RetryFor), AskTimeout: a.Config.Timeout, Levers: a.Config.Levers.Stated(),
 	}}
+	if at.Parent == "" {
+		b.agent.Labels, b.agent.Traceparent = o.Labels, o.Traceparent
+	}
 	b.agent.Close = b.close
 	for _, step := range []func(context.Context) error{b.choose, b.permit, b.judge, b.trust, b.equip, b.brief} {
 		if err := step(ctx); err != nil {
