@@ -193,6 +193,15 @@ func (m *memDisk) Link(from, to string) error {
 	return nil
 }
 
+func (m *memDisk) Touch(path string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.step("touch " + filepath.Base(path)) {
+		return syscall.EIO
+	}
+	return nil
+}
+
 func (m *memDisk) Remove(path string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -55,6 +55,7 @@ type Store struct {
 	mu       sync.Mutex
 	bells    map[string]*bell
 	notifier notifier // rings them for other processes
+	specs    specs
 }
 
 var _ store.Store = (*Store)(nil)
