@@ -140,11 +140,10 @@ func Resolve(ctx context.Context, s Store, text string) (string, error) {
 }
 
 func last(ctx context.Context, s Store) (string, error) {
-	infos, err := s.List(ctx)
-	if err != nil {
-		return "", err
-	}
-	for _, info := range infos {
+	for info, err := range Recent(ctx, s) {
+		if err != nil {
+			return "", err
+		}
 		if info.Parent == "" && !info.Empty {
 			return info.ID, nil
 		}

@@ -16,6 +16,7 @@ import (
 type disk interface {
 	Open(path string, flag int) (file, error) // flag as for os.OpenFile
 	Mkdir(path string) error
+	Stat(path string) (stamp, error)       // of a file
 	ReadDir(path string) ([]string, error) // names, sorted
 	Rename(from, to string) error
 	Link(from, to string) error
@@ -63,6 +64,14 @@ func (osDisk) Touch(path string) error {
 }
 
 func (osDisk) Remove(path string) error { return os.RemoveAll(path) }
+
+func (osDisk) Stat(path string) (stamp, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return stamp{}, err
+	}
+	return stamp{info.Size(), info.ModTime()}, nil
+}
 
 func (osDisk) ReadDir(path string) ([]string, error) {
 	entries, err := os.ReadDir(path)

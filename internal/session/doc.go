@@ -12,6 +12,7 @@
 //	    index.json      where to start reading; can always be deleted
 //	    torn-*.bin      what a crash left half written, set aside
 //	    blobs/sha256-*  big things, named by their content
+//	list.index          what the list of sessions says; can always be deleted
 //	specs/*.json        tool specs that logs refer to, named by their content
 //
 // # Line

@@ -70,6 +70,8 @@ func (s *Store) halfDone(ctx context.Context, before time.Time) (out []Leftover,
 		}
 		path := filepath.Join(s.Dir, name)
 		switch {
+		case strings.HasPrefix(name, putMark) && s.unchanged(path, before):
+			out = append(out, Leftover{Path: path, Size: s.length(path)})
 		case strings.HasPrefix(name, buildMark) || strings.HasPrefix(name, removeMark):
 			if s.unchanged(path, before) {
 				size, _ := s.usage(ctx, path)

@@ -105,8 +105,8 @@ func TestSpecsAreKeptOnce(t *testing.T) {
 		ids, want = append(ids, id), events
 	}
 	fresh := &Store{Dir: dir, Sync: SyncKill}
-	if n, err := fresh.size(ids[2]); err != nil || n > 6<<10 {
-		t.Errorf("a log with 30 tools, three times, takes %d bytes, %v", n, err)
+	if n, err := fresh.Usage(t.Context(), ids[2]); err != nil || n > 6<<10 {
+		t.Errorf("a session with 30 tools, three times, takes %d bytes, %v", n, err)
 	}
 	got, err := reread(t, fresh, ids[2])
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
