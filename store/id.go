@@ -120,6 +120,11 @@ func Resolve(ctx context.Context, s Store, text string) (string, error) {
 	if text == "last" {
 		return last(ctx, s)
 	}
+	if IsID(text) { // there may be very many others
+		if _, err := s.Usage(ctx, text); err == nil {
+			return text, nil
+		}
+	}
 	ids, err := s.IDs(ctx)
 	if err != nil {
 		return "", fmt.Errorf("find session: %w", err)
