@@ -16,13 +16,19 @@ import (
 type disk interface {
 	Open(path string, flag int) (file, error) // flag as for os.OpenFile
 	Mkdir(path string) error
-	Stat(path string) (stamp, error)       // of a file
+	Stats(dir string) (stats, error)
 	ReadDir(path string) ([]string, error) // names, sorted
 	Rename(from, to string) error
 	Link(from, to string) error
 	Touch(path string) error   // gives it the time of now
 	Remove(path string) error  // with all below; no error if there is nothing
 	SyncDir(path string) error // makes created and renamed entries durable
+}
+
+// stats tells of many files below one folder, by their paths there, also at once.
+type stats struct {
+	of   func(path string) (stamp, error)
+	done func() error
 }
 
 // file is an open file.
@@ -64,14 +70,6 @@ func (osDisk) Touch(path string) error {
 }
 
 func (osDisk) Remove(path string) error { return os.RemoveAll(path) }
-
-func (osDisk) Stat(path string) (stamp, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return stamp{}, err
-	}
-	return stamp{info.Size(), info.ModTime()}, nil
-}
 
 func (osDisk) ReadDir(path string) ([]string, error) {
 	entries, err := os.ReadDir(path)

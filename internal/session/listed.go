@@ -90,7 +90,7 @@ func (s *Store) readList() []listed {
 	if !ok {
 		return nil
 	}
-	var out []listed
+	out := make([]listed, 0, max(0, min(int(in.Int()), len(data))))
 	for in.More() {
 		out = append(out, readListed(in))
 	}
@@ -129,10 +129,10 @@ func (l listed) put(out *keep.Sidecar) {
 // in it: logs that are damaged, and those that have changed just now.
 func (s *Store) writeList(all []listed) {
 	out := keep.NewSidecar(listFormat)
+	all = slices.DeleteFunc(slices.Clone(all), func(l listed) bool { return l.Damage != nil || time.Since(l.At) <= justNow })
+	out.PutInt(int64(len(all)))
 	for _, l := range all {
-		if l.Damage == nil && time.Since(l.At) > justNow {
-			l.put(out)
-		}
+		l.put(out)
 	}
 	d := s.fs()
 	tmp := filepath.Join(s.Dir, putMark+rand.Text())

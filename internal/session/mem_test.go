@@ -149,15 +149,17 @@ func (m *memDisk) Mkdir(path string) error {
 	return nil
 }
 
-// Stat tells of files that have just changed, as all have here.
-func (m *memDisk) Stat(path string) (stamp, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	f := m.nodes[path]
-	if f == nil {
-		return stamp{}, &fs.PathError{Op: "stat", Path: path, Err: fs.ErrNotExist}
-	}
-	return stamp{int64(len(f.data)), time.Now()}, nil
+// Stats tells of files that have just changed, as all have here.
+func (m *memDisk) Stats(dir string) (stats, error) {
+	return stats{func(path string) (stamp, error) {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		f := m.nodes[filepath.Join(dir, path)]
+		if f == nil {
+			return stamp{}, &fs.PathError{Op: "stat", Path: path, Err: fs.ErrNotExist}
+		}
+		return stamp{int64(len(f.data)), time.Now()}, nil
+	}, func() error { return nil }}, nil
 }
 
 func (m *memDisk) ReadDir(path string) ([]string, error) {

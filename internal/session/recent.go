@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"runtime"
@@ -37,12 +38,19 @@ func (s *Store) stamps(ctx context.Context) ([]stamped, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(ids) == 0 {
+		return nil, ctx.Err()
+	}
+	files, err := s.fs().Stats(s.Dir)
+	if err != nil {
+		return nil, err
+	}
 	out := make([]stamped, len(ids))
 	err = each(ctx, len(ids), func(i int) {
 		out[i].id = ids[i]
-		out[i].stamp, out[i].err = s.fs().Stat(s.logPath(ids[i]))
+		out[i].stamp, out[i].err = files.of(ids[i] + "/" + logName)
 	})
-	return out, err
+	return out, errors.Join(err, files.done())
 }
 
 // each calls do for all numbers below n, some at once.
