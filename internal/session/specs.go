@@ -27,7 +27,7 @@ const (
 	specsMark = "+specs"  // behind the kind of a line that refers to specs
 	specHead  = `"#spec:` // what a reference begins with
 	specTail  = '"'
-	digestLen = 32
+	digestLen = 24 // characters of 5 bits: enough against chance, and against a second content for a name
 
 	leastSpec = 128     // bytes; a smaller spec stays in the line
 	mostSpecs = 8 << 20 // bytes of specs that a store remembers
