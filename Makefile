@@ -54,7 +54,7 @@ e2e-local:
 # Parts for a second each, then the whole; every figure of the whole is the
 # median of five rounds.
 bench:
-	go test -run '^$$' -bench . . ./internal/loop ./internal/session ./internal/policy ./internal/shell ./internal/places ./internal/secret ./internal/guard ./internal/compact ./internal/snapshot ./internal/sandbox ./internal/markdown ./internal/web ./internal/tui ./internal/frontmatter ./internal/skill ./internal/memory ./internal/recall ./internal/mcp ./internal/oauth ./llm/...
+	go test -run '^$$' -bench . . ./internal/loop ./internal/session ./internal/policy ./internal/shell ./internal/places ./internal/secret ./internal/guard ./internal/compact ./internal/snapshot ./internal/sandbox ./internal/markdown ./internal/web ./internal/tui ./internal/frontmatter ./internal/skill ./internal/memory ./internal/recall ./internal/cost ./internal/running ./internal/mcp ./internal/oauth ./llm/...
 	go test -run '^$$' -bench . -skip LongRun -benchtime 5x -timeout 20m ./cmd/inspan
 	go test -run '^$$' -bench LongRun -benchtime 1x -timeout 20m ./cmd/inspan
 	cd internal/oracle && go test -run '^$$' -bench Prompt -benchtime 1x .

@@ -48,6 +48,7 @@ func TestStore(t *testing.T, stores Stores) {
 		{"unknown", storeUnknown},
 		{"child", storeChild},
 		{"fork", storeFork},
+		{"tools", storeTools},
 		{"list", storeList},
 		{"resolve", storeResolve},
 		{"search", storeSearch},

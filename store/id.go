@@ -120,6 +120,11 @@ func Resolve(ctx context.Context, s Store, text string) (string, error) {
 	if text == "last" {
 		return last(ctx, s)
 	}
+	if IsID(text) { // there may be very many others
+		if _, err := s.Usage(ctx, text); err == nil {
+			return text, nil
+		}
+	}
 	ids, err := s.IDs(ctx)
 	if err != nil {
 		return "", fmt.Errorf("find session: %w", err)
@@ -140,11 +145,10 @@ func Resolve(ctx context.Context, s Store, text string) (string, error) {
 }
 
 func last(ctx context.Context, s Store) (string, error) {
-	infos, err := s.List(ctx)
-	if err != nil {
-		return "", err
-	}
-	for _, info := range infos {
+	for info, err := range Recent(ctx, s) {
+		if err != nil {
+			return "", err
+		}
 		if info.Parent == "" && !info.Empty {
 			return info.ID, nil
 		}

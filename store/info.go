@@ -67,7 +67,7 @@ func (i *Info) Name() string { return cmp.Or(i.Title, i.Preview) }
 
 // Sort brings sessions into the order of a list: the one that changed last first.
 func Sort(infos []Info) {
-	slices.SortStableFunc(infos, func(a, b Info) int {
+	slices.SortFunc(infos, func(a, b Info) int {
 		return cmp.Or(b.Modified.Compare(a.Modified), cmp.Compare(b.ID, a.ID))
 	})
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -33,6 +34,7 @@ func (c *command) cost() *cobra.Command {
 				return err
 			}
 			if !suppose {
+				ask.Index = filepath.Join(a.StateDir, "cost.index")
 				return ask.Print(cmd.Context(), cmd.OutOrStdout(), a.Store(), c.warn)
 			}
 			m, err := a.Providers.Hybrid(cmd.Context(), local, cloud)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -18,7 +17,8 @@ func (c *command) sessionsPrune() *cobra.Command {
 		Use:   "prune",
 		Short: "Show which old sessions are no longer kept, and delete them with --yes",
 		Long: "inspan lists the sessions that [retention] in your settings no longer keeps, and deletes them with --yes, subagents and\n" +
-			"blobs included. It also deletes what crashes have left half written.\n\n" +
+			"blobs included. With them go the worktrees of their subagents, and checkpoints and caches of workspaces in which no\n" +
+			"other session has worked. It also deletes what crashes have left half written, and specs of tools that no log names.\n\n" +
 			"It keeps sessions that are open, that wait for an answer, that are pinned ('inspan sessions pin') or damaged.",
 		Example: "  inspan sessions prune --days 90         # show what is older than 90 days\n" +
 			"  inspan sessions prune --days 90 --yes   # delete it",
@@ -47,27 +47,16 @@ func (c *command) sessionsPrune() *cobra.Command {
 	return cmd
 }
 
-// leftoverAge is how old what a crash has left must be: younger files may still be written.
-const leftoverAge = 24 * time.Hour
-
 func prune(cmd *cobra.Command, a *app.App, age time.Duration, size int64, yes bool) error {
-	ctx, out := cmd.Context(), cmd.OutOrStdout()
-	stale, left, err := a.Running.Stale(ctx, age, size)
+	out := cmd.OutOrStdout()
+	p, err := app.NewPruning(cmd.Context(), a, age, size)
 	if err != nil {
 		return err
 	}
-	if err := listing.Stale(out, stale, left, yes); err != nil || !yes {
+	if err := listing.Pruning(out, p, yes); err != nil || !yes {
 		return err
 	}
-	var failed error
-	for _, s := range stale {
-		if err := a.Store().Remove(ctx, s.ID); err != nil {
-			failed = errors.Join(failed, err)
-			continue
-		}
-		fmt.Fprintln(out, "removed", s.ID)
-	}
-	return errors.Join(failed, a.Store().Sweep(ctx, time.Now().Add(-leftoverAge)))
+	return p.Prune(cmd.Context(), func(name string) { fmt.Fprintln(out, "removed", name) })
 }
 
 func (c *command) sessionsPin() *cobra.Command {

@@ -84,7 +84,7 @@ func TestGroup(t *testing.T) {
 		"tool":    {"(prompt)": 1, "read_file": 3, "bash": 1},
 		"agent":   {"s1": 5, "s1 > s2": 0},
 	} {
-		rows, err := cost.Group(all, by)
+		rows, err := cost.Group(cost.Tallies(all), by)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,7 +92,7 @@ func TestGroup(t *testing.T) {
 			t.Errorf("%s: %s", by, diff)
 		}
 	}
-	total := cost.Sum(all)
+	total := cost.Sum(cost.Tallies(all))
 	want := cost.Row{
 		Key: "total", Replies: 3, Usage: llm.Usage{Input: 3000, Output: 115, Estimated: true},
 		Dollars: 5, Unpriced: 1, Estimated: 1,
@@ -103,7 +103,7 @@ func TestGroup(t *testing.T) {
 	if all[2].Rule != "small" || all[2].Parent != "s1" {
 		t.Errorf("entry %+v", all[2])
 	}
-	if _, err := cost.Group(all, "moon"); err == nil || !strings.Contains(err.Error(), "session, day") {
+	if _, err := cost.Group(cost.Tallies(all), "moon"); err == nil || !strings.Contains(err.Error(), "session, day") {
 		t.Error(err)
 	}
 }
@@ -121,7 +121,7 @@ func TestAllThatIsPaidFor(t *testing.T) {
 		"model": {"near/a": 1, "far/b": 68, "(calls)": 2, "far/c": 8, "(summary)": 0, "near/j": 16, "far/d": 32},
 		"tool":  {"(prompt)": 1, "bash": 70, "(summary)": 8, "(routing)": 16, "(refused)": 32},
 	} {
-		rows, err := cost.Group(all, by)
+		rows, err := cost.Group(cost.Tallies(all), by)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,7 +129,7 @@ func TestAllThatIsPaidFor(t *testing.T) {
 			t.Errorf("%s: %s", by, diff)
 		}
 	}
-	if got := cost.Sum(all).Usage.Input; got != 1011 {
+	if got := cost.Sum(cost.Tallies(all)).Usage.Input; got != 1011 {
 		t.Errorf("%d tokens", got)
 	}
 }
@@ -148,7 +148,7 @@ func TestForksCountOnce(t *testing.T) {
 			}
 		}
 	}
-	if got := cost.Sum(entries(t, "new", fork)).Dollars; got != 2 {
+	if got := cost.Sum(cost.Tallies(entries(t, "new", fork))).Dollars; got != 2 {
 		t.Errorf("the fork cost %g", got)
 	}
 }
@@ -169,7 +169,7 @@ func TestDamageIsReported(t *testing.T) {
 func TestGroupByToolKeepsTheSum(t *testing.T) {
 	all := entries(t, "s", log("s", calls("a", "b", "c"), ended("a", "x"),
 		ended("b", "yy"), ended("c", "zzz"), answer("m/m", llm.Usage{Input: 10}, 7)))
-	rows, err := cost.Group(all, "tool")
+	rows, err := cost.Group(cost.Tallies(all), "tool")
 	if err != nil {
 		t.Fatal(err)
 	}

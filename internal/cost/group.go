@@ -21,23 +21,67 @@ type Row struct {
 	Estimated int       `json:"estimated,omitempty"` // replies whose tokens were estimated
 }
 
-// Groupings lists what entries can be grouped by.
+// Tally is what a session has spent with one route on one day of UTC.
+type Tally struct {
+	Session, Parent string
+	Day             string // such as 2026-11-21
+	Route           string
+	All             Row
+	Tools           []Row // shares of All by tool
+}
+
+// Tallies sums up entries, in no order.
+func Tallies(entries []Entry) []Tally {
+	type key struct{ session, day, route string }
+	at, out := map[key]int{}, []Tally(nil)
+	for _, e := range entries {
+		day := e.Time.UTC().Format(time.DateOnly)
+		k := key{e.Session, day, e.Route}
+		i, there := at[k]
+		if !there {
+			i, at[k] = len(out), len(out)
+			out = append(out, Tally{Session: e.Session, Parent: e.Parent, Day: day, Route: e.Route})
+		}
+		out[i].add(e)
+	}
+	return out
+}
+
+func (t *Tally) add(e Entry) {
+	t.All.add(e, 1)
+	for _, name := range slices.Sorted(maps.Keys(e.Tools)) {
+		i := slices.IndexFunc(t.Tools, func(r Row) bool { return r.Key == name })
+		if i < 0 {
+			i, t.Tools = len(t.Tools), append(t.Tools, Row{Key: name})
+		}
+		t.Tools[i].add(e, e.Tools[name])
+	}
+}
+
+// Groupings lists what can be grouped by.
 func Groupings() []string { return []string{"session", "day", "model", "tool", "agent"} }
 
-// Group sums entries up by one of Groupings: days in order, everything else by
+// Group sums tallies up by one of Groupings: days in order, everything else by
 // what it cost, the dearest first. Days are those of UTC. An agent is the
 // session a person started, or one that was spawned by another, "PARENT > SESSION".
-func Group(entries []Entry, by string) ([]Row, error) {
+func Group(tallies []Tally, by string) ([]Row, error) {
 	if !slices.Contains(Groupings(), by) {
 		return nil, fmt.Errorf("group by %q: none of %s", by, strings.Join(Groupings(), ", "))
 	}
 	rows := map[string]*Row{}
-	for _, e := range entries {
-		for key, share := range e.keys(by) {
-			if rows[key] == nil {
-				rows[key] = &Row{Key: key}
-			}
-			rows[key].add(e, share)
+	add := func(key string, of Row) {
+		if rows[key] == nil {
+			rows[key] = &Row{Key: key}
+		}
+		rows[key].merge(of)
+	}
+	for _, t := range tallies {
+		if by != "tool" {
+			add(t.key(by), t.All)
+			continue
+		}
+		for _, r := range t.Tools {
+			add(r.Key, r)
 		}
 	}
 	var out []Row
@@ -50,30 +94,36 @@ func Group(entries []Entry, by string) ([]Row, error) {
 	return out, nil
 }
 
-// Sum is the row of all entries.
-func Sum(entries []Entry) Row {
+// Sum is the row of all tallies.
+func Sum(tallies []Tally) Row {
 	r := Row{Key: "total"}
-	for _, e := range entries {
-		r.add(e, 1)
+	for _, t := range tallies {
+		r.merge(t.All)
 	}
 	return r
 }
 
-// keys are the rows the entry belongs to, and how much of it.
-func (e Entry) keys(by string) map[string]float64 {
+// key is the row that a tally belongs to, unless it is grouped by tool.
+func (t Tally) key(by string) string {
 	switch by {
 	case "day":
-		return map[string]float64{e.Time.UTC().Format(time.DateOnly): 1}
+		return t.Day
 	case "model":
-		return map[string]float64{e.Route: 1}
-	case "tool":
-		return e.Tools
+		return t.Route
 	case "agent":
-		if e.Parent != "" {
-			return map[string]float64{e.Parent + " > " + e.Session: 1}
+		if t.Parent != "" {
+			return t.Parent + " > " + t.Session
 		}
 	}
-	return map[string]float64{e.Session: 1}
+	return t.Session
+}
+
+func (r *Row) merge(of Row) {
+	r.Replies += of.Replies
+	r.Dollars += of.Dollars
+	r.Usage = r.Usage.Add(of.Usage)
+	r.Unpriced += of.Unpriced
+	r.Estimated += of.Estimated
 }
 
 func (r *Row) add(e Entry, share float64) {

@@ -16,29 +16,47 @@ import (
 type Spending struct {
 	Session string    // id of one, or a unique part of it; empty: all
 	Since   time.Time // zero: ever since
+	// Index is a file in which sums of sessions are kept, so that those that have not changed need
+	// not be read again. It can be deleted. Empty: none.
+	Index string
 }
 
-// Spent returns what replies have  A session that can't be read to its end
+// Spent returns what was paid for. A session that can't be read to its end
 // is counted as far as it goes, and named by warn.
-func Spent(ctx context.Context, sessions store.Store, s Spending, warn func(string)) ([]Entry, error) {
-	var all []Entry
+func Spent(ctx context.Context, sessions store.Store, s Spending, warn func(string)) ([]Tally, error) {
+	if s.Index != "" && s.Session == "" && s.Since.Equal(s.Since.UTC().Truncate(day)) {
+		return indexed(ctx, sessions, s, warn)
+	}
+	var all []Tally
 	err := eachSession(ctx, sessions, s, func(id string, events iter.Seq2[event.Event, error]) {
-		for e, err := range Entries(id, events) {
-			switch {
-			case err != nil:
-				warn(err.Error())
-			case !e.Time.Before(s.Since):
-				all = append(all, e)
-			}
-		}
+		of, _ := read(id, events, s.Since, warn)
+		all = append(all, of...)
 	})
 	return all, err
 }
 
+const day = 24 * time.Hour
+
+// read sums up a session, and reports whether it could read all of it.
+func read(id string, events iter.Seq2[event.Event, error], since time.Time, warn func(string)) (of []Tally, whole bool) {
+	var entries []Entry
+	whole = true
+	for e, err := range Entries(id, events) {
+		switch {
+		case err != nil:
+			whole = false
+			warn(err.Error())
+		case !e.Time.Before(since):
+			entries = append(entries, e)
+		}
+	}
+	return Tallies(entries), whole
+}
+
 // Today is what the sessions say was spent on this day of UTC, in US dollars.
 func Today(ctx context.Context, sessions store.Store) (float64, error) {
-	entries, err := Spent(ctx, sessions, Spending{Since: time.Now().UTC().Truncate(24 * time.Hour)}, func(string) {})
-	return Sum(entries).Dollars, err
+	tallies, err := Spent(ctx, sessions, Spending{Since: time.Now().UTC().Truncate(day)}, func(string) {})
+	return Sum(tallies).Dollars, err
 }
 
 // ErrStrategy says that a router lacks the routes that are supposed.

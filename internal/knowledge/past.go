@@ -25,10 +25,10 @@ func (k *Base) Export(ctx context.Context, id, path string) error {
 
 // Spent is what a session has cost, by model and in total.
 func (k *Base) Spent(ctx context.Context, id string, warn func(string)) ([]cost.Row, error) {
-	entries, err := cost.Spent(ctx, k.Sessions, cost.Spending{Session: id}, warn)
+	tallies, err := cost.Spent(ctx, k.Sessions, cost.Spending{Session: id}, warn)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := cost.Group(entries, "model")
-	return append(rows, cost.Sum(entries)), err
+	rows, err := cost.Group(tallies, "model")
+	return append(rows, cost.Sum(tallies)), err
 }

@@ -22,6 +22,7 @@ type Spending struct {
 	Since   string // a day, such as 2026-11-21; empty: ever
 	Session string // its id; empty: all
 	JSON    bool
+	Index   string // a file that saves reading sessions again; empty: none
 }
 
 // Groupings are what costs can be grouped by.
@@ -29,7 +30,7 @@ func (s Spending) Groupings() []string { return cost.Groupings() }
 
 // of is what to read from the sessions. What can't be asked for is a [words.Misuse].
 func (s Spending) of() (cost.Spending, error) {
-	of := cost.Spending{Session: s.Session}
+	of := cost.Spending{Session: s.Session, Index: s.Index}
 	if s.Since == "" {
 		return of, nil
 	}
@@ -47,15 +48,15 @@ func (s Spending) Print(ctx context.Context, out io.Writer, sessions store.Store
 	if err != nil {
 		return err
 	}
-	entries, err := cost.Spent(ctx, sessions, of, warn)
+	tallies, err := cost.Spent(ctx, sessions, of, warn)
 	if err != nil {
 		return err
 	}
-	rows, err := cost.Group(entries, s.By)
+	rows, err := cost.Group(tallies, s.By)
 	if err != nil {
 		return words.Misuse{Err: fmt.Errorf("--by: %w%s", err, words.DidYouMean(s.By, cost.Groupings()))}
 	}
-	rows = append(rows, cost.Sum(entries))
+	rows = append(rows, cost.Sum(tallies))
 	if s.JSON {
 		return JSON(out, rows)
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/export"
 	"github.com/inspan/inspan/internal/rewind"
 	"github.com/inspan/inspan/internal/running"
@@ -30,27 +31,60 @@ func Sessions(out io.Writer, list []store.Info) error {
 	return w.Flush()
 }
 
-// Stale prints the sessions that are no longer kept, and how large those that stay are. TheyGo: they are
-// deleted next.
-func Stale(out io.Writer, stale []running.Stale, left int64, theyGo bool) error {
-	if len(stale) == 0 {
-		fmt.Fprintf(out, "All sessions are kept. They take %s.\n", megabytes(left))
-		return nil
+// Pruning prints the sessions that are no longer kept, how large those that stay are, and what no
+// session needs. TheyGo: all of that is deleted next.
+func Pruning(out io.Writer, p app.Pruning, theyGo bool) error {
+	if len(p.Stale) == 0 {
+		fmt.Fprintf(out, "All sessions are kept. They take %s.\n", megabytes(p.Left))
+	} else if err := stale(out, p); err != nil {
+		return err
 	}
+	if err := unused(out, p); err != nil {
+		return err
+	}
+	n := len(p.Stale) + len(p.Leftovers) + len(p.Unused)
+	if n > 0 && !theyGo {
+		fmt.Fprintf(out, "Nothing was deleted. To delete %s, add --yes.\n", text.Plural(n, "it", "them"))
+	}
+	return nil
+}
+
+func stale(out io.Writer, p app.Pruning) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "ID\tUSED\tSESSIONS\tSIZE\tWHY\tWHAT")
 	size := int64(0)
-	for _, s := range stale {
+	for _, s := range p.Stale {
 		size += s.Size
 		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%s\n", s.ID, s.Modified.Local().Format("2006-01-02 15:04"), s.Family, megabytes(s.Size), s.Why,
 			words.OneLine(what(s.Info), 60))
 	}
 	err := w.Flush()
-	fmt.Fprintf(out, "%s, %s. The others take %s.\n", text.Count(len(stale), "session"), megabytes(size), megabytes(left))
-	if !theyGo {
-		fmt.Fprintf(out, "Nothing was deleted. To delete %s, add --yes.\n", text.Plural(len(stale), "it", "them"))
-	}
+	fmt.Fprintf(out, "%s, %s. The others take %s.\n", text.Count(len(p.Stale), "session"), megabytes(size), megabytes(p.Left))
 	return err
+}
+
+// unused prints what is kept and no session needs.
+func unused(out io.Writer, p app.Pruning) error {
+	if len(p.Leftovers)+len(p.Unused) == 0 {
+		return nil
+	}
+	var specs, broken int64
+	for _, l := range p.Leftovers {
+		if l.Spec {
+			specs += l.Size
+		} else {
+			broken += l.Size
+		}
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "SIZE\tNO SESSION NEEDS\tPATH")
+	if len(p.Leftovers) > 0 {
+		fmt.Fprintf(w, "%s\tspecs of tools\t\n%s\tfiles that crashes left half written\t\n", megabytes(specs), megabytes(broken))
+	}
+	for _, u := range p.Unused {
+		fmt.Fprintf(w, "%s\t%s\t%s\n", megabytes(u.Size), u.What, text.Line(u.Path))
+	}
+	return w.Flush()
 }
 
 // megabytes writes a number of bytes for people.

@@ -44,11 +44,10 @@ func (t *Table) LastHere(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	list, err := t.Sessions.List(ctx)
-	if err != nil {
-		return "", err
-	}
-	for _, s := range list {
+	for s, err := range store.Recent(ctx, t.Sessions) {
+		if err != nil {
+			return "", err
+		}
 		if s.Root == here && s.Parent == "" && !s.Empty {
 			return s.ID, nil
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/inspan/inspan/internal/running"
 	"github.com/inspan/inspan/internal/session"
 	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/store"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -79,4 +80,14 @@ func ids(stale []running.Stale) (out []string) {
 		out = append(out, s.ID)
 	}
 	return out
+}
+
+// info is what the list says of a session.
+func info(t *testing.T, r *running.Table, id string) store.Info {
+	t.Helper()
+	list, err := r.Sessions.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list[slices.IndexFunc(list, func(i store.Info) bool { return i.ID == id })]
 }

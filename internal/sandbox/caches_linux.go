@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -51,6 +53,9 @@ func (b *boxes) caches(fetches bool) (folder string, vars []string, err error) {
 	}
 	sum := sha256.Sum256([]byte(key))
 	dir := filepath.Join(b.o.State, "cache", hex.EncodeToString(sum[:8]))
+	if err := nameCache(dir, b.root); err != nil {
+		return "", nil, fmt.Errorf("make cache: %w", err)
+	}
 	list := cached()
 	if b.engine != nil || empty(ownPythons(b.o.Map.Home)) {
 		list = append(list, [2]string{"UV_PYTHON_INSTALL_DIR", "uv-python"}, [2]string{"UV_PYTHON_BIN_DIR", "bin"})
@@ -102,4 +107,20 @@ func moduleProxies(home string) string {
 		}
 	}
 	return "file://" + filepath.Join(own, "cache", "download") + "," + cmp.Or(proxy, "https://proxy.golang.org,direct")
+}
+
+// nameCache writes it, unless it is there.
+func nameCache(dir, root string) error {
+	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(CacheRoot(dir), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(root)
+	return errors.Join(err, f.Close())
 }

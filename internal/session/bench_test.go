@@ -66,7 +66,11 @@ func written(tb testing.TB, s *Store, bodies []event.Body) (id string) {
 	var buf []byte
 	for i, b := range bodies {
 		e := event.Event{Seq: uint64(i) + 1, Time: time.Unix(1.8e9, 0).Add(time.Duration(i) * time.Second), Session: l.id, Body: b}
-		if buf, err = c.add(buf, e); err != nil {
+		enc, err := s.encode(e)
+		if err == nil {
+			buf, err = c.add(buf, e, enc)
+		}
+		if err != nil {
 			tb.Fatal(err)
 		}
 	}

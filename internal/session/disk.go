@@ -16,11 +16,19 @@ import (
 type disk interface {
 	Open(path string, flag int) (file, error) // flag as for os.OpenFile
 	Mkdir(path string) error
+	Stats(dir string) (stats, error)
 	ReadDir(path string) ([]string, error) // names, sorted
 	Rename(from, to string) error
 	Link(from, to string) error
+	Touch(path string) error   // gives it the time of now
 	Remove(path string) error  // with all below; no error if there is nothing
 	SyncDir(path string) error // makes created and renamed entries durable
+}
+
+// stats tells of many files below one folder, by their paths there, also at once.
+type stats struct {
+	of   func(path string) (stamp, error)
+	done func() error
 }
 
 // file is an open file.
@@ -56,7 +64,12 @@ func (osDisk) Open(path string, flag int) (file, error) {
 func (osDisk) Mkdir(path string) error      { return os.Mkdir(path, 0o700) }
 func (osDisk) Rename(from, to string) error { return os.Rename(from, to) }
 func (osDisk) Link(from, to string) error   { return os.Link(from, to) }
-func (osDisk) Remove(path string) error     { return os.RemoveAll(path) }
+func (osDisk) Touch(path string) error {
+	now := time.Now()
+	return os.Chtimes(path, now, now)
+}
+
+func (osDisk) Remove(path string) error { return os.RemoveAll(path) }
 
 func (osDisk) ReadDir(path string) ([]string, error) {
 	entries, err := os.ReadDir(path)

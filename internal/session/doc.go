@@ -12,6 +12,8 @@
 //	    index.json      where to start reading; can always be deleted
 //	    torn-*.bin      what a crash left half written, set aside
 //	    blobs/sha256-*  big things, named by their content
+//	list.index          what the list of sessions says; can always be deleted
+//	specs/*.json        tool specs that logs refer to, named by their content
 //
 // # Line
 //
@@ -25,6 +27,10 @@
 // from behind `"crc":"...",` up to the newline. So a line that was changed,
 // moved, left out or put in does not verify. Lines are written with one
 // write(2) each, or one for a whole batch, to a file opened with O_APPEND.
+//
+// Big specs of tools are not in the line: it refers to files in the folder specs, and its kind says
+// so ("switched+specs"). The checksum is over the line as it is on the disk. See
+// docs/decisions/032-specs-are-kept-once.md.
 //
 // # What survives what
 //

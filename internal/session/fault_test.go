@@ -11,7 +11,7 @@ import (
 )
 
 // script returns the markers of what live appends, in order.
-func script() []string { return strings.Fields("m0 m1 m2 m3 m4 m5 m6 m7 m8 m9") }
+func script() []string { return strings.Fields("m0 m1 m2 specs m3 m4 m5 m6 m7 m8 m9") }
 
 // told is what a user of the package was told in a run that had a fault.
 type told struct {
@@ -59,6 +59,7 @@ func live(t *testing.T, m *memDisk) *told {
 	_ = l.Lease(t.Context())
 	o.say(t, l, event.Opened{Format: 1, App: "m0"})
 	o.say(t, l, said("m1"), event.Asked{Route: "m2"})
+	o.say(t, l, event.Switched{Route: "specs", Tools: bigTools(2)})
 	o.say(t, l, event.Claimed{Epoch: 1, By: "m3"}, event.Started{Call: "m4"}, said("m5"))
 	if name, err := l.Blobs().Put(t.Context(), strings.NewReader("big")); err == nil {
 		o.blob = name
@@ -92,6 +93,8 @@ func marker(b event.Body) string {
 		return b.Route
 	case event.Claimed:
 		return b.By
+	case event.Switched:
+		return b.Route[:len(b.Route)*len(b.Tools)/2]
 	case event.Started:
 		return b.Call
 	case event.Titled:

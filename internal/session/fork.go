@@ -68,7 +68,7 @@ func (s *Store) copyLog(ctx context.Context, from *Log, seq uint64, id, dir stri
 		if _, why := c.take(line); why != "" {
 			return c.damage(why)
 		}
-		if err := understood(c.Seq, line); err != nil {
+		if err := errors.Join(s.understood(c.Seq, line), s.reshare(line)); err != nil {
 			return err
 		}
 		buf = append(append(buf, line...), '\n')
@@ -79,10 +79,14 @@ func (s *Store) copyLog(ctx context.Context, from *Log, seq uint64, id, dir stri
 			buf = buf[:0]
 		}
 	}
-	buf, err = c.add(buf, event.Event{
+	forked := event.Event{
 		Seq: c.Seq + 1, Time: s.clock().UTC().Truncate(time.Millisecond), Session: id,
 		Body: event.Forked{From: from.id, Seq: seq},
-	})
+	}
+	enc, err := s.encode(forked)
+	if err == nil {
+		buf, err = c.add(buf, forked, enc)
+	}
 	if err == nil {
 		err = writeAll(f, buf)
 	}
@@ -94,11 +98,11 @@ func (s *Store) copyLog(ctx context.Context, from *Log, seq uint64, id, dir stri
 
 // understood returns why this version can't write behind a line, nil if it can. Only the
 // first and those that are marked can say so.
-func understood(seq uint64, line []byte) error {
+func (s *Store) understood(seq uint64, line []byte) error {
 	if seq > 1 && !bytes.Contains(line, []byte(`"must":true`)) {
 		return nil
 	}
-	e, err := decode(bytes.Clone(line))
+	e, err := s.decode(bytes.Clone(line))
 	if err != nil {
 		return err
 	}

@@ -46,7 +46,7 @@ func (s *Store) salvage(ctx context.Context, id string, yield func(Salvaged, err
 	if err != nil {
 		return err
 	}
-	for rec, err := range salvage(l.f, cursor{}, size) {
+	for rec, err := range l.salvage(cursor{}, size) {
 		if err == nil {
 			err = ctx.Err()
 		}
@@ -61,9 +61,9 @@ func (s *Store) salvage(ctx context.Context, id string, yield func(Salvaged, err
 }
 
 // salvage reads all pieces between c, the end of what is good, and end.
-func salvage(f file, c cursor, end int64) iter.Seq2[Salvaged, error] {
+func (l *Log) salvage(c cursor, end int64) iter.Seq2[Salvaged, error] {
 	return func(yield func(Salvaged, error) bool) {
-		in := lines{f: f, off: c.Off, end: end}
+		in := lines{f: l.f, off: c.Off, end: end}
 		number := int(c.Seq)
 		for {
 			start := in.off
@@ -84,7 +84,7 @@ func salvage(f file, c cursor, end int64) iter.Seq2[Salvaged, error] {
 				piece := c.piece(line)
 				line = line[len(piece):]
 				more = len(line) > 0
-				if !yield(c.rescue(piece, number, start, whole && !more), nil) {
+				if !yield(l.rescue(&c, piece, number, start, whole && !more), nil) {
 					return
 				}
 				start += int64(len(piece))
@@ -107,7 +107,7 @@ func (c cursor) piece(line []byte) []byte {
 
 // rescue takes what it can from a piece: a line, or a part of one that begins
 // like a record. c is left behind the piece as far as that can be known.
-func (c *cursor) rescue(piece []byte, number int, start int64, whole bool) (s Salvaged) {
+func (l *Log) rescue(c *cursor, piece []byte, number int, start int64, whole bool) (s Salvaged) {
 	c.Off = start
 	_, why := c.take(piece)
 	if why == "" && !whole {
@@ -115,7 +115,13 @@ func (c *cursor) rescue(piece []byte, number int, start int64, whole bool) (s Sa
 	}
 	before := c.Seq
 	if stated, _, ok := splitLine(piece); ok {
-		e, err := decode(piece)
+		e, err := l.store.decode(piece)
+		if errors.Is(err, errSpec) || errors.Is(err, errSpecRead) { // an event is there, if not all of it
+			if why == "" {
+				why = err.Error()
+			}
+			e, err = event.Decode(piece[headLen-1:])
+		}
 		switch {
 		case err == nil:
 			s.Event = e
@@ -202,7 +208,7 @@ func (l *Log) check(ctx context.Context, r *Report, named map[string]bool) (err 
 			return err
 		}
 	}
-	for rec, err := range salvage(l.f, cursor{}, r.Size) {
+	for rec, err := range l.salvage(cursor{}, r.Size) {
 		if err == nil {
 			err = ctx.Err()
 		}

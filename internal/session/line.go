@@ -47,12 +47,8 @@ func (c cursor) damage(why string) *DamageError {
 	return &DamageError{Line: int(c.Seq) + 1, Offset: c.Off, Why: why}
 }
 
-// add appends the line for e to buf and moves behind it.
-func (c *cursor) add(buf []byte, e event.Event) ([]byte, error) {
-	enc, err := event.Encode(e)
-	if err != nil {
-		return nil, err
-	}
+// add appends the line for e, encoded as enc, to buf and moves behind it.
+func (c *cursor) add(buf []byte, e event.Event, enc []byte) ([]byte, error) {
 	if len(enc)+headLen > maxLine {
 		return nil, fmt.Errorf("%s event of %d bytes is too big", e.Body.Kind(), len(enc))
 	}
@@ -80,6 +76,9 @@ func (c *cursor) take(line []byte) (kind string, why string) {
 		return "", "not a record"
 	}
 	seq, kind, ok := peek(rest)
+	if plain, marked := markedKind(rest); marked {
+		kind = plain
+	}
 	if chain(c.CRC, rest) != stated {
 		if ok && seq != c.Seq+1 {
 			return "", fmt.Sprintf("sequence number is %d, want %d", seq, c.Seq+1)
@@ -91,12 +90,6 @@ func (c *cursor) take(line []byte) (kind string, why string) {
 	}
 	*c = cursor{Seq: seq, Off: c.Off + int64(len(line)) + 1, CRC: stated}
 	return kind, ""
-}
-
-// decode decodes a line that has been verified. It writes into the line.
-func decode(line []byte) (event.Event, error) {
-	line[headLen-1] = '{'
-	return event.Decode(line[headLen-1:])
 }
 
 // splitLine separates the checksum a line states from the bytes it is over.
@@ -131,7 +124,8 @@ func peek(rest []byte) (seq uint64, kind string, ok bool) {
 	digits, after, ok1 := bytes.Cut(rest[:min(len(rest), 512)], []byte(`,"time":"`))
 	stamp, after, ok2 := bytes.Cut(after, []byte(`","session":"`))
 	session, after, ok3 := bytes.Cut(after, []byte(`","kind":"`))
-	name, _, ok4 := bytes.Cut(after, []byte(`","body":`))
+	name, after, ok4 := bytes.Cut(after, []byte(`"`))
+	ok4 = ok4 && (bytes.HasPrefix(after, []byte(`,"body":`)) || bytes.HasPrefix(after, []byte(`,"must":true,"body":`)))
 	digits, ok5 := bytes.CutPrefix(digits, []byte(`"seq":`))
 	plain := !quoted(stamp) && !quoted(session) && !quoted(name)
 	if ok1 && ok2 && ok3 && ok4 && ok5 && plain {

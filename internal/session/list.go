@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"os"
 	"regexp"
 	"slices"
 
@@ -15,18 +14,12 @@ import (
 )
 
 // List implements [store.Store]. It reads the ends of the logs and a few single events, so
-// damage further up goes unnoticed.
+// damage further up goes unnoticed. Of a log that has not changed since it was listed last it
+// reads nothing.
 func (s *Store) List(ctx context.Context) ([]store.Info, error) {
-	ids, err := s.ids()
+	infos, err := s.list(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list sessions: %w", err)
-	}
-	infos := make([]store.Info, 0, len(ids))
-	for _, id := range ids {
-		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("list sessions: %w", err)
-		}
-		infos = append(infos, s.info(id))
 	}
 	store.Sort(infos)
 	return infos, nil
@@ -91,30 +84,17 @@ type Size struct {
 
 // Sizes returns how long the logs are, of the newest session first. It reads none.
 func (s *Store) Sizes(ctx context.Context) ([]Size, error) {
-	ids, err := s.ids()
+	all, err := s.stamps(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list sessions: %w", err)
 	}
-	slices.Reverse(ids)
-	out := make([]Size, 0, len(ids))
-	for _, id := range ids {
-		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("list sessions: %w", err)
-		}
-		if size, err := s.size(id); err == nil { // else it goes, or is not whole
-			out = append(out, Size{id, size})
+	out := make([]Size, 0, len(all))
+	for _, one := range slices.Backward(all) {
+		if one.err == nil { // else it goes, or is not whole
+			out = append(out, Size{one.id, one.Size})
 		}
 	}
 	return out, nil
-}
-
-func (s *Store) size(id string) (int64, error) {
-	f, err := s.fs().Open(s.logPath(id), os.O_RDONLY)
-	if err != nil {
-		return 0, err
-	}
-	n, err := f.Size()
-	return n, errors.Join(err, f.Close())
 }
 
 // Search implements [store.Store].

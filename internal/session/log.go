@@ -197,6 +197,9 @@ func examine(bodies []event.Body, driver bool) (sync bool, err error) {
 			if bytes.IndexByte(b.Raw, '\n') >= 0 || !json.Valid(b.Raw) {
 				return false, fmt.Errorf("%q is not one line of JSON", b.Name)
 			}
+			if plainKind(b.Name) != b.Name {
+				return false, fmt.Errorf("%q: %w", b.Name, errReserved)
+			}
 		}
 		sync = sync || event.Synced(b)
 	}
@@ -355,14 +358,17 @@ func (l *Log) write(bodies []event.Body) ([]event.Event, error) {
 	starts := make([]cursor, len(bodies))
 	next := l.tail
 	var buf []byte
-	var err error
 	for i, b := range bodies {
 		events[i] = event.Event{Seq: next.Seq + 1, Time: now, Session: l.id, Body: b}
 		starts[i] = next
-		if buf, err = next.add(buf, events[i]); err != nil {
+		enc, err := l.store.encode(events[i])
+		if err == nil {
+			buf, err = next.add(buf, events[i], enc)
+		}
+		if err != nil {
 			return nil, err
 		}
-		if u, ok := b.(event.Unknown); ok && !readable(buf[starts[i].Off-l.tail.Off:]) {
+		if u, ok := b.(event.Unknown); ok && !l.readable(buf[starts[i].Off-l.tail.Off:]) {
 			return nil, fmt.Errorf("%q could not be read back", u.Name)
 		}
 	}
@@ -386,8 +392,8 @@ func (l *Log) write(bodies []event.Body) ([]event.Event, error) {
 }
 
 // readable reports whether a reader of the line will get an event.
-func readable(line []byte) bool {
-	_, err := decode(bytes.Clone(bytes.TrimSuffix(line, []byte("\n"))))
+func (l *Log) readable(line []byte) bool {
+	_, err := l.store.decode(bytes.Clone(bytes.TrimSuffix(line, []byte("\n"))))
 	return err == nil
 }
 

@@ -149,6 +149,19 @@ func (m *memDisk) Mkdir(path string) error {
 	return nil
 }
 
+// Stats tells of files that have just changed, as all have here.
+func (m *memDisk) Stats(dir string) (stats, error) {
+	return stats{func(path string) (stamp, error) {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		f := m.nodes[filepath.Join(dir, path)]
+		if f == nil {
+			return stamp{}, &fs.PathError{Op: "stat", Path: path, Err: fs.ErrNotExist}
+		}
+		return stamp{int64(len(f.data)), time.Now()}, nil
+	}, func() error { return nil }}, nil
+}
+
 func (m *memDisk) ReadDir(path string) ([]string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -190,6 +203,15 @@ func (m *memDisk) Link(from, to string) error {
 		return syscall.EMLINK
 	}
 	m.nodes[to] = m.nodes[from]
+	return nil
+}
+
+func (m *memDisk) Touch(path string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.step("touch " + filepath.Base(path)) {
+		return syscall.EIO
+	}
 	return nil
 }
 

@@ -75,7 +75,7 @@ func (l *Log) events(ctx context.Context, from cursor, end int64,
 		if errors.Is(err, io.EOF) && c.Off >= end {
 			return true, nil
 		}
-		e, why, err := c.event(line, whole, err, after)
+		e, why, err := l.event(&c, line, whole, err, after)
 		if err != nil {
 			return false, err
 		}
@@ -94,7 +94,7 @@ func (l *Log) events(ctx context.Context, from cursor, end int64,
 
 // event takes the line at c, as lines.next returned it, and decodes it if its
 // number is above after. A line that cannot be had for good has a why.
-func (c *cursor) event(line []byte, whole bool, err error, after uint64) (e event.Event, why string, _ error) {
+func (l *Log) event(c *cursor, line []byte, whole bool, err error, after uint64) (e event.Event, why string, _ error) {
 	switch {
 	case errors.Is(err, io.EOF):
 		return e, "the file ends here", nil
@@ -110,7 +110,10 @@ func (c *cursor) event(line []byte, whole bool, err error, after uint64) (e even
 		return e, why, nil
 	}
 	if next.Seq > after {
-		if e, err = decode(line); err != nil {
+		if e, err = l.store.decode(line); errors.Is(err, errSpecRead) {
+			return e, "", err
+		}
+		if err != nil {
 			why = err.Error()
 		}
 	}
@@ -164,7 +167,7 @@ func (l *Log) at(c cursor) (event.Event, error) {
 	}
 	in := lines{f: l.f, off: c.Off, end: size}
 	line, whole, err := in.next()
-	e, why, err := c.event(line, whole, err, 0)
+	e, why, err := l.event(&c, line, whole, err, 0)
 	if why != "" {
 		err = c.damage(why)
 	}

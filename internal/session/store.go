@@ -11,9 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/inspan/inspan/event"
@@ -55,9 +53,13 @@ type Store struct {
 	mu       sync.Mutex
 	bells    map[string]*bell
 	notifier notifier // rings them for other processes
+	specs    specs
 }
 
-var _ store.Store = (*Store)(nil)
+var (
+	_ store.Store  = (*Store)(nil)
+	_ store.Newest = (*Store)(nil)
+)
 
 func (s *Store) fs() disk {
 	if s.disk == nil {
@@ -322,61 +324,4 @@ func (s *Store) Resolve(ctx context.Context, text string) (string, error) {
 // Events is [store.Events] on this store.
 func (s *Store) Events(ctx context.Context, id string) iter.Seq2[event.Event, error] {
 	return store.Events(ctx, s, id)
-}
-
-// Remove implements [store.Store].
-func (s *Store) Remove(ctx context.Context, id string) error {
-	if err := s.remove(ctx, id); err != nil {
-		return fmt.Errorf("remove session %q: %w", id, err)
-	}
-	return nil
-}
-
-func (s *Store) remove(ctx context.Context, id string) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	if !store.IsID(id) {
-		return fmt.Errorf("not a session id: %w", fs.ErrNotExist)
-	}
-	family, err := s.family(id)
-	if err != nil {
-		return err
-	}
-	for _, id := range family {
-		lease, err := s.take(ctx, filepath.Join(s.Dir, id, leaseName))
-		switch {
-		case errors.Is(err, syscall.ENOSPC): // no lease fits on the disk, so nobody has it
-			continue
-		case err != nil:
-			return err
-		}
-		defer lease.Close()
-	}
-	for _, id := range family {
-		if err := s.fs().Rename(filepath.Join(s.Dir, id), filepath.Join(s.Dir, removeMark+id)); err != nil {
-			return err
-		}
-	}
-	if err := s.syncDir(s.Dir); err != nil {
-		return err
-	}
-	return s.sweep()
-}
-
-// family is a session with those that work for it, or for these.
-func (s *Store) family(id string) ([]string, error) {
-	all, err := s.ids()
-	return append([]string{id}, slices.DeleteFunc(all, func(other string) bool { return other == id || !store.InFamily(id, other) })...), err
-}
-
-// sweep deletes what has been removed, now or before a crash.
-func (s *Store) sweep() error {
-	names, err := s.fs().ReadDir(s.Dir)
-	for _, name := range names {
-		if strings.HasPrefix(name, removeMark) {
-			err = errors.Join(err, s.fs().Remove(filepath.Join(s.Dir, name)))
-		}
-	}
-	return err
 }

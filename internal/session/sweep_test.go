@@ -391,7 +391,12 @@ func TestLinesMoved(t *testing.T) {
 // has verified, and what cannot refuses appends.
 func FuzzOpen(f *testing.F) {
 	var c cursor
-	line, err := c.add(nil, event.Event{Seq: 1, Session: sampleID, Body: said("x")})
+	first := event.Event{Seq: 1, Session: sampleID, Body: said("x")}
+	enc, err := event.Encode(first)
+	if err != nil {
+		f.Fatal(err)
+	}
+	line, err := c.add(nil, first, enc)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -420,6 +425,7 @@ func FuzzOpen(f *testing.F) {
 func FuzzLine(f *testing.F) {
 	f.Add([]byte(`"seq":1,"time":"2026-11-21T13:15:02.000Z","session":"s","kind":"said","body":{"parts":[]}}`))
 	f.Add([]byte(`"kind":"said","seq":1,"body":{}}`))
+	f.Add([]byte(`"kind":"switched+specs","seq":1,"body":{"tools":["#spec:"]}}`))
 	f.Fuzz(func(t *testing.T, rest []byte) {
 		line := appendCRC([]byte(crcHead), chain(0, rest))
 		line = append(append(line, crcTail...), rest...)
@@ -431,7 +437,7 @@ func FuzzLine(f *testing.F) {
 			}
 			return
 		}
-		e, err := decode(line)
+		e, err := (&Store{Dir: "/store", disk: newMemDisk()}).decode(line)
 		if err == nil && (e.Seq != 1 || e.Body.Kind() != kind) {
 			t.Fatalf("taken as %d %q, decoded as %d %q", 1, kind, e.Seq, e.Body.Kind())
 		}

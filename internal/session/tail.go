@@ -98,7 +98,7 @@ func (l *Log) torn(left int64) (bool, error) {
 		}
 	}
 	first := true
-	for rec, err := range salvage(l.f, l.tail, l.tail.Off+left) {
+	for rec, err := range l.salvage(l.tail, l.tail.Off+left) {
 		if err != nil {
 			return false, err
 		}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // TestSweep holds that only what a crash has left goes, and only if it is old.
@@ -60,5 +62,44 @@ func TestSweep(t *testing.T) {
 	}
 	if r, err := s.Fsck(t.Context(), l.ID(), false); err != nil || !r.OK() {
 		t.Errorf("the session: %+v, %v", r, err)
+	}
+}
+
+// TestSweepSpecs holds that a tool spec goes when it is old and no log refers to it, and that one
+// that a new session has begun to use is not old.
+func TestSweepSpecs(t *testing.T) {
+	s := &Store{Dir: t.TempDir(), Sync: SyncKill}
+	tools := bigTools(3)
+	id, want := made(t, s, withTools(t, tools[:1])[:2]...)
+	second, _ := made(t, s, withTools(t, tools[1:2])[:2]...)
+	third, _ := made(t, s, withTools(t, tools[2:3])[:2]...)
+	then, before := time.Now().Add(-48*time.Hour), time.Now().Add(-24*time.Hour)
+	for _, file := range specFiles(t, s) {
+		if err := os.Chtimes(file, then, then); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if list, err := s.Leftovers(t.Context(), before); err != nil || len(list) > 0 {
+		t.Errorf("all are referred to: %+v, %v", list, err)
+	}
+	again, _ := made(t, &Store{Dir: s.Dir, Sync: SyncKill}, withTools(t, tools[1:2])[:2]...)
+	for _, id := range []string{second, third, again} {
+		if err := s.Remove(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list, err := s.Leftovers(t.Context(), before)
+	if err != nil || len(list) != 1 || !list[0].Spec || list[0].Size < leastSpec {
+		t.Errorf("one is old and not referred to: %+v, %v", list, err)
+	}
+	if err := s.Sweep(t.Context(), before); err != nil {
+		t.Fatal(err)
+	}
+	if left := specFiles(t, s); len(left) != 2 {
+		t.Errorf("%q are left, want the one referred to and the one just used", left)
+	}
+	got, err := reread(t, &Store{Dir: s.Dir}, id)
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 }

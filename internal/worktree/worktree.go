@@ -172,6 +172,38 @@ func (s *Store) Remove(ctx context.Context, root, name string) error {
 	return s.clear(ctx, t)
 }
 
+// Copy is the folder of the copy that a path lies in; empty: in none.
+func (s *Store) Copy(path string) string {
+	dir, err := filepath.Abs(s.Dir)
+	if err == nil {
+		dir, err = filepath.EvalSymlinks(dir)
+	}
+	rel, bad := filepath.Rel(dir, path)
+	if err != nil || bad != nil || rel == "." || !filepath.IsLocal(rel) {
+		return ""
+	}
+	name, _, _ := strings.Cut(rel, string(filepath.Separator))
+	return filepath.Join(dir, name)
+}
+
+// Discard removes the copy of the workspace at root that a path lies in, with all that was changed
+// in it. Unlike Remove it needs no name, and the workspace may be gone.
+func (s *Store) Discard(ctx context.Context, root, path string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := Tree{dir: s.Copy(path)}
+	if t.dir == "" {
+		return fmt.Errorf("discard %s: it is not in a worktree of ours", path)
+	}
+	if repo, err := open(root); err == nil {
+		t.repo = repo
+		if t.admin, err = repo.admin(t.dir); err != nil {
+			return err
+		}
+	}
+	return s.clear(ctx, t)
+}
+
 // clear takes away what is where a copy would be. Other worktrees of the repository
 // stay, also those whose folders are not there now.
 func (s *Store) clear(ctx context.Context, t Tree) error {

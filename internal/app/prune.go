@@ -1,0 +1,54 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/inspan/inspan/internal/running"
+	"github.com/inspan/inspan/internal/session"
+	"github.com/inspan/inspan/internal/subagent"
+)
+
+// leftoverAge is how old what no session needs must be: younger files may still be written.
+const leftoverAge = 24 * time.Hour
+
+// Pruning is what a retention no longer keeps, and what no session needs.
+type Pruning struct {
+	Stale     []running.Stale
+	Left      int64 // bytes of the sessions that stay
+	Leftovers []session.Leftover
+	Unused    []running.Unused
+
+	app  *App
+	rest running.Rest
+}
+
+// NewPruning looks for it; see [running.Table.Stale]. It deletes nothing.
+func NewPruning(ctx context.Context, a *App, age time.Duration, size int64) (p Pruning, err error) {
+	p.app, p.rest = a, running.Rest{Trees: subagent.Copies(), Age: age, Before: time.Now().Add(-leftoverAge)}
+	if p.Stale, p.Left, err = a.Running.Stale(ctx, age, size); err != nil {
+		return p, err
+	}
+	if p.Unused, err = a.Running.Unused(ctx, p.Stale, p.rest); err != nil {
+		return p, err
+	}
+	p.Leftovers, err = a.sessions.Leftovers(ctx, p.rest.Before)
+	return p, err
+}
+
+// Prune deletes it, and calls told with the id or path of each thing that is gone. What somebody
+// has begun to use since stays.
+func (p Pruning) Prune(ctx context.Context, told func(name string)) (err error) {
+	ids := make([]string, len(p.Stale))
+	for i, s := range p.Stale {
+		ids[i] = s.ID
+	}
+	for id, bad := range p.app.sessions.RemoveEach(ctx, ids) {
+		if err = errors.Join(err, bad); bad == nil {
+			told(id)
+		}
+	}
+	return errors.Join(err, p.app.sessions.Sweep(ctx, p.rest.Before),
+		p.app.Running.Discard(ctx, p.Unused, p.rest, func(u running.Unused) { told(u.Path) }))
+}

@@ -1,0 +1,88 @@
+package keep
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+	"time"
+)
+
+// Sidecar is the content of a file that only saves time: numbers and texts one behind the other,
+// read back in the same order. The first text names the format. What was damaged, cut or written
+// in another format is not opened, so its reader makes it anew.
+//
+// The zero value is an empty one to write to; a reader gets one from [OpenSidecar].
+type Sidecar struct {
+	data []byte
+	text string // data, to read texts without copies
+	at   int
+	bad  bool
+}
+
+// NewSidecar begins one in a format.
+func NewSidecar(format string) *Sidecar {
+	s := new(Sidecar)
+	s.PutText(format)
+	return s
+}
+
+// OpenSidecar reads what [Sidecar.Bytes] returned, if it is whole and in the format.
+func OpenSidecar(data []byte, format string) (*Sidecar, bool) {
+	end := len(data) - crc32.Size
+	if end < 0 || binary.LittleEndian.Uint32(data[end:]) != sidecarSum(data[:end]) {
+		return nil, false
+	}
+	s := &Sidecar{data: data[:end], text: string(data[:end])}
+	return s, s.Text() == format && s.Good()
+}
+
+// Bytes is all that was put, and a checksum.
+func (s *Sidecar) Bytes() []byte { return binary.LittleEndian.AppendUint32(s.data, sidecarSum(s.data)) }
+
+func sidecarSum(data []byte) uint32 { return crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli)) }
+
+// PutInt puts a number.
+func (s *Sidecar) PutInt(n int64) { s.data = binary.AppendVarint(s.data, n) }
+
+// PutText puts a text.
+func (s *Sidecar) PutText(text string) {
+	s.PutInt(int64(len(text)))
+	s.data = append(s.data, text...)
+}
+
+// PutTime puts a time, to the nanosecond.
+func (s *Sidecar) PutTime(t time.Time) {
+	s.PutInt(t.Unix())
+	s.PutInt(int64(t.Nanosecond()))
+}
+
+// Int returns the next number; 0 if there is none.
+func (s *Sidecar) Int() int64 {
+	n, size := binary.Varint(s.data[s.at:])
+	if size <= 0 {
+		s.bad, s.at = true, len(s.data)
+		return 0
+	}
+	s.at += size
+	return n
+}
+
+// Text returns the next text; empty if there is none.
+func (s *Sidecar) Text() string {
+	n := s.Int()
+	if n < 0 || n > int64(len(s.data)-s.at) {
+		s.bad, s.at = true, len(s.data)
+		return ""
+	}
+	from := s.at
+	s.at += int(n)
+	return s.text[from:s.at]
+}
+
+// Time returns the next time, in UTC.
+func (s *Sidecar) Time() time.Time { return time.Unix(s.Int(), s.Int()).UTC() }
+
+// Good reports whether all that was asked for was there.
+func (s *Sidecar) Good() bool { return !s.bad }
+
+// More reports whether anything is left to read.
+func (s *Sidecar) More() bool { return s.at < len(s.data) }

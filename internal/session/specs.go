@@ -1,0 +1,345 @@
+package session
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/inspan/inspan/event"
+)
+
+const (
+	specsName = "specs" // the folder of tool specs that all sessions share
+	specExt   = ".json"
+
+	specsMark = "+specs"  // behind the kind of a line that refers to specs
+	specHead  = `"#spec:` // what a reference begins with
+	specTail  = '"'
+	digestLen = 24 // characters of 5 bits: enough against chance, and against a second content for a name
+
+	leastSpec = 128     // bytes; a smaller spec stays in the line
+	mostSpecs = 8 << 20 // bytes of specs that a store remembers
+
+	// A spec is used again after this long only once its file says so by its time. It is much
+	// shorter than the age at which [Store.Sweep] may take a spec that no log names.
+	specsSure = time.Hour
+	specsWait = 5 * time.Second // for others who write specs; then the line holds them itself
+)
+
+var (
+	errSpec     = errors.New("tool spec")               // that a line refers to is not what it was
+	errSpecRead = errors.New("tool spec can't be read") // now; later it may
+	errReserved = errors.New("the name of a kind that only the log on disk uses")
+)
+
+// specs remembers what a store knows of the shared tool specs.
+type specs struct {
+	mu   sync.Mutex
+	read map[string][]byte    // content by digest
+	size int                  // of read
+	sure map[string]time.Time // when a file was last found or made, and durable
+}
+
+// refers lists the kinds whose lines may refer to specs: they hold the tools of a session, in
+// their body or in the snapshot there.
+func refers(kind string) bool {
+	switch kind {
+	case event.Switched{}.Kind(), event.Compacted{}.Kind(), event.Rewound{}.Kind():
+		return true
+	}
+	return false
+}
+
+// plainKind is the kind of an event whose line states this one.
+func plainKind(stated string) string {
+	if kind, marked := strings.CutSuffix(stated, specsMark); marked && refers(kind) {
+		return kind
+	}
+	return stated
+}
+
+// encode is [event.Encode] for a line of a log: big tool specs are kept once for all sessions.
+// Where that fails, as on a disk that is full, the line holds them itself.
+func (s *Store) encode(e event.Event) ([]byte, error) {
+	enc, err := event.Encode(e)
+	if err != nil || !refers(e.Body.Kind()) {
+		return enc, err
+	}
+	short, parts := shorten(enc, e.Body.Kind())
+	if len(parts) == 0 {
+		return enc, nil
+	}
+	back, bad := expand(short, func(digest string) ([]byte, error) { return parts[digest], nil })
+	if bad == nil && bytes.Equal(back, enc) && s.share(parts) == nil {
+		return short, nil
+	}
+	return enc, nil
+}
+
+// decode decodes a line that has been verified. It writes into the line.
+func (s *Store) decode(line []byte) (event.Event, error) {
+	line[headLen-1] = '{'
+	whole, err := expand(line[headLen-1:], s.spec)
+	if err != nil {
+		return event.Event{}, err
+	}
+	return event.Decode(whole)
+}
+
+// shorten replaces the big specs in an encoded event by references, and returns them by digest.
+func shorten(enc []byte, kind string) (short []byte, parts map[string][]byte) {
+	type holder struct {
+		Tools []json.RawMessage
+	}
+	var w struct {
+		Body struct {
+			holder
+			Snapshot holder
+		}
+	}
+	if err := json.Unmarshal(enc, &w); err != nil {
+		return nil, nil
+	}
+	list := w.Body.Tools
+	if list == nil {
+		list = w.Body.Snapshot.Tools
+	}
+	parts = make(map[string][]byte)
+	was, is := []byte{'['}, []byte{'['}
+	for i, spec := range list {
+		if i > 0 {
+			was, is = append(was, ','), append(is, ',')
+		}
+		was = append(was, spec...)
+		if len(spec) < leastSpec {
+			is = append(is, spec...)
+			continue
+		}
+		digest := specDigest(spec)
+		parts[digest] = spec
+		is = append(append(append(is, specHead...), digest...), specTail)
+	}
+	at := bytes.Index(enc, append(was, ']'))
+	head := bytes.Index(enc, kindHead(kind))
+	if at < 0 || head < 0 || head > at {
+		return nil, nil
+	}
+	short = append(short, enc[:head]...)
+	short = append(short, kindMarked(kind)...)
+	short = append(short, enc[head+len(kindHead(kind)):at]...)
+	short = append(append(short, is...), enc[at+len(was):]...)
+	return short, parts
+}
+
+// kindHead stands in an encoded event before its body, kindMarked where the body has references.
+// A reader that knows of no references takes it for a kind that it must understand.
+func kindHead(kind string) []byte { return []byte(`,"kind":"` + kind + `","body":`) }
+
+func kindMarked(kind string) []byte {
+	return []byte(`,"kind":"` + kind + specsMark + `","must":true,"body":`)
+}
+
+// markedKind finds the kind of an encoded event if its body has references.
+func markedKind(enc []byte) (kind string, marked bool) {
+	const mark = specsMark + `","must":true,"body":`
+	end := bytes.Index(enc[:min(len(enc), 512)], []byte(mark))
+	if end < 0 {
+		return "", false
+	}
+	start := bytes.LastIndexByte(enc[:end], '"') + 1
+	kind = string(enc[start:end])
+	return kind, refers(kind) && bytes.HasSuffix(enc[:start], []byte(`,"kind":"`))
+}
+
+// expand puts specs back where shorten took them out.
+func expand(short []byte, spec func(digest string) ([]byte, error)) ([]byte, error) {
+	kind, marked := markedKind(short)
+	if !marked {
+		return short, nil
+	}
+	head, body, found := bytes.Cut(short, kindMarked(kind))
+	if !found {
+		return short, nil
+	}
+	out := append(bytes.Clone(head), kindHead(kind)...)
+	for {
+		before, after, found := bytes.Cut(body, []byte(specHead))
+		out = append(out, before...)
+		if !found {
+			return out, nil
+		}
+		if len(after) <= digestLen || after[digestLen] != specTail || !isDigest(string(after[:digestLen])) {
+			out, body = append(out, specHead...), after
+			continue
+		}
+		content, err := spec(string(after[:digestLen]))
+		if err != nil {
+			return nil, err
+		}
+		out, body = append(out, content...), after[digestLen+1:]
+	}
+}
+
+func specDigest(spec []byte) string {
+	sum := sha256.Sum256(spec)
+	return strings.ToLower(base32.HexEncoding.EncodeToString(sum[:digestLen*5/8]))
+}
+
+func isDigest(s string) bool {
+	return len(s) == digestLen && strings.Trim(s, "0123456789abcdefghijklmnopqrstuv") == ""
+}
+
+func (s *Store) specsDir() string { return filepath.Join(s.Dir, specsName) }
+
+func (s *Store) specPath(digest string) string { return filepath.Join(s.specsDir(), digest+specExt) }
+
+// spec returns the content of a shared spec. If it is gone or has changed the error wraps errSpec.
+func (s *Store) spec(digest string) ([]byte, error) {
+	s.specs.mu.Lock()
+	defer s.specs.mu.Unlock()
+	if content, ok := s.specs.read[digest]; ok {
+		return content, nil
+	}
+	name := filepath.Join(specsName, digest+specExt)
+	content, err := s.readSpec(digest)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%w %s is missing", errSpec, name)
+	case err != nil:
+		return nil, fmt.Errorf("%w: %w", errSpecRead, err)
+	case specDigest(content) != digest:
+		return nil, fmt.Errorf("%w %s is damaged: its content does not match its name", errSpec, name)
+	}
+	s.specs.remember(digest, content)
+	return content, nil
+}
+
+func (x *specs) remember(digest string, content []byte) {
+	if x.read == nil || x.size > mostSpecs {
+		x.read, x.size = make(map[string][]byte), 0
+	}
+	if _, there := x.read[digest]; !there {
+		x.read[digest], x.size = content, x.size+len(content)
+	}
+}
+
+func (s *Store) readSpec(digest string) ([]byte, error) {
+	f, err := s.fs().Open(s.specPath(digest), os.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	size, err := f.Size()
+	if err != nil || size > maxLine {
+		return nil, err // what is so big matches no name
+	}
+	content := make([]byte, size)
+	if _, err := f.ReadAt(content, 0); err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	return content, nil
+}
+
+// share makes sure that each spec has a durable file that no clean-up takes before the line
+// that refers to it is written.
+func (s *Store) share(parts map[string][]byte) error {
+	s.specs.mu.Lock()
+	defer s.specs.mu.Unlock()
+	now := s.clock()
+	var unsure []string
+	for digest := range parts {
+		if at, ok := s.specs.sure[digest]; !ok || now.Sub(at) > specsSure {
+			unsure = append(unsure, digest)
+		}
+	}
+	if len(unsure) == 0 {
+		return nil
+	}
+	err := s.withSpecs(func() error {
+		for _, digest := range unsure {
+			if err := s.shareOne(digest, parts[digest]); err != nil {
+				return err
+			}
+		}
+		return s.syncDir(s.specsDir()) // also for those that another has just made
+	})
+	if err != nil {
+		return err
+	}
+	if s.specs.sure == nil {
+		s.specs.sure = make(map[string]time.Time)
+	}
+	for _, digest := range unsure {
+		s.specs.sure[digest] = now
+		s.specs.remember(digest, parts[digest])
+	}
+	return nil
+}
+
+// reshare has the specs that a line refers to look used, as the line is written to another log.
+func (s *Store) reshare(line []byte) error {
+	parts := make(map[string][]byte)
+	_, err := expand(line, func(digest string) (content []byte, err error) {
+		content, err = s.spec(digest)
+		parts[digest] = content
+		return content, err
+	})
+	if err != nil || len(parts) == 0 {
+		return err
+	}
+	return s.share(parts)
+}
+
+// withSpecs calls do while nobody else writes or removes specs.
+func (s *Store) withSpecs(do func() error) error {
+	if err := mkdirAll(s.fs(), s.specsDir(), s.Sync == SyncPower); err != nil {
+		return err
+	}
+	lock, err := s.fs().Open(filepath.Join(s.specsDir(), lockName), os.O_RDWR|os.O_CREATE)
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithTimeout(context.Background(), specsWait)
+	defer stop()
+	if _, err = acquire(ctx, lock, true); err == nil {
+		err = errors.Join(do(), lock.Unlock())
+	}
+	return errors.Join(err, lock.Close())
+}
+
+// shareOne writes a spec, or has the file that is there look used. A file with another content
+// is replaced, so what was damaged is whole again.
+func (s *Store) shareOne(digest string, spec []byte) (err error) {
+	path := s.specPath(digest)
+	if there, err := s.readSpec(digest); err == nil && bytes.Equal(there, spec) {
+		return s.fs().Touch(path)
+	}
+	tmp := filepath.Join(s.specsDir(), putMark+rand.Text())
+	f, err := s.fs().Open(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
+	if err != nil {
+		return err
+	}
+	err = writeAll(f, spec)
+	if err == nil {
+		err = s.sync(f)
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = s.fs().Rename(tmp, path)
+	}
+	if err != nil {
+		return errors.Join(err, s.fs().Remove(tmp))
+	}
+	return nil
+}

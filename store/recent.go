@@ -1,0 +1,32 @@
+package store
+
+import (
+	"context"
+	"iter"
+)
+
+// Newest is an optional interface of a [Store] that finds the sessions that changed last without
+// reading the others.
+type Newest interface {
+	// Recent yields what List returns, in the same order, and reads of it only what is asked for.
+	Recent(ctx context.Context) iter.Seq2[Info, error]
+}
+
+// Recent yields the sessions of a store, the one that changed last first.
+func Recent(ctx context.Context, s Store) iter.Seq2[Info, error] {
+	if n, ok := s.(Newest); ok {
+		return n.Recent(ctx)
+	}
+	return func(yield func(Info, error) bool) {
+		infos, err := s.List(ctx)
+		if err != nil {
+			yield(Info{}, err)
+			return
+		}
+		for _, info := range infos {
+			if !yield(info, nil) {
+				return
+			}
+		}
+	}
+}
