@@ -30,9 +30,7 @@ type calls struct {
 	running  map[string]doing // by id
 	results  chan event.Ended
 	progress chan event.Progress
-	span     bool              // a checkpoint was taken before calls, and none after
-	seen     map[string]string // of the state, for calls; nil: it has changed
-	before   *view             // results that the model sees; nil: it sees others
+	span     bool // a checkpoint was taken before calls, and none after
 }
 
 // doing is what counts of a call while it runs.
@@ -43,7 +41,7 @@ type doing struct {
 
 // newDriver is one for a session that nobody else drives, whose events yield is shown.
 func newDriver(s *Session, yield func(event.Event, error) bool) *driver {
-	d := &driver{journal: &journal{Session: s, yield: yield}}
+	d := &driver{journal: &journal{Session: s, yield: yield}, seen: &seen{Session: s}}
 	d.journal.saw, d.calls = d.saw, newCalls(d)
 	return d
 }
@@ -130,14 +128,8 @@ func (cs *calls) start(ctx context.Context, calls []loop.Call) error {
 // launch runs a call beside the driver.
 func (cs *calls) launch(c loop.Call) {
 	cs.running[c.ID] = cs.doing(c)
-	if cs.seen == nil {
-		cs.seen = mapKeys(cs.state.Seen, cs.vault.Resolve) // the fold changes its own as soon as the first call ends
-	}
-	if cs.before == nil {
-		cs.before = &view{messages: cs.state.Messages}
-	}
 	k := cs.noted(c, cs.state.Mode)
-	ctx, before, call := cs.ctx, cs.before, cs.runnable(c, k)
+	ctx, call := cs.ctx, cs.runnable(c, k)
 	go func() {
 		if k.lost {
 			cs.results <- event.Ended{Call: c.ID, Outcome: event.OutcomeFailed, Parts: llm.Say(lostSecret)}
@@ -145,7 +137,7 @@ func (cs *calls) launch(c loop.Call) {
 		}
 		end := cs.run(ctx, call)
 		if tool.ReadOnly(c.Effects) {
-			end = before.again(end)
+			end = cs.again(end)
 		}
 		cs.results <- end
 	}()
@@ -162,7 +154,7 @@ func (cs *calls) runnable(c loop.Call, k known) *tool.Call {
 		call.Name, call.As = c.Tool, c.Name
 	}
 	call.Env = held(call, k, cs.rules().Pass(), cs.vault)
-	call.Cwd, call.Seen, call.Answer = cs.cwd(), cs.seen, c.Answer
+	call.Cwd, call.Seen, call.Answer = cs.cwd(), cs.seen.now(), c.Answer
 	progress := cs.progress
 	call.Progress = func(text string) {
 		select {
@@ -327,4 +319,11 @@ func whyStopped(cause error) string {
 		return "Interrupted by the user while it ran."
 	}
 	return "The program was stopped while it ran."
+}
+
+// again is the end of a call as the log is to have it, if the model sees its result already.
+func (cs *calls) again(end event.Ended) event.Ended {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	return cs.state.Again(end)
 }

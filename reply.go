@@ -84,11 +84,13 @@ func replied(st *loop.State, req llm.Request, r *llm.Reply, by llm.Info) event.R
 		Stop: r.Stop, Usage: r.Used(req), Route: r.Route, RequestID: r.RequestID,
 		Parts: make(llm.Parts, 0, len(r.Parts)),
 	}
-	used := usedIDs(st)
+	here := map[string]bool{} // ids of the calls before it in the reply
+	used := func(id string) bool { return here[id] || st.Called(id) }
 	for _, part := range r.Parts {
 		switch p := part.(type) {
 		case llm.Call:
-			part = sound(named(st, p, used))
+			p = sound(named(st, p, used))
+			here[p.ID], part = true, p
 		case llm.Reasoning:
 			if !json.Valid(p.Opaque) {
 				p.Opaque = nil
@@ -100,35 +102,23 @@ func replied(st *loop.State, req llm.Request, r *llm.Reply, by llm.Info) event.R
 	return priced(body, by)
 }
 
-// usedIDs are the call ids of the conversation.
-func usedIDs(st *loop.State) map[string]bool {
-	used := map[string]bool{}
-	for _, msg := range st.Messages {
-		for _, c := range msg.Parts.Calls() {
-			used[c.ID] = true
-		}
-	}
-	return used
-}
-
 // named gives a call of a reply an id that no other call of the log has, whatever the
-// server sends, and marks it as used. The server's own will do as long as no call has
+// server sends. The server's own will do as long as no call has
 // left the conversation and none in it has that id. Else the number of the reply goes
 // behind it, which no other reply of the log has; an id that came in that form gets it
 // too, so that none can be foreseen.
-func named(st *loop.State, c llm.Call, used map[string]bool) llm.Call {
+func named(st *loop.State, c llm.Call, used func(id string) bool) llm.Call {
 	if c.ID == "" {
 		c.ID = "call"
 	}
 	theirs := c.ID
-	if st.Lacks || used[c.ID] || numbered(c.ID) {
+	if st.Lacks || used(c.ID) || numbered(c.ID) {
 		c.ID = fmt.Sprintf("%s_r%d", theirs, st.Total.Turns+1)
-		for n, first := 2, c.ID; used[c.ID]; n++ {
+		for n, first := 2, c.ID; used(c.ID); n++ {
 			c.ID = fmt.Sprintf("%s_%d", first, n)
 		}
 		c.Wire = theirs
 	}
-	used[c.ID] = true
 	return c
 }
 

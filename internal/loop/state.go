@@ -126,9 +126,15 @@ func (s *State) Apply(e event.Event) error {
 	case event.Restored:
 		s.restored(b)
 	}
-	s.Seq, s.At, s.counted = e.Seq, e.Time, s.counted.upTo(s.Messages)
-	s.tabulate()
+	s.Seq, s.At = e.Seq, e.Time
+	s.derive()
 	return nil
+}
+
+// derive brings what follows from the rest up to date.
+func (s *State) derive() {
+	s.sight.look(s.Messages)
+	s.tabulate()
 }
 
 // tabulate makes a table of the calls of the last reply where they are others than before.
@@ -149,7 +155,7 @@ func (s *State) become(e event.Event, snapshot json.RawMessage) error {
 	}
 	*s = base
 	s.Seq, s.At, s.Lacks = e.Seq, e.Time, true
-	s.tabulate()
+	s.derive()
 	return nil
 }
 
