@@ -264,6 +264,7 @@ func (s *summary) ask(ctx context.Context, req llm.Request) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	req.Memo = &s.memo
 	watched, done := s.interruptible(ctx)
 	defer done()
 	by := s.model.Info()
