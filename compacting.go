@@ -260,7 +260,7 @@ func (s *summary) note(missing []compact.Missing) {
 
 // ask returns what the model says, without secrets.
 func (s *summary) ask(ctx context.Context, req llm.Request) (string, error) {
-	req, err := loaded(ctx, s.agent.Env.Blobs, req)
+	req, err := s.images.loaded(ctx, s.agent.Env.Blobs, req)
 	if err != nil {
 		return "", err
 	}

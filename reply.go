@@ -1,80 +1,15 @@
 package inspan
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
-	"io"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/loop"
 	"github.com/inspan/inspan/llm"
-	"github.com/inspan/inspan/tool"
 )
-
-// loaded is a request with the images of the conversation.
-func loaded(ctx context.Context, blobs tool.Blobs, req llm.Request) (llm.Request, error) {
-	req.Messages = slices.Clone(req.Messages) // the state's own stay as they are
-	for i, msg := range req.Messages {
-		parts, _, err := load(ctx, blobs, msg.Parts)
-		if err != nil {
-			return req, err
-		}
-		req.Messages[i].Parts = parts
-	}
-	return req, nil
-}
-
-// load returns parts with the data of stored images. One that is gone becomes
-// a text that says so, since the conversation must go on.
-func load(ctx context.Context, blobs tool.Blobs, parts llm.Parts) (out llm.Parts, changed bool, err error) {
-	out = parts
-	for i, part := range parts {
-		var loaded llm.Part
-		switch p := part.(type) {
-		case llm.Image:
-			if p.Digest == "" {
-				continue
-			}
-			loaded, err = image(ctx, blobs, p)
-		case llm.Result:
-			var inner bool
-			if p.Parts, inner, err = load(ctx, blobs, p.Parts); !inner {
-				continue
-			}
-			loaded = p
-		default:
-			continue
-		}
-		if err != nil {
-			return nil, false, err
-		}
-		if !changed {
-			out, changed = slices.Clone(parts), true
-		}
-		out[i] = loaded
-	}
-	return out, changed, nil
-}
-
-func image(ctx context.Context, blobs tool.Blobs, p llm.Image) (llm.Part, error) {
-	gone := llm.Text{Text: fmt.Sprintf("[image %s is no longer stored]", p.Digest)}
-	if blobs == nil {
-		return gone, nil
-	}
-	r, err := blobs.Get(ctx, p.Digest)
-	if err != nil {
-		return gone, ctx.Err()
-	}
-	defer r.Close()
-	if p.Data, err = io.ReadAll(r); err != nil {
-		return nil, fmt.Errorf("load image: %w", err)
-	}
-	return p, nil
-}
 
 // replied makes an event of the reply to a request that the model by gave. What is stored can
 // always be sent again: calls have ids of their own and a JSON object as
