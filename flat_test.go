@@ -7,13 +7,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"runtime"
 	"runtime/debug"
-	"runtime/metrics"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -208,27 +206,14 @@ func BenchmarkTurnAt(b *testing.B) {
 	}
 }
 
-// resumed opens a session that was left and asks the model once, in a process of its own as far
-// as memory goes, and returns the time until the request was there, its size, and the most memory
-// that the heap has taken.
-func resumed(b *testing.B, h *inspan.Host, v *endless) (took time.Duration, size int, peak uint64) {
+// resumed opens a session that was left and asks the model once more. It returns the time until
+// the request was there, its size, and by how much more memory the process had at the most; 0
+// where the system does not tell.
+func resumed(b *testing.B, h *inspan.Host, v *endless) (took time.Duration, size int, peak int) {
 	b.Helper()
 	debug.FreeOSMemory()
-	before := heap()
-	var most atomic.Uint64
-	done := make(chan struct{})
-	var watcher sync.WaitGroup
-	watcher.Go(func() {
-		for {
-			select {
-			case <-done:
-				return
-			default:
-				most.Store(max(most.Load(), heap()))
-			}
-			runtime.Gosched()
-		}
-	})
+	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) // the peak begins anew
+	before := resident("VmRSS")
 	began := time.Now()
 	v.last = v.turns // one more reply, and it is over
 	v.asked = func(n int) { took, size = time.Since(began), n }
@@ -238,16 +223,16 @@ func resumed(b *testing.B, h *inspan.Host, v *endless) (took time.Duration, size
 	}
 	defer s.Close()
 	finish(b, s)
-	close(done)
-	watcher.Wait()
-	return took, size, most.Load() - min(before, most.Load())
+	return took, size, resident("VmHWM") - before
 }
 
-// heap is how much memory the heap takes from the system.
-func heap() uint64 {
-	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/unused:bytes"}}
-	metrics.Read(sample)
-	return sample[0].Value.Uint64() + sample[1].Value.Uint64()
+// resident is a figure of the memory of this process in bytes; 0 where the system does not tell.
+func resident(what string) int {
+	status, _ := os.ReadFile("/proc/self/status")
+	_, rest, _ := strings.Cut(string(status), what+":")
+	var kb int
+	_, _ = fmt.Sscan(rest, &kb)
+	return kb << 10
 }
 
 // left makes a session of so many turns whose calls bring so many bytes, and leaves it.

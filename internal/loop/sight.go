@@ -13,12 +13,14 @@ const leastAgain = 1000
 
 // sight knows of the conversation what would else have to be looked for at each turn: about
 // how many tokens it has, its calls, and the results that a later call may bring again. Each
-// message is looked at once, when it is folded in. Whatever replaces messages makes it void.
+// message is looked at once, when it is folded in. Whatever replaces messages, or what stands
+// before them, makes it void.
 type sight struct {
 	messages int // that were looked at, from the first on
 	tokens   int // of those, by our own estimate
 	calls    map[string]llm.Call
 	results  map[string][]llm.Result // by what was called: those that are no errors, and long enough
+	digest   digested                // as it was asked for last
 }
 
 // look takes in the messages that it has not seen.

@@ -10,8 +10,6 @@ package loop
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -208,22 +206,10 @@ func (s *State) Request() llm.Request {
 // Snapshot is the body of the Snapshot field of a Compacted event.
 func (s *State) Snapshot() (json.RawMessage, error) { return json.Marshal(s) }
 
-// Digest fingerprints what the model has seen and what it cost, to be compared
-// when the log is folded again. The number before the colon is the version of
-// what is hashed; digests of different versions can't be compared.
-func (s *State) Digest() string {
-	raw, err := json.Marshal([]any{s.System, s.Tools, s.Messages, s.Seen, s.Cwd, s.Mode, s.Route, s.Total})
-	if err != nil {
-		return ""
-	}
-	sum := sha256.Sum256(raw)
-	return "1:" + hex.EncodeToString(sum[:16])
-}
-
 func (s *State) added(b event.Added) {
 	s.tainted(b.Taint)
 	if b.Where == event.PlaceSystem {
-		s.System, s.Sources = append(s.System, b.Text), append(s.Sources, b.Source)
+		s.System, s.Sources, s.sight = append(s.System, b.Text), append(s.Sources, b.Source), sight{}
 		return
 	}
 	s.Noted = append(s.Noted, b.Source)
@@ -242,7 +228,7 @@ func (s *State) switched(b event.Switched) {
 		s.Mode = b.Mode
 	}
 	if b.Tools != nil {
-		s.Tools = b.Tools
+		s.Tools, s.sight = b.Tools, sight{}
 	}
 	if b.Limits != nil {
 		s.Limits = *b.Limits
