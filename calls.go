@@ -34,9 +34,7 @@ type calls struct {
 	kept     []event.Ended // of those that have made calls which still run
 	results  chan event.Ended
 	progress chan event.Progress
-	span     bool              // a checkpoint was taken before calls, and none after
-	seen     map[string]string // of the state, for calls; nil: it has changed
-	before   *view             // results that the model sees; nil: it sees others
+	span     bool // a checkpoint was taken before calls, and none after
 }
 
 // doing is what counts of a call while it runs.
@@ -48,7 +46,7 @@ type doing struct {
 
 // newDriver is one for a session that nobody else drives, whose events yield is shown.
 func newDriver(s *Session, yield func(event.Event, error) bool) *driver {
-	d := &driver{journal: &journal{Session: s, yield: yield}}
+	d := &driver{journal: &journal{Session: s, yield: yield}, seen: &seen{Session: s}}
 	d.journal.saw, d.calls = d.saw, newCalls(d)
 	return d
 }
@@ -141,14 +139,8 @@ func (cs *calls) begin(ctx context.Context) {
 // launch runs a call beside the driver.
 func (cs *calls) launch(c loop.Call) {
 	cs.running[c.ID] = cs.doing(c)
-	if cs.seen == nil {
-		cs.seen = mapKeys(cs.state.Seen, cs.vault.Resolve) // the fold changes its own as soon as the first call ends
-	}
-	if cs.before == nil {
-		cs.before = &view{messages: cs.state.Messages}
-	}
 	k := cs.noted(c, cs.state.Mode)
-	before, call := cs.before, cs.runnable(c, k)
+	call := cs.runnable(c, k)
 	ctx, done := cs.scope(c)
 	if c.Caller {
 		m := cs.maker(ctx, c)
@@ -165,7 +157,7 @@ func (cs *calls) launch(c loop.Call) {
 			end.Outcome = event.OutcomeCancelled // whatever it made of that
 		}
 		if tool.ReadOnly(c.Effects) && c.Parent == "" && !c.Caller {
-			end = before.again(end)
+			end = cs.again(end)
 		}
 		cs.results <- end
 	}()
@@ -182,7 +174,7 @@ func (cs *calls) runnable(c loop.Call, k known) *tool.Call {
 		call.Name, call.As = c.Tool, c.Name
 	}
 	call.Env = held(call, k, cs.rules().Pass(), cs.vault)
-	call.Cwd, call.Seen, call.Answer, call.Parent = cs.cwd(), cs.seen, c.Answer, c.Parent
+	call.Cwd, call.Seen, call.Answer, call.Parent = cs.cwd(), cs.seen.now(), c.Answer, c.Parent
 	progress := cs.progress
 	call.Progress = func(text string) {
 		select {
@@ -373,4 +365,11 @@ func whyStopped(cause error) string {
 		return "Stopped while it ran: the call that made it has ended."
 	}
 	return "The program was stopped while it ran."
+}
+
+// again is the end of a call as the log is to have it, if the model sees its result already.
+func (cs *calls) again(end event.Ended) event.Ended {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	return cs.state.Again(end)
 }

@@ -264,10 +264,11 @@ func (s *summary) note(missing []compact.Missing) {
 
 // ask returns what the model says, without secrets.
 func (s *summary) ask(ctx context.Context, req llm.Request) (string, error) {
-	req, err := loaded(ctx, s.agent.Env.Blobs, req)
+	req, err := s.images.loaded(ctx, s.agent.Env.Blobs, req)
 	if err != nil {
 		return "", err
 	}
+	req.Memo = &s.memo
 	watched, done := s.interruptible(ctx)
 	defer done()
 	by, began := s.model.Info(), time.Now()

@@ -19,6 +19,7 @@ import (
 type driver struct {
 	*journal
 	calls *calls
+	seen  *seen
 
 	awaits time.Time // until when jobs are waited for, as was said; zero: nothing was
 }
@@ -193,12 +194,10 @@ func (d *driver) saw(body event.Body) {
 	case event.Compacted, event.Rewound:
 		clear(d.looked) // what was added is no longer seen
 	case event.Replied:
-		d.calls.before, d.calls.seen = nil, nil
+		d.seen.changes = nil
 	case event.Ended:
 		d.calls.tell(b)
-		if len(b.Files) > 0 {
-			d.calls.seen = nil
-		}
+		d.seen.changing(b.Files)
 	}
 }
 

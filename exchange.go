@@ -42,7 +42,8 @@ func (d *driver) exchange(ctx context.Context, n loop.Ask) (*exchange, error) {
 		return nil, err
 	}
 	x := &exchange{driver: d, asked: d.state.Request(), by: d.model.Info(), veil: newVeil(d.vault)}
-	x.req, err = loaded(ctx, d.agent.Env.Blobs, x.asked)
+	x.req, err = d.images.loaded(ctx, d.agent.Env.Blobs, x.asked)
+	x.req.Memo = &d.memo
 	x.sent = time.Now()
 	return x, err
 }

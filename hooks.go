@@ -194,7 +194,8 @@ func hooked(hooks []tool.Hook, vault *secret.Vault) func(tool.Tool) tool.Tool {
 		t.Run = func(ctx context.Context, c *tool.Call) (tool.Result, error) {
 			res, err := run(ctx, c)
 			seen := *c
-			seen.Args, seen.Cwd, seen.Seen = mapTexts(c.Args, vault.Redact), vault.Redact(c.Cwd), mapKeys(c.Seen, vault.Redact)
+			seen.Args, seen.Cwd = mapTexts(c.Args, vault.Redact), vault.Redact(c.Cwd)
+			seen.Seen = func(path string) (string, bool) { return c.Seen.Digest(vault.Resolve(path)) }
 			for _, h := range hooks {
 				res, err = afterCall(ctx, h, &seen, res, err)
 			}

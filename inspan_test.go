@@ -299,7 +299,7 @@ func TestCallsDoNotShareWhatWasSeen(t *testing.T) {
 	quick.Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) { return nil, nil }
 	slow := tool.New("slow", "", func(_ context.Context, c *tool.Call, _ struct{}) (tool.Result, error) {
 		<-ended
-		if got := c.Seen["/w/a"]; got != "1" {
+		if got, _ := c.Seen.Digest("/w/a"); got != "1" {
 			t.Errorf("the call sees digest %q, which came after it began", got)
 		}
 		return tool.Result{}, nil

@@ -243,7 +243,7 @@ func (d *driver) call(c llm.Call, args json.RawMessage) *tool.Call {
 	}
 	return &tool.Call{
 		ID: c.ID, Key: key, Name: c.Name, Args: args, Session: d.state.Session,
-		Env: env, Cwd: d.state.Cwd, Mode: d.state.Mode, Task: d.state.Asked(), Led: d.state.TaskBy == event.OriginLead, Seen: d.state.Seen,
+		Env: env, Cwd: d.state.Cwd, Mode: d.state.Mode, Task: d.state.Asked(), Led: d.state.TaskBy == event.OriginLead, Seen: d.seen.asStored,
 		Untrusted: d.state.Untrusted,
 		Progress:  func(string) {},
 	}
@@ -253,7 +253,7 @@ func (d *driver) call(c llm.Call, args json.RawMessage) *tool.Call {
 // run. Judges see it without.
 func (t *trial) known() *tool.Call {
 	known := *t.call
-	known.Args, known.Cwd, known.Seen = t.revealed(t.call.Args), t.cwd(), mapKeys(t.state.Seen, t.vault.Resolve)
+	known.Args, known.Cwd, known.Seen = t.revealed(t.call.Args), t.cwd(), t.seen.now()
 	return &known
 }
 

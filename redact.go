@@ -128,15 +128,6 @@ type redactedError struct {
 func (e redactedError) Error() string { return e.text }
 func (e redactedError) Unwrap() error { return e.error }
 
-// mapKeys is a map with other keys.
-func mapKeys(m map[string]string, change func(string) string) map[string]string {
-	out := make(map[string]string, len(m))
-	for key, value := range m {
-		out[change(key)] = value
-	}
-	return out
-}
-
 // cwd is the folder that a call starts from. One whose name can't be known any more, as it held
 // a secret that was not seen since, is the workspace.
 func (s *Session) cwd() string {

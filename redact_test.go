@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"iter"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -187,9 +186,10 @@ func TestNoRuleNamesASecret(t *testing.T) {
 // of a compaction or is told of a failure.
 func TestSecretsFromElsewhere(t *testing.T) {
 	path, failed := "/w/"+deploys+".txt", ""
-	var seen []map[string]string
+	var seen []string
 	leaks := tool.New("leaks", "Uses "+deploys+".", func(_ context.Context, c *tool.Call, _ struct{}) (tool.Result, error) {
-		seen = append(seen, maps.Clone(c.Seen))
+		digest, _ := c.Seen.Digest(path)
+		seen = append(seen, digest)
 		return tool.Result{
 			Parts: llm.Say("see " + path), Files: []tool.File{{Path: path, Digest: "d1"}}, Show: "# " + deploys, Cwd: "/w/" + deploys,
 			Todo: []tool.Todo{{Text: "use " + deploys, State: tool.TodoOpen}}, Job: &tool.Job{ID: "1", Command: "deploy " + deploys},
@@ -206,12 +206,12 @@ func TestSecretsFromElsewhere(t *testing.T) {
 	}
 	h := &hook{say: map[tool.Moment]func(tool.Point) (tool.Outcome, error){
 		tool.BeforeCall: func(p tool.Point) (tool.Outcome, error) {
-			raw, err := json.Marshal([]any{p.Call.Cwd, p.Call.Seen, p.Effects})
+			raw, err := json.Marshal([]any{p.Call.Cwd, p.Effects})
 			failed += string(raw)
 			return tool.Outcome{}, err
 		},
 		tool.AfterCall: func(p tool.Point) (tool.Outcome, error) {
-			raw, err := json.Marshal([]any{p.Result, p.Call.Cwd, p.Call.Seen})
+			raw, err := json.Marshal([]any{p.Result, p.Call.Cwd})
 			failed += p.Failed + string(raw)
 			return tool.Outcome{Text: "mind " + deploys}, err
 		},
@@ -229,7 +229,7 @@ func TestSecretsFromElsewhere(t *testing.T) {
 	hush(t, "events", events)
 	hush(t, "requests", model.asked)
 	hush(t, "the hook", failed)
-	if len(seen) != 2 || seen[1][path] != "d1" || len(dirs) < 2 || dirs[len(dirs)-1] != "/w/"+deploys {
+	if len(seen) != 2 || seen[1] != "d1" || len(dirs) < 2 || dirs[len(dirs)-1] != "/w/"+deploys {
 		t.Errorf("calls know the files %v and start from %q", seen, dirs)
 	}
 	if switched := bodiesOf[event.Switched](drivenTo(t, s, said("again"))); len(switched) > 0 {

@@ -1,80 +1,15 @@
 package inspan
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
-	"io"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/loop"
 	"github.com/inspan/inspan/llm"
-	"github.com/inspan/inspan/tool"
 )
-
-// loaded is a request with the images of the conversation.
-func loaded(ctx context.Context, blobs tool.Blobs, req llm.Request) (llm.Request, error) {
-	req.Messages = slices.Clone(req.Messages) // the state's own stay as they are
-	for i, msg := range req.Messages {
-		parts, _, err := load(ctx, blobs, msg.Parts)
-		if err != nil {
-			return req, err
-		}
-		req.Messages[i].Parts = parts
-	}
-	return req, nil
-}
-
-// load returns parts with the data of stored images. One that is gone becomes
-// a text that says so, since the conversation must go on.
-func load(ctx context.Context, blobs tool.Blobs, parts llm.Parts) (out llm.Parts, changed bool, err error) {
-	out = parts
-	for i, part := range parts {
-		var loaded llm.Part
-		switch p := part.(type) {
-		case llm.Image:
-			if p.Digest == "" {
-				continue
-			}
-			loaded, err = image(ctx, blobs, p)
-		case llm.Result:
-			var inner bool
-			if p.Parts, inner, err = load(ctx, blobs, p.Parts); !inner {
-				continue
-			}
-			loaded = p
-		default:
-			continue
-		}
-		if err != nil {
-			return nil, false, err
-		}
-		if !changed {
-			out, changed = slices.Clone(parts), true
-		}
-		out[i] = loaded
-	}
-	return out, changed, nil
-}
-
-func image(ctx context.Context, blobs tool.Blobs, p llm.Image) (llm.Part, error) {
-	gone := llm.Text{Text: fmt.Sprintf("[image %s is no longer stored]", p.Digest)}
-	if blobs == nil {
-		return gone, nil
-	}
-	r, err := blobs.Get(ctx, p.Digest)
-	if err != nil {
-		return gone, ctx.Err()
-	}
-	defer r.Close()
-	if p.Data, err = io.ReadAll(r); err != nil {
-		return nil, fmt.Errorf("load image: %w", err)
-	}
-	return p, nil
-}
 
 // replied makes an event of the reply to a request that the model by gave. What is stored can
 // always be sent again: calls have ids of their own and a JSON object as
@@ -84,11 +19,13 @@ func replied(st *loop.State, req llm.Request, r *llm.Reply, by llm.Info) event.R
 		Stop: r.Stop, Usage: r.Used(req), Route: r.Route, RequestID: r.RequestID,
 		Parts: make(llm.Parts, 0, len(r.Parts)),
 	}
-	used := usedIDs(st)
+	here := map[string]bool{} // ids of the calls before it in the reply
+	used := func(id string) bool { return here[id] || st.Called(id) }
 	for _, part := range r.Parts {
 		switch p := part.(type) {
 		case llm.Call:
-			part = sound(named(st, p, used))
+			p = sound(named(st, p, used))
+			here[p.ID], part = true, p
 		case llm.Reasoning:
 			if !json.Valid(p.Opaque) {
 				p.Opaque = nil
@@ -100,35 +37,23 @@ func replied(st *loop.State, req llm.Request, r *llm.Reply, by llm.Info) event.R
 	return priced(body, by)
 }
 
-// usedIDs are the call ids of the conversation.
-func usedIDs(st *loop.State) map[string]bool {
-	used := map[string]bool{}
-	for _, msg := range st.Messages {
-		for _, c := range msg.Parts.Calls() {
-			used[c.ID] = true
-		}
-	}
-	return used
-}
-
 // named gives a call of a reply an id that no other call of the log has, whatever the
-// server sends, and marks it as used. The server's own will do as long as no call has
+// server sends. The server's own will do as long as no call has
 // left the conversation and none in it has that id. Else the number of the reply goes
 // behind it, which no other reply of the log has; an id that came in that form gets it
 // too, so that none can be foreseen.
-func named(st *loop.State, c llm.Call, used map[string]bool) llm.Call {
+func named(st *loop.State, c llm.Call, used func(id string) bool) llm.Call {
 	if c.ID == "" {
 		c.ID = "call"
 	}
 	theirs := c.ID
-	if st.Lacks || used[c.ID] || numbered(c.ID) {
+	if st.Lacks || used(c.ID) || numbered(c.ID) {
 		c.ID = fmt.Sprintf("%s_r%d", theirs, st.Total.Turns+1)
-		for n, first := 2, c.ID; used[c.ID]; n++ {
+		for n, first := 2, c.ID; used(c.ID); n++ {
 			c.ID = fmt.Sprintf("%s_%d", first, n)
 		}
 		c.Wire = theirs
 	}
-	used[c.ID] = true
 	return c
 }
 

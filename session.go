@@ -33,6 +33,8 @@ type Session struct {
 
 	driving     sync.Mutex // held while a run goes on, guards cache
 	cache       cacheWatch
+	memo        llm.Memo        // what requests were encoded to
+	images      images          // of the last request; guarded by driving
 	joined      bool            // what the agent wants different is in the log; guarded by driving
 	looked      map[string]bool // folders whose instructions were asked for; guarded by driving
 	uncheckable bool            // checkpoints can't be taken; guarded by driving

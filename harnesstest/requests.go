@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/inspan/inspan/llm"
@@ -43,6 +44,23 @@ func TestRequests(t *testing.T, update bool, table map[string]Golden) {
 			}
 		}
 		golden(t, name, sent, update)
+		g.remembers(t, name)
+	}
+}
+
+// remembers holds that a request has the same bytes with what earlier ones were encoded to.
+func (g Golden) remembers(t *testing.T, name string) {
+	t.Helper()
+	g.Request = LongRequest()
+	g.Request.Messages = append(g.Request.Messages, llm.Message{Role: llm.User, Parts: llm.Parts{
+		llm.Text{Text: strings.Repeat("<\xff\"\u2028\x00", 200)}, llm.Image{MediaType: "image/png", Data: bytes.Repeat([]byte{7}, 1000)},
+	}})
+	want := g.sent(t)
+	g.Request.Memo = &llm.Memo{}
+	for n := range 3 {
+		if got := g.sent(t); !bytes.Equal(got, want) {
+			t.Errorf("%s: request %d with a memo has other bytes", name, n+1)
+		}
 	}
 }
 

@@ -80,6 +80,10 @@ type Request struct {
 	Private string `json:"-"`
 	// Work is what is known of the work beside the messages. None of it is sent.
 	Work Work `json:"-"`
+	// Memo has what earlier requests of the conversation were encoded to, so that only what is
+	// new is encoded. None of it is sent, and the bytes of a request do not depend on it. Nil: all
+	// is encoded.
+	Memo *Memo `json:"-"`
 }
 
 // Work tells a model that chooses among others how a task stands. The zero value knows of

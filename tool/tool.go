@@ -78,6 +78,26 @@ func (t Tool) Spec() llm.ToolSpec {
 	return llm.ToolSpec{Name: t.Name, Description: t.Doc, Schema: t.shown()}
 }
 
+// Seen tells the digest of a file when the session last read or wrote it, by its resolved path;
+// ok is false if it did neither. Nil: it has seen none. Safe for concurrent use.
+type Seen func(path string) (digest string, ok bool)
+
+// SeenIn makes a Seen of digests by path. The map is not to be changed any more.
+func SeenIn(digests map[string]string) Seen {
+	return func(path string) (string, bool) {
+		digest, ok := digests[path]
+		return digest, ok
+	}
+}
+
+// Digest is what Seen tells, also if it is nil.
+func (s Seen) Digest(path string) (digest string, ok bool) {
+	if s == nil {
+		return "", false
+	}
+	return s(path)
+}
+
 // A Call is one call of a tool, with all that it may touch.
 type Call struct {
 	ID   string
@@ -97,7 +117,7 @@ type Call struct {
 	Led bool
 	// Answer is what the person said to a call with the effect [Question].
 	Answer string
-	Seen   map[string]string // digest of each file when the session last read or wrote it, by resolved path; only to be read
+	Seen   Seen // files that the session has read or written, as it was when the call began
 	// Untrusted says that the session has seen content that nobody vouches for,
 	// such as a web page.
 	Untrusted bool

@@ -89,18 +89,7 @@ func (s *State) Fixed() int { return s.scaled(llm.Request{System: s.System, Tool
 
 // estimate is about how many tokens the next prompt has, uncorrected.
 func (s *State) estimate() int {
-	return llm.Request{System: s.System, Tools: s.Tools}.Tokens() + s.counted.upTo(s.Messages).tokens
-}
-
-// counted is the sum of the first messages, by our own estimate. Messages are
-// counted once, when they are folded in, as most are never changed.
-type counted struct{ messages, tokens int }
-
-func (c counted) upTo(messages []llm.Message) counted {
-	if c.messages > len(messages) {
-		c = counted{}
-	}
-	return counted{len(messages), c.tokens + tokens(messages[c.messages:])}
+	return llm.Request{System: s.System, Tools: s.Tools}.Tokens() + s.sight.tokens + tokens(s.Messages[s.sight.messages:])
 }
 
 // scaled is an estimate corrected by how far the last ones were off.
@@ -190,7 +179,7 @@ func (s *State) shortened() {
 // of it for its figures and returns it whole. The state itself stays as it is.
 func (s *State) Compacted(b event.Compacted, messages []llm.Message, person []int) (event.Compacted, error) {
 	next := *s
-	next.Messages, next.Person, next.counted = unreferred(messages), person, counted{}
+	next.Messages, next.Person, next.sight = unreferred(messages), person, sight{}
 	next.Lacks = true
 	next.Total.Usage = next.Total.Usage.Add(b.Usage)
 	next.Total.Cost += b.Cost

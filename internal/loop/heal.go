@@ -38,7 +38,7 @@ func (s *State) healing() (event.Healed, bool) {
 func (s *State) heal(b event.Healed) {
 	s.Messages, _ = healed(s.Messages, b.Level)
 	s.Lacks = s.Lacks || b.Level == event.HealCalls
-	s.Run.Failed, s.counted = nil, counted{}
+	s.Run.Failed, s.sight = nil, sight{}
 }
 
 // healed returns the messages in the form of a level, and whether it differs.

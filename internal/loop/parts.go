@@ -88,8 +88,8 @@ type Claim struct {
 
 // derived follows from the rest, and is not stored.
 type derived struct {
-	counted counted
-	calls   *table // of Run.Calls; nil if there are none
+	sight sight
+	calls *table // of Run.Calls; nil if there are none
 }
 
 // Total sums up a session.

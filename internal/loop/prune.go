@@ -122,16 +122,16 @@ func (s *State) prune(b event.Pruned) {
 	if s.overflowed() {
 		s.shortened()
 	}
-	s.counted, s.Measured = counted{}, Measured{Ratio: s.Measured.Ratio}
+	s.sight, s.Measured = sight{}, Measured{Ratio: s.Measured.Ratio}
 }
 
 // A result that the model still sees from the very same call is not put before it
 // twice: a line refers to it.
 const unchanged = "Unchanged: this very call brought the same before, to the letter, and that result still stands above: call "
 
-// Unchanged is the line that stands for a result which an earlier call brought
+// standsAbove is the line that stands for a result which an earlier call brought
 // too, as a hint of what it was: of so many lines, from the first.
-func Unchanged(call string, lines int, first string) string {
+func standsAbove(call string, lines int, first string) string {
 	return fmt.Sprintf("%s%q (%d lines, from %.80q). It holds.", unchanged, call, lines, first)
 }
 

@@ -10,8 +10,6 @@ package loop
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -133,9 +131,15 @@ func (s *State) Apply(e event.Event) error {
 	case event.Restored:
 		s.restored(b)
 	}
-	s.Seq, s.At, s.counted = e.Seq, e.Time, s.counted.upTo(s.Messages)
-	s.tabulate()
+	s.Seq, s.At = e.Seq, e.Time
+	s.derive()
 	return nil
+}
+
+// derive brings what follows from the rest up to date.
+func (s *State) derive() {
+	s.sight.look(s.Messages)
+	s.tabulate()
 }
 
 // tabulate makes a table of the calls of the last reply where they are others than before.
@@ -156,7 +160,7 @@ func (s *State) become(e event.Event, snapshot json.RawMessage) error {
 	}
 	*s = base
 	s.Seq, s.At, s.Lacks = e.Seq, e.Time, true
-	s.tabulate()
+	s.derive()
 	return nil
 }
 
@@ -209,22 +213,10 @@ func (s *State) Request() llm.Request {
 // Snapshot is the body of the Snapshot field of a Compacted event.
 func (s *State) Snapshot() (json.RawMessage, error) { return json.Marshal(s) }
 
-// Digest fingerprints what the model has seen and what it cost, to be compared
-// when the log is folded again. The number before the colon is the version of
-// what is hashed; digests of different versions can't be compared.
-func (s *State) Digest() string {
-	raw, err := json.Marshal([]any{s.System, s.Tools, s.Messages, s.Seen, s.Cwd, s.Mode, s.Route, s.Total})
-	if err != nil {
-		return ""
-	}
-	sum := sha256.Sum256(raw)
-	return "1:" + hex.EncodeToString(sum[:16])
-}
-
 func (s *State) added(b event.Added) {
 	s.tainted(b.Taint)
 	if b.Where == event.PlaceSystem {
-		s.System, s.Sources = append(s.System, b.Text), append(s.Sources, b.Source)
+		s.System, s.Sources, s.sight = append(s.System, b.Text), append(s.Sources, b.Source), sight{}
 		return
 	}
 	s.Noted = append(s.Noted, b.Source)
@@ -243,7 +235,7 @@ func (s *State) switched(b event.Switched) {
 		s.Mode = b.Mode
 	}
 	if b.Tools != nil {
-		s.Tools = b.Tools
+		s.Tools, s.sight = b.Tools, sight{}
 	}
 	if b.Limits != nil {
 		s.Limits = *b.Limits

@@ -69,7 +69,7 @@ func (d *connection) after(s *slot) {
 func (s *slot) knowing(t tool.Tool) tool.Tool {
 	known := func(c *tool.Call) *tool.Call {
 		with := *c
-		with.Seen = s.seen
+		with.Seen = tool.SeenIn(s.seen)
 		return &with
 	}
 	if effects := t.Effects; effects != nil {

@@ -35,7 +35,7 @@ func load(ctx context.Context, c *tool.Call, path string) (draft, error) {
 	if err != nil || !d.partly {
 		return d, err
 	}
-	if _, seen := c.Seen[d.path]; !seen {
+	if _, seen := c.Seen.Digest(d.path); !seen {
 		return draft{}, fmt.Errorf("%s exists and was not read in this session; read it first", show(c, d.path))
 	}
 	return draft{}, changed(c, d.path)
@@ -55,7 +55,8 @@ func open(ctx context.Context, c *tool.Call, path string) (draft, error) {
 	if err != nil {
 		return draft{}, err
 	}
-	d.exists, d.partly = true, c.Seen[resolved] != tool.Digest(d.before)
+	seen, _ := c.Seen.Digest(resolved)
+	d.exists, d.partly = true, seen != tool.Digest(d.before)
 	return d, nil
 }
 

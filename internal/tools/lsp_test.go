@@ -258,7 +258,7 @@ func TestDiagnosing(t *testing.T) {
 		t.Helper()
 		raw, _ := json.Marshal(map[string]string{"path": name, "content": text})
 		c := s.call(lspArgs{Action: "symbols", Path: name})
-		c.Args, c.Seen = raw, map[string]string{s.path(name): tool.Digest([]byte(s.get(name)))}
+		c.Args, c.Seen = raw, tool.SeenIn(map[string]string{s.path(name): tool.Digest([]byte(s.get(name)))})
 		r, err := write.Run(t.Context(), c)
 		if err != nil {
 			t.Fatal(err)

@@ -101,7 +101,7 @@ func (s *session) call(name string, a args) (tool.Tool, *tool.Call) {
 		s.t.Fatal(err)
 	}
 	return tl, &tool.Call{
-		Name: name, Args: checked, Env: s.env, Cwd: s.cwd, Mode: s.mode, Answer: "the second", Seen: s.seen,
+		Name: name, Args: checked, Env: s.env, Cwd: s.cwd, Mode: s.mode, Answer: "the second", Seen: tool.SeenIn(s.seen),
 		Progress: func(string) {}, Finished: func(end tool.JobEnd) { s.ends <- end },
 	}
 }

@@ -36,7 +36,8 @@ func toWrite(ctx context.Context, c *tool.Call, effects []tool.Effect) []written
 			continue // not a file, or none that anybody would edit
 		default:
 			w.digest = tool.Digest(data)
-			w.known = c.Seen[e.Path] == w.digest
+			seen, _ := c.Seen.Digest(e.Path)
+			w.known = seen == w.digest
 		}
 		out = append(out, w)
 	}

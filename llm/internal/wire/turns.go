@@ -22,6 +22,7 @@ type Turn struct {
 // empty vanish.
 func Turns(messages []llm.Message, route string) []Turn {
 	turns := make([]Turn, 0, len(messages))
+	results, parts := room(messages) // of all turns, each behind the one before it
 	for _, m := range messages {
 		var t *Turn
 		if n := len(turns); n > 0 && turns[n-1].Role == m.Role {
@@ -36,14 +37,34 @@ func Turns(messages []llm.Message, route string) []Turn {
 				t = &turns[len(turns)-1]
 			}
 			if r, ok := p.(llm.Result); ok {
-				t.Results = append(t.Results, r)
+				results = append(results, r)
+				t.Results = last(results, len(t.Results)+1)
 			} else {
-				t.Parts = append(t.Parts, p)
+				parts = append(parts, p)
+				t.Parts = last(parts, len(t.Parts)+1)
 			}
 		}
 	}
 	return turns
 }
+
+// room returns lists that take all parts of the messages, so that no turn allocates its own.
+func room(messages []llm.Message) ([]llm.Result, []llm.Part) {
+	results, parts := 0, 0
+	for _, m := range messages {
+		for _, p := range m.Parts {
+			if _, ok := p.(llm.Result); ok {
+				results++
+			} else {
+				parts++
+			}
+		}
+	}
+	return make([]llm.Result, 0, results), make([]llm.Part, 0, parts)
+}
+
+// last are the last n of a list. What is appended to them goes elsewhere.
+func last[T any](list []T, n int) []T { return list[len(list)-n : len(list) : len(list)] }
 
 func sendable(p llm.Part, route string) bool {
 	switch v := p.(type) {

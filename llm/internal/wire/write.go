@@ -12,30 +12,40 @@ import (
 // A Writer appends JSON to Buf. It checks nothing: the caller writes the
 // brackets, and in which order.
 type Writer struct {
-	Buf []byte
+	Buf  []byte
+	memo *llm.Memo // has what an earlier request of the conversation was encoded to
 }
 
 // NewWriter returns a writer with room for the body of req.
-func NewWriter(req llm.Request) Writer { return Writer{Buf: make([]byte, 0, sizeHint(req))} }
+func NewWriter(req llm.Request) Writer {
+	grown := req.Memo.Begin()
+	return Writer{Buf: make([]byte, 0, sizeHint(req)+grown), memo: req.Memo}
+}
 
 // Raw appends s as it is.
 func (w *Writer) Raw(s string) *Writer { w.Buf = append(w.Buf, s...); return w }
 
 // Str appends s as a JSON string; see [AppendString].
-func (w *Writer) Str(s string) *Writer { w.Buf = AppendString(w.Buf, s); return w }
+func (w *Writer) Str(s string) *Writer {
+	w.Buf = llm.AppendEncoded(w.memo, w.Buf, llm.FormString, s, AppendString)
+	return w
+}
 
 // Int appends n.
 func (w *Writer) Int(n int) *Writer { w.Buf = strconv.AppendInt(w.Buf, int64(n), 10); return w }
 
 // JSON appends raw, which must be valid; see [AppendJSON].
-func (w *Writer) JSON(raw json.RawMessage) *Writer { w.Buf = AppendJSON(w.Buf, raw); return w }
+func (w *Writer) JSON(raw json.RawMessage) *Writer {
+	w.Buf = llm.AppendEncoded(w.memo, w.Buf, llm.FormJSON, raw, AppendJSON)
+	return w
+}
 
 // Quoted appends raw, which must be valid, as a JSON string that holds it.
 func (w *Writer) Quoted(raw json.RawMessage) *Writer { return w.Str(string(AppendJSON(nil, raw))) }
 
 // Base64 appends b in base64, without quotes.
 func (w *Writer) Base64(b []byte) *Writer {
-	w.Buf = base64.StdEncoding.AppendEncode(w.Buf, b)
+	w.Buf = llm.AppendEncoded(w.memo, w.Buf, llm.FormBase64, b, base64.StdEncoding.AppendEncode)
 	return w
 }
 
