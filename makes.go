@@ -193,7 +193,7 @@ var errParentEnded = errors.New("the call that made it has ended")
 // ripe are the ends that can be stored. That of a call which has made others is kept until theirs
 // are stored; those that still run are stopped.
 func (cs *calls) ripe(ends []event.Ended) []event.Body {
-	all := append(cs.kept, ends...)
+	all := slices.Concat(cs.kept, ends)
 	cs.kept = nil
 	slices.SortStableFunc(all, func(a, b event.Ended) int { return loop.Depth(b.Call) - loop.Depth(a.Call) })
 	var out []event.Body

@@ -289,9 +289,10 @@ func TestCallsWithinCallsEndFirst(t *testing.T) {
 		return tool.Result{}, ctx.Err()
 	})
 	hang.Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) { return []tool.Effect{writes("/w/a")}, nil }
-	r := recipe(func(ctx context.Context, do func(name, word string) (string, error)) (string, error) {
-		go do("hang", "a")
-		go do("note", "b") // which waits for its turn
+	r := recipe(func(_ context.Context, do func(name, word string) (string, error)) (string, error) {
+		for name, word := range map[string]string{"hang": "a", "note": "b"} { // of which one waits for its turn
+			go func() { _, _ = do(name, word) }()
+		}
 		_, err := do("look", "c")
 		return "left", err
 	})
@@ -374,6 +375,9 @@ func TestKilledWithinCalls(t *testing.T) {
 		inner.Name = "inner"
 		r := recipe(func(_ context.Context, do func(name, word string) (string, error)) (string, error) {
 			first, err := do("look", "a")
+			if err != nil {
+				return "", err
+			}
 			for _, next := range []string{"note", "inner", "note"} {
 				var failed *tool.CallError
 				if first, err = do(next, first); err != nil && !errors.As(err, &failed) {

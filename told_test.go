@@ -86,7 +86,7 @@ func TestFaultsHaveClasses(t *testing.T) {
 		event.ErrorExit:       nil,
 		event.ErrorArguments:  nil,
 	} {
-		fails := tool.New("note", "", func(_ context.Context, _ *tool.Call, in wordArgs) (tool.Result, error) {
+		fails := tool.New("note", "", func(_ context.Context, _ *tool.Call, _ wordArgs) (tool.Result, error) {
 			if class == event.ErrorPanic {
 				panic("boom")
 			}

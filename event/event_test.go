@@ -30,8 +30,10 @@ func bodies() []event.Body {
 		Purpose: "review", Route: "a/b", Usage: llm.Usage{Input: 1}, Cost: 0.1, Unpriced: true, Millis: 3, Cause: llm.KindTimeout,
 	}}
 	return []event.Body{
-		event.Opened{Format: 1, App: "inspan 1", Root: "/w", Parent: "p", Levers: event.Levers{Verify: "on"},
-			Labels: map[string]string{"ticket": "7"}, Traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"},
+		event.Opened{
+			Format: 1, App: "inspan 1", Root: "/w", Parent: "p", Levers: event.Levers{Verify: "on"},
+			Labels: map[string]string{"ticket": "7"}, Traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+		},
 		event.Forked{From: "s", Seq: 7},
 		event.Titled{Title: "t"},
 		event.Pinned{On: true},
