@@ -47,7 +47,7 @@ func (t *Table) Unused(ctx context.Context, stale []Stale, rest Rest) ([]Unused,
 	if !known {
 		return nil, nil
 	}
-	out := append(rest.worktrees(list, goes, used), t.checkpoints(used, rest)...)
+	out := append(rest.worktrees(ctx, list, goes, used), t.checkpoints(used, rest)...)
 	return append(out, t.caches(used, rest)...), ctx.Err()
 }
 
@@ -105,8 +105,9 @@ func discard(path string) error {
 	return errors.Join(os.RemoveAll(aside), os.RemoveAll(sandbox.CacheRoot(path)))
 }
 
-// worktrees are the copies in which subagents of stale sessions worked.
-func (rest Rest) worktrees(list []store.Info, goes, used map[string]bool) (out []Unused) {
+// worktrees are the copies in which subagents of stale sessions worked. One with changes that nobody
+// has merged stays.
+func (rest Rest) worktrees(ctx context.Context, list []store.Info, goes, used map[string]bool) (out []Unused) {
 	if rest.Trees == nil {
 		return nil
 	}
@@ -120,6 +121,9 @@ func (rest Rest) worktrees(list []store.Info, goes, used map[string]bool) (out [
 			continue
 		}
 		seen[dir] = true
+		if unmerged, err := rest.Trees.Unmerged(ctx, at[info.Parent], dir); err != nil || unmerged {
+			continue
+		}
 		if size, newest, err := measure(dir); err == nil && newest.Before(rest.Before) {
 			out = append(out, Unused{What: "worktree of a subagent", Path: dir, Size: size, of: at[info.Parent]})
 		}

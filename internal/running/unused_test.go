@@ -29,13 +29,16 @@ func TestUnused(t *testing.T) {
 	stale := past(t, r, event.Opened{Format: 1, Root: gone}, event.Say("stale"), done)
 	stays := past(t, r, event.Opened{Format: 1, Root: kept}, event.Say("stays"), event.Pinned{On: true}, done)
 	also := past(t, r, event.Opened{Format: 1, Root: kept}, event.Say("stale too"), done)
+	unmerged := past(t, r, event.Opened{Format: 1, Root: gone}, event.Say("stale three"), done)
 	copies := map[string]string{}
-	for _, parent := range []struct{ id, root string }{{stale, gone}, {stays, kept}} {
+	for _, parent := range []struct{ id, root string }{{stale, gone}, {stays, kept}, {unmerged, gone}} {
 		tree, err := rest.Trees.Make(t.Context(), parent.root, parent.id)
 		if err != nil {
 			t.Fatal(err)
 		}
-		copies[parent.id] = tree.Root
+		if copies[parent.id] = tree.Root; parent.id == unmerged {
+			fill(t, filepath.Join(tree.Root, "work.txt"), "not merged yet")
+		}
 		log, _, err := r.Sessions.Child(t.Context(), parent.id, "call")
 		if err == nil {
 			err = log.Lease(t.Context())
@@ -58,7 +61,7 @@ func TestUnused(t *testing.T) {
 		fill(t, sandbox.CacheRoot(cache), root)
 		paths = append(paths, s.Dir, cache)
 	}
-	list := []running.Stale{{Info: info(t, r, stale)}, {Info: info(t, r, also)}}
+	list := []running.Stale{{Info: info(t, r, stale)}, {Info: info(t, r, also)}, {Info: info(t, r, unmerged)}}
 
 	if got, err := r.Unused(t.Context(), list, rest); err != nil || len(got) > 0 {
 		t.Errorf("all has just changed: %+v, %v", got, err)
@@ -85,18 +88,20 @@ func TestUnused(t *testing.T) {
 	if out := discarded(); len(out) > 0 {
 		t.Errorf("discarded %q", out)
 	}
-	if err := r.Sessions.Remove(t.Context(), stale); err != nil {
-		t.Fatal(err)
+	for _, id := range []string{stale, unmerged} {
+		if err := r.Sessions.Remove(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if out := discarded(); !slices.Equal(out, want) {
 		t.Errorf("discarded %q, want %q", out, want)
 	}
-	for path, there := range map[string]bool{want[0]: false, want[1]: false, want[2]: false, copies[stays]: true, paths[2]: true, paths[3]: true} {
+	for path, there := range map[string]bool{want[0]: false, want[1]: false, want[2]: false, copies[stays]: true, copies[unmerged]: true, paths[2]: true, paths[3]: true} {
 		if _, err := os.Stat(path); (err == nil) != there {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
-	if out, err := git(t.Context(), gone, "worktree", "list"); err != nil || bytes.Count(out, []byte("\n")) != 1 {
+	if out, err := git(t.Context(), gone, "worktree", "list"); err != nil || bytes.Count(out, []byte("\n")) != 2 {
 		t.Errorf("git still knows of %q, %v", out, err)
 	}
 }

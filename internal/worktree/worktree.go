@@ -121,12 +121,8 @@ func (s *Store) find(ctx context.Context, root, name string) (t Tree, found bool
 	if !isDir(t.Root) {
 		return t, false, nil
 	}
-	out, code, err := s.git(ctx, t.admin, t.dir, nil, "rev-parse", "--verify", "--quiet", ref+"^{commit}")
-	if code == 1 {
-		return t, false, nil
-	}
-	t.Base = strings.TrimSpace(string(out))
-	return t, err == nil, err
+	t.Base, err = s.base(ctx, t)
+	return t, err == nil && t.Base != "", err
 }
 
 func isDir(path string) bool {
@@ -191,17 +187,52 @@ func (s *Store) Copy(path string) string {
 func (s *Store) Discard(ctx context.Context, root, path string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t := Tree{dir: s.Copy(path)}
-	if t.dir == "" {
-		return fmt.Errorf("discard %s: it is not in a worktree of ours", path)
-	}
-	if repo, err := open(root); err == nil {
-		t.repo = repo
-		if t.admin, err = repo.admin(t.dir); err != nil {
-			return err
-		}
+	t, err := s.at(root, path)
+	if err != nil {
+		return fmt.Errorf("discard %s: %w", path, err)
 	}
 	return s.clear(ctx, t)
+}
+
+// Unmerged reports whether the copy of the workspace at root that a path lies in has changes that
+// were not taken over. If the workspace is gone there is nothing that could take them.
+func (s *Store) Unmerged(ctx context.Context, root, path string) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t, err := s.at(root, path)
+	if err != nil || t.admin == "" {
+		return false, err
+	}
+	if t.Base, err = s.base(ctx, t); err != nil || t.Base == "" {
+		return false, err
+	}
+	changes, _, err := s.Changes(ctx, t)
+	return len(changes) > 0, err
+}
+
+// at is the copy that a path lies in. Without a repository, or if that does not know it, it has no
+// folder of git's.
+func (s *Store) at(root, path string) (t Tree, err error) {
+	if t.dir = s.Copy(path); t.dir == "" {
+		return t, errors.New("it is not in a worktree of ours")
+	}
+	repo, err := open(root)
+	if err != nil {
+		return t, nil //nolint:nilerr // the workspace is gone
+	}
+	t.repo, t.Root = repo, filepath.Join(t.dir, repo.prefix)
+	t.admin, err = repo.admin(t.dir)
+	return t, err
+}
+
+// base is the commit that a copy was made of, or that was taken over last; empty if it was never
+// finished.
+func (s *Store) base(ctx context.Context, t Tree) (string, error) {
+	out, code, err := s.git(ctx, t.admin, t.dir, nil, "rev-parse", "--verify", "--quiet", ref+"^{commit}")
+	if code == 1 {
+		return "", nil
+	}
+	return strings.TrimSpace(string(out)), err
 }
 
 // clear takes away what is where a copy would be. Other worktrees of the repository
