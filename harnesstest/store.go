@@ -247,7 +247,8 @@ func blobText(t *testing.T, l store.Log, name string) string {
 }
 
 func storeList(t *testing.T, h house) {
-	opened := event.Opened{Format: event.Format, Root: "/w"}
+	labels := map[string]string{"ticket": "7", "arm": "b"}
+	opened := event.Opened{Format: event.Format, Root: "/w", Labels: labels}
 	first := h.create(t, opened, event.Say("fix  the\n\tbug"), event.Asked{Turn: 1}, event.Stopped{Reason: event.ReasonDone}, event.Titled{Title: "one"})
 	empty := h.create(t)
 	running := h.create(t, opened, event.Pinned{}, event.Say("go on"), event.Pinned{On: true}, event.Stopped{Reason: event.ReasonDone}, event.Asked{Turn: 1})
@@ -257,9 +258,9 @@ func storeList(t *testing.T, h house) {
 	}
 	leased(t, child, event.Opened{Format: event.Format, Root: "/c", Parent: first.ID()}, event.Say("work"))
 	want := map[string]store.Info{
-		first.ID():   {Title: "one", Root: "/w", Preview: "fix the bug", Stop: event.ReasonDone, Events: 5},
+		first.ID():   {Title: "one", Root: "/w", Labels: labels, Preview: "fix the bug", Stop: event.ReasonDone, Events: 5},
 		empty.ID():   {Empty: true},
-		running.ID(): {Root: "/w", Preview: "go on", Pinned: true, Events: 6},
+		running.ID(): {Root: "/w", Labels: labels, Preview: "go on", Pinned: true, Events: 6},
 		child.ID():   {Root: "/c", Preview: "work", Events: 2, Parent: first.ID()},
 	}
 	list, err := h.again(t).List(t.Context())

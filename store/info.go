@@ -13,18 +13,19 @@ import (
 // Info is a session at a glance.
 type Info struct {
 	ID       string
-	Title    string       // the last Titled; may be empty
-	Root     string       // the workspace
-	Parent   string       // the session that spawned it; empty: a person did
-	Created  time.Time    // of the first event, or as the id says
-	Modified time.Time    // of the last event
-	Events   uint64       // that are good
-	Size     int64        // of the log in bytes, about
-	Preview  string       // beginning of what was said first, in one line
-	Stop     event.Reason // how the last run ended; empty while one goes on or none was
-	Pinned   bool         // a person wants it kept, by the last Pinned
-	Empty    bool         // nobody has said anything in it yet, so there is nothing to resume
-	Damage   error        // why the log can't be read to its end; nil: it can
+	Title    string            // the last Titled; may be empty
+	Root     string            // the workspace
+	Parent   string            // the session that spawned it; empty: a person did
+	Created  time.Time         // of the first event, or as the id says
+	Modified time.Time         // of the last event
+	Events   uint64            // that are good
+	Size     int64             // of the log in bytes, about
+	Preview  string            // beginning of what was said first, in one line
+	Stop     event.Reason      // how the last run ended; empty while one goes on or none was
+	Pinned   bool              // a person wants it kept, by the last Pinned
+	Labels   map[string]string // that it was opened with
+	Empty    bool              // nobody has said anything in it yet, so there is nothing to resume
+	Damage   error             // why the log can't be read to its end; nil: it can
 }
 
 // NewInfo is what the id of a session tells of it before it has events.
@@ -43,7 +44,7 @@ func (i *Info) Add(e event.Event) {
 	}
 	switch b := e.Body.(type) {
 	case event.Opened:
-		i.Root = b.Root
+		i.Root, i.Labels = b.Root, b.Labels
 		if b.Parent != "" && e.Session == i.ID { // a fork works for nobody
 			i.Parent = b.Parent
 		}
@@ -60,6 +61,16 @@ func (i *Info) Add(e event.Event) {
 	case event.Asked:
 		i.Stop = ""
 	}
+}
+
+// Labelled reports whether the session has all of these labels.
+func (i *Info) Labelled(labels map[string]string) bool {
+	for name, value := range labels {
+		if is, there := i.Labels[name]; !there || is != value {
+			return false
+		}
+	}
+	return true
 }
 
 // Name is what to call the session: its title, or else the beginning of what was said first.

@@ -19,7 +19,7 @@ func (c *command) sessions() *cobra.Command {
 }
 
 func (c *command) sessionsList() *cobra.Command {
-	all := false
+	all, labels := false, map[string]string{}
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List sessions, the latest first",
@@ -36,6 +36,9 @@ func (c *command) sessionsList() *cobra.Command {
 			if !all {
 				list = listing.Leads(list)
 			}
+			if len(labels) > 0 {
+				return listing.Sessions(cmd.OutOrStdout(), listing.Labelled(list, labels))
+			}
 			if len(list) == 0 {
 				fmt.Fprintln(cmd.ErrOrStderr(), "no sessions yet; start one with: inspan run \"...\"")
 				return nil
@@ -44,6 +47,7 @@ func (c *command) sessionsList() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "include subagents")
+	cmd.Flags().StringToStringVar(&labels, "label", nil, "only sessions with this label, as `NAME=VALUE`; repeatable")
 	return cmd
 }
 

@@ -144,6 +144,11 @@ func Leads(list []store.Info) []store.Info {
 	return slices.DeleteFunc(list, func(s store.Info) bool { return s.Parent != "" })
 }
 
+// Labelled are the sessions of a list that have all of these labels.
+func Labelled(list []store.Info, labels map[string]string) []store.Info {
+	return slices.DeleteFunc(list, func(s store.Info) bool { return !s.Labelled(labels) })
+}
+
 func what(s store.Info) string {
 	if s.Title != "" {
 		return s.Title

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,8 +19,10 @@ import (
 
 const (
 	listName   = "list.index" // beside the sessions: what List found when it last wrote it
-	listFormat = "inspan list 1"
+	listFormat = "inspan list 2"
 	mostList   = 1 << 30 // bytes
+
+	mostListLabels = 1000 // of a session; what has more is damaged
 
 	// The list is written again when more than one in so many sessions had to be read.
 	listShare = 128
@@ -106,6 +109,13 @@ func readListed(in *keep.Sidecar) (l listed) {
 	l.Created, l.Modified = in.Time(), in.Time()
 	l.Events, l.Info.Size, l.Stop = uint64(max(0, in.Int())), in.Int(), event.Reason(in.Text())
 	l.Pinned, l.Empty = in.Int() != 0, in.Int() != 0
+	for range min(max(0, in.Int()), mostListLabels) {
+		if l.Labels == nil {
+			l.Labels = map[string]string{}
+		}
+		name := in.Text()
+		l.Labels[name] = in.Text()
+	}
 	return l
 }
 
@@ -122,6 +132,11 @@ func (l listed) put(out *keep.Sidecar) {
 	out.PutText(string(l.Stop))
 	for _, yes := range []bool{l.Pinned, l.Empty} {
 		out.PutInt(map[bool]int64{true: 1}[yes])
+	}
+	out.PutInt(int64(len(l.Labels)))
+	for _, name := range slices.Sorted(maps.Keys(l.Labels)) {
+		out.PutText(name)
+		out.PutText(l.Labels[name])
 	}
 }
 
