@@ -146,13 +146,18 @@ func (m *maker) giveBack(parent loop.Call, w wanted) {
 // also where the call is not fit to run.
 func (cs *calls) tried(ctx context.Context, w wanted) []event.Body {
 	t := trial{driver: cs.driver, judged: event.Judged{Call: w.call.ID, Parent: w.by.id, Asked: w.asked}}
-	bodies := t.hold(ctx, w.call)
+	denied := t.judged
+	denied.Action, denied.By, denied.Reason = tool.Deny, loop.By, "the call is not fit to run"
+	var bodies []event.Body
+	if limit, spent := cs.state.Spent(); limit != "" { // the next turn would come too late
+		denied.Reason = spent
+		bodies = []event.Body{denied}
+	} else {
+		bodies = t.hold(ctx, w.call)
+	}
 	first, fit := bodies[0].(event.Judged)
 	if !fit {
-		first = event.Judged{
-			Call: w.call.ID, Parent: w.by.id, Asked: w.asked, Action: tool.Deny, By: loop.By, Reason: "the call is not fit to run",
-		}
-		bodies = slices.Insert(bodies, 0, event.Body(first))
+		first, bodies = denied, slices.Insert(bodies, 0, event.Body(denied))
 	}
 	if first.Tool = cmp.Or(first.Tool, w.call.Name); first.Args == nil {
 		first.Args = w.call.Args

@@ -14,6 +14,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -465,6 +466,34 @@ func wordOf(args json.RawMessage) string {
 	var in wordArgs
 	_ = json.Unmarshal(args, &in)
 	return in.Word
+}
+
+// TestCallsWithinCallsAreBudgeted holds that a call which makes many others stops when the money of
+// the session is spent, and not at the next turn.
+func TestCallsWithinCallsAreBudgeted(t *testing.T) {
+	ran := 0
+	dear := tool.New("dear", "", func(context.Context, *tool.Call, wordArgs) (tool.Result, error) {
+		ran++
+		return tool.Result{Parts: llm.Say("ok"), Cost: 0.4}, nil
+	})
+	dear.Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) { return nil, nil }
+	var failed *tool.CallError
+	r := recipe(func(_ context.Context, do func(name, word string) (string, error)) (string, error) {
+		for i := range 10 {
+			if _, err := do("dear", fmt.Sprint(i)); errors.As(err, &failed) {
+				return "", err
+			}
+		}
+		return "all", nil
+	})
+	a := &inspan.Agent{Model: scripted(t, oneRecipe, "Done."), Mode: "yolo", Env: tool.Env{Root: "/w"}, Tools: []tool.Tool{dear, r}, MaxCost: 1}
+	events := collect(t, a.Run(t.Context(), "go"))
+	if ran != 3 || failed == nil || !strings.Contains(failed.Text, "$1.2000 spent of $1.0000") {
+		t.Errorf("ran %d times: %v", ran, failed)
+	}
+	if r := last[event.Stopped](t, events).Reason; r != event.ReasonBudget {
+		t.Errorf("stopped as %s", r)
+	}
 }
 
 // TestManyCallsWithinACall holds that their number costs each of them little.

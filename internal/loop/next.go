@@ -228,14 +228,22 @@ func (s *State) over() (event.Stopped, bool) {
 		return stop(event.ReasonStuck, "the same call brought the same result %d times: %s", r.Repeats.Most, r.Repeats.Worst)
 	case s.Limits.Turns > 0 && r.Turn >= s.Limits.Turns:
 		return stop(event.ReasonMaxTurns, "%d turns used of %d", r.Turn, s.Limits.Turns)
-	case s.Limits.Cost > 0 && s.Total.Cost >= s.Limits.Cost:
-		return stop(event.ReasonBudget, "$%.4f spent of $%.4f", s.Total.Cost, s.Limits.Cost)
-	case s.Limits.Tokens > 0 && s.Total.tokens() >= s.Limits.Tokens:
-		return stop(event.ReasonMaxTokens, "%d tokens used of %d", s.Total.tokens(), s.Limits.Tokens)
-	case s.Limits.Seconds > 0 && r.Used() >= s.Limits.Seconds:
-		return stop(event.ReasonMaxTime, timeUsed, r.Used(), s.Limits.Seconds)
 	}
-	return event.Stopped{}, false
+	reason, detail := s.Spent()
+	return event.Stopped{Reason: reason, Detail: detail}, reason != ""
+}
+
+// Spent says which limit the session has used up, turns aside, and how; empty if none.
+func (s *State) Spent() (reason event.Reason, detail string) {
+	switch l := s.Limits; {
+	case l.Cost > 0 && s.Total.Cost >= l.Cost:
+		return event.ReasonBudget, fmt.Sprintf("$%.4f spent of $%.4f", s.Total.Cost, l.Cost)
+	case l.Tokens > 0 && s.Total.tokens() >= l.Tokens:
+		return event.ReasonMaxTokens, fmt.Sprintf("%d tokens used of %d", s.Total.tokens(), l.Tokens)
+	case l.Seconds > 0 && s.Run.Used() >= l.Seconds:
+		return event.ReasonMaxTime, fmt.Sprintf(timeUsed, s.Run.Used(), l.Seconds)
+	}
+	return "", ""
 }
 
 const timeUsed = "%.0f seconds used of %.0f"
