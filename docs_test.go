@@ -72,7 +72,7 @@ func pkg(t *testing.T, dir string) (*doc.Package, *token.FileSet) {
 func TestEventsDocument(t *testing.T) {
 	p, fset := pkg(t, "event")
 	var b strings.Builder
-	b.WriteString("# Events\n\nMade from the comments in `event/bodies.go`; do not edit. One JSON object a line:\n\n" +
+	b.WriteString("# Events\n\nMade from the comments in package `event`; do not edit. One JSON object a line:\n\n" +
 		"    {\"seq\":1,\"time\":\"...\",\"session\":\"...\",\"kind\":\"said\",\"body\":{...}}\n\n" +
 		"Kinds and fields are only ever added. Readers keep what they do not know. Behind a kind may stand\n" +
 		"`\"must\":true`: who does not know such a kind may show the session and must not go on with it.\n")

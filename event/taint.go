@@ -6,6 +6,14 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
+// Taint says of words that they come from a session which has seen text that
+// nobody here has written, or what is the person's own beyond the workspace. Both
+// go over to whoever hears them.
+type Taint struct {
+	Untrusted bool `json:"untrusted,omitempty"`
+	Private   bool `json:"private,omitempty"`
+}
+
 // Outside reports whether a body tells of text that nobody here has written: a call
 // that reaches out, or words and results that come from where such text was seen.
 // From there on all that the session says may hold some of it.

@@ -1,0 +1,178 @@
+package event
+
+import (
+	"encoding/json"
+	"errors"
+
+	"github.com/inspan/inspan/llm"
+)
+
+// Unknown is a body of a kind this version does not know.
+type Unknown struct {
+	Name string
+	Raw  json.RawMessage
+	Must bool // who does not understand it must not go on with the session, see [Understood]
+}
+
+// Kind returns the name of the kind as it stands in the log.
+func (Opened) Kind() string    { return "opened" }
+func (Forked) Kind() string    { return "forked" }
+func (Titled) Kind() string    { return "titled" }
+func (Pinned) Kind() string    { return "pinned" }
+func (Said) Kind() string      { return "said" }
+func (Steered) Kind() string   { return "steered" }
+func (Decided) Kind() string   { return "decided" }
+func (Cancelled) Kind() string { return "cancelled" }
+func (Claimed) Kind() string   { return "claimed" }
+func (Asked) Kind() string     { return "asked" }
+func (Replied) Kind() string   { return "replied" }
+func (Failed) Kind() string    { return "failed" }
+func (Routed) Kind() string    { return "routed" }
+func (Hooked) Kind() string    { return "hooked" }
+func (Healed) Kind() string    { return "healed" }
+func (Pruned) Kind() string    { return "pruned" }
+func (Judged) Kind() string    { return "judged" }
+func (Waiting) Kind() string   { return "waiting" }
+func (Started) Kind() string   { return "started" }
+func (Ended) Kind() string     { return "ended" }
+func (Added) Kind() string     { return "added" }
+func (Switched) Kind() string  { return "switched" }
+func (Stopped) Kind() string   { return "stopped" }
+func (Note) Kind() string      { return "note" }
+func (Served) Kind() string    { return "served" }
+func (Delta) Kind() string     { return "delta" }
+func (Progress) Kind() string  { return "progress" }
+func (u Unknown) Kind() string { return u.Name }
+
+// decodeBody decodes a body by its kind.
+func decodeBody(kind string, raw json.RawMessage) (Body, error) {
+	switch kind {
+	case "opened":
+		return into[Opened](raw)
+	case "forked":
+		return into[Forked](raw)
+	case "titled":
+		return into[Titled](raw)
+	case "pinned":
+		return into[Pinned](raw)
+	case "said":
+		return intoParts(raw, func(b *Said) *llm.Parts { return &b.Parts })
+	case "steered":
+		return intoParts(raw, func(b *Steered) *llm.Parts { return &b.Parts })
+	case "decided":
+		return into[Decided](raw)
+	case "cancelled":
+		return into[Cancelled](raw)
+	case "claimed":
+		return into[Claimed](raw)
+	case "asked":
+		return into[Asked](raw)
+	case "replied":
+		return intoParts(raw, func(b *Replied) *llm.Parts { return &b.Parts })
+	case "failed":
+		return into[Failed](raw)
+	case "routed":
+		return into[Routed](raw)
+	case Hooked{}.Kind():
+		return into[Hooked](raw)
+	case "healed":
+		return into[Healed](raw)
+	case Pruned{}.Kind():
+		return into[Pruned](raw)
+	case "judged":
+		return into[Judged](raw)
+	case "waiting":
+		return into[Waiting](raw)
+	case "started":
+		return into[Started](raw)
+	case "ended":
+		return intoParts(raw, func(b *Ended) *llm.Parts { return &b.Parts })
+	case "added":
+		return into[Added](raw)
+	case "switched":
+		return into[Switched](raw)
+	case "compacted":
+		return into[Compacted](raw)
+	case Checkpoint{}.Kind():
+		return into[Checkpoint](raw)
+	case Restored{}.Kind():
+		return into[Restored](raw)
+	case Rewound{}.Kind():
+		return into[Rewound](raw)
+	case Compact{}.Kind():
+		return into[Compact](raw)
+	case Kept{}.Kind():
+		return into[Kept](raw)
+	case Spawned{}.Kind():
+		return into[Spawned](raw)
+	case Raised{}.Kind():
+		return into[Raised](raw)
+	case Returned{}.Kind():
+		return intoParts(raw, func(b *Returned) *llm.Parts { return &b.Parts })
+	case Tasked{}.Kind():
+		return into[Tasked](raw)
+	case Finished{}.Kind():
+		return into[Finished](raw)
+	case StepStarted{}.Kind():
+		return into[StepStarted](raw)
+	case StepEnded{}.Kind():
+		return into[StepEnded](raw)
+	case "stopped":
+		return into[Stopped](raw)
+	case "note":
+		return into[Note](raw)
+	case Served{}.Kind():
+		return into[Served](raw)
+	case "delta":
+		return into[Delta](raw)
+	case "progress":
+		return into[Progress](raw)
+	}
+	if !json.Valid(raw) {
+		return nil, errors.New("not JSON")
+	}
+	return Unknown{Name: kind, Raw: append(json.RawMessage(nil), raw...)}, nil
+}
+
+func into[B Body](raw json.RawMessage) (Body, error) {
+	var b B
+	err := json.Unmarshal(raw, &b)
+	return b, err
+}
+
+// Synced reports whether a stored body must survive power loss before anybody
+// acts on it: what a person said or decided, the intent and the result of a
+// call, and the end of a run. The others are written at once but synced with
+// the next of these.
+func Synced(b Body) bool {
+	switch b.(type) {
+	case Said, Steered, Decided, Cancelled, Started, Ended, Compacted, Restored, Rewound, Stopped, Spawned, Returned, StepStarted, StepEnded:
+		return true
+	}
+	return false
+}
+
+// Input reports whether any process may append the body. All others are for
+// the driver alone, who holds the session's lease.
+func Input(b Body) bool {
+	switch b.(type) {
+	case Said, Steered, Decided, Cancelled, Titled, Pinned, Compact, Spawned, Raised, Returned, Tasked, Finished:
+		return true
+	}
+	return false
+}
+
+// Key is the key that the program which sent an input has given it; empty: none.
+func Key(b Body) string {
+	switch b := b.(type) {
+	case Said:
+		return b.Message
+	case Steered:
+		return b.Message
+	case Decided:
+		return b.Message
+	case Cancelled:
+		return b.Message
+	}
+	return ""
+}
