@@ -64,6 +64,7 @@ update:
 	go test . -run 'TestAPI|TestEventsDocument|Corpus' -update
 	go test ./internal/export -run Corpus -update
 	go test ./internal/config -run Schema -update
+	go test ./internal/tui -run TestFrames -update
 
 # Write NOTICE anew: the licences of all that is linked into the command or embedded in it.
 notice:

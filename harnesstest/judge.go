@@ -76,7 +76,7 @@ func testVerdict(t *testing.T, j tool.Judge, c tool.Call, effects []tool.Effect)
 		t.Error("the judge changed what it was shown")
 	}
 	again, err := j.Judge(t.Context(), &c, effects)
-	again.Cost = first.Cost // an answer that is remembered costs nothing
+	again.Cost, again.Consulted = first.Cost, first.Consulted // an answer that is remembered costs nothing
 	if err != nil || !reflect.DeepEqual(first, again) {
 		t.Errorf("asked again it says %+v (%v), first %+v", again, err, first)
 	}
