@@ -191,14 +191,14 @@ for i in $(seq 400); do test -e ready && break; sleep 0.05; done
 func TestRemoveOnFullDisk(t *testing.T) {
 	for name, fill := range map[string]string{
 		"bytes": `mount -t tmpfs -o size=512k x "$STATE"; never; head -c 9999999 /dev/zero >"$STATE/fill"`,
-		"files": `mount -t tmpfs -o nr_inodes=40 x "$STATE"; never; for i in $(seq 60); do touch "$STATE/$i"; done`,
+		"files": `mount -t tmpfs -o nr_inodes=70 x "$STATE"; never; for i in $(seq 100); do touch "$STATE/$i"; done`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHome(t, "http://127.0.0.1:1")
 			out := h.mounted(t, `mkdir -p "$STATE"
-never() { "$INSPAN" run --model script --mode yolo 'bash: true'; cd "$STATE/sessions"; ls >"$HOME/ids"; cp -r "$(cat "$HOME/ids")" 20261121-131502-k3f9; rm 20261121-131502-k3f9/lease; }
+never() { "$INSPAN" run --model script --mode yolo 'bash: true'; cd "$STATE/sessions"; ls -d 2* >"$HOME/ids"; cp -r "$(cat "$HOME/ids")" 20261121-131502-k3f9; rm 20261121-131502-k3f9/lease; }
 `+fill+` 2>/dev/null
-"$INSPAN" sessions rm 20261121-131502-k3f9 "$(cat "$HOME/ids")"; echo "exit $?"; ls`)
+"$INSPAN" sessions rm 20261121-131502-k3f9 "$(cat "$HOME/ids")"; echo "exit $?"; ls | grep "^2"`)
 			if !strings.Contains(out, "exit 0") || strings.Count(out, "removed ") != 2 || !strings.HasSuffix(out, "exit 0\n") {
 				t.Errorf("%s", out)
 			}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/transcript"
+	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
 )
 
@@ -140,6 +141,9 @@ func (t *trajectory) add(e event.Event) {
 		t.replied(e, b)
 	case event.Ended:
 		t.ended(b)
+	case event.StepEnded:
+		told, _ := words.Told(b)
+		t.step(e, "system", llm.Say(told))
 	case event.Stopped:
 		t.Extra = &atifEnd{b.Reason, b.Detail}
 	}

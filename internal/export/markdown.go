@@ -103,6 +103,8 @@ func (m *markdown) note(e event.Event, n *transcript.Note) {
 		}
 	case event.Cancelled:
 		fmt.Fprintf(m, "\n*Interrupted.*\n")
+	case event.StepEnded:
+		fmt.Fprintf(m, "\n*%s*\n", n.Text)
 	}
 }
 
