@@ -148,10 +148,23 @@ func (x *Index) open(ctx context.Context) error {
 	}
 	x.db = db
 	db.SetMaxOpenConns(4)
-	if err := x.prepare(ctx); err != nil {
+	err = x.prepare(ctx)
+	for late := time.Now().Add(openTime); busy(err) && time.Now().Before(late); err = x.prepare(ctx) {
+		if keep.Sleep(ctx, pollEvery) != nil {
+			break
+		}
+	}
+	if err != nil {
 		return errors.Join(x.wrap(ctx, "read", err), x.shut())
 	}
 	return nil
+}
+
+// busy reports whether another process is at the file. SQLite waits for that by itself, but not
+// while the other makes a new file one with a journal.
+func busy(err error) bool {
+	var e *sqlite.Error
+	return errors.As(err, &e) && e.Code()&0xff == codeBusy
 }
 
 // private makes the file, if it is not there, for this user alone. SQLite gives
@@ -287,8 +300,9 @@ func (x *Index) wrap(ctx context.Context, doing string, err error) error {
 	return fmt.Errorf("%s index: %w", doing, err)
 }
 
-// Result codes of SQLite that tell of damage.
+// Result codes of SQLite: another process is at it, and those that tell of damage.
 const (
+	codeBusy    = 5
 	codeCorrupt = 11
 	codeNotDB   = 26
 )
