@@ -153,8 +153,8 @@ func (cs *calls) launch(c loop.Call) {
 			return
 		}
 		end := cs.run(ctx, call)
-		if end.Parent = c.Parent; c.Caller && ctx.Err() != nil && end.Outcome == event.OutcomeOK {
-			end.Outcome = event.OutcomeCancelled // whatever it made of that
+		if end.Parent = c.Parent; c.Caller && ctx.Err() != nil && end.Outcome != event.OutcomeCancelled {
+			end.Outcome, end.Class = event.OutcomeCancelled, event.ErrorNone // whatever it made of that
 		}
 		if tool.ReadOnly(c.Effects) && c.Parent == "" && !c.Caller {
 			end = cs.again(end)
@@ -183,7 +183,7 @@ func (cs *calls) runnable(c loop.Call, k known) *tool.Call {
 		}
 	}
 	call.Finished = cs.jobEnded
-	if !cs.agent.Unattended {
+	if !cs.agent.Unattended && !c.Caller {
 		call.Ask = (&asker{Session: cs.Session, call: call, turn: cs.state.Run.Turn}).ask
 	}
 	return call
@@ -332,22 +332,19 @@ func (cs *calls) run(ctx context.Context, c *tool.Call) event.Ended {
 	end.Show, end.Untrusted, end.Lasting, end.Cost = res.Show, res.Untrusted, res.Lasting, res.Cost
 	end.Job, end.Left, end.Told = res.Job, res.Left, res.Told
 	cs.began(end.Job)
-	end.Millis = time.Since(began).Milliseconds()
-	if end.Class = classOf(err, res.Exit); errors.Is(context.Cause(ctx), tool.ErrDiverged) {
-		end.Class = event.ErrorDiverged
-	}
+	end.Millis, end.Class = time.Since(began).Milliseconds(), classOf(err, res.Exit)
 	switch {
 	case errors.Is(err, errLeft):
 		end.Outcome = event.OutcomeUnknown
 		end.Parts = append(end.Parts, llm.Text{Text: "Outcome unknown: " + err.Error() + ". Check before you repeat it."})
-	case errors.Is(context.Cause(ctx), tool.ErrDiverged):
-		end.Outcome, end.Parts = event.OutcomeFailed, llm.Say(context.Cause(ctx).Error())
 	case err != nil && ctx.Err() != nil:
 		end.Outcome, end.Class = event.OutcomeCancelled, event.ErrorNone
 		end.Parts = append(end.Parts, llm.Text{Text: whyStopped(context.Cause(ctx))})
 	case err != nil:
 		end.Outcome = event.OutcomeFailed
-		end.Parts = append(end.Parts, llm.Text{Text: err.Error()})
+		if said := (*tool.CallError)(nil); !errors.As(err, &said) || said.Text != end.Parts.Text() { // else it stands there
+			end.Parts = append(end.Parts, llm.Text{Text: err.Error()})
+		}
 	case len(end.Parts) == 0:
 		end.Parts = llm.Say("(no output)")
 	}

@@ -193,6 +193,9 @@ func hooked(hooks []tool.Hook, vault *secret.Vault) func(tool.Tool) tool.Tool {
 		run := t.Run
 		t.Run = func(ctx context.Context, c *tool.Call) (tool.Result, error) {
 			res, err := run(ctx, c)
+			if t.Calls && stopped(ctx) {
+				return res, err // it has not ended
+			}
 			seen := *c
 			seen.Args, seen.Cwd = mapTexts(c.Args, vault.Redact), vault.Redact(c.Cwd)
 			seen.Seen = func(path string) (string, bool) { return c.Seen.Digest(vault.Resolve(path)) }

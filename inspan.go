@@ -124,7 +124,7 @@ type Agent struct {
 	// Effort asks the model for reasoning, see [llm.Request].
 	Effort string
 	// CallTimeout bounds the time that one tool call works, the waits for a person
-	// aside; 0 means 15 minutes. Calls of tools that delegate have no such bound.
+	// aside; 0 means 15 minutes. Calls of tools that delegate or make calls have no such bound.
 	CallTimeout time.Duration
 	// MaxParallel is how many calls of a reply run at once, at most; the others wait for
 	// their turn in order. Calls of tools that delegate do not count. 0 means 16.

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync/atomic"
 
 	"github.com/inspan/inspan/event"
@@ -30,11 +29,12 @@ type maker struct {
 	id    string          // of the call
 	ctx   context.Context // of the calls that it makes
 	end   context.CancelCauseFunc
-	count atomic.Int64 // calls that it has asked for
 
 	// Of the driver alone.
 	past  []string          // calls that had ended when this one began, as they came; what is given back leaves it
 	early map[string]wanted // asked for before their turn
+	first int               // calls that the log had of it when it began
+	asked map[string]bool   // those of them that it has asked for since
 }
 
 // wanted is a call that another wants to make.
@@ -48,7 +48,7 @@ type wanted struct {
 
 // maker is that of a call which is about to run.
 func (cs *calls) maker(ctx context.Context, c loop.Call) *maker {
-	m := &maker{calls: cs, id: c.ID, early: map[string]wanted{}}
+	m := &maker{calls: cs, id: c.ID, early: map[string]wanted{}, first: len(c.Made), asked: map[string]bool{}}
 	m.ctx, m.end = context.WithCancelCause(ctx)
 	ended := slices.DeleteFunc(slices.Clone(c.Made), func(made loop.Call) bool { return made.Ended == nil })
 	slices.SortFunc(ended, func(a, b loop.Call) int { return cmp.Compare(a.Over, b.Over) })
@@ -64,7 +64,7 @@ func (m *maker) do(ctx context.Context, name string, args json.RawMessage) (tool
 	if loop.Depth(m.id) >= mostDeep {
 		return tool.Result{}, fmt.Errorf("%s: there are too many calls within calls", name)
 	}
-	call := sound(llm.Call{ID: loop.MadeBy(m.id, m.count.Add(1)), Name: name, Args: mapTexts(args, m.calls.vault.Redact)})
+	call := sound(llm.Call{Name: name, Args: mapTexts(args, m.calls.vault.Redact)})
 	asked := tool.Digest(fmt.Appendf(nil, "%s\x00%s%s", name, call.Args, call.Invalid))
 	w := wanted{by: m, ctx: ctx, call: call, asked: asked, came: make(chan event.Ended, 1)}
 	select {
@@ -102,13 +102,11 @@ func (cs *calls) make(ctx context.Context, w wanted) error {
 	if !runs || cs.makers[w.by.id] != w.by {
 		return nil // it has ended, or runs anew
 	}
-	made, known := parent.Find(w.call.ID)
-	switch {
-	case known && made.Wants != w.asked:
-		w.by.end(fmt.Errorf("%w: its call %s was %s %s, and is %s %s now", tool.ErrDiverged,
-			strings.TrimPrefix(made.ID, loop.MadeBy(w.by.id, "")), made.Name, made.Args, w.call.Name, w.call.Args))
-		return nil
-	case known && made.Ended != nil:
+	made, known := w.by.meant(parent, w)
+	if w.call.ID = made.ID; known {
+		w.by.asked[made.ID] = true
+	}
+	if known && made.Ended != nil {
 		w.by.giveBack(parent, w)
 		return nil
 	}
@@ -122,6 +120,30 @@ func (cs *calls) make(ctx context.Context, w wanted) error {
 		return err
 	}
 	return cs.record(ctx, bodies...)
+}
+
+// meant is the call that the log has of what is wanted: the first that was asked for in the same
+// words and not since the parent began. Calls side by side may come in another order than before.
+// If there is none it is a new one.
+func (m *maker) meant(parent loop.Call, w wanted) (made loop.Call, known bool) {
+	for _, made := range parent.Made[:m.first] {
+		if made.Wants == w.asked && !m.asked[made.ID] {
+			return made, true
+		}
+	}
+	made.ID = loop.MadeBy(m.id, len(parent.Made)+1)
+	return made, false
+}
+
+// diverged is why the end of a call does not count: run again, it has left out a call of the first
+// time. Nil if it does.
+func (m *maker) diverged(parent loop.Call) error {
+	for _, made := range parent.Made[:min(m.first, len(parent.Made))] {
+		if !m.asked[made.ID] {
+			return fmt.Errorf("%w: it has left out the call %s %s", tool.ErrDiverged, made.Name, made.Args)
+		}
+	}
+	return nil
 }
 
 // giveBack gives back what a call has brought once those before it have been asked for, and what
@@ -216,6 +238,9 @@ func (cs *calls) ripe(ends []event.Ended) []event.Body {
 		}
 		delete(cs.makers, end.Call)
 		c, _ := cs.state.Call(end.Call)
+		if err := m.diverged(c); err != nil && end.Outcome == event.OutcomeOK {
+			end.Outcome, end.Class, end.Parts = event.OutcomeFailed, event.ErrorDiverged, llm.Say(err.Error())
+		}
 		out = append(out, bodies(c.Unfinished())...)
 		if text := c.Account(); text != "" && end.Outcome != event.OutcomeOK {
 			end.Parts = append(end.Parts, llm.Text{Text: text})
@@ -244,6 +269,11 @@ func (cs *calls) rest(ctx context.Context) error {
 	default:
 		return cs.halt(ctx, nil)
 	}
+}
+
+// stopped reports whether a call that makes others was stopped to be run again.
+func stopped(ctx context.Context) bool {
+	return ctx.Err() != nil && !errors.Is(context.Cause(ctx), errInterrupted)
 }
 
 // revive runs the calls again that were stopped by rest and can go on.

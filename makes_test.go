@@ -336,11 +336,94 @@ func TestCallsThatDiverge(t *testing.T) {
 	events := collect(t, s.Run(t.Context(), event.Decided{Call: w.Call.ID, Allow: true, By: "me"}))
 	end := last[event.Ended](t, events)
 	if text := end.Parts.Text(); end.Outcome != event.OutcomeFailed ||
-		!strings.Contains(text, `its call 1 was note {"word":"try 1"}, and is note {"word":"try 2"} now`) {
+		!strings.Contains(text, `it has left out the call note {"word":"try 1"}`) || end.Class != event.ErrorDiverged {
 		t.Errorf("ended %s: %s", end.Outcome, text)
 	}
-	if slices.Contains(l.runs, "note try 2") {
-		t.Errorf("ran %q", l.runs)
+}
+
+// TestCallsThatAreLeftOut holds that a tool is named which, run again, no longer makes the call that
+// somebody has allowed, and that the model is told what became of the call.
+func TestCallsThatAreLeftOut(t *testing.T) {
+	l := &ledger{}
+	ask := l.tool("pay", tool.Effect{Kind: tool.External, Text: "the bank"})
+	began := 0
+	r := recipe(func(_ context.Context, do func(name, word string) (string, error)) (string, error) {
+		if began++; began == 1 {
+			return do("pay", "b")
+		}
+		return "never mind", nil
+	})
+	a := &inspan.Agent{Model: scripted(t, oneRecipe, "Done."), Mode: "edit", Env: tool.Env{Root: "/w"}, Tools: []tool.Tool{ask, r}}
+	s := open(t, a, event.NewMemory("s"))
+	collect(t, s.Run(t.Context(), said("go")))
+	w := s.Status().Waiting[0]
+	events := collect(t, s.Run(t.Context(), event.Decided{Call: w.Call.ID, Allow: true, By: "me"}))
+	end := last[event.Ended](t, events)
+	if text := end.Parts.Text(); end.Class != event.ErrorDiverged || !strings.Contains(text, `it has left out the call pay {"word":"b"}`) ||
+		!strings.Contains(text, `- pay {"word":"b"}: `) {
+		t.Errorf("ended %s %q: %s", end.Outcome, end.Class, text)
+	}
+}
+
+// TestCallsSideBySideWait holds that calls which a tool makes side by side are known again in
+// whatever order they come, and that each question is put once and each call runs once.
+func TestCallsSideBySideWait(t *testing.T) {
+	for range 20 {
+		l := &ledger{}
+		ask := l.tool("pay", tool.Effect{Kind: tool.External, Text: "the bank"})
+		r := recipe(func(_ context.Context, do func(name, word string) (string, error)) (string, error) {
+			var all sync.WaitGroup
+			errs := make([]error, 5)
+			for i := range errs {
+				all.Go(func() { _, errs[i] = do("pay", fmt.Sprint(i/2)) }) // some of them twice
+			}
+			all.Wait()
+			return "paid", errors.Join(errs...)
+		})
+		a := &inspan.Agent{Model: scripted(t, oneRecipe, "Done."), Mode: "edit", Env: tool.Env{Root: "/w"}, Tools: []tool.Tool{ask, r}}
+		asked := 0
+		c := &inspan.Conductor{Session: open(t, a, event.NewMemory("s"))}
+		c.Ask = func(_ context.Context, p inspan.Pending) (event.Body, error) {
+			asked++
+			return event.Decided{Call: p.Call.ID, Question: p.Question, Allow: true, By: "me"}, nil
+		}
+		var end event.Ended
+		c.See = func(e event.Event) error {
+			if b, ok := e.Body.(event.Ended); ok {
+				end = b
+			}
+			return nil
+		}
+		if err := c.Run(t.Context(), said("go")); err != nil {
+			t.Fatal(err)
+		}
+		if asked != 5 || len(l.runs) != 5 || end.Outcome != event.OutcomeOK {
+			t.Fatalf("asked %d times, ran %q, ended %s: %s", asked, l.runs, end.Outcome, end.Parts.Text())
+		}
+	}
+}
+
+// TestHooksOfCallersRunOnce holds that a hook hears of the end of a call that makes others once.
+func TestHooksOfCallersRunOnce(t *testing.T) {
+	l := &ledger{}
+	ask := l.tool("pay", tool.Effect{Kind: tool.External, Text: "the bank"})
+	r := recipe(func(_ context.Context, do func(name, word string) (string, error)) (string, error) {
+		return do("pay", "b")
+	})
+	h := &hook{say: map[tool.Moment]func(tool.Point) (tool.Outcome, error){}}
+	var ends []string
+	h.say[tool.AfterCall] = func(p tool.Point) (tool.Outcome, error) {
+		ends = append(ends, p.Call.Name)
+		return tool.Outcome{}, nil
+	}
+	a := &inspan.Agent{
+		Model: scripted(t, oneRecipe, "Done."), Mode: "edit", Env: tool.Env{Root: "/w"}, Tools: []tool.Tool{ask, r}, Hooks: []tool.Hook{h},
+	}
+	s := open(t, a, event.NewMemory("s"))
+	collect(t, s.Run(t.Context(), said("go")))
+	collect(t, s.Run(t.Context(), event.Decided{Call: s.Status().Waiting[0].Call.ID, Allow: true, By: "me"}))
+	if !slices.Equal(ends, []string{"pay", "recipe"}) {
+		t.Errorf("ends of %q", ends)
 	}
 }
 

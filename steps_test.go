@@ -153,6 +153,68 @@ func TestStepsThatFail(t *testing.T) {
 	}
 }
 
+// TestStepsAreStopped holds that a step which is stopped with the program has no outcome, so that it
+// can be performed again, and that none outlives Perform or begins after it.
+func TestStepsAreStopped(t *testing.T) {
+	log := event.NewMemory("s")
+	step := event.StepStarted{Step: "long", Again: true}
+	ctx, stop := context.WithCancel(t.Context())
+	var late *inspan.Steps
+	err := open(t, &inspan.Agent{}, log).Perform(ctx, func(ctx context.Context, steps *inspan.Steps) error {
+		late = steps
+		_, err := steps.Do(ctx, step, func(ctx context.Context) (event.StepEnded, error) {
+			stop()
+			<-ctx.Done()
+			return event.StepEnded{}, ctx.Err()
+		})
+		return err
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("stopped: %v", err)
+	}
+	if _, err := late.Do(t.Context(), event.StepStarted{Step: "late"}, nil); err == nil {
+		t.Error("a step was performed after all")
+	}
+	begun, ended := make(chan bool), false
+	s := open(t, &inspan.Agent{}, log)
+	err = s.Perform(t.Context(), func(_ context.Context, steps *inspan.Steps) error {
+		go func() {
+			_, _ = steps.Do(context.WithoutCancel(t.Context()), step, func(ctx context.Context) (event.StepEnded, error) {
+				close(begun)
+				<-ctx.Done()
+				ended = true
+				return event.StepEnded{}, ctx.Err()
+			})
+		}()
+		<-begun
+		return nil
+	})
+	if err != nil || !ended {
+		t.Errorf("Perform returned before its step: %t, %v", ended, err)
+	}
+	err = s.Perform(t.Context(), func(ctx context.Context, steps *inspan.Steps) error {
+		end, err := steps.Do(ctx, step, func(context.Context) (event.StepEnded, error) { return event.StepEnded{}, nil })
+		if end.Outcome != event.OutcomeOK {
+			t.Errorf("performed again it is %s", end.Outcome)
+		}
+		for want, bad := range map[string]event.StepEnded{
+			"the result of the step is not JSON": {Result: json.RawMessage("{")}, `the outcome of a step can't be "banana"`: {Outcome: "banana"},
+		} {
+			end, bad := steps.Do(ctx, event.StepStarted{Step: want}, func(context.Context) (event.StepEnded, error) { return bad, nil })
+			if bad != nil || end.Outcome != event.OutcomeFailed || end.Error != want {
+				t.Errorf("%s: %+v, %v", want, end, bad)
+			}
+		}
+		if _, err := steps.Do(ctx, event.StepStarted{Step: "input", Input: json.RawMessage("[")}, nil); err == nil {
+			t.Error("input that is not JSON was taken")
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
 // TestStepsKeepSecrets holds that a step that works on a secret is known again.
 func TestStepsKeepSecrets(t *testing.T) {
 	a := &inspan.Agent{Secrets: func() map[string]string { return map[string]string{"DEPLOY_TOKEN": "hunterzq77wkk31vx"} }}

@@ -12,6 +12,6 @@ type CallError struct {
 // Error implements error.
 func (e *CallError) Error() string { return e.Name + ": " + e.Text }
 
-// ErrDiverged says that a tool which was run again made another call than the first time, so
-// that what is known of the first no longer fits. The call ends with it.
+// ErrDiverged says that a tool which was run again left out a call that it had made the first
+// time. The call fails with it.
 var ErrDiverged = errors.New("the tool did not repeat itself when it was run again")

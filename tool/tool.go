@@ -59,8 +59,9 @@ type Tool struct {
 	//
 	// When the program ends while it runs, or when all that it waits for is a person's decision,
 	// Run is called again later from its beginning, and Do brings what it brought before. So Run
-	// must make the same calls in the same order, given the same results: what it decides by must
-	// come from its arguments and from what its calls brought.
+	// must make the same calls, given the same results: what it decides by must come from its
+	// arguments and from what its calls brought. A run that leaves out a call of the first one fails
+	// with [ErrDiverged].
 	Calls bool
 
 	// Run performs the call. An error is data for the model: the call failed,
@@ -128,14 +129,14 @@ type Call struct {
 	// Ask puts a question before the person while the call runs, with answers to
 	// choose from if there are any, and returns what they say, which may be in other
 	// words; empty: they do not want to answer, or did not in time. An error says
-	// that nobody can be asked. It is nil outside of Run, and where nobody could ever
-	// be asked. Safe for concurrent use.
+	// that nobody can be asked. It is nil outside of Run, for a tool with Calls, which would ask
+	// again, and where nobody could ever be asked. Safe for concurrent use.
 	Ask func(ctx context.Context, question string, options []string) (answer string, err error)
 	// Do makes a call of another tool and waits for its end. It is judged, stored, limited and
 	// interrupted like a call of the model, and may wait for a person. What it brings is what the
-	// model would have seen of it. The error is a [*CallError] if the call did not succeed, and
-	// wraps [ErrDiverged] if Run does not repeat itself; the Result holds what there is all the
-	// same. It is nil outside of Run, and for a tool without Calls. Safe for concurrent use.
+	// model would have seen of it. The error is a [*CallError] if the call did not succeed; the
+	// Result holds what there is all the same. It is nil outside of Run, and for a tool without
+	// Calls. Safe for concurrent use.
 	Do func(ctx context.Context, name string, args json.RawMessage) (Result, error)
 	// Finished tells the session that a job, which the result of this call began, has
 	// ended. It may be called once, at any time, also before Run returns. It is nil

@@ -86,13 +86,16 @@ func (c *command) mcpAdd() *cobra.Command {
 	return cmd
 }
 
-// pairs reads NAME=VALUE.
+// pairs reads NAME=VALUE, each name once.
 func pairs(flag string, list []string) (map[string]string, error) {
 	var out map[string]string
 	for _, text := range list {
 		name, value, ok := strings.Cut(text, "=")
 		if !ok || name == "" {
 			return nil, usageError{fmt.Errorf("%s %q: want NAME=VALUE", flag, text)}
+		}
+		if _, twice := out[name]; twice {
+			return nil, usageError{fmt.Errorf("%s %q: %s is given twice", flag, text, name)}
 		}
 		if out == nil {
 			out = map[string]string{}

@@ -23,6 +23,7 @@ type runFlags struct {
 	output   string
 	input    string
 	cwd      string
+	labels   []string
 	maxTurns int
 	detach   bool // let it run in a process of its own,
 	denies   bool // which denies what would ask
@@ -123,7 +124,7 @@ func (f *runFlags) add(cmd *cobra.Command) {
 // addNew declares the flags of what begins a new session.
 func (f *runFlags) addNew(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.System, "system", "", "replace inspan's system prompt with this `text`")
-	cmd.Flags().StringToStringVar(&f.Labels, "label", nil, "`NAME=VALUE` to find the session by; repeatable")
+	cmd.Flags().StringArrayVar(&f.labels, "label", nil, "`NAME=VALUE` to find the session by; repeatable")
 	cmd.Flags().StringVar(&f.AppendSystem, "append-system", "", "append this `text` to the system prompt")
 	cmd.Flags().StringVar(&f.cwd, "cwd", ".", "`folder` to work in (the workspace)")
 }
@@ -132,6 +133,10 @@ func (f *runFlags) addNew(cmd *cobra.Command) {
 func (f *runFlags) check(cmd *cobra.Command) error {
 	if span := os.Getenv("TRACEPARENT"); event.IsTraceparent(span) { // others are ignored, as the standard says
 		f.Traceparent = span
+	}
+	var err error
+	if f.Labels, err = pairs("--label", f.labels); err != nil {
+		return err
 	}
 	if err := f.Check(); err != nil {
 		return err
@@ -161,7 +166,7 @@ func (f *runFlags) check(cmd *cobra.Command) error {
 	if f.cwd == "" {
 		return nil
 	}
-	_, err := workspace(f.cwd)
+	_, err = workspace(f.cwd)
 	return err
 }
 

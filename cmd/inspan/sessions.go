@@ -19,12 +19,16 @@ func (c *command) sessions() *cobra.Command {
 }
 
 func (c *command) sessionsList() *cobra.Command {
-	all, labels := false, map[string]string{}
+	all, typed := false, []string(nil)
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List sessions, the latest first",
 		Args:  exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			labels, err := pairs("--label", typed)
+			if err != nil {
+				return err
+			}
 			a, err := app.Load(c.self)
 			if err != nil {
 				return err
@@ -47,7 +51,7 @@ func (c *command) sessionsList() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "include subagents")
-	cmd.Flags().StringToStringVar(&labels, "label", nil, "only sessions with this label, as `NAME=VALUE`; repeatable")
+	cmd.Flags().StringArrayVar(&typed, "label", nil, "only sessions with this label, as `NAME=VALUE`; repeatable")
 	return cmd
 }
 
@@ -217,6 +221,11 @@ func (c *command) sessionsFsck() *cobra.Command {
 			bad := 0
 			for _, id := range ids {
 				r, err := a.Store().Fsck(cmd.Context(), id, repair)
+				if err != nil && len(ids) > 1 && cmd.Context().Err() == nil { // the others are checked all the same
+					fmt.Fprintln(cmd.ErrOrStderr(), "inspan:", err)
+					bad++
+					continue
+				}
 				if err != nil {
 					return err
 				}

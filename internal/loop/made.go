@@ -103,9 +103,12 @@ func (c *Call) Account() string {
 		fmt.Fprintf(&b, "\n- %d earlier ones", skipped)
 	}
 	for _, m := range c.Made[skipped:] {
-		outcome := event.Outcome("not ended")
-		if m.Ended != nil {
+		outcome := event.Outcome("not run")
+		switch {
+		case m.Ended != nil:
 			outcome = m.Ended.Outcome
+		case m.Begun:
+			outcome = event.OutcomeUnknown
 		}
 		fmt.Fprintf(&b, "\n- %s %s: %s", m.Name, cut(string(m.Args), 200), outcome)
 	}

@@ -163,9 +163,19 @@ func (s *State) deadOf(t *table) []event.Ended {
 		if !over {
 			continue
 		}
-		dead = append(append(dead, c.Unfinished()...), end)
+		dead = append(append(dead, s.interrupted(c.Unfinished())...), end)
 	}
 	return dead
+}
+
+// interrupted are the ends of calls that another had made. What was not begun says who stopped it.
+func (s *State) interrupted(ends []event.Ended) []event.Ended {
+	for i := range ends {
+		if s.Run.Cancelled && !s.Run.Late && ends[i].Outcome == event.OutcomeCancelled {
+			ends[i].Parts = llm.Say("Not run: the user interrupted.")
+		}
+	}
+	return ends
 }
 
 // unrun returns the end of a call that will not run, and whether it is one.
@@ -182,7 +192,7 @@ func (s *State) unrun(c Call) (event.Ended, bool) {
 	case c.Phase == phaseCut:
 		return end(event.OutcomeCut, "Not run: your reply was cut before the call was complete. Make the call again, shorter.")
 	case s.Run.Cancelled && c.Begun && c.Caller:
-		return end(event.OutcomeCancelled, "Not finished: the run was interrupted before it was taken up again."+c.Account())
+		return end(event.OutcomeCancelled, "Interrupted before it had finished."+c.Account())
 	case s.Run.Late && c.Begun:
 		return end(event.OutcomeUnknown,
 			"Outcome unknown: this call had begun when the program ended, and the time of the run was used up before it was made again.")
@@ -194,11 +204,14 @@ func (s *State) unrun(c Call) (event.Ended, bool) {
 	case s.Run.Cancelled:
 		return end(event.OutcomeCancelled, "Not run: the user interrupted.")
 	case c.Phase == phaseDenied:
-		text := "Denied by " + c.By + "."
-		if c.Reason != "" {
-			text = "Denied by " + c.By + ": " + c.Reason
+		text := "Denied"
+		if c.By != "" {
+			text += " by " + c.By
 		}
-		return end(event.OutcomeDenied, text)
+		if c.Reason == "" {
+			return end(event.OutcomeDenied, text+".")
+		}
+		return end(event.OutcomeDenied, text+": "+c.Reason)
 	}
 	return event.Ended{}, false
 }

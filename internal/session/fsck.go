@@ -208,6 +208,7 @@ func (l *Log) check(ctx context.Context, r *Report, named map[string]bool) (err 
 			return err
 		}
 	}
+	var sound uint64 // the last event before the first damage
 	for rec, err := range l.salvage(cursor{}, r.Size) {
 		if err == nil {
 			err = ctx.Err()
@@ -215,13 +216,19 @@ func (l *Log) check(ctx context.Context, r *Report, named map[string]bool) (err 
 		if err != nil {
 			return err
 		}
-		if rec.Damage != nil && !torn {
+		switch {
+		case rec.Damage != nil && !torn:
 			r.Damage = append(r.Damage, rec.Damage)
+		case len(r.Damage) == 0:
+			sound = max(sound, rec.Event.Seq)
 		}
 		nameBlobs(rec.Event, named)
 	}
 	if torn {
 		r.Torn = left
+	}
+	if len(r.Damage) > 0 {
+		r.Events = min(r.Events, sound)
 	}
 	if d := l.lacking(); d != nil && len(r.Damage) == 0 {
 		r.Damage = append(r.Damage, d)

@@ -216,11 +216,11 @@ func (s *Store) spec(digest string) ([]byte, error) {
 	content, err := s.readSpec(digest)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%w %s is missing", errSpec, name)
+		return nil, fmt.Errorf("%w %s is missing; a new session with the same tools writes it again", errSpec, name)
 	case err != nil:
 		return nil, fmt.Errorf("%w: %w", errSpecRead, err)
 	case specDigest(content) != digest:
-		return nil, fmt.Errorf("%w %s is damaged: its content does not match its name", errSpec, name)
+		return nil, fmt.Errorf("%w %s is damaged: its content does not match its name; a new session with the same tools writes it again", errSpec, name)
 	}
 	s.specs.remember(digest, content)
 	return content, nil
