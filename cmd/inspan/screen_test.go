@@ -110,7 +110,7 @@ func TestInATerminal(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(h.work, "made")); err == nil {
 		t.Error("the command ran before it was allowed")
 	}
-	s.types("y")
+	s.keys("y") // it counts without Enter
 	s.shows("✓ some", "■ done")
 	if _, err := os.Stat(filepath.Join(h.work, "made")); err != nil {
 		t.Error(err)
@@ -118,8 +118,13 @@ func TestInATerminal(t *testing.T) {
 
 	s.types("bash: rm made")
 	s.shows("$ rm made", "or say what to do instead")
-	s.types("keep it, please")
-	s.shows("keep it, please", "Denied by")
+	s.types("please keep it")
+	s.shows("please keep it", "Denied by")
+	s.types("bash: echo on > other")
+	s.shows("$ echo on > other", "or say what to do instead")
+	s.types("yes")
+	s.types("bash: wc -c other")
+	s.shows("3 other")
 
 	s.keys("BTab")
 	s.shows("script/commands · edit")
