@@ -123,8 +123,8 @@ func TestInATerminal(t *testing.T) {
 	s.types("bash: echo on > other")
 	s.shows("$ echo on > other", "or say what to do instead")
 	s.types("yes")
-	s.types("bash: wc -c other")
-	s.shows("3 other")
+	s.types("bash: wc -c other; exit 4")
+	s.shows("3 other", "✗ exit 4")
 
 	s.keys("BTab")
 	s.shows("script/commands · edit")
