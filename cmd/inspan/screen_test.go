@@ -165,6 +165,18 @@ func TestInATerminal(t *testing.T) {
 	s.shows("continue with: inspan resume ")
 }
 
+// TestFirstMessage begins with a message, and continues a session that is named.
+func TestFirstMessage(t *testing.T) {
+	s := newTerminal(t, withoutModel(t), 80, 24)
+	s.types("inspan 'say: good morning'")
+	s.shows("› say: good morning", "■ done")
+	s.keys("C-d")
+	id := regexp.MustCompile(`inspan resume (\S+)`).FindStringSubmatch(s.shows("continue with: inspan resume "))[1]
+	s.types("clear; inspan -r " + id)
+	s.shows("› say: good morning", "say what to do")
+	s.keys("C-d")
+}
+
 // TestScreenInDocs keeps the screen that docs/TERMINAL.md shows equal to the real one.
 func TestScreenInDocs(t *testing.T) {
 	h := withoutModel(t)
