@@ -92,9 +92,14 @@ func (c *command) root() *cobra.Command {
 		Args:          cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
+			case len(args) == 1 && f.resume == "?": // -r ID
+				f.resume = args[0]
+			case len(args) == 1 && strings.Contains(strings.TrimSpace(args[0]), " "): // no command has such a name
+				f.says = args[0]
 			case len(args) > 0:
 				return unknown(cmd, args[0])
-			case isTerminal(c.in) && isTerminal(c.console.Out):
+			}
+			if isTerminal(c.in) && isTerminal(c.console.Out) {
 				return c.screen(cmd, &f)
 			}
 			return usageError{errors.New("standard input or output is not a terminal; for scripts use: inspan run")}

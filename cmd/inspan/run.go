@@ -35,6 +35,7 @@ func (c *command) run() *cobra.Command {
 		Use:   `run "what to do"`,
 		Short: "Run one task, from the arguments or standard input",
 		Long: "The agent works in the current folder. Without arguments, or with -, the task comes from standard input.\n" +
+			"What you pipe to a command with a task is added to the task, up to 1 MiB.\n" +
 			"A task that begins with a slash runs a command: a skill, a command file or a built-in one.\n" +
 			"'inspan run /help' lists them.\n\n" +
 			console.ModesHelp() + "\n\n" + exitPointer,
@@ -56,6 +57,9 @@ func (c *command) run() *cobra.Command {
 			}
 			text, done, err := c.typed(cmd, &f, args, text)
 			if err != nil || done {
+				return err
+			}
+			if text, err = c.piped(text, args); err != nil {
 				return err
 			}
 			host, err := c.host(&f)

@@ -110,7 +110,7 @@ func TestInATerminal(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(h.work, "made")); err == nil {
 		t.Error("the command ran before it was allowed")
 	}
-	s.types("y")
+	s.keys("y") // it counts without Enter
 	s.shows("✓ some", "■ done")
 	if _, err := os.Stat(filepath.Join(h.work, "made")); err != nil {
 		t.Error(err)
@@ -118,8 +118,13 @@ func TestInATerminal(t *testing.T) {
 
 	s.types("bash: rm made")
 	s.shows("$ rm made", "or say what to do instead")
-	s.types("keep it, please")
-	s.shows("keep it, please", "Denied by")
+	s.types("please keep it")
+	s.shows("please keep it", "Denied by")
+	s.types("bash: echo on > other")
+	s.shows("$ echo on > other", "or say what to do instead")
+	s.types("yes")
+	s.types("bash: wc -c other; exit 4")
+	s.shows("3 other", "✗ exit 4")
 
 	s.keys("BTab")
 	s.shows("script/commands · edit")
@@ -158,6 +163,18 @@ func TestInATerminal(t *testing.T) {
 	s.shows("utcome unknown")
 	s.keys("C-d")
 	s.shows("continue with: inspan resume ")
+}
+
+// TestFirstMessage begins with a message, and continues a session that is named.
+func TestFirstMessage(t *testing.T) {
+	s := newTerminal(t, withoutModel(t), 80, 24)
+	s.types("inspan 'say: good morning'")
+	s.shows("› say: good morning", "■ done")
+	s.keys("C-d")
+	id := regexp.MustCompile(`inspan resume (\S+)`).FindStringSubmatch(s.shows("continue with: inspan resume "))[1]
+	s.types("clear; inspan -r " + id)
+	s.shows("› say: good morning", "say what to do")
+	s.keys("C-d")
 }
 
 // TestScreenInDocs keeps the screen that docs/TERMINAL.md shows equal to the real one.

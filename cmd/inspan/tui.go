@@ -27,6 +27,7 @@ type screenFlags struct {
 	fullscreen bool
 	goOn       bool
 	resume     string
+	says       string // the first message
 }
 
 func (f *screenFlags) add(cmd *cobra.Command) {
@@ -49,7 +50,7 @@ func (c *command) screen(cmd *cobra.Command, f *screenFlags) error {
 		return err
 	}
 	t := &tui.TUI{
-		App: a, Options: f.Options, Root: root, Session: f.resume, Version: inspan.Version,
+		App: a, Options: f.Options, Root: root, Session: f.resume, Say: f.says, Version: inspan.Version,
 		Fullscreen: f.fullscreen, NoColor: !colored(os.Stdout), Keys: a.Config.Keys, Edit: editor(cmd.Context()),
 	}
 	if f.goOn {

@@ -161,7 +161,7 @@ func (v *view) ended(c *transcript.Call) {
 	b := c.Ended
 	delete(v.calls, c)
 	status := wire.ToolCallStatusCompleted
-	if b.Outcome != event.OutcomeOK {
+	if words.Failed(b) != "" {
 		status = wire.ToolCallStatusFailed
 	}
 	u := wire.SessionToolCallUpdate{Status: &status, Content: v.result(c), RawOutput: output(b)}

@@ -63,7 +63,7 @@ func TestConversation(t *testing.T) {
 		{"todo one · two · three", wire.ToolKindThink, wire.ToolCallStatusCompleted},
 		{"read_file gone.txt", wire.ToolKindRead, wire.ToolCallStatusFailed},
 		{"nothing", wire.ToolKindOther, wire.ToolCallStatusFailed},
-		{"bash echo out; exit 3", wire.ToolKindExecute, wire.ToolCallStatusCompleted},
+		{"bash echo out; exit 3", wire.ToolKindExecute, wire.ToolCallStatusFailed},
 	}, rows); diff != "" {
 		t.Error(diff)
 	}

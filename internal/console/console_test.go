@@ -75,6 +75,8 @@ func TestPersonDecides(t *testing.T) {
 	}{
 		{"y\n", 1, console.ExitDone, "✓"},
 		{"\n\nYES\n", 1, console.ExitDone, "✓"},
+		{"yy\n", 1, console.ExitDone, "✓"},
+		{"no\n", 0, console.ExitDone, "Denied by the user."},
 		{"n\n", 0, console.ExitDone, "Denied by the user."},
 		{"do it in b instead\n", 0, console.ExitDone, "Denied by the user: do it in b instead"},
 		{"", 0, console.ExitCancelled, "cancelled"},

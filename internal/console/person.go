@@ -96,7 +96,7 @@ func (p *Person) Agrees(ctx context.Context, question string) (bool, error) {
 		if !ok {
 			fmt.Fprintln(p.out)
 		}
-		return ok && (strings.EqualFold(strings.TrimSpace(line), "y") || strings.EqualFold(strings.TrimSpace(line), "yes")), nil
+		return ok && words.Choice(line) == "y", nil
 	case <-p.interrupted:
 		fmt.Fprintln(p.out)
 		return false, nil

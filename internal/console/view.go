@@ -230,11 +230,13 @@ func (v *view) ended(c *transcript.Call) {
 	if took != "" {
 		took = " " + took
 	}
-	switch b.Outcome {
-	case event.OutcomeOK:
+	switch how := words.Failed(b); {
+	case how == "":
 		v.say("  %s%s%s %s", within(c), v.paint(green, "✓"), took, v.paint(dim, summaryLine(text)))
+	case b.Outcome == event.OutcomeOK: // a command that has failed says why in its output
+		v.say("  %s%s%s %s", within(c), v.paint(red, "✗ "+how), took, summaryLine(text))
 	default:
-		v.say("  %s%s%s %s %s", within(c), v.paint(red, "✗ "+words.OneLine(string(b.Outcome), 64)),
+		v.say("  %s%s%s %s %s", within(c), v.paint(red, "✗ "+how),
 			took, words.OneLine(c.Call.Name, 64), words.OneLine(text, 300))
 	}
 	v.show(b)

@@ -2,6 +2,7 @@ package export
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"iter"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/transcript"
+	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
 )
 
@@ -139,7 +141,7 @@ func (m *markdown) ended(c *transcript.Call) {
 	if c.Parent != nil {
 		of = " for " + c.Parent.Call.Name
 	}
-	fmt.Fprintf(m, "\n### %s%s: %s\n\n", c.Call.Name, of, b.Outcome)
+	fmt.Fprintf(m, "\n### %s%s: %s\n\n", c.Call.Name, of, cmp.Or(words.Failed(b), string(b.Outcome)))
 	m.fence("json", string(c.Call.Args))
 	text := shown(b.Parts)
 	if len(text) > maxShown {

@@ -1,6 +1,8 @@
 package tui
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -51,9 +53,11 @@ func TestTypedAhead(t *testing.T) {
 		allows int    // decisions
 		prompt string // what is in it
 	}{
-		{"at once", 0, []tea.KeyPressMsg{letter('y'), send}, 0, "y"},
-		{"just before it counts as seen", seeing - 1, []tea.KeyPressMsg{letter('y'), send}, 0, "y"},
+		{"at once", 0, []tea.KeyPressMsg{letter('y'), send}, 0, ""},
+		{"just before it counts as seen", seeing - 1, []tea.KeyPressMsg{letter('y'), send}, 0, ""},
 		{"when it does", seeing, []tea.KeyPressMsg{letter('y'), send}, 1, ""},
+		{"a word at once", 0, []tea.KeyPressMsg{letter('y'), letter('e'), letter('s'), send}, 0, ""},
+		{"a sentence at once", 0, []tea.KeyPressMsg{letter('y'), letter('o'), letter('u'), send}, 0, "you"},
 		{"arrows at once", 0, []tea.KeyPressMsg{down, send}, 0, ""},
 		{"arrows just before", seeing - 1, []tea.KeyPressMsg{down, send}, 0, ""},
 		{"arrows then", seeing, []tea.KeyPressMsg{down, send}, 1, ""},
@@ -156,5 +160,92 @@ func TestDroppedKeys(t *testing.T) {
 	m.Update(send)
 	if len(m.talk.decided) > 0 {
 		t.Error("a question was answered that was never drawn")
+	}
+}
+
+// TestSingleKeys holds that the key of a choice counts by itself, and that neither more of the
+// same word nor a sentence that begins with it is another answer.
+func TestSingleKeys(t *testing.T) {
+	rules := func(m *model) { m.talk.view.Waiting()[0].Rules = []string{"write(a)"} }
+	for name, tc := range map[string]struct {
+		typed   string // "⏎" is Enter, "…" a wait of a tenth of a second
+		decided []event.Decided
+		prompt  string // what is in it at the end
+		reply   string // what the question has
+	}{
+		"y":                      {"y", []event.Decided{{Allow: true}}, "", ""},
+		"Y":                      {"Y", []event.Decided{{Allow: true}}, "", ""},
+		"n":                      {"n", []event.Decided{{}}, "", ""},
+		"yy":                     {"yy", []event.Decided{{Allow: true}}, "", ""},
+		"yes":                    {"yes⏎", []event.Decided{{Allow: true}}, "", ""},
+		"yes, slowly":            {"y…e…s…⏎", []event.Decided{{Allow: true}}, "", ""},
+		"no":                     {"no⏎", []event.Decided{{}}, "", ""},
+		"a sentence after no":    {"no, use b", []event.Decided{{}}, "no, use b", ""},
+		"a message after yes":    {"ybash: x", []event.Decided{{Allow: true}}, "bash: x", ""},
+		"session":                {"s……", []event.Decided{{Allow: true, Scope: event.ScopeSession}}, "", ""},
+		"project":                {"p……", []event.Decided{{Allow: true, Scope: event.ScopeProject}}, "", ""},
+		"always":                 {"a……", []event.Decided{{Allow: true, Scope: event.ScopeAlways}}, "", ""},
+		"the word for it":        {"always⏎", []event.Decided{{Allow: true, Scope: event.ScopeAlways}}, "", ""},
+		"the word, with a pause": {"a……lways⏎", []event.Decided{{Allow: true, Scope: event.ScopeAlways}}, "", ""},
+		"not long enough":        {"s…", nil, "", "s"},
+		"a sentence with p":      {"please use b……", nil, "", "please use b"},
+		"any other letter":       {"u", nil, "", "u"},
+		"words":                  {"use b⏎", []event.Decided{{Reason: "use b"}}, "", ""},
+		"each question": {
+			"y……………y……………",
+			[]event.Decided{{Allow: true}, {Allow: true}},
+			"", "",
+		},
+		"slow yes over two questions": {"y…e………s……………", []event.Decided{{Allow: true}}, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, now := asking(t)
+			rules(m)
+			m.View()
+			*now = now.Add(seeing)
+			for _, r := range tc.typed {
+				switch r {
+				case '…':
+					*now = now.Add(100 * time.Millisecond)
+					m.Update(tick{})
+					m.View()
+				case '⏎':
+					presses(m, pressed(tea.KeyEnter))
+				default:
+					presses(m, letter(r))
+				}
+			}
+			var got []event.Decided
+			for _, b := range m.talk.decided {
+				d := b.(event.Decided)
+				got = append(got, event.Decided{Allow: d.Allow, Scope: d.Scope, Reason: d.Reason})
+			}
+			want := slices.Clone(tc.decided)
+			for i := range want {
+				if want[i].Allow && want[i].Scope == "" {
+					want[i].Scope = event.ScopeOnce
+				}
+			}
+			reply := ""
+			if a, ok := m.box().(*ask); ok {
+				reply = a.reply.text()
+			}
+			if !slices.Equal(got, want) || m.composer.prompt.text() != tc.prompt || reply != tc.reply {
+				t.Errorf("decided %+v, the prompt %q, the reply %q", got, m.composer.prompt.text(), reply)
+			}
+		})
+	}
+}
+
+// TestDeadTime holds that the choices of a question are dim until they count.
+func TestDeadTime(t *testing.T) {
+	m, now := asking(t)
+	m.screen.look.noColor = false
+	if drawn := m.View().Content; !strings.Contains(drawn, "\x1b[2my yes, once") || !strings.Contains(drawn, "one moment") {
+		t.Errorf("the choices do not look dead:\n%q", drawn)
+	}
+	*now = now.Add(seeing)
+	if drawn := m.View().Content; strings.Contains(drawn, "\x1b[2my yes, once") || !strings.Contains(drawn, "y yes, once") {
+		t.Errorf("the choices do not look alive:\n%q", drawn)
 	}
 }

@@ -3,6 +3,7 @@ package tui
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,8 +18,8 @@ import (
 
 // ask is a question of the session to the person: whether a call may be made,
 // what a call asks, or whether a limit may be passed. Nothing is chosen before
-// the person chooses, and letters count only with enter, so that whoever is
-// typing allows nothing by accident.
+// the person chooses. The key of a choice counts by itself while nothing else is
+// written; see single.
 type ask struct {
 	of      *questions
 	what    string // the call, or the limit; another one is another question
@@ -37,6 +38,7 @@ type ask struct {
 	problem string
 	width   int       // body was made for
 	drawn   time.Time // first; zero: not yet
+	due     time.Time // when the key that is written counts by itself; zero: it does not
 }
 
 // prepare lays it out for a width.
@@ -136,8 +138,11 @@ func (a *ask) foot(l look, rows int, unseen bool) (out []string, x, y int) {
 	var offers []string
 	for i, c := range a.choices {
 		word := c.text + " " + words.OneLine(c.doc, max(l.width-8, 8))
-		if i == a.at {
+		switch {
+		case i == a.at:
 			word = l.paint(reverse, "›"+word)
+		case unseen:
+			word = l.paint(dim, word)
 		}
 		offers = append(offers, word)
 	}
@@ -175,7 +180,10 @@ func (a *ask) foot(l look, rows int, unseen bool) (out []string, x, y int) {
 
 // key implements box.
 func (a *ask) key(k tea.KeyPressMsg, action string) tea.Cmd {
-	a.problem = ""
+	a.problem, a.due = "", time.Time{}
+	if i := a.single(k, action); i >= 0 {
+		return a.pressed(i, k)
+	}
 	switch action {
 	case "send":
 		return a.answer()
@@ -206,6 +214,39 @@ func (a *ask) key(k tea.KeyPressMsg, action string) tea.Cmd {
 		}
 	}
 	return nil
+}
+
+// single is the choice whose key was pressed while nothing else was written; -1: none. A
+// question of the model has none, as its answer may begin with a number.
+func (a *ask) single(k tea.KeyPressMsg, action string) int {
+	if a.asks || action != "" || !a.reply.empty() {
+		return -1
+	}
+	return slices.IndexFunc(a.choices, func(c choice) bool { return c.text == strings.ToLower(k.Text) })
+}
+
+// pressed takes the key of a choice. Yes and no, for this once, count at once. What would hold
+// for longer counts a moment later, because many a sentence begins with its letter.
+func (a *ask) pressed(i int, k tea.KeyPressMsg) tea.Cmd {
+	now := a.of.clock()
+	if c := a.choices[i].text; c == "y" || c == "n" {
+		a.at = i
+		a.of.took(k.Text, now)
+		return a.answer()
+	}
+	a.reply.insert(atomsOf(k.Text)...)
+	a.at, a.due = -1, now.Add(lingering)
+	return tea.Tick(lingering, func(time.Time) tea.Msg { return tick{} })
+}
+
+// lingers answers with the key that was pressed last, if it stood alone for long enough.
+func (a *ask) lingers(now time.Time) tea.Cmd {
+	if a.due.IsZero() || now.Before(a.due) {
+		return nil
+	}
+	a.due = time.Time{}
+	a.of.took(a.reply.text(), now)
+	return a.answer()
 }
 
 // move goes through the choices, or in what is written.
@@ -260,12 +301,12 @@ func (a *ask) answer() tea.Cmd {
 
 // raise answers whether a limit may be passed.
 func (a *ask) raise(text string) tea.Cmd {
-	switch {
-	case text == "":
-		a.problem = "Please answer; the run waits for it."
-		return nil
-	case strings.EqualFold(text, "y"), strings.EqualFold(text, "yes"):
+	switch words.Choice(text) {
+	case "y":
 		return a.of.raise(a.limits)
+	case "n":
+		return a.dismiss()
 	}
-	return a.dismiss()
+	a.problem, a.reply = "Please answer y or n; the run waits for it.", editor{}
+	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/markdown"
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/transcript"
@@ -169,18 +170,18 @@ func callLine(l look, c llm.Call) string {
 // result is what a call brought: its first lines, then what it changed, then what
 // it has for the person, of which nothing is folded.
 func (b *block) result(l look) []string {
-	breaking := broken
-	if b.bad { // it is words
-		breaking = wrap
+	breaking, body := broken, dim
+	if b.call.Ended.Outcome != event.OutcomeOK && b.bad { // it is words
+		breaking, body = wrap, red
 	}
 	s := breaking(clean(words.Result(b.call.Ended.Parts.Text())), l.width, "    ")
 	if images := b.call.Ended.Parts.Images(); images > 0 {
 		s = append(s, "    ["+text.Count(images, "image")+"]")
 	}
 	s = folded(s, foldResult, b.whole)
-	mark, body := l.paint(green, "✓"), dim
+	mark := l.paint(green, "✓")
 	if b.bad {
-		mark, body = l.paint(red, "✗ "+string(b.call.Ended.Outcome)), red
+		mark = l.paint(red, "✗ "+words.Failed(b.call.Ended))
 	}
 	if took := words.Took(b.call.Ended.Millis); took != "" {
 		mark += " " + took

@@ -56,6 +56,9 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 			return nil
 		}
 	}
+	if m.questions.strays(k, action, b) {
+		return nil
+	}
 	if m.unseen() && m.questions.ahead(k, action, m.room()) {
 		return nil
 	}

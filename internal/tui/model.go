@@ -116,7 +116,7 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 	case tick:
 		m.ticking = false
 		m.hints.expire()
-		return tea.Batch(m.questions.overdue(), m.talk.takeUp())
+		return tea.Batch(m.questions.lingers(), m.questions.overdue(), m.talk.takeUp())
 	case told:
 		m.talk.warn(string(msg))
 	case later:

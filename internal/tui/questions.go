@@ -20,6 +20,10 @@ import (
 // text goes on into the prompt, for which the question steps back until there is
 // a pause, and keys that choose or send do nothing. Keys that leave and interrupt
 // always work: they allow nothing.
+//
+// The key of a choice may be the first letter of its word, or of a sentence. So it is
+// held for a moment where it is not written anywhere: the rest of the word is dropped
+// with the Enter behind it. Before other text what has not counted is written after all.
 type questions struct {
 	talk     *talk
 	composer *composer
@@ -28,11 +32,17 @@ type questions struct {
 
 	ask     *ask           // the one that is open; nil: none is
 	refused *event.Stopped // the limit that was reached and is to stay
+	held    string         // what was pressed last, as an answer or for one
+	heldAt  time.Time      // when
+	counted bool           // it was an answer
 }
 
 const (
 	seeing  = 500 * time.Millisecond // until a question that is shown counts as seen
 	pausing = time.Second            // without a key, until a question comes up
+	// lingering is how long the key of a choice that holds for longer stands alone before it
+	// counts: whoever writes a word has typed the next letter by then.
+	lingering = 200 * time.Millisecond
 )
 
 // open is the question that takes the keys, prepared for a width; nil: there is none.
@@ -98,10 +108,62 @@ func (q *questions) ahead(k tea.KeyPressMsg, action string, width int) bool {
 	case "send", "up", "down", "queue":
 		return true
 	}
+	if q.composer.prompt.empty() && words.Choice(k.Text) != "" {
+		q.counted = false
+		q.hold(k.Text, q.clock())
+		return true
+	}
 	if q.composer.prompt.key(k, action, width) {
 		q.stepBack()
 	}
 	return true
+}
+
+// took keeps what was pressed as an answer.
+func (q *questions) took(text string, now time.Time) {
+	q.counted = true
+	q.hold(text, now)
+}
+
+// hold keeps what was pressed, in case there is more of it.
+func (q *questions) hold(text string, now time.Time) { q.held, q.heldAt = text, now }
+
+// strays takes a key that goes on with what is held, and reports false for any other. b is
+// what takes the keys; nil: the prompt does.
+func (q *questions) strays(k tea.KeyPressMsg, action string, b box) bool {
+	held, now := q.held, q.clock()
+	q.held = ""
+	more := held + k.Text
+	seen, asked := b.(*ask)
+	if asked && seen.unseen(now) {
+		seen = nil
+	}
+	switch {
+	case held == "" || now.Sub(q.heldAt) >= seeing || b != nil && !asked:
+		return false
+	case action == "send":
+		return true
+	case k.Text == "":
+		return false
+	case words.Begins(more) && (seen == nil || words.Choice(k.Text) != words.Choice(held)):
+		q.hold(more, now)
+		return true
+	case q.counted && len(held) == 1: // and what follows is something else
+	case seen == nil:
+		q.composer.prompt.insert(atomsOf(held)...)
+		q.composer.touched()
+	case seen.single(k, action) < 0 && seen.reply.empty():
+		seen.reply.insert(atomsOf(held)...)
+	}
+	return false
+}
+
+// lingers answers the question that is open with a key that was pressed a moment ago.
+func (q *questions) lingers() tea.Cmd {
+	if q.ask == nil {
+		return nil
+	}
+	return q.ask.lingers(q.clock())
 }
 
 // overdue denies a call that nobody has decided on in time. A run does that by itself.

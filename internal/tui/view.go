@@ -99,7 +99,7 @@ func (v *view) called(c *transcript.Call) {
 	if !failed && background(c.Call) {
 		v.jobs = append(v.jobs, words.Subject(c.Call))
 	}
-	v.ended = &block{kind: callBlock, call: c, bad: failed}
+	v.ended = &block{kind: callBlock, call: c, bad: words.Failed(c.Ended) != ""}
 	v.add(v.ended)
 }
 

@@ -90,12 +90,19 @@ func TestQuestionOfAnyTool(t *testing.T) {
 	}
 }
 
-// TestNoAnswerRaisesNoLimit holds that enter alone is no answer.
+// TestNoAnswerRaisesNoLimit holds that enter alone is no answer, and words are none.
 func TestNoAnswerRaisesNoLimit(t *testing.T) {
 	m := still(t, 80, 24, look{}, nil)
 	a := &ask{of: m.questions, limit: &event.Stopped{}, limits: &event.Limits{Turns: 2}, at: -1}
-	if cmd := a.answer(); cmd != nil || a.problem == "" || m.questions.refused != nil {
-		t.Errorf("problem %q", a.problem)
+	for _, written := range []string{"", "maybe"} {
+		a.reply.insert(atomsOf(written)...)
+		if cmd := a.answer(); cmd != nil || a.problem == "" || m.questions.refused != nil {
+			t.Errorf("%q: problem %q", written, a.problem)
+		}
+	}
+	a.reply.insert(atomsOf("no")...)
+	if a.answer(); m.questions.refused != a.limit {
+		t.Error("no does not refuse it")
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -122,8 +123,8 @@ func Answer(c llm.Call, line string) (d event.Decided, problem string) {
 func Decision(call string, rules []string, line string) (d event.Decided, problem string) {
 	d = by(call)
 	line = strings.TrimSpace(line)
-	word := strings.ToLower(line)
-	scope, yes := scopeOf(word)
+	key := Choice(line)
+	scope, yes := scopeOf(key)
 	switch {
 	case line == "":
 		return d, "Please answer; nothing runs before you do."
@@ -131,22 +132,44 @@ func Decision(call string, rules []string, line string) (d event.Decided, proble
 		return d, "No rule is safe for this call, so you can only approve it once: y or n."
 	case yes:
 		d.Allow, d.Scope = true, scope
-	case word == "n" || word == "no":
+	case key == "n":
 	default:
 		d.Reason = line
 	}
 	return d, ""
 }
 
-func scopeOf(word string) (scope event.Scope, ok bool) {
-	switch word {
-	case "y", "yes":
+// choices are the words that a person can answer a call with. Each begins with its key.
+func choices() []string { return []string{"yes", "no", "session", "project", "always"} }
+
+// Choice is the key of what a line chooses: y, n, s, p or a, or the word for it. A key that is
+// pressed more than once is that key. It is empty for any other text.
+func Choice(line string) string {
+	line = strings.ToLower(strings.TrimSpace(line))
+	for _, word := range choices() {
+		if key := word[:1]; line == word || line != "" && strings.Trim(line, key) == "" {
+			return key
+		}
+	}
+	return ""
+}
+
+// Begins reports whether a text is a choice, or the beginning of the word for one.
+func Begins(text string) bool {
+	text = strings.ToLower(text)
+	begun := func(word string) bool { return text != "" && strings.HasPrefix(word, text) }
+	return Choice(text) != "" || slices.ContainsFunc(choices(), begun)
+}
+
+func scopeOf(key string) (scope event.Scope, ok bool) {
+	switch key {
+	case "y":
 		return event.ScopeOnce, true
-	case "s", "session":
+	case "s":
 		return event.ScopeSession, true
-	case "p", "project":
+	case "p":
 		return event.ScopeProject, true
-	case "a", "always":
+	case "a":
 		return event.ScopeAlways, true
 	}
 	return "", false

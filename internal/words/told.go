@@ -230,3 +230,17 @@ func Result(said string) string {
 	}
 	return said
 }
+
+// Failed says how a call has failed, in a word or two: the exit code of its command, else its
+// outcome. It is empty for a call that went well.
+func Failed(b event.Ended) string {
+	switch {
+	case b.Outcome != event.OutcomeOK:
+		return OneLine(string(b.Outcome), 64)
+	case b.Exit == nil || *b.Exit == 0:
+		return ""
+	case *b.Exit > 128 && *b.Exit <= 128+64: // how shells tell of a signal
+		return fmt.Sprintf("exit %d, signal %d", *b.Exit, *b.Exit-128)
+	}
+	return fmt.Sprintf("exit %d", *b.Exit)
+}

@@ -318,3 +318,21 @@ func TestAnsweredBy(t *testing.T) {
 		}
 	}
 }
+
+// TestFailed holds that a command which ends with another code than 0 has failed, whatever the
+// outcome of its call.
+func TestFailed(t *testing.T) {
+	code := func(n int) *int { return &n }
+	for want, b := range map[string]event.Ended{
+		"":                   {Outcome: event.OutcomeOK, Exit: code(0)},
+		"exit 3":             {Outcome: event.OutcomeOK, Exit: code(3)},
+		"exit 255":           {Outcome: event.OutcomeOK, Exit: code(255)},
+		"exit 137, signal 9": {Outcome: event.OutcomeOK, Exit: code(137)},
+		"cancelled":          {Outcome: event.OutcomeCancelled, Exit: code(130)},
+		"denied":             {Outcome: event.OutcomeDenied},
+	} {
+		if got := words.Failed(b); got != want {
+			t.Errorf("%+v: %q, want %q", b, got, want)
+		}
+	}
+}
