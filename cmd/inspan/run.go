@@ -35,7 +35,7 @@ func (c *command) run() *cobra.Command {
 		Use:   `run "what to do"`,
 		Short: "Run one task, from the arguments or standard input",
 		Long: "The agent works in the current folder. Without arguments, or with -, the task comes from standard input.\n" +
-			"What you pipe to a command with a task is added to the task, up to 1 MiB.\n" +
+			"inspan adds piped text to a task that you give as an argument, up to 1 MiB.\n" +
 			"A task that begins with a slash runs a command: a skill, a command file or a built-in one.\n" +
 			"'inspan run /help' lists them.\n\n" +
 			console.ModesHelp() + "\n\n" + exitPointer,
