@@ -214,7 +214,8 @@ func testTerminal(t *testing.T, w *world) {
 	out = buffer{}
 	typed, keys := io.Pipe()
 	defer func() { _ = keys.Close() }()
-	p := w.start(t, t.Context(), "echo ready; sleep 100", tool.Command{TTY: c.TTY, Stdin: typed, Output: &out})
+	// A shell that is about to start a program may lose the signal, so it only reads.
+	p := w.start(t, t.Context(), "echo ready; read -r x", tool.Command{TTY: c.TTY, Stdin: typed, Output: &out})
 	eventually(t, "the script is ready", func() bool { return strings.HasPrefix(out.String(), "ready") })
 	if _, err := keys.Write([]byte{3}); err != nil {
 		t.Fatal(err)
