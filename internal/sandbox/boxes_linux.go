@@ -3,6 +3,7 @@ package sandbox
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -28,6 +29,9 @@ type boxes struct {
 	engine *engine // nil: no containers
 
 	network sessionNet
+	rooms   rooms
+	mounts  mounts
+	watches watches
 	temp    *temp // nil: boxes have folders of their own, each
 
 	mu       sync.Mutex
@@ -53,8 +57,10 @@ func (b *boxes) own() *temp { return b.temp }
 
 // close ends what the boxes share.
 func (b *boxes) close() error {
+	b.rooms.close()
 	b.network.close()
-	return b.temp.close()
+	b.watches.close()
+	return errors.Join(b.mounts.close(), b.temp.close())
 }
 
 func (b *boxes) options() Options { return b.o }

@@ -39,6 +39,11 @@ func raw(text string) string {
 // escapedTree is a value as json.Marshal would write it, with its texts escaped.
 func escapedTree(v reflect.Value) any {
 	switch v.Kind() {
+	case reflect.Pointer:
+		if v.IsNil() {
+			return nil
+		}
+		return escapedTree(v.Elem())
 	case reflect.String:
 		return escaped(v.String())
 	case reflect.Slice:

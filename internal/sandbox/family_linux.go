@@ -107,10 +107,16 @@ func (f *family) strike() {
 	}
 }
 
-// signal sends a signal to a process or a group.
+// signal sends a signal to a process or a group. When the family is gone, their number may
+// be that of strangers.
 func (f *family) signal(pid int, sig syscall.Signal) error {
 	f.signals.Lock()
 	defer f.signals.Unlock()
+	select {
+	case <-f.done:
+		return syscall.ESRCH
+	default:
+	}
 	return syscall.Kill(pid, sig)
 }
 

@@ -29,28 +29,27 @@ func hold() int {
 	if unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) != nil {
 		return 1
 	}
-	k := newKeeper(keeperFD)
-	k.lines.recv = receiver(keeperFD)
+	w := newWire(keeperFD)
 	failed := setup("start the loopback network", loopback())
 	for {
 		var r request
-		if k.lines.next(&r) != nil {
+		if w.lines.next(&r) != nil {
 			return 0
 		}
-		theirs := k.lines.take()
+		theirs := w.lines.take()
 		if failed != nil {
-			k.tell(failure(failed))
+			w.tell(failure(failed))
 			return 1
 		}
 		keeper, handle, err := bear(theirs, r.Throw)
 		_ = unix.Close(theirs)
 		if err != nil {
-			k.tell(failure(setup("start a keeper", err)))
+			w.tell(failure(setup("start a keeper", err)))
 			continue
 		}
 		line, err := encode(report{Op: opStarted, Pid: keeper.Pid})
 		if err == nil {
-			k.send(line, unix.UnixRights(handle))
+			w.send(line, unix.UnixRights(handle))
 		}
 		_ = unix.Close(handle)
 		go func() { _, _ = keeper.Wait() }()
@@ -80,7 +79,7 @@ func bear(conn int, throw bool) (keeper *os.Process, handle int, err error) {
 	keeper, err = os.StartProcess("/proc/self/exe", []string{keeperName}, &os.ProcAttr{
 		Dir: "/", Env: keeperVars(), Files: []*os.File{null, null, null, file},
 		Sys: &syscall.SysProcAttr{
-			Setsid: true, Cloneflags: unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC, PidFD: &handle,
+			Setsid: true, Cloneflags: unix.CLONE_NEWNS | unix.CLONE_NEWPID, PidFD: &handle,
 			AmbientCaps: caps,
 		},
 	})
@@ -112,42 +111,17 @@ type holder struct {
 	lines   lineReader
 }
 
-// sessionNet is the holder of a session, and a keeper that waits there for a
-// command. The zero value is ready.
+// sessionNet is the holder of a session. The zero value is ready.
 type sessionNet struct {
 	mu     sync.Mutex
 	holder *holder
-	spare  *link
-}
-
-// take returns a keeper in the network: the one that waits, or a new one. None waits that
-// is to throw something away.
-func (n *sessionNet) take(self string, throw bool) (l link, waited bool, err error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.spare != nil && !throw {
-		l, n.spare = *n.spare, nil
-		return l, true, nil
-	}
-	l, err = n.spawn(self, throw)
-	return l, false, err
-}
-
-// restock starts a keeper for the next command, unless one waits.
-func (n *sessionNet) restock(self string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.spare != nil || n.holder == nil {
-		return
-	}
-	if l, err := n.spawn(self, false); err == nil {
-		n.spare = &l
-	}
 }
 
 // spawn has the holder start a keeper. One that was killed is replaced: what
 // runs in its network goes on there.
 func (n *sessionNet) spawn(self string, throw bool) (link, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	if n.holder != nil {
 		if l, err := n.holder.spawn(throw); err == nil {
 			return l, nil
@@ -168,14 +142,10 @@ func (n *sessionNet) spawn(self string, throw bool) (link, error) {
 	return l, nil
 }
 
-// close ends the holder and the keeper that waits.
+// close ends the holder.
 func (n *sessionNet) close() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.spare != nil {
-		n.spare.drop()
-		n.spare = nil
-	}
 	if n.holder != nil {
 		n.holder.end()
 		n.holder = nil
@@ -202,7 +172,7 @@ func (h *holder) spawn(throw bool) (link, error) {
 		return link{}, err
 	}
 	defer theirs.Close()
-	l := link{conn: ours}
+	l := newLink(ours)
 	line, err := encode(request{Op: opSpawn, Throw: throw})
 	if err == nil {
 		_, _, err = h.conn.WriteMsgUnix(line, unix.UnixRights(int(theirs.Fd())), nil)

@@ -46,7 +46,7 @@ type instance struct {
 }
 
 // board starts a container and gives the command to the keeper in it.
-func (b *boxes) board(k *kept, e ends) error {
+func (b *boxes) board(k *kept) error {
 	if err := b.engine.ready(); err != nil {
 		return fmt.Errorf("%w: %w", tool.ErrNoBox, err)
 	}
@@ -72,11 +72,8 @@ func (b *boxes) board(k *kept, e ends) error {
 	if err != nil {
 		return err
 	}
-	k.use(link{conn: conn, instance: in})
-	if err := k.hand(e); err != nil {
-		k.drop()
-		return err
-	}
+	k.link = newLink(conn)
+	k.instance = in
 	return nil
 }
 

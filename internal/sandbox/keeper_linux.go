@@ -4,10 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
+	"path/filepath"
 	"runtime"
-	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -26,9 +24,9 @@ const (
 // it is one until it is no longer needed, and the caller must exit with the
 // code; else nothing happens.
 //
-// A keeper starts one command, watches over it and all its descendants, and
-// ends them when it is told to or when the connection to the one who started
-// it ends, in whatever way that one died. The first process of every container
+// A keeper starts one command after another, watches over each and all its
+// descendants, and ends them when it is told to or when the connection to the one who
+// started it ends, in whatever way that one died. The first process of every container
 // is one too.
 func Keeper() (ran bool, code int) {
 	if len(os.Args) == 1 && os.Args[0] == insideProgram {
@@ -37,7 +35,7 @@ func Keeper() (ran bool, code int) {
 			fmt.Fprintln(os.Stderr, "reach the other side of the container:", err)
 			return true, 1
 		}
-		return true, newKeeper(fd).run()
+		return true, newPost(fd).run()
 	}
 	if len(os.Args) != 1 || os.Args[0] != keeperName && os.Args[0] != holderName {
 		return false, 0
@@ -50,53 +48,42 @@ func Keeper() (ran bool, code int) {
 	if os.Args[0] == holderName {
 		return true, hold()
 	}
-	return true, newKeeper(keeperFD).run()
+	return true, newPost(keeperFD).run()
 }
 
-func newKeeper(fd int) *keeper {
-	return &keeper{fd: fd, family: family{done: make(chan struct{})}, begun: make(chan struct{})}
-}
-
+// keeper is a keeper with one command, from inside.
 type keeper struct {
-	fd     int // its end of the connection
+	*post
+	number int
 	family family
 	order  order
 	main   int           // the process id of the command
-	using  *os.File      // keeps the session's folder for temporary files; nil if it is not seen
 	begun  chan struct{} // closed when the start has been told
 	ports  ports
-
-	writing sync.Mutex
-	lines   lineReader
-	orphan  atomic.Bool // the connection has ended
-	stays   atomic.Bool // and that is no reason to end
 }
 
-// run returns the exit code of the keeper, which says nothing of the command.
-func (k *keeper) run() int {
-	// Whoever sends signals to all processes of a terminal or a service does
-	// not mean the keeper: it goes when its family is gone. See heed.
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
-	go k.heed(signals)
-	if unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != nil || unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) != nil {
-		return 1
-	}
-	k.lines.recv = receiver(k.fd)
-	if err := k.lines.next(&k.order); err != nil {
-		return 0 // it was never needed
-	}
-	if err := k.start(); err != nil {
-		k.clean()
+func newKeeper(p *post, r request) *keeper {
+	return &keeper{post: p, number: r.N, order: p.ordered(*r.Order), family: family{done: make(chan struct{})}, begun: make(chan struct{})}
+}
+
+// serve runs the command to its end. It reports whether the keeper can run another.
+func (k *keeper) serve(fds []int) (again bool) {
+	if err := k.start(fds); err != nil {
+		k.leave()
 		k.tell(failure(err))
-		return 1
+		return false
 	}
-	go k.listen()
 	k.family.reap(k.ended)
 	k.ports.close()
-	k.clean()
-	k.tell(report{Op: opGone})
-	return 0
+	again = k.clean()
+	k.tell(report{Op: opGone, Again: again})
+	return again
+}
+
+// tell reports of this command.
+func (k *keeper) tell(r report) {
+	r.N = k.number
+	k.wire.tell(r)
 }
 
 // receiver reads from a socket.
@@ -141,55 +128,20 @@ func failure(err error) report {
 	return r
 }
 
-func (k *keeper) tell(r report) {
-	line, err := encode(r)
-	if err != nil {
-		return
-	}
-	k.send(line, nil)
-}
-
-// send writes a line and the descriptor that belongs to it. If nobody listens
-// any more, that is found out by listen.
-func (k *keeper) send(line, oob []byte) {
-	k.writing.Lock()
-	defer k.writing.Unlock()
-	for len(line) > 0 {
-		n, err := unix.SendmsgN(k.fd, line, oob, nil, unix.MSG_NOSIGNAL)
-		if errors.Is(err, syscall.EINTR) {
-			continue
-		}
-		if err != nil {
-			return
-		}
-		line, oob = line[n:], nil
-	}
-}
-
-// listen follows requests. When the connection ends, so does the family.
-func (k *keeper) listen() {
-	for {
-		var r request
-		if err := k.lines.next(&r); err != nil {
-			k.orphan.Store(true)
-			if !k.stays.Load() {
-				k.killAll()
-			}
-			return
-		}
-		switch r.Op {
-		case opEnd:
-			go k.end()
-		case opKill:
-			go k.killAll()
-		case opKeep:
-			k.stay(r.Pipe)
-		case opOffer:
-			k.ports.give(k.lines.takeAll(r.Four), k.lines.takeAll(r.Six))
-			go k.ports.follow(k.family.done)
-		case opLeft:
-			k.tell(report{Op: opLeft, Left: k.family.sweep(k.ended)})
-		}
+// heard does what is asked of it while its command runs.
+func (k *keeper) heard(r request, fds []int) {
+	switch r.Op {
+	case opEnd:
+		go k.end()
+	case opKill:
+		go k.killAll()
+	case opKeep:
+		k.stay(fds)
+	case opOffer:
+		k.ports.give(fds[:r.Four:r.Four], fds[r.Four:])
+		go k.ports.follow(k.family.done)
+	case opLeft:
+		k.tell(report{Op: opLeft, Left: k.family.sweep(k.ended)})
 	}
 }
 
@@ -216,16 +168,13 @@ func (k *keeper) end() {
 
 // start builds the walls and starts the command. The thread that the command
 // is a child of stays, as the command is to die with it.
-func (k *keeper) start() error {
-	fds := k.lines.fds
-	k.lines.fds = nil
-	defer func() {
-		for _, fd := range fds {
-			_ = unix.Close(fd)
-		}
-	}()
+func (k *keeper) start(fds []int) error {
+	defer closeAll(fds)
 	if err := k.prepare(); err != nil {
 		return err
+	}
+	if k.nature == "" {
+		k.nature = nature()
 	}
 	started := make(chan error)
 	go func() {
@@ -290,13 +239,48 @@ func (k *keeper) enter() error {
 	return nil
 }
 
-// clean removes what the keeper has made.
-func (k *keeper) clean() {
-	if k.order.Temp != "" {
-		_ = os.RemoveAll(k.order.Temp)
-	}
-	_ = k.using.Close() // before the end is told
+// clean removes what the keeper has made for the command. It reports whether the keeper
+// is as it was before.
+func (k *keeper) clean() (again bool) {
 	if k.order.Level == tool.BoxWorkspace && k.order.Throw == "" && k.orphan.Load() {
 		k.sweep()
 	}
+	if k.once() || !emptied(k.own()) || k.nature != nature() {
+		k.leave() // before the end is told
+		return false
+	}
+	return true
+}
+
+// own lists the folders of the box that nobody else sees.
+func (k *keeper) own() []string {
+	switch {
+	case k.order.Scene:
+		return inMemory(k.order)
+	case k.order.Temp != "":
+		return []string{k.order.Temp}
+	}
+	return nil
+}
+
+// emptied removes what is in folders. It reports whether nothing is left.
+func emptied(folders []string) bool {
+	for _, dir := range folders {
+		entries, err := readDir(dir)
+		if err != nil {
+			return false
+		}
+		for _, e := range entries {
+			if removeTree(filepath.Join(dir, e.Name())) != nil {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// once reports whether the box was made for this command alone.
+func (k *keeper) once() bool {
+	o := k.order
+	return o.Container || o.Throw != "" || o.Proxy || k.ports.offered() || k.orphan.Load() || k.stays.Load()
 }

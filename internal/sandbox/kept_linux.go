@@ -33,7 +33,8 @@ type kept struct {
 	cancelled <-chan struct{} // the start; nil: never
 
 	link
-	lines   lineReader
+	walls   string // that the command needs, see stamped; empty: those of no other, or none
+	leader  int    // the process id of the command, as its keeper numbers it
 	writing sync.Mutex
 
 	outside  *outside      // of a workspace box
@@ -79,20 +80,10 @@ func (k *kept) begin(e ends, ended func(int, error)) error {
 	}
 	if err := k.boxes.connect(k, e); err != nil {
 		k.release()
-		return fmt.Errorf("start keeper: %w", err)
-	}
-	var first report
-	err := k.lines.next(&first)
-	if err == nil && first.Op != opStarted {
-		err = k.refusal(first)
-	}
-	if err != nil {
-		k.release()
-		k.drop()
 		return err
 	}
 	if !k.order.Scene && !k.order.Container {
-		k.session = first.Pid
+		k.session = k.leader
 	}
 	if k.outside != nil {
 		k.outside.open()
@@ -134,6 +125,16 @@ func (k *kept) release() {
 	k.leave()
 }
 
+// lend leaves to the keeper what was made for the box, unless the keeper has it from an
+// earlier command.
+func (k *kept) lend() {
+	if k.earlier == nil {
+		k.earlier = k.leaving
+		return
+	}
+	k.leave()
+}
+
 // leave takes away what was made for the box in the session's folder.
 func (k *kept) leave() {
 	for _, f := range k.leaving {
@@ -162,7 +163,7 @@ func (k *kept) hand(e ends) error {
 	for _, f := range files {
 		fds = append(fds, int(f.Fd()))
 	}
-	line, err := encode(k.order)
+	line, err := encode(request{Op: opRun, N: k.number, Order: k.ordered(), Files: len(fds)})
 	if err != nil {
 		return err
 	}
@@ -171,6 +172,23 @@ func (k *kept) hand(e ends) error {
 		_, err = k.conn.Write(line[n:])
 	}
 	return err
+}
+
+// ordered is the order, without the walls if they stand.
+func (k *kept) ordered() *order {
+	o := k.order
+	if o.Stands {
+		return &order{Path: o.Path, Args: o.Args, Dir: o.Dir, Env: o.Env, TTY: o.TTY, Stands: true}
+	}
+	return &o
+}
+
+// room is which keepers can run the command.
+func (k *kept) room() room {
+	if k.order.Throw != "" {
+		return room{throw: true}
+	}
+	return room{level: k.order.Level, scene: k.order.Scene}
 }
 
 // refusal turns the keeper's report of a failed start into an error.
@@ -186,10 +204,10 @@ func (k *kept) refusal(r report) error {
 
 // listen follows the reports of the keeper until there are no more.
 func (k *kept) listen(ended func(int, error)) {
-	told := false
+	told, again := false, false
 	for !k.farewell {
-		var r report
-		if k.lines.next(&r) != nil {
+		r, err := k.next()
+		if err != nil {
 			break
 		}
 		switch r.Op {
@@ -204,7 +222,7 @@ func (k *kept) listen(ended func(int, error)) {
 		case opConn:
 			k.outside.accept(k.lines.take())
 		case opGone:
-			k.farewell = true
+			k.farewell, again = true, r.Again
 		}
 	}
 	if !k.farewell && !k.let.Load() {
@@ -212,6 +230,12 @@ func (k *kept) listen(ended func(int, error)) {
 	}
 	if k.outside != nil {
 		k.outside.shut()
+	}
+	if again {
+		k.lend()
+		k.boxes.rooms.give(k.room(), k.link) // whoever waits for the end may start the next one
+		close(k.gone)
+		return
 	}
 	if !k.let.Load() {
 		k.leave()
@@ -228,9 +252,6 @@ func (k *kept) listen(ended func(int, error)) {
 		ended(-1, errors.New("wait for process: its keeper was killed"))
 	}
 	k.drop()
-	if !k.bare && !k.order.Container {
-		k.boxes.restock(k.order)
-	}
 }
 
 // abandoned ends what a keeper that died without a farewell may have left
@@ -247,6 +268,7 @@ func (k *kept) abandoned() {
 
 // ask sends a request and what goes with it. If the keeper is gone there is nothing to ask.
 func (k *kept) ask(r request, fds ...int) error {
+	r.N = k.number
 	line, err := encode(r)
 	if err != nil {
 		return err

@@ -200,9 +200,15 @@ func namesIn(fd int) ([]string, error) {
 // any more.
 func (r *ruleset) enforce() error {
 	_, _, errno := unix.RawSyscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(r.fd), 0, 0)
-	_ = unix.Close(r.fd)
 	if errno != 0 {
 		return errno
 	}
 	return nil
+}
+
+// close gives up the wall, but not that around threads which are behind it. Nil is none.
+func (r *ruleset) close() {
+	if r != nil {
+		_ = unix.Close(r.fd)
+	}
 }

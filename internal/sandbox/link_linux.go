@@ -2,11 +2,14 @@ package sandbox
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/inspan/inspan/tool"
 )
 
 // link is a keeper and the connection to it.
@@ -16,11 +19,51 @@ type link struct {
 	handle   int         // then it tells of the end of the keeper; not in a container
 	conn     *net.UnixConn
 	instance *instance // nil if there is no container
+	lines    *lineReader
+	number   int      // of the command that it has, or had last
+	walls    string   // that it has built, around all its commands or the last one; empty: none
+	temp     string   // where the temporary files of all its commands lie; empty: each has them elsewhere
+	earlier  []func() // each takes away what was made for these walls
+}
+
+func newLink(conn *net.UnixConn) link {
+	return link{conn: conn, lines: &lineReader{recv: receiving(conn)}}
+}
+
+// next returns the next report about the command. Those about the one before came too late.
+func (l link) next() (r report, err error) {
+	for {
+		if err = l.lines.next(&r); err != nil || r.N == l.number {
+			return r, err
+		}
+		r = report{}
+	}
 }
 
 // drop ends the connection, which ends the keeper, and waits for that.
 func (l link) drop() {
+	l.part()
+	l.over()
+}
+
+// part ends the connection, and takes away what was made for the walls of the keeper.
+func (l link) part() {
 	_ = l.conn.Close()
+	for _, f := range l.earlier {
+		f()
+	}
+}
+
+// over waits for the end of the keeper. One that was killed has left its temporary files.
+func (l link) over() {
+	l.wait()
+	if l.temp != "" {
+		_ = os.RemoveAll(l.temp)
+	}
+}
+
+// wait waits for the end of the keeper.
+func (l link) wait() {
 	switch {
 	case l.instance != nil:
 		l.instance.wait()
@@ -46,52 +89,79 @@ func (l link) forget() {
 	_ = unix.Close(l.handle)
 }
 
-// connect gives the command to a keeper: the one that waits, or a new one, in
+// connect gives the command to a keeper: one that waits, or a new one, in
 // a container if there are to be any.
 func (b *boxes) connect(k *kept, e ends) error {
 	if b.engine != nil {
-		return b.board(k, e)
+		if err := b.board(k); err != nil {
+			return err
+		}
+		return k.commission(e, false)
 	}
 	for {
-		l, waited, err := b.keeper(k.order)
+		l, waited, err := b.keeper(k)
 		if err != nil {
+			return fmt.Errorf("start keeper: %w", err)
+		}
+		k.employ(l)
+		if err = k.commission(e, waited); !errors.Is(err, errUnfit) {
 			return err
 		}
-		k.use(l)
-		if err = k.hand(e); err == nil {
-			return nil
-		}
-		k.drop()
-		if !waited {
-			return err
-		}
-		// It was killed while it waited.
 	}
 }
 
-// keeper returns one for an order, and whether it has waited for that.
-func (b *boxes) keeper(o order) (l link, waited bool, err error) {
-	if o.Scene {
-		return b.network.take(b.o.Self, o.Throw != "")
+// employ takes a keeper for the command. If the walls that it needs stand there, they are
+// not built again.
+func (k *kept) employ(l link) {
+	k.order.Stands = l.number > 0 && k.walls != "" && k.walls == l.walls
+	if l.temp != "" {
+		k.order.Temp = l.temp
 	}
-	if l, ok := b.o.Pool.spares.take(); ok {
+	l.temp, l.walls = k.order.Temp, k.walls
+	k.link = l
+}
+
+// errUnfit says that a keeper that had waited can't be used, and that the command was not started.
+var errUnfit = errors.New("the keeper can't be used")
+
+// commission has the keeper start the command. It drops one that did not.
+func (k *kept) commission(e ends, waited bool) error {
+	k.number++
+	var first report
+	err := k.hand(e)
+	handed := err == nil
+	if handed {
+		first, err = k.next()
+	}
+	if err == nil && first.Op != opStarted {
+		err = k.refusal(first)
+	}
+	if err == nil {
+		k.leader = first.Pid
+		return nil
+	}
+	k.drop()
+	// It was killed while it waited, or something in it has changed.
+	if waited && (!handed || errors.Is(err, tool.ErrNoBox)) {
+		return errUnfit
+	}
+	return err
+}
+
+// keeper returns one for the command, and whether it has waited for that.
+func (b *boxes) keeper(k *kept) (l link, waited bool, err error) {
+	if k.order.Level != tool.BoxNone {
+		k.walls = b.stamped(k.order)
+	}
+	if l, ok := b.rooms.take(k.room(), k.walls); ok {
 		return l, true, nil
+	}
+	if k.order.Scene {
+		l, err = b.network.spawn(b.o.Self, k.order.Throw != "")
+		return l, false, err
 	}
 	l, err = b.spawn()
 	return l, false, err
-}
-
-// restock starts a keeper for the next command like this one.
-func (b *boxes) restock(o order) {
-	if o.Scene {
-		b.network.restock(b.o.Self)
-		return
-	}
-	b.o.Pool.spares.restock(b.spawn)
-}
-
-func (k *kept) use(l link) {
-	k.link, k.lines.recv = l, receiving(l.conn)
 }
 
 // receiving reads from our end of a connection.
@@ -108,7 +178,9 @@ func (b *boxes) spawn() (link, error) {
 	if err != nil {
 		return link{}, err
 	}
-	return link{pid: process.Pid, keeper: process, conn: conn}, nil
+	l := newLink(conn)
+	l.pid, l.keeper = process.Pid, process
+	return l, nil
 }
 
 // startKeeper starts a keeper or a holder. It gets nothing of us but its end of

@@ -162,16 +162,21 @@ func (s *scene) found(o order) error {
 			return setup("make "+dir, err)
 		}
 	}
-	inMemory := []string{"/dev/shm", ownTemp}
-	if o.Tmp == "" {
-		inMemory = append(inMemory, "/tmp", "/var/tmp")
-	}
-	for _, dir := range inMemory {
+	for _, dir := range inMemory(o) {
 		if err := memory(s.base+dir, "mode=1777"); err != nil {
 			return err
 		}
 	}
 	return s.fillDev()
+}
+
+// inMemory lists the folders of a box that can be written and are nowhere else.
+func inMemory(o order) []string {
+	out := []string{"/dev/shm", ownTemp}
+	if o.Tmp == "" {
+		out = append(out, "/tmp", "/var/tmp")
+	}
+	return out
 }
 
 // topLinks lists the symbolic links in the root, such as /bin on most systems,

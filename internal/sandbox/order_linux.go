@@ -11,8 +11,9 @@ import (
 )
 
 // An inspan and its keepers talk over a pair of connected sockets: lines of
-// JSON both ways. The first line to the keeper is an order, and the
-// descriptors of the command travel with it.
+// JSON both ways. A keeper runs one command after another. The first line about a
+// command is its order, and its descriptors travel with it. Every line bears the number
+// of the command that it is about: one that comes too late for that is about no other.
 
 // order tells a keeper what to start and within which walls. Paths are
 // absolute and resolved.
@@ -37,6 +38,8 @@ type order struct {
 	ABI    int  // highest version of Landlock to use; 0: any; below 0: none
 	Proxy  bool // accept connections for a proxy outside
 	TTY    bool // its standard input is the terminal that is to control it
+
+	Stands bool // the walls of the order before stand, and are just those of this one
 
 	Container bool   // the keeper is in a container, which is what Level asks for
 	Image     bool   // Env comes on top of what the image says
@@ -64,17 +67,32 @@ type limits struct {
 	CPU, Memory, Processes, FileSize, OpenFiles uint64
 }
 
-// request is a later line to the keeper.
+// request is a line to the keeper.
 type request struct {
 	Op    string
-	Pipe  bool `json:",omitempty"` // opKeep: behind the file comes the output to write to it
-	Throw bool `json:",omitempty"` // opSpawn: the keeper is to throw away what its box changes
-	Four  int  `json:",omitempty"` // opOffer: so many sockets for IPv4 come along
-	Six   int  `json:",omitempty"` // opOffer: and behind them these for IPv6
+	N     int    `json:",omitempty"` // of the command
+	Order *order `json:",omitempty"` // opRun
+	Files int    `json:",omitempty"` // opRun: so many descriptors of the command come along
+	Pipe  bool   `json:",omitempty"` // opKeep: behind the file comes the output to write to it
+	Throw bool   `json:",omitempty"` // opSpawn: the keeper is to throw away what its box changes
+	Four  int    `json:",omitempty"` // opOffer: so many sockets for IPv4 come along
+	Six   int    `json:",omitempty"` // opOffer: and behind them these for IPv6
+}
+
+// descriptors is how many come along with the line.
+func (r request) descriptors() int {
+	switch {
+	case r.Op == opKeep && r.Pipe:
+		return 2
+	case r.Op == opKeep:
+		return 1
+	}
+	return r.Files + r.Four + r.Six
 }
 
 // Requests.
 const (
+	opRun  = "run"  // start a command
 	opEnd  = "end"  // ask the group to end, kill what is left two seconds later
 	opKill = "kill" // kill all descendants
 	opLeft = "left" // tell whether there are descendants
@@ -88,11 +106,13 @@ const (
 // report is a line from the keeper.
 type report struct {
 	Op     string
+	N      int    `json:",omitempty"` // of the command
 	Pid    int    `json:",omitempty"` // opStarted
 	Errno  int    `json:",omitempty"` // opFailed
 	Text   string `json:",omitempty"` // opFailed: what failed; empty if it is the program itself
 	Status int    `json:",omitempty"` // opExited: as wait4 tells it
-	Left   bool   `json:",omitempty"` // opLeft
+	Left   bool   `json:",omitempty"` // opLeft, opExited: there are other descendants
+	Again  bool   `json:",omitempty"` // opGone: the keeper is as good as new, within the same walls
 
 	Ports []tool.Port `json:",omitempty"` // opKept
 }
@@ -102,7 +122,7 @@ const (
 	opStarted = "started"
 	opFailed  = "failed"
 	opExited  = "exited" // the command itself has ended
-	opGone    = "gone"   // no descendant is left; the last line
+	opGone    = "gone"   // no descendant is left; the last line about the command
 	opConn    = "conn"   // a connection for the proxy comes along
 	opKept    = "kept"   // the keeper goes on when the connection ends
 )

@@ -29,7 +29,7 @@ type outside struct {
 	stop  context.CancelFunc
 	tasks sync.WaitGroup
 	conns *handed
-	watch *os.File
+	watch *watch // nil: there is none
 
 	mu   sync.Mutex
 	list []string // what was refused, in words
@@ -58,7 +58,12 @@ func (b *boxes) outside(k *kept) *outside {
 		boxes: b, box: box, before: k.order.View.Before, held: b.anchors(box), covers: newCovers(places), secrets: b.secrets(),
 		kill: func() { _ = k.ask(request{Op: opKill}) },
 	}
-	o.watch = o.watched() // what the command does first must not be missed
+	if o.watch = b.watches.take(); o.watch.add(b.root, unix.IN_CREATE|unix.IN_MOVED_TO|unix.IN_ONLYDIR) != nil {
+		b.watches.give(o.watch)
+		o.watch = nil // then the last look must do
+	} else {
+		o.covers.watch(o.watch)
+	}
 	return o
 }
 
@@ -81,9 +86,7 @@ func (o *outside) shut() {
 	if o.conns != nil {
 		_ = o.conns.Close()
 	}
-	if o.watch != nil {
-		o.watch.Close()
-	}
+	o.watch.stop()
 	o.tasks.Wait()
 	o.sweep()
 	o.boxes.adopt(o.secrets)
@@ -98,9 +101,7 @@ func (o *outside) release() {
 	if o.box.Init {
 		o.boxes.making(-1)
 	}
-	if o.watch != nil {
-		_ = o.watch.Close() // it may be closed already
-	}
+	o.boxes.watches.give(o.watch)
 	release(o.held)
 	o.covers.release()
 }
@@ -211,25 +212,9 @@ func (h *handed) Close() error {
 // Addr implements [net.Listener].
 func (h *handed) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} }
 
-// watched starts a watch on the places where the well-known names appear. Nil
-// means that the kernel has no watches left; then the last look must do.
-func (o *outside) watched() *os.File {
-	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
-	if err != nil {
-		return nil
-	}
-	if _, err := unix.InotifyAddWatch(fd, o.boxes.root, unix.IN_CREATE|unix.IN_MOVED_TO|unix.IN_ONLYDIR); err != nil {
-		_ = unix.Close(fd)
-		return nil
-	}
-	o.covers.watch(fd)
-	return os.NewFile(uintptr(fd), "inotify")
-}
-
 // look takes away sensitive places as they appear at the top of the workspace.
 // It reads events only to know that there is something to look at.
 func (o *outside) look() {
-	buf := make([]byte, 64<<10)
 	ended := false
 	for {
 		if path, ok := o.covers.first(); ok && !ended {
@@ -237,7 +222,7 @@ func (o *outside) look() {
 			o.refuse("was ended, because " + path + " was changed from outside while it ran; run it again")
 			o.kill()
 		}
-		if n, err := o.watch.Read(buf); err != nil || n == 0 {
+		if !o.watch.wait() {
 			return
 		}
 		entries, err := readDir(o.boxes.root)
@@ -274,12 +259,8 @@ func (o *outside) judge(path string) {
 // one was made before it, so it could write there. While that box is open, its
 // own last look does.
 func (o *outside) keepInert(git string, open bool) {
-	if raw, err := o.watch.SyscallConn(); err == nil {
-		_ = raw.Control(func(fd uintptr) {
-			for _, dir := range []string{git, filepath.Join(git, "hooks"), filepath.Join(git, "info"), filepath.Join(git, "objects/info")} {
-				_, _ = unix.InotifyAddWatch(int(fd), dir, unix.IN_CREATE|unix.IN_MOVED_TO|unix.IN_CLOSE_WRITE|unix.IN_ONLYDIR|unix.IN_DONT_FOLLOW)
-			}
-		})
+	for _, dir := range []string{git, filepath.Join(git, "hooks"), filepath.Join(git, "info"), filepath.Join(git, "objects/info")} {
+		_ = o.watch.add(dir, unix.IN_CREATE|unix.IN_MOVED_TO|unix.IN_CLOSE_WRITE|unix.IN_ONLYDIR|unix.IN_DONT_FOLLOW)
 	}
 	if open {
 		return

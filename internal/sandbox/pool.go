@@ -9,12 +9,9 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Pool is what the environments of one program share: keepers that wait for a
-// command, and which boxes were seen to work. The zero value is ready. It is
-// safe for concurrent use.
+// Pool is what the environments of one program share: which boxes were seen to work. The
+// zero value is ready. It is safe for concurrent use.
 type Pool struct {
-	spares spares
-
 	trying sync.Mutex // held while boxes are tried
 	walls  *tool.Walls
 }

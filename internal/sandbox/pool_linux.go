@@ -4,39 +4,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"sync"
 )
-
-// spares are keepers that wait for a command: at most one. Those of workspace
-// boxes wait in the network of their session.
-type spares struct {
-	mu   sync.Mutex
-	list []link
-}
-
-// take returns the keeper that waits.
-func (s *spares) take() (l link, ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.list) == 0 {
-		return link{}, false
-	}
-	l, s.list = s.list[0], nil
-	return l, true
-}
-
-// restock starts a keeper for the next command, so that it need not wait for
-// the start of a big program. It ends with this process, if not before.
-func (s *spares) restock(spawn func() (link, error)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.list) > 0 {
-		return
-	}
-	if l, err := spawn(); err == nil {
-		s.list = append(s.list, l)
-	}
-}
 
 // where is whereabouts, for containers with what the image and the engine are.
 func (ps *procs) where() string {

@@ -92,6 +92,13 @@ func (p *ports) give(four, six []int) {
 	p.four, p.six, p.busy = four, six, make(chan struct{}, maxConnections)
 }
 
+// offered reports whether sockets were given.
+func (p *ports) offered() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.four != nil || p.open != nil
+}
+
 // follow looks for ports until the family is gone.
 func (p *ports) follow(gone <-chan struct{}) {
 	tick := time.NewTicker(portsEvery)

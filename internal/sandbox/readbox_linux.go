@@ -8,15 +8,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// prepareRead makes the folder for temporary files.
+// prepareRead makes the folder for temporary files, unless it stands.
 func (k *keeper) prepareRead() error {
-	if k.order.Temp == "" {
+	dir := k.order.Temp
+	if dir == "" {
 		return nil
 	}
-	if err := os.Mkdir(k.order.Temp, 0o700); err != nil {
-		return setup("make a temporary folder", err)
+	if dir != k.temp {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			return setup("make a temporary folder", err)
+		}
+		k.temp = dir
 	}
-	k.order.Env = with(k.order.Env, "TMPDIR="+k.order.Temp, "TMP="+k.order.Temp, "TEMP="+k.order.Temp)
+	k.order.Env = with(k.order.Env, "TMPDIR="+dir, "TMP="+dir, "TEMP="+dir)
 	return setup("set limits", k.limitSelf())
 }
 
@@ -25,8 +29,25 @@ func (k *keeper) enterRead() error {
 	if abi := k.abi(); abi < leastSignals {
 		return setup("keep signals inside", fmt.Errorf("the kernel's Landlock is version %d, which can't", abi))
 	}
+	if !k.order.Stands || k.rules == nil {
+		if err := k.readRules(); err != nil {
+			return err
+		}
+	}
+	if err := dropPrivileges(); err != nil {
+		return setup("drop privileges", err)
+	}
+	if err := k.rules.enforce(); err != nil {
+		return setup("restrict files", err)
+	}
+	return setup("restrict system calls", filter(readCalls()))
+}
+
+// readRules makes the wall around all commands of the keeper for which it is the same.
+func (k *keeper) readRules() error {
+	k.rules.close()
 	rules, err := newRuleset(k.abi(), false)
-	if err != nil {
+	if k.rules = rules; err != nil {
 		return setup("restrict files", err)
 	}
 	for _, g := range k.order.Read {
@@ -42,13 +63,7 @@ func (k *keeper) enterRead() error {
 			return setup("open the temporary folder", err)
 		}
 	}
-	if err := dropPrivileges(); err != nil {
-		return setup("drop privileges", err)
-	}
-	if err := rules.enforce(); err != nil {
-		return setup("restrict files", err)
-	}
-	return setup("restrict system calls", filter(readCalls()))
+	return nil
 }
 
 // abi returns the version of Landlock to build with.

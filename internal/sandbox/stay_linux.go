@@ -21,10 +21,10 @@ const maxKeptOutput = 16 << 20
 
 // stay has the keeper go on without whoever it talks to. The file for the output has come
 // along and, if there is one, the pipe that the family prints to.
-func (k *keeper) stay(pipe bool) {
-	out := os.NewFile(uintptr(k.lines.take()), "file")
-	if pipe {
-		from := os.NewFile(uintptr(k.lines.take()), "pipe")
+func (k *keeper) stay(fds []int) {
+	out := os.NewFile(uintptr(fds[0]), "file")
+	if len(fds) > 1 {
+		from := os.NewFile(uintptr(fds[1]), "pipe")
 		go func() {
 			_, _ = io.Copy(out, io.LimitReader(from, maxKeptOutput))
 			_, _ = io.Copy(io.Discard, from) // or the family would wait for somebody to read
@@ -35,10 +35,10 @@ func (k *keeper) stay(pipe bool) {
 }
 
 // heed follows signals: only a keeper that goes on alone is meant by one.
-func (k *keeper) heed(signals <-chan os.Signal) {
+func (p *post) heed(signals <-chan os.Signal) {
 	for s := range signals {
-		if s == syscall.SIGTERM && k.stays.Load() {
-			go k.dismiss()
+		if s == syscall.SIGTERM && p.stays.Load() {
+			go p.now.Load().dismiss()
 		}
 	}
 }

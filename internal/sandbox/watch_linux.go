@@ -95,11 +95,10 @@ func (c *covers) first() (string, bool) {
 // watchable are the changes of a folder that can take a mount off.
 const watchable = unix.IN_CREATE | unix.IN_MOVED_TO | unix.IN_MOVED_FROM | unix.IN_DELETE | unix.IN_ONLYDIR | unix.IN_MASK_ADD
 
-// watch adds the folders to an inotify descriptor. Without watches left the
-// last look must do.
-func (c *covers) watch(fd int) {
+// watch has the folders watched. Without watches left the last look must do.
+func (c *covers) watch(w *watch) {
 	for _, cover := range c.list {
-		_, _ = unix.InotifyAddWatch(fd, "/proc/self/fd/"+strconv.Itoa(cover.folder), watchable)
+		_ = w.add("/proc/self/fd/"+strconv.Itoa(cover.folder), watchable)
 	}
 }
 

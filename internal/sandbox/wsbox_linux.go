@@ -10,8 +10,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// A keeper of a workspace box is the first process of new namespaces: of
-// mounts, processes and IPC. When it dies, the kernel kills all others in them.
+// A keeper of a workspace box is the first process of new namespaces, of
+// mounts and of processes; each of its commands has IPC to itself. When it dies, the kernel kills all others in them.
 // The network is that of the session. A read box is made in the same way if it is to see
 // the session's temporary files, or if the kernel's Landlock can't keep signals inside.
 // Nothing in it can be written.
@@ -20,8 +20,19 @@ import (
 // own.
 const ownTemp = "/run/tmp"
 
-// prepareScene makes the file system of the box.
+// prepareScene makes the file system of the box, unless it stands.
 func (k *keeper) prepareScene() error {
+	if !k.order.Stands {
+		if err := k.furnish(); err != nil {
+			return err
+		}
+	}
+	k.order.Env = with(k.order.Env, k.order.temporary(ownTemp)...)
+	return setup("offer the proxy", k.proxied())
+}
+
+// furnish makes it.
+func (k *keeper) furnish() error {
 	if err := k.use(); err != nil {
 		return setup("lock the folder for temporary files", err)
 	}
@@ -40,10 +51,6 @@ func (k *keeper) prepareScene() error {
 	}
 	if err := s.enter(); err != nil {
 		return err
-	}
-	k.order.Env = with(k.order.Env, k.order.temporary(ownTemp)...)
-	if err := k.proxied(); err != nil {
-		return setup("offer the proxy", err)
 	}
 	return setup("set limits", k.limitSelf())
 }
@@ -69,6 +76,10 @@ func (k *keeper) use() (err error) {
 // enterScene puts the current thread into the box. Landlock is a second wall
 // behind the mounts, where the kernel has it.
 func (k *keeper) enterScene() error {
+	// The keeper's own would outlive the command.
+	if err := unix.Unshare(unix.CLONE_NEWIPC); err != nil {
+		return setup("part from the IPC of the machine", err)
+	}
 	abi := k.abi()
 	var rules *ruleset
 	if abi >= leastABI {
@@ -76,6 +87,7 @@ func (k *keeper) enterScene() error {
 		if rules, err = k.workspaceRules(abi); err != nil {
 			return setup("restrict files", err)
 		}
+		defer rules.close()
 	}
 	if err := dropPrivileges(); err != nil {
 		return setup("drop privileges", err)
@@ -153,7 +165,7 @@ func (k *keeper) offer() (port int, err error) {
 }
 
 func (k *keeper) accept(listener int) {
-	line, err := encode(report{Op: opConn})
+	line, err := encode(report{Op: opConn, N: k.number})
 	if err != nil {
 		return
 	}

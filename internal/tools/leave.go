@@ -2,6 +2,7 @@ package tools
 
 import (
 	"errors"
+	"maps"
 	"os"
 	"slices"
 
@@ -59,16 +60,8 @@ func (how Leaving) keeps(told bool) bool { return !how.None && (how.All || told)
 // started, descendants that stayed behind included. It returns when that is gone, and says
 // what became of what ran. Commands fail afterwards.
 func (sh *Shell) Leave(how Leaving) (kept, ended []tool.Leftover) {
-	sh.mu.Lock()
-	sh.closed = true
-	var active []*job
-	for j := range sh.active {
-		active = append(active, j)
-	}
-	sh.mu.Unlock()
-	slices.SortFunc(active, func(a, b *job) int { return a.started.Compare(b.started) })
 	var ending []*job
-	for _, j := range active {
+	for _, j := range sh.shut() {
 		if how.To != nil && how.keeps(j.keep) && how.To.inherit(remains{j.process, j.command, j.keep, j.done}) {
 			sh.mu.Lock()
 			sh.handed = true
@@ -90,6 +83,17 @@ func (sh *Shell) Leave(how Leaving) (kept, ended []tool.Leftover) {
 	}
 	more, gone := sh.leaveRest(how)
 	return append(kept, more...), append(ended, gone...)
+}
+
+// shut has no more commands started. It returns those that run, the oldest first.
+func (sh *Shell) shut() []*job {
+	sh.mu.Lock()
+	sh.closed = true
+	sh.mu.Unlock()
+	sh.starting.Wait()
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	return slices.SortedFunc(maps.Keys(sh.active), func(a, b *job) int { return a.started.Compare(b.started) })
 }
 
 // inherit takes over what another session leaves running. It reports false if this one has

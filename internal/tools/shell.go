@@ -49,6 +49,8 @@ type Shell struct {
 	// in a mode: why, by name. Nil: none.
 	Withheld func(mode tool.Mode) map[string]string
 
+	starting sync.WaitGroup // commands that are
+
 	mu     sync.Mutex
 	vars   [unwalled + 1]vars // what commands have left for those that reach as far
 	jobs   []*job             // in the order of their ids
@@ -132,30 +134,43 @@ func (sh *Shell) start(calling context.Context, c *tool.Call, in bashArgs) (*job
 	if in.TTY {
 		j.screen = newScreen(j.input)
 	}
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	if sh.closed {
+	if !sh.begin(j) {
 		cancel()
 		return nil, errClosed
 	}
-	var err error
-	at := reachOf(j.box)
-	j.vars, j.lacks = sh.vars[at], sh.vars[sandboxed].beyond(sh.vars[at])
+	defer sh.starting.Done()
 	if j.box.Level == tool.BoxRead || j.box.Git {
 		j.vars = shell.Inherited(j.vars, c.Env.Root)
 	}
 	j.made = prepare(calling, c, j.box, plan.effects)
+	var err error
 	if j.process, err = launch(ctx, c, j); err != nil {
 		unused(j.made, -1)
 		cancel()
 		return nil, err
 	}
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
 	if sh.active == nil {
 		sh.active = map[*job]bool{}
 	}
 	sh.active[j] = true
 	go sh.see(j, ctx)
 	return j, nil
+}
+
+// begin gives a command the environment that others have left. Until starting is done with
+// it, the session does not leave. It reports false if it is leaving.
+func (sh *Shell) begin(j *job) bool {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if sh.closed {
+		return false
+	}
+	sh.starting.Add(1)
+	at := reachOf(j.box)
+	j.vars, j.lacks = sh.vars[at], sh.vars[sandboxed].beyond(sh.vars[at])
+	return true
 }
 
 // launch starts bash, or sh where there is no bash.
@@ -340,15 +355,29 @@ func (r *shellReport) Write(p []byte) (int, error) {
 }
 
 // parse reads the directory and what has become of the environment: a shell reports it as
-// it was, the directory, and how it is. It reports false if the report is not all there, as
-// after a kill or exec.
+// it was, the directory, and how it is, each with a NUL behind it. It reports false if the
+// report is not all there, as after a kill or exec.
 func (r *shellReport) parse() (cwd string, left vars, ok bool) {
+	if first, rest, of := strings.Cut(r.buf.String(), "declared\x00"); of && first == "" {
+		return parseBash(rest)
+	}
 	records := strings.Split(r.buf.String(), "\x00")
 	n, first := len(records), slices.Index(records, ".")
 	if first < 0 || n < first+4 || records[n-2] != "." || records[n-1] != "" {
 		return "", nil, false
 	}
 	return records[first+1], changes(records[:first], records[first+2:n-2]), true
+}
+
+// parseBash is parse for a shell that declares its variables.
+func parseBash(text string) (cwd string, left vars, ok bool) {
+	records := strings.Split(text, "\x00")
+	if len(records) != 4 || records[3] != "" {
+		return "", nil, false
+	}
+	before, first := declared(records[0])
+	after, last := declared(records[2])
+	return strings.TrimSuffix(records[1], "\n"), changes(before, after), first && last
 }
 
 // gitScript keeps git from changing and from running anything while it reads: no refreshed
@@ -368,14 +397,13 @@ const gitAlone = `export GIT_CONFIG_COUNT=4 GIT_CONFIG_KEY_3=diff.ignoreSubmodul
 //
 // All of it is one line, so that line numbers in errors are those of the
 // command.
+//
+// It starts no process: a fork takes longer than most commands.
 const bashScript = `exec 57>&3 3>&-; ` +
-	`__inspan_vars() { local IFS=$'\n' n; for n in $(compgen -e); do builtin printf '%s=%s\0' "$n" "${!n}"; done; }; ` +
-	`{ builtin mapfile -d '' -t __inspan_env </proc/self/environ && [ -n "${__inspan_env-}" ] && builtin printf '%s\0' "${__inspan_env[@]}" ` +
-	`|| __inspan_vars; ` +
-	`unset -v __inspan_env; builtin printf '.\0'; } 2>/dev/null >&57; ` +
+	`{ builtin printf 'declared\0'; builtin declare -px; builtin printf '\0'; } 2>/dev/null >&57; ` +
 	`__inspan_report() { ` +
 	`set +eu; [ -n "${__inspan_done-}" ] && return; __inspan_done=1; ` +
-	`{ builtin printf '%s\0' "$(builtin pwd -P)"; __inspan_vars; builtin printf '.\0'; } 2>/dev/null >&57; }; ` + runScript
+	`{ builtin pwd -P; builtin printf '\0'; builtin declare -px; builtin printf '\0'; } 2>/dev/null >&57; }; ` + runScript
 
 // shScript does the same where there is no bash.
 const shScript = `exec 8>&3 3>&-; ` +

@@ -1,0 +1,171 @@
+package sandbox
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// wire is our end of a connection, from inside.
+type wire struct {
+	fd      int
+	writing sync.Mutex
+	lines   lineReader
+}
+
+func newWire(fd int) *wire { return &wire{fd: fd, lines: lineReader{recv: receiver(fd)}} }
+
+func (w *wire) tell(r report) {
+	line, err := encode(r)
+	if err != nil {
+		return
+	}
+	w.send(line, nil)
+}
+
+// send writes a line and the descriptor that belongs to it. If nobody listens
+// any more, that is found out by hear.
+func (w *wire) send(line, oob []byte) {
+	w.writing.Lock()
+	defer w.writing.Unlock()
+	for len(line) > 0 {
+		n, err := unix.SendmsgN(w.fd, line, oob, nil, unix.MSG_NOSIGNAL)
+		if errors.Is(err, syscall.EINTR) {
+			continue
+		}
+		if err != nil {
+			return
+		}
+		line, oob = line[n:], nil
+	}
+}
+
+// post is a keeper and what stays of it from one command to the next, from inside.
+type post struct {
+	*wire
+	nature string                 // of the process, as it was before any command; empty: there was none yet
+	now    atomic.Pointer[keeper] // with its command: the last one; nil: there was none yet
+	orphan atomic.Bool            // the connection has ended
+	stays  atomic.Bool            // and that is no reason to end
+
+	room  order    // the last order; its walls stand
+	temp  string   // the folder that was made for temporary files; empty: none was
+	rules *ruleset // of a read box; nil: none were made
+	using *os.File // keeps the session's folder for temporary files; nil if it is not seen
+}
+
+func newPost(fd int) *post { return &post{wire: newWire(fd)} }
+
+// commission is an order with the descriptors of its command.
+type commission struct {
+	request request
+	fds     []int
+}
+
+// run returns the exit code of the keeper, which says nothing of its commands.
+func (p *post) run() int {
+	// The first thread of a process does not end before the process does, and those that
+	// walls were put around must.
+	runtime.LockOSThread()
+	// Whoever sends signals to all processes of a terminal or a service does
+	// not mean the keeper: it goes when its family is gone. See heed.
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
+	go p.heed(signals)
+	if unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != nil || unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) != nil {
+		return 1
+	}
+	commissions := make(chan commission)
+	go p.hear(commissions)
+	for c := range commissions {
+		k := newKeeper(p, c.request)
+		p.now.Store(k)
+		again := k.serve(c.fds)
+		p.room = k.order
+		if !again {
+			break
+		}
+	}
+	p.leave()
+	return 0
+}
+
+// leave gives up what is kept from one command to the next. It may be called again.
+func (p *post) leave() {
+	_ = p.using.Close()
+	if p.temp != "" {
+		_ = os.RemoveAll(p.temp)
+	}
+}
+
+// hear follows requests. When the connection ends, so does the family.
+func (p *post) hear(commissions chan<- commission) {
+	defer close(commissions)
+	for {
+		var r request
+		if err := p.lines.next(&r); err != nil {
+			p.orphan.Store(true)
+			if k := p.now.Load(); k != nil && !p.stays.Load() {
+				k.killAll()
+			}
+			return
+		}
+		fds := p.lines.takeAll(r.descriptors())
+		switch k := p.now.Load(); {
+		case r.Op == opRun && r.Order != nil:
+			commissions <- commission{r, fds}
+		case k != nil && r.N == k.number && len(fds) == r.descriptors():
+			k.heard(r, fds)
+		default:
+			closeAll(fds) // it came too late
+		}
+	}
+}
+
+// ordered is an order with the walls that stand, if they are to do.
+func (p *post) ordered(o order) order {
+	if !o.Stands {
+		return o
+	}
+	all := p.room
+	all.Path, all.Args, all.Dir, all.Env, all.TTY, all.Stands = o.Path, o.Args, o.Dir, o.Env, o.TTY, true
+	return all
+}
+
+// nature is what processes of the same user can change of this one from outside, whatever
+// walls they are behind: its limits, and how its threads are scheduled. Commands inherit
+// it, so a keeper for which it has changed runs no more of them.
+func nature() string {
+	var out bytes.Buffer
+	for resource := range 16 {
+		var l unix.Rlimit
+		_ = unix.Getrlimit(resource, &l)
+		fmt.Fprint(&out, l.Cur, l.Max, " ")
+	}
+	threads, _ := os.ReadDir("/proc/self/task")
+	seen := map[string]bool{}
+	for _, t := range threads {
+		if id, err := strconv.Atoi(t.Name()); err == nil {
+			seen[scheduling(id)] = true
+		}
+	}
+	return out.String() + fmt.Sprint(seen)
+}
+
+// scheduling is how a thread is scheduled.
+func scheduling(thread int) string {
+	var cpus unix.CPUSet
+	_ = unix.SchedGetaffinity(thread, &cpus)
+	attr, _ := unix.SchedGetAttr(thread, 0)
+	io, _, _ := unix.RawSyscall(unix.SYS_IOPRIO_GET, 1, uintptr(thread), 0)
+	return fmt.Sprint(cpus, attr, io)
+}

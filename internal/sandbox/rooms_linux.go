@@ -1,0 +1,209 @@
+package sandbox
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/inspan/inspan/tool"
+)
+
+// A keeper whose command has ended, with all its descendants, waits for another one, as
+// the start of a keeper takes longer than that of most commands. One that has built a file
+// system waits with it; it serves only commands for which the very same would be built. So
+// walls are never changed, only built.
+
+const (
+	mostWaiting = 2           // keepers of one kind wait at most
+	waitsFor    = time.Minute // after the last command, none wait any longer
+)
+
+// room is a kind of keepers: those of one may take each other's commands.
+type room struct {
+	level tool.Level
+	scene bool
+	throw bool
+}
+
+// rooms are the keepers of a session that wait for another command. The zero value is
+// ready.
+type rooms struct {
+	mu      sync.Mutex
+	closed  bool
+	waiting map[room][]link // the longest waiting first
+	late    *time.Timer
+	leaving sync.WaitGroup
+}
+
+// take returns a keeper that waits: one that stands within the same walls, or one that has
+// none around itself. Those that stand within others, and for which places were made among
+// the temporary files of the session, go: other commands would see these.
+func (r *rooms) take(kind room, walls string) (link, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	list := r.waiting[kind]
+	i := slices.IndexFunc(list, func(l link) bool { return l.walls == walls && (walls != "" || !kind.scene) })
+	if i < 0 && !kind.scene {
+		i = len(list) - 1
+	}
+	var out link
+	if i >= 0 {
+		out = list[i]
+		r.waiting[kind] = slices.Delete(list, i, i+1)
+	}
+	for kind, list := range r.waiting {
+		r.waiting[kind] = slices.DeleteFunc(list, func(l link) bool {
+			if l.earlier != nil {
+				r.dismiss([]link{l})
+			}
+			return l.earlier != nil
+		})
+	}
+	return out, i >= 0
+}
+
+// give has a keeper wait, unless enough do.
+func (r *rooms) give(kind room, l link) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		r.dismiss([]link{l})
+		return
+	}
+	if r.waiting == nil {
+		r.waiting = map[room][]link{}
+	}
+	r.waiting[kind] = append(r.waiting[kind], l)
+	if list := r.waiting[kind]; len(list) > mostWaiting {
+		r.dismiss(list[:1])
+		r.waiting[kind] = slices.Delete(list, 0, 1)
+	}
+	if r.late == nil {
+		r.late = time.AfterFunc(waitsFor, r.clear)
+	}
+	r.late.Reset(waitsFor)
+}
+
+// dismiss ends keepers and does not wait for that; close does.
+func (r *rooms) dismiss(list []link) {
+	for _, l := range list {
+		l.part()
+		r.leaving.Go(l.over)
+	}
+}
+
+// clear ends all that wait.
+func (r *rooms) clear() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, list := range r.waiting {
+		r.dismiss(list)
+	}
+	r.waiting = nil
+}
+
+// close ends all that wait. Keepers that come later don't wait.
+func (r *rooms) close() {
+	r.mu.Lock()
+	r.closed = true
+	if r.late != nil {
+		r.late.Stop()
+	}
+	r.mu.Unlock()
+	r.clear()
+	r.leaving.Wait()
+}
+
+// stamped tells the walls of an order from all others: by what it says, and by what was at
+// its places and what was mounted where when it was written. What is mounted stays what it
+// was when something else takes its place outside, and what Landlock opens around a hole is
+// what was there then. It is empty if walls that are built now may be others in a moment.
+func (b *boxes) stamped(o order) string {
+	o.Path, o.Args, o.Dir, o.Env, o.TTY, o.Temp = "", nil, "", nil, false, ""
+	data, err := marshal(o)
+	if err != nil {
+		return ""
+	}
+	var out strings.Builder
+	out.Write(data)
+	top, _ := stampOf("/")
+	fmt.Fprintln(&out, top, b.mounts.changes())
+	for _, g := range o.Read {
+		is(&out, g.Path)
+		for _, hole := range g.Holes {
+			is(&out, hole)
+			if !o.Scene && !around(&out, g.Path, hole) {
+				return ""
+			}
+		}
+	}
+	for _, path := range slices.Concat(o.Write, o.View.Frozen, o.View.Pinned, []string{o.Tmp, o.Cache}) {
+		is(&out, path)
+	}
+	return out.String()
+}
+
+// is says what is at a place.
+func is(out *strings.Builder, path string) {
+	st, _ := stampOf(path)
+	fmt.Fprintln(out, st.dev, st.ino)
+}
+
+// around says what lies around a hole, folder by folder. It reports false if that has
+// changed just now, so that it can change again unnoticed.
+func around(out *strings.Builder, top, hole string) bool {
+	for dir := filepath.Dir(hole); tool.Inside(top, dir); dir = filepath.Dir(dir) {
+		st, _ := stampOf(dir)
+		if time.Since(st.changed()) < racy {
+			return false
+		}
+		fmt.Fprintln(out, st)
+		if dir == top {
+			break
+		}
+	}
+	return true
+}
+
+// mounts tells whether what is mounted on the machine has changed. The zero value is ready.
+type mounts struct {
+	mu    sync.Mutex
+	table *os.File
+	count int
+}
+
+// changes counts how often it has changed, as far as was asked; it changes each time if it
+// can't be told.
+func (m *mounts) changes() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.table == nil {
+		m.table, _ = os.Open("/proc/self/mountinfo")
+	}
+	if m.table == nil {
+		m.count++
+		return m.count
+	}
+	fds := []unix.PollFd{{Fd: int32(m.table.Fd()), Events: unix.POLLPRI}}
+	if n, err := unix.Poll(fds, 0); n > 0 || err != nil {
+		m.count++
+	}
+	return m.count
+}
+
+func (m *mounts) close() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.table == nil {
+		return nil
+	}
+	table := m.table
+	m.table = nil
+	return table.Close()
+}

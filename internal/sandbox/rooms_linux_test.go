@@ -1,0 +1,204 @@
+package sandbox_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/inspan/inspan/tool"
+)
+
+// levels are all there are.
+var levels = []tool.Level{tool.BoxNone, tool.BoxRead, tool.BoxWorkspace}
+
+// TestKeptOneAfterAnother checks that a keeper runs one command after another, and that
+// none finds anything that another has left in its box or done to the keeper.
+func TestKeptOneAfterAnother(t *testing.T) {
+	for _, level := range levels {
+		t.Run(string(level), func(t *testing.T) {
+			env, _, _ := boxed(t)
+			need(t, env, level)
+			box := tool.Box{Level: level}
+			_, first, _ := script(t, env, box, "echo $PPID")
+			const spoil = `echo x >"$TMPDIR/x"; mkdir -p "$TMPDIR/d/e"; chmod 0 "$TMPDIR/d"; echo x >/dev/shm/inspan-test; ` +
+				`(trap '' HUP TERM; sleep 299.25) & ulimit -n 100; umask 077; cd /`
+			vars := []string{}
+			if level == tool.BoxNone {
+				vars = append(vars, "TMPDIR="+t.TempDir())
+				t.Cleanup(func() { _ = os.Remove("/dev/shm/inspan-test") })
+			}
+			before := strings.TrimSpace(first)
+			ipc := "true"
+			if level == tool.BoxWorkspace {
+				ipc = "ipcmk -M 1000 >/dev/null; ipcs -m | grep -q 0x" // the other boxes see that of the machine
+			}
+			for range 3 {
+				code, out, _ := script(t, env, box, ipc+" || exit; "+spoil, vars...)
+				if code != 0 {
+					t.Errorf("exit code %d\n%s", code, out)
+				}
+				if level == tool.BoxNone {
+					continue
+				}
+				if _, after, _ := script(t, env, box, "echo $PPID"); strings.TrimSpace(after) != before {
+					t.Errorf("the keeper was %s and is %s", before, after)
+				}
+				_, left, _ := script(t, env, box, `ls -A /dev/shm /run/tmp "$TMPDIR" 2>/dev/null | grep -e inspan-test; test $TMPDIR = /tmp || ls -A "$TMPDIR"; `+
+					`test $TMPDIR != /tmp || ipcs -m | grep 0x; ps -e -o args= | grep 'sleep 299[.]25'; umask; pwd`)
+				if want := "0022\n" + env.Root + "\n"; left != want {
+					t.Errorf("a command left something to the next:\n%s", left)
+				}
+			}
+		})
+	}
+}
+
+// TestSpoiltKeeper checks that a keeper whose limits or scheduling a command has changed
+// runs no more of them.
+func TestSpoiltKeeper(t *testing.T) {
+	env, _, _ := boxed(t)
+	need(t, env, tool.BoxWorkspace)
+	if _, err := exec.LookPath("prlimit"); err != nil {
+		t.Skip("THERE IS NO prlimit HERE")
+	}
+	for _, level := range []tool.Level{tool.BoxNone, tool.BoxWorkspace} {
+		for _, spoil := range []string{
+			"prlimit --nofile=64:64 --pid $PPID", "for t in /proc/$PPID/task/*; do renice 7 -p ${t##*/}; done", "taskset -a -p 1 $PPID",
+			"chrt -i -p 0 $PPID",
+		} {
+			const ask = "ulimit -n; nice; taskset -p $$ | sed 's/.*: //'; chrt -p $$ | sed 's/.*: //'"
+			_, want, _ := script(t, env, tool.Box{Level: level}, ask)
+			if code, out, _ := script(t, env, tool.Box{Level: level}, spoil); code != 0 {
+				t.Logf("%s: %s: exit code %d\n%s", level, spoil, code, out)
+			}
+			if _, got, _ := script(t, env, tool.Box{Level: level}, ask); got != want {
+				t.Errorf("%s: after %s it is\n%sand was\n%s", level, spoil, got, want)
+			}
+		}
+	}
+}
+
+// TestWallsBuiltAnew checks that a keeper which waits does not run a command for which
+// other walls would be built now.
+func TestWallsBuiltAnew(t *testing.T) {
+	for _, level := range []tool.Level{tool.BoxRead, tool.BoxWorkspace} {
+		t.Run(string(level), func(t *testing.T) {
+			env, _, _ := boxed(t)
+			need(t, env, level)
+			box := tool.Box{Level: level}
+			reads := func(path string) bool {
+				code, _, _ := script(t, env, box, "cat "+path)
+				return code == 0
+			}
+			for range 3 {
+				if !reads("plain") || reads(".env") || reads("late/.env") || reads("a/b/.env") {
+					t.Fatal("the walls are wrong from the start")
+				}
+			}
+			put(t, env.Root, map[string]string{"late/.env": "secret", "late/ok": "ok", "beside": "beside", "a/b/beside": "beside"})
+			if reads("late/.env") {
+				t.Error("a secret that came later is read")
+			}
+			for _, path := range []string{"late/ok", "beside", "a/b/beside"} {
+				if !reads(path) {
+					t.Errorf("%s, which came later, is not read", path)
+				}
+			}
+			// Another file in the place of one that is hidden.
+			put(t, env.Root, map[string]string{"new": "another secret"})
+			if err := os.Rename(filepath.Join(env.Root, "new"), filepath.Join(env.Root, ".env")); err != nil {
+				t.Fatal(err)
+			}
+			if reads(".env") {
+				t.Error("a secret that was replaced is read")
+			}
+			// Another workspace in the place of this one.
+			if err := os.Rename(env.Root, env.Root+"-old"); err != nil {
+				t.Fatal(err)
+			}
+			put(t, env.Root, map[string]string{"plain": "plain", "fresh": "fresh"})
+			if !reads("fresh") || reads(".env") {
+				t.Error("the workspace that was replaced is still seen")
+			}
+		})
+	}
+}
+
+// TestLateKill checks that what comes too late for a command does nothing to the next one
+// of its keeper.
+func TestLateKill(t *testing.T) {
+	for _, level := range levels {
+		env, _, _ := boxed(t)
+		need(t, env, level)
+		c := tool.Command{Args: []string{"sh", "-c", "read x; echo $x"}, Dir: env.Root, Box: tool.Box{Level: level}}
+		for range 20 {
+			c.Stdin = strings.NewReader("first\n")
+			first, err := env.Procs.Start(t.Context(), c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if code, err := first.Wait(); code != 0 || err != nil {
+				t.Fatal(code, err)
+			}
+			r, w, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.Stdin = r
+			second, err := env.Procs.Start(t.Context(), c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			first.Kill()
+			if _, err := w.WriteString("second\n"); err != nil {
+				t.Fatal(err)
+			}
+			w.Close()
+			if code, err := second.Wait(); code != 0 || err != nil {
+				t.Errorf("%s: the second command ended with %d: %v", level, code, err)
+			}
+			r.Close()
+		}
+	}
+}
+
+// TestFewWait checks that of many keepers which were needed at once few wait, and that
+// they end with the environment.
+func TestFewWait(t *testing.T) {
+	for _, level := range levels {
+		env, _, _ := boxed(t)
+		need(t, env, level)
+		before := keepers(t)
+		var all sync.WaitGroup
+		for range 8 {
+			all.Go(func() { script(t, env, tool.Box{Level: level}, "sleep 0.3") })
+		}
+		all.Wait()
+		eventually(t, func() bool { return keepers(t) <= before+2 })
+		shut(t, env)
+		if n := keepers(t); n > before {
+			t.Errorf("%s: %d keepers outlive their environment", level, n-before)
+		}
+	}
+}
+
+// keepers counts those that run on this machine.
+func keepers(t *testing.T) int {
+	t.Helper()
+	list, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, path := range list {
+		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+		if data, err := os.ReadFile(path); err == nil && string(data) == "inspan-keeper\x00" && running(pid) {
+			n++
+		}
+	}
+	return n
+}

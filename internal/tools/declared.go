@@ -1,0 +1,100 @@
+package tools
+
+import (
+	"strconv"
+	"strings"
+)
+
+// declared reads what bash writes of variables for `declare -px`: the environment that it
+// would give a program. A value stands in quotes, "..." or $'...' as ANSI C has them. What
+// no environment can hold, an array or a variable without a value, is left out. It reports
+// false if the text is none of bash.
+func declared(text string) (env []string, ok bool) {
+	for text != "" {
+		line, found := strings.CutPrefix(text, "declare -")
+		if !found {
+			return nil, false
+		}
+		end := strings.IndexAny(line, "=\n")
+		_, name, spaced := strings.Cut(line[:max(end, 0)], " ")
+		if end < 0 || !spaced {
+			return nil, false
+		}
+		if line[end] == '\n' {
+			text = line[end+1:]
+			continue
+		}
+		value, rest, read := quoted(line[end+1:])
+		if strings.HasPrefix(line[end+1:], "(") {
+			rest, read = pastArray(line[end+2:])
+		} else if read {
+			env = append(env, name+"="+value)
+		}
+		if text, found = strings.CutPrefix(rest, "\n"); !read || !found {
+			return nil, false
+		}
+	}
+	return env, true
+}
+
+// quoted reads a value, and returns what comes behind it.
+func quoted(text string) (value, rest string, ok bool) {
+	if body, is := strings.CutPrefix(text, `"`); is {
+		return unquoted(body, '"', func(c byte, rest string) (string, string) { return string([]byte{c}), rest })
+	}
+	if body, is := strings.CutPrefix(text, `$'`); is {
+		return unquoted(body, '\'', control)
+	}
+	return "", text, false
+}
+
+// unquoted reads up to a quote. What stands behind a backslash is read by escaped.
+func unquoted(text string, quote byte, escaped func(c byte, rest string) (value, after string)) (value, rest string, ok bool) {
+	var out strings.Builder
+	for text != "" {
+		c := text[0]
+		text = text[1:]
+		switch {
+		case c == quote:
+			return out.String(), text, true
+		case c == '\\' && text != "":
+			value, text = escaped(text[0], text[1:])
+			out.WriteString(value)
+		default:
+			out.WriteByte(c)
+		}
+	}
+	return "", "", false
+}
+
+// control reads what stands behind a backslash between $' and '. Bash has no other escapes
+// when it writes.
+func control(c byte, rest string) (value, after string) {
+	if i := strings.IndexByte("abefnrtvE", c); i >= 0 {
+		return "\a\b\x1b\f\n\r\t\v\x1b"[i : i+1], rest
+	}
+	if c < '0' || c > '7' {
+		return string([]byte{c}), rest
+	}
+	digits := string([]byte{c})
+	for len(digits) < 3 && rest != "" && rest[0] >= '0' && rest[0] <= '7' {
+		digits, rest = digits+rest[:1], rest[1:]
+	}
+	n, _ := strconv.ParseUint(digits, 8, 16) // as many digits as fit
+	return string([]byte{byte(n)}), rest
+}
+
+// pastArray returns what comes behind the elements of an array.
+func pastArray(text string) (rest string, ok bool) {
+	for text != "" {
+		if text[0] == ')' {
+			return text[1:], true
+		}
+		if _, after, is := quoted(text); is {
+			text = after
+			continue
+		}
+		text = text[1:]
+	}
+	return "", false
+}
