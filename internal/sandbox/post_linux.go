@@ -155,17 +155,22 @@ func nature() string {
 	seen := map[string]bool{}
 	for _, t := range threads {
 		if id, err := strconv.Atoi(t.Name()); err == nil {
-			seen[scheduling(id)] = true
+			if text, ok := scheduling(id); ok {
+				seen[text] = true
+			}
 		}
 	}
 	return out.String() + fmt.Sprint(seen)
 }
 
-// scheduling is how a thread is scheduled.
-func scheduling(thread int) string {
+// scheduling is how a thread is scheduled, but for the length of its turns, which the
+// kernel chooses. It reports false if the thread has ended.
+func scheduling(thread int) (string, bool) {
 	var cpus unix.CPUSet
-	_ = unix.SchedGetaffinity(thread, &cpus)
-	attr, _ := unix.SchedGetAttr(thread, 0)
-	io, _, _ := unix.RawSyscall(unix.SYS_IOPRIO_GET, 1, uintptr(thread), 0)
-	return fmt.Sprint(cpus, attr, io)
+	io, _, errno := unix.RawSyscall(unix.SYS_IOPRIO_GET, 1, uintptr(thread), 0)
+	attr, err := unix.SchedGetAttr(thread, 0)
+	if errno != 0 || err != nil || unix.SchedGetaffinity(thread, &cpus) != nil {
+		return "", false
+	}
+	return fmt.Sprint(cpus, io, attr.Policy, attr.Flags, attr.Nice, attr.Priority), true
 }
