@@ -15,9 +15,9 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/app"
-	"github.com/inspan/inspan/internal/doctor"
 	"github.com/inspan/inspan/internal/listing"
 	"github.com/inspan/inspan/internal/sandbox"
+	"github.com/inspan/inspan/internal/setup"
 	"github.com/inspan/inspan/internal/tui"
 )
 
@@ -113,7 +113,7 @@ func (c *command) slashes(a *app.App, root string) []tui.Command {
 	list := []tui.Command{
 		{Name: "doctor", Doc: "check settings, keys, providers, disk and programs", Print: func(ctx context.Context, _ string) (string, error) {
 			var b strings.Builder
-			err := doctor.Print(&b, doctor.Run(ctx, c.self, false))
+			err := setup.Print(&b, setup.Doctor(ctx, c.self, false))
 			return b.String(), err
 		}},
 		{Name: "hooks", Doc: "list the hooks", Print: func(context.Context, string) (string, error) {

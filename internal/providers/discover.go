@@ -12,6 +12,8 @@ import (
 	"github.com/inspan/inspan/internal/profile"
 	"github.com/inspan/inspan/internal/sandbox"
 	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/llm/anthropic"
+	"github.com/inspan/inspan/llm/gemini"
 	"github.com/inspan/inspan/llm/ollama"
 	"github.com/inspan/inspan/llm/openai"
 )
@@ -57,6 +59,9 @@ func (s *Set) DiscoverAt(ctx context.Context, name string) (Found, error) {
 	for _, p := range s.List() {
 		if p.Name == name {
 			f := s.discover(ctx, p)
+			if f.Err != nil {
+				f.Err = s.advise(ctx, p, "", llm.AsError(f.Err))
+			}
 			return f, f.Err
 		}
 	}
@@ -71,6 +76,10 @@ func (s *Set) discover(ctx context.Context, p Provider) Found {
 		f.Models, f.Err = openai.Discover(ctx, at)
 	case "ollama":
 		f.Models, f.Err = ollama.Discover(ctx, at)
+	case "anthropic":
+		f.Models, f.Err = anthropic.Discover(ctx, at)
+	case "gemini":
+		f.Models, f.Err = gemini.Discover(ctx, at)
 	default:
 		f.Err = fmt.Errorf("%s has no list that inspan reads; name its models as %s/MODEL", p.Name, p.Name)
 	}

@@ -78,8 +78,8 @@ func (s *Set) named(ctx context.Context, name string) (llm.Model, Provider, erro
 		return nil, p, err
 	}
 	if !p.Ready {
-		return nil, p, config.Error{Err: fmt.Errorf("model %q: %w: %s, or set key_command for the provider in %s",
-			name, errNoKey, p.Need, s.ConfigPath)}
+		return nil, p, config.Error{Err: fmt.Errorf("model %q: %w: %s%s, or set key_command for the provider in %s",
+			name, errNoKey, p.Need, s.Advice.Setup, s.ConfigPath)}
 	}
 	m, err := s.build(ctx, p, model)
 	return m, p, err

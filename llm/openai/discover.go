@@ -36,13 +36,8 @@ func Discover(ctx context.Context, at llm.Endpoint) ([]llm.Info, error) {
 	if err != nil {
 		return nil, &llm.Error{Kind: llm.KindInvalid, Provider: l.provider, Message: err.Error(), Err: err}
 	}
-	total := at.Deadlines.Or(llm.Deadlines{Total: listTimeout}).Total
-	if total > 0 {
-		late := &llm.Error{Kind: llm.KindTimeout, Provider: l.provider, Phase: "total"}
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, total, late)
-		defer cancel()
-	}
+	ctx, cancel := wire.Within(ctx, at, l.provider, listTimeout)
+	defer cancel()
 	if d.list != nil {
 		return d.list(l, ctx)
 	}
