@@ -15,6 +15,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/console"
 	"github.com/inspan/inspan/internal/listing"
 	"github.com/inspan/inspan/internal/sandbox"
 	"github.com/inspan/inspan/internal/setup"
@@ -48,6 +49,18 @@ func (c *command) screen(cmd *cobra.Command, f *screenFlags) error {
 	a, root, err := c.at(f.cwd)
 	if err != nil {
 		return err
+	}
+	if why := a.Providers.Missing(f.Model); why != nil && f.resume == "" && !f.goOn && f.Replay == "" {
+		if name := cmp.Or(f.Model, a.Config.Model); name != "" {
+			c.warn(why.Error())
+		}
+		if done, err := c.setUp(cmd, a); err != nil || !done {
+			c.code = cmp.Or(c.code, console.ExitConfig)
+			return err
+		}
+		if a, root, err = c.at(f.cwd); err != nil {
+			return err
+		}
 	}
 	t := &tui.TUI{
 		App: a, Options: f.Options, Root: root, Session: f.resume, Say: f.says, Version: inspan.Version,

@@ -51,7 +51,7 @@ func Load(self string) (*App, error) {
 		return nil, err
 	}
 	a := New(set)
-	a.Providers.Advice = providers.Advice{NoModel: "\n" + howToGetOne, Choose: " (choose with --model, see 'inspan models')", Setup: ", or run 'inspan setup'"}
+	a.Providers.Advice = providers.Advice{NoModel: "\n" + howToGetOne, Choose: " (choose with --model, see 'inspan models')", Setup: "run 'inspan setup'"}
 	return a, a.Providers.Aim("")
 }
 

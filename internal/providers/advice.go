@@ -91,7 +91,7 @@ func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 // refused says which key was not accepted, from where it was read, and how to change it.
 func (s *Set) refused(p Provider) string {
-	from := s.source(p)
+	from := s.Source(p)
 	switch {
 	case p.OAuth != nil:
 		return fmt.Sprintf("log in again: inspan models login %s", p.Name)
@@ -100,11 +100,19 @@ func (s *Set) refused(p Provider) string {
 	case from == "" && p.KeyEnv == "":
 		return fmt.Sprintf("no key was sent; set providers.%s.key_env in %s to the variable that holds it", p.Name, s.ConfigPath)
 	case from == "":
-		return fmt.Sprintf("there is no key for %s: set %s%s", p.Name, p.KeyEnv, s.Advice.Setup)
+		return fmt.Sprintf("there is no key for %s: set %s%s", p.Name, p.KeyEnv, s.orSetup(", or "))
 	case from == p.KeyEnv:
-		return fmt.Sprintf("the key comes from the variable %s; correct it there, or unset it%s", from, s.Advice.Setup)
+		return fmt.Sprintf("the key comes from the variable %s; correct it there%s", from, s.orSetup(", or unset it and "))
 	}
-	return fmt.Sprintf("the key comes from %s; set %s to use another%s", from, p.KeyEnv, s.Advice.Setup)
+	return fmt.Sprintf("the key comes from %s; set %s to use another%s", from, p.KeyEnv, s.orSetup(", or "))
+}
+
+// orSetup names the command that stores a key, behind a link; empty if there is none.
+func (s *Set) orSetup(link string) string {
+	if s.Advice.Setup == "" {
+		return ""
+	}
+	return link + s.Advice.Setup
 }
 
 // missing names the models that a provider has instead of one.

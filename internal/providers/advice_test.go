@@ -58,7 +58,7 @@ func TestAdvice(t *testing.T) {
 			config.Provider{BaseURL: claude},
 			map[string]string{"ANTHROPIC_API_KEY": secret},
 			nil,
-			[]string{"(HTTP 401): invalid x-api-key. The key comes from the variable ANTHROPIC_API_KEY; correct it there, or unset it, or run 'inspan setup'"},
+			[]string{"(HTTP 401): invalid x-api-key. The key comes from the variable ANTHROPIC_API_KEY; correct it there, or unset it and run 'inspan setup'"},
 		},
 		"a wrong key in the keychain": {
 			"anthropic/m",
@@ -116,7 +116,7 @@ func TestAdvice(t *testing.T) {
 	} {
 		provider, _, _ := strings.Cut(c.model, "/")
 		s := set(t, config.Config{Providers: map[string]config.Provider{provider: c.p}})
-		s.Keys, s.Advice.Setup, s.Note = c.kept, ", or run 'inspan setup'", func(string, string) {}
+		s.Keys, s.Advice.Setup, s.Note = c.kept, "run 'inspan setup'", func(string, string) {}
 		for variable, value := range c.env {
 			t.Setenv(variable, value)
 		}

@@ -68,8 +68,22 @@ func (s *Set) DiscoverAt(ctx context.Context, name string) (Found, error) {
 	return Found{}, config.Error{Err: fmt.Errorf("no provider %q; see 'inspan models'", name)}
 }
 
-func (s *Set) discover(ctx context.Context, p Provider) Found {
+// Try asks a provider what it has with a key that is not kept yet. Its list proves the key, but
+// for those whose list is open to all.
+func (s *Set) Try(ctx context.Context, p Provider, key string) Found {
 	at := s.Endpoint(p, "")
+	at.Key = func(context.Context) (string, error) { return key, nil }
+	f := list(ctx, p, at)
+	if e := llm.AsError(f.Err); e != nil && e.Kind != llm.KindAuth {
+		f.Err = s.advise(ctx, p, "", e)
+	}
+	return f
+}
+
+func (s *Set) discover(ctx context.Context, p Provider) Found { return list(ctx, p, s.Endpoint(p, "")) }
+
+// list asks for what there is at an address.
+func list(ctx context.Context, p Provider, at llm.Endpoint) Found {
 	f := Found{Provider: p}
 	switch p.Kind {
 	case "openai", "openai-responses":

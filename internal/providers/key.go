@@ -61,9 +61,9 @@ func (s *Set) ownKey(ctx context.Context, name, variable string) (string, error)
 // keeps reports whether inspan keeps a key for a provider.
 func (s *Set) keeps(name string) bool { return s.Keys != nil && s.Keys.HasKey(name) }
 
-// source is where the key of a provider comes from: its variable, or where inspan keeps it. Empty:
+// Source is where the key of a provider comes from: its variable, or where inspan keeps it. Empty:
 // there is none, or it comes from a command or a login.
-func (s *Set) source(p Provider) string {
+func (s *Set) Source(p Provider) string {
 	switch {
 	case p.KeyEnv == "" || p.KeyCommand != "" || p.OAuth != nil:
 	case os.Getenv(p.KeyEnv) != "":

@@ -44,7 +44,7 @@ type Set struct {
 type Advice struct {
 	NoModel string // no model is configured
 	Choose  string // a model was taken as none is named, or is not the right one
-	Setup   string // a key is missing or wrong
+	Setup   string // stores a key, as in "run 'inspan setup'"
 }
 
 // KeyVariables are the variables of the environment that hold keys of providers.

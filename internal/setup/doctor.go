@@ -164,7 +164,7 @@ func provider(ctx context.Context, a *app.App, p providers.Provider, probe bool)
 	f := Finding{Check: "provider " + p.Name, State: Good}
 	switch {
 	case !p.Ready:
-		f.State, f.Found, f.Remedy = Warn, "no key", p.Need+a.Providers.Advice.Setup
+		f.State, f.Found, f.Remedy = Warn, "no key", p.Need+", or "+a.Providers.Advice.Setup
 		return f
 	case p.Default == "":
 		f.State, f.Found, f.Remedy = Skip, "no default model to ask", "set providers."+p.Name+".default in "+a.ConfigPath

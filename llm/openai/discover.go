@@ -78,6 +78,16 @@ func (l *lister) complete(info llm.Info) llm.Info {
 	return info
 }
 
+// openrouter has a list that needs no key, and another address that tells of the key.
+func (l *lister) openrouter(ctx context.Context) ([]llm.Info, error) {
+	if l.Key != nil {
+		if _, err := l.get(ctx, l.base+"/key"); err != nil && llm.AsError(err).Kind == llm.KindAuth {
+			return nil, err
+		}
+	}
+	return l.models(ctx)
+}
+
 // llamacpp asks the server how large its slots are. One that loads models on
 // demand says nothing of them.
 func (l *lister) llamacpp(ctx context.Context) ([]llm.Info, error) {
