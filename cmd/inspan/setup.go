@@ -32,20 +32,20 @@ func (c *command) setup() *cobra.Command {
 				return config.Error{Err: errors.New("inspan setup needs a terminal; without one, set a key such as ANTHROPIC_API_KEY, " +
 					"and choose a model with 'inspan config set model PROVIDER/MODEL'")}
 			}
-			a, err := app.Load(c.self)
+			a, root, err := c.at(".")
 			if err != nil {
 				return err
 			}
-			_, err = c.setUp(cmd, a)
+			_, err = c.setUp(cmd, a, root)
 			return err
 		},
 	}
 }
 
 // setUp has the person choose a model. Done is false if they gave up.
-func (c *command) setUp(cmd *cobra.Command, a *app.App) (done bool, err error) {
+func (c *command) setUp(cmd *cobra.Command, a *app.App, root string) (done bool, err error) {
 	t := setup.Talk{
-		App: a, Out: cmd.OutOrStdout(),
+		App: a, Root: root, Out: cmd.OutOrStdout(),
 		Ask: func(ctx context.Context, question string) (string, error) {
 			fmt.Fprint(cmd.OutOrStdout(), question)
 			return readLine(ctx, c.in)

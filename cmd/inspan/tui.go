@@ -54,7 +54,7 @@ func (c *command) screen(cmd *cobra.Command, f *screenFlags) error {
 		if name := cmp.Or(f.Model, a.Config.Model); name != "" {
 			c.warn(why.Error())
 		}
-		if done, err := c.setUp(cmd, a); err != nil || !done {
+		if done, err := c.setUp(cmd, a, root); err != nil || !done {
 			c.code = cmp.Or(c.code, console.ExitConfig)
 			return err
 		}

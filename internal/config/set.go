@@ -248,6 +248,9 @@ func ended(text string) string {
 	return text + "\n"
 }
 
+// Key is one part of a key as TOML writes it.
+func Key(part string) string { return bare(part) }
+
 // spelled is a key as TOML writes it.
 func spelled(key toml.Key) string {
 	parts := make([]string, len(key))

@@ -36,7 +36,7 @@ func claudes(root string) (list []claudeSaid, problems []string) {
 			p, err = hook.ReadPermissions(data, file)
 		}
 		if err != nil {
-			problems = append(problems, file+": its permissions have no effect: "+text.Short(err.Error(), 300))
+			problems = append(problems, file+": its permissions have no effect: "+text.Line(text.Short(err.Error(), 300)))
 			continue
 		}
 		for _, t := range p.Rules {
@@ -61,7 +61,7 @@ func claudeRules(root string) (out []inspan.Rule) {
 			continue
 		}
 		for _, rule := range c.Rules {
-			out = append(out, inspan.Rule{Action: c.Action, Text: rule, Scope: c.file, Reason: c.file + " says " + text.Short(c.Text, 200)})
+			out = append(out, inspan.Rule{Action: c.Action, Text: rule, Scope: c.file, Reason: c.file + " says " + text.Line(text.Short(c.Text, 200))})
 		}
 	}
 	return out
@@ -72,7 +72,7 @@ func (s *Set) Unheeded(root string) []string {
 	list, out := claudes(root)
 	for _, c := range list {
 		if c.Action != tool.Allow && c.Why != "" {
-			out = append(out, fmt.Sprintf("%s: %s %s has no effect here: %s", c.file, c.Action, text.Short(c.Text, 200), text.Short(c.Why, 200)))
+			out = append(out, fmt.Sprintf("%s: %s %s has no effect here: %s", c.file, c.Action, text.Line(text.Short(c.Text, 200)), text.Line(text.Short(c.Why, 200))))
 		}
 	}
 	return out
@@ -83,13 +83,13 @@ func (s *Set) Unheeded(root string) []string {
 func (s *Set) Heeded(root string) (out []string) {
 	list, _ := claudes(root)
 	for _, c := range list {
-		said := fmt.Sprintf("%s: %s %s", c.file, c.Action, text.Short(c.Text, 200))
+		said := fmt.Sprintf("%s: %s %s", c.file, c.Action, text.Line(text.Short(c.Text, 200)))
 		switch {
 		case c.Action == tool.Allow:
-			out = append(out, said+" has no effect: a folder can't allow anything; 'inspan import' adds it to your settings")
+			out = append(out, said+" has no effect: a folder can't allow anything; 'inspan config set --add allow' does for all folders")
 		case c.Why == "":
 			for _, rule := range c.Rules {
-				out = append(out, said+" holds here as "+text.Short(rule, 200))
+				out = append(out, said+" holds here as "+text.Line(text.Short(rule, 200)))
 			}
 		}
 	}

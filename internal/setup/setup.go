@@ -20,8 +20,9 @@ import (
 
 // Talk is a person at a terminal who sets inspan up.
 type Talk struct {
-	App *app.App
-	Out io.Writer
+	App  *app.App
+	Root string // the workspace
+	Out  io.Writer
 	// Ask shows a question and returns the line that is typed. Secret does so without showing it.
 	Ask    func(ctx context.Context, question string) (string, error)
 	Secret func(ctx context.Context, question string) (string, error)
@@ -272,6 +273,9 @@ func (t *Talk) keep(ctx context.Context, p providers.Provider, key, model string
 	fmt.Fprintf(t.Out, "Set model = %q in %s.\n", p.Name+"/"+model, file.Path)
 	if t.App.Sets("INSPAN_MODEL") {
 		fmt.Fprintln(t.Out, "The variable INSPAN_MODEL is set and comes before the file.")
+	}
+	if found, err := Look(t.App, t.Root, nil); err == nil && found.Pending() > 0 {
+		fmt.Fprintf(t.Out, "Found settings of %s: 'inspan import' shows what it can take over.\n", strings.Join(found.agents(), ", "))
 	}
 	return nil
 }

@@ -64,9 +64,10 @@ func TestModel(t *testing.T) {
 	if why := a.Providers.Missing(""); why == nil || !strings.Contains(why.Error(), "no model is configured") {
 		t.Errorf("something is there already: %v", why)
 	}
+	write(t, filepath.Join(os.Getenv("HOME"), ".codex", "config.toml"), "sandbox_mode = \"read-only\"\n")
 	var out strings.Builder
 	talk := setup.Talk{
-		App: a, Out: &out,
+		App: a, Root: t.TempDir(), Out: &out,
 		Ask:    typist(&out, "antropic", "anthropic", "claude-nw", "claude-new"),
 		Secret: typist(&out, "two words", "sk-ant-wrong", " "+key+" "),
 	}
@@ -78,6 +79,7 @@ func TestModel(t *testing.T) {
 		`No provider "antropic"; did you mean "anthropic"?`, "That is not a key", "invalid x-api-key. Check that you copied all of it.",
 		"anthropic accepts the key and has 2 models.", "1  claude-sonnet-5-5  (default)", `has no model "claude-nw"; did you mean "claude-new"?`,
 		"Stored the key in " + a.StateDir, "which only you can read", `Set model = "anthropic/claude-new" in ` + a.ConfigPath,
+		"Found settings of Codex: 'inspan import' shows what it can take over.",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, &out)
