@@ -70,12 +70,15 @@ func foreignFileAt(path, root string) foreignFile {
 	return foreignFile{path, read, root}
 }
 
-// largest is the most bytes of a file of another program. That of Claude Code holds much beside servers.
+// largest is the most bytes of the file of Claude Code, which holds much beside servers.
 const largest = 32 << 20
 
 // all reads the servers of the file.
 func (f foreignFile) all() (map[string]config.MCPServer, []string, error) {
-	data, err := config.ReadAtMost(f.path, largest)
+	data, err := config.ReadFile(f.path)
+	if filepath.Base(f.path) == ".claude.json" {
+		data, err = config.ReadAtMost(f.path, largest)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
@@ -242,6 +245,9 @@ func Unmarshal(data []byte, into any) error {
 
 // plain is JSON without the comments and last commas that editors allow.
 func plain(data []byte) []byte {
+	if json.Valid(data) {
+		return data
+	}
 	tokens := regexp.MustCompile(`"(?:[^"\\]|\\.)*"|//[^\n]*|/\*[\s\S]*?\*/`)
 	data = tokens.ReplaceAllFunc(data, func(token []byte) []byte {
 		if token[0] == '"' {
