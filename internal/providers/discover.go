@@ -26,6 +26,7 @@ type Found struct {
 	Provider Provider
 	Models   []llm.Info
 	Err      error // why nothing is known
+	Open     bool  // the list is open to all, so that it proves no key
 }
 
 // Discover asks the servers at home, all at once, what they have. Those that do
@@ -68,8 +69,8 @@ func (s *Set) DiscoverAt(ctx context.Context, name string) (Found, error) {
 	return Found{}, config.Error{Err: fmt.Errorf("no provider %q; see 'inspan models'", name)}
 }
 
-// Try asks a provider what it has with a key that is not kept yet. Its list proves the key, but
-// for those whose list is open to all.
+// Try asks a provider what it has with a key that is not kept yet. The list proves the key, unless
+// it is open to all.
 func (s *Set) Try(ctx context.Context, p Provider, key string) Found {
 	at := s.Endpoint(p, "")
 	at.Key = func(context.Context) (string, error) { return key, nil }
@@ -84,7 +85,7 @@ func (s *Set) discover(ctx context.Context, p Provider) Found { return list(ctx,
 
 // list asks for what there is at an address.
 func list(ctx context.Context, p Provider, at llm.Endpoint) Found {
-	f := Found{Provider: p}
+	f := Found{Provider: p, Open: p.Dialect == "huggingface"}
 	switch p.Kind {
 	case "openai", "openai-responses":
 		f.Models, f.Err = openai.Discover(ctx, at)

@@ -196,6 +196,9 @@ func (t *Talk) typed(ctx context.Context, p providers.Provider) (found *provider
 		f := t.App.Providers.Try(ctx, p, key)
 		e := llm.AsError(f.Err)
 		switch {
+		case e == nil && f.Open:
+			fmt.Fprintf(t.Out, "%s has %s. It lists them for everybody, so the key is not checked.\n", p.Name, text.Count(len(f.Models), "model"))
+			return &f, key, nil
 		case e == nil:
 			fmt.Fprintf(t.Out, "%s accepts the key and has %s.\n", p.Name, text.Count(len(f.Models), "model"))
 			return &f, key, nil
@@ -210,10 +213,7 @@ func (t *Talk) typed(ctx context.Context, p providers.Provider) (found *provider
 
 // choose has the person choose a model of a provider; empty: they went back.
 func (t *Talk) choose(ctx context.Context, f providers.Found) (string, error) {
-	var ids []string
-	for _, m := range f.Models {
-		ids = append(ids, m.Model)
-	}
+	ids, usual := ordered(f)
 	if len(ids) == 0 {
 		get := ""
 		if f.Provider.Kind == "ollama" {
@@ -222,9 +222,6 @@ func (t *Talk) choose(ctx context.Context, f providers.Found) (string, error) {
 		fmt.Fprintf(t.Out, "%s has no models yet%s\n", f.Provider.Name, get)
 		return "", nil
 	}
-	if i := slices.Index(ids, f.Provider.Default); i > 0 {
-		ids = slices.Insert(slices.Delete(ids, i, i+1), 0, f.Provider.Default)
-	}
 	if len(ids) == 1 {
 		return ids[0], nil
 	}
@@ -232,26 +229,55 @@ func (t *Talk) choose(ctx context.Context, f providers.Found) (string, error) {
 	for _, id := range ids[:min(len(ids), mostModels)] {
 		rows = append(rows, [2]string{words.OneLine(id, 80), ""})
 	}
-	rows[0][1] = "(default)"
-	t.table(rows)
-	more := ""
+	question := "Model: number, or name"
 	if n := len(ids) - len(rows); n > 0 {
-		more = fmt.Sprintf(" of %d more", n)
+		question += fmt.Sprintf(" of %d more", n)
 	}
+	if usual {
+		rows[0][1] = "(default)"
+		question += " (Enter: 1)"
+	}
+	t.table(rows)
 	for {
-		said, err := t.Ask(ctx, "Model: number, or name"+more+" (Enter: 1): ")
+		said, err := t.Ask(ctx, question+": ")
 		if err != nil {
 			return "", err
 		}
-		n, failed := strconv.Atoi(cmp.Or(said, "1"))
+		if said == "" && usual {
+			said = "1"
+		}
+		n, failed := strconv.Atoi(said)
 		switch {
 		case slices.Contains(ids, said):
 			return said, nil
 		case failed == nil && n > 0 && n <= len(rows):
 			return ids[n-1], nil
+		case said == "":
+			continue
 		}
 		fmt.Fprintf(t.Out, "%s has no model %q%s\n", f.Provider.Name, said, words.DidYouMean(said, ids))
 	}
+}
+
+// ordered are the models of a provider: its default, if it has that, then those that inspan knows
+// something of.
+func ordered(f providers.Found) (ids []string, usual bool) {
+	models := slices.Clone(f.Models)
+	first := func(m llm.Info) int {
+		switch {
+		case m.Model == f.Provider.Default:
+			usual = true
+			return 0
+		case len(m.Prices) > 0:
+			return 1
+		}
+		return 2
+	}
+	slices.SortStableFunc(models, func(a, b llm.Info) int { return cmp.Compare(first(a), first(b)) })
+	for _, m := range models {
+		ids = append(ids, m.Model)
+	}
+	return ids, usual
 }
 
 // keep stores what was chosen, and says what comes next.

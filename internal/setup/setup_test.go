@@ -113,6 +113,21 @@ func TestModel(t *testing.T) {
 	}
 }
 
+// TestNoDefault holds that nobody is given a model that happens to come first: without the usual one
+// among them, a person says which.
+func TestNoDefault(t *testing.T) {
+	claude := anthropictest.Start(t, &anthropictest.Server{Models: []string{"claude-unheard-of", "claude-opus-4-8"}})
+	a := home(t, "[providers.anthropic]\nkind = \"anthropic\"\nbase_url = \""+claude+"\"\n")
+	var out strings.Builder
+	talk := setup.Talk{App: a, Root: t.TempDir(), Out: &out, Ask: typist(&out, "anthropic", "", "3", "1"), Secret: typist(&out, key)}
+	if done, err := talk.Model(t.Context()); err != nil || !done {
+		t.Fatalf("%v, %v\n%s", done, err, &out)
+	}
+	if !strings.Contains(out.String(), `no model "3"`) || !strings.Contains(out.String(), `Set model = "anthropic/claude-opus-4-8"`) {
+		t.Errorf("%s", &out)
+	}
+}
+
 // TestLocalModel takes the one model of a server that answers here.
 func TestLocalModel(t *testing.T) {
 	server := ollamatest.Start(t, &ollamatest.Server{Models: []llm.Info{{Model: "qwen3-coder"}}})
