@@ -33,7 +33,8 @@ const (
 // Item is something that another agent has, and what becomes of it.
 type Item struct {
 	Agent string `json:"agent"`
-	What  string `json:"what"` // a path, and what in it
+	Path  string `json:"path"`           // for people: from the home folder or the workspace
+	What  string `json:"what,omitempty"` // in it; empty: all of it
 	Fate  Fate   `json:"fate"`
 	How   string `json:"how"` // what it becomes, or why it is ignored
 
@@ -119,8 +120,8 @@ func (i *Import) shown(path string) string {
 	return words.OneLine(path, 200)
 }
 
-func (i *Import) add(fate Fate, what, how string) {
-	i.Items = append(i.Items, Item{Agent: i.by, What: words.OneLine(what, 300), Fate: fate, How: words.OneLine(how, 400)})
+func (i *Import) add(fate Fate, path, what, how string) {
+	i.Items = append(i.Items, Item{Agent: i.by, Path: i.shown(path), What: words.OneLine(what, 300), Fate: fate, How: words.OneLine(how, 400)})
 }
 
 // used tells of a file that inspan reads where it is, if it is there.
@@ -131,12 +132,12 @@ func (i *Import) used(path, how string) {
 	case err != nil || !info.Mode().IsRegular():
 		i.ignored(path, "", "it is not a regular file")
 	default:
-		i.add(Used, i.shown(path), how)
+		i.add(Used, path, "", how)
 	}
 }
 
 func (i *Import) ignored(path, what, why string) {
-	i.add(Ignored, strings.TrimSpace(i.shown(path)+" "+what), why)
+	i.add(Ignored, path, what, why)
 }
 
 // exists reports whether there is something at a path, without following a link.
@@ -150,7 +151,7 @@ func (i *Import) becomes(path, what, key, value string) {
 	now, taken := i.set[key]
 	switch {
 	case taken && now.value == value:
-		i.add(Used, i.shown(path)+" "+what, now.by+" "+key+" already")
+		i.add(Used, path, what, now.by+" "+key+" already")
 	case taken:
 		i.ignored(path, what, now.by+" another "+key+" already")
 	default:
@@ -163,7 +164,7 @@ func (i *Import) becomes(path, what, key, value string) {
 func (i *Import) joins(path, what, key string, values ...string) {
 	values = slices.DeleteFunc(slices.Clone(values), func(v string) bool { return slices.Contains(i.have[key], v) })
 	if len(values) == 0 {
-		i.add(Used, i.shown(path)+" "+what, "your settings have it already")
+		i.add(Used, path, what, "your settings have it already")
 		return
 	}
 	i.have[key] = append(slices.Clone(i.have[key]), values...)
@@ -175,7 +176,7 @@ func (i *Import) change(path, what string, c config.Change) {
 	if c.Add {
 		how = fmt.Sprintf("%s: %s", c.Key, strings.Join(c.Values, ", "))
 	}
-	i.add(Translated, i.shown(path)+" "+what, how)
+	i.add(Translated, path, what, how)
 	i.Items[len(i.Items)-1].change = &c
 }
 
@@ -195,7 +196,7 @@ func (i *Import) servers(list []connect.Foreign, warnings, places []string) {
 		if missing := s.Missing(); len(missing) > 0 {
 			how += ", which needs " + strings.Join(missing, " and ")
 		}
-		i.add(Translated, i.shown(s.Path)+" MCP server "+s.Name, how)
+		i.add(Translated, s.Path, "MCP server "+s.Name, how)
 		i.Items[len(i.Items)-1].server = &s
 	}
 	for _, w := range warnings {
@@ -265,7 +266,7 @@ func count(dir, ending string) (n int) {
 // folder tells of a folder of files, if there are any.
 func (i *Import) folder(fate Fate, path, ending, what, how string) {
 	if n := count(path, ending); n > 0 {
-		i.add(fate, fmt.Sprintf("%s (%s)", i.shown(path), text.Count(n, what)), how)
+		i.add(fate, path, text.Count(n, what), how)
 	}
 }
 
@@ -277,7 +278,7 @@ func (i *Import) sessions(path, ending string) {
 // skills has folders of skills that inspan does not know become some that it does.
 func (i *Import) skills(path string) {
 	if n := count(path, "SKILL.md"); n > 0 {
-		i.joins(path, "("+text.Count(n, "skill")+")", "skills.folders", path)
+		i.joins(path, text.Count(n, "skill"), "skills.folders", path)
 	}
 }
 
@@ -288,9 +289,9 @@ func (i *Import) command(from, name, written string) {
 	case !filepath.IsLocal(filepath.FromSlash(name) + ".md"):
 		i.ignored(from, "", "its name can't be that of a command")
 	case exists(path):
-		i.add(Used, i.shown(from), "you have a command /"+strings.ReplaceAll(name, "/", ":")+" already")
+		i.add(Used, from, "", "you have a command /"+strings.ReplaceAll(name, "/", ":")+" already")
 	default:
-		i.add(Translated, i.shown(from), "the command /"+strings.ReplaceAll(name, "/", ":")+" in "+i.shown(path))
+		i.add(Translated, from, "", "the command /"+strings.ReplaceAll(name, "/", ":")+" in "+i.shown(path))
 		i.Items[len(i.Items)-1].file = &command{path, written}
 	}
 }
@@ -329,19 +330,32 @@ func (i *Import) Told(wrote bool) string {
 	return "Nothing was written. 'inspan import --write' writes the " + text.Count(n, "item") + " marked as translated."
 }
 
-// Print writes what was found, by agent.
+// Print writes what was found, by agent and by file. Of a file with several things each has a line.
 func (i *Import) Print(out io.Writer) {
-	by := ""
-	width := 0
-	for _, item := range i.Items {
-		width = max(width, min(len(item.What), 60))
-	}
-	for _, item := range i.Items {
-		if item.Agent != by {
-			fmt.Fprintln(out, item.Agent)
-			by = item.Agent
+	at := func(n int) (agent, path string) {
+		if n < 0 || n >= len(i.Items) {
+			return "", ""
 		}
-		fmt.Fprintf(out, "  %-10s  %-*s  %s\n", item.Fate, width, item.What, item.How)
+		return i.Items[n].Agent, i.Items[n].Path
+	}
+	for n, item := range i.Items {
+		agent, before := at(n - 1)
+		_, after := at(n + 1)
+		if item.Agent != agent {
+			fmt.Fprintln(out, item.Agent)
+		}
+		becomes := ": "
+		if item.Fate == Translated {
+			becomes = " → "
+		}
+		if item.Path != before && item.Path != after {
+			fmt.Fprintf(out, "  %-10s  %s%s%s\n", item.Fate, strings.TrimSuffix(item.Path+", "+item.What, ", "), becomes, item.How)
+			continue
+		}
+		if item.Path != before {
+			fmt.Fprintf(out, "  %s\n", item.Path)
+		}
+		fmt.Fprintf(out, "    %-10s  %s%s%s\n", item.Fate, cmp.Or(item.What, "all"), becomes, item.How)
 	}
 }
 
@@ -367,7 +381,7 @@ func (i *Import) Write() error {
 			err = cmp.Or(os.MkdirAll(filepath.Dir(item.file.path), 0o700), keep.Write(item.file.path, []byte(item.file.text)))
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", item.What, err)
+			return fmt.Errorf("%s: %w", item.Path, err)
 		}
 	}
 	return nil

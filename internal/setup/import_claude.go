@@ -2,7 +2,6 @@ package setup
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -17,24 +16,25 @@ import (
 
 // claude looks at what Claude Code has.
 func (i *Import) claude() {
-	const everySession = "instructions of every session"
 	i.claudeSettings(i.at(".claude", "settings.json"), true)
-	for path, how := range inOrder(
-		i.at(".claude", "CLAUDE.md"), everySession,
-		filepath.Join(i.root, "CLAUDE.md"), "instructions of this folder",
-		filepath.Join(i.root, ".claude", "CLAUDE.md"), "instructions of this folder",
-		filepath.Join(i.root, "CLAUDE.local.md"), "instructions of this folder",
-	) {
-		i.used(path, how)
+	i.used(i.at(".claude", "CLAUDE.md"), "instructions of every session")
+	dirs := []string{i.at(".claude")}
+	if i.root != i.home {
+		dirs = append(dirs, filepath.Join(i.root, ".claude"))
+		i.used(filepath.Join(i.root, ".claude", "CLAUDE.md"), "instructions of this folder")
 	}
-	for _, dir := range []string{i.at(".claude"), filepath.Join(i.root, ".claude")} {
+	i.used(filepath.Join(i.root, "CLAUDE.md"), "instructions of this folder")
+	i.used(filepath.Join(i.root, "CLAUDE.local.md"), "instructions of this folder")
+	for _, dir := range dirs {
 		i.folder(Used, filepath.Join(dir, "rules"), ".md", "file", "instructions; those for some files say so")
 		i.folder(Used, filepath.Join(dir, "commands"), ".md", "file", "slash commands")
 		i.folder(Used, filepath.Join(dir, "agents"), ".md", "file", "kinds of subagents")
 		i.folder(Used, filepath.Join(dir, "skills"), "SKILL.md", "skill", "skills")
 	}
-	for _, name := range []string{"settings.json", "settings.local.json"} {
-		i.claudeSettings(filepath.Join(i.root, ".claude", name), false)
+	for _, path := range []string{filepath.Join(i.root, ".claude", "settings.json"), filepath.Join(i.root, ".claude", "settings.local.json")} {
+		if path != i.at(".claude", "settings.json") { // the workspace can be the home
+			i.claudeSettings(path, false)
+		}
 	}
 	i.used(filepath.Join(i.root, ".mcp.json"), "MCP servers, once you trust this folder: inspan trust")
 	if path := i.at(".claude", ".credentials.json"); exists(path) {
@@ -42,17 +42,6 @@ func (i *Import) claude() {
 	}
 	i.folder(Ignored, i.at(".claude", "plugins"), "plugin.json", "plugin", "install each with 'inspan plugin install'")
 	i.sessions(i.at(".claude", "projects"), ".jsonl")
-}
-
-// inOrder yields pairs.
-func inOrder(pairs ...string) func(yield func(a, b string) bool) {
-	return func(yield func(a, b string) bool) {
-		for n := 0; n+1 < len(pairs); n += 2 {
-			if !yield(pairs[n], pairs[n+1]) {
-				return
-			}
-		}
-	}
 }
 
 // claudeSettings looks at a settings.json, of the person or of the workspace.
@@ -102,7 +91,7 @@ func (i *Import) permissions(path string, p hook.Permissions, person bool) {
 		case t.Action == tool.Allow:
 			i.ignored(path, what, "a folder can't allow anything; 'inspan config set --add allow' does for all folders")
 		default:
-			i.add(Used, i.shown(path)+" "+what, "holds in this folder as "+strings.Join(t.Rules, ", "))
+			i.add(Used, path, what, "holds in this folder as "+strings.Join(t.Rules, ", "))
 		}
 	}
 	mode := map[string]string{"default": "ask", "acceptEdits": "edit", "plan": "plan", "auto": "auto"}[p.Mode]
@@ -131,12 +120,12 @@ func (i *Import) claudeHooks(path string, data []byte, person bool) {
 		return
 	}
 	if n := len(hooks); n > 0 {
-		what := fmt.Sprintf("(%s)", text.Count(n, "hook"))
+		what := text.Count(n, "hook")
 		switch {
 		case !person:
-			i.add(Used, i.shown(path)+" "+what, "they run once you trust this folder: inspan trust")
+			i.add(Used, path, what, "they run once you trust this folder: inspan trust")
 		case i.app.Config.ClaudeHooks:
-			i.add(Used, i.shown(path)+" "+what, "your settings have claude_hooks = true")
+			i.add(Used, path, what, "your settings have claude_hooks = true")
 		default:
 			i.becomes(path, what, "claude_hooks", "true")
 		}

@@ -144,6 +144,9 @@ func TestImportHuge(t *testing.T) {
 	if n := strings.Count(b.String(), "it is longer than 1048576 bytes"); n != 5 || found.Pending() > 200 || b.Len() > 64<<10 {
 		t.Errorf("%d files are too large, %d items to write\n%s", n, found.Pending(), b.String()[:1000])
 	}
+	if own, err := setup.Look(a, at, []string{"claude"}); err != nil || len(own.Items) != 2 { // the workspace is the home
+		t.Errorf("%+v, %v", own, err)
+	}
 	for _, agents := range [][]string{{"codex"}, {"opencode"}} {
 		only, err := setup.Look(a, t.TempDir(), agents)
 		if err != nil || slices.ContainsFunc(only.Items, func(i setup.Item) bool { return !strings.EqualFold(i.Agent, agents[0]) }) {
