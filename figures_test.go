@@ -109,7 +109,7 @@ func TestStateHasParts(t *testing.T) {
 // below the front ends is tests.
 func TestSizes(t *testing.T) {
 	front := []string{
-		"internal/console", "internal/tui", "internal/acp", "internal/a2a", "internal/mcpserver", "internal/doctor",
+		"internal/console", "internal/tui", "internal/acp", "internal/a2a", "internal/mcpserver", "internal/setup",
 		"internal/listing", "internal/app", "cmd/inspan",
 	}
 	packages, lines, long, code, tests := map[string]bool{}, 0, 0, 0, 0

@@ -102,7 +102,7 @@ var rank = map[string]int{
 	"internal/listing":            70,
 	"internal/console":            70,
 	"internal/tui":                70,
-	"internal/doctor":             70,
+	"internal/setup":              70,
 	"internal/acp":                70,
 	"internal/mcpserver":          70,
 	"internal/a2a":                70,

@@ -44,7 +44,7 @@ func (o Options) open() (a *app.App, root string, err error) {
 		Choose:  " (option Model names another one)",
 	}
 	if !o.Personal {
-		a.Extensions.Apart, a.Permission.Closed = true, personal()
+		a.Extensions.Apart, a.Knowledge.Apart, a.Permission.Closed = true, true, personal()
 	}
 	for _, dir := range append([]string{set.StateDir, filepath.Dir(set.ConfigPath)}, a.Permission.Closed...) {
 		if tool.Inside(dir, root) {

@@ -11,8 +11,8 @@ import (
 )
 
 func (c *command) config() *cobra.Command {
-	return group("config", "Show the settings and where they come from",
-		c.configShow(),
+	return group("config", "Show and change the settings",
+		c.configShow(), c.configGet(), c.configSet(), c.configUnset(),
 		&cobra.Command{
 			Use:   "schema",
 			Short: "Print the JSON Schema of the settings, for editors",

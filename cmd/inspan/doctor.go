@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/inspan/inspan/internal/doctor"
+	"github.com/inspan/inspan/internal/setup"
 )
 
 func (c *command) doctor() *cobra.Command {
@@ -15,7 +15,7 @@ func (c *command) doctor() *cobra.Command {
 			"--offline skips both. 'inspan doctor sandbox' tests the sandbox.",
 		Args: exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return doctor.Print(cmd.OutOrStdout(), doctor.Run(cmd.Context(), c.self, !offline))
+			return setup.Print(cmd.OutOrStdout(), setup.Doctor(cmd.Context(), c.self, !offline))
 		},
 	}
 	cmd.Flags().BoolVar(&offline, "offline", false, "contact no provider and start no server")
@@ -27,7 +27,7 @@ func (c *command) doctor() *cobra.Command {
 			"All of this happens in a folder made for the test.",
 		Args: exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return doctor.Print(cmd.OutOrStdout(), doctor.Sandbox(cmd.Context(), c.self))
+			return setup.Print(cmd.OutOrStdout(), setup.Sandbox(cmd.Context(), c.self))
 		},
 	})
 	return cmd

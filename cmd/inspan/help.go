@@ -81,7 +81,7 @@ func topics() [][2]string {
 		{"Permissions:", "policy trust"},
 		{"Extend:", "skills agents memory tools mcp plugin"},
 		{"Connect:", "acp a2a"},
-		{"Set up:", "models config doctor completion help version"},
+		{"Set up:", "setup import models config doctor completion help version"},
 	}
 }
 

@@ -116,12 +116,7 @@ func (c *command) modelsLogin() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			how, err := a.Logins.AtTerminal(cmd.Context(), *way, c.console.Say,
-				func(ctx context.Context) (string, error) { return readLine(ctx, c.in) })
-			if err != nil {
-				return usageError{err}
-			}
-			if err := a.Logins.Provider(cmd.Context(), args[0], how); err != nil {
+			if err := c.logIn(cmd.Context(), a, args[0], *way); err != nil {
 				return err
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "Logged in to %s.\n", args[0])
@@ -132,10 +127,20 @@ func (c *command) modelsLogin() *cobra.Command {
 	return cmd
 }
 
+// logIn has the person log in to a provider.
+func (c *command) logIn(ctx context.Context, a *app.App, provider, way string) error {
+	how, err := a.Logins.AtTerminal(ctx, way, c.console.Say,
+		func(ctx context.Context) (string, error) { return readLine(ctx, c.in) })
+	if err != nil {
+		return usageError{err}
+	}
+	return a.Logins.Provider(ctx, provider, how)
+}
+
 func (c *command) modelsLogout() *cobra.Command {
 	return &cobra.Command{
 		Use:   "logout PROVIDER",
-		Short: "Log out of a provider and revoke its tokens",
+		Short: "Log out of a provider and revoke its tokens, or forget its key",
 		Args:  exactly(1, 1, "a PROVIDER"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, err := app.Load(c.self)

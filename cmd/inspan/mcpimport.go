@@ -16,7 +16,8 @@ func (c *command) mcpImport() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import [FILE ...]",
 		Short: "Import the MCP servers of other programs",
-		Long: "inspan reads the servers of Cursor, VS Code, Claude Code, Claude Desktop and Codex, including those of this folder.\n" +
+		Long: "inspan reads the servers of Cursor, VS Code, Claude Code, Claude Desktop, Codex, Gemini CLI and opencode,\n" +
+			"including those of this folder. 'inspan import' also takes over other settings.\n" +
 			"It shows the command of each new server and writes it to your settings. Without a terminal, pass --yes.\n" +
 			"With FILE, inspan reads only those files.",
 		Example: "  inspan mcp import\n  inspan mcp import --yes .cursor/mcp.json",

@@ -45,6 +45,9 @@ func (c *command) trust() *cobra.Command {
 			listing.Content(out, "trusted", r.Trusted)
 			listing.Content(out, "changed since you trusted it", r.Changed)
 			listing.Content(out, "new", r.New)
+			for _, line := range a.Permission.Heeded(root) {
+				fmt.Fprintln(out, line)
+			}
 			open := slices.Concat(r.Changed, r.New)
 			switch {
 			case len(r.Trusted)+len(open) == 0:

@@ -15,9 +15,10 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/app"
-	"github.com/inspan/inspan/internal/doctor"
+	"github.com/inspan/inspan/internal/console"
 	"github.com/inspan/inspan/internal/listing"
 	"github.com/inspan/inspan/internal/sandbox"
+	"github.com/inspan/inspan/internal/setup"
 	"github.com/inspan/inspan/internal/tui"
 )
 
@@ -48,6 +49,18 @@ func (c *command) screen(cmd *cobra.Command, f *screenFlags) error {
 	a, root, err := c.at(f.cwd)
 	if err != nil {
 		return err
+	}
+	if why := a.Providers.Missing(f.Model); why != nil && f.resume == "" && !f.goOn && f.Replay == "" {
+		if name := cmp.Or(f.Model, a.Config.Model); name != "" {
+			c.warn(why.Error())
+		}
+		if done, err := c.setUp(cmd, a, root); err != nil || !done {
+			c.code = cmp.Or(c.code, console.ExitConfig)
+			return err
+		}
+		if a, root, err = c.at(f.cwd); err != nil {
+			return err
+		}
 	}
 	t := &tui.TUI{
 		App: a, Options: f.Options, Root: root, Session: f.resume, Say: f.says, Version: inspan.Version,
@@ -113,7 +126,7 @@ func (c *command) slashes(a *app.App, root string) []tui.Command {
 	list := []tui.Command{
 		{Name: "doctor", Doc: "check settings, keys, providers, disk and programs", Print: func(ctx context.Context, _ string) (string, error) {
 			var b strings.Builder
-			err := doctor.Print(&b, doctor.Run(ctx, c.self, false))
+			err := setup.Print(&b, setup.Doctor(ctx, c.self, false))
 			return b.String(), err
 		}},
 		{Name: "hooks", Doc: "list the hooks", Print: func(context.Context, string) (string, error) {

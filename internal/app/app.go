@@ -51,11 +51,12 @@ func Load(self string) (*App, error) {
 		return nil, err
 	}
 	a := New(set)
-	a.Providers.Advice = providers.Advice{NoModel: "\n" + howToGetOne, Choose: " (choose with --model, see 'inspan models')"}
+	a.Providers.Advice = providers.Advice{NoModel: "\n" + howToGetOne, Choose: " (choose with --model, see 'inspan models')", Setup: "run 'inspan setup'"}
 	return a, a.Providers.Aim("")
 }
 
 const howToGetOne = `To get one, do one of these:
+  inspan setup                          stores a key, or finds a local server; needs a terminal
   export ANTHROPIC_API_KEY=...          a key from console.anthropic.com, then run again
   export OPENAI_API_KEY=...             a key from platform.openai.com, then run again
   inspan run --model ollama/MODEL ...   a model of a local Ollama, without a key
@@ -69,7 +70,7 @@ func New(set *config.Installation) *App {
 	a.Permission = &permission.Set{Installation: set, Consent: a.Consent}
 	a.Extensions = &extension.Set{Installation: set, Consent: a.Consent, Env: a.Permission.Env}
 	a.Logins = &connect.Logins{Installation: set, Note: a.Permission.Note}
-	a.Providers = &providers.Set{Installation: set, Token: a.Logins.ProviderToken, Note: a.Permission.Note, Spent: a.spentToday}
+	a.Providers = &providers.Set{Installation: set, Keys: a.Logins, Token: a.Logins.ProviderToken, Note: a.Permission.Note, Spent: a.spentToday}
 	a.Permission.Shown, a.Permission.Keys, a.Permission.Model = a.Extensions.SkillFolders, a.Providers.KeyVariables, a.Providers.Held
 	a.Hubs = &connect.Hubs{
 		Installation: set, Logins: a.Logins, Consent: a.Consent,

@@ -140,7 +140,7 @@ func (b *build) trust(ctx context.Context) error {
 // cautions tells a person what is not as they may think.
 func (b *build) cautions() {
 	if b.at.Parent == "" {
-		for _, p := range b.Extensions.Problems() {
+		for _, p := range append(b.Extensions.Problems(), b.Permission.Unheeded(b.env.Root)...) {
 			b.warn(p)
 		}
 	}

@@ -2,6 +2,7 @@ package app
 
 import (
 	"fmt"
+	"path/filepath"
 
 	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/connect"
@@ -35,6 +36,18 @@ func Settings(path string) (config.Config, error) {
 		err = check(path, c)
 	}
 	return c, err
+}
+
+// SettingsFile is the person's settings file, or that of the project in root, to be changed with the checks
+// of [Open].
+func SettingsFile(set *config.Installation, root string, project bool) config.File {
+	if project {
+		return config.File{Path: filepath.Join(root, config.ProjectFile), Project: true, Check: permission.CheckProject}
+	}
+	return config.File{Path: set.ConfigPath, Check: func(path string) error {
+		_, err := Settings(path)
+		return err
+	}}
 }
 
 // Organisation reads the settings of the organisation, with the checks of [Open].

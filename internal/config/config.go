@@ -247,9 +247,9 @@ func LoadOrganisation(path string) (Organisation, error) {
 	return o, nil
 }
 
-// LoadProject reads the settings of the workspace root, if it has any.
-func LoadProject(root string) (Project, error) {
-	path := filepath.Join(root, ProjectFile)
+// LoadProject reads the settings of a project at path. A file that is not there gives the zero
+// value.
+func LoadProject(path string) (Project, error) {
 	p, err := decode[Project](path)
 	if err == nil {
 		if err = p.check(); err != nil {

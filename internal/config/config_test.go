@@ -142,7 +142,7 @@ func TestProjectOnlyTightens(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		_, err := config.LoadProject(root)
+		_, err := config.LoadProject(filepath.Join(root, config.ProjectFile))
 		return err
 	}
 	if err := put("ask=['write']\n[[rule]]\naction='deny'\nrule='bash(make deploy)'\nmatch=['make deploy']"); err != nil {

@@ -107,6 +107,15 @@ func RemoveServer(path, name string) error {
 // replace writes a settings file as a whole, if it can be read then. The caller holds
 // its lock.
 func replace(path string, data []byte) error {
+	return replaceChecked(path, data, func(path string) error {
+		_, err := Load(path)
+		return err
+	})
+}
+
+// replaceChecked writes a settings file as a whole, if it passes the check then. The caller holds
+// its lock.
+func replaceChecked(path string, data []byte, check func(path string) error) error {
 	mode := fs.FileMode(0o600)
 	if info, err := os.Stat(path); err == nil {
 		mode = info.Mode().Perm()
@@ -120,7 +129,7 @@ func replace(path string, data []byte) error {
 	if err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	if _, err := Load(f.Name()); err != nil {
+	if err := check(f.Name()); err != nil {
 		return fmt.Errorf("the settings would be broken: %w", cmp.Or(errors.Unwrap(err), err))
 	}
 	return os.Rename(f.Name(), path)

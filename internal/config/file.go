@@ -18,15 +18,18 @@ const maxFile = 1 << 20
 // ReadFile reads a file of settings; a link to one counts. It neither waits nor grows
 // with what a repository puts in its place: a pipe, a device, and a file of more than a
 // megabyte are errors, which name the path.
-func ReadFile(path string) ([]byte, error) {
-	data, err := read(path)
+func ReadFile(path string) ([]byte, error) { return ReadAtMost(path, maxFile) }
+
+// ReadAtMost is [ReadFile] for files that may have another size.
+func ReadAtMost(path string, most int64) ([]byte, error) {
+	data, err := read(path, most)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, keep.Bare(err))
 	}
 	return data, nil
 }
 
-func read(path string) ([]byte, error) {
+func read(path string, most int64) ([]byte, error) {
 	// To open a pipe would wait for somebody to write to it.
 	info, err := os.Stat(path)
 	switch {
@@ -40,9 +43,9 @@ func read(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err == nil && len(data) > maxFile {
-		err = fmt.Errorf("it is longer than %d bytes", maxFile)
+	data, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && int64(len(data)) > most {
+		err = fmt.Errorf("it is longer than %d bytes", most)
 	}
 	return data, err
 }

@@ -30,7 +30,7 @@ func TestNothingWaitsOrGrows(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := path + ": "
-		_, project := config.LoadProject(root)
+		_, project := config.LoadProject(filepath.Join(root, config.ProjectFile))
 		_, own := config.Load(path)
 		_, shown := config.Settings(path)
 		_, raw := config.ReadFile(path)

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/inspan/inspan/internal/keep"
 )
@@ -96,6 +97,11 @@ func (i *Installation) Settings(root string) ([]Setting, error) {
 		}
 	}
 	return out, nil
+}
+
+// Sets reports whether a variable of the environment sets something.
+func (i *Installation) Sets(variable string) bool {
+	return slices.ContainsFunc(i.set, func(s Setting) bool { return s.File == variable })
 }
 
 // SessionsDir is the folder of sessions.

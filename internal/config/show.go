@@ -33,6 +33,14 @@ type Setting struct {
 	Line  int    `json:"line"`  // 0 if it can't be told, or there is none
 }
 
+// Plain is the value without the quotes that TOML puts around a text.
+func (s Setting) Plain() string {
+	if text, err := strconv.Unquote(s.Value); err == nil {
+		return text
+	}
+	return s.Value
+}
+
 // Settings lists what a settings file sets, in its order. A file that is not
 // there sets nothing; whether its keys are known is for [Load].
 func Settings(path string) ([]Setting, error) {

@@ -48,18 +48,13 @@ func (h *Hubs) Foreign(paths []string, root string, warn func(string)) ([]Foreig
 	}
 	var out []Foreign
 	for _, f := range files {
-		data, err := config.ReadFile(f.path)
-		if errors.Is(err, fs.ErrNotExist) && len(paths) == 0 {
+		servers, warnings, err := f.all()
+		switch {
+		case err != nil && len(paths) > 0:
+			return nil, err
+		case errors.Is(err, fs.ErrNotExist):
 			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		servers, warnings, err := f.read(f, data)
-		if err != nil && len(paths) > 0 {
-			return nil, err
-		}
-		if err != nil {
+		case err != nil:
 			warn(err.Error())
 		}
 		for _, text := range warnings {

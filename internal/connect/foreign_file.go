@@ -1,7 +1,9 @@
 package connect
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -24,7 +26,7 @@ type foreignFile struct {
 }
 
 // foreignFiles lists where the programs that people come from keep their servers: Cursor,
-// VS Code, Claude Code, Claude Desktop and Codex. They need not exist.
+// VS Code, Claude Code, Claude Desktop, Codex, Gemini CLI and opencode. They need not exist.
 func foreignFiles(root, home, settings string) []foreignFile {
 	var out []foreignFile
 	for _, f := range []struct {
@@ -38,6 +40,12 @@ func foreignFiles(root, home, settings string) []foreignFile {
 		{filepath.Join(home, ".claude.json"), foreignFile.claude},
 		{filepath.Join(settings, "Claude", "claude_desktop_config.json"), foreignFile.usual},
 		{filepath.Join(home, ".codex", "config.toml"), foreignFile.codex},
+		{filepath.Join(home, ".gemini", "settings.json"), foreignFile.gemini},
+		{filepath.Join(root, ".gemini", "settings.json"), foreignFile.gemini},
+		{filepath.Join(home, ".config", "opencode", "opencode.json"), foreignFile.opencode},
+		{filepath.Join(home, ".config", "opencode", "opencode.jsonc"), foreignFile.opencode},
+		{filepath.Join(root, "opencode.json"), foreignFile.opencode},
+		{filepath.Join(root, "opencode.jsonc"), foreignFile.opencode},
 	} {
 		if !slices.ContainsFunc(out, func(o foreignFile) bool { return o.path == f.path }) { // the workspace can be the home
 			out = append(out, foreignFile{f.path, f.read, root})
@@ -54,15 +62,34 @@ func foreignFileAt(path, root string) foreignFile {
 		read = foreignFile.codex
 	case base == ".claude.json":
 		read = foreignFile.claude
+	case base == "opencode.json", base == "opencode.jsonc":
+		read = foreignFile.opencode
+	case base == "settings.json" && filepath.Base(filepath.Dir(path)) == ".gemini":
+		read = foreignFile.gemini
 	}
 	return foreignFile{path, read, root}
+}
+
+// largest is the most bytes of the file of Claude Code, which holds much beside servers.
+const largest = 32 << 20
+
+// all reads the servers of the file.
+func (f foreignFile) all() (map[string]config.MCPServer, []string, error) {
+	data, err := config.ReadFile(f.path)
+	if filepath.Base(f.path) == ".claude.json" {
+		data, err = config.ReadAtMost(f.path, largest)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return f.read(f, data)
 }
 
 // usual reads the form that nearly all have: an object of servers, called mcpServers or,
 // by VS Code, servers. Comments are left out.
 func (f foreignFile) usual(data []byte) (map[string]config.MCPServer, []string, error) {
 	var top map[string]json.RawMessage
-	if err := json.Unmarshal(plain(data), &top); err != nil {
+	if err := Unmarshal(data, &top); err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", f.path, err)
 	}
 	list := top["mcpServers"]
@@ -206,8 +233,21 @@ func usable(name string) string {
 	return name[:min(len(name), 40)]
 }
 
+// Unmarshal reads JSON of other programs, which may have comments and last commas. Its errors are for
+// people.
+func Unmarshal(data []byte, into any) error {
+	err := json.Unmarshal(plain(data), into)
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return fmt.Errorf("%s can't be a JSON %s", cmp.Or(wrong.Field, "it"), wrong.Value)
+	}
+	return err
+}
+
 // plain is JSON without the comments and last commas that editors allow.
 func plain(data []byte) []byte {
+	if json.Valid(data) {
+		return data
+	}
 	tokens := regexp.MustCompile(`"(?:[^"\\]|\\.)*"|//[^\n]*|/\*[\s\S]*?\*/`)
 	data = tokens.ReplaceAllFunc(data, func(token []byte) []byte {
 		if token[0] == '"' {

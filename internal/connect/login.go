@@ -145,8 +145,11 @@ func (l *Logins) Provider(ctx context.Context, provider string, how Login) error
 	return l.client(o.Token).Login(ctx, providerAccount(provider, *o), how.Way, how.Person, "")
 }
 
-// LeaveProvider forgets the login to a provider.
+// LeaveProvider forgets the login to a provider, or the key that inspan keeps for it.
 func (l *Logins) LeaveProvider(ctx context.Context, provider string) error {
+	if l.Config.Providers[provider].OAuth == nil && l.HasKey(provider) {
+		return l.ForgetKey(ctx, provider)
+	}
 	o, err := l.settings(provider)
 	if err != nil {
 		return err

@@ -54,7 +54,7 @@ func (s *Set) Hooks(root, sum string, env tool.Env, warn func(string)) ([]tool.H
 		return nil
 	}
 	if trusted(config.ProjectFile) {
-		project, err := config.LoadProject(root)
+		project, err := config.LoadProject(filepath.Join(root, config.ProjectFile))
 		if err != nil {
 			return nil, nil, config.Error{Err: err}
 		}

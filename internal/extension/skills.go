@@ -131,29 +131,12 @@ func (g *skillGrants) add(c *tool.Call) {
 	if i < 0 || skills[i].Source == "project" || skills[i].Manual {
 		return
 	}
-	for _, text := range allowedRules(skills[i].Tools) {
-		if r, err := policy.ParseRule(tool.Allow, text, "skill "+skills[i].Name); err == nil {
-			g.rules = append(g.rules, r)
-		}
-	}
-}
-
-// allowedRules writes what skills may do as rules of ours: "Bash(git diff:*)" is
-// "bash(git diff *)".
-func allowedRules(written []string) []string {
-	var out []string
-	for _, text := range written {
-		name, pattern, some := strings.Cut(strings.TrimSuffix(text, ")"), "(")
-		for _, own := range hook.OwnTools(strings.TrimSpace(name)) {
-			switch {
-			case !some:
-				out = append(out, own)
-			case own == "bash":
-				out = append(out, own+"("+strings.Replace(pattern, ":*", " *", 1)+")")
-			case own != "git" && own != "jobs":
-				out = append(out, own+"("+pattern+")")
+	for _, written := range skills[i].Tools {
+		rules, _ := hook.OwnRules(tool.Allow, written)
+		for _, text := range rules {
+			if r, err := policy.ParseRule(tool.Allow, text, "skill "+skills[i].Name); err == nil {
+				g.rules = append(g.rules, r)
 			}
 		}
 	}
-	return out
 }

@@ -32,6 +32,8 @@ type Base struct {
 	Sessions *session.Store
 	Places   func(root string) places.Map
 	Redact   func(event.Body) event.Body // takes out the secrets of this user; nil: none are known
+	// Apart says that nothing counts that lies in the person's home, as [extension.Set] has it.
+	Apart bool
 }
 
 // Prompt is what the prompt of a new session is made of, beside the settings.
@@ -56,7 +58,7 @@ func (k *Base) System(ctx context.Context, agent *inspan.Agent, p Prompt, warn f
 	root := agent.Env.Root
 	memory, claimed := k.remembered(p.Memory, warn)
 	blocks, warnings := prompt.Blocks(prompt.Input{
-		Replace: p.Replace, Append: p.Append, Files: prompt.Find(p.Root, k.reader(root)), Facts: k.facts(ctx, agent, p.Limits),
+		Replace: p.Replace, Append: p.Append, Files: k.instructions(p.Root, root), Facts: k.facts(ctx, agent, p.Limits),
 		Skills: skillList(p.Skills, warn), Memory: memory, Claimed: claimed,
 	})
 	for _, w := range warnings {

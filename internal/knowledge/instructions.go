@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/inspan/inspan/internal/frontmatter"
+	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/places"
 	"github.com/inspan/inspan/internal/prompt"
 	"github.com/inspan/inspan/tool"
@@ -29,12 +31,95 @@ func (k *Base) reader(root string) func(path string) ([]byte, error) {
 		if !named && !tool.Inside(root, real) || at.Of(real).Guard == places.Secret {
 			return nil, fmt.Errorf("%s: %w", path, fs.ErrPermission)
 		}
-		return readInstructions(real)
+		data, err := readInstructions(real)
+		return scoped(path, data), err
 	}
 }
 
 func instructions(path string) bool {
-	return slices.Contains([]string{"agents.md", "claude.md"}, strings.ToLower(filepath.Base(path)))
+	return slices.Contains([]string{"agents.md", "claude.md", "claude.local.md"}, strings.ToLower(filepath.Base(path)))
+}
+
+// Personal are the files with a person's instructions for all workspaces: beside the settings, and
+// those of other agents. They need not exist.
+func (k *Base) Personal() []string {
+	var own []string
+	if k.ConfigPath != "" {
+		own = append(own, filepath.Join(filepath.Dir(k.ConfigPath), "AGENTS.md"))
+	}
+	if k.Apart {
+		return own
+	}
+	own = append(own, keep.AtHome(".claude", "CLAUDE.md"))
+	own = append(own, rules(keep.AtHome(".claude", "rules"))...)
+	for _, path := range [][]string{{".codex", "AGENTS.md"}, {".config", "opencode", "AGENTS.md"}, {".gemini", "GEMINI.md"}} {
+		own = append(own, keep.AtHome(path...))
+	}
+	return slices.DeleteFunc(own, func(path string) bool { return path == "" })
+}
+
+// instructions are those of the person and, after them, those that count in a folder of a workspace.
+func (k *Base) instructions(dir, root string) []prompt.File {
+	files := prompt.Gather(k.Personal(), k.personalReader(root))
+	files = append(files, prompt.Gather(append(prompt.Paths(dir), rules(filepath.Join(root, ".claude", "rules"))...), k.reader(root))...)
+	seen := map[string]bool{}
+	return slices.DeleteFunc(files, func(f prompt.File) bool {
+		again := seen[f.Text]
+		seen[f.Text] = true
+		return again
+	})
+}
+
+// personalReader reads instruction files of the person, and what they import: nothing that tools
+// may not read.
+func (k *Base) personalReader(root string) func(path string) ([]byte, error) {
+	at := k.Places(root)
+	return func(path string) ([]byte, error) {
+		if at.Of(keep.Real(path)).Guard == places.Secret && !slices.Contains(k.Personal(), path) {
+			return nil, fmt.Errorf("%s: %w", path, fs.ErrPermission)
+		}
+		data, err := readInstructions(path)
+		return scoped(path, data), err
+	}
+}
+
+// maxRules bounds the files of rules in one folder.
+const maxRules = 100
+
+// rules are the markdown files in a folder of rules of Claude Code, in the order of their names.
+func rules(dir string) (paths []string) {
+	if dir == "" {
+		return nil
+	}
+	left := 10 * maxRules
+	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if left--; err != nil || left < 0 || len(paths) == maxRules {
+			return fs.SkipAll // what can't be read is as good as not there
+		}
+		if d.Type().IsRegular() && strings.HasSuffix(path, ".md") {
+			paths = append(paths, path)
+		}
+		return nil
+	})
+	return paths
+}
+
+// scoped is a file of rules without its header. Rules for some files only say so.
+func scoped(path string, data []byte) []byte {
+	matter, body, err := frontmatter.Split(data)
+	if err != nil || !strings.Contains(filepath.ToSlash(path), "/.claude/rules/") {
+		return data
+	}
+	var header struct {
+		Paths any `yaml:"paths"`
+	}
+	if frontmatter.Decode(matter, &header) != nil {
+		return data
+	}
+	if globs := frontmatter.List(header.Paths); len(globs) > 0 {
+		body = "This applies only to files that match " + strings.Join(globs, ", ") + ".\n\n" + body
+	}
+	return []byte(body)
 }
 
 // readInstructions reads an instruction file, unless it belongs to another

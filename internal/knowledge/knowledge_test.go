@@ -333,6 +333,69 @@ func TestSystem(t *testing.T) {
 	}
 }
 
+// TestPersonalInstructions holds that what a person has told all their agents is told here too, once,
+// and before what a workspace says; and that neither a link nor an import leads to a secret.
+func TestPersonalInstructions(t *testing.T) {
+	k, home := newBase(t), folder(t)
+	t.Setenv("HOME", home)
+	root := filepath.Join(home, "work", "repo")
+	k.ConfigPath = filepath.Join(home, ".config", "inspan", "config.toml")
+	k.Places = func(root string) places.Map {
+		return places.Map{Root: root, Home: home, State: []string{k.StateDir}}.Indexed()
+	}
+	for path, text := range map[string]string{
+		".config/inspan/AGENTS.md":               "OWN",
+		".claude/CLAUDE.md":                      "CLAUDE @extra.md @../.ssh/id_ed25519",
+		".claude/extra.md":                       "EXTRA",
+		".claude/rules/go.md":                    "---\npaths:\n  - \"**/*.go\"\n---\nGOFMT",
+		".claude/rules/deep/more.md":             "MORE",
+		".codex/AGENTS.md":                       "CODEX",
+		".config/opencode/AGENTS.md":             "CODEX",
+		".gemini/GEMINI.md":                      "GEMINI",
+		".ssh/id_ed25519":                        "SECRET",
+		"work/repo/AGENTS.md":                    "REPO",
+		"work/repo/.claude/CLAUDE.md":            "NESTED",
+		"work/repo/CLAUDE.local.md":              "LOCAL",
+		"work/repo/.claude/rules/api.md":         "API",
+		"work/repo/.claude/rules/not-a-rule.txt": "TEXT",
+		"elsewhere.md":                           "ELSEWHERE",
+	} {
+		write(t, filepath.Join(home, path), text)
+	}
+	for name, target := range map[string]string{"key.md": ".ssh/id_ed25519", "out.md": "elsewhere.md"} {
+		if err := os.Symlink(filepath.Join(home, target), filepath.Join(root, ".claude", "rules", name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	system := func() (text string) {
+		agent := &inspan.Agent{Env: tool.Env{Root: root}, Levers: event.Levers{Bootstrap: event.LeverOff}}
+		in := knowledge.Prompt{Replace: "R", Root: root, Skills: &skill.Library{}, Memory: k.Memory(root)}
+		for _, a := range k.System(t.Context(), agent, in, func(s string) { t.Errorf("warned: %s", s) }) {
+			text += a.Text + "\n"
+		}
+		return text
+	}
+	all, last := system(), 0
+	for _, want := range []string{
+		"OWN", "CLAUDE", "EXTRA", "MORE", "applies only to files that match **/*.go.\n\nGOFMT", "CODEX", "GEMINI", "REPO", "NESTED", "LOCAL", "API",
+	} {
+		at := strings.Index(all, want)
+		if at < last || strings.Count(all, "CODEX") != 1 {
+			t.Errorf("%q is not where it belongs in\n%s", want, all)
+		}
+		last = max(at, last)
+	}
+	for _, bad := range []string{"SECRET", "ELSEWHERE", "TEXT", "paths:"} {
+		if strings.Contains(all, bad) {
+			t.Errorf("%q is told:\n%s", bad, all)
+		}
+	}
+	k.Apart = true
+	if all := system(); !strings.Contains(all, "OWN") || strings.Contains(all, "CODEX") || !strings.Contains(all, "REPO") {
+		t.Errorf("apart from the person's home:\n%s", all)
+	}
+}
+
 func TestBeside(t *testing.T) {
 	if got := knowledge.Beside(nil); got != "" {
 		t.Error(got)

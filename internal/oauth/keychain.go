@@ -55,6 +55,12 @@ func (s *Keychain) Locks() string { return s.file().Locks() }
 // Names implements [Store].
 func (s *Keychain) Names(ctx context.Context) ([]string, error) { return s.file().Names(ctx) }
 
+// Has reports whether something is kept of an account. It asks no keychain.
+func (s *Keychain) Has(name string) bool {
+	_, err := os.Lstat(s.file().path(name))
+	return err == nil
+}
+
 // Delete implements [Store].
 func (s *Keychain) Delete(ctx context.Context, name string) error {
 	return s.file().Delete(ctx, name)

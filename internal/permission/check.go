@@ -25,12 +25,22 @@ func CheckRules(rules []config.Rule) error {
 
 // project reads what the workspace sets, and checks its rules.
 func project(root string) (config.Project, error) {
-	p, err := config.LoadProject(root)
+	return projectAt(filepath.Join(root, config.ProjectFile))
+}
+
+// CheckProject returns an error for a project's settings file with a rule that can't be read.
+func CheckProject(path string) error {
+	_, err := projectAt(path)
+	return err
+}
+
+func projectAt(path string) (config.Project, error) {
+	p, err := config.LoadProject(path)
 	if err != nil {
 		return p, err
 	}
 	if err := CheckRules(config.AllRules(nil, p.Ask, p.Deny, p.Rules)); err != nil {
-		return p, fmt.Errorf("%s: %w", filepath.Join(root, config.ProjectFile), err)
+		return p, fmt.Errorf("%s: %w", path, err)
 	}
 	return p, nil
 }

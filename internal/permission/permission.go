@@ -108,7 +108,7 @@ func (s *Set) RulesFor(root string, l Line) ([]inspan.Rule, error) {
 		}
 	}
 	approved, err := s.approved(root)
-	return slices.Concat(out, s.kept(root, l.Trust), approved), err
+	return slices.Concat(out, claudeRules(root), s.kept(root, l.Trust), approved), err
 }
 
 // allowed are the rules by which the command line allows.

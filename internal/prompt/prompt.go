@@ -105,15 +105,12 @@ func fit(files []File) (out []File, warnings []string) {
 
 // names of instruction files, in the order they are read in one directory.
 func names() []string {
-	return []string{"AGENTS.md", "agents.md", "CLAUDE.md", "claude.md"}
+	return []string{"AGENTS.md", "agents.md", "CLAUDE.md", "claude.md", ".claude/CLAUDE.md", "CLAUDE.local.md"}
 }
 
-// Find returns the instruction files from the root of the file system down to
-// dir, an absolute path. The same text is taken once, where it comes first, so
-// a CLAUDE.md that repeats AGENTS.md, is a link to it or differs only in the
-// case of its name costs nothing. read returns an error for a file that is not
-// there or must not be used.
-func Find(dir string, read func(path string) ([]byte, error)) []File {
+// Paths are where instruction files can lie, from the root of the file system down to dir, an
+// absolute path.
+func Paths(dir string) []string {
 	var dirs []string
 	for d := filepath.Clean(dir); ; d = filepath.Dir(d) {
 		dirs = append([]string{d}, dirs...)
@@ -121,7 +118,7 @@ func Find(dir string, read func(path string) ([]byte, error)) []File {
 			break
 		}
 	}
-	return find(dirs, read)
+	return in(dirs)
 }
 
 // Below returns the instruction files in the folders from below root down to the
@@ -131,23 +128,32 @@ func Below(root, path string, read func(path string) ([]byte, error)) []File {
 	for d := filepath.Dir(filepath.Clean(path)); d != root && d != filepath.Dir(d); d = filepath.Dir(d) {
 		dirs = append([]string{d}, dirs...)
 	}
-	return find(dirs, read)
+	return Gather(in(dirs), read)
 }
 
-func find(dirs []string, read func(path string) ([]byte, error)) []File {
-	var files []File
-	seen := map[string]bool{"": true}
+func in(dirs []string) (paths []string) {
 	for _, d := range dirs {
 		for _, name := range names() {
-			path := filepath.Join(d, name)
-			raw, err := read(path)
-			text := strings.TrimSpace(strings.ToValidUTF8(string(raw), "\uFFFD"))
-			if err != nil || seen[text] {
-				continue
-			}
-			seen[text] = true
-			files = append(files, File{Path: path, Text: imported(text, path, read)})
+			paths = append(paths, filepath.Join(d, name))
 		}
+	}
+	return paths
+}
+
+// Gather returns the instruction files of paths, in their order. The same text is taken once, where
+// it comes first, so a CLAUDE.md that repeats AGENTS.md, is a link to it or differs only in the case
+// of its name costs nothing. read returns an error for a file that is not there or must not be used.
+func Gather(paths []string, read func(path string) ([]byte, error)) []File {
+	var files []File
+	seen := map[string]bool{"": true}
+	for _, path := range paths {
+		raw, err := read(path)
+		text := strings.TrimSpace(strings.ToValidUTF8(string(raw), "\uFFFD"))
+		if err != nil || seen[text] {
+			continue
+		}
+		seen[text] = true
+		files = append(files, File{Path: path, Text: imported(text, path, read)})
 	}
 	return files
 }

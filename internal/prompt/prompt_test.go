@@ -29,7 +29,7 @@ func paths(files []prompt.File) []string {
 }
 
 func TestFindWalksFromTheRootDown(t *testing.T) {
-	got := paths(prompt.Find("/a/b", reader(map[string]string{
+	got := paths(prompt.Gather(prompt.Paths("/a/b"), reader(map[string]string{
 		"/AGENTS.md": "top", "/a/CLAUDE.md": "middle", "/a/b/agents.md": "near", "/a/b/c/AGENTS.md": "too deep", "/a/x/AGENTS.md": "beside",
 	})))
 	if want := []string{"/AGENTS.md", "/a/CLAUDE.md", "/a/b/agents.md"}; !slices.Equal(got, want) {
@@ -38,7 +38,7 @@ func TestFindWalksFromTheRootDown(t *testing.T) {
 }
 
 func TestFindTakesTheSameTextOnce(t *testing.T) {
-	got := paths(prompt.Find("/a", reader(map[string]string{
+	got := paths(prompt.Gather(prompt.Paths("/a"), reader(map[string]string{
 		"/a/AGENTS.md": "same\n", "/a/agents.md": "same\n", "/a/CLAUDE.md": "same", "/a/claude.md": "other", "/AGENTS.md": "  \n",
 	})))
 	if want := []string{"/a/AGENTS.md", "/a/claude.md"}; !slices.Equal(got, want) {
@@ -109,7 +109,7 @@ func TestImports(t *testing.T) {
 		"/deep/AGENTS.md": "@1", "/deep/1": "one @2", "/deep/2": "two @3", "/deep/3": "three @4", "/deep/4": "four @5", "/deep/5": "five @6",
 		"/deep/6": "SIX",
 	}
-	text := prompt.Find("/w", reader(files))[0].Text
+	text := prompt.Gather(prompt.Paths("/w"), reader(files))[0].Text
 	for _, want := range []string{
 		"Imported from /w/docs/style.md:\n\nTabs.", "Imported from /w/docs/more.md:\n\nloop",
 		"Imported from /w/own.md", "Imported from /etc/abs.md",
@@ -129,10 +129,10 @@ func TestImports(t *testing.T) {
 		many["/m/AGENTS.md"] += fmt.Sprintf("@%d.md ", i)
 		many[fmt.Sprintf("/m/%d.md", i)] = strings.Repeat("x", 3000)
 	}
-	if n := len(prompt.Find("/m", reader(many))[0].Text); n > 3*prompt.MaxInstructions {
+	if n := len(prompt.Gather(prompt.Paths("/m"), reader(many))[0].Text); n > 3*prompt.MaxInstructions {
 		t.Errorf("%d bytes are imported", n)
 	}
-	if text := prompt.Find("/deep", reader(files))[0].Text; !strings.Contains(text, "five") || strings.Contains(text, "SIX") ||
+	if text := prompt.Gather(prompt.Paths("/deep"), reader(files))[0].Text; !strings.Contains(text, "five") || strings.Contains(text, "SIX") ||
 		!strings.Contains(text, "/deep/6 is not imported") {
 		t.Errorf("imports have no end:\n%s", text)
 	}

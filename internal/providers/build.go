@@ -4,13 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/profile"
-	"github.com/inspan/inspan/internal/sandbox"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/anthropic"
 	"github.com/inspan/inspan/llm/cloud"
@@ -34,7 +31,7 @@ func (s *Set) build(ctx context.Context, p Provider, id string) (llm.Model, erro
 	}
 	needs := profile.For(m.Info().Route(), s.Config.Profiles)
 	inPrompt := noTools || needs.Tools == "prompt" || p.Models[id].NoTools
-	return s.limits(p).Model(needs.Model(&prompted.Model{Model: m, Always: inPrompt})), nil
+	return &advised{s.limits(p).Model(needs.Model(&prompted.Model{Model: m, Always: inPrompt})), s, p, id}, nil
 }
 
 // Endpoint is what the settings say of a provider's model.
@@ -104,37 +101,4 @@ func (s *Set) credentials(at *llm.Endpoint, p Provider) error {
 // limits is what the provider's key may do, shared by all sessions of it.
 func (s *Set) limits(p Provider) *limit.Limit {
 	return &limit.Limit{Path: filepath.Join(s.StateDir, "limits", p.Name+".pace"), Requests: p.Requests, Tokens: p.Tokens}
-}
-
-// keyTimeout bounds a key command; a person may have to touch a device.
-const keyTimeout = 30 * time.Second
-
-// key returns what gets the provider's key, nil if it has none.
-func (s *Set) key(name string, p config.Provider) func(context.Context) (string, error) {
-	switch {
-	case p.OAuth != nil:
-		return func(ctx context.Context) (string, error) { return s.Token(ctx, name, *p.OAuth) }
-	case p.KeyCommand != "":
-		return func(ctx context.Context) (string, error) {
-			ctx, cancel := context.WithTimeout(ctx, keyTimeout)
-			defer cancel()
-			key, err := runKeyCommand(ctx, p.KeyCommand)
-			if key != "" {
-				s.Note("the key of "+name, key)
-			}
-			return key, err
-		}
-	case p.KeyEnv != "":
-		return func(context.Context) (string, error) { return os.Getenv(p.KeyEnv), nil }
-	}
-	return nil
-}
-
-// runKeyCommand returns what the command prints.
-func runKeyCommand(ctx context.Context, command string) (string, error) {
-	key, err := sandbox.Output(ctx, os.Environ(), "sh", "-c", command)
-	if err != nil {
-		return "", fmt.Errorf("key_command: %w", err)
-	}
-	return key, nil
 }

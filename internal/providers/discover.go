@@ -12,6 +12,8 @@ import (
 	"github.com/inspan/inspan/internal/profile"
 	"github.com/inspan/inspan/internal/sandbox"
 	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/llm/anthropic"
+	"github.com/inspan/inspan/llm/gemini"
 	"github.com/inspan/inspan/llm/ollama"
 	"github.com/inspan/inspan/llm/openai"
 )
@@ -24,6 +26,7 @@ type Found struct {
 	Provider Provider
 	Models   []llm.Info
 	Err      error // why nothing is known
+	Open     bool  // the list is open to all, so that it proves no key
 }
 
 // Discover asks the servers at home, all at once, what they have. Those that do
@@ -57,20 +60,41 @@ func (s *Set) DiscoverAt(ctx context.Context, name string) (Found, error) {
 	for _, p := range s.List() {
 		if p.Name == name {
 			f := s.discover(ctx, p)
+			if f.Err != nil {
+				f.Err = s.advise(ctx, p, "", llm.AsError(f.Err))
+			}
 			return f, f.Err
 		}
 	}
 	return Found{}, config.Error{Err: fmt.Errorf("no provider %q; see 'inspan models'", name)}
 }
 
-func (s *Set) discover(ctx context.Context, p Provider) Found {
+// Try asks a provider what it has with a key that is not kept yet. The list proves the key, unless
+// it is open to all.
+func (s *Set) Try(ctx context.Context, p Provider, key string) Found {
 	at := s.Endpoint(p, "")
-	f := Found{Provider: p}
+	at.Key = func(context.Context) (string, error) { return key, nil }
+	f := list(ctx, p, at)
+	if e := llm.AsError(f.Err); e != nil && e.Kind != llm.KindAuth {
+		f.Err = s.advise(ctx, p, "", e)
+	}
+	return f
+}
+
+func (s *Set) discover(ctx context.Context, p Provider) Found { return list(ctx, p, s.Endpoint(p, "")) }
+
+// list asks for what there is at an address.
+func list(ctx context.Context, p Provider, at llm.Endpoint) Found {
+	f := Found{Provider: p, Open: p.Dialect == "huggingface"}
 	switch p.Kind {
 	case "openai", "openai-responses":
 		f.Models, f.Err = openai.Discover(ctx, at)
 	case "ollama":
 		f.Models, f.Err = ollama.Discover(ctx, at)
+	case "anthropic":
+		f.Models, f.Err = anthropic.Discover(ctx, at)
+	case "gemini":
+		f.Models, f.Err = gemini.Discover(ctx, at)
 	default:
 		f.Err = fmt.Errorf("%s has no list that inspan reads; name its models as %s/MODEL", p.Name, p.Name)
 	}

@@ -38,17 +38,59 @@ func (s *Set) Model(ctx context.Context, name, had string) (Choice, error) {
 			return s.choice(ctx, m, p, "")
 		}
 	}
+	if p, found := s.first(); found {
+		m, err := s.build(ctx, p, p.Default)
+		if err != nil {
+			return Choice{}, err
+		}
+		return s.choice(ctx, m, p, fmt.Sprintf("no model named; using %s/%s%s", p.Name, p.Default, s.Advice.Choose))
+	}
+	return Choice{}, config.Error{Err: s.none()}
+}
+
+// errNoModel says that no model is configured.
+var errNoModel = errors.New("no model is configured")
+
+func (s *Set) none() error { return fmt.Errorf("%w%s", errNoModel, s.Advice.NoModel) }
+
+// Missing says why the model with a name can't be asked, or that of the settings, or any: none is
+// configured, or its provider has no key. Nil: it may be there. Nothing is asked.
+func (s *Set) Missing(name string) error {
+	name = cmp.Or(name, s.Config.Model)
+	provider, _, _ := strings.Cut(name, "/")
+	switch {
+	case s.Given != nil, provider == script.Provider, provider == router.Provider:
+		return nil
+	case name != "":
+		if p, _, err := s.find(name); err == nil {
+			return s.keyless(name, p)
+		}
+		return nil // it is wrong in another way
+	}
+	if _, found := s.first(); !found {
+		return config.Error{Err: s.none()}
+	}
+	return nil
+}
+
+// first is the provider that is taken if no model is named.
+func (s *Set) first() (Provider, bool) {
 	for _, p := range s.List() {
 		_, set := s.Config.Providers[p.Name]
 		if p.Ready && p.Default != "" && (set || p.KeyEnv != "") {
-			m, err := s.build(ctx, p, p.Default)
-			if err != nil {
-				return Choice{}, err
-			}
-			return s.choice(ctx, m, p, fmt.Sprintf("no model named; using %s/%s%s", p.Name, p.Default, s.Advice.Choose))
+			return p, true
 		}
 	}
-	return Choice{}, config.Error{Err: errors.New("no model is configured" + s.Advice.NoModel)}
+	return Provider{}, false
+}
+
+// keyless is the error of a model whose provider has no key, nil if it has or needs none.
+func (s *Set) keyless(name string, p Provider) error {
+	if p.Ready {
+		return nil
+	}
+	return config.Error{Err: fmt.Errorf("model %q: %w: %s%s, or set key_command for the provider in %s",
+		name, errNoKey, p.Need, s.orSetup(", or "), s.ConfigPath)}
 }
 
 func (s *Set) choice(ctx context.Context, m llm.Model, p Provider, why string) (Choice, error) {
@@ -77,9 +119,8 @@ func (s *Set) named(ctx context.Context, name string) (llm.Model, Provider, erro
 	if err != nil {
 		return nil, p, err
 	}
-	if !p.Ready {
-		return nil, p, config.Error{Err: fmt.Errorf("model %q: %w: %s, or set key_command for the provider in %s",
-			name, errNoKey, p.Need, s.ConfigPath)}
+	if err := s.keyless(name, p); err != nil {
+		return nil, p, err
 	}
 	m, err := s.build(ctx, p, model)
 	return m, p, err

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"net/netip"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -27,6 +26,7 @@ import (
 type Set struct {
 	*config.Installation
 	Token  func(ctx context.Context, provider string, o config.ProviderOAuth) (string, error) // of a provider that one logs in to
+	Keys   Keys                                                                               // nil: inspan keeps none
 	Note   func(name, key string)                                                             // is told of each key that a command has printed
 	Spent  func(context.Context) (float64, error)                                             // US dollars on this day of UTC
 	Given  llm.Model                                                                          // by the program that embeds the agent; nil: none
@@ -43,7 +43,8 @@ type Set struct {
 // what is wrong; empty: nothing does.
 type Advice struct {
 	NoModel string // no model is configured
-	Choose  string // a model was taken as none is named
+	Choose  string // a model was taken as none is named, or is not the right one
+	Setup   string // stores a key, as in "run 'inspan setup'"
 }
 
 // KeyVariables are the variables of the environment that hold keys of providers.
@@ -105,7 +106,7 @@ func (s *Set) List() []Provider {
 		list = append(list, p)
 	}
 	for i := range list {
-		list[i].Ready, list[i].Need = ready(list[i].Provider)
+		list[i].Ready, list[i].Need = s.ready(list[i].Name, list[i].Provider)
 	}
 	return list
 }
@@ -142,14 +143,6 @@ func overlay(base, set config.Provider) config.Provider {
 		set.Dialect = base.Dialect
 	}
 	return set
-}
-
-func ready(p config.Provider) (ok bool, need string) {
-	switch {
-	case p.KeyCommand != "", p.KeyEnv == "", os.Getenv(p.KeyEnv) != "":
-		return true, ""
-	}
-	return false, "set " + p.KeyEnv
 }
 
 // Stays reports whether what the provider is sent stays on the user's machine

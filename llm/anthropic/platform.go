@@ -71,6 +71,23 @@ func (m *Model) url(p platform) (string, error) {
 
 // post returns the exchange for one request.
 func (m *Model) post(info llm.Info, names *wire.Aliases, req llm.Request) (wire.Post, platform, error) {
+	post, p, err := m.exchange(info)
+	if err != nil {
+		return post, p, err
+	}
+	betas := strings.Join(betas(m.ID, req), ",")
+	switch {
+	case p == bedrock:
+		post.Header.Set("Accept", "application/vnd.amazon.eventstream")
+	case betas != "":
+		post.Header.Set("Anthropic-Beta", betas)
+	}
+	post.Body = encode(info, p, names, req)
+	return post, p, nil
+}
+
+// exchange is what all requests have in common.
+func (m *Model) exchange(info llm.Info) (wire.Post, platform, error) {
 	p, err := m.platform()
 	if err != nil {
 		return wire.Post{}, p, err
@@ -79,15 +96,7 @@ func (m *Model) post(info llm.Info, names *wire.Aliases, req llm.Request) (wire.
 	if err != nil {
 		return wire.Post{}, p, err
 	}
-	header := http.Header{}
-	betas := strings.Join(betas(m.ID, req), ",")
-	switch {
-	case p == bedrock:
-		header.Set("Accept", "application/vnd.amazon.eventstream")
-	case betas != "":
-		header.Set("Anthropic-Beta", betas)
-	}
-	keyHeader := "Authorization"
+	header, keyHeader := http.Header{}, "Authorization"
 	if p == direct {
 		header.Set("Anthropic-Version", "2023-06-01")
 		if !m.Bearer {
@@ -96,7 +105,7 @@ func (m *Model) post(info llm.Info, names *wire.Aliases, req llm.Request) (wire.
 	}
 	return wire.Post{
 		Provider: info.Provider, URL: target, Header: header, Extra: m.Header, KeyHeader: keyHeader, Key: m.Key,
-		Body: encode(info, p, names, req), HTTP: m.HTTP, Deadlines: m.Deadlines,
+		HTTP: m.HTTP, Deadlines: m.Deadlines,
 	}, p, nil
 }
 

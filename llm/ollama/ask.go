@@ -26,15 +26,6 @@ func newClient(at llm.Endpoint) client {
 	return client{at, at.Describe("ollama", llm.Info{}).Provider}
 }
 
-// within bounds all the questions of one task.
-func (c client) within(ctx context.Context) (context.Context, context.CancelFunc) {
-	total := c.Deadlines.Or(llm.Deadlines{Total: askTimeout}).Total
-	if total <= 0 {
-		return context.WithCancel(ctx)
-	}
-	return context.WithTimeoutCause(ctx, total, &llm.Error{Kind: llm.KindTimeout, Provider: c.provider, Phase: "total"})
-}
-
 // ask sends question, if there is one, and reads the answer into into. The
 // error is an [*llm.Error].
 func (c client) ask(ctx context.Context, path string, question, into any) error {

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/llm/internal/wire"
 )
 
 // asked is how many models a server is asked about at once.
@@ -28,7 +29,7 @@ type listed struct {
 // Deadlines.Total bounds the whole; 0 means 30 s. The error is an [*llm.Error].
 func Discover(ctx context.Context, at llm.Endpoint) ([]llm.Info, error) {
 	c := newClient(at)
-	ctx, cancel := c.within(ctx)
+	ctx, cancel := wire.Within(ctx, c.Endpoint, c.provider, askTimeout)
 	defer cancel()
 	models, err := c.list(ctx)
 	if err != nil {
@@ -96,7 +97,7 @@ func (d described) info(provider, name string) llm.Info {
 // means 30 s. The error is an [*llm.Error].
 func Show(ctx context.Context, at llm.Endpoint) (Shape, error) {
 	c := newClient(at)
-	ctx, cancel := c.within(ctx)
+	ctx, cancel := wire.Within(ctx, c.Endpoint, c.provider, askTimeout)
 	defer cancel()
 	d, err := c.describe(ctx, false)
 	if err != nil {

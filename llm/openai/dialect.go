@@ -86,6 +86,7 @@ func vendors() []dialect {
 			Dialect: Dialect{Name: "openrouter", BaseURL: "https://openrouter.ai/api/v1", KeyEnv: "OPENROUTER_API_KEY"},
 			hosts:   []string{"openrouter.ai"},
 			session: "session_id", effort: effortObject, cacheMark: true,
+			list: (*lister).openrouter,
 		},
 		{ // huggingface.co/docs/inference-providers
 			Dialect: Dialect{Name: "huggingface", BaseURL: "https://router.huggingface.co/v1", KeyEnv: "HF_TOKEN"},

@@ -36,13 +36,8 @@ func Discover(ctx context.Context, at llm.Endpoint) ([]llm.Info, error) {
 	if err != nil {
 		return nil, &llm.Error{Kind: llm.KindInvalid, Provider: l.provider, Message: err.Error(), Err: err}
 	}
-	total := at.Deadlines.Or(llm.Deadlines{Total: listTimeout}).Total
-	if total > 0 {
-		late := &llm.Error{Kind: llm.KindTimeout, Provider: l.provider, Phase: "total"}
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, total, late)
-		defer cancel()
-	}
+	ctx, cancel := wire.Within(ctx, at, l.provider, listTimeout)
+	defer cancel()
 	if d.list != nil {
 		return d.list(l, ctx)
 	}
@@ -81,6 +76,16 @@ func (l *lister) complete(info llm.Info) llm.Info {
 	}
 	info.Provider = l.provider
 	return info
+}
+
+// openrouter has a list that needs no key, and another address that tells of the key.
+func (l *lister) openrouter(ctx context.Context) ([]llm.Info, error) {
+	if l.Key != nil {
+		if _, err := l.get(ctx, l.base+"/key"); err != nil && llm.AsError(err).Kind == llm.KindAuth {
+			return nil, err
+		}
+	}
+	return l.models(ctx)
 }
 
 // llamacpp asks the server how large its slots are. One that loads models on

@@ -39,6 +39,8 @@ type Server struct {
 	// Secret is the secret key that Bedrock's requests must be signed with, for
 	// the access key "AKID", within five minutes; empty: Key decides.
 	Secret string
+	// Models are the ids that GET /v1/models lists.
+	Models []string
 
 	active fake.Gauge
 }
@@ -60,6 +62,9 @@ func (s *Server) InFlight() int { return s.active.Value() }
 // ServeHTTP implements [http.Handler].
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer s.active.Enter()()
+	if s.list(w, r) {
+		return
+	}
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return

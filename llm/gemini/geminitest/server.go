@@ -38,6 +38,8 @@ type Server struct {
 	// Key is the API key, or the bearer token, to insist on; empty: any or none
 	// will do.
 	Key string
+	// Models are the ids that GET /v1beta/models lists.
+	Models []string
 
 	active fake.Gauge
 }
@@ -62,6 +64,9 @@ func (s *Server) InFlight() int { return s.active.Value() }
 // ServeHTTP implements [http.Handler].
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer s.active.Enter()()
+	if s.list(w, r) {
+		return
+	}
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return
@@ -89,11 +94,9 @@ func (s *Server) refuse(r *http.Request, body []byte) (model string, a *Answer) 
 		return "", &Answer{Status: 404, Type: "NOT_FOUND", Message: "Not found: " + r.URL.Path}
 	case r.URL.RawQuery != "alt=sse":
 		return "", &Answer{Status: 400, Type: "INVALID_ARGUMENT", Message: "want the query alt=sse and no other"}
-	case s.Key != "" && r.Header.Get("X-Goog-Api-Key") != s.Key && r.Header.Get("Authorization") != "Bearer "+s.Key:
-		return "", &Answer{
-			Status: 400, Type: "INVALID_ARGUMENT", Message: "API key not valid. Please pass a valid API key.",
-			Code: `[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"API_KEY_INVALID","domain":"googleapis.com"}]`,
-		}
+	}
+	if a := s.keyless(r); a != nil {
+		return "", a
 	}
 	if err := Validate(model, body); err != nil {
 		return "", &Answer{Status: 400, Type: "INVALID_ARGUMENT", Message: err.Error()}

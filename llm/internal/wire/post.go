@@ -68,7 +68,10 @@ func (p Post) Send(ctx context.Context, classify func(status int, body []byte) *
 // Ask sends a question that has one short answer, and returns its body of at
 // most so many bytes. The error is an [*llm.Error].
 func (p Post) Ask(ctx context.Context, limit int64, classify func(status int, body []byte) *llm.Error) (json.RawMessage, error) {
-	p.Header = http.Header{"Accept": {"application/json"}}
+	header := http.Header{}
+	maps.Copy(header, p.Header)
+	header.Set("Accept", "application/json")
+	p.Header = header
 	reply, err := p.Send(ctx, classify)
 	if err != nil {
 		return nil, err
@@ -79,6 +82,16 @@ func (p Post) Ask(ctx context.Context, limit int64, classify func(status int, bo
 		return nil, reply.Complete(err)
 	}
 	return body, nil
+}
+
+// Within bounds all the questions of one task: by the total deadline of the endpoint, or by what
+// is usual for the task.
+func Within(ctx context.Context, at llm.Endpoint, provider string, usual time.Duration) (context.Context, context.CancelFunc) {
+	total := at.Deadlines.Or(llm.Deadlines{Total: usual}).Total
+	if total <= 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeoutCause(ctx, total, &llm.Error{Kind: llm.KindTimeout, Provider: provider, Phase: "total"})
 }
 
 func (p Post) header(ctx context.Context) (http.Header, error) {

@@ -1,6 +1,8 @@
-// Package doctor checks whether inspan can work here. Each check returns a
-// finding and, if something is wrong, a remedy. It fixes nothing itself.
-package doctor
+// Package setup sets inspan up for a person: it checks whether inspan can work here, chooses a first
+// model with them, and takes over what they have set in other agents.
+//
+// A check returns a finding and, if something is wrong, a remedy. It fixes nothing itself.
+package setup
 
 import (
 	"context"
@@ -44,9 +46,9 @@ const probeTimeout = 20 * time.Second
 // lowDisk is how much free space is too little for long sessions, in bytes.
 const lowDisk = 500 << 20
 
-// Run makes all checks. With probe set each provider that is ready is asked
+// Doctor makes all checks. With probe set each provider that is ready is asked
 // for a word, which costs a few tokens.
-func Run(ctx context.Context, self string, probe bool) []Finding {
+func Doctor(ctx context.Context, self string, probe bool) []Finding {
 	a, err := app.Load(self)
 	if err != nil {
 		return []Finding{unloaded(err)}
@@ -151,7 +153,7 @@ func chosen(ctx context.Context, a *app.App) Finding {
 	if err != nil {
 		return Finding{
 			Check: "model", State: Warn, Found: "no model is configured",
-			Remedy: "set a key such as ANTHROPIC_API_KEY, or name a model with --model; 'inspan demo' needs neither",
+			Remedy: "run 'inspan setup', set a key such as ANTHROPIC_API_KEY, or name a model with --model; 'inspan demo' needs neither",
 		}
 	}
 	return Finding{Check: "model", State: Good, Found: c.Model.Info().Route() + " is the default"}
@@ -162,7 +164,7 @@ func provider(ctx context.Context, a *app.App, p providers.Provider, probe bool)
 	f := Finding{Check: "provider " + p.Name, State: Good}
 	switch {
 	case !p.Ready:
-		f.State, f.Found, f.Remedy = Warn, "no key", p.Need
+		f.State, f.Found, f.Remedy = Warn, "no key", p.Need+", or "+a.Providers.Advice.Setup
 		return f
 	case p.Default == "":
 		f.State, f.Found, f.Remedy = Skip, "no default model to ask", "set providers."+p.Name+".default in "+a.ConfigPath
@@ -181,7 +183,10 @@ func provider(ctx context.Context, a *app.App, p providers.Provider, probe bool)
 	f.Elapsed = time.Since(began)
 	f.Found = fmt.Sprintf("%s answers", p.Default)
 	if e != nil {
-		f.State, f.Found, f.Remedy = Bad, e.Error(), remedy(e.Kind, p)
+		f.State = Bad
+		if f.Found, f.Remedy = providers.Remedy(e); f.Remedy == "" {
+			f.Remedy = remedy(e.Kind)
+		}
 	}
 	return f
 }
@@ -201,14 +206,13 @@ func ask(ctx context.Context, m llm.Model) *llm.Error {
 	return &llm.Error{Kind: llm.KindStreamCut, Message: "no reply"}
 }
 
-func remedy(kind llm.Kind, p providers.Provider) string {
+// remedy is for what the providers have none for.
+func remedy(kind llm.Kind) string {
 	switch kind {
-	case llm.KindAuth, llm.KindAuthExpired:
-		return "check the key in " + p.KeyEnv + p.KeyCommand
+	case llm.KindAuthExpired:
+		return "get a new key, or log in again"
 	case llm.KindBilling, llm.KindQuota:
 		return "check the account's credit at the provider"
-	case llm.KindNoModel:
-		return "set providers." + p.Name + ".default to a model the account can use"
 	case llm.KindTransient, llm.KindTimeout, llm.KindCancelled:
 		return "check the network and base_url; is the server running?"
 	}

@@ -1,6 +1,7 @@
-package doctor
+package setup
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"github.com/inspan/inspan/internal/providers"
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -42,11 +44,8 @@ func reached(ctx context.Context, a *app.App, p providers.Provider) Finding {
 	defer cancel()
 	found, err := a.Providers.DiscoverAt(ctx, p.Name)
 	if err != nil {
-		f.State, f.Found = Bad, p.BaseURL+" does not answer: "+err.Error()
-		f.Remedy = "start it, or correct providers." + p.Name + ".base_url in " + a.ConfigPath
-		if p.Kind == "ollama" {
-			f.Remedy = "start it with 'ollama serve', or correct providers." + p.Name + ".base_url in " + a.ConfigPath
-		}
+		failed, todo := providers.Remedy(err)
+		f.State, f.Found, f.Remedy = Bad, p.BaseURL+" does not answer: "+failed, cmp.Or(todo, remedy(llm.AsError(err).Kind))
 		return f
 	}
 	f.Found = p.BaseURL + " has " + text.Count(len(found.Models), "model")

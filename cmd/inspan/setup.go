@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/config"
+	"github.com/inspan/inspan/internal/console"
+	"github.com/inspan/inspan/internal/setup"
+)
+
+func (c *command) setup() *cobra.Command {
+	return &cobra.Command{
+		Use:   "setup",
+		Short: "Choose a model: store a key, log in, or use a local server",
+		Long: "inspan lists providers and the servers that answer on this machine. It checks a key with one request,\n" +
+			"keeps it in the system's keychain, or else in a file that only you can read, and writes the model to your settings.\n" +
+			"A key in a variable such as ANTHROPIC_API_KEY comes before one that inspan keeps.\n" +
+			"'inspan models logout PROVIDER' forgets a key.",
+		Args: exactly(0, 0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !isTerminal(c.in) || !isTerminal(c.console.Out) {
+				return config.Error{Err: errors.New("inspan setup needs a terminal; without one, set a key such as ANTHROPIC_API_KEY, " +
+					"and choose a model with 'inspan config set model PROVIDER/MODEL'")}
+			}
+			a, root, err := c.at(".")
+			if err != nil {
+				return err
+			}
+			_, err = c.setUp(cmd, a, root)
+			return err
+		},
+	}
+}
+
+// setUp has the person choose a model. Done is false if they gave up.
+func (c *command) setUp(cmd *cobra.Command, a *app.App, root string) (done bool, err error) {
+	t := setup.Talk{
+		App: a, Root: root, Out: cmd.OutOrStdout(),
+		Ask: func(ctx context.Context, question string) (string, error) {
+			fmt.Fprint(cmd.OutOrStdout(), question)
+			return readLine(ctx, c.in)
+		},
+		Secret: func(ctx context.Context, question string) (string, error) {
+			fmt.Fprint(cmd.OutOrStdout(), question)
+			defer fmt.Fprintln(cmd.OutOrStdout())
+			return readSecret(ctx, c.in)
+		},
+		Login: func(ctx context.Context, provider string) error { return c.logIn(ctx, a, provider, "") },
+	}
+	done, err = t.Model(cmd.Context())
+	switch {
+	case errors.Is(err, io.EOF): // Ctrl-D is a way to stop
+		err = nil
+	case errors.Is(err, context.Canceled):
+		err, c.code = nil, console.ExitCancelled
+	}
+	if err == nil && !done {
+		fmt.Fprintln(cmd.OutOrStdout(), "\nNothing was changed. 'inspan setup' asks again; 'inspan demo' works without a model.")
+	}
+	return done, err
+}
+
+// readSecret reads a line that the terminal does not show. An interrupt leaves the terminal as it was.
+func readSecret(ctx context.Context, in io.Reader) (string, error) {
+	f, ok := in.(*os.File)
+	if !ok {
+		return "", errors.New("it is not a terminal")
+	}
+	before, err := term.GetState(int(f.Fd()))
+	if err != nil {
+		return "", err
+	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	type result struct {
+		line []byte
+		err  error
+	}
+	got := make(chan result, 1)
+	go func() { // ends with the process if nobody types
+		line, err := term.ReadPassword(int(f.Fd()))
+		got <- result{line, err}
+	}()
+	select {
+	case r := <-got:
+		return string(r.line), r.err
+	case <-ctx.Done():
+		return "", errors.Join(context.Canceled, term.Restore(int(f.Fd()), before))
+	}
+}

@@ -1,0 +1,293 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/BurntSushi/toml"
+)
+
+// File is a settings file that [File.Set] writes.
+type File struct {
+	Path    string
+	Project bool                    // it is that of a project, which may set little
+	Check   func(path string) error // of whoever makes rules, servers and logins of it; nil: none
+}
+
+// Change is what one setting becomes.
+type Change struct {
+	Key    string   // as TOML writes it: "sandbox.memory_mb", "providers.\"my host\".kind"
+	Values []string // one, or those of a list; none: it is removed
+	Add    bool     // the values are added to the list that is there
+}
+
+// Set changes settings in a file, which is made if need be. Comments, order and everything else
+// stay as they are. Nothing is written if the file could not be read then, or would say anything
+// more than the changes. Several processes may edit one file at once.
+func (f File) Set(changes ...Change) error {
+	path := followed(f.Path)
+	unlock, err := lock(path)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	old, err := ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if _, err := f.load(path); err != nil {
+		return err
+	}
+	text := string(old)
+	for _, c := range changes {
+		if text, err = f.changed(text, c); err != nil {
+			return err
+		}
+	}
+	if text == string(old) {
+		return nil
+	}
+	return replaceChecked(path, []byte(text), func(path string) error {
+		tree, err := f.load(path)
+		if err == nil && f.Check != nil {
+			err = f.Check(path)
+		}
+		if err == nil {
+			err = onlyChanged(old, tree, changes)
+		}
+		return err
+	})
+}
+
+// load reads the file as it is read when it is used, and as a tree.
+func (f File) load(path string) (tree map[string]any, err error) {
+	if f.Project {
+		_, err = LoadProject(path)
+	} else {
+		_, err = Load(path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	data, err := ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil {
+		_, err = toml.Decode(string(data), &tree)
+	}
+	return tree, err
+}
+
+// changed is the text of a file after one change.
+func (f File) changed(text string, c Change) (string, error) {
+	key, kind, err := f.kind(c.Key)
+	if err != nil {
+		return "", err
+	}
+	lines := statements(text)
+	i := slices.IndexFunc(lines, func(s statement) bool { return s.key != nil && !s.list && slices.Equal(s.full(), key) })
+	if len(c.Values) == 0 {
+		if i < 0 {
+			return "", fmt.Errorf("%s is not set in %s", c.Key, f.Path)
+		}
+		return text[:lines[i].start] + text[lines[i].end:], nil
+	}
+	values := c.Values
+	if c.Add && i >= 0 {
+		var is struct{ V []string }
+		if _, err := toml.Decode("V = "+text[lines[i].value:lines[i].stop], &is); err != nil {
+			return "", fmt.Errorf("%s is not a list of texts", c.Key)
+		}
+		values = is.V
+		for _, v := range c.Values {
+			if !slices.Contains(values, v) {
+				values = append(values, v)
+			}
+		}
+	}
+	value, err := encoded(c.Key, kind, values)
+	if err != nil {
+		return "", err
+	}
+	if i >= 0 {
+		return text[:lines[i].value] + value + text[lines[i].stop:], nil
+	}
+	return inserted(text, lines, key, value), nil
+}
+
+// CheckKey returns an error for what is not a key of a person's settings, with the nearest one.
+func CheckKey(text string) error {
+	_, _, err := File{}.kind(text)
+	return err
+}
+
+// kind is a key in its parts, and the type of its value.
+func (f File) kind(text string) (toml.Key, reflect.Type, error) {
+	key := parsedKey(text)
+	if key == nil {
+		return nil, nil, fmt.Errorf("%q is not a key such as sandbox.memory_mb; a name with other characters needs quotes", text)
+	}
+	in := reflect.TypeFor[Config]()
+	if f.Project {
+		if in = reflect.TypeFor[Project](); typeAt(in, key) == nil && typeAt(reflect.TypeFor[Config](), key) != nil {
+			return nil, nil, fmt.Errorf("a project can't set %s, only %s; set it in your own settings", text, strings.Join(keysAt(in, nil), ", "))
+		}
+	}
+	kind := typeAt(in, key)
+	if kind == nil {
+		return nil, nil, unknown(in, key)
+	}
+	return key, kind, nil
+}
+
+// typeAt is the type of the value at a key; nil: there is no such key.
+func typeAt(t reflect.Type, key toml.Key) reflect.Type {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if len(key) == 0 {
+		return t
+	}
+	switch t.Kind() {
+	case reflect.Map:
+		return typeAt(t.Elem(), key[1:])
+	case reflect.Struct:
+		for _, f := range reflect.VisibleFields(t) {
+			if !f.Anonymous && f.Tag.Get("toml") == key[0] {
+				return typeAt(f.Type, key[1:])
+			}
+		}
+	}
+	return nil
+}
+
+// encoded is a value as TOML writes it.
+func encoded(key string, kind reflect.Type, values []string) (string, error) {
+	switch {
+	case kind.Kind() == reflect.Slice && kind.Elem().Kind() == reflect.String:
+		return asTOML(values)
+	case kind.Kind() == reflect.Struct, kind.Kind() == reflect.Map:
+		return "", fmt.Errorf("%s is a table; name one of its keys: %s", key, strings.Join(keysAt(kind, nil), ", "))
+	case kind.Kind() == reflect.Slice:
+		return "", fmt.Errorf("%s is a list of tables; edit it in the file", key)
+	case len(values) > 1:
+		return "", fmt.Errorf("%s takes one value, got %d", key, len(values))
+	}
+	v := reflect.New(kind).Elem()
+	if err := parse(v, values[0]); err != nil {
+		return "", fmt.Errorf("%s: %w", key, err)
+	}
+	if kind == reflect.TypeFor[time.Duration]() || kind.Kind() == reflect.String {
+		return asTOML(values[0])
+	}
+	return asTOML(v.Interface())
+}
+
+func asTOML(v any) (string, error) {
+	var b bytes.Buffer
+	err := toml.NewEncoder(&b).Encode(map[string]any{"v": v})
+	return strings.TrimSpace(strings.TrimPrefix(b.String(), "v = ")), err
+}
+
+// inserted is a text with one key more: in its table, beside keys that name the table, or in a new
+// table at the end.
+func inserted(text string, lines []statement, key toml.Key, value string) string {
+	table, name := key[:len(key)-1], key[len(key)-1:]
+	at, short, there := -1, name, false
+	for _, s := range lines {
+		switch {
+		case s.list:
+		case slices.Equal(s.table, table):
+			at, short, there = s.end, name, true
+		case !there && s.key != nil && len(s.full()) > len(table) && len(table) > len(s.table) && slices.Equal(s.full()[:len(table)], table):
+			at, short = s.end, key[len(s.table):]
+		}
+	}
+	line := spelled(short) + " = " + value + "\n"
+	switch {
+	case at >= 0:
+		if !strings.HasSuffix(text[:at], "\n") {
+			line = "\n" + line
+		}
+		return text[:at] + line + text[at:]
+	case len(table) == 0 && len(lines) > 0: // before the first table, and what is said of it
+		at = opening(text, lines[0].start)
+		return text[:at] + line + "\n" + text[at:]
+	case len(table) == 0:
+		return ended(text) + line
+	}
+	if text != "" {
+		text = ended(text) + "\n"
+	}
+	return text + "[" + spelled(table) + "]\n" + line
+}
+
+// opening is where the comment right above a line begins.
+func opening(text string, at int) int {
+	for at > 0 {
+		before := strings.LastIndexByte(text[:at-1], '\n') + 1
+		if !strings.HasPrefix(strings.TrimSpace(text[before:at]), "#") {
+			break
+		}
+		at = before
+	}
+	return at
+}
+
+func ended(text string) string {
+	if text == "" || strings.HasSuffix(text, "\n") {
+		return text
+	}
+	return text + "\n"
+}
+
+// Key is one part of a key as TOML writes it.
+func Key(part string) string { return bare(part) }
+
+// spelled is a key as TOML writes it.
+func spelled(key toml.Key) string {
+	parts := make([]string, len(key))
+	for i, part := range key {
+		parts[i] = bare(part)
+	}
+	return strings.Join(parts, ".")
+}
+
+// onlyChanged returns an error if two versions of a file differ in more than the changes.
+func onlyChanged(old []byte, now map[string]any, changes []Change) error {
+	var before map[string]any
+	if _, err := toml.Decode(string(old), &before); err != nil {
+		return err
+	}
+	for _, tree := range []map[string]any{before, now} {
+		for _, c := range changes {
+			without(tree, parsedKey(c.Key))
+		}
+	}
+	if len(before)+len(now) > 0 && !reflect.DeepEqual(before, now) {
+		return errors.New("this file is written in a way that can't be edited safely; edit it by hand")
+	}
+	return nil
+}
+
+// without takes a key out of a tree, and the tables that are empty then.
+func without(tree map[string]any, key toml.Key) {
+	if len(key) == 1 {
+		delete(tree, key[0])
+		return
+	}
+	inner, ok := tree[key[0]].(map[string]any)
+	if !ok {
+		return
+	}
+	if without(inner, key[1:]); len(inner) == 0 {
+		delete(tree, key[0])
+	}
+}

@@ -1,0 +1,137 @@
+package config
+
+import (
+	"strings"
+
+	"github.com/BurntSushi/toml"
+)
+
+// statement is a line of a settings file that says something: the header of a table, or a key and
+// its value, which may take several lines. Offsets are in bytes.
+type statement struct {
+	table      toml.Key // that it stands in, or opens
+	list       bool     // it is in a table of a list, which has no address
+	key        toml.Key // within the table; nil: it is a header
+	start, end int      // the whole lines
+	value      int      // where the value begins
+	stop       int      // behind it, before a comment
+}
+
+// full is the key from the top of the file.
+func (s statement) full() toml.Key { return append(append(toml.Key{}, s.table...), s.key...) }
+
+// statements takes a file apart that TOML has accepted.
+func statements(text string) []statement {
+	var out []statement
+	var table toml.Key
+	list := false
+	for at := 0; at < len(text); {
+		line := text[at:]
+		if i := strings.IndexByte(line, '\n'); i >= 0 {
+			line = line[:i]
+		}
+		trimmed := strings.TrimSpace(line)
+		switch {
+		case trimmed == "" || trimmed[0] == '#':
+			at += len(line) + 1
+			continue
+		case trimmed[0] == '[':
+			begin := at + strings.IndexByte(line, '[')
+			end := skip(text, begin)
+			inner := strings.TrimSpace(text[begin+1 : end-1])
+			list = strings.HasPrefix(inner, "[")
+			table = parsedKey(strings.TrimSpace(strings.Trim(inner, "[]")))
+			out = append(out, statement{table: table, list: list, start: at, end: lineEnd(text, end)})
+		default:
+			equals := at
+			for equals < len(text) && text[equals] != '=' {
+				equals = max(skip(text, equals), equals+1)
+			}
+			value := equals + 1
+			for value < len(text) && (text[value] == ' ' || text[value] == '\t') {
+				value++
+			}
+			stop := value
+			for stop < len(text) && text[stop] != '\n' && text[stop] != '#' {
+				stop = max(skip(text, stop), stop+1)
+			}
+			key := parsedKey(strings.TrimSpace(text[at:min(equals, len(text))]))
+			end := lineEnd(text, stop)
+			stop = value + len(strings.TrimRight(text[value:stop], " \t\r"))
+			out = append(out, statement{table: table, list: list, key: key, start: at, end: end, value: value, stop: stop})
+		}
+		at = out[len(out)-1].end
+	}
+	return out
+}
+
+// skip returns where the string, list or table ends that begins at a place; the place itself if
+// none does.
+func skip(text string, at int) int {
+	switch c := text[at]; c {
+	case '"', '\'':
+		return skipString(text, at)
+	case '[', '{':
+		closing := map[byte]byte{'[': ']', '{': '}'}[c]
+		for i := at + 1; i < len(text); {
+			switch text[i] {
+			case closing:
+				return i + 1
+			case '#':
+				i = lineEnd(text, i)
+			default:
+				i = max(skip(text, i), i+1)
+			}
+		}
+		return len(text)
+	}
+	return at
+}
+
+func skipString(text string, at int) int {
+	quote := text[at : at+1]
+	if triple := strings.Repeat(quote, 3); strings.HasPrefix(text[at:], triple) {
+		quote = triple
+	}
+	for i := at + len(quote); i < len(text); i++ {
+		if text[i] == '\\' && quote[0] == '"' {
+			i++
+			continue
+		}
+		if strings.HasPrefix(text[i:], quote) {
+			end := i + len(quote)
+			for len(quote) == 3 && end < len(text) && text[end] == quote[0] { // up to two may stand before the end
+				end++
+			}
+			return end
+		}
+	}
+	return len(text)
+}
+
+// lineEnd is where the next line begins.
+func lineEnd(text string, at int) int {
+	if at >= len(text) {
+		return len(text)
+	}
+	if i := strings.IndexByte(text[at:], '\n'); i >= 0 {
+		return at + i + 1
+	}
+	return len(text)
+}
+
+// parsedKey is a key as TOML writes it, in its parts; nil: it is not one.
+func parsedKey(text string) toml.Key {
+	var tree map[string]any
+	meta, err := toml.Decode(text+" = 0", &tree)
+	if err != nil || strings.ContainsAny(text, "\n=#") {
+		return nil
+	}
+	var longest toml.Key
+	for _, key := range meta.Keys() {
+		if len(key) > len(longest) {
+			longest = key
+		}
+	}
+	return longest
+}

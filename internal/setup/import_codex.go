@@ -1,0 +1,157 @@
+package setup
+
+import (
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+
+	"github.com/inspan/inspan/internal/config"
+	"github.com/inspan/inspan/internal/policy"
+	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
+)
+
+// wrong says why rules of ours can't be; empty: they can.
+func (i *Import) wrong(action tool.Action, rules []string) string {
+	for _, rule := range rules {
+		if _, err := policy.ParseRule(action, rule, ""); err != nil {
+			return err.Error()
+		}
+	}
+	return ""
+}
+
+// codex looks at what Codex has.
+func (i *Import) codex() {
+	dir := i.at(".codex")
+	i.codexSettings(filepath.Join(dir, "config.toml"))
+	i.used(filepath.Join(dir, "AGENTS.md"), "instructions of every session")
+	if path := filepath.Join(dir, "AGENTS.override.md"); exists(path) {
+		i.ignored(path, "", "move its text to AGENTS.md")
+	}
+	prompts, _ := filepath.Glob(filepath.Join(dir, "prompts", "*.md"))
+	for _, path := range prompts {
+		if data, ok := i.text(path); ok {
+			i.command(path, strings.TrimSuffix(filepath.Base(path), ".md"), data)
+		}
+	}
+	i.skills(filepath.Join(dir, "skills"))
+	i.folder(Ignored, filepath.Join(dir, "rules"), ".rules", "file", "write them as allow, ask and deny rules: inspan config set --add")
+	if path := filepath.Join(dir, "auth.json"); exists(path) {
+		i.ignored(path, "", "a login belongs to the program that made it; 'inspan setup' stores a key")
+	}
+	i.sessions(filepath.Join(dir, "sessions"), ".jsonl")
+	if path := filepath.Join(i.root, ".codex", "config.toml"); exists(path) {
+		i.ignored(path, "", "a folder can't choose model, mode or servers; copy what you want to your settings")
+	}
+	i.used(filepath.Join(i.root, "AGENTS.md"), "instructions of this folder")
+}
+
+// codexFile is what is looked at in a config.toml.
+type codexFile struct {
+	Model     string                   `toml:"model"`
+	Provider  string                   `toml:"model_provider"`
+	Effort    string                   `toml:"model_reasoning_effort"`
+	Approval  any                      `toml:"approval_policy"`
+	Sandbox   string                   `toml:"sandbox_mode"`
+	Providers map[string]codexProvider `toml:"model_providers"`
+}
+
+type codexProvider struct {
+	BaseURL string `toml:"base_url"`
+	KeyEnv  string `toml:"env_key"`
+	Wire    string `toml:"wire_api"`
+}
+
+func (i *Import) codexSettings(path string) {
+	if !exists(path) {
+		return
+	}
+	var file codexFile
+	var all map[string]any
+	data, err := config.ReadFile(path)
+	if err == nil {
+		_, err = toml.Decode(string(data), &all)
+	}
+	if err == nil {
+		_, err = toml.Decode(string(data), &file)
+	}
+	if err != nil {
+		i.unread(path, err)
+		return
+	}
+	i.codexModel(path, file)
+	if file.Effort != "" {
+		if slices.Contains(llm.Efforts(), file.Effort) {
+			i.becomes(path, "model_reasoning_effort "+file.Effort, "effort", file.Effort)
+		} else {
+			i.ignored(path, "model_reasoning_effort "+words.OneLine(file.Effort, 60), "there are "+strings.Join(llm.Efforts(), ", "))
+		}
+	}
+	i.codexMode(path, file)
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		switch key {
+		case "model", "model_provider", "model_providers", "model_reasoning_effort", "approval_policy", "sandbox_mode", "mcp_servers":
+		case "projects":
+			i.ignored(path, key, "inspan trusts the content of a folder, not the folder: inspan trust")
+		case "profiles", "profile":
+			i.ignored(path, key, "INSPAN_CONFIG_DIR names another folder of settings")
+		case "sandbox_workspace_write":
+			i.ignored(path, key, "allow folders and hosts with rules such as write(/path/**) and network(example.com)")
+		case "shell_environment_policy":
+			i.ignored(path, key, "commands get no variables that look like secrets, but for those in sandbox.environment")
+		default:
+			i.ignored(path, key, "inspan has no such setting")
+		}
+	}
+}
+
+// codexModel takes over a model and the provider that serves it.
+func (i *Import) codexModel(path string, file codexFile) {
+	name := file.Provider
+	p, own := file.Providers[name]
+	switch {
+	case file.Model == "":
+	case name == "" || name == "openai":
+		i.becomes(path, "model "+words.OneLine(file.Model, 60), "model", "openai/"+file.Model)
+	case name == "ollama" || name == "lmstudio":
+		i.becomes(path, "model "+words.OneLine(file.Model, 60), "model", name+"/"+file.Model)
+	case own && p.BaseURL != "" && !strings.ContainsAny(name, "/\"\n"):
+		kind := map[string]string{"responses": "openai-responses"}[p.Wire]
+		key := "providers." + config.Key(name)
+		i.becomes(path, "model_providers."+name+" wire_api", key+".kind", map[bool]string{true: kind, false: "openai"}[kind != ""])
+		i.becomes(path, "model_providers."+name+" base_url", key+".base_url", p.BaseURL)
+		if p.KeyEnv != "" {
+			i.becomes(path, "model_providers."+name+" env_key", key+".key_env", p.KeyEnv)
+		}
+		i.becomes(path, "model "+words.OneLine(file.Model, 60), "model", name+"/"+file.Model)
+	default:
+		i.ignored(path, "model "+words.OneLine(file.Model, 60), "its provider "+words.OneLine(name, 60)+" is not known here")
+	}
+}
+
+// codexMode takes over how much runs without asking.
+func (i *Import) codexMode(path string, file codexFile) {
+	policy, _ := file.Approval.(string)
+	what := strings.TrimSpace("sandbox_mode " + words.OneLine(file.Sandbox, 40))
+	if policy != "" {
+		what += ", approval_policy " + words.OneLine(policy, 40)
+	}
+	switch {
+	case file.Sandbox == "" && policy == "":
+	case file.Sandbox == "read-only":
+		i.becomes(path, what, "mode", "plan")
+	case file.Sandbox == "danger-full-access":
+		i.ignored(path, what, "if you want it, choose mode yolo yourself: inspan config set mode yolo")
+	case policy == "untrusted" || policy == "":
+		i.becomes(path, what, "mode", "ask")
+	case file.Sandbox == "workspace-write" || policy == "on-request" || policy == "on-failure":
+		i.becomes(path, what, "mode", "auto")
+	default:
+		i.ignored(path, what, "choose a mode yourself; see 'inspan run --help'")
+	}
+}

@@ -1,0 +1,182 @@
+package setup_test
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/setup"
+)
+
+var update = flag.Bool("update", false, "write the reports anew")
+
+// TestImport looks at trees as the documents of other agents lay them out. Each archive holds a home, a
+// workspace, the report, and what is written: the settings and the commands. Looking changes
+// nothing, and whoever imports twice writes nothing the second time.
+func TestImport(t *testing.T) {
+	files, err := filepath.Glob("testdata/import/*.txtar")
+	if err != nil || len(files) < 12 {
+		t.Fatalf("%d trees, %v", len(files), err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) { importTree(t, file) })
+	}
+}
+
+func importTree(t *testing.T, file string) {
+	archive, err := txtar.ParseFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	home, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := filepath.Join(home, "work")
+	config := filepath.Join(home, ".config", "inspan")
+	t.Setenv("HOME", home)
+	t.Setenv("XDG_CONFIG_HOME", "")
+	t.Setenv("INSPAN_CONFIG_DIR", config)
+	t.Setenv("INSPAN_STATE_DIR", filepath.Join(home, ".state"))
+	wanted := map[string]string{}
+	var given []txtar.File
+	for _, f := range archive.Files {
+		if name, ok := strings.CutPrefix(f.Name, "want/"); ok {
+			wanted[name] = string(f.Data)
+			continue
+		}
+		given = append(given, f)
+		path := filepath.Join(home, filepath.FromSlash(f.Name))
+		if target, ok := strings.CutPrefix(strings.TrimSpace(string(f.Data)), "LINK "); ok {
+			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.Symlink(target, path)); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		write(t, path, strings.ReplaceAll(string(f.Data), "HOME", home))
+	}
+	if err := os.MkdirAll(root, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	look := func() (*setup.Import, string) {
+		t.Helper()
+		a, err := app.Load("")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range a.Providers.KeyVariables() {
+			t.Setenv(name, "")
+		}
+		found, err := setup.Look(a, root, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b strings.Builder
+		found.Print(&b)
+		return found, strings.ReplaceAll(b.String(), home, "HOME")
+	}
+	before := tree(t, home)
+	found, report := look()
+	if diff := cmp.Diff(before, tree(t, home)); diff != "" {
+		t.Errorf("looking has changed something:\n%s", diff)
+	}
+	got := map[string]string{"report": report}
+	if found.Pending() > 0 {
+		if err := found.Write(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for path, data := range tree(t, config) {
+		if !strings.HasSuffix(path, ".lock") {
+			got[path] = strings.ReplaceAll(data, home, "HOME")
+		}
+	}
+	if again, report := look(); again.Pending() > 0 {
+		t.Errorf("the second time there is still something to write:\n%s", report)
+	}
+	if *update {
+		archive.Files = given
+		for _, name := range slices.Sorted(maps.Keys(got)) {
+			archive.Files = append(archive.Files, txtar.File{Name: "want/" + name, Data: []byte(got[name])})
+		}
+		if err := os.WriteFile(file, txtar.Format(archive), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(wanted, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestImportHuge holds that files that are too large, and folders with too many, cost little and are
+// told in a line each.
+func TestImportHuge(t *testing.T) {
+	a := home(t, "")
+	at := os.Getenv("HOME")
+	huge := strings.Repeat(" ", 2<<20)
+	for _, path := range []string{".claude/settings.json", ".config/opencode/opencode.json", ".codex/config.toml", ".codex/prompts/a.md", ".gemini/settings.json"} {
+		write(t, filepath.Join(at, path), huge)
+	}
+	for n := range 300 {
+		write(t, filepath.Join(at, ".gemini", "commands", fmt.Sprintf("c%d.toml", n)), "prompt = \"x\"")
+	}
+	write(t, filepath.Join(at, ".claude.json"), `{"history": "`+huge+`", "mcpServers": {"docs": {"command": "true"}}}`)
+	found, err := setup.Look(a, t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	found.Print(&b)
+	if !strings.Contains(b.String(), "MCP server docs") {
+		t.Error("a state file of usual size is not read")
+	}
+	if n := strings.Count(b.String(), "it is longer than 1048576 bytes"); n != 5 || found.Pending() > 200 || b.Len() > 64<<10 {
+		t.Errorf("%d files are too large, %d items to write\n%s", n, found.Pending(), b.String()[:1000])
+	}
+	if own, err := setup.Look(a, at, []string{"claude"}); err != nil || len(own.Items) != 2 { // the workspace is the home
+		t.Errorf("%+v, %v", own, err)
+	}
+	for _, agents := range [][]string{{"codex"}, {"opencode"}} {
+		only, err := setup.Look(a, t.TempDir(), agents)
+		if err != nil || slices.ContainsFunc(only.Items, func(i setup.Item) bool { return !strings.EqualFold(i.Agent, agents[0]) }) {
+			t.Errorf("%v: %+v, %v", agents, only, err)
+		}
+	}
+}
+
+// tree is the files below a folder, by their paths.
+func tree(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		rel, _ := filepath.Rel(dir, path)
+		out[filepath.ToSlash(rel)] = string(data)
+		return err
+	})
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+}

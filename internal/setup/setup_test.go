@@ -1,0 +1,176 @@
+package setup_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/setup"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/llm/anthropic/anthropictest"
+	"github.com/inspan/inspan/llm/ollama/ollamatest"
+)
+
+const key = "sk-ant-0123456789abcdef"
+
+// home is an installation of a person who has nothing but servers that answer here.
+func home(t *testing.T, settings string) *app.App {
+	t.Helper()
+	dir := t.TempDir()
+	t.Setenv("HOME", dir)
+	t.Setenv("INSPAN_CONFIG_DIR", filepath.Join(dir, ".config"))
+	t.Setenv("INSPAN_STATE_DIR", filepath.Join(dir, ".state"))
+	t.Setenv("DBUS_SESSION_BUS_ADDRESS", "")
+	if err := os.MkdirAll(filepath.Join(dir, ".config"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, ".config", "config.toml"), []byte(settings), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a, err := app.Load("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range a.Providers.KeyVariables() {
+		t.Setenv(name, "")
+	}
+	return a
+}
+
+// typist types lines one after the other, and ends the input after the last.
+func typist(out io.Writer, lines ...string) func(context.Context, string) (string, error) {
+	return func(_ context.Context, question string) (string, error) {
+		fmt.Fprint(out, question)
+		if len(lines) == 0 {
+			return "", io.EOF
+		}
+		line := lines[0]
+		lines = lines[1:]
+		fmt.Fprintln(out)
+		return line, nil
+	}
+}
+
+// TestModel chooses a model as a newcomer does: a name that is wrong, a key that is refused, the
+// right key, a model. The key is in a file for this user alone, and in no text.
+func TestModel(t *testing.T) {
+	claude := anthropictest.Start(t, &anthropictest.Server{Key: key, Models: []string{"claude-new", "claude-sonnet-5-5"}})
+	a := home(t, "# mine\n[providers.anthropic]\nkind = \"anthropic\"\nbase_url = \""+claude+"\"\n")
+	if why := a.Providers.Missing(""); why == nil || !strings.Contains(why.Error(), "no model is configured") {
+		t.Errorf("something is there already: %v", why)
+	}
+	write(t, filepath.Join(os.Getenv("HOME"), ".codex", "config.toml"), "sandbox_mode = \"read-only\"\n")
+	var out strings.Builder
+	talk := setup.Talk{
+		App: a, Root: t.TempDir(), Out: &out,
+		Ask:    typist(&out, "antropic", "anthropic", "claude-nw", "claude-new"),
+		Secret: typist(&out, "two words", "sk-ant-wrong", " "+key+" "),
+	}
+	done, err := talk.Model(t.Context())
+	if err != nil || !done {
+		t.Fatalf("%v, %v\n%s", done, err, &out)
+	}
+	for _, want := range []string{
+		`No provider "antropic"; did you mean "anthropic"?`, "That is not a key", "invalid x-api-key. Check that you copied all of it.",
+		"anthropic accepts the key and has 2 models.", "1  claude-sonnet-5-5  (default)", `has no model "claude-nw"; did you mean "claude-new"?`,
+		"Stored the key in " + a.StateDir, "which only you can read", `Set model = "anthropic/claude-new" in ` + a.ConfigPath,
+		"Found settings of Codex: 'inspan import' shows what it can take over.",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, &out)
+		}
+	}
+	if strings.Contains(out.String(), key) || strings.Contains(out.String(), "sk-ant-wrong") {
+		t.Errorf("a key is shown:\n%s", &out)
+	}
+	settings, err := os.ReadFile(a.ConfigPath)
+	if err != nil || strings.Contains(string(settings), key) || !strings.HasPrefix(string(settings), "model = \"anthropic/claude-new\"\n\n# mine\n") {
+		t.Errorf("%v\n%s", err, settings)
+	}
+	err = filepath.WalkDir(a.StateDir, func(path string, d os.DirEntry, err error) error {
+		if info, e := d.Info(); err == nil && (e != nil || info.Mode().Perm()&0o077 != 0) {
+			t.Errorf("%s is for others too: %v", path, info.Mode())
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	again, err := app.Load("")
+	if err != nil || again.Providers.Missing("") != nil {
+		t.Errorf("the next start has no model: %v", err)
+	}
+	if got, _, err := again.Logins.Key(t.Context(), "anthropic"); err != nil || got != key {
+		t.Errorf("kept %q, %v", got, err)
+	}
+	if err := again.Logins.LeaveProvider(t.Context(), "anthropic"); err != nil || again.Providers.Missing("") == nil {
+		t.Errorf("the key is not forgotten: %v", err)
+	}
+}
+
+// TestNoDefault holds that nobody is given a model that happens to come first: without the usual one
+// among them, a person says which.
+func TestNoDefault(t *testing.T) {
+	claude := anthropictest.Start(t, &anthropictest.Server{Models: []string{"claude-unheard-of", "claude-opus-4-8"}})
+	a := home(t, "[providers.anthropic]\nkind = \"anthropic\"\nbase_url = \""+claude+"\"\n")
+	var out strings.Builder
+	talk := setup.Talk{App: a, Root: t.TempDir(), Out: &out, Ask: typist(&out, "anthropic", "", "3", "1"), Secret: typist(&out, key)}
+	if done, err := talk.Model(t.Context()); err != nil || !done {
+		t.Fatalf("%v, %v\n%s", done, err, &out)
+	}
+	if !strings.Contains(out.String(), `no model "3"`) || !strings.Contains(out.String(), `Set model = "anthropic/claude-opus-4-8"`) {
+		t.Errorf("%s", &out)
+	}
+}
+
+// TestLocalModel takes the one model of a server that answers here.
+func TestLocalModel(t *testing.T) {
+	server := ollamatest.Start(t, &ollamatest.Server{Models: []llm.Info{{Model: "qwen3-coder"}}})
+	a := home(t, "[providers.here]\nkind = \"ollama\"\nbase_url = \""+server+"\"\n")
+	var out strings.Builder
+	talk := setup.Talk{App: a, Out: &out, Ask: typist(&out, "here"), Secret: typist(&out)}
+	if done, err := talk.Model(t.Context()); err != nil || !done {
+		t.Fatalf("%v, %v\n%s", done, err, &out)
+	}
+	if !strings.Contains(out.String(), "runs at "+server+", 1 model") || !strings.Contains(out.String(), `Set model = "here/qwen3-coder"`) {
+		t.Errorf("%s", &out)
+	}
+}
+
+// TestNoModel holds that whoever stops, or can't get anywhere, has changed nothing and knows why.
+func TestNoModel(t *testing.T) {
+	claude := anthropictest.Start(t, &anthropictest.Server{Key: key})
+	settings := "[providers.anthropic]\nkind = \"anthropic\"\nbase_url = \"" + claude + "\"\n" +
+		"[providers.gone]\nkind = \"openai\"\nbase_url = \"http://no-such-host.invalid\"\nkey_env = \"GONE_KEY\"\n"
+	for name, c := range map[string]struct {
+		variable   string
+		ask, typed []string
+		want       string
+	}{
+		"stops at once":         {"", []string{""}, nil, "Number or name"},
+		"types no key":          {"", []string{"anthropic", ""}, []string{""}, "Paste the key of anthropic"},
+		"no network":            {"", []string{"gone", ""}, []string{"k-0123456789"}, "could not be checked. gone: "},
+		"a variable is refused": {"sk-ant-other", []string{"anthropic", ""}, nil, "The key comes from the variable ANTHROPIC_API_KEY; correct it there, or unset it and run 'inspan setup'"},
+		"it has no models":      {key, []string{"anthropic", ""}, nil, "anthropic has no models yet"},
+		"the input ends":        {"", nil, nil, "Number or name"},
+	} {
+		a := home(t, settings)
+		t.Setenv("ANTHROPIC_API_KEY", c.variable)
+		var out strings.Builder
+		talk := setup.Talk{App: a, Out: &out, Ask: typist(&out, c.ask...), Secret: typist(&out, c.typed...)}
+		if done, err := talk.Model(t.Context()); done || err != nil && c.ask != nil {
+			t.Errorf("%s: %v, %v", name, done, err)
+		}
+		if !strings.Contains(out.String(), c.want) {
+			t.Errorf("%s: no %q in\n%s", name, c.want, &out)
+		}
+		if now, err := os.ReadFile(a.ConfigPath); err != nil || string(now) != settings || a.Logins.HasKey("anthropic") || a.Logins.HasKey("gone") {
+			t.Errorf("%s: something was written: %v\n%s", name, err, now)
+		}
+	}
+}

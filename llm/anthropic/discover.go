@@ -1,0 +1,66 @@
+package anthropic
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/llm/catalog"
+	"github.com/inspan/inspan/llm/internal/wire"
+)
+
+const (
+	maxList     = 4 << 20
+	listTimeout = 30 * time.Second
+)
+
+// Discover returns the models that the key may use, newest first, with what the vendor and the
+// catalogue tell of them. It is the cheapest request that proves a key. The clouds have no such
+// list; there it is an error.
+//
+// ID, Window, MaxOutput, Prices and Images of at mean nothing here. Deadlines.Total bounds the
+// whole; 0 means 30 s. The error is an [*llm.Error].
+func Discover(ctx context.Context, at llm.Endpoint) ([]llm.Info, error) {
+	m := (*Model)(&at)
+	provider := m.Info().Provider
+	post, p, err := m.exchange(m.Info())
+	if err == nil && p != direct {
+		return nil, &llm.Error{Kind: llm.KindInvalid, Provider: provider, Message: string(p) + " has no list of models"}
+	}
+	if err != nil {
+		return nil, &llm.Error{Kind: llm.KindInvalid, Provider: provider, Message: err.Error(), Err: err}
+	}
+	ctx, cancel := wire.Within(ctx, at, provider, listTimeout)
+	defer cancel()
+	post.Method, post.URL = http.MethodGet, strings.TrimSuffix(post.URL, "/messages")+"/models?limit=1000"
+	body, err := post.Ask(ctx, maxList, classify)
+	if err != nil {
+		return nil, err
+	}
+	var list struct {
+		Data []struct {
+			ID     string `json:"id"`
+			Window int    `json:"max_input_tokens"`
+			Output int    `json:"max_tokens"`
+		} `json:"data"`
+	}
+	if err := json.Unmarshal(body, &list); err != nil {
+		return nil, &llm.Error{Kind: llm.KindInvalid, Provider: provider, Message: "the list of models is not one", Err: err}
+	}
+	var out []llm.Info
+	for _, one := range list.Data {
+		info := catalog.Find("anthropic", one.ID)
+		info.Provider, info.Model = provider, one.ID
+		if one.Window > 0 {
+			info.Window = one.Window
+		}
+		if one.Output > 0 {
+			info.MaxOutput = one.Output
+		}
+		out = append(out, info)
+	}
+	return out, nil
+}

@@ -1,0 +1,65 @@
+package gemini
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/llm/catalog"
+	"github.com/inspan/inspan/llm/internal/wire"
+)
+
+const (
+	maxList     = 4 << 20
+	listTimeout = 30 * time.Second
+)
+
+// Discover returns the models for conversations that the key may use, with what the vendor and
+// the catalogue tell of them. It is the cheapest request that proves a key. Vertex AI has no such
+// list; there it is an error.
+//
+// ID, Window, MaxOutput, Prices and Images of at mean nothing here. Deadlines.Total bounds the
+// whole; 0 means 30 s. The error is an [*llm.Error].
+func Discover(ctx context.Context, at llm.Endpoint) ([]llm.Info, error) {
+	at.ID = ""
+	m := (*Model)(&at)
+	provider := m.Info().Provider
+	post := m.post(provider, nil)
+	if strings.Contains(at.BaseURL, "aiplatform.") {
+		return nil, &llm.Error{Kind: llm.KindInvalid, Provider: provider, Message: "Vertex AI has no list of models"}
+	}
+	base, _, _ := strings.Cut(post.URL, "/models/")
+	post.Method, post.URL = http.MethodGet, base+"/models?pageSize=1000"
+	ctx, cancel := wire.Within(ctx, at, provider, listTimeout)
+	defer cancel()
+	body, err := post.Ask(ctx, maxList, classify)
+	if err != nil {
+		return nil, err
+	}
+	var list struct {
+		Models []struct {
+			Name    string   `json:"name"`
+			Window  int      `json:"inputTokenLimit"`
+			Output  int      `json:"outputTokenLimit"`
+			Methods []string `json:"supportedGenerationMethods"`
+		} `json:"models"`
+	}
+	if err := json.Unmarshal(body, &list); err != nil {
+		return nil, &llm.Error{Kind: llm.KindInvalid, Provider: provider, Message: "the list of models is not one", Err: err}
+	}
+	var out []llm.Info
+	for _, one := range list.Models {
+		if one.Methods != nil && !slices.Contains(one.Methods, "generateContent") {
+			continue
+		}
+		id := strings.TrimPrefix(one.Name, "models/")
+		info := catalog.Find("gemini", id)
+		info.Provider, info.Model, info.Window, info.MaxOutput = provider, id, one.Window, one.Output
+		out = append(out, info)
+	}
+	return out, nil
+}
