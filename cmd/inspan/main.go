@@ -81,6 +81,8 @@ func (c *command) root() *cobra.Command {
 		Short: "inspan is an agent: a language model works in your files and asks before it changes them",
 		Example: "  inspan                                      # work in this folder\n" +
 			"  inspan --continue                           # continue the last session here\n" +
+			"  inspan \"make the failing test pass\"         # begin with a task\n" +
+			"  inspan -p \"explain this project\"            # print the answer and exit\n" +
 			"  inspan run \"make the failing test pass\"     # one task, also for scripts and pipes\n" +
 			"  inspan models                               # which models are ready\n" +
 			"  inspan doctor                               # check settings, keys and sandbox",
@@ -91,21 +93,15 @@ func (c *command) root() *cobra.Command {
 		SilenceUsage:  true,
 		Args:          cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			switch {
-			case len(args) == 1 && f.resume == "?": // -r ID
-				f.resume = args[0]
-			case len(args) == 1 && strings.Contains(strings.TrimSpace(args[0]), " "): // no command has such a name
-				f.says = args[0]
-			case len(args) > 0:
-				return unknown(cmd, args[0])
+			if err := f.take(cmd, args); err != nil {
+				return err
 			}
-			if isTerminal(c.in) && isTerminal(c.console.Out) {
-				return c.screen(cmd, &f)
-			}
-			return usageError{errors.New("standard input or output is not a terminal; for scripts use: inspan run")}
+			return c.front(cmd, &f)
 		},
 	}
 	f.add(root)
+	oneOf(root, "continue", "resume")
+	oneOf(root, "print", "fullscreen")
 	everywhere(root)
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(c.run(), c.resume(), c.detached(), c.ps(), c.logs(), c.attach(), c.stop(), c.send(), c.sessions(), c.context(),
