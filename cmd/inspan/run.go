@@ -107,7 +107,7 @@ func (c *command) chat(cmd *cobra.Command, f *runFlags, args []string) error {
 // add declares the flags.
 func (f *runFlags) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	fl.StringVar(&f.Model, "model", "", "model as `provider/model`; see 'inspan models'")
+	fl.StringVar(&f.Model, "model", "", "model as `provider/model`, or a known name such as sonnet; see 'inspan models'")
 	fl.StringVar((*string)(&f.Mode), "mode", "", "permission `mode`: plan, ask, edit, auto or yolo (default ask)")
 	fl.IntVar(&f.maxTurns, "max-turns", 200, "maximum `turns` of one run; 0 means no limit")
 	fl.Var((*dollars)(&f.MaxCost), "max-cost", "maximum cost of the session in US `dollars`; 0 means no limit")
