@@ -16,9 +16,9 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
-	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/console"
+	"github.com/inspan/inspan/internal/doctor"
 	"github.com/inspan/inspan/internal/sandbox"
 	"github.com/inspan/inspan/internal/words"
 )
@@ -45,8 +45,6 @@ func Main(args []string, in io.Reader, out, errs io.Writer) (code int) {
 	}()
 	root := cmd.root()
 	root.SetArgs(args)
-	root.SetOut(out)
-	root.SetErr(errs)
 	if err := root.Execute(); err != nil {
 		return cmd.console.Fail(exitCode(err), err)
 	}
@@ -88,7 +86,7 @@ func (c *command) root() *cobra.Command {
 			"  inspan doctor                               # check settings, keys and sandbox",
 		Long: "The model reads, edits, runs commands and checks its work. Every event goes to a log that survives\n" +
 			"a crash, so 'inspan resume' continues any session.",
-		Version:       inspan.Version,
+		Version:       doctor.Version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.ArbitraryArgs,
@@ -99,6 +97,8 @@ func (c *command) root() *cobra.Command {
 			return c.front(cmd, &f)
 		},
 	}
+	root.SetOut(c.console.Out) // before the commands that cobra makes, which keep it
+	root.SetErr(c.console.Err)
 	f.add(root)
 	oneOf(root, "continue", "resume")
 	oneOf(root, "print", "fullscreen")

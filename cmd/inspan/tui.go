@@ -13,7 +13,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/spf13/cobra"
 
-	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/doctor"
 	"github.com/inspan/inspan/internal/listing"
@@ -120,7 +119,7 @@ func (c *command) screen(cmd *cobra.Command, f *screenFlags) error {
 		return err
 	}
 	t := &tui.TUI{
-		App: a, Options: f.Options, Root: root, Session: f.resume, Say: f.says, Version: inspan.Version,
+		App: a, Options: f.Options, Root: root, Session: f.resume, Say: f.says, Version: doctor.Version(),
 		Fullscreen: f.fullscreen, NoColor: !colored(os.Stdout), Keys: a.Config.Keys, Edit: editor(cmd.Context()),
 	}
 	t.Commands = c.slashes(a, root)
