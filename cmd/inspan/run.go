@@ -41,7 +41,7 @@ func (c *command) run() *cobra.Command {
 			console.ModesHelp() + "\n\n" + exitPointer,
 		Example: "  inspan run \"make the failing test pass\"\n  inspan run --model ollama/qwen3-coder --mode edit \"add a --verbose flag\"\n" +
 			"  inspan run --output json --mode auto \"update the changelog\" | jq .text\n  inspan run --model script \"bash: ls\"       # offline",
-		RunE: func(cmd *cobra.Command, args []string) error { return c.perform(cmd, &f, args) },
+		RunE: c.perform(&f),
 	}
 	f.add(cmd)
 	f.addNew(cmd)
@@ -51,39 +51,41 @@ func (c *command) run() *cobra.Command {
 	return cmd
 }
 
-// perform runs one task in a new session.
-func (c *command) perform(cmd *cobra.Command, f *runFlags, args []string) error {
-	if err := f.check(cmd); err != nil {
-		return err
+// perform returns a command that runs one task in a new session.
+func (c *command) perform(f *runFlags) func(cmd *cobra.Command, args []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := f.check(cmd); err != nil {
+			return err
+		}
+		switch {
+		case f.detach:
+			return c.detach(cmd, f, args)
+		case f.input == console.StreamJSON:
+			return c.chat(cmd, f, args)
+		}
+		text, err := c.task(args)
+		if err != nil {
+			return err
+		}
+		text, done, err := c.typed(cmd, f, args, text)
+		if err != nil || done {
+			return err
+		}
+		if text, err = c.piped(text, args); err != nil {
+			return err
+		}
+		host, err := c.host(f)
+		if err != nil {
+			return err
+		}
+		s, err := host.New(cmd.Context(), f.cwd)
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		c.code = c.console.Run(cmd.Context(), s, event.Say(text))
+		return nil
 	}
-	switch {
-	case f.detach:
-		return c.detach(cmd, f, args)
-	case f.input == console.StreamJSON:
-		return c.chat(cmd, f, args)
-	}
-	text, err := c.task(args)
-	if err != nil {
-		return err
-	}
-	text, done, err := c.typed(cmd, f, args, text)
-	if err != nil || done {
-		return err
-	}
-	if text, err = c.piped(text, args); err != nil {
-		return err
-	}
-	host, err := c.host(f)
-	if err != nil {
-		return err
-	}
-	s, err := host.New(cmd.Context(), f.cwd)
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	c.code = c.console.Run(cmd.Context(), s, event.Say(text))
-	return nil
 }
 
 // chat runs a session on messages from standard input.

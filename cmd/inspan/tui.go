@@ -92,7 +92,7 @@ func (c *command) answered(cmd *cobra.Command, f *screenFlags) error {
 	case f.goOn:
 		id, err = c.lastHere(cmd.Context())
 	case id == "":
-		return c.perform(cmd, &f.runFlags, task)
+		return c.perform(&f.runFlags)(cmd, task)
 	}
 	if err != nil {
 		return err
