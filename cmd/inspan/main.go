@@ -191,6 +191,9 @@ func flagError(cmd *cobra.Command, err error) error {
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
 	near := words.DidYouMean("--"+missing.GetSpecifiedName(), names)
+	if missing.GetSpecifiedName() == "p" && cmd.HasParent() { // inspan -p WORD, and a command is called so
+		near = fmt.Sprintf("; for a task of this one word use: inspan run %q", cmd.Name())
+	}
 	return usageError{fmt.Errorf("%w%s; see '%s --help'", err, near, cmd.CommandPath())}
 }
 
