@@ -6,7 +6,7 @@ GOFLAGS := -trimpath
 TAGS    := grpcnotrace
 export CGO_ENABLED ?= 0
 
-.PHONY: build demo test lint safety fuzz explore oracle bench e2e-local update notice
+.PHONY: build demo test lint safety fuzz explore oracle bench e2e-local update notice release image
 
 build:
 	go build $(GOFLAGS) -tags $(TAGS) -ldflags '-s -w' -o inspan ./cmd/inspan
@@ -69,3 +69,11 @@ update:
 # Write NOTICE anew: the licences of all that is linked into the command or embedded in it.
 notice:
 	go test . -run 'TestNotice$$' -update
+
+# Archives, packages, bills of materials and checksums for all systems, from the commit, into dist/.
+release:
+	./scripts/release
+
+# The container image, from the binary of make release.
+image:
+	./scripts/image

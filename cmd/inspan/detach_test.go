@@ -277,6 +277,9 @@ func pseudoTerminal(t *testing.T) (window, tty *os.File) {
 func TestTwoAttached(t *testing.T) {
 	h := withoutModel(t)
 	id := h.detaches(t, "bash: touch one\nbash: touch two\nbash: echo three > three")
+	if out := h.does(t, 1, "sessions", "rm", id); !strings.Contains(out, "join it: inspan attach "+id+", or end it: inspan stop "+id) {
+		t.Error(out)
+	}
 	a, b := h.attached(t, "attach", id), h.attached(t, "attach", id)
 	a.shows("$ touch one", 1)
 	b.shows("$ touch one", 1)

@@ -16,10 +16,10 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
-	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/console"
 	"github.com/inspan/inspan/internal/sandbox"
+	"github.com/inspan/inspan/internal/setup"
 	"github.com/inspan/inspan/internal/words"
 )
 
@@ -45,8 +45,6 @@ func Main(args []string, in io.Reader, out, errs io.Writer) (code int) {
 	}()
 	root := cmd.root()
 	root.SetArgs(args)
-	root.SetOut(out)
-	root.SetErr(errs)
 	if err := root.Execute(); err != nil {
 		return cmd.console.Fail(exitCode(err), err)
 	}
@@ -81,31 +79,29 @@ func (c *command) root() *cobra.Command {
 		Short: "inspan is an agent: a language model works in your files and asks before it changes them",
 		Example: "  inspan                                      # work in this folder\n" +
 			"  inspan --continue                           # continue the last session here\n" +
+			"  inspan \"make the failing test pass\"         # begin with a task\n" +
+			"  inspan -p \"explain this project\"            # print the answer and exit\n" +
 			"  inspan run \"make the failing test pass\"     # one task, also for scripts and pipes\n" +
 			"  inspan models                               # which models are ready\n" +
 			"  inspan doctor                               # check settings, keys and sandbox",
 		Long: "The model reads, edits, runs commands and checks its work. Every event goes to a log that survives\n" +
 			"a crash, so 'inspan resume' continues any session.",
-		Version:       inspan.Version,
+		Version:       setup.Version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			switch {
-			case len(args) == 1 && f.resume == "?": // -r ID
-				f.resume = args[0]
-			case len(args) == 1 && strings.Contains(strings.TrimSpace(args[0]), " "): // no command has such a name
-				f.says = args[0]
-			case len(args) > 0:
-				return unknown(cmd, args[0])
+			if err := f.take(cmd, args); err != nil {
+				return err
 			}
-			if isTerminal(c.in) && isTerminal(c.console.Out) {
-				return c.screen(cmd, &f)
-			}
-			return usageError{errors.New("standard input or output is not a terminal; for scripts use: inspan run")}
+			return c.front(cmd, &f)
 		},
 	}
+	root.SetOut(c.console.Out) // before the commands that cobra makes, which keep it
+	root.SetErr(c.console.Err)
 	f.add(root)
+	oneOf(root, "continue", "resume")
+	oneOf(root, "print", "fullscreen")
 	everywhere(root)
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(c.run(), c.resume(), c.detached(), c.ps(), c.logs(), c.attach(), c.stop(), c.send(), c.sessions(), c.context(),
@@ -195,6 +191,9 @@ func flagError(cmd *cobra.Command, err error) error {
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
 	near := words.DidYouMean("--"+missing.GetSpecifiedName(), names)
+	if missing.GetSpecifiedName() == "p" && cmd.HasParent() { // inspan -p WORD, and a command is called so
+		near = fmt.Sprintf("; for a task of this one word use: inspan run %q", cmd.Name())
+	}
 	return usageError{fmt.Errorf("%w%s; see '%s --help'", err, near, cmd.CommandPath())}
 }
 

@@ -41,39 +41,7 @@ func (c *command) run() *cobra.Command {
 			console.ModesHelp() + "\n\n" + exitPointer,
 		Example: "  inspan run \"make the failing test pass\"\n  inspan run --model ollama/qwen3-coder --mode edit \"add a --verbose flag\"\n" +
 			"  inspan run --output json --mode auto \"update the changelog\" | jq .text\n  inspan run --model script \"bash: ls\"       # offline",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := f.check(cmd); err != nil {
-				return err
-			}
-			switch {
-			case f.detach:
-				return c.detach(cmd, &f, args)
-			case f.input == console.StreamJSON:
-				return c.chat(cmd, &f, args)
-			}
-			text, err := c.task(args)
-			if err != nil {
-				return err
-			}
-			text, done, err := c.typed(cmd, &f, args, text)
-			if err != nil || done {
-				return err
-			}
-			if text, err = c.piped(text, args); err != nil {
-				return err
-			}
-			host, err := c.host(&f)
-			if err != nil {
-				return err
-			}
-			s, err := host.New(cmd.Context(), f.cwd)
-			if err != nil {
-				return err
-			}
-			defer s.Close()
-			c.code = c.console.Run(cmd.Context(), s, event.Say(text))
-			return nil
-		},
+		RunE: c.perform(&f),
 	}
 	f.add(cmd)
 	f.addNew(cmd)
@@ -81,6 +49,43 @@ func (c *command) run() *cobra.Command {
 	cmd.Flags().StringVar(&f.input, "input-format", console.Text,
 		"`format` of standard input: text, or stream-json (one message per line, as wrappers of Claude Code write them)")
 	return cmd
+}
+
+// perform returns a command that runs one task in a new session.
+func (c *command) perform(f *runFlags) func(cmd *cobra.Command, args []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := f.check(cmd); err != nil {
+			return err
+		}
+		switch {
+		case f.detach:
+			return c.detach(cmd, f, args)
+		case f.input == console.StreamJSON:
+			return c.chat(cmd, f, args)
+		}
+		text, err := c.task(args)
+		if err != nil {
+			return err
+		}
+		text, done, err := c.typed(cmd, f, args, text)
+		if err != nil || done {
+			return err
+		}
+		if text, err = c.piped(text, args); err != nil {
+			return err
+		}
+		host, err := c.host(f)
+		if err != nil {
+			return err
+		}
+		s, err := host.New(cmd.Context(), f.cwd)
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		c.code = c.console.Run(cmd.Context(), s, event.Say(text))
+		return nil
+	}
 }
 
 // chat runs a session on messages from standard input.
@@ -104,7 +109,7 @@ func (c *command) chat(cmd *cobra.Command, f *runFlags, args []string) error {
 // add declares the flags.
 func (f *runFlags) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	fl.StringVar(&f.Model, "model", "", "model as `provider/model`; see 'inspan models'")
+	fl.StringVar(&f.Model, "model", "", "model as `provider/model`, or a known name such as sonnet; see 'inspan models'")
 	fl.StringVar((*string)(&f.Mode), "mode", "", "permission `mode`: plan, ask, edit, auto or yolo (default ask)")
 	fl.IntVar(&f.maxTurns, "max-turns", 200, "maximum `turns` of one run; 0 means no limit")
 	fl.Var((*dollars)(&f.MaxCost), "max-cost", "maximum cost of the session in US `dollars`; 0 means no limit")

@@ -172,9 +172,12 @@ func TestFirstMessage(t *testing.T) {
 	s.shows("› say: good morning", "■ done")
 	s.keys("C-d")
 	id := regexp.MustCompile(`inspan resume (\S+)`).FindStringSubmatch(s.shows("continue with: inspan resume "))[1]
-	s.types("clear; inspan -r " + id)
-	s.shows("› say: good morning", "say what to do")
-	s.keys("C-d")
+	for _, again := range []string{"-r ", "resume "} {
+		s.types("clear; inspan " + again + id)
+		s.shows("› say: good morning", "say what to do")
+		s.keys("C-d")
+		s.shows("continue with: inspan resume " + id)
+	}
 }
 
 // TestScreenInDocs keeps the screen that docs/TERMINAL.md shows equal to the real one.

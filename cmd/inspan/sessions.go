@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"regexp"
@@ -180,13 +181,24 @@ func (c *command) sessionsRm() *cobra.Command {
 					err = a.Store().Remove(cmd.Context(), id)
 				}
 				if err != nil {
-					return err
+					return c.driven(cmd.Context(), a, id, err)
 				}
 				fmt.Fprintln(cmd.OutOrStdout(), "removed", id)
 			}
 			return nil
 		},
 	}
+}
+
+// driven adds to an error what to do about a session that a process drives.
+func (c *command) driven(ctx context.Context, a *app.App, id string, err error) error {
+	if id == "" {
+		return err
+	}
+	if h, look := a.Running.Driver(ctx, id); look != nil || h == nil {
+		return err
+	}
+	return fmt.Errorf("%w; join it: inspan attach %s, or end it: inspan stop %s", err, id, id)
 }
 
 func (c *command) sessionsFsck() *cobra.Command {

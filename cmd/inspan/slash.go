@@ -32,6 +32,7 @@ func (c *command) typed(cmd *cobra.Command, f *runFlags, args []string, text str
 	at := slices.IndexFunc(list, func(s tui.Command) bool { return s.Name == name })
 	switch {
 	case at >= 0 && list[at].Prompt != nil:
+		c.inline(a, root, name)
 		said, err = list[at].Prompt(cmd.Context(), rest)
 		return said, false, err
 	case at >= 0:
@@ -50,6 +51,16 @@ func (c *command) typed(cmd *cobra.Command, f *runFlags, args []string, text str
 		return text, false, nil
 	}
 	return "", false, usageError{notHere(ours, name)}
+}
+
+// inline warns of shell commands in the file of a command, which do not run as they do elsewhere.
+func (c *command) inline(a *app.App, root, name string) {
+	for _, m := range a.Extensions.Commands(root, func(string) {}) {
+		if list := m.Inline(); m.Name == name && len(list) > 0 {
+			c.warn(fmt.Sprintf("/%s has !`%s`, which did not run; the model is told to run it as a call, which is judged",
+				name, strings.Join(list, "`, !`")))
+		}
+	}
 }
 
 // subcommand is what a slash command is called where there is no screen; nil: it is for a

@@ -13,7 +13,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/spf13/cobra"
 
-	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/console"
 	"github.com/inspan/inspan/internal/listing"
@@ -26,6 +25,7 @@ import (
 type screenFlags struct {
 	runFlags
 	fullscreen bool
+	print      bool
 	goOn       bool
 	resume     string
 	says       string // the first message
@@ -35,10 +35,79 @@ func (f *screenFlags) add(cmd *cobra.Command) {
 	f.runFlags.add(cmd)
 	fl := cmd.Flags()
 	fl.BoolVar(&f.fullscreen, "fullscreen", false, "use the whole screen instead of the scrollback")
+	fl.BoolVarP(&f.print, "print", "p", false, "print the answer to the task and exit, as 'inspan run' does")
 	fl.BoolVarP(&f.goOn, "continue", "c", false, "continue the last session in this folder")
 	fl.StringVarP(&f.resume, "resume", "r", "", "continue the session `ID`; without an ID, choose from a list")
-	fl.Lookup("resume").NoOptDefVal = "?"
+	fl.Lookup("resume").NoOptDefVal = anySession
 	fl.StringVar(&f.cwd, "cwd", ".", "`folder` to work in (the workspace)")
+}
+
+// take reads the arguments: the task, and before it the ID of -r ID. A lone word is a mistyped
+// command unless a flag says that it is a task.
+func (f *screenFlags) take(cmd *cobra.Command, args []string) error {
+	if f.resume == anySession && len(args) > 0 {
+		f.resume, args = args[0], args[1:]
+	}
+	f.says = strings.Join(args, " ")
+	named := f.print || f.goOn || f.resume != ""
+	if len(args) > 1 && !named || len(args) == 1 && !named && !strings.Contains(strings.TrimSpace(f.says), " ") {
+		return unknown(cmd, args[0])
+	}
+	return nil
+}
+
+// anySession is the session of a --resume without an ID: the person chooses.
+const anySession = "?"
+
+// front opens the front end, or prints the answer to a task where nobody can see one.
+func (c *command) front(cmd *cobra.Command, f *screenFlags) error {
+	switch {
+	case f.print, f.says != "" && !c.seen():
+		return c.answered(cmd, f)
+	case !c.seen():
+		return usageError{errors.New(`standard input or output is not a terminal; for scripts use: inspan -p "task", or inspan run "task"`)}
+	}
+	if f.goOn {
+		id, err := c.lastHere(cmd.Context())
+		if err != nil {
+			return err
+		}
+		f.resume = id
+	}
+	return c.screen(cmd, f)
+}
+
+// seen reports whether somebody is at a terminal that the front end can be on.
+func (c *command) seen() bool { return isTerminal(c.in) && isTerminal(c.console.Out) }
+
+// answered runs one task in a new session or in the one that the flags name, and prints the answer.
+func (c *command) answered(cmd *cobra.Command, f *screenFlags) error {
+	var task []string
+	if f.says != "" {
+		task = []string{f.says}
+	}
+	id, err := f.resume, error(nil)
+	switch {
+	case id == anySession:
+		return usageError{errors.New(`--resume needs an ID here: inspan -p -r ID "task"`)}
+	case f.goOn:
+		id, err = c.lastHere(cmd.Context())
+	case id == "":
+		return c.perform(&f.runFlags)(cmd, task)
+	}
+	if err != nil {
+		return err
+	}
+	return c.goOn(cmd, &f.runFlags, []string{id, cmp.Or(f.says, "-")})
+}
+
+// lastHere is the session used last in the current folder.
+func (c *command) lastHere(ctx context.Context) (string, error) {
+	a, err := app.Load(c.self)
+	if err != nil {
+		return "", err
+	}
+	return a.Running.LastHere(ctx)
 }
 
 // screen runs the interactive front end.
@@ -63,13 +132,8 @@ func (c *command) screen(cmd *cobra.Command, f *screenFlags) error {
 		}
 	}
 	t := &tui.TUI{
-		App: a, Options: f.Options, Root: root, Session: f.resume, Say: f.says, Version: inspan.Version,
+		App: a, Options: f.Options, Root: root, Session: f.resume, Say: f.says, Version: setup.Version(),
 		Fullscreen: f.fullscreen, NoColor: !colored(os.Stdout), Keys: a.Config.Keys, Edit: editor(cmd.Context()),
-	}
-	if f.goOn {
-		if t.Session, err = a.Running.LastHere(cmd.Context()); err != nil {
-			return err
-		}
 	}
 	t.Commands = c.slashes(a, root)
 	t.Jobs = func(session string) tui.Jobs { return jobsOf(a, session) }

@@ -18,6 +18,7 @@ func TestModelsOfAgents(t *testing.T) {
 		{"", "small", "project", "p/small"},
 		{"", "haiku", "user", "p/small"},
 		{"", "opus", "user", "p/own"},
+		{"", "gpt-5", "project", "p/own"},
 		{"", "evil/model", "project", "p/own"},
 		{"", "evil", "project", "p/own"},
 		{"", "other/model", "user", "other/model"},

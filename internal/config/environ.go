@@ -137,11 +137,18 @@ func didYouMean(want string, names []string) string {
 // Aim gives the provider of a model the address and the key that the environment
 // has for it. The model that the environment names comes before all others: an
 // address must not get the key of another provider. Without a name there is none to
-// give it to.
-func (c *Config) Aim(model string) error {
+// give it to. Route is the "provider/model" that a name stands for.
+func (c *Config) Aim(model string, route func(name string) (string, error)) error {
 	url, key := os.Getenv(baseURLVariable), os.Getenv(keyVariable)
-	name, _, _ := strings.Cut(cmp.Or(os.Getenv(modelVariable), model, c.Model), "/")
-	if url == "" && key == "" || name == "" || name == "script" || name == router.Provider {
+	if url == "" && key == "" {
+		return nil
+	}
+	model, err := route(cmp.Or(os.Getenv(modelVariable), model, c.Model))
+	if err != nil {
+		return err
+	}
+	name, _, _ := strings.Cut(model, "/")
+	if name == "" || name == "script" || name == router.Provider {
 		return nil
 	}
 	p := c.Providers[name]

@@ -103,10 +103,18 @@ func TestAim(t *testing.T) {
 		{"", "", "", ""},
 		{"script", "mine/a", "", ""},
 		{"", "router/auto", "mine/a", ""},
+		{"", "bare", "other/b", "mine"},
+		{"bare", "other/b", "", "mine"},
 	} {
 		t.Setenv("INSPAN_MODEL", tc.variable)
 		c := config.Config{Model: tc.file, Providers: file}
-		if err := c.Aim(tc.flag); err != nil {
+		route := func(name string) (string, error) {
+			if name == "bare" {
+				return "mine/bare", nil
+			}
+			return name, nil
+		}
+		if err := c.Aim(tc.flag, route); err != nil {
 			t.Fatal(err)
 		}
 		for _, name := range []string{"mine", "other", "new"} {

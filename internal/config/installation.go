@@ -71,12 +71,12 @@ func Path() (string, error) {
 
 // Aim gives the provider of a model what the environment has for it, and no other, see
 // [Config.Aim].
-func (i *Installation) Aim(model string) error {
+func (i *Installation) Aim(model string, route func(name string) (string, error)) error {
 	if i.providers == nil {
 		i.providers = i.Config.Providers
 	}
 	i.Config.Providers = i.providers
-	if err := i.Config.Aim(model); err != nil {
+	if err := i.Config.Aim(model, route); err != nil {
 		return Error{err}
 	}
 	return nil

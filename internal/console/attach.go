@@ -56,6 +56,8 @@ type attached struct {
 	head   uint64          // event that was the last one at the beginning
 	seq    uint64          // event that was shown last
 	asked  string          // the call that the person is asked about; empty: none
+	prompt *prompt         // where the answer to that comes from; nil: none is open
+	soon   inspan.Pending  // what is asked once the prompt has stood long enough
 	broken bool            // something was shown below the question
 	told   map[string]bool // calls that the person has answered, or was told of, and that still wait
 	ready  bool            // all that was there at the beginning is shown, and what waited is asked
@@ -105,6 +107,7 @@ func (w *attached) events(ctx context.Context) iter.Seq2[event.Event, error] {
 		defer look.Stop()
 		quiet := time.NewTimer(lull)
 		defer quiet.Stop()
+		defer w.shut()
 		for on := true; on; {
 			var err error
 			select {
@@ -113,6 +116,9 @@ func (w *attached) events(ctx context.Context) iter.Seq2[event.Event, error] {
 				quiet.Reset(lull)
 			case <-quiet.C:
 				on = w.settle()
+			case <-w.shown():
+				w.prompt.shown = nil
+				w.Person.put(w.prompt, question(w.soon))
 			case line, ok := <-w.input():
 				on, err = w.typed(ctx, line, ok)
 			case <-look.C:
@@ -174,6 +180,7 @@ func (w *attached) show(n news, yield func(event.Event, error) bool) (bool, erro
 func (w *attached) close(why string) {
 	fmt.Fprintln(w.console.Err, "  ("+words.OneLine(why, 80)+")")
 	w.asked, w.late = "", true
+	w.shut()
 }
 
 // driven notices when nobody drives the session any more.
@@ -217,10 +224,30 @@ func (w *attached) settle() bool {
 // input is what the person types. It waits until they could see what they type it for: a line
 // that is there before is an answer to what waits, and not words for the model.
 func (w *attached) input() <-chan string {
-	if !w.ready {
+	switch {
+	case !w.ready:
 		return nil
+	case w.prompt != nil:
+		return w.prompt.heard()
 	}
 	return w.lines
+}
+
+// shown is when the question that was put may be shown.
+func (w *attached) shown() <-chan time.Time {
+	if w.prompt == nil {
+		return nil
+	}
+	return w.prompt.shown
+}
+
+// shut closes the prompt, if one is open, and returns what was typed to it and not sent.
+func (w *attached) shut() (typed []rune) {
+	if w.prompt != nil {
+		typed = w.prompt.close()
+		w.prompt = nil
+	}
+	return typed
 }
 
 // ask asks the first question that the person has not answered.
@@ -260,10 +287,18 @@ func (w *attached) standing(list []inspan.Pending) int {
 	return slices.IndexFunc(list, func(p inspan.Pending) bool { return p.Call.ID == w.asked })
 }
 
-// put shows all that would happen, and the question.
+// put shows all that would happen, and the question. What the person has typed to it stays.
 func (w *attached) put(p inspan.Pending) {
+	var draft []rune
+	seen := w.prompt != nil && w.prompt.shown == nil && w.soon.Call.ID == p.Call.ID
+	if typed := w.shut(); seen {
+		draft = append([]rune{}, typed...)
+	}
 	w.Person.show(p)
-	fmt.Fprint(w.Person.out, question(p))
+	w.prompt, w.soon = w.Person.open(!p.Asks, draft), p
+	if w.prompt.shown == nil {
+		w.Person.put(w.prompt, question(p))
+	}
 }
 
 // typed takes a line that the person has typed: an answer, or words for the model.
@@ -310,6 +345,7 @@ func (w *attached) answer(ctx context.Context, line string) error {
 		return err
 	}
 	w.told[p.Call.ID], w.asked = true, ""
+	w.shut()
 	w.ask(list)
 	return nil
 }

@@ -18,15 +18,20 @@ import (
 type Person struct {
 	out         io.Writer
 	console     *Console
-	lines       chan string // what the person types; closed at the end of input
+	keyboard    *keyboard   // nil: what the person types comes from no terminal
+	lines       chan string // what the person types while no question of a terminal is open; closed at the end of input
 	interrupted chan struct{}
 }
 
-// NewPerson reads answers from in and prints questions to out. The goroutine
-// that reads lives as long as the process, because a read from a terminal
-// can't be called off.
+// NewPerson reads answers from in and prints questions to out. If in is a terminal, a single key
+// can answer. The goroutine that reads lives as long as the process, because a read from a
+// terminal can't be called off.
 func NewPerson(c *Console, in io.Reader, out io.Writer) *Person {
-	p := &Person{out: out, console: c, lines: make(chan string), interrupted: make(chan struct{}, 1)}
+	p := &Person{out: out, console: c, keyboard: keyboardOf(in, out), lines: make(chan string), interrupted: make(chan struct{}, 1)}
+	if p.keyboard != nil {
+		go p.keyboard.read(p.lines)
+		return p
+	}
 	go func() {
 		defer close(p.lines)
 		for s := bufio.NewScanner(in); s.Scan(); {
@@ -36,33 +41,88 @@ func NewPerson(c *Console, in io.Reader, out io.Writer) *Person {
 	return p
 }
 
+// open opens a question. Keys says that a single key may answer it, and draft what the person has
+// typed to it before. Whoever opens it closes it.
+func (p *Person) open(keys bool, draft []rune) *prompt {
+	if p.keyboard != nil {
+		return p.keyboard.ask(keys, draft)
+	}
+	return &prompt{answers: p.lines, close: func() []rune { return nil }}
+}
+
+// put prints the words of a question that stands long enough, and has it take answers.
+func (p *Person) put(q *prompt, words string) {
+	if p.keyboard != nil {
+		words += p.keyboard.ready(q)
+	}
+	fmt.Fprint(p.out, words)
+}
+
+// heard is where answers come from: nowhere until the question is shown.
+func (q *prompt) heard() <-chan string {
+	if q.shown != nil {
+		return nil
+	}
+	return q.answers
+}
+
+// answer asks and waits for a line. It fails if ctx ends or the question is called off.
+func (p *Person) answer(ctx context.Context, q *prompt, words string, off <-chan struct{}) (line string, more bool, err error) {
+	if q.shown == nil {
+		p.put(q, words)
+	}
+	for {
+		select {
+		case <-q.shown:
+			q.shown = nil
+			p.put(q, words)
+		case line, more = <-q.heard():
+			if !more {
+				fmt.Fprintln(p.out)
+			}
+			return line, more, nil
+		case <-off:
+			fmt.Fprintln(p.out)
+			return "", false, nil
+		case <-ctx.Done():
+			fmt.Fprintln(p.out)
+			return "", false, ctx.Err()
+		}
+	}
+}
+
 // decide shows what a call would do and waits for an answer: an event.Decided,
 // or event.Cancelled if the person goes away. It fails if the question is taken back.
 func (p *Person) decide(ctx context.Context, w inspan.Pending) (event.Body, error) {
 	p.show(w)
+	q := p.open(!w.Asks, nil)
+	defer func() { q.close() }()
 	for {
-		fmt.Fprint(p.out, question(w))
-		select {
-		case line, ok := <-p.lines:
-			if !ok {
-				fmt.Fprintln(p.out)
-				return event.Cancelled{By: "the end of input"}, nil
-			}
-			d, problem := answer(w, line)
-			if problem == "" {
-				return d, nil
-			}
-			fmt.Fprintln(p.out, "  "+problem)
-		case <-ctx.Done():
-			fmt.Fprintln(p.out)
-			switch cause := context.Cause(ctx); {
-			case errors.Is(cause, inspan.ErrAnswered):
-				fmt.Fprintln(p.out, "  (answered elsewhere)")
-			case errors.Is(cause, context.DeadlineExceeded):
-				fmt.Fprintln(p.out, "  (nobody answered in time)")
-			}
-			return nil, ctx.Err()
+		line, more, err := p.answer(ctx, q, question(w), nil)
+		switch {
+		case err != nil:
+			p.withdrawn(context.Cause(ctx))
+			return nil, err
+		case !more:
+			return event.Cancelled{By: "the end of input"}, nil
 		}
+		d, problem := answer(w, line)
+		if problem == "" {
+			return d, nil
+		}
+		fmt.Fprintln(p.out, "  "+problem)
+		q.close()
+		q = p.open(!w.Asks, []rune{})
+	}
+}
+
+// withdrawn says why a question was taken back.
+func (p *Person) withdrawn(cause error) {
+	switch {
+	case errors.Is(cause, inspan.ErrAnswered):
+		fmt.Fprintln(p.out, "  (answered elsewhere)")
+	case errors.Is(cause, context.DeadlineExceeded):
+		fmt.Fprintln(p.out, "  (nobody answered in time)")
 	}
 }
 
@@ -90,19 +150,10 @@ func (p *Person) Agrees(ctx context.Context, question string) (bool, error) {
 	case <-p.interrupted: // what came before is not of this question
 	default:
 	}
-	fmt.Fprint(p.out, question+" [y]es [n]o ")
-	select {
-	case line, ok := <-p.lines:
-		if !ok {
-			fmt.Fprintln(p.out)
-		}
-		return ok && words.Choice(line) == "y", nil
-	case <-p.interrupted:
-		fmt.Fprintln(p.out)
-		return false, nil
-	case <-ctx.Done():
-		return false, ctx.Err()
-	}
+	q := p.open(true, nil)
+	defer q.close()
+	line, more, err := p.answer(ctx, q, question+" [y]es [n]o ", p.interrupted)
+	return more && words.Choice(line) == "y", err
 }
 
 // interrupt calls off the question of the command itself that is being asked, if one is.

@@ -21,7 +21,7 @@ type Choice struct {
 	Why   string // for people; empty if it was named
 }
 
-// Model returns the model with the name "provider/model", or the one the
+// Model returns the model with the name "provider/model", or a name for [Set.Route], or the one the
 // session had, or the one of the settings, or the first that is configured. The
 // fallbacks of the settings stand behind it. A local server is asked for its
 // window. A model that is given goes before all but a name, and has no fallbacks.
@@ -35,7 +35,11 @@ func (s *Set) Model(ctx context.Context, name, had string) (Choice, error) {
 			if err != nil {
 				return Choice{}, err
 			}
-			return s.choice(ctx, m, p, "")
+			why := ""
+			if at := p.Name + "/" + m.Info().Model; !strings.Contains(n, "/") && p.Name != n && m.Info().Model != n {
+				why = fmt.Sprintf("%s means the model %s", n, at)
+			}
+			return s.choice(ctx, m, p, why)
 		}
 	}
 	if p, found := s.first(); found {
@@ -143,7 +147,11 @@ func (s *Set) described(ctx context.Context, name string) (llm.Model, Provider, 
 
 // find returns the provider and the id of the model with the name.
 func (s *Set) find(name string) (Provider, string, error) {
-	provider, model, _ := strings.Cut(name, "/")
+	route, err := s.Route(name)
+	if err != nil {
+		return Provider{}, "", err
+	}
+	provider, model, _ := strings.Cut(route, "/")
 	names := []string{script.Provider, router.Provider}
 	for _, p := range s.List() {
 		names = append(names, p.Name)
@@ -155,12 +163,18 @@ func (s *Set) find(name string) (Provider, string, error) {
 		}
 		return p, model, nil
 	}
-	hint := ""
+	for _, k := range every(s.List()) {
+		names = append(names, k.id)
+	}
+	hint, what := "", "provider"
+	if route == provider {
+		what = "provider or known model"
+	}
 	if near := tool.Nearest(provider, names); near != "" {
 		hint = fmt.Sprintf("; did you mean %q?", near)
 	}
-	return Provider{}, "", config.Error{Err: fmt.Errorf("model %q: no provider %q%s; models are named provider/model, see 'inspan models'",
-		name, provider, hint)}
+	return Provider{}, "", config.Error{Err: fmt.Errorf("model %q: no %s %q%s; models are named provider/model, see 'inspan models'",
+		name, what, provider, hint)}
 }
 
 // scripted is the offline model: with no name it follows commands in the

@@ -114,7 +114,7 @@ func (s *Set) List() []Provider {
 // Aim gives the provider of a model what the environment has for it. One that
 // nobody knows speaks Chat Completions.
 func (s *Set) Aim(model string) error {
-	if err := s.Installation.Aim(model); err != nil {
+	if err := s.Installation.Aim(model, s.Route); err != nil {
 		return err
 	}
 	known := presets()

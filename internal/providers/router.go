@@ -107,7 +107,7 @@ func (s *Set) chain(ctx context.Context, first llm.Model, p Provider) (llm.Model
 	for _, name := range s.Config.Fallback {
 		r, err := route(ctx, name, name, s.named)
 		switch {
-		case errors.Is(err, errNoKey), name == first.Info().Route():
+		case errors.Is(err, errNoKey), name == first.Info().Route(), err == nil && r.Model.Info().Route() == first.Info().Route():
 			continue
 		case err != nil:
 			return nil, fmt.Errorf("fallback: %w", err)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"regexp"
 	"strings"
 
 	"github.com/inspan/inspan/internal/frontmatter"
@@ -69,5 +70,31 @@ func madeOf(name, others string) bool {
 }
 
 // Expand is what is said for the command and what was typed behind it. Where the
-// text has no place for arguments, they come below it.
-func (c Command) Expand(args string) string { return frontmatter.Expand(c.Text, args, nil) }
+// text has no place for arguments, they come below it. Shell commands of the text, as other agents
+// have them, are for the model to run, see [Command.Inline].
+func (c Command) Expand(args string) string { return expand(c.Text, args, nil) }
+
+// Inline lists the shell commands that the text has as !`command`. Other agents run them before they
+// send the text, which nobody would judge. Here the model is told to run them as calls.
+func (c Command) Inline() []string {
+	var out []string
+	for _, m := range inline.FindAllStringSubmatch(c.Text, -1) {
+		out = append(out, m[1])
+	}
+	return out
+}
+
+// inline matches a shell command in a text: at its beginning, or behind white space.
+var inline = regexp.MustCompile("(?m)(?:^|\\s)!`([^`\n]+)`")
+
+const notRun = "\n\nNote: the commands that are written as !`command` above were not run. Run them with bash first. " +
+	"Their output belongs where they stand."
+
+// expand is [frontmatter.Expand], with a note on commands that other agents would have run.
+func expand(text, args string, vars map[string]string) string {
+	said := frontmatter.Expand(text, args, vars)
+	if inline.MatchString(text) {
+		said += notRun
+	}
+	return said
+}

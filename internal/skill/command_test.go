@@ -50,6 +50,24 @@ func TestParseCommand(t *testing.T) {
 	}
 }
 
+// Shell commands in a text are named and left to the model. What was typed adds none.
+func TestInline(t *testing.T) {
+	for text, want := range map[string][]string{
+		"Look.\n!`git status`\nand at !`git diff $1`.": {"git status", "git diff $1"},
+		"Run `make` !important `x`, or a!`b`.":         nil,
+		"$ARGUMENTS":                                   nil,
+	} {
+		c := skill.Command{Text: text}
+		if diff := cmp.Diff(want, c.Inline()); diff != "" {
+			t.Errorf("%q: %s", text, diff)
+		}
+		told := strings.Contains(c.Expand(" !`rm -r /`"), "were not run. Run them with bash first.")
+		if told != (want != nil) {
+			t.Errorf("%q: %q", text, c.Expand("x"))
+		}
+	}
+}
+
 func TestExpand(t *testing.T) {
 	for _, tc := range []struct{ text, args, want string }{
 		{"Fix $ARGUMENTS now.", " the  bug ", "Fix the  bug now."},

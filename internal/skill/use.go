@@ -49,7 +49,7 @@ func (l *Library) Invoke(name, args string) (str string, s Skill, err error) {
 	if root := f.from.Root; root != "" {
 		vars["CLAUDE_PLUGIN_ROOT"], vars["INSPAN_PLUGIN_ROOT"] = root, root
 	}
-	return f.heading(files) + frontmatter.Expand(strings.TrimSpace(text.Clean(body)), args, vars), f.Skill, nil
+	return f.heading(files) + expand(strings.TrimSpace(text.Clean(body)), args, vars), f.Skill, nil
 }
 
 // open returns the folder of a skill.

@@ -129,6 +129,18 @@ func Find(vendor, id string) llm.Info {
 	return info
 }
 
+// IDs lists the ids of a vendor's models. Of models that differ by their version alone the newest
+// comes first.
+func IDs(vendor string) []string {
+	var out []string
+	for _, r := range rows() {
+		if r.vendor == vendor {
+			out = append(out, r.model)
+		}
+	}
+	return out
+}
+
 // list returns the prices of a row, times factor.
 func (r row) list(factor float64) llm.Prices {
 	var out llm.Prices

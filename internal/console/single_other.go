@@ -1,0 +1,11 @@
+//go:build !linux && !darwin
+
+package console
+
+import (
+	"errors"
+	"os"
+)
+
+// single is not done here: answers are lines.
+func single(*os.File) (func(), error) { return nil, errors.ErrUnsupported }

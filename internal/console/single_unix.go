@@ -1,0 +1,26 @@
+//go:build linux || darwin
+
+package console
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// single has a terminal hand on each key as it is pressed, without an echo. Signals and output stay
+// as they are. Restore undoes that.
+func single(tty *os.File) (restore func(), err error) {
+	fd := int(tty.Fd())
+	was, err := unix.IoctlGetTermios(fd, getTermios)
+	if err != nil {
+		return nil, err
+	}
+	now := *was
+	now.Lflag &^= unix.ICANON | unix.ECHO
+	now.Cc[unix.VMIN], now.Cc[unix.VTIME] = 1, 0
+	if err := unix.IoctlSetTermios(fd, setTermios, &now); err != nil {
+		return nil, err
+	}
+	return func() { _ = unix.IoctlSetTermios(fd, setTermios, was) }, nil
+}
