@@ -77,6 +77,7 @@ const (
 	OriginAgent   Origin = "agent"   // another agent; its words are news, and begin no run
 	OriginHook    Origin = "hook"    // a program that the person has set up; news too
 	OriginHarness Origin = "harness" // inspan itself; news too
+	OriginCommand Origin = "command" // a command that the person ran; news too, as what it prints is no wish
 )
 
 // Leads reports whether the session works for whoever says it.

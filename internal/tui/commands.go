@@ -3,6 +3,7 @@ package tui
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -10,6 +11,7 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -35,6 +37,8 @@ func Commands() []Command {
 	return []Command{
 		{Name: "help", Doc: "list commands, keys and modes", calm: true, run: show(facts.help)},
 		{Name: "new", Doc: "start a new session", run: idle(func(c *commander, _ string) tea.Cmd { return c.talk.renew() })},
+		{Name: "clear", Doc: "start a new session in an empty conversation; /resume returns to the old one", run: idle((*commander).clear)},
+		{Name: "status", Doc: "show the model, mode, session, cost, context and sandbox, and what is missing", calm: true, run: work(facts.status)},
 		{
 			Name: "resume", Args: "[id]", Doc: "resume an earlier session",
 			run: idle(func(c *commander, id string) tea.Cmd { return c.sessions.resume(id) }),
@@ -45,6 +49,8 @@ func Commands() []Command {
 			Name: "model", Args: "[provider/model]", Doc: "switch models",
 			run: idle(func(c *commander, name string) tea.Cmd { return c.sessions.model(name) }),
 		},
+		{Name: "effort", Args: "[low|medium|high|xhigh|max]", Doc: "set how hard the model thinks", run: idle((*commander).effort)},
+		{Name: "reasoning", Doc: "show the model's last reasoning in full", calm: true, run: (*commander).reasoning},
 		{Name: "mode", Args: "[mode]", Doc: "set the permission mode: plan, ask, edit, auto or yolo", run: (*commander).mode},
 		{Name: "plan", Doc: "switch to mode plan, which only reads", run: func(c *commander, _ string) tea.Cmd { return c.talk.switchTo("plan") }},
 		{Name: "permissions", Doc: "list the rules in force", calm: true, run: work(facts.permissions)},
@@ -65,6 +71,7 @@ func Commands() []Command {
 		{Name: "jobs", Args: "[kill ID]", Doc: "list background jobs, or kill one", calm: true, run: (*commander).jobs},
 		{Name: "config", Doc: "show the model, the mode and where the settings are", calm: true, run: show(facts.config)},
 		{Name: "quit", Doc: "quit", calm: true, run: func(c *commander, _ string) tea.Cmd { return c.quit() }},
+		{Name: "exit", Doc: "quit", calm: true, run: func(c *commander, _ string) tea.Cmd { return c.quit() }},
 	}
 }
 
@@ -175,7 +182,7 @@ func work(prepare func(f facts, args string) func(context.Context) (string, erro
 func idle(run func(*commander, string) tea.Cmd) func(*commander, string) tea.Cmd {
 	return func(c *commander, args string) tea.Cmd {
 		t := c.talk
-		if t.running && t.view.Idle() { // it is over but for the formalities
+		if t.running && t.view.Idle() || t.closing { // it is over but for the formalities
 			t.then = append(t.then, func() tea.Cmd { return run(c, args) })
 			return nil
 		}
@@ -218,6 +225,46 @@ func (c *commander) mode(args string) tea.Cmd {
 		return nil
 	}
 	return c.talk.switchTo(mode)
+}
+
+// clear begins anew, in fullscreen with an empty screen. The terminal's own scrollback is the
+// person's, so it stays, as does the session before.
+func (c *commander) clear(string) tea.Cmd {
+	c.back.screen.anew()
+	return c.talk.renew()
+}
+
+// effort sets how hard the model thinks, from its next request on.
+func (c *commander) effort(args string) tea.Cmd {
+	efforts := llm.Efforts()
+	if args == "" {
+		var items []choice
+		for _, e := range efforts {
+			items = append(items, choice{e, map[bool]string{true: "now"}[e == c.talk.effort()]})
+		}
+		c.over.pick("effort", items, func(i int) tea.Cmd { return c.effort(efforts[i]) })
+		return nil
+	}
+	if !slices.Contains(efforts, args) {
+		c.talk.fail(fmt.Errorf("unknown effort %q; use one of %s", words.OneLine(args, 30), strings.Join(efforts, ", ")))
+		return nil
+	}
+	if c.talk.runner.session() == nil {
+		c.talk.held = append(c.talk.held, event.Switched{Effort: args})
+		c.talk.note("the next session thinks with effort " + args)
+		return nil
+	}
+	return c.talk.start(event.Switched{Effort: args})
+}
+
+// reasoning prints what the model thought before its last reply that came with any.
+func (c *commander) reasoning(string) tea.Cmd {
+	if c.talk.view.thought == "" {
+		c.hints.say("the model has shown no reasoning yet")
+		return nil
+	}
+	c.talk.view.add(&block{kind: thoughtBlock, text: c.talk.view.thought})
+	return nil
 }
 
 func (c *commander) goOn(string) tea.Cmd {

@@ -74,7 +74,7 @@ func (m *model) above(left int) []string {
 	l, t := m.screen.look, m.talk
 	now := activity{look: l, view: t.view, now: m.clock(), running: t.works()}
 	var parts [][]string
-	for _, part := range [][]string{t.pending(l, t.view), now.pause(), now.calls(), now.todo()} {
+	for _, part := range [][]string{slices.Concat(m.errand.lines(l, now.now), t.pending(l, t.view)), now.pause(), now.calls(), now.todo()} {
 		part = part[:min(len(part), max(0, left))]
 		left -= len(part)
 		parts = append(parts, part)

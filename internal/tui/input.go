@@ -50,6 +50,8 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 		return m.nextMode()
 	case "unfold":
 		return m.unfold()
+	case "reasoning":
+		return m.commands.reasoning("")
 	case "page-up", "page-down":
 		if b == nil && m.screen.full != nil {
 			m.screen.full.page(m.screen.height, action == "page-up")
@@ -66,6 +68,9 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 		return b.key(k, action)
 	}
 	m.hints.clear()
+	if action == "" && k.Text == "?" && m.composer.prompt.empty() {
+		return m.commands.print(m.commands.facts().keyList())
+	}
 	return m.promptKey(k, action)
 }
 
@@ -110,6 +115,7 @@ func (m *model) enter() tea.Cmd {
 	}
 	text := strings.TrimSpace(c.prompt.text())
 	name, args, slash := words.Slash(text)
+	own, mine := strings.CutPrefix(text, "!")
 	switch {
 	case text == "" && m.talk.cutOff():
 		return m.talk.goOnHere()
@@ -117,6 +123,10 @@ func (m *model) enter() tea.Cmd {
 		return nil
 	case slash:
 		return m.command(name, args)
+	case mine:
+		c.history.add(text)
+		c.clear()
+		return m.errand.begin(strings.TrimSpace(own))
 	case m.talk.driven(): // it may have ended meanwhile
 		return m.talk.findDriver(m.say)
 	}
@@ -173,6 +183,8 @@ func (m *model) escape() tea.Cmd {
 	switch {
 	case m.composer.offer.open():
 		m.composer.offer = offer{closed: true}
+	case m.errand.goes():
+		m.errand.stop()
 	case m.talk.running, m.talk.driven():
 		return m.talk.interrupt()
 	case m.taps.twice("escape", m.clock()):
@@ -189,6 +201,9 @@ func (m *model) ctrlC() tea.Cmd {
 	switch {
 	case m.taps.twice("interrupt", m.clock()) && c.prompt.empty():
 		return m.quit()
+	case m.errand.goes():
+		m.errand.stop()
+		return nil
 	case m.talk.running && !m.talk.view.Idle():
 		cmd := m.talk.interrupt()
 		m.hints.say("interrupting; press again to quit")

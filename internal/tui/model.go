@@ -24,6 +24,7 @@ type model struct {
 	commands  *commander // what the person asks for with a slash
 	sessions  *sessions  // the way to other sessions and models
 	back      *rewinder  // the way back to what was said
+	errand    *errand    // a command of the person's own
 	over      *overlay   // what is open above the prompt
 	hints     *hints     // the line above the status
 
@@ -48,6 +49,7 @@ func newModel(ctx context.Context, t *TUI, keys keymap) *model {
 	m.composer = &composer{talk: m.talk, hints: m.hints, clock: t.clock}
 	m.sessions = &sessions{talk: m.talk, over: m.over, hints: m.hints}
 	m.back = &rewinder{talk: m.talk, over: m.over, hints: m.hints, composer: m.composer, screen: m.screen}
+	m.errand = &errand{talk: m.talk, hints: m.hints, clock: t.clock}
 	m.commands = &commander{
 		tui: t, keys: keys, talk: m.talk, over: m.over, hints: m.hints, history: &m.composer.history,
 		sessions: m.sessions, back: m.back, quit: m.quit,
@@ -149,6 +151,7 @@ func (m *model) count() tea.Cmd {
 	if pending, ok := v.asking(nil); ok && !pending.Until.IsZero() {
 		waits = true
 	}
+	waits = waits || m.errand.goes()
 	soon := m.questions.hesitates() || m.unseen() || m.screen.behind()
 	if m.ticking && !soon || !m.talk.works() && !m.talk.unheld() && !waits && m.hints.text == "" && !soon {
 		return nil

@@ -142,15 +142,18 @@ func (t *talk) renew() tea.Cmd {
 	t.opts.Mode = mode
 	t.opts.Model = cmp.Or(t.opts.Model, t.tui.Options.Model) // a session that was gone on with had its own
 	t.forget()
+	if id := t.runner.id(); id != "" {
+		t.note("session " + id + " is closed; /resume " + id + " returns to it")
+	}
 	t.note("your next message starts a new session")
-	t.opening = true
+	t.opening, t.closing = true, true
 	runner := t.runner
 	return func() tea.Msg {
 		err := runner.close()
 		return later(func() tea.Cmd {
-			t.opening = false
+			t.opening, t.closing = false, false
 			t.fail(err)
-			return t.goOn()
+			return tea.Batch(t.waited(), t.goOn())
 		})
 	}
 }

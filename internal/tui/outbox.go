@@ -31,7 +31,7 @@ type posted struct {
 func (o *outbox) next(body event.Body, text string) input {
 	o.posts++
 	_, steer := body.(event.Steered)
-	if _, said := body.(event.Said); said || steer {
+	if said, ok := body.(event.Said); ok && said.By == "" || steer {
 		o.mine = append(o.mine, posted{n: o.posts, steer: steer, text: text})
 	}
 	return input{o.posts, body}
@@ -80,6 +80,16 @@ func (o *outbox) mode() tool.Mode {
 	for _, b := range o.held {
 		if s, ok := b.(event.Switched); ok && s.Mode != "" {
 			return s.Mode
+		}
+	}
+	return ""
+}
+
+// effort is the one that the session is to have next; empty: the one that it has.
+func (o *outbox) effort() string {
+	for _, b := range slices.Backward(o.held) {
+		if s, ok := b.(event.Switched); ok && s.Effort != "" {
+			return s.Effort
 		}
 	}
 	return ""

@@ -26,10 +26,11 @@ type talk struct {
 	view   *view
 
 	opts    app.Options // for the sessions that are opened from here on
-	opening bool        // a session is
+	opening bool        // a session is, or one is being closed
+	closing bool        // the session before is, and what the person asks for next waits for that
 	running bool        // a run goes on here
 	driver  string      // who goes on with its run elsewhere, in words; empty: nobody, as far as was asked
-	then    []later     // what waits for the run to end
+	then    []later     // what waits for the run to end, or the session to be closed
 }
 
 // note prints a line of the front end, warn a line that stands out, and print plain text.
@@ -118,6 +119,18 @@ func (t *talk) start(inputs ...event.Body) tea.Cmd {
 // send sends an input into the current run. Text is shown until the session knows it.
 func (t *talk) send(body event.Body, text string) { t.runner.post(t.next(body, text)) }
 
+// inform tells the session something that is no wish of the person's.
+func (t *talk) inform(said event.Said) tea.Cmd {
+	switch {
+	case t.running:
+		t.send(said, "")
+		return nil
+	case t.driven():
+		return t.toDriver(said, "")
+	}
+	return t.start(said)
+}
+
 // sent takes the outcome of send. An input that came too late for its run begins another.
 func (t *talk) sent(msg sent) tea.Cmd {
 	if errors.Is(msg.err, inspan.ErrOver) {
@@ -169,12 +182,17 @@ func (t *talk) ranOut(err error) tea.Cmd {
 		t.view.Now.Rest()
 		t.decided = nil
 	}
+	return tea.Batch(t.waited(), t.goOn())
+}
+
+// waited does what waited for the run to end, or the session to be closed.
+func (t *talk) waited() tea.Cmd {
 	var cmds []tea.Cmd
 	for _, f := range t.then {
 		cmds = append(cmds, f())
 	}
 	t.then = nil
-	return tea.Batch(append(cmds, t.goOn())...)
+	return tea.Batch(cmds...)
 }
 
 // goOn begins a run with the inputs that were held back, or else follows other processes.
@@ -252,6 +270,17 @@ func (t *talk) mode() tool.Mode {
 		return t.tui.App.Config.Mode
 	}
 	return "ask"
+}
+
+// effort is how hard the model thinks, or will; empty: as hard as the vendor has it.
+func (t *talk) effort() string {
+	switch next := t.outbox.effort(); {
+	case next != "":
+		return next
+	case t.view.Session.Effort != "" || t.tui.App == nil:
+		return t.view.Session.Effort
+	}
+	return t.tui.App.Config.Effort
 }
 
 // route is the model that answers, or will.

@@ -169,7 +169,7 @@ func hooked(b event.Hooked) (text string, notice bool) {
 func ToldModel(text string) string { return "told the model: " + OneLine(text, 200) }
 
 func switched(b event.Switched) string {
-	if b.Route == "" && b.Mode == "" {
+	if b.Route == "" && b.Mode == "" && b.Effort == "" {
 		return ""
 	}
 	text := "now working"
@@ -178,6 +178,9 @@ func switched(b event.Switched) string {
 	}
 	if b.Mode != "" {
 		text += " in mode " + string(b.Mode)
+	}
+	if b.Effort != "" {
+		text += " at effort " + b.Effort
 	}
 	return text
 }
