@@ -63,6 +63,14 @@ type Said struct {
 	Taint
 }
 
+// Withdrawn takes back a Said that waits for its run, so that it never begins one. A Said that the
+// model has heard stands, and nothing happens.
+//
+// An input: any process may append it.
+type Withdrawn struct {
+	Of uint64 `json:"of"` // sequence number of the Said
+}
+
 // Say is the input of a person at the terminal who says text.
 func Say(text string) Said { return Said{Parts: llm.Say(text)} }
 

@@ -9,6 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/inspan/inspan/internal/text"
+	"github.com/inspan/inspan/internal/transcript"
 	"github.com/inspan/inspan/llm"
 )
 
@@ -22,7 +23,8 @@ type composer struct {
 
 	prompt  editor
 	history history
-	offer   offer // completions
+	queued  []editor // that were sent for after the run, oldest first
+	offer   offer    // completions
 	files   fileList
 	typed   time.Time // when the person wrote last
 	early   time.Time // until then enter sends nothing, see interrupted
@@ -79,6 +81,23 @@ func (c *composer) take() llm.Parts {
 	parts := c.prompt.parts()
 	c.clear()
 	return parts
+}
+
+// regain puts something that was queued before what is written, with its pictures and pastes.
+func (c *composer) regain(said string) {
+	back := editor{atoms: atomsOf(said)}
+	same := func(e editor) bool { return transcript.Spoken(e.parts()) == said }
+	if i := slices.IndexFunc(c.queued, same); i >= 0 {
+		back = c.queued[i]
+		c.queued = slices.Delete(c.queued, i, i+1)
+	}
+	back.at, back.goal = len(back.atoms), -1
+	if !c.prompt.empty() {
+		back.insert(atom{shown: "\n"})
+		back.insert(c.prompt.atoms...)
+	}
+	c.prompt = back
+	c.touched()
 }
 
 func (c *composer) clear() {

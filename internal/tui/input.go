@@ -172,6 +172,7 @@ func (m *model) tab() tea.Cmd {
 	if !m.talk.running || strings.TrimSpace(c.prompt.text()) == "" {
 		return nil
 	}
+	c.queued = append(c.queued, c.prompt)
 	parts := c.take()
 	text := transcript.Spoken(parts)
 	c.history.add(text)
@@ -185,6 +186,8 @@ func (m *model) escape() tea.Cmd {
 		m.composer.offer = offer{closed: true}
 	case m.errand.goes():
 		m.errand.stop()
+	case m.talk.queues():
+		return m.talk.takeBack()
 	case m.talk.running, m.talk.driven():
 		return m.talk.interrupt()
 	case m.taps.twice("escape", m.clock()):

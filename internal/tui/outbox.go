@@ -18,6 +18,7 @@ type outbox struct {
 	// Decisions that the session does not know yet: sent, or collected until all waiting calls
 	// are decided on.
 	decided []event.Body
+	asked   []uint64 // messages that the person here takes back, and the log has not told of yet
 }
 
 // posted is an input of ours on its way into the log.
@@ -66,7 +67,20 @@ func (o *outbox) undecide(call string) bool {
 }
 
 // forget drops what was on its way to a session that is no longer open.
-func (o *outbox) forget() { o.mine, o.decided = nil, nil }
+func (o *outbox) forget() { o.mine, o.decided, o.asked = nil, nil, nil }
+
+// unhold takes back the words that were held back, and returns them.
+func (o *outbox) unhold() (back []string) {
+	o.held = slices.DeleteFunc(o.held, func(b event.Body) bool {
+		said, ok := b.(event.Said)
+		if ok && len(said.Parts) > 0 && said.By == "" {
+			back = append(back, transcript.Spoken(said.Parts))
+			return true
+		}
+		return false
+	})
+	return back
+}
 
 // release takes what was held back.
 func (o *outbox) release() []event.Body {

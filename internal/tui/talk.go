@@ -25,12 +25,13 @@ type talk struct {
 	runner *runner
 	view   *view
 
-	opts    app.Options // for the sessions that are opened from here on
-	opening bool        // a session is, or one is being closed
-	closing bool        // the session before is, and what the person asks for next waits for that
-	running bool        // a run goes on here
-	driver  string      // who goes on with its run elsewhere, in words; empty: nobody, as far as was asked
-	then    []later     // what waits for the run to end, or the session to be closed
+	opts    app.Options       // for the sessions that are opened from here on
+	opening bool              // a session is, or one is being closed
+	closing bool              // the session before is, and what the person asks for next waits for that
+	running bool              // a run goes on here
+	regain  func(said string) // puts words that were queued back into the prompt
+	driver  string            // who goes on with its run elsewhere, in words; empty: nobody, as far as was asked
+	then    []later           // what waits for the run to end, or the session to be closed
 }
 
 // note prints a line of the front end, warn a line that stands out, and print plain text.
@@ -79,6 +80,9 @@ func (t *talk) apply(events batch) tea.Cmd {
 		if d, ok := e.Body.(event.Decided); ok {
 			t.answered(d)
 		}
+		if w, ok := e.Body.(event.Withdrawn); ok {
+			t.regained(w)
+		}
 		t.view.Apply(e)
 		switch b := e.Body.(type) {
 		case event.Said:
@@ -118,6 +122,50 @@ func (t *talk) start(inputs ...event.Body) tea.Cmd {
 
 // send sends an input into the current run. Text is shown until the session knows it.
 func (t *talk) send(body event.Body, text string) { t.runner.post(t.next(body, text)) }
+
+// queues reports whether words of the person wait for the run to end, and can be taken back.
+func (t *talk) queues() bool {
+	if !t.running && !t.driven() {
+		return false
+	}
+	return slices.ContainsFunc(t.view.Queued(), t.isTakeable) || slices.ContainsFunc(t.held, isSaid)
+}
+
+// isTakeable reports whether something that was said is the person's own, and not on its way back.
+func (t *talk) isTakeable(s *transcript.Said) bool {
+	return s.By == "" && !slices.Contains(t.asked, s.Seq)
+}
+
+// takeBack takes back what waits for the run to end. The run goes on.
+func (t *talk) takeBack() tea.Cmd {
+	for _, said := range t.unhold() {
+		t.regain(said)
+	}
+	var cmds []tea.Cmd
+	for _, s := range slices.Backward(t.view.Queued()) {
+		if !t.isTakeable(s) {
+			continue
+		}
+		t.asked = append(t.asked, s.Seq)
+		if t.running {
+			t.send(event.Withdrawn{Of: s.Seq}, "")
+		} else {
+			cmds = append(cmds, t.toDriver(event.Withdrawn{Of: s.Seq}, ""))
+		}
+	}
+	t.hints.say("the queued text is back in the prompt; press again to interrupt")
+	return tea.Batch(cmds...)
+}
+
+// regained gives the person what was taken back, unless its run has begun by then or somebody else
+// took it.
+func (t *talk) regained(w event.Withdrawn) {
+	i := slices.IndexFunc(t.view.Queued(), func(s *transcript.Said) bool { return s.Seq == w.Of })
+	if i >= 0 && slices.Contains(t.asked, w.Of) {
+		t.regain(t.view.Queued()[i].Text)
+	}
+	t.asked = slices.DeleteFunc(t.asked, func(seq uint64) bool { return seq == w.Of })
+}
 
 // inform tells the session something that is no wish of the person's.
 func (t *talk) inform(said event.Said) tea.Cmd {

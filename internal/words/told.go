@@ -47,6 +47,8 @@ func Told(body event.Body) (told string, notice bool) {
 	case event.Pruned:
 		return fmt.Sprintf("old results were cut short, from about %s to %s tokens; the log keeps all of them",
 			text.Thousands(b.Before), text.Thousands(b.After)), false
+	case event.Withdrawn:
+		return "a queued message was taken back", false
 	case event.Rewound:
 		return fmt.Sprintf("the conversation was rewound to event %d", b.To), false
 	case event.Spawned:
