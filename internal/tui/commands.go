@@ -87,21 +87,42 @@ func (c catalog) named(name string) (Command, bool) {
 	return c[i], true
 }
 
-// like are the commands that begin so; the others follow that hold it.
-func (c catalog) like(start string) []choice {
-	var first, rest []choice
+// like are the commands that what was typed may mean, the best match first. If no name holds it,
+// they are those that do it, or that have its letters.
+func (c catalog) like(typed string) []choice {
+	const kinds = 5
+	var ranks [kinds][]choice
 	for _, c := range c {
-		item := choice{"/" + c.Name, strings.TrimSpace(c.Args + "  " + c.Doc)}
-		switch {
-		case c.Name == start:
-			first = append([]choice{item}, first...)
-		case strings.HasPrefix(c.Name, start):
-			first = append(first, item)
-		case start != "" && strings.Contains(c.Name, start):
-			rest = append(rest, item)
+		if rank := c.rank(strings.ToLower(typed)); rank < kinds {
+			ranks[rank] = append(ranks[rank], choice{"/" + c.Name, strings.TrimSpace(c.Args + "  " + c.Doc)})
 		}
 	}
-	return append(first, rest...)
+	if typed != "" { // of those that begin so, the shortest is the nearest
+		slices.SortStableFunc(ranks[1], func(a, b choice) int { return len(a.text) - len(b.text) })
+	}
+	if named := slices.Concat(ranks[:3]...); len(named) > 0 {
+		return named
+	}
+	return slices.Concat(ranks[3:]...)
+}
+
+// rank is how near a command is to what was typed, the nearest is 0.
+func (c Command) rank(typed string) int {
+	name, doc := strings.ToLower(c.Name), strings.ToLower(c.Doc)
+	_, some := match(name, typed)
+	switch {
+	case name == typed:
+		return 0
+	case strings.HasPrefix(name, typed):
+		return 1
+	case strings.Contains(name, typed):
+		return 2
+	case len(typed) > 2 && strings.Contains(doc, typed):
+		return 3
+	case some && len(typed) > 1:
+		return 4
+	}
+	return 5
 }
 
 // nearest says that there is no command of a name, and which one may be meant.

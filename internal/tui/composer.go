@@ -17,6 +17,7 @@ import (
 // what is pasted into it.
 type composer struct {
 	talk     *talk // it is written to
+	over     *overlay
 	hints    *hints
 	clock    func() time.Time
 	commands func() catalog
@@ -109,6 +110,36 @@ func (c *composer) clear() {
 func (c *composer) giveBack() {
 	if n := len(c.history.lines); n > 0 && c.prompt.empty() {
 		c.prompt.set(c.history.lines[n-1])
+	}
+}
+
+// search lets the person choose something that was said here. What sessions of the folder began with
+// follows once it is read; until then the list takes keys already.
+func (c *composer) search() tea.Cmd {
+	var p *picker
+	p = c.over.pick("history", nil, func(i int) tea.Cmd {
+		c.prompt.set(p.items[i].text)
+		c.touched()
+		return nil
+	})
+	for _, said := range slices.Backward(c.history.lines) {
+		p.once(said)
+	}
+	a, ctx, root := c.talk.tui.App, c.talk.ctx, realPath(c.talk.tui.Root)
+	if a == nil {
+		return nil
+	}
+	return func() tea.Msg {
+		list, err := a.Store().List(ctx)
+		return later(func() tea.Cmd {
+			c.talk.fail(err)
+			for _, s := range list {
+				if s.Root == root && s.Parent == "" && s.Preview != "" {
+					p.once(s.Preview)
+				}
+			}
+			return nil
+		})
 	}
 }
 

@@ -2,9 +2,14 @@ package tui_test
 
 import (
 	"context"
+	"fmt"
+	"io"
+	"os"
 	"slices"
 	"strings"
 	"testing"
+
+	tea "charm.land/bubbletea/v2"
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/tui"
@@ -93,6 +98,9 @@ func keyHabits() []habit {
 		{name: "mode", keys: "\x1b[Z", shown: []string{"now working in mode edit"}},
 		{name: "unfold", keys: ctrlO, shown: []string{"✓ blue\n    blue\n    blue\n    blue\n    blue\n    blue"}},
 		{name: "reasoning", keys: "\x14", shown: []string{"∙ it must be blue", "and nothing else"}},
+		{name: "search", keys: "\x12", shown: []string{"history (1 of 1)", "› go"}},
+		{name: "search", keys: "\x12g" + enter, shown: []string{"› go\nscript"}},
+		{name: "edit", first: "old", then: []string{"› old"}, keys: "\x07", shown: []string{"› written in an editor"}, with: withEditor},
 		{name: "edit", keys: "\x07", shown: []string{"set $EDITOR to write in an editor"}},
 		{
 			name: "paste-image", keys: "\x16", shown: []string{"no image in the clipboard; you can paste the path of a file"},
@@ -127,6 +135,24 @@ func editHabits() []habit {
 		{name: "page-up", keys: "\x1b[5~", with: whole, shown: []string{"› go"}},
 		{name: "page-down", keys: "\x1b[5~\x1b[6~", with: whole, shown: []string{"■ done"}},
 	}
+}
+
+// withEditor has an editor that writes something else.
+func withEditor(t *tui.TUI) { t.Edit = func(path string) tea.ExecCommand { return &editing{path} } }
+
+type editing struct{ path string }
+
+func (e *editing) SetStdin(io.Reader)  {}
+func (e *editing) SetStdout(io.Writer) {}
+func (e *editing) SetStderr(io.Writer) {}
+
+// Run implements tea.ExecCommand.
+func (e *editing) Run() error {
+	old, err := os.ReadFile(e.path)
+	if err != nil || string(old) != "old" {
+		return fmt.Errorf("%q, %w", old, err)
+	}
+	return os.WriteFile(e.path, []byte("written in an editor\n"), 0o600)
 }
 
 func whole(t *tui.TUI) { t.Fullscreen = true }

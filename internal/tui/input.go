@@ -96,6 +96,8 @@ func (m *model) promptKey(k tea.KeyPressMsg, action string) tea.Cmd {
 		}
 		c.prompt.cut(c.prompt.at, c.prompt.at+1)
 		return c.suggest()
+	case "search":
+		return c.search()
 	case "edit":
 		return c.inEditor()
 	case "paste-image":

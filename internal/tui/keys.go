@@ -30,6 +30,7 @@ func Bindings() []Binding {
 		{"mode", []string{"shift+tab"}, "next permission mode: plan, ask, edit, auto"},
 		{"unfold", []string{"ctrl+o"}, "show the last result in full"},
 		{"reasoning", []string{"ctrl+t"}, "show the model's last reasoning in full"},
+		{"search", []string{"ctrl+r"}, "search your earlier messages in this folder"},
 		{"edit", []string{"ctrl+g"}, "write in $VISUAL or $EDITOR"},
 		{"paste-image", []string{"ctrl+v"}, "attach the image in the clipboard"},
 		{"suspend", []string{"ctrl+z"}, "suspend inspan"},

@@ -46,7 +46,7 @@ type (
 func newModel(ctx context.Context, t *TUI, keys keymap) *model {
 	m := &model{TUI: t, keys: keys, screen: newScreen(t), over: &overlay{}, hints: &hints{clock: t.clock}}
 	m.talk = &talk{tui: t, ctx: ctx, hints: m.hints, view: newView(), opts: t.Options}
-	m.composer = &composer{talk: m.talk, hints: m.hints, clock: t.clock}
+	m.composer = &composer{talk: m.talk, over: m.over, hints: m.hints, clock: t.clock}
 	m.talk.regain = m.composer.regain
 	m.sessions = &sessions{talk: m.talk, over: m.over, hints: m.hints}
 	m.back = &rewinder{talk: m.talk, over: m.over, hints: m.hints, composer: m.composer, screen: m.screen}
