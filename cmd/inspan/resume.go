@@ -13,7 +13,7 @@ func (c *command) resume() *cobra.Command {
 		Use:   `resume [ID] ["what to do next"]`,
 		Short: "Continue a session after an interrupt, a crash or a limit, or with a new task",
 		Long: "The session continues exactly where its log ends. Without an ID, inspan takes the last session of this folder.\n" +
-			"A unique part of an ID is enough. \"last\" is the last session of any folder.\n" +
+			"A unique part of an ID is enough. \"last\" is the last session of this folder.\n" +
 			"Without a new task, an unfinished run continues. Mode and limits stay the same unless you set flags.\n\n" + exitPointer,
 		Example: "  inspan resume\n  inspan resume last \"now update the changelog\"\n  inspan resume --max-cost 5 20261121-1403",
 		Args:    exactly(0, 2, "at most an ID and a TASK"),
