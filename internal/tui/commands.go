@@ -290,6 +290,9 @@ func (c *commander) reasoning(string) tea.Cmd {
 
 func (c *commander) goOn(string) tea.Cmd {
 	switch t := c.talk; {
+	case t.running && t.view.Idle(): // it is over but for the formalities
+		t.then = append(t.then, func() tea.Cmd { return c.goOn("") })
+		return nil
 	case t.running || t.runner.session() == nil:
 		c.hints.say("there is no run to continue")
 		return nil

@@ -61,6 +61,10 @@ func commandHabits() []habit {
 		{name: "/sessions", keys: "/sessions" + enter, shown: []string{"just now", "go"}},
 		{name: "/continue", keys: "/continue" + enter, shown: []string{"the run is done; type a new task"}},
 		{name: "/model", keys: "/model nobody/x" + enter, shown: []string{"nobody"}},
+		{
+			name: "/model", keys: "/model openai/gpt-x" + enter, shown: []string{"· model openai/gpt-x answers your next message", "\nopenai/gpt-x · ask"},
+			check: once,
+		},
 		{name: "/effort", keys: "/effort high" + enter, shown: []string{"now working at effort high"}},
 		{name: "/effort", keys: "/effort hihg" + enter, shown: []string{`unknown effort "hihg"; use one of low, medium, high, xhigh, max`}},
 		{name: "/effort", keys: "/effort" + enter, shown: []string{"effort (5 of 5)", "xhigh"}},
@@ -164,6 +168,7 @@ func exempt() []string { return []string{"suspend", "redraw"} }
 // One without a row fails.
 func TestHabits(t *testing.T) {
 	t.Setenv("SHELL", "/bin/sh")
+	t.Setenv("OPENAI_API_KEY", "not-a-key")
 	have := map[string]bool{}
 	for _, h := range habits() {
 		have[h.name] = true
@@ -208,6 +213,14 @@ func (h habit) holds(t *testing.T) {
 	}
 	if h.check != nil {
 		h.check(s)
+	}
+}
+
+// once holds that what has happened in the session is not printed again.
+func once(s *screen) {
+	s.t.Helper()
+	if n := strings.Count(s.text(), "The first answer."); n != 1 {
+		s.t.Errorf("the answer is shown %d times:\n%s", n, s.text())
 	}
 }
 

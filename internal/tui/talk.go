@@ -26,6 +26,7 @@ type talk struct {
 	view   *view
 
 	opts    app.Options       // for the sessions that are opened from here on
+	coming  string            // the model that answers from the next request on; empty: the one that did
 	opening bool              // a session is, or one is being closed
 	closing bool              // the session before is, and what the person asks for next waits for that
 	running bool              // a run goes on here
@@ -85,6 +86,8 @@ func (t *talk) apply(events batch) tea.Cmd {
 		}
 		t.view.Apply(e)
 		switch b := e.Body.(type) {
+		case event.Asked:
+			t.coming = ""
 		case event.Said:
 			t.seen(false, b.By)
 		case event.Steered:
@@ -334,6 +337,8 @@ func (t *talk) effort() string {
 // route is the model that answers, or will.
 func (t *talk) route() string {
 	switch {
+	case t.coming != "":
+		return t.coming
 	case t.view.Session.Route != "":
 		return t.view.Session.Route
 	case t.opts.Model != "":
