@@ -166,7 +166,8 @@ func (b *block) saidLines(l look) []string {
 // ownLines are a command of the person and what it printed, the end of which matters most.
 func (b *block) ownLines(l look) []string {
 	command, printed, _ := strings.Cut(b.text, "\n")
-	lines := paintAll(l, bold, hang(l, "! ", strings.TrimPrefix(command, "$ ")))
+	mark := map[bool]string{false: "! ", true: "You ran: "}[l.reader]
+	lines := paintAll(l, bold, hang(l, mark, strings.TrimPrefix(command, "$ ")))
 	if printed == "" {
 		return lines
 	}
@@ -290,7 +291,7 @@ func (p *printer) print(kind blockKind, lines []string) {
 		p.lines = append(p.lines, "")
 	}
 	p.prev = kind
-	p.lines = append(p.lines, lines...)
+	p.lines = append(p.lines, p.spoken(lines)...)
 }
 
 // reply feeds the stream with what came, and reports whether the reply is over.
@@ -343,5 +344,5 @@ func (p *printer) settle(text string) {
 		p.lines = append(p.lines, "")
 		p.prev, p.said = replyBlock, true
 	}
-	p.lines = append(p.lines, strings.Split(text, "\n")...)
+	p.lines = append(p.lines, p.spoken(strings.Split(text, "\n"))...)
 }

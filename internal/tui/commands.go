@@ -69,6 +69,10 @@ func Commands() []Command {
 		{Name: "copy", Doc: "copy the last answer to the clipboard", calm: true, run: (*commander).copy},
 		{Name: "tools", Doc: "list the tools", calm: true, run: work(facts.tools)},
 		{Name: "jobs", Args: "[kill ID]", Doc: "list background jobs, or kill one", calm: true, run: (*commander).jobs},
+		{
+			Name: "subagents", Args: "[id]", Doc: "list the subagents of this session, and show the work of one", calm: true,
+			run: func(c *commander, id string) tea.Cmd { return c.sessions.subagents(id) },
+		},
 		{Name: "config", Doc: "show the model, the mode and where the settings are", calm: true, run: show(facts.config)},
 		{Name: "quit", Doc: "quit", calm: true, run: func(c *commander, _ string) tea.Cmd { return c.quit() }},
 		{Name: "exit", Doc: "quit", calm: true, run: func(c *commander, _ string) tea.Cmd { return c.quit() }},

@@ -23,6 +23,7 @@ type composer struct {
 	commands func() catalog
 
 	prompt  editor
+	vim     *vim // nil: the prompt has one mode
 	history history
 	queued  []editor // that were sent for after the run, oldest first
 	offer   offer    // completions
@@ -103,6 +104,7 @@ func (c *composer) regain(said string) {
 
 func (c *composer) clear() {
 	c.prompt, c.offer = editor{}, offer{}
+	c.vim.begin()
 	c.history.left()
 }
 

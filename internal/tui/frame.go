@@ -65,6 +65,10 @@ func (m *model) live(rows int) (out []string, x, y int) {
 		front, x, y = m.composer.lines(l, left)
 	}
 	above := m.above(left - len(front))
+	above, foot = l.spoken(above), l.spoken(foot)
+	if len(front) > 0 && l.reader && strings.HasPrefix(front[0], "? ") { // the others hold the cursor
+		front[0], _ = linear(front[0])
+	}
 	return slices.Concat(above, front, foot), x, y + len(above)
 }
 
@@ -89,8 +93,8 @@ func (m *model) above(left int) []string {
 
 // status is what the line at the bottom says.
 func (m *model) status() status {
-	s := status{view: m.talk.view, route: m.talk.route(), mode: string(m.talk.mode())}
-	if s.view.Run.Busy && m.talk.works() {
+	s := status{view: m.talk.view, route: m.talk.route(), mode: string(m.talk.mode()), keys: m.composer.vim.mode(), printed: m.line.shown}
+	if s.view.Run.Busy && m.talk.works() && !m.screen.look.reader {
 		s.took = clock(m.clock().Sub(s.view.Run.Began))
 	}
 	return s

@@ -84,6 +84,7 @@ func commandHabits() []habit {
 		{name: "/copy", keys: "/copy" + enter, shown: []string{"copied, if the terminal supports it"}},
 		{name: "/tools", keys: "/tools" + enter, shown: []string{"read_file"}},
 		{name: "/jobs", keys: "/jobs" + enter, shown: []string{"no background jobs were started"}},
+		{name: "/subagents", keys: "/subagents" + enter, shown: []string{"there are no subagents yet"}},
 		{name: "/config", keys: "/config" + enter, shown: []string{"workspace ", "sessions "}},
 		{name: "/quit", keys: "/quit" + enter, ends: true},
 		{name: "/exit", keys: "/exit" + enter, ends: true},

@@ -77,6 +77,10 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 // promptKey is a key for the prompt.
 func (m *model) promptKey(k tea.KeyPressMsg, action string) tea.Cmd {
 	c := m.composer
+	if c.vim.key(k, action, &c.prompt, m.room()) {
+		c.touched()
+		return c.suggest()
+	}
 	switch action {
 	case "send", "queue":
 		if m.clock().Before(c.early) {

@@ -27,6 +27,7 @@ type model struct {
 	errand    *errand    // a command of the person's own
 	over      *overlay   // what is open above the prompt
 	hints     *hints     // the line above the status
+	line      *statusLine
 
 	taps     taps
 	quitting bool
@@ -47,6 +48,11 @@ func newModel(ctx context.Context, t *TUI, keys keymap) *model {
 	m := &model{TUI: t, keys: keys, screen: newScreen(t), over: &overlay{}, hints: &hints{clock: t.clock}}
 	m.talk = &talk{tui: t, ctx: ctx, hints: m.hints, view: newView(), opts: t.Options}
 	m.composer = &composer{talk: m.talk, over: m.over, hints: m.hints, clock: t.clock}
+	h := t.habits()
+	if h.vim {
+		m.composer.vim = &vim{}
+	}
+	m.line = &statusLine{command: h.statusLine, version: cmp.Or(t.Version, inspan.Version), ctx: ctx, clock: t.clock}
 	m.talk.regain = m.composer.regain
 	m.sessions = &sessions{talk: m.talk, over: m.over, hints: m.hints}
 	m.back = &rewinder{talk: m.talk, over: m.over, hints: m.hints, composer: m.composer, screen: m.screen}
@@ -89,7 +95,7 @@ func (m *model) greet() tea.Cmd {
 // Update implements tea.Model.
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	cmd := m.update(msg)
-	return m, tea.Batch(cmd, m.screen.flush(m.talk.view), m.count())
+	return m, tea.Batch(cmd, m.screen.flush(m.talk.view), m.count(), m.line.refresh(m.status(), m.talk))
 }
 
 func (m *model) update(msg tea.Msg) tea.Cmd {

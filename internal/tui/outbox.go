@@ -116,6 +116,10 @@ func (o *outbox) pending(l look, v *view) []string {
 		out = append(out, l.paint(dim, "  ↳ "+what+": "+words.OneLine(text, l.width-16)))
 	}
 	for _, s := range v.Now.Steered {
+		if s.Origin == event.OriginCommand {
+			add("for the model", words.OwnCommand(s.Text))
+			continue
+		}
 		add("steering", s.Text)
 	}
 	for _, s := range v.Queued() {

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/inspan/inspan/internal/words"
 )
@@ -11,10 +12,15 @@ type status struct {
 	view        *view
 	route, mode string
 	took        string // by the run; empty: none goes on
+	printed     string // by the person's command; empty: there is none
+	keys        string // the mode of the prompt; empty: it has one
 }
 
 // line is as much of it as there is room for.
 func (s status) line(l look) string {
+	if s.printed != "" {
+		return l.paint(dim, words.OneLine(strings.TrimPrefix(s.keys+" · "+s.printed, " · "), l.width))
+	}
 	fields := s.fields()
 	line := words.OneLine(fields[0], l.width)
 	room := l.width - cells(line)
@@ -31,6 +37,9 @@ func (s status) fields() []string {
 	fields := []string{s.mode}
 	if s.route != "" {
 		fields = []string{s.route, s.mode}
+	}
+	if s.keys != "" {
+		fields = append([]string{s.keys}, fields...)
 	}
 	if v.Spent.Turns > 0 {
 		fields = append(fields, words.Cost(v.Spent.Cost, v.Spent.Unpriced))

@@ -27,6 +27,7 @@ type look struct {
 	width   int  // cells of a line, at most
 	light   bool // the background is
 	noColor bool
+	reader  bool // a screen reader reads along: no colours, marks in words, and nothing that moves
 	lexers  *markdown.Lexers
 }
 
