@@ -160,14 +160,14 @@ func (b *block) saidLines(l look) []string {
 	if more := len(lines) - foldSaid; more > 1 {
 		lines = append(lines[:foldSaid], fmt.Sprintf("  … +%s", text.Count(more, "line")))
 	}
-	return paintAll(l, bold, lines)
+	return paintAll(l, boldCyan, lines)
 }
 
 // ownLines are a command of the person and what it printed, the end of which matters most.
 func (b *block) ownLines(l look) []string {
 	command, printed, _ := strings.Cut(b.text, "\n")
 	mark := map[bool]string{false: "! ", true: "You ran: "}[l.reader]
-	lines := paintAll(l, bold, hang(l, mark, strings.TrimPrefix(command, "$ ")))
+	lines := paintAll(l, boldCyan, hang(l, mark, strings.TrimPrefix(command, "$ ")))
 	if printed == "" {
 		return lines
 	}

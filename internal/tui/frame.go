@@ -16,6 +16,8 @@ const (
 	mostCalls   = 8
 	mostTodo    = 6
 	mostPending = 3
+
+	leastRuled = 14 // rows of the live part that have room for a rule
 )
 
 // View implements tea.Model: the live part at the bottom, or all of the screen.
@@ -64,9 +66,13 @@ func (m *model) live(rows int) (out []string, x, y int) {
 	} else {
 		front, x, y = m.composer.lines(l, left)
 	}
+	if rows >= leastRuled && left > len(front) && !l.reader { // what is written stands apart from what is shown
+		front = append([]string{l.paint(dim, strings.Repeat("─", l.width))}, front...)
+		y++
+	}
 	above := m.above(left - len(front))
 	above, foot = l.spoken(above), l.spoken(foot)
-	if len(front) > 0 && l.reader && strings.HasPrefix(front[0], "? ") { // the others hold the cursor
+	if l.reader && strings.HasPrefix(strings.Join(front, "\n"), "? ") { // the other lines hold the cursor
 		front[0], _ = linear(front[0])
 	}
 	return slices.Concat(above, front, foot), x, y + len(above)
@@ -104,7 +110,7 @@ func (m *model) status() status {
 func promptLines(l look, e *editor, rows int, empty string) (out []string, x, y int) {
 	width := max(l.width-2, 1)
 	if e.empty() {
-		return []string{l.paint(bold, "› ") + l.paint(dim, words.OneLine(empty, width))}, 2, 0
+		return []string{l.paint(boldCyan, "› ") + l.paint(dim, words.OneLine(empty, width))}, 2, 0
 	}
 	all := e.rows(width)
 	cy, cx := e.place(all, width)
@@ -113,7 +119,7 @@ func promptLines(l look, e *editor, rows int, empty string) (out []string, x, y 
 		mark := "  "
 		switch i {
 		case 0:
-			mark = l.paint(bold, "› ")
+			mark = l.paint(boldCyan, "› ")
 		case from:
 			mark = l.paint(dim, "↑ ")
 		}

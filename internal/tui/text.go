@@ -20,6 +20,8 @@ const (
 	yellow  = "33"
 	blue    = "34"
 	cyan    = "36"
+
+	boldCyan = "1;36" // the person's words
 )
 
 // look is how things are shown.
