@@ -314,7 +314,7 @@ func TestLaterFormats(t *testing.T) {
 // TestMailIsNoTask holds that what other agents, hooks and the harness say begins no run, and is not taken for
 // the person's wish.
 func TestMailIsNoTask(t *testing.T) {
-	for _, origin := range []event.Origin{event.OriginAgent, event.OriginHook, event.OriginHarness} {
+	for _, origin := range []event.Origin{event.OriginAgent, event.OriginHook, event.OriginHarness, event.OriginCommand} {
 		v := &vendor{}
 		s := open(t, &inspan.Agent{Model: v}, event.NewMemory("s"))
 		drivenTo(t, s, said("mow the lawn"))

@@ -191,7 +191,7 @@ func (s *Session) Run(ctx context.Context, inputs ...event.Body) iter.Seq2[event
 	}
 }
 
-// Send appends an input: event.Said, Steered, Decided, Cancelled, Titled or Pinned. A
+// Send appends an input: event.Said, Withdrawn, Steered, Decided, Cancelled, Titled or Pinned. A
 // run that goes on, here or in another process, takes note of it; without one
 // it waits for the next Run. One whose key (Message) has been sent before changes nothing.
 func (s *Session) Send(ctx context.Context, input event.Body) error {

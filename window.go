@@ -56,34 +56,57 @@ func contextOf(st *loop.State) Context {
 		Again:     st.Total.Again,
 		Untrusted: st.Untrusted, Private: st.Private,
 	}
+	system, messages := fixedSources(st), conversation(st)
+	fixed := min(st.Fixed(), c.Tokens)
+	if sum(messages) == 0 {
+		fixed = c.Tokens
+	}
+	c.Sources = slices.Concat(shared(fixed, system), shared(c.Tokens-fixed, messages))
+	return c
+}
+
+// sum is how many tokens sources have together.
+func sum(sources []Source) (n int) {
+	for _, s := range sources {
+		n += s.Tokens
+	}
+	return n
+}
+
+// shared are the sources that there is something of, which share tokens by their estimates. They
+// add up to the tokens, as the tokens are what the vendor counted and no estimate knows better.
+func shared(tokens int, sources []Source) (out []Source) {
+	all, seen, given := sum(sources), 0, 0
+	for _, s := range sources {
+		if s.Tokens == 0 {
+			continue
+		}
+		seen += s.Tokens
+		s.Tokens = int(int64(tokens)*int64(seen)/int64(all)) - given
+		given += s.Tokens
+		out = append(out, s)
+	}
+	return out
+}
+
+// fixedSources takes apart what stands before the messages, by our own estimate.
+func fixedSources(st *loop.State) []Source {
+	var out []Source
 	for i, block := range st.System {
 		name := "system prompt"
 		if i < len(st.Sources) {
 			name = cmp.Or(st.Sources[i], name)
 		}
-		c.Sources = append(c.Sources, Source{
-			name, "part of the system prompt since the session began",
-			st.Count(llm.Message{Parts: llm.Say(block)}),
-		})
+		out = append(out, Source{name, "part of the system prompt since the session began", llm.Message{Parts: llm.Say(block)}.Tokens()})
 	}
 	tools := Source{Name: "tools", Why: fmt.Sprintf("descriptions and schemas: %d", len(st.Tools))}
 	for _, t := range st.Tools {
-		tools.Tokens += st.Count(llm.Message{Parts: llm.Say(t.Name + t.Description + string(t.Schema))})
+		tools.Tokens += llm.Message{Parts: llm.Say(t.Name + t.Description + string(t.Schema))}.Tokens()
 	}
-	return c.with(append([]Source{tools}, conversation(st)...))
+	return append(out, tools)
 }
 
-// with adds the sources that there is something of.
-func (c Context) with(sources []Source) Context {
-	for _, s := range sources {
-		if s.Tokens > 0 {
-			c.Sources = append(c.Sources, s)
-		}
-	}
-	return c
-}
-
-// conversation takes the messages apart.
+// conversation takes the messages apart, by our own estimate.
 func conversation(st *loop.State) []Source {
 	person, model := Source{Name: "what you said"}, Source{Name: "what the model said", Why: "text, thoughts and calls"}
 	other := Source{Name: "what inspan said", Why: "summaries, hints and added instructions"}
@@ -94,7 +117,7 @@ func conversation(st *loop.State) []Source {
 			messages++
 		}
 		for _, part := range m.Parts {
-			n := st.Count(llm.Message{Parts: llm.Parts{part}})
+			n := llm.Message{Parts: llm.Parts{part}}.Tokens()
 			r, isResult := part.(llm.Result)
 			_, isImage := part.(llm.Image)
 			switch {
@@ -121,13 +144,14 @@ func conversation(st *loop.State) []Source {
 // largest names the tools whose results take most.
 func largest(each map[string]int) string {
 	var names []string
-	for name := range each {
-		names = append(names, name)
+	all := 0
+	for name, n := range each {
+		names, all = append(names, name), all+n
 	}
 	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(each[b], each[a]), strings.Compare(a, b)) })
 	var out []string
 	for _, name := range names[:min(3, len(names))] {
-		out = append(out, fmt.Sprintf("%s %d", name, each[name]))
+		out = append(out, fmt.Sprintf("%s %d%%", name, (100*each[name]+all/2)/max(all, 1)))
 	}
 	if len(out) == 0 {
 		return ""

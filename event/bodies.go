@@ -63,6 +63,14 @@ type Said struct {
 	Taint
 }
 
+// Withdrawn takes back a Said that waits for its run, so that it never begins one. A Said that the
+// model has heard stands, and nothing happens.
+//
+// An input: any process may append it.
+type Withdrawn struct {
+	Of uint64 `json:"of"` // sequence number of the Said
+}
+
 // Say is the input of a person at the terminal who says text.
 func Say(text string) Said { return Said{Parts: llm.Say(text)} }
 
@@ -77,6 +85,7 @@ const (
 	OriginAgent   Origin = "agent"   // another agent; its words are news, and begin no run
 	OriginHook    Origin = "hook"    // a program that the person has set up; news too
 	OriginHarness Origin = "harness" // inspan itself; news too
+	OriginCommand Origin = "command" // a command that the person ran; news too, as what it prints is no wish
 )
 
 // Leads reports whether the session works for whoever says it.

@@ -37,6 +37,7 @@ func bodies() []event.Body {
 		event.Forked{From: "s", Seq: 7},
 		event.Titled{Title: "t"},
 		event.Pinned{On: true},
+		event.Withdrawn{Of: 3},
 		event.Said{
 			Parts: parts, By: "me", Origin: event.OriginLead, Message: "m", Context: "x",
 			Taint: event.Taint{Untrusted: true, Private: true},
@@ -318,10 +319,10 @@ func TestSyncedAndInput(t *testing.T) {
 			inputs += b.Kind() + " "
 		}
 	}
-	if want := "said steered decided cancelled started ended restored rewound compacted spawned returned step_started step_ended stopped "; synced != want {
+	if want := "withdrawn said steered decided cancelled started ended restored rewound compacted spawned returned step_started step_ended stopped "; synced != want {
 		t.Errorf("synced are %s, want %s", synced, want)
 	}
-	if want := "titled pinned said steered decided cancelled compact spawned raised returned tasked finished "; inputs != want {
+	if want := "titled pinned withdrawn said steered decided cancelled compact spawned raised returned tasked finished "; inputs != want {
 		t.Errorf("inputs are %s, want %s", inputs, want)
 	}
 }

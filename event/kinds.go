@@ -20,6 +20,7 @@ func (Forked) Kind() string    { return "forked" }
 func (Titled) Kind() string    { return "titled" }
 func (Pinned) Kind() string    { return "pinned" }
 func (Said) Kind() string      { return "said" }
+func (Withdrawn) Kind() string { return "withdrawn" }
 func (Steered) Kind() string   { return "steered" }
 func (Decided) Kind() string   { return "decided" }
 func (Cancelled) Kind() string { return "cancelled" }
@@ -57,6 +58,8 @@ func decodeBody(kind string, raw json.RawMessage) (Body, error) {
 		return into[Pinned](raw)
 	case "said":
 		return intoParts(raw, func(b *Said) *llm.Parts { return &b.Parts })
+	case Withdrawn{}.Kind():
+		return into[Withdrawn](raw)
 	case "steered":
 		return intoParts(raw, func(b *Steered) *llm.Parts { return &b.Parts })
 	case "decided":
@@ -146,7 +149,7 @@ func into[B Body](raw json.RawMessage) (Body, error) {
 // the next of these.
 func Synced(b Body) bool {
 	switch b.(type) {
-	case Said, Steered, Decided, Cancelled, Started, Ended, Compacted, Restored, Rewound, Stopped, Spawned, Returned, StepStarted, StepEnded:
+	case Said, Withdrawn, Steered, Decided, Cancelled, Started, Ended, Compacted, Restored, Rewound, Stopped, Spawned, Returned, StepStarted, StepEnded:
 		return true
 	}
 	return false
@@ -156,7 +159,7 @@ func Synced(b Body) bool {
 // the driver alone, who holds the session's lease.
 func Input(b Body) bool {
 	switch b.(type) {
-	case Said, Steered, Decided, Cancelled, Titled, Pinned, Compact, Spawned, Raised, Returned, Tasked, Finished:
+	case Said, Withdrawn, Steered, Decided, Cancelled, Titled, Pinned, Compact, Spawned, Raised, Returned, Tasked, Finished:
 		return true
 	}
 	return false

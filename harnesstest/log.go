@@ -362,6 +362,7 @@ func logBodies() []event.Body {
 		event.Titled{Title: "title"},
 		event.Pinned{On: true},
 		logSay(1),
+		event.Withdrawn{Of: 6},
 		event.Steered{Parts: llm.Say("steer")},
 		event.Decided{Call: "c1", Allow: true, By: "user"},
 		event.Cancelled{By: "user"},

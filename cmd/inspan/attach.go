@@ -19,7 +19,7 @@ func (c *command) logs() *cobra.Command {
 			"with the run's code.",
 		Args: exactly(1, 1, "an ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a, id, err := c.one(cmd.Context(), args[0])
+			a, id, err := c.seen(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}

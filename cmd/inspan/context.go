@@ -29,7 +29,7 @@ func (c *command) context() *cobra.Command {
 			switch {
 			case fresh:
 			case len(args) == 1:
-				id, err = a.Store().Resolve(cmd.Context(), args[0])
+				id, err = a.Running.Seen(cmd.Context(), args[0])
 			default:
 				id, _ = a.Running.LastHere(cmd.Context()) // none: a new one
 			}

@@ -76,12 +76,22 @@ func (c *command) stop() *cobra.Command {
 	return cmd
 }
 
-// one loads the settings and finds the session that the text means.
+// one loads the settings and finds the session that the text means, to change it.
 func (c *command) one(ctx context.Context, text string) (*app.App, string, error) {
 	a, err := app.Load(c.self)
 	if err != nil {
 		return nil, "", err
 	}
-	id, err := a.Store().Resolve(ctx, text)
+	id, err := a.Running.Here(ctx, text)
+	return a, id, err
+}
+
+// seen is one for what only looks at the session.
+func (c *command) seen(ctx context.Context, text string) (*app.App, string, error) {
+	a, err := app.Load(c.self)
+	if err != nil {
+		return nil, "", err
+	}
+	id, err := a.Running.Seen(ctx, text)
 	return a, id, err
 }

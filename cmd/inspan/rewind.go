@@ -87,7 +87,7 @@ func (c *command) agreed(cmd *cobra.Command, yes bool) (bool, error) {
 // sessionOf is the session named, or the one used last here.
 func sessionOf(cmd *cobra.Command, a *app.App, args []string) (string, error) {
 	if len(args) > 0 {
-		return a.Store().Resolve(cmd.Context(), args[0])
+		return a.Running.Here(cmd.Context(), args[0])
 	}
 	return a.Running.LastHere(cmd.Context())
 }

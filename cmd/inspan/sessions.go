@@ -63,7 +63,7 @@ func (c *command) sessionsShow() *cobra.Command {
 		Short: "Print the transcript of a session",
 		Args:  exactly(0, 1, "at most one ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a, id, err := c.one(cmd.Context(), named(args))
+			a, id, err := c.seen(cmd.Context(), named(args))
 			if err != nil {
 				return err
 			}
@@ -145,7 +145,7 @@ func (c *command) sessionsExport() *cobra.Command {
 		Short: "Export a session as markdown, JSON lines or an ATIF trajectory",
 		Args:  exactly(0, 1, "at most one ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a, id, err := c.one(cmd.Context(), named(args))
+			a, id, err := c.seen(cmd.Context(), named(args))
 			if err != nil {
 				return err
 			}
@@ -178,7 +178,7 @@ func (c *command) sessionsRm() *cobra.Command {
 			for _, arg := range args {
 				a, id, err := c.one(cmd.Context(), arg)
 				if err == nil {
-					err = a.Store().Remove(cmd.Context(), id)
+					err = a.Running.Remove(cmd.Context(), id)
 				}
 				if err != nil {
 					return c.driven(cmd.Context(), a, id, err)
@@ -216,7 +216,7 @@ func (c *command) sessionsFsck() *cobra.Command {
 			}
 			var ids []string
 			if len(args) == 1 {
-				id, err := a.Store().Resolve(cmd.Context(), args[0])
+				id, err := a.Running.Here(cmd.Context(), args[0])
 				if err != nil {
 					return err
 				}

@@ -33,7 +33,7 @@ func (a *App) Send(ctx context.Context, session string, m Message) (event.Event,
 	if err != nil {
 		return event.Event{}, err
 	}
-	id, err := a.sessions.Resolve(ctx, session)
+	id, err := a.Running.Here(ctx, session)
 	if err != nil {
 		return event.Event{}, err
 	}

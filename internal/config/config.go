@@ -66,6 +66,7 @@ type Config struct {
 	// for them: by the source of the tool, "user" or "project", and by its name.
 	ToolSecrets map[string]map[string][]string `toml:"tool_secrets"`
 	Keys        map[string][]string            `toml:"keys"`         // of the interactive front end, by action; /help lists the actions
+	TUI         TUI                            `toml:"tui"`          // the interactive front end
 	Hooks       []hook.Config                  `toml:"hook"`         // hooks; see docs/HOOKS.md
 	ClaudeHooks bool                           `toml:"claude_hooks"` // also run those of ~/.claude/settings.json
 	Providers   map[string]Provider            `toml:"providers"`    // by the name used before the slash
@@ -354,6 +355,9 @@ func (c Config) check() error {
 		if source != "user" && source != "project" {
 			return fmt.Errorf("tool_secrets.%s: tools are from user or project", source)
 		}
+	}
+	if err := c.TUI.Check(); err != nil {
+		return err
 	}
 	if err := c.Levers.Check(); err != nil {
 		return fmt.Errorf("levers.%w", err)

@@ -38,7 +38,9 @@ func TestMissingFileIsFine(t *testing.T) {
 
 func TestMistakesAreNamed(t *testing.T) {
 	for text, want := range map[string]string{
-		"modle = 'a/b'": `unknown key "modle"; did you mean "model"?`,
+		"[tui]\ntheme = 'bright'":                                                  `tui.theme: "bright" is none of light, dark and auto`,
+		"[tui]\nstatus_line = \"a\\nb\"":                                           `is not one line`,
+		"modle = 'a/b'":                                                            `unknown key "modle"; did you mean "model"?`,
 		"[providers.x]\nkind='openai'\nkeyenv='K'":                                 `did you mean "key_env"?`,
 		"[providers.x]\nkind='openai'\n[providers.x.models.m]\nwindo=1":            `did you mean "window"?`,
 		"[providers.x]\nkind='openai'\n[providers.x.models.m.price]\ncurrency='x'": `known here: input, cache_read`,

@@ -32,8 +32,14 @@ type Measured struct {
 	Route    string  `json:"route,omitempty"` // whose figures they are; empty: there are none
 	Tokens   int     `json:"tokens,omitempty"`
 	Messages int     `json:"messages,omitempty"` // of the conversation, that Tokens are for, with all before them
-	Ratio    float64 `json:"ratio,omitempty"`    // of counted tokens to our estimate, of late; 0: not known
+	Ratio    float64 `json:"ratio,omitempty"`    // of counted tokens to our estimate of messages, of late; 0: not known
+	// Fixed is that ratio of a whole prompt, when there was last nothing to subtract. It holds for the
+	// system prompt and the tools, which are most of a first prompt and have no part in later ones.
+	Fixed float64 `json:"fixed,omitempty"`
 }
+
+// ratios are those that outlast the figures they come from.
+func (m Measured) ratios() Measured { return Measured{Ratio: m.Ratio, Fixed: m.Fixed} }
 
 // measure takes the provider's figures from a reply, before it is pushed.
 func (s *State) measure(b event.Replied) {
@@ -45,10 +51,15 @@ func (s *State) measure(b event.Replied) {
 	}
 	old := s.Measured
 	counted, guessed := b.Usage.Prompt(), s.estimate()
+	fixed := old.Fixed
+	if whole := float64(counted) / float64(max(guessed, 1)); guessed >= leastMeasured {
+		fixed = min(max(whole, 1/mostOff), mostOff)
+	}
 	if old.Route == b.Route && old.Messages > 0 && old.Messages <= len(s.Messages) {
 		// What is new tells more than the whole, to which vendors add their own.
 		counted -= old.Tokens
 		guessed = tokens(s.Messages[old.Messages:])
+		fixed = old.Fixed
 	}
 	ratio := old.Ratio
 	if guessed >= leastMeasured {
@@ -57,7 +68,7 @@ func (s *State) measure(b event.Replied) {
 			ratio = (ratio + old.Ratio) / 2
 		}
 	}
-	s.Measured = Measured{Route: b.Route, Ratio: ratio, Tokens: b.Usage.Prompt() +
+	s.Measured = Measured{Route: b.Route, Ratio: ratio, Fixed: fixed, Tokens: b.Usage.Prompt() +
 		b.Usage.Output - b.Usage.Reasoning, Messages: len(s.Messages)}
 }
 
@@ -79,17 +90,25 @@ func tokens(messages []llm.Message) int {
 func (s *State) Tokens() int {
 	m := s.Measured
 	if m.Route == "" || m.Messages > len(s.Messages) {
-		return s.scaled(s.estimate())
+		return s.Fixed() + s.scaled(s.estimate()-s.fixed())
 	}
 	return m.Tokens + s.scaled(tokens(s.Messages[m.Messages:]))
 }
 
 // Fixed is about how many tokens of each prompt are no messages.
-func (s *State) Fixed() int { return s.scaled(llm.Request{System: s.System, Tools: s.Tools}.Tokens()) }
+func (s *State) Fixed() int {
+	if s.Measured.Fixed == 0 {
+		return s.scaled(s.fixed())
+	}
+	return int(float64(s.fixed()) * s.Measured.Fixed)
+}
+
+// fixed is Fixed, uncorrected.
+func (s *State) fixed() int { return llm.Request{System: s.System, Tools: s.Tools}.Tokens() }
 
 // estimate is about how many tokens the next prompt has, uncorrected.
 func (s *State) estimate() int {
-	return llm.Request{System: s.System, Tools: s.Tools}.Tokens() + s.sight.tokens + tokens(s.Messages[s.sight.messages:])
+	return s.fixed() + s.sight.tokens + tokens(s.Messages[s.sight.messages:])
 }
 
 // scaled is an estimate corrected by how far the last ones were off.
@@ -183,7 +202,7 @@ func (s *State) Compacted(b event.Compacted, messages []llm.Message, person []in
 	next.Lacks = true
 	next.Total.Usage = next.Total.Usage.Add(b.Usage)
 	next.Total.Cost += b.Cost
-	next.Measured = Measured{Ratio: s.Measured.Ratio} // of what is gone
+	next.Measured = s.Measured.ratios() // of what is gone
 	next.Noted, next.Pruning.Upto = nil, 0
 	next.shortened()
 	b.Before, b.After, b.Of = s.Tokens(), next.Tokens(), s.Seq

@@ -122,7 +122,7 @@ func (s *State) prune(b event.Pruned) {
 	if s.overflowed() {
 		s.shortened()
 	}
-	s.sight, s.Measured = sight{}, Measured{Ratio: s.Measured.Ratio}
+	s.sight, s.Measured = sight{}, s.Measured.ratios()
 }
 
 // A result that the model still sees from the very same call is not put before it

@@ -15,6 +15,7 @@ import (
 type queued struct {
 	Parts llm.Parts    `json:"parts"`
 	By    event.Origin `json:"by,omitempty"`
+	Seq   uint64       `json:"seq,omitempty"` // of the Said; 0: an earlier version has folded it
 }
 
 // UnmarshalJSON also takes the form of version 0.1, which is the parts alone.
@@ -47,17 +48,22 @@ func (s *State) twice(b event.Body) bool {
 // Took reports whether an input with the key has been taken in.
 func (s *State) Took(key string) bool { return key != "" && slices.Contains(s.Taken, key) }
 
-func (s *State) said(b event.Said) {
+func (s *State) said(b event.Said, seq uint64) {
 	switch {
 	case len(b.Parts) == 0:
 		s.goOn()
 	case !b.Origin.Leads():
 		s.steered(words{Parts: b.Parts}, b.Origin)
 	case s.Run.Active:
-		s.Queue = append(s.Queue, queued{b.Parts, b.Origin})
+		s.Queue = append(s.Queue, queued{b.Parts, b.Origin, seq})
 	default:
 		s.begin(b.Parts, b.Origin)
 	}
+}
+
+// withdrawn takes what was said off the queue.
+func (s *State) withdrawn(b event.Withdrawn) {
+	s.Queue = slices.DeleteFunc(s.Queue, func(q queued) bool { return q.Seq == b.Of && b.Of > 0 })
 }
 
 // begin begins a run with the words of whoever the session works for.

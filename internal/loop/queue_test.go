@@ -87,3 +87,23 @@ func TestConfided(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// TestWithdrawn holds that what was said for later is never done once it is taken back, and that
+// what has begun stays.
+func TestWithdrawn(t *testing.T) {
+	tp := newTape(t, said("first"), event.Asked{Turn: 1}, said("second"), said("third"))
+	third := tp.Seq
+	tp.add(event.Withdrawn{Of: third - 1})
+	tp.add(event.Withdrawn{})
+	tp.add(event.Withdrawn{Of: 1})
+	if len(tp.Queue) != 1 || tp.Task != "first" {
+		t.Errorf("%q is done, %d wait", tp.Task, len(tp.Queue))
+	}
+	tp.add(reply(llm.StopEnd, llm.Text{Text: "Done."}))
+	tp.want("stop done")
+	tp.add(tp.Next().(loop.Stop).Stopped)
+	tp.add(event.Withdrawn{Of: third})
+	if tp.want("ask"); tp.Task != "third" {
+		t.Errorf("%q is done", tp.Task)
+	}
+}

@@ -80,7 +80,9 @@ func (s *State) Apply(e event.Event) error {
 		s.switched(b)
 	case event.Said:
 		s.tainted(b.Taint)
-		s.said(b)
+		s.said(b, e.Seq)
+	case event.Withdrawn:
+		s.withdrawn(b)
 	case event.Steered:
 		s.tainted(b.Taint)
 		s.told(b)

@@ -168,6 +168,11 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request, open *sync.WaitG
 	t.run(r.Context(), early)
 }
 
+// Blocked says that a host is closed to a boxed process, and what opens it, for models and people.
+func Blocked(host string) string {
+	return fmt.Sprintf("the sandbox blocked %s; allow with --allow 'network(%s)'", host, host)
+}
+
 // fail answers with 403 if the host is refused, else with 502.
 func (p *Proxy) fail(w http.ResponseWriter, err error) {
 	var refused *RefusedError
@@ -180,7 +185,7 @@ func (p *Proxy) fail(w http.ResponseWriter, err error) {
 	}
 	text := refused.Error() + "."
 	if refused.Err != nil {
-		text += "\nA person can allow it by naming it in the network argument of the call, or by a rule network(HOST)."
+		text = Blocked(refused.Host) + " (" + refused.Reason + ").\nThe network argument of a call asks for it."
 	}
 	http.Error(w, text, http.StatusForbidden)
 }

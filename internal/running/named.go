@@ -18,6 +18,11 @@ func (t *Table) New(task string) Order { return Order{Text: task} }
 // Named is the order to go on with a session. It tells the two optional arguments apart: a lone
 // argument is an ID if a session has it, and a task otherwise.
 func (t *Table) Named(ctx context.Context, args []string) (o Order, err error) {
+	if len(args) > 0 && args[0] == last {
+		o = Order{Text: strings.Join(args[1:], " ")}
+		o.ID, err = t.LastHere(ctx)
+		return o, err
+	}
 	if len(args) == 2 {
 		return Order{ID: args[0], Text: args[1]}, nil
 	}
@@ -35,9 +40,45 @@ func (t *Table) Named(ctx context.Context, args []string) (o Order, err error) {
 	return o, err
 }
 
-// LastHere is the session used last in the current folder. That there is none is a [words.Misuse].
-func (t *Table) LastHere(ctx context.Context) (string, error) {
-	here, err := filepath.Abs(".")
+// last is how a person names the session used last.
+const last = "last"
+
+// Here is the session that a text means where something is changed: "last" is the one used last in
+// the current folder, as the last of another folder would be changed by mistake.
+func (t *Table) Here(ctx context.Context, text string) (string, error) {
+	if text == last {
+		return t.LastHere(ctx)
+	}
+	return store.Resolve(ctx, t.Sessions, text)
+}
+
+// Seen is the session that a text means where nothing is changed. It is as Here has it, and "last" is
+// that of any folder if this one has none.
+func (t *Table) Seen(ctx context.Context, text string) (string, error) {
+	if text == last {
+		if id, err := t.LastHere(ctx); err == nil {
+			return id, nil
+		}
+	}
+	return store.Resolve(ctx, t.Sessions, text)
+}
+
+// Remove deletes a session for ever. One that somebody drives stays, and the error says how to join
+// or stop that.
+func (t *Table) Remove(ctx context.Context, id string) error {
+	err := t.Sessions.Remove(ctx, id)
+	if errors.Is(err, store.ErrBusy) {
+		return fmt.Errorf("%w; join it: inspan attach %s, or stop it first: inspan stop %s", err, id, id)
+	}
+	return err
+}
+
+// LastHere is LastIn of the current folder.
+func (t *Table) LastHere(ctx context.Context) (string, error) { return t.LastIn(ctx, ".") }
+
+// LastIn is the session used last in a folder. That there is none is a [words.Misuse].
+func (t *Table) LastIn(ctx context.Context, folder string) (string, error) {
+	here, err := filepath.Abs(folder)
 	if err == nil {
 		here, err = filepath.EvalSymlinks(here)
 	}

@@ -102,7 +102,8 @@ func TestNamed(t *testing.T) {
 		{[]string{elsewhere}, elsewhere, ""},
 		{[]string{"fix the bug"}, mine, "fix the bug"},
 		{[]string{elsewhere, "fix"}, elsewhere, "fix"},
-		{[]string{"last", ""}, "last", ""},
+		{[]string{"last"}, mine, ""},
+		{[]string{"last", "fix"}, mine, "fix"},
 	} {
 		if o, err := r.Named(t.Context(), c.args); err != nil || o.ID != c.id || o.Text != c.task {
 			t.Errorf("%q: %q, %q, %v, want %q, %q", c.args, o.ID, o.Text, err, c.id, c.task)
@@ -110,6 +111,41 @@ func TestNamed(t *testing.T) {
 	}
 	if o, err := r.Named(t.Context(), []string{"bugfix"}); err == nil || !strings.Contains(err.Error(), `inspan resume last "bugfix"`) {
 		t.Errorf("one word is no task: %q, %q, %v", o.ID, o.Text, err)
+	}
+}
+
+// TestLastIsOfThisFolder holds that nothing is changed in the last session of another folder, that
+// only looking at it works, and that one which somebody drives is not removed.
+func TestLastIsOfThisFolder(t *testing.T) {
+	r := newTable(t)
+	here, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(here)
+	elsewhere := past(t, r, event.Opened{Format: 1, Root: "/elsewhere"}, event.Say("hello"))
+	if id, err := r.Here(t.Context(), "last"); !misused(err) {
+		t.Errorf("%q, %v", id, err)
+	}
+	if id, err := r.Seen(t.Context(), "last"); id != elsewhere || err != nil {
+		t.Errorf("%q, %v", id, err)
+	}
+	mine := past(t, r, event.Opened{Format: 1, Root: here}, event.Say("hello"))
+	elsewhere = past(t, r, event.Opened{Format: 1, Root: "/elsewhere"}, event.Say("later"))
+	for _, of := range []func(context.Context, string) (string, error){r.Here, r.Seen} {
+		if id, err := of(t.Context(), "last"); id != mine || err != nil {
+			t.Errorf("%q, %v", id, err)
+		}
+		if id, err := of(t.Context(), elsewhere); id != elsewhere || err != nil {
+			t.Errorf("%q, %v", id, err)
+		}
+	}
+	driven := held(t, r, event.Opened{Format: 1, Root: here}, event.Say("Work."))
+	if err := r.Remove(t.Context(), driven.ID()); err == nil || !strings.Contains(err.Error(), "join it: inspan attach "+driven.ID()) {
+		t.Error(err)
+	}
+	if err := r.Remove(t.Context(), mine); err != nil {
+		t.Error(err)
 	}
 }
 

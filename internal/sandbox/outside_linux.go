@@ -2,11 +2,12 @@ package sandbox
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"net"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -145,15 +146,24 @@ func (o *outside) proxy() *netguard.Proxy {
 	more := guard.Allow
 	guard.Allow = func(host string, port int) error {
 		if !netguard.Hosts(o.box.Hosts).Match(host, port) {
-			return fmt.Errorf("%s is not among the hosts that this command may reach", host)
+			return errors.New(host + closedHost)
 		}
 		if more != nil {
 			return more(host, port)
 		}
 		return nil
 	}
-	return &netguard.Proxy{Guard: &guard, Refused: func(host, reason string) { o.refuse("refused to connect to " + host + ": " + reason) }}
+	return &netguard.Proxy{Guard: &guard, Refused: func(host, reason string) {
+		if reason == host+closedHost {
+			o.refuse(strings.TrimPrefix(netguard.Blocked(host), "the sandbox "))
+			return
+		}
+		o.refuse("refused to connect to " + host + ": " + reason)
+	}}
 }
+
+// closedHost follows the name of a host that may be opened.
+const closedHost = " is not among the hosts that this command may reach"
 
 // accept hands a connection from inside the box to the proxy.
 func (o *outside) accept(fd int) {

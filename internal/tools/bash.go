@@ -214,6 +214,9 @@ func (sh *Shell) finished(ctx context.Context, c *tool.Call, j *job) tool.Result
 		text += "\n[now in " + cwd + "]"
 	}
 	r.Parts = llm.Say(text)
+	if blocked := j.blocked(); len(blocked) > 0 {
+		r.Show = strings.Join(blocked, "\n\n")
+	}
 	return r
 }
 
@@ -244,13 +247,18 @@ func (j *job) result() string {
 	if !whole {
 		text += j.end.where() + "\n"
 	}
-	return text + j.end.walls() + j.end.outcome() + j.advice(text)
+	return text + j.walls() + j.end.outcome() + j.advice(text)
 }
 
-// walls tells what the sandbox did.
-func (e ending) walls() (text string) {
-	for _, r := range e.refused {
-		text += "[the sandbox " + r + "]\n"
+// walls tells what the sandbox did, and what it kept the command from.
+func (j *job) walls() (text string) {
+	for _, r := range j.end.refused {
+		if !strings.HasPrefix(r, "blocked ") {
+			text += "[the sandbox " + r + "]\n"
+		}
+	}
+	for _, line := range j.blocked() {
+		text += "[" + line + "; the network argument of a call asks for it]\n"
 	}
 	return text
 }

@@ -188,7 +188,7 @@ func (sh *Shell) tell(j *job, more string) tool.Result {
 	if j.end.blob != "" || j.end.blobErr != nil {
 		text += j.end.where() + "\n"
 	}
-	text += j.end.walls()
+	text += j.walls()
 	return tool.Result{Parts: llm.Say(text + "[job " + j.id + " " + state + "]"), Told: []string{j.id}}
 }
 

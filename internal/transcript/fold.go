@@ -139,6 +139,8 @@ func (f *Fold) apply(e event.Event) (items []Item, known bool) {
 		return f.children(e), true
 	case event.Opened, event.Forked, event.Titled, event.Pinned, event.Rewound, event.Compacted, event.Kept:
 		return f.session(e), true
+	case event.Withdrawn:
+		return f.withdrawn(e, b), true
 	case event.Switched:
 		return f.switched(e, b), true
 	case event.Stopped:
@@ -188,6 +190,16 @@ func (f *Fold) hear(e event.Event) []Item {
 		f.queued = append(f.queued, s)
 	}
 	return []Item{s}
+}
+
+// withdrawn takes what was said off the queue. It tells of nothing that has left the queue before.
+func (f *Fold) withdrawn(e event.Event, b event.Withdrawn) []Item {
+	n := len(f.queued)
+	f.queued = slices.DeleteFunc(f.queued, func(s *Said) bool { return s.Seq == b.Of })
+	if len(f.queued) == n {
+		return nil
+	}
+	return f.note(e)
 }
 
 // Spoken is what somebody said, in words: images by their name.

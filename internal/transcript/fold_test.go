@@ -269,6 +269,23 @@ func TestModelThatAnswersIsToldOnce(t *testing.T) {
 	}
 }
 
+// TestWithdrawn holds that a message is taken back while it waits, and no longer.
+func TestWithdrawn(t *testing.T) {
+	var s session
+	s.follow(t, []step{
+		{said("go"), `said "go" heard true`},
+		{said("next"), `said "next" heard false`},
+		{said("last"), `said "last" heard false`},
+		{event.Withdrawn{Of: 2}, `note of withdrawn "a queued message was taken back"`},
+		{event.Withdrawn{Of: 2}, ``},
+		{event.Withdrawn{Of: 1}, ``},
+		{event.Withdrawn{}, ``},
+	})
+	if q := s.Queued(); len(q) != 1 || q[0].Text != "last" {
+		t.Errorf("%+v", q)
+	}
+}
+
 func TestSessionChanges(t *testing.T) {
 	var s session
 	s.follow(t, []step{

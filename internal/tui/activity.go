@@ -24,6 +24,9 @@ func (a activity) pause() []string {
 	if w == nil || !a.running {
 		return nil
 	}
+	if a.look.reader { // a countdown would be read again and again
+		return []string{"  " + w.What + " at " + w.Until.Local().Format(time.TimeOnly)}
+	}
 	return []string{a.look.paint(yellow, "  "+w.What+" in "+words.Left(w.Until.Sub(a.now)))}
 }
 
@@ -32,17 +35,17 @@ func (a activity) calls() []string {
 	l := a.look
 	var out []string
 	for _, c := range a.view.Now.Running {
-		took := " " + clock(a.now.Sub(c.Started))
+		took := a.passed(c.Started)
 		narrow := l
 		narrow.width -= len(took)
 		out = append(out, callLine(narrow, c.Call)+l.paint(dim, took))
-		if line := lastLine(c.Latest); line != "" {
+		if line := lastLine(c.Latest); line != "" && !l.reader {
 			out = append(out, l.paint(dim, "    "+words.OneLine(ansi.Strip(line), l.width-4)))
 		}
 	}
 	for _, c := range a.view.Now.Children {
 		if s := c.Spawned; s.Background {
-			took := " " + clock(a.now.Sub(c.Since))
+			took := a.passed(c.Since)
 			out = append(out, l.paint(dim, words.OneLine("◦ "+words.Agent(s.Agent, s.Child)+" in the background: "+s.Task, l.width-len(took))+took))
 		}
 	}
@@ -55,8 +58,19 @@ func (a activity) calls() []string {
 	return out
 }
 
+// passed is how long something goes on; empty for a screen reader, which would say each second.
+func (a activity) passed(since time.Time) string {
+	if a.look.reader {
+		return ""
+	}
+	return " " + clock(a.now.Sub(since))
+}
+
 // doing says what is waited for.
 func (a activity) doing() string {
+	if a.look.reader {
+		return "working; Esc interrupts"
+	}
 	since := clock(a.now.Sub(a.view.Run.Began))
 	switch v := a.view.Now; {
 	case v.Draft.Name != "":

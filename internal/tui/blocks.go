@@ -40,6 +40,8 @@ const (
 	stopBlock
 	plainBlock // text of ours, shown as it is
 	diffBlock  // what a file became, with its path as detail
+	thoughtBlock
+	ownBlock // a command of the person, and what it printed
 )
 
 // How much of a thing is shown before it is unfolded, in lines.
@@ -54,6 +56,10 @@ func (b *block) lines(l look) []string {
 	switch b.kind {
 	case saidBlock:
 		return b.saidLines(l)
+	case thoughtBlock:
+		return paintAll(l, dim, hang(l, "∙ ", b.text))
+	case ownBlock:
+		return b.ownLines(l)
 	case replyBlock:
 		return split(markdown.Render(clean(b.reply.Text), l.width, l.markdown()))
 	case callBlock:
@@ -154,7 +160,22 @@ func (b *block) saidLines(l look) []string {
 	if more := len(lines) - foldSaid; more > 1 {
 		lines = append(lines[:foldSaid], fmt.Sprintf("  … +%s", text.Count(more, "line")))
 	}
-	return paintAll(l, bold, lines)
+	return paintAll(l, boldCyan, lines)
+}
+
+// ownLines are a command of the person and what it printed, the end of which matters most.
+func (b *block) ownLines(l look) []string {
+	command, printed, _ := strings.Cut(b.text, "\n")
+	mark := map[bool]string{false: "! ", true: "You ran: "}[l.reader]
+	lines := paintAll(l, boldCyan, hang(l, mark, strings.TrimPrefix(command, "$ ")))
+	if printed == "" {
+		return lines
+	}
+	out := broken(clean(printed), l.width, "  ")
+	if more := len(out) - foldSaid; more > 1 {
+		out = append([]string{fmt.Sprintf("  … %s above", text.Count(more, "line"))}, out[more:]...)
+	}
+	return append(lines, paintAll(l, dim, out)...)
 }
 
 // callLine names a call on one line.
@@ -266,11 +287,11 @@ func (p *printer) print(kind blockKind, lines []string) {
 	if len(lines) == 0 {
 		return
 	}
-	if kind == saidBlock || kind == replyBlock || p.prev != kind && kind != noteBlock && kind != stopBlock && p.prev != 0 {
+	if kind == saidBlock || kind == ownBlock || kind == replyBlock || p.prev != kind && kind != noteBlock && kind != stopBlock && p.prev != 0 {
 		p.lines = append(p.lines, "")
 	}
 	p.prev = kind
-	p.lines = append(p.lines, lines...)
+	p.lines = append(p.lines, p.spoken(lines)...)
 }
 
 // reply feeds the stream with what came, and reports whether the reply is over.
@@ -323,5 +344,5 @@ func (p *printer) settle(text string) {
 		p.lines = append(p.lines, "")
 		p.prev, p.said = replyBlock, true
 	}
-	p.lines = append(p.lines, strings.Split(text, "\n")...)
+	p.lines = append(p.lines, p.spoken(strings.Split(text, "\n"))...)
 }

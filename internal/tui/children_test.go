@@ -68,3 +68,21 @@ func TestChildInTheBackground(t *testing.T) {
 	s.press(esc)
 	s.shows("returned: cancelled", "■ cancelled")
 }
+
+// TestSubagents holds that the subagents of a session are listed, and that the work of one can be
+// looked into, also by its name.
+func TestSubagents(t *testing.T) {
+	s := start(t, 100, 30, withTeam, call("spawn_agent", `{"task":"say: before it"}`), call("spawn_agent", `{"task":"say: just this"}`), sayStep("Over."))
+	s.typed("go", enter)
+	s.shows("Over.", "■ done")
+	s.press("/subagents" + enter)
+	s.shows("subagents (2 of 2)", "done · 2", "say: just this")
+	s.press("just" + enter)
+	text := s.shows("· subagent 2", ": say: just this\n\njust this", "so far subagent")
+	at := strings.LastIndex(text, "so far subagent ") + len("so far subagent ")
+	id, _, _ := strings.Cut(text[at:], "\n")
+	s.press("/subagents " + id[strings.LastIndexByte(id, '.')+1:] + enter)
+	s.wait("it once more", func(text string) bool { return strings.Count(text, "so far subagent "+id) == 2 })
+	s.press("/subagents nobody" + enter)
+	s.shows("no subagent is called nobody")
+}

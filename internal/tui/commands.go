@@ -3,6 +3,7 @@ package tui
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -10,6 +11,7 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -35,6 +37,8 @@ func Commands() []Command {
 	return []Command{
 		{Name: "help", Doc: "list commands, keys and modes", calm: true, run: show(facts.help)},
 		{Name: "new", Doc: "start a new session", run: idle(func(c *commander, _ string) tea.Cmd { return c.talk.renew() })},
+		{Name: "clear", Doc: "start a new session in an empty conversation; /resume returns to the old one", run: idle((*commander).clear)},
+		{Name: "status", Doc: "show the model, mode, session, cost, context and sandbox, and what is missing", calm: true, run: work(facts.status)},
 		{
 			Name: "resume", Args: "[id]", Doc: "resume an earlier session",
 			run: idle(func(c *commander, id string) tea.Cmd { return c.sessions.resume(id) }),
@@ -45,6 +49,8 @@ func Commands() []Command {
 			Name: "model", Args: "[provider/model]", Doc: "switch models",
 			run: idle(func(c *commander, name string) tea.Cmd { return c.sessions.model(name) }),
 		},
+		{Name: "effort", Args: "[low|medium|high|xhigh|max]", Doc: "set how hard the model thinks", run: idle((*commander).effort)},
+		{Name: "reasoning", Doc: "show the model's last reasoning in full", calm: true, run: (*commander).reasoning},
 		{Name: "mode", Args: "[mode]", Doc: "set the permission mode: plan, ask, edit, auto or yolo", run: (*commander).mode},
 		{Name: "plan", Doc: "switch to mode plan, which only reads", run: func(c *commander, _ string) tea.Cmd { return c.talk.switchTo("plan") }},
 		{Name: "permissions", Doc: "list the rules in force", calm: true, run: work(facts.permissions)},
@@ -63,8 +69,13 @@ func Commands() []Command {
 		{Name: "copy", Doc: "copy the last answer to the clipboard", calm: true, run: (*commander).copy},
 		{Name: "tools", Doc: "list the tools", calm: true, run: work(facts.tools)},
 		{Name: "jobs", Args: "[kill ID]", Doc: "list background jobs, or kill one", calm: true, run: (*commander).jobs},
+		{
+			Name: "subagents", Args: "[id]", Doc: "list the subagents of this session, and show the work of one", calm: true,
+			run: func(c *commander, id string) tea.Cmd { return c.sessions.subagents(id) },
+		},
 		{Name: "config", Doc: "show the model, the mode and where the settings are", calm: true, run: show(facts.config)},
 		{Name: "quit", Doc: "quit", calm: true, run: func(c *commander, _ string) tea.Cmd { return c.quit() }},
+		{Name: "exit", Doc: "quit", calm: true, run: func(c *commander, _ string) tea.Cmd { return c.quit() }},
 	}
 }
 
@@ -80,21 +91,42 @@ func (c catalog) named(name string) (Command, bool) {
 	return c[i], true
 }
 
-// like are the commands that begin so; the others follow that hold it.
-func (c catalog) like(start string) []choice {
-	var first, rest []choice
+// like are the commands that what was typed may mean, the best match first. If no name holds it,
+// they are those that do it, or that have its letters.
+func (c catalog) like(typed string) []choice {
+	const kinds = 5
+	var ranks [kinds][]choice
 	for _, c := range c {
-		item := choice{"/" + c.Name, strings.TrimSpace(c.Args + "  " + c.Doc)}
-		switch {
-		case c.Name == start:
-			first = append([]choice{item}, first...)
-		case strings.HasPrefix(c.Name, start):
-			first = append(first, item)
-		case start != "" && strings.Contains(c.Name, start):
-			rest = append(rest, item)
+		if rank := c.rank(strings.ToLower(typed)); rank < kinds {
+			ranks[rank] = append(ranks[rank], choice{"/" + c.Name, strings.TrimSpace(c.Args + "  " + c.Doc)})
 		}
 	}
-	return append(first, rest...)
+	if typed != "" { // of those that begin so, the shortest is the nearest
+		slices.SortStableFunc(ranks[1], func(a, b choice) int { return len(a.text) - len(b.text) })
+	}
+	if named := slices.Concat(ranks[:3]...); len(named) > 0 {
+		return named
+	}
+	return slices.Concat(ranks[3:]...)
+}
+
+// rank is how near a command is to what was typed, the nearest is 0.
+func (c Command) rank(typed string) int {
+	name, doc := strings.ToLower(c.Name), strings.ToLower(c.Doc)
+	_, some := match(name, typed)
+	switch {
+	case name == typed:
+		return 0
+	case strings.HasPrefix(name, typed):
+		return 1
+	case strings.Contains(name, typed):
+		return 2
+	case len(typed) > 2 && strings.Contains(doc, typed):
+		return 3
+	case some && len(typed) > 1:
+		return 4
+	}
+	return 5
 }
 
 // nearest says that there is no command of a name, and which one may be meant.
@@ -175,7 +207,7 @@ func work(prepare func(f facts, args string) func(context.Context) (string, erro
 func idle(run func(*commander, string) tea.Cmd) func(*commander, string) tea.Cmd {
 	return func(c *commander, args string) tea.Cmd {
 		t := c.talk
-		if t.running && t.view.Idle() { // it is over but for the formalities
+		if t.running && t.view.Idle() || t.closing { // it is over but for the formalities
 			t.then = append(t.then, func() tea.Cmd { return run(c, args) })
 			return nil
 		}
@@ -220,8 +252,51 @@ func (c *commander) mode(args string) tea.Cmd {
 	return c.talk.switchTo(mode)
 }
 
+// clear begins anew, in fullscreen with an empty screen. The terminal's own scrollback is the
+// person's, so it stays, as does the session before.
+func (c *commander) clear(string) tea.Cmd {
+	c.back.screen.anew()
+	return c.talk.renew()
+}
+
+// effort sets how hard the model thinks, from its next request on.
+func (c *commander) effort(args string) tea.Cmd {
+	efforts := llm.Efforts()
+	if args == "" {
+		var items []choice
+		for _, e := range efforts {
+			items = append(items, choice{e, map[bool]string{true: "now"}[e == c.talk.effort()]})
+		}
+		c.over.pick("effort", items, func(i int) tea.Cmd { return c.effort(efforts[i]) })
+		return nil
+	}
+	if !slices.Contains(efforts, args) {
+		c.talk.fail(fmt.Errorf("unknown effort %q; use one of %s", words.OneLine(args, 30), strings.Join(efforts, ", ")))
+		return nil
+	}
+	if c.talk.runner.session() == nil {
+		c.talk.held = append(c.talk.held, event.Switched{Effort: args})
+		c.talk.note("the next session thinks with effort " + args)
+		return nil
+	}
+	return c.talk.start(event.Switched{Effort: args})
+}
+
+// reasoning prints what the model thought before its last reply that came with any.
+func (c *commander) reasoning(string) tea.Cmd {
+	if c.talk.view.thought == "" {
+		c.hints.say("the model has shown no reasoning yet")
+		return nil
+	}
+	c.talk.view.add(&block{kind: thoughtBlock, text: c.talk.view.thought})
+	return nil
+}
+
 func (c *commander) goOn(string) tea.Cmd {
 	switch t := c.talk; {
+	case t.running && t.view.Idle(): // it is over but for the formalities
+		t.then = append(t.then, func() tea.Cmd { return c.goOn("") })
+		return nil
 	case t.running || t.runner.session() == nil:
 		c.hints.say("there is no run to continue")
 		return nil

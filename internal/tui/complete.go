@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -45,7 +46,11 @@ func (o *offer) lines(l look, rows int) []string {
 	from := max(0, min(o.at-rows/2, len(o.items)-rows))
 	var out []string
 	for i := from; i < min(from+rows, len(o.items)); i++ {
-		out = append(out, choiceLine(l, o.items[i], i == o.at))
+		item := o.items[i]
+		if i == o.at && len(o.items) > rows { // the rest is out of sight
+			item.doc = fmt.Sprintf("(%d of %d) ", i+1, len(o.items)) + item.doc
+		}
+		out = append(out, choiceLine(l, item, i == o.at))
 	}
 	return out
 }

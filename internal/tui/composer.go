@@ -9,6 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/inspan/inspan/internal/text"
+	"github.com/inspan/inspan/internal/transcript"
 	"github.com/inspan/inspan/llm"
 )
 
@@ -16,13 +17,16 @@ import (
 // what is pasted into it.
 type composer struct {
 	talk     *talk // it is written to
+	over     *overlay
 	hints    *hints
 	clock    func() time.Time
 	commands func() catalog
 
 	prompt  editor
+	vim     *vim // nil: the prompt has one mode
 	history history
-	offer   offer // completions
+	queued  []editor // that were sent for after the run, oldest first
+	offer   offer    // completions
 	files   fileList
 	typed   time.Time // when the person wrote last
 	early   time.Time // until then enter sends nothing, see interrupted
@@ -81,8 +85,26 @@ func (c *composer) take() llm.Parts {
 	return parts
 }
 
+// regain puts something that was queued before what is written, with its pictures and pastes.
+func (c *composer) regain(said string) {
+	back := editor{atoms: atomsOf(said)}
+	same := func(e editor) bool { return transcript.Spoken(e.parts()) == said }
+	if i := slices.IndexFunc(c.queued, same); i >= 0 {
+		back = c.queued[i]
+		c.queued = slices.Delete(c.queued, i, i+1)
+	}
+	back.at, back.goal = len(back.atoms), -1
+	if !c.prompt.empty() {
+		back.insert(atom{shown: "\n"})
+		back.insert(c.prompt.atoms...)
+	}
+	c.prompt = back
+	c.touched()
+}
+
 func (c *composer) clear() {
 	c.prompt, c.offer = editor{}, offer{}
+	c.vim.begin()
 	c.history.left()
 }
 
@@ -90,6 +112,36 @@ func (c *composer) clear() {
 func (c *composer) giveBack() {
 	if n := len(c.history.lines); n > 0 && c.prompt.empty() {
 		c.prompt.set(c.history.lines[n-1])
+	}
+}
+
+// search lets the person choose something that was said here. What sessions of the folder began with
+// follows once it is read; until then the list takes keys already.
+func (c *composer) search() tea.Cmd {
+	var p *picker
+	p = c.over.pick("history", nil, func(i int) tea.Cmd {
+		c.prompt.set(p.items[i].text)
+		c.touched()
+		return nil
+	})
+	for _, said := range slices.Backward(c.history.lines) {
+		p.once(said)
+	}
+	a, ctx, root := c.talk.tui.App, c.talk.ctx, realPath(c.talk.tui.Root)
+	if a == nil {
+		return nil
+	}
+	return func() tea.Msg {
+		list, err := a.Store().List(ctx)
+		return later(func() tea.Cmd {
+			c.talk.fail(err)
+			for _, s := range list {
+				if s.Root == root && s.Parent == "" && s.Preview != "" {
+					p.once(s.Preview)
+				}
+			}
+			return nil
+		})
 	}
 }
 

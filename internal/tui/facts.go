@@ -24,6 +24,8 @@ type facts struct {
 	id          string          // empty likewise
 	home, root  string          // where the front end was started, and where the session works
 	route, mode string
+	effort      string // empty: the vendor's default
+	spent       string // by the session, in words
 	list        []tool.Todo
 	commands    catalog
 	keys        keymap
@@ -35,7 +37,7 @@ func (c *commander) facts() facts {
 	t := c.talk
 	return facts{
 		app: c.tui.App, session: t.runner.session(), id: t.runner.id(), home: c.tui.Root, root: t.root(), route: t.route(),
-		mode: string(t.mode()),
+		mode: string(t.mode()), effort: t.effort(), spent: words.Cost(t.view.Spent.Cost, t.view.Spent.Unpriced),
 		list: t.view.Todo, commands: c.all(), keys: c.keys, now: c.tui.clock(), warn: t.warner(),
 	}
 }
@@ -113,6 +115,62 @@ func (f facts) context(string) func(context.Context) (string, error) {
 	}
 }
 
+// status tells how everything stands on one screen, and what is missing.
+func (f facts) status(string) func(context.Context) (string, error) {
+	return func(ctx context.Context) (string, error) {
+		var b strings.Builder
+		line := func(name, text string) {
+			if text != "" {
+				fmt.Fprintf(&b, "%-10s %s\n", name, text)
+			}
+		}
+		walls, missing := f.missing(ctx)
+		line("model", strings.TrimSpace(f.route+"  "+cmp.Or(f.effort, "default")+" effort"))
+		line("mode", f.mode+" · "+tool.Mode(f.mode).Doc())
+		line("workspace", f.root)
+		line("session", cmp.Or(f.id, "none yet; your first message starts one"))
+		if f.session != nil {
+			c := f.session.Context()
+			line("context", fmt.Sprintf("about %s tokens of %s", text.Thousands(c.Tokens), text.Thousands(c.Window)))
+		}
+		line("cost", f.spent)
+		line("sandbox", walls)
+		for _, m := range missing {
+			line("missing", m)
+		}
+		return b.String(), nil
+	}
+}
+
+// missing says how strong the sandbox is, and what the person should set up.
+func (f facts) missing(ctx context.Context) (walls string, missing []string) {
+	if f.app == nil {
+		return "", nil
+	}
+	if _, err := f.app.Providers.Model(ctx, f.route, ""); err != nil {
+		missing = append(missing, "a model: "+words.OneLine(err.Error(), 200))
+	}
+	env, err := f.app.Permission.Env(f.root)
+	if err != nil {
+		return "unknown", append(missing, "a sandbox: "+words.OneLine(err.Error(), 200))
+	}
+	defer func() { _ = env.Close() }()
+	switch w := env.Walls; {
+	case w.Read && w.Workspace && w.Hosts:
+		walls = "full: commands write only in the workspace and reach only approved hosts"
+	case w.Read && w.Workspace:
+		walls = "commands write only in the workspace and reach no network"
+	case w.Read:
+		walls = "only for commands that read"
+	default:
+		walls = "none: commands that are not proven to only read ask"
+	}
+	if env.Walls.Why != "" {
+		missing = append(missing, "a full sandbox: "+words.OneLine(env.Walls.Why, 200))
+	}
+	return walls, missing
+}
+
 func (f facts) cost(string) func(context.Context) (string, error) {
 	a, id, warn := f.app, f.id, f.warn
 	return func(ctx context.Context) (string, error) {
@@ -156,16 +214,25 @@ func (f facts) help() string {
 	for _, c := range f.commands {
 		fmt.Fprintf(&b, "  %s\t%s\n", strings.TrimSpace("/"+c.Name+" "+c.Args), c.Doc)
 	}
-	b.WriteString("\nKeys:\n")
+	b.WriteString("\n" + f.keyList() + "\nModes:\n")
+	for _, mode := range tool.Modes() {
+		fmt.Fprintf(&b, "  %s\t%s\n", mode, mode.Doc())
+	}
+	return b.String()
+}
+
+// keyList is what each key does.
+func (f facts) keyList() string {
+	var b strings.Builder
+	b.WriteString("Keys:\n")
 	for _, k := range Bindings() {
 		if keys := f.keys.named(k.Action); keys != "" {
 			fmt.Fprintf(&b, "  %s\t%s\n", keys, k.Doc)
 		}
 	}
-	b.WriteString("\n@ completes file names, / completes commands. inspan attaches pasted or dropped images.\n\nModes:\n")
-	for _, mode := range tool.Modes() {
-		fmt.Fprintf(&b, "  %s\t%s\n", mode, mode.Doc())
-	}
+	b.WriteString("  ?\tlist the keys, if the input is empty\n\n")
+	b.WriteString("@ completes file names, / completes commands, and ! runs a command in your own shell.\n" +
+		"inspan attaches pasted or dropped images.\n")
 	return b.String()
 }
 

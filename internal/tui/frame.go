@@ -16,6 +16,8 @@ const (
 	mostCalls   = 8
 	mostTodo    = 6
 	mostPending = 3
+
+	leastRuled = 14 // rows of the live part that have room for a rule
 )
 
 // View implements tea.Model: the live part at the bottom, or all of the screen.
@@ -64,7 +66,15 @@ func (m *model) live(rows int) (out []string, x, y int) {
 	} else {
 		front, x, y = m.composer.lines(l, left)
 	}
+	if rows >= leastRuled && left > len(front) && !l.reader { // what is written stands apart from what is shown
+		front = append([]string{l.paint(dim, strings.Repeat("─", l.width))}, front...)
+		y++
+	}
 	above := m.above(left - len(front))
+	above, foot = l.spoken(above), l.spoken(foot)
+	if l.reader && strings.HasPrefix(strings.Join(front, "\n"), "? ") { // the other lines hold the cursor
+		front[0], _ = linear(front[0])
+	}
 	return slices.Concat(above, front, foot), x, y + len(above)
 }
 
@@ -74,7 +84,7 @@ func (m *model) above(left int) []string {
 	l, t := m.screen.look, m.talk
 	now := activity{look: l, view: t.view, now: m.clock(), running: t.works()}
 	var parts [][]string
-	for _, part := range [][]string{t.pending(l, t.view), now.pause(), now.calls(), now.todo()} {
+	for _, part := range [][]string{slices.Concat(m.errand.lines(l, now.now), t.pending(l, t.view)), now.pause(), now.calls(), now.todo()} {
 		part = part[:min(len(part), max(0, left))]
 		left -= len(part)
 		parts = append(parts, part)
@@ -89,8 +99,8 @@ func (m *model) above(left int) []string {
 
 // status is what the line at the bottom says.
 func (m *model) status() status {
-	s := status{view: m.talk.view, route: m.talk.route(), mode: string(m.talk.mode())}
-	if s.view.Run.Busy && m.talk.works() {
+	s := status{view: m.talk.view, route: m.talk.route(), mode: string(m.talk.mode()), keys: m.composer.vim.mode(), printed: m.line.shown}
+	if s.view.Run.Busy && m.talk.works() && !m.screen.look.reader {
 		s.took = clock(m.clock().Sub(s.view.Run.Began))
 	}
 	return s
@@ -100,7 +110,7 @@ func (m *model) status() status {
 func promptLines(l look, e *editor, rows int, empty string) (out []string, x, y int) {
 	width := max(l.width-2, 1)
 	if e.empty() {
-		return []string{l.paint(bold, "› ") + l.paint(dim, words.OneLine(empty, width))}, 2, 0
+		return []string{l.paint(boldCyan, "› ") + l.paint(dim, words.OneLine(empty, width))}, 2, 0
 	}
 	all := e.rows(width)
 	cy, cx := e.place(all, width)
@@ -109,7 +119,7 @@ func promptLines(l look, e *editor, rows int, empty string) (out []string, x, y 
 		mark := "  "
 		switch i {
 		case 0:
-			mark = l.paint(bold, "› ")
+			mark = l.paint(boldCyan, "› ")
 		case from:
 			mark = l.paint(dim, "↑ ")
 		}

@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"context"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -135,6 +138,35 @@ func reworded() *strings.Replacer {
 	)
 }
 
+// restyled is a frame of version 0.1.0 in the look of today: the person's words have a colour, a rule
+// stands above the prompt or the question where there is room, and parts of the status line have
+// colours of their own, which are left out here.
+func restyled(frame string, width, height int) string {
+	frame = strings.ReplaceAll(frame, "^[[1m› ", "^[[1;36m› ")
+	printed, picture, _ := strings.Cut(frame, "\n~~~\n")
+	lines := strings.Split(picture, "\n")
+	front := slices.IndexFunc(lines, func(line string) bool {
+		return strings.HasPrefix(line, "? ") || strings.HasPrefix(line, "^[[33m? ")
+	})
+	if front < 0 {
+		front = len(lines) - 3 // above the status line
+	}
+	if height-1 >= leastRuled {
+		rule := strings.Repeat("─", width-1)
+		if strings.Contains(frame, "^[[") {
+			rule = "^[[2m" + rule + "^[[0m"
+		}
+		lines = slices.Insert(lines, front, rule)
+	}
+	return printed + "\n~~~\n" + plainStatus(strings.Join(lines, "\n"))
+}
+
+// plainStatus is a frame whose last line has no colours.
+func plainStatus(frame string) string {
+	at := strings.LastIndexByte(strings.TrimSuffix(frame, "\n"), '\n') + 1
+	return frame[:at] + regexp.MustCompile(`\^\[\[[0-9;]*m`).ReplaceAllString(frame[at:], "")
+}
+
 func golden(t *testing.T, path, got string) {
 	t.Helper()
 	old := filepath.Dir(path) == frozen
@@ -152,7 +184,12 @@ func golden(t *testing.T, path, got string) {
 		t.Fatal(err)
 	}
 	if old {
-		want = []byte(reworded().Replace(string(want)))
+		var width, height int
+		_, size, _ := strings.Cut(filepath.Base(path), ".")
+		if _, err := fmt.Sscanf(size, "%dx%d", &width, &height); err != nil {
+			t.Fatal(path, err)
+		}
+		want, got = []byte(restyled(reworded().Replace(string(want)), width, height)), plainStatus(got)
 	}
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Error(diff)

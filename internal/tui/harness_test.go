@@ -153,6 +153,13 @@ func agentTools() []tool.Tool {
 	return []tool.Tool{read, write, slow, asker, todo}
 }
 
+// sequences are all that was written to the terminal.
+func (s *screen) sequences() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.raw.String()
+}
+
 // text is all of the terminal, with what has been scrolled away.
 func (s *screen) text() string {
 	s.mu.Lock()

@@ -50,6 +50,8 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 		return m.nextMode()
 	case "unfold":
 		return m.unfold()
+	case "reasoning":
+		return m.commands.reasoning("")
 	case "page-up", "page-down":
 		if b == nil && m.screen.full != nil {
 			m.screen.full.page(m.screen.height, action == "page-up")
@@ -66,12 +68,19 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 		return b.key(k, action)
 	}
 	m.hints.clear()
+	if action == "" && k.Text == "?" && m.composer.prompt.empty() {
+		return m.commands.print(m.commands.facts().keyList())
+	}
 	return m.promptKey(k, action)
 }
 
 // promptKey is a key for the prompt.
 func (m *model) promptKey(k tea.KeyPressMsg, action string) tea.Cmd {
 	c := m.composer
+	if c.vim.key(k, action, &c.prompt, m.room()) {
+		c.touched()
+		return c.suggest()
+	}
 	switch action {
 	case "send", "queue":
 		if m.clock().Before(c.early) {
@@ -91,6 +100,8 @@ func (m *model) promptKey(k tea.KeyPressMsg, action string) tea.Cmd {
 		}
 		c.prompt.cut(c.prompt.at, c.prompt.at+1)
 		return c.suggest()
+	case "search":
+		return c.search()
 	case "edit":
 		return c.inEditor()
 	case "paste-image":
@@ -110,6 +121,7 @@ func (m *model) enter() tea.Cmd {
 	}
 	text := strings.TrimSpace(c.prompt.text())
 	name, args, slash := words.Slash(text)
+	own, mine := strings.CutPrefix(text, "!")
 	switch {
 	case text == "" && m.talk.cutOff():
 		return m.talk.goOnHere()
@@ -117,6 +129,10 @@ func (m *model) enter() tea.Cmd {
 		return nil
 	case slash:
 		return m.command(name, args)
+	case mine:
+		c.history.add(text)
+		c.clear()
+		return m.errand.begin(strings.TrimSpace(own))
 	case m.talk.driven(): // it may have ended meanwhile
 		return m.talk.findDriver(m.say)
 	}
@@ -162,6 +178,7 @@ func (m *model) tab() tea.Cmd {
 	if !m.talk.running || strings.TrimSpace(c.prompt.text()) == "" {
 		return nil
 	}
+	c.queued = append(c.queued, c.prompt)
 	parts := c.take()
 	text := transcript.Spoken(parts)
 	c.history.add(text)
@@ -173,6 +190,10 @@ func (m *model) escape() tea.Cmd {
 	switch {
 	case m.composer.offer.open():
 		m.composer.offer = offer{closed: true}
+	case m.errand.goes():
+		m.errand.stop()
+	case m.talk.queues():
+		return m.talk.takeBack()
 	case m.talk.running, m.talk.driven():
 		return m.talk.interrupt()
 	case m.taps.twice("escape", m.clock()):
@@ -189,6 +210,9 @@ func (m *model) ctrlC() tea.Cmd {
 	switch {
 	case m.taps.twice("interrupt", m.clock()) && c.prompt.empty():
 		return m.quit()
+	case m.errand.goes():
+		m.errand.stop()
+		return nil
 	case m.talk.running && !m.talk.view.Idle():
 		cmd := m.talk.interrupt()
 		m.hints.say("interrupting; press again to quit")

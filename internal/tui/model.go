@@ -24,8 +24,10 @@ type model struct {
 	commands  *commander // what the person asks for with a slash
 	sessions  *sessions  // the way to other sessions and models
 	back      *rewinder  // the way back to what was said
+	errand    *errand    // a command of the person's own
 	over      *overlay   // what is open above the prompt
 	hints     *hints     // the line above the status
+	line      *statusLine
 
 	taps     taps
 	quitting bool
@@ -45,9 +47,16 @@ type (
 func newModel(ctx context.Context, t *TUI, keys keymap) *model {
 	m := &model{TUI: t, keys: keys, screen: newScreen(t), over: &overlay{}, hints: &hints{clock: t.clock}}
 	m.talk = &talk{tui: t, ctx: ctx, hints: m.hints, view: newView(), opts: t.Options}
-	m.composer = &composer{talk: m.talk, hints: m.hints, clock: t.clock}
+	m.composer = &composer{talk: m.talk, over: m.over, hints: m.hints, clock: t.clock}
+	h := t.habits()
+	if h.vim {
+		m.composer.vim = &vim{}
+	}
+	m.line = &statusLine{command: h.statusLine, version: cmp.Or(t.Version, inspan.Version), ctx: ctx, clock: t.clock}
+	m.talk.regain = m.composer.regain
 	m.sessions = &sessions{talk: m.talk, over: m.over, hints: m.hints}
 	m.back = &rewinder{talk: m.talk, over: m.over, hints: m.hints, composer: m.composer, screen: m.screen}
+	m.errand = &errand{talk: m.talk, hints: m.hints, clock: t.clock}
 	m.commands = &commander{
 		tui: t, keys: keys, talk: m.talk, over: m.over, hints: m.hints, history: &m.composer.history,
 		sessions: m.sessions, back: m.back, quit: m.quit,
@@ -86,7 +95,7 @@ func (m *model) greet() tea.Cmd {
 // Update implements tea.Model.
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	cmd := m.update(msg)
-	return m, tea.Batch(cmd, m.screen.flush(m.talk.view), m.count())
+	return m, tea.Batch(cmd, m.screen.flush(m.talk.view), m.count(), m.line.refresh(m.status(), m.talk))
 }
 
 func (m *model) update(msg tea.Msg) tea.Cmd {
@@ -149,6 +158,7 @@ func (m *model) count() tea.Cmd {
 	if pending, ok := v.asking(nil); ok && !pending.Until.IsZero() {
 		waits = true
 	}
+	waits = waits || m.errand.goes()
 	soon := m.questions.hesitates() || m.unseen() || m.screen.behind()
 	if m.ticking && !soon || !m.talk.works() && !m.talk.unheld() && !waits && m.hints.text == "" && !soon {
 		return nil

@@ -20,6 +20,7 @@ type opened struct {
 	s      *inspan.Session
 	past   *view       // what has happened in it; nil: it is new
 	opts   app.Options // it was opened with, unless it is new
+	coming string      // the model that answers in it from now on; empty: the one that did
 	driver string      // who goes on with its run elsewhere; empty: nobody
 	err    error
 	inputs []event.Body
@@ -72,7 +73,15 @@ func (t *talk) enter(o app.Options, open func(context.Context, *inspan.Host) (*i
 
 // resume opens an earlier session.
 func (t *talk) resume(o app.Options, id string) tea.Cmd {
-	return t.enter(o, func(ctx context.Context, h *inspan.Host) (*inspan.Session, error) { return h.Open(ctx, id) })
+	a, root := t.tui.App, t.tui.Root
+	return t.enter(o, func(ctx context.Context, h *inspan.Host) (s *inspan.Session, err error) {
+		if id == "last" { // of this folder, as the front end works here
+			if id, err = a.Running.LastIn(ctx, root); err != nil {
+				return nil, err
+			}
+		}
+		return h.Open(ctx, id)
+	})
 }
 
 // fold is the view of a session that is on disk.
@@ -102,7 +111,7 @@ func (t *talk) opened(msg opened) tea.Cmd {
 	}
 	t.runner.take(msg.s)
 	if msg.past != nil {
-		t.opts, t.driver = msg.opts, msg.driver
+		t.opts, t.driver, t.coming = msg.opts, msg.driver, msg.coming
 		t.show(msg.past)
 	} else {
 		t.view.seed(msg.s)
@@ -121,14 +130,22 @@ func (t *talk) opened(msg opened) tea.Cmd {
 // gone on with.
 const shown = 30
 
-// show puts a session in the place of the one before.
+// show puts a session in the place of the one before. With another model it is the same one, which
+// stands on the screen already.
 func (t *talk) show(past *view) {
 	blocks := past.blocks
+	if t.coming != "" {
+		blocks = nil
+	}
 	if n := len(blocks) - shown; n > 0 && !t.tui.Fullscreen {
 		blocks = append([]*block{{kind: noteBlock, text: text.Count(n, "earlier item") + " in the session's log"}}, blocks[n:]...)
 	}
 	past.blocks = slices.Concat(t.view.blocks, blocks)
-	past.note("session " + past.Session.ID)
+	if t.coming != "" {
+		past.note("model " + t.coming + " answers your next message")
+	} else {
+		past.note("session " + past.Session.ID)
+	}
 	past.Now.Rest()
 	t.view = past
 	t.forget()
@@ -140,17 +157,21 @@ func (t *talk) renew() tea.Cmd {
 	mode := t.mode()
 	t.view = fresh(t.view)
 	t.opts.Mode = mode
+	t.coming = ""
 	t.opts.Model = cmp.Or(t.opts.Model, t.tui.Options.Model) // a session that was gone on with had its own
 	t.forget()
+	if id := t.runner.id(); id != "" {
+		t.note("session " + id + " is closed; /resume " + id + " returns to it")
+	}
 	t.note("your next message starts a new session")
-	t.opening = true
+	t.opening, t.closing = true, true
 	runner := t.runner
 	return func() tea.Msg {
 		err := runner.close()
 		return later(func() tea.Cmd {
-			t.opening = false
+			t.opening, t.closing = false, false
 			t.fail(err)
-			return t.goOn()
+			return tea.Batch(t.waited(), t.goOn())
 		})
 	}
 }

@@ -18,6 +18,7 @@ type outbox struct {
 	// Decisions that the session does not know yet: sent, or collected until all waiting calls
 	// are decided on.
 	decided []event.Body
+	asked   []uint64 // messages that the person here takes back, and the log has not told of yet
 }
 
 // posted is an input of ours on its way into the log.
@@ -31,7 +32,7 @@ type posted struct {
 func (o *outbox) next(body event.Body, text string) input {
 	o.posts++
 	_, steer := body.(event.Steered)
-	if _, said := body.(event.Said); said || steer {
+	if said, ok := body.(event.Said); ok && said.By == "" || steer {
 		o.mine = append(o.mine, posted{n: o.posts, steer: steer, text: text})
 	}
 	return input{o.posts, body}
@@ -66,7 +67,20 @@ func (o *outbox) undecide(call string) bool {
 }
 
 // forget drops what was on its way to a session that is no longer open.
-func (o *outbox) forget() { o.mine, o.decided = nil, nil }
+func (o *outbox) forget() { o.mine, o.decided, o.asked = nil, nil, nil }
+
+// unhold takes back the words that were held back, and returns them.
+func (o *outbox) unhold() (back []string) {
+	o.held = slices.DeleteFunc(o.held, func(b event.Body) bool {
+		said, ok := b.(event.Said)
+		if ok && len(said.Parts) > 0 && said.By == "" {
+			back = append(back, transcript.Spoken(said.Parts))
+			return true
+		}
+		return false
+	})
+	return back
+}
 
 // release takes what was held back.
 func (o *outbox) release() []event.Body {
@@ -85,6 +99,16 @@ func (o *outbox) mode() tool.Mode {
 	return ""
 }
 
+// effort is the one that the session is to have next; empty: the one that it has.
+func (o *outbox) effort() string {
+	for _, b := range slices.Backward(o.held) {
+		if s, ok := b.(event.Switched); ok && s.Effort != "" {
+			return s.Effort
+		}
+	}
+	return ""
+}
+
 // pending are the inputs that the model has not seen.
 func (o *outbox) pending(l look, v *view) []string {
 	var out []string
@@ -92,6 +116,10 @@ func (o *outbox) pending(l look, v *view) []string {
 		out = append(out, l.paint(dim, "  ↳ "+what+": "+words.OneLine(text, l.width-16)))
 	}
 	for _, s := range v.Now.Steered {
+		if s.Origin == event.OriginCommand {
+			add("for the model", words.OwnCommand(s.Text))
+			continue
+		}
 		add("steering", s.Text)
 	}
 	for _, s := range v.Queued() {

@@ -473,11 +473,29 @@ func TestPictureStaysSmallWhilePrinting(t *testing.T) {
 
 func TestCommandsOffered(t *testing.T) {
 	m := still(t, 80, 24, look{}, nil)
-	if got := m.commands.all().like("mode"); len(got) != 2 || got[0].text != "/mode" || got[1].text != "/model" {
-		t.Error(got)
+	for typed, want := range map[string]string{
+		"mode": "/mode /model", "MOD": "/mode /model", "ew": "/new /rewind", "re": "/resume /rewind /reasoning",
+		"sandbox": "/status", "ctx": "/context", "xyz": "", "st": "/status /cost",
+	} {
+		var got []string
+		for _, c := range m.commands.all().like(typed) {
+			got = append(got, c.text)
+		}
+		want = strings.TrimSuffix(want, " ")
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: %s, want %s", typed, got, want)
+		}
 	}
-	if got := m.commands.all().like("ew"); len(got) < 2 {
-		t.Error(got)
+	// The list scrolls, and says where in it one is.
+	m.composer.prompt.set("/")
+	m.composer.suggest()
+	for range 9 {
+		m.composer.offer.move("down")
+	}
+	lines := m.composer.offer.lines(look{width: 80, noColor: true}, 6)
+	at := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(line, "› /") })
+	if n := len(m.commands.all()); len(lines) != 6 || at < 0 || !strings.Contains(lines[at], fmt.Sprintf("(10 of %d)", n)) {
+		t.Errorf("%q", lines)
 	}
 }
 

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -26,8 +27,10 @@ type overlay struct{ box box }
 func (o *overlay) close() { o.box = nil }
 
 // pick opens a list; take gets the number of the item that was chosen.
-func (o *overlay) pick(title string, items []choice, take func(i int) tea.Cmd) {
-	o.box = &picker{title: title, items: items, take: take, close: o.close}
+func (o *overlay) pick(title string, items []choice, take func(i int) tea.Cmd) *picker {
+	p := &picker{title: title, items: items, take: take, close: o.close}
+	o.box = p
+	return p
 }
 
 // confirm asks something that is answered by yes or no.
@@ -44,6 +47,13 @@ type picker struct {
 	find  editor
 	at    int // among those found
 	width int // it was shown in
+}
+
+// once adds an item, unless the list has one that is called the same.
+func (p *picker) once(text string) {
+	if !slices.ContainsFunc(p.items, func(c choice) bool { return c.text == text }) {
+		p.items = append(p.items, choice{text: text})
+	}
 }
 
 // found are the items that hold all words of the search.

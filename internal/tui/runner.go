@@ -29,7 +29,7 @@ type runner struct {
 	running sync.WaitGroup // runs of the session
 	sending sync.WaitGroup // the goroutine that sends
 	blind   func()         // ends the watching, and waits for it; nil: nobody watches
-	left    []string       // what became of what ran when the last session was closed
+	left    []string       // guarded by mu; what became of what ran when the last session was closed
 }
 
 // input is something that is sent into a session.
@@ -226,6 +226,15 @@ func (r *runner) close() error {
 	}
 	r.running.Wait()
 	l := session.Leave()
+	r.mu.Lock()
 	r.left = words.Leftovers(session.ID(), l.Kept, l.Ended)
+	r.mu.Unlock()
 	return session.Close()
+}
+
+// leftovers are what became of what ran when the last session was closed.
+func (r *runner) leftovers() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.left
 }

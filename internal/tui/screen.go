@@ -18,6 +18,7 @@ type screen struct {
 	look   look
 	height int
 	time   func() time.Time
+	habits habits
 
 	print    printer
 	full     *scroll   // of fullscreen; nil: inline
@@ -29,9 +30,13 @@ type screen struct {
 
 func newScreen(t *TUI) *screen {
 	s := &screen{
-		height: cmp.Or(t.Height, 24), look: look{width: cmp.Or(t.Width, 80) - 1, noColor: t.NoColor, lexers: &markdown.Lexers{}},
+		height: cmp.Or(t.Height, 24), look: look{noColor: t.NoColor, lexers: &markdown.Lexers{}},
 		time: t.clock,
 	}
+	s.habits = t.habits()
+	s.look.light, s.look.reader = s.habits.light(), s.habits.reader
+	s.look.width = s.cells(cmp.Or(t.Width, 80))
+	s.look.noColor = s.look.noColor || s.look.reader
 	s.print = printer{look: s.look}
 	if t.Fullscreen {
 		s.full = &scroll{}
@@ -104,12 +109,21 @@ func (s *screen) resize(v *view, width, height int) {
 		return
 	}
 	s.height = height
-	if s.look.width == width-1 {
+	if s.look.width == s.cells(width) {
 		return
 	}
-	s.look.width = max(width-1, 1) // in the last cell, terminals differ
+	s.look.width = s.cells(width)
 	s.print.look = s.look
 	s.reflow(v)
+}
+
+// cells are those that a line may have. In the last cell of a terminal, terminals differ, and for a
+// screen reader a mark becomes some words.
+func (s *screen) cells(width int) int {
+	if s.look.reader {
+		width -= len("Question: ")
+	}
+	return max(width-1, 1)
 }
 
 func (s *screen) wheel(msg tea.MouseWheelMsg) {
@@ -179,8 +193,11 @@ func (s *screen) anew() bool {
 	return true
 }
 
-// lit takes in whether the background is light.
+// lit takes in what the terminal says of its background. The settings know better.
 func (s *screen) lit(light bool) {
+	if s.habits.theme != "" {
+		return
+	}
 	s.look.light = light
 	s.print.look = s.look
 }
@@ -197,7 +214,7 @@ func (s *screen) rows() int {
 // tail is the end of the open reply that is not printed yet, in at most so many lines. In
 // fullscreen it stands above.
 func (s *screen) tail(rows int) []string {
-	if s.full != nil {
+	if s.full != nil || s.look.reader {
 		return nil
 	}
 	tail := s.print.tail

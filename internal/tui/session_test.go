@@ -120,9 +120,33 @@ func TestSteerQueueInterrupt(t *testing.T) {
 	s.shows("↳ steering: in German")
 	s.typed("then tidy up", "\t")
 	s.shows("↳ queued: then tidy up")
-	s.press(esc)
+	s.press(ctrlC)
 	s.shows("› in German", "› then tidy up", "■ done", "✗ cancelled")
 	s.wait("nothing to be pending", func(text string) bool { return !strings.Contains(text, "↳") })
+}
+
+// TestEscTakesTheQueueBack holds that Esc gives queued text back to the prompt, and that the run
+// goes on until it is pressed again.
+func TestEscTakesTheQueueBack(t *testing.T) {
+	s := start(t, 80, 24, nil, call("slow", `{"word":"turning"}`), sayStep("Fine."))
+	s.typed("go", enter)
+	s.shows("▸ slow", "turning")
+	s.press("\x1b[200~" + strings.Repeat("line\n", 120) + "\x1b[201~")
+	s.shows("[pasted 120 lines]")
+	s.press("\t")
+	s.shows("↳ queued: line line")
+	s.typed("then tidy up", "\t")
+	s.shows("↳ queued: then tidy up")
+	s.press(esc)
+	s.shows("› [pasted 120 lines]\n  then tidy up", "press again to interrupt")
+	s.wait("an empty queue", func(text string) bool { return !strings.Contains(text, "↳") })
+	s.press(esc)
+	text := s.shows("■ cancelled")
+	if strings.Contains(text, "Fine.") {
+		t.Error(text)
+	}
+	s.press(enter)
+	s.shows("Fine.", "■ done")
 }
 
 // TestEscTwiceAtOnce holds that two presses that arrive in one read count as two.

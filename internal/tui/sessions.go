@@ -103,12 +103,19 @@ func (s *sessions) model(name string) tea.Cmd {
 		o.Model = name
 		id := s.talk.runner.id()
 		if id == "" {
-			s.talk.opts = o
+			s.talk.opts, s.talk.coming = o, route
 			s.talk.note("the next session uses " + route)
 			return nil
 		}
 		o.Mode = ""
-		return s.talk.resume(o, id)
+		again := s.talk.resume(o, id)
+		return func() tea.Msg {
+			msg, ok := again().(opened)
+			if ok {
+				msg.coming = route
+			}
+			return msg
+		}
 	})
 }
 

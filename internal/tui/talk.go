@@ -25,11 +25,14 @@ type talk struct {
 	runner *runner
 	view   *view
 
-	opts    app.Options // for the sessions that are opened from here on
-	opening bool        // a session is
-	running bool        // a run goes on here
-	driver  string      // who goes on with its run elsewhere, in words; empty: nobody, as far as was asked
-	then    []later     // what waits for the run to end
+	opts    app.Options       // for the sessions that are opened from here on
+	coming  string            // the model that answers from the next request on; empty: the one that did
+	opening bool              // a session is, or one is being closed
+	closing bool              // the session before is, and what the person asks for next waits for that
+	running bool              // a run goes on here
+	regain  func(said string) // puts words that were queued back into the prompt
+	driver  string            // who goes on with its run elsewhere, in words; empty: nobody, as far as was asked
+	then    []later           // what waits for the run to end, or the session to be closed
 }
 
 // note prints a line of the front end, warn a line that stands out, and print plain text.
@@ -78,8 +81,13 @@ func (t *talk) apply(events batch) tea.Cmd {
 		if d, ok := e.Body.(event.Decided); ok {
 			t.answered(d)
 		}
+		if w, ok := e.Body.(event.Withdrawn); ok {
+			t.regained(w)
+		}
 		t.view.Apply(e)
 		switch b := e.Body.(type) {
+		case event.Asked:
+			t.coming = ""
 		case event.Said:
 			t.seen(false, b.By)
 		case event.Steered:
@@ -117,6 +125,62 @@ func (t *talk) start(inputs ...event.Body) tea.Cmd {
 
 // send sends an input into the current run. Text is shown until the session knows it.
 func (t *talk) send(body event.Body, text string) { t.runner.post(t.next(body, text)) }
+
+// queues reports whether words of the person wait for the run to end, and can be taken back.
+func (t *talk) queues() bool {
+	if !t.running && !t.driven() {
+		return false
+	}
+	return slices.ContainsFunc(t.view.Queued(), t.isTakeable) || slices.ContainsFunc(t.held, isSaid)
+}
+
+// isTakeable reports whether something that was said is the person's own, and not on its way back.
+func (t *talk) isTakeable(s *transcript.Said) bool {
+	return s.By == "" && !slices.Contains(t.asked, s.Seq)
+}
+
+// takeBack takes back what waits for the run to end. The run goes on.
+func (t *talk) takeBack() tea.Cmd {
+	for _, said := range t.unhold() {
+		t.regain(said)
+	}
+	var cmds []tea.Cmd
+	for _, s := range slices.Backward(t.view.Queued()) {
+		if !t.isTakeable(s) {
+			continue
+		}
+		t.asked = append(t.asked, s.Seq)
+		if t.running {
+			t.send(event.Withdrawn{Of: s.Seq}, "")
+		} else {
+			cmds = append(cmds, t.toDriver(event.Withdrawn{Of: s.Seq}, ""))
+		}
+	}
+	t.hints.say("the queued text is back in the prompt; press again to interrupt")
+	return tea.Batch(cmds...)
+}
+
+// regained gives the person what was taken back, unless its run has begun by then or somebody else
+// took it.
+func (t *talk) regained(w event.Withdrawn) {
+	i := slices.IndexFunc(t.view.Queued(), func(s *transcript.Said) bool { return s.Seq == w.Of })
+	if i >= 0 && slices.Contains(t.asked, w.Of) {
+		t.regain(t.view.Queued()[i].Text)
+	}
+	t.asked = slices.DeleteFunc(t.asked, func(seq uint64) bool { return seq == w.Of })
+}
+
+// inform tells the session something that is no wish of the person's.
+func (t *talk) inform(said event.Said) tea.Cmd {
+	switch {
+	case t.running:
+		t.send(said, "")
+		return nil
+	case t.driven():
+		return t.toDriver(said, "")
+	}
+	return t.start(said)
+}
 
 // sent takes the outcome of send. An input that came too late for its run begins another.
 func (t *talk) sent(msg sent) tea.Cmd {
@@ -169,12 +233,17 @@ func (t *talk) ranOut(err error) tea.Cmd {
 		t.view.Now.Rest()
 		t.decided = nil
 	}
+	return tea.Batch(t.waited(), t.goOn())
+}
+
+// waited does what waited for the run to end, or the session to be closed.
+func (t *talk) waited() tea.Cmd {
 	var cmds []tea.Cmd
 	for _, f := range t.then {
 		cmds = append(cmds, f())
 	}
 	t.then = nil
-	return tea.Batch(append(cmds, t.goOn())...)
+	return tea.Batch(cmds...)
 }
 
 // goOn begins a run with the inputs that were held back, or else follows other processes.
@@ -254,9 +323,22 @@ func (t *talk) mode() tool.Mode {
 	return "ask"
 }
 
+// effort is how hard the model thinks, or will; empty: as hard as the vendor has it.
+func (t *talk) effort() string {
+	switch next := t.outbox.effort(); {
+	case next != "":
+		return next
+	case t.view.Session.Effort != "" || t.tui.App == nil:
+		return t.view.Session.Effort
+	}
+	return t.tui.App.Config.Effort
+}
+
 // route is the model that answers, or will.
 func (t *talk) route() string {
 	switch {
+	case t.coming != "":
+		return t.coming
 	case t.view.Session.Route != "":
 		return t.view.Session.Route
 	case t.opts.Model != "":

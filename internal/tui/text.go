@@ -20,6 +20,8 @@ const (
 	yellow  = "33"
 	blue    = "34"
 	cyan    = "36"
+
+	boldCyan = "1;36" // the person's words
 )
 
 // look is how things are shown.
@@ -27,6 +29,7 @@ type look struct {
 	width   int  // cells of a line, at most
 	light   bool // the background is
 	noColor bool
+	reader  bool // a screen reader reads along: no colours, marks in words, and nothing that moves
 	lexers  *markdown.Lexers
 }
 

@@ -116,7 +116,7 @@ func (t *TUI) Run(ctx context.Context) (code int, err error) {
 	stopped()
 	id, driven := m.talk.runner.id(), m.talk.driver != "" && m.talk.view.Run.Busy
 	ended := m.talk.runner.close()
-	t.report(id, driven, m.talk.runner.left)
+	t.report(id, driven, m.talk.runner.leftovers())
 	cancel()
 	<-pumped
 	return t.result(m, errors.Join(err, ended))

@@ -22,6 +22,7 @@ type view struct {
 
 	reply   *block   // the last one of a reply
 	ended   *block   // the last call that ended
+	thought string   // before the last reply that came with any
 	said    []string // by the person, oldest first
 	changes []change // files the session changed, in order
 	jobs    []string // commands that were started in the background
@@ -68,11 +69,18 @@ func (v *view) tell(s *transcript.Said) {
 	if s.By == "" {
 		v.said = append(v.said, s.Text)
 	}
+	if s.Origin == event.OriginCommand {
+		v.add(&block{kind: ownBlock, text: words.OwnCommand(s.Text)})
+		return
+	}
 	v.add(&block{kind: saidBlock, text: s.Text, by: s.By})
 }
 
 // replied shows a reply from its first text on.
 func (v *view) replied(r *transcript.Reply) {
+	if r.State == transcript.Whole && strings.TrimSpace(r.Thought) != "" {
+		v.thought = r.Thought
+	}
 	if v.reply != nil && v.reply.reply == r {
 		return
 	}

@@ -47,6 +47,8 @@ func Told(body event.Body) (told string, notice bool) {
 	case event.Pruned:
 		return fmt.Sprintf("old results were cut short, from about %s to %s tokens; the log keeps all of them",
 			text.Thousands(b.Before), text.Thousands(b.After)), false
+	case event.Withdrawn:
+		return "a queued message was taken back", false
 	case event.Rewound:
 		return fmt.Sprintf("the conversation was rewound to event %d", b.To), false
 	case event.Spawned:
@@ -169,7 +171,7 @@ func hooked(b event.Hooked) (text string, notice bool) {
 func ToldModel(text string) string { return "told the model: " + OneLine(text, 200) }
 
 func switched(b event.Switched) string {
-	if b.Route == "" && b.Mode == "" {
+	if b.Route == "" && b.Mode == "" && b.Effort == "" {
 		return ""
 	}
 	text := "now working"
@@ -178,6 +180,9 @@ func switched(b event.Switched) string {
 	}
 	if b.Mode != "" {
 		text += " in mode " + string(b.Mode)
+	}
+	if b.Effort != "" {
+		text += " at effort " + b.Effort
 	}
 	return text
 }

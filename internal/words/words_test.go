@@ -105,6 +105,8 @@ func TestTold(t *testing.T) {
 		"· told the model: a b\\x1b":                     event.Hooked{By: "h", Text: "a\nb\x1b"},
 		"· now working with a/m in mode ask":             event.Switched{Route: "a/m", Mode: "ask"},
 		"· now working in mode ask":                      event.Switched{Mode: "ask"},
+		"· a queued message was taken back":              event.Withdrawn{Of: 3},
+		"· now working at effort high":                   event.Switched{Effort: "high"},
 		"· now working with a/m":                         event.Switched{Route: "a/m"},
 		"! the conversation was not compacted: no model": event.Kept{Reason: "no model"},
 		"· the conversation was compacted from about 12,000 to 900 tokens; the log keeps all of it": event.Compacted{Before: 12000, After: 900},

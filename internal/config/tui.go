@@ -1,0 +1,28 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+)
+
+// TUI says how the interactive front end looks and behaves.
+type TUI struct {
+	Theme string `toml:"theme"` // light, dark or auto: ask the terminal; empty: auto
+	// command whose first line of output is the status line; it reads the state as JSON
+	StatusLine   string `toml:"status_line"`
+	Vim          bool   `toml:"vim"`           // the prompt has vim's normal and insert mode
+	ScreenReader bool   `toml:"screen_reader"` // plain lines with words for marks, and nothing that moves
+}
+
+// Check returns what is wrong.
+func (t TUI) Check() error {
+	switch t.Theme {
+	case "", "auto", "light", "dark":
+	default:
+		return fmt.Errorf("tui.theme: %q is none of light, dark and auto", t.Theme)
+	}
+	if strings.ContainsAny(t.StatusLine, "\x00\n") {
+		return fmt.Errorf("tui.status_line: %q is not one line", t.StatusLine)
+	}
+	return nil
+}
