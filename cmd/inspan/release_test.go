@@ -122,6 +122,7 @@ func TestVersionCheck(t *testing.T) {
 		}
 		r := asked[0]
 		r.Header.Del("Accept-Encoding")
+		r.Header.Del("Connection")
 		if r.Method != http.MethodGet || r.URL.String() != "/releases" || len(r.Header) != 1 || r.UserAgent() != "inspan" {
 			t.Errorf("it sends %s %s %v", r.Method, r.URL, r.Header)
 		}

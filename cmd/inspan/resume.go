@@ -43,7 +43,7 @@ func (c *command) goOn(cmd *cobra.Command, f *runFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	if o.Text == "" && c.seen() && !cmd.Flags().Changed("output") {
+	if o.Text == "" && c.watched() && !cmd.Flags().Changed("output") {
 		return c.screen(cmd, &screenFlags{runFlags: *f, resume: o.ID})
 	}
 	typed := []string{o.Text}

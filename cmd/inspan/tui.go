@@ -62,9 +62,9 @@ const anySession = "?"
 // front opens the front end, or prints the answer to a task where nobody can see one.
 func (c *command) front(cmd *cobra.Command, f *screenFlags) error {
 	switch {
-	case f.print, f.says != "" && !c.seen():
+	case f.print, f.says != "" && !c.watched():
 		return c.answered(cmd, f)
-	case !c.seen():
+	case !c.watched():
 		return usageError{errors.New(`standard input or output is not a terminal; for scripts use: inspan -p "task", or inspan run "task"`)}
 	}
 	if f.goOn {
@@ -77,8 +77,8 @@ func (c *command) front(cmd *cobra.Command, f *screenFlags) error {
 	return c.screen(cmd, f)
 }
 
-// seen reports whether somebody is at a terminal that the front end can be on.
-func (c *command) seen() bool { return isTerminal(c.in) && isTerminal(c.console.Out) }
+// watched reports whether somebody is at a terminal that the front end can be on.
+func (c *command) watched() bool { return isTerminal(c.in) && isTerminal(c.console.Out) }
 
 // answered runs one task in a new session or in the one that the flags name, and prints the answer.
 func (c *command) answered(cmd *cobra.Command, f *screenFlags) error {

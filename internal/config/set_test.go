@@ -44,19 +44,55 @@ func TestSet(t *testing.T) {
 		from   string
 		to     string
 	}{
-		"a new file":       {"", config.Change{Key: "mode", Values: []string{"plan"}}, "", "mode = \"plan\"\n"},
-		"a new table":      {"", config.Change{Key: "sandbox.off", Values: []string{"true"}}, "", "[sandbox]\noff = true\n"},
-		"a value":          {settled, config.Change{Key: "model", Values: []string{"c/d \"x\""}}, `model = "a/b" #`, `model = "c/d \"x\"" #`},
-		"a key more":       {settled, config.Change{Key: "effort", Values: []string{"low"}}, ` # ] = "` + "\n", ` # ] = "` + "\neffort = \"low\"\n"},
-		"in a table":       {settled, config.Change{Key: "sandbox.cpu_seconds", Values: []string{"9"}}, "memory_mb = 512\n", "memory_mb = 512\ncpu_seconds = 9\n"},
-		"beside others":    {settled, config.Change{Key: "providers.home.local", Values: []string{"true"}}, ` # ] = "` + "\n", ` # ] = "` + "\nproviders.home.local = true\n"},
-		"a dotted key":     {settled, config.Change{Key: "providers.home.kind", Values: []string{"ollama"}}, `kind = "openai"`, `kind = "ollama"`},
-		"a table at last":  {settled, config.Change{Key: "providers.\"my host\".kind", Values: []string{"gemini"}}, "send = [\"x\"]\n", "send = [\"x\"]\n\n[providers.\"my host\"]\nkind = \"gemini\"\n"},
-		"a list":           {settled, config.Change{Key: "deny", Values: []string{"network", "bash(rm *)"}}, ` # ] = "` + "\n", ` # ] = "` + "\ndeny = [\"network\", \"bash(rm *)\"]\n"},
-		"more in a list":   {settled, config.Change{Key: "allow", Values: []string{"bash(go vet *)", "bash(go test *)"}, Add: true}, "[ # what may run\n  \"bash(go test *)\", # tests\n]", `["bash(go test *)", "bash(go vet *)"]`},
-		"a time":           {settled, config.Change{Key: "max_time", Values: []string{"90s"}}, ` # ] = "` + "\n", ` # ] = "` + "\nmax_time = \"90s\"\n"},
-		"no value":         {settled, config.Change{Key: "allow"}, "allow = [ # what may run\n  \"bash(go test *)\", # tests\n]\n", ""},
-		"only tables":      {"# top\n\n# walls\n[sandbox]\noff = true", config.Change{Key: "mode", Values: []string{"ask"}}, "# walls\n", "mode = \"ask\"\n\n# walls\n"},
+		"a new file":  {"", config.Change{Key: "mode", Values: []string{"plan"}}, "", "mode = \"plan\"\n"},
+		"a new table": {"", config.Change{Key: "sandbox.off", Values: []string{"true"}}, "", "[sandbox]\noff = true\n"},
+		"a value":     {settled, config.Change{Key: "model", Values: []string{"c/d \"x\""}}, `model = "a/b" #`, `model = "c/d \"x\"" #`},
+		"a key more": {
+			settled,
+			config.Change{Key: "effort", Values: []string{"low"}},
+			` # ] = "` + "\n", ` # ] = "` + "\neffort = \"low\"\n",
+		},
+		"in a table": {
+			settled,
+			config.Change{Key: "sandbox.cpu_seconds", Values: []string{"9"}},
+			"memory_mb = 512\n", "memory_mb = 512\ncpu_seconds = 9\n",
+		},
+		"beside others": {
+			settled,
+			config.Change{Key: "providers.home.local", Values: []string{"true"}},
+			` # ] = "` + "\n", ` # ] = "` + "\nproviders.home.local = true\n",
+		},
+		"a dotted key": {
+			settled,
+			config.Change{Key: "providers.home.kind", Values: []string{"ollama"}},
+			`kind = "openai"`, `kind = "ollama"`,
+		},
+		"a table at last": {
+			settled,
+			config.Change{Key: "providers.\"my host\".kind", Values: []string{"gemini"}},
+			"send = [\"x\"]\n", "send = [\"x\"]\n\n[providers.\"my host\"]\nkind = \"gemini\"\n",
+		},
+		"a list": {
+			settled,
+			config.Change{Key: "deny", Values: []string{"network", "bash(rm *)"}},
+			` # ] = "` + "\n", ` # ] = "` + "\ndeny = [\"network\", \"bash(rm *)\"]\n",
+		},
+		"more in a list": {
+			settled,
+			config.Change{Key: "allow", Values: []string{"bash(go vet *)", "bash(go test *)"}, Add: true},
+			"[ # what may run\n  \"bash(go test *)\", # tests\n]", `["bash(go test *)", "bash(go vet *)"]`,
+		},
+		"a time": {
+			settled,
+			config.Change{Key: "max_time", Values: []string{"90s"}},
+			` # ] = "` + "\n", ` # ] = "` + "\nmax_time = \"90s\"\n",
+		},
+		"no value": {settled, config.Change{Key: "allow"}, "allow = [ # what may run\n  \"bash(go test *)\", # tests\n]\n", ""},
+		"only tables": {
+			"# top\n\n# walls\n[sandbox]\noff = true",
+			config.Change{Key: "mode", Values: []string{"ask"}},
+			"# walls\n", "mode = \"ask\"\n\n# walls\n",
+		},
 		"no end of a line": {"mode = \"ask\"", config.Change{Key: "effort", Values: []string{"low"}}, "", "\neffort = \"low\"\n"},
 	} {
 		path := filepath.Join(t.TempDir(), "config.toml")
@@ -100,25 +136,75 @@ func TestSetRefuses(t *testing.T) {
 		changes []config.Change
 		want    string
 	}{
-		"a typo":             {config.File{}, settled, []config.Change{{Key: "modle", Values: []string{"x"}}}, `unknown key "modle"; did you mean "model"?`},
-		"a typo below":       {config.File{}, settled, []config.Change{{Key: "sandbox.memory", Values: []string{"x"}}}, `did you mean "memory_mb"?`},
-		"not a key":          {config.File{}, settled, []config.Change{{Key: "a b", Values: []string{"x"}}}, `"a b" is not a key`},
-		"no key":             {config.File{}, settled, []config.Change{{Key: "", Values: []string{"x"}}}, `"" is not a key`},
-		"more than a key":    {config.File{}, settled, []config.Change{{Key: "mode = \"yolo\"\nmodel", Values: []string{"x"}}}, "is not a key"},
-		"a wrong type":       {config.File{}, settled, []config.Change{{Key: "max_turns", Values: []string{"many"}}}, `max_turns: "many" is not a whole number`},
-		"a wrong value":      {config.File{}, settled, []config.Change{{Key: "mode", Values: []string{"wild"}}}, "mode: "},
-		"a wrong time":       {config.File{}, settled, []config.Change{{Key: "retry_for", Values: []string{"5"}}}, "retry_for"},
-		"two values":         {config.File{}, settled, []config.Change{{Key: "mode", Values: []string{"a", "b"}}}, "mode takes one value, got 2"},
-		"a table":            {config.File{}, settled, []config.Change{{Key: "sandbox", Values: []string{"x"}}}, "sandbox is a table; name one of its keys: off, "},
-		"tables":             {config.File{}, settled, []config.Change{{Key: "rule", Values: []string{"x"}}}, "a list of tables"},
-		"nothing to remove":  {config.File{}, settled, []config.Change{{Key: "effort"}}, "effort is not set"},
-		"the second is bad":  {config.File{}, settled, []config.Change{{Key: "effort", Values: []string{"low"}}, {Key: "x", Values: []string{"y"}}}, "unknown key"},
-		"an inline table":    {config.File{}, "sandbox = { off = true }\n", []config.Change{{Key: "sandbox.memory_mb", Values: []string{"5"}}}, "broken"},
-		"it is broken":       {config.File{}, "mode = \n", []config.Change{{Key: "effort", Values: []string{"low"}}}, "line 1"},
-		"a check":            {config.File{Check: func(string) error { return checked }}, settled, []config.Change{{Key: "effort", Values: []string{"low"}}}, checked.Error()},
-		"not of a project":   {config.File{Project: true}, "deny = [\"network\"]\n", []config.Change{{Key: "model", Values: []string{"x"}}}, "a project can't set model, only ask, deny, rule, hook"},
-		"a project's typo":   {config.File{Project: true}, "", []config.Change{{Key: "denny", Values: []string{"x"}}}, `did you mean "deny"?`},
-		"allowed by project": {config.File{Project: true}, "", []config.Change{{Key: "allow", Values: []string{"x"}}}, "a project can't set allow"},
+		"a typo": {
+			config.File{},
+			settled,
+			[]config.Change{{Key: "modle", Values: []string{"x"}}},
+			`unknown key "modle"; did you mean "model"?`,
+		},
+		"a typo below": {
+			config.File{},
+			settled,
+			[]config.Change{{Key: "sandbox.memory", Values: []string{"x"}}},
+			`did you mean "memory_mb"?`,
+		},
+		"not a key":       {config.File{}, settled, []config.Change{{Key: "a b", Values: []string{"x"}}}, `"a b" is not a key`},
+		"no key":          {config.File{}, settled, []config.Change{{Key: "", Values: []string{"x"}}}, `"" is not a key`},
+		"more than a key": {config.File{}, settled, []config.Change{{Key: "mode = \"yolo\"\nmodel", Values: []string{"x"}}}, "is not a key"},
+		"a wrong type": {
+			config.File{},
+			settled,
+			[]config.Change{{Key: "max_turns", Values: []string{"many"}}},
+			`max_turns: "many" is not a whole number`,
+		},
+		"a wrong value": {config.File{}, settled, []config.Change{{Key: "mode", Values: []string{"wild"}}}, "mode: "},
+		"a wrong time":  {config.File{}, settled, []config.Change{{Key: "retry_for", Values: []string{"5"}}}, "retry_for"},
+		"two values": {
+			config.File{},
+			settled,
+			[]config.Change{{Key: "mode", Values: []string{"a", "b"}}},
+			"mode takes one value, got 2",
+		},
+		"a table": {
+			config.File{},
+			settled,
+			[]config.Change{{Key: "sandbox", Values: []string{"x"}}},
+			"sandbox is a table; name one of its keys: off, ",
+		},
+		"tables":            {config.File{}, settled, []config.Change{{Key: "rule", Values: []string{"x"}}}, "a list of tables"},
+		"nothing to remove": {config.File{}, settled, []config.Change{{Key: "effort"}}, "effort is not set"},
+		"the second is bad": {
+			config.File{},
+			settled,
+			[]config.Change{{Key: "effort", Values: []string{"low"}}, {Key: "x", Values: []string{"y"}}},
+			"unknown key",
+		},
+		"an inline table": {
+			config.File{},
+			"sandbox = { off = true }\n",
+			[]config.Change{{Key: "sandbox.memory_mb", Values: []string{"5"}}},
+			"broken",
+		},
+		"it is broken": {config.File{}, "mode = \n", []config.Change{{Key: "effort", Values: []string{"low"}}}, "line 1"},
+		"a check": {
+			config.File{Check: func(string) error { return checked }},
+			settled,
+			[]config.Change{{Key: "effort", Values: []string{"low"}}},
+			checked.Error(),
+		},
+		"not of a project": {
+			config.File{Project: true},
+			"deny = [\"network\"]\n",
+			[]config.Change{{Key: "model", Values: []string{"x"}}},
+			"a project can't set model, only ask, deny, rule, hook",
+		},
+		"a project's typo": {config.File{Project: true}, "", []config.Change{{Key: "denny", Values: []string{"x"}}}, `did you mean "deny"?`},
+		"allowed by project": {
+			config.File{Project: true},
+			"",
+			[]config.Change{{Key: "allow", Values: []string{"x"}}},
+			"a project can't set allow",
+		},
 	} {
 		c.file.Path = filepath.Join(t.TempDir(), "config.toml")
 		write(t, c.file.Path, c.before)

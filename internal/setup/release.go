@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/netip"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"golang.org/x/mod/semver"
 
 	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/internal/netguard"
 )
 
 // Releases is where the list of releases is, as GitHub serves it.
@@ -70,6 +72,15 @@ func Newest(ctx context.Context, url string) (Release, error) {
 	return newest, nil
 }
 
+// guardOf lets a request out. A list that the person names may be on this machine or near it.
+func guardOf(url string) *netguard.Guard {
+	g := &netguard.Guard{Timeout: releasesTime, MaxBytes: 2 * maxReleases} // we say ourselves when it is too long
+	if url != Releases {
+		g.Local = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
+	}
+	return g
+}
+
 func releases(ctx context.Context, url string) (list []Release, err error) {
 	ctx, cancel := context.WithTimeout(ctx, releasesTime)
 	defer cancel()
@@ -78,7 +89,7 @@ func releases(ctx context.Context, url string) (list []Release, err error) {
 		return nil, err
 	}
 	req.Header.Set("User-Agent", "inspan") // some name has to be there
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := guardOf(url).Client().Do(req)
 	if err != nil {
 		if ctx.Err() != nil {
 			err = fmt.Errorf("%s did not answer within %s", url, releasesTime)
