@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"syscall"
 	"time"
 
@@ -166,33 +165,52 @@ func (k *keeper) end() {
 	k.killAll()
 }
 
-// start builds the walls and starts the command. The thread that the command
-// is a child of stays, as the command is to die with it.
+// start builds the walls and starts the command.
 func (k *keeper) start(fds []int) error {
 	defer closeAll(fds)
 	if err := k.prepare(); err != nil {
 		return err
 	}
-	if k.nature == "" {
-		k.nature = nature()
+	if k.nature == nil {
+		now := natureNow()
+		k.nature = &now
+	}
+	c, err := k.behind()
+	if err != nil {
+		return err
 	}
 	started := make(chan error)
-	go func() {
-		runtime.LockOSThread() // never unlocked: the thread is inside the walls
+	c.use <- func() {
 		err := k.fork(fds)
 		started <- err
 		if err == nil {
-			<-k.family.done
+			<-k.family.done // the command is to die with the thread that it is a child of
 		}
-	}()
+	}
 	return <-started
 }
 
-// fork starts the command on a thread that goes behind the walls first.
-func (k *keeper) fork(fds []int) error {
-	if err := k.enter(); err != nil {
-		return err
+// behind returns a thread behind the walls: that which waits there, if the walls stand.
+func (k *keeper) behind() (*cell, error) {
+	c := k.cell
+	if k.cell = nil; c != nil && !k.order.Stands {
+		c.close()
+		c = nil
 	}
+	if c == nil {
+		k.rules.close()
+		k.rules = nil
+		c = newCell(k.enter)
+	}
+	<-c.ready
+	if c.failed != nil {
+		c.close()
+	}
+	return c, c.failed
+}
+
+// fork starts the command on this thread.
+func (k *keeper) fork(fds []int) error {
 	attr := &syscall.ProcAttr{Dir: k.order.Dir, Env: k.order.Env, Sys: attributes()}
 	if k.order.TTY {
 		control(attr.Sys)
@@ -245,7 +263,7 @@ func (k *keeper) clean() (again bool) {
 	if k.order.Level == tool.BoxWorkspace && k.order.Throw == "" && k.orphan.Load() {
 		k.sweep()
 	}
-	if k.once() || !emptied(k.own()) || k.nature != nature() {
+	if k.once() || !emptied(k.own()) || *k.nature != natureNow() {
 		k.leave() // before the end is told
 		return false
 	}

@@ -1,9 +1,7 @@
 package sandbox
 
 import (
-	"bytes"
 	"errors"
-	"fmt"
 	"os"
 	"os/signal"
 	"runtime"
@@ -13,6 +11,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/inspan/inspan/tool"
 )
 
 // wire is our end of a connection, from inside.
@@ -52,12 +52,13 @@ func (w *wire) send(line, oob []byte) {
 // post is a keeper and what stays of it from one command to the next, from inside.
 type post struct {
 	*wire
-	nature string                 // of the process, as it was before any command; empty: there was none yet
+	nature *nature                // as it was before any command; nil: there was none yet
 	now    atomic.Pointer[keeper] // with its command: the last one; nil: there was none yet
 	orphan atomic.Bool            // the connection has ended
 	stays  atomic.Bool            // and that is no reason to end
 
 	room  order    // the last order; its walls stand
+	cell  *cell    // a thread behind them; nil: there is none
 	temp  string   // the folder that was made for temporary files; empty: none was
 	rules *ruleset // of a read box; nil: none were made
 	using *os.File // keeps the session's folder for temporary files; nil if it is not seen
@@ -94,6 +95,9 @@ func (p *post) run() int {
 		if !again {
 			break
 		}
+		if k.order.Level != tool.BoxNone {
+			p.cell = newCell(k.enter) // the next command need not wait for that
+		}
 	}
 	p.leave()
 	return 0
@@ -105,6 +109,33 @@ func (p *post) leave() {
 	if p.temp != "" {
 		_ = os.RemoveAll(p.temp)
 	}
+}
+
+// cell is a thread behind walls, for one command. It ends with that.
+type cell struct {
+	ready  chan struct{} // closed when the walls are built; failed is set before
+	failed error
+	use    chan func() // takes what is to be done there
+}
+
+// newCell has enter put walls around a thread.
+func newCell(enter func() error) *cell {
+	c := &cell{ready: make(chan struct{}), use: make(chan func())}
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread is inside the walls
+		c.failed = enter()
+		close(c.ready)
+		if do, used := <-c.use; used {
+			do()
+		}
+	}()
+	return c
+}
+
+// close ends a thread that is not used.
+func (c *cell) close() {
+	<-c.ready
+	close(c.use)
 }
 
 // hear follows requests. When the connection ends, so does the family.
@@ -144,33 +175,48 @@ func (p *post) ordered(o order) order {
 // nature is what processes of the same user can change of this one from outside, whatever
 // walls they are behind: its limits, and how its threads are scheduled. Commands inherit
 // it, so a keeper for which it has changed runs no more of them.
-func nature() string {
-	var out bytes.Buffer
-	for resource := range 16 {
-		var l unix.Rlimit
-		_ = unix.Getrlimit(resource, &l)
-		fmt.Fprint(&out, l.Cur, l.Max, " ")
-	}
-	threads, _ := os.ReadDir("/proc/self/task")
-	seen := map[string]bool{}
-	for _, t := range threads {
-		if id, err := strconv.Atoi(t.Name()); err == nil {
-			if text, ok := scheduling(id); ok {
-				seen[text] = true
-			}
-		}
-	}
-	return out.String() + fmt.Sprint(seen)
+type nature struct {
+	limits  [16]unix.Rlimit
+	threads scheduling
+	mixed   bool // not all threads are scheduled alike
 }
 
 // scheduling is how a thread is scheduled, but for the length of its turns, which the
-// kernel chooses. It reports false if the thread has ended.
-func scheduling(thread int) (string, bool) {
-	var cpus unix.CPUSet
+// kernel chooses.
+type scheduling struct {
+	cpus     unix.CPUSet
+	io       uintptr
+	policy   uint32
+	flags    uint64
+	nice     int32
+	priority uint32
+}
+
+func natureNow() (n nature) {
+	for resource := range n.limits {
+		_ = unix.Getrlimit(resource, &n.limits[resource])
+	}
+	threads, _ := os.ReadDir("/proc/self/task")
+	for _, t := range threads {
+		id, _ := strconv.Atoi(t.Name())
+		s, ok := scheduled(id)
+		if ok && n.threads != (scheduling{}) && s != n.threads {
+			n.mixed = true
+		}
+		if ok {
+			n.threads = s
+		}
+	}
+	return n
+}
+
+// scheduled reports false if the thread has ended.
+func scheduled(thread int) (s scheduling, ok bool) {
 	io, _, errno := unix.RawSyscall(unix.SYS_IOPRIO_GET, 1, uintptr(thread), 0)
 	attr, err := unix.SchedGetAttr(thread, 0)
-	if errno != 0 || err != nil || unix.SchedGetaffinity(thread, &cpus) != nil {
-		return "", false
+	if errno != 0 || err != nil || unix.SchedGetaffinity(thread, &s.cpus) != nil {
+		return scheduling{}, false
 	}
-	return fmt.Sprint(cpus, io, attr.Policy, attr.Flags, attr.Nice, attr.Priority), true
+	s.io, s.policy, s.flags, s.nice, s.priority = io, attr.Policy, attr.Flags, attr.Nice, attr.Priority
+	return s, true
 }

@@ -29,7 +29,7 @@ func (k *keeper) enterRead() error {
 	if abi := k.abi(); abi < leastSignals {
 		return setup("keep signals inside", fmt.Errorf("the kernel's Landlock is version %d, which can't", abi))
 	}
-	if !k.order.Stands || k.rules == nil {
+	if k.rules == nil {
 		if err := k.readRules(); err != nil {
 			return err
 		}
@@ -45,7 +45,6 @@ func (k *keeper) enterRead() error {
 
 // readRules makes the wall around all commands of the keeper for which it is the same.
 func (k *keeper) readRules() error {
-	k.rules.close()
 	rules, err := newRuleset(k.abi(), false)
 	if k.rules = rules; err != nil {
 		return setup("restrict files", err)
