@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -61,12 +60,13 @@ type spent struct {
 func (h home) calls(b *testing.B, mode, prompt string) spent {
 	b.Helper()
 	cmd := h.command(b.Context(), "run", "--model", "script", "--mode", mode, "--max-turns", "0", "--output", "stream-json", prompt)
+	var errs strings.Builder
+	cmd.Stderr = &errs
 	began := time.Now()
 	out, err := cmd.Output()
 	took := time.Since(began)
 	if err != nil {
-		exit, _ := err.(*exec.ExitError)
-		b.Fatalf("%v\n%s", err, exit.Stderr)
+		b.Fatalf("%v\n%s", err, errs.String())
 	}
 	return spent{took, cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), out}
 }
