@@ -68,13 +68,18 @@ func (r *rooms) take(kind room, walls string) (link, bool) {
 	return out, i >= 0
 }
 
-// give has a keeper wait, unless enough do.
+// give has a keeper wait, unless enough do, or none are to wait any more.
 func (r *rooms) give(kind room, l link) {
+	if !r.lodge(kind, l) {
+		l.drop()
+	}
+}
+
+func (r *rooms) lodge(kind room, l link) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
-		r.dismiss([]link{l})
-		return
+		return false
 	}
 	if r.waiting == nil {
 		r.waiting = map[room][]link{}
@@ -88,6 +93,7 @@ func (r *rooms) give(kind room, l link) {
 		r.late = time.AfterFunc(waitsFor, r.clear)
 	}
 	r.late.Reset(waitsFor)
+	return true
 }
 
 // dismiss ends keepers and does not wait for that; close does.

@@ -172,33 +172,53 @@ func TestFewWait(t *testing.T) {
 	for _, level := range levels {
 		env, _, _ := boxed(t)
 		need(t, env, level)
-		before := keepers(t)
 		var all sync.WaitGroup
 		for range 8 {
 			all.Go(func() { script(t, env, tool.Box{Level: level}, "sleep 0.3") })
 		}
 		all.Wait()
-		eventually(t, func() bool { return keepers(t) <= before+2 })
+		eventually(t, func() bool { return len(keepers(t)) <= 2 })
+		waiting := keepers(t)
+		if len(waiting) == 0 {
+			t.Errorf("%s: no keeper waits", level)
+		}
 		shut(t, env)
-		if n := keepers(t); n > before {
-			t.Errorf("%s: %d keepers outlive their environment", level, n-before)
+		for _, pid := range waiting {
+			if running(pid) {
+				t.Errorf("%s: keeper %d outlives its environment", level, pid)
+			}
 		}
 	}
 }
 
-// keepers counts those that run on this machine.
-func keepers(t *testing.T) int {
+// keepers lists those that this process or a holder of its has started.
+func keepers(t *testing.T) (out []int) {
 	t.Helper()
 	list, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := 0
 	for _, path := range list {
 		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
-		if data, err := os.ReadFile(path); err == nil && string(data) == "inspan-keeper\x00" && running(pid) {
-			n++
+		data, err := os.ReadFile(path)
+		if err != nil || string(data) != "inspan-keeper\x00" || !running(pid) {
+			continue
+		}
+		if above := starter(pid); above == os.Getpid() || starter(above) == os.Getpid() {
+			out = append(out, pid)
 		}
 	}
-	return n
+	return out
+}
+
+// starter returns the process that has started another, 0 if it can't be told.
+func starter(pid int) int {
+	stat, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	_, rest, _ := strings.Cut(string(stat), ") ")
+	fields := strings.Fields(rest)
+	if len(fields) < 2 {
+		return 0
+	}
+	id, _ := strconv.Atoi(fields[1])
+	return id
 }

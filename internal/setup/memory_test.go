@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -97,7 +98,8 @@ func TestLocal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := local(t.Context(), a)
+	// Other servers of this machine may be found too.
+	got := slices.DeleteFunc(local(t.Context(), a), func(f Finding) bool { return !strings.HasPrefix(f.Check, "model home/") })
 	if len(got) != 1 {
 		t.Fatalf("%+v", got)
 	}

@@ -150,20 +150,31 @@ func (o *capture) finish(discard bool) (blob string, complete bool, err error) {
 	return blob, true, err
 }
 
-// spill streams clean output into a blob.
+// spill streams clean output into a blob. One piece is stored while the next one is cleaned.
 type spill struct {
 	cleaner cleaner
-	buf     []byte         // clean output not yet in the pipe
-	pipe    *io.PipeWriter // nil when the blob is as large as it may be
-	left    int            // bytes that still may go to it
-	done    chan struct{}  // closed when the store is finished; name and err are set before
+	buf     []byte        // clean output that is not on its way
+	full    chan<- []byte // takes it; nil when the blob is as large as it may be
+	free    <-chan []byte // gives a buffer back for each one taken
+	left    int           // bytes that still may go to it
+	unsaid  error         // why the store is to keep nothing; set before full is closed
+	done    chan struct{} // closed when the store is finished; name and err are set before
 	name    string
 	err     error
 }
 
 func startSpill(blobs tool.Blobs) *spill {
 	r, w := io.Pipe()
-	s := &spill{pipe: w, left: maxSpilled, done: make(chan struct{})}
+	full, free := make(chan []byte), make(chan []byte, 2)
+	free <- nil
+	s := &spill{full: full, free: free, left: maxSpilled, done: make(chan struct{})}
+	go func() {
+		for buf := range full {
+			_, _ = w.Write(buf) // an error is that of the store, which finish returns
+			free <- buf[:0]
+		}
+		w.CloseWithError(s.unsaid)
+	}()
 	go func() {
 		defer close(s.done)
 		// Output may go on after the call that started it, so the context of
@@ -175,37 +186,39 @@ func startSpill(blobs tool.Blobs) *spill {
 }
 
 func (s *spill) write(p []byte) {
-	if s.pipe == nil {
+	if s.full == nil {
 		return
 	}
 	more := p[:min(len(p), s.left)]
 	s.left -= len(more)
 	s.buf = s.cleaner.feed(s.buf, more)
 	if len(more) < len(p) {
-		s.buf = s.cleaner.flush(s.buf)
-		s.flush()
-		_ = s.pipe.Close() // never fails
-		s.pipe = nil
+		s.end()
 	} else if len(s.buf) >= spillChunk {
 		s.flush()
 	}
 }
 
 func (s *spill) flush() {
-	_, _ = s.pipe.Write(s.buf) // an error is that of the store, which finish returns
-	s.buf = s.buf[:0]
+	s.full <- s.buf
+	s.buf = <-s.free
+}
+
+// end has the store keep what came so far.
+func (s *spill) end() {
+	s.buf = s.cleaner.flush(s.buf)
+	s.flush()
+	close(s.full)
+	s.full = nil
 }
 
 func (s *spill) finish(discard bool) (blob string, complete bool, err error) {
-	complete = s.pipe != nil
+	complete = s.full != nil
 	if complete {
-		s.buf = s.cleaner.flush(s.buf)
-		s.flush()
 		if discard {
-			s.pipe.CloseWithError(context.Canceled)
-		} else {
-			_ = s.pipe.Close() // never fails
+			s.unsaid = context.Canceled
 		}
+		s.end()
 	}
 	<-s.done
 	return s.name, complete, s.err
