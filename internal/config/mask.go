@@ -11,6 +11,10 @@ import (
 
 const masked = "***"
 
+// Masked is a text as others may read it: *** stands where a secret may be, by its shape or by the
+// name before it. It rather hides too much.
+func Masked(text string) string { return newMask().text(text) }
+
 // mask takes out of settings what nobody should read over a shoulder or in a report:
 // it rather hides too much.
 type mask struct {

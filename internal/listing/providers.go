@@ -22,7 +22,7 @@ func Providers(out io.Writer, providers []providers.Provider) error {
 		case p.KeyEnv == "" && p.KeyCommand == "":
 			state = "no key needed"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", p.Name, p.Kind, state, orDash(p.Default), orDash(p.BaseURL))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", p.Name, p.Kind, state, orDash(p.Default), orDash(text.Address(p.BaseURL)))
 	}
 	fmt.Fprintln(w, "script\t-\toffline\tcommands\t-")
 	return w.Flush()

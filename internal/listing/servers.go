@@ -51,7 +51,7 @@ func Server(out io.Writer, list []mcp.Status, name string) error {
 // Foreign prints servers of other programs, with what each runs.
 func Foreign(out io.Writer, list []connect.Foreign) {
 	for _, b := range list {
-		does := cmp.Or(b.Server.URL, strings.Join(b.Server.Command, " "))
+		does := cmp.Or(text.Address(b.Server.URL), strings.Join(b.Server.Command, " "))
 		fmt.Fprintf(out, "%s: %s\n    from %s\n", b.Name, text.Visible(words.OneLine(does, 1000)), b.Path)
 	}
 }

@@ -163,7 +163,7 @@ func (s Server) address() (*url.URL, error) {
 		u.Scheme = strings.Replace(u.Scheme, "ws", "http", 1)
 	}
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil {
-		return nil, final("its url is none of http, https, ws or wss without a user: %q", text.Cut(s.URL, 100))
+		return nil, final("its url is none of http, https, ws or wss without a user: %q", text.Cut(text.Address(s.URL), 100))
 	}
 	return u, nil
 }

@@ -101,7 +101,7 @@ func serverRuns(raw json.RawMessage) string {
 	case err != nil || (command == "") == (address == ""):
 		return "of a kind that is not understood: " + string(raw)
 	case command == "":
-		text := "connects to " + address
+		text := "connects to " + text.Address(address)
 		for _, name := range slices.Sorted(maps.Keys(headers)) {
 			text += ", header " + name + ": " + headers[name]
 		}

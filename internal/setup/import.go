@@ -121,7 +121,7 @@ func (i *Import) shown(path string) string {
 }
 
 func (i *Import) add(fate Fate, path, what, how string) {
-	i.Items = append(i.Items, Item{Agent: i.by, Path: i.shown(path), What: words.OneLine(what, 300), Fate: fate, How: words.OneLine(how, 400)})
+	i.Items = append(i.Items, Item{Agent: i.by, Path: i.shown(path), What: words.OneLine(config.Masked(what), 300), Fate: fate, How: words.OneLine(config.Masked(how), 400)})
 }
 
 // used tells of a file that inspan reads where it is, if it is there.

@@ -155,6 +155,32 @@ func TestImportHuge(t *testing.T) {
 	}
 }
 
+// TestImportTellsNoKey holds that a report names no key that another agent keeps in its settings.
+func TestImportTellsNoKey(t *testing.T) {
+	a := home(t, "")
+	at := os.Getenv("HOME")
+	const key = "ghp_" + "Rk3vTq8ZbN1xYw7LcJ5mHd2PfSa9UeG4oKiM"
+	write(t, filepath.Join(at, ".claude.json"), `{"mcpServers": {"h1": {"type": "http", "url": "https://bob:hunter2Zq9@m.example/x?token=`+key+`"}}}`)
+	write(t, filepath.Join(at, ".claude", "settings.json"),
+		`{"permissions": {"allow": ["Bash(curl -H \"Authorization: Bearer `+key+`\" https://m.example)"]}}`)
+	write(t, filepath.Join(at, ".codex", "config.toml"),
+		"model = \"m\"\nmodel_provider = \"p\"\n[model_providers.p]\nname = \"p\"\nbase_url = \"https://u:pw12345Zq@h.example/v1?key="+key+"\"\n")
+	found, err := setup.Look(a, t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	found.Print(&b)
+	for _, part := range []string{key, "hunter2Zq9", "pw12345Zq"} {
+		if strings.Contains(b.String(), part) {
+			t.Errorf("%s is told:\n%s", part, &b)
+		}
+	}
+	if !strings.Contains(b.String(), "m.example") || !strings.Contains(b.String(), "h.example") {
+		t.Errorf("not everything is told:\n%s", &b)
+	}
+}
+
 // tree is the files below a folder, by their paths.
 func tree(t *testing.T, dir string) map[string]string {
 	t.Helper()
