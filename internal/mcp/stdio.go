@@ -17,6 +17,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/inspan/inspan/internal/keep"
+	"github.com/inspan/inspan/internal/secret"
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/tool"
 )
@@ -204,10 +205,11 @@ func (p *program) see() {
 const shut = `(?i)no such file|cannot find|can't (open|find)|not found|no module named|permission denied|read-only file ` +
 	`?system|ENOENT|EACCES|EPERM|EROFS`
 
-// said is what it wrote to standard error, without the middle of much.
+// said is what it wrote to standard error, without the middle of much and without keys:
+// people put it into reports.
 func (p *program) said() string {
 	head, tail := p.errors.text()
-	return strings.TrimSpace(text.Printed(head + tail))
+	return strings.TrimSpace((&secret.Vault{}).Redact(text.Printed(head + tail)))
 }
 
 // end notes why the program is over. The first reason counts.
