@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/config"
@@ -286,7 +287,7 @@ func (i *Import) skills(path string) {
 func (i *Import) command(from, name, written string) {
 	path := filepath.Join(filepath.Dir(i.app.ConfigPath), "commands", filepath.FromSlash(name)+".md")
 	switch {
-	case !filepath.IsLocal(filepath.FromSlash(name) + ".md"):
+	case !filepath.IsLocal(filepath.FromSlash(name)+".md") || strings.ContainsFunc(name, notTyped):
 		i.ignored(from, "", "its name can't be that of a command")
 	case exists(path):
 		i.add(Used, from, "", "you have a command /"+strings.ReplaceAll(name, "/", ":")+" already")
@@ -294,6 +295,11 @@ func (i *Import) command(from, name, written string) {
 		i.add(Translated, from, "", "the command /"+strings.ReplaceAll(name, "/", ":")+" in "+i.shown(path))
 		i.Items[len(i.Items)-1].file = &command{path, written}
 	}
+}
+
+// notTyped reports whether a character is none of those that names of commands have.
+func notTyped(r rune) bool {
+	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_./", r)
 }
 
 // Pending is how much would be written.

@@ -155,7 +155,8 @@ func TestImportHuge(t *testing.T) {
 	}
 }
 
-// TestImportTellsNoKey holds that a report names no key that another agent keeps in its settings.
+// TestImportTellsNoKey holds that a report names no key that another agent keeps in its settings, and
+// that no name of a file is taken over that can't be typed.
 func TestImportTellsNoKey(t *testing.T) {
 	a := home(t, "")
 	at := os.Getenv("HOME")
@@ -165,9 +166,13 @@ func TestImportTellsNoKey(t *testing.T) {
 		`{"permissions": {"allow": ["Bash(curl -H \"Authorization: Bearer `+key+`\" https://m.example)"]}}`)
 	write(t, filepath.Join(at, ".codex", "config.toml"),
 		"model = \"m\"\nmodel_provider = \"p\"\n[model_providers.p]\nname = \"p\"\nbase_url = \"https://u:pw12345Zq@h.example/v1?key="+key+"\"\n")
+	write(t, filepath.Join(at, ".codex", "prompts", "a\x1b[31m\nb.md"), "do it")
 	found, err := setup.Look(a, t.TempDir(), nil)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if slices.ContainsFunc(found.Items, func(i setup.Item) bool { return strings.Contains(i.Path, "prompts") && i.Fate != setup.Ignored }) {
+		t.Errorf("a name that nobody can type is taken over: %+v", found.Items)
 	}
 	var b strings.Builder
 	found.Print(&b)
