@@ -11,9 +11,9 @@ import (
 
 const masked = "***"
 
-// Masked is a text as others may read it: *** stands where a secret may be, by its shape or by the
-// name before it. It rather hides too much.
-func Masked(text string) string { return newMask().text(text) }
+// Masks returns what makes a text one that others may read: *** stands where a secret may be, by its
+// shape or by the name before it. It rather hides too much. The function is for one goroutine.
+func Masks() func(text string) string { return newMask().text }
 
 // mask takes out of settings what nobody should read over a shoulder or in a report:
 // it rather hides too much.

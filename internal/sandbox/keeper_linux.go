@@ -299,6 +299,5 @@ func emptied(folders []string) bool {
 
 // once reports whether the box was made for this command alone.
 func (k *keeper) once() bool {
-	o := k.order
-	return o.Container || o.Throw != "" || o.Proxy || k.ports.offered() || k.orphan.Load() || k.stays.Load()
+	return k.order.alone() || k.ports.offered() || k.orphan.Load() || k.stays.Load()
 }

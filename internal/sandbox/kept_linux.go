@@ -184,12 +184,7 @@ func (k *kept) ordered() *order {
 }
 
 // room is which keepers can run the command.
-func (k *kept) room() room {
-	if k.order.Throw != "" {
-		return room{throw: true}
-	}
-	return room{level: k.order.Level, scene: k.order.Scene}
-}
+func (k *kept) room() room { return room{level: k.order.Level, scene: k.order.Scene} }
 
 // refusal turns the keeper's report of a failed start into an error.
 func (k *kept) refusal(r report) error {

@@ -150,7 +150,7 @@ func (k *kept) commission(e ends, waited bool) error {
 
 // keeper returns one for the command, and whether it has waited for that.
 func (b *boxes) keeper(k *kept) (l link, waited bool, err error) {
-	if k.order.Level != tool.BoxNone {
+	if k.order.Level != tool.BoxNone && !k.order.alone() {
 		k.walls = b.stamped(k.order)
 	}
 	if l, ok := b.rooms.take(k.room(), k.walls); ok {

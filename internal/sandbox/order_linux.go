@@ -46,6 +46,9 @@ type order struct {
 	Walls     []wall // what must be found in the container
 }
 
+// alone reports whether the box is made for this command and serves no other.
+func (o order) alone() bool { return o.Container || o.Throw != "" || o.Proxy }
+
 // grant opens a file, or a folder with all below it but the holes.
 type grant struct {
 	Path  string

@@ -28,7 +28,6 @@ const (
 type room struct {
 	level tool.Level
 	scene bool
-	throw bool
 }
 
 // rooms are the keepers of a session that wait for another command. The zero value is

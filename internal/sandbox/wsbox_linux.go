@@ -10,10 +10,10 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// A keeper of a workspace box is the first process of new namespaces, of
-// mounts and of processes; each of its commands has IPC to itself. When it dies, the kernel kills all others in them.
-// The network is that of the session. A read box is made in the same way if it is to see
-// the session's temporary files, or if the kernel's Landlock can't keep signals inside.
+// A keeper of a workspace box is the first process of new namespaces, of mounts and of
+// processes. When it dies, the kernel kills all others in them. Each of its commands has IPC to
+// itself. The network is that of the session. A read box is made in the same way if it is to
+// see the session's temporary files, or if the kernel's Landlock can't keep signals inside.
 // Nothing in it can be written.
 
 // ownTemp is where a read box that is made of mounts has temporary files of its

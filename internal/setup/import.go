@@ -55,6 +55,7 @@ type Import struct {
 	root   string
 	home   string
 	by     string              // the agent that is looked at
+	mask   func(string) string // takes secrets out of what is told
 	set    map[string]setting  // by key
 	broken []string            // files that can't be read
 	have   map[string][]string // values of lists that are set, by key
@@ -69,7 +70,7 @@ func Agents() []string { return []string{"claude", "codex", "opencode", "gemini"
 // Look looks at what other agents have, in the person's home and in the workspace root. It changes
 // nothing, and whatever is broken, too large or not a file becomes an item that says so.
 func Look(a *app.App, root string, agents []string) (*Import, error) {
-	i := &Import{app: a, root: root, home: keep.Home(), set: map[string]setting{}, have: map[string][]string{}}
+	i := &Import{app: a, root: root, home: keep.Home(), mask: config.Masks(), set: map[string]setting{}, have: map[string][]string{}}
 	if i.home == "" {
 		return nil, errors.New("there is no home folder to look in; set HOME")
 	}
@@ -122,7 +123,7 @@ func (i *Import) shown(path string) string {
 }
 
 func (i *Import) add(fate Fate, path, what, how string) {
-	i.Items = append(i.Items, Item{Agent: i.by, Path: i.shown(path), What: words.OneLine(config.Masked(what), 300), Fate: fate, How: words.OneLine(config.Masked(how), 400)})
+	i.Items = append(i.Items, Item{Agent: i.by, Path: i.shown(path), What: words.OneLine(i.mask(what), 300), Fate: fate, How: words.OneLine(i.mask(how), 400)})
 }
 
 // used tells of a file that inspan reads where it is, if it is there.

@@ -12,6 +12,7 @@ func TestAddress(t *testing.T) {
 		"https://bob:hunter2@h.example/x?token=abc": "https://***@h.example/x?***",
 		"https://u:p@q@h.example/v1#key":            "https://***@h.example/v1#***",
 		"ftp://u@h\n?k=v":                           "ftp://***@h\n?***",
+		"https://u:p?w@h.example/x":                 "https://***@h.example/x",
 		"":                                          "",
 		"https://h.example/a@b":                     "https://h.example/a@b",
 	} {
