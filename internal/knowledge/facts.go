@@ -20,7 +20,6 @@ import (
 	"github.com/inspan/inspan/internal/prompt"
 	"github.com/inspan/inspan/internal/session"
 	"github.com/inspan/inspan/internal/skill"
-	"github.com/inspan/inspan/internal/survey"
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/tool"
 )
@@ -96,7 +95,7 @@ func (k *Base) facts(ctx context.Context, agent *inspan.Agent, l Limits) []strin
 	if !lever.Active(agent.Unattended) {
 		return append(list, "system: "+runtime.GOOS+"/"+runtime.GOARCH)
 	}
-	return append(list, survey.Facts(ctx, agent.Env, k.machine(ctx, agent.Env), lever.Strength(0))...)
+	return append(list, Survey(ctx, agent.Env, k.machine(ctx, agent.Env), lever.Strength(0))...)
 }
 
 // turns are the most of one run, 0 for no limit.
@@ -114,18 +113,18 @@ func turns(limit int) int {
 const freshMachine = 24 * time.Hour
 
 // machine is what the machine has, asked for once a day.
-func (k *Base) machine(ctx context.Context, env tool.Env) survey.Machine {
+func (k *Base) machine(ctx context.Context, env tool.Env) Machine {
 	type known struct {
 		Key     string
 		At      time.Time
-		Machine survey.Machine
+		Machine Machine
 	}
 	path, key := filepath.Join(k.StateDir, "machine.json"), os.Getenv("PATH")+"\x00"+k.Config.Sandbox.Container
 	var m known
 	if data, err := os.ReadFile(path); err == nil && json.Unmarshal(data, &m) == nil && m.Key == key && time.Since(m.At) < freshMachine {
 		return m.Machine
 	}
-	m = known{key, time.Now(), survey.Ask(ctx, env)}
+	m = known{key, time.Now(), AskMachine(ctx, env)}
 	if data, err := json.Marshal(m); err == nil {
 		_ = keep.Write(path, data) // the next session asks again
 	}

@@ -7,12 +7,11 @@ import (
 
 	"github.com/inspan/inspan/internal/cost"
 	"github.com/inspan/inspan/internal/export"
-	"github.com/inspan/inspan/internal/survey"
 	"github.com/inspan/inspan/store"
 )
 
-// Files lists the files of a workspace for completion, as [survey.Files] does.
-func (k *Base) Files(ctx context.Context, root string) []string { return survey.Files(ctx, root) }
+// Files lists the files of a workspace for completion, as [Files] does.
+func (k *Base) Files(ctx context.Context, root string) []string { return Files(ctx, root) }
 
 // Export writes a session to a new markdown file.
 func (k *Base) Export(ctx context.Context, id, path string) error {

@@ -16,12 +16,15 @@ import (
 // below one that is closed.
 const cacheDir = "/var/cache/inspan"
 
+// goBuilds is the folder among them where Go keeps what it has compiled.
+const goBuilds = "go-build"
+
 // cached lists where programs keep what they fetch, build and install: variables, and the
 // folders of the caches that they lead to.
 func cached() [][2]string {
 	return [][2]string{
 		{"XDG_CACHE_HOME", "xdg"},
-		{"GOCACHE", "go-build"},
+		{"GOCACHE", goBuilds},
 		{"npm_config_cache", "npm"},
 		{"PIP_CACHE_DIR", "pip"},
 		{"UV_CACHE_DIR", "uv"},

@@ -26,7 +26,7 @@ const (
 // A keeper starts one command after another, watches over each and all its
 // descendants, and ends them when it is told to or when the connection to the one who
 // started it ends, in whatever way that one died. The first process of every container
-// is one too.
+// is one too. In a workspace box the program also serves the go command its build cache.
 func Keeper() (ran bool, code int) {
 	if len(os.Args) == 1 && os.Args[0] == insideProgram {
 		fd, err := callHome()
@@ -35,6 +35,9 @@ func Keeper() (ran bool, code int) {
 			return true, 1
 		}
 		return true, newPost(fd).run()
+	}
+	if len(os.Args) == 2 && os.Args[0] == layerProgram {
+		return true, serveLayers(os.Args[1])
 	}
 	if len(os.Args) != 1 || os.Args[0] != keeperName && os.Args[0] != holderName {
 		return false, 0

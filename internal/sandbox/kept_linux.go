@@ -28,6 +28,7 @@ type kept struct {
 	mark    string
 	order   order
 	program string // as the caller named it
+	cold    bool   // the build cache of Go is empty
 	bare    bool   // only to see whether it works: nothing in the workspace is looked at
 
 	cancelled <-chan struct{} // the start; nil: never
@@ -377,12 +378,15 @@ func (k *kept) keep(out *os.File, pipe int, register func(tool.Kept) error) ([]t
 }
 
 // refused lists in words what the walls took away or kept from the process.
-func (k *kept) refused() []string {
+func (k *kept) refused() (list []string) {
 	switch {
 	case k.order.Throw != "":
-		return []string{thrownAway}
-	case k.outside == nil:
-		return nil
+		list = []string{thrownAway}
+	case k.outside != nil:
+		list = k.outside.refused()
 	}
-	return k.outside.refused()
+	if k.builtCold() {
+		list = append(list, builtCold)
+	}
+	return list
 }

@@ -101,6 +101,15 @@ func (s *scene) collect(o order) error {
 			return err
 		}
 	}
+	if o.Layer != "" {
+		self, err := os.Readlink(Self())
+		if err != nil {
+			return setup("find the program of this process", err)
+		}
+		if err := s.addAs(self, layerProgram, false, false); err != nil {
+			return err
+		}
+	}
 	for _, path := range devices() {
 		if err := s.add(path, true, true); err != nil {
 			return err

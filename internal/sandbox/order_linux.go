@@ -27,6 +27,7 @@ type order struct {
 	Read   []grant // what may be read
 	Write  []string
 	Cache  string // a folder that stands at cacheDir, to be written; empty: none
+	Layer  string // the person's build cache of Go, to be read below the one in Cache; empty: none
 	Temp   string // a folder to make for temporary files and to remove again; BoxRead only
 	Scene  bool   // it has a file system and namespaces of its own, in the network of its session
 	Tmp    string // the session's folder for temporary files; empty: there is none

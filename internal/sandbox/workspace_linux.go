@@ -28,7 +28,8 @@ func (b *boxes) workspace(k *kept, found []spot) error {
 	if err != nil {
 		return err
 	}
-	o.Env, o.Cache = with(o.Env, vars...), cache
+	o.Env, o.Cache, o.Layer = with(o.Env, vars...), cache, b.goLayer(cache, o.Env)
+	k.cold = o.Layer == "" && cache != "" && empty(filepath.Join(cache, goBuilds))
 	o.Write = []string{b.root}
 	for _, path := range b.beyond(mountable(o.Level, box.Write)) {
 		at := b.o.Map.Of(path)

@@ -28,6 +28,7 @@ func (k *keeper) prepareScene() error {
 		}
 	}
 	k.order.Env = with(k.order.Env, k.order.temporary(ownTemp)...)
+	k.order.Env = with(k.order.Env, k.order.layered()...)
 	return setup("offer the proxy", k.proxied())
 }
 

@@ -1,4 +1,4 @@
-package survey_test
+package knowledge_test
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/inspan/inspan/internal/survey"
+	"github.com/inspan/inspan/internal/knowledge"
 )
 
 func TestFiles(t *testing.T) {
@@ -27,17 +27,17 @@ func TestFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got := survey.Files(t.Context(), root)
+	got := knowledge.Files(t.Context(), root)
 	slices.Sort(got)
 	if diff := cmp.Diff([]string{".gitignore", "a.go", "sub/.gitignore", "sub/keep.log", "sub/out/y"}, got); diff != "" {
 		t.Error(diff)
 	}
 	over, stop := context.WithCancel(t.Context())
 	stop()
-	if got := survey.Files(over, root); len(got) > 0 {
+	if got := knowledge.Files(over, root); len(got) > 0 {
 		t.Errorf("without time there are %v", got)
 	}
-	if got := survey.Files(t.Context(), filepath.Join(root, "a.go")); len(got) > 0 {
+	if got := knowledge.Files(t.Context(), filepath.Join(root, "a.go")); len(got) > 0 {
 		t.Errorf("below a file there are %v", got)
 	}
 }

@@ -1,7 +1,7 @@
-// Package survey gathers facts that an agent would otherwise look up in its first turns: the
-// content of the folder, the state of its repository, the installed tools, and the way to run
-// the tests.
-package survey
+package knowledge
+
+// A survey gathers facts that an agent would otherwise look up in its first turns: the content
+// of the folder, the state of its repository, the installed tools, and the way to run the tests.
 
 import (
 	"bytes"
@@ -49,9 +49,9 @@ type Machine struct {
 	Memory   int64    `json:"memory,omitempty"` // bytes; 0: not known
 }
 
-// Ask asks the machine of an environment. It starts one process, in the read box where
+// AskMachine asks the machine of an environment. It starts one process, in the read box where
 // there is one. What can't be learned is left out.
-func Ask(ctx context.Context, env tool.Env) Machine {
+func AskMachine(ctx context.Context, env tool.Env) Machine {
 	ctx, stop := context.WithTimeout(ctx, patience)
 	defer stop()
 	named := slices.Concat(programs(), managers())
@@ -131,14 +131,14 @@ func run(ctx context.Context, env tool.Env, script string, args ...string) strin
 	return out.String()
 }
 
-// Facts are what is known, one a line, the most useful first, in at most so many tokens.
-func Facts(ctx context.Context, env tool.Env, m Machine, tokens int) []string {
+// Survey says what is known, one fact a line, the most useful first, in at most so many tokens.
+func Survey(ctx context.Context, env tool.Env, m Machine, tokens int) []string {
 	f := folder{ctx: ctx, env: env}
 	f.rules = f.rules.Add("", []byte(f.read(".gitignore")))
 	top := f.list("")
 	var out []string
 	add := func(line string) {
-		if cost := cost(line); line != "" && cost <= tokens {
+		if cost := tokensOf(line); line != "" && cost <= tokens {
 			out, tokens = append(out, line), tokens-cost
 		}
 	}
@@ -151,8 +151,8 @@ func Facts(ctx context.Context, env tool.Env, m Machine, tokens int) []string {
 	return out
 }
 
-// cost is about how many tokens a line takes in the prompt.
-func cost(line string) int { return llm.Request{System: []string{"- " + line + "\n"}}.Tokens() + 1 }
+// tokensOf is about how many tokens a line takes in the prompt.
+func tokensOf(line string) int { return llm.Request{System: []string{"- " + line + "\n"}}.Tokens() + 1 }
 
 func hardware(m Machine) string {
 	text := "system: " + runtime.GOOS + "/" + runtime.GOARCH
@@ -226,7 +226,7 @@ func (f folder) tree(top []fs.DirEntry, tokens int) string {
 		if e.IsDir() {
 			name += "/" + f.within(e.Name())
 		}
-		if cost(text+" "+name+" and 1000 more") > tokens {
+		if tokensOf(text+" "+name+" and 1000 more") > tokens {
 			break
 		}
 		text, left = text+" "+name, left-1

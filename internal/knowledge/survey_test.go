@@ -1,4 +1,4 @@
-package survey_test
+package knowledge_test
 
 import (
 	"bytes"
@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/inspan/inspan/internal/knowledge"
 	"github.com/inspan/inspan/internal/sandbox"
-	"github.com/inspan/inspan/internal/survey"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -69,7 +69,7 @@ func TestFolder(t *testing.T) {
 	})
 	sh(t, env, "git init -q -b trunk . && git add . && git -c user.name=a -c user.email=a@b commit -qm x && echo y >> README.md && echo z > "+
 		"new")
-	facts := survey.Facts(t.Context(), env, survey.Machine{Tools: []string{"go 1.26"}, Packages: []string{"pip"}, Cores: 2, Memory: 4 << 30},
+	facts := knowledge.Survey(t.Context(), env, knowledge.Machine{Tools: []string{"go 1.26"}, Packages: []string{"pip"}, Cores: 2, Memory: 4 << 30},
 		400)
 	for label, want := range map[string]string{
 		"system":           "2 cores, 4.0 GiB of memory",
@@ -93,7 +93,7 @@ func TestNothingOfARepositoryRuns(t *testing.T) {
 	env := workspace(t, map[string]string{"a": "x", ".gitattributes": "* filter=evil\n"})
 	sh(t, env, "git init -q . && git config core.fsmonitor 'touch /tmp/../$PWD/ran; false' && git config filter.evil.clean 'touch "+
 		"'$PWD'/ran; cat'")
-	survey.Facts(t.Context(), env, survey.Machine{}, 400)
+	knowledge.Survey(t.Context(), env, knowledge.Machine{}, 400)
 	if _, err := os.Stat(filepath.Join(env.Root, "ran")); err == nil {
 		t.Error("a program that the repository names ran and could write")
 	}
@@ -107,9 +107,9 @@ func TestItFits(t *testing.T) {
 		files[fmt.Sprintf("dir%d/some-file-with-a-name-%d.go", i%40, i)] = "x"
 	}
 	env := workspace(t, files)
-	m := survey.Ask(t.Context(), env)
+	m := knowledge.AskMachine(t.Context(), env)
 	for _, tokens := range []int{20, 100, 400} {
-		facts := survey.Facts(t.Context(), env, m, tokens)
+		facts := knowledge.Survey(t.Context(), env, m, tokens)
 		text := "- " + strings.Join(facts, "\n- ")
 		if got := (llm.Request{System: []string{text}}).Tokens(); got > tokens {
 			t.Errorf("%d tokens of %d: %s", got, tokens, text)
@@ -121,15 +121,15 @@ func TestItFits(t *testing.T) {
 }
 
 func TestMachine(t *testing.T) {
-	m := survey.Ask(t.Context(), workspace(t, nil))
+	m := knowledge.AskMachine(t.Context(), workspace(t, nil))
 	if m.Cores == 0 || !slices.ContainsFunc(m.Tools, func(s string) bool { return strings.HasPrefix(s, "go 1.") }) ||
 		!slices.Contains(m.Tools, "git") {
 		t.Errorf("%+v", m)
 	}
-	if len(survey.Facts(t.Context(), workspace(t, nil), survey.Machine{}, 400)) == 0 {
+	if len(knowledge.Survey(t.Context(), workspace(t, nil), knowledge.Machine{}, 400)) == 0 {
 		t.Error("an empty folder has no facts")
 	}
-	if m := survey.Ask(t.Context(), tool.Env{}); len(m.Tools) > 0 {
+	if m := knowledge.AskMachine(t.Context(), tool.Env{}); len(m.Tools) > 0 {
 		t.Errorf("without processes: %+v", m)
 	}
 }
