@@ -247,6 +247,17 @@ func (c *Conductor) interrupt(why event.Cancelled) {
 	}
 }
 
+// Again has a run that waits for answers go on with what Before returns, such as another mode,
+// which answers what it lets run. Questions that are left stay open. It is for runs without an
+// Ask, or Together: one that asks in turn goes on with the next answer.
+func (c *Conductor) Again() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.put != nil {
+		c.put.change(func() { c.put.again = true })
+	}
+}
+
 // Send appends an input to the run that goes on, which takes it up even if it was about to
 // end. ErrOver says that no run goes on.
 func (c *Conductor) Send(ctx context.Context, input event.Body) error {

@@ -63,10 +63,14 @@ func (d *driver) begin(ctx context.Context, inputs []event.Body) error {
 	d.joined = true
 	bodies = append(bodies, d.lost(d.state.Jobs)...)
 	bodies = append(bodies, d.permissions(append(bodies, inputs...))...)
+	was := d.state.Mode
 	if err := d.record(ctx, append(bodies, inputs...)...); err != nil {
 		return err
 	}
-	return d.meet(ctx)
+	if err := d.meet(ctx); err != nil || d.state.Mode == was {
+		return err
+	}
+	return reconsider(ctx, d)
 }
 
 // permissions tell the model of a mode that changes while it works: what its system prompt

@@ -77,7 +77,7 @@ func (t *trial) hold(ctx context.Context, c llm.Call) []event.Body {
 		if err != nil {
 			return unfit(c, t.shown(c.Name+" was not run, "+err.Error()))
 		}
-		v, rules := t.verdict(ctx, first)
+		v, rules, offers := t.verdict(ctx, first)
 		t.judged.Action, t.judged.By, t.judged.Reason, t.judged.Text = v.Action, v.By, v.Reason, v.Text
 		if t.unknown && v.Action != tool.Deny {
 			t.judged.Text = strings.TrimPrefix(v.Text+"\n\n"+unknownSecret, "\n\n")
@@ -89,7 +89,7 @@ func (t *trial) hold(ctx context.Context, c llm.Call) []event.Body {
 			t.judged.Args = checked
 		}
 		if v.Args == nil {
-			return t.withPreview(ctx, rules)
+			return t.withPreview(ctx, event.Waiting{Call: t.call.ID, Rules: rules, Offers: offers})
 		}
 		args = v.Args
 	}
@@ -143,11 +143,10 @@ func sameJSON(a, b json.RawMessage) bool {
 }
 
 // withPreview is the verdict, with what a person needs to see where a person must decide.
-func (t *trial) withPreview(ctx context.Context, rules []string) []event.Body {
+func (t *trial) withPreview(ctx context.Context, waiting event.Waiting) []event.Body {
 	if t.judged.Action != tool.Ask {
 		return []event.Body{t.judged}
 	}
-	waiting := event.Waiting{Call: t.call.ID, Rules: rules}
 	if t.agent.AskTimeout > 0 {
 		waiting.Until = time.Now().Add(t.agent.AskTimeout).Round(time.Second)
 	}
@@ -280,7 +279,7 @@ func effects(ctx context.Context, t tool.Tool, c *tool.Call) (list []tool.Effect
 
 // verdict combines what the policy and the judges say with a first verdict, and the
 // rules that would allow what asks. A judge that fails denies.
-func (t *trial) verdict(ctx context.Context, first tool.Verdict) (v tool.Verdict, rules []string) {
+func (t *trial) verdict(ctx context.Context, first tool.Verdict) (v tool.Verdict, rules []string, offers []event.Offer) {
 	all, why := []tool.Verdict{}, []string{}
 	for _, f := range t.findings {
 		all = append(all, f.Verdict)
@@ -288,11 +287,11 @@ func (t *trial) verdict(ctx context.Context, first tool.Verdict) (v tool.Verdict
 			why = append(why, f.Verdict.Reason)
 		}
 	}
-	rules = policy.Proposals(t.findings)
+	rules, offers = policy.Proposals(t.findings), policy.Offers(t.findings)
 	leaving := policy.Leave(t.state.Untrusted, t.state.Private || t.judged.Private, t.call.Mode, t.judged.Effects)
 	for _, v := range []tool.Verdict{first, leaving} {
 		if v.Action == tool.Ask {
-			all, rules = append(all, v), nil
+			all, rules, offers = append(all, v), nil, nil
 		}
 	}
 	spent, on, granted, texts := 0.0, "", tool.Verdict{}, []string{}
@@ -318,7 +317,7 @@ func (t *trial) verdict(ctx context.Context, first tool.Verdict) (v tool.Verdict
 		consulted = append(consulted, v.Consulted...)
 		if spent += v.Cost; v.Args != nil && v.Action != tool.Deny {
 			v.Cost, v.Route, v.Text, v.Consulted = spent, on, "", consulted
-			return v, nil
+			return v, nil, nil
 		}
 		if v.Action == tool.Allow && v.Reason != "" {
 			why = append(why, v.By+": "+v.Reason)
@@ -327,7 +326,7 @@ func (t *trial) verdict(ctx context.Context, first tool.Verdict) (v tool.Verdict
 			granted = v
 		}
 		if v.Action == tool.Ask {
-			rules = nil // no rule answers for this judge
+			rules, offers = nil, nil // no rule answers for this judge
 		}
 		all = append(all, v)
 	}
@@ -348,7 +347,7 @@ func (t *trial) verdict(ctx context.Context, first tool.Verdict) (v tool.Verdict
 			v.Reason = "nobody is here to answer; decide yourself, and say what you decided"
 		}
 	}
-	return v, rules
+	return v, rules, offers
 }
 
 // ask asks a judge about a call that so comes of so far. One that would be paid for what will not

@@ -26,6 +26,7 @@ type questions struct {
 	flying int                                // of the calls that wait: how many are being asked
 	answer uint64                             // the last event that answers one, or interrupts the run
 	gone   bool                               // nobody is there any more who could be asked
+	again  bool                               // the run is to go on with what it has
 	err    error                              // why no more can be asked
 }
 
@@ -259,12 +260,14 @@ func (q *questions) wait(ctx context.Context, seq uint64, until time.Time) (answ
 	for {
 		q.mu.Lock()
 		answered, flying, gone, err := q.answer > seq, q.flying, q.gone, q.err
+		again := q.again && (q.together || flying == 0)
+		q.again = q.again && !again
 		q.mu.Unlock()
 		switch {
 		case err != nil:
 			q.takeBack()
 			return false, err
-		case answered && (q.together || flying == 0), flying == 0 && !until.IsZero() && !time.Now().Before(until):
+		case again, answered && (q.together || flying == 0), flying == 0 && !until.IsZero() && !time.Now().Before(until):
 			return true, nil
 		case gone || flying == 0 && q.patience == 0:
 			return false, nil

@@ -99,6 +99,9 @@ func clearFindings(findings []policy.Finding, clear func(string) string) []polic
 		if secret.Holds(clear(f.Rule)) {
 			f.Rule = ""
 		}
+		if secret.Holds(clear(f.Host)) {
+			f.Host = ""
+		}
 	}
 	return out
 }

@@ -102,13 +102,14 @@ type Pending struct {
 	// question and no other.
 	Question uint64
 	Effects  []tool.Effect
-	Waits    bool      // for a decision
-	Asks     bool      // the call asks the person something: what is to be decided is the answer
-	Reason   string    // why it asks
-	Preview  string    // what would change; may be empty
-	Rules    []string  // the narrowest that would allow it for longer; empty: it can only be allowed once
-	Until    time.Time // when no answer becomes a no; zero: never
-	Agent    string    // kind of the child that asks; empty: the session itself does
+	Waits    bool          // for a decision
+	Asks     bool          // the call asks the person something: what is to be decided is the answer
+	Reason   string        // why it asks
+	Preview  string        // what would change; may be empty
+	Rules    []string      // the narrowest that would allow it for longer; empty: it can only be allowed once
+	Offers   []event.Offer // what else it can be allowed for in this session
+	Until    time.Time     // when no answer becomes a no; zero: never
+	Agent    string        // kind of the child that asks; empty: the session itself does
 }
 
 // Question is one that was raised, and its number in the log.
@@ -120,7 +121,7 @@ func Asked(r Question) Pending {
 	return Pending{
 		Question: r.Seq,
 		Call:     llm.Call{ID: r.ID, Name: r.Tool, Args: r.Args}, Effects: r.Effects, Waits: true, Asks: asks(r.Effects),
-		Reason: r.Reason, Preview: r.Preview, Rules: r.Rules, Until: r.Until, Agent: cmp.Or(r.Agent, r.Child),
+		Reason: r.Reason, Preview: r.Preview, Rules: r.Rules, Offers: r.Offers, Until: r.Until, Agent: cmp.Or(r.Agent, r.Child),
 	}
 }
 
@@ -249,10 +250,11 @@ func (s *Session) remember(ctx context.Context, inputs ...event.Body) error {
 			continue
 		}
 		for _, p := range s.Status().Waiting {
-			if !p.answered(d) || len(p.Rules) == 0 {
+			rules := d.Grants(p.Rules, p.Offers)
+			if !p.answered(d) || len(rules) == 0 {
 				continue
 			}
-			if err := s.agent.Remember(ctx, d.Scope, p.Rules); err != nil {
+			if err := s.agent.Remember(ctx, d.Scope, rules); err != nil {
 				return fmt.Errorf("remember approval: %w", err)
 			}
 		}
@@ -322,7 +324,7 @@ func pending(calls []loop.Call) []Pending {
 			call.Name = cmp.Or(c.Tool, c.Name)
 			out = append(out, Pending{
 				Call: call, Question: c.Asked, Effects: c.Effects, Waits: c.Waits(), Asks: asks(c.Effects), Reason: c.Reason, Preview: c.Preview,
-				Rules: c.Rules, Until: c.Until,
+				Rules: c.Rules, Offers: c.Offers, Until: c.Until,
 			})
 		}
 	}

@@ -118,14 +118,15 @@ type Decided struct {
 	By       string `json:"by"`                // who decided
 	Rule     string `json:"rule,omitempty"`    // by which rule, if it was one
 	Scope    Scope  `json:"scope,omitempty"`   // what an Allow holds for
+	Reach    Reach  `json:"reach,omitempty"`   // what an Allow for the session covers
 	Reason   string `json:"reason,omitempty"`  // shown to the model when denied
 	Answer   string `json:"answer,omitempty"`  // to a call that asks the person something
 	Message  string `json:"message,omitempty"` // as that of Said
 }
 
 // Scope is what an approval holds for. Beyond the one call, it holds for the
-// rules that the call's Waiting names, and for nothing else; where it names
-// none, the approval is for the one call whatever it says.
+// rules that the call's Waiting names, or one of its Offers, and for nothing else; where
+// it names none, the approval is for the one call whatever it says.
 type Scope string
 
 // Scopes.
@@ -328,6 +329,7 @@ type Waiting struct {
 	Call    string    `json:"call"`
 	Preview string    `json:"preview,omitempty"` // what would change, such as a diff
 	Rules   []string  `json:"rules,omitempty"`   // the narrowest that would allow it; empty: it can only be allowed once
+	Offers  []Offer   `json:"offers,omitempty"`  // what else it can be allowed for in this session
 	Until   time.Time `json:"until,omitzero"`    // when no answer becomes a no; zero: never
 }
 

@@ -44,6 +44,7 @@ type Raised struct {
 	Reason  string          `json:"reason,omitempty"`  // why it asks
 	Preview string          `json:"preview,omitempty"` // what would change
 	Rules   []string        `json:"rules,omitempty"`   // that would allow it for longer
+	Offers  []Offer         `json:"offers,omitempty"`  // as those of Waiting
 	Until   time.Time       `json:"until,omitzero"`    // when no answer becomes a no
 }
 

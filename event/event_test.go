@@ -48,7 +48,7 @@ func bodies() []event.Body {
 		},
 		event.Decided{
 			Call: "c", Question: 7, Allow: true, By: "me", Rule: "r",
-			Scope: event.ScopeProject, Reason: "w", Answer: "a", Message: "m",
+			Scope: event.ScopeProject, Reach: event.ReachEdits, Reason: "w", Answer: "a", Message: "m",
 		},
 		event.Cancelled{Limit: event.ReasonMaxTime, All: true, By: "me", Reason: "w", Message: "m"},
 		event.Claimed{Writer: "w", Epoch: 3, By: "h:1", Unattended: true, Keeps: true, NoKeep: true},
@@ -70,7 +70,10 @@ func bodies() []event.Body {
 			Effects: []tool.Effect{{Kind: tool.Write, Path: "/w/a", Text: "t", Class: tool.ProvenInside}}, Private: true, Text: "x", Cost: 0.01,
 			Route: "a/b", Parent: "p", Asked: "d", Caller: true, Consulted: consulted,
 		},
-		event.Waiting{Call: "c", Preview: "-a\n+b", Rules: []string{"write(a)"}, Until: time.Unix(1e9, 0).UTC()},
+		event.Waiting{
+			Call: "c", Preview: "-a\n+b", Rules: []string{"write(a)"}, Until: time.Unix(1e9, 0).UTC(),
+			Offers: []event.Offer{{Reach: event.ReachEdits, Rules: []string{"edits"}}},
+		},
 		event.Started{Call: "c", Parent: "p"},
 		event.Ended{
 			Call: "c", Outcome: event.OutcomeOK, Parts: parts, Cwd: "/w", Exit: new(int), Todo: []tool.Todo{{Text: "t", State: tool.TodoDoing}},
@@ -103,6 +106,7 @@ func bodies() []event.Body {
 			ID: "1/c", Call: "c0", Child: "s.1", Agent: "explore", Tool: "bash", Args: json.RawMessage(`{"a":1}`),
 			Effects: []tool.Effect{{Kind: tool.Write, Path: "/w/a"}},
 			Reason:  "r", Preview: "p", Rules: []string{"bash(x)"}, Until: time.Unix(9, 0).UTC(),
+			Offers: []event.Offer{{Reach: event.ReachHost, Rules: []string{"network(a)"}}},
 		},
 		event.Returned{
 			Child: "s.1", Reason: event.ReasonDone, Detail: "d", Parts: parts, Turns: 2, Usage: llm.Usage{Input: 1}, Cost: 0.1, Unpriced: true,

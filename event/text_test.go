@@ -122,7 +122,7 @@ func TestMapTextLeavesNothing(t *testing.T) {
 		"event.Ended.Parent", "event.Ended.Told", "event.ErrorClass", "event.Failed.Route", "event.Finished.Job", "event.Forked.From",
 		"event.Healing", "event.Judged.Asked", "event.Judged.Call", "event.Judged.Parent", "event.Judged.Route", "event.Lever",
 		"event.Opened.Parent", "event.Opened.Root", "event.Opened.Traceparent", "event.Origin", "event.Outcome", "event.Place",
-		"event.Progress.Call", "event.Pruning", "event.Raised.Call", "event.Raised.Child", "event.Raised.ID", "event.Reason",
+		"event.Progress.Call", "event.Pruning", "event.Raised.Call", "event.Raised.Child", "event.Raised.ID", "event.Reach", "event.Reason",
 		"event.Replied.Route", "event.Restored.After", "event.Restored.Before", "event.Restored.To", "event.Returned.Child",
 		"event.Rewound.Snapshot", "event.Routed.From", "event.Routed.Judge", "event.Routed.Route", "event.Said.Context",
 		"event.Said.Message", "event.Scope", "event.Spawned.Call", "event.Spawned.Child", "event.Spawned.Root", "event.Spawned.Route",

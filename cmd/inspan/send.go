@@ -37,7 +37,7 @@ func (c *command) send() *cobra.Command {
 	fl.BoolVar(&m.Steer, "steer", false, "steer: the model sees the text during the current run")
 	fl.BoolVar(&m.Cancel, "cancel", false, "interrupt the current run")
 	fl.StringVar(&m.Allow, "allow", "", "allow the waiting call with this `id`")
-	fl.StringVar(&m.For, "for", "once", "`scope` of --allow: once, session, project or always")
+	fl.StringVar(&m.For, "for", "once", "`scope` of --allow: once, session, edits, host, project or always")
 	fl.StringVar(&m.Deny, "deny", "", "deny the waiting call with this `id`, with the text as the reason")
 	oneOf(cmd, "steer", "cancel", "allow", "deny")
 	return cmd

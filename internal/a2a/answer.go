@@ -107,7 +107,7 @@ func decided(p inspan.Pending, choice string) (event.Decided, string) {
 	case "deny":
 		choice = "no"
 	}
-	d, problem := words.Decision(p.Call.ID, p.Rules, choice)
+	d, problem := words.Decision(p.Call.ID, words.Options(p.Rules, nil), choice)
 	if problem == "" && d.Allow && d.Scope != event.ScopeOnce && d.Scope != event.ScopeSession {
 		return event.Decided{}, "it can be allowed once or for this session, not for longer"
 	}

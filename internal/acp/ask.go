@@ -67,17 +67,22 @@ func (st *session) ask(ctx context.Context, t *turn, p inspan.Pending) (event.Bo
 // consents are the answers to whether a call may be made: the word of words.Decision
 // that each stands for.
 func consents(p inspan.Pending) []wire.PermissionOption {
-	rules := text.Visible(strings.Join(p.Rules, ", "))
-	list := []wire.PermissionOption{{OptionId: "y", Name: "Allow once", Kind: wire.PermissionOptionKindAllowOnce}}
-	if len(p.Rules) > 0 {
-		for _, o := range [][2]string{{"s", "Allow for this session: "}, {"p", "Allow in this project: "}, {"a", "Always allow: "}} {
-			list = append(list, wire.PermissionOption{
-				OptionId: wire.PermissionOptionId(o[0]), Name: o[1] + rules,
-				Kind: wire.PermissionOptionKindAllowAlways,
-			})
-		}
+	names := map[string]string{
+		"s": "Allow for this session: ", "e": "Allow all edits in this session: ", "h": "Allow this host in this session: ",
+		"p": "Allow in this project: ", "a": "Always allow: ",
 	}
-	return append(list, wire.PermissionOption{OptionId: "n", Name: "No", Kind: wire.PermissionOptionKindRejectOnce})
+	var list []wire.PermissionOption
+	for _, o := range words.Options(p.Rules, p.Offers) {
+		option := wire.PermissionOption{OptionId: wire.PermissionOptionId(o.Key), Name: names[o.Key] + o.Rules, Kind: wire.PermissionOptionKindAllowAlways}
+		switch o.Key {
+		case "y":
+			option.Name, option.Kind = "Allow once", wire.PermissionOptionKindAllowOnce
+		case "n":
+			option.Name, option.Kind = "No", wire.PermissionOptionKindRejectOnce
+		}
+		list = append(list, option)
+	}
+	return list
 }
 
 func (st *session) askConsent(ctx context.Context, t *turn, p inspan.Pending) (event.Body, error) {
@@ -95,7 +100,7 @@ func (st *session) askConsent(ctx context.Context, t *turn, p inspan.Pending) (e
 	case !slices.ContainsFunc(options, func(o wire.PermissionOption) bool { return string(o.OptionId) == chosen }):
 		chosen = "n" // what was not offered allows nothing
 	}
-	d, _ := words.Decision(p.Call.ID, p.Rules, chosen)
+	d, _ := words.Decision(p.Call.ID, words.Options(p.Rules, p.Offers), chosen)
 	return d, nil
 }
 

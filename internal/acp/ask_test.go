@@ -95,6 +95,7 @@ func TestConsentShows(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{
 		"allow_once Allow once", "allow_always Allow for this session: write(sub/new.txt)",
+		"allow_always Allow all edits in this session: edits (changes by tools to files of the workspace, except guarded ones)",
 		"allow_always Allow in this project: write(sub/new.txt)",
 		"allow_always Always allow: write(sub/new.txt)", "reject_once No",
 	}, offers); diff != "" {

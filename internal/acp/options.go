@@ -168,6 +168,12 @@ func (st *session) holdMode(mode tool.Mode) error {
 		return invalid("mode: %v", err)
 	}
 	st.hold(event.Switched{Mode: mode})
+	st.mu.Lock()
+	t := st.turn
+	st.mu.Unlock()
+	if t != nil {
+		t.again()
+	}
 	return nil
 }
 

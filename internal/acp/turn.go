@@ -61,6 +61,15 @@ func (t *turn) cancel() {
 	}
 }
 
+// again has a run that waits for answers take up what was chosen meanwhile.
+func (t *turn) again() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.run != nil {
+		t.run.Again()
+	}
+}
+
 // abandon interrupts a run that goes on. One that waits for a decision is left so.
 func (t *turn) abandon() {
 	t.mu.Lock()

@@ -22,7 +22,7 @@ type Message struct {
 	Steer  bool   // the model sees the text during the run
 	Cancel bool   // interrupts the run; the text is the reason
 	Allow  string // id of a waiting call; the text answers it, if it asks for an answer
-	For    string // how long Allow holds: once, session, project or always
+	For    string // what Allow holds for: once, session, edits, host, project or always
 	Deny   string // id of a waiting call; the text is the reason
 }
 
@@ -91,32 +91,30 @@ func questions(st inspan.Status) map[string]inspan.Pending {
 // decision is what was decided, if somebody waits for it. One that holds for longer
 // holds for the rules that the question names; the settings keep them.
 func (a *App) decision(ctx context.Context, st inspan.Status, d event.Decided, holds string) (event.Body, error) {
-	scopes := map[string]event.Scope{
-		"once": event.ScopeOnce, "session": event.ScopeSession,
-		"project": event.ScopeProject, "always": event.ScopeAlways,
-	}
-	scope, known := scopes[holds]
+	known := slices.Contains([]string{"once", "session", "edits", "host", "project", "always"}, holds)
 	open := questions(st)
 	asked, waits := open[d.Call]
 	d.Question = asked.Question
 	switch {
 	case !known:
-		return nil, misused("--for: unknown scope %q; use once, session, project or always", holds)
+		return nil, misused("--for: unknown scope %q; use once, session, edits, host, project or always", holds)
 	case !waits && len(open) == 0:
 		return nil, misused("no question is open in this session")
 	case !waits:
 		return nil, misused("no open question %q; open: %s", d.Call, strings.Join(slices.Sorted(maps.Keys(open)), ", "))
-	case !d.Allow:
+	case !d.Allow, holds == "once":
 		return d, nil
-	}
-	d.Scope = scope
-	if scope != event.ScopeOnce && len(asked.Rules) == 0 {
+	case len(asked.Rules) == 0:
 		return nil, misused("no rule is safe for this call, so it can only be approved once: use --for once")
 	}
-	if scope != event.ScopeProject && scope != event.ScopeAlways {
+	chosen, problem := words.Decision(d.Call, words.Options(asked.Rules, asked.Offers), holds)
+	if problem != "" {
+		return nil, misused("--for: %s", problem)
+	}
+	if d.Scope, d.Reach = chosen.Scope, chosen.Reach; d.Scope == event.ScopeSession {
 		return d, nil
 	}
-	return d, a.Permission.Remember(ctx, st.Root, scope, asked.Rules)
+	return d, a.Permission.Remember(ctx, st.Root, d.Scope, d.Grants(asked.Rules, asked.Offers))
 }
 
 func misused(format string, args ...any) error { return words.Misuse{Err: fmt.Errorf(format, args...)} }

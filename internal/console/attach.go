@@ -337,7 +337,7 @@ func (w *attached) answer(ctx context.Context, line string) error {
 		return nil
 	}
 	if d.Allow && (d.Scope == event.ScopeProject || d.Scope == event.ScopeAlways) {
-		if err := w.Remember(ctx, st.Root, d.Scope, p.Rules); err != nil {
+		if err := w.Remember(ctx, st.Root, d.Scope, d.Grants(p.Rules, p.Offers)); err != nil {
 			return err
 		}
 	}

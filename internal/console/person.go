@@ -201,16 +201,21 @@ func (p *Person) indented(lines string) {
 }
 
 // question offers what the call can be allowed for. What holds longer is said
-// in full: the rules are all it would cover.
+// in full, in lines before: the rules are all it would cover.
 func question(w inspan.Pending) string {
 	if w.Asks {
 		return "  Your answer (a number or your own words): "
 	}
-	if len(w.Rules) == 0 {
-		return "  Allow it? [y]es, [n]o, or say what to do instead: "
+	options := words.Options(w.Rules, w.Offers)
+	var b strings.Builder
+	for _, line := range words.Ruled(options) {
+		b.WriteString("  " + line + "\n")
 	}
-	return "  Allow it? [y]es once; for [s]ession, [p]roject or [a]lways: " +
-		text.Visible(strings.Join(w.Rules, ", ")) + "; [n]o, or say what to do instead: "
+	b.WriteString("  Allow it? ")
+	for _, o := range options {
+		fmt.Fprintf(&b, "[%s]%s, ", o.Key, strings.TrimPrefix(o.Word, o.Key))
+	}
+	return b.String() + "or say what to do instead: "
 }
 
 // answer reads what the person typed, or says what is wrong with it.
@@ -218,5 +223,5 @@ func answer(w inspan.Pending, line string) (event.Decided, string) {
 	if w.Asks {
 		return words.Answer(w.Call, line)
 	}
-	return words.Decision(w.Call.ID, w.Rules, line)
+	return words.Decision(w.Call.ID, words.Options(w.Rules, w.Offers), line)
 }

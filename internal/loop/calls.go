@@ -92,7 +92,7 @@ func (s *State) called(e event.Event) {
 		}
 	case event.Waiting:
 		if t, c := s.calls.seek(b.Call, phaseNew); c != nil {
-			c.Preview, c.Rules, c.Until, c.Asked = b.Preview, b.Rules, b.Until, e.Seq
+			c.Preview, c.Rules, c.Offers, c.Until, c.Asked = b.Preview, b.Rules, b.Offers, b.Until, e.Seq
 			t.move(c, phaseWaiting)
 		}
 	case event.Decided:
@@ -103,7 +103,7 @@ func (s *State) called(e event.Event) {
 		case b.Allow:
 			c.Answer = b.Answer
 			t.move(c, phaseReady)
-			s.grant(b.Scope, c.Rules)
+			s.grant(b.Grants(c.Rules, c.Offers))
 		default:
 			c.By, c.Reason = b.By, b.Reason
 			t.move(c, phaseDenied)
@@ -123,10 +123,7 @@ func (s *State) called(e event.Event) {
 
 // grant remembers what a person allowed beyond one call. The rules are those
 // that were shown, whatever the decision says.
-func (s *State) grant(scope event.Scope, rules []string) {
-	if scope == event.ScopeOnce {
-		return
-	}
+func (s *State) grant(rules []string) {
 	for _, r := range rules {
 		if !slices.Contains(s.Granted, r) {
 			s.Granted = append(s.Granted, r)

@@ -88,9 +88,7 @@ func (s *State) answered(b event.Decided) {
 	if i < 0 {
 		return
 	}
-	if b.Allow {
-		s.grant(b.Scope, s.Raised[i].Rules)
-	}
+	s.grant(b.Grants(s.Raised[i].Rules, s.Raised[i].Offers))
 	s.Raised = slices.Delete(slices.Clone(s.Raised), i, i+1)
 }
 

@@ -155,6 +155,7 @@ type Call struct {
 	Preview string        `json:"preview,omitempty"`
 	Answer  string        `json:"answer,omitempty"` // of the person, to a question
 	Rules   []string      `json:"rules,omitempty"`  // that would allow it
+	Offers  []event.Offer `json:"offers,omitempty"` // as those of event.Waiting
 	Until   time.Time     `json:"until,omitzero"`   // when no answer becomes a no
 	Asked   uint64        `json:"asked,omitempty"`  // its Waiting: the sequence number
 	Ended   *event.Ended  `json:"ended,omitempty"`

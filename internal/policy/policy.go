@@ -79,6 +79,10 @@ type Finding struct {
 	// Rule is the narrowest rule that would allow what asks. Empty: no rule
 	// would be safe.
 	Rule string
+	// Edits says that a rule for all edits would allow it, where a rule can.
+	Edits bool
+	// Host is the rule for the one host that asks. Empty: none would be safe.
+	Host string
 	pure bool // there is no effect
 }
 
@@ -120,7 +124,7 @@ func subjects(m places.Map, effects []tool.Effect) []subject {
 		s := subject{Effect: e, command: command}
 		s.Own = false
 		if e.Path != "" {
-			s.place = m.Of(e.Path)
+			s.place, s.root = m.Of(e.Path), e.Path == m.Root
 		}
 		s.Sensitive = s.care()
 		out = append(out, s)
@@ -133,6 +137,7 @@ type subject struct {
 	tool.Effect
 	command *tool.Effect
 	place   places.Place // of its path
+	root    bool         // its path is the workspace: all that is in it
 	pure    bool         // there is no effect
 }
 
@@ -174,9 +179,20 @@ func (p Policy) finding(c *tool.Call, s subject) Finding {
 	v, by := p.decide(c, s)
 	f := Finding{Effect: s.Effect, Verdict: v, Mode: v.Action == tool.Ask && by == byMode, pure: s.pure}
 	if v.Action == tool.Ask && by != byRule {
-		f.Rule = propose(p.Map, c, s)
+		all := Rule{Action: tool.Allow, tool: edit}
+		f.Edits = by == byMode && all.covers(p.Map, c, s)
+		f.Rule, f.Host = p.checked(c, s, propose(p.Map, c, s)), p.checked(c, s, proposeHost(s))
 	}
 	return f
+}
+
+// checked is a rule that reads as it was meant: one that allows the effect. A name with blanks
+// at its ends, or an empty word, can't be written down.
+func (p Policy) checked(c *tool.Call, s subject, text string) string {
+	if r, err := ParseRule(tool.Allow, text, ""); err != nil || !r.covers(p.Map, c, s) {
+		return ""
+	}
+	return text
 }
 
 // decider is what has decided an effect, where it asks.

@@ -4,7 +4,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
+	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/places"
 	"github.com/inspan/inspan/tool"
 )
@@ -21,6 +23,33 @@ func Proposals(findings []Finding) []string {
 		case !slices.Contains(out, f.Rule):
 			out = append(out, f.Rule)
 		}
+	}
+	return out
+}
+
+// Offers lists what else could be allowed in a session where rules can answer: all edits, if
+// nothing but edits asks, and the hosts, if nothing else does. What the Proposals say already
+// is not offered again.
+func Offers(findings []Finding) []event.Offer {
+	var hosts, rules []string
+	asks, edits, reaches := false, true, true
+	for _, f := range findings {
+		if f.Verdict.Action != tool.Ask {
+			continue
+		}
+		asks = true
+		edits, reaches = edits && f.Edits, reaches && f.Host != ""
+		if !slices.Contains(hosts, f.Host) {
+			hosts = append(hosts, f.Host)
+		}
+		rules = append(rules, f.Rule)
+	}
+	var out []event.Offer
+	if asks && edits {
+		out = append(out, event.Offer{Reach: event.ReachEdits, Rules: []string{edit}})
+	}
+	if asks && reaches && !slices.Equal(hosts, slices.Compact(rules)) {
+		out = append(out, event.Offer{Reach: event.ReachHost, Rules: hosts})
 	}
 	return out
 }
@@ -42,21 +71,29 @@ func propose(m places.Map, c *tool.Call, s subject) string {
 		}
 		return string(tool.Keep) + "(" + s.Text + ")"
 	case tool.Write, tool.Read:
+		if !utf8.ValidString(s.Path) {
+			return "" // logs keep rules as text
+		}
 		if s.Kind == tool.Write && (tool.Inside(s.Path, m.Root) || m.Home != "" && tool.Inside(s.Path, m.Home)) {
 			return "" // all of the workspace or the home: once is enough
 		}
 		return string(s.Kind) + "(" + relative(m, s.Path) + ")"
 	case tool.Network:
-		if s.Text == "" || strings.ContainsAny(s.Text, "*()") {
-			return ""
-		}
-		return "network(" + s.Text + ")"
+		return proposeHost(s)
 	case tool.External:
 		if s.Text == "" {
 			return c.Name
 		}
 	}
 	return ""
+}
+
+// proposeHost returns the rule for the host that an effect names; empty: it names none.
+func proposeHost(s subject) string {
+	if s.Kind != tool.Network || s.Text == "" || strings.ContainsAny(s.Text, "*()") {
+		return ""
+	}
+	return string(tool.Network) + "(" + s.Text + ")"
 }
 
 func proposeCommand(c *tool.Call, e tool.Effect) string {
@@ -72,7 +109,7 @@ func proposeCommand(c *tool.Call, e tool.Effect) string {
 	}
 	var words []string
 	for _, w := range prefix {
-		if strings.ContainsAny(w, "()'\n") {
+		if strings.ContainsAny(w, "()'\n") || !utf8.ValidString(w) {
 			return ""
 		}
 		if strings.ContainsAny(w, " \t*") {

@@ -19,6 +19,9 @@ import (
 // person trusted it. Nobody wrote them.
 const TrustedContent = "trusted content"
 
+// edit is the rule for all edits.
+const edit = "edits"
+
 // Rule is one line a person writes to allow, ask about or deny calls:
 //
 //	TOOL              every call of the tool; * stands for any part of the name
@@ -26,6 +29,8 @@ const TrustedContent = "trusted content"
 //	EFFECT            every effect of the kind, whatever tool has it: read, write,
 //	                  execute, network, external, keep
 //	EFFECT(PATTERN)   only what matches
+//	edits             what tools that are no shells change in files of the workspace. To allow,
+//	                  guarded places are not among them
 //
 // For paths PATTERN is a glob with **, relative to the workspace unless it
 // starts with / or ~/. For hosts see [netguard.Hosts]. For commands,
@@ -57,6 +62,9 @@ func ParseRule(action tool.Action, text, scope string) (Rule, error) {
 		}
 		r.pattern = strings.TrimSpace(inner)
 	}
+	if r.tool == edit && r.pattern != "" {
+		return fail("it takes no pattern; use write(PATTERN)")
+	}
 	if r.tool == "" || strings.ContainsAny(r.tool, " \t)") {
 		return fail("want TOOL or TOOL(PATTERN)")
 	}
@@ -80,7 +88,7 @@ func ParseRule(action tool.Action, text, scope string) (Rule, error) {
 
 // Names returns an error if the rule can speak of none of the tools, and of no kind of effect.
 func (r Rule) Names(tools []string) error {
-	known := append(kinds(), tools...)
+	known := append(append(kinds(), edit), tools...)
 	if strings.HasPrefix(r.tool, "mcp__") || slices.ContainsFunc(known, func(name string) bool {
 		ok, _ := filepath.Match(r.tool, name) // it was looked at when the rule was read
 		return ok
@@ -161,6 +169,8 @@ func (r Rule) covers(m places.Map, c *tool.Call, s subject) bool {
 	switch {
 	case s.Asked && r.tool != string(tool.Network):
 		return false
+	case r.tool == edit:
+		return s.place.Guard == places.Plain
 	case r.runs() && s.ofCommand():
 		return r.pattern == "" || r.command.covers(*s.command)
 	case r.pattern == "":
@@ -191,6 +201,9 @@ func (r Rule) path(m places.Map) string {
 
 // named reports whether the rule is for the tool, or for the kind of effect.
 func (r Rule) named(c *tool.Call, s subject) bool {
+	if r.tool == edit {
+		return s.Kind == tool.Write && s.command == nil && s.place.Zone == places.Workspace && !s.root
+	}
 	if kinds := []tool.EffectKind{
 		tool.Read, tool.Write, tool.Execute, tool.Network,
 		tool.External, tool.Keep,

@@ -60,8 +60,13 @@ func nests(name, sub string) bool {
 
 // runsAnything lists subcommands that run whatever they are told.
 func runsAnything(words []string) bool {
+	switch strings.Join(words[:min(len(words), 3)], " ") {
+	case "docker compose run", "docker compose exec", "docker container run", "docker container exec":
+		return true
+	}
 	switch strings.Join(words[:2], " ") {
-	case "go run", "go tool", "go generate", "cargo run", "docker run", "docker exec", "docker build", "podman run", "podman exec",
+	case "swift repl", "swift sh", "rustup run", "gem exec", "poetry shell", "composer exec", "docker-compose run", "docker-compose exec",
+		"firebase functions:shell", "heroku run", "fly ssh", "hg config", "jj config", "jj util", "brew sh", "brew irb", "zig build", "helm plugin", "go run", "go tool", "go generate", "cargo run", "docker run", "docker exec", "docker build", "podman run", "podman exec",
 		"kubectl exec", "kubectl run", "kubectl debug",
 		"uv run", "uv tool", "poetry run", "bundle exec", "npm exec", "npm x", "npm explore", "npm config", "npm init", "npm create", "yarn exec",
 		"yarn dlx", "yarn node", "yarn create",
@@ -81,6 +86,12 @@ func runsAnything(words []string) bool {
 // tooMuch lists programs that run or destroy whatever they are told, and those
 // that interpret a language.
 func tooMuch(name string) bool {
+	return interprets(name) || interprets(strings.TrimRight(name, "0123456789.-")) || strings.HasPrefix(name, "mkfs") ||
+		strings.HasPrefix(name, "qemu-")
+}
+
+// interprets is tooMuch for a name without a version.
+func interprets(name string) bool {
 	switch name {
 	case "python", "python2", "python3", "pypy", "pypy3", "node", "nodejs", "ruby", "irb", "perl", "php", "lua", "luajit", "tclsh", "wish",
 		"Rscript", "R", "julia", "osascript",
@@ -94,8 +105,11 @@ func tooMuch(name string) bool {
 		"userdel",
 		"tar", "zip", "cpio", "7z", "openssl", "gpg", "ld", "gcc", "cc", "clang", "tmux", "screen", "zgrep", "zless", "ldd", "vagrant", "ansible",
 		"ansible-playbook", "salt",
+		"kotlin", "kotlinc", "swiftc", "ghc", "runghc", "racket", "raku", "nim", "crystal", "io", "janet", "bb", "babashka", "nu", "elvish", "xonsh",
+		"lldb", "valgrind", "wine", "wine64", "nix-shell", "nix-env", "nix-build", "pipenv", "hatch", "tox", "nox", "rye", "pixi", "mise", "asdf",
+		"rtx", "direnv", "volta", "fnm", "mongosh", "mongo", "redis-cli", "mariadb", "duckdb", "gosu", "su-exec", "capsh", "newgrp", "sg",
 		"tcpdump", "nmap", "socat", "split", "rg", "fd", "fdfind", "ag", "ack", "sort", "column", "printf":
 		return true
 	}
-	return strings.HasPrefix(name, "mkfs") || strings.HasPrefix(name, "python3.") || strings.HasPrefix(name, "python2.")
+	return false
 }

@@ -44,7 +44,8 @@ func (t *Team) put(ctx context.Context, k *child, p inspan.Pending) {
 	// If it can't be delivered, the child has ended, or somebody has answered it there.
 	_ = deliver(ctx, t.session, event.Raised{
 		ID: short(k.id) + "/" + p.Call.ID, Of: p.Question, Child: k.id, Agent: strings.TrimSuffix(k.order.Role.Name+" › "+p.Agent, " › "),
-		Tool: p.Call.Name, Args: p.Call.Args, Effects: p.Effects, Reason: p.Reason, Preview: p.Preview, Rules: p.Rules, Until: p.Until,
+		Tool: p.Call.Name, Args: p.Call.Args, Effects: p.Effects, Reason: p.Reason, Preview: p.Preview, Rules: p.Rules,
+		Offers: p.Offers, Until: p.Until,
 	})
 }
 

@@ -51,7 +51,7 @@ func (f *Fold) call(e event.Event) []Item {
 	case event.Waiting:
 		c := f.find(b.Call)
 		c.State = Waiting
-		c.Question = &Question{Seq: e.Seq, ID: b.Call, Call: c, Preview: b.Preview, Rules: b.Rules, Until: b.Until}
+		c.Question = &Question{Seq: e.Seq, ID: b.Call, Call: c, Preview: b.Preview, Rules: b.Rules, Offers: b.Offers, Until: b.Until}
 		f.Now.Questions = append(f.Now.Questions, c.Question)
 		return []Item{c, c.Question}
 	case event.Decided:

@@ -37,7 +37,7 @@ func (f *Fold) raised(e event.Event, b event.Raised) []Item {
 	if slices.ContainsFunc(f.Now.Questions, func(q *Question) bool { return q.Raised != nil && q.ID == b.ID }) {
 		return items
 	}
-	q := &Question{Seq: e.Seq, ID: b.ID, Raised: &b, Preview: b.Preview, Rules: b.Rules, Until: b.Until}
+	q := &Question{Seq: e.Seq, ID: b.ID, Raised: &b, Preview: b.Preview, Rules: b.Rules, Offers: b.Offers, Until: b.Until}
 	f.Now.Questions = append(f.Now.Questions, q)
 	return append(items, q)
 }

@@ -129,6 +129,7 @@ type Question struct {
 	Raised  *event.Raised // nil: a call waits
 	Preview string
 	Rules   []string
+	Offers  []event.Offer
 	Until   time.Time
 	Answer  *event.Decided // nil: there is none, and there will be none once Closed is set
 	Closed  bool           // it no longer waits

@@ -28,7 +28,8 @@ type ask struct {
 	limits  *event.Limits  // that would hold
 	asks    bool           // the call wants an answer, not consent
 	title   string
-	body    []string // what it is about, whole
+	body    []string       // what it is about, whole
+	options []words.Option // of a call that wants consent
 	choices []choice
 	at      int // -1: nothing is chosen
 	top     int // first line of the body that is shown
@@ -57,13 +58,14 @@ func (a *ask) prepare(l look) {
 	a.title = l.paint(yellow, "? "+words.OneLine(strings.TrimPrefix(w.Agent+" › ", " › ")+w.Call.Name, 60)+" asks")
 	a.body = paintAll(l, dim, wrap("("+text.Line(w.Reason)+")", l.width, "  "))
 	a.body = append(append(a.body, content(l, w)...), effects(l, w)...)
-	a.choices = []choice{{"y", "yes, once"}}
-	if len(w.Rules) > 0 {
-		rules := text.Visible(strings.Join(w.Rules, ", "))
-		a.body = append(a.body, wrap("rule for s, p and a: "+rules, l.width, "  ")...)
-		a.choices = append(a.choices, choice{"s", "for this session"}, choice{"p", "for this project"}, choice{"a", "always"})
+	a.options = words.Options(w.Rules, w.Offers)
+	for _, line := range words.Ruled(a.options) {
+		a.body = append(a.body, wrap(line, l.width, "  ")...)
 	}
-	a.choices = append(a.choices, choice{"n", "no"})
+	a.choices = nil
+	for _, o := range a.options {
+		a.choices = append(a.choices, choice{o.Key, o.Name})
+	}
 }
 
 // question prepares a call that asks the person something.
@@ -288,7 +290,7 @@ func (a *ask) answer() tea.Cmd {
 	if a.limit != nil {
 		return a.raise(text)
 	}
-	d, problem := words.Decision(a.pending.Call.ID, a.pending.Rules, text)
+	d, problem := words.Decision(a.pending.Call.ID, a.options, text)
 	if a.asks {
 		d, problem = words.Answer(a.pending.Call, text)
 	}

@@ -26,8 +26,8 @@ type Command struct {
 	// Print returns text for the person. It may take its time.
 	Print func(ctx context.Context, args string) (string, error)
 
-	// The session stays as it is, so that it may be run while a question is open.
-	// What only prints may too.
+	// The session stays as it is but for its mode, so that it may be run while a question is
+	// open. What only prints may too.
 	calm bool
 	run  func(c *commander, args string) tea.Cmd
 }
@@ -51,8 +51,8 @@ func Commands() []Command {
 		},
 		{Name: "effort", Args: "[low|medium|high|xhigh|max]", Doc: "set how hard the model thinks", run: idle((*commander).effort)},
 		{Name: "reasoning", Doc: "show the model's last reasoning in full", calm: true, run: (*commander).reasoning},
-		{Name: "mode", Args: "[mode]", Doc: "set the permission mode: plan, ask, edit, auto or yolo", run: (*commander).mode},
-		{Name: "plan", Doc: "switch to mode plan, which only reads", run: func(c *commander, _ string) tea.Cmd { return c.talk.switchTo("plan") }},
+		{Name: "mode", Args: "[mode]", Doc: "set the permission mode: plan, ask, edit, auto or yolo", calm: true, run: (*commander).mode},
+		{Name: "plan", Args: "[task]", Doc: "switch to mode plan, which only reads, and begin with a task", calm: true, run: (*commander).plan},
 		{Name: "permissions", Doc: "list the rules in force", calm: true, run: work(facts.permissions)},
 		{Name: "context", Doc: "show the next prompt and what fills it", calm: true, run: work(facts.context)},
 		{Name: "compact", Args: "[focus]", Doc: "compact the conversation; the log keeps all of it", run: (*commander).compact},
@@ -250,6 +250,19 @@ func (c *commander) mode(args string) tea.Cmd {
 		return nil
 	}
 	return c.talk.switchTo(mode)
+}
+
+// plan switches to mode plan, for the task if there is one.
+func (c *commander) plan(task string) tea.Cmd {
+	if task == "" {
+		return c.talk.switchTo(tool.ModePlan)
+	}
+	if t := c.talk; t.running || t.opening || t.runner.session() == nil {
+		return tea.Batch(t.switchTo(tool.ModePlan), c.say(task))
+	}
+	c.history.add(task)
+	c.talk.opts.Mode = tool.ModePlan
+	return c.talk.start(append(slices.Clone(c.talk.decided), event.Switched{Mode: tool.ModePlan}, event.Say(task))...)
 }
 
 // clear begins anew, in fullscreen with an empty screen. The terminal's own scrollback is the

@@ -103,11 +103,15 @@ func (r *runner) drive(inputs ...event.Body) {
 	r.running.Go(r.guard(func() { r.pump.put(ranOut{conduct(r.ctx, run, inputs)}) }))
 }
 
-// switchTo changes the mode when the run continues after a question, or else after the run.
+// switchTo changes the mode as soon as the run waits only for answers, or else after the run.
 func (r *runner) switchTo(mode tool.Mode) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
+	run := r.run
 	r.mode = mode
+	r.mu.Unlock()
+	if run != nil {
+		run.Again()
+	}
 }
 
 // next is the mode that the session is to have; empty: the one that it has.

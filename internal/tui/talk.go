@@ -292,15 +292,15 @@ func (t *talk) switchTo(mode tool.Mode) tea.Cmd {
 		t.hints.say("mode " + string(mode))
 		return nil
 	case t.running:
-		when := " after this run"
-		if !t.works() {
-			when = " after your answer"
+		when := ""
+		if t.works() {
+			when = " after this run"
 		}
 		t.hints.say("mode " + string(mode) + when)
 		t.runner.switchTo(mode)
 		return nil
 	}
-	return t.start(event.Switched{Mode: mode})
+	return t.start(append(slices.Clone(t.decided), event.Switched{Mode: mode})...)
 }
 
 // works reports whether a run here does more than wait for an answer.

@@ -221,7 +221,7 @@ func (v *view) asking(decided []event.Body) (inspan.Pending, bool) {
 	}
 	c := q.Call.Call
 	c.Name = cmp.Or(c.Name, "a call")
-	p := inspan.Pending{Call: c, Question: q.Seq, Effects: q.Call.Effects(), Preview: q.Preview, Rules: q.Rules, Until: q.Until}
+	p := inspan.Pending{Call: c, Question: q.Seq, Effects: q.Call.Effects(), Preview: q.Preview, Rules: q.Rules, Offers: q.Offers, Until: q.Until}
 	if q.Call.Judged != nil {
 		p.Reason = q.Call.Judged.Reason
 	}

@@ -116,34 +116,8 @@ func Answer(c llm.Call, line string) (d event.Decided, problem string) {
 	return d, ""
 }
 
-// Decision is what a line means that a person typed to a call that wants consent:
-// y, s, p or a for how long it is allowed, n, or what to do instead. Without rules
-// it can only be allowed once. Problem says what is wrong with the line; then
-// nothing is decided.
-func Decision(call string, rules []string, line string) (d event.Decided, problem string) {
-	d = by(call)
-	line = strings.TrimSpace(line)
-	key := Choice(line)
-	scope, yes := scopeOf(key)
-	switch {
-	case line == "":
-		return d, "Please answer; nothing runs before you do."
-	case yes && scope != event.ScopeOnce && len(rules) == 0:
-		return d, "No rule is safe for this call, so you can only approve it once: y or n."
-	case yes:
-		d.Allow, d.Scope = true, scope
-	case key == "n":
-	default:
-		d.Reason = line
-	}
-	return d, ""
-}
-
-// choices are the words that a person can answer a call with. Each begins with its key.
-func choices() []string { return []string{"yes", "no", "session", "project", "always"} }
-
-// Choice is the key of what a line chooses: y, n, s, p or a, or the word for it. A key that is
-// pressed more than once is that key. It is empty for any other text.
+// Choice is the key that a line chooses an option by, or its word does. A key that is pressed
+// more than once is that key. It is empty for any other text.
 func Choice(line string) string {
 	line = strings.ToLower(strings.TrimSpace(line))
 	for _, word := range choices() {
@@ -161,20 +135,6 @@ func Begins(text string) bool {
 	return Choice(text) != "" || slices.ContainsFunc(choices(), begun)
 }
 
-func scopeOf(key string) (scope event.Scope, ok bool) {
-	switch key {
-	case "y":
-		return event.ScopeOnce, true
-	case "s":
-		return event.ScopeSession, true
-	case "p":
-		return event.ScopeProject, true
-	case "a":
-		return event.ScopeAlways, true
-	}
-	return "", false
-}
-
 // Dismissed is the decision of a person who does not want to answer.
 func Dismissed(call string) event.Decided { return by(call) }
 
@@ -188,6 +148,9 @@ func TooLate(call string) event.Decided {
 func AnsweredBy(d event.Decided) string {
 	switch d.By {
 	case by("").By:
+		if d.Rule != "" {
+			return "answered by " + d.Rule
+		}
 		return "answered in another terminal"
 	case TooLate("").By:
 		return TooLate("").Reason

@@ -267,9 +267,13 @@ func TestDecision(t *testing.T) {
 		{"n", rules, event.Decided{}, false},
 		{"No", rules, event.Decided{}, false},
 		{"yes, but in b", rules, event.Decided{Reason: "yes, but in b"}, false},
+		{"yy", rules, event.Decided{Allow: true}, false},
+		{"nn", rules, event.Decided{}, false},
+		{"e", rules, event.Decided{}, true},
+		{"host", nil, event.Decided{}, true},
 	} {
 		tc.want.Call, tc.want.By = "1", "the user"
-		if d, problem := words.Decision("1", tc.rules, tc.line); d != tc.want || (problem != "") != tc.again {
+		if d, problem := words.Decision("1", words.Options(tc.rules, nil), tc.line); d != tc.want || (problem != "") != tc.again {
 			t.Errorf("%q: %+v, %q", tc.line, d, problem)
 		}
 	}
@@ -308,7 +312,7 @@ func TestRaised(t *testing.T) {
 
 // TestAnsweredBy names who has answered a question, as far as the decision says it.
 func TestAnsweredBy(t *testing.T) {
-	yes, _ := words.Decision("c", nil, "y")
+	yes, _ := words.Decision("c", words.Options(nil, nil), "y")
 	for want, d := range map[string]event.Decided{
 		"answered in another terminal": yes,
 		"answered by inspan send":      {Call: "c", By: "inspan send"},

@@ -179,7 +179,7 @@ assert.deepEqual(read.locations.map((l) => l.path), [file]);
 did("an unsaved buffer is read");
 const [permission] = first.asked;
 assert.equal(permission.toolCall.toolCallId, edit.toolCallId);
-assert.deepEqual(permission.options.map((o) => o.kind), ["allow_once", "allow_always", "allow_always", "allow_always", "reject_once"]);
+assert.deepEqual(permission.options.map((o) => o.kind), ["allow_once", "allow_always", "allow_always", "allow_always", "allow_always", "reject_once"]);
 const [diff] = permission.toolCall.content;
 assert.deepEqual([diff.type, diff.path], ["diff", file]);
 assert.match(diff.oldText, /limit = 10/);
