@@ -363,7 +363,7 @@ func (t *trial) ask(ctx context.Context, j tool.Judge, so tool.Action) (v tool.V
 // allowing says how a person can allow beforehand what asks.
 func allowing(rules []string) string {
 	if len(rules) == 0 {
-		return "; no rule can allow it, only a person or mode yolo"
+		return "; no rule can allow it, only a person or a mode that lets it run"
 	}
 	var quoted []string
 	for _, r := range rules {

@@ -153,8 +153,8 @@ type commander struct {
 
 // all are our commands with those that came from outside.
 func (c *commander) all() catalog {
-	all := slices.Clone(c.tui.Commands)
-	rest := Commands()
+	all := Commands()
+	rest := slices.Clone(c.tui.Commands)
 	if c.tui.More != nil {
 		rest = append(rest, c.tui.More()...)
 	}

@@ -40,6 +40,9 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 		esc := tea.KeyPressMsg{Code: tea.KeyEscape}
 		return tea.Batch(m.key(esc), m.key(esc))
 	}
+	if action != m.taps.action {
+		m.taps = taps{} // what is pressed between two taps ends the first
+	}
 	b := m.box()
 	switch action {
 	case "suspend":
