@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,7 +19,10 @@ func writer(ran *[]string) tool.Tool {
 	type args struct {
 		Path string `json:"path"`
 	}
+	var mu sync.Mutex // calls of one reply run side by side
 	t := tool.New("put", "", func(_ context.Context, _ *tool.Call, in args) (tool.Result, error) {
+		mu.Lock()
+		defer mu.Unlock()
 		*ran = append(*ran, in.Path)
 		return tool.Text("put " + in.Path), nil
 	})

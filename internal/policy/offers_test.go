@@ -141,7 +141,8 @@ func TestChoicesCoverNothingMore(t *testing.T) {
 // TestOddNames holds that a name which a rule can't say gets no rule, in place of one for others.
 func TestOddNames(t *testing.T) {
 	for _, name := range []string{
-		" a", "a ", "a\n", "a\u00a0", "a)", "(a", "a*b", "[a]", "{a,b}", `a\b`, "~", "~/a", "a?", "!a", "'a'", `"a"`, "a\xff", "-rf", "a\tb", "$x",
+		" a", "a ", "a\n", "a\u00a0", "a)", "(a", "a*b", "[a]", "{a,b}", `a\b`, "~", "~/a", "a?", "!a", "'a'", `"a"`, "a\xff", "-rf",
+		"a\tb", "$x",
 	} {
 		effects := []tool.Effect{write("/w/" + name)}
 		proposed := policy.Proposals(policy.Policy{Map: here()}.Findings(call("edit_file", tool.ModeAsk), effects))
@@ -172,16 +173,23 @@ func TestOddNames(t *testing.T) {
 func TestNoPrefixRunsAnything(t *testing.T) {
 	for _, line := range []string{
 		"bash -c x", "sh x", "zsh x", "dash x", "fish -c x", "ksh x", "csh x", "tcsh x", "pwsh x", "busybox sh", "toybox sh", "rbash x",
-		"python x", "python3 -m x", "python3.12 x", "pypy3.10 x", "node x", "node22 x", "deno run x", "bun x.ts", "bun run x.ts", "ruby3.2 x", "perl5.36 x",
-		"php8.2 x", "lua5.4 x", "tclsh8.6 x", "Rscript x", "java X", "kotlin x", "jshell x", "swift repl", "ghc -e x", "runghc x", "racket x", "guile x",
+		"python x", "python3 -m x", "python3.12 x", "pypy3.10 x", "node x", "node22 x", "deno run x", "bun x.ts", "bun run x.ts",
+		"ruby3.2 x", "perl5.36 x",
+		"php8.2 x", "lua5.4 x", "tclsh8.6 x", "Rscript x", "java X", "kotlin x", "jshell x", "swift repl", "ghc -e x", "runghc x",
+		"racket x", "guile x",
 		"sudo x", "doas x", "su -c x", "env x", "xargs x", "find . -exec x ;", "timeout 5 x", "nice x", "nohup x", "setsid x", "stdbuf -o0 x",
-		"strace x", "ltrace x", "gdb x", "lldb x", "valgrind x", "perf stat x", "watch x", "entr x", "parallel x", "script -c x", "expect x", "unshare x", "chroot / x",
-		"nsenter x", "flock a x", "time x", "exec x", "eval x", "command x", "source x", ". x", "awk x", "gawk x", "sed e", "ssh h x", "docker run x",
-		"docker compose run x", "docker compose exec a x", "npx x", "pnpm dlx x", "yarn dlx x", "uvx x", "pipx run x", "go run x", "cargo run", "make SHELL=x", "rsync -e x a b",
+		"strace x", "ltrace x", "gdb x", "lldb x", "valgrind x", "perf stat x", "watch x", "entr x", "parallel x", "script -c x",
+		"expect x", "unshare x", "chroot / x",
+		"nsenter x", "flock a x", "time x", "exec x", "eval x", "command x", "source x", ". x", "awk x", "gawk x", "sed e", "ssh h x",
+		"docker run x",
+		"docker compose run x", "docker compose exec a x", "npx x", "pnpm dlx x", "yarn dlx x", "uvx x", "pipx run x", "go run x",
+		"cargo run", "make SHELL=x", "rsync -e x a b",
 		"ssh-agent x", "dbus-run-session x", "systemd-run x", "at now", "batch", "taskset 1 x", "chrt 1 x", "ionice x", "firejail x", "bwrap x",
-		"proot x", "fakeroot x", "xvfb-run x", "wine x", "qemu-x86_64 x", "rlwrap x", "direnv exec . x", "mise exec x", "asdf exec x", "nix-shell --run x",
+		"proot x", "fakeroot x", "xvfb-run x", "wine x", "qemu-x86_64 x", "rlwrap x", "direnv exec . x", "mise exec x", "asdf exec x",
+		"nix-shell --run x",
 		"poetry run x", "pipenv run x", "hatch run x", "tox exec x", "rye run x", "pixi run x", "gh alias set x", "git -c alias.x=!y x",
-		"mongosh x", "redis-cli eval x", "vim x", "emacs x", "less x", "ftp x", "nc -e x", "ncat -e x", "telnet x", "gosu a x", "runuser a x", "setpriv x", "capsh -- x",
+		"mongosh x", "redis-cli eval x", "vim x", "emacs x", "less x", "ftp x", "nc -e x", "ncat -e x", "telnet x", "gosu a x",
+		"runuser a x", "setpriv x", "capsh -- x",
 	} {
 		effects := typed(line)
 		for _, rule := range policy.Proposals(policy.Policy{Map: here()}.Findings(call("bash", tool.ModeAsk), effects)) {

@@ -66,7 +66,9 @@ func runsAnything(words []string) bool {
 	}
 	switch strings.Join(words[:2], " ") {
 	case "swift repl", "swift sh", "rustup run", "gem exec", "poetry shell", "composer exec", "docker-compose run", "docker-compose exec",
-		"firebase functions:shell", "heroku run", "fly ssh", "hg config", "jj config", "jj util", "brew sh", "brew irb", "zig build", "helm plugin", "go run", "go tool", "go generate", "cargo run", "docker run", "docker exec", "docker build", "podman run", "podman exec",
+		"firebase functions:shell", "heroku run", "fly ssh", "hg config", "jj config", "jj util", "brew sh", "brew irb", "zig build",
+		"helm plugin", "go run", "go tool", "go generate", "cargo run", "docker run", "docker exec", "docker build", "podman run",
+		"podman exec",
 		"kubectl exec", "kubectl run", "kubectl debug",
 		"uv run", "uv tool", "poetry run", "bundle exec", "npm exec", "npm x", "npm explore", "npm config", "npm init", "npm create", "yarn exec",
 		"yarn dlx", "yarn node", "yarn create",
@@ -105,7 +107,8 @@ func interprets(name string) bool {
 		"userdel",
 		"tar", "zip", "cpio", "7z", "openssl", "gpg", "ld", "gcc", "cc", "clang", "tmux", "screen", "zgrep", "zless", "ldd", "vagrant", "ansible",
 		"ansible-playbook", "salt",
-		"kotlin", "kotlinc", "swiftc", "ghc", "runghc", "racket", "raku", "nim", "crystal", "io", "janet", "bb", "babashka", "nu", "elvish", "xonsh",
+		"kotlin", "kotlinc", "swiftc", "ghc", "runghc", "racket", "raku", "nim", "crystal", "io", "janet", "bb", "babashka", "nu",
+		"elvish", "xonsh",
 		"lldb", "valgrind", "wine", "wine64", "nix-shell", "nix-env", "nix-build", "pipenv", "hatch", "tox", "nox", "rye", "pixi", "mise", "asdf",
 		"rtx", "direnv", "volta", "fnm", "mongosh", "mongo", "redis-cli", "mariadb", "duckdb", "gosu", "su-exec", "capsh", "newgrp", "sg",
 		"tcpdump", "nmap", "socat", "split", "rg", "fd", "fdfind", "ag", "ack", "sort", "column", "printf":
