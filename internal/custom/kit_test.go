@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -72,14 +73,18 @@ func (b *bench) write(t testing.TB, name, text string) string {
 	return write(t, b.dir, name, text)
 }
 
-// write replaces a file: one that runs can't be written to.
+// write replaces a file: one that runs can't be written to. No process is started meanwhile: it
+// would hold the file open for writing until it is another program, and so it could not be run.
 func write(t testing.TB, dir, name, text string) string {
 	t.Helper()
 	path := filepath.Join(dir, name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path+"~", []byte(text), 0o755); err != nil {
+	syscall.ForkLock.RLock()
+	err := os.WriteFile(path+"~", []byte(text), 0o755)
+	syscall.ForkLock.RUnlock()
+	if err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Chmod(path+"~", 0o755); err != nil {

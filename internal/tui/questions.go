@@ -148,10 +148,6 @@ func (q *questions) strays(k tea.KeyPressMsg, action string, b box) bool {
 	case words.Begins(more) && (seen == nil || words.Choice(k.Text) != words.Choice(held)):
 		q.hold(more, now)
 		return true
-	case q.counted && seen == nil: // more of an answer, and no words for the model
-		q.hold(more, now)
-		q.talk.hints.say("what you typed right after your answer was dropped")
-		return true
 	case q.counted && len(held) == 1: // and what follows is something else
 	case seen == nil:
 		q.composer.prompt.insert(atomsOf(held)...)

@@ -83,7 +83,7 @@ func TestScreenReader(t *testing.T) {
 		sayStep("A table:\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\nOver."))
 	s.typed("go", enter)
 	s.shows("You said: go", "Call: look", "Result: blue", "Question: note asks", "or say what to do instead")
-	s.press("y" + enter) // with Enter the answer is over: what follows is for the model
+	s.press("y")
 	s.shows("noted red", "Call: slow")
 	s.press("!echo mine" + enter)
 	s.shows("Waiting: for the model: $ echo mine")
