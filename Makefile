@@ -62,7 +62,7 @@ bench:
 # Write everything anew that is made from the code.
 update:
 	go test . -run 'TestAPI|TestEventsDocument|Corpus' -update
-	go test ./internal/export -run Corpus -update
+	go test ./internal/transcript -run Corpus -update
 	go test ./internal/config -run Schema -update
 	go test ./internal/tui -run TestFrames -update
 

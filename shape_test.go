@@ -83,7 +83,6 @@ var rank = map[string]int{
 	"internal/tools":              30,
 	"internal/cost":               30,
 	"internal/transcript":         30,
-	"internal/export":             40,
 	"internal/config":             40,
 	"mcptool":                     40,
 	"internal/plugin":             45,

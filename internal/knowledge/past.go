@@ -6,7 +6,7 @@ import (
 	"os"
 
 	"github.com/inspan/inspan/internal/cost"
-	"github.com/inspan/inspan/internal/export"
+	"github.com/inspan/inspan/internal/transcript"
 	"github.com/inspan/inspan/store"
 )
 
@@ -19,7 +19,7 @@ func (k *Base) Export(ctx context.Context, id, path string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(export.Markdown(file, store.Events(ctx, k.Sessions, id)), file.Close())
+	return errors.Join(transcript.Markdown(file, store.Events(ctx, k.Sessions, id)), file.Close())
 }
 
 // Spent is what a session has cost, by model and in total.

@@ -11,11 +11,11 @@ import (
 	"text/tabwriter"
 
 	"github.com/inspan/inspan/internal/app"
-	"github.com/inspan/inspan/internal/export"
 	"github.com/inspan/inspan/internal/rewind"
 	"github.com/inspan/inspan/internal/running"
 	"github.com/inspan/inspan/internal/session"
 	"github.com/inspan/inspan/internal/text"
+	"github.com/inspan/inspan/internal/transcript"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/store"
 )
@@ -131,9 +131,9 @@ func Export(ctx context.Context, out io.Writer, sessions *session.Store, id, for
 	events := sessions.Events(ctx, id)
 	switch format {
 	case "markdown", "md":
-		return export.Markdown(out, events)
+		return transcript.Markdown(out, events)
 	case "atif":
-		return export.ATIF(out, events, func(digest string) string { return filepath.Join(sessions.Dir, id, "blobs", digest) })
+		return transcript.ATIF(out, events, func(digest string) string { return filepath.Join(sessions.Dir, id, "blobs", digest) })
 	}
 	return words.Misuse{Err: fmt.Errorf("--format: unknown format %q; use %s%s", format,
 		strings.Join(Formats(), ", "), words.DidYouMean(format, Formats()))}

@@ -1,4 +1,4 @@
-package export_test
+package transcript_test
 
 import (
 	"bytes"
@@ -18,19 +18,19 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/export"
+	"github.com/inspan/inspan/internal/transcript"
 )
 
 var update = flag.Bool("update", false, "write the golden exports anew")
 
-// corpus lists the logs that every version must read; see testdata/logs.
-func corpus(t *testing.T) []string {
+// logs lists the logs that every version must read; see testdata/logs.
+func logs(t *testing.T) []string {
 	t.Helper()
-	logs, err := filepath.Glob("../../testdata/logs/*/*.jsonl")
-	if err != nil || len(logs) < 10 {
-		t.Fatalf("%d logs, %v", len(logs), err)
+	paths, err := filepath.Glob("../../testdata/logs/*/*.jsonl")
+	if err != nil || len(paths) < 10 {
+		t.Fatalf("%d logs, %v", len(paths), err)
 	}
-	return logs
+	return paths
 }
 
 func readLog(t *testing.T, path string) (events []event.Event, raw []byte) {
@@ -79,7 +79,7 @@ func golden(t *testing.T, path string, got []byte) {
 }
 
 func TestCorpusKeepsItsBytes(t *testing.T) {
-	for _, path := range corpus(t) {
+	for _, path := range logs(t) {
 		events, raw := readLog(t, path)
 		var again bytes.Buffer
 		for _, e := range events {
@@ -96,14 +96,14 @@ func TestCorpusKeepsItsBytes(t *testing.T) {
 }
 
 func TestCorpusExports(t *testing.T) {
-	for _, path := range corpus(t) {
+	for _, path := range logs(t) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			events, _ := readLog(t, path)
 			var md, atif bytes.Buffer
-			if err := export.Markdown(&md, sequence(events)); err != nil {
+			if err := transcript.Markdown(&md, sequence(events)); err != nil {
 				t.Error(err)
 			}
-			if err := export.ATIF(&atif, sequence(events), blobPath); err != nil {
+			if err := transcript.ATIF(&atif, sequence(events), blobPath); err != nil {
 				t.Error(err)
 			}
 			golden(t, strings.TrimSuffix(path, "jsonl")+"md", md.Bytes())
@@ -136,10 +136,10 @@ func TestTrajectoriesAreValid(t *testing.T) {
 	python := harbor(ctx, t)
 	dir := t.TempDir()
 	args := []string{"-I", "-c", validate}
-	for _, path := range corpus(t) {
+	for _, path := range logs(t) {
 		events, _ := readLog(t, path)
 		var b bytes.Buffer
-		if err := export.ATIF(&b, sequence(events), blobPath); err != nil {
+		if err := transcript.ATIF(&b, sequence(events), blobPath); err != nil {
 			t.Fatal(err)
 		}
 		args = append(args, save(t, dir, strings.TrimSuffix(filepath.Base(path), "jsonl")+filepath.Base(filepath.Dir(path))+".json", b.Bytes()))

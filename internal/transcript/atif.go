@@ -1,7 +1,4 @@
-// Package export turns the events of a session into documents for others:
-// markdown for people and ATIF for evaluation tools. An export is a fold like
-// any other reader; it needs nothing but the events.
-package export
+package transcript
 
 import (
 	"encoding/json"
@@ -12,7 +9,6 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/transcript"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
 )
@@ -22,7 +18,7 @@ import (
 // the path blobs gives for their digest. Steps that were rewound stay, as they happened
 // and cost something, and say so in extra. The events are read twice.
 func ATIF(w io.Writer, events iter.Seq2[event.Event, error], blobs func(digest string) string) error {
-	gone, err := transcript.Rewound(events)
+	gone, err := Rewound(events)
 	if err != nil {
 		return err
 	}
@@ -34,7 +30,7 @@ func ATIF(w io.Writer, events iter.Seq2[event.Event, error], blobs func(digest s
 		t.add(e)
 	}
 	if len(t.Steps) == 0 {
-		return fmt.Errorf("export: nothing was said in this session yet")
+		return fmt.Errorf("nothing was said in this session yet")
 	}
 	t.Final.Steps = len(t.Steps)
 	if !t.unknown {

@@ -1,4 +1,4 @@
-package export
+package transcript
 
 import (
 	"bufio"
@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/transcript"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
 )
@@ -19,7 +18,7 @@ import (
 // System prompts and thoughts are left out; long results are shortened. What was rewound
 // stays, and is marked. The events are read twice.
 func Markdown(w io.Writer, events iter.Seq2[event.Event, error]) error {
-	gone, err := transcript.Rewound(events)
+	gone, err := Rewound(events)
 	if err != nil {
 		return err
 	}
@@ -53,39 +52,39 @@ const maxShown = 4000
 
 type markdown struct {
 	*bufio.Writer // its first error is kept and returned by Flush
-	fold          transcript.Fold
+	fold          Fold
 	gone          bool // what is written was rewound
 }
 
 // add writes what an event brought.
-func (m *markdown) add(e event.Event, item transcript.Item) {
+func (m *markdown) add(e event.Event, item Item) {
 	switch i := item.(type) {
-	case *transcript.Said:
+	case *Said:
 		if i.Seq == e.Seq { // else it was written when it was said
 			m.quote(map[bool]string{false: "User", true: "Steered"}[i.Steered], i.Parts)
 		}
-	case *transcript.Reply:
-		if said := strings.TrimSpace(i.Text); said != "" && i.State == transcript.Whole {
+	case *Reply:
+		if said := strings.TrimSpace(i.Text); said != "" && i.State == Whole {
 			fmt.Fprintf(m, "\n## Agent\n\n%s\n", said)
 		}
-	case *transcript.Question:
+	case *Question:
 		if d := i.Answer; d != nil {
 			fmt.Fprintf(m, "\n*%s: %s by %s*%s\n", asks(i), map[bool]string{true: "allowed", false: "denied"}[d.Allow], d.By, before(" ", d.Reason))
 		}
-	case *transcript.Call:
-		if i.State == transcript.Over {
+	case *Call:
+		if i.State == Over {
 			m.ended(i)
 		}
-	case *transcript.Note:
+	case *Note:
 		m.note(e, i)
-	case *transcript.Stop:
+	case *Stop:
 		why, spent := before(" ", i.Stopped.Detail), m.fold.Spent
 		fmt.Fprintf(m, "\n---\n\n**%s**%s · %d turns · $%.4f\n", i.Stopped.Reason, why, spent.Turns, spent.Cost)
 	}
 }
 
 // asks names what a question is about.
-func asks(q *transcript.Question) string {
+func asks(q *Question) string {
 	if q.Raised != nil {
 		return q.Raised.Tool
 	}
@@ -93,7 +92,7 @@ func asks(q *transcript.Question) string {
 }
 
 // note writes what the document tells beside the conversation.
-func (m *markdown) note(e event.Event, n *transcript.Note) {
+func (m *markdown) note(e event.Event, n *Note) {
 	switch b := n.Of.(type) {
 	case event.Opened:
 		fmt.Fprintf(m, "# Session %s\n\n%s · %s · %s\n", e.Session, e.Time.Format(time.DateTime), b.Root, b.App)
@@ -135,7 +134,7 @@ func before(lead, text string) string {
 	return lead + text
 }
 
-func (m *markdown) ended(c *transcript.Call) {
+func (m *markdown) ended(c *Call) {
 	b := c.Ended
 	of := ""
 	if c.Parent != nil {

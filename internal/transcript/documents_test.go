@@ -1,4 +1,4 @@
-package export_test
+package transcript_test
 
 import (
 	"bytes"
@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/export"
+	"github.com/inspan/inspan/internal/transcript"
 	"github.com/inspan/inspan/llm"
 )
 
@@ -38,7 +38,7 @@ func TestTotalCost(t *testing.T) {
 	} {
 		var b bytes.Buffer
 		list := events(event.Opened{App: "a 1"}, replied(tc.first), replied(tc.second))
-		if err := export.ATIF(&b, sequence(list), blobPath); err != nil {
+		if err := transcript.ATIF(&b, sequence(list), blobPath); err != nil {
 			t.Fatal(err)
 		}
 		var got struct {
@@ -59,7 +59,7 @@ func TestLongResultsAreShortened(t *testing.T) {
 		event.Replied{Parts: llm.Parts{llm.Call{ID: "1", Name: "look", Args: json.RawMessage(`{}`)}}},
 		event.Ended{Call: "1", Outcome: event.OutcomeOK, Parts: llm.Say("x" + strings.Repeat("é", 4000))},
 	)
-	if err := export.Markdown(&b, sequence(list)); err != nil {
+	if err := transcript.Markdown(&b, sequence(list)); err != nil {
 		t.Fatal(err)
 	}
 	if text := b.String(); len(text) > 5000 || !strings.Contains(text, "4001 bytes more") || strings.ContainsRune(text, '\uFFFD') {
@@ -70,13 +70,13 @@ func TestLongResultsAreShortened(t *testing.T) {
 func TestExportsPassErrorsOn(t *testing.T) {
 	damaged := errors.New("damaged")
 	broken := func(yield func(event.Event, error) bool) { yield(event.Event{}, damaged) }
-	if err := export.Markdown(new(bytes.Buffer), broken); !errors.Is(err, damaged) {
+	if err := transcript.Markdown(new(bytes.Buffer), broken); !errors.Is(err, damaged) {
 		t.Errorf("markdown: %v", err)
 	}
-	if err := export.ATIF(new(bytes.Buffer), broken, blobPath); !errors.Is(err, damaged) {
+	if err := transcript.ATIF(new(bytes.Buffer), broken, blobPath); !errors.Is(err, damaged) {
 		t.Errorf("atif: %v", err)
 	}
-	if err := export.ATIF(new(bytes.Buffer), sequence(nil), blobPath); err == nil {
+	if err := transcript.ATIF(new(bytes.Buffer), sequence(nil), blobPath); err == nil {
 		t.Error("a trajectory without a step is not valid, and there was no error")
 	}
 }
@@ -101,7 +101,7 @@ func TestExportsMarkWhatWasRewound(t *testing.T) {
 	} {
 		list := events(append(slices.Clone(start), tc.more...)...)
 		var md, atif bytes.Buffer
-		if err := errors.Join(export.Markdown(&md, sequence(list)), export.ATIF(&atif, sequence(list), blobPath)); err != nil {
+		if err := errors.Join(transcript.Markdown(&md, sequence(list)), transcript.ATIF(&atif, sequence(list), blobPath)); err != nil {
 			t.Fatal(err)
 		}
 		var marked []string
