@@ -8,6 +8,7 @@ import (
 	sdk "github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/running"
 	"github.com/inspan/inspan/internal/transcript"
 	"github.com/inspan/inspan/internal/words"
 )
@@ -15,7 +16,7 @@ import (
 // follow yields a task as it stands, and what becomes of it until it rests. R drives it;
 // nil: nobody does, or another process. Patient is for who waits for more of a task that
 // rests already.
-func (v *handler) follow(ctx context.Context, id string, r *run, patient bool) iter.Seq2[sdk.Event, error] {
+func (v *handler) follow(ctx context.Context, id string, r *running.Run, patient bool) iter.Seq2[sdk.Event, error] {
 	return func(yield func(sdk.Event, error) bool) {
 		f := &follower{handler: v, id: id, patient: patient, yield: yield}
 		rested, err := f.watch(ctx, r)
@@ -41,7 +42,7 @@ type follower struct {
 
 // watch yields what happens until the task rests, or nobody drives it here any more. It
 // reports whether that it rests has been told.
-func (f *follower) watch(ctx context.Context, r *run) (rested bool, err error) {
+func (f *follower) watch(ctx context.Context, r *running.Run) (rested bool, err error) {
 	first, err := f.find(ctx, f.id)
 	if err != nil {
 		return false, err
@@ -72,7 +73,7 @@ func (f *follower) watch(ctx context.Context, r *run) (rested bool, err error) {
 }
 
 // until is ctx, and ends with the run if that ends here for good.
-func until(ctx context.Context, r *run) (context.Context, context.CancelFunc) {
+func until(ctx context.Context, r *running.Run) (context.Context, context.CancelFunc) {
 	watched, cancel := context.WithCancel(ctx)
 	if r == nil {
 		return watched, cancel
@@ -81,8 +82,8 @@ func until(ctx context.Context, r *run) (context.Context, context.CancelFunc) {
 	go func() {
 		defer close(done)
 		select {
-		case <-r.done:
-			if !elsewhere(r.err) {
+		case <-r.Done():
+			if !running.Elsewhere(r.Err()) {
 				cancel()
 			}
 		case <-watched.Done():
@@ -126,7 +127,7 @@ func (f *follower) working(e event.Event, r *record, text string) {
 
 // rest tells what has not been told, and how a task stands that rests, with what it
 // brought. One that nobody drives and that does not rest could not go on.
-func (f *follower) rest(ctx context.Context, run *run) error {
+func (f *follower) rest(ctx context.Context, run *running.Run) error {
 	r, err := f.find(ctx, f.id)
 	if err != nil {
 		return err
@@ -142,9 +143,9 @@ func (f *follower) rest(ctx context.Context, run *run) error {
 	status := r.now()
 	if run != nil && !rests(status.State) {
 		select {
-		case <-run.done:
-			if run.err != nil {
-				return run.err
+		case <-run.Done():
+			if run.Err() != nil {
+				return run.Err()
 			}
 		default:
 		}

@@ -8,6 +8,7 @@ import (
 
 	sdk "github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/inspan/inspan/internal/running"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -122,7 +123,7 @@ func (v *handler) remember(key, id string) {
 }
 
 // again is a task that a message has come to before, and who drives it.
-func (v *handler) again(ctx context.Context, id string) (string, *run, error) {
+func (v *handler) again(ctx context.Context, id string) (string, *running.Run, error) {
 	r, err := v.find(ctx, id)
 	if err != nil {
 		return "", nil, err

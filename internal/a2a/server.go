@@ -25,17 +25,18 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
 	"strings"
 	"sync"
+	"time"
 
 	sdk "github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/gate"
+	"github.com/inspan/inspan/internal/running"
 )
 
 // Server gives tasks to agents that work in one workspace. Fill in the fields, serve,
@@ -55,20 +56,25 @@ type Server struct {
 	// the card did.
 	URL string
 
+	poolOnce sync.Once
+	pool     *running.Pool // of the sessions that are driven here
+
 	mu     sync.Mutex
-	runs   map[string]*run              // by session; those that go on here
 	looks  map[*context.CancelFunc]bool // ends each of those who only look on
 	taken  map[string]taken             // by principal; no entry: the logs have not been read for it
 	taking map[string]chan struct{}     // messages that are being taken; closed when that is over
-	wg     sync.WaitGroup
 	closed bool
 }
 
-// maxRuns bounds what goes on at once.
-const maxRuns = 32
+const (
+	maxRuns = 32               // that go on at once
+	letGo   = 10 * time.Minute // how long a session that waits for an answer is held open
+)
 
-// ErrClosed says that the server was closed.
-var ErrClosed = errors.New("the server is closed")
+func (s *Server) runs() *running.Pool {
+	s.poolOnce.Do(func() { s.pool = &running.Pool{Open: s.Host.Open, Most: maxRuns, LetGo: letGo} })
+	return s.pool
+}
 
 // Handler serves the card, below /.well-known, and the JSON-RPC binding, everywhere
 // else. It checks nothing of who sends requests: put a [gate.Gate] before it, with [Open]
@@ -152,14 +158,11 @@ func (s *Server) card(r *http.Request) *sdk.AgentCard {
 func (s *Server) Close() {
 	s.mu.Lock()
 	s.closed = true
-	for _, r := range s.runs {
-		r.cancel()
-	}
 	for end := range s.looks {
 		(*end)()
 	}
 	s.mu.Unlock()
-	s.wg.Wait()
+	s.runs().Close()
 }
 
 // look is ctx, done with the server too, for one who waits for what others do.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/running"
 	"github.com/inspan/inspan/internal/text"
 )
 
@@ -45,11 +46,11 @@ func limit(n *int) int {
 
 // revive has a run go on that nobody drives, after a crash for instance. The run is nil
 // where there is none, or in another process.
-func (v *handler) revive(ctx context.Context, r *record) (*run, error) {
+func (v *handler) revive(ctx context.Context, r *record) (*running.Run, error) {
 	if s := state(r.status); s != sdk.TaskStateWorking {
 		return nil, nil
 	}
-	return v.server.drive(ctx, r.id, nil)
+	return v.server.runs().Drive(ctx, r.id, nil)
 }
 
 // SendMessage implements [a2asrv.RequestHandler]. It returns once the task rests,
@@ -96,7 +97,7 @@ func (v *handler) SubscribeToTask(ctx context.Context, req *sdk.SubscribeToTaskR
 		if err == nil && ended(state(r.status)) {
 			err = fmt.Errorf("%w: the task is over", sdk.ErrUnsupportedOperation)
 		}
-		var run *run
+		var run *running.Run
 		if err == nil {
 			run, err = v.revive(ctx, r)
 		}
@@ -111,7 +112,7 @@ func (v *handler) SubscribeToTask(ctx context.Context, req *sdk.SubscribeToTaskR
 }
 
 // take gives a message to the task that it is for, and returns its id and who drives it.
-func (v *handler) take(ctx context.Context, req *sdk.SendMessageRequest) (id string, r *run, err error) {
+func (v *handler) take(ctx context.Context, req *sdk.SendMessageRequest) (id string, r *running.Run, err error) {
 	m := req.Message
 	switch {
 	case v.refused != nil:
@@ -136,7 +137,7 @@ func (v *handler) take(ctx context.Context, req *sdk.SendMessageRequest) (id str
 }
 
 // tell tells a task something that rests or goes on.
-func (v *handler) tell(ctx context.Context, m *sdk.Message, key string) (string, *run, error) {
+func (v *handler) tell(ctx context.Context, m *sdk.Message, key string) (string, *running.Run, error) {
 	r, err := v.find(ctx, string(m.TaskID))
 	if err != nil {
 		return "", nil, err
@@ -151,7 +152,7 @@ func (v *handler) tell(ctx context.Context, m *sdk.Message, key string) (string,
 	if err != nil {
 		return "", nil, err
 	}
-	run, err := v.server.drive(ctx, r.id, nil, input)
+	run, err := v.server.runs().Drive(ctx, r.id, nil, input)
 	return r.id, run, err
 }
 
@@ -180,7 +181,7 @@ func (v *handler) input(r *record, m *sdk.Message, key string) (event.Body, erro
 }
 
 // begin makes a task of a message, in a context if it names one.
-func (v *handler) begin(ctx context.Context, m *sdk.Message, key string) (string, *run, error) {
+func (v *handler) begin(ctx context.Context, m *sdk.Message, key string) (string, *running.Run, error) {
 	parts, err := said(m)
 	if err != nil {
 		return "", nil, err
@@ -191,7 +192,7 @@ func (v *handler) begin(ctx context.Context, m *sdk.Message, key string) (string
 		}
 		return v.again(ctx, before)
 	}
-	if err := v.server.full(); err != nil {
+	if err := v.server.runs().Full(); err != nil {
 		return "", nil, err
 	}
 	s, named, err := v.open(ctx, m.ContextID)
@@ -199,7 +200,7 @@ func (v *handler) begin(ctx context.Context, m *sdk.Message, key string) (string
 		return "", nil, err
 	}
 	id := s.ID()
-	run, err := v.server.drive(ctx, id, s, event.Said{Parts: parts, By: v.sender, Message: key, Context: named})
+	run, err := v.server.runs().Drive(ctx, id, s, event.Said{Parts: parts, By: v.sender, Message: key, Context: named})
 	if err == nil {
 		v.remember(key, id)
 	}
@@ -253,7 +254,7 @@ func (v *handler) CancelTask(ctx context.Context, req *sdk.CancelTaskRequest) (*
 	if s := state(r.status); ended(s) || s == sdk.TaskStateAuthRequired {
 		return nil, sdk.ErrTaskNotCancelable
 	}
-	run, err := v.server.drive(ctx, r.id, nil, event.Cancelled{By: v.sender})
+	run, err := v.server.runs().Drive(ctx, r.id, nil, event.Cancelled{By: v.sender})
 	if err != nil {
 		return nil, err
 	}
@@ -334,10 +335,4 @@ func listed(r *record, req *sdk.ListTasksRequest) *sdk.Task {
 		t.Artifacts = nil
 	}
 	return t
-}
-
-// elsewhere reports whether an error says that another process drives a session.
-func elsewhere(err error) bool {
-	_, driven := errors.AsType[*inspan.DrivenError](err)
-	return driven
 }

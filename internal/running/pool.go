@@ -1,0 +1,207 @@
+package running
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+)
+
+// Pool drives sessions in this process for a server: each in a [Run] of its own, which goes on
+// whether anybody looks or not. Fill in the fields and Close it in the end. The fields are not
+// changed once it is in use; the methods are safe for concurrent use.
+type Pool struct {
+	// Open opens the session with the whole id.
+	Open func(ctx context.Context, id string) (*inspan.Session, error)
+	// Most is how many sessions may be driven at once; 0: any number.
+	Most int
+	// LetGo is how long a session that waits for an answer is held open, with what its agent has
+	// running. The answer may come later. 0: not at all.
+	LetGo time.Duration
+	// Saw is told every event of every run, transient ones included. It must not block. Nil: nobody is.
+	Saw func(e event.Event)
+
+	mu     sync.Mutex
+	runs   map[string]*Run // by session
+	wg     sync.WaitGroup
+	closed bool
+}
+
+// ErrClosed says that the pool was closed.
+var ErrClosed = errors.New("the server is closed")
+
+// ErrFull says that as many sessions are driven as may be.
+var ErrFull = errors.New("too much goes on at once; wait for something to end")
+
+// Run is a session that a pool drives.
+type Run struct {
+	conduct inspan.Conductor
+	cancel  context.CancelFunc
+	begun   chan struct{} // closed when what it began with is stored, or can't be
+	begin   func()        // closes it
+	done    chan struct{}
+	err     error
+}
+
+// Done is closed when the pool does not drive the session any more.
+func (r *Run) Done() <-chan struct{} { return r.done }
+
+// Err is why the run ended, if the harness couldn't go on: among others an [inspan.DrivenError], if
+// another process drives the session. It is set once Done is closed.
+func (r *Run) Err() error { return r.err }
+
+// Elsewhere reports whether an error says that another process drives a session.
+func Elsewhere(err error) bool {
+	_, driven := errors.AsType[*inspan.DrivenError](err)
+	return driven
+}
+
+// Drive has a session go on with inputs, which are stored when it returns. A run that is about to
+// end takes them too; behind one that is over another begins. The session is opened unless opened
+// holds it; whichever it is, the pool closes it. If another process drives it, the inputs are sent
+// there.
+func (p *Pool) Drive(ctx context.Context, id string, opened *inspan.Session, inputs ...event.Body) (*Run, error) {
+	r, err := p.start(ctx, id, opened, inputs)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-r.begun:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	select {
+	case <-r.done:
+		if r.err != nil && !Elsewhere(r.err) {
+			return nil, r.err
+		}
+	default:
+	}
+	return r, nil
+}
+
+// start is Drive, and does not wait for the inputs.
+func (p *Pool) start(ctx context.Context, id string, opened *inspan.Session, inputs []event.Body) (*Run, error) {
+	for {
+		r, fresh, err := p.run(ctx, id, opened, inputs)
+		if err != nil || fresh {
+			return r, err
+		}
+		if err := send(ctx, &r.conduct, inputs); !errors.Is(err, inspan.ErrOver) {
+			return r, err
+		}
+		select {
+		case <-r.done:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// run is the run of a session. A fresh one begins with the inputs.
+func (p *Pool) run(ctx context.Context, id string, opened *inspan.Session, inputs []event.Body) (r *Run, fresh bool, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if r := p.runs[id]; r != nil {
+		return r, false, nil
+	}
+	err = p.fullLocked()
+	if err == nil && opened == nil {
+		opened, err = p.Open(context.WithoutCancel(ctx), id)
+	}
+	if err != nil {
+		if opened != nil {
+			_ = opened.Close() // nothing was done in it
+		}
+		return nil, false, err
+	}
+	r = p.newRun(opened)
+	var work context.Context
+	work, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	if p.runs == nil {
+		p.runs = map[string]*Run{}
+	}
+	p.runs[id] = r
+	p.wg.Go(func() { p.work(work, id, r, inputs) })
+	return r, true, nil
+}
+
+func (p *Pool) newRun(s *inspan.Session) *Run {
+	r := &Run{begun: make(chan struct{}), done: make(chan struct{})}
+	r.begin = sync.OnceFunc(func() { close(r.begun) })
+	r.conduct.Session, r.conduct.Patience = s, p.LetGo
+	r.conduct.See = func(e event.Event) error {
+		if _, ours := e.Body.(event.Claimed); ours { // it is stored together with the inputs
+			r.begin()
+		}
+		if p.Saw != nil {
+			p.Saw(e)
+		}
+		return nil
+	}
+	return r
+}
+
+// Full says why nothing can be begun; nil: it can.
+func (p *Pool) Full() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.fullLocked()
+}
+
+func (p *Pool) fullLocked() error {
+	switch {
+	case p.closed:
+		return ErrClosed
+	case p.Most > 0 && len(p.runs) >= p.Most:
+		return ErrFull
+	}
+	return nil
+}
+
+func send(ctx context.Context, to interface {
+	Send(context.Context, event.Body) error
+}, inputs []event.Body,
+) error {
+	for _, input := range inputs {
+		if err := to.Send(ctx, input); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// work drives a session until it stops, or nobody answers it for a while. What was to be
+// said is sent to whoever drives it, if that is another process.
+func (p *Pool) work(ctx context.Context, id string, r *Run, inputs []event.Body) {
+	r.err = r.conduct.Run(ctx, inputs...)
+	select {
+	case <-r.begun: // the inputs are in the log
+	default:
+		if Elsewhere(r.err) {
+			r.err = errors.Join(r.err, send(ctx, r.conduct.Session, inputs))
+		}
+		r.begin()
+	}
+	r.cancel()
+	_ = r.conduct.Session.Close() // what was acknowledged is stored
+	p.mu.Lock()
+	delete(p.runs, id)
+	p.mu.Unlock()
+	close(r.done)
+}
+
+// Close ends all that goes on, as a crash would: the log keeps what was done, and the sessions go
+// on when they are next driven. It waits.
+func (p *Pool) Close() {
+	p.mu.Lock()
+	p.closed = true
+	for _, r := range p.runs {
+		r.cancel()
+	}
+	p.mu.Unlock()
+	p.wg.Wait()
+}
