@@ -119,6 +119,8 @@ func bodies() []event.Body {
 			Step: "s", Outcome: event.OutcomeFailed, Result: json.RawMessage(`[1]`), Error: "e", Class: event.ErrorNetwork, Cost: 0.1, Millis: 3,
 			Blobs: []event.StepBlob{{Name: "n", Digest: "sha256-0", Size: 9, Type: "text/plain"}},
 		},
+		event.Recorded{Of: "task", ID: "1", Value: json.RawMessage(`{"a":1}`), By: "ann", Key: "k", Sent: "sha256-0"},
+		event.Staged{Task: "1", Stage: event.StageFailed, Why: "w", Session: "s", By: "ann", Result: json.RawMessage(`[1]`)},
 		event.Stopped{Reason: event.ReasonFailed, Cause: llm.KindAuth, Detail: "d", Digest: "1:ab"},
 		event.Note{Topic: "t", Text: "x"},
 		event.Delta{Text: "t", Reasoning: "r", Call: call, Void: true},
@@ -323,10 +325,10 @@ func TestSyncedAndInput(t *testing.T) {
 			inputs += b.Kind() + " "
 		}
 	}
-	if want := "withdrawn said steered decided cancelled started ended restored rewound compacted spawned returned step_started step_ended stopped "; synced != want {
+	if want := "withdrawn said steered decided cancelled started ended restored rewound compacted spawned returned step_started step_ended recorded staged stopped "; synced != want {
 		t.Errorf("synced are %s, want %s", synced, want)
 	}
-	if want := "titled pinned withdrawn said steered decided cancelled compact spawned raised returned tasked finished "; inputs != want {
+	if want := "titled pinned withdrawn said steered decided cancelled compact spawned raised returned tasked finished recorded staged "; inputs != want {
 		t.Errorf("inputs are %s, want %s", inputs, want)
 	}
 }

@@ -120,6 +120,10 @@ func decodeBody(kind string, raw json.RawMessage) (Body, error) {
 		return into[StepStarted](raw)
 	case StepEnded{}.Kind():
 		return into[StepEnded](raw)
+	case Recorded{}.Kind():
+		return into[Recorded](raw)
+	case Staged{}.Kind():
+		return into[Staged](raw)
 	case "stopped":
 		return into[Stopped](raw)
 	case "note":
@@ -149,7 +153,7 @@ func into[B Body](raw json.RawMessage) (Body, error) {
 // the next of these.
 func Synced(b Body) bool {
 	switch b.(type) {
-	case Said, Withdrawn, Steered, Decided, Cancelled, Started, Ended, Compacted, Restored, Rewound, Stopped, Spawned, Returned, StepStarted, StepEnded:
+	case Said, Withdrawn, Steered, Decided, Cancelled, Started, Ended, Compacted, Restored, Rewound, Stopped, Spawned, Returned, StepStarted, StepEnded, Recorded, Staged:
 		return true
 	}
 	return false
@@ -159,7 +163,8 @@ func Synced(b Body) bool {
 // the driver alone, who holds the session's lease.
 func Input(b Body) bool {
 	switch b.(type) {
-	case Said, Withdrawn, Steered, Decided, Cancelled, Titled, Pinned, Compact, Spawned, Raised, Returned, Tasked, Finished:
+	case Said, Withdrawn, Steered, Decided, Cancelled, Titled, Pinned, Compact, Spawned, Raised, Returned, Tasked, Finished,
+		Recorded, Staged:
 		return true
 	}
 	return false

@@ -63,6 +63,10 @@ func calls(owner reflect.Type, field string) bool {
 		return field == "Step" || field == "Parent"
 	case reflect.TypeFor[StepEnded]():
 		return field == "Step"
+	case reflect.TypeFor[Recorded]():
+		return field == "Of" || field == "ID" || field == "By" || field == "Key" || field == "Sent"
+	case reflect.TypeFor[Staged]():
+		return field == "Task" || field == "Session" || field == "By"
 	}
 	return false
 }

@@ -394,6 +394,8 @@ func logBodies() []event.Body {
 		event.Raised{ID: "1/c1", Child: "x.1", Tool: "bash"},
 		event.Returned{Child: "x.1", Reason: event.ReasonDone, Parts: llm.Say("found")},
 		event.Tasked{Action: event.TaskAdd, By: "x.1", Text: "look"},
+		event.Recorded{Of: "task", ID: "1", Value: json.RawMessage(`{"prompt":"<a&b>"}`)},
+		event.Staged{Task: "1", Stage: event.StageQueued},
 		event.Stopped{Reason: event.ReasonDone},
 		event.Note{Topic: "test", Text: "note"},
 	}

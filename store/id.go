@@ -91,6 +91,23 @@ func ChildID(parent, name string) (string, error) {
 	return id, nil
 }
 
+const bookMark = "book-" // no id of a session begins so
+
+// BookID is the id of the log of a book. Its name has up to 32 small letters.
+func BookID(name string) (string, error) {
+	if name == "" || len(name) > 32 || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz") != "" {
+		return "", fmt.Errorf("a book can't be called %q: its name has up to 32 small letters", name)
+	}
+	return bookMark + name, nil
+}
+
+// IsBook reports whether an id is that of a book.
+func IsBook(id string) bool {
+	name, is := strings.CutPrefix(id, bookMark)
+	_, err := BookID(name)
+	return is && err == nil
+}
+
 // Parent is the session that the one with the id works for; empty: none.
 func Parent(id string) string {
 	if i := strings.LastIndexByte(id, '.'); i > 0 {

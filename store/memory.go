@@ -27,6 +27,7 @@ import (
 type Memory struct {
 	mu       sync.Mutex
 	sessions map[string]*kept
+	books    map[string]*kept
 }
 
 // kept is a session in memory. Its holder is guarded by the store.
@@ -39,7 +40,10 @@ type kept struct {
 	blobs map[string][]byte
 }
 
-var _ Store = (*Memory)(nil)
+var (
+	_ Store  = (*Memory)(nil)
+	_ Booker = (*Memory)(nil)
+)
 
 // Create implements [Store].
 func (m *Memory) Create(context.Context) (Log, error) {
@@ -87,6 +91,23 @@ func (m *Memory) Child(ctx context.Context, parent, name string) (l Log, isNew b
 		return m.opened(id, k), seq == 0, err
 	}
 	return m.put(id, &kept{log: event.NewMemory(id)}), true, nil
+}
+
+// Book implements [Booker].
+func (m *Memory) Book(_ context.Context, name string) (Log, error) {
+	id, err := BookID(name)
+	if err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.books == nil {
+		m.books = map[string]*kept{}
+	}
+	if m.books[id] == nil {
+		m.books[id] = &kept{log: event.NewMemory(id)}
+	}
+	return m.opened(id, m.books[id]), nil
 }
 
 // last is the number of the last event.

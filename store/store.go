@@ -88,6 +88,14 @@ type Log interface {
 	Close() error
 }
 
+// Booker is an optional interface of a [Store] that also keeps books: logs that are no sessions, in
+// which a server keeps what belongs to none. They are in no list and no search. Whoever holds the
+// lease of a book is the one server of it.
+type Booker interface {
+	// Book opens the book of that name, and makes it if there is none. See [BookID].
+	Book(ctx context.Context, name string) (Log, error)
+}
+
 // Holder is who drives a session, as it has said itself.
 type Holder struct {
 	Session string

@@ -59,6 +59,7 @@ type Store struct {
 var (
 	_ store.Store  = (*Store)(nil)
 	_ store.Newest = (*Store)(nil)
+	_ store.Booker = (*Store)(nil)
 )
 
 func (s *Store) fs() disk {
@@ -131,6 +132,30 @@ func (s *Store) child(ctx context.Context, parent, name string) (l *Log, isNew b
 	if err := ctx.Err(); err != nil {
 		return nil, false, err
 	}
+	return s.made(ctx, id)
+}
+
+// Book implements [store.Booker].
+func (s *Store) Book(ctx context.Context, name string) (store.Log, error) {
+	id, err := store.BookID(name)
+	if err == nil {
+		err = mkdirAll(s.fs(), s.Dir, s.Sync == SyncPower)
+	}
+	if err != nil {
+		return nil, err
+	}
+	l, err := s.opened(ctx, id)
+	if errors.Is(err, fs.ErrNotExist) {
+		l, _, err = s.made(ctx, id)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open book %q: %w", name, err)
+	}
+	return l, nil
+}
+
+// made opens the log with an id that its maker has chosen, and makes it if there is none.
+func (s *Store) made(ctx context.Context, id string) (l *Log, isNew bool, err error) {
 	nothing := func(string, string) error { return nil }
 	err = s.build(id, nothing)
 	if errors.Is(err, fs.ErrExist) {
@@ -233,7 +258,7 @@ func (s *Store) opened(ctx context.Context, id string) (*Log, error) {
 // helps. It changes nothing. left is how many bytes at the end could not be
 // verified.
 func (s *Store) open(id string) (l *Log, left int64, err error) {
-	if !store.IsID(id) {
+	if !store.IsID(id) && !store.IsBook(id) {
 		return nil, 0, fmt.Errorf("not a session id: %w", fs.ErrNotExist)
 	}
 	dir := filepath.Join(s.Dir, id)
