@@ -80,7 +80,7 @@ func topics() [][2]string {
 		{"Look:", "sessions context cost effects"},
 		{"Permissions:", "policy trust"},
 		{"Extend:", "skills agents memory tools mcp plugin"},
-		{"Connect:", "acp a2a"},
+		{"Connect:", "serve acp a2a"},
 		{"Set up:", "setup import models config doctor completion help version"},
 	}
 }

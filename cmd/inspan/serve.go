@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -16,18 +15,15 @@ import (
 	"github.com/inspan/inspan/internal/a2a"
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/console"
-	"github.com/inspan/inspan/internal/gate"
 	"github.com/inspan/inspan/internal/mcpserver"
+	"github.com/inspan/inspan/internal/server"
 )
 
 // serveFlags are the flags of what others can reach.
 type serveFlags struct {
 	app.Options
-	listen    string
-	tokenFile string
-	public    bool
-	hosts     []string
-	cwd       string
+	server.Door
+	cwd string
 }
 
 func (f *serveFlags) add(cmd *cobra.Command) {
@@ -39,10 +35,10 @@ func (f *serveFlags) add(cmd *cobra.Command) {
 	fl.StringArrayVar(&f.Deny, "deny", nil, "`rule` for calls that are denied; repeatable")
 	fl.Var((*dollars)(&f.MaxCost), "max-cost", "maximum cost of an agent's session in US `dollars`; 0 means no limit")
 	fl.StringVar(&f.cwd, "cwd", ".", "`folder` to work in (the workspace)")
-	fl.StringVar(&f.tokenFile, "token-file", "",
+	fl.StringVar(&f.TokenFile, "token-file", "",
 		"private `file` with the token that clients must send; created if missing (default: in the state folder)")
-	fl.BoolVar(&f.public, "public", false, "allow an address that other machines can reach")
-	fl.StringArrayVar(&f.hosts, "host", nil, "`name` of a proxy in front of the server; repeatable")
+	fl.BoolVar(&f.Public, "public", false, "allow an address that other machines can reach")
+	fl.StringArrayVar(&f.Hosts, "host", nil, "`name` of a proxy in front of the server; repeatable")
 }
 
 // served are the settings, and the options that every session of a server has. The mode
@@ -56,8 +52,11 @@ func (c *command) served(f *serveFlags) (*app.App, error) {
 		return nil, err
 	}
 	f.Mode = cmp.Or(f.Mode, a.Config.Mode, "ask")
-	f.tokenFile = cmp.Or(f.tokenFile, filepath.Join(a.StateDir, "server.token"))
+	f.TokenFile = cmp.Or(f.TokenFile, filepath.Join(a.StateDir, "server.token"))
 	f.cwd, err = workspace(f.cwd)
+	f.Opened = func(address string) {
+		fmt.Fprintf(c.console.Err, "inspan: serving %s at http://%s/; the token is in %s\n", f.cwd, address, f.TokenFile)
+	}
 	return a, err
 }
 
@@ -66,21 +65,6 @@ func (c *command) warn(text string) { c.console.Say("inspan: " + text) }
 // signals ends a context when the process is asked to end.
 func signals(ctx context.Context) (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-}
-
-// serve serves over HTTP, behind the gate, until it is asked to end.
-func (c *command) serve(ctx context.Context, f *serveFlags, g *gate.Gate, h http.Handler, end func()) error {
-	token, err := gate.Token(f.tokenFile)
-	if err != nil {
-		return err
-	}
-	g.Who, g.Hosts = gate.One("owner", token), f.hosts
-	l, err := g.Listen(ctx, f.listen, f.public)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(c.console.Err, "inspan: serving %s at http://%s/; the token is in %s\n", f.cwd, l.Addr(), f.tokenFile)
-	return g.Serve(ctx, l, h, end)
 }
 
 // mcpServe is a subcommand of mcp.
@@ -109,8 +93,8 @@ func (c *command) mcpServe() *cobra.Command {
 			if !noAgent {
 				s.Host = a.Host(f.Options, c.warn)
 			}
-			if f.listen != "" {
-				return c.serve(ctx, &f, &gate.Gate{}, s.Handler(), s.Close)
+			if f.Listen != "" {
+				return f.Serve(ctx, nil, s.Handler(), s.Close)
 			}
 			err = s.ServeStdio(ctx, io.NopCloser(c.in), unclosed{c.console.Out})
 			if ctx.Err() != nil {
@@ -120,7 +104,7 @@ func (c *command) mcpServe() *cobra.Command {
 		},
 	}
 	f.add(cmd)
-	cmd.Flags().StringVar(&f.listen, "http", "", "serve HTTP at this `address`, such as 127.0.0.1:0, instead of standard input and output")
+	cmd.Flags().StringVar(&f.Listen, "http", "", "serve HTTP at this `address`, such as 127.0.0.1:0, instead of standard input and output")
 	cmd.Flags().StringSliceVar(&names, "tools", nil,
 		"`names` of the tools to offer, separated by commas (default: those that work in the workspace and beyond)")
 	cmd.Flags().BoolVar(&noAgent, "no-agent", false, "offer tools only")
@@ -150,11 +134,11 @@ func (c *command) a2a() *cobra.Command {
 			ctx, stop := signals(cmd.Context())
 			defer stop()
 			s := &a2a.Server{Host: a.Host(f.Options, c.warn), Root: f.cwd, DecideHere: here}
-			return c.serve(ctx, &f, &gate.Gate{Open: a2a.Open(), Refuse: a2a.Refuse}, s.Handler(), s.Close)
+			return f.Serve(ctx, a2a.Gate(), s.Handler(), s.Close)
 		},
 	}
 	f.add(cmd)
 	cmd.Flags().BoolVar(&here, "decide-here", false, "other agents can't approve calls; only 'inspan send --allow' can")
-	cmd.Flags().StringVar(&f.listen, "listen", "127.0.0.1:0", "`address` to listen on")
+	cmd.Flags().StringVar(&f.Listen, "listen", "127.0.0.1:0", "`address` to listen on")
 	return cmd
 }

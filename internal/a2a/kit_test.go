@@ -72,12 +72,13 @@ func (h *house) start(mode tool.Mode) {
 	s := &a2a.Server{Host: h.host, Root: h.root, DecideHere: h.here}
 	h.server = s
 	ann, bob := gate.One("ann", annsToken), gate.One("bob", bobsToken)
-	g := &gate.Gate{Open: a2a.Open(), Refuse: a2a.Refuse, Who: func(token string) (string, bool) {
+	g := a2a.Gate()
+	g.Who = func(token string) (string, bool) {
 		if who, ok := ann(token); ok {
 			return who, ok
 		}
 		return bob(token)
-	}}
+	}
 	l, err := g.Listen(h.t.Context(), "127.0.0.1:0", false)
 	if err != nil {
 		h.t.Fatal(err)

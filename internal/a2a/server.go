@@ -77,8 +77,7 @@ func (s *Server) runs() *running.Pool {
 }
 
 // Handler serves the card, below /.well-known, and the JSON-RPC binding, everywhere
-// else. It checks nothing of who sends requests: put a [gate.Gate] before it, with [Open]
-// and [Refuse]. Requests of different principals see nothing of each other.
+// else. It checks nothing of who sends requests: put [Gate] before it. Requests of different principals see nothing of each other.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+a2asrv.WellKnownAgentCardPath, s.serveCard)
@@ -109,8 +108,10 @@ func (v *handler) serve(w http.ResponseWriter, r *http.Request) {
 	a2asrv.NewJSONRPCHandler(v).ServeHTTP(w, r)
 }
 
-// Open are the paths that anybody may read: that of the card, as the protocol has it.
-func Open() []string { return []string{a2asrv.WellKnownAgentCardPath} }
+// Gate is what is to stand before a server. Anybody may read the card, as the protocol has it.
+func Gate() *gate.Gate {
+	return &gate.Gate{Open: []string{a2asrv.WellKnownAgentCardPath}, Refuse: Refuse}
+}
 
 // sender names a principal in the log.
 func sender(principal string) string {

@@ -3,6 +3,8 @@ package running
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -27,7 +29,7 @@ type Pool struct {
 	mu     sync.Mutex
 	runs   map[string]*Run // by session
 	wg     sync.WaitGroup
-	closed bool
+	closed bool // no run begins any more
 }
 
 // ErrClosed says that the pool was closed.
@@ -44,7 +46,14 @@ type Run struct {
 	begin   func()        // closes it
 	done    chan struct{}
 	err     error
+
+	mu      sync.Mutex
+	working map[string]bool // calls that run
+	leaving bool            // it ends as soon as none does
 }
+
+// errLeft ends a run whose session is let go where it is.
+var errLeft = errors.New("let go of")
 
 // Done is closed when the pool does not drive the session any more.
 func (r *Run) Done() <-chan struct{} { return r.done }
@@ -140,9 +149,37 @@ func (p *Pool) newRun(s *inspan.Session) *Run {
 		if p.Saw != nil {
 			p.Saw(e)
 		}
-		return nil
+		return r.saw(e.Body)
 	}
 	return r
+}
+
+// saw takes note of calls that run.
+func (r *Run) saw(b event.Body) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch b := b.(type) {
+	case event.Started:
+		if r.working == nil {
+			r.working = map[string]bool{}
+		}
+		r.working[b.Call] = true
+	case event.Ended:
+		delete(r.working, b.Call)
+	}
+	if r.leaving && len(r.working) == 0 {
+		return errLeft
+	}
+	return nil
+}
+
+// leave has the run end as soon as none of its calls runs.
+func (r *Run) leave() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.leaving = true; len(r.working) == 0 {
+		r.cancel()
+	}
 }
 
 // Full says why nothing can be begun; nil: it can.
@@ -192,6 +229,26 @@ func (p *Pool) work(ctx context.Context, id string, r *Run, inputs []event.Body)
 	delete(p.runs, id)
 	p.mu.Unlock()
 	close(r.done)
+}
+
+// Drain begins no runs any more, and lets go of each session as soon as none of its calls runs: those
+// that do are finished, and whoever drives the session next goes on behind them. It returns when no
+// session is driven, or ctx is done.
+func (p *Pool) Drain(ctx context.Context) {
+	p.mu.Lock()
+	p.closed = true
+	runs := slices.Collect(maps.Values(p.runs))
+	p.mu.Unlock()
+	for _, r := range runs {
+		r.leave()
+	}
+	for _, r := range runs {
+		select {
+		case <-r.done:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // Close ends all that goes on, as a crash would: the log keeps what was done, and the sessions go

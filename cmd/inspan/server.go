@@ -1,0 +1,110 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/console"
+	"github.com/inspan/inspan/internal/server"
+)
+
+// serverFlags are those of inspan serve beyond what all servers have.
+type serverFlags struct {
+	serveFlags
+	workspaces string
+	folders    []string
+	contract   string
+	keep       string
+	drain      time.Duration
+}
+
+func (c *command) server() *cobra.Command {
+	var f serverFlags
+	s := server.Server{}
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Run many unattended agents as tasks, over HTTP",
+		Long: "inspan takes tasks over HTTP and works on them, each with an agent, a session and a workspace of its own.\n" +
+			"Tasks outlast the server: one that is killed goes on where it was when it is started again.\n" +
+			"A call that asks waits for a decision in the list of approvals, or for 'inspan send --allow'.\n" +
+			"On SIGTERM the server finishes the calls that run, begins no others, and ends.\n" +
+			"GET /api/v1/openapi.json describes the API. docs/SERVER.md tells more.\n\n" + console.ModesHelp(),
+		Example: "  inspan serve --mode auto --listen 127.0.0.1:8080\n" +
+			"  curl -H \"Authorization: Bearer $(cat TOKEN_FILE)\" -H 'Content-Type: application/json' \\\n" +
+			"    -d '{\"prompt\": \"Fix the failing test\", \"repository\": {\"url\": \"https://...\"}}' http://127.0.0.1:8080/api/v1/tasks",
+		Args: exactly(0, 0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.runServer(cmd.Context(), &f, &s) },
+	}
+	f.add(cmd)
+	fl := cmd.Flags()
+	fl.StringVar(&f.Listen, "listen", "127.0.0.1:8080", "`address` to listen on")
+	fl.IntVar(&s.AtOnce, "at-once", server.DefaultAtOnce, "`number` of tasks that work at the same time")
+	fl.StringVar(&f.workspaces, "workspaces", "", "`folder` for the workspaces of tasks (default: beside the state folder)")
+	fl.StringArrayVar(&f.folders, "folder", nil, "`folder` of this machine that tasks may work in or clone from; repeatable (default: none)")
+	fl.StringVar(&f.contract, "contract", "", "`file` with the rules that every task gets, in place of inspan's own")
+	fl.StringVar(&f.keep, "keep", string(server.KeepFailed), "`which` workspaces stay when their task has ended: never, failed or always")
+	fl.DurationVar(&f.drain, "drain", time.Minute, "`time` that running calls get to finish on SIGTERM")
+	_ = fl.MarkHidden("cwd") // a task says where it works
+	return cmd
+}
+
+// runServer serves until it is asked to end.
+func (c *command) runServer(ctx context.Context, f *serverFlags, s *server.Server) error {
+	a, err := c.served(&f.serveFlags)
+	if err != nil {
+		return err
+	}
+	if err := f.settle(s); err != nil {
+		return err
+	}
+	ctx, stop := signals(ctx)
+	defer stop()
+	s.Sessions, s.Send, s.Redact, s.Git, s.Warn = a.Store(), a.Send, a.Permission.Redacted, a.Extensions.Store().Git, c.warn
+	s.Host = func(o app.Options) *inspan.Host { return a.Host(o, c.warn) }
+	s.Options, s.Dir = f.Options, cmp.Or(f.workspaces, a.StateDir+"-tasks") // the state folder itself is closed to agents
+	f.Opened = func(address string) {
+		c.warn("serving tasks at http://" + address + "/; the owner's token is in " + f.TokenFile)
+	}
+	f.Ending = func(grace time.Duration) { c.warn("ending; running calls have " + grace.String() + " to finish") }
+	return s.Serve(ctx, f.Door, f.drain)
+}
+
+// settle reads what flags name.
+func (f *serverFlags) settle(s *server.Server) error {
+	if s.Keep = server.Keep(f.keep); !s.Keep.Known() {
+		return misused("--keep: unknown value %q; use never, failed or always", f.keep)
+	}
+	if s.AtOnce < 1 {
+		return misused("--at-once: it is %d, and must be 1 or more", s.AtOnce)
+	}
+	for _, folder := range f.folders {
+		abs, err := filepath.Abs(folder)
+		if err == nil {
+			abs, err = filepath.EvalSymlinks(abs)
+		}
+		if err != nil {
+			return misused("--folder: %v", err)
+		}
+		s.Folders = append(s.Folders, abs)
+	}
+	if f.contract == "" {
+		return nil
+	}
+	raw, err := os.ReadFile(f.contract)
+	if err != nil {
+		return misused("--contract: %v", err)
+	}
+	s.Contract = strings.TrimSpace(string(raw))
+	return nil
+}
+
+func misused(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }

@@ -1,0 +1,202 @@
+package server
+
+import (
+	"crypto/rand"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/inspan/inspan/event"
+)
+
+// bounds are those of a tenant with what it has used.
+type bounds struct {
+	Name string `json:"-" path:"name"`
+	Tenant
+	Open  int     `json:"open" jsonschema:"unfinished tasks"`
+	Spent float64 `json:"spent" jsonschema:"US dollars spent by finished tasks"`
+}
+
+// newBounds are those that a tenant is to have.
+type newBounds struct {
+	ID      string  `json:"-" path:"name"`
+	AtOnce  int     `json:"at_once,omitempty"`
+	Queue   int     `json:"queue,omitempty"`
+	Budget  float64 `json:"budget,omitempty"`
+	PerHour int     `json:"per_hour,omitempty"`
+}
+
+func (c *call) setTenant(in newBounds) (bounds, error) {
+	if !c.who.root {
+		return bounds{}, forbidden("only an admin without a tenant can set limits")
+	}
+	if err := checkName("name", in.ID); err != nil {
+		return bounds{}, err
+	}
+	for field, n := range map[string]float64{
+		"at_once": float64(in.AtOnce), "queue": float64(in.Queue), "budget": in.Budget, "per_hour": float64(in.PerHour),
+	} {
+		if n < 0 {
+			return bounds{}, wrong(field, "it is below 0", "0 for no bound, or more")
+		}
+	}
+	if _, err := c.record(ofTenant, in.ID, Tenant{in.ID, in.AtOnce, in.Queue, in.Budget, in.PerHour}, nil); err != nil {
+		return bounds{}, err
+	}
+	c.stir()
+	return c.tenantOf(struct {
+		ID string `json:"-" path:"name"`
+	}{in.ID})
+}
+
+func (c *call) tenantOf(in struct {
+	ID string `json:"-" path:"name"`
+},
+) (bounds, error) {
+	if !c.who.root && in.ID != c.who.tenant {
+		return bounds{}, missing("tenant", in.ID)
+	}
+	out := bounds{Name: in.ID, Tenant: c.book.tenant(in.ID)}
+	for _, t := range c.book.list("", -1, func(t *Task) bool { return t.Tenant == in.ID }) {
+		switch {
+		case !over(t.Stage):
+			out.Open++
+		case t.Result != nil:
+			out.Spent += t.Result.Cost
+		}
+	}
+	return out, nil
+}
+
+// checkName reports what is wrong with a name that somebody has chosen.
+func checkName(field, name string) error {
+	if name == "" || len(name) > 64 || strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") != "" {
+		return wrong(field, "not a valid name", "1 to 64 letters, digits, dots, dashes and underscores")
+	}
+	return nil
+}
+
+// newIdentity is an identity that is to be made.
+type newIdentity struct {
+	Name    string    `json:"name" jsonschema:"name in logs and in the audit log"`
+	Tenant  string    `json:"tenant,omitempty" jsonschema:"default: your own tenant"`
+	Role    Role      `json:"role" jsonschema:"viewer, operator or admin"`
+	Expires time.Time `json:"expires,omitzero"`
+}
+
+// shownIdentity is an identity without its digest.
+type shownIdentity struct {
+	ID      string    `json:"id"`
+	Name    string    `json:"name"`
+	Tenant  string    `json:"tenant,omitempty"`
+	Role    Role      `json:"role"`
+	Expires time.Time `json:"expires,omitzero"`
+	Token   string    `json:"token,omitempty" jsonschema:"only in the response that creates it"`
+}
+
+func (c *call) makeIdentity(in newIdentity) (shownIdentity, error) {
+	if !c.who.root && in.Tenant != "" && in.Tenant != c.who.tenant {
+		return shownIdentity{}, missing("tenant", in.Tenant)
+	}
+	if !c.who.root {
+		in.Tenant = c.who.tenant
+	}
+	if err := checkName("name", in.Name); err != nil {
+		return shownIdentity{}, err
+	}
+	if in.Tenant != "" {
+		if err := checkName("tenant", in.Tenant); err != nil {
+			return shownIdentity{}, err
+		}
+	}
+	if in.Name == owner {
+		return shownIdentity{}, wrong("name", "owner is reserved", "another name")
+	}
+	if !slices.Contains(roles(), in.Role) {
+		return shownIdentity{}, wrong("role", fmt.Sprintf("it is %q", in.Role), "viewer, operator or admin")
+	}
+	if !in.Expires.IsZero() && in.Expires.Before(time.Now()) {
+		return shownIdentity{}, wrong("expires", "it is in the past", "a future time")
+	}
+	id := strings.ToLower(rand.Text())[:12]
+	token, digest := newToken(id)
+	if _, err := c.record(ofIdentity, id, Identity{id, in.Name, in.Tenant, in.Role, in.Expires, digest}, nil); err != nil {
+		return shownIdentity{}, err
+	}
+	return shownIdentity{id, in.Name, in.Tenant, in.Role, in.Expires, token}, nil
+}
+
+// identityList is all identities that a visitor may know of.
+type identityList struct {
+	Identities []shownIdentity `json:"identities"`
+}
+
+func (c *call) identities(nothing) (identityList, error) {
+	c.book.mu.Lock()
+	defer c.book.mu.Unlock()
+	out := identityList{Identities: []shownIdentity{}}
+	for _, i := range c.book.identities {
+		if c.who.root || i.Tenant == c.who.tenant {
+			out.Identities = append(out.Identities, shownIdentity{i.ID, i.Name, i.Tenant, i.Role, i.Expires, ""})
+		}
+	}
+	slices.SortFunc(out.Identities, func(a, b shownIdentity) int { return strings.Compare(a.ID, b.ID) })
+	return out, nil
+}
+
+func (c *call) removeIdentity(in one) (nothing, error) {
+	i, known := c.identity(in.ID)
+	if !known || !c.who.root && i.Tenant != c.who.tenant {
+		return nothing{}, missing("identity", in.ID)
+	}
+	return nothing{}, c.book.change(c, func() ([]event.Body, error) {
+		return []event.Body{event.Recorded{Of: ofIdentity, ID: in.ID, By: c.who.name}}, nil
+	})
+}
+
+// auditPage asks for a part of what was done.
+type auditPage struct {
+	After int `json:"-" query:"after"`
+	Limit int `json:"-" query:"limit"`
+}
+
+// deed is something that somebody did.
+type deed struct {
+	Seq  uint64    `json:"seq"`
+	At   time.Time `json:"at"`
+	By   string    `json:"by"`
+	What string    `json:"what" jsonschema:"task, cancel, identity, tenant, or a stage"`
+	ID   string    `json:"id"`
+	Gone bool      `json:"gone,omitempty" jsonschema:"the object was removed"`
+}
+
+// deeds is a part of what was done.
+type deeds struct {
+	Deeds []deed `json:"deeds"`
+}
+
+func (c *call) audit(in auditPage) (deeds, error) {
+	if !c.who.root {
+		return deeds{}, forbidden("only an admin without a tenant can read the audit log")
+	}
+	if in.After < 0 || in.Limit < 0 || in.Limit > mostListed {
+		return deeds{}, wrong("limit", "after and limit are numbers from 0 on", fmt.Sprintf("a limit of 1 to %d", mostListed))
+	}
+	out := deeds{Deeds: []deed{}}
+	for e, err := range c.book.log.Read(c, uint64(in.After)) {
+		if err != nil {
+			return deeds{}, err
+		}
+		switch b := e.Body.(type) {
+		case event.Recorded:
+			out.Deeds = append(out.Deeds, deed{e.Seq, e.Time, b.By, b.Of, b.ID, len(b.Value) == 0 && b.Of != ofCancel})
+		case event.Staged:
+			out.Deeds = append(out.Deeds, deed{e.Seq, e.Time, b.By, string(b.Stage), b.Task, false})
+		}
+		if len(out.Deeds) == max(in.Limit, 1) && in.Limit > 0 || len(out.Deeds) == mostListed {
+			break
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,180 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/inspan/inspan/internal/gate"
+)
+
+// endpoint is one thing that clients can ask for.
+type endpoint struct {
+	method, path string
+	role         Role // that is needed at least
+	doc          string
+	in, out      reflect.Type // of requests and answers
+	stream       bool         // it answers with server-sent events
+	do           func(c *call) (status int, answer any, err error)
+}
+
+// call is one request of a visitor.
+type call struct {
+	*Server
+	context.Context
+	who visitor
+	w   http.ResponseWriter
+	r   *http.Request
+}
+
+// nothing is a request or an answer that says nothing.
+type nothing struct{}
+
+// endpoints are all that there are.
+func (s *Server) endpoints() []endpoint {
+	return []endpoint{
+		at("POST", "/api/v1/tasks", Operator, "Submit a task. An Idempotency-Key header makes it safe to send twice.", (*call).submit),
+		at("GET", "/api/v1/tasks", Viewer, "List tasks, the newest first.", (*call).tasks),
+		at("GET", "/api/v1/tasks/{id}", Viewer, "Read a task.", (*call).task),
+		at("POST", "/api/v1/tasks/{id}/cancel", Operator, "Cancel a task. It ends in stage cancelled.", (*call).cancelTask),
+		at("POST", "/api/v1/tasks/{id}/messages", Operator, "Steer the agent of a task.", (*call).message),
+		streams("/api/v1/tasks/{id}/events", Viewer, "Follow the events of a task's session, after Last-Event-ID. live=true adds transient "+
+			"events, such as text while the model writes it.", (*call).events),
+		at("GET", "/api/v1/approvals", Viewer, "List the open questions of all tasks.", (*call).approvals),
+		streams("/api/v1/approvals/stream", Viewer, "Follow the list of open questions. Each change sends the whole list.",
+			(*call).followApprovals),
+		at("POST", "/api/v1/approvals/{task}/{question}", Operator, "Approve or deny a question, or answer it.", (*call).decide),
+		at("POST", "/api/v1/identities", Admin, "Create an identity. Only this response contains its token.", (*call).makeIdentity),
+		at("GET", "/api/v1/identities", Admin, "List identities, without their tokens.", (*call).identities),
+		at("DELETE", "/api/v1/identities/{id}", Admin, "Remove an identity and revoke its token.", (*call).removeIdentity),
+		at("PUT", "/api/v1/tenants/{name}", Admin, "Set the limits of a tenant.", (*call).setTenant),
+		at("GET", "/api/v1/tenants/{name}", Viewer, "Read the limits of a tenant and its usage.", (*call).tenantOf),
+		at("GET", "/api/v1/audit", Admin, "Read the audit log, the oldest entry first.", (*call).audit),
+		at("POST", "/invocations", Operator, "Submit a task and wait for its end: the runtime contract of Bedrock AgentCore.", (*call).invoke),
+		at("GET", "/api/v1/openapi.json", Viewer, "Read this description.", (*call).openAPI),
+	}
+}
+
+// at is an endpoint whose request is In: fields with a "path" or "query" tag are read from there,
+// the others from the body.
+func at[In, Out any](method, path string, role Role, doc string, f func(*call, In) (Out, error)) endpoint {
+	return endpoint{
+		method: method, path: path, role: role, doc: doc, in: reflect.TypeFor[In](), out: reflect.TypeFor[Out](),
+		do: func(c *call) (int, any, error) {
+			var in In
+			if err := c.read(&in); err != nil {
+				return 0, nil, err
+			}
+			out, err := f(c, in)
+			return status(method, path, out), out, err
+		},
+	}
+}
+
+// status is that of a good answer.
+func status(method, path string, out any) int {
+	switch {
+	case out == any(nothing{}):
+		return http.StatusNoContent
+	case method == http.MethodPost && strings.HasPrefix(path, "/api/") && !strings.HasSuffix(path, "}") && strings.Count(path, "/") == 3:
+		return http.StatusCreated
+	}
+	return http.StatusOK
+}
+
+// streams is an endpoint that answers with server-sent events.
+func streams[In any](path string, role Role, doc string, f func(*call, In) error) endpoint {
+	return endpoint{
+		method: http.MethodGet, path: path, role: role, doc: doc, in: reflect.TypeFor[In](), out: reflect.TypeFor[nothing](), stream: true,
+		do: func(c *call) (int, any, error) {
+			var in In
+			if err := c.read(&in); err != nil {
+				return 0, nil, err
+			}
+			return 0, nil, f(c, in)
+		},
+	}
+}
+
+// serve serves an endpoint.
+func (s *Server) serve(e endpoint) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		who, known := s.visitor(gate.Principal(r.Header))
+		if !known || !who.role.atLeast(e.role) {
+			refuse(w, forbidden("this needs role "+string(e.role)+"; your token has role "+string(who.role)))
+			return
+		}
+		status, answer, err := e.do(&call{s, r.Context(), who, w, r})
+		switch {
+		case err != nil:
+			refuse(w, err)
+		case e.stream:
+		case status == http.StatusNoContent:
+			w.WriteHeader(status)
+		default:
+			reply(w, status, answer)
+		}
+	})
+}
+
+// read reads what a request says.
+func (c *call) read(into any) error {
+	v := reflect.ValueOf(into).Elem()
+	body, known := false, map[string]bool{}
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		path, query := f.Tag.Get("path"), f.Tag.Get("query")
+		switch {
+		case path != "":
+			v.Field(i).SetString(c.r.PathValue(path))
+		case query != "":
+			known[query] = true
+			if err := set(v.Field(i), query, c.r.URL.Query()[query]); err != nil {
+				return err
+			}
+		default:
+			body = true
+		}
+	}
+	for name := range c.r.URL.Query() {
+		if !known[name] {
+			return wrong(name, "unknown parameter", near(name, v.Type()))
+		}
+	}
+	switch {
+	case body:
+		return decode(c.r.Body, into)
+	case c.r.ContentLength > 0:
+		return decode(c.r.Body, &nothing{})
+	}
+	return nil
+}
+
+// set sets a field to a parameter of the query.
+func set(field reflect.Value, name string, values []string) error {
+	switch {
+	case len(values) == 0:
+		return nil
+	case len(values) > 1:
+		return wrong(name, "it is set more than once", "one value")
+	}
+	switch text := values[0]; field.Kind() {
+	case reflect.Bool:
+		b, err := strconv.ParseBool(text)
+		if err != nil {
+			return wrong(name, "it is "+strconv.Quote(text), "true or false")
+		}
+		field.SetBool(b)
+	case reflect.Int:
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			return wrong(name, "it is "+strconv.Quote(text), "a whole number")
+		}
+		field.SetInt(int64(n))
+	default:
+		field.SetString(text)
+	}
+	return nil
+}

@@ -1,0 +1,175 @@
+package server
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/words"
+)
+
+// Approval is a question that waits for somebody's decision.
+type Approval struct {
+	Task    string   `json:"task"`
+	Session string   `json:"session"`
+	ID      string   `json:"id" jsonschema:"id of the question"`
+	Seq     uint64   `json:"seq" jsonschema:"sequence number of the question in its session"`
+	Tool    string   `json:"tool"`
+	Agent   string   `json:"agent,omitempty" jsonschema:"the subagent that asks"`
+	Why     string   `json:"why" jsonschema:"why it asks"`
+	Asks    string   `json:"asks,omitempty" jsonschema:"a question to a person; reply with answer"`
+	Options []string `json:"options,omitempty" jsonschema:"suggested answers"`
+	// Arguments are the whole call, as it will run.
+	Arguments json.RawMessage `json:"arguments"`
+	Effects   []string        `json:"effects" jsonschema:"what the call would do"`
+	Preview   string          `json:"preview,omitempty" jsonschema:"what would change, as a diff"`
+	For       []string        `json:"for" jsonschema:"possible scopes of an approval"`
+	Until     time.Time       `json:"until,omitzero" jsonschema:"when it is denied without an answer"`
+}
+
+// approvalList is all that wait.
+type approvalList struct {
+	Approvals []Approval `json:"approvals"`
+}
+
+func (c *call) approvals(nothing) (approvalList, error) {
+	out := approvalList{Approvals: []Approval{}}
+	waiting := c.book.list("", -1, func(t *Task) bool { return t.Stage == event.StageWaiting && c.who.sees(t) })
+	for _, t := range slices.Backward(waiting) {
+		st, err := c.status(t.Session)
+		if err != nil {
+			return out, err
+		}
+		for _, p := range questions(st) {
+			out.Approvals = append(out.Approvals, approval(t, p))
+		}
+	}
+	return out, nil
+}
+
+// questions are those that wait in a session, those of calls that run and of children first.
+func questions(st inspan.Status) []inspan.Pending {
+	var out []inspan.Pending
+	for _, r := range st.Raised {
+		out = append(out, inspan.Asked(r))
+	}
+	return append(out, st.Waiting...)
+}
+
+func approval(t Task, p inspan.Pending) Approval {
+	a := Approval{
+		Task: t.ID, Session: t.Session, ID: p.Call.ID, Seq: p.Question, Tool: p.Call.Name, Agent: p.Agent, Why: p.Reason,
+		Arguments: p.Call.Args, Effects: words.Effects(p.Effects, p.Preview != ""), Preview: p.Preview, For: []string{"once"}, Until: p.Until,
+	}
+	if len(a.Arguments) == 0 {
+		a.Arguments = json.RawMessage("{}")
+	}
+	if a.Effects == nil {
+		a.Effects = []string{}
+	}
+	if p.Asks {
+		a.Asks, a.Options = words.Question(p.Call)
+		return a
+	}
+	if len(p.Rules) > 0 {
+		a.For = append(a.For, "session")
+	}
+	for _, o := range p.Offers {
+		a.For = append(a.For, string(o.Reach))
+	}
+	return a
+}
+
+// followApprovals sends the list whenever it changes.
+func (c *call) followApprovals(nothing) error {
+	var out *sse
+	last := ""
+	beat := time.NewTicker(beatEvery)
+	defer beat.Stop()
+	for {
+		news := c.book.news()
+		list, err := c.approvals(nothing{})
+		if err != nil {
+			return err
+		}
+		raw, err := json.Marshal(list)
+		if err != nil {
+			return err
+		}
+		if out == nil {
+			out = newSSE(c.w)
+		}
+		if string(raw) != last {
+			if err := out.send("", "approvals", raw); err != nil {
+				return nil //nolint:nilerr // the client has gone
+			}
+			last = string(raw)
+		}
+		select {
+		case <-news:
+		case <-beat.C:
+			if err := out.write(": \n\n"); err != nil {
+				return nil //nolint:nilerr // the same
+			}
+		case <-c.Done():
+			return nil
+		case <-c.Server.ctx.Done():
+			return nil
+		}
+	}
+}
+
+// decision is what somebody decides.
+type decision struct {
+	Task     string `json:"-" path:"task"`
+	Question string `json:"-" path:"question"`
+	Decision string `json:"decision" jsonschema:"allow or deny"`
+	Seq      uint64 `json:"seq,omitempty" jsonschema:"seq of the question you saw; a mismatch is a conflict"`
+	For      string `json:"for,omitempty" jsonschema:"scope of the approval, one of the question's list (default: once)"`
+	Answer   string `json:"answer,omitempty" jsonschema:"answer to a question"`
+	Reason   string `json:"reason,omitempty" jsonschema:"reason of a denial; the model reads it"`
+}
+
+// decide decides a question. Nobody decides here for longer than the session: rules of the server's
+// person are not for clients to write.
+func (c *call) decide(in decision) (sent, error) {
+	t, err := c.find(in.Task)
+	if err != nil {
+		return sent{}, err
+	}
+	if t.Session == "" {
+		return sent{}, missing("question", in.Question)
+	}
+	st, err := c.status(t.Session)
+	if err != nil {
+		return sent{}, err
+	}
+	open := questions(st)
+	i := slices.IndexFunc(open, func(p inspan.Pending) bool { return p.Call.ID == in.Question })
+	switch {
+	case i < 0:
+		return sent{}, conflict("question %q of task %s is not open; it may be answered already", words.OneLine(in.Question, 80), t.ID)
+	case in.Seq != 0 && in.Seq != open[i].Question:
+		return sent{}, conflict("question %q has changed: its seq is now %d", words.OneLine(in.Question, 80), open[i].Question)
+	}
+	m := app.Message{By: c.who.name, For: "once"}
+	can := approval(t, open[i])
+	switch in.Decision {
+	case "allow":
+		if m.Allow, m.Text = in.Question, in.Answer; in.For != "" {
+			m.For = in.For
+		}
+		if !slices.Contains(can.For, m.For) {
+			return sent{}, wrong("for", "it can't be approved for "+words.OneLine(m.For, 80), "one of the question's list")
+		}
+	case "deny":
+		m.Deny, m.Text = in.Question, in.Reason
+	default:
+		return sent{}, wrong("decision", "it is "+words.OneLine(in.Decision, 80), "allow or deny")
+	}
+	e, err := c.Send(c, t.Session, m)
+	return sent{e.Seq}, err
+}

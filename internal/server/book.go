@@ -1,0 +1,239 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/store"
+)
+
+// Kinds of objects in the book.
+const (
+	ofTask     = "task"
+	ofIdentity = "identity"
+	ofTenant   = "tenant"
+	ofCancel   = "cancel" // that somebody wants a task cancelled
+)
+
+// book is what the server knows: a fold over its log, which other processes write to as well.
+type book struct {
+	log    store.Log
+	redact func(event.Body) event.Body
+
+	mu         sync.Mutex
+	seq        uint64
+	tasks      map[string]*Task
+	order      []string // of tasks, the oldest first
+	identities map[string]*Identity
+	tenants    map[string]*Tenant
+	sent       map[request]answer
+	grown      chan struct{} // closed and replaced when the fold has changed
+}
+
+// request is one that a client can send twice.
+type request struct{ by, key string }
+
+// answer is what it came to the first time.
+type answer struct{ digest, of, id string }
+
+func newBook(log store.Log, redact func(event.Body) event.Body) *book {
+	if redact == nil {
+		redact = func(b event.Body) event.Body { return b }
+	}
+	return &book{
+		log: log, redact: redact, tasks: map[string]*Task{}, identities: map[string]*Identity{}, tenants: map[string]*Tenant{},
+		sent: map[request]answer{}, grown: make(chan struct{}),
+	}
+}
+
+// change appends what f makes of the book as it stands. Nothing else changes it here meanwhile.
+func (b *book) change(ctx context.Context, f func() ([]event.Body, error)) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	bodies, err := f()
+	if err != nil || len(bodies) == 0 {
+		return err
+	}
+	for i := range bodies {
+		bodies[i] = b.redact(bodies[i])
+	}
+	if _, err := b.log.Append(context.WithoutCancel(ctx), bodies...); err != nil {
+		return fmt.Errorf("write the book: %w", err)
+	}
+	return b.read(ctx)
+}
+
+// catchUp takes in what is in the log.
+func (b *book) catchUp(ctx context.Context) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.read(ctx)
+}
+
+// read is catchUp. The lock is held.
+func (b *book) read(ctx context.Context) error {
+	before := b.seq
+	for e, err := range b.log.Read(context.WithoutCancel(ctx), b.seq) {
+		if err == nil {
+			err = event.Understood(e)
+		}
+		if err != nil {
+			return fmt.Errorf("read the book: %w", err)
+		}
+		b.apply(e)
+		b.seq = e.Seq
+	}
+	if b.seq != before {
+		close(b.grown)
+		b.grown = make(chan struct{})
+	}
+	return nil
+}
+
+// wait takes in what comes next, whoever writes it.
+func (b *book) wait(ctx context.Context) error {
+	b.mu.Lock()
+	seq := b.seq
+	b.mu.Unlock()
+	if err := b.log.Wait(ctx, seq); err != nil {
+		return err
+	}
+	return b.catchUp(ctx)
+}
+
+// news is closed when the fold changes.
+func (b *book) news() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.grown
+}
+
+// apply folds an event. What it does not know, and what can't be, changes nothing.
+func (b *book) apply(e event.Event) {
+	switch body := e.Body.(type) {
+	case event.Recorded:
+		b.recorded(e.Time, body)
+	case event.Staged:
+		b.staged(e.Time, body)
+	}
+}
+
+func (b *book) recorded(at time.Time, r event.Recorded) {
+	switch r.Of {
+	case ofTask:
+		t := &Task{}
+		if b.tasks[r.ID] != nil || json.Unmarshal(r.Value, t) != nil {
+			return
+		}
+		t.ID, t.Created, t.History, t.Stage = r.ID, at, nil, ""
+		b.tasks[r.ID] = t
+		b.order = append(b.order, r.ID)
+	case ofCancel:
+		if t := b.tasks[r.ID]; t != nil && t.cancelled == "" {
+			t.cancelled = r.By
+		}
+	case ofIdentity:
+		put(b.identities, r)
+	case ofTenant:
+		put(b.tenants, r)
+	}
+	if r.Key != "" {
+		b.sent[request{r.By, r.Key}] = answer{r.Sent, r.Of, r.ID}
+	}
+}
+
+// put keeps an object as it is now, or forgets it.
+func put[T any](objects map[string]*T, r event.Recorded) {
+	v := new(T)
+	switch {
+	case len(r.Value) == 0:
+		delete(objects, r.ID)
+	case json.Unmarshal(r.Value, v) == nil:
+		objects[r.ID] = v
+	}
+}
+
+func (b *book) staged(at time.Time, m event.Staged) {
+	t := b.tasks[m.Task]
+	if t == nil || !may(t.Stage, m.Stage) {
+		return
+	}
+	t.Stage, t.Why = m.Stage, m.Why
+	t.History = append(t.History, Move{m.Stage, at, m.Why})
+	if m.Session != "" {
+		t.Session = m.Session
+	}
+	if len(m.Result) > 0 {
+		r := &Result{}
+		if json.Unmarshal(m.Result, r) == nil {
+			t.Result = r
+		}
+	}
+}
+
+// move brings a task to its next stage. An error, too, if it can't go there.
+func (b *book) move(ctx context.Context, m event.Staged) error {
+	return b.change(ctx, func() ([]event.Body, error) {
+		t := b.tasks[m.Task]
+		if t == nil || !may(t.Stage, m.Stage) {
+			return nil, fmt.Errorf("task %s can't go to stage %s", m.Task, m.Stage)
+		}
+		return []event.Body{m}, nil
+	})
+}
+
+// task is a task as it stands.
+func (b *book) task(id string) (Task, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	t := b.tasks[id]
+	if t == nil {
+		return Task{}, false
+	}
+	return t.copied(), true
+}
+
+// list are the tasks that keep is true for, the newest first, from behind the one with the id
+// after on, and at most so many.
+func (b *book) list(after string, most int, keep func(*Task) bool) (out []Task) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	begun := after == ""
+	for _, id := range slices.Backward(b.order) {
+		if len(out) == most {
+			break
+		}
+		if t := b.tasks[id]; begun && keep(t) {
+			out = append(out, t.copied())
+		}
+		begun = begun || id == after
+	}
+	return out
+}
+
+// open are the tasks that are not over, those of later stages first, the oldest of a stage first.
+func (b *book) open() (out []Task) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, id := range b.order {
+		if t := b.tasks[id]; !over(t.Stage) {
+			out = append(out, t.copied())
+		}
+	}
+	return out
+}
+
+// tenant is what is known of a tenant; one without bounds, if nothing is.
+func (b *book) tenant(name string) Tenant {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if t := b.tenants[name]; t != nil {
+		return *t
+	}
+	return Tenant{Name: name}
+}

@@ -1,0 +1,76 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/inspan/inspan/internal/gate"
+)
+
+// Door is where clients reach one of our servers, as an operator says it.
+type Door struct {
+	Listen    string              // address
+	TokenFile string              // holds the token of the owner; made if it is missing
+	Public    bool                // other machines may reach the address
+	Hosts     []string            // names of proxies in front of the server
+	Opened    func(string)        // is told the address once it listens
+	Ending    func(time.Duration) // is told that running calls have so long; nil: nobody is
+}
+
+// Serve serves h behind a gate until ctx ends, see [gate.Gate.Serve]. A gate that knows nobody lets
+// in whoever has the token; nil is such a gate.
+func (d Door) Serve(ctx context.Context, g *gate.Gate, h http.Handler, end func()) error {
+	if g == nil {
+		g = &gate.Gate{}
+	}
+	if g.Who == nil {
+		token, err := gate.Token(d.TokenFile)
+		if err != nil {
+			return err
+		}
+		g.Who = gate.One(owner, token)
+	}
+	g.Hosts = d.Hosts
+	l, err := g.Listen(ctx, d.Listen, d.Public)
+	if err != nil {
+		return err
+	}
+	d.Opened(l.Addr().String())
+	return g.Serve(ctx, l, h, end)
+}
+
+// Serve starts the server, with the token of the door as its owner's, and serves there until ctx
+// ends. Then the calls that run have as long as grace to finish, while requests are still answered.
+func (s *Server) Serve(ctx context.Context, d Door, grace time.Duration) (err error) {
+	if s.Owner, err = gate.Token(d.TokenFile); err != nil {
+		return err
+	}
+	if err := s.Start(ctx); err != nil {
+		return err
+	}
+	serving, end := context.WithCancel(context.WithoutCancel(ctx))
+	drained := make(chan struct{})
+	ending, over := context.WithCancel(ctx)
+	go func() {
+		defer close(drained)
+		defer end()
+		<-ending.Done()
+		if ctx.Err() != nil && d.Ending != nil {
+			d.Ending(grace)
+		}
+		patient, stop := context.WithTimeout(context.WithoutCancel(ctx), grace)
+		defer stop()
+		s.Drain(patient)
+	}()
+	var closed error
+	g := &gate.Gate{Who: s.Who, Open: []string{"/ping", "/readyz"}, Refuse: Refuse}
+	err = d.Serve(serving, g, s.Handler(), func() { closed = s.Close() })
+	over()
+	<-drained
+	if err != nil {
+		closed = errors.Join(closed, s.Close()) // it may never have listened
+	}
+	return errors.Join(err, closed)
+}

@@ -1,0 +1,52 @@
+package server
+
+import (
+	"encoding/json"
+	"net/http"
+	"sync/atomic"
+	"time"
+)
+
+// pulse is what health is told from. It shares no lock with any work.
+type pulse struct {
+	last atomic.Int64 // when something happened, in Unix seconds
+	busy atomic.Int64 // tasks at work
+}
+
+func (p *pulse) beat() { p.last.Store(time.Now().Unix()) }
+
+// health serves what asks whether the server lives. Nobody needs a token for that.
+func (s *Server) health(mux *http.ServeMux) {
+	mux.HandleFunc("GET /ping", s.ping)
+	mux.HandleFunc("GET /readyz", s.ready)
+}
+
+// ping answers as the runtime contract of Bedrock AgentCore has it: busy as long as a task is at
+// work, also while one call of it takes hours, and when something happened last.
+func (s *Server) ping(w http.ResponseWriter, _ *http.Request) {
+	state := "Healthy"
+	if s.pulse.busy.Load() > 0 {
+		state = "HealthyBusy"
+	}
+	reply(w, http.StatusOK, map[string]any{"status": state, "time_of_last_update": s.pulse.last.Load()})
+}
+
+// ready says whether tasks are taken.
+func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
+	if s.isDraining() {
+		w.Header().Set("Retry-After", "30")
+		reply(w, http.StatusServiceUnavailable, map[string]any{"ready": false, "why": "the server is shutting down"})
+		return
+	}
+	reply(w, http.StatusOK, map[string]any{"ready": true})
+}
+
+func reply(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(v) // whoever has gone need not know
+}

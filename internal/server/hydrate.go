@@ -1,0 +1,129 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+)
+
+const hydration = 2 * time.Minute // that a workspace may take to be made
+
+// workspace is the folder that a task works in.
+func (s *Server) workspace(t Task) string {
+	if t.Spec.Folder != "" {
+		return t.Spec.Folder
+	}
+	return filepath.Join(s.Dir, t.ID)
+}
+
+// hydrate makes the workspace of a task and opens a session there. A workspace that a crash has left
+// half made is made anew.
+func (w *work) hydrate(ctx context.Context, t *Task) (*inspan.Session, error) {
+	ctx, end := context.WithTimeoutCause(ctx, hydration, fmt.Errorf("its workspace was not ready within %s", hydration))
+	defer end()
+	dir := w.workspace(*t)
+	if err := w.makeWorkspace(ctx, *t, dir); err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			return nil, cause
+		}
+		return nil, err
+	}
+	opened, err := w.Host(w.options(*t)).New(w.ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.to(w.ctx, t, event.Staged{Stage: event.StageRunning, Session: opened.ID()}); err != nil {
+		return nil, errors.Join(err, opened.Close())
+	}
+	return opened, nil
+}
+
+func (w *work) makeWorkspace(ctx context.Context, t Task, dir string) error {
+	if t.Spec.Folder != "" {
+		return w.checkFolder("folder", dir) // it may be another one by now
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return err
+	}
+	r := t.Spec.Repository
+	if r == nil {
+		return os.MkdirAll(dir, 0o700)
+	}
+	if err := os.MkdirAll(w.Dir, 0o700); err != nil {
+		return err
+	}
+	args := []string{"clone", "--quiet", "-c", "core.hooksPath=/dev/null"}
+	if r.Ref != "" {
+		args = append(args, "--branch", r.Ref)
+	}
+	if out, err := w.Git(ctx, w.Dir, append(args, "--", r.URL, dir)...); err != nil {
+		return fmt.Errorf("git clone: %w %s", err, strings.TrimSpace(out))
+	}
+	if _, err := w.Git(ctx, dir, "config", "--unset", "core.hooksPath"); err != nil {
+		return err
+	}
+	_, err := w.Git(ctx, dir, "checkout", "--quiet", "-b", branch(t))
+	return err
+}
+
+// branch is the branch that a task works on in a clone.
+func branch(t Task) string {
+	if r := t.Spec.Repository; r != nil && r.Branch != "" {
+		return r.Branch
+	}
+	return "inspan/" + t.ID
+}
+
+const mostEvidence = 100 // commits or files that are named
+
+// evidence is what can be seen of the work in a workspace that is a git repository.
+func (s *Server) evidence(ctx context.Context, t Task) (e Evidence) {
+	if t.Spec.Repository == nil {
+		return Evidence{}
+	}
+	ctx, end := context.WithTimeout(ctx, hydration)
+	defer end()
+	dir := s.workspace(t)
+	// What the workspace's settings would run is not run.
+	calm := []string{"-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "log.showSignature=false", "--no-optional-locks"}
+	ask := func(args ...string) string {
+		out, err := s.Git(ctx, dir, slices.Concat(calm, args)...)
+		if err != nil && e.Problem == "" {
+			e.Problem = "git " + args[0] + ": " + err.Error()
+		}
+		return strings.TrimSpace(out)
+	}
+	e.Branch = ask("rev-parse", "--abbrev-ref", "HEAD")
+	e.Base = ask("merge-base", "HEAD", base(t))
+	e.Commits = lines(ask("log", "--format=%h %s", fmt.Sprintf("-%d", mostEvidence), e.Base+"..HEAD"))
+	e.Uncommitted = lines(ask("status", "--porcelain", "--ignore-submodules=all"))
+	if len(e.Commits) > 0 {
+		remote := ask("for-each-ref", "--format=%(objectname)", "refs/remotes/origin/"+e.Branch)
+		e.Pushed = remote != "" && remote == ask("rev-parse", "HEAD")
+	}
+	return e
+}
+
+// base is the branch of the remote that a task began with.
+func base(t Task) string {
+	if t.Spec.Repository.Ref != "" {
+		return t.Spec.Repository.Ref
+	}
+	return "origin/HEAD"
+}
+
+func lines(s string) []string {
+	if s == "" {
+		return nil
+	}
+	all := strings.Split(s, "\n")
+	return all[:min(len(all), mostEvidence)]
+}

@@ -1,0 +1,262 @@
+package server_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/inspan/inspan/internal/testkit"
+	"github.com/inspan/inspan/tool"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/gate"
+	"github.com/inspan/inspan/internal/sandbox"
+	"github.com/inspan/inspan/internal/server"
+)
+
+func TestMain(m *testing.M) {
+	if ran, code := sandbox.Keeper(); ran {
+		os.Exit(code)
+	}
+	testkit.Main(m)
+}
+
+const ownersToken = "token-of-the-owner-0123456789-0123456789"
+
+// house is a server put together as the command does it, with the offline model, behind a gate.
+type house struct {
+	t     testing.TB
+	dir   string
+	root  string // a folder that tasks may use
+	s     *server.Server
+	h     *httptest.Server
+	set   func(*server.Server)
+	token string
+}
+
+// newHouse makes a house and opens it. Set may change the server before it starts.
+func newHouse(t testing.TB, set func(*server.Server)) *house {
+	t.Helper()
+	dir := t.TempDir()
+	h := &house{t: t, dir: dir, root: filepath.Join(dir, "root"), set: set, token: ownersToken}
+	t.Setenv("INSPAN_CONFIG_DIR", filepath.Join(dir, "config"))
+	t.Setenv("INSPAN_STATE_DIR", filepath.Join(dir, "state"))
+	if err := os.Mkdir(h.root, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	h.open()
+	t.Cleanup(h.close)
+	return h
+}
+
+// open starts a server over what is there.
+func (h *house) open() {
+	h.t.Helper()
+	a, err := app.Load("/proc/self/exe")
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.s = &server.Server{
+		Sessions: a.Store(), Send: a.Send, Redact: a.Permission.Redacted, Git: a.Extensions.Store().Git,
+		Host:    func(o app.Options) *inspan.Host { return a.Host(o, func(string) {}) },
+		Options: app.Options{Model: "script", Mode: tool.ModeAuto}, Dir: filepath.Join(h.dir, "tasks"), Folders: []string{h.root},
+		Owner: ownersToken, Warn: func(text string) { h.t.Log("warned: " + text) },
+	}
+	if h.set != nil {
+		h.set(h.s)
+	}
+	if err := h.s.Start(h.t.Context()); err != nil {
+		h.t.Fatal(err)
+	}
+	g := &gate.Gate{Who: h.s.Who, Open: []string{"/ping", "/readyz"}, Refuse: server.Refuse}
+	h.h = httptest.NewServer(g.Wrap(h.s.Handler()))
+}
+
+// close ends the server, as a crash would.
+func (h *house) close() {
+	if h.s == nil {
+		return
+	}
+	if err := h.s.Close(); err != nil {
+		h.t.Error(err)
+	}
+	h.h.Close()
+	http.DefaultClient.CloseIdleConnections()
+	h.s = nil
+}
+
+// as is the house for whoever has another token.
+func (h *house) as(token string) *house {
+	v := *h
+	v.token = token
+	return &v
+}
+
+func (h *house) request(ctx context.Context, method, path string, body any) *http.Request {
+	h.t.Helper()
+	var in io.Reader = http.NoBody
+	switch b := body.(type) {
+	case nil:
+	case string:
+		in = strings.NewReader(b)
+	default:
+		raw, err := json.Marshal(b)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		in = bytes.NewReader(raw)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, h.h.URL+path, in)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+h.token)
+	req.Header.Set("Content-Type", "application/json")
+	return req
+}
+
+// do sends a request and returns the status and the body of the answer.
+func (h *house) do(req *http.Request) (status int, body string) {
+	h.t.Helper()
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	raw, err := io.ReadAll(res.Body)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return res.StatusCode, string(raw)
+}
+
+// call sends a request that must be answered with a status, and decodes the answer.
+func (h *house) call(method, path string, body any, status int, into any) {
+	h.t.Helper()
+	got, text := h.do(h.request(h.t.Context(), method, path, body))
+	if got != status {
+		h.t.Fatalf("%s %s: %d, want %d: %s", method, path, got, status, text)
+	}
+	if into == nil {
+		return
+	}
+	if err := json.Unmarshal([]byte(text), into); err != nil {
+		h.t.Fatalf("%s %s: %v: %s", method, path, err, text)
+	}
+}
+
+func (h *house) submit(spec server.Spec) server.Task {
+	h.t.Helper()
+	var t server.Task
+	h.call("POST", "/api/v1/tasks", spec, http.StatusCreated, &t)
+	return t
+}
+
+func (h *house) task(id string) (t server.Task) {
+	h.t.Helper()
+	h.call("GET", "/api/v1/tasks/"+id, nil, http.StatusOK, &t)
+	return t
+}
+
+const patience = time.Minute
+
+// until waits for a task to be in one of the stages.
+func (h *house) until(id string, stages ...event.Stage) server.Task {
+	h.t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	late := time.After(patience)
+	for {
+		t := h.task(id)
+		for _, s := range stages {
+			if t.Stage == s {
+				return t
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-late:
+			h.t.Fatalf("task %s is %s (%s), not %v", id, t.Stage, t.Why, stages)
+		}
+	}
+}
+
+// identity makes an identity and returns the house for it.
+func (h *house) identity(name, tenant string, role server.Role) *house {
+	h.t.Helper()
+	var made struct{ Token string }
+	h.call("POST", "/api/v1/identities", map[string]any{"name": name, "tenant": tenant, "role": role}, http.StatusCreated, &made)
+	return h.as(made.Token)
+}
+
+// repository makes a git repository with one commit below the root.
+func (h *house) repository() string {
+	h.t.Helper()
+	dir := filepath.Join(h.root, "repo")
+	for _, args := range [][]string{
+		{"init", "-q", "-b", "main", dir},
+		{"-C", dir, "-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "-q", "--allow-empty", "-m", "first"},
+	} {
+		if out, err := exec.CommandContext(h.t.Context(), "git", args...).CombinedOutput(); err != nil {
+			h.t.Fatalf("git %v: %v %s", args, err, out)
+		}
+	}
+	return "file://" + dir
+}
+
+// stages are those that a task has passed.
+func stages(t server.Task) string {
+	var out []string
+	for _, m := range t.History {
+		out = append(out, string(m.Stage))
+	}
+	return strings.Join(out, " ")
+}
+
+// slow is a prompt for a command that runs until a file is there, and notes that it ran.
+func (h *house) slow(name string) string {
+	return fmt.Sprintf("bash: echo ran >> %s; until [ -e go-%s ]; do sleep 0.02; done; echo over >> %s", name, name, name)
+}
+
+// release lets the command of slow end.
+func (h *house) release(name string) {
+	h.t.Helper()
+	if err := os.WriteFile(filepath.Join(h.root, "go-"+name), nil, 0o600); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+func (h *house) read(name string) string {
+	raw, err := os.ReadFile(filepath.Join(h.root, name))
+	if err != nil {
+		return ""
+	}
+	return string(raw)
+}
+
+// appears waits for a file to hold a text.
+func (h *house) appears(name, text string) {
+	h.t.Helper()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	late := time.After(patience)
+	for !strings.Contains(h.read(name), text) {
+		select {
+		case <-tick.C:
+		case <-late:
+			h.t.Fatalf("%s never holds %q, but %q", name, text, h.read(name))
+		}
+	}
+}

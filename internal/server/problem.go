@@ -1,0 +1,172 @@
+package server
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/tool"
+)
+
+// Problem is why a request is not done, in the form of the errors of the Messages API with more
+// to it: which field, and what would be right.
+type Problem struct {
+	Status  int    `json:"-"`
+	Type    string `json:"type"` // such as "invalid_request_error"
+	Message string `json:"message"`
+	Field   string `json:"field,omitempty"`
+	Want    string `json:"want,omitempty"`
+	Retry   int    `json:"-"` // seconds after which it may be tried again; 0: nothing is said of that
+}
+
+// Error implements error.
+func (p *Problem) Error() string { return p.Message }
+
+// wrong is a field that can't be as it is.
+func wrong(field, what, want string) *Problem {
+	p := &Problem{Status: http.StatusBadRequest, Type: "invalid_request_error", Field: field, Want: want}
+	if p.Message = field + ": " + what; want != "" {
+		p.Message += "; use " + want
+	}
+	return p
+}
+
+// missing says that there is no such thing, or none that the visitor may know of.
+func missing(what, id string) *Problem {
+	return &Problem{Status: http.StatusNotFound, Type: "not_found_error", Message: fmt.Sprintf("%s %q not found", what, words.OneLine(id, 80))}
+}
+
+// forbidden says that the visitor may not do that.
+func forbidden(why string) *Problem {
+	return &Problem{Status: http.StatusForbidden, Type: "permission_error", Message: why}
+}
+
+// ending says that the server takes nothing more.
+func ending() *Problem {
+	return &Problem{Status: http.StatusServiceUnavailable, Type: "overloaded_error", Message: "the server is shutting down", Retry: 30}
+}
+
+// conflict says that things are not so that it could be done.
+func conflict(format string, args ...any) *Problem {
+	return &Problem{Status: http.StatusConflict, Type: "conflict_error", Message: fmt.Sprintf(format, args...)}
+}
+
+// refuse answers with a problem. What is none of the client's making is one of the server.
+func refuse(w http.ResponseWriter, err error) {
+	p, ok := errors.AsType[*Problem](err)
+	misuse, misused := errors.AsType[words.Misuse](err)
+	switch {
+	case ok:
+	case misused:
+		p = &Problem{Status: http.StatusBadRequest, Type: "invalid_request_error", Message: misuse.Error()}
+	case errors.Is(err, fs.ErrNotExist):
+		p = &Problem{Status: http.StatusNotFound, Type: "not_found_error", Message: "not found"}
+	default:
+		p = &Problem{Status: http.StatusInternalServerError, Type: "api_error", Message: err.Error()}
+	}
+	if p.Retry > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(p.Retry))
+	}
+	reply(w, p.Status, map[string]any{"type": "error", "error": p})
+}
+
+// Refuse answers for a [gate.Gate].
+func Refuse(w http.ResponseWriter, status int, why string) {
+	kinds := map[int]string{
+		http.StatusUnauthorized: "authentication_error", http.StatusForbidden: "permission_error",
+		http.StatusRequestEntityTooLarge: "request_too_large",
+	}
+	p := &Problem{Status: status, Type: "invalid_request_error", Message: why}
+	if kind := kinds[status]; kind != "" {
+		p.Type = kind
+	}
+	refuse(w, p)
+}
+
+// decode reads the body of a request, strictly: what it does not know, or what follows, is wrong.
+func decode(r io.Reader, into any) error {
+	dec := json.NewDecoder(r)
+	dec.DisallowUnknownFields()
+	err := dec.Decode(into)
+	if err == nil {
+		if _, more := dec.Token(); !errors.Is(more, io.EOF) {
+			return wrong("body", "more data follows the object", "one JSON object")
+		}
+		return nil
+	}
+	kind, typed := errors.AsType[*json.UnmarshalTypeError](err)
+	_, big := errors.AsType[*http.MaxBytesError](err)
+	unknown, is := strings.CutPrefix(err.Error(), "json: unknown field ")
+	switch {
+	case big:
+		return &Problem{Status: http.StatusRequestEntityTooLarge, Type: "request_too_large", Message: "the body is too large"}
+	case errors.Is(err, io.EOF):
+		return wrong("body", "it is empty", "one JSON object")
+	case typed && kind.Field == "":
+		return wrong("body", "it has the JSON type "+kind.Value, "one JSON object")
+	case typed:
+		return wrong(kind.Field, "it has the JSON type "+kind.Value, named(kind.Type))
+	case is:
+		name, _ := strconv.Unquote(unknown)
+		return wrong(words.OneLine(name, 80), "unknown field", near(name, reflect.TypeOf(into)))
+	}
+	return wrong("body", "not valid JSON: "+err.Error(), "one JSON object")
+}
+
+// named names a type as clients know it.
+func named(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int, reflect.Int64, reflect.Uint64:
+		return "a whole number"
+	case reflect.Float64:
+		return "a number"
+	case reflect.Slice:
+		return "a list"
+	}
+	return "an object"
+}
+
+// near is the field of a type that a name was probably meant to be, or else all that there are.
+func near(name string, t reflect.Type) string {
+	fields := fieldsOf(t, map[reflect.Type]bool{})
+	if n := tool.Nearest(name, fields); n != "" {
+		return n
+	}
+	return "one of " + strings.Join(fields, ", ")
+}
+
+func fieldsOf(t reflect.Type, seen map[reflect.Type]bool) (out []string) {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct || seen[t] {
+		return nil
+	}
+	seen[t] = true
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.Anonymous && name == "" {
+			out = append(out, fieldsOf(f.Type, seen)...)
+			continue
+		}
+		if name != "" && name != "-" {
+			out = append(out, name)
+		}
+		if name != "-" {
+			out = append(out, fieldsOf(f.Type, seen)...)
+		}
+	}
+	return out
+}

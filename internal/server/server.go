@@ -1,0 +1,205 @@
+// Package server runs many agents on one machine for clients that come over HTTP.
+//
+// A task is work for one agent: [Spec] says what. Its life is a row of stages ([event.Stage],
+// stages.go), each an event in the book of the server, a log beside the sessions ([store.Booker]).
+// So all that the server knows is a fold over that book (book.go), and all that an agent does is in
+// the session of its task. Nothing else is kept: a server that is killed goes on where it was.
+//
+//	api.go       the endpoints, one row each, and what their requests may say
+//	stream.go    events of a session, from any sequence number on
+//	approvals.go questions of all sessions, and their answers
+//	health.go    whether it lives, and whether it takes tasks
+//	identity.go  who may do what, and whose tasks are whose; admin.go changes that
+//
+// One process serves a store at a time: it holds the lease of the book.
+package server
+
+import (
+	"context"
+	_ "embed" // the contract
+	"errors"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/running"
+	"github.com/inspan/inspan/store"
+)
+
+// Server runs tasks. Fill in the fields, then [Server.Start] it, serve [Server.Handler] behind a
+// gate with [Server.Who], and [Server.Close] it. The fields are not changed after Start; the methods
+// are safe for concurrent use.
+type Server struct {
+	// Sessions keeps the sessions and the book. It must be a [store.Booker].
+	Sessions store.Store
+	// Host makes the agents of a task.
+	Host func(app.Options) *inspan.Host
+	// Send appends what a client says to a session, as [app.App.Send] does.
+	Send func(ctx context.Context, session string, m app.Message) (event.Event, error)
+	// Redact takes the secrets out of what is written into the book. Nil: nothing is.
+	Redact func(event.Body) event.Body
+	// Git runs git in a folder; its error holds what git complained of.
+	Git func(ctx context.Context, dir string, args ...string) (string, error)
+	// Options are those of every task, which may say less, not more: a task's own mode, cost and
+	// turns count as far as they are below these.
+	Options app.Options
+	// Dir is where tasks that name no folder have their workspaces.
+	Dir string
+	// Folders are those in which, or below which, a task may work that names one. Empty: none.
+	Folders []string
+	// Contract is added to the system prompt of every task; empty: [Contract].
+	Contract string
+	// AtOnce is how many tasks may work at once; 0: [DefaultAtOnce]. Those that wait for somebody's
+	// decision don't count.
+	AtOnce int
+	// Keep says which workspaces stay when their task has ended, unless the task says it itself.
+	Keep Keep
+	// Owner is the token of who may do all; empty: there is none.
+	Owner string
+	// Warn is told what the operator should know. Nil: nobody is.
+	Warn func(string)
+
+	book  *book
+	pool  *running.Pool
+	live  feeds
+	tried rates
+	pulse pulse
+
+	ctx    context.Context // of all work; ends with Close
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+
+	mu       sync.Mutex
+	at       map[string]*work // tasks that are worked on here, by id
+	draining bool
+	wake     chan struct{} // has a token if there may be something to begin
+}
+
+// DefaultAtOnce is how many tasks work at once where nothing is said.
+const DefaultAtOnce = 8
+
+// Contract is how tasks are to be done, in the words that the model reads.
+//
+//go:embed contract.md
+var Contract string
+
+const (
+	bookName = "server"
+	letGo    = time.Minute // how long a session that waits for an answer is held open
+)
+
+// Start takes the book and goes on with the tasks that are not over. It fails with a
+// [*store.BusyError] if another process serves the same store.
+func (s *Server) Start(ctx context.Context) error {
+	books, ok := s.Sessions.(store.Booker)
+	if !ok {
+		return errors.New("serve: the store keeps no books")
+	}
+	dir, err := filepath.Abs(s.Dir)
+	if err != nil {
+		return fmt.Errorf("serve: %w", err)
+	}
+	s.Dir = dir
+	log, err := books.Book(ctx, bookName)
+	if err != nil {
+		return fmt.Errorf("serve: %w", err)
+	}
+	if err := log.Lease(ctx); err != nil {
+		return errors.Join(fmt.Errorf("serve: another server has this state folder: %w", err), log.Close())
+	}
+	s.book = newBook(log, s.Redact)
+	if err := s.book.catchUp(ctx); err != nil {
+		return errors.Join(fmt.Errorf("serve: %w", err), log.Close())
+	}
+	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	s.at, s.wake = map[string]*work{}, make(chan struct{}, 1)
+	s.pool = &running.Pool{Open: s.reopen, LetGo: letGo, Saw: s.saw}
+	s.pulse.beat()
+	s.wg.Go(s.follow)
+	s.wg.Go(s.dispatch)
+	s.stir()
+	return nil
+}
+
+// saw is told every event of every run here.
+func (s *Server) saw(e event.Event) {
+	s.pulse.beat()
+	s.live.tell(e)
+}
+
+// follow takes in what others write into the book.
+func (s *Server) follow() {
+	for s.ctx.Err() == nil {
+		if err := s.book.wait(s.ctx); err != nil {
+			if s.ctx.Err() == nil {
+				s.warn("the book of the server can't be read: " + err.Error())
+			}
+			return
+		}
+		s.stir()
+	}
+}
+
+// stir has it looked whether there is something to begin.
+func (s *Server) stir() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (s *Server) warn(text string) {
+	if s.Warn != nil {
+		s.Warn(text)
+	}
+}
+
+// Drain takes no more tasks and begins none. Calls that run are finished, no new ones begin, and
+// each session is let go where it is, for the server that comes next. It returns when that is so, or
+// when ctx is done.
+func (s *Server) Drain(ctx context.Context) {
+	s.mu.Lock()
+	s.draining = true
+	s.mu.Unlock()
+	s.pool.Drain(ctx)
+}
+
+// Close ends all that goes on, as a crash would, and waits. The book and the sessions hold all that
+// was acknowledged.
+func (s *Server) Close() error {
+	s.mu.Lock()
+	s.draining = true
+	s.mu.Unlock()
+	s.cancel()
+	s.pool.Close()
+	s.wg.Wait()
+	return s.book.log.Close()
+}
+
+func (s *Server) isDraining() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.draining
+}
+
+// Handler serves the endpoints. It checks the rights of identities, and nothing of where requests
+// come from: put a gate before it.
+func (s *Server) Handler() http.Handler {
+	mux := http.NewServeMux()
+	s.health(mux)
+	for _, e := range s.endpoints() {
+		mux.Handle(e.method+" "+e.path, s.serve(e))
+	}
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		refuse(w, &Problem{
+			Status: http.StatusNotFound, Type: "not_found_error",
+			Message: fmt.Sprintf("no endpoint %s %s; see GET /api/v1/openapi.json", r.Method, r.URL.Path),
+		})
+	})
+	return mux
+}

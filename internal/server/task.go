@@ -1,0 +1,181 @@
+package server
+
+import (
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/tool"
+)
+
+// Spec is what a task is to do, as a client says it.
+type Spec struct {
+	Prompt     string            `json:"prompt" jsonschema:"what to do, with all the context that the agent needs"`
+	Title      string            `json:"title,omitempty" jsonschema:"a title for people"`
+	Repository *Repository       `json:"repository,omitempty" jsonschema:"a git repository to clone into the workspace"`
+	Folder     string            `json:"folder,omitempty" jsonschema:"an existing folder on the server to work in, below one of its --folder"`
+	Model      string            `json:"model,omitempty" jsonschema:"provider/model (default: as the server was started)"`
+	Mode       tool.Mode         `json:"mode,omitempty" jsonschema:"plan, ask, edit, auto or yolo, at most that of the server"`
+	MaxCost    float64           `json:"max_cost,omitempty" jsonschema:"maximum cost in US dollars"`
+	MaxTurns   int               `json:"max_turns,omitempty" jsonschema:"maximum number of requests to the model"`
+	Timeout    int               `json:"timeout_seconds,omitempty" jsonschema:"wall-clock limit with all waits (default: 6 hours)"`
+	Unattended bool              `json:"unattended,omitempty" jsonschema:"deny calls that would ask"`
+	Keep       Keep              `json:"keep,omitempty" jsonschema:"when to keep the workspace: never, failed or always"`
+	Labels     map[string]string `json:"labels,omitempty" jsonschema:"labels of your own"`
+}
+
+// Repository is what a workspace is made of.
+type Repository struct {
+	URL    string `json:"url" jsonschema:"https, ssh or file address to clone"`
+	Ref    string `json:"ref,omitempty" jsonschema:"branch or tag to start from (default: the default branch)"`
+	Branch string `json:"branch,omitempty" jsonschema:"branch to create and work on (default: inspan/TASK)"`
+}
+
+// Keep says whether the workspace of a task stays when that has ended.
+type Keep string
+
+// What may be kept. One that stays is the operator's to remove.
+const (
+	KeepFailed Keep = "failed" // of a task that has not completed; the default
+	KeepNever  Keep = "never"
+	KeepAlways Keep = "always"
+)
+
+// Known reports whether it is one of these, or empty.
+func (k Keep) Known() bool { return slices.Contains([]Keep{"", KeepNever, KeepFailed, KeepAlways}, k) }
+
+const (
+	mostPrompt     = 1 << 20 // bytes
+	mostTimeout    = 14 * 24 * time.Hour
+	defaultTimeout = 6 * time.Hour
+)
+
+// Task is one task and where it is.
+type Task struct {
+	ID        string      `json:"id"`
+	Tenant    string      `json:"tenant,omitempty"`
+	By        string      `json:"by" jsonschema:"who submitted it"`
+	Spec      Spec        `json:"spec"`
+	Stage     event.Stage `json:"stage"`
+	Why       string      `json:"why,omitempty" jsonschema:"reason of the stage"`
+	Created   time.Time   `json:"created"`
+	Deadline  time.Time   `json:"deadline"`
+	Workspace string      `json:"workspace,omitempty"`
+	Session   string      `json:"session,omitempty" jsonschema:"id of its session"`
+	Result    *Result     `json:"result,omitempty"`
+	History   []Move      `json:"history"`
+
+	cancelled string // who wants it cancelled; empty: nobody
+}
+
+// Move is a stage that a task came to.
+type Move struct {
+	Stage event.Stage `json:"stage"`
+	At    time.Time   `json:"at"`
+	Why   string      `json:"why,omitempty"`
+}
+
+// Result is what a task brought: what its agent says of it, and beside that what can be seen.
+type Result struct {
+	Says     string   `json:"says,omitempty" jsonschema:"the agent's last message"`
+	Stopped  string   `json:"stopped,omitempty" jsonschema:"why the run stopped"`
+	Evidence Evidence `json:"evidence"`
+	Turns    int      `json:"turns"`
+	Cost     float64  `json:"cost" jsonschema:"US dollars"`
+	Unpriced bool     `json:"unpriced,omitempty" jsonschema:"the cost excludes replies with unknown prices"`
+	Seconds  float64  `json:"seconds" jsonschema:"since it was submitted"`
+}
+
+// Evidence is what was found in the workspace, whatever the agent says.
+type Evidence struct {
+	Branch      string   `json:"branch,omitempty"`
+	Base        string   `json:"base,omitempty" jsonschema:"commit that the work started from"`
+	Commits     []string `json:"commits,omitempty" jsonschema:"new commits, the newest first: abbreviated id and subject"`
+	Uncommitted []string `json:"uncommitted,omitempty" jsonschema:"uncommitted changes, as git status --porcelain prints them"`
+	Pushed      bool     `json:"pushed,omitempty" jsonschema:"the remote has the branch with all commits"`
+	Problem     string   `json:"problem,omitempty" jsonschema:"why git could not tell"`
+}
+
+// copied is the task for somebody else to keep.
+func (t *Task) copied() Task {
+	c := *t
+	c.History = slices.Clone(t.History)
+	return c
+}
+
+// check reports what is wrong with a spec.
+func (s *Server) check(p Spec) error {
+	switch {
+	case strings.TrimSpace(p.Prompt) == "":
+		return wrong("prompt", "it is missing", "a text that says what to do")
+	case len(p.Prompt) > mostPrompt:
+		return wrong("prompt", fmt.Sprintf("it has %d bytes", len(p.Prompt)), fmt.Sprintf("at most %d", mostPrompt))
+	case p.Timeout < 0 || time.Duration(p.Timeout)*time.Second > mostTimeout:
+		return wrong("timeout_seconds", fmt.Sprintf("it is %d", p.Timeout), fmt.Sprintf("0 to %d", int(mostTimeout.Seconds())))
+	case p.MaxCost < 0:
+		return wrong("max_cost", "it is below 0", "0 or more")
+	case p.MaxTurns < 0:
+		return wrong("max_turns", "it is below 0", "0 or more")
+	case !p.Keep.Known():
+		return wrong("keep", fmt.Sprintf("it is %q", p.Keep), "never, failed or always")
+	case p.Repository != nil && p.Folder != "":
+		return wrong("folder", "repository is set too", "one of the two")
+	}
+	if err := p.Mode.Check(); err != nil {
+		return wrong("mode", err.Error(), "plan, ask, edit or auto")
+	}
+	if modes := tool.Modes(); slices.Index(modes, p.Mode) > slices.Index(modes, s.Options.Mode) {
+		return wrong("mode", fmt.Sprintf("this server does not allow mode %s", p.Mode), fmt.Sprintf("%s or a stricter mode", s.Options.Mode))
+	}
+	if err := (event.Opened{Labels: p.Labels}).Check(); err != nil {
+		return wrong("labels", err.Error(), "")
+	}
+	if p.Repository == nil {
+		return s.checkFolder("folder", p.Folder)
+	}
+	if folder, local := strings.CutPrefix(p.Repository.URL, "file://"); local {
+		if err := s.checkFolder("repository.url", folder); err != nil {
+			return err
+		}
+	}
+	return p.Repository.check()
+}
+
+// check reports what is wrong with a repository. Git has forms of addresses and of refs that run
+// programs or are options.
+func (r *Repository) check() error {
+	u, err := url.Parse(r.URL)
+	if err != nil || !slices.Contains([]string{"https", "http", "ssh", "file"}, u.Scheme) || u.Host == "" && u.Scheme != "file" {
+		return wrong("repository.url", "not an address that git can clone", "https://..., ssh://... or file:///...")
+	}
+	if _, secret := u.User.Password(); secret {
+		return wrong("repository.url", "it contains a password, which would be stored",
+			"an address without it; configure git's credentials on the server")
+	}
+	for field, name := range map[string]string{"repository.ref": r.Ref, "repository.branch": r.Branch} {
+		if strings.HasPrefix(name, "-") || strings.ContainsAny(name, " ~^:?*[\\\x7f") || strings.Contains(name, "..") ||
+			strings.ContainsFunc(name, func(c rune) bool { return c < ' ' }) || len(name) > 200 || strings.HasSuffix(name, "/") {
+			return wrong(field, fmt.Sprintf("%q is not a branch name", name), "")
+		}
+	}
+	return nil
+}
+
+// checkFolder reports why a task can't use a folder of this machine, which a field names.
+func (s *Server) checkFolder(field, folder string) error {
+	if folder == "" {
+		return nil
+	}
+	real, err := filepath.EvalSymlinks(folder)
+	if err != nil || !filepath.IsAbs(folder) || !slices.ContainsFunc(s.Folders, func(f string) bool { return tool.Inside(f, real) }) {
+		if len(s.Folders) == 0 {
+			return wrong(field, "this server allows no folders of its machine", "a repository to clone")
+		}
+		return wrong(field, "the folder does not exist, or this server does not allow it", "a folder in "+strings.Join(s.Folders, ", "))
+	}
+	return nil
+}

@@ -1,0 +1,420 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/running"
+	"github.com/inspan/inspan/internal/transcript"
+	"github.com/inspan/inspan/llm"
+)
+
+// work is a task that is worked on here.
+type work struct {
+	*Server
+	id     string
+	cancel context.CancelCauseFunc
+	idle   atomic.Bool // it waits for somebody's decision, and takes no place
+}
+
+var (
+	errCancelled = errors.New("cancelled")
+	errTimedOut  = errors.New("its time is over")
+)
+
+// dispatch begins what may begin, whenever there may be something.
+func (s *Server) dispatch() {
+	for {
+		select {
+		case <-s.wake:
+			s.begin()
+		case <-s.ctx.Done():
+			return
+		}
+	}
+}
+
+// begin begins tasks while there is room: those that were begun before the queued ones, and of
+// these one of the tenant with the fewest at work. Whoever wants a task cancelled is heard.
+func (s *Server) begin() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.draining {
+		return
+	}
+	busy := map[string]int{}
+	var queue []Task
+	for _, t := range s.book.open() {
+		w := s.at[t.ID]
+		switch {
+		case w != nil && t.cancelled != "":
+			w.cancel(errCancelled)
+			fallthrough
+		case w != nil && !w.idle.Load():
+			busy[t.Tenant]++
+		case w == nil:
+			queue = append(queue, t)
+		}
+	}
+	for len(queue) > 0 {
+		i := s.next(queue, busy)
+		if i < 0 {
+			return
+		}
+		t := queue[i]
+		queue = append(queue[:i], queue[i+1:]...)
+		busy[t.Tenant]++
+		s.launch(t)
+	}
+}
+
+// next is the place in the queue of the task that is begun next; -1: none may be.
+func (s *Server) next(queue []Task, busy map[string]int) int {
+	all, best := 0, -1
+	for _, n := range busy {
+		all += n
+	}
+	for i, t := range queue {
+		if t.cancelled != "" || t.Stage == event.StageWaiting {
+			return i // takes no place, or none for long
+		}
+		if most := s.book.tenant(t.Tenant).AtOnce; most > 0 && busy[t.Tenant] >= most || all >= s.atOnce() {
+			continue
+		}
+		begun := t.Stage != event.StageSubmitted && t.Stage != event.StageQueued
+		if begun {
+			return i
+		}
+		if best < 0 || busy[t.Tenant] < busy[queue[best].Tenant] {
+			best = i
+		}
+	}
+	return best
+}
+
+func (s *Server) atOnce() int {
+	if s.AtOnce > 0 {
+		return s.AtOnce
+	}
+	return DefaultAtOnce
+}
+
+// launch has a task worked on. The lock is held.
+func (s *Server) launch(t Task) {
+	ctx, cancel := context.WithCancelCause(s.ctx)
+	w := &work{Server: s, id: t.ID, cancel: cancel}
+	if t.cancelled != "" {
+		cancel(errCancelled)
+	}
+	s.at[t.ID] = w
+	s.pulse.busy.Add(1)
+	s.wg.Go(func() {
+		defer s.pulse.busy.Add(-1)
+		ctx, late := context.WithDeadlineCause(ctx, t.Deadline, errTimedOut)
+		defer late()
+		if err := w.run(ctx, t); err != nil && s.ctx.Err() == nil && !s.isDraining() {
+			s.warn("task " + t.ID + ": " + err.Error())
+		}
+		cancel(nil)
+		s.mu.Lock()
+		delete(s.at, t.ID)
+		s.mu.Unlock()
+		s.stir()
+	})
+}
+
+// run takes a task from the stage that it is in to its end, unless the server ends before.
+func (w *work) run(ctx context.Context, t Task) error {
+	var opened *inspan.Session
+	var err error
+	for err == nil && !over(t.Stage) && w.ctx.Err() == nil && !w.isDraining() {
+		switch {
+		case ctx.Err() != nil && t.Session == "":
+			return w.end(ctx, t, why(ctx), nil)
+		case t.Stage == event.StageSubmitted:
+			err = w.to(ctx, &t, event.Staged{Stage: event.StageQueued})
+		case t.Stage == event.StageQueued:
+			err = w.to(ctx, &t, event.Staged{Stage: event.StageHydrating})
+		case t.Stage == event.StageHydrating:
+			opened, err = w.hydrate(ctx, &t)
+		case t.Stage == event.StageRunning, t.Stage == event.StageWaiting:
+			err = w.drive(ctx, &t, opened)
+			opened = nil
+		case t.Stage == event.StageFinalizing:
+			return w.finish(ctx, t)
+		}
+	}
+	if opened != nil {
+		_ = opened.Close() // nothing was done in it
+	}
+	if err != nil && w.ctx.Err() == nil && !w.isDraining() {
+		return errors.Join(err, w.end(ctx, t, err, nil))
+	}
+	return err
+}
+
+// why is why a context is done, if somebody or the clock has ended the task.
+func why(ctx context.Context) error {
+	switch cause := context.Cause(ctx); cause {
+	case errCancelled, errTimedOut:
+		return cause
+	}
+	return ctx.Err()
+}
+
+// to moves the task on.
+func (w *work) to(ctx context.Context, t *Task, m event.Staged) error {
+	m.Task = t.ID
+	if err := w.book.move(ctx, m); err != nil {
+		return err
+	}
+	w.pulse.beat()
+	*t, _ = w.book.task(t.ID)
+	return nil
+}
+
+// end is the last move of a task that has not completed, or has for want of an error.
+func (w *work) end(ctx context.Context, t Task, cause error, r *Result) error {
+	m := event.Staged{Stage: event.StageCompleted}
+	switch {
+	case errors.Is(cause, errCancelled):
+		m.Stage, m.By = event.StageCancelled, t.cancelled
+	case errors.Is(cause, errTimedOut):
+		m.Stage, m.Why = event.StageTimedOut, errTimedOut.Error()
+	case cause != nil:
+		m.Stage, m.Why = event.StageFailed, cause.Error()
+	}
+	w.clear(t, m.Stage)
+	if r != nil {
+		raw, err := json.Marshal(r)
+		if err != nil {
+			return err
+		}
+		m.Result = raw
+	}
+	return w.to(context.WithoutCancel(ctx), &t, m)
+}
+
+// options are those that the agent of a task has.
+func (s *Server) options(t Task) app.Options {
+	o := s.Options
+	if t.Spec.Model != "" {
+		o.Model = t.Spec.Model
+	}
+	if t.Spec.Mode != "" {
+		o.Mode = t.Spec.Mode
+	}
+	o.MaxCost = lesser(o.MaxCost, t.Spec.MaxCost)
+	o.MaxTurns = lesser(o.MaxTurns, t.Spec.MaxTurns)
+	o.Unattended = t.Spec.Unattended
+	o.Patient = true
+	o.Labels = map[string]string{"task": t.ID, "tenant": t.Tenant}
+	for name, value := range t.Spec.Labels {
+		o.Labels[name] = value
+	}
+	contract := s.Contract
+	if contract == "" {
+		contract = Contract
+	}
+	o.AppendSystem = strings.TrimSpace(o.AppendSystem + "\n\n" + contract)
+	return o
+}
+
+// lesser is the lower of two bounds, of which 0 is none.
+func lesser[T int | float64](a, b T) T {
+	switch {
+	case a == 0:
+		return b
+	case b == 0:
+		return a
+	}
+	return min(a, b)
+}
+
+// reopen opens the session of a task for its pool.
+func (s *Server) reopen(ctx context.Context, id string) (*inspan.Session, error) {
+	for _, t := range s.book.list("", -1, func(t *Task) bool { return t.Session == id }) {
+		return s.Host(s.options(t)).Open(ctx, id)
+	}
+	return nil, fmt.Errorf("session %s belongs to no task", id)
+}
+
+// drive has the agent work until its run has stopped. It is told the task once: what comes again
+// with the same key changes nothing.
+func (w *work) drive(ctx context.Context, t *Task, opened *inspan.Session) error {
+	input := event.Said{Parts: llm.Say(t.Spec.Prompt), By: t.By, Message: t.ID}
+	r, err := w.pool.Drive(w.ctx, t.Session, opened, input)
+	told := false
+	for err == nil {
+		if err = w.attend(ctx, t, r, &told); err != nil {
+			break
+		}
+		st, read := w.status(t.Session)
+		switch {
+		case read != nil:
+			return read
+		case r.Err() != nil && !running.Elsewhere(r.Err()):
+			return r.Err()
+		case len(st.Waiting)+len(st.Raised) > 0 && ctx.Err() == nil:
+			err = w.await(ctx, t, st.Seq)
+		case st.Stopped == nil && ctx.Err() == nil && !running.Elsewhere(r.Err()):
+			return errors.New("its run has ended without a reason")
+		case st.Stopped != nil || ctx.Err() != nil:
+			return w.to(w.ctx, t, event.Staged{Stage: event.StageFinalizing})
+		}
+		if err == nil {
+			r, err = w.pool.Drive(w.ctx, t.Session, nil)
+		}
+	}
+	if w.ctx.Err() != nil || w.isDraining() {
+		return w.ctx.Err()
+	}
+	return err
+}
+
+// attend waits until a run is over. Meanwhile it notes whether the run waits for somebody, and
+// interrupts it when the task is cancelled or its time over.
+func (w *work) attend(ctx context.Context, t *Task, r *running.Run, told *bool) error {
+	seen := w.live.follow(t.Session)
+	defer seen.leave()
+	for {
+		if err := w.attitude(t); err != nil {
+			return err
+		}
+		gone := ctx.Done()
+		if *told {
+			gone = nil
+		}
+		select {
+		case <-r.Done():
+			return nil
+		case <-seen.turns:
+		case <-gone:
+			if w.ctx.Err() != nil {
+				<-r.Done()
+				return w.ctx.Err()
+			}
+			*told = true
+			stop := event.Cancelled{By: w.interrupter(t.ID), Reason: why(ctx).Error(), All: true}
+			if _, err := w.pool.Drive(w.ctx, t.Session, nil, stop); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (w *work) interrupter(id string) string {
+	if t, _ := w.book.task(id); t.cancelled != "" {
+		return t.cancelled
+	}
+	return "inspan serve"
+}
+
+// attitude moves a task between running and waiting, as its session is.
+func (w *work) attitude(t *Task) error {
+	st, err := w.status(t.Session)
+	if err != nil {
+		return err
+	}
+	stage := event.StageRunning
+	if len(st.Waiting)+len(st.Raised) > 0 {
+		stage = event.StageWaiting
+	}
+	if before := w.idle.Swap(stage == event.StageWaiting); before != (stage == event.StageWaiting) {
+		w.stir()
+	}
+	if stage == t.Stage {
+		return nil
+	}
+	return w.to(w.ctx, t, event.Staged{Stage: stage})
+}
+
+// await waits until there is more in a session that waits for somebody, or its task is over.
+func (w *work) await(ctx context.Context, t *Task, seq uint64) error {
+	log, err := w.Sessions.Open(w.ctx, t.Session)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	if err := log.Wait(ctx, seq); err != nil && ctx.Err() == nil {
+		return err
+	}
+	return w.ctx.Err()
+}
+
+// status is how a session stands.
+func (s *Server) status(id string) (inspan.Status, error) {
+	w, err := (&inspan.Host{Store: s.Sessions}).Watch(s.ctx, id)
+	if err != nil {
+		return inspan.Status{}, err
+	}
+	return w.Status(), w.Close()
+}
+
+// finish gathers what a task has brought, clears its workspace, and ends it.
+func (w *work) finish(ctx context.Context, t Task) error {
+	st, err := w.status(t.Session)
+	if err != nil {
+		return err
+	}
+	r := &Result{Turns: st.Turns, Cost: st.Cost, Unpriced: st.Unpriced, Seconds: time.Since(t.Created).Round(time.Millisecond).Seconds()}
+	if r.Says, err = w.says(t.Session); err != nil {
+		return err
+	}
+	r.Evidence = w.evidence(context.WithoutCancel(ctx), t)
+	var cause error
+	switch {
+	case t.cancelled != "":
+		cause = errCancelled
+	case errors.Is(why(ctx), errTimedOut):
+		cause = errTimedOut
+	case st.Stopped == nil:
+		cause = errors.New("its run has not stopped")
+	case st.Stopped.Reason != event.ReasonDone:
+		cause = errors.New(strings.TrimSuffix(string(st.Stopped.Reason)+": "+st.Stopped.Detail, ": "))
+	}
+	if st.Stopped != nil {
+		r.Stopped = string(st.Stopped.Reason)
+	}
+	return w.end(ctx, t, cause, r)
+}
+
+const mostSaid = 64 << 10 // bytes of what an agent says in the end
+
+// says is what the agent of a session has said last.
+func (s *Server) says(id string) (string, error) {
+	var f transcript.Fold
+	for e, err := range (&inspan.Host{Store: s.Sessions}).Events(s.ctx, id) {
+		if err != nil {
+			return "", err
+		}
+		f.Apply(e)
+	}
+	if len(f.Last) > mostSaid {
+		return f.Last[:mostSaid], nil
+	}
+	return f.Last, nil
+}
+
+// clear removes the workspace of a task that has ended, unless it is to stay.
+func (s *Server) clear(t Task, end event.Stage) {
+	keep := t.Spec.Keep
+	if keep == "" {
+		keep = s.Keep
+	}
+	if t.Spec.Folder != "" || keep == KeepAlways || keep != KeepNever && end != event.StageCompleted && t.Session != "" {
+		return
+	}
+	if err := os.RemoveAll(s.workspace(t)); err != nil {
+		s.warn("the workspace of task " + t.ID + " can't be removed: " + err.Error())
+	}
+}
