@@ -6,7 +6,7 @@ GOFLAGS := -trimpath
 TAGS    := grpcnotrace
 export CGO_ENABLED ?= 0
 
-.PHONY: build demo test lint safety fuzz explore oracle bench e2e-local update notice release image
+.PHONY: build demo test lint safety fuzz explore oracle bench bench-serve e2e-local update notice release image
 
 build:
 	go build $(GOFLAGS) -tags $(TAGS) -ldflags '-s -w' -o inspan ./cmd/inspan
@@ -58,6 +58,10 @@ bench:
 	go test -run '^$$' -bench . -skip LongRun -benchtime 5x -timeout 20m ./cmd/inspan
 	go test -run '^$$' -bench LongRun -benchtime 1x -timeout 20m ./cmd/inspan
 	cd internal/oracle && go test -run '^$$' -bench Prompt -benchtime 1x .
+
+# Measure the server: a thousand tasks at once, two thousand idle streams, two hundred reads a second.
+bench-serve:
+	go test -run '^$$' -bench . -benchtime 1x -timeout 20m ./internal/server
 
 # Write everything anew that is made from the code.
 update:

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/console"
 	"github.com/inspan/inspan/internal/server"
@@ -69,7 +68,7 @@ func (c *command) runServer(ctx context.Context, f *serverFlags, s *server.Serve
 	ctx, stop := signals(ctx)
 	defer stop()
 	s.Sessions, s.Send, s.Redact, s.Git, s.Warn = a.Store(), a.Send, a.Permission.Redacted, a.Extensions.Store().Git, c.warn
-	s.Host = func(o app.Options) *inspan.Host { return a.Host(o, c.warn) }
+	s.Host = (&app.Hosts{Self: c.self, Warn: c.warn}).Host
 	s.Options, s.Dir = f.Options, cmp.Or(f.workspaces, a.StateDir+"-tasks") // the state folder itself is closed to agents
 	f.Opened = func(address string) {
 		c.warn("serving tasks at http://" + address + "/; the owner's token is in " + f.TokenFile)

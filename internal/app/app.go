@@ -148,15 +148,28 @@ func (o Options) line() permission.Line {
 // Host builds the host for a command. Warn receives what a person should know
 // although it stops nothing. Resumed sessions keep the mode and the limits
 // they have unless the options, not the settings, name others.
+//
+// It takes what the environment has for the model of the options, so it is not for use beside a
+// host that works; see [Hosts].
 func (a *App) Host(o Options, warn func(string)) *inspan.Host {
+	a.aim(o.Model, warn)
+	return a.host(o, warn)
+}
+
+// aim tells what the settings warn of, and takes what the environment has for a model.
+func (a *App) aim(model string, warn func(string)) {
 	for _, w := range a.Warnings {
 		warn(w)
 	}
 	if !a.Extensions.Apart {
-		if err := a.Providers.Aim(o.Model); err != nil {
+		if err := a.Providers.Aim(model); err != nil {
 			warn(err.Error())
 		}
 	}
+}
+
+// host is Host of an app that is aimed.
+func (a *App) host(o Options, warn func(string)) *inspan.Host {
 	return &inspan.Host{
 		Dir: a.sessions.Dir, Store: a.sessions,
 		Agent: func(ctx context.Context, s inspan.Place) (*inspan.Agent, error) {

@@ -58,14 +58,10 @@ func (c *call) tenantOf(in struct {
 		return bounds{}, missing("tenant", in.ID)
 	}
 	out := bounds{Name: in.ID, Tenant: c.book.tenant(in.ID)}
-	for _, t := range c.book.list("", -1, func(t *Task) bool { return t.Tenant == in.ID }) {
-		switch {
-		case !over(t.Stage):
-			out.Open++
-		case t.Result != nil:
-			out.Spent += t.Result.Cost
-		}
-	}
+	c.book.mu.Lock()
+	defer c.book.mu.Unlock()
+	used := c.book.usage(in.ID)
+	out.Open, out.Spent = used.open, used.spent
 	return out, nil
 }
 

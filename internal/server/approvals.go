@@ -37,8 +37,10 @@ type approvalList struct {
 
 func (c *call) approvals(nothing) (approvalList, error) {
 	out := approvalList{Approvals: []Approval{}}
-	waiting := c.book.list("", -1, func(t *Task) bool { return t.Stage == event.StageWaiting && c.who.sees(t) })
-	for _, t := range slices.Backward(waiting) {
+	for _, t := range c.book.open() {
+		if t.Stage != event.StageWaiting || !c.who.sees(&t) {
+			continue
+		}
 		st, err := c.status(t.Session)
 		if err != nil {
 			return out, err

@@ -29,6 +29,8 @@ type book struct {
 	seq        uint64
 	tasks      map[string]*Task
 	order      []string // of tasks, the oldest first
+	unfinished []*Task  // of these, those that are not over
+	used       map[string]*usage
 	identities map[string]*Identity
 	tenants    map[string]*Tenant
 	sent       map[request]answer
@@ -47,8 +49,22 @@ func newBook(log store.Log, redact func(event.Body) event.Body) *book {
 	}
 	return &book{
 		log: log, redact: redact, tasks: map[string]*Task{}, identities: map[string]*Identity{}, tenants: map[string]*Tenant{},
-		sent: map[request]answer{}, grown: make(chan struct{}),
+		sent: map[request]answer{}, used: map[string]*usage{}, grown: make(chan struct{}),
 	}
+}
+
+// usage is what the tasks of a tenant come to.
+type usage struct {
+	open  int     // tasks that are not over
+	spent float64 // US dollars that the others have cost
+}
+
+// usage is that of a tenant. The lock is held.
+func (b *book) usage(tenant string) *usage {
+	if b.used[tenant] == nil {
+		b.used[tenant] = &usage{}
+	}
+	return b.used[tenant]
 }
 
 // change appends what f makes of the book as it stands. Nothing else changes it here meanwhile.
@@ -132,7 +148,8 @@ func (b *book) recorded(at time.Time, r event.Recorded) {
 		}
 		t.ID, t.Created, t.History, t.Stage = r.ID, at, nil, ""
 		b.tasks[r.ID] = t
-		b.order = append(b.order, r.ID)
+		b.order, b.unfinished = append(b.order, r.ID), append(b.unfinished, t)
+		b.usage(t.Tenant).open++
 	case ofCancel:
 		if t := b.tasks[r.ID]; t != nil && t.cancelled == "" {
 			t.cancelled = r.By
@@ -174,17 +191,25 @@ func (b *book) staged(at time.Time, m event.Staged) {
 			t.Result = r
 		}
 	}
+	if over(t.Stage) {
+		b.unfinished = slices.DeleteFunc(b.unfinished, func(o *Task) bool { return o == t })
+		u := b.usage(t.Tenant)
+		if u.open--; t.Result != nil {
+			u.spent += t.Result.Cost
+		}
+	}
 }
 
-// move brings a task to its next stage. An error, too, if it can't go there.
+// move brings a task to its next stage. It is for the one who works on the task, so nobody else
+// moves it meanwhile, and moves of several tasks share a sync of the disk.
 func (b *book) move(ctx context.Context, m event.Staged) error {
-	return b.change(ctx, func() ([]event.Body, error) {
-		t := b.tasks[m.Task]
-		if t == nil || !may(t.Stage, m.Stage) {
-			return nil, fmt.Errorf("task %s can't go to stage %s", m.Task, m.Stage)
-		}
-		return []event.Body{m}, nil
-	})
+	if t, known := b.task(m.Task); !known || !may(t.Stage, m.Stage) {
+		return fmt.Errorf("task %s can't go to stage %s", m.Task, m.Stage)
+	}
+	if _, err := b.log.Append(context.WithoutCancel(ctx), b.redact(m)); err != nil {
+		return fmt.Errorf("write the book: %w", err)
+	}
+	return b.catchUp(ctx)
 }
 
 // task is a task as it stands.
@@ -216,14 +241,14 @@ func (b *book) list(after string, most int, keep func(*Task) bool) (out []Task) 
 	return out
 }
 
-// open are the tasks that are not over, those of later stages first, the oldest of a stage first.
-func (b *book) open() (out []Task) {
+// open are the tasks that are not over, the oldest first, without their histories.
+func (b *book) open() []Task {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, id := range b.order {
-		if t := b.tasks[id]; !over(t.Stage) {
-			out = append(out, t.copied())
-		}
+	out := make([]Task, 0, len(b.unfinished))
+	for _, t := range b.unfinished {
+		out = append(out, *t)
+		out[len(out)-1].History = nil
 	}
 	return out
 }

@@ -36,7 +36,11 @@ func (w *work) hydrate(ctx context.Context, t *Task) (*inspan.Session, error) {
 		}
 		return nil, err
 	}
-	opened, err := w.Host(w.options(*t)).New(w.ctx, dir)
+	host, err := w.Host(w.options(*t))
+	if err != nil {
+		return nil, err
+	}
+	opened, err := host.New(w.ctx, dir)
 	if err != nil {
 		return nil, err
 	}

@@ -38,7 +38,7 @@ type Server struct {
 	// Sessions keeps the sessions and the book. It must be a [store.Booker].
 	Sessions store.Store
 	// Host makes the agents of a task.
-	Host func(app.Options) *inspan.Host
+	Host func(app.Options) (*inspan.Host, error)
 	// Send appends what a client says to a session, as [app.App.Send] does.
 	Send func(ctx context.Context, session string, m app.Message) (event.Event, error)
 	// Redact takes the secrets out of what is written into the book. Nil: nothing is.
@@ -64,11 +64,12 @@ type Server struct {
 	// Warn is told what the operator should know. Nil: nobody is.
 	Warn func(string)
 
-	book  *book
-	pool  *running.Pool
-	live  feeds
-	tried rates
-	pulse pulse
+	book    *book
+	pool    *running.Pool
+	live    feeds
+	sources sources
+	tried   rates
+	pulse   pulse
 
 	ctx    context.Context // of all work; ends with Close
 	cancel context.CancelFunc

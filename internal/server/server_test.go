@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/server"
 	"github.com/inspan/inspan/store"
 	"github.com/inspan/inspan/tool"
@@ -59,7 +58,7 @@ func TestContract(t *testing.T) {
 		t.Errorf("why %q", task.Why)
 	}
 	system, labels := "", map[string]string{}
-	for e, err := range h.s.Host(app.Options{Model: "script"}).Events(t.Context(), task.Session) {
+	for e, err := range store.Events(t.Context(), h.s.Sessions, task.Session) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -23,15 +24,18 @@ type feeds struct {
 type seat struct {
 	feeds   *feeds
 	session string
-	events  chan event.Event // transient and stored; some are missing for whoever is slow
+	events  chan event.Event // transient and stored; some are missing for whoever is slow; nil: not wanted
 	turns   chan struct{}    // has a token if something was decided, asked or ended
 }
 
 const seatLength = 256
 
-// follow takes a seat. Whoever has it leaves it.
-func (f *feeds) follow(session string) *seat {
-	s := &seat{feeds: f, session: session, events: make(chan event.Event, seatLength), turns: make(chan struct{}, 1)}
+// follow takes a seat, for the events too if they are wanted. Whoever has it leaves it.
+func (f *feeds) follow(session string, events bool) *seat {
+	s := &seat{feeds: f, session: session, turns: make(chan struct{}, 1)}
+	if events {
+		s.events = make(chan event.Event, seatLength)
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.seats == nil {
@@ -72,7 +76,7 @@ func (f *feeds) tell(e event.Event) {
 }
 
 const (
-	beatEvery = 15 * time.Second // of a stream on which nothing happens
+	beatEvery = 30 * time.Second // of a stream on which nothing happens
 	writeTime = 30 * time.Second // that a client may take to accept what is sent
 )
 
@@ -115,42 +119,35 @@ func (s *sse) write(text string) error {
 // streamEvents sends the events of a session behind the number after, and then what comes, until the
 // client goes. Live adds the transient events of a run that goes on here; they have no id.
 func (s *Server) streamEvents(ctx context.Context, w http.ResponseWriter, session string, after uint64, live bool) error {
-	log, err := s.Sessions.Open(ctx, session)
+	src, err := s.sources.open(ctx, s.Sessions, session)
 	if err != nil {
 		return err
 	}
-	defer log.Close()
-	place := s.live.follow(session)
-	defer place.leave()
-	f := &stream{log: log, out: newSSE(w), seq: after, live: live}
-	if err := f.out.write("retry: 1000\n\n"); err != nil {
-		return nil //nolint:nilerr // the client has gone
+	defer src.release()
+	f := &stream{source: src, out: newSSE(w), seq: after}
+	if live {
+		place := s.live.follow(session, true)
+		defer place.leave()
+		f.live = place.events
 	}
-	grown := make(chan struct{}, 1)
-	ctx, end := context.WithCancel(ctx)
-	defer func() { end(); f.waiter.Wait() }()
+	err = f.out.write("retry: 1000\n\n")
 	beat := time.NewTicker(beatEvery)
 	defer beat.Stop()
-	for s.ctx.Err() == nil {
-		if err := f.upTo(ctx, 0); err != nil {
-			return nil //nolint:nilerr // the client has gone, or the log can't be read any further
-		}
-		if err := f.next(ctx, s.ctx, place, grown, beat.C); err != nil {
-			return nil //nolint:nilerr // the same
+	for err == nil {
+		grown := src.news()
+		if err = f.upTo(ctx, 0); err == nil {
+			err = f.next(ctx, s.ctx, grown, beat.C)
 		}
 	}
-	return nil
+	return nil // the client has gone, the server ends, or the log can't be read any further
 }
 
 // stream is one client that follows a session.
 type stream struct {
-	log  store.Log
+	*source
 	out  *sse
-	seq  uint64 // of the last event that was sent
-	live bool
-
-	waits  bool // somebody waits for the log to grow
-	waiter sync.WaitGroup
+	seq  uint64             // of the last event that was sent
+	live <-chan event.Event // nil: what is not stored is not wanted
 }
 
 // upTo sends the stored events that were not sent, up to a number; 0: all.
@@ -173,48 +170,33 @@ func (f *stream) upTo(ctx context.Context, seq uint64) error {
 	return nil
 }
 
-// next sends what the run shows until the log has grown by other hands, or nothing comes for a while.
-func (f *stream) next(ctx, server context.Context, place *seat, grown chan struct{}, beat <-chan time.Time) error {
-	if !f.waits {
-		f.waits = true
-		seq := f.seq
-		f.waiter.Go(func() {
-			if f.log.Wait(ctx, seq) == nil {
-				grown <- struct{}{}
-			}
-		})
-	}
+// next sends what the run shows until the log has grown, and what of that comes with it.
+func (f *stream) next(ctx, server context.Context, grown <-chan struct{}, beat <-chan time.Time) error {
 	for {
 		select {
-		case e := <-place.events:
+		case e := <-f.live:
 			if err := f.take(ctx, e); err != nil {
 				return err
 			}
 		case <-grown:
-			if f.waits = false; len(place.events) > 0 { // these come first
-				return f.drain(ctx, place)
+			for len(f.live) > 0 { // what is shown before what is stored
+				if err := f.take(ctx, <-f.live); err != nil {
+					return err
+				}
 			}
 			return nil
 		case <-beat:
 			if err := f.out.write(": \n\n"); err != nil {
 				return err
 			}
+		case <-f.done:
+			return errors.New("the log can't be followed any more")
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-server.Done():
 			return server.Err()
 		}
 	}
-}
-
-// drain takes what has come meanwhile.
-func (f *stream) drain(ctx context.Context, place *seat) error {
-	for len(place.events) > 0 {
-		if err := f.take(ctx, <-place.events); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // take sends an event of the run: a stored one with all before it.
@@ -225,14 +207,92 @@ func (f *stream) take(ctx context.Context, e event.Event) error {
 		}
 		return f.upTo(ctx, e.Seq)
 	}
-	if !f.live {
-		return nil
-	}
 	raw, err := event.Encode(e)
 	if err != nil {
 		return err
 	}
 	return f.out.send("", e.Body.Kind(), raw)
+}
+
+// sources are the logs that streams read, each open once however many read it. The zero value is
+// ready.
+type sources struct {
+	mu  sync.Mutex
+	all map[string]*source // by session
+}
+
+// source is one of them.
+type source struct {
+	log   store.Log
+	of    *sources
+	users int
+	end   context.CancelFunc // of who waits for the log to grow
+	done  chan struct{}
+
+	mu    sync.Mutex
+	grown chan struct{} // closed and replaced when the log has grown
+}
+
+// open opens the log of a session, or finds it open. It is released.
+func (s *sources) open(ctx context.Context, sessions store.Store, session string) (*source, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if src := s.all[session]; src != nil {
+		src.users++
+		return src, nil
+	}
+	log, err := sessions.Open(ctx, session)
+	if err != nil {
+		return nil, err
+	}
+	src := &source{log: log, of: s, users: 1, done: make(chan struct{}), grown: make(chan struct{})}
+	ctx, src.end = context.WithCancel(context.WithoutCancel(ctx))
+	go src.watch(ctx)
+	if s.all == nil {
+		s.all = map[string]*source{}
+	}
+	s.all[session] = src
+	return src, nil
+}
+
+func (s *source) release() {
+	s.of.mu.Lock()
+	s.users--
+	last := s.users == 0
+	if last {
+		delete(s.of.all, s.log.ID())
+	}
+	s.of.mu.Unlock()
+	if last {
+		s.end()
+		<-s.done
+		_ = s.log.Close() // it was only read
+	}
+}
+
+// watch says whenever the log has grown, until ctx is done or the log can't be read any more.
+func (s *source) watch(ctx context.Context) {
+	defer close(s.done)
+	seq := uint64(0)
+	for s.log.Wait(ctx, seq) == nil {
+		for e, err := range s.log.Read(ctx, seq) {
+			if err != nil {
+				return
+			}
+			seq = e.Seq
+		}
+		s.mu.Lock()
+		close(s.grown)
+		s.grown = make(chan struct{})
+		s.mu.Unlock()
+	}
+}
+
+// news is closed when the log grows.
+func (s *source) news() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.grown
 }
 
 // lastEventID is where a client wants to go on: behind the number in the header, or in the query.

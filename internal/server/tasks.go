@@ -50,24 +50,15 @@ func (c *call) admit(name string, now time.Time) error {
 	if t := c.book.tenants[name]; t != nil {
 		bounds = *t
 	}
-	open, spent := 0, 0.0
-	for _, t := range c.book.tasks {
-		switch {
-		case t.Tenant != name:
-		case !over(t.Stage):
-			open++
-		case t.Result != nil:
-			spent += t.Result.Cost
-		}
-	}
+	used := c.book.usage(name)
 	full := func(retry int, format string, args ...any) error {
 		return &Problem{Status: http.StatusTooManyRequests, Type: "rate_limit_error", Message: fmt.Sprintf(format, args...), Retry: retry}
 	}
 	switch {
-	case bounds.Queue > 0 && open >= bounds.Queue:
-		return full(10, "the tenant has %d unfinished tasks; its limit is %d", open, bounds.Queue)
-	case bounds.Budget > 0 && spent >= bounds.Budget:
-		return full(0, "the tenant has spent $%.2f; its budget is $%.2f", spent, bounds.Budget)
+	case bounds.Queue > 0 && used.open >= bounds.Queue:
+		return full(10, "the tenant has %d unfinished tasks; its limit is %d", used.open, bounds.Queue)
+	case bounds.Budget > 0 && used.spent >= bounds.Budget:
+		return full(0, "the tenant has spent $%.2f; its budget is $%.2f", used.spent, bounds.Budget)
 	}
 	if wait, ok := c.tried.take(name, bounds.PerHour, now); !ok {
 		return full(int(math.Ceil(wait.Seconds())), "the tenant can submit %d tasks an hour", bounds.PerHour)

@@ -51,8 +51,7 @@ func (s *Server) begin() {
 	if s.draining {
 		return
 	}
-	busy := map[string]int{}
-	var queue []Task
+	busy, queue := map[string]int{}, []Task(nil)
 	for _, t := range s.book.open() {
 		w := s.at[t.ID]
 		switch {
@@ -242,8 +241,14 @@ func lesser[T int | float64](a, b T) T {
 
 // reopen opens the session of a task for its pool.
 func (s *Server) reopen(ctx context.Context, id string) (*inspan.Session, error) {
-	for _, t := range s.book.list("", -1, func(t *Task) bool { return t.Session == id }) {
-		return s.Host(s.options(t)).Open(ctx, id)
+	for _, t := range s.book.open() {
+		if t.Session == id {
+			host, err := s.Host(s.options(t))
+			if err != nil {
+				return nil, err
+			}
+			return host.Open(ctx, id)
+		}
 	}
 	return nil, fmt.Errorf("session %s belongs to no task", id)
 }
@@ -284,7 +289,7 @@ func (w *work) drive(ctx context.Context, t *Task, opened *inspan.Session) error
 // attend waits until a run is over. Meanwhile it notes whether the run waits for somebody, and
 // interrupts it when the task is cancelled or its time over.
 func (w *work) attend(ctx context.Context, t *Task, r *running.Run, told *bool) error {
-	seen := w.live.follow(t.Session)
+	seen := w.live.follow(t.Session, false)
 	defer seen.leave()
 	for {
 		if err := w.attitude(t); err != nil {

@@ -1,0 +1,36 @@
+package app
+
+import (
+	"sync"
+
+	"github.com/inspan/inspan"
+)
+
+// Hosts makes hosts for sessions that run beside each other and may have different models. The
+// fields are not changed once it is in use; it is safe for concurrent use.
+type Hosts struct {
+	Self string       // as in [config.Installation]
+	Warn func(string) // as in [App.Host]
+
+	mu   sync.Mutex
+	apps map[string]*App // by model, as options name it: each has what the environment has for it
+}
+
+// Host is [App.Host]. The settings are read when a model is first used.
+func (h *Hosts) Host(o Options) (*inspan.Host, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	a := h.apps[o.Model]
+	if a == nil {
+		var err error
+		if a, err = Load(h.Self); err != nil {
+			return nil, err
+		}
+		a.aim(o.Model, h.Warn)
+		if h.apps == nil {
+			h.apps = map[string]*App{}
+		}
+		h.apps[o.Model] = a
+	}
+	return a.host(o, h.Warn), nil
+}

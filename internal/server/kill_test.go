@@ -1,0 +1,270 @@
+package server_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/server"
+)
+
+// process is the real command, which is killed and started again.
+type process struct {
+	t         testing.TB
+	bin, home string
+	addr      string
+	cmd       *exec.Cmd
+	printed   *strings.Builder
+}
+
+func newProcess(t testing.TB) *process {
+	t.Helper()
+	p := &process{t: t, home: t.TempDir()}
+	p.bin = filepath.Join(p.home, "inspan")
+	build := exec.CommandContext(t.Context(), "go", "build", "-tags", "grpcnotrace", "-o", p.bin, "../../cmd/inspan")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.addr = l.Addr().String()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(p.home, "state"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(p.home, "state", "server.token"), []byte(ownersToken), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.kill)
+	return p
+}
+
+// start starts the server and waits until it takes requests.
+func (p *process) start(args ...string) {
+	p.t.Helper()
+	p.cmd = exec.CommandContext(context.WithoutCancel(p.t.Context()), p.bin, append([]string{"serve", "--model", "script", "--mode", "auto", "--listen", p.addr}, args...)...)
+	p.cmd.Env = []string{
+		"HOME=" + p.home, "PATH=" + os.Getenv("PATH"), "INSPAN_STATE_DIR=" + filepath.Join(p.home, "state"),
+		"INSPAN_CONFIG_DIR=" + filepath.Join(p.home, "config"),
+	}
+	p.printed = &strings.Builder{}
+	p.cmd.Stderr = p.printed
+	if err := p.cmd.Start(); err != nil {
+		p.t.Fatal(err)
+	}
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for late := time.After(patience); ; {
+		if res, err := http.Get("http://" + p.addr + "/readyz"); err == nil {
+			_ = res.Body.Close()
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-late:
+			p.t.Fatalf("the server does not start: %s", p.printed)
+		}
+	}
+}
+
+// kill kills the server.
+func (p *process) kill() {
+	if p.cmd == nil {
+		return
+	}
+	_ = p.cmd.Process.Kill()
+	_ = p.cmd.Wait()
+	p.cmd = nil
+}
+
+// send sends a request; an error is one of the connection.
+func (p *process) send(method, path, key string, body any) (int, []byte, error) {
+	raw, err := json.Marshal(body)
+	if err != nil {
+		return 0, nil, err
+	}
+	req, err := http.NewRequestWithContext(p.t.Context(), method, "http://"+p.addr+path, strings.NewReader(string(raw)))
+	if err != nil {
+		return 0, nil, err
+	}
+	req.Header.Set("Authorization", "Bearer "+ownersToken)
+	req.Header.Set("Content-Type", "application/json")
+	if key != "" {
+		req.Header.Set("Idempotency-Key", key)
+	}
+	if body == nil {
+		req.Body, req.ContentLength = http.NoBody, 0
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer res.Body.Close()
+	raw, err = io.ReadAll(res.Body)
+	return res.StatusCode, raw, err
+}
+
+// follow reads the events of a task over all deaths of the server, until its run has stopped.
+func (p *process) follow(id string) (seqs []uint64) {
+	for p.t.Context().Err() == nil {
+		after := uint64(0)
+		if len(seqs) > 0 {
+			after = seqs[len(seqs)-1]
+		}
+		if p.read(id, after, func(seq uint64) { seqs = append(seqs, seq) }) {
+			return seqs
+		}
+	}
+	return seqs
+}
+
+// read reads one stream, and reports whether it came to the end.
+func (p *process) read(id string, after uint64, saw func(uint64)) bool {
+	req, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, "http://"+p.addr+"/api/v1/tasks/"+id+"/events", nil)
+	if err != nil {
+		return true
+	}
+	req.Header.Set("Authorization", "Bearer "+ownersToken)
+	req.Header.Set("Last-Event-ID", strconv.FormatUint(after, 10))
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		select {
+		case <-time.After(5 * time.Millisecond): // as clients do
+		case <-p.t.Context().Done():
+		}
+		return false
+	}
+	defer res.Body.Close()
+	seq, kind := uint64(0), ""
+	for lines := bufio.NewScanner(res.Body); lines.Scan(); {
+		switch field, value, _ := strings.Cut(lines.Text(), ": "); field {
+		case "id":
+			seq, _ = strconv.ParseUint(value, 10, 64)
+		case "event":
+			kind = value
+		case "":
+			if seq > 0 {
+				saw(seq)
+			}
+			if kind == "stopped" {
+				return true
+			}
+			seq, kind = 0, ""
+		}
+	}
+	return false
+}
+
+// kills is how often the server dies in TestKill; INSPAN_KILLS says another number.
+func kills(t *testing.T) int {
+	n, err := strconv.Atoi(os.Getenv("INSPAN_KILLS"))
+	if err != nil {
+		return 12
+	}
+	t.Logf("%d kills", n)
+	return n
+}
+
+// TestKill kills the real server at random moments with thirty tasks. Every task comes to its end, no
+// call is made twice, no task is there twice, and clients that go on behind the last event that they
+// have seen see each event once.
+func TestKill(t *testing.T) {
+	const tasks, steps = 30, 12
+	p := newProcess(t)
+	p.start("--keep", "always", "--at-once", "6")
+	ids := make([]string, tasks)
+	submitted := make(chan struct{})
+	go func() { // while the server dies
+		defer close(submitted)
+		for i := range ids {
+			var prompt []string
+			for n := range steps {
+				prompt = append(prompt, fmt.Sprintf("bash: echo %d >> log; sleep 0.0%d", n, 1+n%3))
+			}
+			for ids[i] == "" && t.Context().Err() == nil {
+				spec := server.Spec{Prompt: strings.Join(prompt, "\n")}
+				if status, raw, err := p.send("POST", "/api/v1/tasks", strconv.Itoa(i), spec); err == nil && status == http.StatusCreated {
+					var made server.Task
+					if json.Unmarshal(raw, &made) == nil {
+						ids[i] = made.ID
+					}
+				}
+			}
+		}
+	}()
+	<-submitted
+	followed := make([][]uint64, 4)
+	var readers sync.WaitGroup
+	for i := range followed {
+		readers.Go(func() { followed[i] = p.follow(ids[i*7]) })
+	}
+	for range kills(t) {
+		<-time.After(time.Duration(rand.IntN(400)) * time.Millisecond) //nolint:gosec // any moment
+		p.kill()
+		p.start("--keep", "always", "--at-once", "6")
+	}
+	for i, id := range ids {
+		p.ends(i, id, steps)
+	}
+	readers.Wait()
+	for _, seqs := range followed {
+		for i, seq := range seqs {
+			if seq != uint64(i)+1 {
+				t.Errorf("events %v", seqs)
+				break
+			}
+		}
+	}
+	var list struct{ Tasks []server.Task }
+	if _, raw, err := p.send("GET", "/api/v1/tasks?limit=1000", "", nil); err != nil || json.Unmarshal(raw, &list) != nil || len(list.Tasks) != tasks {
+		t.Errorf("%d tasks are there: %v", len(list.Tasks), err)
+	}
+}
+
+// ends waits for the end of a task and looks at what it has done.
+func (p *process) ends(i int, id string, steps int) {
+	p.t.Helper()
+	var task server.Task
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for late := time.After(3 * patience); task.Stage != event.StageCompleted; {
+		if _, raw, err := p.send("GET", "/api/v1/tasks/"+id, "", nil); err != nil || json.Unmarshal(raw, &task) != nil {
+			p.t.Fatalf("task %d: %v %s", i, err, raw)
+		}
+		select {
+		case <-tick.C:
+		case <-late:
+			p.t.Fatalf("task %d is %s: %s\n%s", i, task.Stage, task.Why, p.printed)
+		}
+	}
+	raw, err := os.ReadFile(filepath.Join(task.Workspace, "log"))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	lines := strings.Fields(string(raw))
+	sorted := slices.Clone(lines)
+	slices.SortFunc(sorted, func(a, b string) int { x, _ := strconv.Atoi(a); y, _ := strconv.Atoi(b); return x - y })
+	if len(slices.Compact(slices.Clone(sorted))) != len(lines) || !slices.Equal(sorted, lines) || len(lines) > steps {
+		p.t.Errorf("task %d made calls twice, or in another order: %v", i, lines)
+	}
+}
