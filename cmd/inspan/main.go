@@ -85,7 +85,8 @@ func (c *command) root() *cobra.Command {
 			"  inspan models                               # which models are ready\n" +
 			"  inspan doctor                               # check settings, keys and sandbox",
 		Long: "The model reads, edits, runs commands and checks its work. Every event goes to a log that survives\n" +
-			"a crash, so 'inspan resume' continues any session.",
+			"a crash, so 'inspan resume' continues any session.\n\n" +
+			"Words that are not a command are a task. inspan takes a word that is nearly a command for a mistake.",
 		Version:       setup.Version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -154,12 +155,16 @@ func exitHelp() string {
 
 // unknown is the error for a subcommand that does not exist.
 func unknown(cmd *cobra.Command, name string) error {
-	var names []string
+	return usageError{fmt.Errorf("unknown command %q for %q%s; see '%s --help'",
+		name, cmd.CommandPath(), words.DidYouMean(name, commands(cmd)), cmd.CommandPath())}
+}
+
+// commands are the names of the commands below one.
+func commands(cmd *cobra.Command) (names []string) {
 	for _, sub := range cmd.Commands() {
 		names = append(names, sub.Name())
 	}
-	return usageError{fmt.Errorf("unknown command %q for %q%s; see '%s --help'",
-		name, cmd.CommandPath(), words.DidYouMean(name, names), cmd.CommandPath())}
+	return names
 }
 
 // group makes a command that only holds others.
