@@ -162,6 +162,9 @@ func chosen(ctx context.Context, a *app.App) Finding {
 // provider asks a provider for one word.
 func provider(ctx context.Context, a *app.App, p providers.Provider, probe bool) Finding {
 	f := Finding{Check: "provider " + p.Name, State: Good}
+	if model, ok := strings.CutPrefix(a.Config.Model, p.Name+"/"); ok {
+		p.Default = model // the one that sessions ask
+	}
 	switch {
 	case !p.Ready:
 		f.State, f.Found, f.Remedy = Warn, "no key", p.Need+", or "+a.Providers.Advice.Setup

@@ -45,7 +45,7 @@ func reached(ctx context.Context, a *app.App, p providers.Provider) Finding {
 	found, err := a.Providers.DiscoverAt(ctx, p.Name)
 	if err != nil {
 		failed, todo := providers.Remedy(err)
-		f.State, f.Found, f.Remedy = Bad, p.BaseURL+" does not answer: "+failed, cmp.Or(todo, remedy(llm.AsError(err).Kind))
+		f.State, f.Found, f.Remedy = Bad, failed, cmp.Or(todo, remedy(llm.AsError(err).Kind))
 		return f
 	}
 	f.Found = p.BaseURL + " has " + text.Count(len(found.Models), "model")
