@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -12,7 +13,7 @@ import (
 
 func (c *command) config() *cobra.Command {
 	return group("config", "Show and change the settings",
-		c.configShow(), c.configGet(), c.configSet(), c.configUnset(),
+		c.configShow(), c.configGet(), c.configSet(), c.configUnset(), c.configEdit(),
 		&cobra.Command{
 			Use:   "schema",
 			Short: "Print the JSON Schema of the settings, for editors",
@@ -43,7 +44,8 @@ func (c *command) configShow() *cobra.Command {
 		Use:   "show [FOLDER]",
 		Short: "Show the settings in force and their sources",
 		Long: "Sources are applied in this order, and the last one wins: organisation, your settings file, preset, environment, folder.\n" +
-			"A folder can only make things stricter. Settings with their default value are left out, except for levers.\n" +
+			"A folder can only make things stricter; settings of it that are not in force are marked.\n" +
+			"Settings with their default value are left out, except for levers.\n" +
 			"docs/config.sample.toml and 'inspan config schema' list every setting.",
 		Args: exactly(0, 1, "at most one FOLDER"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -51,7 +53,7 @@ func (c *command) configShow() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			list, err := a.Settings(root)
+			list, err := a.Permission.Settings(root)
 			if err != nil {
 				return err
 			}
@@ -63,21 +65,28 @@ func (c *command) configShow() *cobra.Command {
 			if none {
 				fmt.Fprintf(cmd.ErrOrStderr(), "Nothing is set. Your settings file would be %s.\n", a.ConfigPath)
 			}
-			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-			for _, s := range list {
-				fmt.Fprintf(w, "%s = %s", s.Key, s.Value)
-				switch {
-				case origin && s.Line > 0:
-					fmt.Fprintf(w, "\t# %s:%d", s.File, s.Line)
-				case origin:
-					fmt.Fprintf(w, "\t# %s", s.File)
-				}
-				fmt.Fprintln(w)
-			}
-			return w.Flush()
+			return settings(cmd.OutOrStdout(), list, origin)
 		},
 	}
-	cmd.Flags().BoolVar(&origin, "origin", false, "show the file and line, or the variable, of each setting")
+	cmd.Flags().BoolVar(&origin, "origin", false, originUsage)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
+}
+
+const originUsage = "show the file and line, or the variable, of each setting"
+
+// settings prints settings, a line each.
+func settings(out io.Writer, list []config.Setting, origin bool) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, s := range list {
+		fmt.Fprintf(w, "%s = %s", s.Key, s.Value)
+		if origin {
+			fmt.Fprint(w, "\t# "+s.Origin())
+		}
+		if s.Ignored != "" {
+			fmt.Fprint(w, "\t# not in force: "+s.Ignored)
+		}
+		fmt.Fprintln(w)
+	}
+	return w.Flush()
 }

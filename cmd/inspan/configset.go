@@ -3,6 +3,9 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,15 +21,20 @@ func (c *command) configSet() *cobra.Command {
 	var project, add bool
 	var cwd string
 	cmd := &cobra.Command{
-		Use:   "set KEY VALUE ...",
-		Short: "Change a setting in your settings file",
-		Long: keyForm + "\nOf a list, name all values, or use --add. Comments and order of the file stay as they are.\n" +
-			"inspan checks the result before it replaces the file.",
+		Use:   "set KEY VALUE ... | KEY=VALUE ...",
+		Short: "Change settings in your settings file",
+		Long: keyForm + "\nOf a list, name all values, or use --add. Several KEY=VALUE are set together. Comments and order of the file stay\n" +
+			"as they are. inspan checks the result before it replaces the file: a change must not add a fault.\n" +
+			"A provider needs a base_url. Its kind is openai (Chat Completions) unless you set another, or inspan knows the name.",
 		Example: "  inspan config set model anthropic/claude-sonnet-5-5\n  inspan config set sandbox.memory_mb 4096\n" +
+			"  inspan config set providers.home.base_url=http://localhost:8000/v1 model=home/my-model\n" +
 			"  inspan config set --add allow \"bash(go test *)\"\n  inspan config set --project --add deny \"read(secrets/**)\"",
-		Args: exactly(2, 1000, "a KEY and a VALUE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.change(cmd, cwd, project, config.Change{Key: args[0], Values: args[1:], Add: add})
+			changes, err := assigned(args, add)
+			if err != nil {
+				return usageError{fmt.Errorf("%s %w; see '%[1]s --help'", cmd.CommandPath(), err)}
+			}
+			return c.change(cmd, cwd, project, changes...)
 		},
 	}
 	cmd.Flags().BoolVar(&add, "add", false, "add the values to the list")
@@ -34,16 +42,78 @@ func (c *command) configSet() *cobra.Command {
 	return cmd
 }
 
+// assigned are the changes that arguments name: a key and its values, or pairs of a key and a value.
+func assigned(args []string, add bool) (changes []config.Change, err error) {
+	if len(args) > 0 && !strings.Contains(args[0], "=") {
+		if len(args) == 1 {
+			return nil, errors.New("needs a KEY and a VALUE")
+		}
+		return []config.Change{{Key: args[0], Values: args[1:], Add: add}}, nil
+	}
+	for _, arg := range args {
+		key, value, ok := strings.Cut(arg, "=")
+		if !ok {
+			return nil, fmt.Errorf("takes either a KEY and its values or KEY=VALUE pairs; %q has no =", arg)
+		}
+		if i := slices.IndexFunc(changes, func(c config.Change) bool { return c.Key == key }); i >= 0 {
+			changes[i].Values = append(changes[i].Values, value)
+			continue
+		}
+		changes = append(changes, config.Change{Key: key, Values: []string{value}, Add: add})
+	}
+	if len(changes) == 0 {
+		return nil, errors.New("needs a KEY and a VALUE")
+	}
+	return changes, nil
+}
+
 func (c *command) configUnset() *cobra.Command {
 	var project bool
 	var cwd string
 	cmd := &cobra.Command{
-		Use:   "unset KEY",
-		Short: "Remove a setting from your settings file, so that its default applies",
+		Use:   "unset KEY ...",
+		Short: "Remove settings or whole tables from your settings file, so that the defaults apply",
 		Long:  keyForm,
-		Args:  exactly(1, 1, "a KEY"),
+		Args:  exactly(1, 1000, "a KEY"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.change(cmd, cwd, project, config.Change{Key: args[0]})
+			var changes []config.Change
+			for _, key := range args {
+				changes = append(changes, config.Change{Key: key})
+			}
+			return c.change(cmd, cwd, project, changes...)
+		},
+	}
+	projectFlags(cmd, &project, &cwd)
+	return cmd
+}
+
+func (c *command) configEdit() *cobra.Command {
+	var project bool
+	var cwd string
+	cmd := &cobra.Command{
+		Use:   "edit",
+		Short: "Open your settings file in an editor, and check it afterwards",
+		Long:  "The editor is that of VISUAL or EDITOR, else vi. This works even if the file has faults.",
+		Args:  exactly(0, 0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			file, err := settingsFile(cwd, project)
+			if err == nil {
+				err = os.MkdirAll(filepath.Dir(file.Path), 0o700)
+			}
+			if err != nil {
+				return err
+			}
+			run := editor(cmd.Context())(file.Path)
+			run.SetStdin(c.in)
+			run.SetStdout(c.console.Out)
+			run.SetStderr(c.console.Err)
+			if err := run.Run(); err != nil {
+				return fmt.Errorf("the editor failed: %w", err)
+			}
+			if err := file.Faulty(); err != nil {
+				return config.Error{Err: err}
+			}
+			return nil
 		},
 	}
 	projectFlags(cmd, &project, &cwd)
@@ -55,33 +125,71 @@ func projectFlags(cmd *cobra.Command, project *bool, cwd *string) {
 	cmd.Flags().StringVar(cwd, "cwd", ".", "`folder` of --project")
 }
 
-// change writes one setting, and says where.
-func (c *command) change(cmd *cobra.Command, cwd string, project bool, change config.Change) error {
-	a, root, err := c.at(cwd)
+// settingsFile is the person's file, or that of a project. It is found although it has faults.
+func settingsFile(cwd string, project bool) (config.File, error) {
+	root, err := workspace(cwd)
+	if err != nil {
+		return config.File{}, err
+	}
+	path, err := config.Path()
+	return app.SettingsFile(&config.Installation{ConfigPath: path}, root, project), err
+}
+
+// change writes settings, and says where.
+func (c *command) change(cmd *cobra.Command, cwd string, project bool, changes ...config.Change) error {
+	file, err := settingsFile(cwd, project)
 	if err != nil {
 		return err
 	}
-	file := app.SettingsFile(a.Installation, root, project)
-	if err := file.Set(change); err != nil {
+	for _, change := range changes {
+		if config.Secret(strings.Join(change.Values, " ")) {
+			return usageError{fmt.Errorf("%s: the value looks like a secret, and settings hold none; "+
+				"'inspan setup' stores a key, key_env names a variable", change.Key)}
+		}
+	}
+	if err := file.Set(changes...); err != nil {
+		if len(config.Faults(err)) > 0 { // it was there before
+			return config.Error{Err: err}
+		}
 		return usageError{err}
 	}
-	does := "Set "
-	if len(change.Values) == 0 {
-		does = "Removed "
+	for _, change := range changes {
+		does := "Set "
+		if len(change.Values) == 0 {
+			does = "Removed "
+		}
+		fmt.Fprintln(cmd.OutOrStdout(), does+change.Key+" in "+file.Path+".")
+		if variable := "INSPAN_" + strings.ToUpper(strings.ReplaceAll(change.Key, ".", "__")); !project && os.Getenv(variable) != "" {
+			fmt.Fprintf(cmd.ErrOrStderr(), "The variable %s is set and comes before the file.\n", variable)
+		}
 	}
-	fmt.Fprintln(cmd.OutOrStdout(), does+change.Key+" in "+file.Path+".")
-	if variable := "INSPAN_" + strings.ToUpper(strings.ReplaceAll(change.Key, ".", "__")); !project && a.Sets(variable) {
-		fmt.Fprintf(cmd.ErrOrStderr(), "The variable %s is set and comes before the file.\n", variable)
+	if err := file.Faulty(); err != nil {
+		c.warn("the file still has faults:\n" + err.Error())
 	}
+	c.doubt(changes)
 	return nil
 }
 
+// doubt warns of models that were set and are not known.
+func (c *command) doubt(changes []config.Change) {
+	a, err := app.Load(c.self)
+	if err != nil {
+		return // it was told
+	}
+	for _, m := range a.Config.Models() {
+		named := slices.ContainsFunc(changes, func(c config.Change) bool { return c.Key == m.Key && len(c.Values) > 0 })
+		if doubt := a.Providers.Doubt(m.Value); named && doubt != "" {
+			c.warn(m.Key + ": " + doubt)
+		}
+	}
+}
+
 func (c *command) configGet() *cobra.Command {
-	var asJSON bool
+	var origin, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "get KEY",
 		Short: "Print the value of a setting in force, or all values of a table",
-		Long:  keyForm + "\nThe exit code is 1 if the setting has its default value.",
+		Long:  keyForm + "\nA setting that nobody has set has its default: --origin says so.",
 		Args:  exactly(1, 1, "a KEY"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, root, err := c.at(".")
@@ -91,33 +199,30 @@ func (c *command) configGet() *cobra.Command {
 			if err := config.CheckKey(args[0]); err != nil {
 				return usageError{err}
 			}
-			list, err := a.Settings(root)
+			list, err := a.Permission.Settings(root)
 			if err != nil {
 				return err
 			}
-			var found []config.Setting
 			for _, s := range list {
-				if s.Key == args[0] {
-					found = []config.Setting{s} // the last one wins
-				} else if strings.HasPrefix(s.Key, args[0]+".") || strings.HasPrefix(s.Key, args[0]+"[") {
-					found = append(found, s)
+				if s.Ignored != "" && len(config.Of(args[0], []config.Setting{{Key: s.Key}})) > 0 {
+					c.warn(fmt.Sprintf("%s sets %s, which is not in force: %s", s.Origin(), s.Key, s.Ignored))
 				}
 			}
+			found := append(config.Of(args[0], list), config.Defaults(args[0], list)...)
 			switch out := cmd.OutOrStdout(); {
-			case len(found) == 0:
-				return errors.New(args[0] + " is not set; its default applies")
 			case asJSON:
 				return listing.JSON(out, found)
-			case found[0].Key == args[0]:
-				fmt.Fprintln(out, found[0].Plain())
+			case origin || len(found) == 0 || found[0].Key != args[0]:
+				return settings(out, found, origin)
 			default:
 				for _, s := range found {
-					fmt.Fprintf(out, "%s = %s\n", s.Key, s.Value)
+					fmt.Fprintln(out, s.Plain())
 				}
 			}
 			return nil
 		},
 	}
+	cmd.Flags().BoolVar(&origin, "origin", false, originUsage)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }

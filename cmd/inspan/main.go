@@ -44,9 +44,9 @@ func Main(args []string, in io.Reader, out, errs io.Writer) (code int) {
 		}
 	}()
 	root := cmd.root()
-	root.SetArgs(args)
+	root.SetArgs(numbered(root, args))
 	if err := root.Execute(); err != nil {
-		return cmd.console.Fail(exitCode(err), err)
+		return cmd.console.Fail(exitCode(err), mended(err))
 	}
 	return cmd.code
 }
@@ -72,6 +72,60 @@ func exitCode(err error) int {
 	return console.ExitCode("error", "", err)
 }
 
+// numbered has a negative number among the arguments stand behind all flags, since no flag is called
+// like one: in 'config set max_turns -1' it is a value.
+func numbered(root *cobra.Command, args []string) []string {
+	cmd, rest, err := root.Find(args)
+	end := slices.Index(rest, "--")
+	if end < 0 {
+		end = len(rest)
+	}
+	number := func(arg string) bool {
+		return len(arg) > 1 && arg[0] == '-' && (arg[1] == '.' || arg[1] >= '0' && arg[1] <= '9')
+	}
+	if err != nil || !slices.ContainsFunc(rest[:end], number) {
+		return args
+	}
+	var flags, values []string
+	for i := 0; i < end; i++ {
+		arg := rest[i]
+		if number(arg) || !strings.HasPrefix(arg, "-") {
+			values = append(values, arg)
+			continue
+		}
+		flags = append(flags, arg)
+		if name := strings.TrimLeft(arg, "-"); i+1 < end && takesNext(cmd, name) {
+			i++
+			flags = append(flags, rest[i])
+		}
+	}
+	return slices.Concat(strings.Fields(cmd.CommandPath())[1:], flags, []string{"--"}, values, rest[min(end+1, len(rest)):])
+}
+
+// takesNext reports whether the argument behind a flag is its value.
+func takesNext(cmd *cobra.Command, name string) bool {
+	flag := cmd.Flags().Lookup(name)
+	if flag == nil {
+		flag = cmd.InheritedFlags().Lookup(name)
+	}
+	if flag == nil && len(name) == 1 {
+		flag = cmd.Flags().ShorthandLookup(name)
+	}
+	return flag != nil && flag.NoOptDefVal == ""
+}
+
+// mended adds to an error about a settings file how to correct the file.
+func mended(err error) error {
+	fault, ok := errors.AsType[config.Fault](err)
+	switch {
+	case !ok || fault.Path == config.OrganisationFile:
+		return err
+	case strings.HasSuffix(fault.Path, config.ProjectFile):
+		return fmt.Errorf("%w\nCorrect it with: inspan config edit --project", err)
+	}
+	return fmt.Errorf("%w\nCorrect it with: inspan config edit", err)
+}
+
 func (c *command) root() *cobra.Command {
 	var f screenFlags
 	root := &cobra.Command{
@@ -85,7 +139,8 @@ func (c *command) root() *cobra.Command {
 			"  inspan models                               # which models are ready\n" +
 			"  inspan doctor                               # check settings, keys and sandbox",
 		Long: "The model reads, edits, runs commands and checks its work. Every event goes to a log that survives\n" +
-			"a crash, so 'inspan resume' continues any session.",
+			"a crash, so 'inspan resume' continues any session.\n\n" +
+			"Words that are not a command are a task. inspan takes a word that is nearly a command for a mistake.",
 		Version:       setup.Version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -154,12 +209,16 @@ func exitHelp() string {
 
 // unknown is the error for a subcommand that does not exist.
 func unknown(cmd *cobra.Command, name string) error {
-	var names []string
+	return usageError{fmt.Errorf("unknown command %q for %q%s; see '%s --help'",
+		name, cmd.CommandPath(), words.DidYouMean(name, commands(cmd)), cmd.CommandPath())}
+}
+
+// commands are the names of the commands below one.
+func commands(cmd *cobra.Command) (names []string) {
 	for _, sub := range cmd.Commands() {
 		names = append(names, sub.Name())
 	}
-	return usageError{fmt.Errorf("unknown command %q for %q%s; see '%s --help'",
-		name, cmd.CommandPath(), words.DidYouMean(name, names), cmd.CommandPath())}
+	return names
 }
 
 // group makes a command that only holds others.

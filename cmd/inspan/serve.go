@@ -60,7 +60,10 @@ func (c *command) served(f *serveFlags) (*app.App, error) {
 	return a, err
 }
 
-func (c *command) warn(text string) { c.console.Say("inspan: " + text) }
+// warn tells a person what stops nothing.
+func (c *command) warn(text string) {
+	c.console.Warn("inspan: " + text)
+}
 
 // signals ends a context when the process is asked to end.
 func signals(ctx context.Context) (context.Context, context.CancelFunc) {

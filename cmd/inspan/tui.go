@@ -19,6 +19,7 @@ import (
 	"github.com/inspan/inspan/internal/sandbox"
 	"github.com/inspan/inspan/internal/setup"
 	"github.com/inspan/inspan/internal/tui"
+	"github.com/inspan/inspan/internal/words"
 )
 
 // screenFlags are the flags of the interactive front end, beside those of a run.
@@ -36,22 +37,22 @@ func (f *screenFlags) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.BoolVar(&f.fullscreen, "fullscreen", false, "use the whole screen instead of the scrollback")
 	fl.BoolVarP(&f.print, "print", "p", false, "print the answer to the task and exit, as 'inspan run' does")
-	fl.BoolVarP(&f.goOn, "continue", "c", false, "continue the last session in this folder")
+	fl.BoolVarP(&f.goOn, "continue", "c", false, "continue the last session in this folder, or in that of --cwd")
 	fl.StringVarP(&f.resume, "resume", "r", "", "continue the session `ID`; without an ID, choose from a list")
 	fl.Lookup("resume").NoOptDefVal = anySession
 	fl.StringVar(&f.cwd, "cwd", ".", "`folder` to work in (the workspace)")
 }
 
-// take reads the arguments: the task, and before it the ID of -r ID. A lone word is a mistyped
-// command unless a flag says that it is a task.
+// take reads the arguments: the task, and before it the ID of -r ID. A first word that looks like a
+// command is a mistyped one, unless a flag says that it is a task.
 func (f *screenFlags) take(cmd *cobra.Command, args []string) error {
 	if f.resume == anySession && len(args) > 0 {
 		f.resume, args = args[0], args[1:]
 	}
 	f.says = strings.Join(args, " ")
 	named := f.print || f.goOn || f.resume != ""
-	if len(args) > 1 && !named || len(args) == 1 && !named && !strings.Contains(strings.TrimSpace(f.says), " ") {
-		return unknown(cmd, args[0])
+	if len(args) > 0 && !named && words.Nearly(args[0], commands(cmd)) {
+		return usageError{fmt.Errorf("%w; for a task of your own use: inspan run %q", unknown(cmd, args[0]), f.says)}
 	}
 	return nil
 }
@@ -68,7 +69,7 @@ func (c *command) front(cmd *cobra.Command, f *screenFlags) error {
 		return usageError{errors.New(`standard input or output is not a terminal; for scripts use: inspan -p "task", or inspan run "task"`)}
 	}
 	if f.goOn {
-		id, err := c.lastHere(cmd.Context())
+		id, err := c.last(cmd.Context(), f.cwd)
 		if err != nil {
 			return err
 		}
@@ -91,7 +92,7 @@ func (c *command) answered(cmd *cobra.Command, f *screenFlags) error {
 	case id == anySession:
 		return usageError{errors.New(`--resume needs an ID here: inspan -p -r ID "task"`)}
 	case f.goOn:
-		id, err = c.lastHere(cmd.Context())
+		id, err = c.last(cmd.Context(), f.cwd)
 	case id == "":
 		return c.perform(&f.runFlags)(cmd, task)
 	}
@@ -101,13 +102,13 @@ func (c *command) answered(cmd *cobra.Command, f *screenFlags) error {
 	return c.goOn(cmd, &f.runFlags, []string{id, cmp.Or(f.says, "-")})
 }
 
-// lastHere is the session used last in the current folder.
-func (c *command) lastHere(ctx context.Context) (string, error) {
-	a, err := app.Load(c.self)
+// last is the session used last in a folder.
+func (c *command) last(ctx context.Context, folder string) (string, error) {
+	a, root, err := c.at(folder)
 	if err != nil {
 		return "", err
 	}
-	return a.Running.LastHere(ctx)
+	return a.Running.LastIn(ctx, root)
 }
 
 // screen runs the interactive front end.

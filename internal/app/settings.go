@@ -1,12 +1,13 @@
 package app
 
 import (
-	"fmt"
+	"errors"
 	"path/filepath"
 
 	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/connect"
 	"github.com/inspan/inspan/internal/permission"
+	"github.com/inspan/inspan/internal/providers"
 )
 
 // Open reads the settings as [config.Open] does, and has those check them who make rules, servers
@@ -18,10 +19,10 @@ func Open(self string) (*config.Installation, error) {
 	}
 	path, err := config.Path()
 	if err == nil {
-		err = check(path, set.Config)
+		err = config.Faulty(path, check(set.Config))
 	}
 	if err == nil {
-		err = checkOrganisation(set.Organisation)
+		err = config.Faulty(config.OrganisationFile, checkOrganisation(set.Organisation))
 	}
 	if err != nil {
 		return nil, config.Error{Err: err}
@@ -32,47 +33,32 @@ func Open(self string) (*config.Installation, error) {
 // Settings reads one settings file, with the checks of [Open].
 func Settings(path string) (config.Config, error) {
 	c, err := config.Load(path)
-	if err == nil {
-		err = check(path, c)
-	}
-	return c, err
+	return c, config.Faulty(path, err, check(c))
 }
 
 // SettingsFile is the person's settings file, or that of the project in root, to be changed with the checks
-// of [Open].
+// of [Open], and with one of the models that are named.
 func SettingsFile(set *config.Installation, root string, project bool) config.File {
 	if project {
 		return config.File{Path: filepath.Join(root, config.ProjectFile), Project: true, Check: permission.CheckProject}
 	}
 	return config.File{Path: set.ConfigPath, Check: func(path string) error {
-		_, err := Settings(path)
-		return err
+		c, err := config.Load(path)
+		return config.Faulty(path, err, check(c), providers.CheckModels(c))
 	}}
 }
 
 // Organisation reads the settings of the organisation, with the checks of [Open].
 func Organisation() (config.Organisation, error) {
 	o, err := config.LoadOrganisation(config.OrganisationFile)
-	if err == nil {
-		err = checkOrganisation(o)
-	}
-	return o, err
+	return o, config.Faulty(config.OrganisationFile, err, checkOrganisation(o))
 }
 
-func check(path string, c config.Config) error {
-	err := permission.CheckRules(config.AllRules(c.Allow, c.Ask, c.Deny, c.Rules))
-	if err == nil {
-		err = connect.Check(c)
-	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	return nil
+// check returns an error for each setting that can't be; it begins with the key.
+func check(c config.Config) error {
+	return errors.Join(permission.CheckRules(c.Allow, c.Ask, c.Deny, c.Rules), connect.Check(c), providers.Check(c))
 }
 
 func checkOrganisation(o config.Organisation) error {
-	if err := permission.CheckRules(config.AllRules(o.Allow, o.Ask, o.Deny, o.Rules)); err != nil {
-		return fmt.Errorf("%s: %w", config.OrganisationFile, err)
-	}
-	return nil
+	return permission.CheckRules(o.Allow, o.Ask, o.Deny, o.Rules)
 }

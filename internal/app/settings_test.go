@@ -23,7 +23,7 @@ func TestSettingsAreChecked(t *testing.T) {
 		"[providers.x]\nkind='openai'\n[providers.x.oauth]\ntoken_url='https://x'": "client_id, and authorize_url or device_url",
 		"[providers.x]\nkind='openai'\n[providers.x.oauth]\ntoken_url='https://x'\n" +
 			"grant='client_credentials'": "takes a client_id, and client_secret_env or client_key_file",
-		"[mcp.servers.x]\nurl='https://x'\noauth={grant='password'}":   `servers.x: oauth: unknown grant "password"; use client_credentials`,
+		"[mcp.servers.x]\nurl='https://x'\noauth={grant='password'}":   `servers.x.oauth: unknown grant "password"; use client_credentials`,
 		"[mcp.servers.x]\nurl='https://x'\noauth={grant='jwt_bearer'}": "takes an assertion_file",
 		"[mcp.servers.x]\nurl='https://x'\noauth={grant='jwt_bearer', " +
 			"assertion_file='token'}": `"token" is not an absolute path`,
@@ -32,7 +32,7 @@ func TestSettingsAreChecked(t *testing.T) {
 		"[mcp.servers.x]\nurl='https://x'\noauth={grant='jwt_bearer', assertion_file='/t', " +
 			"client_key_file='/key'}": "go with a client_id",
 		"[mcp.servers.x]\nurl='https://x'\noauth={client_key_file='/key'}": "go with a grant",
-		"[mcp.servers.x]\ncommand=['x']\ntimeout='-1s'":                    "mcp.servers.x: timeout can't be negative",
+		"[mcp.servers.x]\ncommand=['x']\ntimeout='-1s'":                    "mcp.servers.x.timeout: -1s can't be negative",
 		"[[rule]]\naction='deny'\nrule='bash(git push *)'\nmatch=['git pull']": `rule "bash(git push *)" does not ` +
 			`match its example "git pull"`,
 		"[[rule]]\naction='deny'\nrule='bash(git push *)'\nnot_match=['true; git -C x push']": `matches "true; git -C x push", which ` +
@@ -56,6 +56,8 @@ func TestSettingsAreChecked(t *testing.T) {
 		"[mcp.servers.x]\nurl='https://x'\noauth={grant='jwt_bearer', assertion_file='/t', " +
 			"idp_client_id='i'}": "go with the grant id_jag",
 		"[mcp.servers.x]\nurl='https://x'\noauth={idp_client_secret_env='S'}": "go with the grant id_jag",
+		"mode='plan'\n[providers.mine]\nkey_env='K'":                          ":2: providers.mine.base_url: it is missing",
+		"[providers.anthropic]\nrequests_per_minute=-1":                       ":2: providers.anthropic.requests_per_minute: -1",
 		"[providers.x]\nkind='openai'\n[providers.x.oauth]\ntoken_url='https://x'\ngrant='id_jag'\nassertion_file='/t'\nidp_client_id='i'\n" +
 			"idp_issuer='https://i'": "the grant id_jag takes an issuer",
 	} {
@@ -63,7 +65,7 @@ func TestSettingsAreChecked(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := app.Settings(path)
-		if err == nil || !strings.HasPrefix(err.Error(), path+": ") || !strings.Contains(err.Error(), want) {
+		if err == nil || !strings.HasPrefix(err.Error(), path+":") || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", text, err, want)
 		}
 	}
@@ -82,7 +84,8 @@ func TestOpenChecks(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := app.Load("")
-	if !errors.Is(err, config.ErrSettings) || err.Error() != path+`: deny: rule "bash(git push *)" does not match its example "git pull"` {
+	want := path + `:1: rule[0]: rule "bash(git push *)" does not match its example "git pull"`
+	if !errors.Is(err, config.ErrSettings) || err.Error() != want {
 		t.Error(err)
 	}
 }
@@ -97,8 +100,8 @@ func TestRulesOfTheWorkspaceAreChecked(t *testing.T) {
 	s := &permission.Set{Installation: &config.Installation{}, Consent: &consent.Store{Dir: t.TempDir()}}
 	for text, want := range map[string]string{
 		"ask=['write']\n[[rule]]\naction='deny'\nrule='bash(make deploy)'\nmatch=['make deploy']": "",
-		"[[rule]]\naction='deny'\nrule='bash(make deploy)'\nmatch=['make']":                       path + `: deny: rule "bash(make deploy)" does not match`,
-		"deny=['network(exa*mple.com)']":                                                          path + ": deny: ",
+		"[[rule]]\naction='deny'\nrule='bash(make deploy)'\nmatch=['make']":                       path + `:1: rule[0]: rule "bash(make `,
+		"deny=['network(exa*mple.com)']":                                                          path + ":1: deny: ",
 	} {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)

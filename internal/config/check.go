@@ -1,32 +1,38 @@
 package config
 
 import (
-	"cmp"
+	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"path"
 	"path/filepath"
-	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/inspan/inspan/internal/guard"
+	"github.com/inspan/inspan/internal/hook"
+	"github.com/inspan/inspan/internal/profile"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/llm/router"
 )
 
 func (s Sandbox) check() error {
-	if _, err := s.Ranges(); err != nil {
-		return err
-	}
+	_, local := s.Ranges()
+	var engine, environment error
 	if e := s.Engine; e != "" && e != "podman" && e != "docker" && filepath.Base(e) == e {
-		return fmt.Errorf("engine: %q is neither podman nor docker nor a path", e)
+		engine = fmt.Errorf("engine: %q is neither podman nor docker nor a path", e)
 	}
 	for _, name := range s.Environment {
 		if name == "" || strings.ContainsAny(name, "= \x00") {
-			return fmt.Errorf("environment: %q is not the name of a variable", name)
+			environment = fmt.Errorf("environment: %q is not the name of a variable", name)
 		}
 	}
-	return cmp.Or(
+	return errors.Join(local, engine, environment,
 		checkRange("processes", int64(s.Processes), math.MaxInt64),
 		checkRange("cpu_seconds", int64(s.CPU), math.MaxInt64/int64(time.Second)),
 		checkRange("memory_mb", s.Memory, mostMegabytes),
@@ -74,41 +80,123 @@ func checkPublic(globs []string) error {
 	return nil
 }
 
-// finite returns an error for a number in settings that is infinite, or none: no
-// comparison with it would mean anything.
-func finite(at string, v reflect.Value) error {
-	switch v.Kind() {
-	case reflect.Float64:
-		if f := v.Float(); math.IsInf(f, 0) || math.IsNaN(f) {
-			return fmt.Errorf("%s: %v is not a finite number", at, f)
-		}
-	case reflect.Pointer:
-		if !v.IsNil() {
-			return finite(at, v.Elem())
-		}
-	case reflect.Struct:
-		for field, value := range v.Fields() {
-			if err := finite(below(at, field.Tag.Get("toml")), value); err != nil {
-				return err
-			}
-		}
-	case reflect.Slice:
-		for i := range v.Len() {
-			if err := finite(fmt.Sprintf("%s[%d]", at, i), v.Index(i)); err != nil {
-				return err
-			}
-		}
-	case reflect.Map:
-		for name, value := range v.Seq2() {
-			if err := finite(below(at, bare(name.String())), value); err != nil {
-				return err
-			}
+// check returns an error for each setting that can't be; it begins with the key.
+func (c Config) check() error {
+	return errors.Join(
+		keyed("mode", c.Mode.Check()),
+		oneOf("leftovers", c.Leftovers, LeftoversEnd, LeftoversKeep),
+		oneOf("effort", c.Effort, llm.Efforts()...),
+		checkActions(c.Rules), c.checkLimits(), checkPublic(c.Public), checkGlobs(c.Protected),
+		inTable("sandbox", c.Sandbox.check()), inTable("router", c.Router.check()), checkSkills(c.Skills),
+		notNegative("agents.depth", c.Agents.Depth), notNegative("agents.open", c.Agents.Open),
+		checkRange("checkpoints.quota_mb", c.Checkpoints.Quota, mostMegabytes),
+		c.Retention.Check(), checkCompiled(c.Checks), checkHooks(c.Hooks), checkSources(c.ToolSecrets),
+		c.TUI.Check(), inTable("levers", c.Levers.Check()), inTable("web", c.Web.Check()),
+		c.Reviewer.check(), checkProfiles(c.Profiles), checkProviders(c.Providers),
+	)
+}
+
+// keyed puts the key of a setting before an error about its value.
+func keyed(key string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", key, err)
+}
+
+// notNegative returns an error for a number below zero.
+func notNegative[N int | int64 | float64 | time.Duration](key string, n N) error {
+	if n < 0 {
+		return fmt.Errorf("%s: %v can't be negative; 0 means the default, or no limit", key, n)
+	}
+	return nil
+}
+
+func (c Config) checkLimits() error {
+	turns := 0
+	if c.MaxTurns != nil {
+		turns = *c.MaxTurns
+	}
+	return errors.Join(
+		notNegative("max_turns", turns), notNegative("max_cost", c.MaxCost), notNegative("max_tokens", c.MaxTokens),
+		notNegative("max_cost_per_day", c.DayCost), notNegative("retry_for", c.RetryFor),
+		aSecond("max_time", c.MaxTime), aSecond("ask_timeout", c.Timeout),
+	)
+}
+
+// aSecond returns an error for a time below a second that is not 0.
+func aSecond(key string, d time.Duration) error {
+	if d != 0 && d < time.Second {
+		return fmt.Errorf("%s: want a time such as \"10m\", at least a second; 0 means no limit", key)
+	}
+	return nil
+}
+
+func checkSkills(s Skills) error {
+	for _, dir := range s.Folders {
+		if !filepath.IsAbs(dir) {
+			return fmt.Errorf("skills.folders: %q is not absolute", dir)
 		}
 	}
 	return nil
 }
 
-// below is the path of a key in a table; the fields of an embedded one have none.
-func below(table, key string) string {
-	return strings.Trim(table+"."+key, ".")
+func checkCompiled(list []guard.Check) error {
+	_, err := guard.Compile(list)
+	return err
+}
+
+func checkSources(secrets map[string]map[string][]string) error {
+	var out []error
+	for _, source := range slices.Sorted(maps.Keys(secrets)) {
+		if source != "user" && source != "project" {
+			out = append(out, fmt.Errorf("tool_secrets.%s: tools are from user or project", bare(source)))
+		}
+	}
+	return errors.Join(out...)
+}
+
+func (r *Reviewer) check() error {
+	if r == nil {
+		return nil
+	}
+	var model error
+	if r.Model == "" {
+		model = errors.New("reviewer.model: it is missing; name one, as PROVIDER/MODEL")
+	}
+	return errors.Join(model, notNegative("reviewer.max_cost", r.MaxCost), notNegative("reviewer.timeout", r.Timeout))
+}
+
+func checkProfiles(list []profile.Profile) error {
+	var out []error
+	for i, p := range list {
+		if err := p.Check(); err != nil {
+			out = append(out, fmt.Errorf("profiles[%d].%w", i, err))
+		}
+	}
+	return errors.Join(out...)
+}
+
+func checkHooks(list []hook.Config) error {
+	var out []error
+	for i, h := range list {
+		out = append(out, keyed(fmt.Sprintf("hook[%d]", i), h.Check()))
+	}
+	return errors.Join(out...)
+}
+
+func checkProviders(list map[string]Provider) error {
+	var out []error
+	for _, name := range slices.Sorted(maps.Keys(list)) {
+		key := "providers." + bare(name)
+		switch {
+		case strings.Contains(name, "/"):
+			out = append(out, fmt.Errorf("%s: a name can't contain a slash", key))
+		case name == "script" || name == router.Provider:
+			out = append(out, fmt.Errorf("%s: the name is taken", key))
+		default:
+			out = append(out, oneOf(key+".kind", list[name].Kind, Kinds()...), inTable(key, list[name].check()))
+		}
+	}
+	return errors.Join(out...)
 }

@@ -4,7 +4,7 @@
 package config
 
 import (
-	"cmp"
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,7 +12,8 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"slices"
+	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -21,10 +22,9 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/guard"
 	"github.com/inspan/inspan/internal/hook"
+	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/profile"
 	"github.com/inspan/inspan/internal/web"
-	"github.com/inspan/inspan/llm"
-	"github.com/inspan/inspan/llm/router"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -218,83 +218,90 @@ func namedState() string {
 	return ""
 }
 
-// Load reads the file at path. A file that is not there gives the zero Config.
+// Load reads the file at path. A file that is not there gives the zero Config. The error names every
+// [Fault] of the file; beside it stands what is right.
 func Load(path string) (Config, error) {
 	c, err := decode[Config](path)
-	if err != nil {
-		return Config{}, err
-	}
-	if err := c.check(); err != nil {
-		return Config{}, fmt.Errorf("%s: %w", path, err)
-	}
-	return c, nil
+	return c, Faulty(path, err, c.check())
 }
 
-// LoadOrganisation reads the settings of the organisation at path. A file that is
-// not there gives the zero value.
+// LoadOrganisation reads the settings of the organisation at path, as [Load] does.
 func LoadOrganisation(path string) (Organisation, error) {
 	o, err := decode[Organisation](path)
-	if err != nil {
-		return Organisation{}, err
-	}
+	errs := []error{err, checkActions(o.Rules)}
 	for _, mode := range o.Modes {
-		if err := mode.Check(); err != nil {
-			return Organisation{}, fmt.Errorf("%s: modes: %w", path, err)
-		}
+		errs = append(errs, keyed("modes", mode.Check()))
 	}
-	if err := checkActions(o.Rules); err != nil {
-		return Organisation{}, fmt.Errorf("%s: %w", path, err)
-	}
-	return o, nil
+	return o, Faulty(path, errs...)
 }
 
-// LoadProject reads the settings of a project at path. A file that is not there gives the zero
-// value.
+// LoadProject reads the settings of a project at path, as [Load] does.
 func LoadProject(path string) (Project, error) {
 	p, err := decode[Project](path)
-	if err == nil {
-		if err = p.check(); err != nil {
-			err = fmt.Errorf("%s: %w", path, err)
-		}
-	}
-	return p, err
+	return p, Faulty(path, err, p.check())
 }
 
-// decode reads a file strictly. A file that is not there gives the zero value.
+// decode reads what is right of a file; the error is of all the rest. A file that is not there gives
+// the zero value.
 func decode[T any](path string) (T, error) {
 	var c, zero T
-	data, err := ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return zero, nil
-	}
-	if err != nil {
+	data, tree, err := parsed(path)
+	if err != nil || tree == nil {
 		return zero, err
 	}
-	meta, err := toml.Decode(string(data), &c)
-	var parse toml.ParseError
-	if errors.As(err, &parse) {
-		return zero, fmt.Errorf("%s: line %d: %s", path, parse.Position.Line, parse.Message)
+	f := fitting{mask: newMask(), project: reflect.TypeFor[T]() == reflect.TypeFor[Project]()}
+	fits, _ := f.value(reflect.TypeFor[T](), "", tree)
+	lines := keyLines(string(data))
+	var errs []error
+	for _, wrong := range f.wrong {
+		errs = append(errs, Fault{Path: path, Line: lineOf(lines, wrong.key), Key: wrong.key, Err: wrong.err})
 	}
-	if err != nil {
-		return zero, fmt.Errorf("%s: %w", path, err)
+	if len(errs) > 0 { // else it is as it was written
+		var b bytes.Buffer
+		if err := toml.NewEncoder(&b).Encode(fits); err != nil {
+			return zero, errors.Join(append(errs, err)...)
+		}
+		data = b.Bytes()
 	}
-	for _, key := range meta.Undecoded() {
-		return zero, fmt.Errorf("%s: %w", path, unknown(reflect.TypeFor[T](), key))
-	}
-	if err := finite("", reflect.ValueOf(c)); err != nil {
-		return zero, fmt.Errorf("%s: %w", path, err)
-	}
-	return c, nil
+	errs = append(errs, Decode(path, data, &c))
+	return c, errors.Join(errs...)
 }
 
-func checkHooks(list []hook.Config) error {
-	for i, h := range list {
-		if err := h.Check(); err != nil {
-			return fmt.Errorf("hook number %d: %w", i+1, err)
-		}
+// parsed reads a file as a tree; nil: it is not there.
+func parsed(path string) (data []byte, tree map[string]any, err error) {
+	data, err = read(path, maxFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, nil
 	}
-	return nil
+	if err != nil {
+		return nil, nil, Fault{Path: path, Err: keep.Bare(err)}
+	}
+	tree = map[string]any{}
+	if err := Decode(path, data, &tree); err != nil {
+		return nil, nil, err
+	}
+	return data, tree, nil
 }
+
+// Decode reads TOML of the file at path. The error is a [Fault], in words for people.
+func Decode(path string, data []byte, into any) error {
+	_, err := toml.Decode(string(data), into)
+	if err == nil {
+		return nil
+	}
+	if parse, ok := errors.AsType[toml.ParseError](err); ok {
+		return Fault{Path: path, Line: parse.Position.Line, Err: fmt.Errorf("it is not TOML: %s", strings.TrimSuffix(parse.Message, "."))}
+	}
+	f := Fault{Path: path, Err: errors.New("a value has the wrong type")}
+	if m := wrongType.FindStringSubmatch(err.Error()); m != nil {
+		f.Line, _ = strconv.Atoi(m[1])
+		f.Key, f.Err = m[2], fmt.Errorf("%s: its value has the wrong type", m[2])
+	}
+	return f
+}
+
+// wrongType finds the line and the key in an error of the decoder, which has no type.
+var wrongType = regexp.MustCompile(`line (\d+) \(last key "(.+?)"\)`)
 
 // Values of leftovers.
 const (
@@ -307,115 +314,6 @@ const (
 // to keep does.
 func (c Config) Keeps(mode tool.Mode) bool {
 	return c.Leftovers == LeftoversKeep || c.Leftovers == "" && mode == tool.ModeYolo
-}
-
-func (c Config) check() error {
-	if err := c.Mode.Check(); err != nil {
-		return fmt.Errorf("mode: %w", err)
-	}
-	if !slices.Contains([]string{"", LeftoversEnd, LeftoversKeep}, c.Leftovers) {
-		return fmt.Errorf("leftovers: %q is neither end nor keep", c.Leftovers)
-	}
-	if err := checkActions(c.Rules); err != nil {
-		return err
-	}
-	if c.Timeout < 0 || c.Timeout > 0 && c.Timeout < time.Second {
-		return fmt.Errorf("ask_timeout: want a time such as \"10m\", at least a second")
-	}
-	if err := c.Sandbox.check(); err != nil {
-		return fmt.Errorf("sandbox.%w", err)
-	}
-	if err := checkPublic(c.Public); err != nil {
-		return err
-	}
-	if err := c.Router.check(); err != nil {
-		return fmt.Errorf("router.%w", err)
-	}
-	for _, dir := range c.Skills.Folders {
-		if !filepath.IsAbs(dir) {
-			return fmt.Errorf("skills.folders: %q is not absolute", dir)
-		}
-	}
-	if c.Agents.Depth < 0 || c.Agents.Open < 0 {
-		return errors.New("agents: depth and open can't be negative")
-	}
-	if err := checkRange("quota_mb", c.Checkpoints.Quota, mostMegabytes); err != nil {
-		return fmt.Errorf("checkpoints.%w", err)
-	}
-	if err := c.Retention.Check(); err != nil {
-		return err
-	}
-	if _, err := guard.Compile(c.Checks); err != nil {
-		return err
-	}
-	if err := checkHooks(c.Hooks); err != nil {
-		return err
-	}
-	for source := range c.ToolSecrets {
-		if source != "user" && source != "project" {
-			return fmt.Errorf("tool_secrets.%s: tools are from user or project", source)
-		}
-	}
-	if err := c.TUI.Check(); err != nil {
-		return err
-	}
-	if err := c.Levers.Check(); err != nil {
-		return fmt.Errorf("levers.%w", err)
-	}
-	if err := checkGlobs(c.Protected); err != nil {
-		return err
-	}
-	if err := c.Web.Check(); err != nil {
-		return fmt.Errorf("web.%w", err)
-	}
-	if r := c.Reviewer; r != nil && (r.Model == "" || r.MaxCost < 0 || r.Timeout < 0) {
-		return errors.New("reviewer: it needs a model, and max_cost and timeout can't be negative")
-	}
-	if c.MaxCost < 0 || (c.MaxTurns != nil && *c.MaxTurns < 0) {
-		return errors.New("max_cost and max_turns can't be negative; 0 means no limit")
-	}
-	if c.MaxTokens < 0 || c.MaxTime < 0 || c.MaxTime > 0 && c.MaxTime < time.Second {
-		return errors.New("max_tokens can't be negative, and max_time is a time such as \"2h\"; 0 means no limit")
-	}
-	if c.DayCost < 0 || c.RetryFor < 0 {
-		return errors.New("max_cost_per_day and retry_for can't be negative; 0 means the default")
-	}
-	if c.RetryFor > 0 && c.RetryFor < time.Millisecond {
-		return fmt.Errorf("retry_for: %d needs a unit, as in \"%ds\"", c.RetryFor, c.RetryFor)
-	}
-	if c.Effort != "" && !slices.Contains(llm.Efforts(), c.Effort) {
-		return fmt.Errorf("effort: unknown value %q; use %s", c.Effort, strings.Join(llm.Efforts(), ", "))
-	}
-	for i, p := range c.Profiles {
-		if err := p.Check(); err != nil {
-			return fmt.Errorf("profiles: number %d: %w", i+1, err)
-		}
-	}
-	for name, p := range c.Providers {
-		if strings.Contains(name, "/") {
-			return fmt.Errorf("providers.%q: a name can't contain a slash", name)
-		}
-		if name == "script" || name == router.Provider {
-			return fmt.Errorf("providers.%s: the name is taken", name)
-		}
-		if !slices.Contains(Kinds(), p.Kind) {
-			return fmt.Errorf("providers.%s.kind: unknown value %q; use %s", name, p.Kind, strings.Join(Kinds(), ", "))
-		}
-		if err := p.check(); err != nil {
-			return fmt.Errorf("providers.%s.%w", name, err)
-		}
-	}
-	return nil
-}
-
-// unknown says which key is not known, and names the known one nearest to it.
-func unknown(in reflect.Type, key toml.Key) error {
-	known := keysAt(in, key[:len(key)-1])
-	for len(known) == 0 && len(key) > 1 { // the table that it stands in is not known either
-		key = key[:len(key)-1]
-		known = keysAt(in, key[:len(key)-1])
-	}
-	return fmt.Errorf("unknown key %q%s", key, cmp.Or(didYouMean(key[len(key)-1], known), "; known here: "+strings.Join(known, ", ")))
 }
 
 // keysAt lists the keys of the table at a path below a type, in the order of
@@ -433,8 +331,8 @@ func keysAt(t reflect.Type, path []string) []string {
 	var keys []string
 	for _, f := range reflect.VisibleFields(t) {
 		key := f.Tag.Get("toml")
-		if f.Anonymous {
-			continue // its fields follow
+		if f.Anonymous || key == "-" {
+			continue // its fields follow, or it is not of the file
 		}
 		if len(path) > 0 && strings.EqualFold(key, path[0]) {
 			return keysAt(f.Type, path[1:])

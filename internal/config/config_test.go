@@ -1,12 +1,15 @@
 package config_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/inspan/inspan/internal/config"
 )
@@ -38,23 +41,23 @@ func TestMissingFileIsFine(t *testing.T) {
 
 func TestMistakesAreNamed(t *testing.T) {
 	for text, want := range map[string]string{
-		"[tui]\ntheme = 'bright'":                                                  `tui.theme: "bright" is none of light, dark and auto`,
+		"[tui]\ntheme = 'bright'":                                                  `tui.theme: unknown value "bright"; use light, dark, auto`,
 		"[tui]\nstatus_line = \"a\\nb\"":                                           `is not one line`,
 		"modle = 'a/b'":                                                            `unknown key "modle"; did you mean "model"?`,
 		"[providers.x]\nkind='openai'\nkeyenv='K'":                                 `did you mean "key_env"?`,
 		"[providers.x]\nkind='openai'\n[providers.x.models.m]\nwindo=1":            `did you mean "window"?`,
 		"[providers.x]\nkind='openai'\n[providers.x.models.m.price]\ncurrency='x'": `known here: input, cache_read`,
 		"zzz = 1":                               "known here: model, mode",
-		"[[profiles]]\nmatch='*'\nedit='magic'": `profiles: number 1: edit: unknown value "magic"; use replace`,
-		"[providers.x]\nkind='openai'\ndeadlines={idle=90}": `providers.x.deadlines: 90 needs a unit, as in "90s"`,
-		"retry_for = 'soon'": `line 1: invalid duration`,
-		"retry_for = 90":     `90 needs a unit, as in "90s"`,
+		"[[profiles]]\nmatch='*'\nedit='magic'": `:3: profiles[0].edit: unknown value "magic"; use replace`,
+		"[providers.x]\nkind='openai'\ndeadlines={idle=90}": `providers.x.deadlines.idle: 90 is not a time; it needs a unit, as in "90s"`,
+		"retry_for = 'soon'": `config.toml:1: retry_for: "soon" is not a time such as "90s" or "2h"`,
+		"retry_for = 90":     `retry_for: 90 is not a time; it needs a unit, as in "90s"`,
 		"[providers.x]\nkind='openai'\nbase_url='localhost:80'":      `providers.x.base_url: "localhost:80" is not an address`,
 		"[providers.x]\nkind='openai'\nbase_url='http://'":           "is not an address",
 		"[providers.x]\nkind='openai'\nrequests_per_minute=-5":       "can't be negative",
 		"[providers.x]\nkind='openai'\ntokens_per_minute=-5":         "can't be negative",
-		"[providers.x]\nkind='openai'\nmodels.m.window=-5":           `models."m": window`,
-		"[providers.x]\nkind='openai'\nmodels.m.price={output=-5.0}": `providers.x.models."m".price: nothing can be negative`,
+		"[providers.x]\nkind='openai'\nmodels.m.window=-5":           `providers.x.models.m.window: -5 can't be negative`,
+		"[providers.x]\nkind='openai'\nmodels.m.price={output=-5.0}": `providers.x.models.m.price: nothing can be negative`,
 		"[providers.x]\nkind='openai'\nmodels.m.price={above=1, " +
 			"long={output=-5.0}}": "nothing can be negative",
 		"[providers.x]\nkind='openai'\nmodels.m.price={from='tomorrow', " +
@@ -69,7 +72,7 @@ func TestMistakesAreNamed(t *testing.T) {
 		"[[router.rules]]\nname='x'\nwhen={min_token=3}":             `did you mean "min_tokens"?`,
 		"[router]\nroute={a='b'}":                                    `did you mean "routes"?`,
 		"[providers.x.models.m.price.long]\nimput=1":                 `did you mean "input"?`,
-		"[providers.x]\nkind='openai'\ndeadlines={connect='-1s'}":    "providers.x.deadlines: -1s can't be negative",
+		"[providers.x]\nkind='openai'\ndeadlines={connect='-1s'}":    "providers.x.deadlines.connect: -1s can't be negative",
 		"[checkpoints]\nquota_mb = 8796093022208":                    "checkpoints.quota_mb: 8796093022208 is not between 0 and 8796093022207",
 		"[checkpoints]\nquota_mb = -1":                               "checkpoints.quota_mb: -1 is not between",
 		"[sandbox]\nmemory_mb = 8796093022208":                       "sandbox.memory_mb: 8796093022208 is not between",
@@ -93,17 +96,63 @@ func TestMistakesAreNamed(t *testing.T) {
 		"max_cost = -1":                                              "can't be negative",
 		"max_turns = -1":                                             "can't be negative",
 		"effort = 'huge'":                                            `unknown value "huge"; use low`,
-		"model = ":                                                   "line 1",
+		"model = ":                                                   "config.toml:1: it is not TOML: ",
 		"[providers.'a/b']\nkind='openai'":                           "can't contain a slash",
 		"[providers.x]\nkind='carrier'":                              `unknown value "carrier"; use`,
-		"[providers.x]\nbase_url='http://x'":                         `kind: unknown value ""; use`,
-		"model = 3":                                                  "model",
-		"[[rule]]\naction='forbid'\nrule='x'":                        `action: unknown value "forbid"; use allow, ask or deny`,
+		"[providers.x]\nkind='opnai'":                                `:2: providers.x.kind: unknown value "opnai"; use anthropic, `,
+		"[[rule]]\nrule='x'":                                         "rule[0].action: it is missing; use allow, ask or deny",
+		"max_turns = '200'":                                          `:1: max_turns: "200" is not a whole number; write 200 without quotes`,
+		"\n[sandbox]\noff = 'yes'":                                   `:3: sandbox.off: "yes" is not true or false`,
+		"sandbox = 3":                                                ":1: sandbox: 3 is not a table",
+		"allow = 'bash(go *)'":                                       `:1: allow: "bash(go *)" is not a list; write ["bash(go *)"]`,
+		"allow = ['a',\n3]":                                          ":1: allow[1]: 3 is not a text in quotes",
+		"rule = ['x']":                                               `:1: rule[0]: "x" is not a table`,
+		"[[hook]]\ncommand = ['true']":                               ":2: hook[0].command: a list is not a text in quotes",
+		"[mcp.servers.x]\ncommand = 'true'":                          `:2: mcp.servers.x.command: "true" is not a list; write ["true"]`,
+		"[[hook]]\non = 'before_cal'\ncommand = 'true'":              ":1: hook[0]: on is \"before_cal\", not a moment",
+		"[providers.x]\nkind='openai'\napi_key='abc'":                `:3: unknown key "providers.x.api_key"; settings hold no keys`,
+		"[[hook]]\nclaud = 'x'":                                      `:2: unknown key "hook[0].claud"; did you mean "claude"?`,
+		"[[hook]]\nevent = 'x'":                                      `unknown key "hook[0].event"; known here: on, match, command, args, url`,
+		"effort = 'hig'":                                             `did you mean "high"?`,
+		"model = 3":                                                  "config.toml:1: model: 3 is not a text in quotes",
+		"[[rule]]\naction='forbid'\nrule='x'":                        `:2: rule[0].action: unknown value "forbid"; use allow, ask, deny`,
 	} {
 		_, err := load(t, text)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", text, err, want)
 		}
+	}
+}
+
+// TestFaults holds that all that is wrong with a file is told, each thing with its line, and in words of
+// ours. What is right counts.
+func TestFaults(t *testing.T) {
+	c, err := load(t, "model = 3\neffort = 'hig'\nmode = 'plan'\n\n[sandbox]\nmemory_mb = -1\nof = true\n[levers]\nverify='x'\ntodo='y'\n")
+	faults := config.Faults(err)
+	var got []string
+	for _, f := range faults {
+		got = append(got, fmt.Sprintf("%d %v", f.Line, f.Err))
+	}
+	want := []string{
+		`1 model: 3 is not a text in quotes`,
+		`2 effort: unknown value "hig"; use low, medium, high, xhigh, max; did you mean "high"?`,
+		`6 sandbox.memory_mb: -1 is not between 0 and 8796093022207`,
+		`7 unknown key "sandbox.of"; did you mean "off"?`,
+		`9 levers.verify: unknown value "x"; use default, off, on, unattended`,
+		`10 levers.todo: unknown value "y"; use default, off, on, unattended`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if c.Mode != "plan" {
+		t.Errorf("what is right is lost: %+v", c)
+	}
+	if strings.Contains(err.Error(), " toml:") || strings.Contains(err.Error(), "incompatible") {
+		t.Errorf("in words of the decoder: %v", err)
+	}
+	const key = "ghp_" + "Rk3vTq8ZbN1xYw7LcJ5mHd2PfSa9UeG4oKiM"
+	if _, err := load(t, "max_turns = '"+key+"'"); err == nil || strings.Contains(err.Error(), key) {
+		t.Errorf("a key is told: %v", err)
 	}
 }
 
@@ -153,11 +202,14 @@ func TestProjectOnlyTightens(t *testing.T) {
 	if err := put("[[rule]]\naction='allow'\nrule='bash'"); err == nil || !strings.Contains(err.Error(), "can't allow anything") {
 		t.Errorf("error %v", err)
 	}
+	if err := put("alow=['bash']"); err == nil || !strings.Contains(err.Error(), `unknown key "alow"; known here: ask`) {
+		t.Errorf("error %v", err)
+	}
 	if err := put("allow=['bash']"); err == nil {
 		t.Error("a project may allow")
 	}
 	if err := put("[providers.x]\nkind='openai'"); err == nil ||
-		!strings.Contains(err.Error(), `unknown key "providers"; known here: ask, deny, rule, hook`) {
+		!strings.Contains(err.Error(), `a project can't set providers, only ask, deny, rule, hook; set it in your own settings`) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -2,7 +2,6 @@ package config
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -24,16 +23,14 @@ func AddServer(path, name string, s MCPServer) error {
 		return err
 	}
 	defer unlock()
-	before, err := Load(path)
+	old, _, err := parsed(path)
 	if err != nil {
 		return err
 	}
-	if _, taken := before.MCP.Servers[name]; taken {
-		return fmt.Errorf("%s has a server %q already", path, name)
-	}
-	old, err := ReadFile(path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	if before, _ := Load(path); before.MCP.Servers != nil { // its faults are for those who use it
+		if _, taken := before.MCP.Servers[name]; taken {
+			return fmt.Errorf("%s has a server %q already", path, name)
+		}
 	}
 	var b bytes.Buffer
 	b.Write(old)
@@ -81,7 +78,7 @@ func RemoveServer(path, name string) error {
 		return err
 	}
 	defer unlock()
-	old, err := ReadFile(path)
+	old, _, err := parsed(path)
 	if err != nil {
 		return err
 	}
@@ -104,12 +101,12 @@ func RemoveServer(path, name string) error {
 	return replace(path, []byte(strings.TrimRight(strings.Join(out, ""), "\n")+"\n"))
 }
 
-// replace writes a settings file as a whole, if it can be read then. The caller holds
-// its lock.
+// replace writes a settings file as a whole, if that adds no fault to it. The caller holds its lock.
 func replace(path string, data []byte) error {
+	_, before := Load(path)
 	return replaceChecked(path, data, func(path string) error {
-		_, err := Load(path)
-		return err
+		_, now := Load(path)
+		return worse(Faults(before), now)
 	})
 }
 
@@ -130,7 +127,10 @@ func replaceChecked(path string, data []byte, check func(path string) error) err
 		return err
 	}
 	if err := check(f.Name()); err != nil {
-		return fmt.Errorf("the settings would be broken: %w", cmp.Or(errors.Unwrap(err), err))
+		if fault, ok := errors.AsType[Fault](err); ok {
+			err = fault.Err // the path is that of a file that goes away
+		}
+		return fmt.Errorf("nothing was changed, as the settings would be broken: %w", err)
 	}
 	return os.Rename(f.Name(), path)
 }

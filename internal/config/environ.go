@@ -109,7 +109,15 @@ func (c *Config) putAll(keys, values map[string]string, names []string) error {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	return c.check()
+	return first(c.check())
+}
+
+// first is the first of joined errors.
+func first(err error) error {
+	if all := single(err); len(all) > 0 {
+		return all[0]
+	}
+	return nil
 }
 
 // blame names the variable without which there would be no error.
@@ -158,7 +166,7 @@ func (c *Config) Aim(model string, route func(name string) (string, error)) erro
 	if key != "" {
 		p.KeyEnv, p.KeyCommand, p.OAuth = keyVariable, "", nil
 	}
-	if err := p.check(); err != nil {
+	if err := first(p.check()); err != nil {
 		return fmt.Errorf("%s: %w", baseURLVariable, err)
 	}
 	c.Providers = maps.Clone(c.Providers)
@@ -217,7 +225,7 @@ func parse(v reflect.Value, text string) error {
 	if v.Type() == reflect.TypeFor[time.Duration]() {
 		d, err := time.ParseDuration(text)
 		if err != nil && text != "0" {
-			return want(`a time such as "90s" or "2h"`)
+			return want(aTime)
 		}
 		v.SetInt(int64(d))
 		return nil
@@ -239,7 +247,7 @@ func parse(v reflect.Value, text string) error {
 		v.SetInt(n)
 	case reflect.Float64:
 		f, err := strconv.ParseFloat(text, 64)
-		if err != nil || finite("", reflect.ValueOf(f)) != nil {
+		if err != nil || !isFinite(f) {
 			return want("a number")
 		}
 		v.SetFloat(f)

@@ -53,12 +53,12 @@ func TestVariablesThatAreWrong(t *testing.T) {
 		"INSPAN_MODE=fast":                `INSPAN_MODE: mode: unknown mode "fast"; use plan, ask, edit, auto or yolo; did you mean "ask"?`,
 		"INSPAN_MAX_TURNS=1.5":            `INSPAN_MAX_TURNS: "1.5" is not a whole number`,
 		"INSPAN_MAX_COST=NaN":             `INSPAN_MAX_COST: "NaN" is not a number`,
-		"INSPAN_MAX_COST=-1":              `INSPAN_MAX_COST: max_cost and max_turns can't be negative; 0 means no limit`,
+		"INSPAN_MAX_COST=-1":              `INSPAN_MAX_COST: max_cost: -1 can't be negative; 0 means the default, or no limit`,
 		"INSPAN_MAX_TIME=90":              `INSPAN_MAX_TIME: "90" is not a time such as "90s" or "2h"`,
 		"INSPAN_SANDBOX__OFF=perhaps":     `INSPAN_SANDBOX__OFF: "perhaps" is not true or false`,
-		"INSPAN_LEFTOVERS=drop":           `INSPAN_LEFTOVERS: leftovers: "drop" is neither end nor keep`,
+		"INSPAN_LEFTOVERS=drop":           `INSPAN_LEFTOVERS: leftovers: unknown value "drop"; use end, keep`,
 		"INSPAN_PRESET=containers":        `INSPAN_PRESET: unknown preset "containers"; did you mean "container"?`,
-		"INSPAN_REVIEWER__TIMEOUT=-1s":    `INSPAN_REVIEWER__TIMEOUT: reviewer: it needs a model, and max_cost and timeout can't be negative`,
+		"INSPAN_REVIEWER__TIMEOUT=-1s":    `INSPAN_REVIEWER__TIMEOUT: reviewer.model: it is missing; name one, as PROVIDER/MODEL`,
 		"INSPAN_SANDBOX__MEMORY_MB=1e300": `INSPAN_SANDBOX__MEMORY_MB: "1e300" is not a whole number`,
 	} {
 		if _, _, err := (&config.Config{}).Over([]string{kv}); err == nil || err.Error() != want {

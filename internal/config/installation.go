@@ -83,7 +83,7 @@ func (i *Installation) Aim(model string, route func(name string) (string, error)
 }
 
 // Settings lists what is set for a workspace: by the organisation, by the user, by
-// the preset and the environment, and by the workspace itself.
+// the preset and the environment, and by the workspace itself, in force or not.
 func (i *Installation) Settings(root string) ([]Setting, error) {
 	var out []Setting
 	for _, path := range []string{OrganisationFile, i.ConfigPath, filepath.Join(root, ProjectFile)} {

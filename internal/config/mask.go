@@ -15,6 +15,9 @@ const masked = "***"
 // shape or by the name before it. It rather hides too much. The function is for one goroutine.
 func Masks() func(text string) string { return newMask().text }
 
+// Secret reports whether a text looks like a secret, or has one in it.
+func Secret(text string) bool { return len(secret.Find(text)) > 0 }
+
 // mask takes out of settings what nobody should read over a shoulder or in a report:
 // it rather hides too much.
 type mask struct {
@@ -85,13 +88,7 @@ func (m *mask) list(path []string, list []any) []any {
 
 // text hides secrets in a text by their shape, and by the names before them.
 func (m *mask) text(text string) string {
-	var b strings.Builder
-	at := 0
-	for _, f := range m.finder.Find(text) {
-		b.WriteString(text[at:f.Start] + masked)
-		at = f.End
-	}
-	text = m.user.ReplaceAllString(b.String()+text[at:], "://"+masked+"@")
+	text = m.user.ReplaceAllString(m.finder.Hidden(text, masked), "://"+masked+"@")
 	for _, re := range m.named {
 		text = replaceGroups(re, text, func(name, value string) string {
 			if !named(name) || m.reference.MatchString(strings.Trim(value, `"'`)) {

@@ -3,9 +3,9 @@ package config
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/inspan/inspan/llm"
@@ -21,9 +21,33 @@ type Router struct {
 	Private []string          `toml:"private"` // regular expressions of text that must stay on local models, beside secrets
 }
 
+// Models are the settings that name a model, by their keys.
+func (c Config) Models() (out []Setting) {
+	add := func(key, name string) {
+		if name != "" {
+			out = append(out, Setting{Key: key, Value: name})
+		}
+	}
+	add("model", c.Model)
+	add("agents.small", c.Agents.Small)
+	for _, name := range c.Fallback {
+		add("fallback", name)
+	}
+	if c.Reviewer != nil {
+		add("reviewer.model", c.Reviewer.Model)
+	}
+	if c.Router != nil {
+		add("router.judge", c.Router.Judge)
+		for _, route := range slices.Sorted(maps.Keys(c.Router.Routes)) {
+			add("router.routes."+bare(route), c.Router.Routes[route])
+		}
+	}
+	return out
+}
+
 // Provider is a place that serves models.
 type Provider struct {
-	Kind       string `toml:"kind"`        // wire, one of Kinds
+	Kind       string `toml:"kind"`        // wire, one of Kinds; empty: that of the name, else openai
 	BaseURL    string `toml:"base_url"`    // empty: the vendor's own
 	KeyEnv     string `toml:"key_env"`     // environment variable that holds the key
 	KeyCommand string `toml:"key_command"` // command that prints the key
@@ -65,34 +89,31 @@ func Kinds() []string {
 	return []string{"anthropic", "openai", "openai-responses", "gemini", "ollama"}
 }
 
+// check returns an error for each setting that can't be; it begins with the key.
 func (p Provider) check() error {
+	var address error
 	if u, err := url.Parse(p.BaseURL); p.BaseURL != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
-		return fmt.Errorf("base_url: %q is not an address such as \"http://localhost:8000/v1\"", p.BaseURL)
+		address = fmt.Errorf("base_url: %q is not an address such as \"http://localhost:8000/v1\"", p.BaseURL)
 	}
 	dialects := map[string][]string{"anthropic": {"anthropic", "bedrock", "vertex"}, "gemini": {"vertex"}, "ollama": {"ollama"}}
-	if known, few := dialects[p.Kind]; few && p.Dialect != "" && !slices.Contains(known, p.Dialect) {
-		return fmt.Errorf("dialect: unknown value %q; use %s", p.Dialect, strings.Join(known, ", "))
+	known, few := dialects[p.Kind]
+	if !few {
+		known = []string{p.Dialect}
 	}
-	for _, d := range []time.Duration{p.Deadlines.Connect, p.Deadlines.FirstByte, p.Deadlines.Idle, p.Deadlines.Total} {
-		if d < 0 {
-			return fmt.Errorf("deadlines: %v can't be negative", d)
-		}
-		if d > 0 && d < time.Millisecond {
-			return fmt.Errorf("deadlines: %d needs a unit, as in \"%ds\"", d, d)
-		}
+	out := []error{address, oneOf("dialect", p.Dialect, known...)}
+	for _, d := range []struct {
+		key string
+		time.Duration
+	}{{"connect", p.Deadlines.Connect}, {"first_byte", p.Deadlines.FirstByte}, {"idle", p.Deadlines.Idle}, {"total", p.Deadlines.Total}} {
+		out = append(out, notNegative("deadlines."+d.key, d.Duration))
 	}
-	if p.Requests < 0 || p.Tokens < 0 {
-		return errors.New("requests_per_minute and tokens_per_minute can't be negative; 0 means no limit")
+	out = append(out, notNegative("requests_per_minute", p.Requests), notNegative("tokens_per_minute", p.Tokens))
+	for _, id := range slices.Sorted(maps.Keys(p.Models)) {
+		m, key := p.Models[id], "models."+bare(id)
+		out = append(out,
+			notNegative(key+".window", m.Window), notNegative(key+".max_output", m.MaxOutput), keyed(key+".price", checkPrice(m.Price)))
 	}
-	for id, m := range p.Models {
-		if m.Window < 0 || m.MaxOutput < 0 {
-			return fmt.Errorf("models.%q: window and max_output can't be negative; 0 means unknown", id)
-		}
-		if err := checkPrice(m.Price); err != nil {
-			return fmt.Errorf("models.%q.price: %w", id, err)
-		}
-	}
-	return nil
+	return errors.Join(out...)
 }
 
 func checkPrice(p *llm.Price) error {

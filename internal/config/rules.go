@@ -1,8 +1,8 @@
 package config
 
 import (
+	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/inspan/inspan/tool"
 )
@@ -34,24 +34,25 @@ func AllRules(allow, ask, deny []string, more []Rule) []Rule {
 	return append(out, more...)
 }
 
-// checkActions returns an error for the first rule that does nothing.
+// checkActions returns an error for each rule that does nothing.
 func checkActions(rules []Rule) error {
-	for _, r := range rules {
-		if !slices.Contains([]tool.Action{tool.Allow, tool.Ask, tool.Deny}, r.Action) {
-			return fmt.Errorf("rule %q: action: unknown value %q; use allow, ask or deny", r.Text, r.Action)
+	var out []error
+	for i, r := range rules {
+		key := fmt.Sprintf("rule[%d].action", i)
+		if r.Action == "" {
+			out = append(out, fmt.Errorf("%s: it is missing; use allow, ask or deny", key))
 		}
+		out = append(out, oneOf(key, string(r.Action), string(tool.Allow), string(tool.Ask), string(tool.Deny)))
 	}
-	return nil
+	return errors.Join(out...)
 }
 
 func (p Project) check() error {
-	for _, r := range p.Rules {
+	out := []error{checkActions(p.Rules), checkHooks(p.Hooks)}
+	for i, r := range p.Rules {
 		if r.Action == tool.Allow {
-			return fmt.Errorf("rule %q: a project can't allow anything", r.Text)
+			out = append(out, fmt.Errorf("rule[%d]: rule %q: a project can't allow anything", i, r.Text))
 		}
 	}
-	if err := checkHooks(p.Hooks); err != nil {
-		return err
-	}
-	return checkActions(p.Rules)
+	return errors.Join(out...)
 }

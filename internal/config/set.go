@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io/fs"
 	"reflect"
 	"slices"
 	"strings"
@@ -17,7 +16,22 @@ import (
 type File struct {
 	Path    string
 	Project bool                    // it is that of a project, which may set little
-	Check   func(path string) error // of whoever makes rules, servers and logins of it; nil: none
+	Check   func(path string) error // all that is wrong with it, see [Faulty]; nil: as [Load] or [LoadProject] see it
+}
+
+// Faulty says what is wrong with the file; nil: nothing is.
+func (f File) Faulty() error { return f.check(f.Path) }
+
+func (f File) check(path string) (err error) {
+	switch {
+	case f.Check != nil:
+		return f.Check(path)
+	case f.Project:
+		_, err = LoadProject(path)
+	default:
+		_, err = Load(path)
+	}
+	return err
 }
 
 // Change is what one setting becomes.
@@ -28,8 +42,9 @@ type Change struct {
 }
 
 // Set changes settings in a file, which is made if need be. Comments, order and everything else
-// stay as they are. Nothing is written if the file could not be read then, or would say anything
-// more than the changes. Several processes may edit one file at once.
+// stay as they are. Nothing is written if the changes add a fault to the file, or it would say anything
+// more than them; a file with faults can be mended one by one. Several processes may edit one file at
+// once.
 func (f File) Set(changes ...Change) error {
 	path := followed(f.Path)
 	unlock, err := lock(path)
@@ -37,13 +52,11 @@ func (f File) Set(changes ...Change) error {
 		return err
 	}
 	defer unlock()
-	old, err := ReadFile(path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	old, before, err := parsed(path)
+	if err != nil {
 		return err
 	}
-	if _, err := f.load(path); err != nil {
-		return err
-	}
+	wrong := Faults(f.check(path))
 	text := string(old)
 	for _, c := range changes {
 		if text, err = f.changed(text, c); err != nil {
@@ -54,51 +67,42 @@ func (f File) Set(changes ...Change) error {
 		return nil
 	}
 	return replaceChecked(path, []byte(text), func(path string) error {
-		tree, err := f.load(path)
-		if err == nil && f.Check != nil {
-			err = f.Check(path)
+		_, now, err := parsed(path)
+		if err == nil {
+			err = worse(wrong, f.check(path))
 		}
 		if err == nil {
-			err = onlyChanged(old, tree, changes)
+			err = onlyChanged(before, now, changes)
 		}
 		return err
 	})
 }
 
-// load reads the file as it is read when it is used, and as a tree.
-func (f File) load(path string) (tree map[string]any, err error) {
-	if f.Project {
-		_, err = LoadProject(path)
-	} else {
-		_, err = Load(path)
+// worse returns the first thing that is wrong with a file and was not before.
+func worse(before []Fault, now error) error {
+	for _, one := range single(now) {
+		fault, ok := errors.AsType[Fault](one)
+		if !ok {
+			return one
+		}
+		if !slices.ContainsFunc(before, func(b Fault) bool { return b.Err.Error() == fault.Err.Error() }) {
+			return fault
+		}
 	}
-	if err != nil {
-		return nil, err
-	}
-	data, err := ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err == nil {
-		_, err = toml.Decode(string(data), &tree)
-	}
-	return tree, err
+	return nil
 }
 
 // changed is the text of a file after one change.
 func (f File) changed(text string, c Change) (string, error) {
+	lines := statements(text)
+	if len(c.Values) == 0 {
+		return f.removed(text, lines, c.Key)
+	}
 	key, kind, err := f.kind(c.Key)
 	if err != nil {
 		return "", err
 	}
-	lines := statements(text)
 	i := slices.IndexFunc(lines, func(s statement) bool { return s.key != nil && !s.list && slices.Equal(s.full(), key) })
-	if len(c.Values) == 0 {
-		if i < 0 {
-			return "", fmt.Errorf("%s is not set in %s", c.Key, f.Path)
-		}
-		return text[:lines[i].start] + text[lines[i].end:], nil
-	}
 	values := c.Values
 	if c.Add && i >= 0 {
 		var is struct{ V []string }
@@ -122,6 +126,27 @@ func (f File) changed(text string, c Change) (string, error) {
 	return inserted(text, lines, key, value), nil
 }
 
+// removed is a text without a key, or without all of its table. A key that is not known can be removed
+// if it is there.
+func (f File) removed(text string, lines []statement, name string) (string, error) {
+	key, out, at := parsedKey(name), "", 0
+	for _, s := range lines {
+		if full := s.full(); s.list || len(key) == 0 || len(full) < len(key) || !slices.Equal(full[:len(key)], key) {
+			continue
+		}
+		out, at = out+text[at:s.start], s.end
+	}
+	if at > 0 {
+		return out + text[at:], nil
+	}
+	if _, kind, err := f.kind(name); err != nil {
+		return "", err
+	} else if kind.Kind() == reflect.Slice && kind.Elem().Kind() == reflect.Struct {
+		return "", fmt.Errorf("%s is a list of tables; edit it in the file", name)
+	}
+	return "", fmt.Errorf("%s is not set in %s", name, f.Path)
+}
+
 // CheckKey returns an error for what is not a key of a person's settings, with the nearest one.
 func CheckKey(text string) error {
 	_, _, err := File{}.kind(text)
@@ -137,14 +162,24 @@ func (f File) kind(text string) (toml.Key, reflect.Type, error) {
 	in := reflect.TypeFor[Config]()
 	if f.Project {
 		if in = reflect.TypeFor[Project](); typeAt(in, key) == nil && typeAt(reflect.TypeFor[Config](), key) != nil {
-			return nil, nil, fmt.Errorf("a project can't set %s, only %s; set it in your own settings", text, strings.Join(keysAt(in, nil), ", "))
+			return nil, nil, notOfProject(text)
 		}
 	}
 	kind := typeAt(in, key)
 	if kind == nil {
-		return nil, nil, unknown(in, key)
+		return nil, nil, unknownIn(in, key)
 	}
 	return key, kind, nil
+}
+
+// unknownIn is the error about a key that no table below a type has.
+func unknownIn(in reflect.Type, key toml.Key) error {
+	known := keysAt(in, key[:len(key)-1])
+	for len(known) == 0 && len(key) > 1 { // the table that it stands in is not known either
+		key = key[:len(key)-1]
+		known = keysAt(in, key[:len(key)-1])
+	}
+	return unknown(key.String(), key[len(key)-1], known)
 }
 
 // typeAt is the type of the value at a key; nil: there is no such key.
@@ -160,7 +195,7 @@ func typeAt(t reflect.Type, key toml.Key) reflect.Type {
 		return typeAt(t.Elem(), key[1:])
 	case reflect.Struct:
 		for _, f := range reflect.VisibleFields(t) {
-			if !f.Anonymous && f.Tag.Get("toml") == key[0] {
+			if !f.Anonymous && key[0] != "-" && f.Tag.Get("toml") == key[0] {
 				return typeAt(f.Type, key[1:])
 			}
 		}
@@ -261,11 +296,7 @@ func spelled(key toml.Key) string {
 }
 
 // onlyChanged returns an error if two versions of a file differ in more than the changes.
-func onlyChanged(old []byte, now map[string]any, changes []Change) error {
-	var before map[string]any
-	if _, err := toml.Decode(string(old), &before); err != nil {
-		return err
-	}
+func onlyChanged(before, now map[string]any, changes []Change) error {
 	for _, tree := range []map[string]any{before, now} {
 		for _, c := range changes {
 			without(tree, parsedKey(c.Key))

@@ -185,7 +185,7 @@ func TestSetRefuses(t *testing.T) {
 			[]config.Change{{Key: "sandbox.memory_mb", Values: []string{"5"}}},
 			"broken",
 		},
-		"it is broken": {config.File{}, "mode = \n", []config.Change{{Key: "effort", Values: []string{"low"}}}, "line 1"},
+		"it is broken": {config.File{}, "mode = \n", []config.Change{{Key: "effort", Values: []string{"low"}}}, ":1: it is not TOML: "},
 		"a check": {
 			config.File{Check: func(string) error { return checked }},
 			settled,
@@ -251,7 +251,7 @@ func TestSetAnywhere(t *testing.T) {
 		switch {
 		case err != nil, refused != nil && string(now) != string(text):
 			t.Fatalf("%q was refused (%v), and is now %q (%v)", text, refused, now, err)
-		case refused == nil && (bad != nil || broken != nil || len(before.Rules) != len(after.Rules)):
+		case refused == nil && (len(config.Faults(broken)) > len(config.Faults(bad)) || len(before.Rules) != len(after.Rules)):
 			t.Fatalf("%q became %q: %v, %v", text, now, bad, broken)
 		case refused == nil:
 			changed++
@@ -259,5 +259,42 @@ func TestSetAnywhere(t *testing.T) {
 	}
 	if changed < 20 {
 		t.Errorf("only %d files were changed", changed)
+	}
+}
+
+// TestSetMends holds that the faults of a file can be mended one by one, and that none is added.
+func TestSetMends(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "config.toml")
+	const broken = "# mine\nmodle = 'a/b'\nmax_turns = 'many' # no\nsandbox = 3\n\n" +
+		"[providers.x]\nkind = 'carrier'\n\n[tui]\ntheme = 'bright'\nvim = true\n"
+	write(t, path, broken)
+	file := config.File{Path: path}
+	for _, c := range []struct {
+		change config.Change
+		left   int
+		err    string
+	}{
+		{config.Change{Key: "max_turns", Values: []string{"lots"}}, 5, `"lots" is not a whole number`},
+		{config.Change{Key: "mode", Values: []string{"wild"}}, 5, `the settings would be broken: mode: unknown mode "wild"`},
+		{config.Change{Key: "tui.theme", Values: []string{"pink"}}, 5, `unknown value "pink"`},
+		{config.Change{Key: "mode", Values: []string{"plan"}}, 5, ""},
+		{config.Change{Key: "modle"}, 4, ""},
+		{config.Change{Key: "max_turns", Values: []string{"7"}}, 3, ""},
+		{config.Change{Key: "sandbox"}, 2, ""},
+		{config.Change{Key: "providers.x"}, 1, ""},
+		{config.Change{Key: "providers.x"}, 1, "providers.x is not set"},
+		{config.Change{Key: "tui.theme"}, 0, ""},
+	} {
+		err := file.Set(c.change)
+		if (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
+			t.Errorf("%+v: %v", c.change, err)
+		}
+		if got := config.Faults(file.Faulty()); len(got) != c.left {
+			t.Errorf("%+v: %v are left", c.change, got)
+		}
+	}
+	now, err := os.ReadFile(path)
+	if want := "# mine\nmax_turns = 7 # no\nmode = \"plan\"\n\n\n[tui]\nvim = true\n"; err != nil || string(now) != want {
+		t.Errorf("%q, %v", now, err)
 	}
 }

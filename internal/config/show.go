@@ -3,16 +3,12 @@ package config
 import (
 	"cmp"
 	_ "embed"
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/BurntSushi/toml"
 
 	"github.com/inspan/inspan/event"
 )
@@ -31,6 +27,16 @@ type Setting struct {
 	Value string `json:"value"` // as TOML writes it, with *** where a secret may stand
 	File  string `json:"file"`  // or the variable of the environment, "preset" and its name, or "default"
 	Line  int    `json:"line"`  // 0 if it can't be told, or there is none
+	// Ignored says why it is not in force; empty: it is.
+	Ignored string `json:"ignored,omitempty"`
+}
+
+// Origin is where the setting is from, for people.
+func (s Setting) Origin() string {
+	if s.Line > 0 {
+		return fmt.Sprintf("%s:%d", s.File, s.Line)
+	}
+	return s.File
 }
 
 // Plain is the value without the quotes that TOML puts around a text.
@@ -44,16 +50,9 @@ func (s Setting) Plain() string {
 // Settings lists what a settings file sets, in its order. A file that is not
 // there sets nothing; whether its keys are known is for [Load].
 func Settings(path string) ([]Setting, error) {
-	raw, err := ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
+	raw, tree, err := parsed(path)
+	if err != nil || tree == nil {
 		return nil, err
-	}
-	var tree map[string]any
-	if _, err := toml.Decode(string(raw), &tree); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	tree, _ = newMask().value(nil, tree).(map[string]any)
 	lines := keyLines(string(raw))
@@ -72,7 +71,7 @@ func Levers(l event.Levers, set []Setting) []Setting {
 	for i := range v.NumField() {
 		key := "levers." + v.Type().Field(i).Tag.Get("toml")
 		if !slices.ContainsFunc(set, func(s Setting) bool { return s.Key == key }) {
-			out = append(out, Setting{Key: key, Value: strconv.Quote(v.Field(i).String()), File: "default"})
+			out = append(out, Setting{Key: key, Value: strconv.Quote(v.Field(i).String()), File: byDefault})
 		}
 	}
 	return out
@@ -129,7 +128,7 @@ func written(v any) string {
 
 // keyLines finds the lines on which keys and tables begin.
 func keyLines(text string) map[string]int {
-	lines, count, table, n := map[string]int{}, map[string]int{}, "", 0
+	lines, above, count, table, n := map[string]int{}, map[string]int{}, map[string]int{}, "", 0
 	for line := range strings.Lines(text) {
 		n++
 		line = strings.TrimSpace(line)
@@ -156,7 +155,16 @@ func keyLines(text string) map[string]int {
 			}
 		}
 	}
-	return lines
+	for name, n := range lines { // tables that only stand before others
+		for at := strings.LastIndexByte(name, '.'); at > 0; at = strings.LastIndexByte(name, '.') {
+			name = name[:at]
+			if first, there := above[name]; !there || n < first {
+				above[name] = n
+			}
+		}
+	}
+	maps.Copy(above, lines)
+	return above
 }
 
 // lineOf is the line of a key, or of the nearest table that it stands in.

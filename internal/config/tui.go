@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -16,13 +17,9 @@ type TUI struct {
 
 // Check returns what is wrong.
 func (t TUI) Check() error {
-	switch t.Theme {
-	case "", "auto", "light", "dark":
-	default:
-		return fmt.Errorf("tui.theme: %q is none of light, dark and auto", t.Theme)
-	}
+	line := error(nil)
 	if strings.ContainsAny(t.StatusLine, "\x00\n") {
-		return fmt.Errorf("tui.status_line: %q is not one line", t.StatusLine)
+		line = fmt.Errorf("tui.status_line: %q is not one line", t.StatusLine)
 	}
-	return nil
+	return errors.Join(oneOf("tui.theme", t.Theme, "light", "dark", "auto"), line)
 }

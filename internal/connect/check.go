@@ -3,42 +3,43 @@ package connect
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 
 	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/oauth"
 )
 
-// Check says what is wrong with the servers and the logins of settings; the error begins with the
+// Check says what is wrong with the servers and the logins of settings; each error begins with the
 // key. Who loads settings calls it.
 func Check(c config.Config) error {
-	for name, p := range c.Providers {
-		if p.OAuth == nil {
-			continue
-		}
-		if err := checkProvider(*p.OAuth); err != nil {
-			return fmt.Errorf("providers.%s.%w", name, err)
+	var out []error
+	for _, name := range slices.Sorted(maps.Keys(c.Providers)) {
+		if p := c.Providers[name]; p.OAuth != nil {
+			if err := checkProvider(*p.OAuth); err != nil {
+				out = append(out, fmt.Errorf("providers.%s.%w", config.Key(name), err))
+			}
 		}
 	}
-	if err := checkServers(c.MCP); err != nil {
-		return fmt.Errorf("mcp.%w", err)
-	}
-	return nil
+	return errors.Join(append(out, checkServers(c.MCP))...)
 }
 
 func checkServers(m config.MCP) error {
+	var out []error
 	for _, s := range configured(m) {
+		key := "mcp.servers." + config.Key(s.Name)
 		if err := s.Check(); err != nil {
-			return fmt.Errorf("servers.%s: %w", s.Name, err)
+			out = append(out, fmt.Errorf("%s: %w", key, err))
 		}
 		if s.Timeout < 0 {
-			return fmt.Errorf("servers.%s: timeout can't be negative; 0 means the default", s.Name)
+			out = append(out, fmt.Errorf("%s.timeout: %v can't be negative; 0 means the default", key, s.Timeout))
 		}
 		if err := checkOAuth(m.Servers[s.Name].OAuth); err != nil {
-			return fmt.Errorf("servers.%s: %w", s.Name, err)
+			out = append(out, fmt.Errorf("%s.%w", key, err))
 		}
 	}
-	return nil
+	return errors.Join(out...)
 }
 
 func checkProvider(o config.ProviderOAuth) error {

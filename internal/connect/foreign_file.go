@@ -12,10 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/BurntSushi/toml"
-
 	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/mcp"
+	"github.com/inspan/inspan/internal/text"
 )
 
 // foreignFile is a file of another program that names MCP servers.
@@ -167,8 +166,11 @@ func (f foreignFile) codex(data []byte) (map[string]config.MCPServer, []string, 
 			Enabled *bool             `toml:"enabled"`
 		} `toml:"mcp_servers"`
 	}
-	if _, err := toml.Decode(string(data), &top); err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", f.path, err)
+	var all struct {
+		Servers map[string]map[string]any `toml:"mcp_servers"`
+	}
+	if err := cmp.Or(config.Decode(f.path, data, &top), config.Decode(f.path, data, &all)); err != nil {
+		return nil, nil, err
 	}
 	out := map[string]config.MCPServer{}
 	for name, s := range top.Servers {
@@ -192,7 +194,21 @@ func (f foreignFile) codex(data []byte) (map[string]config.MCPServer, []string, 
 		}
 		out[usable(name)] = one
 	}
-	return out, nil, nil
+	return out, unread(f, all.Servers, "command", "args", "env", "env_vars", "cwd", "url", "bearer_token_env_var", "http_headers",
+		"env_http_headers", "tool_timeout_sec", "enabled"), nil
+}
+
+// unread are warnings about the fields of servers that are not taken over.
+func unread[T any](f foreignFile, servers map[string]map[string]T, known ...string) (warnings []string) {
+	for _, name := range slices.Sorted(maps.Keys(servers)) {
+		for _, field := range slices.Sorted(maps.Keys(servers[name])) {
+			if !slices.Contains(known, field) {
+				warnings = append(warnings, fmt.Sprintf("%s: the MCP server %s has the field %q, which means nothing here",
+					f.path, usable(name), text.Cut(field, 60)))
+			}
+		}
+	}
+	return warnings
 }
 
 // filled is a server with the variables of others written as ours.

@@ -1,6 +1,7 @@
 package connect
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"regexp"
@@ -26,6 +27,12 @@ func (f foreignFile) gemini(data []byte) (map[string]config.MCPServer, []string,
 	if err := Unmarshal(data, &top); err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", f.path, err)
 	}
+	var all struct {
+		Servers map[string]map[string]json.RawMessage `json:"mcpServers"`
+	}
+	if err := Unmarshal(data, &all); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", f.path, err)
+	}
 	out := map[string]config.MCPServer{}
 	for name, s := range top.Servers {
 		one := config.MCPServer{
@@ -42,7 +49,7 @@ func (f foreignFile) gemini(data []byte) (map[string]config.MCPServer, []string,
 		}
 		out[usable(name)] = f.braced(one)
 	}
-	return out, nil, nil
+	return out, unread(f, all.Servers, "command", "args", "env", "cwd", "url", "httpUrl", "headers", "timeout"), nil
 }
 
 // opencode reads the settings of opencode.
@@ -59,6 +66,12 @@ func (f foreignFile) opencode(data []byte) (map[string]config.MCPServer, []strin
 	if err := Unmarshal(data, &top); err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", f.path, err)
 	}
+	var all struct {
+		Servers map[string]map[string]json.RawMessage `json:"mcp"`
+	}
+	if err := Unmarshal(data, &all); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", f.path, err)
+	}
 	out := map[string]config.MCPServer{}
 	for name, s := range top.Servers {
 		one := config.MCPServer{Command: s.Command, Env: s.Env, URL: s.URL, Headers: s.Headers, Off: s.Enabled != nil && !*s.Enabled}
@@ -66,7 +79,7 @@ func (f foreignFile) opencode(data []byte) (map[string]config.MCPServer, []strin
 			out[usable(name)] = f.braced(one)
 		}
 	}
-	return out, nil, nil
+	return out, unread(f, all.Servers, "type", "command", "environment", "url", "headers", "enabled"), nil
 }
 
 // braced is a server whose variables, $NAME or {env:NAME}, are written as ours.

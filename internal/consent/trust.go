@@ -199,6 +199,12 @@ func (s *Store) ReviewRunning(root, sum string) (Review, error) {
 	return r, nil
 }
 
+// Runs reports whether what a file of the workspace names may run: the person trusts it, and all else that
+// could run there, as that may run whatever it names.
+func (r Review) Runs(path string) bool {
+	return len(r.New)+len(r.Changed) == 0 && slices.ContainsFunc(r.Trusted, func(i Item) bool { return i.Path == path })
+}
+
 var errChanged = errors.New("review it with 'inspan trust'")
 
 // Sum names all content that was looked at, see [Sum].

@@ -36,11 +36,6 @@ func (s *Set) Hooks(root, sum string, env tool.Env, warn func(string)) ([]tool.H
 	if err != nil && sum != "" {
 		return nil, nil, config.Error{Err: err}
 	}
-	// A hook can run whatever it names, so it is all or nothing.
-	whole := len(review.New)+len(review.Changed) == 0
-	trusted := func(path string) bool {
-		return whole && slices.ContainsFunc(review.Trusted, func(i consent.Item) bool { return i.Path == path })
-	}
 	still := func() error {
 		now, err := s.Consent.ReviewRunning(root, sum)
 		if err != nil {
@@ -53,7 +48,7 @@ func (s *Set) Hooks(root, sum string, env tool.Env, warn func(string)) ([]tool.H
 		}
 		return nil
 	}
-	if trusted(config.ProjectFile) {
+	if review.Runs(config.ProjectFile) {
 		project, err := config.LoadProject(filepath.Join(root, config.ProjectFile))
 		if err != nil {
 			return nil, nil, config.Error{Err: err}
@@ -64,7 +59,7 @@ func (s *Set) Hooks(root, sum string, env tool.Env, warn func(string)) ([]tool.H
 		}
 	}
 	for _, path := range []string{".claude/settings.json", ".claude/settings.local.json"} {
-		if trusted(path) {
+		if review.Runs(path) {
 			theirs = append(theirs, claudeHooks(filepath.Join(root, path), warn)...)
 		}
 	}

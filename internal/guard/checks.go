@@ -64,11 +64,8 @@ func Compile(list []Check) (Checks, error) {
 		if err == nil && slices.ContainsFunc(list[:i], func(o Check) bool { return o.Name == c.Name }) {
 			err = errors.New("there is another of that name")
 		}
-		switch {
-		case err != nil && c.Name == "":
-			problems = append(problems, fmt.Errorf("check %d: %w", i+1, err))
-		case err != nil:
-			problems = append(problems, fmt.Errorf("check %q: %w", c.Name, err))
+		if err != nil {
+			problems = append(problems, fmt.Errorf("check[%d]: %q: %w", i, c.Name, err))
 		}
 		if c.Action == tool.Abstain {
 			c.Action = tool.Deny

@@ -116,15 +116,15 @@ func TestChecksOnResults(t *testing.T) {
 func TestCompileNamesWhatIsWrong(t *testing.T) {
 	ok := guard.Check{Name: "fine", On: guard.OnCall, Pattern: "x"}
 	for want, c := range map[string]guard.Check{
-		`check 2: it has no name`:                       {On: guard.OnCall, Pattern: "x"},
-		`check "a": on is "calls"`:                      {Name: "a", On: "calls", Pattern: "x"},
-		`check "a": it has no pattern`:                  {Name: "a", On: guard.OnCall},
-		`check "a": pattern: error parsing regexp`:      {Name: "a", On: guard.OnCall, Pattern: "("},
-		`check "a": tool "[" is not a glob`:             {Name: "a", On: guard.OnCall, Pattern: "x", Tool: "["},
-		`check "a": tool is only for call and result`:   {Name: "a", On: guard.OnInput, Pattern: "x", Tool: "b"},
-		`check "a": only a check on calls can ask`:      {Name: "a", On: guard.OnOutput, Pattern: "x", Action: tool.Ask},
-		`check "a": action is "allow", not deny or ask`: {Name: "a", On: guard.OnCall, Pattern: "x", Action: tool.Allow},
-		`check "fine": there is another of that name`:   ok,
+		`check[1]: "": it has no name`:                      {On: guard.OnCall, Pattern: "x"},
+		`check[1]: "a": on is "calls"`:                      {Name: "a", On: "calls", Pattern: "x"},
+		`check[1]: "a": it has no pattern`:                  {Name: "a", On: guard.OnCall},
+		`check[1]: "a": pattern: error parsing regexp`:      {Name: "a", On: guard.OnCall, Pattern: "("},
+		`check[1]: "a": tool "[" is not a glob`:             {Name: "a", On: guard.OnCall, Pattern: "x", Tool: "["},
+		`check[1]: "a": tool is only for call and result`:   {Name: "a", On: guard.OnInput, Pattern: "x", Tool: "b"},
+		`check[1]: "a": only a check on calls can ask`:      {Name: "a", On: guard.OnOutput, Pattern: "x", Action: tool.Ask},
+		`check[1]: "a": action is "allow", not deny or ask`: {Name: "a", On: guard.OnCall, Pattern: "x", Action: tool.Allow},
+		`check[1]: "fine": there is another of that name`:   ok,
 	} {
 		if _, err := guard.Compile([]guard.Check{ok, c}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)

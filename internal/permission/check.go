@@ -1,6 +1,7 @@
 package permission
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -12,15 +13,21 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// CheckRules returns an error for the first rule of settings that can't be read, or is not what
-// its examples say. Who loads settings calls it.
-func CheckRules(rules []config.Rule) error {
-	for _, r := range rules {
+// CheckRules returns an error for each rule of settings that can't be read, or is not what its examples
+// say; it begins with the key. Who loads settings calls it.
+func CheckRules(allow, ask, deny []string, more []config.Rule) error {
+	var out []error
+	for _, r := range config.AllRules(allow, ask, deny, nil) {
 		if err := checkRule(r); err != nil {
-			return err
+			out = append(out, fmt.Errorf("%s: %w", r.Action, err))
 		}
 	}
-	return nil
+	for i, r := range more {
+		if err := checkRule(r); err != nil {
+			out = append(out, fmt.Errorf("rule[%d]: %w", i, err))
+		}
+	}
+	return errors.Join(out...)
 }
 
 // project reads what the workspace sets, and checks its rules.
@@ -34,31 +41,52 @@ func CheckProject(path string) error {
 	return err
 }
 
+// Settings lists what is set for a workspace, as [config.Installation.Settings] does, and says of what is
+// set there and not in force why that is so.
+func (s *Set) Settings(root string) ([]config.Setting, error) {
+	list, err := s.Installation.Settings(root)
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(root, config.ProjectFile)
+	faults := config.Faults(CheckProject(path))
+	review, _ := s.Consent.ReviewRunning(root, "") // nothing is trusted then
+	for i := range list {
+		one := &list[i]
+		if one.File != path {
+			continue
+		}
+		if strings.HasPrefix(one.Key, "hook[") && !review.Runs(config.ProjectFile) {
+			one.Ignored = "hooks of a folder run once you trust it: inspan trust"
+		}
+		for _, fault := range faults {
+			if fault.About(one.Key) {
+				one.Ignored = fault.Err.Error()
+			}
+		}
+	}
+	return list, nil
+}
+
 func projectAt(path string) (config.Project, error) {
 	p, err := config.LoadProject(path)
-	if err != nil {
-		return p, err
-	}
-	if err := CheckRules(config.AllRules(nil, p.Ask, p.Deny, p.Rules)); err != nil {
-		return p, fmt.Errorf("%s: %w", path, err)
-	}
-	return p, nil
+	return p, config.Faulty(path, err, CheckRules(nil, p.Ask, p.Deny, p.Rules))
 }
 
 // checkRule returns an error for a rule that can't be read, or is not what its examples say.
 func checkRule(r config.Rule) error {
 	rule, err := policy.ParseRule(r.Action, r.Text, "")
 	if err != nil {
-		return fmt.Errorf("%s: %w", r.Action, err)
+		return err
 	}
 	for _, text := range r.Match {
 		if !speaksOf(rule, text) {
-			return fmt.Errorf("%s: rule %q does not match its example %q", r.Action, r.Text, text)
+			return fmt.Errorf("rule %q does not match its example %q", r.Text, text)
 		}
 	}
 	for _, text := range r.NotMatch {
 		if speaksOf(rule, text) {
-			return fmt.Errorf("%s: rule %q matches %q, which it must not", r.Action, r.Text, text)
+			return fmt.Errorf("rule %q matches %q, which it must not", r.Text, text)
 		}
 	}
 	return nil

@@ -64,7 +64,7 @@ func (m *advised) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chu
 
 // advise adds to an error what a person can do about it.
 func (s *Set) advise(ctx context.Context, p Provider, id string, e *llm.Error) *llm.Error {
-	remedy := ""
+	told, remedy := *e, ""
 	switch {
 	case e.Kind == llm.KindAuth:
 		remedy = s.refused(p)
@@ -73,12 +73,13 @@ func (s *Set) advise(ctx context.Context, p Provider, id string, e *llm.Error) *
 	case e.Status == http.StatusNotFound:
 		remedy = fmt.Sprintf("%s has nothing for inspan; correct providers.%s.base_url in %s", address(p), p.Name, s.ConfigPath)
 	case e.Status == 0 && (e.Kind == llm.KindTransient || e.Kind == llm.KindTimeout && e.Phase == "connect"):
-		remedy = s.unreached(p, e)
+		if failed, todo := s.unreached(p, e); failed != "" {
+			told.Message, remedy = failed, todo
+		}
 	}
 	if remedy == "" {
 		return e
 	}
-	told := *e
 	if told.Message == "" && e.Err != nil {
 		told.Message = e.Err.Error()
 	}
@@ -156,29 +157,34 @@ func (s *Set) missing(ctx context.Context, p Provider, id string) string {
 	return has + "it has " + strings.Join(near, ", ") + all
 }
 
-// unreached says why an address can't be reached; empty: the error is another one.
-func (s *Set) unreached(p Provider, e *llm.Error) string {
+// unreached says why an address can't be reached, in place of the system's words, and what to do;
+// empty: the error is another one.
+func (s *Set) unreached(p Provider, e *llm.Error) (failed, remedy string) {
 	host := address(p)
 	var name *net.DNSError
 	var op *net.OpError
 	var unknown x509.UnknownAuthorityError
 	switch {
 	case errors.As(e.Err, &unknown):
-		return fmt.Sprintf("the certificate of %s is not trusted here; if a proxy inspects traffic, name its certificate in SSL_CERT_FILE", host)
+		return fmt.Sprintf("the certificate of %s is not trusted here (%v)", host, unknown),
+			"if a proxy inspects traffic, name its certificate in SSL_CERT_FILE"
 	case errors.As(e.Err, &op) && op.Op == "proxyconnect":
-		return "the proxy of HTTPS_PROXY or HTTP_PROXY does not answer; correct the variable"
+		return fmt.Sprintf("the proxy of HTTPS_PROXY or HTTP_PROXY does not answer (%v)", op.Err), "correct the variable"
 	case errors.As(e.Err, &name):
-		return fmt.Sprintf("the name %s can't be looked up: check the network; behind a proxy, set HTTPS_PROXY", name.Name)
+		return fmt.Sprintf("the name %s can't be looked up (%s)", name.Name, name.Err), "check the network; behind a proxy, set HTTPS_PROXY"
 	case errors.Is(e.Err, syscall.ECONNREFUSED):
 		start := "start it"
 		if p.Kind == "ollama" {
 			start += " with 'ollama serve'"
 		}
-		return fmt.Sprintf("no server listens at %s; %s, or correct providers.%s.base_url in %s", host, start, p.Name, s.ConfigPath)
-	case op != nil, e.Kind == llm.KindTimeout:
-		return fmt.Sprintf("%s can't be reached: check the network; behind a proxy, set HTTPS_PROXY", host)
+		return fmt.Sprintf("no server listens at %s (connection refused)", host),
+			fmt.Sprintf("%s, or correct providers.%s.base_url in %s", start, p.Name, s.ConfigPath)
+	case op != nil:
+		return fmt.Sprintf("%s can't be reached (%v)", host, op.Err), "check the network; behind a proxy, set HTTPS_PROXY"
+	case e.Kind == llm.KindTimeout:
+		return host + " can't be reached", "check the network; behind a proxy, set HTTPS_PROXY"
 	}
-	return ""
+	return "", ""
 }
 
 // address is the host of a provider, for people.

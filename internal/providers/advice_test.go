@@ -98,20 +98,23 @@ func TestAdvice(t *testing.T) {
 			"ollama/m",
 			config.Provider{BaseURL: "http://127.0.0.1:1"},
 			nil, nil,
-			[]string{"No server listens at 127.0.0.1:1; start it with 'ollama serve', or correct providers.ollama.base_url in "},
+			[]string{
+				"ollama: transient: no server listens at 127.0.0.1:1 (connection refused). Start it with 'ollama serve', ",
+				"or correct providers.ollama.base_url in ",
+			},
 		},
 		"no network": {
 			"anthropic/m",
 			config.Provider{BaseURL: "http://no-such-host.invalid"},
 			map[string]string{"ANTHROPIC_API_KEY": secret},
 			nil,
-			[]string{"The name no-such-host.invalid can't be looked up: check the network; behind a proxy, set HTTPS_PROXY"},
+			[]string{"the name no-such-host.invalid can't be looked up (", "). Check the network; behind a proxy, set HTTPS_PROXY"},
 		},
 		"another server": {
 			"mine/m",
 			config.Provider{Kind: "openai", BaseURL: "http://127.0.0.1:1"},
 			nil, nil,
-			[]string{"No server listens at 127.0.0.1:1; start it, or correct providers.mine.base_url in "},
+			[]string{"no server listens at 127.0.0.1:1 (connection refused). Start it, or correct providers.mine.base_url in "},
 		},
 	} {
 		provider, _, _ := strings.Cut(c.model, "/")
@@ -137,6 +140,9 @@ func TestAdvice(t *testing.T) {
 			if !strings.Contains(e.Error(), want) {
 				t.Errorf("%s:\n %s\nlacks\n %s", name, e.Error(), want)
 			}
+		}
+		if strings.Count(strings.ToLower(e.Error()), "refused") > 1 || strings.Contains(e.Error(), "dial tcp") {
+			t.Errorf("%s is said in the words of the system as well: %v", name, e)
 		}
 		failed, todo := providers.Remedy(e)
 		if strings.Contains(e.Error()+failed+todo, secret) {

@@ -6,10 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/inspan/inspan/internal/config"
+	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/llm/catalog"
 	"github.com/inspan/inspan/llm/router"
 	"github.com/inspan/inspan/llm/script"
 	"github.com/inspan/inspan/tool"
@@ -172,9 +175,67 @@ func (s *Set) find(name string) (Provider, string, error) {
 	}
 	if near := tool.Nearest(provider, names); near != "" {
 		hint = fmt.Sprintf("; did you mean %q?", near)
+	} else {
+		hint = "; there are " + strings.Join(s.usable(), ", ") + " and others"
 	}
 	return Provider{}, "", config.Error{Err: fmt.Errorf("model %q: no %s %q%s; models are named provider/model, see 'inspan models'",
 		name, what, provider, hint)}
+}
+
+// usable are the providers that a person can have meant: those that are set or have a key, else those
+// that most people use.
+func (s *Set) usable() (out []string) {
+	list := s.List()
+	for _, p := range list {
+		if _, set := s.Config.Providers[p.Name]; set || p.Ready && p.KeyEnv != "" {
+			out = append(out, p.Name)
+		}
+	}
+	for _, p := range list[:min(4, len(list))] {
+		if len(out) == 0 || len(out) < 4 && !slices.Contains(out, p.Name) {
+			out = append(out, p.Name)
+		}
+	}
+	return out
+}
+
+// CheckModels returns an error for each setting whose model no provider has, as far as that can be told
+// without asking one; it begins with the key. Who changes settings calls it.
+func CheckModels(c config.Config) error {
+	var out []error
+	s := &Set{Installation: &config.Installation{Config: c}}
+	_ = s.Aim("") // the environment can have the address of a provider; what is wrong with the model is told below
+	for _, m := range c.Models() {
+		if err := s.resolved(m.Value); err != nil {
+			out = append(out, fmt.Errorf("%s: %w", m.Key, err))
+		}
+	}
+	return errors.Join(out...)
+}
+
+// resolved says why a name stands for no model; nil: it may stand for one.
+func (s *Set) resolved(name string) error {
+	if provider, _, _ := strings.Cut(name, "/"); provider == script.Provider || provider == router.Provider {
+		return nil
+	}
+	_, _, err := s.find(name)
+	return err
+}
+
+// Doubt says that a provider is not known to have the model with the name, and what it has; empty: it
+// is, or nothing can be said.
+func (s *Set) Doubt(name string) string {
+	p, id, err := s.find(name)
+	ids := catalog.IDs(p.Name)
+	if _, set := p.Models[id]; err != nil || set || len(ids) == 0 || catalog.Find(p.Name, id).Window > 0 {
+		return ""
+	}
+	near := words.Near(id, ids)
+	if len(near) == 0 {
+		near = ids[:min(3, len(ids))]
+	}
+	return fmt.Sprintf("inspan does not know a model %q of %s; it knows %s; 'inspan models %s' asks for all",
+		id, p.Name, strings.Join(near, ", "), p.Name)
 }
 
 // scripted is the offline model: with no name it follows commands in the

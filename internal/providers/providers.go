@@ -5,6 +5,8 @@ package providers
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"maps"
 	"net/netip"
 	"net/url"
@@ -93,13 +95,13 @@ func presets() []Provider {
 // overlaid with what the settings say of it.
 func (s *Set) List() []Provider {
 	list := []Provider{}
-	known := presets()
 	for _, name := range slices.Sorted(maps.Keys(s.Config.Providers)) {
-		if !slices.ContainsFunc(known, func(p Provider) bool { return p.Name == name }) {
-			list = append(list, Provider{Name: name, Provider: s.Config.Providers[name]})
+		if p := s.Config.Providers[name]; !preset(name) {
+			p.Kind = cmp.Or(p.Kind, "openai") // most servers speak Chat Completions
+			list = append(list, Provider{Name: name, Provider: p})
 		}
 	}
-	for _, p := range known {
+	for _, p := range presets() {
 		if set, ok := s.Config.Providers[p.Name]; ok {
 			p.Provider = overlay(p.Provider, set)
 		}
@@ -111,20 +113,24 @@ func (s *Set) List() []Provider {
 	return list
 }
 
-// Aim gives the provider of a model what the environment has for it. One that
-// nobody knows speaks Chat Completions.
-func (s *Set) Aim(model string) error {
-	if err := s.Installation.Aim(model, s.Route); err != nil {
-		return err
-	}
-	known := presets()
-	for name, p := range s.Config.Providers {
-		if p.Kind == "" && !slices.ContainsFunc(known, func(k Provider) bool { return k.Name == name }) {
-			p.Kind = "openai"
-			s.Config.Providers[name] = p // which Aim has copied
+// Aim gives the provider of a model what the environment has for it.
+func (s *Set) Aim(model string) error { return s.Installation.Aim(model, s.Route) }
+
+// Check returns an error for each provider of settings that can't be asked; it begins with the key.
+// Who loads settings calls it.
+func Check(c config.Config) error {
+	var out []error
+	for _, name := range slices.Sorted(maps.Keys(c.Providers)) {
+		if p := c.Providers[name]; p.Kind == "" && p.BaseURL == "" && !preset(name) {
+			out = append(out, fmt.Errorf("providers.%s.base_url: it is missing; inspan knows no provider of this name", config.Key(name)))
 		}
 	}
-	return nil
+	return errors.Join(out...)
+}
+
+// preset reports whether a provider needs no settings beyond a key.
+func preset(name string) bool {
+	return slices.ContainsFunc(presets(), func(p Provider) bool { return p.Name == name })
 }
 
 // overlay adds what the settings say of a preset.

@@ -23,7 +23,10 @@
 // it is when it is redacted again.
 package secret
 
-import "sync"
+import (
+	"strings"
+	"sync"
+)
 
 // Found is one secret in a text.
 type Found struct {
@@ -53,6 +56,17 @@ func (f *Finder) Find(text string) []Found {
 		i = next
 	}
 	return out
+}
+
+// Hidden is a text with other words in the place of each secret that Find finds.
+func (f *Finder) Hidden(text, instead string) string {
+	var b strings.Builder
+	at := 0
+	for _, found := range f.Find(text) {
+		b.WriteString(text[at:found.Start] + instead)
+		at = found.End
+	}
+	return b.String() + text[at:]
 }
 
 // First is the first secret that Find finds. It reads no further. ok is false

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/providers"
 	"github.com/inspan/inspan/internal/sandbox"
 	"github.com/inspan/inspan/internal/toolbox"
@@ -51,7 +52,7 @@ const lowDisk = 500 << 20
 func Doctor(ctx context.Context, self string, probe bool) []Finding {
 	a, err := app.Load(self)
 	if err != nil {
-		return []Finding{unloaded(err)}
+		return unloaded(err)
 	}
 	findings := []Finding{settings(a), state(a), disk(a), environment(a), chosen(ctx, a)}
 	for _, p := range a.Providers.List() {
@@ -80,8 +81,17 @@ func Doctor(ctx context.Context, self string, probe bool) []Finding {
 	return append(findings, here(ctx, a, root, probe)...)
 }
 
-func unloaded(err error) Finding {
-	return Finding{Check: "settings", State: Bad, Found: err.Error(), Remedy: "fix the file, or move it away to work without settings"}
+// unloaded tells each fault of settings that can't be used.
+func unloaded(err error) []Finding {
+	var out []Finding
+	for _, fault := range config.Faults(err) {
+		out = append(out, Finding{Check: "settings", State: Bad, Found: fault.Error()})
+	}
+	if len(out) == 0 {
+		out = []Finding{{Check: "settings", State: Bad, Found: err.Error()}}
+	}
+	out[len(out)-1].Remedy = "correct the file with 'inspan config edit', or move it away to work without settings"
+	return out
 }
 
 func settings(a *app.App) Finding {
@@ -162,6 +172,10 @@ func chosen(ctx context.Context, a *app.App) Finding {
 // provider asks a provider for one word.
 func provider(ctx context.Context, a *app.App, p providers.Provider, probe bool) Finding {
 	f := Finding{Check: "provider " + p.Name, State: Good}
+	route, _ := a.Providers.Route(a.Config.Model) // one that is wrong is told elsewhere
+	if model, ok := strings.CutPrefix(route, p.Name+"/"); ok {
+		p.Default = model // the one that sessions ask
+	}
 	switch {
 	case !p.Ready:
 		f.State, f.Found, f.Remedy = Warn, "no key", p.Need+", or "+a.Providers.Advice.Setup

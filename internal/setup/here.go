@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/lsp"
 	"github.com/inspan/inspan/internal/mcp"
 	"github.com/inspan/inspan/internal/memory"
@@ -28,13 +29,44 @@ const serverTime = 10 * time.Second
 
 // here checks what counts in one folder. With probe set programs of it are started.
 func here(ctx context.Context, a *app.App, root string, probe bool) []Finding {
-	out := []Finding{sandboxed(a, root), ownTools(ctx, a, root)}
-	if probe {
-		out = append(out, servers(ctx, a, root)...)
+	out := refused(a, root)
+	if !slices.ContainsFunc(out, func(f Finding) bool { return f.State == Bad }) { // else it keeps these from being made
+		out = append(out, sandboxed(a, root), ownTools(ctx, a, root))
+		if probe {
+			out = append(out, servers(ctx, a, root)...)
+		}
 	}
 	out = append(out, folders(a, root)...)
 	out = append(out, languages(root)...)
 	return append(out, memories(a, root)...)
+}
+
+// refused tells which settings of the folder are not in force.
+func refused(a *app.App, root string) (out []Finding) {
+	list, err := a.Permission.Settings(root)
+	if err != nil { // the person's were read before
+		return []Finding{{Check: "folder settings", State: Bad, Found: err.Error(), Remedy: "correct the file: inspan config edit --project"}}
+	}
+	_, err = a.Permission.Rules(root)
+	faults := config.Faults(err)
+	for _, fault := range faults {
+		out = append(out, Finding{
+			Check: "folder settings", State: Bad, Found: fault.Error(),
+			Remedy: "no session starts here before you correct it: inspan config edit --project",
+		})
+	}
+	var keys []string
+	why := ""
+	for _, s := range list {
+		told := slices.ContainsFunc(faults, func(f config.Fault) bool { return f.About(s.Key) })
+		if s.Ignored != "" && !told {
+			keys, why = append(keys, s.Key), s.Ignored
+		}
+	}
+	if len(keys) > 0 {
+		out = append(out, Finding{Check: "folder settings", State: Warn, Found: strings.Join(keys, ", ") + " not in force", Remedy: why})
+	}
+	return out
 }
 
 // reached asks a server at home what it has.
@@ -45,7 +77,7 @@ func reached(ctx context.Context, a *app.App, p providers.Provider) Finding {
 	found, err := a.Providers.DiscoverAt(ctx, p.Name)
 	if err != nil {
 		failed, todo := providers.Remedy(err)
-		f.State, f.Found, f.Remedy = Bad, p.BaseURL+" does not answer: "+failed, cmp.Or(todo, remedy(llm.AsError(err).Kind))
+		f.State, f.Found, f.Remedy = Bad, failed, cmp.Or(todo, remedy(llm.AsError(err).Kind))
 		return f
 	}
 	f.Found = p.BaseURL + " has " + text.Count(len(found.Models), "model")
@@ -121,8 +153,9 @@ func servers(ctx context.Context, a *app.App, root string) (out []Finding) {
 // folders finds those in which other users of the machine could put something that runs
 // for this one, or that inspan believes.
 func folders(a *app.App, root string) (out []Finding) {
-	config := filepath.Dir(a.ConfigPath)
-	list := []string{config, filepath.Join(config, "tools"), filepath.Join(config, "skills"), a.StateDir, root, filepath.Join(root, ".inspan")}
+	settings := filepath.Dir(a.ConfigPath)
+	list := []string{settings, filepath.Join(settings, "tools"), filepath.Join(settings, "skills")}
+	list = append(list, a.StateDir, root, filepath.Join(root, ".inspan"))
 	list = append(list, filepath.SplitList(os.Getenv("PATH"))...)
 	var seen []string
 	for _, dir := range list {

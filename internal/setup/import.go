@@ -58,6 +58,8 @@ type Import struct {
 	mask   func(string) string // takes secrets out of what is told
 	set    map[string]setting  // by key
 	broken []string            // files that can't be read
+	told   []string            // paths that the items are about
+	open   bool                // others can read the person's settings
 	have   map[string][]string // values of lists that are set, by key
 }
 
@@ -88,15 +90,19 @@ func Look(a *app.App, root string, agents []string) (*Import, error) {
 	if err != nil {
 		return nil, err
 	}
+	if info, err := os.Stat(a.ConfigPath); err == nil {
+		i.open = info.Mode().Perm()&0o077 != 0
+	}
 	for _, agent := range []struct {
 		name, title string
 		look        func()
-		homes       []string
+		homes       []string // servers are below them
+		folders     []string // of which all is told
 	}{
-		{"claude", "Claude Code", i.claude, []string{i.at(".claude.json")}},
-		{"codex", "Codex", i.codex, []string{i.at(".codex")}},
-		{"opencode", "opencode", i.opencode, []string{i.at(".config", "opencode")}},
-		{"gemini", "Gemini CLI", i.gemini, []string{i.at(".gemini")}},
+		{"claude", "Claude Code", i.claude, []string{i.at(".claude.json")}, []string{i.at(".claude"), filepath.Join(root, ".claude")}},
+		{"codex", "Codex", i.codex, []string{i.at(".codex")}, []string{i.at(".codex"), filepath.Join(root, ".codex")}},
+		{"opencode", "opencode", i.opencode, []string{i.at(".config", "opencode")}, []string{i.at(".config", "opencode")}},
+		{"gemini", "Gemini CLI", i.gemini, []string{i.at(".gemini")}, []string{i.at(".gemini"), filepath.Join(root, ".gemini")}},
 	} {
 		if len(agents) > 0 && !slices.Contains(agents, agent.name) {
 			continue
@@ -104,8 +110,40 @@ func Look(a *app.App, root string, agents []string) (*Import, error) {
 		i.by = agent.title
 		agent.look()
 		i.servers(servers, warnings, agent.homes)
+		slices.Sort(agent.folders)
+		for _, dir := range slices.Compact(agent.folders) { // the workspace can be the home
+			i.rest(dir)
+		}
 	}
 	return i, nil
+}
+
+// mostNamed bounds how many files of a folder are named that are left out.
+const mostNamed = 200
+
+// rest names the files and folders of an agent's folder that no item is about.
+func (i *Import) rest(dir string) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return // there is none, or it was told
+	}
+	defer f.Close()
+	names, _ := f.Readdirnames(mostNamed)
+	names = slices.DeleteFunc(names, func(name string) bool {
+		path := filepath.Join(dir, name)
+		return slices.ContainsFunc(i.told, func(told string) bool { return tool.Inside(path, told) })
+	})
+	if len(names) == 0 {
+		return
+	}
+	slices.Sort(names)
+	for n := range names {
+		names[n] = words.OneLine(names[n], 60)
+	}
+	if n := len(names) - 12; n > 0 {
+		names = append(names[:12], fmt.Sprintf("and %d more", n))
+	}
+	i.ignored(dir, strings.Join(names, ", "), "inspan reads none of these")
 }
 
 // at is a path below the home folder.
@@ -123,6 +161,7 @@ func (i *Import) shown(path string) string {
 }
 
 func (i *Import) add(fate Fate, path, what, how string) {
+	i.told = append(i.told, path)
 	i.Items = append(i.Items, Item{Agent: i.by, Path: i.shown(path), What: words.OneLine(i.mask(what), 300), Fate: fate, How: words.OneLine(i.mask(how), 400)})
 }
 
@@ -157,8 +196,9 @@ func (i *Import) becomes(path, what, key, value string) {
 	case taken:
 		i.ignored(path, what, now.by+" another "+key+" already")
 	default:
-		i.set[key] = setting{value, i.by + " has"}
-		i.change(path, what, config.Change{Key: key, Values: []string{value}})
+		if i.change(path, what, config.Change{Key: key, Values: []string{value}}) {
+			i.set[key] = setting{value, i.by + " has"}
+		}
 	}
 }
 
@@ -173,13 +213,39 @@ func (i *Import) joins(path, what, key string, values ...string) {
 	i.change(path, what, config.Change{Key: key, Values: values, Add: true})
 }
 
-func (i *Import) change(path, what string, c config.Change) {
+// change adds a change of the settings, unless it exposes a secret.
+func (i *Import) change(path, what string, c config.Change) bool {
+	if i.exposes(path, what, c.Values...) {
+		return false
+	}
 	how := c.Key + " = " + c.Values[0]
 	if c.Add {
 		how = fmt.Sprintf("%s: %s", c.Key, strings.Join(c.Values, ", "))
 	}
 	i.add(Translated, path, what, how)
 	i.Items[len(i.Items)-1].change = &c
+	return true
+}
+
+// exposes tells of what is not taken over as it holds a secret, and others can read the person's settings.
+func (i *Import) exposes(path, what string, texts ...string) bool {
+	if !i.open || !slices.ContainsFunc(texts, func(text string) bool { return i.mask(text) != text }) {
+		return false
+	}
+	i.ignored(path, what, "it holds a secret, and others can read your settings; first run: chmod 600 "+i.app.ConfigPath)
+	return true
+}
+
+// texts are those of a server that can hold a secret.
+func texts(s config.MCPServer) []string {
+	out := append([]string{s.URL, strings.Join(s.Command, " ")}, s.Command...)
+	for name, value := range s.Env {
+		out = append(out, name+"="+value)
+	}
+	for name, value := range s.Headers {
+		out = append(out, name+": "+value)
+	}
+	return out
 }
 
 // servers adds the MCP servers that come from some places. Those of a workspace are not among them:
@@ -198,11 +264,15 @@ func (i *Import) servers(list []connect.Foreign, warnings, places []string) {
 		if missing := s.Missing(); len(missing) > 0 {
 			how += ", which needs " + strings.Join(missing, " and ")
 		}
+		if i.exposes(s.Path, "MCP server "+s.Name, texts(s.Server)...) {
+			continue
+		}
 		i.add(Translated, s.Path, "MCP server "+s.Name, how)
 		i.Items[len(i.Items)-1].server = &s
 	}
 	for _, w := range warnings {
-		if path, why, ok := strings.Cut(w, ": "); ok && of(path) && !slices.Contains(i.broken, path) {
+		unread := slices.ContainsFunc(i.broken, func(path string) bool { return strings.HasPrefix(w, path+":") })
+		if path, why, ok := strings.Cut(w, ": "); ok && of(path) && !unread {
 			i.ignored(path, "MCP servers", why)
 		}
 	}
@@ -226,7 +296,11 @@ func (i *Import) read(path string, into any) bool {
 // unread tells that a file can't be read.
 func (i *Import) unread(path string, err error) {
 	i.broken = append(i.broken, path)
-	i.ignored(path, "", "it can't be read: "+strings.TrimPrefix(err.Error(), path+": "))
+	why := strings.TrimPrefix(err.Error(), path+": ")
+	if fault, ok := errors.AsType[config.Fault](err); ok {
+		why = fmt.Sprintf("line %d: %v", fault.Line, fault.Err)
+	}
+	i.ignored(path, "", "it can't be read: "+why)
 }
 
 // text reads a file that is to be copied, and tells of one that can't be. A link must not lead out of

@@ -1,12 +1,11 @@
 package setup
 
 import (
+	"cmp"
 	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/BurntSushi/toml"
 
 	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/policy"
@@ -53,18 +52,12 @@ func (i *Import) codex() {
 
 // codexFile is what is looked at in a config.toml.
 type codexFile struct {
-	Model     string                   `toml:"model"`
-	Provider  string                   `toml:"model_provider"`
-	Effort    string                   `toml:"model_reasoning_effort"`
-	Approval  any                      `toml:"approval_policy"`
-	Sandbox   string                   `toml:"sandbox_mode"`
-	Providers map[string]codexProvider `toml:"model_providers"`
-}
-
-type codexProvider struct {
-	BaseURL string `toml:"base_url"`
-	KeyEnv  string `toml:"env_key"`
-	Wire    string `toml:"wire_api"`
+	Model     string                    `toml:"model"`
+	Provider  string                    `toml:"model_provider"`
+	Effort    string                    `toml:"model_reasoning_effort"`
+	Approval  any                       `toml:"approval_policy"`
+	Sandbox   string                    `toml:"sandbox_mode"`
+	Providers map[string]map[string]any `toml:"model_providers"`
 }
 
 func (i *Import) codexSettings(path string) {
@@ -75,14 +68,14 @@ func (i *Import) codexSettings(path string) {
 	var all map[string]any
 	data, err := config.ReadFile(path)
 	if err == nil {
-		_, err = toml.Decode(string(data), &all)
-	}
-	if err == nil {
-		_, err = toml.Decode(string(data), &file)
+		err = cmp.Or(config.Decode(path, data, &all), config.Decode(path, data, &file))
 	}
 	if err != nil {
 		i.unread(path, err)
 		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(file.Providers)) {
+		i.codexProvider(path, name, file.Providers[name])
 	}
 	i.codexModel(path, file)
 	if file.Effort != "" {
@@ -110,27 +103,61 @@ func (i *Import) codexSettings(path string) {
 	}
 }
 
-// codexModel takes over a model and the provider that serves it.
-func (i *Import) codexModel(path string, file codexFile) {
-	name := file.Provider
-	p, own := file.Providers[name]
+// codexProvider takes over a provider, and names what inspan has no place for.
+func (i *Import) codexProvider(path, name string, p map[string]any) {
+	what := "model_providers." + words.OneLine(name, 60)
+	address, _ := p["base_url"].(string)
 	switch {
-	case file.Model == "":
-	case name == "" || name == "openai":
-		i.becomes(path, "model "+words.OneLine(file.Model, 60), "model", "openai/"+file.Model)
-	case name == "ollama" || name == "lmstudio":
-		i.becomes(path, "model "+words.OneLine(file.Model, 60), "model", name+"/"+file.Model)
-	case own && p.BaseURL != "" && !strings.ContainsAny(name, "/\"\n"):
-		kind := map[string]string{"responses": "openai-responses"}[p.Wire]
-		key := "providers." + config.Key(name)
-		i.becomes(path, "model_providers."+name+" wire_api", key+".kind", map[bool]string{true: kind, false: "openai"}[kind != ""])
-		i.becomes(path, "model_providers."+name+" base_url", key+".base_url", p.BaseURL)
-		if p.KeyEnv != "" {
-			i.becomes(path, "model_providers."+name+" env_key", key+".key_env", p.KeyEnv)
+	case strings.ContainsAny(name, "/\"\n"):
+		i.ignored(path, what, "its name can't be that of a provider")
+		return
+	case address == "":
+		i.ignored(path, what, "it has no base_url")
+		return
+	}
+	key := "providers." + config.Key(name)
+	kind := "openai"
+	if p["wire_api"] == "responses" {
+		kind = "openai-responses"
+	}
+	i.becomes(path, what+" base_url", key+".base_url", address)
+	if _, taken := i.set[key+".base_url"]; !taken {
+		return
+	}
+	i.becomes(path, what+" wire_api", key+".kind", kind)
+	for _, field := range slices.Sorted(maps.Keys(p)) {
+		named := what + " " + words.OneLine(field, 60)
+		switch value, _ := p[field].(string); field {
+		case "base_url", "wire_api":
+		case "env_key":
+			i.becomes(path, named, key+".key_env", value)
+		case "name":
+			i.ignored(path, named, "inspan shows the name of the table")
+		case "experimental_bearer_token":
+			i.ignored(path, named, "settings hold no secrets; put it into a variable, and name that: inspan config set "+key+".key_env NAME")
+		case "http_headers", "env_http_headers":
+			i.ignored(path, named, "inspan sends a provider no headers of yours but the key")
+		case "query_params":
+			i.ignored(path, named, "inspan adds no parameters to the addresses of a provider")
+		default:
+			i.ignored(path, named, "inspan has no such setting")
 		}
-		i.becomes(path, "model "+words.OneLine(file.Model, 60), "model", name+"/"+file.Model)
+	}
+}
+
+// codexModel takes over a model, if its provider is known here or was taken over.
+func (i *Import) codexModel(path string, file codexFile) {
+	name, what := cmp.Or(file.Provider, "openai"), "model "+words.OneLine(file.Model, 60)
+	_, own := i.set["providers."+config.Key(name)+".base_url"]
+	switch {
+	case file.Model == "" && file.Provider != "":
+		i.ignored(path, "model_provider "+words.OneLine(name, 60),
+			"no model is named with it; choose one: inspan config set model PROVIDER/MODEL")
+	case file.Model == "":
+	case own || slices.Contains([]string{"openai", "ollama", "lmstudio"}, name):
+		i.becomes(path, what, "model", name+"/"+file.Model)
 	default:
-		i.ignored(path, "model "+words.OneLine(file.Model, 60), "its provider "+words.OneLine(name, 60)+" is not known here")
+		i.ignored(path, what, "its provider "+words.OneLine(name, 60)+" is not known here")
 	}
 }
 

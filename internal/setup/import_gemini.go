@@ -9,8 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/BurntSushi/toml"
-
+	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/hook"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/tool"
@@ -169,7 +168,7 @@ func (i *Import) geminiCommand(path, name string) {
 	if !ok {
 		return
 	}
-	_, err := toml.Decode(data, &file)
+	err := config.Decode(path, []byte(data), &file)
 	switch {
 	case err != nil:
 		i.unread(path, err)

@@ -186,6 +186,47 @@ func TestImportTellsNoKey(t *testing.T) {
 	}
 }
 
+// TestImportExposesNoKey holds that nothing with a secret goes into settings that others can read, also
+// in the report of what would be done, and that it does once only the person can.
+func TestImportExposesNoKey(t *testing.T) {
+	a := home(t, "mode = \"ask\"\n")
+	at := os.Getenv("HOME")
+	const key = "ghp_" + "Rk3vTq8ZbN1xYw7LcJ5mHd2PfSa9UeG4oKiM"
+	write(t, filepath.Join(at, ".codex", "config.toml"),
+		"model = \"m\"\nmodel_provider = \"p\"\n"+
+			"[mcp_servers.docs]\nurl = \"https://m.example/mcp\"\nhttp_headers = { Authorization = \"Bearer "+key+"\" }\n"+
+			"[mcp_servers.plain]\ncommand = \"true\"\n[model_providers.p]\nbase_url = \"https://u:pw12345Zq@h.example/v1\"\n")
+	for _, open := range []bool{true, false} {
+		mode := map[bool]os.FileMode{true: 0o644, false: 0o600}[open]
+		if err := os.Chmod(a.ConfigPath, mode); err != nil {
+			t.Fatal(err)
+		}
+		found, err := setup.Look(a, t.TempDir(), []string{"codex"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b strings.Builder
+		found.Print(&b)
+		if n := strings.Count(b.String(), "others can read your settings; first run: chmod 600 "+a.ConfigPath); (n == 2) != open {
+			t.Errorf("readable %v:\n%s", open, &b)
+		}
+		if err := found.Write(); err != nil {
+			t.Fatal(err)
+		}
+		data, err := os.ReadFile(a.ConfigPath)
+		if err != nil || strings.Contains(string(data), key) == open || strings.Contains(string(data), "pw12345Zq") == open ||
+			!strings.Contains(string(data), "plain") {
+			t.Errorf("readable %v: %s, %v", open, data, err)
+		}
+		if info, err := os.Stat(a.ConfigPath); err != nil || info.Mode().Perm() != mode {
+			t.Errorf("%v, %v", info.Mode(), err)
+		}
+		if a, err = app.Load(""); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // tree is the files below a folder, by their paths.
 func tree(t *testing.T, dir string) map[string]string {
 	t.Helper()

@@ -11,7 +11,7 @@ import (
 func Sandbox(ctx context.Context, self string) []Finding {
 	a, err := app.Load(self)
 	if err != nil {
-		return []Finding{unloaded(err)}
+		return unloaded(err)
 	}
 	var out []Finding
 	if a.Config.Sandbox.Off {

@@ -29,6 +29,13 @@ func DidYouMean(want string, names []string) string {
 	return fmt.Sprintf("; did you mean %q?", near)
 }
 
+// Nearly reports whether a word is one of the names but for a slip of the fingers.
+func Nearly(word string, names []string) bool {
+	return slices.ContainsFunc(names, func(name string) bool {
+		return tool.Distance(strings.ToLower(word), name) <= max(1, len(word)/4)
+	})
+}
+
 // Near are the names that look most like want, the nearest first, and then those that contain it;
 // three at most.
 func Near(want string, names []string) (near []string) {

@@ -1,0 +1,184 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// fitting looks whether what TOML says can be settings, before it becomes some: the errors of the
+// decoder are for programmers, and it stops at the first.
+type fitting struct {
+	mask    *mask
+	project bool // it is of a project, which may set little
+	wrong   []misfit
+}
+
+// misfit is a value that can't be that of its key.
+type misfit struct {
+	key string
+	err error
+}
+
+// value is what fits of a value; ok is false if nothing does.
+func (f *fitting) value(t reflect.Type, key string, v any) (fits any, ok bool) {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	table, isTable := v.(map[string]any)
+	switch {
+	case t.Kind() == reflect.Interface:
+		return v, true
+	case t.Kind() == reflect.Struct && isTable:
+		return f.fields(t, key, table), true
+	case t.Kind() == reflect.Map && isTable:
+		out := map[string]any{}
+		for _, name := range slices.Sorted(maps.Keys(table)) {
+			if kid, ok := f.value(t.Elem(), below(key, bare(name)), table[name]); ok {
+				out[name] = kid
+			}
+		}
+		return out, true
+	case t.Kind() == reflect.Slice && isList(v):
+		return f.list(t, key, reflect.ValueOf(v))
+	}
+	if problem := misfits(t, v); problem != "" {
+		f.add(key, "%s: %s is not %s", key, f.shown(v), problem)
+		return nil, false
+	}
+	return v, true
+}
+
+func (f *fitting) add(key, format string, args ...any) {
+	f.wrong = append(f.wrong, misfit{key, fmt.Errorf(format, args...)})
+}
+
+// fields is a table whose keys are those of a struct.
+func (f *fitting) fields(t reflect.Type, key string, table map[string]any) map[string]any {
+	out := map[string]any{}
+	known := keysAt(t, nil)
+	for _, name := range slices.Sorted(maps.Keys(table)) {
+		is := slices.IndexFunc(known, func(k string) bool { return strings.EqualFold(k, name) })
+		if full := below(key, bare(name)); is < 0 && f.project && key == "" && typeAt(reflect.TypeFor[Config](), []string{name}) != nil {
+			f.wrong = append(f.wrong, misfit{full, notOfProject(name)})
+		} else if is < 0 {
+			f.wrong = append(f.wrong, misfit{full, unknown(full, name, known)})
+		} else if kid, ok := f.value(typeAt(t, []string{known[is]}), full, table[name]); ok {
+			out[name] = kid
+		}
+	}
+	return out
+}
+
+func isList(v any) bool { return reflect.ValueOf(v).Kind() == reflect.Slice }
+
+// list is a list of which all fits, so that places in it are those in the file.
+func (f *fitting) list(t reflect.Type, key string, list reflect.Value) (fits any, ok bool) {
+	before := len(f.wrong)
+	for i := range list.Len() {
+		f.value(t.Elem(), fmt.Sprintf("%s[%d]", key, i), list.Index(i).Interface())
+	}
+	return list.Interface(), len(f.wrong) == before
+}
+
+// shown is a value for a message, without secrets.
+func (f *fitting) shown(v any) string {
+	switch v := v.(type) {
+	case map[string]any:
+		return "a table"
+	case string:
+		return fmt.Sprintf("%.80q", f.mask.text(v))
+	}
+	if isList(v) {
+		return "a list"
+	}
+	return fmt.Sprint(v)
+}
+
+// misfits says what a value is not, and how it would be right; empty: it fits.
+func misfits(t reflect.Type, v any) string {
+	written, quoted := v.(string)
+	unquoted := func(want string) string {
+		if quoted && parse(reflect.New(t).Elem(), written) == nil {
+			return want + "; write " + written + " without quotes"
+		}
+		return want
+	}
+	number, whole := v.(int64)
+	broken, fraction := v.(float64)
+	switch {
+	case t == reflect.TypeFor[time.Duration]():
+		switch err := parse(reflect.New(t).Elem(), written); {
+		case quoted && err == nil, whole && number == 0:
+			return ""
+		case whole:
+			return fmt.Sprintf("a time; it needs a unit, as in \"%ds\"", number)
+		}
+		return aTime
+	case t.Kind() == reflect.String:
+		if quoted {
+			return ""
+		}
+		return "a text in quotes"
+	case t.Kind() == reflect.Bool:
+		if _, ok := v.(bool); ok {
+			return ""
+		}
+		return unquoted("true or false")
+	case t.Kind() == reflect.Int, t.Kind() == reflect.Int64:
+		if whole {
+			return ""
+		}
+		return unquoted("a whole number")
+	case t.Kind() == reflect.Float64:
+		switch {
+		case whole, fraction && isFinite(broken):
+			return ""
+		case fraction:
+			return "a finite number"
+		}
+		return unquoted("a number")
+	case t.Kind() == reflect.Slice:
+		if quoted && t.Elem().Kind() == reflect.String {
+			return "a list; write [" + strconv.Quote(written) + "]"
+		}
+		return "a list"
+	}
+	return "a table"
+}
+
+const aTime = `a time such as "90s" or "2h"`
+
+// isFinite reports whether a number in settings is one that comparisons mean something with.
+func isFinite(f float64) bool { return !math.IsInf(f, 0) && !math.IsNaN(f) }
+
+// below is the path of a key in a table; the fields of an embedded one have none.
+func below(table, key string) string { return strings.Trim(table+"."+key, ".") }
+
+// notOfProject is the error about a setting that only a person makes.
+func notOfProject(key string) error {
+	may := strings.Join(keysAt(reflect.TypeFor[Project](), nil), ", ")
+	return fmt.Errorf("a project can't set %s, only %s; set it in your own settings", key, may)
+}
+
+// unknown says which key is not known, and names the known one nearest to it.
+func unknown(key, name string, known []string) error {
+	if slices.Contains(keysOfSecrets(), strings.ToLower(name)) && slices.Contains(known, "key_env") {
+		return fmt.Errorf("unknown key %q; settings hold no keys: name the variable with key_env, or run 'inspan setup'", key)
+	}
+	near := didYouMean(name, known)
+	if near == "" {
+		near = "; known here: " + strings.Join(known, ", ")
+	}
+	return fmt.Errorf("unknown key %q%s", key, near)
+}
+
+// keysOfSecrets are what other programs call the setting of a key.
+func keysOfSecrets() []string {
+	return []string{"api_key", "apikey", "key", "token", "auth_token", "api-key"}
+}
