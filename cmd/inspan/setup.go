@@ -22,8 +22,9 @@ func (c *command) setup() *cobra.Command {
 	return &cobra.Command{
 		Use:   "setup",
 		Short: "Choose a model: store a key, log in, or use a local server",
-		Long: "inspan lists providers and the servers that answer on this machine. It checks a key with one request,\n" +
-			"keeps it in the system's keychain, or else in a file that only you can read, and writes the model to your settings.\n" +
+		Long: "inspan lists providers, the servers that answer on this machine, and the offline script, which needs neither.\n" +
+			"It checks a key with one request, keeps it in the system's keychain, or else in a file that only you can read,\n" +
+			"and writes the model to your settings. It keeps a key that it can't check if you say so.\n" +
 			"A key in a variable such as ANTHROPIC_API_KEY comes before one that inspan keeps.\n" +
 			"'inspan models logout PROVIDER' forgets a key.",
 		Args: exactly(0, 0, "no arguments"),

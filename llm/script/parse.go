@@ -12,7 +12,7 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-const help = `This is the offline model. It follows commands in the prompt, one a line:
+const help = `This is the offline model, not an AI. It follows commands in the prompt, one a line:
   bash: COMMAND        run a command
   read: FILE           read a file
   call: TOOL {JSON}    call any tool
