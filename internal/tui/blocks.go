@@ -24,7 +24,8 @@ type block struct {
 	bad    bool   // something to notice
 	detail string // more about the end of a run
 	call   *transcript.Call
-	whole  bool // of a call: unfolded
+	whole  bool   // of a call: unfolded
+	stored string // of a call: what its result leaves out is in here, once it was asked for
 	reply  *transcript.Reply
 
 	kept bool // for fullscreen, which may render it anew
@@ -195,7 +196,11 @@ func (b *block) result(l look) []string {
 	if b.call.Ended.Outcome != event.OutcomeOK && b.bad { // it is words
 		breaking, body = wrap, red
 	}
-	s := breaking(clean(words.Result(b.call.Ended.Parts.Text())), l.width, "    ")
+	said := b.call.Ended.Parts.Text()
+	if b.whole && b.stored != "" {
+		said = b.stored
+	}
+	s := breaking(clean(words.Result(said)), l.width, "    ")
 	if images := b.call.Ended.Parts.Images(); images > 0 {
 		s = append(s, "    ["+text.Count(images, "image")+"]")
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -71,6 +72,14 @@ func commandHabits() []habit {
 		{name: "/reasoning", keys: "/reasoning" + enter, shown: []string{"∙ it must be blue", "and nothing else"}},
 		{name: "/mode", keys: "/mode edit" + enter, shown: []string{"now working in mode edit", "· edit"}},
 		{name: "/plan", keys: "/plan" + enter, shown: []string{"now working in mode plan"}},
+		{
+			name: "/plan", keys: "/plan look round" + enter, shown: []string{"now working in mode plan", "› look round", "a plan"},
+			steps: []script.Step{sayStep("The first answer."), sayStep("a plan")},
+		},
+		{
+			name: "/plan", first: "again" + enter, then: []string{"slow"}, keys: "/plan look round" + enter + ctrlC,
+			steps: []script.Step{sayStep("The first answer."), call("slow", `{"word":"x"}`), sayStep("a plan")}, check: plannedLast,
+		},
 		{name: "/permissions", keys: "/permissions" + enter, shown: []string{"mode ask", "no rules"}},
 		{name: "/context", keys: "/context" + enter, shown: []string{"of a window of 200,000"}},
 		{name: "/compact", keys: "/compact" + enter, shown: []string{"not compacted"}},
@@ -80,7 +89,13 @@ func commandHabits() []habit {
 		{name: "/undo", keys: "/undo" + enter, shown: []string{"no changes since then, according to the checkpoints"}},
 		{name: "/rewind", keys: "/rewind" + enter, shown: []string{"rewind to before (1 of 1)"}},
 		{name: "/fork", keys: "/fork" + enter, shown: []string{"forked from "}},
-		{name: "/export", keys: "/export" + enter, shown: []string{"written to "}},
+		{name: "/export", keys: "/export" + enter, shown: []string{"written to "}, check: notTwice},
+		{name: "/export", keys: "/export ~/talk.md" + enter, shown: []string{"written to "}, check: atHome},
+		{
+			name: "/export", keys: "/export out/talk.md" + enter, shown: []string{"if you mean it"},
+			with: func(t *tui.TUI) { _ = os.Symlink(os.TempDir(), filepath.Join(t.Root, "out")) },
+		},
+		{name: "/export", keys: "/export " + filepath.Join(os.TempDir(), "no", "such", "folder") + enter, shown: []string{"no such file"}},
 		{name: "/copy", keys: "/copy" + enter, shown: []string{"copied, if the terminal supports it"}},
 		{name: "/tools", keys: "/tools" + enter, shown: []string{"read_file"}},
 		{name: "/jobs", keys: "/jobs" + enter, shown: []string{"no background jobs were started"}},
@@ -169,6 +184,7 @@ func exempt() []string { return []string{"suspend", "redraw"} }
 // One without a row fails.
 func TestHabits(t *testing.T) {
 	t.Setenv("SHELL", "/bin/sh")
+	t.Setenv("HOME", t.TempDir())
 	t.Setenv("OPENAI_API_KEY", "not-a-key")
 	have := map[string]bool{}
 	for _, h := range habits() {
@@ -222,6 +238,27 @@ func once(s *screen) {
 	s.t.Helper()
 	if n := strings.Count(s.text(), "The first answer."); n != 1 {
 		s.t.Errorf("the answer is shown %d times:\n%s", n, s.text())
+	}
+}
+
+// notTwice holds that an export overwrites nothing.
+func notTwice(s *screen) {
+	s.press("/export" + enter)
+	s.shows("! ", "/export FILE")
+}
+
+// atHome holds that ~ is the home folder.
+func atHome(s *screen) {
+	if _, err := os.Stat(filepath.Join(os.Getenv("HOME"), "talk.md")); err != nil {
+		s.t.Error(err)
+	}
+}
+
+// plannedLast holds that a task for mode plan, typed during a run, begins after it and in that mode.
+func plannedLast(s *screen) {
+	s.shows("now working in mode plan", "› look round", "a plan")
+	if text := s.text(); strings.Index(text, "now working in mode plan") > strings.Index(text, "› look round") {
+		s.t.Errorf("the task began in the mode before:\n%s", text)
 	}
 }
 

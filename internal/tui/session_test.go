@@ -312,6 +312,19 @@ func TestModeAtAQuestion(t *testing.T) {
 	s.wait("no question", func(text string) bool { return !strings.Contains(text, "? note asks") })
 }
 
+// TestAllOfAResult holds that Ctrl-O shows all of a result, also what is too long for the log.
+func TestAllOfAResult(t *testing.T) {
+	for name, change := range map[string]func(*tui.TUI){"inline": nil, "fullscreen": func(t *tui.TUI) { t.Fullscreen = true }} {
+		t.Run(name, func(t *testing.T) {
+			s := start(t, 200, 400, change, call("look", `{"word":"`+strings.Repeat("x", 9000)+`MIDDLE"}`), sayStep("Seen."))
+			s.typed("go", enter)
+			s.shows("Seen.", "■ done")
+			s.press(ctrlO)
+			s.wait("all of it", func(text string) bool { return strings.Count(text, "MIDDLE") >= 6 && !strings.Contains(text, "left out") })
+		})
+	}
+}
+
 func TestFullscreen(t *testing.T) {
 	s := start(t, 60, 16, func(t *tui.TUI) { t.Fullscreen = true }, call("look", `{"word":"blue"}`),
 		sayStep(strings.Repeat("word\n\n", 30)+"the end"))
