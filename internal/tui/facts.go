@@ -151,6 +151,8 @@ func (f facts) missing(ctx context.Context) (walls string, missing []string) {
 	}
 	if _, err := f.app.Providers.Model(ctx, f.route, ""); err != nil {
 		missing = append(missing, "a model: "+words.OneLine(err.Error(), 200))
+	} else if _, lacks, why := f.app.Providers.Ready(ctx, f.route); why != nil {
+		missing = append(missing, lacks+": "+words.OneLine(why.Error(), 200))
 	}
 	env, err := f.app.Permission.Env(f.root)
 	if err != nil {
