@@ -118,7 +118,7 @@ func offline() source {
 	m := (&script.Model{}).Info()
 	return source{
 		providers.Found{Provider: providers.Provider{Name: m.Provider, Ready: true}, Models: []llm.Info{m}},
-		"Offline script", "not an AI: it follows commands that you type, to try inspan",
+		"Offline script", "not an AI: it follows commands that you type",
 	}
 }
 

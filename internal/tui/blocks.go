@@ -3,6 +3,7 @@ package tui
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/inspan/inspan/internal/transcript"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
 )
 
 // block is one thing that has happened, as it is shown.
@@ -197,8 +199,11 @@ func (b *block) result(l look) []string {
 		breaking, body = wrap, red
 	}
 	said := b.call.Ended.Parts.Text()
-	if b.whole && b.stored != "" {
+	switch changes := slices.ContainsFunc(b.call.Ended.Files, func(f tool.File) bool { return f.Diff != "" }); {
+	case b.whole && b.stored != "":
 		said = b.stored
+	case changes && !b.whole: // the diff for the model says what the one below does
+		said, _, _ = strings.Cut(said, "\n--- ")
 	}
 	s := breaking(clean(words.Result(said)), l.width, "    ")
 	if images := b.call.Ended.Parts.Images(); images > 0 {
