@@ -82,7 +82,7 @@ func (f first) editsAndUndoes(after string) {
 	f.holds("good morning\n")
 	f.picture("4-edited")
 	f.types("/undo")
-	f.shows("rewind? you can undo it", "greeting.txt gets its content back", "y yes")
+	f.shows("rewind? 'inspan rewind --redo' brings it back", "greeting.txt gets its content back", "y yes")
 	f.keys("y")
 	f.shows("1 file was restored")
 	f.holds(greeting)

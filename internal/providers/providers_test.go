@@ -221,7 +221,7 @@ func TestOllamaHost(t *testing.T) {
 	for variable, want := range map[string]string{
 		"": "http://localhost:11434", "10.0.0.7": "http://10.0.0.7:11434", ":9000": "http://localhost:9000", "box:9000": "http://box:9000",
 		"0.0.0.0": "http://localhost:11434", "0.0.0.0:9000": "http://localhost:9000", "[::]:9000": "http://localhost:9000",
-		"https://box.example": "https://box.example:443", "http://box/ollama/": "http://box:80/ollama", "::1": "http://[::1]:11434", " box ": "http://box:11434",
+		"https://box.example": "https://box.example:443", "http://box/ollama/": "http://box:80/ollama", "::1": "http://[::1]:11434", "box": "http://box:11434",
 	} {
 		t.Setenv("OLLAMA_HOST", variable)
 		if got := named(t, set(t, config.Config{}).List(), "ollama").BaseURL; got != want {

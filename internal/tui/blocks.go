@@ -125,7 +125,7 @@ func columns(l look, text string) []string {
 		left, right, two := strings.Cut(line, "\t")
 		left = clean(left)
 		if !two {
-			out = append(out, wrap(left, l.width, "")...)
+			out = append(out, tabled(left, l.width)...)
 			continue
 		}
 		at := column
@@ -139,6 +139,22 @@ func columns(l look, text string) []string {
 			out = append(out, wrap(left, l.width, "")...)
 		}
 		out = append(out, lines...)
+	}
+	return out
+}
+
+// tabled wraps a line of text of ours. One that has columns goes on behind its beginning, so that the
+// next one stands out.
+func tabled(line string, width int) []string {
+	const in = "    "
+	text := strings.TrimLeft(line, " ")
+	lead := line[:len(line)-len(text)]
+	if cells(line) <= width || !strings.Contains(text, "  ") {
+		return wrap(line, width, "")
+	}
+	out := wrap(text, width-len(in), lead)
+	for i := range out[1:] {
+		out[i+1] = in + out[i+1]
 	}
 	return out
 }

@@ -177,28 +177,71 @@ func (e *editing) Run() error {
 
 func whole(t *tui.TUI) { t.Fullscreen = true }
 
-// exempt are keys that leave the program or draw the same again.
+// exempt are keys that need a real terminal. TestSlashes of the command has them.
 func exempt() []string { return []string{"suspend", "redraw"} }
 
+// sent is what terminals send for a key.
+func sent(key string) string {
+	if letter, ok := strings.CutPrefix(key, "ctrl+"); ok && len(letter) == 1 {
+		return string(rune(letter[0] & 0x1f))
+	}
+	if letter, ok := strings.CutPrefix(key, "alt+"); ok && len(letter) == 1 {
+		return esc + letter
+	}
+	return map[string]string{
+		"enter": enter, "tab": "\t", "esc": esc, "up": up, "down": down, "left": left, "right": right,
+		"home": "\x1b[H", "end": "\x1b[F", "delete": "\x1b[3~", "pgup": "\x1b[5~", "pgdown": "\x1b[6~", "backspace": "\x7f",
+		"shift+tab": "\x1b[Z", "ctrl+left": oneStep, "alt+left": "\x1b[1;3D", "ctrl+right": "\x1b[1;5C", "alt+right": "\x1b[1;3C",
+		"alt+enter": esc + enter, "alt+backspace": esc + "\x7f",
+		"shift+enter": "\x1b[13;2u", "shift+backspace": "\x1b[127;2u", "ctrl+backspace": "\x1b[127;5u",
+	}[key]
+}
+
+// by are the rows of a list that press a key of an action, again with each other key that does it.
+func by(t *testing.T, list []habit, b tui.Binding) (out []habit) {
+	t.Helper()
+	for _, h := range list {
+		at := slices.IndexFunc(b.Keys, func(key string) bool { return strings.Contains(h.keys, sent(key)) })
+		if h.name != b.Action || at < 0 {
+			continue
+		}
+		for i, key := range b.Keys {
+			if other := h; i != at {
+				other.name, other.keys = h.name+" by "+key, strings.ReplaceAll(h.keys, sent(b.Keys[at]), sent(key))
+				out = append(out, other)
+			}
+		}
+		return out
+	}
+	t.Errorf("no row presses a key of %s", b.Action)
+	return nil
+}
+
 // TestHabits holds what every slash command and every key does, in a session that has had a run.
-// One without a row fails.
+// One without a row fails, and one that nobody can press.
 func TestHabits(t *testing.T) {
 	t.Setenv("SHELL", "/bin/sh")
 	t.Setenv("HOME", t.TempDir())
 	t.Setenv("OPENAI_API_KEY", "not-a-key")
 	have := map[string]bool{}
-	for _, h := range habits() {
+	list := habits()
+	for _, b := range tui.Bindings() {
+		for _, key := range b.Keys {
+			if sent(key) == "" {
+				t.Errorf("it is not known what a terminal sends for %s", key)
+			}
+		}
+		if !slices.Contains(exempt(), b.Action) {
+			list = append(list, by(t, list, b)...)
+		}
+	}
+	for _, h := range list {
 		have[h.name] = true
 		t.Run(strings.TrimPrefix(h.name, "/")+" "+strings.Trim(h.keys, "\r\n\x1b"), func(t *testing.T) { h.holds(t) })
 	}
 	for _, c := range tui.Commands() {
 		if !have["/"+c.Name] {
 			t.Errorf("/%s has no row", c.Name)
-		}
-	}
-	for _, b := range tui.Bindings() {
-		if !have[b.Action] && !slices.Contains(exempt(), b.Action) {
-			t.Errorf("the key %s has no row", b.Action)
 		}
 	}
 }

@@ -18,7 +18,7 @@ func TestLacks(t *testing.T) {
 	m := still(t, 80, 24, look{noColor: true}, nil)
 	now, what, asked := time.Unix(0, 0), "here does not answer", 0
 	m.lacks.clock = func() time.Time { return now }
-	m.lacks.ready = func(_ context.Context, name string) (string, string, error) {
+	m.lacks.ready = func(context.Context, string) (string, string, error) {
 		asked++
 		return "here/m", what, errors.New("no server")
 	}

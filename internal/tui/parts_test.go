@@ -188,8 +188,11 @@ func TestChoicesAreSeen(t *testing.T) {
 func TestUndoneChanges(t *testing.T) {
 	edit := func(call, path string) []event.Body {
 		return []event.Body{
-			event.Asked{}, event.Replied{Parts: llm.Parts{llm.Call{ID: call, Name: "note"}}}, event.Judged{Call: call, Action: tool.Allow},
-			event.Checkpoint{ID: "before " + call}, event.Started{Call: call},
+			event.Asked{},
+			event.Replied{Parts: llm.Parts{llm.Call{ID: call, Name: "note"}}},
+			event.Judged{Call: call, Action: tool.Allow},
+			event.Checkpoint{ID: "before " + call},
+			event.Started{Call: call},
 			event.Ended{Call: call, Outcome: event.OutcomeOK, Files: []tool.File{{Path: "/w/" + path, Written: true, Diff: "+" + call + "\n"}}},
 			event.Checkpoint{ID: "after " + call, After: true},
 		}

@@ -143,7 +143,7 @@ func (v *view) restored(b event.Restored) {
 	}
 	stay := slices.DeleteFunc(slices.Clone(v.changes), put)
 	back := slices.DeleteFunc(slices.Clone(then), func(c change) bool { return !put(c) })
-	v.changes = append(back, stay...)
+	v.changes = slices.Concat(back, stay)
 	v.mark(b.After)
 }
 
