@@ -54,15 +54,16 @@ func TestSlashes(t *testing.T) {
 		s.tmux("clear-history")
 		s.types(row[0])
 		s.shows(row[1:]...)
-		s.keys("C-l")
 		name, _, _ := words.Slash(row[0])
 		have[name] = true
 	}
 	tty := strings.TrimSpace(s.tmux("display-message", "-p", "#{pane_tty}"))
-	if err := os.WriteFile(tty, []byte("rubbish"), 0); err != nil {
-		t.Fatal(err)
-	}
-	s.shows("rubbish")
+	soon(t, "rubbish on the screen", func() bool { // which the last picture of a run may draw over
+		if err := os.WriteFile(tty, []byte("rubbish"), 0); err != nil {
+			t.Fatal(err)
+		}
+		return strings.Contains(s.tmux("capture-pane", "-p"), "rubbish")
+	})
 	s.keys("C-l")
 	soon(t, "the rubbish to go", func() bool { return !strings.Contains(s.tmux("capture-pane", "-p"), "rubbish") })
 	s.keys("C-z")
