@@ -191,7 +191,7 @@ func TestDetachedIsKilled(t *testing.T) {
 	watching.ends(console.ExitError)
 	watching.shows("is no longer running; continue it with: inspan resume "+id, 1)
 	h.does(t, console.ExitError, "logs", "-f", id)
-	if out := h.does(t, 0, "resume", id); !strings.Contains(out, "Done: 1 steps.") {
+	if out := h.does(t, 0, "resume", id); !strings.Contains(out, "Done: 1 step.") {
 		t.Errorf("resumed:\n%s", out)
 	}
 }

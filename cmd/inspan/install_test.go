@@ -174,8 +174,8 @@ func TestActionRuns(t *testing.T) {
 		text             string
 	}{
 		{"say: $(touch made) `touch made`\nsay: text<<EOF", "plan", "", 0, "$(touch made) `touch made`text<<EOF"},
-		{"bash: touch made", "plan", "", 0, "Done: 1 steps."},
-		{"-v is what I mean", "plan", "--max-turns=3\n--label=a=b c\n", 0, "This is the offline model."},
+		{"bash: touch made", "plan", "", 0, "Done: 1 step."},
+		{"-v is what I mean", "plan", "--max-turns=3\n--label=a=b c\n", 0, "This is the offline model, not an AI."},
 		{"say: x", "nonsense", "", 2, ""},
 	} {
 		tmp := t.TempDir()

@@ -7,8 +7,10 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
+	"github.com/charmbracelet/x/ansi"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
@@ -22,8 +24,9 @@ func (c *command) setup() *cobra.Command {
 	return &cobra.Command{
 		Use:   "setup",
 		Short: "Choose a model: store a key, log in, or use a local server",
-		Long: "inspan lists providers and the servers that answer on this machine. It checks a key with one request,\n" +
-			"keeps it in the system's keychain, or else in a file that only you can read, and writes the model to your settings.\n" +
+		Long: "inspan lists providers, the servers that answer on this machine, and the offline script, which needs neither.\n" +
+			"It checks a key with one request, keeps it in the system's keychain, or else in a file that only you can read,\n" +
+			"and writes the model to your settings. It keeps a key that it can't check if you say so.\n" +
 			"A key in a variable such as ANTHROPIC_API_KEY comes before one that inspan keeps.\n" +
 			"'inspan models logout PROVIDER' forgets a key.",
 		Args: exactly(0, 0, "no arguments"),
@@ -44,15 +47,16 @@ func (c *command) setup() *cobra.Command {
 
 // setUp has the person choose a model. Done is false if they gave up.
 func (c *command) setUp(cmd *cobra.Command, a *app.App, root string) (done bool, err error) {
+	out := wrapping{cmd.OutOrStdout()}
 	t := setup.Talk{
-		App: a, Root: root, Out: cmd.OutOrStdout(),
+		App: a, Root: root, Out: out,
 		Ask: func(ctx context.Context, question string) (string, error) {
-			fmt.Fprint(cmd.OutOrStdout(), question)
+			fmt.Fprint(out, question)
 			return readLine(ctx, c.in)
 		},
 		Secret: func(ctx context.Context, question string) (string, error) {
-			fmt.Fprint(cmd.OutOrStdout(), question)
-			defer fmt.Fprintln(cmd.OutOrStdout())
+			fmt.Fprint(out, question)
+			defer fmt.Fprintln(out)
 			return readSecret(ctx, c.in)
 		},
 		Login: func(ctx context.Context, provider string) error { return c.logIn(ctx, a, provider, "") },
@@ -65,9 +69,33 @@ func (c *command) setUp(cmd *cobra.Command, a *app.App, root string) (done bool,
 		err, c.code = nil, console.ExitCancelled
 	}
 	if err == nil && !done {
-		fmt.Fprintln(cmd.OutOrStdout(), "\nNothing was changed. 'inspan setup' asks again; 'inspan demo' works without a model.")
+		fmt.Fprintln(out, "\nNothing was changed. 'inspan setup' asks again; 'inspan demo' works without a model.")
 	}
 	return done, err
+}
+
+// wrapping breaks what is written at once between words, where the terminal would break it anywhere.
+type wrapping struct{ to io.Writer }
+
+// Write implements [io.Writer]. What continues a row of a list stands below its words.
+func (w wrapping) Write(p []byte) (int, error) {
+	const column = 6 // of the words in a list
+	cells := width(w.to)
+	lines := strings.Split(string(p), "\n")
+	for i, line := range lines {
+		switch {
+		case cells <= 2*column || ansi.StringWidth(line) < cells:
+		case strings.HasPrefix(line, "  "):
+			at := strings.Repeat(" ", column)
+			lines[i] = line[:column] + strings.ReplaceAll(ansi.Wrap(line[column:], cells-column-1, ""), "\n", "\n"+at)
+		default:
+			lines[i] = ansi.Wrap(line, cells-1, "")
+		}
+	}
+	if _, err := io.WriteString(w.to, strings.Join(lines, "\n")); err != nil {
+		return 0, err
+	}
+	return len(p), nil
 }
 
 // readSecret reads a line that the terminal does not show. An interrupt leaves the terminal as it was.

@@ -38,7 +38,7 @@ func TestFirstStart(t *testing.T) {
 	s.types(key)
 	s.shows("anthropic accepts the key and has 2 models", "(default)", "Model: number, or name")
 	s.keys("Enter")
-	s.shows("Stored the key in ", `Set model = "anthropic/claude-sonnet-5-5"`, "say what to do")
+	s.shows("Stored the key in", `Set model = "anthropic/claude-sonnet-5-5"`, "say what to do")
 	s.types("good morning")
 	screen := s.shows("Good morning from the vendor.")
 	if strings.Contains(screen, key) || strings.Contains(screen, "sk-ant-wrong") {

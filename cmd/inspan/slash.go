@@ -28,7 +28,11 @@ func (c *command) typed(cmd *cobra.Command, f *runFlags, args []string, text str
 	if err != nil {
 		return "", false, err
 	}
-	list := c.slashes(a, root)
+	list := c.slashes(a, root, func(taken, why string) {
+		if taken == name {
+			c.warn(why)
+		}
+	})
 	at := slices.IndexFunc(list, func(s tui.Command) bool { return s.Name == name })
 	switch {
 	case at >= 0 && list[at].Prompt != nil:

@@ -136,7 +136,7 @@ func (c *command) screen(cmd *cobra.Command, f *screenFlags) error {
 		App: a, Options: f.Options, Root: root, Session: f.resume, Say: f.says, Version: setup.Version(),
 		Fullscreen: f.fullscreen, NoColor: !colored(os.Stdout), Keys: a.Config.Keys, Edit: editor(cmd.Context()),
 	}
-	t.Commands = c.slashes(a, root)
+	t.Commands = c.slashes(a, root, func(_, why string) { c.warn(why) })
 	t.Jobs = func(session string) tui.Jobs { return jobsOf(a, session) }
 	warm := a.Hubs.Warm(root, f.Trust)
 	defer warm.Close()
@@ -186,8 +186,9 @@ func (j shellJobs) List() []tui.Job { return j.list() }
 // Kill implements [tui.Jobs].
 func (j shellJobs) Kill(ctx context.Context, id string) error { return j.kill(ctx, id) }
 
-// slashes are the slash commands that the front end can't have of itself.
-func (c *command) slashes(a *app.App, root string) []tui.Command {
+// slashes are the slash commands that the front end can't have of itself. Shadowed is told the names
+// of command files that are not among them, and why.
+func (c *command) slashes(a *app.App, root string, shadowed func(name, why string)) []tui.Command {
 	list := []tui.Command{
 		{Name: "doctor", Doc: "check settings, keys, providers, disk and programs", Print: func(ctx context.Context, _ string) (string, error) {
 			var b strings.Builder
@@ -224,8 +225,10 @@ func (c *command) slashes(a *app.App, root string) []tui.Command {
 	list = append(list, skillSlashes(a, root)...)
 	ours := append(tui.Commands(), list...)
 	for _, m := range a.Extensions.Commands(root, func(string) {}) {
-		if m.Source == "project" && slices.ContainsFunc(ours, func(c tui.Command) bool { return c.Name == m.Name }) {
-			continue // what came with a repository takes no name that the person knows
+		if slices.ContainsFunc(ours, func(c tui.Command) bool { return c.Name == m.Name }) {
+			shadowed(m.Name, fmt.Sprintf("the command file %s.md (%s) is not used, because another command is called /%s; rename the file",
+				strings.ReplaceAll(m.Name, ":", "/"), m.Source, m.Name))
+			continue // nothing takes a name that the person knows, least of all what came with a repository
 		}
 		list = append(list, tui.Command{
 			Name: m.Name, Args: m.Hint, Doc: cmp.Or(m.Description, "from "+m.Source),

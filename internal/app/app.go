@@ -152,12 +152,12 @@ func (o Options) line() permission.Line {
 // It takes what the environment has for the model of the options, so it is not for use beside a
 // host that works; see [Hosts].
 func (a *App) Host(o Options, warn func(string)) *inspan.Host {
-	a.aim(o.Model, warn)
-	return a.host(o, warn)
+	aim(a, o.Model, warn)
+	return hostOf(a, o, warn)
 }
 
 // aim tells what the settings warn of, and takes what the environment has for a model.
-func (a *App) aim(model string, warn func(string)) {
+func aim(a *App, model string, warn func(string)) {
 	for _, w := range a.Warnings {
 		warn(w)
 	}
@@ -168,8 +168,8 @@ func (a *App) aim(model string, warn func(string)) {
 	}
 }
 
-// host is Host of an app that is aimed.
-func (a *App) host(o Options, warn func(string)) *inspan.Host {
+// hostOf is Host of an app that is aimed.
+func hostOf(a *App, o Options, warn func(string)) *inspan.Host {
 	return &inspan.Host{
 		Dir: a.sessions.Dir, Store: a.sessions,
 		Agent: func(ctx context.Context, s inspan.Place) (*inspan.Agent, error) {

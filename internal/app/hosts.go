@@ -26,11 +26,11 @@ func (h *Hosts) Host(o Options) (*inspan.Host, error) {
 		if a, err = Load(h.Self); err != nil {
 			return nil, err
 		}
-		a.aim(o.Model, h.Warn)
+		aim(a, o.Model, h.Warn)
 		if h.apps == nil {
 			h.apps = map[string]*App{}
 		}
 		h.apps[o.Model] = a
 	}
-	return a.host(o, h.Warn), nil
+	return hostOf(a, o, h.Warn), nil
 }

@@ -3,6 +3,7 @@ package knowledge
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 
 	"github.com/inspan/inspan/internal/cost"
@@ -20,6 +21,26 @@ func (k *Base) Export(ctx context.Context, id, path string) error {
 		return err
 	}
 	return errors.Join(transcript.Markdown(file, store.Events(ctx, k.Sessions, id)), file.Close())
+}
+
+// Blob is the beginning of a blob of a session, as text of at most so many bytes, and how many bytes
+// follow.
+func (k *Base) Blob(ctx context.Context, id, name string, most int64) (text string, more int64, err error) {
+	log, err := k.Sessions.Open(ctx, id)
+	if err != nil {
+		return "", 0, err
+	}
+	defer log.Close()
+	r, err := log.Blobs().Get(ctx, name)
+	if err != nil {
+		return "", 0, err
+	}
+	defer r.Close()
+	head, err := io.ReadAll(io.LimitReader(r, most))
+	if err == nil {
+		more, err = io.Copy(io.Discard, r)
+	}
+	return string(head), more, err
 }
 
 // Spent is what a session has cost, by model and in total.

@@ -80,6 +80,44 @@ func (s *Set) Missing(name string) error {
 	return nil
 }
 
+// Ready says how it stands, before it is asked, with the model that has a name, or else with that of
+// the settings or the one that is taken: its route, what is missing in a few words, and why, with
+// what can be done about it. A server at home is asked whether it is there.
+func (s *Set) Ready(ctx context.Context, name string) (route, lacks string, why error) {
+	route = cmp.Or(name, s.Config.Model)
+	provider, _, _ := strings.Cut(route, "/")
+	if err := s.Missing(route); errors.Is(err, errNoModel) {
+		return "", "no model", err
+	}
+	p, _ := s.first()
+	switch {
+	case s.Given != nil, provider == script.Provider, provider == router.Provider:
+		return route, "", nil
+	case route == "":
+		route = p.Name + "/" + p.Default
+	default:
+		if p, _, why = s.find(route); why != nil {
+			return route, "unknown model", why
+		}
+	}
+	if why = s.keyless(route, p); why != nil {
+		return route, "no key for " + p.Name, why
+	}
+	if !p.Stays() {
+		return route, "", nil
+	}
+	asking, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	if e := llm.AsError(s.discover(asking, p).Err); e != nil && e.Status == 0 {
+		why = e
+		if failed, remedy := s.unreached(p, e); failed != "" {
+			why = errors.New(failed + "; " + remedy)
+		}
+		return route, p.Name + " does not answer", why
+	}
+	return route, "", nil
+}
+
 // first is the provider that is taken if no model is named.
 func (s *Set) first() (Provider, bool) {
 	for _, p := range s.List() {

@@ -8,8 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"net/netip"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -77,7 +79,7 @@ func presets() []Provider {
 		{Name: "anthropic", Provider: config.Provider{Kind: "anthropic", KeyEnv: "ANTHROPIC_API_KEY", Default: "claude-sonnet-5-5"}},
 		{Name: "openai", Provider: config.Provider{Kind: "openai-responses", KeyEnv: "OPENAI_API_KEY", Default: "gpt-6-sol"}},
 		{Name: "gemini", Provider: config.Provider{Kind: "gemini", KeyEnv: "GEMINI_API_KEY", Default: "gemini-3.8-flash"}},
-		{Name: "ollama", Provider: config.Provider{Kind: "ollama", BaseURL: "http://localhost:11434"}},
+		{Name: "ollama", Provider: config.Provider{Kind: "ollama", BaseURL: ollamaAt(os.Getenv("OLLAMA_HOST"))}},
 	}
 	defaults := map[string]string{"openrouter": "openrouter/auto"}
 	for _, d := range openai.Dialects() {
@@ -89,6 +91,29 @@ func presets() []Provider {
 		}})
 	}
 	return list
+}
+
+// ollamaAt is where the server is that OLLAMA_HOST names, as Ollama's own client reads it: a host, a
+// port or both, or an address. The addresses that a server listens at on all networks are this
+// machine's.
+func ollamaAt(named string) string {
+	scheme, rest, some := strings.Cut(strings.TrimSpace(named), "://")
+	if !some {
+		scheme, rest = "http", scheme
+	}
+	usual := map[string]string{"http": "80", "https": "443"}[scheme]
+	if !some {
+		usual = "11434"
+	}
+	at, path, _ := strings.Cut(rest, "/")
+	host, port, err := net.SplitHostPort(at)
+	if err != nil {
+		host, port = strings.Trim(at, "[]"), usual
+	}
+	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
+		host = "localhost"
+	}
+	return strings.TrimRight(scheme+"://"+net.JoinHostPort(host, cmp.Or(port, usual))+"/"+path, "/")
 }
 
 // List lists the configured providers by name, then the presets, each

@@ -185,6 +185,56 @@ func TestModelErrors(t *testing.T) {
 
 // TestKeys holds where keys come from, and that a command which prints one tells it to whoever
 // hides secrets.
+// TestReady holds what is said to be missing before a model is asked: only what is, and a server at
+// home that is gone.
+func TestReady(t *testing.T) {
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	c := config.Config{Providers: map[string]config.Provider{
+		"here": server(t, &openaitest.Server{Models: []llm.Info{{Model: "m"}}}), "gone": {Kind: "openai", BaseURL: gone.URL},
+		"far": {Kind: "openai", BaseURL: "https://far.invalid", KeyEnv: "FAR_KEY", Default: "f"},
+		"odd": server(t, &openaitest.Server{Key: "another"}),
+	}}
+	for _, tc := range []struct{ name, key, route, lacks, why string }{
+		{"", "", "", "no model", "no model is configured"},
+		{"", "k", "far/f", "", ""},
+		{"far", "", "far", "no key for far", "set FAR_KEY"},
+		{"far/g", "k", "far/g", "", ""},
+		{"nobody/x", "k", "nobody/x", "unknown model", `no provider "nobody"`},
+		{"here/m", "", "here/m", "", ""},
+		{"odd/m", "", "odd/m", "", ""}, // it answers
+		{"gone/m", "", "gone/m", "gone does not answer", "no server listens at "},
+		{"script", "", "script", "", ""},
+		{"router/auto", "", "router/auto", "", ""},
+	} {
+		s := set(t, c)
+		t.Setenv("FAR_KEY", tc.key)
+		route, lacks, why := s.Ready(t.Context(), tc.name)
+		if route != tc.route || lacks != tc.lacks || (why == nil) != (tc.why == "") || why != nil && !strings.Contains(why.Error(), tc.why) {
+			t.Errorf("%q: %q, %q, %v", tc.name, route, lacks, why)
+		}
+	}
+}
+
+// TestOllamaHost holds that Ollama is looked for where its own client looks for it.
+func TestOllamaHost(t *testing.T) {
+	for variable, want := range map[string]string{
+		"": "http://localhost:11434", "10.0.0.7": "http://10.0.0.7:11434", ":9000": "http://localhost:9000", "box:9000": "http://box:9000",
+		"0.0.0.0": "http://localhost:11434", "0.0.0.0:9000": "http://localhost:9000", "[::]:9000": "http://localhost:9000",
+		"https://box.example": "https://box.example:443", "http://box/ollama/": "http://box:80/ollama", "::1": "http://[::1]:11434", "box": "http://box:11434",
+	} {
+		t.Setenv("OLLAMA_HOST", variable)
+		if got := named(t, set(t, config.Config{}).List(), "ollama").BaseURL; got != want {
+			t.Errorf("%q: %s, want %s", variable, got, want)
+		}
+	}
+	t.Setenv("OLLAMA_HOST", "box")
+	own := config.Config{Providers: map[string]config.Provider{"ollama": {BaseURL: "http://mine:1"}}}
+	if got := named(t, set(t, own).List(), "ollama").BaseURL; got != "http://mine:1" {
+		t.Errorf("the settings don't count: %s", got)
+	}
+}
+
 func TestKeys(t *testing.T) {
 	var noted string
 	s := set(t, config.Config{})

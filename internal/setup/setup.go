@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/config"
@@ -16,6 +17,7 @@ import (
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/llm/script"
 )
 
 // Talk is a person at a terminal who sets inspan up.
@@ -39,11 +41,12 @@ type source struct {
 // mostModels is how many models are shown to choose from; others can be typed.
 const mostModels = 9
 
-// Model has the person choose a model: of a provider, with a key or a login, or of a server on this
-// machine. It checks the key with a request, keeps it, and writes the model into the settings.
-// Done is false if the person gave up; nothing is written then.
+// Model has the person choose a model: of a provider, with a key or a login, of a server on this
+// machine, or the scripted one. It checks the key with a request, keeps it, and writes the model into
+// the settings. Done is false if the person gave up; nothing is written then.
 func (t *Talk) Model(ctx context.Context) (done bool, err error) {
-	fmt.Fprintln(t.Out, "inspan needs a model: from a provider, with a key, or from a server on this machine.")
+	fmt.Fprintln(t.Out, "inspan needs a model: from a provider, with a key, or from a server on this machine.\n"+
+		"Without either, take the offline script to try inspan.")
 	for {
 		from, err := t.source(ctx)
 		if err != nil || from == nil {
@@ -107,7 +110,16 @@ func (t *Talk) sources(ctx context.Context) (out []source) {
 			out = append(out, source{providers.Found{Provider: p}, p.Name, "from your settings"})
 		}
 	}
-	return out
+	return append(out, offline())
+}
+
+// offline is the scripted model, for whoever has neither a key nor a server.
+func offline() source {
+	m := (&script.Model{}).Info()
+	return source{
+		providers.Found{Provider: providers.Provider{Name: m.Provider, Ready: true}, Models: []llm.Info{m}},
+		"Offline script", "not an AI: it follows commands that you type",
+	}
 }
 
 // source has the person choose where the model comes from; nil: they gave up.
@@ -134,7 +146,7 @@ func (t *Talk) source(ctx context.Context) (*source, error) {
 			}
 		}
 		for i, s := range list {
-			if strings.EqualFold(s.title, said) {
+			if strings.EqualFold(s.title, said) || strings.EqualFold(s.Provider.Name, said) {
 				return &list[i], nil
 			}
 		}
@@ -206,13 +218,36 @@ func (t *Talk) typed(ctx context.Context, p providers.Provider) (found *provider
 			fmt.Fprintf(t.Out, "%v. Check that you copied all of it.\n", e)
 		default:
 			fmt.Fprintf(t.Out, "The key could not be checked. %v\n", e)
-			return nil, "", nil
+			said, err := t.Ask(ctx, "Keep it unchecked? y or n (Enter: n): ")
+			if err != nil || words.Choice(said) != "y" {
+				return nil, "", err
+			}
+			return &f, key, nil
 		}
+	}
+}
+
+// unlisted has the person name a model of a provider whose list can't be had; empty: they went back.
+func (t *Talk) unlisted(ctx context.Context, p providers.Provider) (string, error) {
+	back := "Enter: back"
+	if p.Default != "" {
+		back = "Enter: " + p.Default
+	}
+	for {
+		said, err := t.Ask(ctx, "Name of the model at "+p.Name+" ("+back+"): ")
+		said = strings.TrimPrefix(cmp.Or(strings.TrimSpace(said), p.Default), p.Name+"/")
+		if err != nil || !strings.ContainsFunc(said, unicode.IsSpace) {
+			return said, err
+		}
+		fmt.Fprintln(t.Out, "That is not the name of a model: it contains spaces.")
 	}
 }
 
 // choose has the person choose a model of a provider; empty: they went back.
 func (t *Talk) choose(ctx context.Context, f providers.Found) (string, error) {
+	if f.Err != nil {
+		return t.unlisted(ctx, f.Provider)
+	}
 	ids, usual := ordered(f)
 	if len(ids) == 0 {
 		get := ""
@@ -297,6 +332,10 @@ func (t *Talk) keep(ctx context.Context, p providers.Provider, key, model string
 		return err
 	}
 	fmt.Fprintf(t.Out, "Set model = %q in %s.\n", p.Name+"/"+model, file.Path)
+	if p.Name == script.Provider {
+		fmt.Fprintln(t.Out, "The offline script is not an AI. Type commands such as 'bash: ls'; anything else lists them.\n"+
+			"'inspan setup' chooses a real model.")
+	}
 	if t.App.Sets("INSPAN_MODEL") {
 		fmt.Fprintln(t.Out, "The variable INSPAN_MODEL is set and comes before the file.")
 	}

@@ -142,6 +142,59 @@ func TestLocalModel(t *testing.T) {
 	}
 }
 
+// TestUncheckedKey keeps a key that can't be checked, as there is no network, if the person says so.
+func TestUncheckedKey(t *testing.T) {
+	for name, c := range map[string]struct {
+		kind  string
+		ask   []string
+		model string
+	}{
+		"a named model": {"openai", []string{"gone", "y", "two words", "gone/m-1"}, "gone/m-1"},
+		"the default":   {"openai\"\ndefault = \"m-2", []string{"gone", "yes", ""}, "gone/m-2"},
+	} {
+		a := home(t, "[providers.gone]\nkind = \""+c.kind+"\"\nbase_url = \"http://no-such-host.invalid\"\nkey_env = \"GONE_KEY\"\n")
+		var out strings.Builder
+		talk := setup.Talk{App: a, Root: t.TempDir(), Out: &out, Ask: typist(&out, c.ask...), Secret: typist(&out, key)}
+		if done, err := talk.Model(t.Context()); err != nil || !done {
+			t.Fatalf("%s: %v, %v\n%s", name, done, err, &out)
+		}
+		if !strings.Contains(out.String(), "The key could not be checked. ") || !strings.Contains(out.String(), `Set model = "`+c.model+`"`) {
+			t.Errorf("%s: %s", name, &out)
+		}
+		if got, _, err := a.Logins.Key(t.Context(), "gone"); err != nil || got != key {
+			t.Errorf("%s: kept %q, %v", name, got, err)
+		}
+	}
+}
+
+// TestOffline takes the scripted model, by its name, its title and its place in the list, which is
+// the last. Nobody can take it for an AI.
+func TestOffline(t *testing.T) {
+	for _, typed := range []string{"script", "offline script", "5"} {
+		a := home(t, "")
+		var out strings.Builder
+		talk := setup.Talk{App: a, Root: t.TempDir(), Out: &out, Ask: typist(&out, typed), Secret: typist(&out)}
+		if typed == "5" { // servers that run on this machine come first
+			typed = fmt.Sprint(len(a.Providers.Discover(t.Context())) + 5)
+			talk.Ask = typist(&out, typed)
+		}
+		if done, err := talk.Model(t.Context()); err != nil || !done {
+			t.Fatalf("%s: %v, %v\n%s", typed, done, err, &out)
+		}
+		for _, want := range []string{
+			"Offline script  not an AI: it follows commands that you type", `Set model = "script/commands"`,
+			"The offline script is not an AI. Type commands such as 'bash: ls'",
+		} {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("%s: no %q in\n%s", typed, want, &out)
+			}
+		}
+		if again, err := app.Load(""); err != nil || again.Providers.Missing("") != nil {
+			t.Errorf("%s: the next start has no model: %v", typed, err)
+		}
+	}
+}
+
 // TestNoModel holds that whoever stops, or can't get anywhere, has changed nothing and knows why.
 func TestNoModel(t *testing.T) {
 	claude := anthropictest.Start(t, &anthropictest.Server{Key: key})
@@ -154,7 +207,8 @@ func TestNoModel(t *testing.T) {
 	}{
 		"stops at once":         {"", []string{""}, nil, "Number or name"},
 		"types no key":          {"", []string{"anthropic", ""}, []string{""}, "Paste the key of anthropic"},
-		"no network":            {"", []string{"gone", ""}, []string{"k-0123456789"}, "could not be checked. gone: "},
+		"no network":            {"", []string{"gone", "", ""}, []string{"k-0123456789"}, "could not be checked. gone: "},
+		"no network, no model":  {"", []string{"gone", "y", "", ""}, []string{"k-0123456789"}, "Name of the model at gone (Enter: back)"},
 		"a variable is refused": {"sk-ant-other", []string{"anthropic", ""}, nil, "The key comes from the variable ANTHROPIC_API_KEY; correct it there, or unset it and run 'inspan setup'"},
 		"it has no models":      {key, []string{"anthropic", ""}, nil, "anthropic has no models yet"},
 		"the input ends":        {"", nil, nil, "Number or name"},

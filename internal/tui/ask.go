@@ -116,21 +116,35 @@ func (a *ask) lines(l look, rows int) (out []string, x, y int) {
 	if at, n := a.of.count(); n > 1 {
 		head += l.paint(dim, fmt.Sprintf(" (%d of %d)", at, n))
 	}
-	out = append(out, head)
-	a.page = max(1, rows-len(foot)-1)
-	if len(a.body) > a.page && rows-len(foot) > 2 {
+	left, body := rows-len(foot), a.body
+	if left < leastBody { // then the title is a line like the others
+		body = append([]string{head}, body...)
+	} else {
+		out = append(out, head)
+		left--
+	}
+	a.page = max(0, left)
+	if len(body) > a.page && a.page > 1 {
 		a.page-- // for the line that says so
 	}
-	a.top = max(0, min(a.top, len(a.body)-a.page))
-	end := min(a.top+a.page, len(a.body))
-	out = append(out, a.body[a.top:end]...)
-	if a.more = len(a.body) - end; a.more > 0 || a.top > 0 {
+	a.top = max(0, min(a.top, len(body)-a.page))
+	end := min(a.top+a.page, len(body))
+	out = append(out, body[a.top:end]...)
+	a.more = len(body) - end
+	switch some := a.more > 0 || a.top > 0; {
+	case some && len(out) < rows-len(foot):
 		out = append(out, l.paint(yellow, words.OneLine(fmt.Sprintf("  lines %d-%d of %d; %s for more",
-			a.top+1, end, len(a.body), "pgup, pgdown"), l.width)))
+			a.top+1, end, len(body), "pgup, pgdown"), l.width)))
+	case some: // there is room for no more than where it is
+		at := fmt.Sprintf(" %d/%d", end, len(body))
+		foot[0] = ansi.Truncate(foot[0], l.width-len(at), "") + l.paint(yellow, at)
 	}
 	y += len(out)
 	return append(out, foot...), x, y
 }
+
+// leastBody is how many rows a question needs above its choices so that its title stands there for good.
+const leastBody = 3
 
 // unseen reports whether the person can't have seen it yet.
 func (a *ask) unseen(now time.Time) bool { return a.drawn.IsZero() || now.Sub(a.drawn) < seeing }
@@ -163,7 +177,9 @@ func (a *ask) foot(l look, rows int, unseen bool) (out []string, x, y int) {
 	if line != "" {
 		out = append(out, line)
 	}
-	out = out[:min(len(out), max(1, rows-3))]
+	if room := max(1, rows-leastBody); len(out) > room {
+		out = append(out[:0], a.keyLine(l, unseen))
+	}
 	if a.problem != "" {
 		out = append(out, l.paint(red, words.OneLine("  "+a.problem, l.width)))
 	}
@@ -178,6 +194,23 @@ func (a *ask) foot(l look, rows int, unseen bool) (out []string, x, y int) {
 	}
 	prompt, x, y := promptLines(l, &a.reply, min(3, max(1, rows-len(out)-2)), empty)
 	return append(out, prompt...), x, y + len(out)
+}
+
+// keyLine is the choices where there is no room for their words: the keys, and the words of the one
+// that is chosen.
+func (a *ask) keyLine(l look, unseen bool) string {
+	line := ""
+	for i, c := range a.choices {
+		word := c.text
+		if i == a.at {
+			word = "›" + word + " " + c.doc
+		}
+		line = strings.TrimSpace(line + " " + word)
+	}
+	if a.at < 0 && len(a.choices) > 0 {
+		line += " · ↓ explains"
+	}
+	return l.paint(map[bool]string{true: dim, false: bold}[unseen], "  "+words.OneLine(line, l.width-2))
 }
 
 // key implements box.

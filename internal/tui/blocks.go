@@ -3,6 +3,7 @@ package tui
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/inspan/inspan/internal/transcript"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
 )
 
 // block is one thing that has happened, as it is shown.
@@ -24,7 +26,8 @@ type block struct {
 	bad    bool   // something to notice
 	detail string // more about the end of a run
 	call   *transcript.Call
-	whole  bool // of a call: unfolded
+	whole  bool   // of a call: unfolded
+	stored string // of a call: what its result leaves out is in here, once it was asked for
 	reply  *transcript.Reply
 
 	kept bool // for fullscreen, which may render it anew
@@ -122,7 +125,7 @@ func columns(l look, text string) []string {
 		left, right, two := strings.Cut(line, "\t")
 		left = clean(left)
 		if !two {
-			out = append(out, wrap(left, l.width, "")...)
+			out = append(out, tabled(left, l.width)...)
 			continue
 		}
 		at := column
@@ -136,6 +139,22 @@ func columns(l look, text string) []string {
 			out = append(out, wrap(left, l.width, "")...)
 		}
 		out = append(out, lines...)
+	}
+	return out
+}
+
+// tabled wraps a line of text of ours. One that has columns goes on behind its beginning, so that the
+// next one stands out.
+func tabled(line string, width int) []string {
+	const in = "    "
+	text := strings.TrimLeft(line, " ")
+	lead := line[:len(line)-len(text)]
+	if cells(line) <= width || !strings.Contains(text, "  ") {
+		return wrap(line, width, "")
+	}
+	out := wrap(text, width-len(in), lead)
+	for i := range out[1:] {
+		out[i+1] = in + out[i+1]
 	}
 	return out
 }
@@ -195,7 +214,14 @@ func (b *block) result(l look) []string {
 	if b.call.Ended.Outcome != event.OutcomeOK && b.bad { // it is words
 		breaking, body = wrap, red
 	}
-	s := breaking(clean(words.Result(b.call.Ended.Parts.Text())), l.width, "    ")
+	said := b.call.Ended.Parts.Text()
+	switch changes := slices.ContainsFunc(b.call.Ended.Files, func(f tool.File) bool { return f.Diff != "" }); {
+	case b.whole && b.stored != "":
+		said = b.stored
+	case changes && !b.whole: // the diff for the model says what the one below does
+		said, _, _ = strings.Cut(said, "\n--- ")
+	}
+	s := breaking(clean(words.Result(said)), l.width, "    ")
 	if images := b.call.Ended.Parts.Images(); images > 0 {
 		s = append(s, "    ["+text.Count(images, "image")+"]")
 	}

@@ -31,7 +31,7 @@ func clipboard(ctx context.Context) ([]byte, error) {
 	for _, args := range commands {
 		names = append(names, args[0])
 	}
-	return nil, fmt.Errorf("the clipboard can't be read: install %s", strings.Join(names, " or "))
+	return nil, fmt.Errorf("install %s", strings.Join(names, " or "))
 }
 
 // notFound is how a shell ends that does not find a program.

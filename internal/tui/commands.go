@@ -65,7 +65,7 @@ func Commands() []Command {
 		},
 		{Name: "rewind", Doc: "return to an earlier message", run: idle(func(c *commander, _ string) tea.Cmd { return c.back.pick() })},
 		{Name: "fork", Doc: "continue in a copy of this session", run: idle(func(c *commander, _ string) tea.Cmd { return c.sessions.fork() })},
-		{Name: "export", Args: "[file]", Doc: "export the session to a markdown file", calm: true, run: work(facts.export)},
+		{Name: "export", Args: "[file]", Doc: "export the session to a new markdown file", calm: true, run: work(facts.export)},
 		{Name: "copy", Doc: "copy the last answer to the clipboard", calm: true, run: (*commander).copy},
 		{Name: "tools", Doc: "list the tools", calm: true, run: work(facts.tools)},
 		{Name: "jobs", Args: "[kill ID]", Doc: "list background jobs, or kill one", calm: true, run: (*commander).jobs},
@@ -252,12 +252,13 @@ func (c *commander) mode(args string) tea.Cmd {
 	return c.talk.switchTo(mode)
 }
 
-// plan switches to mode plan, for the task if there is one.
+// plan switches to mode plan, for the task if there is one. During a run both wait for its end, so
+// that the task never begins in the mode before.
 func (c *commander) plan(task string) tea.Cmd {
 	if task == "" {
 		return c.talk.switchTo(tool.ModePlan)
 	}
-	if t := c.talk; t.running || t.opening || t.runner.session() == nil {
+	if t := c.talk; t.running && !t.works() || t.opening || t.runner.session() == nil {
 		return tea.Batch(t.switchTo(tool.ModePlan), c.say(task))
 	}
 	c.history.add(task)
@@ -344,7 +345,7 @@ func (c *commander) compact(focus string) tea.Cmd {
 func (c *commander) diff(string) tea.Cmd {
 	v := c.talk.view
 	if len(v.changes) == 0 {
-		c.hints.say("no call has changed a file")
+		c.hints.say("no call has changed a file, or all changes were undone")
 	}
 	for _, change := range v.changes {
 		v.add(&block{kind: diffBlock, text: change.diff, detail: change.path})

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -149,6 +151,8 @@ func (f facts) missing(ctx context.Context) (walls string, missing []string) {
 	}
 	if _, err := f.app.Providers.Model(ctx, f.route, ""); err != nil {
 		missing = append(missing, "a model: "+words.OneLine(err.Error(), 200))
+	} else if _, lacks, why := f.app.Providers.Ready(ctx, f.route); why != nil {
+		missing = append(missing, lacks+": "+words.OneLine(why.Error(), 200))
 	}
 	env, err := f.app.Permission.Env(f.root)
 	if err != nil {
@@ -195,17 +199,41 @@ func (f facts) cost(string) func(context.Context) (string, error) {
 }
 
 func (f facts) export(path string) func(context.Context) (string, error) {
-	a, id := f.app, f.id
-	path = cmp.Or(path, "inspan-"+id+".md")
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(f.root, path)
-	}
+	a, id, root := f.app, f.id, realPath(f.root)
+	path, err := exported(root, cmp.Or(path, "inspan-"+id+".md"))
 	return func(ctx context.Context) (string, error) {
 		if id == "" {
 			return "", errNoSession
 		}
-		return "written to " + path, a.Knowledge.Export(ctx, id, path)
+		if err == nil {
+			err = a.Knowledge.Export(ctx, id, path)
+		}
+		if errors.Is(err, fs.ErrExist) {
+			err = fmt.Errorf("%s exists already and was not changed; name another file: /export FILE", path)
+		}
+		return "written to " + path, err
 	}
+}
+
+// exported is where a file goes that a person names. Whoever names a place outside of the workspace
+// means it; a link in the workspace that leads out of it may be somebody else's.
+func exported(root, named string) (string, error) {
+	path := named
+	switch rest, home := strings.CutPrefix(named, "~/"); {
+	case home:
+		dir, err := os.UserHomeDir()
+		if err != nil {
+			return "", err
+		}
+		path = filepath.Join(dir, rest)
+	case !filepath.IsAbs(named):
+		path = filepath.Join(root, named)
+	}
+	dir := filepath.Dir(path)
+	if real := realPath(dir); tool.Inside(root, path) && !tool.Inside(root, real) {
+		return "", fmt.Errorf("%s leads out of the workspace, to %s; name that folder if you mean it", dir, real)
+	}
+	return path, nil
 }
 
 func (f facts) help() string {

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -99,7 +100,13 @@ func (m *model) above(left int) []string {
 
 // status is what the line at the bottom says.
 func (m *model) status() status {
-	s := status{view: m.talk.view, route: m.talk.route(), mode: string(m.talk.mode()), keys: m.composer.vim.mode(), printed: m.line.shown}
+	s := status{
+		view: m.talk.view, route: cmp.Or(m.talk.route(), m.lacks.route), mode: string(m.talk.mode()),
+		keys: m.composer.vim.mode(), printed: m.line.shown,
+	}
+	if s.view.Spent.Turns == 0 {
+		s.lacks = m.lacks.what
+	}
 	if s.view.Run.Busy && m.talk.works() && !m.screen.look.reader {
 		s.took = clock(m.clock().Sub(s.view.Run.Began))
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -71,6 +72,14 @@ func commandHabits() []habit {
 		{name: "/reasoning", keys: "/reasoning" + enter, shown: []string{"∙ it must be blue", "and nothing else"}},
 		{name: "/mode", keys: "/mode edit" + enter, shown: []string{"now working in mode edit", "· edit"}},
 		{name: "/plan", keys: "/plan" + enter, shown: []string{"now working in mode plan"}},
+		{
+			name: "/plan", keys: "/plan look round" + enter, shown: []string{"now working in mode plan", "› look round", "a plan"},
+			steps: []script.Step{sayStep("The first answer."), sayStep("a plan")},
+		},
+		{
+			name: "/plan", first: "again" + enter, then: []string{"slow"}, keys: "/plan look round" + enter + ctrlC,
+			steps: []script.Step{sayStep("The first answer."), call("slow", `{"word":"x"}`), sayStep("a plan")}, check: plannedLast,
+		},
 		{name: "/permissions", keys: "/permissions" + enter, shown: []string{"mode ask", "no rules"}},
 		{name: "/context", keys: "/context" + enter, shown: []string{"of a window of 200,000"}},
 		{name: "/compact", keys: "/compact" + enter, shown: []string{"not compacted"}},
@@ -80,7 +89,13 @@ func commandHabits() []habit {
 		{name: "/undo", keys: "/undo" + enter, shown: []string{"no changes since then, according to the checkpoints"}},
 		{name: "/rewind", keys: "/rewind" + enter, shown: []string{"rewind to before (1 of 1)"}},
 		{name: "/fork", keys: "/fork" + enter, shown: []string{"forked from "}},
-		{name: "/export", keys: "/export" + enter, shown: []string{"written to "}},
+		{name: "/export", keys: "/export" + enter, shown: []string{"written to "}, check: notTwice},
+		{name: "/export", keys: "/export ~/talk.md" + enter, shown: []string{"written to "}, check: atHome},
+		{
+			name: "/export", keys: "/export out/talk.md" + enter, shown: []string{"if you mean it"},
+			with: func(t *tui.TUI) { _ = os.Symlink(os.TempDir(), filepath.Join(t.Root, "out")) },
+		},
+		{name: "/export", keys: "/export " + filepath.Join(os.TempDir(), "no", "such", "folder") + enter, shown: []string{"no such file"}},
 		{name: "/copy", keys: "/copy" + enter, shown: []string{"copied, if the terminal supports it"}},
 		{name: "/tools", keys: "/tools" + enter, shown: []string{"read_file"}},
 		{name: "/jobs", keys: "/jobs" + enter, shown: []string{"no background jobs were started"}},
@@ -162,27 +177,71 @@ func (e *editing) Run() error {
 
 func whole(t *tui.TUI) { t.Fullscreen = true }
 
-// exempt are keys that leave the program or draw the same again.
+// exempt are keys that need a real terminal. TestSlashes of the command has them.
 func exempt() []string { return []string{"suspend", "redraw"} }
 
+// sent is what terminals send for a key.
+func sent(key string) string {
+	if letter, ok := strings.CutPrefix(key, "ctrl+"); ok && len(letter) == 1 {
+		return string(rune(letter[0] & 0x1f))
+	}
+	if letter, ok := strings.CutPrefix(key, "alt+"); ok && len(letter) == 1 {
+		return esc + letter
+	}
+	return map[string]string{
+		"enter": enter, "tab": "\t", "esc": esc, "up": up, "down": down, "left": left, "right": right,
+		"home": "\x1b[H", "end": "\x1b[F", "delete": "\x1b[3~", "pgup": "\x1b[5~", "pgdown": "\x1b[6~", "backspace": "\x7f",
+		"shift+tab": "\x1b[Z", "ctrl+left": oneStep, "alt+left": "\x1b[1;3D", "ctrl+right": "\x1b[1;5C", "alt+right": "\x1b[1;3C",
+		"alt+enter": esc + enter, "alt+backspace": esc + "\x7f",
+		"shift+enter": "\x1b[13;2u", "shift+backspace": "\x1b[127;2u", "ctrl+backspace": "\x1b[127;5u",
+	}[key]
+}
+
+// by are the rows of a list that press a key of an action, again with each other key that does it.
+func by(t *testing.T, list []habit, b tui.Binding) (out []habit) {
+	t.Helper()
+	for _, h := range list {
+		at := slices.IndexFunc(b.Keys, func(key string) bool { return strings.Contains(h.keys, sent(key)) })
+		if h.name != b.Action || at < 0 {
+			continue
+		}
+		for i, key := range b.Keys {
+			if other := h; i != at {
+				other.name, other.keys = h.name+" by "+key, strings.ReplaceAll(h.keys, sent(b.Keys[at]), sent(key))
+				out = append(out, other)
+			}
+		}
+		return out
+	}
+	t.Errorf("no row presses a key of %s", b.Action)
+	return nil
+}
+
 // TestHabits holds what every slash command and every key does, in a session that has had a run.
-// One without a row fails.
+// One without a row fails, and one that nobody can press.
 func TestHabits(t *testing.T) {
 	t.Setenv("SHELL", "/bin/sh")
+	t.Setenv("HOME", t.TempDir())
 	t.Setenv("OPENAI_API_KEY", "not-a-key")
 	have := map[string]bool{}
-	for _, h := range habits() {
+	list := habits()
+	for _, b := range tui.Bindings() {
+		for _, key := range b.Keys {
+			if sent(key) == "" {
+				t.Errorf("it is not known what a terminal sends for %s", key)
+			}
+		}
+		if !slices.Contains(exempt(), b.Action) {
+			list = append(list, by(t, list, b)...)
+		}
+	}
+	for _, h := range list {
 		have[h.name] = true
 		t.Run(strings.TrimPrefix(h.name, "/")+" "+strings.Trim(h.keys, "\r\n\x1b"), func(t *testing.T) { h.holds(t) })
 	}
 	for _, c := range tui.Commands() {
 		if !have["/"+c.Name] {
 			t.Errorf("/%s has no row", c.Name)
-		}
-	}
-	for _, b := range tui.Bindings() {
-		if !have[b.Action] && !slices.Contains(exempt(), b.Action) {
-			t.Errorf("the key %s has no row", b.Action)
 		}
 	}
 }
@@ -222,6 +281,27 @@ func once(s *screen) {
 	s.t.Helper()
 	if n := strings.Count(s.text(), "The first answer."); n != 1 {
 		s.t.Errorf("the answer is shown %d times:\n%s", n, s.text())
+	}
+}
+
+// notTwice holds that an export overwrites nothing.
+func notTwice(s *screen) {
+	s.press("/export" + enter)
+	s.shows("! ", "/export FILE")
+}
+
+// atHome holds that ~ is the home folder.
+func atHome(s *screen) {
+	if _, err := os.Stat(filepath.Join(os.Getenv("HOME"), "talk.md")); err != nil {
+		s.t.Error(err)
+	}
+}
+
+// plannedLast holds that a task for mode plan, typed during a run, begins after it and in that mode.
+func plannedLast(s *screen) {
+	s.shows("now working in mode plan", "› look round", "a plan")
+	if text := s.text(); strings.Index(text, "now working in mode plan") > strings.Index(text, "› look round") {
+		s.t.Errorf("the task began in the mode before:\n%s", text)
 	}
 }
 

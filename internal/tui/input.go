@@ -1,12 +1,15 @@
 package tui
 
 import (
+	"context"
+	"fmt"
 	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/transcript"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/tool"
@@ -248,16 +251,26 @@ func (m *model) unfold() tea.Cmd {
 		m.hints.say("no call has ended yet")
 		return nil
 	}
-	if m.screen.full != nil {
-		b.whole = !b.whole
-		m.screen.reflow(v)
+	name, id := words.Stored(b.call.Ended.Parts.Text()), v.Session.ID
+	if b.whole || name == "" || b.stored != "" || m.App == nil {
+		m.screen.unfold(m.talk.view, b)
 		return nil
 	}
-	whole := *b
-	whole.whole = true
-	v.add(&whole)
-	return nil
+	more := int64(0)
+	return m.talk.work(func(ctx context.Context) (said string, err error) {
+		said, more, err = m.App.Knowledge.Blob(ctx, id, name, mostUnfolded)
+		return said, err
+	}, func(said string) tea.Cmd {
+		if b.stored = strings.ToValidUTF8(said, "\uFFFD"); more > 0 {
+			b.stored += fmt.Sprintf("\n[… %s more; the model can read them as blob:%s …]", text.Count(int(more), "byte"), name)
+		}
+		m.screen.unfold(m.talk.view, b)
+		return nil
+	})
 }
+
+// mostUnfolded bounds what is shown of a result that is not in the log.
+const mostUnfolded = 1 << 20
 
 // paste takes pasted or dropped text to where the keys go. Before a question was seen that is
 // the prompt.

@@ -28,6 +28,7 @@ type model struct {
 	over      *overlay   // what is open above the prompt
 	hints     *hints     // the line above the status
 	line      *statusLine
+	lacks     *lacks
 
 	taps     taps
 	quitting bool
@@ -53,6 +54,7 @@ func newModel(ctx context.Context, t *TUI, keys keymap) *model {
 		m.composer.vim = &vim{}
 	}
 	m.line = &statusLine{command: h.statusLine, version: cmp.Or(t.Version, inspan.Version), ctx: ctx, clock: t.clock}
+	m.lacks = newLacks(ctx, t)
 	m.talk.regain = m.composer.regain
 	m.sessions = &sessions{talk: m.talk, over: m.over, hints: m.hints}
 	m.back = &rewinder{talk: m.talk, over: m.over, hints: m.hints, composer: m.composer, screen: m.screen}
@@ -95,7 +97,7 @@ func (m *model) greet() tea.Cmd {
 // Update implements tea.Model.
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	cmd := m.update(msg)
-	return m, tea.Batch(cmd, m.screen.flush(m.talk.view), m.count(), m.line.refresh(m.status(), m.talk))
+	return m, tea.Batch(cmd, m.screen.flush(m.talk.view), m.count(), m.line.refresh(m.status(), m.talk), m.lacks.refresh(m.talk))
 }
 
 func (m *model) update(msg tea.Msg) tea.Cmd {

@@ -123,7 +123,7 @@ func TestAllOfACallCanBeSeen(t *testing.T) {
 		fmt.Fprintf(&diff, "+line %d. %s\n", i, strings.Repeat("x", i))
 	}
 	want := strings.ReplaceAll(diff.String(), "\n", "")
-	for _, size := range [][2]int{{80, 24}, {40, 10}, {20, 6}, {200, 60}} {
+	for _, size := range [][2]int{{80, 24}, {40, 10}, {20, 6}, {20, 5}, {200, 60}} {
 		m := still(t, size[0], size[1], look{noColor: true}, events(event.Say("go"), event.Asked{},
 			event.Replied{Parts: llm.Parts{llm.Call{ID: "1", Name: "edit", Args: json.RawMessage("{}")}}},
 			event.Judged{Call: "1", Action: tool.Ask, Reason: "it would"}, event.Waiting{Call: "1", Preview: diff.String()}))
@@ -133,8 +133,12 @@ func TestAllOfACallCanBeSeen(t *testing.T) {
 				break
 			}
 			shown = m.View().Content
-			for i := m.questions.ask.top; i < m.questions.ask.top+m.questions.ask.page && i < len(m.questions.ask.body); i++ {
-				if line := m.questions.ask.body[i]; i >= len(seen) && strings.Contains(shown, line) {
+			body := m.questions.ask.body
+			if size[1] <= 6 { // the title scrolls too
+				body = slices.Concat([]string{m.questions.ask.title}, body)
+			}
+			for i := m.questions.ask.top; i < m.questions.ask.top+m.questions.ask.page && i < len(body); i++ {
+				if line := body[i]; i >= len(seen) && strings.Contains(shown, line) {
 					seen = append(seen, line)
 				}
 			}
@@ -143,6 +147,79 @@ func TestAllOfACallCanBeSeen(t *testing.T) {
 		got := strings.ReplaceAll(strings.Join(seen, "\n"), "\n    ", "")
 		if !strings.Contains(got, want) {
 			t.Errorf("%v: not all was seen", size)
+		}
+	}
+}
+
+// TestChoicesAreSeen holds that a question shows all its choices in the smallest window, by their keys
+// where there is no room for words, and the words of the one that is chosen.
+func TestChoicesAreSeen(t *testing.T) {
+	approve := event.Waiting{
+		Call: "1", Preview: "-a\n+b\n", Rules: []string{"write(a)"},
+		Offers: []event.Offer{{Reach: event.ReachEdits, Rules: []string{"write(**)"}}},
+	}
+	ask := []event.Body{
+		event.Judged{Call: "1", Action: tool.Ask, Effects: []tool.Effect{{Kind: tool.Question}}}, event.Waiting{Call: "1"},
+	}
+	for name, c := range map[string]struct {
+		bodies       []event.Body
+		keys, chosen string
+	}{
+		"approval": {[]event.Body{event.Judged{Call: "1", Action: tool.Ask, Reason: "it would"}, approve}, "  y s ", "  ›y yes, once"},
+		"question": {ask, "  1 2 3", "  ›1 heron"},
+	} {
+		call := llm.Call{ID: "1", Name: "note", Args: json.RawMessage(`{"question":"Which?","options":["heron","egret","a very long name of a bird"]}`)}
+		m := still(t, 20, 5, look{noColor: true}, events(slices.Concat([]event.Body{
+			event.Say("go"), event.Asked{}, event.Replied{Parts: llm.Parts{call}},
+		}, c.bodies)...))
+		if got := m.View().Content; !strings.Contains(got, c.keys) || !strings.Contains(got, "? note") || strings.Count(got, "\n") != 3 {
+			t.Errorf("%s:\n%s", name, got)
+		}
+		see(m)
+		m.key(tea.KeyPressMsg{Code: tea.KeyDown})
+		if got := m.View().Content; !strings.Contains(got, c.chosen) {
+			t.Errorf("%s: the choice is not shown:\n%s", name, got)
+		}
+	}
+}
+
+// TestUndoneChanges holds that /diff shows what is changed now: not what was undone, and again what
+// was undone and done again.
+func TestUndoneChanges(t *testing.T) {
+	edit := func(call, path string) []event.Body {
+		return []event.Body{
+			event.Asked{},
+			event.Replied{Parts: llm.Parts{llm.Call{ID: call, Name: "note"}}},
+			event.Judged{Call: call, Action: tool.Allow},
+			event.Checkpoint{ID: "before " + call},
+			event.Started{Call: call},
+			event.Ended{Call: call, Outcome: event.OutcomeOK, Files: []tool.File{{Path: "/w/" + path, Written: true, Diff: "+" + call + "\n"}}},
+			event.Checkpoint{ID: "after " + call, After: true},
+		}
+	}
+	begin := slices.Concat([]event.Body{event.Opened{Root: "/w"}, event.Say("go")}, edit("one", "a"), edit("two", "b"), edit("three", "d/c"))
+	undone := event.Restored{To: "before two", Before: "u1", After: "u2", Files: []string{"b", "d/c"}}
+	for name, c := range map[string]struct {
+		then []event.Body
+		want string
+	}{
+		"nothing":      {nil, "one two three"},
+		"undone":       {[]event.Body{undone}, "one"},
+		"redone":       {[]event.Body{undone, event.Restored{To: "u1", Before: "u3", After: "u4", Files: []string{"b", "d/c"}}}, "one two three"},
+		"one kept":     {[]event.Body{event.Restored{To: "before two", Before: "u1", After: "u2", Files: []string{"d/c"}, Kept: 1}}, "one two"},
+		"all undone":   {[]event.Body{event.Restored{To: "before one", Before: "u1", After: "u2", Files: []string{"a", "b", "d/c"}}}, ""},
+		"then another": {append([]event.Body{undone}, edit("four", "b")...), "one four"},
+	} {
+		v := newView()
+		for _, e := range events(slices.Concat(begin, c.then)...) {
+			v.Apply(e)
+		}
+		var got []string
+		for _, change := range v.changes {
+			got = append(got, strings.Trim(change.diff, "+\n"))
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%s: %v, want %s", name, got, c.want)
 		}
 	}
 }

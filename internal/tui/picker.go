@@ -149,17 +149,17 @@ type confirm struct {
 func (c *confirm) lines(l look, rows int) (out []string, x, y int) {
 	var body []string
 	for _, line := range c.body {
-		body = append(body, broken(clean(line), l.width, "  ")...)
+		body = append(body, wrap(clean(line), l.width, "  ")...)
 	}
 	page := max(1, rows-2)
 	c.top = max(0, min(c.top, len(body)-page))
 	out = append(out, l.paint(yellow, "? "+words.OneLine(c.title, l.width-2)))
 	out = append(out, body[c.top:min(len(body), c.top+page)]...)
-	foot := "  y yes · n no"
+	foot := "y yes · n no"
 	if len(body) > page {
 		foot += fmt.Sprintf(" · lines %d-%d of %d", c.top+1, min(len(body), c.top+page), len(body))
 	}
-	return append(out, words.OneLine(foot, l.width)), -1, 0
+	return append(out, "  "+words.OneLine(foot, l.width-2)), -1, 0
 }
 
 // key implements box.

@@ -68,7 +68,7 @@ func (r *rewinder) plan(seq uint64, said string, files, conversation bool) tea.C
 				return nil
 			}
 			restore := func(ctx context.Context) (*event.Restored, error) { return way.Restore(ctx, false) }
-			r.over.confirm("rewind? you can undo it", way.Lines(false),
+			r.over.confirm("rewind? 'inspan rewind --redo' brings it back", way.Lines(false),
 				func() tea.Cmd { return r.back(way.To, restore, said) }, r.talk.unchanged)
 			return nil
 		})

@@ -230,3 +230,15 @@ func (s *screen) reflow(v *view) {
 	s.full.lines = nil
 	v.blocks = s.full.blocks
 }
+
+// unfold shows a result whole: in fullscreen where it stands, and folded again the next time.
+func (s *screen) unfold(v *view, b *block) {
+	if s.full != nil {
+		b.whole = !b.whole
+		s.reflow(v)
+		return
+	}
+	whole := *b
+	whole.whole = true
+	v.add(&whole)
+}

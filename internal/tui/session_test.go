@@ -14,6 +14,7 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/tui"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/script"
@@ -310,6 +311,34 @@ func TestModeAtAQuestion(t *testing.T) {
 	s.shows("now working in mode edit", "answered by mode edit: note is allowed")
 	s.shows("noted red", "noted blue", "■ done", "script/commands · edit")
 	s.wait("no question", func(text string) bool { return !strings.Contains(text, "? note asks") })
+}
+
+// TestMissingServer says before the first message that the server of the settings is not there, and
+// what to do about it.
+func TestMissingServer(t *testing.T) {
+	s := start(t, 90, 24, func(t *tui.TUI) {
+		t.Host = nil
+		t.App.Config.Model = "here/m"
+		t.App.Config.Providers = map[string]config.Provider{"here": {Kind: "openai", BaseURL: "http://127.0.0.1:1"}}
+	})
+	s.shows("here does not answer, see /status · here/m · ask")
+	s.press("/status" + enter)
+	s.shows("here does not answer: no server listens at 127.0.0.1:1; start it")
+}
+
+// TestAllOfAResult holds that Ctrl-O shows all of a result, also what is too long for the log.
+func TestAllOfAResult(t *testing.T) {
+	for name, change := range map[string]func(*tui.TUI){"inline": nil, "fullscreen": func(t *tui.TUI) { t.Fullscreen = true }} {
+		t.Run(name, func(t *testing.T) {
+			s := start(t, 200, 400, change, call("look", `{"word":"`+strings.Repeat("x", 9000)+`MIDDLE"}`), sayStep("Seen."))
+			s.typed("go", enter)
+			s.shows("Seen.", "■ done")
+			s.press(ctrlO)
+			s.wait("all of it", func(text string) bool {
+				return strings.Count(text, "MIDDLE") >= 6 && !strings.Contains(text, "left out")
+			})
+		})
+	}
 }
 
 func TestFullscreen(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 type status struct {
 	view        *view
 	route, mode string
+	lacks       string // before the first reply: what is missing for one; empty: nothing
 	took        string // by the run; empty: none goes on
 	printed     string // by the person's command; empty: there is none
 	keys        string // the mode of the prompt; empty: it has one
@@ -44,6 +45,9 @@ func (s status) fields() []field {
 	}
 	if s.keys != "" {
 		fields = append([]field{{s.keys, bold}}, fields...)
+	}
+	if s.lacks != "" { // first, as it must not be left out
+		fields = append([]field{{s.lacks + ", see /status", yellow}}, fields...)
 	}
 	if v.Spent.Turns > 0 {
 		fields = append(fields, field{words.Cost(v.Spent.Cost, v.Spent.Unpriced), dim})

@@ -31,13 +31,20 @@ func pictured() []string {
 // TestScreensAreDrawn holds that each of the screens becomes a picture that holds its text, and
 // writes them where the flag says.
 func TestScreensAreDrawn(t *testing.T) {
-	for _, name := range pictured() {
+	names, columns := pictured(), 120
+	if others, err := filepath.Glob(filepath.Join(*svgOf, "*.txt")); err == nil && len(others) > 0 { // of scripts/firstrun
+		names, columns = nil, 80
+		for _, path := range others {
+			names = append(names, strings.TrimSuffix(filepath.Base(path), ".txt"))
+		}
+	}
+	for _, name := range names {
 		raw, err := os.ReadFile(filepath.Join(*svgOf, filepath.FromSlash(name)+".txt"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		frame := strings.ReplaceAll(strings.Replace(string(raw), "\n~~~\n", "\n", 1), "^[", "\x1b")
-		picture := svg(frame, strings.HasSuffix(name, ".light"))
+		picture := svg(frame, columns, strings.HasSuffix(name, ".light"))
 		if got, want := strings.Join(texts(t, picture), ""), strings.ReplaceAll(ansi.Strip(frame), "\n", ""); got != want {
 			t.Errorf("%s: the picture has %q, want %q", name, got, want)
 		}
@@ -76,8 +83,9 @@ const (
 	margin                = 12
 )
 
-// svg draws a frame. It knows the sequences for colours that the front end writes, and no others.
-func svg(frame string, light bool) string {
+// svg draws a frame. It knows the sequences for colours that the front end and tmux write, and no
+// others.
+func svg(frame string, columns int, light bool) string {
 	back, fore := "#16181d", "#d6d8dc"
 	if light {
 		back, fore = "#ffffff", "#24272e"
@@ -85,7 +93,7 @@ func svg(frame string, light bool) string {
 	var b strings.Builder
 	lines := strings.Split(strings.TrimRight(frame, "\n"), "\n")
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="monospace" font-size="13">`+"\n",
-		120*cellWidth+2*margin, len(lines)*cellHeight+2*margin)
+		columns*cellWidth+2*margin, len(lines)*cellHeight+2*margin)
 	fmt.Fprintf(&b, `<rect width="100%%" height="100%%" fill="%s"/>`+"\n", back)
 	for i, line := range lines {
 		fmt.Fprintf(&b, `<text x="%d" y="%d" fill="%s" xml:space="preserve">`, margin, margin+13+i*cellHeight, fore)
@@ -142,6 +150,8 @@ func styled(style, codes string, light bool) string {
 			style += ` font-style="italic"`
 		case code == "4":
 			style += ` text-decoration="underline"`
+		case code == "39":
+			style = regexp.MustCompile(` fill="[^"]*"`).ReplaceAllString(style, "")
 		case palette[code] != "":
 			style += ` fill="` + palette[code] + `"`
 		}

@@ -3,6 +3,7 @@ package tui
 import (
 	"cmp"
 	"encoding/json"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -20,12 +21,13 @@ type view struct {
 	transcript.Fold
 	blocks []*block // oldest first
 
-	reply   *block   // the last one of a reply
-	ended   *block   // the last call that ended
-	thought string   // before the last reply that came with any
-	said    []string // by the person, oldest first
-	changes []change // files the session changed, in order
-	jobs    []string // commands that were started in the background
+	reply   *block              // the last one of a reply
+	ended   *block              // the last call that ended
+	thought string              // before the last reply that came with any
+	said    []string            // by the person, oldest first
+	changes []change            // files the session changed, in order, but for what was undone
+	marked  map[string][]change // what they were at each checkpoint
+	jobs    []string            // commands that were started in the background
 }
 
 // change is what a call did to a file.
@@ -37,6 +39,12 @@ func newView() *view { return &view{} }
 
 // Apply shows what one event brings.
 func (v *view) Apply(e event.Event) {
+	switch b := e.Body.(type) {
+	case event.Checkpoint:
+		v.mark(b.ID)
+	case event.Restored:
+		v.restored(b)
+	}
 	for _, item := range v.Fold.Apply(e) {
 		switch i := item.(type) {
 		case *transcript.Said:
@@ -109,6 +117,34 @@ func (v *view) called(c *transcript.Call) {
 	}
 	v.ended = &block{kind: callBlock, call: c, bad: words.Failed(c.Ended) != ""}
 	v.add(v.ended)
+}
+
+// mark notes what has been changed at a checkpoint.
+func (v *view) mark(id string) {
+	if v.marked == nil {
+		v.marked = map[string][]change{}
+	}
+	v.marked[id] = slices.Clip(v.changes)
+}
+
+// restored takes the changes back to those of a checkpoint, but for files that stayed as they were.
+func (v *view) restored(b event.Restored) {
+	v.mark(b.Before)
+	then, known := v.marked[b.To]
+	if !known {
+		return
+	}
+	put := func(c change) bool {
+		path, err := filepath.Rel(v.Session.Root, c.path)
+		return err == nil && slices.Contains(b.Files, filepath.ToSlash(path))
+	}
+	if b.Kept == 0 { // of many, only some are named
+		put = func(change) bool { return true }
+	}
+	stay := slices.DeleteFunc(slices.Clone(v.changes), put)
+	back := slices.DeleteFunc(slices.Clone(then), func(c change) bool { return !put(c) })
+	v.changes = slices.Concat(back, stay)
+	v.mark(b.After)
 }
 
 // background reports whether a call only starts something.

@@ -2,6 +2,7 @@ package words
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -235,6 +236,17 @@ func Result(said string) string {
 	}
 	return said
 }
+
+// Stored is the blob that has the whole of a result, of which the text leaves out the middle. It is
+// empty if nothing is left out.
+func Stored(said string) string {
+	if m := storedForm.FindAllStringSubmatch(said, -1); m != nil { // others may have written the same further up
+		return m[len(m)-1][1]
+	}
+	return ""
+}
+
+var storedForm = regexp.MustCompile(`(?m)^\[.*\bblob:(sha256-[0-9a-f]{64})\b.*\]$`)
 
 // Failed says how a call has failed, in a word or two: the exit code of its command, else its
 // outcome. It is empty for a call that went well.

@@ -12,16 +12,17 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-const help = `This is the offline model. It follows commands in the prompt, one a line:
-  bash: COMMAND        run a command
-  read: FILE           read a file
-  call: TOOL {JSON}    call any tool
-  + ...                the same, beside the line before it
-  say: TEXT            say something before the next step
-  reason: TEXT         think before the next step
-  stop: length|refusal|pause|empty    end the next reply that way
-  fail: STATUS [xN]    fail before the next step, N times
-  delay: 2s            wait before the next step`
+const help = `This is the offline model, not an AI. It follows commands in the prompt, one a line:
+
+    bash: COMMAND        run a command
+    read: FILE           read a file
+    call: TOOL {JSON}    call any tool
+    + ...                the same, beside the line before it
+    say: TEXT            say something before the next step
+    reason: TEXT         think before the next step
+    stop: length|refusal|pause|empty    end the next reply that way
+    fail: STATUS [xN]    fail before the next step, N times
+    delay: 2s            wait before the next step`
 
 // Parse reads a script: a txtar archive in which every file named "reply" is
 // one reply. Lines are those of [ParseCommands], but all in one reply; lines

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/internal/keep"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/llm"
 )
 
@@ -103,7 +104,7 @@ func (m *Model) step(req llm.Request) (Step, string) {
 	case since < len(steps):
 		return steps[since], place
 	}
-	return Step{Parts: llm.Say(fmt.Sprintf("Done: %d steps.", len(steps)))}, place
+	return Step{Parts: llm.Say("Done: " + text.Count(len(steps), "step") + ".")}, place
 }
 
 // lastPrompt returns the last text a person said that holds a command, and the
