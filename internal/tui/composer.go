@@ -205,6 +205,22 @@ func (c *composer) insert(s string) {
 	}
 }
 
+// unhurried is a program that has the terminal for a moment at least. Bubble Tea's old painter stops
+// the clock of the new one, and with it all painting, if the program is over before the old one has
+// noticed that it is (v2.1.1, startRenderer).
+type unhurried struct{ tea.ExecCommand }
+
+const moment = 100 * time.Millisecond
+
+// Run implements [tea.ExecCommand].
+func (u unhurried) Run() error {
+	least := time.NewTimer(moment)
+	defer least.Stop()
+	err := u.ExecCommand.Run()
+	<-least.C
+	return err
+}
+
 // inEditor opens what is written in the person's editor.
 func (c *composer) inEditor() tea.Cmd {
 	edit := c.talk.tui.Edit
@@ -217,7 +233,7 @@ func (c *composer) inEditor() tea.Cmd {
 		c.talk.fail(err)
 		return nil
 	}
-	return tea.Exec(edit(path), func(failed error) tea.Msg {
+	return tea.Exec(unhurried{edit(path)}, func(failed error) tea.Msg {
 		text, err := unscratch(path)
 		return later(func() tea.Cmd {
 			if failed != nil || err != nil {

@@ -323,7 +323,7 @@ func TestMissingServer(t *testing.T) {
 	})
 	s.shows("here does not answer, see /status · here/m · ask")
 	s.press("/status" + enter)
-	s.shows("here does not answer: no server listens at 127.0.0.1:1; start it")
+	s.shows("here does not answer: no server listens at 127.0.0.1:1")
 }
 
 // TestAllOfAResult holds that Ctrl-O shows all of a result, also what is too long for the log.
