@@ -61,8 +61,7 @@ const (
 	inWord  // letters, digits, underscore
 	busy    // a setting or an address may begin with it
 	dot     // the middle of a token
-	dash    // a private key
-	newline // ends a line of cookies
+	dash    // a private key, an option
 	odd     // a word behind it may begin later than it seems
 	bracket // the same, and a placeholder
 )
@@ -73,7 +72,7 @@ func kinds() (out [256]uint8) {
 			out[b] = inWord
 		}
 	}
-	out[':'], out['='], out['.'], out['-'], out['\n'], out['['] = busy, busy, dot, dash, newline, bracket
+	out[':'], out['='], out['.'], out['-'], out['['] = busy, busy, dot, dash, bracket
 	out['\\'], out['%'], out[';'] = odd, odd, odd
 	return out
 }
