@@ -47,6 +47,16 @@ func (c class) has(b byte) bool {
 	return false
 }
 
+// members lists all that a class has.
+func (c class) members() (out []byte) {
+	for b := range 256 {
+		if c.has(byte(b)) {
+			out = append(out, byte(b))
+		}
+	}
+	return out
+}
+
 func isAlnum(b byte) bool {
 	return 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z' || '0' <= b && b <= '9'
 }

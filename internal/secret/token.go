@@ -19,12 +19,17 @@ type finder struct {
 
 func newFinder() *finder {
 	f := &finder{shapes: shapes(), kind: kinds(), stops: newStops()}
+	var members [classes][]byte
 	for i := range f.shapes {
 		s := &f.shapes[i]
 		at := slot(s.prefix[0], s.prefix[1])
 		s.next, f.first[at] = f.first[at], uint16(i+1)
 		s.class, s.least = first(s.tail)
-		f.admit(s.prefix, s.class)
+		if members[s.class] == nil {
+			members[s.class] = s.class.members()
+		}
+		var start [4]byte
+		f.admit(start, copy(start[:], s.prefix), members[s.class])
 		f.longer = max(f.longer, len(s.prefix))
 	}
 	for b, kind := range f.kind {
@@ -39,17 +44,16 @@ func newFinder() *finder {
 	return f
 }
 
-// admit notes the first four bytes of all tokens that begin like that and go on with a class.
-func (f *finder) admit(start string, c class) {
-	if len(start) >= 4 {
+// admit notes the first four bytes of all tokens of which so many bytes are known, and the
+// others are of a class.
+func (f *finder) admit(start [4]byte, known int, class []byte) {
+	if known >= 4 {
 		n := hash(start[0], start[1], start[2], start[3])
 		f.starts[n>>6] |= 1 << (n & 63)
 		return
 	}
-	for b := range 256 {
-		if c.has(byte(b)) {
-			f.admit(start+string([]byte{byte(b)}), c)
-		}
+	for _, start[known] = range class {
+		f.admit(start, known+1, class)
 	}
 }
 
