@@ -36,6 +36,30 @@ func lasting(d time.Duration) func(context.Context, *tool.Call) (tool.Result, er
 	}
 }
 
+// TestReadyBeforeTheReply holds that a tool can prepare for a call each time before the model
+// is asked, and knows where the call would run.
+func TestReadyBeforeTheReply(t *testing.T) {
+	var steps []string
+	look := does("look", reads("/w/a"), func(context.Context, *tool.Call) (tool.Result, error) {
+		steps = append(steps, "call")
+		return tool.Text("seen"), nil
+	})
+	look.Ready = func(c *tool.Call) { steps = append(steps, fmt.Sprint("ready ", c.Env.Root, c.Cwd, " ", c.Mode)) }
+	a := inspan.Agent{
+		Model: scripted(t, "call: look {\"word\":\"a\"}", "Done."), Mode: "auto", Env: tool.Env{Root: "/w"},
+		Tools: []tool.Tool{look, does("other", reads("/w/b"), nil)},
+	}
+	s := open(t, &a, event.NewMemory("s"))
+	for _, err := range s.Run(t.Context(), said("go")) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := strings.Join(steps, ", "); got != "ready /w/w auto, call, ready /w/w auto" {
+		t.Error(got)
+	}
+}
+
 // TestEachCallStartsWhenItCan holds that a call which is approved starts at once, however
 // long another of the reply takes, and so does one whose only hindrance has ended.
 func TestEachCallStartsWhenItCan(t *testing.T) {

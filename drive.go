@@ -11,6 +11,7 @@ import (
 	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/loop"
 	"github.com/inspan/inspan/internal/prompt"
+	"github.com/inspan/inspan/llm"
 )
 
 // driver performs what the loop asks for, one thing at a time, and appends
@@ -227,6 +228,7 @@ func (d *driver) ask(ctx context.Context, n loop.Ask) error {
 	if err != nil || x == nil {
 		return err
 	}
+	ready(d, x.req.Tools)
 	watched, done := d.interruptible(ctx)
 	for chunk, err := range d.model.Stream(watched, x.req) {
 		if err != nil {
@@ -244,6 +246,15 @@ func (d *driver) ask(ctx context.Context, n loop.Ask) error {
 	}
 	done()
 	return x.answered(ctx)
+}
+
+// ready has tools make ready what calls of them would wait for, while the model thinks.
+func ready(d *driver, specs []llm.ToolSpec) {
+	for _, spec := range specs {
+		if t := d.tools[spec.Name]; t.Ready != nil {
+			t.Ready(d.call(llm.Call{Name: spec.Name}, nil))
+		}
+	}
 }
 
 func bodies(ended []event.Ended) []event.Body {

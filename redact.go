@@ -1,7 +1,6 @@
 package inspan
 
 import (
-	"bytes"
 	"crypto/rand"
 	"encoding/json"
 	"io"
@@ -184,11 +183,16 @@ func mapTexts(raw json.RawMessage, change func(string) string) json.RawMessage {
 
 // cleaned reads a stream without its secrets.
 type cleaned struct {
-	from io.Reader
-	w    *secret.Writer // into out
-	out  bytes.Buffer
-	err  error // of from; what is left in out comes first
+	from  io.Reader
+	w     *secret.Writer // into out
+	chunk []byte
+	out   texts
+	err   error // of from; what is left in out comes first
 }
+
+// cleanChunk is how many bytes of a stream are looked at together: what is done once for
+// each chunk is small beside that.
+const cleanChunk = 128 << 10
 
 func (s *secrets) clean(r io.Reader) io.Reader {
 	c := &cleaned{from: r}
@@ -198,16 +202,47 @@ func (s *secrets) clean(r io.Reader) io.Reader {
 
 // Read implements [io.Reader].
 func (c *cleaned) Read(p []byte) (int, error) {
-	chunk := make([]byte, 32<<10)
-	for c.out.Len() == 0 && c.err == nil {
-		n, err := c.from.Read(chunk)
-		_, _ = c.w.Write(chunk[:n]) // a buffer takes everything
+	if c.chunk == nil {
+		c.chunk = make([]byte, cleanChunk)
+	}
+	for len(c.out) == 0 && c.err == nil {
+		n, err := c.from.Read(c.chunk)
+		_, _ = c.w.Write(c.chunk[:n]) // texts take everything
 		if c.err = err; err != nil {
 			_ = c.w.Close()
 		}
 	}
-	if c.out.Len() == 0 {
+	if len(c.out) == 0 {
 		return 0, c.err
 	}
-	return c.out.Read(p)
+	return c.out.read(p), nil
+}
+
+// texts are texts that wait to be read. They are kept as they are.
+type texts []string
+
+// Write implements [io.Writer].
+func (t *texts) Write(p []byte) (int, error) { return t.WriteString(string(p)) }
+
+// WriteString implements [io.StringWriter].
+func (t *texts) WriteString(s string) (int, error) {
+	if s != "" {
+		*t = append(*t, s)
+	}
+	return len(s), nil
+}
+
+func (t *texts) read(p []byte) (n int) {
+	list := *t
+	for len(list) > 0 && n < len(p) {
+		k := copy(p[n:], list[0])
+		n, list[0] = n+k, list[0][k:]
+		if list[0] == "" {
+			list = list[1:]
+		}
+	}
+	if *t = list; len(list) == 0 {
+		*t = nil
+	}
+	return n
 }

@@ -218,6 +218,14 @@ type Procs interface {
 	Start(ctx context.Context, c Command) (Process, error)
 }
 
+// Readier is an optional interface of [Procs] that need time before the first command runs in
+// a box, or the first one after a while.
+type Readier interface {
+	// Ready makes boxes ready, in the background and soon. Commands for which they would be
+	// built the same then start in less time; for others nothing changes.
+	Ready(boxes ...Box)
+}
+
 // Command describes a process to start.
 type Command struct {
 	Args   []string  // program, looked up in PATH, and its arguments

@@ -49,6 +49,11 @@ type Tool struct {
 	// and Run are not used. The error is shown to the model.
 	Stands func(ctx context.Context, c *Call) (name string, args json.RawMessage, err error)
 
+	// Ready, if not nil, is told whenever a model is asked that knows the tool: what a call
+	// would wait for can be made ready meanwhile. It returns at once, and changes nothing that
+	// anybody sees. Of the call it gets Env, Cwd and Mode.
+	Ready func(c *Call)
+
 	// Delegates says that other sessions work for a call, each of whose own calls is
 	// judged. The workspace is kept before and after it.
 	Delegates bool

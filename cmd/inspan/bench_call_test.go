@@ -33,12 +33,36 @@ func BenchmarkCall(b *testing.B) {
 		b.Run("beside/"+mode, func(b *testing.B) {
 			var took []float64
 			for b.Loop() {
-				took = append(took, ms(beside(b, h.calls(b, mode, "bash: sleep 0.5\n"+strings.Repeat("+ bash: sleep 0.5\n", 7)).out)))
+				took = append(took, ms(callTime(b, h.calls(b, mode, "bash: sleep 0.5\n"+strings.Repeat("+ bash: sleep 0.5\n", 7)).out, 8)))
 			}
 			b.ReportMetric(median(took), "ms/eight")
 			b.ReportMetric(0, "ns/op")
 		})
 	}
+}
+
+// BenchmarkFirstCall measures the first call of a session whose model thinks for 200 ms, from
+// its start to its end.
+func BenchmarkFirstCall(b *testing.B) {
+	h := newHome(b, "http://127.0.0.1:1")
+	for _, mode := range []string{"yolo", "auto"} {
+		b.Run(mode, func(b *testing.B) {
+			timed(b, func() float64 { return ms(callTime(b, h.calls(b, mode, "delay: 200ms\nbash: echo x >f\n").out, 1)) })
+		})
+	}
+}
+
+// BenchmarkPrint measures a whole run whose command prints 200 MB.
+func BenchmarkPrint(b *testing.B) {
+	h := newHome(b, "http://127.0.0.1:1")
+	var wall, cpu []float64
+	for b.Loop() {
+		s := h.calls(b, "yolo", "bash: yes 0123456789abcdef | head -c 200000000\n")
+		wall, cpu = append(wall, ms(s.wall)), append(cpu, ms(s.cpu))
+	}
+	b.ReportMetric(median(wall), "ms")
+	b.ReportMetric(median(cpu), "cpu-ms")
+	b.ReportMetric(0, "ns/op")
 }
 
 // inARow are calls that the guard against repetition takes for different ones.
@@ -71,8 +95,8 @@ func (h home) calls(b *testing.B, mode, prompt string) spent {
 	return spent{took, cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), out}
 }
 
-// beside is the time from the start of the first call to the end of the last.
-func beside(b *testing.B, out []byte) time.Duration {
+// callTime is the time from the start of the first of so many calls to the end of the last.
+func callTime(b *testing.B, out []byte, calls int) time.Duration {
 	b.Helper()
 	var started, ended []time.Time
 	for line := range strings.Lines(string(out)) {
@@ -90,7 +114,7 @@ func beside(b *testing.B, out []byte) time.Duration {
 			ended = append(ended, e.Time)
 		}
 	}
-	if len(started) != 8 || len(ended) != 8 {
+	if len(started) != calls || len(ended) != calls {
 		b.Fatalf("%d calls started and %d ended", len(started), len(ended))
 	}
 	return slices.MaxFunc(ended, time.Time.Compare).Sub(slices.MinFunc(started, time.Time.Compare))

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -22,6 +23,10 @@ import (
 const (
 	mostWaiting = 2           // keepers of one kind wait at most
 	waitsFor    = time.Minute // after the last command, none wait any longer
+
+	// readyAfter is how long making boxes ready waits: the request to the model goes first,
+	// and a call that comes at once builds its box itself.
+	readyAfter = 10 * time.Millisecond
 )
 
 // room is a kind of keepers: those of one may take each other's commands.
@@ -37,7 +42,72 @@ type rooms struct {
 	closed  bool
 	waiting map[room][]link // the longest waiting first
 	late    *time.Timer
+	soon    *time.Timer // until boxes are made ready; nil: none are to be
 	leaving sync.WaitGroup
+}
+
+// Ready implements [tool.Readier]. A keeper that nothing waits for runs a command that does
+// nothing, and waits for the next one like any other.
+func (ps *procs) Ready(list ...tool.Box) {
+	if ps.boxes.o.Self == "" || ps.boxes.engine != nil {
+		return
+	}
+	ps.boxes.rooms.expect(func() {
+		for _, box := range list {
+			if ps.boxes.rooms.empty(ps.boxes.o.level(box)) {
+				ps.try(box)
+			}
+		}
+	})
+}
+
+// try runs a command that does nothing. What is wrong the next command tells.
+func (ps *procs) try(box tool.Box) {
+	p, err := ps.Start(context.Background(), tool.Command{Args: []string{truth()}, Dir: ps.boxes.root, Env: []string{}, Box: box})
+	if err == nil {
+		_, _ = p.Wait()
+	}
+}
+
+// expect has boxes made ready soon, unless that is about to be done.
+func (r *rooms) expect(do func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed || r.soon != nil {
+		return
+	}
+	r.soon = time.AfterFunc(readyAfter, func() {
+		if r.begin() {
+			defer r.leaving.Done()
+			do()
+		}
+	})
+}
+
+// begin reports whether boxes are to be made ready, which leaving then waits for.
+func (r *rooms) begin() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.soon = nil
+	if !r.closed {
+		r.leaving.Add(1)
+	}
+	return !r.closed
+}
+
+// empty reports whether keepers of a level may wait, and none does.
+func (r *rooms) empty(level tool.Level) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return false
+	}
+	for kind, list := range r.waiting {
+		if kind.level == level && len(list) > 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // take returns a keeper that waits: one that stands within the same walls, or one that has
@@ -117,8 +187,10 @@ func (r *rooms) clear() {
 func (r *rooms) close() {
 	r.mu.Lock()
 	r.closed = true
-	if r.late != nil {
-		r.late.Stop()
+	for _, timer := range []*time.Timer{r.late, r.soon} {
+		if timer != nil {
+			timer.Stop()
+		}
 	}
 	r.mu.Unlock()
 	r.clear()

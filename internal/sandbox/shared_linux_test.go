@@ -359,6 +359,38 @@ func BenchmarkBox(b *testing.B) {
 	}
 }
 
+// BenchmarkKeeperMemory reads how much memory a keeper has to itself that waits, in KB: what
+// it shares with inspan and other keepers, the program, is not counted.
+func BenchmarkKeeperMemory(b *testing.B) {
+	env := keep(b)
+	var private int
+	for b.Loop() {
+		p, err := env.Procs.Start(b.Context(), tool.Command{Args: []string{"true"}, Dir: env.Root})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := p.Wait(); err != nil {
+			b.Fatal(err)
+		}
+		private = 0
+		for _, pid := range keepersOf(os.Getpid()) {
+			raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
+			if err != nil {
+				b.Skip(err)
+			}
+			for line := range strings.Lines(string(raw)) {
+				var kb int
+				if n, _ := fmt.Sscanf(line, "Private_Clean: %d kB", &kb); n == 0 {
+					_, _ = fmt.Sscanf(line, "Private_Dirty: %d kB", &kb)
+				}
+				private += kb
+			}
+		}
+	}
+	b.ReportMetric(float64(private), "KB")
+	b.ReportMetric(0, "ns/op")
+}
+
 // TestCloseBeforeTheEnd holds that an environment can be closed before what runs in its
 // boxes has ended.
 func TestCloseBeforeTheEnd(t *testing.T) {

@@ -13,12 +13,12 @@ func (s *scanner) address(i int) (Found, bool) {
 		return Found{}, false
 	}
 	user := i + 3
-	colon := s.until(user, ":/@\"'<>?#", 512)
+	colon := s.until(user, &s.stops.user, 512)
 	if s.at(colon) != ':' {
 		return s.userOnly(user, colon)
 	}
 	from := colon + 1
-	end := s.until(from, "/@\"'<>{}$[]^\\`", 512)
+	end := s.until(from, &s.stops.password, 512)
 	if s.at(end) != '@' {
 		return Found{}, false
 	}
@@ -35,7 +35,7 @@ func (s *scanner) dsn(i int) (Found, bool) {
 	if n == 0 {
 		return Found{}, false
 	}
-	end := s.until(i+1, "@\"'<>{}$[]^\\`(),;", 96)
+	end := s.until(i+1, &s.stops.source, longestSource)
 	if s.at(end) != '@' {
 		return Found{}, false
 	}
@@ -89,16 +89,33 @@ func isToken(name string) bool {
 	return word && len(name) >= 20 && !public && mixed(name) && !standIn(name)
 }
 
-// until is where one of the stops or a space stands, at most limit bytes away.
-func (s *scanner) until(i int, stops string, limit int) int {
-	from := i
-	for i-from < limit && i < len(s.text) && !isSpace(s.text[i]) && strings.IndexByte(stops, s.text[i]) < 0 {
+// until is where one of the stops stands, at most limit bytes away.
+func (s *scanner) until(i int, stops *[256]bool, limit int) int {
+	stop := min(len(s.text), i+limit)
+	for i < stop && !stops[s.text[i]] {
 		i++
 	}
 	if i == len(s.text) {
 		s.short = true
 	}
 	return i
+}
+
+// longestSource is how many bytes the password in the name of a data source has at most.
+const longestSource = 96
+
+// stops are the bytes that end parts of addresses and the like.
+type stops struct{ user, password, source, element [256]bool }
+
+func newStops() (out stops) {
+	for set, bytes := range map[*[256]bool]string{
+		&out.user: ":/@\"'<>?#", &out.password: "/@\"'<>{}$[]^\\`", &out.source: "@\"'<>{}$[]^\\`(),;", &out.element: "<>[",
+	} {
+		for _, b := range []byte(" \t\n\r" + bytes) {
+			set[b] = true
+		}
+	}
+	return out
 }
 
 // telegram looks at the colon of a bot's token, 123456789:AA... The number is

@@ -47,6 +47,16 @@ func (c class) has(b byte) bool {
 	return false
 }
 
+// members lists all that a class has.
+func (c class) members() (out []byte) {
+	for b := range 256 {
+		if c.has(byte(b)) {
+			out = append(out, byte(b))
+		}
+	}
+	return out
+}
+
 func isAlnum(b byte) bool {
 	return 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z' || '0' <= b && b <= '9'
 }
@@ -61,8 +71,7 @@ const (
 	inWord  // letters, digits, underscore
 	busy    // a setting or an address may begin with it
 	dot     // the middle of a token
-	dash    // a private key
-	newline // ends a line of cookies
+	dash    // a private key, an option
 	odd     // a word behind it may begin later than it seems
 	bracket // the same, and a placeholder
 )
@@ -73,7 +82,7 @@ func kinds() (out [256]uint8) {
 			out[b] = inWord
 		}
 	}
-	out[':'], out['='], out['.'], out['-'], out['\n'], out['['] = busy, busy, dot, dash, newline, bracket
+	out[':'], out['='], out['.'], out['-'], out['['] = busy, busy, dot, dash, bracket
 	out['\\'], out['%'], out[';'] = odd, odd, odd
 	return out
 }

@@ -292,7 +292,7 @@ func (s *scanner) saying(from int, c check) (Found, bool) {
 		}
 		return s.password(begin, end)
 	case element:
-		end := s.until(from, "<>[", longest)
+		end := s.until(from, &s.stops.element, longest)
 		if s.at(end) != '<' || s.at(end+1) != '/' {
 			return Found{}, false
 		}

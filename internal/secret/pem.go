@@ -5,14 +5,16 @@ import (
 	"strings"
 )
 
+const beginPEM = "-----BEGIN "
+
 // pem looks for a private key of RFC 7468 or OpenPGP. It may be cut off at the
 // end, stand in a string with \n for its line breaks, or with numbers or marks
 // before its lines. A first line alone is no secret unless the text ends there.
 func (s *scanner) pem(i int) (Found, bool) {
-	if !s.has(i, "-----BEGIN ") {
+	if !s.has(i, beginPEM) {
 		return Found{}, false
 	}
-	body := s.label(i + len("-----BEGIN "))
+	body := s.label(i + len(beginPEM))
 	if body < 0 {
 		return Found{}, false
 	}

@@ -1,6 +1,9 @@
 package secret
 
-import "strings"
+import (
+	"math/bits"
+	"strings"
+)
 
 // Bounds of what is read at once, in bytes. They keep a [Writer] from holding
 // back more than that, and reading backwards from taking more than constant time.
@@ -25,6 +28,7 @@ type scanner struct {
 	carry  string // the last secret was cut at the bound: what it is; empty: it was not
 	memo   [classes]run
 	values values
+	ahead  stretch // that was classified last
 }
 
 // run is a stretch of characters of one class.
@@ -54,7 +58,7 @@ func (s *scanner) next(i int) (Found, int) {
 		if ok || s.wait() {
 			return s.took(found, i)
 		}
-		i = s.behind(i)
+		i++
 	}
 	return Found{}, i
 }
@@ -86,70 +90,184 @@ func (s *scanner) carried(i int) (Found, bool) {
 }
 
 // skip goes to the next byte at which something may begin. It passes over nearly
-// all of a text, and so looks at each byte once and calls nothing.
+// all of a text, stretch by stretch.
 func (s *scanner) skip(i int) int {
-	text, kind := s.text, &s.kind
-	word := i // where the word before i began, if one did
-	if i > s.start && kind[text[i-1]] == inWord {
-		word = i - min(i-s.start, 32)
-		i = s.wordEnd(i)
-	}
-	for i < len(text) {
-		k := kind[text[i]]
-		if k == inWord {
-			if s.mayToken(i) {
-				return i
-			}
-			word = i
-			for i++; i < len(text) && kind[text[i]] == inWord; i++ {
-			}
-			continue
+	for i < len(s.text) {
+		if at := i &^ 63; s.ahead.end <= i || s.ahead.at != at {
+			s.ahead = s.look(at)
 		}
-		switch k {
-		case busy:
-			return i
-		case dot:
-			if i-word >= 23 {
-				return i
-			}
-		case dash:
-			if i+1 >= len(text) || text[i+1] == '-' || i > s.start && isSpace(text[i-1]) && isAlnum(text[i+1]) {
-				return i
-			}
-		case bracket:
-			if i+1 >= len(text) || text[i+1] == opening[1] {
-				return i
-			}
-		case newline:
-			s.cookie = false
+		may := s.ahead.may
+		if s.cookie {
+			may |= s.ahead.busy
 		}
-		i++
+		if i == s.start && s.kind[s.text[i]] == inWord {
+			may |= 1 << (i & 63) // what stands before it is no part of the word
+		}
+		if may &= ^uint64(0) << (i & 63); may != 0 {
+			return s.pass(i, s.ahead.at+bits.TrailingZeros64(may))
+		}
+		i = s.pass(i, s.ahead.end)
 	}
 	return i
 }
 
-// mayToken is a quick look at the start of a word.
-func (s *scanner) mayToken(i int) bool {
-	if len(s.text)-i < 32 || s.begins(s.text[i], s.text[i+1], s.text[i+2]) {
-		return true
+// pass goes from i to end.
+func (s *scanner) pass(i, end int) int {
+	if s.cookie && strings.IndexByte(s.text[i:end], '\n') >= 0 {
+		s.cookie = false
 	}
-	return i > s.start && s.kind[s.text[i-1]] >= odd
+	return end
 }
 
-// wordEnd is the end of the word at i.
-func (s *scanner) wordEnd(i int) int {
-	for i < len(s.text) && s.kind[s.text[i]] == inWord {
-		i++
-	}
-	return i
+// A stretch is up to 64 bytes of the text, each of which has a bit.
+type stretch struct {
+	at, end int
+	may     uint64 // something may begin at it
+	busy    uint64 // something may begin at it on a line of cookies
 }
 
-// behind is where to go on if nothing begins at i.
-func (s *scanner) behind(i int) int {
-	if s.kind[s.text[i]] == inWord {
-		return s.wordEnd(i)
+// nearEnd is how many bytes quick looks read ahead at most. Closer to the end of the text
+// something may begin everywhere, and what looks there tells whether the text must go on.
+const nearEnd = 128
+
+// look takes a quick look at the stretch that begins at a multiple of 64, as if nothing
+// was found before it. Where that says no, event would find nothing.
+func (s *scanner) look(at int) stretch {
+	out := stretch{at: at, end: min(len(s.text), at+64)}
+	begin, signs := s.classify(s.text[at:out.end])
+	last := s.kindAt(at - 1)
+	if last == inWord {
+		begin &^= 1
 	}
-	return i + 1
+	near := len(s.text)-at < 64+nearEnd
+	var behind uint64 // an odd byte
+	if last >= odd {
+		behind = 1
+	}
+	for m := signs; m != 0; m &= m - 1 {
+		bit := m & -m
+		n := at + bits.TrailingZeros64(m)
+		kind := s.kind[s.text[n]]
+		if kind >= odd {
+			behind |= bit << 1
+		}
+		if kind == busy {
+			out.busy |= bit
+		}
+		if kind != odd && (near || s.may(n, kind)) {
+			out.may |= bit
+		}
+	}
+	out.may |= s.tokens(at, begin, behind, near)
+	return out
+}
+
+// tokens says of words that begin in a stretch, and of which some stand behind an odd byte,
+// at which there may be a token.
+func (s *scanner) tokens(at int, begin, behind uint64, near bool) (may uint64) {
+	if near {
+		return begin
+	}
+	starts, text := &s.starts, s.text[at:at+64+4]
+	for m := begin; m != 0; m &= m - 1 {
+		n := bits.TrailingZeros64(m) & 63
+		h := hash(text[n], text[n+1], text[n+2], text[n+3])
+		may |= starts[h>>6] >> (h & 63) & 1 << n
+	}
+	for m := may; m != 0; m &= m - 1 {
+		if !s.heads(at + bits.TrailingZeros64(m)) {
+			may &^= m & -m
+		}
+	}
+	for m := begin & behind &^ may; m != 0; m &= m - 1 {
+		if s.mayBehind(at + bits.TrailingZeros64(m)) {
+			may |= m & -m
+		}
+	}
+	return may
+}
+
+// classify returns which bytes of a stretch begin a word, and which are no part of one but
+// mean something.
+func (f *finder) classify(text string) (begin, signs uint64) {
+	var words uint64
+	if len(text) == 64 {
+		low, high := f.half(text[:32]), f.half(text[32:])
+		words, signs = low&(1<<32-1)|high<<32, low>>32|high&^(1<<32-1)
+	} else {
+		for n := range len(text) {
+			both := f.bits[text[n]]
+			words, signs = words|both&1<<n, signs|both>>32<<n
+		}
+	}
+	return words &^ (words << 1), signs
+}
+
+// half returns a bit for each of 32 bytes that is part of a word, and, 32 bits above,
+// for each that may mean something else.
+func (f *finder) half(text string) (out uint64) {
+	b := &f.bits
+	for n := 0; n < 32; n += 8 {
+		t := text[n : n+8]
+		out |= (b[t[0]] | b[t[1]]<<1 | b[t[2]]<<2 | b[t[3]]<<3 | b[t[4]]<<4 | b[t[5]]<<5 | b[t[6]]<<6 | b[t[7]]<<7) << n
+	}
+	return out
+}
+
+// kindAt is the kind of the byte at i, dull before the text.
+func (s *scanner) kindAt(i int) uint8 {
+	if i < 0 {
+		return dull
+	}
+	return s.kind[s.text[i]]
+}
+
+// may is a quick look at a byte that is no part of a word.
+func (s *scanner) may(i int, kind uint8) bool {
+	text := s.text
+	switch kind {
+	case busy:
+		return s.maySet(i)
+	case dot:
+		return i >= leastBot && trailing(text[i-leastBot:i]) == leastBot
+	case dash:
+		if i > 0 && isSpace(text[i-1]) {
+			return text[i+1] == '-' || isAlnum(text[i+1])
+		}
+		return text[i+1] == '-' && strings.HasPrefix(text[i:], beginPEM)
+	}
+	return strings.HasPrefix(text[i:], opening)
+}
+
+// mayBehind is a quick look at the start of a word behind an odd byte, see word.
+func (s *scanner) mayBehind(i int) bool {
+	switch s.text[i-1] {
+	case '\\':
+		return s.heads(i + 1)
+	case '%':
+		return s.heads(i + 2)
+	}
+	for j := i; j < i+4; j++ {
+		if s.text[j] == 'm' {
+			return s.heads(j + 1)
+		}
+	}
+	return false
+}
+
+// maySet is a quick look at what begins with = or :, see setting.
+func (s *scanner) maySet(i int) bool {
+	text := s.text
+	if text[i] == ':' && i > 0 {
+		switch next := text[i+1]; {
+		case next == '/' && text[i+2] == '/', next == 'A' && text[i+2] == 'A', i > 4 && s.namesSource(i):
+			return true
+		case isAlnum(text[i-1]) && text[s.until(i+1, &s.stops.source, longestSource)] == '@':
+			return true
+		}
+	}
+	name := nameIn(text[max(0, i-longestName):i])
+	return mayName(name) || s.maySign(i, name)
 }
 
 // event looks at what begins at i.

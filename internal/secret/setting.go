@@ -34,7 +34,7 @@ func (s *scanner) setting(i int) (Found, bool) {
 			return found, ok
 		}
 	}
-	if s.text[i] == ':' && i-s.start > 4 && (s.text[i-4:i] == "pass" || s.text[i-3:i] == " /p") {
+	if s.text[i] == ':' && i-s.start > 4 && s.namesSource(i) {
 		if found, ok := s.source(i); ok || s.wait() {
 			return found, ok
 		}
@@ -61,6 +61,11 @@ func (s *scanner) setting(i int) (Found, bool) {
 	return s.judge(&v)
 }
 
+// namesSource reports whether the colon at i follows what a password source is told with.
+func (s *scanner) namesSource(i int) bool {
+	return s.text[i-4:i] == "pass" || s.text[i-3:i] == " /p"
+}
+
 // peek is the byte at i, or 0 behind the end, which it does not note.
 func (s *scanner) peek(i int) byte {
 	if i < len(s.text) {
@@ -69,9 +74,11 @@ func (s *scanner) peek(i int) byte {
 	return 0
 }
 
-// keyBefore is the name that ends before i, and the two bytes before that.
-func (s *scanner) keyBefore(i int) (key, lead string) {
-	text := s.before(i, 96)
+// longestName is how many bytes the name of a setting is looked for in.
+const longestName = 96
+
+// nameIn cuts off what may stand between a name at the end of a text and its sign.
+func nameIn(text string) string {
 	n := len(text)
 	for n > 0 && (text[n-1] == ' ' || text[n-1] == '\t') {
 		n--
@@ -85,9 +92,16 @@ func (s *scanner) keyBefore(i int) (key, lead string) {
 	if n > 0 && text[n-1] == '\\' {
 		n--
 	}
-	if text = text[:n]; !mayName(text) && !s.cookie && !s.maySign(i, text) {
+	return text[:n]
+}
+
+// keyBefore is the name that ends before i, and the two bytes before that.
+func (s *scanner) keyBefore(i int) (key, lead string) {
+	text := nameIn(s.before(i, longestName))
+	if !mayName(text) && !s.cookie && !s.maySign(i, text) {
 		return "", ""
 	}
+	n := len(text)
 	for n > 0 && (isAlnum(text[n-1]) || text[n-1] == '_' || text[n-1] == '-' || text[n-1] == '.') {
 		n--
 	}

@@ -28,6 +28,10 @@ type shape struct {
 	tail  string
 	what  string
 	check check
+
+	// Made from these:
+	class class  // that the tail begins with
+	least int    // how many bytes of it, up to 16
 	next  uint16 // number of the next shape of the same slot; 0: none
 }
 

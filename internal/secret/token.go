@@ -9,43 +9,93 @@ import (
 // finder is the shapes, ready to be looked up by their first two bytes.
 type finder struct {
 	shapes []shape
-	first  [4096]uint16 // number of the first shape of a slot; 0: none
-	third  [512]uint64  // which first three bytes a prefix can have
+	first  [4096]uint16    // number of the first shape of a slot; 0: none
+	starts [1 << 11]uint64 // which first four bytes a token can have, hashed
 	kind   [256]uint8
+	bits   [256]uint64 // 1: inWord, 1<<32: any other kind that is not dull
+	stops  stops
 	longer int // bytes of the longest prefix
 }
 
 func newFinder() *finder {
-	f := &finder{shapes: shapes(), kind: kinds()}
+	f := &finder{shapes: shapes(), kind: kinds(), stops: newStops()}
+	var members [classes][]byte
 	for i := range f.shapes {
 		s := &f.shapes[i]
 		at := slot(s.prefix[0], s.prefix[1])
 		s.next, f.first[at] = f.first[at], uint16(i+1)
-		if len(s.prefix) > 2 {
-			f.admit(s.prefix[2], at)
+		s.class, s.least = first(s.tail)
+		if members[s.class] == nil {
+			members[s.class] = s.class.members()
 		}
-		for c := range 256 * max(0, 3-len(s.prefix)) {
-			f.admit(byte(c), at)
-		}
+		var start [4]byte
+		f.admit(start, copy(start[:], s.prefix), members[s.class])
 		f.longer = max(f.longer, len(s.prefix))
+	}
+	for b, kind := range f.kind {
+		switch kind {
+		case dull:
+		case inWord:
+			f.bits[b] = 1
+		default:
+			f.bits[b] = 1 << 32
+		}
 	}
 	return f
 }
 
-// admit notes that a prefix of a slot may go on with a byte.
-func (f *finder) admit(c byte, at uint16) {
-	n := third(c, at)
-	f.third[n>>6] |= 1 << (n & 63)
+// admit notes the first four bytes of all tokens of which so many bytes are known, and the
+// others are of a class.
+func (f *finder) admit(start [4]byte, known int, class []byte) {
+	if known >= 4 {
+		n := hash(start[0], start[1], start[2], start[3])
+		f.starts[n>>6] |= 1 << (n & 63)
+		return
+	}
+	for _, start[known] = range class {
+		f.admit(start, known+1, class)
+	}
 }
 
-// begins is a quick look at whether a prefix may begin with three bytes.
-func (f *finder) begins(a, b, c byte) bool {
-	at := slot(a, b)
-	n := third(c, at)
-	return f.first[at] > 0 && f.third[n>>6]&(1<<(n&63)) != 0
+// first is the class that a tail begins with, and how many bytes of it at least, up to 16.
+func first(tail string) (c class, least int) {
+	if tail == "" {
+		return 0, 0
+	}
+	c, is := classOf(tail[0])
+	if !is {
+		return 0, 0
+	}
+	digits := strings.TrimPrefix(tail[1:], "=")
+	for i := 0; i < len(digits) && '0' <= digits[i] && digits[i] <= '9'; i++ {
+		least = least*10 + int(digits[i]-'0')
+	}
+	return c, min(least, 16)
 }
 
-func third(c byte, at uint16) uint16 { return (at<<3 ^ uint16(c)*37) & (1<<15 - 1) }
+// heads reports whether a prefix stands at i and some of what its tail begins with.
+func (s *scanner) heads(i int) bool {
+	t := s.text[i : i+4]
+	for n := s.first[slot(t[0], t[1])]; n > 0; n = s.shapes[n-1].next {
+		sh := &s.shapes[n-1]
+		if sh.prefix[len(sh.prefix)-1] != s.text[i+len(sh.prefix)-1] || !strings.HasPrefix(s.text[i:], sh.prefix) {
+			continue // the last byte tells most of them apart
+		}
+		j := i + len(sh.prefix)
+		end := j + sh.least
+		for j < end && sh.class.has(s.text[j]) {
+			j++
+		}
+		if j == end {
+			return true
+		}
+	}
+	return false
+}
+
+func hash(a, b, c, d byte) uint32 {
+	return (uint32(a) | uint32(b)<<8 | uint32(c)<<16 | uint32(d)<<24) * 0x9e3779b1 >> 15
+}
 
 func slot(a, b byte) uint16 { return (uint16(a)<<6 ^ uint16(b)) & 4095 }
 
@@ -181,12 +231,15 @@ func (s *scanner) netrc(i, from int) (Found, bool) {
 	return Found{from, end, "a password"}, true
 }
 
+// leastBot is how many letters and digits the number of a bot is written with at least.
+const leastBot = 23
+
 // split looks at a dot for a Discord token, which begins with the number of a
 // bot: MTIz....Gabc12.more. The number is public and stays.
 func (s *scanner) split(i int) (Found, bool) {
 	name := s.before(i, 32)
 	name = name[len(name)-trailing(name):]
-	if n := len(name); n < 23 || n > 28 || strings.IndexByte("MNO", name[0]) < 0 {
+	if n := len(name); n < leastBot || n > 28 || strings.IndexByte("MNO", name[0]) < 0 {
 		return Found{}, false
 	}
 	least, end := s.tail(i+1, "W6.W27")

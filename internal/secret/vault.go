@@ -158,11 +158,14 @@ func (v *Vault) formsOf(e *entry) map[string]form {
 // backslashes. Not found are values that are broken over lines, or written in
 // other ways yet. Redacting twice changes nothing more.
 func (v *Vault) Redact(text string) string {
-	r := redactor{vault: v}
-	text = r.write(text, true)
+	if text == "" {
+		return "" // a vault that never sees a text need not be made ready
+	}
+	r := redactor{vault: v, text: text}
+	text = strings.Join(r.redact(true), "")
 	if r.learned { // it may also stand where its shape is lost
-		r = redactor{vault: v}
-		text = r.write(text, true)
+		r = redactor{vault: v, text: text}
+		text = strings.Join(r.redact(true), "")
 	}
 	return text
 }

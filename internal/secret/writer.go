@@ -21,7 +21,11 @@ func (v *Vault) Writer(w io.Writer) *Writer { return &Writer{w: w, r: redactor{v
 // Write implements [io.Writer]. An error of the other side stays: what was not
 // written is lost, and nothing more is.
 func (w *Writer) Write(p []byte) (int, error) {
-	if w.pass(string(p), false); w.err != nil {
+	if w.err != nil {
+		return 0, w.err
+	}
+	w.r.add(p)
+	if w.pass(false); w.err != nil {
 		return 0, w.err
 	}
 	return len(p), nil
@@ -30,7 +34,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 // Flush writes what was held back, as at the end of a text. What comes then is
 // read as a new text.
 func (w *Writer) Flush() error {
-	w.pass("", true)
+	w.pass(true)
 	w.r = redactor{vault: w.r.vault}
 	return w.err
 }
@@ -39,14 +43,14 @@ func (w *Writer) Flush() error {
 func (w *Writer) Close() error { return w.Flush() }
 
 // Held is how many bytes are held back.
-func (w *Writer) Held() int { return len(w.r.held) + len(w.r.text) - w.r.done }
+func (w *Writer) Held() int { return len(w.r.text) - w.r.done }
 
-func (w *Writer) pass(text string, final bool) {
-	if w.err != nil {
-		return
-	}
-	if out := w.r.write(text, final); out != "" {
-		_, w.err = io.WriteString(w.w, out)
+func (w *Writer) pass(final bool) {
+	for _, piece := range w.r.redact(final) {
+		if w.err != nil {
+			return
+		}
+		_, w.err = io.WriteString(w.w, piece)
 	}
 }
 
@@ -54,31 +58,47 @@ func (w *Writer) pass(text string, final bool) {
 // for shapes.
 type redactor struct {
 	vault *Vault
-	held  string // may be the beginning of a known value
+
+	text  string // with known values replaced up to known, and some of what was passed on
+	known int    // the rest may be a known value
+	done  int    // up to where shapes were looked for
 
 	learned bool // the vault knows more values than before
 
 	shapes scanner
-	text   string // what shapes are looked for in, with some of what was passed on
-	done   int    // up to where it was
+	out    []string // pieces to pass on
 }
 
-func (r *redactor) write(text string, final bool) string {
-	index := r.vault.ready()
+// add appends to the text. What nothing looks back at any more is dropped.
+func (r *redactor) add(p []byte) {
+	cut := max(0, r.done-context)
+	var b strings.Builder
+	b.Grow(len(r.text) - cut + len(p))
+	b.WriteString(r.text[cut:])
+	b.Write(p)
+	r.text, r.known, r.done = b.String(), r.known-cut, r.done-cut
+	r.shapes.start = max(0, r.shapes.start-cut)
+}
+
+// redact returns what can be passed on, in pieces that are good until it is called again.
+func (r *redactor) redact(final bool) []string {
+	if index := r.vault.ready(); index != nil {
+		r.values(index, final)
+	} else {
+		r.known = len(r.text)
+	}
 	if r.shapes.finder == nil {
 		r.shapes = *r.vault.finder.scanner("")
 	}
 	r.shapes.final = final
-	if index != nil {
-		text = r.values(index, r.held+text, final)
-	}
-	return r.rest(text)
+	r.rest()
+	return r.out
 }
 
-// values replaces known values, and holds back what may be one.
-func (r *redactor) values(x *index, text string, final bool) string {
+// values replaces known values, and stops at what may be one.
+func (r *redactor) values(x *index, final bool) {
 	var b strings.Builder
-	passed, i := 0, 0
+	text, passed, i := r.text, 0, r.known
 	for i < len(text) {
 		wall, size := x.nextWall(text, i, final)
 		s := x.search(text[i:wall], final || size > 0)
@@ -92,12 +112,13 @@ func (r *redactor) values(x *index, text string, final bool) string {
 		}
 		i = wall + size
 	}
-	r.held = strings.Clone(text[i:])
-	if passed == 0 {
-		return text[:i]
+	r.known = i
+	if passed > 0 {
+		b.WriteString(text[passed:i])
+		r.known = b.Len()
+		b.WriteString(text[i:])
+		r.text = b.String()
 	}
-	b.WriteString(text[passed:i])
-	return b.String()
 }
 
 // nextWall finds the next placeholder: where it begins and its size. Size 0:
@@ -124,29 +145,31 @@ func (x *index) nextWall(text string, i int, final bool) (at, size int) {
 }
 
 // rest replaces shapes, and holds back what may be one.
-func (r *redactor) rest(text string) string {
+func (r *redactor) rest() {
 	s := &r.shapes
-	cut := max(0, r.done-context)
-	r.text, r.done, s.start = r.text[cut:]+text, r.done-cut, max(0, s.start-cut)
-	s.text, s.memo, s.values = r.text, [classes]run{}, values{}
-	var b strings.Builder
+	s.text, s.memo, s.values, s.ahead = r.text[:r.known], [classes]run{}, values{}, stretch{}
+	clear(r.out)
+	r.out = r.out[:0]
 	passed, i := r.done, r.done
-	for i < len(r.text) {
+	for i < len(s.text) {
 		found, next := s.next(i)
 		if found.End == 0 {
 			i = next
 			break
 		}
-		b.WriteString(r.text[passed:found.Start])
-		placeholder, learned := r.vault.shape(r.text[found.Start:found.End], found.What)
+		placeholder, learned := r.vault.shape(s.text[found.Start:found.End], found.What)
 		r.learned = r.learned || learned
-		b.WriteString(placeholder)
+		r.pass(s.text[passed:found.Start], placeholder)
 		i, passed = next, found.End
 	}
 	r.done = i
-	if passed == 0 && i == len(r.text) {
-		return r.text
+	r.pass(s.text[passed:i])
+}
+
+func (r *redactor) pass(pieces ...string) {
+	for _, piece := range pieces {
+		if piece != "" {
+			r.out = append(r.out, piece)
+		}
 	}
-	b.WriteString(r.text[passed:i])
-	return b.String()
 }

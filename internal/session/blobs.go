@@ -57,7 +57,7 @@ func (b blobs) put(ctx context.Context, r io.Reader) (name string, err error) {
 		return "", err
 	}
 	sum := sha256.New()
-	_, err = io.Copy(io.MultiWriter(f, sum), &contextReader{ctx, r})
+	err = pour(io.MultiWriter(f, sum), &contextReader{ctx, r})
 	if err == nil {
 		err = b.store.sync(f)
 	}
@@ -71,6 +71,48 @@ func (b blobs) put(ctx context.Context, r io.Reader) (name string, err error) {
 		return "", errors.Join(err, d.Remove(tmp))
 	}
 	return name, b.store.syncDir(b.dir)
+}
+
+// pourChunk is how many bytes of a blob are written together.
+const pourChunk = 128 << 10
+
+// pour copies all of r to w. Of what is longer than a chunk, one chunk is written while the
+// next one is read.
+func pour(w io.Writer, r io.Reader) error {
+	var chunks [2][]byte
+	wrote := make(chan error, 1)
+	wrote <- nil
+	for n := 0; ; n++ {
+		chunk := &chunks[n%2]
+		if *chunk == nil {
+			*chunk = make([]byte, pourChunk)
+		}
+		size, err := fill(r, *chunk)
+		if failure := <-wrote; failure != nil {
+			return failure
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			_, err = w.Write((*chunk)[:size])
+			return err
+		case err != nil:
+			return err
+		}
+		go func() {
+			_, err := w.Write(*chunk)
+			wrote <- err
+		}()
+	}
+}
+
+// fill reads until the chunk is full or r is at its end or fails.
+func fill(r io.Reader, chunk []byte) (n int, err error) {
+	for n < len(chunk) && err == nil {
+		var k int
+		k, err = r.Read(chunk[n:])
+		n += k
+	}
+	return n, err
 }
 
 // Get implements [tool.Blobs]. The content is checked while it is read: where

@@ -50,6 +50,7 @@ func bash(sh *Shell) tool.Tool {
 		}
 		return sh.plan(ctx, c, in).effects, nil
 	}
+	t.Ready = ready
 	return t
 }
 

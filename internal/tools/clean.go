@@ -1,6 +1,10 @@
 package tools
 
-import "unicode/utf8"
+import (
+	"bytes"
+	"encoding/binary"
+	"unicode/utf8"
+)
 
 // maxOverwritten is how much of one line is kept for a carriage return to
 // overwrite, in bytes.
@@ -44,6 +48,13 @@ func (c *cleaner) feed(out, p []byte) []byte {
 			p = p[c.sequence(p[0]):]
 			continue
 		}
+		if len(c.line) == 0 && !c.back {
+			if n := plainLines(p); n > 0 {
+				out = append(out, p[:n]...)
+				p = p[n:]
+				continue
+			}
+		}
 		if n := plainRun(p); n > 0 {
 			out = c.put(out, p[:n])
 			p = p[n:]
@@ -75,6 +86,30 @@ func (c *cleaner) flush(out []byte) []byte {
 	c.line, c.back = c.line[:0], false
 	return out
 }
+
+// plainLines counts the bytes of the whole lines at the start that stand for themselves.
+func plainLines(p []byte) int {
+	n := 0
+	for n+8 <= len(p) {
+		// A byte is odd if its highest bit is set in one of these: it is below a space or
+		// above ~, but for tabs and ends of lines. No carry reaches the next byte.
+		word := binary.LittleEndian.Uint64(p[n:])
+		low := word & (ones * 0x7f)
+		below := ^(low + ones*0x60)
+		above := word | (low + ones)
+		tab, end := (low^ones*'\t')+ones*0x7f, (low^ones*'\n')+ones*0x7f
+		if (below&tab&end|above)&(ones*0x80) != 0 {
+			break
+		}
+		n += 8
+	}
+	for n < len(p) && (p[n] == '\n' || p[n] == '\t' || p[n] >= ' ' && p[n] < 0x7f) {
+		n++
+	}
+	return bytes.LastIndexByte(p[:n], '\n') + 1
+}
+
+const ones = 0x0101010101010101
 
 // plainRun counts the bytes at the start that stand for themselves.
 func plainRun(p []byte) int {

@@ -41,12 +41,32 @@ func TestClean(t *testing.T) {
 	}
 }
 
+// TestCleanBytes checks that each byte is the same to a line wherever it stands in it, and
+// whether the line comes at once or not.
+func TestCleanBytes(t *testing.T) {
+	for b := range 256 {
+		for at := range 16 {
+			in := []byte("0123456789abcdef\n")
+			in[at] = byte(b)
+			var c cleaner
+			var out []byte
+			for i := range in {
+				out = c.feed(out, in[i:i+1])
+			}
+			out = c.flush(out)
+			if whole := clean(in); whole != string(out) {
+				t.Errorf("%q: whole %q, in bytes %q", in, whole, out)
+			}
+		}
+	}
+}
+
 // TestCleanPieces checks that it does not matter how output is cut up, and
 // that nothing a terminal would act on is left.
 func TestCleanPieces(t *testing.T) {
 	piece := rapid.SampledFrom([]string{
 		"a", "bc", "\n", "\r", "\r\n", "\b", "\x1b", "\x1b[",
-		"31m", "\x1b]0;", "\a", "\x1b\\", "é", "\xc3", "\xff", "\u009b", "世", "\x00", "K",
+		"31m", "\x1b]0;", "\a", "\x1b\\", "é", "\xc3", "\xff", "\u009b", "世", "\x00", "K", "a line of words\n", "~\t\x7f",
 	})
 	rapid.Check(t, func(t *rapid.T) {
 		in := []byte(strings.Join(rapid.SliceOf(piece).Draw(t, "pieces"), ""))

@@ -218,6 +218,19 @@ func (p plan) box(c *tool.Call, in bashArgs) tool.Box {
 	return b
 }
 
+// ready makes the boxes ready in which most commands of a mode run.
+func ready(c *tool.Call) {
+	procs, ok := c.Env.Procs.(tool.Readier)
+	if !ok {
+		return
+	}
+	boxes := []tool.Box{plan{class: tool.ProvenRead}.box(c, bashArgs{})}
+	if c.Mode == tool.ModeAuto {
+		boxes = append(boxes, plan{class: tool.Unproven}.box(c, bashArgs{}))
+	}
+	procs.Ready(boxes...)
+}
+
 func add(list []string, text string) []string {
 	if slices.Contains(list, text) {
 		return list

@@ -1,0 +1,73 @@
+package sandbox
+
+import (
+	"os"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/inspan/inspan/tool"
+)
+
+// TestReady holds that a box that was made ready serves the first command, and that none are
+// made ready once the environment is closed.
+func TestReady(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := &Pool{}
+	for _, level := range []tool.Level{tool.BoxNone, tool.BoxRead, tool.BoxWorkspace} {
+		t.Run(string(level), func(t *testing.T) {
+			env, err := Local(t.TempDir(), nil, Options{Self: self, Pool: pool})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = env.Close() }()
+			if level == tool.BoxRead && !env.Walls.Read || level == tool.BoxWorkspace && !env.Walls.Workspace {
+				t.Skipf("THE %s BOX CAN'T BE BUILT HERE: %s", level, env.Walls.Why)
+			}
+			ps, box := env.Procs.(*procs), tool.Box{Level: level}
+			rooms := &ps.boxes.rooms
+			ps.Ready(box)
+			ps.Ready(box) // is about to be done
+			for late := time.Now().Add(time.Minute); rooms.empty(level); runtime.Gosched() {
+				if time.Now().After(late) {
+					t.Fatal("no keeper waits")
+				}
+			}
+			before := waiting(rooms)
+			p, err := ps.Start(t.Context(), tool.Command{Args: []string{"true"}, Dir: env.Root, Box: box})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if code, err := p.Wait(); code != 0 || err != nil {
+				t.Fatal(code, err)
+			}
+			if after := waiting(rooms); len(before) != 1 || !slices.Equal(before, after) {
+				t.Errorf("keepers %v waited before the command, and %v after it", before, after)
+			}
+			ps.Ready(box)
+			if err := env.Close(); err != nil {
+				t.Error(err)
+			}
+			ps.Ready(box)
+			if rooms.begin() || len(waiting(rooms)) > 0 {
+				t.Error("boxes are made ready although all is over")
+			}
+		})
+	}
+}
+
+// waiting lists the keepers that wait.
+func waiting(r *rooms) (pids []int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, list := range r.waiting {
+		for _, l := range list {
+			pids = append(pids, l.pid)
+		}
+	}
+	return pids
+}
