@@ -3,15 +3,12 @@ package server
 import (
 	"encoding/json"
 	"reflect"
-	"regexp"
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/inspan/inspan"
 )
-
-var pathName = regexp.MustCompile(`\{(\w+)\}`)
 
 // openAPI is the description of all endpoints, made from the types that they read and write.
 func (c *call) openAPI(nothing) (map[string]any, error) {
@@ -115,8 +112,8 @@ func (e endpoint) answers() (map[string]any, error) {
 
 // id names an endpoint: its method and the words of its path.
 func (e endpoint) id() string {
-	path := pathName.ReplaceAllString(strings.TrimPrefix(e.path, "/api/v1"), "$1")
-	return strings.ToLower(e.method) + strings.ReplaceAll(strings.ReplaceAll(path, "/", "_"), ".", "_")
+	path := strings.TrimPrefix(e.path, "/api/v1")
+	return strings.ToLower(e.method) + strings.NewReplacer("{", "", "}", "", "/", "_", ".", "_").Replace(path)
 }
 
 func kindOf(t reflect.Type) string {

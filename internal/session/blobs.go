@@ -13,14 +13,18 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 
 	"github.com/inspan/inspan/tool"
 )
 
-var (
-	blobForm = regexp.MustCompile(`^sha256-[0-9a-f]{64}$`)
-	blobName = regexp.MustCompile(`sha256-[0-9a-f]{64}`)
-)
+var blobName = regexp.MustCompile(`sha256-[0-9a-f]{64}`)
+
+// isBlob reports whether a name has the form of a blob's.
+func isBlob(name string) bool {
+	digest, is := strings.CutPrefix(name, "sha256-")
+	return is && len(digest) == 64 && strings.Trim(digest, "0123456789abcdef") == ""
+}
 
 // errBlob says that a blob does not have the content its name promises.
 var errBlob = errors.New("blob is damaged: its content does not match its name")
@@ -122,7 +126,7 @@ func (b blobs) Get(ctx context.Context, name string) (io.ReadCloser, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if !blobForm.MatchString(name) {
+	if !isBlob(name) {
 		return nil, fmt.Errorf("get blob: %q is not a blob's name: %w", name, fs.ErrNotExist)
 	}
 	f, err := b.store.fs().Open(filepath.Join(b.dir, name), os.O_RDONLY)

@@ -124,7 +124,7 @@ func (s *Store) copyBlobs(from, to string) error {
 		return err
 	}
 	for _, name := range names {
-		if !blobForm.MatchString(name) {
+		if !isBlob(name) {
 			continue
 		}
 		src, dst := filepath.Join(from, name), filepath.Join(to, name)

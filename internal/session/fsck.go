@@ -285,7 +285,7 @@ func (l *Log) checkBlobs(ctx context.Context, r *Report, named map[string]bool) 
 		return err
 	}
 	for _, name := range there {
-		if blobForm.MatchString(name) {
+		if isBlob(name) {
 			named[name] = true
 		}
 	}
