@@ -41,7 +41,7 @@ func (c *call) setTenant(in newBounds) (bounds, error) {
 			return bounds{}, wrong(field, "it is below 0", "0 for no bound, or more")
 		}
 	}
-	if _, err := c.record(ofTenant, in.ID, Tenant{in.ID, in.AtOnce, in.Queue, in.Budget, in.PerHour}, nil); err != nil {
+	if _, err := c.record(ofTenant, in.ID, Tenant{in.ID, in.AtOnce, in.Queue, in.Budget, in.PerHour}, in, nil); err != nil {
 		return bounds{}, err
 	}
 	c.stir()
@@ -117,8 +117,12 @@ func (c *call) makeIdentity(in newIdentity) (shownIdentity, error) {
 	}
 	id := strings.ToLower(rand.Text())[:12]
 	token, digest := newToken(id)
-	if _, err := c.record(ofIdentity, id, Identity{id, in.Name, in.Tenant, in.Role, in.Expires, digest}, nil); err != nil {
+	made, err := c.record(ofIdentity, id, Identity{id, in.Name, in.Tenant, in.Role, in.Expires, digest}, in, nil)
+	switch {
+	case err != nil:
 		return shownIdentity{}, err
+	case made != id:
+		return shownIdentity{}, conflict("this request has created identity %s; its token can't be shown again", made)
 	}
 	return shownIdentity{id, in.Name, in.Tenant, in.Role, in.Expires, token}, nil
 }

@@ -33,15 +33,15 @@ type book struct {
 	used       map[string]*usage
 	identities map[string]*Identity
 	tenants    map[string]*Tenant
-	sent       map[request]answer
+	sent       map[sender]answer
 	grown      chan struct{} // closed and replaced when the fold has changed
 }
 
-// request is one that a client can send twice.
-type request struct{ by, key string }
+// sender is who can send a request twice, and its key.
+type sender struct{ by, key string }
 
 // answer is what it came to the first time.
-type answer struct{ digest, of, id string }
+type answer struct{ digest, id string }
 
 func newBook(log store.Log, redact func(event.Body) event.Body) *book {
 	if redact == nil {
@@ -49,7 +49,7 @@ func newBook(log store.Log, redact func(event.Body) event.Body) *book {
 	}
 	return &book{
 		log: log, redact: redact, tasks: map[string]*Task{}, identities: map[string]*Identity{}, tenants: map[string]*Tenant{},
-		sent: map[request]answer{}, used: map[string]*usage{}, grown: make(chan struct{}),
+		sent: map[sender]answer{}, used: map[string]*usage{}, grown: make(chan struct{}),
 	}
 }
 
@@ -57,6 +57,17 @@ func newBook(log store.Log, redact func(event.Body) event.Body) *book {
 type usage struct {
 	open  int     // tasks that are not over
 	spent float64 // US dollars that the others have cost
+}
+
+// left is what the budget of a tenant has left, at least a cent; 0: it has none.
+func (b *book) left(tenant string) float64 {
+	bounds := b.tenant(tenant)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if bounds.Budget == 0 {
+		return 0
+	}
+	return max(0.01, bounds.Budget-b.usage(tenant).spent)
 }
 
 // usage is that of a tenant. The lock is held.
@@ -160,7 +171,7 @@ func (b *book) recorded(at time.Time, r event.Recorded) {
 		put(b.tenants, r)
 	}
 	if r.Key != "" {
-		b.sent[request{r.By, r.Key}] = answer{r.Sent, r.Of, r.ID}
+		b.sent[sender{r.By, r.Key}] = answer{r.Sent, r.ID}
 	}
 }
 

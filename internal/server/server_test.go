@@ -364,3 +364,52 @@ func TestMode(t *testing.T) {
 	h.call("POST", "/api/v1/tasks", server.Spec{Prompt: "x", Mode: tool.ModeAuto}, http.StatusBadRequest, nil)
 	h.call("POST", "/api/v1/tasks", server.Spec{Prompt: "bash: true", Mode: tool.ModePlan}, http.StatusCreated, nil)
 }
+
+// TestTwiceForOthers holds that a key counts for what was sent with it, whatever that was.
+func TestTwiceForOthers(t *testing.T) {
+	h := newHouse(t, nil)
+	send := func(method, path, body string) (int, string) {
+		req := h.request(t.Context(), method, path, body)
+		req.Header.Set("Idempotency-Key", "k")
+		return h.do(req)
+	}
+	if status, text := send("POST", "/api/v1/identities", `{"name":"ann","role":"viewer"}`); status != http.StatusCreated {
+		t.Fatalf("%d %s", status, text)
+	}
+	for path, body := range map[string]string{
+		"/api/v1/identities": `{"name":"ann","role":"viewer"}`, // there is one token, which is told once
+		"/api/v1/tasks":      `{"prompt":"x"}`,
+	} {
+		if status, text := send("POST", path, body); status != http.StatusConflict {
+			t.Errorf("%s: %d %s", path, status, text)
+		}
+	}
+	if status, text := send("PUT", "/api/v1/tenants/red", `{"queue":1}`); status != http.StatusConflict {
+		t.Errorf("%d %s", status, text)
+	}
+}
+
+// TestElsewhere holds that a task whose session another process drives waits for that.
+func TestElsewhere(t *testing.T) {
+	h := newHouse(t, nil)
+	task := h.submit(server.Spec{Prompt: h.slow("a"), Folder: h.root})
+	h.appears("a", "ran")
+	id, sessions := h.until(task.ID, event.StageRunning).Session, h.s.Sessions
+	h.close()
+	log, err := sessions.Open(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := log.Lease(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	h.open()
+	h.until(h.submit(server.Spec{Prompt: "bash: true"}).ID, event.StageCompleted) // by now the other was tried
+	if now := h.task(task.ID); now.Stage != event.StageRunning {
+		t.Errorf("stage %s: %s", now.Stage, now.Why)
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	h.until(task.ID, event.StageCompleted)
+}

@@ -35,7 +35,7 @@ func (c *call) submit(spec Spec) (Task, error) {
 	} else {
 		t.Workspace = spec.Folder
 	}
-	id, err := c.record(ofTask, t.ID, t, func() error { return c.admit(t.Tenant, now) })
+	id, err := c.record(ofTask, t.ID, t, spec, func() error { return c.admit(t.Tenant, now) })
 	if err != nil {
 		return Task{}, err
 	}
@@ -69,26 +69,26 @@ func (c *call) admit(name string, now time.Time) error {
 const mostKey = 256 // bytes of an idempotency key
 
 // record writes an object into the book, once for the same key of the same visitor, and returns its
-// id: that of the first time, if this is not it.
-func (c *call) record(of, id string, v any, admit func() error) (string, error) {
+// id: that of the first time, if this is not it. Said is what the client has sent.
+func (c *call) record(of, id string, v, said any, admit func() error) (string, error) {
 	raw, err := json.Marshal(v)
 	if err != nil {
 		return "", err
 	}
+	request, err := json.Marshal([]any{of, said})
+	if err != nil {
+		return "", err
+	}
 	m := event.Recorded{Of: of, ID: id, Value: raw, By: c.who.name, Key: c.r.Header.Get("Idempotency-Key")}
+	if m.Key != "" {
+		m.Sent = tool.Digest(request)
+	}
 	if len(m.Key) > mostKey {
 		return "", wrong("Idempotency-Key", fmt.Sprintf("it has %d bytes", len(m.Key)), fmt.Sprintf("at most %d", mostKey))
 	}
-	if t, is := v.(Task); is {
-		said, err := json.Marshal(t.Spec)
-		if err != nil {
-			return "", err
-		}
-		m.Sent = tool.Digest(said)
-	}
 	err = c.book.change(c, func() ([]event.Body, error) {
-		if before, again := c.book.sent[request{m.By, m.Key}]; again && m.Key != "" {
-			if before.digest != m.Sent || before.of != of {
+		if before, again := c.book.sent[sender{m.By, m.Key}]; again && m.Key != "" {
+			if before.digest != m.Sent {
 				return nil, conflict("this Idempotency-Key was used for a different request")
 			}
 			id = before.id

@@ -14,6 +14,7 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/running"
+	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/transcript"
 	"github.com/inspan/inspan/llm"
 )
@@ -25,6 +26,9 @@ type work struct {
 	cancel context.CancelCauseFunc
 	idle   atomic.Bool // it waits for somebody's decision, and takes no place
 }
+
+// again is how long it takes until something is tried again that could not be done.
+const again = 2 * time.Second
 
 var (
 	errCancelled = errors.New("cancelled")
@@ -122,6 +126,7 @@ func (s *Server) launch(t Task) {
 		defer late()
 		if err := w.run(ctx, t); err != nil && s.ctx.Err() == nil && !s.isDraining() {
 			s.warn("task " + t.ID + ": " + err.Error())
+			w.rest() // the disk may be full
 		}
 		cancel(nil)
 		s.mu.Lock()
@@ -129,6 +134,16 @@ func (s *Server) launch(t Task) {
 		s.mu.Unlock()
 		s.stir()
 	})
+}
+
+// rest waits a little.
+func (w *work) rest() {
+	t := time.NewTimer(again)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-w.ctx.Done():
+	}
 }
 
 // run takes a task from the stage that it is in to its end, unless the server ends before.
@@ -212,7 +227,7 @@ func (s *Server) options(t Task) app.Options {
 	if t.Spec.Mode != "" {
 		o.Mode = t.Spec.Mode
 	}
-	o.MaxCost = lesser(o.MaxCost, t.Spec.MaxCost)
+	o.MaxCost = lesser(lesser(o.MaxCost, t.Spec.MaxCost), s.book.left(t.Tenant))
 	o.MaxTurns = lesser(o.MaxTurns, t.Spec.MaxTurns)
 	o.Unattended = t.Spec.Unattended
 	o.Patient = true
@@ -269,12 +284,14 @@ func (w *work) drive(ctx context.Context, t *Task, opened *inspan.Session) error
 			return read
 		case r.Err() != nil && !running.Elsewhere(r.Err()):
 			return r.Err()
-		case len(st.Waiting)+len(st.Raised) > 0 && ctx.Err() == nil:
-			err = w.await(ctx, t, st.Seq)
-		case st.Stopped == nil && ctx.Err() == nil && !running.Elsewhere(r.Err()):
-			return errors.New("its run has ended without a reason")
-		case st.Stopped != nil || ctx.Err() != nil:
+		case st.Stopped != nil || told:
 			return w.to(w.ctx, t, event.Staged{Stage: event.StageFinalizing})
+		case running.Elsewhere(r.Err()):
+			err = w.await(ctx, t, st.Seq, again)
+		case len(st.Waiting)+len(st.Raised) > 0 && ctx.Err() == nil:
+			err = w.await(ctx, t, st.Seq, 0)
+		case ctx.Err() == nil:
+			return errors.New("its run has ended without a reason")
 		}
 		if err == nil {
 			r, err = w.pool.Drive(w.ctx, t.Session, nil)
@@ -343,13 +360,19 @@ func (w *work) attitude(t *Task) error {
 	return w.to(w.ctx, t, event.Staged{Stage: stage})
 }
 
-// await waits until there is more in a session that waits for somebody, or its task is over.
-func (w *work) await(ctx context.Context, t *Task, seq uint64) error {
+// await waits until there is more in a session, its task is over, or so much time has passed; 0:
+// any time may.
+func (w *work) await(ctx context.Context, t *Task, seq uint64, most time.Duration) error {
 	log, err := w.Sessions.Open(w.ctx, t.Session)
 	if err != nil {
 		return err
 	}
 	defer log.Close()
+	if most > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeout(ctx, most)
+		defer stop()
+	}
 	if err := log.Wait(ctx, seq); err != nil && ctx.Err() == nil {
 		return err
 	}
@@ -404,10 +427,7 @@ func (s *Server) says(id string) (string, error) {
 		}
 		f.Apply(e)
 	}
-	if len(f.Last) > mostSaid {
-		return f.Last[:mostSaid], nil
-	}
-	return f.Last, nil
+	return text.Head(f.Last, mostSaid), nil
 }
 
 // clear removes the workspace of a task that has ended, unless it is to stay.
