@@ -29,7 +29,7 @@ func TestTask(t *testing.T) {
 		t.Errorf("stages %s", got)
 	}
 	r := task.Result
-	if r == nil || r.Says != "Done: 1 steps." || r.Stopped != "done" || r.Turns != 2 {
+	if r == nil || r.Says != "Done: 1 step." || r.Stopped != "done" || r.Turns != 2 {
 		t.Fatalf("result %+v", r)
 	}
 	e := r.Evidence
