@@ -92,7 +92,7 @@ func (g *Gate) Wrap(next http.Handler) http.Handler {
 		principal, ok := g.who(r)
 		if !ok {
 			w.Header().Set("WWW-Authenticate", "Bearer")
-			g.refuse(w, http.StatusUnauthorized, "a bearer token is needed in the Authorization header")
+			g.refuse(w, http.StatusUnauthorized, "a valid bearer token is needed in the Authorization header; yours is missing, unknown, removed or expired")
 			return
 		}
 		if status, why := g.content(r); status != 0 {

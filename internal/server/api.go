@@ -29,6 +29,12 @@ type call struct {
 	r   *http.Request
 }
 
+// known reports whether the visitor still is one: its identity may have been removed meanwhile.
+func (c *call) known() bool {
+	_, known := c.visitor(gate.Principal(c.r.Header))
+	return known
+}
+
 // nothing is a request or an answer that says nothing.
 type nothing struct{}
 

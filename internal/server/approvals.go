@@ -2,6 +2,7 @@ package server
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/tool"
 )
 
 // Approval is a question that waits for somebody's decision.
@@ -91,7 +93,7 @@ func (c *call) followApprovals(nothing) error {
 	last := ""
 	beat := time.NewTicker(beatEvery)
 	defer beat.Stop()
-	for {
+	for c.known() {
 		news := c.book.news()
 		list, err := c.approvals(nothing{})
 		if err != nil {
@@ -122,6 +124,7 @@ func (c *call) followApprovals(nothing) error {
 			return nil
 		}
 	}
+	return nil
 }
 
 // decision is what somebody decides.
@@ -133,6 +136,20 @@ type decision struct {
 	For      string `json:"for,omitempty" jsonschema:"scope of the approval, one of the question's list (default: once)"`
 	Answer   string `json:"answer,omitempty" jsonschema:"answer to a question"`
 	Reason   string `json:"reason,omitempty" jsonschema:"reason of a denial; the model reads it"`
+}
+
+// within reports whether effects stay in the workspace and the network. What goes beyond could reach
+// what other tenants have here, and the server itself.
+func within(root string, effects []tool.Effect) bool {
+	return !slices.ContainsFunc(effects, func(e tool.Effect) bool {
+		switch e.Kind {
+		case tool.Question, tool.Network, tool.Execute:
+			return false
+		case tool.Read, tool.Write:
+			return e.Sensitive != "" || !tool.Inside(root, e.Path)
+		}
+		return true
+	})
 }
 
 // decide decides a question. Nobody decides here for longer than the session: rules of the server's
@@ -157,10 +174,16 @@ func (c *call) decide(in decision) (sent, error) {
 	case in.Seq != 0 && in.Seq != open[i].Question:
 		return sent{}, conflict("question %q has changed: its seq is now %d", words.OneLine(in.Question, 80), open[i].Question)
 	}
+	if len(in.Reason)+len(in.Answer) > mostPrompt {
+		return sent{}, wrong("reason", "it is too long", fmt.Sprintf("at most %d bytes", mostPrompt))
+	}
 	m := app.Message{By: c.who.name, For: "once"}
 	can := approval(t, open[i])
 	switch in.Decision {
 	case "allow":
+		if c.who.tenant != "" && !within(st.Root, open[i].Effects) {
+			return sent{}, forbidden("this call reaches beyond its workspace; only an identity without a tenant can approve it")
+		}
 		if m.Allow, m.Text = in.Question, in.Answer; in.For != "" {
 			m.For = in.For
 		}

@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/tool"
@@ -109,6 +110,8 @@ func decode(r io.Reader, into any) error {
 		return &Problem{Status: http.StatusRequestEntityTooLarge, Type: "request_too_large", Message: "the body is too large"}
 	case errors.Is(err, io.EOF):
 		return wrong("body", "it is empty", "one JSON object")
+	case isTime(err):
+		return wrong("expires", "it is not a time", "a time such as 2027-01-31T12:00:00Z")
 	case typed && kind.Field == "":
 		return wrong("body", "it has the JSON type "+kind.Value, "one JSON object")
 	case typed:
@@ -118,6 +121,11 @@ func decode(r io.Reader, into any) error {
 		return wrong(words.OneLine(name, 80), "unknown field", near(name, reflect.TypeOf(into)))
 	}
 	return wrong("body", "not valid JSON: "+err.Error(), "one JSON object")
+}
+
+func isTime(err error) bool {
+	_, is := errors.AsType[*time.ParseError](err)
+	return is
 }
 
 // named names a type as clients know it.
@@ -142,6 +150,9 @@ func near(name string, t reflect.Type) string {
 	fields := fieldsOf(t, map[reflect.Type]bool{})
 	if n := tool.Nearest(name, fields); n != "" {
 		return n
+	}
+	if len(fields) == 0 {
+		return "none"
 	}
 	return "one of " + strings.Join(fields, ", ")
 }

@@ -95,6 +95,12 @@ func TestBadInput(t *testing.T) {
 		"too much":           {"POST", "/api/v1/tasks", `{"prompt":"x","mode":"yolo"}`, 400, "does not allow mode yolo"},
 		"negative":           {"POST", "/api/v1/tasks", `{"prompt":"x","max_cost":-1}`, 400, `"field":"max_cost"`},
 		"long":               {"POST", "/api/v1/tasks", `{"prompt":"x","timeout_seconds":99999999}`, 400, `"field":"timeout_seconds"`},
+		"timeout beyond all": {"POST", "/api/v1/tasks", `{"prompt":"x","timeout_seconds":9223372036854775807}`, 400, `"timeout_seconds"`},
+		"the server's label": {"POST", "/api/v1/tasks", `{"prompt":"x","labels":{"tenant":"red"}}`, 400, `"field":"labels"`},
+		"long title":         {"POST", "/api/v1/tasks", `{"prompt":"x","title":"` + strings.Repeat("x", 501) + `"}`, 400, `"field":"title"`},
+		"without TLS":        {"POST", "/api/v1/tasks", `{"prompt":"x","repository":{"url":"http://a.b/c"}}`, 400, `"field":"repository.url"`},
+		"no time":            {"POST", "/api/v1/identities", `{"name":"a","role":"viewer","expires":"soon"}`, 400, `"field":"expires"`},
+		"no stage":           {"GET", "/api/v1/tasks?stage=bogus", ``, 400, `"field":"stage"`},
 		"keep":               {"POST", "/api/v1/tasks", `{"prompt":"x","keep":"maybe"}`, 400, `"field":"keep"`},
 		"label":              {"POST", "/api/v1/tasks", `{"prompt":"x","labels":{"a b":"c"}}`, 400, `"field":"labels"`},
 		"folder":             {"POST", "/api/v1/tasks", `{"prompt":"x","folder":"/etc"}`, 400, `"field":"folder"`},
@@ -336,6 +342,10 @@ func TestStream(t *testing.T) {
 		if len(rest.seqs) != len(all.seqs)-cut || rest.seqs[0] != uint64(cut)+1 {
 			t.Errorf("cut at %d: %v", cut, rest.seqs)
 		}
+	}
+	// A task that is over has a stream that ends.
+	if status, text := h.do(h.request(t.Context(), "GET", path+"?after=9999", nil)); status != 200 || strings.Contains(text, "data:") {
+		t.Errorf("%d %s", status, text)
 	}
 	if status, text := h.do(h.request(t.Context(), "GET", path+"?after=x", nil)); status != 400 {
 		t.Errorf("%d %s", status, text)

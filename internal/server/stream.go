@@ -117,16 +117,17 @@ func (s *sse) write(text string) error {
 }
 
 // streamEvents sends the events of a session behind the number after, and then what comes, until the
-// client goes. Live adds the transient events of a run that goes on here; they have no id.
-func (s *Server) streamEvents(ctx context.Context, w http.ResponseWriter, session string, after uint64, live bool) error {
-	src, err := s.sources.open(ctx, s.Sessions, session)
+// client goes, is not known any more, or nothing more can come. Live adds the transient events of a
+// run that goes on here; they have no id.
+func (c *call) streamEvents(ctx context.Context, session string, after uint64, live, ended bool) error {
+	src, err := c.sources.open(ctx, c.Sessions, session)
 	if err != nil {
 		return err
 	}
 	defer src.release()
-	f := &stream{source: src, out: newSSE(w), seq: after}
+	f := &stream{source: src, out: newSSE(c.w), seq: after}
 	if live {
-		place := s.live.follow(session, true)
+		place := c.live.follow(session, true)
 		defer place.leave()
 		f.live = place.events
 	}
@@ -135,9 +136,13 @@ func (s *Server) streamEvents(ctx context.Context, w http.ResponseWriter, sessio
 	defer beat.Stop()
 	for err == nil {
 		grown := src.news()
-		if err = f.upTo(ctx, 0); err == nil {
-			err = f.next(ctx, s.ctx, grown, beat.C)
+		if !c.known() {
+			break
 		}
+		if err = f.upTo(ctx, 0); err != nil || ended {
+			break
+		}
+		err = f.next(ctx, c.Server.ctx, grown, beat.C, c.known)
 	}
 	return nil // the client has gone, the server ends, or the log can't be read any further
 }
@@ -171,7 +176,7 @@ func (f *stream) upTo(ctx context.Context, seq uint64) error {
 }
 
 // next sends what the run shows until the log has grown, and what of that comes with it.
-func (f *stream) next(ctx, server context.Context, grown <-chan struct{}, beat <-chan time.Time) error {
+func (f *stream) next(ctx, server context.Context, grown <-chan struct{}, beat <-chan time.Time, known func() bool) error {
 	for {
 		select {
 		case e := <-f.live:
@@ -186,6 +191,9 @@ func (f *stream) next(ctx, server context.Context, grown <-chan struct{}, beat <
 			}
 			return nil
 		case <-beat:
+			if !known() {
+				return nil
+			}
 			if err := f.out.write(": \n\n"); err != nil {
 				return err
 			}

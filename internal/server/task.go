@@ -50,6 +50,9 @@ func (k Keep) Known() bool { return slices.Contains([]Keep{"", KeepNever, KeepFa
 
 const (
 	mostPrompt     = 1 << 20 // bytes
+	mostTitle      = 500     // bytes
+	labelTask      = "task"  // that sessions have, and the next
+	labelTenant    = "tenant"
 	mostTimeout    = 14 * 24 * time.Hour
 	defaultTimeout = 6 * time.Hour
 )
@@ -114,7 +117,9 @@ func (s *Server) check(p Spec) error {
 		return wrong("prompt", "it is missing", "a text that says what to do")
 	case len(p.Prompt) > mostPrompt:
 		return wrong("prompt", fmt.Sprintf("it has %d bytes", len(p.Prompt)), fmt.Sprintf("at most %d", mostPrompt))
-	case p.Timeout < 0 || time.Duration(p.Timeout)*time.Second > mostTimeout:
+	case len(p.Title) > mostTitle:
+		return wrong("title", fmt.Sprintf("it has %d bytes", len(p.Title)), fmt.Sprintf("at most %d", mostTitle))
+	case p.Timeout < 0 || p.Timeout > int(mostTimeout/time.Second):
 		return wrong("timeout_seconds", fmt.Sprintf("it is %d", p.Timeout), fmt.Sprintf("0 to %d", int(mostTimeout.Seconds())))
 	case p.MaxCost < 0:
 		return wrong("max_cost", "it is below 0", "0 or more")
@@ -130,6 +135,11 @@ func (s *Server) check(p Spec) error {
 	}
 	if modes := tool.Modes(); slices.Index(modes, p.Mode) > slices.Index(modes, s.Options.Mode) {
 		return wrong("mode", fmt.Sprintf("this server does not allow mode %s", p.Mode), fmt.Sprintf("%s or a stricter mode", s.Options.Mode))
+	}
+	for _, name := range []string{labelTask, labelTenant} {
+		if _, there := p.Labels[name]; there {
+			return wrong("labels", fmt.Sprintf("the server sets label %q itself", name), "another name")
+		}
 	}
 	if err := (event.Opened{Labels: p.Labels}).Check(); err != nil {
 		return wrong("labels", err.Error(), "")
@@ -149,7 +159,7 @@ func (s *Server) check(p Spec) error {
 // programs or are options.
 func (r *Repository) check() error {
 	u, err := url.Parse(r.URL)
-	if err != nil || !slices.Contains([]string{"https", "http", "ssh", "file"}, u.Scheme) || u.Host == "" && u.Scheme != "file" {
+	if err != nil || !slices.Contains([]string{"https", "ssh", "file"}, u.Scheme) || u.Host == "" && u.Scheme != "file" {
 		return wrong("repository.url", "not an address that git can clone", "https://..., ssh://... or file:///...")
 	}
 	if _, secret := u.User.Password(); secret {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -131,6 +132,9 @@ func (c *call) tasks(in page) (taskPage, error) {
 	case limit < 0 || limit > mostListed:
 		return taskPage{}, wrong("limit", fmt.Sprintf("it is %d", limit), fmt.Sprintf("1 to %d", mostListed))
 	}
+	if in.Stage != "" && !over(event.Stage(in.Stage)) && follow(event.Stage(in.Stage)) == nil {
+		return taskPage{}, wrong("stage", fmt.Sprintf("it is %q", words.OneLine(in.Stage, 80)), "a stage, such as running or completed")
+	}
 	if in.After != "" {
 		if _, err := c.find(in.After); err != nil {
 			return taskPage{}, err
@@ -148,9 +152,9 @@ func (c *call) tasks(in page) (taskPage, error) {
 }
 
 // find is a task that the visitor sees. Of others it is not told whether they are there.
-func (s *call) find(id string) (Task, error) {
-	t, known := s.book.task(id)
-	if !known || !s.who.sees(&t) {
+func (c *call) find(id string) (Task, error) {
+	t, known := c.book.task(id)
+	if !known || !c.who.sees(&t) {
 		return Task{}, missing("task", id)
 	}
 	return t, nil
@@ -196,6 +200,8 @@ func (c *call) message(in said) (sent, error) {
 		return sent{}, err
 	case strings.TrimSpace(in.Text) == "":
 		return sent{}, wrong("text", "it is missing", "a text")
+	case len(in.Text) > mostPrompt:
+		return sent{}, wrong("text", fmt.Sprintf("it has %d bytes", len(in.Text)), fmt.Sprintf("at most %d", mostPrompt))
 	case t.Session == "" || over(t.Stage) || t.Stage == event.StageFinalizing:
 		return sent{}, conflict("task %s is %s, so its agent can't be steered", t.ID, t.Stage)
 	}
@@ -227,7 +233,7 @@ func (c *call) events(in followed) error {
 	if t.Session == "" {
 		return conflict("task %s is %s and has no session", t.ID, t.Stage)
 	}
-	return c.streamEvents(c, c.w, t.Session, after, in.Live)
+	return c.streamEvents(c, t.Session, after, in.Live, over(t.Stage))
 }
 
 // until waits for a task to be so.

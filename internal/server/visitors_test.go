@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/server"
 	"github.com/inspan/inspan/tool"
 )
@@ -290,4 +291,58 @@ func TestDescribed(t *testing.T) {
 	if doc.OpenAPI != "3.1.0" || len(ids) < 15 || doc.Paths["/api/v1/tasks"]["post"].RequestBody == nil {
 		t.Errorf("%+v", doc)
 	}
+}
+
+// TestBeyondTheWorkspace holds that an identity of a tenant can't approve what reaches the machine.
+func TestBeyondTheWorkspace(t *testing.T) {
+	h := newHouse(t, nil)
+	red := h.identity("ann", "red", server.Operator)
+	for name, prompt := range map[string]string{
+		"outside of the sandbox": `call: bash {"command":"echo hi","outside":true}`,
+		"a file of the machine":  `call: write_file {"path":"` + h.dir + `/x","content":"x"}`,
+	} {
+		id := red.submit(server.Spec{Prompt: prompt}).ID
+		red.until(id, event.StageWaiting)
+		if text := red.decide(id, http.StatusForbidden, map[string]any{"decision": "allow"}); !strings.Contains(text, "beyond its workspace") {
+			t.Errorf("%s: %s", name, text)
+		}
+		red.decide(id, http.StatusOK, map[string]any{"decision": "deny"})
+		red.until(id, event.StageCompleted)
+	}
+	id := h.submit(server.Spec{Prompt: `call: bash {"command":"echo hi","outside":true}`}).ID
+	h.until(id, event.StageWaiting)
+	h.decide(id, http.StatusOK, map[string]any{"decision": "allow"})
+	h.until(id, event.StageCompleted)
+}
+
+// TestRemovedInTheMiddle holds that a stream shows nothing more to an identity that was removed.
+func TestRemovedInTheMiddle(t *testing.T) {
+	h := newHouse(t, nil)
+	vic := h.identity("vic", "", server.Viewer)
+	task := h.submit(server.Spec{Prompt: h.slow("a"), Folder: h.root})
+	h.appears("a", "ran")
+	got := make(chan string, 1)
+	go func() {
+		_, text := vic.do(vic.request(t.Context(), "GET", "/api/v1/tasks/"+task.ID+"/events", nil))
+		got <- text
+	}()
+	var list struct{ Identities []struct{ ID string } }
+	h.call("GET", "/api/v1/identities", nil, http.StatusOK, &list)
+	h.call("DELETE", "/api/v1/identities/"+list.Identities[0].ID, nil, http.StatusNoContent, nil)
+	h.release("a")
+	h.until(task.ID, event.StageCompleted)
+	if text := <-got; strings.Contains(text, "event: stopped") {
+		t.Errorf("it has seen the end: %s", text)
+	}
+}
+
+// TestCancelledBySend holds that a task whose run is interrupted otherwise is cancelled, too.
+func TestCancelledBySend(t *testing.T) {
+	h := newHouse(t, nil)
+	id := h.submit(server.Spec{Prompt: h.slow("a"), Folder: h.root}).ID
+	h.appears("a", "ran")
+	if _, err := h.s.Send(t.Context(), h.until(id, event.StageRunning).Session, app.Message{By: "somebody", Cancel: true}); err != nil {
+		t.Fatal(err)
+	}
+	h.until(id, event.StageCancelled)
 }

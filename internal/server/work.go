@@ -231,7 +231,7 @@ func (s *Server) options(t Task) app.Options {
 	o.MaxTurns = lesser(o.MaxTurns, t.Spec.MaxTurns)
 	o.Unattended = t.Spec.Unattended
 	o.Patient = true
-	o.Labels = map[string]string{"task": t.ID, "tenant": t.Tenant}
+	o.Labels = map[string]string{labelTask: t.ID, labelTenant: t.Tenant}
 	for name, value := range t.Spec.Labels {
 		o.Labels[name] = value
 	}
@@ -401,7 +401,7 @@ func (w *work) finish(ctx context.Context, t Task) error {
 	r.Evidence = w.evidence(context.WithoutCancel(ctx), t)
 	var cause error
 	switch {
-	case t.cancelled != "":
+	case t.cancelled != "", st.Stopped != nil && st.Stopped.Reason == event.ReasonCancelled && why(ctx) == nil:
 		cause = errCancelled
 	case errors.Is(why(ctx), errTimedOut):
 		cause = errTimedOut
