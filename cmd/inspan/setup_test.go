@@ -45,6 +45,7 @@ func TestFirstStart(t *testing.T) {
 		t.Errorf("a key is on the screen:\n%s", screen)
 	}
 	s.keys("C-d")
+	s.shows("continue with: inspan resume ") // what is typed before that is for the one that ends
 	s.types("clear; inspan setup")
 	s.shows("has a key already", "Number or name")
 	s.types("openai")
