@@ -172,11 +172,12 @@ func TestFirstMessage(t *testing.T) {
 	s.shows("› say: good morning", "■ done")
 	s.keys("C-d")
 	id := regexp.MustCompile(`inspan resume (\S+)`).FindStringSubmatch(s.shows("continue with: inspan resume "))[1]
-	for _, again := range []string{"-r ", "resume "} {
-		s.types("clear; inspan " + again + id)
+	for i, again := range []string{"-r ", "resume "} {
+		// What is typed while it ends is for nobody, and the screen has the end of the one before.
+		s.types(fmt.Sprintf("clear; inspan %s%s; echo left $((%d*10))", again, id, i+7))
 		s.shows("› say: good morning", "say what to do")
 		s.keys("C-d")
-		s.shows("continue with: inspan resume " + id)
+		s.shows("continue with: inspan resume "+id, fmt.Sprintf("left %d0", i+7))
 	}
 }
 
