@@ -120,7 +120,7 @@ func (c *call) followApprovals(nothing) error {
 			}
 		case <-c.Done():
 			return nil
-		case <-c.Server.ctx.Done():
+		case <-c.ctx.Done():
 			return nil
 		}
 	}

@@ -142,7 +142,7 @@ func (c *call) streamEvents(ctx context.Context, session string, after uint64, l
 		if err = f.upTo(ctx, 0); err != nil || ended {
 			break
 		}
-		err = f.next(ctx, c.Server.ctx, grown, beat.C, c.known)
+		err = f.next(ctx, c.ctx, grown, beat.C, c.known)
 	}
 	return nil // the client has gone, the server ends, or the log can't be read any further
 }

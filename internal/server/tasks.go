@@ -248,7 +248,7 @@ func (c *call) until(id string, so func(Task) bool) (Task, error) {
 		case <-news:
 		case <-c.Done():
 			return t, c.Err()
-		case <-c.Server.ctx.Done():
+		case <-c.ctx.Done():
 			return t, ending()
 		}
 	}

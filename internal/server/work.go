@@ -178,8 +178,7 @@ func (w *work) run(ctx context.Context, t Task) error {
 
 // why is why a context is done, if somebody or the clock has ended the task.
 func why(ctx context.Context) error {
-	switch cause := context.Cause(ctx); cause {
-	case errCancelled, errTimedOut:
+	if cause := context.Cause(ctx); errors.Is(cause, errCancelled) || errors.Is(cause, errTimedOut) {
 		return cause
 	}
 	return ctx.Err()
