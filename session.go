@@ -296,6 +296,16 @@ func (s *Session) Status() Status {
 	return statusOf(s.state)
 }
 
+// Questions are those that wait for an answer: those of children and of calls that run, then the
+// calls that wait.
+func (st Status) Questions() []Pending {
+	var out []Pending
+	for _, r := range st.Raised {
+		out = append(out, Asked(r))
+	}
+	return append(out, st.Waiting...)
+}
+
 func statusOf(st *loop.State) Status {
 	out := Status{
 		Session: st.Session, Seq: st.Seq, Root: st.Root, Title: st.Title, Task: st.Task, Route: st.Route, Mode: st.Mode, Limits: st.Limits,

@@ -168,7 +168,7 @@ func (r *record) now() sdk.TaskStatus {
 	st := sdk.TaskStatus{State: state(r.status), Timestamp: &at}
 	switch st.State {
 	case sdk.TaskStateInputRequired:
-		st.Message = r.message(r.status.Seq, sdk.MessageRoleAgent, asked(questions(r.status)[0])...)
+		st.Message = r.message(r.status.Seq, sdk.MessageRoleAgent, asked(r.status.Questions()[0])...)
 	case sdk.TaskStateCompleted, sdk.TaskStateSubmitted, sdk.TaskStateWorking:
 	default:
 		text := strings.ReplaceAll(string(r.status.Stopped.Reason), "_", " ")
@@ -202,7 +202,7 @@ func (r *record) artifacts() []*sdk.Artifact {
 // state is that of the task by how its session stands.
 func state(st inspan.Status) sdk.TaskState {
 	switch {
-	case len(questions(st)) > 0:
+	case len(st.Questions()) > 0:
 		return sdk.TaskStateInputRequired
 	case st.Active:
 		return sdk.TaskStateWorking
@@ -226,15 +226,6 @@ func ended(s sdk.TaskState) bool { return s.Terminal() }
 // rests reports whether nothing comes of a task until its client says something.
 func rests(s sdk.TaskState) bool {
 	return ended(s) || s == sdk.TaskStateInputRequired || s == sdk.TaskStateAuthRequired
-}
-
-// questions are those that wait, those of children first.
-func questions(st inspan.Status) []inspan.Pending {
-	var out []inspan.Pending
-	for _, r := range st.Raised {
-		out = append(out, inspan.Asked(r))
-	}
-	return append(out, st.Waiting...)
 }
 
 // cut bounds a text.

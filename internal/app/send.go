@@ -79,11 +79,8 @@ func (m Message) input() (event.Body, error) {
 // questions are those that wait in a session, by their ids.
 func questions(st inspan.Status) map[string]inspan.Pending {
 	open := map[string]inspan.Pending{}
-	for _, p := range st.Waiting {
+	for _, p := range st.Questions() {
 		open[p.Call.ID] = p
-	}
-	for _, r := range st.Raised {
-		open[r.ID] = inspan.Asked(r)
 	}
 	return open
 }

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/inspan/inspan/internal/keep"
 )
 
 // Kinds of items.
@@ -67,9 +69,6 @@ func Remembered(path string, content []byte) Item {
 	return Item{Path: path, Digest: sum(content), Kind: Memory}
 }
 
-// isDigest reports whether a text has the form of a digest.
-func isDigest(s string) bool { return len(s) == 64 && strings.Trim(s, "0123456789abcdef") == "" }
-
 // Trust remembers that a person agreed to the items of the workspace root, all
 // or none. What counts is the digests of these items, not what lies in the
 // folder now, so pass what was shown. Content that was trusted earlier at the
@@ -105,7 +104,7 @@ func (it Item) check() error {
 	switch {
 	case it.Digest == "":
 		return fmt.Errorf("%s can't be trusted: %s", it.Path, strings.Join(it.Runs, "; "))
-	case !isDigest(it.Digest):
+	case !keep.IsDigest(it.Digest):
 		return fmt.Errorf("%s: %q is not a digest", it.Path, it.Digest)
 	case !fs.ValidPath(strings.TrimSuffix(it.Path, "/")):
 		return fmt.Errorf("%q is not a path below a root", it.Path)

@@ -69,3 +69,6 @@ func (d *Digest) Folder() string {
 	sum := sha256.Sum256([]byte(d.leaves.String()))
 	return hex.EncodeToString(sum[:])
 }
+
+// IsDigest reports whether a text has the form of a digest: 64 hexadecimal digits in small letters.
+func IsDigest(s string) bool { return len(s) == 64 && strings.Trim(s, "0123456789abcdef") == "" }

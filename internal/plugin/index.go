@@ -33,8 +33,6 @@ const (
 	stale    = 24 * time.Hour   // after which what is half copied is nobody's any more
 )
 
-const digestForm = `^[0-9a-f]{64}$`
-
 // index is the file that says what is installed.
 type index struct {
 	Version int      `json:"version"`
@@ -54,7 +52,7 @@ func (r record) check() error {
 	switch {
 	case !validName(r.Name):
 		return fmt.Errorf("%.80q is no name of a plugin", r.Name)
-	case !matches(digestForm, r.Digest):
+	case !keep.IsDigest(r.Digest):
 		return fmt.Errorf("%s has the digest %.80q, which is none", r.Name, r.Digest)
 	case r.Commit != "" && !matches(hexForm, r.Commit):
 		return fmt.Errorf("%s has the commit %.80q, which is none", r.Name, r.Commit)

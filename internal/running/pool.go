@@ -62,6 +62,9 @@ func (r *Run) Done() <-chan struct{} { return r.done }
 // another process drives the session. It is set once Done is closed.
 func (r *Run) Err() error { return r.err }
 
+// Status is how the session stands, as of the last event of the run.
+func (r *Run) Status() inspan.Status { return r.conduct.Session.Status() }
+
 // Elsewhere reports whether an error says that another process drives a session.
 func Elsewhere(err error) bool {
 	_, driven := errors.AsType[*inspan.DrivenError](err)

@@ -47,20 +47,11 @@ func (c *call) approvals(nothing) (approvalList, error) {
 		if err != nil {
 			return out, err
 		}
-		for _, p := range questions(st) {
+		for _, p := range st.Questions() {
 			out.Approvals = append(out.Approvals, approval(t, p))
 		}
 	}
 	return out, nil
-}
-
-// questions are those that wait in a session, those of calls that run and of children first.
-func questions(st inspan.Status) []inspan.Pending {
-	var out []inspan.Pending
-	for _, r := range st.Raised {
-		out = append(out, inspan.Asked(r))
-	}
-	return append(out, st.Waiting...)
 }
 
 func approval(t Task, p inspan.Pending) Approval {
@@ -166,7 +157,7 @@ func (c *call) decide(in decision) (sent, error) {
 	if err != nil {
 		return sent{}, err
 	}
-	open := questions(st)
+	open := st.Questions()
 	i := slices.IndexFunc(open, func(p inspan.Pending) bool { return p.Call.ID == in.Question })
 	switch {
 	case i < 0:

@@ -1,15 +1,14 @@
 package server
 
 import (
-	"crypto/sha256"
 	"crypto/subtle"
-	"encoding/hex"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/inspan/inspan/internal/gate"
+	"github.com/inspan/inspan/tool"
 )
 
 // Role is what an identity may do. Each may do what those before it may.
@@ -37,7 +36,7 @@ type Identity struct {
 	Tenant  string    `json:"tenant,omitempty"`
 	Role    Role      `json:"role"`
 	Expires time.Time `json:"expires,omitzero"`
-	Digest  string    `json:"digest"` // of the token, in hexadecimal digits
+	Digest  string    `json:"digest"` // of the token, as tool.Digest has it
 }
 
 // Tenant is a group of identities that sees nothing of the others, and its bounds.
@@ -66,10 +65,7 @@ func newToken(id string) (token, digest string) {
 	return token, digestOf(token)
 }
 
-func digestOf(token string) string {
-	sum := sha256.Sum256([]byte(token))
-	return hex.EncodeToString(sum[:])
-}
+func digestOf(token string) string { return tool.Digest([]byte(token)) }
 
 const owner = "owner" // principal with Server.Owner's token
 

@@ -31,11 +31,7 @@ func (c *call) submit(spec Spec) (Task, error) {
 	t := Task{
 		ID: "task_" + strings.ToLower(rand.Text()), Tenant: c.who.tenant, By: c.who.name, Spec: spec, Created: now, Deadline: now.Add(wait),
 	}
-	if spec.Repository != nil || spec.Folder == "" {
-		t.Workspace = c.workspace(t)
-	} else {
-		t.Workspace = spec.Folder
-	}
+	t.Workspace = c.workspace(t)
 	id, err := c.record(ofTask, t.ID, t, spec, func() error { return c.admit(t.Tenant, now) })
 	if err != nil {
 		return Task{}, err

@@ -1,10 +1,12 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -17,12 +19,12 @@ import (
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/transcript"
 	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/store"
 )
 
 // work is a task that is worked on here.
 type work struct {
 	*Server
-	id     string
 	cancel context.CancelCauseFunc
 	idle   atomic.Bool // it waits for somebody's decision, and takes no place
 }
@@ -90,7 +92,7 @@ func (s *Server) next(queue []Task, busy map[string]int) int {
 		if t.cancelled != "" || t.Stage == event.StageWaiting {
 			return i // takes no place, or none for long
 		}
-		if most := s.book.tenant(t.Tenant).AtOnce; most > 0 && busy[t.Tenant] >= most || all >= s.atOnce() {
+		if most := s.book.tenant(t.Tenant).AtOnce; most > 0 && busy[t.Tenant] >= most || all >= cmp.Or(s.AtOnce, DefaultAtOnce) {
 			continue
 		}
 		begun := t.Stage != event.StageSubmitted && t.Stage != event.StageQueued
@@ -104,17 +106,10 @@ func (s *Server) next(queue []Task, busy map[string]int) int {
 	return best
 }
 
-func (s *Server) atOnce() int {
-	if s.AtOnce > 0 {
-		return s.AtOnce
-	}
-	return DefaultAtOnce
-}
-
 // launch has a task worked on. The lock is held.
 func (s *Server) launch(t Task) {
 	ctx, cancel := context.WithCancelCause(s.ctx)
-	w := &work{Server: s, id: t.ID, cancel: cancel}
+	w := &work{Server: s, cancel: cancel}
 	if t.cancelled != "" {
 		cancel(errCancelled)
 	}
@@ -220,25 +215,14 @@ func (w *work) end(ctx context.Context, t Task, cause error, r *Result) error {
 // options are those that the agent of a task has.
 func (s *Server) options(t Task) app.Options {
 	o := s.Options
-	if t.Spec.Model != "" {
-		o.Model = t.Spec.Model
-	}
-	if t.Spec.Mode != "" {
-		o.Mode = t.Spec.Mode
-	}
+	o.Model, o.Mode = cmp.Or(t.Spec.Model, o.Model), cmp.Or(t.Spec.Mode, o.Mode)
 	o.MaxCost = lesser(lesser(o.MaxCost, t.Spec.MaxCost), s.book.left(t.Tenant))
 	o.MaxTurns = lesser(o.MaxTurns, t.Spec.MaxTurns)
 	o.Unattended = t.Spec.Unattended
 	o.Patient = true
 	o.Labels = map[string]string{labelTask: t.ID, labelTenant: t.Tenant}
-	for name, value := range t.Spec.Labels {
-		o.Labels[name] = value
-	}
-	contract := s.Contract
-	if contract == "" {
-		contract = Contract
-	}
-	o.AppendSystem = strings.TrimSpace(o.AppendSystem + "\n\n" + contract)
+	maps.Copy(o.Labels, t.Spec.Labels)
+	o.AppendSystem = strings.TrimSpace(o.AppendSystem + "\n\n" + cmp.Or(s.Contract, Contract))
 	return o
 }
 
@@ -287,7 +271,7 @@ func (w *work) drive(ctx context.Context, t *Task, opened *inspan.Session) error
 			return w.to(w.ctx, t, event.Staged{Stage: event.StageFinalizing})
 		case running.Elsewhere(r.Err()):
 			err = w.await(ctx, t, st.Seq, again)
-		case len(st.Waiting)+len(st.Raised) > 0 && ctx.Err() == nil:
+		case len(st.Questions()) > 0 && ctx.Err() == nil:
 			err = w.await(ctx, t, st.Seq, 0)
 		case ctx.Err() == nil:
 			return errors.New("its run has ended without a reason")
@@ -308,7 +292,7 @@ func (w *work) attend(ctx context.Context, t *Task, r *running.Run, told *bool) 
 	seen := w.live.follow(t.Session, false)
 	defer seen.leave()
 	for {
-		if err := w.attitude(t); err != nil {
+		if err := w.attitude(t, r.Status()); err != nil {
 			return err
 		}
 		gone := ctx.Done()
@@ -341,13 +325,9 @@ func (w *work) interrupter(id string) string {
 }
 
 // attitude moves a task between running and waiting, as its session is.
-func (w *work) attitude(t *Task) error {
-	st, err := w.status(t.Session)
-	if err != nil {
-		return err
-	}
+func (w *work) attitude(t *Task, st inspan.Status) error {
 	stage := event.StageRunning
-	if len(st.Waiting)+len(st.Raised) > 0 {
+	if len(st.Questions()) > 0 {
 		stage = event.StageWaiting
 	}
 	if before := w.idle.Swap(stage == event.StageWaiting); before != (stage == event.StageWaiting) {
@@ -420,7 +400,7 @@ const mostSaid = 64 << 10 // bytes of what an agent says in the end
 // says is what the agent of a session has said last.
 func (s *Server) says(id string) (string, error) {
 	var f transcript.Fold
-	for e, err := range (&inspan.Host{Store: s.Sessions}).Events(s.ctx, id) {
+	for e, err := range store.Events(s.ctx, s.Sessions, id) {
 		if err != nil {
 			return "", err
 		}
@@ -431,10 +411,7 @@ func (s *Server) says(id string) (string, error) {
 
 // clear removes the workspace of a task that has ended, unless it is to stay.
 func (s *Server) clear(t Task, end event.Stage) {
-	keep := t.Spec.Keep
-	if keep == "" {
-		keep = s.Keep
-	}
+	keep := cmp.Or(t.Spec.Keep, s.Keep)
 	if t.Spec.Folder != "" || keep == KeepAlways || keep != KeepNever && end != event.StageCompleted && t.Session != "" {
 		return
 	}

@@ -15,6 +15,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -23,7 +24,7 @@ var blobName = regexp.MustCompile(`sha256-[0-9a-f]{64}`)
 // isBlob reports whether a name has the form of a blob's.
 func isBlob(name string) bool {
 	digest, is := strings.CutPrefix(name, "sha256-")
-	return is && len(digest) == 64 && strings.Trim(digest, "0123456789abcdef") == ""
+	return is && keep.IsDigest(digest)
 }
 
 // errBlob says that a blob does not have the content its name promises.
