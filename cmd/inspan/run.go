@@ -38,7 +38,7 @@ func (c *command) run() *cobra.Command {
 			"inspan adds piped text to a task that you give as an argument, up to 1 MiB.\n" +
 			"A task that begins with a slash runs a command: a skill, a command file or a built-in one.\n" +
 			"'inspan run /help' lists them.\n\n" +
-			console.ModesHelp() + "\n\n" + exitPointer,
+			console.ModesHelp() + "\nWithout a terminal, calls that would ask are denied.\n\n" + exitPointer,
 		Example: "  inspan run \"make the failing test pass\"\n  inspan run --model ollama/qwen3-coder --mode edit \"add a --verbose flag\"\n" +
 			"  inspan run --output json --mode auto \"update the changelog\" | jq .text\n  inspan run --model script \"bash: ls\"       # offline",
 		RunE: c.perform(&f),

@@ -99,8 +99,7 @@ func ModesHelp() string {
 	for _, m := range tool.Modes() {
 		fmt.Fprintf(&b, "  %-5s %s\n", m, m.Doc())
 	}
-	b.WriteString("Without a terminal, calls that would ask are denied.")
-	return b.String()
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // ExitCode returns the exit code for the end of a run: its reason and what the
