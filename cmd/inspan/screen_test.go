@@ -174,8 +174,8 @@ func TestFirstMessage(t *testing.T) {
 	id := regexp.MustCompile(`inspan resume (\S+)`).FindStringSubmatch(s.shows("continue with: inspan resume "))[1]
 	for i, again := range []string{"-r ", "resume "} {
 		// What is typed while it ends is for nobody, and the screen has the end of the one before.
-		s.types(fmt.Sprintf("clear; inspan %s%s; echo left $((%d*10))", again, id, i+7))
-		s.shows("› say: good morning", "say what to do")
+		s.types(fmt.Sprintf("clear; echo round $((%d*10)); inspan %s%s; echo left $((%d*10))", i+7, again, id, i+7))
+		s.shows(fmt.Sprintf("round %d0", i+7), "› say: good morning", "say what to do")
 		s.keys("C-d")
 		s.shows("continue with: inspan resume "+id, fmt.Sprintf("left %d0", i+7))
 	}
