@@ -37,6 +37,7 @@ const (
 	StageHydrating  Stage = "hydrating"  // its workspace and its context are made
 	StageRunning    Stage = "running"    // its agent works
 	StageWaiting    Stage = "waiting"    // its agent waits for somebody's decision
+	StageIdle       Stage = "idle"       // its agent has done all it was told, and can be told more
 	StageFinalizing Stage = "finalizing" // evidence is gathered, and the workspace cleared
 	StageCompleted  Stage = "completed"
 	StageFailed     Stage = "failed"

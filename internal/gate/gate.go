@@ -12,7 +12,9 @@
 //	Origin           none, our own, or one of Origins                             403
 //	Sec-Fetch-Site   none of another site                                         403
 //	Authorization    "Bearer" and a token that Who knows, but for paths of Open   401
-//	Content-Type     application/json, wherever there is a body or could be one   415
+//	X-Api-Key        the token alone, in place of that
+//	Content-Type     application/json, wherever there is a body or could be one,  415
+//	                 or multipart/form-data for paths of Forms
 //	size of a body   at most MaxBody                                              413
 //
 // Where a request is from is asked before its token, so that a page can't try tokens.
@@ -52,6 +54,8 @@ type Gate struct {
 	Origins []string
 	// Open are paths that anybody may GET: no token is asked for there. The rest is.
 	Open []string
+	// Forms are paths whose requests may carry files, as multipart/form-data.
+	Forms []string
 	// Refuse writes the answer to a request that is not let through, with a status as in
 	// the package's table. Headers are set. Nil: {"error": "why"}.
 	Refuse func(w http.ResponseWriter, status int, why string)
@@ -108,6 +112,7 @@ func (g *Gate) passed(w http.ResponseWriter, r *http.Request, principal string) 
 	in := *r
 	in.Header = r.Header.Clone()
 	in.Header.Del("Authorization")
+	in.Header.Del("X-Api-Key")
 	in.Header.Del(PrincipalHeader)
 	if principal != "" {
 		in.Header.Set(PrincipalHeader, principal)
@@ -184,9 +189,12 @@ func (g *Gate) who(r *http.Request) (principal string, ok bool) {
 	if g.Who == nil || r.Method == http.MethodGet && slices.Contains(g.Open, r.URL.Path) {
 		return "", true
 	}
-	given := r.Header.Values("Authorization")
-	if len(given) != 1 {
+	given, keys := r.Header.Values("Authorization"), r.Header.Values("X-Api-Key")
+	if len(given)+len(keys) != 1 {
 		return "", false
+	}
+	if len(keys) == 1 {
+		return g.Who(keys[0])
 	}
 	scheme, token, _ := strings.Cut(given[0], " ")
 	if !strings.EqualFold(scheme, "Bearer") || token == "" {
@@ -206,7 +214,12 @@ func (g *Gate) content(r *http.Request) (status int, why string) {
 		return 0, ""
 	}
 	types := r.Header.Values("Content-Type")
-	if len(types) != 1 || !isJSON(types[0]) {
+	form := slices.Contains(g.Forms, r.URL.Path)
+	switch {
+	case len(types) == 1 && (isJSON(types[0]) || form && isForm(types[0])):
+	case form:
+		return http.StatusUnsupportedMediaType, "Content-Type must be application/json or multipart/form-data"
+	default:
 		return http.StatusUnsupportedMediaType, "Content-Type must be application/json"
 	}
 	if r.ContentLength > g.limit() {
@@ -219,6 +232,11 @@ func isJSON(contentType string) bool {
 	media, params, err := mime.ParseMediaType(contentType)
 	charset, named := params["charset"]
 	return err == nil && media == "application/json" && (!named || strings.EqualFold(charset, "utf-8"))
+}
+
+func isForm(contentType string) bool {
+	media, _, err := mime.ParseMediaType(contentType)
+	return err == nil && media == "multipart/form-data"
 }
 
 func (g *Gate) refuse(w http.ResponseWriter, status int, why string) {

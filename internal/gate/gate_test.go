@@ -91,7 +91,7 @@ func send(t *testing.T, method, url, body string, header map[string][]string) (s
 func TestEveryCheck(t *testing.T) {
 	g := &gate.Gate{
 		Who: gate.One("ann", secret), Hosts: []string{"tunnel.example.org", "named.example.org:8443"},
-		Origins: []string{"https://app.example.org"}, MaxBody: 20, Open: []string{"/card"},
+		Origins: []string{"https://app.example.org"}, MaxBody: 20, Open: []string{"/card"}, Forms: []string{"/files"},
 	}
 	addr := open(t, g)
 	_, port, _ := net.SplitHostPort(addr)
@@ -112,6 +112,15 @@ func TestEveryCheck(t *testing.T) {
 		{"two tokens", "POST", "/", "{}", map[string][]string{"Authorization": {"Bearer " + secret, "Bearer x"}}, 401},
 		{"token in the address", "POST", "/?access_token=" + secret + "&token=" + secret, "{}", map[string][]string{"Authorization": nil}, 401},
 		{"scheme in small letters", "POST", "/", "{}", map[string][]string{"Authorization": {"bearer " + secret}}, 200},
+
+		{"token as a key", "POST", "/", "{}", map[string][]string{"Authorization": nil, "X-Api-Key": {secret}}, 200},
+		{"wrong key", "POST", "/", "{}", map[string][]string{"Authorization": nil, "X-Api-Key": {secret + "0"}}, 401},
+		{"empty key", "POST", "/", "{}", map[string][]string{"Authorization": nil, "X-Api-Key": {""}}, 401},
+		{"token and key", "POST", "/", "{}", map[string][]string{"X-Api-Key": {secret}}, 401},
+
+		{"form", "POST", "/files", "--x--", map[string][]string{"Content-Type": {"multipart/form-data; boundary=x"}}, 200},
+		{"form for another path", "POST", "/", "--x--", map[string][]string{"Content-Type": {"multipart/form-data; boundary=x"}}, 415},
+		{"text for a path with forms", "POST", "/files", "x", map[string][]string{"Content-Type": {"text/plain"}}, 415},
 
 		{"no token for what is open", "GET", "/card", "", map[string][]string{"Authorization": nil}, 200},
 		{"wrong token for what is open", "GET", "/card", "", map[string][]string{"Authorization": {"Bearer x"}}, 200},

@@ -1,13 +1,10 @@
 package server
 
 import (
-	"context"
 	"net/http"
 	"reflect"
 	"strconv"
 	"strings"
-
-	"github.com/inspan/inspan/internal/gate"
 )
 
 // endpoint is one thing that clients can ask for.
@@ -20,19 +17,11 @@ type endpoint struct {
 	do           func(c *call) (status int, answer any, err error)
 }
 
-// call is one request of a visitor.
+// call is one request to an endpoint.
 type call struct {
-	*Server
-	context.Context
-	who visitor
-	w   http.ResponseWriter
-	r   *http.Request
-}
-
-// known reports whether the visitor still is one: its identity may have been removed meanwhile.
-func (c *call) known() bool {
-	_, known := c.visitor(gate.Principal(c.r.Header))
-	return known
+	*Visit
+	w http.ResponseWriter
+	r *http.Request
 }
 
 // nothing is a request or an answer that says nothing.
@@ -45,7 +34,12 @@ func (s *Server) endpoints() []endpoint {
 		at("GET", "/api/v1/tasks", Viewer, "List tasks, the newest first.", (*call).tasks),
 		at("GET", "/api/v1/tasks/{id}", Viewer, "Read a task.", (*call).task),
 		at("POST", "/api/v1/tasks/{id}/cancel", Operator, "Cancel a task. It ends in stage cancelled.", (*call).cancelTask),
-		at("POST", "/api/v1/tasks/{id}/messages", Operator, "Steer the agent of a task.", (*call).message),
+		at("POST", "/api/v1/tasks/{id}/interrupt", Operator, "Interrupt the run of a task. One that is open takes messages afterwards.",
+			(*call).interrupt),
+		at("POST", "/api/v1/tasks/{id}/close", Operator, "Close an open task. It ends in stage completed when its run has stopped.",
+			(*call).closeTask),
+		at("POST", "/api/v1/tasks/{id}/messages", Operator, "Send a message to the agent of a task. A running agent sees it with the results of "+
+			"its current calls; an idle one starts a run.", (*call).message),
 		streams("/api/v1/tasks/{id}/events", Viewer, "Follow the events of a task's session, after Last-Event-ID. live=true adds transient "+
 			"events, such as text while the model writes it.", (*call).events),
 		at("GET", "/api/v1/approvals", Viewer, "List the open questions of all tasks.", (*call).approvals),
@@ -107,12 +101,12 @@ func streams[In any](path string, role Role, doc string, f func(*call, In) error
 // serve serves an endpoint.
 func (s *Server) serve(e endpoint) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		who, known := s.visitor(gate.Principal(r.Header))
-		if !known || !who.role.atLeast(e.role) {
-			refuse(w, forbidden("this needs role "+string(e.role)+"; your token has role "+string(who.role)))
+		v, err := s.Visit(r, e.role)
+		if err != nil {
+			refuse(w, err)
 			return
 		}
-		status, answer, err := e.do(&call{s, r.Context(), who, w, r})
+		status, answer, err := e.do(&call{v, w, r})
 		switch {
 		case err != nil:
 			refuse(w, err)

@@ -84,7 +84,7 @@ func (c *call) followApprovals(nothing) error {
 	last := ""
 	beat := time.NewTicker(beatEvery)
 	defer beat.Stop()
-	for c.known() {
+	for c.Known() {
 		news := c.book.news()
 		list, err := c.approvals(nothing{})
 		if err != nil {
@@ -146,7 +146,7 @@ func within(root string, effects []tool.Effect) bool {
 // decide decides a question. Nobody decides here for longer than the session: rules of the server's
 // person are not for clients to write.
 func (c *call) decide(in decision) (sent, error) {
-	t, err := c.find(in.Task)
+	t, err := c.Find(in.Task)
 	if err != nil {
 		return sent{}, err
 	}

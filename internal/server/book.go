@@ -18,6 +18,7 @@ const (
 	ofIdentity = "identity"
 	ofTenant   = "tenant"
 	ofCancel   = "cancel" // that somebody wants a task cancelled
+	ofClose    = "close"  // that somebody wants an open task to end
 )
 
 // book is what the server knows: a fold over its log, which other processes write to as well.
@@ -34,7 +35,9 @@ type book struct {
 	identities map[string]*Identity
 	tenants    map[string]*Tenant
 	sent       map[sender]answer
-	grown      chan struct{} // closed and replaced when the fold has changed
+	shelves    map[string]*shelf        // of what doors keep, by kind
+	ends       map[string]chan struct{} // of unfinished tasks that somebody follows; closed when they end
+	grown      chan struct{}            // closed and replaced when the fold has changed
 }
 
 // sender is who can send a request twice, and its key.
@@ -49,25 +52,30 @@ func newBook(log store.Log, redact func(event.Body) event.Body) *book {
 	}
 	return &book{
 		log: log, redact: redact, tasks: map[string]*Task{}, identities: map[string]*Identity{}, tenants: map[string]*Tenant{},
-		sent: map[sender]answer{}, used: map[string]*usage{}, grown: make(chan struct{}),
+		sent: map[sender]answer{}, ends: map[string]chan struct{}{}, shelves: map[string]*shelf{}, used: map[string]*usage{}, grown: make(chan struct{}),
 	}
 }
 
 // usage is what the tasks of a tenant come to.
 type usage struct {
 	open  int     // tasks that are not over
-	spent float64 // US dollars that the others have cost
+	spent float64 // US dollars that the others have cost, and open ones until they were idle last
 }
 
-// left is what the budget of a tenant has left, at least a cent; 0: it has none.
-func (b *book) left(tenant string) float64 {
-	bounds := b.tenant(tenant)
+// left is what the budget of a tenant has left for a task, with what that has cost already, and at least
+// a cent; 0: there is no budget.
+func (b *book) left(t Task) float64 {
+	bounds := b.tenant(t.Tenant)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if bounds.Budget == 0 {
 		return 0
 	}
-	return max(0.01, bounds.Budget-b.usage(tenant).spent)
+	left := bounds.Budget - b.usage(t.Tenant).spent
+	if t.Result != nil {
+		left += t.Result.Cost // the bound is one of the whole session
+	}
+	return max(0.01, left)
 }
 
 // usage is that of a tenant. The lock is held.
@@ -165,10 +173,19 @@ func (b *book) recorded(at time.Time, r event.Recorded) {
 		if t := b.tasks[r.ID]; t != nil && t.cancelled == "" {
 			t.cancelled = r.By
 		}
+	case ofClose:
+		if t := b.tasks[r.ID]; t != nil && t.closed == "" {
+			t.closed = r.By
+		}
 	case ofIdentity:
 		put(b.identities, r)
 	case ofTenant:
 		put(b.tenants, r)
+	default:
+		if b.shelves[r.Of] == nil {
+			b.shelves[r.Of] = &shelf{}
+		}
+		b.shelves[r.Of].put(at, r)
 	}
 	if r.Key != "" {
 		b.sent[sender{r.By, r.Key}] = answer{r.Sent, r.ID}
@@ -196,17 +213,19 @@ func (b *book) staged(at time.Time, m event.Staged) {
 	if m.Session != "" {
 		t.Session = m.Session
 	}
-	if len(m.Result) > 0 {
-		r := &Result{}
-		if json.Unmarshal(m.Result, r) == nil {
-			t.Result = r
+	u := b.usage(t.Tenant)
+	if r := (&Result{}); len(m.Result) > 0 && json.Unmarshal(m.Result, r) == nil {
+		if u.spent += r.Cost; t.Result != nil {
+			u.spent -= t.Result.Cost // it is open, and has cost more since
 		}
+		t.Result = r
 	}
 	if over(t.Stage) {
 		b.unfinished = slices.DeleteFunc(b.unfinished, func(o *Task) bool { return o == t })
-		u := b.usage(t.Tenant)
-		if u.open--; t.Result != nil {
-			u.spent += t.Result.Cost
+		u.open--
+		if c := b.ends[t.ID]; c != nil {
+			close(c)
+			delete(b.ends, t.ID)
 		}
 	}
 }
@@ -262,6 +281,23 @@ func (b *book) open() []Task {
 		out[len(out)-1].History = nil
 	}
 	return out
+}
+
+// ended is closed when a task has ended.
+func (b *book) ended(id string) <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	c := b.ends[id]
+	if c != nil {
+		return c
+	}
+	c = make(chan struct{})
+	if t := b.tasks[id]; t == nil || over(t.Stage) {
+		close(c)
+	} else {
+		b.ends[id] = c
+	}
+	return c
 }
 
 // tenant is what is known of a tenant; one without bounds, if nothing is.

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,6 +24,7 @@ import (
 	"github.com/inspan/inspan/internal/gate"
 	"github.com/inspan/inspan/internal/sandbox"
 	"github.com/inspan/inspan/internal/server"
+	"github.com/inspan/inspan/store"
 )
 
 func TestMain(m *testing.M) {
@@ -174,22 +176,51 @@ const patience = time.Minute
 // until waits for a task to be in one of the stages.
 func (h *house) until(id string, stages ...event.Stage) server.Task {
 	h.t.Helper()
+	return h.when(id, fmt.Sprint(stages), func(t server.Task) bool { return slices.Contains(stages, t.Stage) })
+}
+
+// when waits for a task to be so.
+func (h *house) when(id, what string, so func(server.Task) bool) server.Task {
+	h.t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	late := time.After(patience)
 	for {
 		t := h.task(id)
-		for _, s := range stages {
-			if t.Stage == s {
-				return t
-			}
+		if so(t) {
+			return t
 		}
 		select {
 		case <-tick.C:
 		case <-late:
-			h.t.Fatalf("task %s is %s (%s), not %v", id, t.Stage, t.Why, stages)
+			h.t.Fatalf("task %s is %s (%s), %+v, not %s", id, t.Stage, t.Why, t.Result, what)
 		}
 	}
+}
+
+// sessions are the store below the house, for whoever comes beside the server.
+func (h *house) sessions(t *testing.T) store.Store {
+	t.Helper()
+	a, err := app.Load("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a.Store()
+}
+
+// results are what the calls of a session have brought.
+func (h *house) results(session string) string {
+	h.t.Helper()
+	var out strings.Builder
+	for e, err := range store.Events(h.t.Context(), h.s.Sessions, session) {
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		if b, ok := e.Body.(event.Ended); ok {
+			fmt.Fprintf(&out, "%+v\n", b)
+		}
+	}
+	return out.String()
 }
 
 // identity makes an identity and returns the house for it.

@@ -6,6 +6,7 @@
 // the session of its task. Nothing else is kept: a server that is killed goes on where it was.
 //
 //	api.go       the endpoints, one row each, and what their requests may say
+//	visit.go     what a visitor may do, for these and for doors of other protocols
 //	stream.go    events of a session, from any sequence number on
 //	approvals.go questions of all sessions, and their answers
 //	health.go    whether it lives, and whether it takes tasks
@@ -77,6 +78,7 @@ type Server struct {
 
 	mu       sync.Mutex
 	at       map[string]*work // tasks that are worked on here, by id
+	poked    map[string]bool  // idle tasks that may have something to do, by id
 	draining bool
 	wake     chan struct{} // has a token if there may be something to begin
 }
@@ -118,7 +120,10 @@ func (s *Server) Start(ctx context.Context) error {
 		return errors.Join(fmt.Errorf("serve: %w", err), log.Close())
 	}
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	s.at, s.wake = map[string]*work{}, make(chan struct{}, 1)
+	s.at, s.poked, s.wake = map[string]*work{}, map[string]bool{}, make(chan struct{}, 1)
+	for _, t := range s.book.open() {
+		s.poked[t.ID] = true // somebody may have said something, and then there was a crash
+	}
 	s.pool = &running.Pool{Open: s.reopen, LetGo: letGo, Saw: s.saw}
 	s.pulse.beat()
 	s.wg.Go(s.follow)
@@ -152,6 +157,14 @@ func (s *Server) stir() {
 	case s.wake <- struct{}{}:
 	default:
 	}
+}
+
+// poke has it looked whether a task has something to do.
+func (s *Server) poke(id string) {
+	s.mu.Lock()
+	s.poked[id] = true
+	s.mu.Unlock()
+	s.stir()
 }
 
 func (s *Server) warn(text string) {

@@ -19,8 +19,10 @@ func follow(from event.Stage) []event.Stage {
 	case event.StageHydrating:
 		return []event.Stage{event.StageRunning}
 	case event.StageRunning:
-		return []event.Stage{event.StageWaiting, event.StageFinalizing}
+		return []event.Stage{event.StageWaiting, event.StageIdle, event.StageFinalizing}
 	case event.StageWaiting:
+		return []event.Stage{event.StageRunning, event.StageIdle, event.StageFinalizing}
+	case event.StageIdle:
 		return []event.Stage{event.StageRunning, event.StageFinalizing}
 	case event.StageFinalizing:
 		return []event.Stage{event.StageCompleted}

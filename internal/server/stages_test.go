@@ -9,7 +9,8 @@ import (
 // TestStages holds which moves there are, and that every stage has a way to each end.
 func TestStages(t *testing.T) {
 	all := []event.Stage{
-		event.StageSubmitted, event.StageQueued, event.StageHydrating, event.StageRunning, event.StageWaiting, event.StageFinalizing,
+		event.StageSubmitted, event.StageQueued, event.StageHydrating, event.StageRunning, event.StageWaiting, event.StageIdle,
+		event.StageFinalizing,
 		event.StageCompleted, event.StageFailed, event.StageCancelled, event.StageTimedOut,
 	}
 	for _, from := range all {
@@ -23,7 +24,7 @@ func TestStages(t *testing.T) {
 		}
 	}
 	at := event.Stage("")
-	for _, next := range []event.Stage{"submitted", "queued", "hydrating", "running", "waiting", "running", "finalizing", "completed"} {
+	for _, next := range []event.Stage{"submitted", "queued", "hydrating", "running", "waiting", "running", "idle", "running", "finalizing", "completed"} {
 		if !may(at, next) {
 			t.Errorf("%q can't become %s", at, next)
 		}
@@ -36,6 +37,7 @@ func TestStages(t *testing.T) {
 		{"queued", "completed"},
 		{"running", "queued"},
 		{"waiting", "completed"},
+		{"idle", "waiting"},
 		{"x", "queued"},
 		{"x", "failed"},
 	} {

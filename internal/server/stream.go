@@ -2,8 +2,8 @@ package server
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"iter"
 	"net/http"
 	"strconv"
 	"sync"
@@ -116,110 +116,149 @@ func (s *sse) write(text string) error {
 	return s.ctl.Flush()
 }
 
-// streamEvents sends the events of a session behind the number after, and then what comes, until the
-// client goes, is not known any more, or nothing more can come. Live adds the transient events of a
-// run that goes on here; they have no id.
-func (c *call) streamEvents(ctx context.Context, session string, after uint64, live, ended bool) error {
-	src, err := c.sources.open(ctx, c.Sessions, session)
+// Follow yields the events of a task's session behind the number after, and then what comes, until the
+// visitor goes, is not known any more, the server ends, or nothing more can come. Live adds the transient
+// events of a run that goes on here; they have no number. Where nothing happens, an event without a body
+// comes now and then. It waits for a session if there is none yet.
+func (v *Visit) Follow(id string, after uint64, live bool) (iter.Seq[event.Event], error) {
+	t, err := v.Find(id)
+	if err == nil && t.Session == "" && !over(t.Stage) {
+		t, err = v.Wait(id, func(t Task) bool { return t.Session != "" || over(t.Stage) })
+	}
+	if err == nil && t.Session == "" {
+		err = conflict("task %s is %s and has no session", t.ID, t.Stage)
+	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer src.release()
-	f := &stream{source: src, out: newSSE(c.w), seq: after}
-	if live {
-		place := c.live.follow(session, true)
-		defer place.leave()
-		f.live = place.events
+	src, err := v.sources.open(v, v.Sessions, t.Session)
+	if err != nil {
+		return nil, err
 	}
-	err = f.out.write("retry: 1000\n\n")
+	return func(yield func(event.Event) bool) {
+		defer src.release()
+		f := &follower{Visit: v, source: src, task: t.ID, seq: after, yield: yield}
+		if live {
+			place := v.live.follow(t.Session, true)
+			defer place.leave()
+			f.live = place.events
+		}
+		f.follow()
+	}, nil
+}
+
+// follower is one who follows a session.
+type follower struct {
+	*Visit
+	*source
+	task  string
+	seq   uint64             // of the last event that was yielded
+	live  <-chan event.Event // nil: what is not stored is not wanted
+	yield func(event.Event) bool
+}
+
+func (f *follower) follow() {
 	beat := time.NewTicker(beatEvery)
 	defer beat.Stop()
-	for err == nil {
-		grown := src.news()
-		if !c.known() {
-			break
+	ended := f.book.ended(f.task)
+	for {
+		grown, last := f.source.news(), isClosed(ended)
+		if !f.Known() || !f.upTo(0) || last || !f.next(grown, ended, beat.C) {
+			return
 		}
-		if err = f.upTo(ctx, 0); err != nil || ended {
-			break
-		}
-		err = f.next(ctx, c.ctx, grown, beat.C, c.known)
 	}
-	return nil // the client has gone, the server ends, or the log can't be read any further
 }
 
-// stream is one client that follows a session.
-type stream struct {
-	*source
-	out  *sse
-	seq  uint64             // of the last event that was sent
-	live <-chan event.Event // nil: what is not stored is not wanted
-}
-
-// upTo sends the stored events that were not sent, up to a number; 0: all.
-func (f *stream) upTo(ctx context.Context, seq uint64) error {
-	for e, err := range f.log.Read(ctx, f.seq) {
-		if err != nil {
-			return err
-		}
-		raw, err := event.Encode(e)
-		if err == nil {
-			err = f.out.send(strconv.FormatUint(e.Seq, 10), e.Body.Kind(), raw)
-		}
-		if err != nil {
-			return err
+// upTo yields the stored events that were not yielded, up to a number; 0: all.
+func (f *follower) upTo(seq uint64) bool {
+	for e, err := range f.log.Read(f, f.seq) {
+		if err != nil || !f.yield(e) {
+			return false
 		}
 		if f.seq = e.Seq; e.Seq == seq {
 			break
 		}
 	}
-	return nil
+	return true
 }
 
-// next sends what the run shows until the log has grown, and what of that comes with it.
-func (f *stream) next(ctx, server context.Context, grown <-chan struct{}, beat <-chan time.Time, known func() bool) error {
+// next yields what the run shows until the log has grown or the task has ended, and what of that comes
+// with it.
+func (f *follower) next(grown, ended <-chan struct{}, beat <-chan time.Time) bool {
 	for {
 		select {
 		case e := <-f.live:
-			if err := f.take(ctx, e); err != nil {
-				return err
+			if !f.take(e) {
+				return false
 			}
 		case <-grown:
 			for len(f.live) > 0 { // what is shown before what is stored
-				if err := f.take(ctx, <-f.live); err != nil {
-					return err
+				if !f.take(<-f.live) {
+					return false
 				}
 			}
-			return nil
+			return true
+		case <-ended:
+			return true
 		case <-beat:
-			if !known() {
-				return nil
-			}
-			if err := f.out.write(": \n\n"); err != nil {
-				return err
-			}
+			return f.Known() && f.yield(event.Event{})
 		case <-f.done:
-			return errors.New("the log can't be followed any more")
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-server.Done():
-			return server.Err()
+			return false // the log can't be followed any more
+		case <-f.Done():
+			return false
+		case <-f.ctx.Done():
+			return false
 		}
 	}
 }
 
-// take sends an event of the run: a stored one with all before it.
-func (f *stream) take(ctx context.Context, e event.Event) error {
-	if !e.Transient() {
-		if e.Seq <= f.seq {
-			return nil
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// take yields an event of the run: a stored one with all before it.
+func (f *follower) take(e event.Event) bool {
+	switch {
+	case e.Transient():
+		return f.yield(e)
+	case e.Seq <= f.seq:
+		return true
+	}
+	return f.upTo(e.Seq)
+}
+
+// stream sends events to the client.
+func (c *call) stream(events iter.Seq[event.Event]) {
+	out := newSSE(c.w)
+	err := out.write("retry: 1000\n\n")
+	for e := range events {
+		if err != nil {
+			return
 		}
-		return f.upTo(ctx, e.Seq)
+		err = out.event(e)
+	}
+}
+
+// event sends an event of a session: under its number, if it has one. One without a body only keeps the
+// connection alive.
+func (s *sse) event(e event.Event) error {
+	if e.Body == nil {
+		return s.write(": \n\n")
 	}
 	raw, err := event.Encode(e)
 	if err != nil {
 		return err
 	}
-	return f.out.send("", e.Body.Kind(), raw)
+	id := ""
+	if !e.Transient() {
+		id = strconv.FormatUint(e.Seq, 10)
+	}
+	return s.send(id, e.Body.Kind(), raw)
 }
 
 // sources are the logs that streams read, each open once however many read it. The zero value is

@@ -22,10 +22,16 @@ type Spec struct {
 	Mode       tool.Mode         `json:"mode,omitempty" jsonschema:"plan, ask, edit, auto or yolo, at most that of the server"`
 	MaxCost    float64           `json:"max_cost,omitempty" jsonschema:"maximum cost in US dollars"`
 	MaxTurns   int               `json:"max_turns,omitempty" jsonschema:"maximum number of requests to the model"`
-	Timeout    int               `json:"timeout_seconds,omitempty" jsonschema:"wall-clock limit with all waits (default: 6 hours)"`
+	Timeout    int               `json:"timeout_seconds,omitempty" jsonschema:"wall-clock limit with all waits (default: 6 hours, for open tasks none)"`
 	Unattended bool              `json:"unattended,omitempty" jsonschema:"deny calls that would ask"`
 	Keep       Keep              `json:"keep,omitempty" jsonschema:"when to keep the workspace: never, failed or always"`
 	Labels     map[string]string `json:"labels,omitempty" jsonschema:"labels of your own"`
+	Open       bool              `json:"open,omitempty" jsonschema:"stay open for messages after each run, until the task is closed; a prompt is optional"`
+	System     string            `json:"system,omitempty" jsonschema:"text to add to the system prompt"`
+	Ask        []string          `json:"ask,omitempty" jsonschema:"rules for calls that ask, such as bash or edit(docs/**)"`
+	Deny       []string          `json:"deny,omitempty" jsonschema:"rules for calls that are denied"`
+	Servers    []MCPServer       `json:"servers,omitempty" jsonschema:"MCP servers whose tools the agent gets"`
+	Tools      []ClientTool      `json:"tools,omitempty" jsonschema:"tools that you run: each call is a question, and your answer its result"`
 }
 
 // Repository is what a workspace is made of.
@@ -66,13 +72,14 @@ type Task struct {
 	Stage     event.Stage `json:"stage"`
 	Why       string      `json:"why,omitempty" jsonschema:"reason of the stage"`
 	Created   time.Time   `json:"created"`
-	Deadline  time.Time   `json:"deadline"`
+	Deadline  time.Time   `json:"deadline,omitzero" jsonschema:"when it times out; an open task may have none"`
 	Workspace string      `json:"workspace,omitempty"`
 	Session   string      `json:"session,omitempty" jsonschema:"id of its session"`
 	Result    *Result     `json:"result,omitempty"`
 	History   []Move      `json:"history"`
 
 	cancelled string // who wants it cancelled; empty: nobody
+	closed    string // the same of an open one that is to end
 }
 
 // Move is a stage that a task came to.
@@ -103,6 +110,11 @@ type Evidence struct {
 	Problem     string   `json:"problem,omitempty" jsonschema:"why git could not tell"`
 }
 
+// rests reports whether nothing is to be done for a task until somebody says something.
+func (t *Task) rests(now time.Time) bool {
+	return t.Stage == event.StageIdle && t.cancelled == "" && t.closed == "" && (t.Deadline.IsZero() || now.Before(t.Deadline))
+}
+
 // copied is the task for somebody else to keep.
 func (t *Task) copied() Task {
 	c := *t
@@ -113,7 +125,7 @@ func (t *Task) copied() Task {
 // check reports what is wrong with a spec.
 func (s *Server) check(p Spec) error {
 	switch {
-	case strings.TrimSpace(p.Prompt) == "":
+	case strings.TrimSpace(p.Prompt) == "" && !p.Open:
 		return wrong("prompt", "it is missing", "a text that says what to do")
 	case len(p.Prompt) > mostPrompt:
 		return wrong("prompt", fmt.Sprintf("it has %d bytes", len(p.Prompt)), fmt.Sprintf("at most %d", mostPrompt))
@@ -143,6 +155,9 @@ func (s *Server) check(p Spec) error {
 	}
 	if err := (event.Opened{Labels: p.Labels}).Check(); err != nil {
 		return wrong("labels", err.Error(), "")
+	}
+	if err := p.checkAgent(); err != nil {
+		return err
 	}
 	if p.Repository == nil {
 		return s.checkFolder("folder", p.Folder)

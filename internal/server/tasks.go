@@ -10,26 +10,27 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/words"
 	"github.com/inspan/inspan/tool"
 )
 
-// submit admits a task.
-func (c *call) submit(spec Spec) (Task, error) {
+// Submit admits a task.
+func (c *Visit) Submit(spec Spec) (Task, error) {
 	if err := c.check(spec); err != nil {
 		return Task{}, err
 	}
 	if c.isDraining() {
 		return Task{}, ending()
 	}
-	wait := defaultTimeout
-	if spec.Timeout > 0 {
-		wait = time.Duration(spec.Timeout) * time.Second
-	}
 	now := time.Now().UTC().Truncate(time.Millisecond)
 	t := Task{
-		ID: "task_" + strings.ToLower(rand.Text()), Tenant: c.who.tenant, By: c.who.name, Spec: spec, Created: now, Deadline: now.Add(wait),
+		ID: newID("task_"), Tenant: c.who.tenant, By: c.who.name, Spec: spec, Created: now,
+	}
+	switch {
+	case spec.Timeout > 0:
+		t.Deadline = now.Add(time.Duration(spec.Timeout) * time.Second)
+	case !spec.Open:
+		t.Deadline = now.Add(defaultTimeout)
 	}
 	t.Workspace = c.workspace(t)
 	id, err := c.record(ofTask, t.ID, t, spec, func() error { return c.admit(t.Tenant, now) })
@@ -42,7 +43,7 @@ func (c *call) submit(spec Spec) (Task, error) {
 }
 
 // admit reports why a tenant can have no more tasks. The book's lock is held.
-func (c *call) admit(name string, now time.Time) error {
+func (c *Visit) admit(name string, now time.Time) error {
 	bounds := Tenant{}
 	if t := c.book.tenants[name]; t != nil {
 		bounds = *t
@@ -63,11 +64,13 @@ func (c *call) admit(name string, now time.Time) error {
 	return nil
 }
 
+func newID(prefix string) string { return prefix + strings.ToLower(rand.Text()) }
+
 const mostKey = 256 // bytes of an idempotency key
 
 // record writes an object into the book, once for the same key of the same visitor, and returns its
 // id: that of the first time, if this is not it. Said is what the client has sent.
-func (c *call) record(of, id string, v, said any, admit func() error) (string, error) {
+func (c *Visit) record(of, id string, v, said any, admit func() error) (string, error) {
 	raw, err := json.Marshal(v)
 	if err != nil {
 		return "", err
@@ -76,12 +79,9 @@ func (c *call) record(of, id string, v, said any, admit func() error) (string, e
 	if err != nil {
 		return "", err
 	}
-	m := event.Recorded{Of: of, ID: id, Value: raw, By: c.who.name, Key: c.r.Header.Get("Idempotency-Key")}
+	m := event.Recorded{Of: of, ID: id, Value: raw, By: c.who.name, Key: c.key}
 	if m.Key != "" {
 		m.Sent = tool.Digest(request)
-	}
-	if len(m.Key) > mostKey {
-		return "", wrong("Idempotency-Key", fmt.Sprintf("it has %d bytes", len(m.Key)), fmt.Sprintf("at most %d", mostKey))
 	}
 	err = c.book.change(c, func() ([]event.Body, error) {
 		if before, again := c.book.sent[sender{m.By, m.Key}]; again && m.Key != "" {
@@ -132,7 +132,7 @@ func (c *call) tasks(in page) (taskPage, error) {
 		return taskPage{}, wrong("stage", fmt.Sprintf("it is %q", words.OneLine(in.Stage, 80)), "a stage, such as running or completed")
 	}
 	if in.After != "" {
-		if _, err := c.find(in.After); err != nil {
+		if _, err := c.Find(in.After); err != nil {
 			return taskPage{}, err
 		}
 	}
@@ -147,41 +147,23 @@ func (c *call) tasks(in page) (taskPage, error) {
 	return out, nil
 }
 
-// find is a task that the visitor sees. Of others it is not told whether they are there.
-func (c *call) find(id string) (Task, error) {
-	t, known := c.book.task(id)
-	if !known || !c.who.sees(&t) {
-		return Task{}, missing("task", id)
-	}
-	return t, nil
-}
-
 // one names a task.
 type one struct {
 	ID string `json:"-" path:"id"`
 }
 
-func (c *call) task(in one) (Task, error) { return c.find(in.ID) }
+func (c *call) submit(spec Spec) (Task, error) { return c.Submit(spec) }
 
-func (c *call) cancelTask(in one) (Task, error) {
-	t, err := c.find(in.ID)
-	if err != nil || over(t.Stage) || t.cancelled != "" {
-		return t, err
-	}
-	err = c.book.change(c, func() ([]event.Body, error) {
-		return []event.Body{event.Recorded{Of: ofCancel, ID: t.ID, By: c.who.name}}, nil
-	})
-	c.stir()
-	if err != nil {
-		return Task{}, err
-	}
-	return c.find(in.ID)
-}
+func (c *call) task(in one) (Task, error) { return c.Find(in.ID) }
 
-// said is what is said to the agent of a task.
-type said struct {
-	ID   string `json:"-" path:"id"`
-	Text string `json:"text" jsonschema:"the model sees it with the results of its current calls"`
+func (c *call) cancelTask(in one) (Task, error) { return c.Cancel(in.ID) }
+
+func (c *call) closeTask(in one) (Task, error) { return c.Finish(in.ID) }
+
+// stopped says why a run is interrupted.
+type stopped struct {
+	ID     string `json:"-" path:"id"`
+	Reason string `json:"reason,omitempty" jsonschema:"for people"`
 }
 
 // sent is where something came to in a session.
@@ -189,20 +171,27 @@ type sent struct {
 	Seq uint64 `json:"seq" jsonschema:"number of the event in the session"`
 }
 
-func (c *call) message(in said) (sent, error) {
-	t, err := c.find(in.ID)
-	switch {
-	case err != nil:
-		return sent{}, err
-	case strings.TrimSpace(in.Text) == "":
-		return sent{}, wrong("text", "it is missing", "a text")
-	case len(in.Text) > mostPrompt:
-		return sent{}, wrong("text", fmt.Sprintf("it has %d bytes", len(in.Text)), fmt.Sprintf("at most %d", mostPrompt))
-	case t.Session == "" || over(t.Stage) || t.Stage == event.StageFinalizing:
-		return sent{}, conflict("task %s is %s, so its agent can't be steered", t.ID, t.Stage)
+func (c *call) interrupt(in stopped) (sent, error) {
+	if len(in.Reason) > mostPrompt {
+		return sent{}, wrong("reason", fmt.Sprintf("it has %d bytes", len(in.Reason)), fmt.Sprintf("at most %d", mostPrompt))
 	}
-	e, err := c.Send(c, t.Session, app.Message{By: c.who.name, Text: in.Text, Steer: true})
-	return sent{e.Seq}, err
+	seq, err := c.Interrupt(in.ID, in.Reason)
+	return sent{seq}, err
+}
+
+// said is what is said to the agent of a task.
+type said struct {
+	ID   string `json:"-" path:"id"`
+	Text string `json:"text" jsonschema:"what to say"`
+}
+
+func (c *call) message(in said) (sent, error) {
+	parts, err := spoken("text", in.Text)
+	if err != nil {
+		return sent{}, err
+	}
+	seq, err := c.Say(in.ID, parts, c.key)
+	return sent{seq}, err
 }
 
 // followed says how a session is followed.
@@ -217,44 +206,22 @@ func (c *call) events(in followed) error {
 	if err != nil {
 		return err
 	}
-	t, err := c.find(in.ID)
+	events, err := c.Follow(in.ID, after, in.Live)
 	if err != nil {
 		return err
 	}
-	if t.Session == "" && !over(t.Stage) {
-		if t, err = c.until(in.ID, func(t Task) bool { return t.Session != "" || over(t.Stage) }); err != nil {
-			return err
-		}
-	}
-	if t.Session == "" {
-		return conflict("task %s is %s and has no session", t.ID, t.Stage)
-	}
-	return c.streamEvents(c, t.Session, after, in.Live, over(t.Stage))
-}
-
-// until waits for a task to be so.
-func (c *call) until(id string, so func(Task) bool) (Task, error) {
-	for {
-		news := c.book.news()
-		t, err := c.find(id)
-		if err != nil || so(t) {
-			return t, err
-		}
-		select {
-		case <-news:
-		case <-c.Done():
-			return t, c.Err()
-		case <-c.ctx.Done():
-			return t, ending()
-		}
-	}
+	c.stream(events)
+	return nil
 }
 
 // invoke submits a task and returns it when it is over.
 func (c *call) invoke(spec Spec) (Task, error) {
-	t, err := c.submit(spec)
+	if spec.Open {
+		return Task{}, wrong("open", "an open task has no end to wait for", "POST /api/v1/tasks")
+	}
+	t, err := c.Submit(spec)
 	if err != nil {
 		return Task{}, err
 	}
-	return c.until(t.ID, func(t Task) bool { return over(t.Stage) })
+	return c.Wait(t.ID, func(t Task) bool { return over(t.Stage) })
 }

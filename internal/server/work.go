@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/running"
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/transcript"
@@ -39,28 +37,37 @@ var (
 
 // dispatch begins what may begin, whenever there may be something.
 func (s *Server) dispatch() {
+	late := time.NewTimer(time.Hour) // the time of an idle task is over
+	defer late.Stop()
 	for {
 		select {
 		case <-s.wake:
-			s.begin()
+		case <-late.C:
 		case <-s.ctx.Done():
 			return
 		}
+		late.Reset(s.begin())
 	}
 }
 
 // begin begins tasks while there is room: those that were begun before the queued ones, and of
-// these one of the tenant with the fewest at work. Whoever wants a task cancelled is heard.
-func (s *Server) begin() {
+// these one of the tenant with the fewest at work. Whoever wants a task cancelled is heard. It returns how long
+// no idle task runs out of time.
+func (s *Server) begin() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	rest := time.Hour
 	if s.draining {
-		return
+		return rest
 	}
-	busy, queue := map[string]int{}, []Task(nil)
+	busy, queue, now := map[string]int{}, []Task(nil), time.Now()
 	for _, t := range s.book.open() {
 		w := s.at[t.ID]
 		switch {
+		case w == nil && t.rests(now) && !s.poked[t.ID]:
+			if !t.Deadline.IsZero() {
+				rest = min(rest, t.Deadline.Sub(now))
+			}
 		case w != nil && t.cancelled != "":
 			w.cancel(errCancelled)
 			fallthrough
@@ -73,13 +80,14 @@ func (s *Server) begin() {
 	for len(queue) > 0 {
 		i := s.next(queue, busy)
 		if i < 0 {
-			return
+			break
 		}
 		t := queue[i]
 		queue = append(queue[:i], queue[i+1:]...)
 		busy[t.Tenant]++
 		s.launch(t)
 	}
+	return rest
 }
 
 // next is the place in the queue of the task that is begun next; -1: none may be.
@@ -114,11 +122,15 @@ func (s *Server) launch(t Task) {
 		cancel(errCancelled)
 	}
 	s.at[t.ID] = w
+	delete(s.poked, t.ID)
 	s.pulse.busy.Add(1)
 	s.wg.Go(func() {
 		defer s.pulse.busy.Add(-1)
-		ctx, late := context.WithDeadlineCause(ctx, t.Deadline, errTimedOut)
-		defer late()
+		if !t.Deadline.IsZero() {
+			var late context.CancelFunc
+			ctx, late = context.WithDeadlineCause(ctx, t.Deadline, errTimedOut)
+			defer late()
+		}
 		if err := w.run(ctx, t); err != nil && s.ctx.Err() == nil && !s.isDraining() {
 			s.warn("task " + t.ID + ": " + err.Error())
 			w.rest() // the disk may be full
@@ -155,6 +167,14 @@ func (w *work) run(ctx context.Context, t Task) error {
 			err = w.to(ctx, &t, event.Staged{Stage: event.StageHydrating})
 		case t.Stage == event.StageHydrating:
 			opened, err = w.hydrate(ctx, &t)
+		case t.Stage == event.StageIdle && (t.closed != "" || ctx.Err() != nil):
+			err = w.to(w.ctx, &t, event.Staged{Stage: event.StageFinalizing})
+		case t.Stage == event.StageIdle:
+			st, read := w.status(t.Session)
+			if read != nil || !st.Active {
+				return read
+			}
+			fallthrough
 		case t.Stage == event.StageRunning, t.Stage == event.StageWaiting:
 			err = w.drive(ctx, &t, opened)
 			opened = nil
@@ -212,31 +232,6 @@ func (w *work) end(ctx context.Context, t Task, cause error, r *Result) error {
 	return w.to(context.WithoutCancel(ctx), &t, m)
 }
 
-// options are those that the agent of a task has.
-func (s *Server) options(t Task) app.Options {
-	o := s.Options
-	o.Model, o.Mode = cmp.Or(t.Spec.Model, o.Model), cmp.Or(t.Spec.Mode, o.Mode)
-	o.MaxCost = lesser(lesser(o.MaxCost, t.Spec.MaxCost), s.book.left(t.Tenant))
-	o.MaxTurns = lesser(o.MaxTurns, t.Spec.MaxTurns)
-	o.Unattended = t.Spec.Unattended
-	o.Patient = true
-	o.Labels = map[string]string{labelTask: t.ID, labelTenant: t.Tenant}
-	maps.Copy(o.Labels, t.Spec.Labels)
-	o.AppendSystem = strings.TrimSpace(o.AppendSystem + "\n\n" + cmp.Or(s.Contract, Contract))
-	return o
-}
-
-// lesser is the lower of two bounds, of which 0 is none.
-func lesser[T int | float64](a, b T) T {
-	switch {
-	case a == 0:
-		return b
-	case b == 0:
-		return a
-	}
-	return min(a, b)
-}
-
 // reopen opens the session of a task for its pool.
 func (s *Server) reopen(ctx context.Context, id string) (*inspan.Session, error) {
 	for _, t := range s.book.open() {
@@ -254,9 +249,12 @@ func (s *Server) reopen(ctx context.Context, id string) (*inspan.Session, error)
 // drive has the agent work until its run has stopped. It is told the task once: what comes again
 // with the same key changes nothing.
 func (w *work) drive(ctx context.Context, t *Task, opened *inspan.Session) error {
-	input := event.Said{Parts: llm.Say(t.Spec.Prompt), By: t.By, Message: t.ID}
-	r, err := w.pool.Drive(w.ctx, t.Session, opened, input)
-	told := false
+	var inputs []event.Body
+	if t.Spec.Prompt != "" {
+		inputs = []event.Body{event.Said{Parts: llm.Say(t.Spec.Prompt), By: t.By, Message: t.ID}}
+	}
+	r, err := w.pool.Drive(w.ctx, t.Session, opened, inputs...)
+	told, seen := false, uint64(0)
 	for err == nil {
 		if err = w.attend(ctx, t, r, &told); err != nil {
 			break
@@ -267,12 +265,14 @@ func (w *work) drive(ctx context.Context, t *Task, opened *inspan.Session) error
 			return read
 		case r.Err() != nil && !running.Elsewhere(r.Err()):
 			return r.Err()
-		case st.Stopped != nil || told:
-			return w.to(w.ctx, t, event.Staged{Stage: event.StageFinalizing})
+		case told, st.Stopped != nil, t.Spec.Open && !st.Active:
+			return w.rests(ctx, t, st)
 		case running.Elsewhere(r.Err()):
 			err = w.await(ctx, t, st.Seq, again)
 		case len(st.Questions()) > 0 && ctx.Err() == nil:
 			err = w.await(ctx, t, st.Seq, 0)
+		case st.Active && st.Seq > seen:
+			seen = st.Seq // somebody has said something when the run was about to end
 		case ctx.Err() == nil:
 			return errors.New("its run has ended without a reason")
 		}
@@ -284,6 +284,22 @@ func (w *work) drive(ctx context.Context, t *Task, opened *inspan.Session) error
 		return w.ctx.Err()
 	}
 	return err
+}
+
+// rests moves on a task whose run has stopped: to its end, or, if it stays open, to where it takes more.
+func (w *work) rests(ctx context.Context, t *Task, st inspan.Status) error {
+	if !t.Spec.Open || ctx.Err() != nil {
+		return w.to(w.ctx, t, event.Staged{Stage: event.StageFinalizing})
+	}
+	r, err := w.result(*t, st)
+	if err != nil {
+		return err
+	}
+	raw, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	return w.to(w.ctx, t, event.Staged{Stage: event.StageIdle, Result: raw})
 }
 
 // attend waits until a run is over. Meanwhile it notes whether the run waits for somebody, and
@@ -373,13 +389,14 @@ func (w *work) finish(ctx context.Context, t Task) error {
 	if err != nil {
 		return err
 	}
-	r := &Result{Turns: st.Turns, Cost: st.Cost, Unpriced: st.Unpriced, Seconds: time.Since(t.Created).Round(time.Millisecond).Seconds()}
-	if r.Says, err = w.says(t.Session); err != nil {
+	r, err := w.result(t, st)
+	if err != nil {
 		return err
 	}
 	r.Evidence = w.evidence(context.WithoutCancel(ctx), t)
 	var cause error
 	switch {
+	case t.closed != "" && t.cancelled == "" && !errors.Is(why(ctx), errTimedOut):
 	case t.cancelled != "", st.Stopped != nil && st.Stopped.Reason == event.ReasonCancelled && why(ctx) == nil:
 		cause = errCancelled
 	case errors.Is(why(ctx), errTimedOut):
@@ -389,10 +406,18 @@ func (w *work) finish(ctx context.Context, t Task) error {
 	case st.Stopped.Reason != event.ReasonDone:
 		cause = errors.New(strings.TrimSuffix(string(st.Stopped.Reason)+": "+st.Stopped.Detail, ": "))
 	}
+	return w.end(ctx, t, cause, r)
+}
+
+// result is what a task has brought so far, but for the evidence.
+func (w *work) result(t Task, st inspan.Status) (*Result, error) {
+	r := &Result{Turns: st.Turns, Cost: st.Cost, Unpriced: st.Unpriced, Seconds: time.Since(t.Created).Round(time.Millisecond).Seconds()}
 	if st.Stopped != nil {
 		r.Stopped = string(st.Stopped.Reason)
 	}
-	return w.end(ctx, t, cause, r)
+	var err error
+	r.Says, err = w.says(t.Session)
+	return r, err
 }
 
 const mostSaid = 64 << 10 // bytes of what an agent says in the end

@@ -1,0 +1,123 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/inspan/inspan/internal/app"
+	"github.com/inspan/inspan/internal/mcp"
+	"github.com/inspan/inspan/tool"
+)
+
+// MCPServer is one that the agent of a task may use.
+type MCPServer struct {
+	Name string `json:"name"`
+	URL  string `json:"url" jsonschema:"https address"`
+}
+
+// ClientTool is a tool that the client runs: a call of it is an open question, and the answer to that
+// what the model sees.
+type ClientTool struct {
+	Name        string          `json:"name" jsonschema:"1 to 64 letters, digits, dashes and underscores"`
+	Description string          `json:"description"`
+	Schema      json.RawMessage `json:"input_schema" jsonschema:"JSON schema of the arguments, of type object"`
+}
+
+// checkAgent reports what is wrong with what a spec says of its agent.
+func (p Spec) checkAgent() error {
+	if err := (app.Options{Ask: p.Ask, Deny: p.Deny}).Check(); err != nil {
+		field, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), "--"), ":")
+		return wrong(field, err.Error(), "rules such as bash or edit(docs/**)")
+	}
+	if len(p.System) > mostPrompt {
+		return wrong("system", fmt.Sprintf("it has %d bytes", len(p.System)), fmt.Sprintf("at most %d", mostPrompt))
+	}
+	for i, s := range p.Servers {
+		u, err := url.Parse(s.URL)
+		if err != nil || u.Host == "" || !slices.Contains([]string{"https", "http"}, u.Scheme) {
+			return wrong(fmt.Sprintf("servers[%d].url", i), "not an address of a server", "https://...")
+		}
+		if err := checkName(fmt.Sprintf("servers[%d].name", i), s.Name); err != nil {
+			return err
+		}
+	}
+	for i, t := range p.Tools {
+		var kind struct{ Type string }
+		if err := errors.Join(json.Unmarshal(t.Schema, &kind), t.tool().CheckSchema()); err != nil || kind.Type != "object" {
+			return wrong(fmt.Sprintf("tools[%d].input_schema", i), "not a schema that a tool can have", "a JSON schema of type object")
+		}
+		if err := checkName(fmt.Sprintf("tools[%d].name", i), t.Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tool is the tool as the model has it.
+func (t ClientTool) tool() tool.Tool {
+	return tool.Tool{
+		Name: t.Name, Doc: t.Description, Schema: t.Schema,
+		Effects: func(context.Context, *tool.Call) ([]tool.Effect, error) {
+			return []tool.Effect{{Kind: tool.Question, Text: "the client runs " + t.Name}}, nil
+		},
+		Run: func(_ context.Context, c *tool.Call) (tool.Result, error) {
+			failed, is := strings.CutPrefix(c.Answer, failure)
+			switch {
+			case is:
+				return tool.Result{}, errors.New(failed)
+			case c.Answer == "":
+				return tool.Text("(no output)"), nil
+			}
+			return tool.Text(c.Answer), nil
+		},
+	}
+}
+
+// failure begins the answer to a call of a client's tool that has failed.
+const failure = "\x00failed: "
+
+// options are those that the agent of a task has.
+func (s *Server) options(t Task) app.Options {
+	o := s.Options
+	o.Model, o.Mode = cmp.Or(t.Spec.Model, o.Model), cmp.Or(t.Spec.Mode, o.Mode)
+	o.MaxCost = lesser(lesser(o.MaxCost, t.Spec.MaxCost), s.book.left(t))
+	o.MaxTurns = lesser(o.MaxTurns, t.Spec.MaxTurns)
+	o.Unattended = t.Spec.Unattended
+	o.Patient = true
+	o.Labels = map[string]string{labelTask: t.ID, labelTenant: t.Tenant}
+	maps.Copy(o.Labels, t.Spec.Labels)
+	texts := []string{o.AppendSystem}
+	if !t.Spec.Open {
+		texts = append(texts, cmp.Or(s.Contract, Contract))
+	}
+	texts = append(texts, t.Spec.System)
+	texts = slices.DeleteFunc(texts, func(text string) bool { return strings.TrimSpace(text) == "" })
+	o.AppendSystem = strings.TrimSpace(strings.Join(texts, "\n\n"))
+	o.Ask, o.Deny = slices.Concat(o.Ask, t.Spec.Ask), slices.Concat(o.Deny, t.Spec.Deny)
+	o.Tools, o.Servers = slices.Clone(o.Tools), slices.Clone(o.Servers)
+	for _, made := range t.Spec.Tools {
+		o.Tools = append(o.Tools, made.tool())
+	}
+	for _, r := range t.Spec.Servers {
+		o.Servers = append(o.Servers, mcp.Server{Name: r.Name, URL: r.URL, Source: mcp.Client})
+	}
+	return o
+}
+
+// lesser is the lower of two bounds, of which 0 is none.
+func lesser[T int | float64](a, b T) T {
+	switch {
+	case a == 0:
+		return b
+	case b == 0:
+		return a
+	}
+	return min(a, b)
+}

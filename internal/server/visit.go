@@ -1,0 +1,150 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/gate"
+	"github.com/inspan/inspan/llm"
+)
+
+// Visit is one visitor's request: what it may see and do is checked by the methods. Doors that speak
+// other protocols are built on it. It is for one goroutine.
+type Visit struct {
+	*Server
+	context.Context
+
+	who       visitor
+	key       string // by which the visitor knows its request again; empty: it does not
+	principal string
+}
+
+// Visit begins the visit of who sends a request, if it may at least what the role may.
+func (s *Server) Visit(r *http.Request, role Role) (*Visit, error) {
+	principal := gate.Principal(r.Header)
+	who, known := s.visitor(principal)
+	if !known || !who.role.atLeast(role) {
+		return nil, forbidden("this needs role " + string(role) + "; your token has role " + string(who.role))
+	}
+	key := r.Header.Get("Idempotency-Key")
+	if len(key) > mostKey {
+		return nil, wrong("Idempotency-Key", fmt.Sprintf("it has %d bytes", len(key)), fmt.Sprintf("at most %d", mostKey))
+	}
+	return &Visit{Server: s, Context: r.Context(), who: who, key: key, principal: principal}, nil
+}
+
+// Known reports whether the visitor still is one: its identity may have been removed meanwhile.
+func (v *Visit) Known() bool {
+	_, known := v.visitor(v.principal)
+	return known
+}
+
+// Find is a task that the visitor sees. Of others it is not told whether they are there.
+func (v *Visit) Find(id string) (Task, error) {
+	t, known := v.book.task(id)
+	if !known || !v.who.sees(&t) {
+		return Task{}, missing("task", id)
+	}
+	return t, nil
+}
+
+// Wait waits for a task to be so.
+func (v *Visit) Wait(id string, so func(Task) bool) (Task, error) {
+	for {
+		news := v.book.news()
+		t, err := v.Find(id)
+		if err != nil || so(t) {
+			return t, err
+		}
+		select {
+		case <-news:
+		case <-v.Done():
+			return t, v.Err()
+		case <-v.ctx.Done():
+			return t, ending()
+		}
+	}
+}
+
+// Say says something to the agent of a task. One that works sees it with the results of its calls;
+// one that is idle begins with it. What was said before under the same key, if there is one, is not
+// said again. It returns the number of the event in the session.
+func (v *Visit) Say(id string, parts llm.Parts, key string) (uint64, error) {
+	return v.tell(id, event.Steered{Parts: parts, By: v.who.name, Message: key})
+}
+
+// Interrupt stops the run of a task that goes on. Of what its agent was told meanwhile nothing is lost.
+// The task is cancelled by it, unless it stays open.
+func (v *Visit) Interrupt(id, reason string) (uint64, error) {
+	return v.tell(id, event.Cancelled{By: v.who.name, Reason: reason, All: true})
+}
+
+// tell appends an input to the session of a task.
+func (v *Visit) tell(id string, input event.Body) (uint64, error) {
+	t, err := v.Find(id)
+	if err == nil && t.Session == "" && !over(t.Stage) {
+		t, err = v.Wait(id, func(t Task) bool { return t.Session != "" || over(t.Stage) })
+	}
+	switch {
+	case err != nil:
+		return 0, err
+	case t.Session == "" || over(t.Stage) || t.Stage == event.StageFinalizing || t.closed != "":
+		return 0, conflict("task %s is %s, so its agent can't be told anything", t.ID, t.Stage)
+	}
+	log, err := v.Sessions.Open(v, t.Session)
+	if err != nil {
+		return 0, err
+	}
+	events, err := log.Append(v, v.book.redact(input))
+	if err := errors.Join(err, log.Close()); err != nil {
+		return 0, err
+	}
+	v.poke(t.ID)
+	return events[0].Seq, nil
+}
+
+// Cancel ends a task in stage cancelled, whatever it is at.
+func (v *Visit) Cancel(id string) (Task, error) { return v.wish(id, ofCancel) }
+
+// Finish ends a task that stays open, when it is idle next. It takes nothing more.
+func (v *Visit) Finish(id string) (Task, error) {
+	t, err := v.Find(id)
+	if err == nil && !t.Spec.Open {
+		return Task{}, conflict("task %s ends by itself; only one with open: true can be closed", t.ID)
+	}
+	if err != nil {
+		return Task{}, err
+	}
+	return v.wish(id, ofClose)
+}
+
+// wish notes that somebody wants a task to end.
+func (v *Visit) wish(id, of string) (Task, error) {
+	t, err := v.Find(id)
+	if err != nil || over(t.Stage) || t.cancelled != "" || of == ofClose && t.closed != "" {
+		return t, err
+	}
+	err = v.book.change(v, func() ([]event.Body, error) {
+		return []event.Body{event.Recorded{Of: of, ID: t.ID, By: v.who.name}}, nil
+	})
+	v.stir()
+	if err != nil {
+		return Task{}, err
+	}
+	return v.Find(id)
+}
+
+// spoken is a text that a client says.
+func spoken(field, text string) (llm.Parts, error) {
+	switch {
+	case strings.TrimSpace(text) == "":
+		return nil, wrong(field, "it is missing", "a text")
+	case len(text) > mostPrompt:
+		return nil, wrong(field, fmt.Sprintf("it has %d bytes", len(text)), fmt.Sprintf("at most %d", mostPrompt))
+	}
+	return llm.Say(text), nil
+}
