@@ -12,11 +12,11 @@ import (
 
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/config"
+	"github.com/inspan/inspan/internal/equipment"
 	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/mcp"
 	"github.com/inspan/inspan/internal/permission"
 	"github.com/inspan/inspan/internal/providers"
-	"github.com/inspan/inspan/internal/toolbox"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -86,7 +86,7 @@ func (o Options) check() error {
 func (o Options) rules() error {
 	var known []string
 	if o.Settings == "" && !o.Personal {
-		known = toolbox.Names()
+		known = equipment.Names()
 		for _, t := range o.Tools {
 			known = append(known, t.Name)
 		}

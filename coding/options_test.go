@@ -16,7 +16,7 @@ import (
 	"testing"
 
 	"github.com/inspan/inspan/coding"
-	"github.com/inspan/inspan/internal/toolbox"
+	"github.com/inspan/inspan/internal/equipment"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/script"
 	"github.com/inspan/inspan/mcptool"
@@ -255,7 +255,7 @@ func exported(decl ast.Decl) (names []string) {
 // program's own tools and those of servers, and that the first wrong list is named.
 func TestRulesNameAnyTool(t *testing.T) {
 	_, o := kit(t, func(o *coding.Options) { o.Tools = []tool.Tool{{Name: "mine"}} })
-	o.Allow = toolbox.Names()
+	o.Allow = equipment.Names()
 	o.Ask = []string{"mine", "mcp__files__*", "read(**)", "network(example.com)", "keep", "edit_*", "*"}
 	if _, err := coding.Agent(o); err != nil {
 		t.Error(err)
@@ -274,7 +274,7 @@ func TestAllNamesAreKnown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	names, found := toolbox.Names(), 0
+	names, found := equipment.Names(), 0
 	for _, path := range sources {
 		raw, err := os.ReadFile(path)
 		if err != nil || strings.HasSuffix(path, "_test.go") {

@@ -16,15 +16,15 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
+	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/console"
-	"github.com/inspan/inspan/internal/sandbox"
 	"github.com/inspan/inspan/internal/setup"
 	"github.com/inspan/inspan/internal/words"
 )
 
 func main() {
-	if ran, code := sandbox.Keeper(); ran {
+	if ran, code := app.Helper(); ran {
 		os.Exit(code)
 	}
 	os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
@@ -33,7 +33,7 @@ func main() {
 // Main runs the command and returns its exit code. A panic is reported like
 // any other error, so that programs that read our output see a result.
 func Main(args []string, in io.Reader, out, errs io.Writer) (code int) {
-	cmd := &command{in: in, self: sandbox.Self(), console: &console.Console{
+	cmd := &command{in: in, self: app.Self(), console: &console.Console{
 		Out: out,
 		Err: errs, Form: formOf(args), Color: colored(errs), Live: isTerminal(errs), Width: width,
 	}}

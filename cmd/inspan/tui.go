@@ -16,7 +16,6 @@ import (
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/console"
 	"github.com/inspan/inspan/internal/listing"
-	"github.com/inspan/inspan/internal/sandbox"
 	"github.com/inspan/inspan/internal/setup"
 	"github.com/inspan/inspan/internal/tui"
 	"github.com/inspan/inspan/internal/words"
@@ -301,5 +300,5 @@ func (f *foreground) SetStderr(w io.Writer) { f.errs = w }
 
 // Run implements [tea.ExecCommand].
 func (f *foreground) Run() error {
-	return sandbox.Foreground(f.ctx, f.args, f.in, f.out, f.errs)
+	return app.Foreground(f.ctx, f.args, f.in, f.out, f.errs)
 }

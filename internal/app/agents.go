@@ -7,10 +7,9 @@ import (
 	"strings"
 
 	"github.com/inspan/inspan"
-	"github.com/inspan/inspan/internal/extension"
+	"github.com/inspan/inspan/internal/equipment"
 	"github.com/inspan/inspan/internal/skill"
 	"github.com/inspan/inspan/internal/subagent"
-	"github.com/inspan/inspan/internal/toolbox"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -38,7 +37,7 @@ func (a *App) child(ctx context.Context, o Options, ord subagent.Order, at inspa
 	o.Model = a.childModel(ord)
 	o.System, o.Mode, o.MaxTurns, o.MaxCost, o.MaxTokens, o.MaxTime = "", "", 0, 0, 0, 0
 	o.AppendSystem = strings.TrimSpace(ord.Role.Prompt + "\n\n" + o.AppendSystem + "\n\n" +
-		extension.Loaded(a.Extensions.Skills(at.Root), ord.Role.Skills))
+		equipment.Loaded(a.Extensions.Skills(at.Root), ord.Role.Skills))
 	o.Record = "" // a file has one session
 	o.order = &ord
 	if ord.Limited {
@@ -60,9 +59,9 @@ func (a *App) child(ctx context.Context, o Options, ord subagent.Order, at inspa
 		ord.Team.Hooks = agent.Hooks
 		ord.Team.Wire(agent)
 	}
-	some := extension.Pick(ord.Role)
+	some := equipment.Pick(ord.Role)
 	agent.Tools = some(agent.Tools)
-	toolbox.Furnish(agent, a.Config, func(ctx context.Context) []tool.Tool { return some(b.come(ctx)) }, o.AllTools)
+	equipment.Furnish(agent, a.Config, func(ctx context.Context) []tool.Tool { return some(b.come(ctx)) }, o.AllTools)
 	agent.Tools = slices.Concat(agent.Tools, some(b.wrap(o.Tools)))
 	return agent, nil
 }

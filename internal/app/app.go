@@ -15,7 +15,7 @@ import (
 	"github.com/inspan/inspan/internal/connect"
 	"github.com/inspan/inspan/internal/consent"
 	"github.com/inspan/inspan/internal/cost"
-	"github.com/inspan/inspan/internal/extension"
+	"github.com/inspan/inspan/internal/equipment"
 	"github.com/inspan/inspan/internal/knowledge"
 	"github.com/inspan/inspan/internal/mcp"
 	"github.com/inspan/inspan/internal/permission"
@@ -24,7 +24,6 @@ import (
 	"github.com/inspan/inspan/internal/running"
 	"github.com/inspan/inspan/internal/session"
 	"github.com/inspan/inspan/internal/subagent"
-	"github.com/inspan/inspan/internal/toolbox"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -33,7 +32,7 @@ type App struct {
 	*config.Installation
 	Consent    *consent.Store
 	Providers  *providers.Set
-	Extensions *extension.Set
+	Extensions *equipment.Set
 	Permission *permission.Set
 	Knowledge  *knowledge.Base
 	Logins     *connect.Logins
@@ -68,7 +67,7 @@ To try inspan offline, without any key:
 func New(set *config.Installation) *App {
 	a := &App{Installation: set, sessions: &session.Store{Dir: set.SessionsDir()}, Consent: &consent.Store{Dir: set.ConsentDir()}}
 	a.Permission = &permission.Set{Installation: set, Consent: a.Consent}
-	a.Extensions = &extension.Set{Installation: set, Consent: a.Consent, Env: a.Permission.Env}
+	a.Extensions = &equipment.Set{Installation: set, Consent: a.Consent, Env: a.Permission.Env}
 	a.Logins = &connect.Logins{Installation: set, Note: a.Permission.Note}
 	a.Providers = &providers.Set{Installation: set, Keys: a.Logins, Token: a.Logins.ProviderToken, Note: a.Permission.Note, Spent: a.spentToday}
 	a.Permission.Shown, a.Permission.Keys, a.Permission.Model = a.Extensions.SkillFolders, a.Providers.KeyVariables, a.Providers.Held
@@ -190,7 +189,7 @@ func (a *App) lead(ctx context.Context, o Options, at inspan.Place, warn func(st
 	if !a.Config.Agents.Off && roomy(b.agent.Model.Info().Window) {
 		a.team(o, at.Root, b.agent.Hooks).Wire(b.agent)
 	}
-	toolbox.Furnish(b.agent, a.Config, b.come, o.AllTools)
+	equipment.Furnish(b.agent, a.Config, b.come, o.AllTools)
 	b.agent.Tools = slices.Concat(b.agent.Tools, b.wrap(o.Tools))
 	return b.agent, nil
 }
@@ -237,14 +236,14 @@ func (a *App) Tools(ctx context.Context, root string, warn func(string)) ([]tool
 	if err != nil {
 		return nil, err
 	}
-	return toolbox.List(ctx, agent, warn), agent.Close()
+	return equipment.List(ctx, agent, warn), agent.Close()
 }
 
-// CallTool runs one tool in the folder root for a person, see [toolbox.Call].
+// CallTool runs one tool in the folder root for a person, see [equipment.Call].
 func (a *App) CallTool(ctx context.Context, root, name string, args json.RawMessage, warn func(string)) (string, error) {
 	agent, err := a.byHand(ctx, root, false, warn)
 	if err != nil {
 		return "", err
 	}
-	return toolbox.Call(ctx, agent, name, args, warn)
+	return equipment.Call(ctx, agent, name, args, warn)
 }

@@ -10,12 +10,11 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/config"
 	"github.com/inspan/inspan/internal/connect"
-	"github.com/inspan/inspan/internal/extension"
+	"github.com/inspan/inspan/internal/equipment"
 	"github.com/inspan/inspan/internal/keep"
 	"github.com/inspan/inspan/internal/knowledge"
 	"github.com/inspan/inspan/internal/providers"
 	"github.com/inspan/inspan/internal/running"
-	"github.com/inspan/inspan/internal/toolbox"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -170,9 +169,9 @@ func (b *build) equip(ctx context.Context) error {
 		Root:   b.at.Root,
 		Skills: b.Extensions.Skills(root), Memory: b.Knowledge.SessionMemory(ctx, b.at.ID, root),
 	}
-	list, end := toolbox.Session(b.Config, shell, needs.Edit, b.env)
+	list, end := equipment.Tools(b.Config, shell, needs.Edit, b.env)
 	b.ends = append(b.ends, func() error { end(); return nil })
-	list = b.Knowledge.Remembering(b.prompt.Memory, toolbox.Skilled(b.Config, b.prompt.Skills, list))
+	list = b.Knowledge.Remembering(b.prompt.Memory, equipment.Skilled(b.Config, b.prompt.Skills, list))
 	b.agent.Tools = b.wrap(list)
 	b.agent.Hooks = append(b.agent.Hooks, b.Extensions.Grants(b.prompt.Skills, b.Permission.Places(root))...)
 	b.come = b.Extensions.Tools(b.visiting())
@@ -180,7 +179,7 @@ func (b *build) equip(ctx context.Context) error {
 }
 
 // visiting connects to the MCP servers, and says for whom tools that come and go are listed.
-func (b *build) visiting() extension.Session {
+func (b *build) visiting() equipment.Session {
 	var hub *connect.Hub
 	if root := b.env.Root; !b.o.NoServers {
 		hub = b.Hubs.Open(root, b.Hubs.Servers(root, b.o.Trust, b.o.Servers, b.warn), b.env)
@@ -189,7 +188,7 @@ func (b *build) visiting() extension.Session {
 	if b.at.Parent == "" { // a child has those of its parent
 		b.agent.Servers = hub.Served()
 	}
-	return extension.Session{
+	return equipment.Session{
 		Root: b.env.Root, Sum: b.o.Trust, Env: b.env, Own: b.agent.Tools, Servers: hub.Own(), Offered: hub.Offered, Wrap: b.wrap, Warn: b.warn,
 	}
 }

@@ -31,7 +31,7 @@ type Base struct {
 	Sessions *session.Store
 	Places   func(root string) places.Map
 	Redact   func(event.Body) event.Body // takes out the secrets of this user; nil: none are known
-	// Apart says that nothing counts that lies in the person's home, as [extension.Set] has it.
+	// Apart says that nothing counts that lies in the person's home, as [equipment.Set] has it.
 	Apart bool
 }
 

@@ -15,9 +15,9 @@ import (
 
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/config"
+	"github.com/inspan/inspan/internal/equipment"
 	"github.com/inspan/inspan/internal/providers"
 	"github.com/inspan/inspan/internal/sandbox"
-	"github.com/inspan/inspan/internal/toolbox"
 	"github.com/inspan/inspan/llm"
 )
 
@@ -248,7 +248,7 @@ func programs(ctx context.Context) []Finding {
 		}
 		out = append(out, f)
 	}
-	tools := toolbox.BuiltIn()
+	tools := equipment.BuiltIn()
 	f := Finding{Check: "tools", State: Good, Found: fmt.Sprintf("%d built in", len(tools))}
 	for _, t := range tools {
 		if _, err := t.Check([]byte(`{"no_such_field":1}`)); err == nil {

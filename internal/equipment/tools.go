@@ -1,6 +1,4 @@
-// Package toolbox puts together the tools of a session, says which of them its model is told of, and
-// calls them for people.
-package toolbox
+package equipment
 
 import (
 	"slices"
@@ -29,9 +27,9 @@ func Names() []string {
 	return out
 }
 
-// Session lists the tools of a session that are built in, as the settings want them. Edit is the
+// Tools lists the tools of a session that are built in, as the settings want them. Edit is the
 // form of changes that suits its model. The function ends what they have started.
-func Session(c config.Config, shell *tools.Shell, edit string, env tool.Env) (list []tool.Tool, end func()) {
+func Tools(c config.Config, shell *tools.Shell, edit string, env tool.Env) (list []tool.Tool, end func()) {
 	servers := &lsp.Manager{Env: env}
 	list = tools.Core(shell, edit)
 	if !c.NoLSP {

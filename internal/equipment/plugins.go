@@ -1,6 +1,7 @@
-// Package extension gathers what people, workspaces and plugins add to inspan: skills, slash
-// commands, kinds of agents, tools and hooks, each as far as it is trusted.
-package extension
+// Package equipment is what an agent is equipped with: the tools of its session, which of them its model
+// is told of, and what people, workspaces and plugins add to inspan, as far as that is trusted: skills,
+// slash commands, kinds of agents, tools and hooks.
+package equipment
 
 import (
 	"cmp"

@@ -1,4 +1,4 @@
-package toolbox_test
+package equipment_test
 
 import (
 	"context"
@@ -12,8 +12,8 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/config"
+	"github.com/inspan/inspan/internal/equipment"
 	"github.com/inspan/inspan/internal/skill"
-	"github.com/inspan/inspan/internal/toolbox"
 	"github.com/inspan/inspan/internal/tools"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/script"
@@ -50,7 +50,7 @@ func agent(list, come, stand []tool.Tool) *inspan.Agent {
 
 func TestBuiltIn(t *testing.T) {
 	seen := map[string]bool{}
-	for _, b := range toolbox.BuiltIn() {
+	for _, b := range equipment.BuiltIn() {
 		if seen[b.Name] || b.Name == "" || b.Doc == "" || !json.Valid(b.Schema) {
 			t.Errorf("%q is there twice, or lacks something", b.Name)
 		}
@@ -66,7 +66,7 @@ func TestBuiltIn(t *testing.T) {
 // TestSession holds that the settings leave out tools.
 func TestSession(t *testing.T) {
 	list := func(c config.Config) []string {
-		all, end := toolbox.Session(c, &tools.Shell{}, "", tool.Env{Root: t.TempDir()})
+		all, end := equipment.Tools(c, &tools.Shell{}, "", tool.Env{Root: t.TempDir()})
 		end()
 		return named(all)
 	}
@@ -82,12 +82,12 @@ func TestSession(t *testing.T) {
 			t.Errorf("%s is there without the web", name)
 		}
 	}
-	if c := (config.Config{}); len(toolbox.Skilled(c, &skill.Library{}, nil)) != 1 {
+	if c := (config.Config{}); len(equipment.Skilled(c, &skill.Library{}, nil)) != 1 {
 		t.Error("no tool loads skills")
 	}
 	c := config.Config{}
 	c.Skills.Off = true
-	if len(toolbox.Skilled(c, &skill.Library{}, nil)) != 0 {
+	if len(equipment.Skilled(c, &skill.Library{}, nil)) != 0 {
 		t.Error("skills that are off can be loaded")
 	}
 }
@@ -104,7 +104,7 @@ func TestCall(t *testing.T) {
 		a := agent(list, []tool.Tool{echo("comes", nil, nil)}, []tool.Tool{echo("stands", nil, nil)})
 		closed := 0
 		a.Rules, a.Close = rules, func() error { closed++; return nil }
-		text, err := toolbox.Call(t.Context(), a, name, json.RawMessage(args), func(string) {})
+		text, err := equipment.Call(t.Context(), a, name, json.RawMessage(args), func(string) {})
 		if closed != 1 {
 			t.Errorf("%s: the agent was closed %d times", name, closed)
 		}
@@ -142,7 +142,7 @@ func TestCallIsNotAsked(t *testing.T) {
 		answer, err := c.Ask(ctx, "Which?", []string{"this", "that"})
 		return tool.Result{Parts: llm.Say(fmt.Sprintf("%q %v", answer, err))}, nil
 	})
-	got, err := toolbox.Call(t.Context(), agent([]tool.Tool{asks}, nil, nil), "asks", json.RawMessage(`{}`), func(string) {})
+	got, err := equipment.Call(t.Context(), agent([]tool.Tool{asks}, nil, nil), "asks", json.RawMessage(`{}`), func(string) {})
 	if err != nil || got != `"" <nil>` {
 		t.Errorf("%q, %v", got, err)
 	}
@@ -154,7 +154,7 @@ func TestList(t *testing.T) {
 		return []event.Server{{Name: "up", State: "ready"}, {Name: "down", State: "failed", Why: "it exited"}}
 	}
 	var told []string
-	if got := named(toolbox.List(t.Context(), a, func(s string) { told = append(told, s) })); !slices.Equal(got, []string{"always", "comes"}) {
+	if got := named(equipment.List(t.Context(), a, func(s string) { told = append(told, s) })); !slices.Equal(got, []string{"always", "comes"}) {
 		t.Errorf("%q", got)
 	}
 	if !slices.Equal(told, []string{"the MCP server down is failed: it exited"}) {
@@ -175,14 +175,14 @@ func TestFurnish(t *testing.T) {
 	}
 	furnished := func(deferred event.Lever, unattended, told bool, come []tool.Tool) (always, shown, hidden []string) {
 		t.Helper()
-		list, end := toolbox.Session(config.Config{}, &tools.Shell{}, "", tool.Env{Root: "/w"})
+		list, end := equipment.Tools(config.Config{}, &tools.Shell{}, "", tool.Env{Root: "/w"})
 		end()
 		list = append(list, echo("ask_user", nil, nil))
 		a := &inspan.Agent{
 			Tools: list, Env: tool.Env{Root: "/w"}, Model: &script.Model{}, Unattended: unattended,
 			Levers: event.Levers{Deferred: deferred, Names: event.LeverOff},
 		}
-		toolbox.Furnish(a, config.Config{}, func(context.Context) []tool.Tool { return come }, told)
+		equipment.Furnish(a, config.Config{}, func(context.Context) []tool.Tool { return come }, told)
 		s, h := a.Extra(t.Context())
 		return named(a.Tools), named(s), named(h)
 	}

@@ -1,4 +1,4 @@
-package extension
+package equipment
 
 import (
 	"context"

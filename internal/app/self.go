@@ -1,0 +1,20 @@
+package app
+
+import (
+	"context"
+	"io"
+
+	"github.com/inspan/inspan/internal/sandbox"
+)
+
+// Helper runs this process as the helper of another inspan, if it was started as one, and returns its exit
+// code: see [sandbox.Keeper]. A program calls it before anything else.
+func Helper() (ran bool, code int) { return sandbox.Keeper() }
+
+// Self is the program that runs, as [Load] wants it.
+func Self() string { return sandbox.Self() }
+
+// Foreground runs a program that has the terminal meanwhile, see [sandbox.Foreground].
+func Foreground(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) error {
+	return sandbox.Foreground(ctx, args, in, out, errs)
+}
