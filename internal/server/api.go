@@ -14,6 +14,7 @@ type endpoint struct {
 	doc          string
 	in, out      reflect.Type // of requests and answers
 	stream       bool         // it answers with server-sent events
+	live         bool         // it does if it is asked to
 	do           func(c *call) (status int, answer any, err error)
 }
 
@@ -53,6 +54,9 @@ func (s *Server) endpoints() []endpoint {
 		at("GET", "/api/v1/tenants/{name}", Viewer, "Read the limits of a tenant and its usage.", (*call).tenantOf),
 		at("GET", "/api/v1/audit", Admin, "Read the audit log, the oldest entry first.", (*call).audit),
 		at("POST", "/invocations", Operator, "Submit a task and wait for its end: the runtime contract of Bedrock AgentCore.", (*call).invoke),
+		answers("/v1/chat/completions", "Talk to an agent as to a model: OpenAI's chat completions.", (*call).complete),
+		answers("/v1/responses", "Talk to an agent as to a model: OpenAI's responses.", (*call).respond),
+		at("GET", "/v1/models", Viewer, "List the models of the two endpoints above.", (*call).models),
 		at("GET", "/api/v1/openapi.json", Viewer, "Read this description.", (*call).openAPI),
 	}
 }
@@ -98,6 +102,25 @@ func streams[In any](path string, role Role, doc string, f func(*call, In) error
 	}
 }
 
+// answers is an endpoint that talks to an agent. Without an answer and an error it has answered by itself,
+// with server-sent events.
+func answers[In, Out any](path, doc string, f func(*call, In) (*Out, error)) endpoint {
+	return endpoint{
+		method: http.MethodPost, path: path, role: Operator, doc: doc, in: reflect.TypeFor[In](), out: reflect.TypeFor[Out](), live: true,
+		do: func(c *call) (int, any, error) {
+			var in In
+			if err := c.read(&in); err != nil {
+				return 0, nil, err
+			}
+			out, err := f(c, in)
+			if out == nil {
+				return 0, nil, err
+			}
+			return http.StatusOK, out, err
+		},
+	}
+}
+
 // serve serves an endpoint.
 func (s *Server) serve(e endpoint) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -110,7 +133,7 @@ func (s *Server) serve(e endpoint) http.Handler {
 		switch {
 		case err != nil:
 			refuse(w, err)
-		case e.stream:
+		case status == 0: // it has answered
 		case status == http.StatusNoContent:
 			w.WriteHeader(status)
 		default:

@@ -208,7 +208,7 @@ func (b *book) staged(at time.Time, m event.Staged) {
 	if t == nil || !may(t.Stage, m.Stage) {
 		return
 	}
-	t.Stage, t.Why = m.Stage, m.Why
+	t.Stage, t.Why, t.moved = m.Stage, m.Why, at
 	t.History = append(t.History, Move{m.Stage, at, m.Why})
 	if m.Session != "" {
 		t.Session = m.Session

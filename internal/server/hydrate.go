@@ -12,6 +12,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/llm"
 )
 
 const hydration = 2 * time.Minute // that a workspace may take to be made
@@ -44,7 +45,13 @@ func (w *work) hydrate(ctx context.Context, t *Task) (*inspan.Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := w.to(w.ctx, t, event.Staged{Stage: event.StageRunning, Session: opened.ID()}); err != nil {
+	if t.Spec.Prompt != "" { // first, so that whoever interrupts interrupts that
+		err = opened.Send(w.ctx, event.Said{Parts: llm.Say(t.Spec.Prompt), By: t.By, Message: t.ID})
+	}
+	if err == nil {
+		err = w.to(w.ctx, t, event.Staged{Stage: event.StageRunning, Session: opened.ID()})
+	}
+	if err != nil {
 		return nil, errors.Join(err, opened.Close())
 	}
 	return opened, nil

@@ -105,7 +105,11 @@ func (e endpoint) answers() (map[string]any, error) {
 		if status(e.method, e.path, reflect.New(e.out).Elem().Interface()) == 201 {
 			key = "201"
 		}
-		out[key] = map[string]any{"description": "done", "content": map[string]any{"application/json": map[string]any{"schema": schema}}}
+		content := map[string]any{"application/json": map[string]any{"schema": schema}}
+		if e.live {
+			content["text/event-stream"] = map[string]any{"schema": map[string]any{"type": "string"}}
+		}
+		out[key] = map[string]any{"description": "done", "content": content}
 	}
 	return out, nil
 }

@@ -14,24 +14,25 @@ import (
 
 // Spec is what a task is to do, as a client says it.
 type Spec struct {
-	Prompt     string            `json:"prompt" jsonschema:"what to do, with all the context that the agent needs"`
-	Title      string            `json:"title,omitempty" jsonschema:"a title for people"`
-	Repository *Repository       `json:"repository,omitempty" jsonschema:"a git repository to clone into the workspace"`
-	Folder     string            `json:"folder,omitempty" jsonschema:"an existing folder on the server to work in, below one of its --folder"`
-	Model      string            `json:"model,omitempty" jsonschema:"provider/model (default: as the server was started)"`
-	Mode       tool.Mode         `json:"mode,omitempty" jsonschema:"plan, ask, edit, auto or yolo, at most that of the server"`
-	MaxCost    float64           `json:"max_cost,omitempty" jsonschema:"maximum cost in US dollars"`
-	MaxTurns   int               `json:"max_turns,omitempty" jsonschema:"maximum number of requests to the model"`
-	Timeout    int               `json:"timeout_seconds,omitempty" jsonschema:"wall-clock limit with all waits (default: 6 hours, for open tasks none)"`
-	Unattended bool              `json:"unattended,omitempty" jsonschema:"deny calls that would ask"`
-	Keep       Keep              `json:"keep,omitempty" jsonschema:"when to keep the workspace: never, failed or always"`
-	Labels     map[string]string `json:"labels,omitempty" jsonschema:"labels of your own"`
-	Open       bool              `json:"open,omitempty" jsonschema:"stay open for messages after each run, until the task is closed; a prompt is optional"`
-	System     string            `json:"system,omitempty" jsonschema:"text to add to the system prompt"`
-	Ask        []string          `json:"ask,omitempty" jsonschema:"rules for calls that ask, such as bash or edit(docs/**)"`
-	Deny       []string          `json:"deny,omitempty" jsonschema:"rules for calls that are denied"`
-	Servers    []MCPServer       `json:"servers,omitempty" jsonschema:"MCP servers whose tools the agent gets"`
-	Tools      []ClientTool      `json:"tools,omitempty" jsonschema:"tools that you run: each call is a question, and your answer its result"`
+	Prompt      string            `json:"prompt" jsonschema:"what to do, with all the context that the agent needs"`
+	Title       string            `json:"title,omitempty" jsonschema:"a title for people"`
+	Repository  *Repository       `json:"repository,omitempty" jsonschema:"a git repository to clone into the workspace"`
+	Folder      string            `json:"folder,omitempty" jsonschema:"an existing folder on the server to work in, below one of its --folder"`
+	Model       string            `json:"model,omitempty" jsonschema:"provider/model (default: as the server was started)"`
+	Mode        tool.Mode         `json:"mode,omitempty" jsonschema:"plan, ask, edit, auto or yolo, at most that of the server"`
+	MaxCost     float64           `json:"max_cost,omitempty" jsonschema:"maximum cost in US dollars"`
+	MaxTurns    int               `json:"max_turns,omitempty" jsonschema:"maximum number of requests to the model"`
+	Timeout     int               `json:"timeout_seconds,omitempty" jsonschema:"wall-clock limit with all waits (default: 6 hours, for open tasks none)"`
+	Unattended  bool              `json:"unattended,omitempty" jsonschema:"deny calls that would ask"`
+	Keep        Keep              `json:"keep,omitempty" jsonschema:"when to keep the workspace: never, failed or always"`
+	Labels      map[string]string `json:"labels,omitempty" jsonschema:"labels of your own"`
+	Open        bool              `json:"open,omitempty" jsonschema:"stay open for messages after each run, until the task is closed; a prompt is optional"`
+	IdleTimeout int               `json:"idle_timeout_seconds,omitempty" jsonschema:"an open task that is idle for so long is closed (default: never)"`
+	System      string            `json:"system,omitempty" jsonschema:"text to add to the system prompt"`
+	Ask         []string          `json:"ask,omitempty" jsonschema:"rules for calls that ask, such as bash or edit(docs/**)"`
+	Deny        []string          `json:"deny,omitempty" jsonschema:"rules for calls that are denied"`
+	Servers     []MCPServer       `json:"servers,omitempty" jsonschema:"MCP servers whose tools the agent gets"`
+	Tools       []ClientTool      `json:"tools,omitempty" jsonschema:"tools that you run: each call is a question, and your answer its result"`
 }
 
 // Repository is what a workspace is made of.
@@ -78,8 +79,9 @@ type Task struct {
 	Result    *Result     `json:"result,omitempty"`
 	History   []Move      `json:"history"`
 
-	cancelled string // who wants it cancelled; empty: nobody
-	closed    string // the same of an open one that is to end
+	cancelled string    // who wants it cancelled; empty: nobody
+	closed    string    // the same of an open one that is to end
+	moved     time.Time // when it came to its stage
 }
 
 // Move is a stage that a task came to.
@@ -110,9 +112,16 @@ type Evidence struct {
 	Problem     string   `json:"problem,omitempty" jsonschema:"why git could not tell"`
 }
 
-// rests reports whether nothing is to be done for a task until somebody says something.
-func (t *Task) rests(now time.Time) bool {
-	return t.Stage == event.StageIdle && t.cancelled == "" && t.closed == "" && (t.Deadline.IsZero() || now.Before(t.Deadline))
+// rests reports whether nothing is to be done for a task until somebody says something, and for how long.
+func (t *Task) rests(now time.Time) (left time.Duration, ok bool) {
+	left = time.Hour // it is asked again then
+	if !t.Deadline.IsZero() {
+		left = min(left, t.Deadline.Sub(now))
+	}
+	if t.Spec.IdleTimeout > 0 {
+		left = min(left, t.moved.Add(time.Duration(t.Spec.IdleTimeout)*time.Second).Sub(now))
+	}
+	return left, t.Stage == event.StageIdle && t.cancelled == "" && t.closed == "" && left > 0
 }
 
 // copied is the task for somebody else to keep.
@@ -133,6 +142,8 @@ func (s *Server) check(p Spec) error {
 		return wrong("title", fmt.Sprintf("it has %d bytes", len(p.Title)), fmt.Sprintf("at most %d", mostTitle))
 	case p.Timeout < 0 || p.Timeout > int(mostTimeout/time.Second):
 		return wrong("timeout_seconds", fmt.Sprintf("it is %d", p.Timeout), fmt.Sprintf("0 to %d", int(mostTimeout.Seconds())))
+	case p.IdleTimeout < 0 || p.IdleTimeout > int(mostTimeout/time.Second):
+		return wrong("idle_timeout_seconds", fmt.Sprintf("it is %d", p.IdleTimeout), fmt.Sprintf("0 to %d", int(mostTimeout.Seconds())))
 	case p.MaxCost < 0:
 		return wrong("max_cost", "it is below 0", "0 or more")
 	case p.MaxTurns < 0:

@@ -16,7 +16,6 @@ import (
 	"github.com/inspan/inspan/internal/running"
 	"github.com/inspan/inspan/internal/text"
 	"github.com/inspan/inspan/internal/transcript"
-	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/store"
 )
 
@@ -63,11 +62,10 @@ func (s *Server) begin() time.Duration {
 	busy, queue, now := map[string]int{}, []Task(nil), time.Now()
 	for _, t := range s.book.open() {
 		w := s.at[t.ID]
+		left, rests := t.rests(now)
 		switch {
-		case w == nil && t.rests(now) && !s.poked[t.ID]:
-			if !t.Deadline.IsZero() {
-				rest = min(rest, t.Deadline.Sub(now))
-			}
+		case w == nil && rests && !s.poked[t.ID]:
+			rest = min(rest, left)
 		case w != nil && t.cancelled != "":
 			w.cancel(errCancelled)
 			fallthrough
@@ -171,8 +169,13 @@ func (w *work) run(ctx context.Context, t Task) error {
 			err = w.to(w.ctx, &t, event.Staged{Stage: event.StageFinalizing})
 		case t.Stage == event.StageIdle:
 			st, read := w.status(t.Session)
-			if read != nil || !st.Active {
+			_, rests := t.rests(time.Now())
+			switch {
+			case read != nil || rests && !st.Active:
 				return read
+			case !rests && !st.Active:
+				err = w.to(w.ctx, &t, event.Staged{Stage: event.StageFinalizing, Why: "nobody has said anything for long"})
+				continue
 			}
 			fallthrough
 		case t.Stage == event.StageRunning, t.Stage == event.StageWaiting:
@@ -246,14 +249,9 @@ func (s *Server) reopen(ctx context.Context, id string) (*inspan.Session, error)
 	return nil, fmt.Errorf("session %s belongs to no task", id)
 }
 
-// drive has the agent work until its run has stopped. It is told the task once: what comes again
-// with the same key changes nothing.
+// drive has the agent work until its run has stopped.
 func (w *work) drive(ctx context.Context, t *Task, opened *inspan.Session) error {
-	var inputs []event.Body
-	if t.Spec.Prompt != "" {
-		inputs = []event.Body{event.Said{Parts: llm.Say(t.Spec.Prompt), By: t.By, Message: t.ID}}
-	}
-	r, err := w.pool.Drive(w.ctx, t.Session, opened, inputs...)
+	r, err := w.pool.Drive(w.ctx, t.Session, opened)
 	told, seen := false, uint64(0)
 	for err == nil {
 		if err = w.attend(ctx, t, r, &told); err != nil {
@@ -396,7 +394,7 @@ func (w *work) finish(ctx context.Context, t Task) error {
 	r.Evidence = w.evidence(context.WithoutCancel(ctx), t)
 	var cause error
 	switch {
-	case t.closed != "" && t.cancelled == "" && !errors.Is(why(ctx), errTimedOut):
+	case t.Spec.Open && t.cancelled == "" && why(ctx) == nil: // it was closed
 	case t.cancelled != "", st.Stopped != nil && st.Stopped.Reason == event.ReasonCancelled && why(ctx) == nil:
 		cause = errCancelled
 	case errors.Is(why(ctx), errTimedOut):

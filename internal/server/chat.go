@@ -1,0 +1,292 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
+)
+
+// An agent as OpenAI's clients see one: a model that answers in a conversation. Each conversation is an
+// open task. What the agent does meanwhile, its clients don't see; its calls that would ask are denied, as
+// these clients have no way to answer. completions.go and responses.go are the two forms.
+
+const (
+	ofChat   = "chat"   // where a conversation is that a client goes on with: by what it has so far
+	chatName = "inspan" // the model's name for the server's own choice
+	chatIdle = 24 * time.Hour
+)
+
+// chat is where a conversation is.
+type chat struct {
+	Task string `json:"task"`
+}
+
+// exchange is what a client wants answered.
+type exchange struct {
+	key     string // of the conversation so far; empty: it is a new one
+	model   string
+	system  string
+	history string // the conversation, for an agent that does not know it
+	text    string
+}
+
+// begin tells an agent what is to be answered: the one that has led the conversation so far, or a new one.
+// The answer is in the events of the task behind the number.
+func (c *call) begin(x exchange) (task string, after uint64, err error) {
+	if strings.TrimSpace(x.text) == "" {
+		return "", 0, wrong("input", "there is no message of the user at the end", "a text to answer")
+	}
+	if task = c.takeChat(x.key); task != "" {
+		if after, err = c.Say(task, llm.Say(x.text), ""); err == nil || x.history == "" {
+			return task, after, err // else another one can take over, as the client has sent all of it
+		}
+	}
+	spec := Spec{
+		Open: true, Unattended: true, IdleTimeout: int(chatIdle.Seconds()), System: x.system,
+		Prompt: x.text, Labels: map[string]string{"client": "chat"},
+	}
+	if x.history != "" {
+		spec.Prompt = "The conversation so far, which you have led:\n\n" + x.history + "\nGo on with it. The user says:\n\n" + x.text
+	}
+	if x.model != chatName {
+		spec.Model = x.model
+	}
+	t, err := c.Submit(spec)
+	return t.ID, 0, err
+}
+
+// takeChat is the task of a conversation that a client goes on with; empty: there is none. Nobody else gets
+// it until it is kept again.
+func (c *call) takeChat(key string) string {
+	if key == "" {
+		return ""
+	}
+	var at chat
+	_, err := c.Change(ofChat, key, func(o Object) (any, error) { return nil, json.Unmarshal(o.Value, &at) })
+	if err != nil {
+		return ""
+	}
+	return at.Task
+}
+
+// keepChat notes where a conversation is that a client may go on with.
+func (c *call) keepChat(key, task string) error {
+	raw, err := json.Marshal(chat{task})
+	if err == nil {
+		raw, err = json.Marshal(kept{c.who.tenant, raw})
+	}
+	if err != nil {
+		return err
+	}
+	return c.book.change(context.WithoutCancel(c), func() ([]event.Body, error) {
+		return []event.Body{event.Recorded{Of: ofChat, ID: key, Value: raw, By: c.who.name}}, nil
+	})
+}
+
+// reply is what an agent has answered.
+type answered struct {
+	text  string
+	usage llm.Usage
+	stop  event.Stopped
+	last  uint64 // number of the event that ended the run
+}
+
+// hear passes on what an agent says behind the number, as it says it, until its run has stopped. A client
+// that goes meanwhile has interrupted it.
+func (c *call) hear(task string, after uint64, say func(string) error) (a answered, err error) {
+	defer func() {
+		if err != nil && c.Err() != nil {
+			gone := *c.Visit
+			gone.Context = context.WithoutCancel(c)
+			_, _ = gone.Interrupt(task, "the client has gone")
+		}
+	}()
+	events, err := c.Follow(task, after, true)
+	if err != nil {
+		return a, err
+	}
+	shown := "" // of the reply that is being written
+	tell := func(text string) error {
+		if shown == "" && a.text != "" && text != "" {
+			text = "\n\n" + text
+		}
+		return say(text)
+	}
+	for e := range events {
+		switch b := e.Body.(type) {
+		case event.Delta:
+			if b.Text == "" {
+				continue
+			}
+			if err := tell(b.Text); err != nil {
+				return a, err
+			}
+			shown += b.Text
+		case event.Replied:
+			a.usage = a.usage.Add(b.Usage)
+			text := b.Parts.Text()
+			rest, same := strings.CutPrefix(text, shown)
+			if !same { // it was begun anew
+				rest, shown = text, ""
+			}
+			if err := tell(rest); err != nil {
+				return a, err
+			}
+			if a.text, shown = strings.TrimPrefix(a.text+"\n\n"+text, "\n\n"), ""; text == "" {
+				a.text = strings.TrimSuffix(a.text, "\n\n")
+			}
+		case event.Stopped:
+			a.stop, a.last = b, e.Seq
+			return a, nil
+		}
+	}
+	t, _ := c.Find(task)
+	return a, cmp.Or(c.Err(), error(&Problem{
+		Status: http.StatusBadGateway, Type: "api_error", Message: "the agent has not answered: its task is " + strings.TrimSpace(string(t.Stage)+" "+t.Why),
+	}))
+}
+
+// failure is why there is no answer, if the agent could not give one.
+func (a answered) failure() error {
+	if a.stop.Reason != event.ReasonFailed && a.stop.Reason != event.ReasonStuck {
+		return nil
+	}
+	p := &Problem{Status: http.StatusBadGateway, Type: "api_error", Message: "the agent could not answer: " + a.stop.Detail}
+	if a.stop.Cause == llm.KindRateLimited || a.stop.Cause == llm.KindOverloaded {
+		p.Status, p.Type = http.StatusServiceUnavailable, "overloaded_error"
+	}
+	return p
+}
+
+// cut reports whether a limit has ended the answer.
+func (a answered) cut() bool {
+	return slices.Contains([]event.Reason{event.ReasonMaxTurns, event.ReasonBudget, event.ReasonMaxTokens, event.ReasonMaxTime}, a.stop.Reason)
+}
+
+// message is one of a conversation as clients send it: its content is a text, or parts of which only
+// texts are taken.
+type message struct {
+	Type    string          `json:"type,omitempty"`
+	ID      string          `json:"id,omitempty"`
+	Status  string          `json:"status,omitempty"`
+	Role    string          `json:"role" jsonschema:"system, developer, user or assistant"`
+	Content json.RawMessage `json:"content" jsonschema:"a text, or a list of parts with texts"`
+	Name    string          `json:"name,omitempty"`
+	Refusal json.RawMessage `json:"refusal,omitempty"`
+}
+
+// text is the text of a message.
+func (m message) text(field string) (string, error) {
+	var text string
+	if json.Unmarshal(m.Content, &text) == nil {
+		return text, nil
+	}
+	var parts []struct{ Type, Text string }
+	if err := json.Unmarshal(m.Content, &parts); err != nil {
+		return "", wrong(field, "not a text, nor a list of parts", "a text")
+	}
+	for i, p := range parts {
+		if !slices.Contains([]string{"text", "input_text", "output_text"}, p.Type) {
+			return "", wrong(fmt.Sprintf("%s[%d].type", field, i), fmt.Sprintf("%q is not supported", p.Type), "a part of type text")
+		}
+		text += p.Text
+	}
+	return text, nil
+}
+
+// read splits a conversation into what it begins with, what was said so far, and what is to be answered.
+func (x *exchange) read(field string, messages []message) error {
+	var history strings.Builder
+	for i, m := range messages {
+		at := fmt.Sprintf("%s[%d]", field, i)
+		text, err := m.text(at + ".content")
+		if err != nil {
+			return err
+		}
+		switch m.Role {
+		case "system", "developer":
+			x.system = strings.TrimSpace(x.system + "\n\n" + text)
+		case "user":
+			if x.text != "" {
+				x.text += "\n\n"
+			}
+			x.text += text
+		case "assistant":
+			fmt.Fprintf(&history, "User: %s\n\nYou: %s\n\n", x.text, text)
+			x.text = ""
+		default:
+			return wrong(at+".role", fmt.Sprintf("it is %q", m.Role), "system, developer, user or assistant")
+		}
+	}
+	x.history = history.String()
+	return nil
+}
+
+// after is the key under which a client goes on with a conversation when it has the answer: what it
+// sends then begins with all that was said.
+func (x exchange) after(by, answer string) string {
+	history := x.history + fmt.Sprintf("User: %s\n\nYou: %s\n\n", x.text, answer)
+	return exchange{model: x.model, system: x.system, history: history}.so(by)
+}
+
+// so is the key of a conversation so far; empty: it is a new one.
+func (x exchange) so(by string) string {
+	if x.history == "" {
+		return ""
+	}
+	raw, _ := json.Marshal([]string{by, x.model, x.system, x.history}) // strings can be
+	return tool.Digest(raw)
+}
+
+// models are those that clients of this kind can name.
+type models struct {
+	Object string  `json:"object"`
+	Data   []model `json:"data"`
+}
+
+type model struct {
+	ID      string `json:"id"`
+	Object  string `json:"object"`
+	Created int64  `json:"created"`
+	OwnedBy string `json:"owned_by"`
+}
+
+func (c *call) models(nothing) (models, error) {
+	return models{Object: "list", Data: []model{{ID: chatName, Object: "model", OwnedBy: chatName}}}, nil
+}
+
+// chunked is a stream of server-sent events in the form of these clients.
+type chunked struct {
+	*sse
+}
+
+// send sends an object; without a name only its data.
+func (s chunked) object(name string, v any) error {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	if name != "" {
+		return s.send("", name, raw)
+	}
+	return s.write("data: " + string(raw) + "\n\n")
+}
+
+// refuse ends a stream that has begun with why it ends.
+func (s chunked) refuse(err error) {
+	p, ok := errors.AsType[*Problem](err)
+	if !ok {
+		p = &Problem{Type: "api_error", Message: err.Error()}
+	}
+	_ = s.object("error", map[string]any{"type": "error", "error": p}) // the client may have gone
+}

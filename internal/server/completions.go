@@ -1,0 +1,151 @@
+package server
+
+import (
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/llm"
+)
+
+// completionRequest asks for a chat completion. What only means something for a model itself is accepted
+// and has no effect.
+type completionRequest struct {
+	Model         string    `json:"model" jsonschema:"inspan for the server's own choice, or provider/model"`
+	Messages      []message `json:"messages"`
+	Stream        bool      `json:"stream,omitempty"`
+	StreamOptions struct {
+		IncludeUsage       bool `json:"include_usage,omitempty"`
+		IncludeObfuscation bool `json:"include_obfuscation,omitempty"`
+	} `json:"stream_options,omitempty"`
+	Count int `json:"n,omitempty" jsonschema:"1"`
+
+	Temperature         json.RawMessage `json:"temperature,omitempty" jsonschema:"has no effect, like the next ones"`
+	TopP                json.RawMessage `json:"top_p,omitempty"`
+	MaxTokens           json.RawMessage `json:"max_tokens,omitempty"`
+	MaxCompletionTokens json.RawMessage `json:"max_completion_tokens,omitempty"`
+	PresencePenalty     json.RawMessage `json:"presence_penalty,omitempty"`
+	FrequencyPenalty    json.RawMessage `json:"frequency_penalty,omitempty"`
+	ReasoningEffort     json.RawMessage `json:"reasoning_effort,omitempty"`
+	Verbosity           json.RawMessage `json:"verbosity,omitempty"`
+	Seed                json.RawMessage `json:"seed,omitempty"`
+	User                json.RawMessage `json:"user,omitempty"`
+	Metadata            json.RawMessage `json:"metadata,omitempty"`
+	Store               json.RawMessage `json:"store,omitempty"`
+}
+
+// completion is a chat completion, or a chunk of one.
+type completion struct {
+	ID      string           `json:"id"`
+	Object  string           `json:"object"`
+	Created int64            `json:"created"`
+	Model   string           `json:"model"`
+	Choices []choice         `json:"choices"`
+	Usage   *completionUsage `json:"usage,omitempty"`
+}
+
+type choice struct {
+	Index   int    `json:"index"`
+	Message *spoke `json:"message,omitempty"`
+	Delta   *spoke `json:"delta,omitempty"`
+	Finish  any    `json:"finish_reason"`
+}
+
+type spoke struct {
+	Role    string `json:"role,omitempty"`
+	Content string `json:"content"`
+}
+
+type completionUsage struct {
+	Prompt     int `json:"prompt_tokens"`
+	Completion int `json:"completion_tokens"`
+	Total      int `json:"total_tokens"`
+}
+
+func usageOf(u llm.Usage) *completionUsage {
+	return &completionUsage{u.Prompt(), u.Output, u.Prompt() + u.Output}
+}
+
+// complete answers the last message of a conversation. A client that sends the same conversation with the
+// answer and something more goes on with the same agent.
+func (c *call) complete(in completionRequest) (*completion, error) {
+	x := exchange{model: in.Model}
+	switch err := x.read("messages", in.Messages); {
+	case err != nil:
+		return nil, err
+	case in.Model == "":
+		return nil, wrong("model", "it is missing", chatName)
+	case in.Count > 1:
+		return nil, wrong("n", "an agent gives one answer", "1")
+	}
+	x.key = x.so(c.who.name)
+	task, after, err := c.begin(x)
+	if err != nil {
+		return nil, err
+	}
+	out := &completion{ID: "chatcmpl-" + task + "-" + strconv.FormatUint(after, 10), Created: time.Now().Unix(), Model: in.Model}
+	if in.Stream {
+		return nil, c.completeLive(x, task, after, out, in.StreamOptions.IncludeUsage)
+	}
+	a, err := c.hear(task, after, func(string) error { return nil })
+	if err == nil {
+		err = a.failure()
+	}
+	if err == nil {
+		err = c.keepChat(x.after(c.who.name, a.text), task)
+	}
+	if err != nil {
+		return nil, err
+	}
+	out.Object, out.Usage = "chat.completion", usageOf(a.usage)
+	out.Choices = []choice{{Message: &spoke{"assistant", a.text}, Finish: finish(a)}}
+	return out, nil
+}
+
+// completeLive is complete as a stream.
+func (c *call) completeLive(x exchange, task string, after uint64, chunk *completion, usage bool) error {
+	out := chunked{newSSE(c.w)}
+	chunk.Object = "chat.completion.chunk"
+	role := "assistant"
+	say := func(text string) error {
+		chunk.Choices = []choice{{Delta: &spoke{role, text}}}
+		role = ""
+		return out.object("", chunk)
+	}
+	if say("") != nil {
+		return nil //nolint:nilerr // the client has gone
+	}
+	a, err := c.hear(task, after, say)
+	if err == nil {
+		err = a.failure()
+	}
+	if err == nil {
+		err = c.keepChat(x.after(c.who.name, a.text), task)
+	}
+	if err != nil {
+		out.refuse(err)
+		return nil
+	}
+	chunk.Choices = []choice{{Delta: &spoke{}, Finish: finish(a)}}
+	err = out.object("", chunk)
+	if usage && err == nil {
+		chunk.Choices, chunk.Usage = []choice{}, usageOf(a.usage)
+		err = out.object("", chunk)
+	}
+	if err == nil {
+		_ = out.write("data: [DONE]\n\n") // the client may have gone
+	}
+	return nil
+}
+
+// finish is why an answer ends.
+func finish(a answered) string {
+	switch {
+	case a.cut():
+		return "length"
+	case a.stop.Reason == event.ReasonRefused:
+		return "content_filter"
+	}
+	return "stop"
+}

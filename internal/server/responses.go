@@ -1,0 +1,214 @@
+package server
+
+import (
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/tool"
+)
+
+// responseRequest asks for a response. What only means something for a model itself is accepted and has no
+// effect.
+type responseRequest struct {
+	Model        string          `json:"model" jsonschema:"inspan for the server's own choice, or provider/model"`
+	Input        json.RawMessage `json:"input" jsonschema:"a text, or a list of messages"`
+	Instructions string          `json:"instructions,omitempty" jsonschema:"text to add to the system prompt"`
+	Previous     string          `json:"previous_response_id,omitempty" jsonschema:"response that the input follows"`
+	Stream       bool            `json:"stream,omitempty"`
+	Store        *bool           `json:"store,omitempty" jsonschema:"false: no response can follow this one"`
+
+	Temperature     json.RawMessage `json:"temperature,omitempty" jsonschema:"has no effect, like the next ones"`
+	TopP            json.RawMessage `json:"top_p,omitempty"`
+	MaxOutputTokens json.RawMessage `json:"max_output_tokens,omitempty"`
+	Reasoning       json.RawMessage `json:"reasoning,omitempty"`
+	Text            json.RawMessage `json:"text,omitempty"`
+	Truncation      json.RawMessage `json:"truncation,omitempty"`
+	User            json.RawMessage `json:"user,omitempty"`
+	Metadata        json.RawMessage `json:"metadata,omitempty"`
+	Include         json.RawMessage `json:"include,omitempty"`
+}
+
+// response is one as clients read it.
+type response struct {
+	ID         string         `json:"id"`
+	Object     string         `json:"object"`
+	Created    int64          `json:"created_at"`
+	Status     string         `json:"status" jsonschema:"in_progress, completed, incomplete or failed"`
+	Model      string         `json:"model"`
+	Output     []responseItem `json:"output"`
+	Previous   *string        `json:"previous_response_id"`
+	Incomplete *struct {
+		Reason string `json:"reason"`
+	} `json:"incomplete_details"`
+	Error *struct {
+		Code    string `json:"code"`
+		Message string `json:"message"`
+	} `json:"error"`
+	Usage    *responseUsage `json:"usage,omitempty"`
+	Tools    []any          `json:"tools"`
+	Parallel bool           `json:"parallel_tool_calls"`
+	Choice   string         `json:"tool_choice"`
+}
+
+type responseItem struct {
+	ID      string         `json:"id"`
+	Type    string         `json:"type"`
+	Status  string         `json:"status"`
+	Role    string         `json:"role"`
+	Content []responsePart `json:"content"`
+}
+
+type responsePart struct {
+	Type        string `json:"type"`
+	Text        string `json:"text"`
+	Annotations []any  `json:"annotations"`
+}
+
+type responseUsage struct {
+	Input         int            `json:"input_tokens"`
+	InputDetails  map[string]int `json:"input_tokens_details"`
+	Output        int            `json:"output_tokens"`
+	OutputDetails map[string]int `json:"output_tokens_details"`
+	Total         int            `json:"total_tokens"`
+}
+
+// exchange is what a request wants answered.
+func (in responseRequest) exchange() (x exchange, err error) {
+	x = exchange{model: in.Model, system: in.Instructions, key: in.Previous}
+	if in.Model == "" {
+		return x, wrong("model", "it is missing", chatName)
+	}
+	if json.Unmarshal(in.Input, &x.text) == nil {
+		return x, nil
+	}
+	var list []message
+	if err := json.Unmarshal(in.Input, &list); err != nil {
+		return x, wrong("input", "neither a text nor a list of messages", "a text")
+	}
+	for i, m := range list {
+		if m.Type != "" && m.Type != "message" {
+			return x, wrong("input["+strconv.Itoa(i)+"].type", "items of type "+strconv.Quote(m.Type)+" are not supported", "message")
+		}
+	}
+	return x, x.read("input", list)
+}
+
+// respond answers an input. A client goes on with the same agent by naming the response before.
+func (c *call) respond(in responseRequest) (*response, error) {
+	x, err := in.exchange()
+	if err != nil {
+		return nil, err
+	}
+	if in.Previous != "" {
+		if _, err := c.Object(ofChat, in.Previous); err != nil {
+			return nil, wrong("previous_response_id", "no such response, or it was followed already", "the id of the last response")
+		}
+	}
+	task, after, err := c.begin(x)
+	if err != nil {
+		return nil, err
+	}
+	id := tool.Digest([]byte(task + strconv.FormatUint(after, 10)))[:32]
+	out := &response{
+		ID: "resp_" + id, Object: "response", Created: time.Now().Unix(), Status: "in_progress", Model: in.Model, Output: []responseItem{},
+		Tools: []any{}, Choice: "auto",
+	}
+	if in.Previous != "" {
+		out.Previous = &in.Previous
+	}
+	w := &responseStream{response: out, item: "msg_" + id}
+	if in.Stream {
+		w.out = &chunked{newSSE(c.w)}
+	}
+	w.begin()
+	a, err := c.hear(task, after, w.say)
+	if err == nil && (in.Store == nil || *in.Store) {
+		err = c.keepChat(out.ID, task)
+	}
+	if in.Stream {
+		w.end(a, err)
+		return nil, nil //nolint:nilnil // it was answered in a stream
+	}
+	if err == nil {
+		err = a.failure()
+	}
+	w.end(a, err)
+	return out, err
+}
+
+// responseStream is a response that is being written, to a client that looks on or not.
+type responseStream struct {
+	*response
+	item string
+	out  *chunked // nil: the client waits for the end
+	seq  int
+	err  error // the client has gone
+}
+
+// tell sends an event.
+func (w *responseStream) tell(name string, fields map[string]any) {
+	if w.out == nil || w.err != nil {
+		return
+	}
+	fields["type"], fields["sequence_number"] = name, w.seq
+	w.seq++
+	w.err = w.out.object(name, fields)
+}
+
+func (w *responseStream) begin() {
+	w.tell("response.created", map[string]any{"response": w.response})
+	w.tell("response.in_progress", map[string]any{"response": w.response})
+	w.tell("response.output_item.added", map[string]any{
+		"output_index": 0, "item": responseItem{w.item, "message", "in_progress", "assistant", []responsePart{}},
+	})
+	w.tell("response.content_part.added", w.at(map[string]any{"part": responsePart{"output_text", "", []any{}}}))
+}
+
+// at says where in the response something is.
+func (w *responseStream) at(fields map[string]any) map[string]any {
+	fields["item_id"], fields["output_index"], fields["content_index"] = w.item, 0, 0
+	return fields
+}
+
+func (w *responseStream) say(text string) error {
+	if text != "" {
+		w.tell("response.output_text.delta", w.at(map[string]any{"delta": text, "logprobs": []any{}}))
+	}
+	return w.err
+}
+
+func (w *responseStream) end(a answered, err error) {
+	if err == nil {
+		err = a.failure()
+	}
+	part := responsePart{"output_text", a.text, []any{}}
+	item := responseItem{w.item, "message", "completed", "assistant", []responsePart{part}}
+	w.Output = []responseItem{item}
+	w.Usage = &responseUsage{
+		a.usage.Prompt(),
+		map[string]int{"cached_tokens": a.usage.CacheRead},
+		a.usage.Output,
+		map[string]int{"reasoning_tokens": a.usage.Reasoning},
+		a.usage.Prompt() + a.usage.Output,
+	}
+	w.Status = "completed"
+	switch {
+	case err != nil:
+		w.Status = "failed"
+		w.Error = &struct {
+			Code    string `json:"code"`
+			Message string `json:"message"`
+		}{"server_error", err.Error()}
+	case a.cut(), a.stop.Reason == event.ReasonCancelled, a.stop.Reason == event.ReasonRefused:
+		w.Status = "incomplete"
+		w.Incomplete = &struct {
+			Reason string `json:"reason"`
+		}{map[bool]string{true: "content_filter", false: "max_output_tokens"}[a.stop.Reason == event.ReasonRefused]}
+	}
+	w.tell("response.output_text.done", w.at(map[string]any{"text": a.text, "logprobs": []any{}}))
+	w.tell("response.content_part.done", w.at(map[string]any{"part": part}))
+	w.tell("response.output_item.done", map[string]any{"output_index": 0, "item": item})
+	w.tell("response."+w.Status, map[string]any{"response": w.response})
+}
