@@ -12,6 +12,7 @@ import (
 
 func (c *command) logs() *cobra.Command {
 	var follow bool
+	var f remoteFlags
 	cmd := &cobra.Command{
 		Use:   "logs ID",
 		Short: "Print the transcript of a session; -f follows it",
@@ -19,6 +20,16 @@ func (c *command) logs() *cobra.Command {
 			"with the run's code.",
 		Args: exactly(1, 1, "an ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.url != "" {
+				a, r, id, err := c.found(cmd.Context(), &f, args[0])
+				if err != nil {
+					return err
+				}
+				if !follow {
+					return c.console.Show(r.Events(cmd.Context(), id), false)
+				}
+				return c.watchAway(cmd.Context(), a, r, id, console.Attachment{Whole: true})
+			}
 			a, id, err := c.seen(cmd.Context(), args[0])
 			if err != nil {
 				return err
@@ -30,11 +41,13 @@ func (c *command) logs() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "follow until the run stops")
+	f.add(cmd)
 	return cmd
 }
 
 func (c *command) attach() *cobra.Command {
-	return &cobra.Command{
+	var f remoteFlags
+	cmd := &cobra.Command{
 		Use:   "attach ID",
 		Short: "Watch a running session, steer it and answer its questions",
 		Long: "inspan follows the run that another process drives. A line that you type answers the open question, or else steers the model.\n" +
@@ -42,9 +55,12 @@ func (c *command) attach() *cobra.Command {
 			"Several terminals can attach at once. The first answer counts.",
 		Args: exactly(1, 1, "an ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a, id, err := c.one(cmd.Context(), args[0])
+			a, r, id, err := c.found(cmd.Context(), &f, args[0])
 			if err != nil {
 				return err
+			}
+			if r != nil {
+				return c.attachAway(cmd.Context(), a, r, id)
 			}
 			h, err := a.Running.Driver(cmd.Context(), id)
 			if err != nil {
@@ -59,6 +75,8 @@ func (c *command) attach() *cobra.Command {
 			})
 		},
 	}
+	f.add(cmd)
+	return cmd
 }
 
 // watch shows a session that another process drives.

@@ -13,6 +13,7 @@ import (
 
 func (c *command) ps() *cobra.Command {
 	var asJSON bool
+	var f remoteFlags
 	cmd := &cobra.Command{
 		Use:   "ps",
 		Short: "List running sessions and kept commands",
@@ -23,12 +24,12 @@ func (c *command) ps() *cobra.Command {
 			"A command that still runs after its session ended is \"kept\". 'inspan stop' with the session's id ends it.",
 		Args: exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			a, err := app.Load(c.self)
+			a, r, err := c.load(&f)
 			if err != nil {
 				return err
 			}
 			list, err := a.Running.List(cmd.Context())
-			if err == nil {
+			if err == nil && r == nil {
 				list, err = a.Running.WithServices(list)
 			}
 			switch {
@@ -44,11 +45,13 @@ func (c *command) ps() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	f.add(cmd)
 	return cmd
 }
 
 func (c *command) stop() *cobra.Command {
 	var now bool
+	var f remoteFlags
 	var wait time.Duration
 	cmd := &cobra.Command{
 		Use:   "stop ID",
@@ -59,9 +62,12 @@ func (c *command) stop() *cobra.Command {
 			"inspan also ends the session's kept commands with all their processes.",
 		Args: exactly(1, 1, "an ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a, id, err := c.one(cmd.Context(), args[0])
+			a, r, id, err := c.found(cmd.Context(), &f, args[0])
 			if err != nil {
 				return err
+			}
+			if r != nil && now {
+				return misused("--now ends a process of this machine; with --remote the server decides that")
 			}
 			what, err := a.Running.Stop(cmd.Context(), id, now, wait)
 			if err != nil {
@@ -72,6 +78,7 @@ func (c *command) stop() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&now, "now", false, "end the process at once")
+	f.add(cmd)
 	cmd.Flags().DurationVar(&wait, "wait", 10*time.Second, "how long to wait for the run to stop, such as `10s`")
 	return cmd
 }

@@ -27,6 +27,10 @@ type runFlags struct {
 	maxTurns int
 	detach   bool // let it run in a process of its own,
 	denies   bool // which denies what would ask
+
+	remote     remoteFlags // a server that does it,
+	repository string      // in a clone of this,
+	ref        string      // from this branch or tag
 }
 
 func (c *command) run() *cobra.Command {
@@ -46,6 +50,7 @@ func (c *command) run() *cobra.Command {
 	f.add(cmd)
 	f.addNew(cmd)
 	f.addDetach(cmd)
+	f.addRemote(cmd)
 	cmd.Flags().StringVar(&f.input, "input-format", console.Text,
 		"`format` of standard input: text, or stream-json (one message per line, as wrappers of Claude Code write them)")
 	return cmd
@@ -56,6 +61,16 @@ func (c *command) perform(f *runFlags) func(cmd *cobra.Command, args []string) e
 	return func(cmd *cobra.Command, args []string) error {
 		if err := f.check(cmd); err != nil {
 			return err
+		}
+		if f.remote.url != "" {
+			text, err := c.task(args)
+			if err == nil {
+				text, err = c.piped(text, args)
+			}
+			if err != nil {
+				return err
+			}
+			return c.away(cmd, f, text, false)
 		}
 		switch {
 		case f.detach:

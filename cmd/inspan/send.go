@@ -11,6 +11,7 @@ import (
 
 func (c *command) send() *cobra.Command {
 	var m app.Message
+	var f remoteFlags
 	cmd := &cobra.Command{
 		Use:   `send ID ["text"]`,
 		Short: "Send a message or a decision to a session",
@@ -21,11 +22,11 @@ func (c *command) send() *cobra.Command {
 		Args:    exactly(1, 2, "an ID and an optional TEXT"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			m.By, m.Text = "inspan send", strings.Join(args[1:], " ")
-			a, err := app.Load(c.self)
+			a, _, id, err := c.found(cmd.Context(), &f, args[0])
 			if err != nil {
 				return err
 			}
-			e, err := a.Send(cmd.Context(), args[0], m)
+			e, err := a.Send(cmd.Context(), id, m)
 			if err != nil {
 				return err
 			}
@@ -39,6 +40,7 @@ func (c *command) send() *cobra.Command {
 	fl.StringVar(&m.Allow, "allow", "", "allow the waiting call with this `id`")
 	fl.StringVar(&m.For, "for", "once", "`scope` of --allow: once, session, edits, host, project or always")
 	fl.StringVar(&m.Deny, "deny", "", "deny the waiting call with this `id`, with the text as the reason")
+	f.add(cmd)
 	oneOf(cmd, "steer", "cancel", "allow", "deny")
 	return cmd
 }

@@ -33,6 +33,7 @@ type screenFlags struct {
 
 func (f *screenFlags) add(cmd *cobra.Command) {
 	f.runFlags.add(cmd)
+	f.addRemote(cmd)
 	fl := cmd.Flags()
 	fl.BoolVar(&f.fullscreen, "fullscreen", false, "use the whole screen instead of the scrollback")
 	fl.BoolVarP(&f.print, "print", "p", false, "print the answer to the task and exit, as 'inspan run' does")
@@ -62,6 +63,8 @@ const anySession = "?"
 // front opens the front end, or prints the answer to a task where nobody can see one.
 func (c *command) front(cmd *cobra.Command, f *screenFlags) error {
 	switch {
+	case f.remote.url != "" && !f.print && isTerminal(c.in):
+		return c.away(cmd, &f.runFlags, f.says, true)
 	case f.print, f.says != "" && !c.watched():
 		return c.answered(cmd, f)
 	case !c.watched():

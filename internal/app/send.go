@@ -37,12 +37,12 @@ func (a *App) Send(ctx context.Context, session string, m Message) (event.Event,
 	if err != nil {
 		return event.Event{}, err
 	}
-	log, err := a.sessions.Open(ctx, id)
+	log, err := a.Running.Sessions.Open(ctx, id)
 	if err != nil {
 		return event.Event{}, err
 	}
 	defer log.Close()
-	w, err := (&inspan.Host{Store: a.sessions}).Watch(ctx, id) // or nobody here could go on with it
+	w, err := (&inspan.Host{Store: a.Running.Sessions}).Watch(ctx, id) // or nobody here could go on with it
 	if err != nil {
 		return event.Event{}, err
 	}

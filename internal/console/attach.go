@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -23,11 +24,15 @@ type Attachment struct {
 	Person *Person // steers the run and answers what it asks; nil: nobody does
 	Leaves bool    // the end of what the person types means that they leave, as at a terminal
 
+	// Stays says that a run which stops is not the end: what the person types then begins another.
+	Stays bool
+	// Again is how to come back, without the session's id; empty: inspan attach.
+	Again string
 	// Driven reports whether somebody drives the session. It is asked a few times a
 	// second, and believed to be a no when it says so twice.
 	Driven func(ctx context.Context) (bool, error)
 	// Remember keeps the rules that the person allows for the project in the workspace
-	// root, or always. Not needed without a Person.
+	// root, or always. Nil: an approval holds for the session at most.
 	Remember func(ctx context.Context, root string, scope event.Scope, rules []string) error
 }
 
@@ -63,6 +68,7 @@ type attached struct {
 	ready  bool            // all that was there at the beginning is shown, and what waited is asked
 	late   bool            // what the person types next may be an answer to a question that somebody else has answered
 	left   bool            // the person has left
+	idle   bool            // the person was told that no run goes on
 	gone   bool            // nobody drives it any more, as it seems
 }
 
@@ -78,7 +84,7 @@ func (w *attached) end() (int, error) {
 	id, st := w.session.ID(), w.session.Status()
 	switch {
 	case w.left:
-		fmt.Fprintf(w.console.Err, "\ndetached; session %s continues; attach again with: inspan attach %s\n", id, id)
+		fmt.Fprintf(w.console.Err, "\ndetached; session %s continues; attach again with: %s %s\n", id, cmp.Or(w.Again, "inspan attach"), id)
 		return ExitDone, nil
 	case !st.Active && st.Stopped != nil:
 		return ExitCode(string(st.Stopped.Reason), st.Stopped.Cause, nil), nil
@@ -210,8 +216,13 @@ func (w *attached) settle() bool {
 		return true
 	}
 	st := w.session.Status()
-	if !st.Active {
+	if !st.Active && !w.Stays {
 		return false
+	}
+	if idle := !st.Active; idle != w.idle {
+		if w.idle = idle; idle {
+			fmt.Fprintln(w.console.Err, "· the agent is idle; type a message, or Ctrl-D to leave")
+		}
 	}
 	if w.asked != "" && w.standing(questions(st)) < 0 {
 		w.close("the question is no longer open")
@@ -336,7 +347,11 @@ func (w *attached) answer(ctx context.Context, line string) error {
 		w.put(p)
 		return nil
 	}
-	if d.Allow && (d.Scope == event.ScopeProject || d.Scope == event.ScopeAlways) {
+	if longer := d.Allow && (d.Scope == event.ScopeProject || d.Scope == event.ScopeAlways); longer && w.Remember == nil {
+		fmt.Fprintln(w.Person.out, "  from here an approval holds for the session at most: answer y or s")
+		w.put(p)
+		return nil
+	} else if longer {
 		if err := w.Remember(ctx, st.Root, d.Scope, d.Grants(p.Rules, p.Offers)); err != nil {
 			return err
 		}

@@ -29,6 +29,7 @@ type book struct {
 	mu         sync.Mutex
 	seq        uint64
 	tasks      map[string]*Task
+	bySession  map[string]*Task
 	order      []string // of tasks, the oldest first
 	unfinished []*Task  // of these, those that are not over
 	used       map[string]*usage
@@ -51,7 +52,7 @@ func newBook(log store.Log, redact func(event.Body) event.Body) *book {
 		redact = func(b event.Body) event.Body { return b }
 	}
 	return &book{
-		log: log, redact: redact, tasks: map[string]*Task{}, identities: map[string]*Identity{}, tenants: map[string]*Tenant{},
+		log: log, redact: redact, tasks: map[string]*Task{}, bySession: map[string]*Task{}, identities: map[string]*Identity{}, tenants: map[string]*Tenant{},
 		sent: map[sender]answer{}, ends: map[string]chan struct{}{}, shelves: map[string]*shelf{}, used: map[string]*usage{}, grown: make(chan struct{}),
 	}
 }
@@ -211,7 +212,7 @@ func (b *book) staged(at time.Time, m event.Staged) {
 	t.Stage, t.Why, t.moved = m.Stage, m.Why, at
 	t.History = append(t.History, Move{m.Stage, at, m.Why})
 	if m.Session != "" {
-		t.Session = m.Session
+		t.Session, b.bySession[m.Session] = m.Session, t
 	}
 	u := b.usage(t.Tenant)
 	if r := (&Result{}); len(m.Result) > 0 && json.Unmarshal(m.Result, r) == nil {
@@ -247,6 +248,17 @@ func (b *book) task(id string) (Task, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	t := b.tasks[id]
+	if t == nil {
+		return Task{}, false
+	}
+	return t.copied(), true
+}
+
+// taskOf is the task that has a session.
+func (b *book) taskOf(session string) (Task, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	t := b.bySession[session]
 	if t == nil {
 		return Task{}, false
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -51,7 +52,7 @@ func TestChat(t *testing.T) {
 	if first != "heron" {
 		t.Errorf("answer %q", first)
 	}
-	again := append(talk, chatMessage{"assistant", first}, chatMessage{"user", "say: egret"})
+	again := slices.Concat(talk, []chatMessage{{"assistant", first}, {"user", "say: egret"}})
 	if got := h.complete(again...); got != "egret" {
 		t.Errorf("answer %q", got)
 	}

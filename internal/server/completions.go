@@ -86,7 +86,8 @@ func (c *call) complete(in completionRequest) (*completion, error) {
 	}
 	out := &completion{ID: "chatcmpl-" + task + "-" + strconv.FormatUint(after, 10), Created: time.Now().Unix(), Model: in.Model}
 	if in.Stream {
-		return nil, c.completeLive(x, task, after, out, in.StreamOptions.IncludeUsage)
+		c.completeLive(x, task, after, out, in.StreamOptions.IncludeUsage)
+		return nil, nil //nolint:nilnil // it was answered in a stream
 	}
 	a, err := c.hear(task, after, func(string) error { return nil })
 	if err == nil {
@@ -104,7 +105,7 @@ func (c *call) complete(in completionRequest) (*completion, error) {
 }
 
 // completeLive is complete as a stream.
-func (c *call) completeLive(x exchange, task string, after uint64, chunk *completion, usage bool) error {
+func (c *call) completeLive(x exchange, task string, after uint64, chunk *completion, usage bool) {
 	out := chunked{newSSE(c.w)}
 	chunk.Object = "chat.completion.chunk"
 	role := "assistant"
@@ -114,7 +115,7 @@ func (c *call) completeLive(x exchange, task string, after uint64, chunk *comple
 		return out.object("", chunk)
 	}
 	if say("") != nil {
-		return nil //nolint:nilerr // the client has gone
+		return // the client has gone
 	}
 	a, err := c.hear(task, after, say)
 	if err == nil {
@@ -125,7 +126,7 @@ func (c *call) completeLive(x exchange, task string, after uint64, chunk *comple
 	}
 	if err != nil {
 		out.refuse(err)
-		return nil
+		return
 	}
 	chunk.Choices = []choice{{Delta: &spoke{}, Finish: finish(a)}}
 	err = out.object("", chunk)
@@ -136,7 +137,6 @@ func (c *call) completeLive(x exchange, task string, after uint64, chunk *comple
 	if err == nil {
 		_ = out.write("data: [DONE]\n\n") // the client may have gone
 	}
-	return nil
 }
 
 // finish is why an answer ends.

@@ -131,7 +131,12 @@ func (v *Visit) Follow(id string, after uint64, live bool) (iter.Seq[event.Event
 	if err != nil {
 		return nil, err
 	}
-	src, err := v.sources.open(v, v.Sessions, t.Session)
+	return v.attach(t, t.Session, after, live)
+}
+
+// attach is Follow of a session that belongs to a task.
+func (v *Visit) attach(t Task, session string, after uint64, live bool) (iter.Seq[event.Event], error) {
+	src, err := v.sources.open(v, v.Sessions, session)
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +144,7 @@ func (v *Visit) Follow(id string, after uint64, live bool) (iter.Seq[event.Event
 		defer src.release()
 		f := &follower{Visit: v, source: src, task: t.ID, seq: after, yield: yield}
 		if live {
-			place := v.live.follow(t.Session, true)
+			place := v.live.follow(session, true)
 			defer place.leave()
 			f.live = place.events
 		}
@@ -162,7 +167,7 @@ func (f *follower) follow() {
 	defer beat.Stop()
 	ended := f.book.ended(f.task)
 	for {
-		grown, last := f.source.news(), isClosed(ended)
+		grown, last := f.news(), isClosed(ended)
 		if !f.Known() || !f.upTo(0) || last || !f.next(grown, ended, beat.C) {
 			return
 		}

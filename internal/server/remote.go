@@ -1,0 +1,401 @@
+package server
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"net/http"
+	"net/url"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/store"
+	"github.com/inspan/inspan/tool"
+)
+
+// Remote is the store of a server elsewhere, as far as its token sees it: sessions are listed, read,
+// followed, and told inputs. Nobody here drives, makes or removes one. The fields are not changed once it is
+// in use; it is safe for concurrent use.
+type Remote struct {
+	URL   string // of the server, such as http://127.0.0.1:8080
+	Token string
+}
+
+var _ store.Store = (*Remote)(nil)
+
+var errRemote = errors.New("a server does that for itself: this can't be done from here")
+
+// Check reports what is wrong with the address, before a token is sent there.
+func (r *Remote) Check() error {
+	u, err := url.Parse(r.URL)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+		return fmt.Errorf("%q is not the address of a server; write it as https://HOST or http://127.0.0.1:8080", r.URL)
+	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		return errors.New("the address of a server is a scheme, a host and a port only")
+	case u.Scheme == "http" && u.Hostname() != "localhost" && !strings.HasPrefix(u.Hostname(), "127.") && u.Hostname() != "::1":
+		return errors.New("the token would travel unencrypted; use https, or a tunnel to a loopback address")
+	}
+	return nil
+}
+
+// Submit submits a task there.
+func (r *Remote) Submit(ctx context.Context, spec Spec) (t Task, err error) {
+	err = r.call(ctx, http.MethodPost, "/api/v1/tasks", spec, &t)
+	return t, err
+}
+
+// Await waits until a task has a session, or is over without one.
+func (r *Remote) Await(ctx context.Context, id string) (t Task, err error) {
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := r.call(ctx, http.MethodGet, "/api/v1/tasks/"+url.PathEscape(id), nil, &t)
+		switch {
+		case err != nil:
+			return t, err
+		case t.Session != "":
+			return t, nil
+		case over(t.Stage):
+			return t, fmt.Errorf("task %s is %s: %s", id, t.Stage, t.Why)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return t, ctx.Err()
+		}
+	}
+}
+
+// Task reads the task there that has a session.
+func (r *Remote) Task(ctx context.Context, session string) (t Task, err error) {
+	info, err := r.info(ctx, session)
+	if err != nil {
+		return t, err
+	}
+	err = r.call(ctx, http.MethodGet, "/api/v1/tasks/"+url.PathEscape(info.Task), nil, &t)
+	return t, err
+}
+
+// Resolve is the id of the session there that a person means, see [store.Resolve].
+func (r *Remote) Resolve(ctx context.Context, text string) (string, error) {
+	return store.Resolve(ctx, r, text)
+}
+
+// Events yields the events of a session there, see [store.Events].
+func (r *Remote) Events(ctx context.Context, id string) iter.Seq2[event.Event, error] {
+	return store.Events(ctx, r, id)
+}
+
+// request sends a request. What the server refuses is a [*Problem].
+func (r *Remote) request(ctx context.Context, method, path string, body any) (*http.Response, error) {
+	var in io.Reader = http.NoBody
+	if body != nil {
+		raw, err := json.Marshal(body)
+		if err != nil {
+			return nil, err
+		}
+		in = bytes.NewReader(raw)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(r.URL, "/")+path, in)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Authorization", "Bearer "+r.Token)
+	req.Header.Set("Content-Type", "application/json")
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	res, err := client.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("the server at %s can't be reached: %w", r.URL, reason(err))
+	}
+	if res.StatusCode/100 == 2 {
+		return res, nil
+	}
+	defer res.Body.Close()
+	var said struct{ Error Problem }
+	raw, err := io.ReadAll(io.LimitReader(res.Body, 1<<20))
+	if err != nil || json.Unmarshal(raw, &said) != nil || said.Error.Message == "" {
+		return nil, fmt.Errorf("the server at %s answers %s, and is no inspan serve", r.URL, res.Status)
+	}
+	said.Error.Status = res.StatusCode
+	if res.StatusCode == http.StatusNotFound {
+		return nil, fmt.Errorf("%w: %w", &said.Error, fs.ErrNotExist)
+	}
+	return nil, &said.Error
+}
+
+// call sends a request and reads the answer.
+func (r *Remote) call(ctx context.Context, method, path string, body, into any) error {
+	res, err := r.request(ctx, method, path, body)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	if err := json.NewDecoder(res.Body).Decode(into); err != nil {
+		return fmt.Errorf("read what the server says: %w", err)
+	}
+	return nil
+}
+
+func (r *Remote) list(ctx context.Context) ([]sessionInfo, error) {
+	var out sessionList
+	err := r.call(ctx, http.MethodGet, "/api/v1/sessions", nil, &out)
+	return out.Sessions, err
+}
+
+// info is what the server says of a session.
+func (r *Remote) info(ctx context.Context, id string) (sessionInfo, error) {
+	all, err := r.all(ctx)
+	if err != nil {
+		return sessionInfo{}, err
+	}
+	if info, there := all[id]; there {
+		return info, nil
+	}
+	return sessionInfo{}, fmt.Errorf("session %s on the server: %w", id, fs.ErrNotExist)
+}
+
+func (r *Remote) all(ctx context.Context) (map[string]sessionInfo, error) {
+	list, err := r.list(ctx)
+	out := map[string]sessionInfo{}
+	for _, info := range list {
+		out[info.ID] = info
+	}
+	return out, err
+}
+
+// IDs implements [store.Store].
+func (r *Remote) IDs(ctx context.Context) ([]string, error) {
+	list, err := r.list(ctx)
+	out := make([]string, 0, len(list))
+	for _, info := range list {
+		out = append(out, info.ID)
+	}
+	return out, err
+}
+
+// List implements [store.Store].
+func (r *Remote) List(ctx context.Context) ([]store.Info, error) {
+	list, err := r.list(ctx)
+	out := make([]store.Info, 0, len(list))
+	for _, i := range list {
+		out = append(out, store.Info{
+			ID: i.ID, Title: i.Title, Root: i.Root, Parent: i.Parent, Created: i.Created, Modified: i.Modified, Events: i.Events,
+			Preview: i.Preview, Stop: i.Stop, Labels: i.Labels, Empty: i.Events == 0,
+		})
+	}
+	return out, err
+}
+
+// Holder implements [store.Store]. The server drives what is not over.
+func (r *Remote) Holder(ctx context.Context, id string) (*store.Holder, error) {
+	info, err := r.info(ctx, id)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil || !info.Driven {
+		return nil, err
+	}
+	return r.holder(info), nil
+}
+
+func (r *Remote) holder(info sessionInfo) *store.Holder {
+	return &store.Holder{Session: info.ID, Host: "server " + r.URL, Since: info.Modified}
+}
+
+// Held implements [store.Store].
+func (r *Remote) Held(ctx context.Context) (out []store.Holder, err error) {
+	list, err := r.list(ctx)
+	for _, info := range list {
+		if info.Driven && info.Parent == "" {
+			out = append(out, *r.holder(info))
+		}
+	}
+	return out, err
+}
+
+// Open implements [store.Store].
+func (r *Remote) Open(ctx context.Context, id string) (store.Log, error) {
+	if !store.IsID(id) {
+		return nil, fmt.Errorf("session %q: %w", id, fs.ErrNotExist)
+	}
+	var first pageOfEvents
+	if err := r.call(ctx, http.MethodGet, "/api/v1/sessions/"+id+"/events?limit=1", nil, &first); err != nil {
+		return nil, err
+	}
+	return &remoteLog{of: r, id: id}, nil
+}
+
+// Search implements [store.Store]: it yields only that it can't.
+func (r *Remote) Search(context.Context, *regexp.Regexp) iter.Seq2[store.Hit, error] {
+	return func(yield func(store.Hit, error) bool) { yield(store.Hit{}, errRemote) }
+}
+
+// Usage implements [store.Store]: it is not told.
+func (r *Remote) Usage(context.Context, string) (int64, error) { return 0, errRemote }
+
+// Create implements [store.Store]: it can't be.
+func (r *Remote) Create(context.Context) (store.Log, error) { return nil, errRemote }
+
+// Child implements [store.Store]: it can't be.
+func (r *Remote) Child(context.Context, string, string) (store.Log, bool, error) {
+	return nil, false, errRemote
+}
+
+// Fork implements [store.Store]: it can't be.
+func (r *Remote) Fork(context.Context, string, uint64) (store.Log, error) { return nil, errRemote }
+
+// Remove implements [store.Store]: it can't be.
+func (r *Remote) Remove(context.Context, string) error { return errRemote }
+
+// remoteLog is a session there.
+type remoteLog struct {
+	of *Remote
+	id string
+}
+
+func (l *remoteLog) ID() string                            { return l.id }
+func (l *remoteLog) Blobs() tool.Blobs                     { return remoteBlobs{l} }
+func (l *remoteLog) Close() error                          { return nil }
+func (l *remoteLog) Start(context.Context) (uint64, error) { return 0, nil }
+func (l *remoteLog) Lease(context.Context) error           { return errRemote }
+func (l *remoteLog) Release() error                        { return nil }
+func (l *remoteLog) path(format string, args ...any) string {
+	return "/api/v1/sessions/" + l.id + fmt.Sprintf(format, args...)
+}
+
+func (l *remoteLog) AppendAs(context.Context, event.Driver, ...event.Body) ([]event.Event, error) {
+	return nil, event.ErrNotDriver
+}
+
+// Append implements [event.Log] for inputs. The server says who has sent them.
+func (l *remoteLog) Append(ctx context.Context, bodies ...event.Body) (out []event.Event, err error) {
+	for _, b := range bodies {
+		raw, err := json.Marshal(b)
+		if err != nil {
+			return out, err
+		}
+		var at sent
+		if err := l.of.call(ctx, http.MethodPost, l.path("/events"), input{Kind: b.Kind(), Body: raw}, &at); err != nil {
+			return out, err
+		}
+		out = append(out, event.Event{Seq: at.Seq, Time: time.Now(), Session: l.id, Body: b})
+	}
+	return out, nil
+}
+
+// Read implements [event.Log].
+func (l *remoteLog) Read(ctx context.Context, after uint64) iter.Seq2[event.Event, error] {
+	return func(yield func(event.Event, error) bool) {
+		for more := true; more; {
+			var page struct {
+				Events []json.RawMessage
+				More   bool
+			}
+			if err := l.of.call(ctx, http.MethodGet, l.path("/events?after=%d", after), nil, &page); err != nil {
+				yield(event.Event{}, err)
+				return
+			}
+			for _, raw := range page.Events {
+				e, err := event.Decode(raw)
+				if !yield(e, err) || err != nil {
+					return
+				}
+				after = e.Seq
+			}
+			more = page.More && len(page.Events) > 0
+		}
+	}
+}
+
+// Wait implements [event.Waiter]: it follows the session until an event comes. A server that ends or can't be
+// reached is asked again for a while.
+func (l *remoteLog) Wait(ctx context.Context, after uint64) error {
+	for tries := 0; ; tries++ {
+		came, err := l.follow(ctx, after)
+		switch {
+		case came:
+			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case tries == mostTries:
+			return fmt.Errorf("the server does not go on with session %s: %w", l.id, errors.Join(err, io.ErrUnexpectedEOF))
+		}
+		t := time.NewTimer(time.Second)
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			t.Stop()
+			return ctx.Err()
+		}
+	}
+}
+
+const mostTries = 60 // of a server that restarts, a second apart
+
+// follow waits for an event behind the number, and reports false if the stream has ended without one.
+func (l *remoteLog) follow(ctx context.Context, after uint64) (came bool, err error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	res, err := l.of.request(ctx, http.MethodGet, l.path("/stream?after=%s", strconv.FormatUint(after, 10)), nil)
+	if err != nil {
+		return false, err
+	}
+	defer res.Body.Close()
+	lines := bufio.NewReaderSize(res.Body, 64<<10)
+	for {
+		line, err := lines.ReadSlice('\n')
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+			return false, err
+		}
+		if bytes.HasPrefix(line, []byte("id: ")) {
+			return true, nil
+		}
+	}
+}
+
+// remoteBlobs are the blobs of a session there.
+type remoteBlobs struct{ log *remoteLog }
+
+// Get implements [tool.Blobs].
+func (b remoteBlobs) Get(ctx context.Context, name string) (io.ReadCloser, error) {
+	var out blob
+	err := b.log.of.call(ctx, http.MethodGet, b.log.path("/blobs/%s", url.PathEscape(name)), nil, &out)
+	return io.NopCloser(bytes.NewReader(out.Data)), err
+}
+
+// Put implements [tool.Blobs]: it can't be.
+func (b remoteBlobs) Put(context.Context, io.Reader) (string, error) { return "", errRemote }
+
+// TokenOf is the token for a server: that of the variable INSPAN_REMOTE_TOKEN, or what a file holds.
+func TokenOf(file string) (string, error) {
+	if file == "" {
+		if token := os.Getenv("INSPAN_REMOTE_TOKEN"); token != "" {
+			return token, nil
+		}
+		return "", errors.New("no token for the server; set INSPAN_REMOTE_TOKEN, or pass --token-file")
+	}
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		return "", fmt.Errorf("read the token for the server: %w", err)
+	}
+	return strings.TrimSpace(string(raw)), nil
+}
+
+// reason is why a request could not be sent, without the address that the person has given.
+func reason(err error) error {
+	if sent, is := errors.AsType[*url.Error](err); is {
+		return sent.Err
+	}
+	return err
+}

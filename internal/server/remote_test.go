@@ -1,0 +1,128 @@
+package server_test
+
+import (
+	"errors"
+	"io/fs"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/server"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/store"
+)
+
+// remote is the store of the house for whoever has its token.
+func (h *house) remote() *server.Remote { return &server.Remote{URL: h.h.URL, Token: h.token} }
+
+// TestRemote holds that a session of a server is read and followed from elsewhere as it is there, and that
+// what is said and decided there counts.
+func TestRemote(t *testing.T) {
+	h := newHouse(t, func(s *server.Server) { s.Options.Mode = "ask" })
+	id := h.submit(server.Spec{Open: true, Prompt: "bash: echo hi > made", Folder: h.root}).ID
+	session := h.until(id, event.StageWaiting).Session
+	host := &inspan.Host{Store: h.remote()}
+	w, err := host.Watch(t.Context(), "last")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	open := w.Status().Questions()
+	if w.ID() != session || len(open) != 1 {
+		t.Fatalf("session %s, questions %+v", w.ID(), open)
+	}
+	decided := event.Decided{Call: open[0].Call.ID, Question: open[0].Question, Allow: true, By: "somebody else"}
+	if err := w.Send(t.Context(), decided); err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range w.Events(t.Context(), w.Status().Seq) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !w.Status().Active {
+			break
+		}
+	}
+	if h.read("made") != "hi\n" {
+		t.Errorf("the call that was approved has made %q", h.read("made"))
+	}
+	if err := w.Send(t.Context(), event.Steered{Parts: llm.Say("say: heron"), By: "somebody else"}); err != nil {
+		t.Fatal(err)
+	}
+	h.says(id, "heron")
+	var here, there []string
+	for e, err := range store.Events(t.Context(), h.s.Sessions, session) {
+		if b, is := e.Body.(event.Steered); is && b.By != "owner" {
+			t.Errorf("what was said from elsewhere is by %q", b.By)
+		}
+		here = append(here, encoded(t, e, err))
+	}
+	for e, err := range store.Events(t.Context(), h.remote(), session) {
+		there = append(there, encoded(t, e, err))
+	}
+	if strings.Join(here, "\n") != strings.Join(there, "\n") {
+		t.Errorf("there: %s\nhere: %s", there, here)
+	}
+	var sum struct{ Total struct{ Replies float64 } }
+	h.call("GET", "/api/v1/sessions/"+session+"/cost", nil, http.StatusOK, &sum)
+	if sum.Total.Replies < 3 {
+		t.Errorf("cost %+v", sum)
+	}
+}
+
+func encoded(t *testing.T, e event.Event, err error) string {
+	t.Helper()
+	raw, bad := event.Encode(e)
+	if err := errors.Join(err, bad); err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+// TestRemoteOfOthers holds that the sessions of a tenant are not there for another, and that no visitor
+// appends what only the driver may, decides for longer than the session, or as somebody else.
+func TestRemoteOfOthers(t *testing.T) {
+	h := newHouse(t, func(s *server.Server) { s.Options.Mode = "ask" })
+	ann, bob := h.identity("ann", "a", server.Operator), h.identity("bob", "b", server.Operator)
+	id := ann.submit(server.Spec{Open: true, Prompt: "bash: echo hi > made"}).ID
+	session := ann.until(id, event.StageWaiting).Session
+	if list, err := bob.remote().IDs(t.Context()); err != nil || len(list) != 0 {
+		t.Errorf("bob sees %v, %v", list, err)
+	}
+	if _, err := bob.remote().Open(t.Context(), session); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("bob opens a session of ann: %v", err)
+	}
+	base := "/api/v1/sessions/" + session
+	for _, path := range []string{"/events", "/stream", "/cost", "/blobs/sha256-00"} {
+		if status, body := bob.do(bob.request(t.Context(), "GET", base+path, nil)); status != http.StatusNotFound {
+			t.Errorf("%s for bob: %d %s", path, status, body)
+		}
+	}
+	for name, tc := range map[string]struct {
+		as     *house
+		body   string
+		status int
+	}{
+		"of another tenant": {bob, `{"kind":"said","body":{"parts":[{"text":"x"}]}}`, http.StatusNotFound},
+		"of the driver":     {ann, `{"kind":"stopped","body":{"reason":"done"}}`, http.StatusBadRequest},
+		"unknown":           {ann, `{"kind":"x","body":{}}`, http.StatusBadRequest},
+		"broken":            {ann, `{"kind":"said","body":{"parts":3}}`, http.StatusBadRequest},
+		"two in one":        {ann, `{"kind":"said","body":{}, "body":{}},"x":{}`, http.StatusBadRequest},
+		"for the project":   {ann, `{"kind":"decided","body":{"call":"call_1","allow":true,"scope":"project"}}`, http.StatusBadRequest},
+		"no question":       {ann, `{"kind":"decided","body":{"call":"call_9","allow":true}}`, http.StatusConflict},
+	} {
+		if status, body := tc.as.do(tc.as.request(t.Context(), "POST", base+"/events", tc.body)); status != tc.status {
+			t.Errorf("%s: %d, want %d: %s", name, status, tc.status, body)
+		}
+	}
+	for _, query := range []string{"after=x", "limit=-1", "limit=1001", "x=1"} {
+		if status, body := ann.do(ann.request(t.Context(), "GET", base+"/events?"+query, nil)); status != http.StatusBadRequest {
+			t.Errorf("%s: %d %s", query, status, body)
+		}
+	}
+	if status, _ := ann.do(ann.request(t.Context(), "GET", base+"/cost?by=x", nil)); status != http.StatusBadRequest {
+		t.Errorf("by=x: %d", status)
+	}
+}

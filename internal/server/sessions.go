@@ -1,0 +1,288 @@
+package server
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/cost"
+	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/store"
+)
+
+// Sessions are what the agents of tasks do, and of those that work for them. A [Remote] store is made of
+// these endpoints.
+
+// sessionInfo is a session in a list.
+type sessionInfo struct {
+	ID       string            `json:"id"`
+	Parent   string            `json:"parent,omitempty" jsonschema:"session that this one works for"`
+	Task     string            `json:"task"`
+	Stage    event.Stage       `json:"stage" jsonschema:"stage of the task"`
+	Title    string            `json:"title,omitempty"`
+	Preview  string            `json:"preview,omitempty" jsonschema:"beginning of the first message"`
+	Root     string            `json:"root" jsonschema:"the workspace"`
+	Created  time.Time         `json:"created"`
+	Modified time.Time         `json:"modified"`
+	Events   uint64            `json:"events"`
+	Stop     event.Reason      `json:"stop,omitempty" jsonschema:"why the last run stopped"`
+	Labels   map[string]string `json:"labels,omitempty"`
+	Driven   bool              `json:"driven" jsonschema:"the server runs it, or will when somebody says something"`
+}
+
+type sessionList struct {
+	Sessions []sessionInfo `json:"sessions"`
+}
+
+// owner is the task that a session belongs to, if the visitor sees it.
+func (v *Visit) owner(session string) (Task, error) {
+	root := session
+	for parent := store.Parent(root); parent != ""; parent = store.Parent(root) {
+		root = parent
+	}
+	t, known := v.book.taskOf(root)
+	if !known || !v.who.sees(&t) {
+		return Task{}, missing("session", session)
+	}
+	return t, nil
+}
+
+func (c *call) sessions(nothing) (sessionList, error) {
+	all, err := c.Sessions.List(c)
+	if err != nil {
+		return sessionList{}, err
+	}
+	out := sessionList{Sessions: []sessionInfo{}}
+	for _, info := range all {
+		if t, err := c.owner(info.ID); err == nil {
+			out.Sessions = append(out.Sessions, sessionInfo{
+				ID: info.ID, Parent: info.Parent, Task: t.ID, Stage: t.Stage, Title: info.Title, Preview: info.Preview, Root: info.Root,
+				Created: info.Created, Modified: info.Modified, Events: info.Events, Stop: info.Stop, Labels: info.Labels, Driven: !over(t.Stage),
+			})
+		}
+	}
+	return out, nil
+}
+
+// part asks for a part of a session.
+type part struct {
+	ID    string `json:"-" path:"id"`
+	After string `json:"-" query:"after"`
+	Limit int    `json:"-" query:"limit"`
+}
+
+// pageOfEvents is a part of a session: each event as docs/EVENTS.md has it.
+type pageOfEvents struct {
+	Events []any `json:"events"`
+	More   bool  `json:"more" jsonschema:"further events follow the last one"`
+}
+
+func (c *call) readEvents(in part) (out pageOfEvents, err error) {
+	out.Events = []any{}
+	after := uint64(0)
+	if in.After != "" {
+		if after, err = strconv.ParseUint(in.After, 10, 64); err != nil {
+			return out, wrong("after", "it is "+words.OneLine(strconv.Quote(in.After), 80), "the number of an event")
+		}
+	}
+	if in.Limit < 0 || in.Limit > mostListed {
+		return out, wrong("limit", fmt.Sprintf("it is %d", in.Limit), fmt.Sprintf("1 to %d", mostListed))
+	}
+	if in.Limit == 0 {
+		in.Limit = mostListed
+	}
+	if _, err := c.owner(in.ID); err != nil {
+		return out, err
+	}
+	log, err := c.Sessions.Open(c, in.ID)
+	if err != nil {
+		return out, err
+	}
+	defer log.Close()
+	for e, err := range log.Read(c, after) {
+		if err != nil {
+			return out, err
+		}
+		if len(out.Events) == in.Limit {
+			out.More = true
+			break
+		}
+		raw, err := event.Encode(e)
+		if err != nil {
+			return out, err
+		}
+		out.Events = append(out.Events, json.RawMessage(raw))
+	}
+	return out, nil
+}
+
+func (c *call) followSession(in followed) error {
+	after, err := lastEventID(c.r)
+	if err != nil {
+		return err
+	}
+	t, err := c.owner(in.ID)
+	if err != nil {
+		return err
+	}
+	events, err := c.attach(t, in.ID, after, in.Live)
+	if err != nil {
+		return err
+	}
+	c.stream(events)
+	return nil
+}
+
+// input is one event that a client appends, as docs/EVENTS.md has it: said, steered, withdrawn, decided,
+// cancelled, titled or pinned. By is who sends it.
+type input struct {
+	ID   string          `json:"-" path:"id"`
+	Kind string          `json:"kind" jsonschema:"said, steered, withdrawn, decided, cancelled, titled or pinned"`
+	Body json.RawMessage `json:"body" jsonschema:"fields of the event; the server sets by"`
+}
+
+// append takes an input for a session.
+func (c *call) append(in input) (sent, error) {
+	t, err := c.owner(in.ID)
+	if err != nil {
+		return sent{}, err
+	}
+	if t.Session != in.ID {
+		return sent{}, conflict("session %s works for %s; send it there", in.ID, t.Session)
+	}
+	e, err := event.Decode(fmt.Appendf(nil, `{"seq":1,"time":%q,"session":%q,"kind":%q,"body":%s}`,
+		time.Now().UTC().Format(time.RFC3339Nano), in.ID, in.Kind, in.Body))
+	if err != nil {
+		return sent{}, wrong("body", "it can't be read: "+err.Error(), "the fields of the event")
+	}
+	body := e.Body
+	switch b := body.(type) {
+	case event.Decided:
+		return c.decided(t, b)
+	case event.Said:
+		b.By, b.Origin = c.who.name, ""
+		body = b
+	case event.Steered:
+		b.By, b.Origin, b.Why = c.who.name, "", nil
+		body = b
+	case event.Cancelled:
+		b.By, b.Limit = c.who.name, ""
+		body = b
+	case event.Withdrawn, event.Titled, event.Pinned:
+	default:
+		return sent{}, wrong("kind", "it is "+words.OneLine(strconv.Quote(in.Kind), 80), "said, steered, withdrawn, decided, cancelled, titled or pinned")
+	}
+	seq, err := c.tell(t.ID, body)
+	return sent{seq}, err
+}
+
+// decided decides as [call.decide] does.
+func (c *call) decided(t Task, d event.Decided) (sent, error) {
+	in := decision{Task: t.ID, Question: d.Call, Seq: d.Question, Decision: "deny", Reason: d.Reason}
+	if d.Allow {
+		in.Decision, in.Answer = "allow", d.Answer
+		in.For = string(d.Scope)
+		if d.Reach != "" {
+			in.For = string(d.Reach)
+		}
+		if d.Scope == event.ScopeProject || d.Scope == event.ScopeAlways {
+			return sent{}, wrong("scope", "over the API a decision holds for the session at most", "session")
+		}
+	}
+	return c.decide(in)
+}
+
+// costs is what a session has cost.
+type costs struct {
+	ID string `json:"-" path:"id"`
+	By string `json:"-" query:"by"`
+}
+
+type costRows struct {
+	Rows  []cost.Row `json:"rows" jsonschema:"by what was asked for, the dearest first"`
+	Total cost.Row   `json:"total"`
+}
+
+// cost sums up a session and those that have worked for it.
+func (c *call) cost(in costs) (out costRows, err error) {
+	out.Rows = []cost.Row{}
+	if in.By == "" {
+		in.By = "model"
+	}
+	if !slices.Contains(cost.Groupings(), in.By) {
+		return out, wrong("by", "it is "+words.OneLine(strconv.Quote(in.By), 80), fmt.Sprint("one of ", cost.Groupings()))
+	}
+	if _, err := c.owner(in.ID); err != nil {
+		return out, err
+	}
+	ids, err := c.Sessions.IDs(c)
+	if err != nil {
+		return out, err
+	}
+	var entries []cost.Entry
+	for _, id := range ids {
+		if id != in.ID && !worksFor(id, in.ID) {
+			continue
+		}
+		for e, err := range cost.Entries(id, store.Events(c, c.Sessions, id)) {
+			if err != nil {
+				return out, err
+			}
+			entries = append(entries, e)
+		}
+	}
+	tallies := cost.Tallies(entries)
+	rows, err := cost.Group(tallies, in.By)
+	out.Rows, out.Total = append(out.Rows, rows...), cost.Sum(tallies)
+	return out, err
+}
+
+// worksFor reports whether a session works for another, directly or not.
+func worksFor(id, other string) bool {
+	for at := store.Parent(id); at != ""; at = store.Parent(at) {
+		if at == other {
+			return true
+		}
+	}
+	return false
+}
+
+// blobOf names a blob of a session.
+type blobOf struct {
+	ID     string `json:"-" path:"id"`
+	Digest string `json:"-" path:"digest"`
+}
+
+const mostBlob = 32 << 20 // bytes of one that is sent
+
+type blob struct {
+	Data []byte `json:"data" jsonschema:"in base64"`
+}
+
+func (c *call) blob(in blobOf) (blob, error) {
+	if _, err := c.owner(in.ID); err != nil {
+		return blob{}, err
+	}
+	log, err := c.Sessions.Open(c, in.ID)
+	if err != nil {
+		return blob{}, err
+	}
+	defer log.Close()
+	from, err := log.Blobs().Get(c, in.Digest)
+	if err != nil {
+		return blob{}, missing("blob", in.Digest)
+	}
+	data, err := io.ReadAll(io.LimitReader(from, mostBlob+1))
+	if err := errors.Join(err, from.Close()); err != nil {
+		return blob{}, err
+	}
+	if len(data) > mostBlob {
+		return blob{}, conflict("blob %s has more than %d bytes", in.Digest, mostBlob)
+	}
+	return blob{data}, nil
+}
