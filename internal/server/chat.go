@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -111,7 +110,7 @@ func (c *call) hear(task string, after uint64, say func(string) error) (a answer
 			_, _ = gone.Interrupt(task, "the client has gone")
 		}
 	}()
-	events, err := c.Follow(task, after, true)
+	events, err := c.Follow(task, Feed{After: after, Live: true})
 	if err != nil {
 		return a, err
 	}
@@ -267,7 +266,7 @@ func (c *call) models(nothing) (models, error) {
 
 // chunked is a stream of server-sent events in the form of these clients.
 type chunked struct {
-	*sse
+	*SSE
 }
 
 // send sends an object; without a name only its data.
@@ -277,16 +276,12 @@ func (s chunked) object(name string, v any) error {
 		return err
 	}
 	if name != "" {
-		return s.send("", name, raw)
+		return s.Send("", name, raw)
 	}
 	return s.write("data: " + string(raw) + "\n\n")
 }
 
 // refuse ends a stream that has begun with why it ends.
 func (s chunked) refuse(err error) {
-	p, ok := errors.AsType[*Problem](err)
-	if !ok {
-		p = &Problem{Type: "api_error", Message: err.Error()}
-	}
-	_ = s.object("error", map[string]any{"type": "error", "error": p}) // the client may have gone
+	_ = s.object("error", map[string]any{"type": "error", "error": ProblemOf(err)}) // the client may have gone
 }

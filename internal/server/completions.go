@@ -106,7 +106,7 @@ func (c *call) complete(in completionRequest) (*completion, error) {
 
 // completeLive is complete as a stream.
 func (c *call) completeLive(x exchange, task string, after uint64, chunk *completion, usage bool) {
-	out := chunked{newSSE(c.w)}
+	out := chunked{NewSSE(c.w)}
 	chunk.Object = "chat.completion.chunk"
 	role := "assistant"
 	say := func(text string) error {

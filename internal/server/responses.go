@@ -120,7 +120,7 @@ func (c *call) respond(in responseRequest) (*response, error) {
 	}
 	w := &responseStream{response: out, item: "msg_" + id}
 	if in.Stream {
-		w.out = &chunked{newSSE(c.w)}
+		w.out = &chunked{NewSSE(c.w)}
 	}
 	w.begin()
 	a, err := c.hear(task, after, w.say)

@@ -130,7 +130,11 @@ func (c *call) followSession(in followed) error {
 	if err != nil {
 		return err
 	}
-	events, err := c.attach(t, in.ID, after, in.Live)
+	feed := Feed{After: after, Live: in.Live}
+	if in.ID != t.Session {
+		feed.Child = in.ID
+	}
+	events, err := c.Follow(t.ID, feed)
 	if err != nil {
 		return err
 	}
@@ -181,9 +185,9 @@ func (c *call) append(in input) (sent, error) {
 	return sent{seq}, err
 }
 
-// decided decides as [call.decide] does.
+// decided decides as [Visit.Decide] does.
 func (c *call) decided(t Task, d event.Decided) (sent, error) {
-	in := decision{Task: t.ID, Question: d.Call, Seq: d.Question, Decision: "deny", Reason: d.Reason}
+	in := Decision{Task: t.ID, Question: d.Call, Seq: d.Question, Decision: "deny", Reason: d.Reason}
 	if d.Allow {
 		in.Decision, in.Answer = "allow", d.Answer
 		in.For = string(d.Scope)
