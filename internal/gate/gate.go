@@ -13,7 +13,7 @@
 //	Sec-Fetch-Site   none of another site                                         403
 //	Authorization    "Bearer" and a token that Who knows, but for paths of Open   401
 //	X-Api-Key        the token alone, in place of that
-//	Content-Type     application/json, wherever there is a body or could be one,  415
+//	Content-Type     application/json, wherever there is a body or may be one,    415
 //	                 or multipart/form-data for paths of Forms
 //	size of a body   at most MaxBody                                              413
 //
@@ -216,6 +216,7 @@ func (g *Gate) content(r *http.Request) (status int, why string) {
 	types := r.Header.Values("Content-Type")
 	form := slices.Contains(g.Forms, r.URL.Path)
 	switch {
+	case len(types) == 0 && r.ContentLength == 0: // it says that there is no body
 	case len(types) == 1 && (isJSON(types[0]) || form && isForm(types[0])):
 	case form:
 		return http.StatusUnsupportedMediaType, "Content-Type must be application/json or multipart/form-data"

@@ -118,6 +118,9 @@ func TestEveryCheck(t *testing.T) {
 		{"empty key", "POST", "/", "{}", map[string][]string{"Authorization": nil, "X-Api-Key": {""}}, 401},
 		{"token and key", "POST", "/", "{}", map[string][]string{"X-Api-Key": {secret}}, 401},
 
+		{"no body and no type", "POST", "/", "", map[string][]string{"Content-Type": nil}, 200},
+		{"body without a type", "POST", "/", "{}", map[string][]string{"Content-Type": nil}, 415},
+
 		{"form", "POST", "/files", "--x--", map[string][]string{"Content-Type": {"multipart/form-data; boundary=x"}}, 200},
 		{"form for another path", "POST", "/", "--x--", map[string][]string{"Content-Type": {"multipart/form-data; boundary=x"}}, 415},
 		{"text for a path with forms", "POST", "/files", "x", map[string][]string{"Content-Type": {"text/plain"}}, 415},

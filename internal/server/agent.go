@@ -68,20 +68,26 @@ func (t ClientTool) tool() tool.Tool {
 			return []tool.Effect{{Kind: tool.Question, Text: "the client runs " + t.Name}}, nil
 		},
 		Run: func(_ context.Context, c *tool.Call) (tool.Result, error) {
-			failed, is := strings.CutPrefix(c.Answer, failure)
+			said, failed := Answered(c.Answer)
 			switch {
-			case is:
-				return tool.Result{}, errors.New(failed)
-			case c.Answer == "":
+			case failed:
+				return tool.Result{}, errors.New(said)
+			case said == "":
 				return tool.Text("(no output)"), nil
 			}
-			return tool.Text(c.Answer), nil
+			return tool.Text(said), nil
 		},
 	}
 }
 
 // failure begins the answer to a call of a client's tool that has failed.
 const failure = "\x00failed: "
+
+// Answered is what the answer to a call of a client's tool says, and whether that is why it has failed.
+func Answered(answer string) (said string, failed bool) {
+	said, failed = strings.CutPrefix(answer, failure)
+	return said, failed
+}
 
 // options are those that the agent of a task has.
 func (s *Server) options(t Task) app.Options {

@@ -145,9 +145,9 @@ func (c *call) read(into any) error {
 	}
 	switch {
 	case body:
-		return decode(c.r.Body, into)
+		return Decode(c.r.Body, into)
 	case c.r.ContentLength > 0:
-		return decode(c.r.Body, &nothing{})
+		return Decode(c.r.Body, &nothing{})
 	}
 	return nil
 }

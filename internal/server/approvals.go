@@ -80,7 +80,7 @@ func approval(t Task, p inspan.Pending) Approval {
 
 // followApprovals sends the list whenever it changes.
 func (c *call) followApprovals(nothing) error {
-	var out *sse
+	var out *SSE
 	last := ""
 	beat := time.NewTicker(beatEvery)
 	defer beat.Stop()
@@ -95,10 +95,10 @@ func (c *call) followApprovals(nothing) error {
 			return err
 		}
 		if out == nil {
-			out = newSSE(c.w)
+			out = NewSSE(c.w)
 		}
 		if string(raw) != last {
-			if err := out.send("", "approvals", raw); err != nil {
+			if err := out.Send("", "approvals", raw); err != nil {
 				return nil //nolint:nilerr // the client has gone
 			}
 			last = string(raw)
@@ -106,7 +106,7 @@ func (c *call) followApprovals(nothing) error {
 		select {
 		case <-news:
 		case <-beat.C:
-			if err := out.write(": \n\n"); err != nil {
+			if err := out.Beat(); err != nil {
 				return nil //nolint:nilerr // the same
 			}
 		case <-c.Done():
@@ -118,14 +118,15 @@ func (c *call) followApprovals(nothing) error {
 	return nil
 }
 
-// decision is what somebody decides.
-type decision struct {
+// Decision is what somebody decides.
+type Decision struct {
 	Task     string `json:"-" path:"task"`
 	Question string `json:"-" path:"question"`
 	Decision string `json:"decision" jsonschema:"allow or deny"`
 	Seq      uint64 `json:"seq,omitempty" jsonschema:"seq of the question you saw; a mismatch is a conflict"`
 	For      string `json:"for,omitempty" jsonschema:"scope of the approval, one of the question's list (default: once)"`
 	Answer   string `json:"answer,omitempty" jsonschema:"answer to a question"`
+	Failed   bool   `json:"failed,omitempty" jsonschema:"the answer says why a tool of yours has failed"`
 	Reason   string `json:"reason,omitempty" jsonschema:"reason of a denial; the model reads it"`
 }
 
@@ -143,49 +144,57 @@ func within(root string, effects []tool.Effect) bool {
 	})
 }
 
-// decide decides a question. Nobody decides here for longer than the session: rules of the server's
-// person are not for clients to write.
-func (c *call) decide(in decision) (sent, error) {
-	t, err := c.Find(in.Task)
+func (c *call) decide(in Decision) (sent, error) {
+	seq, err := c.Decide(in)
+	return sent{seq}, err
+}
+
+// Decide decides a question, and returns the number of the event in the session. Nobody decides here for
+// longer than the session: rules of the server's person are not for clients to write.
+func (v *Visit) Decide(in Decision) (uint64, error) {
+	t, err := v.Find(in.Task)
 	if err != nil {
-		return sent{}, err
+		return 0, err
 	}
 	if t.Session == "" {
-		return sent{}, missing("question", in.Question)
+		return 0, missing("question", in.Question)
 	}
-	st, err := c.status(t.Session)
+	st, err := v.status(t.Session)
 	if err != nil {
-		return sent{}, err
+		return 0, err
 	}
 	open := st.Questions()
 	i := slices.IndexFunc(open, func(p inspan.Pending) bool { return p.Call.ID == in.Question })
 	switch {
 	case i < 0:
-		return sent{}, conflict("question %q of task %s is not open; it may be answered already", words.OneLine(in.Question, 80), t.ID)
+		return 0, conflict("question %q of task %s is not open; it may be answered already", words.OneLine(in.Question, 80), t.ID)
 	case in.Seq != 0 && in.Seq != open[i].Question:
-		return sent{}, conflict("question %q has changed: its seq is now %d", words.OneLine(in.Question, 80), open[i].Question)
+		return 0, conflict("question %q has changed: its seq is now %d", words.OneLine(in.Question, 80), open[i].Question)
 	}
 	if len(in.Reason)+len(in.Answer) > mostPrompt {
-		return sent{}, wrong("reason", "it is too long", fmt.Sprintf("at most %d bytes", mostPrompt))
+		return 0, wrong("reason", "it is too long", fmt.Sprintf("at most %d bytes", mostPrompt))
 	}
-	m := app.Message{By: c.who.name, For: "once"}
+	m := app.Message{By: v.who.name, For: "once"}
 	can := approval(t, open[i])
 	switch in.Decision {
 	case "allow":
-		if c.who.tenant != "" && !within(st.Root, open[i].Effects) {
-			return sent{}, forbidden("this call reaches beyond its workspace; only an identity without a tenant can approve it")
+		if v.who.tenant != "" && !within(st.Root, open[i].Effects) {
+			return 0, forbidden("this call reaches beyond its workspace; only an identity without a tenant can approve it")
 		}
 		if m.Allow, m.Text = in.Question, in.Answer; in.For != "" {
 			m.For = in.For
 		}
+		if in.Failed {
+			m.Text = failure + m.Text
+		}
 		if !slices.Contains(can.For, m.For) {
-			return sent{}, wrong("for", "it can't be approved for "+words.OneLine(m.For, 80), "one of the question's list")
+			return 0, wrong("for", "it can't be approved for "+words.OneLine(m.For, 80), "one of the question's list")
 		}
 	case "deny":
 		m.Deny, m.Text = in.Question, in.Reason
 	default:
-		return sent{}, wrong("decision", "it is "+words.OneLine(in.Decision, 80), "allow or deny")
+		return 0, wrong("decision", "it is "+words.OneLine(in.Decision, 80), "allow or deny")
 	}
-	e, err := c.Send(c, t.Session, m)
-	return sent{e.Seq}, err
+	e, err := v.Send(v, t.Session, m)
+	return e.Seq, err
 }

@@ -19,6 +19,7 @@ const (
 	ofTenant   = "tenant"
 	ofCancel   = "cancel" // that somebody wants a task cancelled
 	ofClose    = "close"  // that somebody wants an open task to end
+	ofSpec     = "spec"   // what a task is to be from its next run on
 )
 
 // book is what the server knows: a fold over its log, which other processes write to as well.
@@ -176,6 +177,10 @@ func (b *book) recorded(at time.Time, r event.Recorded) {
 	case ofClose:
 		if t := b.tasks[r.ID]; t != nil && t.closed == "" {
 			t.closed = r.By
+		}
+	case ofSpec:
+		if t := b.tasks[r.ID]; t != nil {
+			_ = json.Unmarshal(r.Value, &t.Spec) // we have written it
 		}
 	case ofIdentity:
 		put(b.identities, r)

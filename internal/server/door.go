@@ -65,7 +65,7 @@ func (s *Server) Serve(ctx context.Context, d Door, grace time.Duration) (err er
 		s.Drain(patient)
 	}()
 	var closed error
-	g := &gate.Gate{Who: s.Who, Open: []string{"/ping", "/readyz"}, Refuse: Refuse}
+	g := &gate.Gate{Who: s.Who, Open: []string{"/ping", "/readyz"}, Forms: s.Forms, Refuse: Refuse}
 	err = d.Serve(serving, g, s.Handler(), func() { closed = s.Close() })
 	over()
 	<-drained

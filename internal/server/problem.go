@@ -59,19 +59,24 @@ func conflict(format string, args ...any) *Problem {
 	return &Problem{Status: http.StatusConflict, Type: "conflict_error", Message: fmt.Sprintf(format, args...)}
 }
 
-// refuse answers with a problem. What is none of the client's making is one of the server.
-func refuse(w http.ResponseWriter, err error) {
+// ProblemOf is what an error is to a client. What is none of the client's making is one of the server.
+func ProblemOf(err error) *Problem {
 	p, ok := errors.AsType[*Problem](err)
 	misuse, misused := errors.AsType[words.Misuse](err)
 	switch {
 	case ok:
+		return p
 	case misused:
-		p = &Problem{Status: http.StatusBadRequest, Type: "invalid_request_error", Message: misuse.Error()}
+		return &Problem{Status: http.StatusBadRequest, Type: "invalid_request_error", Message: misuse.Error()}
 	case errors.Is(err, fs.ErrNotExist):
-		p = &Problem{Status: http.StatusNotFound, Type: "not_found_error", Message: "not found"}
-	default:
-		p = &Problem{Status: http.StatusInternalServerError, Type: "api_error", Message: err.Error()}
+		return &Problem{Status: http.StatusNotFound, Type: "not_found_error", Message: "not found"}
 	}
+	return &Problem{Status: http.StatusInternalServerError, Type: "api_error", Message: err.Error()}
+}
+
+// refuse answers with what an error is.
+func refuse(w http.ResponseWriter, err error) {
+	p := ProblemOf(err)
 	if p.Retry > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(p.Retry))
 	}
@@ -91,8 +96,8 @@ func Refuse(w http.ResponseWriter, status int, why string) {
 	refuse(w, p)
 }
 
-// decode reads the body of a request, strictly: what it does not know, or what follows, is wrong.
-func decode(r io.Reader, into any) error {
+// Decode reads the body of a request, strictly: what it does not know, or what follows, is wrong.
+func Decode(r io.Reader, into any) error {
 	dec := json.NewDecoder(r)
 	dec.DisallowUnknownFields()
 	err := dec.Decode(into)

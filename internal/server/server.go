@@ -62,6 +62,12 @@ type Server struct {
 	Keep Keep
 	// Owner is the token of who may do all; empty: there is none.
 	Owner string
+	// Also adds endpoints of other protocols, which are built on [Server.Visit]. Nil: there are none.
+	// Forms are paths of theirs that take files.
+	Also  func(*http.ServeMux)
+	Forms []string
+	// HasModel reports why no request could go to a model, by its name. Nil: every name is taken.
+	HasModel func(name string) error
 	// Warn is told what the operator should know. Nil: nobody is.
 	Warn func(string)
 
@@ -208,6 +214,9 @@ func (s *Server) Handler() http.Handler {
 	s.health(mux)
 	for _, e := range s.endpoints() {
 		mux.Handle(e.method+" "+e.path, s.serve(e))
+	}
+	if s.Also != nil {
+		s.Also(mux)
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		refuse(w, &Problem{

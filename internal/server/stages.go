@@ -23,7 +23,7 @@ func follow(from event.Stage) []event.Stage {
 	case event.StageWaiting:
 		return []event.Stage{event.StageRunning, event.StageIdle, event.StageFinalizing}
 	case event.StageIdle:
-		return []event.Stage{event.StageRunning, event.StageFinalizing}
+		return []event.Stage{event.StageRunning, event.StageWaiting, event.StageFinalizing}
 	case event.StageFinalizing:
 		return []event.Stage{event.StageCompleted}
 	}

@@ -24,7 +24,7 @@ func TestStages(t *testing.T) {
 		}
 	}
 	at := event.Stage("")
-	for _, next := range []event.Stage{"submitted", "queued", "hydrating", "running", "waiting", "running", "idle", "running", "finalizing", "completed"} {
+	for _, next := range []event.Stage{"submitted", "queued", "hydrating", "running", "waiting", "running", "idle", "running", "idle", "waiting", "running", "finalizing", "completed"} {
 		if !may(at, next) {
 			t.Errorf("%q can't become %s", at, next)
 		}
@@ -37,7 +37,7 @@ func TestStages(t *testing.T) {
 		{"queued", "completed"},
 		{"running", "queued"},
 		{"waiting", "completed"},
-		{"idle", "waiting"},
+		{"idle", "completed"},
 		{"x", "queued"},
 		{"x", "failed"},
 	} {

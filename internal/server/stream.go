@@ -80,25 +80,26 @@ const (
 	writeTime = 30 * time.Second // that a client may take to accept what is sent
 )
 
-// sse is a stream of server-sent events to one client.
-type sse struct {
+// SSE is a stream of server-sent events to one client.
+type SSE struct {
 	w   http.ResponseWriter
 	ctl *http.ResponseController
 }
 
-func newSSE(w http.ResponseWriter) *sse {
+// NewSSE begins the answer to a client.
+func NewSSE(w http.ResponseWriter) *SSE {
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("X-Accel-Buffering", "no") // proxies pass on what comes as it comes
 	w.WriteHeader(http.StatusOK)
-	return &sse{w: w, ctl: http.NewResponseController(w)}
+	return &SSE{w: w, ctl: http.NewResponseController(w)}
 }
 
-// send sends one event; without an id a client can't ask for what follows it. A client that does not
+// Send sends one event; without an id a client can't ask for what follows it. A client that does not
 // take it in time is gone.
-func (s *sse) send(id, name string, data []byte) error {
+func (s *SSE) Send(id, name string, data []byte) error {
 	text := "event: " + name + "\ndata: " + string(data) + "\n\n"
 	if id != "" {
 		text = "id: " + id + "\n" + text
@@ -106,7 +107,10 @@ func (s *sse) send(id, name string, data []byte) error {
 	return s.write(text)
 }
 
-func (s *sse) write(text string) error {
+// Beat keeps the connection alive. It also sends the headers, if nothing was sent before.
+func (s *SSE) Beat() error { return s.write(": \n\n") }
+
+func (s *SSE) write(text string) error {
 	if err := s.ctl.SetWriteDeadline(time.Now().Add(writeTime)); err != nil {
 		return err
 	}
@@ -116,11 +120,17 @@ func (s *sse) write(text string) error {
 	return s.ctl.Flush()
 }
 
-// Follow yields the events of a task's session behind the number after, and then what comes, until the
-// visitor goes, is not known any more, the server ends, or nothing more can come. Live adds the transient
-// events of a run that goes on here; they have no number. Where nothing happens, an event without a body
-// comes now and then. It waits for a session if there is none yet.
-func (v *Visit) Follow(id string, after uint64, live bool) (iter.Seq[event.Event], error) {
+// Feed says which events of a task are followed.
+type Feed struct {
+	Child string // those of the session of a subagent with that id; empty: those of the task's own
+	After uint64 // behind this number
+	Live  bool   // with the transient events of a run that goes on here; they have no number
+}
+
+// Follow yields the events of a session of a task, and then what comes, until the visitor goes, is not
+// known any more, the server ends, or nothing more can come. An event without a body comes at the
+// beginning, and now and then where nothing happens. It waits for a session if there is none yet.
+func (v *Visit) Follow(id string, feed Feed) (iter.Seq[event.Event], error) {
 	t, err := v.Find(id)
 	if err == nil && t.Session == "" && !over(t.Stage) {
 		t, err = v.Wait(id, func(t Task) bool { return t.Session != "" || over(t.Stage) })
@@ -128,22 +138,29 @@ func (v *Visit) Follow(id string, after uint64, live bool) (iter.Seq[event.Event
 	if err == nil && t.Session == "" {
 		err = conflict("task %s is %s and has no session", t.ID, t.Stage)
 	}
+	session := t.Session
+	if err == nil && feed.Child != "" {
+		session = feed.Child
+		err = v.isChild(t, feed.Child)
+	}
 	if err != nil {
 		return nil, err
 	}
-	src, err := v.sources.open(v, v.Sessions, t.Session)
+	src, err := v.sources.open(v, v.Sessions, session)
 	if err != nil {
 		return nil, err
 	}
 	return func(yield func(event.Event) bool) {
 		defer src.release()
-		f := &follower{Visit: v, source: src, task: t.ID, seq: after, yield: yield}
-		if live {
-			place := v.live.follow(t.Session, true)
+		f := &follower{Visit: v, source: src, task: t.ID, seq: feed.After, yield: yield}
+		if feed.Live {
+			place := v.live.follow(session, true)
 			defer place.leave()
 			f.live = place.events
 		}
-		f.follow()
+		if f.yield(event.Event{}) { // from here on nothing is missed
+			f.follow()
+		}
 	}, nil
 }
 
@@ -162,7 +179,7 @@ func (f *follower) follow() {
 	defer beat.Stop()
 	ended := f.book.ended(f.task)
 	for {
-		grown, last := f.source.news(), isClosed(ended)
+		grown, last := f.news(), isClosed(ended)
 		if !f.Known() || !f.upTo(0) || last || !f.next(grown, ended, beat.C) {
 			return
 		}
@@ -234,7 +251,7 @@ func (f *follower) take(e event.Event) bool {
 
 // stream sends events to the client.
 func (c *call) stream(events iter.Seq[event.Event]) {
-	out := newSSE(c.w)
+	out := NewSSE(c.w)
 	err := out.write("retry: 1000\n\n")
 	for e := range events {
 		if err != nil {
@@ -246,9 +263,9 @@ func (c *call) stream(events iter.Seq[event.Event]) {
 
 // event sends an event of a session: under its number, if it has one. One without a body only keeps the
 // connection alive.
-func (s *sse) event(e event.Event) error {
+func (s *SSE) event(e event.Event) error {
 	if e.Body == nil {
-		return s.write(": \n\n")
+		return s.Beat()
 	}
 	raw, err := event.Encode(e)
 	if err != nil {
@@ -258,7 +275,7 @@ func (s *sse) event(e event.Event) error {
 	if !e.Transient() {
 		id = strconv.FormatUint(e.Seq, 10)
 	}
-	return s.send(id, e.Body.Kind(), raw)
+	return s.Send(id, e.Body.Kind(), raw)
 }
 
 // sources are the logs that streams read, each open once however many read it. The zero value is

@@ -16,6 +16,23 @@ import (
 
 // Submit admits a task.
 func (c *Visit) Submit(spec Spec) (Task, error) {
+	return c.submitted("task_", spec, spec, nil)
+}
+
+// SubmitAs admits a task together with an object of a kind, which has the same id: one that begins with
+// the prefix. Said is the whole request, as for [Visit.Make].
+func (c *Visit) SubmitAs(of, prefix string, object, said any, spec Spec) (Task, error) {
+	raw, err := json.Marshal(object)
+	if err == nil {
+		raw, err = json.Marshal(kept{c.who.tenant, raw})
+	}
+	if err != nil {
+		return Task{}, err
+	}
+	return c.submitted(prefix, spec, said, &event.Recorded{Of: of, Value: raw, By: c.who.name})
+}
+
+func (c *Visit) submitted(prefix string, spec Spec, said any, beside *event.Recorded) (Task, error) {
 	if err := c.check(spec); err != nil {
 		return Task{}, err
 	}
@@ -24,7 +41,7 @@ func (c *Visit) Submit(spec Spec) (Task, error) {
 	}
 	now := time.Now().UTC().Truncate(time.Millisecond)
 	t := Task{
-		ID: newID("task_"), Tenant: c.who.tenant, By: c.who.name, Spec: spec, Created: now,
+		ID: newID(prefix), Tenant: c.who.tenant, By: c.who.name, Spec: spec, Created: now,
 	}
 	switch {
 	case spec.Timeout > 0:
@@ -33,7 +50,12 @@ func (c *Visit) Submit(spec Spec) (Task, error) {
 		t.Deadline = now.Add(defaultTimeout)
 	}
 	t.Workspace = c.workspace(t)
-	id, err := c.record(ofTask, t.ID, t, spec, func() error { return c.admit(t.Tenant, now) })
+	also := []event.Body{event.Staged{Task: t.ID, Stage: event.StageSubmitted, By: c.who.name}}
+	if beside != nil {
+		beside.ID = t.ID
+		also = append(also, *beside)
+	}
+	id, err := c.record(ofTask, t.ID, t, said, func() error { return c.admit(t.Tenant, now) }, also...)
 	if err != nil {
 		return Task{}, err
 	}
@@ -68,9 +90,9 @@ func newID(prefix string) string { return prefix + strings.ToLower(rand.Text()) 
 
 const mostKey = 256 // bytes of an idempotency key
 
-// record writes an object into the book, once for the same key of the same visitor, and returns its
-// id: that of the first time, if this is not it. Said is what the client has sent.
-func (c *Visit) record(of, id string, v, said any, admit func() error) (string, error) {
+// record writes an object into the book, and what goes with it, once for the same key of the same visitor,
+// and returns its id: that of the first time, if this is not it. Said is what the client has sent.
+func (c *Visit) record(of, id string, v, said any, admit func() error, also ...event.Body) (string, error) {
 	raw, err := json.Marshal(v)
 	if err != nil {
 		return "", err
@@ -96,11 +118,7 @@ func (c *Visit) record(of, id string, v, said any, admit func() error) (string, 
 				return nil, err
 			}
 		}
-		bodies := []event.Body{m}
-		if of == ofTask {
-			bodies = append(bodies, event.Staged{Task: id, Stage: event.StageSubmitted, By: m.By})
-		}
-		return bodies, nil
+		return append([]event.Body{m}, also...), nil
 	})
 	return id, err
 }
@@ -206,7 +224,7 @@ func (c *call) events(in followed) error {
 	if err != nil {
 		return err
 	}
-	events, err := c.Follow(in.ID, after, in.Live)
+	events, err := c.Follow(in.ID, Feed{After: after, Live: in.Live})
 	if err != nil {
 		return err
 	}

@@ -1,15 +1,20 @@
 package server
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
+	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/gate"
 	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
 )
 
 // Visit is one visitor's request: what it may see and do is checked by the methods. Doors that speak
@@ -77,6 +82,61 @@ func (v *Visit) Say(id string, parts llm.Parts, key string) (uint64, error) {
 	return v.tell(id, event.Steered{Parts: parts, By: v.who.name, Message: key})
 }
 
+// Inform puts something before the agent of a task as what its operator says. It begins no run.
+func (v *Visit) Inform(id string, parts llm.Parts, key string) (uint64, error) {
+	return v.tell(id, event.Steered{Parts: parts, By: v.who.name, Origin: event.OriginHook, Message: key})
+}
+
+// Note writes into the session of a task what a door wants to find there again. It changes nothing
+// for the agent.
+func (v *Visit) Note(id, of, name string, value any) (uint64, error) {
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return 0, err
+	}
+	return v.tell(id, event.Recorded{Of: of, ID: name, Value: raw, By: v.who.name})
+}
+
+// Status is how the session of a task stands; the zero value if there is none yet.
+func (v *Visit) Status(id string) (inspan.Status, error) {
+	t, err := v.Find(id)
+	if err != nil || t.Session == "" {
+		return inspan.Status{}, err
+	}
+	return v.status(t.Session)
+}
+
+// isChild reports an error if a session does not work for a task.
+func (v *Visit) isChild(t Task, child string) error {
+	st, err := v.status(t.Session)
+	if err == nil && !slices.ContainsFunc(st.Children, func(c inspan.Child) bool { return c.Child == child }) {
+		err = missing("subagent", child)
+	}
+	return err
+}
+
+// Respec changes what a task that stays open is, from its next run on. It fails while the task runs.
+func (v *Visit) Respec(id string, f func(*Spec)) error {
+	t, err := v.Find(id)
+	if err != nil {
+		return err
+	}
+	f(&t.Spec)
+	if err := v.check(t.Spec); err != nil {
+		return err
+	}
+	if t.Stage != event.StageIdle {
+		return conflict("task %s is %s; what it is can be changed while it is idle", t.ID, t.Stage)
+	}
+	raw, err := json.Marshal(t.Spec)
+	if err != nil {
+		return err
+	}
+	return v.book.change(v, func() ([]event.Body, error) {
+		return []event.Body{event.Recorded{Of: ofSpec, ID: t.ID, Value: raw, By: v.who.name}}, nil
+	})
+}
+
 // Interrupt stops the run of a task that goes on. Of what its agent was told meanwhile nothing is lost.
 // The task is cancelled by it, unless it stays open.
 func (v *Visit) Interrupt(id, reason string) (uint64, error) {
@@ -99,12 +159,37 @@ func (v *Visit) tell(id string, input event.Body) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	events, err := log.Append(v, v.book.redact(input))
+	input, err = stored(v, log.Blobs(), input)
+	var events []event.Event
+	if err == nil {
+		events, err = log.Append(v, v.book.redact(input))
+	}
 	if err := errors.Join(err, log.Close()); err != nil {
 		return 0, err
 	}
 	v.poke(t.ID)
 	return events[0].Seq, nil
+}
+
+// stored is an input whose images lie beside the session.
+func stored(ctx context.Context, blobs tool.Blobs, input event.Body) (event.Body, error) {
+	said, is := input.(event.Steered)
+	if !is {
+		return input, nil
+	}
+	said.Parts = slices.Clone(said.Parts)
+	for i, part := range said.Parts {
+		image, is := part.(llm.Image)
+		if !is {
+			continue
+		}
+		name, err := blobs.Put(ctx, bytes.NewReader(image.Data))
+		if err != nil {
+			return nil, err
+		}
+		said.Parts[i] = llm.Image{MediaType: image.MediaType, Digest: name}
+	}
+	return said, nil
 }
 
 // Cancel ends a task in stage cancelled, whatever it is at.
