@@ -105,6 +105,7 @@ var rank = map[string]int{
 	"internal/mcpserver":          70,
 	"internal/a2a":                70,
 	"internal/server":             70,
+	"internal/managed":            71,
 	"cmd/inspan":                  90,
 	"examples/01-hello":           95,
 	"examples/02-provider":        95,

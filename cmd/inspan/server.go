@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/inspan/inspan/internal/app"
 	"github.com/inspan/inspan/internal/console"
+	"github.com/inspan/inspan/internal/managed"
 	"github.com/inspan/inspan/internal/server"
 )
 
@@ -69,6 +71,7 @@ func (c *command) runServer(ctx context.Context, f *serverFlags, s *server.Serve
 	defer stop()
 	s.Sessions, s.Send, s.Redact, s.Git, s.Warn = a.Store(), a.Send, a.Permission.Redacted, a.Extensions.Store().Git, c.warn
 	s.Host = (&app.Hosts{Self: c.self, Warn: c.warn}).Host
+	s.HasModel, s.Also = a.Providers.Known, func(mux *http.ServeMux) { managed.Handle(s, mux) }
 	s.Options, s.Dir = f.Options, cmp.Or(f.workspaces, a.StateDir+"-tasks") // the state folder itself is closed to agents
 	f.Opened = func(address string) {
 		c.warn("serving tasks at http://" + address + "/; the owner's token is in " + f.TokenFile)

@@ -80,6 +80,19 @@ func (s *Set) Missing(name string) error {
 	return nil
 }
 
+// Known says why no request could go to the model with a name: nothing is known of it, or its provider
+// has no key. Nothing is asked.
+func (s *Set) Known(name string) error {
+	if provider, _, _ := strings.Cut(name, "/"); s.Given != nil || provider == script.Provider || provider == router.Provider {
+		return nil
+	}
+	p, _, err := s.find(name)
+	if err != nil {
+		return err
+	}
+	return s.keyless(name, p)
+}
+
 // Ready says how it stands, before it is asked, with the model that has a name, or else with that of
 // the settings or the one that is taken: its route, what is missing in a few words, and why, with
 // what can be done about it. A server at home is asked whether it is there.

@@ -22,6 +22,9 @@ func (s *Server) workspace(t Task) string {
 	if t.Spec.Folder != "" {
 		return t.Spec.Folder
 	}
+	if other, known := s.book.task(t.Spec.Beside); known {
+		return s.workspace(other)
+	}
 	return filepath.Join(s.Dir, t.ID)
 }
 
@@ -60,6 +63,10 @@ func (w *work) hydrate(ctx context.Context, t *Task) (*inspan.Session, error) {
 func (w *work) makeWorkspace(ctx context.Context, t Task, dir string) error {
 	if t.Spec.Folder != "" {
 		return w.checkFolder("folder", dir) // it may be another one by now
+	}
+	if t.Spec.Beside != "" {
+		_, err := os.Stat(dir)
+		return err
 	}
 	if err := os.RemoveAll(dir); err != nil {
 		return err

@@ -18,6 +18,7 @@ type Spec struct {
 	Title       string            `json:"title,omitempty" jsonschema:"a title for people"`
 	Repository  *Repository       `json:"repository,omitempty" jsonschema:"a git repository to clone into the workspace"`
 	Folder      string            `json:"folder,omitempty" jsonschema:"an existing folder on the server to work in, below one of its --folder"`
+	Beside      string            `json:"beside,omitempty" jsonschema:"id of a task of yours in whose workspace this one works, which must stay open"`
 	Model       string            `json:"model,omitempty" jsonschema:"provider/model (default: as the server was started)"`
 	Mode        tool.Mode         `json:"mode,omitempty" jsonschema:"plan, ask, edit, auto or yolo, at most that of the server"`
 	MaxCost     float64           `json:"max_cost,omitempty" jsonschema:"maximum cost in US dollars"`
@@ -152,6 +153,8 @@ func (s *Server) check(p Spec) error {
 		return wrong("keep", fmt.Sprintf("it is %q", p.Keep), "never, failed or always")
 	case p.Repository != nil && p.Folder != "":
 		return wrong("folder", "repository is set too", "one of the two")
+	case p.Beside != "" && (p.Repository != nil || p.Folder != ""):
+		return wrong("beside", "repository or folder is set too", "one of the three")
 	}
 	if err := p.Mode.Check(); err != nil {
 		return wrong("mode", err.Error(), "plan, ask, edit or auto")

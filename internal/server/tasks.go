@@ -39,6 +39,12 @@ func (c *Visit) submitted(prefix string, spec Spec, said any, beside *event.Reco
 	if c.isDraining() {
 		return Task{}, ending()
 	}
+	if spec.Beside != "" {
+		other, err := c.Find(spec.Beside)
+		if err != nil || over(other.Stage) || other.Spec.Beside != "" {
+			return Task{}, wrong("beside", "there is no such task, it is over, or it works beside another itself", "the id of a task that stays open")
+		}
+	}
 	now := time.Now().UTC().Truncate(time.Millisecond)
 	t := Task{
 		ID: newID(prefix), Tenant: c.who.tenant, By: c.who.name, Spec: spec, Created: now,

@@ -42,6 +42,28 @@ func (s *Server) Visit(r *http.Request, role Role) (*Visit, error) {
 	return &Visit{Server: s, Context: r.Context(), who: who, key: key, principal: principal}, nil
 }
 
+// Self is the visit of the server itself, which sees all. Ctx is one of [Server.Go].
+func (s *Server) Self(ctx context.Context) *Visit {
+	return &Visit{Server: s, Context: ctx, who: visitor{name: "inspan serve", role: Admin, root: true}, principal: owner}
+}
+
+// For is a visit in the name of whoever has submitted a task, for what goes on for them. The key is
+// that of what it makes.
+func (s *Server) For(ctx context.Context, id, key string) (*Visit, error) {
+	t, known := s.book.task(id)
+	if !known {
+		return nil, missing("task", id)
+	}
+	return &Visit{Server: s, Context: ctx, who: visitor{name: t.By, tenant: t.Tenant, role: Operator}, key: key, principal: owner}, nil
+}
+
+// Go has f run as long as the server does. Ctx ends with it.
+func (s *Server) Go(f func(ctx context.Context)) {
+	if s.ctx.Err() == nil {
+		s.wg.Go(func() { f(s.ctx) })
+	}
+}
+
 // Known reports whether the visitor still is one: its identity may have been removed meanwhile.
 func (v *Visit) Known() bool {
 	_, known := v.visitor(v.principal)

@@ -435,7 +435,7 @@ func (s *Server) says(id string) (string, error) {
 // clear removes the workspace of a task that has ended, unless it is to stay.
 func (s *Server) clear(t Task, end event.Stage) {
 	keep := cmp.Or(t.Spec.Keep, s.Keep)
-	if t.Spec.Folder != "" || keep == KeepAlways || keep != KeepNever && end != event.StageCompleted && t.Session != "" {
+	if t.Spec.Folder+t.Spec.Beside != "" || keep == KeepAlways || keep != KeepNever && end != event.StageCompleted && t.Session != "" {
 		return
 	}
 	if err := os.RemoveAll(s.workspace(t)); err != nil {

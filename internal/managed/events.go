@@ -1,0 +1,562 @@
+package managed
+
+import (
+	"cmp"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/server"
+	"github.com/inspan/inspan/internal/words"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/store"
+)
+
+func eventEndpoints() []endpoint {
+	return []endpoint{
+		post("sessions/{id}/events", (*door).sendEvents),
+		get("sessions/{id}/events", func(d *door) (any, error) { return d.listEvents("") },
+			"limit", "page", "order", "types", "types[]", "created_at[gt]", "created_at[gte]", "created_at[lt]", "created_at[lte]"),
+		get("sessions/{id}/events/stream", func(d *door) (any, error) { return nil, d.streamEvents("") }, "event_deltas", "event_deltas[]"),
+	}
+}
+
+// input is what a client says to a session.
+type input struct {
+	kind     string
+	parts    llm.Parts // of a message, or of the result of a tool
+	question string    // id of the event that is answered
+	allow    bool
+	failed   bool
+	reason   string
+	outcome  Outcome
+}
+
+// content is a block of a request.
+type content struct {
+	Type    string  `json:"type"`
+	Text    *string `json:"text"`
+	Source  *where  `json:"source"`
+	Title   string  `json:"title"`
+	Context string  `json:"context"`
+}
+
+// where is where the bytes of a block are.
+type where struct {
+	Type      string `json:"type"`
+	MediaType string `json:"media_type"`
+	Data      string `json:"data"`
+	URL       string `json:"url"`
+	FileID    string `json:"file_id"`
+}
+
+const (
+	mostEvents  = 100
+	mostContent = 1 << 20 // bytes of text in an event
+	mostImage   = 8 << 20 // bytes
+)
+
+// inputs reads events of a request, all before the first is sent.
+func (d *door) inputs(field string, list []json.RawMessage) (out []input, err error) {
+	for i, raw := range list {
+		var kind struct {
+			Type string `json:"type"`
+		}
+		at := fmt.Sprintf("%s.%d", field, i)
+		if json.Unmarshal(raw, &kind) != nil {
+			return nil, invalid(at, "it is not an event", "an object with a type")
+		}
+		in, err := d.input(at, kind.Type, raw)
+		if err != nil {
+			return nil, err
+		}
+		in.kind = kind.Type
+		out = append(out, in)
+	}
+	return out, nil
+}
+
+func (d *door) input(at, kind string, raw []byte) (in input, err error) {
+	switch kind {
+	case "user.message", "system.message":
+		var m struct {
+			Type    string    `json:"type"`
+			Content []content `json:"content"`
+		}
+		if err := strict(raw, &m); err != nil {
+			return in, err
+		}
+		in.parts, err = d.parts(at+".content", m.Content, kind == "user.message")
+		if err == nil && len(in.parts) == 0 {
+			err = invalid(at+".content", "it is empty", "a block at least")
+		}
+	case "user.interrupt":
+		var m struct {
+			Type   string  `json:"type"`
+			Thread *string `json:"session_thread_id"`
+		}
+		if err = strict(raw, &m); err == nil && m.Thread != nil && *m.Thread != threadPrefix+d.r.PathValue("id") {
+			err = unserved(at+".session_thread_id", "interrupting one thread; leave it out to interrupt the session")
+		}
+	case "user.tool_confirmation":
+		var m struct {
+			Type   string  `json:"type"`
+			ID     string  `json:"tool_use_id"`
+			Result string  `json:"result"`
+			Why    *string `json:"deny_message"`
+		}
+		err = strict(raw, &m)
+		in.question, in.allow = m.ID, m.Result == "allow"
+		switch {
+		case err != nil:
+		case m.Result != "allow" && m.Result != "deny":
+			err = invalid(at+".result", fmt.Sprintf("it is %q", words.OneLine(m.Result, 40)), "allow or deny")
+		case m.Why != nil && in.allow:
+			err = invalid(at+".deny_message", "the result is allow", "")
+		case m.Why != nil:
+			in.reason = *m.Why
+		}
+	case "user.custom_tool_result":
+		var m struct {
+			Type    string    `json:"type"`
+			ID      string    `json:"custom_tool_use_id"`
+			Failed  *bool     `json:"is_error"`
+			Content []content `json:"content"`
+		}
+		if err := strict(raw, &m); err != nil {
+			return in, err
+		}
+		in.question, in.failed = m.ID, m.Failed != nil && *m.Failed
+		in.parts, err = d.parts(at+".content", m.Content, false)
+	case "user.define_outcome":
+		in.outcome, err = d.wanted(at, raw)
+	case "user.tool_result":
+		err = unserved(at+".type", "self-hosted environments, which alone take user.tool_result")
+	default:
+		err = invalid(at+".type", fmt.Sprintf("it is %q", words.OneLine(kind, 40)), "user.message, user.interrupt, user.tool_confirmation, "+
+			"user.custom_tool_result, user.define_outcome or system.message")
+	}
+	return in, err
+}
+
+// parts are the blocks of a request as a model of ours gets them.
+func (d *door) parts(field string, list []content, pictures bool) (out llm.Parts, err error) {
+	size := 0
+	for i, c := range list {
+		at := fmt.Sprintf("%s.%d", field, i)
+		var part llm.Part
+		switch {
+		case c.Type == "text" && c.Text != nil && c.Source == nil && c.Title+c.Context == "":
+			part = llm.Text{Text: *c.Text}
+		case c.Type == "image" && pictures && c.Source != nil && c.Text == nil:
+			part, err = d.image(at+".source", c.Source)
+		case c.Type == "document" && pictures && c.Source != nil && c.Text == nil:
+			part, err = d.document(at, c)
+		case c.Type == "text":
+			err = invalid(at+".text", "it is missing, or there are fields of another type", "a text")
+		case c.Type == "image" || c.Type == "document" || c.Type == "search_result":
+			err = unserved(at, c.Type+" blocks here; use text")
+		default:
+			err = invalid(at+".type", fmt.Sprintf("it is %q", words.OneLine(c.Type, 40)), "text, image or document")
+		}
+		if err != nil {
+			return nil, err
+		}
+		if t, is := part.(llm.Text); is {
+			size += len(t.Text)
+		}
+		out = append(out, part)
+	}
+	if size > mostContent {
+		return nil, invalid(field, fmt.Sprintf("its text has %d bytes", size), fmt.Sprintf("at most %d", mostContent))
+	}
+	return out, nil
+}
+
+// send says one thing to a session, and returns the number of the event there. The key is what the
+// client knows it by; the same one twice counts once.
+func (d *door) send(id string, in input, key string) (uint64, error) {
+	switch in.kind {
+	case "user.message":
+		return d.Say(id, in.parts, key)
+	case "system.message":
+		return d.Inform(id, in.parts, systemKey+cmp.Or(key, rand.Text()))
+	case "user.interrupt":
+		return d.Interrupt(id, "")
+	case "user.define_outcome":
+		return d.define(id, in.outcome, key)
+	}
+	h, err := d.history(id, "")
+	if err != nil {
+		return 0, err
+	}
+	q, open := h.fold.Open(in.question)
+	i := slices.IndexFunc(h.events, func(e Event) bool { return e.ID == in.question })
+	switch {
+	case !open && i < 0:
+		return 0, missing("event", in.question)
+	case !open:
+		return 0, conflict("event %s waits for no answer", in.question)
+	case q.Custom != (in.kind == "user.custom_tool_result"):
+		return 0, invalid("type", "event "+in.question+" is "+h.events[i].Type, "user.custom_tool_result for custom tools, else user.tool_confirmation")
+	}
+	answer := server.Decision{Task: id, Question: q.ID, Seq: q.Seq, Decision: "deny", Reason: in.reason}
+	if in.allow || q.Custom {
+		answer.Decision, answer.Reason, answer.Answer, answer.Failed = "allow", "", in.parts.Text(), in.failed
+	}
+	return d.Decide(answer)
+}
+
+func (d *door) sendEvents() (any, error) {
+	var in struct {
+		Events []json.RawMessage `json:"events"`
+	}
+	if _, err := d.read(&in); err != nil {
+		return nil, err
+	}
+	id := d.r.PathValue("id")
+	_, k, err := objectOf[keptSession](d, ofSession, id)
+	switch {
+	case err != nil:
+		return nil, err
+	case !k.Archived.IsZero():
+		return nil, conflict("the session is archived")
+	case len(in.Events) == 0 || len(in.Events) > mostEvents:
+		return nil, invalid("events", fmt.Sprintf("there are %d", len(in.Events)), fmt.Sprintf("1 to %d", mostEvents))
+	}
+	inputs, err := d.inputs("events", in.Events)
+	if err != nil {
+		return nil, err
+	}
+	sent := map[uint64]bool{}
+	for i, input := range inputs {
+		key := ""
+		if h := d.r.Header.Get("Idempotency-Key"); h != "" {
+			key = h + "/" + strconv.Itoa(i)
+		}
+		if seq, again := d.before(id, key); again {
+			sent[seq] = true
+			continue
+		}
+		seq, err := d.send(id, input, key)
+		if err != nil {
+			return nil, err
+		}
+		sent[seq] = true
+	}
+	return d.echo(id, sent)
+}
+
+// before is the number of the event that a key was used for.
+func (d *door) before(id, key string) (uint64, bool) {
+	if key == "" {
+		return 0, false
+	}
+	t, err := d.Find(id)
+	if err != nil || t.Session == "" {
+		return 0, false
+	}
+	for e, err := range store.Events(d, d.Sessions, t.Session) {
+		if err != nil {
+			break
+		}
+		if used := event.Key(e.Body); used == key || used == systemKey+key || used == outcomeKey+key {
+			return e.Seq, true
+		}
+	}
+	return 0, false
+}
+
+// echo are the events that a request has brought, as all clients see them.
+func (d *door) echo(id string, sent map[uint64]bool) (any, error) {
+	h, err := d.history(id, "")
+	out := []Event{}
+	for i, e := range h.events {
+		if sent[h.seqs[i]] && (strings.HasPrefix(e.Type, "user.") || strings.HasPrefix(e.Type, "system.")) {
+			out = append(out, e)
+		}
+	}
+	return map[string]any{"data": d.loaded(id, out)}, err
+}
+
+// history is all that has happened in a session, or in one of its threads.
+type history struct {
+	fold   *Fold
+	events []Event
+	seqs   []uint64 // of ours, that they come from
+	last   uint64   // number of our last event
+}
+
+func (d *door) history(id, child string) (h history, err error) {
+	t, fold, err := d.folding(id, child)
+	h.fold = fold
+	if err != nil || t.Session == "" {
+		return h, err
+	}
+	for e, err := range store.Events(d, d.Sessions, cmp.Or(child, t.Session)) {
+		if err != nil {
+			return h, err
+		}
+		h.last = e.Seq
+		for _, out := range fold.Apply(e) {
+			h.events, h.seqs = append(h.events, out), append(h.seqs, e.Seq)
+		}
+	}
+	if end, over := ended(t); over && child == "" {
+		h.events, h.seqs = append(h.events, end), append(h.seqs, 0)
+	}
+	return h, nil
+}
+
+// ended is the last event of a session whose task is over.
+func ended(t server.Task) (Event, bool) {
+	last := t.History[len(t.History)-1]
+	return Event{ID: "sevt_end", Type: "session.status_terminated", At: last.At}, statusOf(last.Stage, inspan.Status{}) == terminated
+}
+
+// folding is a fold for the log of a session, or of one of its threads.
+func (d *door) folding(id, child string) (server.Task, *Fold, error) {
+	_, k, err := objectOf[keptSession](d, ofSession, id)
+	if err != nil {
+		return server.Task{}, nil, err
+	}
+	t, err := d.Find(id)
+	fold := &Fold{}
+	if fold.equip(&k.Agent); k.First != nil {
+		fold.equip(k.First)
+	}
+	if child != "" {
+		fold.Thread, fold.Agent = threadPrefix+child, k.Agent.Name
+	}
+	return t, fold, err
+}
+
+// equip tells a fold what tools the agent has from here on.
+func (f *Fold) equip(a *agent) {
+	f.Custom, f.Servers = nil, nil
+	for _, t := range a.Tools {
+		if t.Type == customType {
+			f.Custom = append(f.Custom, t.Name)
+		}
+	}
+	for _, s := range a.Servers {
+		f.Servers = append(f.Servers, s.Name)
+	}
+}
+
+func (d *door) listEvents(child string) (any, error) {
+	within, err := d.within()
+	if err != nil {
+		return nil, err
+	}
+	order, err := d.choice("order", "asc", "desc")
+	if err != nil {
+		return nil, err
+	}
+	h, err := d.history(d.r.PathValue("id"), child)
+	if err != nil {
+		return nil, err
+	}
+	types := d.list("types")
+	var found []Event
+	for _, e := range h.events {
+		if within(e.At) && (len(types) == 0 || slices.Contains(types, e.Type)) {
+			found = append(found, e)
+		}
+	}
+	if order == "desc" {
+		slices.Reverse(found)
+	}
+	out, err := paged(d, found, 1000, func(e Event) string { return e.ID })
+	out.Data = d.loaded(d.r.PathValue("id"), out.Data)
+	return out, err
+}
+
+// loaded are events with the data of their images.
+func (d *door) loaded(id string, events []Event) []Event {
+	for _, e := range events {
+		list, _ := e.Fields["content"].([]block)
+		for _, b := range list {
+			if b.Source == nil || b.Source.digest == "" || len(b.Source.Data) > 0 {
+				continue
+			}
+			b.Source.Data, _ = d.blob(id, b.Source.digest) // one that is gone is empty
+		}
+	}
+	return events
+}
+
+// blob reads what lies beside a session.
+func (d *door) blob(id, name string) ([]byte, error) {
+	t, err := d.Find(id)
+	if err != nil {
+		return nil, err
+	}
+	log, err := d.Sessions.Open(d, t.Session)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	r, err := log.Blobs().Get(d, name)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return io.ReadAll(io.LimitReader(r, mostImage))
+}
+
+// streamEvents sends what comes: behind the event with the id that Last-Event-ID names, or from now on.
+func (d *door) streamEvents(child string) error {
+	deltas := d.list("event_deltas")
+	for _, kind := range deltas {
+		if kind != "agent.message" && kind != "agent.thinking" {
+			return invalid("event_deltas", fmt.Sprintf("it is %q", words.OneLine(kind, 40)), "agent.message or agent.thinking")
+		}
+	}
+	id, after := d.r.PathValue("id"), d.r.Header.Get("Last-Event-ID")
+	h, err := d.history(id, child)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = missing("session", id)
+	}
+	if err != nil {
+		return err
+	}
+	if after != "" && !slices.ContainsFunc(h.events, func(e Event) bool { return e.ID == after }) {
+		return invalid("Last-Event-ID", "the session has no event "+strconv.Quote(words.OneLine(after, 80)), "the id of an event")
+	}
+	t, fold, err := d.folding(id, child)
+	if err != nil {
+		return err
+	}
+	s := &stream{door: d, id: id, fold: fold, previews: previews{kinds: deltas}, now: h.last, after: after}
+	if _, over := ended(t); over && t.Session == "" {
+		s.SSE = server.NewSSE(d.w)
+		s.end()
+		return nil
+	}
+	events, err := d.Follow(id, server.Feed{Child: child, Live: true})
+	if err != nil {
+		return err
+	}
+	s.SSE = server.NewSSE(d.w)
+	for e := range events {
+		if s.pass(e) != nil {
+			return nil //nolint:nilerr // the client has gone
+		}
+	}
+	s.end()
+	return nil
+}
+
+// stream is one that a client reads.
+type stream struct {
+	*door
+	*server.SSE
+	id       string
+	fold     *Fold
+	previews previews
+	now      uint64 // number of the last event that is old
+	after    string // id of the event behind which it begins; empty: behind now
+}
+
+// pass passes on what an event of ours is to the client.
+func (s *stream) pass(e event.Event) error {
+	switch {
+	case e.Body == nil:
+		return s.Beat()
+	case e.Transient():
+		for _, out := range s.previews.apply(s.fold, e) {
+			if err := s.give("", out); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for _, out := range s.fold.Apply(e) {
+		switch {
+		case s.after == "" && e.Seq <= s.now:
+		case s.after != "":
+			if out.ID == s.after {
+				s.after, s.now = "", 0
+			}
+		default:
+			if err := s.give(out.ID, out); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (s *stream) give(id string, e Event) error {
+	raw, err := json.Marshal(s.loaded(s.id, []Event{e})[0])
+	if err != nil {
+		return err
+	}
+	return s.Send(id, e.Type, raw)
+}
+
+// end says why nothing more comes, if it is not the client that has gone.
+func (s *stream) end() {
+	t, missed := s.Find(s.id)
+	_, _, known := objectOf[keptSession](s.door, ofSession, s.id)
+	switch {
+	case s.Err() != nil || missed != nil || !s.Known():
+	case known != nil:
+		_ = s.give("", Event{ID: "sevt_deleted", Type: "session.deleted", At: t.History[len(t.History)-1].At})
+	default:
+		if end, over := ended(t); over && s.after != end.ID {
+			_ = s.give(end.ID, end)
+		}
+	}
+}
+
+// previews tells a client of a reply while the model writes it.
+type previews struct {
+	kinds   []string
+	asked   uint64 // the request that is previewed
+	begun   []string
+	invalid bool // what was sent of it does not count
+}
+
+// apply is what a transient event is to the client.
+func (p *previews) apply(f *Fold, e event.Event) (out []Event) {
+	delta, is := e.Body.(event.Delta)
+	if !is || f.asked == 0 {
+		return nil
+	}
+	if p.asked != f.asked {
+		*p = previews{kinds: p.kinds, asked: f.asked}
+	}
+	p.invalid = p.invalid || delta.Void && len(p.begun) > 0
+	if p.invalid {
+		return nil // the message that comes holds all of it
+	}
+	begin := func(kind, id string) bool {
+		if !slices.Contains(p.kinds, kind) {
+			return false
+		}
+		if !slices.Contains(p.begun, kind) {
+			p.begun = append(p.begun, kind)
+			out = append(out, Event{Type: "event_start", Fields: map[string]any{"event": map[string]any{"type": kind, "id": id}}})
+		}
+		return true
+	}
+	if delta.Reasoning != "" {
+		begin("agent.thinking", f.thinkingID(f.asked))
+	}
+	if id := f.messageID(f.asked); delta.Text != "" && begin("agent.message", id) {
+		out = append(out, Event{Type: "event_delta", Fields: map[string]any{"event_id": id, "delta": map[string]any{
+			"type": "content_delta", "index": 0, "content": block{Type: "text", Text: delta.Text},
+		}}})
+	}
+	return out
+}

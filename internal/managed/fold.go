@@ -1,0 +1,576 @@
+package managed
+
+// The page of the mapping: what a client of the Managed Agents wire sees of a session is a pure fold
+// over the session's log.
+//
+//   - Each of our events becomes none, one or several of theirs. An id is made of the number of ours and
+//     the place among its own, so that whoever folds the log again finds the same events with the same
+//     ids, and all that comes behind one of them.
+//   - The message and the thinking of a reply have the number of the request, because previews name
+//     them before the reply is there.
+//   - A call is told when its verdict is known. One that asks is told when it can be answered.
+//   - A session is idle while it waits for somebody and nothing runs.
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/loop"
+	"github.com/inspan/inspan/internal/server"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
+)
+
+// Event is one of theirs.
+type Event struct {
+	ID     string
+	Type   string
+	At     time.Time
+	Fields map[string]any
+}
+
+// MarshalJSON implements [json.Marshaler].
+func (e Event) MarshalJSON() ([]byte, error) {
+	out := maps.Clone(e.Fields)
+	if out == nil {
+		out = map[string]any{}
+	}
+	out["type"] = e.Type
+	if e.ID != "" { // previews have none of their own
+		out["id"], out["processed_at"] = e.ID, stamp(e.At)
+	}
+	return json.Marshal(out)
+}
+
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z07:00") }
+
+// Kinds of what this door notes in sessions.
+const (
+	ofUpdate     = "managed.update"     // the session was changed; value: what of it
+	ofOutcome    = "managed.outcome"    // somebody has defined one
+	ofEvaluation = "managed.evaluation" // it was graded
+)
+
+// Beginnings of keys of what this door says.
+const (
+	systemKey  = "managed.system/"  // it is a system.message
+	outcomeKey = "managed.outcome/" // it belongs to an outcome, which has told it already
+)
+
+// Fold folds a session's log. Fill in what it says of the agent; the rest is state.
+type Fold struct {
+	Custom  []string // names of the tools that the client runs
+	Servers []string // names of its MCP servers
+	// Thread and Agent are those of a child, whose own log it is; empty: it is the session's.
+	Thread, Agent string
+
+	seq      uint64 // of the event that is folded
+	at       time.Time
+	out      []Event
+	active   bool   // a run goes on
+	shown    string // status that was told last
+	asked    uint64 // number of the open request
+	calls    map[string]*call
+	running  map[string]bool // calls
+	unjudged map[string]bool // calls of the last reply
+	open     []question
+	told     []string          // ids of the events that an idle session has said it waits for
+	agents   map[string]string // kinds of children, by session
+	keys     map[string]bool
+	outcomes map[string]*Outcome
+	order    []string // of these
+}
+
+// call is one that the model has made.
+type call struct {
+	name   string
+	args   json.RawMessage
+	parent string
+	event  string // id of the event that told it; empty: it is not told yet
+	kind   string // of that event
+}
+
+// question is one that waits for an answer.
+type question struct {
+	Event  string // id of the event that asks
+	ID     string // of the question, as event.Decided names it
+	Seq    uint64
+	Custom bool
+	child  string
+	parent string
+}
+
+// Open is the question that an event asks, if it is open.
+func (f *Fold) Open(id string) (question, bool) {
+	i := slices.IndexFunc(f.open, func(q question) bool { return q.Event == id })
+	if i < 0 {
+		return question{}, false
+	}
+	return f.open[i], true
+}
+
+// Apply folds a stored event, and returns what it is to clients.
+func (f *Fold) Apply(e event.Event) []Event {
+	if e.Transient() || e.Body == nil {
+		return nil
+	}
+	f.seq, f.at, f.out = e.Seq, e.Time, nil
+	if f.calls == nil {
+		f.calls, f.running, f.unjudged = map[string]*call{}, map[string]bool{}, map[string]bool{}
+		f.agents, f.keys, f.outcomes = map[string]string{}, map[string]bool{}, map[string]*Outcome{}
+	}
+	if key := event.Key(e.Body); key != "" {
+		if f.keys[key] {
+			return nil // what comes twice counts once
+		}
+		f.keys[key] = true
+	}
+	f.fold(e.Body)
+	f.settle()
+	return f.out
+}
+
+func (f *Fold) fold(body event.Body) {
+	switch b := body.(type) {
+	case event.Said:
+		f.said(b.Parts, b.Origin, b.Message)
+	case event.Steered:
+		if b.By != loop.By {
+			f.said(b.Parts, b.Origin, b.Message)
+		}
+	case event.Cancelled:
+		f.cancelled(b)
+	case event.Asked:
+		f.run()
+		f.add("span.model_request_start", nil)
+		f.asked = f.seq
+	case event.Replied:
+		f.replied(b)
+	case event.Failed:
+		f.failed(b)
+	case event.Judged, event.Waiting, event.Started, event.Ended:
+		f.called(b)
+	case event.Decided:
+		f.decided(b)
+	case event.Raised:
+		f.raised(b)
+	case event.Spawned:
+		f.spawned(b)
+	case event.Returned:
+		f.returned(b)
+	case event.Compacted:
+		f.add("agent.thread_context_compacted", nil)
+	case event.Stopped:
+		f.stopped(b)
+	case event.Recorded:
+		f.noted(b)
+	}
+}
+
+// add adds an event, with an id of its own.
+func (f *Fold) add(kind string, fields map[string]any) string {
+	id := f.id(f.seq, fmt.Sprint(len(f.out)))
+	f.put(id, kind, fields)
+	return id
+}
+
+func (f *Fold) put(id, kind string, fields map[string]any) {
+	f.out = append(f.out, Event{ID: id, Type: kind, At: f.at, Fields: fields})
+}
+
+// id is the id of an event: unique in a session with its threads.
+func (f *Fold) id(seq uint64, place string) string {
+	if f.Thread != "" {
+		return fmt.Sprintf("sevt_%s_%d_%s", strings.TrimPrefix(f.Thread, threadPrefix), seq, place)
+	}
+	return fmt.Sprintf("sevt_%d_%s", seq, place)
+}
+
+// status tells how the session is from here on, or the thread whose log it is.
+func (f *Fold) status(is string, fields map[string]any) {
+	f.shown = is
+	if f.Thread == "" {
+		f.add("session.status_"+is, fields)
+		return
+	}
+	if fields == nil {
+		fields = map[string]any{}
+	}
+	fields["session_thread_id"], fields["agent_name"] = f.Thread, f.Agent
+	f.add("session.thread_status_"+is, fields)
+}
+
+func (f *Fold) idle(reason, details any) {
+	f.status(idle, map[string]any{"stop_reason": reason, "stop_details": details})
+}
+
+// run tells that the session runs, if it did not.
+func (f *Fold) run() {
+	if f.active {
+		return
+	}
+	f.active = true
+	if f.shown != running {
+		f.status(running, nil)
+	}
+}
+
+func (f *Fold) said(parts llm.Parts, by event.Origin, key string) {
+	switch {
+	case strings.HasPrefix(key, systemKey):
+		f.add("system.message", map[string]any{"content": blocks(parts)})
+		return
+	case !by.Leads() || len(parts) == 0:
+		return
+	case !strings.HasPrefix(key, outcomeKey):
+		f.add("user.message", map[string]any{"content": blocks(parts)})
+	}
+	f.run()
+}
+
+func (f *Fold) messageID(asked uint64) string  { return f.id(asked, "message") }
+func (f *Fold) thinkingID(asked uint64) string { return f.id(asked, "thinking") }
+
+func (f *Fold) replied(b event.Replied) {
+	asked := f.asked
+	if asked == 0 {
+		asked = f.seq // a log whose beginning is not there
+	}
+	if slices.ContainsFunc(b.Parts, func(p llm.Part) bool { _, is := p.(llm.Reasoning); return is }) {
+		f.put(f.thinkingID(asked), "agent.thinking", nil)
+	}
+	if text := b.Parts.Text(); text != "" {
+		f.put(f.messageID(asked), "agent.message", map[string]any{"content": []block{{Type: "text", Text: text}}})
+	}
+	f.requestEnd(asked, false, b.Usage)
+	for _, c := range b.Parts.Calls() {
+		f.calls[c.ID] = &call{name: c.Name, args: c.Args}
+		f.unjudged[c.ID] = true
+	}
+}
+
+// requestEnd closes the span of a request.
+func (f *Fold) requestEnd(asked uint64, failed bool, u llm.Usage) {
+	f.add("span.model_request_end", map[string]any{
+		"is_error": failed, "model_request_start_id": f.id(asked, "0"), "model_usage": modelUsage(u),
+	})
+	f.asked = 0
+}
+
+func modelUsage(u llm.Usage) map[string]any {
+	return map[string]any{
+		"input_tokens": u.Input, "output_tokens": u.Output, "cache_read_input_tokens": u.CacheRead, "cache_creation_input_tokens": u.CacheWrite,
+	}
+}
+
+func (f *Fold) failed(b event.Failed) {
+	if f.asked != 0 {
+		f.requestEnd(f.asked, true, b.Usage)
+	}
+	status := "exhausted"
+	if b.Retry > 0 {
+		status = "retrying"
+	}
+	f.problem(b.Cause, b.Message, status)
+}
+
+func (f *Fold) cancelled(b event.Cancelled) {
+	if b.Limit != "" {
+		return
+	}
+	f.add("user.interrupt", nil)
+	if o := f.outcome(); o != nil && !f.active {
+		f.giveUp("interrupted")
+		f.idle(map[string]any{"type": "end_turn"}, nil)
+	}
+}
+
+// problem tells that something has failed.
+func (f *Fold) problem(cause llm.Kind, message, retry string) {
+	kinds := map[llm.Kind]string{
+		llm.KindOverloaded: "model_overloaded_error", llm.KindRateLimited: "model_rate_limited_error", llm.KindBilling: "billing_error",
+		llm.KindQuota: "billing_error", "": "unknown_error",
+	}
+	kind := kinds[cause]
+	if kind == "" {
+		kind = "model_request_failed_error"
+	}
+	f.add("session.error", map[string]any{"error": map[string]any{
+		"type": kind, "message": message, "retry_status": map[string]any{"type": retry},
+	}})
+}
+
+// called follows a call from its verdict to its end.
+func (f *Fold) called(body event.Body) {
+	switch b := body.(type) {
+	case event.Judged:
+		c := f.calls[b.Call]
+		if c == nil {
+			c = &call{}
+			f.calls[b.Call] = c
+		}
+		c.parent = b.Parent
+		if b.Tool != "" {
+			c.name = b.Tool
+		}
+		if len(b.Args) > 0 {
+			c.args = b.Args
+		}
+		if b.Action != tool.Ask {
+			delete(f.unjudged, b.Call)
+			f.tell(b.Call, b.Action, "")
+		}
+	case event.Waiting:
+		delete(f.unjudged, b.Call)
+		if c := f.calls[b.Call]; c != nil {
+			c.event = "" // it may ask again
+			f.tell(b.Call, tool.Ask, "")
+			f.open = append(f.open, question{Event: c.event, ID: b.Call, Seq: f.seq, Custom: f.custom(c), parent: c.parent})
+		}
+	case event.Started:
+		f.running[b.Call] = true
+	case event.Ended:
+		f.ended(b)
+	}
+}
+
+func (f *Fold) custom(c *call) bool { return slices.Contains(f.Custom, c.name) }
+
+// tell tells a call, unless another call has made it, which is told of what it asks only.
+func (f *Fold) tell(id string, action tool.Action, thread string) {
+	c := f.calls[id]
+	if c == nil || c.event != "" || c.parent != "" && action != tool.Ask {
+		return
+	}
+	name, input := theirs(c.name, c.args)
+	fields := map[string]any{"name": name, "input": input}
+	if thread != "" {
+		fields["session_thread_id"] = thread
+	}
+	kind := "agent.tool_use"
+	server, of := f.server(c.name)
+	switch {
+	case f.custom(c):
+		c.event, c.kind = f.add("agent.custom_tool_use", fields), "agent.custom_tool_use"
+		return
+	case server != "":
+		kind = "agent.mcp_tool_use"
+		fields["mcp_server_name"], fields["name"] = server, of
+	}
+	fields["evaluated_permission"] = string(action)
+	if action != tool.Deny {
+		fields["evaluation"] = map[string]any{"type": "always_" + string(action)}
+	}
+	c.event, c.kind = f.add(kind, fields), kind
+}
+
+// server is the MCP server of a tool, and what that calls it.
+func (f *Fold) server(name string) (server, of string) {
+	for _, s := range f.Servers {
+		if of, is := strings.CutPrefix(name, "mcp__"+s+"__"); is {
+			return s, of
+		}
+	}
+	return "", ""
+}
+
+func (f *Fold) ended(b event.Ended) {
+	delete(f.unjudged, b.Call)
+	delete(f.running, b.Call)
+	f.close(func(q question) bool { return q.ID == b.Call })
+	f.tell(b.Call, tool.Deny, "") // it was never fit to run
+	c := f.calls[b.Call]
+	if c == nil || c.event == "" {
+		return
+	}
+	delete(f.calls, b.Call)
+	failed := b.Outcome != event.OutcomeOK
+	switch c.kind {
+	case "agent.custom_tool_use": // the client has brought the result, and knows it
+	case "agent.mcp_tool_use":
+		f.add("agent.mcp_tool_result", map[string]any{"mcp_tool_use_id": c.event, "content": blocks(b.Parts), "is_error": failed})
+	default:
+		f.add("agent.tool_result", map[string]any{"tool_use_id": c.event, "content": blocks(b.Parts), "is_error": failed})
+	}
+}
+
+// close takes questions off that are open no more.
+func (f *Fold) close(over func(question) bool) { f.open = slices.DeleteFunc(f.open, over) }
+
+func (f *Fold) decided(b event.Decided) {
+	i := slices.IndexFunc(f.open, func(q question) bool { return b.On(q.ID, q.Seq) })
+	if i < 0 {
+		return
+	}
+	q := f.open[i]
+	f.open = slices.Delete(f.open, i, i+1)
+	fields := map[string]any{}
+	if q.child != "" {
+		fields["session_thread_id"] = threadPrefix + q.child
+	}
+	switch {
+	case b.Rule != "":
+	case q.Custom:
+		said, failed := server.Answered(b.Answer)
+		if !b.Allow {
+			said, failed = b.Reason, true
+		}
+		fields["custom_tool_use_id"], fields["content"], fields["is_error"] = q.Event, blocks(llm.Say(said)), failed
+		f.add("user.custom_tool_result", fields)
+	default:
+		fields["tool_use_id"], fields["result"] = q.Event, "allow"
+		if !b.Allow {
+			fields["result"] = "deny"
+			if b.Reason != "" {
+				fields["deny_message"] = b.Reason
+			}
+		}
+		f.add("user.tool_confirmation", fields)
+	}
+}
+
+// raised passes on what a child asks, or a call that runs.
+func (f *Fold) raised(b event.Raised) {
+	i := slices.IndexFunc(f.open, func(q question) bool { return q.ID == b.ID })
+	if i >= 0 {
+		f.open = slices.Delete(f.open, i, i+1)
+	}
+	id, thread := "raised/"+b.ID, ""
+	if b.Child != "" {
+		thread = threadPrefix + b.Child
+	}
+	f.calls[id] = &call{name: b.Tool, args: b.Args}
+	f.tell(id, tool.Ask, thread)
+	c := f.calls[id]
+	f.open = append(f.open, question{Event: c.event, ID: b.ID, Seq: f.seq, Custom: f.custom(c), child: b.Child, parent: b.Call})
+}
+
+func (f *Fold) spawned(b event.Spawned) {
+	thread := threadPrefix + b.Child
+	if _, again := f.agents[b.Child]; !again {
+		f.agents[b.Child] = agentName(b.Agent)
+		f.add("session.thread_created", map[string]any{
+			"session_thread_id": thread, "agent_name": f.agents[b.Child], "workflow_run_id": nil,
+		})
+	}
+	f.add("agent.thread_message_sent", map[string]any{
+		"to_session_thread_id": thread, "to_agent_name": f.agents[b.Child], "content": blocks(llm.Say(b.Task)),
+	})
+	f.add("session.thread_status_running", map[string]any{"session_thread_id": thread, "agent_name": f.agents[b.Child]})
+}
+
+func agentName(kind string) string {
+	if kind == "" {
+		return "agent"
+	}
+	return kind
+}
+
+func (f *Fold) returned(b event.Returned) {
+	thread, name := threadPrefix+b.Child, agentName(f.agents[b.Child])
+	f.close(func(q question) bool { return q.child == b.Child })
+	reason, details := stopReason(b.Reason, b.Detail)
+	f.add("session.thread_status_idle", map[string]any{
+		"session_thread_id": thread, "agent_name": name, "stop_reason": reason, "stop_details": details,
+	})
+	f.add("agent.thread_message_received", map[string]any{
+		"from_session_thread_id": thread, "from_agent_name": name, "content": blocks(b.Parts),
+	})
+}
+
+// stopReason is why a run has stopped, in their words.
+func stopReason(r event.Reason, detail string) (reason, details any) {
+	kind := "end_turn"
+	switch r {
+	case event.ReasonFailed:
+		kind = "retries_exhausted"
+	case event.ReasonBudget, event.ReasonMaxTokens, event.ReasonMaxTurns, event.ReasonMaxTime:
+		kind = "budget_reached"
+	case event.ReasonRefused:
+		return map[string]any{"type": "refusal"}, map[string]any{"type": "refusal", "category": nil, "explanation": detail}
+	}
+	return map[string]any{"type": kind}, nil
+}
+
+func (f *Fold) stopped(b event.Stopped) {
+	if f.asked != 0 { // nothing came of the request
+		f.requestEnd(f.asked, true, llm.Usage{})
+	}
+	f.active, f.open, f.told = false, nil, nil
+	clear(f.running)
+	clear(f.unjudged)
+	if b.Reason == event.ReasonStuck {
+		f.problem("", string(b.Reason)+": "+b.Detail, "terminal")
+	}
+	switch o := f.outcome(); {
+	case o == nil:
+	case b.Reason == event.ReasonDone:
+		return // what it brought is graded, and that is part of its running
+	case b.Reason == event.ReasonCancelled:
+		f.giveUp("interrupted")
+	default:
+		f.giveUp("failed")
+	}
+	f.idle(stopReason(b.Reason, b.Detail))
+}
+
+// settle tells whether the session waits for somebody, or does no more.
+func (f *Fold) settle() {
+	if !f.active {
+		return
+	}
+	var ids []string
+	for _, q := range f.open {
+		ids = append(ids, q.Event)
+	}
+	switch {
+	case len(f.told) > 0 && len(ids) == 0:
+		f.told = nil
+		f.status(running, nil)
+	case len(ids) > 0 && !slices.Equal(ids, f.told) && (len(f.told) > 0 || f.quiet()):
+		f.told = ids
+		f.idle(map[string]any{"type": "requires_action", "event_ids": ids}, nil)
+	}
+}
+
+// quiet reports whether nothing runs but what waits itself.
+func (f *Fold) quiet() bool {
+	if f.asked != 0 || len(f.unjudged) > 0 {
+		return false
+	}
+	for id := range f.running {
+		if !slices.ContainsFunc(f.open, func(q question) bool { return q.parent == id || q.child != "" }) {
+			return false
+		}
+	}
+	return true
+}
+
+// noted takes up what this door has noted.
+func (f *Fold) noted(b event.Recorded) {
+	switch b.Of {
+	case ofUpdate:
+		var said struct{ Agent *agent }
+		fields := map[string]any{}
+		if json.Unmarshal(b.Value, &fields) == nil && json.Unmarshal(b.Value, &said) == nil {
+			f.add("session.updated", fields)
+			if said.Agent != nil {
+				f.equip(said.Agent)
+			}
+		}
+	case ofOutcome:
+		o := &Outcome{}
+		if json.Unmarshal(b.Value, o) == nil && f.outcomes[b.ID] == nil {
+			o.ID, o.Result = b.ID, "running"
+			f.outcomes[b.ID], f.order = o, append(f.order, b.ID)
+			f.add("user.define_outcome", o.fields())
+		}
+	case ofEvaluation:
+		f.evaluated(b)
+	}
+}

@@ -1,0 +1,523 @@
+package managed
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/server"
+)
+
+const ofSession = "managed.session"
+
+func sessionEndpoints() []endpoint {
+	return []endpoint{
+		post("sessions", (*door).makeSession),
+		get("sessions", (*door).sessions, "limit", "page", "order", "include_archived", "agent_id", "agent_version", "deployment_id",
+			"memory_store_id", "statuses", "statuses[]", "created_at[gt]", "created_at[gte]", "created_at[lt]", "created_at[lte]"),
+		get("sessions/{id}", func(d *door) (any, error) { return d.session(d.r.PathValue("id")) }),
+		post("sessions/{id}", (*door).updateSession),
+		post("sessions/{id}/archive", (*door).archiveSession),
+		del("sessions/{id}", (*door).deleteSession),
+	}
+}
+
+// keptSession is a session in the book. The task with its id does the work.
+type keptSession struct {
+	Title       string               `json:"title,omitempty"`
+	Metadata    map[string]string    `json:"metadata,omitempty"`
+	Agent       agent                `json:"agent"`
+	First       *agent               `json:"first,omitempty"` // as it was at first, if it was changed
+	Environment string               `json:"environment"`
+	Budget      *budget              `json:"budget,omitempty"`
+	Updated     time.Time            `json:"updated,omitzero"`
+	Archived    time.Time            `json:"archived,omitzero"`
+	Outcomes    bool                 `json:"outcomes,omitempty"` // it was given some
+	Threads     map[string]time.Time `json:"threads,omitempty"`  // that are archived, by session
+}
+
+// budget bounds what a session may cost.
+type budget struct {
+	Type string `json:"type"`
+	Most money  `json:"max_list_cost"`
+}
+
+// money is an amount in cents.
+type money struct {
+	Amount   string `json:"amount"`
+	Currency string `json:"currency"`
+}
+
+func dollars(usd float64) money { return money{strconv.Itoa(int(math.Round(usd * 100))), "USD"} }
+
+// usd is the budget in dollars.
+func (b *budget) usd() (float64, error) {
+	if b == nil {
+		return 0, nil
+	}
+	cents, err := strconv.Atoi(b.Most.Amount)
+	if err != nil || cents < 1 || b.Type != "limit" || b.Most.Currency != "USD" {
+		return 0, invalid("budget", "it can't be read", `{"type": "limit", "max_list_cost": {"amount": "2500", "currency": "USD"}}`)
+	}
+	return float64(cents) / 100, nil
+}
+
+// sessionView is a session as clients see it.
+type sessionView struct {
+	ID          string            `json:"id"`
+	Type        string            `json:"type"`
+	Title       *string           `json:"title"`
+	Status      string            `json:"status"`
+	Agent       agent             `json:"agent"`
+	Environment string            `json:"environment_id"`
+	Metadata    map[string]string `json:"metadata"`
+	Resources   []json.RawMessage `json:"resources"`
+	Vaults      []string          `json:"vault_ids"`
+	Outcomes    []map[string]any  `json:"outcome_evaluations"`
+	Stats       map[string]any    `json:"stats"`
+	Usage       map[string]any    `json:"usage"`
+	Budget      *budget           `json:"budget"`
+	CreatedAt   string            `json:"created_at"`
+	UpdatedAt   string            `json:"updated_at"`
+	ArchivedAt  *string           `json:"archived_at"`
+}
+
+// Statuses of sessions.
+const (
+	idle       = "idle"
+	running    = "running"
+	terminated = "terminated"
+)
+
+// statusOf is how a session is. What its log says is newer than the stage of its task.
+func statusOf(stage event.Stage, st inspan.Status) string {
+	switch {
+	case stage == event.StageCompleted, stage == event.StageFailed, stage == event.StageCancelled, stage == event.StageTimedOut:
+		return terminated
+	case st.Active && len(st.Questions()) == 0:
+		return running
+	}
+	return idle
+}
+
+// shown is a session as clients see it.
+func (d *door) shownSession(o server.Object, k keptSession) (sessionView, error) {
+	t, err := d.Find(o.ID)
+	if err != nil {
+		return sessionView{}, err
+	}
+	st, err := d.Status(o.ID)
+	if err != nil {
+		return sessionView{}, err
+	}
+	v := sessionView{
+		ID: o.ID, Type: "session", Title: orNull(k.Title), Status: statusOf(t.Stage, st), Agent: k.Agent, Environment: k.Environment,
+		Metadata: k.Metadata, Resources: []json.RawMessage{}, Vaults: []string{}, Outcomes: []map[string]any{}, Budget: k.Budget,
+		CreatedAt: stamp(o.Created), UpdatedAt: stamp(o.Created), ArchivedAt: when(k.Archived), Usage: usageOf(st),
+		Stats: map[string]any{"duration_seconds": lasted(t).Seconds()},
+	}
+	if v.Metadata == nil {
+		v.Metadata = map[string]string{}
+	}
+	if k.Outcomes {
+		if err := d.addOutcomes(&v); err != nil {
+			return v, err
+		}
+	}
+	if !k.Updated.IsZero() {
+		v.UpdatedAt = stamp(k.Updated)
+	}
+	return v, nil
+}
+
+// addOutcomes tells what a session is to bring. It runs while that is graded, too.
+func (d *door) addOutcomes(v *sessionView) error {
+	h, err := d.history(v.ID, "")
+	if err != nil {
+		return err
+	}
+	for _, o := range h.fold.list() {
+		v.Outcomes = append(v.Outcomes, o.view())
+	}
+	if o := h.fold.outcome(); o != nil && v.Status == idle && len(h.fold.open) == 0 {
+		v.Status = running
+	}
+	return nil
+}
+
+// lasted is how long a task has been there.
+func lasted(t server.Task) time.Duration {
+	end := time.Now()
+	if last := t.History[len(t.History)-1]; statusOf(last.Stage, inspan.Status{}) == terminated {
+		end = last.At
+	}
+	return end.Sub(t.Created).Truncate(time.Millisecond)
+}
+
+// usageOf is what a session has used up.
+func usageOf(st inspan.Status) map[string]any {
+	u := map[string]any{
+		"input_tokens": st.Usage.Input, "output_tokens": st.Usage.Output, "cache_read_input_tokens": st.Usage.CacheRead,
+		"cache_creation": map[string]any{"ephemeral_5m_input_tokens": st.Usage.CacheWrite, "ephemeral_1h_input_tokens": 0},
+	}
+	if !st.Unpriced {
+		u["list_cost"] = dollars(st.Cost)
+	}
+	return u
+}
+
+// agentRef names the agent of a session: by its id, pinned to a version, or with something else.
+type agentRef struct {
+	Type    string                 `json:"type"`
+	ID      string                 `json:"id"`
+	Version int                    `json:"version"`
+	Model   opt[model]             `json:"model"`
+	System  opt[string]            `json:"system"`
+	Tools   opt[[]toolSpec]        `json:"tools"`
+	Servers opt[[]mcpServer]       `json:"mcp_servers"`
+	Skills  opt[[]json.RawMessage] `json:"skills"`
+}
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (r *agentRef) UnmarshalJSON(raw []byte) error {
+	if json.Unmarshal(raw, &r.ID) == nil {
+		r.Type = "agent"
+		return nil
+	}
+	type plain agentRef
+	return strict(raw, (*plain)(r))
+}
+
+// resolved is the agent as it is in the session.
+func (r agentRef) resolved(d *door) (agent, error) {
+	over := r.Model.said || r.System.said || r.Tools.said || r.Servers.said || r.Skills.said
+	switch {
+	case r.Type != "agent" && r.Type != "agent_with_overrides":
+		return agent{}, invalid("agent.type", fmt.Sprintf("it is %q", r.Type), "agent or agent_with_overrides")
+	case over && r.Type == "agent":
+		return agent{}, invalid("agent.type", "there are overrides", "agent_with_overrides")
+	}
+	a, err := shownAgent(d, r.ID, r.Version)
+	if err != nil {
+		return a, err
+	}
+	if a.ArchivedAt != nil {
+		return a, conflict("agent %s is archived", r.ID)
+	}
+	return agentFields{Model: r.Model, System: r.System, Tools: r.Tools, Servers: r.Servers, Skills: r.Skills}.onto(d, a)
+}
+
+// snapshot is the agent of a session: without what only an agent of its own has.
+func (a agent) snapshot() agent {
+	a.Metadata, a.CreatedAt, a.UpdatedAt, a.ArchivedAt = nil, "", "", nil
+	return a
+}
+
+// newSession is a request for one.
+type newSession struct {
+	Agent       agentRef          `json:"agent"`
+	Environment string            `json:"environment_id"`
+	Title       opt[string]       `json:"title"`
+	Metadata    map[string]string `json:"metadata"`
+	Budget      *budget           `json:"budget"`
+	Initial     []json.RawMessage `json:"initial_events"`
+	Resources   []json.RawMessage `json:"resources"`
+	Vaults      []string          `json:"vault_ids"`
+}
+
+const mostInitial = 50
+
+func (d *door) makeSession() (any, error) {
+	var in newSession
+	raw, err := d.read(&in)
+	if err != nil {
+		return nil, err
+	}
+	k, spec, err := in.settle(d)
+	if err != nil {
+		return nil, err
+	}
+	first, err := d.inputs("initial_events", in.Initial)
+	if err != nil {
+		return nil, err
+	}
+	for i, input := range first {
+		if input.kind != "user.message" && input.kind != "user.define_outcome" {
+			return nil, invalid(fmt.Sprintf("initial_events.%d.type", i), "it is "+input.kind, "user.message or user.define_outcome")
+		}
+	}
+	t, err := d.SubmitAs(ofSession, "sesn_", k, fixed(raw), spec)
+	if err != nil {
+		return nil, err
+	}
+	for i, input := range first {
+		if _, err := d.send(t.ID, input, fmt.Sprintf("managed.initial/%d", i)); err != nil {
+			return nil, err
+		}
+	}
+	return d.session(t.ID)
+}
+
+// settle is the session that is wanted, and the task that does its work.
+func (in newSession) settle(d *door) (k keptSession, spec server.Spec, err error) {
+	if in.Environment == "" {
+		return k, spec, invalid("environment_id", "it is missing", "the id of an environment")
+	}
+	_, env, err := objectOf[keptEnvironment](d, ofEnvironment, in.Environment)
+	if err != nil {
+		return k, spec, err
+	}
+	if !env.Archived.IsZero() {
+		return k, spec, conflict("environment %s is archived", in.Environment)
+	}
+	a, err := in.Agent.resolved(d)
+	if err != nil {
+		return k, spec, err
+	}
+	switch {
+	case len(in.Resources) > 0:
+		return k, spec, unserved("resources", "resources of sessions")
+	case len(in.Vaults) > 0:
+		return k, spec, unserved("vault_ids", "vaults; log in to MCP servers with 'inspan mcp login'")
+	case len(in.Initial) > mostInitial:
+		return k, spec, invalid("initial_events", fmt.Sprintf("there are %d", len(in.Initial)), fmt.Sprintf("at most %d", mostInitial))
+	}
+	if err := bounded("title", in.Title.value, 0, 500); err != nil {
+		return k, spec, err
+	}
+	if err := checkMetadata(in.Metadata); err != nil {
+		return k, spec, err
+	}
+	k = keptSession{Title: in.Title.value, Metadata: in.Metadata, Agent: a.snapshot(), Environment: in.Environment, Budget: in.Budget}
+	spec = server.Spec{Open: true, Title: in.Title.value}
+	if spec.MaxCost, err = in.Budget.usd(); err != nil {
+		return k, spec, err
+	}
+	return k, spec, k.equip(d, env, &spec)
+}
+
+// equip says in the spec of a task what the agent of the session is, and where it works.
+func (k keptSession) equip(d *door, env keptEnvironment, spec *server.Spec) (err error) {
+	if k.Agent.System != nil {
+		spec.System = *k.Agent.System
+	}
+	if k.Agent.equip(spec); env.Config.Networking.Type == "limited" {
+		spec.Deny = append(spec.Deny, "network")
+	}
+	spec.Model, err = k.Agent.Model.name(d)
+	return err
+}
+
+func (d *door) session(id string) (sessionView, error) {
+	o, k, err := objectOf[keptSession](d, ofSession, id)
+	if err != nil {
+		return sessionView{}, err
+	}
+	return d.shownSession(o, k)
+}
+
+func (d *door) sessions() (any, error) {
+	within, err := d.within()
+	if err != nil {
+		return nil, err
+	}
+	archived, err := d.flag("include_archived")
+	if err != nil {
+		return nil, err
+	}
+	order, err := d.choice("order", "asc", "desc")
+	if err != nil {
+		return nil, err
+	}
+	version, err := d.number("agent_version", 0, 1, 1<<30)
+	if err != nil {
+		return nil, err
+	}
+	wanted := d.list("statuses")
+	for _, s := range wanted {
+		if !slices.Contains([]string{idle, running, terminated, "rescheduling"}, s) {
+			return nil, invalid("statuses", "one is unknown", "idle, running, rescheduling or terminated")
+		}
+	}
+	objects := d.Objects(ofSession)
+	if order != "asc" {
+		slices.Reverse(objects)
+	}
+	var found []server.Object
+	kept := map[string]keptSession{}
+	for _, o := range objects {
+		var k keptSession
+		id := d.query.Get("agent_id")
+		if json.Unmarshal(o.Value, &k) != nil || !within(o.Created) || !k.Archived.IsZero() && !archived ||
+			id != "" && k.Agent.ID != id || version != 0 && k.Agent.Version != version ||
+			d.query.Get("deployment_id")+d.query.Get("memory_store_id") != "" || len(wanted) > 0 && !slices.Contains(wanted, d.statusNow(o.ID)) {
+			continue
+		}
+		kept[o.ID] = k
+		found = append(found, o)
+	}
+	list, err := paged(d, found, 100, func(o server.Object) string { return o.ID })
+	if err != nil {
+		return nil, err
+	}
+	out := page[sessionView]{Data: []sessionView{}, Next: list.Next}
+	for _, o := range list.Data {
+		v, err := d.shownSession(o, kept[o.ID])
+		if err != nil {
+			return nil, err
+		}
+		out.Data = append(out.Data, v)
+	}
+	return out, nil
+}
+
+// statusNow is the status of a session; empty: it can't be told.
+func (d *door) statusNow(id string) string {
+	v, err := d.session(id)
+	if err != nil {
+		return ""
+	}
+	return v.Status
+}
+
+// sessionFields are what a request changes of a session.
+type sessionFields struct {
+	Title    opt[string]             `json:"title"`
+	Metadata opt[map[string]*string] `json:"metadata"`
+	Budget   opt[*budget]            `json:"budget"`
+	Vaults   opt[[]string]           `json:"vault_ids"`
+	Agent    opt[struct {
+		Tools   opt[[]toolSpec]  `json:"tools"`
+		Servers opt[[]mcpServer] `json:"mcp_servers"`
+	}] `json:"agent"`
+}
+
+func (d *door) updateSession() (any, error) {
+	var in sessionFields
+	if _, err := d.read(&in); err != nil {
+		return nil, err
+	}
+	id := d.r.PathValue("id")
+	_, before, err := objectOf[keptSession](d, ofSession, id)
+	switch {
+	case err != nil:
+		return nil, err
+	case in.Vaults.said:
+		return nil, unserved("vault_ids", "other vaults for a session that is there")
+	case in.Budget.said:
+		return nil, unserved("budget", "another budget for a session that is there")
+	case !before.Archived.IsZero():
+		return nil, conflict("the session is archived")
+	}
+	if err := bounded("title", in.Title.value, 0, 500); err != nil {
+		return nil, err
+	}
+	after := before
+	in.Title.onto(&after.Title)
+	after.Metadata = patched(before.Metadata, in.Metadata.value)
+	if err := checkMetadata(after.Metadata); err != nil {
+		return nil, err
+	}
+	fields := map[string]any{}
+	if in.Agent.said {
+		if after.Agent, err = d.refit(id, after, in); err != nil {
+			return nil, err
+		}
+		if after.First == nil {
+			after.First = &before.Agent
+		}
+		fields["agent"] = after.Agent
+	}
+	if after.Title != before.Title {
+		fields["title"] = orNull(after.Title)
+	}
+	if same, err := alike(patched(before.Metadata, nil), after.Metadata); err != nil || !same {
+		fields["metadata"] = after.Metadata
+	}
+	if len(fields) > 0 {
+		after.Updated = time.Now()
+		if _, _, err = changed(d, ofSession, id, func(k *keptSession) error { *k = after; return nil }); err != nil {
+			return nil, err
+		}
+		if _, err := d.Note(id, ofUpdate, id, fields); err != nil {
+			return nil, err
+		}
+	}
+	return d.session(id)
+}
+
+// refit gives the agent of a session other tools, from its next run on.
+func (d *door) refit(id string, k keptSession, in sessionFields) (agent, error) {
+	a, err := agentFields{Tools: in.Agent.value.Tools, Servers: in.Agent.value.Servers}.onto(d, k.Agent)
+	if err != nil {
+		return a, err
+	}
+	if k.Agent = a.snapshot(); d.statusNow(id) == running {
+		return a, conflict("the session runs; its agent can be changed while it is idle")
+	}
+	_, env, err := objectOf[keptEnvironment](d, ofEnvironment, k.Environment)
+	if err != nil {
+		return a, err
+	}
+	if err := d.hydrated(id); err != nil {
+		return a, err
+	}
+	var fit error
+	err = d.Respec(id, func(spec *server.Spec) { fit = k.equip(d, env, spec) })
+	if fit != nil {
+		err = fit
+	}
+	return k.Agent, err
+}
+
+// hydrated waits until a new session has its workspace.
+func (d *door) hydrated(id string) error {
+	_, err := d.Wait(id, func(t server.Task) bool {
+		return !slices.Contains([]event.Stage{event.StageSubmitted, event.StageQueued, event.StageHydrating}, t.Stage) &&
+			(t.Stage != event.StageRunning || d.statusNow(id) == running)
+	})
+	return err
+}
+
+func (d *door) archiveSession() (any, error) {
+	id := d.r.PathValue("id")
+	if _, _, err := objectOf[keptSession](d, ofSession, id); err != nil {
+		return nil, err
+	}
+	if d.statusNow(id) == running {
+		return nil, conflict("the session runs; interrupt it first")
+	}
+	if _, err := d.Finish(id); err != nil {
+		return nil, err
+	}
+	_, _, err := changed(d, ofSession, id, func(k *keptSession) error {
+		if k.Archived.IsZero() {
+			k.Archived = time.Now()
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return d.session(id)
+}
+
+// deleteSession ends a session, and nobody sees it any more.
+func (d *door) deleteSession() (any, error) {
+	id := d.r.PathValue("id")
+	if _, _, err := objectOf[keptSession](d, ofSession, id); err != nil {
+		return nil, err
+	}
+	if d.statusNow(id) == running {
+		return nil, conflict("the session runs; interrupt it first")
+	}
+	if _, err := d.Cancel(id); err != nil {
+		return nil, err
+	}
+	return gone(d, ofSession, id, "session_deleted")
+}
